@@ -1,0 +1,146 @@
+# One Makefile, non-recursive. `make help` lists the targets. Programs land in $(B)/ (build/ unless B is given), objects
+# in $(B)/obj, generated sources in $(B)/gen: modes never mix (make asan uses B=build/asan).
+
+B        ?= build
+PREFIX   ?= /usr/local
+CC       ?= cc
+CFLAGS   ?= -O2 -g
+V        ?= 0
+Q        := $(if $(filter 0,$(V)),@,)
+say       = $(if $(filter 0,$(V)),@printf '  %-7s %s\n' $(1) $(2),@:)
+
+WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -fno-common -Wno-missing-field-initializers
+WARN     += $(if $(WERROR),-Werror)
+# Floats: what is written is what is computed (DESIGN 6); nothing else that changes floats is ever added.
+FLOATS   := -ffp-contract=off -fno-math-errno -fno-trapping-math
+PKGS     := libzmq yaml-0.1 readline libcjson zlib
+PKG_CF    = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+PKG_LIBS  = $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+ALL_CF    = -std=c11 -D_GNU_SOURCE -I. -I$(B)/gen $(WARN) $(FLOATS) $(PKG_CF) $(CFLAGS) $(SAN)
+LIBS      = $(PKG_LIBS) -lm -ldl -lpthread
+
+# Debian packages that building and testing need; scripts/deps installs what is missing.
+DEBS     := gcc make pkg-config libc6-dev libzmq3-dev libyaml-dev libreadline-dev libdnnl-dev libcjson-dev zlib1g-dev
+
+MAINS    := lang/main.c dispatcher/main.c worker/main.c worker/genkernels.c
+SRC      := $(filter-out $(MAINS),$(wildcard runtime/*.c lang/*.c dispatcher/*.c worker/*.c))
+PRELUDE  := $(sort $(wildcard lang/prelude/*.gt))
+LIB      := $(B)/libgt.a
+PROGRAMS := $(B)/gtsh
+UNITS    := $(patsubst tests/unit/%.c,$(B)/test/%,$(wildcard tests/unit/*_test.c))
+FUZZERS  := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
+ISAS     := base v3 v4
+MARCH_base := -march=x86-64
+MARCH_v3   := -march=x86-64-v3
+MARCH_v4   := -march=x86-64-v4 -mprefer-vector-width=512
+KERNELS  := $(ISAS:%=$(B)/obj/gen/kernels_%.o)
+OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(KERNELS)
+
+.DEFAULT_GOAL := all
+.PHONY: all run test unit asan ubsan tsan bench fuzz lint count deps install uninstall clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(PROGRAMS)                                  ## build the programs into build/
+
+deps:                                             ## install what building needs (apt), or say how
+	$(Q)sh scripts/deps $(DEBS)
+
+run: deps                                         ## build, then train a small GPT for about a minute
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)sh scripts/demo $(B)
+
+test: deps                                        ## build, then run all tests
+	$(Q)$(MAKE) --no-print-directory all tests-built
+	$(Q)sh scripts/runtests $(B)
+
+.PHONY: tests-built
+tests-built: $(UNITS) $(FUZZERS) $(B)/test/runner
+
+unit: tests-built                                 ## the C unit tests alone
+	$(Q)sh scripts/runtests $(B) unit
+
+asan:                                             ## all tests under AddressSanitizer
+	$(Q)$(MAKE) --no-print-directory test B=build/asan SAN="-fsanitize=address -fno-omit-frame-pointer" CFLAGS="-O1 -g"
+ubsan:                                            ## all tests under UndefinedBehaviorSanitizer
+	$(Q)$(MAKE) --no-print-directory test B=build/ubsan SAN="-fsanitize=undefined -fno-sanitize-recover=undefined" CFLAGS="-O1 -g"
+tsan:                                             ## all tests under ThreadSanitizer
+	$(Q)$(MAKE) --no-print-directory test B=build/tsan SAN="-fsanitize=thread" CFLAGS="-O1 -g"
+bench: all                                        ## speed and memory, as ratios in one run
+	$(Q)$(MAKE) --no-print-directory $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*_bench.c))
+	$(Q)sh tests/bench/run $(B)
+fuzz: $(FUZZERS)                                  ## fuzz the decoders and parsers (FUZZ_SECONDS=60 each)
+	$(Q)sh scripts/fuzz $(B) $(or $(FUZZ_SECONDS),60)
+lint:                                             ## house rules: columns, rooms, headers alone, manual pages
+	$(Q)sh scripts/lint
+count:                                            ## lines per room
+	$(Q)for r in runtime lang dispatcher worker tests scripts; do printf '%-11s %6d\n' $$r \
+	  $$(find $$r -name '*.[ch]' -o -name '*.def' -o -name '*.gt' | xargs cat | wc -l); done
+
+# ---- programs ----
+$(B)/gtsh: $(B)/obj/lang/main.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(SAN) -o $@ $< $(LIB) $(LIBS)
+$(LIB): $(OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $(OBJ)
+
+# ---- objects ----
+$(B)/obj/%.o: %.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CF) -MMD -MP -c -o $@ $<
+# Kernels: one generated source, compiled once per instruction set; worker/cpu.c chooses at run time.
+$(B)/obj/gen/kernels_%.o: $(B)/gen/kernels.c $(wildcard worker/prologue*.h) runtime/dtypes.def
+	$(call say,CC,"kernels for $*")
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I. $(FLOATS) -O3 -g1 $(SAN) $(MARCH_$*) -DISA=$* -c -o $@ $<
+$(B)/gen/kernels.c: $(B)/gen/genkernels
+	@mkdir -p $(@D)
+	$(Q)$< > $@
+$(B)/gen/genkernels: worker/genkernels.c worker/emit.c worker/emit.h runtime/op.c runtime/err.c runtime/map.c $(wildcard runtime/*.def runtime/*.h)
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I. $(WARN) -O1 -g -o $@ $(filter %.c,$^)
+$(B)/gen/prelude.c: scripts/embed $(PRELUDE)
+	@mkdir -p $(@D)
+	$(Q)sh scripts/embed $(PRELUDE) > $@
+$(B)/obj/gen/prelude.o: $(B)/gen/prelude.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CF) -c -o $@ $<
+
+# ---- tests ----
+$(B)/test/%: tests/unit/%.c $(LIB) tests/unit/check.h
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CF) -o $@ $< $(LIB) $(LIBS)
+$(B)/test/runner: tests/runner.c $(LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CF) -o $@ $< $(LIB) $(LIBS)
+$(B)/fuzz/%: tests/fuzz/%.c $(LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CF) -o $@ $< $(LIB) $(LIBS)
+$(B)/bench/%: tests/bench/%.c $(LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CF) -o $@ $< $(LIB) $(LIBS)
+
+# ---- the rest ----
+install: all                                      ## into $(DESTDIR)$(PREFIX)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/gt/scripts
+	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 scripts/*.gt $(DESTDIR)$(PREFIX)/share/gt/scripts
+	for s in 1 5 7; do install -d $(DESTDIR)$(PREFIX)/share/man/man$$s; \
+	  for f in man/*.$$s; do [ ! -e $$f ] || install -m 644 $$f $(DESTDIR)$(PREFIX)/share/man/man$$s; done; done
+uninstall:                                        ## removes what install put there
+	rm -f $(patsubst $(B)/%,$(DESTDIR)$(PREFIX)/bin/%,$(PROGRAMS))
+	rm -rf $(DESTDIR)$(PREFIX)/share/gt
+	for f in man/*.[157]; do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${f##*.}/$${f##*/}; done
+clean:                                            ## remove build/
+	rm -rf build
+help:                                             ## this list
+	@awk -F':.*## ' '/^[a-z].*:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,99 @@
+/* ast.h: the tree that the parser builds and the evaluator walks. Nodes live in the arena of their Source's Program and
+ * never change after resolve.c has given every name its place. One struct for all nodes, by kind; children named per kind
+ * in the comment beside it. Lists are arrays kid[0 .. n_kids-1].
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_AST_H
+#define GT_LANG_AST_H
+#include "lang/error.h"
+
+typedef enum NodeKind {
+    /* expressions */
+    N_NONE, N_TRUE, N_FALSE, N_INT, N_FLOAT, N_STRING,   /* i; f; str, n_str (escapes already resolved, may hold NUL)    */
+    N_FSTRING,   /* kids: N_STRING pieces and N_FORMAT                                                          */
+    N_FORMAT,    /* kid[0] expr, kid[1] spec (N_STRING or N_FSTRING) or NULL; str = "x=" text for {x=}, or NULL  */
+    N_NAME,      /* str; after resolve: scope, slot                                                             */
+    N_LIST,      /* kids; also "a, b" and (a, b)                                                                */
+    N_MAP,       /* kids: key, value alternately; a WORD key is N_STRING                                        */
+    N_LISTCOMP,  /* kid[0] element, kid[1] target, kid[2] iterable, kid[3] condition or NULL                     */
+    N_MAPCOMP,   /* kid[0] key, kid[1] value, kid[2] target, kid[3] iterable, kid[4] condition or NULL           */
+    N_FN,        /* fn expression: fn                                                                           */
+    N_UNARY,     /* tok: - + ~ not; kid[0]                                                                      */
+    N_BINARY,    /* tok; kid[0], kid[1]                                                                         */
+    N_AND, N_OR, /* kid[0], kid[1]                                                                              */
+    N_IF_EXPR,   /* kid[0] value, kid[1] condition, kid[2] otherwise                                            */
+    N_CALL,      /* kid[0] callee; kids 1.. arguments: expression, N_KEYWORD or N_STAR                           */
+    N_KEYWORD,   /* str = name; kid[0]                                                                          */
+    N_STAR,      /* kid[0]                                                                                      */
+    N_INDEX,     /* kid[0] object; kids 1.. subscripts: expression, N_SLICE or N_ELLIPSIS                        */
+    N_SLICE,     /* kid[0..2] start, stop, step, each may be NULL                                               */
+    N_ELLIPSIS,
+    N_FIELD,     /* kid[0] object; str = name (interned)                                                        */
+    /* statements */
+    N_BLOCK,     /* kids                                                                                        */
+    N_EXPR_STMT, /* kid[0]; flag: ends with `;` (no echo)                                                       */
+    N_ASSIGN,    /* kids 0..n-2 targets in source order (a = b = e has two), last kid the value; a target may be N_LIST */
+    N_AUGASSIGN, /* tok (the operator without =); kid[0] target, kid[1] value                                   */
+    N_IF,        /* kids: condition, block alternately; a last odd one is else                                   */
+    N_WHILE,     /* kid[0] condition, kid[1] block                                                              */
+    N_FOR,       /* kid[0] target, kid[1] iterable, kid[2] block                                                */
+    N_FN_STMT,   /* fn; scope, slot: where the name is bound                                                    */
+    N_MODULE,    /* fn: params and body of the constructor; scope, slot                                         */
+    N_SIGNAL,    /* kid[0] label (N_STRING or N_FSTRING), kid[1] backward label or NULL, kid[2] block            */
+    N_NO_GRAD,   /* kid[0] block                                                                                */
+    N_TIME,      /* kid[0] label or NULL, kid[1] block                                                          */
+    N_BACKWARD,  /* kids: value, seed or none (LANGUAGE 2.7)                                                    */
+    N_RETURN,    /* kid[0] or n_kids = 0                                                                        */
+    N_BREAK, N_CONTINUE,
+    N_DEL,       /* kids                                                                                        */
+    N_ASSERT,    /* kid[0], kid[1] message or absent                                                            */
+    N_IMPORT     /* str = module or path; flag: was a string; as: name bound; scope, slot                        */
+} NodeKind;
+
+typedef enum NameScope { SCOPE_LOCAL, SCOPE_CELL, SCOPE_OUTER, SCOPE_GLOBAL } NameScope;
+/* LOCAL: slot of the running call's frame. CELL: a local that an inner function captures. OUTER: captured, `slot` of the
+ * function's captures. GLOBAL: slot of the Program's globals (file level), falling back to the builtins by name. */
+
+typedef struct Node Node;
+typedef struct AstFn AstFn;
+
+struct Node {
+    uint8_t kind, tok, scope, flag;
+    uint16_t n_kids;
+    int32_t slot;
+    Span at;              /* what a caret points at: the operator of N_BINARY, the name of N_FIELD ...; first token else  */
+    Span whole;           /* first to last token when on one line (for messages that quote the expression)                */
+    union { int64_t i; double f; AstFn *fn; struct { const char *str; uint32_t n_str; }; };
+    const char *as;
+    Node **kid;
+    void *cache;          /* the evaluator's: inline caches, interned constants                                          */
+};
+
+typedef struct AstParam { const char *name; Node *dflt; bool is_star; Span at; int32_t slot; bool is_cell; } AstParam;
+
+struct AstFn {
+    const char *name;     /* "" for fn expressions                                                  */
+    const char *doc;      /* text of the ## lines directly above, or NULL                           */
+    AstParam *param; int n_params;
+    Node *body;           /* N_BLOCK, or an expression when is_expr                                 */
+    bool is_expr, is_module, is_method;
+    Span at, end;         /* `fn` ... closing brace, for ??name                                     */
+    /* resolve.c: */
+    int n_slots;          /* locals, parameters first                                               */
+    const char **slot_name;
+    bool *slot_is_cell;
+    int n_captures; struct { bool from_local; int32_t slot; } *capture; /* cells taken from the enclosing frame or captures */
+    AstFn *outer;
+};
+
+/* One parsed Source. globals are shared by all Programs of one file or of the prompt. */
+typedef struct Program { Source *src; Node *body; Arena arena; } Program;
+
+/* Parses a whole source. NULL with e->kind E_SYNTAX, or E_INCOMPLETE when only more input is missing (e->what names the
+ * innermost opener; open_with is its character, or 0 for a continuation). Warnings (a & 1 == 0, dead statements) are
+ * handed to warn, if not NULL. Caller owns the Program. */
+typedef void (*WarnFn)(void *ctx, const LangError *w);
+Program *parse_program(Source *src, WarnFn warn, void *ctx, char *open_with, LangError *e);
+void program_free(Program **p);
+void ast_print(const Node *n, Bytes *out);   /* --debug=a: an s-expression per node, two blanks per depth */
+const char *intern(const char *s, size_t n); /* one pointer per distinct name, for ever; names compare by pointer */
+#endif

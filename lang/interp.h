@@ -1,0 +1,64 @@
+/* interp.h: the interpreter: one state struct for everything a running program has, passed first to every function.
+ * eval.c walks trees; call.c binds arguments; builtin.c offers functions; tensor.c, grad.c and stream.c turn tensor
+ * expressions into instructions.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_INTERP_H
+#define GT_LANG_INTERP_H
+#include "lang/stream.h"
+#include "lang/value.h"
+
+typedef struct InterpConfig {
+    StreamConfig stream;           /* how instructions leave: live, emit, check ...          */
+    int argc; char **argv;         /* the script's arguments                                 */
+    uint64_t seed;
+    bool interactive;              /* at the prompt: backward waits, statements echo          */
+    bool strict, color_out, color_err;
+    int width;                     /* columns for printing tensors; 80 off a terminal         */
+} InterpConfig;
+
+struct Interp {
+    InterpConfig config;
+    Stream *stream;
+    const Node *at;                /* the expression being evaluated: position of instructions and of errors */
+    int no_grad_depth;
+    int call_depth;
+    struct Tape *tape;             /* grad.c: list of live nodes, for debug.tape only          */
+    struct Globals *globals;       /* of the running file                                      */
+    struct Modules *modules;       /* imported files by path, prelude included                 */
+    struct Args *args;             /* arg(): declared options and what the command line gave   */
+    struct PrintOptions *print;    /* set_print                                                */
+    uint64_t seed, rng_counter, host_rng_counter;
+    volatile int *interrupted;     /* set by SIGINT: 1 stop, 2 cancel                          */
+    Heap containers;               /* list head of cycle candidates                            */
+    size_t n_containers, collect_at;
+    Value ans;
+};
+
+Interp *interp_new(const InterpConfig *config, LangError *e);
+void interp_free(Interp **in);
+/* Runs one source at file level; at the prompt (echo) expression statements print. false: e is set, and every local of
+ * the failed statement has been dropped. */
+bool interp_run(Interp *in, Program *p, bool echo, LangError *e);
+bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e); /* positional */
+Span interp_span(const Interp *in);        /* where the user's program is now; prelude frames fold into the caller */
+void cycles_collect(Interp *in);           /* frees containers that only cycles hold */
+bool value_truth(Interp *in, Value v, bool *out, LangError *e); /* waits for a one-element tensor */
+
+/* ---- builtins ---- */
+
+/* A builtin gets its parameters in the order of its signature, defaults filled in; borrowed. *out is a new reference.
+ * V_NONE for an optional parameter that was not given and whose default is none. */
+typedef bool (*BuiltinFn)(Interp *in, const Value *arg, Value *out, LangError *e);
+struct Builtin {
+    const char *name;
+    const char *signature;         /* "x, axis=none, keepdims=false"; "*shape, dtype=float32": star collects into a list */
+    BuiltinFn fn;
+    const char *doc;
+    uint32_t kinds;                /* method for these kinds: bit V_TENSOR, V_STR, ...; 0: function only                  */
+    int op;                        /* OP_xxx when the op table made it, else -1                                           */
+};
+/* Rooms offer tables ended by {NULL}; builtin.c joins them: host, tensor, io, system, and the MAP rows of ops.def. */
+extern const Builtin builtins_host[], builtins_string[], builtins_list[], builtins_map[], builtins_tensor[], builtins_io[], builtins_system[];
+const Builtin *builtin_find(const char *interned_name);                          /* function, or NULL */
+const Builtin *builtin_method(ValueKind kind, const char *interned_name);        /* or NULL           */
+#endif

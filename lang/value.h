@@ -1,0 +1,75 @@
+/* value.h: values of the language: a kind and 8 bytes, heap objects behind reference counts.
+ *
+ * Ownership: a Value that a function returns or stores is a reference of its own; parameters are borrowed unless the
+ * comment says "consumes". value_drop gives one up; when a tensor's last reference goes, `free` is emitted there and then.
+ * Containers that can form cycles (lists, maps, functions, objects, cells) are on one intrusive list per interpreter, so
+ * that cycles_collect can find what only they themselves hold.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_VALUE_H
+#define GT_LANG_VALUE_H
+#include "lang/ast.h"
+#include "runtime/op.h"
+
+typedef enum ValueKind {
+    V_NONE, V_BOOL, V_INT, V_FLOAT, V_DTYPE, V_BUILTIN,   /* no heap                       */
+    V_STR, V_TEXT, V_LIST, V_RANGE, V_MAP, V_FN, V_BOUND, V_MODULE, V_OBJECT, V_TENSOR, V_CELL
+} ValueKind;
+
+typedef struct Heap { uint32_t refs; uint8_t kind; } Heap; /* first member of all heap values */
+typedef struct Str Str; typedef struct List List; typedef struct MapV MapV; typedef struct Fn Fn;
+typedef struct Object Object; typedef struct Tensor Tensor; typedef struct Range Range; typedef struct Text Text;
+typedef struct Bound Bound; typedef struct Cell Cell; typedef struct Builtin Builtin; typedef struct Interp Interp;
+
+typedef struct Value {
+    uint8_t kind;
+    union {
+        bool b; int64_t i; double f; DType dtype; const Builtin *builtin;
+        Heap *heap; Str *str; Text *text; List *list; Range *range; MapV *map; Fn *fn; Bound *bound; Object *obj;
+        Tensor *tensor; Cell *cell;
+    };
+} Value;
+
+struct Str { Heap h; uint32_t n; uint64_t hash; char s[]; };              /* UTF-8, NUL after n bytes; hash 0 = not yet */
+struct List { Heap h; Heap *prev, *next; uint32_t n, cap; Value *v; };
+struct Range { Heap h; int64_t start, stop, step; };
+struct Cell { Heap h; Value v; };                                         /* a captured variable */
+/* Text with tensors in it that nobody has looked at yet: pieces, alternately constant text and tensors with a spec. */
+typedef struct TextPiece { Str *text; Tensor *tensor; Str *spec; } TextPiece; /* text, or tensor (+ spec or NULL) */
+struct Text { Heap h; uint32_t n; TextPiece piece[]; };
+
+/* ---- making; the result is a new reference ---- */
+static inline Value v_none(void) { return (Value){.kind = V_NONE}; }
+static inline Value v_bool(bool b) { return (Value){.kind = V_BOOL, .b = b}; }
+static inline Value v_int(int64_t i) { return (Value){.kind = V_INT, .i = i}; }
+static inline Value v_float(double f) { return (Value){.kind = V_FLOAT, .f = f}; }
+static inline Value v_dtype(DType d) { return (Value){.kind = V_DTYPE, .dtype = d}; }
+Value v_str(const char *s, size_t n);
+Value v_cstr(const char *s);
+Value v_list(Interp *in, size_t cap);
+Value v_map(Interp *in);
+Value v_range(int64_t start, int64_t stop, int64_t step);
+
+static inline bool value_is_heap(Value v) { return v.kind >= V_STR; }
+void heap_free(Heap *h);                                   /* refs reached 0 */
+static inline Value value_ref(Value v) { if (value_is_heap(v)) v.heap->refs++; return v; }
+static inline void value_drop(Value v) { if (value_is_heap(v) && --v.heap->refs == 0) heap_free(v.heap); }
+static inline void value_set(Value *slot, Value v) { Value old = *slot; *slot = v; value_drop(old); } /* consumes v */
+
+const char *value_type_name(Value v);                      /* "int", "list", a module's name for its objects */
+bool value_equal(Value a, Value b);                        /* LANGUAGE 2.7, host values; identity for objects and tensors */
+bool value_same(Value a, Value b);                         /* `is` */
+
+void list_push(List *l, Value v);                          /* consumes v */
+Value list_get(const List *l, int64_t i);                  /* borrowed; i in range */
+/* Maps are ordered by insertion; keys are strings or ints. */
+size_t map_count(const MapV *m);
+Value *map_find(const MapV *m, Value key);                 /* borrowed slot, or NULL; valid until the map changes */
+Value *map_find_name(const MapV *m, const char *interned);
+void mapv_put(MapV *m, Value key, Value v);                /* consumes both */
+bool mapv_remove(MapV *m, Value key, Value *old);          /* old: new reference, if found */
+bool mapv_at(const MapV *m, size_t i, Value *key, Value *value); /* i-th live entry in order, borrowed */
+
+/* print's form (top level strings bare) and echo's form (strings quoted). Tensors inside are fetched: may wait and fail. */
+bool value_str(Interp *in, Value v, Bytes *out, LangError *e);
+bool value_repr(Interp *in, Value v, Bytes *out, LangError *e);
+#endif

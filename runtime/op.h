@@ -1,0 +1,74 @@
+/* op.h: the op table as C data: enum Op, DType, AttrKey and the rows behind them.
+ * Everything that asks "what is this op" asks here. See ops.def, dtypes.def, attrs.def for the rows themselves.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_RUNTIME_OP_H
+#define GT_RUNTIME_OP_H
+#include "runtime/err.h"
+#include "runtime/limits.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum Op {
+#define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc) OP_##id,
+#include "runtime/ops.def"
+    OP_COUNT
+} Op;
+
+typedef enum OpClass { CLASS_MAP, CLASS_REDUCE, CLASS_VIEW, CLASS_KERNEL, CLASS_SOURCE, CLASS_CONTROL } OpClass;
+
+typedef enum DType {
+#define DTYPE(id, text, name, ctype, size_bytes, category) DT_##id,
+#include "runtime/dtypes.def"
+    DT_COUNT,
+    DT_NONE = DT_COUNT
+} DType;
+
+typedef enum DCategory { CAT_BOOL, CAT_INT, CAT_FLOAT } DCategory;
+
+typedef enum AttrKey {
+#define ATTR(id, name, type, part) ATTR_##id,
+#include "runtime/attrs.def"
+    ATTR_COUNT
+} AttrKey;
+
+typedef enum AttrType { AT_BOOL, AT_INT, AT_FLOAT, AT_DTYPE, AT_STR, AT_INTS } AttrType;
+typedef enum AttrPart { PART_FORM, PART_ARG } AttrPart;
+
+/* Sets of dtypes: the `in` column. */
+#define DSET(dt) (1u << (dt))
+enum {
+    DSET_BITS = DSET(DT_BOOL) | DSET(DT_U8) | DSET(DT_I32) | DSET(DT_I64),
+    DSET_FLOAT = DSET(DT_F32) | DSET(DT_F64),
+    DSET_INT = DSET_BITS & ~DSET(DT_BOOL),
+    DSET_NUM = DSET_INT | DSET_FLOAT,
+    DSET_ALL = DSET_NUM | DSET(DT_BOOL)
+};
+typedef enum OpOut { OUT_same, OUT_wide, OUT_boolean } OpOut;
+
+typedef struct OpInfo {
+    const char *name, *expr, *init, *doc;
+    const char *shape_name, *grad_name;
+    OpClass class_;
+    int arity;    /* operands; -1 = variadic. Sources count immediates, a leading model tensor comes on top. */
+    unsigned in;  /* DSET of accepted tensor operands                                                         */
+    OpOut out;
+} OpInfo;
+
+typedef struct DTypeInfo { const char *text, *name; int size_bytes; DCategory category; } DTypeInfo;
+typedef struct AttrInfo { const char *name; AttrType type; AttrPart part; } AttrInfo;
+
+extern const OpInfo op_info[OP_COUNT];
+extern const DTypeInfo dtype_info[DT_COUNT + 1]; /* the last row is DT_NONE's: "none" */
+extern const AttrInfo attr_info[ATTR_COUNT];
+
+Op op_find(const char *name, size_t n);          /* OP_COUNT when there is none; "signal enter" has a space */
+DType dtype_find(const char *name, size_t n);    /* by text, name or alias (float half long ...); DT_NONE   */
+AttrKey attr_find(const char *name, size_t n);   /* ATTR_COUNT when there is none                           */
+uint64_t op_table_hash(void);                    /* FNV-1a over all rows of the three tables, for HELLO     */
+
+static inline bool dtype_is_float(DType d) { return d < DT_COUNT && dtype_info[d].category == CAT_FLOAT; }
+/* Category first, then width; depends on dtypes only (LANGUAGE 3.2). Int with float gives that float. */
+DType dtype_promote(DType a, DType b);
+/* As dtype_promote, but an operand of rank 0 does not widen one of rank >= 1 within its category (PyTorch). */
+DType dtype_promote_ranked(DType a, int rank_a, DType b, int rank_b);
+#endif

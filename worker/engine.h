@@ -1,0 +1,61 @@
+/* engine.h: what executes instructions: one small struct of function pointers, asynchronous from the first day.
+ *
+ * A worker's exec owns all tables; an engine owns memory and arithmetic. exec hands the engine calls whose operands are
+ * views of device memory and whose outputs are already allocated; the engine may finish them at any later time, in any
+ * order that respects `after`. Nothing in exec may assume that submit returns after the work is done.
+ *
+ * A View may have any strides: permute, expand and slice are views of their operand's buffer. Outputs are always row-major
+ * and never overlap an operand, except that exec may pass an operand's own buffer as output of a MAP when that operand dies
+ * here and has the output's type, strides and start ("in place").
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_ENGINE_H
+#define GT_WORKER_ENGINE_H
+#include "runtime/inst.h"
+
+typedef struct View {
+    TensorType type;
+    int64_t stride[MAX_DIMS]; /* in elements; 0 along expanded axes */
+    void *data;               /* first element: device memory, or (is_scalar) host memory holding one value of type.dtype */
+    bool is_scalar;           /* an immediate: rank 0, already converted to type.dtype; lives in the Call */
+} View;
+
+/* One operation on whole tensors. `inst` gives op and attributes; it and the views are borrowed until the ticket is done. */
+typedef struct Call {
+    const Inst *inst;
+    int n_in, n_out;
+    View *in;
+    View out[MAX_OUT];
+} Call;
+
+typedef uint64_t Ticket; /* grows; 0 = nothing to wait for */
+
+typedef struct EngineConfig { uint64_t memory_bytes; int threads; } EngineConfig;
+
+typedef struct Engine Engine;
+typedef struct EngineOps {
+    const char *name; /* "reference", "cpu" */
+    Engine *(*open)(const EngineConfig *config, Err *err);
+    void (*close)(Engine **e);                                  /* after all tickets are done */
+    const char *(*isa)(const Engine *e);                        /* class within which bits are promised: "cpu-avx512" */
+    /* Device memory, 64-byte aligned. alloc returns NULL when it is full; free takes effect when all calls submitted
+     * before it are done. size 0 is valid. */
+    void *(*alloc)(Engine *e, uint64_t bytes);
+    void (*free)(Engine *e, void *p, uint64_t bytes);
+    void (*memory)(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total);
+    /* Starts a call after the tickets in after[] are done; returns its ticket. Data-dependent failures (an index out of
+     * range) are found by `done`. */
+    Ticket (*submit)(Engine *e, const Call *call, const Ticket *after, int n_after);
+    /* 1 done, 0 not yet, -1 done and failed (err set, once). wait: block until not 0. */
+    int (*done)(Engine *e, Ticket t, bool wait, Err *err);
+    void (*copy_in)(Engine *e, void *device, const void *host, uint64_t bytes);  /* ordered like calls; host is free on return */
+    void (*copy_out)(Engine *e, void *host, const View *v);     /* row-major; all calls on v must be done */
+} EngineOps;
+struct Engine { const EngineOps *ops; };
+
+extern const EngineOps engine_reference, engine_cpu;
+const EngineOps *engine_find(const char *name); /* also numpy -> reference, pytorch -> cpu; NULL when unknown */
+
+/* Row-major strides of t. */
+void view_strides(const TensorType *t, int64_t *stride);
+bool view_is_contiguous(const View *v);
+#endif
