@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct MapSlot { uint64_t key; void *value; } MapSlot;
-typedef struct Map { MapSlot *slots; uint8_t *used; size_t n, cap; } Map; /* zero-initialised is valid and empty */
+typedef struct MapSlot { uint64_t key; void *value; } MapSlot;       /* value NULL: empty                */
+typedef struct Map { MapSlot *slots; size_t n, cap; } Map;           /* zero-initialised is valid, empty */
 
 void *map_get(const Map *m, uint64_t key);             /* NULL when absent                 */
 void map_put(Map *m, uint64_t key, void *value);       /* value != NULL; replaces          */
