@@ -12,15 +12,20 @@ typedef struct GradNode GradNode;                    /* grad.h */
 
 struct Tensor {
     Heap h;
-    bool is_param, is_buffer, requires_grad;
+    bool is_param, is_buffer, requires_grad;         /* a value's requires_grad is `node != NULL` */
+    bool was_param;                                  /* made from a parameter by w = w - ...: the next .grad says so */
+    Interp *in;                                      /* whose stream the handle belongs to */
     Handle *handle;                                  /* owned; swapped by updates of a parameter */
-    GradNode *node;                                  /* owned reference; NULL: a leaf or not recorded */
+    GradNode *node;                                  /* owned reference; NULL: not recorded. A parameter's is its leaf node */
     Tensor *grad;                                    /* parameters: owned, or NULL */
-    struct { Span at; } lost;                        /* where a parameter became a value (w = w - ...), for .grad's error */
 };
 
 static inline const TensorType *tensor_type(const Tensor *t) { return &t->handle->type; }
-Value v_tensor(Handle *h);                           /* consumes h; not recorded */
+Tensor *tensor_new(Interp *in, Handle *h);           /* consumes h; not recorded */
+static inline Value v_tensor(Tensor *t) { return (Value){.kind = V_TENSOR, .tensor = t}; } /* consumes t */
+static inline Tensor *tensor_ref(Tensor *t) { t->h.refs++; return t; }
+static inline void tensor_unref(Tensor *t) { if (t && --t->h.refs == 0) tensor_free(t); }
+void tensor_fini(Interp *in);                        /* at the interpreter's end, when all tensors are gone, before the stream */
 Value tensor_param(Interp *in, const Tensor *t, bool is_buffer, LangError *e); /* a new identity; ints become float32 */
 
 /* An operand of an operation: a tensor or a host number. */
@@ -39,9 +44,9 @@ bool tensor_field(Interp *in, Tensor *t, const char *name, Value *out, bool *fou
 bool tensor_set_field(Interp *in, Tensor *t, const char *name, Value v, LangError *e);
 bool tensor_item(Interp *in, Tensor *t, Value *out, LangError *e);                                     /* waits */
 bool tensor_tolist(Interp *in, Tensor *t, Value *out, LangError *e);                                   /* waits */
-/* A subscript between values: slices are passed as this value kind-less pair. */
-Value v_slice(Value start, Value stop, Value step);  /* consumes; a List with a marker, made by the evaluator for a[i:j:k] */
-Value v_ellipsis(void);
+/* Subscripts between values: the evaluator makes these for a[i:j:k] and a[...]. */
+Value v_slice(Value start, Value stop, Value step);  /* consumes all three */
+static inline Value v_ellipsis(void) { return (Value){.kind = V_ELLIPSIS}; }
 bool tensor_iter(Interp *in, Tensor *t, int64_t i, Value *out, LangError *e);                          /* t[i] along axis 0 */
 /* Host data to a tensor: nested lists of numbers (shape checked, first ragged place named). dtype DT_NONE: by content. */
 bool tensor_from_value(Interp *in, Value v, DType dtype, Value *out, LangError *e);

@@ -11,27 +11,29 @@
 #include "runtime/op.h"
 
 typedef enum ValueKind {
-    V_NONE, V_BOOL, V_INT, V_FLOAT, V_DTYPE, V_BUILTIN,   /* no heap                       */
-    V_STR, V_TEXT, V_LIST, V_RANGE, V_MAP, V_FN, V_BOUND, V_MODULE, V_OBJECT, V_TENSOR, V_CELL
+    V_NONE, V_BOOL, V_INT, V_FLOAT, V_DTYPE, V_BUILTIN, V_ELLIPSIS, /* no heap; ELLIPSIS only as a subscript */
+    V_STR, V_TEXT, V_LIST, V_RANGE, V_MAP, V_FN, V_BOUND, V_MODULE, V_OBJECT, V_TENSOR, V_CELL,
+    V_SLICE                                               /* a:b:c, only as a subscript            */
 } ValueKind;
 
 typedef struct Heap { uint32_t refs; uint8_t kind; } Heap; /* first member of all heap values */
 typedef struct Str Str; typedef struct List List; typedef struct MapV MapV; typedef struct Fn Fn;
 typedef struct Object Object; typedef struct Tensor Tensor; typedef struct Range Range; typedef struct Text Text;
-typedef struct Bound Bound; typedef struct Cell Cell; typedef struct Builtin Builtin; typedef struct Interp Interp;
+typedef struct Slice Slice; typedef struct Bound Bound; typedef struct Cell Cell; typedef struct Builtin Builtin; typedef struct Interp Interp;
 
 typedef struct Value {
     uint8_t kind;
     union {
         bool b; int64_t i; double f; DType dtype; const Builtin *builtin;
         Heap *heap; Str *str; Text *text; List *list; Range *range; MapV *map; Fn *fn; Bound *bound; Object *obj;
-        Tensor *tensor; Cell *cell;
+        Tensor *tensor; Cell *cell; Slice *slice;
     };
 } Value;
 
 struct Str { Heap h; uint32_t n; uint64_t hash; char s[]; };              /* UTF-8, NUL after n bytes; hash 0 = not yet */
 struct List { Heap h; Heap *prev, *next; uint32_t n, cap; Value *v; };
 struct Range { Heap h; int64_t start, stop, step; };
+struct Slice { Heap h; Value start, stop, step; };                          /* V_NONE where absent; freed by slice_free */
 struct Cell { Heap h; Value v; };                                         /* a captured variable */
 /* Text with tensors in it that nobody has looked at yet: pieces, alternately constant text and tensors with a spec. */
 typedef struct TextPiece { Str *text; Tensor *tensor; Str *spec; } TextPiece; /* text, or tensor (+ spec or NULL) */
@@ -51,6 +53,8 @@ Value v_range(int64_t start, int64_t stop, int64_t step);
 
 static inline bool value_is_heap(Value v) { return v.kind >= V_STR; }
 void heap_free(Heap *h);                                   /* refs reached 0 */
+void tensor_free(Tensor *t);                               /* heap_free's case V_TENSOR (tensor.c) */
+void slice_free(Slice *s);                                 /* heap_free's case V_SLICE (index.c)   */
 static inline Value value_ref(Value v) { if (value_is_heap(v)) v.heap->refs++; return v; }
 static inline void value_drop(Value v) { if (value_is_heap(v) && --v.heap->refs == 0) heap_free(v.heap); }
 static inline void value_set(Value *slot, Value v) { Value old = *slot; *slot = v; value_drop(old); } /* consumes v */
