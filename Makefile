@@ -114,10 +114,10 @@ $(B)/test/%: tests/unit/%.c $(LIB) tests/unit/check.h
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -o $@ $< $(LIB) $(LIBS)
-$(B)/test/runner: tests/runner.c $(LIB)
+$(B)/test/runner: $(wildcard tests/*.c) tests/expect.h
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CF) -o $@ $< $(LIB) $(LIBS)
+	$(Q)$(CC) $(ALL_CF) -o $@ $(filter %.c,$^) -lm
 $(B)/fuzz/%: tests/fuzz/%.c $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)

@@ -1,0 +1,416 @@
+/* runner.c: runs every test there is and compares what it prints with what it says it prints.
+ *
+ * A test is a unit test program (build/test/X_test), a fuzz program run briefly (build/fuzz/X_fuzz), a shell script
+ * (tests/.../X.sh, exit 0 = passed, 77 = skipped) or a program of the language (tests/.../X.gt) in one world. Expectations
+ * of a .gt file are comments beside the line that prints; expect.c reads them. Each program, script or
+ * (script, world) counts as one test, however many checks it holds. Tests run two at a time, each with a time limit, an
+ * own process group, a fresh directory $TMP, and an environment without GT_*; what they print goes to files.
+ * The last line of the output is "N passed, N failed".
+ * Usage: runner [-b BUILD] [-j JOBS] [-t FACTOR] [-w WORLD,...] [-k] [unit] [fuzz] [sh] [gt] [NAME-PART ...]
+ * SPDX-License-Identifier: MIT */
+#include "tests/expect.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { KIND_UNIT, KIND_FUZZ, KIND_SH, KIND_GT, KINDS };
+static const char *const kind_name[KINDS] = {"unit", "fuzz", "sh", "gt"};
+static const int kind_limit_s[KINDS] = {90, 60, 60, 20};
+enum { MAX_ARGS = 64, MAX_JOBS = 16, OUTPUT_BYTES = 1 << 22 };
+
+typedef struct Test {
+    int kind;
+    char *path;
+    char *world;          /* of a .gt: "" is the common one */
+    Expect *expect;       /* of a .gt; owned by the first of its worlds */
+    pid_t pid;
+    char dir[PATH_MAX];   /* $TMP of a running test */
+    double started, limit_s;
+    bool timed_out;
+} Test;
+
+typedef struct Runner {
+    const char *build;
+    char gtsh[PATH_MAX];
+    const char *worlds;   /* further worlds for every script, or "" */
+    bool keep;            /* leave $TMP of failed tests */
+    double factor;
+    int jobs;
+    bool kinds[KINDS];
+    char **part; int n_parts;
+    Test *test; int n, cap;
+    int passed, failed, skipped;
+} Runner;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static _Noreturn void die(const char *what, const char *name) {
+    fprintf(stderr, "runner: %s %s: %s\n", what, name, strerror(errno));
+    exit(2);
+}
+
+/* ---- Finding ---- */
+
+static bool ends_with(const char *s, const char *tail) {
+    size_t n = strlen(s), m = strlen(tail);
+    return n > m && !strcmp(s + n - m, tail);
+}
+
+static bool is_wanted(const Runner *r, const char *path) {
+    if (!r->n_parts) return true;
+    for (int i = 0; i < r->n_parts; i++)
+        if (strstr(path, r->part[i])) return true;
+    return false;
+}
+
+static Test *add_test(Runner *r, int kind, const char *path, const char *world) {
+    if (r->n == r->cap) {
+        r->cap = r->cap ? 2 * r->cap : 256;
+        r->test = realloc(r->test, (size_t)r->cap * sizeof *r->test);
+        if (!r->test) die("no memory for", path);
+    }
+    Test *t = &r->test[r->n++];
+    *t = (Test){.kind = kind, .path = strdup(path), .world = strdup(world)};
+    return t;
+}
+
+static void add_worlds(Runner *r, const char *path, Expect *x, const char *list) {
+    char *copy = strdup(list), *save = NULL;
+    for (char *w = strtok_r(copy, " ,", &save); w; w = strtok_r(NULL, " ,", &save)) {
+        bool there = false;
+        for (int i = r->n - 1; i >= 0 && !strcmp(r->test[i].path, path); i--)
+            there |= !strcmp(r->test[i].world, w);
+        if (!there) add_test(r, KIND_GT, path, w)->expect = x;
+    }
+    free(copy);
+}
+
+static void add_file(Runner *r, const char *path) {
+    if (!is_wanted(r, path)) return;
+    if (ends_with(path, ".sh") && r->kinds[KIND_SH]) add_test(r, KIND_SH, path, "");
+    if (!ends_with(path, ".gt") || !r->kinds[KIND_GT]) return;
+    Expect *x = expect_read(path);
+    if (!x) die("cannot read", path);
+    if (x->nontest) { expect_free(&x); return; }
+    add_test(r, KIND_GT, path, "")->expect = x;
+    add_worlds(r, path, x, x->worlds);
+    add_worlds(r, path, x, r->worlds);
+}
+
+static void add_tree(Runner *r, const char *dir) {
+    struct dirent **entry;
+    int n = scandir(dir, &entry, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        const char *name = entry[i]->d_name;
+        char path[PATH_MAX];
+        struct stat st;
+        snprintf(path, sizeof path, "%s/%s", dir, name);
+        if (name[0] != '.' && stat(path, &st) == 0) {
+            bool is_other = !strcmp(name, "data") || !strcmp(name, "fixtures") || !strcmp(name, "bench");
+            if (S_ISDIR(st.st_mode) && !is_other) add_tree(r, path);
+            if (S_ISREG(st.st_mode)) add_file(r, path);
+        }
+        free(entry[i]);
+    }
+    if (n >= 0) free(entry);
+}
+
+static void add_programs(Runner *r, int kind, const char *folder, const char *tail) {
+    char dir[PATH_MAX];
+    snprintf(dir, sizeof dir, "%s/%s", r->build, folder);
+    struct dirent **entry;
+    int n = scandir(dir, &entry, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        char path[2 * PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", dir, entry[i]->d_name);
+        if (ends_with(path, tail) && r->kinds[kind] && is_wanted(r, path)) add_test(r, kind, path, "");
+        free(entry[i]);
+    }
+    if (n >= 0) free(entry);
+}
+
+/* ---- Starting ---- */
+
+/* A world is options of gtsh, or another way to hand it the script. */
+static void world_args(const char *world, char **argv, int *n) {
+    argv[(*n)++] = "--engine";
+    argv[(*n)++] = !strcmp(world, "reference") ? "reference" : "cpu";
+    argv[(*n)++] = "-w";
+    argv[(*n)++] = strdup(!strncmp(world, "workers=", 8) ? world + 8 : "1");
+    if (!strncmp(world, "threads=", 8)) {
+        argv[(*n)++] = "--threads";
+        argv[(*n)++] = strdup(world + 8);
+    }
+}
+
+/* Splits at blanks; quotes of either kind hold them together. Strings live until exec. */
+static void split_args(const char *s, char **argv, int *n) {
+    while (*s && *n < MAX_ARGS - 1) {
+        while (*s == ' ') s++;
+        if (!*s) break;
+        char *out = malloc(strlen(s) + 1), *o = out, quote = 0;
+        for (; *s && (quote || *s != ' '); s++) {
+            if (quote && *s == quote) quote = 0;
+            else if (!quote && (*s == '"' || *s == '\'')) quote = *s;
+            else *o++ = *s;
+        }
+        *o = 0;
+        argv[(*n)++] = out;
+    }
+}
+
+static void gt_command(const Runner *r, const Test *t, char **argv) {
+    int n = 0;
+    bool is_replay = !strcmp(t->world, "replay"), is_stdin = !strcmp(t->world, "stdin");
+    if (is_replay) {
+        argv[n++] = "/bin/sh";
+        argv[n++] = "-c";
+        argv[n++] = "\"$0\" --emit \"$@\" > \"$TMP/a.gti\" && exec \"$0\" --engine cpu --replay \"$TMP/a.gti\"";
+    }
+    argv[n++] = (char *)r->gtsh;
+    if (!is_replay) world_args(t->world, argv, &n);
+    split_args(t->expect->options, argv, &n);
+    argv[n++] = is_stdin ? "-" : t->path;
+    split_args(t->expect->args, argv, &n);
+    argv[n] = NULL;
+}
+
+static void clean_environment(const Runner *r, const Test *t) {
+    extern char **environ;
+    for (char **e = environ; *e;) {
+        if (strncmp(*e, "GT_", 3) && strncmp(*e, "XDG_", 4)) { e++; continue; }
+        char name[256];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(*e, "="), *e);
+        unsetenv(name);
+    }
+    setenv("TMP", t->dir, 1);
+    setenv("HOME", t->dir, 1);
+    setenv("GTSH", r->gtsh, 1);
+    setenv("B", r->build, 1);
+    setenv("LC_ALL", "C.UTF-8", 1);
+    setenv("TERM", "dumb", 1);
+    unsetenv("NO_COLOR");
+    unsetenv("CLICOLOR_FORCE");
+    unsetenv("MAKEFLAGS");
+    if (t->expect)
+        for (int i = 0; i < t->expect->n_env; i++) putenv(t->expect->env[i]);
+}
+
+static void redirect(const Test *t, const char *name, int fd, int flags) {
+    char path[PATH_MAX + 16];
+    snprintf(path, sizeof path, "%s/%s", t->dir, name);
+    int f = name[0] == '/' ? open(name, flags) : open(path, flags, 0600);
+    if (f < 0 || dup2(f, fd) < 0) _exit(126);
+    close(f);
+}
+
+static _Noreturn void run_child(const Runner *r, const Test *t) {
+    char *argv[2 * MAX_ARGS] = {t->path, NULL};
+    setpgid(0, 0);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    struct rlimit file = {(rlim_t)1 << 30, (rlim_t)1 << 30};
+    setrlimit(RLIMIT_FSIZE, &file);
+    bool has_stdin = t->kind == KIND_GT && (t->expect->stdin_text.n || t->expect->has_stdin);
+    if (t->kind == KIND_GT && !strcmp(t->world, "stdin")) {
+        int f = open(t->path, O_RDONLY);
+        if (f < 0 || dup2(f, 0) < 0) _exit(126);
+    } else {
+        redirect(t, has_stdin ? ".stdin" : "/dev/null", 0, O_RDONLY);
+    }
+    redirect(t, ".stdout", 1, O_WRONLY | O_CREAT | O_TRUNC);
+    redirect(t, ".stderr", 2, O_WRONLY | O_CREAT | O_TRUNC);
+    if (t->kind == KIND_GT) gt_command(r, t, argv);
+    else if (t->kind == KIND_SH) { argv[0] = "/bin/sh"; argv[1] = t->path; argv[2] = NULL; }
+    else if (t->kind == KIND_FUZZ) { argv[1] = "-n"; argv[2] = "2000"; argv[3] = "-s"; argv[4] = "1"; argv[5] = NULL; }
+    clean_environment(r, t);
+    execv(argv[0], argv);
+    fprintf(stderr, "runner: cannot run %s: %s\n", argv[0], strerror(errno));
+    _exit(126);
+}
+
+static void start(Runner *r, Test *t) {
+    snprintf(t->dir, sizeof t->dir, "/tmp/gt-test-XXXXXX");
+    if (!mkdtemp(t->dir)) die("cannot make", t->dir);
+    if (t->kind == KIND_GT && t->expect->stdin_text.n) {
+        char path[PATH_MAX + 16];
+        snprintf(path, sizeof path, "%s/.stdin", t->dir);
+        FILE *f = fopen(path, "w");
+        if (!f) die("cannot write", path);
+        fwrite(t->expect->stdin_text.data, 1, t->expect->stdin_text.n, f);
+        fclose(f);
+    }
+    t->limit_s = kind_limit_s[t->kind] * r->factor;
+    t->started = now();
+    fflush(stdout);
+    t->pid = fork();
+    if (t->pid < 0) die("cannot fork for", t->path);
+    if (t->pid == 0) run_child(r, t);
+    setpgid(t->pid, t->pid);
+}
+
+/* ---- Judging ---- */
+
+static void remove_tree(const char *dir) {
+    DIR *d = opendir(dir);
+    struct dirent *e;
+    while (d && (e = readdir(d))) {
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
+        char path[PATH_MAX + 300];
+        snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
+        if (unlink(path) != 0 && (errno == EISDIR || errno == EPERM)) remove_tree(path);
+    }
+    if (d) closedir(d);
+    rmdir(dir);
+}
+
+static Text read_output(const Test *t, const char *name) {
+    char path[PATH_MAX + 16];
+    snprintf(path, sizeof path, "%s/%s", t->dir, name);
+    return text_read(path, OUTPUT_BYTES);
+}
+
+static void print_tail(const char *label, const Text *s) {
+    const char *p = s->data + s->n;
+    for (int lines = 0; p > s->data && lines < 40; p--)
+        if (p[-1] == '\n' && p != s->data + s->n) lines++;
+    if (s->n) printf("%s\n%s%s", label, p, s->n && s->data[s->n - 1] == '\n' ? "" : "\n");
+}
+
+static void judge(Runner *r, Test *t, int status) {
+    Text out = read_output(t, ".stdout"), err = read_output(t, ".stderr"), why = {0};
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    bool ok = !t->timed_out;
+    char title[PATH_MAX + 64];
+    snprintf(title, sizeof title, "%.4000s%s%.40s", t->path, t->world[0] ? " in world " : "", t->world);
+    if (t->kind == KIND_SH && code == 77 && ok) {
+        r->skipped++;
+        printf("skipped %s: %s", title, out.n ? out.data : "\n");
+    } else {
+        if (ok) ok = t->kind == KIND_GT ? expect_check(t->expect, t->path, t->world, &out, &err, code, &why) : code == 0;
+        ok ? r->passed++ : r->failed++;
+    }
+    if (!ok) {
+        printf("FAILED %s", title);
+        if (t->timed_out) printf(": no end after %.0f s", t->limit_s);
+        else if (WIFSIGNALED(status)) printf(": killed by signal %d (%s)", code - 128, strsignal(code - 128));
+        else if (t->kind != KIND_GT) printf(": exit code %d", code);
+        printf("\n");
+        if (why.n) printf("%s", why.data);
+        if (t->kind != KIND_GT || t->timed_out) print_tail("--- its output", &out);
+        if (t->kind != KIND_GT || t->timed_out || !why.n) print_tail("--- its errors", &err);
+        if (r->keep) printf("--- left in %s\n", t->dir);
+        printf("\n");
+    }
+    if (ok || !r->keep) remove_tree(t->dir);
+    text_free(&out);
+    text_free(&err);
+    text_free(&why);
+}
+
+/* Waits for one of the running tests to end, or to run out of time. */
+static void reap(Runner *r, Test **running, int *n_running) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    for (;;) {
+        for (int i = 0; i < *n_running; i++) {
+            Test *t = running[i];
+            int status;
+            if (waitpid(t->pid, &status, WNOHANG) == t->pid) {
+                kill(-t->pid, SIGKILL); /* whatever it left behind */
+                judge(r, t, status);
+                running[i] = running[--*n_running];
+                return;
+            }
+            if (!t->timed_out && now() - t->started > t->limit_s) {
+                t->timed_out = true;
+                kill(-t->pid, SIGKILL);
+            }
+        }
+        struct timespec tick = {0, 50 * 1000 * 1000};
+        sigtimedwait(&set, NULL, &tick);
+    }
+}
+
+static void run_all(Runner *r) {
+    Test *running[MAX_JOBS];
+    int n_running = 0;
+    for (int i = 0; i < r->n; i++) {
+        Test *t = &r->test[i];
+        if (t->kind == KIND_GT && t->expect->skip[0]) {
+            r->skipped++;
+            printf("skipped %s: %s\n", t->path, t->expect->skip);
+            continue;
+        }
+        while (n_running == r->jobs) reap(r, running, &n_running);
+        start(r, t);
+        running[n_running++] = t;
+    }
+    while (n_running) reap(r, running, &n_running);
+}
+
+static void read_options(Runner *r, int argc, char **argv) {
+    bool any_kind = false;
+    for (int o; (o = getopt(argc, argv, "b:j:t:w:k")) != -1;) {
+        if (o == 'b') r->build = optarg;
+        else if (o == 'j') r->jobs = atoi(optarg);
+        else if (o == 't') r->factor = atof(optarg);
+        else if (o == 'w') r->worlds = optarg;
+        else if (o == 'k') r->keep = true;
+        else exit(2);
+    }
+    if (r->jobs < 1 || r->jobs > MAX_JOBS) r->jobs = 2;
+    if (r->factor <= 0) r->factor = 1;
+    r->part = calloc((size_t)argc + 1, sizeof *r->part);
+    for (int i = optind; i < argc; i++) {
+        bool is_kind = false;
+        for (int k = 0; k < KINDS; k++)
+            if (!strcmp(argv[i], kind_name[k])) r->kinds[k] = is_kind = any_kind = true;
+        if (!is_kind) r->part[r->n_parts++] = argv[i];
+    }
+    for (int k = 0; k < KINDS && !any_kind; k++) r->kinds[k] = true;
+    char build[PATH_MAX];
+    if (!realpath(r->build, build)) die("no build in", r->build);
+    r->build = strdup(build);
+    snprintf(r->gtsh, sizeof r->gtsh, "%.4000s/gtsh", build);
+}
+
+int main(int argc, char **argv) {
+    Runner r = {.build = "build", .worlds = "", .jobs = 2, .factor = 1};
+    read_options(&r, argc, argv);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    add_programs(&r, KIND_UNIT, "test", "_test");
+    add_programs(&r, KIND_FUZZ, "fuzz", "_fuzz");
+    add_tree(&r, "tests");
+    run_all(&r);
+    for (int i = 0; i < r.n; i++) {
+        if (!r.test[i].world[0]) expect_free(&r.test[i].expect);
+        free(r.test[i].path);
+        free(r.test[i].world);
+    }
+    free(r.test);
+    free(r.part);
+    free((char *)r.build);
+    if (r.skipped) printf("%d skipped\n", r.skipped);
+    printf("%d passed, %d failed\n", r.passed, r.failed);
+    return r.failed != 0 || r.passed + r.skipped == 0;
+}
