@@ -15,8 +15,8 @@ enum {
 const OpInfo op_info[OP_COUNT] = {
 #define OP(id, name_, class__, arity_, in_, out_, shape_, grad_, expr_, init_, doc_)             \
     [OP_##id] = {.name = name_,                                                                    \
-                 .expr = expr_,                                                                    \
-                 .init = init_,                                                                    \
+                 .expr = #expr_,                                                                    \
+                 .init = #init_,                                                                    \
                  .doc = doc_,                                                                      \
                  .shape_name = #shape_,                                                            \
                  .grad_name = #grad_,                                                              \
@@ -107,7 +107,7 @@ uint64_t op_table_hash(void) {
     uint64_t h = 0;
 #define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc)                         \
     h = hash_row(h, #id, name " " #class_ " " #arity " " #in " " #out " " #shape);                 \
-    h = hash_row(h, expr, init);
+    h = hash_row(h, #expr, #init);
 #include "runtime/ops.def"
 #define DTYPE(id, text, name, ctype, size_bytes, category)                                         \
     h = hash_row(h, #id, text " " #ctype " " #category);
