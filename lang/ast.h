@@ -17,7 +17,7 @@ typedef enum NodeKind {
     N_LISTCOMP,  /* kid[0] element, kid[1] target, kid[2] iterable, kid[3] condition or NULL                     */
     N_MAPCOMP,   /* kid[0] key, kid[1] value, kid[2] target, kid[3] iterable, kid[4] condition or NULL           */
     N_FN,        /* fn expression: fn                                                                           */
-    N_UNARY,     /* tok: - + ~ not; kid[0]                                                                      */
+    N_UNARY,     /* tok: an Oper; kid[0]                                                                        */
     N_BINARY,    /* tok; kid[0], kid[1]                                                                         */
     N_AND, N_OR, /* kid[0], kid[1]                                                                              */
     N_IF_EXPR,   /* kid[0] value, kid[1] condition, kid[2] otherwise                                            */
@@ -49,9 +49,19 @@ typedef enum NodeKind {
     N_IMPORT     /* str = module or path; flag: was a string; as: name bound; scope, slot                        */
 } NodeKind;
 
+/* Node.tok of N_UNARY, N_BINARY and N_AUGASSIGN: the operator, not its spelling. */
+typedef enum Oper {
+    O_ADD, O_SUB, O_MUL, O_DIV, O_FLOORDIV, O_MOD, O_POW, O_MATMUL, O_BITAND, O_BITOR, O_BITXOR,
+    O_EQ, O_NE, O_LT, O_LE, O_GT, O_GE, O_IN, O_NOT_IN, O_IS, O_IS_NOT,
+    O_NEG, O_POS, O_INVERT, O_NOT
+} Oper;
+
 typedef enum NameScope { SCOPE_LOCAL, SCOPE_CELL, SCOPE_OUTER, SCOPE_GLOBAL } NameScope;
 /* LOCAL: slot of the running call's frame. CELL: a local that an inner function captures. OUTER: captured, `slot` of the
- * function's captures. GLOBAL: slot of the Program's globals (file level), falling back to the builtins by name. */
+ * function's captures. GLOBAL: a name of the file, else a builtin: found by name (str, fn->name, as) and kept in `cache` by
+ * the evaluator; slot is not used.
+ * Comprehension variables are hidden locals of the enclosing function (at file level: of Program.top), each with a slot of
+ * its own; when an inner fn captures one, its target node has SCOPE_CELL and the evaluator makes a new cell per element. */
 
 typedef struct Node Node;
 typedef struct AstFn AstFn;
@@ -75,18 +85,22 @@ struct AstFn {
     const char *doc;      /* text of the ## lines directly above, or NULL                           */
     AstParam *param; int n_params;
     Node *body;           /* N_BLOCK, or an expression when is_expr                                 */
-    bool is_expr, is_module, is_method;
+    bool is_expr, is_module, is_method;  /* is_method: a fn that stands directly in a module's block; its N_FN_STMT binds no
+                             name. Its `outer`, like the module's own, is the function around the module (NULL: file level),
+                             because methods do not see the constructor's names                    */
     Span at, end;         /* `fn` ... closing brace, for ??name                                     */
     /* resolve.c: */
     int n_slots;          /* locals, parameters first                                               */
+    int self_slot;        /* of modules and methods: the local `self` (as any local it may be a cell); else -1 */
     const char **slot_name;
     bool *slot_is_cell;
     int n_captures; struct { bool from_local; int32_t slot; } *capture; /* cells taken from the enclosing frame or captures */
     AstFn *outer;
 };
 
-/* One parsed Source. globals are shared by all Programs of one file or of the prompt. */
-typedef struct Program { Source *src; Node *body; Arena arena; } Program;
+/* One parsed Source. top: a pseudo function whose slots are the hidden locals at file level (n_slots may be 0); its body is
+ * the N_BLOCK `body`. Global names are shared by all Programs of one file or of the prompt. */
+typedef struct Program { Source *src; Node *body; AstFn *top; Arena arena; } Program;
 
 /* Parses a whole source. NULL with e->kind E_SYNTAX, or E_INCOMPLETE when only more input is missing (e->what names the
  * innermost opener; open_with is its character, or 0 for a continuation). Warnings (a & 1 == 0, dead statements) are

@@ -22,27 +22,38 @@ struct Interp {
     const Node *at;                /* the expression being evaluated: position of instructions and of errors */
     int no_grad_depth;
     int call_depth;
+    struct Frame *frame;           /* eval.h: the running call                                  */
+    struct Stack *stack;           /* eval.h: locals and arguments of all calls                 */
+    char *stack_end;               /* C stack: calls stop with an error before it               */
+    struct Signals *signals;       /* signal.c                                                  */
+    struct Progress *progress;     /* progress.c                                                */
     struct Tape *tape;             /* grad.c: list of live nodes, for debug.tape only          */
     struct Globals *globals;       /* of the running file                                      */
-    struct Modules *modules;       /* imported files by path, prelude included                 */
+    struct Modules *modules;       /* imported files by path, prelude included; sources, programs */
     struct Args *args;             /* arg(): declared options and what the command line gave   */
     struct PrintOptions *print;    /* set_print                                                */
     uint64_t seed, rng_counter, host_rng_counter;
-    volatile int *interrupted;     /* set by SIGINT: 1 stop, 2 cancel                          */
-    Heap containers;               /* list head of cycle candidates                            */
+    Container containers;          /* list head of cycle candidates                            */
+    Container *dead; bool is_freeing; /* value.c: containers whose last reference went, not yet freed */
     size_t n_containers, collect_at;
     Value ans;
 };
 
 Interp *interp_new(const InterpConfig *config, LangError *e);
 void interp_free(Interp **in);
-/* Runs one source at file level; at the prompt (echo) expression statements print. false: e is set, and every local of
- * the failed statement has been dropped. */
+/* Copies a text into the interpreter's table of sources, where it stays (spans point into it). */
+Source *interp_source(Interp *in, const char *name, const char *text, size_t n, uint32_t first_line, bool is_prelude);
+/* Runs one source at file level in the started file's globals; at the prompt (echo) expression statements print. Consumes
+ * p: functions point into it, so it lives as long as the interpreter. false: e is set, and every local of the failed
+ * statement has been dropped. */
 bool interp_run(Interp *in, Program *p, bool echo, LangError *e);
 bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e); /* positional */
 Span interp_span(const Interp *in);        /* where the user's program is now; prelude frames fold into the caller */
 void cycles_collect(Interp *in);           /* frees containers that only cycles hold */
 bool value_truth(Interp *in, Value v, bool *out, LangError *e); /* waits for a one-element tensor */
+
+/* Names at file level, for completion and :who: i-th in order of definition, builtins not among them; false at the end. */
+bool interp_global(Interp *in, size_t i, const char **name, Value *v);
 
 /* ---- builtins ---- */
 

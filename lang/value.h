@@ -8,10 +8,12 @@
 #ifndef GT_LANG_VALUE_H
 #define GT_LANG_VALUE_H
 #include "lang/ast.h"
+#include "runtime/arena.h"
 #include "runtime/op.h"
 
 typedef enum ValueKind {
     V_NONE, V_BOOL, V_INT, V_FLOAT, V_DTYPE, V_BUILTIN, V_ELLIPSIS, /* no heap; ELLIPSIS only as a subscript */
+    V_UNDEF,                                              /* a variable without a value: never leaves the evaluator */
     V_STR, V_TEXT, V_LIST, V_RANGE, V_MAP, V_FN, V_BOUND, V_MODULE, V_OBJECT, V_TENSOR, V_CELL,
     V_SLICE                                               /* a:b:c, only as a subscript            */
 } ValueKind;
@@ -19,22 +21,29 @@ typedef enum ValueKind {
 typedef struct Heap { uint32_t refs; uint8_t kind; } Heap; /* first member of all heap values */
 typedef struct Str Str; typedef struct List List; typedef struct MapV MapV; typedef struct Fn Fn;
 typedef struct Object Object; typedef struct Tensor Tensor; typedef struct Range Range; typedef struct Text Text;
-typedef struct Slice Slice; typedef struct Bound Bound; typedef struct Cell Cell; typedef struct Builtin Builtin; typedef struct Interp Interp;
+typedef struct Slice Slice; typedef struct Bound Bound; typedef struct Cell Cell; typedef struct Module Module;
+typedef struct Builtin Builtin; typedef struct Interp Interp;
 
 typedef struct Value {
     uint8_t kind;
     union {
         bool b; int64_t i; double f; DType dtype; const Builtin *builtin;
         Heap *heap; Str *str; Text *text; List *list; Range *range; MapV *map; Fn *fn; Bound *bound; Object *obj;
-        Tensor *tensor; Cell *cell; Slice *slice;
+        Tensor *tensor; Cell *cell; Slice *slice; Module *module;
     };
 } Value;
 
 struct Str { Heap h; uint32_t n; uint64_t hash; char s[]; };              /* UTF-8, NUL after n bytes; hash 0 = not yet */
-struct List { Heap h; Heap *prev, *next; uint32_t n, cap; Value *v; };
-struct Range { Heap h; int64_t start, stop, step; };
+/* What may form cycles starts with a Container: linked into the interpreter's list. mark is the collector's. */
+typedef struct Container { Heap h; uint32_t mark; Interp *in; struct Container *prev, *next; } Container;
+struct List { Container c; uint32_t n, cap; Value *v; };
+struct Range { Heap h; int64_t start, stop, step; };                      /* step != 0 */
 struct Slice { Heap h; Value start, stop, step; };                          /* V_NONE where absent; freed by slice_free */
-struct Cell { Heap h; Value v; };                                         /* a captured variable */
+struct Cell { Container c; Value v; };                                    /* a captured variable */
+struct Fn { Container c; const AstFn *ast; struct Globals *globals; int n_cells; Cell *cell[]; };
+struct Bound { Container c; Value self, f; };                             /* object and method, made on access */
+struct Module { Container c; const char *name; Fn *make; MapV *method; }; /* method: name -> V_FN, self passed apart */
+struct Object { Container c; Module *module; MapV *field; };              /* fields in order of assignment */
 /* Text with tensors in it that nobody has looked at yet: pieces, alternately constant text and tensors with a spec. */
 typedef struct TextPiece { Str *text; Tensor *tensor; Str *spec; } TextPiece; /* text, or tensor (+ spec or NULL) */
 struct Text { Heap h; uint32_t n; TextPiece piece[]; };
@@ -52,7 +61,7 @@ Value v_map(Interp *in);
 Value v_range(int64_t start, int64_t stop, int64_t step);
 
 static inline bool value_is_heap(Value v) { return v.kind >= V_STR; }
-void heap_free(Heap *h);                                   /* refs reached 0 */
+void heap_free(Heap *h);                                   /* refs reached 0; values of any depth, no recursion */
 void tensor_free(Tensor *t);                               /* heap_free's case V_TENSOR (tensor.c) */
 void slice_free(Slice *s);                                 /* heap_free's case V_SLICE (index.c)   */
 static inline Value value_ref(Value v) { if (value_is_heap(v)) v.heap->refs++; return v; }
@@ -72,6 +81,18 @@ Value *map_find_name(const MapV *m, const char *interned);
 void mapv_put(MapV *m, Value key, Value v);                /* consumes both */
 bool mapv_remove(MapV *m, Value key, Value *old);          /* old: new reference, if found */
 bool mapv_at(const MapV *m, size_t i, Value *key, Value *value); /* i-th live entry in order, borrowed */
+
+const char *value_name(Value v);                           /* interned text of a V_STR that is a name: for lookups by pointer */
+MapV *object_fields(const Object *o);                      /* borrowed */
+
+/* Text being put together for print, write, assert, f-strings: `format` is text with braces doubled and one {} or {:spec}
+ * per tensor, in order (show.h); t[] are references of its own. "{!r}" is echo's form, tensor(3.14); "{}" is 3.14 for rank 0;
+ * a g after the r, "{!rg}", adds requires_grad=true. No tensor is fetched by putting it in. */
+typedef struct Pieces { Bytes format; Tensor **t; int n, cap; } Pieces;
+void pieces_text(Pieces *p, const char *s, size_t n);
+void pieces_tensor(Pieces *p, Tensor *t, const char *spec, size_t n); /* between the braces: "", ":.4f", "!r" */
+bool pieces_value(Interp *in, Pieces *p, Value v, bool is_repr, LangError *e);
+void pieces_fini(Pieces *p);
 
 /* print's form (top level strings bare) and echo's form (strings quoted). Tensors inside are fetched: may wait and fail. */
 bool value_str(Interp *in, Value v, Bytes *out, LangError *e);
