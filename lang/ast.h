@@ -41,12 +41,12 @@ typedef enum NodeKind {
     N_SIGNAL,    /* kid[0] label (N_STRING or N_FSTRING), kid[1] backward label or NULL, kid[2] block            */
     N_NO_GRAD,   /* kid[0] block                                                                                */
     N_TIME,      /* kid[0] label or NULL, kid[1] block                                                          */
-    N_BACKWARD,  /* kids: value, seed or none (LANGUAGE 2.7)                                                    */
+    N_BACKWARD,  /* kid[0]. `backward(y, seed)` is N_EXPR_STMT of a call (LANGUAGE 2.7)                         */
     N_RETURN,    /* kid[0] or n_kids = 0                                                                        */
     N_BREAK, N_CONTINUE,
     N_DEL,       /* kids                                                                                        */
     N_ASSERT,    /* kid[0], kid[1] message or absent                                                            */
-    N_IMPORT     /* str = module or path; flag: was a string; as: name bound; scope, slot                        */
+    N_IMPORT     /* str = module or path; flag: was a string; as: name bound (never NULL); scope, slot           */
 } NodeKind;
 
 /* Node.tok of N_UNARY, N_BINARY and N_AUGASSIGN: the operator, not its spelling. */
@@ -56,9 +56,14 @@ typedef enum Oper {
     O_NEG, O_POS, O_INVERT, O_NOT
 } Oper;
 
+/* Bits of flag for expressions: */
+#define NODE_PAREN 0x80  /* stood in parentheses of its own                                                          */
+#define NODE_UNREAD 0x02 /* N_INDEX as a target: of an own parameter that nothing reads afterwards (LANGUAGE 2.7, dead
+                          * statements: warn when its value is a tensor without identity)                             */
+
 typedef enum NameScope { SCOPE_LOCAL, SCOPE_CELL, SCOPE_OUTER, SCOPE_GLOBAL } NameScope;
-/* LOCAL: slot of the running call's frame. CELL: a local that an inner function captures. OUTER: captured, `slot` of the
- * function's captures. GLOBAL: a name of the file, else a builtin: found by name (str, fn->name, as) and kept in `cache` by
+/* LOCAL: slot of the running call's frame. CELL: likewise, but the slot holds a Cell, since an inner function captures it.
+ * OUTER: captured, `slot` of the function's captures. GLOBAL: a name of the file, else a builtin: found by name (str, fn->name, as) and kept in `cache` by
  * the evaluator; slot is not used.
  * Comprehension variables are hidden locals of the enclosing function (at file level: of Program.top), each with a slot of
  * its own; when an inner fn captures one, its target node has SCOPE_CELL and the evaluator makes a new cell per element. */
@@ -68,10 +73,11 @@ typedef struct AstFn AstFn;
 
 struct Node {
     uint8_t kind, tok, scope, flag;
-    uint16_t n_kids;
+    uint16_t height;      /* of the tree below: at most MAX_TREE_HEIGHT, so that walks may recurse                */
+    uint32_t n_kids;
     int32_t slot;
     Span at;              /* what a caret points at: the operator of N_BINARY, the name of N_FIELD ...; first token else  */
-    Span whole;           /* first to last token when on one line (for messages that quote the expression)                */
+    Span whole;           /* first to last token, as far as they are on one line (for messages that quote the expression)   */
     union { int64_t i; double f; AstFn *fn; struct { const char *str; uint32_t n_str; }; };
     const char *as;
     Node **kid;
@@ -90,7 +96,7 @@ struct AstFn {
                              because methods do not see the constructor's names                    */
     Span at, end;         /* `fn` ... closing brace, for ??name                                     */
     /* resolve.c: */
-    int n_slots;          /* locals, parameters first                                               */
+    int n_slots;          /* locals: parameters first, then self, then the others and comprehension variables */
     int self_slot;        /* of modules and methods: the local `self` (as any local it may be a cell); else -1 */
     const char **slot_name;
     bool *slot_is_cell;
@@ -99,7 +105,8 @@ struct AstFn {
 };
 
 /* One parsed Source. top: a pseudo function whose slots are the hidden locals at file level (n_slots may be 0); its body is
- * the N_BLOCK `body`. Global names are shared by all Programs of one file or of the prompt. */
+ * the N_BLOCK `body`. Global names are shared by all Programs of one file or of the prompt. Functions point into the
+ * arena: a Program lives as long as any function that it defines. */
 typedef struct Program { Source *src; Node *body; AstFn *top; Arena arena; } Program;
 
 /* Parses a whole source. NULL with e->kind E_SYNTAX, or E_INCOMPLETE when only more input is missing (e->what names the
@@ -109,5 +116,6 @@ typedef void (*WarnFn)(void *ctx, const LangError *w);
 Program *parse_program(Source *src, WarnFn warn, void *ctx, char *open_with, LangError *e);
 void program_free(Program **p);
 void ast_print(const Node *n, Bytes *out);   /* --debug=a: an s-expression per node, two blanks per depth */
-const char *intern(const char *s, size_t n); /* one pointer per distinct name, for ever; names compare by pointer */
+/* One pointer per distinct name, for ever; names compare by pointer. The one table of the process; the client's thread only. */
+const char *intern(const char *s, size_t n);
 #endif

@@ -14,6 +14,7 @@ typedef struct Source {
     uint32_t first_line;     /* number of its first line: at the prompt lines go on counting */
     uint16_t id;             /* SrcPos.file; index in the interpreter's table */
     bool is_prelude;         /* errors in it fold into the caller's line */
+    bool is_prompt;          /* its top-level expressions echo, so none of them is a dead statement */
 } Source;
 
 /* A stretch of one source. line counts from the source's first_line, col from 1 in bytes; len 0 = no caret. */
@@ -48,4 +49,7 @@ int error_exit_code(const LangError *e);
 
 /* Nearest name to `s` within a third of its length (Damerau-Levenshtein), or NULL: for "did you mean". */
 const char *nearest_name(const char *s, size_t n, const char *const *names, size_t n_names);
+/* What to write here instead of a word of another language ("null", "np", "elseif"), or NULL: for syntax errors and for
+ * names that are not defined. */
+const char *habit_hint(const char *s, size_t n);
 #endif

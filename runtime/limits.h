@@ -20,5 +20,6 @@
 #define PROMPT_WINDOW_MS 2000              /* at the prompt: age of the oldest unacknowledged frame    */
 #define MAX_CALL_DEPTH 10000               /* nested calls of the language                             */
 #define MAX_PARSE_DEPTH 200                /* nested expressions or blocks in source text              */
+#define MAX_TREE_HEIGHT 1000               /* of a syntax tree: a + b + c ... leans to the left        */
 
 #endif
