@@ -54,11 +54,13 @@ void stream_control(Stream *s, const Inst *inst);    /* edge, signal enter/exit,
 
 /* ---- effects: instructions answered with values, carried out in stream order ---- */
 /* done is called from stream_poll when the values are there (or, if n = 0 and nothing is pending, at once); status != 0 in a
- * value means poisoned: then the effect is skipped. ctx is owned by the effect: drop is called exactly once after all. */
+ * value means poisoned: then the effect is skipped. false with *err: the world refused (disk full, no such directory); the
+ * stream reports it once, like a worker's failure, at the effect's position. ctx is owned by the effect: drop is called
+ * exactly once after all. */
 typedef struct Effect {
     Op op; const Attr *attr; int n_attr;
     Handle *const *handle; int n;                    /* operands; referenced until done */
-    void (*done)(void *ctx, const Reply *r); void (*drop)(void *ctx); void *ctx;
+    bool (*done)(void *ctx, const Reply *r, Err *err); void (*drop)(void *ctx); void *ctx;
 } Effect;
 bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e);
 
