@@ -1,0 +1,163 @@
+/* mem_test.c: the arena against a naive model: random requests never overlap, keep their bytes, are aligned and counted;
+ * what was full is whole again when all is freed; long runs of mixed sizes do not splinter it.
+ * SPDX-License-Identifier: MIT */
+#include "check.h"
+#include "worker/mem.h"
+
+#include <time.h>
+
+enum { SLOTS = 400 };
+typedef struct Slot { unsigned char *p; uint64_t bytes; unsigned char mark; } Slot;
+
+static uint64_t state;
+static uint64_t next_random(uint64_t n) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    return (state >> 16) % n;
+}
+static uint64_t used_of(const Mem *m) {
+    uint64_t used, peak, total;
+    mem_usage(m, &used, &peak, &total);
+    return used;
+}
+static uint64_t some_size(void) {
+    switch (next_random(4)) {
+    case 0: return next_random(300);
+    case 1: return 64 * next_random(64);
+    case 2: return next_random(40000);
+    default: return next_random(3 << 20);
+    }
+}
+static int is_intact(const Slot *s) {
+    for (uint64_t i = 0; i < s->bytes; i += 37)
+        if (s->p[i] != s->mark) return 0;
+    return !s->bytes || s->p[s->bytes - 1] == s->mark;
+}
+
+static void test_model(uint64_t seed) {
+    state = seed;
+    Err err = {0};
+    Mem *m = mem_open(64 << 20, &err);
+    CHECK(m);
+    static Slot slot[SLOTS];
+    memset(slot, 0, sizeof slot);
+    int bad = 0, full = 0;
+    uint64_t asked = 0;
+    for (int step = 0; step < 12000; step++) {
+        Slot *s = &slot[next_random(SLOTS)];
+        if (s->p) {
+            bad += !is_intact(s);
+            mem_release(m, s->p, s->bytes);
+            asked -= s->bytes;
+            s->p = NULL;
+            continue;
+        }
+        s->bytes = some_size();
+        s->p = mem_alloc(m, s->bytes);
+        if (!s->p) { full++; continue; }
+        asked += s->bytes;
+        bad += (uintptr_t)s->p % 64 != 0;
+        for (int i = 0; i < SLOTS; i++) {
+            const Slot *o = &slot[i];
+            if (o != s && o->p) bad += s->p < o->p + o->bytes && o->p < s->p + s->bytes;
+        }
+        s->mark = (unsigned char)(1 + next_random(255));
+        memset(s->p, s->mark, s->bytes);
+        bad += used_of(m) < asked;
+    }
+    CHECK_MSG(!bad, "seed %llu: %d violations", (unsigned long long)seed, bad);
+    CHECK_MSG(full > 0, "the arena was never full: the test tests too little");
+    for (int i = 0; i < SLOTS; i++)
+        if (slot[i].p) mem_release(m, slot[i].p, slot[i].bytes);
+    CHECK_INT(used_of(m), 0);
+    void *all = mem_alloc(m, (64 << 20) - 4096);
+    CHECK_MSG(all != NULL, "freed neighbours did not melt together");
+    mem_release(m, all, (64 << 20) - 4096);
+    mem_close(&m);
+    CHECK(!m);
+}
+
+static void test_limits(void) {
+    Mem *m = mem_open(1 << 20, NULL);
+    uint64_t used, peak, total;
+    mem_usage(m, &used, &peak, &total);
+    CHECK_INT(used, 0);
+    CHECK_INT(total, 1 << 20);
+    void *a = mem_alloc(m, 0), *b = mem_alloc(m, 0);
+    CHECK(a && b && a != b);
+    CHECK(!mem_alloc(m, 2 << 20));
+    CHECK(!mem_alloc(m, UINT64_MAX));
+    CHECK(!mem_alloc(m, UINT64_MAX - 64));
+    void *half = mem_alloc(m, 1 << 19);
+    CHECK(half && !mem_alloc(m, 1 << 19));
+    mem_release(m, half, 1 << 19);
+    mem_release(m, a, 0);
+    mem_release(m, b, 0);
+    mem_usage(m, &used, &peak, &total);
+    CHECK_INT(used, 0);
+    CHECK(peak >= 1 << 19);
+    mem_close(&m);
+    CHECK_FAIL(mem_open(UINT64_MAX, &err), ERR_MEMORY);
+    CHECK(mem_default_bytes(1) >= 64 << 20);
+    CHECK(mem_default_bytes(1000000) == 64 << 20);
+}
+
+/* A loop that frees what it made always finds the same place: the size of its own class is looked at first. */
+static void test_reuse(void) {
+    Err err = {0};
+    Mem *m = mem_open(16 << 20, &err);
+    uint64_t sizes[] = {4, 100, 16384, 16448, 100000, 1000448, 2 << 20};
+    for (int i = 0; i < 7; i++) {
+        void *keep = mem_alloc(m, 64), *p = mem_alloc(m, sizes[i]);
+        for (int j = 0; j < 100; j++) {
+            mem_release(m, p, sizes[i]);
+            void *q = mem_alloc(m, sizes[i]);
+            CHECK(p == q);
+            p = q;
+        }
+        mem_release(m, p, sizes[i]);
+        mem_release(m, keep, 64);
+    }
+    mem_close(&m);
+}
+
+/* Steps of a training loop: parameters replaced one by one, activations stacked and unwound, and now and then a small tensor
+ * that stays. The arena is 1.5 times what lives at once; nothing may fail. */
+static void test_long_run(uint64_t seed) {
+    state = seed;
+    Err err = {0};
+    Mem *m = mem_open(96 << 20, &err);
+    enum { PARAMS = 24, ACTS = 40, KEPT = 512 };
+    void *param[PARAMS], *act[ACTS], *kept[KEPT] = {0};
+    uint64_t act_bytes[ACTS];
+    int failed = 0;
+    for (int i = 0; i < PARAMS; i++) failed += !(param[i] = mem_alloc(m, 65536u * (unsigned)(1 + i % 8)));
+    for (int step = 0; step < 2000 && !failed; step++) {
+        for (int i = 0; i < ACTS; i++) {
+            act_bytes[i] = 1000 + next_random(2 << 20);
+            failed += !(act[i] = mem_alloc(m, act_bytes[i]));
+            void **k = &kept[next_random(KEPT)];
+            if (*k) mem_release(m, *k, 40);
+            *k = mem_alloc(m, 40);
+        }
+        for (int i = ACTS - 1; i >= 0 && !failed; i--) mem_release(m, act[i], act_bytes[i]);
+        for (int i = 0; i < PARAMS && !failed; i++) {
+            uint64_t bytes = 65536u * (unsigned)(1 + i % 8);
+            void *fresh = mem_alloc(m, bytes);
+            failed += !fresh;
+            mem_release(m, param[i], bytes);
+            param[i] = fresh;
+        }
+    }
+    CHECK_MSG(!failed, "seed %llu: the arena splintered", (unsigned long long)seed);
+    mem_close(&m);
+}
+
+int main(int argc, char **argv) {
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
+    printf("seed %llu\n", (unsigned long long)seed);
+    for (uint64_t i = 0; i < 4; i++) test_model(seed * 4 + i + 1);
+    test_limits();
+    test_reuse();
+    test_long_run(seed + 1);
+    return check_report("mem");
+}
