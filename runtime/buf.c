@@ -54,8 +54,10 @@ void buf_unref(Buf **bp) {
     uint32_t before = atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel);
     assert(before > 0);
     if (before > 1) return;
-    if (b->release) b->release(b->data, b->ctx);
-    else free(b->data);
+    if (b->release)
+        b->release(b->data, b->ctx);
+    else
+        free(b->data);
     free(b);
 }
 

@@ -17,7 +17,10 @@ static const char *const err_names[ERR_COUNT] = {
  * be cut. */
 static void print_whole(char *buf, size_t size, const char *format, va_list ap) {
     int n = vsnprintf(buf, size, format, ap);
-    if (n < 0) { buf[0] = 0; return; }
+    if (n < 0) {
+        buf[0] = 0;
+        return;
+    }
     if ((size_t)n < size) return;
     size_t end = size - 1;
     while (end > 0 && ((unsigned char)buf[end - 1] & 0xC0) == 0x80) end--; /* continuation bytes */

@@ -50,7 +50,7 @@ void *map_remove(Map *m, uint64_t key) {
     if (!value) return NULL;
     size_t mask = m->cap - 1, hole = (size_t)(s - m->slots);
     for (size_t i = (hole + 1) & mask; m->slots[i].value; i = (i + 1) & mask) {
-        /* An entry may move into the hole if that is not before its home, counted around the ring. */
+        /* An entry may move into the hole unless its home lies behind it, counted around. */
         size_t from_home = (i - home(m, m->slots[i].key)) & mask, from_hole = (i - hole) & mask;
         if (from_home < from_hole) continue;
         m->slots[hole] = m->slots[i];

@@ -8,12 +8,15 @@
 
 /* `in` is a bare word in the table; spelled out for every word it may be. */
 enum {
-    IN_ALL = DSET_ALL, IN_NUM = DSET_NUM, IN_FLOAT = DSET_FLOAT,
-    IN_INT = DSET_INT, IN_BITS = DSET_BITS
+    IN_ALL = DSET_ALL,
+    IN_NUM = DSET_NUM,
+    IN_FLOAT = DSET_FLOAT,
+    IN_INT = DSET_INT,
+    IN_BITS = DSET_BITS
 };
 
 const OpInfo op_info[OP_COUNT] = {
-#define OP(id, name_, class__, arity_, in_, out_, shape_, grad_, expr_, init_, doc_)             \
+#define OP(id, name_, class__, arity_, in_, out_, shape_, grad_, expr_, init_, doc_)               \
     [OP_##id] = {.name = name_,                                                                    \
                  .expr = #expr_,                                                                    \
                  .init = #init_,                                                                    \
@@ -28,7 +31,7 @@ const OpInfo op_info[OP_COUNT] = {
 };
 
 const DTypeInfo dtype_info[DT_COUNT + 1] = {
-#define DTYPE(id, text_, name_, ctype, size_bytes_, category_)                                   \
+#define DTYPE(id, text_, name_, ctype, size_bytes_, category_)                                     \
     [DT_##id] = {text_, name_, size_bytes_, CAT_##category_},
 #include "runtime/dtypes.def"
     [DT_NONE] = {.text = "none", .name = "none"},
@@ -42,7 +45,8 @@ const AttrInfo attr_info[ATTR_COUNT] = {
 /* ---- By name ---- */
 
 static const unsigned char op_name_bytes[OP_COUNT] = {
-#define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc) [OP_##id] = sizeof name - 1,
+#define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc)                         \
+    [OP_##id] = sizeof name - 1,
 #include "runtime/ops.def"
 };
 
@@ -60,8 +64,14 @@ Op op_find(const char *name, size_t n) {
 }
 
 DType dtype_find(const char *name, size_t n) {
-    static const struct { const char *name; DType dtype; } aliases[] = {
-        {"float", DT_F32}, {"double", DT_F64}, {"int", DT_I64}, {"long", DT_I64},
+    static const struct {
+        const char *name;
+        DType dtype;
+    } aliases[] = {
+        {"float", DT_F32},
+        {"double", DT_F64},
+        {"int", DT_I64},
+        {"long", DT_I64},
     };
     if (n == 0) return DT_NONE;
     for (int i = 0; i < DT_COUNT; i++)
