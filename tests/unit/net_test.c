@@ -1,0 +1,305 @@
+/* net_test: one test over all four schemes: order, payloads by reference, many peers, leaving on both sides, taken
+ * endpoints, wake-ups; and the rings under two threads and millions of messages.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/net.h"
+#include "tests/unit/check.h"
+#include <fcntl.h>
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+static char directory[] = "/tmp/gt-net-test-XXXXXX";
+
+static int64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* hub_recv and link_recv that wait at most 5 s. */
+static int hub_get(Hub *h, PeerId *from, Msg *m) {
+    for (int64_t end = now_ms() + 5000; now_ms() < end; hub_wait(h, 100)) {
+        int r = hub_recv(h, from, m);
+        if (r) return r;
+    }
+    return 0;
+}
+
+static int link_get(Link *l, Msg *m) {
+    for (int64_t end = now_ms() + 5000; now_ms() < end; link_wait(l, 100)) {
+        int r = link_recv(l, m);
+        if (r) return r;
+    }
+    return 0;
+}
+
+static Msg number(uint64_t v) {
+    Msg m = {0};
+    msg_push(&m, buf_copy(&v, sizeof v));
+    return m;
+}
+
+/* The number in a message, which is freed. */
+static uint64_t value(Msg *m) {
+    uint64_t v = UINT64_MAX;
+    if (m->n > 0 && m->part[0]->n == sizeof v) memcpy(&v, m->part[0]->data, sizeof v);
+    msg_fini(m);
+    return v;
+}
+
+static void test_exchange(const char *endpoint) {
+    Err err = {0};
+    Hub *hub = hub_open(endpoint, &err);
+    CHECK_MSG(hub != NULL, "%s: %s", endpoint, err.text);
+    if (!hub) return;
+    const char *at = hub_endpoint(hub);
+    CHECK_FAIL(hub_open(at, &err), ERR_IO); /* taken */
+    Link *a = link_open(at, &err), *b = link_open(at, &err);
+    CHECK_MSG(a && b, "%s: %s", at, err.text);
+
+    /* Each link's messages arrive in order, and each has an id of its own. */
+    PeerId from, id_a = 0, id_b = 0;
+    Msg m;
+    for (uint64_t i = 0; i < 1000; i++) {
+        m = number(i);
+        CHECK(link_send(a, &m));
+        m = number(1000000 + i);
+        CHECK(link_send(b, &m));
+    }
+    uint64_t next_a = 0, next_b = 1000000;
+    for (int i = 0; i < 2000 && hub_get(hub, &from, &m) == 1; i++) {
+        uint64_t v = value(&m);
+        if (v < 1000000) {
+            CHECK_INT(v, next_a++);
+            id_a = from;
+        } else {
+            CHECK_INT(v, next_b++);
+            id_b = from;
+        }
+    }
+    CHECK_INT(next_a, 1000);
+    CHECK_INT(next_b, 1001000);
+    CHECK(id_a > 0 && id_b > 0 && id_a != id_b);
+
+    /* Parts: small, empty, large, and as many as a message may have. */
+    Msg big = {0};
+    msg_push(&big, buf_copy("head", 4));
+    msg_push(&big, buf_new(0));
+    Buf *payload = buf_new(3 << 20);
+    payload->n = 3 << 20;
+    for (size_t i = 0; i < payload->n; i++) payload->data[i] = (uint8_t)(i * 7);
+    msg_push(&big, buf_ref(payload));
+    while (big.n < MAX_MSG_PARTS) msg_push(&big, buf_copy("x", 1));
+    CHECK(hub_send(hub, id_b, &big));
+    CHECK_INT(big.n, 0);
+    CHECK_INT(link_get(b, &m), 1);
+    CHECK_INT(m.n, MAX_MSG_PARTS);
+    CHECK(m.n > 2 && m.part[0]->n == 4 && !memcmp(m.part[0]->data, "head", 4));
+    CHECK(m.n > 2 && m.part[1]->n == 0);
+    CHECK(m.n > 2 && m.part[2]->n == payload->n && !memcmp(m.part[2]->data, payload->data, payload->n));
+    msg_fini(&m);
+    buf_unref(&payload);
+    CHECK_INT(link_recv(a, &m), 0); /* It was for b alone. */
+
+    /* Leaving: what was sent comes first, then the news; other peers do not notice. */
+    m = number(7);
+    CHECK(link_send(a, &m));
+    link_close(&a);
+    CHECK(a == NULL);
+    CHECK_INT(hub_get(hub, &from, &m), 1);
+    CHECK_INT(value(&m), 7);
+    CHECK_INT(hub_get(hub, &from, &m), -1);
+    CHECK_INT(from, id_a);
+    m = number(8);
+    CHECK(!hub_send(hub, id_a, &m));
+    m = number(9);
+    CHECK(!hub_send(hub, 12345, &m)); /* never was */
+    m = number(10);
+    CHECK(hub_send(hub, id_b, &m));
+    CHECK_INT(link_get(b, &m), 1);
+    CHECK_INT(value(&m), 10);
+
+    /* A dropped peer gets what was sent before and then the end; what it says is ignored. */
+    Link *c = link_open(at, &err);
+    m = number(1);
+    CHECK(link_send(c, &m));
+    CHECK_INT(hub_get(hub, &from, &m), 1);
+    CHECK_INT(value(&m), 1);
+    CHECK(from != id_a && from != id_b);
+    m = number(2);
+    CHECK(hub_send(hub, from, &m));
+    hub_drop(hub, from);
+    CHECK_INT(link_get(c, &m), 1);
+    CHECK_INT(value(&m), 2);
+    CHECK_INT(link_get(c, &m), -1);
+    m = number(3);
+    link_send(c, &m);
+    CHECK_INT(hub_recv(hub, &from, &m), 0);
+    link_close(&c);
+
+    /* The hub goes: links see it after the last message. */
+    m = number(11);
+    CHECK(hub_send(hub, id_b, &m));
+    hub_close(&hub);
+    CHECK_INT(link_get(b, &m), 1);
+    CHECK_INT(value(&m), 11);
+    CHECK_INT(link_get(b, &m), -1);
+    m = number(12);
+    CHECK(!link_send(b, &m));
+    link_close(&b);
+}
+
+/* A closed endpoint can be opened again at once. */
+static void test_again(const char *endpoint) {
+    for (int i = 0; i < 3; i++) {
+        Err err = {0};
+        Hub *hub = hub_open(endpoint, &err);
+        CHECK_MSG(hub != NULL, "%s: %s", endpoint, err.text);
+        if (!hub) return;
+        hub_close(&hub);
+    }
+}
+
+static void *wake_later(void *hub) {
+    usleep(20000);
+    hub_wake(hub);
+    return NULL;
+}
+
+static void test_wait(const char *endpoint) {
+    Err err = {0};
+    Hub *hub = hub_open(endpoint, &err);
+    CHECK(hub != NULL);
+    if (!hub) return;
+    CHECK(!hub_wait(hub, 0));
+    int64_t start = now_ms();
+    CHECK(!hub_wait(hub, 30));
+    CHECK(now_ms() - start >= 29);
+    pthread_t thread;
+    pthread_create(&thread, NULL, wake_later, hub);
+    CHECK(hub_wait(hub, 5000));
+    CHECK(now_ms() - start < 4000);
+    pthread_join(thread, NULL);
+    Link *link = link_open(hub_endpoint(hub), &err);
+    CHECK(!link_wait(link, 0));
+    link_wake(link);
+    CHECK(link_wait(link, 1000));
+    link_close(&link);
+    hub_close(&hub);
+}
+
+static void test_refusals(void) {
+    CHECK_FAIL(hub_open("carrier-pigeon://roof", &err), ERR_ARG);
+    CHECK_FAIL(hub_open("ring://", &err), ERR_ARG);
+    CHECK_FAIL(link_open("nothing", &err), ERR_ARG);
+    CHECK_FAIL(link_open("ring://nobody", &err), ERR_IO);
+    CHECK_FAIL(link_open("inproc://nobody", &err), ERR_IO);
+    char endpoint[300], path[200];
+    memset(path, 'x', 150);
+    path[150] = 0;
+    snprintf(endpoint, sizeof endpoint, "ipc:///tmp/%s", path);
+    CHECK_FAIL(hub_open(endpoint, &err), ERR_IO);
+    /* An ordinary file is not taken away. */
+    snprintf(path, sizeof path, "%s/file", directory);
+    snprintf(endpoint, sizeof endpoint, "ipc://%s", path);
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    CHECK_FAIL(hub_open(endpoint, &err), ERR_IO);
+    CHECK_INT(access(path, F_OK), 0);
+    unlink(path);
+}
+
+/* ---- Two threads ---- */
+
+enum { MANY = 2000000 };
+typedef struct Echo { char endpoint[64]; uint64_t sum; int n; } Echo;
+
+/* Reads MANY numbers and answers every 1000th. */
+static void *echo_main(void *ctx) {
+    Echo *e = ctx;
+    Err err = {0};
+    Link *link = link_open(e->endpoint, &err);
+    Msg m = number(0);
+    link_send(link, &m);
+    while (e->n < MANY) {
+        int r = link_recv(link, &m);
+        if (r < 0) break;
+        if (r == 0) {
+            link_wait(link, 1000);
+            continue;
+        }
+        uint64_t v = value(&m);
+        e->sum += v;
+        if (++e->n % 1000) continue;
+        m = number(v);
+        link_send(link, &m);
+    }
+    link_close(&link);
+    return NULL;
+}
+
+static void test_many(void) {
+    Err err = {0};
+    Echo e = {.endpoint = "ring://many"};
+    Hub *hub = hub_open(e.endpoint, &err);
+    pthread_t thread;
+    pthread_create(&thread, NULL, echo_main, &e);
+    PeerId peer, from;
+    Msg m;
+    CHECK_INT(hub_get(hub, &peer, &m), 1);
+    msg_fini(&m);
+    uint64_t sum = 0, sent = 0, answered = 0;
+    while (answered < MANY / 1000) {
+        /* At most 10,000 under way: what credit does. */
+        if (sent < MANY && sent < answered * 1000 + 10000) {
+            m = number(sent);
+            sum += sent++;
+            CHECK(hub_send(hub, peer, &m));
+        } else if (hub_get(hub, &from, &m) == 1) {
+            CHECK_INT(value(&m), answered * 1000 + 999);
+            answered++;
+        } else {
+            break;
+        }
+    }
+    CHECK_INT(answered, MANY / 1000);
+    CHECK_INT(hub_get(hub, &from, &m), -1);
+    pthread_join(thread, NULL);
+    CHECK_INT(e.n, MANY);
+    CHECK(e.sum == sum);
+    hub_close(&hub);
+}
+
+/* Nothing is lost or leaked when a side leaves with messages under way, or before it was taken in. */
+static void test_leftovers(const char *endpoint) {
+    Err err = {0};
+    Hub *hub = hub_open(endpoint, &err);
+    Link *a = link_open(hub_endpoint(hub), &err), *b = link_open(hub_endpoint(hub), &err);
+    Msg m;
+    for (int i = 0; i < 100; i++) {
+        m = number((uint64_t)i);
+        link_send(a, &m);
+        m = number((uint64_t)i);
+        link_send(b, &m);
+    }
+    link_close(&a);
+    hub_close(&hub);
+    link_close(&b);
+}
+
+int main(void) {
+    if (!mkdtemp(directory)) return 1;
+    char ipc[100];
+    snprintf(ipc, sizeof ipc, "ipc://%s/net", directory);
+    const char *const endpoint[] = {"ring://net", "inproc://net", ipc, "tcp://127.0.0.1:*"};
+    for (size_t i = 0; i < sizeof endpoint / sizeof endpoint[0]; i++) {
+        test_exchange(endpoint[i]);
+        test_again(endpoint[i]);
+        test_wait(endpoint[i]);
+        test_leftovers(endpoint[i]);
+    }
+    test_refusals();
+    test_many();
+    net_fini();
+    CHECK_INT(rmdir(directory), 0); /* Sockets and locks are gone from it. */
+    return check_report("net");
+}
