@@ -1,0 +1,318 @@
+/* prologue_f32.h: float32 functions for generated kernels, written so that a compiler can turn a
+ * loop over them into vector code: no branches, no calls, no tables but one (of 2/pi), polynomials
+ * and explicit fma. The part of prologue.h with numerical analysis in it; read prologue.h first.
+ *
+ * Goals, tested by prologue_test: at most 1 ulp for exp, log, sqrt and 2 for the rest, over all
+ * floats; infinities, nan and denormals as C's libm has them. pow, sin, cos and the tail of gelu
+ * compute in double inside. Polynomials are minimax fits (Lawson's weighted least squares,
+ * coefficients rounded from the lowest power up), errors relative to the function's value.
+ * Methods: reduction by powers of two and two-part ln 2 as in Cody and Waite, "Software Manual for
+ * the Elementary Functions"; 2/pi by exponent as in Payne and Hanek, SIGNUM Newsletter 18 (1983).
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_PROLOGUE_F32_H
+#define GT_WORKER_PROLOGUE_F32_H
+
+#define f32_inf __builtin_inff()
+#define f32_nan __builtin_nanf("")
+#define f32_lowest (-f32_inf)
+#define f32_highest f32_inf
+
+PRO_FN int32_t f32_bits(float x) { int32_t i; __builtin_memcpy(&i, &x, 4); return i; }
+PRO_FN float f32_of_bits(int32_t i) { float x; __builtin_memcpy(&x, &i, 4); return x; }
+PRO_FN int64_t f64_bits(double x) { int64_t i; __builtin_memcpy(&i, &x, 8); return i; }
+PRO_FN double f64_of_bits(int64_t i) { double x; __builtin_memcpy(&x, &i, 8); return x; }
+PRO_FN float f32_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+PRO_FN float f32_copysign(float magnitude, float sign) {
+    return f32_of_bits((f32_bits(magnitude) & 0x7fffffff) | (f32_bits(sign) & INT32_MIN));
+}
+
+/* ---- plain arithmetic ---- */
+
+PRO_FN float f32_add(float a, float b) { return a + b; }
+PRO_FN float f32_sub(float a, float b) { return a - b; }
+PRO_FN float f32_mul(float a, float b) { return a * b; }
+PRO_FN float f32_neg(float a) { return -a; }
+PRO_FN float f32_abs(float a) { return f32_of_bits(f32_bits(a) & 0x7fffffff); }
+PRO_FN float f32_sign(float a) { return a != a ? a : (float)((a > 0) - (a < 0)); }
+PRO_FN float f32_max(float a, float b) { return a > b ? a : a != a ? a : b; }
+PRO_FN float f32_min(float a, float b) { return a < b ? a : a != a ? a : b; }
+PRO_FN float f32_floor(float a) { return __builtin_floorf(a); }
+PRO_FN float f32_ceil(float a) { return __builtin_ceilf(a); }
+PRO_FN float f32_round(float a) { return __builtin_rintf(a); }
+PRO_FN float f32_sqrt(float a) { return __builtin_sqrtf(a); }
+PRO_FN uint8_t f32_isnan(float a) { return a != a; }
+PRO_FN uint8_t f32_isfinite(float a) { return f32_abs(a) < f32_inf; }
+
+/* Python's rule: the remainder has the divisor's sign. floordiv by zero is as `/`. */
+PRO_FN float f32_mod(float a, float b) {
+    float m = __builtin_fmodf(a, b);
+    return m != 0 ? ((m < 0) != (b < 0) ? m + b : m) : f32_copysign(0, b);
+}
+PRO_FN float f32_floordiv(float a, float b) {
+    float m = __builtin_fmodf(a, b);
+    float d = (a - m) / b;
+    d = m != 0 && (m < 0) != (b < 0) ? d - 1 : d;
+    float f = __builtin_floorf(d);
+    f = d - f > 0.5f ? f + 1 : f;
+    return b == 0 ? a / b : d == 0 ? f32_copysign(0, a / b) : f;
+}
+
+/* ---- exponentials ---- */
+
+/* 2^n for -126 <= n <= 127. */
+PRO_FN float f32_pow2(int32_t n) { return f32_of_bits((int32_t)(((uint32_t)n + 127u) << 23)); }
+
+/* x + low = n ln 2 + r, |r| <= 0.35: returns e^r - 1 and sets n. low is a small correction. */
+PRO_FN float f32_exp_reduce(float x, float low, int32_t *n) {
+    float t = f32_fma(x, 0x1.715476p+0f, 0x1.8p23f); /* + 1.5 * 2^23 rounds to whole */
+    float k = t - 0x1.8p23f;
+    *n = (int32_t)((uint32_t)f32_bits(t) - (uint32_t)f32_bits(0x1.8p23f));
+    float r = f32_fma(k, -0x1.62e430p-1f, x);        /* exact */
+    r = f32_fma(k, 0x1.05c610p-29f, r) + low;
+    float p = 0x1.6a495cp-10f;                       /* (e^r - 1 - r) / r^2, 2^-28 */
+    p = f32_fma(p, r, 0x1.1239a0p-7f);
+    p = f32_fma(p, r, 0x1.5558b4p-5f);
+    p = f32_fma(p, r, 0x1.555492p-3f);
+    p = f32_fma(p, r, 0x1.fffffcp-2f);
+    return f32_fma(r * r, p, r);
+}
+/* (m + m_low) e^(x + low), where the lows are small corrections. */
+PRO_FN float f32_exp_times(float x, float low, float m, float m_low) {
+    x = x > 89.0f ? 89.0f : x < -150.0f ? -150.0f : x;
+    int32_t n;
+    float q = f32_exp_reduce(x, low, &n);
+    int32_t half = n >> 1; /* two steps: results may be infinite or denormal, rounded once */
+    return (m + f32_fma(m, q, m_low)) * f32_pow2(half) * f32_pow2(n - half);
+}
+PRO_FN float f32_exp(float x) { return f32_exp_times(x, 0, 1, 0); }
+/* e^x for -80 <= x <= 80 or nan. */
+PRO_FN float f32_exp_small(float x) {
+    int32_t n;
+    float q = f32_exp_reduce(x, 0, &n);
+    return (1 + q) * f32_pow2(n);
+}
+PRO_FN float f32_expm1(float x) {
+    float c = x > 89.0f ? 89.0f : x < -20.0f ? -20.0f : x;
+    int32_t n;
+    float q = f32_exp_reduce(c, 0, &n);
+    float s = f32_pow2(n - 1); /* half the scale: 2^128 does not exist */
+    float y = 2 * f32_fma(q, s, s - 0.5f);
+    return f32_abs(x) < 0x1p-24f ? x : y;
+}
+
+/* ---- logarithms ---- */
+
+/* log(2^e (1 + f)), -1/3 <= f <= 1/3. */
+PRO_FN float f32_log_sum(float f, float e) {
+    float p = 0x1.e9d174p-4f; /* (log(1 + f) - f + f^2 / 2) / f^3, 2^-30 */
+    p = f32_fma(p, f, -0x1.06c2bap-3f);
+    p = f32_fma(p, f, 0x1.b91efcp-4f);
+    p = f32_fma(p, f, -0x1.f3b02cp-4f);
+    p = f32_fma(p, f, 0x1.24eb6ep-3f);
+    p = f32_fma(p, f, -0x1.559780p-3f);
+    p = f32_fma(p, f, 0x1.9997eep-3f);
+    p = f32_fma(p, f, -0x1.ffff18p-3f);
+    p = f32_fma(p, f, 0x1.555556p-2f);
+    p = f32_fma(p, f, -0.5f);
+    float r = f32_fma(f * f, p, f);
+    return f32_fma(e, 0x1.62e430p-1f, f32_fma(e, -0x1.05c610p-29f, r));
+}
+/* x = m 2^e with 2/3 <= m < 4/3, for finite x > 0. */
+PRO_FN float f32_split(float x, int32_t *e) {
+    int32_t is_denormal = x < 0x1p-126f;
+    int32_t i = f32_bits(is_denormal ? x * 0x1p23f : x);
+    int32_t k = (int32_t)((uint32_t)i - 0x3f2aaaabu) >> 23;
+    *e = k - (is_denormal ? 23 : 0);
+    return f32_of_bits((int32_t)((uint32_t)i - ((uint32_t)k << 23)));
+}
+PRO_FN float f32_log(float x) {
+    int32_t e;
+    float m = f32_split(x, &e);
+    float y = f32_log_sum(m - 1, (float)e);
+    y = x == f32_inf ? x : y;
+    y = x == 0 ? -f32_inf : y;
+    return x < 0 ? f32_nan : x != x ? x : y;
+}
+PRO_FN float f32_log1p(float x) {
+    float u = 1 + x;
+    int32_t e;
+    float m = f32_split(u, &e);
+    /* What the addition lost comes back: f = (1 + x) 2^-e - 1 = x 2^-e + (2^-e - 1). */
+    float s = f32_pow2(-(e > 24 ? 24 : e));
+    float f = e > 24 ? m - 1 : f32_fma(x, s, s - 1);
+    float y = f32_log_sum(f, (float)e);
+    y = x == f32_inf ? x : y;
+    y = x == -1 ? -f32_inf : y;
+    y = f32_abs(x) < 0x1p-24f ? x : y;
+    return x < -1 ? f32_nan : x != x ? x : y;
+}
+
+/* ---- sigmoids ---- */
+
+PRO_FN float f32_tanh(float x) {
+    float a = f32_abs(x), u = x * x;
+    float p = -0x1.828776p-8f; /* (tanh(x) / x - 1) / x^2 in x^2, 2^-28 for |x| <= 0.6 */
+    p = f32_fma(p, u, 0x1.54c3c2p-6f);
+    p = f32_fma(p, u, -0x1.b89abap-5f);
+    p = f32_fma(p, u, 0x1.1109bep-3f);
+    p = f32_fma(p, u, -0x1.55553ep-2f);
+    float small = f32_fma(x * u, p, x);
+    float c = a > 10.0f ? 10.0f : a;
+    float large = 1 - 2 / (f32_exp_small(c + c) + 1);
+    return f32_copysign(a < 0.6f ? small : large, x);
+}
+PRO_FN float f32_sigmoid(float x) {
+    float e = f32_exp(-f32_abs(x)), top = x < 0 ? e : 1.0f;
+    float d = 1 + e, lost = e - (d - 1); /* top / (d + lost), by one step of Newton's method */
+    float r = 1 / d, y = top * r;
+    return f32_fma(f32_fma(-d, y, top) - lost * y, r, y);
+}
+PRO_FN float f32_softplus(float x) {
+    float e = f32_exp(-f32_abs(x));
+    return (x < 0 ? 0.0f : x) + f32_log1p(e);
+}
+PRO_FN float f32_erf(float x) {
+    float a = f32_abs(x), u = x * x;
+    float p = 0x1.4f6760p-14f; /* erf(x) / x - 1 in x^2, 2^-30 for |x| <= 0.93 */
+    p = f32_fma(p, u, -0x1.a60a2ep-11f);
+    p = f32_fma(p, u, 0x1.544a1ap-8f);
+    p = f32_fma(p, u, -0x1.b8011ap-6f);
+    p = f32_fma(p, u, 0x1.ce2d64p-4f);
+    p = f32_fma(p, u, -0x1.812740p-2f);
+    p = f32_fma(p, u, 0x1.06eba8p-3f);
+    float small = f32_fma(x, p, x);
+    float c = a > 4.0f ? 4.0f : a;
+    float q = 0x1.9ae672p-13f; /* log(1 - erf(x)) for 0.92 <= x <= 4, 2^-29 in erf */
+    q = f32_fma(q, c, -0x1.8ee08ap-9f);
+    q = f32_fma(q, c, 0x1.6c2a3ep-6f);
+    q = f32_fma(q, c, -0x1.a9b424p-4f);
+    q = f32_fma(q, c, -0x1.463cc0p-1f);
+    q = f32_fma(q, c, -0x1.20af5ap+0f);
+    q = f32_fma(q, c, -0x1.9a57acp-13f);
+    float large = 1 - f32_exp_small(q);
+    return f32_copysign(a < 0.925f ? small : large, x);
+}
+/* x Phi(x), Phi(-z) = exp(-z^2 / 2) R(z) with R a polynomial in 1 / (1 + c z). */
+PRO_FN float f32_gelu(float x) {
+    float a = f32_abs(x);
+    a = a > 15.0f ? 15.0f : a;
+    /* For 2 ulp in the tail, t, v, p and m carry along what their rounding lost. */
+    float d = a + 4, r = 1 / d, t = a * r;
+    float t_low = (f32_fma(-t, d, a) - t * (a - (d - 4))) * r;
+    float v = f32_fma(t, 2, -1), v_low = f32_fma(t, 2, -1 - v) + 2 * t_low;
+    float p = -0x1.64c536p-16f; /* (a + 4) R in v, 2^-29 */
+    p = f32_fma(p, v, -0x1.2c729ap-13f);
+    p = f32_fma(p, v, 0x1.cedcc2p-13f);
+    p = f32_fma(p, v, 0x1.a09f28p-10f);
+    p = f32_fma(p, v, -0x1.cfc0acp-9f);
+    p = f32_fma(p, v, -0x1.edc1aap-8f);
+    p = f32_fma(p, v, 0x1.eee1a0p-5f);
+    p = f32_fma(p, v, -0x1.7dff56p-3f);
+    p = f32_fma(p, v, 0x1.8c6d76p-2f);
+    p = f32_fma(p, v, -0x1.373e3ap-1f);
+    float p0 = f32_fma(p, v, 0x1.82b4bcp-1f);
+    float p_low = f32_fma(p, v, 0x1.82b4bcp-1f - p0) + p * v_low;
+    float m = p0 * t, m_low = f32_fma(p0, t, -m) + (p0 * t_low + p_low * t);
+    float s = a * a;
+    float low = f32_fma(a, a, -s);
+    float tail = f32_exp_times(-0.5f * s, -0.5f * low, m, m_low);
+    float large = x < 0 ? -tail : x - tail;
+    float q = -0x1.ba6c46p-18f; /* (Phi(x) - 1/2) / x in x^2, 2^-28 for |x| <= 0.85 */
+    q = f32_fma(q, s, 0x1.cefddap-14f);
+    q = f32_fma(q, s, -0x1.361e46p-10f);
+    q = f32_fma(q, s, 0x1.46c10ep-7f);
+    q = f32_fma(q, s, -0x1.1057dep-4f);
+    q = f32_fma(q, s, 0x1.988452p-2f);
+    return a < 0.85f ? x * f32_fma(x, q, 0.5f) : large;
+}
+
+/* ---- circular functions ---- */
+
+/* Row j serves |x| < 2^(24 + 8 (j + 1)) (and >= 2^(24 + 8 j), but for row 0): x * scale is a whole
+ * number or small, and scale * (hi + mid + lo) = 2/pi but for multiples of 4; 24-bit x times hi or
+ * mid is exact in double. */
+static PRO_DATA const double f32_two_over_pi[13][4] = {
+    {0x1p+0, 0x1.45f306c000000p-1, 0x1.c9c882a000000p-29, 0x1.4fe13abe8fa9ap-59},
+    {0x1p-8, 0x1.7cc1b72000000p+1, 0x1.c882a52000000p-29, 0x1.f84eafa3ea69cp-57},
+    {0x1p-16, 0x1.836e4e4000000p+0, 0x1.054a7f0000000p-30, 0x1.3abe8fa9a6ee0p-59},
+    {0x1p-24, 0x1.b727220000000p+1, 0x1.529fc27000000p-28, 0x1.5f47d4d377037p-58},
+    {0x1p-32, 0x1.27220a9000000p+1, 0x1.3f84eae000000p-29, 0x1.a3ea69bb81b6cp-57},
+    {0x1p-40, 0x1.220a94f000000p+1, 0x1.c2757d1000000p-28, 0x1.ea69bb81b6c53p-57},
+    {0x1p-48, 0x1.529fc20000000p-4, 0x1.d5f47d4000000p-30, 0x1.a6ee06db14acdp-59},
+    {0x1p-56, 0x1.29fc274000000p+0, 0x1.7d1f534000000p-28, 0x1.bb81b6c52b328p-57},
+    {0x1p-64, 0x1.fc2757c000000p+0, 0x1.1f534dd000000p-28, 0x1.81b6c52b32788p-57},
+    {0x1p-72, 0x1.3abe8f0000000p-3, 0x1.534ddc0000000p-28, 0x1.b6c52b3278872p-57},
+    {0x1p-80, 0x1.abe8fa9000000p+1, 0x1.4ddc0db000000p-28, 0x1.8a5664f10e410p-58},
+    {0x1p-88, 0x1.e8fa9a6000000p+1, 0x1.dc0db62000000p-28, 0x1.2b32788720840p-57},
+    {0x1p-96, 0x1.f534ddc000000p+0, 0x1.b6c52a0000000p-33, 0x1.3278872083fcap-57},
+};
+
+/* sin(x + shift pi/2). */
+PRO_FN float f32_circular(float x, int64_t shift) {
+    const double magic = 0x1.8p52; /* + magic rounds to whole, low bits in the sum's mantissa */
+    int32_t j = ((f32_bits(x) >> 23 & 255) - (127 + 24)) >> 3;
+    j = j < 0 ? 0 : j > 12 ? 12 : j;
+    const double *row = f32_two_over_pi[j];
+    double X = (double)x * row[0];
+    double p0 = X * row[1], p1 = X * row[2], p2 = X * row[3];
+    double n0 = p0 + magic, n1 = p1 + magic;
+    double f = (p0 - (n0 - magic)) + (p1 - (n1 - magic));
+    double n2 = f + magic;
+    f = (f - (n2 - magic)) + p2;
+    int64_t q = (f64_bits(n0) & 3) + (f64_bits(n1) & 3) + (f64_bits(n2) & 3) + shift;
+    double y = f * 0x1.921fb54442d18p+0, z = y * y;
+    double s = 0x1.6cd1afd2cb3fdp-19; /* (sin(y) / y - 1) / y^2, 2^-37 */
+    s = s * z - 0x1.a00f7e10cdc9fp-13;
+    s = s * z + 0x1.1111086905950p-7;
+    s = s * z - 0x1.5555554c6ff04p-3;
+    s = y * (1 + z * s);
+    double c = 0x1.991641b651cf9p-16; /* (cos(y) - 1) / y^2, 2^-34 */
+    c = c * z - 0x1.6c07efd8d468ep-10;
+    c = c * z + 0x1.55553c74a094fp-5;
+    c = c * z - 0x1.ffffffcb7798ap-2;
+    c = 1 + z * c;
+    double v = (q & 1) ? c : s;
+    return (float)((q & 2) ? -v : v);
+}
+PRO_FN float f32_sin(float x) { return f32_circular(x, 0); }
+PRO_FN float f32_cos(float x) { return f32_circular(x, 1); }
+
+/* ---- power ---- */
+
+/* As C's powf: |x|^y = 2^(y log2 |x|) in double, then the sign and the special cases. */
+PRO_FN float f32_pow(float x, float y) {
+    float ax = f32_abs(x), ay = f32_abs(y);
+    int32_t e;
+    double m = (double)f32_split(ax, &e);
+    double s = (m - 1) / (m + 1), u = s * s;
+    double l = 0x1.29dad5ed16b16p-2; /* log2((1 + s) / (1 - s)) / s in s^2, 2^-41 */
+    l = l * u + 0x1.46f1a7ba6ab03p-2;
+    l = l * u + 0x1.a61ea6282306cp-2;
+    l = l * u + 0x1.2776bc4266e3fp-1;
+    l = l * u + 0x1.ec709dcb67edep-1;
+    l = l * u + 0x1.71547652b7e8ap+1;
+    l = (double)e + s * l;
+    l = ax == 0 ? -(double)f32_inf : ax == f32_inf ? (double)f32_inf : l;
+    double w = ax == 1 ? 0 : (double)y * l;
+    w = w > 200 ? 200 : w < -200 ? -200 : w;
+    double t = w + 0x1.8p52;
+    double r = w - (t - 0x1.8p52);
+    double p = 0x1.fde5c65b22f6dp-17; /* (2^r - 1) / r, 2^-34 */
+    p = p * r + 0x1.445ca6f497172p-13;
+    p = p * r + 0x1.5d8a8688be1adp-10;
+    p = p * r + 0x1.3b29f37509189p-7;
+    p = p * r + 0x1.c6b08abf92b77p-5;
+    p = p * r + 0x1.ebfbe077aea36p-3;
+    p = p * r + 0x1.62e42ff0e2185p-1;
+    p = p * r + 1;
+    double scale = f64_of_bits((int64_t)(((uint64_t)f64_bits(t) + 1023u) << 52));
+    float v = (float)(p * scale);
+    int32_t k = (int32_t)(ay < 0x1p24f ? ay : 0.0f);
+    int32_t is_whole = (ay >= 0x1p23f) | ((float)k == ay);
+    int32_t is_odd = (ay < 0x1p24f) & (k & 1) & is_whole;
+    v = (f32_bits(x) < 0) & is_odd ? -v : v;
+    v = (x < 0) & (ax < f32_inf) & !is_whole ? f32_nan : v;
+    v = (x != x) | (y != y) ? x + y : v;
+    return (x == 1) | (y == 0) ? 1.0f : v;
+}
+#endif
