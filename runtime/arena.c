@@ -55,11 +55,15 @@ char *arena_printf(Arena *a, const char *format, ...) {
     va_list ap, again;
     va_start(ap, format);
     va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, format, ap);
+    char small[256]; /* most texts fit: formatted once */
+    int n = vsnprintf(small, sizeof small, format, ap);
     va_end(ap);
     assert(n >= 0);
     char *p = arena_alloc(a, (size_t)n + 1);
-    vsnprintf(p, (size_t)n + 1, format, again);
+    if ((size_t)n < sizeof small)
+        memcpy(p, small, (size_t)n + 1);
+    else
+        vsnprintf(p, (size_t)n + 1, format, again);
     va_end(again);
     return p;
 }

@@ -1,18 +1,20 @@
 /* wire.h: the binary form of messages and instructions, and the only reader of foreign bytes.
  *
- * All integers little-endian; records start 8-byte aligned. Nothing is trusted: every length is checked against what is left,
- * every enum against its table, before use; a failed decode says what and where, and has touched nothing outside its
- * scratch arena. Encoding cannot fail. Both come from the tables; no op is named here but FREE's long operand lists.
+ * All integers little-endian; records start 8-byte aligned within their message. Nothing is trusted: every length is
+ * checked against what is left, every enum against its table, before use; a failed decode says what and where, and has
+ * touched nothing outside its scratch arena. Encoding cannot fail. Both come from the tables; no op is named here.
  *
  * FRAME head:  u8 kind, u8 0, u16 0, u32 client, u64 seq (of its first instruction), u32 count, u32 body_bytes,
- *              then records; payloads over INLINE_BYTES are the message's further parts, in order of use.
+ *              then records; payloads over INLINE_BYTES are the message's further parts.
  * Record:      u32 length (of the record, multiple of 8), u16 op, u8 n_out, u8 n_attr_form, u8 n_attr_arg, u8 flags,
- *              u16 n_in, u16 file, u16 col, u32 line,                                            (24 bytes with padding)
- *   FORM       u32 per operand: kind in 2 bits, distance in 30 (tensor made k ids before this record's first output since
- *              the last `edge`; 0 = external), padded to 8; FORM attributes: u8 key, u8 0, u16 0, u32 n, value padded to 8
- *   ARGS       u64 first output id (outputs are consecutive) if n_out > 0; u64 per external or immediate operand;
- *              ARG attributes; payload: u64 bytes, then bytes padded to 8 (flags bit 0), or part index (flags bit 1)
- * The bytes of FORM with op..line before them are what a body's hash is made of (DESIGN 5).
+ *              u16 n_in, u16 file, u16 col, u16 0, u32 line                                            (24 bytes)
+ *   FORM       u32 per operand: kind in the low 2 bits, distance in 30 (a tensor made so many ids before `base`, since
+ *              the last `edge`; 0 = external or an immediate), padded to 8; then FORM attributes
+ *   ARGS       u64 base: the first output id (outputs are consecutive), or without outputs the next id to come;
+ *              u64 per external or immediate operand; ARG attributes; payload if flags say so: bit 0: u64 bytes, then
+ *              the bytes padded to 8; bit 1: u64 number of the message part that is the payload
+ *   attribute  u32 key, u32 n, then 8 bytes of value, or n int64 of a list, or n bytes and a NUL of a string, padded to 8
+ * A record's bytes 4 to the end of FORM are what a body's hash is made of (DESIGN 5).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_WIRE_H
 #define GT_RUNTIME_WIRE_H
@@ -32,11 +34,13 @@ MsgKind wire_kind(const Msg *m);
 
 /* ---- frames ---- */
 
-/* Builds one frame. Zero-initialised is empty; wire_begin first. */
+/* Builds one frame after another. Zero-initialised is empty; frame_begin first. edge_id and next_id outlive the frames:
+ * the owner sets edge_id to next_id at each `edge`. Never add to a full frame. */
 typedef struct FrameWriter {
     Buf *head; Buf *parts[MAX_MSG_PARTS]; int n_parts;
     uint32_t client, count; uint64_t seq;
     uint64_t edge_id; /* operands with id >= edge_id are written as distances; UINT64_MAX: none are */
+    uint64_t next_id; /* one more than the last output id that was added                           */
 } FrameWriter;
 void frame_begin(FrameWriter *w, uint32_t client, uint64_t seq);
 void frame_add(FrameWriter *w, const Inst *in);           /* payload_buf, if set, is kept by reference when it is large */
@@ -44,12 +48,14 @@ size_t frame_bytes(const FrameWriter *w);
 bool frame_is_full(const FrameWriter *w);                 /* FRAME_INSTS, FRAME_BYTES, or no part left */
 void frame_end(FrameWriter *w, Msg *out);                 /* hands the frame over; w is empty again; count may be 0 */
 
-/* Walks a frame without copying. m must outlive the reader and what it yields; arena holds operand and attribute arrays. */
+/* Walks a frame without copying. m must outlive the reader and what it yields; arena holds operand and attribute arrays.
+ * The sequence number of what frame_next has yielded is seq + next - 1. Strings of attributes are NUL-terminated. The
+ * decoder checks form only: ids, types and attributes of an instruction are inst_infer's and its caller's business. */
 typedef struct FrameReader { const Msg *m; const uint8_t *at, *end; uint32_t client, count, next; uint64_t seq; } FrameReader;
 bool frame_open(FrameReader *r, const Msg *m, Err *err);
 /* 1: *in is the next instruction and *record / *record_bytes its raw bytes; 0: end; -1: malformed (err set). */
 int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, size_t *record_bytes, Err *err);
-/* Appends a record as it stands (a modifier that changed nothing); part indices are renumbered. */
+/* Appends a record of an open frame as it stands (`in` is what it decodes to, unchanged); the part index is renumbered. */
 void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t record_bytes);
 
 /* ---- the other messages: one struct each, encode and decode ---- */

@@ -1,0 +1,399 @@
+/* wire.c: frames and the records in them, both ways. Everything read here may come from an enemy: a
+ * record is decoded through a cursor that never passes the record's end, and numbers are checked
+ * against limits.h and the tables before they are used as sizes or indices. Decoding copies nothing
+ * but operands and attribute heads (into the scratch arena); strings, lists and payloads stay where
+ * they are. The layout is in wire.h; the other messages are in wire_msg.c.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/wire.h"
+
+#include <assert.h>
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "the wire's integers are stored as they are");
+
+enum { FRAME_HEAD = 24, RECORD_HEAD = 24, ATTR_HEAD = 8 };
+enum { HAS_INLINE = 1, HAS_PART = 2 }; /* flags of a record */
+enum { DISTANCE_MAX = (1 << 30) - 1 };
+
+typedef struct FrameHead {
+    uint8_t kind, zero;
+    uint16_t zero2;
+    uint32_t client;
+    uint64_t seq;
+    uint32_t count, body_bytes;
+} FrameHead;
+
+typedef struct RecordHead {
+    uint32_t length; /* of the whole record; what follows it is part of the form */
+    uint16_t op;
+    uint8_t n_out, n_attr_form, n_attr_arg, flags;
+    uint16_t n_in, file, col, zero;
+    uint32_t line;
+} RecordHead;
+
+_Static_assert(sizeof(FrameHead) == FRAME_HEAD, "frame head has no holes");
+_Static_assert(sizeof(RecordHead) == RECORD_HEAD, "record head has no holes");
+
+static inline size_t pad8(size_t n) { return (n + 7) & ~(size_t)7; }
+
+MsgKind wire_kind(const Msg *m) {
+    if (m->n < 1 || m->part[0]->n < 1 || m->part[0]->data[0] >= MSG_COUNT) return MSG_COUNT;
+    return (MsgKind)m->part[0]->data[0];
+}
+
+/* ---- Encoding ---- */
+
+void frame_begin(FrameWriter *w, uint32_t client, uint64_t seq) {
+    assert(!w->head);
+    w->head = buf_new(4096);
+    w->head->n = FRAME_HEAD;
+    w->client = client, w->seq = seq, w->count = 0;
+}
+
+size_t frame_bytes(const FrameWriter *w) { return w->head ? w->head->n : 0; }
+
+bool frame_is_full(const FrameWriter *w) {
+    return w->count >= FRAME_INSTS || frame_bytes(w) >= FRAME_BYTES ||
+           w->n_parts >= MAX_MSG_PARTS - 1;
+}
+
+void frame_end(FrameWriter *w, Msg *out) {
+    assert(w->head);
+    FrameHead h = {.kind = MSG_FRAME, .client = w->client, .seq = w->seq, .count = w->count};
+    h.body_bytes = (uint32_t)(w->head->n - FRAME_HEAD);
+    memcpy(w->head->data, &h, sizeof h);
+    out->n = 0;
+    msg_push(out, w->head);
+    for (int i = 0; i < w->n_parts; i++) msg_push(out, w->parts[i]);
+    w->head = NULL, w->n_parts = 0, w->count = 0;
+}
+
+static inline uint8_t *put_u32(uint8_t *p, uint32_t v) { return memcpy(p, &v, 4), p + 4; }
+static inline uint8_t *put_u64(uint8_t *p, uint64_t v) { return memcpy(p, &v, 8), p + 8; }
+static inline uint8_t *put_pad(uint8_t *p, const uint8_t *start) {
+    while ((p - start) & 7) *p++ = 0;
+    return p;
+}
+
+static size_t attr_bytes(const Attr *a) {
+    AttrType type = attr_info[a->key].type;
+    return ATTR_HEAD + (type == AT_STR    ? pad8((size_t)a->n + 1)
+                        : type == AT_INTS ? 8 * (size_t)a->n
+                                          : 8);
+}
+
+static uint8_t *put_attr(uint8_t *p, const Attr *a) {
+    AttrType type = attr_info[a->key].type;
+    uint32_t n = type == AT_STR || type == AT_INTS ? a->n : 0;
+    p = put_u32(p, a->key);
+    p = put_u32(p, n);
+    switch (type) {
+    case AT_BOOL: return put_u64(p, a->b);
+    case AT_INT: return put_u64(p, (uint64_t)a->i);
+    case AT_FLOAT: return memcpy(p, &a->f, 8), p + 8;
+    case AT_DTYPE: return put_u64(p, a->dtype);
+    case AT_INTS:
+        assert(n <= MAX_INTS);
+        if (n) memcpy(p, a->ints, 8 * (size_t)n);
+        return p + 8 * (size_t)n;
+    case AT_STR: break;
+    }
+    assert(n <= MAX_STR);
+    memset(p + (n & ~7u), 0, 8); /* the NUL and the padding */
+    if (n) memcpy(p, a->str, n);
+    return p + pad8((size_t)n + 1);
+}
+
+static uint8_t *put_attrs(uint8_t *p, const Inst *in, AttrPart part, uint8_t *count) {
+    int n = 0;
+    for (int i = 0; i < in->n_attr; i++) {
+        if (attr_info[in->attr[i].key].part != part) continue;
+        p = put_attr(p, &in->attr[i]);
+        n++;
+    }
+    *count = (uint8_t)n;
+    return p;
+}
+
+/* Distance of a tensor made since the edge; 0: it is external. */
+static inline uint32_t distance_of(const FrameWriter *w, uint64_t base, uint64_t id) {
+    if (id < w->edge_id || id >= base || base - id > DISTANCE_MAX) return 0;
+    return (uint32_t)(base - id);
+}
+
+/* A part that holds the payload, or NULL when it rides in the head. The reference is the writer's.
+ */
+static Buf *payload_part(FrameWriter *w, const Inst *in) {
+    if (in->payload_bytes <= INLINE_BYTES || w->n_parts >= MAX_MSG_PARTS - 1) return NULL;
+    Buf *b = in->payload_buf;
+    if (b && b->data == in->payload && b->n == in->payload_bytes) return buf_ref(b);
+    return buf_copy(in->payload, in->payload_bytes);
+}
+
+static uint8_t *put_payload(FrameWriter *w, uint8_t *p, const Inst *in, uint8_t *flags) {
+    Buf *part = payload_part(w, in);
+    if (part) {
+        w->parts[w->n_parts++] = part;
+        *flags = HAS_PART;
+        return put_u64(p, (uint64_t)w->n_parts);
+    }
+    *flags = HAS_INLINE;
+    p = put_u64(p, in->payload_bytes);
+    size_t padded = pad8(in->payload_bytes);
+    if (padded) memset(p + padded - 8, 0, 8);
+    if (in->payload_bytes) memcpy(p, in->payload, in->payload_bytes);
+    return p + padded;
+}
+
+/* Most bytes the record may need. */
+static size_t record_bound(const Inst *in) {
+    size_t n = RECORD_HEAD + pad8(4 * (size_t)in->n_in) + 8 + 8 * (size_t)in->n_in;
+    for (int i = 0; i < in->n_attr; i++) n += attr_bytes(&in->attr[i]);
+    if (in->payload) n += 16 + pad8(in->payload_bytes);
+    return n;
+}
+
+void frame_add(FrameWriter *w, const Inst *in) {
+    assert(w->head && in->n_in <= MAX_IN && in->n_out <= MAX_OUT && in->n_attr <= MAX_ATTRS);
+    for (int i = 1; i < in->n_out; i++) assert(in->out[i] == in->out[0] + (uint64_t)i);
+    size_t bound = record_bound(in);
+    assert(bound < INT32_MAX); /* only a full frame would take a large payload into its head */
+    buf_reserve(w->head, bound);
+    uint8_t *start = w->head->data + w->head->n, *p = start + RECORD_HEAD;
+    RecordHead h = {.op = (uint16_t)in->op,
+                    .n_out = in->n_out,
+                    .n_in = in->n_in,
+                    .file = in->pos.file,
+                    .col = in->pos.col,
+                    .line = in->pos.line};
+    uint64_t base = in->n_out ? in->out[0] : w->next_id;
+    for (int i = 0; i < in->n_in; i++) {
+        const Operand *o = &in->in[i];
+        uint32_t distance = o->kind == IN_TENSOR ? distance_of(w, base, o->id) : 0;
+        p = put_u32(p, (uint32_t)o->kind | distance << 2);
+    }
+    p = put_pad(p, start);
+    p = put_attrs(p, in, PART_FORM, &h.n_attr_form);
+    p = put_u64(p, base);
+    for (int i = 0; i < in->n_in; i++) {
+        const Operand *o = &in->in[i];
+        if (o->kind == IN_TENSOR && distance_of(w, base, o->id)) continue;
+        p = put_u64(p, o->kind == IN_IMM_BOOL ? o->b : o->id); /* a float's bits are its id's */
+    }
+    p = put_attrs(p, in, PART_ARG, &h.n_attr_arg);
+    if (in->payload) p = put_payload(w, p, in, &h.flags);
+    h.length = (uint32_t)(p - start);
+    memcpy(start, &h, sizeof h);
+    w->head->n += h.length;
+    w->count++;
+    if (in->n_out) w->next_id = in->out[0] + in->n_out;
+}
+
+void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t record_bytes) {
+    assert(w->head && record_bytes >= RECORD_HEAD);
+    RecordHead h;
+    memcpy(&h, record, sizeof h);
+    if ((h.flags & HAS_PART) && w->n_parts >= MAX_MSG_PARTS - 1) {
+        frame_add(w, in); /* no part left: the payload is written into the head */
+        return;
+    }
+    buf_reserve(w->head, record_bytes);
+    uint8_t *start = w->head->data + w->head->n;
+    memcpy(start, record, record_bytes);
+    if (h.flags & HAS_PART) {
+        assert(in->payload_buf);
+        w->parts[w->n_parts++] = buf_ref(in->payload_buf);
+        put_u64(start + record_bytes - 8, (uint64_t)w->n_parts);
+    }
+    w->head->n += record_bytes;
+    w->count++;
+    if (in->n_out) w->next_id = in->out[0] + in->n_out;
+}
+
+/* ---- Decoding ---- */
+
+bool frame_open(FrameReader *r, const Msg *m, Err *err) {
+    *r = (FrameReader){.m = m};
+    if (wire_kind(m) != MSG_FRAME) return err_set(err, ERR_PARSE, "not a frame");
+    const Buf *b = m->part[0];
+    if (b->n < FRAME_HEAD) return err_set(err, ERR_PARSE, "a frame of %zu bytes", b->n);
+    FrameHead h;
+    memcpy(&h, b->data, sizeof h);
+    if (h.body_bytes != b->n - FRAME_HEAD)
+        return err_set(err, ERR_PARSE, "a frame says %u bytes, but has %zu", h.body_bytes,
+                       b->n - FRAME_HEAD);
+    r->at = b->data + FRAME_HEAD, r->end = b->data + b->n;
+    r->client = h.client, r->count = h.count, r->seq = h.seq;
+    return true;
+}
+
+/* What is left of a record; every read is checked, a failed one sets bad. */
+typedef struct Cursor {
+    const uint8_t *at, *end;
+    bool bad;
+} Cursor;
+
+static inline const uint8_t *take(Cursor *c, size_t n) {
+    if ((size_t)(c->end - c->at) < n) {
+        c->bad = true;
+        return NULL;
+    }
+    const uint8_t *p = c->at;
+    c->at += n;
+    return p;
+}
+
+static inline uint64_t take_u64(Cursor *c) {
+    const uint8_t *p = take(c, 8);
+    uint64_t v = 0;
+    if (p) memcpy(&v, p, 8);
+    return v;
+}
+
+/* Bytes that are read as int64 or double: where the transport did not align them, they are copied.
+ */
+static const void *aligned8(const uint8_t *p, size_t n, Arena *scratch) {
+    if (!p || !((uintptr_t)p & 7)) return p;
+    return memcpy(arena_alloc(scratch, n), p, n);
+}
+
+static const char *read_str(Cursor *c, Attr *a) {
+    if (a->n > MAX_STR) return "a string is too long";
+    a->str = (const char *)take(c, pad8((size_t)a->n + 1));
+    if (!a->str) return "a string is cut off";
+    return a->str[a->n] == 0 ? NULL : "a string is not terminated";
+}
+
+/* NULL, or what is wrong. */
+static const char *read_attr(Cursor *c, AttrPart part, Arena *scratch, Attr *a) {
+    uint64_t head = take_u64(c);
+    if (c->bad) return "an attribute is cut off";
+    uint32_t key = (uint32_t)head;
+    if (key >= ATTR_COUNT) return "unknown attribute";
+    if (attr_info[key].part != part) return "an attribute in the wrong part";
+    *a = (Attr){.key = (uint8_t)key, .n = (uint32_t)(head >> 32)};
+    AttrType type = attr_info[key].type;
+    if (type == AT_STR) return read_str(c, a);
+    if (type == AT_INTS) {
+        if (a->n > MAX_INTS) return "a list is too long";
+        size_t n = 8 * (size_t)a->n;
+        a->ints = aligned8(take(c, n), n, scratch);
+        return c->bad ? "a list is cut off" : NULL;
+    }
+    if (a->n != 0) return "a single value with a length";
+    uint64_t v = take_u64(c);
+    switch (type) {
+    case AT_BOOL: a->b = v == 1; return v <= 1 ? NULL : "a bool is neither 0 nor 1";
+    case AT_DTYPE:
+        a->dtype = v < DT_COUNT ? (DType)v : DT_NONE;
+        return v < DT_COUNT ? NULL : "unknown dtype";
+    case AT_FLOAT: memcpy(&a->f, &v, 8); return NULL;
+    default: a->i = (int64_t)v; return NULL;
+    }
+}
+
+static const char *read_operands(Cursor *c, const uint8_t *kinds, int n, uint64_t base,
+                                 Operand *o) {
+    for (int i = 0; i < n; i++) {
+        uint32_t k;
+        memcpy(&k, kinds + 4 * (size_t)i, 4);
+        uint32_t distance = k >> 2;
+        o[i].kind = (InKind)(k & 3);
+        if (distance) {
+            if (o[i].kind != IN_TENSOR || distance > base) return "a distance that leads nowhere";
+            o[i].id = base - distance;
+            continue;
+        }
+        uint64_t v = take_u64(c);
+        o[i].id = v;
+        if (o[i].kind != IN_IMM_BOOL) continue;
+        if (v > 1) return "a bool is neither 0 nor 1";
+        o[i].b = v == 1;
+    }
+    return c->bad ? "operands are cut off" : NULL;
+}
+
+static const char *read_payload(Cursor *c, const Msg *m, uint8_t flags, Arena *scratch, Inst *in) {
+    uint64_t v = take_u64(c);
+    if (c->bad) return "a payload is cut off";
+    if (flags == HAS_PART) {
+        if (v < 1 || v >= (uint64_t)m->n) return "a payload in a part that is not there";
+        in->payload_buf = m->part[v];
+        in->payload = in->payload_buf->data, in->payload_bytes = in->payload_buf->n;
+        return NULL;
+    }
+    if (v > (uint64_t)(c->end - c->at)) return "a payload is cut off";
+    in->payload_bytes = v;
+    in->payload = aligned8(take(c, pad8(v)), v, scratch);
+    return c->bad ? "a payload is cut off" : NULL;
+}
+
+static const char *check_head(const RecordHead *h) {
+    if (h->op >= OP_COUNT) return "unknown op";
+    if (h->n_out > MAX_OUT) return "too many results";
+    if (h->n_out == 0 && op_info[h->op].class_ != CLASS_CONTROL)
+        return "an operation without a result";
+    if (h->n_in > MAX_IN) return "too many operands";
+    if (h->n_attr_form + h->n_attr_arg > MAX_ATTRS) return "too many attributes";
+    if (h->flags > HAS_PART) return "unknown flags";
+    return NULL;
+}
+
+static const char *read_record(const RecordHead *h, Cursor *c, const Msg *m, Arena *scratch,
+                               Inst *in) {
+    const char *bad = check_head(h);
+    if (bad) return bad;
+    const uint8_t *kinds = take(c, pad8(4 * (size_t)h->n_in));
+    if (!kinds) return "operands are cut off";
+    int n_attr = h->n_attr_form + h->n_attr_arg;
+    Operand *operands =
+        arena_alloc(scratch, h->n_in * sizeof *operands + (size_t)n_attr * sizeof(Attr));
+    Attr *attrs = (Attr *)(operands + h->n_in);
+    for (int i = 0; i < h->n_attr_form; i++)
+        if ((bad = read_attr(c, PART_FORM, scratch, &attrs[i]))) return bad;
+    uint64_t base = take_u64(c);
+    if (c->bad) return "ids are cut off";
+    if (base > UINT64_MAX - MAX_OUT) return "an id out of range";
+    if ((bad = read_operands(c, kinds, h->n_in, base, operands))) return bad;
+    for (int i = h->n_attr_form; i < n_attr; i++)
+        if ((bad = read_attr(c, PART_ARG, scratch, &attrs[i]))) return bad;
+    *in = (Inst){.op = (Op)h->op,
+                 .n_in = h->n_in,
+                 .n_attr = (uint16_t)n_attr,
+                 .n_out = h->n_out,
+                 .pos = {h->file, h->col, h->line},
+                 .in = operands,
+                 .attr = attrs};
+    for (int i = 0; i < h->n_out; i++) in->out[i] = base + (uint64_t)i;
+    if (h->flags && (bad = read_payload(c, m, h->flags, scratch, in))) return bad;
+    return c->at == c->end ? NULL : "bytes left over";
+}
+
+int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, size_t *record_bytes,
+               Err *err) {
+    const char *bad = NULL;
+    size_t left = (size_t)(r->end - r->at);
+    if (left == 0 && r->next == r->count) return 0;
+    RecordHead h;
+    if (left < RECORD_HEAD || r->next >= r->count) {
+        bad = r->next >= r->count ? "more bytes than instructions" : "cut off";
+    } else {
+        memcpy(&h, r->at, sizeof h);
+        if (h.length < RECORD_HEAD || h.length > left || h.length % 8) bad = "a wrong length";
+    }
+    if (!bad) {
+        Cursor c = {r->at + RECORD_HEAD, r->at + h.length, false};
+        bad = read_record(&h, &c, r->m, scratch, in);
+    }
+    if (bad) {
+        err_set(err, ERR_PARSE, "malformed frame: instruction %u of %u: %s", r->next, r->count,
+                bad);
+        return -1;
+    }
+    if (record) *record = r->at;
+    if (record_bytes) *record_bytes = h.length;
+    r->at += h.length;
+    r->next++;
+    return 1;
+}

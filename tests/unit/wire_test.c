@@ -1,0 +1,323 @@
+/* wire_test.c: records and messages survive the binary form; no truncation, no flipped bit and no noise
+ * makes a reader crash, over-read or allocate wildly (run it under ASan); what decodes encodes again.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/wire.h"
+#include "tests/unit/check.h"
+#include "tests/unit/random_inst.h"
+#include <time.h>
+
+static uint64_t seed = 1;
+
+/* ---- Frames ---- */
+
+static void release(void *data, void *ctx) {
+    (void)ctx;
+    free(data);
+}
+
+/* A message whose head is malloc'ed to the byte, so that ASan sees over-reads. */
+static Msg hostile_msg(const Msg *m, const uint8_t *head, size_t n) {
+    Msg h = {0};
+    uint8_t *q = xmalloc(n);
+    if (n) memcpy(q, head, n);
+    msg_push(&h, buf_wrap(q, n, release, NULL));
+    for (int i = 1; i < m->n; i++) msg_push(&h, buf_ref(m->part[i]));
+    return h;
+}
+
+static void drop(Msg *m) {
+    for (int i = 0; i < m->n; i++) buf_unref(&m->part[i]);
+    m->n = 0;
+}
+
+/* Decodes everything; returns the number of instructions, or -1. Touches all that the views point at. */
+static int decode_all(const Msg *m, Arena *scratch) {
+    FrameReader r;
+    Err err;
+    if (!frame_open(&r, m, &err)) return -1;
+    Inst in;
+    int n = 0, rc;
+    volatile uint64_t sum = 0;
+    while ((rc = frame_next(&r, scratch, &in, NULL, NULL, &err)) > 0) {
+        for (int i = 0; i < in.n_in; i++) sum += in.in[i].id;
+        for (int i = 0; i < in.n_attr; i++) {
+            const Attr *a = &in.attr[i];
+            if (attr_info[a->key].type == AT_STR) sum += strlen(a->str);
+            if (attr_info[a->key].type == AT_INTS)
+                for (uint32_t k = 0; k < a->n; k++) sum += (uint64_t)a->ints[k];
+        }
+        for (uint64_t i = 0; i < in.payload_bytes; i++) sum += ((const uint8_t *)in.payload)[i];
+        n++;
+    }
+    return rc < 0 ? -1 : n;
+}
+
+static void test_round_trip(void) {
+    Rand r = {seed};
+    Arena a = {0}, scratch = {0};
+    for (int round = 0; round < 300; round++) {
+        FrameWriter w = {.edge_id = rand_below(&r, 2) ? UINT64_MAX : (uint64_t)rand_below(&r, 60)}, raw = {0};
+        frame_begin(&w, 7, 1000), frame_begin(&raw, 7, 1000);
+        int n = rand_below(&r, 12);
+        Inst *sent = arena_alloc(&a, (size_t)n * sizeof *sent);
+        for (int i = 0; i < n; i++) {
+            sent[i] = rand_inst(&r, &a);
+            frame_add(&w, &sent[i]);
+        }
+        Msg m, again;
+        frame_end(&w, &m);
+        FrameReader fr;
+        Err err;
+        CHECK(frame_open(&fr, &m, &err));
+        CHECK(fr.client == 7 && fr.seq == 1000 && fr.count == (uint32_t)n);
+        Inst in;
+        const void *record;
+        size_t bytes;
+        for (int i = 0; i < n; i++) {
+            int rc = frame_next(&fr, &scratch, &in, &record, &bytes, &err);
+            CHECK_MSG(rc == 1, "%s", err.text);
+            if (rc != 1) break;
+            CHECK_MSG(same_inst(&sent[i], &in), "op %s, seed %llu", op_info[in.op].name, (unsigned long long)seed);
+            CHECK(in.pos.line == sent[i].pos.line && in.pos.col == sent[i].pos.col && in.pos.file == sent[i].pos.file);
+            frame_add_raw(&raw, &in, record, bytes);
+        }
+        CHECK_INT(frame_next(&fr, &scratch, &in, &record, &bytes, &err), 0);
+        frame_end(&raw, &again);
+        CHECK(again.part[0]->n == m.part[0]->n && !memcmp(again.part[0]->data, m.part[0]->data, m.part[0]->n));
+        drop(&m), drop(&again);
+        arena_reset(&a), arena_reset(&scratch);
+    }
+    arena_fini(&a), arena_fini(&scratch);
+}
+
+static void test_large_payloads(void) {
+    size_t n = INLINE_BYTES + 8;
+    Buf *big = buf_new(n);
+    memset(big->data, 5, n), big->n = n;
+    int64_t shape[1] = {(int64_t)n};
+    Attr attr[2] = {{.key = ATTR_DTYPE, .dtype = DT_U8}, {.key = ATTR_SHAPE, .n = 1, .ints = shape}};
+    Inst in = {.op = OP_DATA, .n_out = 1, .n_attr = 2, .attr = attr, .payload = big->data, .payload_bytes = n,
+               .payload_buf = big};
+    FrameWriter w = {0}, raw = {0};
+    frame_begin(&w, 1, 0), frame_begin(&raw, 1, 0);
+    for (uint64_t i = 0; i < MAX_MSG_PARTS + 3; i++) { /* more than there are parts */
+        in.out[0] = i;
+        if (i == 1) in.payload_buf = NULL; /* copied into a part of its own */
+        frame_add(&w, &in);
+        in.payload_buf = big;
+    }
+    CHECK(frame_is_full(&w));
+    Msg m, again;
+    frame_end(&w, &m);
+    CHECK_INT(m.n, MAX_MSG_PARTS);
+    CHECK(m.part[1] == big && m.part[2] != big);
+    Arena scratch = {0};
+    FrameReader r;
+    Inst got;
+    const void *record;
+    size_t bytes;
+    int count = 0;
+    CHECK(frame_open(&r, &m, NULL));
+    while (frame_next(&r, &scratch, &got, &record, &bytes, NULL) == 1) {
+        CHECK(got.payload_bytes == n && !memcmp(got.payload, big->data, n));
+        if (count++ > 0) frame_add_raw(&raw, &got, record, bytes); /* parts move down by one */
+    }
+    CHECK_INT(count, MAX_MSG_PARTS + 3);
+    frame_end(&raw, &again);
+    CHECK(again.n == MAX_MSG_PARTS - 1 && again.part[1] == m.part[2]);
+    CHECK_INT(decode_all(&again, &scratch), MAX_MSG_PARTS + 2);
+    drop(&m), drop(&again);
+    CHECK_INT(atomic_load(&big->refs), 1);
+    buf_unref(&big);
+    arena_fini(&scratch);
+}
+
+static void test_hostile_frames(void) {
+    Rand r = {seed};
+    Arena a = {0}, scratch = {0};
+    FrameWriter w = {0};
+    frame_begin(&w, 7, 1000);
+    for (int i = 0; i < 40; i++) {
+        Inst in = rand_inst(&r, &a);
+        frame_add(&w, &in);
+    }
+    Msg m;
+    frame_end(&w, &m);
+    const Buf *b = m.part[0];
+    CHECK_INT(decode_all(&m, &scratch), 40);
+    for (size_t n = 0; n < b->n; n++) {
+        Msg h = hostile_msg(&m, b->data, n);
+        CHECK_MSG(decode_all(&h, &scratch) < 0, "a frame cut to %zu bytes is taken", n);
+        drop(&h), arena_reset(&scratch);
+    }
+    uint8_t *bytes = xmalloc(b->n);
+    for (size_t i = 0; i < b->n; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            memcpy(bytes, b->data, b->n);
+            bytes[i] ^= (uint8_t)(1 << bit);
+            Msg h = hostile_msg(&m, bytes, b->n);
+            decode_all(&h, &scratch);
+            drop(&h), arena_reset(&scratch);
+        }
+    for (int round = 0; round < 3000; round++) {
+        memcpy(bytes, b->data, b->n);
+        for (int k = 1 + rand_below(&r, 20); k > 0; k--)
+            bytes[rand_below(&r, (int)b->n)] = rand_below(&r, 3) ? (uint8_t)rand_u64(&r) : 0xff;
+        Msg h = hostile_msg(&m, bytes, b->n);
+        decode_all(&h, &scratch);
+        drop(&h), arena_reset(&scratch);
+    }
+    free(bytes);
+    drop(&m);
+    arena_fini(&a), arena_fini(&scratch);
+}
+
+/* A transport may put a message anywhere: lists and payloads still come out aligned. */
+static void test_unaligned(void) {
+    Rand r = {seed + 1};
+    Arena a = {0}, scratch = {0};
+    FrameWriter w = {0};
+    frame_begin(&w, 7, 0);
+    for (int i = 0; i < 100; i++) {
+        Inst in = rand_inst(&r, &a);
+        frame_add(&w, &in);
+    }
+    Msg m, odd = {0};
+    frame_end(&w, &m);
+    uint8_t *q = xmalloc(m.part[0]->n + 1);
+    memcpy(q + 1, m.part[0]->data, m.part[0]->n);
+    Buf *whole = buf_wrap(q, m.part[0]->n + 1, release, NULL);
+    whole->data++, whole->n--;
+    msg_push(&odd, whole);
+    CHECK_INT(decode_all(&odd, &scratch), 100);
+    whole->data--;
+    drop(&odd), drop(&m);
+    arena_fini(&a), arena_fini(&scratch);
+}
+
+/* ---- Messages ---- */
+
+typedef bool (*Reads)(const Msg *m, Arena *a);
+static bool reads_hello(const Msg *m, Arena *a) { Hello h; (void)a; return wire_read_hello(m, &h, NULL); }
+static bool reads_welcome(const Msg *m, Arena *a) { Welcome h; (void)a; return wire_read_welcome(m, &h, NULL); }
+static bool reads_refuse(const Msg *m, Arena *a) { Err h; (void)a; return wire_read_refuse(m, &h, NULL); }
+static bool reads_ack(const Msg *m, Arena *a) { Ack h; (void)a; return wire_read_ack(m, &h, NULL); }
+static bool reads_failure(const Msg *m, Arena *a) { Failure h; (void)a; return wire_read_failure(m, &h, NULL); }
+static bool reads_cancel(const Msg *m, Arena *a) { Cancel h; (void)a; return wire_read_cancel(m, &h, NULL); }
+static bool reads_gone(const Msg *m, Arena *a) { uint32_t c; (void)a; return wire_read_gone(m, &c, NULL); }
+static bool reads_reply(const Msg *m, Arena *a) {
+    Reply r;
+    if (!wire_read_reply(m, a, &r, NULL)) return false;
+    volatile uint64_t sum = 0;
+    for (uint32_t i = 0; i < r.n; i++)
+        for (uint64_t k = 0; k < r.value[i].bytes; k++) sum += ((const uint8_t *)r.value[i].data)[k];
+    return true;
+}
+
+static void torture(const Msg *m, Reads reads, bool exact) {
+    Arena a = {0};
+    const Buf *b = m->part[0];
+    CHECK(reads(m, &a));
+    for (size_t n = 0; n < b->n; n++) {
+        Msg h = hostile_msg(m, b->data, n);
+        if (exact) CHECK(!reads(&h, &a));
+        else reads(&h, &a);
+        drop(&h), arena_reset(&a);
+    }
+    uint8_t *bytes = xmalloc(b->n);
+    for (size_t i = 0; i < b->n; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            memcpy(bytes, b->data, b->n);
+            bytes[i] ^= (uint8_t)(1 << bit);
+            Msg h = hostile_msg(m, bytes, b->n);
+            reads(&h, &a);
+            drop(&h), arena_reset(&a);
+        }
+    free(bytes);
+    arena_fini(&a);
+}
+
+static void test_messages(void) {
+    Msg m;
+    Hello hello = {WIRE_VERSION, op_table_hash(), ROLE_WORKER, 1u << 30, 4, "cpu"}, hello2;
+    wire_hello(&hello, &m);
+    CHECK(wire_read_hello(&m, &hello2, NULL) && hello2.threads == 4 && !strcmp(hello2.name, "cpu"));
+    CHECK(hello2.role == ROLE_WORKER && hello2.table_hash == op_table_hash() && hello2.memory_bytes == 1u << 30);
+    torture(&m, reads_hello, true), drop(&m);
+    Welcome welcome = {3, 1, 2, WINDOW_INSTS, WINDOW_BYTES, "cpu-avx512"}, welcome2;
+    wire_welcome(&welcome, &m);
+    CHECK(wire_read_welcome(&m, &welcome2, NULL) && welcome2.id == 3 && welcome2.rank == 1 && welcome2.n_workers == 2);
+    CHECK(welcome2.window_bytes == WINDOW_BYTES && !strcmp(welcome2.engine, "cpu-avx512"));
+    torture(&m, reads_welcome, true), drop(&m);
+    Err e = {ERR_VERSION, "too old", "update"}, e2;
+    wire_refuse(&e, &m);
+    CHECK(wire_read_refuse(&m, &e2, NULL) && e2.code == ERR_VERSION && !strcmp(e2.text, "too old") && !strcmp(e2.hint, "update"));
+    torture(&m, reads_refuse, true), drop(&m);
+    Failure f = {5, 77, {1, 9, 12}, OP_MATMUL, 2, {ERR_MEMORY, "full", ""}}, f2;
+    wire_failure(&f, &m);
+    CHECK(wire_read_failure(&m, &f2, NULL) && f2.client == 5 && f2.seq == 77 && f2.pos.line == 12 && f2.pos.col == 9);
+    CHECK(f2.op == OP_MATMUL && f2.worker == 2 && f2.err.code == ERR_MEMORY && !strcmp(f2.err.text, "full"));
+    torture(&m, reads_failure, true), drop(&m);
+    Ack ack = {5, 1u << 20, 99}, ack2;
+    wire_ack(&ack, &m);
+    uint32_t client;
+    CHECK(wire_client(&m, &client) && client == 5);
+    wire_set_client(&m, 6);
+    CHECK(wire_read_ack(&m, &ack2, NULL) && ack2.client == 6 && ack2.seq == 1u << 20 && ack2.bytes == 99);
+    torture(&m, reads_ack, true), drop(&m);
+    Cancel cancel = {4, 12}, cancel2;
+    wire_cancel(&cancel, &m);
+    CHECK(wire_read_cancel(&m, &cancel2, NULL) && cancel2.client == 4 && cancel2.seq == 12);
+    torture(&m, reads_cancel, true), drop(&m);
+    wire_gone(8, &m);
+    CHECK(wire_read_gone(&m, &client, NULL) && client == 8);
+    torture(&m, reads_gone, true), drop(&m);
+    const char *s;
+    size_t n;
+    wire_text(MSG_STATS_REPLY, "a=1\n", 4, &m);
+    CHECK(wire_read_text(&m, &s, &n, NULL) && n == 4 && !memcmp(s, "a=1\n", 4));
+    CHECK_FAIL(wire_read_ack(&m, &ack2, &err), ERR_PARSE);
+    drop(&m);
+}
+
+static void test_reply(void) {
+    float small[6] = {1, 2, 3, 4, 5, 6};
+    Buf *large = buf_new(1 << 20);
+    memset(large->data, 3, 1 << 20), large->n = 1 << 20;
+    uint8_t ok = 1;
+    ReplyValue v[4] = {
+        {.type = {DT_F32, 2, {2, 3}}, .data = small, .bytes = 24},
+        {.type = {DT_U8, 1, {1 << 20}}, .data = large->data, .bytes = 1 << 20},
+        {.status = ERR_MEMORY, .type = {DT_F64, 1, {4}}},
+        {.edge = 3, .type = {DT_BOOL, 0, {0}}, .data = &ok, .bytes = 1},
+    };
+    Buf *bufs[4] = {NULL, large, NULL, NULL};
+    Reply r = {9, 1234, 4, v}, r2;
+    Msg m;
+    wire_reply(&r, bufs, &m);
+    CHECK_INT(m.n, 2);
+    Arena a = {0};
+    CHECK(wire_read_reply(&m, &a, &r2, NULL) && r2.client == 9 && r2.seq == 1234 && r2.n == 4);
+    CHECK(type_equal(&r2.value[0].type, &v[0].type) && !memcmp(r2.value[0].data, small, 24));
+    CHECK(r2.value[1].bytes == 1 << 20 && r2.value[1].data == m.part[1]->data);
+    CHECK_INT(r2.value[2].status, ERR_MEMORY);
+    CHECK(r2.value[3].edge == 3 && *(const uint8_t *)r2.value[3].data == 1);
+    torture(&m, reads_reply, true);
+    drop(&m);
+    TensorType t = {DT_F32, 2, {100, 5}};
+    CHECK_INT(reply_value_numel(&t, 3), 30);
+    CHECK_INT(reply_value_numel(&t, 0), 500);
+    arena_fini(&a);
+}
+
+int main(int argc, char **argv) {
+    seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
+    printf("seed %llu\n", (unsigned long long)seed);
+    test_round_trip();
+    test_large_payloads();
+    test_hostile_frames();
+    test_unaligned();
+    test_messages();
+    test_reply();
+    return check_report("wire");
+}
