@@ -13,7 +13,7 @@ const IoElementInfo io_element[EL_COUNT] = {
     [EL_I16] = {"int16", "I16", "i2", 2, DT_I32},       [EL_U32] = {"uint32", "U32", "u4", 4, DT_I64},
     [EL_I32] = {"int32", "I32", "i4", 4, DT_I32},       [EL_U64] = {"uint64", "U64", "u8", 8, DT_I64},
     [EL_I64] = {"int64", "I64", "i8", 8, DT_I64},       [EL_F16] = {"float16", "F16", "f2", 2, DT_F32},
-    [EL_BF16] = {"bfloat16", "BF16", "", 2, DT_F32},    [EL_F32] = {"float32", "F32", "f4", 4, DT_F32},
+    [EL_BF16] = {"bfloat16", "BF16", "--", 2, DT_F32},    [EL_F32] = {"float32", "F32", "f4", 4, DT_F32},
     [EL_F64] = {"float64", "F64", "f8", 8, DT_F64},
 };
 
