@@ -1,0 +1,52 @@
+/* pool_test: every part runs exactly once, on the thread that static partition names, and what the
+ * parts wrote is there when pool_run returns; with few and many threads, with pauses long enough
+ * that threads go to sleep in between. Meant to be run under ThreadSanitizer as well.
+ * SPDX-License-Identifier: MIT */
+#include "worker/pool.h"
+#include "tests/unit/check.h"
+#include <stdint.h>
+#include <time.h>
+
+typedef struct Job {
+    int *count, *thread;
+    Pool *pool;
+} Job;
+
+static void part_fn(void *ctx, int part, int thread) {
+    Job *j = ctx;
+    j->count[part]++;
+    j->thread[part] = thread;
+    uint8_t *s = pool_scratch(j->pool, thread, 100 + (size_t)part % 5 * 5000);
+    memset(s, thread, 100);
+    if ((uintptr_t)s % 64 != 0) j->count[part] = -1000;
+}
+
+static void test_parts(int threads) {
+    enum { MAX = 50 };
+    Pool *p = pool_new(threads);
+    CHECK_INT(pool_threads(p), threads);
+    int count[MAX], thread[MAX], wrong = 0;
+    for (int round = 0; round < 400; round++) {
+        int n = round % MAX;
+        memset(count, 0, sizeof count);
+        pool_run(p, n, part_fn, &(Job){count, thread, p});
+        for (int i = 0; i < MAX; i++) {
+            wrong += count[i] != (i < n);
+            wrong += i < n && thread[i] != i % threads && n > 1;
+        }
+        if (round % 100 == 99) nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+    CHECK_INT(wrong, 0);
+    pool_free(&p);
+    CHECK(p == NULL);
+}
+
+int main(void) {
+    static const int threads[] = {1, 2, 3, 8};
+    for (int i = 0; i < 4; i++) test_parts(threads[i]);
+    for (int i = 0; i < 20; i++) { /* threads that never got work end as well */
+        Pool *p = pool_new(4);
+        pool_free(&p);
+    }
+    return check_report("pool");
+}

@@ -1,0 +1,163 @@
+/* pool.c: see pool.h. Each thread has a mailbox on a cache line of its own; a run writes the job
+ * once, then bumps the mailboxes of the threads that have parts in it, so that threads without
+ * parts are neither woken nor in a position to read a job that is being replaced. The last thread
+ * to finish lowers `left` to 0, on which the caller waits.
+ *
+ * Sleeping: who wants to sleep says so in `asleep`, looks at the word once more and only then waits
+ * on it; who changes the word looks at `asleep` afterwards. Both use sequentially consistent
+ * accesses, so at least one of them sees the other, and nobody pays for a system call while nobody
+ * sleeps. SPDX-License-Identifier: MIT */
+#include "worker/pool.h"
+#include "runtime/err.h"
+#include <assert.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { SPINS = 150 }; /* pauses before sleep: about 5 us where a pause takes 140 cycles */
+
+typedef struct Gate {
+    _Atomic uint32_t word;
+    _Atomic uint32_t asleep;
+} Gate;
+
+typedef struct PoolThread {
+    _Alignas(
+        64) Gate go; /* word counts the jobs this thread was given; the top bit asks it to end */
+    _Alignas(64) void *scratch;
+    size_t scratch_bytes;
+    struct Pool *pool;
+    int index;
+    pthread_t id;
+} PoolThread;
+
+struct Pool {
+    PoolThread *thread; /* [0] is the caller's: no mailbox, only scratch */
+    int n_threads;
+    PoolFn fn;
+    void *ctx;
+    int n_parts;
+    _Alignas(64) Gate left; /* threads that have not finished their parts */
+};
+
+static const uint32_t END = UINT32_C(1) << 31;
+
+static void relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Waits until the word differs from `old`. */
+static uint32_t gate_wait(Gate *g, uint32_t old) {
+    for (int i = 0; i < SPINS; i++) {
+        uint32_t now = atomic_load_explicit(&g->word, memory_order_acquire);
+        if (now != old) return now;
+        relax();
+    }
+    atomic_store(&g->asleep, 1);
+    uint32_t now;
+    while ((now = atomic_load(&g->word)) == old) {
+        syscall(SYS_futex, &g->word, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
+    }
+    atomic_store_explicit(&g->asleep, 0, memory_order_relaxed);
+    return now;
+}
+
+static void gate_wake(Gate *g) {
+    if (atomic_load(&g->asleep)) syscall(SYS_futex, &g->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void run_parts(const Pool *p, int thread) {
+    for (int part = thread; part < p->n_parts; part += p->n_threads) p->fn(p->ctx, part, thread);
+}
+
+static void *thread_main(void *arg) {
+    PoolThread *t = arg;
+    Pool *p = t->pool;
+    for (uint32_t seen = 0;;) {
+        seen = gate_wait(&t->go, seen);
+        if (seen & END) return NULL;
+        run_parts(p, t->index);
+        if (atomic_fetch_sub(&p->left.word, 1) == 1) gate_wake(&p->left);
+    }
+}
+
+Pool *pool_new(int threads) {
+    assert(threads >= 1);
+    Pool *p = aligned_alloc(64, sizeof *p);
+    if (p) *p = (Pool){.n_threads = threads};
+    size_t bytes = (size_t)threads * sizeof *p->thread;
+    if (p) p->thread = aligned_alloc(64, bytes);
+    if (!p || !p->thread) panic("out of memory for %d threads", threads);
+    /* Signals belong to the program's own threads. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (int i = 0; i < threads; i++) {
+        PoolThread *t = &p->thread[i];
+        *t = (PoolThread){.pool = p, .index = i};
+        if (i > 0 && pthread_create(&t->id, NULL, thread_main, t) != 0) {
+            p->n_threads = i; /* fewer threads give the same results */
+            break;
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return p;
+}
+
+void pool_free(Pool **pp) {
+    Pool *p = *pp;
+    if (!p) return;
+    for (int i = 1; i < p->n_threads; i++) {
+        atomic_fetch_or(&p->thread[i].go.word, END);
+        gate_wake(&p->thread[i].go);
+    }
+    for (int i = 1; i < p->n_threads; i++) pthread_join(p->thread[i].id, NULL);
+    for (int i = 0; i < p->n_threads; i++) free(p->thread[i].scratch);
+    free(p->thread);
+    free(p);
+    *pp = NULL;
+}
+
+int pool_threads(const Pool *p) { return p->n_threads; }
+
+void pool_run(Pool *p, int n_parts, PoolFn fn, void *ctx) {
+    int others = (n_parts < p->n_threads ? n_parts : p->n_threads) - 1;
+    if (others <= 0) {
+        for (int part = 0; part < n_parts; part++) fn(ctx, part, 0);
+        return;
+    }
+    assert(atomic_load_explicit(&p->left.word, memory_order_relaxed) == 0);
+    p->fn = fn, p->ctx = ctx, p->n_parts = n_parts;
+    atomic_store_explicit(&p->left.word, (uint32_t)others, memory_order_relaxed);
+    for (int i = 1; i <= others; i++) {
+        Gate *g = &p->thread[i].go;
+        uint32_t next = (atomic_load_explicit(&g->word, memory_order_relaxed) + 1) & ~END;
+        atomic_store(&g->word, next);
+        gate_wake(g);
+    }
+    run_parts(p, 0);
+    for (uint32_t left; (left = atomic_load_explicit(&p->left.word, memory_order_acquire)) != 0;) {
+        gate_wait(&p->left, left);
+    }
+}
+
+void *pool_scratch(Pool *p, int thread, size_t bytes) {
+    assert(thread >= 0 && thread < p->n_threads);
+    PoolThread *t = &p->thread[thread];
+    if (bytes > t->scratch_bytes) {
+        size_t size = (bytes + bytes / 4 + 4095) / 4096 * 4096;
+        free(t->scratch);
+        t->scratch = aligned_alloc(4096, size);
+        if (!t->scratch) panic("out of memory for %zu bytes of scratch", size);
+        t->scratch_bytes = size;
+    }
+    if (!t->scratch) return pool_scratch(p, thread, 64);
+    return t->scratch;
+}
