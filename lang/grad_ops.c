@@ -1,0 +1,387 @@
+/* grad_ops.c: one rule per word of the grad column of ops.def, and which values each rule uses. Rules read like formulas:
+ * small functions over Args (a tensor or a number) emit one op each and hang the result on the call, which frees it; after
+ * a failure they do nothing. d is the gradient of the result, A B C the operands, Y the result; give() hands the gradient
+ * of one operand on, summed over the axes along which it was broadcast. A word without a rule does not compile.
+ * Sources: the derivatives are school mathematics; ties and edges follow PyTorch's derivatives.yaml in what they do.
+ * SPDX-License-Identifier: MIT */
+#include "lang/grad.h"
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- the small functions ---- */
+
+static Arg keep(GradCall *g, Tensor *t) {
+    if (!t) return g->ok = false, (Arg){0};
+    assert(g->n_temp < (int)(sizeof g->temp / sizeof g->temp[0]));
+    g->temp[g->n_temp++] = t;
+    return arg_tensor(t);
+}
+
+static Arg op1(GradCall *g, Op op, Arg a) { return g->ok ? keep(g, tensor_op1(g->in, op, a, g->e)) : a; }
+static Arg op2(GradCall *g, Op op, Arg a, Arg b) { return g->ok ? keep(g, tensor_op2(g->in, op, a, b, g->e)) : a; }
+static Arg where(GradCall *g, Arg c, Arg a, Arg b) {
+    Arg arg[3] = {c, a, b};
+    Tensor *out = NULL;
+    if (!g->ok) return a;
+    return keep(g, tensor_op(g->in, OP_WHERE, arg, 3, NULL, 0, &out, g->e) ? out : NULL);
+}
+
+#define A (g->value[0])
+#define B (g->value[1])
+#define C (g->value[2])
+#define Y (g->out[0])
+#define d (g->dout)
+#define NUM(x) arg_float(x)
+#define ADD(x, y) op2(g, OP_ADD, x, y)
+#define SUB(x, y) op2(g, OP_SUB, x, y)
+#define MUL(x, y) op2(g, OP_MUL, x, y)
+#define DIV(x, y) op2(g, OP_DIV, x, y)
+#define NEG(x) op1(g, OP_NEG, x)
+
+static const TensorType *in_type(const GradCall *g, int i) { return &g->n->in[i].type; }
+
+static Arg reshape_to(GradCall *g, Arg x, const int64_t *shape, int rank) {
+    return g->ok ? keep(g, tensor_reshape(g->in, x.t, shape, rank, g->e)) : x;
+}
+
+static Arg expand_to(GradCall *g, Arg x, const TensorType *t) {
+    return g->ok ? keep(g, tensor_expand(g->in, x.t, t->shape, t->rank, g->e)) : x;
+}
+
+static Arg reduce(GradCall *g, Op op, Arg x, const int64_t *axes, int n, bool keepdims) {
+    return g->ok ? keep(g, tensor_reduce(g->in, op, x.t, axes, n, keepdims, g->e)) : x;
+}
+
+static Arg cast_to(GradCall *g, Arg x, DType t) { return g->ok ? keep(g, tensor_cast(g->in, x.t, t, g->e)) : x; }
+
+static Arg zeros_of(GradCall *g, const TensorType *t) {
+    Operand zero = {.kind = IN_IMM_INT};
+    return g->ok ? keep(g, tensor_full(g->in, t->shape, t->rank, t->dtype, zero, g->e)) : arg_int(0);
+}
+
+/* Undoes broadcasting: sums over axes that the operand lacks or has with size 1. */
+static Arg sum_to(GradCall *g, Arg x, const TensorType *t) {
+    if (!g->ok) return x;
+    TensorType from = *tensor_type(x.t);
+    int64_t axes[MAX_DIMS];
+    int n = 0, lead = from.rank - t->rank;
+    for (int i = 0; i < from.rank; i++)
+        if (i < lead || (t->shape[i - lead] == 1 && from.shape[i] != 1)) axes[n++] = i;
+    if (n) x = reduce(g, OP_SUM, x, axes, n, false);
+    return reshape_to(g, x, t->shape, t->rank);
+}
+
+static void give(GradCall *g, int i, Arg x) {
+    x = sum_to(g, x, in_type(g, i));
+    if (g->ok) g->din[i] = tensor_ref(x.t);
+}
+
+static Arg op_with(GradCall *g, Op op, const Arg *arg, int n, const Attr *attr, int n_attr) {
+    Tensor *out[MAX_OUT] = {0};
+    if (!g->ok) return arg[0];
+    g->ok = tensor_op(g->in, op, arg, n, attr, n_attr, out, g->e);
+    for (int i = 1; i < MAX_OUT; i++) tensor_unref(out[i]);
+    return g->ok ? keep(g, out[0]) : arg[0];
+}
+
+static const Attr *attr_of(const GradCall *g, AttrKey key) {
+    for (int i = 0; i < g->n->n_attr; i++)
+        if (g->n->attr[i].key == key) return &g->n->attr[i];
+    return NULL;
+}
+
+/* ---- map ---- */
+
+static void grad_add(GradCall *g) {
+    if (g->need[0]) give(g, 0, d);
+    if (g->need[1]) give(g, 1, d);
+}
+
+static void grad_sub(GradCall *g) {
+    if (g->need[0]) give(g, 0, d);
+    if (g->need[1]) give(g, 1, NEG(d));
+}
+
+static void grad_mul(GradCall *g) {
+    if (g->need[0]) give(g, 0, MUL(d, B));
+    if (g->need[1]) give(g, 1, MUL(d, A));
+}
+
+static void grad_div(GradCall *g) {
+    Arg q = DIV(d, B);
+    if (g->need[0]) give(g, 0, q);
+    if (g->need[1]) give(g, 1, NEG(MUL(q, Y)));
+}
+
+static void grad_mod(GradCall *g) { /* a - b * floor(a / b) */
+    if (g->need[0]) give(g, 0, d);
+    if (g->need[1]) give(g, 1, NEG(MUL(d, op2(g, OP_FLOORDIV, A, B))));
+}
+
+static void grad_pow(GradCall *g) {
+    if (g->need[0]) {
+        double n = B.t ? 0 : B.imm.kind == IN_IMM_FLOAT ? B.imm.f : (double)B.imm.i;
+        if (!B.t && n == 2) give(g, 0, MUL(d, MUL(A, NUM(2))));
+        else if (!B.t && n == 0) give(g, 0, MUL(d, NUM(0)));
+        else if (!B.t) give(g, 0, MUL(d, MUL(op2(g, OP_POW, A, NUM(n - 1)), NUM(n))));
+        else give(g, 0, where(g, op2(g, OP_EQ, B, NUM(0)), NUM(0), MUL(d, MUL(B, op2(g, OP_POW, A, SUB(B, NUM(1)))))));
+    }
+    if (!g->need[1]) return;
+    if (!A.t) { /* a number to the power of a tensor */
+        double a = A.imm.kind == IN_IMM_FLOAT ? A.imm.f : (double)A.imm.i;
+        if (a == 0) give(g, 1, MUL(d, where(g, op2(g, OP_GE, B, NUM(0)), NUM(0), NUM(-INFINITY))));
+        else give(g, 1, MUL(MUL(d, Y), NUM(log(a))));
+        return;
+    }
+    Arg at_zero = op2(g, OP_AND, op2(g, OP_EQ, A, NUM(0)), op2(g, OP_GE, B, NUM(0)));
+    give(g, 1, where(g, at_zero, NUM(0), MUL(MUL(d, Y), op1(g, OP_LOG, A))));
+}
+
+/* Ties share: half each. */
+static void pick(GradCall *g, Op loses) {
+    Arg even = where(g, op2(g, OP_EQ, A, B), MUL(d, NUM(0.5)), d);
+    if (g->need[0]) give(g, 0, where(g, op2(g, loses, A, B), NUM(0), even));
+    if (g->need[1]) give(g, 1, where(g, op2(g, loses, B, A), NUM(0), even));
+}
+static void grad_maximum(GradCall *g) {
+    if (A.t) pick(g, OP_LT);
+    else give(g, 1, where(g, op2(g, OP_LT, B, A), NUM(0), where(g, op2(g, OP_EQ, B, A), MUL(d, NUM(0.5)), d)));
+}
+static void grad_minimum(GradCall *g) {
+    if (A.t) pick(g, OP_GT);
+    else give(g, 1, where(g, op2(g, OP_GT, B, A), NUM(0), where(g, op2(g, OP_EQ, B, A), MUL(d, NUM(0.5)), d)));
+}
+
+static void grad_neg(GradCall *g) { give(g, 0, NEG(d)); }
+static void grad_abs(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_SIGN, A))); }
+static void grad_zero(GradCall *g) { (void)g; } /* din stays NULL */
+static void grad_square(GradCall *g) { give(g, 0, MUL(MUL(d, A), NUM(2))); }
+static void grad_exp(GradCall *g) { give(g, 0, MUL(d, Y)); }
+static void grad_expm1(GradCall *g) { give(g, 0, MUL(d, ADD(Y, NUM(1)))); }
+static void grad_log(GradCall *g) { give(g, 0, DIV(d, A)); }
+static void grad_log1p(GradCall *g) { give(g, 0, DIV(d, ADD(A, NUM(1)))); }
+static void grad_sqrt(GradCall *g) { give(g, 0, DIV(MUL(d, NUM(0.5)), Y)); }
+static void grad_rsqrt(GradCall *g) { give(g, 0, MUL(MUL(d, NUM(-0.5)), MUL(Y, op1(g, OP_SQUARE, Y)))); }
+static void grad_sin(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_COS, A))); }
+static void grad_cos(GradCall *g) { give(g, 0, NEG(MUL(d, op1(g, OP_SIN, A)))); }
+static void grad_tanh(GradCall *g) { give(g, 0, MUL(d, SUB(NUM(1), op1(g, OP_SQUARE, Y)))); }
+static void grad_erf(GradCall *g) { /* 2 / sqrt(pi) * exp(-a^2) */
+    give(g, 0, MUL(d, MUL(op1(g, OP_EXP, NEG(op1(g, OP_SQUARE, A))), NUM(M_2_SQRTPI))));
+}
+static void grad_sigmoid(GradCall *g) { give(g, 0, MUL(d, MUL(Y, SUB(NUM(1), Y)))); }
+static void grad_softplus(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_SIGMOID, A))); }
+static void grad_relu(GradCall *g) { give(g, 0, where(g, op2(g, OP_LE, Y, NUM(0)), NUM(0), d)); }
+static void grad_gelu(GradCall *g) { /* Phi(a) + a * phi(a); with u = a / sqrt(2): (1 + erf u) / 2 + u / sqrt(pi) * exp(-u^2) */
+    Arg u = MUL(A, NUM(M_SQRT1_2));
+    Arg density = MUL(u, op1(g, OP_EXP, NEG(op1(g, OP_SQUARE, u))));
+    Arg cdf = ADD(MUL(op1(g, OP_ERF, u), NUM(0.5)), NUM(0.5));
+    give(g, 0, MUL(d, ADD(cdf, MUL(density, NUM(0.5 * M_2_SQRTPI)))));
+}
+static void grad_silu(GradCall *g) { /* s + y * (1 - s) */
+    Arg s = op1(g, OP_SIGMOID, A);
+    give(g, 0, MUL(d, ADD(s, MUL(Y, SUB(NUM(1), s)))));
+}
+static void grad_where(GradCall *g) {
+    if (g->need[1]) give(g, 1, where(g, A, d, NUM(0)));
+    if (g->need[2]) give(g, 2, where(g, A, NUM(0), d));
+}
+
+/* ---- reduce ---- */
+
+/* x has the reduced shape; gives it the rank of the operand again, with 1 on the reduced axes. */
+static Arg with_kept_axes(GradCall *g, Arg x) {
+    TensorType t = *in_type(g, 0);
+    const Attr *axis = attr_of(g, ATTR_AXIS);
+    if (!axis) for (int i = 0; i < t.rank; i++) t.shape[i] = 1;
+    else for (uint32_t i = 0; i < axis->n; i++) t.shape[axis->ints[i]] = 1;
+    return reshape_to(g, x, t.shape, t.rank);
+}
+
+static void reduced_axes(const GradCall *g, int64_t *axes, int *n) {
+    const Attr *axis = attr_of(g, ATTR_AXIS);
+    *n = axis ? (int)axis->n : in_type(g, 0)->rank;
+    for (int i = 0; i < *n; i++) axes[i] = axis ? axis->ints[i] : i;
+}
+
+static void grad_sum(GradCall *g) { give(g, 0, expand_to(g, with_kept_axes(g, d), in_type(g, 0))); }
+
+/* Product of the others: p / a where nothing is 0; the product of the rest at the only 0; else 0. */
+static void grad_prod(GradCall *g) {
+    int64_t axes[MAX_DIMS];
+    int n;
+    reduced_axes(g, axes, &n);
+    if (!n) { give(g, 0, d); return; }
+    Arg is_zero = op2(g, OP_EQ, A, NUM(0));
+    Arg zeros = reduce(g, OP_SUM, is_zero, axes, n, true), safe = where(g, is_zero, NUM(1), A);
+    Arg p = reduce(g, OP_PROD, safe, axes, n, true);
+    Arg at_zero = where(g, op2(g, OP_EQ, zeros, arg_int(1)), p, NUM(0));
+    Arg elsewhere = where(g, op2(g, OP_EQ, zeros, arg_int(0)), DIV(p, safe), NUM(0));
+    give(g, 0, MUL(with_kept_axes(g, d), where(g, is_zero, at_zero, elsewhere)));
+}
+
+static void grad_max(GradCall *g) { /* and min: ties share */
+    int64_t axes[MAX_DIMS];
+    int n;
+    reduced_axes(g, axes, &n);
+    if (!n) { give(g, 0, d); return; }
+    Arg hit = cast_to(g, op2(g, OP_EQ, A, with_kept_axes(g, Y)), in_type(g, 0)->dtype);
+    Arg count = reduce(g, OP_SUM, hit, axes, n, true);
+    give(g, 0, MUL(hit, DIV(with_kept_axes(g, d), count)));
+}
+
+/* ---- view ---- */
+
+static void grad_reshape(GradCall *g) { give(g, 0, reshape_to(g, d, in_type(g, 0)->shape, in_type(g, 0)->rank)); }
+static void grad_expand(GradCall *g) { give(g, 0, d); }
+
+static void grad_permute(GradCall *g) {
+    const Attr *axes = attr_of(g, ATTR_AXES);
+    int64_t back[MAX_DIMS];
+    for (uint32_t i = 0; i < axes->n; i++) back[axes->ints[i]] = i;
+    if (g->ok) give(g, 0, keep(g, tensor_permute(g->in, d.t, back, (int)axes->n, g->e)));
+}
+
+static void slice_attrs(const GradCall *g, Attr attr[3]) {
+    attr[0] = *attr_of(g, ATTR_START), attr[1] = *attr_of(g, ATTR_SIZE), attr[2] = *attr_of(g, ATTR_STEP);
+}
+
+static void grad_slice(GradCall *g) {
+    Attr attr[3];
+    slice_attrs(g, attr);
+    Arg arg[2] = {zeros_of(g, in_type(g, 0)), d};
+    give(g, 0, op_with(g, OP_SLICE_PUT, arg, 2, attr, 3));
+}
+
+/* ---- kernel ---- */
+
+static void grad_cast(GradCall *g) {
+    if (dtype_is_float(in_type(g, 0)->dtype)) give(g, 0, cast_to(g, d, in_type(g, 0)->dtype));
+}
+
+static Arg transposed(GradCall *g, Arg x) {
+    return g->ok ? keep(g, tensor_transpose(g->in, x.t, tensor_type(x.t)->rank - 2, tensor_type(x.t)->rank - 1, g->e)) : x;
+}
+
+/* Leading axes folded into rows: (..., M, K) to (... * M, K). */
+static Arg as_rows(GradCall *g, Arg x) {
+    if (!g->ok) return x;
+    const TensorType *t = tensor_type(x.t);
+    int64_t columns = t->shape[t->rank - 1], rows = 1;
+    for (int i = 0; i < t->rank - 1; i++) rows *= t->shape[i];
+    return reshape_to(g, x, (int64_t[2]){rows, columns}, 2);
+}
+
+static void grad_matmul(GradCall *g) { /* y (.., M, N) = a (.., M, K) @ b (.., K, N) */
+    if (g->need[0]) give(g, 0, op2(g, OP_MATMUL, d, transposed(g, B)));
+    if (!g->need[1]) return;
+    /* One matrix for the whole batch: one product over all rows, no sum over the batch. */
+    if (in_type(g, 1)->rank == 2 && in_type(g, 0)->rank > 2) give(g, 1, op2(g, OP_MATMUL, transposed(g, as_rows(g, A)), as_rows(g, d)));
+    else give(g, 1, op2(g, OP_MATMUL, transposed(g, A), d));
+}
+
+static void grad_cat(GradCall *g) {
+    int axis = (int)attr_of(g, ATTR_AXIS)->ints[0];
+    int64_t start = 0;
+    for (int i = 0; g->ok && i < g->n->n_in; i++) {
+        int64_t size = in_type(g, i)->shape[axis];
+        if (g->need[i]) g->ok = (g->din[i] = tensor_slice(g->in, d.t, axis, start, size, 1, g->e)) != NULL;
+        start += size;
+    }
+}
+
+static Arg zero_like_d(GradCall *g) {
+    Operand zero = {.kind = IN_IMM_INT};
+    return g->ok ? keep(g, tensor_full(g->in, NULL, 0, tensor_type(d.t)->dtype, zero, g->e)) : d;
+}
+
+static void grad_slice_put(GradCall *g) {
+    Attr attr[3];
+    slice_attrs(g, attr);
+    if (g->need[0]) {
+        Arg arg[2] = {d, zero_like_d(g)};
+        give(g, 0, op_with(g, OP_SLICE_PUT, arg, 2, attr, 3));
+    }
+    if (g->need[1]) give(g, 1, op_with(g, OP_SLICE, &d, 1, attr, 3));
+}
+
+/* Operands first .. n_in-1 are indices; arg[0..k-1] go before them. */
+static Arg with_indices(GradCall *g, Op op, const Arg *arg, int k, int first, bool accumulate) {
+    Arg all[MAX_DIMS + 2];
+    Attr attr[2] = {*attr_of(g, ATTR_AXIS), attr_bool(ATTR_ACCUMULATE, true)};
+    int n = k;
+    for (int i = 0; i < k; i++) all[i] = arg[i];
+    for (int i = first; i < g->n->n_in; i++) all[n++] = g->value[i];
+    return op_with(g, op, all, n, attr, accumulate ? 2 : 1);
+}
+
+static void grad_index(GradCall *g) {
+    Arg arg[2] = {zeros_of(g, in_type(g, 0)), d};
+    give(g, 0, with_indices(g, OP_INDEX_PUT, arg, 2, 1, true));
+}
+
+static void grad_index_put(GradCall *g) {
+    const Attr *accumulate = attr_of(g, ATTR_ACCUMULATE);
+    if (g->need[0] && accumulate && accumulate->b) give(g, 0, d);
+    else if (g->need[0]) {
+        Arg arg[2] = {d, zero_like_d(g)};
+        give(g, 0, with_indices(g, OP_INDEX_PUT, arg, 2, 2, false));
+    }
+    if (g->need[1]) give(g, 1, with_indices(g, OP_INDEX, &d, 1, 2, false));
+}
+
+static void grad_gather(GradCall *g) {
+    Arg arg[3] = {zeros_of(g, in_type(g, 0)), B, d};
+    give(g, 0, op_with(g, OP_SCATTER_ADD, arg, 3, attr_of(g, ATTR_AXIS), 1));
+}
+
+static void grad_scatter_add(GradCall *g) {
+    if (g->need[0]) give(g, 0, d);
+    Arg arg[2] = {d, B};
+    if (g->need[2]) give(g, 2, op_with(g, OP_GATHER, arg, 2, attr_of(g, ATTR_AXIS), 1));
+}
+
+static void grad_cumsum(GradCall *g) { /* the sum of d from i on: total - cumsum + d */
+    const Attr *axis = attr_of(g, ATTR_AXIS);
+    Arg total = reduce(g, OP_SUM, d, axis->ints, 1, true);
+    give(g, 0, ADD(SUB(total, op_with(g, OP_CUMSUM, &d, 1, axis, 1)), d));
+}
+
+static void grad_sort(GradCall *g) {
+    Arg order = op_with(g, OP_ARGSORT, &A, 1, g->n->attr, g->n->n_attr);
+    Arg arg[3] = {zeros_of(g, in_type(g, 0)), order, d};
+    give(g, 0, op_with(g, OP_SCATTER_ADD, arg, 3, attr_of(g, ATTR_AXIS), 1));
+}
+
+static void grad_topk(GradCall *g) {
+    Arg arg[3] = {zeros_of(g, in_type(g, 0)), g->out[1], d};
+    give(g, 0, op_with(g, OP_SCATTER_ADD, arg, 3, attr_of(g, ATTR_AXIS), 1));
+}
+
+#undef d
+
+/* ---- the tables ---- */
+
+enum {
+    SAVES_none = SAVE_NONE, SAVES_zero = SAVE_NONE, SAVES_add = SAVE_NONE, SAVES_sub = SAVE_NONE, SAVES_neg = SAVE_NONE,
+    SAVES_mul = SAVE_OTHER, SAVES_matmul = SAVE_OTHER, SAVES_div = SAVE_B | SAVE_OUT_IF_B, SAVES_mod = SAVE_OTHER | SAVE_B,
+    SAVES_pow = SAVE_A | SAVE_B | SAVE_OUT_IF_B, SAVES_maximum = SAVE_A | SAVE_B, SAVES_minimum = SAVE_A | SAVE_B,
+    SAVES_abs = SAVE_A, SAVES_square = SAVE_A, SAVES_log = SAVE_A, SAVES_log1p = SAVE_A, SAVES_sin = SAVE_A, SAVES_cos = SAVE_A,
+    SAVES_erf = SAVE_A, SAVES_softplus = SAVE_A, SAVES_gelu = SAVE_A, SAVES_silu = SAVE_A | SAVE_OUT,
+    SAVES_exp = SAVE_OUT, SAVES_expm1 = SAVE_OUT, SAVES_sqrt = SAVE_OUT, SAVES_rsqrt = SAVE_OUT, SAVES_tanh = SAVE_OUT,
+    SAVES_sigmoid = SAVE_OUT, SAVES_relu = SAVE_OUT, SAVES_where = SAVE_A,
+    SAVES_sum = SAVE_NONE, SAVES_prod = SAVE_A, SAVES_max = SAVE_A | SAVE_OUT,
+    SAVES_reshape = SAVE_NONE, SAVES_expand = SAVE_NONE, SAVES_permute = SAVE_NONE, SAVES_slice = SAVE_NONE, SAVES_cast = SAVE_NONE,
+    SAVES_cat = SAVE_NONE, SAVES_slice_put = SAVE_NONE, SAVES_index = SAVE_B | SAVE_C | SAVE_REST, SAVES_index_put = SAVE_C | SAVE_REST,
+    SAVES_gather = SAVE_B, SAVES_scatter_add = SAVE_B, SAVES_cumsum = SAVE_NONE, SAVES_sort = SAVE_A, SAVES_topk = SAVE_OUT1,
+};
+
+#define grad_none NULL
+const GradRule grad_rule[OP_COUNT] = {
+#define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc) [OP_##id] = grad_##grad,
+#include "runtime/ops.def"
+};
+const uint8_t grad_saves[OP_COUNT] = {
+#define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc) [OP_##id] = SAVES_##grad,
+#include "runtime/ops.def"
+};
