@@ -1,0 +1,154 @@
+/* store.c: see store.h.
+ * SPDX-License-Identifier: MIT */
+#include "worker/store.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- Cells ---- */
+
+enum { CELLS_PER_CHUNK = 64 };
+
+void *cell_get(Cells *c) {
+    if (!c->free) {
+        char *chunk = xmalloc(64 + c->size * CELLS_PER_CHUNK); /* the first 64 bytes link the chunks */
+        *(void **)chunk = c->chunks;
+        c->chunks = chunk;
+        for (int i = CELLS_PER_CHUNK - 1; i >= 0; i--) cell_put(c, chunk + 64 + c->size * (size_t)i);
+    }
+    void *p = c->free;
+    c->free = *(void **)p;
+    return p;
+}
+
+void cell_put(Cells *c, void *p) {
+    *(void **)p = c->free;
+    c->free = p;
+}
+
+void cells_fini(Cells *c) {
+    while (c->chunks) {
+        void *chunk = c->chunks;
+        c->chunks = *(void **)chunk;
+        free(chunk);
+    }
+    c->free = NULL;
+}
+
+/* ---- Storages ---- */
+
+void store_init(Store *s, Engine *e) {
+    *s = (Store){.ops = e->ops, .engine = e, .storages = {.size = sizeof(Storage)}, .tensors = {.size = sizeof(Tensor)}};
+}
+
+void store_fini(Store *s) {
+    assert(s->n_storages == 0);
+    cells_fini(&s->storages);
+    cells_fini(&s->tensors);
+}
+
+static Storage *storage_make(Store *s, Names *owner, void *data, uint64_t bytes, ErrCode poison) {
+    Storage *st = cell_get(&s->storages);
+    *st = (Storage){.data = data, .bytes = bytes, .refs = 1, .poison = poison, .owner = owner};
+    s->n_storages++;
+    owner->bytes += bytes;
+    if (owner->bytes > owner->bytes_peak) owner->bytes_peak = owner->bytes;
+    return st;
+}
+
+Storage *storage_new(Store *s, Names *owner, uint64_t bytes) {
+    void *data = s->ops->alloc(s->engine, bytes);
+    return data ? storage_make(s, owner, data, bytes, ERR_NONE) : NULL;
+}
+
+Storage *storage_poisoned(Store *s, Names *owner, ErrCode why) { return storage_make(s, owner, NULL, 0, why); }
+
+void storage_unref(Store *s, Storage *st) {
+    assert(st->refs > 0);
+    if (--st->refs) return;
+    if (st->data) s->ops->free(s->engine, st->data, st->bytes);
+    st->owner->bytes -= st->bytes;
+    s->n_storages--;
+    cell_put(&s->storages, st);
+}
+
+/* ---- Names ---- */
+
+Tensor *store_put(Store *s, Names *n, uint64_t id, Storage *st, const TensorType *type) {
+    Tensor *t = cell_get(&s->tensors);
+    t->storage = st;
+    t->view.type = *type;
+    t->view.data = st->data;
+    t->view.is_scalar = false;
+    view_strides(type, t->view.stride);
+    map_put(&n->map, id, t);
+    return t;
+}
+
+Tensor *store_put_view(Store *s, Names *n, uint64_t id, Storage *st, const View *view) {
+    Tensor *t = cell_get(&s->tensors);
+    t->storage = storage_ref(st);
+    t->view = *view;
+    map_put(&n->map, id, t);
+    return t;
+}
+
+bool store_drop(Store *s, Names *n, uint64_t id) {
+    Tensor *t = map_remove(&n->map, id);
+    if (!t) return false;
+    storage_unref(s, t->storage);
+    cell_put(&s->tensors, t);
+    return true;
+}
+
+void store_drop_all(Store *s, Names *n) {
+    size_t i = 0;
+    void *t;
+    while (map_next(&n->map, &i, NULL, &t)) {
+        storage_unref(s, ((Tensor *)t)->storage);
+        cell_put(&s->tensors, t);
+    }
+    map_fini(&n->map);
+}
+
+/* ---- For messages ---- */
+
+const char *bytes_text(uint64_t bytes, char *buf) {
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double x = (double)bytes;
+    int u = 0;
+    while (x >= 1024 && u < 4) x /= 1024, u++;
+    snprintf(buf, 24, u == 0 || x >= 10 ? "%.0f %s" : "%.1f %s", x, unit[u]);
+    return buf;
+}
+
+/* Larger first, then by id, whatever the map's order. */
+static bool comes_before(const Tensor *a, uint64_t id_a, const Tensor *b, uint64_t id_b) {
+    return !b || a->storage->bytes > b->storage->bytes || (a->storage->bytes == b->storage->bytes && id_a < id_b);
+}
+
+void store_largest(const Names *n, char *buf, size_t size) {
+    enum { TOP = 3 };
+    const Tensor *top[TOP] = {0};
+    uint64_t top_id[TOP] = {0}, id;
+    void *p;
+    for (size_t i = 0; map_next(&n->map, &i, &id, &p);) {
+        const Tensor *t = p;
+        if (t->view.data != t->storage->data || !t->storage->bytes) continue; /* a view names its whole elsewhere */
+        for (int k = 0; k < TOP; k++) {
+            if (!comes_before(t, id, top[k], top_id[k])) continue;
+            for (int m = TOP - 1; m > k; m--) top[m] = top[m - 1], top_id[m] = top_id[m - 1];
+            top[k] = t, top_id[k] = id;
+            break;
+        }
+    }
+    size_t at = 0;
+    buf[0] = 0;
+    for (int k = 0; k < TOP && top[k] && at < size; k++) {
+        char shape[256], bytes[24];
+        at += (size_t)snprintf(buf + at, size - at, "%st%llu %s %s %s", k ? ", " : "", (unsigned long long)top_id[k],
+                               type_shape_text(&top[k]->view.type, shape), dtype_info[top[k]->view.type.dtype].text,
+                               bytes_text(top[k]->storage->bytes, bytes));
+    }
+}

@@ -1,0 +1,289 @@
+/* turn.c: frames, clients and whose turn it is. A client's frames are issued in order; between clients the one that has used
+ * least of the worker's time goes next, for a slice at a time, so that a loop of one does not starve another. A frame is
+ * acknowledged when it and all before it are done; acknowledgements are cumulative and wait until they are asked for, so
+ * that a burst of frames costs one message.
+ * SPDX-License-Identifier: MIT */
+#include "worker/exec.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SLICE_NS = 500000, LOOK_COST = 16, LARGE_CALL = 1 << 16 };
+
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* ---- Making and freeing ---- */
+
+Exec *exec_new(const EngineOps *ops, const EngineConfig *config, Err *err) {
+    Engine *e = ops->open(config, err);
+    if (!e) return NULL;
+    Exec *x = xcalloc(1, sizeof *x);
+    x->engine = e;
+    x->ops = ops;
+    x->threads = config->threads;
+    x->jobs.size = sizeof(Job);
+    store_init(&x->store, e);
+    return x;
+}
+
+static void frame_free(Frame *f) {
+    msg_fini(&f->msg);
+    arena_fini(&f->arena);
+    free(f);
+}
+
+/* Forgets a frame; its memory serves the next one. */
+static void frame_recycle(Exec *x, Frame *f) {
+    if (f->ahead) cell_put(&x->jobs, f->ahead);
+    f->ahead = NULL;
+    msg_fini(&f->msg);
+    arena_reset(&f->arena);
+    f->next = x->spare;
+    x->spare = f;
+}
+
+/* Once nothing of it is in the queue. */
+static void client_free(Exec *x, Client *c) {
+    Client **at = &x->clients;
+    while (*at != c) at = &(*at)->next;
+    *at = c->next;
+    while (c->first) {
+        Frame *f = c->first;
+        c->first = f->next;
+        frame_recycle(x, f);
+    }
+    store_drop_all(&x->store, &c->names);
+    assert(c->names.bytes == 0);
+    free(c);
+}
+
+void exec_free(Exec **at) {
+    Exec *x = *at;
+    if (!x) return;
+    while (x->first) exec_retire(x, true);
+    while (x->clients) client_free(x, x->clients);
+    while (x->spare) {
+        Frame *f = x->spare;
+        x->spare = f->next;
+        frame_free(f);
+    }
+    Msg m = {0};
+    while (exec_next(x, &m)) msg_fini(&m);
+    free(x->out);
+    store_fini(&x->store);
+    cells_fini(&x->jobs);
+    arena_fini(&x->scratch);
+    x->ops->close(&x->engine);
+    free(x);
+    *at = NULL;
+}
+
+void exec_set_rank(Exec *x, uint32_t rank) { x->rank = rank; }
+Engine *exec_engine(Exec *x) { return x->engine; }
+
+Client *exec_client(Exec *x, uint32_t id, bool creates) {
+    for (Client *c = x->clients; c; c = c->next)
+        if (c->id == id && !c->is_gone) return c;
+    if (!creates) return NULL;
+    Client *c = xcalloc(1, sizeof *c);
+    c->id = id;
+    /* A newcomer starts level with the one that has used least, not with a claim on the past. */
+    int64_t least = INT64_MAX;
+    for (const Client *o = x->clients; o; o = o->next)
+        if (o->used_ns < least) least = o->used_ns;
+    c->used_ns = x->clients ? least : 0;
+    c->next = x->clients;
+    return x->clients = c;
+}
+
+/* ---- Messages in ---- */
+
+static void refuse(Exec *x, uint32_t client, uint64_t seq, const Err *err) {
+    Failure f = {.client = client, .seq = seq, .op = OP_NOTE, .worker = (uint16_t)x->rank, .err = *err};
+    Msg m = {0};
+    wire_failure(&f, &m);
+    exec_send(x, &m);
+}
+
+/* Decodes the next instruction into f->ahead; none at the end, or when the rest cannot be read. */
+static void look_ahead(Exec *x, Frame *f) {
+    Job *j = cell_get(&x->jobs);
+    f->seq = f->reader.seq + f->reader.next;
+    int r = f->is_bad ? 0 : frame_next(&f->reader, &f->arena, &j->inst, NULL, NULL, &f->bad);
+    f->is_bad |= r < 0;
+    f->ahead = r > 0 ? j : NULL;
+    if (r <= 0) {
+        cell_put(&x->jobs, j);
+        return;
+    }
+    j->frame = f;
+    j->seq = f->seq;
+}
+
+void exec_on_frame(Exec *x, Msg *m) {
+    Frame *f = x->spare;
+    if (f) x->spare = f->next;
+    else f = xcalloc(1, sizeof *f);
+    Arena arena = f->arena;
+    *f = (Frame){.arena = arena};
+    msg_move(&f->msg, m);
+    Err err = {0};
+    if (!frame_open(&f->reader, &f->msg, &err)) {
+        refuse(x, 0, 0, &err);
+        frame_recycle(x, f);
+        return;
+    }
+    Client *c = f->client = exec_client(x, f->reader.client, true);
+    if (c->last) c->last->next = f;
+    else c->first = f;
+    c->last = f;
+    if (!c->at) {
+        c->at = f;
+        /* Who was idle has no claim on the time it did not use. */
+        int64_t least = INT64_MAX;
+        for (const Client *o = x->clients; o; o = o->next)
+            if (o != c && o->at && o->used_ns < least) least = o->used_ns;
+        if (least != INT64_MAX && c->used_ns < least) c->used_ns = least;
+    }
+    look_ahead(x, f);
+}
+
+void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
+    Client *c = exec_client(x, client, false);
+    if (!c || seq == UINT64_MAX || seq + 1 <= c->cancel_end) return;
+    c->cancel_end = seq + 1;
+    c->is_cancel_told = false;
+}
+
+void exec_on_gone(Exec *x, uint32_t client) {
+    Client *c = exec_client(x, client, false);
+    if (!c) return;
+    c->is_gone = true;
+    c->at = NULL;
+    c->has_ack = false;
+    if (!c->n_jobs) client_free(x, c);
+}
+
+/* ---- Turns ---- */
+
+void exec_frame_done(Exec *x, Frame *f) {
+    Client *c = f->client;
+    if (c->is_gone) {
+        if (!c->n_jobs) client_free(x, c);
+        return;
+    }
+    while ((f = c->first) && f->is_issued && !f->pending) {
+        c->has_ack = true;
+        c->ack_seq = f->reader.seq + f->reader.count;
+        c->ack_bytes += f->msg.part[0]->n;
+        c->first = f->next;
+        if (!c->first) c->last = NULL;
+        frame_recycle(x, f);
+    }
+}
+
+/* Issues one instruction of the client, or ends its frame. Returns a guess of its cost, LOOK_COST when the clock should be
+ * looked at. */
+static int issue_next(Exec *x, Client *c) {
+    Frame *f = c->at;
+    Job *j = f->ahead;
+    if (!j) {
+        if (f->is_bad) refuse(x, c->id, f->reader.seq + f->reader.next, &f->bad);
+        f->is_issued = true;
+        c->at = f->next;
+        exec_frame_done(x, f);
+        return 1;
+    }
+    look_ahead(x, f);
+    bool is_heavy = op_info[j->inst.op].class_ == CLASS_KERNEL || op_info[j->inst.op].class_ == CLASS_SOURCE;
+    uint64_t before = c->names.bytes;
+    exec_issue(x, j, f->ahead);
+    return is_heavy || c->names.bytes > before + LARGE_CALL ? LOOK_COST : 1;
+}
+
+static Client *next_client(const Exec *x) {
+    Client *best = NULL;
+    for (Client *c = x->clients; c; c = c->next)
+        if (c->at && (!best || c->used_ns < best->used_ns)) best = c;
+    return best;
+}
+
+bool exec_step(Exec *x, int64_t budget_us) {
+    int64_t start = now_ns(), now = start, end = start + budget_us * 1000;
+    if (x->first) exec_retire(x, false);
+    Client *c;
+    while ((c = next_client(x))) {
+        int64_t began = now, slice_end = now + SLICE_NS < end ? now + SLICE_NS : end;
+        bool is_alone = c->next == NULL && c == x->clients;
+        int cost = 0;
+        do {
+            cost += issue_next(x, c);
+            if (cost >= LOOK_COST) cost = 0, now = now_ns();
+        } while (c->at && now < (is_alone ? end : slice_end));
+        now = now_ns();
+        c->used_ns += now - began;
+        if (x->first) exec_retire(x, false);
+        if (now >= end) break;
+    }
+    if (!next_client(x) && x->first) exec_retire(x, true);
+    return next_client(x) || x->first;
+}
+
+/* ---- Messages out ---- */
+
+void exec_send(Exec *x, Msg *m) {
+    if (x->out_n == x->out_cap) {
+        size_t cap = x->out_cap ? x->out_cap * 2 : 16;
+        Msg *out = xmalloc(cap * sizeof *out);
+        for (size_t i = 0; i < x->out_n; i++) msg_move(&out[i], &x->out[(x->out_at + i) % x->out_cap]);
+        free(x->out);
+        x->out = out;
+        x->out_cap = cap;
+        x->out_at = 0;
+    }
+    msg_move(&x->out[(x->out_at + x->out_n++) % x->out_cap], m);
+}
+
+bool exec_next(Exec *x, Msg *out) {
+    if (x->out_n) {
+        msg_move(out, &x->out[x->out_at]);
+        x->out_at = (x->out_at + 1) % x->out_cap;
+        x->out_n--;
+        return true;
+    }
+    for (Client *c = x->clients; c; c = c->next) {
+        if (!c->has_ack) continue;
+        wire_ack(&(Ack){.client = c->id, .seq = c->ack_seq, .bytes = c->ack_bytes}, out);
+        c->has_ack = false;
+        c->ack_bytes = 0;
+        return true;
+    }
+    return false;
+}
+
+void exec_stats(const Exec *x, Bytes *out) {
+    uint64_t used, peak, total, tensors = 0, clients = 0;
+    x->ops->memory(x->engine, &used, &peak, &total);
+    for (const Client *c = x->clients; c; c = c->next) tensors += c->names.map.n, clients++;
+    bytes_printf(out, "engine=%s\nisa=%s\nthreads=%d\n", x->ops->name, x->ops->isa(x->engine), x->threads);
+    bytes_printf(out, "instructions=%llu\nkernels=%llu\n", (unsigned long long)x->instructions,
+                 (unsigned long long)x->kernels);
+    bytes_printf(out, "bytes_used=%llu\nbytes_peak=%llu\nbytes_total=%llu\n", (unsigned long long)used,
+                 (unsigned long long)peak, (unsigned long long)total);
+    bytes_printf(out, "tensors=%llu\nstorages=%llu\nclients=%llu\n", (unsigned long long)tensors,
+                 (unsigned long long)x->store.n_storages, (unsigned long long)clients);
+    for (const Client *c = x->clients; c; c = c->next) {
+        bytes_printf(out, "client.%u.instructions=%llu\nclient.%u.kernels=%llu\n", c->id,
+                     (unsigned long long)c->instructions, c->id, (unsigned long long)c->kernels);
+        bytes_printf(out, "client.%u.tensors=%zu\nclient.%u.bytes=%llu\nclient.%u.bytes_peak=%llu\n", c->id,
+                     c->names.map.n, c->id, (unsigned long long)c->names.bytes, c->id,
+                     (unsigned long long)c->names.bytes_peak);
+        bytes_printf(out, "client.%u.ms=%lld\n", c->id, (long long)(c->used_ns / 1000000));
+    }
+}

@@ -1,0 +1,179 @@
+/* worker.c: the shell around exec.c: which message goes where, the greeting, and the loop that does I/O and sleeps.
+ * SPDX-License-Identifier: MIT */
+#include "worker/worker.h"
+#include "worker/exec.h"
+#include "worker/mem.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { STEP_US = 1000, IDLE_MS = 1000, BEAT_MS = 2000, WELCOME_MS = 10000, EXIT_GONE = 69 };
+
+struct Worker {
+    Exec *exec;
+    uint32_t rank;
+    bool is_greeted, is_welcome, has_left;
+    Hello hello;
+    Msg stats;  /* an answer that waits to be sent; empty: none */
+};
+
+/* ---- Making ---- */
+
+static int cores(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+Worker *worker_new(const WorkerConfig *config, Err *err) {
+    const char *name = config->engine;
+    if (!name || !name[0]) name = getenv("GT_BACKEND");
+    if (!name || !name[0]) name = "cpu";
+    const EngineOps *ops = engine_find(name);
+    if (!ops) {
+        err_set(err, ERR_ARG, "there is no engine '%s'", name);
+        err_hint(err, "engines: cpu, reference");
+        return NULL;
+    }
+    int workers = config->workers_on_host > 0 ? config->workers_on_host : 1;
+    EngineConfig engine = {.memory_bytes = config->memory_bytes, .threads = config->threads};
+    if (!engine.memory_bytes) engine.memory_bytes = mem_default_bytes(workers);
+    if (engine.threads <= 0) engine.threads = cores() / workers;
+    if (engine.threads <= 0) engine.threads = 1;
+    Exec *exec = exec_new(ops, &engine, err);
+    if (!exec) return NULL;
+    Worker *w = xcalloc(1, sizeof *w);
+    w->exec = exec;
+    w->hello = (Hello){.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = ROLE_WORKER,
+                       .memory_bytes = engine.memory_bytes, .threads = (uint32_t)engine.threads};
+    snprintf(w->hello.name, sizeof w->hello.name, "%s", ops->isa(exec_engine(exec)));
+    return w;
+}
+
+void worker_free(Worker **w) {
+    if (!*w) return;
+    msg_fini(&(*w)->stats);
+    exec_free(&(*w)->exec);
+    free(*w);
+    *w = NULL;
+}
+
+/* ---- Messages ---- */
+
+static void on_welcome(Worker *w, const Msg *m) {
+    Welcome welcome;
+    Err err = {0};
+    if (!wire_read_welcome(m, &welcome, &err)) return;
+    w->rank = welcome.rank;
+    w->is_welcome = true;
+    exec_set_rank(w->exec, welcome.rank);
+}
+
+static void on_refuse(Worker *w, const Msg *m) {
+    Err why = {0}, err = {0};
+    if (!wire_read_refuse(m, &why, &err)) why = err;
+    fprintf(stderr, "gt-worker: refused by the dispatcher: %s\n", why.text);
+    w->has_left = true;
+}
+
+static void on_stats(Worker *w, const Msg *m) {
+    Bytes text = {0};
+    exec_stats(w->exec, &text);
+    msg_fini(&w->stats);
+    wire_text(MSG_STATS_REPLY, text.data, text.n, &w->stats);
+    bytes_fini(&text);
+    uint32_t client = 0;
+    if (m->part[0]->n >= 8) memcpy(&client, m->part[0]->data + 4, 4); /* whom the dispatcher asks for */
+    wire_set_client(&w->stats, client);
+}
+
+void worker_on_message(Worker *w, Msg *m) {
+    Cancel cancel;
+    uint32_t client;
+    switch (wire_kind(m)) {
+    case MSG_FRAME: exec_on_frame(w->exec, m); break;
+    case MSG_CANCEL:
+        if (wire_read_cancel(m, &cancel, NULL)) exec_on_cancel(w->exec, cancel.client, cancel.seq);
+        break;
+    case MSG_GONE:
+        if (wire_read_gone(m, &client, NULL)) exec_on_gone(w->exec, client);
+        break;
+    case MSG_STATS: on_stats(w, m); break;
+    case MSG_WELCOME: on_welcome(w, m); break;
+    case MSG_REFUSE: on_refuse(w, m); break;
+    case MSG_BYE: w->has_left = true; break;
+    default: break; /* beats, and what a worker is never sent */
+    }
+    msg_fini(m);
+}
+
+bool worker_step(Worker *w, int64_t budget_us) { return exec_step(w->exec, budget_us); }
+
+bool worker_next(Worker *w, Msg *out) {
+    if (!w->is_greeted) {
+        wire_hello(&w->hello, out);
+        return w->is_greeted = true;
+    }
+    if (exec_next(w->exec, out)) return true;
+    if (!w->stats.n) return false;
+    msg_move(out, &w->stats);
+    return true;
+}
+
+bool worker_has_left(const Worker *w) { return w->has_left; }
+
+/* ---- The loop ---- */
+
+static int64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000) + t.tv_nsec / 1000000;
+}
+
+/* Serves until told to leave; false: the dispatcher is gone. Messages are looked at between kernels, so that a cancel or a
+ * goodbye is heard in the middle of a long frame. */
+static bool serve(Worker *w, Link *link) {
+    int64_t began = now_ms(), beat = began;
+    Msg m = {0};
+    while (!w->has_left) {
+        int got;
+        while ((got = link_recv(link, &m)) > 0) worker_on_message(w, &m);
+        if (got < 0) return false;
+        bool more = worker_step(w, STEP_US);
+        while (worker_next(w, &m))
+            if (!link_send(link, &m)) return false;
+        if (more) continue;
+        link_wait(link, IDLE_MS);
+        int64_t now = now_ms();
+        if (!w->is_welcome && now - began > WELCOME_MS) {
+            fprintf(stderr, "gt-worker: no answer from the dispatcher in %d s\n", WELCOME_MS / 1000);
+            return false;
+        }
+        if (now - beat < BEAT_MS) continue;
+        beat = now;
+        wire_text(MSG_BEAT, "", 0, &m);
+        if (!link_send(link, &m)) return false;
+    }
+    return true;
+}
+
+int worker_run(const WorkerConfig *config) {
+    Err err = {0};
+    Worker *w = worker_new(config, &err);
+    if (!w) {
+        fprintf(stderr, "gt-worker: %s%s%s\n", err.text, err.hint[0] ? "; " : "", err.hint);
+        return 1;
+    }
+    Link *link = link_open(config->endpoint, &err);
+    int code = EXIT_GONE;
+    if (!link) fprintf(stderr, "gt-worker: %s\n", err.text);
+    else code = serve(w, link) ? 0 : EXIT_GONE;
+    link_close(&link);
+    worker_free(&w);
+    return code;
+}
