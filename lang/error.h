@@ -44,6 +44,8 @@ void error_locate(LangError *e, Span at);                      /* sets `at` if i
 
 /* Renders with or without colour; "error" or "warning" by severity. Ends with a newline. */
 void error_print(const LangError *e, const char *severity, bool color, Bytes *out);
+/* The text that a span covers, borrowed from its source, not NUL-terminated; NULL when there is none. */
+const char *span_text(Span at, size_t *n);
 /* The exit code of LANGUAGE 1.2: 65 syntax, 1 run and assert, 66 no input, 69 gone, 78 config, 130 interrupt. */
 int error_exit_code(const LangError *e);
 
