@@ -5,6 +5,7 @@
 #include "lang/value.h"
 #include "lang/eval.h"
 #include "lang/tensor.h"
+#include "lang/utf8.h"
 #include "runtime/map.h"
 #include <assert.h>
 #include <math.h>
@@ -29,33 +30,14 @@ Value v_cstr(const char *s) {
     return v_str(s, strlen(s));
 }
 
-size_t utf8_step(const char *s, size_t n) {
-    unsigned char c = (unsigned char)*s;
-    size_t len = c < 0x80 ? 1 : c >= 0xf0 && c < 0xf8 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 1;
-    if (c >= 0xf8 || len > n)
-        return 1;
-    for (size_t i = 1; i < len; i++)
-        if (((unsigned char)s[i] & 0xc0) != 0x80)
-            return 1;
-    return len;
-}
-
 size_t str_chars(Str *s) {
-    if (s->n_chars != UINT32_MAX)
-        return s->n_chars;
-    uint32_t chars = 0;
-    for (size_t i = 0; i < s->n; chars++)
-        i += utf8_step(s->s + i, s->n - i);
-    return s->n_chars = chars;
+    if (s->n_chars == UINT32_MAX)
+        s->n_chars = (uint32_t)utf8_count(s->s, s->n);
+    return s->n_chars;
 }
 
 size_t str_offset(Str *s, size_t i) {
-    if (str_chars(s) == s->n)
-        return i;
-    size_t at = 0;
-    for (; i > 0 && at < s->n; i--)
-        at += utf8_step(s->s + at, s->n - at);
-    return at;
+    return str_chars(s) == s->n ? i : utf8_skip(s->s, s->n, i);
 }
 
 uint64_t str_hash(Str *s) {
@@ -138,6 +120,10 @@ void list_push(List *l, Value v) {
 Value list_get(const List *l, int64_t i) {
     assert(i >= 0 && i < (int64_t)l->n);
     return l->v[i];
+}
+
+Value sequence_at(Value v, int64_t i) {
+    return v.kind == V_LIST ? value_ref(v.list->v[i]) : v_int(range_at(v.range, i));
 }
 
 MapV *object_fields(const Object *o) {

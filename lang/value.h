@@ -81,7 +81,6 @@ bool value_equal(Value a, Value b);                        /* LANGUAGE 2.7, host
 bool value_same(Value a, Value b);                         /* `is` */
 
 size_t str_chars(Str *s);                                  /* code points */
-size_t utf8_step(const char *s, size_t n);                 /* bytes of the first code point, 1 for a bad byte; n >= 1 */
 size_t str_offset(Str *s, size_t i);                       /* byte offset of code point i <= str_chars */
 void list_push(List *l, Value v);                          /* consumes v */
 Value list_get(const List *l, int64_t i);                  /* borrowed; i in range */
