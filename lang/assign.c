@@ -3,7 +3,6 @@
  * old one was; a parameter keeps its identity instead, whatever the target that leads to it.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
-#include "lang/grad.h"
 #include "lang/tensor.h"
 #include <stdlib.h>
 #include <string.h>
@@ -158,17 +157,9 @@ static bool place_get(Interp *in, Place *p, Value *out, LangError *e) {
     return subscript_get(in, p->n, p->base, p->sub, p->n_subs, out, e);
 }
 
-static bool carries_gradient(const Interp *in, Value v) {
-    return v.kind == V_TENSOR && grad_is_on(in) && (v.tensor->node || (v.tensor->is_param && v.tensor->requires_grad));
-}
-
-static bool update_error(Interp *in, const Node *n, LangError *e) {
-    fail_at(in, n, e, "updates of a parameter are never recorded, but the right side carries a gradient");
-    return error_hint(e, "no_grad { ... } around it, or e.detach()");
-}
-
-static bool is_param(Value v) {
-    return v.kind == V_TENSOR && v.tensor->is_param;
+/* Parameters and buffers: they keep their identity when they are written. */
+static bool has_identity(Value v) {
+    return v.kind == V_TENSOR && (v.tensor->is_param || v.tensor->is_buffer);
 }
 
 static void warn_unread(Interp *in, Node *n) {
@@ -179,31 +170,23 @@ static void warn_unread(Interp *in, Node *n) {
     interp_warn(in, &w);
 }
 
-/* A new tensor with the element written, stored where the old one was. */
+/* A new tensor with the element written, stored where the old one was; a parameter is updated in place. */
 static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
     Value made;
-    bool param = is_param(p->base);
     Node *from = p->n->kid[0];
-    if (param && carries_gradient(in, v))
-        return update_error(in, p->n, e);
-    if (!param && is_outer(in, from))
+    bool stays = has_identity(p->base);
+    if (!stays && is_outer(in, from))
         return outer_error(in, p->n, from->str, e);
-    if (!param && (p->n->flag & NODE_UNREAD))
+    if (!stays && (p->n->flag & NODE_UNREAD))
         warn_unread(in, p->n);
     in->at = p->n;
-    in->no_grad_depth += param;
-    bool ok = tensor_index_put(in, p->base.tensor, p->sub, p->n_subs, v, &made, e);
-    in->no_grad_depth -= param;
-    if (!ok) {
+    if (!tensor_index_put(in, p->base.tensor, p->sub, p->n_subs, v, &made, e)) {
         error_locate(e, node_span(in, p->n));
         return false;
     }
-    if (param) {
-        ok = tensor_update(in, p->base.tensor, made, e);
+    if (stays) {
         value_drop(made);
-        if (!ok)
-            error_locate(e, node_span(in, p->n));
-        return ok;
+        return true;
     }
     if (p->up)
         return place_set(in, p->up, made, e);
@@ -298,23 +281,6 @@ bool exec_assign(Interp *in, Node *n, LangError *e) {
     return assign(in, n->kid[n->n_kids - 2], v, false, e);
 }
 
-/* p op= e: the value is replaced, the identity stays, nothing is recorded. */
-static bool update_param(Interp *in, Node *n, Tensor *p, Value v, LangError *e) {
-    Value made;
-    if (carries_gradient(in, v))
-        return update_error(in, n, e);
-    in->at = n;
-    in->no_grad_depth++;
-    bool ok = operate_binary(in, n, n->tok, (Value){.kind = V_TENSOR, .tensor = p}, v, &made, e);
-    in->no_grad_depth--;
-    TRY(ok);
-    ok = tensor_update(in, p, made, e);
-    value_drop(made);
-    if (!ok)
-        error_locate(e, node_span(in, n));
-    return ok;
-}
-
 static bool extend(Interp *in, Node *n, List *l, Value v, LangError *e) {
     if (v.kind != V_LIST && v.kind != V_RANGE) {
         fail_at(in, n, e, "cannot extend a list by %s", value_type_name(v));
@@ -331,27 +297,33 @@ static bool extend(Interp *in, Node *n, List *l, Value v, LangError *e) {
 /* cur op= v. done: nothing is left to store. */
 static bool augment(Interp *in, Node *n, Value cur, Value v, bool outer, Value *out, bool *done, LangError *e) {
     *done = true;
-    if (is_param(cur))
-        return update_param(in, n, cur.tensor, v, e);
+    in->at = n;
+    if (has_identity(cur)) {              /* the value is replaced, the identity stays, nothing is recorded */
+        if (tensor_augment(in, cur.tensor, n->tok, v, e))
+            return true;
+        error_locate(e, node_span(in, n));
+        return false;
+    }
     if (cur.kind == V_LIST && n->tok == O_ADD)
         return extend(in, n, cur.list, v, e);
     if (outer)
         return outer_error(in, n, n->kid[0]->str, e);
     *done = false;
-    in->at = n;
     return operate_binary(in, n, n->tok, cur, v, out, e);
 }
 
 OUTLINE static bool augment_place(Interp *in, Node *n, LangError *e) {
     Place p;
     Value cur = v_none(), v = v_none(), made;
-    bool done = true, ok = place_open(in, n->kid[0], &p, e), param = ok && p.n->kind == N_INDEX && is_param(p.base);
+    bool done = true, ok = place_open(in, n->kid[0], &p, e), param = ok && p.n->kind == N_INDEX && has_identity(p.base);
     in->no_grad_depth += param;
     ok = ok && place_get(in, &p, &cur, e);
     in->no_grad_depth -= param;
     ok = ok && eval(in, n->kid[1], &v, e);
-    if (ok && param && carries_gradient(in, v))
-        ok = update_error(in, n, e);
+    if (ok && param && !tensor_no_path(in, v, e)) {
+        error_locate(e, node_span(in, n));
+        ok = false;
+    }
     in->no_grad_depth += param;
     ok = ok && augment(in, n, cur, v, false, &made, &done, e);
     in->no_grad_depth -= param;

@@ -57,7 +57,6 @@ uint64_t str_hash(Str *s);                 /* odd, never 0 */
 int64_t range_count(const Range *r);
 int64_t range_at(const Range *r, int64_t i);
 int number_compare(Value a, Value b);      /* -1 0 1, 2 unordered; exact */
-static inline bool value_is_number(Value v) { return v.kind == V_INT || v.kind == V_FLOAT || v.kind == V_BOOL; }
 static inline double value_double(Value v) { return v.kind == V_FLOAT ? v.f : v.kind == V_INT ? (double)v.i : v.b; }
 static inline bool value_is_callable(Value v) {
     return v.kind == V_FN || v.kind == V_BUILTIN || v.kind == V_BOUND || v.kind == V_MODULE || v.kind == V_OBJECT;

@@ -68,6 +68,7 @@ Value v_list(Interp *in, size_t cap);
 Value v_map(Interp *in);
 Value v_range(int64_t start, int64_t stop, int64_t step);
 
+static inline bool value_is_number(Value v) { return v.kind == V_INT || v.kind == V_FLOAT || v.kind == V_BOOL; }
 static inline bool value_is_heap(Value v) { return v.kind >= V_STR; }
 void heap_free(Heap *h);                                   /* refs reached 0; values of any depth, no recursion */
 void tensor_free(Tensor *t);                               /* heap_free's case V_TENSOR (tensor.c) */
