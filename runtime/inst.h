@@ -3,7 +3,7 @@
  * An Inst is a view: operands, attributes and payload are borrowed from whoever made it (an emitter's locals, a decoded
  * frame, a parsed line) until that owner moves on; inst_copy makes an owned one. It has a *form* (op, dtypes, FORM
  * attributes, source position, kinds and distances of operands) and *arguments* (ids, immediates, ARG attributes,
- * payload), see DESIGN 5; wire.h lays them out in that order. Text form: STREAM 1, both ways, in inst_text.c.
+ * payload), see DESIGN 5; wire.h lays them out in that order. Text form: STREAM 1, inst_print.c and inst_parse.c.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_INST_H
 #define GT_RUNTIME_INST_H
@@ -55,7 +55,7 @@ bool inst_bool(const Inst *in, AttrKey key, bool missing);
 /* Deep copy into an arena (payload kept by pointer, not copied). */
 Inst *inst_copy(const Inst *in, Arena *arena);
 
-/* ---- text form (inst_text.c) ---- */
+/* ---- text form (inst_print.c, inst_parse.c) ---- */
 
 typedef struct InstPrint {
     const char *const *files; /* names by SrcPos.file; NULL: positions are left out */
@@ -75,12 +75,17 @@ typedef struct InstLine {
     bool has_types; TensorType types[MAX_OUT];
     const char *file; /* NUL-terminated, or NULL: no @ */
 } InstLine;
-/* line has no newline. Errors name the column. `free` etc. are checked for form only, ids are the caller's business. */
+/* line has no newline. Errors name the column. Checked for form only: ids are the caller's business, types inst_infer's.
+ * A slice written `2:` or `:` has size -1 ("to the end"): whoever knows the operand's type fills it in before inst_infer.
+ * Unknown KEY=VALUE come out in ATTR_OTHER. pos.file is 0: the caller numbers `file`. */
 bool inst_parse(const char *line, size_t n, Arena *arena, InstLine *out, Err *err);
 
 /* ---- inference (shape.c): what every program asks ---- */
 
-/* Result types from operand types. in[i] is read for tensor operands only; out has room for MAX_OUT, n_out is set.
+/* Result types from operand types. in[i] is read for tensor operands only, and of control ops for the first operand of
+ * `assert` and `shard` only; out has room for MAX_OUT, n_out is set. inst->n_out must be that number too, or 0: not yet
+ * known (a decoded frame has 0 for control ops only). An immediate takes the tensors' dtype and must fit it: an int in
+ * range, a float with float tensors only.
  * Checks everything a worker relies on: arity, dtypes, ranks, extents, attributes present and in range.
  * Errors are sentences for users: "cannot multiply (64, 784) @ (256, 10): inner sizes 784 and 256 differ". */
 bool inst_infer(const Inst *inst, const TensorType *in, TensorType *out, int *n_out, Err *err);

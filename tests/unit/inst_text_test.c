@@ -1,0 +1,271 @@
+/* inst_text_test.c: the text form of instructions: the canonical text of each kind, errors with their column,
+ * and two laws over random instructions: parse(print(x)) is x, and text through the binary form is itself.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/wire.h"
+#include "tests/unit/check.h"
+#include "tests/unit/random_inst.h"
+#include <time.h>
+
+static uint64_t seed = 1;
+static const char *const files[] = {"train.gt", "my models/a b.gt", "t5"};
+
+static bool parse(const char *line, Arena *a, InstLine *out, Err *err) {
+    size_t n = strlen(line);
+    char *exact = xmalloc(n); /* no NUL behind it: ASan sees over-reads */
+    memcpy(exact, line, n);
+    bool ok = inst_parse(exact, n, a, out, err);
+    free(exact); /* nothing may point into the line */
+    return ok;
+}
+
+/* Each of these is canonical: it parses, prints as itself, and does so again after a trip through the binary form. */
+static const char *const canonical[] = {
+    "t0 = randn [512,2] f32 rng=42:0 -> f32[512,2] @train.gt:6",
+    "t1 = data f32 [3] 1 2.5 -3e-05 -> f32[3]",
+    "t1 = data f32 [] 0.1 -> f32[]",
+    "t1 = data f32 [0] -> f32[0]",
+    "t1 = data f64 [8] nan -nan inf -inf 0 -0 0.1 5e-324",
+    "t1 = data b1 [3] 1 0 1",
+    "t1 = data u8 [2] 0 255",
+    "t1 = data i64 [2] -9223372036854775808 9223372036854775807",
+    "t2 = data u8 [70] b64=\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4vMDEyMzQ1Njc4OTo7PD0+P0BBQkNERQ==\"",
+    "t3 = load \"mnist.npy\" sha256=9f2c -> u8[60000,784]",
+    "t4 = cast t3 f32 -> f32[60000,784]",
+    "t5 = div t4 255 -> f32[60000,784]",
+    "t5 = pow t4 -0.5",
+    "t5 = add t4 2.0",
+    "t5 = where t1 t2 nan",
+    "t5 = maximum t1 -inf",
+    "t5 = eq t1 true",
+    "t6 = slice t5 [0:512,0:784] -> f32[512,784] @train.gt:9",
+    "t6 = slice t5 [3:3,1:8:3]",
+    "t6 = slice t5 []",
+    "t6 = slice_put t5 t4 [0:2]",
+    "signal enter forward_layer1 backward=backward_layer1",
+    "signal exit forward_layer1",
+    "signal enter \"layer 1\"",
+    "signal enter \"t5\"",
+    "t8 = matmul t6 t7 -> f32[512,256]",
+    "t9 = relu t8",
+    "t10 = sum t9 axis=1 keepdims=true -> f32[512,1]",
+    "t10 = sum t9 axis=[0,2]",
+    "t10 = sum t9 axis=[]",
+    "t11,t12 = topk t10 3 axis=0 -> f32[3,1],i64[3,1]",
+    "t11,t12 = topk t10 3 axis=0 largest=false",
+    "fetch t10 as=\"loss\" @train.gt:14",
+    "free t0 t4 t8",
+    "print \"loss {:.4f}\\n\" t10",
+    "print \"step 3\\n\"",
+    "print \"x\\n\" t1 err=true edge=3 threshold=1000",
+    "write \"out.csv\" append=true \"{:.6f}\\n\" t9",
+    "assert t9 \"gradient off by {:.1e}\" t8",
+    "save \"mlp.safetensors\" fc1.weight=t3 \"odd name\"=t4 \"t7\"=t5 meta=\"{}\"",
+    "track loss=t3 lr=t4",
+    "track \"\"=t3",
+    "save \"empty\" meta=\"{\\\"a\\\": 1}\"",
+    "t5 = reshape t4 [2,-1]",
+    "t5 = expand t4 [2,3]",
+    "t5 = permute t4 axes=[1,0]",
+    "t5 = full 0.5 [3,4] f32",
+    "t5 = full t3 0",
+    "t5 = full true [] b1",
+    "t5 = arange 0 1 [5] i64",
+    "t5 = randint 0 10 [5] i64 rng=0:3",
+    "t5 = cat t1 t2 t3 axis=1",
+    "t5 = index t1 t2 t3 axis=0",
+    "t5 = index_put t1 t2 t3 axis=0 accumulate=true",
+    "t5 = argmax t1",
+    "t5 = shard t4 fwd",
+    "file 1 train.gt",
+    "file 2 \"my models/a b.gt\"",
+    "edge",
+    "sync",
+    "note \"caf\xc3\xa9\"",
+    "peek t4 edge=3 threshold=1000",
+    "t9 = add t1 t2 on=g1 split=0",
+    "t9 = add t1 t2 axis=[0,1] why=\"two words\" x=[1,2]",
+    "t9 = add t1 t2 @\"my models/a b.gt\":12",
+    "t9 = add t1 t2 @\"t5\":1",
+    "t18446744073709551600 = neg t18446744073709551599",
+};
+
+static uint16_t file_number(const char *name) {
+    for (uint16_t i = 0; i < 3; i++)
+        if (name && !strcmp(name, files[i])) return i;
+    return 0;
+}
+
+/* The text after a trip through a frame. */
+static void through_binary(const Inst *in, const InstPrint *how, Bytes *out) {
+    FrameWriter w = {.edge_id = 0};
+    frame_begin(&w, 1, 0);
+    frame_add(&w, in);
+    Msg m;
+    frame_end(&w, &m);
+    FrameReader r;
+    Arena scratch = {0};
+    Inst got;
+    Err err = {0};
+    CHECK(frame_open(&r, &m, &err));
+    CHECK_MSG(frame_next(&r, &scratch, &got, NULL, NULL, &err) == 1, "%s", err.text);
+    inst_print(&got, how, out);
+    for (int i = 0; i < m.n; i++) buf_unref(&m.part[i]);
+    arena_fini(&scratch);
+}
+
+static void test_canonical(void) {
+    Arena a = {0};
+    for (size_t i = 0; i < sizeof canonical / sizeof *canonical; i++) {
+        InstLine line;
+        Err err = {0};
+        bool ok = parse(canonical[i], &a, &line, &err);
+        CHECK_MSG(ok, "%s: %s", canonical[i], err.text);
+        if (!ok) continue;
+        line.inst.pos.file = file_number(line.file);
+        InstPrint how = {.files = files, .n_files = 3, .out = line.has_types ? line.types : NULL};
+        Bytes text = {0}, again = {0};
+        inst_print(&line.inst, &how, &text);
+        CHECK_STR(text.data, canonical[i]);
+        through_binary(&line.inst, &how, &again);
+        CHECK_STR(again.data, canonical[i]);
+        bytes_fini(&text), bytes_fini(&again);
+        arena_reset(&a);
+    }
+    arena_fini(&a);
+}
+
+/* What is accepted, and how it is written by ourselves. */
+static const char *const loose[][2] = {
+    {"  t9=add t1 t2   # sum", "t9 = add t1 t2"},
+    {"t6 = slice t5 [:, 2:, :7, ::2]", NULL},
+    {"t1 = data b1 [2] true false", "t1 = data b1 [2] 1 0"},
+    {"t1 = data f32 [2] b64=\"AACAPwAAAEA=\"", "t1 = data f32 [2] 1 2"},
+    {"t5 = sum axis=[1] t4", "t5 = sum t4 axis=1"},
+    {"print t4 \"{}\"", "print \"{}\" t4"},
+    {"t5 = randn rng=1:2 f32 [ 2 , 3 ]", "t5 = randn [2,3] f32 rng=1:2"},
+    {"t5 = randn rng=[1,2] float32 [2]", "t5 = randn [2] f32 rng=1:2"},
+    {"fetch t1 as=loss", "fetch t1 as=\"loss\""},
+    {"t5 = topk t4 k=3 axis=0", "t5 = topk t4 3 axis=0"},
+    {"note \"\\x41\\'\"", "note \"A'\""},
+};
+
+static void test_loose(void) {
+    Arena a = {0};
+    InstLine line;
+    for (size_t i = 0; i < sizeof loose / sizeof *loose; i++) {
+        Err err = {0};
+        CHECK_MSG(parse(loose[i][0], &a, &line, &err), "%s: %s", loose[i][0], err.text);
+        Bytes text = {0};
+        inst_print(&line.inst, NULL, &text);
+        if (loose[i][1]) CHECK_STR(text.data, loose[i][1]);
+        bytes_fini(&text);
+    }
+    CHECK(parse("t6 = slice t5 [:, 2:, :7, ::2]", &a, &line, NULL));
+    const int64_t *start = inst_attr(&line.inst, ATTR_START)->ints, *size = inst_attr(&line.inst, ATTR_SIZE)->ints,
+                  *step = inst_attr(&line.inst, ATTR_STEP)->ints;
+    CHECK(start[0] == 0 && size[0] == -1 && step[0] == 1); /* -1: to the end */
+    CHECK(start[1] == 2 && size[1] == -1 && start[2] == 0 && size[2] == 7 && size[3] == -1 && step[3] == 2);
+    static const char *const empty[] = {"", "   ", "# remark", "gti 1 prog=\"x.gt\" seed=0", "@a.gt:3", "\t# t0 = nonsense"};
+    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) CHECK(parse(empty[i], &a, &line, NULL) && line.is_empty);
+    CHECK(parse("t0 = neg t1 @a.gt:7:12 # x", &a, &line, NULL) && line.inst.pos.line == 7 && line.inst.pos.col == 12);
+    CHECK_STR(line.file, "a.gt");
+    arena_fini(&a);
+}
+
+static const struct { const char *line, *error; } wrong[] = {
+    {"t0 = frobnicate t1", "column 6: unknown op 'frobnicate'"},
+    {"signal begin x", "column 1: unknown op 'signal begin'"},
+    {"t0 = ", "column 6: an operation is missing"},
+    {"add t1 t2", "column 1: add needs a result: t0 = add ..."},
+    {"t0 add t1", "column 4: '=' is missing"},
+    {"t0,t2 = topk t1 3 axis=0", "column 4: results have consecutive ids"},
+    {"t0,t1,t2 = topk t1", "column 7: more than 2 results"},
+    {"t99999999999999999999 = neg t1", "column 1: an id out of range"},
+    {"t0 = add t1 t2 axis=1 axis=2", "column 23: 'axis' is given twice"},
+    {"t0 = add t1 99999999999999999999", "column 13: '99999999999999999999' is not a number, or out of range"},
+    {"t0 = add t1 1e", "column 13: '1e' is not a number, or out of range"},
+    {"t0 = add t1 0x10", "column 13: '0x10' is not a number, or out of range"},
+    {"t0 = add t1 [3]", "column 13: add takes no [...] here"},
+    {"t0 = add t1 \"x\"", "column 13: add takes no text here"},
+    {"t0 = add t1 foo", "column 13: unexpected word 'foo'"},
+    {"t0 = add t1]", "column 12: unexpected character"},
+    {"t0 = sum t1 axis=[1,", "column 21: a whole number is missing or out of range"},
+    {"t0 = sum t1 axis=[1", "column 20: ',' or ']' is missing"},
+    {"t0 = sum t1 keepdims=1", "column 22: keepdims is true or false"},
+    {"t0 = cast t1 dtype=f99", "column 20: unknown dtype 'f99'"},
+    {"t0 = data f32 [2] 1 x", "column 21: 'x' is not a number"},
+    {"t0 = data i32 [1] 2147483648", "column 19: 2147483648 does not fit i32"},
+    {"t0 = data 1 2", "column 11: dtype and shape come before the elements"},
+    {"t0 = data f32 [9] elided sha256=00", "column 19: the elements were left out of this text"},
+    {"t0 = data f32 [1] b64=\"AA\"", "column 23: b64 is a quoted text of full groups of four"},
+    {"t0 = data f32 [1] b64=\"AA*=\"", "column 26: not a base64 digit"},
+    {"t0 = neg t1 b64=\"AAAA\"", "column 17: elements are not expected here"},
+    {"t0 = slice t1 [3]", "column 17: ':' is missing"},
+    {"t0 = slice t1 [3:1]", "column 16: not a slice that goes forward"},
+    {"t0 = slice t1 [3:9:0]", "column 16: not a slice that goes forward"},
+    {"print \"abc", "column 7: a string is not closed"},
+    {"print \"\\q\"", "column 8: unknown escape"},
+    {"save \"x\" a=t1 t2", "column 17: some operands have a name, some not"},
+    {"t0 = neg t1 -> f32[2],f32[2]", "column 23: more types than results"},
+    {"t0,t1 = topk t1 -> f32[2]", "column 26: a type is missing"},
+    {"t0 = neg t1 -> q[2]", "column 16: unknown dtype 'q'"},
+    {"t0 = neg t1 -> f32[1,1,1,1,1,1,1,1,1]", "column 16: more than 8 axes"},
+    {"t0 = neg t1 @a.gt", "column 18: ':' and a line number are missing"},
+    {"t0 = neg t1 @a.gt:0", "column 19: a position out of range"},
+    {"t0 = neg t1 @a.gt:1 t5", "column 21: text behind the position"},
+    {"t0 = neg t1 x=\"a", "column 15: a string is not closed"},
+};
+
+static void test_wrong(void) {
+    Arena a = {0};
+    InstLine line;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        Err err = {0};
+        CHECK_MSG(!parse(wrong[i].line, &a, &line, &err), "%s is taken", wrong[i].line);
+        CHECK_STR(err.text, wrong[i].error);
+    }
+    CHECK_FAIL(parse("gti 2", &a, &line, &err), ERR_VERSION);
+    Bytes many = {0};
+    bytes_puts(&many, "free");
+    for (int i = 0; i < MAX_IN; i++) bytes_printf(&many, " t%d", i);
+    CHECK(parse(many.data, &a, &line, NULL) && line.inst.n_in == MAX_IN && line.inst.in[MAX_IN - 1].id == MAX_IN - 1);
+    bytes_puts(&many, " t1");
+    CHECK_FAIL(parse(many.data, &a, &line, &err), ERR_PARSE);
+    bytes_fini(&many);
+    arena_fini(&a);
+}
+
+static void test_random(void) {
+    Rand r = {seed};
+    Arena a = {0}, b = {0};
+    for (int round = 0; round < 20000; round++) {
+        Inst in = rand_inst(&r, &a);
+        InstPrint how = {.files = files, .n_files = 3, .columns = true, .payload_b64_always = rand_below(&r, 4) == 0};
+        Bytes text = {0}, again = {0};
+        inst_print(&in, &how, &text);
+        InstLine line;
+        Err err = {0};
+        bool ok = parse(text.data, &b, &line, &err);
+        CHECK_MSG(ok, "seed %llu: %s: %s", (unsigned long long)seed, text.data, err.text);
+        if (ok) {
+            CHECK_MSG(same_inst(&in, &line.inst), "seed %llu: %s", (unsigned long long)seed, text.data);
+            CHECK(line.inst.pos.line == in.pos.line && line.inst.pos.col == in.pos.col);
+            line.inst.pos.file = file_number(line.file);
+            through_binary(&line.inst, &how, &again);
+            CHECK_STR(again.data, text.data);
+        }
+        bytes_fini(&text), bytes_fini(&again);
+        arena_reset(&a), arena_reset(&b);
+    }
+    arena_fini(&a), arena_fini(&b);
+}
+
+int main(int argc, char **argv) {
+    seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
+    printf("seed %llu\n", (unsigned long long)seed);
+    test_canonical();
+    test_loose();
+    test_wrong();
+    test_random();
+    return check_report("inst_text");
+}
