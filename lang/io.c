@@ -281,6 +281,17 @@ bool io_is_known(const char *path, bool to_save, Err *err) {
     return true;
 }
 
+bool io_can_save(const char *path, IoForm form, Err *err) {
+    TRY(io_is_known(path, true, err));
+    bool is_gz;
+    Format f = format_of(path, &is_gz);
+    if (f == F_SAFETENSORS || f == F_JSON) return true;
+    if (f == F_CSV) return form != IO_FORM_TEXT || err_set(err, ERR_ARG, "a .csv file holds a table, not text");
+    if (form == IO_FORM_TENSOR || (form == IO_FORM_TEXT && (f == F_TXT || f == F_BIN))) return true;
+    err_set(err, ERR_ARG, "a %s file holds one tensor%s", format_tail[f], f == F_TXT || f == F_BIN ? " or text" : "");
+    return err_hint(err, form == IO_FORM_HOST ? ".json holds host values" : ".safetensors holds tensors by name, and host values");
+}
+
 static bool decode(Format f, const char *name, Buf *b, const char *element, IoValue *out, Err *err) {
     IoElement el = EL_U8;
     if (element && *element) {
@@ -436,7 +447,7 @@ static bool encode_bytes(IoSink *s, const IoItem *item, int n, const char *meta,
     return ok || err_set(err, ERR_ARG, "a .txt or .bin file holds a string or one tensor");
 }
 
-static bool encode(Format f, IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta, Err *err) {
+static bool encode(const char *path, Format f, IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta, Err *err) {
     bool is_one = n == 1 && !item->name[0];
     if (f == F_SAFETENSORS) return safetensors_encode(s, item, n, meta, n_meta, err);
     if (f == F_CSV || f == F_JSON) {
@@ -446,12 +457,8 @@ static bool encode(Format f, IoSink *s, const IoItem *item, int n, const char *m
         return ok;
     }
     if ((f == F_TXT || f == F_BIN) && (is_one || n == 0)) return encode_bytes(s, item, n, meta, n_meta, err);
-    if (!is_one) {
-        err_set(err, ERR_ARG, "a %s file holds one tensor", format_tail[f]);
-        return err_hint(err, ".safetensors holds several, and host values");
-    }
-    return f == F_NPY ? npy_encode(s, item, err) : f == F_IDX ? idx_encode(s, item, err)
-                      : err_set(err, ERR_ARG, "a %s file holds one tensor or text", format_tail[f]);
+    TRY(io_can_save(path, is_one ? IO_FORM_TENSOR : n ? IO_FORM_ITEMS : IO_FORM_HOST, err));
+    return f == F_NPY ? npy_encode(s, item, err) : idx_encode(s, item, err);
 }
 
 bool io_save(const char *path, const IoItem *item, int n, const char *meta, size_t n_meta, Err *err) {
@@ -460,7 +467,7 @@ bool io_save(const char *path, const IoItem *item, int n, const char *meta, size
     TRY(io_is_known(path, true, err));
     Aside a;
     TRY(aside_open(&a, path, err));
-    return aside_close(&a, path, encode(f, &a.sink, item, n, meta, n_meta, err), err);
+    return aside_close(&a, path, encode(path, f, &a.sink, item, n, meta, n_meta, err), err);
 }
 
 bool io_save_reply(const char *path, const char *keys, size_t n_keys, const char *meta, size_t n_meta, const Reply *r, Err *err) {

@@ -43,6 +43,10 @@ bool io_load(const char *path, const char *element, IoValue *out, Err *err);
 bool io_decode(const char *name, Buf *bytes, const char *element, IoValue *out, Err *err);
 bool io_is_known(const char *path, bool to_save, Err *err);  /* is there a format for this name? ERR_ARG with the list */
 
+/* What can be saved under a name: one tensor, host values or text as they are, or items by name. */
+typedef enum IoForm { IO_FORM_TENSOR, IO_FORM_TEXT, IO_FORM_HOST, IO_FORM_ITEMS } IoForm;
+bool io_can_save(const char *path, IoForm form, Err *err);   /* ERR_ARG with what the format holds */
+
 /* One tensor to be saved. name "" when the file holds just one thing. */
 typedef struct IoItem { const char *name; TensorType type; const void *data; } IoItem;
 
