@@ -6,11 +6,11 @@
 #include "worker/view.h"
 
 #include <assert.h>
-#include <string.h>
+#include <stdlib.h>
 
 /* ---- Failing ---- */
 
-void exec_fail(Exec *x, Job *j, const Err *err) {
+void exec_fail(Exec *x, const Job *j, const Err *err) {
     if (j->frame->client->is_gone) return;
     Failure f = {.client = j->frame->client->id, .seq = j->seq, .pos = j->inst.pos, .op = (uint16_t)j->inst.op,
                  .worker = (uint16_t)x->rank, .err = *err};
@@ -29,9 +29,14 @@ static void poison_outputs(Exec *x, Job *j, ErrCode why, const TensorType *types
                       types ? &types[i] : &unknown);
 }
 
-static void fail_and_poison(Exec *x, Job *j, const Err *err) {
-    exec_fail(x, j, err);
-    poison_outputs(x, j, err->code, NULL);
+/* A failure found while older instructions are in flight waits for them in the queue. */
+static void fail_in_order(Exec *x, Job *j, const Err *err) {
+    if (!x->first) {
+        exec_fail(x, j, err);
+        return;
+    }
+    j->err = xmalloc(sizeof *j->err);
+    *j->err = *err;
 }
 
 /* "worker w0 is out of memory: 'matmul' needs 4.0 GiB, 1.2 GiB of 16 GiB free" */
@@ -48,6 +53,76 @@ static void fail_memory(Exec *x, Job *j, const TensorType *types, uint64_t needs
              largest[0] ? "; largest here: " : "", largest);
     exec_fail(x, j, &err);
     poison_outputs(x, j, ERR_MEMORY, types);
+}
+
+/* ---- The queue ---- */
+
+static void enqueue(Exec *x, Job *j) {
+    for (int i = 0; i < j->n_held; i++) {
+        storage_ref(j->held[i]);
+        j->held[i]->users++;
+    }
+    for (int i = 0; j->ticket && i < j->call.n_out; i++) storage_ref(j->out[i])->users++;
+    j->frame->pending++;
+    j->frame->client->n_jobs++;
+    j->next = NULL;
+    if (x->last) x->last->next = j;
+    else x->first = j;
+    x->last = j;
+}
+
+/* Nothing is in flight for this one; only an error may have to wait for its turn. */
+static void finish(Exec *x, Job *j) {
+    if (!j->err) {
+        cell_put(&x->jobs, j);
+        return;
+    }
+    j->ticket = 0;
+    j->n_held = 0;
+    enqueue(x, j);
+}
+
+static void release(Exec *x, Storage *st) {
+    st->users--;
+    storage_unref(&x->store, st);
+}
+
+/* The engine's failure, or an operand's that became known only now, reaches the outputs. */
+static void finish_call(Exec *x, Job *j, int result, const Err *err) {
+    ErrCode poison = ERR_NONE;
+    for (int i = 0; i < j->n_held && !poison; i++) poison = j->held[i]->poison;
+    if (!poison && result < 0) {
+        exec_fail(x, j, err);
+        poison = err->code ? err->code : ERR_INTERNAL;
+    }
+    for (int i = 0; i < j->call.n_out; i++) {
+        if (poison) j->out[i]->poison = poison;
+        if (j->out[i]->made == j->ticket) j->out[i]->made = 0;
+    }
+}
+
+void exec_retire(Exec *x, bool wait) {
+    for (Job *j; (j = x->first); wait = false) {
+        if (j->ticket) {
+            Err err;
+            int result = x->ops->done(x->engine, j->ticket, wait, &err);
+            if (!result) return;
+            finish_call(x, j, result, &err);
+            for (int i = 0; i < j->call.n_out; i++) release(x, j->out[i]);
+        } else {
+            if (j->err) exec_fail(x, j, j->err);
+            free(j->err);
+            if (effect_is(j->inst.op)) effect_run(x, j);
+        }
+        for (int i = 0; i < j->n_held; i++) release(x, j->held[i]);
+        x->first = j->next;
+        if (!x->first) x->last = NULL;
+        Frame *f = j->frame;
+        cell_put(&x->jobs, j);
+        f->pending--;
+        f->client->n_jobs--;
+        exec_frame_done(x, f);
+    }
 }
 
 /* ---- Operands ---- */
@@ -159,25 +234,11 @@ static bool allocate_outputs(Exec *x, Job *j, const Job *following, const Tensor
     return true;
 }
 
-/* The engine's failure, or an operand's that became known only now, reaches the outputs. */
-static void finish_call(Exec *x, Job *j, int result, const Err *err) {
-    ErrCode poison = ERR_NONE;
-    for (int i = 0; i < j->n_held && !poison; i++) poison = j->held[i]->poison;
-    if (!poison && result < 0) {
-        exec_fail(x, j, err);
-        poison = err->code ? err->code : ERR_INTERNAL;
-    }
-    for (int i = 0; i < j->call.n_out; i++) {
-        if (poison) j->out[i]->poison = poison;
-        if (j->out[i]->made == j->ticket) j->out[i]->made = 0;
-    }
-}
-
 /* Hands the call to the engine and names its results. An engine that is done at once (the usual case on a CPU) never sees
  * the queue. */
 static void submit(Exec *x, Job *j, const Job *following, const TensorType *types) {
     if (!allocate_outputs(x, j, following, types)) {
-        cell_put(&x->jobs, j);
+        finish(x, j);
         return;
     }
     Names *names = &j->frame->client->names;
@@ -199,7 +260,7 @@ static void submit(Exec *x, Job *j, const Job *following, const TensorType *type
         finish_call(x, j, result, &err);
         cell_put(&x->jobs, j);
     } else {
-        exec_enqueue(x, j);
+        enqueue(x, j);
     }
 }
 
@@ -241,9 +302,9 @@ static void issue_free(Exec *x, Job *j) {
         if (j->inst.in[i].kind == IN_TENSOR && store_drop(&x->store, names, j->inst.in[i].id)) continue;
         Err err = {0};
         unknown_id(j, j->inst.in[i].id, &err);
-        exec_fail(x, j, &err);
+        if (!j->err) fail_in_order(x, j, &err);
     }
-    cell_put(&x->jobs, j);
+    finish(x, j);
 }
 
 /* An effect waits in the queue until everything before it is done; with an empty queue that is now. */
@@ -260,13 +321,13 @@ static void issue_effect(Exec *x, Job *j, ErrCode lost) {
         if (ok && j->n_held != j->inst.n_in) ok = err_set(&err, ERR_ARG, "%s takes tensors", op_info[j->inst.op].name);
         if (ok && !poison) ok = inst_infer(&j->inst, x->types, out, &n_out, &err);
         if (!ok) {
-            exec_fail(x, j, &err);
+            fail_in_order(x, j, &err);
             j->lost = err.code;
             j->n_held = 0;
         }
     }
     if (x->first) {
-        exec_enqueue(x, j);
+        enqueue(x, j);
         return;
     }
     effect_run(x, j);
@@ -295,9 +356,9 @@ static void issue_tensor(Exec *x, Job *j, const Job *following) {
             ok = err_set(&err, ERR_ARG, "%s has %d results, not %d", op_info[in->op].name, n_out, in->n_out);
     }
     if (!ok || poison) {
-        if (!ok) fail_and_poison(x, j, &err);
-        else poison_outputs(x, j, poison, NULL);
-        cell_put(&x->jobs, j);
+        if (!ok) fail_in_order(x, j, &err);
+        poison_outputs(x, j, ok ? poison : err.code, NULL);
+        finish(x, j);
         return;
     }
     if (op_info[in->op].class_ == CLASS_VIEW) {
@@ -319,7 +380,7 @@ static void drop_cancelled(Exec *x, Job *j) {
         Err err = {0};
         err_set(&err, ERR_CANCELLED, "cancelled before it began, with all up to instruction %llu",
                 (unsigned long long)(c->cancel_end - 1));
-        exec_fail(x, j, &err);
+        fail_in_order(x, j, &err);
         c->is_cancel_told = true;
     }
     if (effect_is(j->inst.op)) {
@@ -327,11 +388,12 @@ static void drop_cancelled(Exec *x, Job *j) {
         return;
     }
     poison_outputs(x, j, ERR_CANCELLED, NULL);
-    cell_put(&x->jobs, j);
+    finish(x, j);
 }
 
 void exec_issue(Exec *x, Job *j, const Job *following) {
     Op op = j->inst.op;
+    j->err = NULL;
     x->instructions++;
     j->frame->client->instructions++;
     if (op == OP_FREE) {
@@ -346,49 +408,5 @@ void exec_issue(Exec *x, Job *j, const Job *following) {
         /* poison: the dispatcher has reported the cause; signals, notes, edges, file names: not for workers. */
         poison_outputs(x, j, ERR_GONE, NULL);
         cell_put(&x->jobs, j);
-    }
-}
-
-/* ---- The queue ---- */
-
-void exec_enqueue(Exec *x, Job *j) {
-    for (int i = 0; i < j->n_held; i++) {
-        storage_ref(j->held[i]);
-        j->held[i]->users++;
-    }
-    if (j->ticket)
-        for (int i = 0; i < j->call.n_out; i++) storage_ref(j->out[i])->users++;
-    j->frame->pending++;
-    j->frame->client->n_jobs++;
-    j->next = NULL;
-    if (x->last) x->last->next = j;
-    else x->first = j;
-    x->last = j;
-}
-
-static void release(Exec *x, Storage *st) {
-    st->users--;
-    storage_unref(&x->store, st);
-}
-
-void exec_retire(Exec *x, bool wait) {
-    for (Job *j; (j = x->first); wait = false) {
-        if (j->ticket) {
-            Err err;
-            int result = x->ops->done(x->engine, j->ticket, wait, &err);
-            if (!result) return;
-            finish_call(x, j, result, &err);
-            for (int i = 0; i < j->call.n_out; i++) release(x, j->out[i]);
-        } else {
-            effect_run(x, j);
-        }
-        for (int i = 0; i < j->n_held; i++) release(x, j->held[i]);
-        x->first = j->next;
-        if (!x->first) x->last = NULL;
-        Frame *f = j->frame;
-        cell_put(&x->jobs, j);
-        f->pending--;
-        f->client->n_jobs--;
-        exec_frame_done(x, f);
     }
 }

@@ -47,6 +47,7 @@ struct Job {
     Call call;
     Ticket ticket;                 /* 0: an effect */
     ErrCode lost;                  /* an effect that will only say why it has no values */
+    Err *err;                      /* owned: told when the job is retired, so that errors keep their order */
     int n_held;
     Storage **held;                /* of tensor operands; referenced while the job is in the queue */
     Storage *out[MAX_OUT];         /* likewise */
@@ -101,10 +102,9 @@ struct Exec {
 
 /* exec.c */
 bool exec_gather(Exec *x, Job *j, ErrCode *poison, Err *err);  /* operand views, types and storages; false: an unknown id */
-void exec_fail(Exec *x, Job *j, const Err *err);               /* ERROR to the client */
+void exec_fail(Exec *x, const Job *j, const Err *err);         /* ERROR to the client, now */
 void exec_issue(Exec *x, Job *j, const Job *following);        /* owns j from here on */
 void exec_retire(Exec *x, bool wait);                          /* what is done at the queue's head; wait: at least one */
-void exec_enqueue(Exec *x, Job *j);
 void exec_send(Exec *x, Msg *m);                               /* consumes m */
 Client *exec_client(Exec *x, uint32_t id, bool creates);
 void exec_frame_done(Exec *x, Frame *f);                       /* f lost a pending job, or was issued */
