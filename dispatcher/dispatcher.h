@@ -12,6 +12,8 @@
 typedef struct DispatcherConfig {
     int workers_wanted;          /* clients are welcomed when so many workers are registered; 0 means 1            */
     uint64_t client_bytes_max;   /* live bytes per client; 0: no limit but the workers' arenas                     */
+    int64_t beat_ms;             /* between two heartbeats to every peer; 0: none (embedded)                        */
+    uint64_t seed;               /* of its hash tables; anything that clients cannot guess                          */
 } DispatcherConfig;
 
 typedef struct Dispatcher Dispatcher;
@@ -22,6 +24,12 @@ void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms);            
 void dispatcher_on_tick(Dispatcher *d, int64_t now_ms);                        /* heartbeats, timeouts */
 /* Next message to send; false: none. *drop is true when the peer is to be forgotten after it. */
 bool dispatcher_next(Dispatcher *d, PeerId *to, Msg *out, bool *drop);
+int dispatcher_workers(const Dispatcher *d);                                   /* how many are registered */
 /* Counters as KEY=VALUE lines, for stats() and tests: clients, workers, instructions, live tensors and bytes, ... */
 void dispatcher_stats(const Dispatcher *d, Bytes *out);
+
+/* ---- loop.c: the thin shell ---- */
+/* Waits up to timeout_ms for something at the hub, then feeds the dispatcher all that is there and sends what it says.
+ * True when there was anything. */
+bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms);
 #endif

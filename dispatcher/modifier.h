@@ -1,6 +1,6 @@
 /* modifier.h: the one form of all stream modifiers: process(instruction) -> zero or more instructions, stats().
  * A modifier transforms; it buffers nothing and executes nothing. The chain is a table in chain.c: a new modifier is one
- * file mod_NAME.c and one row there.
+ * file mod_NAME.c, which defines `const Modifier modifier_NAME`, and one row there.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_MODIFIER_H
 #define GT_DISPATCHER_MODIFIER_H
@@ -26,7 +26,7 @@ typedef struct Modifier {
     void (*stats)(const struct Dispatcher *d, Bytes *out);
 } Modifier;
 
-extern const Modifier modifiers[];     /* in order; n_modifiers of them */
+extern const Modifier *const modifiers[]; /* in order; n_modifiers of them */
 extern const int n_modifiers;
 void chain_next(Flow *f, int stage);   /* runs modifiers[stage], if there is one */
 #endif

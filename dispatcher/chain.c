@@ -1,0 +1,16 @@
+/* chain.c: the stream's modifiers in their order. A new one is a file mod_NAME.c and a row here.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/modifier.h"
+
+#define MODIFIERS(X) X(validate) X(route)
+
+#define DECLARE(name) extern const Modifier modifier_##name;
+MODIFIERS(DECLARE)
+
+#define ROW(name) &modifier_##name,
+const Modifier *const modifiers[] = {MODIFIERS(ROW)};
+const int n_modifiers = sizeof modifiers / sizeof modifiers[0];
+
+void chain_next(Flow *f, int stage) {
+    if (stage < n_modifiers) modifiers[stage]->process(f, stage);
+}

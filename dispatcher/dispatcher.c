@@ -1,0 +1,460 @@
+/* dispatcher.c: the step function: one handler per kind of message, who is who, and what goes out.
+ *
+ * It trusts nobody: a peer says hello first; a client speaks for itself alone, whatever number its frames bear; a worker
+ * for the clients whose home it is. What a peer may not say ends the connection, in words; the others go on.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/state.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Making and unmaking ---- */
+
+Dispatcher *dispatcher_new(const DispatcherConfig *config) {
+    Dispatcher *d = xcalloc(1, sizeof *d);
+    d->config = *config;
+    if (d->config.workers_wanted < 1) d->config.workers_wanted = 1;
+    d->seed = config->seed;
+    return d;
+}
+
+static void worker_free(WorkerPeer *w) {
+    if (w->frame.head) {
+        Msg m;
+        frame_end(&w->frame, &m);
+        msg_fini(&m);
+    }
+    free(w);
+}
+
+static void question_free(Question *q) {
+    bytes_fini(&q->text);
+    free(q);
+}
+
+void dispatcher_free(Dispatcher **dp) {
+    Dispatcher *d = *dp;
+    *dp = NULL;
+    if (!d) return;
+    uint64_t key;
+    void *value;
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) client_free(&(Client *){value});
+    for (int i = 0; i < d->n_ranks; i++)
+        if (d->worker[i]) worker_free(d->worker[i]);
+    for (Question *q = d->questions, *next; q; q = next) {
+        next = q->next;
+        question_free(q);
+    }
+    for (; d->n_out > 0; d->n_out--) {
+        msg_fini(&d->out[d->out_at].msg);
+        d->out_at = (d->out_at + 1) & (d->cap_out - 1);
+    }
+    map_fini(&d->client_by_peer);
+    map_fini(&d->client_by_id);
+    map_fini(&d->worker_by_peer);
+    arena_fini(&d->scratch);
+    free(d->worker);
+    free(d->out);
+    free(d);
+}
+
+int dispatcher_workers(const Dispatcher *d) { return d->n_workers; }
+
+/* ---- Letters ---- */
+
+void dispatcher_post(Dispatcher *d, PeerId to, Msg *m, bool drop) {
+    if (d->n_out == d->cap_out) {
+        size_t cap = d->cap_out ? 2 * d->cap_out : 16;
+        Letter *ring = xmalloc(cap * sizeof *ring);
+        for (size_t i = 0; i < d->n_out; i++) {
+            Letter *from = &d->out[(d->out_at + i) & (d->cap_out - 1)];
+            ring[i].to = from->to, ring[i].drop = from->drop;
+            msg_move(&ring[i].msg, &from->msg);
+        }
+        free(d->out);
+        d->out = ring, d->cap_out = cap, d->out_at = 0;
+    }
+    Letter *l = &d->out[(d->out_at + d->n_out++) & (d->cap_out - 1)];
+    l->to = to, l->drop = drop;
+    msg_move(&l->msg, m);
+}
+
+bool dispatcher_next(Dispatcher *d, PeerId *to, Msg *out, bool *drop) {
+    if (d->n_out == 0) return false;
+    Letter *l = &d->out[d->out_at];
+    *to = l->to, *drop = l->drop;
+    msg_move(out, &l->msg);
+    d->out_at = (d->out_at + 1) & (d->cap_out - 1);
+    d->n_out--;
+    return true;
+}
+
+static void refuse_peer(Dispatcher *d, PeerId peer, const Err *err) {
+    Msg m;
+    wire_refuse(err, &m);
+    dispatcher_post(d, peer, &m, true);
+}
+
+void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *inst, const Err *err) {
+    Failure f = {.client = c->id, .seq = seq, .pos = inst->pos, .op = (uint16_t)inst->op, .worker = UINT16_MAX,
+                 .err = *err};
+    Msg m;
+    wire_failure(&f, &m);
+    dispatcher_post(d, c->peer, &m, false);
+    d->n_refused++;
+    c->n_errors++;
+}
+
+/* ---- Clients come and go ---- */
+
+static void welcome_client(Dispatcher *d, Client *c) {
+    WorkerPeer *home = schedule_home(d);
+    assert(home && c->rank < 0);
+    c->rank = home->rank;
+    home->n_clients++;
+    Welcome w = {.id = c->id, .rank = (uint32_t)home->rank, .n_workers = (uint32_t)d->n_workers,
+                 .window_insts = WINDOW_INSTS, .window_bytes = WINDOW_BYTES};
+    memcpy(w.engine, home->engine, sizeof w.engine);
+    Msg m;
+    wire_welcome(&w, &m);
+    dispatcher_post(d, c->peer, &m, false);
+}
+
+/* Forgets a client and frees what it had. Its peer is told elsewhere, if at all. */
+static void client_leaves(Dispatcher *d, Client *c) {
+    WorkerPeer *home = c->rank >= 0 ? d->worker[c->rank] : NULL;
+    if (home) {
+        Msg m;
+        wire_gone(c->id, &m);
+        dispatcher_post(d, home->peer, &m, false);
+        home->n_clients--;
+        home->insts -= c->next_seq - c->acked_seq;
+    }
+    map_remove(&d->client_by_peer, c->peer);
+    map_remove(&d->client_by_id, c->id);
+    client_free(&c);
+}
+
+static void cut_off(Dispatcher *d, Client *c, const Err *err) {
+    refuse_peer(d, c->peer, err);
+    d->n_cut_off++;
+    client_leaves(d, c);
+}
+
+static void welcome_waiting(Dispatcher *d) {
+    if (d->n_workers < d->config.workers_wanted) return;
+    uint64_t key;
+    void *value;
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) {
+        Client *c = value;
+        if (c->rank < 0) welcome_client(d, c);
+    }
+}
+
+static void client_comes(Dispatcher *d, PeerId peer, const Hello *h) {
+    Client *c = client_new(peer, ++d->last_client, d->seed);
+    memcpy(c->name, h->name, sizeof c->name);
+    map_put(&d->client_by_peer, peer, c);
+    map_put(&d->client_by_id, c->id, c);
+    if (d->n_workers >= d->config.workers_wanted) welcome_client(d, c);
+}
+
+/* ---- Workers come and go ---- */
+
+static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
+    int rank = 0;
+    while (rank < d->n_ranks && d->worker[rank]) rank++;
+    if (rank == WORKERS_MAX) {
+        Err err = {0};
+        err_set(&err, ERR_LIMIT, "%d workers are enough", WORKERS_MAX);
+        refuse_peer(d, peer, &err);
+        return;
+    }
+    if (rank == d->n_ranks) d->worker = xrealloc(d->worker, (size_t)++d->n_ranks * sizeof d->worker[0]);
+    WorkerPeer *w = d->worker[rank] = xcalloc(1, sizeof *w);
+    w->peer = peer;
+    w->rank = rank;
+    w->threads = h->threads;
+    w->memory_bytes = h->memory_bytes;
+    memcpy(w->engine, h->name, sizeof w->engine);
+    map_put(&d->worker_by_peer, peer, w);
+    d->n_workers++;
+    Welcome welcome = {.id = (uint32_t)rank, .rank = (uint32_t)rank, .n_workers = (uint32_t)d->n_workers};
+    Msg m;
+    wire_welcome(&welcome, &m);
+    dispatcher_post(d, peer, &m, false);
+    welcome_waiting(d);
+}
+
+static void answer(Dispatcher *d, WorkerPeer *w, const char *text, size_t n);
+
+static void worker_leaves(Dispatcher *d, WorkerPeer *w) {
+    while (d->questions) { /* It answers none of them. */
+        Question *q = d->questions;
+        while (q && !q->owed[w->rank]) q = q->next;
+        if (!q) break;
+        answer(d, w, "", 0);
+    }
+    map_remove(&d->worker_by_peer, w->peer);
+    d->worker[w->rank] = NULL;
+    d->n_workers--;
+    uint64_t key;
+    void *value;
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) {
+        Client *c = value;
+        if (c->rank != w->rank) continue;
+        Err err = {0};
+        err_set(&err, ERR_GONE, "worker w%d is gone, and with it %zu tensor%s", w->rank, c->tensors.n,
+                c->tensors.n == 1 ? "" : "s");
+        cut_off(d, c, &err);
+        i = 0; /* The map has changed. */
+    }
+    worker_free(w);
+}
+
+/* ---- Messages of anybody ---- */
+
+static void on_hello(Dispatcher *d, PeerId from, const Msg *m) {
+    Hello h;
+    Err err = {0};
+    if (!wire_read_hello(m, &h, &err)) {
+        refuse_peer(d, from, &err);
+    } else if (h.version != WIRE_VERSION) {
+        err_set(&err, ERR_VERSION, "version %u of the wire is spoken here, not %u", WIRE_VERSION, h.version);
+        err_hint(&err, "run the same build of gtsh, gt-dispatcher and gt-worker");
+        refuse_peer(d, from, &err);
+    } else if (h.table_hash != op_table_hash()) {
+        err_set(&err, ERR_VERSION, "another table of operations is used here");
+        err_hint(&err, "run the same build of gtsh, gt-dispatcher and gt-worker");
+        refuse_peer(d, from, &err);
+    } else if (h.role == ROLE_WORKER) {
+        worker_comes(d, from, &h);
+    } else {
+        client_comes(d, from, &h);
+    }
+}
+
+/* ---- Messages of clients ---- */
+
+static bool frame_is_fair(const Client *c, const FrameReader *r, Err *err) {
+    if (c->rank < 0) return err_set(err, ERR_PARSE, "a frame before the welcome");
+    if (r->seq != c->next_seq)
+        return err_set(err, ERR_PARSE, "a frame out of order: instruction %llu, not %llu",
+                       (unsigned long long)r->seq, (unsigned long long)c->next_seq);
+    return r->count <= FRAME_INSTS || err_set(err, ERR_LIMIT, "%u instructions in one frame", r->count);
+}
+
+static void on_frame(Dispatcher *d, Client *c, const Msg *m) {
+    FrameReader r;
+    Err err = {0};
+    if (!frame_open(&r, m, &err) || !frame_is_fair(c, &r, &err) ||
+        !client_credit(c, r.count, m->part[0]->n, &err)) {
+        cut_off(d, c, &err);
+        return;
+    }
+    d->n_frames++;
+    d->n_insts += r.count;
+    d->worker[c->rank]->insts += r.count;
+    arena_reset(&d->scratch);
+    Flow f;
+    f.d = d;
+    f.client = c;
+    f.seq = r.seq;
+    int more;
+    while ((more = frame_next(&r, &d->scratch, &f.inst, &f.record, &f.record_bytes, &err)) > 0) {
+        f.n_out = 0;
+        f.rank = -1;
+        chain_next(&f, 0);
+        f.seq++;
+    }
+    route_close(d, c);
+    if (more == 0 && c->n_errors > ERRORS_MAX)
+        more = err_set(&err, ERR_LIMIT, "%d instructions refused", ERRORS_MAX) - 1;
+    if (more < 0) cut_off(d, c, &err);
+}
+
+static void on_cancel(Dispatcher *d, Client *c, Msg *m) {
+    Cancel cancel;
+    if (c->rank < 0 || !wire_read_cancel(m, &cancel, NULL)) return;
+    cancel.client = c->id;
+    Msg out;
+    wire_cancel(&cancel, &out);
+    dispatcher_post(d, d->worker[c->rank]->peer, &out, false);
+}
+
+static void answer_complete(Dispatcher *d, Question *q) {
+    Question **at = &d->questions;
+    while (*at != q) at = &(*at)->next;
+    *at = q->next;
+    Client *c = map_get(&d->client_by_id, q->client);
+    if (c) {
+        Msg m;
+        wire_text(MSG_STATS_REPLY, q->text.data ? q->text.data : "", q->text.n, &m);
+        dispatcher_post(d, c->peer, &m, false);
+        c->n_questions--;
+    }
+    question_free(q);
+}
+
+static void on_stats(Dispatcher *d, Client *c) {
+    if (++c->n_questions > QUESTIONS_MAX) {
+        Err err = {0};
+        err_set(&err, ERR_LIMIT, "more than %d questions at once", QUESTIONS_MAX);
+        cut_off(d, c, &err);
+        return;
+    }
+    Question *q = xcalloc(1, sizeof *q);
+    q->client = c->id;
+    dispatcher_stats(d, &q->text);
+    bytes_printf(&q->text, "your_tensors=%zu\nyour_bytes=%llu\n", c->tensors.n,
+                 (unsigned long long)c->live_bytes);
+    Question **last = &d->questions;
+    while (*last) last = &(*last)->next;
+    *last = q;
+    for (int i = 0; i < d->n_ranks; i++) {
+        if (!d->worker[i]) continue;
+        q->owed[i] = true;
+        q->n_owed++;
+        Msg m;
+        wire_text(MSG_STATS, "", 0, &m);
+        dispatcher_post(d, d->worker[i]->peer, &m, false);
+    }
+    if (q->n_owed == 0) answer_complete(d, q);
+}
+
+/* Consumes m. */
+static void client_says(Dispatcher *d, Client *c, Msg *m) {
+    Err err = {0};
+    switch (wire_kind(m)) {
+    case MSG_FRAME: on_frame(d, c, m); break;
+    case MSG_CANCEL: on_cancel(d, c, m); break;
+    case MSG_STATS: on_stats(d, c); break;
+    case MSG_BEAT: break;
+    case MSG_BYE: client_leaves(d, c); break;
+    default:
+        err_set(&err, ERR_PARSE, "a message that clients do not send");
+        cut_off(d, c, &err);
+    }
+    msg_fini(m);
+}
+
+/* ---- Messages of workers ---- */
+
+/* The client a worker speaks of, or NULL when it has left or is another's. */
+static Client *client_of(Dispatcher *d, const WorkerPeer *w, const Msg *m) {
+    uint32_t id;
+    Client *c = wire_client(m, &id) ? map_get(&d->client_by_id, id) : NULL;
+    return c && c->rank == w->rank ? c : NULL;
+}
+
+static bool on_ack(Client *c, WorkerPeer *w, const Msg *m) {
+    Ack ack;
+    uint64_t before = c->acked_seq;
+    if (!wire_read_ack(m, &ack, NULL) || !client_ack(c, ack.seq)) return false;
+    w->insts -= c->acked_seq - before;
+    return true;
+}
+
+/* One worker's answer to the oldest question that it owes one to. */
+static void answer(Dispatcher *d, WorkerPeer *w, const char *text, size_t n) {
+    Question *q = d->questions;
+    while (q && !q->owed[w->rank]) q = q->next;
+    if (!q) return;
+    q->owed[w->rank] = false;
+    q->n_owed--;
+    for (const char *end = text + n, *line = text; line < end;) {
+        const char *nl = memchr(line, '\n', (size_t)(end - line));
+        size_t length = (size_t)((nl ? nl : end) - line);
+        bytes_printf(&q->text, "w%d.%.*s\n", w->rank, (int)length, line);
+        line += length + 1;
+    }
+    if (q->n_owed == 0) answer_complete(d, q);
+}
+
+/* Consumes m. */
+static void worker_says(Dispatcher *d, WorkerPeer *w, Msg *m) {
+    Client *c = NULL;
+    const char *text;
+    size_t n;
+    switch (wire_kind(m)) {
+    case MSG_ACK:
+    case MSG_REPLY:
+    case MSG_ERROR:
+        c = client_of(d, w, m);
+        if (!c) break; /* It has left meanwhile. */
+        if (wire_kind(m) == MSG_ACK && !on_ack(c, w, m)) break;
+        dispatcher_post(d, c->peer, m, false);
+        break;
+    case MSG_STATS_REPLY:
+        if (wire_read_text(m, &text, &n, NULL)) answer(d, w, text, n);
+        break;
+    case MSG_BYE: worker_leaves(d, w); break;
+    default: break;
+    }
+    msg_fini(m);
+}
+
+/* ---- Events ---- */
+
+void dispatcher_on_message(Dispatcher *d, PeerId from, Msg *m, int64_t now_ms) {
+    d->now_ms = now_ms;
+    Client *c = map_get(&d->client_by_peer, from);
+    WorkerPeer *w = c ? NULL : map_get(&d->worker_by_peer, from);
+    if (c) {
+        client_says(d, c, m);
+    } else if (w) {
+        worker_says(d, w, m);
+    } else {
+        MsgKind kind = wire_kind(m);
+        Err err = {0};
+        if (kind == MSG_HELLO) {
+            on_hello(d, from, m);
+        } else if (kind != MSG_BYE) {
+            err_set(&err, ERR_PARSE, "hello comes first");
+            refuse_peer(d, from, &err);
+        }
+        msg_fini(m);
+    }
+}
+
+void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms) {
+    d->now_ms = now_ms;
+    Client *c = map_get(&d->client_by_peer, peer);
+    WorkerPeer *w = map_get(&d->worker_by_peer, peer);
+    if (c) client_leaves(d, c);
+    else if (w) worker_leaves(d, w);
+}
+
+static void beat(Dispatcher *d, PeerId peer) {
+    Msg m;
+    wire_text(MSG_BEAT, "", 0, &m);
+    dispatcher_post(d, peer, &m, false);
+}
+
+void dispatcher_on_tick(Dispatcher *d, int64_t now_ms) {
+    d->now_ms = now_ms;
+    if (d->config.beat_ms == 0 || now_ms - d->beat_ms < d->config.beat_ms) return;
+    d->beat_ms = now_ms;
+    uint64_t key;
+    void *value;
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) beat(d, ((Client *)value)->peer);
+    for (int i = 0; i < d->n_ranks; i++)
+        if (d->worker[i]) beat(d, d->worker[i]->peer);
+}
+
+void dispatcher_stats(const Dispatcher *d, Bytes *out) {
+    uint64_t key, tensors = 0, bytes = 0, slots = 0;
+    void *value;
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) {
+        const Client *c = value;
+        tensors += c->tensors.n;
+        slots += c->tensors.cap;
+        bytes += c->live_bytes;
+    }
+    bytes_printf(out, "clients=%zu\nworkers=%d\ninstructions=%llu\nframes=%llu\ntensors=%llu\nslots=%llu\nbytes=%llu\n"
+                      "cut_off=%llu\n",
+                 d->client_by_id.n, d->n_workers, (unsigned long long)d->n_insts,
+                 (unsigned long long)d->n_frames, (unsigned long long)tensors, (unsigned long long)slots,
+                 (unsigned long long)bytes, (unsigned long long)d->n_cut_off);
+    for (int i = 0; i < n_modifiers; i++) modifiers[i]->stats(d, out);
+}

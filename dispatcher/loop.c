@@ -1,0 +1,40 @@
+/* loop.c: the thin shell around the step function: a hub's events in, letters out.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/dispatcher.h"
+#include <time.h>
+
+enum { TURN_MAX = 64 }; /* messages taken in before what they caused is sent */
+
+static int64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void send_all(Dispatcher *d, Hub *hub) {
+    PeerId to;
+    Msg m;
+    bool drop;
+    while (dispatcher_next(d, &to, &m, &drop)) {
+        hub_send(hub, to, &m); /* A peer that is gone is reported by hub_recv. */
+        if (drop) hub_drop(hub, to);
+    }
+}
+
+bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms) {
+    bool any = false;
+    if (timeout_ms) hub_wait(hub, timeout_ms);
+    for (int r = 1; r;) {
+        PeerId from;
+        Msg m;
+        int64_t now = now_ms();
+        for (int i = 0; i < TURN_MAX && (r = hub_recv(hub, &from, &m)); i++) {
+            any = true;
+            if (r > 0) dispatcher_on_message(d, from, &m, now);
+            else dispatcher_on_gone(d, from, now);
+        }
+        dispatcher_on_tick(d, now);
+        send_all(d, hub);
+    }
+    return any;
+}

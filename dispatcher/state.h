@@ -1,0 +1,54 @@
+/* state.h: the dispatcher's one state struct, shared by its files and by nobody else.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_DISPATCHER_STATE_H
+#define GT_DISPATCHER_STATE_H
+#include "dispatcher/dispatcher.h"
+#include "dispatcher/modifier.h"
+#include "runtime/map.h"
+
+enum {
+    ERRORS_MAX = 4096,    /* refused instructions of one client before it is cut off: ours sends none */
+    QUESTIONS_MAX = 16,   /* unanswered stats of one client                                           */
+    WORKERS_MAX = 1024,
+};
+
+typedef struct WorkerPeer {
+    PeerId peer;
+    int rank;
+    char engine[64];
+    uint32_t threads;
+    uint64_t memory_bytes;
+    int n_clients;          /* whose home it is                                   */
+    uint64_t insts;         /* under way                                          */
+    FrameWriter frame;      /* what mod_route writes while a client's frame is read */
+} WorkerPeer;
+
+typedef struct Letter { PeerId to; bool drop; Msg msg; } Letter;
+
+/* stats() of a client: answered when all workers have answered. */
+typedef struct Question { struct Question *next; uint32_t client; Bytes text; int n_owed; bool owed[WORKERS_MAX]; } Question;
+
+struct Dispatcher {
+    DispatcherConfig config;
+    Map client_by_peer, client_by_id, worker_by_peer;
+    WorkerPeer **worker; int n_ranks, n_workers; /* by rank, NULL: gone; how many are there */
+    uint32_t last_client;
+    Letter *out; size_t out_at, n_out, cap_out;  /* a ring */
+    Question *questions;
+    Arena scratch;                               /* of one frame */
+    int64_t now_ms, beat_ms;
+    uint64_t seed;
+    uint64_t n_insts, n_frames, n_refused, n_cut_off;
+};
+
+/* ---- dispatcher.c ---- */
+void dispatcher_post(Dispatcher *d, PeerId to, Msg *m, bool drop); /* consumes m */
+/* An instruction that will not be executed: tells the client, once. */
+void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *inst, const Err *err);
+
+/* ---- schedule.c: load per worker ---- */
+WorkerPeer *schedule_home(const Dispatcher *d);     /* the least loaded; NULL: none */
+
+/* ---- mod_route.c ---- */
+void route_close(Dispatcher *d, Client *c);         /* sends the frames that a client's frame has become */
+#endif
