@@ -1,0 +1,369 @@
+/* stream.c: the client's end of the instruction stream: handles, ids, inference, and the encoding of what the language
+ * asks for, straight into the frame under construction (LIVE), as lines of text (EMIT), or nowhere (CHECK).
+ *
+ * Nothing here waits but stream_room, when the window is full. Frees wait for the next instruction, so that they leave
+ * right behind the last reader. stream_link.c moves the frames, stream_reply.c carries out what comes back.
+ * SPDX-License-Identifier: MIT */
+#include "lang/stream_state.h"
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEW = 8 }; /* operands whose types fit on the stack */
+
+volatile int stream_interrupted;
+
+/* ---- Making and unmaking ---- */
+
+Stream *stream_new(const StreamConfig *config) {
+    Stream *s = xcalloc(1, sizeof *s);
+    s->config = *config;
+    s->mode = config->mode;
+    if (config->endpoint) s->config.endpoint = s->endpoint = xstrdup(config->endpoint);
+    if (s->mode == STREAM_EMIT) {
+        assert(config->emit_to);
+        const char *header = config->emit_header ? config->emit_header : "";
+        fprintf(config->emit_to, "gti 1%s\n", header);
+    }
+    return s;
+}
+
+void stream_free(Stream **sp) {
+    Stream *s = *sp;
+    *sp = NULL;
+    if (!s) return;
+    stream_close(s);
+    stream_drop_effects(s);
+    for (SlotBlock *b = s->blocks, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    for (int i = 0; i < s->n_causes; i++) free(s->cause[i]);
+    for (size_t i = 0; i < s->n_sources; i++) free((char *)s->names[i]);
+    if (s->frame.head) {
+        Msg m;
+        frame_end(&s->frame, &m);
+        msg_fini(&m);
+    }
+    arena_fini(&s->arena);
+    bytes_fini(&s->line);
+    free(s->endpoint);
+    free(s->frees);
+    free(s->sources);
+    free(s->names);
+    free(s->made);
+    free(s->sent);
+    free(s->effect);
+    bytes_fini(&s->stats);
+    free(s);
+}
+
+StreamMode stream_mode(const Stream *s) { return s->mode; }
+uint64_t stream_count(const Stream *s) { return s->next_seq; }
+
+/* ---- Handles ---- */
+
+static Slot *slot_new(Stream *s, uint64_t id, const TensorType *type, Span at) {
+    if (!s->free_slots) {
+        SlotBlock *b = xmalloc(sizeof *b);
+        b->next = s->blocks;
+        s->blocks = b;
+        for (size_t i = sizeof b->slot / sizeof b->slot[0]; i-- > 0;) {
+            b->slot[i].next_free = s->free_slots;
+            s->free_slots = &b->slot[i];
+        }
+    }
+    Slot *slot = s->free_slots;
+    s->free_slots = slot->next_free;
+    s->n_live++;
+    Handle *h = &slot->h;
+    h->refs = 1;
+    h->is_failed = false;
+    h->id = id;
+    h->made = at;
+    h->type.dtype = type->dtype;
+    h->type.rank = type->rank;
+    for (int i = 0; i < type->rank; i++) h->type.shape[i] = type->shape[i];
+    return slot;
+}
+
+Handle *handle_ref(Handle *h) {
+    h->refs++;
+    return h;
+}
+
+void handle_unref(Stream *s, Handle **hp) {
+    Handle *h = *hp;
+    *hp = NULL;
+    if (!h) return;
+    assert(h->refs > 0);
+    if (--h->refs > 0) return;
+    Slot *slot = (Slot *)h;
+    slot->next_free = s->free_slots;
+    s->free_slots = slot;
+    s->n_live--;
+    if (s->mode == STREAM_CHECK || s->is_gone) return;
+    if (s->n_frees == s->cap_frees) {
+        s->cap_frees = s->cap_frees ? 2 * s->cap_frees : 64;
+        s->frees = xrealloc(s->frees, (size_t)s->cap_frees * sizeof s->frees[0]);
+    }
+    s->frees[s->n_frees++] = (Operand){.kind = IN_TENSOR, .id = h->id};
+}
+
+/* ---- Sources ---- */
+
+static void announce_one(Stream *s, size_t id) {
+    Operand number = {.kind = IN_IMM_INT, .i = (int64_t)id};
+    Attr name = {.key = ATTR_NAME, .n = (uint32_t)strlen(s->names[id]), .str = s->names[id]};
+    Inst inst = {.op = OP_FILE, .n_in = 1, .in = &number, .n_attr = 1, .attr = &name};
+    stream_room_control(s);
+    stream_inst(s, &inst, NULL, NULL, 0);
+}
+
+static void announce(Stream *s, const Source *src) {
+    size_t id = src->id;
+    if (id >= s->n_sources) {
+        size_t n = id + 16;
+        s->sources = xrealloc(s->sources, n * sizeof s->sources[0]);
+        s->names = xrealloc(s->names, n * sizeof s->names[0]);
+        for (size_t i = s->n_sources; i < n; i++) s->sources[i] = NULL, s->names[i] = NULL;
+        s->n_sources = n;
+    }
+    free((char *)s->names[id]);
+    s->sources[id] = src;
+    s->names[id] = xstrdup(src->name);
+    if (s->mode == STREAM_LIVE && s->is_started) announce_one(s, id); /* Earlier ones: stream_announce. */
+}
+
+void stream_announce(Stream *s) {
+    for (size_t id = 0; id < s->n_sources; id++)
+        if (s->names[id]) announce_one(s, id);
+}
+
+uint16_t stream_file(Stream *s, const Source *src) {
+    if (src->id >= s->n_sources || s->sources[src->id] != src) announce(s, src);
+    return src->id;
+}
+
+SrcPos stream_pos(Stream *s, Span at) {
+    if (!at.src) return (SrcPos){0};
+    return (SrcPos){.file = stream_file(s, at.src), .col = at.col, .line = at.line};
+}
+
+/* ---- Encoding ---- */
+
+static void emit_line(Stream *s, const Inst *inst, const TensorType *out) {
+    InstPrint how = {.files = s->names, .n_files = (int)s->n_sources, .out = out};
+    s->line.n = 0;
+    inst_print(inst, &how, &s->line);
+    bytes_putc(&s->line, '\n');
+    fwrite(s->line.data, 1, s->line.n, s->config.emit_to);
+}
+
+void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const *slot, uint16_t len) {
+    uint64_t seq = s->next_seq++;
+    if (s->mode == STREAM_EMIT) emit_line(s, inst, out);
+    if (s->mode != STREAM_LIVE || s->is_gone) return;
+    if (!s->frame.head) frame_begin(&s->frame, s->welcome.id, seq);
+    frame_add(&s->frame, inst);
+    s->made[seq % WINDOW_INSTS] =
+        (Made){slot ? slot[0] : NULL, inst->n_out ? inst->out[0] : 0, len, inst->n_out};
+    if (frame_is_full(&s->frame)) stream_send(s);
+    else if (s->frame.count % POLL_INSTS == 0) stream_poll(s);
+}
+
+/* The queued frees as instructions of their own. Carrying out an effect meanwhile may queue more: they stay. */
+void stream_frees(Stream *s) {
+    if (s->n_frees == 0) return;
+    int all = s->n_frees;
+    bool is_heard = s->mode == STREAM_EMIT || (s->mode == STREAM_LIVE && s->is_started && !s->is_gone);
+    for (int i = 0; is_heard && i < all; i += MAX_IN) {
+        if (s->mode == STREAM_LIVE) stream_room_control(s);
+        if (s->is_gone) return; /* and the queue is empty */
+        int n = all - i < MAX_IN ? all - i : MAX_IN;
+        Inst inst = {.op = OP_FREE, .n_in = (uint16_t)n, .in = s->frees + i};
+        stream_inst(s, &inst, NULL, NULL, 0);
+    }
+    if (s->n_frees < all) return;
+    s->n_frees -= all;
+    memmove(s->frees, s->frees + all, (size_t)s->n_frees * sizeof s->frees[0]);
+}
+
+/* What every instruction with results needs before it: the link, room in the window, the frees. */
+static bool ready(Stream *s, Span at, LangError *e) {
+    if (s->mode == STREAM_LIVE) {
+        if (!s->is_started) TRY(stream_start(s, at, e));
+        TRY(stream_room(s, at, e));
+    }
+    if (s->n_frees) stream_frees(s);
+    return true;
+}
+
+static bool infer(const Inst *inst, const Handle *const *handle, TensorType *out, int *n_out, Span at,
+                  LangError *e) {
+    TensorType few[FEW], *in = few;
+    few[0].rank = 0;
+    if (inst->n_in > FEW) in = xmalloc(inst->n_in * sizeof *in);
+    for (int i = 0; i < inst->n_in; i++)
+        if (inst->in[i].kind == IN_TENSOR) in[i] = handle[i]->type;
+    Err err = {0};
+    bool ok = inst_infer(inst, in, out, n_out, &err);
+    if (in != few) free(in);
+    if (ok) return true;
+    error_from(e, &err);
+    error_locate(e, at);
+    return false;
+}
+
+/* Numbers the results of a checked instruction and sends it off. */
+static void emit_op(Stream *s, Inst *inst, const TensorType *type, int n_out, Span at, Handle **out) {
+    Slot *slot[MAX_OUT];
+    inst->n_out = (uint8_t)n_out;
+    for (int i = 0; i < n_out; i++) {
+        inst->out[i] = s->next_id++;
+        slot[i] = slot_new(s, inst->out[i], &type[i], at);
+        out[i] = &slot[i]->h;
+    }
+    if (s->mode != STREAM_CHECK) stream_inst(s, inst, type, slot, at.len);
+}
+
+bool stream_op(Stream *s, Op op, const Operand *in, const Handle *const *handle, int n_in, const Attr *attr,
+               int n_attr, Span at, Handle **out, int *n_out, LangError *e) {
+    assert(n_in <= MAX_IN && n_attr <= MAX_ATTRS);
+    Inst inst = {.op = op, .n_in = (uint16_t)n_in, .n_attr = (uint16_t)n_attr, .in = in, .attr = attr};
+    TensorType type[MAX_OUT];
+    TRY(infer(&inst, handle, type, n_out, at, e));
+    TRY(ready(s, at, e));
+    inst.pos = stream_pos(s, at);
+    emit_op(s, &inst, type, *n_out, at, out);
+    return true;
+}
+
+Handle *stream_data(Stream *s, const TensorType *t, const void *data, Buf *buf, Span at, LangError *e) {
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = t->rank, .ints = t->shape}, {.key = ATTR_DTYPE, .dtype = t->dtype}};
+    Inst inst = {.op = OP_DATA, .n_attr = 2, .attr = attr, .payload = buf ? buf->data : data,
+                 .payload_bytes = type_bytes(t), .payload_buf = buf};
+    static const char nothing[8];
+    if (!inst.payload) inst.payload = nothing; /* of an empty tensor */
+    TensorType type[MAX_OUT];
+    int n_out;
+    Handle *out[MAX_OUT];
+    TRY(infer(&inst, NULL, type, &n_out, at, e));
+    TRY(ready(s, at, e));
+    inst.pos = stream_pos(s, at);
+    emit_op(s, &inst, type, n_out, at, out);
+    return out[0];
+}
+
+void stream_control(Stream *s, const Inst *inst) {
+    assert(inst->n_out == 0);
+    if (s->mode == STREAM_CHECK) return;
+    if (s->mode == STREAM_LIVE && !s->is_started) {
+        LangError e = {0}; /* The next operation meets the same error and can say so. */
+        if (!stream_start(s, (Span){0}, &e)) return;
+    }
+    stream_frees(s);
+    if (s->mode == STREAM_LIVE) stream_room_control(s);
+    stream_inst(s, inst, NULL, NULL, 0);
+}
+
+bool stream_edge(Stream *s, LangError *e) {
+    if (s->next_seq != s->edge_seq) {
+        stream_frees(s);
+        Inst inst = {.op = OP_EDGE};
+        if (s->mode == STREAM_LIVE && s->is_started) stream_room_control(s);
+        if (s->mode != STREAM_CHECK) stream_inst(s, &inst, NULL, NULL, 0);
+        s->frame.edge_id = s->frame.next_id = s->next_id;
+        s->edge_seq = s->next_seq;
+    }
+    if (s->mode == STREAM_LIVE && s->is_started && ++s->n_edges % POLL_INSTS == 0) stream_poll(s);
+    if (s->n_untold > 0 && stream_take_error(s, e)) return false;
+    if (!stream_interrupted) return true;
+    e->kind = E_INTERRUPT;
+    return error_set(e, "interrupted");
+}
+
+/* ---- Effects and values ---- */
+
+static void effect_line(Stream *s, const Effect *ef, Span at) {
+    Operand few[FEW], *in = ef->n > FEW ? xmalloc((size_t)ef->n * sizeof *in) : few;
+    for (int i = 0; i < ef->n; i++) in[i] = operand_of(ef->handle[i]);
+    Inst inst = {.op = ef->op, .n_in = (uint16_t)ef->n, .in = in, .n_attr = (uint16_t)ef->n_attr,
+                 .attr = ef->attr, .pos = stream_pos(s, at)};
+    if (s->mode == STREAM_EMIT) stream_frees(s); /* LIVE: stream_queue did, before it took the number */
+    stream_inst(s, &inst, NULL, NULL, at.len);
+    if (in != few) free(in);
+}
+
+bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e) {
+    assert(ef->n <= MAX_IN && ef->n_attr <= MAX_ATTRS);
+    if (s->mode != STREAM_LIVE) {
+        if (s->mode == STREAM_EMIT) effect_line(s, ef, at);
+        if (ef->drop) ef->drop(ef->ctx);
+        return true;
+    }
+    Pending p = {.done = ef->done, .drop = ef->drop, .ctx = ef->ctx};
+    TRY(stream_queue(s, &p, ef->handle, ef->n, at, e));
+    if (ef->n > 0) effect_line(s, ef, at);
+    return true;
+}
+
+static bool fetch_is_done(const Stream *s, const void *ctx) {
+    (void)s;
+    return ((const Fetch *)ctx)->is_done;
+}
+
+bool stream_value(Stream *s, const Handle *h, Span at, void **data, LangError *e) {
+    *data = NULL;
+    if (s->mode == STREAM_EMIT)
+        return error_at(e, at, "control flow depends on data: use --tee while running");
+    if (s->mode == STREAM_CHECK) return error_at(e, at, "nothing is computed while checking");
+    Fetch *f = xcalloc(1, sizeof *f);
+    Pending p = {.fetch = f};
+    Handle *operand = (Handle *)h; /* Counted while the fetch is under way. */
+    TRY(stream_queue(s, &p, &operand, 1, at, e));
+    Effect ef = {.op = OP_FETCH, .handle = &operand, .n = 1};
+    effect_line(s, &ef, at);
+    if (!stream_wait(s, fetch_is_done, f, at, e)) {
+        if (f->is_done) {
+            free(f->data);
+            free(f);
+        } else {
+            f->is_abandoned = true;
+        }
+        return false;
+    }
+    *data = f->data;
+    ErrCode status = f->status;
+    free(f);
+    if (status == ERR_NONE) return true;
+    if (!s->is_gone) return stream_cause(s, status, at, e);
+    stream_lost(s, at, e);
+    return error_label(e, at, "was waiting here");
+}
+
+static bool all_is_done(const Stream *s, const void *ctx) {
+    (void)ctx;
+    return s->acked_seq == s->next_seq && s->n_effects == 0;
+}
+
+bool stream_sync(Stream *s, LangError *e) {
+    if (s->mode != STREAM_LIVE) {
+        if (s->mode == STREAM_EMIT) stream_frees(s);
+        return true;
+    }
+    if (s->is_started && !stream_wait(s, all_is_done, NULL, (Span){0}, e)) return false;
+    return !stream_take_error(s, e);
+}
+
+void stream_flush(Stream *s) {
+    if (s->mode == STREAM_EMIT) {
+        stream_frees(s);
+        fflush(s->config.emit_to);
+    }
+    if (s->mode != STREAM_LIVE || !s->is_started) return;
+    stream_frees(s);
+    stream_send(s);
+    stream_pump(s, 0);
+}

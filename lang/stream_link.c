@@ -1,0 +1,303 @@
+/* stream_link.c: the stream's way out and in: connecting, sending frames, counting credit, taking messages, waiting.
+ *
+ * A frame leaves when it is full, when somebody waits, and when the worker would run dry: with little under way, small
+ * frames go early. Waits look at the interrupt flag every WAIT_MS and end when the dispatcher shows no sign of life.
+ * SPDX-License-Identifier: MIT */
+#include "lang/stream_state.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- The end of it ---- */
+
+static void gone(Stream *s, const Err *why) {
+    if (s->is_gone) return;
+    s->is_gone = true;
+    s->gone = *why;
+    s->n_frees = 0;
+    stream_drop_effects(s);
+}
+
+static void gone_because(Stream *s, const char *reason) {
+    Err err = {0};
+    err_set(&err, ERR_GONE, "%s", reason);
+    gone(s, &err);
+}
+
+bool stream_lost(Stream *s, Span at, LangError *e) {
+    *e = (LangError){.kind = E_GONE};
+    if (s->endpoint) {
+        error_at(e, at, "lost the dispatcher at %s (%s); %llu tensor%s gone", s->endpoint, s->gone.text,
+                 (unsigned long long)s->n_live, s->n_live == 1 ? " is" : "s are");
+        return error_hint(e, "restart it, then load the last checkpoint");
+    }
+    error_from(e, &s->gone);
+    e->kind = E_GONE;
+    error_locate(e, at);
+    return false;
+}
+
+/* ---- Sending ---- */
+
+/* Frames under way, oldest first, in a ring whose size is a power of 2. */
+static Sent *sent_push(Stream *s) {
+    if (s->n_sent == s->cap_sent) {
+        size_t cap = s->cap_sent ? 2 * s->cap_sent : 64;
+        Sent *ring = xmalloc(cap * sizeof *ring);
+        for (size_t i = 0; i < s->n_sent; i++) ring[i] = s->sent[(s->sent_at + i) & (s->cap_sent - 1)];
+        free(s->sent);
+        s->sent = ring, s->cap_sent = cap, s->sent_at = 0;
+    }
+    return &s->sent[(s->sent_at + s->n_sent++) & (s->cap_sent - 1)];
+}
+
+void stream_send(Stream *s) {
+    if (!s->frame.head || s->frame.count == 0) return;
+    Msg m;
+    frame_end(&s->frame, &m);
+    Sent *sent = sent_push(s);
+    *sent = (Sent){.seq_end = s->next_seq, .head_bytes = m.part[0]->n};
+    for (int i = 1; i < m.n; i++) sent->payload_bytes += m.part[i]->n;
+    if (s->config.prompt) sent->at_ms = now_ms();
+    s->head_bytes += sent->head_bytes;
+    s->payload_bytes += sent->payload_bytes;
+    s->sent_seq = s->next_seq;
+    if (!link_send(s->link, &m)) gone_because(s, "the connection is closed");
+    else stream_pump(s, 0);
+}
+
+static void on_ack(Stream *s, const Msg *m) {
+    Ack ack;
+    if (!wire_read_ack(m, &ack, NULL) || ack.seq <= s->acked_seq || ack.seq > s->sent_seq) return;
+    s->acked_seq = ack.seq;
+    while (s->n_sent > 0 && s->sent[s->sent_at].seq_end <= ack.seq) {
+        s->head_bytes -= s->sent[s->sent_at].head_bytes;
+        s->payload_bytes -= s->sent[s->sent_at].payload_bytes;
+        s->sent_at = (s->sent_at + 1) & (s->cap_sent - 1);
+        s->n_sent--;
+    }
+}
+
+/* ---- Receiving ---- */
+
+static void on_refuse(Stream *s, const Msg *m) {
+    Err why = {0};
+    if (!wire_read_refuse(m, &why, NULL)) err_set(&why, ERR_GONE, "it refuses us");
+    gone(s, &why);
+}
+
+static void on_welcome(Stream *s, const Msg *m) {
+    Err err = {0};
+    if (s->is_welcome) return;
+    if (!wire_read_welcome(m, &s->welcome, &err)) gone(s, &err);
+    else s->is_welcome = true;
+}
+
+static void on_stats(Stream *s, const Msg *m) {
+    const char *text;
+    size_t n;
+    if (!wire_read_text(m, &text, &n, NULL)) return;
+    s->stats.n = 0;
+    bytes_add(&s->stats, text, n);
+    s->has_stats = true;
+}
+
+/* Consumes m. */
+static void on_message(Stream *s, Msg *m) {
+    switch (wire_kind(m)) {
+    case MSG_ACK: on_ack(s, m); break;
+    case MSG_REPLY: stream_on_reply(s, m); break;
+    case MSG_ERROR: stream_on_failure(s, m); break;
+    case MSG_WELCOME: on_welcome(s, m); break;
+    case MSG_REFUSE: on_refuse(s, m); break;
+    case MSG_STATS_REPLY: on_stats(s, m); break;
+    case MSG_BYE: gone_because(s, "it has stopped"); break;
+    default: break; /* BEAT, and what a later dispatcher may say */
+    }
+    msg_fini(m);
+}
+
+static bool take_messages(Stream *s) {
+    bool any = false;
+    Msg m;
+    int r = 0;
+    while (!s->is_gone && (r = link_recv(s->link, &m)) > 0) {
+        any = true;
+        if (s->endpoint) s->heard_ms = now_ms();
+        on_message(s, &m);
+    }
+    if (!s->is_gone && r < 0) gone_because(s, "the connection is closed");
+    return any;
+}
+
+void stream_pump(Stream *s, int timeout_ms) {
+    if (!s->link || s->is_gone) return;
+    if (s->local) {
+        if (timeout_ms > 0 && take_messages(s)) return;
+        local_step(s->local, timeout_ms);
+        take_messages(s);
+    } else if (!take_messages(s) && timeout_ms > 0 && link_wait(s->link, timeout_ms)) {
+        take_messages(s);
+    }
+}
+
+void stream_poll(Stream *s) {
+    if (!s->is_started) return;
+    /* With one frame or less under way the worker would soon have nothing to do. */
+    stream_pump(s, 0);
+    if (s->sent_seq - s->acked_seq <= FRAME_INSTS) stream_send(s);
+}
+
+/* ---- Waiting ---- */
+
+/* A remote dispatcher beats every 2 s; what we did not read before the wait began does not count against it. */
+static void check_alive(Stream *s, int64_t since_ms) {
+    if (!s->endpoint || s->is_gone) return;
+    int64_t heard = s->heard_ms > since_ms ? s->heard_ms : since_ms;
+    if (now_ms() - heard > ANSWER_MS) gone_because(s, "no heartbeat for 10 s");
+}
+
+bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), const void *ctx, Span at,
+                 LangError *e) {
+    stream_frees(s);
+    stream_send(s);
+    int64_t start = now_ms();
+    while (!is_met(s, ctx)) {
+        if (s->is_gone) return stream_lost(s, at, e);
+        if (stream_interrupted) {
+            *e = (LangError){.kind = E_INTERRUPT};
+            return error_at(e, at, "interrupted");
+        }
+        stream_pump(s, WAIT_MS);
+        check_alive(s, start);
+    }
+    return true;
+}
+
+static bool fits(const Stream *s, uint64_t insts) {
+    return s->next_seq - s->acked_seq < insts &&
+           (s->head_bytes + frame_bytes(&s->frame) < WINDOW_BYTES - 2 * FRAME_BYTES || s->n_sent == 0) &&
+           (s->payload_bytes < PAYLOAD_BYTES_MAX || s->n_sent == 0);
+}
+
+/* At the prompt the window also ends where the oldest frame has been under way for PROMPT_WINDOW_MS. */
+static bool is_old(const Stream *s) {
+    return s->config.prompt && s->n_sent > 0 && s->frame.count == 0 &&
+           now_ms() - s->sent[s->sent_at].at_ms > PROMPT_WINDOW_MS;
+}
+
+static bool has_room(const Stream *s, const void *ctx) {
+    (void)ctx;
+    return fits(s, WINDOW_INSTS - CONTROL_INSTS) && !is_old(s);
+}
+
+bool stream_room(Stream *s, Span at, LangError *e) {
+    if (s->is_gone) return stream_lost(s, at, e);
+    return has_room(s, NULL) || stream_wait(s, has_room, NULL, at, e);
+}
+
+void stream_room_control(Stream *s) {
+    int64_t start = 0;
+    while (!s->is_gone && !fits(s, WINDOW_INSTS)) {
+        if (!start) start = now_ms();
+        stream_send(s);
+        stream_pump(s, WAIT_MS);
+        check_alive(s, start);
+    }
+}
+
+/* ---- Beginning and end ---- */
+
+static bool connect_to(Stream *s, Err *err) {
+    if (!s->endpoint) {
+        TRY(s->local = local_start(&s->config, err));
+        return (s->link = link_open(local_endpoint(s->local), err)) != NULL;
+    }
+    return (s->link = link_open(s->endpoint, err)) != NULL;
+}
+
+static bool is_welcome(const Stream *s, const void *ctx) {
+    (void)ctx;
+    return s->is_welcome;
+}
+
+static void disconnect(Stream *s) {
+    link_close(&s->link);
+    local_stop(&s->local);
+}
+
+bool stream_start(Stream *s, Span at, LangError *e) {
+    if (s->is_gone) return stream_lost(s, at, e);
+    Err err = {0};
+    if (!connect_to(s, &err)) {
+        disconnect(s);
+        error_from(e, &err);
+        e->kind = E_GONE;
+        error_locate(e, at);
+        return false;
+    }
+    Hello hello = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = ROLE_CLIENT, .name = "gtsh"};
+    Msg m;
+    wire_hello(&hello, &m);
+    link_send(s->link, &m);
+    if (!stream_wait(s, is_welcome, NULL, at, e)) {
+        if (e->kind == E_GONE && s->endpoint) {
+            e->what[0] = '\0';
+            error_set(e, "no dispatcher at %s: %s", s->endpoint, s->gone.text);
+        }
+        disconnect(s);
+        s->is_gone = false; /* The next attempt may find one. */
+        return false;
+    }
+    s->made = xcalloc(WINDOW_INSTS, sizeof *s->made);
+    s->is_started = true;
+    stream_announce(s);
+    return true;
+}
+
+void stream_close(Stream *s) {
+    if (s->link && !s->is_gone) {
+        Msg m;
+        wire_text(MSG_BYE, "", 0, &m);
+        link_send(s->link, &m);
+    }
+    disconnect(s);
+    s->is_gone = true;
+}
+
+void stream_cancel(Stream *s) {
+    if (!s->is_started || s->is_gone) return;
+    stream_send(s);
+    Cancel c = {.client = s->welcome.id, .seq = s->next_seq};
+    Msg m;
+    wire_cancel(&c, &m);
+    link_send(s->link, &m);
+    stream_pump(s, 0);
+}
+
+static bool has_stats(const Stream *s, const void *ctx) {
+    (void)ctx;
+    return s->has_stats;
+}
+
+bool stream_stats(Stream *s, Bytes *text, LangError *e) {
+    bytes_printf(text, "client_instructions=%llu\nclient_tensors=%llu\n", (unsigned long long)s->next_seq,
+                 (unsigned long long)s->n_live);
+    if (!s->is_started) return true;
+    stream_frees(s);
+    stream_send(s);
+    s->has_stats = false;
+    Msg m;
+    wire_text(MSG_STATS, "", 0, &m);
+    if (!s->is_gone) link_send(s->link, &m);
+    TRY(stream_wait(s, has_stats, NULL, (Span){0}, e));
+    bytes_add(text, s->stats.data, s->stats.n);
+    return true;
+}

@@ -1,0 +1,249 @@
+/* stream_reply.c: what comes back: values for effects, carried out in stream order whatever the order of arrival, and
+ * failures, each told once at its own position.
+ *
+ * The queue holds one entry per effect; entries without operands (a print of host values behind a print of tensors) only
+ * wait for their turn. A failure does not stop the stream: it is remembered until somebody asks.
+ * SPDX-License-Identifier: MIT */
+#include "lang/stream_state.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Causes ---- */
+
+/* A new cause in the list; the oldest told one makes room, else NULL: 64 untold ones are enough to tell. */
+static Cause *cause_new(Stream *s) {
+    if (s->n_causes == CAUSES_MAX) {
+        int old = 0;
+        while (old < CAUSES_MAX && !s->cause[old]->is_told) old++;
+        if (old == CAUSES_MAX) return NULL;
+        free(s->cause[old]);
+        memmove(&s->cause[old], &s->cause[old + 1], (size_t)(CAUSES_MAX - old - 1) * sizeof s->cause[0]);
+        s->n_causes--;
+    }
+    return s->cause[s->n_causes++] = xcalloc(1, sizeof(Cause));
+}
+
+static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at) {
+    Cause *c = cause_new(s);
+    if (!c) return;
+    c->code = err->code;
+    c->seq = seq;
+    error_from(&c->error, err);
+    error_locate(&c->error, at);
+    s->n_untold++;
+}
+
+static void cause_tell(Stream *s, Cause *c, LangError *e) {
+    *e = c->error;
+    if (c->is_told) return;
+    c->is_told = true;
+    s->n_untold--;
+}
+
+bool stream_take_error(Stream *s, LangError *e) {
+    for (int i = 0; i < s->n_causes; i++) {
+        if (s->cause[i]->is_told) continue;
+        cause_tell(s, s->cause[i], e);
+        return true;
+    }
+    return false;
+}
+
+bool stream_cause(Stream *s, ErrCode code, Span at, LangError *e) {
+    Cause *best = NULL; /* untold before told, then the same kind, then the latest */
+    int best_rank = -1;
+    for (int i = 0; i < s->n_causes; i++) {
+        int rank = (s->cause[i]->code == code) + 2 * !s->cause[i]->is_told;
+        if (rank >= best_rank) best = s->cause[i], best_rank = rank;
+    }
+    if (best && !best->is_told) {
+        cause_tell(s, best, e);
+        return false;
+    }
+    *e = (LangError){.kind = E_RUN};
+    if (code == ERR_CANCELLED) return error_at(e, at, "this value was lost when the work was interrupted");
+    if (!best) return error_at(e, at, "this value was lost to an earlier error (%s)", err_name(code));
+    error_at(e, at, "this value was lost to an earlier error: %s", best->error.what);
+    if (best->error.at.src) error_label(e, best->error.at, "failed here");
+    return false;
+}
+
+void stream_on_failure(Stream *s, const Msg *m) {
+    Failure f;
+    if (!wire_read_failure(m, &f, NULL)) return;
+    Span at = {.line = f.pos.line, .col = f.pos.col};
+    if (f.pos.line && f.pos.file < s->n_sources) at.src = s->sources[f.pos.file];
+    if (f.seq < s->next_seq && s->next_seq - f.seq <= WINDOW_INSTS) {
+        Made *made = &s->made[f.seq % WINDOW_INSTS];
+        at.len = made->len;
+        if (made->slot && made->slot->h.id == made->id) made->slot->h.is_failed = true;
+    }
+    cause_add(s, &f.err, f.seq, at);
+    for (size_t i = 0; i < s->n_effects; i++) { /* An effect that failed itself gets no reply. */
+        Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
+        if (!p->has_inst || p->seq != f.seq || p->is_answered) continue;
+        p->is_answered = p->has_failed = true;
+        if (p->fetch) p->fetch->status = (uint8_t)f.err.code;
+    }
+    stream_on_reply(s, NULL);
+}
+
+/* ---- Carrying out ---- */
+
+static void fetch_carry(Pending *p, const Reply *r) {
+    Fetch *f = p->fetch;
+    if (r) {
+        const ReplyValue *v = &r->value[0];
+        f->status = v->status;
+        if (v->status == 0) {
+            f->data = xmalloc(v->bytes);
+            if (v->bytes) memcpy(f->data, v->data, v->bytes);
+        }
+    }
+    f->is_done = true;
+    if (!f->is_abandoned) return;
+    free(f->data);
+    free(f);
+}
+
+/* The reply of p's turn, checked against what was asked; false: err says what is wrong. */
+static bool reply_read(Stream *s, const Pending *p, Reply *r, Err *err) {
+    *r = (Reply){0};
+    if (!p->has_inst) return true;
+    TRY(wire_read_reply(&p->reply, &s->arena, r, err));
+    bool is_right = r->n == (uint32_t)p->n;
+    for (uint32_t i = 0; is_right && i < r->n; i++) {
+        const ReplyValue *v = &r->value[i];
+        if (v->status == 0) is_right = type_equal(&v->type, &p->handle[i]->type) && (!p->fetch || v->edge == 0);
+    }
+    return is_right || err_set(err, ERR_INTERNAL, "a worker's answer does not fit the question");
+}
+
+static bool is_poisoned(const Reply *r) {
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->value[i].status) return true;
+    return false;
+}
+
+static void pending_fini(Stream *s, Pending *p) {
+    if (p->drop) p->drop(p->ctx);
+    msg_fini(&p->reply);
+    for (int i = 0; i < p->n; i++) handle_unref(s, &p->handle[i]);
+    free(p->handle);
+}
+
+/* Does what p asks for. false: the world refused, *err says why. */
+static bool carry(Stream *s, Pending *p, Err *err) {
+    Reply r;
+    bool ok = true;
+    arena_reset(&s->arena);
+    if (p->has_failed) {
+        if (p->fetch) fetch_carry(p, NULL);
+    } else if (!reply_read(s, p, &r, err)) {
+        ok = false;
+        if (p->fetch) p->fetch->status = (uint8_t)err->code, fetch_carry(p, NULL);
+    } else if (p->fetch) {
+        fetch_carry(p, &r);
+    } else if (p->done && !is_poisoned(&r)) {
+        ok = p->done(p->ctx, &r, err);
+    }
+    pending_fini(s, p);
+    return ok;
+}
+
+static Pending pop_effect(Stream *s) {
+    Pending p = s->effect[s->effect_at];
+    s->effect_at = (s->effect_at + 1) & (s->cap_effects - 1);
+    s->n_effects--;
+    return p;
+}
+
+static void carry_ready(Stream *s) {
+    if (s->is_carrying) return;
+    s->is_carrying = true;
+    while (s->n_effects > 0 && s->effect[s->effect_at].is_answered) {
+        Pending p = pop_effect(s);
+        Err err = {0};
+        if (!carry(s, &p, &err)) cause_add(s, &err, p.seq, p.at);
+    }
+    s->is_carrying = false;
+}
+
+void stream_on_reply(Stream *s, Msg *m) {
+    Reply r;
+    Err err;
+    arena_reset(&s->arena);
+    if (m && wire_read_reply(m, &s->arena, &r, &err)) {
+        for (size_t i = 0; i < s->n_effects; i++) { /* Nearly always the first. */
+            Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
+            if (!p->has_inst || p->seq != r.seq || p->is_answered) continue;
+            p->is_answered = true;
+            msg_move(&p->reply, m);
+            break;
+        }
+    }
+    carry_ready(s);
+}
+
+void stream_drop_effects(Stream *s) {
+    while (s->n_effects > 0) {
+        Pending p = pop_effect(s);
+        if (p.fetch) p.fetch->status = ERR_GONE, fetch_carry(&p, NULL);
+        pending_fini(s, &p);
+    }
+}
+
+/* ---- The queue ---- */
+
+static bool has_turn(const Stream *s, const void *ctx) {
+    (void)ctx;
+    return s->n_effects < EFFECTS_MAX;
+}
+
+static Pending *push_effect(Stream *s) {
+    if (s->n_effects == s->cap_effects) {
+        size_t cap = s->cap_effects ? 2 * s->cap_effects : 16;
+        Pending *ring = xmalloc(cap * sizeof *ring);
+        for (size_t i = 0; i < s->n_effects; i++)
+            ring[i] = s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
+        free(s->effect);
+        s->effect = ring, s->cap_effects = cap, s->effect_at = 0;
+    }
+    return &s->effect[(s->effect_at + s->n_effects++) & (s->cap_effects - 1)];
+}
+
+/* Room for one more effect of n operands, and all that comes before its instruction. */
+static bool queue_ready(Stream *s, int n, Span at, LangError *e) {
+    if (n > 0 && !s->is_started) TRY(stream_start(s, at, e));
+    if (s->n_effects >= EFFECTS_MAX) TRY(stream_wait(s, has_turn, NULL, at, e));
+    if (n == 0) return true;
+    stream_pos(s, at);
+    stream_frees(s);
+    return stream_room(s, at, e);
+}
+
+bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Span at, LangError *e) {
+    if (!queue_ready(s, n, at, e)) {
+        if (p->drop) p->drop(p->ctx);
+        free(p->fetch);
+        return false;
+    }
+    Pending q = *p;
+    q.at = at;
+    q.seq = s->next_seq;
+    q.n = n;
+    q.has_inst = n > 0;
+    q.is_answered = n == 0;
+    if (n == 0 && s->n_effects == 0) {
+        Err err = {0};
+        if (carry(s, &q, &err)) return true;
+        error_from(e, &err);
+        error_locate(e, at);
+        return false;
+    }
+    q.handle = n ? xmalloc((size_t)n * sizeof q.handle[0]) : NULL;
+    for (int i = 0; i < n; i++) q.handle[i] = handle_ref(handle[i]);
+    *push_effect(s) = q;
+    return true;
+}
