@@ -12,7 +12,7 @@ void show_tensor(const ReplyValue *v, const PrintOptions *p, bool requires_grad,
 /* One value by a format spec ("" = str: a 0-d tensor as the shortest decimal of its dtype, others as show_tensor). */
 bool show_value(const ReplyValue *v, const char *spec, size_t n, const PrintOptions *p, int indent, Bytes *out, Err *err);
 /* The text of a PRINT, WRITE, ASSERT or NOTE instruction: {} and {:spec} of `format` replaced by the reply's values in order,
- * {{ and }} by braces. {!r} is echo's form, tensor(3.14) also for rank 0; {!rg} adds requires_grad=true. Used live and by
+ * {{ and }} by braces. {!r} is echo's form, tensor(3.14) also for rank 0; {!rg} adds requires_grad=true; {!t} is bytes as text. Used live and by
  * replay alike. */
 bool show_format(const char *format, size_t n, const Reply *r, const PrintOptions *p, Bytes *out, Err *err);
 /* Appends text to a format string so that it comes out as itself (doubles braces). */

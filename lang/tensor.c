@@ -135,7 +135,6 @@ static bool error_broadcast(Interp *in, Op op, const Arg *arg, int i, int j, Lan
 
 /* ---- dtypes ---- */
 
-bool value_is_number(Value v) { return v.kind == V_INT || v.kind == V_FLOAT || v.kind == V_BOOL; }
 
 bool arg_from_value(Interp *in, Value v, Arg *out, LangError *e) {
     (void)in;

@@ -35,7 +35,6 @@ static inline Arg arg_tensor(Tensor *t) { return (Arg){.t = t}; }
 static inline Arg arg_int(int64_t i) { return (Arg){.imm = {.kind = IN_IMM_INT, .i = i}}; }
 static inline Arg arg_float(double f) { return (Arg){.imm = {.kind = IN_IMM_FLOAT, .f = f}}; }
 static inline Arg arg_bool(bool b) { return (Arg){.imm = {.kind = IN_IMM_BOOL, .b = b}}; }
-bool value_is_number(Value v);                       /* int, float or bool */
 /* Tensors (borrowed) and host numbers; anything else is an error that says what was wanted. */
 bool arg_from_value(Interp *in, Value v, Arg *out, LangError *e);
 static inline Attr attr_ints(AttrKey key, const int64_t *v, int n) { return (Attr){.key = (uint8_t)key, .n = (uint32_t)n, .ints = v}; }

@@ -33,7 +33,7 @@ typedef struct Value {
     };
 } Value;
 
-struct Str { Heap h; uint32_t n; uint64_t hash; char s[]; };              /* UTF-8, NUL after n bytes; hash 0 = not yet */
+struct Str { Heap h; uint32_t n, n_chars; uint64_t hash; char s[]; };     /* UTF-8, NUL after n bytes; n_chars: str_chars */
 /* What may form cycles starts with a Container: linked into the interpreter's list. mark is the collector's. */
 typedef struct Container { Heap h; uint32_t mark; Interp *in; struct Container *prev, *next; } Container;
 struct List { Container c; uint32_t n, cap; Value *v; };
@@ -44,9 +44,17 @@ struct Fn { Container c; const AstFn *ast; struct Globals *globals; int n_cells;
 struct Bound { Container c; Value self, f; };                             /* object and method, made on access */
 struct Module { Container c; const char *name; Fn *make; MapV *method; }; /* method: name -> V_FN, self passed apart */
 struct Object { Container c; Module *module; MapV *field; };              /* fields in order of assignment */
-/* Text with tensors in it that nobody has looked at yet: pieces, alternately constant text and tensors with a spec. */
-typedef struct TextPiece { Str *text; Tensor *tensor; Str *spec; } TextPiece; /* text, or tensor (+ spec or NULL) */
-struct Text { Heap h; uint32_t n; TextPiece piece[]; };
+
+/* Text being put together for print, write, assert, f-strings: `format` is text with braces doubled and one {} or {:spec}
+ * per tensor, in order (show.h); t[] are references of its own. "{!r}" is echo's form, tensor(3.14); "{}" is 3.14 for rank 0;
+ * a g after the r, "{!rg}", adds requires_grad=true; "{!t}" is a tensor's bytes as text. No tensor is fetched by putting it in. */
+typedef struct Pieces { Bytes format; Tensor **t; int n, cap; } Pieces;
+struct Text { Heap h; Pieces p; };      /* a string with tensors in it that nobody has looked at yet */
+void pieces_text(Pieces *p, const char *s, size_t n);
+void pieces_tensor(Pieces *p, Tensor *t, const char *spec, size_t n); /* between the braces: "", ":.4f", "!r" */
+bool pieces_value(Interp *in, Pieces *p, Value v, bool is_repr, LangError *e); /* print's form, or echo's */
+void pieces_fini(Pieces *p);
+Value v_pieces(Pieces *p);              /* consumes: V_STR when there is no tensor in it, else V_TEXT */
 
 /* ---- making; the result is a new reference ---- */
 static inline Value v_none(void) { return (Value){.kind = V_NONE}; }
@@ -60,6 +68,7 @@ Value v_list(Interp *in, size_t cap);
 Value v_map(Interp *in);
 Value v_range(int64_t start, int64_t stop, int64_t step);
 
+static inline bool value_is_number(Value v) { return v.kind == V_INT || v.kind == V_FLOAT || v.kind == V_BOOL; }
 static inline bool value_is_heap(Value v) { return v.kind >= V_STR; }
 void heap_free(Heap *h);                                   /* refs reached 0; values of any depth, no recursion */
 void tensor_free(Tensor *t);                               /* heap_free's case V_TENSOR (tensor.c) */
@@ -72,6 +81,8 @@ const char *value_type_name(Value v);                      /* "int", "list", a m
 bool value_equal(Value a, Value b);                        /* LANGUAGE 2.7, host values; identity for objects and tensors */
 bool value_same(Value a, Value b);                         /* `is` */
 
+size_t str_chars(Str *s);                                  /* code points */
+size_t str_offset(Str *s, size_t i);                       /* byte offset of code point i <= str_chars */
 void list_push(List *l, Value v);                          /* consumes v */
 Value list_get(const List *l, int64_t i);                  /* borrowed; i in range */
 /* Maps are ordered by insertion; keys are strings or ints. */
@@ -84,15 +95,6 @@ bool mapv_at(const MapV *m, size_t i, Value *key, Value *value); /* i-th live en
 
 const char *value_name(Value v);                           /* interned text of a V_STR that is a name: for lookups by pointer */
 MapV *object_fields(const Object *o);                      /* borrowed */
-
-/* Text being put together for print, write, assert, f-strings: `format` is text with braces doubled and one {} or {:spec}
- * per tensor, in order (show.h); t[] are references of its own. "{!r}" is echo's form, tensor(3.14); "{}" is 3.14 for rank 0;
- * a g after the r, "{!rg}", adds requires_grad=true. No tensor is fetched by putting it in. */
-typedef struct Pieces { Bytes format; Tensor **t; int n, cap; } Pieces;
-void pieces_text(Pieces *p, const char *s, size_t n);
-void pieces_tensor(Pieces *p, Tensor *t, const char *spec, size_t n); /* between the braces: "", ":.4f", "!r" */
-bool pieces_value(Interp *in, Pieces *p, Value v, bool is_repr, LangError *e);
-void pieces_fini(Pieces *p);
 
 /* print's form (top level strings bare) and echo's form (strings quoted). Tensors inside are fetched: may wait and fail. */
 bool value_str(Interp *in, Value v, Bytes *out, LangError *e);
