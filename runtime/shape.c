@@ -34,7 +34,7 @@ static const char *dset_text(unsigned set) {
     return set == DSET_FLOAT  ? "float dtypes"
            : set == DSET_INT  ? "whole-number dtypes"
            : set == DSET_BITS ? "bool and whole-number dtypes"
-           : set == DSET_NUM  ? "number dtypes, not bool"
+           : set == DSET_NUM  ? "number dtypes"
                               : "any dtype";
 }
 

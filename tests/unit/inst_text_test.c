@@ -1,6 +1,6 @@
-/* inst_text_test.c: the text form of instructions: the canonical text of each kind, errors with their column,
- * and two laws over random instructions: parse(print(x)) is x, and text through the binary form is itself.
- * SPDX-License-Identifier: MIT */
+/* inst_text_test.c: the text form of instructions: the canonical text of each kind, errors with
+ * their column, and two laws over random instructions: parse(print(x)) is x, and text through the
+ * binary form is itself. SPDX-License-Identifier: MIT */
 #include "runtime/wire.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random_inst.h"
@@ -18,7 +18,8 @@ static bool parse(const char *line, Arena *a, InstLine *out, Err *err) {
     return ok;
 }
 
-/* Each of these is canonical: it parses, prints as itself, and does so again after a trip through the binary form. */
+/* Each of these is canonical: it parses, prints as itself, and does so again after a trip through
+ * the binary form. */
 static const char *const canonical[] = {
     "t0 = randn [512,2] f32 rng=42:0 -> f32[512,2] @train.gt:6",
     "t1 = data f32 [3] 1 2.5 -3e-05 -> f32[3]",
@@ -28,7 +29,9 @@ static const char *const canonical[] = {
     "t1 = data b1 [3] 1 0 1",
     "t1 = data u8 [2] 0 255",
     "t1 = data i64 [2] -9223372036854775808 9223372036854775807",
-    "t2 = data u8 [70] b64=\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4vMDEyMzQ1Njc4OTo7PD0+P0BBQkNERQ==\"",
+    "t2 = data u8 [70] "
+    "b64=\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4vMDEyMzQ1Njc4OTo7PD0+"
+    "P0BBQkNERQ==\"",
     "t3 = load \"mnist.npy\" sha256=9f2c -> u8[60000,784]",
     "t4 = cast t3 f32 -> f32[60000,784]",
     "t5 = div t4 255 -> f32[60000,784]",
@@ -161,18 +164,25 @@ static void test_loose(void) {
         bytes_fini(&text);
     }
     CHECK(parse("t6 = slice t5 [:, 2:, :7, ::2]", &a, &line, NULL));
-    const int64_t *start = inst_attr(&line.inst, ATTR_START)->ints, *size = inst_attr(&line.inst, ATTR_SIZE)->ints,
+    const int64_t *start = inst_attr(&line.inst, ATTR_START)->ints,
+                  *size = inst_attr(&line.inst, ATTR_SIZE)->ints,
                   *step = inst_attr(&line.inst, ATTR_STEP)->ints;
     CHECK(start[0] == 0 && size[0] == -1 && step[0] == 1); /* -1: to the end */
-    CHECK(start[1] == 2 && size[1] == -1 && start[2] == 0 && size[2] == 7 && size[3] == -1 && step[3] == 2);
-    static const char *const empty[] = {"", "   ", "# remark", "gti 1 prog=\"x.gt\" seed=0", "@a.gt:3", "\t# t0 = nonsense"};
-    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) CHECK(parse(empty[i], &a, &line, NULL) && line.is_empty);
-    CHECK(parse("t0 = neg t1 @a.gt:7:12 # x", &a, &line, NULL) && line.inst.pos.line == 7 && line.inst.pos.col == 12);
+    CHECK(start[1] == 2 && size[1] == -1 && start[2] == 0 && size[2] == 7 && size[3] == -1 &&
+          step[3] == 2);
+    static const char *const empty[] = {
+        "", "   ", "# remark", "gti 1 prog=\"x.gt\" seed=0", "@a.gt:3", "\t# t0 = nonsense"};
+    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++)
+        CHECK(parse(empty[i], &a, &line, NULL) && line.is_empty);
+    CHECK(parse("t0 = neg t1 @a.gt:7:12 # x", &a, &line, NULL) && line.inst.pos.line == 7 &&
+          line.inst.pos.col == 12);
     CHECK_STR(line.file, "a.gt");
     arena_fini(&a);
 }
 
-static const struct { const char *line, *error; } wrong[] = {
+static const struct {
+    const char *line, *error;
+} wrong[] = {
     {"t0 = frobnicate t1", "column 6: unknown op 'frobnicate'"},
     {"signal begin x", "column 1: unknown op 'signal begin'"},
     {"t0 = ", "column 6: an operation is missing"},
@@ -182,7 +192,8 @@ static const struct { const char *line, *error; } wrong[] = {
     {"t0,t1,t2 = topk t1", "column 7: more than 2 results"},
     {"t99999999999999999999 = neg t1", "column 1: an id out of range"},
     {"t0 = add t1 t2 axis=1 axis=2", "column 23: 'axis' is given twice"},
-    {"t0 = add t1 99999999999999999999", "column 13: '99999999999999999999' is not a number, or out of range"},
+    {"t0 = add t1 99999999999999999999",
+     "column 13: '99999999999999999999' is not a number, or out of range"},
     {"t0 = add t1 1e", "column 13: '1e' is not a number, or out of range"},
     {"t0 = add t1 0x10", "column 13: '0x10' is not a number, or out of range"},
     {"t0 = add t1 [3]", "column 13: add takes no [...] here"},
@@ -228,7 +239,8 @@ static void test_wrong(void) {
     Bytes many = {0};
     bytes_puts(&many, "free");
     for (int i = 0; i < MAX_IN; i++) bytes_printf(&many, " t%d", i);
-    CHECK(parse(many.data, &a, &line, NULL) && line.inst.n_in == MAX_IN && line.inst.in[MAX_IN - 1].id == MAX_IN - 1);
+    CHECK(parse(many.data, &a, &line, NULL) && line.inst.n_in == MAX_IN &&
+          line.inst.in[MAX_IN - 1].id == MAX_IN - 1);
     bytes_puts(&many, " t1");
     CHECK_FAIL(parse(many.data, &a, &line, &err), ERR_PARSE);
     bytes_fini(&many);
@@ -240,7 +252,10 @@ static void test_random(void) {
     Arena a = {0}, b = {0};
     for (int round = 0; round < 20000; round++) {
         Inst in = rand_inst(&r, &a);
-        InstPrint how = {.files = files, .n_files = 3, .columns = true, .payload_b64_always = rand_below(&r, 4) == 0};
+        InstPrint how = {.files = files,
+                         .n_files = 3,
+                         .columns = true,
+                         .payload_b64_always = rand_below(&r, 4) == 0};
         Bytes text = {0}, again = {0};
         inst_print(&in, &how, &text);
         InstLine line;
@@ -248,7 +263,8 @@ static void test_random(void) {
         bool ok = parse(text.data, &b, &line, &err);
         CHECK_MSG(ok, "seed %llu: %s: %s", (unsigned long long)seed, text.data, err.text);
         if (ok) {
-            CHECK_MSG(same_inst(&in, &line.inst), "seed %llu: %s", (unsigned long long)seed, text.data);
+            CHECK_MSG(same_inst(&in, &line.inst), "seed %llu: %s", (unsigned long long)seed,
+                      text.data);
             CHECK(line.inst.pos.line == in.pos.line && line.inst.pos.col == in.pos.col);
             line.inst.pos.file = file_number(line.file);
             through_binary(&line.inst, &how, &again);

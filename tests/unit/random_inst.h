@@ -1,22 +1,13 @@
-/* random_inst.h: instructions at random, well-formed but senseless, for the round trips of the binary
- * and the text form. Every op of the table comes up, with the attributes that its text form shows
- * where it has some of its own (slices, sources, control), and others at random.
+/* random_inst.h: instructions at random, well-formed but senseless, for the round trips of the
+ * binary and the text form. Every op of the table comes up, with the attributes that its text form
+ * shows where it has some of its own (slices, sources, control), and others at random.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_RANDOM_INST_H
 #define GT_TESTS_UNIT_RANDOM_INST_H
 #include "runtime/inst.h"
+#include "tests/unit/random.h"
 #include <math.h>
-
-typedef struct Rand { uint64_t state; } Rand;
-
-/* splitmix64 (Steele, Lea, Flood). */
-static inline uint64_t rand_u64(Rand *r) {
-    uint64_t z = r->state += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-static inline int rand_below(Rand *r, int n) { return (int)(rand_u64(r) % (uint64_t)n); }
+#include <string.h>
 
 static int64_t rand_int(Rand *r) {
     switch (rand_below(r, 4)) {
@@ -28,16 +19,35 @@ static int64_t rand_int(Rand *r) {
 }
 
 static double rand_double(Rand *r) {
-    static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1.0, 2.5, -3e-05, 1e300, 5e-324};
+    static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN,
+                                     1.0, 2.5,  -3e-05,   1e300,     5e-324};
     if (rand_below(r, 3) == 0) return special[rand_below(r, 10)];
-    union { uint64_t u; double f; } v = {rand_u64(r)};
+    union {
+        uint64_t u;
+        double f;
+    } v = {rand_u64(r)};
     if (isnan(v.f)) return NAN;
     return rand_below(r, 2) ? v.f : (double)rand_below(r, 100000) / 1000;
 }
 
 static const char *rand_str(Rand *r, Arena *a, uint32_t *n) {
-    static const char *const some[] = {"loss {:.4f}\n", "a b", "", "x\ty\"z\\", "forward_layer1", "\xc3\xa9\x01\x7f", "t7",
-                                       "k=v", "true", "f32", "-1", "a.b/c-d", "[1]", "\xff\xfe", "12", "nan", "@x:1"};
+    static const char *const some[] = {"loss {:.4f}\n",
+                                       "a b",
+                                       "",
+                                       "x\ty\"z\\",
+                                       "forward_layer1",
+                                       "\xc3\xa9\x01\x7f",
+                                       "t7",
+                                       "k=v",
+                                       "true",
+                                       "f32",
+                                       "-1",
+                                       "a.b/c-d",
+                                       "[1]",
+                                       "\xff\xfe",
+                                       "12",
+                                       "nan",
+                                       "@x:1"};
     int i = rand_below(r, (int)(sizeof some / sizeof *some) + 1);
     if (i < (int)(sizeof some / sizeof *some)) return *n = (uint32_t)strlen(some[i]), some[i];
     *n = (uint32_t)rand_below(r, 40);
@@ -75,10 +85,15 @@ static int rand_slice(Rand *r, Arena *a, Attr *attr) {
     int64_t *list[3];
     for (int k = 0; k < 3; k++) {
         list[k] = arena_alloc(a, n * sizeof(int64_t));
-        attr[k] = (Attr){.key = (uint8_t)(k == 0 ? ATTR_START : k == 1 ? ATTR_SIZE : ATTR_STEP), .n = n, .ints = list[k]};
+        attr[k] = (Attr){.key = (uint8_t)(k == 0   ? ATTR_START
+                                          : k == 1 ? ATTR_SIZE
+                                                   : ATTR_STEP),
+                         .n = n,
+                         .ints = list[k]};
     }
     for (uint32_t i = 0; i < n; i++)
-        list[0][i] = rand_below(r, 1000), list[1][i] = rand_below(r, 50), list[2][i] = 1 + rand_below(r, 4);
+        list[0][i] = rand_below(r, 1000), list[1][i] = rand_below(r, 50),
+        list[2][i] = 1 + rand_below(r, 4);
     return 3;
 }
 
@@ -91,7 +106,8 @@ static void rand_payload(Rand *r, Arena *a, Inst *in, Attr *attr) {
     size_t n = (size_t)type_numel(&t), bytes = type_bytes(&t);
     if (bytes == 0) return;
     uint8_t *p = arena_alloc(a, bytes);
-    for (size_t i = 0; i < bytes; i++) p[i] = t.dtype == DT_BOOL ? (uint8_t)rand_below(r, 2) : (uint8_t)rand_u64(r);
+    for (size_t i = 0; i < bytes; i++)
+        p[i] = t.dtype == DT_BOOL ? (uint8_t)rand_below(r, 2) : (uint8_t)rand_u64(r);
     for (size_t i = 0; i < n && rand_below(r, 4); i++) {
         if (t.dtype == DT_F32) ((float *)p)[i] = (float)rand_double(r);
         if (t.dtype == DT_F64) ((double *)p)[i] = rand_double(r);
@@ -105,11 +121,14 @@ static Inst rand_inst(Rand *r, Arena *a) {
     Attr *attr = arena_alloc(a, MAX_ATTRS * sizeof *attr);
     int n_attr = 0;
     bool is_source = info->class_ == CLASS_SOURCE;
-    if (in.op == OP_DATA) n_attr = 2, rand_payload(r, a, &in, attr);
-    else if (in.op == OP_SLICE || in.op == OP_SLICE_PUT) n_attr = rand_slice(r, a, attr);
+    if (in.op == OP_DATA)
+        n_attr = 2, rand_payload(r, a, &in, attr);
+    else if (in.op == OP_SLICE || in.op == OP_SLICE_PUT)
+        n_attr = rand_slice(r, a, attr);
     else
         for (int k = 0; k < ATTR_COUNT; k++)
-            if (k != ATTR_OTHER && rand_below(r, 8) == 0 && n_attr < MAX_ATTRS) attr[n_attr++] = rand_attr(r, a, (AttrKey)k);
+            if (k != ATTR_OTHER && rand_below(r, 8) == 0 && n_attr < MAX_ATTRS)
+                attr[n_attr++] = rand_attr(r, a, (AttrKey)k);
     bool is_control = info->class_ == CLASS_CONTROL;
     in.n_out = is_control ? in.op == OP_SHARD : in.op == OP_TOPK ? 2 : 1;
     int n_in = info->arity >= 0 ? info->arity : rand_below(r, 6);
@@ -118,14 +137,19 @@ static Inst rand_inst(Rand *r, Arena *a) {
     for (int i = 0; i < n_in; i++) {
         int kind = is_source || info->class_ == CLASS_MAP ? rand_below(r, 4) : 0;
         o[i] = (Operand){.kind = (InKind)kind};
-        if (kind == IN_TENSOR) o[i].id = rand_below(r, 3) || id == 0 ? (uint64_t)rand_below(r, 200) : id - 1 - rand_u64(r) % id;
+        if (kind == IN_TENSOR)
+            o[i].id = rand_below(r, 3) || id == 0 ? (uint64_t)rand_below(r, 200)
+                                                  : id - 1 - rand_u64(r) % id;
         if (kind == IN_IMM_INT) o[i].i = rand_int(r);
         if (kind == IN_IMM_FLOAT) o[i].f = rand_double(r);
         if (kind == IN_IMM_BOOL) o[i].b = rand_below(r, 2);
     }
     in.in = o, in.n_in = (uint16_t)n_in, in.attr = attr, in.n_attr = (uint16_t)n_attr;
     for (int i = 0; i < in.n_out; i++) in.out[i] = id + (uint64_t)i;
-    if (rand_below(r, 2)) in.pos = (SrcPos){.file = (uint16_t)rand_below(r, 3), .line = 1 + (uint32_t)rand_below(r, 5000), .col = (uint16_t)rand_below(r, 90)};
+    if (rand_below(r, 2))
+        in.pos = (SrcPos){.file = (uint16_t)rand_below(r, 3),
+                          .line = 1 + (uint32_t)rand_below(r, 5000),
+                          .col = (uint16_t)rand_below(r, 90)};
     return in;
 }
 
@@ -144,8 +168,10 @@ static bool same_attr(const Attr *a, const Attr *b) {
 
 /* Same meaning: attributes in any order. */
 static bool same_inst(const Inst *a, const Inst *b) {
-    if (a->op != b->op || a->n_in != b->n_in || a->n_out != b->n_out || a->n_attr != b->n_attr) return false;
-    for (int i = 0; i < a->n_out; i++) if (a->out[i] != b->out[i]) return false;
+    if (a->op != b->op || a->n_in != b->n_in || a->n_out != b->n_out || a->n_attr != b->n_attr)
+        return false;
+    for (int i = 0; i < a->n_out; i++)
+        if (a->out[i] != b->out[i]) return false;
     for (int i = 0; i < a->n_in; i++) {
         const Operand *p = &a->in[i], *q = &b->in[i];
         if (p->kind != q->kind) return false;

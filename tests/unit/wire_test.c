@@ -1,6 +1,6 @@
-/* wire_test.c: records and messages survive the binary form; no truncation, no flipped bit and no noise
- * makes a reader crash, over-read or allocate wildly (run it under ASan); what decodes encodes again.
- * SPDX-License-Identifier: MIT */
+/* wire_test.c: records and messages survive the binary form; no truncation, no flipped bit and no
+ * noise makes a reader crash, over-read or allocate wildly (run it under ASan); what decodes
+ * encodes again. SPDX-License-Identifier: MIT */
 #include "runtime/wire.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random_inst.h"
@@ -30,7 +30,8 @@ static void drop(Msg *m) {
     m->n = 0;
 }
 
-/* Decodes everything; returns the number of instructions, or -1. Touches all that the views point at. */
+/* Decodes everything; returns the number of instructions, or -1. Touches all that the views point
+ * at. */
 static int decode_all(const Msg *m, Arena *scratch) {
     FrameReader r;
     Err err;
@@ -56,7 +57,8 @@ static void test_round_trip(void) {
     Rand r = {seed};
     Arena a = {0}, scratch = {0};
     for (int round = 0; round < 300; round++) {
-        FrameWriter w = {.edge_id = rand_below(&r, 2) ? UINT64_MAX : (uint64_t)rand_below(&r, 60)}, raw = {0};
+        FrameWriter w = {.edge_id = rand_below(&r, 2) ? UINT64_MAX : (uint64_t)rand_below(&r, 60)},
+                    raw = {0};
         frame_begin(&w, 7, 1000), frame_begin(&raw, 7, 1000);
         int n = rand_below(&r, 12);
         Inst *sent = arena_alloc(&a, (size_t)n * sizeof *sent);
@@ -77,13 +79,16 @@ static void test_round_trip(void) {
             int rc = frame_next(&fr, &scratch, &in, &record, &bytes, &err);
             CHECK_MSG(rc == 1, "%s", err.text);
             if (rc != 1) break;
-            CHECK_MSG(same_inst(&sent[i], &in), "op %s, seed %llu", op_info[in.op].name, (unsigned long long)seed);
-            CHECK(in.pos.line == sent[i].pos.line && in.pos.col == sent[i].pos.col && in.pos.file == sent[i].pos.file);
+            CHECK_MSG(same_inst(&sent[i], &in), "op %s, seed %llu", op_info[in.op].name,
+                      (unsigned long long)seed);
+            CHECK(in.pos.line == sent[i].pos.line && in.pos.col == sent[i].pos.col &&
+                  in.pos.file == sent[i].pos.file);
             frame_add_raw(&raw, &in, record, bytes);
         }
         CHECK_INT(frame_next(&fr, &scratch, &in, &record, &bytes, &err), 0);
         frame_end(&raw, &again);
-        CHECK(again.part[0]->n == m.part[0]->n && !memcmp(again.part[0]->data, m.part[0]->data, m.part[0]->n));
+        CHECK(again.part[0]->n == m.part[0]->n &&
+              !memcmp(again.part[0]->data, m.part[0]->data, m.part[0]->n));
         drop(&m), drop(&again);
         arena_reset(&a), arena_reset(&scratch);
     }
@@ -95,8 +100,14 @@ static void test_large_payloads(void) {
     Buf *big = buf_new(n);
     memset(big->data, 5, n), big->n = n;
     int64_t shape[1] = {(int64_t)n};
-    Attr attr[2] = {{.key = ATTR_DTYPE, .dtype = DT_U8}, {.key = ATTR_SHAPE, .n = 1, .ints = shape}};
-    Inst in = {.op = OP_DATA, .n_out = 1, .n_attr = 2, .attr = attr, .payload = big->data, .payload_bytes = n,
+    Attr attr[2] = {{.key = ATTR_DTYPE, .dtype = DT_U8},
+                    {.key = ATTR_SHAPE, .n = 1, .ints = shape}};
+    Inst in = {.op = OP_DATA,
+               .n_out = 1,
+               .n_attr = 2,
+               .attr = attr,
+               .payload = big->data,
+               .payload_bytes = n,
                .payload_buf = big};
     FrameWriter w = {0}, raw = {0};
     frame_begin(&w, 1, 0), frame_begin(&raw, 1, 0);
@@ -198,19 +209,48 @@ static void test_unaligned(void) {
 /* ---- Messages ---- */
 
 typedef bool (*Reads)(const Msg *m, Arena *a);
-static bool reads_hello(const Msg *m, Arena *a) { Hello h; (void)a; return wire_read_hello(m, &h, NULL); }
-static bool reads_welcome(const Msg *m, Arena *a) { Welcome h; (void)a; return wire_read_welcome(m, &h, NULL); }
-static bool reads_refuse(const Msg *m, Arena *a) { Err h; (void)a; return wire_read_refuse(m, &h, NULL); }
-static bool reads_ack(const Msg *m, Arena *a) { Ack h; (void)a; return wire_read_ack(m, &h, NULL); }
-static bool reads_failure(const Msg *m, Arena *a) { Failure h; (void)a; return wire_read_failure(m, &h, NULL); }
-static bool reads_cancel(const Msg *m, Arena *a) { Cancel h; (void)a; return wire_read_cancel(m, &h, NULL); }
-static bool reads_gone(const Msg *m, Arena *a) { uint32_t c; (void)a; return wire_read_gone(m, &c, NULL); }
+static bool reads_hello(const Msg *m, Arena *a) {
+    Hello h;
+    (void)a;
+    return wire_read_hello(m, &h, NULL);
+}
+static bool reads_welcome(const Msg *m, Arena *a) {
+    Welcome h;
+    (void)a;
+    return wire_read_welcome(m, &h, NULL);
+}
+static bool reads_refuse(const Msg *m, Arena *a) {
+    Err h;
+    (void)a;
+    return wire_read_refuse(m, &h, NULL);
+}
+static bool reads_ack(const Msg *m, Arena *a) {
+    Ack h;
+    (void)a;
+    return wire_read_ack(m, &h, NULL);
+}
+static bool reads_failure(const Msg *m, Arena *a) {
+    Failure h;
+    (void)a;
+    return wire_read_failure(m, &h, NULL);
+}
+static bool reads_cancel(const Msg *m, Arena *a) {
+    Cancel h;
+    (void)a;
+    return wire_read_cancel(m, &h, NULL);
+}
+static bool reads_gone(const Msg *m, Arena *a) {
+    uint32_t c;
+    (void)a;
+    return wire_read_gone(m, &c, NULL);
+}
 static bool reads_reply(const Msg *m, Arena *a) {
     Reply r;
     if (!wire_read_reply(m, a, &r, NULL)) return false;
     volatile uint64_t sum = 0;
     for (uint32_t i = 0; i < r.n; i++)
-        for (uint64_t k = 0; k < r.value[i].bytes; k++) sum += ((const uint8_t *)r.value[i].data)[k];
+        for (uint64_t k = 0; k < r.value[i].bytes; k++)
+            sum += ((const uint8_t *)r.value[i].data)[k];
     return true;
 }
 
@@ -220,8 +260,10 @@ static void torture(const Msg *m, Reads reads, bool exact) {
     CHECK(reads(m, &a));
     for (size_t n = 0; n < b->n; n++) {
         Msg h = hostile_msg(m, b->data, n);
-        if (exact) CHECK(!reads(&h, &a));
-        else reads(&h, &a);
+        if (exact)
+            CHECK(!reads(&h, &a));
+        else
+            reads(&h, &a);
         drop(&h), arena_reset(&a);
     }
     uint8_t *bytes = xmalloc(b->n);
@@ -242,28 +284,34 @@ static void test_messages(void) {
     Hello hello = {WIRE_VERSION, op_table_hash(), ROLE_WORKER, 1u << 30, 4, "cpu"}, hello2;
     wire_hello(&hello, &m);
     CHECK(wire_read_hello(&m, &hello2, NULL) && hello2.threads == 4 && !strcmp(hello2.name, "cpu"));
-    CHECK(hello2.role == ROLE_WORKER && hello2.table_hash == op_table_hash() && hello2.memory_bytes == 1u << 30);
+    CHECK(hello2.role == ROLE_WORKER && hello2.table_hash == op_table_hash() &&
+          hello2.memory_bytes == 1u << 30);
     torture(&m, reads_hello, true), drop(&m);
     Welcome welcome = {3, 1, 2, WINDOW_INSTS, WINDOW_BYTES, "cpu-avx512"}, welcome2;
     wire_welcome(&welcome, &m);
-    CHECK(wire_read_welcome(&m, &welcome2, NULL) && welcome2.id == 3 && welcome2.rank == 1 && welcome2.n_workers == 2);
+    CHECK(wire_read_welcome(&m, &welcome2, NULL) && welcome2.id == 3 && welcome2.rank == 1 &&
+          welcome2.n_workers == 2);
     CHECK(welcome2.window_bytes == WINDOW_BYTES && !strcmp(welcome2.engine, "cpu-avx512"));
     torture(&m, reads_welcome, true), drop(&m);
     Err e = {ERR_VERSION, "too old", "update"}, e2;
     wire_refuse(&e, &m);
-    CHECK(wire_read_refuse(&m, &e2, NULL) && e2.code == ERR_VERSION && !strcmp(e2.text, "too old") && !strcmp(e2.hint, "update"));
+    CHECK(wire_read_refuse(&m, &e2, NULL) && e2.code == ERR_VERSION &&
+          !strcmp(e2.text, "too old") && !strcmp(e2.hint, "update"));
     torture(&m, reads_refuse, true), drop(&m);
     Failure f = {5, 77, {1, 9, 12}, OP_MATMUL, 2, {ERR_MEMORY, "full", ""}}, f2;
     wire_failure(&f, &m);
-    CHECK(wire_read_failure(&m, &f2, NULL) && f2.client == 5 && f2.seq == 77 && f2.pos.line == 12 && f2.pos.col == 9);
-    CHECK(f2.op == OP_MATMUL && f2.worker == 2 && f2.err.code == ERR_MEMORY && !strcmp(f2.err.text, "full"));
+    CHECK(wire_read_failure(&m, &f2, NULL) && f2.client == 5 && f2.seq == 77 && f2.pos.line == 12 &&
+          f2.pos.col == 9);
+    CHECK(f2.op == OP_MATMUL && f2.worker == 2 && f2.err.code == ERR_MEMORY &&
+          !strcmp(f2.err.text, "full"));
     torture(&m, reads_failure, true), drop(&m);
     Ack ack = {5, 1u << 20, 99}, ack2;
     wire_ack(&ack, &m);
     uint32_t client;
     CHECK(wire_client(&m, &client) && client == 5);
     wire_set_client(&m, 6);
-    CHECK(wire_read_ack(&m, &ack2, NULL) && ack2.client == 6 && ack2.seq == 1u << 20 && ack2.bytes == 99);
+    CHECK(wire_read_ack(&m, &ack2, NULL) && ack2.client == 6 && ack2.seq == 1u << 20 &&
+          ack2.bytes == 99);
     torture(&m, reads_ack, true), drop(&m);
     Cancel cancel = {4, 12}, cancel2;
     wire_cancel(&cancel, &m);
