@@ -128,16 +128,19 @@ $(B)/bench/%: tests/bench/%.c $(LIB)
 	$(Q)$(CC) $(ALL_CF) -o $@ $< $(LIB) $(LIBS)
 
 # ---- the rest ----
-install: all                                      ## into $(DESTDIR)$(PREFIX)
+$(B)/man/gt-ops.7: scripts/genman runtime/ops.def
+	@mkdir -p $(@D)
+	$(Q)sh scripts/genman > $@
+install: all $(B)/man/gt-ops.7                    ## into $(DESTDIR)$(PREFIX)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/gt/scripts
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 scripts/*.gt $(DESTDIR)$(PREFIX)/share/gt/scripts
 	for s in 1 5 7; do install -d $(DESTDIR)$(PREFIX)/share/man/man$$s; \
-	  for f in man/*.$$s; do [ ! -e $$f ] || install -m 644 $$f $(DESTDIR)$(PREFIX)/share/man/man$$s; done; done
+	  for f in man/*.$$s $(B)/man/*.$$s; do [ ! -e $$f ] || install -m 644 $$f $(DESTDIR)$(PREFIX)/share/man/man$$s; done; done
 uninstall:                                        ## removes what install put there
 	rm -f $(patsubst $(B)/%,$(DESTDIR)$(PREFIX)/bin/%,$(PROGRAMS))
 	rm -rf $(DESTDIR)$(PREFIX)/share/gt
-	for f in man/*.[157]; do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${f##*.}/$${f##*/}; done
+	for f in man/*.[157] gt-ops.7; do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${f##*.}/$${f##*/}; done
 clean:                                            ## remove build/
 	rm -rf build
 help:                                             ## this list
