@@ -378,8 +378,8 @@ static void drop_cancelled(Exec *x, Job *j) {
     Client *c = j->frame->client;
     if (!c->is_cancel_told && (j->inst.n_out || effect_is(j->inst.op))) {
         Err err = {0};
-        err_set(&err, ERR_CANCELLED, "cancelled before it began, with all up to instruction %llu",
-                (unsigned long long)(c->cancel_end - 1));
+        err_set(&err, ERR_CANCELLED, "interrupted: %llu instructions had not begun",
+                (unsigned long long)(c->cancel_end - j->seq));
         fail_in_order(x, j, &err);
         c->is_cancel_told = true;
     }

@@ -21,8 +21,8 @@ void exec_set_rank(Exec *x, uint32_t rank);                /* "w0" in messages *
 Engine *exec_engine(Exec *x);
 
 void exec_on_frame(Exec *x, Msg *m);                       /* consumes m */
-/* Instructions of the client with sequence <= seq that have not begun are dropped, their outputs poisoned; one ERROR with
- * code cancelled names the first of them: it and all up to seq are lost. Frees among them are carried out. */
+/* Instructions of the client with sequence < seq that have not begun are dropped, their outputs poisoned; one ERROR with
+ * code cancelled names the first of them: it and all others below seq are lost. Frees among them are carried out. */
 void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq);
 void exec_on_gone(Exec *x, uint32_t client);
 /* Issues for about budget_us, then returns; waits for the engine only if nothing else is to be done. True: more to do. */

@@ -156,8 +156,8 @@ void exec_on_frame(Exec *x, Msg *m) {
 
 void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
     Client *c = exec_client(x, client, false);
-    if (!c || seq == UINT64_MAX || seq + 1 <= c->cancel_end) return;
-    c->cancel_end = seq + 1;
+    if (!c || seq <= c->cancel_end) return;
+    c->cancel_end = seq;
     c->is_cancel_told = false;
 }
 

@@ -361,11 +361,11 @@ static void test_cancel(const EngineOps *ops) {
     OPS(t, OP_FETCH, 0, 3);            /* seq 3 */
     OPS(t, OP_FREE, 0, 1);
     OPS(t, OP_FETCH, 0, 2);            /* seq 5 */
-    uint64_t last = t->seq - 1;
+    uint64_t end = t->seq;
     full(t, 10, 2, DT_F32, 2, 2);      /* not cancelled */
     OPS(t, OP_FETCH, 0, 10);
-    exec_on_cancel(t->x, CLIENT, last);
-    exec_on_cancel(t->x, 12345, last); /* nobody */
+    exec_on_cancel(t->x, CLIENT, end);
+    exec_on_cancel(t->x, 12345, end); /* nobody */
     run(t);
     CHECK_INT(t->n_failure, 1);
     CHECK_INT(t->failure[0].err.code, ERR_CANCELLED);
