@@ -47,14 +47,16 @@ static double float_mod(double a, double b) {
 }
 static double float_floordiv(double a, double b) {
     if (b == 0) return a / b;
-    double q = (a - float_mod(a, b)) / b;
+    double r = fmod(a, b), q = (a - r) / b;
+    if (r != 0 && (r < 0) != (b < 0)) q -= 1;
     return isfinite(q) ? rint(q) : q;
 }
 static double float_sigmoid(double a) {
     return a >= 0 ? 1 / (1 + exp(-a)) : exp(a) / (1 + exp(a));
 }
 static double float_softplus(double a) { return float_max(a, 0) + log1p(exp(-fabs(a))); }
-static double float_gelu(double a) { return a * 0.5 * erfc(-a * M_SQRT1_2); }
+/* The limit at -inf is 0. */
+static double float_gelu(double a) { return a == -INFINITY ? 0 : a * 0.5 * erfc(-a * M_SQRT1_2); }
 
 
 /* ---- One body per dtype ---- */
