@@ -1,0 +1,357 @@
+/* builtin_tensor_math.c: pointwise functions of tensors and of host numbers, and reductions. Composites that are one line of
+ * the language are in the prelude; here is what decides on axes, dtypes or numerical range.
+ * SPDX-License-Identifier: MIT */
+#include "lang/builtin_tensor.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUILTIN(name) bool bi_##name(Interp *in, const Value *arg, Value *out, LangError *e)
+
+/* ---- pointwise ---- */
+
+static double number(Value v) { return v.kind == V_FLOAT ? v.f : v.kind == V_INT ? (double)v.i : v.b; }
+
+static double host_sigmoid(double a) { return a >= 0 ? 1 / (1 + exp(-a)) : exp(a) / (1 + exp(a)); }
+
+/* A MAP row on one host number. IEEE rules: log(0) is -inf. */
+static bool host_one(Op op, Value v, Value *out) {
+    double a = number(v);
+    bool whole = v.kind != V_FLOAT;
+    switch (op) {
+    case OP_NEG: *out = whole ? v_int(-(int64_t)a) : v_float(-a); return true;
+    case OP_ABS: *out = whole ? v_int(llabs((int64_t)a)) : v_float(fabs(a)); return true;
+    case OP_SIGN: *out = whole ? v_int((a > 0) - (a < 0)) : v_float(isnan(a) ? a : (a > 0) - (a < 0)); return true;
+    case OP_SQUARE: *out = whole && fabs(a) < 3e9 ? v_int((int64_t)a * (int64_t)a) : v_float(a * a); return true;
+    case OP_RELU: *out = whole ? v_int(a > 0 ? (int64_t)a : 0) : v_float(a < 0 ? 0 : a); return true;
+    case OP_FLOOR: case OP_CEIL: case OP_ROUND:
+        a = op == OP_FLOOR ? floor(a) : op == OP_CEIL ? ceil(a) : rint(a);
+        *out = fabs(a) < 9.2e18 ? v_int((int64_t)a) : v_float(a);
+        return true;
+    case OP_ISNAN: *out = v_bool(isnan(a)); return true;
+    case OP_ISFINITE: *out = v_bool(isfinite(a)); return true;
+    case OP_NOT: *out = v.kind == V_BOOL ? v_bool(!v.b) : v_int(~v.i); return whole;
+    default: break;
+    }
+    switch (op) {
+    case OP_EXP: a = exp(a); break;
+    case OP_EXPM1: a = expm1(a); break;
+    case OP_LOG: a = log(a); break;
+    case OP_LOG1P: a = log1p(a); break;
+    case OP_SQRT: a = sqrt(a); break;
+    case OP_RSQRT: a = 1 / sqrt(a); break;
+    case OP_SIN: a = sin(a); break;
+    case OP_COS: a = cos(a); break;
+    case OP_TANH: a = tanh(a); break;
+    case OP_ERF: a = erf(a); break;
+    case OP_SIGMOID: a = host_sigmoid(a); break;
+    case OP_SOFTPLUS: a = fmax(a, 0) + log1p(exp(-fabs(a))); break;
+    case OP_GELU: a = 0.5 * a * (1 + erf(a * M_SQRT1_2)); break;
+    case OP_SILU: a = a * host_sigmoid(a); break;
+    default: return false;
+    }
+    *out = v_float(a);
+    return true;
+}
+
+static bool host_two(Op op, Value a, Value b, Value *out) {
+    bool whole = a.kind == V_INT && b.kind == V_INT;
+    double x = number(a), y = number(b);
+    switch (op) {
+    case OP_MAXIMUM: *out = isnan(x) || (!isnan(y) && x >= y) ? a : b; return true;
+    case OP_MINIMUM: *out = isnan(x) || (!isnan(y) && x <= y) ? a : b; return true;
+    case OP_POW: {
+        double p = pow(x, y);
+        *out = whole && b.i >= 0 && fabs(p) < 9e15 ? v_int((int64_t)p) : v_float(p);
+        return true;
+    }
+    case OP_DIV: *out = v_float(x / y); return true;
+    case OP_ADD: *out = whole ? v_int(a.i + b.i) : v_float(x + y); return !whole || fabs(x + y) < 9e18;
+    case OP_SUB: *out = whole ? v_int(a.i - b.i) : v_float(x - y); return !whole || fabs(x - y) < 9e18;
+    case OP_MUL: *out = whole ? v_int((int64_t)(x * y)) : v_float(x * y); return !whole || fabs(x * y) < 9e15;
+    case OP_EQ: *out = v_bool(x == y); return true;
+    case OP_NE: *out = v_bool(x != y); return true;
+    case OP_LT: *out = v_bool(x < y); return true;
+    case OP_LE: *out = v_bool(x <= y); return true;
+    case OP_GT: *out = v_bool(x > y); return true;
+    case OP_GE: *out = v_bool(x >= y); return true;
+    default: return false;
+    }
+}
+
+static bool map_host(Op op, const Value *arg, Value *out) {
+    int n = op_info[op].arity;
+    if (op == OP_WHERE) return *out = number(arg[0]) != 0 ? arg[1] : arg[2], true;
+    return n == 1 ? host_one(op, arg[0], out) : n == 2 && host_two(op, arg[0], arg[1], out);
+}
+
+bool map_call(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
+    int n = op_info[op].arity;
+    Arg a[3];
+    Tensor *t;
+    bool all_numbers = true;
+    for (int i = 0; i < n; i++) all_numbers &= value_is_number(arg[i]);
+    if (all_numbers) {
+        if (map_host(op, arg, out)) return true;
+        return error_set(e, "%s needs a tensor here, not only numbers", op_info[op].name);
+    }
+    for (int i = 0; i < n; i++) {
+        if (arg_from_value(in, arg[i], &a[i], e)) continue;
+        error_set(e, "%s works on tensors and numbers, not %s", op_info[op].name, value_type_name(arg[i]));
+        return false;
+    }
+    TRY(tensor_op(in, op, a, n, NULL, 0, &t, e));
+    *out = v_tensor(t);
+    return true;
+}
+
+/* where(x < bound, bound, x): at the bound the gradient is x's, and nan stays nan. Consumes x. */
+static Tensor *limit(Interp *in, Tensor *x, Op beyond, Value bound, LangError *e) {
+    Arg b;
+    Tensor *out = NULL;
+    if (!x || bound.kind == V_NONE) return x;
+    Tensor *hit = arg_from_value(in, bound, &b, e) ? tensor_op2(in, beyond, arg_tensor(x), b, e) : NULL;
+    Arg arg[3] = {arg_tensor(hit), b, arg_tensor(x)};
+    if (hit && !tensor_op(in, OP_WHERE, arg, 3, NULL, 0, &out, e)) out = NULL;
+    tensor_unref(hit), tensor_unref(x);
+    return out;
+}
+
+BUILTIN(clamp) { /* x, min, max */
+    if (arg[1].kind == V_NONE && arg[2].kind == V_NONE) return error_set(e, "clamp needs min, max or both");
+    if (value_is_number(arg[0]) && arg[1].kind != V_TENSOR && arg[2].kind != V_TENSOR) {
+        Value v = arg[0];
+        if (arg[1].kind != V_NONE && number(v) < number(arg[1])) v = arg[1];
+        if (arg[2].kind != V_NONE && number(v) > number(arg[2])) v = arg[2];
+        return *out = v, true;
+    }
+    return give_tensor(limit(in, limit(in, arg_as_tensor(in, arg[0], e), OP_LT, arg[1], e), OP_GT, arg[2], e), out);
+}
+
+BUILTIN(masked_fill) { /* x, mask, value */
+    Arg a[3];
+    Tensor *t;
+    TRY(arg_from_value(in, arg[1], &a[0], e) && arg_from_value(in, arg[2], &a[1], e) && arg_from_value(in, arg[0], &a[2], e));
+    if (!a[2].t) return error_set(e, "masked_fill needs a tensor first");
+    TRY(tensor_op(in, OP_WHERE, a, 3, NULL, 0, &t, e));
+    return give_tensor(t, out);
+}
+
+BUILTIN(matmul) {
+    Tensor *a = arg_as_tensor(in, arg[0], e), *b = a ? arg_as_tensor(in, arg[1], e) : NULL, *t = NULL;
+    if (b && !tensor_matmul(in, a, b, &t, e)) t = NULL;
+    tensor_unref(a), tensor_unref(b);
+    return give_tensor(t, out);
+}
+
+/* ---- reductions: arguments x, axis, keepdims unless a comment says otherwise ---- */
+
+typedef struct Fold { Tensor *x; int64_t axes[MAX_DIMS]; int n; bool keepdims, is_all; } Fold;
+
+static bool fold_args(Interp *in, Value x, Value axis, Value keepdims, Fold *f, LangError *e) {
+    f->x = arg_as_tensor(in, x, e);
+    if (!f->x) return false;
+    f->is_all = axis.kind == V_NONE;
+    if (arg_axes(axis, tensor_type(f->x)->rank, f->axes, &f->n, e) && arg_bool_of(keepdims, "keepdims", &f->keepdims, e)) return true;
+    tensor_unref(f->x);
+    return false;
+}
+
+/* An empty list of axes reduces nothing; tensor_reduce takes it for all. */
+static Tensor *fold(Interp *in, Op op, Tensor *x, const Fold *f, bool keepdims, LangError *e) {
+    if (!x) return NULL;
+    if (!f->n && tensor_type(x)->rank) return tensor_ref(x);
+    return tensor_reduce(in, op, x, f->axes, f->n, keepdims, e);
+}
+
+static bool simple_fold(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
+    Fold f;
+    TRY(fold_args(in, arg[0], arg[1], arg[2], &f, e));
+    Tensor *t = fold(in, op, f.x, &f, f.keepdims, e);
+    tensor_unref(f.x);
+    return give_tensor(t, out);
+}
+
+BUILTIN(sum) { return simple_fold(in, OP_SUM, arg, out, e); }
+BUILTIN(prod) { return simple_fold(in, OP_PROD, arg, out, e); }
+BUILTIN(any) { return simple_fold(in, OP_ANY, arg, out, e); }
+BUILTIN(all) { return simple_fold(in, OP_ALL, arg, out, e); }
+
+static bool extreme(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
+    if (arg[0].kind == V_TENSOR && !tensor_type(arg[0].tensor)->rank && arg[1].kind != V_NONE) {
+        error_set(e, "%s(x, n) reduces axis n, but x is a single number", op_info[op].name);
+        return error_hint(e, "elementwise: %simum(x, n)", op_info[op].name);
+    }
+    if (arg[1].kind == V_TENSOR || arg[1].kind == V_FLOAT) {
+        error_set(e, "the second argument of %s is an axis, not %s", op_info[op].name, value_type_name(arg[1]));
+        return error_hint(e, "elementwise: %simum(a, b)", op_info[op].name);
+    }
+    return simple_fold(in, op, arg, out, e);
+}
+
+BUILTIN(max) { return extreme(in, OP_MAX, arg, out, e); }
+BUILTIN(min) { return extreme(in, OP_MIN, arg, out, e); }
+
+/* x as float, for means and the like; a new reference. */
+static Tensor *as_float(Interp *in, Tensor *x, LangError *e) {
+    return dtype_is_float(tensor_type(x)->dtype) ? tensor_ref(x) : tensor_cast(in, x, DT_F32, e);
+}
+
+static int64_t fold_count(const Fold *f) {
+    int64_t n = 1;
+    for (int i = 0; i < f->n; i++) n *= tensor_type(f->x)->shape[f->axes[i]];
+    return n;
+}
+
+static Tensor *mean_of(Interp *in, Tensor *x, const Fold *f, double count, bool keepdims, LangError *e) {
+    Tensor *s = fold(in, OP_SUM, x, f, keepdims, e), *t = s ? tensor_op2(in, OP_DIV, arg_tensor(s), arg_float(count), e) : NULL;
+    tensor_unref(s);
+    return t;
+}
+
+BUILTIN(mean) {
+    Fold f;
+    TRY(fold_args(in, arg[0], arg[1], arg[2], &f, e));
+    Tensor *x = as_float(in, f.x, e), *t = x ? mean_of(in, x, &f, (double)fold_count(&f), f.keepdims, e) : NULL;
+    tensor_unref(x), tensor_unref(f.x);
+    return give_tensor(t, out);
+}
+
+static Tensor *variance(Interp *in, const Value *arg, LangError *e) { /* x, axis, correction, keepdims */
+    Fold f;
+    double correction;
+    if (!arg_float_of(arg[2], "correction", &correction, e) || !fold_args(in, arg[0], arg[1], arg[3], &f, e)) return NULL;
+    double n = (double)fold_count(&f);
+    Tensor *x = as_float(in, f.x, e), *m = x ? mean_of(in, x, &f, n, true, e) : NULL;
+    Tensor *gap = m ? tensor_op2(in, OP_SUB, arg_tensor(x), arg_tensor(m), e) : NULL;
+    Tensor *sq = gap ? tensor_op1(in, OP_SQUARE, arg_tensor(gap), e) : NULL;
+    Tensor *t = sq ? mean_of(in, sq, &f, n - correction > 0 ? n - correction : 0, f.keepdims, e) : NULL;
+    tensor_unref(f.x), tensor_unref(x), tensor_unref(m), tensor_unref(gap), tensor_unref(sq);
+    return t;
+}
+
+BUILTIN(var) { return give_tensor(variance(in, arg, e), out); }
+
+BUILTIN(std) {
+    Tensor *v = variance(in, arg, e), *t = v ? tensor_op1(in, OP_SQRT, arg_tensor(v), e) : NULL;
+    tensor_unref(v);
+    return give_tensor(t, out);
+}
+
+BUILTIN(norm) { /* x, p, axis, keepdims */
+    Fold f;
+    double p;
+    TRY(arg_float_of(arg[1], "p", &p, e) && fold_args(in, arg[0], arg[2], arg[3], &f, e));
+    Tensor *x = as_float(in, f.x, e), *a = NULL, *s = NULL, *t = NULL;
+    if (x) a = tensor_op1(in, p == 2 ? OP_SQUARE : OP_ABS, arg_tensor(x), e);
+    if (a && p != 2 && p != 1 && !isinf(p)) {
+        Tensor *b = p == 0 ? tensor_op2(in, OP_NE, arg_tensor(a), arg_int(0), e) : tensor_op2(in, OP_POW, arg_tensor(a), arg_float(p), e);
+        tensor_unref(a);
+        a = b;
+    }
+    s = fold(in, isinf(p) ? p > 0 ? OP_MAX : OP_MIN : OP_SUM, a, &f, f.keepdims, e);
+    if (!s) t = NULL;
+    else if (p == 2) t = tensor_op1(in, OP_SQRT, arg_tensor(s), e);
+    else if (p == 0) t = tensor_cast(in, s, (DType)tensor_type(x)->dtype, e);
+    else if (p == 1 || isinf(p)) t = tensor_ref(s);
+    else t = tensor_op2(in, OP_POW, arg_tensor(s), arg_float(1 / p), e);
+    tensor_unref(f.x), tensor_unref(x), tensor_unref(a), tensor_unref(s);
+    return give_tensor(t, out);
+}
+
+/* log(sum(exp(x - m))) + m with m the largest, or 0 where that is infinite; m is a constant of the gradient. */
+BUILTIN(logsumexp) {
+    Fold f;
+    TRY(fold_args(in, arg[0], arg[1], arg[2], &f, e));
+    Tensor *x = as_float(in, f.x, e), *m = NULL, *finite = NULL, *safe = NULL, *gap = NULL, *ex = NULL, *s = NULL, *l = NULL, *t = NULL;
+    in->no_grad_depth++;
+    if (x) m = fold(in, OP_MAX, x, &f, true, e);
+    if (m) finite = tensor_op1(in, OP_ISFINITE, arg_tensor(m), e);
+    Arg w[3] = {arg_tensor(finite), arg_tensor(m), arg_float(0)};
+    if (finite && !tensor_op(in, OP_WHERE, w, 3, NULL, 0, &safe, e)) safe = NULL;
+    in->no_grad_depth--;
+    if (safe) gap = tensor_op2(in, OP_SUB, arg_tensor(x), arg_tensor(safe), e);
+    if (gap) ex = tensor_op1(in, OP_EXP, arg_tensor(gap), e);
+    s = fold(in, OP_SUM, ex, &f, f.keepdims, e);
+    if (s) l = tensor_op1(in, OP_LOG, arg_tensor(s), e);
+    if (l) {
+        Tensor *back = tensor_reshape(in, safe, tensor_type(l)->shape, tensor_type(l)->rank, e);
+        if (back) t = tensor_op2(in, OP_ADD, arg_tensor(l), arg_tensor(back), e);
+        tensor_unref(back);
+    }
+    tensor_unref(f.x), tensor_unref(x), tensor_unref(m), tensor_unref(finite), tensor_unref(safe);
+    tensor_unref(gap), tensor_unref(ex), tensor_unref(s), tensor_unref(l);
+    return give_tensor(t, out);
+}
+
+/* ---- along one axis ---- */
+
+static bool arg_extreme(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
+    Tensor *x = arg_as_tensor(in, arg[0], e), *t = NULL;
+    int axis = 0;
+    bool keep = false;
+    if (!x) return false;
+    bool ok = (arg[1].kind == V_NONE || arg_axis(arg[1], tensor_type(x)->rank, &axis, e)) && arg_bool_of(arg[2], "keepdims", &keep, e);
+    int64_t a = axis;
+    Attr attr[2] = {attr_bool(ATTR_KEEPDIMS, keep), attr_ints(ATTR_AXIS, &a, 1)};
+    Arg operand = arg_tensor(x);
+    if (ok && !tensor_op(in, op, &operand, 1, attr, arg[1].kind == V_NONE ? 1 : 2, &t, e)) t = NULL;
+    tensor_unref(x);
+    return give_tensor(t, out);
+}
+
+BUILTIN(argmax) { return arg_extreme(in, OP_ARGMAX, arg, out, e); }
+BUILTIN(argmin) { return arg_extreme(in, OP_ARGMIN, arg, out, e); }
+
+/* x and one axis of it; a single number counts as having one. A new reference in *x. */
+static bool along(Interp *in, Value v, Value axis, Tensor **x, int64_t *a, LangError *e) {
+    int k = 0;
+    *x = arg_as_tensor(in, v, e);
+    if (!*x) return false;
+    if (!tensor_type(*x)->rank) {
+        int64_t one = 1;
+        Tensor *line = tensor_reshape(in, *x, &one, 1, e);
+        tensor_unref(*x), *x = line;
+        if (!line) return false;
+    }
+    if (!arg_axis(axis, tensor_type(*x)->rank, &k, e)) return tensor_unref(*x), false;
+    return *a = k, true;
+}
+
+static bool run_along(Interp *in, Op op, Value x, Value axis, Attr flag, Value *out, LangError *e) {
+    Tensor *t, *r = NULL;
+    int64_t a;
+    TRY(along(in, x, axis, &t, &a, e));
+    Attr attr[2] = {attr_ints(ATTR_AXIS, &a, 1), flag};
+    Arg operand = arg_tensor(t);
+    if (!tensor_op(in, op, &operand, 1, attr, flag.key == ATTR_AXIS ? 1 : 2, &r, e)) r = NULL;
+    tensor_unref(t);
+    return give_tensor(r, out);
+}
+
+BUILTIN(cumsum) { return run_along(in, OP_CUMSUM, arg[0], arg[1], (Attr){.key = ATTR_AXIS}, out, e); }
+
+BUILTIN(sort) { /* x, axis, descending */
+    bool down;
+    return arg_bool_of(arg[2], "descending", &down, e) && run_along(in, OP_SORT, arg[0], arg[1], attr_bool(ATTR_DESCENDING, down), out, e);
+}
+
+BUILTIN(argsort) {
+    bool down;
+    return arg_bool_of(arg[2], "descending", &down, e) && run_along(in, OP_ARGSORT, arg[0], arg[1], attr_bool(ATTR_DESCENDING, down), out, e);
+}
+
+BUILTIN(topk) { /* x, k, axis, largest */
+    Tensor *t, *r[MAX_OUT];
+    int64_t a, k;
+    bool largest;
+    TRY(arg_int_of(arg[1], "k", &k, e) && arg_bool_of(arg[3], "largest", &largest, e) && along(in, arg[0], arg[2], &t, &a, e));
+    Attr attr[3] = {attr_ints(ATTR_AXIS, &a, 1), attr_int(ATTR_K, k), attr_bool(ATTR_LARGEST, largest)};
+    Arg operand = arg_tensor(t);
+    bool ok = tensor_op(in, OP_TOPK, &operand, 1, attr, 3, r, e);
+    tensor_unref(t);
+    if (!ok) return false;
+    *out = v_list(in, 2);
+    list_push(out->list, v_tensor(r[0])), list_push(out->list, v_tensor(r[1]));
+    return true;
+}
