@@ -1,0 +1,177 @@
+/* effects.c: printing, writing, notes and assertions as instructions. The text of an effect is made when its values arrive,
+ * in stream order; a poisoned operand skips it (the stream sees to that). Looking at text is the exception: it waits.
+ * SPDX-License-Identifier: MIT */
+#include "lang/effects.h"
+#include "lang/show.h"
+#include "lang/tensor.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what is done when the values are there ---- */
+
+typedef struct TextEffect {
+    PrintOptions options;
+    bool to_stderr, append;
+    char *path;             /* write: owned */
+    size_t n;
+    char format[];
+} TextEffect;
+
+static bool print_done(void *ctx, const Reply *r, Err *err) {
+    TextEffect *x = ctx;
+    Bytes text = {0};
+    bool ok = show_format(x->format, x->n, r, &x->options, &text, err);
+    FILE *f = x->to_stderr ? stderr : stdout;
+    if (ok && text.n) fwrite(text.data, 1, text.n, f);
+    bytes_fini(&text);
+    return ok;
+}
+
+static bool write_done(void *ctx, const Reply *r, Err *err) {
+    TextEffect *x = ctx;
+    Bytes text = {0};
+    bool ok = show_format(x->format, x->n, r, &x->options, &text, err);
+    FILE *f = ok ? fopen(x->path, x->append ? "ab" : "wb") : NULL;
+    if (ok && !f) ok = err_set(err, ERR_IO, "cannot write %s: %s", x->path, strerror(errno));
+    if (f) {
+        bool written = fwrite(text.data ? text.data : "", 1, text.n, f) == text.n;
+        if (fclose(f) || !written) ok = err_set(err, ERR_IO, "cannot write %s: %s", x->path, strerror(errno));
+    }
+    bytes_fini(&text);
+    return ok;
+}
+
+static bool note_done(void *ctx, const Reply *r, Err *err) {
+    (void)ctx, (void)r, (void)err;
+    return true;
+}
+
+/* The first value is the condition, the others belong to the text. */
+static bool assert_done(void *ctx, const Reply *r, Err *err) {
+    TextEffect *x = ctx;
+    ReplyValue condition = r->value[0];
+    Bytes text = {0};
+    bool is_true = false;
+    for (uint64_t i = 0; i < condition.bytes; i++) is_true |= ((const uint8_t *)condition.data)[i] != 0;
+    if (is_true) return true;
+    Reply rest = {.n = r->n - 1, .value = r->value + 1};
+    bool ok = show_format(x->format, x->n, &rest, &x->options, &text, err);
+    if (ok) err_set(err, ERR_ASSERT, "%s", text.n ? text.data : "assertion failed");
+    bytes_fini(&text);
+    return false;
+}
+
+static void text_drop(void *ctx) {
+    TextEffect *x = ctx;
+    free(x->path);
+    free(x);
+}
+
+/* ---- sending them ---- */
+
+static TextEffect *text_new(Interp *in, const Pieces *p) {
+    TextEffect *x = xcalloc(1, sizeof *x + p->format.n + 1);
+    x->options = in->print ? *in->print : print_defaults;
+    if (!in->print && in->config.width > 0) x->options.linewidth = in->config.width;
+    x->n = p->format.n;
+    if (x->n) memcpy(x->format, p->format.data, x->n);
+    return x;
+}
+
+static Attr attr_str(AttrKey key, const char *s, size_t n) { return (Attr){.key = (uint8_t)key, .n = (uint32_t)n, .str = s}; }
+
+/* Consumes x. first: an operand before the pieces' own, or NULL. */
+static bool send(Interp *in, Op op, TextEffect *x, const Pieces *p, Tensor *first, const Attr *more, int n_more,
+                 bool (*done)(void *, const Reply *, Err *), LangError *e) {
+    int n = p->n + (first != NULL), n_attr = 0;
+    Handle *few[8], **h = n > 8 ? xmalloc(sizeof *h * (size_t)n) : few;
+    Attr attr[6];
+    bool summarizes = false, ok = false;
+    if (x->n > MAX_STR || n > MAX_IN) {
+        error_set(e, "a text of %zu bytes with %d tensors is too long", x->n, n);
+        text_drop(x);
+        goto done;
+    }
+    for (int i = 0; i < p->n; i++) {
+        h[i + (first != NULL)] = p->t[i]->handle;
+        summarizes |= tensor_numel(p->t[i]) > x->options.threshold;
+    }
+    if (first) h[0] = first->handle;
+    attr[n_attr++] = attr_str(ATTR_FORMAT, x->format, x->n);
+    if (summarizes) attr[n_attr++] = attr_int(ATTR_EDGE, x->options.edgeitems), attr[n_attr++] = attr_int(ATTR_THRESHOLD, x->options.threshold);
+    for (int i = 0; i < n_more; i++) attr[n_attr++] = more[i];
+    Effect ef = {.op = op, .attr = attr, .n_attr = n_attr, .handle = h, .n = n, .done = done, .drop = text_drop, .ctx = x};
+    ok = stream_effect(in->stream, &ef, interp_span(in), e);
+done:
+    if (h != few) free(h);
+    return ok;
+}
+
+bool effect_print(Interp *in, const Pieces *p, bool to_stderr, LangError *e) {
+    TextEffect *x = text_new(in, p);
+    Attr err = attr_bool(ATTR_ERR, true);
+    x->to_stderr = to_stderr;
+    return send(in, OP_PRINT, x, p, NULL, &err, to_stderr, print_done, e);
+}
+
+bool effect_write(Interp *in, const char *path, bool append, const Pieces *p, LangError *e) {
+    TextEffect *x = text_new(in, p);
+    x->path = xstrdup(path), x->append = append;
+    Attr more[2] = {attr_str(ATTR_PATH, x->path, strlen(path)), attr_bool(ATTR_APPEND, true)};
+    return send(in, OP_WRITE, x, p, NULL, more, 1 + append, write_done, e);
+}
+
+bool effect_note(Interp *in, const Pieces *p, LangError *e) {
+    return send(in, OP_NOTE, text_new(in, p), p, NULL, NULL, 0, note_done, e);
+}
+
+bool effect_assert(Interp *in, Tensor *condition, const Pieces *message, LangError *e) {
+    return send(in, OP_ASSERT, text_new(in, message), message, condition, NULL, 0, assert_done, e);
+}
+
+/* ---- looking ---- */
+
+static bool peek_done(void *ctx, const Reply *r, Err *err) {
+    ReplyValue *v = ctx;
+    (void)err;
+    *v = r->value[0];
+    void *copy = xmalloc(v->bytes + 1);
+    memcpy(copy, r->value[0].data, v->bytes);
+    v->data = copy;
+    return true;
+}
+static void peek_drop(void *ctx) { (void)ctx; }
+
+/* The value as far as it is shown; v->data is malloc'ed. Waits. */
+static bool look_at(Interp *in, Tensor *t, const PrintOptions *options, ReplyValue *v, LangError *e) {
+    void *data = NULL;
+    *v = (ReplyValue){.type = *tensor_type(t)};
+    if (tensor_numel(t) <= options->threshold || stream_mode(in->stream) != STREAM_LIVE) {
+        TRY(stream_value(in->stream, t->handle, interp_span(in), &data, e));
+        v->data = data, v->bytes = type_bytes(&v->type);
+        return true;
+    }
+    Attr attr[2] = {attr_int(ATTR_EDGE, options->edgeitems), attr_int(ATTR_THRESHOLD, options->threshold)};
+    Effect ef = {.op = OP_PEEK, .attr = attr, .n_attr = 2, .handle = &t->handle, .n = 1, .done = peek_done, .drop = peek_drop, .ctx = v};
+    TRY(stream_effect(in->stream, &ef, interp_span(in), e) && stream_sync(in->stream, e));
+    return v->data || error_set(e, "the value is not there: an instruction before it failed");
+}
+
+bool pieces_look(Interp *in, const Pieces *p, Bytes *out, LangError *e) {
+    PrintOptions options = in->print ? *in->print : print_defaults;
+    if (!in->print && in->config.width > 0) options.linewidth = in->config.width;
+    ReplyValue few[4], *v = p->n > 4 ? xmalloc(sizeof *v * (size_t)p->n) : few;
+    Err err = {0};
+    bool ok = true;
+    int n = 0;
+    while (ok && n < p->n) ok = look_at(in, p->t[n], &options, &v[n], e), n++;
+    if (ok) {
+        Reply r = {.n = (uint32_t)p->n, .value = v};
+        ok = show_format(p->format.data ? p->format.data : "", p->format.n, &r, &options, out, &err) || error_from(e, &err);
+    }
+    for (int i = 0; i < n; i++) free((void *)v[i].data);
+    if (v != few) free(v);
+    return ok;
+}
