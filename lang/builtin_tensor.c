@@ -208,8 +208,10 @@ const Builtin builtins_tensor[] = {
     F(backward, "y, seed=none, retain_graph=false", "Gradients of y by all parameters below it, added to their .grad."),
     C(grad, "y, xs, seed=none, create_graph=false", "Gradients of y by xs, without touching .grad."),
     C(checkpoint, "f, x", "f(x) that keeps nothing but x and computes f again in backward."),
-    C(tape, "x=none", "The recorded operations below x, or all that live, as text."),
-    C(print_tape, "x=none", "Prints the recorded operations."),
+    {"debug.tape", "x=none", bi_tape, "The recorded operations below x, or all that live, as text.", 0, -1},
+    {"debug.get_tape", "x=none", bi_tape, "As debug.tape.", 0, -1},
+    {"debug.print_tape", "x=none", bi_print_tape, "Prints the recorded operations.", 0, -1},
+    C(set_print, "precision=none, edgeitems=none, threshold=none, linewidth=none, sci=none", "How tensors are printed."),
 
 #define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc)
 #define MAP(id, name, arity, in, out, grad, expr, doc) {name, MAP_SIGNATURE_##arity, bi_map_##id, doc, TENSOR, OP_##id},

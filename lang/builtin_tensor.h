@@ -42,5 +42,6 @@ BUILTIN(item); BUILTIN(tolist); BUILTIN(to); BUILTIN(to_float); BUILTIN(to_doubl
 BUILTIN(size); BUILTIN(numel); BUILTIN(dim); BUILTIN(itself); BUILTIN(detach); BUILTIN(cuda); BUILTIN(info); BUILTIN(requires_grad_);
 BUILTIN(zero_); BUILTIN(copy_); BUILTIN(fill_); BUILTIN(lerp_); BUILTIN(normal_); BUILTIN(uniform_); BUILTIN(add_); BUILTIN(sub_);
 BUILTIN(mul_); BUILTIN(div_); BUILTIN(backward); BUILTIN(grad); BUILTIN(checkpoint); BUILTIN(tape); BUILTIN(print_tape);
+BUILTIN(set_print);
 #undef BUILTIN
 #endif

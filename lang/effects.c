@@ -133,16 +133,25 @@ bool effect_assert(Interp *in, Tensor *condition, const Pieces *message, LangErr
 
 /* ---- looking ---- */
 
+/* A value under way; who waits may give up before it comes, so both sides hold it. */
+typedef struct Peek { int refs; ReplyValue v; } Peek;
+
 static bool peek_done(void *ctx, const Reply *r, Err *err) {
-    ReplyValue *v = ctx;
+    Peek *p = ctx;
     (void)err;
-    *v = r->value[0];
-    void *copy = xmalloc(v->bytes + 1);
-    memcpy(copy, r->value[0].data, v->bytes);
-    v->data = copy;
+    p->v = r->value[0];
+    void *copy = xmalloc(p->v.bytes + 1);
+    memcpy(copy, r->value[0].data, p->v.bytes);
+    p->v.data = copy;
     return true;
 }
-static void peek_drop(void *ctx) { (void)ctx; }
+
+static void peek_drop(void *ctx) {
+    Peek *p = ctx;
+    if (--p->refs) return;
+    free((void *)p->v.data);
+    free(p);
+}
 
 /* The value as far as it is shown; v->data is malloc'ed. Waits. */
 static bool look_at(Interp *in, Tensor *t, const PrintOptions *options, ReplyValue *v, LangError *e) {
@@ -154,9 +163,14 @@ static bool look_at(Interp *in, Tensor *t, const PrintOptions *options, ReplyVal
         return true;
     }
     Attr attr[2] = {attr_int(ATTR_EDGE, options->edgeitems), attr_int(ATTR_THRESHOLD, options->threshold)};
-    Effect ef = {.op = OP_PEEK, .attr = attr, .n_attr = 2, .handle = &t->handle, .n = 1, .done = peek_done, .drop = peek_drop, .ctx = v};
-    TRY(stream_effect(in->stream, &ef, interp_span(in), e) && stream_sync(in->stream, e));
-    return v->data || error_set(e, "the value is not there: an instruction before it failed");
+    Peek *p = xcalloc(1, sizeof *p);
+    p->refs = 2;
+    Effect ef = {.op = OP_PEEK, .attr = attr, .n_attr = 2, .handle = &t->handle, .n = 1, .done = peek_done, .drop = peek_drop, .ctx = p};
+    bool ok = stream_effect(in->stream, &ef, interp_span(in), e) && stream_sync(in->stream, e);
+    if (ok && !p->v.data) ok = error_set(e, "the value is not there: an instruction before it failed");
+    if (ok) *v = p->v, p->v.data = NULL;
+    peek_drop(p);
+    return ok;
 }
 
 bool pieces_look(Interp *in, const Pieces *p, Bytes *out, LangError *e) {

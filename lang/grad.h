@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_GRAD_H
 #define GT_LANG_GRAD_H
+#include "lang/show.h"
 #include "lang/tensor.h"
 
 enum { NODE_LEAF = OP_COUNT, NODE_CHECKPOINT };      /* GradNode.op beyond the table */
@@ -38,12 +39,13 @@ struct GradNode {
     GradInput in[];
 };
 
-/* Per interpreter: live nodes in order of birth, counters, and the free lists of tensors. */
+/* What tensors need per interpreter: live nodes in order of birth, counters, the free list, printing as set_print says. */
 typedef struct Tape {
     GradNode live;                 /* list head */
     size_t n_live;
     uint64_t seq, walk;
     Tensor *free_tensors;
+    PrintOptions print;            /* in->print points here once set_print was called */
 } Tape;
 Tape *tape_of(Interp *in);         /* made on first use; freed by tensor_fini */
 
