@@ -56,12 +56,12 @@ void tensor_fini(Interp *in) {
 static Span operand_span(const Interp *in, int i) {
     const Node *n = in->at;
     if (!n || !n->at.src || n->at.src->is_prelude) return (Span){0};
-    if (n->kind == N_BINARY || n->kind == N_AUGASSIGN || n->kind == N_UNARY) return i < n->n_kids ? n->kid[i]->whole : (Span){0};
+    if (n->kind == N_BINARY || n->kind == N_AUGASSIGN || n->kind == N_UNARY) return i < (int)n->n_kids ? n->kid[i]->whole : (Span){0};
     if (n->kind == N_CALL) {
         const Node *callee = n->kid[0];
         if (callee->kind == N_FIELD && i == 0) return callee->kid[0]->whole;
         int k = callee->kind == N_FIELD ? i : i + 1;
-        if (k < n->n_kids && n->kid[k]->kind != N_KEYWORD && n->kid[k]->kind != N_STAR) return n->kid[k]->whole;
+        if (k < (int)n->n_kids && n->kid[k]->kind != N_KEYWORD && n->kid[k]->kind != N_STAR) return n->kid[k]->whole;
     }
     return (Span){0};
 }
@@ -69,7 +69,7 @@ static Span operand_span(const Interp *in, int i) {
 /* The operand's spelling when it is a plain name, for hints with code to copy. */
 static const char *operand_name(const Interp *in, int i) {
     const Node *n = in->at;
-    if (!n || (n->kind != N_BINARY && n->kind != N_AUGASSIGN) || i >= n->n_kids || n->kid[i]->kind != N_NAME) return NULL;
+    if (!n || (n->kind != N_BINARY && n->kind != N_AUGASSIGN) || i >= (int)n->n_kids || n->kid[i]->kind != N_NAME) return NULL;
     return n->kid[i]->str;
 }
 
