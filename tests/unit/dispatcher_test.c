@@ -1,0 +1,507 @@
+/* dispatcher_test: the dispatcher as a step function: who may say what, ids, poison in stream order, credit, leaving.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/client.h"
+#include "dispatcher/dispatcher.h"
+#include "tests/unit/check.h"
+
+enum { WORKER = 1, ANN = 2, BOB = 3, EVE = 4, LATE = 5 };
+
+/* What the dispatcher has said, in order, of one kind to one peer. */
+typedef struct Said { PeerId to; bool drop; Msg msg; } Said;
+static Said said[4096];
+static int n_said;
+
+static void collect(Dispatcher *d) {
+    while (n_said < 4096 && dispatcher_next(d, &said[n_said].to, &said[n_said].msg, &said[n_said].drop)) n_said++;
+}
+
+static void forget(void) {
+    for (int i = 0; i < n_said; i++) msg_fini(&said[i].msg);
+    n_said = 0;
+}
+
+/* The k-th message of a kind to a peer, or NULL. */
+static Msg *heard(PeerId to, MsgKind kind, int k) {
+    for (int i = 0; i < n_said; i++)
+        if (said[i].to == to && wire_kind(&said[i].msg) == kind && k-- == 0) return &said[i].msg;
+    return NULL;
+}
+
+static bool was_dropped(PeerId to) {
+    for (int i = 0; i < n_said; i++)
+        if (said[i].to == to && said[i].drop) return true;
+    return false;
+}
+
+static void say(Dispatcher *d, PeerId from, Msg *m) {
+    dispatcher_on_message(d, from, m, 0);
+    collect(d);
+}
+
+static void hello(Dispatcher *d, PeerId from, Role role) {
+    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = (uint8_t)role, .memory_bytes = 1 << 20,
+               .threads = 1, .name = "test"};
+    Msg m;
+    wire_hello(&h, &m);
+    say(d, from, &m);
+}
+
+static Dispatcher *start(const DispatcherConfig *config) {
+    Dispatcher *d = dispatcher_new(config);
+    forget();
+    hello(d, WORKER, ROLE_WORKER);
+    hello(d, ANN, ROLE_CLIENT);
+    return d;
+}
+
+static void stop(Dispatcher *d) {
+    forget();
+    dispatcher_free(&d);
+}
+
+/* A number from the dispatcher's counters. */
+static long counter(Dispatcher *d, const char *name) {
+    Bytes text = {0};
+    dispatcher_stats(d, &text);
+    const char *at = strstr(text.data, name);
+    long v = at ? atol(at + strlen(name) + 1) : -1;
+    bytes_fini(&text);
+    return v;
+}
+
+/* ---- Frames ---- */
+
+static FrameWriter writer;
+static const int64_t shape_23[] = {2, 3}, shape_45[] = {4, 5};
+
+static void full(uint64_t id, const int64_t *shape) {
+    Operand one = {.kind = IN_IMM_FLOAT, .f = 1};
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape}, {.key = ATTR_DTYPE, .dtype = DT_F32}};
+    Inst in = {.op = OP_FULL, .n_in = 1, .in = &one, .n_attr = 2, .attr = attr, .n_out = 1, .out = {id}};
+    in.pos.line = (uint32_t)id + 100;
+    frame_add(&writer, &in);
+}
+
+static void add(uint64_t id, uint64_t a, uint64_t b) {
+    Operand o[] = {{.kind = IN_TENSOR, .id = a}, {.kind = IN_TENSOR, .id = b}};
+    Inst in = {.op = OP_ADD, .n_in = 2, .in = o, .n_out = 1, .out = {id}, .pos = {.line = (uint32_t)id + 100}};
+    frame_add(&writer, &in);
+}
+
+static void drop(uint64_t a, uint64_t b) {
+    Operand o[] = {{.kind = IN_TENSOR, .id = a}, {.kind = IN_TENSOR, .id = b}};
+    Inst in = {.op = OP_FREE, .n_in = a == b ? 1 : 2, .in = o};
+    frame_add(&writer, &in);
+}
+
+static void fetch(uint64_t id) {
+    Operand o = {.kind = IN_TENSOR, .id = id};
+    Inst in = {.op = OP_FETCH, .n_in = 1, .in = &o};
+    frame_add(&writer, &in);
+}
+
+static void begin(uint64_t seq) { frame_begin(&writer, 0xdead, seq); } /* a client's own number says nothing */
+
+static void end(Dispatcher *d, PeerId from) {
+    Msg m;
+    frame_end(&writer, &m);
+    writer = (FrameWriter){0};
+    say(d, from, &m);
+}
+
+static void ack(Dispatcher *d, uint32_t client, uint64_t seq) {
+    Ack a = {.client = client, .seq = seq};
+    Msg m;
+    wire_ack(&a, &m);
+    say(d, WORKER, &m);
+}
+
+/* What the k-th frame for the worker holds, as "op op op", and its client and first number. */
+static const char *frame_text(int k, uint32_t *client, uint64_t *seq) {
+    static char text[4096];
+    text[0] = 0;
+    Msg *m = heard(WORKER, MSG_FRAME, k);
+    FrameReader r;
+    Err err = {0};
+    if (!m || !frame_open(&r, m, &err)) return "no frame";
+    if (client) *client = r.client;
+    if (seq) *seq = r.seq;
+    Arena arena = {0};
+    Inst in;
+    int rc;
+    while ((rc = frame_next(&r, &arena, &in, NULL, NULL, &err)) > 0) {
+        size_t n = strlen(text);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? "; " : "", op_info[in.op].name);
+        for (int i = 0; i < in.n_out; i++)
+            n += (size_t)snprintf(text + n, sizeof text - n, " =%llu", (unsigned long long)in.out[i]);
+        for (int i = 0; i < in.n_in; i++)
+            if (in.in[i].kind == IN_TENSOR)
+                n += (size_t)snprintf(text + n, sizeof text - n, " %llu", (unsigned long long)in.in[i].id);
+    }
+    arena_fini(&arena);
+    return rc < 0 ? "malformed" : text;
+}
+
+/* The k-th failure told to a client. */
+static Failure failure(PeerId to, int k) {
+    Failure f = {0};
+    Msg *m = heard(to, MSG_ERROR, k);
+    if (m) wire_read_failure(m, &f, NULL);
+    return f;
+}
+
+static ErrCode refusal(PeerId to) {
+    Err why = {0};
+    Msg *m = heard(to, MSG_REFUSE, 0);
+    if (m) wire_read_refuse(m, &why, NULL);
+    return why.code;
+}
+
+/* ---- Tests ---- */
+
+static void test_two_clients(void) {
+    Dispatcher *d = start(&(DispatcherConfig){0});
+    hello(d, BOB, ROLE_CLIENT);
+    Welcome ann = {0}, bob = {0};
+    CHECK(heard(ANN, MSG_WELCOME, 0) && wire_read_welcome(heard(ANN, MSG_WELCOME, 0), &ann, NULL));
+    CHECK(heard(BOB, MSG_WELCOME, 0) && wire_read_welcome(heard(BOB, MSG_WELCOME, 0), &bob, NULL));
+    CHECK(ann.id != bob.id && ann.id && bob.id);
+    CHECK_INT(ann.window_insts, WINDOW_INSTS);
+    CHECK_STR(ann.engine, "test");
+    forget();
+    /* The same ids, other shapes: nobody disturbs the other. */
+    begin(0), full(0, shape_23), full(1, shape_23), end(d, ANN);
+    begin(0), full(0, shape_45), end(d, BOB);
+    begin(2), add(2, 0, 1), end(d, ANN);
+    begin(1), add(1, 0, 0), drop(0, 0), end(d, BOB);
+    uint32_t client;
+    uint64_t seq;
+    CHECK_STR(frame_text(0, &client, &seq), "full =0; full =1");
+    CHECK_INT(client, ann.id);
+    CHECK_STR(frame_text(1, &client, &seq), "full =0");
+    CHECK_INT(client, bob.id);
+    CHECK_STR(frame_text(2, &client, &seq), "add =2 0 1");
+    CHECK_INT(seq, 2);
+    CHECK_STR(frame_text(3, &client, &seq), "add =1 0 0; free 0");
+    CHECK_INT(counter(d, "\ntensors"), 4);
+    CHECK_INT(counter(d, "\nbytes"), 3 * 24 + 80);
+    /* Answers reach the one they are for; a worker's word for a client that is not there is nobody's. */
+    forget();
+    ack(d, bob.id, 3);
+    ack(d, 77, 3);
+    CHECK(heard(BOB, MSG_ACK, 0) && !heard(ANN, MSG_ACK, 0));
+    CHECK_INT(n_said, 1);
+    /* Who leaves takes everything along, and nobody else's. */
+    dispatcher_on_gone(d, ANN, 0);
+    collect(d);
+    uint32_t gone = 0;
+    CHECK(heard(WORKER, MSG_GONE, 0) && wire_read_gone(heard(WORKER, MSG_GONE, 0), &gone, NULL));
+    CHECK_INT(gone, ann.id);
+    CHECK_INT(counter(d, "clients"), 1);
+    CHECK_INT(counter(d, "\ntensors"), 1);
+    CHECK_INT(counter(d, "\nbytes"), 80);
+    stop(d);
+}
+
+static void test_poison(void) {
+    Dispatcher *d = start(&(DispatcherConfig){0});
+    forget();
+    begin(0), full(0, shape_23), full(1, shape_45);
+    add(2, 0, 1); /* shapes do not fit: the cause */
+    add(3, 2, 0); /* follows */
+    fetch(3);     /* the worker answers it */
+    add(4, 0, 0); /* is well */
+    drop(2, 3);
+    end(d, ANN);
+    CHECK_STR(frame_text(0, NULL, NULL), "full =0; full =1; poison =2; poison =3; fetch 3; add =4 0 0; free 2 3");
+    CHECK(heard(ANN, MSG_ERROR, 0) && !heard(ANN, MSG_ERROR, 1)); /* told once */
+    Failure f = failure(ANN, 0);
+    CHECK_INT(f.seq, 2);
+    CHECK_INT(f.pos.line, 102);
+    CHECK_INT(f.op, OP_ADD);
+    CHECK_INT(f.err.code, ERR_SHAPE);
+    CHECK_INT(counter(d, "\ntensors"), 3);
+    CHECK_INT(counter(d, "\nbytes"), 24 + 80 + 24);
+    stop(d);
+}
+
+static void test_ids(void) {
+    Dispatcher *d = start(&(DispatcherConfig){0});
+    forget();
+    begin(0), full(0, shape_23), full(1, shape_23), full(2, shape_23), full(3, shape_23), drop(0, 0);
+    add(4, 0, 1);  /* freed */
+    add(5, 99, 1); /* never made */
+    add(1, 2, 2);  /* used */
+    drop(0, 2);    /* freed twice, and one that is well */
+    drop(0, 0);    /* nothing is left of it */
+    fetch(77);
+    end(d, ANN);
+    CHECK_STR(frame_text(0, NULL, NULL),
+              "full =0; full =1; full =2; full =3; free 0; poison =4; poison =5; poison; free 2; poison; poison");
+    const char *const text[] = {"t0 was freed before", "t99 is not known", "t1 is already used", "t0 was freed before",
+                                "t0 was freed before", "t77 is not known"};
+    for (int i = 0; i < 6; i++) {
+        Failure f = failure(ANN, i);
+        CHECK_INT(f.err.code, ERR_ID);
+        CHECK_STR(f.err.text, text[i]);
+    }
+    CHECK(!heard(ANN, MSG_ERROR, 6));
+    /* Attributes and payloads are looked at, too. */
+    forget();
+    begin(11);
+    Inst in = {.op = OP_FULL, .n_out = 1, .out = {6}};
+    frame_add(&writer, &in); /* no shape */
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape_23}, {.key = ATTR_DTYPE, .dtype = DT_F32}};
+    Inst data = {.op = OP_DATA, .n_attr = 2, .attr = attr, .n_out = 1, .out = {7}, .payload = "abcd", .payload_bytes = 4};
+    frame_add(&writer, &data); /* 4 bytes for 6 elements */
+    Inst poison = {.op = OP_POISON, .n_out = 1, .out = {8}};
+    frame_add(&writer, &poison); /* ours alone */
+    end(d, ANN);
+    CHECK_STR(frame_text(0, NULL, NULL), "poison =6; poison =7; poison =8");
+    CHECK(heard(ANN, MSG_ERROR, 2) != NULL);
+    stop(d);
+}
+
+static void test_limit(void) {
+    Dispatcher *d = start(&(DispatcherConfig){.client_bytes_max = 100});
+    forget();
+    begin(0), full(0, shape_45), full(1, shape_23), drop(0, 0), full(2, shape_23), end(d, ANN);
+    CHECK_STR(frame_text(0, NULL, NULL), "full =0; poison =1; free 0; full =2");
+    CHECK_INT(failure(ANN, 0).err.code, ERR_MEMORY);
+    CHECK_INT(counter(d, "\nbytes"), 24);
+    stop(d);
+}
+
+/* Payloads travel by reference, also behind an instruction that was taken out. */
+static void test_payload(void) {
+    Dispatcher *d = start(&(DispatcherConfig){0});
+    forget();
+    int64_t shape[] = {100, 1000};
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape}, {.key = ATTR_DTYPE, .dtype = DT_F32}};
+    Buf *bad = buf_new(400000), *good = buf_new(400000);
+    bad->n = 300000, good->n = 400000;
+    memset(bad->data, 1, bad->n), memset(good->data, 2, good->n);
+    begin(0);
+    for (int i = 0; i < 2; i++) {
+        Buf *b = i ? good : bad;
+        Inst in = {.op = OP_DATA, .n_attr = 2, .attr = attr, .n_out = 1, .out = {(uint64_t)i}, .payload = b->data,
+                   .payload_bytes = b->n, .payload_buf = b};
+        frame_add(&writer, &in);
+    }
+    end(d, ANN);
+    CHECK_STR(frame_text(0, NULL, NULL), "poison =0; data =1");
+    Msg *m = heard(WORKER, MSG_FRAME, 0);
+    CHECK(m && m->n == 2 && m->part[1] == good);
+    buf_unref(&bad);
+    buf_unref(&good);
+    stop(d);
+}
+
+static void test_window(void) {
+    Dispatcher *d = start(&(DispatcherConfig){0});
+    hello(d, BOB, ROLE_CLIENT);
+    forget();
+    uint64_t seq = 0;
+    for (; seq < WINDOW_INSTS; seq += FRAME_INSTS) {
+        begin(seq);
+        for (int i = 0; i < FRAME_INSTS; i++) full(seq + (uint64_t)i, shape_23);
+        end(d, ANN);
+        for (int i = 0; i < n_said; i++) CHECK(said[i].to == WORKER);
+        forget();
+    }
+    ack(d, 1, 1); /* One place is free again ... */
+    begin(seq), full(seq, shape_23), end(d, ANN);
+    CHECK(!was_dropped(ANN));
+    forget();
+    begin(seq + 1), full(seq + 1, shape_23), end(d, ANN); /* ... and one only. */
+    CHECK_INT(refusal(ANN), ERR_LIMIT);
+    CHECK(was_dropped(ANN));
+    CHECK(heard(WORKER, MSG_GONE, 0) != NULL);
+    CHECK_INT(counter(d, "\ntensors"), 0);
+    forget();
+    begin(0), full(0, shape_23), end(d, BOB); /* Bob lives on. */
+    CHECK_STR(frame_text(0, NULL, NULL), "full =0");
+    stop(d);
+}
+
+static void test_garbage(void) {
+    Dispatcher *d = start(&(DispatcherConfig){0});
+    hello(d, BOB, ROLE_CLIENT);
+    forget();
+    Msg m = {0};
+    msg_push(&m, buf_copy("\xff\xfe garbage", 10)); /* from nobody */
+    say(d, EVE, &m);
+    CHECK(was_dropped(EVE) && refusal(EVE) == ERR_PARSE);
+    forget();
+    begin(5), full(0, shape_23), end(d, BOB); /* out of order */
+    CHECK(was_dropped(BOB) && refusal(BOB) == ERR_PARSE);
+    forget();
+    begin(0), full(0, shape_23), full(1, shape_23);
+    writer.head->data[writer.head->n - 9] ^= 0x40; /* somewhere in the last record */
+    writer.head->data[24] ^= 0x80;                 /* the first record's length */
+    end(d, ANN);
+    CHECK(was_dropped(ANN) && refusal(ANN) == ERR_PARSE);
+    CHECK_INT(counter(d, "clients"), 0);
+    CHECK_INT(counter(d, "\nworkers"), 1);
+    forget();
+    hello(d, LATE, ROLE_CLIENT); /* Newcomers are served as ever. */
+    begin(0), full(0, shape_23), end(d, LATE);
+    CHECK_STR(frame_text(0, NULL, NULL), "full =0");
+    ack(d, 3, 1);
+    Ack a = {.client = 3, .seq = 1000}; /* a worker that acknowledges what was never sent */
+    forget();
+    wire_ack(&a, &m);
+    say(d, WORKER, &m);
+    CHECK(!heard(LATE, MSG_ACK, 0));
+    wire_gone(3, &m); /* not for a client to say */
+    say(d, LATE, &m);
+    CHECK(was_dropped(LATE));
+    stop(d);
+}
+
+static void test_hello(void) {
+    Dispatcher *d = start(&(DispatcherConfig){0});
+    forget();
+    Hello h = {.version = WIRE_VERSION + 1, .table_hash = op_table_hash(), .role = ROLE_CLIENT};
+    Msg m;
+    wire_hello(&h, &m);
+    say(d, EVE, &m);
+    CHECK(was_dropped(EVE) && refusal(EVE) == ERR_VERSION);
+    forget();
+    h.version = WIRE_VERSION, h.table_hash++;
+    wire_hello(&h, &m);
+    say(d, EVE + 10, &m);
+    CHECK(was_dropped(EVE + 10) && refusal(EVE + 10) == ERR_VERSION);
+    forget();
+    hello(d, ANN, ROLE_CLIENT); /* a second time */
+    CHECK(was_dropped(ANN));
+    stop(d);
+}
+
+/* Clients wait for as many workers as are wanted, and go where least is to do. */
+static void test_schedule(void) {
+    Dispatcher *d = dispatcher_new(&(DispatcherConfig){.workers_wanted = 2});
+    forget();
+    hello(d, ANN, ROLE_CLIENT);
+    hello(d, WORKER, ROLE_WORKER);
+    CHECK(!heard(ANN, MSG_WELCOME, 0));
+    hello(d, WORKER + 10, ROLE_WORKER);
+    CHECK(heard(ANN, MSG_WELCOME, 0) != NULL);
+    hello(d, BOB, ROLE_CLIENT);
+    hello(d, EVE, ROLE_CLIENT);
+    Welcome w[3] = {0};
+    for (int i = 0; i < 3; i++) wire_read_welcome(heard(ANN + (PeerId)i, MSG_WELCOME, 0), &w[i], NULL);
+    CHECK_INT(w[0].rank, 0);
+    CHECK_INT(w[1].rank, 1);
+    CHECK_INT(w[2].rank, 0);
+    CHECK_INT(w[2].n_workers, 2);
+    /* A worker goes: its clients are told, the others work on, its rank is free again. */
+    forget();
+    dispatcher_on_gone(d, WORKER, 0);
+    collect(d);
+    CHECK(was_dropped(ANN) && refusal(ANN) == ERR_GONE && was_dropped(EVE) && !was_dropped(BOB));
+    forget();
+    begin(0), full(0, shape_23), end(d, BOB);
+    CHECK(heard(WORKER + 10, MSG_FRAME, 0) != NULL);
+    hello(d, WORKER + 20, ROLE_WORKER);
+    hello(d, LATE, ROLE_CLIENT);
+    wire_read_welcome(heard(LATE, MSG_WELCOME, 0), &w[0], NULL);
+    CHECK_INT(w[0].rank, 0);
+    stop(d);
+}
+
+static void test_stats(void) {
+    Dispatcher *d = start(&(DispatcherConfig){0});
+    hello(d, WORKER + 10, ROLE_WORKER);
+    forget();
+    Msg m;
+    wire_text(MSG_STATS, "", 0, &m);
+    say(d, ANN, &m);
+    CHECK(heard(WORKER, MSG_STATS, 0) && heard(WORKER + 10, MSG_STATS, 0) && !heard(ANN, MSG_STATS_REPLY, 0));
+    wire_text(MSG_STATS_REPLY, "kernels=7\n", 10, &m);
+    say(d, WORKER + 10, &m);
+    CHECK(!heard(ANN, MSG_STATS_REPLY, 0));
+    dispatcher_on_gone(d, WORKER + 10, 0);
+    wire_text(MSG_STATS_REPLY, "kernels=5\n", 10, &m);
+    say(d, WORKER, &m);
+    const char *text = "";
+    size_t n = 0;
+    CHECK(heard(ANN, MSG_STATS_REPLY, 0) && wire_read_text(heard(ANN, MSG_STATS_REPLY, 0), &text, &n, NULL));
+    CHECK(n > 0 && strstr(text, "w0.kernels=5") && strstr(text, "w1.kernels=7") && strstr(text, "clients=1"));
+    stop(d);
+}
+
+static void test_beat(void) {
+    Dispatcher *d = start(&(DispatcherConfig){.beat_ms = 2000});
+    forget();
+    dispatcher_on_tick(d, 2000);
+    dispatcher_on_tick(d, 2500);
+    collect(d);
+    CHECK(heard(ANN, MSG_BEAT, 0) && heard(WORKER, MSG_BEAT, 0) && n_said == 2);
+    stop(d);
+}
+
+/* The table against a plain array: random ids come and go. */
+static void test_handles(void) {
+    enum { IDS = 5000 };
+    static bool is_live[IDS];
+    Handles t = {.seed = 7};
+    uint64_t x = 88172645463325252u;
+    size_t n_live = 0;
+    for (int k = 0; k < 300000; k++) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17; /* xorshift64 (Marsaglia, 2003) */
+        uint64_t id = (x >> 20) % (k % 50000 < 25000 ? IDS : 200);
+        TensorHandle *h = handles_find(&t, id), old;
+        CHECK((h != NULL) == is_live[id]);
+        if (h) CHECK_INT(h->rank, id);
+        if (h && (x & 1)) {
+            CHECK(handles_remove(&t, id, &old) && old.rank == (int32_t)id);
+            is_live[id] = false, n_live--;
+        } else if (!h) {
+            CHECK(!handles_remove(&t, id, NULL));
+            handles_add(&t, id)->rank = (int32_t)id;
+            is_live[id] = true, n_live++;
+        }
+        CHECK_INT(t.n, n_live);
+    }
+    for (uint64_t id = 0; id < IDS; id++) CHECK(handles_remove(&t, id, NULL) == is_live[id]);
+    CHECK_INT(t.n, 0);
+    CHECK_INT(t.cap, 64);
+    handles_fini(&t);
+}
+
+/* A million instructions without a fetch: the table is no larger than what lives. */
+static void test_flat(void) {
+    Dispatcher *d = start(&(DispatcherConfig){0});
+    uint64_t seq = 2, id = 2;
+    begin(0), full(0, shape_23), full(1, shape_23), end(d, ANN);
+    for (int k = 0; k < 4000; k++) {
+        forget();
+        begin(seq);
+        for (int i = 0; i < FRAME_INSTS / 2; i++, id++) add(id, id - 1, 0), drop(id - 1, id - 1);
+        end(d, ANN);
+        seq += FRAME_INSTS;
+        ack(d, 1, seq);
+    }
+    CHECK_INT(counter(d, "\ntensors"), 2);
+    CHECK_INT(counter(d, "\nslots"), 64);
+    CHECK(!heard(ANN, MSG_ERROR, 0) && !heard(ANN, MSG_REFUSE, 0));
+    stop(d);
+}
+
+int main(void) {
+    test_two_clients();
+    test_poison();
+    test_ids();
+    test_limit();
+    test_payload();
+    test_window();
+    test_garbage();
+    test_hello();
+    test_schedule();
+    test_stats();
+    test_beat();
+    test_handles();
+    test_flat();
+    return check_report("dispatcher");
+}
