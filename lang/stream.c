@@ -20,6 +20,7 @@ Stream *stream_new(const StreamConfig *config) {
     Stream *s = xcalloc(1, sizeof *s);
     s->config = *config;
     s->mode = config->mode;
+    if (s->config.answer_ms <= 0) s->config.answer_ms = ANSWER_MS;
     if (config->endpoint) s->config.endpoint = s->endpoint = xstrdup(config->endpoint);
     if (s->mode == STREAM_EMIT) {
         assert(config->emit_to);

@@ -22,6 +22,7 @@ typedef struct StreamConfig {
     const char *endpoint;    /* of a dispatcher; NULL: embedded                                    */
     int workers, threads; const char *engine; uint64_t memory_bytes; /* of an embedded cluster      */
     bool prompt;             /* window limited to PROMPT_WINDOW_MS                                  */
+    int answer_ms;           /* a remote dispatcher silent for so long is gone; 0: 10 s             */
     void *emit_to;           /* FILE * for EMIT                                                     */
     const char *emit_header; /* " prog=\"x.gt\" seed=0" for the first line                          */
 } StreamConfig;

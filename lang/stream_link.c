@@ -161,7 +161,10 @@ void stream_poll(Stream *s) {
 static void check_alive(Stream *s, int64_t since_ms) {
     if (!s->endpoint || s->is_gone) return;
     int64_t heard = s->heard_ms > since_ms ? s->heard_ms : since_ms;
-    if (now_ms() - heard > ANSWER_MS) gone_because(s, "no heartbeat for 10 s");
+    if (now_ms() - heard <= s->config.answer_ms) return;
+    Err why = {0};
+    err_set(&why, ERR_GONE, "no heartbeat for %g s", s->config.answer_ms / 1000.0);
+    gone(s, &why);
 }
 
 bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), const void *ctx, Span at,

@@ -13,7 +13,7 @@ enum {
     CONTROL_INSTS = WINDOW_INSTS / 8, /* of the window, kept for frees and scopes, which cannot fail        */
     POLL_INSTS = 16,                  /* so often the stream looks whether the worker runs dry              */
     WAIT_MS = 20,                     /* between two looks at the interrupt flag                           */
-    ANSWER_MS = 10000,                /* without a sign of life: the dispatcher is gone                     */
+    ANSWER_MS = 10000,                /* without a sign of life the dispatcher is gone; config.answer_ms     */
 };
 #define PAYLOAD_BYTES_MAX (UINT64_C(256) << 20) /* payloads under way; one alone may be larger */
 

@@ -1,0 +1,662 @@
+/* stream_test: the client's end against a real embedded worker, against real workers behind a dispatcher in a thread
+ * (ipc and tcp), and against a worker of our own that answers late, out of order, or not at all.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/dispatcher.h"
+#include "lang/stream.h"
+#include "tests/unit/check.h"
+#include "worker/worker.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { HAS_QUARANTINE = 1 }; /* freed memory is kept, so resident memory says nothing */
+#else
+enum { HAS_QUARANTINE = 0 };
+#endif
+
+static char directory[] = "/tmp/gt-stream-test-XXXXXX";
+static const Source source = {.name = "a.gt", .text = "one\ntwo two\nthree\n", .n = 18, .first_line = 1, .id = 3};
+
+static int64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- Short forms of what the language does ---- */
+
+static LangError error;
+static Span at(uint32_t line) { return (Span){&source, line, 5, 3}; }
+
+static Handle *full(Stream *s, int64_t n, double v, uint32_t line) {
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = 1, .ints = &n}, {.key = ATTR_DTYPE, .dtype = DT_F32}};
+    Operand value = {.kind = IN_IMM_FLOAT, .f = v};
+    Handle *out[MAX_OUT] = {NULL};
+    int n_out;
+    error = (LangError){0};
+    stream_op(s, OP_FULL, &value, NULL, 1, attr, 2, at(line), out, &n_out, &error);
+    return out[0];
+}
+
+static Handle *binary(Stream *s, Op op, const Handle *a, const Handle *b, uint32_t line) {
+    Operand in[] = {operand_of(a), operand_of(b)};
+    const Handle *handle[] = {a, b};
+    Attr axis = {.key = ATTR_AXIS, .n = 1, .ints = (const int64_t[]){0}};
+    Handle *out[MAX_OUT] = {NULL};
+    int n_out;
+    error = (LangError){0};
+    stream_op(s, op, in, handle, 2, &axis, op == OP_INDEX, at(line), out, &n_out, &error);
+    return out[0];
+}
+
+static Handle *ints(Stream *s, int64_t a, int64_t b, uint32_t line) {
+    int64_t v[] = {a, b};
+    TensorType t = {.dtype = DT_I64, .rank = 1, .shape = {2}};
+    error = (LangError){0};
+    return stream_data(s, &t, v, NULL, at(line), &error);
+}
+
+/* First element of a float32 tensor, or -1 with `error` set. */
+static double value(Stream *s, const Handle *h) {
+    void *data;
+    error = (LangError){0};
+    if (!stream_value(s, h, at(9), &data, &error)) return -1;
+    float v;
+    memcpy(&v, data, sizeof v);
+    free(data);
+    return v;
+}
+
+/* An effect that appends to a text: its name and the first value of each operand. */
+static char story[4096];
+typedef struct Teller { char name[16]; bool fails; } Teller;
+static int n_dropped;
+
+static bool tell(void *ctx, const Reply *r, Err *err) {
+    Teller *t = ctx;
+    size_t n = strlen(story);
+    n += (size_t)snprintf(story + n, sizeof story - n, "%s", t->name);
+    for (uint32_t i = 0; i < r->n; i++) {
+        float v;
+        memcpy(&v, r->value[i].data, sizeof v);
+        n += (size_t)snprintf(story + n, sizeof story - n, " %g", v);
+    }
+    snprintf(story + n, sizeof story - n, "; ");
+    return !t->fails || err_set(err, ERR_IO, "the disk is full");
+}
+
+static void drop(void *ctx) {
+    n_dropped++;
+    free(ctx);
+}
+
+static bool effect(Stream *s, const char *name, Handle *h, uint32_t line) {
+    Teller *t = calloc(1, sizeof *t);
+    snprintf(t->name, sizeof t->name, "%s", name);
+    t->fails = !strcmp(name, "full");
+    Attr format = {.key = ATTR_FORMAT, .n = 2, .str = "{}"};
+    Effect ef = {.op = OP_PRINT, .attr = &format, .n_attr = 1, .handle = &h, .n = h ? 1 : 0, .done = tell, .drop = drop, .ctx = t};
+    error = (LangError){0};
+    return stream_effect(s, &ef, at(line), &error);
+}
+
+static Stream *open_stream(const char *endpoint) {
+    StreamConfig c = {.mode = STREAM_LIVE, .workers = 1, .threads = 1, .engine = "reference", .memory_bytes = 64 << 20,
+                      .endpoint = endpoint};
+    return stream_new(&c);
+}
+
+/* The number after name= in stats. */
+static long stat_of(Stream *s, const char *name) {
+    Bytes text = {0};
+    error = (LangError){0};
+    CHECK(stream_stats(s, &text, &error));
+    const char *p = text.data ? strstr(text.data, name) : NULL;
+    long v = p ? atol(p + strlen(name) + 1) : -1;
+    bytes_fini(&text);
+    return v;
+}
+
+/* ---- With real workers, wherever they are ---- */
+
+static void test_values(Stream *s) {
+    Handle *a = full(s, 4, 1.5, 1), *b = full(s, 4, 2, 1);
+    CHECK_MSG(a && b, "%s", error.what);
+    if (!a || !b) return;
+    CHECK(value(s, a) == 1.5);
+    Handle *c = binary(s, OP_ADD, a, b, 2);
+    CHECK(value(s, c) == 3.5);
+    for (int i = 0; i < 1000; i++) { /* b = b + a, the old b goes */
+        Handle *next = binary(s, OP_ADD, b, a, 2);
+        handle_unref(s, &b);
+        b = next;
+        CHECK(stream_edge(s, &error));
+    }
+    CHECK(value(s, b) == 2 + 1000 * 1.5);
+    CHECK(stream_sync(s, &error));
+    CHECK_INT(stat_of(s, "your_tensors"), 3);
+    /* A mistake is caught before anything is sent. */
+    Handle *d = full(s, 5, 1, 1);
+    uint64_t count = stream_count(s);
+    CHECK(!binary(s, OP_ADD, a, d, 2));
+    CHECK(error.kind == E_RUN && error.at.line == 2 && error.at.len == 3 && stream_count(s) == count);
+    handle_unref(s, &a), handle_unref(s, &b), handle_unref(s, &c), handle_unref(s, &d);
+    CHECK(stream_sync(s, &error));
+    CHECK_INT(stat_of(s, "your_tensors"), 0);
+}
+
+static void test_large(Stream *s) {
+    enum { N = 300000 };
+    TensorType t = {.dtype = DT_F32, .rank = 1, .shape = {N}};
+    Buf *buf = buf_new(N * sizeof(float));
+    buf->n = N * sizeof(float);
+    for (int i = 0; i < N; i++) ((float *)buf->data)[i] = (float)i;
+    Handle *h = stream_data(s, &t, NULL, buf, at(1), &error);
+    void *data = NULL;
+    CHECK(h && stream_value(s, h, at(2), &data, &error) && !memcmp(data, buf->data, buf->n));
+    free(data);
+    buf_unref(&buf);
+    handle_unref(s, &h);
+    t.shape[0] = 0; /* of no elements */
+    h = stream_data(s, &t, NULL, NULL, at(1), &error);
+    CHECK(h && stream_value(s, h, at(2), &data, &error));
+    free(data);
+    handle_unref(s, &h);
+}
+
+static void test_effects(Stream *s) {
+    story[0] = 0, n_dropped = 0;
+    CHECK(effect(s, "now", NULL, 1)); /* nothing is pending: at once */
+    CHECK_STR(story, "now; ");
+    Handle *h[20];
+    for (int i = 0; i < 20; i++) {
+        h[i] = full(s, 2, i, 1);
+        CHECK(effect(s, "t", h[i], 1));
+        if (i % 5 == 0) CHECK(effect(s, "host", NULL, 1));
+        handle_unref(s, &h[i]); /* The effect keeps what it needs. */
+    }
+    CHECK(stream_sync(s, &error));
+    CHECK_STR(story, "now; t 0; host; t 1; t 2; t 3; t 4; t 5; host; t 6; t 7; t 8; t 9; t 10; host; t 11; t 12; t 13; "
+                     "t 14; t 15; host; t 16; t 17; t 18; t 19; ");
+    CHECK_INT(n_dropped, 25);
+    /* The world refuses: told once, where the effect stands, and the next ones go on. */
+    story[0] = 0;
+    h[0] = full(s, 2, 7, 1);
+    CHECK(effect(s, "full", h[0], 2) && effect(s, "after", h[0], 3));
+    error = (LangError){0};
+    CHECK(!stream_sync(s, &error));
+    CHECK_STR(error.what, "the disk is full");
+    CHECK_INT(error.at.line, 2);
+    CHECK_STR(story, "full 7; after 7; ");
+    CHECK(stream_sync(s, &error));
+    CHECK(!effect(s, "full", NULL, 4)); /* without operands: at once */
+    CHECK_INT(error.at.line, 4);
+    handle_unref(s, &h[0]);
+}
+
+/* An index out of range is found by the worker only. */
+static void test_failure(Stream *s) {
+    story[0] = 0;
+    Handle *x = full(s, 4, 1, 1), *good = ints(s, 0, 3, 1), *bad = ints(s, 0, 4, 1);
+    Handle *y = binary(s, OP_INDEX, x, good, 1), *z = binary(s, OP_INDEX, x, bad, 2), *w = binary(s, OP_ADD, z, y, 3);
+    CHECK_MSG(x && y && z && w, "%s", error.what);
+    if (!w) return;
+    CHECK(effect(s, "skipped", w, 3) && effect(s, "done", y, 3));
+    error = (LangError){0};
+    CHECK(!stream_sync(s, &error));
+    CHECK(error.kind == E_RUN && error.at.src == &source);
+    CHECK_INT(error.at.line, 2);
+    CHECK_INT(error.at.col, 5);
+    CHECK_INT(error.at.len, 3);
+    CHECK_STR(story, "done 1; ");
+    CHECK(z->is_failed);
+    CHECK(stream_sync(s, &error)); /* told once */
+    CHECK(value(s, w) == -1);      /* asked for by name: said again, with the place */
+    CHECK(error.kind == E_RUN && strstr(error.what, "earlier error") && error.at.line == 9);
+    CHECK(value(s, y) == 1);
+    /* Not yet told, the cause itself is the answer. */
+    Handle *v = binary(s, OP_INDEX, x, bad, 2);
+    CHECK(value(s, v) == -1);
+    CHECK(error.at.line == 2);
+    error = (LangError){0};
+    CHECK(stream_edge(s, &error));
+    handle_unref(s, &x), handle_unref(s, &y), handle_unref(s, &z), handle_unref(s, &w), handle_unref(s, &v);
+    handle_unref(s, &good), handle_unref(s, &bad);
+    /* A loop learns of it at its edge. */
+    x = full(s, 4, 1, 1), bad = ints(s, 9, 9, 1), z = binary(s, OP_INDEX, x, bad, 2);
+    error = (LangError){0};
+    int64_t end = now_ms() + 5000;
+    while (stream_edge(s, &error) && now_ms() < end) continue;
+    CHECK(error.kind == E_RUN && error.at.line == 2);
+    handle_unref(s, &x), handle_unref(s, &bad), handle_unref(s, &z);
+    CHECK(stream_sync(s, &error));
+    CHECK_INT(stat_of(s, "your_tensors"), 0);
+}
+
+static void test_memory(Stream *s) {
+    Handle *big = full(s, 100 << 20, 1, 2); /* 400 MiB of 64 */
+    error = (LangError){0};
+    CHECK(big && !stream_sync(s, &error));
+    CHECK(error.kind == E_RUN && error.at.line == 2 && strstr(error.what, "out of memory"));
+    handle_unref(s, &big);
+    Handle *small = full(s, 1 << 20, 3, 1);
+    CHECK(value(s, small) == 3);
+    handle_unref(s, &small);
+}
+
+static long resident_kb(void) {
+    long pages = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%ld %ld", &pages, &resident) != 2) resident = 0;
+    if (f) fclose(f);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static void add_many(Stream *s, Handle **x, const Handle *one, int n) {
+    for (int i = 0; i < n; i++) {
+        Handle *next = binary(s, OP_ADD, *x, one, 2);
+        handle_unref(s, x);
+        *x = next;
+        if (!next || !stream_edge(s, &error)) break;
+    }
+}
+
+/* A million instructions without a fetch. */
+static void test_flat(Stream *s) {
+    Handle *x = full(s, 2, 0, 1), *one = full(s, 2, 1, 1);
+    add_many(s, &x, one, 60000); /* all windows and tables have their size */
+    CHECK(stream_sync(s, &error));
+    long before = resident_kb(), slots = stat_of(s, "\nslots");
+    add_many(s, &x, one, 340000); /* with its free and its edge: three instructions each */
+    CHECK(stream_sync(s, &error));
+    long after = resident_kb();
+    if (!HAS_QUARANTINE) CHECK_MSG(after - before < 1024, "resident memory grew by %ld KiB", after - before);
+    CHECK_INT(stat_of(s, "\nslots"), slots);
+    CHECK_INT(stat_of(s, "\ntensors"), 2);
+    CHECK(value(s, x) == 400000);
+    handle_unref(s, &x), handle_unref(s, &one);
+}
+
+static void test_stream(Stream *s) {
+    test_values(s);
+    test_large(s);
+    test_effects(s);
+    test_failure(s);
+}
+
+static void test_embedded(void) {
+    Stream *s = open_stream(NULL);
+    test_stream(s);
+    test_memory(s);
+    test_flat(s);
+    stream_free(&s);
+    CHECK(s == NULL);
+    s = open_stream(NULL); /* Nobody asked for a tensor: no cluster. */
+    CHECK(effect(s, "text", NULL, 1) && stream_sync(s, &error));
+    stream_free(&s);
+    setenv("GT_NET", "inproc", 1);
+    s = open_stream(NULL);
+    test_stream(s);
+    stream_free(&s);
+    unsetenv("GT_NET");
+    StreamConfig c = {.mode = STREAM_LIVE, .engine = "steam"};
+    s = stream_new(&c);
+    CHECK(!full(s, 2, 1, 1));
+    CHECK(error.kind == E_GONE);
+    stream_free(&s);
+}
+
+/* A dispatcher in a thread, with real workers or one of ours. */
+typedef struct Cluster {
+    Hub *hub;
+    DispatcherConfig config;
+    pthread_t dispatcher, worker;
+    WorkerConfig worker_config;
+    _Atomic bool stop;
+} Cluster;
+
+static void *dispatcher_main(void *ctx) {
+    Cluster *c = ctx;
+    Dispatcher *d = dispatcher_new(&c->config);
+    while (!atomic_load(&c->stop)) dispatcher_pump(d, c->hub, 20);
+    hub_close(&c->hub);
+    dispatcher_free(&d);
+    return NULL;
+}
+
+static void *worker_main(void *ctx) {
+    worker_run(ctx);
+    return NULL;
+}
+
+static void cluster_start(Cluster *c, const char *endpoint) {
+    Err err = {0};
+    *c = (Cluster){.config = {.beat_ms = 50}};
+    c->hub = hub_open(endpoint, &err);
+    CHECK_MSG(c->hub != NULL, "%s", err.text);
+    pthread_create(&c->dispatcher, NULL, dispatcher_main, c);
+}
+
+static void cluster_stop(Cluster *c) {
+    atomic_store(&c->stop, true);
+    pthread_join(c->dispatcher, NULL);
+}
+
+static void test_remote(const char *endpoint) {
+    Cluster c;
+    cluster_start(&c, endpoint);
+    char bound[200];
+    snprintf(bound, sizeof bound, "%s", hub_endpoint(c.hub));
+    c.worker_config = (WorkerConfig){.engine = "reference", .threads = 1, .memory_bytes = 64 << 20, .endpoint = bound};
+    pthread_create(&c.worker, NULL, worker_main, &c.worker_config);
+    Stream *s = open_stream(bound), *t = open_stream(bound);
+    test_stream(s);
+    test_stream(t); /* a second client beside the first */
+    Handle *x = full(s, 2, 5, 1), *y = full(t, 2, 6, 1);
+    CHECK(value(s, x) == 5 && value(t, y) == 6);
+    stream_free(&s);
+    CHECK_INT(stat_of(t, "\ntensors"), 1); /* What the other had is gone. */
+    cluster_stop(&c);
+    CHECK(value(t, y) == -1);
+    CHECK(error.kind == E_GONE && strstr(error.what, bound) && strstr(error.what, "1 tensor is gone"));
+    CHECK(!full(t, 2, 1, 1) && error.kind == E_GONE);
+    CHECK(!effect(t, "never", y, 1));
+    stream_free(&t);
+    pthread_join(c.worker, NULL);
+}
+
+/* ---- With a worker of our own ---- */
+
+/* Answers a fetch with the value of the `full` that made the operand. It acks and replies as `how` says. */
+typedef enum How { PROMPTLY, BACKWARDS, NEVER, DYING, WRONGLY } How;
+typedef struct Fake {
+    char endpoint[64];
+    How how;
+    _Atomic bool stop;
+    _Atomic uint64_t n_seen, cancelled;
+    uint64_t fetched[64]; int n_fetched; /* BACKWARDS: numbers of fetches not yet answered */
+} Fake;
+
+static void fake_reply(Link *link, uint32_t client, uint64_t seq, bool is_wrong) {
+    static const float v[] = {4, 4, 4};
+    ReplyValue one = {.type = {.dtype = DT_F32, .rank = 1, .shape = {is_wrong ? 3 : 2}}, .data = v, .bytes = is_wrong ? 12 : 8};
+    Reply r = {.client = client, .seq = seq, .n = 1, .value = &one};
+    Msg m;
+    wire_reply(&r, NULL, &m);
+    link_send(link, &m);
+}
+
+static void fake_ack(Link *link, uint32_t client, uint64_t seq) {
+    Ack a = {.client = client, .seq = seq};
+    Msg m;
+    wire_ack(&a, &m);
+    link_send(link, &m);
+}
+
+static void fake_frame(Fake *f, Link *link, const Msg *m) {
+    FrameReader r;
+    Err err;
+    Inst in;
+    Arena arena = {0};
+    if (!frame_open(&r, m, &err)) return;
+    while (frame_next(&r, &arena, &in, NULL, NULL, &err) > 0) {
+        if (in.op != OP_FETCH && in.op != OP_PRINT) continue;
+        uint64_t seq = r.seq + r.next - 1;
+        if (f->how == BACKWARDS) f->fetched[f->n_fetched++] = seq;
+        else if (f->how != NEVER) fake_reply(link, r.client, seq, f->how == WRONGLY);
+    }
+    if (f->n_fetched == 3) /* the last of the test */
+        while (f->n_fetched > 0) fake_reply(link, r.client, f->fetched[--f->n_fetched], false);
+    if (f->how != NEVER) fake_ack(link, r.client, r.seq + r.count);
+    atomic_fetch_add(&f->n_seen, r.count);
+    arena_fini(&arena);
+}
+
+static void *fake_main(void *ctx) {
+    Fake *f = ctx;
+    Err err = {0};
+    Link *link = link_open(f->endpoint, &err);
+    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = ROLE_WORKER, .name = "fake"};
+    Msg m;
+    wire_hello(&h, &m);
+    link_send(link, &m);
+    bool is_dead = false;
+    while (!atomic_load(&f->stop) && !is_dead) {
+        int got = link_recv(link, &m);
+        if (got < 0) break;
+        if (got == 0) {
+            link_wait(link, 10);
+            continue;
+        }
+        Cancel c;
+        if (wire_kind(&m) == MSG_FRAME) {
+            is_dead = f->how == DYING;
+            if (!is_dead) fake_frame(f, link, &m);
+        } else if (wire_kind(&m) == MSG_CANCEL && wire_read_cancel(&m, &c, &err)) {
+            atomic_store(&f->cancelled, c.seq);
+        }
+        msg_fini(&m);
+    }
+    link_close(&link);
+    return NULL;
+}
+
+typedef struct Stage { Cluster cluster; Fake fake; Stream *s; } Stage;
+
+static void stage_start(Stage *g, How how, const StreamConfig *config) {
+    memset(&g->fake, 0, sizeof g->fake);
+    snprintf(g->fake.endpoint, sizeof g->fake.endpoint, "ring://stage");
+    g->fake.how = how;
+    cluster_start(&g->cluster, g->fake.endpoint);
+    pthread_create(&g->cluster.worker, NULL, fake_main, &g->fake);
+    StreamConfig c = config ? *config : (StreamConfig){0};
+    c.mode = STREAM_LIVE;
+    c.endpoint = g->fake.endpoint;
+    g->s = stream_new(&c);
+}
+
+static void stage_stop(Stage *g) {
+    stream_free(&g->s);
+    atomic_store(&g->fake.stop, true);
+    pthread_join(g->cluster.worker, NULL);
+    cluster_stop(&g->cluster);
+}
+
+static void test_backwards(void) {
+    Stage g;
+    stage_start(&g, BACKWARDS, NULL);
+    story[0] = 0;
+    Handle *x = full(g.s, 2, 4, 1);
+    CHECK(effect(g.s, "first", x, 1) && effect(g.s, "second", x, 1) && effect(g.s, "host", NULL, 1) && effect(g.s, "third", x, 1));
+    CHECK(stream_sync(g.s, &error));
+    CHECK_STR(story, "first 4; second 4; host; third 4; ");
+    handle_unref(g.s, &x);
+    stage_stop(&g);
+}
+
+static void test_wrong(void) {
+    Stage g;
+    stage_start(&g, WRONGLY, NULL);
+    Handle *x = full(g.s, 2, 4, 1);
+    CHECK(value(g.s, x) == -1);
+    CHECK(strstr(error.what, "does not fit") != NULL);
+    handle_unref(g.s, &x);
+    stage_stop(&g);
+}
+
+static void on_sigint(int sig) {
+    (void)sig;
+    stream_interrupted = 1;
+}
+
+static void *interrupt_later(void *ctx) {
+    usleep(50000);
+    pthread_kill(*(pthread_t *)ctx, SIGINT);
+    return NULL;
+}
+
+/* A wait on a worker that never answers ends with Ctrl-C, in a fetch, in a full window, and the stream lives on. */
+static void test_interrupt(void) {
+    Stage g;
+    stage_start(&g, NEVER, NULL);
+    Handle *x = full(g.s, 2, 4, 1);
+    n_dropped = 0;
+    CHECK(effect(g.s, "lost", x, 1));
+    pthread_t thread, self = pthread_self();
+    for (int round = 0; round < 2; round++) {
+        stream_interrupted = 0;
+        pthread_create(&thread, NULL, interrupt_later, &self);
+        int64_t start = now_ms();
+        if (round == 0) {
+            CHECK(value(g.s, x) == -1);
+            CHECK_INT(error.at.line, 9);
+        } else {
+            for (int i = 0; i < WINDOW_INSTS + 1; i++) {
+                Handle *y = full(g.s, 2, 1, 1);
+                if (!y) break;
+                handle_unref(g.s, &y);
+            }
+            CHECK(stream_count(g.s) <= WINDOW_INSTS && stream_count(g.s) > WINDOW_INSTS / 2);
+        }
+        CHECK(error.kind == E_INTERRUPT);
+        CHECK_MSG(now_ms() - start < 3000, "it took %lld ms", (long long)(now_ms() - start));
+        pthread_join(thread, NULL);
+    }
+    error = (LangError){0};
+    CHECK(!stream_edge(g.s, &error) && error.kind == E_INTERRUPT);
+    CHECK(!stream_sync(g.s, &error) && error.kind == E_INTERRUPT);
+    stream_interrupted = 0;
+    stream_cancel(g.s);
+    for (int i = 0; i < 500 && !atomic_load(&g.fake.cancelled); i++) usleep(10000);
+    CHECK_INT(atomic_load(&g.fake.cancelled), stream_count(g.s));
+    handle_unref(g.s, &x);
+    CHECK_INT(n_dropped, 0);
+    stage_stop(&g);
+    CHECK_INT(n_dropped, 1);
+}
+
+/* At the prompt the window also ends after PROMPT_WINDOW_MS. */
+static void test_prompt(void) {
+    Stage g;
+    StreamConfig c = {.prompt = true};
+    stage_start(&g, NEVER, &c);
+    Handle *x = full(g.s, 2, 4, 1);
+    stream_flush(g.s);
+    CHECK(x != NULL);
+    handle_unref(g.s, &x);
+    x = full(g.s, 2, 4, 1);
+    stream_flush(g.s);
+    handle_unref(g.s, &x);
+    stream_flush(g.s);
+    usleep((PROMPT_WINDOW_MS + 100) * 1000);
+    pthread_t thread, self = pthread_self();
+    pthread_create(&thread, NULL, interrupt_later, &self);
+    CHECK(!full(g.s, 2, 4, 1));
+    CHECK(error.kind == E_INTERRUPT);
+    pthread_join(thread, NULL);
+    stream_interrupted = 0;
+    stage_stop(&g);
+}
+
+static void test_death(void) {
+    Stage g;
+    stage_start(&g, DYING, NULL);
+    Handle *x = full(g.s, 2, 4, 1);
+    int64_t start = now_ms();
+    CHECK(value(g.s, x) == -1);
+    CHECK(error.kind == E_GONE && strstr(error.what, "w0") && now_ms() - start < 5000);
+    error = (LangError){0};
+    CHECK(!stream_edge(g.s, &error) || !stream_sync(g.s, &error) || !full(g.s, 1, 1, 1));
+    CHECK(error.kind == E_GONE);
+    handle_unref(g.s, &x);
+    stage_stop(&g);
+}
+
+/* Somebody listens but says nothing: no welcome; nobody listens at all; the heart stops. */
+static void test_silence(void) {
+    Err err;
+    char endpoint[200];
+    snprintf(endpoint, sizeof endpoint, "ipc://%s/nobody", directory);
+    StreamConfig c = {.mode = STREAM_LIVE, .endpoint = endpoint, .answer_ms = 200};
+    Stream *s = stream_new(&c);
+    int64_t start = now_ms();
+    CHECK(!full(s, 2, 1, 1));
+    CHECK(error.kind == E_GONE && strstr(error.what, endpoint) && strstr(error.what, "0.2 s"));
+    CHECK(now_ms() - start < 3000);
+    Hub *hub = hub_open(endpoint, &err); /* the next attempt meets a mute one */
+    CHECK(!full(s, 2, 1, 1));
+    CHECK(error.kind == E_GONE);
+    hub_close(&hub);
+    stream_free(&s);
+    Stage g;
+    c.endpoint = NULL;
+    stage_start(&g, NEVER, &c);
+    Handle *x = full(g.s, 2, 1, 1);
+    g.cluster.config.beat_ms = 50;
+    cluster_stop(&g.cluster); /* closes: seen at once */
+    CHECK(value(g.s, x) == -1);
+    CHECK(error.kind == E_GONE);
+    handle_unref(g.s, &x);
+    stream_free(&g.s);
+    pthread_join(g.cluster.worker, NULL);
+}
+
+/* ---- Text ---- */
+
+static void test_emit(void) {
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    StreamConfig c = {.mode = STREAM_EMIT, .emit_to = f, .emit_header = " prog=\"a.gt\" seed=0"};
+    Stream *s = stream_new(&c);
+    Handle *a = full(s, 2, 1, 1), *b = ints(s, 5, 6, 1), *d = binary(s, OP_ADD, a, a, 2);
+    handle_unref(s, &a);
+    CHECK(effect(s, "x", d, 2) && effect(s, "y", NULL, 3));
+    CHECK(stream_edge(s, &error) && stream_edge(s, &error)); /* one is enough */
+    CHECK(value(s, d) == -1);
+    CHECK_STR(error.what, "control flow depends on data: use --tee while running");
+    handle_unref(s, &b), handle_unref(s, &d);
+    CHECK(stream_sync(s, &error));
+    stream_free(&s);
+    fclose(f);
+    CHECK_STR(text, "gti 1 prog=\"a.gt\" seed=0\n"
+                    "t0 = full 1.0 [2] f32 -> f32[2] @a.gt:1\n"
+                    "t1 = data i64 [2] 5 6 -> i64[2] @a.gt:1\n"
+                    "t2 = add t0 t0 -> f32[2] @a.gt:2\n"
+                    "free t0\n"
+                    "print \"{}\" t2 @a.gt:2\n"
+                    "print \"{}\" @a.gt:3\n"
+                    "edge\n"
+                    "free t1 t2\n");
+    free(text);
+    s = stream_new(&(StreamConfig){.mode = STREAM_CHECK});
+    a = full(s, 2, 1, 1);
+    CHECK(a && !full(s, -2, 1, 1) && value(s, a) == -1 && stream_sync(s, &error));
+    handle_unref(s, &a);
+    stream_free(&s);
+}
+
+int main(void) {
+    if (!mkdtemp(directory)) return 1;
+    char ipc[100];
+    snprintf(ipc, sizeof ipc, "ipc://%s/d", directory);
+    struct sigaction action = {.sa_handler = on_sigint};
+    sigaction(SIGINT, &action, NULL);
+    test_emit();
+    test_embedded();
+    test_remote(ipc);
+    test_remote("tcp://127.0.0.1:*");
+    test_backwards();
+    test_wrong();
+    test_interrupt();
+    test_prompt();
+    test_death();
+    test_silence();
+    net_fini();
+    CHECK_INT(rmdir(directory), 0);
+    return check_report("stream");
+}
