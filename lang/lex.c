@@ -374,7 +374,7 @@ static const struct { const char *text, *hint; } foreign[] = {
     {"===", "=="}, {"!==", "!="}, {"&&", "and   (element by element: &)"}, {"||", "or   (element by element: |)"},
     {"->", "fn f(x) => …"}, {":=", "="}, {"<>", "!="}, {"<<", "x * 2 ** n"}, {">>", "x // 2 ** n"},
     {"?", "a if condition else b"}, {"$", "f\"{name}\""}, {"`", "\"…\""},
-    {"\\", "a newline inside ( ) or after an operator continues the line"}, {"::", "."},
+    {"\\", "a newline inside ( ) or after an operator continues the line"},
 };
 
 static bool is_statement_end(const Lexer *x, size_t ahead) {
