@@ -1,0 +1,259 @@
+/* main.c: gtsh from the outside (LANGUAGE 1.2): what to run, where it comes from, and how the process ends. A program is text;
+ * text that begins with `gti 1` is instructions; without either, the prompt. Results go to standard output, everything
+ * else to standard error.
+ * SPDX-License-Identifier: MIT */
+#include "lang/args.h"
+#include "lang/options.h"
+#include "lang/repl.h"
+#include "lang/replay.h"
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct App {
+    Options o;
+    Interp *in;
+    Args *args;
+    char header[600];        /* of --emit */
+    const char *name;        /* of the program: its path, "-c", "-p", "stdin" */
+    char *text; size_t n;    /* owned */
+} App;
+
+/* ---- surroundings ---- */
+
+static bool has_color(const Options *o, int fd) {
+    if (o->color >= 0) return o->color;
+    const char *no = getenv("NO_COLOR"), *force = getenv("CLICOLOR_FORCE"), *term = getenv("TERM");
+    if (no && *no) return false;
+    if (force && *force && strcmp(force, "0")) return true;
+    return isatty(fd) && !(term && !strcmp(term, "dumb"));
+}
+
+static int screen_width(void) {
+    struct winsize w;
+    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0 || w.ws_col < 20) return 80;
+    return w.ws_col;
+}
+
+/* First: stop. Second: cancel. Third, in case something hangs: the end. */
+static void on_interrupt(int number) {
+    (void)number;
+    if (stream_interrupted < 2) { stream_interrupted = stream_interrupted + 1; return; }
+    signal(SIGINT, SIG_DFL);
+    raise(SIGINT);
+}
+
+static void set_signals(void) {
+    struct sigaction interrupt = {.sa_handler = on_interrupt}; /* no SA_RESTART: waits come back */
+    sigaction(SIGINT, &interrupt, NULL);
+    signal(SIGPIPE, SIG_DFL);                                  /* `gtsh x.gt | head` ends quietly */
+}
+
+/* ---- ending ---- */
+
+static void report_plain(const Options *o, const LangError *e) {
+    Bytes b = {0};
+    fflush(stdout);
+    error_print(e, "error", has_color(o, STDERR_FILENO), &b);
+    fwrite(b.data, 1, b.n, stderr);
+    bytes_fini(&b);
+}
+
+/* exit(n) says nothing; a mistake on the command line comes with a sentence. */
+static void report(App *a, const LangError *e) {
+    if (e->kind == E_EXIT && !e->what[0]) return;
+    if (a->in) repl_report(a->in, e, "error");
+    else report_plain(&a->o, e);
+}
+
+static int leave(App *a, int code) {
+    if (a->in) interp_free(&a->in);
+    args_free(&a->args);
+    free(a->text);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        if (errno != EPIPE) fprintf(stderr, "gtsh: cannot write to standard output: %s\n", strerror(errno));
+        if (code == 0) code = 1;
+    }
+    return code;
+}
+
+static _Noreturn void die_by_interrupt(void) {
+    signal(SIGINT, SIG_DFL);
+    raise(SIGINT);
+    _exit(130);
+}
+
+/* ---- the text ---- */
+
+static bool read_all(FILE *f, const char *name, char **text, size_t *n, LangError *e) {
+    Bytes b = {0};
+    char chunk[1 << 16];
+    for (size_t got; (got = fread(chunk, 1, sizeof chunk, f)) > 0;) {
+        if (b.n > (1u << 30)) {
+            bytes_fini(&b);
+            e->kind = E_NOINPUT;
+            return error_set(e, "'%s' is larger than 1 GiB: that is no program", name);
+        }
+        bytes_add(&b, chunk, got);
+    }
+    if (ferror(f)) {
+        bytes_fini(&b);
+        e->kind = E_NOINPUT;
+        return error_set(e, "cannot read '%s': %s", name, strerror(errno));
+    }
+    bytes_reserve(&b, 1);
+    b.data[b.n] = '\0';
+    *text = b.data;
+    *n = b.n;
+    return true;
+}
+
+static bool read_path(const char *path, char **text, size_t *n, LangError *e) {
+    struct stat st;
+    if (!strcmp(path, "-")) return read_all(stdin, "standard input", text, n, e);
+    FILE *f = fopen(path, "rb");
+    if (f && fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode)) { fclose(f); f = NULL; errno = EISDIR; }
+    if (!f) {
+        e->kind = E_NOINPUT;
+        return error_set(e, "cannot read '%s': %s", path, strerror(errno));
+    }
+    bool ok = read_all(f, path, text, n, e);
+    fclose(f);
+    return ok;
+}
+
+/* Fills name and text; *at_prompt when there is no program at all. */
+static bool find_text(App *a, bool *at_prompt, LangError *e) {
+    const Options *o = &a->o;
+    *at_prompt = false;
+    if (o->code || o->expr) {
+        a->name = o->code ? "-c" : "-p";
+        a->text = xstrdup(o->code ? o->code : o->expr);
+        a->n = strlen(a->text);
+        return true;
+    }
+    const char *path = o->replay ? o->replay : o->script;
+    if (!path && (o->prompt || isatty(STDIN_FILENO))) { *at_prompt = true; return true; }
+    if (!path) path = "-";
+    a->name = strcmp(path, "-") ? path : "stdin";
+    return read_path(path, &a->text, &a->n, e);
+}
+
+static bool check_config(const Options *o, LangError *e) {
+    if (!o->config || access(o->config, R_OK) == 0) return true;
+    e->kind = E_CONFIG;
+    return error_set(e, "cannot read the configuration '%s': %s", o->config, strerror(errno));
+}
+
+/* ---- running ---- */
+
+static InterpConfig interp_config(App *a, bool at_prompt) {
+    const Options *o = &a->o;
+    size_t n = (size_t)snprintf(a->header, sizeof a->header, " prog=\"");
+    for (const char *s = a->name ? a->name : ""; *s && n < sizeof a->header - 64; s++)
+        if (*s != '"' && *s != '\\' && (unsigned char)*s >= 0x20) a->header[n++] = *s;
+    snprintf(a->header + n, sizeof a->header - n, "\" seed=%llu", (unsigned long long)o->seed);
+    bool prompt = at_prompt || o->prompt;
+    return (InterpConfig){
+        .stream = {.mode = o->check ? STREAM_CHECK : o->emit ? STREAM_EMIT : STREAM_LIVE, .endpoint = o->dispatcher,
+                   .workers = o->workers, .threads = o->threads, .engine = o->engine, .memory_bytes = o->memory_bytes,
+                   .prompt = prompt, .emit_to = stdout, .emit_header = a->header},
+        .argc = o->argc, .argv = o->argv, .seed = o->seed, .interactive = at_prompt, .strict = o->strict,
+        .color_out = has_color(o, STDOUT_FILENO), .color_err = has_color(o, STDERR_FILENO), .width = screen_width()};
+}
+
+/* -p: print(EXPR), the call put around the tree, so that errors keep their columns. */
+static bool wrap_in_print(Program *p, LangError *e) {
+    Node *body = p->body;
+    if (body->n_kids != 1 || body->kid[0]->kind != N_EXPR_STMT) {
+        e->kind = E_SYNTAX;
+        error_at(e, body->n_kids ? body->kid[body->n_kids - 1]->at : body->at, "-p prints one expression");
+        return error_hint(e, "-c runs statements");
+    }
+    Node *value = body->kid[0]->kid[0];
+    Node *node = arena_zalloc(&p->arena, 2 * sizeof *node);
+    Node *call = &node[0], *name = &node[1];
+    *call = *name = (Node){.at = value->whole, .whole = value->whole, .height = 1};
+    name->kind = N_NAME;
+    name->scope = SCOPE_GLOBAL;
+    name->str = intern("print", 5);
+    name->n_str = 5;
+    call->kind = N_CALL;
+    call->height = (uint16_t)(value->height + 1);
+    call->kid = arena_alloc(&p->arena, 2 * sizeof *call->kid);
+    call->kid[0] = name;
+    call->kid[1] = value;
+    call->n_kids = 2;
+    body->kid[0]->kid[0] = call;
+    return true;
+}
+
+static bool run_program(App *a, Source *src, LangError *e) {
+    Program *p = parse_program(src, repl_warn, a->in, NULL, e);
+    repl_debug(a->o.debug, src, p);
+    if (!p) return false;
+    if (a->o.check) { program_free(&p); return true; }
+    if (args_wants_help(a->args) && !a->o.code && !a->o.expr) {
+        Bytes b = {0};
+        args_help(p, &b);
+        fwrite(b.data, 1, b.n, stdout);
+        bytes_fini(&b);
+        program_free(&p);
+        return true;
+    }
+    if (!args_check(a->args, p, e) || (a->o.expr && !wrap_in_print(p, e))) { program_free(&p); return false; }
+    return interp_run(a->in, p, false, e) && args_finish(a->args, e);
+}
+
+/* Runs the text and waits for all that it asked for; what was printed before an error still appears. Returns the exit code. */
+static int run_text(App *a) {
+    LangError e = {0}, late = {0};
+    Source *src = interp_source(a->in, a->name, a->text, a->n, 1, false);
+    bool instructions = a->o.replay || replay_is_text(a->text, a->n);
+    bool ok = instructions ? replay_run(a->in, src, &e) : run_program(a, src, &e);
+    bool interrupted = !ok && e.kind == E_INTERRUPT;
+    if (!interrupted && e.kind != E_SYNTAX && e.kind != E_INCOMPLETE && !stream_sync(a->in->stream, &late)) {
+        report(a, &late); /* it happened first */
+        if (ok || e.kind == E_EXIT) { e = late; ok = false; return error_exit_code(&e); }
+    }
+    if (ok) return 0;
+    report(a, &e);
+    return error_exit_code(&e);
+}
+
+int main(int argc, char **argv) {
+    App a = {0};
+    LangError e = {0};
+    bool at_prompt = false;
+    setlocale(LC_CTYPE, "");
+    if (!options_parse(argc, argv, &a.o, &e)) { report(&a, &e); return error_exit_code(&e); }
+    if (a.o.help) {
+        Bytes b = {0};
+        options_help(&b);
+        fwrite(b.data, 1, b.n, stdout);
+        bytes_fini(&b);
+        return leave(&a, 0);
+    }
+    if (a.o.version) { printf("gtsh %s\n", GTSH_VERSION); return leave(&a, 0); }
+    if (!check_config(&a.o, &e) || !find_text(&a, &at_prompt, &e)) { report(&a, &e); return leave(&a, error_exit_code(&e)); }
+    set_signals();
+    InterpConfig config = interp_config(&a, at_prompt);
+    a.in = interp_new(&config, &e);
+    if (!a.in) { report(&a, &e); return leave(&a, error_exit_code(&e)); }
+    a.in->args = a.args = args_new(a.o.argc, a.o.argv);
+    int code = at_prompt ? 0 : run_text(&a);
+    if (at_prompt || (a.o.prompt && !a.o.check)) {
+        a.in->config.interactive = true;
+        code = repl_run(a.in, &(ReplConfig){a.o.quiet || !at_prompt, a.o.norc, a.o.debug});
+    }
+    bool interrupted = code == 130 && stream_interrupted;
+    code = leave(&a, code);
+    if (interrupted) die_by_interrupt();
+    return code;
+}

@@ -1,0 +1,9 @@
+/* repl_words.h: what the prompt answers to `:word`, `?name`, `??name` and `!command`.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_REPL_WORDS_H
+#define GT_LANG_REPL_WORDS_H
+#include "lang/interp.h"
+
+bool repl_word(Interp *in, const char *line);  /* false: leave the prompt */
+void repl_lost(Interp *in);                    /* names the variables whose tensors a cancel took */
+#endif
