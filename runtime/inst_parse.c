@@ -102,6 +102,25 @@ static bool parse_i64(const char *s, size_t n, int64_t *v) {
     return true;
 }
 
+static int hex_digit(char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* nan.7ff0000000000001: a nan by its bits. */
+static bool parse_nan_bits(const char *s, size_t n, double *v) {
+    if (n != 20 || memcmp(s, "nan.", 4) != 0) return false;
+    uint64_t bits = 0;
+    for (size_t i = 4; i < n; i++) {
+        if (hex_digit(s[i]) < 0) return false;
+        bits = bits << 4 | (uint64_t)hex_digit(s[i]);
+    }
+    memcpy(v, &bits, 8);
+    return isnan(*v);
+}
+
 /* A decimal, nan, inf, -nan or -inf; f32 is rounded once, from the text. */
 static bool parse_float(const char *s, size_t n, double *f64, float *f32) {
     char text[64], *end;
@@ -111,6 +130,7 @@ static bool parse_float(const char *s, size_t n, double *f64, float *f32) {
         *f32 = (float)*f64;
         return true;
     }
+    if (parse_nan_bits(s, n, f64)) return *f32 = (float)*f64, true;
     if (n == 0 || n >= sizeof text) return false;
     if (!all_of(s, 1, "-.0123456789") || !all_of(s, n, "+-.0123456789eE")) return false;
     memcpy(text, s, n);
@@ -118,13 +138,6 @@ static bool parse_float(const char *s, size_t n, double *f64, float *f32) {
     *f32 = strtof(text, &end);
     *f64 = strtod(text, &end);
     return end == text + n;
-}
-
-static int hex_digit(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
 }
 
 /* "..." at the cursor, escapes undone; the arena's, NUL-terminated. */
@@ -516,7 +529,7 @@ static bool parse_number(Parser *p) {
         return bad(p, s, "'%.*s' is not a number, or out of range", (int)n, s);
     p->at += n;
     if (!is_whole) o.kind = IN_IMM_FLOAT;
-    if ((p->form.flags & BARE_K) && is_whole && !inst_attr(p->in, ATTR_K)) {
+    if ((p->form.flags & BARE_K) && is_whole) {
         Attr a = {.key = ATTR_K, .i = o.i};
         return add_attr(p, s, &a);
     }

@@ -111,12 +111,22 @@ static void put_ints(Bytes *b, const int64_t *v, uint32_t n) {
     bytes_putc(b, ']');
 }
 
+/* As put_double; a nan other than the usual two keeps its bits: nan.7ff0000000000001. */
+static void put_immediate(Bytes *b, double v) {
+    uint64_t bits;
+    memcpy(&bits, &v, 8);
+    if (isnan(v) && (bits & INT64_MAX) != 0x7ff8000000000000)
+        bytes_printf(b, "nan.%016llx", (unsigned long long)bits);
+    else
+        put_double(b, v, true);
+}
+
 static void put_operand(Bytes *b, const Operand *o) {
     bytes_putc(b, ' ');
     switch (o->kind) {
     case IN_TENSOR: put_id(b, o->id); break;
     case IN_IMM_INT: put_i64(b, o->i); break;
-    case IN_IMM_FLOAT: put_double(b, o->f, true); break;
+    case IN_IMM_FLOAT: put_immediate(b, o->f); break;
     case IN_IMM_BOOL: bytes_puts(b, o->b ? "true" : "false"); break;
     }
 }

@@ -33,6 +33,7 @@ typedef struct RecordHead {
 } RecordHead;
 
 _Static_assert(sizeof(FrameHead) == FRAME_HEAD, "frame head has no holes");
+_Static_assert(ATTR_COUNT <= 64, "read_attrs has a bit per key");
 _Static_assert(sizeof(RecordHead) == RECORD_HEAD, "record head has no holes");
 
 static inline size_t pad8(size_t n) { return (n + 7) & ~(size_t)7; }
@@ -293,6 +294,18 @@ static const char *read_attr(Cursor *c, AttrPart part, Arena *scratch, Attr *a) 
     }
 }
 
+/* n attributes of one part, each key once. */
+static const char *read_attrs(Cursor *c, AttrPart part, int n, Arena *scratch, Attr *a) {
+    uint64_t seen = 0;
+    for (int i = 0; i < n; i++) {
+        const char *bad = read_attr(c, part, scratch, &a[i]);
+        if (bad) return bad;
+        if (seen >> a[i].key & 1) return "an attribute twice";
+        seen |= UINT64_C(1) << a[i].key;
+    }
+    return NULL;
+}
+
 static const char *read_operands(Cursor *c, const uint8_t *kinds, int n, uint64_t base,
                                  Operand *o) {
     for (int i = 0; i < n; i++) {
@@ -350,14 +363,13 @@ static const char *read_record(const RecordHead *h, Cursor *c, const Msg *m, Are
     Operand *operands =
         arena_alloc(scratch, h->n_in * sizeof *operands + (size_t)n_attr * sizeof(Attr));
     Attr *attrs = (Attr *)(operands + h->n_in);
-    for (int i = 0; i < h->n_attr_form; i++)
-        if ((bad = read_attr(c, PART_FORM, scratch, &attrs[i]))) return bad;
+    if ((bad = read_attrs(c, PART_FORM, h->n_attr_form, scratch, attrs))) return bad;
     uint64_t base = take_u64(c);
     if (c->bad) return "ids are cut off";
     if (base > UINT64_MAX - MAX_OUT) return "an id out of range";
     if ((bad = read_operands(c, kinds, h->n_in, base, operands))) return bad;
-    for (int i = h->n_attr_form; i < n_attr; i++)
-        if ((bad = read_attr(c, PART_ARG, scratch, &attrs[i]))) return bad;
+    bad = read_attrs(c, PART_ARG, h->n_attr_arg, scratch, attrs + h->n_attr_form);
+    if (bad) return bad;
     *in = (Inst){.op = (Op)h->op,
                  .n_in = h->n_in,
                  .n_attr = (uint16_t)n_attr,

@@ -1,0 +1,139 @@
+/* wire_fuzz.c: bytes from the network. Whatever comes: an instruction or an error. What decodes
+ * must encode to something that decodes the same, survive inference with any operand types, and
+ * print as text. SPDX-License-Identifier: MIT */
+#include "runtime/wire.h"
+#include "tests/unit/random_inst.h"
+#include "tests/fuzz/fuzz.h"
+
+static Buf *part; /* a payload for frames that ask for one */
+
+static void encode_again(const Inst *in, Arena *a) {
+    FrameWriter w = {.edge_id = 5};
+    frame_begin(&w, 1, 2);
+    frame_add(&w, in);
+    Msg m;
+    frame_end(&w, &m);
+    FrameReader r;
+    Inst got;
+    if (!frame_open(&r, &m, NULL) || frame_next(&r, a, &got, NULL, NULL, NULL) != 1) abort();
+    if (!same_inst(in, &got)) abort();
+    for (int i = 0; i < m.n; i++) buf_unref(&m.part[i]);
+}
+
+/* Types that are sound, as a dispatcher's tables would give them, but have nothing to do with the
+ * op. */
+static bool infer_with_any_types(const Inst *in, Rand *r, Arena *a) {
+    TensorType *t = arena_zalloc(a, ((size_t)in->n_in + 1) * sizeof *t), out[MAX_OUT];
+    for (int i = 0; i < in->n_in; i++) {
+        t[i].dtype = (uint8_t)rand_below(r, DT_COUNT),
+        t[i].rank = (uint8_t)rand_below(r, MAX_DIMS + 1);
+        for (int k = 0; k < t[i].rank; k++) t[i].shape[k] = rand_below(r, 4);
+    }
+    int n_out;
+    Err err;
+    if (!inst_infer(in, t, out, &n_out, &err)) return false;
+    for (int i = 0; i < n_out; i++) {
+        if (out[i].rank > MAX_DIMS || out[i].dtype >= DT_COUNT) abort();
+        if (type_numel(&out[i]) < 0 || type_numel(&out[i]) > MAX_NUMEL) abort();
+    }
+    return true;
+}
+
+/* Anything prints; what inference takes also reads back as it was. */
+static void print_it(const Inst *in, bool is_sound, Arena *a) {
+    Bytes text = {0};
+    InstLine line;
+    inst_print(in, NULL, &text);
+    bool reads = inst_parse(text.data, text.n, a, &line, NULL) && !line.is_empty;
+    if (is_sound && (!reads || !same_inst(in, &line.inst))) {
+        fprintf(stderr, "%s\n", text.data);
+        abort();
+    }
+    bytes_fini(&text);
+}
+
+static void read_frame(const Msg *m, Arena *a, Rand *r) {
+    FrameReader reader;
+    Inst in;
+    Err err;
+    const void *record;
+    size_t bytes;
+    if (!frame_open(&reader, m, &err)) return;
+    while (frame_next(&reader, a, &in, &record, &bytes, &err) == 1) {
+        encode_again(&in, a);
+        print_it(&in, infer_with_any_types(&in, r, a), a);
+    }
+}
+
+static void read_others(const Msg *m, Arena *a) {
+    Hello hello;
+    Welcome welcome;
+    Err e, err;
+    Ack ack;
+    Failure failure;
+    Cancel cancel;
+    uint32_t client;
+    const char *s;
+    size_t n;
+    Reply reply;
+    wire_read_hello(m, &hello, &err), wire_read_welcome(m, &welcome, &err),
+        wire_read_refuse(m, &e, &err);
+    wire_read_ack(m, &ack, &err), wire_read_failure(m, &failure, &err),
+        wire_read_cancel(m, &cancel, &err);
+    wire_read_gone(m, &client, &err), wire_read_text(m, &s, &n, &err), wire_client(m, &client);
+    if (!wire_read_reply(m, a, &reply, &err)) return;
+    volatile uint64_t sum = 0;
+    for (uint32_t i = 0; i < reply.n; i++)
+        for (uint64_t k = 0; k < reply.value[i].bytes; k++)
+            sum += ((const uint8_t *)reply.value[i].data)[k];
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
+    Arena a = {0};
+    Rand r = {n};
+    Msg m = {0};
+    uint8_t *exact = malloc(n ? n : 1);
+    if (!exact) exit(1);
+    if (n) memcpy(exact, data, n);
+    if (!part) part = buf_copy("0123456789abcdef", 16);
+    Buf *head = buf_copy(NULL, 0);
+    free(head->data);
+    head->data = exact, head->n = head->cap = n;
+    msg_push(&m, head), msg_push(&m, part);
+    read_frame(&m, &a, &r);
+    read_others(&m, &a);
+    buf_unref(&head);
+    arena_fini(&a);
+    return 0;
+}
+
+static void fuzz_seed(Rand *r, Bytes *out) {
+    Arena a = {0};
+    Msg m = {0};
+    if (rand_below(r, 4)) {
+        FrameWriter w = {.edge_id = 5};
+        frame_begin(&w, 1, 2);
+        for (int i = rand_below(r, 4); i >= 0; i--) {
+            Inst in = rand_inst(r, &a);
+            frame_add(&w, &in);
+        }
+        frame_end(&w, &m);
+    } else {
+        double data[4] = {1, 2, 3, 4};
+        ReplyValue v[2] = {{.type = {DT_F64, 2, {2, 2}}, .data = data, .bytes = 32},
+                           {.status = ERR_MEMORY, .edge = 3, .type = {DT_U8, 1, {9}}}};
+        Reply reply = {1, 2, 2, v};
+        Failure failure = {1, 2, {0, 1, 2}, OP_ADD, 0, {ERR_SHAPE, "text", "hint"}};
+        Hello hello = {WIRE_VERSION, op_table_hash(), ROLE_WORKER, 1, 2, "cpu"};
+        Welcome welcome = {1, 0, 1, 2, 3, "cpu"};
+        switch (rand_below(r, 4)) {
+        case 0: wire_reply(&reply, NULL, &m); break;
+        case 1: wire_failure(&failure, &m); break;
+        case 2: wire_hello(&hello, &m); break;
+        default: wire_welcome(&welcome, &m);
+        }
+    }
+    bytes_add(out, m.part[0]->data, m.part[0]->n);
+    for (int i = 0; i < m.n; i++) buf_unref(&m.part[i]);
+    arena_fini(&a);
+}
