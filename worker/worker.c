@@ -147,7 +147,7 @@ static bool serve(Worker *w, Link *link) {
         bool more = worker_step(w, STEP_US);
         while (worker_next(w, &m))
             if (!link_send(link, &m)) return false;
-        if (more) continue;
+        if (more || w->has_left) continue;
         link_wait(link, IDLE_MS);
         int64_t now = now_ms();
         if (!w->is_welcome && now - began > WELCOME_MS) {
