@@ -105,7 +105,7 @@ bool map_call(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
-/* where(x < bound, bound, x): at the bound the gradient is x's, and nan stays nan. Consumes x. */
+/* where(x <= bound, bound, x): at the bound the gradient is 0, as PyTorch's, and nan stays nan. Consumes x. */
 static Tensor *limit(Interp *in, Tensor *x, Op beyond, Value bound, LangError *e) {
     Arg b;
     Tensor *out = NULL;
@@ -125,7 +125,7 @@ BUILTIN(clamp) { /* x, min, max */
         if (arg[2].kind != V_NONE && number(v) > number(arg[2])) v = arg[2];
         return *out = v, true;
     }
-    return give_tensor(limit(in, limit(in, arg_as_tensor(in, arg[0], e), OP_LT, arg[1], e), OP_GT, arg[2], e), out);
+    return give_tensor(limit(in, limit(in, arg_as_tensor(in, arg[0], e), OP_LE, arg[1], e), OP_GE, arg[2], e), out);
 }
 
 BUILTIN(masked_fill) { /* x, mask, value */

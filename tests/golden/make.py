@@ -158,31 +158,28 @@ SHOWN = [
 ]
 
 
-def translate(text, shape, summarised):
-    """PyTorch's text as the language writes it: lower case, shape=, no torch."""
-    return text.replace("True", "true").replace("False", "false").replace("torch.", "").replace("size=", "shape=")
+def shown(x):
+    """PyTorch's body and suffix rules; the suffixes are ours: lower case, shape= when summarised or empty."""
+    summarised, empty = x.numel() > 1000, x.numel() == 0
+    body = "[]" if empty else torch._tensor_str._tensor_str(x, 7)
+    suffixes = []
+    if summarised or (empty and x.dim() != 1):
+        suffixes.append("shape=" + str(tuple(x.shape)).replace(",)", ")"))
+    if x.dtype not in ((torch.float32,) if empty else (torch.float32, torch.int64, torch.bool)):
+        suffixes.append("dtype=" + str(x.dtype).replace("torch.", ""))
+    text = torch._tensor_str._add_suffixes("tensor(" + body, suffixes, 7, False)
+    return text.replace("True", "true").replace("False", "false")
 
 
 def write_shown():
     ns = namespace()
     ns.update(true=True, false=False)
-    real = torch._tensor_str._str_intern
-
     with open(os.path.join(HERE, "show.gt"), "w") as f, open(os.path.join(HERE, "show.out"), "w") as g:
         header(f, "tensors as text (all of stdout is in show.out)")
         f.write("# out-file\n")
         for case in SHOWN:
-            x = eval(case, dict(ns))
-            torch.set_printoptions(profile="default")
-            text = real(x)
-            if x.numel() > 1000:  # ours adds shape= first, where suffixes go
-                body = torch._tensor_str._tensor_str(x, 7)
-                suffixes = ["shape=" + str(tuple(x.shape)).replace(",)", ")")]
-                if x.dtype not in (torch.float32, torch.int64, torch.bool):
-                    suffixes.append("dtype=" + str(x.dtype))
-                text = torch._tensor_str._add_suffixes("tensor(" + body, suffixes, 7, False)
             f.write(f"print({case})\n")
-            g.write(translate(text, x.shape, x.numel() > 1000) + "\n")
+            g.write(shown(eval(case, dict(ns))) + "\n")
 
 
 def main():
