@@ -65,6 +65,7 @@ static void enqueue(Exec *x, Job *j) {
     for (int i = 0; j->ticket && i < j->call.n_out; i++) storage_ref(j->out[i])->users++;
     j->frame->pending++;
     j->frame->client->n_jobs++;
+    x->n_flying++;
     j->next = NULL;
     if (x->last) x->last->next = j;
     else x->first = j;
@@ -116,6 +117,7 @@ void exec_retire(Exec *x, bool wait) {
         }
         for (int i = 0; i < j->n_held; i++) release(x, j->held[i]);
         x->first = j->next;
+        x->n_flying--;
         if (!x->first) x->last = NULL;
         Frame *f = j->frame;
         cell_put(&x->jobs, j);

@@ -93,6 +93,7 @@ struct Exec {
     Cells jobs;
     Frame *spare;                  /* frames with their arenas, for reuse */
     Job *first, *last;             /* in flight */
+    int n_flying;
     Msg *out; size_t out_at, out_n, out_cap; /* a ring */
     Arena scratch;
     uint64_t instructions, kernels;

@@ -10,7 +10,12 @@
 #include <string.h>
 #include <time.h>
 
-enum { SLICE_NS = 500000, LOOK_COST = 16, LARGE_CALL = 1 << 16 };
+enum {
+    SLICE_NS = 500000,
+    LOOK_COST = 16,        /* instructions between looks at the clock */
+    LARGE_CALL = 1 << 16,  /* bytes of a result that are worth a look */
+    FLYING_MAX = 1024      /* issuing waits for an engine that is so far behind */
+};
 
 static int64_t now_ns(void) {
     struct timespec t;
@@ -224,6 +229,7 @@ bool exec_step(Exec *x, int64_t budget_us) {
         int cost = 0;
         do {
             cost += issue_next(x, c);
+            if (x->n_flying > FLYING_MAX) exec_retire(x, true);
             if (cost >= LOOK_COST) cost = 0, now = now_ns();
         } while (c->at && now < (is_alone ? end : slice_end));
         now = now_ns();
