@@ -137,7 +137,6 @@ void names_add(NameList *l, const char *name);
 void names_of_builtins(Interp *in, NameList *l);
 void names_of_methods(Interp *in, Value self, NameList *l);
 void names_fini(NameList *l);
-bool builtin_is_tensor_name(const char *interned);                /* a tensor function or method */
 
 /* object.c */
 bool module_new(Interp *in, Node *n, Value *out, LangError *e);   /* N_MODULE */
@@ -157,6 +156,7 @@ bool prelude_value(Interp *in, const char *interned, Value *out, LangError *e); 
 bool prelude_space(Interp *in, const char *interned, Value *out, LangError *e); /* nn, optim ...; V_UNDEF: none */
 void prelude_names(Interp *in, NameList *l);
 void import_init(Interp *in);
+bool interp_echo(Interp *in, Value v, LangError *e);              /* echo's form on stdout; waits for its tensors */
 void import_fini(Interp *in);                                     /* drops globals */
 void import_free(Interp *in);                                     /* then programs and sources */
 bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e);
@@ -167,5 +167,5 @@ void progress_end(Interp *in, struct Bar *b);
 struct Bar *progress_find(Interp *in, Value over);                /* the bar that was made for this value, or NULL */
 void progress_move(Interp *in, Value from, Value to);             /* enumerate(progress(xs)) keeps the bar */
 void progress_fini(Interp *in);
-extern const Builtin builtins_progress[], builtins_math[], builtins_signal[], builtins_host2[];
+extern const Builtin builtins_progress[], builtins_signal[], builtins_random[], builtins_file[];
 #endif

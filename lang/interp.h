@@ -49,7 +49,10 @@ Source *interp_source(Interp *in, const char *name, const char *text, size_t n, 
 bool interp_run(Interp *in, Program *p, bool echo, LangError *e);
 bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e); /* positional */
 Span interp_span(const Interp *in);        /* where the user's program is now; prelude frames fold into the caller */
-void interp_warn(Interp *in, const LangError *w); /* prints a warning; also a WarnFn's body */
+void interp_warn(Interp *in, const LangError *w); /* prints a warning */
+void interp_warn_ctx(void *interp, const LangError *w); /* the same as a WarnFn for parse_program */
+/* Names the file that interp_run is about to run, so that importing it again is seen as a circle. */
+void import_main(Interp *in, const char *path);
 void cycles_collect(Interp *in);           /* frees containers that only cycles hold */
 bool value_truth(Interp *in, Value v, bool *out, LangError *e); /* waits for a one-element tensor */
 
