@@ -171,6 +171,7 @@ static void join_all(void) {
     join(builtins_file, true, 0);
     join(builtins_io, true, 0);
     join(builtins_system, true, 0);
+    join(builtins_args, true, 0);
     join(builtins_signal, true, 0);
     join(builtins_progress, true, 0);
     join(builtins_object, false, 1u << V_OBJECT);

@@ -118,6 +118,9 @@ bool eval_field(Interp *in, Node *n, Value *out, LangError *e);   /* a.f not cal
 bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e); /* the same for a base at hand */
 void fn_signature(const AstFn *f, Bytes *out);                    /* "f(a, b=1, *rest)" */
 
+/* builtin_host.c: sorts a V_LIST in place, stably, by key(element) unless that is none */
+bool list_sorted(Interp *in, Value xs, Value key, bool reverse, LangError *e);
+
 /* builtin.c: a builtin with its signature parsed */
 typedef struct BuiltinParam { const char *name; Value dflt; bool is_required, is_star; } BuiltinParam;
 typedef struct BuiltinEntry {

@@ -78,7 +78,6 @@ void interp_free(Interp **inp) {
         stream_free(&in->stream);
     }
     signal_fini(in);
-    args_free(in);
     assert(in->stack->top == in->stack->base);
     free(in->stack->base);
     free(in->stack);
