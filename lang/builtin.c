@@ -83,7 +83,7 @@ static const char *param_end(const char *s) {
 static void parse_signature(BuiltinEntry *en) {
     BuiltinParam param[MAX_PARAMS];
     int n = 0;
-    en->star = -1;
+    en->star = en->map = -1;
     for (const char *s = skip_blanks(en->b.signature), *end; *s; s = skip_blanks(*end ? end + 1 : end)) {
         end = param_end(s);
         if (n == MAX_PARAMS)
@@ -92,8 +92,8 @@ static void parse_signature(BuiltinEntry *en) {
         *p = (BuiltinParam){.is_required = true};
         if (*s == '*') {
             p->is_star = true;
-            en->star = n;
-            s++;
+            *(s[1] == '*' ? &en->map : &en->star) = n;
+            s += s[1] == '*' ? 2 : 1;
         }
         size_t len = 0;
         while (isalnum((unsigned char)s[len]) || s[len] == '_')
@@ -241,11 +241,13 @@ static int find_param(const BuiltinEntry *en, const char *name) {
 
 /* Positional values into arg[]; those that *star collects into a new list. arg[] is V_UNDEF everywhere before. */
 static bool bind_positional(Interp *in, const BuiltinEntry *en, Value *base, int n_pos, Value *arg, const Node *call, LangError *e) {
-    int before = en->star >= 0 ? en->star : en->n_params;
-    if (en->star < 0 && n_pos > en->n_params) {
+    int before = en->star >= 0 ? en->star : en->map >= 0 ? en->map : en->n_params;
+    if (en->map >= 0)
+        arg[en->map] = v_map(in);
+    if (en->star < 0 && n_pos > before) {
         char what[200];
-        snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d were given", plain_name(en), en->n_params,
-                 en->n_params == 1 ? "" : "s", n_pos);
+        snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d were given", plain_name(en), before,
+                 before == 1 ? "" : "s", n_pos);
         return bad_call(in, en, call, e, what);
     }
     int direct = n_pos < before ? n_pos : before;
@@ -267,6 +269,11 @@ static bool bind_keywords(Interp *in, const BuiltinEntry *en, Value *kw, int n_k
     for (int k = 0; k < n_kw; k++) {
         const Node *node = keyword(call, k);
         int i = find_param(en, node->str);
+        if (i < 0 && en->map >= 0) {
+            mapv_put(arg[en->map].map, value_ref(name_str(in, node->str)), kw[k]);
+            kw[k] = v_none();
+            continue;
+        }
         if (i < 0)
             return unknown_keyword(in, en, node, e);
         if (arg[i].kind != V_UNDEF)
@@ -298,7 +305,7 @@ bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw
     int n_given = n_pos + n_kw, n_bound = 0;
     Value *arg = base;
     bool ok = true;
-    if (n_kw || en->star >= 0 || n_pos != en->n_params) {
+    if (n_kw || en->star >= 0 || en->map >= 0 || n_pos != en->n_params) {
         ok = stack_room(in, (size_t)en->n_params, e);
         if (ok) {
             arg = base + n_given;

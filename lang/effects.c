@@ -12,6 +12,7 @@
 /* ---- what is done when the values are there ---- */
 
 typedef struct TextEffect {
+    Interp *in;
     PrintOptions options;
     bool to_stderr, append;
     char *path;             /* write: owned */
@@ -24,7 +25,10 @@ static bool print_done(void *ctx, const Reply *r, Err *err) {
     Bytes text = {0};
     bool ok = show_format(x->format, x->n, r, &x->options, &text, err);
     FILE *f = x->to_stderr ? stderr : stdout;
-    if (ok && text.n) fwrite(text.data, 1, text.n, f);
+    if (ok && text.n) {
+        progress_clear(x->in);
+        fwrite(text.data, 1, text.n, f);
+    }
     bytes_fini(&text);
     return ok;
 }
@@ -73,6 +77,7 @@ static void text_drop(void *ctx) {
 
 static TextEffect *text_new(Interp *in, const Pieces *p) {
     TextEffect *x = xcalloc(1, sizeof *x + p->format.n + 1);
+    x->in = in;
     x->options = in->print ? *in->print : print_defaults;
     if (!in->print && in->config.width > 0) x->options.linewidth = in->config.width;
     x->n = p->format.n;

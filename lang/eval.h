@@ -122,10 +122,10 @@ void fn_signature(const AstFn *f, Bytes *out);                    /* "f(a, b=1, 
 bool list_sorted(Interp *in, Value xs, Value key, bool reverse, LangError *e);
 
 /* builtin.c: a builtin with its signature parsed */
-typedef struct BuiltinParam { const char *name; Value dflt; bool is_required, is_star; } BuiltinParam;
+typedef struct BuiltinParam { const char *name; Value dflt; bool is_required, is_star; } BuiltinParam; /* star: also ** */
 typedef struct BuiltinEntry {
     Builtin b;                             /* first: a Builtin * of V_BUILTIN is one of these */
-    BuiltinParam *param; int n_params, star; /* star: index or -1 */
+    BuiltinParam *param; int n_params, star, map; /* indices of *rest and **rest, or -1 */
     const struct BuiltinEntry *twin;       /* the tensor builtin of the same name, taken when the first argument is a tensor */
 } BuiltinEntry;
 bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw, const Node *call, Value *out, LangError *e);

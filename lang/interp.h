@@ -13,6 +13,7 @@ typedef struct InterpConfig {
     uint64_t seed;
     bool interactive;              /* at the prompt: backward waits, statements echo          */
     bool strict, color_out, color_err;
+    const char *log_dir;           /* --log-dir: metrics.csv goes there; NULL: nowhere        */
     int width;                     /* columns for printing tensors; 80 off a terminal         */
 } InterpConfig;
 
@@ -49,6 +50,7 @@ Source *interp_source(Interp *in, const char *name, const char *text, size_t n, 
 bool interp_run(Interp *in, Program *p, bool echo, LangError *e);
 bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e); /* positional */
 Span interp_span(const Interp *in);        /* where the user's program is now; prelude frames fold into the caller */
+void progress_clear(Interp *in); /* takes the progress line off the terminal before something else is shown */
 void interp_warn(Interp *in, const LangError *w); /* prints a warning */
 void interp_warn_ctx(void *interp, const LangError *w); /* the same as a WarnFn for parse_program */
 /* Names the file that interp_run is about to run, so that importing it again is seen as a circle. */
