@@ -1,225 +1,313 @@
-/* replay.c: instruction text back into the stream (STREAM 1). Ids of the text are names of tensors here; the stream gives its
- * own. What a live program does through effects (print, write, save ...) goes the same way, so it comes out the same.
+/* replay.c: instruction text as a program. Two passes: the first only reads, so that nothing is sent of a text that is
+ * wrong; the second sends each line through the interpreter's stream, the file's ids mapped to handles of ours, and carries
+ * effects out as a live program would. An id that is used after its `free`, or twice defined, is found by a bit per id;
+ * only when that happens is the text searched for the line that did it.
  * SPDX-License-Identifier: MIT */
 #include "lang/replay.h"
 #include "lang/effects.h"
 #include "lang/io.h"
+#include "lang/sha256.h"
 #include "lang/show.h"
-#include "lang/tensor.h"
 #include "runtime/map.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHECK_EVERY = 256 }; /* lines between looks at failures that have arrived */
+enum { FILES_MAX = 1000, SEEN_IDS = 512 /* ids of one block of bits */ };
 
 typedef struct Replay {
     Interp *in;
+    Stream *stream;
     const Source *src;
-    Arena line;                       /* of the line that is being read       */
-    Map tensors;                      /* id of the text -> Tensor *, owned     */
-    const char **file; Source **file_src; int n_files; /* sources named by @file:line: names only */
-    uint32_t number;
-    LangError *e;
+    Map handle;              /* id of the text -> Handle, a reference */
+    Map seen;                /* id / SEEN_IDS -> bits: ids that were defined */
+    Source *file[FILES_MAX]; /* by the names that positions give; the interpreter's */
+    int n_files;
+    Arena arena;             /* of one line */
+    const char *text; size_t n; /* the line, without its newline */
+    uint32_t line;           /* its number, from 1 */
+    size_t at;               /* where the next one begins in src->text */
+    bool is_torn;            /* it is the last and has no newline */
+    InstLine now;            /* the line, parsed */
 } Replay;
 
-bool replay_is_text(const char *text, size_t n) { return n > 4 && !memcmp(text, "gti ", 4); }
+bool replay_is_text(const char *text, size_t n) { return n > 4 && memcmp(text, "gti ", 4) == 0; }
+
+/* ---- lines ---- */
+
+static bool next_line(Replay *r) {
+    const Source *src = r->src;
+    if (r->at >= src->n) return false;
+    const char *s = src->text + r->at, *end = memchr(s, '\n', src->n - r->at);
+    r->is_torn = !end;
+    r->text = s, r->n = end ? (size_t)(end - s) : src->n - r->at;
+    r->at += r->n + 1;
+    r->line++;
+    return true;
+}
+
+static void rewind_lines(Replay *r) {
+    r->at = 0, r->line = 0;
+}
+
+/* Here in the text itself; column 0: the line as a whole. */
+static Span here(const Replay *r, int column) {
+    return (Span){.src = r->src, .line = r->src->first_line + r->line - 1, .col = (uint16_t)column, .len = column > 0};
+}
+
+/* A parse error: "column 12: ..." becomes a position. */
+static bool fail_parse(const Replay *r, const Err *err, LangError *e) {
+    int column = 0, skip = 0;
+    if (sscanf(err->text, "column %d: %n", &column, &skip) < 1 || column > UINT16_MAX) column = 0;
+    return error_at(e, here(r, column), "%s", err->text + skip);
+}
+
+/* A line cut by a crash: said, not done. */
+static void warn_torn(const Replay *r) {
+    LangError w = {.kind = E_RUN};
+    error_at(&w, here(r, 0), "the last line is torn, and skipped");
+    interp_warn(r->in, &w);
+}
+
+/* Reads everything once. A torn last line is cut off: *n gets the length of the text before it. */
+static bool check_lines(Replay *r, size_t *n, LangError *e) {
+    bool has_header = false;
+    *n = r->src->n;
+    while (next_line(r)) {
+        Err err = {0};
+        arena_reset(&r->arena);
+        bool is_header = replay_is_text(r->text, r->n);
+        if (!inst_parse(r->text, r->n, &r->arena, &r->now, &err)) {
+            if (r->is_torn && has_header) {
+                warn_torn(r);
+                *n = (size_t)(r->text - r->src->text);
+                break;
+            }
+            e->kind = E_SYNTAX;
+            return fail_parse(r, &err, e);
+        }
+        if (is_header && memmem(r->text, r->n, "kind=tape", 9)) {
+            e->kind = E_SYNTAX;
+            return error_at(e, here(r, 1), "a tape is no program: only instruction text can be replayed");
+        }
+        has_header |= is_header;
+        if (has_header || r->now.is_empty) continue;
+        e->kind = E_SYNTAX;
+        error_at(e, here(r, 1), "this is not instruction text: its first line is missing");
+        return error_hint(e, "gti 1");
+    }
+    rewind_lines(r);
+    return true;
+}
 
 /* ---- positions ---- */
 
-static Span here(const Replay *r) { return (Span){r->src, r->number, 1, 0}; }
-
-/* Where the instruction came from, if it says so. */
-static Span origin(Replay *r, const InstLine *l) {
-    if (!l->file || !l->inst.pos.line) return here(r);
-    int k = 0;
-    while (k < r->n_files && strcmp(r->file[k], l->file)) k++;
-    if (k == r->n_files) {
-        r->file = xrealloc(r->file, (size_t)(k + 1) * sizeof *r->file);
-        r->file_src = xrealloc(r->file_src, (size_t)(k + 1) * sizeof *r->file_src);
-        r->file_src[k] = interp_source(r->in, l->file, "", 0, 1, false);
-        r->file[k] = r->file_src[k]->name;
-        r->n_files++;
-    }
-    return (Span){r->file_src[k], l->inst.pos.line, l->inst.pos.col, l->inst.pos.col ? 1 : 0};
+/* The source of a position; its text is not needed, only its name. NULL: too many of them. */
+static Source *file_of(Replay *r, const char *name) {
+    for (int i = r->n_files; i-- > 0;) /* nearly always the latest */
+        if (strcmp(r->file[i]->name, name) == 0) return r->file[i];
+    if (r->n_files == FILES_MAX) return NULL;
+    return r->file[r->n_files++] = interp_source(r->in, name, "", 0, 1, false);
 }
 
-static bool fail(Replay *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static bool fail(Replay *r, const char *format, ...) {
-    char text[600];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
-    r->e->kind = E_SYNTAX;
-    return error_at(r->e, here(r), "%s", text);
+/* Where the line comes from, if it says so, else the line itself. */
+static Span origin(Replay *r) {
+    const Source *file = r->now.file ? file_of(r, r->now.file) : NULL;
+    if (!file) return here(r, 0);
+    return (Span){.src = file, .line = r->now.inst.pos.line, .col = r->now.inst.pos.col};
 }
 
-/* ---- tensors by id ---- */
+/* ---- ids ---- */
 
-/* The line before this one that freed the id, or 0. Only for the error message, so the text is read again. */
-static uint32_t freed_at(Replay *r, uint64_t id) {
-    const char *s = r->src->text;
-    Arena arena = {0};
+static bool was_seen(const Replay *r, uint64_t id) {
+    const uint64_t *bits = map_get(&r->seen, id / SEEN_IDS);
+    return bits && bits[id % SEEN_IDS / 64] >> id % 64 & 1;
+}
+
+static void mark_seen(Replay *r, uint64_t id) {
+    uint64_t *bits = map_get(&r->seen, id / SEEN_IDS);
+    if (!bits) map_put(&r->seen, id / SEEN_IDS, bits = xcalloc(SEEN_IDS / 64, 8));
+    bits[id % SEEN_IDS / 64] |= UINT64_C(1) << id % 64;
+}
+
+/* The last line before this one that frees id (or defines it); 0 if there is none. */
+static uint32_t find_line(const Replay *r, uint64_t id, bool frees) {
+    Replay scan = {.src = r->src};
     uint32_t found = 0;
-    for (uint32_t number = 1; number < r->number; number++) {
-        size_t n = strcspn(s, "\n");
-        InstLine l;
-        if (inst_parse(s, n, &arena, &l, NULL) && !l.is_empty && l.inst.op == OP_FREE)
-            for (int k = 0; k < l.inst.n_in; k++)
-                if (l.inst.in[k].kind == IN_TENSOR && l.inst.in[k].id == id) found = number;
-        arena_reset(&arena);
-        s += n + 1;
+    while (next_line(&scan) && scan.line < r->line) {
+        arena_reset(&scan.arena);
+        if (!inst_parse(scan.text, scan.n, &scan.arena, &scan.now, NULL) || scan.now.is_empty) continue;
+        const Inst *inst = &scan.now.inst;
+        for (int i = 0; i < inst->n_out && !frees; i++)
+            if (inst->out[i] == id) found = scan.line;
+        for (int i = 0; i < inst->n_in && frees && inst->op == OP_FREE; i++)
+            if (inst->in[i].kind == IN_TENSOR && inst->in[i].id == id) found = scan.line;
     }
-    arena_fini(&arena);
+    arena_fini(&scan.arena);
     return found;
 }
 
-static Tensor *tensor_of(Replay *r, uint64_t id) {
-    Tensor *t = map_get(&r->tensors, id);
-    if (t) return t;
-    uint32_t line = freed_at(r, id);
-    if (line) fail(r, "t%llu was freed at line %u", (unsigned long long)id, line);
-    else fail(r, "t%llu is not defined", (unsigned long long)id);
-    return NULL;
+static bool unknown_id(Replay *r, uint64_t id, LangError *e) {
+    if (!was_seen(r, id)) return error_at(e, here(r, 0), "t%llu is not defined", (unsigned long long)id);
+    uint32_t line = find_line(r, id, true);
+    if (line == 0)
+        return error_at(e, here(r, 0), "t%llu is not there: its definition failed", (unsigned long long)id);
+    error_at(e, here(r, 0), "t%llu was freed in line %u", (unsigned long long)id, line);
+    Replay there = {.src = r->src, .line = line};
+    return error_label(e, here(&there, 1), "freed here");
 }
 
-static bool define(Replay *r, const InstLine *l, int k, Handle *h) {
-    char want[256], got[256];
-    Tensor *t = tensor_new(r->in, h);
-    uint64_t id = l->inst.out[k];
-    if (map_get(&r->tensors, id)) {
-        tensor_unref(t);
-        return fail(r, "t%llu is already defined: ids are used once", (unsigned long long)id);
-    }
-    map_put(&r->tensors, id, t);
-    if (l->has_types && !type_equal(&l->types[k], tensor_type(t)))
-        return fail(r, "the line says %s, but the result is %s", type_text(&l->types[k], want), type_text(tensor_type(t), got));
-    return true;
-}
-
-/* Tensors of the operands, those of kind IN_TENSOR; the arena's. */
-static bool operands(Replay *r, const Inst *inst, Tensor ***out, int *n) {
-    *out = arena_alloc(&r->line, (size_t)(inst->n_in ? inst->n_in : 1) * sizeof **out);
-    *n = 0;
-    for (int k = 0; k < inst->n_in; k++) {
-        if (inst->in[k].kind != IN_TENSOR) continue;
-        Tensor *t = tensor_of(r, inst->in[k].id);
-        if (!t) return false;
-        (*out)[(*n)++] = t;
+/* The tensor operands as handles: handle[i] is NULL for an immediate. The arrays are the line's. */
+static bool find_operands(Replay *r, Operand **in, Handle ***handle, LangError *e) {
+    const Inst *inst = &r->now.inst;
+    *in = arena_alloc(&r->arena, inst->n_in * sizeof **in);
+    *handle = arena_alloc(&r->arena, inst->n_in * sizeof **handle);
+    for (int i = 0; i < inst->n_in; i++) {
+        (*in)[i] = inst->in[i];
+        (*handle)[i] = NULL;
+        if (inst->in[i].kind != IN_TENSOR) continue;
+        Handle *h = map_get(&r->handle, inst->in[i].id);
+        if (!h) return unknown_id(r, inst->in[i].id, e);
+        (*handle)[i] = h;
+        (*in)[i] = operand_of(h);
     }
     return true;
 }
 
-/* ---- instructions with results ---- */
-
-static bool compute(Replay *r, const InstLine *l, Span at) {
-    const Inst *inst = &l->inst;
-    Operand *in = arena_alloc(&r->line, (size_t)(inst->n_in ? inst->n_in : 1) * sizeof *in);
-    const Handle **h = arena_zalloc(&r->line, (size_t)(inst->n_in ? inst->n_in : 1) * sizeof *h);
-    Handle *out[MAX_OUT] = {NULL};
-    int n_out = 0;
-    for (int k = 0; k < inst->n_in; k++) {
-        in[k] = inst->in[k];
-        if (in[k].kind != IN_TENSOR) continue;
-        Tensor *t = tensor_of(r, in[k].id);
-        if (!t) return false;
-        h[k] = t->handle;
-        in[k].id = t->handle->id;
+/* Takes the reference to h. */
+static bool define(Replay *r, uint64_t id, Handle *h, LangError *e) {
+    if (was_seen(r, id)) {
+        handle_unref(r->stream, &h);
+        return error_at(e, here(r, 1), "t%llu was defined in line %u; an id is used once", (unsigned long long)id,
+                        find_line(r, id, false));
     }
-    if (inst->op == OP_DATA) {
-        TensorType type;
-        int n_types;
-        Err err = {0};
-        if (!inst_infer(inst, NULL, &type, &n_types, &err)) return error_from(r->e, &err);
-        out[0] = stream_data(r->in->stream, &type, inst->payload, NULL, at, r->e);
-        n_out = 1;
-        if (!out[0]) return false;
-    } else TRY(stream_op(r->in->stream, inst->op, in, h, inst->n_in, inst->attr, inst->n_attr, at, out, &n_out, r->e));
-    bool ok = n_out == inst->n_out;
-    if (!ok) fail(r, "'%s' gives %d tensor%s, the line names %d", op_info[inst->op].name, n_out, n_out == 1 ? "" : "s", inst->n_out);
-    for (int k = 0; k < n_out; k++) {
-        if (ok) ok = define(r, l, k, out[k]);
-        else handle_unref(r->in->stream, &out[k]);
+    mark_seen(r, id);
+    map_put(&r->handle, id, h);
+    return true;
+}
+
+/* Results: as many as the line names, of the types it says; then they get their names. Takes the references. */
+static bool define_results(Replay *r, Handle **out, int n, LangError *e) {
+    const InstLine *now = &r->now;
+    const char *op = op_info[now->inst.op].name;
+    bool ok = true;
+    if (n != now->inst.n_out)
+        ok = error_at(e, here(r, 0), "%s gives %d result%s, not %d", op, n, n == 1 ? "" : "s", now->inst.n_out);
+    for (int i = 0; ok && now->has_types && i < n; i++) {
+        char said[256], is[256];
+        if (type_equal(&out[i]->type, &now->types[i])) continue;
+        ok = error_at(e, here(r, 0), "%s gives %s here, not %s as the line says", op, type_text(&out[i]->type, is),
+                      type_text(&now->types[i], said));
+    }
+    for (int i = 0; i < n; i++) {
+        if (ok) ok = define(r, now->inst.out[i], out[i], e);
+        else handle_unref(r->stream, &out[i]);
     }
     return ok;
 }
 
-static bool load(Replay *r, const InstLine *l, Span at) {
-    const Attr *path = inst_attr(&l->inst, ATTR_PATH);
+/* ---- operations ---- */
+
+/* Slices that end "at the end" get their size from the operand. */
+static void complete_slices(Replay *r, const Handle *x) {
+    const Attr *start = inst_attr(&r->now.inst, ATTR_START), *size = inst_attr(&r->now.inst, ATTR_SIZE),
+               *step = inst_attr(&r->now.inst, ATTR_STEP);
+    if (!start || !size || !step || size->n != x->type.rank || start->n != size->n || step->n != size->n) return;
+    int64_t *whole = (int64_t *)size->ints; /* the parser's, in our arena */
+    for (uint32_t i = 0; i < size->n; i++) {
+        int64_t left = x->type.shape[i] - start->ints[i];
+        if (whole[i] == -1 && start->ints[i] >= 0 && step->ints[i] >= 1)
+            whole[i] = left > 0 ? (left - 1) / step->ints[i] + 1 : 0;
+    }
+}
+
+static bool run_op(Replay *r, LangError *e) {
+    const Inst *inst = &r->now.inst;
+    Operand *in;
+    Handle **handle, *out[MAX_OUT];
+    int n_out;
+    TRY(find_operands(r, &in, &handle, e));
+    if ((inst->op == OP_SLICE || inst->op == OP_SLICE_PUT) && inst->n_in > 0 && handle[0]) complete_slices(r, handle[0]);
+    TRY(stream_op(r->stream, inst->op, in, (const Handle *const *)handle, inst->n_in, inst->attr, inst->n_attr, origin(r),
+                  out, &n_out, e));
+    return define_results(r, out, n_out, e);
+}
+
+/* What inference says of an instruction that stream_op does not see. handle NULL: it may not have operands. */
+static bool check(Replay *r, const Inst *inst, Handle *const *handle, TensorType *out, LangError *e) {
+    TensorType *in = arena_zalloc(&r->arena, (inst->n_in + 1) * sizeof *in);
+    for (int i = 0; i < inst->n_in; i++)
+        if (handle && handle[i]) in[i] = handle[i]->type;
+    int n_out;
+    Err err = {0};
+    if (inst_infer(inst, in, out, &n_out, &err)) return true;
+    error_from(e, &err);
+    error_locate(e, origin(r));
+    return false;
+}
+
+static bool run_data(Replay *r, LangError *e) {
+    TensorType type[MAX_OUT];
+    TRY(check(r, &r->now.inst, NULL, type, e)); /* so the payload is as long as its type says */
+    Handle *h = stream_data(r->stream, &type[0], r->now.inst.payload, NULL, origin(r), e);
+    return h && define_results(r, &h, 1, e);
+}
+
+static bool run_free(Replay *r, LangError *e) {
+    const Inst *inst = &r->now.inst;
+    for (int i = 0; i < inst->n_in; i++) {
+        if (inst->in[i].kind != IN_TENSOR) return error_at(e, here(r, 0), "free takes ids");
+        Handle *h = map_remove(&r->handle, inst->in[i].id);
+        if (!h) return unknown_id(r, inst->in[i].id, e);
+        handle_unref(r->stream, &h);
+    }
+    return true;
+}
+
+static bool run_scope(Replay *r, LangError *e) {
+    Inst inst = r->now.inst;
+    TensorType out[MAX_OUT];
+    TRY(check(r, &inst, NULL, out, e));
+    Span at = origin(r);
+    inst.pos = (SrcPos){.file = stream_file(r->stream, at.src), .col = at.col, .line = at.line};
+    stream_control(r->stream, &inst);
+    return true;
+}
+
+/* ---- files ---- */
+
+static bool has_digest(const Buf *b, const Attr *want) {
+    char hex[65];
+    sha256_hex(b->data, b->n, hex);
+    return want->n >= 4 && want->n <= 64 && strncasecmp(hex, want->str, want->n) == 0;
+}
+
+static bool load(const char *path, const Attr *digest, IoValue *v, Err *err) {
+    Buf *bytes;
+    TRY(io_read(path, &bytes, err));
+    bool ok = !digest || has_digest(bytes, digest) ||
+              err_set(err, ERR_IO, "'%s' is not the file that the stream was made with: its sha256 differs", path);
+    ok = ok && io_decode(path, bytes, NULL, v, err);
+    buf_unref(&bytes);
+    if (!ok || v->kind == IO_TENSOR) return ok;
+    io_fini(v);
+    return err_set(err, ERR_ARG, "'%s' does not hold one tensor", path);
+}
+
+static bool run_load(Replay *r, LangError *e) {
+    const Attr *path = inst_attr(&r->now.inst, ATTR_PATH), *digest = inst_attr(&r->now.inst, ATTR_SHA256);
+    if (!path || strlen(path->str) != path->n) return error_at(e, here(r, 0), "load needs the name of a file");
     IoValue v;
     Err err = {0};
-    if (!path || l->inst.n_out != 1) return fail(r, "load needs a path and one result");
-    if (!io_load(path->str, NULL, &v, &err)) return error_from(r->e, &err);
-    bool ok = v.kind == IO_TENSOR || fail(r, "%s does not hold one tensor", path->str);
-    if (ok) {
-        Handle *h = stream_data(r->in->stream, &v.tensor->type, v.tensor->buf->data, v.tensor->buf, at, r->e);
-        ok = h && define(r, l, 0, h);
+    if (!load(path->str, digest, &v, &err)) {
+        error_from(e, &err);
+        error_locate(e, origin(r));
+        return false;
     }
+    Handle *h = stream_data(r->stream, &v.tensor->type, v.tensor->buf->data, v.tensor->buf, origin(r), e);
     io_fini(&v);
-    return ok;
-}
-
-/* ---- effects ---- */
-
-static const Attr *attr_of(const Inst *inst, AttrKey key) {
-    static const Attr none = {.str = ""};
-    const Attr *a = inst_attr(inst, key);
-    return a ? a : &none;
-}
-
-/* The format with its tensors, as the effects want them; t from the operand `first` on. */
-static void pieces_of(const Inst *inst, Tensor **t, int n, int first, Pieces *p) {
-    const Attr *format = attr_of(inst, ATTR_FORMAT);
-    *p = (Pieces){.n = n - first, .cap = n - first};
-    bytes_add(&p->format, format->str, format->n);
-    p->t = xmalloc(sizeof *p->t * (size_t)(p->cap ? p->cap : 1));
-    for (int k = 0; k < p->n; k++) p->t[k] = tensor_ref(t[first + k]);
-}
-
-static bool text(Replay *r, const Inst *inst) {
-    Tensor **t;
-    int n;
-    TRY(operands(r, inst, &t, &n));
-    int first = inst->op == OP_ASSERT;
-    if (n < first) return fail(r, "assert needs a condition");
-    PrintOptions *print = r->in->print, saved = print ? *print : print_defaults;
-    if (print && inst_attr(inst, ATTR_EDGE)) {
-        print->edgeitems = (int)inst_int(inst, ATTR_EDGE, saved.edgeitems);
-        print->threshold = (int)inst_int(inst, ATTR_THRESHOLD, saved.threshold);
-    }
-    Pieces p;
-    bool ok;
-    pieces_of(inst, t, n, first, &p);
-    if (inst->op == OP_PRINT) ok = effect_print(r->in, &p, inst_bool(inst, ATTR_ERR, false), r->e);
-    else if (inst->op == OP_WRITE)
-        ok = effect_write(r->in, attr_of(inst, ATTR_PATH)->str, inst_bool(inst, ATTR_APPEND, false), &p, r->e);
-    else if (inst->op == OP_NOTE) ok = effect_note(r->in, &p, r->e);
-    else ok = effect_assert(r->in, t[0], &p, r->e);
-    pieces_fini(&p);
-    if (print) *print = saved;
-    return ok;
-}
-
-/* fetch t10 as="loss" shows: loss = 2.5 */
-static bool fetch(Replay *r, const Inst *inst) {
-    Tensor **t;
-    int n;
-    TRY(operands(r, inst, &t, &n));
-    const Attr *as = attr_of(inst, ATTR_AS);
-    for (int k = 0; k < n; k++) {
-        Pieces p = {0};
-        if (as->n) {
-            pieces_text(&p, as->str, as->n);
-            pieces_text(&p, " = ", 3);
-        }
-        pieces_tensor(&p, t[k], "!r", 2);
-        pieces_text(&p, "\n", 1);
-        bool ok = effect_print(r->in, &p, false, r->e);
-        pieces_fini(&p);
-        if (!ok) return false;
-    }
-    return true;
+    return h && define_results(r, &h, 1, e);
 }
 
 typedef struct SaveJob { char *path, *keys, *meta; size_t n_keys, n_meta; } SaveJob;
@@ -228,133 +316,128 @@ static bool save_done(void *ctx, const Reply *reply, Err *err) {
     const SaveJob *j = ctx;
     return io_save_reply(j->path, j->keys, j->n_keys, j->meta, j->n_meta, reply, err);
 }
+
 static void save_drop(void *ctx) {
     SaveJob *j = ctx;
-    free(j->path);
-    free(j->keys);
-    free(j->meta);
+    free(j->path), free(j->keys), free(j->meta);
     free(j);
 }
-static bool track_done(void *ctx, const Reply *reply, Err *err) {
-    (void)ctx; (void)reply; (void)err;
-    return true;
-}
-static void track_drop(void *ctx) { (void)ctx; }
 
-static bool save_or_track(Replay *r, const Inst *inst, Span at) {
-    Tensor **t;
-    int n;
-    TRY(operands(r, inst, &t, &n));
-    Handle **h = arena_alloc(&r->line, (size_t)(n ? n : 1) * sizeof *h);
-    for (int k = 0; k < n; k++) h[k] = t[k]->handle;
-    Effect ef = {.op = inst->op, .attr = inst->attr, .n_attr = inst->n_attr, .handle = h, .n = n,
-                 .done = track_done, .drop = track_drop};
-    if (inst->op == OP_SAVE) {
-        const Attr *path = attr_of(inst, ATTR_PATH), *keys = attr_of(inst, ATTR_KEYS), *meta = attr_of(inst, ATTR_META);
-        if (!path->n) return fail(r, "save needs a path");
-        SaveJob *j = xcalloc(1, sizeof *j);
-        *j = (SaveJob){xstrndup(path->str, path->n), xstrndup(keys->str, keys->n), xstrndup(meta->str, meta->n),
-                       keys->n, meta->n};
-        ef.done = save_done;
-        ef.drop = save_drop;
-        ef.ctx = j;
+static char *text_of(const Inst *inst, AttrKey key, size_t *n) {
+    const Attr *a = inst_attr(inst, key);
+    *n = a ? a->n : 0;
+    return xstrndup(a ? a->str : "", *n);
+}
+
+static SaveJob *save_job(const Inst *inst) {
+    SaveJob *j = xcalloc(1, sizeof *j);
+    size_t n;
+    j->path = text_of(inst, ATTR_PATH, &n);
+    j->keys = text_of(inst, ATTR_KEYS, &j->n_keys);
+    j->meta = text_of(inst, ATTR_META, &j->n_meta);
+    return j;
+}
+
+/* ---- values ---- */
+
+/* fetch and peek: the value on standard output, after the name that `as` gives: loss = tensor(2.5000) */
+typedef struct Shown { PrintOptions options; char name[]; } Shown;
+
+static Shown *shown_new(Replay *r) {
+    const Inst *inst = &r->now.inst;
+    const Attr *as = inst_attr(inst, ATTR_AS);
+    const char *name = as ? arena_printf(&r->arena, "%s = ", as->str) : "";
+    Shown *x = xcalloc(1, sizeof *x + strlen(name) + 1);
+    strcpy(x->name, name);
+    x->options = print_defaults;
+    if (r->in->config.width > 0) x->options.linewidth = r->in->config.width;
+    x->options.edgeitems = (int)inst_int(inst, ATTR_EDGE, x->options.edgeitems);
+    x->options.threshold = (int)inst_int(inst, ATTR_THRESHOLD, x->options.threshold);
+    return x;
+}
+
+static bool shown_done(void *ctx, const Reply *reply, Err *err) {
+    const Shown *x = ctx;
+    Bytes text = {0};
+    bool ok = show_format("{!r}\n", 5, reply, &x->options, &text, err);
+    if (ok) printf("%s%s", x->name, text.data);
+    bytes_fini(&text);
+    return ok;
+}
+
+/* What waits for values, in stream order. */
+static bool run_effect(Replay *r, LangError *e) {
+    Inst inst = r->now.inst;
+    Operand *in;
+    Handle **handle;
+    TensorType out[MAX_OUT];
+    TRY(find_operands(r, &in, &handle, e));
+    TRY(check(r, &inst, handle, out, e));
+    inst.in = in;
+    Effect ef = {.op = inst.op, .attr = inst.attr, .n_attr = inst.n_attr, .handle = handle, .n = inst.n_in};
+    switch (inst.op) {
+    case OP_SAVE: ef.done = save_done, ef.drop = save_drop, ef.ctx = save_job(&inst); break;
+    case OP_FETCH:
+    case OP_PEEK: ef.done = shown_done, ef.drop = free, ef.ctx = shown_new(r); break;
+    case OP_TRACK: break; /* recorded by who reads the stream; nothing is shown */
+    default: return effect_inst(r->in, &inst, handle, origin(r), e);
     }
-    return stream_effect(r->in->stream, &ef, at, r->e);
+    return stream_effect(r->stream, &ef, origin(r), e);
 }
 
-/* ---- lines ---- */
+/* ---- the program ---- */
 
-static bool release(Replay *r, const Inst *inst) {
-    for (int k = 0; k < inst->n_in; k++) {
-        if (inst->in[k].kind != IN_TENSOR) return fail(r, "free takes ids");
-        if (!tensor_of(r, inst->in[k].id)) return false;
-        tensor_unref(map_remove(&r->tensors, inst->in[k].id));
-    }
-    return true;
-}
-
-static bool shard(Replay *r, const InstLine *l) {
-    Tensor **t;
-    int n;
-    TRY(operands(r, &l->inst, &t, &n));
-    if (n != 1 || l->inst.n_out != 1) return fail(r, "shard takes one tensor and gives one");
-    return define(r, l, 0, handle_ref(t[0]->handle));
-}
-
-static bool run_line(Replay *r, const InstLine *l) {
-    const Inst *inst = &l->inst;
-    Span at = origin(r, l);
-    Inst plain = *inst;
-    plain.pos = (SrcPos){.file = stream_file(r->in->stream, at.src), .line = at.line, .col = at.col};
-    switch (inst->op) {
-    case OP_FREE: return release(r, inst);
-    case OP_SYNC: return stream_sync(r->in->stream, r->e);
-    case OP_FETCH: case OP_PEEK: return fetch(r, inst);
-    case OP_PRINT: case OP_WRITE: case OP_NOTE: case OP_ASSERT: return text(r, inst);
-    case OP_SAVE: case OP_TRACK: return save_or_track(r, inst, at);
-    case OP_LOAD: return load(r, l, at);
-    case OP_SHARD: return shard(r, l);
-    case OP_EDGE: return stream_edge(r->in->stream, r->e);
-    case OP_SIGNAL_ENTER: case OP_SIGNAL_EXIT: stream_control(r->in->stream, &plain); return true;
-    case OP_FILE: return true;
-    case OP_POISON: return fail(r, "'poison' is no instruction of a program");
-    default: return compute(r, l, at);
+static bool run_line(Replay *r, LangError *e) {
+    switch (r->now.inst.op) {
+    case OP_FREE: return run_free(r, e);
+    case OP_EDGE: return stream_edge(r->stream, e);
+    case OP_SYNC: return stream_sync(r->stream, e);
+    case OP_FILE: return true; /* positions carry names here */
+    case OP_SIGNAL_ENTER:
+    case OP_SIGNAL_EXIT: return run_scope(r, e);
+    case OP_LOAD: return run_load(r, e);
+    case OP_DATA: return run_data(r, e);
+    case OP_FETCH: case OP_PEEK: case OP_PRINT: case OP_WRITE: case OP_NOTE: case OP_ASSERT: case OP_SAVE: case OP_TRACK:
+        return run_effect(r, e);
+    case OP_POISON: return error_at(e, here(r, 0), "poison is not for programs");
+    default: return run_op(r, e);
     }
 }
 
-/* "gti 1 key=value ...": version 1, and no tape. */
-static bool check_header(Replay *r, const char *s, size_t n) {
-    if (n < 5 || s[4] != '1' || (n > 5 && s[5] != ' ')) return fail(r, "this is not version 1 of the instruction text");
-    if (memmem(s, n, "kind=tape", 9)) return fail(r, "a tape is no program: only instruction text can be replayed");
-    return true;
-}
-
-/* A Node at the line, for those who ask the interpreter where the program is. */
-static void stand_at(Replay *r, Node *place, Span at) {
-    *place = (Node){.kind = N_NONE, .at = at, .whole = at};
-    r->in->at = place;
-}
-
-static bool run_lines(Replay *r) {
-    const char *s = r->src->text, *end = s + r->src->n;
-    Node place;
-    for (r->number = 1; s < end; r->number++) {
-        const char *nl = memchr(s, '\n', (size_t)(end - s));
-        size_t n = (size_t)((nl ? nl : end) - s);
-        if (n && s[n - 1] == '\r') n--;
-        InstLine l;
+static bool run_lines(Replay *r, size_t n, LangError *e) {
+    while (r->at < n && next_line(r)) {
+        arena_reset(&r->arena);
         Err err = {0};
-        if (r->number == 1) TRY(check_header(r, s, n));
-        else if (!inst_parse(s, n, &r->line, &l, &err)) {
-            r->e->kind = E_SYNTAX;
-            error_at(r->e, here(r), "%s", err.text);
-            return err.hint[0] ? error_hint(r->e, "%s", err.hint) : false;
-        } else if (!l.is_empty) {
-            stand_at(r, &place, origin(r, &l));
-            bool ok = run_line(r, &l);
-            r->in->at = NULL;
-            if (!ok) { error_locate(r->e, here(r)); return false; }
-        }
-        arena_reset(&r->line);
-        if (r->number % CHECK_EVERY == 0 && stream_take_error(r->in->stream, r->e)) return false;
-        if (stream_interrupted) {
-            r->e->kind = E_INTERRUPT;
-            return error_at(r->e, here(r), "interrupted");
-        }
-        s = nl ? nl + 1 : end;
+        if (!inst_parse(r->text, r->n, &r->arena, &r->now, &err)) return fail_parse(r, &err, e);
+        if (r->now.is_empty) continue;
+        if (!run_line(r, e)) return false;
+        if (stream_take_error(r->stream, e)) return false; /* the first error ends a script */
+        if (!stream_interrupted) continue;
+        e->kind = E_INTERRUPT;
+        return error_at(e, here(r, 0), "interrupted");
     }
     return true;
+}
+
+static void replay_fini(Replay *r) {
+    uint64_t id;
+    void *v;
+    for (size_t i = 0; map_next(&r->handle, &i, &id, &v);) {
+        Handle *h = v;
+        handle_unref(r->stream, &h);
+    }
+    for (size_t i = 0; map_next(&r->seen, &i, &id, &v);) free(v);
+    map_fini(&r->handle);
+    map_fini(&r->seen);
+    arena_fini(&r->arena);
 }
 
 bool replay_run(Interp *in, const Source *src, LangError *e) {
-    Replay r = {.in = in, .src = src, .e = e};
-    bool ok = run_lines(&r);
-    uint64_t id;
-    void *t;
-    for (size_t i = 0; map_next(&r.tensors, &i, &id, &t);) tensor_unref(t);
-    map_fini(&r.tensors);
-    arena_fini(&r.line);
-    free(r.file);
-    free(r.file_src);
+    Replay *r = xcalloc(1, sizeof *r);
+    *r = (Replay){.in = in, .stream = in->stream, .src = src};
+    size_t n;
+    bool ok = check_lines(r, &n, e) && run_lines(r, n, e);
+    replay_fini(r);
+    free(r);
     return ok;
 }
