@@ -357,13 +357,15 @@ bool builtin_value(Interp *in, const char *interned, Value *out, LangError *e) {
     *out = (Value){.kind = V_UNDEF};
     if (constant(in, interned, out))
         return true;
+    TRY(prelude_space(in, interned, out, e)); /* before the functions: gt is also "greater than" */
+    if (out->kind != V_UNDEF)
+        return true;
     const Builtin *b = builtin_find(interned);
     if (b) {
         *out = (Value){.kind = V_BUILTIN, .builtin = b};
         return true;
     }
-    TRY(prelude_space(in, interned, out, e));
-    return out->kind != V_UNDEF || prelude_value(in, interned, out, e);
+    return prelude_value(in, interned, out, e);
 }
 
 bool builtin_method_value(Interp *in, Value self, const char *interned, Value *out, LangError *e) {

@@ -223,7 +223,7 @@ static bool visit_count(Walk *w, Value v, LangError *e) {
 
 static bool visit_zero_grad(Walk *w, Value v, LangError *e) {
     static const char grad[] = "grad";
-    return v.kind != V_TENSOR || tensor_set_field(w->in, v.tensor, intern(grad, 4), v_none(), e);
+    return !is_trained(v) || tensor_set_field(w->in, v.tensor, intern(grad, 4), v_none(), e);
 }
 
 static bool visit_mode(Walk *w, Value v, LangError *e) {
