@@ -140,8 +140,7 @@ static double dispatcher_alone(const Sink *k, int n) {
         swallow(d);
         uint64_t seq = 0;
         for (int i = 0; i < k->n_kept; i++) {
-            for (int p = 0; p < k->kept[i].n; p++) m.part[p] = buf_ref(k->kept[i].part[p]);
-            m.n = k->kept[i].n;
+            m = (Msg){.n = 1, .part = {buf_copy(k->kept[i].part[0]->data, k->kept[i].part[0]->n)}};
             FrameReader r;
             frame_open(&r, &m, NULL);
             double start = cpu_us();
