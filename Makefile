@@ -91,14 +91,14 @@ $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -MMD -MP -c -o $@ $<
 # Kernels: one generated source, compiled once per instruction set; worker/cpu.c chooses at run time.
-$(B)/obj/gen/kernels_%.o: $(B)/gen/kernels.c $(wildcard worker/prologue*.h) runtime/dtypes.def
+$(B)/obj/gen/kernels_%.o: $(B)/gen/kernels.c $(wildcard worker/prologue*.h worker/kernel*.h) runtime/rng.h
 	$(call say,CC,"kernels for $*")
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I. $(FLOATS) -O3 -g1 $(SAN) $(MARCH_$*) -DISA=$* -c -o $@ $<
 $(B)/gen/kernels.c: $(B)/gen/genkernels
 	@mkdir -p $(@D)
 	$(Q)$< > $@
-$(B)/gen/genkernels: worker/genkernels.c worker/emit.c worker/emit.h runtime/op.c runtime/err.c runtime/map.c $(wildcard runtime/*.def runtime/*.h)
+$(B)/gen/genkernels: worker/genkernels.c worker/emit.c worker/emit.h runtime/op.c runtime/err.c runtime/map.c runtime/arena.c $(wildcard runtime/*.def runtime/*.h)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I. $(WARN) -O1 -g -o $@ $(filter %.c,$^)

@@ -1,6 +1,6 @@
 /* prologue_f32.h: float32 functions for generated kernels, written so that a compiler can turn a
- * loop over them into vector code: no branches, no calls, no tables but one (of 2/pi), polynomials
- * and explicit fma. The part of prologue.h with numerical analysis in it; read prologue.h first.
+ * loop over them into vector code: no branches, no calls, no tables, polynomials and explicit fma.
+ * The part of prologue.h with numerical analysis in it; read prologue.h first.
  *
  * Goals, tested by prologue_test: at most 1 ulp for exp, log, sqrt and 2 for the rest, over all
  * floats; infinities, nan and denormals as C's libm has them. pow, sin, cos and the tail of gelu
@@ -228,38 +228,8 @@ PRO_FN float f32_gelu(float x) {
 
 /* ---- circular functions ---- */
 
-/* Row j serves |x| < 2^(24 + 8 (j + 1)) (and >= 2^(24 + 8 j), but for row 0): x * scale is a whole
- * number or small, and scale * (hi + mid + lo) = 2/pi but for multiples of 4; 24-bit x times hi or
- * mid is exact in double. */
-static PRO_DATA const double f32_two_over_pi[13][4] = {
-    {0x1p+0, 0x1.45f306c000000p-1, 0x1.c9c882a000000p-29, 0x1.4fe13abe8fa9ap-59},
-    {0x1p-8, 0x1.7cc1b72000000p+1, 0x1.c882a52000000p-29, 0x1.f84eafa3ea69cp-57},
-    {0x1p-16, 0x1.836e4e4000000p+0, 0x1.054a7f0000000p-30, 0x1.3abe8fa9a6ee0p-59},
-    {0x1p-24, 0x1.b727220000000p+1, 0x1.529fc27000000p-28, 0x1.5f47d4d377037p-58},
-    {0x1p-32, 0x1.27220a9000000p+1, 0x1.3f84eae000000p-29, 0x1.a3ea69bb81b6cp-57},
-    {0x1p-40, 0x1.220a94f000000p+1, 0x1.c2757d1000000p-28, 0x1.ea69bb81b6c53p-57},
-    {0x1p-48, 0x1.529fc20000000p-4, 0x1.d5f47d4000000p-30, 0x1.a6ee06db14acdp-59},
-    {0x1p-56, 0x1.29fc274000000p+0, 0x1.7d1f534000000p-28, 0x1.bb81b6c52b328p-57},
-    {0x1p-64, 0x1.fc2757c000000p+0, 0x1.1f534dd000000p-28, 0x1.81b6c52b32788p-57},
-    {0x1p-72, 0x1.3abe8f0000000p-3, 0x1.534ddc0000000p-28, 0x1.b6c52b3278872p-57},
-    {0x1p-80, 0x1.abe8fa9000000p+1, 0x1.4ddc0db000000p-28, 0x1.8a5664f10e410p-58},
-    {0x1p-88, 0x1.e8fa9a6000000p+1, 0x1.dc0db62000000p-28, 0x1.2b32788720840p-57},
-    {0x1p-96, 0x1.f534ddc000000p+0, 0x1.b6c52a0000000p-33, 0x1.3278872083fcap-57},
-};
-
-/* sin(x + shift pi/2). */
-PRO_FN float f32_circular(float x, int64_t shift) {
-    const double magic = 0x1.8p52; /* + magic rounds to whole, low bits in the sum's mantissa */
-    int32_t j = ((f32_bits(x) >> 23 & 255) - (127 + 24)) >> 3;
-    j = j < 0 ? 0 : j > 12 ? 12 : j;
-    const double *row = f32_two_over_pi[j];
-    double X = (double)x * row[0];
-    double p0 = X * row[1], p1 = X * row[2], p2 = X * row[3];
-    double n0 = p0 + magic, n1 = p1 + magic;
-    double f = (p0 - (n0 - magic)) + (p1 - (n1 - magic));
-    double n2 = f + magic;
-    f = (f - (n2 - magic)) + p2;
-    int64_t q = (f64_bits(n0) & 3) + (f64_bits(n1) & 3) + (f64_bits(n2) & 3) + shift;
+/* sin((q + f) pi/2), |f| <= 1/2. */
+PRO_FN float f32_quarter(double f, int32_t q) {
     double y = f * 0x1.921fb54442d18p+0, z = y * y;
     double s = 0x1.6cd1afd2cb3fdp-19; /* (sin(y) / y - 1) / y^2, 2^-37 */
     s = s * z - 0x1.a00f7e10cdc9fp-13;
@@ -271,8 +241,32 @@ PRO_FN float f32_circular(float x, int64_t shift) {
     c = c * z + 0x1.55553c74a094fp-5;
     c = c * z - 0x1.ffffffcb7798ap-2;
     c = 1 + z * c;
-    double v = (q & 1) ? c : s;
-    return (float)((q & 2) ? -v : v);
+    float v = (float)c, w = (float)s;
+    v = q & 1 ? v : w;
+    return f32_of_bits(f32_bits(v) ^ (int32_t)(((uint32_t)q & 2) << 30));
+}
+/* sin(x + shift pi/2). X = x * scale is whole or small, and below 2^48; hi + mid + lo is 2/(pi scale)
+ * but for a multiple of 4; X has 24 bits, hi and mid so few that their products with it are exact.
+ * Rows are chosen by comparison, because gathers from a table are not vectorised everywhere. */
+PRO_FN float f32_circular(float x, int32_t shift) {
+    const double magic = 0x1.8p52; /* + magic rounds to whole, low bits in the sum's mantissa */
+    double a = (double)f32_abs(x);
+    double scale = 1, hi = 0x1.45f306cp-1, mid = 0x1.c9c882ap-29, lo = 0x1.4fe13abe8fa9ap-59;
+    scale = a >= 0x1p48 ? 0x1p-24 : scale, hi = a >= 0x1p48 ? 0x1.b72722p+1 : hi;
+    mid = a >= 0x1p48 ? 0x1.529fc27p-28 : mid, lo = a >= 0x1p48 ? 0x1.5f47d4d377037p-58 : lo;
+    scale = a >= 0x1p72 ? 0x1p-48 : scale, hi = a >= 0x1p72 ? 0x1.529fc2p-4 : hi;
+    mid = a >= 0x1p72 ? 0x1.d5f47d4p-30 : mid, lo = a >= 0x1p72 ? 0x1.a6ee06db14acdp-59 : lo;
+    scale = a >= 0x1p96 ? 0x1p-72 : scale, hi = a >= 0x1p96 ? 0x1.3abe8fp-3 : hi;
+    mid = a >= 0x1p96 ? 0x1.534ddcp-28 : mid, lo = a >= 0x1p96 ? 0x1.b6c52b3278872p-57 : lo;
+    scale = a >= 0x1p120 ? 0x1p-96 : scale, hi = a >= 0x1p120 ? 0x1.f534ddcp+0 : hi;
+    mid = a >= 0x1p120 ? 0x1.b6c52ap-33 : mid, lo = a >= 0x1p120 ? 0x1.3278872083fcap-57 : lo;
+    double X = (double)x * scale, p0 = X * hi, p1 = X * mid, p2 = X * lo;
+    double n0 = p0 + magic, n1 = p1 + magic;
+    double f = (p0 - (n0 - magic)) + (p1 - (n1 - magic));
+    double n2 = f + magic;
+    f = (f - (n2 - magic)) + p2;
+    int32_t q = (int32_t)(f64_bits(n0) & 3) + (int32_t)(f64_bits(n1) & 3);
+    return f32_quarter(f, q + (int32_t)(f64_bits(n2) & 3) + shift);
 }
 PRO_FN float f32_sin(float x) { return f32_circular(x, 0); }
 PRO_FN float f32_cos(float x) { return f32_circular(x, 1); }
@@ -310,7 +304,7 @@ PRO_FN float f32_pow(float x, float y) {
     int32_t k = (int32_t)(ay < 0x1p24f ? ay : 0.0f);
     int32_t is_whole = (ay >= 0x1p23f) | ((float)k == ay);
     int32_t is_odd = (ay < 0x1p24f) & (k & 1) & is_whole;
-    v = (f32_bits(x) < 0) & is_odd ? -v : v;
+    v = f32_of_bits(f32_bits(v) ^ (f32_bits(x) & -is_odd & INT32_MIN));
     v = (x < 0) & (ax < f32_inf) & !is_whole ? f32_nan : v;
     v = (x != x) | (y != y) ? x + y : v;
     return (x == 1) | (y == 0) ? 1.0f : v;

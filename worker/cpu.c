@@ -1,0 +1,122 @@
+/* cpu.c: the engine `cpu`: memory from mem.h, threads from pool.h, inner loops from kernels.h. A
+ * call is executed while it is submitted, large ones on all threads; so `after` is always done, and
+ * a ticket only matters to ask for a failure. SPDX-License-Identifier: MIT */
+#include "worker/cpu.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct CpuFailure CpuFailure;
+struct CpuFailure {
+    Ticket ticket;
+    Err err;
+    CpuFailure *next;
+};
+
+static bool (*const rows[OP_COUNT])(Cpu *, const Call *, Err *) = {
+#define KERNEL(id, name, arity, in, shape, grad, doc) [OP_##id] = cpu_##id,
+#include "runtime/ops.def"
+};
+
+const Kernels *kernels_find(void) {
+    const char *most = getenv("GT_ISA");
+    bool v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+              __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+              __builtin_cpu_supports("avx512vl");
+    bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+              __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    if (most && !strcmp(most, "base")) v3 = false;
+    if (most && !strcmp(most, "v3")) v4 = false;
+    return v3 && v4 ? &kernels_v4 : v3 ? &kernels_v3 : &kernels_base;
+}
+
+static Engine *cpu_open(const EngineConfig *config, Err *err) {
+    Mem *mem = mem_open(config->memory_bytes, err);
+    if (!mem) return NULL;
+    Cpu *c = xcalloc(1, sizeof *c);
+    c->engine.ops = &engine_cpu;
+    c->mem = mem;
+    c->pool = pool_new(config->threads > 0 ? config->threads : 1);
+    c->kernels = kernels_find();
+    c->dense = dense_new();
+    snprintf(c->isa, sizeof c->isa, "cpu-%s", c->kernels->isa);
+    return &c->engine;
+}
+
+static void cpu_close(Engine **e) {
+    if (!*e) return;
+    Cpu *c = (Cpu *)*e;
+    while (c->failures) {
+        CpuFailure *f = c->failures;
+        c->failures = f->next;
+        free(f);
+    }
+    pool_free(&c->pool);
+    dense_free(&c->dense);
+    mem_close(&c->mem);
+    free(c);
+    *e = NULL;
+}
+
+static const char *cpu_isa(const Engine *e) { return ((const Cpu *)e)->isa; }
+static void *cpu_alloc(Engine *e, uint64_t bytes) { return mem_alloc(((Cpu *)e)->mem, bytes); }
+static void cpu_free(Engine *e, void *p, uint64_t bytes) { mem_release(((Cpu *)e)->mem, p, bytes); }
+static void cpu_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total) {
+    mem_usage(((const Cpu *)e)->mem, used, peak, total);
+}
+
+static Ticket cpu_submit(Engine *e, const Call *call, const Ticket *after, int n_after) {
+    (void)after, (void)n_after; /* all that was submitted is done */
+    Cpu *c = (Cpu *)e;
+    Ticket ticket = ++c->last;
+    Op op = call->inst->op;
+    switch (op_info[op].class_) {
+    case CLASS_MAP: cpu_map(c, call); break;
+    case CLASS_REDUCE: cpu_reduce(c, call); break;
+    case CLASS_VIEW: cpu_copy(c, &call->in[0], call->out[0].data); break;
+    case CLASS_SOURCE: cpu_source(c, call); break;
+    case CLASS_KERNEL: {
+        Err err = {0};
+        if (rows[op](c, call, &err)) break;
+        CpuFailure *f = xmalloc(sizeof *f);
+        *f = (CpuFailure){ticket, err, c->failures};
+        c->failures = f;
+        break;
+    }
+    case CLASS_CONTROL: panic("'%s' is not for engines", op_info[op].name);
+    }
+    return ticket;
+}
+
+static int cpu_done(Engine *e, Ticket t, bool wait, Err *err) {
+    (void)wait;
+    for (CpuFailure **at = &((Cpu *)e)->failures; *at; at = &(*at)->next) {
+        if ((*at)->ticket != t) continue;
+        CpuFailure *f = *at;
+        *at = f->next;
+        if (err) *err = f->err;
+        free(f);
+        return -1;
+    }
+    return 1;
+}
+
+static void cpu_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {
+    (void)e;
+    if (bytes) memcpy(device, host, bytes);
+}
+static void cpu_copy_out(Engine *e, void *host, const View *v) { cpu_copy((Cpu *)e, v, host); }
+
+const EngineOps engine_cpu = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .isa = cpu_isa,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .memory = cpu_memory,
+    .submit = cpu_submit,
+    .done = cpu_done,
+    .copy_in = cpu_copy_in,
+    .copy_out = cpu_copy_out,
+};

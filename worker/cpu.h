@@ -1,0 +1,79 @@
+/* cpu.h: what the files of the engine `cpu` share. cpu.c owns the struct and dispatches calls; each
+ * other cpu_*.c executes one class of ops, splitting large calls into parts of fixed boundaries
+ * over the pool (worker/pool.h) and leaving the inner loops to a table of kernels
+ * (worker/kernels.h). Nothing here may depend on the number of threads. SPDX-License-Identifier:
+ * MIT */
+#ifndef GT_WORKER_CPU_H
+#define GT_WORKER_CPU_H
+#include "worker/engine.h"
+#include "worker/kernels.h"
+#include "worker/mem.h"
+#include "worker/pool.h"
+
+enum {
+    CPU_PART = 32 * 1024, /* elements of one part: what 10 us of an easy kernel do              */
+    CPU_CHUNK = 1024,     /* elements of a strided operand that are laid side by side at a time */
+    CPU_OPERANDS = 4      /* operands of a Loop, the output included                            */
+};
+
+typedef struct Dense Dense; /* cpu_matmul.c: library, caches */
+
+typedef struct Cpu {
+    Engine engine;
+    Mem *mem;
+    Pool *pool;
+    const Kernels *kernels;
+    Dense *dense;
+    Ticket last;
+    struct CpuFailure *failures; /* calls whose failure nobody has asked for yet */
+    char isa[16];
+} Cpu;
+
+/* A loop over a shape with one stride per axis and operand, axes merged where all operands allow
+ * it. Axis 0 is the outermost; rank 0 is one element. */
+typedef struct Loop {
+    int rank;
+    int64_t n; /* elements */
+    int64_t shape[MAX_DIMS];
+    int64_t stride[CPU_OPERANDS][MAX_DIMS];
+} Loop;
+
+/* cpu_loop.c: operands broadcast to the shape; no axis of extent 1 is left. */
+void loop_init(Loop *l, const TensorType *shape, const View *const *operand, int n_operands);
+/* Element offset of row-major index i of the loop's axes, for one operand. */
+int64_t loop_offset(const Loop *l, int operand, int64_t i);
+/* Copies elements [begin, end) of the loop's row-major order from operand `operand` (at base) to
+ * `to`. */
+void loop_gather(const Loop *l, int operand, const void *base, int size, int64_t begin, int64_t end,
+                 void *to);
+/* to[i] = from[i * stride], elements of `size` 1, 4 or 8 bytes. */
+void copy_strided(void *to, const void *from, int64_t stride, int64_t n, int size);
+/* to[i * stride] = from[i]. */
+void copy_scattered(void *to, int64_t stride, const void *from, int64_t n, int size);
+void copy_filled(void *to, const void *value, int64_t n, int size);
+
+/* Calls fn(ctx, begin, end, thread) over [0, n) in ranges of `part`, on the pool when there are
+ * several. */
+typedef void (*RangeFn)(void *ctx, int64_t begin, int64_t end, int thread);
+void cpu_ranges(Cpu *c, int64_t n, int64_t part, RangeFn fn, void *ctx);
+/* Parts for work of `cost` units per item: so many items that they make about CPU_PART units. */
+int64_t cpu_part(int64_t cost);
+
+void cpu_map(Cpu *c, const Call *call);
+void cpu_reduce(Cpu *c, const Call *call);
+void cpu_source(Cpu *c, const Call *call);
+/* Row-major copy of a view; `parallel` only where the caller is not inside the pool. */
+void cpu_copy(Cpu *c, const View *from, void *to);
+/* One per KERNEL row; only an index out of range can fail. */
+#define KERNEL(id, name, arity, in, shape, grad, doc)                                              \
+    bool cpu_##id(Cpu *c, const Call *call, Err *err);
+#include "runtime/ops.def"
+
+Dense *dense_new(void);
+void dense_free(Dense **d);
+
+static inline int view_size(const View *v) { return dtype_info[v->type.dtype].size_bytes; }
+static inline void *view_at(const View *v, int64_t element) {
+    return (char *)v->data + element * view_size(v);
+}
+#endif

@@ -1,0 +1,22 @@
+/* emit.h: C source from the op table. Two layers, kept apart: the expression of one op for one
+ * dtype, which any loop may contain, and the lines that genkernels puts around it for the kernels
+ * built with the program (their loops are the macros of kernel_loops.h). What is emitted needs
+ * worker/prologue.h. SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_EMIT_H
+#define GT_WORKER_EMIT_H
+#include "runtime/arena.h"
+#include "runtime/op.h"
+
+const char *emit_ctype(DType d); /* "float", "uint8_t", ... */
+/* Appends `expr` (of a row of ops.def) with F_XXX replaced by the prologue's name for `functions`
+ * (f32_xxx), T by the C type of `element`, and the operands a, b, c by operand[0..2]. */
+void emit_expr(Bytes *out, const char *expr, DType functions, DType element,
+               const char *const operand[3]);
+/* The accumulator's type, which is the result's type, of a REDUCE row over elements of dtype d. */
+DType emit_accumulator(Op op, DType d);
+
+/* One line each: the definition of the kernel named NAME_<dtype text> for a row and a dtype. */
+void emit_map(Bytes *out, Op op, DType d);
+void emit_reduce(Bytes *out, Op op, DType d);
+void emit_cast(Bytes *out, DType from, DType to);
+#endif
