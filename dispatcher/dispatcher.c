@@ -244,7 +244,8 @@ static bool frame_is_fair(const Client *c, const FrameReader *r, Err *err) {
     return r->count <= FRAME_INSTS || err_set(err, ERR_LIMIT, "%u instructions in one frame", r->count);
 }
 
-static void on_frame(Dispatcher *d, Client *c, const Msg *m) {
+/* May consume m. */
+static void on_frame(Dispatcher *d, Client *c, Msg *m) {
     FrameReader r;
     Err err = {0};
     if (!frame_open(&r, m, &err) || !frame_is_fair(c, &r, &err) ||
@@ -256,6 +257,7 @@ static void on_frame(Dispatcher *d, Client *c, const Msg *m) {
     d->n_insts += r.count;
     d->worker[c->rank]->insts += r.count;
     arena_reset(&d->scratch);
+    route_open(d, c, m, r.client);
     Flow f;
     f.d = d;
     f.client = c;
@@ -267,7 +269,7 @@ static void on_frame(Dispatcher *d, Client *c, const Msg *m) {
         chain_next(&f, 0);
         f.seq++;
     }
-    route_close(d, c);
+    route_close(d, c, more == 0);
     if (more == 0 && c->n_errors > ERRORS_MAX)
         more = err_set(&err, ERR_LIMIT, "%d instructions refused", ERRORS_MAX) - 1;
     if (more < 0) cut_off(d, c, &err);

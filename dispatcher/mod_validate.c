@@ -96,7 +96,7 @@ static void process(Flow *f, int stage) {
     Inst *inst = &f->inst;
     Client *c = f->client;
     Err err = {0};
-    if (inst->op == OP_FREE) {
+    if (inst->op == OP_FREE && inst->n_out == 0) {
         process_free(f, stage);
         return;
     }

@@ -36,6 +36,7 @@ struct Dispatcher {
     Letter *out; size_t out_at, n_out, cap_out;  /* a ring */
     Question *questions;
     Arena scratch;                               /* of one frame */
+    Msg *whole; uint32_t n_whole; /* mod_route: the frame being read, if it may go on as it is, and how far it has    */
     int64_t now_ms, beat_ms;
     uint64_t seed;
     uint64_t n_insts, n_frames, n_refused, n_cut_off;
@@ -50,5 +51,7 @@ void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *
 WorkerPeer *schedule_home(const Dispatcher *d);     /* the least loaded; NULL: none */
 
 /* ---- mod_route.c ---- */
-void route_close(Dispatcher *d, Client *c);         /* sends the frames that a client's frame has become */
+/* Around the instructions of one client's frame: opens it, then sends what it has become. May consume m. */
+void route_open(Dispatcher *d, const Client *c, Msg *m, uint32_t claimed_client);
+void route_close(Dispatcher *d, const Client *c, bool is_complete);
 #endif

@@ -140,6 +140,7 @@ const Builtin builtins_tensor[] = {
     F(buffer, "x", "Identity without gradients: saved with the model, never trained."),
     C(seed, "n", "Starts the random numbers again from seed n."),
 
+    F(gelu, "x, approximate=\"none\"", "a times the normal distribution function at a; or its \"tanh\" approximation."),
     F(clamp, "x, min=none, max=none", "x limited to [min, max]."),
     M("clip", clamp, "x, min=none, max=none", "As clamp."),
     F(masked_fill, "x, mask, value", "value where the mask is true, else x."),

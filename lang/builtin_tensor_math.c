@@ -105,7 +105,30 @@ bool map_call(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
-/* where(x < bound, bound, x): at the bound the gradient is x's, and nan stays nan. Consumes x. */
+/* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) */
+static Tensor *gelu_tanh(Interp *in, Tensor *x, LangError *e) {
+    Tensor *t[7] = {tensor_op1(in, OP_SQUARE, arg_tensor(x), e)};
+    if (t[0]) t[1] = tensor_op2(in, OP_MUL, arg_tensor(t[0]), arg_float(0.044715 * M_SQRT1_2 * M_2_SQRTPI), e);
+    if (t[1]) t[2] = tensor_op2(in, OP_ADD, arg_tensor(t[1]), arg_float(M_SQRT1_2 * M_2_SQRTPI), e);
+    if (t[2]) t[3] = tensor_op2(in, OP_MUL, arg_tensor(x), arg_tensor(t[2]), e);
+    if (t[3]) t[4] = tensor_op1(in, OP_TANH, arg_tensor(t[3]), e);
+    if (t[4]) t[5] = tensor_op2(in, OP_ADD, arg_tensor(t[4]), arg_float(1), e);
+    if (t[5]) t[6] = tensor_op2(in, OP_MUL, arg_tensor(x), arg_float(0.5), e);
+    Tensor *y = t[6] ? tensor_op2(in, OP_MUL, arg_tensor(t[6]), arg_tensor(t[5]), e) : NULL;
+    for (int i = 0; i < 7; i++) tensor_unref(t[i]);
+    return y;
+}
+
+BUILTIN(gelu) { /* x, approximate */
+    const char *how = arg[1].kind == V_STR ? arg[1].str->s : "";
+    if (!strcmp(how, "none")) return map_call(in, OP_GELU, arg, out, e);
+    if (strcmp(how, "tanh")) return error_set(e, "'approximate' is \"none\" or \"tanh\"");
+    Tensor *x = arg_as_tensor(in, arg[0], e), *y = x ? gelu_tanh(in, x, e) : NULL;
+    tensor_unref(x);
+    return give_tensor(y, out);
+}
+
+/* where(x <= bound, bound, x): at the bound the gradient is 0, as PyTorch's, and nan stays nan. Consumes x. */
 static Tensor *limit(Interp *in, Tensor *x, Op beyond, Value bound, LangError *e) {
     Arg b;
     Tensor *out = NULL;
@@ -125,7 +148,7 @@ BUILTIN(clamp) { /* x, min, max */
         if (arg[2].kind != V_NONE && number(v) > number(arg[2])) v = arg[2];
         return *out = v, true;
     }
-    return give_tensor(limit(in, limit(in, arg_as_tensor(in, arg[0], e), OP_LT, arg[1], e), OP_GT, arg[2], e), out);
+    return give_tensor(limit(in, limit(in, arg_as_tensor(in, arg[0], e), OP_LE, arg[1], e), OP_GE, arg[2], e), out);
 }
 
 BUILTIN(masked_fill) { /* x, mask, value */

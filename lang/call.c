@@ -84,8 +84,11 @@ static bool unknown_keyword(Interp *in, const AstFn *f, const Node *kw, LangErro
 static bool bind_keywords(Interp *in, const AstFn *a, Value *slot, Value *kw, int n_kw, const Node *call, LangError *e) {
     for (int k = 0; k < n_kw; k++) {
         const Node *node = keyword(call, k);
+        const char *name = node->str;
+        if (a->at.src && a->at.src->is_prelude) /* PyTorch's names for ours, as with builtins */
+            name = !strcmp(name, "dim") ? intern("axis", 4) : !strcmp(name, "keepdim") ? intern("keepdims", 8) : name;
         int i = 0;
-        while (i < a->n_params && (a->param[i].name != node->str || a->param[i].is_star))
+        while (i < a->n_params && (a->param[i].name != name || a->param[i].is_star))
             i++;
         if (i == a->n_params)
             return unknown_keyword(in, a, node, e);

@@ -12,6 +12,7 @@
 /* ---- what is done when the values are there ---- */
 
 typedef struct TextEffect {
+    Interp *in;
     PrintOptions options;
     bool to_stderr, append;
     char *path;             /* write: owned */
@@ -24,7 +25,10 @@ static bool print_done(void *ctx, const Reply *r, Err *err) {
     Bytes text = {0};
     bool ok = show_format(x->format, x->n, r, &x->options, &text, err);
     FILE *f = x->to_stderr ? stderr : stdout;
-    if (ok && text.n) fwrite(text.data, 1, text.n, f);
+    if (ok && text.n) {
+        progress_clear(x->in);
+        fwrite(text.data, 1, text.n, f);
+    }
     bytes_fini(&text);
     return ok;
 }
@@ -73,6 +77,7 @@ static void text_drop(void *ctx) {
 
 static TextEffect *text_new(Interp *in, const Pieces *p) {
     TextEffect *x = xcalloc(1, sizeof *x + p->format.n + 1);
+    x->in = in;
     x->options = in->print ? *in->print : print_defaults;
     if (!in->print && in->config.width > 0) x->options.linewidth = in->config.width;
     x->n = p->format.n;
@@ -82,12 +87,27 @@ static TextEffect *text_new(Interp *in, const Pieces *p) {
 
 static Attr attr_str(AttrKey key, const char *s, size_t n) { return (Attr){.key = (uint8_t)key, .n = (uint32_t)n, .str = s}; }
 
+/* What a replay must know to print alike: the options that set_print changed, and those that cut what is sent. */
+static int option_attrs(const Interp *in, const PrintOptions *o, bool summarizes, Attr *attr) {
+    const PrintOptions *d = &print_defaults;
+    bool is_set = in->print != NULL;
+    int n = 0;
+    if (summarizes || (is_set && (o->edgeitems != d->edgeitems || o->threshold != d->threshold))) {
+        attr[n++] = attr_int(ATTR_EDGE, o->edgeitems);
+        attr[n++] = attr_int(ATTR_THRESHOLD, o->threshold);
+    }
+    if (is_set && o->precision != d->precision) attr[n++] = attr_int(ATTR_PRECISION, o->precision);
+    if (is_set && o->sci != d->sci) attr[n++] = attr_int(ATTR_SCI, o->sci);
+    if (is_set && o->linewidth != d->linewidth) attr[n++] = attr_int(ATTR_LINEWIDTH, o->linewidth);
+    return n;
+}
+
 /* Consumes x. first: an operand before the pieces' own, or NULL. */
 static bool send(Interp *in, Op op, TextEffect *x, const Pieces *p, Tensor *first, const Attr *more, int n_more,
                  bool (*done)(void *, const Reply *, Err *), LangError *e) {
     int n = p->n + (first != NULL), n_attr = 0;
     Handle *few[8], **h = n > 8 ? xmalloc(sizeof *h * (size_t)n) : few;
-    Attr attr[6];
+    Attr attr[8];
     bool summarizes = false, ok = false;
     if (x->n > MAX_STR || n > MAX_IN) {
         error_set(e, "a text of %zu bytes with %d tensors is too long", x->n, n);
@@ -100,7 +120,7 @@ static bool send(Interp *in, Op op, TextEffect *x, const Pieces *p, Tensor *firs
     }
     if (first) h[0] = first->handle;
     attr[n_attr++] = attr_str(ATTR_FORMAT, x->format, x->n);
-    if (summarizes) attr[n_attr++] = attr_int(ATTR_EDGE, x->options.edgeitems), attr[n_attr++] = attr_int(ATTR_THRESHOLD, x->options.threshold);
+    if (p->n > 0) n_attr += option_attrs(in, &x->options, summarizes, attr + n_attr);
     for (int i = 0; i < n_more; i++) attr[n_attr++] = more[i];
     Effect ef = {.op = op, .attr = attr, .n_attr = n_attr, .handle = h, .n = n, .done = done, .drop = text_drop, .ctx = x};
     ok = stream_effect(in->stream, &ef, interp_span(in), e);
@@ -129,6 +149,26 @@ bool effect_note(Interp *in, const Pieces *p, LangError *e) {
 
 bool effect_assert(Interp *in, Tensor *condition, const Pieces *message, LangError *e) {
     return send(in, OP_ASSERT, text_new(in, message), message, condition, NULL, 0, assert_done, e);
+}
+
+bool effect_inst(Interp *in, const Inst *inst, Handle *const *handle, Span at, LangError *e) {
+    const Attr *format = inst_attr(inst, ATTR_FORMAT), *path = inst_attr(inst, ATTR_PATH);
+    TextEffect *x = xcalloc(1, sizeof *x + format->n + 1);
+    x->options = print_defaults;
+    x->options.edgeitems = (int)inst_int(inst, ATTR_EDGE, x->options.edgeitems);
+    x->options.threshold = (int)inst_int(inst, ATTR_THRESHOLD, x->options.threshold);
+    x->options.precision = (int)inst_int(inst, ATTR_PRECISION, x->options.precision);
+    x->options.sci = (int)inst_int(inst, ATTR_SCI, x->options.sci);
+    x->options.linewidth = (int)inst_int(inst, ATTR_LINEWIDTH, in->config.width > 0 ? in->config.width : x->options.linewidth);
+    x->n = format->n;
+    if (x->n) memcpy(x->format, format->str, x->n);
+    x->to_stderr = inst_bool(inst, ATTR_ERR, false);
+    x->append = inst_bool(inst, ATTR_APPEND, false);
+    if (path) x->path = xstrndup(path->str, path->n);
+    Effect ef = {.op = inst->op, .attr = inst->attr, .n_attr = inst->n_attr, .handle = handle, .n = inst->n_in,
+                 .drop = text_drop, .ctx = x};
+    ef.done = inst->op == OP_PRINT ? print_done : inst->op == OP_WRITE ? write_done : inst->op == OP_ASSERT ? assert_done : note_done;
+    return stream_effect(in->stream, &ef, at, e);
 }
 
 /* ---- looking ---- */

@@ -11,6 +11,9 @@ bool effect_write(Interp *in, const char *path, bool append, const Pieces *p, La
 bool effect_note(Interp *in, const Pieces *p, LangError *e);
 /* `assert` as an instruction (EMIT; live the evaluator waits for the truth instead). */
 bool effect_assert(Interp *in, Tensor *condition, const Pieces *message, LangError *e);
+/* A `print`, `write`, `note` or `assert` as it stands in a stream (replay.c); inst_infer has taken it. handle: its operands,
+ * borrowed. */
+bool effect_inst(Interp *in, const Inst *inst, Handle *const *handle, Span at, LangError *e);
 /* The text now: waits for the tensors in it. Without tensors it never waits. */
 bool pieces_look(Interp *in, const Pieces *p, Bytes *out, LangError *e);
 #endif

@@ -30,6 +30,18 @@ Span node_span(Interp *in, const Node *n) {
     return interp_span(in);
 }
 
+/* fail_at with the caret under all of an expression. */
+static bool fail_whole(Interp *in, const Node *n, LangError *e, const char *format, ...) __attribute__((format(printf, 4, 5)));
+static bool fail_whole(Interp *in, const Node *n, LangError *e, const char *format, ...) {
+    char text[sizeof e->what];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    bool plain = n->whole.src && !n->whole.src->is_prelude;
+    return error_at(e, plain ? n->whole : node_span(in, n), "%s", text);
+}
+
 bool fail_at(Interp *in, const Node *n, LangError *e, const char *format, ...) {
     char text[sizeof e->what];
     va_list ap;
@@ -115,7 +127,7 @@ OUTLINE static bool truth_of_tensor(Interp *in, const Node *n, const char *what,
     if (v.kind == V_TENSOR && type_numel(tensor_type(v.tensor)) != 1) {
         char shape[256], quote[80];
         bool two = !strcmp(what, "and") || !strcmp(what, "or");
-        fail_at(in, n, e, "'%s' needs %s, but '%s' has shape %s", what, two ? "single values" : "a single value",
+        fail_whole(in, n, e, "'%s' needs %s, but '%s' has shape %s", what, two ? "single values" : "a single value",
                 node_text(n, quote), type_shape_text(tensor_type(v.tensor), shape));
         return two ? false : error_hint(e, "all(%s) or any(%s)", quote, quote);
     }
@@ -349,7 +361,7 @@ OUTLINE static Flow exec_backward(Interp *in, Node *n, LangError *e) {
         ok = fail_at(in, n->kid[1], e, "backward's seed is a tensor, not %s", value_type_name(seed));
     if (ok && seed.kind == V_NONE && type_numel(tensor_type(v.tensor)) != 1) {
         char shape[256];
-        fail_at(in, n->kid[0], e, "backward needs a single number, but '%s' has shape %s", node_text(n->kid[0], quote),
+        fail_whole(in, n->kid[0], e, "backward needs a single number, but '%s' has shape %s", node_text(n->kid[0], quote),
                 type_shape_text(tensor_type(v.tensor), shape));
         ok = error_hint(e, "backward %s.mean()", quote);
     }
@@ -372,11 +384,12 @@ static void assert_failed(Interp *in, Node *n, LangError *e) {
             *e = other;
             error_locate(e, node_span(in, n->kid[1]));
         } else {
-            fail_at(in, n->kid[0], e, "assertion failed: %s", b.data ? b.data : "");
-            e->kind = E_ASSERT;
+            bool ours = n->at.src && n->at.src->is_prelude; /* a check of arguments, in its own words */
+            fail_whole(in, n->kid[0], e, "%s%s", ours ? "" : "assertion failed: ", b.data ? b.data : "");
+            e->kind = ours ? E_RUN : E_ASSERT;
         }
     } else {
-        fail_at(in, n->kid[0], e, "assertion failed: %s", node_text(n->kid[0], quote));
+        fail_whole(in, n->kid[0], e, "assertion failed: %s", node_text(n->kid[0], quote));
         e->kind = E_ASSERT;
     }
     value_drop(m);

@@ -118,11 +118,14 @@ bool eval_field(Interp *in, Node *n, Value *out, LangError *e);   /* a.f not cal
 bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e); /* the same for a base at hand */
 void fn_signature(const AstFn *f, Bytes *out);                    /* "f(a, b=1, *rest)" */
 
+/* builtin_host.c: sorts a V_LIST in place, stably, by key(element) unless that is none */
+bool list_sorted(Interp *in, Value xs, Value key, bool reverse, LangError *e);
+
 /* builtin.c: a builtin with its signature parsed */
-typedef struct BuiltinParam { const char *name; Value dflt; bool is_required, is_star; } BuiltinParam;
+typedef struct BuiltinParam { const char *name; Value dflt; bool is_required, is_star; } BuiltinParam; /* star: also ** */
 typedef struct BuiltinEntry {
     Builtin b;                             /* first: a Builtin * of V_BUILTIN is one of these */
-    BuiltinParam *param; int n_params, star; /* star: index or -1 */
+    BuiltinParam *param; int n_params, star, map; /* indices of *rest and **rest, or -1 */
     const struct BuiltinEntry *twin;       /* the tensor builtin of the same name, taken when the first argument is a tensor */
 } BuiltinEntry;
 bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw, const Node *call, Value *out, LangError *e);
@@ -137,7 +140,6 @@ void names_add(NameList *l, const char *name);
 void names_of_builtins(Interp *in, NameList *l);
 void names_of_methods(Interp *in, Value self, NameList *l);
 void names_fini(NameList *l);
-bool builtin_is_tensor_name(const char *interned);                /* a tensor function or method */
 
 /* object.c */
 bool module_new(Interp *in, Node *n, Value *out, LangError *e);   /* N_MODULE */
@@ -157,6 +159,7 @@ bool prelude_value(Interp *in, const char *interned, Value *out, LangError *e); 
 bool prelude_space(Interp *in, const char *interned, Value *out, LangError *e); /* nn, optim ...; V_UNDEF: none */
 void prelude_names(Interp *in, NameList *l);
 void import_init(Interp *in);
+bool interp_echo(Interp *in, Value v, LangError *e);              /* echo's form on stdout; waits for its tensors */
 void import_fini(Interp *in);                                     /* drops globals */
 void import_free(Interp *in);                                     /* then programs and sources */
 bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e);
@@ -167,5 +170,5 @@ void progress_end(Interp *in, struct Bar *b);
 struct Bar *progress_find(Interp *in, Value over);                /* the bar that was made for this value, or NULL */
 void progress_move(Interp *in, Value from, Value to);             /* enumerate(progress(xs)) keeps the bar */
 void progress_fini(Interp *in);
-extern const Builtin builtins_progress[], builtins_math[], builtins_signal[], builtins_host2[];
+extern const Builtin builtins_progress[], builtins_signal[], builtins_random[], builtins_file[];
 #endif

@@ -13,6 +13,7 @@ typedef struct InterpConfig {
     uint64_t seed;
     bool interactive;              /* at the prompt: backward waits, statements echo          */
     bool strict, color_out, color_err;
+    const char *log_dir;           /* --log-dir: metrics.csv goes there; NULL: nowhere        */
     int width;                     /* columns for printing tensors; 80 off a terminal         */
 } InterpConfig;
 
@@ -49,7 +50,11 @@ Source *interp_source(Interp *in, const char *name, const char *text, size_t n, 
 bool interp_run(Interp *in, Program *p, bool echo, LangError *e);
 bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e); /* positional */
 Span interp_span(const Interp *in);        /* where the user's program is now; prelude frames fold into the caller */
-void interp_warn(Interp *in, const LangError *w); /* prints a warning; also a WarnFn's body */
+void progress_clear(Interp *in); /* takes the progress line off the terminal before something else is shown */
+void interp_warn(Interp *in, const LangError *w); /* prints a warning */
+void interp_warn_ctx(void *interp, const LangError *w); /* the same as a WarnFn for parse_program */
+/* Names the file that interp_run is about to run, so that importing it again is seen as a circle. */
+void import_main(Interp *in, const char *path);
 void cycles_collect(Interp *in);           /* frees containers that only cycles hold */
 bool value_truth(Interp *in, Value v, bool *out, LangError *e); /* waits for a one-element tensor */
 
@@ -71,6 +76,7 @@ struct Builtin {
 };
 /* Rooms offer tables ended by {NULL}; builtin.c joins them: host, tensor, io, system, and the MAP rows of ops.def. */
 extern const Builtin builtins_host[], builtins_string[], builtins_list[], builtins_map[], builtins_tensor[], builtins_io[], builtins_system[];
+extern const Builtin builtins_args[];                        /* args.c: arg */
 const Builtin *builtin_find(const char *interned_name);                          /* function, or NULL */
 const Builtin *builtin_method(ValueKind kind, const char *interned_name);        /* or NULL           */
 #endif

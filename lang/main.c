@@ -164,7 +164,7 @@ static InterpConfig interp_config(App *a, bool at_prompt) {
         .stream = {.mode = o->check ? STREAM_CHECK : o->emit ? STREAM_EMIT : STREAM_LIVE, .endpoint = o->dispatcher,
                    .workers = o->workers, .threads = o->threads, .engine = o->engine, .memory_bytes = o->memory_bytes,
                    .prompt = prompt, .emit_to = stdout, .emit_header = a->header},
-        .argc = o->argc, .argv = o->argv, .seed = o->seed, .interactive = at_prompt, .strict = o->strict,
+        .argc = o->argc, .argv = o->argv, .seed = o->seed, .interactive = at_prompt, .strict = o->strict, .log_dir = o->log_dir,
         .color_out = has_color(o, STDOUT_FILENO), .color_err = has_color(o, STDERR_FILENO), .width = screen_width()};
 }
 

@@ -116,6 +116,7 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     case OPTION_DISPATCHER: o->dispatcher = v; return true;
     case OPTION_CONFIG: o->config = v; return true;
     case OPTION_STRICT: o->strict = true; return true;
+    case OPTION_LOG_DIR: o->log_dir = v; return true;
     case OPTION_SEED: return whole(what, v, 0, INT64_MAX, &o->seed, e);
     case OPTION_EMIT: o->emit = true; return true;
     case OPTION_REPLAY: o->replay = v; return true;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOW_DEPTH = 100, RANGE_SHOWN = 1000 };
+enum { SHOW_DEPTH = 100 };
 
 /* The containers that are being printed: one inside itself prints as "...". */
 typedef struct Path { const void *at; const struct Path *up; int depth; } Path;
@@ -96,15 +96,12 @@ static bool is_word(const Str *s) {
     return true;
 }
 
-static bool put_sequence(Interp *in, Pieces *p, Value v, const Path *path, LangError *e) {
+static bool put_list(Interp *in, Pieces *p, const List *l, const Path *path, LangError *e) {
     puts_(p, "[");
-    for (int64_t i = 0; i < sequence_count(v); i++) {
+    for (uint32_t i = 0; i < l->n; i++) {
         if (i)
             puts_(p, ", ");
-        Value el = sequence_at(v, i);
-        bool ok = put(in, p, el, true, path, e);
-        value_drop(el);
-        TRY(ok);
+        TRY(put(in, p, l->v[i], true, path, e));
     }
     puts_(p, "]");
     return true;
@@ -139,6 +136,16 @@ static void put_fn(Pieces *p, Value v) {
     bytes_fini(&b);
 }
 
+/* Ranges are not stored, and print as they were asked for. */
+static void put_range(Pieces *p, const Range *r) {
+    if (r->step != 1)
+        bytes_printf(&p->format, "range(%lld, %lld, %lld)", (long long)r->start, (long long)r->stop, (long long)r->step);
+    else if (r->start)
+        bytes_printf(&p->format, "range(%lld, %lld)", (long long)r->start, (long long)r->stop);
+    else
+        bytes_printf(&p->format, "range(%lld)", (long long)r->stop);
+}
+
 static void put_tensor(Pieces *p, const Tensor *t) {
     bool grad = t->node != NULL || (t->is_param && t->requires_grad);
     pieces_tensor(p, (Tensor *)t, grad ? "!rg" : "!r", grad ? 3 : 2);
@@ -163,23 +170,15 @@ static bool put_container(Interp *in, Pieces *p, Value v, const Path *up, LangEr
         }
     Path path = {at, up, up ? up->depth + 1 : 1};
     switch (v.kind) {
-    case V_MAP: 
+    case V_MAP:
         if (!v.map->is_space)
             return put_map(in, p, v.map, &path, e);
         puts_(p, "names ");
         puts_(p, v.map->name);
         return true;
-    case V_RANGE:
-        if (range_count(v.range) <= RANGE_SHOWN)
-            return put_sequence(in, p, v, &path, e);
-        Bytes b = {0};
-        bytes_printf(&b, "range(%lld, %lld, %lld)", (long long)v.range->start, (long long)v.range->stop, (long long)v.range->step);
-        pieces_text(p, b.data, b.n);
-        bytes_fini(&b);
-        return true;
     case V_BOUND: return put(in, p, v.bound->f, true, &path, e);
     case V_OBJECT: return object_show(in, v.obj, 0, p, e);
-    default: return put_sequence(in, p, v, &path, e);
+    default: return put_list(in, p, v.list, &path, e);
     }
 }
 
@@ -215,8 +214,8 @@ static bool put(Interp *in, Pieces *p, Value v, bool is_repr, const Path *up, La
     case V_BUILTIN:
     case V_FN:
     case V_MODULE: put_fn(p, v); break;
+    case V_RANGE: put_range(p, v.range); break;
     case V_LIST:
-    case V_RANGE:
     case V_MAP:
     case V_BOUND:
     case V_OBJECT: return put_container(in, p, v, up, e);

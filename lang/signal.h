@@ -12,4 +12,5 @@ void signal_unwind(Interp *in, int depth);               /* after errors: closes
 /* The backward scope of what is recorded now: an interned number (0 = none) and its label. */
 uint32_t signal_backward(const Interp *in);
 const char *signal_label(const Interp *in, uint32_t number);
+void signal_fini(Interp *in);
 #endif

@@ -77,11 +77,12 @@ Tensor *tensor_slice(Interp *in, Tensor *t, int axis, int64_t start, int64_t siz
 }
 
 Tensor *tensor_reduce(Interp *in, Op op, Tensor *t, const int64_t *axes, int n, bool keepdims, LangError *e) {
-    int64_t all[MAX_DIMS];
     Arg arg = arg_tensor(t);
-    if (!n) for (axes = all; n < tensor_type(t)->rank; n++) all[n] = n;
-    Attr attr[2] = {attr_ints(ATTR_AXIS, axes, n), attr_bool(ATTR_KEEPDIMS, keepdims)};
-    return op_attrs(in, op, &arg, 1, attr, 2, e);
+    Attr attr[2];
+    int n_attr = 0;
+    if (n && n < tensor_type(t)->rank) attr[n_attr++] = attr_ints(ATTR_AXIS, axes, n); /* absent: over all */
+    if (keepdims) attr[n_attr++] = attr_bool(ATTR_KEEPDIMS, true);
+    return op_attrs(in, op, &arg, 1, attr, n_attr, e);
 }
 
 Tensor *tensor_full(Interp *in, const int64_t *shape, int rank, DType d, Operand v, LangError *e) {

@@ -543,11 +543,21 @@ static bool need_keys(Infer *s) {
                    s->inst->n_in);
 }
 
-static bool need_nonnegative(Infer *s, AttrKey key) {
+static bool need_at_most(Infer *s, AttrKey key, int64_t most) {
     int64_t v = inst_int(s->inst, key, 0);
-    if (v >= 0 && v <= INT32_MAX) return true;
+    if (v >= 0 && v <= most) return true;
     return err_set(s->err, ERR_ARG, "%s: %s=%lld is out of range", op_name(s), attr_info[key].name,
                    (long long)v);
+}
+
+static bool need_edges(Infer *s) {
+    return need_at_most(s, ATTR_EDGE, INT32_MAX) && need_at_most(s, ATTR_THRESHOLD, INT32_MAX);
+}
+
+/* What makes text of tensors. */
+static bool need_format(Infer *s) {
+    return need_attr(s, ATTR_FORMAT) && need_edges(s) && need_at_most(s, ATTR_PRECISION, 100) &&
+           need_at_most(s, ATTR_SCI, 1) && need_at_most(s, ATTR_LINEWIDTH, INT32_MAX);
 }
 
 /* Operands (in[] is read for `assert` and `shard` only, because `free` lists thousands) and
@@ -557,18 +567,13 @@ bool infer_control(Infer *s) {
     s->n_out = 0;
     switch (inst->op) {
     case OP_FETCH: return need_tensors(s, 1, 1);
-    case OP_PEEK:
-        return need_tensors(s, 1, 1) && need_nonnegative(s, ATTR_EDGE) &&
-               need_nonnegative(s, ATTR_THRESHOLD);
+    case OP_PEEK: return need_tensors(s, 1, 1) && need_edges(s);
     case OP_FREE: return need_tensors(s, 1, MAX_IN);
     case OP_PRINT:
-        return need_tensors(s, 0, MAX_IN) && need_attr(s, ATTR_FORMAT) &&
-               need_nonnegative(s, ATTR_EDGE) && need_nonnegative(s, ATTR_THRESHOLD);
-    case OP_NOTE: return need_tensors(s, 0, MAX_IN) && need_attr(s, ATTR_FORMAT);
-    case OP_WRITE:
-        return need_tensors(s, 0, MAX_IN) && need_attr(s, ATTR_PATH) && need_attr(s, ATTR_FORMAT);
+    case OP_NOTE: return need_tensors(s, 0, MAX_IN) && need_format(s);
+    case OP_WRITE: return need_tensors(s, 0, MAX_IN) && need_attr(s, ATTR_PATH) && need_format(s);
     case OP_ASSERT:
-        TRY(need_tensors(s, 1, MAX_IN) && need_attr(s, ATTR_FORMAT));
+        TRY(need_tensors(s, 1, MAX_IN) && need_format(s));
         if (type_numel(&s->in[0]) == 1) return true;
         ShapeText text;
         return err_set(s->err, ERR_SHAPE, "assert needs a single value, not shape %s",

@@ -1,5 +1,6 @@
-/* effect.c: instructions that answer with values: copies them to host memory and replies. Only edge items of a tensor above
- * the threshold travel where print or peek asked: printing 4 GB moves less than 1 KB.
+/* effect.c: instructions that answer with values: copies them to host memory and replies. Only
+ * edge items of a tensor above the threshold travel where print or peek asked: printing 4 GB
+ * moves less than 1 KB.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec.h"
 
@@ -9,8 +10,14 @@ enum { DEFAULT_THRESHOLD = 1000, DEFAULT_EDGE = 3, SMALL_BYTES = INLINE_BYTES };
 
 bool effect_is(Op op) {
     switch (op) {
-    case OP_FETCH: case OP_PEEK: case OP_SYNC: case OP_PRINT: case OP_WRITE: case OP_ASSERT: case OP_SAVE: case OP_TRACK:
-        return true;
+    case OP_FETCH:
+    case OP_PEEK:
+    case OP_SYNC:
+    case OP_PRINT:
+    case OP_WRITE:
+    case OP_ASSERT:
+    case OP_SAVE:
+    case OP_TRACK: return true;
     default: return false;
     }
 }
@@ -21,7 +28,8 @@ static void copy_edges(Exec *x, View v, int axis, int64_t edge, char **to) {
     bool is_cut = n > 2 * edge;
     char *base = v.data;
     if (axis == v.type.rank - 1) {
-        View run = {.type = {.dtype = v.type.dtype, .rank = 1}, .stride = {v.stride[axis]}, .data = base};
+        View run = {
+            .type = {.dtype = v.type.dtype, .rank = 1}, .stride = {v.stride[axis]}, .data = base};
         run.type.shape[0] = is_cut ? edge : n;
         x->ops->copy_out(x->engine, *to, &run);
         *to += run.type.shape[0] * size;
@@ -49,7 +57,8 @@ static uint32_t edge_of(const Inst *in, const TensorType *t) {
 static Buf *take_value(Exec *x, const Inst *in, const View *v, ReplyValue *r) {
     r->edge = edge_of(in, &v->type);
     r->type = v->type;
-    r->bytes = reply_value_numel(&v->type, r->edge) * (uint64_t)dtype_info[v->type.dtype].size_bytes;
+    r->bytes =
+        reply_value_numel(&v->type, r->edge) * (uint64_t)dtype_info[v->type.dtype].size_bytes;
     Buf *b = NULL;
     char *to;
     if (r->bytes > SMALL_BYTES) {
@@ -61,13 +70,19 @@ static Buf *take_value(Exec *x, const Inst *in, const View *v, ReplyValue *r) {
     }
     r->data = to;
     if (r->bytes == 0) return b;
-    if (r->edge) copy_edges(x, *v, 0, r->edge, &to);
-    else x->ops->copy_out(x->engine, to, v);
+    if (r->edge)
+        copy_edges(x, *v, 0, r->edge, &to);
+    else
+        x->ops->copy_out(x->engine, to, v);
     return b;
 }
 
 static bool is_true(Exec *x, const View *v) {
-    union { uint8_t b[8]; float s; double f; } value = {{0}};
+    union {
+        uint8_t b[8];
+        float s;
+        double f;
+    } value = {{0}};
     x->ops->copy_out(x->engine, &value, v);
     if (v->type.dtype == DT_F32) return value.s != 0;
     if (v->type.dtype == DT_F64) return value.f != 0;
@@ -81,8 +96,10 @@ static ErrCode check_assertion(Exec *x, Job *j) {
     if (j->held[0]->poison || is_true(x, &j->call.in[0])) return ERR_NONE;
     const Attr *text = inst_attr(&j->inst, ATTR_FORMAT);
     Err err = {0};
-    if (text && text->n) err_set(&err, ERR_ASSERT, "%.*s", (int)(text->n < 500 ? text->n : 500), text->str);
-    else err_set(&err, ERR_ASSERT, "assertion failed");
+    if (text && text->n)
+        err_set(&err, ERR_ASSERT, "%.*s", (int)(text->n < 500 ? text->n : 500), text->str);
+    else
+        err_set(&err, ERR_ASSERT, "assertion failed");
     exec_fail(x, j, &err);
     return ERR_ASSERT;
 }

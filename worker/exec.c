@@ -1,6 +1,7 @@
-/* exec.c: one instruction at a time: operands from the store, types by inference, outputs from the engine, then views at
- * once and everything else as a call. What fails poisons its outputs; what reads poison is skipped. See exec.h for the
- * order of things, turn.c for whose turn it is, effect.c for answers.
+/* exec.c: one instruction at a time: operands from the store, types by inference, outputs from
+ * the engine, then views at once and everything else as a call. What fails poisons its outputs;
+ * what reads poison is skipped. See exec.h for the order of things, turn.c for whose turn it is,
+ * effect.c for answers.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec.h"
 #include "worker/view.h"
@@ -12,14 +13,19 @@
 
 void exec_fail(Exec *x, const Job *j, const Err *err) {
     if (j->frame->client->is_gone) return;
-    Failure f = {.client = j->frame->client->id, .seq = j->seq, .pos = j->inst.pos, .op = (uint16_t)j->inst.op,
-                 .worker = (uint16_t)x->rank, .err = *err};
+    Failure f = {.client = j->frame->client->id,
+                 .seq = j->seq,
+                 .pos = j->inst.pos,
+                 .op = (uint16_t)j->inst.op,
+                 .worker = (uint16_t)x->rank,
+                 .err = *err};
     Msg m = {0};
     wire_failure(&f, &m);
     exec_send(x, &m);
 }
 
-/* Names the outputs, so that what reads them knows; types may be NULL when they could not be inferred. */
+/* Names the outputs, so that what reads them knows; types may be NULL when they could not be
+ * inferred. */
 static void poison_outputs(Exec *x, Job *j, ErrCode why, const TensorType *types) {
     Names *names = &j->frame->client->names;
     TensorType unknown = {.dtype = DT_F32};
@@ -45,12 +51,13 @@ static void fail_memory(Exec *x, Job *j, const TensorType *types, uint64_t needs
     uint64_t used, peak, total;
     char need_text[24], free_text[24], total_text[24], shape[256], largest[200];
     x->ops->memory(x->engine, &used, &peak, &total);
-    err_set(&err, ERR_MEMORY, "worker w%u is out of memory: '%s' needs %s, %s of %s free%s", x->rank,
-            op_info[j->inst.op].name, bytes_text(needs, need_text), bytes_text(total - used, free_text),
-            bytes_text(total, total_text), total - used > needs ? " in pieces" : "");
+    err_set(&err, ERR_MEMORY, "worker w%u is out of memory: '%s' needs %s, %s of %s free%s",
+            x->rank, op_info[j->inst.op].name, bytes_text(needs, need_text),
+            bytes_text(total - used, free_text), bytes_text(total, total_text),
+            total - used > needs ? " in pieces" : "");
     store_largest(&j->frame->client->names, largest, sizeof largest);
-    err_hint(&err, "the result is %s %s%s%s", type_shape_text(&types[0], shape), dtype_info[types[0].dtype].text,
-             largest[0] ? "; largest here: " : "", largest);
+    err_hint(&err, "the result is %s %s%s%s", type_shape_text(&types[0], shape),
+             dtype_info[types[0].dtype].text, largest[0] ? "; largest here: " : "", largest);
     exec_fail(x, j, &err);
     poison_outputs(x, j, ERR_MEMORY, types);
 }
@@ -65,9 +72,12 @@ static void enqueue(Exec *x, Job *j) {
     for (int i = 0; j->ticket && i < j->call.n_out; i++) storage_ref(j->out[i])->users++;
     j->frame->pending++;
     j->frame->client->n_jobs++;
+    x->n_flying++;
     j->next = NULL;
-    if (x->last) x->last->next = j;
-    else x->first = j;
+    if (x->last)
+        x->last->next = j;
+    else
+        x->first = j;
     x->last = j;
 }
 
@@ -116,6 +126,7 @@ void exec_retire(Exec *x, bool wait) {
         }
         for (int i = 0; i < j->n_held; i++) release(x, j->held[i]);
         x->first = j->next;
+        x->n_flying--;
         if (!x->first) x->last = NULL;
         Frame *f = j->frame;
         cell_put(&x->jobs, j);
@@ -161,7 +172,8 @@ static void set_immediate(Job *j, int slot, const Operand *o, DType t) {
     int64_t i = o->kind == IN_IMM_BOOL ? o->b : o->kind == IN_IMM_INT ? o->i : 0;
     double f = o->kind == IN_IMM_FLOAT ? o->f : (double)i;
     switch (t) {
-    case DT_BOOL: case DT_U8: j->imm[slot].b = (uint8_t)i; break;
+    case DT_BOOL:
+    case DT_U8: j->imm[slot].b = (uint8_t)i; break;
     case DT_I32: j->imm[slot].w = (int32_t)i; break;
     case DT_I64: j->imm[slot].i = i; break;
     case DT_F32: j->imm[slot].s = o->kind == IN_IMM_FLOAT ? (float)o->f : (float)i; break;
@@ -182,7 +194,8 @@ static void set_immediates(Exec *x, Job *j, const TensorType *out) {
         int model = in->n_in > 0 && in->in[0].kind == IN_TENSOR;
         j->call.n_in -= model;
         for (int i = 0; i < j->call.n_in; i++)
-            set_immediate(j, i, &in->in[i + model], dtype_is_float((DType)out->dtype) ? DT_F64 : DT_I64);
+            set_immediate(j, i, &in->in[i + model],
+                          dtype_is_float((DType)out->dtype) ? DT_F64 : DT_I64);
     }
 }
 
@@ -197,15 +210,17 @@ static Storage *allocate(Exec *x, Names *names, uint64_t bytes) {
     }
 }
 
-/* The operand that a MAP may write over: it dies in the instruction that follows, nobody else sees it, and the result is
- * laid out as it is. -1: none. */
+/* The operand that a MAP may write over: it dies in the instruction that follows, nobody else
+ * sees it, and the result is laid out as it is. -1: none. */
 static int dying_operand(const Job *j, const Job *following, const TensorType *out) {
-    if (!following || following->inst.op != OP_FREE || op_info[j->inst.op].class_ != CLASS_MAP) return -1;
+    if (!following || following->inst.op != OP_FREE || op_info[j->inst.op].class_ != CLASS_MAP)
+        return -1;
     for (int i = 0, k = 0; i < j->inst.n_in; i++) {
         if (j->inst.in[i].kind != IN_TENSOR) continue;
         const Storage *st = j->held[k++];
         const View *v = &j->call.in[i];
-        if (st->refs != 1 || st->users || v->data != st->data || !type_equal(&v->type, out)) continue;
+        if (st->refs != 1 || st->users || v->data != st->data || !type_equal(&v->type, out))
+            continue;
         if (st->bytes != type_bytes(out) || !view_is_contiguous(v)) continue;
         int n = following->inst.n_in < 8 ? following->inst.n_in : 8;
         for (int f = 0; f < n; f++)
@@ -234,8 +249,8 @@ static bool allocate_outputs(Exec *x, Job *j, const Job *following, const Tensor
     return true;
 }
 
-/* Hands the call to the engine and names its results. An engine that is done at once (the usual case on a CPU) never sees
- * the queue. */
+/* Hands the call to the engine and names its results. An engine that is done at once (the usual
+ * case on a CPU) never sees the queue. */
 static void submit(Exec *x, Job *j, const Job *following, const TensorType *types) {
     if (!allocate_outputs(x, j, following, types)) {
         finish(x, j);
@@ -299,7 +314,8 @@ static void issue_data(Exec *x, Job *j, const TensorType *type) {
 static void issue_free(Exec *x, Job *j) {
     Names *names = &j->frame->client->names;
     for (int i = 0; i < j->inst.n_in; i++) {
-        if (j->inst.in[i].kind == IN_TENSOR && store_drop(&x->store, names, j->inst.in[i].id)) continue;
+        if (j->inst.in[i].kind == IN_TENSOR && store_drop(&x->store, names, j->inst.in[i].id))
+            continue;
         Err err = {0};
         unknown_id(j, j->inst.in[i].id, &err);
         if (!j->err) fail_in_order(x, j, &err);
@@ -307,7 +323,8 @@ static void issue_free(Exec *x, Job *j) {
     finish(x, j);
 }
 
-/* An effect waits in the queue until everything before it is done; with an empty queue that is now. */
+/* An effect waits in the queue until everything before it is done; with an empty queue that is
+ * now. */
 static void issue_effect(Exec *x, Job *j, ErrCode lost) {
     Err err = {0};
     ErrCode poison;
@@ -318,7 +335,8 @@ static void issue_effect(Exec *x, Job *j, ErrCode lost) {
     j->n_held = 0;
     if (!lost) {
         bool ok = exec_gather(x, j, &poison, &err);
-        if (ok && j->n_held != j->inst.n_in) ok = err_set(&err, ERR_ARG, "%s takes tensors", op_info[j->inst.op].name);
+        if (ok && j->n_held != j->inst.n_in)
+            ok = err_set(&err, ERR_ARG, "%s takes tensors", op_info[j->inst.op].name);
         if (ok && !poison) ok = inst_infer(&j->inst, x->types, out, &n_out, &err);
         if (!ok) {
             fail_in_order(x, j, &err);
@@ -353,7 +371,8 @@ static void issue_tensor(Exec *x, Job *j, const Job *following) {
     if (ok && !poison) {
         ok = inst_infer(in, x->types, types, &n_out, &err);
         if (ok && n_out != in->n_out)
-            ok = err_set(&err, ERR_ARG, "%s has %d results, not %d", op_info[in->op].name, n_out, in->n_out);
+            ok = err_set(&err, ERR_ARG, "%s has %d results, not %d", op_info[in->op].name, n_out,
+                         in->n_out);
     }
     if (!ok || poison) {
         if (!ok) fail_in_order(x, j, &err);
@@ -405,7 +424,8 @@ void exec_issue(Exec *x, Job *j, const Job *following) {
     } else if (effect_is(op)) {
         issue_effect(x, j, ERR_NONE);
     } else {
-        /* poison: the dispatcher has reported the cause; signals, notes, edges, file names: not for workers. */
+        /* poison: the dispatcher has reported the cause; signals, notes, edges, file names: not
+         * for workers. */
         poison_outputs(x, j, ERR_GONE, NULL);
         cell_put(&x->jobs, j);
     }

@@ -1,12 +1,15 @@
 /* exec.h: what a worker does with instructions: the tables behind worker.h, without any I/O.
  *
- * Frames are executed in order per client, clients in turns by the time they have used. A MAP, REDUCE, KERNEL or SOURCE
- * instruction becomes a Job that the engine may finish at any later time; views, frees and names are done at once. Jobs and
- * effects stand in one queue in the order in which they were issued and leave it in that order (retire), so replies, errors
- * and acknowledgements are in stream order without further care. With an engine that finishes inside `submit` the queue
- * stays empty and a Job never leaves the free list for longer than one instruction.
+ * Frames are executed in order per client, clients in turns by the time they have used. A MAP,
+ * REDUCE, KERNEL or SOURCE instruction becomes a Job that the engine may finish at any later
+ * time; views, frees and names are done at once. Jobs and effects stand in one queue in the
+ * order in which they were issued and leave it in that order (retire), so replies, errors and
+ * acknowledgements are in stream order without further care. With an engine that finishes inside
+ * `submit` the queue stays empty and a Job never leaves the free list for longer than one
+ * instruction.
  *
- * Every effect (fetch, peek, print, write, assert, save, track, sync) gets exactly one REPLY, after the ERROR if it failed.
+ * Every effect (fetch, peek, print, write, assert, save, track, sync) gets exactly one REPLY,
+ * after the ERROR if it failed.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_H
 #define GT_WORKER_EXEC_H
@@ -16,19 +19,21 @@
 typedef struct Exec Exec;
 
 Exec *exec_new(const EngineOps *ops, const EngineConfig *config, Err *err);
-void exec_free(Exec **x);                                  /* waits for the engine */
-void exec_set_rank(Exec *x, uint32_t rank);                /* "w0" in messages */
+void exec_free(Exec **x);                   /* waits for the engine */
+void exec_set_rank(Exec *x, uint32_t rank); /* "w0" in messages */
 Engine *exec_engine(Exec *x);
 
-void exec_on_frame(Exec *x, Msg *m);                       /* consumes m */
-/* Instructions of the client with sequence < seq that have not begun are dropped, their outputs poisoned; one ERROR with
- * code cancelled names the first of them: it and all others below seq are lost. Frees among them are carried out. */
+void exec_on_frame(Exec *x, Msg *m); /* consumes m */
+/* Instructions of the client with sequence < seq that have not begun are dropped, their outputs
+ * poisoned; one ERROR with code cancelled names the first of them: it and all others below seq
+ * are lost. Frees among them are carried out. */
 void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq);
 void exec_on_gone(Exec *x, uint32_t client);
-/* Issues for about budget_us, then returns; waits for the engine only if nothing else is to be done. True: more to do. */
+/* Issues for about budget_us, then returns; waits for the engine only if nothing else is to be
+ * done. True: more to do. */
 bool exec_step(Exec *x, int64_t budget_us);
-bool exec_next(Exec *x, Msg *out);                         /* replies, errors, acknowledgements */
-void exec_stats(const Exec *x, Bytes *out);                /* KEY=VALUE lines */
+bool exec_next(Exec *x, Msg *out);          /* replies, errors, acknowledgements */
+void exec_stats(const Exec *x, Bytes *out); /* KEY=VALUE lines */
 
 /* ---- shared by exec.c, effect.c and turn.c ---- */
 
@@ -43,17 +48,23 @@ struct Job {
     Job *next;
     Frame *frame;
     uint64_t seq;
-    Inst inst;                     /* borrows from the frame */
+    Inst inst; /* borrows from the frame */
     Call call;
-    Ticket ticket;                 /* 0: an effect */
-    ErrCode lost;                  /* an effect that will only say why it has no values */
-    Err *err;                      /* owned: told when the job is retired, so that errors keep their order */
+    Ticket ticket; /* 0: an effect */
+    ErrCode lost;  /* an effect that will only say why it has no values */
+    Err *err;      /* owned: told when the job is retired, so that errors keep their order */
     int n_held;
-    Storage **held;                /* of tensor operands; referenced while the job is in the queue */
-    Storage *out[MAX_OUT];         /* likewise */
+    Storage **held;        /* of tensor operands; referenced while the job is in the queue */
+    Storage *out[MAX_OUT]; /* likewise */
     Storage *held_few[FEW];
     View view_few[FEW];
-    union { double f; int64_t i; float s; int32_t w; uint8_t b; } imm[FEW];
+    union {
+        double f;
+        int64_t i;
+        float s;
+        int32_t w;
+        uint8_t b;
+    } imm[FEW];
 };
 
 struct Frame {
@@ -61,26 +72,26 @@ struct Frame {
     Client *client;
     Msg msg;
     FrameReader reader;
-    Arena arena;                   /* operands and attributes of all its instructions */
-    Job *ahead;                    /* the next instruction, decoded */
-    uint64_t seq;                  /* of `ahead` */
-    uint32_t pending;              /* jobs in the queue */
+    Arena arena;      /* operands and attributes of all its instructions */
+    Job *ahead;       /* the next instruction, decoded */
+    uint64_t seq;     /* of `ahead` */
+    uint32_t pending; /* jobs in the queue */
     bool is_issued, is_bad;
-    Err bad;                       /* is_bad: what is wrong with the next instruction */
+    Err bad; /* is_bad: what is wrong with the next instruction */
 };
 
 struct Client {
     Client *next;
     uint32_t id;
     Names names;
-    Frame *first, *last;           /* not yet acknowledged, oldest first */
-    Frame *at;                     /* the one being issued; NULL: all are */
-    uint64_t cancel_end;           /* instructions below are dropped */
+    Frame *first, *last; /* not yet acknowledged, oldest first */
+    Frame *at;           /* the one being issued; NULL: all are */
+    uint64_t cancel_end; /* instructions below are dropped */
     bool is_cancel_told, is_gone, has_ack;
     uint64_t ack_seq, ack_bytes;
     uint32_t n_jobs;
     uint64_t instructions, kernels;
-    int64_t used_ns;               /* virtual time: who has used least goes next */
+    int64_t used_ns; /* virtual time: who has used least goes next */
 };
 
 struct Exec {
@@ -91,9 +102,11 @@ struct Exec {
     int threads;
     Client *clients;
     Cells jobs;
-    Frame *spare;                  /* frames with their arenas, for reuse */
-    Job *first, *last;             /* in flight */
-    Msg *out; size_t out_at, out_n, out_cap; /* a ring */
+    Frame *spare;      /* frames with their arenas, for reuse */
+    Job *first, *last; /* in flight */
+    int n_flying;
+    Msg *out;
+    size_t out_at, out_n, out_cap; /* a ring */
     Arena scratch;
     uint64_t instructions, kernels;
     TensorType types[MAX_IN];
@@ -101,14 +114,15 @@ struct Exec {
 };
 
 /* exec.c */
-bool exec_gather(Exec *x, Job *j, ErrCode *poison, Err *err);  /* operand views, types and storages; false: an unknown id */
-void exec_fail(Exec *x, const Job *j, const Err *err);         /* ERROR to the client, now */
-void exec_issue(Exec *x, Job *j, const Job *following);        /* owns j from here on */
-void exec_retire(Exec *x, bool wait);                          /* what is done at the queue's head; wait: at least one */
-void exec_send(Exec *x, Msg *m);                               /* consumes m */
+/* Operand views, types and storages into j; false: an unknown id. */
+bool exec_gather(Exec *x, Job *j, ErrCode *poison, Err *err);
+void exec_fail(Exec *x, const Job *j, const Err *err);  /* ERROR to the client, now */
+void exec_issue(Exec *x, Job *j, const Job *following); /* owns j from here on */
+void exec_retire(Exec *x, bool wait); /* what is done at the queue's head; wait: at least one */
+void exec_send(Exec *x, Msg *m);      /* consumes m */
 Client *exec_client(Exec *x, uint32_t id, bool creates);
-void exec_frame_done(Exec *x, Frame *f);                       /* f lost a pending job, or was issued */
+void exec_frame_done(Exec *x, Frame *f); /* f lost a pending job, or was issued */
 /* effect.c */
 bool effect_is(Op op);
-void effect_run(Exec *x, Job *j);                              /* everything before it is done */
+void effect_run(Exec *x, Job *j); /* everything before it is done */
 #endif

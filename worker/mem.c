@@ -1,11 +1,13 @@
-/* mem.c: the arena: a two-level segregated fit (Masmano, Ripoll, Crespo, Real: "TLSF: a new dynamic memory allocator for
- * real-time systems", ECRTS 2004) over one sparse reservation.
+/* mem.c: the arena: a two-level segregated fit (Masmano, Ripoll, Crespo, Real: "TLSF: a new
+ * dynamic memory allocator for real-time systems", ECRTS 2004) over one sparse reservation.
  *
- * Every block has a 64-byte head before its payload; neighbours in memory are found through sizes and back pointers, so a
- * freed block melts with its free neighbours at once. Free blocks hang in lists by size, eight classes per power of two. A
- * request first looks at a few blocks of its own class (a loop asks for the sizes it has just freed), then takes the head of
- * the next class that has any: constant time, at most an eighth of slack, which is split off again. Large blocks are cut
- * from the high end of what is free and small ones from the low end, so that small long-lived ones do not splinter it.
+ * Every block has a 64-byte head before its payload; neighbours in memory are found through
+ * sizes and back pointers, so a freed block melts with its free neighbours at once. Free blocks
+ * hang in lists by size, eight classes per power of two. A request first looks at a few blocks
+ * of its own class (a loop asks for the sizes it has just freed), then takes the head of the
+ * next class that has any: constant time, at most an eighth of slack, which is split off again.
+ * Large blocks are cut from the high end of what is free and small ones from the low end, so
+ * that small long-lived ones do not splinter it.
  *
  * Under sanitizers (or -DGT_DEBUG) freed bytes are filled with NaN, and ASan is told of them.
  * SPDX-License-Identifier: MIT */
@@ -22,7 +24,7 @@
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #else
-#define ASAN_POISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#define ASAN_POISON_MEMORY_REGION(p, n)   ((void)(p), (void)(n))
 #define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
 #endif
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ || defined GT_DEBUG
@@ -32,25 +34,25 @@ enum { FILLS_FREED = 0 };
 #endif
 
 enum {
-    UNIT = 64,               /* alignment, head size and granularity                        */
-    CLASSES = 8 * 42,        /* up to 2^44 units                                            */
+    UNIT = 64,        /* alignment, head size and granularity                        */
+    CLASSES = 8 * 42, /* up to 2^44 units                                            */
     WORDS = (CLASSES + 63) / 64,
-    LOOKS = 8,               /* blocks of its own class that a request looks at             */
-    LARGE = 1 << 20          /* from this size on blocks are cut from the high end          */
+    LOOKS = 8,      /* blocks of its own class that a request looks at             */
+    LARGE = 1 << 20 /* from this size on blocks are cut from the high end          */
 };
 
 typedef struct Block Block;
 struct Block {
-    uint64_t units;          /* of the payload                                              */
-    uint64_t bytes;          /* asked for; UINT64_MAX: free                                 */
-    Block *below;            /* the neighbour at the lower address, or NULL                 */
-    Block *next, *prev;      /* of the free list                                            */
+    uint64_t units;     /* of the payload                                              */
+    uint64_t bytes;     /* asked for; UINT64_MAX: free                                 */
+    Block *below;       /* the neighbour at the lower address, or NULL                 */
+    Block *next, *prev; /* of the free list                                            */
 } __attribute__((aligned(UNIT)));
 
 struct Mem {
     char *base;
     uint64_t total, used, peak;
-    uint64_t has[WORDS];     /* a bit for each list that is not empty                       */
+    uint64_t has[WORDS]; /* a bit for each list that is not empty                       */
     Block *list[CLASSES];
 };
 
@@ -212,7 +214,8 @@ void mem_usage(const Mem *m, uint64_t *used, uint64_t *peak, uint64_t *total) {
 
 /* ---- How much there is ---- */
 
-/* The first number of a file, or of its line that begins with `key`; UINT64_MAX when there is none ("max" is none). */
+/* The first number of a file, or of its line that begins with `key`; UINT64_MAX when there is
+ * none ("max" is none). */
 static uint64_t file_number(const char *path, const char *key) {
     FILE *f = fopen(path, "re");
     if (!f) return UINT64_MAX;
@@ -249,15 +252,17 @@ uint64_t mem_default_bytes(int workers_on_host) {
     char line[4200], dir[4300];
     while (f && fgets(line, sizeof line, f)) {
         line[strcspn(line, "\n")] = 0;
-        char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+        char *controllers = strchr(line, ':'),
+             *path = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!path) continue;
         *path++ = 0;
         bool is_v2 = !controllers[1], is_v1 = strstr(controllers, "memory") != NULL;
         if (!is_v2 && !is_v1) continue;
         for (;;) { /* every group on the way to the root may have a limit */
             snprintf(dir, sizeof dir, "/sys/fs/cgroup%s%s", is_v1 ? "/memory" : "", path);
-            uint64_t here = is_v1 ? cgroup_room(dir, "memory.limit_in_bytes", "memory.usage_in_bytes")
-                                  : cgroup_room(dir, "memory.max", "memory.current");
+            uint64_t here = is_v1
+                                ? cgroup_room(dir, "memory.limit_in_bytes", "memory.usage_in_bytes")
+                                : cgroup_room(dir, "memory.max", "memory.current");
             if (here < room) room = here;
             char *slash = strrchr(path, '/');
             if (!slash || !path[0]) break;

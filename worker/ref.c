@@ -1,5 +1,6 @@
-/* ref.c: the engine `reference`: runs every call at once, with plain loops, in the arena of mem.h. Its other files are the
- * rows: ref_map.c, ref_kernel.c, ref_index.c, ref_sort.c, ref_source.c. See ref.h for what it is for.
+/* ref.c: the engine `reference`: runs every call at once, with plain loops, in the arena of
+ * mem.h. Its other files are the rows: ref_map.c, ref_kernel.c, ref_index.c, ref_sort.c,
+ * ref_source.c. See ref.h for what it is for.
  * SPDX-License-Identifier: MIT */
 #include "worker/mem.h"
 #include "worker/ref.h"
@@ -8,7 +9,11 @@
 #include <string.h>
 
 typedef struct Failed Failed;
-struct Failed { Ticket ticket; Err err; Failed *next; };
+struct Failed {
+    Ticket ticket;
+    Err err;
+    Failed *next;
+};
 
 typedef struct Ref {
     Engine engine;
@@ -44,7 +49,10 @@ static void ref_close(Engine **e) {
     *e = NULL;
 }
 
-static const char *ref_isa(const Engine *e) { (void)e; return "reference"; }
+static const char *ref_isa(const Engine *e) {
+    (void)e;
+    return "reference";
+}
 static void *ref_alloc(Engine *e, uint64_t bytes) { return mem_alloc(((Ref *)e)->mem, bytes); }
 static void ref_free(Engine *e, void *p, uint64_t bytes) { mem_release(((Ref *)e)->mem, p, bytes); }
 static void ref_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total) {
@@ -91,10 +99,21 @@ static void ref_copy_in(Engine *e, void *device, const void *host, uint64_t byte
     (void)e;
     if (bytes) memcpy(device, host, bytes);
 }
-static void ref_copy_out(Engine *e, void *host, const View *v) { (void)e; ref_copy(v, host); }
+static void ref_copy_out(Engine *e, void *host, const View *v) {
+    (void)e;
+    ref_copy(v, host);
+}
 
 const EngineOps engine_reference = {
-    .name = "reference", .open = ref_open, .close = ref_close, .isa = ref_isa,
-    .alloc = ref_alloc, .free = ref_free, .memory = ref_memory,
-    .submit = ref_submit, .done = ref_done, .copy_in = ref_copy_in, .copy_out = ref_copy_out,
+    .name = "reference",
+    .open = ref_open,
+    .close = ref_close,
+    .isa = ref_isa,
+    .alloc = ref_alloc,
+    .free = ref_free,
+    .memory = ref_memory,
+    .submit = ref_submit,
+    .done = ref_done,
+    .copy_in = ref_copy_in,
+    .copy_out = ref_copy_out,
 };

@@ -1,17 +1,19 @@
-/* ref.h: what the files of the reference engine share: plain access to elements of strided views. The engine is the truth
- * that others are compared with: one element at a time, in double or int64, nothing clever anywhere. It has its own
- * definitions of the functions in ops.def (libm in double, rounded once), independent of worker/prologue.h: floats agree
- * with other engines to the tolerance of their dtype, everything else exactly.
+/* ref.h: what the files of the reference engine share: plain access to elements of strided
+ * views. The engine is the truth that others are compared with: one element at a time, in double
+ * or int64, nothing clever anywhere. It has its own definitions of the functions in ops.def
+ * (libm in double, rounded once), independent of worker/prologue.h: floats agree with other
+ * engines to the tolerance of their dtype, everything else exactly.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_REF_H
 #define GT_WORKER_REF_H
 #include "worker/engine.h"
 
-void ref_map(const Call *c);                 /* ref_map.c: MAP and REDUCE rows, from ops.def's expressions */
+void ref_map(const Call *c); /* ref_map.c: MAP and REDUCE rows, from ops.def's expressions */
 void ref_reduce(const Call *c);
-void ref_source(const Call *c);              /* ref_source.c */
-void ref_copy(const View *from, void *to);   /* row-major */
-/* ref_kernel.c, ref_index.c, ref_sort.c: one per KERNEL row; only index errors of the data can fail. */
+void ref_source(const Call *c);            /* ref_source.c */
+void ref_copy(const View *from, void *to); /* row-major */
+/* ref_kernel.c, ref_index.c, ref_sort.c: one per KERNEL row; only index errors of the data can
+ * fail. */
 #define KERNEL(id, name, arity, in, shape, grad, doc) bool ref_##id(const Call *c, Err *err);
 #include "runtime/ops.def"
 
@@ -62,14 +64,16 @@ static inline void ref_set_float(const View *v, int64_t offset, double x) {
     }
 }
 
-/* Offset of the element that a row-major index of rank `rank` names, the view broadcasting to it. */
+/* Offset of the element that a row-major index of rank `rank` names, the view broadcasting to
+ * it. */
 static inline int64_t ref_offset(const View *v, const int64_t *index, int rank) {
     int64_t offset = 0;
     for (int d = 0; d < v->type.rank; d++)
         if (v->type.shape[d] != 1) offset += v->stride[d] * index[rank - v->type.rank + d];
     return offset;
 }
-/* Steps an index through a shape in row-major order; false after the last. Starts from all zeros; an empty shape has none. */
+/* Steps an index through a shape in row-major order; false after the last. Starts from all
+ * zeros; an empty shape has none. */
 static inline bool ref_step(int64_t *index, const TensorType *t) {
     for (int d = t->rank - 1; d >= 0; d--) {
         if (++index[d] < t->shape[d]) return true;

@@ -1,5 +1,6 @@
-/* ref_index.c: KERNEL rows of the reference engine that read or write at indices. An index outside its axis is the one
- * mistake of the user that only the data shows; it is reported with its value, axis and size.
+/* ref_index.c: KERNEL rows of the reference engine that read or write at indices. An index
+ * outside its axis is the one mistake of the user that only the data shows; it is reported with
+ * its value, axis and size.
  * SPDX-License-Identifier: MIT */
 #include "worker/ref.h"
 
@@ -14,12 +15,15 @@ static bool resolve(int64_t *i, int64_t size, int axis, Err *err) {
 
 /* Adds v[from] to, or writes it over, o[at]. */
 static void put(const View *o, int64_t at, const View *v, int64_t from, bool adds) {
-    if (ref_is_float(o)) ref_set_float(o, at, ref_float(v, from) + (adds ? ref_float(o, at) : 0));
-    else ref_set_int(o, at, (int64_t)((uint64_t)ref_int(v, from) + (adds ? (uint64_t)ref_int(o, at) : 0)));
+    if (ref_is_float(o))
+        ref_set_float(o, at, ref_float(v, from) + (adds ? ref_float(o, at) : 0));
+    else
+        ref_set_int(o, at,
+                    (int64_t)((uint64_t)ref_int(v, from) + (adds ? (uint64_t)ref_int(o, at) : 0)));
 }
 
-/* Offset in x of the element that `index` names in x[..., idx, ...]: axes before `axis` and after the k indexed ones are
- * x's own, between them lie the indices' common axes. */
+/* Offset in x of the element that `index` names in x[..., idx, ...]: axes before `axis` and
+ * after the k indexed ones are x's own, between them lie the indices' common axes. */
 static bool indexed(const View *x, const View *idx, int k, int axis, const int64_t *index, int rank,
                     int64_t *offset, Err *err) {
     int common = rank - (x->type.rank - k);
@@ -75,7 +79,8 @@ bool ref_INDEX_PUT(const Call *c, Err *err) {
 }
 
 /* Offset in x of index, with the entry along axis replaced by idx's element there. */
-static bool along(const View *x, const View *idx, int axis, const int64_t *index, int64_t *offset, Err *err) {
+static bool along(const View *x, const View *idx, int axis, const int64_t *index, int64_t *offset,
+                  Err *err) {
     int64_t i = ref_int(idx, ref_offset(idx, index, idx->type.rank));
     TRY(resolve(&i, x->type.shape[axis], axis, err));
     *offset = 0;

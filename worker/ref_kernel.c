@@ -1,4 +1,5 @@
-/* ref_kernel.c: KERNEL rows of the reference engine that move, convert or multiply: cast, matmul, cat, slice_put, cumsum.
+/* ref_kernel.c: KERNEL rows of the reference engine that move, convert or multiply: cast,
+ * matmul, cat, slice_put, cumsum.
  * SPDX-License-Identifier: MIT */
 #include "worker/ref.h"
 
@@ -22,22 +23,29 @@ bool ref_CAST(const Call *c, Err *err) {
     int64_t index[MAX_DIMS] = {0}, at = 0;
     do {
         int64_t from = ref_offset(x, index, x->type.rank);
-        if (ref_is_float(x)) ref_set_float(o, at, ref_float(x, from));
-        else ref_set_int(o, at, ref_int(x, from));
+        if (ref_is_float(x))
+            ref_set_float(o, at, ref_float(x, from));
+        else
+            ref_set_int(o, at, ref_int(x, from));
         at++;
     } while (ref_step(index, &o->type));
     return true;
 }
 
 /* An operand as a stack of matrices: 1-D is a row on the left, a column on the right. */
-typedef struct Factor { View batch; int64_t row_step, col_step; } Factor;
+typedef struct Factor {
+    View batch;
+    int64_t row_step, col_step;
+} Factor;
 static Factor factor(const View *v, bool is_left) {
     Factor f = {.batch = *v};
     int rank = v->type.rank;
     if (rank == 1) {
         f.batch.type.rank = 0;
-        if (is_left) f.col_step = v->stride[0];
-        else f.row_step = v->stride[0];
+        if (is_left)
+            f.col_step = v->stride[0];
+        else
+            f.row_step = v->stride[0];
         return f;
     }
     f.batch.type.rank = (uint8_t)(rank - 2);
@@ -64,18 +72,23 @@ bool ref_MATMUL(const Call *c, Err *err) {
         uint64_t whole = 0;
         for (int64_t k = 0; k < K; k++) {
             int64_t i = at_a + k * fa.col_step, j = at_b + k * fb.row_step;
-            if (ref_is_float(a)) sum += ref_float(a, i) * ref_float(b, j);
-            else whole += (uint64_t)ref_int(a, i) * (uint64_t)ref_int(b, j);
+            if (ref_is_float(a))
+                sum += ref_float(a, i) * ref_float(b, j);
+            else
+                whole += (uint64_t)ref_int(a, i) * (uint64_t)ref_int(b, j);
         }
-        if (ref_is_float(a)) ref_set_float(o, at, sum);
-        else ref_set_int(o, at, (int64_t)whole);
+        if (ref_is_float(a))
+            ref_set_float(o, at, sum);
+        else
+            ref_set_int(o, at, (int64_t)whole);
         at++;
     } while (ref_step(index, &o->type));
     return true;
 }
 
 /* The part of a row-major tensor that starts at `start` and has steps `step`, as a view. */
-static View part_of(const View *o, const TensorType *part, const int64_t *start, const int64_t *step) {
+static View part_of(const View *o, const TensorType *part, const int64_t *start,
+                    const int64_t *step) {
     View v = {.type = *part};
     int64_t at = 0;
     for (int d = 0; d < part->rank; d++) {
@@ -140,8 +153,10 @@ bool ref_CUMSUM(const Call *c, Err *err) {
         uint64_t whole = 0;
         int64_t at = ref_offset(o, index, o->type.rank), from = ref_offset(x, index, o->type.rank);
         for (int64_t i = 0; i < n; i++, at += o->stride[axis], from += x->stride[axis]) {
-            if (ref_is_float(x)) ref_set_float(o, at, sum += ref_float(x, from));
-            else ref_set_int(o, at, (int64_t)(whole += (uint64_t)ref_int(x, from)));
+            if (ref_is_float(x))
+                ref_set_float(o, at, sum += ref_float(x, from));
+            else
+                ref_set_int(o, at, (int64_t)(whole += (uint64_t)ref_int(x, from)));
         }
     } while (ref_step(index, &lines));
     return true;

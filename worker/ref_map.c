@@ -1,5 +1,6 @@
-/* ref_map.c: MAP and REDUCE rows of the reference engine: ops.def's own expressions, compiled for each dtype. The F_xxx of
- * the expressions are defined below for bool, whole numbers and floats; ref_map_body.h and ref_reduce_body.h are the loops.
+/* ref_map.c: MAP and REDUCE rows of the reference engine: ops.def's own expressions, compiled
+ * for each dtype. The F_xxx of the expressions are defined below for bool, whole numbers and
+ * floats; ref_map_body.h and ref_reduce_body.h are the loops.
  * SPDX-License-Identifier: MIT */
 #include "worker/ref.h"
 
@@ -51,17 +52,14 @@ static double float_floordiv(double a, double b) {
     if (r != 0 && (r < 0) != (b < 0)) q -= 1;
     return isfinite(q) ? rint(q) : q;
 }
-static double float_sigmoid(double a) {
-    return a >= 0 ? 1 / (1 + exp(-a)) : exp(a) / (1 + exp(a));
-}
+static double float_sigmoid(double a) { return a >= 0 ? 1 / (1 + exp(-a)) : exp(a) / (1 + exp(a)); }
 static double float_softplus(double a) { return float_max(a, 0) + log1p(exp(-fabs(a))); }
 /* The limit at -inf is 0. */
 static double float_gelu(double a) { return a == -INFINITY ? 0 : a * 0.5 * erfc(-a * M_SQRT1_2); }
 
-
 /* ---- One body per dtype ---- */
 
-#define GLUE(a, b) a##b
+#define GLUE(a, b)  a##b
 #define PASTE(a, b) GLUE(a, b)
 
 #define REF_BOOL
@@ -106,6 +104,8 @@ void ref_map(const Call *c) {
 }
 
 void ref_reduce(const Call *c) {
-    if (ref_is_float(&c->in[0])) reduce_f64(c);
-    else reduce_i64(c);
+    if (ref_is_float(&c->in[0]))
+        reduce_f64(c);
+    else
+        reduce_i64(c);
 }

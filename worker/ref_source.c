@@ -1,5 +1,5 @@
-/* ref_source.c: SOURCE rows of the reference engine. Random numbers as runtime/rng.h defines them: a pure function of seed,
- * counter and element.
+/* ref_source.c: SOURCE rows of the reference engine. Random numbers as runtime/rng.h defines
+ * them: a pure function of seed, counter and element.
  * SPDX-License-Identifier: MIT */
 #include "worker/ref.h"
 #include "runtime/rng.h"
@@ -7,7 +7,9 @@
 #include <math.h>
 
 /* The random words of element i: one for kinds up to 32 bits, two for 64. */
-typedef struct Draw { uint32_t lo, hi; } Draw;
+typedef struct Draw {
+    uint32_t lo, hi;
+} Draw;
 static Draw draw(const int64_t *rng, bool is_wide, uint64_t i) {
     if (!is_wide) {
         Philox p = philox((uint64_t)rng[0], (uint64_t)rng[1], i / 4);
@@ -39,13 +41,18 @@ void ref_source(const Call *c) {
     for (int64_t i = 0; i < n; i++) {
         switch (c->inst->op) {
         case OP_FULL:
-            if (is_float) ref_set_float(o, i, ref_float(&c->in[0], 0));
-            else ref_set_int(o, i, ref_int(&c->in[0], 0));
+            if (is_float)
+                ref_set_float(o, i, ref_float(&c->in[0], 0));
+            else
+                ref_set_int(o, i, ref_int(&c->in[0], 0));
             break;
         case OP_ARANGE:
-            if (is_float) ref_set_float(o, i, ref_float(&c->in[0], 0) + (double)i * ref_float(&c->in[1], 0));
-            else ref_set_int(o, i, (int64_t)((uint64_t)ref_int(&c->in[0], 0) +
-                                             (uint64_t)i * (uint64_t)ref_int(&c->in[1], 0)));
+            if (is_float)
+                ref_set_float(o, i, ref_float(&c->in[0], 0) + (double)i * ref_float(&c->in[1], 0));
+            else
+                ref_set_int(o, i,
+                            (int64_t)((uint64_t)ref_int(&c->in[0], 0) +
+                                      (uint64_t)i * (uint64_t)ref_int(&c->in[1], 0)));
             break;
         case OP_RAND: ref_set_float(o, i, uniform(rng->ints, is_wide, (uint64_t)i)); break;
         case OP_RANDN: ref_set_float(o, i, normal(rng->ints, is_wide, (uint64_t)i)); break;

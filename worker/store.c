@@ -12,10 +12,12 @@ enum { CELLS_PER_CHUNK = 64 };
 
 void *cell_get(Cells *c) {
     if (!c->free) {
-        char *chunk = xmalloc(64 + c->size * CELLS_PER_CHUNK); /* the first 64 bytes link the chunks */
+        char *chunk =
+            xmalloc(64 + c->size * CELLS_PER_CHUNK); /* the first 64 bytes link the chunks */
         *(void **)chunk = c->chunks;
         c->chunks = chunk;
-        for (int i = CELLS_PER_CHUNK - 1; i >= 0; i--) cell_put(c, chunk + 64 + c->size * (size_t)i);
+        for (int i = CELLS_PER_CHUNK - 1; i >= 0; i--)
+            cell_put(c, chunk + 64 + c->size * (size_t)i);
     }
     void *p = c->free;
     c->free = *(void **)p;
@@ -39,7 +41,10 @@ void cells_fini(Cells *c) {
 /* ---- Storages ---- */
 
 void store_init(Store *s, Engine *e) {
-    *s = (Store){.ops = e->ops, .engine = e, .storages = {.size = sizeof(Storage)}, .tensors = {.size = sizeof(Tensor)}};
+    *s = (Store){.ops = e->ops,
+                 .engine = e,
+                 .storages = {.size = sizeof(Storage)},
+                 .tensors = {.size = sizeof(Tensor)}};
 }
 
 void store_fini(Store *s) {
@@ -62,7 +67,9 @@ Storage *storage_new(Store *s, Names *owner, uint64_t bytes) {
     return data ? storage_make(s, owner, data, bytes, ERR_NONE) : NULL;
 }
 
-Storage *storage_poisoned(Store *s, Names *owner, ErrCode why) { return storage_make(s, owner, NULL, 0, why); }
+Storage *storage_poisoned(Store *s, Names *owner, ErrCode why) {
+    return storage_make(s, owner, NULL, 0, why);
+}
 
 void storage_unref(Store *s, Storage *st) {
     assert(st->refs > 0);
@@ -125,7 +132,8 @@ const char *bytes_text(uint64_t bytes, char *buf) {
 
 /* Larger first, then by id, whatever the map's order. */
 static bool comes_before(const Tensor *a, uint64_t id_a, const Tensor *b, uint64_t id_b) {
-    return !b || a->storage->bytes > b->storage->bytes || (a->storage->bytes == b->storage->bytes && id_a < id_b);
+    return !b || a->storage->bytes > b->storage->bytes ||
+           (a->storage->bytes == b->storage->bytes && id_a < id_b);
 }
 
 void store_largest(const Names *n, char *buf, size_t size) {
@@ -135,7 +143,8 @@ void store_largest(const Names *n, char *buf, size_t size) {
     void *p;
     for (size_t i = 0; map_next(&n->map, &i, &id, &p);) {
         const Tensor *t = p;
-        if (t->view.data != t->storage->data || !t->storage->bytes) continue; /* a view names its whole elsewhere */
+        if (t->view.data != t->storage->data || !t->storage->bytes)
+            continue; /* a view names its whole elsewhere */
         for (int k = 0; k < TOP; k++) {
             if (!comes_before(t, id, top[k], top_id[k])) continue;
             for (int m = TOP - 1; m > k; m--) top[m] = top[m - 1], top_id[m] = top_id[m - 1];
@@ -147,8 +156,9 @@ void store_largest(const Names *n, char *buf, size_t size) {
     buf[0] = 0;
     for (int k = 0; k < TOP && top[k] && at < size; k++) {
         char shape[256], bytes[24];
-        at += (size_t)snprintf(buf + at, size - at, "%st%llu %s %s %s", k ? ", " : "", (unsigned long long)top_id[k],
-                               type_shape_text(&top[k]->view.type, shape), dtype_info[top[k]->view.type.dtype].text,
-                               bytes_text(top[k]->storage->bytes, bytes));
+        at += (size_t)snprintf(
+            buf + at, size - at, "%st%llu %s %s %s", k ? ", " : "", (unsigned long long)top_id[k],
+            type_shape_text(&top[k]->view.type, shape), dtype_info[top[k]->view.type.dtype].text,
+            bytes_text(top[k]->storage->bytes, bytes));
     }
 }

@@ -1,7 +1,8 @@
-/* turn.c: frames, clients and whose turn it is. A client's frames are issued in order; between clients the one that has used
- * least of the worker's time goes next, for a slice at a time, so that a loop of one does not starve another. A frame is
- * acknowledged when it and all before it are done; acknowledgements are cumulative and wait until they are asked for, so
- * that a burst of frames costs one message.
+/* turn.c: frames, clients and whose turn it is. A client's frames are issued in order; between
+ * clients the one that has used least of the worker's time goes next, for a slice at a time, so
+ * that a loop of one does not starve another. A frame is acknowledged when it and all before it
+ * are done; acknowledgements are cumulative and wait until they are asked for, so that a burst
+ * of frames costs one message.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec.h"
 
@@ -10,7 +11,12 @@
 #include <string.h>
 #include <time.h>
 
-enum { SLICE_NS = 500000, LOOK_COST = 16, LARGE_CALL = 1 << 16 };
+enum {
+    SLICE_NS = 500000,
+    LOOK_COST = 16,       /* instructions between looks at the clock */
+    LARGE_CALL = 1 << 16, /* bytes of a result that are worth a look */
+    FLYING_MAX = 1024     /* issuing waits for an engine that is so far behind */
+};
 
 static int64_t now_ns(void) {
     struct timespec t;
@@ -105,7 +111,8 @@ Client *exec_client(Exec *x, uint32_t id, bool creates) {
 /* ---- Messages in ---- */
 
 static void refuse(Exec *x, uint32_t client, uint64_t seq, const Err *err) {
-    Failure f = {.client = client, .seq = seq, .op = OP_NOTE, .worker = (uint16_t)x->rank, .err = *err};
+    Failure f = {
+        .client = client, .seq = seq, .op = OP_NOTE, .worker = (uint16_t)x->rank, .err = *err};
     Msg m = {0};
     wire_failure(&f, &m);
     exec_send(x, &m);
@@ -128,8 +135,10 @@ static void look_ahead(Exec *x, Frame *f) {
 
 void exec_on_frame(Exec *x, Msg *m) {
     Frame *f = x->spare;
-    if (f) x->spare = f->next;
-    else f = xcalloc(1, sizeof *f);
+    if (f)
+        x->spare = f->next;
+    else
+        f = xcalloc(1, sizeof *f);
     Arena arena = f->arena;
     *f = (Frame){.arena = arena};
     msg_move(&f->msg, m);
@@ -140,8 +149,10 @@ void exec_on_frame(Exec *x, Msg *m) {
         return;
     }
     Client *c = f->client = exec_client(x, f->reader.client, true);
-    if (c->last) c->last->next = f;
-    else c->first = f;
+    if (c->last)
+        c->last->next = f;
+    else
+        c->first = f;
     c->last = f;
     if (!c->at) {
         c->at = f;
@@ -188,8 +199,8 @@ void exec_frame_done(Exec *x, Frame *f) {
     }
 }
 
-/* Issues one instruction of the client, or ends its frame. Returns a guess of its cost, LOOK_COST when the clock should be
- * looked at. */
+/* Issues one instruction of the client, or ends its frame. Returns a guess of its cost,
+ * LOOK_COST when the clock should be looked at. */
 static int issue_next(Exec *x, Client *c) {
     Frame *f = c->at;
     Job *j = f->ahead;
@@ -201,7 +212,8 @@ static int issue_next(Exec *x, Client *c) {
         return 1;
     }
     look_ahead(x, f);
-    bool is_heavy = op_info[j->inst.op].class_ == CLASS_KERNEL || op_info[j->inst.op].class_ == CLASS_SOURCE;
+    bool is_heavy =
+        op_info[j->inst.op].class_ == CLASS_KERNEL || op_info[j->inst.op].class_ == CLASS_SOURCE;
     uint64_t before = c->names.bytes;
     exec_issue(x, j, f->ahead);
     return is_heavy || c->names.bytes > before + LARGE_CALL ? LOOK_COST : 1;
@@ -224,6 +236,7 @@ bool exec_step(Exec *x, int64_t budget_us) {
         int cost = 0;
         do {
             cost += issue_next(x, c);
+            if (x->n_flying > FLYING_MAX) exec_retire(x, true);
             if (cost >= LOOK_COST) cost = 0, now = now_ns();
         } while (c->at && now < (is_alone ? end : slice_end));
         now = now_ns();
@@ -241,7 +254,8 @@ void exec_send(Exec *x, Msg *m) {
     if (x->out_n == x->out_cap) {
         size_t cap = x->out_cap ? x->out_cap * 2 : 16;
         Msg *out = xmalloc(cap * sizeof *out);
-        for (size_t i = 0; i < x->out_n; i++) msg_move(&out[i], &x->out[(x->out_at + i) % x->out_cap]);
+        for (size_t i = 0; i < x->out_n; i++)
+            msg_move(&out[i], &x->out[(x->out_at + i) % x->out_cap]);
         free(x->out);
         x->out = out;
         x->out_cap = cap;
@@ -271,18 +285,20 @@ void exec_stats(const Exec *x, Bytes *out) {
     uint64_t used, peak, total, tensors = 0, clients = 0;
     x->ops->memory(x->engine, &used, &peak, &total);
     for (const Client *c = x->clients; c; c = c->next) tensors += c->names.map.n, clients++;
-    bytes_printf(out, "engine=%s\nisa=%s\nthreads=%d\n", x->ops->name, x->ops->isa(x->engine), x->threads);
+    bytes_printf(out, "engine=%s\nisa=%s\nthreads=%d\n", x->ops->name, x->ops->isa(x->engine),
+                 x->threads);
     bytes_printf(out, "instructions=%llu\nkernels=%llu\n", (unsigned long long)x->instructions,
                  (unsigned long long)x->kernels);
-    bytes_printf(out, "bytes_used=%llu\nbytes_peak=%llu\nbytes_total=%llu\n", (unsigned long long)used,
-                 (unsigned long long)peak, (unsigned long long)total);
+    bytes_printf(out, "bytes_used=%llu\nbytes_peak=%llu\nbytes_total=%llu\n",
+                 (unsigned long long)used, (unsigned long long)peak, (unsigned long long)total);
     bytes_printf(out, "tensors=%llu\nstorages=%llu\nclients=%llu\n", (unsigned long long)tensors,
                  (unsigned long long)x->store.n_storages, (unsigned long long)clients);
     for (const Client *c = x->clients; c; c = c->next) {
         bytes_printf(out, "client.%u.instructions=%llu\nclient.%u.kernels=%llu\n", c->id,
                      (unsigned long long)c->instructions, c->id, (unsigned long long)c->kernels);
-        bytes_printf(out, "client.%u.tensors=%zu\nclient.%u.bytes=%llu\nclient.%u.bytes_peak=%llu\n", c->id,
-                     c->names.map.n, c->id, (unsigned long long)c->names.bytes, c->id,
+        bytes_printf(out,
+                     "client.%u.tensors=%zu\nclient.%u.bytes=%llu\nclient.%u.bytes_peak=%llu\n",
+                     c->id, c->names.map.n, c->id, (unsigned long long)c->names.bytes, c->id,
                      (unsigned long long)c->names.bytes_peak);
         bytes_printf(out, "client.%u.ms=%lld\n", c->id, (long long)(c->used_ns / 1000000));
     }

@@ -26,12 +26,12 @@ static void slice(const Inst *inst, const View *from, const TensorType *to, View
         is_empty |= to->shape[i] == 0;
         if (!is_empty) offset += start[i] * from->stride[i];
     }
-    if (!is_empty)
-        out->data = (char *)from->data + offset * dtype_info[to->dtype].size_bytes;
+    if (!is_empty) out->data = (char *)from->data + offset * dtype_info[to->dtype].size_bytes;
 }
 
-/* Walks both shapes from the left in groups of equal products: inside a group of the operand's axes the elements must lie
- * at one constant distance; then the new axes of the group have strides. */
+/* Walks both shapes from the left in groups of equal products: inside a group of the operand's
+ * axes the elements must lie at one constant distance; then the new axes of the group have
+ * strides. */
 bool view_reshape(const View *from, const TensorType *to, View *out) {
     out->data = from->data;
     if (type_numel(to) == 0 || view_is_contiguous(from)) {

@@ -1,5 +1,6 @@
-/* view.h: the VIEW rows as arithmetic on strides: no data moves. `to` is the result type that inst_infer gave; attributes
- * have been checked by it. Each returns false only where no strides can do it (reshape).
+/* view.h: the VIEW rows as arithmetic on strides: no data moves. `to` is the result type that
+ * inst_infer gave; attributes have been checked by it. Each returns false only where no strides
+ * can do it (reshape).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_VIEW_H
 #define GT_WORKER_VIEW_H

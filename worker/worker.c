@@ -1,4 +1,5 @@
-/* worker.c: the shell around exec.c: which message goes where, the greeting, and the loop that does I/O and sleeps.
+/* worker.c: the shell around exec.c: which message goes where, the greeting, and the loop that
+ * does I/O and sleeps.
  * SPDX-License-Identifier: MIT */
 #include "worker/worker.h"
 #include "worker/exec.h"
@@ -18,7 +19,7 @@ struct Worker {
     uint32_t rank;
     bool is_greeted, is_welcome, has_left;
     Hello hello;
-    Msg stats;  /* an answer that waits to be sent; empty: none */
+    Msg stats; /* an answer that waits to be sent; empty: none */
 };
 
 /* ---- Making ---- */
@@ -49,8 +50,11 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
     if (!exec) return NULL;
     Worker *w = xcalloc(1, sizeof *w);
     w->exec = exec;
-    w->hello = (Hello){.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = ROLE_WORKER,
-                       .memory_bytes = engine.memory_bytes, .threads = (uint32_t)engine.threads};
+    w->hello = (Hello){.version = WIRE_VERSION,
+                       .table_hash = op_table_hash(),
+                       .role = ROLE_WORKER,
+                       .memory_bytes = engine.memory_bytes,
+                       .threads = (uint32_t)engine.threads};
     snprintf(w->hello.name, sizeof w->hello.name, "%s", ops->isa(exec_engine(exec)));
     return w;
 }
@@ -88,7 +92,8 @@ static void on_stats(Worker *w, const Msg *m) {
     wire_text(MSG_STATS_REPLY, text.data, text.n, &w->stats);
     bytes_fini(&text);
     uint32_t client = 0;
-    if (m->part[0]->n >= 8) memcpy(&client, m->part[0]->data + 4, 4); /* whom the dispatcher asks for */
+    if (m->part[0]->n >= 8)
+        memcpy(&client, m->part[0]->data + 4, 4); /* whom the dispatcher asks for */
     wire_set_client(&w->stats, client);
 }
 
@@ -135,8 +140,8 @@ static int64_t now_ms(void) {
     return t.tv_sec * INT64_C(1000) + t.tv_nsec / 1000000;
 }
 
-/* Serves until told to leave; false: the dispatcher is gone. Messages are looked at between kernels, so that a cancel or a
- * goodbye is heard in the middle of a long frame. */
+/* Serves until told to leave; false: the dispatcher is gone. Messages are looked at between
+ * kernels, so that a cancel or a goodbye is heard in the middle of a long frame. */
 static bool serve(Worker *w, Link *link) {
     int64_t began = now_ms(), beat = began;
     Msg m = {0};
@@ -151,7 +156,8 @@ static bool serve(Worker *w, Link *link) {
         link_wait(link, IDLE_MS);
         int64_t now = now_ms();
         if (!w->is_welcome && now - began > WELCOME_MS) {
-            fprintf(stderr, "gt-worker: no answer from the dispatcher in %d s\n", WELCOME_MS / 1000);
+            fprintf(stderr, "gt-worker: no answer from the dispatcher in %d s\n",
+                    WELCOME_MS / 1000);
             return false;
         }
         if (now - beat < BEAT_MS) continue;
@@ -171,8 +177,10 @@ int worker_run(const WorkerConfig *config) {
     }
     Link *link = link_open(config->endpoint, &err);
     int code = EXIT_GONE;
-    if (!link) fprintf(stderr, "gt-worker: %s\n", err.text);
-    else code = serve(w, link) ? 0 : EXIT_GONE;
+    if (!link)
+        fprintf(stderr, "gt-worker: %s\n", err.text);
+    else
+        code = serve(w, link) ? 0 : EXIT_GONE;
     link_close(&link);
     worker_free(&w);
     return code;

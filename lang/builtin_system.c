@@ -1,0 +1,231 @@
+/* builtin_system.c: the running program itself: leaving, time, going on after errors, waiting for the stream, print options;
+ * and random numbers of the host, which come from the same Philox stream as the workers' and so repeat with the seed.
+ * SPDX-License-Identifier: MIT */
+#include "lang/effects.h"
+#include "lang/eval.h"
+#include "lang/show.h"
+#include "lang/signal.h"
+#include "lang/tensor.h"
+#include "runtime/rng.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- leaving, time, environment ---- */
+
+static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    (void)out;
+    Value v = arg[0];
+    if (v.kind != V_INT && v.kind != V_BOOL)
+        return error_set(e, "exit needs a whole number, not %s", value_type_name(v));
+    error_set(e, "exit");
+    e->kind = E_EXIT;
+    e->exit_code = v.kind == V_INT ? (int)(v.i & 255) : v.b;
+    return false;
+}
+
+static double seconds(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static bool bi_time(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    (void)arg;
+    (void)e;
+    *out = v_float(seconds(CLOCK_REALTIME));
+    return true;
+}
+
+static bool bi_sleep(Interp *in, const Value *arg, Value *out, LangError *e) {
+    if (!value_is_number(arg[0]) || !(value_double(arg[0]) >= 0))
+        return error_set(e, "sleep needs seconds, 0 or more");
+    double end = seconds(CLOCK_MONOTONIC) + value_double(arg[0]), left;
+    stream_flush(in->stream);
+    while ((left = end - seconds(CLOCK_MONOTONIC)) > 0 && !stream_interrupted) {
+        double nap = left < 0.05 ? left : 0.05; /* effects that arrive meanwhile are not kept waiting */
+        struct timespec t = {0, (long)(nap * 1e9)};
+        nanosleep(&t, NULL);
+        stream_poll(in->stream);
+    }
+    *out = v_none();
+    return true;
+}
+
+static bool bi_getenv(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    if (arg[0].kind != V_STR)
+        return error_set(e, "getenv needs a name, not %s", value_type_name(arg[0]));
+    const char *s = getenv(arg[0].str->s);
+    *out = s ? v_cstr(s) : value_ref(arg[1]);
+    return true;
+}
+
+/* ---- the stream ---- */
+
+static bool bi_sync(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)arg;
+    *out = v_none();
+    return stream_sync(in->stream, e);
+}
+
+/* f(*args), then everything done: [true, value], or [false, message]. Scopes are as before in both cases. */
+static bool bi_attempt(Interp *in, const Value *arg, Value *out, LangError *e) {
+    int depth = signal_depth(in), no_grad = in->no_grad_depth;
+    LangError inner = {0};
+    Value r = v_none(), result;
+    bool ok = interp_call(in, arg[0], arg[1].list->v, (int)arg[1].list->n, &r, &inner);
+    ok = ok && stream_sync(in->stream, &inner);
+    if (!ok) {
+        signal_unwind(in, depth);
+        in->no_grad_depth = no_grad;
+        if (inner.kind != E_RUN && inner.kind != E_ASSERT) {
+            value_drop(r);
+            *e = inner;
+            return false;
+        }
+        LangError other = {0};
+        stream_sync(in->stream, &other);  /* what else failed by then belongs to the same attempt */
+        value_set(&r, v_cstr(inner.what));
+    }
+    result = v_list(in, 2);
+    list_push(result.list, v_bool(ok));
+    list_push(result.list, r);
+    *out = result;
+    return true;
+}
+
+static bool bi_note(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Pieces p = {0};
+    bool ok = pieces_value(in, &p, arg[0], false, e) && effect_note(in, &p, e);
+    pieces_fini(&p);
+    *out = v_none();
+    return ok;
+}
+
+/* KEY=VALUE lines as a map; whole numbers as ints. */
+static bool bi_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)arg;
+    Bytes b = {0};
+    if (!stream_stats(in->stream, &b, e)) {
+        bytes_fini(&b);
+        return false;
+    }
+    *out = v_map(in);
+    for (char *line = b.data, *next; line && *line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = 0;
+        char *eq = strchr(line, '='), *end;
+        if (!eq)
+            continue;
+        long long i = strtoll(eq + 1, &end, 10);
+        mapv_put(out->map, v_str(line, (size_t)(eq - line)), *end || end == eq + 1 ? v_cstr(eq + 1) : v_int(i));
+    }
+    bytes_fini(&b);
+    return true;
+}
+
+static bool option(Value v, const char *name, int low, int *out, LangError *e) {
+    if (v.kind == V_NONE)
+        return true;
+    if (v.kind != V_INT || v.i < low || v.i > 1000000000)
+        return error_set(e, "set_print: %s must be a whole number from %d on", name, low);
+    *out = (int)v.i;
+    return true;
+}
+
+static bool bi_set_print(Interp *in, const Value *arg, Value *out, LangError *e) {
+    PrintOptions p = *in->print;
+    TRY(option(arg[0], "precision", 0, &p.precision, e) && option(arg[1], "edgeitems", 1, &p.edgeitems, e));
+    TRY(option(arg[2], "threshold", 0, &p.threshold, e) && option(arg[3], "linewidth", 1, &p.linewidth, e));
+    if (arg[4].kind != V_NONE) {
+        bool sci;
+        TRY(value_truth(in, arg[4], &sci, e));
+        p.sci = sci;
+    }
+    if (p.precision > 17)
+        return error_set(e, "set_print: precision goes up to 17");
+    *in->print = p;
+    *out = v_none();
+    return true;
+}
+
+const Builtin builtins_system[] = {
+    {"exit", "code=0", bi_exit, "Ends the program with an exit code.", 0, -1},
+    {"time", "", bi_time, "Seconds since 1970.", 0, -1},
+    {"sleep", "seconds", bi_sleep, "Waits that long.", 0, -1},
+    {"getenv", "name, otherwise=none", bi_getenv, "An environment variable.", 0, -1},
+    {"sync", "", bi_sync, "Waits until everything so far is done.", 0, -1},
+    {"attempt", "f, *args", bi_attempt, "Calls f and waits: [true, its value], or [false, message] if something failed.", 0, -1},
+    {"note", "text", bi_note, "A remark in the instruction stream.", 0, -1},
+    {"stats", "", bi_stats, "Counters of dispatcher and workers, as a map; waits.", 0, -1},
+    {"set_print", "precision=none, edgeitems=none, threshold=none, linewidth=none, sci=none", bi_set_print,
+     "How tensors are printed.", 0, -1},
+    {NULL}};
+
+/* ---- random numbers of the host ---- */
+
+/* The tensors' k-th instruction has counter k; the host's numbers count from 2^63, so that neither moves the other. */
+static uint64_t random_bits(Interp *in) {
+    Philox p = philox(in->seed, UINT64_C(1) << 63 | in->host_rng_counter++, 0);
+    return (uint64_t)p.w[1] << 32 | p.w[0];
+}
+
+static bool bi_random(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)arg;
+    (void)e;
+    uint64_t bits = random_bits(in);
+    *out = v_float(rng_double((uint32_t)bits, (uint32_t)(bits >> 32)));
+    return true;
+}
+
+static bool is_sequence(Value v) {
+    return v.kind == V_LIST || v.kind == V_RANGE;
+}
+
+static bool bi_choice(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value xs = arg[0];
+    if (xs.kind == V_STR && xs.str->n) {
+        Value sub = v_int((int64_t)rng_below(random_bits(in), str_chars(xs.str)));
+        return subscript_get(in, in->at, xs, &sub, 1, out, e);
+    }
+    if (!is_sequence(xs))
+        return error_set(e, "choice needs a list, not %s", value_type_name(xs));
+    int64_t n = sequence_count(xs);
+    if (!n)
+        return error_set(e, "choice from an empty list");
+    *out = sequence_at(xs, (int64_t)rng_below(random_bits(in), (uint64_t)n));
+    return true;
+}
+
+static bool bi_shuffle(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value xs = arg[0];
+    if (!is_sequence(xs)) {
+        error_set(e, "shuffle needs a list, not %s", value_type_name(xs));
+        return xs.kind == V_TENSOR ? error_hint(e, "x[randperm(len(x))]") : false;
+    }
+    int64_t n = sequence_count(xs);
+    if (n > 1 << 28)
+        return error_set(e, "shuffle: more than %d elements", 1 << 28);
+    *out = v_list(in, (size_t)n);
+    for (int64_t i = 0; i < n; i++)
+        list_push(out->list, sequence_at(xs, i));
+    for (int64_t i = n - 1; i > 0; i--) {
+        int64_t j = (int64_t)rng_below(random_bits(in), (uint64_t)i + 1);
+        Value t = out->list->v[i];
+        out->list->v[i] = out->list->v[j];
+        out->list->v[j] = t;
+    }
+    return true;
+}
+
+const Builtin builtins_random[] = {
+    {"random", "", bi_random, "A number in [0, 1), drawn inside the client.", 0, -1},
+    {"choice", "xs", bi_choice, "One element, at random.", 0, -1},
+    {"shuffle", "xs", bi_shuffle, "A new list in random order.", 0, -1},
+    {NULL}};

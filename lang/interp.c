@@ -1,0 +1,114 @@
+/* interp.c: the interpreter's beginning and end, and running a program in it.
+ * SPDX-License-Identifier: MIT */
+#include "lang/interp.h"
+#include "lang/effects.h"
+#include "lang/eval.h"
+#include "lang/signal.h"
+#include "lang/show.h"
+#include "lang/tensor.h"
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { STACK_VALUES = 4 << 20, COLLECT_FIRST = 10000 };
+#define C_STACK_WANTED (UINT64_C(120) << 20) /* bytes: 10,000 nested calls, with room for sanitizers */
+#define C_STACK_SPARE (512 << 10)            /* below stack_end: what one deep expression and its builtins may take */
+
+/* The main thread's stack grows up to the soft limit as it stands when it grows, so raising the limit is enough. In another
+ * thread the stack is what it is. */
+static char *c_stack_end(void) {
+    struct rlimit lim;
+    if (getrlimit(RLIMIT_STACK, &lim) == 0 && lim.rlim_cur < C_STACK_WANTED) {
+        lim.rlim_cur = lim.rlim_max < C_STACK_WANTED ? lim.rlim_max : C_STACK_WANTED;
+        setrlimit(RLIMIT_STACK, &lim);
+    }
+    pthread_attr_t attr;
+    void *low = NULL;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+        pthread_attr_getstack(&attr, &low, &size);
+        pthread_attr_destroy(&attr);
+    }
+    char *here = __builtin_frame_address(0);
+    if (!low || size > C_STACK_WANTED)    /* unlimited: we take no more than we asked for */
+        low = here - (size ? C_STACK_WANTED : 4 << 20);
+    return (char *)low + C_STACK_SPARE;
+}
+
+Interp *interp_new(const InterpConfig *config, LangError *e) {
+    Interp *in = xcalloc(1, sizeof *in);
+    in->config = *config;
+    in->seed = config->seed;
+    in->containers.next = in->containers.prev = &in->containers;
+    in->collect_at = COLLECT_FIRST;
+    in->stack_end = c_stack_end();
+    in->stack = xmalloc(sizeof *in->stack);
+    in->stack->base = in->stack->top = xmalloc(STACK_VALUES * sizeof(Value)); /* touched only as far as calls nest */
+    in->stack->end = in->stack->base + STACK_VALUES;
+    in->print = xmalloc(sizeof *in->print);
+    *in->print = print_defaults;
+    if (config->width > 0)
+        in->print->linewidth = config->width;
+    import_init(in);
+    in->globals = globals_new(in, true, false);
+    in->stream = stream_new(&in->config.stream);
+    if (!in->stream) {
+        error_set(e, "the instruction stream cannot be set up");
+        interp_free(&in);
+    }
+    return in;
+}
+
+void interp_free(Interp **inp) {
+    Interp *in = *inp;
+    if (!in)
+        return;
+    *inp = NULL;
+    value_drop(in->ans);
+    in->ans = v_none();
+    import_fini(in);
+    progress_fini(in);
+    cycles_collect(in);
+    import_free(in);
+    if (in->stream) {
+        tensor_fini(in);
+        stream_free(&in->stream);
+    }
+    signal_fini(in);
+    assert(in->stack->top == in->stack->base);
+    free(in->stack->base);
+    free(in->stack);
+    free(in->print);
+    free(in);
+}
+
+bool interp_run(Interp *in, Program *p, bool echo, LangError *e) {
+    bool ok = run_program(in, p, in->globals, echo, e);
+    if (in->n_containers >= in->collect_at || (echo && in->n_containers < COLLECT_FIRST))
+        cycles_collect(in);
+    return ok;
+}
+
+bool interp_echo(Interp *in, Value v, LangError *e) {
+    Pieces p = {0};
+    bool ok = pieces_value(in, &p, v, true, e);
+    pieces_text(&p, "\n", 1);
+    bool waits = p.n > 0;
+    ok = ok && effect_print(in, &p, false, e) && (!waits || stream_sync(in->stream, e));
+    pieces_fini(&p);
+    return ok;
+}
+
+void interp_warn(Interp *in, const LangError *w) {
+    Bytes b = {0};
+    error_print(w, "warning", in->config.color_err, &b);
+    fwrite(b.data, 1, b.n, stderr);
+    bytes_fini(&b);
+}
+
+void interp_warn_ctx(void *interp, const LangError *w) {
+    interp_warn(interp, w);
+}

@@ -1,0 +1,148 @@
+/* signal.c: the scopes that are open in the running program. Entering and leaving are instructions of the stream; what a
+ * scope does is up to the dispatcher's configuration. The client itself needs only the label under which gradients of what
+ * is recorded now shall run: the clause `backward b`, else the scope's own name.
+ * SPDX-License-Identifier: MIT */
+#include "lang/signal.h"
+#include "lang/eval.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Signals {
+    struct Scope { const char *label; uint32_t backward; } *scope; int depth, cap;
+    const char **label; uint32_t n_labels, cap_labels;   /* number - 1 -> interned label */
+    Map number;                                          /* interned label -> number     */
+} Signals;
+
+static Signals *state(Interp *in) {
+    if (!in->signals)
+        in->signals = xcalloc(1, sizeof *in->signals);
+    return in->signals;
+}
+
+static uint32_t number_of(Signals *s, const char *label) {
+    uintptr_t n = (uintptr_t)map_get(&s->number, (uint64_t)(uintptr_t)label);
+    if (n)
+        return (uint32_t)n;
+    if (s->n_labels == s->cap_labels) {
+        s->cap_labels = s->cap_labels ? s->cap_labels * 2 : 16;
+        s->label = xrealloc(s->label, s->cap_labels * sizeof *s->label);
+    }
+    s->label[s->n_labels++] = label;
+    map_put(&s->number, (uint64_t)(uintptr_t)label, (void *)(uintptr_t)s->n_labels);
+    return s->n_labels;
+}
+
+static Attr text_attr(AttrKey key, const char *s) {
+    return (Attr){.key = (uint8_t)key, .n = (uint32_t)strlen(s), .str = s};
+}
+
+static void emit(Interp *in, Op op, const char *label, const char *backward) {
+    Attr attr[2] = {text_attr(ATTR_NAME, label)};
+    Inst inst = {.op = op, .n_attr = 1, .attr = attr};
+    Span at = interp_span(in);
+    if (backward)
+        attr[inst.n_attr++] = text_attr(ATTR_BACKWARD, backward);
+    if (at.src)
+        inst.pos = (SrcPos){stream_file(in->stream, at.src), at.col, at.line};
+    stream_control(in->stream, &inst);
+}
+
+bool signal_enter(Interp *in, const char *label, size_t n, const char *backward, size_t n_backward, LangError *e) {
+    Signals *s = state(in);
+    if (!n || memchr(label, 0, n) || memchr(label, '\n', n))
+        return error_set(e, "a signal needs a name of one line");
+    if (n > 1000 || n_backward > 1000)
+        return error_set(e, "a signal's name is longer than 1000 bytes");
+    if (s->depth >= 1000)
+        return error_set(e, "signals nest deeper than 1000");
+    if (s->depth == s->cap) {
+        s->cap = s->cap ? s->cap * 2 : 16;
+        s->scope = xrealloc(s->scope, (size_t)s->cap * sizeof *s->scope);
+    }
+    struct Scope *sc = &s->scope[s->depth++];
+    sc->label = intern(label, n);
+    const char *back = backward && n_backward ? intern(backward, n_backward) : NULL;
+    sc->backward = number_of(s, back ? back : sc->label);
+    emit(in, OP_SIGNAL_ENTER, sc->label, back);
+    return true;
+}
+
+bool signal_exit(Interp *in, const char *label, size_t n, LangError *e) {
+    Signals *s = state(in);
+    if (!s->depth)
+        return error_set(e, "no signal is open");
+    const char *open = s->scope[s->depth - 1].label;
+    if (n && (strlen(open) != n || memcmp(open, label, n)))
+        return error_set(e, "signal '%.*s' is not the innermost one: '%s' is", (int)n, label, open);
+    s->depth--;
+    emit(in, OP_SIGNAL_EXIT, open, NULL);
+    return true;
+}
+
+int signal_depth(const Interp *in) {
+    return in->signals ? in->signals->depth : 0;
+}
+
+void signal_unwind(Interp *in, int depth) {
+    while (signal_depth(in) > depth) {
+        Signals *s = in->signals;
+        emit(in, OP_SIGNAL_EXIT, s->scope[--s->depth].label, NULL);
+    }
+}
+
+uint32_t signal_backward(const Interp *in) {
+    const Signals *s = in->signals;
+    return s && s->depth ? s->scope[s->depth - 1].backward : 0;
+}
+
+const char *signal_label(const Interp *in, uint32_t number) {
+    const Signals *s = in->signals;
+    return s && number > 0 && number <= s->n_labels ? s->label[number - 1] : NULL;
+}
+
+void signal_fini(Interp *in) {
+    Signals *s = in->signals;
+    if (!s)
+        return;
+    free(s->scope);
+    free(s->label);
+    map_fini(&s->number);
+    free(s);
+    in->signals = NULL;
+}
+
+/* ---- signal.enter("a", backward="b"), signal.exit("a"), signal.tensor(x, "a") ---- */
+
+static bool is_label(Value v, LangError *e) {
+    return v.kind == V_STR || error_set(e, "a signal's name is a string, not %s", value_type_name(v));
+}
+
+static bool bi_enter(Interp *in, const Value *arg, Value *out, LangError *e) {
+    bool has = arg[1].kind != V_NONE;
+    TRY(is_label(arg[0], e) && (!has || is_label(arg[1], e)));
+    *out = v_none();
+    return signal_enter(in, arg[0].str->s, arg[0].str->n, has ? arg[1].str->s : NULL, has ? arg[1].str->n : 0, e);
+}
+
+static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
+    *out = v_none();
+    if (arg[0].kind == V_NONE)
+        return signal_exit(in, "", 0, e);
+    return is_label(arg[0], e) && signal_exit(in, arg[0].str->s, arg[0].str->n, e);
+}
+
+/* Without a configuration of that name every signal is ignored: the value is laid out as it is. */
+static bool bi_tensor(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    TRY(is_label(arg[1], e));
+    if (arg[0].kind != V_TENSOR)
+        return error_set(e, "signal.tensor needs a tensor, not %s", value_type_name(arg[0]));
+    *out = value_ref(arg[0]);
+    return true;
+}
+
+const Builtin builtins_signal[] = {
+    {"signal.enter", "name, backward=none", bi_enter, "Opens a named scope; signal.exit closes it.", 0, -1},
+    {"signal.exit", "name=none", bi_exit, "Closes the innermost scope, which must have that name.", 0, -1},
+    {"signal.tensor", "x, name", bi_tensor, "x, laid out as the named signal says.", 0, -1},
+    {NULL}};

@@ -1,0 +1,285 @@
+/* path_bench: what a small op costs through the whole path, client -> dispatcher -> worker, embedded, and what a fetch
+ * costs beside the bare wake-up of two threads. Ratios are taken within one run.
+ *
+ *   client       the stream alone: encoded frames are swallowed at once (a hub that only acknowledges)
+ *   dispatcher   its step function alone, on the frames of the same program
+ *   worker       CPU time of the worker's thread in the whole path, kernel included
+ *   whole path   elapsed and CPU per instruction, 64x64 adds: t = t + x, the old t freed, an edge now and then
+ * Usage: path_bench [ADDS]
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/dispatcher.h"
+#include "lang/stream.h"
+#include "worker/worker.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static double clock_us(clockid_t id) {
+    struct timespec t;
+    clock_gettime(id, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+static double now_us(void) { return clock_us(CLOCK_MONOTONIC); }
+static double cpu_us(void) { return clock_us(CLOCK_THREAD_CPUTIME_ID); }
+
+static LangError error;
+static _Noreturn void stop(const char *what) {
+    fprintf(stderr, "path_bench: %s: %s\n", what, error.what);
+    exit(1);
+}
+
+static Handle *full(Stream *s, int64_t side) {
+    int64_t shape[] = {side, side};
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape}, {.key = ATTR_DTYPE, .dtype = DT_F32}};
+    Operand value = {.kind = IN_IMM_FLOAT, .f = 1};
+    Handle *out[MAX_OUT];
+    int n_out;
+    if (!stream_op(s, OP_FULL, &value, NULL, 1, attr, 2, (Span){0}, out, &n_out, &error)) stop("full");
+    return out[0];
+}
+
+/* t = t + x, n times. With an edge after every `edges` adds (0: none). */
+static void adds(Stream *s, Handle **t, const Handle *x, int n, int edges) {
+    for (int i = 0; i < n; i++) {
+        Operand in[] = {operand_of(*t), operand_of(x)};
+        const Handle *handle[] = {*t, x};
+        Handle *out[MAX_OUT];
+        int n_out;
+        if (!stream_op(s, OP_ADD, in, handle, 2, NULL, 0, (Span){0}, out, &n_out, &error)) stop("add");
+        handle_unref(s, t);
+        *t = out[0];
+        if (edges && i % edges == edges - 1 && !stream_edge(s, &error)) stop("edge");
+    }
+}
+
+static void settle(Stream *s) {
+    if (!stream_sync(s, &error)) stop("sync");
+}
+
+/* ---- The client alone: a hub in this thread would be the dispatcher; here one in another acknowledges ---- */
+
+typedef struct Sink { Hub *hub; _Atomic bool stop; Msg kept[512]; int n_kept; } Sink;
+
+static void *sink_main(void *ctx) {
+    Sink *k = ctx;
+    PeerId from;
+    Msg m, out;
+    while (!atomic_load(&k->stop)) {
+        if (hub_recv(k->hub, &from, &m) != 1) {
+            hub_wait(k->hub, 10);
+            continue;
+        }
+        FrameReader r;
+        if (wire_kind(&m) == MSG_HELLO) {
+            Welcome w = {.id = 1, .n_workers = 1, .window_insts = WINDOW_INSTS, .window_bytes = WINDOW_BYTES};
+            wire_welcome(&w, &out);
+            hub_send(k->hub, from, &out);
+        } else if (frame_open(&r, &m, NULL)) {
+            Ack a = {.client = 1, .seq = r.seq + r.count};
+            wire_ack(&a, &out);
+            hub_send(k->hub, from, &out);
+            if (k->n_kept < 512) {
+                msg_move(&k->kept[k->n_kept++], &m);
+                continue;
+            }
+        }
+        msg_fini(&m);
+    }
+    return NULL;
+}
+
+static double client_alone(Sink *k, int n) {
+    Err err;
+    k->hub = hub_open("ring://sink", &err);
+    pthread_t thread;
+    pthread_create(&thread, NULL, sink_main, k);
+    StreamConfig c = {.mode = STREAM_LIVE, .endpoint = "ring://sink"};
+    Stream *s = stream_new(&c);
+    Handle *x = full(s, 64), *t = full(s, 64);
+    adds(s, &t, x, 20000, 0);
+    settle(s);
+    uint64_t before = stream_count(s);
+    double start = cpu_us();
+    adds(s, &t, x, n, 0);
+    double us = (cpu_us() - start) / (double)(stream_count(s) - before);
+    settle(s);
+    handle_unref(s, &x), handle_unref(s, &t);
+    stream_free(&s);
+    atomic_store(&k->stop, true);
+    hub_wake(k->hub);
+    pthread_join(thread, NULL);
+    hub_close(&k->hub);
+    return us;
+}
+
+/* ---- The dispatcher alone: the frames that the sink kept, from many clients in turn ---- */
+
+static void swallow(Dispatcher *d) {
+    PeerId to;
+    Msg m;
+    bool drop;
+    while (dispatcher_next(d, &to, &m, &drop)) msg_fini(&m);
+}
+
+static double dispatcher_alone(const Sink *k, int n) {
+    Dispatcher *d = dispatcher_new(&(DispatcherConfig){0});
+    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = ROLE_WORKER};
+    Msg m;
+    wire_hello(&h, &m);
+    dispatcher_on_message(d, 1, &m, 0);
+    h.role = ROLE_CLIENT;
+    double us = 0;
+    uint64_t insts = 0;
+    for (PeerId peer = 2; insts < (uint64_t)n; peer++) {
+        wire_hello(&h, &m);
+        dispatcher_on_message(d, peer, &m, 0);
+        swallow(d);
+        uint64_t seq = 0;
+        for (int i = 0; i < k->n_kept; i++) {
+            m = (Msg){.n = 1, .part = {buf_copy(k->kept[i].part[0]->data, k->kept[i].part[0]->n)}};
+            FrameReader r;
+            frame_open(&r, &m, NULL);
+            double start = cpu_us();
+            dispatcher_on_message(d, peer, &m, 0);
+            swallow(d);
+            us += cpu_us() - start;
+            insts += r.count, seq += r.count;
+            Ack a = {.client = peer - 1, .seq = seq};
+            wire_ack(&a, &m);
+            dispatcher_on_message(d, 1, &m, 0);
+            swallow(d);
+        }
+        dispatcher_on_gone(d, peer, 0);
+        swallow(d);
+    }
+    dispatcher_free(&d);
+    return us / (double)insts;
+}
+
+/* ---- The whole path ---- */
+
+static double process_us(void) { return clock_us(CLOCK_PROCESS_CPUTIME_ID); }
+
+typedef struct Path { double elapsed, client, worker; } Path; /* us per instruction */
+
+static Path whole_path(Stream *s, int64_t side, int n, int edges) {
+    Handle *x = full(s, side), *t = full(s, side);
+    adds(s, &t, x, 20000, edges);
+    settle(s);
+    uint64_t before = stream_count(s);
+    double start = now_us(), client = cpu_us(), process = process_us();
+    adds(s, &t, x, n, edges);
+    settle(s);
+    double insts = (double)(stream_count(s) - before);
+    Path p = {(now_us() - start) / insts, (cpu_us() - client) / insts, 0};
+    p.worker = (process_us() - process) / insts - p.client;
+    handle_unref(s, &x), handle_unref(s, &t);
+    settle(s);
+    return p;
+}
+
+static long resident_kb(void) {
+    long pages = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%ld %ld", &pages, &resident) != 2) resident = 0;
+    if (f) fclose(f);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* ---- Round trips ---- */
+
+static void *echo_main(void *ctx) {
+    Link *link = ctx;
+    for (Msg m;;) {
+        int r = link_recv(link, &m);
+        if (r < 0) return NULL;
+        if (r > 0) link_send(link, &m);
+        else link_wait(link, 1000);
+    }
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+enum { TRIPS = 2000 };
+
+/* Median of the bare two-hop wake-up: a message to a sleeping thread and back. */
+static double bare_trip(void) {
+    static double us[TRIPS];
+    Err err;
+    Hub *hub = hub_open("ring://echo", &err);
+    Link *link = link_open("ring://echo", &err);
+    pthread_t thread;
+    pthread_create(&thread, NULL, echo_main, link);
+    PeerId peer = 1;
+    Msg none;
+    hub_recv(hub, &peer, &none); /* takes the link in */
+    peer = 1;
+    for (int i = 0; i < TRIPS; i++) {
+        usleep(200); /* so that the other side sleeps */
+        double start = now_us();
+        Msg m = {0};
+        msg_push(&m, buf_copy("x", 1));
+        hub_send(hub, peer, &m);
+        while (hub_recv(hub, &peer, &m) != 1) hub_wait(hub, 1000);
+        us[i] = now_us() - start;
+        msg_fini(&m);
+    }
+    hub_close(&hub);
+    pthread_join(thread, NULL);
+    link_close(&link);
+    qsort(us, TRIPS, sizeof us[0], by_size);
+    return us[TRIPS / 2];
+}
+
+static double fetch_trip(Stream *s) {
+    static double us[TRIPS];
+    Handle *x = full(s, 1);
+    settle(s);
+    for (int i = 0; i < TRIPS; i++) {
+        usleep(200);
+        double start = now_us();
+        void *data;
+        if (!stream_value(s, x, (Span){0}, &data, &error)) stop("fetch");
+        us[i] = now_us() - start;
+        free(data);
+    }
+    handle_unref(s, &x);
+    qsort(us, TRIPS, sizeof us[0], by_size);
+    return us[TRIPS / 2];
+}
+
+int main(int argc, char **argv) {
+    int n = argc > 1 ? atoi(argv[1]) : 1000000;
+    const char *engine = getenv("GT_BACKEND");
+    static Sink sink;
+    double client = client_alone(&sink, n), dispatcher = dispatcher_alone(&sink, n);
+    for (int i = 0; i < sink.n_kept; i++) msg_fini(&sink.kept[i]);
+    StreamConfig c = {.mode = STREAM_LIVE, .workers = 1, .threads = 1, .engine = engine, .memory_bytes = 256 << 20};
+    Stream *s = stream_new(&c);
+    /* Half of the instructions are frees: per add there are two. */
+    printf("per add (with its free), us         CPU   budget\n");
+    printf("  client, encoding                %5.2f     0.45\n", 2 * client);
+    printf("  dispatcher                      %5.2f     0.20\n", 2 * dispatcher);
+    Path tiny = whole_path(s, 1, n, 0), path = whole_path(s, 64, n, 0);
+    printf("  worker, 1x1                     %5.2f     0.60\n", 2 * tiny.worker);
+    printf("  worker, 64x64                   %5.2f     0.60\n", 2 * path.worker);
+    printf("whole path, us per add        elapsed   client+dispatcher CPU   worker CPU   budget elapsed\n");
+    printf("  1x1                           %5.2f   %21.2f   %10.2f\n", 2 * tiny.elapsed, 2 * tiny.client, 2 * tiny.worker);
+    printf("  64x64                         %5.2f   %21.2f   %10.2f             0.75\n", 2 * path.elapsed, 2 * path.client,
+           2 * path.worker);
+    long before = resident_kb();
+    Path looped = whole_path(s, 64, n, 1); /* three instructions an add */
+    printf("  64x64, an edge each           %5.2f   %21.2f   %10.2f\n", 3 * looped.elapsed, 3 * looped.client, 3 * looped.worker);
+    printf("resident memory over %d instructions: %+ld KiB\n", 3 * n, resident_kb() - before);
+    double bare = bare_trip(), fetch = fetch_trip(s);
+    printf("fetch of a scalar %.1f us, bare two-hop wake-up %.1f us: ratio %.2f   budget 1.5\n", fetch, bare, fetch / bare);
+    stream_free(&s);
+    return 0;
+}

@@ -1,0 +1,24 @@
+# arg(): typed by defaults, --help, unknown options.
+. tests/fixtures/check.sh
+cat >"$TMP/a.gt" <<'GT'
+## Trains nothing.
+steps = arg("steps", 500, "training steps")
+lr = arg("lr", 0.1, "learning rate")
+fast = arg("fast", false, "hurry")
+name = arg("out_name", "x", "a name")
+lrs = arg("lrs", [0.5, 1.0], "several")
+m = arg({n_layer: 4, width: 8})
+print(steps, lr, fast, name, lrs, m)
+GT
+g="$GTSH $TMP/a.gt"
+code plain 0 $g; same plain "$(out)" '500 0.1 false x [0.5, 1.0] {n_layer: 4, width: 8}'
+code all 0 $g --steps=7 --lr 3e-4 --fast --out-name "y" --lrs 1,2.5 --n-layer 2
+same all "$(out)" '7 0.0003 true y [1.0, 2.5] {n_layer: 2, width: 8}'
+code no 0 $g --no-fast --lr 1; same no "$(out)" '500 1.0 false x [0.5, 1.0] {n_layer: 4, width: 8}'
+code "bool value" 0 $g --fast=false; has "bool value" "$(out)" "0.1 false x"
+code help 0 $g --help; has help "$(out)" "--steps"; has help "$(out)" "learning rate"; has help "$(out)" 500
+code unknown 2 $g --step 3; has unknown "$(err)" "--steps"; same "unknown: before the first statement" "$(out)" ""
+code type 2 $g --steps abc; has type "$(err)" steps
+printf 'n = arg("n")\nprint(n)\n' >"$TMP/r.gt"
+code required 2 "$GTSH" "$TMP/r.gt"; has required "$(err)" "n"
+finish

@@ -1,0 +1,29 @@
+# --emit | --replay prints what running prints, bit for bit; the same program gives the same stream.
+. tests/fixtures/check.sh
+for script in scripts/hello.gt scripts/autograd.gt scripts/mlp.gt; do
+    opts=; [ $script = scripts/hello.gt ] && opts="--n 100"; [ $script = scripts/mlp.gt ] && opts="--steps 60"
+    code "run $script" 0 "$GTSH" $script $opts; cp "$TMP/out" "$TMP/run"
+    code "emit $script" 0 "$GTSH" --emit $script $opts; cp "$TMP/out" "$TMP/a.gti"
+    code "replay $script" 0 "$GTSH" --replay "$TMP/a.gti"; same "replay $script" "$(out)" "$(cat "$TMP/run")"
+    code "pipe $script" 0 sh -c '"$GTSH" --emit '"$script $opts"' | "$GTSH" --replay -'; same "pipe $script" "$(out)" "$(cat "$TMP/run")"
+    code "reference $script" 0 "$GTSH" --engine reference --replay "$TMP/a.gti"
+    grep -v '^signal\|^note\|^edge' "$TMP/a.gti" | sed 's/ @[^ ]*$//' >"$TMP/bare.gti"
+    code "without annotations $script" 0 "$GTSH" --replay "$TMP/bare.gti"; same "without annotations $script" "$(out)" "$(cat "$TMP/run")"
+done
+has header "$(head -1 "$TMP/a.gti")" "gti 1"
+code "control flow on data" 1 "$GTSH" --emit -c 'if ones(1) > 0 { print(1) }'; has "control flow on data" "$(err)" "depends on data"
+cat >"$TMP/bad.gti" <<'GTI'
+gti 1
+t0 = full [2] f32 1
+t1 = add t0 t7
+GTI
+code "unknown id" 1 "$GTSH" --replay "$TMP/bad.gti"; has "unknown id" "$(err)" "bad.gti:3"
+printf 'gti 1\nt0 = frobnicate [2]\n' >"$TMP/bad.gti"
+code "unknown op" 65 "$GTSH" --replay "$TMP/bad.gti"; has "unknown op" "$(err)" "frobnicate"
+printf 'gti 1\nt0 = full 1 [2] f32 -> f32[3]\n' >"$TMP/bad.gti"
+code "wrong type" 1 "$GTSH" --replay "$TMP/bad.gti"
+printf 'gti 9\n' >"$TMP/bad.gti"
+code "wrong version" 65 "$GTSH" --replay "$TMP/bad.gti"
+code "save in a replay" 0 sh -c '"$GTSH" --emit -c "save({a: arange(3), n: 5}, \"$TMP/s.safetensors\")" | "$GTSH" --replay -'
+code "save in a replay: read" 0 "$GTSH" -c "print(load(\"$TMP/s.safetensors\"))"; same "save in a replay" "$(out)" '{a: tensor([0, 1, 2]), n: 5}'
+finish

@@ -1,0 +1,35 @@
+# The ways to hand gtsh a program, and its exit codes (LANGUAGE 1.2).
+. tests/fixtures/check.sh
+code -c 0 "$GTSH" -c 'print(1 + 1)'; same -c "$(out)" 2
+code -p 0 "$GTSH" -p '2 ** 10'; same -p "$(out)" 1024
+code "-p tensor" 0 "$GTSH" -p 'ones(2) * 3'; same "-p tensor" "$(out)" "tensor([3., 3.])"
+printf 'print("from stdin")\n' >"$TMP/a.gt"
+code pipe 0 sh -c '"$GTSH" < "$TMP/a.gt"'; same pipe "$(out)" "from stdin"
+code dash 0 sh -c 'cat "$TMP/a.gt" | "$GTSH" -'; same dash "$(out)" "from stdin"
+code file 0 "$GTSH" "$TMP/a.gt"; same file "$(out)" "from stdin"
+printf '#!/usr/bin/env gtsh\nprint(args)\n' >"$TMP/args.gt"
+code args 0 "$GTSH" "$TMP/args.gt" a "b c" -x; same args "$(out)" '["a", "b c", "-x"]'
+code "check good" 0 "$GTSH" -n "$TMP/a.gt"; same "check runs nothing" "$(out)" ""
+printf 'x = (1,\ny = 2\n' >"$TMP/bad.gt"
+code "check bad" 65 "$GTSH" -n "$TMP/bad.gt"
+code syntax 65 "$GTSH" "$TMP/bad.gt"; has syntax "$(err)" "bad.gt:2:1: error:"
+code "syntax -c" 65 "$GTSH" -c 'x = '
+code "syntax: nothing ran" 65 "$GTSH" -c 'print(1)
+x = ]'
+same "syntax: nothing ran" "$(out)" ""
+code runtime 1 "$GTSH" -c 'x = nope'; has runtime "$(err)" "'nope' is not defined"
+code assert 1 "$GTSH" -c 'assert false, "why"'; has assert "$(err)" why
+code exit 7 "$GTSH" -c 'print("a"); exit(7); print("b")'; same exit "$(out)" a
+code "exit ok" 0 "$GTSH" -c 'exit()'
+code usage 2 "$GTSH" --nonsense; has usage "$(err)" nonsense
+code "usage: near" 2 "$GTSH" --thread 2 "$TMP/a.gt"; has "usage: near" "$(err)" "--threads"
+code noinput 66 "$GTSH" "$TMP/none.gt"; has noinput "$(err)" none.gt
+code version 0 "$GTSH" --version; has version "$(out)" gtsh
+code help 0 "$GTSH" --help; has help "$(out)" --engine; has help "$(out)" --replay
+code "bad engine" 2 "$GTSH" --engine quantum -c 'print(1)'
+code "file that is a directory" 66 "$GTSH" "$TMP"
+printf '\377\376x = 1\n' >"$TMP/utf.gt"
+code "bad utf-8" 65 "$GTSH" "$TMP/utf.gt"
+code "quiet on a closed pipe" 0 sh -c '"$GTSH" -c "for i in range(100000) { print(i) }" 2>"$TMP/pipe" | head -1 >/dev/null'
+same "closed pipe: no words" "$(cat "$TMP/pipe")" ""
+finish

@@ -1,0 +1,20 @@
+# The programs in scripts/ run, explain themselves, and say what is wrong.
+. tests/fixtures/check.sh
+for s in scripts/*.gt; do
+    code "$s --help" 0 "$GTSH" "$s" --help
+    has "$s --help" "$(out)" "--"
+    code "$s -n" 0 "$GTSH" -n "$s"
+done
+code hello 0 "$GTSH" scripts/hello.gt --n 64; has hello "$(out)" "tensor([["; has hello "$(out)" "expected about 8.0000"
+code autograd 0 "$GTSH" scripts/autograd.gt; has autograd "$(out)" "sin at 0.5: 0.479426, its derivative 0.877583, its second derivative -0.479426"
+code mlp 0 "$GTSH" scripts/mlp.gt --out "$TMP/m.safetensors"; has mlp "$(out)" "accuracy 9"; has mlp "$(ls "$TMP")" m.safetensors
+code "mnist without data" 1 "$GTSH" scripts/mnist.gt --data "$TMP"; has "mnist without data" "$(err)" "cannot read"
+# a toy MNIST: 10,000 images whose top left corner shows the label
+code "mnist toy" 0 "$GTSH" -c "
+y = randint(0, 10, [10000])
+x = one_hot(y, 784).reshape(10000, 28, 28) * 255
+x = pad(x[:, :, :26], [2, 0])
+save(x.to(uint8), \"$TMP/t10k-images-idx3-ubyte\"); save(y.to(uint8), \"$TMP/t10k-labels-idx1-ubyte\")"
+gzip "$TMP/t10k-images-idx3-ubyte" "$TMP/t10k-labels-idx1-ubyte"
+code mnist 0 "$GTSH" scripts/mnist.gt --data "$TMP" --epochs 1 --hidden 16; has mnist "$(out)" "test accuracy"
+finish
