@@ -1,7 +1,8 @@
-/* replay.c: instruction text as a program. Two passes: the first only reads, so that nothing is sent of a text that is
- * wrong; the second sends each line through the interpreter's stream, the file's ids mapped to handles of ours, and carries
- * effects out as a live program would. An id that is used after its `free`, or twice defined, is found by a bit per id;
- * only when that happens is the text searched for the line that did it.
+/* replay.c: instruction text as a program. Two passes: the first only reads, so that nothing is
+ * sent of a text that is wrong; the second sends each line through the interpreter's stream, the
+ * file's ids mapped to handles of ours, and carries effects out as a live program would. An id that
+ * is used after its `free`, or twice defined, is found by a bit per id; only when that happens is
+ * the text searched for the line that did it.
  * SPDX-License-Identifier: MIT */
 #include "lang/replay.h"
 #include "lang/effects.h"
@@ -24,12 +25,13 @@ typedef struct Replay {
     Map seen;                /* id / SEEN_IDS -> bits: ids that were defined */
     Source *file[FILES_MAX]; /* by the names that positions give; the interpreter's */
     int n_files;
-    Arena arena;             /* of one line */
-    const char *text; size_t n; /* the line, without its newline */
-    uint32_t line;           /* its number, from 1 */
-    size_t at;               /* where the next one begins in src->text */
-    bool is_torn;            /* it is the last and has no newline */
-    InstLine now;            /* the line, parsed */
+    Arena arena; /* of one line */
+    const char *text;
+    size_t n;      /* the line, without its newline */
+    uint32_t line; /* its number, from 1 */
+    size_t at;     /* where the next one begins in src->text */
+    bool is_torn;  /* it is the last and has no newline */
+    InstLine now;  /* the line, parsed */
 } Replay;
 
 bool replay_is_text(const char *text, size_t n) { return n > 4 && memcmp(text, "gti ", 4) == 0; }
@@ -47,13 +49,14 @@ static bool next_line(Replay *r) {
     return true;
 }
 
-static void rewind_lines(Replay *r) {
-    r->at = 0, r->line = 0;
-}
+static void rewind_lines(Replay *r) { r->at = 0, r->line = 0; }
 
 /* Here in the text itself; column 0: the line as a whole. */
 static Span here(const Replay *r, int column) {
-    return (Span){.src = r->src, .line = r->src->first_line + r->line - 1, .col = (uint16_t)column, .len = column > 0};
+    return (Span){.src = r->src,
+                  .line = r->src->first_line + r->line - 1,
+                  .col = (uint16_t)column,
+                  .len = column > 0};
 }
 
 /* A parse error: "column 12: ..." becomes a position. */
@@ -89,7 +92,8 @@ static bool check_lines(Replay *r, size_t *n, LangError *e) {
         }
         if (is_header && memmem(r->text, r->n, "kind=tape", 9)) {
             e->kind = E_SYNTAX;
-            return error_at(e, here(r, 1), "a tape is no program: only instruction text can be replayed");
+            return error_at(e, here(r, 1),
+                            "a tape is no program: only instruction text can be replayed");
         }
         has_header |= is_header;
         if (has_header || r->now.is_empty) continue;
@@ -137,7 +141,8 @@ static uint32_t find_line(const Replay *r, uint64_t id, bool frees) {
     uint32_t found = 0;
     while (next_line(&scan) && scan.line < r->line) {
         arena_reset(&scan.arena);
-        if (!inst_parse(scan.text, scan.n, &scan.arena, &scan.now, NULL) || scan.now.is_empty) continue;
+        if (!inst_parse(scan.text, scan.n, &scan.arena, &scan.now, NULL) || scan.now.is_empty)
+            continue;
         const Inst *inst = &scan.now.inst;
         for (int i = 0; i < inst->n_out && !frees; i++)
             if (inst->out[i] == id) found = scan.line;
@@ -149,10 +154,12 @@ static uint32_t find_line(const Replay *r, uint64_t id, bool frees) {
 }
 
 static bool unknown_id(Replay *r, uint64_t id, LangError *e) {
-    if (!was_seen(r, id)) return error_at(e, here(r, 0), "t%llu is not defined", (unsigned long long)id);
+    if (!was_seen(r, id))
+        return error_at(e, here(r, 0), "t%llu is not defined", (unsigned long long)id);
     uint32_t line = find_line(r, id, true);
     if (line == 0)
-        return error_at(e, here(r, 0), "t%llu is not there: its definition failed", (unsigned long long)id);
+        return error_at(e, here(r, 0), "t%llu is not there: its definition failed",
+                        (unsigned long long)id);
     error_at(e, here(r, 0), "t%llu was freed in line %u", (unsigned long long)id, line);
     Replay there = {.src = r->src, .line = line};
     return error_label(e, here(&there, 1), "freed here");
@@ -179,30 +186,34 @@ static bool find_operands(Replay *r, Operand **in, Handle ***handle, LangError *
 static bool define(Replay *r, uint64_t id, Handle *h, LangError *e) {
     if (was_seen(r, id)) {
         handle_unref(r->stream, &h);
-        return error_at(e, here(r, 1), "t%llu was defined in line %u; an id is used once", (unsigned long long)id,
-                        find_line(r, id, false));
+        return error_at(e, here(r, 1), "t%llu was defined in line %u; an id is used once",
+                        (unsigned long long)id, find_line(r, id, false));
     }
     mark_seen(r, id);
     map_put(&r->handle, id, h);
     return true;
 }
 
-/* Results: as many as the line names, of the types it says; then they get their names. Takes the references. */
+/* Results: as many as the line names, of the types it says; then they get their names. Takes the
+ * references. */
 static bool define_results(Replay *r, Handle **out, int n, LangError *e) {
     const InstLine *now = &r->now;
     const char *op = op_info[now->inst.op].name;
     bool ok = true;
     if (n != now->inst.n_out)
-        ok = error_at(e, here(r, 0), "%s gives %d result%s, not %d", op, n, n == 1 ? "" : "s", now->inst.n_out);
+        ok = error_at(e, here(r, 0), "%s gives %d result%s, not %d", op, n, n == 1 ? "" : "s",
+                      now->inst.n_out);
     for (int i = 0; ok && now->has_types && i < n; i++) {
         char said[256], is[256];
         if (type_equal(&out[i]->type, &now->types[i])) continue;
-        ok = error_at(e, here(r, 0), "%s gives %s here, not %s as the line says", op, type_text(&out[i]->type, is),
-                      type_text(&now->types[i], said));
+        ok = error_at(e, here(r, 0), "%s gives %s here, not %s as the line says", op,
+                      type_text(&out[i]->type, is), type_text(&now->types[i], said));
     }
     for (int i = 0; i < n; i++) {
-        if (ok) ok = define(r, now->inst.out[i], out[i], e);
-        else handle_unref(r->stream, &out[i]);
+        if (ok)
+            ok = define(r, now->inst.out[i], out[i], e);
+        else
+            handle_unref(r->stream, &out[i]);
     }
     return ok;
 }
@@ -211,9 +222,12 @@ static bool define_results(Replay *r, Handle **out, int n, LangError *e) {
 
 /* Slices that end "at the end" get their size from the operand. */
 static void complete_slices(Replay *r, const Handle *x) {
-    const Attr *start = inst_attr(&r->now.inst, ATTR_START), *size = inst_attr(&r->now.inst, ATTR_SIZE),
+    const Attr *start = inst_attr(&r->now.inst, ATTR_START),
+               *size = inst_attr(&r->now.inst, ATTR_SIZE),
                *step = inst_attr(&r->now.inst, ATTR_STEP);
-    if (!start || !size || !step || size->n != x->type.rank || start->n != size->n || step->n != size->n) return;
+    if (!start || !size || !step || size->n != x->type.rank || start->n != size->n ||
+        step->n != size->n)
+        return;
     int64_t *whole = (int64_t *)size->ints; /* the parser's, in our arena */
     for (uint32_t i = 0; i < size->n; i++) {
         int64_t left = x->type.shape[i] - start->ints[i];
@@ -228,14 +242,17 @@ static bool run_op(Replay *r, LangError *e) {
     Handle **handle, *out[MAX_OUT];
     int n_out;
     TRY(find_operands(r, &in, &handle, e));
-    if ((inst->op == OP_SLICE || inst->op == OP_SLICE_PUT) && inst->n_in > 0 && handle[0]) complete_slices(r, handle[0]);
-    TRY(stream_op(r->stream, inst->op, in, (const Handle *const *)handle, inst->n_in, inst->attr, inst->n_attr, origin(r),
-                  out, &n_out, e));
+    if ((inst->op == OP_SLICE || inst->op == OP_SLICE_PUT) && inst->n_in > 0 && handle[0])
+        complete_slices(r, handle[0]);
+    TRY(stream_op(r->stream, inst->op, in, (const Handle *const *)handle, inst->n_in, inst->attr,
+                  inst->n_attr, origin(r), out, &n_out, e));
     return define_results(r, out, n_out, e);
 }
 
-/* What inference says of an instruction that stream_op does not see. handle NULL: it may not have operands. */
-static bool check(Replay *r, const Inst *inst, Handle *const *handle, TensorType *out, LangError *e) {
+/* What inference says of an instruction that stream_op does not see. handle NULL: it may not have
+ * operands. */
+static bool check(Replay *r, const Inst *inst, Handle *const *handle, TensorType *out,
+                  LangError *e) {
     TensorType *in = arena_zalloc(&r->arena, (inst->n_in + 1) * sizeof *in);
     for (int i = 0; i < inst->n_in; i++)
         if (handle && handle[i]) in[i] = handle[i]->type;
@@ -286,8 +303,10 @@ static bool has_digest(const Buf *b, const Attr *want) {
 static bool load(const char *path, const Attr *digest, IoValue *v, Err *err) {
     Buf *bytes;
     TRY(io_read(path, &bytes, err));
-    bool ok = !digest || has_digest(bytes, digest) ||
-              err_set(err, ERR_IO, "'%s' is not the file that the stream was made with: its sha256 differs", path);
+    bool ok =
+        !digest || has_digest(bytes, digest) ||
+        err_set(err, ERR_IO,
+                "'%s' is not the file that the stream was made with: its sha256 differs", path);
     ok = ok && io_decode(path, bytes, NULL, v, err);
     buf_unref(&bytes);
     if (!ok || v->kind == IO_TENSOR) return ok;
@@ -296,8 +315,10 @@ static bool load(const char *path, const Attr *digest, IoValue *v, Err *err) {
 }
 
 static bool run_load(Replay *r, LangError *e) {
-    const Attr *path = inst_attr(&r->now.inst, ATTR_PATH), *digest = inst_attr(&r->now.inst, ATTR_SHA256);
-    if (!path || strlen(path->str) != path->n) return error_at(e, here(r, 0), "load needs the name of a file");
+    const Attr *path = inst_attr(&r->now.inst, ATTR_PATH),
+               *digest = inst_attr(&r->now.inst, ATTR_SHA256);
+    if (!path || strlen(path->str) != path->n)
+        return error_at(e, here(r, 0), "load needs the name of a file");
     IoValue v;
     Err err = {0};
     if (!load(path->str, digest, &v, &err)) {
@@ -305,12 +326,16 @@ static bool run_load(Replay *r, LangError *e) {
         error_locate(e, origin(r));
         return false;
     }
-    Handle *h = stream_data(r->stream, &v.tensor->type, v.tensor->buf->data, v.tensor->buf, origin(r), e);
+    Handle *h =
+        stream_data(r->stream, &v.tensor->type, v.tensor->buf->data, v.tensor->buf, origin(r), e);
     io_fini(&v);
     return h && define_results(r, &h, 1, e);
 }
 
-typedef struct SaveJob { char *path, *keys, *meta; size_t n_keys, n_meta; } SaveJob;
+typedef struct SaveJob {
+    char *path, *keys, *meta;
+    size_t n_keys, n_meta;
+} SaveJob;
 
 static bool save_done(void *ctx, const Reply *reply, Err *err) {
     const SaveJob *j = ctx;
@@ -340,8 +365,12 @@ static SaveJob *save_job(const Inst *inst) {
 
 /* ---- values ---- */
 
-/* fetch and peek: the value on standard output, after the name that `as` gives: loss = tensor(2.5000) */
-typedef struct Shown { PrintOptions options; char name[]; } Shown;
+/* fetch and peek: the value on standard output, after the name that `as` gives: loss =
+ * tensor(2.5000) */
+typedef struct Shown {
+    PrintOptions options;
+    char name[];
+} Shown;
 
 static Shown *shown_new(Replay *r) {
     const Inst *inst = &r->now.inst;
@@ -374,7 +403,8 @@ static bool run_effect(Replay *r, LangError *e) {
     TRY(find_operands(r, &in, &handle, e));
     TRY(check(r, &inst, handle, out, e));
     inst.in = in;
-    Effect ef = {.op = inst.op, .attr = inst.attr, .n_attr = inst.n_attr, .handle = handle, .n = inst.n_in};
+    Effect ef = {
+        .op = inst.op, .attr = inst.attr, .n_attr = inst.n_attr, .handle = handle, .n = inst.n_in};
     switch (inst.op) {
     case OP_SAVE: ef.done = save_done, ef.drop = save_drop, ef.ctx = save_job(&inst); break;
     case OP_FETCH:
@@ -397,8 +427,14 @@ static bool run_line(Replay *r, LangError *e) {
     case OP_SIGNAL_EXIT: return run_scope(r, e);
     case OP_LOAD: return run_load(r, e);
     case OP_DATA: return run_data(r, e);
-    case OP_FETCH: case OP_PEEK: case OP_PRINT: case OP_WRITE: case OP_NOTE: case OP_ASSERT: case OP_SAVE: case OP_TRACK:
-        return run_effect(r, e);
+    case OP_FETCH:
+    case OP_PEEK:
+    case OP_PRINT:
+    case OP_WRITE:
+    case OP_NOTE:
+    case OP_ASSERT:
+    case OP_SAVE:
+    case OP_TRACK: return run_effect(r, e);
     case OP_POISON: return error_at(e, here(r, 0), "poison is not for programs");
     default: return run_op(r, e);
     }

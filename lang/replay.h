@@ -1,4 +1,5 @@
-/* replay.h: runs a program of instructions, `gti 1` text (STREAM 1): `gtsh --emit a.gt | gtsh --replay -` equals `gtsh a.gt`.
+/* replay.h: runs a program of instructions, `gti 1` text (STREAM 1): `gtsh --emit a.gt | gtsh
+ * --replay -` equals `gtsh a.gt`.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_REPLAY_H
 #define GT_LANG_REPLAY_H
@@ -6,8 +7,9 @@
 
 /* Is this the text form? true when the first line begins with "gti ". */
 bool replay_is_text(const char *text, size_t n);
-/* Sends the instructions of src in order through the interpreter's stream; effects (print, write, save, load) are carried out
- * as for a live program. Types after -> are verified. Errors are at src's line, at the source position that an instruction
- * carries when one is known. Waits for nothing; stream_sync does. */
+/* Sends the instructions of src in order through the interpreter's stream; effects (print, write,
+ * save, load) are carried out as for a live program. Types after -> are verified. Errors are at
+ * src's line, at the source position that an instruction carries when one is known. Waits for
+ * nothing; stream_sync does. */
 bool replay_run(Interp *in, const Source *src, LangError *e);
 #endif

@@ -44,7 +44,8 @@ static void block(uint32_t h[8], const uint8_t *p) {
 }
 
 void sha256_hex(const void *data, size_t n, char hex[65]) {
-    uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     const uint8_t *p = data;
     size_t left = n;
     for (; left >= 64; left -= 64, p += 64) block(h, p);

@@ -1,5 +1,5 @@
-/* buf.h: reference-counted bytes that are immutable once shared: frames, payloads, replies. Counts are atomic, because
- * a Buf crosses threads by pointer in an embedded cluster.
+/* buf.h: reference-counted bytes that are immutable once shared: frames, payloads, replies. Counts
+ * are atomic, because a Buf crosses threads by pointer in an embedded cluster.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_BUF_H
 #define GT_RUNTIME_BUF_H
@@ -16,10 +16,10 @@ typedef struct Buf {
     void *ctx;
 } Buf;
 
-Buf *buf_new(size_t cap_bytes);                  /* n = 0, refs = 1; never NULL                          */
+Buf *buf_new(size_t cap_bytes);                  /* n = 0, refs = 1; never NULL */
 Buf *buf_wrap(void *data, size_t n, void (*release)(void *data, void *ctx), void *ctx);
 Buf *buf_copy(const void *data, size_t n);
 Buf *buf_ref(Buf *b);
-void buf_unref(Buf **b);                         /* NULL-safe; always nulls *b                           */
-void buf_reserve(Buf *b, size_t extra);          /* only while refs == 1 and the data is its own         */
+void buf_unref(Buf **b);                         /* NULL-safe; always nulls *b */
+void buf_reserve(Buf *b, size_t extra);          /* only while refs == 1 and the data is its own */
 #endif

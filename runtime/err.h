@@ -1,7 +1,8 @@
-/* err.h: what went wrong, for everything below the language. An Err is a code from errors.def and one sentence.
- * Functions that can fail for the world's reasons (bad bytes, peers, memory) or for the user's (shapes, dtypes) take an
- * `Err *` last and return false/NULL after filling it; the sentence is lower case, has no full stop, names the values
- * and, where there is one, the remedy. Our own bugs are asserts. err.h knows nothing of source positions: lang/ adds them.
+/* err.h: what went wrong, for everything below the language. An Err is a code from errors.def and
+ * one sentence. Functions that can fail for the world's reasons (bad bytes, peers, memory) or for
+ * the user's (shapes, dtypes) take an `Err *` last and return false/NULL after filling it; the
+ * sentence is lower case, has no full stop, names the values and, where there is one, the remedy.
+ * Our own bugs are asserts. err.h knows nothing of source positions: lang/ adds them.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_ERR_H
 #define GT_RUNTIME_ERR_H
@@ -25,8 +26,10 @@ bool err_set(Err *e, ErrCode code, const char *format, ...) __attribute__((forma
 /* Adds a hint to an e that is already set. Returns false. */
 bool err_hint(Err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *err_name(ErrCode code); /* "shape", "out_of_memory", ...; static */
-/* Prints file, line, text and stops the process: for broken invariants and for the host's own memory. */
-_Noreturn void err_panic(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Prints file, line, text and stops the process: for broken invariants and for the host's own
+ * memory. */
+_Noreturn void err_panic(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 #define panic(...) err_panic(__FILE__, __LINE__, __VA_ARGS__)
 
 /* Passes a failure on: the only macro of the project that hides a return. */

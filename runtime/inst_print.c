@@ -1,8 +1,8 @@
 /* inst_print.c: instructions as text, in the canonical form that inst_parse.c reads back bit for
  * bit: outputs, op, operands and bare attributes in the op's own order, other attributes in the
  * order of attrs.def, result types, source position. Hand-made formatting where it counts: a tape
- * prints a line per instruction. The grammar is STREAM 1's, see gti(5). SPDX-License-Identifier:
- * MIT */
+ * prints a line per instruction. The grammar is STREAM 1's, see gti(5).
+ * SPDX-License-Identifier: MIT */
 #include "runtime/inst_text.h"
 
 #include <float.h>

@@ -1,5 +1,6 @@
-/* map.h: a hash map from u64 to pointer-sized values, open addressing, for ids and the like. Keys need no hashing by the
- * caller (mixed inside). Iteration order is unspecified and must never reach a result.
+/* map.h: a hash map from u64 to pointer-sized values, open addressing, for ids and the like. Keys
+ * need no hashing by the caller (mixed inside). Iteration order is unspecified and must never reach
+ * a result.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_MAP_H
 #define GT_RUNTIME_MAP_H
@@ -7,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct MapSlot { uint64_t key; void *value; } MapSlot;       /* value NULL: empty                */
-typedef struct Map { MapSlot *slots; size_t n, cap; } Map;           /* zero-initialised is valid, empty */
+typedef struct MapSlot { uint64_t key; void *value; } MapSlot;       /* value NULL: empty */
+typedef struct Map { MapSlot *slots; size_t n, cap; } Map;    /* zero-initialised is valid, empty */
 
 void *map_get(const Map *m, uint64_t key);             /* NULL when absent                 */
 void map_put(Map *m, uint64_t key, void *value);       /* value != NULL; replaces          */

@@ -18,8 +18,8 @@ enum {
 const OpInfo op_info[OP_COUNT] = {
 #define OP(id, name_, class__, arity_, in_, out_, shape_, grad_, expr_, init_, doc_)               \
     [OP_##id] = {.name = name_,                                                                    \
-                 .expr = #expr_,                                                                    \
-                 .init = #init_,                                                                    \
+                 .expr = #expr_,                                                                   \
+                 .init = #init_,                                                                   \
                  .doc = doc_,                                                                      \
                  .shape_name = #shape_,                                                            \
                  .grad_name = #grad_,                                                              \

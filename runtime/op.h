@@ -1,5 +1,6 @@
 /* op.h: the op table as C data: enum Op, DType, AttrKey and the rows behind them.
- * Everything that asks "what is this op" asks here. See ops.def, dtypes.def, attrs.def for the rows themselves.
+ * Everything that asks "what is this op" asks here. See ops.def, dtypes.def, attrs.def for the rows
+ * themselves.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_OP_H
 #define GT_RUNTIME_OP_H
@@ -14,7 +15,9 @@ typedef enum Op {
     OP_COUNT
 } Op;
 
-typedef enum OpClass { CLASS_MAP, CLASS_REDUCE, CLASS_VIEW, CLASS_KERNEL, CLASS_SOURCE, CLASS_CONTROL } OpClass;
+typedef enum OpClass {
+    CLASS_MAP, CLASS_REDUCE, CLASS_VIEW, CLASS_KERNEL, CLASS_SOURCE, CLASS_CONTROL
+} OpClass;
 
 typedef enum DType {
 #define DTYPE(id, text, name, ctype, size_bytes, category) DT_##id,
@@ -49,8 +52,9 @@ typedef struct OpInfo {
     const char *name, *expr, *init, *doc;
     const char *shape_name, *grad_name;
     OpClass class_;
-    int arity;    /* operands; -1 = variadic. Sources count immediates, a leading model tensor comes on top. */
-    unsigned in;  /* DSET of accepted tensor operands                                                         */
+    /* operands; -1 = variadic. Sources count immediates, a leading model tensor comes on top. */
+    int arity;
+    unsigned in;  /* DSET of accepted tensor operands */
     OpOut out;
 } OpInfo;
 
@@ -61,14 +65,18 @@ extern const OpInfo op_info[OP_COUNT];
 extern const DTypeInfo dtype_info[DT_COUNT + 1]; /* the last row is DT_NONE's: "none" */
 extern const AttrInfo attr_info[ATTR_COUNT];
 
-Op op_find(const char *name, size_t n);          /* OP_COUNT when there is none; "signal enter" has a space */
-DType dtype_find(const char *name, size_t n);    /* by text, name or alias (float half long ...); DT_NONE   */
-AttrKey attr_find(const char *name, size_t n);   /* ATTR_COUNT when there is none                           */
-uint64_t op_table_hash(void);                    /* FNV-1a over all rows of the three tables, for HELLO     */
+Op op_find(const char *name, size_t n);        /* or OP_COUNT; "signal enter" has a space */
+DType dtype_find(const char *name, size_t n);  /* text, name or alias (float ...); DT_NONE */
+AttrKey attr_find(const char *name, size_t n); /* or ATTR_COUNT */
+uint64_t op_table_hash(void); /* FNV-1a over all rows of the three tables, for HELLO */
 
-static inline bool dtype_is_float(DType d) { return d < DT_COUNT && dtype_info[d].category == CAT_FLOAT; }
-/* Category first, then width; depends on dtypes only (LANGUAGE 3.2). Int with float gives that float. */
+static inline bool dtype_is_float(DType d) {
+    return d < DT_COUNT && dtype_info[d].category == CAT_FLOAT;
+}
+/* Category first, then width; depends on dtypes only (LANGUAGE 3.2). Int with float gives that
+ * float. */
 DType dtype_promote(DType a, DType b);
-/* As dtype_promote, but an operand of rank 0 does not widen one of rank >= 1 within its category (PyTorch). */
+/* As dtype_promote, but an operand of rank 0 does not widen one of rank >= 1 within its category
+ * (PyTorch). */
 DType dtype_promote_ranked(DType a, int rank_a, DType b, int rank_b);
 #endif

@@ -1,11 +1,13 @@
-/* rng.h: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC11).
- * Counter-based: element i of the k-th random instruction of seed s is a pure function of (s, k, i), so numbers do not
- * depend on threads, workers, sharding or replay. The key is the 64-bit seed; the counter's words are {block low, block
- * high, instruction low, instruction high}. Element i of a float32 or 32-bit integer source takes word i % 4 of block
- * i / 4; 64-bit kinds take words {2j, 2j+1} with j = i % 2 of block i / 2. `randint` of bool and u8 draws as i32 does.
- * Normals (Box, Muller, 1958) come in pairs of elements 2k, 2k+1, made of the two uniforms u, v that `rand` would give
- * these elements: r = sqrt(-2 log(1 - u)), z = r cos(2 pi v) for 2k and r sin(2 pi v) for 2k+1.
- * All functions are static inline: the worker's kernels and the client's random() share them.
+/* rng.h: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",
+ * SC11). Counter-based: element i of the k-th random instruction of seed s is a pure function of
+ * (s, k, i), so numbers do not depend on threads, workers, sharding or replay. The key is the
+ * 64-bit seed; the counter's words are {block low, block high, instruction low, instruction high}.
+ * Element i of a float32 or 32-bit integer source takes word i % 4 of block i / 4; 64-bit kinds
+ * take words {2j, 2j+1} with j = i % 2 of block i / 2. `randint` of bool and u8 draws as i32 does.
+ * Normals (Box, Muller, 1958) come in pairs of elements 2k, 2k+1, made of the two uniforms u, v
+ * that `rand` would give these elements: r = sqrt(-2 log(1 - u)), z = r cos(2 pi v) for 2k and r
+ * sin(2 pi v) for 2k+1. All functions are static inline: the worker's kernels and the client's
+ * random() share them.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_RNG_H
 #define GT_RUNTIME_RNG_H
@@ -31,15 +33,18 @@ static inline float rng_float(uint32_t w) { return (float)(w >> 8) * 0x1p-24f; }
 static inline double rng_double(uint32_t lo, uint32_t hi) {
     return (double)(((uint64_t)hi << 32 | lo) >> 11) * 0x1p-53;
 }
-/* Whole number in [0, n), n >= 1, from 64 random bits: the high word of the 128-bit product (bias below n / 2^64). */
+/* Whole number in [0, n), n >= 1, from 64 random bits: the high word of the 128-bit product (bias
+ * below n / 2^64). */
 static inline uint64_t rng_below(uint64_t bits, uint64_t n) {
     return (uint64_t)(((unsigned __int128)bits * n) >> 64);
 }
-/* randint in [low, high), low < high: of 32 random bits for dtypes up to 32 bits, of 64 for i64 and f64. */
+/* randint in [low, high), low < high: of 32 random bits for dtypes up to 32 bits, of 64 for i64 and
+ * f64. */
 static inline int64_t rng_int32(uint32_t w, int64_t low, int64_t high) {
     return (int64_t)((uint64_t)low + rng_below((uint64_t)w << 32, (uint64_t)high - (uint64_t)low));
 }
 static inline int64_t rng_int64(uint32_t lo, uint32_t hi, int64_t low, int64_t high) {
-    return (int64_t)((uint64_t)low + rng_below((uint64_t)hi << 32 | lo, (uint64_t)high - (uint64_t)low));
+    uint64_t n = (uint64_t)high - (uint64_t)low;
+    return (int64_t)((uint64_t)low + rng_below((uint64_t)hi << 32 | lo, n));
 }
 #endif

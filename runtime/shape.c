@@ -513,9 +513,6 @@ bool infer_random(Infer *s) {
         return err_set(s->err, ERR_DTYPE, "%s makes float dtypes, not %s", op_name(s),
                        dtype_info[d].name);
     }
-    if (!(DSET_INT & DSET(d)))
-        return err_set(s->err, ERR_DTYPE, "randint makes whole-number dtypes, not %s",
-                       dtype_info[d].name);
     if (imm[0].kind != IN_IMM_INT || imm[1].kind != IN_IMM_INT)
         return err_set(s->err, ERR_ARG, "randint: the bounds must be whole numbers");
     int64_t low = imm[0].i, high = imm[1].i;

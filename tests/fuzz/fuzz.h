@@ -2,8 +2,9 @@
  * LLVMFuzzerTestOneInput and fuzz_seed (its built-in inputs) and includes this last.
  *   NAME_fuzz FILE ...          replays files
  *   NAME_fuzz -n RUNS -s SEED   runs that many mutations of the built-in inputs; the same numbers,
- * the same runs With libFuzzer: build with -DLIBFUZZER -fsanitize=fuzzer. SPDX-License-Identifier:
- * MIT */
+ *                               the same runs
+ * With libFuzzer: build with -DLIBFUZZER -fsanitize=fuzzer.
+ * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_FUZZ_FUZZ_H
 #define GT_TESTS_FUZZ_FUZZ_H
 #include "runtime/arena.h"

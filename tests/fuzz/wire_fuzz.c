@@ -1,6 +1,7 @@
 /* wire_fuzz.c: bytes from the network. Whatever comes: an instruction or an error. What decodes
  * must encode to something that decodes the same, survive inference with any operand types, and
- * print as text. SPDX-License-Identifier: MIT */
+ * print as text.
+ * SPDX-License-Identifier: MIT */
 #include "runtime/wire.h"
 #include "tests/unit/random_inst.h"
 #include "tests/fuzz/fuzz.h"

@@ -241,7 +241,7 @@ static const Case wrong[] = {
     {"", "t9 = rand [2] i64 rng=0:0", "rand makes float dtypes, not int64"},
     {"", "t9 = randint 5 5 [2] i64 rng=0:0", "randint: no whole number is in [5, 5)"},
     {"", "t9 = randint 0 257 [2] u8 rng=0:0", "randint: 256 does not fit uint8"},
-    {"", "t9 = randint 0.0 1.0 [2] f32 rng=0:0", "randint makes whole-number dtypes, not float32"},
+    {"", "t9 = randint 0 3 [2] b1 rng=0:0", "randint: 2 does not fit bool"},
     {"", "t9 = randint 0.0 1.0 [2] i64 rng=0:0", "randint: the bounds must be whole numbers"},
     {"f32[2]", "assert t0 \"x\"", "assert needs a single value, not shape (2)"},
     {"f32[2]", "save \"a\" t0 keys=\"a\nb\"", "save: 2 names for 1 operands"},
