@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/exec.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 enum { DEFAULT_THRESHOLD = 1000, DEFAULT_EDGE = 3, SMALL_BYTES = INLINE_BYTES };
 
@@ -53,28 +53,43 @@ static uint32_t edge_of(const Inst *in, const TensorType *t) {
     return edge < 1 ? 1 : (uint32_t)edge;
 }
 
-/* Large values go into a Buf of their own, which travels without another copy. */
-static Buf *take_value(Exec *x, const Inst *in, const View *v, ReplyValue *r) {
-    r->edge = edge_of(in, &v->type);
+static void free_data(void *data, void *ctx) {
+    (void)ctx;
+    free(data);
+}
+
+/* Large values go into a Buf of their own, which travels without another copy. False: there is no
+ * memory on the host for it (a view may be far larger than what it shows). */
+static bool take_value(Exec *x, const Inst *in, const View *v, ReplyValue *r, Buf **buf) {
     r->type = v->type;
+    r->edge = edge_of(in, &v->type);
     r->bytes =
         reply_value_numel(&v->type, r->edge) * (uint64_t)dtype_info[v->type.dtype].size_bytes;
-    Buf *b = NULL;
     char *to;
     if (r->bytes > SMALL_BYTES) {
-        b = buf_new(r->bytes);
-        b->n = r->bytes;
-        to = (char *)b->data;
+        to = r->bytes <= MAX_MSG_BYTES ? malloc(r->bytes) : NULL;
+        if (!to) return false;
+        *buf = buf_wrap(to, r->bytes, free_data, NULL);
     } else {
         to = arena_alloc(&x->scratch, r->bytes);
     }
     r->data = to;
-    if (r->bytes == 0) return b;
+    if (r->bytes == 0) return true;
     if (r->edge)
         copy_edges(x, *v, 0, r->edge, &to);
     else
         x->ops->copy_out(x->engine, to, v);
-    return b;
+    return true;
+}
+
+static ErrCode fail_value(Exec *x, Job *j, ReplyValue *r) {
+    Err err = {0};
+    char size[24];
+    err_set(&err, ERR_MEMORY, "%s: no memory on the host for a value of %s",
+            op_info[j->inst.op].name, bytes_text(r->bytes, size));
+    exec_fail(x, j, &err);
+    r->bytes = 0;
+    return ERR_MEMORY;
 }
 
 static bool is_true(Exec *x, const View *v) {
@@ -118,11 +133,12 @@ void effect_run(Exec *x, Job *j) {
         } else if (j->held[i]->poison) {
             r->status = (uint8_t)j->held[i]->poison;
             r->type = j->call.in[i].type;
-        } else if (failed && i == 0) {
+        } else if (failed) { /* one is enough; the client skips the effect */
             r->status = (uint8_t)failed;
             r->type = j->call.in[i].type;
         } else {
-            bufs[i] = take_value(x, &j->inst, &j->call.in[i], r);
+            if (!take_value(x, &j->inst, &j->call.in[i], r, &bufs[i]))
+                r->status = (uint8_t)(failed = fail_value(x, j, r));
         }
     }
     if (!j->frame->client->is_gone) {

@@ -352,6 +352,26 @@ static void test_effects(const EngineOps *ops) {
     talk_free(t);
 }
 
+/* A view of four bytes that shows 2^48: copying it out is refused, its edges are printed. */
+static void test_huge_view(const EngineOps *ops) {
+    Talk *t = talk_new(ops, 1 << 20);
+    full(t, 1, 3, DT_F32, 1, 1);
+    Attr attr[] = {INTS(ATTR_SHAPE, 1 << 23, 1 << 23)};
+    op_n(t, OP_EXPAND, 2, attr, 1, IDS(1));
+    OPS(t, OP_FETCH, 0, 2);
+    op_n(t, OP_PEEK, 0, NULL, 0, IDS(2));
+    reshape(t, 3, 2, 1 << 22, 1 << 24);
+    OPS(t, OP_FREE, 0, 1, 2, 3);
+    run(t);
+    CHECK_INT(t->n_failure, 1);
+    CHECK_STR(t->failure[0].err.text, "fetch: no memory on the host for a value of 256 TiB");
+    CHECK_INT(t->got[0].status, ERR_MEMORY);
+    CHECK_INT(t->got[1].status, 0);
+    CHECK_INT(t->got[1].value[35], 3);
+    CHECK_INT(used_bytes(t), 0);
+    talk_free(t);
+}
+
 static void test_cancel(const EngineOps *ops) {
     Talk *t = talk_new(ops, 64 << 20);
     full(t, 1, 1, DT_F32, 4, 4);
@@ -550,6 +570,7 @@ int main(int argc, char **argv) {
         test_views(engines[i]);
         test_memory(engines[i]);
         test_effects(engines[i]);
+        test_huge_view(engines[i]);
         test_cancel(engines[i]);
         test_clients(engines[i]);
     }

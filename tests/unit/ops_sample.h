@@ -262,7 +262,9 @@ static void sample_MATMUL(Case *c) {
     int64_t M = sizes[pick(10)], N = sizes[pick(10)], K = pick(20) ? sizes[pick(10)] : 0;
     if (pick(10) == 0) M = 0;
     if (pick(20) == 0) N = 130 + (int64_t)pick(200), M = 1 + (int64_t)pick(3);
-    TensorType batch = some_type(c->dtype, pick(2) ? 0 : (int)pick(3), 12), a = narrowed(batch), b = narrowed(batch);
+    bool is_large = pick(30) == 0; /* several tiles */
+    if (is_large) M = 150 + (int64_t)pick(150), N = 150 + (int64_t)pick(150), K = 1 + (int64_t)pick(300);
+    TensorType batch = some_type(c->dtype, is_large || pick(2) ? 0 : (int)pick(3), 12), a = narrowed(batch), b = narrowed(batch);
     bool a_is_row = a.rank == 0 && pick(4) == 0, b_is_col = b.rank == 0 && pick(4) == 0;
     if (!a_is_row) a.shape[a.rank++] = M;
     a.shape[a.rank++] = K;
