@@ -1,9 +1,8 @@
-/* builtin_system.c: the running program itself: leaving, time, going on after errors, waiting for the stream, print options;
+/* builtin_system.c: the running program itself: leaving, time, going on after errors, waiting for the stream;
  * and random numbers of the host, which come from the same Philox stream as the workers' and so repeat with the seed.
  * SPDX-License-Identifier: MIT */
 #include "lang/effects.h"
 #include "lang/eval.h"
-#include "lang/show.h"
 #include "lang/signal.h"
 #include "lang/tensor.h"
 #include "runtime/rng.h"
@@ -130,31 +129,6 @@ static bool bi_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
-static bool option(Value v, const char *name, int low, int *out, LangError *e) {
-    if (v.kind == V_NONE)
-        return true;
-    if (v.kind != V_INT || v.i < low || v.i > 1000000000)
-        return error_set(e, "set_print: %s must be a whole number from %d on", name, low);
-    *out = (int)v.i;
-    return true;
-}
-
-static bool bi_set_print(Interp *in, const Value *arg, Value *out, LangError *e) {
-    PrintOptions p = *in->print;
-    TRY(option(arg[0], "precision", 0, &p.precision, e) && option(arg[1], "edgeitems", 1, &p.edgeitems, e));
-    TRY(option(arg[2], "threshold", 0, &p.threshold, e) && option(arg[3], "linewidth", 1, &p.linewidth, e));
-    if (arg[4].kind != V_NONE) {
-        bool sci;
-        TRY(value_truth(in, arg[4], &sci, e));
-        p.sci = sci;
-    }
-    if (p.precision > 17)
-        return error_set(e, "set_print: precision goes up to 17");
-    *in->print = p;
-    *out = v_none();
-    return true;
-}
-
 const Builtin builtins_system[] = {
     {"exit", "code=0", bi_exit, "Ends the program with an exit code.", 0, -1},
     {"time", "", bi_time, "Seconds since 1970.", 0, -1},
@@ -164,8 +138,6 @@ const Builtin builtins_system[] = {
     {"attempt", "f, *args", bi_attempt, "Calls f and waits: [true, its value], or [false, message] if something failed.", 0, -1},
     {"note", "text", bi_note, "A remark in the instruction stream.", 0, -1},
     {"stats", "", bi_stats, "Counters of dispatcher and workers, as a map; waits.", 0, -1},
-    {"set_print", "precision=none, edgeitems=none, threshold=none, linewidth=none, sci=none", bi_set_print,
-     "How tensors are printed.", 0, -1},
     {NULL}};
 
 /* ---- random numbers of the host ---- */

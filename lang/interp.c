@@ -4,7 +4,6 @@
 #include "lang/effects.h"
 #include "lang/eval.h"
 #include "lang/signal.h"
-#include "lang/show.h"
 #include "lang/tensor.h"
 #include <assert.h>
 #include <pthread.h>
@@ -48,10 +47,6 @@ Interp *interp_new(const InterpConfig *config, LangError *e) {
     in->stack = xmalloc(sizeof *in->stack);
     in->stack->base = in->stack->top = xmalloc(STACK_VALUES * sizeof(Value)); /* touched only as far as calls nest */
     in->stack->end = in->stack->base + STACK_VALUES;
-    in->print = xmalloc(sizeof *in->print);
-    *in->print = print_defaults;
-    if (config->width > 0)
-        in->print->linewidth = config->width;
     import_init(in);
     in->globals = globals_new(in, true, false);
     in->stream = stream_new(&in->config.stream);
@@ -81,7 +76,6 @@ void interp_free(Interp **inp) {
     assert(in->stack->top == in->stack->base);
     free(in->stack->base);
     free(in->stack);
-    free(in->print);
     free(in);
 }
 
