@@ -1,7 +1,8 @@
 /* dispatcher.c: the step function: one handler per kind of message, who is who, and what goes out.
  *
- * It trusts nobody: a peer says hello first; a client speaks for itself alone, whatever number its frames bear; a worker
- * for the clients whose home it is. What a peer may not say ends the connection, in words; the others go on.
+ * It trusts nobody: a peer says hello first; a client speaks for itself alone, whatever number its
+ * frames bear; a worker for the clients whose home it is. What a peer may not say ends the
+ * connection, in words; the others go on.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
 #include <assert.h>
@@ -14,7 +15,6 @@ Dispatcher *dispatcher_new(const DispatcherConfig *config) {
     Dispatcher *d = xcalloc(1, sizeof *d);
     d->config = *config;
     if (d->config.workers_wanted < 1) d->config.workers_wanted = 1;
-    d->seed = config->seed;
     return d;
 }
 
@@ -38,7 +38,8 @@ void dispatcher_free(Dispatcher **dp) {
     if (!d) return;
     uint64_t key;
     void *value;
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) client_free(&(Client *){value});
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
+        client_free(&(Client *){value});
     for (int i = 0; i < d->n_ranks; i++)
         if (d->worker[i]) worker_free(d->worker[i]);
     for (Question *q = d->questions, *next; q; q = next) {
@@ -95,8 +96,13 @@ static void refuse_peer(Dispatcher *d, PeerId peer, const Err *err) {
     dispatcher_post(d, peer, &m, true);
 }
 
-void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *inst, const Err *err) {
-    Failure f = {.client = c->id, .seq = seq, .pos = inst->pos, .op = (uint16_t)inst->op, .worker = UINT16_MAX,
+void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *inst,
+                            const Err *err) {
+    Failure f = {.client = c->id,
+                 .seq = seq,
+                 .pos = inst->pos,
+                 .op = (uint16_t)inst->op,
+                 .worker = UINT16_MAX,
                  .err = *err};
     Msg m;
     wire_failure(&f, &m);
@@ -112,8 +118,11 @@ static void welcome_client(Dispatcher *d, Client *c) {
     assert(home && c->rank < 0);
     c->rank = home->rank;
     home->n_clients++;
-    Welcome w = {.id = c->id, .rank = (uint32_t)home->rank, .n_workers = (uint32_t)d->n_workers,
-                 .window_insts = WINDOW_INSTS, .window_bytes = WINDOW_BYTES};
+    Welcome w = {.id = c->id,
+                 .rank = (uint32_t)home->rank,
+                 .n_workers = (uint32_t)d->n_workers,
+                 .window_insts = WINDOW_INSTS,
+                 .window_bytes = WINDOW_BYTES};
     memcpy(w.engine, home->engine, sizeof w.engine);
     Msg m;
     wire_welcome(&w, &m);
@@ -152,7 +161,7 @@ static void welcome_waiting(Dispatcher *d) {
 }
 
 static void client_comes(Dispatcher *d, PeerId peer, const Hello *h) {
-    Client *c = client_new(peer, ++d->last_client, d->seed);
+    Client *c = client_new(peer, ++d->last_client, d->config.seed);
     memcpy(c->name, h->name, sizeof c->name);
     map_put(&d->client_by_peer, peer, c);
     map_put(&d->client_by_id, c->id, c);
@@ -170,7 +179,8 @@ static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
         refuse_peer(d, peer, &err);
         return;
     }
-    if (rank == d->n_ranks) d->worker = xrealloc(d->worker, (size_t)++d->n_ranks * sizeof d->worker[0]);
+    if (rank == d->n_ranks)
+        d->worker = xrealloc(d->worker, (size_t)++d->n_ranks * sizeof d->worker[0]);
     WorkerPeer *w = d->worker[rank] = xcalloc(1, sizeof *w);
     w->peer = peer;
     w->rank = rank;
@@ -179,7 +189,8 @@ static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     memcpy(w->engine, h->name, sizeof w->engine);
     map_put(&d->worker_by_peer, peer, w);
     d->n_workers++;
-    Welcome welcome = {.id = (uint32_t)rank, .rank = (uint32_t)rank, .n_workers = (uint32_t)d->n_workers};
+    Welcome welcome = {
+        .id = (uint32_t)rank, .rank = (uint32_t)rank, .n_workers = (uint32_t)d->n_workers};
     Msg m;
     wire_welcome(&welcome, &m);
     dispatcher_post(d, peer, &m, false);
@@ -204,8 +215,8 @@ static void worker_leaves(Dispatcher *d, WorkerPeer *w) {
         Client *c = value;
         if (c->rank != w->rank) continue;
         Err err = {0};
-        err_set(&err, ERR_GONE, "worker w%d is gone, and with it %zu tensor%s", w->rank, c->tensors.n,
-                c->tensors.n == 1 ? "" : "s");
+        err_set(&err, ERR_GONE, "worker w%d is gone, and with it %zu tensor%s", w->rank,
+                c->tensors.n, c->tensors.n == 1 ? "" : "s");
         cut_off(d, c, &err);
         i = 0; /* The map has changed. */
     }
@@ -220,7 +231,8 @@ static void on_hello(Dispatcher *d, PeerId from, const Msg *m) {
     if (!wire_read_hello(m, &h, &err)) {
         refuse_peer(d, from, &err);
     } else if (h.version != WIRE_VERSION) {
-        err_set(&err, ERR_VERSION, "version %u of the wire is spoken here, not %u", WIRE_VERSION, h.version);
+        err_set(&err, ERR_VERSION, "version %u of the wire is spoken here, not %u", WIRE_VERSION,
+                h.version);
         err_hint(&err, "run the same build of gtsh, gt-dispatcher and gt-worker");
         refuse_peer(d, from, &err);
     } else if (h.table_hash != op_table_hash()) {
@@ -241,7 +253,8 @@ static bool frame_is_fair(const Client *c, const FrameReader *r, Err *err) {
     if (r->seq != c->next_seq)
         return err_set(err, ERR_PARSE, "a frame out of order: instruction %llu, not %llu",
                        (unsigned long long)r->seq, (unsigned long long)c->next_seq);
-    return r->count <= FRAME_INSTS || err_set(err, ERR_LIMIT, "%u instructions in one frame", r->count);
+    return r->count <= FRAME_INSTS ||
+           err_set(err, ERR_LIMIT, "%u instructions in one frame", r->count);
 }
 
 /* May consume m. */
@@ -333,9 +346,7 @@ static void client_says(Dispatcher *d, Client *c, Msg *m) {
     case MSG_STATS: on_stats(d, c); break;
     case MSG_BEAT: break;
     case MSG_BYE: client_leaves(d, c); break;
-    default:
-        err_set(&err, ERR_PARSE, "a message that clients do not send");
-        cut_off(d, c, &err);
+    default: err_set(&err, ERR_PARSE, "a message that clients do not send"); cut_off(d, c, &err);
     }
     msg_fini(m);
 }
@@ -423,8 +434,10 @@ void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms) {
     d->now_ms = now_ms;
     Client *c = map_get(&d->client_by_peer, peer);
     WorkerPeer *w = map_get(&d->worker_by_peer, peer);
-    if (c) client_leaves(d, c);
-    else if (w) worker_leaves(d, w);
+    if (c)
+        client_leaves(d, c);
+    else if (w)
+        worker_leaves(d, w);
 }
 
 static void beat(Dispatcher *d, PeerId peer) {
@@ -439,7 +452,8 @@ void dispatcher_on_tick(Dispatcher *d, int64_t now_ms) {
     d->beat_ms = now_ms;
     uint64_t key;
     void *value;
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) beat(d, ((Client *)value)->peer);
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
+        beat(d, ((Client *)value)->peer);
     for (int i = 0; i < d->n_ranks; i++)
         if (d->worker[i]) beat(d, d->worker[i]->peer);
 }
@@ -453,10 +467,11 @@ void dispatcher_stats(const Dispatcher *d, Bytes *out) {
         slots += c->tensors.cap;
         bytes += c->live_bytes;
     }
-    bytes_printf(out, "clients=%zu\nworkers=%d\ninstructions=%llu\nframes=%llu\ntensors=%llu\nslots=%llu\nbytes=%llu\n"
-                      "cut_off=%llu\n",
-                 d->client_by_id.n, d->n_workers, (unsigned long long)d->n_insts,
-                 (unsigned long long)d->n_frames, (unsigned long long)tensors, (unsigned long long)slots,
-                 (unsigned long long)bytes, (unsigned long long)d->n_cut_off);
+    bytes_printf(out, "clients=%zu\nworkers=%d\n", d->client_by_id.n, d->n_workers);
+    bytes_printf(out, "instructions=%llu\nframes=%llu\n", (unsigned long long)d->n_insts,
+                 (unsigned long long)d->n_frames);
+    bytes_printf(out, "tensors=%llu\nslots=%llu\nbytes=%llu\n", (unsigned long long)tensors,
+                 (unsigned long long)slots, (unsigned long long)bytes);
+    bytes_printf(out, "cut_off=%llu\n", (unsigned long long)d->n_cut_off);
     for (int i = 0; i < n_modifiers; i++) modifiers[i]->stats(d, out);
 }

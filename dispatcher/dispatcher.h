@@ -1,8 +1,10 @@
-/* dispatcher.h: the dispatcher as a step function over events; it does no I/O, never waits, never locks.
+/* dispatcher.h: the dispatcher as a step function over events; it does no I/O, never waits, never
+ * locks.
  *
- * Shells (main.c for the daemon, lang/local.c for the embedded cluster, the tests' simulator) feed it messages and the
- * time, and send what it puts out. Per client it keeps an id space, scopes, credit, live bytes and deferred errors; the
- * stream goes through a chain of modifiers (modifier.h): validate -> route here, more later.
+ * Shells (main.c for the daemon, lang/local.c for the embedded cluster, the tests' simulator) feed
+ * it messages and the time, and send what it puts out. Per client it keeps an id space, scopes,
+ * credit, live bytes and deferred errors; the stream goes through a chain of modifiers
+ * (modifier.h): validate -> route here, more later.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_DISPATCHER_H
 #define GT_DISPATCHER_DISPATCHER_H
@@ -10,26 +12,27 @@
 #include "runtime/wire.h"
 
 typedef struct DispatcherConfig {
-    int workers_wanted;          /* clients are welcomed when so many workers are registered; 0 means 1            */
-    uint64_t client_bytes_max;   /* live bytes per client; 0: no limit but the workers' arenas                     */
-    int64_t beat_ms;             /* between two heartbeats to every peer; 0: none (embedded)                        */
-    uint64_t seed;               /* of its hash tables; anything that clients cannot guess                          */
+    int workers_wanted;        /* clients are welcomed when so many workers are there; 0 means 1 */
+    uint64_t client_bytes_max; /* live bytes per client; 0: no limit but the workers' arenas     */
+    int64_t beat_ms;           /* between two heartbeats to every peer; 0: none (embedded)       */
+    uint64_t seed;             /* of its hash tables: anything that clients cannot guess         */
 } DispatcherConfig;
 
 typedef struct Dispatcher Dispatcher;
 Dispatcher *dispatcher_new(const DispatcherConfig *config);
 void dispatcher_free(Dispatcher **d);
 void dispatcher_on_message(Dispatcher *d, PeerId from, Msg *m, int64_t now_ms); /* consumes m */
-void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms);            /* client: all is freed; worker: its clients get errors */
-void dispatcher_on_tick(Dispatcher *d, int64_t now_ms);                        /* heartbeats, timeouts */
-/* Next message to send; false: none. *drop is true when the peer is to be forgotten after it. */
+/* A client: all it had is freed. A worker: its clients get errors. */
+void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms);
+void dispatcher_on_tick(Dispatcher *d, int64_t now_ms); /* heartbeats, timeouts */
+/* Next message to send; false: none. *drop: the peer is to be forgotten after it. */
 bool dispatcher_next(Dispatcher *d, PeerId *to, Msg *out, bool *drop);
-int dispatcher_workers(const Dispatcher *d);                                   /* how many are registered */
-/* Counters as KEY=VALUE lines, for stats() and tests: clients, workers, instructions, live tensors and bytes, ... */
+int dispatcher_workers(const Dispatcher *d); /* how many are registered */
+/* Counters as KEY=VALUE lines, for stats() and tests: clients, workers, instructions, ... */
 void dispatcher_stats(const Dispatcher *d, Bytes *out);
 
 /* ---- loop.c: the thin shell ---- */
-/* Waits up to timeout_ms for something at the hub, then feeds the dispatcher all that is there and sends what it says.
- * True when there was anything. */
+/* Waits up to timeout_ms for something at the hub, then feeds the dispatcher all that is there and
+ * sends what it says. True when there was anything. */
 bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms);
 #endif

@@ -1,4 +1,5 @@
-/* handle.c: open addressing with linear probing over keys id + 1 (0 is free); a removal shifts its followers back.
+/* handle.c: open addressing with linear probing over keys id + 1 (0 is free); a removal shifts its
+ * followers back.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/handle.h"
 #include <assert.h>
@@ -7,14 +8,17 @@
 
 enum { CAP_MIN = 64 };
 
-/* Finaliser of splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014). */
+/* Finaliser of splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators",
+ * OOPSLA 2014). */
 static inline uint64_t mix(uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
 }
 
-static inline size_t home(const Handles *t, uint64_t key) { return mix(key ^ t->seed) & (t->cap - 1); }
+static inline size_t home(const Handles *t, uint64_t key) {
+    return mix(key ^ t->seed) & (t->cap - 1);
+}
 
 /* Slot of the key, or the free slot where it would go. */
 static size_t slot_of(const Handles *t, uint64_t key) {

@@ -30,8 +30,10 @@ bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms) {
         int64_t now = now_ms();
         for (int i = 0; i < TURN_MAX && (r = hub_recv(hub, &from, &m)); i++) {
             any = true;
-            if (r > 0) dispatcher_on_message(d, from, &m, now);
-            else dispatcher_on_gone(d, from, now);
+            if (r > 0)
+                dispatcher_on_message(d, from, &m, now);
+            else
+                dispatcher_on_gone(d, from, now);
         }
         dispatcher_on_tick(d, now);
         send_all(d, hub);

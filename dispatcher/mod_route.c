@@ -1,6 +1,7 @@
-/* mod_route.c: the end of the chain: an instruction goes into the frame of the worker that it is for. A frame of which nothing
- * was changed goes on as it came, by reference; else records that nobody changed are copied as they are. What a client's frame
- * has become is sent when that frame ends.
+/* mod_route.c: the end of the chain: an instruction goes into the frame of the worker that it is
+ * for. A frame of which nothing was changed goes on as it came, by reference; else records that
+ * nobody changed are copied as they are. What a client's frame has become is sent when that frame
+ * ends.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
 #include <assert.h>
@@ -52,8 +53,10 @@ static void process(Flow *f, int stage) {
     }
     if (d->whole) unfold(d, f->client);
     FrameWriter *w = writer(d, f->rank, f->client->id, f->seq);
-    if (f->record) frame_add_raw(w, &f->inst, f->record, f->record_bytes);
-    else frame_add(w, &f->inst);
+    if (f->record)
+        frame_add_raw(w, &f->inst, f->record, f->record_bytes);
+    else
+        frame_add(w, &f->inst);
 }
 
 void route_close(Dispatcher *d, const Client *c, bool is_complete) {
@@ -76,8 +79,8 @@ void route_close(Dispatcher *d, const Client *c, bool is_complete) {
 static void stats(const struct Dispatcher *d, Bytes *out) {
     for (int i = 0; i < d->n_ranks; i++)
         if (d->worker[i])
-            bytes_printf(out, "w%d.queue=%llu\nw%d.clients=%d\n", i, (unsigned long long)d->worker[i]->insts, i,
-                         d->worker[i]->n_clients);
+            bytes_printf(out, "w%d.queue=%llu\nw%d.clients=%d\n", i,
+                         (unsigned long long)d->worker[i]->insts, i, d->worker[i]->n_clients);
 }
 
 const Modifier modifier_route = {"route", process, stats};

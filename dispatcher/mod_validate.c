@@ -1,10 +1,12 @@
-/* mod_validate.c: no instruction reaches a worker unchecked. Ids must be live or new, types must fit (inst_infer), memory
- * must stay within the client's limit. What fails is told to the client once and becomes a `poison` of its results in the same
- * place of the stream, so that whatever reads them later is skipped, on every worker alike.
+/* mod_validate.c: no instruction reaches a worker unchecked. Ids must be live or new, types must
+ * fit (inst_infer), memory must stay within the client's limit. What fails is told to the client
+ * once and becomes a `poison` of its results in the same place of the stream, so that whatever
+ * reads them later is skipped, on every worker alike.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
 
-/* The instruction turns into a poison of the same results, its place in the sequence stays taken. */
+/* The instruction turns into a poison of the same results, its place in the sequence stays taken.
+ */
 static void poison(Flow *f, int stage) {
     Client *c = f->client;
     for (int i = 0; i < f->inst.n_out; i++) {
@@ -47,8 +49,10 @@ static void process_free(Flow *f, int stage) {
             n_live++;
             continue;
         }
-        if (o->kind != IN_TENSOR) err_set(&err, ERR_ARG, "free takes tensors only");
-        else unknown_id(c, o->id, &err);
+        if (o->kind != IN_TENSOR)
+            err_set(&err, ERR_ARG, "free takes tensors only");
+        else
+            unknown_id(c, o->id, &err);
         if (live) continue;
         live = arena_alloc(&f->d->scratch, f->inst.n_in * sizeof *live);
         for (int k = 0; k < n_live; k++) live[k] = f->inst.in[k];
@@ -80,11 +84,13 @@ static bool results_fit(Flow *f, int n_out, Err *err) {
     const Inst *inst = &f->inst;
     Client *c = f->client;
     if (n_out != inst->n_out)
-        return err_set(err, ERR_ARG, "%s has %d results, not %d", op_info[inst->op].name, n_out, inst->n_out);
+        return err_set(err, ERR_ARG, "%s has %d results, not %d", op_info[inst->op].name, n_out,
+                       inst->n_out);
     uint64_t bytes = 0, limit = f->d->config.client_bytes_max;
     for (int i = 0; i < n_out; i++) bytes += type_bytes(&f->out_type[i]);
     if (limit && c->live_bytes + bytes > limit)
-        return err_set(err, ERR_MEMORY, "'%s' needs %llu bytes, %llu of %llu are free for this client",
+        return err_set(err, ERR_MEMORY,
+                       "'%s' needs %llu bytes, %llu of %llu are free for this client",
                        op_info[inst->op].name, (unsigned long long)bytes,
                        (unsigned long long)(limit > c->live_bytes ? limit - c->live_bytes : 0),
                        (unsigned long long)limit);
@@ -116,7 +122,8 @@ static void process(Flow *f, int stage) {
         refuse(f, stage, &err);
         return;
     }
-    if (known == 0 && inst->n_out > 0) { /* The cause was told. Effects go on: the worker answers them. */
+    if (known == 0 &&
+        inst->n_out > 0) { /* The cause was told. Effects go on: the worker answers them. */
         poison(f, stage);
         return;
     }

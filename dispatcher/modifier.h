@@ -1,6 +1,7 @@
-/* modifier.h: the one form of all stream modifiers: process(instruction) -> zero or more instructions, stats().
- * A modifier transforms; it buffers nothing and executes nothing. The chain is a table in chain.c: a new modifier is one
- * file mod_NAME.c, which defines `const Modifier modifier_NAME`, and one row there.
+/* modifier.h: the one form of all stream modifiers: process(instruction) -> zero or more
+ * instructions, stats(). A modifier transforms; it buffers nothing and executes nothing. The chain
+ * is a table in chain.c: a new modifier is one file mod_NAME.c, which defines
+ * `const Modifier modifier_NAME`, and one row there.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_MODIFIER_H
 #define GT_DISPATCHER_MODIFIER_H
@@ -11,22 +12,23 @@
 typedef struct Flow {
     struct Dispatcher *d;
     Client *client;
-    uint64_t seq;                      /* the client's number of the instruction                              */
-    Inst inst;                         /* borrowed parts live until the chain returns                          */
-    const void *record;                /* raw bytes, valid while `inst` is unchanged; NULL after a change      */
+    uint64_t seq;         /* the client's number of the instruction                     */
+    Inst inst;            /* borrowed parts live until the chain returns                */
+    const void *record;   /* raw bytes while `inst` is unchanged; NULL after a change   */
     size_t record_bytes;
-    TensorType in_type[8], out_type[MAX_OUT]; int n_out; /* filled by validate (in_type for the first 8 operands) */
-    int rank;                          /* worker chosen, -1 before route                                       */
+    TensorType in_type[8], out_type[MAX_OUT]; /* filled by validate (first 8 operands)  */
+    int n_out;
+    int rank;             /* worker chosen, -1 before route                             */
 } Flow;
 
 typedef struct Modifier {
     const char *name;
     /* Passes zero or more flows on with chain_next(f, stage + 1). */
     void (*process)(Flow *f, int stage);
-    void (*stats)(const struct Dispatcher *d, Bytes *out);
+    void (*stats)(const struct Dispatcher *d, Bytes *out); /* KEY=VALUE lines */
 } Modifier;
 
 extern const Modifier *const modifiers[]; /* in order; n_modifiers of them */
 extern const int n_modifiers;
-void chain_next(Flow *f, int stage);   /* runs modifiers[stage], if there is one */
+void chain_next(Flow *f, int stage); /* runs modifiers[stage], if there is one */
 #endif

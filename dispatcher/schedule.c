@@ -1,4 +1,5 @@
-/* schedule.c: who takes new work: load per worker. A client's home is chosen once, when it says hello.
+/* schedule.c: who takes new work: load per worker. A client's home is chosen once, when it says
+ * hello.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
 

@@ -7,8 +7,8 @@
 #include "runtime/map.h"
 
 enum {
-    ERRORS_MAX = 4096,    /* refused instructions of one client before it is cut off: ours sends none */
-    QUESTIONS_MAX = 16,   /* unanswered stats of one client                                           */
+    ERRORS_MAX = 4096,  /* refused instructions of one client; then it is cut off (ours sends none) */
+    QUESTIONS_MAX = 16, /* unanswered stats of one client                                           */
     WORKERS_MAX = 1024,
 };
 
@@ -18,40 +18,54 @@ typedef struct WorkerPeer {
     char engine[64];
     uint32_t threads;
     uint64_t memory_bytes;
-    int n_clients;          /* whose home it is                                   */
-    uint64_t insts;         /* under way                                          */
-    FrameWriter frame;      /* what mod_route writes while a client's frame is read */
+    int n_clients;     /* whose home it is                                     */
+    uint64_t insts;    /* under way                                            */
+    FrameWriter frame; /* what mod_route writes while a client's frame is read */
 } WorkerPeer;
 
-typedef struct Letter { PeerId to; bool drop; Msg msg; } Letter;
+typedef struct Letter {
+    PeerId to;
+    bool drop;
+    Msg msg;
+} Letter;
 
 /* stats() of a client: answered when all workers have answered. */
-typedef struct Question { struct Question *next; uint32_t client; Bytes text; int n_owed; bool owed[WORKERS_MAX]; } Question;
+typedef struct Question {
+    struct Question *next;
+    uint32_t client;
+    Bytes text;
+    int n_owed;
+    bool owed[WORKERS_MAX];
+} Question;
 
 struct Dispatcher {
     DispatcherConfig config;
     Map client_by_peer, client_by_id, worker_by_peer;
-    WorkerPeer **worker; int n_ranks, n_workers; /* by rank, NULL: gone; how many are there */
+    WorkerPeer **worker; /* by rank; NULL: gone */
+    int n_ranks, n_workers;
     uint32_t last_client;
-    Letter *out; size_t out_at, n_out, cap_out;  /* a ring */
-    Question *questions;
-    Arena scratch;                               /* of one frame */
-    Msg *whole; uint32_t n_whole; /* mod_route: the frame being read, if it may go on as it is, and how far it has    */
+    Letter *out; /* a ring */
+    size_t out_at, n_out, cap_out;
+    Question *questions; /* oldest first */
+    Arena scratch;       /* of one frame */
+    Msg *whole;          /* mod_route: the frame being read, while nothing in it was changed ... */
+    uint32_t n_whole;    /* ... and how many of its instructions have passed                      */
     int64_t now_ms, beat_ms;
-    uint64_t seed;
     uint64_t n_insts, n_frames, n_refused, n_cut_off;
 };
 
 /* ---- dispatcher.c ---- */
 void dispatcher_post(Dispatcher *d, PeerId to, Msg *m, bool drop); /* consumes m */
 /* An instruction that will not be executed: tells the client, once. */
-void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *inst, const Err *err);
+void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *inst,
+                            const Err *err);
 
 /* ---- schedule.c: load per worker ---- */
-WorkerPeer *schedule_home(const Dispatcher *d);     /* the least loaded; NULL: none */
+WorkerPeer *schedule_home(const Dispatcher *d); /* the least loaded; NULL: none */
 
 /* ---- mod_route.c ---- */
-/* Around the instructions of one client's frame: opens it, then sends what it has become. May consume m. */
+/* Around the instructions of one client's frame: opens it, then sends what it has become. Between
+ * the two m is the route's, which may consume it. */
 void route_open(Dispatcher *d, const Client *c, Msg *m, uint32_t claimed_client);
 void route_close(Dispatcher *d, const Client *c, bool is_complete);
 #endif

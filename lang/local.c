@@ -1,7 +1,9 @@
-/* local.c: the embedded cluster: one dispatcher, stepped in the client's thread, and workers in threads of their own that
- * run what a worker daemon runs. GT_NET=inproc puts ZeroMQ between them instead of rings (for tests).
+/* local.c: the embedded cluster: one dispatcher, stepped in the client's thread, and workers in
+ * threads of their own that run what a worker daemon runs. GT_NET=inproc puts ZeroMQ between them
+ * instead of rings (for tests).
  *
- * Worker threads take no signals: Ctrl-C belongs to the client. The only lang/ file that calls other rooms.
+ * Worker threads take no signals: Ctrl-C belongs to the client. The only lang/ file that calls
+ * other rooms.
  * SPDX-License-Identifier: MIT */
 #include "lang/local.h"
 #include "dispatcher/dispatcher.h"
@@ -19,7 +21,7 @@ enum { START_MS = 10000, STOP_MS = 5000, STEP_MS = 20 };
 typedef struct Member {
     pthread_t thread;
     WorkerConfig config;
-    bool is_running;       /* the thread was made and not yet joined */
+    bool is_running; /* the thread was made and not yet joined */
     _Atomic bool has_ended;
 } Member;
 
@@ -41,8 +43,10 @@ static void *member_main(void *ctx) {
 
 static bool start_member(Local *l, const StreamConfig *config, Err *err) {
     Member *m = xcalloc(1, sizeof *m);
-    m->config = (WorkerConfig){.engine = l->engine, .threads = config->threads,
-                               .memory_bytes = config->memory_bytes, .workers_on_host = config->workers,
+    m->config = (WorkerConfig){.engine = l->engine,
+                               .threads = config->threads,
+                               .memory_bytes = config->memory_bytes,
+                               .workers_on_host = config->workers,
                                .endpoint = l->endpoint};
     if (m->config.workers_on_host < 1) m->config.workers_on_host = 1;
     l->member[l->n++] = m;
@@ -64,11 +68,13 @@ static int64_t now_ms(void) {
 static bool await_members(Local *l, Err *err) {
     int64_t end = now_ms() + START_MS;
     while (dispatcher_workers(l->dispatcher) < l->n) {
-        if (stream_interrupted) return err_set(err, ERR_CANCELLED, "interrupted while the workers started");
+        if (stream_interrupted)
+            return err_set(err, ERR_CANCELLED, "interrupted while the workers started");
         for (int i = 0; i < l->n; i++)
             if (atomic_load(&l->member[i]->has_ended))
                 return err_set(err, ERR_GONE, "worker w%d could not start", i);
-        if (now_ms() > end) return err_set(err, ERR_TIMEOUT, "the workers did not start within 10 s");
+        if (now_ms() > end)
+            return err_set(err, ERR_TIMEOUT, "the workers did not start within 10 s");
         dispatcher_pump(l->dispatcher, l->hub, STEP_MS);
     }
     return true;
@@ -95,7 +101,8 @@ const char *local_endpoint(const Local *l) { return l->endpoint; }
 
 void local_step(Local *l, int timeout_ms) { dispatcher_pump(l->dispatcher, l->hub, timeout_ms); }
 
-/* Joins a worker within the time limit; one that computes for longer is left to the end of the process. */
+/* Joins a worker within the time limit; one that computes for longer is left to the end of the
+ * process. */
 static bool join_member(Member *m, const struct timespec *end) {
     if (!m->is_running) return true;
     if (pthread_timedjoin_np(m->thread, NULL, end) == 0) return true;
@@ -113,8 +120,10 @@ void local_stop(Local **lp) {
     end.tv_sec += STOP_MS / 1000;
     bool all = true;
     for (int i = 0; i < l->n; i++) {
-        if (join_member(l->member[i], &end)) free(l->member[i]);
-        else all = false;
+        if (join_member(l->member[i], &end))
+            free(l->member[i]);
+        else
+            all = false;
     }
     dispatcher_free(&l->dispatcher);
     if (!all) return; /* A worker still reads the endpoint and the engine's name. */

@@ -1,8 +1,10 @@
-/* stream.c: the client's end of the instruction stream: handles, ids, inference, and the encoding of what the language
- * asks for, straight into the frame under construction (LIVE), as lines of text (EMIT), or nowhere (CHECK).
+/* stream.c: the client's end of the instruction stream: handles, ids, inference, and the encoding
+ * of what the language asks for, straight into the frame under construction (LIVE), as lines of
+ * text (EMIT), or nowhere (CHECK).
  *
- * Nothing here waits but stream_room, when the window is full. Frees wait for the next instruction, so that they leave
- * right behind the last reader. stream_link.c moves the frames, stream_reply.c carries out what comes back.
+ * Nothing here waits but stream_room, when the window is full. Frees wait for the next instruction,
+ * so that they leave right behind the last reader. stream_link.c moves the frames, stream_reply.c
+ * carries out what comes back.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream_state.h"
 #include <assert.h>
@@ -134,7 +136,8 @@ static void announce(Stream *s, const Source *src) {
     free((char *)s->names[id]);
     s->sources[id] = src;
     s->names[id] = xstrdup(src->name);
-    if (s->mode == STREAM_LIVE && s->is_started) announce_one(s, id); /* Earlier ones: stream_announce. */
+    if (s->mode == STREAM_LIVE && s->is_started)
+        announce_one(s, id); /* Earlier ones: stream_announce. */
 }
 
 void stream_announce(Stream *s) {
@@ -162,23 +165,28 @@ static void emit_line(Stream *s, const Inst *inst, const TensorType *out) {
     fwrite(s->line.data, 1, s->line.n, s->config.emit_to);
 }
 
-void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const *slot, uint16_t len) {
+void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const *slot,
+                 uint16_t len) {
     uint64_t seq = s->next_seq++;
     if (s->mode == STREAM_EMIT) emit_line(s, inst, out);
     if (s->mode != STREAM_LIVE || s->is_gone) return;
     if (!s->frame.head) frame_begin(&s->frame, s->welcome.id, seq);
     frame_add(&s->frame, inst);
     s->made[seq % WINDOW_INSTS] =
-        (Made){slot ? slot[0] : NULL, inst->n_out ? inst->out[0] : 0, len, inst->n_out};
-    if (frame_is_full(&s->frame)) stream_send(s);
-    else if (s->frame.count % POLL_INSTS == 0) stream_poll(s);
+        (Made){slot ? slot[0] : NULL, inst->n_out ? inst->out[0] : 0, len};
+    if (frame_is_full(&s->frame))
+        stream_send(s);
+    else if (s->frame.count % POLL_INSTS == 0)
+        stream_poll(s);
 }
 
-/* The queued frees as instructions of their own. Carrying out an effect meanwhile may queue more: they stay. */
+/* The queued frees as instructions of their own. Carrying out an effect meanwhile may queue more:
+ * they stay. */
 void stream_frees(Stream *s) {
     if (s->n_frees == 0) return;
     int all = s->n_frees;
-    bool is_heard = s->mode == STREAM_EMIT || (s->mode == STREAM_LIVE && s->is_started && !s->is_gone);
+    bool is_heard =
+        s->mode == STREAM_EMIT || (s->mode == STREAM_LIVE && s->is_started && !s->is_gone);
     for (int i = 0; is_heard && i < all; i += MAX_IN) {
         if (s->mode == STREAM_LIVE) stream_room_control(s);
         if (s->is_gone) return; /* and the queue is empty */
@@ -201,8 +209,8 @@ static bool ready(Stream *s, Span at, LangError *e) {
     return true;
 }
 
-static bool infer(const Inst *inst, const Handle *const *handle, TensorType *out, int *n_out, Span at,
-                  LangError *e) {
+static bool infer(const Inst *inst, const Handle *const *handle, TensorType *out, int *n_out,
+                  Span at, LangError *e) {
     TensorType few[FEW], *in = few;
     few[0].rank = 0;
     if (inst->n_in > FEW) in = xmalloc(inst->n_in * sizeof *in);
@@ -218,7 +226,8 @@ static bool infer(const Inst *inst, const Handle *const *handle, TensorType *out
 }
 
 /* Numbers the results of a checked instruction and sends it off. */
-static void emit_op(Stream *s, Inst *inst, const TensorType *type, int n_out, Span at, Handle **out) {
+static void emit_op(Stream *s, Inst *inst, const TensorType *type, int n_out, Span at,
+                    Handle **out) {
     Slot *slot[MAX_OUT];
     inst->n_out = (uint8_t)n_out;
     for (int i = 0; i < n_out; i++) {
@@ -229,10 +238,11 @@ static void emit_op(Stream *s, Inst *inst, const TensorType *type, int n_out, Sp
     if (s->mode != STREAM_CHECK) stream_inst(s, inst, type, slot, at.len);
 }
 
-bool stream_op(Stream *s, Op op, const Operand *in, const Handle *const *handle, int n_in, const Attr *attr,
-               int n_attr, Span at, Handle **out, int *n_out, LangError *e) {
+bool stream_op(Stream *s, Op op, const Operand *in, const Handle *const *handle, int n_in,
+               const Attr *attr, int n_attr, Span at, Handle **out, int *n_out, LangError *e) {
     assert(n_in <= MAX_IN && n_attr <= MAX_ATTRS);
-    Inst inst = {.op = op, .n_in = (uint16_t)n_in, .n_attr = (uint16_t)n_attr, .in = in, .attr = attr};
+    Inst inst = {
+        .op = op, .n_in = (uint16_t)n_in, .n_attr = (uint16_t)n_attr, .in = in, .attr = attr};
     TensorType type[MAX_OUT];
     TRY(infer(&inst, handle, type, n_out, at, e));
     TRY(ready(s, at, e));
@@ -241,10 +251,16 @@ bool stream_op(Stream *s, Op op, const Operand *in, const Handle *const *handle,
     return true;
 }
 
-Handle *stream_data(Stream *s, const TensorType *t, const void *data, Buf *buf, Span at, LangError *e) {
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = t->rank, .ints = t->shape}, {.key = ATTR_DTYPE, .dtype = t->dtype}};
-    Inst inst = {.op = OP_DATA, .n_attr = 2, .attr = attr, .payload = buf ? buf->data : data,
-                 .payload_bytes = type_bytes(t), .payload_buf = buf};
+Handle *stream_data(Stream *s, const TensorType *t, const void *data, Buf *buf, Span at,
+                    LangError *e) {
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = t->rank, .ints = t->shape},
+                   {.key = ATTR_DTYPE, .dtype = t->dtype}};
+    Inst inst = {.op = OP_DATA,
+                 .n_attr = 2,
+                 .attr = attr,
+                 .payload = buf ? buf->data : data,
+                 .payload_bytes = type_bytes(t),
+                 .payload_buf = buf};
     static const char nothing[8];
     if (!inst.payload) inst.payload = nothing; /* of an empty tensor */
     TensorType type[MAX_OUT];
@@ -290,9 +306,14 @@ bool stream_edge(Stream *s, LangError *e) {
 static void effect_line(Stream *s, const Effect *ef, Span at) {
     Operand few[FEW], *in = ef->n > FEW ? xmalloc((size_t)ef->n * sizeof *in) : few;
     for (int i = 0; i < ef->n; i++) in[i] = operand_of(ef->handle[i]);
-    Inst inst = {.op = ef->op, .n_in = (uint16_t)ef->n, .in = in, .n_attr = (uint16_t)ef->n_attr,
-                 .attr = ef->attr, .pos = stream_pos(s, at)};
-    if (s->mode == STREAM_EMIT) stream_frees(s); /* LIVE: stream_queue did, before it took the number */
+    Inst inst = {.op = ef->op,
+                 .n_in = (uint16_t)ef->n,
+                 .in = in,
+                 .n_attr = (uint16_t)ef->n_attr,
+                 .attr = ef->attr,
+                 .pos = stream_pos(s, at)};
+    if (s->mode == STREAM_EMIT)
+        stream_frees(s); /* LIVE: stream_queue did, before it took the number */
     stream_inst(s, &inst, NULL, NULL, at.len);
     if (in != few) free(in);
 }

@@ -1,7 +1,9 @@
-/* stream_link.c: the stream's way out and in: connecting, sending frames, counting credit, taking messages, waiting.
+/* stream_link.c: the stream's way out and in: connecting, sending frames, counting credit, taking
+ * messages, waiting.
  *
- * A frame leaves when it is full, when somebody waits, and when the worker would run dry: with little under way, small
- * frames go early. Waits look at the interrupt flag every WAIT_MS and end when the dispatcher shows no sign of life.
+ * A frame leaves when it is full, when somebody waits, and when the worker would run dry: with
+ * little under way, small frames go early. Waits look at the interrupt flag every WAIT_MS and end
+ * when the dispatcher shows no sign of life.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream_state.h"
 #include <assert.h>
@@ -34,8 +36,8 @@ static void gone_because(Stream *s, const char *reason) {
 bool stream_lost(Stream *s, Span at, LangError *e) {
     *e = (LangError){.kind = E_GONE};
     if (s->endpoint) {
-        error_at(e, at, "lost the dispatcher at %s (%s); %llu tensor%s gone", s->endpoint, s->gone.text,
-                 (unsigned long long)s->n_live, s->n_live == 1 ? " is" : "s are");
+        error_at(e, at, "lost the dispatcher at %s (%s); %llu tensor%s gone", s->endpoint,
+                 s->gone.text, (unsigned long long)s->n_live, s->n_live == 1 ? " is" : "s are");
         return error_hint(e, "restart it, then load the last checkpoint");
     }
     error_from(e, &s->gone);
@@ -51,7 +53,8 @@ static Sent *sent_push(Stream *s) {
     if (s->n_sent == s->cap_sent) {
         size_t cap = s->cap_sent ? 2 * s->cap_sent : 64;
         Sent *ring = xmalloc(cap * sizeof *ring);
-        for (size_t i = 0; i < s->n_sent; i++) ring[i] = s->sent[(s->sent_at + i) & (s->cap_sent - 1)];
+        for (size_t i = 0; i < s->n_sent; i++)
+            ring[i] = s->sent[(s->sent_at + i) & (s->cap_sent - 1)];
         free(s->sent);
         s->sent = ring, s->cap_sent = cap, s->sent_at = 0;
     }
@@ -69,8 +72,10 @@ void stream_send(Stream *s) {
     s->head_bytes += sent->head_bytes;
     s->payload_bytes += sent->payload_bytes;
     s->sent_seq = s->next_seq;
-    if (!link_send(s->link, &m)) gone_because(s, "the connection is closed");
-    else stream_pump(s, 0);
+    if (!link_send(s->link, &m))
+        gone_because(s, "the connection is closed");
+    else
+        stream_pump(s, 0);
 }
 
 static void on_ack(Stream *s, const Msg *m) {
@@ -96,8 +101,10 @@ static void on_refuse(Stream *s, const Msg *m) {
 static void on_welcome(Stream *s, const Msg *m) {
     Err err = {0};
     if (s->is_welcome) return;
-    if (!wire_read_welcome(m, &s->welcome, &err)) gone(s, &err);
-    else s->is_welcome = true;
+    if (!wire_read_welcome(m, &s->welcome, &err))
+        gone(s, &err);
+    else
+        s->is_welcome = true;
 }
 
 static void on_stats(Stream *s, const Msg *m) {
@@ -157,7 +164,8 @@ void stream_poll(Stream *s) {
 
 /* ---- Waiting ---- */
 
-/* A remote dispatcher beats every 2 s; what we did not read before the wait began does not count against it. */
+/* A remote dispatcher beats every 2 s; what we did not read before the wait began does not count
+ * against it. */
 static void check_alive(Stream *s, int64_t since_ms) {
     if (!s->endpoint || s->is_gone) return;
     int64_t heard = s->heard_ms > since_ms ? s->heard_ms : since_ms;
@@ -167,8 +175,8 @@ static void check_alive(Stream *s, int64_t since_ms) {
     gone(s, &why);
 }
 
-bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), const void *ctx, Span at,
-                 LangError *e) {
+bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), const void *ctx,
+                 Span at, LangError *e) {
     stream_frees(s);
     stream_send(s);
     int64_t start = now_ms();
@@ -186,11 +194,13 @@ bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), co
 
 static bool fits(const Stream *s, uint64_t insts) {
     return s->next_seq - s->acked_seq < insts &&
-           (s->head_bytes + frame_bytes(&s->frame) < WINDOW_BYTES - 2 * FRAME_BYTES || s->n_sent == 0) &&
+           (s->head_bytes + frame_bytes(&s->frame) < WINDOW_BYTES - 2 * FRAME_BYTES ||
+            s->n_sent == 0) &&
            (s->payload_bytes < PAYLOAD_BYTES_MAX || s->n_sent == 0);
 }
 
-/* At the prompt the window also ends where the oldest frame has been under way for PROMPT_WINDOW_MS. */
+/* At the prompt the window also ends where the oldest frame has been under way for
+ * PROMPT_WINDOW_MS. */
 static bool is_old(const Stream *s) {
     return s->config.prompt && s->n_sent > 0 && s->frame.count == 0 &&
            now_ms() - s->sent[s->sent_at].at_ms > PROMPT_WINDOW_MS;
@@ -246,7 +256,10 @@ bool stream_start(Stream *s, Span at, LangError *e) {
         error_locate(e, at);
         return false;
     }
-    Hello hello = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = ROLE_CLIENT, .name = "gtsh"};
+    Hello hello = {.version = WIRE_VERSION,
+                   .table_hash = op_table_hash(),
+                   .role = ROLE_CLIENT,
+                   .name = "gtsh"};
     Msg m;
     wire_hello(&hello, &m);
     link_send(s->link, &m);
@@ -291,8 +304,8 @@ static bool has_stats(const Stream *s, const void *ctx) {
 }
 
 bool stream_stats(Stream *s, Bytes *text, LangError *e) {
-    bytes_printf(text, "client_instructions=%llu\nclient_tensors=%llu\n", (unsigned long long)s->next_seq,
-                 (unsigned long long)s->n_live);
+    bytes_printf(text, "client_instructions=%llu\nclient_tensors=%llu\n",
+                 (unsigned long long)s->next_seq, (unsigned long long)s->n_live);
     if (!s->is_started) return true;
     stream_frees(s);
     stream_send(s);

@@ -1,8 +1,9 @@
-/* stream_reply.c: what comes back: values for effects, carried out in stream order whatever the order of arrival, and
- * failures, each told once at its own position.
+/* stream_reply.c: what comes back: values for effects, carried out in stream order whatever the
+ * order of arrival, and failures, each told once at its own position.
  *
- * The queue holds one entry per effect; entries without operands (a print of host values behind a print of tensors) only
- * wait for their turn. A failure does not stop the stream: it is remembered until somebody asks.
+ * The queue holds one entry per effect; entries without operands (a print of host values behind a
+ * print of tensors) only wait for their turn. A failure does not stop the stream: it is remembered
+ * until somebody asks.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream_state.h"
 #include <assert.h>
@@ -11,24 +12,25 @@
 
 /* ---- Causes ---- */
 
-/* A new cause in the list; the oldest told one makes room, else NULL: 64 untold ones are enough to tell. */
+/* A new cause in the list; the oldest told one makes room, else NULL: 64 untold ones are enough to
+ * tell. */
 static Cause *cause_new(Stream *s) {
     if (s->n_causes == CAUSES_MAX) {
         int old = 0;
         while (old < CAUSES_MAX && !s->cause[old]->is_told) old++;
         if (old == CAUSES_MAX) return NULL;
         free(s->cause[old]);
-        memmove(&s->cause[old], &s->cause[old + 1], (size_t)(CAUSES_MAX - old - 1) * sizeof s->cause[0]);
+        memmove(&s->cause[old], &s->cause[old + 1],
+                (size_t)(CAUSES_MAX - old - 1) * sizeof s->cause[0]);
         s->n_causes--;
     }
     return s->cause[s->n_causes++] = xcalloc(1, sizeof(Cause));
 }
 
-static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at) {
+static void cause_add(Stream *s, const Err *err, Span at) {
     Cause *c = cause_new(s);
     if (!c) return;
     c->code = err->code;
-    c->seq = seq;
     error_from(&c->error, err);
     error_locate(&c->error, at);
     s->n_untold++;
@@ -62,8 +64,10 @@ bool stream_cause(Stream *s, ErrCode code, Span at, LangError *e) {
         return false;
     }
     *e = (LangError){.kind = E_RUN};
-    if (code == ERR_CANCELLED) return error_at(e, at, "this value was lost when the work was interrupted");
-    if (!best) return error_at(e, at, "this value was lost to an earlier error (%s)", err_name(code));
+    if (code == ERR_CANCELLED)
+        return error_at(e, at, "this value was lost when the work was interrupted");
+    if (!best)
+        return error_at(e, at, "this value was lost to an earlier error (%s)", err_name(code));
     error_at(e, at, "this value was lost to an earlier error: %s", best->error.what);
     if (best->error.at.src) error_label(e, best->error.at, "failed here");
     return false;
@@ -79,7 +83,7 @@ void stream_on_failure(Stream *s, const Msg *m) {
         at.len = made->len;
         if (made->slot && made->slot->h.id == made->id) made->slot->h.is_failed = true;
     }
-    cause_add(s, &f.err, f.seq, at);
+    cause_add(s, &f.err, at);
     for (size_t i = 0; i < s->n_effects; i++) { /* An effect that failed itself gets no reply. */
         Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
         if (!p->has_inst || p->seq != f.seq || p->is_answered) continue;
@@ -115,7 +119,8 @@ static bool reply_read(Stream *s, const Pending *p, Reply *r, Err *err) {
     bool is_right = r->n == (uint32_t)p->n;
     for (uint32_t i = 0; is_right && i < r->n; i++) {
         const ReplyValue *v = &r->value[i];
-        if (v->status == 0) is_right = type_equal(&v->type, &p->handle[i]->type) && (!p->fetch || v->edge == 0);
+        if (v->status == 0)
+            is_right = type_equal(&v->type, &p->handle[i]->type) && (!p->fetch || v->edge == 0);
     }
     return is_right || err_set(err, ERR_INTERNAL, "a worker's answer does not fit the question");
 }
@@ -165,7 +170,7 @@ static void carry_ready(Stream *s) {
     while (s->n_effects > 0 && s->effect[s->effect_at].is_answered) {
         Pending p = pop_effect(s);
         Err err = {0};
-        if (!carry(s, &p, &err)) cause_add(s, &err, p.seq, p.at);
+        if (!carry(s, &p, &err)) cause_add(s, &err, p.at);
     }
     s->is_carrying = false;
 }
@@ -223,7 +228,8 @@ static bool queue_ready(Stream *s, int n, Span at, LangError *e) {
     return stream_room(s, at, e);
 }
 
-bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Span at, LangError *e) {
+bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Span at,
+                  LangError *e) {
     if (!queue_ready(s, n, at, e)) {
         if (p->drop) p->drop(p->ctx);
         free(p->fetch);

@@ -1,6 +1,6 @@
-/* stream_state.h: what the files of the stream share: its state, and the steps between them. stream.c encodes and keeps
- * handles, stream_link.c moves frames and messages and keeps credit, stream_reply.c carries out effects and keeps causes.
- * Nobody else includes this.
+/* stream_state.h: what the files of the stream share: its state, and the steps between them.
+ * stream.c encodes and keeps handles, stream_link.c moves frames and messages and keeps credit,
+ * stream_reply.c carries out effects and keeps causes. Nobody else includes this.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_STREAM_STATE_H
 #define GT_LANG_STREAM_STATE_H
@@ -8,28 +8,41 @@
 #include "lang/stream.h"
 
 enum {
-    EFFECTS_MAX = 4096,               /* effects awaited at once; the next one waits                        */
-    CAUSES_MAX = 64,                  /* failures remembered                                               */
-    CONTROL_INSTS = WINDOW_INSTS / 8, /* of the window, kept for frees and scopes, which cannot fail        */
-    POLL_INSTS = 16,                  /* so often the stream looks whether the worker runs dry              */
-    WAIT_MS = 20,                     /* between two looks at the interrupt flag                           */
-    ANSWER_MS = 10000,                /* without a sign of life the dispatcher is gone; config.answer_ms     */
+    EFFECTS_MAX = 4096,               /* effects awaited at once; the next one waits               */
+    CAUSES_MAX = 64,                  /* failures remembered                                       */
+    CONTROL_INSTS = WINDOW_INSTS / 8, /* of the window, for frees and scopes, which cannot fail    */
+    POLL_INSTS = 16,                  /* so often the stream looks whether the worker runs dry     */
+    WAIT_MS = 20,                     /* between two looks at the interrupt flag                   */
+    ANSWER_MS = 10000,                /* config.answer_ms unless given                             */
 };
 #define PAYLOAD_BYTES_MAX (UINT64_C(256) << 20) /* payloads under way; one alone may be larger */
 
-/* A handle and the instruction that made it. */
-typedef struct Slot { Handle h; struct Slot *next_free; } Slot;
-typedef struct SlotBlock { struct SlotBlock *next; Slot slot[256]; } SlotBlock;
+/* A handle's memory. Blocks live as long as the stream: a stale pointer still points at a slot. */
+typedef struct Slot {
+    Handle h;
+    struct Slot *next_free;
+} Slot;
+typedef struct SlotBlock {
+    struct SlotBlock *next;
+    Slot slot[256];
+} SlotBlock;
 
-/* What is kept of an unacknowledged instruction, for its failure: index is its sequence number modulo the window. */
-typedef struct Made { Slot *slot; uint64_t id; uint16_t len; uint8_t n_out; } Made;
+/* What is kept of an instruction under way, for its failure: at its number modulo the window. */
+typedef struct Made {
+    Slot *slot; /* of its first result */
+    uint64_t id;
+    uint16_t len; /* of its Span */
+} Made;
 
-typedef struct Sent { uint64_t seq_end, head_bytes, payload_bytes; int64_t at_ms; } Sent;
+typedef struct Sent {
+    uint64_t seq_end, head_bytes, payload_bytes;
+    int64_t at_ms;
+} Sent;
 
 /* A fetch whose value somebody waits for; without a waiter it frees itself. */
 typedef struct Fetch {
     bool is_done, is_abandoned;
-    uint8_t status;      /* ErrCode; 0: data is there */
+    uint8_t status; /* ErrCode; 0: data is there */
     void *data;
 } Fetch;
 
@@ -40,70 +53,90 @@ typedef struct Pending {
     Span at;
     Msg reply;
     int n;
-    Handle **handle;                  /* owned references */
+    Handle **handle; /* owned references */
     bool (*done)(void *ctx, const Reply *r, Err *err);
     void (*drop)(void *ctx);
     void *ctx;
-    Fetch *fetch;                     /* instead of done */
+    Fetch *fetch; /* instead of done */
 } Pending;
 
-typedef struct Cause { ErrCode code; uint64_t seq; bool is_told; LangError error; } Cause;
+typedef struct Cause {
+    ErrCode code;
+    bool is_told;
+    LangError error;
+} Cause;
 
 struct Stream {
     StreamConfig config;
     StreamMode mode;
-    char *endpoint;                   /* of a dispatcher; NULL: embedded */
+    char *endpoint; /* of a dispatcher; NULL: embedded */
 
     /* instructions */
-    uint64_t next_id, next_seq, edge_seq; /* edge_seq: next_seq at the last `edge` */
+    uint64_t next_id, next_seq;
+    uint64_t edge_seq; /* next_seq at the last `edge` */
     FrameWriter frame;
-    Operand *frees; int n_frees, cap_frees;
-    SlotBlock *blocks; Slot *free_slots; uint64_t n_live;
-    const Source **sources; const char **names; size_t n_sources; /* by Source.id */
-    Bytes line;                       /* EMIT: the line being printed */
+    Operand *frees;
+    int n_frees, cap_frees;
+    SlotBlock *blocks;
+    Slot *free_slots;
+    uint64_t n_live;
+    const Source **sources; /* by Source.id */
+    const char **names;
+    size_t n_sources;
+    Bytes line; /* EMIT: the line being printed */
 
     /* the link */
-    Local *local; Link *link;
+    Local *local;
+    Link *link;
     bool is_started, is_welcome, is_gone, is_carrying;
-    Err gone;                         /* why */
+    Err gone; /* why */
     Welcome welcome;
-    Made *made;                       /* WINDOW_INSTS of them */
-    uint64_t sent_seq, acked_seq;     /* instructions before these were sent, are done */
-    uint64_t head_bytes, payload_bytes; /* under way */
-    Sent *sent; size_t sent_at, n_sent, cap_sent; /* a ring of frames */
+    Made *made;                         /* WINDOW_INSTS of them                      */
+    uint64_t sent_seq, acked_seq;       /* instructions before these were sent, are done */
+    uint64_t head_bytes, payload_bytes; /* under way                                 */
+    Sent *sent;                         /* frames under way, oldest first: a ring    */
+    size_t sent_at, n_sent, cap_sent;
     int64_t heard_ms;
     unsigned n_edges;
-    Bytes stats; bool has_stats;      /* the answer to the last question */
+    Bytes stats; /* the answer to the last question */
+    bool has_stats;
 
     /* effects and failures */
-    Pending *effect; size_t effect_at, n_effects, cap_effects; /* a ring */
-    Cause *cause[CAUSES_MAX]; int n_causes, n_untold;
-    Arena arena;                      /* of one reply or operand list */
+    Pending *effect; /* a ring */
+    size_t effect_at, n_effects, cap_effects;
+    Cause *cause[CAUSES_MAX];
+    int n_causes, n_untold;
+    Arena arena; /* of one reply */
 };
 
-/* stream.c */
-void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const *slot, uint16_t len); /* numbers, encodes */
-void stream_frees(Stream *s);                                 /* the queued frees as instructions */
-void stream_announce(Stream *s);                              /* names of the sources known so far */
+/* ---- stream.c ---- */
+/* Numbers an instruction and encodes it; slot: of its results, or NULL; len: of its Span. */
+void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const *slot,
+                 uint16_t len);
+void stream_frees(Stream *s);    /* the queued frees as instructions */
+void stream_announce(Stream *s); /* names of the sources known so far */
 SrcPos stream_pos(Stream *s, Span at);
 
-/* stream_link.c */
-bool stream_start(Stream *s, Span at, LangError *e);          /* connects, once */
-void stream_send(Stream *s);                                  /* the frame leaves, if it has anything */
-void stream_pump(Stream *s, int timeout_ms);                  /* moves messages; handles what arrived */
-bool stream_room(Stream *s, Span at, LangError *e);           /* waits until one more instruction may be added */
-void stream_room_control(Stream *s);                          /* the same for those that cannot fail */
+/* ---- stream_link.c ---- */
+bool stream_start(Stream *s, Span at, LangError *e); /* connects, once */
+void stream_send(Stream *s);                         /* the frame leaves, if it has anything */
+void stream_pump(Stream *s, int timeout_ms);         /* moves messages; handles what arrived */
+/* Waits until one more instruction may be added; _control: one that cannot fail. */
+bool stream_room(Stream *s, Span at, LangError *e);
+void stream_room_control(Stream *s);
 /* Waits until is_met(s, ctx). false: interrupted, or the dispatcher is gone. */
-bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), const void *ctx, Span at, LangError *e);
-bool stream_lost(Stream *s, Span at, LangError *e);           /* the error of a stream whose dispatcher is gone */
-void stream_close(Stream *s);                                 /* says goodbye, stops the cluster */
+bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), const void *ctx,
+                 Span at, LangError *e);
+bool stream_lost(Stream *s, Span at, LangError *e); /* the error of a lost dispatcher; false */
+void stream_close(Stream *s);                       /* says goodbye, stops the cluster */
 
-/* stream_reply.c */
-void stream_on_reply(Stream *s, Msg *m);                      /* consumes m */
+/* ---- stream_reply.c ---- */
+void stream_on_reply(Stream *s, Msg *m); /* may consume m */
 void stream_on_failure(Stream *s, const Msg *m);
-/* Puts an effect into the queue under the number of the instruction that comes next; one without operands may be carried
- * out at once. Consumes p->ctx, and p->fetch when it fails. */
+/* Puts an effect into the queue under the number of the instruction that comes next; one without
+ * operands may be carried out at once. Consumes p->ctx, and p->fetch when it fails. */
 bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Span at, LangError *e);
-void stream_drop_effects(Stream *s);                          /* the dispatcher is gone: none will be answered */
-bool stream_cause(Stream *s, ErrCode code, Span at, LangError *e); /* of a poisoned value wanted at `at`; false */
+void stream_drop_effects(Stream *s); /* the dispatcher is gone: none will be answered */
+/* Why a value that is wanted at `at` is poisoned; false. */
+bool stream_cause(Stream *s, ErrCode code, Span at, LangError *e);
 #endif

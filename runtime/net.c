@@ -1,10 +1,11 @@
-/* net.c: Hubs and Links over ZeroMQ, and the choice between them and rings by the endpoint's scheme. The only file that
- * includes zmq.h.
+/* net.c: Hubs and Links over ZeroMQ, and the choice between them and rings by the endpoint's
+ * scheme. The only file that includes zmq.h.
  *
- * A hub is a ROUTER, a link a DEALER. ZeroMQ itself never says who has left, so that is put together here from three
- * signs: a goodbye (a message of one empty part) that both sides send when they close; the socket monitor's
- * "disconnected" for tcp and ipc, matched by file descriptor; and a send that finds no route. Over inproc, parts travel as
- * Buf pointers, so that the hand-over is an atomic count and nothing is copied.
+ * A hub is a ROUTER, a link a DEALER. ZeroMQ itself never says who has left, so that is put
+ * together here from three signs: a goodbye (a message of one empty part) that both sides send when
+ * they close; the socket monitor's "disconnected" for tcp and ipc, matched by file descriptor; and
+ * a send that finds no route. Over inproc, parts travel as Buf pointers, so that the hand-over is
+ * an atomic count and nothing is copied.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net.h"
 #include "runtime/map.h"
@@ -43,10 +44,14 @@ void msg_move(Msg *to, Msg *from) {
 /* ---- What all sockets of a process share ---- */
 
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
-static void *process_context;      /* made by the first ZeroMQ endpoint: programs without one never pay for it */
-static unsigned monitors_made;     /* for their names */
-typedef struct Name { struct Name *next; char text[]; } Name;
-static Name *inproc_names;         /* bound ones: ZeroMQ would let a link wait for a hub that never comes      */
+static void
+    *process_context; /* made by the first ZeroMQ endpoint: programs without one never pay for it */
+static unsigned monitors_made; /* for their names */
+typedef struct Name {
+    struct Name *next;
+    char text[];
+} Name;
+static Name *inproc_names; /* bound ones: ZeroMQ would let a link wait for a hub that never comes */
 
 static void *context(void) {
     pthread_mutex_lock(&process_lock);
@@ -138,8 +143,7 @@ static bool socket_open(Socket *s, int type, bool is_inproc, Err *err) {
     pthread_mutex_unlock(&process_lock);
     static const int none = 0;
     int events = ZMQ_EVENT_DISCONNECTED | (type == ZMQ_ROUTER ? ZMQ_EVENT_CLOSED : 0);
-    if (zmq_socket_monitor(s->zmq, name, events) ||
-        !(s->monitor = zmq_socket(c, ZMQ_PAIR)) ||
+    if (zmq_socket_monitor(s->zmq, name, events) || !(s->monitor = zmq_socket(c, ZMQ_PAIR)) ||
         zmq_setsockopt(s->monitor, ZMQ_LINGER, &none, sizeof none) ||
         zmq_setsockopt(s->monitor, ZMQ_RCVHWM, &unlimited, sizeof unlimited) ||
         zmq_connect(s->monitor, name))
@@ -172,7 +176,8 @@ static bool socket_wait(Socket *s, int timeout_ms) {
     return true;
 }
 
-/* The next thing that the monitor has to tell: its kind, 0 for nothing; *fd is the descriptor that it is about. */
+/* The next thing that the monitor has to tell: its kind, 0 for nothing; *fd is the descriptor that
+ * it is about. */
 static int socket_news(Socket *s, int *fd) {
     if (!s->monitor) return 0;
     zmq_msg_t m;
@@ -238,7 +243,8 @@ static void release_zmq(void *data, void *ctx) {
     free(ctx);
 }
 
-/* Takes a received part over as a Buf; m is empty afterwards. Heads and small or badly aligned parts are copied. */
+/* Takes a received part over as a Buf; m is empty afterwards. Heads and small or badly aligned
+ * parts are copied. */
 static Buf *part_take(Socket *s, zmq_msg_t *m, bool is_head) {
     void *data = zmq_msg_data(m);
     size_t n = zmq_msg_size(m);
@@ -260,7 +266,8 @@ static Buf *part_take(Socket *s, zmq_msg_t *m, bool is_head) {
     return b;
 }
 
-/* Receives the rest of a message whose first part is in *m. false: too long a message; msg is then empty. */
+/* Receives the rest of a message whose first part is in *m. false: too long a message; msg is then
+ * empty. */
 static bool parts_recv(Socket *s, zmq_msg_t *m, Msg *msg) {
     bool fits = true;
     uint64_t total = 0;
@@ -291,30 +298,32 @@ static void goodbye(Msg *msg) { *msg = (Msg){.n = 1, .part = {buf_new(0)}}; }
 
 typedef struct Peer {
     PeerId id;
-    uint32_t route;   /* the ROUTER's own number for it                           */
-    int fd;           /* of its connection; -1 over inproc                         */
-    bool is_lost;     /* its connection broke: gone once its messages are read     */
-    bool is_dropped;  /* by hub_drop: what it says is ignored                      */
+    uint32_t route;  /* the ROUTER's own number for it                           */
+    int fd;          /* of its connection; -1 over inproc                         */
+    bool is_lost;    /* its connection broke: gone once its messages are read     */
+    bool is_dropped; /* by hub_drop: what it says is ignored                      */
 } Peer;
 
 struct Hub {
     RingHub *ring; /* else the rest */
     Socket socket;
     char *endpoint;
-    char *lock_path;           /* of ipc: PATH.lock, held while the hub lives; NULL: not ours */
+    char *lock_path; /* of ipc: PATH.lock, held while the hub lives; NULL: not ours */
     int lock_fd;
-    Map by_route, by_id;       /* -> Peer */
+    Map by_route, by_id; /* -> Peer */
     PeerId last_id;
-    size_t n_lost;             /* peers with is_lost that are not yet reported */
+    size_t n_lost; /* peers with is_lost that are not yet reported */
 };
 
-/* ipc: ZeroMQ would unlink another hub's socket and take its place; a lock and a trial connection prevent that. */
+/* ipc: ZeroMQ would unlink another hub's socket and take its place; a lock and a trial connection
+ * prevent that. */
 static bool ipc_claim(Hub *hub, const char *path, Err *err) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path)
-        return err_set(err, ERR_IO, "cannot listen at ipc://%s: the path is longer than %zu bytes", path,
-                       sizeof address.sun_path - 1);
-    if (path[0] == '@' || !strcmp(path, "*")) return true; /* The kernel's and ZeroMQ's own names. */
+        return err_set(err, ERR_IO, "cannot listen at ipc://%s: the path is longer than %zu bytes",
+                       path, sizeof address.sun_path - 1);
+    if (path[0] == '@' || !strcmp(path, "*"))
+        return true; /* The kernel's and ZeroMQ's own names. */
     char lock[sizeof address.sun_path + 8];
     snprintf(lock, sizeof lock, "%s.lock", path);
     struct stat mine, there;
@@ -325,7 +334,8 @@ static bool ipc_claim(Hub *hub, const char *path, Err *err) {
         if (flock(hub->lock_fd, LOCK_EX | LOCK_NB))
             return err_set(err, ERR_IO, "cannot listen at ipc://%s: another program does", path);
         /* The last owner may have removed the file between our open and our lock. */
-        if (!fstat(hub->lock_fd, &mine) && !stat(lock, &there) && mine.st_ino == there.st_ino) break;
+        if (!fstat(hub->lock_fd, &mine) && !stat(lock, &there) && mine.st_ino == there.st_ino)
+            break;
         close(hub->lock_fd);
     }
     hub->lock_path = xstrdup(lock);
@@ -336,7 +346,8 @@ static bool ipc_claim(Hub *hub, const char *path, Err *err) {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool is_served = fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof address);
     if (fd >= 0) close(fd);
-    return !is_served || err_set(err, ERR_IO, "cannot listen at ipc://%s: another program does", path);
+    return !is_served ||
+           err_set(err, ERR_IO, "cannot listen at ipc://%s: another program does", path);
 }
 
 static void ipc_release(Hub *hub) {
@@ -360,7 +371,8 @@ Hub *hub_open(const char *endpoint, Err *err) {
     bool is_inproc = has_scheme(endpoint, "inproc://");
     char bound[512];
     size_t n = sizeof bound;
-    if (has_scheme(endpoint, "ipc://") && !ipc_claim(hub, endpoint + strlen("ipc://"), err)) goto failed;
+    if (has_scheme(endpoint, "ipc://") && !ipc_claim(hub, endpoint + strlen("ipc://"), err))
+        goto failed;
     if (!socket_open(&hub->socket, ZMQ_ROUTER, is_inproc, err)) goto failed;
     if (zmq_bind(hub->socket.zmq, endpoint)) {
         err_set(err, ERR_IO, "cannot listen at %s: %s", endpoint,
@@ -395,8 +407,8 @@ static void peer_remove(Hub *hub, Peer *p) {
     free(p);
 }
 
-/* Takes in what the monitor says. Called before a new peer is entered, so that a descriptor that is used again
- * is not taken for the one that broke. */
+/* Takes in what the monitor says. Called before a new peer is entered, so that a descriptor that is
+ * used again is not taken for the one that broke. */
 static void hub_watch(Hub *hub) {
     for (int fd, kind; (kind = socket_news(&hub->socket, &fd));) {
         uint64_t key;
@@ -411,7 +423,8 @@ static void hub_watch(Hub *hub) {
     }
 }
 
-/* Forgets one peer whose connection broke and gives its id; 0: none, or none that the owner still knows. */
+/* Forgets one peer whose connection broke and gives its id; 0: none, or none that the owner still
+ * knows. */
 static PeerId hub_next_lost(Hub *hub) {
     while (hub->n_lost > 0) {
         uint64_t key;
@@ -463,8 +476,10 @@ static int zmq_hub_recv(Hub *hub, PeerId *from, Msg *msg) {
         *from = p->id;
         if (!p->is_dropped) event = fits && !is_gone ? 1 : -1;
         if (event != 1) msg_fini(msg);
-        if (is_gone) peer_remove(hub, p);
-        else if (!fits) p->is_dropped = true; /* It stays known, so as not to pass for somebody new. */
+        if (is_gone)
+            peer_remove(hub, p);
+        else if (!fits)
+            p->is_dropped = true; /* It stays known, so as not to pass for somebody new. */
     }
     zmq_msg_close(&m);
     return event;
@@ -509,8 +524,10 @@ void hub_drop(Hub *hub, PeerId peer) {
     if (!p || p->is_dropped) return;
     Msg bye;
     goodbye(&bye);
-    if (peer_send(hub, p, &bye)) p->is_dropped = true;
-    else peer_remove(hub, p);
+    if (peer_send(hub, p, &bye))
+        p->is_dropped = true;
+    else
+        peer_remove(hub, p);
 }
 
 bool hub_wait(Hub *hub, int timeout_ms) {
@@ -519,8 +536,10 @@ bool hub_wait(Hub *hub, int timeout_ms) {
 }
 
 void hub_wake(Hub *hub) {
-    if (hub->ring) ring_hub_wake(hub->ring);
-    else socket_wake(&hub->socket);
+    if (hub->ring)
+        ring_hub_wake(hub->ring);
+    else
+        socket_wake(&hub->socket);
 }
 
 /* ZeroMQ closes in the background; whoever opens the endpoint next must find it free. */
@@ -544,8 +563,10 @@ void hub_close(Hub **hub) {
         for (size_t i = 0; map_next(&h->by_id, &i, &key, &value); free(value)) {
             Msg bye;
             goodbye(&bye);
-            if (((Peer *)value)->is_dropped) msg_fini(&bye);
-            else peer_send(h, value, &bye);
+            if (((Peer *)value)->is_dropped)
+                msg_fini(&bye);
+            else
+                peer_send(h, value, &bye);
         }
         if (h->socket.is_inproc) inproc_remove(h->endpoint);
         hub_stop_listening(h);
@@ -596,8 +617,10 @@ void link_close(Link **link) {
     } else {
         Msg bye;
         goodbye(&bye);
-        if (l->is_gone) msg_fini(&bye);
-        else parts_send(&l->socket, &bye);
+        if (l->is_gone)
+            msg_fini(&bye);
+        else
+            parts_send(&l->socket, &bye);
         socket_close(&l->socket);
     }
     free(l);
@@ -639,6 +662,8 @@ bool link_wait(Link *link, int timeout_ms) {
 }
 
 void link_wake(Link *link) {
-    if (link->ring) ring_link_wake(link->ring);
-    else socket_wake(&link->socket);
+    if (link->ring)
+        ring_link_wake(link->ring);
+    else
+        socket_wake(&link->socket);
 }

@@ -1,8 +1,9 @@
 /* ring.c: links inside one process: two single-producer single-consumer queues and two bells.
  *
- * The rule that no wake-up is lost: a producer publishes, then looks whether the consumer sleeps; a consumer says that it
- * sleeps, then looks once more whether something was published. All four accesses are sequentially consistent, so at
- * least one of the two sees the other. Nothing here knows what a message means.
+ * The rule that no wake-up is lost: a producer publishes, then looks whether the consumer sleeps; a
+ * consumer says that it sleeps, then looks once more whether something was published. All four
+ * accesses are sequentially consistent, so at least one of the two sees the other. Nothing here
+ * knows what a message means.
  * SPDX-License-Identifier: MIT */
 #include "runtime/ring.h"
 #include <errno.h>
@@ -64,7 +65,8 @@ static void cpu_relax(void) {
 #endif
 }
 
-/* Waits until is_ready(ctx), a wake, a signal or the time limit; spins a little first. timeout_ms < 0: no limit. */
+/* Waits until is_ready(ctx), a wake, a signal or the time limit; spins a little first. timeout_ms <
+ * 0: no limit. */
 static bool bell_wait(Bell *b, bool (*is_ready)(const void *ctx), const void *ctx, int timeout_ms) {
     if (is_ready(ctx) || atomic_exchange(&b->woken, 0)) return true;
     if (timeout_ms == 0) return false;
@@ -103,7 +105,8 @@ typedef struct Queue {
     alignas(CACHE_LINE) Segment *tail; /* the producer's */
     alignas(CACHE_LINE) Segment *head; /* the consumer's, with read */
     uint32_t read;
-    alignas(CACHE_LINE) Segment *_Atomic spare; /* one emptied segment on its way back to the producer */
+    alignas(CACHE_LINE)
+        Segment *_Atomic spare; /* one emptied segment on its way back to the producer */
 } Queue;
 
 static Segment *segment_new(void) {
@@ -208,11 +211,11 @@ static void conn_unref(Conn *c) {
 struct RingHub {
     char *name;
     Bell *bell;
-    RingHub *next;           /* in the registry                                     */
-    Conn *joining;           /* under the registry's lock: opened, not yet taken in  */
+    RingHub *next; /* in the registry                                     */
+    Conn *joining; /* under the registry's lock: opened, not yet taken in  */
     _Atomic bool has_joining;
-    Conn **conn;             /* sorted by id                                        */
-    size_t n, cap, turn;     /* turn: where the next look for messages begins       */
+    Conn **conn;         /* sorted by id                                        */
+    size_t n, cap, turn; /* turn: where the next look for messages begins       */
     PeerId last_id;
 };
 
@@ -322,8 +325,10 @@ static size_t hub_find(const RingHub *hub, PeerId peer) {
     size_t lo = 0, hi = hub->n;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
-        if (hub->conn[mid]->id < peer) lo = mid + 1;
-        else hi = mid;
+        if (hub->conn[mid]->id < peer)
+            lo = mid + 1;
+        else
+            hi = mid;
     }
     return lo < hub->n && hub->conn[lo]->id == peer ? lo : hub->n;
 }
@@ -364,7 +369,9 @@ void ring_hub_wake(RingHub *hub) { bell_wake(hub->bell); }
 
 /* ---- Links ---- */
 
-struct RingLink { Conn *conn; };
+struct RingLink {
+    Conn *conn;
+};
 
 RingLink *ring_link_open(const char *name, Err *err) {
     pthread_mutex_lock(&registry_lock);

@@ -1,8 +1,10 @@
-/* ring.h: net.h's calls for links inside one process. net.c picks them for ring:// endpoints; nobody else includes this.
+/* ring.h: net.h's calls for links inside one process. net.c picks them for ring:// endpoints;
+ * nobody else includes this.
  *
- * A link is a pair of queues, one per direction, each with one producer and one consumer: a list of segments that grows, so
- * that a send neither blocks nor drops (credit bounds what is in it). A sleeper is woken through a futex, and only if it
- * sleeps. Contracts are those of the calls of the same names in net.h.
+ * A link is a pair of queues, one per direction, each with one producer and one consumer: a list of
+ * segments that grows, so that a send neither blocks nor drops (credit bounds what is in it). A
+ * sleeper is woken through a futex, and only if it sleeps. Contracts are those of the calls of the
+ * same names in net.h.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_RING_H
 #define GT_RUNTIME_RING_H

@@ -1,10 +1,11 @@
-/* path_bench: what a small op costs through the whole path, client -> dispatcher -> worker, embedded, and what a fetch
- * costs beside the bare wake-up of two threads. Ratios are taken within one run.
+/* path_bench: what a small op costs through the whole path, client -> dispatcher -> worker,
+ * embedded, and what a fetch costs beside the bare wake-up of two threads, in one run.
  *
- *   client       the stream alone: encoded frames are swallowed at once (a hub that only acknowledges)
- *   dispatcher   its step function alone, on the frames of the same program
- *   worker       CPU time of the worker's thread in the whole path, kernel included
- *   whole path   elapsed and CPU per instruction, 64x64 adds: t = t + x, the old t freed, an edge now and then
+ *   client      the stream alone, before a hub that only acknowledges
+ *   dispatcher  its step function alone, on the frames of the same program
+ *   worker      CPU of its thread in the whole path, kernel included
+ *   whole path  64x64 adds: t = t + x, the old t freed; then with an edge for each
+ *
  * Usage: path_bench [ADDS]
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
@@ -34,11 +35,13 @@ static _Noreturn void stop(const char *what) {
 
 static Handle *full(Stream *s, int64_t side) {
     int64_t shape[] = {side, side};
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape}, {.key = ATTR_DTYPE, .dtype = DT_F32}};
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape},
+                   {.key = ATTR_DTYPE, .dtype = DT_F32}};
     Operand value = {.kind = IN_IMM_FLOAT, .f = 1};
     Handle *out[MAX_OUT];
     int n_out;
-    if (!stream_op(s, OP_FULL, &value, NULL, 1, attr, 2, (Span){0}, out, &n_out, &error)) stop("full");
+    if (!stream_op(s, OP_FULL, &value, NULL, 1, attr, 2, (Span){0}, out, &n_out, &error))
+        stop("full");
     return out[0];
 }
 
@@ -49,7 +52,8 @@ static void adds(Stream *s, Handle **t, const Handle *x, int n, int edges) {
         const Handle *handle[] = {*t, x};
         Handle *out[MAX_OUT];
         int n_out;
-        if (!stream_op(s, OP_ADD, in, handle, 2, NULL, 0, (Span){0}, out, &n_out, &error)) stop("add");
+        if (!stream_op(s, OP_ADD, in, handle, 2, NULL, 0, (Span){0}, out, &n_out, &error))
+            stop("add");
         handle_unref(s, t);
         *t = out[0];
         if (edges && i % edges == edges - 1 && !stream_edge(s, &error)) stop("edge");
@@ -60,9 +64,15 @@ static void settle(Stream *s) {
     if (!stream_sync(s, &error)) stop("sync");
 }
 
-/* ---- The client alone: a hub in this thread would be the dispatcher; here one in another acknowledges ---- */
+/* ---- The client alone: a hub in this thread would be the dispatcher; here one in another
+ * acknowledges ---- */
 
-typedef struct Sink { Hub *hub; _Atomic bool stop; Msg kept[512]; int n_kept; } Sink;
+typedef struct Sink {
+    Hub *hub;
+    _Atomic bool stop;
+    Msg kept[512];
+    int n_kept;
+} Sink;
 
 static void *sink_main(void *ctx) {
     Sink *k = ctx;
@@ -75,7 +85,10 @@ static void *sink_main(void *ctx) {
         }
         FrameReader r;
         if (wire_kind(&m) == MSG_HELLO) {
-            Welcome w = {.id = 1, .n_workers = 1, .window_insts = WINDOW_INSTS, .window_bytes = WINDOW_BYTES};
+            Welcome w = {.id = 1,
+                         .n_workers = 1,
+                         .window_insts = WINDOW_INSTS,
+                         .window_bytes = WINDOW_BYTES};
             wire_welcome(&w, &out);
             hub_send(k->hub, from, &out);
         } else if (frame_open(&r, &m, NULL)) {
@@ -164,7 +177,9 @@ static double dispatcher_alone(const Sink *k, int n) {
 
 static double process_us(void) { return clock_us(CLOCK_PROCESS_CPUTIME_ID); }
 
-typedef struct Path { double elapsed, client, worker; } Path; /* us per instruction */
+typedef struct Path {
+    double elapsed, client, worker;
+} Path; /* us per instruction */
 
 static Path whole_path(Stream *s, int64_t side, int n, int edges) {
     Handle *x = full(s, side), *t = full(s, side);
@@ -197,8 +212,10 @@ static void *echo_main(void *ctx) {
     for (Msg m;;) {
         int r = link_recv(link, &m);
         if (r < 0) return NULL;
-        if (r > 0) link_send(link, &m);
-        else link_wait(link, 1000);
+        if (r > 0)
+            link_send(link, &m);
+        else
+            link_wait(link, 1000);
     }
 }
 
@@ -261,7 +278,11 @@ int main(int argc, char **argv) {
     static Sink sink;
     double client = client_alone(&sink, n), dispatcher = dispatcher_alone(&sink, n);
     for (int i = 0; i < sink.n_kept; i++) msg_fini(&sink.kept[i]);
-    StreamConfig c = {.mode = STREAM_LIVE, .workers = 1, .threads = 1, .engine = engine, .memory_bytes = 256 << 20};
+    StreamConfig c = {.mode = STREAM_LIVE,
+                      .workers = 1,
+                      .threads = 1,
+                      .engine = engine,
+                      .memory_bytes = 256 << 20};
     Stream *s = stream_new(&c);
     /* Half of the instructions are frees: per add there are two. */
     printf("per add (with its free), us         CPU   budget\n");
@@ -270,16 +291,20 @@ int main(int argc, char **argv) {
     Path tiny = whole_path(s, 1, n, 0), path = whole_path(s, 64, n, 0);
     printf("  worker, 1x1                     %5.2f     0.60\n", 2 * tiny.worker);
     printf("  worker, 64x64                   %5.2f     0.60\n", 2 * path.worker);
-    printf("whole path, us per add        elapsed   client+dispatcher CPU   worker CPU   budget elapsed\n");
-    printf("  1x1                           %5.2f   %21.2f   %10.2f\n", 2 * tiny.elapsed, 2 * tiny.client, 2 * tiny.worker);
-    printf("  64x64                         %5.2f   %21.2f   %10.2f             0.75\n", 2 * path.elapsed, 2 * path.client,
-           2 * path.worker);
+    printf("whole path, us per add        elapsed   client+dispatcher CPU   worker CPU   budget "
+           "elapsed\n");
+    printf("  1x1                           %5.2f   %21.2f   %10.2f\n", 2 * tiny.elapsed,
+           2 * tiny.client, 2 * tiny.worker);
+    printf("  64x64                         %5.2f   %21.2f   %10.2f             0.75\n",
+           2 * path.elapsed, 2 * path.client, 2 * path.worker);
     long before = resident_kb();
     Path looped = whole_path(s, 64, n, 1); /* three instructions an add */
-    printf("  64x64, an edge each           %5.2f   %21.2f   %10.2f\n", 3 * looped.elapsed, 3 * looped.client, 3 * looped.worker);
+    printf("  64x64, an edge each           %5.2f   %21.2f   %10.2f\n", 3 * looped.elapsed,
+           3 * looped.client, 3 * looped.worker);
     printf("resident memory over %d instructions: %+ld KiB\n", 3 * n, resident_kb() - before);
     double bare = bare_trip(), fetch = fetch_trip(s);
-    printf("fetch of a scalar %.1f us, bare two-hop wake-up %.1f us: ratio %.2f   budget 1.5\n", fetch, bare, fetch / bare);
+    printf("fetch of a scalar %.1f us, bare two-hop wake-up %.1f us: ratio %.2f   budget 1.5\n",
+           fetch, bare, fetch / bare);
     stream_free(&s);
     return 0;
 }

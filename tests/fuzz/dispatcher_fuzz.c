@@ -1,7 +1,8 @@
-/* dispatcher_fuzz.c: random events into the dispatcher's step function: clients that are sane, sloppy or hostile, workers that
- * come, lie and go. A model of each worker takes what the dispatcher sends: every frame must decode, no instruction may name an
- * id that is not live or fail inference but for poison; when all have left, nothing is left.
- * With libFuzzer: build with -DLIBFUZZER -fsanitize=fuzzer. Else: dispatcher_fuzz [-n RUNS] [-s SEED] [FILE ...].
+/* dispatcher_fuzz.c: random events into the dispatcher's step function: clients that are sane,
+ * sloppy or hostile, workers that come, lie and go. A model of each worker takes what the
+ * dispatcher sends: every frame must decode, no instruction may name an id that is not live or fail
+ * inference but for poison; when all have left, nothing is left. With libFuzzer: build with
+ * -DLIBFUZZER -fsanitize=fuzzer. Else: dispatcher_fuzz [-n RUNS] [-s SEED] [FILE ...].
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/client.h"
 #include "dispatcher/dispatcher.h"
@@ -15,11 +16,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 enum { CLIENTS = 4, WORKERS = 3, FIRST_WORKER = 100, NUMBERS = 4096 };
 
-#define MUST(condition) do { if (!(condition)) { \
-    fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); abort(); } } while (0)
+#define MUST(condition)                                                                            \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
+            abort();                                                                               \
+        }                                                                                          \
+    } while (0)
 
 /* A client as we play it. */
-typedef struct Player { PeerId peer; bool is_there; uint32_t id; uint64_t seq, next_id; } Player;
+typedef struct Player {
+    PeerId peer;
+    bool is_there;
+    uint32_t id;
+    uint64_t seq, next_id;
+} Player;
 
 typedef struct World {
     const uint8_t *at, *end;
@@ -71,7 +82,8 @@ static void worker_hears(World *w, int k, Msg *m) {
         MUST(r.client < NUMBERS && r.count <= FRAME_INSTS);
         Arena arena = {0};
         int rc;
-        while ((rc = frame_next(&r, &arena, &in, NULL, NULL, &err)) > 0) check_inst(&w->live[k][r.client], &in, &arena);
+        while ((rc = frame_next(&r, &arena, &in, NULL, NULL, &err)) > 0)
+            check_inst(&w->live[k][r.client], &in, &arena);
         MUST(rc == 0);
         w->sent[r.client] = r.seq + r.count;
         arena_fini(&arena);
@@ -92,7 +104,8 @@ static void deliver(World *w) {
             Welcome welcome;
             Player *p = &w->player[k];
             if (p->peer != to || !p->is_there) continue;
-            if (wire_kind(&m) == MSG_WELCOME && wire_read_welcome(&m, &welcome, NULL)) p->id = welcome.id;
+            if (wire_kind(&m) == MSG_WELCOME && wire_read_welcome(&m, &welcome, NULL))
+                p->id = welcome.id;
             if (drop) p->is_there = false;
         }
         msg_fini(&m);
@@ -107,18 +120,24 @@ static void say(World *w, PeerId from, Msg *m) {
 /* ---- Events ---- */
 
 static void hello(World *w, PeerId peer, Role role, bool is_right) {
-    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash() + !is_right, .role = (uint8_t)role, .name = "fuzz"};
+    Hello h = {.version = WIRE_VERSION,
+               .table_hash = op_table_hash() + !is_right,
+               .role = (uint8_t)role,
+               .name = "fuzz"};
     Msg m;
     wire_hello(&h, &m);
     say(w, peer, &m);
 }
 
 static void sane_inst(World *w, Player *p, FrameWriter *f) {
-    static const Op ops[] = {OP_FULL, OP_ADD, OP_MATMUL, OP_SUM, OP_FREE, OP_FETCH, OP_PRINT, OP_FULL, OP_EDGE, OP_SHARD};
+    static const Op ops[] = {OP_FULL,  OP_ADD,   OP_MATMUL, OP_SUM,  OP_FREE,
+                             OP_FETCH, OP_PRINT, OP_FULL,   OP_EDGE, OP_SHARD};
     Op op = ops[byte(w) % 10];
     Operand o[2] = {{.kind = IN_IMM_INT, .i = 1}};
     int64_t shape[] = {byte(w) % 16 ? 2 : 3, 2};
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape}, {.key = ATTR_DTYPE, .dtype = DT_F32}, {.key = ATTR_FORMAT, .n = 4, .str = "{}{}"},
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape},
+                   {.key = ATTR_DTYPE, .dtype = DT_F32},
+                   {.key = ATTR_FORMAT, .n = 4, .str = "{}{}"},
                    {.key = ATTR_NAME, .n = 1, .str = "a"}};
     Inst in = {.op = op, .in = o, .n_in = 1};
     in.n_out = op_info[op].class_ != CLASS_CONTROL || op == OP_SHARD;
@@ -153,8 +172,10 @@ static void frame(World *w, Player *p) {
     int how = byte(w), n = byte(w) % 24;
     frame_begin(&f, how & 1 ? p->id : 7, p->seq + (how % 64 == 63));
     for (int i = 0; i < n && w->at < w->end; i++) {
-        if (byte(w) % 16) sane_inst(w, p, &f);
-        else wild_inst(w, p, &f);
+        if (byte(w) % 16)
+            sane_inst(w, p, &f);
+        else
+            wild_inst(w, p, &f);
     }
     p->seq += f.count;
     Msg m;
@@ -185,7 +206,10 @@ static void worker_says(World *w, PeerId from) {
     Reply r = {.client = client, .seq = (uint64_t)byte(w), .n = 1, .value = &v};
     Failure f = {.client = client, .seq = (uint64_t)byte(w)};
     switch (byte(w) % 4) {
-    case 0: wire_ack(&(Ack){.client = client, .seq = byte(w) % 4 ? w->sent[client] : (uint64_t)byte(w)}, &m); break;
+    case 0:
+        wire_ack(&(Ack){.client = client, .seq = byte(w) % 4 ? w->sent[client] : (uint64_t)byte(w)},
+                 &m);
+        break;
     case 1: wire_reply(&r, NULL, &m); break;
     case 2: wire_failure(&f, &m); break;
     default: wire_text(MSG_STATS_REPLY, "a=1\nb=2", 7, &m);
@@ -248,8 +272,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     w->d = dispatcher_new(&(DispatcherConfig){.client_bytes_max = n % 2 ? 1000 : 0, .beat_ms = 10});
     for (int64_t t = 0; w->at < w->end && w->last_peer < NUMBERS - 10; t += 3) {
         int what = byte(w);
-        if (what % 4 == 0) worker_event(w);
-        else player_event(w, &w->player[what / 4 % CLIENTS]);
+        if (what % 4 == 0)
+            worker_event(w);
+        else
+            player_event(w, &w->player[what / 4 % CLIENTS]);
         dispatcher_on_tick(w->d, t);
         deliver(w);
         arena_reset(&w->arena);
@@ -277,7 +303,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
 #ifndef LIBFUZZER
 static void replay(const char *path) {
     FILE *f = fopen(path, "rb");
-    if (!f) { perror(path); exit(1); }
+    if (!f) {
+        perror(path);
+        exit(1);
+    }
     Bytes b = {0};
     char chunk[4096];
     for (size_t got; (got = fread(chunk, 1, sizeof chunk, f)) > 0;) bytes_add(&b, chunk, got);
@@ -291,9 +320,12 @@ int main(int argc, char **argv) {
     uint64_t seed = 1;
     int opt;
     while ((opt = getopt(argc, argv, "n:s:")) != -1) {
-        if (opt == 'n') runs = atol(optarg);
-        else if (opt == 's') seed = strtoull(optarg, NULL, 10);
-        else return 2;
+        if (opt == 'n')
+            runs = atol(optarg);
+        else if (opt == 's')
+            seed = strtoull(optarg, NULL, 10);
+        else
+            return 2;
     }
     for (int i = optind; i < argc; i++) replay(argv[i]);
     if (optind < argc) return 0;

@@ -1,4 +1,5 @@
-/* dispatcher_test: the dispatcher as a step function: who may say what, ids, poison in stream order, credit, leaving.
+/* dispatcher_test: the dispatcher as a step function: who may say what, ids, poison in stream
+ * order, credit, leaving.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/client.h"
 #include "dispatcher/dispatcher.h"
@@ -7,12 +8,18 @@
 enum { WORKER = 1, ANN = 2, BOB = 3, EVE = 4, LATE = 5 };
 
 /* What the dispatcher has said, in order, of one kind to one peer. */
-typedef struct Said { PeerId to; bool drop; Msg msg; } Said;
+typedef struct Said {
+    PeerId to;
+    bool drop;
+    Msg msg;
+} Said;
 static Said said[4096];
 static int n_said;
 
 static void collect(Dispatcher *d) {
-    while (n_said < 4096 && dispatcher_next(d, &said[n_said].to, &said[n_said].msg, &said[n_said].drop)) n_said++;
+    while (n_said < 4096 &&
+           dispatcher_next(d, &said[n_said].to, &said[n_said].msg, &said[n_said].drop))
+        n_said++;
 }
 
 static void forget(void) {
@@ -39,8 +46,12 @@ static void say(Dispatcher *d, PeerId from, Msg *m) {
 }
 
 static void hello(Dispatcher *d, PeerId from, Role role) {
-    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = (uint8_t)role, .memory_bytes = 1 << 20,
-               .threads = 1, .name = "test"};
+    Hello h = {.version = WIRE_VERSION,
+               .table_hash = op_table_hash(),
+               .role = (uint8_t)role,
+               .memory_bytes = 1 << 20,
+               .threads = 1,
+               .name = "test"};
     Msg m;
     wire_hello(&h, &m);
     say(d, from, &m);
@@ -76,15 +87,22 @@ static const int64_t shape_23[] = {2, 3}, shape_45[] = {4, 5};
 
 static void full(uint64_t id, const int64_t *shape) {
     Operand one = {.kind = IN_IMM_FLOAT, .f = 1};
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape}, {.key = ATTR_DTYPE, .dtype = DT_F32}};
-    Inst in = {.op = OP_FULL, .n_in = 1, .in = &one, .n_attr = 2, .attr = attr, .n_out = 1, .out = {id}};
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape},
+                   {.key = ATTR_DTYPE, .dtype = DT_F32}};
+    Inst in = {
+        .op = OP_FULL, .n_in = 1, .in = &one, .n_attr = 2, .attr = attr, .n_out = 1, .out = {id}};
     in.pos.line = (uint32_t)id + 100;
     frame_add(&writer, &in);
 }
 
 static void add(uint64_t id, uint64_t a, uint64_t b) {
     Operand o[] = {{.kind = IN_TENSOR, .id = a}, {.kind = IN_TENSOR, .id = b}};
-    Inst in = {.op = OP_ADD, .n_in = 2, .in = o, .n_out = 1, .out = {id}, .pos = {.line = (uint32_t)id + 100}};
+    Inst in = {.op = OP_ADD,
+               .n_in = 2,
+               .in = o,
+               .n_out = 1,
+               .out = {id},
+               .pos = {.line = (uint32_t)id + 100}};
     frame_add(&writer, &in);
 }
 
@@ -100,7 +118,9 @@ static void fetch(uint64_t id) {
     frame_add(&writer, &in);
 }
 
-static void begin(uint64_t seq) { frame_begin(&writer, 0xdead, seq); } /* a client's own number says nothing */
+static void begin(uint64_t seq) {
+    frame_begin(&writer, 0xdead, seq);
+} /* a client's own number says nothing */
 
 static void end(Dispatcher *d, PeerId from) {
     Msg m;
@@ -131,12 +151,15 @@ static const char *frame_text(int k, uint32_t *client, uint64_t *seq) {
     int rc;
     while ((rc = frame_next(&r, &arena, &in, NULL, NULL, &err)) > 0) {
         size_t n = strlen(text);
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? "; " : "", op_info[in.op].name);
+        n +=
+            (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? "; " : "", op_info[in.op].name);
         for (int i = 0; i < in.n_out; i++)
-            n += (size_t)snprintf(text + n, sizeof text - n, " =%llu", (unsigned long long)in.out[i]);
+            n += (size_t)snprintf(text + n, sizeof text - n, " =%llu",
+                                  (unsigned long long)in.out[i]);
         for (int i = 0; i < in.n_in; i++)
             if (in.in[i].kind == IN_TENSOR)
-                n += (size_t)snprintf(text + n, sizeof text - n, " %llu", (unsigned long long)in.in[i].id);
+                n += (size_t)snprintf(text + n, sizeof text - n, " %llu",
+                                      (unsigned long long)in.in[i].id);
     }
     arena_fini(&arena);
     return rc < 0 ? "malformed" : text;
@@ -185,7 +208,8 @@ static void test_two_clients(void) {
     CHECK_STR(frame_text(3, &client, &seq), "add =1 0 0; free 0");
     CHECK_INT(counter(d, "\ntensors"), 4);
     CHECK_INT(counter(d, "\nbytes"), 3 * 24 + 80);
-    /* Answers reach the one they are for; a worker's word for a client that is not there is nobody's. */
+    /* Answers reach the one they are for; a worker's word for a client that is not there is
+     * nobody's. */
     forget();
     ack(d, bob.id, 3);
     ack(d, 77, 3);
@@ -213,7 +237,8 @@ static void test_poison(void) {
     add(4, 0, 0); /* is well */
     drop(2, 3);
     end(d, ANN);
-    CHECK_STR(frame_text(0, NULL, NULL), "full =0; full =1; poison =2; poison =3; fetch 3; add =4 0 0; free 2 3");
+    CHECK_STR(frame_text(0, NULL, NULL),
+              "full =0; full =1; poison =2; poison =3; fetch 3; add =4 0 0; free 2 3");
     CHECK(heard(ANN, MSG_ERROR, 0) && !heard(ANN, MSG_ERROR, 1)); /* told once */
     Failure f = failure(ANN, 0);
     CHECK_INT(f.seq, 2);
@@ -228,7 +253,8 @@ static void test_poison(void) {
 static void test_ids(void) {
     Dispatcher *d = start(&(DispatcherConfig){0});
     forget();
-    begin(0), full(0, shape_23), full(1, shape_23), full(2, shape_23), full(3, shape_23), drop(0, 0);
+    begin(0), full(0, shape_23), full(1, shape_23), full(2, shape_23), full(3, shape_23),
+        drop(0, 0);
     add(4, 0, 1);  /* freed */
     add(5, 99, 1); /* never made */
     add(1, 2, 2);  /* used */
@@ -236,10 +262,10 @@ static void test_ids(void) {
     drop(0, 0);    /* nothing is left of it */
     fetch(77);
     end(d, ANN);
-    CHECK_STR(frame_text(0, NULL, NULL),
-              "full =0; full =1; full =2; full =3; free 0; poison =4; poison =5; poison; free 2; poison; poison");
-    const char *const text[] = {"t0 was freed before", "t99 is not known", "t1 is already used", "t0 was freed before",
-                                "t0 was freed before", "t77 is not known"};
+    CHECK_STR(frame_text(0, NULL, NULL), "full =0; full =1; full =2; full =3; free 0; poison =4; "
+                                         "poison =5; poison; free 2; poison; poison");
+    const char *const text[] = {"t0 was freed before", "t99 is not known",    "t1 is already used",
+                                "t0 was freed before", "t0 was freed before", "t77 is not known"};
     for (int i = 0; i < 6; i++) {
         Failure f = failure(ANN, i);
         CHECK_INT(f.err.code, ERR_ID);
@@ -251,8 +277,15 @@ static void test_ids(void) {
     begin(11);
     Inst in = {.op = OP_FULL, .n_out = 1, .out = {6}};
     frame_add(&writer, &in); /* no shape */
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape_23}, {.key = ATTR_DTYPE, .dtype = DT_F32}};
-    Inst data = {.op = OP_DATA, .n_attr = 2, .attr = attr, .n_out = 1, .out = {7}, .payload = "abcd", .payload_bytes = 4};
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape_23},
+                   {.key = ATTR_DTYPE, .dtype = DT_F32}};
+    Inst data = {.op = OP_DATA,
+                 .n_attr = 2,
+                 .attr = attr,
+                 .n_out = 1,
+                 .out = {7},
+                 .payload = "abcd",
+                 .payload_bytes = 4};
     frame_add(&writer, &data); /* 4 bytes for 6 elements */
     Inst poison = {.op = OP_POISON, .n_out = 1, .out = {8}};
     frame_add(&writer, &poison); /* ours alone */
@@ -277,15 +310,22 @@ static void test_payload(void) {
     Dispatcher *d = start(&(DispatcherConfig){0});
     forget();
     int64_t shape[] = {100, 1000};
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape}, {.key = ATTR_DTYPE, .dtype = DT_F32}};
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape},
+                   {.key = ATTR_DTYPE, .dtype = DT_F32}};
     Buf *bad = buf_new(400000), *good = buf_new(400000);
     bad->n = 300000, good->n = 400000;
     memset(bad->data, 1, bad->n), memset(good->data, 2, good->n);
     begin(0);
     for (int i = 0; i < 2; i++) {
         Buf *b = i ? good : bad;
-        Inst in = {.op = OP_DATA, .n_attr = 2, .attr = attr, .n_out = 1, .out = {(uint64_t)i}, .payload = b->data,
-                   .payload_bytes = b->n, .payload_buf = b};
+        Inst in = {.op = OP_DATA,
+                   .n_attr = 2,
+                   .attr = attr,
+                   .n_out = 1,
+                   .out = {(uint64_t)i},
+                   .payload = b->data,
+                   .payload_bytes = b->n,
+                   .payload_buf = b};
         frame_add(&writer, &in);
     }
     end(d, ANN);
@@ -390,7 +430,8 @@ static void test_schedule(void) {
     hello(d, BOB, ROLE_CLIENT);
     hello(d, EVE, ROLE_CLIENT);
     Welcome w[3] = {0};
-    for (int i = 0; i < 3; i++) wire_read_welcome(heard(ANN + (PeerId)i, MSG_WELCOME, 0), &w[i], NULL);
+    for (int i = 0; i < 3; i++)
+        wire_read_welcome(heard(ANN + (PeerId)i, MSG_WELCOME, 0), &w[i], NULL);
     CHECK_INT(w[0].rank, 0);
     CHECK_INT(w[1].rank, 1);
     CHECK_INT(w[2].rank, 0);
@@ -417,7 +458,8 @@ static void test_stats(void) {
     Msg m;
     wire_text(MSG_STATS, "", 0, &m);
     say(d, ANN, &m);
-    CHECK(heard(WORKER, MSG_STATS, 0) && heard(WORKER + 10, MSG_STATS, 0) && !heard(ANN, MSG_STATS_REPLY, 0));
+    CHECK(heard(WORKER, MSG_STATS, 0) && heard(WORKER + 10, MSG_STATS, 0) &&
+          !heard(ANN, MSG_STATS_REPLY, 0));
     wire_text(MSG_STATS_REPLY, "kernels=7\n", 10, &m);
     say(d, WORKER + 10, &m);
     CHECK(!heard(ANN, MSG_STATS_REPLY, 0));
@@ -426,8 +468,10 @@ static void test_stats(void) {
     say(d, WORKER, &m);
     const char *text = "";
     size_t n = 0;
-    CHECK(heard(ANN, MSG_STATS_REPLY, 0) && wire_read_text(heard(ANN, MSG_STATS_REPLY, 0), &text, &n, NULL));
-    CHECK(n > 0 && strstr(text, "w0.kernels=5") && strstr(text, "w1.kernels=7") && strstr(text, "clients=1"));
+    CHECK(heard(ANN, MSG_STATS_REPLY, 0) &&
+          wire_read_text(heard(ANN, MSG_STATS_REPLY, 0), &text, &n, NULL));
+    CHECK(n > 0 && strstr(text, "w0.kernels=5") && strstr(text, "w1.kernels=7") &&
+          strstr(text, "clients=1"));
     stop(d);
 }
 

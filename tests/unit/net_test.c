@@ -1,5 +1,5 @@
-/* net_test: one test over all four schemes: order, payloads by reference, many peers, leaving on both sides, taken
- * endpoints, wake-ups; and the rings under two threads and millions of messages.
+/* net_test: one test over all four schemes: order, payloads by reference, many peers, leaving on
+ * both sides, taken endpoints, wake-ups; and the rings under two threads and millions of messages.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net.h"
 #include "tests/unit/check.h"
@@ -96,7 +96,8 @@ static void test_exchange(const char *endpoint) {
     CHECK_INT(m.n, MAX_MSG_PARTS);
     CHECK(m.n > 2 && m.part[0]->n == 4 && !memcmp(m.part[0]->data, "head", 4));
     CHECK(m.n > 2 && m.part[1]->n == 0);
-    CHECK(m.n > 2 && m.part[2]->n == payload->n && !memcmp(m.part[2]->data, payload->data, payload->n));
+    CHECK(m.n > 2 && m.part[2]->n == payload->n &&
+          !memcmp(m.part[2]->data, payload->data, payload->n));
     msg_fini(&m);
     buf_unref(&payload);
     CHECK_INT(link_recv(a, &m), 0); /* It was for b alone. */
@@ -211,7 +212,11 @@ static void test_refusals(void) {
 /* ---- Two threads ---- */
 
 enum { MANY = 2000000 };
-typedef struct Echo { char endpoint[64]; uint64_t sum; int n; } Echo;
+typedef struct Echo {
+    char endpoint[64];
+    uint64_t sum;
+    int n;
+} Echo;
 
 /* Reads MANY numbers and answers every 1000th. */
 static void *echo_main(void *ctx) {
@@ -269,7 +274,8 @@ static void test_many(void) {
     hub_close(&hub);
 }
 
-/* Nothing is lost or leaked when a side leaves with messages under way, or before it was taken in. */
+/* Nothing is lost or leaked when a side leaves with messages under way, or before it was taken in.
+ */
 static void test_leftovers(const char *endpoint) {
     Err err = {0};
     Hub *hub = hub_open(endpoint, &err);
