@@ -154,6 +154,7 @@ bool effect_assert(Interp *in, Tensor *condition, const Pieces *message, LangErr
 bool effect_inst(Interp *in, const Inst *inst, Handle *const *handle, Span at, LangError *e) {
     const Attr *format = inst_attr(inst, ATTR_FORMAT), *path = inst_attr(inst, ATTR_PATH);
     TextEffect *x = xcalloc(1, sizeof *x + format->n + 1);
+    x->in = in;
     x->options = print_defaults;
     x->options.edgeitems = (int)inst_int(inst, ATTR_EDGE, x->options.edgeitems);
     x->options.threshold = (int)inst_int(inst, ATTR_THRESHOLD, x->options.threshold);
