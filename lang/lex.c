@@ -215,6 +215,8 @@ static void string(Lexer *x, size_t from, bool is_f) {
 static bool escape_bad(const Source *src, uint32_t line, size_t col, size_t n, LangError *e, const char *c, int len) {
     e->kind = E_SYNTAX;
     error_at(e, (Span){src, line, clamp16(col), clamp16(n)}, "unknown escape '\\%.*s'", len, c);
+    if (*c == 'x') return error_hint(e, "\\x takes two hexadecimal digits: \\x41");
+    if (*c == 'u') return error_hint(e, "\\u takes a code point in braces: \\u{20ac}");
     return error_hint(e, "a backslash itself is \\\\");
 }
 
@@ -258,7 +260,7 @@ bool lex_unescape(const Source *src, size_t from, size_t to, uint32_t line, uint
             e->kind = E_SYNTAX;
             error_at(e, (Span){src, line, clamp16(i - line_at + 1), 1}, "byte 0x%02x is not UTF-8 text",
                      (unsigned char)s[i]);
-            return error_hint(e, "save the file as UTF-8; a single byte is \\x%02x", (unsigned char)s[i]);
+            return error_hint(e, "save the file as UTF-8");
         }
         bytes_add(out, s + i, (size_t)n);
         if (s[i] == '\n') { line++; line_at = i + 1; }

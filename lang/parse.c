@@ -130,15 +130,13 @@ void parse_unexpected(Parser *p, const char *expected) {
         if (p->e->kind == E_INCOMPLETE) p->open_with = p->src->text[t->at];
         give_up(p);
     }
+    Span at = lex_span(p->src, t);
+    if (at.len == 0) at.len = 1;
     if (t->kind == TOK_END && p->in_fstring)
-        parse_fail(p, lex_span(p->src, t), "a brace itself is written {{", "expected %s before the field ends", expected);
+        parse_fail(p, at, "a brace itself is written {{", "expected %s before the field ends", expected);
     if (t->kind == TOK_END) incomplete(p);
     const char *hint = parse_hint(p, t);
-    Span at = lex_span(p->src, t);
-    if (t->kind == TOK_NEWLINE) {
-        at.len = 1;
-        parse_fail(p, at, hint, "expected %s before the end of the line", expected);
-    }
+    if (t->kind == TOK_NEWLINE) parse_fail(p, at, hint, "expected %s before the end of the line", expected);
     if (t->kind == TOK_RESERVED)
         parse_fail(p, at, hint, "'%.*s' is not a word of this language", (int)t->n, p->src->text + t->at);
     parse_fail(p, at, hint, "expected %s, but found '%.*s'", expected, at.len < 40 ? at.len : 40, p->src->text + t->at);

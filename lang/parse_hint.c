@@ -75,9 +75,8 @@ const char *parse_hint(Parser *p, const Token *t) {
         if (t[1].kind == TOK_LBRACE) return "the { stands at the end of the line before";
         if (before->kind == TOK_DOT || before->kind == TOK_NAME) break;
         return "";
-    case TOK_ASSIGN: return header ? "compare with ==" : "";
+    case TOK_ASSIGN: return start->kind == TOK_FOR ? "for i in range(n) { … }" : header ? "compare with ==" : "";
     case TOK_ARROW: return "a function is fn(x) => …";
-    case TOK_ELIF: case TOK_ELSE: return "it follows the } of an if";
     case TOK_FOR: return "a list in brackets: [x for x in xs]";
     case TOK_MATMUL: return t == start ? "there are no decorators" : "";
     case TOK_MUL: return "targets take no *: first = xs[0]; rest = xs[1:]";
@@ -90,6 +89,8 @@ const char *parse_hint(Parser *p, const Token *t) {
     const Opener *o = p->n_open ? &p->open[p->n_open - 1] : NULL;
     if (o && !o->what && o->line != t->line)
         return arena_printf(p->arena, "'%c' was opened at line %u", p->src->text[o->at.at], o->line);
+    if (start->kind == TOK_FOR && parse_is(p, t, "of")) return "for x in xs { … }";
+    if (header && parse_is(p, t, "then")) return "if condition { … }";
     if (start->kind == TOK_IMPORT && t->kind == TOK_DOT) return "import \"dir/file.gt\" as name";
     if (before == t) before = t > p->t.tok ? t - 1 : t;
     hint = neighbour_hint(p, before, t);

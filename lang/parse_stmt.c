@@ -168,7 +168,7 @@ static void param_check(Parser *p, const AstFn *fn, const AstParam *list, int n,
 static void params(Parser *p, AstFn *fn) {
     AstParam *list = NULL;
     int n = 0, cap = 0;
-    const Token *paren = parse_expect(p, TOK_LPAREN, "before the parameters");
+    const Token *paren = parse_expect(p, TOK_LPAREN, "of the parameters");
     bool skip = p->skip_newlines;
     parse_open(p, paren, NULL, paren->line);
     p->skip_newlines = true;
@@ -467,7 +467,8 @@ static Node *backward_statement(Parser *p, size_t first) {
 static Node *word_statement(Parser *p, const Token *t, size_t first) {
     int next = t[1].kind, after = next == TOK_NEWLINE ? t[2].kind : next;
     if (parse_is(p, t, "backward")) return is_backward_statement(p) ? backward_statement(p, first) : NULL;
-    if (parse_is(p, t, "signal") && (next == TOK_NAME || next == TOK_STRING || next == TOK_FSTRING))
+    if (parse_is(p, t, "signal") && (next == TOK_NAME || next == TOK_STRING || next == TOK_FSTRING ||
+                                      next == TOK_LBRACE))
         return signal_statement(p, first);
     if (parse_is(p, t, "time") && (after == TOK_LBRACE || next == TOK_STRING || next == TOK_FSTRING))
         return next == TOK_NEWLINE ? no_grad_statement(p, first) : time_statement(p, first);
@@ -491,6 +492,8 @@ static Node *statement(Parser *p) {
     case TOK_DEL: return del_statement(p, first);
     case TOK_ASSERT: return assert_statement(p, first);
     case TOK_IMPORT: return import_statement(p, first);
+    case TOK_ELSE: case TOK_ELIF:
+        parse_fail(p, lex_span(p->src, t), "it follows the } of an if", "'%s' has no 'if' before it", lex_text(t->kind));
     case TOK_NAME:
         n = word_statement(p, t, first);
         return n ? n : expr_statement(p, first);
