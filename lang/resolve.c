@@ -277,7 +277,8 @@ static void warn_dead(Resolver *r, const Node *n) {
     bool pure = n->kind == N_UNARY || n->kind == N_BINARY;
     if (n->kind == N_CALL) {
         const Node *f = n->kid[0];
-        pure = (f->kind == N_FIELD || f->kind == N_NAME) && f->scope != SCOPE_LOCAL && is_tensor_function(r, f->str);
+        bool named = f->kind == N_FIELD || (f->kind == N_NAME && f->scope == SCOPE_GLOBAL);
+        pure = named && is_tensor_function(r, f->str);
     }
     if (!pure || !r->warn) return;
     LangError w = {.kind = E_RUN};
