@@ -78,6 +78,7 @@ static bool bi_load(Interp *in, const Value *arg, Value *out, LangError *e) {
 typedef struct Job {
     char *path;
     Bytes keys, meta;
+    bool in_order;                    /* meta gets a null for each tensor, which keeps its place */
     Handle **handle; int n, cap;      /* while collecting; references */
 } Job;
 
@@ -157,6 +158,12 @@ static bool json_of(Interp *in, Value v, int depth, Bytes *out, LangError *e) {
     return true;
 }
 
+static void meta_name(Job *j, const char *name, size_t n) {
+    bytes_puts(&j->meta, j->meta.n ? ", " : "{");
+    json_print_str(name ? name : "", n, &j->meta);
+    bytes_puts(&j->meta, ": ");
+}
+
 static bool add_tensor(Job *j, const Tensor *t, const char *name, size_t n, LangError *e) {
     if (n && memchr(name, '\n', n)) return error_set(e, "the name of a saved tensor has a line break in it");
     if (j->n == MAX_IN) return error_set(e, "cannot save more than %d tensors in one file", MAX_IN);
@@ -167,6 +174,10 @@ static bool add_tensor(Job *j, const Tensor *t, const char *name, size_t n, Lang
     if (j->n) bytes_putc(&j->keys, '\n');
     bytes_add(&j->keys, name ? name : "", n);
     j->handle[j->n++] = handle_ref(t->handle);
+    if (j->in_order) {
+        meta_name(j, name, n);
+        bytes_puts(&j->meta, "null");
+    }
     return true;
 }
 
@@ -214,9 +225,7 @@ static bool collect(Interp *in, Job *j, Value v, Bytes *name, int depth, LangErr
             TRY(collect_item(in, j, key, item, name, depth, e));
         return true;
     }
-    bytes_puts(&j->meta, j->meta.n ? ", " : "{");
-    json_print_str(name->n ? name->data : "", name->n, &j->meta);
-    bytes_puts(&j->meta, ": ");
+    meta_name(j, name->data, name->n);
     return json_of(in, v, depth, &j->meta, e);
 }
 
@@ -234,6 +243,7 @@ static bool prepare(Interp *in, Job *j, Value v, LangError *e) {
         return error_hint(e, "save({name: value}, path)");
     }
     Bytes name = {0};
+    j->in_order = !by_name && v.kind != V_TENSOR;
     bool ok = collect(in, j, v, &name, 0, e);
     bytes_fini(&name);
     if (ok && j->meta.n) bytes_putc(&j->meta, '}');

@@ -407,7 +407,8 @@ static bool tree_of(const IoItem *item, int n, const char *meta, size_t n_meta, 
     if (out->kind == IO_NONE) out->kind = IO_MAP;
     if (out->kind != IO_MAP) return err_set(err, ERR_ARG, "the header beside tensors must be a map of names");
     for (int i = 0; i < n; i++) {
-        IoValue *v = io_put(out, item[i].name, strlen(item[i].name));
+        IoValue *v = io_get(out, item[i].name); /* a null keeps the tensor's place among the host values */
+        if (!v || v->kind != IO_NONE) v = io_put(out, item[i].name, strlen(item[i].name));
         v->kind = IO_TENSOR;
         v->tensor = xmalloc(sizeof *v->tensor);
         v->tensor->type = item[i].type;

@@ -51,7 +51,8 @@ bool io_can_save(const char *path, IoForm form, Err *err);   /* ERR_ARG with wha
 typedef struct IoItem { const char *name; TensorType type; const void *data; } IoItem;
 
 /* Writes aside in the same directory, syncs, renames; makes missing directories. meta: JSON text of a map from names to
- * host values, or of one host value when there are no items; "" when there are none. */
+ * host values (a null under an item's name keeps its place in the order), or of one host value when there are no items; ""
+ * when there are none. */
 bool io_save(const char *path, const IoItem *item, int n, const char *meta, size_t n_meta, Err *err);
 /* The `save` instruction's form: keys are separated by newlines, one per value of the reply. A poisoned value: nothing is
  * written, true is returned (the cause is reported elsewhere). */

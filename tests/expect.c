@@ -245,7 +245,7 @@ static bool match_line(const char *got, const ExpectLine *want) {
 static int take(const Lines *l, int i, const ExpectLine *want, Text *scratch) {
     if (i >= l->n) return 0;
     if (match_line(l->line[i], want)) return 1;
-    if (strncmp(want->text, "tensor(", 7) || bracket_depth(want->text) != 0 || bracket_depth(l->line[i]) == 0) return 0;
+    if (!strstr(want->text, "tensor(") || bracket_depth(want->text) != 0 || bracket_depth(l->line[i]) <= 0) return 0;
     int n = join_tensor(l, i, scratch);
     return n && match_line(scratch->data, want) ? n : 0;
 }

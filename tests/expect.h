@@ -1,7 +1,7 @@
 /* expect.h: what a .gt test says about itself, read from its comments, and the comparison with what happened.
  *
- *   print(a)      # expect: LINE            the next line of stdout. One that starts with "tensor(" and closes all its
- *                                           brackets also matches a tensor printed over several lines
+ *   print(a)      # expect: LINE            the next line of stdout. One that holds "tensor(" and closes all its brackets
+ *                                           also matches tensors printed over several lines
  *   print(b)      # expect~ TOL: NUMBERS    the same with numbers within TOL (absolute, or relative where larger than 1);
  *                                           text between the numbers must agree unless only numbers are given
  *   f(1)          # error: SUBSTRING        stderr holds it, after FILE:LINE when the comment stands beside code;
