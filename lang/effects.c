@@ -26,7 +26,7 @@ static bool print_done(void *ctx, const Reply *r, Err *err) {
     bool ok = show_format(x->format, x->n, r, &x->options, &text, err);
     FILE *f = x->to_stderr ? stderr : stdout;
     if (ok && text.n) {
-        progress_clear(x->in);
+        if (x->in) progress_clear(x->in); /* a replay has no interpreter */
         fwrite(text.data, 1, text.n, f);
     }
     bytes_fini(&text);

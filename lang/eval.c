@@ -348,7 +348,6 @@ OUTLINE static Flow exec_if(Interp *in, Node *n, LangError *e) {
 
 OUTLINE static Flow exec_backward(Interp *in, Node *n, LangError *e) {
     Value v, seed = v_none();
-    char quote[80];
     if (!eval(in, n->kid[0], &v, e))
         return FLOW_ERROR;
     bool ok = true;
@@ -359,12 +358,6 @@ OUTLINE static Flow exec_backward(Interp *in, Node *n, LangError *e) {
         ok = fail_at(in, n->kid[0], e, "backward needs a tensor, not %s", value_type_name(v));
     if (ok && seed.kind != V_NONE && seed.kind != V_TENSOR)
         ok = fail_at(in, n->kid[1], e, "backward's seed is a tensor, not %s", value_type_name(seed));
-    if (ok && seed.kind == V_NONE && type_numel(tensor_type(v.tensor)) != 1) {
-        char shape[256];
-        fail_whole(in, n->kid[0], e, "backward needs a single number, but '%s' has shape %s", node_text(n->kid[0], quote),
-                type_shape_text(tensor_type(v.tensor), shape));
-        ok = error_hint(e, "backward %s.mean()", quote);
-    }
     ok = ok && grad_backward(in, v.tensor, seed.kind == V_TENSOR ? seed.tensor : NULL, false, e);
     if (!ok)
         error_locate(e, node_span(in, n->kid[0]));

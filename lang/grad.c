@@ -275,12 +275,16 @@ static Tensor *seed_of(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
     return tensor_cast(in, seed, t->dtype, e);
 }
 
-/* The expression that backward was called on: its name and caret for messages. */
+/* The expression that is differentiated, for messages: a statement's own, a method's object, a function's first argument.
+ * Its text goes into `text` where it is short and on one line. */
 static Span subject(const Interp *in, char *text, size_t cap) {
-    const Node *n = in->at, *x = NULL;
-    if (n && (n->kind == N_BACKWARD) && n->n_kids) x = n->kid[0];
-    else if (n && n->kind == N_CALL && n->kid[0]->kind == N_FIELD) x = n->kid[0]->kid[0];
-    else if (n && n->kind == N_CALL && n->n_kids > 1) x = n->kid[1];
+    const Node *x = in->at;
+    if (x && x->kind == N_CALL) {
+        const Node *callee = x->kid[0];
+        if (callee->kind == N_FIELD && !strcmp(callee->str, "backward")) x = callee->kid[0];
+        else if (callee->kind == N_NAME && (!strcmp(callee->str, "backward") || !strcmp(callee->str, "grad")) && x->n_kids > 1)
+            x = x->kid[1];
+    }
     text[0] = 0;
     if (!x || !x->whole.src || x->whole.src->is_prelude) return interp_span(in);
     const char *line = x->whole.src->text, *end = x->whole.src->text + x->whole.src->n;
@@ -295,22 +299,29 @@ static Span subject(const Interp *in, char *text, size_t cap) {
     return x->whole;
 }
 
+static bool error_not_single(Interp *in, Tensor *y, Span at, const char *text, LangError *e) {
+    char shape[256];
+    const char *x = text[0] ? text : "...";
+    bool plain = strspn(x, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") == strlen(x);
+    type_shape_text(tensor_type(y), shape);
+    error_at(e, at, "backward needs a single number, but '%s' has shape %s", text[0] ? text : "the result", shape);
+    if (!in->config.interactive) error_hint(e, plain ? "backward %s.mean()" : "backward (%s).mean()", x);
+    else error_hint(e, plain ? "backward %s.sum()   or   %s.backward(ones%s)" : "backward (%s).sum()", x, x, shape);
+    error_label(e, at, "%s", "");
+    return false;
+}
+
 static bool check_start(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
-    char name[64], shape[256];
-    Span at = subject(in, name, sizeof name);
-    const char *x = name[0] ? name : "the result";
-    bool plain = name[0] && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.[]()") == strlen(name);
+    char text[64];
+    Span at = subject(in, text, sizeof text);
+    const char *x = text[0] ? text : "the result";
     if (!dtype_is_float(tensor_type(y)->dtype)) {
         error_at(e, at, "backward needs a float tensor, but '%s' is %s", x, dtype_info[tensor_type(y)->dtype].name);
     } else if (!tensor_needs_grad(y)) {
         error_at(e, at, "nothing to differentiate: '%s' does not depend on any parameter", x);
         error_hint(e, "x = param(x) before computing, and not inside no_grad");
     } else if (!seed && tensor_numel(y) != 1) {
-        error_at(e, at, "backward needs a single number, but '%s' has shape %s", x, type_shape_text(tensor_type(y), shape));
-        if (in->config.interactive)
-            error_hint(e, plain ? "backward %s.sum()   or   %s.backward(ones%s)" : "backward (%s).sum()", plain ? name : "...",
-                       plain ? name : "", tensor_type(y)->rank ? shape : "(())");
-        else error_hint(e, plain ? "backward %s.mean()" : "backward (...).mean()", name);
+        return error_not_single(in, y, at, text, e);
     } else return true;
     error_label(e, at, "%s", "");
     return false;
