@@ -272,12 +272,20 @@ static Arg as_rows(GradCall *g, Arg x) {
     return reshape_to(g, x, (int64_t[2]){rows, columns}, 2);
 }
 
+/* b is a transposed view (x @ w.T): its gradient is made transposed, so that w's own comes out row-major. */
+static bool is_transposed(const GradCall *g, int i) {
+    const GradNode *made = g->n->in[i].node;
+    return made && made->op == OP_PERMUTE && in_type(g, i)->rank == 2;
+}
+
 static void grad_matmul(GradCall *g) { /* y (.., M, N) = a (.., M, K) @ b (.., K, N) */
     if (g->need[0]) give(g, 0, op2(g, OP_MATMUL, d, transposed(g, B)));
     if (!g->need[1]) return;
     /* One matrix for the whole batch: one product over all rows, no sum over the batch. */
-    if (in_type(g, 1)->rank == 2 && in_type(g, 0)->rank > 2) give(g, 1, op2(g, OP_MATMUL, transposed(g, as_rows(g, A)), as_rows(g, d)));
-    else give(g, 1, op2(g, OP_MATMUL, transposed(g, A), d));
+    bool rows = in_type(g, 1)->rank == 2 && in_type(g, 0)->rank > 2;
+    Arg a = rows ? as_rows(g, A) : A, dy = rows ? as_rows(g, d) : d;
+    if (is_transposed(g, 1)) give(g, 1, transposed(g, op2(g, OP_MATMUL, transposed(g, dy), a)));
+    else give(g, 1, op2(g, OP_MATMUL, transposed(g, a), dy));
 }
 
 static void grad_cat(GradCall *g) {
