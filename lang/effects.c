@@ -58,7 +58,11 @@ static bool assert_done(void *ctx, const Reply *r, Err *err) {
     ReplyValue condition = r->value[0];
     Bytes text = {0};
     bool is_true = false;
-    for (uint64_t i = 0; i < condition.bytes; i++) is_true |= ((const uint8_t *)condition.data)[i] != 0;
+    const uint8_t *byte = condition.data;
+    for (uint64_t i = 0; i < condition.bytes; i++) {
+        bool has_sign = dtype_is_float(condition.type.dtype) && i + 1 == condition.bytes;
+        is_true |= (has_sign ? byte[i] & 0x7f : byte[i]) != 0; /* -0.0 is not true */
+    }
     if (is_true) return true;
     Reply rest = {.n = r->n - 1, .value = r->value + 1};
     bool ok = show_format(x->format, x->n, &rest, &x->options, &text, err);

@@ -328,7 +328,7 @@ static void test_effects(const EngineOps *ops) {
     OPS(t, OP_FETCH, 0, 2);
     emit(t, &(Inst){.op = OP_SYNC});
     slice(t, 4, 2, 0, 1, 0, 1);
-    assert_op(t, 4, "zero is not true: {}");
+    assert_op(t, 4, "zero is not true");
     slice(t, 5, 2, 0, 1, 1, 1);
     assert_op(t, 5, "one is");
     Attr track[] = {{.key = ATTR_KEYS, .str = "a\nb", .n = 3}};
@@ -345,7 +345,7 @@ static void test_effects(const EngineOps *ops) {
     CHECK_INT(t->got[4].n, 0);
     CHECK_INT(t->n_failure, 1);
     CHECK_INT(last_failure(t)->err.code, ERR_ASSERT);
-    CHECK_STR(last_failure(t)->err.text, "zero is not true: {}");
+    CHECK_STR(last_failure(t)->err.text, "zero is not true");
     CHECK_INT(t->got[5].status, ERR_ASSERT);
     CHECK_INT(t->got[6].status, 0);
     CHECK_INT(t->got[7].n, 2);

@@ -1,0 +1,127 @@
+# --replay of text that was written by hand: every kind of line, and every mistake at its line.
+. tests/fixtures/check.sh
+f="$TMP/a.gti"
+replay() { # WHAT CODE, text on standard input
+    { echo 'gti 1'; cat; } >"$f"
+    code "$1" "$2" "$GTSH" --replay "$f"
+}
+
+replay all 1 <<'GTI'
+# a remark
+t0 = data f32 [2,3] 1 2 3 4 5 6 -> f32[2,3] @made.gt:1
+t1 = slice t0 [:,1:] -> f32[2,2]
+t2 = slice t0 [1:, ::2]
+signal enter layer backward=layer_back
+t3 = matmul t1 t1
+signal exit layer
+t4 = shard t3 layer
+t5,t6 = topk t0 2 axis=1 -> f32[2,2],i64[2,2]
+print "{} and {:.1f}\n" t2 t9 # not yet
+GTI
+
+has "unknown id" "$(err)" "a.gti:11"
+
+replay values 0 <<'GTI'
+t0 = data f32 [2,3] 1 2 3 4 5 6 -> f32[2,3] @made.gt:1
+t2 = slice t0 [1:, ::2]
+t3 = slice t0 [:,1:]
+t5,t6 = topk t0 2 axis=1 -> f32[2,2],i64[2,2]
+edge
+t7 = sum t0 -> f32[]
+print "{} and {:.1f}\n" t2 t7
+print "{!r}\n" t3 precision=2
+print "to stderr\n" err=true
+fetch t6 as="best"
+fetch t7
+peek t7 as="seven"
+note "nothing to see"
+track loss=t7
+sync
+free t0 t2
+assert t7 "never said"
+GTI
+same values "$(out)" 'tensor([[4., 6.]]) and 21.0
+tensor([[2., 3.],
+        [5., 6.]])
+best = tensor([[2, 1],
+        [2, 1]])
+tensor(21.)
+seven = tensor(21.)'
+same "to stderr" "$(err)" 'to stderr'
+
+printf 'gti 1\nt0 = data i64 [2] 3 4\nwrite "%s/w.txt" "{}\\n" t0\nwrite "%s/w.txt" append=true "more\\n"\nsave "%s/w.npy" ""=t0\n' "$TMP" "$TMP" "$TMP" >"$f"
+code files 0 "$GTSH" --replay "$f"
+same write "$(cat "$TMP/w.txt")" 'tensor([3, 4])
+more'
+digest=$(sha256sum "$TMP/w.npy" | cut -d' ' -f1)
+printf 'gti 1\nt0 = load "%s/w.npy" sha256=%s -> i64[2]\nprint "{}\\n" t0\n' "$TMP" "$digest" >"$f"
+code load 0 "$GTSH" --replay "$f"; same load "$(out)" 'tensor([3, 4])'
+printf 'gti 1\nt0 = load "%s/w.npy" sha256=00112233\n' "$TMP" >"$f"
+code "another file" 1 "$GTSH" --replay "$f"; has "another file" "$(err)" "sha256"
+printf 'gti 1\nt0 = load "%s/none.npy"\n' "$TMP" >"$f"
+code "no file" 1 "$GTSH" --replay "$f"; has "no file" "$(err)" "none.npy"
+
+wrong() { # WHAT CODE LINE SENTENCE, text on standard input
+    replay "$1" "$2"
+    has "$1" "$(err)" "$3: error: $4"
+}
+wrong freed 1 a.gti:4 't0 was freed in line 3' <<'GTI'
+t0 = full 1 [2] f32
+free t0
+t1 = neg t0
+GTI
+has "freed: where" "$(err)" '3 | free t0'
+wrong twice 1 a.gti:4:1 't0 was defined in line 2; an id is used once' <<'GTI'
+t0 = full 1 [2] f32
+free t0
+t0 = full 1 [2] f32
+GTI
+wrong types 1 a.gti:2 'full gives f32[2] here, not f32[3] as the line says' <<'GTI'
+t0 = full 1 [2] f32 -> f32[3]
+GTI
+wrong shapes 1 made.gt:7 'shapes do not broadcast: (2) + (3)' <<'GTI'
+t0 = full 1 [2] f32
+t1 = full 1 [3] f32
+t2 = add t0 t1 @made.gt:7
+GTI
+wrong results 1 a.gti:3 'topk gives 2 results, not 1' <<'GTI'
+t0 = full 1 [2] f32
+t1 = topk t0 1 axis=0
+GTI
+wrong assertion 1 made.gt:9 'off by 2.0' <<'GTI'
+t0 = full 2 [] f32
+t1 = lt t0 1
+assert t1 "off by {:.1f}" t0 @made.gt:9
+GTI
+wrong index 1 made.gt:3 '' <<'GTI'
+t0 = full 2 [3] f32
+t1 = data i64 [1] 5
+t2 = index t0 t1 axis=0 @made.gt:3
+fetch t2
+GTI
+wrong syntax 65 a.gti:3:13 "unexpected word 'foo'" <<'GTI'
+print "never printed\n"
+t0 = add t1 foo
+GTI
+same "syntax: nothing is done" "$(out)" ''
+wrong poison 1 a.gti:2 'poison' <<'GTI'
+t0 = poison
+GTI
+wrong elided 65 a.gti:2:19 'the elements were left out' <<'GTI'
+t0 = data f32 [9] elided sha256=00
+GTI
+wrong scope 1 a.gti:2 'signal enter takes 0 operands' <<'GTI'
+signal enter a t5
+GTI
+wrong data 1 a.gti:2 'data: 4 bytes do not make f32[2]' <<'GTI'
+t0 = data f32 [2] 1
+GTI
+
+printf 'gti 1\nt0 = full 1 [2] f32\nprint "{}\\n" t0\nt1 = add t0 "' >"$f"
+code torn 0 "$GTSH" --replay "$f"; same torn "$(out)" 'tensor([1., 1.])'; has torn "$(err)" 'a.gti:4: warning: the last line is torn'
+printf 't0 = full 1 [2] f32\n' >"$f"
+code headless 65 "$GTSH" --replay "$f"; has headless "$(err)" 'gti 1'
+printf 'gti 1 kind=tape\n0.003 11 > c1 - t0 = full 1 [2] f32\n' >"$f"
+code tape 65 "$GTSH" --replay "$f"; has tape "$(err)" 'tape'
+code "check only" 0 sh -c 'printf "gti 1\nt0 = full 1 [2] f32\nprint \"{}\" t0\n" | "$GTSH" -n --replay -'; same "check only" "$(out)" ''
+finish
