@@ -34,6 +34,9 @@ void exec_on_gone(Exec *x, uint32_t client);
 bool exec_step(Exec *x, int64_t budget_us);
 bool exec_next(Exec *x, Msg *out);          /* replies, errors, acknowledgements */
 void exec_stats(const Exec *x, Bytes *out); /* KEY=VALUE lines */
+/* Frames are counted as they come; true when all up to the n-th are done. */
+uint64_t exec_frames(const Exec *x);
+bool exec_has_done(const Exec *x, uint64_t n);
 
 /* ---- shared by exec.c, effect.c and turn.c ---- */
 
@@ -75,6 +78,7 @@ struct Frame {
     Arena arena;      /* operands and attributes of all its instructions */
     Job *ahead;       /* the next instruction, decoded */
     uint64_t seq;     /* of `ahead` */
+    uint64_t number;  /* in order of arrival, over all clients */
     uint32_t pending; /* jobs in the queue */
     bool is_issued, is_bad;
     Err bad; /* is_bad: what is wrong with the next instruction */
@@ -105,6 +109,7 @@ struct Exec {
     Frame *spare;      /* frames with their arenas, for reuse */
     Job *first, *last; /* in flight */
     int n_flying;
+    uint64_t n_frames;
     Msg *out;
     size_t out_at, out_n, out_cap; /* a ring */
     Arena scratch;

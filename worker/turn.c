@@ -148,6 +148,7 @@ void exec_on_frame(Exec *x, Msg *m) {
         frame_recycle(x, f);
         return;
     }
+    f->number = ++x->n_frames;
     Client *c = f->client = exec_client(x, f->reader.client, true);
     if (c->last)
         c->last->next = f;
@@ -279,6 +280,14 @@ bool exec_next(Exec *x, Msg *out) {
         return true;
     }
     return false;
+}
+
+uint64_t exec_frames(const Exec *x) { return x->n_frames; }
+
+bool exec_has_done(const Exec *x, uint64_t n) {
+    for (const Client *c = x->clients; c; c = c->next)
+        if (c->first && !c->is_gone && c->first->number <= n) return false;
+    return true;
 }
 
 void exec_stats(const Exec *x, Bytes *out) {

@@ -19,7 +19,8 @@ struct Worker {
     uint32_t rank;
     bool is_greeted, is_welcome, has_left;
     Hello hello;
-    Msg stats; /* an answer that waits to be sent; empty: none */
+    uint64_t *asked; /* questions for figures: the frames before each, oldest first */
+    int n_asked, cap_asked;
 };
 
 /* ---- Making ---- */
@@ -61,7 +62,7 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
 
 void worker_free(Worker **w) {
     if (!*w) return;
-    msg_fini(&(*w)->stats);
+    free((*w)->asked);
     exec_free(&(*w)->exec);
     free(*w);
     *w = NULL;
@@ -85,16 +86,24 @@ static void on_refuse(Worker *w, const Msg *m) {
     w->has_left = true;
 }
 
-static void on_stats(Worker *w, const Msg *m) {
+/* Figures are given when the frames before the question are done, so that they are of one moment of
+ * the asker's stream. */
+static void on_stats(Worker *w) {
+    if (w->n_asked == w->cap_asked) {
+        w->cap_asked = w->cap_asked ? 2 * w->cap_asked : 4;
+        w->asked = xrealloc(w->asked, sizeof *w->asked * (size_t)w->cap_asked);
+    }
+    w->asked[w->n_asked++] = exec_frames(w->exec);
+}
+
+static bool next_stats(Worker *w, Msg *out) {
+    if (!w->n_asked || !exec_has_done(w->exec, w->asked[0])) return false;
     Bytes text = {0};
     exec_stats(w->exec, &text);
-    msg_fini(&w->stats);
-    wire_text(MSG_STATS_REPLY, text.data, text.n, &w->stats);
+    wire_text(MSG_STATS_REPLY, text.data, text.n, out);
     bytes_fini(&text);
-    uint32_t client = 0;
-    if (m->part[0]->n >= 8)
-        memcpy(&client, m->part[0]->data + 4, 4); /* whom the dispatcher asks for */
-    wire_set_client(&w->stats, client);
+    memmove(w->asked, w->asked + 1, sizeof *w->asked * (size_t)--w->n_asked);
+    return true;
 }
 
 void worker_on_message(Worker *w, Msg *m) {
@@ -108,7 +117,7 @@ void worker_on_message(Worker *w, Msg *m) {
     case MSG_GONE:
         if (wire_read_gone(m, &client, NULL)) exec_on_gone(w->exec, client);
         break;
-    case MSG_STATS: on_stats(w, m); break;
+    case MSG_STATS: on_stats(w); break;
     case MSG_WELCOME: on_welcome(w, m); break;
     case MSG_REFUSE: on_refuse(w, m); break;
     case MSG_BYE: w->has_left = true; break;
@@ -124,10 +133,7 @@ bool worker_next(Worker *w, Msg *out) {
         wire_hello(&w->hello, out);
         return w->is_greeted = true;
     }
-    if (exec_next(w->exec, out)) return true;
-    if (!w->stats.n) return false;
-    msg_move(out, &w->stats);
-    return true;
+    return exec_next(w->exec, out) || next_stats(w, out);
 }
 
 bool worker_has_left(const Worker *w) { return w->has_left; }
