@@ -71,8 +71,12 @@ enum { WORDS = 1024 };
 /* Two 32-bit words make a uniform double; pairs of those make normal ones. */
 static void wide_numbers(const SourceRun *r, const uint32_t *w, int64_t first, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
-        if (r->dtype == DT_I64) {
-            ((int64_t *)r->out)[first + i] = rng_int64(w[2 * i], w[2 * i + 1], r->low, r->high);
+        if (r->call->inst->op == OP_RANDINT) {
+            int64_t v = rng_int64(w[2 * i], w[2 * i + 1], r->low, r->high);
+            if (r->dtype == DT_I64)
+                ((int64_t *)r->out)[first + i] = v;
+            else
+                ((double *)r->out)[first + i] = (double)v;
             continue;
         }
         double *out = (double *)r->out + first + i;
@@ -98,10 +102,11 @@ static void narrow_numbers(const SourceRun *r, const uint32_t *w, int64_t first,
     } else {
         for (int64_t i = 0; i < n; i++) {
             int64_t v = rng_int32(w[i], r->low, r->high);
-            if (r->dtype == DT_I32)
-                ((int32_t *)r->out)[first + i] = (int32_t)v;
-            else
-                ((uint8_t *)r->out)[first + i] = (uint8_t)v;
+            switch (r->dtype) {
+            case DT_I32: ((int32_t *)r->out)[first + i] = (int32_t)v; break;
+            case DT_F32: ((float *)r->out)[first + i] = (float)v; break;
+            default: ((uint8_t *)r->out)[first + i] = (uint8_t)v; /* bool, u8 */
+            }
         }
     }
 }

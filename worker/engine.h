@@ -9,7 +9,7 @@
  * here and has the output's type, strides and start ("in place").
  *
  * What a Call holds, by class: MAP: tensors and immediates in order, immediates as scalars of the tensors' dtype. SOURCE:
- * the immediates only (a model operand has done its work in inference), as f64 where the result is a float, else i64; `data`
+ * the immediates only (a model operand has done its work in inference), as f64 where the result is a float (but randint's), else i64; `data`
  * is never submitted (copy_in). VIEW: only RESHAPE, as a copy: out[0] takes in[0]'s elements in row-major order. KERNEL: all
  * operands. REDUCE: one. CONTROL: none is submitted. Floats to ints (cast): truncated to i64 (nan and what is outside of
  * i64 give INT64_MIN), then the low bits. Index operands may count from the end: -n <= i < n.

@@ -192,10 +192,10 @@ static void set_immediates(Exec *x, Job *j, const TensorType *out) {
             if (in->in[i].kind != IN_TENSOR) set_immediate(j, i, &in->in[i], t);
     } else if (op_info[in->op].class_ == CLASS_SOURCE) {
         int model = in->n_in > 0 && in->in[0].kind == IN_TENSOR;
+        bool is_real = dtype_is_float((DType)out->dtype) && in->op != OP_RANDINT;
         j->call.n_in -= model;
         for (int i = 0; i < j->call.n_in; i++)
-            set_immediate(j, i, &in->in[i + model],
-                          dtype_is_float((DType)out->dtype) ? DT_F64 : DT_I64);
+            set_immediate(j, i, &in->in[i + model], is_real ? DT_F64 : DT_I64);
     }
 }
 

@@ -220,3 +220,6 @@ for seed, inst in [(0, 0), (42, 7), (2**40 + 5, 2**33 + 1)]:
     expect(f"randint [9] i32 rng={seed}:{inst} -5 1000", torch.tensor([-5 + (w * 1005 >> 32) for w in words(seed, inst, 9)], dtype=torch.int32))
     expect(f"randint [9] u8 rng={seed}:{inst} 0 10", torch.tensor([w * 10 >> 32 for w in words(seed, inst, 9)], dtype=torch.uint8))
     expect(f"randint [9] i64 rng={seed}:{inst} 0 1000000000000", torch.tensor([w * 10**12 >> 64 for w in wide(seed, inst, 9)]))
+    expect(f"randint [9] f32 rng={seed}:{inst} 0 10", torch.tensor([w * 10 >> 32 for w in words(seed, inst, 9)], dtype=torch.float32))
+    expect(f"randint [9] f64 rng={seed}:{inst} 0 10", torch.tensor([w * 10 >> 64 for w in wide(seed, inst, 9)], dtype=torch.float64))
+    expect(f"randint [9] b1 rng={seed}:{inst} 0 2", torch.tensor([w >> 31 for w in words(seed, inst, 9)], dtype=torch.bool))

@@ -435,9 +435,11 @@ static void sample_RANDN(Case *c) {
 }
 static void sample_RANDINT(Case *c) {
     sample_RAND(c);
-    int64_t low = c->dtype == DT_U8 ? (int64_t)pick(100) : (int64_t)pick(1000) - 500;
+    bool is_byte = dtype_info[c->dtype].size_bytes == 1;
+    int64_t low = c->dtype == DT_BOOL ? 0 : is_byte ? (int64_t)pick(100) : (int64_t)pick(1000) - 500;
     add_imm(c, IN_IMM_INT, (double)low);
-    add_imm(c, IN_IMM_INT, (double)(low + 1 + (int64_t)pick(c->dtype == DT_U8 ? 150 : 1u << 30)));
+    if (c->dtype == DT_BOOL) add_imm(c, IN_IMM_INT, 2);
+    else add_imm(c, IN_IMM_INT, (double)(low + 1 + (int64_t)pick(is_byte ? 150 : 1u << 30)));
 }
 static void sample_DATA(Case *c) { (void)c; } /* never reaches an engine: exec copies it in */
 

@@ -37,7 +37,8 @@ static void run_case(const Case *c, const Bench *b, bool in_place, Outcome *o) {
     for (int i = 0; i < c->inst.n_in; i++) {
         const Arg *a = &c->arg[i];
         if (a->is_imm) {
-            DType d = class_ == CLASS_MAP ? c->dtype : dtype_is_float((DType)c->out[0].dtype) ? DT_F64 : DT_I64;
+            bool is_real = dtype_is_float((DType)c->out[0].dtype) && c->inst.op != OP_RANDINT;
+            DType d = class_ == CLASS_MAP ? c->dtype : is_real ? DT_F64 : DT_I64;
             set_scalar(&in[i], d, &c->in[i], &room[i]);
             continue;
         }
