@@ -102,6 +102,8 @@ static bool unpack(Interp *in, Node *target, Value v, bool fresh, LangError *e) 
     for (uint32_t i = 0; i < target->n_kids; i++) {
         Value el;
         in->at = target;
+        if (v.kind != V_TENSOR && i >= sequence_count(v))
+            return fail_at(in, target, e, "the list lost elements while it was unpacked");
         if (v.kind != V_TENSOR)
             el = sequence_at(v, i);
         else if (!tensor_iter(in, v.tensor, i, &el, e)) {
