@@ -72,9 +72,7 @@ static bool bi_str(Interp *in, const Value *arg, Value *out, LangError *e) {
         *out = value_ref(arg[0]);
         return true;
     }
-    if (arg[0].kind == V_TENSOR && tensor_type(arg[0].tensor)->rank == 0) {
-        pieces_tensor(&p, arg[0].tensor, "", 0);
-    } else if (!pieces_value(in, &p, arg[0], false, e)) {
+    if (!pieces_value(in, &p, arg[0], false, e)) {
         pieces_fini(&p);
         return false;
     }

@@ -20,8 +20,8 @@ static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value v = arg[0];
     if (v.kind != V_INT && v.kind != V_BOOL)
         return error_set(e, "exit needs a whole number, not %s", value_type_name(v));
-    error_set(e, "exit");
     e->kind = E_EXIT;
+    e->what[0] = 0;                       /* nothing to say */
     e->exit_code = v.kind == V_INT ? (int)(v.i & 255) : v.b;
     return false;
 }

@@ -5,6 +5,7 @@
 #include "lang/show.h"
 #include "lang/tensor.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,11 +80,25 @@ static void text_drop(void *ctx) {
 
 /* ---- sending them ---- */
 
+/* Bytes that are shown as text ("{!t}") are never summarised. */
+static int threshold_for(const Pieces *p, int threshold) {
+    const char *s = p->format.data;
+    for (size_t i = 0, k = 0; i < p->format.n; i++) {
+        if (s[i] != '{') continue;
+        if (i + 1 < p->format.n && s[i + 1] == '{') { i++; continue; }
+        bool is_text = i + 2 < p->format.n && s[i + 1] == '!' && s[i + 2] == 't';
+        int64_t n = tensor_numel(p->t[k++]);
+        if (is_text && n > threshold) threshold = n < INT_MAX ? (int)n : INT_MAX;
+    }
+    return threshold;
+}
+
 static TextEffect *text_new(Interp *in, const Pieces *p) {
     TextEffect *x = xcalloc(1, sizeof *x + p->format.n + 1);
     x->in = in;
     x->options = in->print ? *in->print : print_defaults;
     if (!in->print && in->config.width > 0) x->options.linewidth = in->config.width;
+    x->options.threshold = threshold_for(p, x->options.threshold);
     x->n = p->format.n;
     if (x->n) memcpy(x->format, p->format.data, x->n);
     return x;
@@ -221,6 +236,7 @@ static bool look_at(Interp *in, Tensor *t, const PrintOptions *options, ReplyVal
 bool pieces_look(Interp *in, const Pieces *p, Bytes *out, LangError *e) {
     PrintOptions options = in->print ? *in->print : print_defaults;
     if (!in->print && in->config.width > 0) options.linewidth = in->config.width;
+    options.threshold = threshold_for(p, options.threshold);
     ReplyValue few[4], *v = p->n > 4 ? xmalloc(sizeof *v * (size_t)p->n) : few;
     Err err = {0};
     bool ok = true;

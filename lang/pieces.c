@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOW_DEPTH = 100 };
+enum { SHOW_DEPTH = 100, RANGE_SHOWN = 1000 };
 
 /* The containers that are being printed: one inside itself prints as "...". */
 typedef struct Path { const void *at; const struct Path *up; int depth; } Path;
@@ -136,14 +136,17 @@ static void put_fn(Pieces *p, Value v) {
     bytes_fini(&b);
 }
 
-/* Ranges are not stored, and print as they were asked for. */
+/* A range prints as the list that it is; one too long for that as it was asked for. */
 static void put_range(Pieces *p, const Range *r) {
-    if (r->step != 1)
+    int64_t n = range_count(r);
+    if (n > RANGE_SHOWN) {
         bytes_printf(&p->format, "range(%lld, %lld, %lld)", (long long)r->start, (long long)r->stop, (long long)r->step);
-    else if (r->start)
-        bytes_printf(&p->format, "range(%lld, %lld)", (long long)r->start, (long long)r->stop);
-    else
-        bytes_printf(&p->format, "range(%lld)", (long long)r->stop);
+        return;
+    }
+    bytes_putc(&p->format, '[');
+    for (int64_t i = 0; i < n; i++)
+        bytes_printf(&p->format, "%s%lld", i ? ", " : "", (long long)range_at(r, i));
+    bytes_putc(&p->format, ']');
 }
 
 static void put_tensor(Pieces *p, const Tensor *t) {

@@ -224,11 +224,24 @@ bool show_value(const ReplyValue *v, const char *spec, size_t n, const PrintOpti
     return format_int(int_at(v, 0), &f, out, err);
 }
 
-/* The inside of one pair of braces: "", ":spec", "!r" or "!rg". */
+/* The elements as bytes; a summarised value never comes here. */
+static bool show_bytes(const ReplyValue *v, Bytes *out, Err *err) {
+    uint64_t n = reply_value_numel(&v->type, v->edge);
+    if (dtype_is_float(v->type.dtype)) return err_set(err, ERR_DTYPE, "text is made of whole numbers");
+    for (uint64_t i = 0; i < n; i++) {
+        int64_t c = int_at(v, i);
+        if (c < 0 || c > 255) return err_set(err, ERR_ARG, "%lld is not a byte: text is made of numbers from 0 to 255", (long long)c);
+        bytes_putc(out, (char)c);
+    }
+    return true;
+}
+
+/* The inside of one pair of braces: "", ":spec", "!r", "!rg" or "!t". */
 static bool show_field(const char *field, size_t n, const ReplyValue *v, const PrintOptions *p, Bytes *out, Err *err) {
     if (n && field[0] == ':') return show_value(v, field + 1, n - 1, p, 0, out, err);
     if (!n) return show_value(v, "", 0, p, 0, out, err);
     if (n >= 2 && field[0] == '!' && field[1] == 'r') return show_tensor(v, p, n > 2 && field[2] == 'g', 0, out), true;
+    if (n == 2 && field[0] == '!' && field[1] == 't') return show_bytes(v, out, err);
     return err_set(err, ERR_PARSE, "format field '{%.*s}' is unknown", (int)(n < 40 ? n : 40), field);
 }
 
