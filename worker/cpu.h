@@ -50,6 +50,9 @@ void loop_gather(const Loop *l, int operand, const void *base, int size, int64_t
 void copy_strided(void *to, const void *from, int64_t stride, int64_t n, int size);
 /* to[i * stride] = from[i]. */
 void copy_scattered(void *to, int64_t stride, const void *from, int64_t n, int size);
+/* to[i * out + j] = from[j * in + i], i < rows, j < columns. */
+void copy_transposed(void *to, int64_t out, const void *from, int64_t in, int64_t rows,
+                     int64_t columns, int size);
 void copy_filled(void *to, const void *value, int64_t n, int size);
 
 /* Calls fn(ctx, begin, end, thread) over [0, n) in ranges of `part`, on the pool when there are

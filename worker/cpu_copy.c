@@ -37,15 +37,15 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* to[i][j] = from[j][i]: rows x columns of `to`, whose rows are `out` apart; from's are `in` apart.
- */
+/* By blocks of a cache line's width. Columns go outermost: a block column reads few lines of `from`
+ * whole, one after the other, wherever its rows lie. */
 #define TRANSPOSE(T, N)                                                                            \
     static void transpose_##T(T *to, int64_t out, const T *from, int64_t in, int64_t rows,         \
                               int64_t columns) {                                                   \
-        for (int64_t i = 0; i < rows; i += N) {                                                    \
-            int64_t h = rows - i < N ? rows - i : N;                                               \
-            for (int64_t j = 0; j < columns; j += N) {                                             \
-                int64_t w = columns - j < N ? columns - j : N;                                     \
+        for (int64_t j = 0; j < columns; j += N) {                                                 \
+            int64_t w = columns - j < N ? columns - j : N;                                         \
+            for (int64_t i = 0; i < rows; i += N) {                                                \
+                int64_t h = rows - i < N ? rows - i : N;                                           \
                 if (h == N && w == N) {                                                            \
                     T block[N][N];                                                                 \
                     for (int b = 0; b < N; b++)                                                    \
@@ -64,10 +64,19 @@ TRANSPOSE(uint8_t, 32)
 TRANSPOSE(uint32_t, 16)
 TRANSPOSE(uint64_t, 8)
 
+void copy_transposed(void *to, int64_t out, const void *from, int64_t in, int64_t rows,
+                     int64_t columns, int size) {
+    switch (size) {
+    case 1: transpose_uint8_t(to, out, from, in, rows, columns); break;
+    case 4: transpose_uint32_t(to, out, from, in, rows, columns); break;
+    default: transpose_uint64_t(to, out, from, in, rows, columns);
+    }
+}
+
 /* Lines are pairs (index of all axes but `fast` and the innermost, strip of STRIP rows of `fast`).
  */
 enum { STRIP = 64 };
-static void copy_transposed(void *ctx, int64_t begin, int64_t end, int thread) {
+static void transposed_lines(void *ctx, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const CopyRun *r = ctx;
     const Loop *l = &r->loop;
@@ -85,13 +94,8 @@ static void copy_transposed(void *ctx, int64_t begin, int64_t end, int thread) {
         }
         int64_t rows = l->shape[fast] - row < STRIP ? l->shape[fast] - row : STRIP;
         int64_t in = l->stride[0][inner], out = l->stride[1][fast], columns = l->shape[inner];
-        const void *p = r->from + from * r->size;
-        void *q = r->to + to * r->size;
-        switch (r->size) {
-        case 1: transpose_uint8_t(q, out, p, in, rows, columns); break;
-        case 4: transpose_uint32_t(q, out, p, in, rows, columns); break;
-        default: transpose_uint64_t(q, out, p, in, rows, columns);
-        }
+        copy_transposed(r->to + to * r->size, out, r->from + from * r->size, in, rows, columns,
+                        r->size);
     }
 }
 
@@ -116,7 +120,7 @@ static void copy_view(Cpu *c, const View *from, const View *to) {
     }
     int64_t strips = (l->shape[r.fast] + STRIP - 1) / STRIP;
     int64_t lines = l->n / l->shape[inner] / l->shape[r.fast] * strips;
-    cpu_ranges(c, lines, cpu_part(l->shape[inner] * STRIP), copy_transposed, &r);
+    cpu_ranges(c, lines, cpu_part(l->shape[inner] * STRIP), transposed_lines, &r);
 }
 
 void cpu_copy(Cpu *c, const View *from, void *to) {

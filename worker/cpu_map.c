@@ -15,6 +15,8 @@ typedef struct MapRun {
     bool is_dense[3];  /* strides are the output's                                   */
     int64_t period[3]; /* repeats after so many elements (0: no period that helps)   */
     int64_t chunk;     /* elements at a time: a multiple of all periods              */
+    bool is_turned[3]; /* contiguous along the last axis but one, strided along the last */
+    Pool *pool;
 } MapRun;
 
 /* Inner axis long enough: runs along it. */
@@ -87,6 +89,60 @@ static void map_range(void *ctx, int64_t begin, int64_t end, int thread) {
         map_rows(m, begin, end);
 }
 
+/* Tiles of the two innermost axes: operands that are turned there are transposed into scratch
+ * memory. */
+enum { TILE_ROWS = 32, TILE_COLUMNS = 256 };
+static void map_tiles(void *ctx, int64_t begin, int64_t end, int thread) {
+    const MapRun *m = ctx;
+    const Loop *l = &m->loop;
+    int inner = l->rank - 1, outer = l->rank - 2;
+    int64_t N = l->shape[inner], M = l->shape[outer];
+    int64_t across = (N + TILE_COLUMNS - 1) / TILE_COLUMNS, down = (M + TILE_ROWS - 1) / TILE_ROWS;
+    enum { BYTES = TILE_ROWS * TILE_COLUMNS * 8 };
+    char *side = pool_scratch(m->pool, thread, 3 * BYTES);
+    for (int64_t t = begin; t < end; t++) {
+        int64_t column = t % across * TILE_COLUMNS, row = t / across % down * TILE_ROWS;
+        int64_t first = (t / across / down * M + row) * N + column;
+        int64_t w = N - column < TILE_COLUMNS ? N - column : TILE_COLUMNS;
+        int64_t h = M - row < TILE_ROWS ? M - row : TILE_ROWS;
+        const char *p[3];
+        int64_t step[3];
+        unsigned scalars = 0;
+        for (int k = 0; k < m->n_in; k++) {
+            p[k] = m->base[k] + loop_offset(l, k, first) * m->size[k];
+            step[k] = l->stride[k][outer] * m->size[k];
+            if (l->stride[k][inner] == 0) scalars |= 1u << k;
+            if (!m->is_turned[k]) continue;
+            char *to = side + k * BYTES;
+            copy_transposed(to, w, p[k], l->stride[k][inner], h, w, m->size[k]);
+            p[k] = to;
+            step[k] = w * m->size[k];
+        }
+        for (int64_t i = 0; i < h; i++) {
+            const void *in[3];
+            for (int k = 0; k < m->n_in; k++) {
+                int64_t s = l->stride[k][inner];
+                in[k] = p[k] + i * step[k];
+                if (s == 0 || s == 1 || m->is_turned[k]) continue;
+                copy_strided(side + k * BYTES, in[k], s, w, m->size[k]);
+                in[k] = side + k * BYTES;
+            }
+            m->fn(w, m->out + (first + i * N) * m->out_size, in, scalars);
+        }
+    }
+}
+static bool plan_tiles(MapRun *m) {
+    const Loop *l = &m->loop;
+    int inner = l->rank - 1, outer = l->rank - 2;
+    bool has_turned = false;
+    if (l->rank < 2 || l->shape[inner] < 16 || l->shape[outer] < 8) return false;
+    for (int k = 0; k < m->n_in; k++) {
+        m->is_turned[k] = l->stride[k][inner] > 1 && l->stride[k][outer] == 1;
+        has_turned |= m->is_turned[k];
+    }
+    return has_turned;
+}
+
 /* Decides how rows shorter than a few vectors are walked. */
 static void plan_chunks(MapRun *m) {
     const Loop *l = &m->loop;
@@ -127,6 +183,15 @@ static void run(Cpu *c, MapRun *m) {
             return;
         }
     }
+    if (plan_tiles(m)) {
+        int64_t N = l->shape[l->rank - 1], M = l->shape[l->rank - 2];
+        int64_t across = (N + TILE_COLUMNS - 1) / TILE_COLUMNS;
+        int64_t down = (M + TILE_ROWS - 1) / TILE_ROWS;
+        int64_t cost = (N < TILE_COLUMNS ? N : TILE_COLUMNS) * (M < TILE_ROWS ? M : TILE_ROWS);
+        m->pool = c->pool;
+        cpu_ranges(c, l->n / N / M * across * down, cpu_part(cost), map_tiles, m);
+        return;
+    }
     if (l->rank > 1 && l->shape[l->rank - 1] < SHORT_ROW) plan_chunks(m);
     cpu_ranges(c, l->n, CPU_PART, map_range, m);
 }
@@ -148,8 +213,16 @@ static void prepare(MapRun *m, const Call *call) {
 void cpu_map(Cpu *c, const Call *call) {
     MapRun m;
     prepare(&m, call);
-    /* The dtype of the row is the last operand's: where's first is bool. */
+    /* The dtype of the row is the last operand's: where's first is bool, */
     m.fn = c->kernels->map[call->inst->op][call->in[call->n_in - 1].type.dtype];
+    /* but an immediate there has the others' dtype. */
+    uint8_t condition;
+    if (call->n_in == 3 && call->in[0].type.dtype != DT_BOOL) {
+        MapFn to_bool = c->kernels->cast[call->in[0].type.dtype][DT_BOOL];
+        to_bool(1, &condition, (const void *const[]){call->in[0].data}, 1);
+        m.base[0] = (const char *)&condition;
+        m.size[0] = 1;
+    }
     run(c, &m);
 }
 

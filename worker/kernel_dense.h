@@ -137,7 +137,7 @@ static void random_words(uint64_t seed, uint64_t counter, uint64_t block, int64_
         }
         uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
         for (int round = 0; round < 10; round++) {
-            for (int l = 0; l < WAYS; l++) {
+            _Pragma("GCC unroll 1") for (int l = 0; l < WAYS; l++) {
                 uint64_t p0 = (uint64_t)0xD2511F53u * c[0][l], p1 = (uint64_t)0xCD9E8D57u * c[2][l];
                 c[0][l] = (uint32_t)(p1 >> 32) ^ c[1][l] ^ k0;
                 c[2][l] = (uint32_t)(p0 >> 32) ^ c[3][l] ^ k1;
@@ -156,14 +156,23 @@ static void random_uniform(int64_t n, const uint32_t *word, float *out) {
 /* Box and Muller: of a pair of uniform numbers u, v two normal ones, sqrt(-2 log(1 - u)) times cosine
  * and sine of a turn of v. A quarter of a turn is exact in v. */
 static void random_normal(int64_t pairs, const uint32_t *word, float *out) {
-    for (int64_t i = 0; i < pairs; i++) {
-        float u = rng_float(word[2 * i]), v = rng_float(word[2 * i + 1]);
-        float r = f32_sqrt(-2 * f32_log(1 - u));
-        double turn = 4 * (double)v, whole = turn + 0x1.8p52;
-        int32_t q = (int32_t)(f64_bits(whole) & 3);
-        double f = turn - (whole - 0x1.8p52);
-        out[2 * i] = r * f32_quarter(f, q + 1);
-        out[2 * i + 1] = r * f32_quarter(f, q);
+    enum { WAYS = 16 };
+    for (int64_t begin = 0; begin < pairs; begin += WAYS) {
+        int64_t n = pairs - begin < WAYS ? pairs - begin : WAYS;
+        uint32_t w[2][WAYS] = {{0}};
+        float x[WAYS], y[WAYS];
+        for (int64_t l = 0; l < n; l++)
+            w[0][l] = word[2 * (begin + l)], w[1][l] = word[2 * (begin + l) + 1];
+        for (int l = 0; l < WAYS; l++) {
+            float u = rng_float(w[0][l]), v = rng_float(w[1][l]);
+            float r = f32_sqrt(-2 * f32_log(1 - u));
+            double turn = 4 * (double)v, whole = turn + 0x1.8p52;
+            int32_t q = (int32_t)(f64_bits(whole) & 3);
+            double f = turn - (whole - 0x1.8p52);
+            x[l] = r * f32_quarter(f, q + 1);
+            y[l] = r * f32_quarter(f, q);
+        }
+        for (int64_t l = 0; l < n; l++) out[2 * (begin + l)] = x[l], out[2 * (begin + l) + 1] = y[l];
     }
 }
 

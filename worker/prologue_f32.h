@@ -302,10 +302,11 @@ PRO_FN float f32_pow(float x, float y) {
     double scale = f64_of_bits((int64_t)(((uint64_t)f64_bits(t) + 1023u) << 52));
     float v = (float)(p * scale);
     int32_t k = (int32_t)(ay < 0x1p24f ? ay : 0.0f);
-    int32_t is_whole = (ay >= 0x1p23f) | ((float)k == ay);
-    int32_t is_odd = (ay < 0x1p24f) & (k & 1) & is_whole;
-    v = f32_of_bits(f32_bits(v) ^ (f32_bits(x) & -is_odd & INT32_MIN));
-    v = (x < 0) & (ax < f32_inf) & !is_whole ? f32_nan : v;
+    float whole = (float)k;
+    whole = ay >= 0x1p23f ? ay : whole;
+    uint32_t odd = whole == ay ? (uint32_t)k << 31 : 0;
+    v = f32_of_bits(f32_bits(v) ^ (f32_bits(x) & (int32_t)odd));
+    v = (x < 0) & (ax < f32_inf) & (whole != ay) ? f32_nan : v;
     v = (x != x) | (y != y) ? x + y : v;
     return (x == 1) | (y == 0) ? 1.0f : v;
 }

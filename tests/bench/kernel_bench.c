@@ -200,7 +200,9 @@ static double bare_s(const View *a, const View *b, const View *o) {
     dnnl_memory_desc_t m[3];
     Bare bare;
     for (int i = 0; i < 3; i++) {
-        api.dnnl_memory_desc_init_by_strides(&m[i], 2, v[i]->type.shape, dnnl_f32, v[i]->stride);
+        dnnl_dims_t shape = {v[i]->type.shape[0], v[i]->type.shape[1]};
+        dnnl_dims_t stride = {v[i]->stride[0], v[i]->stride[1]};
+        api.dnnl_memory_desc_init_by_strides(&m[i], 2, shape, dnnl_f32, stride);
         bare.arg[i].arg = kind[i];
         api.dnnl_memory_create(&bare.arg[i].memory, &m[i], bare_engine, v[i]->data);
     }
