@@ -141,6 +141,7 @@ const Builtin builtins_tensor[] = {
     C(seed, "n", "Starts the random numbers again from seed n."),
 
     F(gelu, "x, approximate=\"none\"", "a times the normal distribution function at a; or its \"tanh\" approximation."),
+    F(round, "x, n=0", "Nearest number with n decimals, halves to even."),
     F(clamp, "x, min=none, max=none", "x limited to [min, max]."),
     M("clip", clamp, "x, min=none, max=none", "As clamp."),
     F(masked_fill, "x, mask, value", "value where the mask is true, else x."),

@@ -29,7 +29,7 @@ BUILTIN(tensor); BUILTIN(zeros); BUILTIN(ones); BUILTIN(full); BUILTIN(rand); BU
 BUILTIN(uniform); BUILTIN(normal); BUILTIN(bernoulli); BUILTIN(arange); BUILTIN(linspace); BUILTIN(eye); BUILTIN(zeros_like);
 BUILTIN(ones_like); BUILTIN(full_like); BUILTIN(rand_like); BUILTIN(randn_like); BUILTIN(param); BUILTIN(buffer); BUILTIN(seed);
 /* builtin_tensor_math.c */
-BUILTIN(gelu); BUILTIN(clamp); BUILTIN(masked_fill); BUILTIN(sum); BUILTIN(prod); BUILTIN(mean); BUILTIN(max); BUILTIN(min); BUILTIN(any); BUILTIN(all);
+BUILTIN(gelu); BUILTIN(round); BUILTIN(clamp); BUILTIN(masked_fill); BUILTIN(sum); BUILTIN(prod); BUILTIN(mean); BUILTIN(max); BUILTIN(min); BUILTIN(any); BUILTIN(all);
 BUILTIN(argmax); BUILTIN(argmin); BUILTIN(var); BUILTIN(std); BUILTIN(norm); BUILTIN(logsumexp); BUILTIN(cumsum); BUILTIN(sort);
 BUILTIN(argsort); BUILTIN(topk); BUILTIN(matmul);
 bool map_call(Interp *in, Op op, const Value *arg, Value *out, LangError *e); /* a MAP row on tensors or host numbers */

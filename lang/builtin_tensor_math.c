@@ -128,6 +128,20 @@ BUILTIN(gelu) { /* x, approximate */
     return give_tensor(y, out);
 }
 
+BUILTIN(round) { /* x, n */
+    int64_t n;
+    TRY(arg_int_of(arg[1], "n", &n, e));
+    if (!n) return map_call(in, OP_ROUND, arg, out, e);
+    if (n < -300 || n > 300) return error_set(e, "'n' must be in -300 to 300, not %lld", (long long)n);
+    double by = pow(10, (double)llabs(n));
+    Op up = n > 0 ? OP_MUL : OP_DIV, down = n > 0 ? OP_DIV : OP_MUL;
+    Tensor *x = arg_as_tensor(in, arg[0], e), *t = x ? tensor_op2(in, up, arg_tensor(x), arg_float(by), e) : NULL;
+    Tensor *whole = t ? tensor_op1(in, OP_ROUND, arg_tensor(t), e) : NULL;
+    Tensor *y = whole ? tensor_op2(in, down, arg_tensor(whole), arg_float(by), e) : NULL;
+    tensor_unref(x), tensor_unref(t), tensor_unref(whole);
+    return give_tensor(y, out);
+}
+
 /* where(x <= bound, bound, x): at the bound the gradient is 0, as PyTorch's, and nan stays nan. Consumes x. */
 static Tensor *limit(Interp *in, Tensor *x, Op beyond, Value bound, LangError *e) {
     Arg b;

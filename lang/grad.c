@@ -504,7 +504,10 @@ void grad_tape_print(Interp *in, Tensor *below, Bytes *out) {
     } else if (!below) {
         for (GradNode *p = tape->live.next; p != &tape->live; p = p->next) list[n++] = p;
     }
-    for (size_t i = 0; i < n; i++) ops += list[i]->op != NODE_LEAF;
+    size_t live = 0; /* what a backward has used up is no tape any more */
+    for (size_t i = 0; i < n; i++)
+        if (!list[i]->used) list[live++] = list[i], ops += list[i]->op != NODE_LEAF;
+    n = live;
     if (!ops) bytes_puts(out, "Autograd Tape: Empty (no operations recorded)\n");
     else bytes_printf(out, "Autograd Tape (%zu operations):\n", ops);
     for (size_t i = 0; ops && i < n; i++) {
@@ -516,7 +519,7 @@ void grad_tape_print(Interp *in, Tensor *below, Bytes *out) {
         bytes_printf(out, "] shape=%s", type_shape_text(&p->type, shape));
         if (p->made.src) bytes_printf(out, " @%s:%u", p->made.src->name, p->made.line);
         if (p->signal) bytes_printf(out, " signal=%s", signal_label(in, p->signal));
-        bytes_puts(out, p->used ? " (used)\n" : "\n");
+        bytes_putc(out, '\n');
     }
     free(list);
 }

@@ -64,6 +64,12 @@ a[a > 0]|a[t]|x3[:, 1:, 0]|r[1:100]|r[5:]|a[2:1]|w[ids, 1]|w[ids]|a @ w|r @ w|a 
 arange(5)|arange(2, 11, 3)|arange(0, 1, 0.25)|arange(5, 0, -2)|linspace(0, 1, 5)|linspace(-2, 3, 7)|eye(3)|eye(2, 3)|zeros(2, 3)|ones(2)|a.to(int64)|a.to(float64)|i.float()|a.bool()|(a * 3).int()
 u.to(int32) - 201|tensor([1.7, -1.7]).to(int64)|x3.unbind(0)[1]|a.split(2, 1)[1]|a.split([1, 3], 1)[1]|a.chunk(2, 0)[1]|arange(24).reshape(2, 3, 4).permute(2, 0, 1)""".replace("\n", "|")
 
+# y starts as the first input each time; the statement writes into it.
+PUTS = """a: y[0, 1] = 9|a: y[1] = 5|a: y[:, 1] = tensor([7.0, 8.0, 9.0])|a: y[0:2, 1:3] = 0.5|a: y[..., -1] = -1|a: y[::2] = r|a: y[:, ::3] = b[:, :2]
+a: y[[2, 0]] = r|a: y[:, [3, 1]] = 1|a: y[[0, 1, 2], [3, 2, 1]] = tensor([1.0, 2.0, 3.0])|a: y[a > 0] = 0|a: y[t] = -inf|x3: y[0, ..., 1] = 2|x3: y[:, 1] = w[:2]
+x3: y[[0, 1], :, [1, 0]] = w[:2, :1]|x3: y[:, [0, 2]] = w[:2].unsqueeze(1)|x3: y[:, [0, 2], [1, 0]] = 4|x3: y[1, [0, 2]] = w[0]|x3: y[None, 0] = 3|x3: y[1:, :, 0:1] = c
+i: y[0] = 2.75|i: y[i > 2] = 0|u: y[1] = 3|t: y[0] = False|a: y[2:1] = 5|a: y[-1, -2:] = tensor([1, 2])|a: y[ids[:2], 0] = 8|r: y[ids] = d.float()""".replace("\n", "|")
+
 # Differentiated by every input named: sum of (expression * weights), so that gradients are not all alike.
 GRADS = """a + r|a - c|a * b|a / p|b % p|p ** 2|p ** 0.5|p ** b|2 ** a|maximum(a, b)|minimum(a, r)|-a|abs(a)|square(a)|exp(a)|expm1(a)|log(p)|log1p(p)|sqrt(p)|rsqrt(p)
 sin(a)|cos(a)|tanh(a)|erf(a)|sigmoid(a)|softplus(a)|relu(a)|gelu(a)|silu(a)|where(t, a, b)|where(t, a * 2, c)|a.clamp(-1, 0.75)|a.masked_fill(t, 0.0)
@@ -120,6 +126,18 @@ def write_values(name, what, cases):
             out = eval(case, dict(ns))
             dtype = str(out.dtype).replace("torch.", "")
             f.write(f"show({to_gt(case)})  # expect~ 2e-6: {dtype} {literal(list(out.shape))} {literal(out.tolist())}\n")
+
+
+def write_puts(name):
+    with open(os.path.join(HERE, name), "w") as f:
+        header(f, "assignment to elements")
+        write_inputs(f)
+        for case in split_cases(PUTS):
+            start, statement = case.split(": ", 1)
+            ns = namespace()
+            ns["y"] = ns[start].clone()
+            exec(statement, ns)
+            f.write(f"y = {start}; {to_gt(statement).replace('False', 'false')}; print(y.tolist())  # expect~ 2e-6: {literal(ns['y'].tolist())}\n")
 
 
 def write_grads(name):
@@ -187,6 +205,7 @@ def main():
     write_values("map.gt", "pointwise functions, promotion", split_cases(MAPS))
     write_values("reduce.gt", "reductions", split_cases(REDUCES))
     write_values("shape.gt", "shapes, indexing, products, creation, casts", split_cases(SHAPES))
+    write_puts("put.gt")
     write_grads("grad.gt")
     write_shown()
 
