@@ -12,7 +12,7 @@ code args 0 "$GTSH" "$TMP/args.gt" a "b c" -x; same args "$(out)" '["a", "b c", 
 code "check good" 0 "$GTSH" -n "$TMP/a.gt"; same "check runs nothing" "$(out)" ""
 printf 'x = (1,\ny = 2\n' >"$TMP/bad.gt"
 code "check bad" 65 "$GTSH" -n "$TMP/bad.gt"
-code syntax 65 "$GTSH" "$TMP/bad.gt"; has syntax "$(err)" "bad.gt:2:1: error:"
+code syntax 65 "$GTSH" "$TMP/bad.gt"; has syntax "$(err)" "bad.gt:2:3: error:"
 code "syntax -c" 65 "$GTSH" -c 'x = '
 code "syntax: nothing ran" 65 "$GTSH" -c 'print(1)
 x = ]'
