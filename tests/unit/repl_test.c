@@ -1,0 +1,276 @@
+/* repl_test.c: the prompt on a pseudo terminal, as a user meets it: echo, continuation, paste, help, errors, Ctrl-C at the
+ * prompt and during work, Ctrl-D, history; and what a script does on Ctrl-C. The program is $GTSH, else build/gtsh.
+ * SPDX-License-Identifier: MIT */
+#include "check.h"
+#include "runtime/arena.h"
+#include <errno.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LIMIT_MS = 30000 };
+
+typedef struct Session { pid_t pid; int fd; Bytes all; size_t seen; } Session; /* seen: what has been expected so far */
+
+static const char *gtsh(void) {
+    const char *path = getenv("GTSH");
+    return path ? path : "build/gtsh";
+}
+
+static Session start(const char *const *arg) {
+    Session s = {0};
+    s.pid = forkpty(&s.fd, NULL, NULL, &(struct winsize){.ws_row = 40, .ws_col = 120});
+    if (s.pid == 0) {
+        const char *argv[16] = {gtsh()};
+        for (int k = 0; arg[k] && k < 14; k++) argv[k + 1] = arg[k];
+        setenv("TERM", "dumb", 1);
+        setenv("LC_ALL", "C.UTF-8", 1);
+        setenv("NO_COLOR", "1", 1);
+        execv(argv[0], (char **)argv);
+        _exit(127);
+    }
+    return s;
+}
+
+static long now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Takes what the program prints next; false at its end or after LIMIT_MS. */
+static bool more(Session *s, long until) {
+    char chunk[4096];
+    struct pollfd p = {.fd = s->fd, .events = POLLIN};
+    long left = until - now_ms();
+    if (left <= 0 || poll(&p, 1, (int)left) <= 0) return false;
+    ssize_t n = read(s->fd, chunk, sizeof chunk);
+    if (n <= 0) return false;
+    for (ssize_t k = 0; k < n; k++)
+        if (chunk[k] != '\r') bytes_putc(&s->all, chunk[k]);
+    return true;
+}
+
+/* Waits until the text comes, after all that was expected before. */
+static void expect(Session *s, const char *text) {
+    long until = now_ms() + LIMIT_MS;
+    const char *hit = NULL;
+    do {
+        if (s->all.n) hit = strstr(s->all.data + s->seen, text);
+    } while (!hit && more(s, until));
+    CHECK_MSG(hit != NULL, "no '%s' in\n%s", text, s->all.n ? s->all.data + s->seen : "");
+    if (hit) s->seen = (size_t)(hit - s->all.data) + strlen(text);
+}
+
+static void type(Session *s, const char *keys) {
+    size_t n = strlen(keys);
+    CHECK(write(s->fd, keys, n) == (ssize_t)n);
+}
+
+/* Types a line, then waits for its result and the next prompt. */
+static void line(Session *s, const char *keys, const char *result) {
+    type(s, keys);
+    type(s, "\r");
+    expect(s, keys);
+    if (result) expect(s, result);
+    expect(s, "gt> ");
+}
+
+/* The exit code, or 128 + signal; the rest of the output is in all. */
+static int finish(Session *s) {
+    long until = now_ms() + LIMIT_MS;
+    while (more(s, until)) { }
+    int status = 0;
+    for (int k = 0; waitpid(s->pid, &status, WNOHANG) == 0; k++) {
+        if (k > 200) { kill(s->pid, SIGKILL); CHECK_MSG(false, "does not end"); }
+        usleep(50000);
+    }
+    close(s->fd);
+    bytes_fini(&s->all);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void echo(void) {
+    Session s = start((const char *[]){"--norc", NULL});
+    expect(&s, "gtsh ");
+    expect(&s, "gt> ");
+    line(&s, "x = 1 + 2", NULL);
+    line(&s, "x", "\n3\n");
+    line(&s, "\"a\" + 'b'", "\n\"ab\"\n");
+    line(&s, "print(\"a\")", "\na\n");
+    line(&s, "x * 2;", NULL);
+    line(&s, "x * 100", "\n300\n");
+    line(&s, "ans + 1", "\n301\n");
+    line(&s, "none", NULL);
+    line(&s, "ones(2) + 1", "\ntensor([2., 2.])\n");
+    line(&s, "rondn(2)", "repl:10:1: error: 'rondn' is not defined\n 10 | rondn(2)\n    | ^^^^^ did you mean 'randn'?\n");
+    line(&s, "ones(2) @ ones(3)", "error: ");
+    line(&s, "x", "\n3\n");
+    line(&s, ":who", "x ");
+    line(&s, "?zip", "zip(");
+    line(&s, ":whp", "there is no command ':whp'");
+    type(&s, "exit(7)\r");
+    CHECK_INT(finish(&s), 7);
+}
+
+static void continuation(void) {
+    Session s = start((const char *[]){"-q", "--norc", NULL});
+    expect(&s, "gt> ");
+    type(&s, "fn f(v) {\r");
+    expect(&s, " {…> ");
+    type(&s, "\r");
+    expect(&s, " {…> ");
+    type(&s, "y = [v,\r");
+    expect(&s, " […> ");
+    type(&s, "2]\r");
+    expect(&s, " {…> ");
+    type(&s, "return y }\r");
+    expect(&s, "gt> ");
+    line(&s, "f(21)", "\n[21, 2]\n");
+    type(&s, "1 +\r");
+    expect(&s, " …> ");
+    line(&s, "2", "\n3\n");
+    type(&s, "\"\"\"a\r");
+    expect(&s, "…> ");
+    line(&s, "b\"\"\"", "\"a\\nb\"");
+    /* Ctrl-C drops what was typed, the statement that had begun too. */
+    type(&s, "fn g() {\r");
+    expect(&s, " {…> ");
+    type(&s, "abc\003");
+    expect(&s, "gt> ");
+    line(&s, "5", "\n5\n");
+    type(&s, "\004");
+    CHECK_INT(finish(&s), 0);
+}
+
+/* Bracketed paste brings several lines at once; they run one by one, up to the first error. */
+static void paste(void) {
+    Session s = start((const char *[]){"-q", "--norc", NULL});
+    expect(&s, "gt> ");
+    type(&s, "\033[200~gt> a = 5\rif a > 3 {\r  print(\"big\")\r}\relse {\r  print(\"small\")\r}\r"
+             "zzz\rprint(\"not run\")\033[201~\r");
+    expect(&s, "\nbig\n");
+    expect(&s, "'zzz' is not defined");
+    expect(&s, "gt> ");
+    line(&s, "a", "\n5\n");
+    CHECK(strstr(s.all.data, "\nnot run") == NULL);
+    type(&s, ":q\r");
+    CHECK_INT(finish(&s), 0);
+}
+
+static void interrupt(void) {
+    Session s = start((const char *[]){"-q", "--norc", NULL});
+    expect(&s, "gt> ");
+    line(&s, "n = {i: 0}", NULL);
+    type(&s, "while true { n.i += 1 }\r");
+    expect(&s, "n.i += 1 }");
+    usleep(300000);
+    type(&s, "\003");
+    expect(&s, "interrupted");
+    expect(&s, "gt> ");
+    line(&s, "n.i > 0", "\ntrue\n");
+    type(&s, "while true { w = randn(32, 32) @ randn(32, 32) }\r");
+    expect(&s, "32) }");
+    usleep(300000);
+    type(&s, "\003");
+    expect(&s, "interrupted");
+    expect(&s, "gt> ");
+    line(&s, "w.shape", "\n[32, 32]\n");
+    line(&s, "(w - w).sum()", "\ntensor(0.)\n");
+    type(&s, "\004");
+    CHECK_INT(finish(&s), 0);
+}
+
+/* An error in the middle of a training step leaves model and optimiser as they were; so does Ctrl-C during a loop of steps. */
+static void training(void) {
+    Session s = start((const char *[]){"-q", "--norc", NULL});
+    expect(&s, "gt> ");
+    line(&s, "m = nn.Linear(4, 1); o = optim.Adam(m.parameters(), lr=0.01); X = randn(16, 4); Y = X.sum(axis=1, keepdims=true)", NULL);
+    type(&s, "fn step(x) { o.zero_grad(); l = ((m(x) - Y) ** 2).mean(); backward l; o.step(); return l }\r");
+    expect(&s, "return l }");
+    expect(&s, "gt> ");
+    line(&s, "a = step(X).item(); b = step(X).item(); b < a", "\ntrue\n");
+    line(&s, "step(randn(16, 5))", "error: ");
+    line(&s, "c = step(X).item(); c < b", "\ntrue\n");
+    type(&s, "while true { step(X) }\r");
+    expect(&s, "step(X) }");
+    usleep(500000);
+    type(&s, "\003");
+    expect(&s, "interrupted");
+    expect(&s, "gt> ");
+    line(&s, "d = step(X).item(); d <= c", "\ntrue\n");
+    type(&s, "\004");
+    CHECK_INT(finish(&s), 0);
+}
+
+static void history(void) {
+    char path[] = "/tmp/gt-history-XXXXXX";
+    int fd = mkstemp(path);
+    close(fd);
+    setenv("GT_HISTFILE", path, 1);
+    Session s = start((const char *[]){"-q", "--norc", NULL});
+    expect(&s, "gt> ");
+    line(&s, "x = 41", NULL);
+    line(&s, " secret = 1", NULL);
+    type(&s, "fn f() {\r");
+    expect(&s, " {…> ");
+    type(&s, "return x }\r");
+    expect(&s, "gt> ");
+    type(&s, "\004");
+    CHECK_INT(finish(&s), 0);
+    char text[512] = "";
+    FILE *f = fopen(path, "r");
+    text[f ? fread(text, 1, sizeof text - 1, f) : 0] = '\0';
+    if (f) fclose(f);
+    CHECK(strstr(text, "\nx = 41\n#") != NULL);
+    CHECK(strstr(text, "\nfn f() {\nreturn x }\n") != NULL);
+    CHECK(strstr(text, "secret") == NULL);
+    s = start((const char *[]){"-q", "--norc", NULL});
+    expect(&s, "gt> ");
+    type(&s, "\020\020\r"); /* up, up: the entry before the last */
+    expect(&s, "x = 41");
+    expect(&s, "gt> ");
+    line(&s, "x", "\n41\n");
+    type(&s, "\004");
+    CHECK_INT(finish(&s), 0);
+    unsetenv("GT_HISTFILE");
+    unlink(path);
+}
+
+/* A script dies by the signal after it has cleaned up, so that a shell loop around it stops too. */
+static void script(void) {
+    Session s = start((const char *[]){"-c", "print(\"begin\"); while true { x = randn(8, 8) }", NULL});
+    expect(&s, "begin");
+    usleep(300000);
+    type(&s, "\003");
+    CHECK_INT(finish(&s), 128 + SIGINT);
+}
+
+static void prompt_afterwards(void) {
+    Session s = start((const char *[]){"-i", "-c", "y = 6; zzz", NULL});
+    expect(&s, "'zzz' is not defined");
+    expect(&s, "gt> ");
+    line(&s, "y", "\n6\n");
+    type(&s, "\004");
+    CHECK_INT(finish(&s), 0);
+}
+
+int main(void) {
+    signal(SIGPIPE, SIG_IGN);
+    if (access(gtsh(), X_OK)) { printf("repl: %s is not built: skipped\n", gtsh()); return 0; }
+    if (!getenv("HOME")) setenv("HOME", "/tmp", 1);
+    setenv("GT_HISTFILE", "", 1);
+    echo();
+    continuation();
+    paste();
+    interrupt();
+    training();
+    history();
+    setenv("GT_HISTFILE", "", 1);
+    script();
+    prompt_afterwards();
+    return check_report("repl");
+}
