@@ -7,7 +7,7 @@ if command -v mandoc >/dev/null; then
     same "mandoc" "$(mandoc -Tlint man/*.[157] "$TMP/gt-ops.7" | grep -v 'referenced manual not found')" ""
 fi
 # every option of --help is in gtsh.1, and every function named in gt-lang.7 exists
-for o in $("$GTSH" --help | grep -oE '(^|[ ,])--[a-z]+' | tr -d ' ,'); do
+for o in $("$GTSH" --help | grep -oE '(^|[ ,])--[a-z-]+' | tr -d ' ,'); do
     grep -qE "Fl -${o#--}\b" man/gtsh.1 || fail "gtsh.1 lacks $o"
 done
 names=$(sed -n '/^\.Sh FUNCTIONS/,/^\.Ss Files/p' man/gt-lang.7 | grep -E '^\.Fn' | sed 's/^\.Fn //; s/ , /\n/g' | sed 's/ .*//' | sort -u)
