@@ -1,8 +1,8 @@
-/* client.h: what the dispatcher keeps of one client: its id space, its tensors, its credit.
+/* client.h: what the dispatcher keeps of one client: ids, tensors, credit.
  *
- * Credit: a client may have WINDOW_INSTS instructions and WINDOW_BYTES of frame heads under way; the
- * acks of its worker give them back, and whoever goes beyond is cut off. Ids are the client's own;
- * they only grow, so that one that is not in the table was freed or never made.
+ * Credit: a client may have WINDOW_INSTS instructions and WINDOW_BYTES of frame heads under way;
+ * the acks of its worker give them back, and whoever goes beyond is cut off. Ids are the client's
+ * own; they only grow, so that one that is not in the table was freed or never made.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_CLIENT_H
 #define GT_DISPATCHER_CLIENT_H

@@ -7,8 +7,8 @@
 #include "runtime/map.h"
 
 enum {
-    ERRORS_MAX = 4096,  /* refused instructions of one client; then it is cut off (ours sends none) */
-    QUESTIONS_MAX = 16, /* unanswered stats of one client                                           */
+    ERRORS_MAX = 4096,  /* refused instructions of a client; then it is cut off (ours sends none) */
+    QUESTIONS_MAX = 16, /* unanswered stats of one client                                         */
     WORKERS_MAX = 1024,
 };
 

@@ -1,13 +1,15 @@
-/* stream.h: the client's end of the instruction stream: batches out, replies in. Knows ids, windows, sequence numbers and
- * what is still awaited; knows nothing of autograd or of the language's values beyond positions for errors.
+/* stream.h: the client's end of the instruction stream: batches out, replies in. Knows ids,
+ * windows, sequence numbers and what is still awaited; knows nothing of autograd or of the
+ * language's values beyond positions for errors.
  *
- * Modes: LIVE sends to a dispatcher (embedded, started by local.h at the first tensor op, or by endpoint); EMIT prints
- * instruction text and has no values; CHECK drops everything (-n). In LIVE nothing waits but stream_value and stream_sync
- * and, when the window is full, an emit.
+ * Modes: LIVE sends to a dispatcher (embedded, started by local.h at the first tensor op, or by
+ * endpoint); EMIT prints instruction text and has no values; CHECK drops everything (-n). In LIVE
+ * nothing waits but stream_value and stream_sync and, when the window is full, an emit.
  *
- * Handles: a Handle is an immutable tensor of the stream, counted. The last unref queues its id for `free`, which leaves
- * with the next instruction or flush. Replies and failures arrive in stream_poll, called at every flush and wait; the effects
- * (print, save, track ...) are carried out there, in stream order.
+ * Handles: a Handle is an immutable tensor of the stream, counted. The last unref queues its id for
+ * `free`, which leaves with the next instruction or flush. Replies and failures arrive in
+ * stream_poll, called at every flush and wait; the effects (print, save, track ...) are carried out
+ * there, in stream order.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_STREAM_H
 #define GT_LANG_STREAM_H
@@ -19,68 +21,82 @@ typedef enum StreamMode { STREAM_LIVE, STREAM_EMIT, STREAM_CHECK } StreamMode;
 
 typedef struct StreamConfig {
     StreamMode mode;
-    const char *endpoint;    /* of a dispatcher; NULL: embedded                                    */
-    int workers, threads; const char *engine; uint64_t memory_bytes; /* of an embedded cluster      */
-    bool prompt;             /* window limited to PROMPT_WINDOW_MS                                  */
-    int answer_ms;           /* a remote dispatcher silent for so long is gone; 0: 10 s             */
-    void *emit_to;           /* FILE * for EMIT                                                     */
-    const char *emit_header; /* " prog=\"x.gt\" seed=0" for the first line                          */
+    const char *endpoint;    /* of a dispatcher; NULL: embedded                         */
+    int workers, threads;    /* of an embedded cluster, as are engine and memory_bytes  */
+    const char *engine;
+    uint64_t memory_bytes;
+    bool prompt;             /* window limited to PROMPT_WINDOW_MS                      */
+    int answer_ms;           /* a remote dispatcher silent for so long is gone; 0: 10 s */
+    void *emit_to;           /* FILE * for EMIT                                         */
+    const char *emit_header; /* " prog=\"x.gt\" seed=0" for the first line              */
 } StreamConfig;
 
 typedef struct Handle {
     uint32_t refs;
-    bool is_failed;          /* a failure of the instruction that makes it has arrived               */
+    bool is_failed;  /* a failure of the instruction that makes it has arrived */
     uint64_t id;
     TensorType type;
-    Span made;               /* for "made at a.gt:5"                                                 */
+    Span made;       /* for "made at a.gt:5" */
 } Handle;
 
 typedef struct Stream Stream;
 Stream *stream_new(const StreamConfig *config);
-void stream_free(Stream **s);                        /* sends BYE, stops an embedded cluster; bounded wait */
+void stream_free(Stream **s); /* says goodbye, stops an embedded cluster; bounded wait */
 StreamMode stream_mode(const Stream *s);
 
 /* ---- instructions ---- */
-/* One instruction with results: infers, checks, assigns ids, queues. in[] may hold immediates. out[] receives new
- * references. e is filled with what the inference said (kind E_RUN), at `at`. */
-bool stream_op(Stream *s, Op op, const Operand *in, const Handle *const *handle, int n_in, const Attr *attr, int n_attr, Span at,
-               Handle **out, int *n_out, LangError *e);
+/* One instruction with results: infers, checks, assigns ids, queues. in[] may hold immediates;
+ * handle[i] belongs to in[i] when that is a tensor (else NULL), borrowed. out[] receives new
+ * references. false: e says what the inference said, at `at`, or that the stream is lost or
+ * interrupted. */
+bool stream_op(Stream *s, Op op, const Operand *in, const Handle *const *handle, int n_in,
+               const Attr *attr, int n_attr, Span at, Handle **out, int *n_out, LangError *e);
 /* `data`: elements are copied (small) or taken by reference through buf. */
-Handle *stream_data(Stream *s, const TensorType *t, const void *data, Buf *buf, Span at, LangError *e);
-/* handle[i] belongs to in[i] when that is a tensor (else NULL); borrowed. */
-static inline Operand operand_of(const Handle *h) { return (Operand){.kind = IN_TENSOR, .id = h->id}; }
+Handle *stream_data(Stream *s, const TensorType *t, const void *data, Buf *buf, Span at,
+                    LangError *e);
+static inline Operand operand_of(const Handle *h) {
+    return (Operand){.kind = IN_TENSOR, .id = h->id};
+}
 Handle *handle_ref(Handle *h);
-void handle_unref(Stream *s, Handle **h);            /* NULL-safe */
-void stream_control(Stream *s, const Inst *inst);    /* edge, signal enter/exit, note: no operands of ours */
+void handle_unref(Stream *s, Handle **h);         /* NULL-safe */
+void stream_control(Stream *s, const Inst *inst); /* signal enter/exit, note: no operands of ours */
 
 /* ---- effects: instructions answered with values, carried out in stream order ---- */
-/* done is called from stream_poll when the values are there (or, if n = 0 and nothing is pending, at once); status != 0 in a
- * value means poisoned: then the effect is skipped. false with *err: the world refused (disk full, no such directory); the
- * stream reports it once, like a worker's failure, at the effect's position. ctx is owned by the effect: drop is called
- * exactly once after all. */
+/* done is called from stream_poll when the values are there (or, if n = 0 and nothing is pending,
+ * at once); status != 0 in a value means poisoned: then the effect is skipped. false with *err: the
+ * world refused (disk full, no such directory); the stream reports it once, like a worker's
+ * failure, at the effect's position. ctx is owned by the effect: drop is called exactly once after all. */
 typedef struct Effect {
-    Op op; const Attr *attr; int n_attr;
-    Handle *const *handle; int n;                    /* operands; referenced until done */
-    bool (*done)(void *ctx, const Reply *r, Err *err); void (*drop)(void *ctx); void *ctx;
+    Op op;
+    const Attr *attr;
+    int n_attr;
+    Handle *const *handle; /* operands; referenced until done */
+    int n;
+    bool (*done)(void *ctx, const Reply *r, Err *err);
+    void (*drop)(void *ctx);
+    void *ctx;
 } Effect;
 bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e);
 
 /* ---- waiting ---- */
-/* Fetches a whole tensor; waits. *data is malloc'ed, row-major, caller frees. false: poisoned (the cause is in e, at its own
- * line), interrupted, or the dispatcher is gone. In EMIT mode: "control flow depends on data: use --tee while running". */
+/* Fetches a whole tensor; waits. *data is malloc'ed, row-major, caller frees. false: poisoned (the
+ * cause is in e, at its own line; told before, it is named again), interrupted, or the dispatcher
+ * is gone. In EMIT mode: "control flow depends on data: use --tee while running". */
 bool stream_value(Stream *s, const Handle *h, Span at, void **data, LangError *e);
-/* All instructions so far are done and all their effects carried out. First failure, if any, is in e. */
+/* All instructions so far are done, all their effects carried out. e: the first failure, if any. */
 bool stream_sync(Stream *s, LangError *e);
 void stream_flush(Stream *s);
-void stream_poll(Stream *s);                         /* takes what has arrived; never waits */
-/* A failure that has arrived and nobody has been told of: at its own position; false when there is none. Each cause once. */
+void stream_poll(Stream *s); /* takes what has arrived; never waits */
+/* A failure that has arrived and nobody has been told of, at its own position; false when there is
+ * none. Each cause once. */
 bool stream_take_error(Stream *s, LangError *e);
-/* A loop's back-edge: operand distances start again; checks for interrupts and arrived failures (scripts stop at the
- * first one: then e is set and false returned). Cheap: called once per iteration. */
+/* A loop's back-edge: operand distances start again; checks for interrupts and arrived failures
+ * (scripts stop at the first one: then e is set and false returned). Cheap: once per iteration. */
 bool stream_edge(Stream *s, LangError *e);
-void stream_cancel(Stream *s);                       /* second Ctrl-C: drop what has not begun */
-bool stream_stats(Stream *s, Bytes *text, LangError *e); /* KEY=VALUE lines of dispatcher and workers; waits */
-uint64_t stream_count(const Stream *s);              /* instructions emitted so far */
-uint16_t stream_file(Stream *s, const Source *src);  /* announces a source file's name once; its number */
-extern volatile int stream_interrupted;              /* set by the SIGINT handler; waits look at it */
+void stream_cancel(Stream *s); /* second Ctrl-C: drop what has not begun */
+/* KEY=VALUE lines of client, dispatcher and workers; waits. */
+bool stream_stats(Stream *s, Bytes *text, LangError *e);
+uint64_t stream_count(const Stream *s);             /* instructions emitted so far */
+uint16_t stream_file(Stream *s, const Source *src); /* announces its name once; its number */
+extern volatile int stream_interrupted;             /* set by the SIGINT handler */
 #endif

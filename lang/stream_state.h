@@ -8,12 +8,12 @@
 #include "lang/stream.h"
 
 enum {
-    EFFECTS_MAX = 4096,               /* effects awaited at once; the next one waits               */
-    CAUSES_MAX = 64,                  /* failures remembered                                       */
-    CONTROL_INSTS = WINDOW_INSTS / 8, /* of the window, for frees and scopes, which cannot fail    */
-    POLL_INSTS = 16,                  /* so often the stream looks whether the worker runs dry     */
-    WAIT_MS = 20,                     /* between two looks at the interrupt flag                   */
-    ANSWER_MS = 10000,                /* config.answer_ms unless given                             */
+    EFFECTS_MAX = 4096,               /* effects awaited at once; the next one waits        */
+    CAUSES_MAX = 64,                  /* failures remembered                                  */
+    CONTROL_INSTS = WINDOW_INSTS / 8, /* of the window, for frees and scopes, which cannot fail */
+    POLL_INSTS = 16,                  /* so often the stream looks whether the worker runs dry */
+    WAIT_MS = 20,                     /* between two looks at the interrupt flag              */
+    ANSWER_MS = 10000,                /* config.answer_ms unless given                        */
 };
 #define PAYLOAD_BYTES_MAX (UINT64_C(256) << 20) /* payloads under way; one alone may be larger */
 

@@ -1,14 +1,18 @@
-/* net.h: messages between client, dispatcher and workers. net.c is the only file that includes zmq.h.
+/* net.h: messages between client, dispatcher and workers. net.c is the only file that includes
+ * zmq.h.
  *
- * A Msg is a list of Bufs: part 0 is the head (its first byte is a MsgKind, see wire.h), the others are payloads, never
- * copied on the way. There are two ends: a Hub accepts many peers and names each by a PeerId that it gives itself; a Link is
- * one connection to a Hub. Three transports behind the same calls, chosen by the endpoint's scheme:
- *   ring://name     within one process: two lock-free single-producer rings per link, futex wake-up (ring.c)
+ * A Msg is a list of Bufs: part 0 is the head (its first byte is a MsgKind, see wire.h), the others
+ * are payloads, never copied on the way within a process. There are two ends: a Hub accepts many
+ * peers and names each by a PeerId that it gives itself; a Link is one connection to a Hub. Two
+ * mechanisms behind the same calls, chosen by the endpoint's scheme:
+ *   ring://name     within one process: two lock-free queues per link, futex wake-up (ring.c)
  *   inproc://name, ipc://path, tcp://host:port   ZeroMQ ROUTER and DEALER (net.c)
- * Rings exist because an embedded cluster's latency is all thread wake-ups, and because TSan sees through them.
+ * Rings exist because an embedded cluster's latency is all thread wake-ups, and because TSan sees
+ * through them.
  *
- * High-water marks are 0 (flow is by credit, DESIGN 5); a ROUTER has ROUTER_MANDATORY: a send to a peer that is gone is
- * an error, not silence. Sends never block. One thread uses a Hub; one thread uses a Link; net_wake may come from any.
+ * High-water marks are 0 (flow is by credit, DESIGN 5); a ROUTER has ROUTER_MANDATORY: a send to a
+ * peer that is gone is an error, not silence. Sends never block. One thread uses a Hub; one thread
+ * uses a Link; _wake may come from any.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_NET_H
 #define GT_RUNTIME_NET_H
@@ -16,11 +20,16 @@
 #include "runtime/err.h"
 #include "runtime/limits.h"
 
-typedef struct Msg { int n; Buf *part[MAX_MSG_PARTS]; } Msg; /* owns its parts */
-typedef uint32_t PeerId;                                     /* from 1; never reused within a Hub */
+/* Owns its parts. */
+typedef struct Msg {
+    int n;
+    Buf *part[MAX_MSG_PARTS];
+} Msg;
+typedef uint32_t PeerId; /* from 1; never reused within a Hub */
 
-static inline void msg_push(Msg *m, Buf *b) { m->part[m->n++] = b; } /* consumes b; caller checks MAX_MSG_PARTS */
-void msg_fini(Msg *m);                                       /* drops all parts; m is empty again */
+/* Consumes b; the caller has checked MAX_MSG_PARTS. */
+static inline void msg_push(Msg *m, Buf *b) { m->part[m->n++] = b; }
+void msg_fini(Msg *m); /* drops all parts; m is empty again */
 void msg_move(Msg *to, Msg *from);
 
 typedef struct Hub Hub;
@@ -28,21 +37,28 @@ typedef struct Link Link;
 
 /* endpoint as above; binding a taken endpoint is refused with ERR_IO. Caller owns the result. */
 Hub *hub_open(const char *endpoint, Err *err);
-void hub_close(Hub **hub);
-const char *hub_endpoint(const Hub *hub);                    /* with the port filled in for tcp://host:* */
-/* Next message from any peer without waiting. event: 1 message, 0 nothing, -1 peer `from` is gone (msg empty). */
+void hub_close(Hub **hub);                /* peers see it; the endpoint is free again */
+const char *hub_endpoint(const Hub *hub); /* with the port filled in for tcp://host:* */
+/* Next event without waiting: 1 a message, 0 nothing, -1 peer `from` is gone (msg empty), which
+ * comes after all that it sent. */
 int hub_recv(Hub *hub, PeerId *from, Msg *msg);
-bool hub_send(Hub *hub, PeerId to, Msg *msg);                /* consumes msg in any case; false: peer gone */
-void hub_drop(Hub *hub, PeerId peer);                        /* forget a peer; its later messages are ignored */
-bool hub_wait(Hub *hub, int timeout_ms);                     /* true when hub_recv would give something, or after net_wake */
-void hub_wake(Hub *hub);                                     /* any thread: ends a hub_wait */
+bool hub_send(Hub *hub, PeerId to, Msg *msg); /* consumes msg in any case; false: peer gone */
+void hub_drop(Hub *hub, PeerId peer);         /* forgets a peer: its later messages are ignored */
+/* True when hub_recv may give something, or after hub_wake. A signal ends it early. timeout_ms < 0:
+ * no limit. */
+bool hub_wait(Hub *hub, int timeout_ms);
+void hub_wake(Hub *hub); /* any thread: ends a hub_wait */
 
-Link *link_open(const char *endpoint, Err *err);             /* ring and inproc: the hub must exist already */
+/* ring and inproc: the hub must exist already. ipc and tcp: connecting goes on behind the scenes,
+ * what is sent meanwhile waits. */
+Link *link_open(const char *endpoint, Err *err);
 void link_close(Link **link);
-bool link_send(Link *link, Msg *msg);                        /* consumes msg in any case; false: the hub is gone */
-int link_recv(Link *link, Msg *msg);                         /* 1 message, 0 nothing, -1 the hub is gone */
+bool link_send(Link *link, Msg *msg); /* consumes msg in any case; false: the hub is gone */
+int link_recv(Link *link, Msg *msg);  /* 1 message, 0 nothing, -1 the hub is gone */
 bool link_wait(Link *link, int timeout_ms);
 void link_wake(Link *link);
 
-void net_fini(void);                                         /* frees the process's ZeroMQ context, if one was made */
+/* Frees the process's ZeroMQ context, if one was made; all hubs and links are closed. At most half
+ * a second, for messages on their way out. */
+void net_fini(void);
 #endif

@@ -47,19 +47,11 @@ static uint64_t value(Msg *m) {
     return v;
 }
 
-static void test_exchange(const char *endpoint) {
-    Err err = {0};
-    Hub *hub = hub_open(endpoint, &err);
-    CHECK_MSG(hub != NULL, "%s: %s", endpoint, err.text);
-    if (!hub) return;
-    const char *at = hub_endpoint(hub);
-    CHECK_FAIL(hub_open(at, &err), ERR_IO); /* taken */
-    Link *a = link_open(at, &err), *b = link_open(at, &err);
-    CHECK_MSG(a && b, "%s: %s", at, err.text);
-
-    /* Each link's messages arrive in order, and each has an id of its own. */
-    PeerId from, id_a = 0, id_b = 0;
+/* Each link's messages arrive in order, and each has an id of its own. */
+static void test_order(Hub *hub, Link *a, Link *b, PeerId *id_a, PeerId *id_b) {
+    PeerId from;
     Msg m;
+    *id_a = *id_b = 0;
     for (uint64_t i = 0; i < 1000; i++) {
         m = number(i);
         CHECK(link_send(a, &m));
@@ -71,18 +63,20 @@ static void test_exchange(const char *endpoint) {
         uint64_t v = value(&m);
         if (v < 1000000) {
             CHECK_INT(v, next_a++);
-            id_a = from;
+            *id_a = from;
         } else {
             CHECK_INT(v, next_b++);
-            id_b = from;
+            *id_b = from;
         }
     }
     CHECK_INT(next_a, 1000);
     CHECK_INT(next_b, 1001000);
-    CHECK(id_a > 0 && id_b > 0 && id_a != id_b);
+    CHECK(*id_a > 0 && *id_b > 0 && *id_a != *id_b);
+}
 
-    /* Parts: small, empty, large, and as many as a message may have. */
-    Msg big = {0};
+/* Parts: small, empty, large, and as many as a message may have. */
+static void test_parts(Hub *hub, Link *link, PeerId id) {
+    Msg m, big = {0};
     msg_push(&big, buf_copy("head", 4));
     msg_push(&big, buf_new(0));
     Buf *payload = buf_new(3 << 20);
@@ -90,9 +84,9 @@ static void test_exchange(const char *endpoint) {
     for (size_t i = 0; i < payload->n; i++) payload->data[i] = (uint8_t)(i * 7);
     msg_push(&big, buf_ref(payload));
     while (big.n < MAX_MSG_PARTS) msg_push(&big, buf_copy("x", 1));
-    CHECK(hub_send(hub, id_b, &big));
+    CHECK(hub_send(hub, id, &big));
     CHECK_INT(big.n, 0);
-    CHECK_INT(link_get(b, &m), 1);
+    CHECK_INT(link_get(link, &m), 1);
     CHECK_INT(m.n, MAX_MSG_PARTS);
     CHECK(m.n > 2 && m.part[0]->n == 4 && !memcmp(m.part[0]->data, "head", 4));
     CHECK(m.n > 2 && m.part[1]->n == 0);
@@ -100,13 +94,16 @@ static void test_exchange(const char *endpoint) {
           !memcmp(m.part[2]->data, payload->data, payload->n));
     msg_fini(&m);
     buf_unref(&payload);
-    CHECK_INT(link_recv(a, &m), 0); /* It was for b alone. */
+}
 
-    /* Leaving: what was sent comes first, then the news; other peers do not notice. */
+/* Leaving: what was sent comes first, then the news; other peers do not notice. */
+static void test_leaving(Hub *hub, Link **a, Link *b, PeerId id_a, PeerId id_b) {
+    PeerId from;
+    Msg m;
     m = number(7);
-    CHECK(link_send(a, &m));
-    link_close(&a);
-    CHECK(a == NULL);
+    CHECK(link_send(*a, &m));
+    link_close(a);
+    CHECK(*a == NULL);
     CHECK_INT(hub_get(hub, &from, &m), 1);
     CHECK_INT(value(&m), 7);
     CHECK_INT(hub_get(hub, &from, &m), -1);
@@ -119,14 +116,19 @@ static void test_exchange(const char *endpoint) {
     CHECK(hub_send(hub, id_b, &m));
     CHECK_INT(link_get(b, &m), 1);
     CHECK_INT(value(&m), 10);
+}
 
-    /* A dropped peer gets what was sent before and then the end; what it says is ignored. */
-    Link *c = link_open(at, &err);
+/* A dropped peer gets what was sent before and then the end; what it says is ignored. */
+static void test_dropping(Hub *hub, PeerId other) {
+    Err err = {0};
+    PeerId from;
+    Msg m;
+    Link *c = link_open(hub_endpoint(hub), &err);
     m = number(1);
     CHECK(link_send(c, &m));
     CHECK_INT(hub_get(hub, &from, &m), 1);
     CHECK_INT(value(&m), 1);
-    CHECK(from != id_a && from != id_b);
+    CHECK(from != other);
     m = number(2);
     CHECK(hub_send(hub, from, &m));
     hub_drop(hub, from);
@@ -137,17 +139,39 @@ static void test_exchange(const char *endpoint) {
     link_send(c, &m);
     CHECK_INT(hub_recv(hub, &from, &m), 0);
     link_close(&c);
+}
 
-    /* The hub goes: links see it after the last message. */
+/* The hub goes: links see it after the last message. */
+static void test_hub_goes(Hub **hub, Link **link, PeerId id) {
+    Msg m;
     m = number(11);
-    CHECK(hub_send(hub, id_b, &m));
-    hub_close(&hub);
-    CHECK_INT(link_get(b, &m), 1);
+    CHECK(hub_send(*hub, id, &m));
+    hub_close(hub);
+    CHECK_INT(link_get(*link, &m), 1);
     CHECK_INT(value(&m), 11);
-    CHECK_INT(link_get(b, &m), -1);
+    CHECK_INT(link_get(*link, &m), -1);
     m = number(12);
-    CHECK(!link_send(b, &m));
-    link_close(&b);
+    CHECK(!link_send(*link, &m));
+    link_close(link);
+}
+
+static void test_exchange(const char *endpoint) {
+    Err err = {0};
+    Hub *hub = hub_open(endpoint, &err);
+    CHECK_MSG(hub != NULL, "%s: %s", endpoint, err.text);
+    if (!hub) return;
+    const char *at = hub_endpoint(hub);
+    CHECK_FAIL(hub_open(at, &err), ERR_IO); /* taken */
+    Link *a = link_open(at, &err), *b = link_open(at, &err);
+    CHECK_MSG(a && b, "%s: %s", at, err.text);
+    PeerId id_a, id_b;
+    Msg m;
+    test_order(hub, a, b, &id_a, &id_b);
+    test_parts(hub, b, id_b);
+    CHECK_INT(link_recv(a, &m), 0); /* That was for b alone. */
+    test_leaving(hub, &a, b, id_a, id_b);
+    test_dropping(hub, id_b);
+    test_hub_goes(&hub, &b, id_b);
 }
 
 /* A closed endpoint can be opened again at once. */
