@@ -1,6 +1,6 @@
 /* local.h: the embedded cluster: a dispatcher as its step function, called in the client's thread
- * at flush and in every wait, and -w N workers as threads, over ring:// links. The same code that the
- * daemons run; started at the first tensor op.
+ * at flush and in every wait, and -w N workers as threads, over ring:// links. The same code that
+ * the daemons run; started at the first tensor op.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_LOCAL_H
 #define GT_LANG_LOCAL_H

@@ -52,6 +52,8 @@ void stream_free(Stream **sp) {
     arena_fini(&s->arena);
     bytes_fini(&s->line);
     free(s->endpoint);
+    for (int i = 0; i < s->n_early; i++) arena_fini(&s->early[i].arena);
+    free(s->early);
     free(s->frees);
     free(s->sources);
     free(s->names);
@@ -143,6 +145,11 @@ static void announce(Stream *s, const Source *src) {
 void stream_announce(Stream *s) {
     for (size_t id = 0; id < s->n_sources; id++)
         if (s->names[id]) announce_one(s, id);
+    for (int i = 0; i < s->n_early; i++) {
+        stream_inst(s, s->early[i].inst, NULL, NULL, 0);
+        arena_fini(&s->early[i].arena);
+    }
+    s->n_early = 0;
 }
 
 uint16_t stream_file(Stream *s, const Source *src) {
@@ -273,12 +280,24 @@ Handle *stream_data(Stream *s, const TensorType *t, const void *data, Buf *buf, 
     return out[0];
 }
 
+/* Scopes do not start a cluster; it is told of those still open when it starts. */
+static void control_early(Stream *s, const Inst *inst) {
+    if (inst->op == OP_SIGNAL_EXIT && s->n_early > 0) {
+        arena_fini(&s->early[--s->n_early].arena);
+    } else if (inst->op == OP_SIGNAL_ENTER) {
+        s->early = xrealloc(s->early, (size_t)(s->n_early + 1) * sizeof *s->early);
+        Early *scope = &s->early[s->n_early++];
+        scope->arena = (Arena){0};
+        scope->inst = inst_copy(inst, &scope->arena);
+    }
+}
+
 void stream_control(Stream *s, const Inst *inst) {
     assert(inst->n_out == 0);
     if (s->mode == STREAM_CHECK) return;
     if (s->mode == STREAM_LIVE && !s->is_started) {
-        LangError e = {0}; /* The next operation meets the same error and can say so. */
-        if (!stream_start(s, (Span){0}, &e)) return;
+        control_early(s, inst);
+        return;
     }
     stream_frees(s);
     if (s->mode == STREAM_LIVE) stream_room_control(s);

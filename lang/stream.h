@@ -65,7 +65,8 @@ void stream_control(Stream *s, const Inst *inst); /* signal enter/exit, note: no
 /* done is called from stream_poll when the values are there (or, if n = 0 and nothing is pending,
  * at once); status != 0 in a value means poisoned: then the effect is skipped. false with *err: the
  * world refused (disk full, no such directory); the stream reports it once, like a worker's
- * failure, at the effect's position. ctx is owned by the effect: drop is called exactly once after all. */
+ * failure, at the effect's position. ctx is owned by the effect: drop is called exactly once after
+ * all. */
 typedef struct Effect {
     Op op;
     const Attr *attr;

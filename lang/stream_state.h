@@ -60,6 +60,12 @@ typedef struct Pending {
     Fetch *fetch; /* instead of done */
 } Pending;
 
+/* A scope that was entered before there was a cluster to tell. */
+typedef struct Early {
+    Arena arena;
+    Inst *inst;
+} Early;
+
 typedef struct Cause {
     ErrCode code;
     bool is_told;
@@ -84,6 +90,8 @@ struct Stream {
     const char **names;
     size_t n_sources;
     Bytes line; /* EMIT: the line being printed */
+    Early *early;
+    int n_early;
 
     /* the link */
     Local *local;
@@ -114,7 +122,7 @@ struct Stream {
 void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const *slot,
                  uint16_t len);
 void stream_frees(Stream *s);    /* the queued frees as instructions */
-void stream_announce(Stream *s); /* names of the sources known so far */
+void stream_announce(Stream *s); /* what a new cluster must know: sources' names, open scopes */
 SrcPos stream_pos(Stream *s, Span at);
 
 /* ---- stream_link.c ---- */

@@ -156,14 +156,14 @@ static void test_hub_goes(Hub **hub, Link **link, PeerId id) {
 }
 
 static void test_exchange(const char *endpoint) {
-    Err err = {0};
-    Hub *hub = hub_open(endpoint, &err);
-    CHECK_MSG(hub != NULL, "%s: %s", endpoint, err.text);
+    Err e = {0};
+    Hub *hub = hub_open(endpoint, &e);
+    CHECK_MSG(hub != NULL, "%s: %s", endpoint, e.text);
     if (!hub) return;
     const char *at = hub_endpoint(hub);
     CHECK_FAIL(hub_open(at, &err), ERR_IO); /* taken */
-    Link *a = link_open(at, &err), *b = link_open(at, &err);
-    CHECK_MSG(a && b, "%s: %s", at, err.text);
+    Link *a = link_open(at, &e), *b = link_open(at, &e);
+    CHECK_MSG(a && b, "%s: %s", at, e.text);
     PeerId id_a, id_b;
     Msg m;
     test_order(hub, a, b, &id_a, &id_b);

@@ -322,6 +322,17 @@ static void test_embedded(void) {
     CHECK(s == NULL);
     s = open_stream(NULL); /* Nobody asked for a tensor: no cluster. */
     CHECK(effect(s, "text", NULL, 1) && stream_sync(s, &error));
+    Attr name = {.key = ATTR_NAME, .n = 1, .str = "a"};
+    Inst enter = {.op = OP_SIGNAL_ENTER, .n_attr = 1, .attr = &name};
+    Inst leave = {.op = OP_SIGNAL_EXIT, .n_attr = 1, .attr = &name};
+    for (int i = 0; i < 3; i++) stream_control(s, &enter), stream_control(s, &leave);
+    stream_control(s, &enter);
+    CHECK_INT(stream_count(s), 0);
+    Handle *h = full(s, 2, 1, 1);
+    stream_control(s, &leave);
+    CHECK(value(s, h) == 1);
+    CHECK_INT(stream_count(s), 5); /* a name, a scope that was open, full, the end of it, fetch */
+    handle_unref(s, &h);
     stream_free(&s);
     setenv("GT_NET", "inproc", 1);
     s = open_stream(NULL);
