@@ -1,0 +1,264 @@
+/* replay_fuzz.c: whole programs of instructions, through client, dispatcher and worker. Programs
+ * are grown line by line: random ops with random attributes, kept when inference takes them, which
+ * is the point: whatever inference lets pass, the engines must be able to run. Then a few bytes
+ * change. SPDX-License-Identifier: MIT */
+#define FUZZ_CALM 2
+#include "lang/replay.h"
+#include "tests/fuzz/fuzz.h"
+#include <math.h>
+
+enum { LIVE_MAX = 24, RUNS_PER_CLUSTER = 100, NUMEL_MAX = 1 << 14 };
+
+/* ---- Programs ---- */
+
+typedef struct Growth {
+    Rand *r;
+    Arena arena;
+    uint64_t next_id, id[LIVE_MAX];
+    TensorType type[LIVE_MAX];
+    int n;
+    Bytes *out;
+} Growth;
+
+static int pick(Growth *p) { return rand_below(p->r, p->n); }
+
+static int64_t *ints(Growth *p, int n) {
+    return arena_zalloc(&p->arena, (size_t)(n ? n : 1) * sizeof(int64_t));
+}
+
+static void add_ints(Inst *in, Attr *attr, AttrKey key, const int64_t *v, int n) {
+    attr[in->n_attr++] = (Attr){.key = (uint8_t)key, .n = (uint32_t)n, .ints = v};
+}
+
+static void add_int(Inst *in, Attr *attr, AttrKey key, int64_t v) {
+    attr[in->n_attr++] = (Attr){.key = (uint8_t)key, .i = v};
+}
+
+static void add_bool(Growth *p, Inst *in, Attr *attr, AttrKey key) {
+    if (rand_below(p->r, 2))
+        attr[in->n_attr++] = (Attr){.key = (uint8_t)key, .b = rand_below(p->r, 2)};
+}
+
+static void add_shape(Growth *p, Inst *in, Attr *attr) {
+    int rank = rand_below(p->r, 5);
+    int64_t *v = ints(p, rank);
+    for (int i = 0; i < rank; i++) v[i] = rand_below(p->r, 12) ? 1 + rand_below(p->r, 7) : 0;
+    add_ints(in, attr, ATTR_SHAPE, v, rank);
+}
+
+/* A shape of as many elements: axes merged, split by ones, turned around. */
+static void add_reshape(Growth *p, Inst *in, Attr *attr, const TensorType *x) {
+    int64_t *v = ints(p, MAX_DIMS);
+    int n = 0;
+    for (int i = 0; i < x->rank; i++) {
+        int64_t extent = x->shape[rand_below(p->r, 4) ? i : x->rank - 1 - i];
+        if (n > 0 && rand_below(p->r, 3) == 0)
+            v[n - 1] *= extent;
+        else
+            v[n++] = extent;
+        if (n < MAX_DIMS - 1 && i + 1 < x->rank && rand_below(p->r, 6) == 0) v[n++] = 1;
+        if (n == MAX_DIMS) break;
+    }
+    add_ints(in, attr, ATTR_SHAPE, v, n);
+}
+
+static void add_expand(Growth *p, Inst *in, Attr *attr, const TensorType *x) {
+    int extra = rand_below(p->r, 3), n = x->rank + extra;
+    if (n > MAX_DIMS) n = MAX_DIMS, extra = n - x->rank;
+    int64_t *v = ints(p, n);
+    for (int i = 0; i < n; i++) {
+        v[i] = i < extra ? rand_below(p->r, 4) : x->shape[i - extra];
+        if (v[i] == 1) v[i] = rand_below(p->r, 4);
+    }
+    add_ints(in, attr, ATTR_SHAPE, v, n);
+}
+
+static void add_axes(Growth *p, Inst *in, Attr *attr, int rank) {
+    int64_t *v = ints(p, rank);
+    for (int i = 0; i < rank; i++) v[i] = i;
+    for (int i = rank - 1; i > 0; i--) {
+        int k = rand_below(p->r, i + 1);
+        int64_t t = v[i];
+        v[i] = v[k], v[k] = t;
+    }
+    add_ints(in, attr, ATTR_AXES, v, rank);
+}
+
+static void add_slice(Growth *p, Inst *in, Attr *attr, const TensorType *x) {
+    int64_t *start = ints(p, x->rank), *size = ints(p, x->rank), *step = ints(p, x->rank);
+    for (int i = 0; i < x->rank; i++) {
+        int64_t n = x->shape[i];
+        step[i] = 1 + rand_below(p->r, 3);
+        start[i] = rand_below(p->r, (int)n + 1);
+        size[i] = start[i] < n ? rand_below(p->r, (int)((n - start[i] - 1) / step[i]) + 2) : 0;
+    }
+    add_ints(in, attr, ATTR_START, start, x->rank);
+    add_ints(in, attr, ATTR_SIZE, size, x->rank);
+    add_ints(in, attr, ATTR_STEP, step, x->rank);
+}
+
+static void add_axis(Growth *p, Inst *in, Attr *attr, int rank, bool several) {
+    int n = several ? rand_below(p->r, rank + 1) : 1;
+    int64_t *v = ints(p, n);
+    for (int i = 0; i < n; i++) v[i] = rand_below(p->r, rank ? rank : 1);
+    add_ints(in, attr, ATTR_AXIS, v, n);
+}
+
+static void add_source(Growth *p, Inst *in, Attr *attr) {
+    attr[in->n_attr++] = (Attr){.key = ATTR_DTYPE, .dtype = (DType)rand_below(p->r, DT_COUNT)};
+    if (in->n_in == 0 || in->in[0].kind != IN_TENSOR) add_shape(p, in, attr);
+    int64_t *rng = ints(p, 2);
+    rng[0] = rand_below(p->r, 9), rng[1] = rand_below(p->r, 1000);
+    add_ints(in, attr, ATTR_RNG, rng, 2);
+}
+
+static void add_attrs(Growth *p, Inst *in, Attr *attr, const TensorType *x) {
+    switch (in->op) {
+    case OP_RESHAPE: add_reshape(p, in, attr, x); return;
+    case OP_EXPAND: add_expand(p, in, attr, x); return;
+    case OP_PERMUTE: add_axes(p, in, attr, x->rank); return;
+    case OP_SLICE:
+    case OP_SLICE_PUT: add_slice(p, in, attr, x); return;
+    case OP_CAST:
+        attr[in->n_attr++] = (Attr){.key = ATTR_DTYPE, .dtype = (DType)rand_below(p->r, DT_COUNT)};
+        return;
+    case OP_TOPK:
+        add_int(in, attr, ATTR_K, rand_below(p->r, 4));
+        add_bool(p, in, attr, ATTR_LARGEST);
+        break;
+    default: break;
+    }
+    if (op_info[in->op].class_ == CLASS_SOURCE) {
+        add_source(p, in, attr);
+    } else if (op_info[in->op].class_ == CLASS_REDUCE) {
+        if (rand_below(p->r, 3)) add_axis(p, in, attr, x->rank, true);
+        add_bool(p, in, attr, ATTR_KEEPDIMS);
+    } else if (op_info[in->op].class_ == CLASS_KERNEL) {
+        bool may_be_absent = in->op == OP_ARGMAX || in->op == OP_ARGMIN;
+        if (!may_be_absent || rand_below(p->r, 2)) add_axis(p, in, attr, x->rank, false);
+        add_bool(p, in, attr,
+                 in->op == OP_INDEX_PUT ? ATTR_ACCUMULATE
+                 : may_be_absent        ? ATTR_KEEPDIMS
+                                        : ATTR_DESCENDING);
+    }
+}
+
+static void add_immediate(Growth *p, Operand *o) {
+    static const double some[] = {0, 1, -1, 0.5, 2, 1e30, -0.0};
+    o->kind = (InKind)(1 + rand_below(p->r, 3));
+    if (o->kind == IN_IMM_INT) o->i = rand_below(p->r, 20) - 5;
+    if (o->kind == IN_IMM_FLOAT) o->f = rand_below(p->r, 8) ? some[rand_below(p->r, 7)] : NAN;
+    if (o->kind == IN_IMM_BOOL) o->b = rand_below(p->r, 2);
+}
+
+/* One attempt at an instruction; false: inference refuses it, or it is too large to be quick. */
+static bool grow(Growth *p) {
+    Inst in = {.op = (Op)rand_below(p->r, OP_COUNT)};
+    const OpInfo *info = &op_info[in.op];
+    if (info->class_ == CLASS_CONTROL || in.op == OP_DATA ||
+        (p->n == 0 && info->class_ != CLASS_SOURCE))
+        return false;
+    int n = info->arity >= 0 ? info->arity : 1 + rand_below(p->r, 4);
+    bool is_source = info->class_ == CLASS_SOURCE,
+         has_model = is_source && p->n && rand_below(p->r, 6) == 0;
+    Operand *o = arena_zalloc(&p->arena, (size_t)(n + 1) * sizeof *o);
+    TensorType *t = arena_zalloc(&p->arena, (size_t)(n + 1) * sizeof *t), out[MAX_OUT];
+    Attr *attr = arena_zalloc(&p->arena, MAX_ATTRS * sizeof *attr);
+    in.n_in = (uint16_t)(n + has_model), in.in = o, in.attr = attr;
+    for (int i = 0; i < in.n_in; i++) {
+        bool is_imm =
+            is_source ? i >= has_model : info->class_ == CLASS_MAP && rand_below(p->r, 5) == 0;
+        if (is_imm) {
+            add_immediate(p, &o[i]);
+            continue;
+        }
+        int k = i > 0 && rand_below(p->r, 4) == 0 ? p->n - 1 : pick(p);
+        o[i].id = p->id[k], t[i] = p->type[k];
+    }
+    add_attrs(p, &in, attr, &t[0]);
+    int n_out;
+    if (!inst_infer(&in, t, out, &n_out, NULL)) return false;
+    for (int i = 0; i < n_out; i++)
+        if (type_numel(&out[i]) > NUMEL_MAX) return false;
+    in.n_out = (uint8_t)n_out;
+    for (int i = 0; i < n_out; i++) {
+        in.out[i] = p->next_id++;
+        int k = p->n < LIVE_MAX ? p->n++ : pick(p);
+        p->id[k] = in.out[i], p->type[k] = out[i];
+    }
+    InstPrint how = {.out = rand_below(p->r, 2) ? out : NULL};
+    inst_print(&in, &how, p->out);
+    bytes_putc(p->out, '\n');
+    return true;
+}
+
+/* Other numbers, same syntax: ids, extents, axes, dtypes. */
+static void change_digits(Rand *r, Bytes *b) {
+    for (int k = rand_below(r, 4) ? 0 : rand_below(r, 4); k > 0; k--)
+        for (size_t tries = 0, at; tries < 50; tries++) {
+            at = rand_u64(r) % b->n;
+            if (b->data[at] < '0' || b->data[at] > '9') continue;
+            b->data[at] = (char)('0' + rand_below(r, 10));
+            break;
+        }
+}
+
+static void fuzz_seed(Rand *r, Bytes *out) {
+    Growth p = {.r = r, .out = out};
+    bytes_puts(out, "gti 1\n");
+    for (int grown = 0, tries = 0; grown < 25 && tries < 2000; tries++) grown += grow(&p);
+    for (int i = 0; i < p.n; i++) {
+        const char *how = rand_below(r, 2) ? "print \"{}\\n\" t%llu\n" : "fetch t%llu\n";
+        bytes_printf(out, how, (unsigned long long)p.id[i]);
+        if (rand_below(r, 2)) bytes_printf(out, "free t%llu\n", (unsigned long long)p.id[i]);
+    }
+    arena_fini(&p.arena);
+    change_digits(r, out);
+}
+
+/* ---- Running them ---- */
+
+static Interp *cluster;
+static int runs;
+
+static void start(void) {
+    InterpConfig config = {.width = 80};
+    config.stream = (StreamConfig){.mode = STREAM_LIVE,
+                                   .workers = 1 + runs / RUNS_PER_CLUSTER % 2,
+                                   .threads = 2,
+                                   .memory_bytes = 64 << 20,
+                                   .engine = runs / RUNS_PER_CLUSTER % 3 ? "cpu" : "reference"};
+    LangError e = {0};
+    cluster = interp_new(&config, &e);
+    if (!cluster) {
+        fprintf(stderr, "%s\n", e.what);
+        exit(1);
+    }
+}
+
+/* Nothing may touch files. */
+static bool is_harmless(const char *s, size_t n) {
+    return !memmem(s, n, "save", 4) && !memmem(s, n, "write", 5) && !memmem(s, n, "load", 4);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
+    if (!is_harmless((const char *)data, n)) return 0;
+    if (!cluster) {
+        if (!freopen("/dev/null", "w", stdout)) return 0; /* what programs print */
+        start();
+    }
+    LangError e = {0};
+    Source *src = interp_source(cluster, "fuzz.gti", (const char *)data, n, 1, false);
+    bool ok = replay_run(cluster, src, &e);
+    if (!ok && e.what[0] == 0) abort();
+    LangError late = {0};
+    stream_sync(cluster->stream, &late);
+    while (stream_take_error(cluster->stream, &late)) {}
+    if (late.kind == E_GONE || strstr(late.what, "fault of gtsh") ||
+        strstr(e.what, "fault of gtsh")) {
+        fprintf(stderr, "%s\n%s\n%.*s\n", e.what, late.what, (int)n, (const char *)data);
+        abort();
+    }
+    if (++runs % RUNS_PER_CLUSTER == 0) interp_free(&cluster);
+    return 0;
+}
