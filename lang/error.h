@@ -27,6 +27,7 @@ typedef enum ErrorKind {
 typedef struct ErrorLabel { Span at; char text[160]; } ErrorLabel; /* text may be "" */
 typedef struct LangError {
     ErrorKind kind;
+    bool is_late;            /* found after the fact, by a worker: what came before it is done */
     int exit_code;           /* of E_EXIT                                     */
     char what[1024];         /* one sentence, lower case, no full stop        */
     Span at;                 /* main position                                 */

@@ -219,7 +219,8 @@ static int run_text(App *a) {
     bool instructions = a->o.replay || replay_is_text(a->text, a->n);
     bool ok = instructions ? replay_run(a->in, src, &e) : run_program(a, src, &e);
     bool interrupted = !ok && e.kind == E_INTERRUPT;
-    if (!interrupted && e.kind != E_SYNTAX && e.kind != E_INCOMPLETE && !stream_sync(a->in->stream, &late)) {
+    bool finishes = !interrupted && e.kind != E_SYNTAX && e.kind != E_INCOMPLETE;
+    if (finishes && !stream_finish(a->in->stream, !ok && e.is_late, &late)) {
         report(a, &late); /* it happened first */
         if (ok || e.kind == E_EXIT) { e = late; ok = false; return error_exit_code(&e); }
     }

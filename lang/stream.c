@@ -398,6 +398,24 @@ bool stream_sync(Stream *s, LangError *e) {
     return !stream_take_error(s, e);
 }
 
+static bool all_is_done_or_failed(const Stream *s, const void *ctx) {
+    return s->n_untold > 0 || all_is_done(s, ctx);
+}
+
+bool stream_finish(Stream *s, bool has_failed, LangError *e) {
+    if (s->mode != STREAM_LIVE || !s->is_started) return stream_sync(s, e);
+    if (!has_failed) {
+        TRY(stream_wait(s, all_is_done_or_failed, NULL, (Span){0}, e));
+        if (s->n_untold == 0) return true;
+        stream_take_error(s, e);
+    }
+    stream_cancel(s);
+    LangError ignored = {0};
+    stream_wait(s, all_is_done, NULL, (Span){0}, &ignored);
+    while (stream_take_error(s, &ignored)) continue;
+    return has_failed;
+}
+
 void stream_flush(Stream *s) {
     if (s->mode == STREAM_EMIT) {
         stream_frees(s);

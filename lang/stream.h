@@ -86,6 +86,10 @@ bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e);
 bool stream_value(Stream *s, const Handle *h, Span at, void **data, LangError *e);
 /* All instructions so far are done, all their effects carried out. e: the first failure, if any. */
 bool stream_sync(Stream *s, LangError *e);
+/* The end of a script: like stream_sync, but the first failure ends it: what has not begun is
+ * cancelled, and nothing more is told. has_failed: that failure has been told already (is_late);
+ * then the result is true. */
+bool stream_finish(Stream *s, bool has_failed, LangError *e);
 void stream_flush(Stream *s);
 void stream_poll(Stream *s); /* takes what has arrived; never waits */
 /* A failure that has arrived and nobody has been told of, at its own position; false when there is

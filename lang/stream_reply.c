@@ -27,12 +27,22 @@ static Cause *cause_new(Stream *s) {
     return s->cause[s->n_causes++] = xcalloc(1, sizeof(Cause));
 }
 
-static void cause_add(Stream *s, const Err *err, Span at) {
+/* The same mistake at the same place, in an instruction that was under way when it was told. */
+static bool is_repeat(const Cause *c, ErrCode code, uint64_t seq, Span at) {
+    const Span *was = &c->error.at;
+    return c->code == code && was->src == at.src && was->line == at.line && was->col == at.col &&
+           (!c->is_told || seq < c->told_seq);
+}
+
+static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at) {
+    for (int i = 0; i < s->n_causes; i++)
+        if (is_repeat(s->cause[i], err->code, seq, at)) return;
     Cause *c = cause_new(s);
     if (!c) return;
     c->code = err->code;
     error_from(&c->error, err);
     error_locate(&c->error, at);
+    c->error.is_late = true;
     s->n_untold++;
 }
 
@@ -40,6 +50,7 @@ static void cause_tell(Stream *s, Cause *c, LangError *e) {
     *e = c->error;
     if (c->is_told) return;
     c->is_told = true;
+    c->told_seq = s->next_seq;
     s->n_untold--;
 }
 
@@ -83,7 +94,7 @@ void stream_on_failure(Stream *s, const Msg *m) {
         at.len = made->len;
         if (made->slot && made->slot->h.id == made->id) made->slot->h.is_failed = true;
     }
-    cause_add(s, &f.err, at);
+    cause_add(s, &f.err, f.seq, at);
     for (size_t i = 0; i < s->n_effects; i++) { /* An effect that failed itself gets no reply. */
         Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
         if (!p->has_inst || p->seq != f.seq || p->is_answered) continue;
@@ -170,7 +181,7 @@ static void carry_ready(Stream *s) {
     while (s->n_effects > 0 && s->effect[s->effect_at].is_answered) {
         Pending p = pop_effect(s);
         Err err = {0};
-        if (!carry(s, &p, &err)) cause_add(s, &err, p.at);
+        if (!carry(s, &p, &err)) cause_add(s, &err, p.seq, p.at);
     }
     s->is_carrying = false;
 }

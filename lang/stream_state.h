@@ -69,6 +69,7 @@ typedef struct Early {
 typedef struct Cause {
     ErrCode code;
     bool is_told;
+    uint64_t told_seq; /* instructions before it were under way when it was told */
     LangError error;
 } Cause;
 

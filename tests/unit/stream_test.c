@@ -258,6 +258,32 @@ static void test_failure(Stream *s) {
     CHECK_INT(stat_of(s, "your_tensors"), 0);
 }
 
+/* One mistake in a loop is told once; the next time it is made, again. A script's end tells the
+ * first failure, and leaves undone what has not begun. */
+static void test_repeats(Stream *s) {
+    Handle *x = full(s, 4, 1, 1), *bad = ints(s, 0, 4, 1);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 100; i++) {
+            Handle *y = binary(s, OP_INDEX, x, bad, 2);
+            handle_unref(s, &y);
+        }
+        error = (LangError){0};
+        CHECK(!stream_sync(s, &error) && error.is_late && error.at.line == 2);
+        CHECK(stream_sync(s, &error));
+    }
+    CHECK(stream_finish(s, false, &error));
+    Handle *y = binary(s, OP_INDEX, x, bad, 2), *z = binary(s, OP_INDEX, x, bad, 3);
+    error = (LangError){0};
+    CHECK(!stream_finish(s, false, &error));
+    CHECK_INT(error.at.line, 2);
+    CHECK(stream_sync(s, &error));
+    handle_unref(s, &y), handle_unref(s, &z);
+    z = binary(s, OP_INDEX, x, bad, 3);
+    error = (LangError){0};
+    CHECK(stream_finish(s, true, &error) && error.kind == E_NONE);
+    handle_unref(s, &x), handle_unref(s, &bad), handle_unref(s, &z);
+}
+
 static void test_memory(Stream *s) {
     Handle *big = full(s, 100 << 20, 1, 2); /* 400 MiB of 64 */
     error = (LangError){0};
@@ -311,6 +337,7 @@ static void test_stream(Stream *s) {
     test_large(s);
     test_effects(s);
     test_failure(s);
+    test_repeats(s);
 }
 
 static void test_embedded(void) {
