@@ -444,6 +444,37 @@ static void test_clients(const EngineOps *ops) {
     talk_free(t);
 }
 
+/* One client's thousands of products do not keep another's small question waiting to their end. */
+static void test_turns(void) {
+    Talk *t = talk_new(&engine_reference, 64 << 20);
+    full(t, 1, 1, DT_F32, 32, 32);
+    for (uint64_t i = 0; i < 2000; i++) {
+        OPS(t, OP_MATMUL, 2 + i, 1, 1);
+        OPS(t, OP_FREE, 0, 2 + i);
+    }
+    flush(t);
+    uint64_t busy_seq = t->seq;
+    exec_step(t->x, 100);
+    Msg m = {0};
+    frame_end(&t->w, &m);
+    msg_fini(&m);
+    t->client = 8, t->seq = 0;
+    frame_begin(&t->w, 8, 0);
+    full(t, 1, 2, DT_F32, 1, 1);
+    OPS(t, OP_FETCH, 0, 1);
+    flush(t);
+    int steps = 0;
+    while (t->n_got == 0 && steps++ < 100000 && exec_step(t->x, 1000)) take(t);
+    take(t);
+    CHECK_INT(last_got(t)->value[0], 2);
+    const Client *busy = exec_client(t->x, CLIENT, false);
+    CHECK_MSG(busy->instructions < busy_seq / 2, "the busy client had %llu of %llu instructions done",
+              (unsigned long long)busy->instructions, (unsigned long long)busy_seq);
+    while (exec_step(t->x, 100000)) {}
+    CHECK_INT(busy->instructions, busy_seq);
+    talk_free(t);
+}
+
 /* ---- Random programs ---- */
 
 static uint64_t state;
@@ -574,6 +605,7 @@ int main(int argc, char **argv) {
         test_cancel(engines[i]);
         test_clients(engines[i]);
     }
+    test_turns();
     for (uint64_t i = 0; i < 20; i++) test_random(seed + i * 1000 + 1);
     test_hostile(seed + 5);
     CHECK_INT(delayed_violations, 0);
