@@ -1,6 +1,7 @@
-/* delayed_engine.h: the reference engine behind a veil of delay, for tests: calls are finished later, one at a time, in a
- * random order that respects `after`, and frees take effect when the calls submitted before them are done. Outputs hold
- * garbage until then. It counts what exec must never do: read a result that is not done, or change a call that is borrowed.
+/* delayed_engine.h: the reference engine behind a veil of delay, for tests: calls are finished
+ * later, one at a time, in a random order that respects `after`, and frees take effect when the
+ * calls submitted before them are done. Outputs hold garbage until then. It counts what exec
+ * must never do: read a result that is not done, or change a call that is borrowed.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_DELAYED_ENGINE_H
 #define GT_TESTS_UNIT_DELAYED_ENGINE_H
@@ -12,12 +13,32 @@
 typedef struct Late Late;
 struct Late {
     Late *next;
-    const Call *call; Call copy; View in[8];
-    Ticket ticket, after[16]; int n_after;
+    const Call *call;
+    Call copy;
+    View in[8];
+    Ticket ticket, after[16];
+    int n_after;
 };
-typedef struct LateFree { struct LateFree *next; void *p; uint64_t bytes; Ticket last; } LateFree;
-typedef struct LateErr { struct LateErr *next; Ticket ticket; Err err; } LateErr;
-typedef struct Delayed { Engine engine, *inner; Late *late; LateFree *frees; LateErr *errs; Ticket last; uint64_t rng; int n_late; } Delayed;
+typedef struct LateFree {
+    struct LateFree *next;
+    void *p;
+    uint64_t bytes;
+    Ticket last;
+} LateFree;
+typedef struct LateErr {
+    struct LateErr *next;
+    Ticket ticket;
+    Err err;
+} LateErr;
+typedef struct Delayed {
+    Engine engine, *inner;
+    Late *late;
+    LateFree *frees;
+    LateErr *errs;
+    Ticket last;
+    uint64_t rng;
+    int n_late;
+} Delayed;
 
 static const EngineOps engine_delayed;
 static int delayed_violations;
@@ -50,7 +71,10 @@ static void free_what_may_go(Delayed *d) {
         if (l->ticket < oldest) oldest = l->ticket;
     for (LateFree **at = &d->frees; *at;) {
         LateFree *f = *at;
-        if (f->last >= oldest) { at = &f->next; continue; }
+        if (f->last >= oldest) {
+            at = &f->next;
+            continue;
+        }
         engine_reference.free(d->inner, f->p, f->bytes);
         *at = f->next;
         free(f);
@@ -71,7 +95,8 @@ static void run_one(Delayed *d) {
     *at = l->next;
     bool intact = l->call->inst == l->copy.inst && l->call->n_in == l->copy.n_in;
     for (int i = 0; intact && i < l->copy.n_in && i < 8; i++)
-        intact = l->call->in[i].data == l->in[i].data && type_equal(&l->call->in[i].type, &l->in[i].type);
+        intact = l->call->in[i].data == l->in[i].data &&
+                 type_equal(&l->call->in[i].type, &l->in[i].type);
     delayed_violations += !intact;
     Ticket t = engine_reference.submit(d->inner, l->call, NULL, 0);
     Err err = {0};
@@ -93,7 +118,8 @@ static Ticket delayed_submit(Engine *e, const Call *call, const Ticket *after, i
     for (int k = 0; k < call->n_out; k++) {
         bool in_place = false;
         for (int i = 0; i < call->n_in; i++) in_place |= call->in[i].data == call->out[k].data;
-        if (!in_place && call->out[k].data) memset(call->out[k].data, 0xa5, type_bytes(&call->out[k].type));
+        if (!in_place && call->out[k].data)
+            memset(call->out[k].data, 0xa5, type_bytes(&call->out[k].type));
     }
     Late **at = &d->late;
     while (*at) at = &(*at)->next;
@@ -126,8 +152,13 @@ static void delayed_close(Engine **e) {
     free(d);
     *e = NULL;
 }
-static const char *delayed_isa(const Engine *e) { (void)e; return "delayed"; }
-static void *delayed_alloc(Engine *e, uint64_t bytes) { return engine_reference.alloc(((Delayed *)e)->inner, bytes); }
+static const char *delayed_isa(const Engine *e) {
+    (void)e;
+    return "delayed";
+}
+static void *delayed_alloc(Engine *e, uint64_t bytes) {
+    return engine_reference.alloc(((Delayed *)e)->inner, bytes);
+}
 static void delayed_free(Engine *e, void *p, uint64_t bytes) {
     Delayed *d = (Delayed *)e;
     LateFree *f = xmalloc(sizeof *f);
@@ -151,8 +182,16 @@ static void delayed_copy_out(Engine *e, void *host, const View *v) {
     engine_reference.copy_out(d->inner, host, v);
 }
 static const EngineOps engine_delayed = {
-    .name = "delayed", .open = delayed_open, .close = delayed_close, .isa = delayed_isa,
-    .alloc = delayed_alloc, .free = delayed_free, .memory = delayed_memory,
-    .submit = delayed_submit, .done = delayed_done, .copy_in = delayed_copy_in, .copy_out = delayed_copy_out,
+    .name = "delayed",
+    .open = delayed_open,
+    .close = delayed_close,
+    .isa = delayed_isa,
+    .alloc = delayed_alloc,
+    .free = delayed_free,
+    .memory = delayed_memory,
+    .submit = delayed_submit,
+    .done = delayed_done,
+    .copy_in = delayed_copy_in,
+    .copy_out = delayed_copy_out,
 };
 #endif

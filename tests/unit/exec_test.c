@@ -1,6 +1,6 @@
-/* exec_test.c: instructions through exec, on the reference engine and on one that finishes calls later and out of order
- * (delayed_engine.h): poison, memory, views, order of effects, cancel, hostile frames, and random programs that must give
- * the same replies on both.
+/* exec_test.c: instructions through exec, on the reference engine and on one that finishes calls
+ * later and out of order (delayed_engine.h): poison, memory, views, order of effects, cancel,
+ * hostile frames, and random programs that must give the same replies on both.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "delayed_engine.h"
@@ -12,15 +12,26 @@
 
 enum { CLIENT = 7, REPLIES = 4096, FAILURES = 256 };
 
-typedef struct Got { uint64_t seq; uint32_t n; uint8_t status; uint32_t edge; TensorType type; double value[64]; uint64_t hash; } Got;
+typedef struct Got {
+    uint64_t seq;
+    uint32_t n;
+    uint8_t status;
+    uint32_t edge;
+    TensorType type;
+    double value[64];
+    uint64_t hash;
+} Got;
 typedef struct Talk {
     Exec *x;
     FrameWriter w;
     uint32_t client;
     uint64_t seq;
-    Got got[REPLIES]; int n_got;
-    Failure failure[FAILURES]; int n_failure;
-    Ack ack; int n_ack;
+    Got got[REPLIES];
+    int n_got;
+    Failure failure[FAILURES];
+    int n_failure;
+    Ack ack;
+    int n_ack;
     int out_of_order;
     uint64_t last_seq;
 } Talk;
@@ -63,7 +74,8 @@ static void keep_reply(Talk *t, const Reply *r) {
         int64_t n = (int64_t)reply_value_numel(&v->type, v->edge);
         View view = {.type = {.dtype = v->type.dtype}, .data = (void *)v->data};
         for (int64_t k = 0; i == 0 && k < n && k < 64; k++)
-            g->value[k] = dtype_is_float((DType)v->type.dtype) ? ref_float(&view, k) : (double)ref_int(&view, k);
+            g->value[k] = dtype_is_float((DType)v->type.dtype) ? ref_float(&view, k)
+                                                               : (double)ref_int(&view, k);
     }
 }
 
@@ -78,8 +90,13 @@ static void take(Talk *t) {
             CHECK(wire_read_reply(&m, &a, &r, NULL));
             if (r.client == t->client) keep_reply(t, &r);
             break;
-        case MSG_ERROR: CHECK(wire_read_failure(&m, &t->failure[t->n_failure++ % FAILURES], NULL)); break;
-        case MSG_ACK: CHECK(wire_read_ack(&m, &t->ack, NULL)); t->n_ack++; break;
+        case MSG_ERROR:
+            CHECK(wire_read_failure(&m, &t->failure[t->n_failure++ % FAILURES], NULL));
+            break;
+        case MSG_ACK:
+            CHECK(wire_read_ack(&m, &t->ack, NULL));
+            t->n_ack++;
+            break;
         default: CHECK_MSG(0, "a message of kind %d", wire_kind(&m));
         }
         msg_fini(&m);
@@ -110,31 +127,55 @@ static uint64_t used_bytes(const Talk *t) {
     return used;
 }
 static const Got *last_got(const Talk *t) { return &t->got[(t->n_got - 1) % REPLIES]; }
-static const Failure *last_failure(const Talk *t) { return &t->failure[(t->n_failure - 1) % FAILURES]; }
+static const Failure *last_failure(const Talk *t) {
+    return &t->failure[(t->n_failure - 1) % FAILURES];
+}
 
 /* ---- Short spellings ---- */
 
-static void op_n(Talk *t, Op op, uint64_t out, const Attr *attr, int n_attr, int n_in, const uint64_t *id) {
+static void op_n(Talk *t, Op op, uint64_t out, const Attr *attr, int n_attr, int n_in,
+                 const uint64_t *id) {
     Operand in[8];
     for (int i = 0; i < n_in; i++) in[i] = (Operand){.kind = IN_TENSOR, .id = id[i]};
-    Inst inst = {.op = op, .n_in = (uint16_t)n_in, .in = in, .attr = attr, .n_attr = (uint16_t)n_attr, .pos = {1, 2, 3}};
+    Inst inst = {.op = op,
+                 .n_in = (uint16_t)n_in,
+                 .in = in,
+                 .attr = attr,
+                 .n_attr = (uint16_t)n_attr,
+                 .pos = {1, 2, 3}};
     if (out) inst.n_out = 1, inst.out[0] = out;
     emit(t, &inst);
 }
-#define IDS(...) (int)(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)), (uint64_t[]){__VA_ARGS__}
+#define IDS(...)                                                                                   \
+    (int)(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)), (uint64_t[]) { __VA_ARGS__ }
 #define OPS(t, op, out, ...) op_n(t, op, out, NULL, 0, IDS(__VA_ARGS__))
-#define INTS(k, ...) {.key = k, .n = sizeof((int64_t[]){__VA_ARGS__}) / 8, .ints = (int64_t[]){__VA_ARGS__}}
+#define INTS(k, ...)                                                                               \
+    {                                                                                              \
+        .key = k, .n = sizeof((int64_t[]){__VA_ARGS__}) / 8, .ints = (int64_t[]) { __VA_ARGS__ }   \
+    }
 
 static void full(Talk *t, uint64_t out, double v, DType d, int64_t rows, int64_t cols) {
     Attr attr[] = {INTS(ATTR_SHAPE, rows, cols), {.key = ATTR_DTYPE, .dtype = d}};
     Operand imm = {.kind = IN_IMM_FLOAT, .f = v};
     if (!dtype_is_float(d)) imm = (Operand){.kind = IN_IMM_INT, .i = (int64_t)v};
-    emit(t, &(Inst){.op = OP_FULL, .n_in = 1, .in = &imm, .n_attr = 2, .attr = attr, .n_out = 1, .out = {out}});
+    emit(t, &(Inst){.op = OP_FULL,
+                    .n_in = 1,
+                    .in = &imm,
+                    .n_attr = 2,
+                    .attr = attr,
+                    .n_out = 1,
+                    .out = {out}});
 }
 static void arange(Talk *t, uint64_t out, DType d, int64_t n) {
     Attr attr[] = {INTS(ATTR_SHAPE, n), {.key = ATTR_DTYPE, .dtype = d}};
     Operand imm[] = {{.kind = IN_IMM_INT, .i = 0}, {.kind = IN_IMM_INT, .i = 1}};
-    emit(t, &(Inst){.op = OP_ARANGE, .n_in = 2, .in = imm, .n_attr = 2, .attr = attr, .n_out = 1, .out = {out}});
+    emit(t, &(Inst){.op = OP_ARANGE,
+                    .n_in = 2,
+                    .in = imm,
+                    .n_attr = 2,
+                    .attr = attr,
+                    .n_out = 1,
+                    .out = {out}});
 }
 static void reshape(Talk *t, uint64_t out, uint64_t in, int64_t rows, int64_t cols) {
     Attr attr[] = {INTS(ATTR_SHAPE, rows, cols)};
@@ -144,7 +185,8 @@ static void transpose(Talk *t, uint64_t out, uint64_t in) {
     Attr attr[] = {INTS(ATTR_AXES, 1, 0)};
     op_n(t, OP_PERMUTE, out, attr, 1, IDS(in));
 }
-static void slice(Talk *t, uint64_t out, uint64_t in, int64_t r0, int64_t rows, int64_t c0, int64_t cols) {
+static void slice(Talk *t, uint64_t out, uint64_t in, int64_t r0, int64_t rows, int64_t c0,
+                  int64_t cols) {
     Attr attr[] = {INTS(ATTR_START, r0, c0), INTS(ATTR_SIZE, rows, cols), INTS(ATTR_STEP, 1, 1)};
     op_n(t, OP_SLICE, out, attr, 3, IDS(in));
 }
@@ -179,8 +221,13 @@ static void test_values(const EngineOps *ops) {
     for (int i = 0; i < 20000; i++) big[i] = i;
     for (int64_t n = 3; n <= 20000; n += 19997) {
         Attr attr[] = {INTS(ATTR_SHAPE, n), {.key = ATTR_DTYPE, .dtype = DT_F64}};
-        emit(t, &(Inst){.op = OP_DATA, .n_attr = 2, .attr = attr, .n_out = 1, .out = {10 + (uint64_t)n},
-                        .payload = big, .payload_bytes = 8 * (uint64_t)n});
+        emit(t, &(Inst){.op = OP_DATA,
+                        .n_attr = 2,
+                        .attr = attr,
+                        .n_out = 1,
+                        .out = {10 + (uint64_t)n},
+                        .payload = big,
+                        .payload_bytes = 8 * (uint64_t)n});
         OPS(t, OP_FETCH, 0, 10 + (uint64_t)n);
         OPS(t, OP_FREE, 0, 10 + (uint64_t)n);
         run(t);
@@ -194,7 +241,7 @@ static void test_poison(const EngineOps *ops) {
     Talk *t = talk_new(ops, 64 << 20);
     arange(t, 1, DT_F32, 10);
     full(t, 2, 12, DT_I64, 1, 1);
-    index_op(t, 3, 1, 2);              /* fails in the engine */
+    index_op(t, 3, 1, 2); /* fails in the engine */
     OPS(t, OP_ADD, 4, 3, 3);
     transpose(t, 5, 4);
     OPS(t, OP_FREE, 0, 3);
@@ -202,7 +249,7 @@ static void test_poison(const EngineOps *ops) {
     OPS(t, OP_FETCH, 0, 6);
     OPS(t, OP_FETCH, 0, 1);
     assert_op(t, 6, "never said");
-    OPS(t, OP_PRINT, 0, 1);            /* no format: refused by inference */
+    OPS(t, OP_PRINT, 0, 1); /* no format: refused by inference */
     run(t);
     CHECK_INT(t->n_failure, 2);
     CHECK_INT(t->failure[0].err.code, ERR_INDEX);
@@ -249,17 +296,17 @@ static void test_views(const EngineOps *ops) {
     Talk *t = talk_new(ops, 64 << 20);
     arange(t, 1, DT_I64, 24);
     reshape(t, 2, 1, 4, 6);
-    slice(t, 3, 2, 1, 2, 2, 3);        /* [[8 9 10] [14 15 16]] */
+    slice(t, 3, 2, 1, 2, 2, 3); /* [[8 9 10] [14 15 16]] */
     OPS(t, OP_FREE, 0, 1);
     OPS(t, OP_FREE, 0, 2);
     transpose(t, 4, 3);
     OPS(t, OP_FREE, 0, 3);
     uint64_t before = t->x->kernels;
-    reshape(t, 5, 4, 1, 6);            /* a copy: 8 14 9 15 10 16 */
+    reshape(t, 5, 4, 1, 6); /* a copy: 8 14 9 15 10 16 */
     OPS(t, OP_FETCH, 0, 5);
     OPS(t, OP_FETCH, 0, 4);
     run(t);
-    CHECK_INT(t->x->kernels, before + 2);  /* arange and the copy */
+    CHECK_INT(t->x->kernels, before + 2); /* arange and the copy */
     double want[] = {8, 14, 9, 15, 10, 16};
     for (int i = 0; i < 6; i++) {
         CHECK_INT(t->got[0].value[i], want[i]);
@@ -290,14 +337,16 @@ static void test_views(const EngineOps *ops) {
 
 static void test_memory(const EngineOps *ops) {
     Talk *t = talk_new(ops, 1 << 20);
-    full(t, 1, 1, DT_F32, 64, 1024);   /* 256 KiB */
-    full(t, 2, 1, DT_F32, 512, 1024);  /* 2 MiB: too much */
+    full(t, 1, 1, DT_F32, 64, 1024);  /* 256 KiB */
+    full(t, 2, 1, DT_F32, 512, 1024); /* 2 MiB: too much */
     OPS(t, OP_FETCH, 0, 2);
     run(t);
     CHECK_INT(t->n_failure, 1);
     CHECK_INT(t->failure[0].err.code, ERR_MEMORY);
-    CHECK_STR(t->failure[0].err.text, "worker w0 is out of memory: 'full' needs 2.0 MiB, 768 KiB of 1.0 MiB free");
-    CHECK_STR(t->failure[0].err.hint, "the result is (512, 1024) f32; largest here: t1 (64, 1024) f32 256 KiB");
+    CHECK_STR(t->failure[0].err.text,
+              "worker w0 is out of memory: 'full' needs 2.0 MiB, 768 KiB of 1.0 MiB free");
+    CHECK_STR(t->failure[0].err.hint,
+              "the result is (512, 1024) f32; largest here: t1 (64, 1024) f32 256 KiB");
     CHECK_INT(last_got(t)->status, ERR_MEMORY);
     /* far more than fits, one after the other: what is in flight is waited for */
     uint64_t id = 100;
@@ -320,7 +369,9 @@ static void test_effects(const EngineOps *ops) {
     Talk *t = talk_new(ops, 64 << 20);
     arange(t, 1, DT_F32, 4000);
     reshape(t, 2, 1, 40, 100);
-    Attr print[] = {{.key = ATTR_FORMAT, .str = "{}", .n = 2}, {.key = ATTR_EDGE, .i = 2}, {.key = ATTR_THRESHOLD, .i = 50}};
+    Attr print[] = {{.key = ATTR_FORMAT, .str = "{}", .n = 2},
+                    {.key = ATTR_EDGE, .i = 2},
+                    {.key = ATTR_THRESHOLD, .i = 50}};
     op_n(t, OP_PRINT, 0, print, 3, IDS(2));
     slice(t, 3, 2, 0, 1, 0, 2);
     op_n(t, OP_PRINT, 0, print, 3, IDS(3));
@@ -336,10 +387,11 @@ static void test_effects(const EngineOps *ops) {
     run(t);
     CHECK_INT(t->n_got, 8);
     CHECK_INT(t->got[0].edge, 2);
-    double corner[] = {0, 1, 98, 99, 100, 101, 198, 199, 3800, 3801, 3898, 3899, 3900, 3901, 3998, 3999};
+    double corner[] = {0,    1,    98,   99,   100,  101,  198,  199,
+                       3800, 3801, 3898, 3899, 3900, 3901, 3998, 3999};
     for (int i = 0; i < 16; i++) CHECK_INT(t->got[0].value[i], corner[i]);
     CHECK_INT(t->got[1].edge, 0);
-    CHECK_INT(t->got[2].edge, 3);      /* default of peek */
+    CHECK_INT(t->got[2].edge, 3); /* default of peek */
     CHECK_INT(t->got[2].value[35], 0 + 3999);
     CHECK_INT(t->got[3].edge, 0);
     CHECK_INT(t->got[4].n, 0);
@@ -376,13 +428,13 @@ static void test_cancel(const EngineOps *ops) {
     Talk *t = talk_new(ops, 64 << 20);
     full(t, 1, 1, DT_F32, 4, 4);
     run(t);
-    OPS(t, OP_ADD, 2, 1, 1);           /* seq 1 */
+    OPS(t, OP_ADD, 2, 1, 1); /* seq 1 */
     OPS(t, OP_ADD, 3, 2, 2);
-    OPS(t, OP_FETCH, 0, 3);            /* seq 3 */
+    OPS(t, OP_FETCH, 0, 3); /* seq 3 */
     OPS(t, OP_FREE, 0, 1);
-    OPS(t, OP_FETCH, 0, 2);            /* seq 5 */
+    OPS(t, OP_FETCH, 0, 2); /* seq 5 */
     uint64_t end = t->seq;
-    full(t, 10, 2, DT_F32, 2, 2);      /* not cancelled */
+    full(t, 10, 2, DT_F32, 2, 2); /* not cancelled */
     OPS(t, OP_FETCH, 0, 10);
     exec_on_cancel(t->x, CLIENT, end);
     exec_on_cancel(t->x, 12345, end); /* nobody */
@@ -468,7 +520,8 @@ static void test_turns(void) {
     take(t);
     CHECK_INT(last_got(t)->value[0], 2);
     const Client *busy = exec_client(t->x, CLIENT, false);
-    CHECK_MSG(busy->instructions < busy_seq / 2, "the busy client had %llu of %llu instructions done",
+    CHECK_MSG(busy->instructions < busy_seq / 2,
+              "the busy client had %llu of %llu instructions done",
               (unsigned long long)busy->instructions, (unsigned long long)busy_seq);
     while (exec_step(t->x, 100000)) {}
     CHECK_INT(busy->instructions, busy_seq);
@@ -506,7 +559,8 @@ static void random_program(Talk *t, uint64_t seed, int length) {
             OPS(t, OP_FREE, 0, id + 1);
             id += 3;
             break;
-        case 6: case 7: OPS(t, OP_FETCH, 0, a); break;
+        case 6:
+        case 7: OPS(t, OP_FETCH, 0, a); break;
         case 8:
             slice(t, id, a, 1, 1, 2, 4);
             OPS(t, OP_ADD, id + 1, id, id);
@@ -564,7 +618,8 @@ static void test_random(uint64_t seed) {
 
 /* ---- Hostile frames ---- */
 
-/* Random bytes in valid frames: errors, never a crash; the client can be forgotten without a trace. */
+/* Random bytes in valid frames: errors, never a crash; the client can be forgotten without a
+ * trace. */
 static void test_hostile(uint64_t seed) {
     Talk *t = talk_new(&engine_reference, 8 << 20);
     for (int round = 0; round < 400; round++) {

@@ -1,5 +1,6 @@
-/* golden_test.c: what PyTorch says about every row of the op table (tests/golden/ops.gti), against exec on each engine. A
- * line "#= data ..." holds what the instruction before it must give.
+/* golden_test.c: what PyTorch says about every row of the op table (tests/golden/ops.gti),
+ * against exec on each engine. A line "#= data ..." holds what the instruction before it must
+ * give.
  *
  *   golden_test [FILE]
  * SPDX-License-Identifier: MIT */
@@ -31,10 +32,12 @@ static bool is_near(double x, double y, DType d) {
     return isfinite(x) && isfinite(y) && fabs(x - y) <= eps * (1 + 8 * fabs(y));
 }
 
-static void compare(const char *engine, const char *line, int n_line, const ReplyValue *v, const Inst *want) {
+static void compare(const char *engine, const char *line, int n_line, const ReplyValue *v,
+                    const Inst *want) {
     const Attr *shape = inst_attr(want, ATTR_SHAPE);
     DType d = inst_attr(want, ATTR_DTYPE)->dtype;
-    bool same = v->status == 0 && v->type.dtype == d && v->type.rank == shape->n && v->bytes == want->payload_bytes;
+    bool same = v->status == 0 && v->type.dtype == d && v->type.rank == shape->n &&
+                v->bytes == want->payload_bytes;
     for (uint32_t i = 0; same && i < shape->n; i++) same = v->type.shape[i] == shape->ints[i];
     CHECK_MSG(same, "%s: %.*s: another type, or status %d", engine, n_line, line, v->status);
     if (!same) return;
@@ -44,13 +47,15 @@ static void compare(const char *engine, const char *line, int n_line, const Repl
     for (int64_t i = 0; i < n; i++) {
         bool fits = dtype_is_float(d) ? is_near(ref_float(&got, i), ref_float(&expected, i), d)
                                       : ref_int(&got, i) == ref_int(&expected, i);
-        CHECK_MSG(fits, "%s: %.*s: element %lld is %.17g, not %.17g", engine, n_line < 120 ? n_line : 120, line, (long long)i,
-                  ref_float(&got, i), ref_float(&expected, i));
+        CHECK_MSG(fits, "%s: %.*s: element %lld is %.17g, not %.17g", engine,
+                  n_line < 120 ? n_line : 120, line, (long long)i, ref_float(&got, i),
+                  ref_float(&expected, i));
     }
 }
 
 /* The value of id, by a fetch; the reply lives in *m. */
-static bool fetch(Exec *x, uint64_t *seq, uint64_t id, Arena *arena, Msg *m, Reply *reply, Failure *failure) {
+static bool fetch(Exec *x, uint64_t *seq, uint64_t id, Arena *arena, Msg *m, Reply *reply,
+                  Failure *failure) {
     FrameWriter w = {.edge_id = UINT64_MAX};
     frame_begin(&w, 1, (*seq)++);
     Operand in = {.kind = IN_TENSOR, .id = id};
@@ -86,7 +91,8 @@ static void run(const char *engine, const char *text, size_t n, bool *seen) {
         bool is_value = end - at > 2 && !strncmp(at, "#=", 2);
         InstLine line;
         arena_reset(&arena);
-        char *copy = arena_printf(&arena, "%s%.*s", is_value ? "t0 =" : "", (int)(end - at - 2 * is_value), at + 2 * is_value);
+        char *copy = arena_printf(&arena, "%s%.*s", is_value ? "t0 =" : "",
+                                  (int)(end - at - 2 * is_value), at + 2 * is_value);
         bool ok = inst_parse(copy, strlen(copy), &arena, &line, &err);
         CHECK_MSG(ok, "%s: %.100s", err.text, copy);
         if (!ok || line.is_empty) continue;
@@ -96,7 +102,8 @@ static void run(const char *engine, const char *text, size_t n, bool *seen) {
             Failure failure = {0};
             bool got = fetch(x, &seq, last_out + (uint64_t)k++, &arena, &m, &reply, &failure);
             CHECK_MSG(got, "%s: no reply", engine);
-            if (failure.err.code) CHECK_MSG(0, "%s: %.*s: %s", engine, n_last, last, failure.err.text);
+            if (failure.err.code)
+                CHECK_MSG(0, "%s: %.*s: %s", engine, n_last, last, failure.err.text);
             if (got) compare(engine, last, n_last, &reply.value[0], &line.inst);
             msg_fini(&m);
             continue;
@@ -125,7 +132,8 @@ int main(int argc, char **argv) {
         run("cpu", text, n, seen);
     }
     for (int op = 0; op < OP_COUNT && text; op++)
-        if (op_info[op].class_ != CLASS_CONTROL) CHECK_MSG(seen[op], "no golden value for %s", op_info[op].name);
+        if (op_info[op].class_ != CLASS_CONTROL)
+            CHECK_MSG(seen[op], "no golden value for %s", op_info[op].name);
     free(text);
     return check_report("golden");
 }

@@ -1,5 +1,6 @@
-/* mem_test.c: the arena against a naive model: random requests never overlap, keep their bytes, are aligned and counted;
- * what was full is whole again when all is freed; long runs of mixed sizes do not splinter it.
+/* mem_test.c: the arena against a naive model: random requests never overlap, keep their bytes,
+ * are aligned and counted; what was full is whole again when all is freed; long runs of mixed
+ * sizes do not splinter it.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "worker/mem.h"
@@ -7,7 +8,11 @@
 #include <time.h>
 
 enum { SLOTS = 400 };
-typedef struct Slot { unsigned char *p; uint64_t bytes; unsigned char mark; } Slot;
+typedef struct Slot {
+    unsigned char *p;
+    uint64_t bytes;
+    unsigned char mark;
+} Slot;
 
 static uint64_t state;
 static uint64_t next_random(uint64_t n) {
@@ -53,7 +58,10 @@ static void test_model(uint64_t seed) {
         }
         s->bytes = some_size();
         s->p = mem_alloc(m, s->bytes);
-        if (!s->p) { full++; continue; }
+        if (!s->p) {
+            full++;
+            continue;
+        }
         asked += s->bytes;
         bad += (uintptr_t)s->p % 64 != 0;
         for (int i = 0; i < SLOTS; i++) {
@@ -101,7 +109,8 @@ static void test_limits(void) {
     CHECK(mem_default_bytes(1000000) == 64 << 20);
 }
 
-/* A loop that frees what it made always finds the same place: the size of its own class is looked at first. */
+/* A loop that frees what it made always finds the same place: the size of its own class is
+ * looked at first. */
 static void test_reuse(void) {
     Err err = {0};
     Mem *m = mem_open(16 << 20, &err);
@@ -120,8 +129,9 @@ static void test_reuse(void) {
     mem_close(&m);
 }
 
-/* Steps of a training loop: parameters replaced one by one, activations stacked and unwound, and now and then a small tensor
- * that stays. The arena is 1.5 times what lives at once; nothing may fail. */
+/* Steps of a training loop: parameters replaced one by one, activations stacked and unwound, and
+ * now and then a small tensor that stays. The arena is 1.5 times what lives at once; nothing may
+ * fail. */
 static void test_long_run(uint64_t seed) {
     state = seed;
     Err err = {0};
@@ -130,7 +140,8 @@ static void test_long_run(uint64_t seed) {
     void *param[PARAMS], *act[ACTS], *kept[KEPT] = {0};
     uint64_t act_bytes[ACTS];
     int failed = 0;
-    for (int i = 0; i < PARAMS; i++) failed += !(param[i] = mem_alloc(m, 65536u * (unsigned)(1 + i % 8)));
+    for (int i = 0; i < PARAMS; i++)
+        failed += !(param[i] = mem_alloc(m, 65536u * (unsigned)(1 + i % 8)));
     for (int step = 0; step < 2000 && !failed; step++) {
         for (int i = 0; i < ACTS; i++) {
             act_bytes[i] = 1000 + next_random(2 << 20);

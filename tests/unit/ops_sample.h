@@ -1,6 +1,7 @@
-/* ops_sample.h: random instances of every row of the op table, for ops_test.c: an instruction with its attributes, and
- * operands of random type, layout (plain, permuted, sliced, expanded) and contents. The table at the end names a sampler for
- * each row that engines execute; a KERNEL, VIEW or SOURCE row without one does not compile.
+/* ops_sample.h: random instances of every row of the op table, for ops_test.c: an instruction
+ * with its attributes, and operands of random type, layout (plain, permuted, sliced, expanded)
+ * and contents. The table at the end names a sampler for each row that engines execute; a
+ * KERNEL, VIEW or SOURCE row without one does not compile.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_OPS_SAMPLE_H
 #define GT_TESTS_UNIT_OPS_SAMPLE_H
@@ -13,14 +14,16 @@
 
 enum { ARGS = 12, INTS_MAX = 64 };
 
-/* WHOLE: small whole numbers, on which sums are exact in every dtype, so that any difference is a mistake. */
+/* WHOLE: small whole numbers, on which sums are exact in every dtype, so that any difference is
+ * a mistake. */
 typedef enum Style { MIXED, WHOLE, SPECIAL, INDEX } Style;
 
-/* An operand: a tensor in `base_bytes` of memory, of which the view shows a part; or an immediate. */
+/* An operand: a tensor in `base_bytes` of memory, of which the view shows a part; or an
+ * immediate. */
 typedef struct Arg {
     bool is_imm;
-    View view;                    /* data is NULL: offset counts from the base */
-    int64_t offset;               /* elements */
+    View view;      /* data is NULL: offset counts from the base */
+    int64_t offset; /* elements */
     uint64_t base_bytes;
     char *base;
 } Arg;
@@ -29,12 +32,13 @@ typedef struct Case {
     Inst inst;
     Operand in[ARGS];
     Attr attr[6];
-    int64_t ints[INTS_MAX]; int n_ints;
+    int64_t ints[INTS_MAX];
+    int n_ints;
     Arg arg[ARGS];
     Style style;
-    DType dtype;                  /* of the data operands */
-    bool is_exact;                /* all engines give the same bits */
-    double terms;                 /* how many numbers meet in one result: scales the tolerance */
+    DType dtype;   /* of the data operands */
+    bool is_exact; /* all engines give the same bits */
+    double terms;  /* how many numbers meet in one result: scales the tolerance */
     TensorType type[ARGS], out[MAX_OUT];
 } Case;
 
@@ -43,12 +47,15 @@ static uint64_t pick(uint64_t n) {
     rng_state ^= rng_state << 13, rng_state ^= rng_state >> 7, rng_state ^= rng_state << 17;
     return n ? (rng_state >> 16) % n : 0;
 }
-static double uniform(double lo, double hi) { return lo + (hi - lo) * (double)pick(1u << 30) / (double)(1u << 30); }
+static double uniform(double lo, double hi) {
+    return lo + (hi - lo) * (double)pick(1u << 30) / (double)(1u << 30);
+}
 
 /* ---- Elements ---- */
 
 static double float_element(Style style) {
-    static const double special[] = {0, -0.0, INFINITY, -INFINITY, NAN, 1e-40, -1e-40, 1e30, -1e30, 1, -1, 0.5, 2.5, -2.5, 88, -88};
+    static const double special[] = {0,     -0.0, INFINITY, -INFINITY, NAN, 1e-40, -1e-40, 1e30,
+                                     -1e30, 1,    -1,       0.5,       2.5, -2.5,  88,     -88};
     if (style == WHOLE) return (double)((int64_t)pick(9) - 4);
     if (style == SPECIAL && pick(3) == 0) return special[pick(16)];
     switch (pick(5)) {
@@ -60,7 +67,8 @@ static double float_element(Style style) {
     }
 }
 static int64_t int_element(Style style) {
-    static const int64_t special[] = {INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX, -1, 0, 1, 255, 256, 1ll << 40};
+    static const int64_t special[] = {INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX, -1,
+                                      0,         1,         255,       256,       1ll << 40};
     if (style == SPECIAL && pick(3) == 0) return special[pick(10)];
     return style == WHOLE || pick(2) ? (int64_t)pick(9) - 4 : (int64_t)pick(2000) - 1000;
 }
@@ -68,15 +76,19 @@ static void fill_elements(Arg *a, DType d, Style style) {
     View base = {.type = {.dtype = (uint8_t)d}, .data = a->base};
     int64_t n = (int64_t)a->base_bytes / dtype_info[d].size_bytes;
     for (int64_t i = 0; i < n; i++) {
-        if (dtype_is_float(d)) ref_set_float(&base, i, float_element(style));
-        else if (d == DT_BOOL) ref_set_int(&base, i, (int64_t)pick(2));
-        else ref_set_int(&base, i, int_element(style));
+        if (dtype_is_float(d))
+            ref_set_float(&base, i, float_element(style));
+        else if (d == DT_BOOL)
+            ref_set_int(&base, i, (int64_t)pick(2));
+        else
+            ref_set_int(&base, i, int_element(style));
     }
 }
 
 /* ---- Operands ---- */
 
-/* Lays out a tensor of this type: axes in random order in memory, some steps, some margins, some axes repeated. */
+/* Lays out a tensor of this type: axes in random order in memory, some steps, some margins, some
+ * axes repeated. */
 static Arg *add_tensor(Case *c, TensorType t, Style style) {
     int k = c->inst.n_in++;
     Arg *a = &c->arg[k];
@@ -93,11 +105,13 @@ static Arg *add_tensor(Case *c, TensorType t, Style style) {
     int64_t step = 1;
     for (int k2 = t.rank - 1; k2 >= 0; k2--) {
         int d = order[k2];
-        int64_t start = layout == 2 ? (int64_t)pick(3) : 0, by = layout == 2 ? 1 + (int64_t)pick(2) : 1;
+        int64_t start = layout == 2 ? (int64_t)pick(3) : 0,
+                by = layout == 2 ? 1 + (int64_t)pick(2) : 1;
         if (layout == 3 && pick(2)) continue; /* stride 0 */
         a->view.stride[d] = step * by;
         a->offset += step * start;
-        step *= start + (t.shape[d] > 0 ? t.shape[d] - 1 : 0) * by + 1 + (layout == 2 ? (int64_t)pick(2) : 0);
+        step *= start + (t.shape[d] > 0 ? t.shape[d] - 1 : 0) * by + 1 +
+                (layout == 2 ? (int64_t)pick(2) : 0);
     }
     a->base_bytes = (uint64_t)step * (uint64_t)dtype_info[t.dtype].size_bytes;
     a->base = malloc(a->base_bytes);
@@ -111,22 +125,31 @@ static void make_indices(Arg *a, int64_t size) {
     int64_t n = (int64_t)a->base_bytes / dtype_info[base.type.dtype].size_bytes;
     bool may_be_negative = a->view.type.dtype != DT_U8;
     for (int64_t i = 0; i < n; i++)
-        ref_set_int(&base, i, size ? (int64_t)pick((uint64_t)size) - (may_be_negative && pick(4) == 0 ? size : 0) : 0);
+        ref_set_int(&base, i,
+                    size ? (int64_t)pick((uint64_t)size) -
+                               (may_be_negative && pick(4) == 0 ? size : 0)
+                         : 0);
 }
 
 static void add_imm(Case *c, InKind kind, double v) {
     int k = c->inst.n_in++;
     c->arg[k] = (Arg){.is_imm = true};
     c->in[k].kind = kind;
-    if (kind == IN_IMM_FLOAT) c->in[k].f = v;
-    else if (kind == IN_IMM_INT) c->in[k].i = (int64_t)v;
-    else c->in[k].id = 0, c->in[k].b = v != 0;
+    if (kind == IN_IMM_FLOAT)
+        c->in[k].f = v;
+    else if (kind == IN_IMM_INT)
+        c->in[k].i = (int64_t)v;
+    else
+        c->in[k].id = 0, c->in[k].b = v != 0;
 }
 /* An immediate that every operand of dtype d takes. */
 static void add_weak(Case *c, DType d) {
-    if (dtype_is_float(d) && pick(2)) add_imm(c, IN_IMM_FLOAT, float_element(c->style));
-    else if (d == DT_BOOL) add_imm(c, IN_IMM_BOOL, (double)pick(2));
-    else add_imm(c, IN_IMM_INT, (double)pick(5));
+    if (dtype_is_float(d) && pick(2))
+        add_imm(c, IN_IMM_FLOAT, float_element(c->style));
+    else if (d == DT_BOOL)
+        add_imm(c, IN_IMM_BOOL, (double)pick(2));
+    else
+        add_imm(c, IN_IMM_INT, (double)pick(5));
 }
 
 /* ---- Attributes ---- */
@@ -181,8 +204,10 @@ static void sample_map(Case *c) {
     for (int i = 0; i < n; i++) {
         TensorType one = pick(3) ? t : narrowed(t);
         if (op == OP_WHERE && i == 0) one.dtype = DT_BOOL;
-        if (i == imm_at) add_weak(c, c->dtype);
-        else add_tensor(c, one, c->style);
+        if (i == imm_at)
+            add_weak(c, c->dtype);
+        else
+            add_tensor(c, one, c->style);
     }
 }
 
@@ -206,7 +231,10 @@ static void sample_RESHAPE(Case *c) {
     int64_t shape[MAX_DIMS], n = type_numel(&t), rank = 0;
     while (rank < MAX_DIMS - 1 && n > 1) {
         int64_t d = 2 + (int64_t)pick(16);
-        if (n % d) { if (pick(4) == 0) break; continue; }
+        if (n % d) {
+            if (pick(4) == 0) break;
+            continue;
+        }
         shape[rank++] = d, n /= d;
     }
     shape[rank++] = n;
@@ -263,8 +291,10 @@ static void sample_MATMUL(Case *c) {
     if (pick(10) == 0) M = 0;
     if (pick(20) == 0) N = 130 + (int64_t)pick(200), M = 1 + (int64_t)pick(3);
     bool is_large = pick(30) == 0; /* several tiles */
-    if (is_large) M = 150 + (int64_t)pick(150), N = 150 + (int64_t)pick(150), K = 1 + (int64_t)pick(300);
-    TensorType batch = some_type(c->dtype, is_large || pick(2) ? 0 : (int)pick(3), 12), a = narrowed(batch), b = narrowed(batch);
+    if (is_large)
+        M = 150 + (int64_t)pick(150), N = 150 + (int64_t)pick(150), K = 1 + (int64_t)pick(300);
+    TensorType batch = some_type(c->dtype, is_large || pick(2) ? 0 : (int)pick(3), 12),
+               a = narrowed(batch), b = narrowed(batch);
     bool a_is_row = a.rank == 0 && pick(4) == 0, b_is_col = b.rank == 0 && pick(4) == 0;
     if (!a_is_row) a.shape[a.rank++] = M;
     a.shape[a.rank++] = K;
@@ -314,7 +344,8 @@ static bool has_empty(const TensorType *t, int from, int n) {
 static void sample_INDEX(Case *c) {
     TensorType t = some_type(c->dtype, 1 + (int)pick(4), 2000);
     int axis = (int)pick(t.rank), k = 1 + (int)pick((uint64_t)(t.rank - axis));
-    if (has_empty(&t, axis, k)) for (int d = 0; d < t.rank; d++) t.shape[d] = 3;
+    if (has_empty(&t, axis, k))
+        for (int d = 0; d < t.rank; d++) t.shape[d] = 3;
     add_int(c, ATTR_AXIS, axis);
     add_tensor(c, t, c->style);
     add_indices(c, &t, axis, k);
@@ -323,7 +354,8 @@ static void sample_INDEX(Case *c) {
 static void sample_INDEX_PUT(Case *c) {
     TensorType t = some_type(c->dtype, 1 + (int)pick(4), 2000);
     int axis = (int)pick(t.rank), k = 1 + (int)pick((uint64_t)(t.rank - axis));
-    if (has_empty(&t, axis, k)) for (int d = 0; d < t.rank; d++) t.shape[d] = 3;
+    if (has_empty(&t, axis, k))
+        for (int d = 0; d < t.rank; d++) t.shape[d] = 3;
     bool adds = pick(2);
     add_int(c, ATTR_AXIS, axis);
     add_attr(c, (Attr){.key = ATTR_ACCUMULATE, .b = adds});
@@ -348,7 +380,8 @@ static void sample_GATHER(Case *c) {
     TensorType t = some_type(c->dtype, 1 + (int)pick(4), 2000), idx = t;
     int axis = (int)pick(t.rank);
     if (t.shape[axis] == 0) t.shape[axis] = 2;
-    for (int d = 0; d < t.rank; d++) idx.shape[d] = d == axis ? (int64_t)pick(9) : (int64_t)pick((uint64_t)t.shape[d] + 1);
+    for (int d = 0; d < t.rank; d++)
+        idx.shape[d] = d == axis ? (int64_t)pick(9) : (int64_t)pick((uint64_t)t.shape[d] + 1);
     idx.dtype = (uint8_t)some_index_dtype();
     add_int(c, ATTR_AXIS, axis);
     add_tensor(c, t, c->style);
@@ -393,7 +426,8 @@ static void sample_SORT(Case *c) {
 #define sample_ARGSORT sample_SORT
 static void sample_TOPK(Case *c) {
     sample_along(c);
-    add_attr(c, (Attr){.key = ATTR_K, .i = (int64_t)pick((uint64_t)c->type[0].shape[c->attr[0].ints[0]] + 1)});
+    add_attr(c, (Attr){.key = ATTR_K,
+                       .i = (int64_t)pick((uint64_t)c->type[0].shape[c->attr[0].ints[0]] + 1)});
     add_flag(c, ATTR_LARGEST);
 }
 
@@ -414,15 +448,20 @@ static void add_key(Case *c) {
 }
 static void sample_FULL(Case *c) {
     sample_source(c, some_rank());
-    if (dtype_is_float(c->dtype)) add_imm(c, IN_IMM_FLOAT, float_element(SPECIAL));
-    else if (c->dtype == DT_BOOL) add_imm(c, IN_IMM_BOOL, (double)pick(2));
-    else add_imm(c, IN_IMM_INT, (double)pick(100));
+    if (dtype_is_float(c->dtype))
+        add_imm(c, IN_IMM_FLOAT, float_element(SPECIAL));
+    else if (c->dtype == DT_BOOL)
+        add_imm(c, IN_IMM_BOOL, (double)pick(2));
+    else
+        add_imm(c, IN_IMM_INT, (double)pick(100));
 }
 static void sample_ARANGE(Case *c) {
     sample_source(c, 1);
     bool is_float = dtype_is_float(c->dtype);
-    if (is_float && pick(2)) add_imm(c, IN_IMM_FLOAT, uniform(-10, 10)), add_imm(c, IN_IMM_FLOAT, uniform(-1, 1));
-    else add_imm(c, IN_IMM_INT, (double)pick(100)), add_imm(c, IN_IMM_INT, (double)pick(9) - 4);
+    if (is_float && pick(2))
+        add_imm(c, IN_IMM_FLOAT, uniform(-10, 10)), add_imm(c, IN_IMM_FLOAT, uniform(-1, 1));
+    else
+        add_imm(c, IN_IMM_INT, (double)pick(100)), add_imm(c, IN_IMM_INT, (double)pick(9) - 4);
     c->is_exact = !is_float;
 }
 static void sample_RAND(Case *c) {
@@ -436,19 +475,23 @@ static void sample_RANDN(Case *c) {
 static void sample_RANDINT(Case *c) {
     sample_RAND(c);
     bool is_byte = dtype_info[c->dtype].size_bytes == 1;
-    int64_t low = c->dtype == DT_BOOL ? 0 : is_byte ? (int64_t)pick(100) : (int64_t)pick(1000) - 500;
+    int64_t low = c->dtype == DT_BOOL ? 0
+                  : is_byte           ? (int64_t)pick(100)
+                                      : (int64_t)pick(1000) - 500;
     add_imm(c, IN_IMM_INT, (double)low);
-    if (c->dtype == DT_BOOL) add_imm(c, IN_IMM_INT, 2);
-    else add_imm(c, IN_IMM_INT, (double)(low + 1 + (int64_t)pick(is_byte ? 150 : 1u << 30)));
+    if (c->dtype == DT_BOOL)
+        add_imm(c, IN_IMM_INT, 2);
+    else
+        add_imm(c, IN_IMM_INT, (double)(low + 1 + (int64_t)pick(is_byte ? 150 : 1u << 30)));
 }
 static void sample_DATA(Case *c) { (void)c; } /* never reaches an engine: exec copies it in */
 
 static void (*const samplers[OP_COUNT])(Case *) = {
-#define MAP(id, name, arity, in, out, grad, expr, doc) [OP_##id] = sample_map,
+#define MAP(id, name, arity, in, out, grad, expr, doc)   [OP_##id] = sample_map,
 #define REDUCE(id, name, in, out, grad, init, expr, doc) [OP_##id] = sample_reduce,
-#define VIEW(id, name, in, shape, grad, doc) [OP_##id] = sample_##id,
-#define KERNEL(id, name, arity, in, shape, grad, doc) [OP_##id] = sample_##id,
-#define SOURCE(id, name, arity, shape, doc) [OP_##id] = sample_##id,
+#define VIEW(id, name, in, shape, grad, doc)             [OP_##id] = sample_##id,
+#define KERNEL(id, name, arity, in, shape, grad, doc)    [OP_##id] = sample_##id,
+#define SOURCE(id, name, arity, shape, doc)              [OP_##id] = sample_##id,
 #include "runtime/ops.def"
 };
 

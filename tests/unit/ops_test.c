@@ -1,7 +1,8 @@
-/* ops_test.c: every row of the op table on every engine, driven by the table: random types, layouts, immediates and contents
- * (ops_sample.h), `cpu` against `reference`, and `cpu` with one thread against several, bit for bit. Data movement, whole
- * numbers and comparisons must agree exactly, and so must floats where the operands are small whole numbers and the op keeps
- * them exact; other floats to the tolerance of their dtype.
+/* ops_test.c: every row of the op table on every engine, driven by the table: random types,
+ * layouts, immediates and contents (ops_sample.h), `cpu` against `reference`, and `cpu` with one
+ * thread against several, bit for bit. Data movement, whole numbers and comparisons must agree
+ * exactly, and so must floats where the operands are small whole numbers and the op keeps them
+ * exact; other floats to the tolerance of their dtype.
  *
  *   ops_test [SEED [OP]]
  * SPDX-License-Identifier: MIT */
@@ -13,19 +14,25 @@
 
 enum { ROUNDS = 24, THREADS_MANY = 3, SHOWN = 8 };
 
-typedef struct Bench { const EngineOps *ops; Engine *e; const char *name; } Bench;
+typedef struct Bench {
+    const EngineOps *ops;
+    Engine *e;
+    const char *name;
+} Bench;
 typedef struct Outcome {
-    int result;                       /* done's */
+    int result; /* done's */
     Err err;
-    char *out[MAX_OUT];               /* row-major */
+    char *out[MAX_OUT]; /* row-major */
 } Outcome;
 
 /* ---- One case on one engine ---- */
 
 static void set_scalar(View *v, DType d, const Operand *o, void *room) {
     *v = (View){.type = {.dtype = (uint8_t)d}, .is_scalar = true, .data = room};
-    if (o->kind == IN_IMM_FLOAT) ref_set_float(v, 0, o->f);
-    else ref_set_int(v, 0, o->kind == IN_IMM_BOOL ? o->b : o->i);
+    if (o->kind == IN_IMM_FLOAT)
+        ref_set_float(v, 0, o->f);
+    else
+        ref_set_int(v, 0, o->kind == IN_IMM_BOOL ? o->b : o->i);
 }
 
 static void run_case(const Case *c, const Bench *b, bool in_place, Outcome *o) {
@@ -48,7 +55,8 @@ static void run_case(const Case *c, const Bench *b, bool in_place, Outcome *o) {
         in[i].data = (char *)base[i] + a->offset * dtype_info[a->view.type.dtype].size_bytes;
     }
     int model = class_ == CLASS_SOURCE && c->inst.n_in > 0 && c->in[0].kind == IN_TENSOR;
-    Call call = {.inst = &c->inst, .n_in = c->inst.n_in - model, .n_out = c->inst.n_out, .in = in + model};
+    Call call = {
+        .inst = &c->inst, .n_in = c->inst.n_in - model, .n_out = c->inst.n_out, .in = in + model};
     for (int k = 0; k < call.n_out; k++) {
         View *v = &call.out[k];
         v->type = c->out[k];
@@ -76,7 +84,8 @@ static void run_case(const Case *c, const Bench *b, bool in_place, Outcome *o) {
             b->ops->copy_out(b->e, o->out[k], &call.out[k]);
         }
     }
-    for (int k = 0; k < call.n_out && !in_place; k++) b->ops->free(b->e, call.out[k].data, type_bytes(&c->out[k]));
+    for (int k = 0; k < call.n_out && !in_place; k++)
+        b->ops->free(b->e, call.out[k].data, type_bytes(&c->out[k]));
     for (int i = 0; i < c->inst.n_in; i++)
         if (base[i]) b->ops->free(b->e, base[i], c->arg[i].base_bytes);
 }
@@ -90,7 +99,8 @@ static int shown;
 
 static void describe(const Case *c, uint64_t seed, const char *what) {
     if (shown++ >= SHOWN) return;
-    fprintf(stderr, "%s (seed %llu): %s(", op_info[c->inst.op].name, (unsigned long long)seed, what);
+    fprintf(stderr, "%s (seed %llu): %s(", op_info[c->inst.op].name, (unsigned long long)seed,
+            what);
     for (int i = 0; i < c->inst.n_in; i++) {
         char text[256];
         if (c->arg[i].is_imm) {
@@ -98,15 +108,21 @@ static void describe(const Case *c, uint64_t seed, const char *what) {
             continue;
         }
         fprintf(stderr, "%s%s strides", i ? ", " : "", type_text(&c->type[i], text));
-        for (int d = 0; d < c->type[i].rank; d++) fprintf(stderr, " %lld", (long long)c->arg[i].view.stride[d]);
+        for (int d = 0; d < c->type[i].rank; d++)
+            fprintf(stderr, " %lld", (long long)c->arg[i].view.stride[d]);
     }
     fprintf(stderr, ")");
     for (int i = 0; i < c->inst.n_attr; i++) {
         fprintf(stderr, " %s=", attr_info[c->attr[i].key].name);
         if (attr_info[c->attr[i].key].type == AT_INTS)
-            for (uint32_t k = 0; k < c->attr[i].n; k++) fprintf(stderr, "%lld,", (long long)c->attr[i].ints[k]);
-        else if (attr_info[c->attr[i].key].type == AT_DTYPE) fprintf(stderr, "%s", dtype_info[c->attr[i].dtype].text);
-        else fprintf(stderr, "%lld", (long long)(attr_info[c->attr[i].key].type == AT_BOOL ? c->attr[i].b : c->attr[i].i));
+            for (uint32_t k = 0; k < c->attr[i].n; k++)
+                fprintf(stderr, "%lld,", (long long)c->attr[i].ints[k]);
+        else if (attr_info[c->attr[i].key].type == AT_DTYPE)
+            fprintf(stderr, "%s", dtype_info[c->attr[i].dtype].text);
+        else
+            fprintf(stderr, "%lld",
+                    (long long)(attr_info[c->attr[i].key].type == AT_BOOL ? c->attr[i].b
+                                                                          : c->attr[i].i));
     }
     fprintf(stderr, "\n");
 }
@@ -114,10 +130,29 @@ static void describe(const Case *c, uint64_t seed, const char *what) {
 /* Sums of small whole numbers are whole and small: no order of summation may change them. */
 static bool keeps_whole(Op op) {
     switch (op) {
-    case OP_ADD: case OP_SUB: case OP_MUL: case OP_SUM: case OP_MATMUL: case OP_CUMSUM: case OP_SCATTER_ADD: case OP_INDEX_PUT:
-    case OP_MAX: case OP_MIN: case OP_MAXIMUM: case OP_MINIMUM: case OP_NEG: case OP_ABS: case OP_SQUARE: case OP_RELU:
-    case OP_WHERE: case OP_FLOORDIV: case OP_MOD: case OP_FLOOR: case OP_CEIL: case OP_ROUND: case OP_SIGN:
-        return true;
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_SUM:
+    case OP_MATMUL:
+    case OP_CUMSUM:
+    case OP_SCATTER_ADD:
+    case OP_INDEX_PUT:
+    case OP_MAX:
+    case OP_MIN:
+    case OP_MAXIMUM:
+    case OP_MINIMUM:
+    case OP_NEG:
+    case OP_ABS:
+    case OP_SQUARE:
+    case OP_RELU:
+    case OP_WHERE:
+    case OP_FLOORDIV:
+    case OP_MOD:
+    case OP_FLOOR:
+    case OP_CEIL:
+    case OP_ROUND:
+    case OP_SIGN: return true;
     default: return false;
     }
 }
@@ -131,29 +166,36 @@ static bool is_near(double x, double y, DType d, double terms) {
     return fabs(x - y) <= atol + rtol * fabs(y);
 }
 
-static void compare(const Case *c, const Outcome *got, const Outcome *want, bool bitwise, uint64_t seed, const char *who) {
-    CHECK_MSG(got->result == want->result, "%s: %s gives %d (%s), not %d (%s)", op_info[c->inst.op].name, who, got->result,
-              got->err.text, want->result, want->err.text);
+static void compare(const Case *c, const Outcome *got, const Outcome *want, bool bitwise,
+                    uint64_t seed, const char *who) {
+    CHECK_MSG(got->result == want->result, "%s: %s gives %d (%s), not %d (%s)",
+              op_info[c->inst.op].name, who, got->result, got->err.text, want->result,
+              want->err.text);
     if (got->result != 1 || want->result != 1) return;
     for (int k = 0; k < c->inst.n_out; k++) {
         DType d = (DType)c->out[k].dtype;
-        View a = {.type = {.dtype = (uint8_t)d}, .data = got->out[k]}, b = {.type = {.dtype = (uint8_t)d}, .data = want->out[k]};
-        bool exact = bitwise || !dtype_is_float(d) || c->is_exact || (c->style == WHOLE && keeps_whole(c->inst.op));
+        View a = {.type = {.dtype = (uint8_t)d}, .data = got->out[k]},
+             b = {.type = {.dtype = (uint8_t)d}, .data = want->out[k]};
+        bool exact = bitwise || !dtype_is_float(d) || c->is_exact ||
+                     (c->style == WHOLE && keeps_whole(c->inst.op));
         int64_t n = type_numel(&c->out[k]), bad = -1;
         for (int64_t i = 0; i < n && bad < 0; i++) {
             size_t size = (size_t)dtype_info[d].size_bytes;
-            if (!memcmp((char *)a.data + (size_t)i * size, (char *)b.data + (size_t)i * size, size)) continue;
+            if (!memcmp((char *)a.data + (size_t)i * size, (char *)b.data + (size_t)i * size, size))
+                continue;
             double x = ref_float(&a, i), y = ref_float(&b, i);
             if (exact && (!dtype_is_float(d) || x != y) && !(isnan(x) && isnan(y))) bad = i;
             if (!exact && !is_near(x, y, d, c->terms)) bad = i;
         }
         if (bad >= 0) {
             char what[256];
-            snprintf(what, sizeof what, "%s gives %.17g, not %.17g, at element %lld of %lld of result %d", who, ref_float(&a, bad),
-                     ref_float(&b, bad), (long long)bad, (long long)n, k);
+            snprintf(what, sizeof what,
+                     "%s gives %.17g, not %.17g, at element %lld of %lld of result %d", who,
+                     ref_float(&a, bad), ref_float(&b, bad), (long long)bad, (long long)n, k);
             describe(c, seed, what);
         }
-        check_that(bad < 0, __FILE__, __LINE__, "%s %s: engines differ", op_info[c->inst.op].name, dtype_info[d].name);
+        check_that(bad < 0, __FILE__, __LINE__, "%s %s: engines differ", op_info[c->inst.op].name,
+                   dtype_info[d].name);
     }
 }
 
@@ -161,8 +203,9 @@ static void compare(const Case *c, const Outcome *got, const Outcome *want, bool
 
 static bool may_be_in_place(const Case *c) {
     const Arg *a = &c->arg[0];
-    return op_info[c->inst.op].class_ == CLASS_MAP && !a->is_imm && type_equal(&a->view.type, &c->out[0]) &&
-           a->offset == 0 && a->base_bytes == type_bytes(&c->out[0]) && view_is_contiguous(&a->view);
+    return op_info[c->inst.op].class_ == CLASS_MAP && !a->is_imm &&
+           type_equal(&a->view.type, &c->out[0]) && a->offset == 0 &&
+           a->base_bytes == type_bytes(&c->out[0]) && view_is_contiguous(&a->view);
 }
 
 static bool test_case(Op op, DType d, Style style, uint64_t seed, const Bench *bench, int n) {
@@ -173,7 +216,8 @@ static bool test_case(Op op, DType d, Style style, uint64_t seed, const Bench *b
     int n_out;
     Err err = {0};
     if (!inst_infer(&c.inst, c.type, c.out, &n_out, &err)) {
-        /* Some draws are mistakes (max of nothing, -1 as u8): inference says so, engines never see them. */
+        /* Some draws are mistakes (max of nothing, -1 as u8): inference says so, engines never
+         * see them. */
         case_free(&c);
         return false;
     }
@@ -200,7 +244,12 @@ static bool test_case(Op op, DType d, Style style, uint64_t seed, const Bench *b
 /* Infinities and huge numbers meet in sums in an order of their own. */
 static bool adds_up(Op op) {
     switch (op) {
-    case OP_SUM: case OP_PROD: case OP_MATMUL: case OP_CUMSUM: case OP_SCATTER_ADD: case OP_INDEX_PUT: return true;
+    case OP_SUM:
+    case OP_PROD:
+    case OP_MATMUL:
+    case OP_CUMSUM:
+    case OP_SCATTER_ADD:
+    case OP_INDEX_PUT: return true;
     default: return false;
     }
 }
@@ -214,7 +263,9 @@ static void test_row(Op op, uint64_t seed, const Bench *bench, int n) {
         for (int r = 0; r < ROUNDS; r++) {
             Style style = styles[r % 3];
             if (style == SPECIAL && adds_up(op)) style = WHOLE;
-            cases += test_case(op, (DType)d, style, seed + (uint64_t)op * 1000003u + (uint64_t)d * 10007u + (uint64_t)r, bench, n);
+            cases += test_case(op, (DType)d, style,
+                               seed + (uint64_t)op * 1000003u + (uint64_t)d * 10007u + (uint64_t)r,
+                               bench, n);
         }
     }
     CHECK_MSG(cases >= ROUNDS, "%s: only %d cases", op_info[op].name, cases);
@@ -229,7 +280,8 @@ static void test_bad_index(const Bench *b) {
             c.inst = (Inst){.op = ops[k], .n_out = 1, .in = c.in, .attr = c.attr};
             rng_state = 12345;
             add_int(&c, ATTR_AXIS, 0);
-            TensorType x = {.dtype = DT_F32, .rank = 1, .shape = {10}}, i = {.dtype = DT_I64, .rank = 1, .shape = {3}};
+            TensorType x = {.dtype = DT_F32, .rank = 1, .shape = {10}},
+                       i = {.dtype = DT_I64, .rank = 1, .shape = {3}};
             TensorType v = {.dtype = DT_F32, .rank = 1, .shape = {3}};
             add_tensor(&c, x, WHOLE);
             if (ops[k] == OP_INDEX_PUT) add_tensor(&c, v, WHOLE);
@@ -245,8 +297,8 @@ static void test_bad_index(const Bench *b) {
             run_case(&c, b, false, &o);
             CHECK_INT(o.result, -1);
             CHECK_INT(o.err.code, ERR_INDEX);
-            CHECK_STR(o.err.text, bad < 0 ? "index -11 is out of range for axis 0 of size 10" :
-                                            "index 10 is out of range for axis 0 of size 10");
+            CHECK_STR(o.err.text, bad < 0 ? "index -11 is out of range for axis 0 of size 10"
+                                          : "index 10 is out of range for axis 0 of size 10");
             outcome_free(&o);
             case_free(&c);
         }
@@ -266,7 +318,8 @@ static Bench open_bench(const char *name, int threads) {
 int main(int argc, char **argv) {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
     printf("seed %llu\n", (unsigned long long)seed);
-    Bench bench[] = {open_bench("reference", 1), open_bench("cpu", 1), open_bench("cpu", THREADS_MANY)};
+    Bench bench[] = {open_bench("reference", 1), open_bench("cpu", 1),
+                     open_bench("cpu", THREADS_MANY)};
     bench[2].name = "cpu with threads";
     int rows = 0;
     for (int op = 0; op < OP_COUNT; op++) {
@@ -274,7 +327,8 @@ int main(int argc, char **argv) {
         if (argc > 2 && strcmp(argv[2], op_info[op].name)) continue;
         int before = check_failed;
         test_row((Op)op, seed, bench, 3);
-        if (check_failed > before) fprintf(stderr, "%s: %d failed\n", op_info[op].name, check_failed - before);
+        if (check_failed > before)
+            fprintf(stderr, "%s: %d failed\n", op_info[op].name, check_failed - before);
         rows++;
     }
     for (int b = 0; b < 3; b++) {

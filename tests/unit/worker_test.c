@@ -1,5 +1,6 @@
-/* worker_test.c: worker_run in threads, behind every transport, with this test as the dispatcher: greeting, work, figures,
- * leaving; two workers in one process; a dispatcher that vanishes; engines that do not exist.
+/* worker_test.c: worker_run in threads, behind every transport, with this test as the
+ * dispatcher: greeting, work, figures, leaving; two workers in one process; a dispatcher that
+ * vanishes; engines that do not exist.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "runtime/wire.h"
@@ -10,7 +11,12 @@
 
 enum { WAIT_MS = 10000 };
 
-typedef struct Run { pthread_t thread; WorkerConfig config; char endpoint[64]; int code; } Run;
+typedef struct Run {
+    pthread_t thread;
+    WorkerConfig config;
+    char endpoint[64];
+    int code;
+} Run;
 
 static void *run_main(void *ctx) {
     Run *r = ctx;
@@ -19,7 +25,8 @@ static void *run_main(void *ctx) {
 }
 static void start(Run *r, const char *endpoint) {
     snprintf(r->endpoint, sizeof r->endpoint, "%s", endpoint);
-    r->config = (WorkerConfig){.engine = "reference", .threads = 1, .memory_bytes = 16 << 20, .endpoint = r->endpoint};
+    r->config = (WorkerConfig){
+        .engine = "reference", .threads = 1, .memory_bytes = 16 << 20, .endpoint = r->endpoint};
     CHECK(pthread_create(&r->thread, NULL, run_main, r) == 0);
 }
 
@@ -55,18 +62,33 @@ static PeerId greet(Hub *hub, uint32_t rank) {
     return peer;
 }
 
-/* full, add, fetch: the sum comes back. Then too much memory: the worker's rank is in the answer. */
+/* full, add, fetch: the sum comes back. Then too much memory: the worker's rank is in the
+ * answer. */
 static void work(Hub *hub, PeerId peer, uint32_t rank) {
     FrameWriter w = {.edge_id = UINT64_MAX};
     int64_t shape[] = {1000, 1000};
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 1, .ints = shape}, {.key = ATTR_DTYPE, .dtype = DT_F32}};
-    Operand imm = {.kind = IN_IMM_FLOAT, .f = 1.25}, ids[] = {{.id = 1}, {.id = 1}}, sum = {.id = 2};
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = 1, .ints = shape},
+                   {.key = ATTR_DTYPE, .dtype = DT_F32}};
+    Operand imm = {.kind = IN_IMM_FLOAT, .f = 1.25}, ids[] = {{.id = 1}, {.id = 1}},
+            sum = {.id = 2};
     frame_begin(&w, 5, 0);
-    frame_add(&w, &(Inst){.op = OP_FULL, .n_in = 1, .in = &imm, .n_attr = 2, .attr = attr, .n_out = 1, .out = {1}});
+    frame_add(&w, &(Inst){.op = OP_FULL,
+                          .n_in = 1,
+                          .in = &imm,
+                          .n_attr = 2,
+                          .attr = attr,
+                          .n_out = 1,
+                          .out = {1}});
     frame_add(&w, &(Inst){.op = OP_ADD, .n_in = 2, .in = ids, .n_out = 1, .out = {2}});
     frame_add(&w, &(Inst){.op = OP_FETCH, .n_in = 1, .in = &sum});
     attr[0].n = 2, shape[1] = 100000;
-    frame_add(&w, &(Inst){.op = OP_FULL, .n_in = 1, .in = &imm, .n_attr = 2, .attr = attr, .n_out = 1, .out = {3}});
+    frame_add(&w, &(Inst){.op = OP_FULL,
+                          .n_in = 1,
+                          .in = &imm,
+                          .n_attr = 2,
+                          .attr = attr,
+                          .n_out = 1,
+                          .out = {3}});
     Msg m = {0};
     frame_end(&w, &m);
     CHECK(hub_send(hub, peer, &m));
