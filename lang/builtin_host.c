@@ -12,13 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COPY_DEPTH = 500 };
+enum { COPY_DEPTH = 500, LIST_MAX = 1 << 28 };
 
 /* ---- helpers ---- */
 
 /* Any iterable as a new list. */
 static bool listed(Interp *in, Value v, Value *out, LangError *e) {
     Iter it;
+    if (v.kind == V_RANGE && range_count(v.range) > LIST_MAX)
+        return error_set(e, "the list would have more than %d elements", LIST_MAX);
     TRY(iter_open(in, NULL, v, &it, e));
     Value l = v_list(in, 0), el;
     int more;

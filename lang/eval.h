@@ -169,6 +169,7 @@ void progress_step(Interp *in, struct Bar *b);                    /* one iterati
 void progress_end(Interp *in, struct Bar *b);
 struct Bar *progress_find(Interp *in, Value over);                /* the bar that was made for this value, or NULL */
 void progress_move(Interp *in, Value from, Value to);             /* enumerate(progress(xs)) keeps the bar */
+void progress_drop(Interp *in);                                   /* gives up values, before the stream goes */
 void progress_fini(Interp *in);
 extern const Builtin builtins_progress[], builtins_signal[], builtins_random[], builtins_file[];
 #endif

@@ -192,7 +192,7 @@ OUTLINE static bool eval_comprehension(Interp *in, Node *n, Value *out, LangErro
             ok = comp_element(in, n, result, e);
         ok = ok && eval_safepoint(in, e);
     }
-    if (more < 0)
+    if (!ok || more < 0)
         error_locate(e, node_span(in, n));
     iter_close(in, &it);
     forget(in, target);

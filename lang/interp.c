@@ -14,7 +14,7 @@
 
 enum { STACK_VALUES = 4 << 20, COLLECT_FIRST = 10000 };
 #define C_STACK_WANTED (UINT64_C(120) << 20) /* bytes: 10,000 nested calls, with room for sanitizers */
-#define C_STACK_SPARE (512 << 10)            /* below stack_end: what one deep expression and its builtins may take */
+#define C_STACK_SPARE (2 << 20)              /* below stack_end: what one deep expression and its builtins may take */
 
 /* The main thread's stack grows up to the soft limit as it stands when it grows, so raising the limit is enough. In another
  * thread the stack is what it is. */
@@ -65,13 +65,14 @@ void interp_free(Interp **inp) {
     value_drop(in->ans);
     in->ans = v_none();
     import_fini(in);
-    progress_fini(in);
+    progress_drop(in);
     cycles_collect(in);
     import_free(in);
     if (in->stream) {
         tensor_fini(in);
         stream_free(&in->stream);
     }
+    progress_fini(in);                    /* after the stream, which may still hold last lines */
     signal_fini(in);
     assert(in->stack->top == in->stack->base);
     free(in->stack->base);

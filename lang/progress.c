@@ -15,13 +15,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BAR_CELLS = 20, MAX_TRACKED = 64 };
+enum { BAR_CELLS = 20, MAX_TRACKED = 64, MAX_AHEAD = 1 << 16 };
 
 typedef struct Bar {
+    Interp *in;
     Value over;                            /* what the loop goes through: a reference, so that its identity stays */
     char *label;
-    int64_t done, total;
-    double begun, drawn;                   /* seconds; begun 0: not yet */
+    int64_t ended, total;                  /* iterations that the program has left behind, and all */
+    uint64_t *mark; uint32_t head, n, cap; /* ring: stream_count at the end of iterations whose work is not done yet */
+    double begun, drawn;                   /* seconds */
     bool is_shown;                         /* stands on the terminal's last line */
     struct Bar *next;
 } Bar;
@@ -48,6 +50,35 @@ static double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* ---- how far it is: the program runs ahead of the work ---- */
+
+static void mark_push(Bar *bar, uint64_t count) {
+    if (bar->n == bar->cap && bar->cap < MAX_AHEAD) {
+        uint32_t cap = bar->cap ? bar->cap * 2 : 64;
+        uint64_t *mark = xmalloc(cap * sizeof *mark);
+        for (uint32_t i = 0; i < bar->n; i++)
+            mark[i] = bar->mark[(bar->head + i) % bar->cap];
+        free(bar->mark);
+        bar->mark = mark;
+        bar->cap = cap;
+        bar->head = 0;
+    }
+    if (bar->n == bar->cap) {              /* further ahead than we remember: count the oldest as done */
+        bar->head = (bar->head + 1) % bar->cap;
+        bar->n--;
+    }
+    bar->mark[(bar->head + bar->n++) % bar->cap] = count;
+}
+
+static int64_t bar_done(Bar *bar) {
+    uint64_t done = stream_done(bar->in->stream);
+    while (bar->n && bar->mark[bar->head] <= done) {
+        bar->head = (bar->head + 1) % bar->cap;
+        bar->n--;
+    }
+    return bar->ended - bar->n;
+}
+
 /* ---- the line ---- */
 
 static void put_clock(Bytes *b, double s) {
@@ -60,8 +91,9 @@ static void put_clock(Bytes *b, double s) {
 
 static void draw(Progress *p, Bar *bar, double t) {
     Bytes b = {0};
-    double elapsed = t - bar->begun, rate = elapsed > 0 ? (double)bar->done / elapsed : 0;
-    double part = bar->total > 0 ? (double)bar->done / (double)bar->total : 1;
+    int64_t done = bar_done(bar);
+    double elapsed = t - bar->begun, rate = elapsed > 0 ? (double)done / elapsed : 0;
+    double part = bar->total > 0 ? (double)done / (double)bar->total : 1;
     if (p->is_tty)
         bytes_puts(&b, "\r\033[K");
     if (*bar->label)
@@ -69,11 +101,11 @@ static void draw(Progress *p, Bar *bar, double t) {
     bytes_printf(&b, "%3.0f%% |", part * 100);
     for (int i = 0; i < BAR_CELLS; i++)
         bytes_puts(&b, (double)i + 0.5 < part * BAR_CELLS ? "█" : " ");
-    bytes_printf(&b, "| %lld/%lld [", (long long)bar->done, (long long)bar->total);
+    bytes_printf(&b, "| %lld/%lld [", (long long)done, (long long)bar->total);
     put_clock(&b, elapsed);
     bytes_puts(&b, "<");
     if (rate > 0)
-        put_clock(&b, (double)(bar->total - bar->done) / rate);
+        put_clock(&b, (double)(bar->total - done) / rate);
     else
         bytes_puts(&b, "?");
     if (rate >= 1 || rate == 0)
@@ -104,8 +136,8 @@ void progress_clear(Interp *in) {
 
 struct Bar *progress_find(Interp *in, Value over) {
     for (Bar *bar = in->progress->bars; bar; bar = bar->next)
-        if (value_is_heap(over) && bar->over.heap == over.heap) {
-            bar->done = 0;
+        if (value_is_heap(over) && value_is_heap(bar->over) && bar->over.heap == over.heap) {
+            bar->ended = bar->n = 0;
             bar->begun = now();
             bar->drawn = in->progress->is_tty ? 0 : bar->begun;
             return bar;
@@ -113,11 +145,16 @@ struct Bar *progress_find(Interp *in, Value over) {
     return NULL;
 }
 
+static bool is_due(const Progress *p, const Bar *bar, double t) {
+    return t - bar->drawn >= (p->is_tty ? 0.1 : 10);
+}
+
 void progress_step(Interp *in, struct Bar *bar) {
     double t = now();
-    bar->done++;
-    if (t - bar->drawn >= (in->progress->is_tty ? 0.1 : 10)) {
-        stream_poll(in->stream);           /* tracked values that have come meanwhile */
+    bar->ended++;
+    mark_push(bar, stream_count(in->stream));
+    if (is_due(in->progress, bar, t)) {
+        stream_poll(in->stream);           /* acknowledgements and tracked values that have come meanwhile */
         draw(in->progress, bar, t);
     }
 }
@@ -130,23 +167,51 @@ static void bar_free(Progress *p, Bar *bar) {
         }
     value_drop(bar->over);
     free(bar->label);
+    free(bar->mark);
     free(bar);
 }
 
-void progress_end(Interp *in, struct Bar *bar) {
-    Progress *p = in->progress;
-    draw(p, bar, now());
-    if (p->is_tty)
+static bool last_line(void *ctx, const Reply *r, Err *err) {
+    Bar *bar = ctx;
+    (void)r;
+    (void)err;
+    bar->n = 0;                            /* everything before this effect is done */
+    draw(bar->in->progress, bar, now());
+    if (bar->in->progress->is_tty)
         fputs("\n", stderr);
-    bar_free(p, bar);
+    return true;
+}
+
+static void last_drop(void *ctx) {
+    Bar *bar = ctx;
+    bar_free(bar->in->progress, bar);
+}
+
+/* The loop is over, its work may not be: the last line is drawn when the stream has come this far. */
+void progress_end(Interp *in, struct Bar *bar) {
+    value_set(&bar->over, v_none());
+    if (stream_mode(in->stream) == STREAM_LIVE && bar_done(bar) < bar->ended) {
+        Attr attr = {.key = ATTR_FORMAT, .n = 0, .str = ""};
+        Effect ef = {.op = OP_NOTE, .attr = &attr, .n_attr = 1, .done = last_line, .drop = last_drop, .ctx = bar};
+        LangError ignored = {0};
+        stream_effect(in->stream, &ef, interp_span(in), &ignored);
+        return;
+    }
+    last_line(bar, NULL, NULL);
+    last_drop(bar);
 }
 
 void progress_move(Interp *in, Value from, Value to) {
     for (Bar *bar = in->progress->bars; bar; bar = bar->next)
-        if (value_is_heap(from) && bar->over.heap == from.heap) {
+        if (value_is_heap(from) && value_is_heap(bar->over) && bar->over.heap == from.heap) {
             value_set(&bar->over, value_ref(to));
             return;
         }
+}
+
+void progress_drop(Interp *in) {
+    for (Bar *bar = in->progress ? in->progress->bars : NULL; bar; bar = bar->next)
+        value_set(&bar->over, v_none());
 }
 
 void progress_fini(Interp *in) {
@@ -185,10 +250,11 @@ static bool bi_progress(Interp *in, const Value *arg, Value *out, LangError *e) 
     Progress *p = state(in);
     for (Bar *bar = p->bars, *next; bar; bar = next) { /* bars whose loop never came */
         next = bar->next;
-        if (bar->over.heap->refs == 1)
+        if (value_is_heap(bar->over) && bar->over.heap->refs == 1)
             bar_free(p, bar);
     }
     Bar *bar = xcalloc(1, sizeof *bar);
+    bar->in = in;
     bar->over = value_ref(over);
     bar->label = xstrdup(arg[1].str->s);
     bar->total = sequence_count(over);
@@ -253,6 +319,9 @@ static bool track_done(void *ctx, const Reply *r, Err *err) {
     }
     if (p->csv)
         fflush(p->csv);
+    double t_now = now();
+    if (p->bars && p->bars->ended && is_due(p, p->bars, t_now)) /* the program may be waiting: the bar goes on */
+        draw(p, p->bars, t_now);
     return true;
 }
 

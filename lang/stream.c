@@ -66,6 +66,7 @@ void stream_free(Stream **sp) {
 
 StreamMode stream_mode(const Stream *s) { return s->mode; }
 uint64_t stream_count(const Stream *s) { return s->next_seq; }
+uint64_t stream_done(const Stream *s) { return s->config.mode == STREAM_LIVE ? s->acked_seq : s->next_seq; }
 
 /* ---- Handles ---- */
 

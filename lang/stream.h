@@ -102,6 +102,7 @@ void stream_cancel(Stream *s); /* second Ctrl-C: drop what has not begun */
 /* KEY=VALUE lines of client, dispatcher and workers; waits. */
 bool stream_stats(Stream *s, Bytes *text, LangError *e);
 uint64_t stream_count(const Stream *s);             /* instructions emitted so far */
+uint64_t stream_done(const Stream *s);              /* how many of them are known to be done */
 uint16_t stream_file(Stream *s, const Source *src); /* announces its name once; its number */
 extern volatile int stream_interrupted;             /* set by the SIGINT handler */
 #endif
