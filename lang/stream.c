@@ -314,7 +314,10 @@ bool stream_edge(Stream *s, LangError *e) {
         s->frame.edge_id = s->frame.next_id = s->next_id;
         s->edge_seq = s->next_seq;
     }
-    if (s->mode == STREAM_LIVE && s->is_started && ++s->n_edges % POLL_INSTS == 0) stream_poll(s);
+    if (s->is_started && ++s->n_edges % POLL_INSTS == 0)
+        stream_poll(s);
+    else if (s->frame.count > 0)
+        stream_send_if_dry(s);
     if (s->n_untold > 0 && stream_take_error(s, e)) return false;
     if (!stream_interrupted) return true;
     e->kind = E_INTERRUPT;

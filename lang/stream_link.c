@@ -11,11 +11,12 @@
 #include <string.h>
 #include <time.h>
 
-static int64_t now_ms(void) {
+static int64_t now_us(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
+static int64_t now_ms(void) { return now_us() / 1000; }
 
 /* ---- The end of it ---- */
 
@@ -68,7 +69,7 @@ void stream_send(Stream *s) {
     Sent *sent = sent_push(s);
     *sent = (Sent){.seq_end = s->next_seq, .head_bytes = m.part[0]->n};
     for (int i = 1; i < m.n; i++) sent->payload_bytes += m.part[i]->n;
-    if (s->config.prompt) sent->at_ms = now_ms();
+    sent->at_us = s->sent_us = now_us();
     s->head_bytes += sent->head_bytes;
     s->payload_bytes += sent->payload_bytes;
     s->sent_seq = s->next_seq;
@@ -155,11 +156,17 @@ void stream_pump(Stream *s, int timeout_ms) {
     }
 }
 
+/* With one frame or less under way the worker would soon have nothing to do. */
+void stream_send_if_dry(Stream *s) {
+    if (s->frame.count > 0 && s->sent_seq - s->acked_seq <= FRAME_INSTS &&
+        now_us() - s->sent_us >= SEND_US)
+        stream_send(s);
+}
+
 void stream_poll(Stream *s) {
     if (!s->is_started) return;
-    /* With one frame or less under way the worker would soon have nothing to do. */
     stream_pump(s, 0);
-    if (s->sent_seq - s->acked_seq <= FRAME_INSTS) stream_send(s);
+    stream_send_if_dry(s);
 }
 
 /* ---- Waiting ---- */
@@ -203,7 +210,7 @@ static bool fits(const Stream *s, uint64_t insts) {
  * PROMPT_WINDOW_MS. */
 static bool is_old(const Stream *s) {
     return s->config.prompt && s->n_sent > 0 && s->frame.count == 0 &&
-           now_ms() - s->sent[s->sent_at].at_ms > PROMPT_WINDOW_MS;
+           now_us() - s->sent[s->sent_at].at_us > PROMPT_WINDOW_MS * INT64_C(1000);
 }
 
 static bool has_room(const Stream *s, const void *ctx) {

@@ -12,6 +12,7 @@ enum {
     CAUSES_MAX = 64,                  /* failures remembered                                  */
     CONTROL_INSTS = WINDOW_INSTS / 8, /* of the window, for frees and scopes, which cannot fail */
     POLL_INSTS = 16,                  /* so often the stream looks whether the worker runs dry */
+    SEND_US = 50,                     /* between two small frames: a wake-up costs some of them */
     WAIT_MS = 20,                     /* between two looks at the interrupt flag              */
     ANSWER_MS = 10000,                /* config.answer_ms unless given                        */
 };
@@ -36,7 +37,7 @@ typedef struct Made {
 
 typedef struct Sent {
     uint64_t seq_end, head_bytes, payload_bytes;
-    int64_t at_ms;
+    int64_t at_us;
 } Sent;
 
 /* A fetch whose value somebody waits for; without a waiter it frees itself. */
@@ -105,7 +106,7 @@ struct Stream {
     uint64_t head_bytes, payload_bytes; /* under way                                 */
     Sent *sent;                         /* frames under way, oldest first: a ring    */
     size_t sent_at, n_sent, cap_sent;
-    int64_t heard_ms;
+    int64_t heard_ms, sent_us;
     unsigned n_edges;
     Bytes stats; /* the answer to the last question */
     bool has_stats;
@@ -129,6 +130,7 @@ SrcPos stream_pos(Stream *s, Span at);
 /* ---- stream_link.c ---- */
 bool stream_start(Stream *s, Span at, LangError *e); /* connects, once */
 void stream_send(Stream *s);                         /* the frame leaves, if it has anything */
+void stream_send_if_dry(Stream *s);                  /* ... if the worker soon has nothing to do */
 void stream_pump(Stream *s, int timeout_ms);         /* moves messages; handles what arrived */
 /* Waits until one more instruction may be added; _control: one that cannot fail. */
 bool stream_room(Stream *s, Span at, LangError *e);
