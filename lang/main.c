@@ -21,6 +21,7 @@ typedef struct App {
     Interp *in;
     Args *args;
     char header[600];        /* of --emit */
+    char endpoint[300];      /* of -d: tcp:// unless it says otherwise */
     const char *name;        /* of the program: its path, "-c", "-p", "stdin" */
     char *text; size_t n;    /* owned */
 } App;
@@ -160,8 +161,10 @@ static InterpConfig interp_config(App *a, bool at_prompt) {
         if (*s != '"' && *s != '\\' && (unsigned char)*s >= 0x20) a->header[n++] = *s;
     snprintf(a->header + n, sizeof a->header - n, "\" seed=%llu", (unsigned long long)o->seed);
     bool prompt = at_prompt || o->prompt;
+    if (o->dispatcher)
+        snprintf(a->endpoint, sizeof a->endpoint, "%s%s", strstr(o->dispatcher, "://") ? "" : "tcp://", o->dispatcher);
     return (InterpConfig){
-        .stream = {.mode = o->check ? STREAM_CHECK : o->emit ? STREAM_EMIT : STREAM_LIVE, .endpoint = o->dispatcher,
+        .stream = {.mode = o->check ? STREAM_CHECK : o->emit ? STREAM_EMIT : STREAM_LIVE, .endpoint = o->dispatcher ? a->endpoint : NULL,
                    .workers = o->workers, .threads = o->threads, .engine = o->engine, .memory_bytes = o->memory_bytes,
                    .prompt = prompt, .emit_to = stdout, .emit_header = a->header},
         .argc = o->argc, .argv = o->argv, .seed = o->seed, .interactive = at_prompt, .strict = o->strict, .log_dir = o->log_dir,
