@@ -1,6 +1,6 @@
-/* error.c: filling LangErrors and drawing them (LANGUAGE 3.3). The drawing knows nothing of the language: a header line, then
- * per source line the text and one row of carets, the texts of labels right of and below their carets, the hint last.
- * SPDX-License-Identifier: MIT */
+/* error.c: filling LangErrors and drawing them (LANGUAGE 3.3). The drawing knows nothing of the
+ * language: a header line, then per source line the text and one row of carets, the texts of labels
+ * right of and below their carets, the hint last. SPDX-License-Identifier: MIT */
 #include "lang/error.h"
 #include "lang/utf8.h"
 #include <stdio.h>
@@ -12,7 +12,10 @@
 /* Formats into a fixed buffer; what does not fit is cut at a character. */
 static void set_text(char *to, size_t size, const char *format, va_list ap) {
     int n = vsnprintf(to, size, format, ap);
-    if (n < 0) { to[0] = '\0'; return; }
+    if (n < 0) {
+        to[0] = '\0';
+        return;
+    }
     if ((size_t)n < size) return;
     size_t end = size - 1;
     for (size_t back = 1; back <= 4 && back <= end; back++) {
@@ -68,17 +71,22 @@ bool error_label(LangError *e, Span at, const char *format, ...) {
 bool error_from(LangError *e, const Err *err) {
     error_set(e, "%s", err->text);
     if (err->hint[0]) error_hint(e, "%s", err->hint);
-    if (err->code == ERR_GONE || err->code == ERR_TIMEOUT) e->kind = E_GONE;
-    else if (err->code == ERR_CANCELLED) e->kind = E_INTERRUPT;
-    else if (err->code == ERR_ASSERT) e->kind = E_ASSERT;
+    if (err->code == ERR_GONE || err->code == ERR_TIMEOUT)
+        e->kind = E_GONE;
+    else if (err->code == ERR_CANCELLED)
+        e->kind = E_INTERRUPT;
+    else if (err->code == ERR_ASSERT)
+        e->kind = E_ASSERT;
     return false;
 }
 
 int error_exit_code(const LangError *e) {
     switch (e->kind) {
     case E_NONE: return 0;
-    case E_SYNTAX: case E_INCOMPLETE: return 65;
-    case E_RUN: case E_ASSERT: return 1;
+    case E_SYNTAX:
+    case E_INCOMPLETE: return 65;
+    case E_RUN:
+    case E_ASSERT: return 1;
     case E_INTERRUPT: return 130;
     case E_EXIT: return e->exit_code;
     case E_GONE: return 69;
@@ -90,8 +98,13 @@ int error_exit_code(const LangError *e) {
 
 /* ---- drawing ---- */
 
-typedef struct Paint { const char *bold, *tone, *off; } Paint;
-typedef struct Caret { uint32_t col, len; const char *text; } Caret; /* col from 1, in bytes */
+typedef struct Paint {
+    const char *bold, *tone, *off;
+} Paint;
+typedef struct Caret {
+    uint32_t col, len;
+    const char *text;
+} Caret; /* col from 1, in bytes */
 
 /* The text of a line, counted from the source's first; false if there is no such line. */
 static bool source_line(const Source *src, uint32_t line, const char **s, size_t *n) {
@@ -124,13 +137,16 @@ static void put_line(const char *s, size_t n, Bytes *out) {
     for (size_t i = 0; i < n;) {
         uint32_t cp = 0;
         int len = utf8_decode(s + i, n - i, &cp);
-        if (len == 0 || (cp < 0x20 && cp != '\t') || (cp >= 0x7f && cp < 0xa0)) bytes_putc(out, '?');
-        else bytes_add(out, s + i, (size_t)len);
+        if (len == 0 || (cp < 0x20 && cp != '\t') || (cp >= 0x7f && cp < 0xa0))
+            bytes_putc(out, '?');
+        else
+            bytes_add(out, s + i, (size_t)len);
         i += len ? (size_t)len : 1;
     }
 }
 
-/* Walks the line from *i to byte `to`: appends `c` per column, or for blanks a tab where the line has one. Returns columns. */
+/* Walks the line from *i to byte `to`: appends `c` per column, or for blanks a tab where the line
+ * has one. Returns columns. */
 static int put_columns(const char *s, size_t n, size_t *i, size_t to, char c, Bytes *out) {
     int columns = 0;
     while (*i < to) {
@@ -138,8 +154,10 @@ static int put_columns(const char *s, size_t n, size_t *i, size_t to, char c, By
         int len = *i < n ? utf8_decode(s + *i, n - *i, &cp) : 0;
         int width = len ? utf8_width(cp) : 1;
         if (len && cp < 0x20) width = 1;
-        if (c == ' ' && *i < n && s[*i] == '\t') bytes_putc(out, '\t');
-        else for (int k = 0; k < width; k++) bytes_putc(out, c);
+        if (c == ' ' && *i < n && s[*i] == '\t')
+            bytes_putc(out, '\t');
+        else
+            for (int k = 0; k < width; k++) bytes_putc(out, c);
         columns += width;
         *i += len ? (size_t)len : 1;
     }
@@ -159,7 +177,8 @@ static void put_hint(const char *hint, const Paint *p, Bytes *out) {
 }
 
 /* The hint behind what is already in the row that begins at row_at, or on a row of its own. */
-static void finish_row(size_t row_at, int width, const char *hint, bool has_text, const Paint *p, Bytes *out) {
+static void finish_row(size_t row_at, int width, const char *hint, bool has_text, const Paint *p,
+                       Bytes *out) {
     if (hint[0]) {
         size_t used = utf8_count(out->data + row_at, out->n - row_at);
         size_t gap = has_text ? 6 : 1;
@@ -173,12 +192,16 @@ static void finish_row(size_t row_at, int width, const char *hint, bool has_text
     bytes_putc(out, '\n');
 }
 
-static void draw_line(const Source *src, uint32_t line, Caret *caret, int n_carets, const char *hint, const Paint *p,
-                      Bytes *out) {
+static void draw_line(const Source *src, uint32_t line, Caret *caret, int n_carets,
+                      const char *hint, const Paint *p, Bytes *out) {
     const char *s = "";
     size_t n = 0;
     if (!source_line(src, line, &s, &n)) {
-        if (hint[0]) { bytes_printf(out, "    "); put_hint(hint, p, out); bytes_putc(out, '\n'); }
+        if (hint[0]) {
+            bytes_printf(out, "    ");
+            put_hint(hint, p, out);
+            bytes_putc(out, '\n');
+        }
         return;
     }
     int width = gutter(line);
@@ -221,15 +244,23 @@ static bool same_line(Span a, Span b) { return a.src == b.src && a.line == b.lin
 
 void error_print(const LangError *e, const char *severity, bool color, Bytes *out) {
     bool warning = !strcmp(severity, "warning");
-    Paint p = color ? (Paint){"\033[1m", warning ? "\033[1;35m" : "\033[1;31m", "\033[0m"} : (Paint){"", "", ""};
+    Paint p = color ? (Paint){"\033[1m", warning ? "\033[1;35m" : "\033[1;31m", "\033[0m"}
+                    : (Paint){"", "", ""};
     const Source *src = e->at.src;
     bytes_puts(out, p.bold);
-    if (!src) bytes_puts(out, "gtsh: ");
-    else if (e->at.col) bytes_printf(out, "%s:%u:%u: ", src->name, e->at.line, e->at.col);
-    else bytes_printf(out, "%s:%u: ", src->name, e->at.line);
+    if (!src)
+        bytes_puts(out, "gtsh: ");
+    else if (e->at.col)
+        bytes_printf(out, "%s:%u:%u: ", src->name, e->at.line, e->at.col);
+    else
+        bytes_printf(out, "%s:%u: ", src->name, e->at.line);
     bytes_printf(out, "%s%s%s: %s%s\n", p.off, p.tone, severity, p.off, e->what);
     if (!src) {
-        if (e->hint[0]) { bytes_puts(out, "    "); put_hint(e->hint, &p, out); bytes_putc(out, '\n'); }
+        if (e->hint[0]) {
+            bytes_puts(out, "    ");
+            put_hint(e->hint, &p, out);
+            bytes_putc(out, '\n');
+        }
         return;
     }
     /* Carets of the main line: its labels, else the position itself. */
@@ -237,8 +268,14 @@ void error_print(const LangError *e, const char *severity, bool color, Bytes *ou
     Caret caret[4];
     int n = 0, later = 0;
     for (int k = 0; k < e->n_labels; k++) {
-        if (!e->label[k].at.src) { drawn[k] = true; continue; }
-        if (!e->at.col || !same_line(e->label[k].at, e->at)) { later++; continue; }
+        if (!e->label[k].at.src) {
+            drawn[k] = true;
+            continue;
+        }
+        if (!e->at.col || !same_line(e->label[k].at, e->at)) {
+            later++;
+            continue;
+        }
         caret[n++] = (Caret){e->label[k].at.col, e->label[k].at.len, e->label[k].text};
         drawn[k] = true;
     }
@@ -261,7 +298,8 @@ void error_print(const LangError *e, const char *severity, bool color, Bytes *ou
 
 /* ---- names ---- */
 
-/* Damerau-Levenshtein (neighbours may swap) of two short names; anything above `limit` comes back as limit + 1. */
+/* Damerau-Levenshtein (neighbours may swap) of two short names; anything above `limit` comes back
+ * as limit + 1. */
 static size_t distance(const char *a, size_t na, const char *b, size_t nb, size_t limit) {
     enum { LONGEST = 64 };
     if (na > LONGEST || nb > LONGEST || (na > nb ? na - nb : nb - na) > limit) return limit + 1;
@@ -274,7 +312,9 @@ static size_t distance(const char *a, size_t na, const char *b, size_t nb, size_
             size_t d = up[j - 1] + (a[i - 1] != b[j - 1]);
             if (up[j] + 1 < d) d = up[j] + 1;
             if (now[j - 1] + 1 < d) d = now[j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && up2[j - 2] + 1 < d) d = up2[j - 2] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                up2[j - 2] + 1 < d)
+                d = up2[j - 2] + 1;
             now[j] = d;
         }
     }
@@ -289,45 +329,90 @@ const char *nearest_name(const char *s, size_t n, const char *const *names, size
     for (size_t i = 0; i < n_names; i++) {
         if (!names[i]) continue;
         size_t d = distance(s, n, names[i], strlen(names[i]), best);
-        if (d < best && d > 0) { best = d; found = names[i]; }
+        if (d < best && d > 0) {
+            best = d;
+            found = names[i];
+        }
     }
     return found;
 }
 
+static const char *const habits[][2] = {
+    {"let", "assignment needs no word: x = 1"},
+    {"var", "assignment needs no word: x = 1"},
+    {"const", "assignment needs no word: x = 1"},
+    {"auto", "assignment needs no word: x = 1"},
+    {"local", "a name that a function assigns is local: x = 1"},
+    {"int", "assignment needs no type: x = 1"},
+    {"float", "assignment needs no type: x = 1.0"},
+    {"string", "assignment needs no type: x = \"a\""},
+    {"print", "print(x)"},
+    {"echo", "print(x)"},
+    {"puts", "print(x)"},
+    {"printf", "print(f\"{x:.4f}\")"},
+    {"switch", "if x == 1 { … } elif x == 2 { … } else { … }"},
+    {"match", "if x == 1 { … } elif x == 2 { … } else { … }"},
+    {"case", "if x == 1 { … } elif x == 2 { … } else { … }"},
+    {"elseif", "elif"},
+    {"elsif", "elif"},
+    {"elif", "elif follows the } of an if"},
+    {"else", "else follows the } of an if"},
+    {"null", "none"},
+    {"nil", "none"},
+    {"undefined", "none"},
+    {"NULL", "none"},
+    {"nullptr", "none"},
+    {"NaN", "nan"},
+    {"func", "fn f(x) { … }"},
+    {"function", "fn f(x) { … }"},
+    {"fun", "fn f(x) { … }"},
+    {"proc", "fn f(x) { … }"},
+    {"struct", "module M(params) { self.x = … }"},
+    {"object", "module M(params) { self.x = … }"},
+    {"from", "import \"file.gt\" as name"},
+    {"require", "import \"file.gt\" as name"},
+    {"include", "import \"file.gt\" as name"},
+    {"use", "import \"file.gt\" as name"},
+    {"do", "while condition { … }"},
+    {"until", "while not condition { … }"},
+    {"loop", "while true { … }"},
+    {"repeat", "while true { … }"},
+    {"unless", "if not condition { … }"},
+    {"foreach", "for x in xs { … }"},
+    {"throw", "assert condition, \"message\""},
+    {"pass", "an empty block is { }"},
+    {"end", "blocks end with }"},
+    {"then", "if condition { … }"},
+    {"async", "every tensor operation is asynchronous already"},
+    {"await", "every tensor operation is asynchronous already"},
+    {"delete", "del x"},
+    {"this", "self"},
+    {"and_then", "and"},
+    {"torch", "tensor functions are builtins: randn(2, 3)"},
+    {"np", "tensor functions are builtins: zeros(2, 3)"},
+    {"numpy", "tensor functions are builtins: zeros(2, 3)"},
+    {"os", "getenv(\"X\"), args, glob(pattern), shell(cmd)"},
+    {"math", "math functions are builtins: sqrt(2)"},
+    {"tuple", "list(x); (1, 2) is a list"},
+    {"set", "unique(xs)"},
+    {"isinstance", "type(x) == \"int\""},
+    {"super", "no inheritance: keep the other object in a field"},
+    {"True", "true"},
+    {"TRUE", "true"},
+    {"FALSE", "false"},
+    {"def", "functions: fn f(x) { … }"},
+    {"class", "module M(params) { self.x = …; fn f(x) { … } }"},
+    {"lambda", "fn(x) => x + 1"},
+    {"with", "signal a { … }   no_grad { … }   time \"label\" { … }"},
+    {"try", "ok, r = attempt(f, x)"},
+    {"except", "ok, r = attempt(f, x)"},
+    {"raise", "assert condition, \"message\""},
+    {"yield", "return a list, or call a function for each element"},
+    {"global", "shared state lives in a map or object: s = {n: 0}, then s.n += 1"},
+    {"nonlocal", "shared state lives in a map or object: s = {n: 0}, then s.n += 1"},
+};
+
 const char *habit_hint(const char *s, size_t n) {
-    static const char *const habits[][2] = {
-        {"let", "assignment needs no word: x = 1"}, {"var", "assignment needs no word: x = 1"},
-        {"const", "assignment needs no word: x = 1"}, {"auto", "assignment needs no word: x = 1"},
-        {"local", "a name that a function assigns is local: x = 1"}, {"int", "assignment needs no type: x = 1"},
-        {"float", "assignment needs no type: x = 1.0"}, {"string", "assignment needs no type: x = \"a\""},
-        {"print", "print(x)"}, {"echo", "print(x)"}, {"puts", "print(x)"}, {"printf", "print(f\"{x:.4f}\")"},
-        {"switch", "if x == 1 { … } elif x == 2 { … } else { … }"},
-        {"match", "if x == 1 { … } elif x == 2 { … } else { … }"},
-        {"case", "if x == 1 { … } elif x == 2 { … } else { … }"},
-        {"elseif", "elif"}, {"elsif", "elif"}, {"elif", "elif follows the } of an if"},
-        {"else", "else follows the } of an if"},
-        {"null", "none"}, {"nil", "none"}, {"undefined", "none"}, {"NULL", "none"}, {"nullptr", "none"}, {"NaN", "nan"},
-        {"func", "fn f(x) { … }"}, {"function", "fn f(x) { … }"}, {"fun", "fn f(x) { … }"}, {"proc", "fn f(x) { … }"},
-        {"struct", "module M(params) { self.x = … }"}, {"object", "module M(params) { self.x = … }"},
-        {"from", "import \"file.gt\" as name"}, {"require", "import \"file.gt\" as name"},
-        {"include", "import \"file.gt\" as name"}, {"use", "import \"file.gt\" as name"},
-        {"do", "while condition { … }"}, {"until", "while not condition { … }"}, {"loop", "while true { … }"},
-        {"repeat", "while true { … }"}, {"unless", "if not condition { … }"}, {"foreach", "for x in xs { … }"},
-        {"throw", "assert condition, \"message\""}, {"pass", "an empty block is { }"}, {"end", "blocks end with }"},
-        {"then", "if condition { … }"}, {"async", "every tensor operation is asynchronous already"},
-        {"await", "every tensor operation is asynchronous already"}, {"delete", "del x"}, {"this", "self"},
-        {"and_then", "and"}, {"torch", "tensor functions are builtins: randn(2, 3)"},
-        {"np", "tensor functions are builtins: zeros(2, 3)"}, {"numpy", "tensor functions are builtins: zeros(2, 3)"},
-        {"os", "getenv(\"X\"), args, glob(pattern), shell(cmd)"}, {"math", "math functions are builtins: sqrt(2)"},
-        {"tuple", "list(x); (1, 2) is a list"}, {"set", "unique(xs)"}, {"isinstance", "type(x) == \"int\""},
-        {"super", "no inheritance: keep the other object in a field"}, {"True", "true"}, {"TRUE", "true"}, {"FALSE", "false"},
-        {"def", "functions: fn f(x) { … }"}, {"class", "module M(params) { self.x = …; fn f(x) { … } }"},
-        {"lambda", "fn(x) => x + 1"}, {"with", "signal a { … }   no_grad { … }   time \"label\" { … }"},
-        {"try", "ok, r = attempt(f, x)"}, {"except", "ok, r = attempt(f, x)"}, {"raise", "assert condition, \"message\""},
-        {"yield", "return a list, or call a function for each element"},
-        {"global", "shared state lives in a map or object: s = {n: 0}, then s.n += 1"},
-        {"nonlocal", "shared state lives in a map or object: s = {n: 0}, then s.n += 1"},
-    };
     for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
         if (strlen(habits[i][0]) == n && !memcmp(habits[i][0], s, n)) return habits[i][1];
     return NULL;

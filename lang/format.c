@@ -1,6 +1,7 @@
-/* format.c: Python's format language (contract in format.h). Numbers are first written as sign, prefix, digits and tail; then
- * one function puts the thousands marks in and pads. Digits come from printf, whose rounding is exact; the shortest decimal
- * is found by trying 15, 16, 17 of them (6 to 9 for float32), and neighbours where the value sits on a power of two.
+/* format.c: Python's format language (contract in format.h). Numbers are first written as sign,
+ * prefix, digits and tail; then one function puts the thousands marks in and pads. Digits come from
+ * printf, whose rounding is exact; the shortest decimal is found by trying 15, 16, 17 of them (6 to
+ * 9 for float32), and neighbours where the value sits on a power of two.
  * SPDX-License-Identifier: MIT */
 #include "lang/format.h"
 #include "lang/utf8.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_WIDTH 100000
+#define MAX_WIDTH     100000
 #define MAX_PRECISION 1000
 
 /* ---- the specification ---- */
@@ -38,9 +39,13 @@ bool format_parse(const char *spec, size_t n, FormatSpec *f, Err *err) {
         f->align = spec[first];
         filled = true;
         i = (size_t)first + 1;
-    } else if (n && is_align(spec[0])) f->align = spec[i++];
+    } else if (n && is_align(spec[0]))
+        f->align = spec[i++];
     if (i < n && strchr("+- ", spec[i]) && spec[i]) f->sign = spec[i++];
-    if (i < n && spec[i] == '#') { f->alt = true; i++; }
+    if (i < n && spec[i] == '#') {
+        f->alt = true;
+        i++;
+    }
     if (i < n && spec[i] == '0') {
         i++;
         f->zero = !f->align; /* an alignment that is given holds; the zeros then only fill */
@@ -52,7 +57,8 @@ bool format_parse(const char *spec, size_t n, FormatSpec *f, Err *err) {
     if (i < n && spec[i] == '.') {
         i++;
         if (!number(spec, n, &i, MAX_PRECISION, &f->precision))
-            return err_set(err, ERR_ARG, "format '%.*s' has no digits after '.'", (int)(n < 40 ? n : 40), spec);
+            return err_set(err, ERR_ARG, "format '%.*s' has no digits after '.'",
+                           (int)(n < 40 ? n : 40), spec);
     }
     if (i < n && strchr("dfFeEgGsxXobnc%", spec[i]) && spec[i]) f->type = spec[i++];
     if (f->group && f->type == 'n')
@@ -62,8 +68,9 @@ bool format_parse(const char *spec, size_t n, FormatSpec *f, Err *err) {
         return err_hint(err, "as in Python: .4f  .2e  .1%%  8d  ,  <10  >10  x");
     }
     if (f->width > MAX_WIDTH || f->precision > MAX_PRECISION)
-        return err_set(err, ERR_LIMIT, "format '%.*s' is too wide: at most %d columns and %d digits", (int)(n < 40 ? n : 40),
-                       spec, MAX_WIDTH, MAX_PRECISION);
+        return err_set(err, ERR_LIMIT,
+                       "format '%.*s' is too wide: at most %d columns and %d digits",
+                       (int)(n < 40 ? n : 40), spec, MAX_WIDTH, MAX_PRECISION);
     return true;
 }
 
@@ -74,7 +81,8 @@ static void put_fill(const FormatSpec *f, size_t count, Bytes *out) {
 }
 
 /* Digits with a mark between groups, padded with zeros to at least `least` columns. */
-static void put_digits(const char *digits, size_t n, char mark, size_t group, size_t least, Bytes *out) {
+static void put_digits(const char *digits, size_t n, char mark, size_t group, size_t least,
+                       Bytes *out) {
     size_t total = n;
     while (total + (mark && total ? (total - 1) / group : 0) < least) total++;
     for (size_t i = 0; i < total; i++) {
@@ -83,9 +91,10 @@ static void put_digits(const char *digits, size_t n, char mark, size_t group, si
     }
 }
 
-/* head: sign and prefix; digits of the whole part; tail: point, fraction, exponent, percent sign. */
-static void put_number(const FormatSpec *f, const char *head, const char *digits, size_t n_digits, const char *tail,
-                       size_t group, Bytes *out) {
+/* head: sign and prefix; digits of the whole part; tail: point, fraction, exponent, percent sign.
+ */
+static void put_number(const FormatSpec *f, const char *head, const char *digits, size_t n_digits,
+                       const char *tail, size_t group, Bytes *out) {
     size_t fixed = strlen(head) + strlen(tail), width = f->width > 0 ? (size_t)f->width : 0;
     char align = f->align ? f->align : '>';
     bool by_zeros = align == '=' && !strcmp(f->fill, "0");
@@ -99,8 +108,10 @@ static void put_number(const FormatSpec *f, const char *head, const char *digits
     if (align == '=') put_fill(f, pad, out);
     bytes_add(out, middle.data ? middle.data : "", middle.n);
     bytes_puts(out, tail);
-    if (align == '<') put_fill(f, pad, out);
-    else if (align == '^') put_fill(f, pad - left, out);
+    if (align == '<')
+        put_fill(f, pad, out);
+    else if (align == '^')
+        put_fill(f, pad - left, out);
     bytes_fini(&middle);
 }
 
@@ -130,21 +141,33 @@ bool format_int(int64_t v, const FormatSpec *f, Bytes *out, Err *err) {
         return format_str(digits, (size_t)utf8_encode((uint32_t)v, digits), &text, out, err);
     }
     unsigned base = type == 'x' || type == 'X' ? 16 : type == 'o' ? 8 : type == 'b' ? 2 : 10;
-    if (base != 10 && f->group == ',') return err_set(err, ERR_ARG, "',' does not fit format type '%c'", type);
+    if (base != 10 && f->group == ',')
+        return err_set(err, ERR_ARG, "',' does not fit format type '%c'", type);
     uint64_t u = v < 0 ? -(uint64_t)v : (uint64_t)v;
     size_t n = 0;
-    do { digits[sizeof digits - ++n] = (type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef")[u % base]; } while (u /= base);
+    do {
+        digits[sizeof digits - ++n] =
+            (type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef")[u % base];
+    } while (u /= base);
     snprintf(head, sizeof head, "%s%s", sign_of(v < 0, f->sign),
-             !f->alt || base == 10 ? "" : type == 'x' ? "0x" : type == 'X' ? "0X" : type == 'o' ? "0o" : "0b");
+             !f->alt || base == 10 ? ""
+             : type == 'x'         ? "0x"
+             : type == 'X'         ? "0X"
+             : type == 'o'         ? "0o"
+                                   : "0b");
     put_number(f, head, digits + sizeof digits - n, n, "", base == 10 ? 3 : 4, out);
     return true;
 }
 
-/* printf's e, f and g, with Python's alternative form and its default type. Returns malloc'ed text without a sign. */
+/* printf's e, f and g, with Python's alternative form and its default type. Returns malloc'ed text
+ * without a sign. */
 static char *float_text(double v, const FormatSpec *f) {
     char type = f->type ? f->type : f->precision >= 0 ? 'g' : 'r';
     if (type == 'n') type = 'g';
-    if (type == '%') { v *= 100; type = 'f'; }
+    if (type == '%') {
+        v *= 100;
+        type = 'f';
+    }
     Bytes b = {0};
     if (type == 'r') {
         format_double(fabs(v), &b);
@@ -159,7 +182,8 @@ static char *float_text(double v, const FormatSpec *f) {
     }
     char how[8];
     int precision = f->precision >= 0 ? f->precision : 6;
-    if (f->alt && (type == 'g' || type == 'G') && isfinite(v)) { /* by hand: %#g of some libcs loses zeros when 9.99 rounds up */
+    if (f->alt && (type == 'g' || type == 'G') &&
+        isfinite(v)) { /* by hand: %#g of some libcs loses zeros when 9.99 rounds up */
         char e[MAX_PRECISION + 32];
         if (precision == 0) precision = 1;
         snprintf(e, sizeof e, "%.*e", precision - 1, v);
@@ -170,7 +194,8 @@ static char *float_text(double v, const FormatSpec *f) {
     }
     snprintf(how, sizeof how, f->alt ? "%%#.*%c" : "%%.*%c", type);
     bytes_printf(&b, how, precision, fabs(v));
-    /* No type but a precision: as g, with at least one digit behind the point unless there is an exponent. */
+    /* No type but a precision: as g, with at least one digit behind the point unless there is an
+     * exponent. */
     if (!f->type && isfinite(v) && !strpbrk(b.data, ".e")) bytes_puts(&b, ".0");
     return b.data;
 }
@@ -187,7 +212,9 @@ static bool default_wants_exponent(double v, int precision) {
 bool format_float(double v, const FormatSpec *f, Bytes *out, Err *err) {
     if (f->type && !strchr("fFeEgG%n", f->type)) {
         err_set(err, ERR_ARG, "format type '%c' does not fit a float", f->type);
-        return err_hint(err, f->type == 's' ? "str(x), or .4f" : f->type == 'd' ? ".0f, or int(x)" : "int(x)");
+        return err_hint(err, f->type == 's'   ? "str(x), or .4f"
+                             : f->type == 'd' ? ".0f, or int(x)"
+                                              : "int(x)");
     }
     char *text;
     if (!f->type && f->precision >= 0 && isfinite(v) && default_wants_exponent(v, f->precision)) {
@@ -195,16 +222,20 @@ bool format_float(double v, const FormatSpec *f, Bytes *out, Err *err) {
         e.type = 'e';
         e.precision = f->precision ? f->precision - 1 : 0;
         text = float_text(v, &e);
-        char *exp = strchr(text, 'e'), *end = exp;  /* as g: no zeros at the end of the fraction */
+        char *exp = strchr(text, 'e'), *end = exp; /* as g: no zeros at the end of the fraction */
         if (!f->alt && exp && memchr(text, '.', (size_t)(exp - text))) {
             while (end[-1] == '0') end--;
             if (end[-1] == '.') end--;
             memmove(end, exp, strlen(exp) + 1);
         }
-    } else text = float_text(v, f);
+    } else
+        text = float_text(v, f);
     size_t n = strspn(text, "0123456789");
     const char *tail = text + n;
-    if (n == 0) { n = strlen(text); tail += n; } /* inf, nan */
+    if (n == 0) {
+        n = strlen(text);
+        tail += n;
+    } /* inf, nan */
     Bytes rest = {0};
     bytes_puts(&rest, tail);
     if (f->type == '%') bytes_putc(&rest, '%');
@@ -223,9 +254,13 @@ bool format_str(const char *s, size_t n, const FormatSpec *f, Bytes *out, Err *e
     }
     if (f->sign || f->group || f->alt || (f->align == '=' && !f->zero))
         return err_set(err, ERR_ARG, "'%c' does not fit the format of a string",
-                       f->sign ? f->sign : f->group ? f->group : f->alt ? '#' : '=');
+                       f->sign    ? f->sign
+                       : f->group ? f->group
+                       : f->alt   ? '#'
+                                  : '=');
     if (f->precision >= 0) n = utf8_skip(s, n, (size_t)f->precision);
-    size_t used = utf8_count(s, n), width = f->width > 0 ? (size_t)f->width : 0, pad = width > used ? width - used : 0;
+    size_t used = utf8_count(s, n), width = f->width > 0 ? (size_t)f->width : 0,
+           pad = width > used ? width - used : 0;
     size_t left = f->align == '>' ? pad : f->align == '^' ? pad / 2 : 0;
     put_fill(f, left, out);
     bytes_add(out, s, n);
@@ -235,7 +270,10 @@ bool format_str(const char *s, size_t n, const FormatSpec *f, Bytes *out, Err *e
 
 /* ---- the shortest decimal ---- */
 
-typedef struct Decimal { char digits[20]; int n, exponent; } Decimal; /* d.ddd * 10^exponent, no zeros at the end */
+typedef struct Decimal {
+    char digits[20];
+    int n, exponent;
+} Decimal; /* d.ddd * 10^exponent, no zeros at the end */
 
 static void decimal_from(double v, int n, Decimal *d) {
     char text[40];
@@ -255,7 +293,10 @@ static bool reads_back(const Decimal *d, double v, bool single) {
 /* The next decimal of as many digits, upwards; false at 999. */
 static bool decimal_up(Decimal *d) {
     for (int k = d->n - 1; k >= 0; k--) {
-        if (d->digits[k] < '9') { d->digits[k]++; return true; }
+        if (d->digits[k] < '9') {
+            d->digits[k]++;
+            return true;
+        }
         d->digits[k] = '0';
     }
     return false;
@@ -273,16 +314,28 @@ static void shortest(double v, bool single, Decimal *d) {
 }
 
 static void put_repr(double v, bool single, Bytes *out) {
-    if (isnan(v)) { bytes_puts(out, "nan"); return; }
+    if (isnan(v)) {
+        bytes_puts(out, "nan");
+        return;
+    }
     if (signbit(v)) bytes_putc(out, '-');
     v = fabs(v);
-    if (isinf(v)) { bytes_puts(out, "inf"); return; }
-    if (v == 0) { bytes_puts(out, "0.0"); return; }
+    if (isinf(v)) {
+        bytes_puts(out, "inf");
+        return;
+    }
+    if (v == 0) {
+        bytes_puts(out, "0.0");
+        return;
+    }
     Decimal d;
     shortest(v, single, &d);
     if (d.exponent < -4 || d.exponent >= 16) {
         bytes_putc(out, d.digits[0]);
-        if (d.n > 1) { bytes_putc(out, '.'); bytes_add(out, d.digits + 1, (size_t)(d.n - 1)); }
+        if (d.n > 1) {
+            bytes_putc(out, '.');
+            bytes_add(out, d.digits + 1, (size_t)(d.n - 1));
+        }
         bytes_printf(out, "e%c%02d", d.exponent < 0 ? '-' : '+', abs(d.exponent));
         return;
     }

@@ -1,6 +1,6 @@
-/* main.c: gtsh from the outside (LANGUAGE 1.2): what to run, where it comes from, and how the process ends. A program is text;
- * text that begins with `gti 1` is instructions; without either, the prompt. Results go to standard output, everything
- * else to standard error.
+/* main.c: gtsh from the outside (LANGUAGE 1.2): what to run, where it comes from, and how the
+ * process ends. A program is text; text that begins with `gti 1` is instructions; without either,
+ * the prompt. Results go to standard output, everything else to standard error.
  * SPDX-License-Identifier: MIT */
 #include "lang/args.h"
 #include "lang/options.h"
@@ -20,10 +20,11 @@ typedef struct App {
     Options o;
     Interp *in;
     Args *args;
-    char header[600];        /* of --emit */
-    char endpoint[300];      /* of -d: tcp:// unless it says otherwise */
-    const char *name;        /* of the program: its path, "-c", "-p", "stdin" */
-    char *text; size_t n;    /* owned */
+    char header[600];   /* of --emit */
+    char endpoint[300]; /* of -d: tcp:// unless it says otherwise */
+    const char *name;   /* of the program: its path, "-c", "-p", "stdin" */
+    char *text;
+    size_t n; /* owned */
 } App;
 
 /* ---- surroundings ---- */
@@ -38,14 +39,18 @@ static bool has_color(const Options *o, int fd) {
 
 static int screen_width(void) {
     struct winsize w;
-    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0 || w.ws_col < 20) return 80;
+    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0 || w.ws_col < 20)
+        return 80;
     return w.ws_col;
 }
 
 /* First: stop. Second: cancel. Third, in case something hangs: the end. */
 static void on_interrupt(int number) {
     (void)number;
-    if (stream_interrupted < 2) { stream_interrupted = stream_interrupted + 1; return; }
+    if (stream_interrupted < 2) {
+        stream_interrupted = stream_interrupted + 1;
+        return;
+    }
     signal(SIGINT, SIG_DFL);
     raise(SIGINT);
 }
@@ -53,7 +58,7 @@ static void on_interrupt(int number) {
 static void set_signals(void) {
     struct sigaction interrupt = {.sa_handler = on_interrupt}; /* no SA_RESTART: waits come back */
     sigaction(SIGINT, &interrupt, NULL);
-    signal(SIGPIPE, SIG_DFL);                                  /* `gtsh x.gt | head` ends quietly */
+    signal(SIGPIPE, SIG_DFL); /* `gtsh x.gt | head` ends quietly */
 }
 
 /* ---- ending ---- */
@@ -69,8 +74,10 @@ static void report_plain(const Options *o, const LangError *e) {
 /* exit(n) says nothing; a mistake on the command line comes with a sentence. */
 static void report(App *a, const LangError *e) {
     if (e->kind == E_EXIT && !e->what[0]) return;
-    if (a->in) repl_report(a->in, e, "error");
-    else report_plain(&a->o, e);
+    if (a->in)
+        repl_report(a->in, e, "error");
+    else
+        report_plain(&a->o, e);
 }
 
 static int leave(App *a, int code) {
@@ -78,7 +85,8 @@ static int leave(App *a, int code) {
     args_free(&a->args);
     free(a->text);
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        if (errno != EPIPE) fprintf(stderr, "gtsh: cannot write to standard output: %s\n", strerror(errno));
+        if (errno != EPIPE)
+            fprintf(stderr, "gtsh: cannot write to standard output: %s\n", strerror(errno));
         if (code == 0) code = 1;
     }
     return code;
@@ -119,7 +127,11 @@ static bool read_path(const char *path, char **text, size_t *n, LangError *e) {
     struct stat st;
     if (!strcmp(path, "-")) return read_all(stdin, "standard input", text, n, e);
     FILE *f = fopen(path, "rb");
-    if (f && fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode)) { fclose(f); f = NULL; errno = EISDIR; }
+    if (f && fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode)) {
+        fclose(f);
+        f = NULL;
+        errno = EISDIR;
+    }
     if (!f) {
         e->kind = E_NOINPUT;
         return error_set(e, "cannot read '%s': %s", path, strerror(errno));
@@ -140,7 +152,10 @@ static bool find_text(App *a, bool *at_prompt, LangError *e) {
         return true;
     }
     const char *path = o->replay ? o->replay : o->script;
-    if (!path && (o->prompt || isatty(STDIN_FILENO))) { *at_prompt = true; return true; }
+    if (!path && (o->prompt || isatty(STDIN_FILENO))) {
+        *at_prompt = true;
+        return true;
+    }
     if (!path) path = "-";
     a->name = strcmp(path, "-") ? path : "stdin";
     return read_path(path, &a->text, &a->n, e);
@@ -162,13 +177,28 @@ static InterpConfig interp_config(App *a, bool at_prompt) {
     snprintf(a->header + n, sizeof a->header - n, "\" seed=%llu", (unsigned long long)o->seed);
     bool prompt = at_prompt || o->prompt;
     if (o->dispatcher)
-        snprintf(a->endpoint, sizeof a->endpoint, "%s%s", strstr(o->dispatcher, "://") ? "" : "tcp://", o->dispatcher);
-    return (InterpConfig){
-        .stream = {.mode = o->check ? STREAM_CHECK : o->emit ? STREAM_EMIT : STREAM_LIVE, .endpoint = o->dispatcher ? a->endpoint : NULL,
-                   .workers = o->workers, .threads = o->threads, .engine = o->engine, .memory_bytes = o->memory_bytes,
-                   .prompt = prompt, .emit_to = stdout, .emit_header = a->header},
-        .argc = o->argc, .argv = o->argv, .seed = o->seed, .interactive = at_prompt, .strict = o->strict, .log_dir = o->log_dir,
-        .color_out = has_color(o, STDOUT_FILENO), .color_err = has_color(o, STDERR_FILENO), .width = screen_width()};
+        snprintf(a->endpoint, sizeof a->endpoint, "%s%s",
+                 strstr(o->dispatcher, "://") ? "" : "tcp://", o->dispatcher);
+    return (InterpConfig){.stream = {.mode = o->check  ? STREAM_CHECK
+                                             : o->emit ? STREAM_EMIT
+                                                       : STREAM_LIVE,
+                                     .endpoint = o->dispatcher ? a->endpoint : NULL,
+                                     .workers = o->workers,
+                                     .threads = o->threads,
+                                     .engine = o->engine,
+                                     .memory_bytes = o->memory_bytes,
+                                     .prompt = prompt,
+                                     .emit_to = stdout,
+                                     .emit_header = a->header},
+                          .argc = o->argc,
+                          .argv = o->argv,
+                          .seed = o->seed,
+                          .interactive = at_prompt,
+                          .strict = o->strict,
+                          .log_dir = o->log_dir,
+                          .color_out = has_color(o, STDOUT_FILENO),
+                          .color_err = has_color(o, STDERR_FILENO),
+                          .width = screen_width()};
 }
 
 /* -p: print(EXPR), the call put around the tree, so that errors keep their columns. */
@@ -176,7 +206,8 @@ static bool wrap_in_print(Program *p, LangError *e) {
     Node *body = p->body;
     if (body->n_kids != 1 || body->kid[0]->kind != N_EXPR_STMT) {
         e->kind = E_SYNTAX;
-        error_at(e, body->n_kids ? body->kid[body->n_kids - 1]->at : body->at, "-p prints one expression");
+        error_at(e, body->n_kids ? body->kid[body->n_kids - 1]->at : body->at,
+                 "-p prints one expression");
         return error_hint(e, "-c runs statements");
     }
     Node *value = body->kid[0]->kid[0];
@@ -202,7 +233,10 @@ static bool run_program(App *a, Source *src, LangError *e) {
     Program *p = parse_program(src, repl_warn, a->in, NULL, e);
     repl_debug(a->o.debug, src, p);
     if (!p) return false;
-    if (a->o.check) { program_free(&p); return true; }
+    if (a->o.check) {
+        program_free(&p);
+        return true;
+    }
     if (args_wants_help(a->args) && !a->o.code && !a->o.expr) {
         Bytes b = {0};
         args_help(p, &b);
@@ -211,11 +245,15 @@ static bool run_program(App *a, Source *src, LangError *e) {
         program_free(&p);
         return true;
     }
-    if (!args_check(a->args, p, e) || (a->o.expr && !wrap_in_print(p, e))) { program_free(&p); return false; }
+    if (!args_check(a->args, p, e) || (a->o.expr && !wrap_in_print(p, e))) {
+        program_free(&p);
+        return false;
+    }
     return interp_run(a->in, p, false, e) && args_finish(a->args, e);
 }
 
-/* Runs the text and waits for all that it asked for; what was printed before an error still appears. Returns the exit code. */
+/* Runs the text and waits for all that it asked for; what was printed before an error still
+ * appears. Returns the exit code. */
 static int run_text(App *a) {
     LangError e = {0}, late = {0};
     Source *src = interp_source(a->in, a->name, a->text, a->n, 1, false);
@@ -225,7 +263,11 @@ static int run_text(App *a) {
     bool finishes = !interrupted && e.kind != E_SYNTAX && e.kind != E_INCOMPLETE;
     if (finishes && !stream_finish(a->in->stream, !ok && e.is_late, &late)) {
         report(a, &late); /* it happened first */
-        if (ok || e.kind == E_EXIT) { e = late; ok = false; return error_exit_code(&e); }
+        if (ok || e.kind == E_EXIT) {
+            e = late;
+            ok = false;
+            return error_exit_code(&e);
+        }
     }
     if (ok) return 0;
     report(a, &e);
@@ -237,7 +279,10 @@ int main(int argc, char **argv) {
     LangError e = {0};
     bool at_prompt = false;
     setlocale(LC_CTYPE, "");
-    if (!options_parse(argc, argv, &a.o, &e)) { report(&a, &e); return error_exit_code(&e); }
+    if (!options_parse(argc, argv, &a.o, &e)) {
+        report(&a, &e);
+        return error_exit_code(&e);
+    }
     if (a.o.help) {
         Bytes b = {0};
         options_help(&b);
@@ -245,12 +290,21 @@ int main(int argc, char **argv) {
         bytes_fini(&b);
         return leave(&a, 0);
     }
-    if (a.o.version) { printf("gtsh %s\n", GTSH_VERSION); return leave(&a, 0); }
-    if (!check_config(&a.o, &e) || !find_text(&a, &at_prompt, &e)) { report(&a, &e); return leave(&a, error_exit_code(&e)); }
+    if (a.o.version) {
+        printf("gtsh %s\n", GTSH_VERSION);
+        return leave(&a, 0);
+    }
+    if (!check_config(&a.o, &e) || !find_text(&a, &at_prompt, &e)) {
+        report(&a, &e);
+        return leave(&a, error_exit_code(&e));
+    }
     set_signals();
     InterpConfig config = interp_config(&a, at_prompt);
     a.in = interp_new(&config, &e);
-    if (!a.in) { report(&a, &e); return leave(&a, error_exit_code(&e)); }
+    if (!a.in) {
+        report(&a, &e);
+        return leave(&a, error_exit_code(&e));
+    }
     a.in->args = a.args = args_new(a.o.argc, a.o.argv);
     int code = at_prompt ? 0 : run_text(&a);
     if (at_prompt || (a.o.prompt && !a.o.check)) {

@@ -1,20 +1,24 @@
-/* options.c: from argv and the environment to Options; rows and help texts are in options.def. Options end at the script's
- * name (with -c, -p and --replay: at the first word that is none) and at `--`; what follows belongs to the script.
- * SPDX-License-Identifier: MIT */
+/* options.c: from argv and the environment to Options; rows and help texts are in options.def.
+ * Options end at the script's name (with -c, -p and --replay: at the first word that is none) and
+ * at `--`; what follows belongs to the script. SPDX-License-Identifier: MIT */
 #include "lang/options.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct OptionRow { char letter; const char *name, *value, *help; } rows[OPTION_COUNT] = {
+static const struct OptionRow {
+    char letter;
+    const char *name, *value, *help;
+} rows[OPTION_COUNT] = {
 #define OPTION(id, letter_, name_, value_, help_) [OPTION_##id] = {letter_, name_, value_, help_},
 #include "lang/options.def"
 };
 
 void options_help(Bytes *out) {
     bytes_puts(out, "usage: gtsh [options] [script.gt | program.gti | -] [arguments]\n"
-                    "Without a script: the prompt, or the program on standard input when that is no terminal.\n\n");
+                    "Without a script: the prompt, or the program on standard input when that is "
+                    "no terminal.\n\n");
     for (int k = 0; k < OPTION_COUNT; k++) {
         const struct OptionRow *r = &rows[k];
         char left[64], letter[8] = "   ";
@@ -24,7 +28,8 @@ void options_help(Bytes *out) {
                  equals ? "=" : "", r->value);
         bytes_printf(out, "  %-26s %s\n", left, r->help);
     }
-    bytes_puts(out, "\nexit codes: 0 fine, 1 error in the script, 2 usage, 65 syntax, 66 no input, 69 dispatcher or worker gone,\n"
+    bytes_puts(out, "\nexit codes: 0 fine, 1 error in the script, 2 usage, 65 syntax, 66 no input, "
+                    "69 dispatcher or worker gone,\n"
                     "78 configuration, 130 interrupted; exit(n) gives n\n");
 }
 
@@ -42,12 +47,14 @@ static bool usage(LangError *e, const char *format, ...) {
 
 /* ---- values ---- */
 
-static bool whole(const char *what, const char *s, uint64_t least, uint64_t most, uint64_t *out, LangError *e) {
+static bool whole(const char *what, const char *s, uint64_t least, uint64_t most, uint64_t *out,
+                  LangError *e) {
     char *end;
     errno = 0;
     *out = strtoull(s, &end, 10);
     if (end == s || *end || errno || s[0] == '-' || *out < least || *out > most)
-        return usage(e, "%s needs a whole number from %llu on, got '%.100s'", what, (unsigned long long)least, s);
+        return usage(e, "%s needs a whole number from %llu on, got '%.100s'", what,
+                     (unsigned long long)least, s);
     return true;
 }
 
@@ -64,19 +71,26 @@ static bool size(const char *what, const char *s, uint64_t *out, LangError *e) {
     }
     if (*end == 'B' || *end == 'b') end++;
     if (end == s || *end || !(v >= 1 << 20) || v > 1e15)
-        return usage(e, "%s needs a size of at least 1M, such as 512M or 4G, got '%.100s'", what, s);
+        return usage(e, "%s needs a size of at least 1M, such as 512M or 4G, got '%.100s'", what,
+                     s);
     *out = (uint64_t)v;
     return true;
 }
 
 /* The engine's own name; the names of the original's backends are accepted. */
 static bool engine(const char *what, const char *s, const char **out, LangError *e) {
-    static const char *const known[][2] = {{"cpu", "cpu"}, {"reference", "reference"}, {"numpy", "reference"},
-                                           {"pytorch", "cpu"}, {"torch", "cpu"}};
+    static const char *const known[][2] = {{"cpu", "cpu"},
+                                           {"reference", "reference"},
+                                           {"numpy", "reference"},
+                                           {"pytorch", "cpu"},
+                                           {"torch", "cpu"}};
     const char *names[5];
     for (int k = 0; k < 5; k++) {
         names[k] = known[k][0];
-        if (!strcmp(s, known[k][0])) { *out = known[k][1]; return true; }
+        if (!strcmp(s, known[k][0])) {
+            *out = known[k][1];
+            return true;
+        }
     }
     const char *near = nearest_name(s, strlen(s), names, 2);
     usage(e, "%s: there is no engine '%.100s'", what, s);
@@ -84,10 +98,14 @@ static bool engine(const char *what, const char *s, const char **out, LangError 
 }
 
 static bool when(const char *s, int *out, LangError *e) {
-    if (!strcmp(s, "auto")) *out = -1;
-    else if (!strcmp(s, "always") || !strcmp(s, "yes")) *out = 1;
-    else if (!strcmp(s, "never") || !strcmp(s, "no")) *out = 0;
-    else return usage(e, "--color is auto, always or never, got '%.100s'", s);
+    if (!strcmp(s, "auto"))
+        *out = -1;
+    else if (!strcmp(s, "always") || !strcmp(s, "yes"))
+        *out = 1;
+    else if (!strcmp(s, "never") || !strcmp(s, "no"))
+        *out = 0;
+    else
+        return usage(e, "--color is auto, always or never, got '%.100s'", s);
     return true;
 }
 
@@ -101,16 +119,24 @@ static bool letters(const char *what, const char *s, const char **out, LangError
 static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     uint64_t n = 0;
     char what[32];
-    if (rows[id].name[0]) snprintf(what, sizeof what, "--%s", rows[id].name);
-    else snprintf(what, sizeof what, "-%c", rows[id].letter);
+    if (rows[id].name[0])
+        snprintf(what, sizeof what, "--%s", rows[id].name);
+    else
+        snprintf(what, sizeof what, "-%c", rows[id].letter);
     switch (id) {
     case OPTION_CODE: o->code = v; return true;
     case OPTION_PRINT: o->expr = v; return true;
     case OPTION_CHECK: o->check = true; return true;
     case OPTION_PROMPT: o->prompt = true; return true;
     case OPTION_QUIET: o->quiet = true; return true;
-    case OPTION_WORKERS: if (!whole(what, v, 1, 1024, &n, e)) return false; o->workers = (int)n; return true;
-    case OPTION_THREADS: if (!whole(what, v, 1, 1024, &n, e)) return false; o->threads = (int)n; return true;
+    case OPTION_WORKERS:
+        if (!whole(what, v, 1, 1024, &n, e)) return false;
+        o->workers = (int)n;
+        return true;
+    case OPTION_THREADS:
+        if (!whole(what, v, 1, 1024, &n, e)) return false;
+        o->threads = (int)n;
+        return true;
     case OPTION_ENGINE: return engine(what, v, &o->engine, e);
     case OPTION_MEMORY: return size(what, v, &o->memory_bytes, e);
     case OPTION_DISPATCHER: o->dispatcher = v; return true;
@@ -191,9 +217,13 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e) {
     int i = 1;
     for (; i < argc; i++) {
         s = argv[i];
-        if (!strcmp(s, "--")) { i++; break; }
+        if (!strcmp(s, "--")) {
+            i++;
+            break;
+        }
         if (s[0] != '-' || !strcmp(s, "-")) break;
-        if (s[1] == '-' ? !long_option(o, argc, argv, &i, e) : !short_options(o, argc, argv, &i, e)) return false;
+        if (s[1] == '-' ? !long_option(o, argc, argv, &i, e) : !short_options(o, argc, argv, &i, e))
+            return false;
     }
     if (!o->code && !o->expr && !o->replay && i < argc) o->script = argv[i++];
     o->argc = argc - i;

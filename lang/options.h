@@ -13,14 +13,15 @@ typedef enum OptionId {
 } OptionId;
 
 typedef struct Options {
-    const char *code, *expr, *script, *replay;   /* borrowed from argv; script "-": standard input */
+    const char *code, *expr, *script, *replay; /* borrowed from argv; script "-": standard input */
     bool check, prompt, quiet, strict, emit, norc, version, help;
-    int workers, threads;                        /* threads 0: by the machine  */
+    int workers, threads;                               /* threads 0: by the machine  */
     const char *engine, *dispatcher, *config, *log_dir; /* NULL: not given     */
     uint64_t memory_bytes, seed;
-    const char *debug;                           /* letters, "" for none       */
-    int color;                                   /* -1 auto, 0 never, 1 always */
-    int argc; char **argv;                       /* what follows the script    */
+    const char *debug; /* letters, "" for none       */
+    int color;         /* -1 auto, 0 never, 1 always */
+    int argc;
+    char **argv; /* what follows the script    */
 } Options;
 
 /* Environment first, then the command line. false: e is set, of kind E_EXIT with code 2. */

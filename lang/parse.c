@@ -1,6 +1,6 @@
-/* parse.c: the parser's frame: looking at tokens, failing, INCOMPLETE, making nodes, and parse_program. The grammar itself is
- * in parse_expr.c and parse_stmt.c, the hints for habits from other languages in parse_hint.c.
- * SPDX-License-Identifier: MIT */
+/* parse.c: the parser's frame: looking at tokens, failing, INCOMPLETE, making nodes, and
+ * parse_program. The grammar itself is in parse_expr.c and parse_stmt.c, the hints for habits from
+ * other languages in parse_hint.c. SPDX-License-Identifier: MIT */
 #include "lang/parse.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,8 @@ const Token *parse_expect(Parser *p, int kind, const char *where) {
     if (parse_at(p, kind)) return parse_take(p);
     char what[128];
     bool quoted = kind > TOK_FSTRING;
-    snprintf(what, sizeof what, quoted ? "'%s'%s%s" : "a %s%s%s", lex_text(kind), where[0] ? " " : "", where);
+    snprintf(what, sizeof what, quoted ? "'%s'%s%s" : "a %s%s%s", lex_text(kind),
+             where[0] ? " " : "", where);
     parse_unexpected(p, what);
 }
 
@@ -92,7 +93,8 @@ static uint32_t last_line(const Parser *p) {
 static void list_open(const Parser *p, int k, char *text, size_t size) {
     size_t n = (size_t)snprintf(text, size, " (%d deep: ", p->n_open - k);
     for (int first = k; k < p->n_open && n + 32 < size; k++)
-        n += (size_t)snprintf(text + n, size - n, "%s%s:%u", k > first ? ", " : "", p->open[k].what, p->open[k].line);
+        n += (size_t)snprintf(text + n, size - n, "%s%s:%u", k > first ? ", " : "", p->open[k].what,
+                              p->open[k].line);
     snprintf(text + n, size - n, k < p->n_open ? ", …)" : ")");
 }
 
@@ -102,22 +104,24 @@ static _Noreturn void incomplete(Parser *p) {
     if (p->n_open == 0) {
         const Token *t = &p->t.tok[p->before];
         p->open_with = 0;
-        error_at(p->e, lex_span(p->src, t), "the text ends after '%.*s'", (int)(t->n < 60 ? t->n : 60),
-                 p->src->text + t->at);
+        error_at(p->e, lex_span(p->src, t), "the text ends after '%.*s'",
+                 (int)(t->n < 60 ? t->n : 60), p->src->text + t->at);
         give_up(p);
     }
     const Opener *o = &p->open[p->n_open - 1];
     p->open_with = p->src->text[o->at.at];
     Span end = {p->src, line, 0, 0};
     if (!o->what) {
-        error_at(p->e, end, "'%c' opened at %s:%u:%u is never closed", p->open_with, p->src->name, o->at.line, o->at.col);
+        error_at(p->e, end, "'%c' opened at %s:%u:%u is never closed", p->open_with, p->src->name,
+                 o->at.line, o->at.col);
         error_label(p->e, lex_span(p->src, &o->at), "still open at end of file");
         give_up(p);
     }
     int k = p->n_open - 1; /* outermost of the blocks that are open one in another */
     while (k > 0 && p->open[k - 1].what) k--;
     char list[400] = "";
-    if (k < p->n_open - 1) list_open(p, k, list, sizeof list > sizeof p->e->label[0].text - 32 ? 128 : sizeof list);
+    if (k < p->n_open - 1)
+        list_open(p, k, list, sizeof list > sizeof p->e->label[0].text - 32 ? 128 : sizeof list);
     error_at(p->e, end, "block opened at %s:%u is never closed", p->src->name, p->open[k].at.line);
     error_label(p->e, lex_span(p->src, &p->open[k].at), "still open at end of file%s", list);
     give_up(p);
@@ -133,19 +137,23 @@ void parse_unexpected(Parser *p, const char *expected) {
     Span at = lex_span(p->src, t);
     if (at.len == 0) at.len = 1;
     if (t->kind == TOK_END && p->in_fstring)
-        parse_fail(p, at, "a brace itself is written {{", "expected %s before the field ends", expected);
+        parse_fail(p, at, "a brace itself is written {{", "expected %s before the field ends",
+                   expected);
     if (t->kind == TOK_END) incomplete(p);
     const char *hint = parse_hint(p, t);
-    if (t->kind == TOK_NEWLINE) parse_fail(p, at, hint, "expected %s before the end of the line", expected);
+    if (t->kind == TOK_NEWLINE)
+        parse_fail(p, at, hint, "expected %s before the end of the line", expected);
     if (t->kind == TOK_RESERVED)
-        parse_fail(p, at, hint, "'%.*s' is not a word of this language", (int)t->n, p->src->text + t->at);
-    parse_fail(p, at, hint, "expected %s, but found '%.*s'", expected, at.len < 40 ? at.len : 40, p->src->text + t->at);
+        parse_fail(p, at, hint, "'%.*s' is not a word of this language", (int)t->n,
+                   p->src->text + t->at);
+    parse_fail(p, at, hint, "expected %s, but found '%.*s'", expected, at.len < 40 ? at.len : 40,
+               p->src->text + t->at);
 }
 
 void parse_enter(Parser *p) {
     if (++p->depth > MAX_PARSE_DEPTH)
-        parse_fail(p, lex_span(p->src, parse_peek(p)), "give the inner parts names", "nested more than %d deep",
-                   MAX_PARSE_DEPTH);
+        parse_fail(p, lex_span(p->src, parse_peek(p)), "give the inner parts names",
+                   "nested more than %d deep", MAX_PARSE_DEPTH);
 }
 
 void parse_open(Parser *p, const Token *bracket, const char *what, uint32_t line) {
@@ -204,8 +212,8 @@ void parse_finish(Parser *p, Node *n, size_t first, size_t mark) {
     for (size_t k = 0; k < count; k++)
         if (height_of(n->kid[k]) + 1 > height) height = height_of(n->kid[k]) + 1;
     if (height > MAX_TREE_HEIGHT)
-        parse_fail(p, n->at, "give the parts names, or use a list and a loop", "the expression is more than %d operations deep",
-                   MAX_TREE_HEIGHT);
+        parse_fail(p, n->at, "give the parts names, or use a list and a loop",
+                   "the expression is more than %d operations deep", MAX_TREE_HEIGHT);
     n->height = (uint16_t)height;
 }
 

@@ -1,12 +1,15 @@
-/* parse_expr.c: expressions, loosest first (LANGUAGE 2.2): fn, if/else, or, and, not, | ^ &, comparisons, + -, * / // % @,
- * unary - + ~, ** (right), call index field, and what they are made of.
- * SPDX-License-Identifier: MIT */
+/* parse_expr.c: expressions, loosest first (LANGUAGE 2.2): fn, if/else, or, and, not, | ^ &,
+ * comparisons, + -, * / // % @, unary - + ~, ** (right), call index field, and what they are made
+ * of. SPDX-License-Identifier: MIT */
 #include "lang/parse.h"
 #include <stdio.h>
 #include <string.h>
 
 /* Where a node begins: the index of the next token. */
-static size_t here(Parser *p) { parse_peek(p); return p->i; }
+static size_t here(Parser *p) {
+    parse_peek(p);
+    return p->i;
+}
 
 static Node *one(Parser *p, NodeKind kind, size_t first) {
     Node *n = parse_node(p, kind, first);
@@ -23,11 +26,18 @@ static Node *name_node(Parser *p, const Token *t) {
 
 /* ---- strings ---- */
 
-typedef struct Cursor { size_t at; uint32_t line; size_t line_at; } Cursor; /* a place in a token that spans lines */
+typedef struct Cursor {
+    size_t at;
+    uint32_t line;
+    size_t line_at;
+} Cursor; /* a place in a token that spans lines */
 
 static uint32_t cursor_to(const Parser *p, Cursor *c, size_t at) {
     for (; c->at < at; c->at++)
-        if (p->src->text[c->at] == '\n') { c->line++; c->line_at = c->at + 1; }
+        if (p->src->text[c->at] == '\n') {
+            c->line++;
+            c->line_at = c->at + 1;
+        }
     return (uint32_t)(at - c->line_at + 1);
 }
 
@@ -48,10 +58,12 @@ static void unescape(Parser *p, Cursor *c, size_t from, size_t to, Bytes *b) {
     parse_fail(p, e.at, e.hint, "%s", e.what);
 }
 
-static _Noreturn void field_fail(Parser *p, Cursor *c, size_t at, Bytes *b, const char *hint, const char *what) {
+static _Noreturn void field_fail(Parser *p, Cursor *c, size_t at, Bytes *b, const char *hint,
+                                 const char *what) {
     uint32_t col = cursor_to(p, c, at);
     bytes_fini(b);
-    parse_fail(p, (Span){p->src, c->line, (uint16_t)(col > 0xffff ? 0xffff : col), 1}, hint, "%s", what);
+    parse_fail(p, (Span){p->src, c->line, (uint16_t)(col > 0xffff ? 0xffff : col), 1}, hint, "%s",
+               what);
 }
 
 /* The expression of a field: tokens of its own, then back to where we were. */
@@ -79,9 +91,14 @@ static size_t pieces(Parser *p, Cursor *c, size_t first, size_t at, size_t to, b
 static size_t field(Parser *p, Cursor *c, size_t first, size_t at, size_t to, Bytes *b) {
     const char *s = p->src->text;
     size_t end = lex_field_end(s, at, to), blank = at;
-    while (blank < end && (s[blank] == ' ' || s[blank] == '\t' || s[blank] == '\n' || s[blank] == '\r')) blank++;
-    if (blank == end) field_fail(p, c, at ? at - 1 : at, b, "a brace itself is written {{", "this field is empty");
-    if (end >= to) field_fail(p, c, at - 1, b, "a brace itself is written {{", "this '{' is never closed");
+    while (blank < end &&
+           (s[blank] == ' ' || s[blank] == '\t' || s[blank] == '\n' || s[blank] == '\r'))
+        blank++;
+    if (blank == end)
+        field_fail(p, c, at ? at - 1 : at, b, "a brace itself is written {{",
+                   "this field is empty");
+    if (end >= to)
+        field_fail(p, c, at - 1, b, "a brace itself is written {{", "this '{' is never closed");
     size_t mark = parse_mark(p);
     bytes_fini(b);
     Node *n = parse_node(p, N_FORMAT, first);
@@ -103,9 +120,14 @@ static size_t field(Parser *p, Cursor *c, size_t first, size_t at, size_t to, By
         spec = parse_node(p, N_FSTRING, first);
         end = pieces(p, c, first, end + 1, to, true);
         bool plain = parse_mark(p) == spec_mark + 1 && p->scratch[spec_mark]->kind == N_STRING;
-        if (plain) spec = p->scratch[--p->n_scratch];
-        else parse_finish(p, spec, first, spec_mark);
-        if (spec->kind == N_FSTRING && spec->n_kids == 0) { Bytes none = {0}; spec = string_piece(p, first, &none); }
+        if (plain)
+            spec = p->scratch[--p->n_scratch];
+        else
+            parse_finish(p, spec, first, spec_mark);
+        if (spec->kind == N_FSTRING && spec->n_kids == 0) {
+            Bytes none = {0};
+            spec = string_piece(p, first, &none);
+        }
         spec->at = spec->whole = n->at;
     }
     parse_push(p, spec);
@@ -113,11 +135,13 @@ static size_t field(Parser *p, Cursor *c, size_t first, size_t at, size_t to, By
     parse_finish(p, n, first, mark);
     n->at = n->whole = at_value;
     parse_push(p, n);
-    if (end >= to || s[end] != '}') field_fail(p, c, end < to ? end : to - 1, b, "", "expected '}' to end the field");
+    if (end >= to || s[end] != '}')
+        field_fail(p, c, end < to ? end : to - 1, b, "", "expected '}' to end the field");
     return end + 1;
 }
 
-/* Pushes the pieces of [at, to): N_STRING and N_FORMAT. A spec ends before its `}`. Returns the offset where it stopped. */
+/* Pushes the pieces of [at, to): N_STRING and N_FORMAT. A spec ends before its `}`. Returns the
+ * offset where it stopped. */
 static size_t pieces(Parser *p, Cursor *c, size_t first, size_t at, size_t to, bool is_spec) {
     const char *s = p->src->text;
     Bytes b = {0};
@@ -125,14 +149,22 @@ static size_t pieces(Parser *p, Cursor *c, size_t first, size_t at, size_t to, b
     parse_enter(p);
     while (at < to) {
         bool doubled = !is_spec && to - at > 1 && s[at + 1] == s[at];
-        if (s[at] == '\\' && to - at > 1) { at += 2; continue; }
-        if (s[at] != '{' && s[at] != '}') { at++; continue; }
+        if (s[at] == '\\' && to - at > 1) {
+            at += 2;
+            continue;
+        }
+        if (s[at] != '{' && s[at] != '}') {
+            at++;
+            continue;
+        }
         if (s[at] == '}' && is_spec) break;
         if (s[at] == '}' && !doubled)
             field_fail(p, c, at, &b, "a brace itself is written }}", "a lone '}' in an f-string");
         unescape(p, c, from, at, &b);
-        if (doubled) { bytes_putc(&b, s[at]); at += 2; }
-        else {
+        if (doubled) {
+            bytes_putc(&b, s[at]);
+            at += 2;
+        } else {
             if (b.n) parse_push(p, string_piece(p, first, &b));
             at = field(p, c, first, at + 1, to, &b);
         }
@@ -223,7 +255,8 @@ static void comprehension(Parser *p) {
     parse_push(p, parse_or(p));
     parse_push(p, parse_accept(p, TOK_IF) ? parse_or(p) : NULL);
     if (parse_at(p, TOK_FOR))
-        parse_fail(p, lex_span(p->src, parse_peek(p)), "nest them: [[f(x) for x in row] for row in rows], or write a loop",
+        parse_fail(p, lex_span(p->src, parse_peek(p)),
+                   "nest them: [[f(x) for x in row] for row in rows], or write a loop",
                    "a comprehension has one 'for'");
 }
 
@@ -245,7 +278,8 @@ static Node *list(Parser *p) {
     return n;
 }
 
-/* A WORD key, looked at again because `for` follows: the key of a comprehension is an expression. */
+/* A WORD key, looked at again because `for` follows: the key of a comprehension is an expression.
+ */
 static Node *key_as_expr(Parser *p, const Token *t) {
     if (t->kind == TOK_NAME) return name_node(p, t);
     size_t first = (size_t)(t - p->t.tok);
@@ -266,7 +300,8 @@ static _Noreturn void not_a_map(Parser *p, bool after_arrow) {
         parse_fail(p, lex_span(p->src, t), "a body in braces has no =>: fn f(x) { … }",
                    "'{' after '=>' begins a map, but this is no map");
     if (t->kind == TOK_COMMA || t->kind == TOK_RBRACE)
-        parse_fail(p, lex_span(p->src, t), "a list is [a, b]; a map is {a: 1, b: 2}", "expected ':' after the key");
+        parse_fail(p, lex_span(p->src, t), "a list is [a, b]; a map is {a: 1, b: 2}",
+                   "expected ':' after the key");
     parse_unexpected(p, "':' after the key");
 }
 
@@ -279,9 +314,11 @@ static void pair(Parser *p, bool after_arrow, bool may_loop, bool *is_loop) {
         key = one(p, N_STRING, first);
         key->str = parse_name(p, word);
         key->n_str = word->n;
-    } else if (after_arrow && t->is_word && t->kind != TOK_NAME && t->kind < TOK_TRUE && t->kind != TOK_NOT) {
+    } else if (after_arrow && t->is_word && t->kind != TOK_NAME && t->kind < TOK_TRUE &&
+               t->kind != TOK_NOT) {
         not_a_map(p, true);
-    } else key = parse_expr(p);
+    } else
+        key = parse_expr(p);
     if (key->kind == N_UNARY && key->tok == O_NEG && key->kid[0]->kind == N_INT) {
         key->kind = N_INT;
         key->i = -key->kid[0]->i;
@@ -319,7 +356,8 @@ static Node *map(Parser *p) {
     return n;
 }
 
-/* "(" [exprs [","]] ")": one expression is itself, none or several or a trailing comma make a list. */
+/* "(" [exprs [","]] ")": one expression is itself, none or several or a trailing comma make a list.
+ */
 static Node *group(Parser *p) {
     size_t first = here(p), mark = parse_mark(p);
     bool skip = open_bracket(p), is_list = parse_at(p, TOK_RPAREN);
@@ -344,7 +382,8 @@ static Node *fn_expr(Parser *p) {
     size_t first = here(p);
     const Token *word = parse_take(p);
     if (parse_at(p, TOK_NAME))
-        parse_fail(p, lex_span(p->src, parse_peek(p)), "fn(x) => …, or define it in a line of its own",
+        parse_fail(p, lex_span(p->src, parse_peek(p)),
+                   "fn(x) => …, or define it in a line of its own",
                    "a function inside an expression has no name");
     AstFn *fn = parse_fn(p, word, "", false);
     Node *n = parse_node(p, N_FN, first);
@@ -361,8 +400,8 @@ static Node *primary(Parser *p) {
     switch (t->kind) {
     case TOK_INT:
         if (t->i > INT64_MAX)
-            parse_fail(p, lex_span(p->src, t), "as a float: add .0", "%.*s does not fit in 64 bits", (int)t->n,
-                       p->src->text + t->at);
+            parse_fail(p, lex_span(p->src, t), "as a float: add .0", "%.*s does not fit in 64 bits",
+                       (int)t->n, p->src->text + t->at);
         parse_take(p);
         n = one(p, N_INT, first);
         n->i = (int64_t)t->i;
@@ -372,7 +411,8 @@ static Node *primary(Parser *p) {
         n = one(p, N_FLOAT, first);
         n->f = t->f;
         return n;
-    case TOK_STRING: case TOK_FSTRING: return parse_string(p);
+    case TOK_STRING:
+    case TOK_FSTRING: return parse_string(p);
     case TOK_TRUE: parse_take(p); return one(p, N_TRUE, first);
     case TOK_FALSE: parse_take(p); return one(p, N_FALSE, first);
     case TOK_NONE: parse_take(p); return one(p, N_NONE, first);
@@ -406,19 +446,24 @@ static void keyword(Parser *p, size_t mark) {
 static void argument(Parser *p, size_t mark) {
     const Token *t = parse_peek(p);
     size_t first = here(p);
-    if (t->is_word && parse_peek2(p)->kind == TOK_ASSIGN) { keyword(p, mark); return; }
+    if (t->is_word && parse_peek2(p)->kind == TOK_ASSIGN) {
+        keyword(p, mark);
+        return;
+    }
     if (t->kind == TOK_POW)
-        parse_fail(p, lex_span(p->src, t), "f(a=m.a, b=m.b)", "a map does not spread into arguments");
+        parse_fail(p, lex_span(p->src, t), "f(a=m.a, b=m.b)",
+                   "a map does not spread into arguments");
     if (parse_mark(p) > mark && p->scratch[parse_mark(p) - 1]->kind == N_KEYWORD)
-        parse_fail(p, lex_span(p->src, t), "positional arguments come first", "a positional argument after '%s='",
-                   p->scratch[parse_mark(p) - 1]->str);
+        parse_fail(p, lex_span(p->src, t), "positional arguments come first",
+                   "a positional argument after '%s='", p->scratch[parse_mark(p) - 1]->str);
     if (t->kind != TOK_MUL) {
         parse_push(p, parse_expr(p));
         if (parse_at(p, TOK_FOR))
             parse_fail(p, lex_span(p->src, parse_peek(p)), "a list in brackets: f([x for x in xs])",
                        "expected ')' or ',' in the call, but found 'for'");
         if (parse_at(p, TOK_ASSIGN))
-            parse_fail(p, lex_span(p->src, parse_peek(p)), "compare with ==", "only a name can stand before '=' in a call");
+            parse_fail(p, lex_span(p->src, parse_peek(p)),
+                       "compare with ==", "only a name can stand before '=' in a call");
         return;
     }
     parse_take(p);
@@ -432,7 +477,8 @@ static void argument(Parser *p, size_t mark) {
 static Node *call(Parser *p, Node *callee, size_t first) {
     size_t mark = parse_mark(p);
     Node *n = parse_node(p, N_CALL, first);
-    n->at = callee->kind == N_NAME || callee->kind == N_FIELD ? callee->at : lex_span(p->src, parse_peek(p));
+    n->at = callee->kind == N_NAME || callee->kind == N_FIELD ? callee->at
+                                                              : lex_span(p->src, parse_peek(p));
     parse_push(p, callee);
     bool skip = open_bracket(p);
     while (!parse_at(p, TOK_RPAREN)) {
@@ -447,12 +493,19 @@ static Node *call(Parser *p, Node *callee, size_t first) {
 /* "..." | expr | [expr] ":" [expr] [":" [expr]] */
 static void subscript(Parser *p) {
     size_t first = here(p), mark = parse_mark(p);
-    if (parse_accept(p, TOK_ELLIPSIS)) { parse_push(p, one(p, N_ELLIPSIS, first)); return; }
+    if (parse_accept(p, TOK_ELLIPSIS)) {
+        parse_push(p, one(p, N_ELLIPSIS, first));
+        return;
+    }
     Node *start = parse_at(p, TOK_COLON) ? NULL : parse_expr(p);
-    if (!parse_at(p, TOK_COLON)) { parse_push(p, start); return; }
+    if (!parse_at(p, TOK_COLON)) {
+        parse_push(p, start);
+        return;
+    }
     Node *part[3] = {start, NULL, NULL};
     for (int k = 1; k < 3 && parse_accept(p, TOK_COLON); k++)
-        if (!parse_at(p, TOK_COLON) && !parse_at(p, TOK_COMMA) && !parse_at(p, TOK_RBRACKET)) part[k] = parse_expr(p);
+        if (!parse_at(p, TOK_COLON) && !parse_at(p, TOK_COMMA) && !parse_at(p, TOK_RBRACKET))
+            part[k] = parse_expr(p);
     for (int k = 0; k < 3; k++) parse_push(p, part[k]);
     Node *n = parse_node(p, N_SLICE, first);
     parse_finish(p, n, first, mark);
@@ -479,8 +532,10 @@ Node *parse_postfix(Parser *p) {
     Node *n = primary(p);
     for (;;) {
         size_t mark = parse_mark(p);
-        if (parse_at(p, TOK_LPAREN)) n = call(p, n, first);
-        else if (parse_at(p, TOK_LBRACKET)) n = index_of(p, n, first);
+        if (parse_at(p, TOK_LPAREN))
+            n = call(p, n, first);
+        else if (parse_at(p, TOK_LBRACKET))
+            n = index_of(p, n, first);
         else if (parse_accept(p, TOK_DOT)) {
             const Token *t = parse_peek(p);
             if (!t->is_word) parse_unexpected(p, "a name after '.'");
@@ -493,13 +548,15 @@ Node *parse_postfix(Parser *p) {
             parse_push(p, n);
             parse_finish(p, f, first, mark);
             n = f;
-        } else return n;
+        } else
+            return n;
     }
 }
 
 /* ---- operators ---- */
 
-static Node *binary(Parser *p, NodeKind kind, int oper, const Token *op, Node *left, Node *right, size_t first) {
+static Node *binary(Parser *p, NodeKind kind, int oper, const Token *op, Node *left, Node *right,
+                    size_t first) {
     size_t mark = parse_mark(p);
     Node *n = parse_node(p, kind, first);
     n->tok = (uint8_t)oper;
@@ -539,7 +596,8 @@ static Node *unary(Parser *p) {
     parse_take(p);
     const Token *num = parse_peek(p);
     if (t->kind == TOK_SUB && num->kind == TOK_INT && num->i == (uint64_t)INT64_MAX + 1 &&
-        parse_peek2(p)->kind != TOK_POW && parse_peek2(p)->kind != TOK_DOT && parse_peek2(p)->kind != TOK_LBRACKET) {
+        parse_peek2(p)->kind != TOK_POW && parse_peek2(p)->kind != TOK_DOT &&
+        parse_peek2(p)->kind != TOK_LBRACKET) {
         parse_take(p);
         Node *n = one(p, N_INT, first); /* the one number whose positive does not fit */
         n->i = INT64_MIN;
@@ -548,7 +606,11 @@ static Node *unary(Parser *p) {
     parse_enter(p);
     Node *operand = unary(p);
     parse_leave(p);
-    return unary_node(p, t->kind == TOK_SUB ? O_NEG : t->kind == TOK_ADD ? O_POS : O_INVERT, operand, first);
+    return unary_node(p,
+                      t->kind == TOK_SUB   ? O_NEG
+                      : t->kind == TOK_ADD ? O_POS
+                                           : O_INVERT,
+                      operand, first);
 }
 
 /* O_xxx + 1 of a token that is a binary operator, else 0; and its level. */
@@ -563,9 +625,19 @@ static int level_of(int tok) {
     case TOK_BITOR: return LEVEL_OR;
     case TOK_BITXOR: return LEVEL_XOR;
     case TOK_BITAND: return LEVEL_AND;
-    case TOK_EQ: case TOK_NE: case TOK_LT: case TOK_LE: case TOK_GT: case TOK_GE: return LEVEL_CMP;
-    case TOK_ADD: case TOK_SUB: return LEVEL_SUM;
-    case TOK_MUL: case TOK_DIV: case TOK_FLOORDIV: case TOK_MOD: case TOK_MATMUL: return LEVEL_TERM;
+    case TOK_EQ:
+    case TOK_NE:
+    case TOK_LT:
+    case TOK_LE:
+    case TOK_GT:
+    case TOK_GE: return LEVEL_CMP;
+    case TOK_ADD:
+    case TOK_SUB: return LEVEL_SUM;
+    case TOK_MUL:
+    case TOK_DIV:
+    case TOK_FLOORDIV:
+    case TOK_MOD:
+    case TOK_MATMUL: return LEVEL_TERM;
     default: return -1;
     }
 }
@@ -576,9 +648,19 @@ static Node *binary_level(Parser *p, int level);
 static int take_comparison(Parser *p, const Token **op) {
     const Token *t = parse_peek(p);
     *op = t;
-    if (level_of(t->kind) == LEVEL_CMP) { parse_take(p); return oper_of[t->kind]; }
-    if (t->kind == TOK_IN) { parse_take(p); return O_IN + 1; }
-    if (t->kind == TOK_NOT && parse_peek2(p)->kind == TOK_IN) { parse_take(p); parse_take(p); return O_NOT_IN + 1; }
+    if (level_of(t->kind) == LEVEL_CMP) {
+        parse_take(p);
+        return oper_of[t->kind];
+    }
+    if (t->kind == TOK_IN) {
+        parse_take(p);
+        return O_IN + 1;
+    }
+    if (t->kind == TOK_NOT && parse_peek2(p)->kind == TOK_IN) {
+        parse_take(p);
+        parse_take(p);
+        return O_NOT_IN + 1;
+    }
     if (t->kind == TOK_IS) {
         parse_take(p);
         return parse_accept(p, TOK_NOT) ? O_IS_NOT + 1 : O_IS + 1;
@@ -599,8 +681,8 @@ static _Noreturn void chained(Parser *p, size_t first, const Token *a_op, const 
     const char *s = p->src->text;
     const char *left = text_between(p, p->t.tok[first].at, a_op->at, "a");
     const char *middle = text_between(p, a_op->at + a_op->n, b_op->at, "b");
-    const char *hint = arena_printf(p->arena, "%s %.*s %s and %s %.*s …", left, (int)a_op->n, s + a_op->at, middle, middle,
-                                    (int)b_op->n, s + b_op->at);
+    const char *hint = arena_printf(p->arena, "%s %.*s %s and %s %.*s …", left, (int)a_op->n,
+                                    s + a_op->at, middle, middle, (int)b_op->n, s + b_op->at);
     parse_fail(p, lex_span(p->src, b_op), hint, "comparisons do not chain");
 }
 
@@ -623,12 +705,14 @@ static bool is_bare_comparison(const Node *n) {
 static void warn_mixed(Parser *p, const Token *op, const Node *left, const Node *right) {
     const Node *cmp = is_bare_comparison(right) ? right : is_bare_comparison(left) ? left : NULL;
     if (!cmp) return;
-    const Node *other = cmp == right ? left : right, *near = cmp == right ? cmp->kid[0] : cmp->kid[1];
+    const Node *other = cmp == right ? left : right,
+               *near = cmp == right ? cmp->kid[0] : cmp->kid[1];
     if (near->kind != N_INT && other->kind != N_INT) return;
     if (is_bare_comparison(left) && is_bare_comparison(right)) return;
     char o = p->src->text[op->at];
     char hint[96];
-    snprintf(hint, sizeof hint, "(a %c 1) == 0 compares the bits; a %c (1 == 0) is what this means", o, o);
+    snprintf(hint, sizeof hint, "(a %c 1) == 0 compares the bits; a %c (1 == 0) is what this means",
+             o, o);
     parse_warn(p, lex_span(p->src, op), hint, "'%c' binds looser than comparisons", o);
 }
 
@@ -690,7 +774,8 @@ Node *parse_expr(Parser *p) {
             bool loop = t->kind == TOK_FOR;
             parse_fail(p, lex_span(p->src, word),
                        loop ? "the condition comes last: [x for x in xs if c]"
-                            : "x if c else y; as a statement: if c { x }", "this 'if' has no 'else'");
+                            : "x if c else y; as a statement: if c { x }",
+                       "this 'if' has no 'else'");
         }
         parse_expect(p, TOK_ELSE, "after the condition");
         parse_push(p, parse_expr(p));

@@ -1,6 +1,6 @@
-/* parse_hint.c: what to write instead, when the next token does not fit: guesses from the tokens around it at the habit that
- * it comes from (LANGUAGE 3.3). Knows no grammar; a wrong guess is only a poor hint.
- * SPDX-License-Identifier: MIT */
+/* parse_hint.c: what to write instead, when the next token does not fit: guesses from the tokens
+ * around it at the habit that it comes from (LANGUAGE 3.3). Knows no grammar; a wrong guess is only
+ * a poor hint. SPDX-License-Identifier: MIT */
 #include "lang/parse.h"
 #include <string.h>
 
@@ -17,7 +17,8 @@ static const char *with_hint(Parser *p, const Token *t) {
     for (; t->kind != TOK_NEWLINE && t->kind != TOK_END && t->kind != TOK_BAD; t++) {
         if (parse_is(p, t, "no_grad") || parse_is(p, t, "inference_mode")) return "no_grad { … }";
         if (t->kind == TOK_STRING && t->n > 2 && t->n < 60)
-            return arena_printf(p->arena, "signal %.*s { … }", (int)t->n - 2, p->src->text + t->at + 1);
+            return arena_printf(p->arena, "signal %.*s { … }", (int)t->n - 2,
+                                p->src->text + t->at + 1);
         if (parse_is(p, t, "open")) return "read(path), lines(path), write(path, text)";
     }
     return "signal a { … }   no_grad { … }   time \"label\" { … }";
@@ -30,7 +31,8 @@ static const char *reserved_hint(Parser *p, const Token *t) {
     if (parse_is(p, t, "def") && name->kind == TOK_NAME && name->n < 60)
         return arena_printf(p->arena, "functions: fn %.*s(…) { … }", (int)name->n, s + name->at);
     if (parse_is(p, t, "class") && name->kind == TOK_NAME && name->n < 60)
-        return arena_printf(p->arena, "module %.*s(params) { self.x = …; fn forward(x) { … } }", (int)name->n, s + name->at);
+        return arena_printf(p->arena, "module %.*s(params) { self.x = …; fn forward(x) { … } }",
+                            (int)name->n, s + name->at);
     return habit_hint(s + t->at, t->n);
 }
 
@@ -40,23 +42,27 @@ static const char *neighbour_hint(Parser *p, const Token *before, const Token *t
     if (before->kind == TOK_STRING || before->kind == TOK_FSTRING)
         return t->kind == TOK_STRING || t->kind == TOK_FSTRING ? "join strings with +" : "";
     if (before->kind != TOK_NAME) return "";
-    if ((parse_is(p, before, "r") || parse_is(p, before, "b")) && t->kind == TOK_STRING && t->is_glued)
+    if ((parse_is(p, before, "r") || parse_is(p, before, "b")) && t->kind == TOK_STRING &&
+        t->is_glued)
         return parse_is(p, before, "r") ? "no raw strings: double the backslashes" : "bytes(\"…\")";
     if (parse_is(p, before, "print")) return rest_of_line(p, t, "print(", ")");
-    if (t->kind == TOK_NAME && (parse_is(p, before, "let") || parse_is(p, before, "var") || parse_is(p, before, "const")))
+    if (t->kind == TOK_NAME &&
+        (parse_is(p, before, "let") || parse_is(p, before, "var") || parse_is(p, before, "const")))
         return rest_of_line(p, t, "assignment needs no word: ", "");
     if (t->kind == TOK_RBRACE || t->kind == TOK_NEWLINE) return "";
     return habit_hint(s + before->at, before->n);
 }
 
 static bool is_header_word(int kind) {
-    return kind == TOK_IF || kind == TOK_ELIF || kind == TOK_WHILE || kind == TOK_FOR || kind == TOK_ELSE || kind == TOK_FN ||
-           kind == TOK_MODULE;
+    return kind == TOK_IF || kind == TOK_ELIF || kind == TOK_WHILE || kind == TOK_FOR ||
+           kind == TOK_ELSE || kind == TOK_FN || kind == TOK_MODULE;
 }
 
 /* The first token of t's line (and statement). */
 static const Token *line_start(const Parser *p, const Token *t) {
-    while (t > p->t.tok && t[-1].line == t->line && t[-1].kind != TOK_SEMI && t[-1].kind != TOK_NEWLINE) t--;
+    while (t > p->t.tok && t[-1].line == t->line && t[-1].kind != TOK_SEMI &&
+           t[-1].kind != TOK_NEWLINE)
+        t--;
     while (t->kind == TOK_RBRACE) t++;
     return t;
 }
@@ -75,20 +81,25 @@ const char *parse_hint(Parser *p, const Token *t) {
         if (t[1].kind == TOK_LBRACE) return "the { stands at the end of the line before";
         if (before->kind == TOK_DOT || before->kind == TOK_NAME) break;
         return "";
-    case TOK_ASSIGN: return start->kind == TOK_FOR ? "for i in range(n) { … }" : header ? "compare with ==" : "";
+    case TOK_ASSIGN:
+        return start->kind == TOK_FOR ? "for i in range(n) { … }" : header ? "compare with ==" : "";
     case TOK_ARROW: return "a function is fn(x) => …";
     case TOK_FOR: return "a list in brackets: [x for x in xs]";
     case TOK_MATMUL: return t == start ? "there are no decorators" : "";
     case TOK_MUL: return "targets take no *: first = xs[0]; rest = xs[1:]";
     case TOK_LBRACE:
         if (before->kind == TOK_ARROW) return "a body in braces has no =>: fn f(x) { … }";
-        if (before->kind == TOK_NAME) { hint = habit_hint(p->src->text + before->at, before->n); return hint ? hint : ""; }
+        if (before->kind == TOK_NAME) {
+            hint = habit_hint(p->src->text + before->at, before->n);
+            return hint ? hint : "";
+        }
         return "";
     default: break;
     }
     const Opener *o = p->n_open ? &p->open[p->n_open - 1] : NULL;
     if (o && !o->what && o->line != t->line)
-        return arena_printf(p->arena, "'%c' was opened at line %u", p->src->text[o->at.at], o->line);
+        return arena_printf(p->arena, "'%c' was opened at line %u", p->src->text[o->at.at],
+                            o->line);
     if (start->kind == TOK_FOR && parse_is(p, t, "of")) return "for x in xs { … }";
     if (header && parse_is(p, t, "then")) return "if condition { … }";
     if (start->kind == TOK_IMPORT && t->kind == TOK_DOT) return "import \"dir/file.gt\" as name";

@@ -1,6 +1,6 @@
-/* parse_stmt.c: statements and blocks, functions and modules. Words that are statements only at the start of one (`signal
- * backward no_grad time`) are told from names by what follows (LANGUAGE 2.1, 2.7).
- * SPDX-License-Identifier: MIT */
+/* parse_stmt.c: statements and blocks, functions and modules. Words that are statements only at the
+ * start of one (`signal backward no_grad time`) are told from names by what follows
+ * (LANGUAGE 2.1, 2.7). SPDX-License-Identifier: MIT */
 #include "lang/parse.h"
 #include <stdio.h>
 #include <string.h>
@@ -12,14 +12,11 @@ static bool ends_statement(int kind) {
 static bool is_augmented(int kind) { return kind >= TOK_ADD_SET && kind <= TOK_BITXOR_SET; }
 
 /* O_xxx of an `op=`. */
-static int augmented_oper(int kind) {
-    switch (kind) {
+static const uint8_t augmented_oper[TOK_COUNT] = {
 #define TOKEN(id, text, more)
-#define AUGMENT(id, text, binary) case TOK_##id: return O_##binary;
+#define AUGMENT(id, text, binary) [TOK_##id] = O_##binary,
 #include "lang/tokens.def"
-    default: return -1;
-    }
-}
+};
 
 static Node *statement(Parser *p);
 
@@ -32,23 +29,35 @@ Node *parse_target(Parser *p, Node *n, bool is_loop) {
         if (!strcmp(n->str, "self") && (p->in_module || p->in_module_body))
             parse_fail(p, n->at, "self.name = …", "'self' is the object itself");
         return n;
-    case N_INDEX: case N_FIELD: if (!is_loop) return n; what = "a place in something else"; break;
+    case N_INDEX:
+    case N_FIELD:
+        if (!is_loop) return n;
+        what = "a place in something else";
+        break;
     case N_LIST:
-        if (n->n_kids == 0) { what = "an empty list"; break; }
+        if (n->n_kids == 0) {
+            what = "an empty list";
+            break;
+        }
         for (uint32_t k = 0; k < n->n_kids; k++) parse_target(p, n->kid[k], is_loop);
         return n;
     case N_CALL: what = "a call"; break;
     case N_NONE: what = "'none'"; break;
     case N_TRUE: what = "'true'"; break;
     case N_FALSE: what = "'false'"; break;
-    case N_INT: case N_FLOAT: what = "a number"; break;
-    case N_STRING: case N_FSTRING: what = "a string"; break;
+    case N_INT:
+    case N_FLOAT: what = "a number"; break;
+    case N_STRING:
+    case N_FSTRING: what = "a string"; break;
     case N_IF_EXPR: what = "an if expression"; break;
     case N_FN: what = "a function"; break;
     default: what = "an expression"; break;
     }
     bool call = n->kind == N_CALL, op = n->kind == N_BINARY;
-    parse_fail(p, n->whole, call ? "fn f(x) => … defines a function; compare with ==" : op ? "compare with ==" : "",
+    parse_fail(p, n->whole,
+               call ? "fn f(x) => … defines a function; compare with =="
+               : op ? "compare with =="
+                    : "",
                "cannot assign to %s", what);
 }
 
@@ -68,11 +77,12 @@ static Node *assignment(Parser *p, Node *left, size_t first) {
 static Node *augmented(Parser *p, Node *left, size_t first) {
     const Token *op = parse_take(p);
     if (left->kind == N_LIST)
-        parse_fail(p, lex_span(p->src, op), "one at a time", "'%.*s' has one target", (int)op->n, p->src->text + op->at);
+        parse_fail(p, lex_span(p->src, op), "one at a time", "'%.*s' has one target", (int)op->n,
+                   p->src->text + op->at);
     parse_target(p, left, false);
     size_t mark = parse_mark(p);
     Node *n = parse_node(p, N_AUGASSIGN, first);
-    n->tok = (uint8_t)augmented_oper(op->kind);
+    n->tok = augmented_oper[op->kind];
     parse_push(p, left);
     parse_push(p, parse_expr(p));
     if (parse_at(p, TOK_COMMA)) parse_unexpected(p, "the end of the statement");
@@ -119,7 +129,8 @@ void parse_statements(Parser *p, int end) {
     for (;;) {
         while (parse_at(p, TOK_NEWLINE) || parse_at(p, TOK_SEMI)) parse_take(p);
         if (parse_at(p, end)) return;
-        if (parse_at(p, TOK_RBRACE)) parse_fail(p, lex_span(p->src, parse_peek(p)), "", "this '}' closes nothing");
+        if (parse_at(p, TOK_RBRACE))
+            parse_fail(p, lex_span(p->src, parse_peek(p)), "", "this '}' closes nothing");
         parse_push(p, statement(p));
         if (!ends_statement(parse_peek(p)->kind)) parse_unexpected(p, "the end of the statement");
     }
@@ -127,7 +138,8 @@ void parse_statements(Parser *p, int end) {
 
 /* ---- functions ---- */
 
-/* The text of the `##` lines directly above the line of `at`, without the marks; NULL if there are none. */
+/* The text of the `##` lines directly above the line of `at`, without the marks; NULL if there are
+ * none. */
 static const char *doc_above(Parser *p, size_t at) {
     const char *s = p->src->text;
     Bytes out = {0};
@@ -154,14 +166,19 @@ static const char *doc_above(Parser *p, size_t at) {
     return doc;
 }
 
-static void param_check(Parser *p, const AstFn *fn, const AstParam *list, int n, const AstParam *param) {
+static void param_check(Parser *p, const AstFn *fn, const AstParam *list, int n,
+                        const AstParam *param) {
     if (!strcmp(param->name, "self"))
-        parse_fail(p, param->at, "methods see self without naming it: fn forward(x) { … }", "'self' is no parameter");
+        parse_fail(p, param->at, "methods see self without naming it: fn forward(x) { … }",
+                   "'self' is no parameter");
     for (int k = 0; k < n; k++)
-        if (list[k].name == param->name) parse_fail(p, param->at, "", "parameter '%s' is named twice", param->name);
-    if (n && list[n - 1].is_star) parse_fail(p, param->at, "", "'*%s' must be the last parameter", list[n - 1].name);
+        if (list[k].name == param->name)
+            parse_fail(p, param->at, "", "parameter '%s' is named twice", param->name);
+    if (n && list[n - 1].is_star)
+        parse_fail(p, param->at, "", "'*%s' must be the last parameter", list[n - 1].name);
     if (n && list[n - 1].dflt && !param->dflt && !param->is_star)
-        parse_fail(p, param->at, "", "parameter '%s' needs a default, since '%s' has one", param->name, list[n - 1].name);
+        parse_fail(p, param->at, "", "parameter '%s' needs a default, since '%s' has one",
+                   param->name, list[n - 1].name);
     (void)fn;
 }
 
@@ -175,7 +192,8 @@ static void params(Parser *p, AstFn *fn) {
     while (!parse_at(p, TOK_RPAREN)) {
         AstParam one = {0};
         if (parse_at(p, TOK_POW))
-            parse_fail(p, lex_span(p->src, parse_peek(p)), "a map as last parameter", "there are no ** parameters");
+            parse_fail(p, lex_span(p->src, parse_peek(p)), "a map as last parameter",
+                       "there are no ** parameters");
         one.is_star = parse_accept(p, TOK_MUL);
         const Token *t = parse_peek(p);
         if (t->kind != TOK_NAME) parse_unexpected(p, "the name of a parameter");
@@ -183,7 +201,8 @@ static void params(Parser *p, AstFn *fn) {
         one.name = parse_name(p, t);
         one.at = lex_span(p->src, t);
         if (parse_at(p, TOK_COLON))
-            parse_fail(p, lex_span(p->src, parse_peek(p)), "say it in a ## line above", "parameters have no types");
+            parse_fail(p, lex_span(p->src, parse_peek(p)), "say it in a ## line above",
+                       "parameters have no types");
         if (!one.is_star && parse_accept(p, TOK_ASSIGN)) one.dflt = parse_expr(p);
         param_check(p, fn, list, n, &one);
         if (n == cap) {
@@ -219,7 +238,8 @@ AstFn *parse_fn(Parser *p, const Token *word, const char *name, bool is_module) 
         fn->body = parse_expr(p);
     } else if (parse_at(p, TOK_LBRACE)) {
         fn->body = parse_block(p, is_module ? "module" : "fn", word->line);
-    } else parse_unexpected(p, is_module ? "'{'" : "'{' or '=>'");
+    } else
+        parse_unexpected(p, is_module ? "'{'" : "'{' or '=>'");
     p->fn_depth--;
     p->loop_depth = loops;
     p->in_module_body = in_body;
@@ -231,14 +251,16 @@ AstFn *parse_fn(Parser *p, const Token *word, const char *name, bool is_module) 
 uint16_t parse_fn_height(const AstFn *fn) {
     uint16_t height = fn->body->height;
     for (int k = 0; k < fn->n_params; k++)
-        if (fn->param[k].dflt && fn->param[k].dflt->height > height) height = fn->param[k].dflt->height;
+        if (fn->param[k].dflt && fn->param[k].dflt->height > height)
+            height = fn->param[k].dflt->height;
     return (uint16_t)(height + 1);
 }
 
 static Node *fn_statement(Parser *p, size_t first) {
     const Token *word = parse_take(p);
     bool is_module = word->kind == TOK_MODULE, is_method = p->in_module_body && !is_module;
-    const Token *name = parse_expect(p, TOK_NAME, is_module ? "for the module" : "for the function");
+    const Token *name =
+        parse_expect(p, TOK_NAME, is_module ? "for the module" : "for the function");
     AstFn *fn = parse_fn(p, word, parse_name(p, name), is_module);
     fn->at = lex_span(p->src, name);
     fn->doc = doc_above(p, word->at);
@@ -260,7 +282,8 @@ static Node *inner_block(Parser *p, const Token *word) {
     return n;
 }
 
-/* A NEWLINE run that is followed by this word: takes the newlines. `else` may stand on a line of its own. */
+/* A NEWLINE run that is followed by this word: takes the newlines. `else` may stand on a line of
+ * its own. */
 static bool word_follows(Parser *p, int kind) {
     size_t i = p->i;
     while (p->t.tok[i].kind == TOK_NEWLINE) i++;
@@ -275,10 +298,16 @@ static Node *if_statement(Parser *p, size_t first) {
     for (;;) {
         parse_push(p, parse_expr(p));
         parse_push(p, inner_block(p, word));
-        if (word_follows(p, TOK_ELIF)) { word = parse_take(p); continue; }
+        if (word_follows(p, TOK_ELIF)) {
+            word = parse_take(p);
+            continue;
+        }
         if (!word_follows(p, TOK_ELSE)) break;
         word = parse_take(p);
-        if (parse_at(p, TOK_IF)) { word = parse_take(p); continue; }
+        if (parse_at(p, TOK_IF)) {
+            word = parse_take(p);
+            continue;
+        }
         parse_push(p, inner_block(p, word));
         break;
     }
@@ -307,7 +336,8 @@ static Node *return_statement(Parser *p, size_t first) {
     size_t mark = parse_mark(p);
     const Token *word = parse_take(p);
     if (p->fn_depth == 0)
-        parse_fail(p, lex_span(p->src, word), "exit(0) ends a program", "'return' outside a function");
+        parse_fail(p, lex_span(p->src, word), "exit(0) ends a program",
+                   "'return' outside a function");
     Node *n = parse_node(p, N_RETURN, first);
     if (!ends_statement(parse_peek(p)->kind)) {
         if (p->in_module)
@@ -322,8 +352,8 @@ static Node *return_statement(Parser *p, size_t first) {
 static Node *break_statement(Parser *p, size_t first) {
     const Token *word = parse_take(p);
     if (p->loop_depth == 0)
-        parse_fail(p, lex_span(p->src, word), p->fn_depth ? "return leaves a function" : "", "'%.*s' outside a loop",
-                   (int)word->n, p->src->text + word->at);
+        parse_fail(p, lex_span(p->src, word), p->fn_depth ? "return leaves a function" : "",
+                   "'%.*s' outside a loop", (int)word->n, p->src->text + word->at);
     return parse_node(p, word->kind == TOK_BREAK ? N_BREAK : N_CONTINUE, first);
 }
 
@@ -360,7 +390,8 @@ static const char *import_name(Parser *p, const Node *path) {
     const char *s = path->str, *slash = strrchr(s, '/');
     if (slash) s = slash + 1;
     size_t n = strcspn(s, ".");
-    bool good = n > 0 && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") >= n &&
+    bool good = n > 0 &&
+                strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") >= n &&
                 !(s[0] >= '0' && s[0] <= '9');
     if (!good) {
         const char *hint = arena_printf(p->arena, "import \"%s\" as name", path->str);
@@ -438,12 +469,13 @@ static Node *no_grad_statement(Parser *p, size_t first) {
     return n;
 }
 
-/* Is `backward` at p->i the statement? Not before = op= . [ , or the end, and not when one parenthesised group is all
- * that follows: that is a call. */
+/* Is `backward` at p->i the statement? Not before = op= . [ , or the end, and not when one
+ * parenthesised group is all that follows: that is a call. */
 static bool is_backward_statement(const Parser *p) {
     const Token *t = &p->t.tok[p->i + 1];
-    if (ends_statement(t->kind) || t->kind == TOK_ASSIGN || is_augmented(t->kind) || t->kind == TOK_DOT ||
-        t->kind == TOK_LBRACKET || t->kind == TOK_COMMA || t->kind == TOK_BAD) return false;
+    if (ends_statement(t->kind) || t->kind == TOK_ASSIGN || is_augmented(t->kind) ||
+        t->kind == TOK_DOT || t->kind == TOK_LBRACKET || t->kind == TOK_COMMA || t->kind == TOK_BAD)
+        return false;
     if (t->kind != TOK_LPAREN) return true;
     int open = 0;
     for (; t->kind != TOK_END && t->kind != TOK_BAD; t++) {
@@ -466,11 +498,13 @@ static Node *backward_statement(Parser *p, size_t first) {
 /* A statement that begins with a word that is a name elsewhere, or NULL. */
 static Node *word_statement(Parser *p, const Token *t, size_t first) {
     int next = t[1].kind, after = next == TOK_NEWLINE ? t[2].kind : next;
-    if (parse_is(p, t, "backward")) return is_backward_statement(p) ? backward_statement(p, first) : NULL;
-    if (parse_is(p, t, "signal") && (next == TOK_NAME || next == TOK_STRING || next == TOK_FSTRING ||
-                                      next == TOK_LBRACE))
+    if (parse_is(p, t, "backward"))
+        return is_backward_statement(p) ? backward_statement(p, first) : NULL;
+    if (parse_is(p, t, "signal") &&
+        (next == TOK_NAME || next == TOK_STRING || next == TOK_FSTRING || next == TOK_LBRACE))
         return signal_statement(p, first);
-    if (parse_is(p, t, "time") && (after == TOK_LBRACE || next == TOK_STRING || next == TOK_FSTRING))
+    if (parse_is(p, t, "time") &&
+        (after == TOK_LBRACE || next == TOK_STRING || next == TOK_FSTRING))
         return next == TOK_NEWLINE ? no_grad_statement(p, first) : time_statement(p, first);
     if (parse_is(p, t, "no_grad") && after == TOK_LBRACE) return no_grad_statement(p, first);
     return NULL;
@@ -482,21 +516,23 @@ static Node *statement(Parser *p) {
     Node *n;
     switch (t->kind) {
     case TOK_IF: return if_statement(p, first);
-    case TOK_WHILE: case TOK_FOR: return loop_statement(p, first);
+    case TOK_WHILE:
+    case TOK_FOR: return loop_statement(p, first);
     case TOK_FN:
         if (t[1].kind == TOK_LPAREN) return expr_statement(p, first);
         return fn_statement(p, first);
     case TOK_MODULE: return fn_statement(p, first);
     case TOK_RETURN: return return_statement(p, first);
-    case TOK_BREAK: case TOK_CONTINUE: return break_statement(p, first);
+    case TOK_BREAK:
+    case TOK_CONTINUE: return break_statement(p, first);
     case TOK_DEL: return del_statement(p, first);
     case TOK_ASSERT: return assert_statement(p, first);
     case TOK_IMPORT: return import_statement(p, first);
-    case TOK_ELSE: case TOK_ELIF:
-        parse_fail(p, lex_span(p->src, t), "it follows the } of an if", "'%s' has no 'if' before it", lex_text(t->kind));
-    case TOK_NAME:
-        n = word_statement(p, t, first);
-        return n ? n : expr_statement(p, first);
+    case TOK_ELSE:
+    case TOK_ELIF:
+        parse_fail(p, lex_span(p->src, t), "it follows the } of an if",
+                   "'%s' has no 'if' before it", lex_text(t->kind));
+    case TOK_NAME: n = word_statement(p, t, first); return n ? n : expr_statement(p, first);
     default: return expr_statement(p, first);
     }
 }

@@ -1,7 +1,7 @@
-/* repl.c: the prompt. Lines come from readline's callback interface, so that replies of the cluster are taken in while the
- * user thinks; a statement runs as soon as the parser finds it complete; what was pasted is fed line by line, so that it
- * runs statement by statement and stops at the first error. Words behind `:`, `?` and `!` are in repl_words.c.
- * SPDX-License-Identifier: MIT */
+/* repl.c: the prompt. Lines come from readline's callback interface, so that replies of the cluster
+ * are taken in while the user thinks; a statement runs as soon as the parser finds it complete;
+ * what was pasted is fed line by line, so that it runs statement by statement and stops at the
+ * first error. Words behind `:`, `?` and `!` are in repl_words.c. SPDX-License-Identifier: MIT */
 #include "lang/repl.h"
 #include "lang/lex.h"
 #include "lang/options.h"
@@ -19,18 +19,23 @@
 typedef struct Repl {
     Interp *in;
     const ReplConfig *config;
-    bool is_terminal;             /* readline, else plain lines                              */
-    Bytes statement;              /* lines of the one being typed                            */
-    Bytes pasted;                 /* lines that are still to be fed                          */
-    char open_with; bool is_open; /* what the prompt shows                                   */
-    uint32_t line;                /* number of the first line of `statement`                 */
-    bool was_interrupted;         /* the last statement: its work may still be going on      */
-    char *history;                /* path, or NULL                                           */
-    int exit_code; bool is_done;
+    bool is_terminal; /* readline, else plain lines                              */
+    Bytes statement;  /* lines of the one being typed                            */
+    Bytes pasted;     /* lines that are still to be fed                          */
+    char open_with;
+    bool is_open;         /* what the prompt shows                                   */
+    uint32_t line;        /* number of the first line of `statement`                 */
+    bool was_interrupted; /* the last statement: its work may still be going on      */
+    char *history;        /* path, or NULL                                           */
+    int exit_code;
+    bool is_done;
 } Repl;
 
 /* Readline's handler takes no argument: the line that it brought, and whether it did. */
-static struct { char *line; bool has_line; } typed;
+static struct {
+    char *line;
+    bool has_line;
+} typed;
 
 /* ---- messages ---- */
 
@@ -74,17 +79,20 @@ static void make_parents(const char *path) {
 
 /* $GT_HISTFILE (empty: none), else $XDG_STATE_HOME/gt/history, else ~/.local/state/gt/history. */
 static char *history_path(void) {
-    const char *file = getenv("GT_HISTFILE"), *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    const char *file = getenv("GT_HISTFILE"), *state = getenv("XDG_STATE_HOME"),
+               *home = getenv("HOME");
     Bytes b = {0};
     if (file) return *file ? xstrdup(file) : NULL;
-    if (state && *state) bytes_printf(&b, "%s/gt/history", state);
-    else if (home && *home) bytes_printf(&b, "%s/.local/state/gt/history", home);
+    if (state && *state)
+        bytes_printf(&b, "%s/gt/history", state);
+    else if (home && *home)
+        bytes_printf(&b, "%s/.local/state/gt/history", home);
     return b.data;
 }
 
 static void history_open(Repl *r) {
     using_history();
-    history_comment_char = '#';       /* with timestamps, so that entries of several lines survive */
+    history_comment_char = '#'; /* with timestamps, so that entries of several lines survive */
     history_write_timestamps = 1;
     r->history = history_path();
     if (r->history) read_history(r->history);
@@ -113,7 +121,8 @@ static void on_line(char *line) {
     rl_callback_handler_remove();
 }
 
-/* At the prompt Ctrl-C drops the line; after an interrupted statement it also cancels what of it has not begun. */
+/* At the prompt Ctrl-C drops the line; after an interrupted statement it also cancels what of it
+ * has not begun. */
 static void drop_line(Repl *r) {
     stream_interrupted = 0;
     r->statement.n = r->pasted.n = 0;
@@ -141,9 +150,14 @@ static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
             *dropped = true;
             return NULL;
         }
-        if (n > 0) rl_callback_read_char();
-        else if (n == 0) stream_poll(r->in->stream);
-        else if (errno != EINTR) { rl_callback_handler_remove(); return NULL; }
+        if (n > 0)
+            rl_callback_read_char();
+        else if (n == 0)
+            stream_poll(r->in->stream);
+        else if (errno != EINTR) {
+            rl_callback_handler_remove();
+            return NULL;
+        }
     }
     return typed.line;
 }
@@ -154,15 +168,20 @@ static char *read_plain(const char *prompt) {
     fputs(prompt, stderr);
     fflush(stderr);
     ssize_t n = getline(&line, &cap, stdin);
-    if (n < 0) { free(line); return NULL; }
+    if (n < 0) {
+        free(line);
+        return NULL;
+    }
     if (n && line[n - 1] == '\n') line[n - 1] = '\0';
     return line;
 }
 
 static char *read_line(Repl *r, bool *dropped) {
     char prompt[16] = "gt> ";
-    if (r->is_open && r->open_with) snprintf(prompt, sizeof prompt, " %c…> ", r->open_with);
-    else if (r->is_open) snprintf(prompt, sizeof prompt, " …> ");
+    if (r->is_open && r->open_with)
+        snprintf(prompt, sizeof prompt, " %c…> ", r->open_with);
+    else if (r->is_open)
+        snprintf(prompt, sizeof prompt, " …> ");
     *dropped = false;
     return r->is_terminal ? read_typed(r, prompt, dropped) : read_plain(prompt);
 }
@@ -170,9 +189,18 @@ static char *read_line(Repl *r, bool *dropped) {
 /* Behind the prompts that a pasted transcript brings along. */
 static const char *skip_prompts(const char *s) {
     for (;;) {
-        if (!strncmp(s, "gt> ", 4)) { s += 4; continue; }
-        if (s[0] == ' ' && s[1] && strchr("{([\"'", s[1]) && !strncmp(s + 2, "…> ", 5)) { s += 7; continue; }
-        if (!strncmp(s, " …> ", 6)) { s += 6; continue; }
+        if (!strncmp(s, "gt> ", 4)) {
+            s += 4;
+            continue;
+        }
+        if (s[0] == ' ' && s[1] && strchr("{([\"'", s[1]) && !strncmp(s + 2, "…> ", 5)) {
+            s += 7;
+            continue;
+        }
+        if (!strncmp(s, " …> ", 6)) {
+            s += 6;
+            continue;
+        }
         return s;
     }
 }
@@ -208,7 +236,10 @@ static bool run_source(Repl *r, Source *src) {
     if (!ok) run_failed(r, &e);
     if (e.kind != E_INTERRUPT) {
         LangError late = {0};
-        if (!stream_sync(r->in->stream, &late)) { run_failed(r, &late); ok = false; }
+        if (!stream_sync(r->in->stream, &late)) {
+            run_failed(r, &late);
+            ok = false;
+        }
     }
     fflush(stdout);
     if (stream_interrupted >= 2) {
@@ -237,7 +268,8 @@ static bool else_follows(const Repl *r) {
         if (!*s) return false;
         s++;
     }
-    return (!strncmp(s, "else", 4) || !strncmp(s, "elif", 4)) && !strchr("abcdefghijklmnopqrstuvwxyz_0123456789", s[4] ? s[4] : ' ');
+    return (!strncmp(s, "else", 4) || !strncmp(s, "elif", 4)) &&
+           !strchr("abcdefghijklmnopqrstuvwxyz_0123456789", s[4] ? s[4] : ' ');
 }
 
 /* Adds a line to the statement; runs it when it is complete. */
@@ -245,7 +277,8 @@ static void feed(Repl *r, const char *line) {
     Bytes *b = &r->statement;
     bytes_puts(b, line);
     bytes_putc(b, '\n');
-    Source probe = {.name = "repl", .text = b->data, .n = b->n, .first_line = r->line, .is_prompt = true};
+    Source probe = {
+        .name = "repl", .text = b->data, .n = b->n, .first_line = r->line, .is_prompt = true};
     LangError e = {0};
     Program *p = parse_program(&probe, NULL, NULL, &r->open_with, &e);
     r->is_open = !p && e.kind == E_INCOMPLETE;
@@ -300,7 +333,8 @@ static void run_init_file(Repl *r) {
         char chunk[4096];
         for (size_t n; (n = fread(chunk, 1, sizeof chunk, f)) > 0;) bytes_add(&text, chunk, n);
         fclose(f);
-        run_source(r, interp_source(r->in, path.data, text.data ? text.data : "", text.n, 1, false));
+        run_source(r,
+                   interp_source(r->in, path.data, text.data ? text.data : "", text.n, 1, false));
     }
     bytes_fini(&path);
     bytes_fini(&text);
@@ -308,17 +342,26 @@ static void run_init_file(Repl *r) {
 
 static void banner(const Repl *r) {
     const StreamConfig *c = &r->in->config.stream;
-    if (c->endpoint) fprintf(stderr, "gtsh %s · dispatcher at %s", GTSH_VERSION, c->endpoint);
-    else fprintf(stderr, "gtsh %s · local dispatcher · %d worker%s (%s)", GTSH_VERSION, c->workers, c->workers == 1 ? "" : "s",
-                 c->engine ? c->engine : "cpu");
+    if (c->endpoint)
+        fprintf(stderr, "gtsh %s · dispatcher at %s", GTSH_VERSION, c->endpoint);
+    else
+        fprintf(stderr, "gtsh %s · local dispatcher · %d worker%s (%s)", GTSH_VERSION, c->workers,
+                c->workers == 1 ? "" : "s", c->engine ? c->engine : "cpu");
     fputs(" · ?help  :q quits\n", stderr);
 }
 
 static void unfinished(Repl *r) {
     LangError e = {0};
-    Source src = {.name = "repl", .text = r->statement.data, .n = r->statement.n, .first_line = r->line, .is_prompt = true};
+    Source src = {.name = "repl",
+                  .text = r->statement.data,
+                  .n = r->statement.n,
+                  .first_line = r->line,
+                  .is_prompt = true};
     Program *p = parse_program(&src, NULL, NULL, NULL, &e);
-    if (!p) { repl_report(r->in, &e, "error"); r->exit_code = error_exit_code(&e); }
+    if (!p) {
+        repl_report(r->in, &e, "error");
+        r->exit_code = error_exit_code(&e);
+    }
     program_free(&p);
 }
 

@@ -1,14 +1,18 @@
-/* repl.h: the prompt (LANGUAGE 1.1): lines by readline, statements run as soon as they are complete.
- * SPDX-License-Identifier: MIT */
+/* repl.h: the prompt (LANGUAGE 1.1): lines by readline, statements run as soon as they are
+ * complete. SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_REPL_H
 #define GT_LANG_REPL_H
 #include "lang/interp.h"
 
-typedef struct ReplConfig { bool quiet, norc; const char *debug; } ReplConfig;
+typedef struct ReplConfig {
+    bool quiet, norc;
+    const char *debug;
+} ReplConfig;
 
 /* Until end of input, :q or exit(n). Returns the exit code. */
 int repl_run(Interp *in, const ReplConfig *config);
-/* What main does with every error and warning, too: prints it to standard error, after what standard output still holds. */
+/* What main does with every error and warning, too: prints it to standard error, after what
+ * standard output still holds. */
 void repl_report(const Interp *in, const LangError *e, const char *severity);
 void repl_warn(void *interp, const LangError *w); /* a WarnFn */
 /* Prints what --debug asks for: the tokens of src, the tree of p. */

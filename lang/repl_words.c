@@ -1,5 +1,5 @@
-/* repl_words.c: meta commands and help at the prompt, from the tables of builtins and from what the program has defined.
- * SPDX-License-Identifier: MIT */
+/* repl_words.c: meta commands and help at the prompt, from the tables of builtins and from what the
+ * program has defined. SPDX-License-Identifier: MIT */
 #include "lang/repl_words.h"
 #include "lang/eval.h"
 #include "lang/repl.h"
@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct { const char *name, *help; } commands[] = {
+static const struct {
+    const char *name, *help;
+} commands[] = {
     {":help", "this list"},
     {":who", "the variables, what they are and how large"},
     {":q", "leave (also Ctrl-D, exit(n))"},
@@ -25,21 +27,34 @@ static void describe(Interp *in, Value v, Bytes *out) {
     char shape[256];
     if (v.kind == V_TENSOR) {
         const TensorType *t = tensor_type(v.tensor);
-        bytes_printf(out, "tensor %s, %llu bytes%s", type_text(t, shape), (unsigned long long)type_bytes(t),
+        bytes_printf(out, "tensor %s, %llu bytes%s", type_text(t, shape),
+                     (unsigned long long)type_bytes(t),
                      v.tensor->is_param ? v.tensor->is_buffer ? ", buffer" : ", param" : "");
-    } else if (v.kind == V_FN) fn_signature(v.fn->ast, out);
-    else if (v.kind == V_MODULE) { bytes_puts(out, "module "); fn_signature(v.module->make->ast, out); }
-    else if (v.kind == V_LIST) bytes_printf(out, "list of %u", v.list->n);
-    else if (v.kind == V_MAP) bytes_printf(out, "map of %zu", map_count(v.map));
+    } else if (v.kind == V_FN)
+        fn_signature(v.fn->ast, out);
+    else if (v.kind == V_MODULE) {
+        bytes_puts(out, "module ");
+        fn_signature(v.module->make->ast, out);
+    } else if (v.kind == V_LIST)
+        bytes_printf(out, "list of %u", v.list->n);
+    else if (v.kind == V_MAP)
+        bytes_printf(out, "map of %zu", map_count(v.map));
     else if (v.kind <= V_STR || v.kind == V_RANGE) {
         LangError e = {0};
         size_t from = out->n;
-        if (!value_repr(in, v, out, &e)) { out->n = from; bytes_puts(out, value_type_name(v)); }
+        if (!value_repr(in, v, out, &e)) {
+            out->n = from;
+            bytes_puts(out, value_type_name(v));
+        }
         size_t keep = utf8_skip(out->data + from, out->n - from, 60);
-        if (from + keep < out->n) { out->n = from + keep; bytes_puts(out, "…"); }
+        if (from + keep < out->n) {
+            out->n = from + keep;
+            bytes_puts(out, "…");
+        }
         for (size_t i = from; i < out->n; i++)
             if (out->data[i] == '\n') out->data[i] = ' ';
-    } else bytes_puts(out, value_type_name(v));
+    } else
+        bytes_puts(out, value_type_name(v));
 }
 
 static void who(Interp *in) {
@@ -62,7 +77,8 @@ void repl_lost(Interp *in) {
     Bytes b = {0};
     stream_poll(in->stream);
     for (size_t i = 0; interp_global(in, i, &name, &v); i++)
-        if (v.kind == V_TENSOR && v.tensor->handle->is_failed) bytes_printf(&b, "%s%s", b.n ? ", " : "", name);
+        if (v.kind == V_TENSOR && v.tensor->handle->is_failed)
+            bytes_printf(&b, "%s%s", b.n ? ", " : "", name);
     fprintf(stderr, b.n ? "cancelled; lost: %s\n" : "cancelled%s\n", b.n ? b.data : "");
     bytes_fini(&b);
 }
@@ -97,7 +113,10 @@ static bool find_value(Interp *in, const char *name, size_t n, Value *v) {
     Value global;
     *v = (Value){.kind = V_UNDEF};
     for (size_t i = 0; interp_global(in, i, &found, &global); i++)
-        if (found == first && global.kind != V_UNDEF) { *v = value_ref(global); break; }
+        if (found == first && global.kind != V_UNDEF) {
+            *v = value_ref(global);
+            break;
+        }
     if (v->kind == V_UNDEF && !builtin_value(in, first, v, &e)) return false;
     if (v->kind == V_UNDEF) return false;
     if (!dot) return true;
@@ -105,21 +124,33 @@ static bool find_value(Interp *in, const char *name, size_t n, Value *v) {
     const char *rest = intern(dot + 1, n - (size_t)(dot + 1 - name));
     *v = (Value){.kind = V_UNDEF};
     bool ok;
-    if (base.kind == V_MAP && base.map->is_space) ok = space_get(in, base.map, rest, v, &e);
-    else if (base.kind == V_OBJECT) { Fn *f = object_method(base.obj, rest); ok = f != NULL; if (f) *v = value_ref((Value){.kind = V_FN, .fn = f}); }
-    else ok = builtin_method_value(in, base, rest, v, &e);
+    if (base.kind == V_MAP && base.map->is_space)
+        ok = space_get(in, base.map, rest, v, &e);
+    else if (base.kind == V_OBJECT) {
+        Fn *f = object_method(base.obj, rest);
+        ok = f != NULL;
+        if (f) *v = value_ref((Value){.kind = V_FN, .fn = f});
+    } else
+        ok = builtin_method_value(in, base, rest, v, &e);
     value_drop(base);
     return ok && v->kind != V_UNDEF;
 }
 
 static bool method_doc(const char *name, Bytes *out) {
-    static const struct { ValueKind kind; const char *what; } kinds[] = {
-        {V_STR, "string"}, {V_LIST, "list"}, {V_MAP, "map"}, {V_TENSOR, "tensor"}, {V_OBJECT, "object"}};
+    static const struct {
+        ValueKind kind;
+        const char *what;
+    } kinds[] = {{V_STR, "string"},
+                 {V_LIST, "list"},
+                 {V_MAP, "map"},
+                 {V_TENSOR, "tensor"},
+                 {V_OBJECT, "object"}};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         const Builtin *b = builtin_method(kinds[k].kind, intern(name, strlen(name)));
         if (!b) continue;
         const char *rest = strchr(b->signature, ',');
-        bytes_printf(out, "%s.%s(%s)\n    %s\n", kinds[k].what, name, rest ? rest + 1 + (rest[1] == ' ') : "", b->doc);
+        bytes_printf(out, "%s.%s(%s)\n    %s\n", kinds[k].what, name,
+                     rest ? rest + 1 + (rest[1] == ' ') : "", b->doc);
         return true;
     }
     return false;
@@ -134,7 +165,10 @@ static void search_docs(Interp *in, const char *words, Bytes *out) {
         const char *name = names.name[i];
         const Builtin *b = builtin_find(intern(name, strlen(name)));
         if (!words) {
-            if (column + strlen(name) + 2 > 78) { bytes_putc(out, '\n'); column = 0; }
+            if (column + strlen(name) + 2 > 78) {
+                bytes_putc(out, '\n');
+                column = 0;
+            }
             bytes_printf(out, "%s  ", name);
             column += strlen(name) + 2;
         } else if (b && ((b->doc && strcasestr(b->doc, words)) || strcasestr(name, words)))
@@ -151,30 +185,46 @@ static void help(Interp *in, const char *what) {
     bool is_search = *what == ' ' || strchr(what, ' ');
     what += strspn(what, " ");
     n = strlen(what);
-    if (!strcmp(what, "help")) { repl_word(in, ":help"); return; }
-    if (!*what) search_docs(in, NULL, &b);
+    if (!strcmp(what, "help")) {
+        repl_word(in, ":help");
+        return;
+    }
+    if (!*what)
+        search_docs(in, NULL, &b);
     else if (!is_search && find_value(in, what, n, &v)) {
-        if (!put_doc(what, v, &b)) { bytes_printf(&b, "%s  ", what); describe(in, v, &b); bytes_putc(&b, '\n'); }
+        if (!put_doc(what, v, &b)) {
+            bytes_printf(&b, "%s  ", what);
+            describe(in, v, &b);
+            bytes_putc(&b, '\n');
+        }
         value_drop(v);
-    } else if (is_search || !method_doc(what, &b)) search_docs(in, what, &b);
-    if (b.n) fputs(b.data, stdout);
-    else fprintf(stderr, "nothing is known of '%s'\n", what);
+    } else if (is_search || !method_doc(what, &b))
+        search_docs(in, what, &b);
+    if (b.n)
+        fputs(b.data, stdout);
+    else
+        fprintf(stderr, "nothing is known of '%s'\n", what);
     bytes_fini(&b);
 }
 
 static void show_source(Interp *in, const char *name) {
     Value v;
-    if (!find_value(in, name, strlen(name), &v)) { help(in, name); return; }
+    if (!find_value(in, name, strlen(name), &v)) {
+        help(in, name);
+        return;
+    }
     const AstFn *fn = v.kind == V_FN ? v.fn->ast : v.kind == V_MODULE ? v.module->make->ast : NULL;
     if (fn && fn->at.src) {
         const char *s = fn->at.src->text;
         uint32_t line = fn->at.src->first_line ? fn->at.src->first_line : 1;
         for (; *s && line < fn->at.line; line++) s += strcspn(s, "\n") + 1;
         const char *end = s;
-        for (; *end && line <= fn->end.line; line++) end += strcspn(end, "\n") + (strchr(end, '\n') != NULL);
+        for (; *end && line <= fn->end.line; line++)
+            end += strcspn(end, "\n") + (strchr(end, '\n') != NULL);
         printf("%.*s", (int)(end - s), s);
         if (end > s && end[-1] != '\n') putchar('\n');
-    } else help(in, name);
+    } else
+        help(in, name);
     value_drop(v);
 }
 
@@ -184,15 +234,16 @@ static bool colon(Interp *in, const char *line) {
     char word[32] = "";
     sscanf(line, "%31s", word);
     if (!strcmp(word, ":q") || !strcmp(word, ":quit")) return false;
-    if (!strcmp(word, ":who")) who(in);
+    if (!strcmp(word, ":who"))
+        who(in);
     else if (!strcmp(word, ":help") || !strcmp(word, ":")) {
         for (size_t k = 0; k < sizeof commands / sizeof *commands; k++)
             printf("%-10s %s\n", commands[k].name, commands[k].help);
     } else {
         static const char *const known[] = {":help", ":who", ":quit"};
         const char *near = nearest_name(word, strlen(word), known, 3);
-        fprintf(stderr, "there is no command '%s'%s%s; :help lists them\n", word, near ? "; did you mean " : "",
-                near ? near : "");
+        fprintf(stderr, "there is no command '%s'%s%s; :help lists them\n", word,
+                near ? "; did you mean " : "", near ? near : "");
     }
     return true;
 }
@@ -202,13 +253,16 @@ bool repl_word(Interp *in, const char *line) {
     size_t n = strlen(copy);
     while (n && isspace((unsigned char)copy[n - 1])) copy[--n] = '\0';
     bool stay = true;
-    if (*copy == ':') stay = colon(in, copy);
+    if (*copy == ':')
+        stay = colon(in, copy);
     else if (*copy == '!') {
         fflush(stdout);
         int status = system(copy + 1);
         if (status == -1) fprintf(stderr, "cannot start a shell\n");
-    } else if (copy[1] == '?') show_source(in, copy + 2 + strspn(copy + 2, " "));
-    else help(in, copy + 1);
+    } else if (copy[1] == '?')
+        show_source(in, copy + 2 + strspn(copy + 2, " "));
+    else
+        help(in, copy + 1);
     fflush(stdout);
     free(copy);
     return stay;

@@ -4,6 +4,6 @@
 #define GT_LANG_REPL_WORDS_H
 #include "lang/interp.h"
 
-bool repl_word(Interp *in, const char *line);  /* false: leave the prompt */
-void repl_lost(Interp *in);                    /* names the variables whose tensors a cancel took */
+bool repl_word(Interp *in, const char *line); /* false: leave the prompt */
+void repl_lost(Interp *in);                   /* names the variables whose tensors a cancel took */
 #endif

@@ -1,7 +1,8 @@
-/* resolve.c: gives every name its place before anything runs (LANGUAGE 2.3, 2.7), so that the evaluator never looks up a
- * local by name. One walk over the tree; a function's assigned names are collected first, since they are local in all of it.
- * Whether a local must be a cell is known only at the function's end: its uses are chained through Node.cache until then.
- * Also here, because it needs the same walk: bare uses of a constructor's names in methods, dead statements, and elements
+/* resolve.c: gives every name its place before anything runs (LANGUAGE 2.3, 2.7), so that the
+ * evaluator never looks up a local by name. One walk over the tree; a function's assigned names are
+ * collected first, since they are local in all of it. Whether a local must be a cell is known only
+ * at the function's end: its uses are chained through Node.cache until then. Also here, because it
+ * needs the same walk: bare uses of a constructor's names in methods, dead statements, and elements
  * of a parameter that nobody reads afterwards.
  * SPDX-License-Identifier: MIT */
 #include "lang/parse.h"
@@ -14,23 +15,35 @@ typedef struct Var {
     const char *name;
     int slot;
     bool is_cell;
-    Node *uses;                   /* chained through cache */
-    uint32_t last_read;           /* 0: never read         */
+    Node *uses;         /* chained through cache */
+    uint32_t last_read; /* 0: never read         */
     struct Var *next_all, *next_hidden;
 } Var;
 
-typedef struct PutSite { Node *n; Var *v; uint32_t seq, loop_seq; struct PutSite *next; } PutSite; /* x[i] = v */
-typedef struct Capture { Var *v; bool from_local; int slot; } Capture;
+/* x[i] = v, x a parameter */
+typedef struct PutSite {
+    Node *n;
+    Var *v;
+    uint32_t seq, loop_seq;
+    struct PutSite *next;
+} PutSite;
+typedef struct Capture {
+    Var *v;
+    bool from_local;
+    int slot;
+} Capture;
 
 typedef struct Scope {
     AstFn *fn;
-    struct Scope *outer;          /* where names are looked for next; a method's is the module's outer */
-    struct Scope *module;         /* of a method: the constructor, whose names may not be used bare    */
-    bool is_file;                 /* names are global, only comprehension variables are locals         */
-    Map vars;                     /* name -> Var */
-    Var *all, **all_end, *hidden; /* in slot order; hidden: comprehension variables that are visible now */
-    Capture *capture; int n_captures, cap;
-    uint32_t seq, loop_seq;       /* counts reads; where the outermost running loop began, or 0 */
+    struct Scope *outer;  /* where names are looked for next; a method's is the module's outer */
+    struct Scope *module; /* of a method: the constructor, whose names may not be used bare    */
+    bool is_file;         /* names are global, only comprehension variables are locals         */
+    Map vars;             /* name -> Var */
+    Var *all, **all_end; /* in slot order */
+    Var *hidden;         /* comprehension variables that are visible now */
+    Capture *capture;
+    int n_captures, cap;
+    uint32_t seq, loop_seq; /* counts reads; where the outermost running loop began, or 0 */
     PutSite *puts;
 } Scope;
 
@@ -38,9 +51,10 @@ typedef struct Resolver {
     Program *prog;
     Arena *arena;
     Scope *scope;
-    Map defined;                  /* names that the file level assigns */
-    int block_depth;              /* 0: statements of the file level   */
-    WarnFn warn; void *ctx;
+    Map defined;     /* names that the file level assigns */
+    int block_depth; /* 0: statements of the file level   */
+    WarnFn warn;
+    void *ctx;
     LangError *e;
 } Resolver;
 
@@ -78,8 +92,10 @@ static int capture_of(Scope *s, Var *v, Scope *owner) {
     for (int k = 0; k < s->n_captures; k++)
         if (s->capture[k].v == v) return k;
     Capture c = {v, s->outer == owner, v->slot};
-    if (c.from_local) v->is_cell = true;
-    else c.slot = capture_of(s->outer, v, owner);
+    if (c.from_local)
+        v->is_cell = true;
+    else
+        c.slot = capture_of(s->outer, v, owner);
     if (s->n_captures == s->cap) {
         s->cap = s->cap ? 2 * s->cap : 8;
         s->capture = xrealloc(s->capture, (size_t)s->cap * sizeof *s->capture);
@@ -106,10 +122,14 @@ static bool bind(Resolver *r, Node *n, const char *name, bool is_read) {
         if (v) break;
         if (owner->module && !owner->module->is_file) {
             Var *theirs = map_get(&owner->module->vars, key_of(name));
-            if (theirs && theirs->slot != owner->module->fn->self_slot) return constructor_name(r, n, name, owner->module);
+            if (theirs && theirs->slot != owner->module->fn->self_slot)
+                return constructor_name(r, n, name, owner->module);
         }
     }
-    if (!v) { n->scope = SCOPE_GLOBAL; return true; }
+    if (!v) {
+        n->scope = SCOPE_GLOBAL;
+        return true;
+    }
     if (owner != s) {
         n->scope = SCOPE_OUTER;
         n->slot = capture_of(s, v, owner);
@@ -151,7 +171,8 @@ static void scope_close(Resolver *r, Scope *s) {
         if (!u->v->is_cell && u->v->last_read <= since) u->n->flag |= NODE_UNREAD;
     }
     fn->n_captures = s->n_captures;
-    fn->capture = arena_zalloc(r->arena, (size_t)(s->n_captures ? s->n_captures : 1) * sizeof *fn->capture);
+    fn->capture =
+        arena_zalloc(r->arena, (size_t)(s->n_captures ? s->n_captures : 1) * sizeof *fn->capture);
     for (int k = 0; k < s->n_captures; k++) {
         fn->capture[k].from_local = s->capture[k].from_local;
         fn->capture[k].slot = s->capture[k].slot;
@@ -169,19 +190,33 @@ static void scope_drop(Scope *s) {
 typedef void (*NameFn)(Resolver *r, const char *name);
 
 static void target_names(Resolver *r, const Node *n, NameFn f) {
-    if (n->kind == N_NAME) f(r, n->str);
-    else if (n->kind == N_LIST) for (uint32_t k = 0; k < n->n_kids; k++) target_names(r, n->kid[k], f);
+    if (n->kind == N_NAME)
+        f(r, n->str);
+    else if (n->kind == N_LIST)
+        for (uint32_t k = 0; k < n->n_kids; k++) target_names(r, n->kid[k], f);
 }
 
 /* Calls f for each name that the statements below n assign; does not enter functions. */
 static void assigned_names(Resolver *r, const Node *n, NameFn f) {
     switch (n->kind) {
-    case N_ASSIGN: for (uint32_t k = 0; k + 1 < n->n_kids; k++) target_names(r, n->kid[k], f); return;
-    case N_FOR: target_names(r, n->kid[0], f); assigned_names(r, n->kid[2], f); return;
-    case N_FN_STMT: if (!n->fn->is_method) f(r, n->fn->name); return;
+    case N_ASSIGN:
+        for (uint32_t k = 0; k + 1 < n->n_kids; k++) target_names(r, n->kid[k], f);
+        return;
+    case N_FOR:
+        target_names(r, n->kid[0], f);
+        assigned_names(r, n->kid[2], f);
+        return;
+    case N_FN_STMT:
+        if (!n->fn->is_method) f(r, n->fn->name);
+        return;
     case N_MODULE: f(r, n->fn->name); return;
     case N_IMPORT: f(r, n->as); return;
-    case N_BLOCK: case N_IF: case N_WHILE: case N_SIGNAL: case N_NO_GRAD: case N_TIME:
+    case N_BLOCK:
+    case N_IF:
+    case N_WHILE:
+    case N_SIGNAL:
+    case N_NO_GRAD:
+    case N_TIME:
         for (uint32_t k = 0; k < n->n_kids; k++)
             if (n->kid[k]) assigned_names(r, n->kid[k], f);
         return;
@@ -189,9 +224,12 @@ static void assigned_names(Resolver *r, const Node *n, NameFn f) {
     }
 }
 static void declare_here(Resolver *r, const char *name) { declare(r, r->scope, name); }
-static void note_defined(Resolver *r, const char *name) { map_put(&r->defined, key_of(name), &r->defined); }
+static void note_defined(Resolver *r, const char *name) {
+    map_put(&r->defined, key_of(name), &r->defined);
+}
 
-/* Parameters take the first slots, then self; a default is resolved before its own parameter and later ones are visible. */
+/* Parameters take the first slots, then self; a default is resolved before its own parameter and
+ * later ones are visible. */
 static bool parameters(Resolver *r, Scope *s) {
     AstFn *fn = s->fn;
     for (int k = 0; k < fn->n_params; k++) var_add(r, s, fn->param[k].name);
@@ -215,8 +253,10 @@ static bool function(Resolver *r, AstFn *fn) {
     bool ok = parameters(r, &s);
     if (ok && !fn->is_expr) assigned_names(r, fn->body, declare_here);
     ok = ok && walk(r, fn->body);
-    if (ok) scope_close(r, &s);
-    else scope_drop(&s);
+    if (ok)
+        scope_close(r, &s);
+    else
+        scope_drop(&s);
     r->scope = around;
     r->block_depth = depth;
     return ok;
@@ -226,7 +266,10 @@ static bool function(Resolver *r, AstFn *fn) {
 
 static void hide_targets(Resolver *r, Node *n) {
     Scope *s = r->scope;
-    if (n->kind == N_LIST) { for (uint32_t k = 0; k < n->n_kids; k++) hide_targets(r, n->kid[k]); return; }
+    if (n->kind == N_LIST) {
+        for (uint32_t k = 0; k < n->n_kids; k++) hide_targets(r, n->kid[k]);
+        return;
+    }
     Var *v = var_add(r, s, n->str);
     v->next_hidden = s->hidden;
     s->hidden = v;
@@ -252,9 +295,11 @@ static bool comprehension(Resolver *r, Node *n) {
 /* ---- statements that nobody needs ---- */
 
 static bool is_tensor_function(Resolver *r, const char *name) {
-    static const char *const composed[] = {"clamp", "mean", "var", "std", "softmax", "log_softmax", "flatten", "transpose",
-        "squeeze", "unsqueeze", "masked_fill", "norm", "logsumexp", "tril", "triu", "flip", "roll", "stack", "leaky_relu",
-        "detach", "cumprod", "one_hot"};
+    static const char *const composed[] = {
+        "clamp",      "mean",      "var",     "std",       "softmax",     "log_softmax",
+        "flatten",    "transpose", "squeeze", "unsqueeze", "masked_fill", "norm",
+        "logsumexp",  "tril",      "triu",    "flip",      "roll",        "stack",
+        "leaky_relu", "detach",    "cumprod", "one_hot"};
     if (map_get(&r->defined, key_of(name))) return false;
     for (size_t k = 0; k < sizeof composed / sizeof *composed; k++)
         if (!strcmp(composed[k], name)) return true;
@@ -267,9 +312,12 @@ static bool is_tensor_function(Resolver *r, const char *name) {
 /* The name that the statement was probably meant to change, or NULL. */
 static const Node *meant_target(const Node *n) {
     const Node *a = NULL;
-    if (n->kind == N_CALL && n->kid[0]->kind == N_FIELD) a = n->kid[0]->kid[0];
-    else if (n->kind == N_CALL && n->n_kids > 1) a = n->kid[1];
-    else if (n->kind == N_BINARY) a = n->kid[0];
+    if (n->kind == N_CALL && n->kid[0]->kind == N_FIELD)
+        a = n->kid[0]->kid[0];
+    else if (n->kind == N_CALL && n->n_kids > 1)
+        a = n->kid[1];
+    else if (n->kind == N_BINARY)
+        a = n->kid[0];
     return a && a->kind == N_NAME ? a : NULL;
 }
 
@@ -290,7 +338,8 @@ static void warn_dead(Resolver *r, const Node *n) {
     if (target && text && len < 60 && compares && n->tok == O_EQ) {
         const char *right = span_text(n->kid[1]->whole, &len);
         error_hint(&w, "did you mean %s = %.*s?", target->str, (int)len, right);
-    } else if (target && text && len < 60 && !compares) error_hint(&w, "did you mean %s = %.*s?", target->str, (int)len, text);
+    } else if (target && text && len < 60 && !compares)
+        error_hint(&w, "did you mean %s = %.*s?", target->str, (int)len, text);
     r->warn(r->ctx, &w);
 }
 
@@ -343,8 +392,10 @@ static bool loop(Resolver *r, Node *n) {
     if (n->kind == N_FOR) TRY(walk(r, n->kid[1]));
     if (!outer) s->loop_seq = ++s->seq;
     bool ok;
-    if (n->kind == N_FOR) ok = target(r, n->kid[0]) && walk(r, n->kid[2]);
-    else ok = walk(r, n->kid[0]) && walk(r, n->kid[1]);
+    if (n->kind == N_FOR)
+        ok = target(r, n->kid[0]) && walk(r, n->kid[2]);
+    else
+        ok = walk(r, n->kid[0]) && walk(r, n->kid[1]);
     s->loop_seq = outer;
     return ok;
 }
@@ -353,16 +404,23 @@ static bool walk(Resolver *r, Node *n) {
     bool ok;
     switch (n->kind) {
     case N_NAME: return bind(r, n, n->str, true);
-    case N_LISTCOMP: case N_MAPCOMP: return comprehension(r, n);
+    case N_LISTCOMP:
+    case N_MAPCOMP: return comprehension(r, n);
     case N_FN: return function(r, n->fn);
-    case N_FN_STMT: case N_MODULE:
-        if (n->fn->is_method) n->scope = SCOPE_GLOBAL;
-        else TRY(bind(r, n, n->fn->name, false));
+    case N_FN_STMT:
+    case N_MODULE:
+        if (n->fn->is_method)
+            n->scope = SCOPE_GLOBAL;
+        else
+            TRY(bind(r, n, n->fn->name, false));
         return function(r, n->fn);
     case N_IMPORT: return bind(r, n, n->as, false);
     case N_ASSIGN: return assign(r, n);
-    case N_AUGASSIGN: return walk(r, n->kid[1]) && (n->kid[0]->kind == N_NAME ? walk(r, n->kid[0]) : target(r, n->kid[0]));
-    case N_FOR: case N_WHILE: return loop(r, n);
+    case N_AUGASSIGN:
+        return walk(r, n->kid[1]) &&
+               (n->kid[0]->kind == N_NAME ? walk(r, n->kid[0]) : target(r, n->kid[0]));
+    case N_FOR:
+    case N_WHILE: return loop(r, n);
     case N_EXPR_STMT:
         TRY(walk_kids(r, n));
         if (r->block_depth > 0 || !r->prog->src->is_prompt) warn_dead(r, n->kid[0]);
@@ -389,8 +447,10 @@ bool resolve_program(Program *p, WarnFn warn, void *ctx, LangError *e) {
     file.is_file = true;
     assigned_names(&r, p->body, note_defined);
     bool ok = walk(&r, p->body);
-    if (ok) scope_close(&r, &file);
-    else scope_drop(&file);
+    if (ok)
+        scope_close(&r, &file);
+    else
+        scope_drop(&file);
     map_fini(&r.defined);
     return ok;
 }

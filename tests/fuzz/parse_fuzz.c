@@ -1,6 +1,6 @@
-/* parse_fuzz.c: source text from anywhere, as a script and as a line at the prompt. Whatever comes: a tree that prints, or an
- * error with a kind, a sentence and, unless it is about the end, a place inside the text. What is incomplete tells what is open.
- * SPDX-License-Identifier: MIT */
+/* parse_fuzz.c: source text from anywhere, as a script and as a line at the prompt. Whatever comes:
+ * a tree that prints, or an error with a kind, a sentence and, unless it is about the end, a place
+ * inside the text. What is incomplete tells what is open. SPDX-License-Identifier: MIT */
 #include "lang/ast.h"
 #include "lang/lex.h"
 #include "tests/fuzz/fuzz.h"
@@ -11,7 +11,9 @@ static void check_error(const Source *src, const LangError *e, char open_with) {
     Bytes text = {0};
     error_print(e, "error", true, &text);
     bool known = e->kind == E_SYNTAX || e->kind == E_INCOMPLETE;
-    if (!known || !e->what[0] || e->at.src != src || e->at.line == 0 || !text.n || text.data[text.n - 1] != '\n') abort();
+    if (!known || !e->what[0] || e->at.src != src || e->at.line == 0 || !text.n ||
+        text.data[text.n - 1] != '\n')
+        abort();
     if (e->kind == E_SYNTAX && open_with) abort();
     bytes_fini(&text);
 }
@@ -22,8 +24,10 @@ static void check_text(const char *s, size_t n, bool is_prompt) {
     Bytes out = {0};
     char open_with = 0;
     Program *p = parse_program(&src, print_warning, &out, &open_with, &e);
-    if (p) ast_print(p->body, &out);
-    else check_error(&src, &e, open_with);
+    if (p)
+        ast_print(p->body, &out);
+    else
+        check_error(&src, &e, open_with);
     program_free(&p);
     bytes_fini(&out);
 }
@@ -41,13 +45,65 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
 
 /* Pieces of programs; joined at random they are often nearly right. */
 static const char *const pieces[] = {
-    "fn f(a, b=1, *c) {", "fn(x) => x + 1", "module M(n) {", "self.w = n", "fn forward(x) => self.w * x", "}", "\n", ";", "if a > 0 {",
-    "} else {", "} elif b {", "for i, (a, b) in xs {", "while true { break }", "signal f\"l{i}\" backward b {", "no_grad {",
-    "time \"t\" {", "backward (a * b).sum()", "backward(y, seed)", "return a, b", "x = y = [1, 2, 3]", "x += 1", "x[1:, ..., none] = 2",
-    "m = {a: 1, \"b\": 2, 3: f\"{x=:>{w}.2f}{{}}\"}", "{k: v for k, v in m.items() if k}", "[x * 2 for x in xs if x]", "a & 1 == 0",
-    "a if b else c", "a not in b", "x is not none", "not a and b or c", "-2 ** -x @ y // 3", "f(a, *b, c=1)", "'it''s'", "\"a\\n\\u{20ac}\"",
-    "\"\"\"x\ny\"\"\"", "f'''{f\"{x}\"}'''", "0xff + 1e-3 + 1_000.", "import \"a/b.gt\" as c", "del x, y[0]", "assert a, \"m\"", "# note\n",
-    "## doc\n", "def f(x):", "x++", "a && b", "(", ")", "[", "]", "{", "=>", "=", ",", ":", "...", "lambda", "\xc3\xa9", "\xff", "\t",
+    "fn f(a, b=1, *c) {",
+    "fn(x) => x + 1",
+    "module M(n) {",
+    "self.w = n",
+    "fn forward(x) => self.w * x",
+    "}",
+    "\n",
+    ";",
+    "if a > 0 {",
+    "} else {",
+    "} elif b {",
+    "for i, (a, b) in xs {",
+    "while true { break }",
+    "signal f\"l{i}\" backward b {",
+    "no_grad {",
+    "time \"t\" {",
+    "backward (a * b).sum()",
+    "backward(y, seed)",
+    "return a, b",
+    "x = y = [1, 2, 3]",
+    "x += 1",
+    "x[1:, ..., none] = 2",
+    "m = {a: 1, \"b\": 2, 3: f\"{x=:>{w}.2f}{{}}\"}",
+    "{k: v for k, v in m.items() if k}",
+    "[x * 2 for x in xs if x]",
+    "a & 1 == 0",
+    "a if b else c",
+    "a not in b",
+    "x is not none",
+    "not a and b or c",
+    "-2 ** -x @ y // 3",
+    "f(a, *b, c=1)",
+    "'it''s'",
+    "\"a\\n\\u{20ac}\"",
+    "\"\"\"x\ny\"\"\"",
+    "f'''{f\"{x}\"}'''",
+    "0xff + 1e-3 + 1_000.",
+    "import \"a/b.gt\" as c",
+    "del x, y[0]",
+    "assert a, \"m\"",
+    "# note\n",
+    "## doc\n",
+    "def f(x):",
+    "x++",
+    "a && b",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "=>",
+    "=",
+    ",",
+    ":",
+    "...",
+    "lambda",
+    "\xc3\xa9",
+    "\xff",
+    "\t",
 };
 
 static void fuzz_seed(Rand *r, Bytes *out) {

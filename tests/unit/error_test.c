@@ -1,5 +1,5 @@
-/* error_test.c: the drawing of errors against LANGUAGE 3.3, tabs and wide characters above carets, hints that do not fit,
- * positions outside of the text, colour; exit codes; near names.
+/* error_test.c: the drawing of errors against LANGUAGE 3.3, tabs and wide characters above carets,
+ * hints that do not fit, positions outside of the text, colour; exit codes; near names.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "lang/error.h"
@@ -8,7 +8,9 @@
 static Source source(const char *name, const char *text, uint32_t first_line) {
     return (Source){.name = name, .text = text, .n = strlen(text), .first_line = first_line};
 }
-static Span at(const Source *s, uint32_t line, uint16_t col, uint16_t len) { return (Span){s, line, col, len}; }
+static Span at(const Source *s, uint32_t line, uint16_t col, uint16_t len) {
+    return (Span){s, line, col, len};
+}
 
 static void draws(const LangError *e, const char *severity, const char *want) {
     Bytes b = {0};
@@ -23,45 +25,51 @@ static void plain(void) {
     CHECK(!error_at(&e, at(&a, 3, 5, 5), "'%s' is not defined", "rondn"));
     CHECK_INT(e.kind, E_RUN);
     error_hint(&e, "did you mean '%s'?", "randn");
-    draws(&e, "error", "a.gt:3:5: error: 'rondn' is not defined\n"
-                       "  3 | a = rondn(4, 4)\n"
-                       "    |     ^^^^^ did you mean 'randn'?\n");
+    draws(&e, "error",
+          "a.gt:3:5: error: 'rondn' is not defined\n"
+          "  3 | a = rondn(4, 4)\n"
+          "    |     ^^^^^ did you mean 'randn'?\n");
     error_hint(&e, "%s", "randn(4, 4)");
-    draws(&e, "warning", "a.gt:3:5: warning: 'rondn' is not defined\n"
-                         "  3 | a = rondn(4, 4)\n"
-                         "    |     ^^^^^ hint: randn(4, 4)\n");
+    draws(&e, "warning",
+          "a.gt:3:5: warning: 'rondn' is not defined\n"
+          "  3 | a = rondn(4, 4)\n"
+          "    |     ^^^^^ hint: randn(4, 4)\n");
 }
 
 static void labels(void) {
     Source a = source("a.gt", "y = x @ w2\ne = yhat - y\n", 9);
     LangError e = {0};
-    error_at(&e, at(&a, 9, 7, 1), "cannot multiply (64, 784) @ (256, 10): inner sizes 784 and 256 differ");
+    error_at(&e, at(&a, 9, 7, 1),
+             "cannot multiply (64, 784) @ (256, 10): inner sizes 784 and 256 differ");
     error_label(&e, at(&a, 9, 5, 1), "(64, 784), made at a.gt:7");
     error_label(&e, at(&a, 9, 9, 2), "(256, 10), made at a.gt:5");
     error_hint(&e, "did you skip fc1, or want w1?");
-    draws(&e, "error", "a.gt:9:7: error: cannot multiply (64, 784) @ (256, 10): inner sizes 784 and 256 differ\n"
-                       "  9 | y = x @ w2\n"
-                       "    |     ^   ^^ (256, 10), made at a.gt:5\n"
-                       "    |     (64, 784), made at a.gt:7      hint: did you skip fc1, or want w1?\n");
+    draws(&e, "error",
+          "a.gt:9:7: error: cannot multiply (64, 784) @ (256, 10): inner sizes 784 and 256 differ\n"
+          "  9 | y = x @ w2\n"
+          "    |     ^   ^^ (256, 10), made at a.gt:5\n"
+          "    |     (64, 784), made at a.gt:7      hint: did you skip fc1, or want w1?\n");
     e = (LangError){0};
     error_at(&e, at(&a, 10, 10, 1), "shapes do not broadcast: (32, 10) - (32)");
     error_label(&e, at(&a, 10, 5, 4), "%s", "");
     error_label(&e, at(&a, 10, 12, 1), "aligned right: 10 vs 32");
     error_hint(&e, "y.unsqueeze(1) makes (32, 1)");
-    draws(&e, "error", "a.gt:10:10: error: shapes do not broadcast: (32, 10) - (32)\n"
-                       " 10 | e = yhat - y\n"
-                       "    |     ^^^^   ^ aligned right: 10 vs 32      hint: y.unsqueeze(1) makes (32, 1)\n");
+    draws(&e, "error",
+          "a.gt:10:10: error: shapes do not broadcast: (32, 10) - (32)\n"
+          " 10 | e = yhat - y\n"
+          "    |     ^^^^   ^ aligned right: 10 vs 32      hint: y.unsqueeze(1) makes (32, 1)\n");
     /* A label on the position itself, and one on another line. */
     e = (LangError){0};
     error_at(&e, at(&a, 10, 5, 4), "'yhat' is a value");
     error_label(&e, e.at, "here");
     error_label(&e, at(&a, 9, 1, 1), "made here");
     error_hint(&e, "param(yhat)");
-    draws(&e, "error", "a.gt:10:5: error: 'yhat' is a value\n"
-                       " 10 | e = yhat - y\n"
-                       "    |     ^^^^ here\n"
-                       "  9 | y = x @ w2\n"
-                       "    | ^ made here      hint: param(yhat)\n");
+    draws(&e, "error",
+          "a.gt:10:5: error: 'yhat' is a value\n"
+          " 10 | e = yhat - y\n"
+          "    |     ^^^^ here\n"
+          "  9 | y = x @ w2\n"
+          "    | ^ made here      hint: param(yhat)\n");
     /* More labels than there is room for are dropped. */
     for (int k = 0; k < 5; k++) error_label(&e, e.at, "%d", k);
     CHECK_INT(e.n_labels, 3);
@@ -72,9 +80,10 @@ static void no_column(void) {
     LangError e = {.kind = E_INCOMPLETE};
     error_at(&e, at(&a, 20, 0, 0), "block opened at a.gt:14 is never closed");
     error_label(&e, at(&a, 14, 20, 1), "still open at end of file (2 deep: for:14, if:16)");
-    draws(&e, "error", "a.gt:20: error: block opened at a.gt:14 is never closed\n"
-                       " 14 | for i in range(10) {\n"
-                       "    |                    ^ still open at end of file (2 deep: for:14, if:16)\n");
+    draws(&e, "error",
+          "a.gt:20: error: block opened at a.gt:14 is never closed\n"
+          " 14 | for i in range(10) {\n"
+          "    |                    ^ still open at end of file (2 deep: for:14, if:16)\n");
     e = (LangError){0};
     error_set(&e, "unknown option '--foo'");
     error_hint(&e, "did you mean '--for'?");
@@ -86,21 +95,31 @@ static void no_column(void) {
     draws(&e, "error", "a.gt:99:3: error: beyond the text\n    hint: h\n");
     e = (LangError){0};
     error_at(&e, at(&a, 14, 500, 9), "beyond the line");
-    draws(&e, "error", "a.gt:14:500: error: beyond the line\n 14 | for i in range(10) {\n    |                     ^\n");
+    draws(&e, "error",
+          "a.gt:14:500: error: beyond the line\n 14 | for i in range(10) {\n    |                  "
+          "   ^\n");
 }
 
-/* Tabs stay tabs, so that the caret stands below what it means however wide they are; wide characters take two columns. */
+/* Tabs stay tabs, so that the caret stands below what it means however wide they are; wide
+ * characters take two columns. */
 static void columns(void) {
-    Source a = source("a.gt", "\tx = \tfoo\ns = \"h\xc3\xa9llo \xe6\x97\xa5\xe6\x9c\xac\" + 1\nx\x1b[31m = 1\r\n\xff = 2\n", 1);
+    Source a = source("a.gt",
+                      "\tx = \tfoo\ns = \"h\xc3\xa9llo \xe6\x97\xa5\xe6\x9c\xac\" + 1\nx\x1b[31m = "
+                      "1\r\n\xff = 2\n",
+                      1);
     LangError e = {0};
     error_at(&e, at(&a, 1, 7, 3), "m");
     draws(&e, "error", "a.gt:1:7: error: m\n  1 | \tx = \tfoo\n    | \t    \t^^^\n");
     e = (LangError){0};
     error_at(&e, at(&a, 2, 21, 1), "m");
-    draws(&e, "error", "a.gt:2:21: error: m\n  2 | s = \"h\xc3\xa9llo \xe6\x97\xa5\xe6\x9c\xac\" + 1\n    |                  ^\n");
+    draws(&e, "error",
+          "a.gt:2:21: error: m\n  2 | s = \"h\xc3\xa9llo \xe6\x97\xa5\xe6\x9c\xac\" + 1\n    |     "
+          "             ^\n");
     e = (LangError){0};
     error_at(&e, at(&a, 2, 13, 6), "m");
-    draws(&e, "error", "a.gt:2:13: error: m\n  2 | s = \"h\xc3\xa9llo \xe6\x97\xa5\xe6\x9c\xac\" + 1\n    |            ^^^^\n");
+    draws(&e, "error",
+          "a.gt:2:13: error: m\n  2 | s = \"h\xc3\xa9llo \xe6\x97\xa5\xe6\x9c\xac\" + 1\n    |     "
+          "       ^^^^\n");
     e = (LangError){0};
     error_at(&e, at(&a, 3, 8, 1), "m");
     draws(&e, "error", "a.gt:3:8: error: m\n  3 | x?[31m = 1\n    |        ^\n");
@@ -113,11 +132,14 @@ static void long_texts(void) {
     Source a = source("a.gt", "x = f(y)\n", 1);
     LangError e = {0};
     error_at(&e, at(&a, 1, 5, 1), "m");
-    error_label(&e, e.at, "%s", "a label that is as long as labels of workers that tell about their memory tend to be, all in all");
+    error_label(&e, e.at, "%s",
+                "a label that is as long as labels of workers that tell about their memory tend to "
+                "be, all in all");
     error_hint(&e, "a smaller batch, or another signal");
     draws(&e, "error",
           "a.gt:1:5: error: m\n  1 | x = f(y)\n"
-          "    |     ^ a label that is as long as labels of workers that tell about their memory tend to be, all in all\n"
+          "    |     ^ a label that is as long as labels of workers that tell about their memory "
+          "tend to be, all in all\n"
           "    | hint: a smaller batch, or another signal\n");
     /* What does not fit is cut between characters. */
     char big[4096];
@@ -146,13 +168,16 @@ static void colour(void) {
     Bytes b = {0};
     error_at(&e, at(&a, 1, 5, 1), "m");
     error_print(&e, "error", true, &b);
-    CHECK_STR(b.data, "\033[1ma.gt:1:5: \033[0m\033[1;31merror: \033[0mm\n  1 | x = f(y)\n    |     \033[1;31m^\033[0m\n");
+    CHECK_STR(b.data, "\033[1ma.gt:1:5: \033[0m\033[1;31merror: \033[0mm\n  1 | x = f(y)\n    |    "
+                      " \033[1;31m^\033[0m\n");
     bytes_fini(&b);
 }
 
 static void codes(void) {
-    static const int want[] = {[E_NONE] = 0, [E_SYNTAX] = 65, [E_INCOMPLETE] = 65, [E_RUN] = 1, [E_ASSERT] = 1,
-                               [E_INTERRUPT] = 130, [E_EXIT] = 7, [E_GONE] = 69, [E_CONFIG] = 78, [E_NOINPUT] = 66};
+    static const int want[] = {
+        [E_NONE] = 0,    [E_SYNTAX] = 65,     [E_INCOMPLETE] = 65, [E_RUN] = 1,
+        [E_ASSERT] = 1,  [E_INTERRUPT] = 130, [E_EXIT] = 7,        [E_GONE] = 69,
+        [E_CONFIG] = 78, [E_NOINPUT] = 66};
     for (int k = E_NONE; k <= E_NOINPUT; k++) {
         LangError e = {.kind = (ErrorKind)k, .exit_code = 7};
         CHECK_INT(error_exit_code(&e), want[k]);
@@ -166,15 +191,29 @@ static void codes(void) {
 }
 
 static void names(void) {
-    static const char *const list[] = {"randn", "rand", "ones", "axis", "forward_layer1", "x", "lr", NULL, "keepdims"};
-    static const struct { const char *typed, *want; } cases[] = {
-        {"rondn", "randn"}, {"axes", "axis"}, {"foward_layer1", "forward_layer1"}, {"randn", "rand"}, {"xyz", NULL},
-        {"y", NULL}, {"r", NULL}, {"onse", "ones"}, {"keepdim", "keepdims"}, {"keep_dims", "keepdims"}, {"loss", NULL}, {"", NULL},
+    static const char *const list[] = {"randn", "rand", "ones", "axis",    "forward_layer1",
+                                       "x",     "lr",   NULL,   "keepdims"};
+    static const struct {
+        const char *typed, *want;
+    } cases[] = {
+        {"rondn", "randn"},
+        {"axes", "axis"},
+        {"foward_layer1", "forward_layer1"},
+        {"randn", "rand"},
+        {"xyz", NULL},
+        {"y", NULL},
+        {"r", NULL},
+        {"onse", "ones"},
+        {"keepdim", "keepdims"},
+        {"keep_dims", "keepdims"},
+        {"loss", NULL},
+        {"", NULL},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        const char *got = nearest_name(cases[k].typed, strlen(cases[k].typed), list, sizeof list / sizeof *list);
-        CHECK_MSG(got == cases[k].want || (got && cases[k].want && !strcmp(got, cases[k].want)), "'%s' is near '%s'",
-                  cases[k].typed, got ? got : "none");
+        const char *got =
+            nearest_name(cases[k].typed, strlen(cases[k].typed), list, sizeof list / sizeof *list);
+        CHECK_MSG(got == cases[k].want || (got && cases[k].want && !strcmp(got, cases[k].want)),
+                  "'%s' is near '%s'", cases[k].typed, got ? got : "none");
     }
     char big[300];
     memset(big, 'a', sizeof big);

@@ -1,6 +1,6 @@
-/* parse_test.c: the parser against trees and messages in tests/golden/parse_*.txt, what is incomplete and what the prompt
- * shows then, warnings, limits, every prefix of a program, and every block of the specification where it lies beside us.
- * SPDX-License-Identifier: MIT */
+/* parse_test.c: the parser against trees and messages in tests/golden/parse_*.txt, what is
+ * incomplete and what the prompt shows then, warnings, limits, every prefix of a program, and every
+ * block of the specification where it lies beside us. SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "lang/ast.h"
 #include "lang/lex.h"
@@ -19,7 +19,13 @@ static char *read_file(const char *path, size_t *n) {
 
 static void add_warning(void *ctx, const LangError *w) { error_print(w, "warning", false, ctx); }
 
-typedef struct Parsed { bool ok; ErrorKind kind; char open_with; Bytes text, warnings; char what[256]; } Parsed;
+typedef struct Parsed {
+    bool ok;
+    ErrorKind kind;
+    char open_with;
+    Bytes text, warnings;
+    char what[256];
+} Parsed;
 
 /* The tree, or the message; the caller frees text and warnings. */
 static Parsed parse(const char *s, size_t n, bool is_prompt) {
@@ -30,16 +36,22 @@ static Parsed parse(const char *s, size_t n, bool is_prompt) {
     r.ok = p != NULL;
     r.kind = e.kind;
     snprintf(r.what, sizeof r.what, "%.250s", e.what);
-    if (p) ast_print(p->body, &r.text);
-    else error_print(&e, "error", false, &r.text);
+    if (p)
+        ast_print(p->body, &r.text);
+    else
+        error_print(&e, "error", false, &r.text);
     program_free(&p);
     return r;
 }
-static void done(Parsed *r) { bytes_fini(&r->text); bytes_fini(&r->warnings); }
+static void done(Parsed *r) {
+    bytes_fini(&r->text);
+    bytes_fini(&r->warnings);
+}
 
 /* ---- golden files ---- */
 
-/* Cases "source\n=>\nexpected\n---\n"; lines before the first case that begin with # are comments. */
+/* Cases "source\n=>\nexpected\n---\n"; lines before the first case that begin with # are comments.
+ */
 static void golden(const char *path, bool is_error) {
     size_t n;
     char *text = read_file(path, &n), *at = text;
@@ -56,8 +68,10 @@ static void golden(const char *path, bool is_error) {
         char *next = end + 4 + (end[4] == '\n');
         end[1] = '\0';
         Parsed r = parse(at, strlen(at), false);
-        CHECK_MSG(!strcmp(r.text.data, want), "%s: the program\n%s\ngives\n%snot\n%s", path, at, r.text.data, want);
-        CHECK_MSG(r.ok != is_error && (!is_error || r.kind == E_SYNTAX), "%s: kind %d of\n%s", path, (int)r.kind, at);
+        CHECK_MSG(!strcmp(r.text.data, want), "%s: the program\n%s\ngives\n%snot\n%s", path, at,
+                  r.text.data, want);
+        CHECK_MSG(r.ok != is_error && (!is_error || r.kind == E_SYNTAX), "%s: kind %d of\n%s", path,
+                  (int)r.kind, at);
         done(&r);
         at = next;
         cases++;
@@ -69,8 +83,13 @@ static void golden(const char *path, bool is_error) {
 /* ---- incomplete ---- */
 
 static void incomplete(void) {
-    static const struct { const char *text; char open_with; const char *what; } cases[] = {
-        {"for i in range(10) {\n  if x {\n    y = 1\n", '{', "block opened at a.gt:1 is never closed"},
+    static const struct {
+        const char *text;
+        char open_with;
+        const char *what;
+    } cases[] = {
+        {"for i in range(10) {\n  if x {\n    y = 1\n", '{',
+         "block opened at a.gt:1 is never closed"},
         {"fn f(x) {\n", '{', "block opened at a.gt:1 is never closed"},
         {"if x {\n y\n} else {", '{', "block opened at a.gt:3 is never closed"},
         {"f(a,\n", '(', "'(' opened at a.gt:1:2 is never closed"},
@@ -98,7 +117,8 @@ static void incomplete(void) {
         done(&r);
     }
     /* What looks unfinished but is wrong however it goes on. */
-    static const char *const wrong[] = {"x = 1 if c\n", "x = \"abc\n", "if x\n", "f(a b", "x = [1, }", "1 2 {", "f\"{x\"\n"};
+    static const char *const wrong[] = {"x = 1 if c\n", "x = \"abc\n", "if x\n",   "f(a b",
+                                        "x = [1, }",    "1 2 {",       "f\"{x\"\n"};
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
         Parsed r = parse(wrong[k], strlen(wrong[k]), true);
         CHECK_MSG(!r.ok && r.kind == E_SYNTAX, "%s\nis kind %d", wrong[k], (int)r.kind);
@@ -108,29 +128,49 @@ static void incomplete(void) {
 
 static void unclosed_text(void) {
     Parsed r = parse("x = 1\nfor i in range(10) {\n\tif x {\n    y = 1\n\n", 46, false);
-    CHECK_STR(r.text.data, "a.gt:4: error: block opened at a.gt:2 is never closed\n"
-                           "  2 | for i in range(10) {\n"
-                           "    |                    ^ still open at end of file (2 deep: for:2, if:3)\n");
+    CHECK_STR(r.text.data,
+              "a.gt:4: error: block opened at a.gt:2 is never closed\n"
+              "  2 | for i in range(10) {\n"
+              "    |                    ^ still open at end of file (2 deep: for:2, if:3)\n");
     done(&r);
 }
 
 /* ---- warnings ---- */
 
 static void warnings(void) {
-    static const struct { const char *text, *warning; bool is_prompt; } cases[] = {
-        {"if a & 1 == 0 { }", "a.gt:1:6: warning: '&' binds looser than comparisons\n  1 | if a & 1 == 0 { }\n"
-                              "    |      ^ hint: (a & 1) == 0 compares the bits; a & (1 == 0) is what this means\n", false},
-        {"y = 0 != a | 4", "a.gt:1:12: warning: '|' binds looser than comparisons\n  1 | y = 0 != a | 4\n"
-                           "    |            ^ hint: (a | 1) == 0 compares the bits; a | (1 == 0) is what this means\n", false},
+    static const struct {
+        const char *text, *warning;
+        bool is_prompt;
+    } cases[] = {
+        {"if a & 1 == 0 { }",
+         "a.gt:1:6: warning: '&' binds looser than comparisons\n  1 | if a & 1 == 0 { }\n"
+         "    |      ^ hint: (a & 1) == 0 compares the bits; a & (1 == 0) is what this means\n",
+         false},
+        {"y = 0 != a | 4",
+         "a.gt:1:12: warning: '|' binds looser than comparisons\n  1 | y = 0 != a | 4\n"
+         "    |            ^ hint: (a | 1) == 0 compares the bits; a | (1 == 0) is what this "
+         "means\n",
+         false},
         {"y = x > 0 & x < 1", "", false},
         {"y = (a & 1) == 0", "", false},
         {"y = a & (1 == 0)", "", false},
         {"y = mask & x == 0", "", false},
-        {"x.clamp(0, 1)", "a.gt:1:1: warning: result not used\n  1 | x.clamp(0, 1)\n    | ^^^^^^^^^^^^^ did you mean x = x.clamp(0, 1)?\n", false},
-        {"relu(x)", "a.gt:1:1: warning: result not used\n  1 | relu(x)\n    | ^^^^^^^ did you mean x = relu(x)?\n", false},
-        {"x == 3", "a.gt:1:1: warning: result not used\n  1 | x == 3\n    | ^^^^^^ did you mean x = 3?\n", false},
-        {"x + 1", "a.gt:1:1: warning: result not used\n  1 | x + 1\n    | ^^^^^ did you mean x = x + 1?\n", false},
-        {"fn f(x) { -x }", "a.gt:1:11: warning: result not used\n  1 | fn f(x) { -x }\n    |           ^^\n", true},
+        {"x.clamp(0, 1)",
+         "a.gt:1:1: warning: result not used\n  1 | x.clamp(0, 1)\n    | ^^^^^^^^^^^^^ did you "
+         "mean x = x.clamp(0, 1)?\n",
+         false},
+        {"relu(x)",
+         "a.gt:1:1: warning: result not used\n  1 | relu(x)\n    | ^^^^^^^ did you mean x = "
+         "relu(x)?\n",
+         false},
+        {"x == 3",
+         "a.gt:1:1: warning: result not used\n  1 | x == 3\n    | ^^^^^^ did you mean x = 3?\n",
+         false},
+        {"x + 1",
+         "a.gt:1:1: warning: result not used\n  1 | x + 1\n    | ^^^^^ did you mean x = x + 1?\n",
+         false},
+        {"fn f(x) { -x }",
+         "a.gt:1:11: warning: result not used\n  1 | fn f(x) { -x }\n    |           ^^\n", true},
         {"x + 1", "", true},
         {"xs.sort(); m.update(x); f(x); x; \"text\"; x and f()", "", false},
         {"fn relu(x) { print(x) }\nrelu(3)", "", false},
@@ -145,7 +185,10 @@ static void warnings(void) {
 
 /* The flag of the target in `fn f(w) { ... }`'s statement k. */
 static void unread(void) {
-    static const struct { const char *text; bool unread; } cases[] = {
+    static const struct {
+        const char *text;
+        bool unread;
+    } cases[] = {
         {"fn f(w) { w[0] = 1 }", true},
         {"fn f(w) { w[0] += 1 }", true},
         {"fn f(w) { w[0] = 1; return w }", false},
@@ -159,7 +202,8 @@ static void unread(void) {
         {"fn f(v) { w = v; w[0] = 1 }", false},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        Source src = {.name = "a.gt", .text = cases[k].text, .n = strlen(cases[k].text), .first_line = 1};
+        Source src = {
+            .name = "a.gt", .text = cases[k].text, .n = strlen(cases[k].text), .first_line = 1};
         LangError e = {0};
         Program *p = parse_program(&src, NULL, NULL, NULL, &e);
         CHECK_MSG(p != NULL, "%s: %s", cases[k].text, e.what);
@@ -172,7 +216,8 @@ static void unread(void) {
                 found = true;
                 flagged = x->kid[0]->flag & NODE_UNREAD;
             }
-            for (uint32_t i = 0; i < x->n_kids && n < 60; i++) if (x->kid[i]) stack[n++] = x->kid[i];
+            for (uint32_t i = 0; i < x->n_kids && n < 60; i++)
+                if (x->kid[i]) stack[n++] = x->kid[i];
         }
         CHECK(found);
         CHECK_MSG(flagged == cases[k].unread, "%s: flag is %d", cases[k].text, (int)flagged);
@@ -182,7 +227,8 @@ static void unread(void) {
 
 /* ---- limits ---- */
 
-static void repeat(const char *open, const char *middle, const char *close, int n, bool want_ok, const char *what) {
+static void repeat(const char *open, const char *middle, const char *close, int n, bool want_ok,
+                   const char *what) {
     Bytes b = {0};
     for (int k = 0; k < n; k++) bytes_puts(&b, open);
     bytes_puts(&b, middle);
@@ -196,19 +242,25 @@ static void repeat(const char *open, const char *middle, const char *close, int 
 
 static void limits(void) {
     static const char *const pairs[][3] = {
-        {"(", "x", ")"}, {"[", "x", "]"}, {"{a: ", "1", "}"}, {"f(", "x", ")"}, {"x[", "0", "]"}, {"-", "x", ""},
-        {"not ", "x", ""}, {"2 ** ", "x", ""}, {"if x { ", "y", " }"}, {"fn() => ", "x", ""}, {"x if y else ", "z", ""},
-        {"fn(a=", "1", ") => 1"}, {"f\"{", "x", "}\""}, {"[x for x in ", "y", "]"}, {"signal a { ", "y", "}"},
+        {"(", "x", ")"},           {"[", "x", "]"},
+        {"{a: ", "1", "}"},        {"f(", "x", ")"},
+        {"x[", "0", "]"},          {"-", "x", ""},
+        {"not ", "x", ""},         {"2 ** ", "x", ""},
+        {"if x { ", "y", " }"},    {"fn() => ", "x", ""},
+        {"x if y else ", "z", ""}, {"fn(a=", "1", ") => 1"},
+        {"f\"{", "x", "}\""},      {"[x for x in ", "y", "]"},
+        {"signal a { ", "y", "}"},
     };
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
         repeat(pairs[k][0], pairs[k][1], pairs[k][2], 40, true, "");
-        repeat(pairs[k][0], pairs[k][1], pairs[k][2], 100000, false, k == 12 ? "never closed" : "nested more than 200 deep");
+        repeat(pairs[k][0], pairs[k][1], pairs[k][2], 100000, false,
+               k == 12 ? "never closed" : "nested more than 200 deep");
     }
     repeat("x + ", "y", "", MAX_TREE_HEIGHT - 10, true, "");
     repeat("x + ", "y", "", 100000, false, "more than 1000 operations deep");
     repeat("", "x", ".f", 100000, false, "more than 1000 operations deep");
     repeat("", "f", "()", 100000, false, "more than 1000 operations deep");
-    repeat("x = ", "y", "", 100000, true, "");                 /* a = b = c ... is flat */
+    repeat("x = ", "y", "", 100000, true, "");                  /* a = b = c ... is flat */
     repeat("if x { } else ", "if x { }", "", 100000, true, ""); /* so is else if */
     repeat("x = 1\n", "", "", 100000, true, "");
     repeat("x, ", "y", "", 100000, true, "");
@@ -220,10 +272,12 @@ static void prefixes(void) {
     char *text = read_file("tests/golden/parse_trees.txt", &n);
     CHECK(text != NULL);
     if (!text) return;
-    static const char program[] =
-        "## doc\nmodule M(n, k=2) {\n  self.n = [x * 2 for x in range(n) if x > 0]\n  fn f(x, *rest) {\n"
-        "    m = {a: 1, \"b\": f\"{x:>{k}.2f} {x=} {{}}\", 3: -1e-3}\n    if x[1:, ..., none] is not none and not y { return m.a }\n"
-        "    elif a in b { s += 1 } else { del s }\n    signal f\"l{i}\" backward b { backward (x @ y).sum() }\n  }\n}\n";
+    static const char program[] = "## doc\nmodule M(n, k=2) {\n  self.n = [x * 2 for x in range(n) "
+                                  "if x > 0]\n  fn f(x, *rest) {\n"
+                                  "    m = {a: 1, \"b\": f\"{x:>{k}.2f} {x=} {{}}\", 3: -1e-3}\n   "
+                                  " if x[1:, ..., none] is not none and not y { return m.a }\n"
+                                  "    elif a in b { s += 1 } else { del s }\n    signal f\"l{i}\" "
+                                  "backward b { backward (x @ y).sum() }\n  }\n}\n";
     for (size_t k = 0; k < sizeof program; k++) {
         char *copy = xstrndup(program, k); /* so that reading behind the end shows */
         Parsed r = parse(copy, k, false);
@@ -268,8 +322,10 @@ static void tokens(void) {
     Bytes b = {0};
     lex_source(&src, &a, &t);
     lex_print(&t, &b);
-    CHECK_STR(b.data, "7:1 NAME x\n7:2 DOT .\n7:3 NAME if\n7:6 FLOAT 1.\n7:9 INT 1\n7:10 DOT .\n7:11 NAME f\n7:13 FLOAT .5e3\n"
-                      "7:18 STRING 'a'\n7:22 FSTRING f'{\"b\"}'\n7:31 FLOORDIV_SET //=\n7:35 POW **\n8:1 NOT not\n8:5 IN in\n"
+    CHECK_STR(b.data, "7:1 NAME x\n7:2 DOT .\n7:3 NAME if\n7:6 FLOAT 1.\n7:9 INT 1\n7:10 DOT "
+                      ".\n7:11 NAME f\n7:13 FLOAT .5e3\n"
+                      "7:18 STRING 'a'\n7:22 FSTRING f'{\"b\"}'\n7:31 FLOORDIV_SET //=\n7:35 POW "
+                      "**\n8:1 NOT not\n8:5 IN in\n"
                       "10:1 SEMI ;\n10:2 NEWLINE\n10:2 END\n");
     bytes_fini(&b);
     arena_fini(&a);

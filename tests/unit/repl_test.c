@@ -1,6 +1,6 @@
-/* repl_test.c: the prompt on a pseudo terminal, as a user meets it: echo, continuation, paste, help, errors, Ctrl-C at the
- * prompt and during work, Ctrl-D, history; and what a script does on Ctrl-C. The program is $GTSH, else build/gtsh.
- * SPDX-License-Identifier: MIT */
+/* repl_test.c: the prompt on a pseudo terminal, as a user meets it: echo, continuation, paste,
+ * help, errors, Ctrl-C at the prompt and during work, Ctrl-D, history; and what a script does on
+ * Ctrl-C. The program is $GTSH, else build/gtsh. SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "runtime/arena.h"
 #include <errno.h>
@@ -13,7 +13,12 @@
 
 enum { LIMIT_MS = 30000 };
 
-typedef struct Session { pid_t pid; int fd; Bytes all; size_t seen; } Session; /* seen: what has been expected so far */
+typedef struct Session {
+    pid_t pid;
+    int fd;
+    Bytes all;
+    size_t seen;
+} Session; /* seen: what has been expected so far */
 
 static const char *gtsh(void) {
     const char *path = getenv("GTSH");
@@ -82,10 +87,13 @@ static void line(Session *s, const char *keys, const char *result) {
 /* The exit code, or 128 + signal; the rest of the output is in all. */
 static int finish(Session *s) {
     long until = now_ms() + LIMIT_MS;
-    while (more(s, until)) { }
+    while (more(s, until)) {}
     int status = 0;
     for (int k = 0; waitpid(s->pid, &status, WNOHANG) == 0; k++) {
-        if (k > 200) { kill(s->pid, SIGKILL); CHECK_MSG(false, "does not end"); }
+        if (k > 200) {
+            kill(s->pid, SIGKILL);
+            CHECK_MSG(false, "does not end");
+        }
         usleep(50000);
     }
     close(s->fd);
@@ -106,7 +114,9 @@ static void echo(void) {
     line(&s, "ans + 1", "\n301\n");
     line(&s, "none", NULL);
     line(&s, "ones(2) + 1", "\ntensor([2., 2.])\n");
-    line(&s, "rondn(2)", "repl:10:1: error: 'rondn' is not defined\n 10 | rondn(2)\n    | ^^^^^ did you mean 'randn'?\n");
+    line(&s, "rondn(2)",
+         "repl:10:1: error: 'rondn' is not defined\n 10 | rondn(2)\n    | ^^^^^ did you mean "
+         "'randn'?\n");
     line(&s, "ones(2) @ ones(3)", "error: ");
     line(&s, "x", "\n3\n");
     line(&s, ":who", "x ");
@@ -184,12 +194,17 @@ static void interrupt(void) {
     CHECK_INT(finish(&s), 0);
 }
 
-/* An error in the middle of a training step leaves model and optimiser as they were; so does Ctrl-C during a loop of steps. */
+/* An error in the middle of a training step leaves model and optimiser as they were; so does Ctrl-C
+ * during a loop of steps. */
 static void training(void) {
     Session s = start((const char *[]){"-q", "--norc", NULL});
     expect(&s, "gt> ");
-    line(&s, "m = nn.Linear(4, 1); o = optim.Adam(m.parameters(), lr=0.01); X = randn(16, 4); Y = X.sum(axis=1, keepdims=true)", NULL);
-    type(&s, "fn step(x) { o.zero_grad(); l = ((m(x) - Y) ** 2).mean(); backward l; o.step(); return l }\r");
+    line(&s,
+         "m = nn.Linear(4, 1); o = optim.Adam(m.parameters(), lr=0.01); X = randn(16, 4); Y = "
+         "X.sum(axis=1, keepdims=true)",
+         NULL);
+    type(&s, "fn step(x) { o.zero_grad(); l = ((m(x) - Y) ** 2).mean(); backward l; o.step(); "
+             "return l }\r");
     expect(&s, "return l }");
     expect(&s, "gt> ");
     line(&s, "a = step(X).item(); b = step(X).item(); b < a", "\ntrue\n");
@@ -242,7 +257,8 @@ static void history(void) {
 
 /* A script dies by the signal after it has cleaned up, so that a shell loop around it stops too. */
 static void script(void) {
-    Session s = start((const char *[]){"-c", "print(\"begin\"); while true { x = randn(8, 8) }", NULL});
+    Session s =
+        start((const char *[]){"-c", "print(\"begin\"); while true { x = randn(8, 8) }", NULL});
     expect(&s, "begin");
     usleep(300000);
     type(&s, "\003");
@@ -260,7 +276,10 @@ static void prompt_afterwards(void) {
 
 int main(void) {
     signal(SIGPIPE, SIG_IGN);
-    if (access(gtsh(), X_OK)) { printf("repl: %s is not built: skipped\n", gtsh()); return 0; }
+    if (access(gtsh(), X_OK)) {
+        printf("repl: %s is not built: skipped\n", gtsh());
+        return 0;
+    }
     if (!getenv("HOME")) setenv("HOME", "/tmp", 1);
     setenv("GT_HISTFILE", "", 1);
     echo();
