@@ -1,0 +1,65 @@
+# How the process ends and what goes where: exit codes, standard output and error, closed pipes, signals, input by pipe.
+. tests/fixtures/check.sh
+
+code "no script" 66 "$GTSH" "$TMP/none.gt"; has "no script" "$(err)" "cannot read '$TMP/none.gt'"
+code "a directory" 66 "$GTSH" "$TMP"
+code "no configuration" 78 "$GTSH" --config "$TMP/none.yaml" -c 1
+code "unknown option" 2 "$GTSH" --threds 2; has near "$(err)" "did you mean '--threads'?"
+code "bad value" 2 "$GTSH" --threads two; has value "$(err)" "--threads needs a whole number"
+code "bad engine" 2 "$GTSH" --engine cup -c 1; has engine "$(err)" "did you mean 'cpu'?"
+code "bad memory" 2 "$GTSH" --memory 12 -c 1
+code "value missing" 2 "$GTSH" -w
+code "exclusive" 2 "$GTSH" --emit --replay x
+code "exit" 9 "$GTSH" -c 'print("a"); exit(9); print("b")'; same "exit" "$(out)" "a"; same "exit is silent" "$(err)" ""
+code "assert" 1 "$GTSH" -c 'assert 1 > 2, "no"'; has assert "$(err)" "no"
+code "error after output" 1 "$GTSH" -c 'print("a"); zzz'; same "output first" "$(out)" "a"
+code "incomplete" 65 "$GTSH" -c 'x = ('
+code "version" 0 "$GTSH" --version; has version "$(out)" "gtsh "
+
+# a program by pipe, by -, after --
+printf 'print(args)\n' >"$TMP/a.gt"
+same "pipe" "$(printf 'print(6 * 7)' | "$GTSH")" "42"
+same "dash" "$("$GTSH" - a b <"$TMP/a.gt")" '["a", "b"]'
+same "two dashes" "$("$GTSH" -- "$TMP/a.gt" --help-me)" '["--help-me"]'
+same "-p" "$("$GTSH" -p '[1, "a", 2.5]')" '[1, "a", 2.5]'
+code "-p a statement" 65 "$GTSH" -p 'x = 1'
+same "-c with arguments" "$("$GTSH" -c 'print(args)' x y)" '["x", "y"]'
+
+# instruction text is known by its first line, from a file and from a pipe
+printf 'gti 1\nt0 = full 2 [3] f32\nprint "{!r}\\n" t0\n' >"$TMP/a.gti"
+same "gti" "$("$GTSH" "$TMP/a.gti")" "tensor([2., 2., 2.])"
+same "gti by pipe" "$("$GTSH" <"$TMP/a.gti")" "tensor([2., 2., 2.])"
+code "gti of another version" 65 sh -c "printf 'gti 2\n' | '$GTSH'"
+
+# dumps go to standard error
+code "tokens" 0 "$GTSH" --debug=t -c 'x = 1'; has tokens "$(err)" "1:1 NAME x"
+code "tree" 0 "$GTSH" --debug=a -c 'x = 1'; has tree "$(err)" "(= x 1)"
+code "letters" 2 "$GTSH" --debug=z -c 1
+
+# colour only when asked for
+code "plain" 1 "$GTSH" -c zzz; case "$(err)" in *"$(printf '\033')"*) fail "colour off a terminal" ;; esac
+code "always" 1 "$GTSH" --color=always -c zzz; case "$(err)" in *"$(printf '\033')"*) ;; *) fail "no colour" ;; esac
+code "never" 1 env CLICOLOR_FORCE=1 "$GTSH" --color=never -c zzz
+case "$(err)" in *"$(printf '\033')"*) fail "colour in spite of never" ;; esac
+
+# a reader that goes away ends the program without a word
+"$GTSH" -c 'for i in range(1000000) { print("line", i) }' 2>"$TMP/err" | head -n 1 >"$TMP/out"
+same "closed pipe" "$(cat "$TMP/out")$(err)" "line 0"
+# a full disk does not go unnoticed
+[ ! -w /dev/full ] || { "$GTSH" -c 'print(1)' >/dev/full 2>"$TMP/err"; [ $? != 0 ] || fail "a full disk is not noticed"; }
+
+# SIGINT: what was printed is there, the process dies by the signal
+"$GTSH" -c 'print("begun"); while true { x = randn(4, 4) }' >"$TMP/out" 2>"$TMP/err" &
+pid=$!
+sleep 1.5
+kill -INT $pid
+wait $pid
+got=$?
+# a shell without job control starts background jobs with SIGINT ignored: gtsh listens all the same
+same "SIGINT" "$got" 130
+has "output before SIGINT" "$(out)" "begun"
+
+# -i goes on with standard input after the script, also after an error
+same "-i" "$(printf 'x + 1\n' | "$GTSH" -i -q -c 'x = 41' 2>"$TMP/err")" "42"
+same "-i after an error" "$(printf 'x + 1\n' | "$GTSH" -i -q -c 'x = 41; zzz' 2>"$TMP/err")" "42"
+finish
