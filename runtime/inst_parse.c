@@ -545,8 +545,7 @@ static bool parse_word(Parser *p) {
         return parse_pair(p, s, s, n, false);
     }
     if (is_id_text(s, n)) return parse_operand_id(p);
-    if (p->form.n_strings && p->form.string[0] == ATTR_NAME && !inst_attr(p->in, ATTR_NAME))
-        return parse_bare_string(p);
+    if (p->form.n_strings && p->form.string[0] == ATTR_NAME) return parse_bare_string(p);
     DType dtype = dtype_find(s, n);
     if ((p->form.flags & BARE_DTYPE) && dtype != DT_NONE && !inst_attr(p->in, ATTR_DTYPE)) {
         Attr a = {.key = ATTR_DTYPE, .dtype = dtype};
