@@ -145,7 +145,6 @@ static bool parse_quoted(Parser *p, const char **text, uint32_t *n) {
     const char *start = p->at++, *close = p->at;
     while (close < p->end && *close != '"') close += *close == '\\' && close + 1 < p->end ? 2 : 1;
     if (close >= p->end) return bad(p, start, "a string is not closed");
-    if ((size_t)(close - start) > MAX_STR) return bad(p, start, "a string is too long");
     char *s = arena_alloc(p->arena, (size_t)(close - start)), *to = s;
     while (p->at < close) {
         char c = *p->at++;
@@ -170,6 +169,7 @@ static bool parse_quoted(Parser *p, const char **text, uint32_t *n) {
     }
     p->at = close + 1;
     *to = 0;
+    if (to - s > MAX_STR) return bad(p, start, "a string is too long");
     *text = s, *n = (uint32_t)(to - s);
     return true;
 }

@@ -227,6 +227,50 @@ static const struct {
     {"t0 = neg t1 x=\"a", "column 15: a string is not closed"},
 };
 
+/* Each limit: as many as are allowed, then one more. */
+static void test_limits(Arena *a) {
+    InstLine line;
+    Bytes many = {0};
+    bytes_puts(&many, "free");
+    for (int i = 0; i < MAX_IN; i++) bytes_printf(&many, " t%d", i);
+    CHECK(parse(many.data, a, &line, NULL) && line.inst.n_in == MAX_IN &&
+          line.inst.in[MAX_IN - 1].id == MAX_IN - 1);
+    bytes_puts(&many, " t1");
+    CHECK_FAIL(parse(many.data, a, &line, &err), ERR_PARSE);
+    many.n = 0;
+    bytes_puts(&many, "t0 = sum t1 axis=[0");
+    for (int i = 1; i < MAX_INTS; i++) bytes_puts(&many, ",0");
+    size_t n = many.n;
+    bytes_puts(&many, "]");
+    CHECK(parse(many.data, a, &line, NULL) && line.inst.attr[0].n == MAX_INTS);
+    many.n = n;
+    bytes_puts(&many, ",0]");
+    CHECK_FAIL(parse(many.data, a, &line, &err), ERR_PARSE);
+    many.n = 0;
+    bytes_puts(&many, "note \"");
+    for (size_t i = 0; i < MAX_STR; i++) bytes_putc(&many, 'x');
+    n = many.n;
+    bytes_putc(&many, '"');
+    CHECK(parse(many.data, a, &line, NULL) && line.inst.attr[0].n == MAX_STR);
+    many.n = n;
+    bytes_puts(&many, "x\"");
+    CHECK_FAIL(parse(many.data, a, &line, &err), ERR_PARSE);
+    many.n = 0;
+    bytes_puts(&many, "t0 = neg t1");
+    for (int k = 0, given = 0; k < ATTR_COUNT && given <= MAX_ATTRS; k++) {
+        if (attr_info[k].type != AT_INT && attr_info[k].type != AT_BOOL &&
+            attr_info[k].type != AT_INTS)
+            continue;
+        bytes_printf(&many, " %s=%s", attr_info[k].name,
+                     attr_info[k].type == AT_BOOL ? "true" : "1");
+        given++;
+        if (given == MAX_ATTRS)
+            CHECK(parse(many.data, a, &line, NULL) && line.inst.n_attr == MAX_ATTRS);
+        if (given > MAX_ATTRS) CHECK_FAIL(parse(many.data, a, &line, &err), ERR_PARSE);
+    }
+    bytes_fini(&many);
+}
+
 static void test_wrong(void) {
     Arena a = {0};
     InstLine line;
@@ -236,14 +280,7 @@ static void test_wrong(void) {
         CHECK_STR(err.text, wrong[i].error);
     }
     CHECK_FAIL(parse("gti 2", &a, &line, &err), ERR_VERSION);
-    Bytes many = {0};
-    bytes_puts(&many, "free");
-    for (int i = 0; i < MAX_IN; i++) bytes_printf(&many, " t%d", i);
-    CHECK(parse(many.data, &a, &line, NULL) && line.inst.n_in == MAX_IN &&
-          line.inst.in[MAX_IN - 1].id == MAX_IN - 1);
-    bytes_puts(&many, " t1");
-    CHECK_FAIL(parse(many.data, &a, &line, &err), ERR_PARSE);
-    bytes_fini(&many);
+    test_limits(&a);
     arena_fini(&a);
 }
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-static int64_t rand_int(Rand *r) {
+static inline int64_t rand_int(Rand *r) {
     switch (rand_below(r, 4)) {
     case 0: return rand_below(r, 10);
     case 1: return -rand_below(r, 1000);
@@ -18,7 +18,7 @@ static int64_t rand_int(Rand *r) {
     }
 }
 
-static double rand_double(Rand *r) {
+static inline double rand_double(Rand *r) {
     static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN,
                                      1.0, 2.5,  -3e-05,   1e300,     5e-324};
     if (rand_below(r, 3) == 0) return special[rand_below(r, 10)];
@@ -29,7 +29,7 @@ static double rand_double(Rand *r) {
     return rand_below(r, 2) ? v.f : (double)rand_below(r, 100000) / 1000;
 }
 
-static const char *rand_str(Rand *r, Arena *a, uint32_t *n) {
+static inline const char *rand_str(Rand *r, Arena *a, uint32_t *n) {
     static const char *const some[] = {"loss {:.4f}\n",
                                        "a b",
                                        "",
@@ -56,13 +56,13 @@ static const char *rand_str(Rand *r, Arena *a, uint32_t *n) {
     return s;
 }
 
-static const int64_t *rand_ints(Rand *r, Arena *a, uint32_t n, bool small) {
+static inline const int64_t *rand_ints(Rand *r, Arena *a, uint32_t n, bool small) {
     int64_t *v = arena_alloc(a, n * sizeof *v);
     for (uint32_t i = 0; i < n; i++) v[i] = small ? rand_below(r, 6) : rand_int(r);
     return v;
 }
 
-static Attr rand_attr(Rand *r, Arena *a, AttrKey key) {
+static inline Attr rand_attr(Rand *r, Arena *a, AttrKey key) {
     Attr t = {.key = (uint8_t)key};
     switch (attr_info[key].type) {
     case AT_BOOL: t.b = rand_below(r, 2); break;
@@ -79,7 +79,7 @@ static Attr rand_attr(Rand *r, Arena *a, AttrKey key) {
 }
 
 /* slice's three lists agree in length and in what start:stop:step can say. */
-static int rand_slice(Rand *r, Arena *a, Attr *attr) {
+static inline int rand_slice(Rand *r, Arena *a, Attr *attr) {
     uint32_t n = (uint32_t)rand_below(r, 9);
     int64_t *list[3];
     for (int k = 0; k < 3; k++) {
@@ -96,7 +96,7 @@ static int rand_slice(Rand *r, Arena *a, Attr *attr) {
     return 3;
 }
 
-static void rand_payload(Rand *r, Arena *a, Inst *in, Attr *attr) {
+static inline void rand_payload(Rand *r, Arena *a, Inst *in, Attr *attr) {
     TensorType t = {.dtype = (uint8_t)rand_below(r, DT_COUNT), .rank = (uint8_t)rand_below(r, 3)};
     int64_t *shape = arena_zalloc(a, sizeof t.shape);
     for (int i = 0; i < t.rank; i++) shape[i] = t.shape[i] = rand_below(r, 12);
@@ -114,7 +114,7 @@ static void rand_payload(Rand *r, Arena *a, Inst *in, Attr *attr) {
     in->payload = p, in->payload_bytes = bytes;
 }
 
-static Inst rand_inst(Rand *r, Arena *a) {
+static inline Inst rand_inst(Rand *r, Arena *a) {
     Inst in = {.op = (Op)rand_below(r, OP_COUNT)};
     const OpInfo *info = &op_info[in.op];
     Attr *attr = arena_alloc(a, MAX_ATTRS * sizeof *attr);
@@ -152,7 +152,7 @@ static Inst rand_inst(Rand *r, Arena *a) {
     return in;
 }
 
-static bool same_attr(const Attr *a, const Attr *b) {
+static inline bool same_attr(const Attr *a, const Attr *b) {
     if (a->key != b->key) return false;
     switch (attr_info[a->key].type) {
     case AT_BOOL: return a->b == b->b;
@@ -166,7 +166,7 @@ static bool same_attr(const Attr *a, const Attr *b) {
 }
 
 /* Same meaning: attributes in any order. */
-static bool same_inst(const Inst *a, const Inst *b) {
+static inline bool same_inst(const Inst *a, const Inst *b) {
     if (a->op != b->op || a->n_in != b->n_in || a->n_out != b->n_out || a->n_attr != b->n_attr)
         return false;
     for (int i = 0; i < a->n_out; i++)

@@ -143,6 +143,62 @@ static void test_large_payloads(void) {
     arena_fini(&scratch);
 }
 
+/* A frame is full at its number of instructions or of bytes, whichever comes first. */
+static void test_full(void) {
+    Operand in = {.kind = IN_TENSOR, .id = 1};
+    static char text[MAX_STR + 1];
+    memset(text, 'x', MAX_STR);
+    Attr attr = {.key = ATTR_FORMAT, .n = MAX_STR, .str = text};
+    Inst neg = {.op = OP_NEG, .n_in = 1, .n_out = 1, .in = &in},
+         note = {.op = OP_NOTE, .n_attr = 1, .attr = &attr};
+    FrameWriter w = {0};
+    Msg m;
+    frame_begin(&w, 1, 0);
+    for (uint64_t i = 0; i < FRAME_INSTS; i++) {
+        CHECK(!frame_is_full(&w));
+        neg.out[0] = 100 + i;
+        frame_add(&w, &neg);
+    }
+    CHECK(frame_is_full(&w));
+    frame_end(&w, &m), drop(&m);
+    frame_begin(&w, 1, 0);
+    frame_add(&w, &note); /* one that is larger than a frame still travels */
+    CHECK(frame_is_full(&w) && frame_bytes(&w) > FRAME_BYTES);
+    frame_end(&w, &m);
+    Arena scratch = {0};
+    CHECK_INT(decode_all(&m, &scratch), 1);
+    drop(&m);
+    arena_fini(&scratch);
+}
+
+/* Counts beyond the limits, in a record that is otherwise as it was. */
+static void test_counts(void) {
+    Operand in = {.kind = IN_TENSOR, .id = 1};
+    Inst neg = {.op = OP_NEG, .n_in = 1, .n_out = 1, .in = &in, .out = {7}};
+    static const struct {
+        size_t at;
+        uint16_t value;
+    } wrong[] = {{4, OP_COUNT}, {6, MAX_OUT + 1}, {6, 0},          {7, MAX_ATTRS + 1},
+                 {8, 255},      {9, 3},           {10, MAX_IN + 1}};
+    Arena scratch = {0};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        FrameWriter w = {0};
+        Msg m;
+        frame_begin(&w, 1, 0);
+        frame_add(&w, &neg);
+        frame_end(&w, &m);
+        CHECK_INT(decode_all(&m, &scratch), 1);
+        uint8_t *record = m.part[0]->data + 24;
+        record[wrong[i].at] = (uint8_t)wrong[i].value;
+        if (wrong[i].at == 4 || wrong[i].at == 10)
+            record[wrong[i].at + 1] = (uint8_t)(wrong[i].value >> 8);
+        CHECK_MSG(decode_all(&m, &scratch) < 0, "%u at byte %zu is taken", wrong[i].value,
+                  wrong[i].at);
+        drop(&m);
+    }
+    arena_fini(&scratch);
+}
+
 static void test_hostile_frames(void) {
     Rand r = {seed};
     Arena a = {0}, scratch = {0};
@@ -363,6 +419,8 @@ int main(int argc, char **argv) {
     printf("seed %llu\n", (unsigned long long)seed);
     test_round_trip();
     test_large_payloads();
+    test_full();
+    test_counts();
     test_hostile_frames();
     test_unaligned();
     test_messages();
