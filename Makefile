@@ -94,7 +94,7 @@ $(B)/obj/%.o: %.c
 $(B)/obj/gen/kernels_%.o: $(B)/gen/kernels.c $(wildcard worker/prologue*.h worker/kernel*.h) runtime/rng.h
 	$(call say,CC,"kernels for $*")
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I. $(FLOATS) -O3 -g1 $(SAN) $(MARCH_$*) -DISA=$* -c -o $@ $<
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I. $(FLOATS) -O3 -g1 -Wno-stringop-overflow $(SAN) $(MARCH_$*) -DISA=$* -c -o $@ $<
 $(B)/gen/kernels.c: $(B)/gen/genkernels
 	@mkdir -p $(@D)
 	$(Q)$< > $@
