@@ -77,6 +77,12 @@ static void give(GradCall *g, int i, Arg x) {
     if (g->ok) g->din[i] = tensor_ref(x.t);
 }
 
+/* Minus x, where x may be larger than the operand: summed first. */
+static void give_minus(GradCall *g, int i, Arg x) {
+    x = NEG(sum_to(g, x, in_type(g, i)));
+    if (g->ok) g->din[i] = tensor_ref(x.t);
+}
+
 static Arg op_with(GradCall *g, Op op, const Arg *arg, int n, const Attr *attr, int n_attr) {
     Tensor *out[MAX_OUT] = {0};
     if (!g->ok) return arg[0];
@@ -100,7 +106,7 @@ static void grad_add(GradCall *g) {
 
 static void grad_sub(GradCall *g) {
     if (g->need[0]) give(g, 0, d);
-    if (g->need[1]) give(g, 1, NEG(d));
+    if (g->need[1]) give_minus(g, 1, d);
 }
 
 static void grad_mul(GradCall *g) {
@@ -111,12 +117,12 @@ static void grad_mul(GradCall *g) {
 static void grad_div(GradCall *g) {
     Arg q = DIV(d, B);
     if (g->need[0]) give(g, 0, q);
-    if (g->need[1]) give(g, 1, NEG(MUL(q, Y)));
+    if (g->need[1]) give_minus(g, 1, MUL(q, Y));
 }
 
 static void grad_mod(GradCall *g) { /* a - b * floor(a / b) */
     if (g->need[0]) give(g, 0, d);
-    if (g->need[1]) give(g, 1, NEG(MUL(d, op2(g, OP_FLOORDIV, A, B))));
+    if (g->need[1]) give_minus(g, 1, MUL(d, op2(g, OP_FLOORDIV, A, B)));
 }
 
 static void grad_pow(GradCall *g) {
@@ -172,11 +178,11 @@ static void grad_erf(GradCall *g) { /* 2 / sqrt(pi) * exp(-a^2) */
 static void grad_sigmoid(GradCall *g) { give(g, 0, MUL(d, MUL(Y, SUB(NUM(1), Y)))); }
 static void grad_softplus(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_SIGMOID, A))); }
 static void grad_relu(GradCall *g) { give(g, 0, where(g, op2(g, OP_LE, Y, NUM(0)), NUM(0), d)); }
-static void grad_gelu(GradCall *g) { /* Phi(a) + a * phi(a); with u = a / sqrt(2): (1 + erf u) / 2 + u / sqrt(pi) * exp(-u^2) */
-    Arg u = MUL(A, NUM(M_SQRT1_2));
-    Arg density = MUL(u, op1(g, OP_EXP, NEG(op1(g, OP_SQUARE, u))));
-    Arg cdf = ADD(MUL(op1(g, OP_ERF, u), NUM(0.5)), NUM(0.5));
-    give(g, 0, MUL(d, ADD(cdf, MUL(density, NUM(0.5 * M_2_SQRTPI)))));
+static void grad_gelu(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_GELU_DX, A))); }
+static void grad_gelu_dx(GradCall *g) { /* of Phi(a) + a * phi(a): phi(a) * (2 - a^2) */
+    Arg sq = op1(g, OP_SQUARE, A);
+    Arg density = MUL(op1(g, OP_EXP, MUL(sq, NUM(-0.5))), NUM(0.5 * M_2_SQRTPI * M_SQRT1_2));
+    give(g, 0, MUL(d, MUL(density, SUB(NUM(2), sq))));
 }
 static void grad_silu(GradCall *g) { /* s + y * (1 - s) */
     Arg s = op1(g, OP_SIGMOID, A);
@@ -375,7 +381,7 @@ enum {
     SAVES_mul = SAVE_OTHER, SAVES_matmul = SAVE_OTHER, SAVES_div = SAVE_B | SAVE_OUT_IF_B, SAVES_mod = SAVE_OTHER | SAVE_B,
     SAVES_pow = SAVE_A | SAVE_B | SAVE_OUT_IF_B, SAVES_maximum = SAVE_A | SAVE_B, SAVES_minimum = SAVE_A | SAVE_B,
     SAVES_abs = SAVE_A, SAVES_square = SAVE_A, SAVES_log = SAVE_A, SAVES_log1p = SAVE_A, SAVES_sin = SAVE_A, SAVES_cos = SAVE_A,
-    SAVES_erf = SAVE_A, SAVES_softplus = SAVE_A, SAVES_gelu = SAVE_A, SAVES_silu = SAVE_A | SAVE_OUT,
+    SAVES_erf = SAVE_A, SAVES_softplus = SAVE_A, SAVES_gelu = SAVE_A, SAVES_gelu_dx = SAVE_A, SAVES_silu = SAVE_A | SAVE_OUT,
     SAVES_exp = SAVE_OUT, SAVES_expm1 = SAVE_OUT, SAVES_sqrt = SAVE_OUT, SAVES_rsqrt = SAVE_OUT, SAVES_tanh = SAVE_OUT,
     SAVES_sigmoid = SAVE_OUT, SAVES_relu = SAVE_OUT, SAVES_where = SAVE_A,
     SAVES_sum = SAVE_NONE, SAVES_prod = SAVE_A, SAVES_max = SAVE_A | SAVE_OUT,

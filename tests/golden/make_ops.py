@@ -81,6 +81,10 @@ for op, f in dict(exp=torch.exp, expm1=torch.expm1, log=torch.log, log1p=torch.l
 unary("relu", torch.relu, NUM)
 # In float32 torch's own is good to 1e-4 only; at the infinities it gives nan, ours the limits.
 unary("gelu", lambda x: torch.nn.functional.gelu(x.double()).to(x.dtype), FLOATS, lambda v: not math.isinf(v))
+def gelu_dx(x):
+    x = x.double().requires_grad_()
+    return torch.autograd.grad(torch.nn.functional.gelu(x).sum(), x)[0]
+unary("gelu_dx", lambda x: gelu_dx(x).to(x.dtype), FLOATS, lambda v: not math.isinf(v))
 unary("silu", torch.nn.functional.silu, FLOATS, lambda v: v != -math.inf)
 for op, f in dict(floor=torch.floor, ceil=torch.ceil, round=torch.round).items(): unary(op, f, FLOATS)
 unary("isnan", torch.isnan, NUM)
