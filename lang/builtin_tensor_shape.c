@@ -179,26 +179,12 @@ static Tensor **tensor_list(Interp *in, Value v, int64_t *n, const char *what, L
     return ok ? t : NULL;
 }
 
-/* Joins n tensors, however many; an instruction takes at most MAX_IN. */
-static Tensor *joined(Interp *in, Tensor **t, int64_t n, int axis, LangError *e) {
-    if (n <= MAX_IN) return tensor_cat(in, t, (int)n, axis, e);
-    Tensor *first = tensor_cat(in, t, MAX_IN, axis, e), *all = NULL;
-    if (!first) return NULL;
-    Tensor **rest = xmalloc(sizeof *rest * (size_t)(n - MAX_IN + 1));
-    rest[0] = first;
-    memcpy(rest + 1, t + MAX_IN, sizeof *rest * (size_t)(n - MAX_IN));
-    all = joined(in, rest, n - MAX_IN + 1, axis, e);
-    tensor_unref(first);
-    free(rest);
-    return all;
-}
-
 BUILTIN(cat) { /* tensors, axis */
     int64_t n;
     int axis;
     Tensor **t = tensor_list(in, arg[0], &n, "cat", e), *r = NULL;
     if (!t) return false;
-    if (arg_axis(arg[1], type_of(t[0])->rank, &axis, e)) r = joined(in, t, n, axis, e);
+    if (arg_axis(arg[1], type_of(t[0])->rank, &axis, e)) r = tensor_cat(in, t, n, axis, e);
     for (int64_t i = 0; i < n; i++) tensor_unref(t[i]);
     free(t);
     return give_tensor(r, out);
@@ -221,7 +207,7 @@ BUILTIN(stack) { /* tensors, axis */
         Tensor *one = unsqueezed(in, t[i], axis, e);
         tensor_unref(t[i]), t[i] = one, ok = one != NULL;
     }
-    if (ok) r = joined(in, t, n, axis, e);
+    if (ok) r = tensor_cat(in, t, n, axis, e);
     for (int64_t i = 0; i < n; i++) tensor_unref(t[i]);
     free(t);
     return give_tensor(r, out);

@@ -107,8 +107,16 @@ void grad_record(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr
 
 /* ---- a walk ---- */
 
-/* target: its gradient is a result; wanted: it is a target or leads to one. */
-typedef struct Visit { GradNode *node; Tensor *grad; bool target, wanted; uint64_t old_walk; int64_t old_index; } Visit;
+/* The gradient of one slice of a node's result, kept apart until the node's turn. */
+typedef struct Part { struct Part *next; Tensor *grad; const int64_t *start, *size, *step; int64_t box[3 * MAX_DIMS]; } Part;
+/* target: its gradient is a result; wanted: it is a target or leads to one. parts: see settle. */
+typedef struct Visit {
+    GradNode *node;
+    Tensor *grad;
+    Part *parts;
+    bool target, wanted;
+    uint64_t old_walk; int64_t old_index;
+} Visit;
 /* consume: nodes are used up as the walk passes. boundary: it does not go below targets. */
 typedef struct Walk { Interp *in; uint64_t id; Visit *v; size_t n, cap; bool consume, boundary; } Walk;
 
@@ -166,6 +174,7 @@ static void walk_fini(Walk *w) {
     for (size_t i = 0; i < w->n; i++) {
         GradNode *n = w->v[i].node, *dead = NULL;
         tensor_unref(w->v[i].grad);
+        for (Part *p = w->v[i].parts, *next; p; p = next) next = p->next, tensor_unref(p->grad), free(p);
         n->walk = w->v[i].old_walk, n->index = w->v[i].old_index;
         if (!w->consume || n->op == NODE_LEAF) continue;
         if (!n->used) n->used = true, n->used_at = at;
@@ -182,6 +191,110 @@ static bool accumulate(Interp *in, Tensor **sum, Tensor *part, LangError *e) { /
     tensor_unref(part), tensor_unref(*sum);
     return (*sum = both) != NULL;
 }
+
+/* ---- slices ---- */
+
+static const Attr *node_attr(const GradNode *n, AttrKey key) {
+    const Attr *a = n->attr;
+    while (a->key != key) a++;
+    return a;
+}
+
+/* Hands the gradient of a slice to the node below without spreading it over zeros: see settle. */
+static void keep_part(Visit *below, const GradNode *slice, Tensor *grad) {
+    size_t bytes = sizeof(int64_t) * slice->in[0].type.rank;
+    Part *p = xcalloc(1, sizeof *p), **end = &below->parts;
+    memcpy(p->box, node_attr(slice, ATTR_START)->ints, bytes);
+    memcpy(p->box + MAX_DIMS, node_attr(slice, ATTR_SIZE)->ints, bytes);
+    memcpy(p->box + 2 * MAX_DIMS, node_attr(slice, ATTR_STEP)->ints, bytes);
+    p->start = p->box, p->size = p->box + MAX_DIMS, p->step = p->box + 2 * MAX_DIMS;
+    p->grad = tensor_ref(grad);
+    while (*end) end = &(*end)->next;
+    *end = p;
+}
+
+static int by_start(const void *a, const void *b) { /* along the one axis where slices begin elsewhere than at 0 */
+    const Part *x = *(Part *const *)a, *y = *(Part *const *)b;
+    for (int i = 0; i < MAX_DIMS; i++)
+        if (x->start[i] != y->start[i]) return x->start[i] < y->start[i] ? -1 : 1;
+    return 0;
+}
+
+/* The axis that the parts (sorted) cut into pieces without gap or overlap, or -1. */
+static int tiled_axis(const TensorType *t, Part *const *part, int n) {
+    int axis = -1;
+    for (int i = 0; i < t->rank; i++) {
+        if (part[0]->size[i] == t->shape[i] && part[n - 1]->size[i] == t->shape[i]) continue;
+        if (axis >= 0) return -1;
+        axis = i;
+    }
+    int64_t at = 0;
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < t->rank; i++) {
+            if (part[k]->step[i] != 1 || part[k]->start[i] != (i == axis ? at : 0)) return -1;
+            if (i == axis) at += part[k]->size[i];
+            else if (part[k]->size[i] != t->shape[i]) return -1;
+        }
+    return axis >= 0 && at == t->shape[axis] ? axis : -1;
+}
+
+static bool parts_overlap(const Part *a, const Part *b, int rank) {
+    for (int i = 0; i < rank; i++) {
+        int64_t a_end = a->start[i] + (a->size[i] - 1) * a->step[i], b_end = b->start[i] + (b->size[i] - 1) * b->step[i];
+        if (a_end < b->start[i] || b_end < a->start[i]) return false;
+    }
+    return true;
+}
+
+/* x with a part written over it, or added to it. Consumes x. */
+static Tensor *put_part(Interp *in, Tensor *x, const Part *p, bool adds, LangError *e) {
+    int rank = tensor_type(x)->rank;
+    Attr attr[3] = {attr_ints(ATTR_START, p->start, rank), attr_ints(ATTR_SIZE, p->size, rank), attr_ints(ATTR_STEP, p->step, rank)};
+    Arg arg[2] = {arg_tensor(x), arg_tensor(p->grad)};
+    Tensor *there = NULL, *sum = NULL, *out = NULL;
+    bool ok = !adds || tensor_op(in, OP_SLICE, arg, 1, attr, 3, &there, e);
+    if (ok && adds) ok = (sum = tensor_op2(in, OP_ADD, arg_tensor(there), arg_tensor(p->grad), e)) != NULL;
+    if (sum) arg[1] = arg_tensor(sum);
+    if (ok && !tensor_op(in, OP_SLICE_PUT, arg, 2, attr, 3, &out, e)) out = NULL;
+    tensor_unref(there), tensor_unref(sum), tensor_unref(x);
+    return out;
+}
+
+enum { FEW_PARTS = 64 };
+
+/* Adds the gradients of slices to a node's own. Slices that tile an axis (split, chunk, unbind) are joined, which costs one
+ * pass; others are written into zeros, or added where something is already. */
+static bool settle(Interp *in, Visit *v, LangError *e) {
+    const TensorType *t = &v->node->type;
+    int n = 0, k = 0;
+    for (Part *p = v->parts; p; p = p->next) n++;
+    if (!n) return true;
+    Part **part = xmalloc(sizeof *part * (size_t)n);
+    Tensor **grads = xmalloc(sizeof *grads * (size_t)n), *sum = NULL;
+    for (Part *p = v->parts; p; p = p->next) part[k++] = p;
+    qsort(part, (size_t)n, sizeof *part, by_start);
+    int axis = tiled_axis(t, part, n);
+    bool ok = true;
+    if (axis >= 0) {
+        for (k = 0; k < n; k++) grads[k] = part[k]->grad;
+        ok = (sum = tensor_cat(in, grads, n, axis, e)) != NULL;
+        ok = ok && accumulate(in, &v->grad, sum, e);
+    } else {
+        bool from_zeros = !v->grad;
+        if (from_zeros) ok = (v->grad = tensor_full(in, t->shape, t->rank, (DType)t->dtype, (Operand){.kind = IN_IMM_INT}, e)) != NULL;
+        for (k = 0; ok && k < n; k++) {
+            bool adds = !from_zeros || k > FEW_PARTS; /* comparing each with each has a limit */
+            for (int j = 0; j < k && !adds; j++) adds = parts_overlap(part[j], part[k], t->rank);
+            ok = (v->grad = put_part(in, v->grad, part[k], adds, e)) != NULL;
+        }
+    }
+    free(part), free(grads);
+    for (Part *p = v->parts, *next; p; p = next) next = p->next, tensor_unref(p->grad), free(p);
+    v->parts = NULL;
+    return ok;
+}
+
+/* ---- steps ---- */
 
 /* An operand as its rule sees it: the saved value, joined to the graph when the rule itself is recorded. */
 static Tensor *saved_tensor(Interp *in, Handle *h, GradNode *node) {
@@ -215,7 +328,8 @@ static bool walk_step(Walk *w, size_t i, LangError *e) {
         value[k] = x->is_imm ? (Arg){.imm = x->imm} : arg_tensor(x->value ? saved_tensor(in, x->value, x->node) : NULL);
     }
     for (int k = 0; k < n->n_out; k++) g.out[k] = arg_tensor(n->out[k] ? saved_tensor(in, n->out[k], k ? NULL : n) : NULL);
-    if (any && n->op == NODE_CHECKPOINT) g.ok = checkpoint_rule(&g);
+    if (any && n->op == OP_SLICE) keep_part(&w->v[n->in[0].node->index], n, w->v[i].grad);
+    else if (any && n->op == NODE_CHECKPOINT) g.ok = checkpoint_rule(&g);
     else if (any) grad_rule[n->op](&g);
     for (int k = 0; k < g.n_temp; k++) tensor_unref(g.temp[k]);
     for (int k = 0; k < n->n_out; k++) tensor_unref(g.out[k].t);
@@ -250,8 +364,11 @@ static bool walk_run(Walk *w, GradNode *root, Tensor *seed, bool create_graph, L
     for (size_t i = 0; ok && i < w->n; i++) {
         Visit *v = &w->v[i];
         GradNode *n = v->node, *dead = NULL;
-        if (n->op == NODE_LEAF || !v->grad || (w->boundary && v->target)) continue;
-        ok = switch_signal(in, &open, n->signal, e) && walk_step(w, i, e);
+        if (!v->grad && !v->parts) continue;
+        bool stops = n->op == NODE_LEAF || (w->boundary && v->target);
+        ok = (stops || switch_signal(in, &open, n->signal, e)) && settle(in, v, e);
+        if (!ok || stops) continue;
+        ok = walk_step(w, i, e);
         if (!v->target) tensor_unref(v->grad), v->grad = NULL;
         if (w->consume) n->used = true, n->used_at = at, node_clear(in, n, &dead);
         assert(!dead); /* the walk holds every node */

@@ -64,7 +64,7 @@ Tensor *tensor_full(Interp *in, const int64_t *shape, int rank, DType d, Operand
 Tensor *tensor_arange(Interp *in, Arg start, Arg step, int64_t n, DType d, LangError *e);
 Tensor *tensor_random(Interp *in, Op op, const int64_t *shape, int rank, DType d, const Arg *arg, int n_args, LangError *e);
 Tensor *tensor_data(Interp *in, const TensorType *type, const void *data, LangError *e); /* copies */
-Tensor *tensor_cat(Interp *in, Tensor *const *t, int n, int axis, LangError *e);
+Tensor *tensor_cat(Interp *in, Tensor *const *t, int64_t n, int axis, LangError *e); /* n >= 1, however many */
 Tensor *tensor_detach(Interp *in, Tensor *t);                           /* same value, not recorded */
 int64_t tensor_numel(const Tensor *t);
 

@@ -108,12 +108,25 @@ Tensor *tensor_data(Interp *in, const TensorType *type, const void *data, LangEr
     return h ? tensor_new(in, h) : NULL;
 }
 
-Tensor *tensor_cat(Interp *in, Tensor *const *t, int n, int axis, LangError *e) {
+/* An instruction takes at most MAX_IN operands: more are joined in groups first. */
+Tensor *tensor_cat(Interp *in, Tensor *const *t, int64_t n, int axis, LangError *e) {
+    if (n > MAX_IN) {
+        int64_t groups = (n - 1) / MAX_IN + 1, made = 0;
+        Tensor **part = xmalloc(sizeof *part * (size_t)groups), *all = NULL;
+        for (; made < groups; made++) {
+            int64_t rest = n - made * MAX_IN;
+            if (!(part[made] = tensor_cat(in, t + made * MAX_IN, rest < MAX_IN ? rest : MAX_IN, axis, e))) break;
+        }
+        if (made == groups) all = tensor_cat(in, part, groups, axis, e);
+        while (made-- > 0) tensor_unref(part[made]);
+        free(part);
+        return all;
+    }
     Arg *arg = xmalloc((size_t)n * sizeof *arg);
-    for (int i = 0; i < n; i++) arg[i] = arg_tensor(t[i]);
+    for (int64_t i = 0; i < n; i++) arg[i] = arg_tensor(t[i]);
     int64_t a = axis;
     Attr attr = attr_ints(ATTR_AXIS, &a, 1);
-    Tensor *out = op_attrs(in, OP_CAT, arg, n, &attr, 1, e);
+    Tensor *out = op_attrs(in, OP_CAT, arg, (int)n, &attr, 1, e);
     free(arg);
     return out;
 }
@@ -199,7 +212,7 @@ static bool store(Value v, DType d, char **to, LangError *e) {
 /* A list with tensors among its leaves: every element becomes a tensor, then they are stacked. */
 static bool stack_values(Interp *in, Value v, DType dtype, Value *out, LangError *e) {
     int64_t n = value_count(v);
-    if (n < 1 || n > MAX_IN) return error_set(e, "cannot stack %lld tensors (1 to %d)", (long long)n, MAX_IN);
+    if (n < 1) return error_set(e, "cannot stack no tensors");
     Tensor **part = xcalloc((size_t)n, sizeof *part), *all = NULL;
     bool ok = true;
     for (int64_t i = 0; ok && i < n; i++) {
@@ -219,7 +232,7 @@ static bool stack_values(Interp *in, Value v, DType dtype, Value *out, LangError
         }
         value_drop(one);
     }
-    if (ok) ok = (all = tensor_cat(in, part, (int)n, 0, e)) != NULL;
+    if (ok) ok = (all = tensor_cat(in, part, n, 0, e)) != NULL;
     for (int64_t i = 0; i < n; i++) tensor_unref(part[i]);
     free(part);
     if (ok) *out = v_tensor(all);
