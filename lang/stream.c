@@ -66,7 +66,9 @@ void stream_free(Stream **sp) {
 
 StreamMode stream_mode(const Stream *s) { return s->mode; }
 uint64_t stream_count(const Stream *s) { return s->next_seq; }
-uint64_t stream_done(const Stream *s) { return s->config.mode == STREAM_LIVE ? s->acked_seq : s->next_seq; }
+uint64_t stream_done(const Stream *s) {
+    return s->config.mode == STREAM_LIVE ? s->acked_seq : s->next_seq;
+}
 
 /* ---- Handles ---- */
 
@@ -246,9 +248,22 @@ static void emit_op(Stream *s, Inst *inst, const TensorType *type, int n_out, Sp
     if (s->mode != STREAM_CHECK) stream_inst(s, inst, type, slot, at.len);
 }
 
+/* What an instruction can hold at all; callers with a better remedy say so before. */
+static bool within_limits(int n_in, const Attr *attr, int n_attr, Span at, LangError *e) {
+    assert(n_in >= 0 && n_attr >= 0 && n_attr <= MAX_ATTRS);
+    if (n_in > MAX_IN)
+        return error_at(e, at, "%d tensors in one operation, at most %d are possible", n_in,
+                        MAX_IN);
+    for (int i = 0; i < n_attr; i++)
+        if (attr_info[attr[i].key].type == AT_STR && attr[i].n > MAX_STR)
+            return error_at(e, at, "a text of %u bytes, at most %u are possible", attr[i].n,
+                            MAX_STR);
+    return true;
+}
+
 bool stream_op(Stream *s, Op op, const Operand *in, const Handle *const *handle, int n_in,
                const Attr *attr, int n_attr, Span at, Handle **out, int *n_out, LangError *e) {
-    assert(n_in <= MAX_IN && n_attr <= MAX_ATTRS);
+    TRY(within_limits(n_in, attr, n_attr, at, e));
     Inst inst = {
         .op = op, .n_in = (uint16_t)n_in, .n_attr = (uint16_t)n_attr, .in = in, .attr = attr};
     TensorType type[MAX_OUT];
@@ -342,7 +357,10 @@ static void effect_line(Stream *s, const Effect *ef, Span at) {
 }
 
 bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e) {
-    assert(ef->n <= MAX_IN && ef->n_attr <= MAX_ATTRS);
+    if (!within_limits(ef->n, ef->attr, ef->n_attr, at, e)) {
+        if (ef->drop) ef->drop(ef->ctx);
+        return false;
+    }
     if (s->mode != STREAM_LIVE) {
         if (s->mode == STREAM_EMIT) effect_line(s, ef, at);
         if (ef->drop) ef->drop(ef->ctx);

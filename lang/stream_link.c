@@ -34,6 +34,17 @@ static void gone_because(Stream *s, const char *reason) {
     gone(s, &err);
 }
 
+/* A remote dispatcher beats every 2 s; what we did not read before the wait began does not count
+ * against it. */
+static void check_alive(Stream *s, int64_t since_ms) {
+    if (!s->endpoint || s->is_gone) return;
+    int64_t heard = s->heard_ms > since_ms ? s->heard_ms : since_ms;
+    if (now_ms() - heard <= s->config.answer_ms) return;
+    Err why = {0};
+    err_set(&why, ERR_GONE, "no heartbeat for %g s", s->config.answer_ms / 1000.0);
+    gone(s, &why);
+}
+
 bool stream_lost(Stream *s, Span at, LangError *e) {
     *e = (LangError){.kind = E_GONE};
     if (s->endpoint) {
@@ -62,8 +73,23 @@ static Sent *sent_push(Stream *s) {
     return &s->sent[(s->sent_at + s->n_sent++) & (s->cap_sent - 1)];
 }
 
+/* A frame with long texts in it may be too much for the window, although there is room for more
+ * instructions. */
+static void await_bytes(Stream *s, size_t bytes) {
+    int64_t start = 0;
+    while (!s->is_gone && s->n_sent > 0 && s->head_bytes + bytes > WINDOW_BYTES) {
+        if (!start) start = now_ms();
+        stream_pump(s, WAIT_MS);
+        check_alive(s, start);
+    }
+}
+
 void stream_send(Stream *s) {
-    if (!s->frame.head || s->frame.count == 0) return;
+    if (!s->frame.head || s->frame.count == 0 || s->is_sending) return;
+    s->is_sending = true; /* Waiting for credit may carry out effects, which may poll. */
+    await_bytes(s, frame_bytes(&s->frame));
+    s->is_sending = false;
+    if (s->is_gone) return;
     Msg m;
     frame_end(&s->frame, &m);
     Sent *sent = sent_push(s);
@@ -170,17 +196,6 @@ void stream_poll(Stream *s) {
 }
 
 /* ---- Waiting ---- */
-
-/* A remote dispatcher beats every 2 s; what we did not read before the wait began does not count
- * against it. */
-static void check_alive(Stream *s, int64_t since_ms) {
-    if (!s->endpoint || s->is_gone) return;
-    int64_t heard = s->heard_ms > since_ms ? s->heard_ms : since_ms;
-    if (now_ms() - heard <= s->config.answer_ms) return;
-    Err why = {0};
-    err_set(&why, ERR_GONE, "no heartbeat for %g s", s->config.answer_ms / 1000.0);
-    gone(s, &why);
-}
 
 bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), const void *ctx,
                  Span at, LangError *e) {

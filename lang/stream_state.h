@@ -98,7 +98,7 @@ struct Stream {
     /* the link */
     Local *local;
     Link *link;
-    bool is_started, is_welcome, is_gone, is_carrying;
+    bool is_started, is_welcome, is_gone, is_carrying, is_sending;
     Err gone; /* why */
     Welcome welcome;
     Made *made;                         /* WINDOW_INSTS of them                      */

@@ -258,6 +258,35 @@ static void test_failure(Stream *s) {
     CHECK_INT(stat_of(s, "your_tensors"), 0);
 }
 
+/* Long texts fill the window by bytes before they fill it by number; too long ones are refused. */
+static void test_texts(Stream *s) {
+    Attr format = {.key = ATTR_FORMAT, .n = MAX_STR - 8, .str = malloc(MAX_STR)};
+    memset((char *)format.str, 'x', MAX_STR);
+    Handle *h = full(s, 2, 1, 1);
+    for (int i = 0; i < 60; i++) {
+        Effect ef = {.op = OP_PRINT, .attr = &format, .n_attr = 1, .handle = &h, .n = 1};
+        CHECK(stream_effect(s, &ef, at(1), &error));
+    }
+    error = (LangError){0};
+    CHECK_MSG(stream_sync(s, &error), "%s", error.what);
+    format.n = MAX_STR + 1;
+    Effect ef = {.op = OP_PRINT, .attr = &format, .n_attr = 1, .handle = &h, .n = 1};
+    CHECK(!stream_effect(s, &ef, at(1), &error) && error.kind == E_RUN);
+    free((char *)format.str);
+    static Operand in[MAX_IN + 1];
+    static const Handle *handle[MAX_IN + 1];
+    for (int i = 0; i <= MAX_IN; i++) in[i] = operand_of(h), handle[i] = h;
+    Attr axis = {.key = ATTR_AXIS, .n = 1, .ints = (const int64_t[]){0}};
+    Handle *out[MAX_OUT];
+    int n_out;
+    error = (LangError){0};
+    CHECK(!stream_op(s, OP_CAT, in, handle, MAX_IN + 1, &axis, 1, at(1), out, &n_out, &error));
+    CHECK(error.kind == E_RUN);
+    CHECK(stream_op(s, OP_CAT, in, handle, MAX_IN, &axis, 1, at(1), out, &n_out, &error));
+    CHECK(value(s, out[0]) == 1);
+    handle_unref(s, &h), handle_unref(s, &out[0]);
+}
+
 /* One mistake in a loop is told once; the next time it is made, again. A script's end tells the
  * first failure, and leaves undone what has not begun. */
 static void test_repeats(Stream *s) {
@@ -338,6 +367,7 @@ static void test_stream(Stream *s) {
     test_effects(s);
     test_failure(s);
     test_repeats(s);
+    test_texts(s);
 }
 
 static void test_embedded(void) {
