@@ -305,7 +305,7 @@ bool call_value(Interp *in, Value f, Value *base, int n_pos, int n_kw, const Nod
     case V_BOUND: return bound_call(in, f.bound, base, n_pos, n_kw, call, out, e);
     case V_MODULE: return module_call(in, f.module, base, n_pos, n_kw, call, out, e);
     case V_OBJECT: return object_call(in, f.obj, base, n_pos, n_kw, call, out, e);
-    default: 
+    default:
         drop_args(in, base, n_pos + n_kw);
         return not_callable(in, f, call, e);
     }

@@ -263,7 +263,7 @@ bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *
     switch (container.kind) {
     case V_STR:
     case V_TEXT: return text_contains(in, container, v, out, e);
-    case V_MAP: 
+    case V_MAP:
         *out = map_find(container.map, v) != NULL;
         return true;
     case V_RANGE: {

@@ -175,7 +175,7 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
             return fail_at(in, n, e, "an object is indexed by the name of a field, not %s", value_type_name(sub[0]));
         return fail_at(in, n, e, "the %s has no field '%.100s'", value_type_name(a), name);
     }
-    default: 
+    default:
         fail_at(in, n, e, "%s cannot be indexed", value_type_name(a));
         return value_is_callable(a) ? error_hint(e, "call it: f(x)") : false;
     }
@@ -316,7 +316,7 @@ bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e) {
     switch (over.kind) {
     case V_LIST: break;
     case V_RANGE: it->n = range_count(over.range); break;
-    case V_MAP: 
+    case V_MAP:
         it->version = over.map->version;
         break;
     case V_STR: break;

@@ -1,8 +1,8 @@
 /* cpu.h: what the files of the engine `cpu` share. cpu.c owns the struct and dispatches calls; each
  * other cpu_*.c executes one class of ops, splitting large calls into parts of fixed boundaries
  * over the pool (worker/pool.h) and leaving the inner loops to a table of kernels
- * (worker/kernels.h). Nothing here may depend on the number of threads. SPDX-License-Identifier:
- * MIT */
+ * (worker/kernels.h). Nothing here may depend on the number of threads.
+ * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_CPU_H
 #define GT_WORKER_CPU_H
 #include "worker/engine.h"

@@ -1,6 +1,6 @@
 /* dnnl.h: oneDNN's matrix product in float32. The library is loaded on first use, with dlopen:
- * without it dnnl_new gives NULL, and the cpu engine uses its own kernels. SPDX-License-Identifier:
- * MIT */
+ * without it dnnl_new gives NULL, and the cpu engine uses its own kernels.
+ * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_DNNL_H
 #define GT_WORKER_DNNL_H
 #include "worker/pool.h"

@@ -1,4 +1,4 @@
-/* Maps of the language against a naive model, under random operations; equality and order of numbers; strings by code point;
+/* value_test.c: maps of the language against a naive model, under random operations; equality and order of numbers; strings by code point;
  * and containers that only hold each other, or nest a million deep, being freed.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
