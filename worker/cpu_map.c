@@ -19,35 +19,57 @@ typedef struct MapRun {
     Pool *pool;
 } MapRun;
 
+/* Where a walk over rows is: index of each axis, offset of the row in each operand. */
+typedef struct Walk {
+    int64_t index[MAX_DIMS], offset[3];
+} Walk;
+static void walk_init(Walk *w, const Loop *l, int n_in, int64_t row) {
+    for (int k = 0; k < n_in; k++) w->offset[k] = 0;
+    for (int d = l->rank - 2; d >= 0; d--) {
+        w->index[d] = row % l->shape[d];
+        row /= l->shape[d];
+        for (int k = 0; k < n_in; k++) w->offset[k] += w->index[d] * l->stride[k][d];
+    }
+}
+static void walk_next(Walk *w, const Loop *l, int n_in) {
+    for (int d = l->rank - 2; d >= 0; d--) {
+        for (int k = 0; k < n_in; k++) w->offset[k] += l->stride[k][d];
+        if (++w->index[d] < l->shape[d]) return;
+        for (int k = 0; k < n_in; k++) w->offset[k] -= l->shape[d] * l->stride[k][d];
+        w->index[d] = 0;
+    }
+}
+
 /* Inner axis long enough: runs along it. */
 static void map_rows(const MapRun *m, int64_t begin, int64_t end) {
     const Loop *l = &m->loop;
     int inner = l->rank - 1;
+    int64_t length = l->shape[inner], step[3];
+    bool is_strided = false;
+    unsigned scalars = 0;
+    for (int k = 0; k < m->n_in; k++) {
+        int64_t s = l->stride[k][inner];
+        step[k] = s * m->size[k];
+        if (s == 0) scalars |= 1u << k;
+        is_strided |= s != 0 && s != 1;
+    }
+    Walk walk;
+    walk_init(&walk, l, m->n_in, begin / length);
     uint64_t buffer[3][CPU_CHUNK];
-    while (begin < end) {
-        int64_t at = begin % l->shape[inner], n = l->shape[inner] - at;
+    for (int64_t at = begin % length; begin < end; at = 0, walk_next(&walk, l, m->n_in)) {
+        int64_t n = length - at;
         if (n > end - begin) n = end - begin;
-        const char *p[3];
-        bool is_strided = false;
-        unsigned scalars = 0;
-        for (int k = 0; k < m->n_in; k++) {
-            p[k] = m->base[k] + loop_offset(l, k, begin) * m->size[k];
-            int64_t s = l->stride[k][inner];
-            if (s == 0) scalars |= 1u << k;
-            is_strided |= s != 0 && s != 1;
-        }
-        for (int64_t i = 0, step; i < n; i += step) {
-            step = is_strided && n - i > CPU_CHUNK ? CPU_CHUNK : n - i;
+        for (int64_t i = 0, some; i < n; i += some) {
+            some = is_strided && n - i > CPU_CHUNK ? CPU_CHUNK : n - i;
             const void *in[3];
             for (int k = 0; k < m->n_in; k++) {
                 int64_t s = l->stride[k][inner];
-                const char *q = p[k] + i * s * m->size[k];
-                in[k] = q;
+                in[k] = m->base[k] + walk.offset[k] * m->size[k] + (at + i) * step[k];
                 if (s == 0 || s == 1) continue;
-                copy_strided(buffer[k], q, s, step, m->size[k]);
+                copy_strided(buffer[k], in[k], s, some, m->size[k]);
                 in[k] = buffer[k];
             }
-            m->fn(step, m->out + (begin + i) * m->out_size, in, scalars);
+            m->fn(some, m->out + (begin + i) * m->out_size, in, scalars);
         }
         begin += n;
     }
@@ -57,13 +79,16 @@ static void map_rows(const MapRun *m, int64_t begin, int64_t end) {
 static void map_chunks(const MapRun *m, int64_t begin, int64_t end) {
     uint64_t buffer[3][CPU_CHUNK];
     bool is_filled[3] = {false, false, false};
+    unsigned scalars = 0;
+    for (int k = 0; k < m->n_in; k++)
+        if (m->period[k] == 1) scalars |= 1u << k;
     for (int64_t n; begin < end; begin += n) {
         n = m->chunk - begin % m->chunk;
         if (n > end - begin) n = end - begin;
         const void *in[3];
         for (int k = 0; k < m->n_in; k++) {
-            if (m->is_dense[k]) {
-                in[k] = m->base[k] + begin * m->size[k];
+            if (m->is_dense[k] || m->period[k] == 1) {
+                in[k] = m->base[k] + (m->is_dense[k] ? begin * m->size[k] : 0);
                 continue;
             }
             in[k] = buffer[k];
@@ -76,7 +101,7 @@ static void map_chunks(const MapRun *m, int64_t begin, int64_t end) {
                 in[k] = (const char *)buffer[k] + begin % m->chunk * m->size[k];
             }
         }
-        m->fn(n, m->out + begin * m->out_size, in, 0);
+        m->fn(n, m->out + begin * m->out_size, in, scalars);
     }
 }
 
@@ -143,11 +168,14 @@ static bool plan_tiles(MapRun *m) {
     return has_turned;
 }
 
-/* Decides how rows shorter than a few vectors are walked. */
+/* Chunks instead of rows: worth it for short rows, and less so where an operand must be gathered
+ * anew for each chunk. */
+enum { SHORT_ROW = 128, VERY_SHORT_ROW = 32 };
 static void plan_chunks(MapRun *m) {
     const Loop *l = &m->loop;
-    m->chunk = CPU_CHUNK;
-    int64_t longest = 1;
+    int64_t longest = 1, row = l->rank ? l->shape[l->rank - 1] : 1;
+    if (l->rank < 2 || row >= SHORT_ROW) return;
+    bool has_gathered = false;
     for (int k = 0; k < m->n_in; k++) {
         int64_t step = 1, n = 1;
         m->is_dense[k] = true;
@@ -160,12 +188,12 @@ static void plan_chunks(MapRun *m) {
         }
         if (m->is_dense[k] || m->period[k] > CPU_CHUNK) m->period[k] = 0;
         if (m->period[k] > longest) longest = m->period[k];
+        has_gathered |= !m->is_dense[k] && m->period[k] == 0;
     }
+    if (has_gathered && row >= VERY_SHORT_ROW) return;
     /* Periods are products of the innermost extents, so each divides the longest. */
     m->chunk = CPU_CHUNK / longest * longest;
 }
-
-enum { SHORT_ROW = 128 };
 
 static void run(Cpu *c, MapRun *m) {
     const Loop *l = &m->loop;
@@ -192,7 +220,7 @@ static void run(Cpu *c, MapRun *m) {
         cpu_ranges(c, l->n / N / M * across * down, cpu_part(cost), map_tiles, m);
         return;
     }
-    if (l->rank > 1 && l->shape[l->rank - 1] < SHORT_ROW) plan_chunks(m);
+    plan_chunks(m);
     cpu_ranges(c, l->n, CPU_PART, map_range, m);
 }
 
