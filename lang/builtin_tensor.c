@@ -1,6 +1,7 @@
-/* builtin_tensor.c: the table of tensor functions and methods (LANGUAGE 3.1). Pointwise functions come from the MAP rows of
- * ops.def by themselves; what needs more than the row (axes, shapes, random keys) has a function in a builtin_tensor_*.c;
- * what can be written in the language is in the prelude. Here too: how arguments are read.
+/* builtin_tensor.c: the table of tensor functions and methods (LANGUAGE 3.1). Pointwise functions
+ * come from the MAP rows of ops.def by themselves; what needs more than the row (axes, shapes,
+ * random keys) has a function in a builtin_tensor_*.c; what can be written in the language is in
+ * the prelude. Here too: how arguments are read.
  * SPDX-License-Identifier: MIT */
 #include "lang/builtin_tensor.h"
 #include <string.h>
@@ -42,8 +43,10 @@ bool arg_dtype_of(Value v, DType missing, DType *out, LangError *e) {
     if (name && v.kind == V_BUILTIN && !strcmp(name, "int")) name = "int64";
     DType d = name ? dtype_find(name, strlen(name)) : DT_NONE;
     if (d != DT_NONE) return *out = d, true;
-    if (name) error_set(e, "'%s' is not a dtype", name);
-    else error_set(e, "'dtype' must be a dtype, not %s", value_type_name(v));
+    if (name)
+        error_set(e, "'%s' is not a dtype", name);
+    else
+        error_set(e, "'dtype' must be a dtype, not %s", value_type_name(v));
     return error_hint(e, "bool uint8 int32 int64 float32 float64");
 }
 
@@ -51,7 +54,9 @@ bool arg_axis(Value v, int rank, int *out, LangError *e) {
     int64_t i = 0;
     TRY(arg_int_of(v, "axis", &i, e));
     if (i >= -rank && i < rank) return *out = (int)(i < 0 ? i + rank : i), true;
-    if (!rank) return error_set(e, "axis %lld, but the tensor is a single number without axes", (long long)i);
+    if (!rank)
+        return error_set(e, "axis %lld, but the tensor is a single number without axes",
+                         (long long)i);
     return error_set(e, "axis %lld is not in %d to %d", (long long)i, -rank, rank - 1);
 }
 
@@ -64,7 +69,8 @@ bool arg_axes(Value v, int rank, int64_t *axes, int *n, LangError *e) {
         return true;
     }
     if (count < 0) return arg_axis(v, rank, &axis, e) && (axes[(*n)++] = axis, true);
-    if (count > rank) return error_set(e, "%lld axes for a tensor of rank %d", (long long)count, rank);
+    if (count > rank)
+        return error_set(e, "%lld axes for a tensor of rank %d", (long long)count, rank);
     for (int64_t i = 0; i < count; i++) {
         TRY(arg_axis(value_at(v, i), rank, &axis, e));
         for (int k = 0; k < *n; k++)
@@ -79,7 +85,8 @@ bool arg_shape(Value v, int64_t *shape, int *rank, LangError *e) {
     int64_t n = value_count(v);
     *rank = 0;
     if (n < 0) return arg_int_of(v, "shape", &shape[(*rank)++], e);
-    if (n > MAX_DIMS) return error_set(e, "%lld axes, but a tensor has at most %d", (long long)n, MAX_DIMS);
+    if (n > MAX_DIMS)
+        return error_set(e, "%lld axes, but a tensor has at most %d", (long long)n, MAX_DIMS);
     for (int64_t i = 0; i < n; i++) {
         Value x = value_at(v, i);
         if (x.kind != V_INT) {
@@ -94,53 +101,64 @@ bool arg_shape(Value v, int64_t *shape, int *rank, LangError *e) {
 
 bool shape_is_valid(const int64_t *shape, int rank, LangError *e) {
     for (int i = 0; i < rank; i++)
-        if (shape[i] < 0) return error_set(e, "an axis cannot have %lld elements", (long long)shape[i]);
+        if (shape[i] < 0)
+            return error_set(e, "an axis cannot have %lld elements", (long long)shape[i]);
     return true;
 }
 
 /* ---- pointwise rows ---- */
 
 #define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc)
-#define MAP(id, name, arity, in_, out_, grad, expr, doc)                                            \
-    static bool bi_map_##id(Interp *in, const Value *arg, Value *out, LangError *e) {               \
-        return map_call(in, OP_##id, arg, out, e);                                                  \
+#define MAP(id, name, arity, in_, out_, grad, expr, doc)                                           \
+    static bool bi_map_##id(Interp *in, const Value *arg, Value *out, LangError *e) {              \
+        return map_call(in, OP_##id, arg, out, e);                                                 \
     }
 #include "runtime/ops.def"
 
 #define MAP_SIGNATURE_1 "x"
 #define MAP_SIGNATURE_2 "a, b"
 #define MAP_SIGNATURE_3 "c, a, b"
-#define TENSOR (1u << V_TENSOR)
-#define F(name, signature, doc) {#name, signature, bi_##name, doc, TENSOR, -1}           /* function and method */
-#define M(name, fn, signature, doc) {name, signature, bi_##fn, doc, TENSOR, -1}
-#define C(name, signature, doc) {#name, signature, bi_##name, doc, 0, -1}                /* function only       */
+#define TENSOR          (1u << V_TENSOR)
+#define F(name, signature, doc)                                                                    \
+    { #name, signature, bi_##name, doc, TENSOR, -1 } /* function and method */
+#define M(name, fn, signature, doc)                                                                \
+    { name, signature, bi_##fn, doc, TENSOR, -1 }
+#define C(name, signature, doc)                                                                    \
+    { #name, signature, bi_##name, doc, 0, -1 } /* function only       */
 
 const Builtin builtins_tensor[] = {
     C(tensor, "data, dtype=none, requires_grad=false", "A tensor of a number or of nested lists."),
     C(zeros, "*shape, dtype=float32, requires_grad=false", "All elements 0."),
     C(ones, "*shape, dtype=float32, requires_grad=false", "All elements 1."),
-    {"empty", "*shape, dtype=float32, requires_grad=false", bi_zeros, "As zeros: nothing is ever undefined here.", 0, -1},
+    {"empty", "*shape, dtype=float32, requires_grad=false", bi_zeros,
+     "As zeros: nothing is ever undefined here.", 0, -1},
     C(full, "shape, value, dtype=none, requires_grad=false", "All elements equal to value."),
     C(eye, "n, m=none, dtype=float32", "The unit matrix."),
-    C(arange, "a, b=none, step=1, dtype=none", "a, a + step, ... below b; from 0 when only one bound is given."),
+    C(arange, "a, b=none, step=1, dtype=none",
+      "a, a + step, ... below b; from 0 when only one bound is given."),
     C(linspace, "a, b, n, dtype=float32", "n numbers from a to b, both included."),
     C(rand, "*shape, dtype=float32, requires_grad=false", "Uniform in [0, 1)."),
     C(randn, "*shape, dtype=float32, requires_grad=false", "Standard normal."),
-    C(randint, "lo, hi, shape=none, dtype=int64", "Whole numbers in [lo, hi); randint(hi, shape) starts at 0."),
+    C(randint, "lo, hi, shape=none, dtype=int64",
+      "Whole numbers in [lo, hi); randint(hi, shape) starts at 0."),
     C(randperm, "n", "0 to n - 1 in random order."),
     C(uniform, "lo, hi, shape, dtype=float32", "Uniform in [lo, hi)."),
-    C(normal, "mu, sigma, shape, dtype=float32", "Normal with mean mu and standard deviation sigma."),
+    C(normal, "mu, sigma, shape, dtype=float32",
+      "Normal with mean mu and standard deviation sigma."),
     F(bernoulli, "p, shape=none", "1 with probability p, else 0; p may be a tensor."),
     F(zeros_like, "x, dtype=none", "Zeros in x's shape and dtype."),
     F(ones_like, "x, dtype=none", "Ones in x's shape and dtype."),
     F(full_like, "x, value, dtype=none", "value in x's shape and dtype."),
     F(rand_like, "x, dtype=none", "Uniform in [0, 1) in x's shape."),
     F(randn_like, "x, dtype=none", "Standard normal in x's shape."),
-    F(param, "x", "A parameter: a leaf with identity, .grad and in-place updates. Whole numbers become float32."),
+    F(param, "x",
+      "A parameter: a leaf with identity, .grad and in-place updates. Whole numbers become "
+      "float32."),
     F(buffer, "x", "Identity without gradients: saved with the model, never trained."),
     C(seed, "n", "Starts the random numbers again from seed n."),
 
-    F(gelu, "x, approximate=\"none\"", "a times the normal distribution function at a; or its \"tanh\" approximation."),
+    F(gelu, "x, approximate=\"none\"",
+      "a times the normal distribution function at a; or its \"tanh\" approximation."),
     F(round, "x, n=0", "Nearest number with n decimals, halves to even."),
     F(clamp, "x, min=none, max=none", "x limited to [min, max]."),
     M("clip", clamp, "x, min=none, max=none", "As clamp."),
@@ -148,37 +166,48 @@ const Builtin builtins_tensor[] = {
     F(sum, "x, axis=none, keepdims=false", "Sum over the given axes, or over all."),
     F(prod, "x, axis=none, keepdims=false", "Product over the given axes, or over all."),
     F(mean, "x, axis=none, keepdims=false", "Mean over the given axes, or over all."),
-    F(max, "x, axis=none, keepdims=false", "Largest value; indices by argmax, elementwise by maximum."),
-    F(min, "x, axis=none, keepdims=false", "Smallest value; indices by argmin, elementwise by minimum."),
+    F(max, "x, axis=none, keepdims=false",
+      "Largest value; indices by argmax, elementwise by maximum."),
+    F(min, "x, axis=none, keepdims=false",
+      "Smallest value; indices by argmin, elementwise by minimum."),
     M("amax", max, "x, axis=none, keepdims=false", "As max."),
     M("amin", min, "x, axis=none, keepdims=false", "As min."),
     F(any, "x, axis=none, keepdims=false", "True where any element is not 0."),
     F(all, "x, axis=none, keepdims=false", "True where no element is 0."),
     F(argmax, "x, axis=none, keepdims=false", "Index of the largest element, the first of equals."),
-    F(argmin, "x, axis=none, keepdims=false", "Index of the smallest element, the first of equals."),
-    F(var, "x, axis=none, correction=1, keepdims=false", "Variance: squared distances from the mean over n - correction."),
+    F(argmin, "x, axis=none, keepdims=false",
+      "Index of the smallest element, the first of equals."),
+    F(var, "x, axis=none, correction=1, keepdims=false",
+      "Variance: squared distances from the mean over n - correction."),
     F(std, "x, axis=none, correction=1, keepdims=false", "Standard deviation."),
-    F(norm, "x, p=2, axis=none, keepdims=false", "The p-norm; p = inf is the largest absolute value."),
+    F(norm, "x, p=2, axis=none, keepdims=false",
+      "The p-norm; p = inf is the largest absolute value."),
     F(logsumexp, "x, axis=none, keepdims=false", "log(sum(exp(x))) without overflow."),
     F(cumsum, "x, axis", "Running sum along an axis."),
-    F(sort, "x, axis=-1, descending=false", "Values in order along an axis; their places by argsort."),
+    F(sort, "x, axis=-1, descending=false",
+      "Values in order along an axis; their places by argsort."),
     F(argsort, "x, axis=-1, descending=false", "Indices that sort an axis, stable."),
-    F(topk, "x, k, axis=-1, largest=true", "[values, indices] of the k largest along an axis, in order."),
+    F(topk, "x, k, axis=-1, largest=true",
+      "[values, indices] of the k largest along an axis, in order."),
     F(matmul, "a, b", "Matrix product: 1-D, 2-D and batched, as a @ b."),
-    M("mm", matmul, "a, b", "As matmul."), M("bmm", matmul, "a, b", "As matmul."), M("dot", matmul, "a, b", "As matmul."),
+    M("mm", matmul, "a, b", "As matmul."),
+    M("bmm", matmul, "a, b", "As matmul."),
+    M("dot", matmul, "a, b", "As matmul."),
 
     F(reshape, "x, *shape", "Same elements, new shape; one axis may be -1."),
     M("view", reshape, "x, *shape", "As reshape."),
     F(flatten, "x, start=0, end=-1", "Axes start to end folded into one."),
     F(permute, "x, *axes", "Axes in the given order."),
     F(transpose, "x, a=-2, b=-1", "Two axes swapped."),
-    M("t", transpose, "x, a=-2, b=-1", "As transpose."), M("swapaxes", transpose, "x, a, b", "As transpose."),
+    M("t", transpose, "x, a=-2, b=-1", "As transpose."),
+    M("swapaxes", transpose, "x, a, b", "As transpose."),
     F(squeeze, "x, axis=none", "Without the axes of size 1, or without one of them."),
     F(unsqueeze, "x, axis", "With a new axis of size 1."),
     F(expand, "x, *shape", "Axes of size 1 repeated without copying; -1 keeps an axis."),
     F(repeat, "x, *times", "Tiles: the whole tensor repeated along each axis."),
     M("tile", repeat, "x, *times", "As repeat."),
-    C(cat, "tensors, axis=0", "Joined along an axis."), {"concat", "tensors, axis=0", bi_cat, "As cat.", 0, -1},
+    C(cat, "tensors, axis=0", "Joined along an axis."),
+    {"concat", "tensors, axis=0", bi_cat, "As cat.", 0, -1},
     C(stack, "tensors, axis=0", "Joined along a new axis."),
     F(split, "x, size, axis=0", "A list of parts of a size, or of the sizes in a list."),
     F(chunk, "x, n, axis=0", "A list of at most n parts of equal size."),
@@ -186,7 +215,8 @@ const Builtin builtins_tensor[] = {
     F(flip, "x, *axis", "In reverse order along axes."),
     F(tril, "x, k=0", "The part of the last two axes on and below diagonal k, else 0."),
     F(triu, "x, k=0", "The part of the last two axes on and above diagonal k, else 0."),
-    F(pad, "x, widths, value=0", "value around x: [before, after] of the last axis, then of the one before, and so on."),
+    F(pad, "x, widths, value=0",
+      "value around x: [before, after] of the last axis, then of the one before, and so on."),
     F(gather, "x, axis, index", "out[i][j] = x[i][index[i][j]] for axis 1."),
     F(index_select, "x, axis, index", "Slices of an axis by number."),
     F(scatter_add, "x, axis, index, src", "x with src added where gather would have read."),
@@ -195,28 +225,49 @@ const Builtin builtins_tensor[] = {
 
     F(item, "x", "The one element as a number; waits."),
     F(tolist, "x", "Nested lists of numbers; waits."),
-    M("to", to, "x, dtype", "Cast to a dtype."), M("type", to, "x, dtype", "Cast to a dtype."), M("type_as", to, "x, dtype", "Cast to the dtype of another tensor."),
-    M("float", to_float, "x", "Cast to float32."), M("double", to_double, "x", "Cast to float64."), M("long", to_long, "x", "Cast to int64."),
-    M("int", to_int, "x", "Cast to int32."), M("bool", to_bool, "x", "Cast to bool."),
-    M("size", size, "x, axis=none", "The shape, or one extent of it."), F(numel, "x", "Number of elements."), M("dim", dim, "x", "Number of axes."),
-    M("contiguous", itself, "x", "x itself."), M("clone", itself, "x", "x itself: values never change."), M("cpu", itself, "x", "x itself."),
-    F(detach, "x", "The same value, cut from its history."), M("numpy", detach, "x", "As detach."),
-    M("cuda", cuda, "x", "Not needed here."), M("requires_grad_", requires_grad_, "x, flag=true", "Sets requires_grad of a parameter."),
+    M("to", to, "x, dtype", "Cast to a dtype."),
+    M("type", to, "x, dtype", "Cast to a dtype."),
+    M("type_as", to, "x, dtype", "Cast to the dtype of another tensor."),
+    M("float", to_float, "x", "Cast to float32."),
+    M("double", to_double, "x", "Cast to float64."),
+    M("long", to_long, "x", "Cast to int64."),
+    M("int", to_int, "x", "Cast to int32."),
+    M("bool", to_bool, "x", "Cast to bool."),
+    M("size", size, "x, axis=none", "The shape, or one extent of it."),
+    F(numel, "x", "Number of elements."),
+    M("dim", dim, "x", "Number of axes."),
+    M("contiguous", itself, "x", "x itself."),
+    M("clone", itself, "x", "x itself: values never change."),
+    M("cpu", itself, "x", "x itself."),
+    F(detach, "x", "The same value, cut from its history."),
+    M("numpy", detach, "x", "As detach."),
+    M("cuda", cuda, "x", "Not needed here."),
+    M("requires_grad_", requires_grad_, "x, flag=true", "Sets requires_grad of a parameter."),
     M("info", info, "x", "Prints shape, dtype, size and statistics of the values."),
-    M("zero_", zero_, "p", "Sets a parameter to 0."), M("copy_", copy_, "p, x", "Sets a parameter's value."), M("fill_", fill_, "p, value", "Sets all elements of a parameter."),
+    M("zero_", zero_, "p", "Sets a parameter to 0."),
+    M("copy_", copy_, "p, x", "Sets a parameter's value."),
+    M("fill_", fill_, "p, value", "Sets all elements of a parameter."),
     M("lerp_", lerp_, "p, x, weight", "Moves a parameter towards x by weight."),
-    M("normal_", normal_, "p, mu=0.0, sigma=1.0", "Normal random values in a parameter."), M("uniform_", uniform_, "p, lo=0.0, hi=1.0", "Uniform random values in a parameter."),
-    M("add_", add_, "p, x, alpha=1", "p += x."), M("sub_", sub_, "p, x, alpha=1", "p -= x."), M("mul_", mul_, "p, x", "p *= x."), M("div_", div_, "p, x", "p /= x."),
-    F(backward, "y, seed=none, retain_graph=false", "Gradients of y by all parameters below it, added to their .grad."),
-    C(grad, "y, xs, seed=none, create_graph=false", "Gradients of y by xs, without touching .grad."),
+    M("normal_", normal_, "p, mu=0.0, sigma=1.0", "Normal random values in a parameter."),
+    M("uniform_", uniform_, "p, lo=0.0, hi=1.0", "Uniform random values in a parameter."),
+    M("add_", add_, "p, x, alpha=1", "p += x."),
+    M("sub_", sub_, "p, x, alpha=1", "p -= x."),
+    M("mul_", mul_, "p, x", "p *= x."),
+    M("div_", div_, "p, x", "p /= x."),
+    F(backward, "y, seed=none, retain_graph=false",
+      "Gradients of y by all parameters below it, added to their .grad."),
+    C(grad, "y, xs, seed=none, create_graph=false",
+      "Gradients of y by xs, without touching .grad."),
     C(checkpoint, "f, x", "f(x) that keeps nothing but x and computes f again in backward."),
-    {"debug.tape", "x=none", bi_tape, "The recorded operations below x, or all that live, as text.", 0, -1},
+    {"debug.tape", "x=none", bi_tape, "The recorded operations below x, or all that live, as text.",
+     0, -1},
     {"debug.get_tape", "x=none", bi_tape, "As debug.tape.", 0, -1},
     {"debug.print_tape", "x=none", bi_print_tape, "Prints the recorded operations.", 0, -1},
-    C(set_print, "precision=none, edgeitems=none, threshold=none, linewidth=none, sci=none", "How tensors are printed."),
+    C(set_print, "precision=none, edgeitems=none, threshold=none, linewidth=none, sci=none",
+      "How tensors are printed."),
 
 #define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc)
-#define MAP(id, name, arity, in, out, grad, expr, doc) {name, MAP_SIGNATURE_##arity, bi_map_##id, doc, TENSOR, OP_##id},
+#define MAP(id, name, arity, in, out, grad, expr, doc)                                             \
+    {name, MAP_SIGNATURE_##arity, bi_map_##id, doc, TENSOR, OP_##id},
 #include "runtime/ops.def"
-    {NULL}
-};
+    {NULL}};

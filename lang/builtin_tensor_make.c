@@ -1,5 +1,6 @@
-/* builtin_tensor_make.c: creation of tensors: from host data, constant, counted, random. Every random instruction takes the
- * next key (seed, k), whatever it is for, so a program's numbers depend on its seed and its order alone.
+/* builtin_tensor_make.c: creation of tensors: from host data, constant, counted, random. Every
+ * random instruction takes the next key (seed, k), whatever it is for, so a program's numbers
+ * depend on its seed and its order alone.
  * SPDX-License-Identifier: MIT */
 #include "lang/builtin_tensor.h"
 #include <math.h>
@@ -32,7 +33,8 @@ static bool shape_of(const Value *arg, int64_t *shape, int *rank, LangError *e) 
     return arg_shape(arg[0], shape, rank, e) && shape_is_valid(shape, *rank, e);
 }
 
-static bool constant(Interp *in, const Value *arg, int value, Value *out, LangError *e) { /* *shape, dtype, requires_grad */
+static bool constant(Interp *in, const Value *arg, int value, Value *out,
+                     LangError *e) { /* *shape, dtype, requires_grad */
     int64_t shape[MAX_DIMS];
     int rank;
     DType d;
@@ -46,12 +48,16 @@ BUILTIN(ones) { return constant(in, arg, 1, out, e); }
 
 /* A host number as it stands in a tensor of dtype d. */
 static bool number_for(Value v, DType *d, Operand *imm, LangError *e) {
-    if (!value_is_number(v)) return error_set(e, "'value' must be a number, not %s", value_type_name(v));
+    if (!value_is_number(v))
+        return error_set(e, "'value' must be a number, not %s", value_type_name(v));
     if (*d == DT_NONE) *d = v.kind == V_FLOAT ? DT_F32 : v.kind == V_INT ? DT_I64 : DT_BOOL;
-    if (v.kind == V_FLOAT && !dtype_is_float(*d)) v = *d == DT_BOOL ? v_bool(v.f != 0) : v_int((int64_t)v.f);
+    if (v.kind == V_FLOAT && !dtype_is_float(*d))
+        v = *d == DT_BOOL ? v_bool(v.f != 0) : v_int((int64_t)v.f);
     if (v.kind == V_INT && *d == DT_BOOL) v = v_bool(v.i != 0);
     if (v.kind == V_BOOL && *d != DT_BOOL) v = v_int(v.b);
-    *imm = v.kind == V_FLOAT ? arg_float(v.f).imm : v.kind == V_INT ? arg_int(v.i).imm : arg_bool(v.b).imm;
+    *imm = v.kind == V_FLOAT ? arg_float(v.f).imm
+           : v.kind == V_INT ? arg_int(v.i).imm
+                             : arg_bool(v.b).imm;
     return true;
 }
 
@@ -60,12 +66,15 @@ BUILTIN(full) { /* shape, value, dtype, requires_grad */
     int rank;
     DType d;
     Operand v;
-    TRY(shape_of(arg, shape, &rank, e) && arg_dtype_of(arg[2], DT_NONE, &d, e) && number_for(arg[1], &d, &v, e));
+    TRY(shape_of(arg, shape, &rank, e) && arg_dtype_of(arg[2], DT_NONE, &d, e) &&
+        number_for(arg[1], &d, &v, e));
     return give_maybe_param(in, tensor_full(in, shape, rank, d, v, e), arg[3], out, e);
 }
 
-/* Like x in shape, and in dtype unless one is given. x is the instruction's operand, so that the result is laid out as x is. */
-static bool like(Interp *in, Op op, Value x, Value dtype, const Operand *imm, Value *out, LangError *e) {
+/* Like x in shape, and in dtype unless one is given. x is the instruction's operand, so that the
+ * result is laid out as x is. */
+static bool like(Interp *in, Op op, Value x, Value dtype, const Operand *imm, Value *out,
+                 LangError *e) {
     Tensor *model = arg_as_tensor(in, x, e), *made[MAX_OUT] = {0};
     DType d = DT_NONE;
     if (!model) return false;
@@ -107,7 +116,8 @@ BUILTIN(eye) { /* n, m, dtype */
     if (arg[1].kind != V_NONE) TRY(arg_int_of(arg[1], "m", &m, e));
     TRY(shape_is_valid((int64_t[]){n, m}, 2, e));
     int64_t column[2] = {n, 1};
-    Tensor *i = tensor_arange(in, arg_int(0), arg_int(1), n, DT_I64, e), *j = NULL, *rows = NULL, *hit = NULL, *t = NULL;
+    Tensor *i = tensor_arange(in, arg_int(0), arg_int(1), n, DT_I64, e), *j = NULL, *rows = NULL,
+           *hit = NULL, *t = NULL;
     if (i) rows = tensor_reshape(in, i, column, 2, e);
     if (rows) j = tensor_arange(in, arg_int(0), arg_int(1), m, DT_I64, e);
     if (j) hit = tensor_op2(in, OP_EQ, arg_tensor(rows), arg_tensor(j), e);
@@ -121,17 +131,21 @@ BUILTIN(arange) { /* a, b, step, dtype */
     if (b.kind == V_NONE) b = a, a = v_int(0);
     double lo, hi, step, count;
     DType d;
-    TRY(arg_float_of(a, "a", &lo, e) && arg_float_of(b, "b", &hi, e) && arg_float_of(arg[2], "step", &step, e));
+    TRY(arg_float_of(a, "a", &lo, e) && arg_float_of(b, "b", &hi, e) &&
+        arg_float_of(arg[2], "step", &step, e));
     bool is_int = a.kind == V_INT && b.kind == V_INT && arg[2].kind == V_INT;
     TRY(arg_dtype_of(arg[3], is_int ? DT_I64 : DT_F32, &d, e));
     if (step == 0) return error_set(e, "arange: the step is 0");
     if (is_int) {
         int64_t gap = step > 0 ? b.i - a.i : a.i - b.i, by = step > 0 ? arg[2].i : -arg[2].i;
         count = gap > 0 ? (double)((gap - 1) / by + 1) : 0;
-    } else count = ceil((hi - lo) / step);
-    if (!(count < (double)MAX_NUMEL)) return error_set(e, "arange: %g elements are too many", count);
+    } else
+        count = ceil((hi - lo) / step);
+    if (!(count < (double)MAX_NUMEL))
+        return error_set(e, "arange: %g elements are too many", count);
     if (count < 0) count = 0;
-    Arg start = is_int ? arg_int(a.i) : arg_float(lo), by = is_int ? arg_int(arg[2].i) : arg_float(step);
+    Arg start = is_int ? arg_int(a.i) : arg_float(lo),
+        by = is_int ? arg_int(arg[2].i) : arg_float(step);
     if (!is_int && !dtype_is_float(d)) start = arg_int((int64_t)lo), by = arg_int((int64_t)step);
     return give_tensor(tensor_arange(in, start, by, (int64_t)count, d, e), out);
 }
@@ -140,10 +154,13 @@ BUILTIN(linspace) { /* a, b, n, dtype; counted in float64, so that the last elem
     double a, b;
     int64_t n;
     DType d;
-    TRY(arg_float_of(arg[0], "a", &a, e) && arg_float_of(arg[1], "b", &b, e) && arg_int_of(arg[2], "n", &n, e));
+    TRY(arg_float_of(arg[0], "a", &a, e) && arg_float_of(arg[1], "b", &b, e) &&
+        arg_int_of(arg[2], "n", &n, e));
     TRY(arg_dtype_of(arg[3], DT_F32, &d, e));
-    if (n < 0 || n > MAX_NUMEL) return error_set(e, "linspace: cannot make %lld elements", (long long)n);
-    Tensor *t = tensor_arange(in, arg_float(a), arg_float(n > 1 ? (b - a) / (double)(n - 1) : 0), n, DT_F64, e);
+    if (n < 0 || n > MAX_NUMEL)
+        return error_set(e, "linspace: cannot make %lld elements", (long long)n);
+    Tensor *t = tensor_arange(in, arg_float(a), arg_float(n > 1 ? (b - a) / (double)(n - 1) : 0), n,
+                              DT_F64, e);
     Tensor *r = t ? tensor_cast(in, t, d, e) : NULL;
     tensor_unref(t);
     return give_tensor(r, out);
@@ -151,7 +168,8 @@ BUILTIN(linspace) { /* a, b, n, dtype; counted in float64, so that the last elem
 
 /* ---- random ---- */
 
-static bool random_shape(Interp *in, Op op, const Value *arg, Value *out, LangError *e) { /* *shape, dtype, requires_grad */
+static bool random_shape(Interp *in, Op op, const Value *arg, Value *out,
+                         LangError *e) { /* *shape, dtype, requires_grad */
     int64_t shape[MAX_DIMS];
     int rank;
     DType d;
@@ -169,7 +187,8 @@ BUILTIN(randint) { /* lo, hi, shape, dtype */
     DType d;
     if (s.kind == V_NONE && value_count(hi) >= 0) s = hi, hi = lo, lo = v_int(0);
     if (s.kind == V_NONE) return error_set(e, "randint needs a shape: randint(lo, hi, shape)");
-    TRY(arg_int_of(lo, "lo", &a, e) && arg_int_of(hi, "hi", &b, e) && arg_shape(s, shape, &rank, e));
+    TRY(arg_int_of(lo, "lo", &a, e) && arg_int_of(hi, "hi", &b, e) &&
+        arg_shape(s, shape, &rank, e));
     TRY(shape_is_valid(shape, rank, e) && arg_dtype_of(arg[3], DT_I64, &d, e));
     Arg bounds[2] = {arg_int(a), arg_int(b)};
     return give_tensor(tensor_random(in, OP_RANDINT, shape, rank, d, bounds, 2, e), out);
@@ -194,12 +213,14 @@ static Tensor *scaled(Interp *in, Tensor *r, double scale, double shift, LangErr
     return t;
 }
 
-static bool random_scaled(Interp *in, Op op, const Value *arg, double scale, double shift, Value *out, LangError *e) {
+static bool random_scaled(Interp *in, Op op, const Value *arg, double scale, double shift,
+                          Value *out, LangError *e) {
     int64_t shape[MAX_DIMS]; /* arg: shape, dtype */
     int rank;
     DType d;
     TRY(shape_of(arg, shape, &rank, e) && arg_dtype_of(arg[1], DT_F32, &d, e));
-    return give_tensor(scaled(in, tensor_random(in, op, shape, rank, d, NULL, 0, e), scale, shift, e), out);
+    return give_tensor(
+        scaled(in, tensor_random(in, op, shape, rank, d, NULL, 0, e), scale, shift, e), out);
 }
 
 BUILTIN(uniform) { /* lo, hi, shape, dtype */
@@ -219,11 +240,15 @@ BUILTIN(bernoulli) { /* p, shape: 1 where a uniform number is below p */
     int64_t shape[MAX_DIMS];
     int rank = 0;
     TRY(arg_from_value(in, arg[0], &p, e));
-    if (arg[1].kind != V_NONE) TRY(arg_shape(arg[1], shape, &rank, e) && shape_is_valid(shape, rank, e));
-    else if (p.t) rank = tensor_type(p.t)->rank, memcpy(shape, tensor_type(p.t)->shape, sizeof shape[0] * (size_t)rank);
+    if (arg[1].kind != V_NONE)
+        TRY(arg_shape(arg[1], shape, &rank, e) && shape_is_valid(shape, rank, e));
+    else if (p.t)
+        rank = tensor_type(p.t)->rank,
+        memcpy(shape, tensor_type(p.t)->shape, sizeof shape[0] * (size_t)rank);
     in->no_grad_depth++;
     Tensor *r = tensor_random(in, OP_RAND, shape, rank, DT_F32, NULL, 0, e);
-    Tensor *hit = r ? tensor_op2(in, OP_LT, arg_tensor(r), p, e) : NULL, *t = hit ? tensor_cast(in, hit, DT_F32, e) : NULL;
+    Tensor *hit = r ? tensor_op2(in, OP_LT, arg_tensor(r), p, e) : NULL,
+           *t = hit ? tensor_cast(in, hit, DT_F32, e) : NULL;
     in->no_grad_depth--;
     tensor_unref(r), tensor_unref(hit);
     return give_tensor(t, out);

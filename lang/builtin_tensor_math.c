@@ -1,5 +1,6 @@
-/* builtin_tensor_math.c: pointwise functions of tensors and of host numbers, and reductions. Composites that are one line of
- * the language are in the prelude; here is what decides on axes, dtypes or numerical range.
+/* builtin_tensor_math.c: pointwise functions of tensors and of host numbers, and reductions.
+ * Composites that are one line of the language are in the prelude; here is what decides on axes,
+ * dtypes or numerical range.
  * SPDX-License-Identifier: MIT */
 #include "lang/builtin_tensor.h"
 #include <math.h>
@@ -10,7 +11,9 @@
 
 /* ---- pointwise ---- */
 
-static double number(Value v) { return v.kind == V_FLOAT ? v.f : v.kind == V_INT ? (double)v.i : v.b; }
+static double number(Value v) {
+    return v.kind == V_FLOAT ? v.f : v.kind == V_INT ? (double)v.i : v.b;
+}
 
 static double host_sigmoid(double a) { return a >= 0 ? 1 / (1 + exp(-a)) : exp(a) / (1 + exp(a)); }
 
@@ -21,10 +24,18 @@ static bool host_one(Op op, Value v, Value *out) {
     switch (op) {
     case OP_NEG: *out = whole ? v_int(-(int64_t)a) : v_float(-a); return true;
     case OP_ABS: *out = whole ? v_int(llabs((int64_t)a)) : v_float(fabs(a)); return true;
-    case OP_SIGN: *out = whole ? v_int((a > 0) - (a < 0)) : v_float(isnan(a) ? a : (a > 0) - (a < 0)); return true;
-    case OP_SQUARE: *out = whole && fabs(a) < 3e9 ? v_int((int64_t)a * (int64_t)a) : v_float(a * a); return true;
-    case OP_RELU: *out = whole ? v_int(a > 0 ? (int64_t)a : 0) : v_float(a < 0 ? 0 : a); return true;
-    case OP_FLOOR: case OP_CEIL: case OP_ROUND:
+    case OP_SIGN:
+        *out = whole ? v_int((a > 0) - (a < 0)) : v_float(isnan(a) ? a : (a > 0) - (a < 0));
+        return true;
+    case OP_SQUARE:
+        *out = whole && fabs(a) < 3e9 ? v_int((int64_t)a * (int64_t)a) : v_float(a * a);
+        return true;
+    case OP_RELU:
+        *out = whole ? v_int(a > 0 ? (int64_t)a : 0) : v_float(a < 0 ? 0 : a);
+        return true;
+    case OP_FLOOR:
+    case OP_CEIL:
+    case OP_ROUND:
         a = op == OP_FLOOR ? floor(a) : op == OP_CEIL ? ceil(a) : rint(a);
         *out = fabs(a) < 9.2e18 ? v_int((int64_t)a) : v_float(a);
         return true;
@@ -66,9 +77,15 @@ static bool host_two(Op op, Value a, Value b, Value *out) {
         return true;
     }
     case OP_DIV: *out = v_float(x / y); return true;
-    case OP_ADD: *out = whole ? v_int(a.i + b.i) : v_float(x + y); return !whole || fabs(x + y) < 9e18;
-    case OP_SUB: *out = whole ? v_int(a.i - b.i) : v_float(x - y); return !whole || fabs(x - y) < 9e18;
-    case OP_MUL: *out = whole ? v_int((int64_t)(x * y)) : v_float(x * y); return !whole || fabs(x * y) < 9e15;
+    case OP_ADD:
+        *out = whole ? v_int(a.i + b.i) : v_float(x + y);
+        return !whole || fabs(x + y) < 9e18;
+    case OP_SUB:
+        *out = whole ? v_int(a.i - b.i) : v_float(x - y);
+        return !whole || fabs(x - y) < 9e18;
+    case OP_MUL:
+        *out = whole ? v_int((int64_t)(x * y)) : v_float(x * y);
+        return !whole || fabs(x * y) < 9e15;
     case OP_EQ: *out = v_bool(x == y); return true;
     case OP_NE: *out = v_bool(x != y); return true;
     case OP_LT: *out = v_bool(x < y); return true;
@@ -97,7 +114,8 @@ bool map_call(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
     }
     for (int i = 0; i < n; i++) {
         if (arg_from_value(in, arg[i], &a[i], e)) continue;
-        error_set(e, "%s works on tensors and numbers, not %s", op_info[op].name, value_type_name(arg[i]));
+        error_set(e, "%s works on tensors and numbers, not %s", op_info[op].name,
+                  value_type_name(arg[i]));
         return false;
     }
     TRY(tensor_op(in, op, a, n, NULL, 0, &t, e));
@@ -108,7 +126,9 @@ bool map_call(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
 /* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) */
 static Tensor *gelu_tanh(Interp *in, Tensor *x, LangError *e) {
     Tensor *t[7] = {tensor_op1(in, OP_SQUARE, arg_tensor(x), e)};
-    if (t[0]) t[1] = tensor_op2(in, OP_MUL, arg_tensor(t[0]), arg_float(0.044715 * M_SQRT1_2 * M_2_SQRTPI), e);
+    if (t[0])
+        t[1] = tensor_op2(in, OP_MUL, arg_tensor(t[0]),
+                          arg_float(0.044715 * M_SQRT1_2 * M_2_SQRTPI), e);
     if (t[1]) t[2] = tensor_op2(in, OP_ADD, arg_tensor(t[1]), arg_float(M_SQRT1_2 * M_2_SQRTPI), e);
     if (t[2]) t[3] = tensor_op2(in, OP_MUL, arg_tensor(x), arg_tensor(t[2]), e);
     if (t[3]) t[4] = tensor_op1(in, OP_TANH, arg_tensor(t[3]), e);
@@ -132,22 +152,26 @@ BUILTIN(round) { /* x, n */
     int64_t n;
     TRY(arg_int_of(arg[1], "n", &n, e));
     if (!n) return map_call(in, OP_ROUND, arg, out, e);
-    if (n < -300 || n > 300) return error_set(e, "'n' must be in -300 to 300, not %lld", (long long)n);
+    if (n < -300 || n > 300)
+        return error_set(e, "'n' must be in -300 to 300, not %lld", (long long)n);
     double by = pow(10, (double)llabs(n));
     Op up = n > 0 ? OP_MUL : OP_DIV, down = n > 0 ? OP_DIV : OP_MUL;
-    Tensor *x = arg_as_tensor(in, arg[0], e), *t = x ? tensor_op2(in, up, arg_tensor(x), arg_float(by), e) : NULL;
+    Tensor *x = arg_as_tensor(in, arg[0], e),
+           *t = x ? tensor_op2(in, up, arg_tensor(x), arg_float(by), e) : NULL;
     Tensor *whole = t ? tensor_op1(in, OP_ROUND, arg_tensor(t), e) : NULL;
     Tensor *y = whole ? tensor_op2(in, down, arg_tensor(whole), arg_float(by), e) : NULL;
     tensor_unref(x), tensor_unref(t), tensor_unref(whole);
     return give_tensor(y, out);
 }
 
-/* where(x <= bound, bound, x): at the bound the gradient is 0, as PyTorch's, and nan stays nan. Consumes x. */
+/* where(x <= bound, bound, x): at the bound the gradient is 0, as PyTorch's, and nan stays nan.
+ * Consumes x. */
 static Tensor *limit(Interp *in, Tensor *x, Op beyond, Value bound, LangError *e) {
     Arg b;
     Tensor *out = NULL;
     if (!x || bound.kind == V_NONE) return x;
-    Tensor *hit = arg_from_value(in, bound, &b, e) ? tensor_op2(in, beyond, arg_tensor(x), b, e) : NULL;
+    Tensor *hit =
+        arg_from_value(in, bound, &b, e) ? tensor_op2(in, beyond, arg_tensor(x), b, e) : NULL;
     Arg arg[3] = {arg_tensor(hit), b, arg_tensor(x)};
     if (hit && !tensor_op(in, OP_WHERE, arg, 3, NULL, 0, &out, e)) out = NULL;
     tensor_unref(hit), tensor_unref(x);
@@ -155,27 +179,32 @@ static Tensor *limit(Interp *in, Tensor *x, Op beyond, Value bound, LangError *e
 }
 
 BUILTIN(clamp) { /* x, min, max */
-    if (arg[1].kind == V_NONE && arg[2].kind == V_NONE) return error_set(e, "clamp needs min, max or both");
+    if (arg[1].kind == V_NONE && arg[2].kind == V_NONE)
+        return error_set(e, "clamp needs min, max or both");
     if (value_is_number(arg[0]) && arg[1].kind != V_TENSOR && arg[2].kind != V_TENSOR) {
         Value v = arg[0];
         if (arg[1].kind != V_NONE && number(v) < number(arg[1])) v = arg[1];
         if (arg[2].kind != V_NONE && number(v) > number(arg[2])) v = arg[2];
         return *out = v, true;
     }
-    return give_tensor(limit(in, limit(in, arg_as_tensor(in, arg[0], e), OP_LE, arg[1], e), OP_GE, arg[2], e), out);
+    return give_tensor(
+        limit(in, limit(in, arg_as_tensor(in, arg[0], e), OP_LE, arg[1], e), OP_GE, arg[2], e),
+        out);
 }
 
 BUILTIN(masked_fill) { /* x, mask, value */
     Arg a[3];
     Tensor *t;
-    TRY(arg_from_value(in, arg[1], &a[0], e) && arg_from_value(in, arg[2], &a[1], e) && arg_from_value(in, arg[0], &a[2], e));
+    TRY(arg_from_value(in, arg[1], &a[0], e) && arg_from_value(in, arg[2], &a[1], e) &&
+        arg_from_value(in, arg[0], &a[2], e));
     if (!a[2].t) return error_set(e, "masked_fill needs a tensor first");
     TRY(tensor_op(in, OP_WHERE, a, 3, NULL, 0, &t, e));
     return give_tensor(t, out);
 }
 
 BUILTIN(matmul) {
-    Tensor *a = arg_as_tensor(in, arg[0], e), *b = a ? arg_as_tensor(in, arg[1], e) : NULL, *t = NULL;
+    Tensor *a = arg_as_tensor(in, arg[0], e), *b = a ? arg_as_tensor(in, arg[1], e) : NULL,
+           *t = NULL;
     if (b && !tensor_matmul(in, a, b, &t, e)) t = NULL;
     tensor_unref(a), tensor_unref(b);
     return give_tensor(t, out);
@@ -183,13 +212,20 @@ BUILTIN(matmul) {
 
 /* ---- reductions: arguments x, axis, keepdims unless a comment says otherwise ---- */
 
-typedef struct Fold { Tensor *x; int64_t axes[MAX_DIMS]; int n; bool keepdims, is_all; } Fold;
+typedef struct Fold {
+    Tensor *x;
+    int64_t axes[MAX_DIMS];
+    int n;
+    bool keepdims, is_all;
+} Fold;
 
 static bool fold_args(Interp *in, Value x, Value axis, Value keepdims, Fold *f, LangError *e) {
     f->x = arg_as_tensor(in, x, e);
     if (!f->x) return false;
     f->is_all = axis.kind == V_NONE;
-    if (arg_axes(axis, tensor_type(f->x)->rank, f->axes, &f->n, e) && arg_bool_of(keepdims, "keepdims", &f->keepdims, e)) return true;
+    if (arg_axes(axis, tensor_type(f->x)->rank, f->axes, &f->n, e) &&
+        arg_bool_of(keepdims, "keepdims", &f->keepdims, e))
+        return true;
     tensor_unref(f->x);
     return false;
 }
@@ -220,7 +256,8 @@ static bool extreme(Interp *in, Op op, const Value *arg, Value *out, LangError *
         return error_hint(e, "elementwise: %simum(x, n)", op_info[op].name);
     }
     if (arg[1].kind == V_TENSOR || arg[1].kind == V_FLOAT) {
-        error_set(e, "the second argument of %s is an axis, not %s", op_info[op].name, value_type_name(arg[1]));
+        error_set(e, "the second argument of %s is an axis, not %s", op_info[op].name,
+                  value_type_name(arg[1]));
         return error_hint(e, "elementwise: %simum(a, b)", op_info[op].name);
     }
     return simple_fold(in, op, arg, out, e);
@@ -240,8 +277,10 @@ static int64_t fold_count(const Fold *f) {
     return n;
 }
 
-static Tensor *mean_of(Interp *in, Tensor *x, const Fold *f, double count, bool keepdims, LangError *e) {
-    Tensor *s = fold(in, OP_SUM, x, f, keepdims, e), *t = s ? tensor_op2(in, OP_DIV, arg_tensor(s), arg_float(count), e) : NULL;
+static Tensor *mean_of(Interp *in, Tensor *x, const Fold *f, double count, bool keepdims,
+                       LangError *e) {
+    Tensor *s = fold(in, OP_SUM, x, f, keepdims, e),
+           *t = s ? tensor_op2(in, OP_DIV, arg_tensor(s), arg_float(count), e) : NULL;
     tensor_unref(s);
     return t;
 }
@@ -249,20 +288,25 @@ static Tensor *mean_of(Interp *in, Tensor *x, const Fold *f, double count, bool 
 BUILTIN(mean) {
     Fold f;
     TRY(fold_args(in, arg[0], arg[1], arg[2], &f, e));
-    Tensor *x = as_float(in, f.x, e), *t = x ? mean_of(in, x, &f, (double)fold_count(&f), f.keepdims, e) : NULL;
+    Tensor *x = as_float(in, f.x, e),
+           *t = x ? mean_of(in, x, &f, (double)fold_count(&f), f.keepdims, e) : NULL;
     tensor_unref(x), tensor_unref(f.x);
     return give_tensor(t, out);
 }
 
-static Tensor *variance(Interp *in, const Value *arg, LangError *e) { /* x, axis, correction, keepdims */
+static Tensor *variance(Interp *in, const Value *arg,
+                        LangError *e) { /* x, axis, correction, keepdims */
     Fold f;
     double correction;
-    if (!arg_float_of(arg[2], "correction", &correction, e) || !fold_args(in, arg[0], arg[1], arg[3], &f, e)) return NULL;
+    if (!arg_float_of(arg[2], "correction", &correction, e) ||
+        !fold_args(in, arg[0], arg[1], arg[3], &f, e))
+        return NULL;
     double n = (double)fold_count(&f);
     Tensor *x = as_float(in, f.x, e), *m = x ? mean_of(in, x, &f, n, true, e) : NULL;
     Tensor *gap = m ? tensor_op2(in, OP_SUB, arg_tensor(x), arg_tensor(m), e) : NULL;
     Tensor *sq = gap ? tensor_op1(in, OP_SQUARE, arg_tensor(gap), e) : NULL;
-    Tensor *t = sq ? mean_of(in, sq, &f, n - correction > 0 ? n - correction : 0, f.keepdims, e) : NULL;
+    Tensor *t =
+        sq ? mean_of(in, sq, &f, n - correction > 0 ? n - correction : 0, f.keepdims, e) : NULL;
     tensor_unref(f.x), tensor_unref(x), tensor_unref(m), tensor_unref(gap), tensor_unref(sq);
     return t;
 }
@@ -282,25 +326,33 @@ BUILTIN(norm) { /* x, p, axis, keepdims */
     Tensor *x = as_float(in, f.x, e), *a = NULL, *s = NULL, *t = NULL;
     if (x) a = tensor_op1(in, p == 2 ? OP_SQUARE : OP_ABS, arg_tensor(x), e);
     if (a && p != 2 && p != 1 && !isinf(p)) {
-        Tensor *b = p == 0 ? tensor_op2(in, OP_NE, arg_tensor(a), arg_int(0), e) : tensor_op2(in, OP_POW, arg_tensor(a), arg_float(p), e);
+        Tensor *b = p == 0 ? tensor_op2(in, OP_NE, arg_tensor(a), arg_int(0), e)
+                           : tensor_op2(in, OP_POW, arg_tensor(a), arg_float(p), e);
         tensor_unref(a);
         a = b;
     }
     s = fold(in, isinf(p) ? p > 0 ? OP_MAX : OP_MIN : OP_SUM, a, &f, f.keepdims, e);
-    if (!s) t = NULL;
-    else if (p == 2) t = tensor_op1(in, OP_SQRT, arg_tensor(s), e);
-    else if (p == 0) t = tensor_cast(in, s, (DType)tensor_type(x)->dtype, e);
-    else if (p == 1 || isinf(p)) t = tensor_ref(s);
-    else t = tensor_op2(in, OP_POW, arg_tensor(s), arg_float(1 / p), e);
+    if (!s)
+        t = NULL;
+    else if (p == 2)
+        t = tensor_op1(in, OP_SQRT, arg_tensor(s), e);
+    else if (p == 0)
+        t = tensor_cast(in, s, (DType)tensor_type(x)->dtype, e);
+    else if (p == 1 || isinf(p))
+        t = tensor_ref(s);
+    else
+        t = tensor_op2(in, OP_POW, arg_tensor(s), arg_float(1 / p), e);
     tensor_unref(f.x), tensor_unref(x), tensor_unref(a), tensor_unref(s);
     return give_tensor(t, out);
 }
 
-/* log(sum(exp(x - m))) + m with m the largest, or 0 where that is infinite; m is a constant of the gradient. */
+/* log(sum(exp(x - m))) + m with m the largest, or 0 where that is infinite; m is a constant of the
+ * gradient. */
 BUILTIN(logsumexp) {
     Fold f;
     TRY(fold_args(in, arg[0], arg[1], arg[2], &f, e));
-    Tensor *x = as_float(in, f.x, e), *m = NULL, *finite = NULL, *safe = NULL, *gap = NULL, *ex = NULL, *s = NULL, *l = NULL, *t = NULL;
+    Tensor *x = as_float(in, f.x, e), *m = NULL, *finite = NULL, *safe = NULL, *gap = NULL,
+           *ex = NULL, *s = NULL, *l = NULL, *t = NULL;
     in->no_grad_depth++;
     if (x) m = fold(in, OP_MAX, x, &f, true, e);
     if (m) finite = tensor_op1(in, OP_ISFINITE, arg_tensor(m), e);
@@ -328,7 +380,8 @@ static bool arg_extreme(Interp *in, Op op, const Value *arg, Value *out, LangErr
     int axis = 0;
     bool keep = false;
     if (!x) return false;
-    bool ok = (arg[1].kind == V_NONE || arg_axis(arg[1], tensor_type(x)->rank, &axis, e)) && arg_bool_of(arg[2], "keepdims", &keep, e);
+    bool ok = (arg[1].kind == V_NONE || arg_axis(arg[1], tensor_type(x)->rank, &axis, e)) &&
+              arg_bool_of(arg[2], "keepdims", &keep, e);
     int64_t a = axis;
     Attr attr[2] = {attr_bool(ATTR_KEEPDIMS, keep), attr_ints(ATTR_AXIS, &a, 1)};
     Arg operand = arg_tensor(x);
@@ -366,24 +419,30 @@ static bool run_along(Interp *in, Op op, Value x, Value axis, Attr flag, Value *
     return give_tensor(r, out);
 }
 
-BUILTIN(cumsum) { return run_along(in, OP_CUMSUM, arg[0], arg[1], (Attr){.key = ATTR_AXIS}, out, e); }
+BUILTIN(cumsum) {
+    return run_along(in, OP_CUMSUM, arg[0], arg[1], (Attr){.key = ATTR_AXIS}, out, e);
+}
 
 BUILTIN(sort) { /* x, axis, descending */
     bool down;
-    return arg_bool_of(arg[2], "descending", &down, e) && run_along(in, OP_SORT, arg[0], arg[1], attr_bool(ATTR_DESCENDING, down), out, e);
+    return arg_bool_of(arg[2], "descending", &down, e) &&
+           run_along(in, OP_SORT, arg[0], arg[1], attr_bool(ATTR_DESCENDING, down), out, e);
 }
 
 BUILTIN(argsort) {
     bool down;
-    return arg_bool_of(arg[2], "descending", &down, e) && run_along(in, OP_ARGSORT, arg[0], arg[1], attr_bool(ATTR_DESCENDING, down), out, e);
+    return arg_bool_of(arg[2], "descending", &down, e) &&
+           run_along(in, OP_ARGSORT, arg[0], arg[1], attr_bool(ATTR_DESCENDING, down), out, e);
 }
 
 BUILTIN(topk) { /* x, k, axis, largest */
     Tensor *t, *r[MAX_OUT];
     int64_t a, k;
     bool largest;
-    TRY(arg_int_of(arg[1], "k", &k, e) && arg_bool_of(arg[3], "largest", &largest, e) && along(in, arg[0], arg[2], &t, &a, e));
-    Attr attr[3] = {attr_ints(ATTR_AXIS, &a, 1), attr_int(ATTR_K, k), attr_bool(ATTR_LARGEST, largest)};
+    TRY(arg_int_of(arg[1], "k", &k, e) && arg_bool_of(arg[3], "largest", &largest, e) &&
+        along(in, arg[0], arg[2], &t, &a, e));
+    Attr attr[3] = {attr_ints(ATTR_AXIS, &a, 1), attr_int(ATTR_K, k),
+                    attr_bool(ATTR_LARGEST, largest)};
     Arg operand = arg_tensor(t);
     bool ok = tensor_op(in, OP_TOPK, &operand, 1, attr, 3, r, e);
     tensor_unref(t);

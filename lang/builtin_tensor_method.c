@@ -1,5 +1,5 @@
-/* builtin_tensor_method.c: methods that look at a tensor, convert it or update a parameter in place, and the functions of
- * automatic differentiation.
+/* builtin_tensor_method.c: methods that look at a tensor, convert it or update a parameter in
+ * place, and the functions of automatic differentiation.
  * SPDX-License-Identifier: MIT */
 #include "lang/builtin_tensor.h"
 #include "lang/effects.h"
@@ -13,11 +13,14 @@
 /* ---- looking and converting ---- */
 
 static bool need_tensor(Value v, const char *what, LangError *e) {
-    return v.kind == V_TENSOR || error_set(e, "%s needs a tensor, not %s", what, value_type_name(v));
+    return v.kind == V_TENSOR ||
+           error_set(e, "%s needs a tensor, not %s", what, value_type_name(v));
 }
 
 BUILTIN(item) { return need_tensor(arg[0], "item", e) && tensor_item(in, arg[0].tensor, out, e); }
-BUILTIN(tolist) { return need_tensor(arg[0], "tolist", e) && tensor_tolist(in, arg[0].tensor, out, e); }
+BUILTIN(tolist) {
+    return need_tensor(arg[0], "tolist", e) && tensor_tolist(in, arg[0].tensor, out, e);
+}
 
 static bool cast(Interp *in, Value x, DType d, Value *out, LangError *e) {
     Tensor *t = arg_as_tensor(in, x, e), *r = t ? tensor_cast(in, t, d, e) : NULL;
@@ -27,8 +30,10 @@ static bool cast(Interp *in, Value x, DType d, Value *out, LangError *e) {
 
 BUILTIN(to) { /* x, dtype (or a tensor whose dtype is meant) */
     DType d;
-    if (arg[1].kind == V_TENSOR) return cast(in, arg[0], (DType)tensor_type(arg[1].tensor)->dtype, out, e);
-    if (arg[1].kind == V_STR && (!strncmp(arg[1].str->s, "cuda", 4) || !strcmp(arg[1].str->s, "cpu"))) {
+    if (arg[1].kind == V_TENSOR)
+        return cast(in, arg[0], (DType)tensor_type(arg[1].tensor)->dtype, out, e);
+    if (arg[1].kind == V_STR &&
+        (!strncmp(arg[1].str->s, "cuda", 4) || !strcmp(arg[1].str->s, "cpu"))) {
         error_set(e, "tensors have no device here: the cluster places them");
         return error_hint(e, "drop the .to(\"%s\")", arg[1].str->s);
     }
@@ -50,10 +55,17 @@ BUILTIN(size) { /* x, axis */
     return *out = v_int(tensor_type(arg[0].tensor)->shape[axis]), true;
 }
 
-BUILTIN(numel) { (void)in; return need_tensor(arg[0], "numel", e) && (*out = v_int(tensor_numel(arg[0].tensor)), true); }
-BUILTIN(dim) { (void)in; return need_tensor(arg[0], "dim", e) && (*out = v_int(tensor_type(arg[0].tensor)->rank), true); }
+BUILTIN(numel) {
+    (void)in;
+    return need_tensor(arg[0], "numel", e) && (*out = v_int(tensor_numel(arg[0].tensor)), true);
+}
+BUILTIN(dim) {
+    (void)in;
+    return need_tensor(arg[0], "dim", e) && (*out = v_int(tensor_type(arg[0].tensor)->rank), true);
+}
 
-/* contiguous, clone, cpu: values never change, so a value is its own copy; of a parameter it is the recorded value. */
+/* contiguous, clone, cpu: values never change, so a value is its own copy; of a parameter it is the
+ * recorded value. */
 BUILTIN(itself) {
     TRY(need_tensor(arg[0], "clone", e));
     Tensor *x = arg[0].tensor, *t = NULL;
@@ -64,7 +76,9 @@ BUILTIN(itself) {
     return give_tensor(t, out);
 }
 
-BUILTIN(detach) { return need_tensor(arg[0], "detach", e) && give_tensor(tensor_detach(in, arg[0].tensor), out); }
+BUILTIN(detach) {
+    return need_tensor(arg[0], "detach", e) && give_tensor(tensor_detach(in, arg[0].tensor), out);
+}
 
 BUILTIN(cuda) {
     (void)in, (void)arg, (void)out;
@@ -81,7 +95,8 @@ static const char *size_text(uint64_t bytes, char *buf, size_t cap) {
     return buf;
 }
 
-/* tensor[3, 4] f32 48B x∈[-3.98, 4.51] μ=0.21 σ=2.1 nan=0: one line, printed in stream order without waiting. */
+/* tensor[3, 4] f32 48B x∈[-3.98, 4.51] μ=0.21 σ=2.1 nan=0: one line, printed in stream order
+ * without waiting. */
 BUILTIN(info) {
     TRY(need_tensor(arg[0], "info", e));
     Tensor *x = arg[0].tensor, *part[6] = {0};
@@ -91,8 +106,8 @@ BUILTIN(info) {
     Value v[5] = {v_tensor(x), v_none(), v_int(0), v_bool(false)};
     Value all[3] = {v_tensor(x), v_none(), v_bool(false)}, made = v_none();
     const char *inside = type_shape_text(t, shape) + 1;
-    snprintf(text, sizeof text, "tensor[%.*s] %s %s", (int)strlen(inside) - 1, inside, dtype_info[t->dtype].text,
-             size_text(type_bytes(t), (char[32]){0}, 32));
+    snprintf(text, sizeof text, "tensor[%.*s] %s %s", (int)strlen(inside) - 1, inside,
+             dtype_info[t->dtype].text, size_text(type_bytes(t), (char[32]){0}, 32));
     pieces_text(&p, text, strlen(text));
     in->no_grad_depth++;
     bool ok = true;
@@ -137,12 +152,18 @@ static bool updated(Interp *in, Value p, Value v, Value *out, LangError *e) {
     return *out = value_ref(p), true;
 }
 
-BUILTIN(zero_) { return need_param(arg[0], "zero_()", "x = zeros_like(x)", e) && updated(in, arg[0], v_int(0), out, e); }
-BUILTIN(copy_) { return need_param(arg[0], "copy_()", "x = y", e) && updated(in, arg[0], arg[1], out, e); }
+BUILTIN(zero_) {
+    return need_param(arg[0], "zero_()", "x = zeros_like(x)", e) &&
+           updated(in, arg[0], v_int(0), out, e);
+}
+BUILTIN(copy_) {
+    return need_param(arg[0], "copy_()", "x = y", e) && updated(in, arg[0], arg[1], out, e);
+}
 
 BUILTIN(fill_) {
     TRY(need_param(arg[0], "fill_()", "x = full_like(x, v)", e));
-    if (!value_is_number(arg[1])) return error_set(e, "fill_ takes a number, not %s", value_type_name(arg[1]));
+    if (!value_is_number(arg[1]))
+        return error_set(e, "fill_ takes a number, not %s", value_type_name(arg[1]));
     return updated(in, arg[0], arg[1], out, e);
 }
 
@@ -153,14 +174,16 @@ BUILTIN(lerp_) { /* p, x, weight: p + weight * (x - p) */
     in->no_grad_depth++;
     Tensor *gap = tensor_op2(in, OP_SUB, x, arg_tensor(arg[0].tensor), e);
     Tensor *step = gap ? tensor_op2(in, OP_MUL, arg_tensor(gap), w, e) : NULL;
-    Tensor *sum = step ? tensor_op2(in, OP_ADD, arg_tensor(arg[0].tensor), arg_tensor(step), e) : NULL;
+    Tensor *sum =
+        step ? tensor_op2(in, OP_ADD, arg_tensor(arg[0].tensor), arg_tensor(step), e) : NULL;
     bool ok = sum && updated(in, arg[0], v_tensor(sum), out, e);
     in->no_grad_depth--;
     tensor_unref(gap), tensor_unref(step), tensor_unref(sum);
     return ok;
 }
 
-static bool random_update(Interp *in, Value p, Op op, double scale, double shift, Value *out, LangError *e) {
+static bool random_update(Interp *in, Value p, Op op, double scale, double shift, Value *out,
+                          LangError *e) {
     const TensorType *t = tensor_type(p.tensor);
     DType d = dtype_is_float(t->dtype) ? (DType)t->dtype : DT_F32;
     in->no_grad_depth++;
@@ -175,17 +198,20 @@ static bool random_update(Interp *in, Value p, Op op, double scale, double shift
 
 BUILTIN(normal_) { /* p, mu, sigma */
     double mu, sigma;
-    TRY(need_param(arg[0], "normal_()", "x = randn_like(x)", e) && arg_float_of(arg[1], "mu", &mu, e) && arg_float_of(arg[2], "sigma", &sigma, e));
+    TRY(need_param(arg[0], "normal_()", "x = randn_like(x)", e) &&
+        arg_float_of(arg[1], "mu", &mu, e) && arg_float_of(arg[2], "sigma", &sigma, e));
     return random_update(in, arg[0], OP_RANDN, sigma, mu, out, e);
 }
 
 BUILTIN(uniform_) { /* p, lo, hi */
     double lo, hi;
-    TRY(need_param(arg[0], "uniform_()", "x = rand_like(x)", e) && arg_float_of(arg[1], "lo", &lo, e) && arg_float_of(arg[2], "hi", &hi, e));
+    TRY(need_param(arg[0], "uniform_()", "x = rand_like(x)", e) &&
+        arg_float_of(arg[1], "lo", &lo, e) && arg_float_of(arg[2], "hi", &hi, e));
     return random_update(in, arg[0], OP_RAND, hi - lo, lo, out, e);
 }
 
-static bool augmented(Interp *in, const Value *arg, int oper, Value alpha, const char *method, const char *instead, Value *out, LangError *e) {
+static bool augmented(Interp *in, const Value *arg, int oper, Value alpha, const char *method,
+                      const char *instead, Value *out, LangError *e) {
     TRY(need_param(arg[0], method, instead, e));
     Value step = value_ref(arg[1]);
     if (alpha.kind != V_NONE && !(alpha.kind == V_INT && alpha.i == 1)) {
@@ -209,7 +235,8 @@ BUILTIN(mul_) { return augmented(in, arg, O_MUL, v_none(), "mul_()", "x = x * y"
 BUILTIN(div_) { return augmented(in, arg, O_DIV, v_none(), "div_()", "x = x / y", out, e); }
 
 BUILTIN(requires_grad_) { /* x, flag */
-    TRY(need_tensor(arg[0], "requires_grad_", e) && tensor_set_field(in, arg[0].tensor, "requires_grad", arg[1], e));
+    TRY(need_tensor(arg[0], "requires_grad_", e) &&
+        tensor_set_field(in, arg[0].tensor, "requires_grad", arg[1], e));
     return *out = value_ref(arg[0]), true;
 }
 
@@ -217,13 +244,15 @@ BUILTIN(requires_grad_) { /* x, flag */
 
 static bool seed_arg(Value v, Tensor **out, LangError *e) {
     *out = v.kind == V_TENSOR ? v.tensor : NULL;
-    return v.kind == V_NONE || v.kind == V_TENSOR || error_set(e, "a seed is a tensor, not %s", value_type_name(v));
+    return v.kind == V_NONE || v.kind == V_TENSOR ||
+           error_set(e, "a seed is a tensor, not %s", value_type_name(v));
 }
 
 BUILTIN(backward) { /* y, seed, retain_graph */
     Tensor *seed;
     bool retain;
-    TRY(need_tensor(arg[0], "backward", e) && seed_arg(arg[1], &seed, e) && arg_bool_of(arg[2], "retain_graph", &retain, e));
+    TRY(need_tensor(arg[0], "backward", e) && seed_arg(arg[1], &seed, e) &&
+        arg_bool_of(arg[2], "retain_graph", &retain, e));
     return *out = v_none(), grad_backward(in, arg[0].tensor, seed, retain, e);
 }
 
@@ -231,12 +260,15 @@ BUILTIN(grad) { /* y, xs, seed, create_graph */
     Tensor *seed, *one, *got;
     bool create;
     int64_t n = value_count(arg[1]);
-    TRY(need_tensor(arg[0], "grad", e) && seed_arg(arg[2], &seed, e) && arg_bool_of(arg[3], "create_graph", &create, e));
+    TRY(need_tensor(arg[0], "grad", e) && seed_arg(arg[2], &seed, e) &&
+        arg_bool_of(arg[3], "create_graph", &create, e));
     if (arg[1].kind == V_TENSOR) {
         one = arg[1].tensor;
         return grad_of(in, arg[0].tensor, &one, 1, seed, create, &got, e) && give_tensor(got, out);
     }
-    if (n < 0) return error_set(e, "grad needs a tensor or a list of tensors, not %s", value_type_name(arg[1]));
+    if (n < 0)
+        return error_set(e, "grad needs a tensor or a list of tensors, not %s",
+                         value_type_name(arg[1]));
     Tensor **xs = xcalloc((size_t)n + 1, 2 * sizeof *xs), **g = xs + n + 1;
     bool ok = true;
     for (int64_t i = 0; ok && i < n; i++) {
@@ -286,12 +318,16 @@ BUILTIN(set_print) { /* precision, edgeitems, threshold, linewidth, sci */
         int64_t v;
         if (arg[i].kind == V_NONE) continue;
         TRY(arg_int_of(arg[i], name[i], &v, e));
-        if (v < least[i] || v > most[i]) return error_set(e, "'%s' must be in %d to %d", name[i], least[i], most[i]);
+        if (v < least[i] || v > most[i])
+            return error_set(e, "'%s' must be in %d to %d", name[i], least[i], most[i]);
         *field[i] = (int)v;
     }
-    if (arg[4].kind == V_BOOL) p.sci = arg[4].b;
-    else if (arg[4].kind == V_NONE) p.sci = -1;
-    else return error_set(e, "'sci' is true, false or none");
+    if (arg[4].kind == V_BOOL)
+        p.sci = arg[4].b;
+    else if (arg[4].kind == V_NONE)
+        p.sci = -1;
+    else
+        return error_set(e, "'sci' is true, false or none");
     Tape *tape = tape_of(in);
     tape->print = p, in->print = &tape->print;
     return *out = v_none(), true;

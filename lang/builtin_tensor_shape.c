@@ -1,5 +1,6 @@
-/* builtin_tensor_shape.c: functions that rearrange, join and cut tensors. Each is one or a few instructions; conventions are
- * PyTorch's (pad counts from the last axis, repeat tiles, chunk rounds its size up).
+/* builtin_tensor_shape.c: functions that rearrange, join and cut tensors. Each is one or a few
+ * instructions; conventions are PyTorch's (pad counts from the last axis, repeat tiles, chunk
+ * rounds its size up).
  * SPDX-License-Identifier: MIT */
 #include "lang/builtin_tensor.h"
 #include <stdlib.h>
@@ -30,15 +31,22 @@ BUILTIN(reshape) { /* x, *shape */
     bool ok = true;
     for (int i = 0; ok && i < rank; i++) {
         if (shape[i] >= 0) {
-            if (__builtin_mul_overflow(known, shape[i], &known)) ok = error_set(e, "the shape %s is too large", type_shape_text(&want, a));
+            if (__builtin_mul_overflow(known, shape[i], &known))
+                ok = error_set(e, "the shape %s is too large", type_shape_text(&want, a));
         } else if (shape[i] != -1 || free_axis >= 0) {
-            ok = error_set(e, shape[i] == -1 ? "only one axis of a shape can be -1" : "an axis cannot have %lld elements", (long long)shape[i]);
-        } else free_axis = i;
+            ok = error_set(e,
+                           shape[i] == -1 ? "only one axis of a shape can be -1"
+                                          : "an axis cannot have %lld elements",
+                           (long long)shape[i]);
+        } else
+            free_axis = i;
     }
-    if (ok && free_axis >= 0 && known > 0 && n % known == 0) shape[free_axis] = n / known;
+    if (ok && free_axis >= 0 && known > 0 && n % known == 0)
+        shape[free_axis] = n / known;
     else if (ok && free_axis >= 0) {
-        ok = error_set(e, "cannot reshape %s to %s: %lld elements do not divide by %lld", type_shape_text(type_of(x), a),
-                       type_shape_text(&want, b), (long long)n, (long long)known);
+        ok = error_set(e, "cannot reshape %s to %s: %lld elements do not divide by %lld",
+                       type_shape_text(type_of(x), a), type_shape_text(&want, b), (long long)n,
+                       (long long)known);
     }
     return finish(x, ok ? tensor_reshape(in, x, shape, rank, e) : NULL, out);
 }
@@ -50,10 +58,12 @@ BUILTIN(flatten) { /* x, start, end */
     TensorType s = *type_of(x);
     if (!s.rank) s.shape[s.rank++] = 1;
     if (arg_axis(arg[1], s.rank, &start, e) && arg_axis(arg[2], s.rank, &end, e)) {
-        if (start > end) error_set(e, "flatten: axis %d comes after axis %d", start, end);
+        if (start > end)
+            error_set(e, "flatten: axis %d comes after axis %d", start, end);
         else {
             for (int i = start + 1; i <= end; i++) s.shape[start] *= s.shape[i];
-            memmove(s.shape + start + 1, s.shape + end + 1, sizeof s.shape[0] * (size_t)(s.rank - end - 1));
+            memmove(s.shape + start + 1, s.shape + end + 1,
+                    sizeof s.shape[0] * (size_t)(s.rank - end - 1));
             t = tensor_reshape(in, x, s.shape, s.rank - (end - start), e);
         }
     }
@@ -86,7 +96,9 @@ BUILTIN(unsqueeze) { /* x, axis */
     Tensor *x = arg_as_tensor(in, arg[0], e);
     int axis;
     if (!x) return false;
-    return finish(x, arg_axis(arg[1], type_of(x)->rank + 1, &axis, e) ? unsqueezed(in, x, axis, e) : NULL, out);
+    return finish(
+        x, arg_axis(arg[1], type_of(x)->rank + 1, &axis, e) ? unsqueezed(in, x, axis, e) : NULL,
+        out);
 }
 
 BUILTIN(permute) { /* x, *axes */
@@ -97,8 +109,10 @@ BUILTIN(permute) { /* x, *axes */
     if (!x) return false;
     if (value_count(list) == 1 && value_count(value_at(list, 0)) >= 0) list = value_at(list, 0);
     if (arg_axes(list, type_of(x)->rank, axes, &n, e)) {
-        if (n != type_of(x)->rank) error_set(e, "permute needs all %d axes, got %d", type_of(x)->rank, n);
-        else t = tensor_permute(in, x, axes, n, e);
+        if (n != type_of(x)->rank)
+            error_set(e, "permute needs all %d axes, got %d", type_of(x)->rank, n);
+        else
+            t = tensor_permute(in, x, axes, n, e);
     }
     return finish(x, t, out);
 }
@@ -107,7 +121,8 @@ BUILTIN(transpose) { /* x, a, b */
     Tensor *x = arg_as_tensor(in, arg[0], e);
     int a, b;
     if (!x) return false;
-    bool ok = arg_axis(arg[1], type_of(x)->rank, &a, e) && arg_axis(arg[2], type_of(x)->rank, &b, e);
+    bool ok =
+        arg_axis(arg[1], type_of(x)->rank, &a, e) && arg_axis(arg[2], type_of(x)->rank, &b, e);
     return finish(x, ok ? tensor_transpose(in, x, a, b, e) : NULL, out);
 }
 
@@ -123,7 +138,8 @@ BUILTIN(expand) { /* x, *shape; -1 keeps an axis */
     return finish(x, tensor_expand(in, x, shape, rank, e), out);
 }
 
-/* x tiled n times along one axis: (before, 1, size, after) expanded to (before, n, size, after); consumes x. */
+/* x tiled n times along one axis: (before, 1, size, after) expanded to (before, n, size, after);
+ * consumes x. */
 static Tensor *tiled(Interp *in, Tensor *x, int axis, int64_t n, LangError *e) {
     TensorType s = *type_of(x);
     int64_t four[4] = {1, 1, s.shape[axis], 1};
@@ -161,7 +177,8 @@ BUILTIN(repeat) { /* x, *times */
 
 /* The elements of a list as tensors: new references in a malloc'ed array. */
 static Tensor **tensor_list(Interp *in, Value v, int64_t *n, const char *what, LangError *e) {
-    *n = v.kind == V_TENSOR && type_of(v.tensor)->rank ? type_of(v.tensor)->shape[0] : value_count(v);
+    *n = v.kind == V_TENSOR && type_of(v.tensor)->rank ? type_of(v.tensor)->shape[0]
+                                                       : value_count(v);
     if (*n < 1) {
         error_set(e, *n == 0 ? "%s of an empty list" : "%s needs a list of tensors", what);
         if (*n < 0) error_hint(e, "%s([a, b], axis=0)", what);
@@ -171,8 +188,10 @@ static Tensor **tensor_list(Interp *in, Value v, int64_t *n, const char *what, L
     bool ok = true;
     for (int64_t i = 0; ok && i < *n; i++) {
         Value x = v_none();
-        if (v.kind == V_TENSOR) ok = tensor_iter(in, v.tensor, i, &x, e) && (t[i] = x.tensor);
-        else ok = (t[i] = arg_as_tensor(in, value_at(v, i), e)) != NULL;
+        if (v.kind == V_TENSOR)
+            ok = tensor_iter(in, v.tensor, i, &x, e) && (t[i] = x.tensor);
+        else
+            ok = (t[i] = arg_as_tensor(in, value_at(v, i), e)) != NULL;
     }
     for (int64_t i = 0; !ok && i < *n; i++) tensor_unref(t[i]);
     if (!ok) free(t);
@@ -201,7 +220,8 @@ BUILTIN(stack) { /* tensors, axis */
     for (int64_t i = 0; ok && i < n; i++) {
         const TensorType *s = type_of(t[i]);
         if (s->rank != first.rank || memcmp(s->shape, first.shape, sizeof s->shape[0] * s->rank)) {
-            ok = error_set(e, "stack needs equal shapes, got %s and %s", type_shape_text(&first, a), type_shape_text(s, b));
+            ok = error_set(e, "stack needs equal shapes, got %s and %s", type_shape_text(&first, a),
+                           type_shape_text(s, b));
             break;
         }
         Tensor *one = unsqueezed(in, t[i], axis, e);
@@ -214,7 +234,8 @@ BUILTIN(stack) { /* tensors, axis */
 }
 
 /* A list of slices of x along axis, of the given sizes in order. Consumes x. */
-static bool cut(Interp *in, Tensor *x, int axis, const int64_t *size, int64_t n, bool drop_axis, Value *out, LangError *e) {
+static bool cut(Interp *in, Tensor *x, int axis, const int64_t *size, int64_t n, bool drop_axis,
+                Value *out, LangError *e) {
     Value list = v_list(in, (size_t)n);
     int64_t start = 0;
     bool ok = true;
@@ -222,7 +243,8 @@ static bool cut(Interp *in, Tensor *x, int axis, const int64_t *size, int64_t n,
         Tensor *t = tensor_slice(in, x, axis, start, size[i], 1, e);
         if (t && drop_axis) {
             TensorType s = *type_of(t);
-            memmove(s.shape + axis, s.shape + axis + 1, sizeof s.shape[0] * (size_t)(s.rank - axis - 1));
+            memmove(s.shape + axis, s.shape + axis + 1,
+                    sizeof s.shape[0] * (size_t)(s.rank - axis - 1));
             Tensor *flat = tensor_reshape(in, t, s.shape, s.rank - 1, e);
             tensor_unref(t), t = flat;
         }
@@ -230,14 +252,19 @@ static bool cut(Interp *in, Tensor *x, int axis, const int64_t *size, int64_t n,
         if (ok) list_push(list.list, v_tensor(t));
     }
     tensor_unref(x);
-    if (ok) *out = list;
-    else value_drop(list);
+    if (ok)
+        *out = list;
+    else
+        value_drop(list);
     return ok;
 }
 
 /* Equal parts of `size`, the last may be smaller. */
-static bool cut_equal(Interp *in, Tensor *x, int axis, int64_t size, bool drop_axis, Value *out, LangError *e) {
-    int64_t length = type_of(x)->shape[axis], n = length ? (length - 1) / size + 1 : drop_axis ? 0 : 1;
+static bool cut_equal(Interp *in, Tensor *x, int axis, int64_t size, bool drop_axis, Value *out,
+                      LangError *e) {
+    int64_t length = type_of(x)->shape[axis], n = length      ? (length - 1) / size + 1
+                                                  : drop_axis ? 0
+                                                              : 1;
     int64_t *sizes = xmalloc(sizeof *sizes * (size_t)(n + 1));
     for (int64_t i = 0; i < n; i++) sizes[i] = i < n - 1 ? size : length - size * (n - 1);
     if (!length && n) sizes[0] = 0;
@@ -260,17 +287,21 @@ BUILTIN(split) { /* x, size or sizes, axis */
     TRY(axis_of(in, arg[0], arg[2], &x, &axis, e));
     if (n < 0) {
         bool ok = arg_int_of(arg[1], "size", &size, e);
-        if (ok && size < 1) ok = error_set(e, "split needs a size of at least 1, not %lld", (long long)size);
+        if (ok && size < 1)
+            ok = error_set(e, "split needs a size of at least 1, not %lld", (long long)size);
         return ok ? cut_equal(in, x, axis, size, false, out, e) : (tensor_unref(x), false);
     }
     int64_t *sizes = xmalloc(sizeof *sizes * (size_t)(n + 1));
     bool ok = true;
     for (int64_t i = 0; ok && i < n; i++) {
-        ok = arg_int_of(value_at(arg[1], i), "sizes", &sizes[i], e) && shape_is_valid(&sizes[i], 1, e);
-        if (ok && __builtin_add_overflow(sum, sizes[i], &sum)) ok = error_set(e, "split: the sizes are too large");
+        ok = arg_int_of(value_at(arg[1], i), "sizes", &sizes[i], e) &&
+             shape_is_valid(&sizes[i], 1, e);
+        if (ok && __builtin_add_overflow(sum, sizes[i], &sum))
+            ok = error_set(e, "split: the sizes are too large");
     }
     if (ok && sum != type_of(x)->shape[axis])
-        ok = error_set(e, "split: the sizes sum to %lld, but axis %d has %lld", (long long)sum, axis, (long long)type_of(x)->shape[axis]);
+        ok = error_set(e, "split: the sizes sum to %lld, but axis %d has %lld", (long long)sum,
+                       axis, (long long)type_of(x)->shape[axis]);
     ok = ok ? cut(in, x, axis, sizes, n, false, out, e) : (tensor_unref(x), false);
     free(sizes);
     return ok;
@@ -305,7 +336,8 @@ BUILTIN(flip) { /* x, *axis: indices counted down */
     if (!arg_axes(list, type_of(x)->rank, axes, &n, e)) return finish(x, NULL, out);
     for (int i = 0; x && i < n; i++) {
         int64_t size = type_of(x)->shape[axes[i]];
-        Tensor *index = tensor_arange(in, arg_int(size - 1), arg_int(-1), size, DT_I64, e), *t = NULL;
+        Tensor *index = tensor_arange(in, arg_int(size - 1), arg_int(-1), size, DT_I64, e),
+               *t = NULL;
         Arg a[2] = {arg_tensor(x), arg_tensor(index)};
         Attr attr = attr_ints(ATTR_AXIS, &axes[i], 1);
         if (index && !tensor_op(in, OP_INDEX, a, 2, &attr, 1, &t, e)) t = NULL;
@@ -319,18 +351,22 @@ BUILTIN(flip) { /* x, *axis: indices counted down */
 
 /* where(column - row compared with k, x, 0) over the last two axes. */
 static bool triangle(Interp *in, const Value *arg, Op keep, Value *out, LangError *e) {
-    Tensor *x = arg_as_tensor(in, arg[0], e), *row = NULL, *shifted = NULL, *column = NULL, *mask = NULL, *t = NULL;
+    Tensor *x = arg_as_tensor(in, arg[0], e), *row = NULL, *shifted = NULL, *column = NULL,
+           *mask = NULL, *t = NULL;
     int64_t k;
     if (!x) return false;
     const TensorType *s = type_of(x);
-    if (s->rank < 2) error_set(e, "a triangle needs a matrix, not %d axes", s->rank);
+    if (s->rank < 2)
+        error_set(e, "a triangle needs a matrix, not %d axes", s->rank);
     else if (arg_int_of(arg[1], "k", &k, e)) {
         int64_t rows = s->shape[s->rank - 2], shape[2] = {rows, 1};
         row = tensor_arange(in, arg_int(k), arg_int(1), rows, DT_I64, e);
         if (row) shifted = tensor_reshape(in, row, shape, 2, e);
-        if (shifted) column = tensor_arange(in, arg_int(0), arg_int(1), s->shape[s->rank - 1], DT_I64, e);
+        if (shifted)
+            column = tensor_arange(in, arg_int(0), arg_int(1), s->shape[s->rank - 1], DT_I64, e);
         if (column) mask = tensor_op2(in, keep, arg_tensor(column), arg_tensor(shifted), e);
-        Arg w[3] = {arg_tensor(mask), arg_tensor(x), s->dtype == DT_BOOL ? arg_bool(false) : arg_int(0)};
+        Arg w[3] = {arg_tensor(mask), arg_tensor(x),
+                    s->dtype == DT_BOOL ? arg_bool(false) : arg_int(0)};
         if (mask && !tensor_op(in, OP_WHERE, w, 3, NULL, 0, &t, e)) t = NULL;
     }
     tensor_unref(row), tensor_unref(shifted), tensor_unref(column), tensor_unref(mask);
@@ -347,31 +383,39 @@ BUILTIN(pad) { /* x, widths, value: a full tensor with x put into it */
     if (!x) return false;
     TensorType s = *type_of(x), wide = s;
     bool ok = n >= 0 && n % 2 == 0 && n / 2 <= s.rank;
-    if (!ok) error_set(e, "pad needs [before, after] for the last axes, at most %d numbers", 2 * s.rank);
+    if (!ok)
+        error_set(e, "pad needs [before, after] for the last axes, at most %d numbers", 2 * s.rank);
     for (int i = 0; i < s.rank; i++) step[i] = 1;
     for (int64_t i = 0; ok && i < n / 2; i++) {
         int axis = s.rank - 1 - (int)i;
-        ok = arg_int_of(value_at(arg[1], 2 * i), "widths", &before, e) && arg_int_of(value_at(arg[1], 2 * i + 1), "widths", &after, e);
-        if (ok && (before < 0 || after < 0 || before > MAX_NUMEL || after > MAX_NUMEL)) ok = error_set(e, "pad: widths must not be negative or huge");
+        ok = arg_int_of(value_at(arg[1], 2 * i), "widths", &before, e) &&
+             arg_int_of(value_at(arg[1], 2 * i + 1), "widths", &after, e);
+        if (ok && (before < 0 || after < 0 || before > MAX_NUMEL || after > MAX_NUMEL))
+            ok = error_set(e, "pad: widths must not be negative or huge");
         start[axis] = before, wide.shape[axis] += before + after;
     }
     ok = ok && value_is_number(arg[2]) && arg_from_value(in, arg[2], &value, e);
-    if (ok && value.imm.kind == IN_IMM_FLOAT && !dtype_is_float(s.dtype)) value = arg_int((int64_t)value.imm.f);
-    if (ok && s.dtype == DT_BOOL) value = arg_bool(value.imm.kind == IN_IMM_INT ? value.imm.i != 0 : value.imm.b);
+    if (ok && value.imm.kind == IN_IMM_FLOAT && !dtype_is_float(s.dtype))
+        value = arg_int((int64_t)value.imm.f);
+    if (ok && s.dtype == DT_BOOL)
+        value = arg_bool(value.imm.kind == IN_IMM_INT ? value.imm.i != 0 : value.imm.b);
     if (ok) frame = tensor_full(in, wide.shape, wide.rank, (DType)s.dtype, value.imm, e);
     Arg a[2] = {arg_tensor(frame), arg_tensor(x)};
-    Attr attr[3] = {attr_ints(ATTR_START, start, s.rank), attr_ints(ATTR_SIZE, s.shape, s.rank), attr_ints(ATTR_STEP, step, s.rank)};
+    Attr attr[3] = {attr_ints(ATTR_START, start, s.rank), attr_ints(ATTR_SIZE, s.shape, s.rank),
+                    attr_ints(ATTR_STEP, step, s.rank)};
     if (frame && !tensor_op(in, OP_SLICE_PUT, a, 2, attr, 3, &t, e)) t = NULL;
     tensor_unref(frame);
     return finish(x, t, out);
 }
 
-/* An op on x, an index tensor and perhaps a third, along an axis: arguments x, axis, index[, src]. */
+/* An op on x, an index tensor and perhaps a third, along an axis: arguments x, axis, index[, src].
+ */
 static bool indexed(Interp *in, Op op, const Value *arg, int n, Value *out, LangError *e) {
     Tensor *t[3] = {0}, *r = NULL;
     int axis;
     TRY(axis_of(in, arg[0], arg[1], &t[0], &axis, e));
-    bool ok = (t[1] = arg_as_tensor(in, arg[2], e)) && (n < 3 || (t[2] = arg_as_tensor(in, arg[3], e)));
+    bool ok =
+        (t[1] = arg_as_tensor(in, arg[2], e)) && (n < 3 || (t[2] = arg_as_tensor(in, arg[3], e)));
     Arg a[3] = {arg_tensor(t[0]), arg_tensor(t[1]), arg_tensor(t[2])};
     int64_t k = axis;
     Attr attr = attr_ints(ATTR_AXIS, &k, 1);
@@ -386,9 +430,11 @@ BUILTIN(scatter_add) { return indexed(in, OP_SCATTER_ADD, arg, 3, out, e); }
 
 BUILTIN(one_hot) { /* ids, n */
     int64_t n;
-    Tensor *ids = arg_as_tensor(in, arg[0], e), *column = NULL, *classes = NULL, *hit = NULL, *t = NULL;
+    Tensor *ids = arg_as_tensor(in, arg[0], e), *column = NULL, *classes = NULL, *hit = NULL,
+           *t = NULL;
     if (!ids) return false;
-    if (arg_int_of(arg[1], "n", &n, e) && shape_is_valid(&n, 1, e)) column = unsqueezed(in, ids, type_of(ids)->rank, e);
+    if (arg_int_of(arg[1], "n", &n, e) && shape_is_valid(&n, 1, e))
+        column = unsqueezed(in, ids, type_of(ids)->rank, e);
     if (column) classes = tensor_arange(in, arg_int(0), arg_int(1), n, DT_I64, e);
     if (classes) hit = tensor_op2(in, OP_EQ, arg_tensor(column), arg_tensor(classes), e);
     if (hit) t = tensor_cast(in, hit, DT_I64, e);

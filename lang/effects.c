@@ -1,5 +1,6 @@
-/* effects.c: printing, writing, notes and assertions as instructions. The text of an effect is made when its values arrive,
- * in stream order; a poisoned operand skips it (the stream sees to that). Looking at text is the exception: it waits.
+/* effects.c: printing, writing, notes and assertions as instructions. The text of an effect is made
+ * when its values arrive, in stream order; a poisoned operand skips it (the stream sees to that).
+ * Looking at text is the exception: it waits.
  * SPDX-License-Identifier: MIT */
 #include "lang/effects.h"
 #include "lang/show.h"
@@ -16,7 +17,7 @@ typedef struct TextEffect {
     Interp *in;
     PrintOptions options;
     bool to_stderr, append;
-    char *path;             /* write: owned */
+    char *path; /* write: owned */
     size_t n;
     char format[];
 } TextEffect;
@@ -42,7 +43,8 @@ static bool write_done(void *ctx, const Reply *r, Err *err) {
     if (ok && !f) ok = err_set(err, ERR_IO, "cannot write %s: %s", x->path, strerror(errno));
     if (f) {
         bool written = fwrite(text.data ? text.data : "", 1, text.n, f) == text.n;
-        if (fclose(f) || !written) ok = err_set(err, ERR_IO, "cannot write %s: %s", x->path, strerror(errno));
+        if (fclose(f) || !written)
+            ok = err_set(err, ERR_IO, "cannot write %s: %s", x->path, strerror(errno));
     }
     bytes_fini(&text);
     return ok;
@@ -85,7 +87,10 @@ static int threshold_for(const Pieces *p, int threshold) {
     const char *s = p->format.data;
     for (size_t i = 0, k = 0; i < p->format.n; i++) {
         if (s[i] != '{') continue;
-        if (i + 1 < p->format.n && s[i + 1] == '{') { i++; continue; }
+        if (i + 1 < p->format.n && s[i + 1] == '{') {
+            i++;
+            continue;
+        }
         bool is_text = i + 2 < p->format.n && s[i + 1] == '!' && s[i + 2] == 't';
         int64_t n = tensor_numel(p->t[k++]);
         if (is_text && n > threshold) threshold = n < INT_MAX ? (int)n : INT_MAX;
@@ -104,9 +109,12 @@ static TextEffect *text_new(Interp *in, const Pieces *p) {
     return x;
 }
 
-static Attr attr_str(AttrKey key, const char *s, size_t n) { return (Attr){.key = (uint8_t)key, .n = (uint32_t)n, .str = s}; }
+static Attr attr_str(AttrKey key, const char *s, size_t n) {
+    return (Attr){.key = (uint8_t)key, .n = (uint32_t)n, .str = s};
+}
 
-/* What a replay must know to print alike: the options that set_print changed, and those that cut what is sent. */
+/* What a replay must know to print alike: the options that set_print changed, and those that cut
+ * what is sent. */
 static int option_attrs(const Interp *in, const PrintOptions *o, bool summarizes, Attr *attr) {
     const PrintOptions *d = &print_defaults;
     bool is_set = in->print != NULL;
@@ -122,8 +130,8 @@ static int option_attrs(const Interp *in, const PrintOptions *o, bool summarizes
 }
 
 /* Consumes x. first: an operand before the pieces' own, or NULL. */
-static bool send(Interp *in, Op op, TextEffect *x, const Pieces *p, Tensor *first, const Attr *more, int n_more,
-                 bool (*done)(void *, const Reply *, Err *), LangError *e) {
+static bool send(Interp *in, Op op, TextEffect *x, const Pieces *p, Tensor *first, const Attr *more,
+                 int n_more, bool (*done)(void *, const Reply *, Err *), LangError *e) {
     int n = p->n + (first != NULL), n_attr = 0;
     Handle *few[8], **h = n > 8 ? xmalloc(sizeof *h * (size_t)n) : few;
     Attr attr[8];
@@ -141,7 +149,14 @@ static bool send(Interp *in, Op op, TextEffect *x, const Pieces *p, Tensor *firs
     attr[n_attr++] = attr_str(ATTR_FORMAT, x->format, x->n);
     if (p->n > 0) n_attr += option_attrs(in, &x->options, summarizes, attr + n_attr);
     for (int i = 0; i < n_more; i++) attr[n_attr++] = more[i];
-    Effect ef = {.op = op, .attr = attr, .n_attr = n_attr, .handle = h, .n = n, .done = done, .drop = text_drop, .ctx = x};
+    Effect ef = {.op = op,
+                 .attr = attr,
+                 .n_attr = n_attr,
+                 .handle = h,
+                 .n = n,
+                 .done = done,
+                 .drop = text_drop,
+                 .ctx = x};
     ok = stream_effect(in->stream, &ef, interp_span(in), e);
 done:
     if (h != few) free(h);
@@ -179,22 +194,34 @@ bool effect_inst(Interp *in, const Inst *inst, Handle *const *handle, Span at, L
     x->options.threshold = (int)inst_int(inst, ATTR_THRESHOLD, x->options.threshold);
     x->options.precision = (int)inst_int(inst, ATTR_PRECISION, x->options.precision);
     x->options.sci = (int)inst_int(inst, ATTR_SCI, x->options.sci);
-    x->options.linewidth = (int)inst_int(inst, ATTR_LINEWIDTH, in->config.width > 0 ? in->config.width : x->options.linewidth);
+    x->options.linewidth = (int)inst_int(
+        inst, ATTR_LINEWIDTH, in->config.width > 0 ? in->config.width : x->options.linewidth);
     x->n = format->n;
     if (x->n) memcpy(x->format, format->str, x->n);
     x->to_stderr = inst_bool(inst, ATTR_ERR, false);
     x->append = inst_bool(inst, ATTR_APPEND, false);
     if (path) x->path = xstrndup(path->str, path->n);
-    Effect ef = {.op = inst->op, .attr = inst->attr, .n_attr = inst->n_attr, .handle = handle, .n = inst->n_in,
-                 .drop = text_drop, .ctx = x};
-    ef.done = inst->op == OP_PRINT ? print_done : inst->op == OP_WRITE ? write_done : inst->op == OP_ASSERT ? assert_done : note_done;
+    Effect ef = {.op = inst->op,
+                 .attr = inst->attr,
+                 .n_attr = inst->n_attr,
+                 .handle = handle,
+                 .n = inst->n_in,
+                 .drop = text_drop,
+                 .ctx = x};
+    ef.done = inst->op == OP_PRINT    ? print_done
+              : inst->op == OP_WRITE  ? write_done
+              : inst->op == OP_ASSERT ? assert_done
+                                      : note_done;
     return stream_effect(in->stream, &ef, at, e);
 }
 
 /* ---- looking ---- */
 
 /* A value under way; who waits may give up before it comes, so both sides hold it. */
-typedef struct Peek { int refs; ReplyValue v; } Peek;
+typedef struct Peek {
+    int refs;
+    ReplyValue v;
+} Peek;
 
 static bool peek_done(void *ctx, const Reply *r, Err *err) {
     Peek *p = ctx;
@@ -214,7 +241,8 @@ static void peek_drop(void *ctx) {
 }
 
 /* The value as far as it is shown; v->data is malloc'ed. Waits. */
-static bool look_at(Interp *in, Tensor *t, const PrintOptions *options, ReplyValue *v, LangError *e) {
+static bool look_at(Interp *in, Tensor *t, const PrintOptions *options, ReplyValue *v,
+                    LangError *e) {
     void *data = NULL;
     *v = (ReplyValue){.type = *tensor_type(t)};
     if (tensor_numel(t) <= options->threshold || stream_mode(in->stream) != STREAM_LIVE) {
@@ -222,12 +250,21 @@ static bool look_at(Interp *in, Tensor *t, const PrintOptions *options, ReplyVal
         v->data = data, v->bytes = type_bytes(&v->type);
         return true;
     }
-    Attr attr[2] = {attr_int(ATTR_EDGE, options->edgeitems), attr_int(ATTR_THRESHOLD, options->threshold)};
+    Attr attr[2] = {attr_int(ATTR_EDGE, options->edgeitems),
+                    attr_int(ATTR_THRESHOLD, options->threshold)};
     Peek *p = xcalloc(1, sizeof *p);
     p->refs = 2;
-    Effect ef = {.op = OP_PEEK, .attr = attr, .n_attr = 2, .handle = &t->handle, .n = 1, .done = peek_done, .drop = peek_drop, .ctx = p};
+    Effect ef = {.op = OP_PEEK,
+                 .attr = attr,
+                 .n_attr = 2,
+                 .handle = &t->handle,
+                 .n = 1,
+                 .done = peek_done,
+                 .drop = peek_drop,
+                 .ctx = p};
     bool ok = stream_effect(in->stream, &ef, interp_span(in), e) && stream_sync(in->stream, e);
-    if (ok && !p->v.data) ok = error_set(e, "the value is not there: an instruction before it failed");
+    if (ok && !p->v.data)
+        ok = error_set(e, "the value is not there: an instruction before it failed");
     if (ok) *v = p->v, p->v.data = NULL;
     peek_drop(p);
     return ok;
@@ -244,7 +281,9 @@ bool pieces_look(Interp *in, const Pieces *p, Bytes *out, LangError *e) {
     while (ok && n < p->n) ok = look_at(in, p->t[n], &options, &v[n], e), n++;
     if (ok) {
         Reply r = {.n = (uint32_t)p->n, .value = v};
-        ok = show_format(p->format.data ? p->format.data : "", p->format.n, &r, &options, out, &err) || error_from(e, &err);
+        ok = show_format(p->format.data ? p->format.data : "", p->format.n, &r, &options, out,
+                         &err) ||
+             error_from(e, &err);
     }
     for (int i = 0; i < n; i++) free((void *)v[i].data);
     if (v != few) free(v);

@@ -1,8 +1,8 @@
-/* grad.c: recording, and walks over what was recorded. A walk collects the nodes below a result with a stack of its own,
- * sorts them by birth and goes from youngest to oldest: a node's gradient is complete when its turn comes, because all that
- * used its result is younger. Gradients live in the walk's table, not in the nodes; a walk inside a rule (checkpoint) may
- * visit leaves of the outer one, so each walk puts back the marks that it found.
- * Rules are in grad_ops.c.
+/* grad.c: recording, and walks over what was recorded. A walk collects the nodes below a result
+ * with a stack of its own, sorts them by birth and goes from youngest to oldest: a node's gradient
+ * is complete when its turn comes, because all that used its result is younger. Gradients live in
+ * the walk's table, not in the nodes; a walk inside a rule (checkpoint) may visit leaves of the
+ * outer one, so each walk puts back the marks that it found. Rules are in grad_ops.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/grad.h"
 #include "lang/signal.h"
@@ -31,8 +31,10 @@ static GradNode *node_new(Interp *in, int op, int n_in, const Attr *attr, int n_
         n->attr[i] = attr[i];
         size_t bytes = attr_bytes(&attr[i]);
         if (!bytes) continue;
-        if (attr_info[attr[i].key].type == AT_STR) memcpy(to, attr[i].str, attr[i].n), to[attr[i].n] = 0, n->attr[i].str = to;
-        else memcpy(to, attr[i].ints, bytes), n->attr[i].ints = (int64_t *)(void *)to;
+        if (attr_info[attr[i].key].type == AT_STR)
+            memcpy(to, attr[i].str, attr[i].n), to[attr[i].n] = 0, n->attr[i].str = to;
+        else
+            memcpy(to, attr[i].ints, bytes), n->attr[i].ints = (int64_t *)(void *)to;
         to += bytes;
     }
     n->prev = tape->live.prev, n->next = &tape->live;
@@ -85,7 +87,8 @@ static bool input_saved(unsigned saves, const Arg *arg, int n, int i) {
     return false;
 }
 
-void grad_record(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr, Tensor **out, int n_out) {
+void grad_record(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr,
+                 Tensor **out, int n_out) {
     bool needed = false;
     for (int i = 0; i < n_args && !needed; i++) needed = arg[i].t && tensor_needs_grad(arg[i].t);
     if (!needed || !grad_rule[op] || !dtype_is_float(tensor_type(out[0])->dtype)) return;
@@ -95,12 +98,16 @@ void grad_record(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr
     n->n_out = n_out, n->type = *tensor_type(out[0]);
     for (int i = 0; i < n_args; i++) {
         GradInput *g = &n->in[i];
-        if (!arg[i].t) { g->is_imm = true, g->imm = arg[i].imm; continue; }
+        if (!arg[i].t) {
+            g->is_imm = true, g->imm = arg[i].imm;
+            continue;
+        }
         g->type = *tensor_type(arg[i].t);
         if (tensor_needs_grad(arg[i].t)) g->node = arg[i].t->node, g->node->refs++;
         if (input_saved(saves, arg, n_args, i)) g->value = handle_ref(arg[i].t->handle);
     }
-    if (saves & SAVE_OUT || (saves & SAVE_OUT_IF_B && n->in[1].node)) n->out[0] = handle_ref(out[0]->handle);
+    if (saves & SAVE_OUT || (saves & SAVE_OUT_IF_B && n->in[1].node))
+        n->out[0] = handle_ref(out[0]->handle);
     if (saves & SAVE_OUT1) n->out[1] = handle_ref(out[1]->handle);
     out[0]->node = n;
 }
@@ -108,17 +115,29 @@ void grad_record(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr
 /* ---- a walk ---- */
 
 /* The gradient of one slice of a node's result, kept apart until the node's turn. */
-typedef struct Part { struct Part *next; Tensor *grad; const int64_t *start, *size, *step; int64_t box[3 * MAX_DIMS]; } Part;
+typedef struct Part {
+    struct Part *next;
+    Tensor *grad;
+    const int64_t *start, *size, *step;
+    int64_t box[3 * MAX_DIMS];
+} Part;
 /* target: its gradient is a result; wanted: it is a target or leads to one. parts: see settle. */
 typedef struct Visit {
     GradNode *node;
     Tensor *grad;
     Part *parts;
     bool target, wanted;
-    uint64_t old_walk; int64_t old_index;
+    uint64_t old_walk;
+    int64_t old_index;
 } Visit;
 /* consume: nodes are used up as the walk passes. boundary: it does not go below targets. */
-typedef struct Walk { Interp *in; uint64_t id; Visit *v; size_t n, cap; bool consume, boundary; } Walk;
+typedef struct Walk {
+    Interp *in;
+    uint64_t id;
+    Visit *v;
+    size_t n, cap;
+    bool consume, boundary;
+} Walk;
 
 static void walk_init(Walk *w, Interp *in) { *w = (Walk){.in = in, .id = ++tape_of(in)->walk}; }
 
@@ -138,13 +157,16 @@ static int by_age(const void *a, const void *b) { /* youngest first */
 
 static bool error_used(Interp *in, const GradNode *n, LangError *e) {
     Span s = n->used_at;
-    error_set(e, "this graph was used up by the backward at %s:%u", s.src ? s.src->name : "?", s.line);
-    error_hint(e, "backward of the sum (loss1 + loss2), or backward(loss1, retain_graph=true) the first time");
+    error_set(e, "this graph was used up by the backward at %s:%u", s.src ? s.src->name : "?",
+              s.line);
+    error_hint(e, "backward of the sum (loss1 + loss2), or backward(loss1, retain_graph=true) the "
+                  "first time");
     error_locate(e, interp_span(in));
     return false;
 }
 
-/* All nodes below root, youngest first, and which of them lead to targets. The table is its own queue. */
+/* All nodes below root, youngest first, and which of them lead to targets. The table is its own
+ * queue. */
 static bool walk_collect(Walk *w, GradNode *root, LangError *e) {
     visit(w, root);
     for (size_t i = 0; i < w->n; i++) {
@@ -174,7 +196,8 @@ static void walk_fini(Walk *w) {
     for (size_t i = 0; i < w->n; i++) {
         GradNode *n = w->v[i].node, *dead = NULL;
         tensor_unref(w->v[i].grad);
-        for (Part *p = w->v[i].parts, *next; p; p = next) next = p->next, tensor_unref(p->grad), free(p);
+        for (Part *p = w->v[i].parts, *next; p; p = next)
+            next = p->next, tensor_unref(p->grad), free(p);
         n->walk = w->v[i].old_walk, n->index = w->v[i].old_index;
         if (!w->consume || n->op == NODE_LEAF) continue;
         if (!n->used) n->used = true, n->used_at = at;
@@ -213,7 +236,8 @@ static void keep_part(Visit *below, const GradNode *slice, Tensor *grad) {
     *end = p;
 }
 
-static int by_start(const void *a, const void *b) { /* along the one axis where slices begin elsewhere than at 0 */
+static int by_start(const void *a,
+                    const void *b) { /* along the one axis where slices begin elsewhere than at 0 */
     const Part *x = *(Part *const *)a, *y = *(Part *const *)b;
     for (int i = 0; i < MAX_DIMS; i++)
         if (x->start[i] != y->start[i]) return x->start[i] < y->start[i] ? -1 : 1;
@@ -232,15 +256,18 @@ static int tiled_axis(const TensorType *t, Part *const *part, int n) {
     for (int k = 0; k < n; k++)
         for (int i = 0; i < t->rank; i++) {
             if (part[k]->step[i] != 1 || part[k]->start[i] != (i == axis ? at : 0)) return -1;
-            if (i == axis) at += part[k]->size[i];
-            else if (part[k]->size[i] != t->shape[i]) return -1;
+            if (i == axis)
+                at += part[k]->size[i];
+            else if (part[k]->size[i] != t->shape[i])
+                return -1;
         }
     return axis >= 0 && at == t->shape[axis] ? axis : -1;
 }
 
 static bool parts_overlap(const Part *a, const Part *b, int rank) {
     for (int i = 0; i < rank; i++) {
-        int64_t a_end = a->start[i] + (a->size[i] - 1) * a->step[i], b_end = b->start[i] + (b->size[i] - 1) * b->step[i];
+        int64_t a_end = a->start[i] + (a->size[i] - 1) * a->step[i],
+                b_end = b->start[i] + (b->size[i] - 1) * b->step[i];
         if (a_end < b->start[i] || b_end < a->start[i]) return false;
     }
     return true;
@@ -249,11 +276,13 @@ static bool parts_overlap(const Part *a, const Part *b, int rank) {
 /* x with a part written over it, or added to it. Consumes x. */
 static Tensor *put_part(Interp *in, Tensor *x, const Part *p, bool adds, LangError *e) {
     int rank = tensor_type(x)->rank;
-    Attr attr[3] = {attr_ints(ATTR_START, p->start, rank), attr_ints(ATTR_SIZE, p->size, rank), attr_ints(ATTR_STEP, p->step, rank)};
+    Attr attr[3] = {attr_ints(ATTR_START, p->start, rank), attr_ints(ATTR_SIZE, p->size, rank),
+                    attr_ints(ATTR_STEP, p->step, rank)};
     Arg arg[2] = {arg_tensor(x), arg_tensor(p->grad)};
     Tensor *there = NULL, *sum = NULL, *out = NULL;
     bool ok = !adds || tensor_op(in, OP_SLICE, arg, 1, attr, 3, &there, e);
-    if (ok && adds) ok = (sum = tensor_op2(in, OP_ADD, arg_tensor(there), arg_tensor(p->grad), e)) != NULL;
+    if (ok && adds)
+        ok = (sum = tensor_op2(in, OP_ADD, arg_tensor(there), arg_tensor(p->grad), e)) != NULL;
     if (sum) arg[1] = arg_tensor(sum);
     if (ok && !tensor_op(in, OP_SLICE_PUT, arg, 2, attr, 3, &out, e)) out = NULL;
     tensor_unref(there), tensor_unref(sum), tensor_unref(x);
@@ -262,8 +291,9 @@ static Tensor *put_part(Interp *in, Tensor *x, const Part *p, bool adds, LangErr
 
 enum { FEW_PARTS = 64 };
 
-/* Adds the gradients of slices to a node's own. Slices that tile an axis (split, chunk, unbind) are joined, which costs one
- * pass; others are written into zeros, or added where something is already. */
+/* Adds the gradients of slices to a node's own. Slices that tile an axis (split, chunk, unbind) are
+ * joined, which costs one pass; others are written into zeros, or added where something is already.
+ */
 static bool settle(Interp *in, Visit *v, LangError *e) {
     const TensorType *t = &v->node->type;
     int n = 0, k = 0;
@@ -281,7 +311,9 @@ static bool settle(Interp *in, Visit *v, LangError *e) {
         ok = ok && accumulate(in, &v->grad, sum, e);
     } else {
         bool from_zeros = !v->grad;
-        if (from_zeros) ok = (v->grad = tensor_full(in, t->shape, t->rank, (DType)t->dtype, (Operand){.kind = IN_IMM_INT}, e)) != NULL;
+        if (from_zeros)
+            ok = (v->grad = tensor_full(in, t->shape, t->rank, (DType)t->dtype,
+                                        (Operand){.kind = IN_IMM_INT}, e)) != NULL;
         for (k = 0; ok && k < n; k++) {
             bool adds = !from_zeros || k > FEW_PARTS; /* comparing each with each has a limit */
             for (int j = 0; j < k && !adds; j++) adds = parts_overlap(part[j], part[k], t->rank);
@@ -296,7 +328,8 @@ static bool settle(Interp *in, Visit *v, LangError *e) {
 
 /* ---- steps ---- */
 
-/* An operand as its rule sees it: the saved value, joined to the graph when the rule itself is recorded. */
+/* An operand as its rule sees it: the saved value, joined to the graph when the rule itself is
+ * recorded. */
 static Tensor *saved_tensor(Interp *in, Handle *h, GradNode *node) {
     Tensor *t = tensor_new(in, handle_ref(h));
     if (node && grad_is_on(in)) t->node = node, node->refs++;
@@ -319,24 +352,38 @@ static bool walk_step(Walk *w, size_t i, LangError *e) {
         din = xmalloc(sizeof *din * (size_t)n->n_in);
         need = xmalloc(sizeof *need * (size_t)n->n_in);
     }
-    GradCall g = {.in = in, .e = e, .ok = true, .n = n, .value = value, .din = din, .need = need, .dout = arg_tensor(w->v[i].grad)};
+    GradCall g = {.in = in,
+                  .e = e,
+                  .ok = true,
+                  .n = n,
+                  .value = value,
+                  .din = din,
+                  .need = need,
+                  .dout = arg_tensor(w->v[i].grad)};
     for (int k = 0; k < n->n_in; k++) {
         GradInput *x = &n->in[k];
         din[k] = NULL;
         need[k] = x->node && x->node->walk == w->id && w->v[x->node->index].wanted;
         any |= need[k];
-        value[k] = x->is_imm ? (Arg){.imm = x->imm} : arg_tensor(x->value ? saved_tensor(in, x->value, x->node) : NULL);
+        value[k] = x->is_imm ? (Arg){.imm = x->imm}
+                             : arg_tensor(x->value ? saved_tensor(in, x->value, x->node) : NULL);
     }
-    for (int k = 0; k < n->n_out; k++) g.out[k] = arg_tensor(n->out[k] ? saved_tensor(in, n->out[k], k ? NULL : n) : NULL);
-    if (any && n->op == OP_SLICE) keep_part(&w->v[n->in[0].node->index], n, w->v[i].grad);
-    else if (any && n->op == NODE_CHECKPOINT) g.ok = checkpoint_rule(&g);
-    else if (any) grad_rule[n->op](&g);
+    for (int k = 0; k < n->n_out; k++)
+        g.out[k] = arg_tensor(n->out[k] ? saved_tensor(in, n->out[k], k ? NULL : n) : NULL);
+    if (any && n->op == OP_SLICE)
+        keep_part(&w->v[n->in[0].node->index], n, w->v[i].grad);
+    else if (any && n->op == NODE_CHECKPOINT)
+        g.ok = checkpoint_rule(&g);
+    else if (any)
+        grad_rule[n->op](&g);
     for (int k = 0; k < g.n_temp; k++) tensor_unref(g.temp[k]);
     for (int k = 0; k < n->n_out; k++) tensor_unref(g.out[k].t);
     for (int k = 0; k < n->n_in; k++) {
         if (!n->in[k].is_imm) tensor_unref(value[k].t);
-        if (din[k] && g.ok && need[k]) g.ok = accumulate(in, &w->v[n->in[k].node->index].grad, din[k], e);
-        else tensor_unref(din[k]);
+        if (din[k] && g.ok && need[k])
+            g.ok = accumulate(in, &w->v[n->in[k].node->index].grad, din[k], e);
+        else
+            tensor_unref(din[k]);
     }
     if (n->n_in > FEW_INPUTS) free(value), free(din), free(need);
     return g.ok;
@@ -352,7 +399,8 @@ static bool switch_signal(Interp *in, uint32_t *open, uint32_t next, LangError *
     return !label || signal_enter(in, label, strlen(label), NULL, 0, e);
 }
 
-/* From seed at the root down; the gradients of targets stay in the table, others go as soon as they have been used. */
+/* From seed at the root down; the gradients of targets stay in the table, others go as soon as they
+ * have been used. */
 static bool walk_run(Walk *w, GradNode *root, Tensor *seed, bool create_graph, LangError *e) {
     Interp *in = w->in;
     uint32_t open = 0;
@@ -373,33 +421,42 @@ static bool walk_run(Walk *w, GradNode *root, Tensor *seed, bool create_graph, L
         if (w->consume) n->used = true, n->used_at = at, node_clear(in, n, &dead);
         assert(!dead); /* the walk holds every node */
     }
-    if (ok) ok = switch_signal(in, &open, 0, e);
-    else signal_unwind(in, depth);
+    if (ok)
+        ok = switch_signal(in, &open, 0, e);
+    else
+        signal_unwind(in, depth);
     if (!create_graph) in->no_grad_depth--;
     return ok;
 }
 
-/* The gradient that a walk starts from: ones for a single number, else what the user gave, in y's shape and dtype. */
+/* The gradient that a walk starts from: ones for a single number, else what the user gave, in y's
+ * shape and dtype. */
 static Tensor *seed_of(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
     const TensorType *t = tensor_type(y);
     char a[256], b[256];
-    if (!seed) return tensor_full(in, t->shape, t->rank, t->dtype, (Operand){.kind = IN_IMM_INT, .i = 1}, e);
+    if (!seed)
+        return tensor_full(in, t->shape, t->rank, t->dtype, (Operand){.kind = IN_IMM_INT, .i = 1},
+                           e);
     const TensorType *s = tensor_type(seed);
     if (s->rank != t->rank || memcmp(s->shape, t->shape, sizeof t->shape[0] * t->rank)) {
-        error_set(e, "the seed has shape %s, but the tensor has %s", type_shape_text(s, a), type_shape_text(t, b));
+        error_set(e, "the seed has shape %s, but the tensor has %s", type_shape_text(s, a),
+                  type_shape_text(t, b));
         return NULL;
     }
     return tensor_cast(in, seed, t->dtype, e);
 }
 
-/* The expression that is differentiated, for messages: a statement's own, a method's object, a function's first argument.
- * Its text goes into `text` where it is short and on one line. */
+/* The expression that is differentiated, for messages: a statement's own, a method's object, a
+ * function's first argument. Its text goes into `text` where it is short and on one line. */
 static Span subject(const Interp *in, char *text, size_t cap) {
     const Node *x = in->at;
     if (x && x->kind == N_CALL) {
         const Node *callee = x->kid[0];
-        if (callee->kind == N_FIELD && !strcmp(callee->str, "backward")) x = callee->kid[0];
-        else if (callee->kind == N_NAME && (!strcmp(callee->str, "backward") || !strcmp(callee->str, "grad")) && x->n_kids > 1)
+        if (callee->kind == N_FIELD && !strcmp(callee->str, "backward"))
+            x = callee->kid[0];
+        else if (callee->kind == N_NAME &&
+                 (!strcmp(callee->str, "backward") || !strcmp(callee->str, "grad")) &&
+                 x->n_kids > 1)
             x = x->kid[1];
     }
     text[0] = 0;
@@ -419,11 +476,17 @@ static Span subject(const Interp *in, char *text, size_t cap) {
 static bool error_not_single(Interp *in, Tensor *y, Span at, const char *text, LangError *e) {
     char shape[256];
     const char *x = text[0] ? text : "...";
-    bool plain = strspn(x, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") == strlen(x);
+    bool plain =
+        strspn(x, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") == strlen(x);
     type_shape_text(tensor_type(y), shape);
-    error_at(e, at, "backward needs a single number, but '%s' has shape %s", text[0] ? text : "the result", shape);
-    if (!in->config.interactive) error_hint(e, plain ? "backward %s.mean()" : "backward (%s).mean()", x);
-    else error_hint(e, plain ? "backward %s.sum()   or   %s.backward(ones%s)" : "backward (%s).sum()", x, x, shape);
+    error_at(e, at, "backward needs a single number, but '%s' has shape %s",
+             text[0] ? text : "the result", shape);
+    if (!in->config.interactive)
+        error_hint(e, plain ? "backward %s.mean()" : "backward (%s).mean()", x);
+    else
+        error_hint(e,
+                   plain ? "backward %s.sum()   or   %s.backward(ones%s)" : "backward (%s).sum()",
+                   x, x, shape);
     error_label(e, at, "%s", "");
     return false;
 }
@@ -433,20 +496,23 @@ static bool check_start(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
     Span at = subject(in, text, sizeof text);
     const char *x = text[0] ? text : "the result";
     if (!dtype_is_float(tensor_type(y)->dtype)) {
-        error_at(e, at, "backward needs a float tensor, but '%s' is %s", x, dtype_info[tensor_type(y)->dtype].name);
+        error_at(e, at, "backward needs a float tensor, but '%s' is %s", x,
+                 dtype_info[tensor_type(y)->dtype].name);
     } else if (!tensor_needs_grad(y)) {
         error_at(e, at, "nothing to differentiate: '%s' does not depend on any parameter", x);
         error_hint(e, "x = param(x) before computing, and not inside no_grad");
     } else if (!seed && tensor_numel(y) != 1) {
         return error_not_single(in, y, at, text, e);
-    } else return true;
+    } else
+        return true;
     error_label(e, at, "%s", "");
     return false;
 }
 
 /* ---- backward, grad ---- */
 
-/* Adds the gradients of the leaves to their parameters' .grad. At the prompt it waits first: an error changes nothing. */
+/* Adds the gradients of the leaves to their parameters' .grad. At the prompt it waits first: an
+ * error changes nothing. */
 static bool deliver(Walk *w, LangError *e) {
     Interp *in = w->in;
     if (in->config.interactive) TRY(stream_sync(in->stream, e));
@@ -470,7 +536,8 @@ bool grad_backward(Interp *in, Tensor *y, Tensor *seed, bool retain, LangError *
     walk_init(&w, in);
     /* Leaves are targets; found while collecting, they are marked before anything is wanted. */
     bool ok = walk_collect(&w, y->node, e);
-    for (size_t i = 0; i < w.n; i++) w.v[i].wanted = true, w.v[i].target = w.v[i].node->op == NODE_LEAF;
+    for (size_t i = 0; i < w.n; i++)
+        w.v[i].wanted = true, w.v[i].target = w.v[i].node->op == NODE_LEAF;
     w.consume = ok && !retain;
     ok = ok && walk_run(&w, y->node, start, false, e) && deliver(&w, e);
     walk_fini(&w);
@@ -478,9 +545,10 @@ bool grad_backward(Interp *in, Tensor *y, Tensor *seed, bool retain, LangError *
     return ok;
 }
 
-/* d(y)/d(target[i]) into out[i], NULL where y does not depend on it. boundary: partial derivatives, targets held fixed. */
-static bool grad_of_nodes(Interp *in, Tensor *y, GradNode *const *target, int n, Tensor *seed, bool boundary, bool create_graph,
-                          Tensor **out, LangError *e) {
+/* d(y)/d(target[i]) into out[i], NULL where y does not depend on it. boundary: partial derivatives,
+ * targets held fixed. */
+static bool grad_of_nodes(Interp *in, Tensor *y, GradNode *const *target, int n, Tensor *seed,
+                          bool boundary, bool create_graph, Tensor **out, LangError *e) {
     Walk w;
     walk_init(&w, in);
     w.boundary = boundary;
@@ -495,7 +563,8 @@ static bool grad_of_nodes(Interp *in, Tensor *y, GradNode *const *target, int n,
     return ok;
 }
 
-bool grad_of(Interp *in, Tensor *y, Tensor *const *xs, int n, Tensor *seed, bool create_graph, Tensor **out, LangError *e) {
+bool grad_of(Interp *in, Tensor *y, Tensor *const *xs, int n, Tensor *seed, bool create_graph,
+             Tensor **out, LangError *e) {
     bool ok = true;
     for (int i = 0; i < n; i++) out[i] = NULL;
     if (tensor_needs_grad(y)) {
@@ -511,7 +580,9 @@ bool grad_of(Interp *in, Tensor *y, Tensor *const *xs, int n, Tensor *seed, bool
     for (int i = 0; ok && i < n; i++) {
         const TensorType *t = tensor_type(xs[i]);
         DType d = dtype_is_float(t->dtype) ? t->dtype : DT_F32;
-        if (!out[i]) ok = (out[i] = tensor_full(in, t->shape, t->rank, d, (Operand){.kind = IN_IMM_INT}, e)) != NULL;
+        if (!out[i])
+            ok = (out[i] = tensor_full(in, t->shape, t->rank, d, (Operand){.kind = IN_IMM_INT},
+                                       e)) != NULL;
     }
     for (int i = 0; !ok && i < n; i++) tensor_unref(out[i]), out[i] = NULL;
     return ok;
@@ -520,7 +591,8 @@ bool grad_of(Interp *in, Tensor *y, Tensor *const *xs, int n, Tensor *seed, bool
 /* ---- checkpoint ---- */
 
 /* The nodes below y that are older than `since`: what f took from outside, x aside. */
-static bool find_outside(Interp *in, GradNode *y, uint64_t since, const GradNode *x, GradNode ***out, int *n, LangError *e) {
+static bool find_outside(Interp *in, GradNode *y, uint64_t since, const GradNode *x,
+                         GradNode ***out, int *n, LangError *e) {
     Walk w;
     walk_init(&w, in);
     *out = NULL, *n = 0;
@@ -536,7 +608,8 @@ static bool find_outside(Interp *in, GradNode *y, uint64_t since, const GradNode
         for (int k = 0; k < node->n_in; k++)
             if (node->in[k].node) visit(&w, node->in[k].node);
     }
-    bool ok = *n < MAX_IN || error_set(e, "checkpoint: more than %d parameters in one function", MAX_IN);
+    bool ok =
+        *n < MAX_IN || error_set(e, "checkpoint: more than %d parameters in one function", MAX_IN);
     walk_fini(&w);
     return ok;
 }
@@ -547,9 +620,12 @@ bool grad_checkpoint(Interp *in, Value f, Tensor *x, Value *out, LangError *e) {
     GradNode **outside;
     int n;
     TRY(interp_call(in, f, &arg, 1, out, e));
-    if (out->kind != V_TENSOR || !grad_is_on(in) || !out->tensor->node || out->tensor->node->seq <= since) return true;
+    if (out->kind != V_TENSOR || !grad_is_on(in) || !out->tensor->node ||
+        out->tensor->node->seq <= since)
+        return true;
     Tensor *y = out->tensor;
-    if (!find_outside(in, y->node, since, x->node, &outside, &n, e)) return free(outside), value_drop(*out), false;
+    if (!find_outside(in, y->node, since, x->node, &outside, &n, e))
+        return free(outside), value_drop(*out), false;
     GradNode *c = node_new(in, NODE_CHECKPOINT, n + 1, NULL, 0);
     c->type = *tensor_type(y), c->n_out = 1, c->signal = signal_backward(in);
     c->f = value_ref(f), c->seed = seed, c->rng = rng;
@@ -567,7 +643,8 @@ bool grad_checkpoint(Interp *in, Value f, Tensor *x, Value *out, LangError *e) {
     return true;
 }
 
-/* Computes f again, recorded this time, with the random numbers of the first run, and walks that. */
+/* Computes f again, recorded this time, with the random numbers of the first run, and walks that.
+ */
 static bool checkpoint_rule(GradCall *g) {
     Interp *in = g->in;
     const GradNode *n = g->n;
@@ -584,7 +661,8 @@ static bool checkpoint_rule(GradCall *g) {
     if (ok && y.tensor->node) {
         GradNode **target = xcalloc((size_t)n->n_in, sizeof *target);
         for (int i = 0; i < n->n_in; i++) target[i] = g->need[i] ? n->in[i].node : NULL;
-        ok = grad_of_nodes(in, y.tensor, target, n->n_in, g->dout.t, true, depth == 0, g->din, g->e);
+        ok =
+            grad_of_nodes(in, y.tensor, target, n->n_in, g->dout.t, true, depth == 0, g->din, g->e);
         free(target);
     }
     value_drop(y);
@@ -595,7 +673,9 @@ static bool checkpoint_rule(GradCall *g) {
 /* ---- listing ---- */
 
 static const char *node_name(const GradNode *n) {
-    return n->op == NODE_LEAF ? "param" : n->op == NODE_CHECKPOINT ? "checkpoint" : op_info[n->op].name;
+    return n->op == NODE_LEAF         ? "param"
+           : n->op == NODE_CHECKPOINT ? "checkpoint"
+                                      : op_info[n->op].name;
 }
 
 static int older_first(const void *a, const void *b) {
@@ -625,14 +705,19 @@ void grad_tape_print(Interp *in, Tensor *below, Bytes *out) {
     for (size_t i = 0; i < n; i++)
         if (!list[i]->used) list[live++] = list[i], ops += list[i]->op != NODE_LEAF;
     n = live;
-    if (!ops) bytes_puts(out, "Autograd Tape: Empty (no operations recorded)\n");
-    else bytes_printf(out, "Autograd Tape (%zu operations):\n", ops);
+    if (!ops)
+        bytes_puts(out, "Autograd Tape: Empty (no operations recorded)\n");
+    else
+        bytes_printf(out, "Autograd Tape (%zu operations):\n", ops);
     for (size_t i = 0; ops && i < n; i++) {
         GradNode *p = list[i];
         char shape[256];
         bytes_printf(out, "  %llu. %s: inputs=[", (unsigned long long)p->seq, node_name(p));
         for (int k = 0, first = 1; k < p->n_in; k++)
-            if (p->in[k].node) bytes_printf(out, first ? "%llu" : ", %llu", (unsigned long long)p->in[k].node->seq), first = 0;
+            if (p->in[k].node)
+                bytes_printf(out, first ? "%llu" : ", %llu",
+                             (unsigned long long)p->in[k].node->seq),
+                    first = 0;
         bytes_printf(out, "] shape=%s", type_shape_text(&p->type, shape));
         if (p->made.src) bytes_printf(out, " @%s:%u", p->made.src->name, p->made.line);
         if (p->signal) bytes_printf(out, " signal=%s", signal_label(in, p->signal));

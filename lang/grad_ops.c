@@ -1,8 +1,10 @@
-/* grad_ops.c: one rule per word of the grad column of ops.def, and which values each rule uses. Rules read like formulas:
- * small functions over Args (a tensor or a number) emit one op each and hang the result on the call, which frees it; after
- * a failure they do nothing. d is the gradient of the result, A B C the operands, Y the result; give() hands the gradient
- * of one operand on, summed over the axes along which it was broadcast. A word without a rule does not compile.
- * Sources: the derivatives are school mathematics; ties and edges follow PyTorch's derivatives.yaml in what they do.
+/* grad_ops.c: one rule per word of the grad column of ops.def, and which values each rule uses.
+ * Rules read like formulas: small functions over Args (a tensor or a number) emit one op each and
+ * hang the result on the call, which frees it; after a failure they do nothing. d is the gradient
+ * of the result, A B C the operands, Y the result; give() hands the gradient of one operand on,
+ * summed over the axes along which it was broadcast. A word without a rule does not compile.
+ * Sources: the derivatives are school mathematics; ties and edges follow PyTorch's derivatives.yaml
+ * in what they do.
  * SPDX-License-Identifier: MIT */
 #include "lang/grad.h"
 #include <assert.h>
@@ -18,8 +20,12 @@ static Arg keep(GradCall *g, Tensor *t) {
     return arg_tensor(t);
 }
 
-static Arg op1(GradCall *g, Op op, Arg a) { return g->ok ? keep(g, tensor_op1(g->in, op, a, g->e)) : a; }
-static Arg op2(GradCall *g, Op op, Arg a, Arg b) { return g->ok ? keep(g, tensor_op2(g->in, op, a, b, g->e)) : a; }
+static Arg op1(GradCall *g, Op op, Arg a) {
+    return g->ok ? keep(g, tensor_op1(g->in, op, a, g->e)) : a;
+}
+static Arg op2(GradCall *g, Op op, Arg a, Arg b) {
+    return g->ok ? keep(g, tensor_op2(g->in, op, a, b, g->e)) : a;
+}
 static Arg where(GradCall *g, Arg c, Arg a, Arg b) {
     Arg arg[3] = {c, a, b};
     Tensor *out = NULL;
@@ -27,17 +33,17 @@ static Arg where(GradCall *g, Arg c, Arg a, Arg b) {
     return keep(g, tensor_op(g->in, OP_WHERE, arg, 3, NULL, 0, &out, g->e) ? out : NULL);
 }
 
-#define A (g->value[0])
-#define B (g->value[1])
-#define C (g->value[2])
-#define Y (g->out[0])
-#define d (g->dout)
-#define NUM(x) arg_float(x)
+#define A         (g->value[0])
+#define B         (g->value[1])
+#define C         (g->value[2])
+#define Y         (g->out[0])
+#define d         (g->dout)
+#define NUM(x)    arg_float(x)
 #define ADD(x, y) op2(g, OP_ADD, x, y)
 #define SUB(x, y) op2(g, OP_SUB, x, y)
 #define MUL(x, y) op2(g, OP_MUL, x, y)
 #define DIV(x, y) op2(g, OP_DIV, x, y)
-#define NEG(x) op1(g, OP_NEG, x)
+#define NEG(x)    op1(g, OP_NEG, x)
 
 static const TensorType *in_type(const GradCall *g, int i) { return &g->n->in[i].type; }
 
@@ -53,11 +59,14 @@ static Arg reduce(GradCall *g, Op op, Arg x, const int64_t *axes, int n, bool ke
     return g->ok ? keep(g, tensor_reduce(g->in, op, x.t, axes, n, keepdims, g->e)) : x;
 }
 
-static Arg cast_to(GradCall *g, Arg x, DType t) { return g->ok ? keep(g, tensor_cast(g->in, x.t, t, g->e)) : x; }
+static Arg cast_to(GradCall *g, Arg x, DType t) {
+    return g->ok ? keep(g, tensor_cast(g->in, x.t, t, g->e)) : x;
+}
 
 static Arg zeros_of(GradCall *g, const TensorType *t) {
     Operand zero = {.kind = IN_IMM_INT};
-    return g->ok ? keep(g, tensor_full(g->in, t->shape, t->rank, t->dtype, zero, g->e)) : arg_int(0);
+    return g->ok ? keep(g, tensor_full(g->in, t->shape, t->rank, t->dtype, zero, g->e))
+                 : arg_int(0);
 }
 
 /* Undoes broadcasting: sums over axes that the operand lacks or has with size 1. */
@@ -128,16 +137,24 @@ static void grad_mod(GradCall *g) { /* a - b * floor(a / b) */
 static void grad_pow(GradCall *g) {
     if (g->need[0]) {
         double n = B.t ? 0 : B.imm.kind == IN_IMM_FLOAT ? B.imm.f : (double)B.imm.i;
-        if (!B.t && n == 2) give(g, 0, MUL(d, MUL(A, NUM(2))));
-        else if (!B.t && n == 0) give(g, 0, MUL(d, NUM(0)));
-        else if (!B.t) give(g, 0, MUL(d, MUL(op2(g, OP_POW, A, NUM(n - 1)), NUM(n))));
-        else give(g, 0, where(g, op2(g, OP_EQ, B, NUM(0)), NUM(0), MUL(d, MUL(B, op2(g, OP_POW, A, SUB(B, NUM(1)))))));
+        if (!B.t && n == 2)
+            give(g, 0, MUL(d, MUL(A, NUM(2))));
+        else if (!B.t && n == 0)
+            give(g, 0, MUL(d, NUM(0)));
+        else if (!B.t)
+            give(g, 0, MUL(d, MUL(op2(g, OP_POW, A, NUM(n - 1)), NUM(n))));
+        else
+            give(g, 0,
+                 where(g, op2(g, OP_EQ, B, NUM(0)), NUM(0),
+                       MUL(d, MUL(B, op2(g, OP_POW, A, SUB(B, NUM(1)))))));
     }
     if (!g->need[1]) return;
     if (!A.t) { /* a number to the power of a tensor */
         double a = A.imm.kind == IN_IMM_FLOAT ? A.imm.f : (double)A.imm.i;
-        if (a == 0) give(g, 1, MUL(d, where(g, op2(g, OP_GE, B, NUM(0)), NUM(0), NUM(-INFINITY))));
-        else give(g, 1, MUL(MUL(d, Y), NUM(log(a))));
+        if (a == 0)
+            give(g, 1, MUL(d, where(g, op2(g, OP_GE, B, NUM(0)), NUM(0), NUM(-INFINITY))));
+        else
+            give(g, 1, MUL(MUL(d, Y), NUM(log(a))));
         return;
     }
     Arg at_zero = op2(g, OP_AND, op2(g, OP_EQ, A, NUM(0)), op2(g, OP_GE, B, NUM(0)));
@@ -151,12 +168,20 @@ static void pick(GradCall *g, Op loses) {
     if (g->need[1]) give(g, 1, where(g, op2(g, loses, B, A), NUM(0), even));
 }
 static void grad_maximum(GradCall *g) {
-    if (A.t) pick(g, OP_LT);
-    else give(g, 1, where(g, op2(g, OP_LT, B, A), NUM(0), where(g, op2(g, OP_EQ, B, A), MUL(d, NUM(0.5)), d)));
+    if (A.t)
+        pick(g, OP_LT);
+    else
+        give(g, 1,
+             where(g, op2(g, OP_LT, B, A), NUM(0),
+                   where(g, op2(g, OP_EQ, B, A), MUL(d, NUM(0.5)), d)));
 }
 static void grad_minimum(GradCall *g) {
-    if (A.t) pick(g, OP_GT);
-    else give(g, 1, where(g, op2(g, OP_GT, B, A), NUM(0), where(g, op2(g, OP_EQ, B, A), MUL(d, NUM(0.5)), d)));
+    if (A.t)
+        pick(g, OP_GT);
+    else
+        give(g, 1,
+             where(g, op2(g, OP_GT, B, A), NUM(0),
+                   where(g, op2(g, OP_EQ, B, A), MUL(d, NUM(0.5)), d)));
 }
 
 static void grad_neg(GradCall *g) { give(g, 0, NEG(d)); }
@@ -168,7 +193,9 @@ static void grad_expm1(GradCall *g) { give(g, 0, MUL(d, ADD(Y, NUM(1)))); }
 static void grad_log(GradCall *g) { give(g, 0, DIV(d, A)); }
 static void grad_log1p(GradCall *g) { give(g, 0, DIV(d, ADD(A, NUM(1)))); }
 static void grad_sqrt(GradCall *g) { give(g, 0, DIV(MUL(d, NUM(0.5)), Y)); }
-static void grad_rsqrt(GradCall *g) { give(g, 0, MUL(MUL(d, NUM(-0.5)), MUL(Y, op1(g, OP_SQUARE, Y)))); }
+static void grad_rsqrt(GradCall *g) {
+    give(g, 0, MUL(MUL(d, NUM(-0.5)), MUL(Y, op1(g, OP_SQUARE, Y))));
+}
 static void grad_sin(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_COS, A))); }
 static void grad_cos(GradCall *g) { give(g, 0, NEG(MUL(d, op1(g, OP_SIN, A)))); }
 static void grad_tanh(GradCall *g) { give(g, 0, MUL(d, SUB(NUM(1), op1(g, OP_SQUARE, Y)))); }
@@ -199,8 +226,10 @@ static void grad_where(GradCall *g) {
 static Arg with_kept_axes(GradCall *g, Arg x) {
     TensorType t = *in_type(g, 0);
     const Attr *axis = attr_of(g, ATTR_AXIS);
-    if (!axis) for (int i = 0; i < t.rank; i++) t.shape[i] = 1;
-    else for (uint32_t i = 0; i < axis->n; i++) t.shape[axis->ints[i]] = 1;
+    if (!axis)
+        for (int i = 0; i < t.rank; i++) t.shape[i] = 1;
+    else
+        for (uint32_t i = 0; i < axis->n; i++) t.shape[axis->ints[i]] = 1;
     return reshape_to(g, x, t.shape, t.rank);
 }
 
@@ -212,12 +241,16 @@ static void reduced_axes(const GradCall *g, int64_t *axes, int *n) {
 
 static void grad_sum(GradCall *g) { give(g, 0, expand_to(g, with_kept_axes(g, d), in_type(g, 0))); }
 
-/* Product of the others: p / a where nothing is 0; the product of the rest at the only 0; else 0. */
+/* Product of the others: p / a where nothing is 0; the product of the rest at the only 0; else 0.
+ */
 static void grad_prod(GradCall *g) {
     int64_t axes[MAX_DIMS];
     int n;
     reduced_axes(g, axes, &n);
-    if (!n) { give(g, 0, d); return; }
+    if (!n) {
+        give(g, 0, d);
+        return;
+    }
     Arg is_zero = op2(g, OP_EQ, A, NUM(0));
     Arg zeros = reduce(g, OP_SUM, is_zero, axes, n, true), safe = where(g, is_zero, NUM(1), A);
     Arg p = reduce(g, OP_PROD, safe, axes, n, true);
@@ -230,7 +263,10 @@ static void grad_max(GradCall *g) { /* and min: ties share */
     int64_t axes[MAX_DIMS];
     int n;
     reduced_axes(g, axes, &n);
-    if (!n) { give(g, 0, d); return; }
+    if (!n) {
+        give(g, 0, d);
+        return;
+    }
     Arg hit = cast_to(g, op2(g, OP_EQ, A, with_kept_axes(g, Y)), in_type(g, 0)->dtype);
     Arg count = reduce(g, OP_SUM, hit, axes, n, true);
     give(g, 0, MUL(hit, DIV(with_kept_axes(g, d), count)));
@@ -238,7 +274,9 @@ static void grad_max(GradCall *g) { /* and min: ties share */
 
 /* ---- view ---- */
 
-static void grad_reshape(GradCall *g) { give(g, 0, reshape_to(g, d, in_type(g, 0)->shape, in_type(g, 0)->rank)); }
+static void grad_reshape(GradCall *g) {
+    give(g, 0, reshape_to(g, d, in_type(g, 0)->shape, in_type(g, 0)->rank));
+}
 static void grad_expand(GradCall *g) { give(g, 0, d); }
 
 static void grad_permute(GradCall *g) {
@@ -249,7 +287,8 @@ static void grad_permute(GradCall *g) {
 }
 
 static void slice_attrs(const GradCall *g, Attr attr[3]) {
-    attr[0] = *attr_of(g, ATTR_START), attr[1] = *attr_of(g, ATTR_SIZE), attr[2] = *attr_of(g, ATTR_STEP);
+    attr[0] = *attr_of(g, ATTR_START), attr[1] = *attr_of(g, ATTR_SIZE),
+    attr[2] = *attr_of(g, ATTR_STEP);
 }
 
 static void grad_slice(GradCall *g) {
@@ -266,7 +305,9 @@ static void grad_cast(GradCall *g) {
 }
 
 static Arg transposed(GradCall *g, Arg x) {
-    return g->ok ? keep(g, tensor_transpose(g->in, x.t, tensor_type(x.t)->rank - 2, tensor_type(x.t)->rank - 1, g->e)) : x;
+    return g->ok ? keep(g, tensor_transpose(g->in, x.t, tensor_type(x.t)->rank - 2,
+                                            tensor_type(x.t)->rank - 1, g->e))
+                 : x;
 }
 
 /* Leading axes folded into rows: (..., M, K) to (... * M, K). */
@@ -278,7 +319,8 @@ static Arg as_rows(GradCall *g, Arg x) {
     return reshape_to(g, x, (int64_t[2]){rows, columns}, 2);
 }
 
-/* b is a transposed view (x @ w.T): its gradient is made transposed, so that w's own comes out row-major. */
+/* b is a transposed view (x @ w.T): its gradient is made transposed, so that w's own comes out
+ * row-major. */
 static bool is_transposed(const GradCall *g, int i) {
     const GradNode *made = g->n->in[i].node;
     return made && made->op == OP_PERMUTE && in_type(g, i)->rank == 2;
@@ -290,8 +332,10 @@ static void grad_matmul(GradCall *g) { /* y (.., M, N) = a (.., M, K) @ b (.., K
     /* One matrix for the whole batch: one product over all rows, no sum over the batch. */
     bool rows = in_type(g, 1)->rank == 2 && in_type(g, 0)->rank > 2;
     Arg a = rows ? as_rows(g, A) : A, dy = rows ? as_rows(g, d) : d;
-    if (is_transposed(g, 1)) give(g, 1, transposed(g, op2(g, OP_MATMUL, transposed(g, dy), a)));
-    else give(g, 1, op2(g, OP_MATMUL, transposed(g, a), dy));
+    if (is_transposed(g, 1))
+        give(g, 1, transposed(g, op2(g, OP_MATMUL, transposed(g, dy), a)));
+    else
+        give(g, 1, op2(g, OP_MATMUL, transposed(g, a), dy));
 }
 
 static void grad_cat(GradCall *g) {
@@ -299,7 +343,8 @@ static void grad_cat(GradCall *g) {
     int64_t start = 0;
     for (int i = 0; g->ok && i < g->n->n_in; i++) {
         int64_t size = in_type(g, i)->shape[axis];
-        if (g->need[i]) g->ok = (g->din[i] = tensor_slice(g->in, d.t, axis, start, size, 1, g->e)) != NULL;
+        if (g->need[i])
+            g->ok = (g->din[i] = tensor_slice(g->in, d.t, axis, start, size, 1, g->e)) != NULL;
         start += size;
     }
 }
@@ -336,7 +381,8 @@ static void grad_index(GradCall *g) {
 
 static void grad_index_put(GradCall *g) {
     const Attr *accumulate = attr_of(g, ATTR_ACCUMULATE);
-    if (g->need[0] && accumulate && accumulate->b) give(g, 0, d);
+    if (g->need[0] && accumulate && accumulate->b)
+        give(g, 0, d);
     else if (g->need[0]) {
         Arg arg[2] = {d, zero_like_d(g)};
         give(g, 0, with_indices(g, OP_INDEX_PUT, arg, 2, 2, false));
@@ -377,17 +423,54 @@ static void grad_topk(GradCall *g) {
 /* ---- the tables ---- */
 
 enum {
-    SAVES_none = SAVE_NONE, SAVES_zero = SAVE_NONE, SAVES_add = SAVE_NONE, SAVES_sub = SAVE_NONE, SAVES_neg = SAVE_NONE,
-    SAVES_mul = SAVE_OTHER, SAVES_matmul = SAVE_OTHER, SAVES_div = SAVE_B | SAVE_OUT_IF_B, SAVES_mod = SAVE_OTHER | SAVE_B,
-    SAVES_pow = SAVE_A | SAVE_B | SAVE_OUT_IF_B, SAVES_maximum = SAVE_A | SAVE_B, SAVES_minimum = SAVE_A | SAVE_B,
-    SAVES_abs = SAVE_A, SAVES_square = SAVE_A, SAVES_log = SAVE_A, SAVES_log1p = SAVE_A, SAVES_sin = SAVE_A, SAVES_cos = SAVE_A,
-    SAVES_erf = SAVE_A, SAVES_softplus = SAVE_A, SAVES_gelu = SAVE_A, SAVES_gelu_dx = SAVE_A, SAVES_silu = SAVE_A | SAVE_OUT,
-    SAVES_exp = SAVE_OUT, SAVES_expm1 = SAVE_OUT, SAVES_sqrt = SAVE_OUT, SAVES_rsqrt = SAVE_OUT, SAVES_tanh = SAVE_OUT,
-    SAVES_sigmoid = SAVE_OUT, SAVES_relu = SAVE_OUT, SAVES_where = SAVE_A,
-    SAVES_sum = SAVE_NONE, SAVES_prod = SAVE_A, SAVES_max = SAVE_A | SAVE_OUT,
-    SAVES_reshape = SAVE_NONE, SAVES_expand = SAVE_NONE, SAVES_permute = SAVE_NONE, SAVES_slice = SAVE_NONE, SAVES_cast = SAVE_NONE,
-    SAVES_cat = SAVE_NONE, SAVES_slice_put = SAVE_NONE, SAVES_index = SAVE_B | SAVE_C | SAVE_REST, SAVES_index_put = SAVE_C | SAVE_REST,
-    SAVES_gather = SAVE_B, SAVES_scatter_add = SAVE_B, SAVES_cumsum = SAVE_NONE, SAVES_sort = SAVE_A, SAVES_topk = SAVE_OUT1,
+    SAVES_none = SAVE_NONE,
+    SAVES_zero = SAVE_NONE,
+    SAVES_add = SAVE_NONE,
+    SAVES_sub = SAVE_NONE,
+    SAVES_neg = SAVE_NONE,
+    SAVES_mul = SAVE_OTHER,
+    SAVES_matmul = SAVE_OTHER,
+    SAVES_div = SAVE_B | SAVE_OUT_IF_B,
+    SAVES_mod = SAVE_OTHER | SAVE_B,
+    SAVES_pow = SAVE_A | SAVE_B | SAVE_OUT_IF_B,
+    SAVES_maximum = SAVE_A | SAVE_B,
+    SAVES_minimum = SAVE_A | SAVE_B,
+    SAVES_abs = SAVE_A,
+    SAVES_square = SAVE_A,
+    SAVES_log = SAVE_A,
+    SAVES_log1p = SAVE_A,
+    SAVES_sin = SAVE_A,
+    SAVES_cos = SAVE_A,
+    SAVES_erf = SAVE_A,
+    SAVES_softplus = SAVE_A,
+    SAVES_gelu = SAVE_A,
+    SAVES_gelu_dx = SAVE_A,
+    SAVES_silu = SAVE_A | SAVE_OUT,
+    SAVES_exp = SAVE_OUT,
+    SAVES_expm1 = SAVE_OUT,
+    SAVES_sqrt = SAVE_OUT,
+    SAVES_rsqrt = SAVE_OUT,
+    SAVES_tanh = SAVE_OUT,
+    SAVES_sigmoid = SAVE_OUT,
+    SAVES_relu = SAVE_OUT,
+    SAVES_where = SAVE_A,
+    SAVES_sum = SAVE_NONE,
+    SAVES_prod = SAVE_A,
+    SAVES_max = SAVE_A | SAVE_OUT,
+    SAVES_reshape = SAVE_NONE,
+    SAVES_expand = SAVE_NONE,
+    SAVES_permute = SAVE_NONE,
+    SAVES_slice = SAVE_NONE,
+    SAVES_cast = SAVE_NONE,
+    SAVES_cat = SAVE_NONE,
+    SAVES_slice_put = SAVE_NONE,
+    SAVES_index = SAVE_B | SAVE_C | SAVE_REST,
+    SAVES_index_put = SAVE_C | SAVE_REST,
+    SAVES_gather = SAVE_B,
+    SAVES_scatter_add = SAVE_B,
+    SAVES_cumsum = SAVE_NONE,
+    SAVES_sort = SAVE_A,
+    SAVES_topk = SAVE_OUT1,
 };
 
 #define grad_none NULL

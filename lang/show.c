@@ -1,7 +1,8 @@
-/* show.c: tensors as text. PyTorch's rules: one width for all printed elements, whole floats as `1.`, scientific when the
- * finite non-zero ones span more than 1000 or leave [1e-4, 1e8]; above `threshold` elements only the edge items, which is
- * all that a reply brings then. Statistics are over printed elements only.
- * Source: torch/_tensor_str.py (what it prints; tests/golden has its output).
+/* show.c: tensors as text. PyTorch's rules: one width for all printed elements, whole floats as
+ * `1.`, scientific when the finite non-zero ones span more than 1000 or leave [1e-4, 1e8]; above
+ * `threshold` elements only the edge items, which is all that a reply brings then. Statistics are
+ * over printed elements only. Source: torch/_tensor_str.py (what it prints; tests/golden has its
+ * output).
  * SPDX-License-Identifier: MIT */
 #include "lang/show.h"
 #include "lang/format.h"
@@ -11,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const PrintOptions print_defaults = {.precision = 4, .edgeitems = 3, .threshold = 1000, .linewidth = 80, .sci = -1};
+const PrintOptions print_defaults = {
+    .precision = 4, .edgeitems = 3, .threshold = 1000, .linewidth = 80, .sci = -1};
 
 /* ---- elements ---- */
 
@@ -19,7 +21,7 @@ const PrintOptions print_defaults = {.precision = 4, .edgeitems = 3, .threshold 
 typedef struct Show {
     const ReplyValue *v;
     const PrintOptions *p;
-    int edge;                                 /* items kept per end of an axis; 0: all are printed */
+    int edge; /* items kept per end of an axis; 0: all are printed */
     int64_t stored[MAX_DIMS], stride[MAX_DIMS];
     bool is_float, int_mode, sci;
     int width;
@@ -27,7 +29,11 @@ typedef struct Show {
 } Show;
 
 static double float_at(const ReplyValue *v, int64_t i) {
-    if (v->type.dtype == DT_F32) { float f; memcpy(&f, (const char *)v->data + 4 * i, 4); return f; }
+    if (v->type.dtype == DT_F32) {
+        float f;
+        memcpy(&f, (const char *)v->data + 4 * i, 4);
+        return f;
+    }
     double f;
     memcpy(&f, (const char *)v->data + 8 * i, 8);
     return f;
@@ -43,8 +49,12 @@ static int64_t int_at(const ReplyValue *v, int64_t i) {
     }
 }
 
-static bool is_cut(const Show *s, int axis) { return s->edge && s->v->type.shape[axis] > 2 * s->edge; }
-static int64_t shown_count(const Show *s, int axis) { return is_cut(s, axis) ? 2 * s->edge : s->v->type.shape[axis]; }
+static bool is_cut(const Show *s, int axis) {
+    return s->edge && s->v->type.shape[axis] > 2 * s->edge;
+}
+static int64_t shown_count(const Show *s, int axis) {
+    return is_cut(s, axis) ? 2 * s->edge : s->v->type.shape[axis];
+}
 
 /* Offset of the k-th printed item of an axis. */
 static int64_t shown_offset(const Show *s, int axis, int64_t k) {
@@ -55,26 +65,41 @@ static int64_t shown_offset(const Show *s, int axis, int64_t k) {
 static void write_element(const Show *s, int64_t i, Bytes *out) {
     char text[400];
     const PrintOptions *p = s->p;
-    if (s->v->type.dtype == DT_BOOL) snprintf(text, sizeof text, "%s", int_at(s->v, i) ? "true" : "false");
-    else if (!s->is_float) snprintf(text, sizeof text, "%lld", (long long)int_at(s->v, i));
+    if (s->v->type.dtype == DT_BOOL)
+        snprintf(text, sizeof text, "%s", int_at(s->v, i) ? "true" : "false");
+    else if (!s->is_float)
+        snprintf(text, sizeof text, "%lld", (long long)int_at(s->v, i));
     else {
         double x = float_at(s->v, i);
-        if (isnan(x)) snprintf(text, sizeof text, "nan"); /* never -nan */
-        else if (isinf(x)) snprintf(text, sizeof text, x < 0 ? "-inf" : "inf");
-        else if (s->sci) snprintf(text, sizeof text, "%.*e", p->precision, x);
-        else if (s->int_mode) snprintf(text, sizeof text, "%.0f.", x);
-        else snprintf(text, sizeof text, "%.*f", p->precision, x);
+        if (isnan(x))
+            snprintf(text, sizeof text, "nan"); /* never -nan */
+        else if (isinf(x))
+            snprintf(text, sizeof text, x < 0 ? "-inf" : "inf");
+        else if (s->sci)
+            snprintf(text, sizeof text, "%.*e", p->precision, x);
+        else if (s->int_mode)
+            snprintf(text, sizeof text, "%.0f.", x);
+        else
+            snprintf(text, sizeof text, "%.*f", p->precision, x);
     }
     int pad = s->width - (int)strlen(text);
     while (pad-- > 0) bytes_putc(out, ' ');
     bytes_puts(out, text);
 }
 
-typedef struct Stats { double min, max; bool any, whole; } Stats;
+typedef struct Stats {
+    double min, max;
+    bool any, whole;
+} Stats;
 
-static void visit(Show *s, int axis, int64_t offset, void (*each)(Show *s, int64_t i, Stats *st), Stats *st) {
-    if (axis == s->v->type.rank) { each(s, offset, st); return; }
-    for (int64_t k = 0, n = shown_count(s, axis); k < n; k++) visit(s, axis + 1, offset + shown_offset(s, axis, k), each, st);
+static void visit(Show *s, int axis, int64_t offset, void (*each)(Show *s, int64_t i, Stats *st),
+                  Stats *st) {
+    if (axis == s->v->type.rank) {
+        each(s, offset, st);
+        return;
+    }
+    for (int64_t k = 0, n = shown_count(s, axis); k < n; k++)
+        visit(s, axis + 1, offset + shown_offset(s, axis, k), each, st);
 }
 
 static void gather_stats(Show *s, int64_t i, Stats *st) {
@@ -106,14 +131,17 @@ static void choose(Show *s) {
         visit(s, 0, 0, gather_stats, &st);
         if (!st.any) return;
         s->int_mode = st.whole;
-        s->sci = s->p->sci >= 0 ? s->p->sci : st.max / st.min > 1000 || st.max > 1e8 || st.min < 1e-4;
+        s->sci =
+            s->p->sci >= 0 ? s->p->sci : st.max / st.min > 1000 || st.max > 1e8 || st.min < 1e-4;
     }
     visit(s, 0, 0, widen, &st);
 }
 
 /* ---- brackets ---- */
 
-static void indent(Bytes *out, int n) { while (n-- > 0) bytes_putc(out, ' '); }
+static void indent(Bytes *out, int n) {
+    while (n-- > 0) bytes_putc(out, ' ');
+}
 
 static void write_vector(const Show *s, int axis, int64_t offset, int column) {
     int64_t n = shown_count(s, axis), cells = n + is_cut(s, axis);
@@ -121,18 +149,28 @@ static void write_vector(const Show *s, int axis, int64_t offset, int column) {
     if (per_line < 1) per_line = 1;
     bytes_putc(s->out, '[');
     for (int64_t cell = 0, k = 0; cell < cells; cell++) {
-        if (cell && cell % per_line == 0) bytes_puts(s->out, ",\n"), indent(s->out, column + 1);
-        else if (cell) bytes_puts(s->out, ", ");
-        if (is_cut(s, axis) && cell == s->edge) bytes_puts(s->out, " ...");
-        else write_element(s, offset + shown_offset(s, axis, k++), s->out);
+        if (cell && cell % per_line == 0)
+            bytes_puts(s->out, ",\n"), indent(s->out, column + 1);
+        else if (cell)
+            bytes_puts(s->out, ", ");
+        if (is_cut(s, axis) && cell == s->edge)
+            bytes_puts(s->out, " ...");
+        else
+            write_element(s, offset + shown_offset(s, axis, k++), s->out);
     }
     bytes_putc(s->out, ']');
 }
 
 static void write_nested(const Show *s, int axis, int64_t offset, int column) {
     int rank = s->v->type.rank;
-    if (axis == rank) { write_element(s, offset, s->out); return; }
-    if (axis == rank - 1) { write_vector(s, axis, offset, column); return; }
+    if (axis == rank) {
+        write_element(s, offset, s->out);
+        return;
+    }
+    if (axis == rank - 1) {
+        write_vector(s, axis, offset, column);
+        return;
+    }
     int64_t n = shown_count(s, axis), cells = n + is_cut(s, axis);
     bytes_putc(s->out, '[');
     for (int64_t cell = 0, k = 0; cell < cells; cell++) {
@@ -141,8 +179,10 @@ static void write_nested(const Show *s, int axis, int64_t offset, int column) {
             for (int i = 0; i < rank - axis - 1; i++) bytes_putc(s->out, '\n');
             indent(s->out, column + 1);
         }
-        if (is_cut(s, axis) && cell == s->edge) bytes_puts(s->out, "...");
-        else write_nested(s, axis + 1, offset + shown_offset(s, axis, k++), column + 1);
+        if (is_cut(s, axis) && cell == s->edge)
+            bytes_puts(s->out, "...");
+        else
+            write_nested(s, axis + 1, offset + shown_offset(s, axis, k++), column + 1);
     }
     bytes_putc(s->out, ']');
 }
@@ -159,7 +199,8 @@ static void show_init(Show *s, const ReplyValue *v, const PrintOptions *p, Bytes
     }
 }
 
-/* A suffix goes onto a line of its own when it does not fit; *last is the length of the last line as PyTorch counts it. */
+/* A suffix goes onto a line of its own when it does not fit; *last is the length of the last line
+ * as PyTorch counts it. */
 static void suffix(Bytes *out, int *last, int column, int linewidth, const char *text) {
     int n = (int)strlen(text);
     if (*last + n + 2 > linewidth) {
@@ -173,7 +214,8 @@ static void suffix(Bytes *out, int *last, int column, int linewidth, const char 
     bytes_puts(out, text);
 }
 
-void show_tensor(const ReplyValue *v, const PrintOptions *p, bool requires_grad, int column, Bytes *out) {
+void show_tensor(const ReplyValue *v, const PrintOptions *p, bool requires_grad, int column,
+                 Bytes *out) {
     Show s;
     char text[300], shape[256];
     size_t start = out->n;
@@ -181,12 +223,15 @@ void show_tensor(const ReplyValue *v, const PrintOptions *p, bool requires_grad,
     show_init(&s, v, p, out);
     bytes_puts(out, "tensor(");
     column += 7;
-    if (n) choose(&s), write_nested(&s, 0, 0, column);
-    else bytes_puts(out, "[]");
+    if (n)
+        choose(&s), write_nested(&s, 0, 0, column);
+    else
+        bytes_puts(out, "[]");
     size_t line = out->n;
     while (line > start && out->data[line - 1] != '\n') line--;
     int last = (int)(out->n - line) + 2 + (line == start ? column - 7 : 0);
-    bool default_dtype = v->type.dtype == DT_F32 || (n && (v->type.dtype == DT_I64 || v->type.dtype == DT_BOOL));
+    bool default_dtype =
+        v->type.dtype == DT_F32 || (n && (v->type.dtype == DT_I64 || v->type.dtype == DT_BOOL));
     if ((!n && v->type.rank != 1) || (n && s.edge)) {
         snprintf(text, sizeof text, "shape=%s", type_shape_text(&v->type, shape));
         suffix(out, &last, column, p->linewidth, text);
@@ -201,18 +246,24 @@ void show_tensor(const ReplyValue *v, const PrintOptions *p, bool requires_grad,
 
 /* ---- single values and formats ---- */
 
-bool show_value(const ReplyValue *v, const char *spec, size_t n, const PrintOptions *p, int column, Bytes *out, Err *err) {
+bool show_value(const ReplyValue *v, const char *spec, size_t n, const PrintOptions *p, int column,
+                Bytes *out, Err *err) {
     FormatSpec f;
     if (!n && v->type.rank) return show_tensor(v, p, false, column, out), true;
     if (type_numel(&v->type) != 1) {
         char shape[256];
-        return err_set(err, ERR_SHAPE, "a format needs a single number, not shape %s", type_shape_text(&v->type, shape));
+        return err_set(err, ERR_SHAPE, "a format needs a single number, not shape %s",
+                       type_shape_text(&v->type, shape));
     }
     if (!n) {
-        if (v->type.dtype == DT_F32) format_float32((float)float_at(v, 0), out);
-        else if (v->type.dtype == DT_F64) format_double(float_at(v, 0), out);
-        else if (v->type.dtype == DT_BOOL) bytes_puts(out, int_at(v, 0) ? "true" : "false");
-        else bytes_printf(out, "%lld", (long long)int_at(v, 0));
+        if (v->type.dtype == DT_F32)
+            format_float32((float)float_at(v, 0), out);
+        else if (v->type.dtype == DT_F64)
+            format_double(float_at(v, 0), out);
+        else if (v->type.dtype == DT_BOOL)
+            bytes_puts(out, int_at(v, 0) ? "true" : "false");
+        else
+            bytes_printf(out, "%lld", (long long)int_at(v, 0));
         return true;
     }
     TRY(format_parse(spec, n, &f, err));
@@ -227,25 +278,33 @@ bool show_value(const ReplyValue *v, const char *spec, size_t n, const PrintOpti
 /* The elements as bytes; a summarised value never comes here. */
 static bool show_bytes(const ReplyValue *v, Bytes *out, Err *err) {
     uint64_t n = reply_value_numel(&v->type, v->edge);
-    if (dtype_is_float(v->type.dtype)) return err_set(err, ERR_DTYPE, "text is made of whole numbers");
+    if (dtype_is_float(v->type.dtype))
+        return err_set(err, ERR_DTYPE, "text is made of whole numbers");
     for (uint64_t i = 0; i < n; i++) {
         int64_t c = int_at(v, i);
-        if (c < 0 || c > 255) return err_set(err, ERR_ARG, "%lld is not a byte: text is made of numbers from 0 to 255", (long long)c);
+        if (c < 0 || c > 255)
+            return err_set(err, ERR_ARG,
+                           "%lld is not a byte: text is made of numbers from 0 to 255",
+                           (long long)c);
         bytes_putc(out, (char)c);
     }
     return true;
 }
 
 /* The inside of one pair of braces: "", ":spec", "!r", "!rg" or "!t". */
-static bool show_field(const char *field, size_t n, const ReplyValue *v, const PrintOptions *p, Bytes *out, Err *err) {
+static bool show_field(const char *field, size_t n, const ReplyValue *v, const PrintOptions *p,
+                       Bytes *out, Err *err) {
     if (n && field[0] == ':') return show_value(v, field + 1, n - 1, p, 0, out, err);
     if (!n) return show_value(v, "", 0, p, 0, out, err);
-    if (n >= 2 && field[0] == '!' && field[1] == 'r') return show_tensor(v, p, n > 2 && field[2] == 'g', 0, out), true;
+    if (n >= 2 && field[0] == '!' && field[1] == 'r')
+        return show_tensor(v, p, n > 2 && field[2] == 'g', 0, out), true;
     if (n == 2 && field[0] == '!' && field[1] == 't') return show_bytes(v, out, err);
-    return err_set(err, ERR_PARSE, "format field '{%.*s}' is unknown", (int)(n < 40 ? n : 40), field);
+    return err_set(err, ERR_PARSE, "format field '{%.*s}' is unknown", (int)(n < 40 ? n : 40),
+                   field);
 }
 
-bool show_format(const char *format, size_t n, const Reply *r, const PrintOptions *p, Bytes *out, Err *err) {
+bool show_format(const char *format, size_t n, const Reply *r, const PrintOptions *p, Bytes *out,
+                 Err *err) {
     uint32_t next = 0;
     for (size_t i = 0; i < n; i++) {
         char c = format[i];
@@ -259,13 +318,19 @@ bool show_format(const char *format, size_t n, const Reply *r, const PrintOption
             i++;
         } else {
             const char *end = c == '{' ? memchr(format + i, '}', n - i) : NULL;
-            if (!end) return err_set(err, ERR_PARSE, "format '%.*s' has an unmatched brace", (int)(n < 60 ? n : 60), format);
-            if (next >= r->n) return err_set(err, ERR_ARG, "format '%.*s' wants more values than the %u given", (int)(n < 60 ? n : 60), format, r->n);
-            TRY(show_field(format + i + 1, (size_t)(end - format) - i - 1, &r->value[next++], p, out, err));
+            if (!end)
+                return err_set(err, ERR_PARSE, "format '%.*s' has an unmatched brace",
+                               (int)(n < 60 ? n : 60), format);
+            if (next >= r->n)
+                return err_set(err, ERR_ARG, "format '%.*s' wants more values than the %u given",
+                               (int)(n < 60 ? n : 60), format, r->n);
+            TRY(show_field(format + i + 1, (size_t)(end - format) - i - 1, &r->value[next++], p,
+                           out, err));
             i = (size_t)(end - format);
         }
     }
-    return next == r->n || err_set(err, ERR_ARG, "format '%.*s' takes %u values, not %u", (int)(n < 60 ? n : 60), format, next, r->n);
+    return next == r->n || err_set(err, ERR_ARG, "format '%.*s' takes %u values, not %u",
+                                   (int)(n < 60 ? n : 60), format, next, r->n);
 }
 
 void show_escape(const char *s, size_t n, Bytes *format) {

@@ -1,7 +1,9 @@
-/* tensor.c: tensors come and go here, and every operation passes through tensor_op: find the common dtype, insert casts as
- * instructions of their own, emit, record. Shapes and dtypes are inferred by the runtime's one function (stream_op calls
- * it); this file only adds what a user needs to see when that fails: carets on the operands, where they were made, a way out.
- * Not here: shorthands (tensor_make.c), parameters (tensor_param.c), indexing (index.c), rules of gradients (grad_ops.c).
+/* tensor.c: tensors come and go here, and every operation passes through tensor_op: find the common
+ * dtype, insert casts as instructions of their own, emit, record. Shapes and dtypes are inferred by
+ * the runtime's one function (stream_op calls it); this file only adds what a user needs to see
+ * when that fails: carets on the operands, where they were made, a way out. Not here: shorthands
+ * (tensor_make.c), parameters (tensor_param.c), indexing (index.c), rules of gradients
+ * (grad_ops.c).
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor.h"
 #include "lang/grad.h"
@@ -23,8 +25,10 @@ Tape *tape_of(Interp *in) {
 Tensor *tensor_new(Interp *in, Handle *h) {
     Tape *tape = tape_of(in);
     Tensor *t = tape->free_tensors;
-    if (t) tape->free_tensors = t->grad;  /* the free list runs through grad */
-    else t = xmalloc(sizeof *t);
+    if (t)
+        tape->free_tensors = t->grad; /* the free list runs through grad */
+    else
+        t = xmalloc(sizeof *t);
     *t = (Tensor){.h = {.refs = 1, .kind = V_TENSOR}, .in = in, .handle = h};
     return t;
 }
@@ -56,12 +60,14 @@ void tensor_fini(Interp *in) {
 static Span operand_span(const Interp *in, int i) {
     const Node *n = in->at;
     if (!n || !n->at.src || n->at.src->is_prelude) return (Span){0};
-    if (n->kind == N_BINARY || n->kind == N_AUGASSIGN || n->kind == N_UNARY) return i < (int)n->n_kids ? n->kid[i]->whole : (Span){0};
+    if (n->kind == N_BINARY || n->kind == N_AUGASSIGN || n->kind == N_UNARY)
+        return i < (int)n->n_kids ? n->kid[i]->whole : (Span){0};
     if (n->kind == N_CALL) {
         const Node *callee = n->kid[0];
         if (callee->kind == N_FIELD && i == 0) return callee->kid[0]->whole;
         int k = callee->kind == N_FIELD ? i : i + 1;
-        if (k < (int)n->n_kids && n->kid[k]->kind != N_KEYWORD && n->kid[k]->kind != N_STAR) return n->kid[k]->whole;
+        if (k < (int)n->n_kids && n->kid[k]->kind != N_KEYWORD && n->kid[k]->kind != N_STAR)
+            return n->kid[k]->whole;
     }
     return (Span){0};
 }
@@ -69,7 +75,9 @@ static Span operand_span(const Interp *in, int i) {
 /* The operand's spelling when it is a plain name, for hints with code to copy. */
 static const char *operand_name(const Interp *in, int i) {
     const Node *n = in->at;
-    if (!n || (n->kind != N_BINARY && n->kind != N_AUGASSIGN) || i >= (int)n->n_kids || n->kid[i]->kind != N_NAME) return NULL;
+    if (!n || (n->kind != N_BINARY && n->kind != N_AUGASSIGN) || i >= (int)n->n_kids ||
+        n->kid[i]->kind != N_NAME)
+        return NULL;
     return n->kid[i]->str;
 }
 
@@ -78,16 +86,31 @@ static void label_made(const Interp *in, int i, const Tensor *t, LangError *e) {
     char shape[256];
     if (!at.src || !at.len) return;
     type_shape_text(tensor_type(t), shape);
-    if (made.src && !made.src->is_prelude && made.line) error_label(e, at, "%s, made at %s:%u", shape, made.src->name, made.line);
-    else error_label(e, at, "%s", shape);
+    if (made.src && !made.src->is_prelude && made.line)
+        error_label(e, at, "%s, made at %s:%u", shape, made.src->name, made.line);
+    else
+        error_label(e, at, "%s", shape);
 }
 
 static const char *op_symbol(Op op) {
     switch (op) {
-    case OP_ADD: return "+"; case OP_SUB: return "-"; case OP_MUL: return "*"; case OP_DIV: return "/";
-    case OP_FLOORDIV: return "//"; case OP_MOD: return "%"; case OP_POW: return "**"; case OP_MATMUL: return "@";
-    case OP_EQ: return "=="; case OP_NE: return "!="; case OP_LT: return "<"; case OP_LE: return "<=";
-    case OP_GT: return ">"; case OP_GE: return ">="; case OP_AND: return "&"; case OP_OR: return "|"; case OP_XOR: return "^";
+    case OP_ADD: return "+";
+    case OP_SUB: return "-";
+    case OP_MUL: return "*";
+    case OP_DIV: return "/";
+    case OP_FLOORDIV: return "//";
+    case OP_MOD: return "%";
+    case OP_POW: return "**";
+    case OP_MATMUL: return "@";
+    case OP_EQ: return "==";
+    case OP_NE: return "!=";
+    case OP_LT: return "<";
+    case OP_LE: return "<=";
+    case OP_GT: return ">";
+    case OP_GE: return ">=";
+    case OP_AND: return "&";
+    case OP_OR: return "|";
+    case OP_XOR: return "^";
     default: return NULL;
     }
 }
@@ -97,20 +120,24 @@ static int fitting_axis(const TensorType *small, const TensorType *large) {
     if (small->rank >= large->rank) return -1;
     for (int axis = small->rank; axis >= 0; axis--) {
         TensorType t = {.dtype = small->dtype, .rank = (uint8_t)(small->rank + 1)}, both;
-        for (int k = 0; k < t.rank; k++) t.shape[k] = k < axis ? small->shape[k] : k == axis ? 1 : small->shape[k - 1];
+        for (int k = 0; k < t.rank; k++)
+            t.shape[k] = k < axis ? small->shape[k] : k == axis ? 1 : small->shape[k - 1];
         if (shape_broadcast(&t, large, &both)) return axis;
     }
     return -1;
 }
 
-/* Two operands that do not broadcast: carets on both, the sizes that clash, and unsqueeze where it helps. */
+/* Two operands that do not broadcast: carets on both, the sizes that clash, and unsqueeze where it
+ * helps. */
 static bool error_broadcast(Interp *in, Op op, const Arg *arg, int i, int j, LangError *e) {
     const TensorType *a = tensor_type(arg[i].t), *b = tensor_type(arg[j].t);
     char sa[256], sb[256];
     type_shape_text(a, sa), type_shape_text(b, sb);
     const char *symbol = op_symbol(op);
-    if (symbol) error_set(e, "shapes do not broadcast: %s %s %s", sa, symbol, sb);
-    else error_set(e, "shapes of '%s' do not broadcast: %s and %s", op_info[op].name, sa, sb);
+    if (symbol)
+        error_set(e, "shapes do not broadcast: %s %s %s", sa, symbol, sb);
+    else
+        error_set(e, "shapes of '%s' do not broadcast: %s and %s", op_info[op].name, sa, sb);
     int64_t x = 0, y = 0;
     for (int k = 1; k <= a->rank && k <= b->rank; k++) {
         x = a->shape[a->rank - k], y = b->shape[b->rank - k];
@@ -121,20 +148,21 @@ static bool error_broadcast(Interp *in, Op op, const Arg *arg, int i, int j, Lan
         error_label(e, at_j, "aligned right: %lld vs %lld", (long long)x, (long long)y);
         error_label(e, at_i, "%s", "");
     }
-    int small = a->rank < b->rank ? i : j, axis = a->rank < b->rank ? fitting_axis(a, b) : fitting_axis(b, a);
+    int small = a->rank < b->rank ? i : j,
+        axis = a->rank < b->rank ? fitting_axis(a, b) : fitting_axis(b, a);
     if (axis >= 0) {
         TensorType t = *tensor_type(arg[small].t);
         memmove(t.shape + axis + 1, t.shape + axis, (size_t)(t.rank - axis) * sizeof t.shape[0]);
         t.shape[axis] = 1, t.rank++;
         const char *name = operand_name(in, small);
-        error_hint(e, "%s.unsqueeze(%d) makes %s", name ? name : "x", axis, type_shape_text(&t, sa));
+        error_hint(e, "%s.unsqueeze(%d) makes %s", name ? name : "x", axis,
+                   type_shape_text(&t, sa));
     }
     error_locate(e, interp_span(in));
     return false;
 }
 
 /* ---- dtypes ---- */
-
 
 bool arg_from_value(Interp *in, Value v, Arg *out, LangError *e) {
     (void)in;
@@ -152,7 +180,8 @@ bool arg_from_value(Interp *in, Value v, Arg *out, LangError *e) {
 
 /* Host numbers are weak: they only raise the category (LANGUAGE 3.2). */
 static DType promote_imm(DType d, const Operand *imm) {
-    if (d == DT_NONE) return imm->kind == IN_IMM_FLOAT ? DT_F32 : imm->kind == IN_IMM_INT ? DT_I64 : DT_BOOL;
+    if (d == DT_NONE)
+        return imm->kind == IN_IMM_FLOAT ? DT_F32 : imm->kind == IN_IMM_INT ? DT_I64 : DT_BOOL;
     if (imm->kind == IN_IMM_FLOAT && !dtype_is_float(d)) return DT_F32;
     return imm->kind == IN_IMM_INT && d == DT_BOOL ? DT_I64 : d;
 }
@@ -164,7 +193,8 @@ static DType common_dtype(const OpInfo *info, const Arg *arg, int first, int n) 
     for (int i = first; i < n; i++) {
         if (!arg[i].t) continue;
         const TensorType *t = tensor_type(arg[i].t);
-        d = d == DT_NONE || d == t->dtype ? t->dtype : dtype_promote_ranked(d, rank, t->dtype, t->rank);
+        d = d == DT_NONE || d == t->dtype ? t->dtype
+                                          : dtype_promote_ranked(d, rank, t->dtype, t->rank);
         if (t->rank > rank) rank = t->rank;
     }
     for (int i = first; i < n; i++)
@@ -176,13 +206,19 @@ static DType common_dtype(const OpInfo *info, const Arg *arg, int first, int n) 
 static bool imm_fits(Interp *in, Op op, DType d, Operand *imm, LangError *e) {
     if (imm->kind == IN_IMM_BOOL && d != DT_BOOL) *imm = (Operand){.kind = IN_IMM_INT, .i = imm->b};
     if (imm->kind != IN_IMM_INT) return true;
-    int64_t lo = d == DT_U8 ? 0 : d == DT_I32 ? INT32_MIN : INT64_MIN, hi = d == DT_U8 ? 255 : d == DT_I32 ? INT32_MAX : INT64_MAX;
+    int64_t lo = d == DT_U8    ? 0
+                 : d == DT_I32 ? INT32_MIN
+                               : INT64_MIN,
+            hi = d == DT_U8    ? 255
+                 : d == DT_I32 ? INT32_MAX
+                               : INT64_MAX;
     if (dtype_is_float(d) || (imm->i >= lo && imm->i <= hi)) {
         if (op != OP_POW || imm->i >= 0 || dtype_is_float(d)) return true;
         error_set(e, "%s to a negative power is not a whole number", dtype_info[d].name);
         error_hint(e, "x.float() ** %lld", (long long)imm->i);
     } else {
-        error_set(e, "%lld does not fit into %s (%lld to %lld)", (long long)imm->i, dtype_info[d].name, (long long)lo, (long long)hi);
+        error_set(e, "%lld does not fit into %s (%lld to %lld)", (long long)imm->i,
+                  dtype_info[d].name, (long long)lo, (long long)hi);
         error_hint(e, "x.to(int64) first");
     }
     error_locate(e, interp_span(in));
@@ -193,14 +229,25 @@ static bool imm_fits(Interp *in, Op op, DType d, Operand *imm, LangError *e) {
 
 /* Operands on their way into an instruction; made[i]: a cast, ours to drop. */
 enum { FEW = 6 };
-typedef struct Prepared { int n; Arg *arg; Operand *operand; const Handle **handle; Tensor **made; void *heap;
-                          Arg arg_[FEW]; Operand operand_[FEW]; const Handle *handle_[FEW]; Tensor *made_[FEW]; } Prepared;
+typedef struct Prepared {
+    int n;
+    Arg *arg;
+    Operand *operand;
+    const Handle **handle;
+    Tensor **made;
+    void *heap;
+    Arg arg_[FEW];
+    Operand operand_[FEW];
+    const Handle *handle_[FEW];
+    Tensor *made_[FEW];
+} Prepared;
 
 static void prepared_init(Prepared *p, const Arg *arg, int n) {
     p->n = n, p->heap = NULL;
     p->arg = p->arg_, p->operand = p->operand_, p->handle = p->handle_, p->made = p->made_;
     if (n > FEW) {
-        char *m = p->heap = xmalloc((size_t)n * (sizeof(Arg) + sizeof(Operand) + sizeof(Handle *) + sizeof(Tensor *)));
+        char *m = p->heap = xmalloc(
+            (size_t)n * (sizeof(Arg) + sizeof(Operand) + sizeof(Handle *) + sizeof(Tensor *)));
         p->arg = (Arg *)m, m += (size_t)n * sizeof(Arg);
         p->operand = (Operand *)m, m += (size_t)n * sizeof(Operand);
         p->handle = (const Handle **)m, m += (size_t)n * sizeof(Handle *);
@@ -227,20 +274,28 @@ static bool promote(Interp *in, Op op, Prepared *p, LangError *e) {
     const OpInfo *info = &op_info[op];
     int first = 0;
     DType d = DT_NONE;
-    if (info->class_ == CLASS_MAP) first = op == OP_WHERE, d = common_dtype(info, p->arg, first, p->n);
-    else if (op == OP_MATMUL || op == OP_CAT) d = common_dtype(info, p->arg, 0, p->n);
-    else if (op == OP_SLICE_PUT || op == OP_INDEX_PUT) return cast_operand(in, p, 1, tensor_type(p->arg[0].t)->dtype, e);
-    else if (op == OP_SCATTER_ADD) return cast_operand(in, p, 2, tensor_type(p->arg[0].t)->dtype, e);
-    else return true;
+    if (info->class_ == CLASS_MAP)
+        first = op == OP_WHERE, d = common_dtype(info, p->arg, first, p->n);
+    else if (op == OP_MATMUL || op == OP_CAT)
+        d = common_dtype(info, p->arg, 0, p->n);
+    else if (op == OP_SLICE_PUT || op == OP_INDEX_PUT)
+        return cast_operand(in, p, 1, tensor_type(p->arg[0].t)->dtype, e);
+    else if (op == OP_SCATTER_ADD)
+        return cast_operand(in, p, 2, tensor_type(p->arg[0].t)->dtype, e);
+    else
+        return true;
     if (op == OP_WHERE && p->arg[0].t && tensor_type(p->arg[0].t)->dtype != DT_BOOL) {
-        error_set(e, "the condition of where must be bool, not %s", dtype_info[tensor_type(p->arg[0].t)->dtype].name);
+        error_set(e, "the condition of where must be bool, not %s",
+                  dtype_info[tensor_type(p->arg[0].t)->dtype].name);
         error_hint(e, "where(c != 0, a, b)");
         error_locate(e, interp_span(in));
         return false;
     }
     for (int i = first; i < p->n; i++) {
-        if (p->arg[i].t) TRY(cast_operand(in, p, i, d, e));
-        else TRY(imm_fits(in, op, d, &p->arg[i].imm, e));
+        if (p->arg[i].t)
+            TRY(cast_operand(in, p, i, d, e));
+        else
+            TRY(imm_fits(in, op, d, &p->arg[i].imm, e));
     }
     return true;
 }
@@ -254,26 +309,34 @@ static bool where_of_numbers(Interp *in, Op op, Prepared *p, LangError *e) {
     return true;
 }
 
-/* Fails early, with more to say than the inference has, where pointwise operands do not broadcast. */
+/* Fails early, with more to say than the inference has, where pointwise operands do not broadcast.
+ */
 static bool check_broadcast(Interp *in, Op op, const Arg *arg, int n, LangError *e) {
     TensorType all;
     int last = -1;
     for (int i = 0; i < n; i++) {
         if (!arg[i].t) continue;
-        if (last < 0) { all = *tensor_type(arg[i].t), last = i; continue; }
+        if (last < 0) {
+            all = *tensor_type(arg[i].t), last = i;
+            continue;
+        }
         TensorType both;
-        if (!shape_broadcast(&all, tensor_type(arg[i].t), &both)) return error_broadcast(in, op, arg, last, i, e);
+        if (!shape_broadcast(&all, tensor_type(arg[i].t), &both))
+            return error_broadcast(in, op, arg, last, i, e);
         all = both, last = i;
     }
     return true;
 }
 
 static bool same_type(const Arg *arg, int n) {
-    return n == 2 && arg[0].t && arg[1].t && arg[0].t->handle->type.rank == arg[1].t->handle->type.rank &&
-           !memcmp(arg[0].t->handle->type.shape, arg[1].t->handle->type.shape, sizeof(int64_t) * arg[0].t->handle->type.rank);
+    return n == 2 && arg[0].t && arg[1].t &&
+           arg[0].t->handle->type.rank == arg[1].t->handle->type.rank &&
+           !memcmp(arg[0].t->handle->type.shape, arg[1].t->handle->type.shape,
+                   sizeof(int64_t) * arg[0].t->handle->type.rank);
 }
 
-bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr, Tensor **out, LangError *e) {
+bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr,
+               Tensor **out, LangError *e) {
     Prepared p;
     Handle *h[MAX_OUT] = {0};
     int n_out = 0;
@@ -288,7 +351,8 @@ bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, 
         p.handle[i] = p.arg[i].t ? p.arg[i].t->handle : NULL;
         p.operand[i] = p.arg[i].t ? operand_of(p.arg[i].t->handle) : p.arg[i].imm;
     }
-    if (!stream_op(in->stream, op, p.operand, p.handle, n_args, attr, n_attr, interp_span(in), h, &n_out, e)) {
+    if (!stream_op(in->stream, op, p.operand, p.handle, n_args, attr, n_attr, interp_span(in), h,
+                   &n_out, e)) {
         if (op == OP_MATMUL && n_args == 2 && p.arg[0].t && p.arg[1].t && !e->n_labels) {
             label_made(in, 1, p.arg[1].t, e);
             label_made(in, 0, p.arg[0].t, e);
@@ -306,9 +370,23 @@ done:
 /* ---- operators ---- */
 
 static const Op oper_op[] = {
-    [O_ADD] = OP_ADD, [O_SUB] = OP_SUB, [O_MUL] = OP_MUL, [O_DIV] = OP_DIV, [O_FLOORDIV] = OP_FLOORDIV, [O_MOD] = OP_MOD,
-    [O_POW] = OP_POW, [O_MATMUL] = OP_MATMUL, [O_BITAND] = OP_AND, [O_BITOR] = OP_OR, [O_BITXOR] = OP_XOR,
-    [O_EQ] = OP_EQ, [O_NE] = OP_NE, [O_LT] = OP_LT, [O_LE] = OP_LE, [O_GT] = OP_GT, [O_GE] = OP_GE,
+    [O_ADD] = OP_ADD,
+    [O_SUB] = OP_SUB,
+    [O_MUL] = OP_MUL,
+    [O_DIV] = OP_DIV,
+    [O_FLOORDIV] = OP_FLOORDIV,
+    [O_MOD] = OP_MOD,
+    [O_POW] = OP_POW,
+    [O_MATMUL] = OP_MATMUL,
+    [O_BITAND] = OP_AND,
+    [O_BITOR] = OP_OR,
+    [O_BITXOR] = OP_XOR,
+    [O_EQ] = OP_EQ,
+    [O_NE] = OP_NE,
+    [O_LT] = OP_LT,
+    [O_LE] = OP_LE,
+    [O_GT] = OP_GT,
+    [O_GE] = OP_GE,
 };
 
 bool tensor_binary(Interp *in, int oper, Value a, Value b, Value *out, LangError *e) {
@@ -320,14 +398,15 @@ bool tensor_binary(Interp *in, int oper, Value a, Value b, Value *out, LangError
     }
     if (oper == O_EQ || oper == O_NE) { /* across kinds: unequal, a plain bool */
         Value other = a.kind == V_TENSOR ? b : a;
-        if (other.kind != V_TENSOR && !value_is_number(other)) return *out = v_bool(oper == O_NE), true;
+        if (other.kind != V_TENSOR && !value_is_number(other))
+            return *out = v_bool(oper == O_NE), true;
     }
     assert((size_t)oper < sizeof oper_op / sizeof oper_op[0]);
     Value sides[2] = {a, b};
     for (int i = 0; i < 2; i++) {
         if (arg_from_value(in, sides[i], &arg[i], e)) continue;
-        error_set(e, "cannot use %s with a tensor: '%s' needs tensors or numbers", value_type_name(sides[i]),
-                  op_symbol(oper_op[oper]));
+        error_set(e, "cannot use %s with a tensor: '%s' needs tensors or numbers",
+                  value_type_name(sides[i]), op_symbol(oper_op[oper]));
         return false;
     }
     if (oper == O_MATMUL) {
@@ -336,7 +415,8 @@ bool tensor_binary(Interp *in, int oper, Value a, Value b, Value *out, LangError
             return error_hint(e, "use *");
         }
         TRY(tensor_matmul(in, arg[0].t, arg[1].t, &t, e));
-    } else TRY(tensor_op(in, oper_op[oper], arg, 2, NULL, 0, &t, e));
+    } else
+        TRY(tensor_op(in, oper_op[oper], arg, 2, NULL, 0, &t, e));
     t->was_param = (arg[0].t && arg[0].t->is_param) || (arg[1].t && arg[1].t->is_param);
     *out = v_tensor(t);
     return true;
@@ -352,21 +432,23 @@ bool tensor_unary(Interp *in, int oper, Value a, Value *out, LangError *e) {
     return true;
 }
 
-/* Both have rank 2 or more for the op itself; a vector becomes a row or a column first and the axis goes again after. */
+/* Both have rank 2 or more for the op itself; a vector becomes a row or a column first and the axis
+ * goes again after. */
 bool tensor_matmul(Interp *in, Tensor *a, Tensor *b, Tensor **out, LangError *e) {
     const TensorType *ta = tensor_type(a), *tb = tensor_type(b);
     char sa[256], sb[256];
     if (!ta->rank || !tb->rank || (ta->rank > 1 && tb->rank > 1)) {
         Arg arg[2] = {arg_tensor(a), arg_tensor(b)};
         if (ta->rank && tb->rank) return tensor_op(in, OP_MATMUL, arg, 2, NULL, 0, out, e);
-        error_set(e, "cannot multiply %s @ %s: a single number has no axes", type_shape_text(ta, sa), type_shape_text(tb, sb));
+        error_set(e, "cannot multiply %s @ %s: a single number has no axes",
+                  type_shape_text(ta, sa), type_shape_text(tb, sb));
         error_hint(e, "use *");
         return false;
     }
     int64_t K = ta->shape[ta->rank - 1], Kb = tb->shape[tb->rank > 1 ? tb->rank - 2 : 0];
     if (K != Kb) {
-        error_set(e, "cannot multiply %s @ %s: inner sizes %lld and %lld differ", type_shape_text(ta, sa),
-                  type_shape_text(tb, sb), (long long)K, (long long)Kb);
+        error_set(e, "cannot multiply %s @ %s: inner sizes %lld and %lld differ",
+                  type_shape_text(ta, sa), type_shape_text(tb, sb), (long long)K, (long long)Kb);
         label_made(in, 1, b, e);
         label_made(in, 0, a, e);
         error_locate(e, interp_span(in));
@@ -374,7 +456,8 @@ bool tensor_matmul(Interp *in, Tensor *a, Tensor *b, Tensor **out, LangError *e)
     }
     int64_t row[2] = {1, K}, column[2] = {K, 1};
     Tensor *x = ta->rank == 1 ? tensor_reshape(in, a, row, 2, e) : tensor_ref(a);
-    Tensor *y = x ? tb->rank == 1 ? tensor_reshape(in, b, column, 2, e) : tensor_ref(b) : NULL, *p = NULL;
+    Tensor *y = x ? tb->rank == 1 ? tensor_reshape(in, b, column, 2, e) : tensor_ref(b) : NULL,
+           *p = NULL;
     Arg arg[2] = {arg_tensor(x), arg_tensor(y)};
     *out = NULL;
     if (y && tensor_op(in, OP_MATMUL, arg, 2, NULL, 0, &p, e)) {

@@ -1,5 +1,6 @@
-/* tensor_make.c: shorthands for single ops, as gradient rules and builtins use them, and the way of host values into tensors
- * (nested lists) and back (item, tolist). A shorthand that would change nothing gives its operand back.
+/* tensor_make.c: shorthands for single ops, as gradient rules and builtins use them, and the way of
+ * host values into tensors (nested lists) and back (item, tolist). A shorthand that would change
+ * nothing gives its operand back.
  * SPDX-License-Identifier: MIT */
 #include "lang/grad.h"
 #include "lang/tensor.h"
@@ -12,12 +13,15 @@ int64_t tensor_numel(const Tensor *t) { return type_numel(tensor_type(t)); }
 
 /* ---- one op each ---- */
 
-static Tensor *op_attrs(Interp *in, Op op, const Arg *arg, int n, const Attr *attr, int n_attr, LangError *e) {
+static Tensor *op_attrs(Interp *in, Op op, const Arg *arg, int n, const Attr *attr, int n_attr,
+                        LangError *e) {
     Tensor *out[MAX_OUT];
     return tensor_op(in, op, arg, n, attr, n_attr, out, e) ? out[0] : NULL;
 }
 
-Tensor *tensor_op1(Interp *in, Op op, Arg a, LangError *e) { return op_attrs(in, op, &a, 1, NULL, 0, e); }
+Tensor *tensor_op1(Interp *in, Op op, Arg a, LangError *e) {
+    return op_attrs(in, op, &a, 1, NULL, 0, e);
+}
 
 Tensor *tensor_op2(Interp *in, Op op, Arg a, Arg b, LangError *e) {
     Arg arg[2] = {a, b};
@@ -32,10 +36,12 @@ Tensor *tensor_cast(Interp *in, Tensor *t, DType d, LangError *e) {
 }
 
 static bool has_shape(const Tensor *t, const int64_t *shape, int rank) {
-    return tensor_type(t)->rank == rank && !memcmp(tensor_type(t)->shape, shape, sizeof *shape * (size_t)rank);
+    return tensor_type(t)->rank == rank &&
+           !memcmp(tensor_type(t)->shape, shape, sizeof *shape * (size_t)rank);
 }
 
-static Tensor *op_shape(Interp *in, Op op, Tensor *t, const int64_t *shape, int rank, LangError *e) {
+static Tensor *op_shape(Interp *in, Op op, Tensor *t, const int64_t *shape, int rank,
+                        LangError *e) {
     if (has_shape(t, shape, rank)) return tensor_ref(t);
     Arg arg = arg_tensor(t);
     Attr attr = attr_ints(ATTR_SHAPE, shape, rank);
@@ -55,7 +61,8 @@ Tensor *tensor_permute(Interp *in, Tensor *t, const int64_t *axes, int n, LangEr
     Attr attr = attr_ints(ATTR_AXES, axes, n);
     int i = 0;
     while (i < n && axes[i] == i) i++;
-    return i == n && n == tensor_type(t)->rank ? tensor_ref(t) : op_attrs(in, OP_PERMUTE, &arg, 1, &attr, 1, e);
+    return i == n && n == tensor_type(t)->rank ? tensor_ref(t)
+                                               : op_attrs(in, OP_PERMUTE, &arg, 1, &attr, 1, e);
 }
 
 Tensor *tensor_transpose(Interp *in, Tensor *t, int a, int b, LangError *e) {
@@ -64,23 +71,27 @@ Tensor *tensor_transpose(Interp *in, Tensor *t, int a, int b, LangError *e) {
     return tensor_permute(in, t, axes, tensor_type(t)->rank, e);
 }
 
-Tensor *tensor_slice(Interp *in, Tensor *t, int axis, int64_t start, int64_t size, int64_t step, LangError *e) {
+Tensor *tensor_slice(Interp *in, Tensor *t, int axis, int64_t start, int64_t size, int64_t step,
+                     LangError *e) {
     const TensorType *type = tensor_type(t);
     int64_t starts[MAX_DIMS] = {0}, sizes[MAX_DIMS], steps[MAX_DIMS];
     if (start == 0 && size == type->shape[axis] && (step == 1 || size <= 1)) return tensor_ref(t);
     for (int i = 0; i < type->rank; i++) sizes[i] = type->shape[i], steps[i] = 1;
     starts[axis] = start, sizes[axis] = size, steps[axis] = step;
     Arg arg = arg_tensor(t);
-    Attr attr[3] = {attr_ints(ATTR_START, starts, type->rank), attr_ints(ATTR_SIZE, sizes, type->rank),
+    Attr attr[3] = {attr_ints(ATTR_START, starts, type->rank),
+                    attr_ints(ATTR_SIZE, sizes, type->rank),
                     attr_ints(ATTR_STEP, steps, type->rank)};
     return op_attrs(in, OP_SLICE, &arg, 1, attr, 3, e);
 }
 
-Tensor *tensor_reduce(Interp *in, Op op, Tensor *t, const int64_t *axes, int n, bool keepdims, LangError *e) {
+Tensor *tensor_reduce(Interp *in, Op op, Tensor *t, const int64_t *axes, int n, bool keepdims,
+                      LangError *e) {
     Arg arg = arg_tensor(t);
     Attr attr[2];
     int n_attr = 0;
-    if (n && n < tensor_type(t)->rank) attr[n_attr++] = attr_ints(ATTR_AXIS, axes, n); /* absent: over all */
+    if (n && n < tensor_type(t)->rank)
+        attr[n_attr++] = attr_ints(ATTR_AXIS, axes, n); /* absent: over all */
     if (keepdims) attr[n_attr++] = attr_bool(ATTR_KEEPDIMS, true);
     return op_attrs(in, op, &arg, 1, attr, n_attr, e);
 }
@@ -97,7 +108,8 @@ Tensor *tensor_arange(Interp *in, Arg start, Arg step, int64_t n, DType d, LangE
     return op_attrs(in, OP_ARANGE, arg, 2, attr, 2, e);
 }
 
-Tensor *tensor_random(Interp *in, Op op, const int64_t *shape, int rank, DType d, const Arg *arg, int n_args, LangError *e) {
+Tensor *tensor_random(Interp *in, Op op, const int64_t *shape, int rank, DType d, const Arg *arg,
+                      int n_args, LangError *e) {
     int64_t key[2] = {(int64_t)in->seed, (int64_t)in->rng_counter++};
     Attr attr[3] = {attr_ints(ATTR_SHAPE, shape, rank), attr_dtype(d), attr_ints(ATTR_RNG, key, 2)};
     return op_attrs(in, op, arg, n_args, attr, 3, e);
@@ -115,7 +127,9 @@ Tensor *tensor_cat(Interp *in, Tensor *const *t, int64_t n, int axis, LangError 
         Tensor **part = xmalloc(sizeof *part * (size_t)groups), *all = NULL;
         for (; made < groups; made++) {
             int64_t rest = n - made * MAX_IN;
-            if (!(part[made] = tensor_cat(in, t + made * MAX_IN, rest < MAX_IN ? rest : MAX_IN, axis, e))) break;
+            if (!(part[made] =
+                      tensor_cat(in, t + made * MAX_IN, rest < MAX_IN ? rest : MAX_IN, axis, e)))
+                break;
         }
         if (made == groups) all = tensor_cat(in, part, groups, axis, e);
         while (made-- > 0) tensor_unref(part[made]);
@@ -151,33 +165,44 @@ Value value_at(Value v, int64_t i) {
 }
 
 /* What a nested list holds: its shape so far, and the highest category of its numbers. */
-typedef struct Scan { TensorType type; bool any, has_int, has_float, has_tensor; char at[64]; } Scan;
+typedef struct Scan {
+    TensorType type;
+    bool any, has_int, has_float, has_tensor;
+    char at[64];
+} Scan;
 
 static bool scan_value(Value v, int depth, Scan *s, LangError *e) {
     int64_t n = value_count(v);
     if (n < 0) {
         if (v.kind == V_TENSOR) return s->has_tensor = true;
         if (!value_is_number(v)) {
-            error_set(e, "a tensor holds numbers, not %s (at %s)", value_type_name(v), s->at[0] ? s->at : "the top");
+            error_set(e, "a tensor holds numbers, not %s (at %s)", value_type_name(v),
+                      s->at[0] ? s->at : "the top");
             return false;
         }
         s->has_int |= v.kind == V_INT, s->has_float |= v.kind == V_FLOAT;
-        if (s->any && depth < s->type.rank) return error_set(e, "ragged list: %s is a number, but its neighbours are lists", s->at);
+        if (s->any && depth < s->type.rank)
+            return error_set(e, "ragged list: %s is a number, but its neighbours are lists", s->at);
         if (!s->any) s->type.rank = (uint8_t)depth, s->any = true;
         return true;
     }
-    if (depth >= MAX_DIMS) return error_set(e, "lists are nested deeper than %d, the most axes that a tensor has", MAX_DIMS);
+    if (depth >= MAX_DIMS)
+        return error_set(e, "lists are nested deeper than %d, the most axes that a tensor has",
+                         MAX_DIMS);
     size_t end = strlen(s->at);
-    if (s->any && depth >= s->type.rank) return error_set(e, "ragged list: %s is a list, but its neighbours are numbers", s->at);
+    if (s->any && depth >= s->type.rank)
+        return error_set(e, "ragged list: %s is a list, but its neighbours are numbers", s->at);
     if (!s->any && s->type.shape[depth] < 0) s->type.shape[depth] = n;
     if (s->type.shape[depth] != n) {
-        error_set(e, "ragged list: %s has %lld elements, but its neighbours have %lld", s->at, (long long)n,
-                  (long long)s->type.shape[depth]);
+        error_set(e, "ragged list: %s has %lld elements, but its neighbours have %lld", s->at,
+                  (long long)n, (long long)s->type.shape[depth]);
         return false;
     }
-    if (!n && !s->any) s->type.rank = (uint8_t)(depth + 1), s->any = true; /* tensor([[], []]) is (2, 0) */
+    if (!n && !s->any)
+        s->type.rank = (uint8_t)(depth + 1), s->any = true; /* tensor([[], []]) is (2, 0) */
     for (int64_t i = 0; i < n; i++) {
-        if (end < sizeof s->at - 24) snprintf(s->at + end, sizeof s->at - end, "[%lld]", (long long)i);
+        if (end < sizeof s->at - 24)
+            snprintf(s->at + end, sizeof s->at - end, "[%lld]", (long long)i);
         TRY(scan_value(value_at(v, i), depth + 1, s, e));
         s->at[end] = 0;
         if (s->has_tensor) return true;
@@ -192,17 +217,36 @@ static bool store(Value v, DType d, char **to, LangError *e) {
     double f = v.kind == V_FLOAT ? v.f : v.kind == V_INT ? (double)v.i : v.b;
     int64_t k = v.kind == V_FLOAT ? 0 : v.kind == V_INT ? v.i : v.b;
     if (v.kind == V_FLOAT && d != DT_BOOL && !dtype_is_float(d)) {
-        if (!(f > -9.2e18 && f < 9.2e18)) return error_set(e, "%g does not fit into %s", f, dtype_info[d].name);
+        if (!(f > -9.2e18 && f < 9.2e18))
+            return error_set(e, "%g does not fit into %s", f, dtype_info[d].name);
         k = (int64_t)f;
     }
-    bool fits = d == DT_U8 ? k >= 0 && k <= 255 : d == DT_I32 ? k >= INT32_MIN && k <= INT32_MAX : true;
+    bool fits = d == DT_U8    ? k >= 0 && k <= 255
+                : d == DT_I32 ? k >= INT32_MIN && k <= INT32_MAX
+                              : true;
     if (!fits) return error_set(e, "%lld does not fit into %s", (long long)k, dtype_info[d].name);
     switch (d) {
-    case DT_BOOL: { uint8_t x = f != 0; memcpy(*to, &x, 1); break; }
-    case DT_U8: { uint8_t x = (uint8_t)k; memcpy(*to, &x, 1); break; }
-    case DT_I32: { int32_t x = (int32_t)k; memcpy(*to, &x, 4); break; }
+    case DT_BOOL: {
+        uint8_t x = f != 0;
+        memcpy(*to, &x, 1);
+        break;
+    }
+    case DT_U8: {
+        uint8_t x = (uint8_t)k;
+        memcpy(*to, &x, 1);
+        break;
+    }
+    case DT_I32: {
+        int32_t x = (int32_t)k;
+        memcpy(*to, &x, 4);
+        break;
+    }
     case DT_I64: memcpy(*to, &k, 8); break;
-    case DT_F32: { float x = (float)f; memcpy(*to, &x, 4); break; }
+    case DT_F32: {
+        float x = (float)f;
+        memcpy(*to, &x, 4);
+        break;
+    }
     default: assert(d == DT_F64); memcpy(*to, &f, 8);
     }
     *to += dtype_info[d].size_bytes;
@@ -220,11 +264,14 @@ static bool stack_values(Interp *in, Value v, DType dtype, Value *out, LangError
         ok = tensor_from_value(in, value_at(v, i), dtype, &one, e);
         if (!ok) break;
         TensorType t = *tensor_type(one.tensor);
-        if (i && ok && (t.rank + 1 != tensor_type(part[0])->rank ||
-                        memcmp(t.shape, tensor_type(part[0])->shape + 1, sizeof t.shape[0] * t.rank))) {
+        if (i && ok &&
+            (t.rank + 1 != tensor_type(part[0])->rank ||
+             memcmp(t.shape, tensor_type(part[0])->shape + 1, sizeof t.shape[0] * t.rank))) {
             char a[256];
-            ok = error_set(e, "ragged list: [%lld] has shape %s, unlike [0]", (long long)i, type_shape_text(&t, a));
-        } else if (t.rank == MAX_DIMS) ok = error_set(e, "at most %d axes", MAX_DIMS);
+            ok = error_set(e, "ragged list: [%lld] has shape %s, unlike [0]", (long long)i,
+                           type_shape_text(&t, a));
+        } else if (t.rank == MAX_DIMS)
+            ok = error_set(e, "at most %d axes", MAX_DIMS);
         else {
             memmove(t.shape + 1, t.shape, sizeof t.shape[0] * t.rank);
             t.shape[0] = 1;
@@ -276,7 +323,8 @@ bool tensor_item(Interp *in, Tensor *t, Value *out, LangError *e) {
     char shape[256];
     void *data;
     if (type_numel(type) != 1) {
-        error_set(e, "needs a single value, but the tensor has shape %s", type_shape_text(type, shape));
+        error_set(e, "needs a single value, but the tensor has shape %s",
+                  type_shape_text(type, shape));
         return error_hint(e, "x[i].item(), x.mean().item(), or x.tolist()");
     }
     TRY(stream_value(in->stream, t->handle, interp_span(in), &data, e));
@@ -288,7 +336,8 @@ bool tensor_item(Interp *in, Tensor *t, Value *out, LangError *e) {
 static Value nested(Interp *in, const TensorType *t, int axis, const void *data, int64_t *i) {
     if (axis == t->rank) return element(t->dtype, data, (*i)++);
     Value l = v_list(in, (size_t)t->shape[axis]);
-    for (int64_t k = 0; k < t->shape[axis]; k++) list_push(l.list, nested(in, t, axis + 1, data, i));
+    for (int64_t k = 0; k < t->shape[axis]; k++)
+        list_push(l.list, nested(in, t, axis + 1, data, i));
     return l;
 }
 

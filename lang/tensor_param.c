@@ -1,5 +1,6 @@
-/* tensor_param.c: what has identity: parameters and buffers, their updates in place (LANGUAGE 2.3, 2.7), and the fields of
- * tensors. An update swaps the handle; graphs built before keep the handles that they saw. Nothing here is ever recorded.
+/* tensor_param.c: what has identity: parameters and buffers, their updates in place
+ * (LANGUAGE 2.3, 2.7), and the fields of tensors. An update swaps the handle; graphs built before
+ * keep the handles that they saw. Nothing here is ever recorded.
  * SPDX-License-Identifier: MIT */
 #include "lang/grad.h"
 #include "lang/tensor.h"
@@ -10,7 +11,8 @@
 Value tensor_param(Interp *in, const Tensor *t, bool is_buffer, LangError *e) {
     DType d = (DType)tensor_type(t)->dtype;
     Tensor *p;
-    if (is_buffer || dtype_is_float(d)) p = tensor_new(in, handle_ref(t->handle));
+    if (is_buffer || dtype_is_float(d))
+        p = tensor_new(in, handle_ref(t->handle));
     else {
         in->no_grad_depth++;
         p = tensor_cast(in, (Tensor *)t, DT_F32, e);
@@ -33,7 +35,9 @@ static const char *subject_name(const Interp *in) {
 
 bool tensor_no_path(Interp *in, Value v, LangError *e) {
     if (v.kind != V_TENSOR || !grad_is_on(in) || !tensor_needs_grad(v.tensor)) return true;
-    error_set(e, "updating a parameter in place is never recorded, but the new value depends on parameters");
+    error_set(
+        e,
+        "updating a parameter in place is never recorded, but the new value depends on parameters");
     return error_hint(e, "no_grad { p -= lr * p.grad }   or   .detach()");
 }
 
@@ -49,7 +53,8 @@ static Tensor *as_value_of(Interp *in, const Tensor *p, Value v, LangError *e) {
     }
     if (!arg_from_value(in, v, &arg, e)) return NULL;
     if (!arg.t) {
-        if (!dtype_is_float(t->dtype) && arg.imm.kind == IN_IMM_FLOAT) arg = arg_int((int64_t)arg.imm.f);
+        if (!dtype_is_float(t->dtype) && arg.imm.kind == IN_IMM_FLOAT)
+            arg = arg_int((int64_t)arg.imm.f);
         return tensor_full(in, t->shape, t->rank, (DType)t->dtype, arg.imm, e);
     }
     TensorType both;
@@ -58,9 +63,11 @@ static Tensor *as_value_of(Interp *in, const Tensor *p, Value v, LangError *e) {
         memcmp(both.shape, t->shape, sizeof t->shape[0] * t->rank)) {
         error_set(e, "a parameter keeps its shape %s; the new value has %s", type_shape_text(t, a),
                   type_shape_text(tensor_type(arg.t), b));
-    } else if (dtype_is_float(tensor_type(arg.t)->dtype) && !dtype_is_float(t->dtype) && p->is_param) {
+    } else if (dtype_is_float(tensor_type(arg.t)->dtype) && !dtype_is_float(t->dtype) &&
+               p->is_param) {
         error_set(e, "a parameter keeps its dtype %s", dtype_info[t->dtype].name);
-    } else if ((cast = tensor_cast(in, arg.t, (DType)t->dtype, e))) out = tensor_expand(in, cast, t->shape, t->rank, e);
+    } else if ((cast = tensor_cast(in, arg.t, (DType)t->dtype, e)))
+        out = tensor_expand(in, cast, t->shape, t->rank, e);
     tensor_unref(cast);
     value_drop(made);
     return out;
@@ -96,11 +103,15 @@ static bool error_no_grad_field(Interp *in, const Tensor *t, LangError *e) {
     const char *name = subject_name(in), *x = name ? name : "x";
     Span made = t->handle->made;
     if (t->was_param && made.src) {
-        error_set(e, "'%s' is no longer a parameter: the assignment at %s:%u made it a plain value", x, made.src->name, made.line);
+        error_set(e, "'%s' is no longer a parameter: the assignment at %s:%u made it a plain value",
+                  x, made.src->name, made.line);
         return error_hint(e, "update in place: %s -= lr * %s.grad", x, x);
     }
     error_set(e, "only parameters have .grad, and '%s' is a value", x);
-    return error_hint(e, t->node ? "grad(y, %s) gives the gradient of y by it" : "%s = param(...) makes a parameter", x);
+    return error_hint(e,
+                      t->node ? "grad(y, %s) gives the gradient of y by it"
+                              : "%s = param(...) makes a parameter",
+                      x);
 }
 
 static Value shape_list(Interp *in, const TensorType *t) {
@@ -120,10 +131,12 @@ bool tensor_field(Interp *in, Tensor *t, const char *name, Value *out, bool *fou
         return *out = t->grad ? v_tensor(tensor_ref(t->grad)) : v_none(), true;
     }
     if (!strcmp(name, "T")) {
-        Tensor *r = type->rank < 2 ? tensor_ref(t) : tensor_transpose(in, t, type->rank - 2, type->rank - 1, e);
+        Tensor *r = type->rank < 2 ? tensor_ref(t)
+                                   : tensor_transpose(in, t, type->rank - 2, type->rank - 1, e);
         return r && (*out = v_tensor(r), true);
     }
-    if (!strcmp(name, "requires_grad")) return *out = v_bool(t->is_param ? t->requires_grad : t->node != NULL), true;
+    if (!strcmp(name, "requires_grad"))
+        return *out = v_bool(t->is_param ? t->requires_grad : t->node != NULL), true;
     if (!strcmp(name, "data")) return *out = v_tensor(tensor_detach(in, t)), true;
     if (!strcmp(name, "is_param")) return *out = v_bool(t->is_param), true;
     if (!strcmp(name, "is_buffer")) return *out = v_bool(t->is_buffer), true;
@@ -134,12 +147,15 @@ bool tensor_field(Interp *in, Tensor *t, const char *name, Value *out, bool *fou
 static bool set_grad(Interp *in, Tensor *t, Value v, LangError *e) {
     char a[256], b[256];
     if (!t->is_param) return error_no_grad_field(in, t, e);
-    if (v.kind != V_NONE && v.kind != V_TENSOR) return error_set(e, ".grad is a tensor or none, not %s", value_type_name(v));
+    if (v.kind != V_NONE && v.kind != V_TENSOR)
+        return error_set(e, ".grad is a tensor or none, not %s", value_type_name(v));
     Tensor *grad = NULL;
     if (v.kind == V_TENSOR) {
         const TensorType *want = tensor_type(t), *got = tensor_type(v.tensor);
-        if (want->rank != got->rank || memcmp(want->shape, got->shape, sizeof want->shape[0] * want->rank))
-            return error_set(e, "the gradient of shape %s does not fit the parameter's %s", type_shape_text(got, a), type_shape_text(want, b));
+        if (want->rank != got->rank ||
+            memcmp(want->shape, got->shape, sizeof want->shape[0] * want->rank))
+            return error_set(e, "the gradient of shape %s does not fit the parameter's %s",
+                             type_shape_text(got, a), type_shape_text(want, b));
         Tensor *plain = tensor_detach(in, v.tensor);
         in->no_grad_depth++;
         grad = tensor_cast(in, plain, (DType)want->dtype, e);

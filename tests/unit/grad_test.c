@@ -1,18 +1,23 @@
-/* grad_test.c: law 4: for every row of the op table that has a gradient, backward equals central differences in float64,
- * and so does the derivative of the gradient. MAP and REDUCE rows make their own cases from name and arity; every other
- * differentiable row must have one below, so that a row without a test fails. Runs programs of the language on the
- * reference engine.
+/* grad_test.c: law 4: for every row of the op table that has a gradient, backward equals central
+ * differences in float64, and so does the derivative of the gradient. MAP and REDUCE rows make
+ * their own cases from name and arity; every other differentiable row must have one below, so that
+ * a row without a test fails. Runs programs of the language on the reference engine.
  * SPDX-License-Identifier: MIT */
 #include "lang/grad.h"
 #include "lang/interp.h"
 #include "tests/unit/check.h"
 
-typedef struct Sample { Op op; const char *f, *xs; } Sample; /* a function of the language and a list of its arguments */
+typedef struct Sample {
+    Op op;
+    const char *f, *xs;
+} Sample; /* a function of the language and a list of its arguments */
 
 /* Away from kinks and ties, and with several shapes: (2,3,2), (3,2), (2). */
-#define A "tensor([0.56, -0.95, 0.31, -0.42, 0.88, -0.67, 1.21, -1.43, 0.74, -0.23, 1.07, -1.15], dtype=float64).reshape(2, 3, 2)"
-#define B "tensor([0.92, -0.37, -1.31, 0.48, 1.62, -0.79], dtype=float64).reshape(3, 2)"
-#define R "tensor([0.7, -0.4], dtype=float64)"
+#define A                                                                                          \
+    "tensor([0.56, -0.95, 0.31, -0.42, 0.88, -0.67, 1.21, -1.43, 0.74, -0.23, 1.07, -1.15], "      \
+    "dtype=float64).reshape(2, 3, 2)"
+#define B        "tensor([0.92, -0.37, -1.31, 0.48, 1.62, -0.79], dtype=float64).reshape(3, 2)"
+#define R        "tensor([0.7, -0.4], dtype=float64)"
 #define POSITIVE "(sin(arange(6, dtype=float64) * 1.3) * 0.4 + 0.6).reshape(3, 2)"
 
 static const Sample samples[] = {
@@ -29,8 +34,10 @@ static const Sample samples[] = {
     {OP_SLICE_PUT, "fn(a, b) { y = a * 1; y[1, :2] = b[1:] * b[:2]; return y }", "[" A ", " B "]"},
     {OP_INDEX, "fn(x) => x[[1, 0, 1], [2, 0, 2]] * x[0][[0, 0, 1]]", "[" A "]"},
     {OP_INDEX_PUT, "fn(a, b) { y = a * a; y[:, [2, 0]] = b[1:] * 2; return y }", "[" A ", " B "]"},
-    {OP_GATHER, "fn(x) => x.gather(1, tensor([[0, 1], [2, 2]]).unsqueeze(-1).expand(2, 2, 2))", "[" A "]"},
-    {OP_SCATTER_ADD, "fn(b, x) => b.scatter_add(0, tensor([[0, 2], [2, 2]]), x[:, 0] * x[:, 1])", "[" B ", " A "]"},
+    {OP_GATHER, "fn(x) => x.gather(1, tensor([[0, 1], [2, 2]]).unsqueeze(-1).expand(2, 2, 2))",
+     "[" A "]"},
+    {OP_SCATTER_ADD, "fn(b, x) => b.scatter_add(0, tensor([[0, 2], [2, 2]]), x[:, 0] * x[:, 1])",
+     "[" B ", " A "]"},
     {OP_CUMSUM, "fn(x) => cumsum(x * x, 1)", "[" A "]"},
     {OP_SORT, "fn(x) => sort(x, axis=1) * x", "[" A "]"},
     {OP_SORT, "fn(x) => sort(x, axis=0, descending=true)", "[" B "]"},
@@ -40,19 +47,25 @@ static const Sample samples[] = {
 /* Rows whose gradient is zero, or steps: differences would be zero too, or undefined. */
 static bool is_flat(Op op) { return !strcmp(op_info[op].grad_name, "zero"); }
 
-static const char prologue[] =
-    "fn weigh(y) => (y * sin(arange(y.numel(), dtype=float64) * 1.1 + 0.5).reshape(y.shape)).sum()\n"
-    "fn second(f) => fn(*xs) => sum(stack([weigh(g) for g in grad(weigh(f(*xs)), xs, create_graph=true)]))\n"
-    "fn check(name, f, xs) {\n"
-    "    gap = gradcheck(f, xs); assert gap < 1e-7, f\"{name}: first derivative off by {gap:.1e}\"\n"
-    "    gap = gradcheck(second(f), xs); assert gap < 1e-6, f\"{name}: second derivative off by {gap:.1e}\"\n"
-    "}\n";
+static const char prologue[] = "fn weigh(y) => (y * sin(arange(y.numel(), dtype=float64) * 1.1 + "
+                               "0.5).reshape(y.shape)).sum()\n"
+                               "fn second(f) => fn(*xs) => sum(stack([weigh(g) for g in "
+                               "grad(weigh(f(*xs)), xs, create_graph=true)]))\n"
+                               "fn check(name, f, xs) {\n"
+                               "    gap = gradcheck(f, xs); assert gap < 1e-7, f\"{name}: first "
+                               "derivative off by {gap:.1e}\"\n"
+                               "    gap = gradcheck(second(f), xs); assert gap < 1e-6, f\"{name}: "
+                               "second derivative off by {gap:.1e}\"\n"
+                               "}\n";
 
-/* Rounding to float32 drowns differences: the gradient through two casts is compared with the one without. */
+/* Rounding to float32 drowns differences: the gradient through two casts is compared with the one
+ * without. */
 static const char cast_test[] =
-    "x = param(" B "); through = grad(weigh(x.float().double() * x.float()), x, create_graph=true); plain = grad(weigh(x * x), x, create_graph=true)\n"
+    "x = param(" B "); through = grad(weigh(x.float().double() * x.float()), x, "
+                   "create_graph=true); plain = grad(weigh(x * x), x, create_graph=true)\n"
     "assert max(abs(through - plain)) < 1e-6, \"gradient through casts\"\n"
-    "assert max(abs(grad(weigh(through), x) - grad(weigh(plain), x))) < 1e-6, \"second derivative through casts\"\n";
+    "assert max(abs(grad(weigh(through), x) - grad(weigh(plain), x))) < 1e-6, \"second derivative "
+    "through casts\"\n";
 
 static Interp *in;
 
@@ -106,16 +119,21 @@ static void check_reduce(Op op) {
 int main(void) {
     LangError e = {0};
     InterpConfig config = {.width = 80};
-    config.stream.engine = "reference", config.stream.workers = 1, config.stream.threads = 1, config.stream.memory_bytes = 1 << 28;
+    config.stream.engine = "reference", config.stream.workers = 1, config.stream.threads = 1,
+    config.stream.memory_bytes = 1 << 28;
     in = interp_new(&config, &e);
-    if (!in) { fprintf(stderr, "%s\n", e.what); return 1; }
+    if (!in) {
+        fprintf(stderr, "%s\n", e.what);
+        return 1;
+    }
     run("prologue", prologue);
     for (int op = 0; op < OP_COUNT; op++) {
         if (!grad_rule[op] || is_flat((Op)op)) continue;
         bool tested = op == OP_CAST;
         if (tested) run("cast", cast_test);
         for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
-            if ((int)samples[i].op == op) check(op_info[op].name, samples[i].f, samples[i].xs), tested = true;
+            if ((int)samples[i].op == op)
+                check(op_info[op].name, samples[i].f, samples[i].xs), tested = true;
         if (!tested && op_info[op].class_ == CLASS_MAP) check_map((Op)op), tested = true;
         if (!tested && op_info[op].class_ == CLASS_REDUCE) check_reduce((Op)op), tested = true;
         CHECK_MSG(tested, "%s has a gradient, but no case in grad_test.c", op_info[op].name);
