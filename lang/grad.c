@@ -515,7 +515,11 @@ static bool check_start(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
  * error changes nothing. */
 static bool deliver(Walk *w, LangError *e) {
     Interp *in = w->in;
-    if (in->config.interactive) TRY(stream_sync(in->stream, e));
+    if (in->config.interactive && !stream_sync(in->stream, e)) {
+        LangError more = {0}; /* what else failed follows from the same step: told once */
+        while (stream_take_error(in->stream, &more)) more = (LangError){0};
+        return false;
+    }
     in->no_grad_depth++;
     bool ok = true;
     for (size_t i = w->n; ok && i-- > 0;) {

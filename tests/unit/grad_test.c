@@ -62,7 +62,7 @@ static const char prologue[] = "fn weigh(y) => (y * sin(arange(y.numel(), dtype=
  * without. */
 static const char cast_test[] =
     "x = param(" B "); through = grad(weigh(x.float().double() * x.float()), x, "
-                   "create_graph=true); plain = grad(weigh(x * x), x, create_graph=true)\n"
+    "create_graph=true); plain = grad(weigh(x * x), x, create_graph=true)\n"
     "assert max(abs(through - plain)) < 1e-6, \"gradient through casts\"\n"
     "assert max(abs(grad(weigh(through), x) - grad(weigh(plain), x))) < 1e-6, \"second derivative "
     "through casts\"\n";
@@ -116,6 +116,26 @@ static void check_reduce(Op op) {
     }
 }
 
+/* At the prompt backward waits: a failure in a step leaves parameters and gradients as they were.
+ */
+static void prompt_test(void) {
+    LangError e = {0};
+    char open;
+    in->config.interactive = true;
+    run("prompt", "p = param(tensor([1.0, 2.0, 3.0])); sgd = optim.SGD([p], lr=0.5, momentum=0.9)\n"
+                  "backward (p * p).sum(); sgd.step()\n"
+                  "before = p.detach(); slope = p.grad; speed = sgd.v[0]; bad = tensor([5])\n");
+    const char *step = "backward p[bad].sum(); sgd.step()\n";
+    Program *q = parse_program(interp_source(in, "prompt", step, strlen(step), 1, false), NULL,
+                               NULL, &open, &e);
+    CHECK(q && !interp_run(in, q, false, &e));
+    CHECK_STR(e.what, "index 5 is out of range for axis 0 of size 3");
+    run("prompt", "assert all(p == before) and all(p.grad == slope) and all(sgd.v[0] == speed)\n"
+                  "sgd.zero_grad(); backward (p * p).sum(); sgd.step()\n"
+                  "assert not any(p == before)\n");
+    in->config.interactive = false;
+}
+
 int main(void) {
     LangError e = {0};
     InterpConfig config = {.width = 80};
@@ -138,6 +158,7 @@ int main(void) {
         if (!tested && op_info[op].class_ == CLASS_REDUCE) check_reduce((Op)op), tested = true;
         CHECK_MSG(tested, "%s has a gradient, but no case in grad_test.c", op_info[op].name);
     }
+    prompt_test();
     Tape *tape = tape_of(in);
     CHECK_MSG(tape->n_live == 0 || tape->n_live < 64, "%zu nodes are still alive", tape->n_live);
     interp_free(&in);
