@@ -138,16 +138,20 @@ static void swallow(Dispatcher *d) {
     while (dispatcher_next(d, &to, &m, &drop)) msg_fini(&m);
 }
 
-static double dispatcher_alone(const Sink *k, int n) {
+/* is_shared: the frames' bytes are somebody else's too, so that they are copied record by record.
+ */
+static double dispatcher_alone(const Sink *k, int n, PeerId workers, bool is_shared) {
     Dispatcher *d = dispatcher_new(&(DispatcherConfig){0});
     Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = ROLE_WORKER};
     Msg m;
-    wire_hello(&h, &m);
-    dispatcher_on_message(d, 1, &m, 0);
+    for (PeerId peer = 1; peer <= workers; peer++) {
+        wire_hello(&h, &m);
+        dispatcher_on_message(d, peer, &m, 0);
+    }
     h.role = ROLE_CLIENT;
     double us = 0;
     uint64_t insts = 0;
-    for (PeerId peer = 2; insts < (uint64_t)n; peer++) {
+    for (PeerId peer = workers + 1; insts < (uint64_t)n; peer++) {
         wire_hello(&h, &m);
         dispatcher_on_message(d, peer, &m, 0);
         swallow(d);
@@ -156,12 +160,14 @@ static double dispatcher_alone(const Sink *k, int n) {
             m = (Msg){.n = 1, .part = {buf_copy(k->kept[i].part[0]->data, k->kept[i].part[0]->n)}};
             FrameReader r;
             frame_open(&r, &m, NULL);
+            Buf *shared = is_shared ? buf_ref(m.part[0]) : NULL;
             double start = cpu_us();
             dispatcher_on_message(d, peer, &m, 0);
             swallow(d);
             us += cpu_us() - start;
+            buf_unref(&shared);
             insts += r.count, seq += r.count;
-            Ack a = {.client = peer - 1, .seq = seq};
+            Ack a = {.client = peer - workers, .seq = seq};
             wire_ack(&a, &m);
             dispatcher_on_message(d, 1, &m, 0);
             swallow(d);
@@ -276,7 +282,9 @@ int main(int argc, char **argv) {
     int n = argc > 1 ? atoi(argv[1]) : 1000000;
     const char *engine = getenv("GT_BACKEND");
     static Sink sink;
-    double client = client_alone(&sink, n), dispatcher = dispatcher_alone(&sink, n);
+    double client = client_alone(&sink, n), one = dispatcher_alone(&sink, n, 1, false);
+    double many = dispatcher_alone(&sink, n, 72, false),
+           copied = dispatcher_alone(&sink, n, 72, true);
     for (int i = 0; i < sink.n_kept; i++) msg_fini(&sink.kept[i]);
     StreamConfig c = {.mode = STREAM_LIVE,
                       .workers = 1,
@@ -287,7 +295,9 @@ int main(int argc, char **argv) {
     /* Half of the instructions are frees: per add there are two. */
     printf("per add (with its free), us         CPU   budget\n");
     printf("  client, encoding                %5.2f     0.45\n", 2 * client);
-    printf("  dispatcher                      %5.2f     0.20\n", 2 * dispatcher);
+    printf("  dispatcher                      %5.2f     0.20\n", 2 * one);
+    printf("  dispatcher, 72 workers          %5.2f     0.20\n", 2 * many);
+    printf("  dispatcher, 72 workers, copying %5.2f     1\n", 2 * copied);
     Path tiny = whole_path(s, 1, n, 0), path = whole_path(s, 64, n, 0);
     printf("  worker, 1x1                     %5.2f     0.60\n", 2 * tiny.worker);
     printf("  worker, 64x64                   %5.2f     0.60\n", 2 * path.worker);
