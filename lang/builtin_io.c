@@ -1,6 +1,7 @@
-/* builtin_io.c: load and save in the language. load reads at once, in the client, and its tensors enter the stream as
- * data; save is an instruction: it names its tensors now and writes when their values arrive, in stream order, so that it
- * never waits and a replay saves too. What the files look like is io.h's business.
+/* builtin_io.c: load and save in the language. load reads at once, in the client, and its tensors
+ * enter the stream as data; save is an instruction: it names its tensors now and writes when their
+ * values arrive, in stream order, so that it never waits and a replay saves too. What the files
+ * look like is io.h's business.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include "lang/io.h"
@@ -11,7 +12,8 @@
 enum { MAX_SAVE_DEPTH = 32 };
 
 static bool take_path(Interp *in, Value v, Value *path, LangError *e) {
-    if (v.kind != V_STR && v.kind != V_TEXT) return error_set(e, "a path is a string, not %s", value_type_name(v));
+    if (v.kind != V_STR && v.kind != V_TEXT)
+        return error_set(e, "a path is a string, not %s", value_type_name(v));
     TRY(value_look(in, v, path, e));
     if (path->str->n && !memchr(path->str->s, 0, path->str->n)) return true;
     value_drop(*path);
@@ -44,7 +46,8 @@ static bool value_from_io(Interp *in, const IoValue *v, Value *out, LangError *e
     case IO_INT: *out = v_int(v->i); return true;
     case IO_FLOAT: *out = v_float(v->f); return true;
     case IO_STR: *out = v_str(v->str, v->n_str); return true;
-    case IO_LIST: case IO_MAP: return items_from_io(in, v, out, e);
+    case IO_LIST:
+    case IO_MAP: return items_from_io(in, v, out, e);
     case IO_TENSOR: break;
     }
     const IoTensor *t = v->tensor;
@@ -56,7 +59,10 @@ static bool value_from_io(Interp *in, const IoValue *v, Value *out, LangError *e
 
 /* dtype= as a dtype, a string, or one of the builtins float int bool. */
 static const char *element_name(Value v) {
-    return v.kind == V_DTYPE ? dtype_info[v.dtype].name : v.kind == V_STR ? v.str->s : v.kind == V_BUILTIN ? v.builtin->name : "";
+    return v.kind == V_DTYPE     ? dtype_info[v.dtype].name
+           : v.kind == V_STR     ? v.str->s
+           : v.kind == V_BUILTIN ? v.builtin->name
+                                 : "";
 }
 
 static bool bi_load(Interp *in, const Value *arg, Value *out, LangError *e) {
@@ -78,8 +84,9 @@ static bool bi_load(Interp *in, const Value *arg, Value *out, LangError *e) {
 typedef struct Job {
     char *path;
     Bytes keys, meta;
-    bool in_order;                    /* meta gets a null for each tensor, which keeps its place */
-    Handle **handle; int n, cap;      /* while collecting; references */
+    bool in_order; /* meta gets a null for each tensor, which keeps its place */
+    Handle **handle;
+    int n, cap; /* while collecting; references */
 } Job;
 
 static void job_free(void *ctx) {
@@ -116,19 +123,25 @@ static void key_text(Value key, Bytes *out) {
 static bool json_of(Interp *in, Value v, int depth, Bytes *out, LangError *e) {
     IoValue plain = {.kind = IO_NONE};
     Value text, key, item;
-    if (depth == MAX_SAVE_DEPTH) return error_set(e, "cannot save: values nest more than %d deep (a cycle?)", MAX_SAVE_DEPTH);
+    if (depth == MAX_SAVE_DEPTH)
+        return error_set(e, "cannot save: values nest more than %d deep (a cycle?)",
+                         MAX_SAVE_DEPTH);
     switch (v.kind) {
     case V_NONE: break;
     case V_BOOL: plain = (IoValue){.kind = IO_BOOL, .b = v.b}; break;
     case V_INT: plain = (IoValue){.kind = IO_INT, .i = v.i}; break;
     case V_FLOAT: plain = (IoValue){.kind = IO_FLOAT, .f = v.f}; break;
-    case V_DTYPE: json_print_str(dtype_info[v.dtype].name, strlen(dtype_info[v.dtype].name), out); return true;
-    case V_STR: case V_TEXT:
+    case V_DTYPE:
+        json_print_str(dtype_info[v.dtype].name, strlen(dtype_info[v.dtype].name), out);
+        return true;
+    case V_STR:
+    case V_TEXT:
         TRY(value_look(in, v, &text, e));
         json_print_str(text.str->s, text.str->n, out);
         value_drop(text);
         return true;
-    case V_LIST: case V_RANGE:
+    case V_LIST:
+    case V_RANGE:
         bytes_putc(out, '[');
         for (int64_t i = 0, n = sequence_count(v); i < n; i++) {
             if (i) bytes_puts(out, ", ");
@@ -165,7 +178,8 @@ static void meta_name(Job *j, const char *name, size_t n) {
 }
 
 static bool add_tensor(Job *j, const Tensor *t, const char *name, size_t n, LangError *e) {
-    if (n && memchr(name, '\n', n)) return error_set(e, "the name of a saved tensor has a line break in it");
+    if (n && memchr(name, '\n', n))
+        return error_set(e, "the name of a saved tensor has a line break in it");
     if (j->n == MAX_IN) return error_set(e, "cannot save more than %d tensors in one file", MAX_IN);
     if (j->n == j->cap) {
         j->cap = j->cap ? 2 * j->cap : 16;
@@ -188,7 +202,8 @@ static bool object_state(Interp *in, Value v, Value *out, LangError *e) {
     TRY(object_get(in, v.obj, intern("state_dict", 10), &f, &found, e));
     if (!found) {
         const Builtin *b = builtin_method(V_OBJECT, intern("state_dict", 10));
-        return b ? b->fn(in, &v, out, e) : error_set(e, "cannot save a value of type %s", value_type_name(v));
+        return b ? b->fn(in, &v, out, e)
+                 : error_set(e, "cannot save a value of type %s", value_type_name(v));
     }
     bool ok = interp_call(in, f, NULL, 0, out, e);
     value_drop(f);
@@ -197,7 +212,8 @@ static bool object_state(Interp *in, Value v, Value *out, LangError *e) {
 
 static bool collect(Interp *in, Job *j, Value v, Bytes *name, int depth, LangError *e);
 
-static bool collect_item(Interp *in, Job *j, Value key, Value item, Bytes *name, int depth, LangError *e) {
+static bool collect_item(Interp *in, Job *j, Value key, Value item, Bytes *name, int depth,
+                         LangError *e) {
     size_t n = name->n;
     if (n) bytes_putc(name, '/');
     key_text(key, name);
@@ -208,7 +224,9 @@ static bool collect_item(Interp *in, Job *j, Value key, Value item, Bytes *name,
 }
 
 static bool collect(Interp *in, Job *j, Value v, Bytes *name, int depth, LangError *e) {
-    if (depth == MAX_SAVE_DEPTH) return error_set(e, "cannot save: values nest more than %d deep (a cycle?)", MAX_SAVE_DEPTH);
+    if (depth == MAX_SAVE_DEPTH)
+        return error_set(e, "cannot save: values nest more than %d deep (a cycle?)",
+                         MAX_SAVE_DEPTH);
     if (v.kind == V_TENSOR) return add_tensor(j, v.tensor, name->data, name->n, e);
     if (v.kind == V_OBJECT) {
         Value state;
@@ -232,10 +250,14 @@ static bool collect(Interp *in, Job *j, Value v, Bytes *name, int depth, LangErr
 /* Fills the job from the value, in the form that the file's format wants. */
 static bool prepare(Interp *in, Job *j, Value v, LangError *e) {
     size_t n = strlen(j->path);
-    bool by_name = n > 12 && !strcasecmp(j->path + n - 12, ".safetensors"), is_host = !has_tensor(v, 0);
+    bool by_name = n > 12 && !strcasecmp(j->path + n - 12, ".safetensors"),
+         is_host = !has_tensor(v, 0);
     bool is_text = v.kind == V_STR || v.kind == V_TEXT;
     Err err = {0};
-    IoForm form = v.kind == V_TENSOR ? IO_FORM_TENSOR : is_text ? IO_FORM_TEXT : is_host ? IO_FORM_HOST : IO_FORM_ITEMS;
+    IoForm form = v.kind == V_TENSOR ? IO_FORM_TENSOR
+                  : is_text          ? IO_FORM_TEXT
+                  : is_host          ? IO_FORM_HOST
+                                     : IO_FORM_ITEMS;
     if (!io_can_save(j->path, form, &err)) return error_from(e, &err);
     if (is_host && !by_name) return json_of(in, v, 0, &j->meta, e);
     if (by_name && v.kind != V_MAP && v.kind != V_OBJECT && v.kind != V_LIST) {
@@ -257,14 +279,22 @@ static bool send_job(Interp *in, Job *j, LangError *e) {
         {.key = ATTR_META, .n = (uint32_t)j->meta.n, .str = j->meta.data},
     };
     if (j->keys.n > MAX_STR || j->meta.n > MAX_STR)
-        return error_set(e, "cannot save: names or host values take more than %u KiB", MAX_STR >> 10);
+        return error_set(e, "cannot save: names or host values take more than %u KiB",
+                         MAX_STR >> 10);
     Handle **handle = j->handle;
     int n = j->n;
     j->handle = NULL;
     j->n = 0;
-    Effect ef = {.op = OP_SAVE, .attr = attr, .n_attr = j->meta.n ? 3 : 2, .handle = handle, .n = n,
-                 .done = job_done, .drop = job_free, .ctx = j};
-    bool ok = stream_effect(in->stream, &ef, interp_span(in), e); /* consumes j, also when it fails */
+    Effect ef = {.op = OP_SAVE,
+                 .attr = attr,
+                 .n_attr = j->meta.n ? 3 : 2,
+                 .handle = handle,
+                 .n = n,
+                 .done = job_done,
+                 .drop = job_free,
+                 .ctx = j};
+    bool ok =
+        stream_effect(in->stream, &ef, interp_span(in), e); /* consumes j, also when it fails */
     for (int i = 0; i < n; i++) handle_unref(in->stream, &handle[i]);
     free(handle);
     return ok;
@@ -285,11 +315,14 @@ static bool bi_save(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 const Builtin builtins_io[] = {
     {"load", "path, dtype=none", bi_load,
-     "What a file holds, by its extension: .npy a tensor, .safetensors a map, .csv a matrix or columns, .json host values, "
-     ".idx, *-ubyte, .txt bytes as uint8, .bin elements of dtype; .gz of any. Example: load(\"t10k-images-idx3-ubyte.gz\")",
+     "What a file holds, by its extension: .npy a tensor, .safetensors a map, .csv a matrix or "
+     "columns, .json host values, "
+     ".idx, *-ubyte, .txt bytes as uint8, .bin elements of dtype; .gz of any. Example: "
+     "load(\"t10k-images-idx3-ubyte.gz\")",
      0, -1},
     {"save", "obj, path", bi_save,
-     "Writes a tensor, map, list or model to a file, by its extension, in the order of the program and without waiting: aside "
+     "Writes a tensor, map, list or model to a file, by its extension, in the order of the program "
+     "and without waiting: aside "
      "first, then renamed. Example: save({model: model, step: 10}, \"run/check.safetensors\")",
      0, -1},
     {0}};

@@ -1,6 +1,6 @@
-/* io.c: reading and writing whole files: gzip, the choice of format by name, atomic writes, and the trees that files hold.
- * The formats themselves are in io_npy.c, io_safetensors.c, io_csv.c, io_raw.c (idx, bytes) and io_json.c; how elements
- * become tensors is in io_element.c.
+/* io.c: reading and writing whole files: gzip, the choice of format by name, atomic writes, and the
+ * trees that files hold. The formats themselves are in io_npy.c, io_safetensors.c, io_csv.c,
+ * io_raw.c (idx, bytes) and io_json.c; how elements become tensors is in io_element.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/io.h"
 #include "lang/io_format.h"
@@ -17,12 +17,12 @@
 #include <zlib.h>
 
 enum {
-    MAX_NEST = 16,               /* levels of "/" in a name                                                  */
+    MAX_NEST = 16, /* levels of "/" in a name                                                  */
     JSON_NODES = 64 * 1000 * 1000
 };
 /* gzip can blow up a thousandfold. An honest file may be all zeros, but then it is small. */
-#define INFLATE_BASE ((size_t)64 << 20)
-#define INFLATE_RATIO 128
+#define INFLATE_BASE   ((size_t)64 << 20)
+#define INFLATE_RATIO  128
 #define MAX_FILE_BYTES ((size_t)1 << 40)
 
 /* ---- Trees ---- */
@@ -70,9 +70,19 @@ IoValue *io_get(const IoValue *map, const char *key) {
 
 /* ---- Nesting by "/" ---- */
 
-/* A tree by first child and sibling while it grows; made into IoValues when complete. Found by the hash of the whole path. */
-typedef struct NestNode { const char *path; size_t n_path, name_at; uint32_t first, last, next; IoValue *leaf; } NestNode;
-typedef struct Nest { NestNode *node; uint32_t n, cap; Map by_path; } Nest;
+/* A tree by first child and sibling while it grows; made into IoValues when complete. Found by the
+ * hash of the whole path. */
+typedef struct NestNode {
+    const char *path;
+    size_t n_path, name_at;
+    uint32_t first, last, next;
+    IoValue *leaf;
+} NestNode;
+typedef struct Nest {
+    NestNode *node;
+    uint32_t n, cap;
+    Map by_path;
+} Nest;
 
 static uint32_t nest_add(Nest *t, uint32_t parent, const char *path, size_t n, size_t name_at) {
     if (t->n == t->cap) {
@@ -91,7 +101,8 @@ static uint32_t nest_add(Nest *t, uint32_t parent, const char *path, size_t n, s
     return i;
 }
 
-/* False when the name cannot be a path: empty parts, too deep, or a leaf where another name needs a level. */
+/* False when the name cannot be a path: empty parts, too deep, or a leaf where another name needs a
+ * level. */
 static bool nest_name(Nest *t, const char *name, IoValue *leaf) {
     uint32_t at = 0;
     size_t begin = 0;
@@ -128,7 +139,10 @@ static void list_if_numbered(IoValue *v) {
     for (uint32_t i = 0; i < v->n && ok; i++) {
         int64_t k = key_number(v->key[i]);
         ok = k >= 0 && k < v->n && !seen[k];
-        if (ok) { seen[k] = true; sorted[k] = v->kid[i]; }
+        if (ok) {
+            seen[k] = true;
+            sorted[k] = v->kid[i];
+        }
     }
     if (ok) {
         for (uint32_t i = 0; i < v->n; i++) free(v->key[i]);
@@ -191,7 +205,8 @@ bool io_read(const char *path, Buf **out, Err *err) {
     Buf *b = buf_new(st.st_size > 0 ? (size_t)st.st_size + 1 : 65536);
     for (;;) {
         if (b->n == b->cap) buf_reserve(b, b->cap);
-        ssize_t n = read(fd, b->data + b->n, b->cap - b->n < (1u << 30) ? b->cap - b->n : (1u << 30));
+        ssize_t n =
+            read(fd, b->data + b->n, b->cap - b->n < (1u << 30) ? b->cap - b->n : (1u << 30));
         if (n == 0) break;
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 || b->n + (size_t)n > MAX_FILE_BYTES) {
@@ -222,7 +237,7 @@ static bool inflate_bytes(const char *name, const Buf *in, Buf **out, Err *err) 
             taken += n;
         }
         if (rc == Z_STREAM_END) {
-            if (z.avail_in == 0) break;       /* several members may follow each other */
+            if (z.avail_in == 0) break; /* several members may follow each other */
             rc = inflateReset(&z);
             continue;
         }
@@ -238,7 +253,8 @@ static bool inflate_bytes(const char *name, const Buf *in, Buf **out, Err *err) 
     }
     inflateEnd(&z);
     if (b->n > limit) {
-        err_set(err, ERR_LIMIT, "'%s' inflates to more than %zu MiB from %zu bytes", name, limit >> 20, in->n);
+        err_set(err, ERR_LIMIT, "'%s' inflates to more than %zu MiB from %zu bytes", name,
+                limit >> 20, in->n);
         err_hint(err, "if that is meant: gunzip it first");
     } else if (rc == Z_STREAM_END) {
         *out = b;
@@ -255,7 +271,8 @@ static bool inflate_bytes(const char *name, const Buf *in, Buf **out, Err *err) 
 /* ---- Formats by name ---- */
 
 typedef enum Format { F_NPY, F_SAFETENSORS, F_CSV, F_JSON, F_IDX, F_TXT, F_BIN, F_UNKNOWN } Format;
-static const char *const format_tail[] = {".npy", ".safetensors", ".csv", ".json", ".idx", ".txt", ".bin"};
+static const char *const format_tail[] = {".npy", ".safetensors", ".csv", ".json",
+                                          ".idx", ".txt",         ".bin"};
 
 static bool has_tail(const char *s, size_t n, const char *tail) {
     size_t m = strlen(tail);
@@ -275,9 +292,11 @@ bool io_is_known(const char *path, bool to_save, Err *err) {
     bool is_gz;
     if (format_of(path, &is_gz) == F_UNKNOWN) {
         err_set(err, ERR_ARG, "no file format is known for '%s'", path);
-        return err_hint(err, "names end in .npy .safetensors .csv .json .idx .txt or .bin%s", to_save ? "" : ", or these and .gz");
+        return err_hint(err, "names end in .npy .safetensors .csv .json .idx .txt or .bin%s",
+                        to_save ? "" : ", or these and .gz");
     }
-    if (to_save && is_gz) return err_set(err, ERR_ARG, "save does not compress: '%s' ends in .gz", path);
+    if (to_save && is_gz)
+        return err_set(err, ERR_ARG, "save does not compress: '%s' ends in .gz", path);
     return true;
 }
 
@@ -286,13 +305,18 @@ bool io_can_save(const char *path, IoForm form, Err *err) {
     bool is_gz;
     Format f = format_of(path, &is_gz);
     if (f == F_SAFETENSORS || f == F_JSON) return true;
-    if (f == F_CSV) return form != IO_FORM_TEXT || err_set(err, ERR_ARG, "a .csv file holds a table, not text");
+    if (f == F_CSV)
+        return form != IO_FORM_TEXT || err_set(err, ERR_ARG, "a .csv file holds a table, not text");
     if (form == IO_FORM_TENSOR || (form == IO_FORM_TEXT && (f == F_TXT || f == F_BIN))) return true;
-    err_set(err, ERR_ARG, "a %s file holds one tensor%s", format_tail[f], f == F_TXT || f == F_BIN ? " or text" : "");
-    return err_hint(err, form == IO_FORM_HOST ? ".json holds host values" : ".safetensors holds tensors by name, and host values");
+    err_set(err, ERR_ARG, "a %s file holds one tensor%s", format_tail[f],
+            f == F_TXT || f == F_BIN ? " or text" : "");
+    return err_hint(err, form == IO_FORM_HOST
+                             ? ".json holds host values"
+                             : ".safetensors holds tensors by name, and host values");
 }
 
-static bool decode(Format f, const char *name, Buf *b, const char *element, IoValue *out, Err *err) {
+static bool decode(Format f, const char *name, Buf *b, const char *element, IoValue *out,
+                   Err *err) {
     IoElement el = EL_U8;
     if (element && *element) {
         el = io_element_find(element, strlen(element));
@@ -300,7 +324,8 @@ static bool decode(Format f, const char *name, Buf *b, const char *element, IoVa
             err_set(err, ERR_ARG, "dtype= is for .bin files: '%s' says itself what it holds", name);
             return err_hint(err, "load(path).to(%s)", element);
         }
-        if (el == EL_COUNT) return err_set(err, ERR_ARG, "'%s' is no element type of files", element);
+        if (el == EL_COUNT)
+            return err_set(err, ERR_ARG, "'%s' is no element type of files", element);
     }
     switch (f) {
     case F_NPY: return npy_decode(b, out, err);
@@ -348,25 +373,32 @@ bool io_load(const char *path, const char *element, IoValue *out, Err *err) {
 
 static bool make_parents(const char *path, Err *err) {
     char dir[PATH_MAX];
-    if (strlen(path) >= sizeof dir) return err_set(err, ERR_IO, "the path is too long: '%.100s...'", path);
+    if (strlen(path) >= sizeof dir)
+        return err_set(err, ERR_IO, "the path is too long: '%.100s...'", path);
     for (size_t i = 1; path[i]; i++) {
         if (path[i] != '/') continue;
         memcpy(dir, path, i);
         dir[i] = 0;
-        if (mkdir(dir, 0777) != 0 && errno != EEXIST) return io_error(err, "make the directory", dir);
+        if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+            return io_error(err, "make the directory", dir);
     }
     return true;
 }
 
-typedef struct Aside { IoSink sink; char name[PATH_MAX]; } Aside;
+typedef struct Aside {
+    IoSink sink;
+    char name[PATH_MAX];
+} Aside;
 
 /* A file beside the target, so that a crash leaves the old one whole. */
 static bool aside_open(Aside *a, const char *path, Err *err) {
     TRY(make_parents(path, err));
     const char *slash = strrchr(path, '/');
-    int n = snprintf(a->name, sizeof a->name, "%.*s.%s.%ld.tmp", slash ? (int)(slash - path + 1) : 0, path,
-                     slash ? slash + 1 : path, (long)getpid());
-    if (n >= (int)sizeof a->name) return err_set(err, ERR_IO, "the path is too long: '%.100s...'", path);
+    int n =
+        snprintf(a->name, sizeof a->name, "%.*s.%s.%ld.tmp", slash ? (int)(slash - path + 1) : 0,
+                 path, slash ? slash + 1 : path, (long)getpid());
+    if (n >= (int)sizeof a->name)
+        return err_set(err, ERR_IO, "the path is too long: '%.100s...'", path);
     a->sink = (IoSink){.fd = open(a->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
     return a->sink.fd >= 0 || io_error(err, "write", path);
 }
@@ -387,8 +419,13 @@ void io_put_bytes(IoSink *s, const void *data, size_t n) {
     while (n && !s->failed) {
         ssize_t w = write(s->fd, p, n < (1u << 30) ? n : (1u << 30));
         if (w < 0 && errno == EINTR) continue;
-        if (w < 0) { s->failed = true; s->error = errno; }
-        else { p += w; n -= (size_t)w; }
+        if (w < 0) {
+            s->failed = true;
+            s->error = errno;
+        } else {
+            p += w;
+            n -= (size_t)w;
+        }
     }
 }
 
@@ -400,14 +437,17 @@ bool io_write(const char *path, const void *data, size_t n, Err *err) {
 }
 
 /* One tree of items and host values: the form that text formats are written from. */
-static bool tree_of(const IoItem *item, int n, const char *meta, size_t n_meta, IoValue *out, Err *err) {
+static bool tree_of(const IoItem *item, int n, const char *meta, size_t n_meta, IoValue *out,
+                    Err *err) {
     *out = (IoValue){0};
     if (n_meta) TRY(json_parse(meta, n_meta, JSON_NODES, out, err));
     if (n == 0) return true;
     if (out->kind == IO_NONE) out->kind = IO_MAP;
-    if (out->kind != IO_MAP) return err_set(err, ERR_ARG, "the header beside tensors must be a map of names");
+    if (out->kind != IO_MAP)
+        return err_set(err, ERR_ARG, "the header beside tensors must be a map of names");
     for (int i = 0; i < n; i++) {
-        IoValue *v = io_get(out, item[i].name); /* a null keeps the tensor's place among the host values */
+        IoValue *v =
+            io_get(out, item[i].name); /* a null keeps the tensor's place among the host values */
         if (!v || v->kind != IO_NONE) v = io_put(out, item[i].name, strlen(item[i].name));
         v->kind = IO_TENSOR;
         v->tensor = xmalloc(sizeof *v->tensor);
@@ -435,7 +475,8 @@ static bool encode_tree(Format f, IoSink *s, const IoValue *v, Err *err) {
     return true;
 }
 
-static bool encode_bytes(IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta, Err *err) {
+static bool encode_bytes(IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta,
+                         Err *err) {
     if (n == 1) {
         io_put_bytes(s, item->data, (size_t)type_bytes(&item->type));
         return true;
@@ -448,7 +489,8 @@ static bool encode_bytes(IoSink *s, const IoItem *item, int n, const char *meta,
     return ok || err_set(err, ERR_ARG, "a .txt or .bin file holds a string or one tensor");
 }
 
-static bool encode(const char *path, Format f, IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta, Err *err) {
+static bool encode(const char *path, Format f, IoSink *s, const IoItem *item, int n,
+                   const char *meta, size_t n_meta, Err *err) {
     bool is_one = n == 1 && !item->name[0];
     if (f == F_SAFETENSORS) return safetensors_encode(s, item, n, meta, n_meta, err);
     if (f == F_CSV || f == F_JSON) {
@@ -457,12 +499,14 @@ static bool encode(const char *path, Format f, IoSink *s, const IoItem *item, in
         io_fini(&v);
         return ok;
     }
-    if ((f == F_TXT || f == F_BIN) && (is_one || n == 0)) return encode_bytes(s, item, n, meta, n_meta, err);
+    if ((f == F_TXT || f == F_BIN) && (is_one || n == 0))
+        return encode_bytes(s, item, n, meta, n_meta, err);
     TRY(io_can_save(path, is_one ? IO_FORM_TENSOR : n ? IO_FORM_ITEMS : IO_FORM_HOST, err));
     return f == F_NPY ? npy_encode(s, item, err) : idx_encode(s, item, err);
 }
 
-bool io_save(const char *path, const IoItem *item, int n, const char *meta, size_t n_meta, Err *err) {
+bool io_save(const char *path, const IoItem *item, int n, const char *meta, size_t n_meta,
+             Err *err) {
     bool is_gz;
     Format f = format_of(path, &is_gz);
     TRY(io_is_known(path, true, err));
@@ -471,7 +515,8 @@ bool io_save(const char *path, const IoItem *item, int n, const char *meta, size
     return aside_close(&a, path, encode(path, f, &a.sink, item, n, meta, n_meta, err), err);
 }
 
-bool io_save_reply(const char *path, const char *keys, size_t n_keys, const char *meta, size_t n_meta, const Reply *r, Err *err) {
+bool io_save_reply(const char *path, const char *keys, size_t n_keys, const char *meta,
+                   size_t n_meta, const Reply *r, Err *err) {
     IoItem *item = xcalloc(r->n + 1, sizeof *item);
     char *copy = xstrndup(keys ? keys : "", n_keys), *p = copy;
     bool ok = true, is_poisoned = false;

@@ -1,6 +1,7 @@
-/* io_csv.c: tables as text (RFC 4180): fields between commas (or tabs, or semicolons, whichever the first line has),
- * quoted ones may hold anything. Without a header a file is a float32 matrix; a first line with a field that is no number
- * is a header, and the file a map of columns: numbers as float32 tensors (empty fields are nan), others as lists of strings.
+/* io_csv.c: tables as text (RFC 4180): fields between commas (or tabs, or semicolons, whichever the
+ * first line has), quoted ones may hold anything. Without a header a file is a float32 matrix; a
+ * first line with a field that is no number is a header, and the file a map of columns: numbers as
+ * float32 tensors (empty fields are nan), others as lists of strings.
  * SPDX-License-Identifier: MIT */
 #include "lang/io_format.h"
 #include <inttypes.h>
@@ -11,20 +12,34 @@
 enum { MAX_COLUMNS = 1 << 20 };
 
 /* All fields one after the other; rows have equal lengths. */
-typedef struct Field { const char *s; uint32_t n; bool is_quoted; } Field;
-typedef struct Table { Field *field; size_t n, cap, columns, rows; Arena arena; } Table;
+typedef struct Field {
+    const char *s;
+    uint32_t n;
+    bool is_quoted;
+} Field;
+typedef struct Table {
+    Field *field;
+    size_t n, cap, columns, rows;
+    Arena arena;
+} Table;
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 static void trim(Field *f) {
-    while (f->n && is_blank(*f->s)) { f->s++; f->n--; }
+    while (f->n && is_blank(*f->s)) {
+        f->s++;
+        f->n--;
+    }
     while (f->n && is_blank(f->s[f->n - 1])) f->n--;
 }
 
 static char find_separator(const char *s, size_t n) {
     const char *end = memchr(s, '\n', n);
     size_t line = end ? (size_t)(end - s) : n;
-    return memchr(s, ',', line) ? ',' : memchr(s, '\t', line) ? '\t' : memchr(s, ';', line) ? ';' : ',';
+    return memchr(s, ',', line)    ? ','
+           : memchr(s, '\t', line) ? '\t'
+           : memchr(s, ';', line)  ? ';'
+                                   : ',';
 }
 
 /* A quoted field from after its quote; "" inside is one quote. NULL: it does not end. */
@@ -59,7 +74,8 @@ static bool read_row(Table *t, const char **at, const char *end, char separator,
         while (p < end && is_blank(*p) && *p != separator) p++;
         if (p < end && *p == '"') {
             p = read_quoted(t, p + 1, end, &f);
-            if (!p) return err_set(err, ERR_PARSE, "row %zu: a quoted field does not end", t->rows + 1);
+            if (!p)
+                return err_set(err, ERR_PARSE, "row %zu: a quoted field does not end", t->rows + 1);
             while (p < end && *p != separator && *p != '\n') p++;
         } else {
             const char *begin = p;
@@ -73,17 +89,21 @@ static bool read_row(Table *t, const char **at, const char *end, char separator,
             t->field = xrealloc(t->field, t->cap * sizeof *t->field);
         }
         t->field[t->n++] = f;
-        if (++columns > MAX_COLUMNS) return err_set(err, ERR_LIMIT, "row %zu has more than %d fields", t->rows + 1, MAX_COLUMNS);
+        if (++columns > MAX_COLUMNS)
+            return err_set(err, ERR_LIMIT, "row %zu has more than %d fields", t->rows + 1,
+                           MAX_COLUMNS);
         if (p >= end || *p == '\n') break;
         p++;
     }
     *at = p < end ? p + 1 : end;
-    if (columns == 1 && t->field[t->n - 1].n == 0 && !t->field[t->n - 1].is_quoted) { /* an empty line */
+    if (columns == 1 && t->field[t->n - 1].n == 0 &&
+        !t->field[t->n - 1].is_quoted) { /* an empty line */
         t->n--;
         return true;
     }
     if (t->rows && columns != t->columns)
-        return err_set(err, ERR_PARSE, "row %zu has %zu fields, the first has %zu", t->rows + 1, columns, t->columns);
+        return err_set(err, ERR_PARSE, "row %zu has %zu fields, the first has %zu", t->rows + 1,
+                       columns, t->columns);
     t->columns = columns;
     t->rows++;
     return true;
@@ -138,8 +158,8 @@ static bool make_matrix(const Table *t, IoValue *out, Err *err) {
     for (size_t i = 0; i < t->n && ok; i++) {
         const Field *f = &t->field[i];
         if (!field_number(f, (float *)b->data + i))
-            ok = err_set(err, ERR_PARSE, "row %zu, field %zu: '%.*s' is no number", i / t->columns + 1, i % t->columns + 1,
-                         f->n > 40 ? 40 : (int)f->n, f->s);
+            ok = err_set(err, ERR_PARSE, "row %zu, field %zu: '%.*s' is no number",
+                         i / t->columns + 1, i % t->columns + 1, f->n > 40 ? 40 : (int)f->n, f->s);
     }
     if (ok) ok = io_tensor(out, shape, 2, EL_F32, false, b, b->data, err);
     buf_unref(&b);
@@ -169,8 +189,14 @@ bool csv_decode(Buf *bytes, IoValue *out, Err *err) {
 
 static void put_field(Bytes *b, const IoValue *v) {
     if (v->kind == IO_NONE) return;
-    if (v->kind != IO_STR) { json_print(v, -1, b); return; }
-    if (v->n_str && !memchr(v->str, ',', v->n_str) && !strpbrk(v->str, "\"\n\r\t;")) { bytes_add(b, v->str, v->n_str); return; }
+    if (v->kind != IO_STR) {
+        json_print(v, -1, b);
+        return;
+    }
+    if (v->n_str && !memchr(v->str, ',', v->n_str) && !strpbrk(v->str, "\"\n\r\t;")) {
+        bytes_add(b, v->str, v->n_str);
+        return;
+    }
     bytes_putc(b, '"');
     for (size_t i = 0; i < v->n_str; i++) {
         if (v->str[i] == '"') bytes_putc(b, '"');
@@ -184,7 +210,8 @@ static void put_name(Bytes *b, const char *name) {
     put_field(b, &v);
 }
 
-/* One element of a tensor as a 0-d one, printed as json does but for nan and inf, which every reader of csv knows. */
+/* One element of a tensor as a 0-d one, printed as json does but for nan and inf, which every
+ * reader of csv knows. */
 static void put_element(Bytes *b, const IoTensor *t, int64_t i) {
     size_t size = (size_t)dtype_info[t->type.dtype].size_bytes;
     Buf part = {.data = t->buf->data + (size_t)i * size, .n = size};
@@ -193,13 +220,18 @@ static void put_element(Bytes *b, const IoTensor *t, int64_t i) {
     size_t begin = b->n;
     json_print(&v, -1, b);
     const char *s = b->data + begin;
-    const char *plain = !strcmp(s, "NaN") ? "nan" : !strcmp(s, "Infinity") ? "inf" : !strcmp(s, "-Infinity") ? "-inf" : NULL;
+    const char *plain = !strcmp(s, "NaN")         ? "nan"
+                        : !strcmp(s, "Infinity")  ? "inf"
+                        : !strcmp(s, "-Infinity") ? "-inf"
+                                                  : NULL;
     if (!plain) return;
     b->n = begin;
     bytes_puts(b, plain);
 }
 
-static bool is_plain(const IoValue *v) { return v->kind != IO_LIST && v->kind != IO_MAP && v->kind != IO_TENSOR; }
+static bool is_plain(const IoValue *v) {
+    return v->kind != IO_LIST && v->kind != IO_MAP && v->kind != IO_TENSOR;
+}
 
 static int64_t column_length(const IoValue *v) {
     if (v->kind == IO_TENSOR && v->tensor->type.rank == 1) return v->tensor->type.shape[0];
@@ -213,8 +245,13 @@ static bool put_columns(Bytes *b, const IoValue *map, Err *err) {
     int64_t rows = -1;
     for (uint32_t c = 0; c < map->n; c++) {
         int64_t n = column_length(&map->kid[c]);
-        if (n < 0) return err_set(err, ERR_ARG, "column '%s' is neither a tensor of one axis nor a list of plain values", map->key[c]);
-        if (c && n != rows) return err_set(err, ERR_ARG, "column '%s' has %" PRId64 " rows, '%s' has %" PRId64, map->key[c], n, map->key[0], rows);
+        if (n < 0)
+            return err_set(err, ERR_ARG,
+                           "column '%s' is neither a tensor of one axis nor a list of plain values",
+                           map->key[c]);
+        if (c && n != rows)
+            return err_set(err, ERR_ARG, "column '%s' has %" PRId64 " rows, '%s' has %" PRId64,
+                           map->key[c], n, map->key[0], rows);
         rows = n;
         if (c) bytes_putc(b, ',');
         put_name(b, map->key[c]);
@@ -232,7 +269,8 @@ static bool put_columns(Bytes *b, const IoValue *map, Err *err) {
 }
 
 static bool put_matrix(Bytes *b, const IoTensor *t, Err *err) {
-    if (t->type.rank > 2) return err_set(err, ERR_SHAPE, "a table has two axes, the tensor has %d", t->type.rank);
+    if (t->type.rank > 2)
+        return err_set(err, ERR_SHAPE, "a table has two axes, the tensor has %d", t->type.rank);
     int64_t columns = t->type.rank == 2 ? t->type.shape[1] : 1, n = type_numel(&t->type);
     for (int64_t i = 0; i < n; i++) {
         put_element(b, t, i);
@@ -251,14 +289,20 @@ static bool put_rows(Bytes *b, const IoValue *list, Err *err) {
     if (first && first->kind == IO_MAP) bytes_putc(b, '\n');
     for (uint32_t r = 0; r < list->n; r++) {
         const IoValue *row = &list->kid[r];
-        if (row->kind != first->kind || (row->kind == IO_MAP || row->kind == IO_LIST ? row->n != first->n : !is_plain(row)))
-            return err_set(err, ERR_ARG, "row %" PRIu32 " is not like the first: a table is a list of maps or lists of one form", r);
-        for (uint32_t c = 0; row->kind != IO_MAP && row->kind != IO_LIST && c == 0; c++) put_field(b, row);
+        if (row->kind != first->kind ||
+            (row->kind == IO_MAP || row->kind == IO_LIST ? row->n != first->n : !is_plain(row)))
+            return err_set(err, ERR_ARG,
+                           "row %" PRIu32
+                           " is not like the first: a table is a list of maps or lists of one form",
+                           r);
+        for (uint32_t c = 0; row->kind != IO_MAP && row->kind != IO_LIST && c == 0; c++)
+            put_field(b, row);
         for (uint32_t c = 0; (row->kind == IO_MAP || row->kind == IO_LIST) && c < row->n; c++) {
             const IoValue *v = row->kind == IO_LIST ? &row->kid[c] : io_get(row, first->key[c]);
             if (!v) return err_set(err, ERR_ARG, "row %" PRIu32 " lacks '%s'", r, first->key[c]);
             if (!is_plain(v) && !(v->kind == IO_TENSOR && v->tensor->type.rank == 0))
-                return err_set(err, ERR_ARG, "row %" PRIu32 " holds something that is no plain value", r);
+                return err_set(err, ERR_ARG,
+                               "row %" PRIu32 " holds something that is no plain value", r);
             if (c) bytes_putc(b, ',');
             if (v->kind == IO_TENSOR) put_element(b, v->tensor, 0);
             else put_field(b, v);
@@ -270,10 +314,12 @@ static bool put_rows(Bytes *b, const IoValue *list, Err *err) {
 
 bool csv_encode(IoSink *s, const IoValue *v, Err *err) {
     Bytes b = {0};
-    bool ok = v->kind == IO_TENSOR ? put_matrix(&b, v->tensor, err)
-            : v->kind == IO_MAP    ? put_columns(&b, v, err)
-            : v->kind == IO_LIST   ? put_rows(&b, v, err)
-                                   : err_set(err, ERR_ARG, "a table is a matrix, a map of columns or a list of rows");
+    bool ok =
+        v->kind == IO_TENSOR ? put_matrix(&b, v->tensor, err)
+        : v->kind == IO_MAP  ? put_columns(&b, v, err)
+        : v->kind == IO_LIST
+            ? put_rows(&b, v, err)
+            : err_set(err, ERR_ARG, "a table is a matrix, a map of columns or a list of rows");
     if (ok) io_put_bytes(s, b.data, b.n);
     bytes_fini(&b);
     return ok;

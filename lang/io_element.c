@@ -1,5 +1,6 @@
-/* io_element.c: from the elements of a file to those of a tensor: types that the system lacks are widened, foreign byte
- * orders swapped, bools made 0 or 1, and bytes that already lie right are shared instead of copied.
+/* io_element.c: from the elements of a file to those of a tensor: types that the system lacks are
+ * widened, foreign byte orders swapped, bools made 0 or 1, and bytes that already lie right are
+ * shared instead of copied.
  * SPDX-License-Identifier: MIT */
 #include "lang/io_format.h"
 #include <inttypes.h>
@@ -8,42 +9,57 @@
 #include <string.h>
 
 const IoElementInfo io_element[EL_COUNT] = {
-    [EL_BOOL] = {"bool", "BOOL", "b1", 1, DT_BOOL},     [EL_U8] = {"uint8", "U8", "u1", 1, DT_U8},
-    [EL_I8] = {"int8", "I8", "i1", 1, DT_I32},          [EL_U16] = {"uint16", "U16", "u2", 2, DT_I32},
-    [EL_I16] = {"int16", "I16", "i2", 2, DT_I32},       [EL_U32] = {"uint32", "U32", "u4", 4, DT_I64},
-    [EL_I32] = {"int32", "I32", "i4", 4, DT_I32},       [EL_U64] = {"uint64", "U64", "u8", 8, DT_I64},
-    [EL_I64] = {"int64", "I64", "i8", 8, DT_I64},       [EL_F16] = {"float16", "F16", "f2", 2, DT_F32},
-    [EL_BF16] = {"bfloat16", "BF16", "--", 2, DT_F32},    [EL_F32] = {"float32", "F32", "f4", 4, DT_F32},
+    [EL_BOOL] = {"bool", "BOOL", "b1", 1, DT_BOOL},
+    [EL_U8] = {"uint8", "U8", "u1", 1, DT_U8},
+    [EL_I8] = {"int8", "I8", "i1", 1, DT_I32},
+    [EL_U16] = {"uint16", "U16", "u2", 2, DT_I32},
+    [EL_I16] = {"int16", "I16", "i2", 2, DT_I32},
+    [EL_U32] = {"uint32", "U32", "u4", 4, DT_I64},
+    [EL_I32] = {"int32", "I32", "i4", 4, DT_I32},
+    [EL_U64] = {"uint64", "U64", "u8", 8, DT_I64},
+    [EL_I64] = {"int64", "I64", "i8", 8, DT_I64},
+    [EL_F16] = {"float16", "F16", "f2", 2, DT_F32},
+    [EL_BF16] = {"bfloat16", "BF16", "--", 2, DT_F32},
+    [EL_F32] = {"float32", "F32", "f4", 4, DT_F32},
     [EL_F64] = {"float64", "F64", "f8", 8, DT_F64},
 };
 
 IoElement io_element_of(DType d) {
     static const IoElement of[DT_COUNT] = {
-        [DT_BOOL] = EL_BOOL, [DT_U8] = EL_U8, [DT_I32] = EL_I32, [DT_I64] = EL_I64, [DT_F32] = EL_F32, [DT_F64] = EL_F64};
+        [DT_BOOL] = EL_BOOL, [DT_U8] = EL_U8,   [DT_I32] = EL_I32,
+        [DT_I64] = EL_I64,   [DT_F32] = EL_F32, [DT_F64] = EL_F64};
     return of[d];
 }
 
 IoElement io_element_find(const char *name, size_t n) {
-    static const struct { const char *name; IoElement el; } alias[] = {
-        {"half", EL_F16}, {"float", EL_F32}, {"double", EL_F64}, {"long", EL_I64}, {"int", EL_I64}, {"byte", EL_U8}};
+    static const struct {
+        const char *name;
+        IoElement el;
+    } alias[] = {{"half", EL_F16}, {"float", EL_F32}, {"double", EL_F64},
+                 {"long", EL_I64}, {"int", EL_I64},   {"byte", EL_U8}};
     for (int i = 0; i < EL_COUNT; i++)
-        if (strlen(io_element[i].name) == n && !memcmp(io_element[i].name, name, n)) return (IoElement)i;
+        if (strlen(io_element[i].name) == n && !memcmp(io_element[i].name, name, n))
+            return (IoElement)i;
     for (size_t i = 0; i < sizeof alias / sizeof *alias; i++)
         if (strlen(alias[i].name) == n && !memcmp(alias[i].name, name, n)) return alias[i].el;
     return EL_COUNT;
 }
 
 bool io_numel(const int64_t *shape, int rank, int64_t *out, Err *err) {
-    if (rank > MAX_DIMS) return err_set(err, ERR_LIMIT, "%d axes are more than the %d that a tensor can have", rank, MAX_DIMS);
+    if (rank > MAX_DIMS)
+        return err_set(err, ERR_LIMIT, "%d axes are more than the %d that a tensor can have", rank,
+                       MAX_DIMS);
     int64_t n = 1;
     bool is_empty = false;
     for (int i = 0; i < rank; i++) {
-        if (shape[i] < 0) return err_set(err, ERR_PARSE, "an axis of %" PRId64 " elements", shape[i]);
+        if (shape[i] < 0)
+            return err_set(err, ERR_PARSE, "an axis of %" PRId64 " elements", shape[i]);
         is_empty |= shape[i] == 0;
     }
     for (int i = 0; i < rank; i++) {
         int64_t extent = is_empty && shape[i] == 0 ? 1 : shape[i];
-        if (extent > MAX_NUMEL / n) return err_set(err, ERR_LIMIT, "the shape has more elements than a tensor can hold");
+        if (extent > MAX_NUMEL / n)
+            return err_set(err, ERR_LIMIT, "the shape has more elements than a tensor can hold");
         n *= extent;
     }
     *out = is_empty ? 0 : n;
@@ -78,11 +94,21 @@ static bool convert_one(IoElement el, uint64_t bits, uint8_t *out, Err *err) {
     case EL_U16: i32 = (int32_t)bits; break;
     case EL_I16: i32 = (int16_t)bits; break;
     case EL_I32: i32 = (int32_t)(uint32_t)bits; break;
-    case EL_U64: if (bits >> 63) return err_set(err, ERR_PARSE, "an element of %" PRIu64 " does not fit int64", bits);
+    case EL_U64:
+        if (bits >> 63)
+            return err_set(err, ERR_PARSE, "an element of %" PRIu64 " does not fit int64", bits);
         /* fall through */
-    case EL_U32: case EL_I64: i64 = (int64_t)bits; memcpy(out, &i64, 8); return true;
-    case EL_F16: f32 = half_to_float((uint16_t)bits); memcpy(out, &f32, 4); return true;
-    case EL_BF16: case EL_F32: {
+    case EL_U32:
+    case EL_I64:
+        i64 = (int64_t)bits;
+        memcpy(out, &i64, 8);
+        return true;
+    case EL_F16:
+        f32 = half_to_float((uint16_t)bits);
+        memcpy(out, &f32, 4);
+        return true;
+    case EL_BF16:
+    case EL_F32: {
         uint32_t b = (uint32_t)bits << (el == EL_BF16 ? 16 : 0);
         memcpy(out, &b, 4);
         return true;
@@ -99,14 +125,16 @@ static void release_part(void *data, void *ctx) {
     buf_unref(&whole);
 }
 
-bool io_tensor(IoValue *out, const int64_t *shape, int rank, IoElement el, bool is_swapped, Buf *bytes, const void *data, Err *err) {
+bool io_tensor(IoValue *out, const int64_t *shape, int rank, IoElement el, bool is_swapped,
+               Buf *bytes, const void *data, Err *err) {
     const IoElementInfo *info = &io_element[el];
     TensorType type = {.dtype = (uint8_t)info->dtype, .rank = (uint8_t)rank};
     int64_t n;
     TRY(io_numel(shape, rank, &n, err));
     memcpy(type.shape, shape, (size_t)rank * sizeof *shape);
     int to = dtype_info[info->dtype].size_bytes;
-    bool is_same = el == io_element_of(info->dtype) && el != EL_BOOL && (!is_swapped || info->size_bytes == 1);
+    bool is_same =
+        el == io_element_of(info->dtype) && el != EL_BOOL && (!is_swapped || info->size_bytes == 1);
     Buf *b;
     if (is_same && (uintptr_t)data % (uintptr_t)to == 0) {
         b = buf_wrap((void *)data, (size_t)n * (size_t)to, release_part, buf_ref(bytes));

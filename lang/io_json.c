@@ -1,5 +1,6 @@
-/* io_json.c: JSON both ways (RFC 8259, and Python's NaN and Infinity). Numbers without point or exponent are ints and
- * stay exact; others are floats. Depth and number of nodes are bounded, so hostile text cannot exhaust stack or memory.
+/* io_json.c: JSON both ways (RFC 8259, and Python's NaN and Infinity). Numbers without point or
+ * exponent are ints and stay exact; others are floats. Depth and number of nodes are bounded, so
+ * hostile text cannot exhaust stack or memory.
  * SPDX-License-Identifier: MIT */
 #include "lang/io_format.h"
 #include <errno.h>
@@ -11,18 +12,28 @@
 
 enum { MAX_JSON_DEPTH = 200 };
 
-typedef struct Reader { const char *s, *at, *end; size_t nodes_left; int depth; Err *err; } Reader;
+typedef struct Reader {
+    const char *s, *at, *end;
+    size_t nodes_left;
+    int depth;
+    Err *err;
+} Reader;
 
 static bool fail(Reader *r, const char *what) {
     int line = 1;
     const char *line_start = r->s;
     for (const char *p = r->s; p < r->at; p++)
-        if (*p == '\n') { line++; line_start = p + 1; }
-    return err_set(r->err, ERR_PARSE, "line %d, column %d: %s", line, (int)(r->at - line_start) + 1, what);
+        if (*p == '\n') {
+            line++;
+            line_start = p + 1;
+        }
+    return err_set(r->err, ERR_PARSE, "line %d, column %d: %s", line, (int)(r->at - line_start) + 1,
+                   what);
 }
 
 static void skip_blanks(Reader *r) {
-    while (r->at < r->end && (*r->at == ' ' || *r->at == '\n' || *r->at == '\t' || *r->at == '\r')) r->at++;
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\n' || *r->at == '\t' || *r->at == '\r'))
+        r->at++;
 }
 
 static bool take(Reader *r, char c) {
@@ -41,10 +52,15 @@ static bool take_word(Reader *r, const char *word) {
 
 static void put_utf8(Bytes *b, uint32_t c) {
     if (c < 0x80) bytes_putc(b, (char)c);
-    else if (c < 0x800) { bytes_putc(b, (char)(0xc0 | c >> 6)); bytes_putc(b, (char)(0x80 | (c & 63))); }
-    else {
+    else if (c < 0x800) {
+        bytes_putc(b, (char)(0xc0 | c >> 6));
+        bytes_putc(b, (char)(0x80 | (c & 63)));
+    } else {
         if (c < 0x10000) bytes_putc(b, (char)(0xe0 | c >> 12));
-        else { bytes_putc(b, (char)(0xf0 | c >> 18)); bytes_putc(b, (char)(0x80 | (c >> 12 & 63))); }
+        else {
+            bytes_putc(b, (char)(0xf0 | c >> 18));
+            bytes_putc(b, (char)(0x80 | (c >> 12 & 63)));
+        }
         bytes_putc(b, (char)(0x80 | (c >> 6 & 63)));
         bytes_putc(b, (char)(0x80 | (c & 63)));
     }
@@ -54,7 +70,10 @@ static bool take_hex(Reader *r, uint32_t *out) {
     *out = 0;
     for (int i = 0; i < 4; i++, r->at++) {
         char c = r->at < r->end ? *r->at : 0;
-        int d = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        int d = c >= '0' && c <= '9'   ? c - '0'
+                : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                       : -1;
         if (d < 0) return fail(r, "\\u needs four hexadecimal digits");
         *out = *out << 4 | (uint32_t)d;
     }
@@ -65,7 +84,10 @@ static bool read_escape(Reader *r, Bytes *b) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     char c = r->at < r->end ? *r->at++ : 0;
     const char *known = c ? strchr(from, c) : NULL;
-    if (known) { bytes_putc(b, to[known - from]); return true; }
+    if (known) {
+        bytes_putc(b, to[known - from]);
+        return true;
+    }
     if (c != 'u') return fail(r, "unknown escape in a string");
     uint32_t code, low;
     TRY(take_hex(r, &code));
@@ -83,12 +105,16 @@ static bool read_string(Reader *r, Bytes *b) {
     bytes_reserve(b, 1);
     for (;;) {
         const char *begin = r->at;
-        while (r->at < r->end && *r->at != '"' && *r->at != '\\' && (unsigned char)*r->at >= 32) r->at++;
+        while (r->at < r->end && *r->at != '"' && *r->at != '\\' && (unsigned char)*r->at >= 32)
+            r->at++;
         bytes_add(b, begin, (size_t)(r->at - begin));
         if (r->at == r->end) return fail(r, "a string does not end");
         char c = *r->at++;
         if (c == '"') return true;
-        if (c != '\\') { r->at--; return fail(r, "a control character in a string"); }
+        if (c != '\\') {
+            r->at--;
+            return fail(r, "a control character in a string");
+        }
         TRY(read_escape(r, b));
     }
 }
@@ -96,19 +122,27 @@ static bool read_string(Reader *r, Bytes *b) {
 static bool read_number(Reader *r, IoValue *out) {
     const char *begin = r->at;
     bool is_float = false;
-    for (; r->at < r->end && strchr("+-.eE0123456789", *r->at) && *r->at; r->at++) is_float |= strchr(".eE", *r->at) != NULL;
+    for (; r->at < r->end && strchr("+-.eE0123456789", *r->at) && *r->at; r->at++)
+        is_float |= strchr(".eE", *r->at) != NULL;
     char text[64], *end;
     size_t n = (size_t)(r->at - begin);
-    if (n == 0 || n >= sizeof text) return fail(r, n ? "a number of more than 63 digits" : "a value is missing");
+    if (n == 0 || n >= sizeof text)
+        return fail(r, n ? "a number of more than 63 digits" : "a value is missing");
     memcpy(text, begin, n);
     text[n] = 0;
     errno = 0;
     if (!is_float) {
         int64_t i = strtoll(text, &end, 10);
-        if (!*end && errno == 0) { *out = (IoValue){.kind = IO_INT, .i = i}; return true; }
+        if (!*end && errno == 0) {
+            *out = (IoValue){.kind = IO_INT, .i = i};
+            return true;
+        }
     }
     *out = (IoValue){.kind = IO_FLOAT, .f = strtod(text, &end)};
-    if (*end || !strcmp(text, "-")) { r->at = begin; return fail(r, "no valid number"); }
+    if (*end || !strcmp(text, "-")) {
+        r->at = begin;
+        return fail(r, "no valid number");
+    }
     return true;
 }
 
@@ -133,7 +167,8 @@ static bool read_items(Reader *r, IoValue *out, bool is_map) {
         }
         TRY(read_value(r, slot));
         if (take(r, close)) return true;
-        if (!take(r, ',')) return fail(r, is_map ? "',' or '}' is missing" : "',' or ']' is missing");
+        if (!take(r, ','))
+            return fail(r, is_map ? "',' or '}' is missing" : "',' or ']' is missing");
     }
 }
 
@@ -154,16 +189,34 @@ static bool read_value(Reader *r, IoValue *out) {
     if (c == '"') {
         Bytes s = {0};
         r->at++;
-        if (!read_string(r, &s)) { bytes_fini(&s); return false; }
+        if (!read_string(r, &s)) {
+            bytes_fini(&s);
+            return false;
+        }
         *out = (IoValue){.kind = IO_STR, .str = s.data, .n_str = s.n};
         return true;
     }
     if (take_word(r, "null")) return true;
-    if (take_word(r, "true")) { *out = (IoValue){.kind = IO_BOOL, .b = true}; return true; }
-    if (take_word(r, "false")) { *out = (IoValue){.kind = IO_BOOL}; return true; }
-    if (take_word(r, "NaN")) { *out = (IoValue){.kind = IO_FLOAT, .f = NAN}; return true; }
-    if (take_word(r, "Infinity")) { *out = (IoValue){.kind = IO_FLOAT, .f = INFINITY}; return true; }
-    if (take_word(r, "-Infinity")) { *out = (IoValue){.kind = IO_FLOAT, .f = -INFINITY}; return true; }
+    if (take_word(r, "true")) {
+        *out = (IoValue){.kind = IO_BOOL, .b = true};
+        return true;
+    }
+    if (take_word(r, "false")) {
+        *out = (IoValue){.kind = IO_BOOL};
+        return true;
+    }
+    if (take_word(r, "NaN")) {
+        *out = (IoValue){.kind = IO_FLOAT, .f = NAN};
+        return true;
+    }
+    if (take_word(r, "Infinity")) {
+        *out = (IoValue){.kind = IO_FLOAT, .f = INFINITY};
+        return true;
+    }
+    if (take_word(r, "-Infinity")) {
+        *out = (IoValue){.kind = IO_FLOAT, .f = -INFINITY};
+        return true;
+    }
     return read_number(r, out);
 }
 
@@ -181,8 +234,10 @@ void json_print_str(const char *s, size_t n, Bytes *out) {
     bytes_putc(out, '"');
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s[i];
-        if (c == '"' || c == '\\') { bytes_putc(out, '\\'); bytes_putc(out, (char)c); }
-        else if (c == '\n') bytes_puts(out, "\\n");
+        if (c == '"' || c == '\\') {
+            bytes_putc(out, '\\');
+            bytes_putc(out, (char)c);
+        } else if (c == '\n') bytes_puts(out, "\\n");
         else if (c == '\t') bytes_puts(out, "\\t");
         else if (c < 32 || c == 127) bytes_printf(out, "\\u%04x", c);
         else bytes_putc(out, (char)c);
@@ -196,7 +251,8 @@ static void print_float(double f, int digits, Bytes *out) {
         bytes_puts(out, isnan(f) ? "NaN" : f > 0 ? "Infinity" : "-Infinity");
         return;
     }
-    for (int d = digits == 9 ? 6 : 15; d <= digits; d++) { /* the shortest that reads back the same */
+    for (int d = digits == 9 ? 6 : 15; d <= digits;
+         d++) { /* the shortest that reads back the same */
         snprintf(text, sizeof text, "%.*g", d, f);
         if (digits == 9 ? strtof(text, NULL) == (float)f : strtod(text, NULL) == f) break;
     }
@@ -212,10 +268,22 @@ static void print_element(DType d, const uint8_t *p, Bytes *out) {
     switch (d) {
     case DT_BOOL: bytes_puts(out, *p ? "true" : "false"); break;
     case DT_U8: bytes_printf(out, "%d", *p); break;
-    case DT_I32: memcpy(&i32, p, 4); bytes_printf(out, "%" PRId32, i32); break;
-    case DT_I64: memcpy(&i64, p, 8); bytes_printf(out, "%" PRId64, i64); break;
-    case DT_F32: memcpy(&f32, p, 4); print_float((double)f32, 9, out); break;
-    default: memcpy(&f64, p, 8); print_float(f64, 17, out); break;
+    case DT_I32:
+        memcpy(&i32, p, 4);
+        bytes_printf(out, "%" PRId32, i32);
+        break;
+    case DT_I64:
+        memcpy(&i64, p, 8);
+        bytes_printf(out, "%" PRId64, i64);
+        break;
+    case DT_F32:
+        memcpy(&f32, p, 4);
+        print_float((double)f32, 9, out);
+        break;
+    default:
+        memcpy(&f64, p, 8);
+        print_float(f64, 17, out);
+        break;
     }
 }
 
@@ -253,7 +321,8 @@ void json_print(const IoValue *v, int indent, Bytes *out) {
     case IO_FLOAT: print_float(v->f, 17, out); return;
     case IO_STR: json_print_str(v->str, v->n_str, out); return;
     case IO_TENSOR: print_axis(&v->tensor->type, 0, v->tensor->buf->data, out); return;
-    case IO_LIST: case IO_MAP: break;
+    case IO_LIST:
+    case IO_MAP: break;
     }
     bool is_map = v->kind == IO_MAP, breaks = indent >= 0 && v->n && (is_map || !is_flat(v));
     bytes_putc(out, is_map ? '{' : '[');

@@ -1,13 +1,21 @@
-/* io_npy.c: NumPy's .npy: a magic word, a header that is a Python dict, then the elements. Format description:
- * numpy.lib.format (NEP 1). Versions 1 to 3 are read, 1.0 is written. No pickled objects, ever.
+/* io_npy.c: NumPy's .npy: a magic word, a header that is a Python dict, then the elements. Format
+ * description: numpy.lib.format (NEP 1). Versions 1 to 3 are read, 1.0 is written. No pickled
+ * objects, ever.
  * SPDX-License-Identifier: MIT */
 #include "lang/io_format.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Header { IoElement el; bool is_swapped, is_fortran; int rank; int64_t shape[MAX_DIMS]; } Header;
-typedef struct Cursor { const char *at, *end; } Cursor;
+typedef struct Header {
+    IoElement el;
+    bool is_swapped, is_fortran;
+    int rank;
+    int64_t shape[MAX_DIMS];
+} Header;
+typedef struct Cursor {
+    const char *at, *end;
+} Cursor;
 
 static void skip_blanks(Cursor *c) {
     while (c->at < c->end && (*c->at == ' ' || *c->at == '\n' || *c->at == '\t')) c->at++;
@@ -63,8 +71,12 @@ static bool read_descr(const char *s, size_t n, Header *h, Err *err) {
         h->is_swapped = order == '>';
         return true;
     }
-    if (n_code && code[0] == '?') { h->el = EL_BOOL; return true; }
-    return err_set(err, ERR_DTYPE, "elements of type '%.*s' are not numbers that a tensor can hold", n > 40 ? 40 : (int)n, s);
+    if (n_code && code[0] == '?') {
+        h->el = EL_BOOL;
+        return true;
+    }
+    return err_set(err, ERR_DTYPE, "elements of type '%.*s' are not numbers that a tensor can hold",
+                   n > 40 ? 40 : (int)n, s);
 }
 
 static bool read_shape(Cursor *c, Header *h, Err *err) {
@@ -72,8 +84,10 @@ static bool read_shape(Cursor *c, Header *h, Err *err) {
     if (!take(c, '(')) return err_set(err, ERR_PARSE, "the header's shape is no tuple");
     while (!take(c, ')')) {
         int64_t extent;
-        if (!take_number(c, &extent)) return err_set(err, ERR_PARSE, "the header's shape is no tuple of sizes");
-        if (h->rank == MAX_DIMS) return err_set(err, ERR_LIMIT, "the shape has more than %d axes", MAX_DIMS);
+        if (!take_number(c, &extent))
+            return err_set(err, ERR_PARSE, "the header's shape is no tuple of sizes");
+        if (h->rank == MAX_DIMS)
+            return err_set(err, ERR_LIMIT, "the shape has more than %d axes", MAX_DIMS);
         h->shape[h->rank++] = extent;
         if (take(c, ',')) continue;
         if (!take(c, ')')) return err_set(err, ERR_PARSE, "the header's shape does not end");
@@ -89,19 +103,23 @@ static bool read_header(const char *s, size_t n, Header *h, Err *err) {
     while (!take(&c, '}')) {
         const char *key, *word;
         size_t n_key, n_word;
-        if (!take_word(&c, &key, &n_key) || !take(&c, ':')) return err_set(err, ERR_PARSE, "the header is damaged");
+        if (!take_word(&c, &key, &n_key) || !take(&c, ':'))
+            return err_set(err, ERR_PARSE, "the header is damaged");
         if (n_key == 5 && !memcmp(key, "descr", 5)) {
-            if (!take_word(&c, &word, &n_word)) return err_set(err, ERR_DTYPE, "records (a structured dtype) are not supported");
+            if (!take_word(&c, &word, &n_word))
+                return err_set(err, ERR_DTYPE, "records (a structured dtype) are not supported");
             TRY(read_descr(word, n_word, h, err));
             seen |= 1;
         } else if (n_key == 13 && !memcmp(key, "fortran_order", 13)) {
-            if (!take_bool(&c, &h->is_fortran)) return err_set(err, ERR_PARSE, "fortran_order is neither True nor False");
+            if (!take_bool(&c, &h->is_fortran))
+                return err_set(err, ERR_PARSE, "fortran_order is neither True nor False");
             seen |= 2;
         } else if (n_key == 5 && !memcmp(key, "shape", 5)) {
             TRY(read_shape(&c, h, err));
             seen |= 4;
         } else {
-            return err_set(err, ERR_PARSE, "the header has an unknown key '%.*s'", n_key > 40 ? 40 : (int)n_key, key);
+            return err_set(err, ERR_PARSE, "the header has an unknown key '%.*s'",
+                           n_key > 40 ? 40 : (int)n_key, key);
         }
         if (!take(&c, ',') && (skip_blanks(&c), c.at == c.end || *c.at != '}'))
             return err_set(err, ERR_PARSE, "the header is damaged");
@@ -115,7 +133,10 @@ static Buf *from_fortran(const Header *h, int64_t numel, const uint8_t *data) {
     Buf *b = buf_new((size_t)numel * size + 1);
     b->n = (size_t)numel * size;
     int64_t index[MAX_DIMS] = {0}, stride[MAX_DIMS], at = 0, step = 1;
-    for (int a = 0; a < h->rank; a++) { stride[a] = step; step *= h->shape[a]; }
+    for (int a = 0; a < h->rank; a++) {
+        stride[a] = step;
+        step *= h->shape[a];
+    }
     for (int64_t i = 0; i < numel; i++) {
         memcpy(b->data + (size_t)i * size, data + (size_t)at * size, size);
         for (int a = h->rank - 1; a >= 0; a--) {
@@ -130,7 +151,8 @@ static Buf *from_fortran(const Header *h, int64_t numel, const uint8_t *data) {
 
 bool npy_decode(Buf *bytes, IoValue *out, Err *err) {
     const uint8_t *p = bytes->data;
-    if (bytes->n < 10 || memcmp(p, "\x93NUMPY", 6)) return err_set(err, ERR_PARSE, "this is no .npy file: its first bytes are not NumPy's");
+    if (bytes->n < 10 || memcmp(p, "\x93NUMPY", 6))
+        return err_set(err, ERR_PARSE, "this is no .npy file: its first bytes are not NumPy's");
     if (p[6] < 1 || p[6] > 3) return err_set(err, ERR_PARSE, ".npy version %d is not known", p[6]);
     size_t at = p[6] == 1 ? 10 : 12, n = p[8] | (size_t)p[9] << 8;
     if (p[6] > 1 && bytes->n >= 12) n |= (size_t)p[10] << 16 | (size_t)p[11] << 24;
@@ -139,10 +161,14 @@ bool npy_decode(Buf *bytes, IoValue *out, Err *err) {
     int64_t numel;
     TRY(read_header((const char *)p + at, n, &h, err));
     TRY(io_numel(h.shape, h.rank, &numel, err));
-    uint64_t want = (uint64_t)numel * (uint64_t)io_element[h.el].size_bytes, have = bytes->n - at - n;
+    uint64_t want = (uint64_t)numel * (uint64_t)io_element[h.el].size_bytes,
+             have = bytes->n - at - n;
     if (want != have)
-        return err_set(err, ERR_PARSE, "the shape needs %" PRIu64 " bytes of elements, the file has %" PRIu64, want, have);
-    if (!h.is_fortran || h.rank < 2 || numel == 0) return io_tensor(out, h.shape, h.rank, h.el, h.is_swapped, bytes, p + at + n, err);
+        return err_set(err, ERR_PARSE,
+                       "the shape needs %" PRIu64 " bytes of elements, the file has %" PRIu64, want,
+                       have);
+    if (!h.is_fortran || h.rank < 2 || numel == 0)
+        return io_tensor(out, h.shape, h.rank, h.el, h.is_swapped, bytes, p + at + n, err);
     Buf *b = from_fortran(&h, numel, p + at + n);
     bool ok = io_tensor(out, h.shape, h.rank, h.el, h.is_swapped, b, b->data, err);
     buf_unref(&b);
@@ -154,9 +180,11 @@ bool npy_encode(IoSink *s, const IoItem *item, Err *err) {
     Bytes b = {0};
     const IoElementInfo *el = &io_element[io_element_of(item->type.dtype)];
     bytes_add(&b, "\x93NUMPY\x01\x00\x00\x00", 10);
-    bytes_printf(&b, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", el->size_bytes == 1 ? '|' : '<', el->npy);
-    for (int i = 0; i < item->type.rank; i++) bytes_printf(&b, "%s%" PRId64 "%s", i ? " " : "", item->type.shape[i],
-                                                           i + 1 < item->type.rank || item->type.rank == 1 ? "," : "");
+    bytes_printf(&b, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                 el->size_bytes == 1 ? '|' : '<', el->npy);
+    for (int i = 0; i < item->type.rank; i++)
+        bytes_printf(&b, "%s%" PRId64 "%s", i ? " " : "", item->type.shape[i],
+                     i + 1 < item->type.rank || item->type.rank == 1 ? "," : "");
     bytes_puts(&b, "), }");
     while ((b.n + 1) % 64) bytes_putc(&b, ' ');
     bytes_putc(&b, '\n');

@@ -1,5 +1,6 @@
-/* expect.c: reads the expectations of a .gt test from its comments and compares. A directive is the word right after a
- * `#` and a blank, so that ordinary comments are free to say anything else. See expect.h for the list.
+/* expect.c: reads the expectations of a .gt test from its comments and compares. A directive is the
+ * word right after a `#` and a blank, so that ordinary comments are free to say anything else. See
+ * expect.h for the list.
  * SPDX-License-Identifier: MIT */
 #include "tests/expect.h"
 #include <ctype.h>
@@ -36,7 +37,8 @@ Text text_read(const char *path, size_t limit_bytes) {
     text_add(&t, "", 0);
     FILE *f = fopen(path, "rb");
     char block[65536];
-    for (size_t n; f && t.n < limit_bytes && (n = fread(block, 1, sizeof block, f)) > 0;) text_add(&t, block, n);
+    for (size_t n; f && t.n < limit_bytes && (n = fread(block, 1, sizeof block, f)) > 0;)
+        text_add(&t, block, n);
     if (f) fclose(f);
     return t;
 }
@@ -48,7 +50,8 @@ void text_free(Text *t) {
 
 /* ---- Directives ---- */
 
-static void push_line(ExpectLine **list, int *n, const char *s, size_t len, double tolerance, int line) {
+static void push_line(ExpectLine **list, int *n, const char *s, size_t len, double tolerance,
+                      int line) {
     *list = realloc(*list, (size_t)(*n + 1) * sizeof **list);
     while (len && isspace((unsigned char)s[len - 1])) len--;
     (*list)[(*n)++] = (ExpectLine){strndup(s, len), tolerance, line};
@@ -80,20 +83,21 @@ static void read_comment(Expect *x, const char *c, size_t n, int line) {
         if (*end == ':') end++;
         while (*end == ' ') end++;
         push_line(&x->out, &x->n_out, end, strlen(end), tolerance, line);
-    }
-    else if ((s = directive(text, "error"))) push_line(&x->error, &x->n_error, s, strlen(s), -1, line);
+    } else if ((s = directive(text, "error")))
+        push_line(&x->error, &x->n_error, s, strlen(s), -1, line);
     else if ((s = directive(text, "stderr"))) push_line(&x->err, &x->n_err, s, strlen(s), -1, 0);
     else if ((s = directive(text, "exit"))) x->exit_code = atoi(s);
     else if ((s = directive(text, "args"))) set_text(&x->args, s, strlen(s));
     else if ((s = directive(text, "options"))) set_text(&x->options, s, strlen(s));
     else if ((s = directive(text, "worlds"))) set_text(&x->worlds, s, strlen(s));
     else if ((s = directive(text, "skip"))) set_text(&x->skip, s, strlen(s));
-    else if ((s = directive(text, "stdin"))) { text_printf(&x->stdin_text, "%s\n", s); x->has_stdin = true; }
-    else if ((s = directive(text, "env"))) {
+    else if ((s = directive(text, "stdin"))) {
+        text_printf(&x->stdin_text, "%s\n", s);
+        x->has_stdin = true;
+    } else if ((s = directive(text, "env"))) {
         x->env = realloc(x->env, (size_t)(x->n_env + 1) * sizeof *x->env);
         x->env[x->n_env++] = strdup(s);
-    }
-    else if (!strncmp(text, "nontest", 7)) x->nontest = true;
+    } else if (!strncmp(text, "nontest", 7)) x->nontest = true;
     else if (!strncmp(text, "err-file", 8)) x->has_err_file = true;
     else if (!strncmp(text, "out-file", 8)) x->has_out_file = true;
 }
@@ -113,7 +117,8 @@ Expect *expect_read(const char *path) {
     for (int number = 1; (n = getline(&line, &cap, f)) >= 0; number++) {
         while (n && (line[n - 1] == '\n' || line[n - 1] == '\r')) line[--n] = 0;
         bool is_alone = line[strspn(line, " \t")] == '#';
-        /* Every "# word" of the line is tried: a # inside a string only matters if a directive's name follows it. */
+        /* Every "# word" of the line is tried: a # inside a string only matters if a directive's
+         * name follows it. */
         for (char *h = line; (h = strstr(h, "# ")); h += 2) {
             int before = x->n_out + x->n_error;
             read_comment(x, h + 2, strlen(h + 2), is_alone ? 0 : number);
@@ -166,8 +171,10 @@ static bool has_words(const char *s) {
     const char *begin = s;
     while (*s) {
         char *end;
-        if (starts_number(s, begin)) { strtod(s, &end); s = end; }
-        else if (*s == ' ' || *s == ',') s++;
+        if (starts_number(s, begin)) {
+            strtod(s, &end);
+            s = end;
+        } else if (*s == ' ' || *s == ',') s++;
         else return true;
     }
     return false;
@@ -199,7 +206,10 @@ static int bracket_depth(const char *s) {
 }
 
 /* The lines of a text; pointers into one copy. */
-typedef struct Lines { char *copy, **line; int n; } Lines;
+typedef struct Lines {
+    char *copy, **line;
+    int n;
+} Lines;
 
 static Lines split_lines(const char *data, size_t n) {
     Lines l = {.copy = malloc(n + 1)};
@@ -225,7 +235,8 @@ static void free_lines_of(Lines *l) {
     free(l->line);
 }
 
-/* Takes lines from i on until the brackets close, as one line with single blanks. Returns how many; 0: they never do. */
+/* Takes lines from i on until the brackets close, as one line with single blanks. Returns how many;
+ * 0: they never do. */
 static int join_tensor(const Lines *l, int i, Text *out) {
     out->n = 0;
     int depth = 0, k = i;
@@ -238,19 +249,23 @@ static int join_tensor(const Lines *l, int i, Text *out) {
 }
 
 static bool match_line(const char *got, const ExpectLine *want) {
-    return want->tolerance < 0 ? !strcmp(got, want->text) : match_near(got, want->text, want->tolerance);
+    return want->tolerance < 0 ? !strcmp(got, want->text)
+                               : match_near(got, want->text, want->tolerance);
 }
 
 /* How many lines of output from i on the expectation takes; 0: it does not match. */
 static int take(const Lines *l, int i, const ExpectLine *want, Text *scratch) {
     if (i >= l->n) return 0;
     if (match_line(l->line[i], want)) return 1;
-    if (!strstr(want->text, "tensor(") || bracket_depth(want->text) != 0 || bracket_depth(l->line[i]) <= 0) return 0;
+    if (!strstr(want->text, "tensor(") || bracket_depth(want->text) != 0 ||
+        bracket_depth(l->line[i]) <= 0)
+        return 0;
     int n = join_tensor(l, i, scratch);
     return n && match_line(scratch->data, want) ? n : 0;
 }
 
-/* One line missing or one line too much is found by looking ahead, so that the rest of the diff stays useful. */
+/* One line missing or one line too much is found by looking ahead, so that the rest of the diff
+ * stays useful. */
 static bool check_out(const Expect *x, const char *path, const Text *out, Text *why) {
     Lines l = split_lines(out->data, out->n);
     Text scratch = {0}, diff = {0};
@@ -270,7 +285,8 @@ static bool check_out(const Expect *x, const char *path, const Text *out, Text *
         bool is_extra = e >= x->n_out || (i + 1 < l.n && take(&l, i + 1, &x->out[e], &scratch));
         if (shown++ < 40) {
             if (!is_extra && x->out[e].line)
-                text_printf(&diff, "- %s        (expected at %s:%d)\n", x->out[e].text, path, x->out[e].line);
+                text_printf(&diff, "- %s        (expected at %s:%d)\n", x->out[e].text, path,
+                            x->out[e].line);
             else if (!is_extra) text_printf(&diff, "- %s\n", x->out[e].text);
             if (!is_missing) text_printf(&diff, "+ %s\n", l.line[i]);
         }
@@ -285,11 +301,13 @@ static bool check_out(const Expect *x, const char *path, const Text *out, Text *
     return ok;
 }
 
-static bool check_err(const Expect *x, const char *path, const char *world, const Text *err, Text *why) {
+static bool check_err(const Expect *x, const char *path, const char *world, const Text *err,
+                      Text *why) {
     bool ok = true, is_path = strcmp(world, "stdin") && strcmp(world, "replay");
     for (int i = 0; i < x->n_error; i++) {
         char place[4200] = "";
-        if (x->error[i].line && is_path) snprintf(place, sizeof place, "%.4000s:%d:", path, x->error[i].line);
+        if (x->error[i].line && is_path)
+            snprintf(place, sizeof place, "%.4000s:%d:", path, x->error[i].line);
         if (strstr(err->data, x->error[i].text) && strstr(err->data, place)) continue;
         text_printf(why, "--- stderr lacks: %s %s\n", place, x->error[i].text);
         ok = false;
@@ -297,8 +315,12 @@ static bool check_err(const Expect *x, const char *path, const char *world, cons
     const char *from = err->data;
     for (int i = 0; i < x->n_err; i++) {
         const char *found = strstr(from, x->err[i].text);
-        if (found) { from = found + strlen(x->err[i].text); continue; }
-        text_printf(why, "--- stderr lacks%s: %s\n", strstr(err->data, x->err[i].text) ? " (in this order)" : "", x->err[i].text);
+        if (found) {
+            from = found + strlen(x->err[i].text);
+            continue;
+        }
+        text_printf(why, "--- stderr lacks%s: %s\n",
+                    strstr(err->data, x->err[i].text) ? " (in this order)" : "", x->err[i].text);
         ok = false;
     }
     if (!x->n_error && !x->n_err && !x->has_err_file && err->n) {
@@ -314,18 +336,26 @@ static bool check_file(const char *path, const char *tail, const Text *got, Text
     snprintf(name, sizeof name, "%.*s%s", (int)strlen(path) - 3, path, tail);
     Text want = text_read(name, 1 << 22);
     bool ok = got->n == want.n && !memcmp(got->data, want.data, want.n);
-    if (!ok) text_printf(why, "--- should be as in %s:\n%.*s--- but is:\n%.*s", name, 4000, want.data, 4000, got->data);
+    if (!ok)
+        text_printf(why, "--- should be as in %s:\n%.*s--- but is:\n%.*s", name, 4000, want.data,
+                    4000, got->data);
     text_free(&want);
     return ok;
 }
 
-bool expect_check(const Expect *x, const char *path, const char *world, const Text *out, const Text *err, int code, Text *why) {
+bool expect_check(const Expect *x, const char *path, const char *world, const Text *out,
+                  const Text *err, int code, Text *why) {
     bool ok = x->has_out_file ? check_file(path, ".out", out, why) : check_out(x, path, out, why);
     ok &= check_err(x, path, world, err, why);
     if (x->has_err_file && strcmp(world, "stdin")) ok &= check_file(path, ".err", err, why);
-    bool code_ok = x->exit_code >= 0 ? code == x->exit_code : x->n_error ? code == 1 || code == 65 : code == 0;
+    bool code_ok = x->exit_code >= 0 ? code == x->exit_code
+                   : x->n_error      ? code == 1 || code == 65
+                                     : code == 0;
     if (code_ok) return ok;
-    text_printf(why, "--- exit code %d, expected %s\n", code, x->exit_code > 0 ? "another" : x->n_error ? "1 or 65" : "0");
+    text_printf(why, "--- exit code %d, expected %s\n", code,
+                x->exit_code > 0 ? "another"
+                : x->n_error     ? "1 or 65"
+                                 : "0");
     if (ok && err->n) text_printf(why, "--- stderr\n%.*s", 6000, err->data);
     return false;
 }

@@ -1,15 +1,17 @@
-/* expect.h: what a .gt test says about itself, read from its comments, and the comparison with what happened.
+/* expect.h: what a .gt test says about itself, read from its comments, and the comparison with what
+ * happened.
  *
- *   print(a)      # expect: LINE            the next line of stdout. One that holds "tensor(" and closes all its brackets
- *                                           also matches tensors printed over several lines
- *   print(b)      # expect~ TOL: NUMBERS    the same with numbers within TOL (absolute, or relative where larger than 1);
- *                                           text between the numbers must agree unless only numbers are given
- *   f(1)          # error: SUBSTRING        stderr holds it, after FILE:LINE when the comment stands beside code;
- *                                           the exit code is 1 or 65
- *   # stderr: SUBSTRING   in this order     # exit: CODE            # args: of the script    # options: of gtsh
- *   # stdin: LINE                           # env: NAME=VALUE       # skip: WHY              # nontest
- *   # worlds: reference workers=2 threads=3 replay stdin            run again in these
- *   # err-file, # out-file: all of stderr (stdout) is in NAME.err (NAME.out) beside NAME.gt
+ *   print(a)   # expect: LINE          the next line of stdout. One that holds "tensor(" and closes
+ *                                      all its brackets also matches tensors printed over several
+ *   print(b)   # expect~ TOL: NUMBERS  the same with numbers within TOL (relative where larger
+ *                                      than 1); text between them must agree, if there is any
+ *   f(1)       # error: SUBSTRING      stderr holds it, after FILE:LINE when the comment stands
+ *                                      beside code; the exit code is 1 or 65
+ *   # stderr: SUBSTRING                stderr holds these in this order
+ *   # exit: CODE   # args: of the script   # options: of gtsh   # stdin: LINE
+ *   # skip: WHY    # nontest    # env: NAME=VALUE
+ *   # worlds: reference workers=2 threads=3 replay stdin    run again in these
+ *   # err-file, # out-file             all of stderr (stdout) is in NAME.err (NAME.out) beside it
  * Lines of stdout that nothing expects fail, and so does a stderr that nothing mentions.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_EXPECT_H
@@ -21,10 +23,12 @@
 typedef struct Text { char *data; size_t n, cap; } Text;
 void text_add(Text *t, const char *s, size_t n);
 void text_printf(Text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-Text text_read(const char *path, size_t limit_bytes); /* empty (data "") when there is none; cut at the limit */
+/* Empty (data "") when there is none; cut at the limit. */
+Text text_read(const char *path, size_t limit_bytes);
 void text_free(Text *t);
 
-typedef struct ExpectLine { char *text; double tolerance; int line; } ExpectLine; /* tolerance < 0: exact; line 0: anywhere */
+/* tolerance < 0: exact; line 0: anywhere. */
+typedef struct ExpectLine { char *text; double tolerance; int line; } ExpectLine;
 
 typedef struct Expect {
     ExpectLine *out, *err, *error;
@@ -39,5 +43,6 @@ typedef struct Expect {
 Expect *expect_read(const char *path);     /* NULL: cannot read; caller frees */
 void expect_free(Expect **x);
 /* True when everything agrees; else *why says what does not, with a diff. */
-bool expect_check(const Expect *x, const char *path, const char *world, const Text *out, const Text *err, int code, Text *why);
+bool expect_check(const Expect *x, const char *path, const char *world, const Text *out,
+                  const Text *err, int code, Text *why);
 #endif

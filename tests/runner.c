@@ -1,12 +1,13 @@
 /* runner.c: runs every test there is and compares what it prints with what it says it prints.
  *
- * A test is a unit test program (build/test/X_test), a fuzz program run briefly (build/fuzz/X_fuzz), a shell script
- * (tests/.../X.sh, exit 0 = passed, 77 = skipped) or a program of the language (tests/.../X.gt) in one world. Expectations
- * of a .gt file are comments beside the line that prints; expect.c reads them. Each program, script or
- * (script, world) counts as one test, however many checks it holds. Tests run two at a time, each with a time limit, an
- * own process group, a fresh directory $TMP, and an environment without GT_*; what they print goes to files.
- * The last line of the output is "N passed, N failed".
- * Usage: runner [-b BUILD] [-j JOBS] [-t FACTOR] [-w WORLD,...] [-k] [unit] [fuzz] [sh] [gt] [NAME-PART ...]
+ * A test is a unit test program (build/test/X_test), a fuzz program run briefly
+ * (build/fuzz/X_fuzz), a shell script (tests/.../X.sh, exit 0 = passed, 77 = skipped) or a program
+ * of the language (tests/.../X.gt) in one world. Expectations of a .gt file are comments beside the
+ * line that prints; expect.c reads them. Each program, script or (script, world) counts as one
+ * test, however many checks it holds. Tests run two at a time, each with a time limit, an own
+ * process group, a fresh directory $TMP, and an environment without GT_*; what they print goes to
+ * files. The last line of the output is "N passed, N failed". Usage: runner [-b BUILD] [-j JOBS]
+ * [-t FACTOR] [-w WORLD,...] [-k] [unit] [fuzz] [sh] [gt] [NAME-PART ...]
  * SPDX-License-Identifier: MIT */
 #include "tests/expect.h"
 #include <dirent.h>
@@ -31,10 +32,10 @@ enum { MAX_ARGS = 64, MAX_JOBS = 16, OUTPUT_BYTES = 1 << 22 };
 typedef struct Test {
     int kind;
     char *path;
-    char *world;          /* of a .gt: "" is the common one */
-    Expect *expect;       /* of a .gt; owned by the first of its worlds */
+    char *world;    /* of a .gt: "" is the common one */
+    Expect *expect; /* of a .gt; owned by the first of its worlds */
     pid_t pid;
-    char dir[PATH_MAX];   /* $TMP of a running test */
+    char dir[PATH_MAX]; /* $TMP of a running test */
     double started, limit_s;
     bool timed_out;
 } Test;
@@ -42,13 +43,15 @@ typedef struct Test {
 typedef struct Runner {
     const char *build;
     char gtsh[PATH_MAX];
-    const char *worlds;   /* further worlds for every script, or "" */
-    bool keep;            /* leave $TMP of failed tests */
+    const char *worlds; /* further worlds for every script, or "" */
+    bool keep;          /* leave $TMP of failed tests */
     double factor;
     int jobs;
     bool kinds[KINDS];
-    char **part; int n_parts;
-    Test *test; int n, cap;
+    char **part;
+    int n_parts;
+    Test *test;
+    int n, cap;
     int passed, failed, skipped;
 } Runner;
 
@@ -105,7 +108,10 @@ static void add_file(Runner *r, const char *path) {
     if (!ends_with(path, ".gt") || !r->kinds[KIND_GT]) return;
     Expect *x = expect_read(path);
     if (!x) die("cannot read", path);
-    if (x->nontest) { expect_free(&x); return; }
+    if (x->nontest) {
+        expect_free(&x);
+        return;
+    }
     add_test(r, KIND_GT, path, "")->expect = x;
     add_worlds(r, path, x, x->worlds);
     add_worlds(r, path, x, r->worlds);
@@ -120,7 +126,8 @@ static void add_tree(Runner *r, const char *dir) {
         struct stat st;
         snprintf(path, sizeof path, "%s/%s", dir, name);
         if (name[0] != '.' && stat(path, &st) == 0) {
-            bool is_other = !strcmp(name, "data") || !strcmp(name, "fixtures") || !strcmp(name, "bench");
+            bool is_other =
+                !strcmp(name, "data") || !strcmp(name, "fixtures") || !strcmp(name, "bench");
             if (S_ISDIR(st.st_mode) && !is_other) add_tree(r, path);
             if (S_ISREG(st.st_mode)) add_file(r, path);
         }
@@ -137,7 +144,8 @@ static void add_programs(Runner *r, int kind, const char *folder, const char *ta
     for (int i = 0; i < n; i++) {
         char path[2 * PATH_MAX];
         snprintf(path, sizeof path, "%s/%s", dir, entry[i]->d_name);
-        if (ends_with(path, tail) && r->kinds[kind] && is_wanted(r, path)) add_test(r, kind, path, "");
+        if (ends_with(path, tail) && r->kinds[kind] && is_wanted(r, path))
+            add_test(r, kind, path, "");
         free(entry[i]);
     }
     if (n >= 0) free(entry);
@@ -179,7 +187,8 @@ static void gt_command(const Runner *r, const Test *t, char **argv) {
     if (is_replay) {
         argv[n++] = "/bin/sh";
         argv[n++] = "-c";
-        argv[n++] = "\"$0\" --emit \"$@\" > \"$TMP/a.gti\" && exec \"$0\" --engine cpu --replay \"$TMP/a.gti\"";
+        argv[n++] = "\"$0\" --emit \"$@\" > \"$TMP/a.gti\" && exec \"$0\" --engine cpu --replay "
+                    "\"$TMP/a.gti\"";
     }
     argv[n++] = (char *)r->gtsh;
     if (!is_replay) world_args(t->world, argv, &n);
@@ -192,7 +201,10 @@ static void gt_command(const Runner *r, const Test *t, char **argv) {
 static void clean_environment(const Runner *r, const Test *t) {
     extern char **environ;
     for (char **e = environ; *e;) {
-        if (strncmp(*e, "GT_", 3) && strncmp(*e, "XDG_", 4)) { e++; continue; }
+        if (strncmp(*e, "GT_", 3) && strncmp(*e, "XDG_", 4)) {
+            e++;
+            continue;
+        }
         char name[256];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(*e, "="), *e);
         unsetenv(name);
@@ -236,8 +248,17 @@ static _Noreturn void run_child(const Runner *r, const Test *t) {
     redirect(t, ".stdout", 1, O_WRONLY | O_CREAT | O_TRUNC);
     redirect(t, ".stderr", 2, O_WRONLY | O_CREAT | O_TRUNC);
     if (t->kind == KIND_GT) gt_command(r, t, argv);
-    else if (t->kind == KIND_SH) { argv[0] = "/bin/sh"; argv[1] = t->path; argv[2] = NULL; }
-    else if (t->kind == KIND_FUZZ) { argv[1] = "-n"; argv[2] = "2000"; argv[3] = "-s"; argv[4] = "1"; argv[5] = NULL; }
+    else if (t->kind == KIND_SH) {
+        argv[0] = "/bin/sh";
+        argv[1] = t->path;
+        argv[2] = NULL;
+    } else if (t->kind == KIND_FUZZ) {
+        argv[1] = "-n";
+        argv[2] = "2000";
+        argv[3] = "-s";
+        argv[4] = "1";
+        argv[5] = NULL;
+    }
     clean_environment(r, t);
     execv(argv[0], argv);
     fprintf(stderr, "runner: cannot run %s: %s\n", argv[0], strerror(errno));
@@ -297,18 +318,23 @@ static void judge(Runner *r, Test *t, int status) {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     bool ok = !t->timed_out;
     char title[PATH_MAX + 64];
-    snprintf(title, sizeof title, "%.4000s%s%.40s", t->path, t->world[0] ? " in world " : "", t->world);
+    snprintf(title, sizeof title, "%.4000s%s%.40s", t->path, t->world[0] ? " in world " : "",
+             t->world);
     if (t->kind == KIND_SH && code == 77 && ok) {
         r->skipped++;
         printf("skipped %s: %s", title, out.n ? out.data : "\n");
     } else {
-        if (ok) ok = t->kind == KIND_GT ? expect_check(t->expect, t->path, t->world, &out, &err, code, &why) : code == 0;
+        if (ok)
+            ok = t->kind == KIND_GT
+                     ? expect_check(t->expect, t->path, t->world, &out, &err, code, &why)
+                     : code == 0;
         ok ? r->passed++ : r->failed++;
     }
     if (!ok) {
         printf("FAILED %s", title);
         if (t->timed_out) printf(": no end after %.0f s", t->limit_s);
-        else if (WIFSIGNALED(status)) printf(": killed by signal %d (%s)", code - 128, strsignal(code - 128));
+        else if (WIFSIGNALED(status))
+            printf(": killed by signal %d (%s)", code - 128, strsignal(code - 128));
         else if (t->kind != KIND_GT) printf(": exit code %d", code);
         printf("\n");
         if (why.n) printf("%s", why.data);

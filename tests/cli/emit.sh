@@ -1,7 +1,12 @@
 # --emit | --replay prints what running prints, bit for bit; the same program gives the same stream.
 . tests/fixtures/check.sh
-for script in scripts/hello.gt scripts/autograd.gt scripts/mlp.gt; do
-    opts=; [ $script = scripts/hello.gt ] && opts="--n 100"; [ $script = scripts/mlp.gt ] && opts="--steps 60"
+for script in scripts/hello.gt scripts/autograd.gt scripts/charlm.gt scripts/mlp.gt; do
+    case $script in
+    */hello.gt) opts="--n 100" ;;
+    */mlp.gt) opts="--steps 60" ;;
+    */charlm.gt) opts="--data README.md --steps 4 --batch 4 --ctx 16 --width 16 --heads 2 --layers 1 --sample 16" ;;
+    *) opts= ;;
+    esac
     code "run $script" 0 "$GTSH" $script $opts; cp "$TMP/out" "$TMP/run"
     code "emit $script" 0 "$GTSH" --emit $script $opts; cp "$TMP/out" "$TMP/a.gti"
     code "replay $script" 0 "$GTSH" --replay "$TMP/a.gti"; same "replay $script" "$(out)" "$(cat "$TMP/run")"

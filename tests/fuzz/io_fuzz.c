@@ -1,6 +1,6 @@
-/* io_fuzz.c: random and mutated files into every decoder: an answer or an error, never a crash or a giant allocation.
- * With libFuzzer: build with -DLIBFUZZER -fsanitize=fuzzer. Else: io_fuzz [-n RUNS] [-s SEED] [FILE ...] (files are replayed;
- * the first byte chooses the format).
+/* io_fuzz.c: random and mutated files into every decoder: an answer or an error, never a crash or a
+ * giant allocation. With libFuzzer: build with -DLIBFUZZER -fsanitize=fuzzer. Else: io_fuzz [-n
+ * RUNS] [-s SEED] [FILE ...] (files are replayed; the first byte chooses the format).
  * SPDX-License-Identifier: MIT */
 #include "lang/io.h"
 #include <stdio.h>
@@ -10,12 +10,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static const char *const names[] = {"a.npy", "a.safetensors", "a.csv", "a.json", "a.idx", "a.txt", "a.bin", "a.csv.gz", "a.idx.gz"};
+static const char *const names[] = {"a.npy", "a.safetensors", "a.csv",    "a.json",  "a.idx",
+                                    "a.txt", "a.bin",         "a.csv.gz", "a.idx.gz"};
 enum { NAMES = sizeof names / sizeof *names };
 
 static void look(const IoValue *v) {
     if (v->kind == IO_TENSOR && type_bytes(&v->tensor->type) != v->tensor->buf->n) abort();
-    for (uint32_t i = 0; (v->kind == IO_LIST || v->kind == IO_MAP) && i < v->n; i++) look(&v->kid[i]);
+    for (uint32_t i = 0; (v->kind == IO_LIST || v->kind == IO_MAP) && i < v->n; i++)
+        look(&v->kid[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
@@ -47,15 +49,25 @@ static uint32_t next(void) {
 }
 
 /* Valid beginnings, so that mutations reach the inside of the decoders. */
-static const struct { const char *s; size_t n; } seeds[] = {
-#define SEED(s) {s, sizeof s - 1}
-    SEED("\x00\x93NUMPY\x01\x00\x3b\x00{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), } \n12345678"),
-    SEED("\x01\x88\x00\x00\x00\x00\x00\x00\x00{\"__metadata__\":{\"gt\":\"{\\\"a/0\\\":1,\\\"a/1\\\":[2]}\"},\"w/x\":{\"dtype\":\"F16\",\"shape\":[2],"
-         "\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"BOOL\",\"shape\":[],\"data_offsets\":[4,5]}}  12345"),
-    SEED("\x02""a,b,\"c\"\n1,2.5,x\n\"4\",\"5\"\"\",6\n"),
+static const struct {
+    const char *s;
+    size_t n;
+} seeds[] = {
+#define SEED(s)                                                                                    \
+    { s, sizeof s - 1 }
+    SEED("\x00\x93NUMPY\x01\x00\x3b\x00{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), } "
+         "\n12345678"),
+    SEED("\x01\x88\x00\x00\x00\x00\x00\x00\x00{\"__metadata__\":{\"gt\":\"{\\\"a/0\\\":1,\\\"a/"
+         "1\\\":[2]}\"},\"w/x\":{\"dtype\":\"F16\",\"shape\":[2],"
+         "\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"BOOL\",\"shape\":[],\"data_offsets\":[4,5]}}  "
+         "12345"),
+    SEED("\x02"
+         "a,b,\"c\"\n1,2.5,x\n\"4\",\"5\"\"\",6\n"),
     SEED("\x03{\"a\": [1, 2.5, \"x\\n\\u0041\", true, null], \"b\": {\"c\": -Infinity}}"),
-    SEED("\x04\x00\x00\x0b\x02\x00\x00\x00\x02\x00\x00\x00\x01" "1234"),
-    SEED("\x07\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x33\xd4\x31\xe2\x02\x00\x3f\x6c\x1e\x5c\x04\x00\x00\x00"),
+    SEED("\x04\x00\x00\x0b\x02\x00\x00\x00\x02\x00\x00\x00\x01"
+         "1234"),
+    SEED("\x07\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x33\xd4\x31\xe2\x02\x00\x3f\x6c\x1e\x5c\x04"
+         "\x00\x00\x00"),
 };
 
 static size_t mutate(uint8_t *p, size_t n, size_t cap) {
@@ -65,8 +77,18 @@ static size_t mutate(uint8_t *p, size_t n, size_t cap) {
         case 0: p[at] ^= (uint8_t)(1u << (next() % 8)); break;
         case 1: p[at] = (uint8_t)next(); break;
         case 2: n = at + 1; break;
-        case 3: if (at + len < n) { memmove(p + at, p + at + len, n - at - len); n -= len; } break;
-        case 4: if (n + len < cap) { memmove(p + at + len, p + at, n - at); n += len; } break;
+        case 3:
+            if (at + len < n) {
+                memmove(p + at, p + at + len, n - at - len);
+                n -= len;
+            }
+            break;
+        case 4:
+            if (n + len < cap) {
+                memmove(p + at + len, p + at, n - at);
+                n += len;
+            }
+            break;
         default: p[at] = (uint8_t) "0123456789[]{}\",:-e.'()"[next() % 23]; break;
         }
     }
@@ -84,7 +106,10 @@ int main(int argc, char **argv) {
     static uint8_t data[1 << 16];
     for (int i = optind; i < argc; i++) {
         FILE *f = fopen(argv[i], "rb");
-        if (!f) { perror(argv[i]); return 2; }
+        if (!f) {
+            perror(argv[i]);
+            return 2;
+        }
         size_t n = fread(data, 1, sizeof data, f);
         fclose(f);
         LLVMFuzzerTestOneInput(data, n);

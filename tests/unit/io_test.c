@@ -1,5 +1,5 @@
-/* io_test.c: files of every format: what other programs wrote (bytes spelled out here), what we write read back, and
- * hostile files, which must give an error and never a large allocation.
+/* io_test.c: files of every format: what other programs wrote (bytes spelled out here), what we
+ * write read back, and hostile files, which must give an error and never a large allocation.
  * SPDX-License-Identifier: MIT */
 #include "lang/io.h"
 #include "tests/unit/check.h"
@@ -43,7 +43,8 @@ static void test_npy_read(void) {
     IoValue v;
     Err e = {0};
     float f[6] = {1, 2, 3, 4, 5, 6};
-    size_t n = npy_bytes(file, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n", f, sizeof f);
+    size_t n = npy_bytes(file, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n", f,
+                         sizeof f);
     CHECK(decode("a.npy", file, n, &v, &e));
     CHECK(v.kind == IO_TENSOR && v.tensor->type.dtype == DT_F32 && v.tensor->type.rank == 2);
     CHECK_INT(v.tensor->type.shape[1], 3);
@@ -62,13 +63,15 @@ static void test_npy_read(void) {
     CHECK_INT(*(int32_t *)v.tensor->buf->data, -2);
     io_fini(&v);
     /* half: 1.5, smallest subnormal, -inf */
-    n = npy_bytes(file, "{'descr': '<f2', 'fortran_order': False, 'shape': (3,)}", "\x00\x3e\x01\x00\x00\xfc", 6);
+    n = npy_bytes(file, "{'descr': '<f2', 'fortran_order': False, 'shape': (3,)}",
+                  "\x00\x3e\x01\x00\x00\xfc", 6);
     CHECK(decode("a.npy", file, n, &v, &e));
     float *h = (float *)v.tensor->buf->data;
     CHECK(h[0] == 1.5f && h[1] == 5.9604644775390625e-08f && isinf(h[2]) && h[2] < 0);
     io_fini(&v);
     /* bools become 0 or 1, whatever the file says */
-    n = npy_bytes(file, "{'descr': '|b1', 'fortran_order': False, 'shape': (3,)}", "\x00\x01\x7f", 3);
+    n = npy_bytes(file, "{'descr': '|b1', 'fortran_order': False, 'shape': (3,)}", "\x00\x01\x7f",
+                  3);
     CHECK(decode("a.npy", file, n, &v, &e));
     CHECK(!memcmp(v.tensor->buf->data, "\0\1\1", 3));
     io_fini(&v);
@@ -119,8 +122,11 @@ static void test_safetensors_read(void) {
     char file[1024];
     IoValue v;
     Err e = {0};
-    size_t n = st_bytes(file, "{\"__metadata__\":{\"format\":\"pt\"},\"a.w\":{\"dtype\":\"U8\",\"shape\":[2,1],\"data_offsets\":[4,6]},"
-                              "\"b\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}", 6);
+    size_t n = st_bytes(file,
+                        "{\"__metadata__\":{\"format\":\"pt\"},\"a.w\":{\"dtype\":\"U8\",\"shape\":"
+                        "[2,1],\"data_offsets\":[4,6]},"
+                        "\"b\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}",
+                        6);
     CHECK(decode("a.safetensors", file, n, &v, &e));
     IoValue *w = io_get(&v, "a.w");
     CHECK(w && w->kind == IO_TENSOR && w->tensor->type.rank == 2 && w->tensor->buf->data[0] == 4);
@@ -141,7 +147,8 @@ static void test_safetensors_read(void) {
         "{\"a\":{\"dtype\":\"U8\",\"shape\":[2]}}",
         "{\"a\":7}",
         "[1]",
-        "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]}}",
+        "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},\"b\":{\"dtype\":\"U8\","
+        "\"shape\":[2],\"data_offsets\":[1,3]}}",
         "{\"a\":",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -149,7 +156,8 @@ static void test_safetensors_read(void) {
         e = (Err){0};
         CHECK_MSG(!decode("a.safetensors", file, n, &v, &e) && e.text[0], "accepted: %s", bad[i]);
     }
-    CHECK_FAIL(decode("a.safetensors", "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, &v, &err), ERR_PARSE);
+    CHECK_FAIL(decode("a.safetensors", "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, &v, &err),
+               ERR_PARSE);
     CHECK_FAIL(decode("a.safetensors", "abc", 3, &v, &err), ERR_PARSE);
 }
 
@@ -162,7 +170,8 @@ static void test_safetensors_round(void) {
         {"optim/m/1", {.dtype = DT_F32, .rank = 1, .shape = {2}}, f},
         {"optim/m/0", {.dtype = DT_F64, .rank = 2, .shape = {1, 2}}, d},
     };
-    const char *meta = "{\"step\": 9007199254740993, \"best\": Infinity, \"optim/t\": 3, \"name\": \"a \\\"b\\\"\\n\"}";
+    const char *meta = "{\"step\": 9007199254740993, \"best\": Infinity, \"optim/t\": 3, \"name\": "
+                       "\"a \\\"b\\\"\\n\"}";
     Err e = {0};
     const char *path = in_dir("deep/er/x.safetensors");
     CHECK(io_save(path, item, 3, meta, strlen(meta), &e));
@@ -170,11 +179,13 @@ static void test_safetensors_round(void) {
     CHECK(io_load(path, NULL, &v, &e));
     IoValue *optim = io_get(&v, "optim"), *m = optim ? io_get(optim, "m") : NULL;
     CHECK(m && m->kind == IO_LIST && m->n == 2);
-    CHECK(m && m->kid[0].tensor->type.dtype == DT_F64 && !memcmp(m->kid[0].tensor->buf->data, d, sizeof d));
+    CHECK(m && m->kid[0].tensor->type.dtype == DT_F64 &&
+          !memcmp(m->kid[0].tensor->buf->data, d, sizeof d));
     CHECK(m && (uintptr_t)m->kid[0].tensor->buf->data % 8 == 0);
     CHECK(m && !memcmp(m->kid[1].tensor->buf->data, f, sizeof f));
     IoValue *model = io_get(&v, "model");
-    CHECK(model && model->kind == IO_MAP && !memcmp(io_get(model, "fc.w")->tensor->buf->data, u, 3));
+    CHECK(model && model->kind == IO_MAP &&
+          !memcmp(io_get(model, "fc.w")->tensor->buf->data, u, 3));
     CHECK_INT(io_get(&v, "step")->i, INT64_C(9007199254740993));
     CHECK(isinf(io_get(&v, "best")->f));
     CHECK_INT(io_get(optim, "t")->i, 3);
@@ -194,13 +205,16 @@ static void test_idx(void) {
     IoValue v;
     Err e = {0};
     CHECK(decode("t-labels-idx1-ubyte", "\0\0\x08\x01\0\0\0\x03\x05\x06\x07", 11, &v, &e));
-    CHECK(v.tensor->type.dtype == DT_U8 && v.tensor->type.shape[0] == 3 && v.tensor->buf->data[2] == 7);
+    CHECK(v.tensor->type.dtype == DT_U8 && v.tensor->type.shape[0] == 3 &&
+          v.tensor->buf->data[2] == 7);
     io_fini(&v);
     CHECK(decode("a.idx", "\0\0\x0d\x01\0\0\0\x01\x3f\x80\0\0", 12, &v, &e));
     CHECK(*(float *)v.tensor->buf->data == 1);
     io_fini(&v);
     CHECK_FAIL(decode("a.idx", "\0\0\x08\x01\0\0\0\x04\x05\x06\x07", 11, &v, &err), ERR_PARSE);
-    CHECK_FAIL(decode("a.idx", "\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16, &v, &err), ERR_LIMIT);
+    CHECK_FAIL(decode("a.idx", "\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16,
+                      &v, &err),
+               ERR_LIMIT);
     CHECK_FAIL(decode("a.idx", "\0\0\x08\x03\0\0", 6, &v, &err), ERR_PARSE);
     CHECK_FAIL(decode("a.idx", "\0\0\x08\x09\0\0", 6, &v, &err), ERR_LIMIT);
     CHECK_FAIL(decode("a.idx", "\0\0\x07\x01\0\0", 6, &v, &err), ERR_PARSE);
@@ -276,19 +290,37 @@ static void test_csv(void) {
 static void test_json(void) {
     IoValue v;
     Err e = {0};
-    const char *s = " {\"a\": [1, 2.0, -3e2, true, null, \"\\u00e9\\ud83d\\ude00\"], \"b\": {}, \"c\": 123456789012345678901} ";
+    const char *s = " {\"a\": [1, 2.0, -3e2, true, null, \"\\u00e9\\ud83d\\ude00\"], \"b\": {}, "
+                    "\"c\": 123456789012345678901} ";
     CHECK(json_parse(s, strlen(s), 100, &v, &e));
     Bytes out = {0};
     json_print(&v, -1, &out);
-    CHECK_STR(out.data, "{\"a\": [1, 2.0, -300.0, true, null, \"\xc3\xa9\xf0\x9f\x98\x80\"], \"b\": {}, \"c\": 1.2345678901234568e+20}");
+    CHECK_STR(out.data, "{\"a\": [1, 2.0, -300.0, true, null, \"\xc3\xa9\xf0\x9f\x98\x80\"], "
+                        "\"b\": {}, \"c\": 1.2345678901234568e+20}");
     bytes_fini(&out);
     io_fini(&v);
     CHECK_FAIL(json_parse("[1,1,1,1]", 9, 4, &v, &err), ERR_PARSE);
-    static const char *const bad[] = {"", "[", "[1", "[1,", "{\"a\"", "{\"a\":", "{a:1}", "\"", "\"\\x\"", "\"\\u12\"", "01x", "-", "1 2", "nul",
-                                      "{\"a\":1,}", "\"\n\"", "\"\\ud800\\u0041\""};
+    static const char *const bad[] = {"",
+                                      "[",
+                                      "[1",
+                                      "[1,",
+                                      "{\"a\"",
+                                      "{\"a\":",
+                                      "{a:1}",
+                                      "\"",
+                                      "\"\\x\"",
+                                      "\"\\u12\"",
+                                      "01x",
+                                      "-",
+                                      "1 2",
+                                      "nul",
+                                      "{\"a\":1,}",
+                                      "\"\n\"",
+                                      "\"\\ud800\\u0041\""};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         e = (Err){0};
-        CHECK_MSG(!json_parse(bad[i], strlen(bad[i]), 100, &v, &e) && v.kind == IO_NONE, "accepted: %s", bad[i]);
+        CHECK_MSG(!json_parse(bad[i], strlen(bad[i]), 100, &v, &e) && v.kind == IO_NONE,
+                  "accepted: %s", bad[i]);
     }
     char deep[1000];
     memset(deep, '[', sizeof deep);
@@ -376,7 +408,15 @@ int main(void) {
     test_json();
     test_gz();
     test_whole_files();
-    static const char *const left[] = {"deep/er/x.safetensors", "deep/er", "deep", "x.idx", "t.txt", "x.csv", "r.csv", "d.npy", "x.npy"};
+    static const char *const left[] = {"deep/er/x.safetensors",
+                                       "deep/er",
+                                       "deep",
+                                       "x.idx",
+                                       "t.txt",
+                                       "x.csv",
+                                       "r.csv",
+                                       "d.npy",
+                                       "x.npy"};
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) remove(in_dir(left[i]));
     CHECK(rmdir(dir) == 0); /* nothing else is left: temporary files are gone */
     return check_report("io");
