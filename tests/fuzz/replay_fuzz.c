@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 #include <math.h>
 
-enum { LIVE_MAX = 24, RUNS_PER_CLUSTER = 100, NUMEL_MAX = 1 << 14 };
+enum { LIVE_MAX = 24, RUNS_PER_CLUSTER = 100, NUMEL_MAX = 1 << 16 };
 
 /* ---- Programs ---- */
 
@@ -42,7 +42,12 @@ static void add_bool(Growth *p, Inst *in, Attr *attr, AttrKey key) {
 static void add_shape(Growth *p, Inst *in, Attr *attr) {
     int rank = rand_below(p->r, 5);
     int64_t *v = ints(p, rank);
-    for (int i = 0; i < rank; i++) v[i] = rand_below(p->r, 12) ? 1 + rand_below(p->r, 7) : 0;
+    static const int large[] = {17,  64,   100,
+                                257, 4096, 5000}; /* tiles, blocks and lanes end inside */
+    for (int i = 0; i < rank; i++) {
+        v[i] = rand_below(p->r, 12) ? 1 + rand_below(p->r, 7) : 0;
+        if (rand_below(p->r, 8) == 0) v[i] = large[rand_below(p->r, 6)];
+    }
     add_ints(in, attr, ATTR_SHAPE, v, rank);
 }
 
