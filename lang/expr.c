@@ -16,6 +16,8 @@ static bool not_assigned(Interp *in, const Node *n, LangError *e) {
 
 static bool not_defined(Interp *in, const Node *n, LangError *e) {
     fail_at(in, n, e, "'%s' is not defined", n->str);
+    const char *habit = habit_hint(n->str, strlen(n->str)); /* null, np, torch ... */
+    if (habit) return error_hint(e, "%s", habit);
     NameList names = {0};
     const Frame *f = in->frame;
     for (int i = 0; f && i < f->fn->n_slots; i++)

@@ -304,7 +304,7 @@ static bool is_tensor_function(Resolver *r, const char *name) {
     for (size_t k = 0; k < sizeof composed / sizeof *composed; k++)
         if (!strcmp(composed[k], name)) return true;
     Op op = op_find(name, strlen(name));
-    if (op == OP_COUNT || op == OP_SORT) return false; /* xs.sort() sorts the list itself */
+    if (op == OP_COUNT || op == OP_SORT || op == OP_INDEX) return false; /* also methods of lists */
     OpClass c = op_info[op].class_;
     return c == CLASS_MAP || c == CLASS_REDUCE || c == CLASS_VIEW || c == CLASS_KERNEL;
 }
