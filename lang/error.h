@@ -15,7 +15,7 @@ typedef struct Source {
     uint32_t first_line;     /* number of its first line: at the prompt lines go on counting */
     uint16_t id;             /* SrcPos.file; index in the interpreter's table */
     bool is_prelude;         /* errors in it fold into the caller's line */
-    bool is_prompt;          /* its top-level expressions echo: none is a dead statement */
+    bool is_prompt;          /* expressions echo: none is a dead statement */
 } Source;
 
 /* A stretch of one source. line counts from the source's first_line, col from 1 in bytes; len 0: no

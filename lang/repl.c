@@ -5,6 +5,7 @@
 #include "lang/repl.h"
 #include "lang/lex.h"
 #include "lang/options.h"
+#include "lang/repl_lost.h"
 #include "lang/repl_words.h"
 #include <errno.h>
 #include <poll.h>
@@ -25,6 +26,7 @@ typedef struct Repl {
     char open_with;
     bool is_open;         /* what the prompt shows                                   */
     uint32_t line;        /* number of the first line of `statement`                 */
+    Lost *lost;           /* of a cancel, until all is known */
     bool was_interrupted; /* the last statement: its work may still be going on      */
     char *history;        /* path, or NULL                                           */
     int exit_code;
@@ -62,6 +64,8 @@ void repl_debug(const char *letters, const Source *src, const Program *p) {
     fwrite(b.data ? b.data : "", 1, b.n, stderr);
     bytes_fini(&b);
 }
+
+static void run_failed(Repl *r, const LangError *e);
 
 /* ---- history ---- */
 
@@ -121,6 +125,48 @@ static void on_line(char *line) {
     rl_callback_handler_remove();
 }
 
+/* The second Ctrl-C. What has begun may take longer than a user waits: then the names of what was
+ * lost come later, above the prompt. */
+static void cancel(Repl *r) {
+    lost_unref(&r->lost);
+    r->lost = lost_begin(r->in);
+    for (int k = 0; k < 50 && !lost_is_done(r->lost); k++) {
+        usleep(10000);
+        stream_poll(r->in->stream);
+    }
+    lost_print(r->lost);
+    if (lost_is_done(r->lost)) lost_unref(&r->lost);
+}
+
+/* A failure that arrived late: how much a cancel took belongs to its report. */
+static void told(Repl *r, const LangError *e) {
+    if (e->kind == E_INTERRUPT && r->lost)
+        lost_tell(r->lost, e->what);
+    else
+        run_failed(r, e);
+}
+
+/* Says what was lost as soon as it is known. */
+static bool lost_told(Repl *r) {
+    if (!r->lost || !lost_is_done(r->lost)) return false;
+    lost_print(r->lost);
+    lost_unref(&r->lost);
+    return true;
+}
+
+/* While nothing is typed: takes what has arrived. */
+static void idle(Repl *r) {
+    LangError e = {0};
+    stream_poll(r->in->stream);
+    bool failed = r->lost && lost_is_done(r->lost) && stream_take_error(r->in->stream, &e);
+    if (!r->lost || !lost_is_done(r->lost)) return;
+    fputc('\n', stderr);
+    if (failed) told(r, &e);
+    lost_told(r);
+    rl_on_new_line();
+    rl_redisplay();
+}
+
 /* At the prompt Ctrl-C drops the line; after an interrupted statement it also cancels what of it
  * has not begun. */
 static void drop_line(Repl *r) {
@@ -130,8 +176,7 @@ static void drop_line(Repl *r) {
     fputs("\n", stderr);
     if (!r->was_interrupted) return;
     r->was_interrupted = false;
-    stream_cancel(r->in->stream);
-    repl_lost(r->in);
+    cancel(r);
 }
 
 /* A line without its newline, malloc'ed; NULL at the end of input, or when *dropped. */
@@ -153,7 +198,7 @@ static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
         if (n > 0)
             rl_callback_read_char();
         else if (n == 0)
-            stream_poll(r->in->stream);
+            idle(r);
         else if (errno != EINTR) {
             rl_callback_handler_remove();
             return NULL;
@@ -237,14 +282,14 @@ static bool run_source(Repl *r, Source *src) {
     if (e.kind != E_INTERRUPT) {
         LangError late = {0};
         if (!stream_sync(r->in->stream, &late)) {
-            run_failed(r, &late);
+            told(r, &late);
             ok = false;
         }
     }
+    lost_told(r);
     fflush(stdout);
     if (stream_interrupted >= 2) {
-        stream_cancel(r->in->stream);
-        repl_lost(r->in);
+        cancel(r);
         r->was_interrupted = false;
     }
     stream_interrupted = 0;
@@ -392,6 +437,7 @@ int repl_run(Interp *in, const ReplConfig *config) {
     }
     if (r->statement.n && !r->is_terminal) unfinished(r);
     if (!r->is_done && r->is_terminal) fputc('\n', stderr);
+    lost_unref(&r->lost);
     bytes_fini(&r->statement);
     bytes_fini(&r->pasted);
     free(r->history);

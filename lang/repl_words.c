@@ -71,18 +71,6 @@ static void who(Interp *in) {
     bytes_fini(&b);
 }
 
-void repl_lost(Interp *in) {
-    const char *name;
-    Value v;
-    Bytes b = {0};
-    stream_poll(in->stream);
-    for (size_t i = 0; interp_global(in, i, &name, &v); i++)
-        if (v.kind == V_TENSOR && v.tensor->handle->is_failed)
-            bytes_printf(&b, "%s%s", b.n ? ", " : "", name);
-    fprintf(stderr, b.n ? "cancelled; lost: %s\n" : "cancelled%s\n", b.n ? b.data : "");
-    bytes_fini(&b);
-}
-
 /* ---- ?name ---- */
 
 /* The documentation of a value that a name stands for; false: it has none. */

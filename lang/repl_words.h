@@ -5,5 +5,4 @@
 #include "lang/interp.h"
 
 bool repl_word(Interp *in, const char *line); /* false: leave the prompt */
-void repl_lost(Interp *in);                   /* names the variables whose tensors a cancel took */
 #endif

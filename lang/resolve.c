@@ -52,7 +52,6 @@ typedef struct Resolver {
     Arena *arena;
     Scope *scope;
     Map defined;     /* names that the file level assigns */
-    int block_depth; /* 0: statements of the file level   */
     WarnFn warn;
     void *ctx;
     LangError *e;
@@ -245,11 +244,9 @@ static bool parameters(Resolver *r, Scope *s) {
 
 static bool function(Resolver *r, AstFn *fn) {
     Scope *around = r->scope, *outer = fn->is_method ? around->outer : around, s;
-    int depth = r->block_depth;
     scope_open(r, &s, fn, outer);
     s.module = fn->is_method ? around : NULL;
     fn->outer = outer && !outer->is_file ? outer->fn : NULL;
-    r->block_depth = 1;
     bool ok = parameters(r, &s);
     if (ok && !fn->is_expr) assigned_names(r, fn->body, declare_here);
     ok = ok && walk(r, fn->body);
@@ -258,7 +255,6 @@ static bool function(Resolver *r, AstFn *fn) {
     else
         scope_drop(&s);
     r->scope = around;
-    r->block_depth = depth;
     return ok;
 }
 
@@ -401,7 +397,6 @@ static bool loop(Resolver *r, Node *n) {
 }
 
 static bool walk(Resolver *r, Node *n) {
-    bool ok;
     switch (n->kind) {
     case N_NAME: return bind(r, n, n->str, true);
     case N_LISTCOMP:
@@ -423,14 +418,8 @@ static bool walk(Resolver *r, Node *n) {
     case N_WHILE: return loop(r, n);
     case N_EXPR_STMT:
         TRY(walk_kids(r, n));
-        if (r->block_depth > 0 || !r->prog->src->is_prompt) warn_dead(r, n->kid[0]);
+        if (!r->prog->src->is_prompt) warn_dead(r, n->kid[0]);
         return true;
-    case N_BLOCK:
-        if (n == r->prog->body) return walk_kids(r, n);
-        r->block_depth++;
-        ok = walk_kids(r, n);
-        r->block_depth--;
-        return ok;
     default: return walk_kids(r, n);
     }
 }
