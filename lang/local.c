@@ -21,6 +21,7 @@ enum { START_MS = 10000, STOP_MS = 5000, STEP_MS = 20 };
 typedef struct Member {
     pthread_t thread;
     WorkerConfig config;
+    Err why;         /* it could not start; read once it has ended */
     bool is_running; /* the thread was made and not yet joined */
     _Atomic bool has_ended;
 } Member;
@@ -47,7 +48,8 @@ static bool start_member(Local *l, const StreamConfig *config, Err *err) {
                                .threads = config->threads,
                                .memory_bytes = config->memory_bytes,
                                .workers_on_host = config->workers,
-                               .endpoint = l->endpoint};
+                               .endpoint = l->endpoint,
+                               .why = &m->why};
     if (m->config.workers_on_host < 1) m->config.workers_on_host = 1;
     l->member[l->n++] = m;
     sigset_t all, before;
@@ -70,9 +72,13 @@ static bool await_members(Local *l, Err *err) {
     while (dispatcher_workers(l->dispatcher) < l->n) {
         if (stream_interrupted)
             return err_set(err, ERR_CANCELLED, "interrupted while the workers started");
-        for (int i = 0; i < l->n; i++)
-            if (atomic_load(&l->member[i]->has_ended))
-                return err_set(err, ERR_GONE, "worker w%d could not start", i);
+        for (int i = 0; i < l->n; i++) {
+            if (!atomic_load(&l->member[i]->has_ended)) continue;
+            const Err *why = &l->member[i]->why;
+            err_set(err, why->code ? why->code : ERR_GONE, "worker w%d could not start%s%s", i,
+                    why->text[0] ? ": " : "", why->text);
+            return why->hint[0] ? err_hint(err, "%s", why->hint) : false;
+        }
         if (now_ms() > end)
             return err_set(err, ERR_TIMEOUT, "the workers did not start within 10 s");
         dispatcher_pump(l->dispatcher, l->hub, STEP_MS);

@@ -18,24 +18,36 @@ struct Worker {
     Exec *exec;
     uint32_t rank;
     bool is_greeted, is_welcome, has_left;
+    Err *why; /* the caller's, or NULL */
     Hello hello;
     uint64_t *asked; /* questions for figures: the frames before each, oldest first */
     int n_asked, cap_asked;
 };
 
+/* Tells why there is no worker, or none any more, to whom it concerns. */
+static void complain(Err *why, const Err *err) {
+    if (why)
+        *why = *err;
+    else
+        fprintf(stderr, "gt-worker: %s%s%s\n", err->text, err->hint[0] ? "; " : "", err->hint);
+}
+
 /* ---- Making ---- */
 
 static int cores(void) {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (int)n : 1;
 }
 
 Worker *worker_new(const WorkerConfig *config, Err *err) {
     const char *name = config->engine;
-    if (!name || !name[0]) name = getenv("GT_BACKEND");
-    if (!name || !name[0]) name = "cpu";
+    if (!name || !name[0])
+        name = getenv("GT_BACKEND");
+    if (!name || !name[0])
+        name = "cpu";
     const EngineOps *ops = engine_find(name);
     if (!ops) {
         err_set(err, ERR_ARG, "there is no engine '%s'", name);
@@ -44,13 +56,18 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
     }
     int workers = config->workers_on_host > 0 ? config->workers_on_host : 1;
     EngineConfig engine = {.memory_bytes = config->memory_bytes, .threads = config->threads};
-    if (!engine.memory_bytes) engine.memory_bytes = mem_default_bytes(workers);
-    if (engine.threads <= 0) engine.threads = cores() / workers;
-    if (engine.threads <= 0) engine.threads = 1;
+    if (!engine.memory_bytes)
+        engine.memory_bytes = mem_default_bytes(workers);
+    if (engine.threads <= 0)
+        engine.threads = cores() / workers;
+    if (engine.threads <= 0)
+        engine.threads = 1;
     Exec *exec = exec_new(ops, &engine, err);
-    if (!exec) return NULL;
+    if (!exec)
+        return NULL;
     Worker *w = xcalloc(1, sizeof *w);
     w->exec = exec;
+    w->why = config->why;
     w->hello = (Hello){.version = WIRE_VERSION,
                        .table_hash = op_table_hash(),
                        .role = ROLE_WORKER,
@@ -61,7 +78,8 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
 }
 
 void worker_free(Worker **w) {
-    if (!*w) return;
+    if (!*w)
+        return;
     free((*w)->asked);
     exec_free(&(*w)->exec);
     free(*w);
@@ -73,7 +91,8 @@ void worker_free(Worker **w) {
 static void on_welcome(Worker *w, const Msg *m) {
     Welcome welcome;
     Err err = {0};
-    if (!wire_read_welcome(m, &welcome, &err)) return;
+    if (!wire_read_welcome(m, &welcome, &err))
+        return;
     w->rank = welcome.rank;
     w->is_welcome = true;
     exec_set_rank(w->exec, welcome.rank);
@@ -81,8 +100,10 @@ static void on_welcome(Worker *w, const Msg *m) {
 
 static void on_refuse(Worker *w, const Msg *m) {
     Err why = {0}, err = {0};
-    if (!wire_read_refuse(m, &why, &err)) why = err;
-    fprintf(stderr, "gt-worker: refused by the dispatcher: %s\n", why.text);
+    if (!wire_read_refuse(m, &why, &err))
+        why = err;
+    err_set(&err, why.code, "refused by the dispatcher: %s", why.text);
+    complain(w->why, &err);
     w->has_left = true;
 }
 
@@ -97,7 +118,8 @@ static void on_stats(Worker *w) {
 }
 
 static bool next_stats(Worker *w, Msg *out) {
-    if (!w->n_asked || !exec_has_done(w->exec, w->asked[0])) return false;
+    if (!w->n_asked || !exec_has_done(w->exec, w->asked[0]))
+        return false;
     Bytes text = {0};
     exec_stats(w->exec, &text);
     wire_text(MSG_STATS_REPLY, text.data, text.n, out);
@@ -112,10 +134,12 @@ void worker_on_message(Worker *w, Msg *m) {
     switch (wire_kind(m)) {
     case MSG_FRAME: exec_on_frame(w->exec, m); break;
     case MSG_CANCEL:
-        if (wire_read_cancel(m, &cancel, NULL)) exec_on_cancel(w->exec, cancel.client, cancel.seq);
+        if (wire_read_cancel(m, &cancel, NULL))
+            exec_on_cancel(w->exec, cancel.client, cancel.seq);
         break;
     case MSG_GONE:
-        if (wire_read_gone(m, &client, NULL)) exec_on_gone(w->exec, client);
+        if (wire_read_gone(m, &client, NULL))
+            exec_on_gone(w->exec, client);
         break;
     case MSG_STATS: on_stats(w); break;
     case MSG_WELCOME: on_welcome(w, m); break;
@@ -153,23 +177,30 @@ static bool serve(Worker *w, Link *link) {
     Msg m = {0};
     while (!w->has_left) {
         int got;
-        while ((got = link_recv(link, &m)) > 0) worker_on_message(w, &m);
-        if (got < 0) return false;
+        while ((got = link_recv(link, &m)) > 0)
+            worker_on_message(w, &m);
+        if (got < 0)
+            return false;
         bool more = worker_step(w, STEP_US);
         while (worker_next(w, &m))
-            if (!link_send(link, &m)) return false;
-        if (more || w->has_left) continue;
+            if (!link_send(link, &m))
+                return false;
+        if (more || w->has_left)
+            continue;
         link_wait(link, IDLE_MS);
         int64_t now = now_ms();
         if (!w->is_welcome && now - began > WELCOME_MS) {
-            fprintf(stderr, "gt-worker: no answer from the dispatcher in %d s\n",
-                    WELCOME_MS / 1000);
+            Err err = {0};
+            err_set(&err, ERR_TIMEOUT, "no answer from the dispatcher in %d s", WELCOME_MS / 1000);
+            complain(w->why, &err);
             return false;
         }
-        if (now - beat < BEAT_MS) continue;
+        if (now - beat < BEAT_MS)
+            continue;
         beat = now;
         wire_text(MSG_BEAT, "", 0, &m);
-        if (!link_send(link, &m)) return false;
+        if (!link_send(link, &m))
+            return false;
     }
     return true;
 }
@@ -178,13 +209,13 @@ int worker_run(const WorkerConfig *config) {
     Err err = {0};
     Worker *w = worker_new(config, &err);
     if (!w) {
-        fprintf(stderr, "gt-worker: %s%s%s\n", err.text, err.hint[0] ? "; " : "", err.hint);
+        complain(config->why, &err);
         return 1;
     }
     Link *link = link_open(config->endpoint, &err);
     int code = EXIT_GONE;
     if (!link)
-        fprintf(stderr, "gt-worker: %s\n", err.text);
+        complain(config->why, &err);
     else
         code = serve(w, link) ? 0 : EXIT_GONE;
     link_close(&link);

@@ -16,6 +16,7 @@ typedef struct WorkerConfig {
     uint64_t memory_bytes; /* of the arena; 0: its share of 80 % of the free memory */
     int workers_on_host;   /* for the shares above; 0 means 1 */
     const char *endpoint;  /* the dispatcher's, for worker_run */
+    Err *why;              /* filled when worker_run cannot start or is refused; NULL: to stderr */
 } WorkerConfig;
 
 typedef struct Worker Worker;

@@ -35,8 +35,10 @@ static bool await(Hub *hub, MsgKind kind, PeerId *from, Msg *m) {
     for (int waited = 0; waited < WAIT_MS; waited += 100) {
         int r;
         while ((r = hub_recv(hub, from, m))) {
-            if (r < 0) return false;
-            if (wire_kind(m) == kind) return true;
+            if (r < 0)
+                return false;
+            if (wire_kind(m) == kind)
+                return true;
             msg_fini(m);
         }
         hub_wait(hub, 100);
@@ -126,14 +128,16 @@ static void test_transport(const char *endpoint) {
     Err err = {0};
     Hub *hub = hub_open(endpoint, &err);
     CHECK_MSG(hub != NULL, "%s", err.text);
-    if (!hub) return;
+    if (!hub)
+        return;
     Run runs[2] = {{0}, {0}};
     PeerId peer[2];
     for (int i = 0; i < 2; i++) {
         start(&runs[i], hub_endpoint(hub));
         peer[i] = greet(hub, (uint32_t)i);
     }
-    for (int i = 0; i < 2; i++) work(hub, peer[i], (uint32_t)i);
+    for (int i = 0; i < 2; i++)
+        work(hub, peer[i], (uint32_t)i);
     /* one is told to leave, the other finds the dispatcher gone */
     Msg m = {0};
     wire_text(MSG_BYE, "", 0, &m);
@@ -151,7 +155,14 @@ static void test_refusals(void) {
     CHECK(!worker_new(&config, &err));
     CHECK_INT(err.code, ERR_ARG);
     CHECK_STR(err.text, "there is no engine 'abacus'");
+    Err why = {0};
+    config.why = &why;
+    CHECK_INT(worker_run(&config), 1);
+    CHECK_STR(why.text, "there is no engine 'abacus'");
     config.engine = "reference";
+    config.endpoint = "ring://nobody-here";
+    CHECK_INT(worker_run(&config), 69);
+    CHECK(why.code == ERR_IO || why.code == ERR_GONE);
     config.memory_bytes = UINT64_C(1) << 60;
     CHECK(!worker_new(&config, &err));
     CHECK_INT(err.code, ERR_MEMORY);
@@ -167,7 +178,6 @@ static void test_refusals(void) {
     msg_fini(&m);
     CHECK(!worker_next(w, &m));
     CHECK(!worker_step(w, 1000));
-    Err why = {0};
     err_set(&why, ERR_VERSION, "another op table");
     wire_refuse(&why, &m);
     CHECK(!worker_has_left(w));
