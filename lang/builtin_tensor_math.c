@@ -311,13 +311,28 @@ static Tensor *variance(Interp *in, const Value *arg,
     return t;
 }
 
+/* The square root of a sum of squares, with gradient 0 where it is 0, as PyTorch's norm and std.
+ * Consumes s. */
+static Tensor *root(Interp *in, Tensor *s, LangError *e) {
+    if (s && !(grad_is_on(in) && tensor_needs_grad(s))) {
+        Tensor *plain = tensor_op1(in, OP_SQRT, arg_tensor(s), e);
+        tensor_unref(s);
+        return plain;
+    }
+    Tensor *zero = s ? tensor_op2(in, OP_EQ, arg_tensor(s), arg_int(0), e) : NULL;
+    Tensor *safe = NULL, *r = NULL, *out = NULL;
+    Arg to_one[3] = {arg_tensor(zero), arg_int(1), arg_tensor(s)};
+    if (zero && !tensor_op(in, OP_WHERE, to_one, 3, NULL, 0, &safe, e)) safe = NULL;
+    if (safe) r = tensor_op1(in, OP_SQRT, arg_tensor(safe), e);
+    Arg to_zero[3] = {arg_tensor(zero), arg_int(0), arg_tensor(r)};
+    if (r && !tensor_op(in, OP_WHERE, to_zero, 3, NULL, 0, &out, e)) out = NULL;
+    tensor_unref(s), tensor_unref(zero), tensor_unref(safe), tensor_unref(r);
+    return out;
+}
+
 BUILTIN(var) { return give_tensor(variance(in, arg, e), out); }
 
-BUILTIN(std) {
-    Tensor *v = variance(in, arg, e), *t = v ? tensor_op1(in, OP_SQRT, arg_tensor(v), e) : NULL;
-    tensor_unref(v);
-    return give_tensor(t, out);
-}
+BUILTIN(std) { return give_tensor(root(in, variance(in, arg, e), e), out); }
 
 BUILTIN(norm) { /* x, p, axis, keepdims */
     Fold f;
@@ -335,7 +350,7 @@ BUILTIN(norm) { /* x, p, axis, keepdims */
     if (!s)
         t = NULL;
     else if (p == 2)
-        t = tensor_op1(in, OP_SQRT, arg_tensor(s), e);
+        t = root(in, tensor_ref(s), e);
     else if (p == 0)
         t = tensor_cast(in, s, (DType)tensor_type(x)->dtype, e);
     else if (p == 1 || isinf(p))

@@ -76,7 +76,8 @@ sin(a)|cos(a)|tanh(a)|erf(a)|sigmoid(a)|softplus(a)|relu(a)|gelu(a)|silu(a)|wher
 a.sum()|a.sum(dim=0)|x3.sum(dim=(0, 2), keepdim=True)|p.prod()|p.prod(dim=1)|x3.prod(dim=2)|a.mean(dim=1)|a.amax(dim=1)|x3.amin(dim=(0, 2))|a.max()|a.var()|a.std(dim=0)|a.norm()|a.logsumexp(dim=1)
 a.reshape(2, 6)|x3.permute(2, 0, 1)|x3.transpose(0, 1)|a.T|c.expand(3, 4)|r.repeat(2, 3)|a.unsqueeze(1)|a.to(float64)|a[0]|a[1:, ::2]|x3[..., 0]|x3[:, 1]|a[None, -1]
 a[[2, 0, 2]]|a[:, [3, 1, 1]]|a[[0, 1, 1], [3, 2, 2]]|x3[[0, 1], :, [1, 0]]|a[t]|w[ids]|cat([a, b], 0)|cat([a, c, a], 1)|stack([a, b], 1)|tril(a)|a.gather(1, idx)|a.cumsum(1)|x3.cumsum(0)|a.flip(1)
-a @ w|r @ w|a @ r|r @ r|x3 @ w[:2]|x3 @ x3.transpose(1, 2)|x3[0].T @ x3|w.T @ a.T|(a @ w).relu()|sigmoid(a @ w) * c|exp(-square(a) / 2)|(a / a.norm())|a / a.sum(dim=1, keepdim=True)""".replace("\n", "|")
+a @ w|r @ w|a @ r|r @ r|x3 @ w[:2]|x3 @ x3.transpose(1, 2)|x3[0].T @ x3|w.T @ a.T|(a @ w).relu()|sigmoid(a @ w) * c|exp(-square(a) / 2)|(a / a.norm())|a / a.sum(dim=1, keepdim=True)
+(a * 0).norm()|(a * 0).std(dim=1)|(a * 0).norm(dim=0)""".replace("\n", "|")
 
 
 def literal(v):
