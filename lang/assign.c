@@ -1,6 +1,7 @@
-/* assign.c: what stands left of `=`, `op=` and `del`. A Place is a target whose own expressions have been evaluated once,
- * so that it can be read and written. Elements of a tensor value are written by making a new tensor and storing it where the
- * old one was; a parameter keeps its identity instead, whatever the target that leads to it.
+/* assign.c: what stands left of `=`, `op=` and `del`. A Place is a target whose own expressions
+ * have been evaluated once, so that it can be read and written. Elements of a tensor value are
+ * written by making a new tensor and storing it where the old one was; a parameter keeps its
+ * identity instead, whatever the target that leads to it.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include "lang/tensor.h"
@@ -8,10 +9,11 @@
 #include <string.h>
 
 typedef struct Place {
-    Node *n;                              /* N_NAME, N_FIELD or N_INDEX                                */
-    Value base;                           /* of a field or an element                                  */
-    struct Place *up;                     /* where base came from, if that was a field or an element   */
-    int n_subs; Value sub[MAX_SUBS];
+    Node *n;          /* N_NAME, N_FIELD or N_INDEX                                */
+    Value base;       /* of a field or an element                                  */
+    struct Place *up; /* where base came from, if that was a field or an element   */
+    int n_subs;
+    Value sub[MAX_SUBS];
 } Place;
 
 /* ---- names ---- */
@@ -32,25 +34,29 @@ bool bind_name(Interp *in, Node *n, const char *name, Value v, LangError *e) {
         value_drop(v);
         return fail_at(in, n, e, "'%s' belongs to the function around this one", name);
     }
-    if (slot->kind == V_TENSOR && v.kind == V_TENSOR && slot->tensor->is_param && !v.tensor->is_param && v.tensor->h.refs == 1)
-        v.tensor->was_param = true;       /* w = w - ...: the next w.grad tells */
+    if (slot->kind == V_TENSOR && v.kind == V_TENSOR && slot->tensor->is_param &&
+        !v.tensor->is_param && v.tensor->h.refs == 1)
+        v.tensor->was_param = true; /* w = w - ...: the next w.grad tells */
     value_set(slot, v);
     return true;
 }
 
 static bool is_outer(const Interp *in, const Node *name) {
-    return name->kind == N_NAME && (name->scope == SCOPE_OUTER || (name->scope == SCOPE_GLOBAL && in->frame->callee));
+    return name->kind == N_NAME &&
+           (name->scope == SCOPE_OUTER || (name->scope == SCOPE_GLOBAL && in->frame->callee));
 }
 
 static bool outer_error(Interp *in, const Node *n, const char *name, LangError *e) {
-    fail_at(in, n, e, "'%s' belongs to the code around this function, which cannot rebind it", name);
+    fail_at(in, n, e, "'%s' belongs to the code around this function, which cannot rebind it",
+            name);
     return error_hint(e, "share a map: s = {n: 0}, then s.n += 1; or return the new value");
 }
 
 /* ---- fields ---- */
 
 /* Consumes v. */
-static bool set_field(Interp *in, const Node *n, Value base, const char *name, Value v, LangError *e) {
+static bool set_field(Interp *in, const Node *n, Value base, const char *name, Value v,
+                      LangError *e) {
     bool ok = true;
     in->at = n;
     if (base.kind == V_OBJECT) {
@@ -78,7 +84,8 @@ static bool set_field(Interp *in, const Node *n, Value base, const char *name, V
 static bool unpack_count(Interp *in, Node *target, int64_t count, LangError *e) {
     if (count == target->n_kids)
         return true;
-    return fail_at(in, target, e, "%u names on the left, but %lld value%s", target->n_kids, (long long)count, count == 1 ? "" : "s");
+    return fail_at(in, target, e, "%u names on the left, but %lld value%s", target->n_kids,
+                   (long long)count, count == 1 ? "" : "s");
 }
 
 static bool unpack(Interp *in, Node *target, Value v, bool fresh, LangError *e) {
@@ -87,17 +94,18 @@ static bool unpack(Interp *in, Node *target, Value v, bool fresh, LangError *e) 
     case V_RANGE: TRY(unpack_count(in, target, sequence_count(v), e)); break;
     case V_TENSOR:
         if (tensor_type(v.tensor)->rank == 0)
-            return fail_at(in, target, e, "%u names on the left, but the tensor is a single number", target->n_kids);
+            return fail_at(in, target, e, "%u names on the left, but the tensor is a single number",
+                           target->n_kids);
         TRY(unpack_count(in, target, tensor_type(v.tensor)->shape[0], e));
         break;
     case V_MAP:
         fail_at(in, target, e, "maps do not unpack");
         return error_hint(e, "m.values(), m.items()");
     case V_STR:
-    case V_TEXT:
-        fail_at(in, target, e, "strings do not unpack");
-        return error_hint(e, "s.split()");
-    default: return fail_at(in, target, e, "%s does not unpack into %u names", value_type_name(v), target->n_kids);
+    case V_TEXT: fail_at(in, target, e, "strings do not unpack"); return error_hint(e, "s.split()");
+    default:
+        return fail_at(in, target, e, "%s does not unpack into %u names", value_type_name(v),
+                       target->n_kids);
     }
     for (uint32_t i = 0; i < target->n_kids; i++) {
         Value el;
@@ -172,7 +180,8 @@ static void warn_unread(Interp *in, Node *n) {
     interp_warn(in, &w);
 }
 
-/* A new tensor with the element written, stored where the old one was; a parameter is updated in place. */
+/* A new tensor with the element written, stored where the old one was; a parameter is updated in
+ * place. */
 static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
     Value made;
     Node *from = p->n->kid[0];
@@ -212,7 +221,8 @@ static bool place_set(Interp *in, Place *p, Value v, LangError *e) {
     }
     if (p->n_subs != 1) {
         value_drop(v);
-        return fail_at(in, p->n, e, "a %s takes one index, not %d", value_type_name(p->base), p->n_subs);
+        return fail_at(in, p->n, e, "a %s takes one index, not %d", value_type_name(p->base),
+                       p->n_subs);
     }
     in->at = p->n;
     return subscript_set(in, p->n, p->base, p->sub[0], v, e);
@@ -251,14 +261,16 @@ bool assign(Interp *in, Node *target, Value v, bool fresh, LangError *e) {
 
 /* v, i = x.max(axis=0): PyTorch gives two things there, we do not. */
 static bool check_max(Interp *in, Node *target, Node *value, Value v, LangError *e) {
-    static const char *const kin[][2] = {{"max", "argmax"}, {"min", "argmin"}, {"sort", "argsort"}, {"median", "argsort"}};
-    if (target->kind != N_LIST || target->n_kids != 2 || value->kind != N_CALL || v.kind != V_TENSOR)
+    static const char *const kin[][2] = {
+        {"max", "argmax"}, {"min", "argmin"}, {"sort", "argsort"}, {"median", "argsort"}};
+    if (target->kind != N_LIST || target->n_kids != 2 || value->kind != N_CALL ||
+        v.kind != V_TENSOR)
         return true;
     const Node *f = value->kid[0];
     if (f->kind != N_NAME && f->kind != N_FIELD)
         return true;
     if (value->n_kids < (f->kind == N_NAME ? 3u : 2u) && strcmp(f->str, "sort"))
-        return true;                      /* no axis: it is no pair either, but the plain message says so */
+        return true; /* no axis: it is no pair either, but the plain message says so */
     for (int i = 0; i < 4; i++)
         if (!strcmp(f->str, kin[i][0])) {
             fail_at(in, target, e, "%s gives the values only", f->str);
@@ -286,7 +298,8 @@ bool exec_assign(Interp *in, Node *n, LangError *e) {
 static bool extend(Interp *in, Node *n, List *l, Value v, LangError *e) {
     if (v.kind != V_LIST && v.kind != V_RANGE) {
         fail_at(in, n, e, "cannot extend a list by %s", value_type_name(v));
-        return error_hint(e, v.kind == V_TENSOR ? "xs.append(x), or xs += x.tolist()" : "xs.append(x)");
+        return error_hint(e, v.kind == V_TENSOR ? "xs.append(x), or xs += x.tolist()"
+                                                : "xs.append(x)");
     }
     int64_t count = sequence_count(v);
     if (count > (1 << 28))
@@ -297,10 +310,11 @@ static bool extend(Interp *in, Node *n, List *l, Value v, LangError *e) {
 }
 
 /* cur op= v. done: nothing is left to store. */
-static bool augment(Interp *in, Node *n, Value cur, Value v, bool outer, Value *out, bool *done, LangError *e) {
+static bool augment(Interp *in, Node *n, Value cur, Value v, bool outer, Value *out, bool *done,
+                    LangError *e) {
     *done = true;
     in->at = n;
-    if (has_identity(cur)) {              /* the value is replaced, the identity stays, nothing is recorded */
+    if (has_identity(cur)) { /* the value is replaced, the identity stays, nothing is recorded */
         if (tensor_augment(in, cur.tensor, n->tok, v, e))
             return true;
         error_locate(e, node_span(in, n));
@@ -317,7 +331,8 @@ static bool augment(Interp *in, Node *n, Value cur, Value v, bool outer, Value *
 OUTLINE static bool augment_place(Interp *in, Node *n, LangError *e) {
     Place p;
     Value cur = v_none(), v = v_none(), made;
-    bool done = true, ok = place_open(in, n->kid[0], &p, e), param = ok && p.n->kind == N_INDEX && has_identity(p.base);
+    bool done = true, ok = place_open(in, n->kid[0], &p, e),
+         param = ok && p.n->kind == N_INDEX && has_identity(p.base);
     in->no_grad_depth += param;
     ok = ok && place_get(in, &p, &cur, e);
     in->no_grad_depth -= param;
@@ -360,7 +375,7 @@ static bool del_one(Interp *in, Node *t, LangError *e) {
     Value base, sub[MAX_SUBS], old;
     int n_subs;
     if (t->kind == N_NAME) {
-        TRY(eval(in, t, &base, e));       /* is it there at all? */
+        TRY(eval(in, t, &base, e)); /* is it there at all? */
         value_drop(base);
         if (is_outer(in, t))
             return outer_error(in, t, t->str, e);
@@ -378,7 +393,8 @@ static bool del_one(Interp *in, Node *t, LangError *e) {
     if (t->kind == N_INDEX) {
         ok = eval_subs(in, t, sub, &n_subs, e);
         if (ok) {
-            ok = n_subs == 1 ? subscript_del(in, t, base, sub[0], e) : fail_at(in, t, e, "del takes one index");
+            ok = n_subs == 1 ? subscript_del(in, t, base, sub[0], e)
+                             : fail_at(in, t, e, "del takes one index");
             while (n_subs > 0)
                 value_drop(sub[--n_subs]);
         }

@@ -1,9 +1,11 @@
-/* builtin.c: one table of all builtins, joined from the rooms' tables, and the one binder that lays arguments out as a
- * signature says: "x, axis=none, keepdims=false", "*shape, dtype=float32". Signatures are parsed once, when the table is
- * made at the first look-up; after that it never changes. A positional call that gives every parameter binds nothing at all.
+/* builtin.c: one table of all builtins, joined from the rooms' tables, and the one binder that
+ * lays arguments out as a signature says: "x, axis=none, keepdims=false", "*shape,
+ * dtype=float32". Signatures are parsed once, when the table is made at the first look-up; after
+ * that it never changes. A positional call that gives every parameter binds nothing at all.
  *
- * The table belongs to the process, like the interned names that it is keyed by. Names that it lacks may be constants, name
- * spaces (gt, nn, signal ...) or functions of the prelude: builtin_value knows the order.
+ * The table belongs to the process, like the interned names that it is keyed by. Names that it
+ * lacks may be constants, name spaces (gt, nn, signal ...) or functions of the prelude:
+ * builtin_value knows the order.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include "lang/tensor.h"
@@ -19,8 +21,9 @@ enum { KINDS = V_SLICE + 1, MAX_PARAMS = 24 };
 /* The joined table: set up once by call_once, read only afterwards. */
 static struct {
     once_flag once;
-    BuiltinEntry **entry; size_t n, cap;
-    Map by_name, method[KINDS];            /* interned name -> BuiltinEntry */
+    BuiltinEntry **entry;
+    size_t n, cap;
+    Map by_name, method[KINDS]; /* interned name -> BuiltinEntry */
 } all = {.once = ONCE_FLAG_INIT};
 
 /* ---- signatures ---- */
@@ -84,7 +87,8 @@ static void parse_signature(BuiltinEntry *en) {
     BuiltinParam param[MAX_PARAMS];
     int n = 0;
     en->star = en->map = -1;
-    for (const char *s = skip_blanks(en->b.signature), *end; *s; s = skip_blanks(*end ? end + 1 : end)) {
+    for (const char *s = skip_blanks(en->b.signature), *end; *s;
+         s = skip_blanks(*end ? end + 1 : end)) {
         end = param_end(s);
         if (n == MAX_PARAMS)
             panic("the signature of %s is too long", en->b.name);
@@ -117,10 +121,13 @@ static void parse_signature(BuiltinEntry *en) {
 
 /* ---- the joined table ---- */
 
-/* Tensor functions that are methods only: as bare names they would hide mistakes, or are something else. */
+/* Tensor functions that are methods only: as bare names they would hide mistakes, or are
+ * something else. */
 static bool is_method_only(const char *name) {
-    static const char *const names[] = {"t", "to", "type", "type_as", "float", "double", "long", "half", "int", "bool", "size", "dim",
-                                        "contiguous", "clone", "cpu", "numpy", "cuda", "item", "tolist", "info"};
+    static const char *const names[] = {"t",      "to",   "type",       "type_as", "float",
+                                        "double", "long", "half",       "int",     "bool",
+                                        "size",   "dim",  "contiguous", "clone",   "cpu",
+                                        "numpy",  "cuda", "item",       "tolist",  "info"};
     size_t n = strlen(name);
     if (name[n - 1] == '_')
         return true;
@@ -130,7 +137,8 @@ static bool is_method_only(const char *name) {
     return false;
 }
 
-/* Host functions that hand over to the tensor function of the same name when their first argument is a tensor. */
+/* Host functions that hand over to the tensor function of the same name when their first
+ * argument is a tensor. */
 static bool has_twin(const char *name) {
     static const char *const names[] = {"min", "max", "sum", "abs", "round", "any", "all"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -181,9 +189,7 @@ static void join_all(void) {
     join(builtins_tensor, true, 0);
 }
 
-static inline void table_ready(void) {
-    call_once(&all.once, join_all);
-}
+static inline void table_ready(void) { call_once(&all.once, join_all); }
 
 const Builtin *builtin_find(const char *interned) {
     table_ready();
@@ -209,7 +215,8 @@ static const char *plain_name(const BuiltinEntry *en) {
     return dot ? dot + 1 : en->b.name;
 }
 
-static bool bad_call(Interp *in, const BuiltinEntry *en, const Node *at, LangError *e, const char *what) {
+static bool bad_call(Interp *in, const BuiltinEntry *en, const Node *at, LangError *e,
+                     const char *what) {
     fail_at(in, at, e, "%s", what);
     return error_label(e, e->at, "%s(%.140s)", plain_name(en), en->b.signature);
 }
@@ -221,7 +228,8 @@ static bool unknown_keyword(Interp *in, const BuiltinEntry *en, const Node *kw, 
     const char *near = nearest_name(kw->str, strlen(kw->str), names.name, names.n);
     fail_at(in, kw, e, "%s() has no argument '%s'", plain_name(en), kw->str);
     if (near)
-        error_label(e, e->at, "did you mean '%s'?   %s(%.100s)", near, plain_name(en), en->b.signature);
+        error_label(e, e->at, "did you mean '%s'?   %s(%.100s)", near, plain_name(en),
+                    en->b.signature);
     else
         error_label(e, e->at, "%s(%.140s)", plain_name(en), en->b.signature);
     names_fini(&names);
@@ -232,22 +240,26 @@ static int find_param(const BuiltinEntry *en, const char *name) {
     for (int i = 0; i < en->n_params; i++)
         if (en->param[i].name == name && !en->param[i].is_star)
             return i;
-    const char *other = !strcmp(name, "dim") ? "axis" : !strcmp(name, "keepdim") ? "keepdims" : NULL; /* PyTorch's names */
+    const char *other = !strcmp(name, "dim")       ? "axis"
+                        : !strcmp(name, "keepdim") ? "keepdims"
+                                                   : NULL; /* PyTorch's names */
     for (int i = 0; other && i < en->n_params; i++)
         if (!strcmp(en->param[i].name, other) && !en->param[i].is_star)
             return i;
     return -1;
 }
 
-/* Positional values into arg[]; those that *star collects into a new list. arg[] is V_UNDEF everywhere before. */
-static bool bind_positional(Interp *in, const BuiltinEntry *en, Value *base, int n_pos, Value *arg, const Node *call, LangError *e) {
+/* Positional values into arg[]; those that *star collects into a new list. arg[] is V_UNDEF
+ * everywhere before. */
+static bool bind_positional(Interp *in, const BuiltinEntry *en, Value *base, int n_pos, Value *arg,
+                            const Node *call, LangError *e) {
     int before = en->star >= 0 ? en->star : en->map >= 0 ? en->map : en->n_params;
     if (en->map >= 0)
         arg[en->map] = v_map(in);
     if (en->star < 0 && n_pos > before) {
         char what[200];
-        snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d were given", plain_name(en), before,
-                 before == 1 ? "" : "s", n_pos);
+        snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d were given",
+                 plain_name(en), before, before == 1 ? "" : "s", n_pos);
         return bad_call(in, en, call, e, what);
     }
     int direct = n_pos < before ? n_pos : before;
@@ -265,7 +277,8 @@ static bool bind_positional(Interp *in, const BuiltinEntry *en, Value *base, int
     return true;
 }
 
-static bool bind_keywords(Interp *in, const BuiltinEntry *en, Value *kw, int n_kw, Value *arg, const Node *call, LangError *e) {
+static bool bind_keywords(Interp *in, const BuiltinEntry *en, Value *kw, int n_kw, Value *arg,
+                          const Node *call, LangError *e) {
     for (int k = 0; k < n_kw; k++) {
         const Node *node = keyword(call, k);
         int i = find_param(en, node->str);
@@ -284,13 +297,15 @@ static bool bind_keywords(Interp *in, const BuiltinEntry *en, Value *kw, int n_k
     return true;
 }
 
-static bool bind_defaults(Interp *in, const BuiltinEntry *en, Value *arg, const Node *call, LangError *e) {
+static bool bind_defaults(Interp *in, const BuiltinEntry *en, Value *arg, const Node *call,
+                          LangError *e) {
     for (int i = 0; i < en->n_params; i++) {
         if (arg[i].kind != V_UNDEF)
             continue;
         if (en->param[i].is_required) {
             char what[200];
-            snprintf(what, sizeof what, "%.100s() needs '%.60s'", plain_name(en), en->param[i].name);
+            snprintf(what, sizeof what, "%.100s() needs '%.60s'", plain_name(en),
+                     en->param[i].name);
             return bad_call(in, en, call, e, what);
         }
         arg[i] = value_ref(en->param[i].dflt);
@@ -298,7 +313,8 @@ static bool bind_defaults(Interp *in, const BuiltinEntry *en, Value *arg, const 
     return true;
 }
 
-bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw, const Node *call, Value *out, LangError *e) {
+bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw, const Node *call,
+                  Value *out, LangError *e) {
     const BuiltinEntry *en = (const BuiltinEntry *)b;
     if (en->twin && n_pos > 0 && base[0].kind == V_TENSOR)
         en = en->twin;
@@ -313,8 +329,9 @@ bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw
             for (int i = 0; i < n_bound; i++)
                 arg[i] = (Value){.kind = V_UNDEF};
             in->stack->top = arg + n_bound;
-            ok = bind_positional(in, en, base, n_pos, arg, call, e)
-                && bind_keywords(in, en, base + n_pos, n_kw, arg, call, e) && bind_defaults(in, en, arg, call, e);
+            ok = bind_positional(in, en, base, n_pos, arg, call, e) &&
+                 bind_keywords(in, en, base + n_pos, n_kw, arg, call, e) &&
+                 bind_defaults(in, en, arg, call, e);
         }
     }
     ok = ok && en->b.fn(in, arg, out, e);
@@ -331,8 +348,10 @@ bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw
 /* ---- what names mean ---- */
 
 static bool constant(Interp *in, const char *name, Value *out) {
-    static const struct { const char *name; double f; } number[] = {
-        {"pi", 3.14159265358979323846}, {"inf", INFINITY}, {"nan", NAN}};
+    static const struct {
+        const char *name;
+        double f;
+    } number[] = {{"pi", 3.14159265358979323846}, {"inf", INFINITY}, {"nan", NAN}};
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         if (!strcmp(name, number[i].name)) {
             *out = v_float(number[i].f);
@@ -345,10 +364,10 @@ static bool constant(Interp *in, const char *name, Value *out) {
         return true;
     }
     if (!strcmp(name, "float") || !strcmp(name, "int") || !strcmp(name, "bool"))
-        return false;                     /* functions; taken for dtypes where one is wanted */
+        return false; /* functions; taken for dtypes where one is wanted */
     DType d = dtype_find(name, strlen(name));
     if (d == DT_NONE || strcmp(name, dtype_info[d].text) == 0)
-        return false;                     /* f32 is instruction text, not the language */
+        return false; /* f32 is instruction text, not the language */
     *out = v_dtype(d);
     return true;
 }
@@ -386,7 +405,8 @@ bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangEr
     }
     char dotted[128];
     int n = snprintf(dotted, sizeof dotted, "%s.%s", space->name, interned);
-    const Builtin *b = n > 0 && n < (int)sizeof dotted ? builtin_find(intern(dotted, (size_t)n)) : NULL;
+    const Builtin *b =
+        n > 0 && n < (int)sizeof dotted ? builtin_find(intern(dotted, (size_t)n)) : NULL;
     if (b) {
         *out = (Value){.kind = V_BUILTIN, .builtin = b};
         return true;
@@ -403,7 +423,8 @@ bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangEr
         names_add(&names, k.str->s);
     size_t n_space = strlen(space->name);
     for (size_t i = 0; i < all.n; i++)
-        if (!strncmp(all.entry[i]->b.name, space->name, n_space) && all.entry[i]->b.name[n_space] == '.')
+        if (!strncmp(all.entry[i]->b.name, space->name, n_space) &&
+            all.entry[i]->b.name[n_space] == '.')
             names_add(&names, all.entry[i]->b.name + n_space + 1);
     if (space->has_builtins)
         names_of_builtins(in, &names);
@@ -430,10 +451,12 @@ void names_fini(NameList *l) {
 }
 
 void names_of_builtins(Interp *in, NameList *l) {
-    static const char *const others[] = {"pi", "inf", "nan", "args", "gt", "nn", "optim", "F", "signal", "debug"};
+    static const char *const others[] = {"pi", "inf",   "nan", "args",   "gt",
+                                         "nn", "optim", "F",   "signal", "debug"};
     table_ready();
     for (size_t i = 0; i < all.n; i++)
-        if (map_get(&all.by_name, (uint64_t)(uintptr_t)all.entry[i]->b.name) && !strchr(all.entry[i]->b.name, '.'))
+        if (map_get(&all.by_name, (uint64_t)(uintptr_t)all.entry[i]->b.name) &&
+            !strchr(all.entry[i]->b.name, '.'))
             names_add(l, all.entry[i]->b.name);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         names_add(l, others[i]);

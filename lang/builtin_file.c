@@ -1,5 +1,6 @@
-/* builtin_file.c: files, the shell and the clock's calendar, as host functions: a path or command in, text out, nothing left
- * open. write is an effect, so that it keeps its place between print and save; the others act at once.
+/* builtin_file.c: files, the shell and the clock's calendar, as host functions: a path or
+ * command in, text out, nothing left open. write is an effect, so that it keeps its place
+ * between print and save; the others act at once.
  * SPDX-License-Identifier: MIT */
 #include "lang/effects.h"
 #include "lang/eval.h"
@@ -14,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TEXT_MAX (UINT64_C(1) << 30)       /* bytes that read, lines and shell take into a string */
+#define TEXT_MAX (UINT64_C(1) << 30) /* bytes that read, lines and shell take into a string */
 
 static bool path_of(Value v, LangError *e) {
     if (v.kind != V_STR)
@@ -29,7 +30,7 @@ static bool drain(FILE *f, const char *name, Bytes *out, LangError *e) {
         if (out->n > TEXT_MAX)
             return error_set(e, "%s is longer than 1 GiB", name);
         if (stream_interrupted)
-            return true;                  /* the next back-edge reports it */
+            return true; /* the next back-edge reports it */
     }
     return !ferror(f) || error_set(e, "%s: %s", name, strerror(errno));
 }
@@ -40,8 +41,9 @@ static bool read_text(Value path, Bytes *out, LangError *e) {
     FILE *f = fopen(path.str->s, "rb");
     if (!f)
         return error_set(e, "cannot read %s: %s", path.str->s, strerror(errno));
-    bool ok = fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode) ? error_set(e, "%s is a directory", path.str->s)
-                                                                : drain(f, path.str->s, out, e);
+    bool ok = fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode)
+                  ? error_set(e, "%s is a directory", path.str->s)
+                  : drain(f, path.str->s, out, e);
     fclose(f);
     return ok;
 }
@@ -81,7 +83,8 @@ static bool bi_write(Interp *in, const Value *arg, Value *out, LangError *e) {
         error_set(e, "write needs text, not %s", value_type_name(arg[1]));
         return error_hint(e, "write(path, str(x)), or save(x, path)");
     }
-    bool ok = pieces_value(in, &p, arg[1], false, e) && effect_write(in, arg[0].str->s, append, &p, e);
+    bool ok =
+        pieces_value(in, &p, arg[1], false, e) && effect_write(in, arg[0].str->s, append, &p, e);
     pieces_fini(&p);
     *out = v_none();
     return ok;
@@ -120,7 +123,8 @@ static bool bi_shell(Interp *in, const Value *arg, Value *out, LangError *e) {
     int rc = pclose(f);
     if (ok && rc != 0) {
         if (WIFSIGNALED(rc))
-            ok = error_set(e, "shell: '%.200s' was ended by signal %d", arg[0].str->s, WTERMSIG(rc));
+            ok =
+                error_set(e, "shell: '%.200s' was ended by signal %d", arg[0].str->s, WTERMSIG(rc));
         else
             ok = error_set(e, "shell: '%.200s' gave exit code %d", arg[0].str->s, WEXITSTATUS(rc));
     }
@@ -135,7 +139,8 @@ static bool bi_date(Interp *in, const Value *arg, Value *out, LangError *e) {
     char buf[512];
     time_t now = time(NULL);
     struct tm tm;
-    TRY(arg[0].kind == V_STR || error_set(e, "date's format is a string, not %s", value_type_name(arg[0])));
+    TRY(arg[0].kind == V_STR ||
+        error_set(e, "date's format is a string, not %s", value_type_name(arg[0])));
     localtime_r(&now, &tm);
     size_t n = strftime(buf, sizeof buf, arg[0].str->s, &tm);
     if (!n && arg[0].str->n)
@@ -146,7 +151,7 @@ static bool bi_date(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 static bool bi_input(Interp *in, const Value *arg, Value *out, LangError *e) {
     Bytes b = {0};
-    TRY(stream_sync(in->stream, e));      /* what was printed before stands above the prompt */
+    TRY(stream_sync(in->stream, e)); /* what was printed before stands above the prompt */
     bool ok = value_str(in, arg[0], &b, e);
     if (ok && b.n) {
         fwrite(b.data, 1, b.n, stdout);
@@ -172,7 +177,8 @@ static bool bi_input(Interp *in, const Value *arg, Value *out, LangError *e) {
 const Builtin builtins_file[] = {
     {"read", "path", bi_read, "A file's text.", 0, -1},
     {"lines", "path", bi_lines, "A file's lines, without their ends.", 0, -1},
-    {"write", "path, text, append=false", bi_write, "Writes text into a file, in stream order; never waits for tensors in it.", 0, -1},
+    {"write", "path, text, append=false", bi_write,
+     "Writes text into a file, in stream order; never waits for tensors in it.", 0, -1},
     {"exists", "path", bi_exists, "Is there such a file or directory?", 0, -1},
     {"glob", "pattern", bi_glob, "The paths that match, sorted.", 0, -1},
     {"shell", "command", bi_shell, "What the command prints; an error if it fails.", 0, -1},

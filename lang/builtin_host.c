@@ -1,5 +1,6 @@
-/* builtin_host.c: functions on host values: printing, lengths, sequences, conversions, sorting. Where a tensor comes first,
- * min, max, sum, abs, round, any and all are the tensor's functions instead (builtin.c, twin).
+/* builtin_host.c: functions on host values: printing, lengths, sequences, conversions, sorting.
+ * Where a tensor comes first, min, max, sum, abs, round, any and all are the tensor's functions
+ * instead (builtin.c, twin).
  * SPDX-License-Identifier: MIT */
 #include "lang/effects.h"
 #include "lang/eval.h"
@@ -230,7 +231,12 @@ static bool bi_reversed(Interp *in, const Value *arg, Value *out, LangError *e) 
 
 /* ---- sorting: a stable merge, since comparing may fail (and wait) ---- */
 
-typedef struct Sort { Interp *in; const Value *key; bool reverse, failed; LangError *e; } Sort;
+typedef struct Sort {
+    Interp *in;
+    const Value *key;
+    bool reverse, failed;
+    LangError *e;
+} Sort;
 
 /* Does the element at b have to come before the one at a, although it stands behind it? */
 static bool out_of_order(Sort *s, uint32_t a, uint32_t b) {
@@ -300,7 +306,8 @@ static bool bi_sorted(Interp *in, const Value *arg, Value *out, LangError *e) {
 /* ---- folding ---- */
 
 /* min or max of several arguments, or of one list, by a key. */
-static bool extreme(Interp *in, const Value *arg, const char *name, bool is_max, Value *out, LangError *e) {
+static bool extreme(Interp *in, const Value *arg, const char *name, bool is_max, Value *out,
+                    LangError *e) {
     Value xs, keys, best = v_none();
     if (arg[0].list->n == 1) {
         TRY(listed(in, arg[0].list->v[0], &xs, e));
@@ -330,8 +337,12 @@ static bool extreme(Interp *in, const Value *arg, const char *name, bool is_max,
     return ok;
 }
 
-static bool bi_min(Interp *in, const Value *arg, Value *out, LangError *e) { return extreme(in, arg, "min", false, out, e); }
-static bool bi_max(Interp *in, const Value *arg, Value *out, LangError *e) { return extreme(in, arg, "max", true, out, e); }
+static bool bi_min(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return extreme(in, arg, "min", false, out, e);
+}
+static bool bi_max(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return extreme(in, arg, "max", true, out, e);
+}
 
 static bool bi_sum(Interp *in, const Value *arg, Value *out, LangError *e) {
     Iter it;
@@ -371,8 +382,12 @@ static bool truths(Interp *in, Value xs, bool wanted, Value *out, LangError *e) 
     return ok && more >= 0;
 }
 
-static bool bi_any(Interp *in, const Value *arg, Value *out, LangError *e) { return truths(in, arg[0], true, out, e); }
-static bool bi_all(Interp *in, const Value *arg, Value *out, LangError *e) { return truths(in, arg[0], false, out, e); }
+static bool bi_any(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return truths(in, arg[0], true, out, e);
+}
+static bool bi_all(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return truths(in, arg[0], false, out, e);
+}
 
 static bool bi_unique(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value xs, l;
@@ -466,12 +481,15 @@ static bool parse_number(const Str *s, bool is_int, Value *out, LangError *e) {
     bool ok = b.n > 0 && strlen(b.data) == b.n;
     if (ok && is_int) {
         const char *p = b.data + (*b.data == '-' || *b.data == '+');
-        int base = p[0] == '0' && (p[1] | 32) == 'x' ? 16 : p[0] == '0' && (p[1] | 32) == 'b' ? 2 : 10;
+        int base = p[0] == '0' && (p[1] | 32) == 'x'   ? 16
+                   : p[0] == '0' && (p[1] | 32) == 'b' ? 2
+                                                       : 10;
         const char *digits = base == 10 ? p : p + 2;
         errno = 0;
         unsigned long long u = strtoull(digits, &end, base);
         bool minus = *b.data == '-';
-        ok = isalnum((unsigned char)*digits) && !*end && errno != ERANGE && u <= (unsigned long long)INT64_MAX + minus;
+        ok = isalnum((unsigned char)*digits) && !*end && errno != ERANGE &&
+             u <= (unsigned long long)INT64_MAX + minus;
         *out = v_int((int64_t)(minus ? 0 - u : u));
     } else if (ok) {
         *out = v_float(strtod(b.data, &end));
@@ -501,12 +519,18 @@ static bool number_of(Interp *in, Value v, bool is_int, Value *out, LangError *e
     case V_TENSOR:
         TRY(tensor_item(in, v.tensor, &item, e));
         return number_of(in, item, is_int, out, e);
-    default: return error_set(e, "cannot make %s of %s", is_int ? "an int" : "a float", value_type_name(v));
+    default:
+        return error_set(e, "cannot make %s of %s", is_int ? "an int" : "a float",
+                         value_type_name(v));
     }
 }
 
-static bool bi_int(Interp *in, const Value *arg, Value *out, LangError *e) { return number_of(in, arg[0], true, out, e); }
-static bool bi_float(Interp *in, const Value *arg, Value *out, LangError *e) { return number_of(in, arg[0], false, out, e); }
+static bool bi_int(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return number_of(in, arg[0], true, out, e);
+}
+static bool bi_float(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return number_of(in, arg[0], false, out, e);
+}
 
 static bool bi_bool(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool b;
@@ -640,7 +664,11 @@ static bool bi_text(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 /* ---- copying ---- */
 
-typedef struct Copy { Interp *in; Map done; LangError *e; } Copy;
+typedef struct Copy {
+    Interp *in;
+    Map done;
+    LangError *e;
+} Copy;
 
 static bool copy_value(Copy *c, Value v, int depth, Value *out);
 
@@ -716,30 +744,42 @@ static bool bi_copy(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 const Builtin builtins_host[] = {
-    {"print", "*v, sep=\" \", end=\"\\n\", err=false", bi_print, "Shows values in stream order; never waits for tensors.", 0, -1},
-    {"len", "x", bi_len, "Elements of a list or map, characters of a string, first extent of a tensor.", 0, -1},
-    {"range", "a, b=none, step=1", bi_range, "The ints from a (0 when only one bound is given) below b: a list that is not stored.", 0, -1},
+    {"print", "*v, sep=\" \", end=\"\\n\", err=false", bi_print,
+     "Shows values in stream order; never waits for tensors.", 0, -1},
+    {"len", "x", bi_len,
+     "Elements of a list or map, characters of a string, first extent of a tensor.", 0, -1},
+    {"range", "a, b=none, step=1", bi_range,
+     "The ints from a (0 when only one bound is given) below b: a list that is not stored.", 0, -1},
     {"enumerate", "xs, start=0", bi_enumerate, "[number, element] for each element.", 0, -1},
-    {"zip", "*xs", bi_zip, "Lists of the first elements, of the second ones, and so on, as far as the shortest reaches.", 0, -1},
+    {"zip", "*xs", bi_zip,
+     "Lists of the first elements, of the second ones, and so on, as far as the shortest reaches.",
+     0, -1},
     {"map", "f, xs", bi_map, "f of each element, as a list.", 0, -1},
     {"filter", "f, xs", bi_filter, "The elements for which f is true.", 0, -1},
-    {"sorted", "xs, key=none, reverse=false", bi_sorted, "A new list in order; equal elements keep theirs.", 0, -1},
+    {"sorted", "xs, key=none, reverse=false", bi_sorted,
+     "A new list in order; equal elements keep theirs.", 0, -1},
     {"reversed", "xs", bi_reversed, "The elements from the last to the first.", 0, -1},
-    {"type", "x", bi_type, "The name of x's type: int float bool str none list map fn dtype tensor, or the module's name.", 0, -1},
+    {"type", "x", bi_type,
+     "x's type: int float bool str none list map fn dtype tensor, or the module's name.",
+     0, -1},
     {"str", "x", bi_str, "x as text.", 0, -1},
     {"int", "x", bi_int, "x as a whole number, rounded towards zero; waits for a tensor.", 0, -1},
     {"float", "x", bi_float, "x as a number; waits for a tensor.", 0, -1},
     {"bool", "x", bi_bool, "The truth of x; waits for a tensor.", 0, -1},
     {"list", "xs=none", bi_list, "A new list of the elements.", 0, -1},
     {"dict", "pairs=none", bi_dict, "A map of [key, value] pairs, or a copy of a map.", 0, -1},
-    {"min", "*xs, key=none", bi_min, "The smallest of the arguments, or of one list; of a tensor: min(x, axis).", 0, -1},
-    {"max", "*xs, key=none", bi_max, "The largest of the arguments, or of one list; of a tensor: max(x, axis).", 0, -1},
+    {"min", "*xs, key=none", bi_min,
+     "The smallest of the arguments, or of one list; of a tensor: min(x, axis).", 0, -1},
+    {"max", "*xs, key=none", bi_max,
+     "The largest of the arguments, or of one list; of a tensor: max(x, axis).", 0, -1},
     {"sum", "xs, start=0", bi_sum, "All elements added up.", 0, -1},
     {"abs", "x", bi_abs, "Absolute value.", 0, -1},
-    {"round", "x, n=none", bi_round, "The nearest int, or the nearest number with n decimals; halves to even.", 0, -1},
+    {"round", "x, n=none", bi_round,
+     "The nearest int, or the nearest number with n decimals; halves to even.", 0, -1},
     {"any", "xs", bi_any, "True if any element is.", 0, -1},
     {"all", "xs", bi_all, "True if all elements are.", 0, -1},
-    {"unique", "xs", bi_unique, "The elements without repetitions, in order of first appearance.", 0, -1},
+    {"unique", "xs", bi_unique, "The elements without repetitions, in order of first appearance.",
+     0, -1},
     {"copy", "x", bi_copy, "A deep copy; parameters get a new identity.", 0, -1},
     {"ord", "c", bi_ord, "The code point of a character.", 0, -1},
     {"chr", "i", bi_chr, "The character of a code point.", 0, -1},

@@ -1,5 +1,6 @@
-/* builtin_system.c: the running program itself: leaving, time, going on after errors, waiting for the stream;
- * and random numbers of the host, which come from the same Philox stream as the workers' and so repeat with the seed.
+/* builtin_system.c: the running program itself: leaving, time, going on after errors, waiting
+ * for the stream; and random numbers of the host, which come from the same Philox stream as the
+ * workers' and so repeat with the seed.
  * SPDX-License-Identifier: MIT */
 #include "lang/effects.h"
 #include "lang/eval.h"
@@ -21,7 +22,7 @@ static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
     if (v.kind != V_INT && v.kind != V_BOOL)
         return error_set(e, "exit needs a whole number, not %s", value_type_name(v));
     e->kind = E_EXIT;
-    e->what[0] = 0;                       /* nothing to say */
+    e->what[0] = 0; /* nothing to say */
     e->exit_code = v.kind == V_INT ? (int)(v.i & 255) : v.b;
     return false;
 }
@@ -46,7 +47,8 @@ static bool bi_sleep(Interp *in, const Value *arg, Value *out, LangError *e) {
     double end = seconds(CLOCK_MONOTONIC) + value_double(arg[0]), left;
     stream_flush(in->stream);
     while ((left = end - seconds(CLOCK_MONOTONIC)) > 0 && !stream_interrupted) {
-        double nap = left < 0.05 ? left : 0.05; /* effects that arrive meanwhile are not kept waiting */
+        double nap =
+            left < 0.05 ? left : 0.05; /* effects that arrive meanwhile are not kept waiting */
         struct timespec t = {0, (long)(nap * 1e9)};
         nanosleep(&t, NULL);
         stream_poll(in->stream);
@@ -72,7 +74,8 @@ static bool bi_sync(Interp *in, const Value *arg, Value *out, LangError *e) {
     return stream_sync(in->stream, e);
 }
 
-/* f(*args), then everything done: [true, value], or [false, message]. Scopes are as before in both cases. */
+/* f(*args), then everything done: [true, value], or [false, message]. Scopes are as before in
+ * both cases. */
 static bool bi_attempt(Interp *in, const Value *arg, Value *out, LangError *e) {
     int depth = signal_depth(in), no_grad = in->no_grad_depth;
     LangError inner = {0};
@@ -88,7 +91,7 @@ static bool bi_attempt(Interp *in, const Value *arg, Value *out, LangError *e) {
             return false;
         }
         LangError other = {0};
-        stream_sync(in->stream, &other);  /* what else failed by then belongs to the same attempt */
+        stream_sync(in->stream, &other); /* what else failed by then belongs to the same attempt */
         value_set(&r, v_cstr(inner.what));
     }
     result = v_list(in, 2);
@@ -123,7 +126,8 @@ static bool bi_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
         if (!eq)
             continue;
         long long i = strtoll(eq + 1, &end, 10);
-        mapv_put(out->map, v_str(line, (size_t)(eq - line)), *end || end == eq + 1 ? v_cstr(eq + 1) : v_int(i));
+        mapv_put(out->map, v_str(line, (size_t)(eq - line)),
+                 *end || end == eq + 1 ? v_cstr(eq + 1) : v_int(i));
     }
     bytes_fini(&b);
     return true;
@@ -135,14 +139,16 @@ const Builtin builtins_system[] = {
     {"sleep", "seconds", bi_sleep, "Waits that long.", 0, -1},
     {"getenv", "name, otherwise=none", bi_getenv, "An environment variable.", 0, -1},
     {"sync", "", bi_sync, "Waits until everything so far is done.", 0, -1},
-    {"attempt", "f, *args", bi_attempt, "Calls f and waits: [true, its value], or [false, message] if something failed.", 0, -1},
+    {"attempt", "f, *args", bi_attempt,
+     "Calls f and waits: [true, its value], or [false, message] if something failed.", 0, -1},
     {"note", "text", bi_note, "A remark in the instruction stream.", 0, -1},
     {"stats", "", bi_stats, "Counters of dispatcher and workers, as a map; waits.", 0, -1},
     {NULL}};
 
 /* ---- random numbers of the host ---- */
 
-/* The tensors' k-th instruction has counter k; the host's numbers count from 2^63, so that neither moves the other. */
+/* The tensors' k-th instruction has counter k; the host's numbers count from 2^63, so that
+ * neither moves the other. */
 static uint64_t random_bits(Interp *in) {
     Philox p = philox(in->seed, UINT64_C(1) << 63 | in->host_rng_counter++, 0);
     return (uint64_t)p.w[1] << 32 | p.w[0];
@@ -156,9 +162,7 @@ static bool bi_random(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
-static bool is_sequence(Value v) {
-    return v.kind == V_LIST || v.kind == V_RANGE;
-}
+static bool is_sequence(Value v) { return v.kind == V_LIST || v.kind == V_RANGE; }
 
 static bool bi_choice(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value xs = arg[0];

@@ -1,6 +1,7 @@
-/* call.c: calls. Arguments are evaluated onto the value stack, where they already stand in the slots of the callee's frame:
- * a call with positional arguments copies and allocates nothing. `a.f(x)` finds f in this order: field or method of an object
- * or key of a name space, built-in method for the kind (on a map, a method before a key), visible function f(a, x).
+/* call.c: calls. Arguments are evaluated onto the value stack, where they already stand in the
+ * slots of the callee's frame: a call with positional arguments copies and allocates nothing.
+ * `a.f(x)` finds f in this order: field or method of an object or key of a name space, built-in
+ * method for the kind (on a map, a method before a key), visible function f(a, x).
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include "lang/tensor.h"
@@ -9,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum SelfMode { SELF_NONE, SELF_FIRST, SELF_METHOD } SelfMode; /* the receiver: not passed, first argument, `self` */
+typedef enum SelfMode {
+    SELF_NONE,
+    SELF_FIRST,
+    SELF_METHOD
+} SelfMode; /* the receiver: not passed, first argument, `self` */
 
 bool stack_room(Interp *in, size_t n, LangError *e) {
     if ((size_t)(in->stack->end - in->stack->top) > n)
@@ -33,9 +38,7 @@ void fn_signature(const AstFn *f, Bytes *out) {
     bytes_putc(out, ')');
 }
 
-static const char *fn_name(const AstFn *f) {
-    return f->name && *f->name ? f->name : "fn";
-}
+static const char *fn_name(const AstFn *f) { return f->name && *f->name ? f->name : "fn"; }
 
 static bool call_error(Interp *in, const AstFn *f, const Node *at, LangError *e, const char *what) {
     Bytes sig = {0};
@@ -48,8 +51,8 @@ static bool call_error(Interp *in, const AstFn *f, const Node *at, LangError *e,
 
 static bool too_many(Interp *in, const AstFn *f, int given, const Node *call, LangError *e) {
     char what[300];
-    snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d were given", fn_name(f), f->n_params,
-             f->n_params == 1 ? "" : "s", given);
+    snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d were given", fn_name(f),
+             f->n_params, f->n_params == 1 ? "" : "s", given);
     return call_error(in, f, call, e, what);
 }
 
@@ -81,12 +84,15 @@ static bool unknown_keyword(Interp *in, const AstFn *f, const Node *kw, LangErro
 /* ---- functions of the language ---- */
 
 /* Keyword values, moved out of the way to kw[], find their slots. */
-static bool bind_keywords(Interp *in, const AstFn *a, Value *slot, Value *kw, int n_kw, const Node *call, LangError *e) {
+static bool bind_keywords(Interp *in, const AstFn *a, Value *slot, Value *kw, int n_kw,
+                          const Node *call, LangError *e) {
     for (int k = 0; k < n_kw; k++) {
         const Node *node = keyword(call, k);
         const char *name = node->str;
         if (a->at.src && a->at.src->is_prelude) /* PyTorch's names for ours, as with builtins */
-            name = !strcmp(name, "dim") ? intern("axis", 4) : !strcmp(name, "keepdim") ? intern("keepdims", 8) : name;
+            name = !strcmp(name, "dim")       ? intern("axis", 4)
+                   : !strcmp(name, "keepdim") ? intern("keepdims", 8)
+                                              : name;
         int i = 0;
         while (i < a->n_params && (a->param[i].name != name || a->param[i].is_star))
             i++;
@@ -100,9 +106,10 @@ static bool bind_keywords(Interp *in, const AstFn *a, Value *slot, Value *kw, in
     return true;
 }
 
-/* Puts arguments into slots: base[0 .. n_pos + n_kw) becomes the parameters, in order, V_UNDEF where not given, and all
- * other slots V_UNDEF. On failure the values are dropped. */
-static bool bind(Interp *in, const AstFn *a, Value *base, int n_pos, int n_kw, const Node *call, LangError *e) {
+/* Puts arguments into slots: base[0 .. n_pos + n_kw) becomes the parameters, in order, V_UNDEF
+ * where not given, and all other slots V_UNDEF. On failure the values are dropped. */
+static bool bind(Interp *in, const AstFn *a, Value *base, int n_pos, int n_kw, const Node *call,
+                 LangError *e) {
     int n_params = a->n_params, n_slots = a->n_slots, n_given = n_pos + n_kw;
     bool has_star = n_params > 0 && a->param[n_params - 1].is_star, ok = true;
     Value *kw = base + (n_given > n_slots ? n_given : n_slots);
@@ -164,7 +171,7 @@ static bool fill_defaults(Interp *in, const AstFn *a, Value *slot, const Node *c
         if (!a->param[i].dflt) {
             char what[300];
             snprintf(what, sizeof what, "%.100s() needs '%.100s'", fn_name(a), a->param[i].name);
-            in->frame = in->frame->up;    /* the mistake is the caller's */
+            in->frame = in->frame->up; /* the mistake is the caller's */
             return call_error(in, a, call, e, what);
         }
         Value d;
@@ -176,17 +183,20 @@ static bool fill_defaults(Interp *in, const AstFn *a, Value *slot, const Node *c
 
 static void keep_fields(Interp *in, const AstFn *a, Object *o, const Value *slot) {
     for (int i = 0; i < a->n_params; i++)
-        object_set(in, o, a->param[i].name, value_ref(slot[i].kind == V_CELL ? slot[i].cell->v : slot[i]));
+        object_set(in, o, a->param[i].name,
+                   value_ref(slot[i].kind == V_CELL ? slot[i].cell->v : slot[i]));
 }
 
 static bool check_depth(Interp *in, LangError *e) {
     if (in->call_depth < MAX_CALL_DEPTH && (char *)__builtin_frame_address(0) > in->stack_end)
         return true;
-    error_at(e, interp_span(in), "calls nest deeper than %d", in->call_depth < MAX_CALL_DEPTH ? in->call_depth : MAX_CALL_DEPTH);
+    error_at(e, interp_span(in), "calls nest deeper than %d",
+             in->call_depth < MAX_CALL_DEPTH ? in->call_depth : MAX_CALL_DEPTH);
     return error_hint(e, "a recursion without an end? A loop has no such limit");
 }
 
-bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, const Node *call, Value *out, LangError *e) {
+bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, const Node *call,
+             Value *out, LangError *e) {
     const AstFn *a = f->ast;
     if (call)
         in->at = call;
@@ -202,8 +212,9 @@ bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, co
     if (a->self_slot >= 0)
         base[a->self_slot] = value_ref(self);
     make_cells(in, a, base);
-    f->c.h.refs++;                        /* a function may rebind its own name while it runs */
-    Frame frame = {.up = in->frame, .fn = a, .callee = f, .globals = f->globals, .slot = base, .call = call};
+    f->c.h.refs++; /* a function may rebind its own name while it runs */
+    Frame frame = {
+        .up = in->frame, .fn = a, .callee = f, .globals = f->globals, .slot = base, .call = call};
     in->frame = &frame;
     in->call_depth++;
     bool ok = fill_defaults(in, a, base, call, e);
@@ -240,12 +251,15 @@ static bool not_callable(Interp *in, Value f, const Node *call, LangError *e) {
     if (call && call->n_kids)
         node_text(call->kid[0], quote);
     if (f.kind == V_OBJECT)
-        return fail_at(in, call, e, "'%s' cannot be called: module %s has no forward", quote, value_type_name(f));
+        return fail_at(in, call, e, "'%s' cannot be called: module %s has no forward", quote,
+                       value_type_name(f));
     if (f.kind == V_DTYPE) {
         fail_at(in, call, e, "a dtype is not a function");
-        return error_hint(e, "x.to(%s), tensor(v, dtype=%s)", dtype_info[f.dtype].name, dtype_info[f.dtype].name);
+        return error_hint(e, "x.to(%s), tensor(v, dtype=%s)", dtype_info[f.dtype].name,
+                          dtype_info[f.dtype].name);
     }
-    fail_at(in, call, e, "'%s' is %s%s, not a function", quote, f.kind == V_NONE ? "" : "a value of type ", value_type_name(f));
+    fail_at(in, call, e, "'%s' is %s%s, not a function", quote,
+            f.kind == V_NONE ? "" : "a value of type ", value_type_name(f));
     if (f.kind == V_TENSOR || f.kind == V_LIST || f.kind == V_MAP)
         return error_hint(e, "elements: x[i]");
     return false;
@@ -261,7 +275,8 @@ static bool insert_first(Interp *in, Value *base, int n, Value v, LangError *e) 
     return true;
 }
 
-static bool bound_call(Interp *in, Bound *b, Value *base, int n_pos, int n_kw, const Node *call, Value *out, LangError *e) {
+static bool bound_call(Interp *in, Bound *b, Value *base, int n_pos, int n_kw, const Node *call,
+                       Value *out, LangError *e) {
     Value keep = value_ref((Value){.kind = V_BOUND, .bound = b});
     bool ok;
     if (b->f.kind == V_FN && b->f.fn->ast->self_slot >= 0) {
@@ -276,7 +291,8 @@ static bool bound_call(Interp *in, Bound *b, Value *base, int n_pos, int n_kw, c
     return ok;
 }
 
-static bool object_call(Interp *in, Object *o, Value *base, int n_pos, int n_kw, const Node *call, Value *out, LangError *e) {
+static bool object_call(Interp *in, Object *o, Value *base, int n_pos, int n_kw, const Node *call,
+                        Value *out, LangError *e) {
     static const char *forward;
     if (!forward)
         forward = intern("forward", 7);
@@ -298,16 +314,15 @@ static bool object_call(Interp *in, Object *o, Value *base, int n_pos, int n_kw,
     return ok;
 }
 
-bool call_value(Interp *in, Value f, Value *base, int n_pos, int n_kw, const Node *call, Value *out, LangError *e) {
+bool call_value(Interp *in, Value f, Value *base, int n_pos, int n_kw, const Node *call, Value *out,
+                LangError *e) {
     switch (f.kind) {
     case V_FN: return fn_call(in, f.fn, v_none(), base, n_pos, n_kw, call, out, e);
     case V_BUILTIN: return builtin_call(in, f.builtin, base, n_pos, n_kw, call, out, e);
     case V_BOUND: return bound_call(in, f.bound, base, n_pos, n_kw, call, out, e);
     case V_MODULE: return module_call(in, f.module, base, n_pos, n_kw, call, out, e);
     case V_OBJECT: return object_call(in, f.obj, base, n_pos, n_kw, call, out, e);
-    default:
-        drop_args(in, base, n_pos + n_kw);
-        return not_callable(in, f, call, e);
+    default: drop_args(in, base, n_pos + n_kw); return not_callable(in, f, call, e);
     }
 }
 
@@ -358,7 +373,7 @@ static const char *with_article(Value v, char *buf, size_t n) {
 
 static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     char kind[120], quote[80];
-    if (recv.kind == V_TENSOR) {          /* x.shape(): there is such a thing, but it is no method */
+    if (recv.kind == V_TENSOR) { /* x.shape(): there is such a thing, but it is no method */
         Value v;
         bool found = false;
         if (tensor_field(in, recv.tensor, field->str, &v, &found, e) && found) {
@@ -369,10 +384,12 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
         *e = (LangError){0};
     }
     if (recv.kind == V_NONE) {
-        fail_at(in, field, e, "'%s' is none: it has no method '%s'", node_text(field->kid[0], quote), field->str);
+        fail_at(in, field, e, "'%s' is none: it has no method '%s'",
+                node_text(field->kid[0], quote), field->str);
         return false;
     }
-    fail_at(in, field, e, "%s has no method '%s'", with_article(recv, kind, sizeof kind), field->str);
+    fail_at(in, field, e, "%s has no method '%s'", with_article(recv, kind, sizeof kind),
+            field->str);
     NameList names = {0};
     names_of_methods(in, recv, &names);
     const char *near = nearest_name(field->str, strlen(field->str), names.name, names.n);
@@ -382,7 +399,8 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     return false;
 }
 
-static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode *mode, LangError *e) {
+static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode *mode,
+                        LangError *e) {
     const char *name = field->str;
     in->at = field;
     *mode = SELF_NONE;
@@ -403,10 +421,10 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
         break;
     case V_MAP:
         if (recv.map->is_space)
-            return space_get(in, recv.map, name, f, e) || (error_locate(e, node_span(in, field)), false);
+            return space_get(in, recv.map, name, f, e) ||
+                   (error_locate(e, node_span(in, field)), false);
         break;
-    case V_TEXT:
-        break;
+    case V_TEXT: break;
     default: break;
     }
     *mode = SELF_FIRST;
@@ -424,7 +442,8 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
 
 /* ---- the call expression ---- */
 
-/* Pushes the values of a call's arguments: positional ones, then those of keywords. On failure all pushed are dropped. */
+/* Pushes the values of a call's arguments: positional ones, then those of keywords. On failure
+ * all pushed are dropped. */
 static bool push_args(Interp *in, Node *n, Value *base, int *n_pos, int *n_kw, LangError *e) {
     Value v;
     bool ok = true;
@@ -447,7 +466,8 @@ static bool push_args(Interp *in, Node *n, Value *base, int *n_pos, int *n_kw, L
             ok = iter_open(in, arg, v, &it, e);
             value_drop(v);
             int more = 0;
-            while (ok && (ok = stack_room(in, 1, e)) && (more = iter_next(in, &it, in->stack->top, e)) > 0) {
+            while (ok && (ok = stack_room(in, 1, e)) &&
+                   (more = iter_next(in, &it, in->stack->top, e)) > 0) {
                 in->stack->top++;
                 ++*n_pos;
             }
@@ -483,7 +503,7 @@ bool eval_call(Interp *in, Node *n, Value *out, LangError *e) {
         }
         TRY(found);
         if (mode == SELF_FIRST)
-            *in->stack->top++ = recv;     /* the stack owns it now */
+            *in->stack->top++ = recv; /* the stack owns it now */
     } else {
         TRY(eval(in, callee, &f, e));
     }
@@ -514,7 +534,8 @@ static Value bound_new(Interp *in, Value self, Value f) {
 static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
     char kind[120], quote[80];
     if (base.kind == V_NONE)
-        return fail_at(in, n, e, "'%s' is none: it has no field '%s'", node_text(n->kid[0], quote), n->str);
+        return fail_at(in, n, e, "'%s' is none: it has no field '%s'", node_text(n->kid[0], quote),
+                       n->str);
     fail_at(in, n, e, "%s has no field '%s'", with_article(base, kind, sizeof kind), n->str);
     NameList names = {0};
     Value k, v;
@@ -522,7 +543,8 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
     for (size_t i = 0; m && mapv_at(m, i, &k, &v); i++)
         if (k.kind == V_STR)
             names_add(&names, k.str->s);
-    static const char *const of_tensor[] = {"shape", "dtype", "ndim", "grad", "T", "requires_grad", "data"};
+    static const char *const of_tensor[] = {"shape", "dtype",         "ndim", "grad",
+                                            "T",     "requires_grad", "data"};
     for (size_t i = 0; base.kind == V_TENSOR && i < sizeof of_tensor / sizeof *of_tensor; i++)
         names_add(&names, of_tensor[i]);
     names_of_methods(in, base, &names);
@@ -547,7 +569,8 @@ bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e) {
         }
     } else if (base.kind == V_MAP) {
         if (base.map->is_space)
-            return space_get(in, base.map, name, out, e) || (error_locate(e, node_span(in, n)), false);
+            return space_get(in, base.map, name, out, e) ||
+                   (error_locate(e, node_span(in, n)), false);
         Value *v = map_find(base.map, name_str(in, name));
         if ((found = v != NULL))
             *out = value_ref(*v);

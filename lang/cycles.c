@@ -1,17 +1,22 @@
-/* cycles.c: containers that only hold each other. Reference counts free everything else at once, so this runs rarely: when
- * the number of containers has doubled, after statements at the prompt, and at the end.
+/* cycles.c: containers that only hold each other. Reference counts free everything else at once,
+ * so this runs rarely: when the number of containers has doubled, after statements at the
+ * prompt, and at the end.
  *
- * Trial deletion (D. F. Bacon and V. T. Rajan, "Concurrent cycle collection in reference counted systems", ECOOP 2001, in the
- * simple form that CPython uses): subtract from every count the references that containers hold; what stays above zero is
- * held from outside, with all that it reaches; the rest is garbage. References on the C stack count as outside by themselves.
+ * Trial deletion (D. F. Bacon and V. T. Rajan, "Concurrent cycle collection in reference counted
+ * systems", ECOOP 2001, in the simple form that CPython uses): subtract from every count the
+ * references that containers hold; what stays above zero is held from outside, with all that it
+ * reaches; the rest is garbage. References on the C stack count as outside by themselves.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include <stdlib.h>
 
 enum { COLLECT_MIN = 10000 };
-#define REACHED UINT32_MAX                 /* mark of a container that is known to live */
+#define REACHED UINT32_MAX /* mark of a container that is known to live */
 
-typedef struct Work { Container **item; size_t n, cap; } Work;
+typedef struct Work {
+    Container **item;
+    size_t n, cap;
+} Work;
 typedef void (*Visit)(Work *w, Container *c);
 
 static void kid(Work *w, Value v, Visit visit) {
@@ -23,7 +28,7 @@ static void kid(Work *w, Value v, Visit visit) {
     case V_MODULE:
     case V_OBJECT:
     case V_CELL: visit(w, (Container *)v.heap); break;
-    default: break;                       /* strings, ranges, tensors and text hold no containers */
+    default: break; /* strings, ranges, tensors and text hold no containers */
     }
 }
 
@@ -105,7 +110,7 @@ void cycles_collect(Interp *in) {
                 w.cap = w.cap ? w.cap * 2 : 1024;
                 w.item = xrealloc(w.item, w.cap * sizeof *w.item);
             }
-            c->h.refs++;                  /* none goes while the others are being cleared */
+            c->h.refs++; /* none goes while the others are being cleared */
             w.item[w.n++] = c;
         }
     for (size_t i = 0; i < w.n; i++)

@@ -1,6 +1,7 @@
-/* eval.c: statements. A tree walk: exec runs a statement and says how it ended (Flow); values live in the slots of the
- * running Frame, on the interpreter's value stack. Unwinding is returning: every function gives up what it owns, and blocks
- * close the scopes (signal, no_grad) that they opened, however they are left. Expressions are in expr.c.
+/* eval.c: statements. A tree walk: exec runs a statement and says how it ended (Flow); values
+ * live in the slots of the running Frame, on the interpreter's value stack. Unwinding is
+ * returning: every function gives up what it owns, and blocks close the scopes (signal, no_grad)
+ * that they opened, however they are left. Expressions are in expr.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include "lang/effects.h"
@@ -31,7 +32,8 @@ Span node_span(Interp *in, const Node *n) {
 }
 
 /* fail_at with the caret under all of an expression. */
-static bool fail_whole(Interp *in, const Node *n, LangError *e, const char *format, ...) __attribute__((format(printf, 4, 5)));
+static bool fail_whole(Interp *in, const Node *n, LangError *e, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 static bool fail_whole(Interp *in, const Node *n, LangError *e, const char *format, ...) {
     char text[sizeof e->what];
     va_list ap;
@@ -117,18 +119,21 @@ bool value_truth(Interp *in, Value v, bool *out, LangError *e) {
     }
     char shape[256];
     if (v.kind == V_TENSOR && type_numel(tensor_type(v.tensor)) != 1) {
-        error_set(e, "a truth value needs a single number, but the tensor has shape %s", type_shape_text(tensor_type(v.tensor), shape));
+        error_set(e, "a truth value needs a single number, but the tensor has shape %s",
+                  type_shape_text(tensor_type(v.tensor), shape));
         return error_hint(e, "all(x) or any(x)");
     }
     return slow_truth(in, v, out, e);
 }
 
-OUTLINE static bool truth_of_tensor(Interp *in, const Node *n, const char *what, Value v, bool *out, LangError *e) {
+OUTLINE static bool truth_of_tensor(Interp *in, const Node *n, const char *what, Value v, bool *out,
+                                    LangError *e) {
     if (v.kind == V_TENSOR && type_numel(tensor_type(v.tensor)) != 1) {
         char shape[256], quote[80];
         bool two = !strcmp(what, "and") || !strcmp(what, "or");
-        fail_whole(in, n, e, "'%s' needs %s, but '%s' has shape %s", what, two ? "single values" : "a single value",
-                node_text(n, quote), type_shape_text(tensor_type(v.tensor), shape));
+        fail_whole(in, n, e, "'%s' needs %s, but '%s' has shape %s", what,
+                   two ? "single values" : "a single value", node_text(n, quote),
+                   type_shape_text(tensor_type(v.tensor), shape));
         return two ? false : error_hint(e, "all(%s) or any(%s)", quote, quote);
     }
     in->at = n;
@@ -168,7 +173,8 @@ Fn *fn_new(Interp *in, const AstFn *ast) {
     f->n_cells = ast->n_captures;
     for (int i = 0; i < ast->n_captures; i++) {
         int32_t slot = ast->capture[i].slot;
-        f->cell[i] = ast->capture[i].from_local ? frame->slot[slot].cell : frame->callee->cell[slot];
+        f->cell[i] =
+            ast->capture[i].from_local ? frame->slot[slot].cell : frame->callee->cell[slot];
         f->cell[i]->c.h.refs++;
     }
     return f;
@@ -218,7 +224,8 @@ static bool check_pairs(Interp *in, Node *n, Value over, LangError *e) {
         return error_hint(e, "for k, v in %s.items()", quote);
     }
     if (over.kind == V_STR) {
-        fail_at(in, n->kid[1], e, "a loop over a string gives characters, and strings do not unpack");
+        fail_at(in, n->kid[1], e,
+                "a loop over a string gives characters, and strings do not unpack");
         return error_hint(e, "for i, c in enumerate(%s)", quote);
     }
     return true;
@@ -271,8 +278,9 @@ static bool eval_label(Interp *in, Node *n, Value *out, LangError *e) {
     Value v;
     TRY(eval(in, n, &v, e));
     in->at = n;
-    bool ok = v.kind == V_STR || v.kind == V_TEXT ? value_look(in, v, out, e)
-                                                  : fail_at(in, n, e, "a label is a string, not %s", value_type_name(v));
+    bool ok = v.kind == V_STR || v.kind == V_TEXT
+                  ? value_look(in, v, out, e)
+                  : fail_at(in, n, e, "a label is a string, not %s", value_type_name(v));
     value_drop(v);
     if (!ok)
         error_locate(e, node_span(in, n));
@@ -283,10 +291,12 @@ OUTLINE static Flow exec_signal(Interp *in, Node *n, LangError *e) {
     Value label = v_none(), backward = v_none();
     int depth = signal_depth(in);
     Flow f = FLOW_ERROR;
-    if (eval_label(in, n->kid[0], &label, e) && (!n->kid[1] || eval_label(in, n->kid[1], &backward, e))) {
+    if (eval_label(in, n->kid[0], &label, e) &&
+        (!n->kid[1] || eval_label(in, n->kid[1], &backward, e))) {
         in->at = n->kid[0];
         bool has = backward.kind == V_STR;
-        if (signal_enter(in, label.str->s, label.str->n, has ? backward.str->s : NULL, has ? backward.str->n : 0, e))
+        if (signal_enter(in, label.str->s, label.str->n, has ? backward.str->s : NULL,
+                         has ? backward.str->n : 0, e))
             f = exec(in, n->kid[2], e);
         else
             error_locate(e, node_span(in, n->kid[0]));
@@ -357,7 +367,8 @@ OUTLINE static Flow exec_backward(Interp *in, Node *n, LangError *e) {
     if (ok && v.kind != V_TENSOR)
         ok = fail_at(in, n->kid[0], e, "backward needs a tensor, not %s", value_type_name(v));
     if (ok && seed.kind != V_NONE && seed.kind != V_TENSOR)
-        ok = fail_at(in, n->kid[1], e, "backward's seed is a tensor, not %s", value_type_name(seed));
+        ok =
+            fail_at(in, n->kid[1], e, "backward's seed is a tensor, not %s", value_type_name(seed));
     ok = ok && grad_backward(in, v.tensor, seed.kind == V_TENSOR ? seed.tensor : NULL, false, e);
     if (!ok)
         error_locate(e, node_span(in, n->kid[0]));
@@ -377,8 +388,10 @@ static void assert_failed(Interp *in, Node *n, LangError *e) {
             *e = other;
             error_locate(e, node_span(in, n->kid[1]));
         } else {
-            bool ours = n->at.src && n->at.src->is_prelude; /* a check of arguments, in its own words */
-            fail_whole(in, n->kid[0], e, "%s%s", ours ? "" : "assertion failed: ", b.data ? b.data : "");
+            bool ours =
+                n->at.src && n->at.src->is_prelude; /* a check of arguments, in its own words */
+            fail_whole(in, n->kid[0], e, "%s%s",
+                       ours ? "" : "assertion failed: ", b.data ? b.data : "");
             e->kind = ours ? E_RUN : E_ASSERT;
         }
     } else {
@@ -414,7 +427,8 @@ OUTLINE static Flow exec_assert(Interp *in, Node *n, LangError *e) {
     if (!eval(in, n->kid[0], &v, e))
         return FLOW_ERROR;
     bool ok;
-    if (v.kind == V_TENSOR && type_numel(tensor_type(v.tensor)) == 1 && stream_mode(in->stream) != STREAM_LIVE) {
+    if (v.kind == V_TENSOR && type_numel(tensor_type(v.tensor)) == 1 &&
+        stream_mode(in->stream) != STREAM_LIVE) {
         ok = assert_emitted(in, n, v.tensor, e);
         if (!ok)
             error_locate(e, node_span(in, n->kid[0]));
@@ -434,14 +448,14 @@ OUTLINE static Flow exec_definition(Interp *in, Node *n, LangError *e) {
     const char *name = n->kind == N_IMPORT ? n->as : n->fn->name;
     if (n->kind == N_FN_STMT) {
         if (n->fn->is_method)
-            return FLOW_NEXT;             /* made when the module was (object.c) */
+            return FLOW_NEXT; /* made when the module was (object.c) */
         v = (Value){.kind = V_FN, .fn = fn_new(in, n->fn)};
     } else {
         in->at = n;
         if (!(n->kind == N_MODULE ? module_new(in, n, &v, e) : import_statement(in, n, &v, e)))
             return FLOW_ERROR;
         if (v.kind == V_UNDEF)
-            return FLOW_NEXT;             /* import nn, gt, optim: nothing to do */
+            return FLOW_NEXT; /* import nn, gt, optim: nothing to do */
     }
     return bind_name(in, n, name, v, e) ? FLOW_NEXT : FLOW_ERROR;
 }

@@ -1,6 +1,7 @@
-/* expr.c: expressions to values: names, literals, f-strings, comprehensions, and the way to operators (operate.c), calls
- * (call.c) and subscripts (subscript.c). The result is a reference of its own; temporaries are given up as soon as they have
- * been used, so that their tensors' `free` leaves then.
+/* expr.c: expressions to values: names, literals, f-strings, comprehensions, and the way to
+ * operators (operate.c), calls (call.c) and subscripts (subscript.c). The result is a reference
+ * of its own; temporaries are given up as soon as they have been used, so that their tensors'
+ * `free` leaves then.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include "lang/format.h"
@@ -208,7 +209,8 @@ OUTLINE static bool eval_comprehension(Interp *in, Node *n, Value *out, LangErro
 
 /* ---- f-strings ---- */
 
-static bool host_format(Interp *in, Value v, const char *spec, size_t n_spec, Bytes *out, LangError *e) {
+static bool host_format(Interp *in, Value v, const char *spec, size_t n_spec, Bytes *out,
+                        LangError *e) {
     FormatSpec f;
     Err err = {0};
     if (!format_parse(spec, n_spec, &f, &err))
@@ -231,7 +233,8 @@ static bool host_format(Interp *in, Value v, const char *spec, size_t n_spec, By
 }
 
 /* A tensor in an f-string: its spec is checked now, its text is made when it is shown. */
-static bool tensor_format(Interp *in, Node *n, Pieces *p, Tensor *t, const char *spec, size_t n_spec, bool is_repr, LangError *e) {
+static bool tensor_format(Interp *in, Node *n, Pieces *p, Tensor *t, const char *spec,
+                          size_t n_spec, bool is_repr, LangError *e) {
     const TensorType *type = tensor_type(t);
     char shape[256], quote[80];
     if (!n_spec) {
@@ -242,12 +245,14 @@ static bool tensor_format(Interp *in, Node *n, Pieces *p, Tensor *t, const char 
         return true;
     }
     if (type_numel(type) != 1) {
-        fail_at(in, n->kid[0], e, "a format needs a single number, but '%s' has shape %s", node_text(n->kid[0], quote),
-                type_shape_text(type, shape));
+        fail_at(in, n->kid[0], e, "a format needs a single number, but '%s' has shape %s",
+                node_text(n->kid[0], quote), type_shape_text(type, shape));
         return error_hint(e, "f\"{x}\" shows all of it; f\"{x.mean():.3f}\" one number");
     }
     Bytes b = {0};
-    Value probe = dtype_is_float(type->dtype) ? v_float(0) : type->dtype == DT_BOOL ? v_bool(false) : v_int(0);
+    Value probe = dtype_is_float(type->dtype) ? v_float(0)
+                  : type->dtype == DT_BOOL    ? v_bool(false)
+                                              : v_int(0);
     bool ok = host_format(in, probe, spec, n_spec, &b, e);
     if (ok && memchr(spec, '}', n_spec))
         ok = error_set(e, "a brace cannot be the fill of a tensor's format");
@@ -328,7 +333,8 @@ OUTLINE static bool eval_logic(Interp *in, Node *n, Value *out, LangError *e) {
             node_text(n->kid[0], a);
             node_text(n->kid[1], b);
             const char *op = n->kind == N_AND ? "&" : "|", *fold = n->kind == N_AND ? "all" : "any";
-            error_hint(e, "elementwise: (%s) %s (%s); one answer: %s((%s) %s (%s))", a, op, b, fold, a, op, b);
+            error_hint(e, "elementwise: (%s) %s (%s); one answer: %s((%s) %s (%s))", a, op, b, fold,
+                       a, op, b);
         }
         return false;
     }
@@ -350,9 +356,24 @@ OUTLINE static bool eval_binary(Interp *in, Node *n, Value *out, LangError *e) {
     if (a.kind == V_INT && b.kind == V_INT) {
         int64_t r;
         switch (n->tok) {
-        case O_ADD: if (!__builtin_add_overflow(a.i, b.i, &r)) { *out = v_int(r); return true; } break;
-        case O_SUB: if (!__builtin_sub_overflow(a.i, b.i, &r)) { *out = v_int(r); return true; } break;
-        case O_MUL: if (!__builtin_mul_overflow(a.i, b.i, &r)) { *out = v_int(r); return true; } break;
+        case O_ADD:
+            if (!__builtin_add_overflow(a.i, b.i, &r)) {
+                *out = v_int(r);
+                return true;
+            }
+            break;
+        case O_SUB:
+            if (!__builtin_sub_overflow(a.i, b.i, &r)) {
+                *out = v_int(r);
+                return true;
+            }
+            break;
+        case O_MUL:
+            if (!__builtin_mul_overflow(a.i, b.i, &r)) {
+                *out = v_int(r);
+                return true;
+            }
+            break;
         case O_LT: *out = v_bool(a.i < b.i); return true;
         case O_EQ: *out = v_bool(a.i == b.i); return true;
         default: break;
@@ -403,7 +424,8 @@ OUTLINE static bool eval_index(Interp *in, Node *n, Value *out, LangError *e) {
         return false;
     }
     bool ok = true;
-    if (a.kind == V_LIST && n_subs == 1 && sub[0].kind == V_INT && sub[0].i >= 0 && sub[0].i < a.list->n) {
+    if (a.kind == V_LIST && n_subs == 1 && sub[0].kind == V_INT && sub[0].i >= 0 &&
+        sub[0].i < a.list->n) {
         *out = value_ref(a.list->v[sub[0].i]);
     } else {
         in->at = n;

@@ -1,6 +1,7 @@
-/* import.c: where names at file level live, and how other files come in: `import`, and the prelude, which is parsed when one
- * of its names is first used. A file runs once; sources, programs and constants stay until the interpreter goes, because
- * functions and error messages point into them.
+/* import.c: where names at file level live, and how other files come in: `import`, and the
+ * prelude, which is parsed when one of its names is first used. A file runs once; sources,
+ * programs and constants stay until the interpreter goes, because functions and error messages
+ * point into them.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include "lang/prelude.h"
@@ -13,21 +14,29 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { SOURCE_MAX = 64 << 20 };            /* bytes of one program text */
+enum { SOURCE_MAX = 64 << 20 }; /* bytes of one program text */
 
 /* One file of a program: by its real path, or "prelude:nn.gt". */
-typedef struct File { char *path; Globals *globals; bool is_running; struct File *next; } File;
+typedef struct File {
+    char *path;
+    Globals *globals;
+    bool is_running;
+    struct File *next;
+} File;
 
 typedef struct Modules {
-    Source **source; size_t n_sources, cap_sources;
-    Program **program; size_t n_programs, cap_programs;
-    Value *kept; size_t n_kept, cap_kept;  /* constants of programs */
-    Map names;                             /* interned name -> Str  */
+    Source **source;
+    size_t n_sources, cap_sources;
+    Program **program;
+    size_t n_programs, cap_programs;
+    Value *kept;
+    size_t n_kept, cap_kept; /* constants of programs */
+    Map names;               /* interned name -> Str  */
     File *files;
-    Globals *globals;                      /* all, linked           */
-    Value spaces;                          /* nn, gt ...: name -> V_MAP */
-    Map prelude;                           /* interned name of a prelude function -> index of its file + 1 */
-    NameList prelude_names;                /* the same names in the order of the text */
+    Globals *globals;       /* all, linked           */
+    Value spaces;           /* nn, gt ...: name -> V_MAP */
+    Map prelude;            /* interned name of a prelude function -> index of its file + 1 */
+    NameList prelude_names; /* the same names in the order of the text */
     bool has_prelude;
 } Modules;
 
@@ -91,15 +100,20 @@ void keep_value(Interp *in, Value v) {
 
 /* ---- sources and programs ---- */
 
-Source *interp_source(Interp *in, const char *name, const char *text, size_t n, uint32_t first_line, bool is_prelude) {
+Source *interp_source(Interp *in, const char *name, const char *text, size_t n, uint32_t first_line,
+                      bool is_prelude) {
     Modules *m = in->modules;
     if (m->n_sources == m->cap_sources) {
         m->cap_sources = m->cap_sources ? m->cap_sources * 2 : 16;
         m->source = xrealloc(m->source, m->cap_sources * sizeof *m->source);
     }
     Source *s = xmalloc(sizeof *s);
-    *s = (Source){.name = xstrdup(name), .text = xstrndup(text, n), .n = n, .first_line = first_line,
-                  .id = (uint16_t)(m->n_sources < UINT16_MAX ? m->n_sources : UINT16_MAX), .is_prelude = is_prelude};
+    *s = (Source){.name = xstrdup(name),
+                  .text = xstrndup(text, n),
+                  .n = n,
+                  .first_line = first_line,
+                  .id = (uint16_t)(m->n_sources < UINT16_MAX ? m->n_sources : UINT16_MAX),
+                  .is_prelude = is_prelude};
     m->source[m->n_sources++] = s;
     return s;
 }
@@ -163,7 +177,8 @@ bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e) {
 }
 
 /* Parses and runs a text as a file of its own; its names are in *globals. */
-static bool run_text(Interp *in, const char *name, const char *text, size_t n, bool is_prelude, Globals *g, LangError *e) {
+static bool run_text(Interp *in, const char *name, const char *text, size_t n, bool is_prelude,
+                     Globals *g, LangError *e) {
     Source *src = interp_source(in, name, text, n, 1, is_prelude);
     char open_with = 0;
     Program *p = parse_program(src, is_prelude ? NULL : interp_warn_ctx, in, &open_with, e);
@@ -213,7 +228,8 @@ static bool is_file(const char *path) {
 static bool find_in(const char *dir, size_t n, const char *name, char *path) {
     const char *slash = n && dir[n - 1] != '/' ? "/" : "";
     for (int with_ext = 0; with_ext < 2; with_ext++) {
-        int len = snprintf(path, PATH_MAX, "%.*s%s%s%s", (int)n, dir, slash, name, with_ext ? ".gt" : "");
+        int len =
+            snprintf(path, PATH_MAX, "%.*s%s%s%s", (int)n, dir, slash, name, with_ext ? ".gt" : "");
         if (len > 0 && len < PATH_MAX && is_file(path) && (with_ext || strchr(name, '.')))
             return true;
     }
@@ -253,9 +269,12 @@ static void space_fill(Interp *in, MapV *space, const Globals *g) {
 }
 
 static bool not_found(Interp *in, const Node *n, LangError *e) {
-    fail_at(in, n, e, "there is no file %s%s beside this one or in GT_PATH", n->str, strchr(n->str, '.') ? "" : ".gt");
+    fail_at(in, n, e, "there is no file %s%s beside this one or in GT_PATH", n->str,
+            strchr(n->str, '.') ? "" : ".gt");
     if (!strcmp(n->str, "torch") || !strcmp(n->str, "numpy"))
-        error_hint(e, "not needed: its functions are built in (randn, zeros, nn.Linear, optim.Adam, gt.x)");
+        error_hint(
+            e,
+            "not needed: its functions are built in (randn, zeros, nn.Linear, optim.Adam, gt.x)");
     return false;
 }
 
@@ -281,7 +300,7 @@ bool import_statement(Interp *in, Node *n, Value *out, LangError *e) {
         bool ok = run_text(in, path, text.data, text.n, false, f->globals, e);
         f->is_running = false;
         bytes_fini(&text);
-        if (!ok) {                        /* it may be mended and imported again */
+        if (!ok) { /* it may be mended and imported again */
             f->path[0] = 0;
             return false;
         }
@@ -307,14 +326,15 @@ static bool is_space_file(const char *name, const char *space) {
     return !strncmp(name, space, n) && !strcmp(name + n, ".gt");
 }
 
-/* Which prelude file defines a name: the lines that begin with fn NAME or module NAME. Files named after a space (nn, optim)
- * keep theirs to themselves. */
+/* Which prelude file defines a name: the lines that begin with fn NAME or module NAME. Files
+ * named after a space (nn, optim) keep theirs to themselves. */
 static void index_prelude(Modules *m) {
     m->has_prelude = true;
     for (int i = 0; prelude_files[i].name; i++) {
         if (strcmp(prelude_files[i].name, "functional.gt"))
             continue;
-        for (const char *p = prelude_files[i].text; p && *p; p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
+        for (const char *p = prelude_files[i].text; p && *p;
+             p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
             size_t skip = !strncmp(p, "fn ", 3) ? 3 : !strncmp(p, "module ", 7) ? 7 : 0;
             if (!skip)
                 continue;
@@ -336,7 +356,8 @@ static bool load_prelude(Interp *in, int i, Globals **g, LangError *e) {
     if (!f) {
         f = file_add(in, path, true);
         int no_grad = in->no_grad_depth;
-        bool ok = run_text(in, prelude_files[i].name, prelude_files[i].text, strlen(prelude_files[i].text), true, f->globals, e);
+        bool ok = run_text(in, prelude_files[i].name, prelude_files[i].text,
+                           strlen(prelude_files[i].text), true, f->globals, e);
         in->no_grad_depth = no_grad;
         f->is_running = false;
         TRY(ok);
@@ -372,7 +393,8 @@ bool prelude_space(Interp *in, const char *interned, Value *out, LangError *e) {
         if (!strcmp(interned, plain[i]))
             *out = space_new(in, interned, strcmp(interned, "signal") != 0);
     for (int i = 0; prelude_files[i].name && out->kind == V_UNDEF; i++)
-        if (strcmp(prelude_files[i].name, "functional.gt") && is_space_file(prelude_files[i].name, interned)) {
+        if (strcmp(prelude_files[i].name, "functional.gt") &&
+            is_space_file(prelude_files[i].name, interned)) {
             Globals *g;
             TRY(load_prelude(in, i, &g, e));
             *out = space_new(in, interned, true);

@@ -13,11 +13,13 @@
 #include <sys/resource.h>
 
 enum { STACK_VALUES = 4 << 20, COLLECT_FIRST = 10000 };
-#define C_STACK_WANTED (UINT64_C(120) << 20) /* bytes: 10,000 nested calls, with room for sanitizers */
-#define C_STACK_SPARE (2 << 20)              /* below stack_end: what one deep expression and its builtins may take */
+#define C_STACK_WANTED                                                                             \
+    (UINT64_C(120) << 20) /* bytes: 10,000 nested calls, with room for sanitizers */
+#define C_STACK_SPARE                                                                              \
+    (2 << 20) /* below stack_end: what one deep expression and its builtins may take */
 
-/* The main thread's stack grows up to the soft limit as it stands when it grows, so raising the limit is enough. In another
- * thread the stack is what it is. */
+/* The main thread's stack grows up to the soft limit as it stands when it grows, so raising the
+ * limit is enough. In another thread the stack is what it is. */
 static char *c_stack_end(void) {
     struct rlimit lim;
     if (getrlimit(RLIMIT_STACK, &lim) == 0 && lim.rlim_cur < C_STACK_WANTED) {
@@ -32,7 +34,7 @@ static char *c_stack_end(void) {
         pthread_attr_destroy(&attr);
     }
     char *here = __builtin_frame_address(0);
-    if (!low || size > C_STACK_WANTED)    /* unlimited: we take no more than we asked for */
+    if (!low || size > C_STACK_WANTED) /* unlimited: we take no more than we asked for */
         low = here - (size ? C_STACK_WANTED : 4 << 20);
     return (char *)low + C_STACK_SPARE;
 }
@@ -45,7 +47,8 @@ Interp *interp_new(const InterpConfig *config, LangError *e) {
     in->collect_at = COLLECT_FIRST;
     in->stack_end = c_stack_end();
     in->stack = xmalloc(sizeof *in->stack);
-    in->stack->base = in->stack->top = xmalloc(STACK_VALUES * sizeof(Value)); /* touched only as far as calls nest */
+    in->stack->base = in->stack->top =
+        xmalloc(STACK_VALUES * sizeof(Value)); /* touched only as far as calls nest */
     in->stack->end = in->stack->base + STACK_VALUES;
     import_init(in);
     in->globals = globals_new(in, true, false);
@@ -72,7 +75,7 @@ void interp_free(Interp **inp) {
         tensor_fini(in);
         stream_free(&in->stream);
     }
-    progress_fini(in);                    /* after the stream, which may still hold last lines */
+    progress_fini(in); /* after the stream, which may still hold last lines */
     signal_fini(in);
     assert(in->stack->top == in->stack->base);
     free(in->stack->base);
@@ -104,6 +107,4 @@ void interp_warn(Interp *in, const LangError *w) {
     bytes_fini(&b);
 }
 
-void interp_warn_ctx(void *interp, const LangError *w) {
-    interp_warn(interp, w);
-}
+void interp_warn_ctx(void *interp, const LangError *w) { interp_warn(interp, w); }

@@ -1,6 +1,6 @@
-/* interp.h: the interpreter: one state struct for everything a running program has, passed first to every function.
- * eval.c walks trees; call.c binds arguments; builtin.c offers functions; tensor.c, grad.c and stream.c turn tensor
- * expressions into instructions.
+/* interp.h: the interpreter: one state struct for everything a running program has, passed first
+ * to every function. eval.c walks trees; call.c binds arguments; builtin.c offers functions;
+ * tensor.c, grad.c and stream.c turn tensor expressions into instructions.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_INTERP_H
 #define GT_LANG_INTERP_H
@@ -20,7 +20,7 @@ typedef struct InterpConfig {
 struct Interp {
     InterpConfig config;
     Stream *stream;
-    const Node *at;                /* the expression being evaluated: position of instructions and of errors */
+    const Node *at; /* the expression being evaluated: position of instructions and of errors */
     int no_grad_depth;
     int call_depth;
     struct Frame *frame;           /* eval.h: the running call                                  */
@@ -35,7 +35,8 @@ struct Interp {
     struct PrintOptions *print;    /* set_print                                                */
     uint64_t seed, rng_counter, host_rng_counter;
     Container containers;          /* list head of cycle candidates                            */
-    Container *dead; bool is_freeing; /* value.c: containers whose last reference went, not yet freed */
+    /* value.c: containers whose last reference went, not yet freed */
+    Container *dead; bool is_freeing;
     size_t n_containers, collect_at;
     Value ans;
 };
@@ -43,40 +44,50 @@ struct Interp {
 Interp *interp_new(const InterpConfig *config, LangError *e);
 void interp_free(Interp **in);
 /* Copies a text into the interpreter's table of sources, where it stays (spans point into it). */
-Source *interp_source(Interp *in, const char *name, const char *text, size_t n, uint32_t first_line, bool is_prelude);
-/* Runs one source at file level in the started file's globals; at the prompt (echo) expression statements print. Consumes
- * p: functions point into it, so it lives as long as the interpreter. false: e is set, and every local of the failed
- * statement has been dropped. */
+Source *interp_source(Interp *in, const char *name, const char *text, size_t n,
+                      uint32_t first_line, bool is_prelude);
+/* Runs one source at file level in the started file's globals; at the prompt (echo) expression
+ * statements print. Consumes p: functions point into it, so it lives as long as the interpreter.
+ * false: e is set, and every local of the failed statement has been dropped. */
 bool interp_run(Interp *in, Program *p, bool echo, LangError *e);
-bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e); /* positional */
-Span interp_span(const Interp *in);        /* where the user's program is now; prelude frames fold into the caller */
-void progress_clear(Interp *in); /* takes the progress line off the terminal before something else is shown */
+/* positional */
+bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e);
+/* where the user's program is now; prelude frames fold into the caller */
+Span interp_span(const Interp *in);
+/* takes the progress line off the terminal before something else is shown */
+void progress_clear(Interp *in);
 void interp_warn(Interp *in, const LangError *w); /* prints a warning */
 void interp_warn_ctx(void *interp, const LangError *w); /* the same as a WarnFn for parse_program */
-/* Names the file that interp_run is about to run, so that importing it again is seen as a circle. */
+/* Names the file that interp_run is about to run, so that importing it again is seen as a
+ * circle. */
 void import_main(Interp *in, const char *path);
 void cycles_collect(Interp *in);           /* frees containers that only cycles hold */
 bool value_truth(Interp *in, Value v, bool *out, LangError *e); /* waits for a one-element tensor */
 
-/* Names at file level, for completion and :who: i-th in order of definition, builtins not among them; false at the end. */
+/* Names at file level, for completion and :who: i-th in order of definition, builtins not among
+ * them; false at the end. */
 bool interp_global(Interp *in, size_t i, const char **name, Value *v);
 
 /* ---- builtins ---- */
 
-/* A builtin gets its parameters in the order of its signature, defaults filled in; borrowed. *out is a new reference.
- * V_NONE for an optional parameter that was not given and whose default is none. */
+/* A builtin gets its parameters in the order of its signature, defaults filled in; borrowed.
+ * *out is a new reference. V_NONE for an optional parameter that was not given and whose default
+ * is none. */
 typedef bool (*BuiltinFn)(Interp *in, const Value *arg, Value *out, LangError *e);
 struct Builtin {
     const char *name;
-    const char *signature;         /* "x, axis=none, keepdims=false"; "*shape, dtype=float32": star collects into a list */
+    /* "x, axis=none, keepdims=false"; "*shape, dtype=float32": star collects into a list */
+    const char *signature;
     BuiltinFn fn;
     const char *doc;
-    uint32_t kinds;                /* method for these kinds: bit V_TENSOR, V_STR, ...; 0: function only                  */
-    int op;                        /* OP_xxx when the op table made it, else -1                                           */
+    uint32_t kinds; /* method for these kinds: bit V_TENSOR, V_STR, ...; 0: function only */
+    int op; /* OP_xxx when the op table made it, else -1 */
 };
-/* Rooms offer tables ended by {NULL}; builtin.c joins them: host, tensor, io, system, and the MAP rows of ops.def. */
-extern const Builtin builtins_host[], builtins_string[], builtins_list[], builtins_map[], builtins_tensor[], builtins_io[], builtins_system[];
+/* Rooms offer tables ended by {NULL}; builtin.c joins them: host, tensor, io, system, and the
+ * MAP rows of ops.def. */
+extern const Builtin builtins_host[], builtins_string[], builtins_list[], builtins_map[],
+    builtins_tensor[], builtins_io[], builtins_system[];
 extern const Builtin builtins_args[];                        /* args.c: arg */
-const Builtin *builtin_find(const char *interned_name);                          /* function, or NULL */
-const Builtin *builtin_method(ValueKind kind, const char *interned_name);        /* or NULL           */
+const Builtin *builtin_find(const char *interned_name); /* function, or NULL */
+const Builtin *builtin_method(ValueKind kind, const char *interned_name); /* or NULL */
 #endif

@@ -1,6 +1,6 @@
-/* mapv.c: the language's maps: insertion order, keys strings or ints, compact entries with an open-addressed index beside
- * them (none below nine entries, where a scan of hashes is as fast). Removal leaves a hole that the next growth, or the next
- * walk by position, closes.
+/* mapv.c: the language's maps: insertion order, keys strings or ints, compact entries with an
+ * open-addressed index beside them (none below nine entries, where a scan of hashes is as fast).
+ * Removal leaves a hole that the next growth, or the next walk by position, closes.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include <assert.h>
@@ -14,7 +14,7 @@ static uint64_t key_hash(Value key) {
     if (key.kind == V_STR)
         return str_hash(key.str);
     uint64_t h = (uint64_t)key.i * 0x9E3779B97F4A7C15u;
-    return (h ^ h >> 32) << 1;            /* even, where hashes of strings are odd: kinds never meet */
+    return (h ^ h >> 32) << 1; /* even, where hashes of strings are odd: kinds never meet */
 }
 
 static bool key_equal(const MapEntry *en, Value key, uint64_t hash) {
@@ -22,16 +22,15 @@ static bool key_equal(const MapEntry *en, Value key, uint64_t hash) {
         return false;
     if (key.kind == V_INT)
         return en->key.i == key.i;
-    return en->key.str == key.str || (en->key.str->n == key.str->n && !memcmp(en->key.str->s, key.str->s, key.str->n));
+    return en->key.str == key.str ||
+           (en->key.str->n == key.str->n && !memcmp(en->key.str->s, key.str->s, key.str->n));
 }
 
 Value v_map(Interp *in) {
     return (Value){.kind = V_MAP, .map = container_new(in, V_MAP, sizeof(MapV))};
 }
 
-size_t map_count(const MapV *m) {
-    return m->n_live;
-}
+size_t map_count(const MapV *m) { return m->n_live; }
 
 static uint32_t find(const MapV *m, Value key, uint64_t hash) {
     if (!m->index) {
@@ -58,7 +57,8 @@ static void rebuild(MapV *m) {
             m->entry[n++] = m->entry[i];
     m->n = n;
     assert(n == m->n_live);
-    if (n >= m->cap - m->cap / 4) {      /* a quarter stays free, else removing and adding in turn would rebuild each time */
+    /* A quarter stays free, else removing and adding in turn would rebuild each time. */
+    if (n >= m->cap - m->cap / 4) {
         assert(m->cap < UINT32_MAX / 4);
         m->cap = m->cap ? m->cap * 2 : 4;
         m->entry = xrealloc(m->entry, m->cap * sizeof *m->entry);
@@ -92,7 +92,8 @@ Value *map_find_name(const MapV *m, const char *interned) {
     if (!m->index) {
         for (uint32_t i = 0; i < m->n; i++) {
             const MapEntry *en = &m->entry[i];
-            if (en->hash == hash && en->key.kind == V_STR && en->key.str->n == n && !memcmp(en->key.str->s, interned, n))
+            if (en->hash == hash && en->key.kind == V_STR && en->key.str->n == n &&
+                !memcmp(en->key.str->s, interned, n))
                 return &m->entry[i].value;
         }
         return NULL;
@@ -151,7 +152,7 @@ bool mapv_remove(MapV *m, Value key, Value *old) {
 
 bool mapv_at(const MapV *m, size_t i, Value *key, Value *value) {
     if (m->n != m->n_live)
-        rebuild((MapV *)m);               /* the same map to everyone who looks by key or order */
+        rebuild((MapV *)m); /* the same map to everyone who looks by key or order */
     if (i >= m->n)
         return false;
     *key = m->entry[i].key;

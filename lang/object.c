@@ -1,6 +1,7 @@
-/* object.c: modules and their instances: making them, their fields and methods, and what every object can do because its
- * fields can be walked: parameters(), state_dict(), train() and so on. A walk goes through fields, lists and maps in order;
- * names beginning with _ are private to the module: not walked, saved or printed.
+/* object.c: modules and their instances: making them, their fields and methods, and what every
+ * object can do because its fields can be walked: parameters(), state_dict(), train() and so on.
+ * A walk goes through fields, lists and maps in order; names beginning with _ are private to the
+ * module: not walked, saved or printed.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include "lang/tensor.h"
@@ -22,13 +23,15 @@ bool module_new(Interp *in, Node *n, Value *out, LangError *e) {
     for (uint32_t i = 0; i < body->n_kids; i++) {
         const Node *k = body->kid[i];
         if (k->kind == N_FN_STMT && k->fn->is_method)
-            mapv_put(m->method, value_ref(name_str(in, k->fn->name)), (Value){.kind = V_FN, .fn = fn_new(in, k->fn)});
+            mapv_put(m->method, value_ref(name_str(in, k->fn->name)),
+                     (Value){.kind = V_FN, .fn = fn_new(in, k->fn)});
     }
     *out = (Value){.kind = V_MODULE, .module = m};
     return true;
 }
 
-bool module_call(Interp *in, Module *m, Value *base, int n_pos, int n_kw, const Node *call, Value *out, LangError *e) {
+bool module_call(Interp *in, Module *m, Value *base, int n_pos, int n_kw, const Node *call,
+                 Value *out, LangError *e) {
     Object *o = container_new(in, V_OBJECT, sizeof *o);
     Value self = {.kind = V_OBJECT, .obj = o}, result;
     o->module = m;
@@ -48,11 +51,14 @@ Value *object_find(Object *o, const char *interned) {
 }
 
 Fn *object_method(const Object *o, const char *interned) {
-    const Value *f = o->module && o->module->method ? map_find(o->module->method, name_str(o->c.in, interned)) : NULL;
+    const Value *f = o->module && o->module->method
+                         ? map_find(o->module->method, name_str(o->c.in, interned))
+                         : NULL;
     return f ? f->fn : NULL;
 }
 
-bool object_get(Interp *in, Object *o, const char *interned, Value *out, bool *found, LangError *e) {
+bool object_get(Interp *in, Object *o, const char *interned, Value *out, bool *found,
+                LangError *e) {
     (void)e;
     const Value *v = object_find(o, interned);
     Fn *method = v ? NULL : object_method(o, interned);
@@ -65,7 +71,7 @@ bool object_get(Interp *in, Object *o, const char *interned, Value *out, bool *f
         b->f = value_ref((Value){.kind = V_FN, .fn = method});
         *out = (Value){.kind = V_BOUND, .bound = b};
     } else if (!strcmp(interned, "training")) {
-        *out = v_bool(true);              /* until eval() says otherwise */
+        *out = v_bool(true); /* until eval() says otherwise */
     } else {
         *found = false;
     }
@@ -76,8 +82,8 @@ static bool is_walked(Value v) {
     return v.kind == V_OBJECT || v.kind == V_LIST || v.kind == V_MAP || v.kind == V_TENSOR;
 }
 
-/* A setting that the constructor was given (bias=true) and that becomes a parameter takes its place in the order anew, so
- * that parameters come in the order in which the body makes them. */
+/* A setting that the constructor was given (bias=true) and that becomes a parameter takes its
+ * place in the order anew, so that parameters come in the order in which the body makes them. */
 void object_set(Interp *in, Object *o, const char *interned, Value v) {
     Value key = name_str(in, interned), gone;
     const Value *old = map_find(o->field, key);
@@ -90,12 +96,19 @@ void object_set(Interp *in, Object *o, const char *interned, Value v) {
 
 typedef struct Walk {
     Interp *in;
-    Bytes path;                            /* "blocks.0.fc1.weight"                                */
-    Map seen;                              /* for visitors that want each thing once: Heap -> 1    */
-    bool (*visit)(struct Walk *w, Value v, LangError *e); /* tensors with identity, and objects    */
-    Value out; int64_t n; void *ctx;
+    Bytes path; /* "blocks.0.fc1.weight"                                */
+    Map seen;   /* for visitors that want each thing once: Heap -> 1    */
+    bool (*visit)(struct Walk *w, Value v,
+                  LangError *e); /* tensors with identity, and objects    */
+    Value out;
+    int64_t n;
+    void *ctx;
 } Walk;
-typedef struct Trail { const void *at; const struct Trail *up; int depth; } Trail;
+typedef struct Trail {
+    const void *at;
+    const struct Trail *up;
+    int depth;
+} Trail;
 
 static bool walk(Walk *w, Value v, const Trail *up, LangError *e);
 
@@ -122,7 +135,7 @@ static bool walk(Walk *w, Value v, const Trail *up, LangError *e) {
         return (!v.tensor->is_param && !v.tensor->is_buffer) || w->visit(w, v, e);
     for (const Trail *t = up; t; t = t->up)
         if (t->at == v.heap)
-            return true;                  /* a cycle: what is in it is being walked already */
+            return true; /* a cycle: what is in it is being walked already */
     if (up && up->depth >= WALK_DEPTH)
         return error_set(e, "fields nest deeper than %d", WALK_DEPTH);
     Trail trail = {v.heap, up, up ? up->depth + 1 : 1};
@@ -160,7 +173,8 @@ static bool walk_all(Walk *w, Interp *in, Value self, LangError *e) {
 }
 
 /* Walks self with a list or map as result. */
-static bool gather(Interp *in, Value self, bool (*visit)(Walk *w, Value v, LangError *e), Value out, Value *result, LangError *e) {
+static bool gather(Interp *in, Value self, bool (*visit)(Walk *w, Value v, LangError *e), Value out,
+                   Value *result, LangError *e) {
     Walk w = {.visit = visit, .out = out};
     if (!walk_all(&w, in, self, e)) {
         value_drop(w.out);
@@ -177,7 +191,9 @@ static Value pair(Interp *in, const Bytes *name, Value v) {
     return p;
 }
 
-static bool is_trained(Value v) { return v.kind == V_TENSOR && v.tensor->is_param && !v.tensor->is_buffer; }
+static bool is_trained(Value v) {
+    return v.kind == V_TENSOR && v.tensor->is_param && !v.tensor->is_buffer;
+}
 
 static bool visit_param(Walk *w, Value v, LangError *e) {
     (void)e;
@@ -210,7 +226,8 @@ static bool visit_named_module(Walk *w, Value v, LangError *e) {
 static bool visit_state(Walk *w, Value v, LangError *e) {
     (void)e;
     if (v.kind == V_TENSOR)
-        mapv_put(w->out.map, v_str(w->path.data, w->path.n), v_tensor(tensor_detach(w->in, v.tensor)));
+        mapv_put(w->out.map, v_str(w->path.data, w->path.n),
+                 v_tensor(tensor_detach(w->in, v.tensor)));
     return true;
 }
 
@@ -236,7 +253,8 @@ static bool visit_mode(Walk *w, Value v, LangError *e) {
 static bool visit_cast(Walk *w, Value v, LangError *e) {
     if (v.kind != V_TENSOR || !dtype_is_float(tensor_type(v.tensor)->dtype) || !first_time(w, v))
         return true;
-    Tensor *t = v.tensor, *value = tensor_detach(w->in, t), *cast = tensor_cast(w->in, value, (DType)w->n, e);
+    Tensor *t = v.tensor, *value = tensor_detach(w->in, t),
+           *cast = tensor_cast(w->in, value, (DType)w->n, e);
     tensor_unref(value);
     TRY(cast != NULL);
     Handle *old = t->handle;
@@ -275,7 +293,12 @@ static void flatten(Interp *in, Value v, Bytes *path, Value out, int depth) {
 }
 
 /* What does not fit, by name: three lists, and the writing that waits until all is known to fit. */
-typedef struct Loading { Value state, missing, unexpected, used; Bytes misfits; int n_misfits; bool write; } Loading;
+typedef struct Loading {
+    Value state, missing, unexpected, used;
+    Bytes misfits;
+    int n_misfits;
+    bool write;
+} Loading;
 
 static bool visit_load(Walk *w, Value v, LangError *e) {
     Loading *l = w->ctx;
@@ -290,13 +313,16 @@ static bool visit_load(Walk *w, Value v, LangError *e) {
         value_drop(key);
         return true;
     }
-    const TensorType *type = tensor_type(v.tensor), *other = found->kind == V_TENSOR ? tensor_type(found->tensor) : NULL;
-    bool fits = other && other->rank == type->rank && !memcmp(other->shape, type->shape, type->rank * sizeof *type->shape);
+    const TensorType *type = tensor_type(v.tensor),
+                     *other = found->kind == V_TENSOR ? tensor_type(found->tensor) : NULL;
+    bool fits = other && other->rank == type->rank &&
+                !memcmp(other->shape, type->shape, type->rank * sizeof *type->shape);
     if (!l->write) {
         mapv_put(l->used.map, value_ref(key), v_bool(true));
         if (!fits && l->n_misfits++ < PROBLEMS_SHOWN)
-            bytes_printf(&l->misfits, "%s%s is %s, needed %s", l->n_misfits > 1 ? "; " : "", key.str->s,
-                         other ? type_shape_text(other, got) : value_type_name(*found), type_shape_text(type, want));
+            bytes_printf(&l->misfits, "%s%s is %s, needed %s", l->n_misfits > 1 ? "; " : "",
+                         key.str->s, other ? type_shape_text(other, got) : value_type_name(*found),
+                         type_shape_text(type, want));
     }
     Value value = value_ref(*found);
     value_drop(key);
@@ -336,7 +362,9 @@ static bool check_state(Interp *in, Value self, Loading *l, bool strict, LangErr
     if (!ok) {
         error_set(e, "the state does not fit %s: %s", value_type_name(self), text.data);
         if (strict && !l->n_misfits)
-            error_hint(e, "load_state_dict(m, strict=false) takes what fits and returns [missing, unexpected]");
+            error_hint(
+                e,
+                "load_state_dict(m, strict=false) takes what fits, gives [missing, unexpected]");
     }
     bytes_fini(&text);
     return ok;
@@ -346,8 +374,12 @@ static bool bi_load_state_dict(Interp *in, const Value *arg, Value *out, LangErr
     bool strict;
     TRY(value_truth(in, arg[2], &strict, e));
     if (arg[1].kind != V_MAP)
-        return error_set(e, "load_state_dict needs a map of names to tensors, not %s", value_type_name(arg[1]));
-    Loading l = {.state = v_map(in), .missing = v_list(in, 0), .unexpected = v_list(in, 0), .used = v_map(in)};
+        return error_set(e, "load_state_dict needs a map of names to tensors, not %s",
+                         value_type_name(arg[1]));
+    Loading l = {.state = v_map(in),
+                 .missing = v_list(in, 0),
+                 .unexpected = v_list(in, 0),
+                 .used = v_map(in)};
     Bytes path = {0};
     bytes_puts(&path, "");
     flatten(in, arg[1], &path, l.state, 0);
@@ -424,7 +456,9 @@ static bool bi_eval(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_to(Interp *in, const Value *arg, Value *out, LangError *e) {
-    DType d = arg[1].kind == V_DTYPE ? arg[1].dtype : arg[1].kind == V_STR ? dtype_find(arg[1].str->s, arg[1].str->n) : DT_NONE;
+    DType d = arg[1].kind == V_DTYPE ? arg[1].dtype
+              : arg[1].kind == V_STR ? dtype_find(arg[1].str->s, arg[1].str->n)
+                                     : DT_NONE;
     if (arg[1].kind == V_BUILTIN && !strcmp(arg[1].builtin->name, "float"))
         d = DT_F32;
     if (!dtype_is_float(d)) {
@@ -438,17 +472,23 @@ static bool bi_to(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 const Builtin builtins_object[] = {
-    {"parameters", "self", bi_parameters, "The parameters in fields, lists and maps, in order, each once.", 0, -1},
-    {"named_parameters", "self", bi_named_parameters, "[name, parameter] for each parameter, in order, each once.", 0, -1},
-    {"state_dict", "self", bi_state_dict, "A map of names to values of parameters and buffers: a snapshot.", 0, -1},
+    {"parameters", "self", bi_parameters,
+     "The parameters in fields, lists and maps, in order, each once.", 0, -1},
+    {"named_parameters", "self", bi_named_parameters,
+     "[name, parameter] for each parameter, in order, each once.", 0, -1},
+    {"state_dict", "self", bi_state_dict,
+     "A map of names to values of parameters and buffers: a snapshot.", 0, -1},
     {"load_state_dict", "self, m, strict=true", bi_load_state_dict,
-     "Writes values into parameters and buffers by name; all that does not fit is named at once.", 0, -1},
+     "Writes values into parameters and buffers by name; all that does not fit is named at once.",
+     0, -1},
     {"zero_grad", "self", bi_zero_grad, "Sets .grad of all parameters to none.", 0, -1},
-    {"train", "self, mode=true", bi_train, "Sets self.training of the module and all in it.", 0, -1},
+    {"train", "self, mode=true", bi_train, "Sets self.training of the module and all in it.", 0,
+     -1},
     {"eval", "self", bi_eval, "train(false): dropout and the like do nothing.", 0, -1},
     {"num_params", "self", bi_num_params, "How many numbers its parameters hold.", 0, -1},
     {"modules", "self", bi_modules, "The module and all modules in it.", 0, -1},
-    {"named_modules", "self", bi_named_modules, "[name, module] for the module (\"\") and all in it.", 0, -1},
+    {"named_modules", "self", bi_named_modules,
+     "[name, module] for the module (\"\") and all in it.", 0, -1},
     {"to", "self, dtype", bi_to, "Casts the parameters.", 0, -1},
     {NULL}};
 
@@ -471,7 +511,8 @@ static bool show_head(Interp *in, Object *o, Pieces *p, LangError *e) {
     show_text(p, "%s(", o->module->name);
     for (int i = 0; f && i < f->n_params; i++) {
         const Value *v = object_find(o, f->param[i].name);
-        if (!v || *f->param[i].name == '_' || (!value_is_number(*v) && v->kind != V_STR && v->kind != V_NONE))
+        if (!v || *f->param[i].name == '_' ||
+            (!value_is_number(*v) && v->kind != V_STR && v->kind != V_NONE))
             continue;
         show_text(p, "%s%s=", first ? "" : ", ", f->param[i].name);
         TRY(pieces_value(in, p, *v, true, e));
@@ -489,8 +530,10 @@ static bool show_kid(Interp *in, const char *name, Value v, int indent, Pieces *
     char shape[256], path[300];
     if (v.kind == V_TENSOR && (v.tensor->is_param || v.tensor->is_buffer)) {
         const TensorType *t = tensor_type(v.tensor);
-        show_text(p, "\n%*s%s  %s%s%s%s", indent, "", name, type_shape_text(t, shape), t->dtype == DT_F32 ? "" : " ",
-                  t->dtype == DT_F32 ? "" : dtype_info[t->dtype].name, v.tensor->is_buffer ? " buffer" : "");
+        show_text(p, "\n%*s%s  %s%s%s%s", indent, "", name, type_shape_text(t, shape),
+                  t->dtype == DT_F32 ? "" : " ",
+                  t->dtype == DT_F32 ? "" : dtype_info[t->dtype].name,
+                  v.tensor->is_buffer ? " buffer" : "");
         return true;
     }
     if (v.kind == V_OBJECT) {
@@ -512,7 +555,7 @@ bool object_show(Interp *in, Object *o, int indent, Pieces *p, LangError *e) {
         show_text(p, "object");
         return true;
     }
-    if (indent > 40) {                    /* also where objects hold each other in a circle */
+    if (indent > 40) { /* also where objects hold each other in a circle */
         show_text(p, "%s(...)", o->module->name);
         return true;
     }

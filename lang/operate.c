@@ -1,5 +1,6 @@
-/* operate.c: operators on host values. Ints are checked for overflow and for division by zero, floats follow IEEE but for
- * division by zero; int with float is exact where it compares. Where either side is a tensor, tensor_binary takes over.
+/* operate.c: operators on host values. Ints are checked for overflow and for division by zero,
+ * floats follow IEEE but for division by zero; int with float is exact where it compares. Where
+ * either side is a tensor, tensor_binary takes over.
  * SPDX-License-Identifier: MIT */
 #include "lang/effects.h"
 #include "lang/eval.h"
@@ -7,23 +8,29 @@
 #include <math.h>
 #include <string.h>
 
-enum { REPEAT_MAX = 1 << 28 };            /* elements or bytes that `*` may make at once */
+enum { REPEAT_MAX = 1 << 28 }; /* elements or bytes that `*` may make at once */
 
 static const char *const oper_text[] = {
-    [O_ADD] = "+", [O_SUB] = "-", [O_MUL] = "*", [O_DIV] = "/", [O_FLOORDIV] = "//", [O_MOD] = "%", [O_POW] = "**",
-    [O_MATMUL] = "@", [O_BITAND] = "&", [O_BITOR] = "|", [O_BITXOR] = "^", [O_EQ] = "==", [O_NE] = "!=", [O_LT] = "<",
-    [O_LE] = "<=", [O_GT] = ">", [O_GE] = ">=", [O_IN] = "in", [O_NOT_IN] = "not in", [O_IS] = "is",
-    [O_IS_NOT] = "is not", [O_NEG] = "-", [O_POS] = "+", [O_INVERT] = "~", [O_NOT] = "not"};
+    [O_ADD] = "+",         [O_SUB] = "-",   [O_MUL] = "*",         [O_DIV] = "/",
+    [O_FLOORDIV] = "//",   [O_MOD] = "%",   [O_POW] = "**",        [O_MATMUL] = "@",
+    [O_BITAND] = "&",      [O_BITOR] = "|", [O_BITXOR] = "^",      [O_EQ] = "==",
+    [O_NE] = "!=",         [O_LT] = "<",    [O_LE] = "<=",         [O_GT] = ">",
+    [O_GE] = ">=",         [O_IN] = "in",   [O_NOT_IN] = "not in", [O_IS] = "is",
+    [O_IS_NOT] = "is not", [O_NEG] = "-",   [O_POS] = "+",         [O_INVERT] = "~",
+    [O_NOT] = "not"};
 
 /* ---- numbers ---- */
 
 static bool overflow(Interp *in, const Node *n, int oper, int64_t a, int64_t b, LangError *e) {
-    fail_at(in, n, e, "int overflow: %lld %s %lld does not fit 64 bits", (long long)a, oper_text[oper], (long long)b);
-    return error_hint(e, "use floats: float(%lld) %s %lld", (long long)a, oper_text[oper], (long long)b);
+    fail_at(in, n, e, "int overflow: %lld %s %lld does not fit 64 bits", (long long)a,
+            oper_text[oper], (long long)b);
+    return error_hint(e, "use floats: float(%lld) %s %lld", (long long)a, oper_text[oper],
+                      (long long)b);
 }
 
 static bool by_zero(Interp *in, const Node *n, int oper, LangError *e) {
-    return fail_at(in, n, e, oper == O_MOD ? "remainder of a division by zero" : "division by zero");
+    return fail_at(in, n, e,
+                   oper == O_MOD ? "remainder of a division by zero" : "division by zero");
 }
 
 static bool int_pow(Interp *in, const Node *n, int64_t a, int64_t b, Value *out, LangError *e) {
@@ -44,7 +51,8 @@ static bool int_pow(Interp *in, const Node *n, int64_t a, int64_t b, Value *out,
     return true;
 }
 
-static bool int_binary(Interp *in, const Node *n, int oper, int64_t a, int64_t b, Value *out, LangError *e) {
+static bool int_binary(Interp *in, const Node *n, int oper, int64_t a, int64_t b, Value *out,
+                       LangError *e) {
     int64_t r;
     switch (oper) {
     case O_ADD:
@@ -97,7 +105,8 @@ static double float_mod(double a, double b) {
     return r != 0 && (r < 0) != (b < 0) ? r + b : r == 0 ? copysign(0, b) : r;
 }
 
-static bool float_binary(Interp *in, const Node *n, int oper, double a, double b, Value *out, LangError *e) {
+static bool float_binary(Interp *in, const Node *n, int oper, double a, double b, Value *out,
+                         LangError *e) {
     double r;
     if ((oper == O_DIV || oper == O_FLOORDIV || oper == O_MOD) && b == 0)
         return by_zero(in, n, oper, e);
@@ -106,14 +115,18 @@ static bool float_binary(Interp *in, const Node *n, int oper, double a, double b
     case O_SUB: r = a - b; break;
     case O_MUL: r = a * b; break;
     case O_DIV: r = a / b; break;
-    case O_FLOORDIV: r = round((a - float_mod(a, b)) / b); break; /* exact where a / b would round up */
+    case O_FLOORDIV:
+        r = round((a - float_mod(a, b)) / b);
+        break; /* exact where a / b would round up */
     case O_MOD: r = float_mod(a, b); break;
     case O_POW:
         if (a == 0 && b < 0)
             return by_zero(in, n, oper, e);
         r = pow(a, b);
         break;
-    default: return fail_at(in, n, e, "'%s' needs %s, not floats", oper_text[oper], oper == O_MATMUL ? "tensors" : "ints or bools");
+    default:
+        return fail_at(in, n, e, "'%s' needs %s, not floats", oper_text[oper],
+                       oper == O_MATMUL ? "tensors" : "ints or bools");
     }
     *out = v_float(r);
     return true;
@@ -160,7 +173,8 @@ static bool repeat(Interp *in, const Node *n, Value a, int64_t times, Value *out
         times = 0;
     if (size && times > REPEAT_MAX / size) {
         value_drop(s);
-        fail_at(in, n, e, "the %s would have more than %d elements", value_type_name(a), REPEAT_MAX);
+        fail_at(in, n, e, "the %s would have more than %d elements", value_type_name(a),
+                REPEAT_MAX);
         return error_hint(e, "for numbers use a tensor: zeros(n), full((n,), v)");
     }
     if (s.kind == V_STR) {
@@ -263,9 +277,7 @@ bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *
     switch (container.kind) {
     case V_STR:
     case V_TEXT: return text_contains(in, container, v, out, e);
-    case V_MAP:
-        *out = map_find(container.map, v) != NULL;
-        return true;
+    case V_MAP: *out = map_find(container.map, v) != NULL; return true;
     case V_RANGE: {
         Range *r = container.range;
         if (v.kind == V_FLOAT && v.f == floor(v.f) && fabs(v.f) < 0x1p62)
@@ -274,8 +286,10 @@ bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *
             v = v_int(v.b);
         if (v.kind != V_INT)
             return true;
-        bool inside = r->step > 0 ? v.i >= r->start && v.i < r->stop : v.i <= r->start && v.i > r->stop;
-        uint64_t gap = r->step > 0 ? (uint64_t)v.i - (uint64_t)r->start : (uint64_t)r->start - (uint64_t)v.i;
+        bool inside =
+            r->step > 0 ? v.i >= r->start && v.i < r->stop : v.i <= r->start && v.i > r->stop;
+        uint64_t gap =
+            r->step > 0 ? (uint64_t)v.i - (uint64_t)r->start : (uint64_t)r->start - (uint64_t)v.i;
         *out = inside && gap % (r->step > 0 ? (uint64_t)r->step : 0 - (uint64_t)r->step) == 0;
         return true;
     }
@@ -283,13 +297,13 @@ bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *
         for (uint32_t i = 0; i < container.list->n && !*out; i++)
             *out = value_equal(container.list->v[i], v);
         return true;
-    case V_OBJECT:
-        *out = v.kind == V_STR && map_find(container.obj->field, v) != NULL;
-        return true;
+    case V_OBJECT: *out = v.kind == V_STR && map_find(container.obj->field, v) != NULL; return true;
     case V_TENSOR:
         error_set(e, "'in' does not look into tensors");
         return error_hint(e, "(x == v).any()");
-    default: return error_set(e, "'in' needs a string, list or map on the right, not %s", value_type_name(container));
+    default:
+        return error_set(e, "'in' needs a string, list or map on the right, not %s",
+                         value_type_name(container));
     }
 }
 
@@ -297,11 +311,13 @@ bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *
 
 static bool unfit(Interp *in, const Node *n, int oper, Value a, Value b, LangError *e) {
     static const char *const verb[] = {
-        [O_ADD] = "add", [O_SUB] = "subtract", [O_MUL] = "multiply", [O_DIV] = "divide", [O_FLOORDIV] = "divide",
-        [O_MOD] = "divide", [O_POW] = "raise", [O_MATMUL] = "multiply"};
+        [O_ADD] = "add",    [O_SUB] = "subtract",    [O_MUL] = "multiply",
+        [O_DIV] = "divide", [O_FLOORDIV] = "divide", [O_MOD] = "divide",
+        [O_POW] = "raise",  [O_MATMUL] = "multiply"};
     const char *ta = value_type_name(a), *tb = value_type_name(b);
     if (oper <= O_MATMUL)
-        fail_at(in, n, e, "cannot %s %s and %s: %s %s %s", verb[oper], ta, tb, ta, oper_text[oper], tb);
+        fail_at(in, n, e, "cannot %s %s and %s: %s %s %s", verb[oper], ta, tb, ta, oper_text[oper],
+                tb);
     else
         fail_at(in, n, e, "'%s' does not work on %s and %s", oper_text[oper], ta, tb);
     if (oper == O_ADD && (is_text(a) || is_text(b)))
@@ -315,13 +331,18 @@ static bool unfit(Interp *in, const Node *n, int oper, Value a, Value b, LangErr
     return false;
 }
 
-static bool compare_values(Interp *in, const Node *n, int oper, Value a, Value b, Value *out, LangError *e) {
-    if (a.kind == V_TENSOR || b.kind == V_TENSOR || !((value_is_number(a) && value_is_number(b)) || (is_text(a) && is_text(b))
-        || (is_sequence(a) && is_sequence(b))))
+static bool compare_values(Interp *in, const Node *n, int oper, Value a, Value b, Value *out,
+                           LangError *e) {
+    if (a.kind == V_TENSOR || b.kind == V_TENSOR ||
+        !((value_is_number(a) && value_is_number(b)) || (is_text(a) && is_text(b)) ||
+          (is_sequence(a) && is_sequence(b))))
         return unfit(in, n, oper, a, b, e);
     int c = 0;
     TRY(compare(in, a, b, 0, &c, e));
-    *out = v_bool(c != 2 && (oper == O_LT ? c < 0 : oper == O_LE ? c <= 0 : oper == O_GT ? c > 0 : c >= 0));
+    *out = v_bool(c != 2 && (oper == O_LT   ? c < 0
+                             : oper == O_LE ? c <= 0
+                             : oper == O_GT ? c > 0
+                                            : c >= 0));
     return true;
 }
 
@@ -336,7 +357,8 @@ static bool looked_equal(Interp *in, Value a, Value b, bool *out, LangError *e) 
     return true;
 }
 
-static bool host_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value *out, LangError *e) {
+static bool host_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value *out,
+                        LangError *e) {
     bool r = false;
     switch (oper) {
     case O_EQ:
@@ -355,7 +377,8 @@ static bool host_binary(Interp *in, const Node *n, int oper, Value a, Value b, V
             return float_binary(in, n, oper, value_double(a), value_double(b), out, e);
         bool bits = oper == O_BITAND || oper == O_BITOR || oper == O_BITXOR;
         bool bools = a.kind == V_BOOL && b.kind == V_BOOL;
-        TRY(int_binary(in, n, oper, a.kind == V_BOOL ? a.b : a.i, b.kind == V_BOOL ? b.b : b.i, out, e));
+        TRY(int_binary(in, n, oper, a.kind == V_BOOL ? a.b : a.i, b.kind == V_BOOL ? b.b : b.i, out,
+                       e));
         if (bits && bools)
             *out = v_bool(out->i != 0);
         return true;
@@ -376,7 +399,8 @@ static bool host_binary(Interp *in, const Node *n, int oper, Value a, Value b, V
 }
 
 static bool list_with_tensor(Interp *in, const Node *n, int oper, Value a, Value b, LangError *e) {
-    fail_at(in, n, e, "'%s' does not join a %s and a %s", oper_text[oper], value_type_name(a), value_type_name(b));
+    fail_at(in, n, e, "'%s' does not join a %s and a %s", oper_text[oper], value_type_name(a),
+            value_type_name(b));
     if (is_sequence(a) || is_sequence(b))
         return error_hint(e, "tensor([...]) makes a tensor of a list");
     if (is_text(a) || is_text(b))
@@ -384,15 +408,18 @@ static bool list_with_tensor(Interp *in, const Node *n, int oper, Value a, Value
     return false;
 }
 
-bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value *out, LangError *e) {
+bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value *out,
+                    LangError *e) {
     bool r = false;
     switch (oper) {
     case O_IS:
     case O_IS_NOT:
-        if ((a.kind == V_TENSOR || b.kind == V_TENSOR) && a.kind == b.kind && a.tensor != b.tensor
-            && !a.tensor->is_param && !b.tensor->is_param)
+        if ((a.kind == V_TENSOR || b.kind == V_TENSOR) && a.kind == b.kind &&
+            a.tensor != b.tensor && !a.tensor->is_param && !b.tensor->is_param)
             return operate_binary(in, n, oper == O_IS ? O_EQ : O_NE, a, b, out, e);
-        r = a.kind == V_STR || a.kind == V_TEXT || (value_is_number(a) && value_is_number(b)) ? value_equal(a, b) : value_same(a, b);
+        r = a.kind == V_STR || a.kind == V_TEXT || (value_is_number(a) && value_is_number(b))
+                ? value_equal(a, b)
+                : value_same(a, b);
         *out = v_bool(r == (oper == O_IS));
         return true;
     case O_IN:
@@ -414,7 +441,7 @@ bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value
         error_locate(e, node_span(in, n));
         return false;
     }
-    if (oper == O_EQ || oper == O_NE) {   /* x == none, x == "text": a plain answer */
+    if (oper == O_EQ || oper == O_NE) { /* x == none, x == "text": a plain answer */
         if (is_sequence(other))
             return list_with_tensor(in, n, oper, a, b, e);
         *out = v_bool(oper == O_NE);
@@ -441,7 +468,8 @@ bool operate_unary(Interp *in, const Node *n, int oper, Value a, Value *out, Lan
         if (a.kind == V_INT && a.i == INT64_MIN)
             return fail_at(in, n, e, "int overflow: -(%lld) does not fit 64 bits", (long long)a.i);
         if (value_is_number(a)) {
-            *out = a.kind == V_FLOAT ? v_float(-a.f) : v_int(a.kind == V_INT ? -a.i : -(int64_t)a.b);
+            *out =
+                a.kind == V_FLOAT ? v_float(-a.f) : v_int(a.kind == V_INT ? -a.i : -(int64_t)a.b);
             return true;
         }
         break;

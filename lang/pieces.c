@@ -1,5 +1,6 @@
-/* pieces.c: values as text. Text is put together as a format string and the tensors that belong into it, so that printing
- * need not wait; only who looks at the characters (value_str, joining, comparing) pays for fetching them.
+/* pieces.c: values as text. Text is put together as a format string and the tensors that belong
+ * into it, so that printing need not wait; only who looks at the characters (value_str, joining,
+ * comparing) pays for fetching them.
  * SPDX-License-Identifier: MIT */
 #include "lang/effects.h"
 #include "lang/eval.h"
@@ -13,17 +14,17 @@
 enum { SHOW_DEPTH = 100, RANGE_SHOWN = 1000 };
 
 /* The containers that are being printed: one inside itself prints as "...". */
-typedef struct Path { const void *at; const struct Path *up; int depth; } Path;
+typedef struct Path {
+    const void *at;
+    const struct Path *up;
+    int depth;
+} Path;
 
 static bool put(Interp *in, Pieces *p, Value v, bool is_repr, const Path *up, LangError *e);
 
-void pieces_text(Pieces *p, const char *s, size_t n) {
-    show_escape(s, n, &p->format);
-}
+void pieces_text(Pieces *p, const char *s, size_t n) { show_escape(s, n, &p->format); }
 
-static void puts_(Pieces *p, const char *s) {
-    pieces_text(p, s, strlen(s));
-}
+static void puts_(Pieces *p, const char *s) { pieces_text(p, s, strlen(s)); }
 
 void pieces_tensor(Pieces *p, Tensor *t, const char *spec, size_t n) {
     if (p->n == p->cap) {
@@ -57,7 +58,7 @@ Value v_pieces(Pieces *p) {
         char c = p->format.data[i];
         v.str->s[n++] = c;
         if (c == '{' || c == '}')
-            i++;                          /* doubled by pieces_text */
+            i++; /* doubled by pieces_text */
     }
     v.str->s[v.str->n = n] = 0;
     pieces_fini(p);
@@ -140,7 +141,8 @@ static void put_fn(Pieces *p, Value v) {
 static void put_range(Pieces *p, const Range *r) {
     int64_t n = range_count(r);
     if (n > RANGE_SHOWN) {
-        bytes_printf(&p->format, "range(%lld, %lld, %lld)", (long long)r->start, (long long)r->stop, (long long)r->step);
+        bytes_printf(&p->format, "range(%lld, %lld, %lld)", (long long)r->start, (long long)r->stop,
+                     (long long)r->step);
         return;
     }
     bytes_putc(&p->format, '[');
@@ -156,7 +158,8 @@ static void put_tensor(Pieces *p, const Tensor *t) {
 
 static void put_text(Pieces *p, const Pieces *from) {
     bytes_add(&p->format, from->format.data, from->format.n);
-    for (int i = 0; i < from->n; i++) {   /* the placeholders have just come along: only the references are missing */
+    for (int i = 0; i < from->n;
+         i++) { /* the placeholders have just come along: only the references are missing */
         size_t n = p->format.n;
         pieces_tensor(p, from->t[i], "", 0);
         p->format.n = n;
@@ -204,7 +207,7 @@ static bool put(Interp *in, Pieces *p, Value v, bool is_repr, const Path *up, La
             pieces_text(p, v.str->s, v.str->n);
         break;
     case V_TEXT:
-        if (is_repr) {                    /* quoting looks at every character */
+        if (is_repr) { /* quoting looks at every character */
             Value s;
             TRY(value_look(in, v, &s, e));
             put_quoted(p, s.str->s, s.str->n);

@@ -1,7 +1,8 @@
-/* progress.c: the line that shows how far a loop is, and scalars that are tracked along it. progress(n) gives back a list
- * that the loop goes through; the bar knows it by identity, so an ordinary list costs nothing. On a terminal the line is
- * drawn at most ten times a second, elsewhere every ten seconds. track never waits: its values come with the stream, in
- * step order, onto the bar and, with --log-dir, into metrics.csv.
+/* progress.c: the line that shows how far a loop is, and scalars that are tracked along it.
+ * progress(n) gives back a list that the loop goes through; the bar knows it by identity, so an
+ * ordinary list costs nothing. On a terminal the line is drawn at most ten times a second,
+ * elsewhere every ten seconds. track never waits: its values come with the stream, in step
+ * order, onto the bar and, with --log-dir, into metrics.csv.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include "lang/format.h"
@@ -19,20 +20,21 @@ enum { BAR_CELLS = 20, MAX_TRACKED = 64, MAX_AHEAD = 1 << 16 };
 
 typedef struct Bar {
     Interp *in;
-    Value over;                            /* what the loop goes through: a reference, so that its identity stays */
+    Value over; /* what the loop goes through: a reference, so that its identity stays */
     char *label;
-    int64_t ended, total;                  /* iterations that the program has left behind, and all */
-    uint64_t *mark; uint32_t head, n, cap; /* ring: stream_count at the end of iterations whose work is not done yet */
-    double begun, drawn;                   /* seconds */
-    bool is_shown;                         /* stands on the terminal's last line */
+    int64_t ended, total; /* iterations that the program has left behind, and all */
+    uint64_t *mark; /* ring: stream_count at the end of iterations whose work is not done yet */
+    uint32_t head, n, cap;
+    double begun, drawn; /* seconds */
+    bool is_shown;       /* stands on the terminal's last line */
     struct Bar *next;
 } Bar;
 
 typedef struct Progress {
     Bar *bars;
     bool is_tty;
-    char tracked[256];                     /* "loss 0.1234  lr 0.001": the newest values */
-    int64_t step;                          /* of the next track() */
+    char tracked[256]; /* "loss 0.1234  lr 0.001": the newest values */
+    int64_t step;      /* of the next track() */
     FILE *csv;
 } Progress;
 
@@ -63,7 +65,7 @@ static void mark_push(Bar *bar, uint64_t count) {
         bar->cap = cap;
         bar->head = 0;
     }
-    if (bar->n == bar->cap) {              /* further ahead than we remember: count the oldest as done */
+    if (bar->n == bar->cap) { /* further ahead than we remember: count the oldest as done */
         bar->head = (bar->head + 1) % bar->cap;
         bar->n--;
     }
@@ -154,7 +156,7 @@ void progress_step(Interp *in, struct Bar *bar) {
     bar->ended++;
     mark_push(bar, stream_count(in->stream));
     if (is_due(in->progress, bar, t)) {
-        stream_poll(in->stream);           /* acknowledgements and tracked values that have come meanwhile */
+        stream_poll(in->stream); /* acknowledgements and tracked values that have come meanwhile */
         draw(in->progress, bar, t);
     }
 }
@@ -175,7 +177,7 @@ static bool last_line(void *ctx, const Reply *r, Err *err) {
     Bar *bar = ctx;
     (void)r;
     (void)err;
-    bar->n = 0;                            /* everything before this effect is done */
+    bar->n = 0; /* everything before this effect is done */
     draw(bar->in->progress, bar, now());
     if (bar->in->progress->is_tty)
         fputs("\n", stderr);
@@ -187,12 +189,18 @@ static void last_drop(void *ctx) {
     bar_free(bar->in->progress, bar);
 }
 
-/* The loop is over, its work may not be: the last line is drawn when the stream has come this far. */
+/* The loop is over, its work may not be: the last line is drawn when the stream has come this
+ * far. */
 void progress_end(Interp *in, struct Bar *bar) {
     value_set(&bar->over, v_none());
     if (stream_mode(in->stream) == STREAM_LIVE && bar_done(bar) < bar->ended) {
         Attr attr = {.key = ATTR_FORMAT, .n = 0, .str = ""};
-        Effect ef = {.op = OP_NOTE, .attr = &attr, .n_attr = 1, .done = last_line, .drop = last_drop, .ctx = bar};
+        Effect ef = {.op = OP_NOTE,
+                     .attr = &attr,
+                     .n_attr = 1,
+                     .done = last_line,
+                     .drop = last_drop,
+                     .ctx = bar};
         LangError ignored = {0};
         stream_effect(in->stream, &ef, interp_span(in), &ignored);
         return;
@@ -269,16 +277,36 @@ static bool bi_progress(Interp *in, const Value *arg, Value *out, LangError *e) 
 typedef struct Track {
     Interp *in;
     int64_t step;
-    int n;                                 /* names in order; value from the reply where operand >= 0 */
-    struct { char name[64]; double v; int operand; } item[];
+    int n; /* names in order; value from the reply where operand >= 0 */
+    struct {
+        char name[64];
+        double v;
+        int operand;
+    } item[];
 } Track;
 
 static double reply_number(const ReplyValue *v) {
     switch (v->type.dtype) {
-    case DT_F64: { double d; memcpy(&d, v->data, sizeof d); return d; }
-    case DT_F32: { float f; memcpy(&f, v->data, sizeof f); return f; }
-    case DT_I64: { int64_t i; memcpy(&i, v->data, sizeof i); return (double)i; }
-    case DT_I32: { int32_t i; memcpy(&i, v->data, sizeof i); return i; }
+    case DT_F64: {
+        double d;
+        memcpy(&d, v->data, sizeof d);
+        return d;
+    }
+    case DT_F32: {
+        float f;
+        memcpy(&f, v->data, sizeof f);
+        return f;
+    }
+    case DT_I64: {
+        int64_t i;
+        memcpy(&i, v->data, sizeof i);
+        return (double)i;
+    }
+    case DT_I32: {
+        int32_t i;
+        memcpy(&i, v->data, sizeof i);
+        return i;
+    }
     default: return *(const uint8_t *)v->data;
     }
 }
@@ -305,9 +333,11 @@ static bool track_done(void *ctx, const Reply *r, Err *err) {
     if (t->in->config.log_dir)
         TRY(open_csv(t->in, err));
     for (int i = 0; i < t->n; i++) {
-        double v = t->item[i].operand >= 0 && (uint32_t)t->item[i].operand < r->n ? reply_number(&r->value[t->item[i].operand])
-                                                                                  : t->item[i].v;
-        int n = snprintf(p->tracked + at, sizeof p->tracked - at, "%s%s %.4g", i ? "  " : "", t->item[i].name, v);
+        double v = t->item[i].operand >= 0 && (uint32_t)t->item[i].operand < r->n
+                       ? reply_number(&r->value[t->item[i].operand])
+                       : t->item[i].v;
+        int n = snprintf(p->tracked + at, sizeof p->tracked - at, "%s%s %.4g", i ? "  " : "",
+                         t->item[i].name, v);
         at = n > 0 && at + (size_t)n < sizeof p->tracked ? at + (size_t)n : at;
         p->tracked[at] = 0;
         if (p->csv) {
@@ -320,7 +350,8 @@ static bool track_done(void *ctx, const Reply *r, Err *err) {
     if (p->csv)
         fflush(p->csv);
     double t_now = now();
-    if (p->bars && p->bars->ended && is_due(p, p->bars, t_now)) /* the program may be waiting: the bar goes on */
+    if (p->bars && p->bars->ended &&
+        is_due(p, p->bars, t_now)) /* the program may be waiting: the bar goes on */
         draw(p, p->bars, t_now);
     return true;
 }
@@ -338,7 +369,9 @@ static bool bi_track(Interp *in, const Value *arg, Value *out, LangError *e) {
     Handle *handle[MAX_TRACKED];
     Value key, v;
     if (!n || n > MAX_TRACKED)
-        return error_set(e, n ? "track: more than %d values" : "track needs names: track(loss=loss)", MAX_TRACKED);
+        return error_set(e,
+                         n ? "track: more than %d values" : "track needs names: track(loss=loss)",
+                         MAX_TRACKED);
     Track *t = xcalloc(1, sizeof *t + n * sizeof *t->item);
     Bytes keys = {0}, meta = {0};
     int n_operands = 0;
@@ -354,7 +387,8 @@ static bool bi_track(Interp *in, const Value *arg, Value *out, LangError *e) {
             char shape[256];
             const TensorType *type = tensor_type(v.tensor);
             if (type_numel(type) != 1)
-                ok = error_set(e, "track needs single numbers, but '%s' has shape %s", key.str->s, type_shape_text(type, shape));
+                ok = error_set(e, "track needs single numbers, but '%s' has shape %s", key.str->s,
+                               type_shape_text(type, shape));
             t->item[i].operand = n_operands;
             bytes_printf(&keys, "%s%s", n_operands ? "\n" : "", key.str->s);
             handle[n_operands++] = v.tensor->handle;
@@ -363,12 +397,14 @@ static bool bi_track(Interp *in, const Value *arg, Value *out, LangError *e) {
             bytes_printf(&meta, "%s\"%s\": ", meta.n ? ", " : "{", key.str->s);
             put_json_number(&meta, t->item[i].v);
         } else {
-            ok = error_set(e, "track needs numbers, but '%s' is %s", key.str->s, value_type_name(v));
+            ok =
+                error_set(e, "track needs numbers, but '%s' is %s", key.str->s, value_type_name(v));
         }
     }
     if (meta.n)
         bytes_puts(&meta, "}");
-    Attr attr[2] = {{.key = ATTR_KEYS, .n = (uint32_t)keys.n, .str = keys.data}, {.key = ATTR_META, .n = (uint32_t)meta.n, .str = meta.data}};
+    Attr attr[2] = {{.key = ATTR_KEYS, .n = (uint32_t)keys.n, .str = keys.data},
+                    {.key = ATTR_META, .n = (uint32_t)meta.n, .str = meta.data}};
     Effect ef = {OP_TRACK, attr, meta.n ? 2 : 1, handle, n_operands, track_done, free, t};
     if (ok)
         ok = stream_effect(in->stream, &ef, interp_span(in), e);
@@ -381,6 +417,8 @@ static bool bi_track(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 const Builtin builtins_progress[] = {
-    {"progress", "over, label=\"\"", bi_progress, "A loop with a line on stderr that shows how far it is: a number or a list.", 0, -1},
-    {"track", "**values", bi_track, "Shows scalars on the progress line, and logs them under --log-dir, when they arrive.", 0, -1},
+    {"progress", "over, label=\"\"", bi_progress,
+     "A loop with a line on stderr that shows how far it is: a number or a list.", 0, -1},
+    {"track", "**values", bi_track,
+     "Shows scalars on the progress line, and logs them under --log-dir, when they arrive.", 0, -1},
     {NULL}};

@@ -1,6 +1,7 @@
-/* signal.c: the scopes that are open in the running program. Entering and leaving are instructions of the stream; what a
- * scope does is up to the dispatcher's configuration. The client itself needs only the label under which gradients of what
- * is recorded now shall run: the clause `backward b`, else the scope's own name.
+/* signal.c: the scopes that are open in the running program. Entering and leaving are
+ * instructions of the stream; what a scope does is up to the dispatcher's configuration. The
+ * client itself needs only the label under which gradients of what is recorded now shall run:
+ * the clause `backward b`, else the scope's own name.
  * SPDX-License-Identifier: MIT */
 #include "lang/signal.h"
 #include "lang/eval.h"
@@ -8,9 +9,14 @@
 #include <string.h>
 
 typedef struct Signals {
-    struct Scope { const char *label; uint32_t backward; } *scope; int depth, cap;
-    const char **label; uint32_t n_labels, cap_labels;   /* number - 1 -> interned label */
-    Map number;                                          /* interned label -> number     */
+    struct Scope {
+        const char *label;
+        uint32_t backward;
+    } * scope;
+    int depth, cap;
+    const char **label;
+    uint32_t n_labels, cap_labels; /* number - 1 -> interned label */
+    Map number;                    /* interned label -> number     */
 } Signals;
 
 static Signals *state(Interp *in) {
@@ -47,7 +53,8 @@ static void emit(Interp *in, Op op, const char *label, const char *backward) {
     stream_control(in->stream, &inst);
 }
 
-bool signal_enter(Interp *in, const char *label, size_t n, const char *backward, size_t n_backward, LangError *e) {
+bool signal_enter(Interp *in, const char *label, size_t n, const char *backward, size_t n_backward,
+                  LangError *e) {
     Signals *s = state(in);
     if (!n || memchr(label, 0, n) || memchr(label, '\n', n))
         return error_set(e, "a signal needs a name of one line");
@@ -79,9 +86,7 @@ bool signal_exit(Interp *in, const char *label, size_t n, LangError *e) {
     return true;
 }
 
-int signal_depth(const Interp *in) {
-    return in->signals ? in->signals->depth : 0;
-}
+int signal_depth(const Interp *in) { return in->signals ? in->signals->depth : 0; }
 
 void signal_unwind(Interp *in, int depth) {
     while (signal_depth(in) > depth) {
@@ -114,14 +119,16 @@ void signal_fini(Interp *in) {
 /* ---- signal.enter("a", backward="b"), signal.exit("a"), signal.tensor(x, "a") ---- */
 
 static bool is_label(Value v, LangError *e) {
-    return v.kind == V_STR || error_set(e, "a signal's name is a string, not %s", value_type_name(v));
+    return v.kind == V_STR ||
+           error_set(e, "a signal's name is a string, not %s", value_type_name(v));
 }
 
 static bool bi_enter(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool has = arg[1].kind != V_NONE;
     TRY(is_label(arg[0], e) && (!has || is_label(arg[1], e)));
     *out = v_none();
-    return signal_enter(in, arg[0].str->s, arg[0].str->n, has ? arg[1].str->s : NULL, has ? arg[1].str->n : 0, e);
+    return signal_enter(in, arg[0].str->s, arg[0].str->n, has ? arg[1].str->s : NULL,
+                        has ? arg[1].str->n : 0, e);
 }
 
 static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
@@ -142,7 +149,9 @@ static bool bi_tensor(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 const Builtin builtins_signal[] = {
-    {"signal.enter", "name, backward=none", bi_enter, "Opens a named scope; signal.exit closes it.", 0, -1},
-    {"signal.exit", "name=none", bi_exit, "Closes the innermost scope, which must have that name.", 0, -1},
+    {"signal.enter", "name, backward=none", bi_enter, "Opens a named scope; signal.exit closes it.",
+     0, -1},
+    {"signal.exit", "name=none", bi_exit, "Closes the innermost scope, which must have that name.",
+     0, -1},
     {"signal.tensor", "x, name", bi_tensor, "x, laid out as the named signal says.", 0, -1},
     {NULL}};

@@ -1,5 +1,6 @@
-/* subscript.c: a[i] on host containers (lists, ranges, strings, maps, objects), and going through things with `for`. A loop
- * over a string goes by code point, over a map by key, over a tensor along its first axis.
+/* subscript.c: a[i] on host containers (lists, ranges, strings, maps, objects), and going
+ * through things with `for`. A loop over a string goes by code point, over a map by key, over a
+ * tensor along its first axis.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include "lang/tensor.h"
@@ -8,7 +9,8 @@
 
 /* ---- reading ---- */
 
-static bool whole_index(Interp *in, const Node *n, Value sub, const char *what, int64_t *i, LangError *e) {
+static bool whole_index(Interp *in, const Node *n, Value sub, const char *what, int64_t *i,
+                        LangError *e) {
     if (sub.kind == V_INT) {
         *i = sub.i;
         return true;
@@ -17,7 +19,8 @@ static bool whole_index(Interp *in, const Node *n, Value sub, const char *what, 
         *i = sub.b;
         return true;
     }
-    if (sub.kind == V_TENSOR && type_numel(tensor_type(sub.tensor)) == 1 && !dtype_is_float(tensor_type(sub.tensor)->dtype)) {
+    if (sub.kind == V_TENSOR && type_numel(tensor_type(sub.tensor)) == 1 &&
+        !dtype_is_float(tensor_type(sub.tensor)->dtype)) {
         Value v;
         TRY(tensor_item(in, sub.tensor, &v, e));
         *i = v.kind == V_BOOL ? v.b : v.i;
@@ -29,18 +32,22 @@ static bool whole_index(Interp *in, const Node *n, Value sub, const char *what, 
     return false;
 }
 
-static bool in_range(Interp *in, const Node *n, const char *what, int64_t *i, int64_t count, LangError *e) {
+static bool in_range(Interp *in, const Node *n, const char *what, int64_t *i, int64_t count,
+                     LangError *e) {
     int64_t at = *i < 0 ? *i + count : *i;
     if (at < 0 || at >= count) {
         if (count == 0)
-            return fail_at(in, n, e, "index %lld is out of range: the %s is empty", (long long)*i, what);
-        return fail_at(in, n, e, "index %lld is out of range: the %s has %lld elements", (long long)*i, what, (long long)count);
+            return fail_at(in, n, e, "index %lld is out of range: the %s is empty", (long long)*i,
+                           what);
+        return fail_at(in, n, e, "index %lld is out of range: the %s has %lld elements",
+                       (long long)*i, what, (long long)count);
     }
     *i = at;
     return true;
 }
 
-static bool slice_bound(Interp *in, const Node *n, Value v, int64_t missing, int64_t count, int64_t *out, LangError *e) {
+static bool slice_bound(Interp *in, const Node *n, Value v, int64_t missing, int64_t count,
+                        int64_t *out, LangError *e) {
     if (v.kind == V_NONE) {
         *out = missing;
         return true;
@@ -54,8 +61,8 @@ static bool slice_bound(Interp *in, const Node *n, Value v, int64_t missing, int
 }
 
 /* start, stop and step of a slice over count elements, clamped; stop >= start. */
-static bool slice_bounds(Interp *in, const Node *n, const Slice *s, int64_t count, int64_t *start, int64_t *stop, int64_t *step,
-                         LangError *e) {
+static bool slice_bounds(Interp *in, const Node *n, const Slice *s, int64_t count, int64_t *start,
+                         int64_t *stop, int64_t *step, LangError *e) {
     *step = 1;
     if (s->step.kind != V_NONE)
         TRY(whole_index(in, n, s->step, "slice", step, e));
@@ -131,7 +138,8 @@ static bool no_key(Interp *in, const Node *n, MapV *m, Value key, LangError *e) 
     return false;
 }
 
-bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_subs, Value *out, LangError *e) {
+bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_subs, Value *out,
+                   LangError *e) {
     if (a.kind == V_TENSOR) {
         if (tensor_index(in, a.tensor, sub, n_subs, out, e))
             return true;
@@ -172,7 +180,8 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
             return true;
         }
         if (!name)
-            return fail_at(in, n, e, "an object is indexed by the name of a field, not %s", value_type_name(sub[0]));
+            return fail_at(in, n, e, "an object is indexed by the name of a field, not %s",
+                           value_type_name(sub[0]));
         return fail_at(in, n, e, "the %s has no field '%.100s'", value_type_name(a), name);
     }
     default:
@@ -183,14 +192,17 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
 
 /* ---- writing ---- */
 
-static bool list_set_slice(Interp *in, const Node *n, List *l, const Slice *s, Value v, LangError *e) {
+static bool list_set_slice(Interp *in, const Node *n, List *l, const Slice *s, Value v,
+                           LangError *e) {
     int64_t i, stop, step;
     TRY(slice_bounds(in, n, s, l->n, &i, &stop, &step, e));
     if (v.kind != V_LIST && v.kind != V_RANGE)
-        return fail_at(in, n, e, "a slice of a list is replaced by a list, not %s", value_type_name(v));
+        return fail_at(in, n, e, "a slice of a list is replaced by a list, not %s",
+                       value_type_name(v));
     int64_t count = (stop - i + step - 1) / step;
     if (count != sequence_count(v))
-        return fail_at(in, n, e, "the slice has %lld elements, the value %lld", (long long)count, (long long)sequence_count(v));
+        return fail_at(in, n, e, "the slice has %lld elements, the value %lld", (long long)count,
+                       (long long)sequence_count(v));
     for (int64_t k = 0; k < count; k++)
         value_set(&l->v[i + k * step], sequence_at(v, k));
     return true;
@@ -214,7 +226,8 @@ static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangErr
         }
         if (key.kind != V_STR && key.kind != V_INT) {
             value_drop(key);
-            return fail_at(in, n, e, "keys of maps are strings or ints, not %s", value_type_name(sub));
+            return fail_at(in, n, e, "keys of maps are strings or ints, not %s",
+                           value_type_name(sub));
         }
         mapv_put(a.map, key, *v);
         break;
@@ -222,7 +235,8 @@ static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangErr
     case V_OBJECT: {
         const char *name = value_name(sub);
         if (!name)
-            return fail_at(in, n, e, "an object is indexed by the name of a field, not %s", value_type_name(sub));
+            return fail_at(in, n, e, "an object is indexed by the name of a field, not %s",
+                           value_type_name(sub));
         object_set(in, a.obj, name, *v);
         break;
     }
@@ -235,7 +249,7 @@ static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangErr
         return error_hint(e, "list(range(n)) makes a list that does");
     default: return fail_at(in, n, e, "elements of %s cannot be assigned", value_type_name(a));
     }
-    *v = v_none();                        /* consumed */
+    *v = v_none(); /* consumed */
     return true;
 }
 
@@ -316,9 +330,7 @@ bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e) {
     switch (over.kind) {
     case V_LIST: break;
     case V_RANGE: it->n = range_count(over.range); break;
-    case V_MAP:
-        it->version = over.map->version;
-        break;
+    case V_MAP: it->version = over.map->version; break;
     case V_STR: break;
     case V_TEXT: return value_look(in, over, &it->over, e);
     case V_TENSOR:
@@ -326,9 +338,7 @@ bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e) {
             return fail_at(in, n, e, "cannot loop over a tensor with one number");
         it->n = tensor_type(over.tensor)->shape[0];
         break;
-    case V_INT:
-        fail_at(in, n, e, "cannot loop over int");
-        return error_hint(e, "range(n)");
+    case V_INT: fail_at(in, n, e, "cannot loop over int"); return error_hint(e, "range(n)");
     default: return fail_at(in, n, e, "cannot loop over %s", value_type_name(over));
     }
     it->over = value_ref(over);

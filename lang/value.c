@@ -1,6 +1,6 @@
-/* value.c: making, comparing and giving up values. Containers whose last reference goes are put on the interpreter's list of
- * dead ones and freed in a loop, so that a list nested a million deep costs no C stack. Maps live in mapv.c, text in text.c,
- * tensors in tensor.c.
+/* value.c: making, comparing and giving up values. Containers whose last reference goes are put
+ * on the interpreter's list of dead ones and freed in a loop, so that a list nested a million
+ * deep costs no C stack. Maps live in mapv.c, text in text.c, tensors in tensor.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/value.h"
 #include "lang/eval.h"
@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EQUAL_DEPTH = 1000 }; /* nested containers that == follows; deeper ones compare by identity */
+enum {
+    EQUAL_DEPTH = 1000
+}; /* nested containers that == follows; deeper ones compare by identity */
 
 /* ---- strings ---- */
 
@@ -26,9 +28,7 @@ Value v_str(const char *s, size_t n) {
     return (Value){.kind = V_STR, .str = str};
 }
 
-Value v_cstr(const char *s) {
-    return v_str(s, strlen(s));
-}
+Value v_cstr(const char *s) { return v_str(s, strlen(s)); }
 
 size_t str_chars(Str *s) {
     if (s->n_chars == UINT32_MAX)
@@ -36,9 +36,7 @@ size_t str_chars(Str *s) {
     return s->n_chars;
 }
 
-size_t str_offset(Str *s, size_t i) {
-    return str_chars(s) == s->n ? i : utf8_skip(s->s, s->n, i);
-}
+size_t str_offset(Str *s, size_t i) { return str_chars(s) == s->n ? i : utf8_skip(s->s, s->n, i); }
 
 uint64_t str_hash(Str *s) {
     if (!s->hash)
@@ -46,9 +44,7 @@ uint64_t str_hash(Str *s) {
     return s->hash;
 }
 
-const char *value_name(Value v) {
-    return v.kind == V_STR ? intern(v.str->s, v.str->n) : NULL;
-}
+const char *value_name(Value v) { return v.kind == V_STR ? intern(v.str->s, v.str->n) : NULL; }
 
 /* ---- containers ---- */
 
@@ -126,11 +122,10 @@ Value sequence_at(Value v, int64_t i) {
     return v.kind == V_LIST ? value_ref(v.list->v[i]) : v_int(range_at(v.range, i));
 }
 
-MapV *object_fields(const Object *o) {
-    return o->field;
-}
+MapV *object_fields(const Object *o) { return o->field; }
 
-/* What a container holds is given up; the container's own memory stays. Also how the collector breaks cycles. */
+/* What a container holds is given up; the container's own memory stays. Also how the collector
+ * breaks cycles. */
 void container_clear(Container *c) {
     switch (c->h.kind) {
     case V_LIST: {
@@ -220,10 +215,11 @@ void heap_free(Heap *h) {
 
 const char *value_type_name(Value v) {
     static const char *const name[] = {
-        [V_NONE] = "none", [V_BOOL] = "bool", [V_INT] = "int", [V_FLOAT] = "float", [V_DTYPE] = "dtype",
-        [V_BUILTIN] = "fn", [V_ELLIPSIS] = "...", [V_UNDEF] = "undefined", [V_STR] = "str", [V_TEXT] = "str",
-        [V_LIST] = "list", [V_RANGE] = "list", [V_MAP] = "map", [V_FN] = "fn", [V_BOUND] = "fn", [V_MODULE] = "module",
-        [V_OBJECT] = "object", [V_TENSOR] = "tensor", [V_CELL] = "cell", [V_SLICE] = "slice"};
+        [V_NONE] = "none",     [V_BOOL] = "bool",     [V_INT] = "int",      [V_FLOAT] = "float",
+        [V_DTYPE] = "dtype",   [V_BUILTIN] = "fn",    [V_ELLIPSIS] = "...", [V_UNDEF] = "undefined",
+        [V_STR] = "str",       [V_TEXT] = "str",      [V_LIST] = "list",    [V_RANGE] = "list",
+        [V_MAP] = "map",       [V_FN] = "fn",         [V_BOUND] = "fn",     [V_MODULE] = "module",
+        [V_OBJECT] = "object", [V_TENSOR] = "tensor", [V_CELL] = "cell",    [V_SLICE] = "slice"};
     if (v.kind == V_OBJECT && v.obj->module)
         return v.obj->module->name;
     return name[v.kind];
@@ -258,9 +254,7 @@ int number_compare(Value a, Value b) {
 
 static bool equal(Value a, Value b, int depth);
 
-static bool is_sequence(Value v) {
-    return v.kind == V_LIST || v.kind == V_RANGE;
-}
+static bool is_sequence(Value v) { return v.kind == V_LIST || v.kind == V_RANGE; }
 
 static bool sequence_equal(Value a, Value b, int depth) {
     int64_t n = sequence_count(a);
@@ -300,15 +294,14 @@ static bool equal(Value a, Value b, int depth) {
     case V_NONE:
     case V_ELLIPSIS: return true;
     case V_DTYPE: return a.dtype == b.dtype;
-    case V_STR: return a.str == b.str || (a.str->n == b.str->n && !memcmp(a.str->s, b.str->s, a.str->n));
+    case V_STR:
+        return a.str == b.str || (a.str->n == b.str->n && !memcmp(a.str->s, b.str->s, a.str->n));
     case V_MAP: return a.map == b.map || (depth < EQUAL_DEPTH && map_equal(a.map, b.map, depth));
     default: return value_same(a, b);
     }
 }
 
-bool value_equal(Value a, Value b) {
-    return equal(a, b, 0);
-}
+bool value_equal(Value a, Value b) { return equal(a, b, 0); }
 
 bool value_same(Value a, Value b) {
     if (a.kind != b.kind)

@@ -1,5 +1,6 @@
-/* value_test.c: maps of the language against a naive model, under random operations; equality and order of numbers; strings by code point;
- * and containers that only hold each other, or nest a million deep, being freed.
+/* value_test.c: maps of the language against a naive model, under random operations; equality and
+ * numbers; strings by code point; and containers that only hold each other, or nest a million
+ * deep, being freed.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include "tests/unit/check.h"
@@ -20,7 +21,11 @@ static Value random_key(void) {
 }
 
 /* The model: pairs in order of insertion, looked through from the start. */
-typedef struct Model { Value key[128]; int64_t value[128]; int n; } Model;
+typedef struct Model {
+    Value key[128];
+    int64_t value[128];
+    int n;
+} Model;
 
 static int model_find(const Model *m, Value key) {
     for (int i = 0; i < m->n; i++)
@@ -82,7 +87,8 @@ static void maps(Interp *in) {
 static void numbers(void) {
     CHECK(value_equal(v_int(1), v_float(1)) && value_equal(v_bool(true), v_int(1)));
     CHECK(!value_equal(v_int(1), v_str("1", 1)));
-    CHECK_INT(number_compare(v_int((1ll << 53) + 1), v_float(0x1p53)), 1); /* as doubles they were equal */
+    CHECK_INT(number_compare(v_int((1ll << 53) + 1), v_float(0x1p53)),
+              1); /* as doubles they were equal */
     CHECK_INT(number_compare(v_float(0x1p53), v_int((1ll << 53) + 1)), -1);
     CHECK_INT(number_compare(v_int(INT64_MAX), v_float(0x1p63)), -1);
     CHECK_INT(number_compare(v_int(INT64_MIN), v_float(-0x1p63)), 0);
@@ -116,7 +122,7 @@ static void lifetimes(Interp *in) {
         list_push(outer.list, deep);
         deep = outer;
     }
-    value_drop(deep);                     /* without a million C frames */
+    value_drop(deep); /* without a million C frames */
     CHECK_INT(in->n_containers, before);
     Value a = v_list(in, 1), b = v_map(in);
     list_push(a.list, value_ref(b));
@@ -141,7 +147,7 @@ static void equality(Interp *in) {
     CHECK(!value_same(a, b) && value_same(a, a));
     list_push(a.list, value_ref(a));
     list_push(b.list, value_ref(b));
-    value_equal(a, b);                    /* ends */
+    value_equal(a, b); /* ends */
     list_push(b.list, v_none());
     CHECK(!value_equal(a, b));
     value_drop(a);
