@@ -1,6 +1,6 @@
 /* value_test.c: maps of the language against a naive model, under random operations; equality and
- * numbers; strings by code point; and containers that only hold each other, or nest a million
- * deep, being freed.
+ * order of numbers; strings by code point; containers that only hold each other, or nest a
+ * million deep, being freed.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include "tests/unit/check.h"
