@@ -42,6 +42,13 @@ typedef struct Loop {
 void loop_init(Loop *l, const TensorType *shape, const View *const *operand, int n_operands);
 /* Element offset of row-major index i of the loop's axes, for one operand. */
 int64_t loop_offset(const Loop *l, int operand, int64_t i);
+/* A walk over the rows (all axes but the innermost) of a loop: where row `row` begins in each
+ * operand. */
+typedef struct Walk {
+    int64_t index[MAX_DIMS], offset[CPU_OPERANDS];
+} Walk;
+void walk_init(Walk *w, const Loop *l, int n_operands, int64_t row);
+void walk_next(Walk *w, const Loop *l, int n_operands);
 /* Copies elements [begin, end) of the loop's row-major order from operand `operand` (at base) to
  * `to`. */
 void loop_gather(const Loop *l, int operand, const void *base, int size, int64_t begin, int64_t end,

@@ -20,12 +20,15 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end, int thread) {
     const CopyRun *r = ctx;
     const Loop *l = &r->loop;
     int inner = l->rank - 1;
-    int64_t in = l->stride[0][inner], out = l->stride[1][inner];
-    for (int64_t i = begin, n; i < end; i += n) {
-        n = l->shape[inner] - i % l->shape[inner];
+    int64_t in = l->stride[0][inner], out = l->stride[1][inner], length = l->shape[inner];
+    Walk walk;
+    walk_init(&walk, l, 2, begin / length);
+    int64_t at = begin % length;
+    for (int64_t i = begin, n; i < end; i += n, at = 0, walk_next(&walk, l, 2)) {
+        n = length - at;
         if (n > end - i) n = end - i;
-        const char *from = r->from + loop_offset(l, 0, i) * r->size;
-        char *to = r->to + loop_offset(l, 1, i) * r->size;
+        const char *from = r->from + (walk.offset[0] + at * in) * r->size;
+        char *to = r->to + (walk.offset[1] + at * out) * r->size;
         if (out == 1) {
             copy_strided(to, from, in, n, r->size);
         } else if (in == 1) {

@@ -40,6 +40,24 @@ int64_t loop_offset(const Loop *l, int operand, int64_t i) {
     return offset;
 }
 
+void walk_init(Walk *w, const Loop *l, int n_operands, int64_t row) {
+    for (int k = 0; k < n_operands; k++) w->offset[k] = 0;
+    for (int d = l->rank - 2; d >= 0; d--) {
+        w->index[d] = row % l->shape[d];
+        row /= l->shape[d];
+        for (int k = 0; k < n_operands; k++) w->offset[k] += w->index[d] * l->stride[k][d];
+    }
+}
+
+void walk_next(Walk *w, const Loop *l, int n_operands) {
+    for (int d = l->rank - 2; d >= 0; d--) {
+        for (int k = 0; k < n_operands; k++) w->offset[k] += l->stride[k][d];
+        if (++w->index[d] < l->shape[d]) return;
+        for (int k = 0; k < n_operands; k++) w->offset[k] -= l->shape[d] * l->stride[k][d];
+        w->index[d] = 0;
+    }
+}
+
 #define COPY_CASES(ACTION)                                                                         \
     switch (size) {                                                                                \
     case 1: ACTION(uint8_t) break;                                                                 \

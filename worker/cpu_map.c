@@ -19,27 +19,6 @@ typedef struct MapRun {
     Pool *pool;
 } MapRun;
 
-/* Where a walk over rows is: index of each axis, offset of the row in each operand. */
-typedef struct Walk {
-    int64_t index[MAX_DIMS], offset[3];
-} Walk;
-static void walk_init(Walk *w, const Loop *l, int n_in, int64_t row) {
-    for (int k = 0; k < n_in; k++) w->offset[k] = 0;
-    for (int d = l->rank - 2; d >= 0; d--) {
-        w->index[d] = row % l->shape[d];
-        row /= l->shape[d];
-        for (int k = 0; k < n_in; k++) w->offset[k] += w->index[d] * l->stride[k][d];
-    }
-}
-static void walk_next(Walk *w, const Loop *l, int n_in) {
-    for (int d = l->rank - 2; d >= 0; d--) {
-        for (int k = 0; k < n_in; k++) w->offset[k] += l->stride[k][d];
-        if (++w->index[d] < l->shape[d]) return;
-        for (int k = 0; k < n_in; k++) w->offset[k] -= l->shape[d] * l->stride[k][d];
-        w->index[d] = 0;
-    }
-}
-
 /* Inner axis long enough: runs along it. */
 static void map_rows(const MapRun *m, int64_t begin, int64_t end) {
     const Loop *l = &m->loop;
