@@ -1,13 +1,15 @@
-/* kernel_dense.h: the written kernels: small matrix products, dot products and random numbers; included
- * by build/gen/kernels.c only, so that they are compiled for each instruction set like the rest.
+/* kernel_dense.h: the written kernels: small matrix products, dot products and random numbers;
+ * included by build/gen/kernels.c only, so that they are compiled for each instruction set like the
+ * rest.
  *
- * A product's element is one accumulator, k upwards, multiply then add without fma: any tile gives the
- * same bits. A dot product follows the order of reductions (kernels.h) instead, products rounded first.
+ * A product's element is one accumulator, k upwards, multiply then add without fma: any tile gives
+ * the same bits. A dot product follows the order of reductions (kernels.h) instead, products
+ * rounded first.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_DENSE_H
 #define GT_WORKER_KERNEL_DENSE_H
 #include "runtime/rng.h"
-#include "worker/kernels.h"
+#include "worker/kernel_loops.h"
 
 /* ---- Matrix product of one tile: C (M,N) = A (M,K) @ B (K,N), any strides ---- */
 
@@ -23,8 +25,8 @@
 #endif
 enum { DEPTH = 256 }; /* k's of one packing: panels stay in the caches */
 
-/* S: stored type, T: type of the arithmetic (unsigned for ints, which wrap). side: room for packing,
- * DEPTH * (GEMM_M + GEMM_N) and GEMM_M * GEMM_N values of T. */
+/* S: stored type, T: type of the arithmetic (unsigned for ints, which wrap). side: room for
+ * packing, DEPTH * (GEMM_M + GEMM_N) and GEMM_M * GEMM_N values of T. */
 #define GEMM(NAME, S, T)                                                                           \
     typedef T NAME##_vector __attribute__((vector_size(VECTOR_BYTES)));                            \
     enum { NAME##_V = VECTOR_BYTES / sizeof(T), NAME##_N = 2 * NAME##_V };                         \
@@ -51,7 +53,10 @@ enum { DEPTH = 256 }; /* k's of one packing: panels stay in the caches */
         const S *a = a_, *b = b_;                                                                  \
         S *out = out_;                                                                             \
         T *c = side, *pa = c + GEMM_M * GEMM_N, *pb = pa + DEPTH * GEMM_M;                         \
-        __builtin_memset(c, 0, sizeof(T) * GEMM_M * GEMM_N);                                       \
+        int64_t down = (M + TILE_M - 1) / TILE_M * TILE_M;                                         \
+        for (int64_t i = 0; i < down; i++)                                                         \
+            __builtin_memset(c + i * GEMM_N, 0,                                                    \
+                             sizeof(T) * (size_t)((N + NAME##_N - 1) / NAME##_N * NAME##_N));      \
         for (int64_t k0 = 0; k0 < K; k0 += DEPTH) {                                                \
             int64_t depth = K - k0 < DEPTH ? K - k0 : DEPTH;                                       \
             for (int64_t i = 0; i < M; i += TILE_M)                                                \
@@ -153,8 +158,8 @@ static void random_words(uint64_t seed, uint64_t counter, uint64_t block, int64_
 static void random_uniform(int64_t n, const uint32_t *word, float *out) {
     for (int64_t i = 0; i < n; i++) out[i] = rng_float(word[i]);
 }
-/* Box and Muller: of a pair of uniform numbers u, v two normal ones, sqrt(-2 log(1 - u)) times cosine
- * and sine of a turn of v. A quarter of a turn is exact in v. */
+/* Box and Muller: of a pair of uniform numbers u, v two normal ones, sqrt(-2 log(1 - u)) times
+ * cosine and sine of a turn of v. A quarter of a turn is exact in v. */
 static void random_normal(int64_t pairs, const uint32_t *word, float *out) {
     enum { WAYS = 16 };
     for (int64_t begin = 0; begin < pairs; begin += WAYS) {
@@ -172,7 +177,8 @@ static void random_normal(int64_t pairs, const uint32_t *word, float *out) {
             x[l] = r * f32_quarter(f, q + 1);
             y[l] = r * f32_quarter(f, q);
         }
-        for (int64_t l = 0; l < n; l++) out[2 * (begin + l)] = x[l], out[2 * (begin + l) + 1] = y[l];
+        float *to = out + 2 * begin;
+        for (int64_t l = 0; l < n; l++) to[2 * l] = x[l], to[2 * l + 1] = y[l];
     }
 }
 

@@ -245,8 +245,9 @@ PRO_FN float f32_quarter(double f, int32_t q) {
     v = q & 1 ? v : w;
     return f32_of_bits(f32_bits(v) ^ (int32_t)(((uint32_t)q & 2) << 30));
 }
-/* sin(x + shift pi/2). X = x * scale is whole or small, and below 2^48; hi + mid + lo is 2/(pi scale)
- * but for a multiple of 4; X has 24 bits, hi and mid so few that their products with it are exact.
+/* sin(x + shift pi/2). X = x * scale is whole or small, and below 2^48; hi + mid + lo is
+ * 2/(pi scale) but for a multiple of 4; X has 24 bits, hi and mid so few that their products with
+ * it are exact.
  * Rows are chosen by comparison, because gathers from a table are not vectorised everywhere. */
 PRO_FN float f32_circular(float x, int32_t shift) {
     const double magic = 0x1.8p52; /* + magic rounds to whole, low bits in the sum's mantissa */

@@ -259,6 +259,30 @@ static void bench_matmul(int threads) {
 }
 #endif
 
+/* Products that are our own: tiny ones, vectors, float64. */
+static void bench_own(void) {
+    static const struct {
+        DType d;
+        int64_t M, N, K;
+    } p[] = {{DT_F32, 4, 4, 4},       {DT_F32, 16, 16, 16},       {DT_F32, 32, 32, 32},
+             {DT_F32, 1, 1024, 1024}, {DT_F32, 1024, 1, 1024},    {DT_F64, 64, 64, 64},
+             {DT_F64, 256, 256, 256}, {DT_F64, 1024, 1024, 1024}, {DT_I64, 256, 256, 256}};
+    printf("products by our own kernels\n");
+    for (size_t i = 0; i < sizeof p / sizeof *p; i++) {
+        View a = tensor(p[i].d, p[i].M, p[i].K), b = tensor(p[i].d, p[i].K, p[i].N);
+        View o = tensor(p[i].d, p[i].M, p[i].N);
+        Work w;
+        init(&w, OP_MATMUL, 2, (View[]){a, b}, &o);
+        double s = best_s(submit, &w), flops = 2.0 * (double)(p[i].M * p[i].N * p[i].K);
+        printf("  %s (%lld,%lld) @ (%lld,%lld)  %9.2f us  %6.1f GFLOP/s\n", dtype_info[p[i].d].name,
+               (long long)p[i].M, (long long)p[i].K, (long long)p[i].K, (long long)p[i].N, s * 1e6,
+               flops / s * 1e-9);
+        free(a.data);
+        free(b.data);
+        free(o.data);
+    }
+}
+
 int main(int argc, char **argv) {
     int all = (int)sysconf(_SC_NPROCESSORS_ONLN), only = argc > 1 ? atoi(argv[1]) : 0;
     for (int threads = only ? only : 1;; threads = all) {
@@ -274,6 +298,7 @@ int main(int argc, char **argv) {
         bench_ops(64);
         bench_ops(1024);
         bench_ops(4096);
+        bench_own();
         bench_matmul(threads);
         engine_cpu.close(&engine);
         if (only || threads == all) return 0;
