@@ -364,6 +364,28 @@ static void test_window(void) {
     stop(d);
 }
 
+/* The window in bytes, and the size of one frame. */
+static void test_window_bytes(void) {
+    Dispatcher *d = start(&(DispatcherConfig){0});
+    hello(d, BOB, ROLE_CLIENT);
+    char *text = calloc(1, MAX_STR);
+    memset(text, 'x', MAX_STR - 1);
+    Attr format = {.key = ATTR_FORMAT, .n = MAX_STR - 1, .str = text};
+    Inst note = {.op = OP_NOTE, .n_attr = 1, .attr = &format};
+    uint64_t fitting = WINDOW_BYTES / (MAX_STR + 64), seq = 0;
+    for (; seq < fitting; seq++) begin(seq), frame_add(&writer, &note), end(d, ANN);
+    CHECK(!was_dropped(ANN));
+    begin(seq), frame_add(&writer, &note), end(d, ANN);
+    CHECK(was_dropped(ANN) && refusal(ANN) == ERR_LIMIT);
+    free(text);
+    forget();
+    begin(0);
+    for (uint64_t i = 0; i <= FRAME_INSTS; i++) full(i, shape_23);
+    end(d, BOB);
+    CHECK(was_dropped(BOB) && refusal(BOB) == ERR_LIMIT);
+    stop(d);
+}
+
 static void test_garbage(void) {
     Dispatcher *d = start(&(DispatcherConfig){0});
     hello(d, BOB, ROLE_CLIENT);
@@ -540,6 +562,7 @@ int main(void) {
     test_limit();
     test_payload();
     test_window();
+    test_window_bytes();
     test_garbage();
     test_hello();
     test_schedule();
