@@ -105,13 +105,24 @@ void stream_send(Stream *s) {
         stream_pump(s, 0);
 }
 
+/* The worker's time per instruction, from its latest frames: at the prompt it sizes the window. */
+static void keep_pace(Stream *s, const Sent *frame, uint64_t insts) {
+    int64_t now = now_us(), began = frame->at_us > s->acked_us ? frame->at_us : s->acked_us;
+    int64_t ns = (now - began) * 1000 / (int64_t)(insts ? insts : 1) + 1;
+    s->inst_ns = s->inst_ns ? (s->inst_ns + ns) / 2 : ns;
+    s->acked_us = now;
+}
+
 static void on_ack(Stream *s, const Msg *m) {
     Ack ack;
     if (!wire_read_ack(m, &ack, NULL) || ack.seq <= s->acked_seq || ack.seq > s->sent_seq) return;
+    uint64_t insts = ack.seq - s->acked_seq;
     s->acked_seq = ack.seq;
     while (s->n_sent > 0 && s->sent[s->sent_at].seq_end <= ack.seq) {
-        s->head_bytes -= s->sent[s->sent_at].head_bytes;
-        s->payload_bytes -= s->sent[s->sent_at].payload_bytes;
+        const Sent *frame = &s->sent[s->sent_at];
+        if (s->config.prompt && frame->seq_end == ack.seq) keep_pace(s, frame, insts);
+        s->head_bytes -= frame->head_bytes;
+        s->payload_bytes -= frame->payload_bytes;
         s->sent_at = (s->sent_at + 1) & (s->cap_sent - 1);
         s->n_sent--;
     }
@@ -221,16 +232,20 @@ static bool fits(const Stream *s, uint64_t insts) {
            (s->payload_bytes < PAYLOAD_BYTES_MAX || s->n_sent == 0);
 }
 
-/* At the prompt the window also ends where the oldest frame has been under way for
- * PROMPT_WINDOW_MS. */
-static bool is_old(const Stream *s) {
-    return s->config.prompt && s->n_sent > 0 && s->frame.count == 0 &&
-           now_us() - s->sent[s->sent_at].at_us > PROMPT_WINDOW_MS * INT64_C(1000);
+/* At the prompt the window is PROMPT_WINDOW_MS of work, by the pace so far. */
+static bool fits_prompt(const Stream *s) {
+    uint64_t limit = PROMPT_INSTS;
+    if (s->inst_ns) limit = PROMPT_WINDOW_MS * UINT64_C(1000000) / (uint64_t)s->inst_ns;
+    if (limit < POLL_INSTS) limit = POLL_INSTS;
+    if (s->next_seq - s->acked_seq >= limit) return false;
+    bool is_frame_new = s->frame.count == 0; /* One look at the clock per frame is enough. */
+    return !is_frame_new || s->n_sent == 0 ||
+           now_us() - s->sent[s->sent_at].at_us <= PROMPT_WINDOW_MS * INT64_C(1000);
 }
 
 static bool has_room(const Stream *s, const void *ctx) {
     (void)ctx;
-    return fits(s, WINDOW_INSTS - CONTROL_INSTS) && !is_old(s);
+    return fits(s, WINDOW_INSTS - CONTROL_INSTS) && (!s->config.prompt || fits_prompt(s));
 }
 
 bool stream_room(Stream *s, Span at, LangError *e) {

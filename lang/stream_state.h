@@ -12,6 +12,7 @@ enum {
     CAUSES_MAX = 64,                  /* failures remembered                                  */
     CONTROL_INSTS = WINDOW_INSTS / 8, /* of the window, for frees and scopes, which cannot fail */
     POLL_INSTS = 16,                  /* so often the stream looks whether the worker runs dry */
+    PROMPT_INSTS = 64,                /* window at the prompt while the worker's pace is unknown */
     SEND_US = 50,                     /* between two small frames: a wake-up costs some of them */
     WAIT_MS = 20,                     /* between two looks at the interrupt flag              */
     ANSWER_MS = 10000,                /* config.answer_ms unless given                        */
@@ -107,6 +108,7 @@ struct Stream {
     Sent *sent;                         /* frames under way, oldest first: a ring    */
     size_t sent_at, n_sent, cap_sent;
     int64_t heard_ms, sent_us;
+    int64_t acked_us, inst_ns; /* at the prompt: last ack; the worker's pace, 0: not known */
     unsigned n_edges;
     Bytes stats; /* the answer to the last question */
     bool has_stats;

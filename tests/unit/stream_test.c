@@ -409,13 +409,18 @@ typedef struct Cluster {
     DispatcherConfig config;
     pthread_t dispatcher, worker;
     WorkerConfig worker_config;
-    _Atomic bool stop;
+    _Atomic bool stop, is_frozen;
 } Cluster;
 
 static void *dispatcher_main(void *ctx) {
     Cluster *c = ctx;
     Dispatcher *d = dispatcher_new(&c->config);
-    while (!atomic_load(&c->stop)) dispatcher_pump(d, c->hub, 20);
+    while (!atomic_load(&c->stop)) {
+        if (atomic_load(&c->is_frozen))
+            usleep(10000);
+        else
+            dispatcher_pump(d, c->hub, 20);
+    }
     hub_close(&c->hub);
     dispatcher_free(&d);
     return NULL;
@@ -649,7 +654,35 @@ static void test_interrupt(void) {
     CHECK_INT(n_dropped, 1);
 }
 
-/* At the prompt the window also ends after PROMPT_WINDOW_MS. */
+/* At the prompt the window is about 2 s of work: a slow worker gets a few dozen instructions, a
+ * fast one all it can take. */
+static void test_prompt_window(void) {
+    StreamConfig c = {.mode = STREAM_LIVE,
+                      .prompt = true,
+                      .engine = "reference",
+                      .threads = 1,
+                      .memory_bytes = 64 << 20};
+    Stream *s = stream_new(&c);
+    Handle *x = full(s, 1 << 20, 0, 1), *one = full(s, 2, 1, 1);
+    uint64_t count = stream_count(s);
+    int64_t start = now_ms();
+    for (int i = 0; i < 100000 && now_ms() - start < 300; i++) { /* some ms each */
+        Handle *y = binary(s, OP_ADD, x, x, 2);
+        handle_unref(s, &y);
+    }
+    CHECK(stream_count(s) - count > 10);
+    int64_t end = now_ms();
+    CHECK(stream_sync(s, &error));
+    CHECK_MSG(now_ms() - end < 8000, "%lld ms", (long long)(now_ms() - end));
+    handle_unref(s, &x);
+    x = full(s, 2, 0, 1);
+    add_many(s, &x, one, 20000);
+    CHECK(value(s, x) == 20000);
+    handle_unref(s, &x), handle_unref(s, &one);
+    stream_free(&s);
+}
+
+/* ... and it ends where the oldest frame has been under way for so long. */
 static void test_prompt(void) {
     Stage g;
     StreamConfig c = {.prompt = true};
@@ -703,16 +736,24 @@ static void test_silence(void) {
     hub_close(&hub);
     stream_free(&s);
     Stage g;
-    c.endpoint = NULL;
+    c.endpoint = NULL, c.answer_ms = 1000;
     stage_start(&g, NEVER, &c);
     Handle *x = full(g.s, 2, 1, 1);
-    g.cluster.config.beat_ms = 50;
-    cluster_stop(&g.cluster); /* closes: seen at once */
+    stream_flush(g.s);
+    usleep(300000); /* Beats that wait to be read do not count against it. */
+    pthread_t thread, self = pthread_self();
+    pthread_create(&thread, NULL, interrupt_later, &self);
     CHECK(value(g.s, x) == -1);
-    CHECK(error.kind == E_GONE);
+    CHECK(error.kind == E_INTERRUPT);
+    pthread_join(thread, NULL);
+    stream_interrupted = 0;
+    atomic_store(&g.cluster.is_frozen, true);
+    start = now_ms();
+    CHECK(value(g.s, x) == -1);
+    CHECK(error.kind == E_GONE && strstr(error.what, "no heartbeat for 1 s"));
+    CHECK(now_ms() - start < 9000);
     handle_unref(g.s, &x);
-    stream_free(&g.s);
-    pthread_join(g.cluster.worker, NULL);
+    stage_stop(&g);
 }
 
 /* ---- Text ---- */
@@ -763,6 +804,7 @@ int main(void) {
     test_backwards();
     test_wrong();
     test_interrupt();
+    test_prompt_window();
     test_prompt();
     test_death();
     test_silence();
