@@ -466,7 +466,8 @@ static Span subject(const Interp *in, char *text, size_t cap) {
         line = memchr(line, '\n', (size_t)(end - line));
         if (line) line++;
     }
-    if (line && line + x->whole.col - 1 + x->whole.len <= end && x->whole.len < cap) {
+    if (line && x->whole.col && line + x->whole.col - 1 + x->whole.len <= end &&
+        x->whole.len < cap) {
         memcpy(text, line + x->whole.col - 1, x->whole.len);
         text[x->whole.len] = 0;
     }
