@@ -455,14 +455,29 @@ static bool run_lines(Replay *r, size_t n, LangError *e) {
     return true;
 }
 
-static void replay_fini(Replay *r) {
-    uint64_t id;
-    void *v;
-    for (size_t i = 0; map_next(&r->handle, &i, &id, &v);) {
-        Handle *h = v;
+static int by_id(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* What the text has not freed is freed in the order of its ids, not of the map. */
+static void drop_handles(Replay *r) {
+    uint64_t *ids = xmalloc(r->handle.n * sizeof *ids);
+    size_t n = 0;
+    for (size_t i = 0; map_next(&r->handle, &i, &ids[n], NULL);) n++;
+    qsort(ids, n, sizeof *ids, by_id);
+    for (size_t i = 0; i < n; i++) {
+        Handle *h = map_remove(&r->handle, ids[i]);
         handle_unref(r->stream, &h);
     }
-    for (size_t i = 0; map_next(&r->seen, &i, &id, &v);) free(v);
+    free(ids);
+}
+
+static void replay_fini(Replay *r) {
+    uint64_t block;
+    void *bits;
+    drop_handles(r);
+    for (size_t i = 0; map_next(&r->seen, &i, &block, &bits);) free(bits);
     map_fini(&r->handle);
     map_fini(&r->seen);
     arena_fini(&r->arena);
