@@ -5,11 +5,15 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include "lang/io.h"
+#include "lang/sha256.h"
 #include "lang/tensor.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SAVE_DEPTH = 32 };
+enum {
+    MAX_SAVE_DEPTH = 32,
+    EMIT_DATA_BYTES = 1 << 20, /* more is not written out as instruction text (STREAM 1) */
+};
 
 static bool take_path(Interp *in, Value v, Value *path, LangError *e) {
     if (v.kind != V_STR && v.kind != V_TEXT)
@@ -65,16 +69,36 @@ static const char *element_name(Value v) {
                                  : "";
 }
 
+/* Under --emit a large file is named, with its hash, instead of being written out. */
+static bool emit_load(Interp *in, const char *path, const Buf *bytes, const TensorType *t,
+                      Value *out, LangError *e) {
+    char hex[65];
+    sha256_hex(bytes->data, bytes->n, hex);
+    Handle *h = stream_load(in->stream, t, path, hex, interp_span(in), e);
+    if (!h) return false;
+    *out = v_tensor(tensor_new(in, h));
+    return true;
+}
+
+static bool load_file(Interp *in, const char *path, const char *element, Value *out, LangError *e) {
+    IoValue file;
+    Buf *bytes;
+    Err err = {0};
+    if (!io_load(path, element, &bytes, &file, &err)) return error_from(e, &err);
+    bool is_large = file.kind == IO_TENSOR && file.tensor->buf->n > EMIT_DATA_BYTES && !*element;
+    bool ok = is_large && stream_mode(in->stream) == STREAM_EMIT
+                  ? emit_load(in, path, bytes, &file.tensor->type, out, e)
+                  : value_from_io(in, &file, out, e);
+    buf_unref(&bytes);
+    io_fini(&file);
+    return ok;
+}
+
 static bool bi_load(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value path;
-    IoValue file;
-    Err err = {0};
     TRY(take_path(in, arg[0], &path, e));
-    bool ok = io_load(path.str->s, element_name(arg[1]), &file, &err) || error_from(e, &err);
+    bool ok = load_file(in, path.str->s, element_name(arg[1]), out, e);
     value_drop(path);
-    if (!ok) return false;
-    ok = value_from_io(in, &file, out, e);
-    io_fini(&file);
     return ok;
 }
 

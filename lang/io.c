@@ -351,12 +351,13 @@ bool io_decode(const char *name, Buf *bytes, const char *element, IoValue *out, 
     return ok;
 }
 
-bool io_load(const char *path, const char *element, IoValue *out, Err *err) {
+bool io_load(const char *path, const char *element, Buf **bytes, IoValue *out, Err *err) {
     *out = (IoValue){0};
     Buf *b = NULL;
     TRY(io_is_known(path, false, err));
     TRY(io_read(path, &b, err));
     bool ok = io_decode(path, b, element, out, err);
+    if (ok && bytes) *bytes = buf_ref(b);
     buf_unref(&b);
     if (!ok && err && err->code == ERR_PARSE && !strstr(err->text, path)) {
         char text[sizeof err->text];

@@ -45,9 +45,9 @@ IoValue *io_push(IoValue *list);                          /* a new none at the e
 IoValue *io_put(IoValue *map, const char *key, size_t n); /* a new none; keys are not compared */
 IoValue *io_get(const IoValue *map, const char *key);     /* or NULL                           */
 
-/* A whole file. element: dtype name for .bin ("uint16", ...), else NULL or "". false: ERR_IO,
- * ERR_PARSE, ERR_LIMIT. */
-bool io_load(const char *path, const char *element, IoValue *out, Err *err);
+/* A whole file. element: dtype name for .bin ("uint16", ...), else NULL or "". *bytes, unless NULL:
+ * the file as it is, one reference. false: ERR_IO, ERR_PARSE, ERR_LIMIT, ERR_ARG. */
+bool io_load(const char *path, const char *element, Buf **bytes, IoValue *out, Err *err);
 /* The same from bytes in memory (name gives the format, .gz included); what it returns may keep
  * references to bytes. */
 bool io_decode(const char *name, Buf *bytes, const char *element, IoValue *out, Err *err);

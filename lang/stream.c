@@ -296,6 +296,19 @@ Handle *stream_data(Stream *s, const TensorType *t, const void *data, Buf *buf, 
     return out[0];
 }
 
+Handle *stream_load(Stream *s, const TensorType *t, const char *path, const char *sha256, Span at,
+                    LangError *e) {
+    assert(s->mode == STREAM_EMIT);
+    Attr attr[] = {{.key = ATTR_PATH, .n = (uint32_t)strlen(path), .str = path},
+                   {.key = ATTR_SHA256, .n = (uint32_t)strlen(sha256), .str = sha256}};
+    Inst inst = {.op = OP_LOAD, .n_attr = 2, .attr = attr};
+    Handle *out[MAX_OUT];
+    TRY(ready(s, at, e));
+    inst.pos = stream_pos(s, at);
+    emit_op(s, &inst, t, 1, at, out);
+    return out[0];
+}
+
 /* Scopes do not start a cluster; it is told of those still open when it starts. */
 static void control_early(Stream *s, const Inst *inst) {
     if (inst->op == OP_SIGNAL_EXIT && s->n_early > 0) {

@@ -31,4 +31,13 @@ printf 'gti 9\n' >"$TMP/bad.gti"
 code "wrong version" 65 "$GTSH" --replay "$TMP/bad.gti"
 code "save in a replay" 0 sh -c '"$GTSH" --emit -c "save({a: arange(3), n: 5}, \"$TMP/s.safetensors\")" | "$GTSH" --replay -'
 code "save in a replay: read" 0 "$GTSH" -c "print(load(\"$TMP/s.safetensors\"))"; same "save in a replay" "$(out)" '{a: tensor([0, 1, 2]), n: 5}'
+# a large file is named in the stream, with its hash
+"$GTSH" -c "save(randn(700, 500), \"$TMP/big.npy\")"
+printf 'x = load("%s")\nprint(x.sum(), x[3, :4])\n' "$TMP/big.npy" >"$TMP/big.gt"
+code "large: run" 0 "$GTSH" "$TMP/big.gt"; cp "$TMP/out" "$TMP/run"
+code "large: emit" 0 "$GTSH" --emit "$TMP/big.gt"; cp "$TMP/out" "$TMP/big.gti"
+has "large: emit" "$(sed -n 2p "$TMP/big.gti" | cut -c1-12)" "t0 = load"
+code "large: replay" 0 "$GTSH" --replay "$TMP/big.gti"; same "large: replay" "$(out)" "$(cat "$TMP/run")"
+printf 'x' | dd of="$TMP/big.npy" bs=1 seek=5000 conv=notrunc 2>/dev/null
+code "large: changed" 1 "$GTSH" --replay "$TMP/big.gti"; has "large: changed" "$(err)" sha256
 finish

@@ -176,7 +176,7 @@ static void test_safetensors_round(void) {
     const char *path = in_dir("deep/er/x.safetensors");
     CHECK(io_save(path, item, 3, meta, strlen(meta), &e));
     IoValue v;
-    CHECK(io_load(path, NULL, &v, &e));
+    CHECK(io_load(path, NULL, NULL, &v, &e));
     IoValue *optim = io_get(&v, "optim"), *m = optim ? io_get(optim, "m") : NULL;
     CHECK(m && m->kind == IO_LIST && m->n == 2);
     CHECK(m && m->kid[0].tensor->type.dtype == DT_F64 &&
@@ -194,7 +194,7 @@ static void test_safetensors_round(void) {
     /* a name that is both a value and a level: everything stays flat */
     item[1].name = "model/fc.w/x";
     CHECK(io_save(path, item, 3, "", 0, &e));
-    CHECK(io_load(path, NULL, &v, &e));
+    CHECK(io_load(path, NULL, NULL, &v, &e));
     CHECK(io_get(&v, "model/fc.w/x") && io_get(&v, "optim/m/0"));
     io_fini(&v);
 }
@@ -222,7 +222,7 @@ static void test_idx(void) {
     int32_t x[4] = {1, -2, 300, 4};
     IoItem item = {"", {.dtype = DT_I32, .rank = 2, .shape = {2, 2}}, x};
     CHECK(io_save(in_dir("x.idx"), &item, 1, "", 0, &e));
-    CHECK(io_load(in_dir("x.idx"), NULL, &v, &e));
+    CHECK(io_load(in_dir("x.idx"), NULL, NULL, &v, &e));
     CHECK(v.tensor->type.rank == 2 && !memcmp(v.tensor->buf->data, x, sizeof x));
     io_fini(&v);
 }
@@ -245,7 +245,7 @@ static void test_raw(void) {
     io_fini(&v);
     buf_unref(&b);
     CHECK(io_save(in_dir("t.txt"), NULL, 0, "\"h\\u00e9\"", 8 + 1, &e));
-    CHECK(io_load(in_dir("t.txt"), NULL, &v, &e));
+    CHECK(io_load(in_dir("t.txt"), NULL, NULL, &v, &e));
     CHECK(v.tensor->type.shape[0] == 3 && !memcmp(v.tensor->buf->data, "h\xc3\xa9", 3));
     io_fini(&v);
 }
@@ -273,17 +273,17 @@ static void test_csv(void) {
     float x[4] = {0.1f, 2, INFINITY, 16777216};
     IoItem item = {"", {.dtype = DT_F32, .rank = 2, .shape = {2, 2}}, x};
     CHECK(io_save(in_dir("x.csv"), &item, 1, "", 0, &e));
-    CHECK(io_load(in_dir("x.csv"), NULL, &v, &e));
+    CHECK(io_load(in_dir("x.csv"), NULL, NULL, &v, &e));
     CHECK(!memcmp(v.tensor->buf->data, x, sizeof x));
     io_fini(&v);
     const char *rows = "[{\"a\": 1, \"b\": \"x,y\"}, {\"a\": 2.5, \"b\": \"z\"}]";
     CHECK(io_save(in_dir("r.csv"), NULL, 0, rows, strlen(rows), &e));
-    CHECK(io_load(in_dir("r.csv"), NULL, &v, &e));
+    CHECK(io_load(in_dir("r.csv"), NULL, NULL, &v, &e));
     CHECK_STR(io_get(&v, "b")->kid[0].str, "x,y");
     io_fini(&v);
     const char *ragged = "[{\"a\": 1}, {\"b\": 2}]";
     CHECK_FAIL(io_save(in_dir("r.csv"), NULL, 0, ragged, strlen(ragged), &err), ERR_ARG);
-    CHECK(io_load(in_dir("r.csv"), NULL, &v, &e)); /* the failed save left the old file whole */
+    CHECK(io_load(in_dir("r.csv"), NULL, NULL, &v, &e)); /* the failed save left the old file whole */
     io_fini(&v);
 }
 
@@ -369,10 +369,10 @@ static void test_gz(void) {
 static void test_whole_files(void) {
     IoValue v;
     Err e = {0};
-    CHECK_FAIL(io_load(in_dir("nowhere.npy"), NULL, &v, &err), ERR_IO);
-    CHECK_FAIL(io_load(dir, NULL, &v, &err), ERR_ARG);
+    CHECK_FAIL(io_load(in_dir("nowhere.npy"), NULL, NULL, &v, &err), ERR_IO);
+    CHECK_FAIL(io_load(dir, NULL, NULL, &v, &err), ERR_ARG);
     mkdir(in_dir("d.npy"), 0700);
-    CHECK_FAIL(io_load(in_dir("d.npy"), NULL, &v, &err), ERR_IO);
+    CHECK_FAIL(io_load(in_dir("d.npy"), NULL, NULL, &v, &err), ERR_IO);
     float x = 1;
     IoItem item = {"", {.dtype = DT_F32}, &x};
     CHECK_FAIL(io_save(in_dir("d.npy"), &item, 1, "", 0, &err), ERR_IO);
@@ -381,7 +381,7 @@ static void test_whole_files(void) {
     IoItem two[2] = {{"a", item.type, &x}, {"b", item.type, &x}};
     CHECK_FAIL(io_save(in_dir("x.npy"), two, 2, "", 0, &err), ERR_ARG);
     CHECK(io_save(in_dir("x.npy"), &item, 1, "", 0, &e));
-    CHECK(io_load(in_dir("x.npy"), NULL, &v, &e));
+    CHECK(io_load(in_dir("x.npy"), NULL, NULL, &v, &e));
     CHECK(v.kind == IO_TENSOR && v.tensor->type.rank == 0 && *(float *)v.tensor->buf->data == 1);
     io_fini(&v);
     Buf *b;
