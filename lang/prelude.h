@@ -1,4 +1,5 @@
-/* prelude.h: the part of the library that is written in the language itself, compiled in as text by scripts/embed.
+/* prelude.h: the part of the library that is written in the language itself, compiled in as text by
+ * scripts/embed.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_PRELUDE_H
 #define GT_LANG_PRELUDE_H

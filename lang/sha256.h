@@ -1,4 +1,5 @@
-/* sha256.h: SHA-256 (FIPS 180-4), to tell whether a file that a stream names is the file that it meant.
+/* sha256.h: SHA-256 (FIPS 180-4), to tell whether a file that a stream names is the file that it
+ * meant.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_SHA256_H
 #define GT_LANG_SHA256_H

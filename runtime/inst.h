@@ -23,7 +23,7 @@ typedef struct Operand {
 typedef struct Attr {
     uint8_t key;  /* AttrKey                                                       */
     uint32_t n;   /* elements of ints, bytes of str; else 0                        */
-    /* What is decoded or parsed has a NUL behind str (and may hold others); who encodes need not. */
+    /* What is decoded or parsed has a NUL behind str (and may hold more); who encodes need not. */
     union { bool b; int64_t i; double f; DType dtype; const char *str; const int64_t *ints; };
 } Attr;
 

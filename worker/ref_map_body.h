@@ -1,6 +1,7 @@
-/* ref_map_body.h: the loops of ref_map.c for one dtype; included once for each, with T, S (a suffix) and one of REF_BOOL,
- * REF_INT, REF_FLOAT defined, and REF_REDUCES where reductions are wanted too (their T is the accumulator's).
- * No guard: it is meant to be included many times. Undefines T, S and REF_REDUCES.
+/* ref_map_body.h: the loops of ref_map.c for one dtype; included once for each, with T, S (a
+ * suffix) and one of REF_BOOL, REF_INT, REF_FLOAT defined, and REF_REDUCES where reductions are
+ * wanted too (their T is the accumulator's). No guard: it is meant to be included many times.
+ * Undefines T, S and REF_REDUCES.
  * SPDX-License-Identifier: MIT */
 
 /* ---- What the expressions mean for this dtype ---- */
@@ -106,7 +107,8 @@ static void PASTE(map_, S)(const Call *call) {
 #define MAP(id, name, arity, in, out, grad, expr, doc) \
     IF_##in(case OP_##id: OUT_AS_##out(expr); break;)
 #include "runtime/ops.def"
-        default: panic("the reference engine has no '%s' for this dtype", op_info[call->inst->op].name);
+        default:
+            panic("the reference engine has no '%s' for this dtype", op_info[call->inst->op].name);
         }
         (void)b, (void)c;
         at++;

@@ -1,5 +1,6 @@
-/* check.h: the whole unit test framework. A test program is a main() of calls to functions that use CHECK, ended by
- * `return check_report("noun");`, which prints "noun: N passed, N failed" and gives the exit code.
+/* check.h: the whole unit test framework. A test program is a main() of calls to functions that use
+ * CHECK, ended by `return check_report("noun");`, which prints "noun: N passed, N failed" and gives
+ * the exit code.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_CHECK_H
 #define GT_TESTS_UNIT_CHECK_H
@@ -15,7 +16,8 @@ static int check_passed, check_failed;
 #define CHECK_INT(got, want) do { long long g_ = (long long)(got), w_ = (long long)(want); \
     check_that(g_ == w_, __FILE__, __LINE__, "%s is %lld, not %lld", #got, g_, w_); } while (0)
 #define CHECK_STR(got, want) do { const char *g_ = (got), *w_ = (want); \
-    check_that(g_ && !strcmp(g_, w_), __FILE__, __LINE__, "%s is\n  %s\nnot\n  %s", #got, g_ ? g_ : "NULL", w_); } while (0)
+    check_that(g_ && !strcmp(g_, w_), __FILE__, __LINE__, "%s is\n  %s\nnot\n  %s", #got, \
+               g_ ? g_ : "NULL", w_); } while (0)
 /* The call must fail with this code. */
 #define CHECK_FAIL(call, want) do { Err err = {0}; int ok_ = !!(call); \
     check_that(!ok_ && err.code == (want), __FILE__, __LINE__, "%s gave %s (%s), not %s", #call, \
