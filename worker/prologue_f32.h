@@ -62,41 +62,59 @@ PRO_FN float f32_floordiv(float a, float b) {
 /* 2^n for -126 <= n <= 127. */
 PRO_FN float f32_pow2(int32_t n) { return f32_of_bits((int32_t)(((uint32_t)n + 127u) << 23)); }
 
-/* x + low = n ln 2 + r, |r| <= 0.35: returns e^r - 1 and sets n. low is a small correction. */
-PRO_FN float f32_exp_reduce(float x, float low, int32_t *n) {
+/* x + low = n ln 2 + r, |r| <= 0.35, low being a small correction: returns r, sets n, and *rest to
+ * e^r - 1 - r, what rounded off r included. */
+PRO_FN float f32_exp_reduce(float x, float low, int32_t *n, float *rest) {
     float t = f32_fma(x, 0x1.715476p+0f, 0x1.8p23f); /* + 1.5 * 2^23 rounds to whole */
     float k = t - 0x1.8p23f;
     *n = (int32_t)((uint32_t)f32_bits(t) - (uint32_t)f32_bits(0x1.8p23f));
-    float r = f32_fma(k, -0x1.62e430p-1f, x);        /* exact */
-    r = f32_fma(k, 0x1.05c610p-29f, r) + low;
-    float p = 0x1.6a495cp-10f;                       /* (e^r - 1 - r) / r^2, 2^-28 */
+    float high = f32_fma(k, -0x1.62e430p-1f, x); /* exact */
+    float tail = f32_fma(k, 0x1.05c610p-29f, low);
+    float r = high + tail;
+    float p = 0x1.6a495cp-10f; /* (e^r - 1 - r) / r^2, 2^-28 */
     p = f32_fma(p, r, 0x1.1239a0p-7f);
     p = f32_fma(p, r, 0x1.5558b4p-5f);
     p = f32_fma(p, r, 0x1.555492p-3f);
     p = f32_fma(p, r, 0x1.fffffcp-2f);
-    return f32_fma(r * r, p, r);
+    *rest = f32_fma(r * r, p, (high - r) + tail);
+    return r;
 }
-/* (m + m_low) e^(x + low), where the lows are small corrections. */
-PRO_FN float f32_exp_times(float x, float low, float m, float m_low) {
-    x = x > 89.0f ? 89.0f : x < -150.0f ? -150.0f : x;
+/* 1 + r + rest, where the first sum's rounding is made good. */
+PRO_FN float f32_exp_sum(float r, float rest) {
+    float y = 1 + r;
+    return y + ((r - (y - 1)) + rest);
+}
+/* v 2^n in two steps, so that results may be infinite or denormal, rounded once. */
+PRO_FN float f32_scale(float v, int32_t n) {
+    int32_t half = n >> 1;
+    return v * f32_pow2(half) * f32_pow2(n - half);
+}
+PRO_FN float f32_exp(float x) {
+    float c = x > 89.0f ? 89.0f : x < -104.0f ? -104.0f : x, rest;
     int32_t n;
-    float q = f32_exp_reduce(x, low, &n);
-    int32_t half = n >> 1; /* two steps: results may be infinite or denormal, rounded once */
-    return (m + f32_fma(m, q, m_low)) * f32_pow2(half) * f32_pow2(n - half);
+    float r = f32_exp_reduce(c, 0, &n, &rest);
+    return f32_scale(f32_exp_sum(r, rest), n);
 }
-PRO_FN float f32_exp(float x) { return f32_exp_times(x, 0, 1, 0); }
 /* e^x for -80 <= x <= 80 or nan. */
 PRO_FN float f32_exp_small(float x) {
+    float rest;
     int32_t n;
-    float q = f32_exp_reduce(x, 0, &n);
-    return (1 + q) * f32_pow2(n);
+    float r = f32_exp_reduce(x, 0, &n, &rest);
+    return f32_exp_sum(r, rest) * f32_pow2(n);
+}
+/* (m + m_low) e^(x + low) for x <= 0, where the lows are small corrections. */
+PRO_FN float f32_exp_times(float x, float low, float m, float m_low) {
+    float c = x < -150.0f ? -150.0f : x, rest;
+    int32_t n;
+    float r = f32_exp_reduce(c, low, &n, &rest);
+    return f32_scale(m + f32_fma(m, r, f32_fma(m, rest, m_low)), n);
 }
 PRO_FN float f32_expm1(float x) {
-    float c = x > 89.0f ? 89.0f : x < -20.0f ? -20.0f : x;
+    float c = x > 89.0f ? 89.0f : x < -20.0f ? -20.0f : x, rest;
     int32_t n;
-    float q = f32_exp_reduce(c, 0, &n);
+    float r = f32_exp_reduce(c, 0, &n, &rest);
     float s = f32_pow2(n - 1); /* half the scale: 2^128 does not exist */
-    float y = 2 * f32_fma(q, s, s - 0.5f);
+    float y = 2 * f32_fma(r + rest, s, s - 0.5f);
     return f32_abs(x) < 0x1p-24f ? x : y;
 }
 
@@ -200,18 +218,18 @@ PRO_FN float f32_gelu(float x) {
     float d = a + 4, r = 1 / d, t = a * r;
     float t_low = (f32_fma(-t, d, a) - t * (a - (d - 4))) * r;
     float v = f32_fma(t, 2, -1), v_low = f32_fma(t, 2, -1 - v) + 2 * t_low;
-    float p = -0x1.64c536p-16f; /* (a + 4) R in v, 2^-29 */
-    p = f32_fma(p, v, -0x1.2c729ap-13f);
-    p = f32_fma(p, v, 0x1.cedcc2p-13f);
-    p = f32_fma(p, v, 0x1.a09f28p-10f);
-    p = f32_fma(p, v, -0x1.cfc0acp-9f);
-    p = f32_fma(p, v, -0x1.edc1aap-8f);
-    p = f32_fma(p, v, 0x1.eee1a0p-5f);
-    p = f32_fma(p, v, -0x1.7dff56p-3f);
-    p = f32_fma(p, v, 0x1.8c6d76p-2f);
+    float p = -0x1.952068p-18f; /* (a + 4) R in v, 2^-29 for a >= 0.8 */
+    p = f32_fma(p, v, -0x1.74bba6p-13f);
+    p = f32_fma(p, v, 0x1.2721d4p-13f);
+    p = f32_fma(p, v, 0x1.a3de9ap-10f);
+    p = f32_fma(p, v, -0x1.c8817cp-9f);
+    p = f32_fma(p, v, -0x1.edb622p-8f);
+    p = f32_fma(p, v, 0x1.eec5c0p-5f);
+    p = f32_fma(p, v, -0x1.7dff80p-3f);
+    p = f32_fma(p, v, 0x1.8c6dbep-2f);
     p = f32_fma(p, v, -0x1.373e3ap-1f);
     float p0 = f32_fma(p, v, 0x1.82b4bcp-1f);
-    float p_low = f32_fma(p, v, 0x1.82b4bcp-1f - p0) + p * v_low;
+    float p_low = f32_fma(p, v, 0x1.82b4bcp-1f - p0) + f32_fma(p, v_low, -0x1.cc904ep-27f);
     float m = p0 * t, m_low = f32_fma(p0, t, -m) + (p0 * t_low + p_low * t);
     float s = a * a;
     float low = f32_fma(a, a, -s);
