@@ -195,7 +195,7 @@ def write_shown():
     ns.update(true=True, false=False)
     with open(os.path.join(HERE, "show.gt"), "w") as f, open(os.path.join(HERE, "show.out"), "w") as g:
         header(f, "tensors as text (all of stdout is in show.out)")
-        f.write("# out-file\n")
+        f.write("# out-file\n# worlds: reference replay\n")
         for case in SHOWN:
             f.write(f"print({case})\n")
             g.write(shown(eval(case, dict(ns))) + "\n")
