@@ -417,7 +417,6 @@ bool tensor_binary(Interp *in, int oper, Value a, Value b, Value *out, LangError
         TRY(tensor_matmul(in, arg[0].t, arg[1].t, &t, e));
     } else
         TRY(tensor_op(in, oper_op[oper], arg, 2, NULL, 0, &t, e));
-    t->was_param = (arg[0].t && arg[0].t->is_param) || (arg[1].t && arg[1].t->is_param);
     *out = v_tensor(t);
     return true;
 }

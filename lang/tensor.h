@@ -16,7 +16,7 @@ typedef struct GradNode GradNode; /* grad.h */
 struct Tensor {
     Heap h;
     bool is_param, is_buffer, requires_grad; /* a value's requires_grad is `node != NULL` */
-    bool was_param; /* made from a parameter by w = w - ...: the next .grad says so */
+    bool was_param; /* assigned to a name that held a parameter (w = w - ...): .grad says so */
     Interp *in;     /* whose stream the handle belongs to */
     Handle *handle; /* owned; swapped by updates of a parameter */
     GradNode *node; /* owned reference; NULL: not recorded. A parameter's is its leaf node */
