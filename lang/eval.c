@@ -326,6 +326,7 @@ OUTLINE static Flow exec_time(Interp *in, Node *n, LangError *e) {
         if (f != FLOW_ERROR && stream_sync(in->stream, e)) {
             double s = now_seconds() - start;
             const char *name = label.kind == V_STR ? label.str->s : "time";
+            progress_clear(in);
             if (s >= 1)
                 fprintf(stderr, "%s: %.2f s\n", name, s);
             else if (s >= 1e-3)

@@ -102,6 +102,7 @@ bool interp_echo(Interp *in, Value v, LangError *e) {
 
 void interp_warn(Interp *in, const LangError *w) {
     Bytes b = {0};
+    progress_clear(in);
     error_print(w, "warning", in->config.color_err, &b);
     fwrite(b.data, 1, b.n, stderr);
     bytes_fini(&b);

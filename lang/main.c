@@ -249,6 +249,7 @@ static bool run_program(App *a, Source *src, LangError *e) {
         program_free(&p);
         return false;
     }
+    if (a->o.script) import_main(a->in, a->o.script);
     return interp_run(a->in, p, false, e) && args_finish(a->args, e);
 }
 
