@@ -1,6 +1,6 @@
 /* builtin_file.c: files, the shell and the clock's calendar, as host functions: a path or
  * command in, text out, nothing left open. write is an effect, so that it keeps its place
- * between print and save; the others act at once.
+ * between print and save; the others act at once, but not before what was written so far is there.
  * SPDX-License-Identifier: MIT */
 #include "lang/effects.h"
 #include "lang/eval.h"
@@ -35,9 +35,9 @@ static bool drain(FILE *f, const char *name, Bytes *out, LangError *e) {
     return !ferror(f) || error_set(e, "%s: %s", name, strerror(errno));
 }
 
-static bool read_text(Value path, Bytes *out, LangError *e) {
+static bool read_text(Interp *in, Value path, Bytes *out, LangError *e) {
     struct stat st;
-    TRY(path_of(path, e));
+    TRY(path_of(path, e) && stream_files(in->stream, interp_span(in), e));
     FILE *f = fopen(path.str->s, "rb");
     if (!f)
         return error_set(e, "cannot read %s: %s", path.str->s, strerror(errno));
@@ -50,8 +50,7 @@ static bool read_text(Value path, Bytes *out, LangError *e) {
 
 static bool bi_read(Interp *in, const Value *arg, Value *out, LangError *e) {
     Bytes b = {0};
-    (void)in;
-    bool ok = read_text(arg[0], &b, e);
+    bool ok = read_text(in, arg[0], &b, e);
     if (ok)
         *out = v_str(b.data ? b.data : "", b.n);
     bytes_fini(&b);
@@ -60,7 +59,7 @@ static bool bi_read(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 static bool bi_lines(Interp *in, const Value *arg, Value *out, LangError *e) {
     Bytes b = {0};
-    if (!read_text(arg[0], &b, e)) {
+    if (!read_text(in, arg[0], &b, e)) {
         bytes_fini(&b);
         return false;
     }
@@ -91,15 +90,14 @@ static bool bi_write(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_exists(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
-    TRY(path_of(arg[0], e));
+    TRY(path_of(arg[0], e) && stream_files(in->stream, interp_span(in), e));
     *out = v_bool(access(arg[0].str->s, F_OK) == 0);
     return true;
 }
 
 static bool bi_glob(Interp *in, const Value *arg, Value *out, LangError *e) {
     glob_t g;
-    TRY(path_of(arg[0], e));
+    TRY(path_of(arg[0], e) && stream_files(in->stream, interp_span(in), e));
     int rc = glob(arg[0].str->s, 0, NULL, &g);
     if (rc && rc != GLOB_NOMATCH)
         return error_set(e, "glob: %s", rc == GLOB_NOSPACE ? "out of memory" : strerror(errno));
@@ -112,8 +110,7 @@ static bool bi_glob(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_shell(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
-    TRY(path_of(arg[0], e));
+    TRY(path_of(arg[0], e) && stream_files(in->stream, interp_span(in), e));
     fflush(NULL);
     FILE *f = popen(arg[0].str->s, "r");
     if (!f)

@@ -379,7 +379,10 @@ bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e) {
         if (ef->drop) ef->drop(ef->ctx);
         return true;
     }
-    Pending p = {.done = ef->done, .drop = ef->drop, .ctx = ef->ctx};
+    Pending p = {.done = ef->done,
+                 .drop = ef->drop,
+                 .ctx = ef->ctx,
+                 .is_file = ef->op == OP_SAVE || ef->op == OP_WRITE};
     TRY(stream_queue(s, &p, ef->handle, ef->n, at, e));
     if (ef->n > 0) effect_line(s, ef, at);
     return true;
@@ -430,6 +433,17 @@ bool stream_sync(Stream *s, LangError *e) {
         return true;
     }
     if (s->is_started && !stream_wait(s, all_is_done, NULL, (Span){0}, e)) return false;
+    return !stream_take_error(s, e);
+}
+
+static bool files_are_written(const Stream *s, const void *ctx) {
+    (void)ctx;
+    return s->n_files == 0;
+}
+
+bool stream_files(Stream *s, Span at, LangError *e) {
+    if (s->n_files == 0) return true;
+    TRY(stream_wait(s, files_are_written, NULL, at, e));
     return !stream_take_error(s, e);
 }
 

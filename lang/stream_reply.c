@@ -172,6 +172,7 @@ static Pending pop_effect(Stream *s) {
     Pending p = s->effect[s->effect_at];
     s->effect_at = (s->effect_at + 1) & (s->cap_effects - 1);
     s->n_effects--;
+    s->n_files -= p.is_file;
     return p;
 }
 
@@ -262,5 +263,6 @@ bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Spa
     q.handle = n ? xmalloc((size_t)n * sizeof q.handle[0]) : NULL;
     for (int i = 0; i < n; i++) q.handle[i] = handle_ref(handle[i]);
     *push_effect(s) = q;
+    s->n_files += q.is_file;
     return true;
 }

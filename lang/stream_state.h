@@ -52,6 +52,7 @@ typedef struct Fetch {
 typedef struct Pending {
     uint64_t seq;
     bool has_inst, is_answered, has_failed;
+    bool is_file; /* it writes one */
     Span at;
     Msg reply;
     int n;
@@ -116,6 +117,7 @@ struct Stream {
     /* effects and failures */
     Pending *effect; /* a ring */
     size_t effect_at, n_effects, cap_effects;
+    size_t n_files; /* of the effects: those that write files */
     Cause *cause[CAUSES_MAX];
     int n_causes, n_untold;
     Arena arena; /* of one reply */
