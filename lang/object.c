@@ -526,6 +526,14 @@ static bool show_head(Interp *in, Object *o, Pieces *p, LangError *e) {
     return true;
 }
 
+#define SHOW_NEST 6 /* lists and maps in each other; also where they hold each other in a circle */
+
+static int n_dots(const char *s) {
+    int n = 0;
+    for (; *s; s++) n += *s == '.';
+    return n;
+}
+
 static bool show_kid(Interp *in, const char *name, Value v, int indent, Pieces *p, LangError *e) {
     char shape[256], path[300];
     if (v.kind == V_TENSOR && (v.tensor->is_param || v.tensor->is_buffer)) {
@@ -540,12 +548,20 @@ static bool show_kid(Interp *in, const char *name, Value v, int indent, Pieces *
         show_text(p, "\n%*s%s: ", indent, "", name);
         return object_show(in, v.obj, indent, p, e);
     }
-    if (v.kind != V_LIST)
+    if (n_dots(name) == SHOW_NEST)
         return true;
-    for (uint32_t i = 0; i < v.list->n; i++) {
+    Value key, kid;
+    for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++) {
         snprintf(path, sizeof path, "%.200s.%u", name, i);
-        if (v.list->v[i].kind == V_OBJECT || v.list->v[i].kind == V_TENSOR)
-            TRY(show_kid(in, path, v.list->v[i], indent, p, e));
+        TRY(show_kid(in, path, v.list->v[i], indent, p, e));
+    }
+    for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &kid); i++) {
+        if (key.kind == V_STR)
+            snprintf(path, sizeof path, "%.200s.%.90s", name, key.str->s);
+        else
+            snprintf(path, sizeof path, "%.200s.%lld", name, (long long)key.i);
+        if (key.kind != V_STR || key.str->s[0] != '_')
+            TRY(show_kid(in, path, kid, indent, p, e));
     }
     return true;
 }

@@ -67,6 +67,14 @@ static const Token *line_start(const Parser *p, const Token *t) {
     return t;
 }
 
+/* Within the [ ] of a list that does not begin its line, and so is no target. */
+static bool is_in_list(const Parser *p) {
+    const Opener *o = p->n_open ? &p->open[p->n_open - 1] : NULL;
+    const char *text = p->src->text;
+    if (!o || text[o->at.at] != '[') return false;
+    return o->at.at > 0 && text[o->at.at - 1] != '\n' && text[o->at.at - 1] != ';';
+}
+
 const char *parse_hint(Parser *p, const Token *t) {
     const Token *before = &p->t.tok[p->before], *start = line_start(p, t);
     bool header = is_header_word(start->kind) || parse_is(p, start, "signal");
@@ -86,7 +94,12 @@ const char *parse_hint(Parser *p, const Token *t) {
     case TOK_ARROW: return "a function is fn(x) => …";
     case TOK_FOR: return "a list in brackets: [x for x in xs]";
     case TOK_MATMUL: return t == start ? "there are no decorators" : "";
-    case TOK_MUL: return "targets take no *: first = xs[0]; rest = xs[1:]";
+    case TOK_MUL:
+        if (is_in_list(p)) return "join lists: a + b";
+        return t == start || before->kind == TOK_COMMA
+                   ? "targets take no *: first = xs[0]; rest = xs[1:]"
+                   : "";
+    case TOK_POW: return before->kind == TOK_LBRACE ? "copy(m) and .update(other) join maps" : "";
     case TOK_LBRACE:
         if (before->kind == TOK_ARROW) return "a body in braces has no =>: fn f(x) { … }";
         if (before->kind == TOK_NAME) {
