@@ -2,6 +2,8 @@
  * call is executed while it is submitted, large ones on all threads; so `after` is always done, and
  * a ticket only matters to ask for a failure. SPDX-License-Identifier: MIT */
 #include "worker/cpu.h"
+#include "worker/store.h"
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,25 +67,49 @@ static void cpu_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t
     mem_usage(((const Cpu *)e)->mem, used, peak, total);
 }
 
+void *cpu_side(Cpu *c, const Call *call, int64_t bytes, Err *err) {
+    assert(c->n_sides < CPU_SIDES && bytes >= 0);
+    void *p = mem_alloc(c->mem, (uint64_t)bytes);
+    if (!p) {
+        char need[24], left[24], all[24];
+        uint64_t used, peak, total;
+        mem_usage(c->mem, &used, &peak, &total);
+        err_set(err, ERR_MEMORY, "out of memory: '%s' needs %s beside its result, %s of %s free",
+                op_info[call->inst->op].name, bytes_text((uint64_t)bytes, need),
+                bytes_text(total - used, left), bytes_text(total, all));
+        return NULL;
+    }
+    c->side[c->n_sides++] = (struct Side){p, (uint64_t)bytes};
+    return p;
+}
+
+static void free_sides(Cpu *c) {
+    while (c->n_sides > 0) {
+        const struct Side *s = &c->side[--c->n_sides];
+        mem_release(c->mem, s->data, s->bytes);
+    }
+}
+
 static Ticket cpu_submit(Engine *e, const Call *call, const Ticket *after, int n_after) {
     (void)after, (void)n_after; /* all that was submitted is done */
     Cpu *c = (Cpu *)e;
     Ticket ticket = ++c->last;
     Op op = call->inst->op;
+    Err err = {0};
+    bool ok = true;
     switch (op_info[op].class_) {
     case CLASS_MAP: cpu_map(c, call); break;
-    case CLASS_REDUCE: cpu_reduce(c, call); break;
+    case CLASS_REDUCE: ok = cpu_reduce(c, call, &err); break;
     case CLASS_VIEW: cpu_copy(c, &call->in[0], call->out[0].data); break;
     case CLASS_SOURCE: cpu_source(c, call); break;
-    case CLASS_KERNEL: {
-        Err err = {0};
-        if (rows[op](c, call, &err)) break;
+    case CLASS_KERNEL: ok = rows[op](c, call, &err); break;
+    case CLASS_CONTROL: panic("'%s' is not for engines", op_info[op].name);
+    }
+    free_sides(c);
+    if (!ok) {
         CpuFailure *f = xmalloc(sizeof *f);
         *f = (CpuFailure){ticket, err, c->failures};
         c->failures = f;
-        break;
-    }
-    case CLASS_CONTROL: panic("'%s' is not for engines", op_info[op].name);
     }
     return ticket;
 }

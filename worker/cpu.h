@@ -13,7 +13,8 @@
 enum {
     CPU_PART = 32 * 1024, /* elements of one part: what 10 us of an easy kernel do              */
     CPU_CHUNK = 1024,     /* elements of a strided operand that are laid side by side at a time */
-    CPU_OPERANDS = 4      /* operands of a Loop, the output included                            */
+    CPU_OPERANDS = 4,     /* operands of a Loop, the output included                            */
+    CPU_SIDES = 4         /* pieces of memory that a call takes beside its results              */
 };
 
 typedef struct Dense Dense; /* cpu_matmul.c: library, caches */
@@ -26,6 +27,11 @@ typedef struct Cpu {
     Dense *dense;
     Ticket last;
     struct CpuFailure *failures; /* calls whose failure nobody has asked for yet */
+    struct Side {
+        void *data;
+        uint64_t bytes;
+    } side[CPU_SIDES]; /* of the call that runs */
+    int n_sides;
     char isa[16];
 } Cpu;
 
@@ -70,11 +76,17 @@ void cpu_ranges(Cpu *c, int64_t n, int64_t part, RangeFn fn, void *ctx);
 int64_t cpu_part(int64_t cost);
 
 void cpu_map(Cpu *c, const Call *call);
-void cpu_reduce(Cpu *c, const Call *call);
+/* Memory until the end of the call, from the arena, so that what a call needs beside its results is
+ * bounded like them (a view may be far larger than what it shows). NULL: there is none, err says
+ * so. Not from inside the pool. */
+void *cpu_side(Cpu *c, const Call *call, int64_t bytes, Err *err);
+
+bool cpu_reduce(Cpu *c, const Call *call, Err *err);
 void cpu_source(Cpu *c, const Call *call);
 /* Row-major copy of a view; `parallel` only where the caller is not inside the pool. */
 void cpu_copy(Cpu *c, const View *from, void *to);
-/* One per KERNEL row; only an index out of range can fail. */
+/* One per KERNEL row; an index out of range fails, and too little memory for what it needs beside
+ * its results. */
 #define KERNEL(id, name, arity, in, shape, grad, doc)                                              \
     bool cpu_##id(Cpu *c, const Call *call, Err *err);
 #include "runtime/ops.def"

@@ -3,7 +3,6 @@
  * one element happen in the order of the indices: work is split by what is written, never by who
  * writes. SPDX-License-Identifier: MIT */
 #include "worker/cpu.h"
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- Indices ---- */
@@ -75,26 +74,29 @@ typedef struct IndexRun {
     MapFn add; /* NULL: overwrite */
 } IndexRun;
 
+/* n zeros. */
+static int64_t *offsets_new(Cpu *c, const Call *call, int64_t n, Err *err) {
+    int64_t bytes = n * (int64_t)sizeof(int64_t), *offset = cpu_side(c, call, bytes, err);
+    return offset ? memset(offset, 0, (size_t)bytes) : NULL;
+}
+
 /* Resolves the k index operands of x along axis, axis + 1, ...; NULL after an error. */
-static int64_t *resolve(const View *x, const int64_t *stride, const View *idx, int k, int axis,
-                        TensorType *common, Err *err) {
+static int64_t *resolve(Cpu *c, const Call *call, const View *x, const int64_t *stride,
+                        const View *idx, int k, int axis, TensorType *common, Err *err) {
     *common = idx[0].type;
     for (int i = 1; i < k; i++) {
         TensorType before = *common;
         shape_broadcast(&before, &idx[i].type, common);
     }
     int64_t n = type_numel(common);
-    int64_t *offset = xcalloc((size_t)n + 1, sizeof *offset);
+    int64_t *offset = offsets_new(c, call, n, err);
+    if (!offset) return NULL;
     /* An element's own indices are checked from the left, elements in order: as one would read
      * them. */
     for (int i = 0; i < k; i++) {
-        Err e = {0};
-        if (add_indices(&idx[i], common, axis + i, x->type.shape[axis + i], stride[axis + i],
-                        offset, &e))
-            continue;
-        if (err) *err = e;
-        free(offset);
-        return NULL;
+        if (!add_indices(&idx[i], common, axis + i, x->type.shape[axis + i], stride[axis + i],
+                         offset, err))
+            return NULL;
     }
     return offset;
 }
@@ -126,7 +128,7 @@ bool cpu_INDEX(Cpu *c, const Call *call, Err *err) {
     if (type_numel(&o->type) == 0) return true;
     TensorType common;
     IndexRun r = {.x = x, .out = o->data, .size = view_size(x)};
-    r.offset = resolve(x, x->stride, call->in + 1, k, axis, &common, err);
+    r.offset = resolve(c, call, x, x->stride, call->in + 1, k, axis, &common, err);
     if (!r.offset) return false;
     r.n_common = type_numel(&common);
     View before = view_axes(x, 0, axis), after = view_axes(x, axis + k, x->type.rank);
@@ -142,7 +144,6 @@ bool cpu_INDEX(Cpu *c, const Call *call, Err *err) {
     } else {
         cpu_ranges(c, r.before.n * r.n_common, cpu_part(r.after.n), index_range, &r);
     }
-    free(r.offset);
     return true;
 }
 
@@ -194,7 +195,7 @@ bool cpu_INDEX_PUT(Cpu *c, const Call *call, Err *err) {
     if (type_numel(&before.type) == 0 || type_numel(&after.type) == 0) return true;
     memcpy(before.stride, stride, sizeof(int64_t) * (size_t)axis);
     view_strides(&after.type, after.stride);
-    r.offset = resolve(o, stride, call->in + 2, k, axis, &common, err);
+    r.offset = resolve(c, call, o, stride, call->in + 2, k, axis, &common, err);
     if (!r.offset) return false;
     r.n_common = type_numel(&common);
     int at = before.type.rank, rank = at + common.rank + after.type.rank;
@@ -210,7 +211,6 @@ bool cpu_INDEX_PUT(Cpu *c, const Call *call, Err *err) {
         int64_t cost = (r.after.n < PUT_STRIP ? r.after.n : PUT_STRIP) * r.n_common;
         cpu_ranges(c, r.before.n * strips, cpu_part(cost), put_range, &r);
     }
-    free(r.offset);
     return true;
 }
 
@@ -290,15 +290,15 @@ static void scatter_range(void *ctx, int64_t begin, int64_t end, int thread) {
 }
 
 /* Fills everything but the strides of src. `x` is read or written; idx's shape rules. */
-static int64_t *along_init(AlongRun *r, const View *x, const View *idx, const View *src, int axis,
-                           Err *err) {
+static bool along_init(AlongRun *r, Cpu *c, const Call *call, const View *x, const View *src,
+                       int axis, Err *err) {
+    const View *idx = &call->in[1];
     int rank = x->type.rank;
     int64_t n = type_numel(&idx->type);
-    int64_t *offset = xcalloc((size_t)n + 1, sizeof *offset);
-    if (!add_indices(idx, &idx->type, axis, x->type.shape[axis], x->stride[axis], offset, err)) {
-        free(offset);
-        return NULL;
-    }
+    int64_t *offset = offsets_new(c, call, n, err);
+    if (!offset ||
+        !add_indices(idx, &idx->type, axis, x->type.shape[axis], x->stride[axis], offset, err))
+        return false;
     r->offset = offset;
     r->A = idx->type.shape[axis];
     r->x = x, r->src = src, r->size = view_size(x), r->dtype = (DType)x->type.dtype;
@@ -309,17 +309,15 @@ static int64_t *along_init(AlongRun *r, const View *x, const View *idx, const Vi
     View ai = view_axes(&a, axis + 1, rank), bi = view_axes(&b, axis + 1, rank);
     loop_init(&r->outer, &ao.type, (const View *const[]){&ao, &bo}, 2);
     loop_init(&r->inner, &ai.type, (const View *const[]){&ai, &bi}, 2);
-    return offset;
+    return true;
 }
 
 bool cpu_GATHER(Cpu *c, const Call *call, Err *err) {
     int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0];
     if (type_numel(&call->out[0].type) == 0) return true;
     AlongRun r = {.out = call->out[0].data};
-    int64_t *offset = along_init(&r, &call->in[0], &call->in[1], NULL, axis, err);
-    if (!offset) return false;
+    if (!along_init(&r, c, call, &call->in[0], NULL, axis, err)) return false;
     cpu_ranges(c, r.outer.n * r.A, cpu_part(r.inner.n), gather_range, &r);
-    free(offset);
     return true;
 }
 
@@ -330,11 +328,9 @@ bool cpu_SCATTER_ADD(Cpu *c, const Call *call, Err *err) {
     cpu_copy(c, &call->in[0], o.data);
     if (type_numel(&call->in[1].type) == 0) return true;
     AlongRun r = {.out = o.data};
-    int64_t *offset = along_init(&r, &o, &call->in[1], &call->in[2], axis, err);
-    if (!offset) return false;
+    if (!along_init(&r, c, call, &o, &call->in[2], axis, err)) return false;
     int64_t strips = (r.inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
     int64_t cost = r.A * (r.inner.n < SCATTER_STRIP ? r.inner.n : SCATTER_STRIP);
     cpu_ranges(c, r.outer.n * strips, cpu_part(cost), scatter_range, &r);
-    free(offset);
     return true;
 }

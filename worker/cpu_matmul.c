@@ -89,7 +89,7 @@ static void dot_range(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
-static void dot(Product *p) {
+static bool dot(Product *p, const Call *call, Err *err) {
     Cpu *c = p->cpu;
     int64_t results = p->M == 1 ? p->N : p->M, stride = p->M == 1 ? p->b_k : p->a_k;
     int64_t block = p->K < REDUCE_BLOCK ? p->K : REDUCE_BLOCK;
@@ -100,16 +100,19 @@ static void dot(Product *p) {
     p->to = p->out;
     int64_t n = p->batch.n * results;
     char *table = NULL;
-    if (p->blocks > 1) p->to = table = xmalloc((size_t)(p->blocks * n * p->size));
+    if (p->blocks > 1) {
+        p->to = table = cpu_side(c, call, p->blocks * n * p->size, err);
+        if (!table) return false;
+    }
     int64_t cost = block * (results < p->width ? results : p->width);
     cpu_ranges(c, p->batch.n * p->tiles * p->blocks, cpu_part(cost), dot_range, p);
-    if (!table) return;
+    if (!table) return true;
     int64_t line = n * p->size;
     for (int64_t s = 1; s < p->blocks; s *= 2)
         for (int64_t b = 0; b + s < p->blocks; b += 2 * s)
             c->kernels->merge[OP_SUM][p->dtype](n, table + b * line, table + (b + s) * line);
     memcpy(p->out, table, (size_t)line);
-    free(table);
+    return true;
 }
 
 /* The dot kernels want one of the two strides of the matrix to be 1. */
@@ -157,8 +160,8 @@ static bool is_plain(int64_t rows, int64_t columns, int64_t *row, int64_t *colum
 /* Products too small for the library: making its primitive, or loading it, would take longer. */
 enum { TINY = 32 * 32 * 32 };
 
-static bool multiply(Product *p) {
-    if (p->M * p->N <= TINY / p->K) return false;
+/* false: these are not for the library, or it is not there. */
+static bool multiply(Product *p, int64_t *offset) {
     Dense *d = p->cpu->dense;
     if (!d->has_tried) {
         d->has_tried = true;
@@ -167,8 +170,7 @@ static bool multiply(Product *p) {
     if (!d->dnnl) return false;
     if (!is_plain(p->M, p->K, &p->a_m, &p->a_k) || !is_plain(p->K, p->N, &p->b_k, &p->b_n))
         return false;
-    int64_t few[64], n = p->batch.n,
-                     *offset = n <= 32 ? few : xmalloc(sizeof(int64_t) * 2 * (size_t)n);
+    int64_t n = p->batch.n;
     for (int64_t i = 0; i < n; i++) {
         offset[i] = loop_offset(&p->batch, 0, i);
         offset[n + i] = loop_offset(&p->batch, 1, i);
@@ -176,12 +178,10 @@ static bool multiply(Product *p) {
     DnnlShape s = {p->M, p->N, p->K, p->a_m, p->a_k, p->b_k, p->b_n, p->N};
     dnnl_multiply(d->dnnl, n, &s, (const float *)p->a, offset, (const float *)p->b, offset + n,
                   (float *)p->out);
-    if (offset != few) free(offset);
     return true;
 }
 
 bool cpu_MATMUL(Cpu *c, const Call *call, Err *err) {
-    (void)err;
     int64_t n = type_numel(&call->out[0].type);
     if (n == 0) return true;
     Product p;
@@ -193,25 +193,30 @@ bool cpu_MATMUL(Cpu *c, const Call *call, Err *err) {
     /* Strides that no kernel but the slow one takes: first a copy, and then as any other. */
     Call plain = *call;
     View in[2] = {call->in[0], call->in[1]};
-    void *copy[2] = {NULL, NULL};
+    bool has_copy = false;
     for (int k = 0; k < 2; k++) {
         int64_t rows = k ? p.K : p.M, columns = k ? p.N : p.K;
         int64_t row = k ? p.b_k : p.a_m, column = k ? p.b_n : p.a_k;
         if (!dtype_is_float(p.dtype) || is_plain(rows, columns, &row, &column)) continue;
-        copy[k] = xmalloc((size_t)(type_numel(&in[k].type) * p.size) + 1);
-        cpu_copy(c, &in[k], copy[k]);
-        in[k].data = copy[k];
+        void *copy = cpu_side(c, call, type_numel(&in[k].type) * p.size, err);
+        if (!copy) return false;
+        cpu_copy(c, &in[k], copy);
+        in[k].data = copy;
+        has_copy = true;
         view_strides(&in[k].type, in[k].stride);
     }
-    if (copy[0] || copy[1]) {
+    if (has_copy) {
         plain.in = in;
         product_init(&p, c, &plain);
     }
-    if (suits_dot(&p))
-        dot(&p);
-    else if (p.dtype != DT_F32 || !multiply(&p))
-        gemm(&p);
-    free(copy[0]);
-    free(copy[1]);
+    if (suits_dot(&p)) return dot(&p, call, err);
+    if (p.dtype == DT_F32 && p.M * p.N > TINY / p.K) {
+        int64_t few[64], *offset = few;
+        if (p.batch.n > 32)
+            offset = cpu_side(c, call, 2 * p.batch.n * (int64_t)sizeof *offset, err);
+        if (!offset) return false;
+        if (multiply(&p, offset)) return true;
+    }
+    gemm(&p);
     return true;
 }

@@ -5,7 +5,6 @@
  * rows are combined last. SPDX-License-Identifier: MIT */
 #include "worker/cpu.h"
 #include "worker/emit.h"
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct ReduceRun {
@@ -71,7 +70,7 @@ static void split_axes(const Call *call, Loop *kept, Loop *reduced) {
     loop_init(reduced, &r.type, (const View *const[]){&r}, 1);
 }
 
-void cpu_reduce(Cpu *c, const Call *call) {
+bool cpu_reduce(Cpu *c, const Call *call, Err *err) {
     const View *x = &call->in[0];
     Op op = call->inst->op;
     DType d = x->type.dtype;
@@ -82,11 +81,11 @@ void cpu_reduce(Cpu *c, const Call *call) {
                    .acc_size = view_size(&call->out[0]),
                    .pool = c->pool};
     split_axes(call, &r.kept, &r.reduced);
-    if (r.kept.n == 0) return;
+    if (r.kept.n == 0) return true;
     int64_t n = r.reduced.n;
     if (n == 0) { /* nothing to fold: initial values; x is never read */
         r.fn(0, r.kept.n, x->data, 1, 0, r.to);
-        return;
+        return true;
     }
     int inner = r.kept.rank - 1;
     int64_t length = r.kept.rank ? r.kept.shape[inner] : 1;
@@ -103,9 +102,12 @@ void cpu_reduce(Cpu *c, const Call *call) {
     r.tiles_per_line = (length + r.width - 1) / r.width;
     int64_t tiles = r.kept.n / length * r.tiles_per_line * r.blocks;
     char *table = NULL;
-    if (r.blocks > 1) r.to = table = xmalloc((size_t)(r.blocks * r.kept.n * r.acc_size));
+    if (r.blocks > 1) {
+        r.to = table = cpu_side(c, call, r.blocks * r.kept.n * r.acc_size, err);
+        if (!table) return false;
+    }
     cpu_ranges(c, tiles, cpu_part(r.width * block), reduce_range, &r);
-    if (!table) return;
+    if (!table) return true;
     int64_t line = r.kept.n * r.acc_size;
     for (int64_t s = 1; s < r.blocks; s *= 2) {
         for (int64_t b = 0; b + s < r.blocks; b += 2 * s) {
@@ -113,5 +115,5 @@ void cpu_reduce(Cpu *c, const Call *call) {
         }
     }
     memcpy(call->out[0].data, table, (size_t)line);
-    free(table);
+    return true;
 }

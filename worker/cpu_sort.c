@@ -4,7 +4,6 @@
  * else by radix, skipping digits that all keys share. SPDX-License-Identifier: MIT */
 #include "worker/cpu.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- Lines ---- */
@@ -20,17 +19,17 @@ typedef struct LineRun {
     DType dtype;
     int sign;
     bool descends;
-    Pool *pool;
+    struct Item *items; /* two lines of them per thread */
 } LineRun;
 
-static void lines_init(LineRun *r, Cpu *c, const View *x, const View *out, int axis) {
+static void lines_init(LineRun *r, const View *x, const View *out, int axis) {
     View in = *x, o = *out;
     view_strides(&o.type, o.stride);
     r->n = x->type.shape[axis];
     r->in_stride = x->stride[axis], r->out_stride = o.stride[axis];
     in.type.shape[axis] = o.type.shape[axis] = 1;
     loop_init(&r->lines, &in.type, (const View *const[]){&in, &o}, 2);
-    r->x = x, r->out = out->data, r->dtype = (DType)x->type.dtype, r->pool = c->pool;
+    r->x = x, r->out = out->data, r->dtype = (DType)x->type.dtype;
 }
 
 /* ---- Largest and smallest ---- */
@@ -73,14 +72,14 @@ static void best_range(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
-static bool arg_reduce(Cpu *c, const Call *call, int sign) {
+static bool arg_reduce(Cpu *c, const Call *call, int sign, Err *err) {
     const View *x = &call->in[0];
     const Attr *axis = inst_attr(call->inst, ATTR_AXIS);
     int64_t *out = call->out[0].data;
     if (type_numel(&x->type) == 0) return true;
     if (axis) {
         LineRun r = {.position = out, .sign = sign};
-        lines_init(&r, c, x, x, (int)axis->ints[0]);
+        lines_init(&r, x, x, (int)axis->ints[0]);
         cpu_ranges(c, r.lines.n, cpu_part(r.n), best_range, &r);
         return true;
     }
@@ -89,20 +88,14 @@ static bool arg_reduce(Cpu *c, const Call *call, int sign) {
         *out = best_of((DType)x->type.dtype, x->data, 1, n, sign);
         return true;
     }
-    void *side = xmalloc((size_t)(n * view_size(x)));
+    void *side = cpu_side(c, call, n * view_size(x), err);
+    if (!side) return false;
     cpu_copy(c, x, side);
     *out = best_of((DType)x->type.dtype, side, 1, n, sign);
-    free(side);
     return true;
 }
-bool cpu_ARGMAX(Cpu *c, const Call *call, Err *err) {
-    (void)err;
-    return arg_reduce(c, call, 1);
-}
-bool cpu_ARGMIN(Cpu *c, const Call *call, Err *err) {
-    (void)err;
-    return arg_reduce(c, call, -1);
-}
+bool cpu_ARGMAX(Cpu *c, const Call *call, Err *err) { return arg_reduce(c, call, 1, err); }
+bool cpu_ARGMIN(Cpu *c, const Call *call, Err *err) { return arg_reduce(c, call, -1, err); }
 
 /* ---- Sorting ---- */
 
@@ -169,7 +162,7 @@ enum { FEW = 48 };
 static void sort_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const LineRun *r = ctx;
     int size = view_size(r->x);
-    Item *items = pool_scratch(r->pool, thread, (size_t)(2 * r->n) * sizeof *items);
+    Item *items = r->items + 2 * r->n * thread;
     for (int64_t line = begin; line < end; line++) {
         const char *x = view_at(r->x, loop_offset(&r->lines, 0, line));
         for (int64_t i = 0; i < r->n; i++) {
@@ -192,34 +185,35 @@ static void sort_range(void *ctx, int64_t begin, int64_t end, int thread) {
 
 /* The first `count` of each line in order: values to `value`, positions to `position`, or NULL. */
 static bool in_order(Cpu *c, const Call *call, bool descends, int64_t count, const View *value,
-                     const View *position) {
+                     const View *position, Err *err) {
     const View *x = &call->in[0];
     int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0];
     if (type_numel(&x->type) == 0) return true;
     LineRun r = {.descends = descends};
-    lines_init(&r, c, x, value ? value : position, axis);
+    lines_init(&r, x, value ? value : position, axis);
     r.count = count < 0 ? r.n : count;
     r.out = value ? value->data : NULL;
     r.position = position ? position->data : NULL;
-    cpu_ranges(c, r.lines.n, cpu_part(r.n * 16), sort_range, &r);
+    int64_t part = cpu_part(r.n * 16), threads = (r.lines.n + part - 1) / part;
+    if (threads > pool_threads(c->pool)) threads = pool_threads(c->pool);
+    r.items = cpu_side(c, call, threads * 2 * r.n * (int64_t)sizeof *r.items, err);
+    if (!r.items) return false;
+    cpu_ranges(c, r.lines.n, part, sort_range, &r);
     return true;
 }
 
 bool cpu_SORT(Cpu *c, const Call *call, Err *err) {
-    (void)err;
     bool descends = inst_bool(call->inst, ATTR_DESCENDING, false);
-    return in_order(c, call, descends, -1, &call->out[0], NULL);
+    return in_order(c, call, descends, -1, &call->out[0], NULL, err);
 }
 bool cpu_ARGSORT(Cpu *c, const Call *call, Err *err) {
-    (void)err;
     bool descends = inst_bool(call->inst, ATTR_DESCENDING, false);
-    return in_order(c, call, descends, -1, NULL, &call->out[0]);
+    return in_order(c, call, descends, -1, NULL, &call->out[0], err);
 }
 bool cpu_TOPK(Cpu *c, const Call *call, Err *err) {
-    (void)err;
     bool largest = inst_bool(call->inst, ATTR_LARGEST, true);
-    return in_order(c, call, largest, inst_int(call->inst, ATTR_K, 0), &call->out[0],
-                    &call->out[1]);
+    return in_order(c, call, largest, inst_int(call->inst, ATTR_K, 0), &call->out[0], &call->out[1],
+                    err);
 }
 
 /* ---- Running sums: one after the other along the axis; floats in double ---- */
@@ -255,7 +249,7 @@ bool cpu_CUMSUM(Cpu *c, const Call *call, Err *err) {
     const View *x = &call->in[0];
     if (type_numel(&x->type) == 0) return true;
     LineRun r = {0};
-    lines_init(&r, c, x, &call->out[0], (int)inst_attr(call->inst, ATTR_AXIS)->ints[0]);
+    lines_init(&r, x, &call->out[0], (int)inst_attr(call->inst, ATTR_AXIS)->ints[0]);
     cpu_ranges(c, r.lines.n, cpu_part(r.n), cumsum_range, &r);
     return true;
 }

@@ -290,7 +290,7 @@ int main(int argc, char **argv) {
     for (int threads = only ? only : 1;; threads = all) {
         Err err = {0};
         clock_id = threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
-        EngineConfig config = {.memory_bytes = 1 << 20, .threads = threads};
+        EngineConfig config = {.memory_bytes = UINT64_C(1) << 30, .threads = threads};
         engine = engine_cpu.open(&config, &err);
         if (!engine) {
             fprintf(stderr, "kernel_bench: %s\n", err.text);

@@ -135,7 +135,7 @@ static const Failure *last_failure(const Talk *t) {
 
 static void op_n(Talk *t, Op op, uint64_t out, const Attr *attr, int n_attr, int n_in,
                  const uint64_t *id) {
-    Operand in[8];
+    Operand in[16];
     for (int i = 0; i < n_in; i++) in[i] = (Operand){.kind = IN_TENSOR, .id = id[i]};
     Inst inst = {.op = op,
                  .n_in = (uint16_t)n_in,
@@ -424,6 +424,40 @@ static void test_huge_view(const EngineOps *ops) {
     talk_free(t);
 }
 
+static void expand(Talk *t, uint64_t out, uint64_t in, int64_t rows, int64_t cols) {
+    Attr attr[] = {INTS(ATTR_SHAPE, rows, cols)};
+    op_n(t, OP_EXPAND, out, attr, 1, IDS(in));
+}
+
+/* What a kernel needs beside its result may be far more than there is: an error like any other. */
+static void test_huge_operand(void) {
+    Talk *t = talk_new(&engine_cpu, 64 << 20);
+    const int64_t n = INT64_C(1) << 40;
+    Attr axis = INTS(ATTR_AXIS, 1);
+    full(t, 1, 0, DT_I64, 1, 1);
+    full(t, 2, 1, DT_F32, 1, 1);
+    expand(t, 3, 1, 1, n);
+    expand(t, 4, 2, 2, n);
+    expand(t, 5, 2, n, 2);
+    op_n(t, OP_SCATTER_ADD, 6, &axis, 1, IDS(1, 3, 3));
+    OPS(t, OP_ARGMAX, 7, 4);
+    OPS(t, OP_MATMUL, 8, 4, 5);
+    OPS(t, OP_SUM, 9, 4);
+    OPS(t, OP_FETCH, 0, 8);
+    run(t);
+    CHECK_INT(t->n_failure, 4);
+    for (int i = 0; i < t->n_failure && i < FAILURES; i++) {
+        CHECK_INT(t->failure[i].err.code, ERR_MEMORY);
+        CHECK_MSG(strstr(t->failure[i].err.text, " beside its result, ") != NULL, "%s",
+                  t->failure[i].err.text);
+    }
+    CHECK_INT(last_got(t)->status, ERR_MEMORY);
+    OPS(t, OP_FREE, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9);
+    run(t);
+    CHECK_INT(used_bytes(t), 0);
+    talk_free(t);
+}
+
 static void test_cancel(const EngineOps *ops) {
     Talk *t = talk_new(ops, 64 << 20);
     full(t, 1, 1, DT_F32, 4, 4);
@@ -660,6 +694,7 @@ int main(int argc, char **argv) {
         test_cancel(engines[i]);
         test_clients(engines[i]);
     }
+    test_huge_operand();
     test_turns();
     for (uint64_t i = 0; i < 20; i++) test_random(seed + i * 1000 + 1);
     test_hostile(seed + 5);

@@ -561,7 +561,7 @@ int main(void) {
     int rounds = getenv("KERNELS_ROUNDS") ? atoi(getenv("KERNELS_ROUNDS")) : 60;
     if (getenv("KERNELS_SEED")) state = strtoull(getenv("KERNELS_SEED"), NULL, 10);
     Err err = {0};
-    EngineConfig config = {.memory_bytes = 1 << 20, .threads = 1};
+    EngineConfig config = {.memory_bytes = 256 << 20, .threads = 1};
     reference = engine_reference.open(&config, &err);
     const char *best = kernels_find()->isa;
     for (int e = 0; e < N_ENGINES; e++) {
