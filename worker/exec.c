@@ -62,6 +62,42 @@ static void fail_memory(Exec *x, Job *j, const TensorType *types, uint64_t needs
     poison_outputs(x, j, ERR_MEMORY, types);
 }
 
+/* ---- How far ahead ---- */
+
+/* What is handed to an engine cannot be cancelled any more: no more of it than takes about AHEAD_NS
+ * by the pace so far, nor more calls than FLYING_MAX; but always enough to keep it busy. */
+enum { FLYING_MIN = 4, FLYING_MAX = 1024, AHEAD_NS = 100000000, PACE_NS = 1000000 };
+enum { CALL_WORK = 1 << 14 }; /* of starting a call */
+const double exec_first_pace = 0.25;
+
+/* About the bytes that are moved; a product's multiplications count for half a byte each. */
+static double work_of(const Call *call) {
+    double work = CALL_WORK;
+    for (int i = 0; i < call->n_in; i++)
+        if (!call->in[i].is_scalar) work += (double)type_bytes(&call->in[i].type);
+    for (int i = 0; i < call->n_out; i++) work += (double)type_bytes(&call->out[i].type);
+    if (call->inst->op == OP_MATMUL) {
+        const TensorType *a = &call->in[0].type;
+        work += 0.5 * (double)type_numel(&call->out[0].type) * (double)a->shape[a->rank - 1];
+    }
+    return work;
+}
+
+bool exec_is_far_ahead(const Exec *x) {
+    return x->n_flying > FLYING_MAX ||
+           (x->n_flying > FLYING_MIN && x->flying_work > AHEAD_NS * x->pace);
+}
+
+static void keep_pace(Exec *x, double work) {
+    x->flying_work = x->first ? x->flying_work - work : 0;
+    x->done_work += work;
+    int64_t now = exec_now_ns(), ns = now - x->pace_ns;
+    if (ns < PACE_NS) return;
+    x->pace = (x->pace + x->done_work / (double)ns) / 2;
+    x->done_work = 0;
+    x->pace_ns = now;
+}
+
 /* ---- The queue ---- */
 
 static void enqueue(Exec *x, Job *j) {
@@ -73,6 +109,9 @@ static void enqueue(Exec *x, Job *j) {
     j->frame->pending++;
     j->frame->client->n_jobs++;
     x->n_flying++;
+    j->work = j->ticket ? work_of(&j->call) : 0;
+    x->flying_work += j->work;
+    if (!x->first) x->pace_ns = exec_now_ns(), x->done_work = 0;
     j->next = NULL;
     if (x->last)
         x->last->next = j;
@@ -112,11 +151,12 @@ static void finish_call(Exec *x, Job *j, int result, const Err *err) {
 }
 
 void exec_retire(Exec *x, bool wait) {
+    double work = 0;
     for (Job *j; (j = x->first); wait = false) {
         if (j->ticket) {
             Err err;
             int result = x->ops->done(x->engine, j->ticket, wait, &err);
-            if (!result) return;
+            if (!result) break;
             finish_call(x, j, result, &err);
             for (int i = 0; i < j->call.n_out; i++) release(x, j->out[i]);
         } else {
@@ -128,12 +168,14 @@ void exec_retire(Exec *x, bool wait) {
         x->first = j->next;
         x->n_flying--;
         if (!x->first) x->last = NULL;
+        work += j->work;
         Frame *f = j->frame;
         cell_put(&x->jobs, j);
         f->pending--;
         f->client->n_jobs--;
         exec_frame_done(x, f);
     }
+    if (work > 0) keep_pace(x, work);
 }
 
 /* ---- Operands ---- */

@@ -55,6 +55,7 @@ struct Job {
     Call call;
     Ticket ticket; /* 0: an effect */
     ErrCode lost;  /* an effect that will only say why it has no values */
+    double work;   /* of the call, a guess */
     Err *err;      /* owned: told when the job is retired, so that errors keep their order */
     int n_held;
     Storage **held;        /* of tensor operands; referenced while the job is in the queue */
@@ -109,6 +110,9 @@ struct Exec {
     Frame *spare;      /* frames with their arenas, for reuse */
     Job *first, *last; /* in flight */
     int n_flying;
+    double flying_work, done_work; /* in flight; done since pace_ns */
+    double pace;                   /* the engine's, work per ns, measured while it is busy */
+    int64_t pace_ns;
     uint64_t n_frames;
     Msg *out;
     size_t out_at, out_n, out_cap; /* a ring */
@@ -127,6 +131,10 @@ void exec_retire(Exec *x, bool wait); /* what is done at the queue's head; wait:
 void exec_send(Exec *x, Msg *m);      /* consumes m */
 Client *exec_client(Exec *x, uint32_t id, bool creates);
 void exec_frame_done(Exec *x, Frame *f); /* f lost a pending job, or was issued */
+/* The engine has as much before it as a cancel may have to wait for. */
+bool exec_is_far_ahead(const Exec *x);
+int64_t exec_now_ns(void);
+extern const double exec_first_pace; /* until it is known */
 /* effect.c */
 bool effect_is(Op op);
 void effect_run(Exec *x, Job *j); /* everything before it is done */

@@ -13,12 +13,11 @@
 
 enum {
     SLICE_NS = 500000,
-    LOOK_COST = 16,       /* instructions between looks at the clock */
-    LARGE_CALL = 1 << 16, /* bytes of a result that are worth a look */
-    FLYING_MAX = 1024     /* issuing waits for an engine that is so far behind */
+    LOOK_COST = 16,      /* instructions between looks at the clock */
+    LARGE_CALL = 1 << 16 /* bytes of a result that are worth a look */
 };
 
-static int64_t now_ns(void) {
+int64_t exec_now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
@@ -34,6 +33,7 @@ Exec *exec_new(const EngineOps *ops, const EngineConfig *config, Err *err) {
     x->ops = ops;
     x->threads = config->threads;
     x->jobs.size = sizeof(Job);
+    x->pace = exec_first_pace;
     store_init(&x->store, e);
     return x;
 }
@@ -228,7 +228,7 @@ static Client *next_client(const Exec *x) {
 }
 
 bool exec_step(Exec *x, int64_t budget_us) {
-    int64_t start = now_ns(), now = start, end = start + budget_us * 1000;
+    int64_t start = exec_now_ns(), now = start, end = start + budget_us * 1000;
     if (x->first) exec_retire(x, false);
     Client *c;
     while ((c = next_client(x))) {
@@ -237,10 +237,10 @@ bool exec_step(Exec *x, int64_t budget_us) {
         int cost = 0;
         do {
             cost += issue_next(x, c);
-            if (x->n_flying > FLYING_MAX) exec_retire(x, true);
-            if (cost >= LOOK_COST) cost = 0, now = now_ns();
+            while (exec_is_far_ahead(x)) exec_retire(x, true);
+            if (cost >= LOOK_COST) cost = 0, now = exec_now_ns();
         } while (c->at && now < (is_alone ? end : slice_end));
-        now = now_ns();
+        now = exec_now_ns();
         c->used_ns += now - began;
         if (x->first) exec_retire(x, false);
         if (now >= end) break;

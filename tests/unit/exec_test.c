@@ -487,6 +487,22 @@ static void test_cancel(const EngineOps *ops) {
     talk_free(t);
 }
 
+/* A cancel waits only for what the engine has, and that is not much. */
+static void test_cancel_soon(void) {
+    enum { N = 200 };
+    Talk *t = talk_new(&engine_delayed, 64 << 20);
+    full(t, 1, 1, DT_F32, 128, 128);
+    for (uint64_t i = 2; i < N; i++) OPS(t, OP_MATMUL, i, 1, 1);
+    flush(t);
+    exec_step(t->x, 50000);
+    exec_on_cancel(t->x, CLIENT, t->seq);
+    run(t);
+    CHECK_MSG(t->x->kernels < N / 2, "%llu calls", (unsigned long long)t->x->kernels);
+    CHECK_INT(t->n_failure, 1);
+    CHECK_INT(t->failure[0].err.code, ERR_CANCELLED);
+    talk_free(t);
+}
+
 static void test_clients(const EngineOps *ops) {
     Talk *t = talk_new(ops, 64 << 20);
     full(t, 1, 1, DT_F32, 4, 4);
@@ -695,6 +711,7 @@ int main(int argc, char **argv) {
         test_clients(engines[i]);
     }
     test_huge_operand();
+    test_cancel_soon();
     test_turns();
     for (uint64_t i = 0; i < 20; i++) test_random(seed + i * 1000 + 1);
     test_hostile(seed + 5);
