@@ -15,12 +15,24 @@ static bool not_assigned(Interp *in, const Node *n, LangError *e) {
     return error_hint(e, "a name that a function assigns anywhere is local in all of it");
 }
 
+/* A field or method of the object whose method runs, named without self. */
+static bool is_of_self(const Frame *f, const char *name) {
+    int slot = f ? f->fn->self_slot : -1;
+    if (slot < 0)
+        return false;
+    Value self = f->fn->slot_is_cell[slot] ? f->slot[slot].cell->v : f->slot[slot];
+    return self.kind == V_OBJECT &&
+           (object_find(self.obj, name) || object_method(self.obj, name));
+}
+
 static bool not_defined(Interp *in, const Node *n, LangError *e) {
     fail_at(in, n, e, "'%s' is not defined", n->str);
     const char *habit = habit_hint(n->str, strlen(n->str)); /* null, np, torch ... */
     if (habit) return error_hint(e, "%s", habit);
     NameList names = {0};
     const Frame *f = in->frame;
+    if (is_of_self(f, n->str))
+        return error_hint(e, "self.%s", n->str);
     for (int i = 0; f && i < f->fn->n_slots; i++)
         if (f->fn->slot_name && f->fn->slot_name[i])
             names_add(&names, f->fn->slot_name[i]);
