@@ -153,7 +153,8 @@ static bool updated(Interp *in, Value p, Value v, Value *out, LangError *e) {
 }
 
 BUILTIN(zero_) {
-    return need_param(arg[0], "zero_()", "x = zeros_like(x)", e) &&
+    return need_param(arg[0], "zero_()", "p.grad = none clears a gradient; else x = zeros_like(x)",
+                      e) &&
            updated(in, arg[0], v_int(0), out, e);
 }
 BUILTIN(copy_) {
