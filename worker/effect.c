@@ -48,7 +48,7 @@ static void copy_edges(Exec *x, View v, int axis, int64_t edge, char **to) {
 }
 
 static uint32_t edge_of(const Inst *in, const TensorType *t) {
-    if (in->op != OP_PRINT && in->op != OP_PEEK) return 0;
+    if (t->rank == 0 || (in->op != OP_PRINT && in->op != OP_PEEK)) return 0;
     if (type_numel(t) <= inst_int(in, ATTR_THRESHOLD, DEFAULT_THRESHOLD)) return 0;
     int64_t edge = inst_int(in, ATTR_EDGE, DEFAULT_EDGE);
     return edge < 1 ? 1 : (uint32_t)edge;

@@ -405,6 +405,23 @@ static void test_effects(const EngineOps *ops) {
 }
 
 /* A view of four bytes that shows 2^48: copying it out is refused, its edges are printed. */
+/* A tensor without axes has no edges, whatever the threshold. */
+static void test_edges_of_scalar(const EngineOps *ops) {
+    Talk *t = talk_new(ops, 1 << 20);
+    Attr attr[] = {{.key = ATTR_EDGE, .n = 1, .i = 1}, {.key = ATTR_THRESHOLD, .n = 1, .i = 0}};
+    arange(t, 1, DT_F32, 4);
+    OPS(t, OP_MATMUL, 2, 1, 1);
+    op_n(t, OP_PEEK, 0, attr, 2, IDS(1));
+    op_n(t, OP_PEEK, 0, attr, 2, IDS(2));
+    run(t);
+    CHECK_INT(t->n_got, 2);
+    CHECK_INT(t->got[0].edge, 1);
+    CHECK_INT(t->got[1].edge, 0);
+    CHECK_INT(t->got[1].type.rank, 0);
+    CHECK_INT(t->got[1].value[0], 14);
+    talk_free(t);
+}
+
 static void test_huge_view(const EngineOps *ops) {
     Talk *t = talk_new(ops, 1 << 20);
     full(t, 1, 3, DT_F32, 1, 1);
@@ -706,6 +723,7 @@ int main(int argc, char **argv) {
         test_views(engines[i]);
         test_memory(engines[i]);
         test_effects(engines[i]);
+        test_edges_of_scalar(engines[i]);
         test_huge_view(engines[i]);
         test_cancel(engines[i]);
         test_clients(engines[i]);
