@@ -85,6 +85,17 @@ static void fill_elements(Arg *a, DType d, Style style) {
     }
 }
 
+/* Factors near 1: whatever the order, no partial product of thousands of them overflows or
+ * vanishes, which would make it infinite in one order and nan in another. */
+static void tame_elements(Arg *a, DType d, Style style) {
+    View base = {.type = {.dtype = (uint8_t)d}, .data = a->base};
+    int64_t n = (int64_t)a->base_bytes / dtype_info[d].size_bytes;
+    for (int64_t i = 0; i < n; i++) {
+        double sign = pick(2) ? 1 : -1;
+        ref_set_float(&base, i, style == WHOLE ? sign : sign * uniform(0.995, 1.005));
+    }
+}
+
 /* ---- Operands ---- */
 
 /* Lays out a tensor of this type: axes in random order in memory, some steps, some margins, some
@@ -116,6 +127,8 @@ static Arg *add_tensor(Case *c, TensorType t, Style style) {
     a->base_bytes = (uint64_t)step * (uint64_t)dtype_info[t.dtype].size_bytes;
     a->base = malloc(a->base_bytes);
     fill_elements(a, (DType)t.dtype, style);
+    if (c->inst.op == OP_PROD && dtype_is_float((DType)t.dtype))
+        tame_elements(a, (DType)t.dtype, style);
     return a;
 }
 

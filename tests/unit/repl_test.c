@@ -4,6 +4,7 @@
 #include "check.h"
 #include "runtime/arena.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
@@ -280,6 +281,12 @@ int main(void) {
         printf("repl: %s is not built: skipped\n", gtsh());
         return 0;
     }
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    if (terminal < 0) {
+        printf("repl: no pseudo terminal here (%s): skipped\n", strerror(errno));
+        return 0;
+    }
+    close(terminal);
     if (!getenv("HOME")) setenv("HOME", "/tmp", 1);
     setenv("GT_HISTFILE", "", 1);
     echo();
