@@ -1,6 +1,7 @@
 /* pool.h: threads that run kernels, with static partition: part p of n always does the same
  * indices, so nothing depends on timing. The caller is thread 0 and takes part. No OpenMP: TSan
- * cannot see through it. Idle threads spin a few microseconds, then sleep on a futex.
+ * cannot see through it. Idle threads spin about 100 us (less when there are more threads than
+ * cores), then sleep on a futex.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_POOL_H
 #define GT_WORKER_POOL_H

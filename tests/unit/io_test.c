@@ -283,7 +283,7 @@ static void test_csv(void) {
     io_fini(&v);
     const char *ragged = "[{\"a\": 1}, {\"b\": 2}]";
     CHECK_FAIL(io_save(in_dir("r.csv"), NULL, 0, ragged, strlen(ragged), &err), ERR_ARG);
-    CHECK(io_load(in_dir("r.csv"), NULL, NULL, &v, &e)); /* the failed save left the old file whole */
+    CHECK(io_load(in_dir("r.csv"), NULL, NULL, &v, &e)); /* a failed save leaves the old file */
     io_fini(&v);
 }
 
