@@ -14,15 +14,15 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Pauses before sleep: about 100 us where a pause takes 140 cycles. A wake-up costs 30 to 50 us, as
- * long as many kernels; with 5 us of spin a GPT's step on two threads was no faster than on one. With
- * more threads than cores spinning only takes time from the others. */
+/* Pauses before sleep: about 100 us where a pause takes 140 cycles. A wake-up costs 30 to 50 us,
+ * as long as many kernels; with 5 us of spin a GPT's step on two threads was no faster than on one.
+ * With more threads than cores spinning only takes time from the others. */
 enum { SPINS = 2000, SPINS_CROWDED = 50 };
 
 typedef struct Gate {
