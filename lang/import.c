@@ -321,17 +321,19 @@ void import_main(Interp *in, const char *path) {
 
 /* ---- the prelude ---- */
 
+/* Files of a directory belong to the name space of that name ("nn/layers.gt" to nn, "nn/init/x.gt"
+ * to nn.init); those of none define functions that are visible everywhere. */
 static bool is_space_file(const char *name, const char *space) {
     size_t n = strlen(space);
-    return !strncmp(name, space, n) && !strcmp(name + n, ".gt");
+    return !strncmp(name, space, n) && name[n] == '/' && !strchr(name + n + 1, '/');
 }
 
-/* Which prelude file defines a name: the lines that begin with fn NAME or module NAME. Files
- * named after a space (nn, optim) keep theirs to themselves. */
+/* Which prelude file defines a name that is visible everywhere: the lines that begin with fn NAME
+ * or module NAME. */
 static void index_prelude(Modules *m) {
     m->has_prelude = true;
     for (int i = 0; prelude_files[i].name; i++) {
-        if (strcmp(prelude_files[i].name, "functional.gt"))
+        if (strchr(prelude_files[i].name, '/'))
             continue;
         for (const char *p = prelude_files[i].text; p && *p;
              p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
@@ -380,6 +382,36 @@ bool prelude_value(Interp *in, const char *interned, Value *out, LangError *e) {
     return true;
 }
 
+/* The names of all files of the prelude's directory `dir`, and its directories as spaces within;
+ * undefined when there is none. */
+static bool space_of_files(Interp *in, const char *dir, Value *out, LangError *e) {
+    size_t n = strlen(dir);
+    for (int i = 0; prelude_files[i].name; i++) {
+        const char *name = prelude_files[i].name;
+        if (strncmp(name, dir, n) || name[n] != '/')
+            continue;
+        if (out->kind == V_UNDEF)
+            *out = space_new(in, intern(dir, n), true);
+        if (is_space_file(name, dir)) {
+            Globals *g;
+            TRY(load_prelude(in, i, &g, e));
+            space_fill(in, out->map, g);
+            continue;
+        }
+        const char *rest = name + n + 1;
+        Value key = name_str(in, intern(rest, strcspn(rest, "/")));
+        if (map_find(out->map, key))
+            continue;
+        char path[128];
+        snprintf(path, sizeof path, "%s/%s", dir, key.str->s);
+        Value inner = {.kind = V_UNDEF};
+        bool ok = space_of_files(in, path, &inner, e);
+        mapv_put(out->map, value_ref(key), inner);
+        TRY(ok);
+    }
+    return true;
+}
+
 bool prelude_space(Interp *in, const char *interned, Value *out, LangError *e) {
     static const char *const plain[] = {"gt", "F", "debug", "signal"};
     Modules *m = in->modules;
@@ -392,14 +424,8 @@ bool prelude_space(Interp *in, const char *interned, Value *out, LangError *e) {
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (!strcmp(interned, plain[i]))
             *out = space_new(in, interned, strcmp(interned, "signal") != 0);
-    for (int i = 0; prelude_files[i].name && out->kind == V_UNDEF; i++)
-        if (strcmp(prelude_files[i].name, "functional.gt") &&
-            is_space_file(prelude_files[i].name, interned)) {
-            Globals *g;
-            TRY(load_prelude(in, i, &g, e));
-            *out = space_new(in, interned, true);
-            space_fill(in, out->map, g);
-        }
+    if (out->kind == V_UNDEF)
+        TRY(space_of_files(in, interned, out, e));
     if (out->kind == V_UNDEF)
         return true;
     if (!strcmp(interned, "nn")) {
