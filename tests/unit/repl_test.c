@@ -222,6 +222,41 @@ static void training(void) {
     CHECK_INT(finish(&s), 0);
 }
 
+/* What was interrupted leaves nothing behind: not the loop's temporaries, nor a graph that was being
+ * built; and after a second Ctrl-C, which cancels what has not begun, neither do the names lost. */
+static void interrupt_memory(void) {
+    Session s = start((const char *[]){"-q", "--norc", NULL});
+    expect(&s, "gt> ");
+    line(&s,
+         "fn held() { sync(); s = stats(); return [s.your_bytes, s.your_tensors, "
+         "s[\"w0.tensors\"], s[\"w0.storages\"]] }",
+         NULL);
+    line(&s, "m = nn.Linear(8, 1); o = optim.Adam(m.parameters()); X = randn(16, 8)", NULL);
+    line(&s, "fn step() { o.zero_grad(); backward (m(X) ** 2).mean(); o.step() }", NULL);
+    line(&s, "step(); o.zero_grad(); before = held(); len(before)", "\n4\n");
+    type(&s, "while true { step() }\r");
+    expect(&s, "{ step() }");
+    usleep(300000);
+    type(&s, "\003");
+    expect(&s, "interrupted");
+    expect(&s, "gt> ");
+    line(&s, "o.zero_grad(); held() == before", "\ntrue\n");
+    type(&s, "while true { y = randn(64, 64); for i in range(50) { y = (y @ y).tanh() } }\r");
+    expect(&s, ".tanh() } }");
+    usleep(300000);
+    type(&s, "\003");
+    expect(&s, "interrupted");
+    type(&s, "\003\003");
+    usleep(100000);
+    type(&s, "\r");
+    expect(&s, "gt> ");
+    type(&s, "y = none; i = none; held() == before\r");
+    expect(&s, "\ntrue\n");
+    expect(&s, "gt> ");
+    type(&s, "\004");
+    CHECK_INT(finish(&s), 0);
+}
+
 static void history(void) {
     char path[] = "/tmp/gt-history-XXXXXX";
     int fd = mkstemp(path);
@@ -294,6 +329,7 @@ int main(void) {
     paste();
     interrupt();
     training();
+    interrupt_memory();
     history();
     setenv("GT_HISTFILE", "", 1);
     script();
