@@ -9,7 +9,7 @@
 enum {
     ERRORS_MAX = 4096,  /* refused instructions of a client; then it is cut off (ours sends none) */
     QUESTIONS_MAX = 16, /* unanswered stats of one client                                         */
-    WORKERS_MAX = 1024,
+    WORKERS_MAX = MAX_WORKERS,
 };
 
 typedef struct WorkerPeer {

@@ -424,7 +424,9 @@ static bool run_line(Replay *r, LangError *e) {
     case OP_SYNC: return stream_sync(r->stream, e);
     case OP_FILE: return true; /* positions carry names here */
     case OP_SIGNAL_ENTER:
-    case OP_SIGNAL_EXIT: return run_scope(r, e);
+    case OP_SIGNAL_EXIT:
+    case OP_SIGNAL_DEFINE:
+    case OP_CHECK: return run_scope(r, e);
     case OP_LOAD: return run_load(r, e);
     case OP_DATA: return run_data(r, e);
     case OP_FETCH:

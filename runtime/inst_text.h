@@ -40,6 +40,7 @@ static inline BareForm bare_form(Op op) {
     case OP_LOAD: return (BareForm){0, 1, {ATTR_PATH}};
     case OP_SIGNAL_ENTER:
     case OP_SIGNAL_EXIT:
+    case OP_SIGNAL_DEFINE:
     case OP_SHARD:
     case OP_FILE: return (BareForm){0, 1, {ATTR_NAME}};
     default: return (BareForm){0, 0, {0}};

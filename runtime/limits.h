@@ -8,7 +8,7 @@
 #define MAX_IN 4096                        /* operands of one instruction (cat, save, free) */
 #define MAX_OUT 2                          /* results of one instruction (topk has two) */
 #define MAX_ATTRS 16                       /* attributes of one instruction */
-#define MAX_INTS 64                        /* elements of an INTS attribute */
+#define MAX_INTS 256                       /* elements of an INTS attribute; workers of a signal */
 #define MAX_STR (1u << 20)                 /* bytes of a STR attribute */
 #define MAX_MSG_PARTS 64                   /* parts of a message: head, then payloads */
 #define MAX_MSG_BYTES (UINT64_C(1) << 36)  /* one message, payloads included */
@@ -18,6 +18,9 @@
 #define WINDOW_INSTS (64 * 1024)           /* unacknowledged instructions of one client */
 #define WINDOW_BYTES (16u << 20)           /* unacknowledged head bytes of one client */
 #define PROMPT_WINDOW_MS 2000              /* at the prompt: age of the oldest frame under way */
+#define MAX_SIGNAL 1000                    /* bytes of a signal's name */
+#define MAX_SIGNALS 4096                   /* signals that a client or a file defines */
+#define MAX_WORKERS 1024                   /* workers of a dispatcher */
 #define MAX_CALL_DEPTH 10000               /* nested calls of the language */
 #define MAX_PARSE_DEPTH 200                /* nested expressions or blocks in source text */
 #define MAX_TREE_HEIGHT 1000               /* of a syntax tree: a + b + c ... leans to the left */

@@ -557,6 +557,30 @@ static bool need_format(Infer *s) {
            need_at_most(s, ATTR_SCI, 1) && need_at_most(s, ATTR_LINEWIDTH, INT32_MAX);
 }
 
+/* What a signal may ask for; config.h reads it. */
+static bool need_definition(Infer *s) {
+    const Attr *name = inst_attr(s->inst, ATTR_NAME), *axis = inst_attr(s->inst, ATTR_AXIS),
+               *workers = inst_attr(s->inst, ATTR_WORKERS);
+    TRY(need_attr(s, ATTR_NAME));
+    if (name->n == 0 || name->n > MAX_SIGNAL || memchr(name->str, 0, name->n))
+        return err_set(s->err, ERR_ARG, "%s: a name of 1 to %d bytes is needed", op_name(s),
+                       MAX_SIGNAL);
+    if (axis && (axis->n != 1 || axis->ints[0] < -MAX_DIMS || axis->ints[0] >= MAX_DIMS))
+        return err_set(s->err, ERR_ARG, "%s: axis is one number from %d to %d", op_name(s),
+                       -MAX_DIMS, MAX_DIMS - 1);
+    for (uint32_t i = 0; workers && i < workers->n; i++) {
+        int64_t w = workers->ints[i];
+        if (w < 0 || w >= MAX_WORKERS)
+            return err_set(s->err, ERR_ARG, "%s: worker %lld is not from 0 to %d", op_name(s),
+                           (long long)w, MAX_WORKERS - 1);
+        for (uint32_t k = 0; k < i; k++)
+            if (workers->ints[k] == w)
+                return err_set(s->err, ERR_ARG, "%s: worker %lld is named twice", op_name(s),
+                               (long long)w);
+    }
+    return true;
+}
+
 /* Operands (in[] is read for `assert` and `shard` only, because `free` lists thousands) and
  * attributes. */
 bool infer_control(Infer *s) {
@@ -582,6 +606,7 @@ bool infer_control(Infer *s) {
         s->n_out = 1, s->out[0] = s->in[0];
         return true;
     case OP_SIGNAL_ENTER: return need_tensors(s, 0, 0) && need_attr(s, ATTR_NAME);
+    case OP_SIGNAL_DEFINE: return need_tensors(s, 0, 0) && need_definition(s);
     case OP_FILE:
         if (inst->n_in != 1) return wrong_count(s, 1, 1);
         if (inst->in[0].kind != IN_IMM_INT || inst->in[0].i < 0 || inst->in[0].i > UINT16_MAX)

@@ -117,6 +117,9 @@ static const Case good[] = {
     {"", "note \"text\"", ""},
     {"", "signal enter a", ""},
     {"", "signal exit a", ""},
+    {"", "signal define a", ""},
+    {"", "signal define a axis=-1 workers=[0,3,1] replicated=true backward=b compile=true", ""},
+    {"", "check nan=true", ""},
     {"f32[2]", "t9 = shard t0 a", "f32[2]"},
     {"", "edge", ""},
     {"", "file 0 a.gt", ""},
@@ -124,6 +127,12 @@ static const Case good[] = {
 };
 
 static const Case wrong[] = {
+    {"", "signal define", "signal define needs the attribute 'name'"},
+    {"", "signal define \"\"", "signal define: a name of 1 to 1000 bytes is needed"},
+    {"", "signal define a axis=8", "signal define: axis is one number from -8 to 7"},
+    {"", "signal define a axis=[0,1]", "signal define: axis is one number from -8 to 7"},
+    {"", "signal define a workers=[0,-1]", "signal define: worker -1 is not from 0 to 1023"},
+    {"", "signal define a workers=[0,1,0]", "signal define: worker 0 is named twice"},
     {"f32[32,10] f32[32]", "t9 = sub t0 t1",
      "shapes do not broadcast: (32, 10) - (32) | aligned right: 10 vs 32; right.unsqueeze(1) makes "
      "(32, 1)"},
