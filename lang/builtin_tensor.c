@@ -193,6 +193,12 @@ const Builtin builtins_tensor[] = {
     M("mm", matmul, "a, b", "As matmul."),
     M("bmm", matmul, "a, b", "As matmul."),
     M("dot", matmul, "a, b", "As matmul."),
+    F(cholesky, "a, upper=false",
+      "Triangle L with L @ L.T = a (upper: U with U.T @ U = a) of positive definite matrices."),
+    F(lu, "a", "[LU, perm]: a[perm] = L @ U, both in one matrix; L has ones on its diagonal."),
+    F(solve, "a, b, left=true", "x with a @ x = b, or x @ a = b; b may be a vector."),
+    F(solve_triangular, "a, b, upper=false, left=true, unitriangular=false",
+      "x with a @ x = b, of a only the lower or upper triangle being read."),
 
     F(reshape, "x, *shape", "Same elements, new shape; one axis may be -1."),
     M("view", reshape, "x, *shape", "As reshape."),

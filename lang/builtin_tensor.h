@@ -76,6 +76,11 @@ BUILTIN(topk);
 BUILTIN(matmul);
 bool map_call(Interp *in, Op op, const Value *arg, Value *out,
               LangError *e); /* a MAP row on tensors or host numbers */
+/* builtin_tensor_linalg.c */
+BUILTIN(cholesky);
+BUILTIN(lu);
+BUILTIN(solve);
+BUILTIN(solve_triangular);
 /* builtin_tensor_shape.c */
 BUILTIN(reshape);
 BUILTIN(flatten);

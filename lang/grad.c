@@ -106,7 +106,8 @@ void grad_record(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr
         if (tensor_needs_grad(arg[i].t)) g->node = arg[i].t->node, g->node->refs++;
         if (input_saved(saves, arg, n_args, i)) g->value = handle_ref(arg[i].t->handle);
     }
-    if (saves & SAVE_OUT || (saves & SAVE_OUT_IF_B && n->in[1].node))
+    if (saves & SAVE_OUT || (saves & SAVE_OUT_IF_B && n->in[1].node) ||
+        (saves & SAVE_OUT_IF_A && n->in[0].node))
         n->out[0] = handle_ref(out[0]->handle);
     if (saves & SAVE_OUT1) n->out[1] = handle_ref(out[1]->handle);
     out[0]->node = n;

@@ -102,7 +102,8 @@ enum {
     SAVE_OTHER = 16,
     SAVE_OUT = 32,
     SAVE_OUT1 = 64,
-    SAVE_OUT_IF_B = 128
+    SAVE_OUT_IF_B = 128,
+    SAVE_OUT_IF_A = 256
 };
-extern const uint8_t grad_saves[OP_COUNT];
+extern const uint16_t grad_saves[OP_COUNT];
 #endif

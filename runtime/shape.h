@@ -45,6 +45,11 @@ bool infer_cumsum(Infer *s);
 bool infer_sort(Infer *s);
 bool infer_argsort(Infer *s);
 bool infer_topk(Infer *s);
+/* Rules in shape_linalg.c */
+bool infer_cholesky(Infer *s);
+bool infer_lu(Infer *s);
+bool infer_solve(Infer *s);
+bool infer_solve_triangular(Infer *s);
 
 /* ---- Checks that rules share; each returns false after filling s->err ---- */
 

@@ -91,6 +91,10 @@ void cpu_copy(Cpu *c, const View *from, void *to);
     bool cpu_##id(Cpu *c, const Call *call, Err *err);
 #include "runtime/ops.def"
 
+/* cpu_matmul.c: out (M,N) = a (M,K) @ b (K,N) of float32 by the library, row-major; false: it is
+ * not there, or strides or shape are not for it. Not from inside the pool. */
+bool dense_product(Cpu *c, int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
+                   const void *b, int64_t b_k, int64_t b_n, void *out);
 Dense *dense_new(void);
 void dense_free(Dense **d);
 

@@ -127,6 +127,19 @@ GEMM(gemm_f64, double, double)
 DOT(dot_f32, float)
 DOT(dot_f64, double)
 
+/* ---- Outer product ---- */
+
+#define RANK1(NAME, T)                                                                             \
+    static void NAME(int64_t m, int64_t n, void *c_, int64_t c_m, const void *a_, int64_t a_m,     \
+                     const void *b_) {                                                             \
+        T *restrict c = c_;                                                                        \
+        const T *a = a_, *restrict b = b_;                                                         \
+        for (int64_t i = 0; i < m; i++)                                                            \
+            for (int64_t j = 0; j < n; j++) c[i * c_m + j] -= a[i * a_m] * b[j];                   \
+    }
+RANK1(rank1_f32, float)
+RANK1(rank1_f64, double)
+
 /* ---- Random numbers ---- */
 
 /* 16 blocks at a time, so that the rounds are vector operations; the same words as philox(). */
@@ -185,6 +198,7 @@ static void random_normal(int64_t pairs, const uint32_t *word, float *out) {
 #define KERNELS_WRITTEN                                                                            \
     .gemm = {[DT_U8] = gemm_u8, [DT_I32] = gemm_i32, [DT_I64] = gemm_i64, [DT_F32] = gemm_f32,     \
              [DT_F64] = gemm_f64},                                                                 \
-    .dot = {[DT_F32] = dot_f32, [DT_F64] = dot_f64}, .random_words = random_words,                 \
+    .dot = {[DT_F32] = dot_f32, [DT_F64] = dot_f64},                                               \
+    .rank1 = {[DT_F32] = rank1_f32, [DT_F64] = rank1_f64}, .random_words = random_words,           \
     .random_uniform = random_uniform, .random_normal = random_normal,
 #endif

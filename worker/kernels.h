@@ -31,6 +31,10 @@ enum { GEMM_M = 64, GEMM_N = 128, GEMM_SIDE = 8 * (256 * (GEMM_M + GEMM_N) + GEM
 typedef void (*DotFn)(int64_t n, int64_t rows, const void *x, const void *a, int64_t stride,
                       int64_t row_stride, void *out);
 
+/* c (m, n) -= a (m, 1) @ b (1, n); b and the columns of c are side by side. */
+typedef void (*Rank1Fn)(int64_t m, int64_t n, void *c, int64_t c_m, const void *a, int64_t a_m,
+                        const void *b);
+
 typedef struct Kernels {
     const char *isa; /* "base", "v3", "v4" */
     MapFn map[OP_COUNT][DT_COUNT];
@@ -39,6 +43,7 @@ typedef struct Kernels {
     MapFn cast[DT_COUNT][DT_COUNT]; /* [from][to] */
     GemmFn gemm[DT_COUNT];          /* all but bool */
     DotFn dot[DT_COUNT];            /* floats */
+    Rank1Fn rank1[DT_COUNT];        /* f32, f64 */
     /* philox() of n_blocks blocks: four words each. */
     void (*random_words)(uint64_t seed, uint64_t counter, uint64_t block, int64_t n_blocks,
                          uint32_t *out);

@@ -227,3 +227,25 @@ for seed, inst in [(0, 0), (42, 7), (2**40 + 5, 2**33 + 1)]:
     expect(f"randint [9] f32 rng={seed}:{inst} 0 10", torch.tensor([w * 10 >> 32 for w in words(seed, inst, 9)], dtype=torch.float32))
     expect(f"randint [9] f64 rng={seed}:{inst} 0 10", torch.tensor([w * 10 >> 64 for w in wide(seed, inst, 9)], dtype=torch.float64))
     expect(f"randint [9] b1 rng={seed}:{inst} 0 2", torch.tensor([w >> 31 for w in words(seed, inst, 9)], dtype=torch.bool))
+
+# Factorizations, of matrices that rounding hardly touches.
+for d in FLOATS:
+    low = torch.tensor([[[2., 0, 0], [1, 4, 0], [-3, 0.5, 1]], [[1, 0, 0], [0.25, 2, 0], [5, -1, 8]]]).to(d)
+    spd = low @ low.mT
+    expect(f"cholesky {data(spd)}", torch.linalg.cholesky(spd))
+    a = torch.tensor([[[1., 2, 3], [4, 8, -4], [2, 0, 1]], [[0, 0, 2], [0, 0.5, 1], [-8, 4, 16]]]).to(d)
+    f, pivots = torch.linalg.lu_factor(a)
+    perm = torch.lu_unpack(f, pivots)[0].argmax(-2)
+    name, kept, order = data(a), data(f), data(perm)
+    expect(f"lu {name}", f, perm)
+    b = torch.arange(6).reshape(3, 2).to(d)
+    expect(f"solve {name} {data(b)} {kept} {order}", torch.linalg.solve(a.double(), b.double()).to(d))
+    expect(f"solve {name} {data(b)} {kept} {order} transposed=true", torch.linalg.solve(a.mT.double(), b.double()).to(d))
+    for upper in [False, True]:
+        for unit in [False, True]:
+            x = torch.linalg.solve_triangular(low.mT if upper else low, b, upper=upper, unitriangular=unit)
+            flags = (" upper=true" if upper else "") + (" unit=true" if unit else "")
+            expect(f"solve_triangular {data(low.mT if upper else low)} {data(b)}{flags}", x)
+singular = torch.tensor([[1., 2], [2, 4]])
+f, pivots = torch.linalg.lu_factor_ex(singular)[:2]
+expect(f"lu {data(singular)}", f, torch.tensor([1, 0]))

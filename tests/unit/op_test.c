@@ -17,7 +17,7 @@ static void test_rows(void) {
         CHECK_MSG(has_expr == (o->expr[0] != 0),
                   "%s: an expression is what map and reduce rows have", o->name);
         CHECK_MSG((o->class_ == CLASS_REDUCE) == (o->init[0] != 0), "%s: init", o->name);
-        CHECK(o->arity >= -1 && o->arity <= 3);
+        CHECK(o->arity >= -1 && o->arity <= 4);
     }
     CHECK_INT(op_find("frobnicate", 10), OP_COUNT);
     CHECK_INT(op_find("", 0), OP_COUNT);

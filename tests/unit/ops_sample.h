@@ -444,6 +444,104 @@ static void sample_TOPK(Case *c) {
     add_flag(c, ATTR_LARGEST);
 }
 
+/* Square matrices (.., n, n) that rounding does not spoil: a strong diagonal, its rows shuffled
+ * where pivots are to be found, all else small. */
+enum { POSITIVE, SHUFFLED, TRIANGLE };
+static void add_matrices(Case *c, TensorType batch, int64_t n, int kind) {
+    TensorType t = batch;
+    t.shape[t.rank++] = n, t.shape[t.rank++] = n;
+    Arg *a = add_tensor(c, t, WHOLE);
+    int64_t row = a->view.stride[t.rank - 2], column = a->view.stride[t.rank - 1];
+    while (n > 1 && (row == 0 || column == 0)) { /* repeated rows: another layout */
+        free(a->base);
+        c->inst.n_in--;
+        a = add_tensor(c, t, WHOLE);
+        row = a->view.stride[t.rank - 2], column = a->view.stride[t.rank - 1];
+    }
+    View at = {.type = {.dtype = t.dtype}, .data = a->base}, rest = a->view;
+    rest.type.rank = batch.rank;
+    int64_t index[MAX_DIMS] = {0}, *order = calloc((size_t)n + 1, sizeof *order);
+    for (int64_t i = 0; i < n; i++) order[i] = i;
+    if (type_numel(&t) > 0) do {
+            int64_t base = a->offset + ref_offset(&rest, index, batch.rank);
+            for (int64_t i = n - 1; i > 0 && kind == SHUFFLED; i--) {
+                int64_t k = (int64_t)pick((uint64_t)i + 1), o = order[i];
+                order[i] = order[k], order[k] = o;
+            }
+            for (int64_t i = 0; i < n; i++)
+                for (int64_t j = 0; j <= i; j++) {
+                    double x = uniform(-1, 1) / (double)n, y = uniform(-1, 1) / (double)n;
+                    ref_set_float(&at, base + order[i] * row + j * column,
+                                  i == j ? 2 + uniform(0, 1) : x);
+                    if (i != j) ref_set_float(&at, base + order[j] * row + i * column, y);
+                }
+        } while (ref_step(index, &batch));
+    free(order);
+}
+static bool has_digits(const Case *c) { return c->dtype == DT_F32 || c->dtype == DT_F64; }
+static int64_t some_order(void) {
+    static const int64_t some[] = {1, 2, 3, 5, 16, 17, 31, 33, 50, 70};
+    return pick(30) == 0 ? 0 : pick(8) == 0 ? 100 + (int64_t)pick(120) : some[pick(10)];
+}
+static TensorType some_batch(DType d, int64_t n) {
+    TensorType t = {.dtype = (uint8_t)d, .rank = (uint8_t)(n > 50 ? 0 : pick(3))};
+    for (int i = 0; i < t.rank; i++) t.shape[i] = pick(16) ? 1 + (int64_t)pick(4) : 0;
+    return t;
+}
+static void sample_factor(Case *c, int kind) {
+    int64_t n = some_order();
+    c->terms = 4 + (double)n;
+    if (has_digits(c))
+        add_matrices(c, some_batch(c->dtype, n), n, kind);
+    else
+        add_tensor(c, some_type(c->dtype, 2, 4), WHOLE);
+}
+static void sample_CHOLESKY(Case *c) { sample_factor(c, POSITIVE); }
+static void sample_LU(Case *c) { sample_factor(c, SHUFFLED); }
+
+/* A batch and one that broadcasts with it; right sides. */
+static void add_right_side(Case *c, TensorType batch, int64_t n) {
+    batch.shape[batch.rank++] = n;
+    batch.shape[batch.rank++] = pick(10) == 0 ? 0 : pick(4) ? 1 + (int64_t)pick(5) : 140;
+    add_tensor(c, batch, MIXED);
+}
+static void sample_SOLVE_TRIANGULAR(Case *c) {
+    int64_t n = some_order();
+    TensorType batch = some_batch(c->dtype, n);
+    c->terms = 10 * (4 + (double)n);
+    add_flag(c, ATTR_UPPER);
+    add_flag(c, ATTR_UNIT);
+    if (!has_digits(c)) n = 2;
+    add_matrices(c, narrowed(batch), n, TRIANGLE);
+    add_right_side(c, narrowed(batch), n);
+}
+static void sample_SOLVE(Case *c) {
+    int64_t n = has_digits(c) ? some_order() : 2;
+    TensorType batch = some_batch(c->dtype, n), own = narrowed(batch);
+    c->terms = 10 * (4 + (double)n);
+    add_flag(c, ATTR_TRANSPOSED);
+    add_matrices(c, own, n, TRIANGLE);
+    add_right_side(c, narrowed(batch), n);
+    add_matrices(c, own, n, TRIANGLE);
+    own.shape[own.rank++] = n;
+    own.dtype = DT_I64;
+    Arg *a = add_tensor(c, own, INDEX);
+    while (n > 1 && a->view.stride[own.rank - 1] == 0) {
+        free(a->base);
+        c->inst.n_in--;
+        a = add_tensor(c, own, INDEX);
+    }
+    int64_t step = a->view.stride[own.rank - 1], to = 1 + (int64_t)pick(3);
+    View at = {.type = {.dtype = DT_I64}, .data = a->base}, rest = a->view;
+    int64_t index[MAX_DIMS] = {0};
+    rest.type.rank = --own.rank;
+    if (n && !ref_is_empty(&own)) do { /* the rows in turn, from somewhere on */
+            for (int64_t i = 0; i < n; i++)
+                ref_set_int(&at, a->offset + ref_offset(&rest, index, own.rank) + i * step,
+                            (i + to) % n);
+        } while (ref_step(index, &own));
+}
+
 /* Shape and dtype, or a model tensor that gives them. */
 static void sample_source(Case *c, int rank) {
     TensorType t = some_type(c->dtype, rank, 9000);
@@ -510,7 +608,8 @@ static void (*const samplers[OP_COUNT])(Case *) = {
 
 static void case_make(Case *c, Op op, DType d, Style style) {
     *c = (Case){.dtype = d, .style = style, .terms = 1};
-    c->inst = (Inst){.op = op, .n_out = op == OP_TOPK ? 2 : 1, .in = c->in, .attr = c->attr};
+    int n_out = op == OP_TOPK || op == OP_LU ? 2 : 1;
+    c->inst = (Inst){.op = op, .n_out = (uint8_t)n_out, .in = c->in, .attr = c->attr};
     samplers[op](c);
 }
 static void case_free(Case *c) {
