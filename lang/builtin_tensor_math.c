@@ -35,8 +35,9 @@ static bool host_one(Op op, Value v, Value *out) {
         return true;
     case OP_FLOOR:
     case OP_CEIL:
+    case OP_TRUNC:
     case OP_ROUND:
-        a = op == OP_FLOOR ? floor(a) : op == OP_CEIL ? ceil(a) : rint(a);
+        a = op == OP_FLOOR ? floor(a) : op == OP_CEIL ? ceil(a) : op == OP_TRUNC ? trunc(a) : rint(a);
         *out = fabs(a) < 9.2e18 ? v_int((int64_t)a) : v_float(a);
         return true;
     case OP_ISNAN: *out = v_bool(isnan(a)); return true;
@@ -53,6 +54,18 @@ static bool host_one(Op op, Value v, Value *out) {
     case OP_RSQRT: a = 1 / sqrt(a); break;
     case OP_SIN: a = sin(a); break;
     case OP_COS: a = cos(a); break;
+    case OP_TAN: a = tan(a); break;
+    case OP_ASIN: a = asin(a); break;
+    case OP_ACOS: a = acos(a); break;
+    case OP_ATAN: a = atan(a); break;
+    case OP_SINH: a = sinh(a); break;
+    case OP_COSH: a = cosh(a); break;
+    case OP_ASINH: a = asinh(a); break;
+    case OP_ACOSH: a = acosh(a); break;
+    case OP_ATANH: a = atanh(a); break;
+    case OP_LOG2: a = log2(a); break;
+    case OP_LOG10: a = log10(a); break;
+    case OP_EXP2: a = exp2(a); break;
     case OP_TANH: a = tanh(a); break;
     case OP_ERF: a = erf(a); break;
     case OP_SIGMOID: a = host_sigmoid(a); break;
@@ -77,6 +90,11 @@ static bool host_two(Op op, Value a, Value b, Value *out) {
         return true;
     }
     case OP_DIV: *out = v_float(x / y); return true;
+    case OP_ATAN2: *out = v_float(atan2(x, y)); return true;
+    case OP_HYPOT: *out = v_float(hypot(x, y)); return true;
+    case OP_FMOD:
+        *out = whole && b.i != 0 ? v_int(b.i == -1 ? 0 : a.i % b.i) : v_float(fmod(x, y));
+        return true;
     case OP_ADD:
         *out = whole ? v_int(a.i + b.i) : v_float(x + y);
         return !whole || fabs(x + y) < 9e18;
@@ -436,6 +454,48 @@ static bool run_along(Interp *in, Op op, Value x, Value axis, Attr flag, Value *
 
 BUILTIN(cumsum) {
     return run_along(in, OP_CUMSUM, arg[0], arg[1], (Attr){.key = ATTR_AXIS}, out, e);
+}
+
+static bool running_extreme(Interp *in, const Value *arg, bool largest, Value *out, LangError *e) {
+    Tensor *t, *r[MAX_OUT];
+    int64_t a; /* arg: x, axis */
+    TRY(along(in, arg[0], arg[1], &t, &a, e));
+    int64_t scalar = 0;
+    bool is_scalar = arg[0].kind != V_TENSOR || !tensor_type(arg[0].tensor)->rank;
+    Attr attr[2] = {attr_ints(ATTR_AXIS, &a, 1), attr_bool(ATTR_LARGEST, largest)};
+    Arg operand = arg_tensor(t);
+    bool ok = tensor_op(in, OP_CUMMAX, &operand, 1, attr, 2, r, e);
+    tensor_unref(t);
+    if (!ok) return false;
+    *out = v_list(in, 2);
+    for (int i = 0; i < 2; i++) {
+        Tensor *one = is_scalar ? tensor_reshape(in, r[i], &scalar, 0, e) : tensor_ref(r[i]);
+        tensor_unref(r[i]);
+        ok &= one != NULL;
+        if (one) list_push(out->list, v_tensor(one));
+    }
+    if (!ok) value_drop(*out);
+    return ok;
+}
+
+BUILTIN(cummax) { return running_extreme(in, arg, true, out, e); }
+BUILTIN(cummin) { return running_extreme(in, arg, false, out, e); }
+
+BUILTIN(recurrence) { /* a, b, axis, reverse */
+    bool reverse;
+    int axis = 0;
+    Arg ab[2];
+    Tensor *t = NULL;
+    TRY(arg_bool_of(arg[3], "reverse", &reverse, e));
+    Tensor *a = arg_as_tensor(in, arg[0], e), *b = a ? arg_as_tensor(in, arg[1], e) : NULL;
+    if (b && arg_axis(arg[2], tensor_type(a)->rank, &axis, e)) {
+        int64_t k = axis;
+        Attr attr[2] = {attr_ints(ATTR_AXIS, &k, 1), attr_bool(ATTR_REVERSE, reverse)};
+        ab[0] = arg_tensor(a), ab[1] = arg_tensor(b);
+        if (!tensor_op(in, OP_RECURRENCE, ab, 2, attr, 2, &t, e)) t = NULL;
+    }
+    tensor_unref(a), tensor_unref(b);
+    return give_tensor(t, out);
 }
 
 BUILTIN(sort) { /* x, axis, descending */

@@ -428,6 +428,74 @@ BUILTIN(gather) { return indexed(in, OP_GATHER, arg, 2, out, e); }
 BUILTIN(index_select) { return indexed(in, OP_INDEX, arg, 2, out, e); }
 BUILTIN(scatter_add) { return indexed(in, OP_SCATTER_ADD, arg, 3, out, e); }
 
+BUILTIN(scatter_with) { /* x, axis, index, src, how: prod, amax or amin */
+    Tensor *x, *t[2] = {0}, *r = NULL;
+    int axis;
+    if (arg[4].kind != V_STR) return error_set(e, "'how' is \"prod\", \"amax\" or \"amin\"");
+    TRY(axis_of(in, arg[0], arg[1], &x, &axis, e));
+    int64_t k = axis;
+    Attr attr[2] = {attr_ints(ATTR_AXIS, &k, 1),
+                    {.key = ATTR_REDUCE, .n = (uint32_t)arg[4].str->n, .str = arg[4].str->s}};
+    bool ok = (t[0] = arg_as_tensor(in, arg[2], e)) && (t[1] = arg_as_tensor(in, arg[3], e));
+    Arg a[3] = {arg_tensor(x), arg_tensor(t[0]), arg_tensor(t[1])};
+    if (ok && !tensor_op(in, OP_SCATTER_REDUCE, a, 3, attr, 2, &r, e)) r = NULL;
+    tensor_unref(t[0]), tensor_unref(t[1]);
+    return finish(x, r, out);
+}
+
+BUILTIN(searchsorted) { /* sorted, values, right */
+    bool right;
+    TRY(arg_bool_of(arg[2], "right", &right, e));
+    Tensor *x = arg_as_tensor(in, arg[0], e), *v = x ? arg_as_tensor(in, arg[1], e) : NULL,
+           *both[2] = {0}, *t = NULL;
+    if (v) {
+        const TensorType *tx = type_of(x), *tv = type_of(v);
+        DType d = dtype_promote((DType)tx->dtype, (DType)tv->dtype);
+        both[0] = tensor_cast(in, x, d, e);
+        both[1] = both[0] ? tensor_cast(in, v, d, e) : NULL;
+    }
+    Arg a[2] = {arg_tensor(both[0]), arg_tensor(both[1])};
+    Attr attr = attr_bool(ATTR_RIGHT, right);
+    if (both[1] && !tensor_op(in, OP_SEARCHSORTED, a, 2, &attr, 1, &t, e)) t = NULL;
+    tensor_unref(v), tensor_unref(both[0]), tensor_unref(both[1]);
+    return finish(x, t, out);
+}
+
+/* x[i, j, ...] = values for a list of index tensors (or none for an axis left whole), as a new
+ * tensor. */
+BUILTIN(index_put) { /* x, indices, values, accumulate */
+    bool adds;
+    TRY(arg_bool_of(arg[3], "accumulate", &adds, e));
+    int64_t n = arg[1].kind == V_TENSOR ? 1 : value_count(arg[1]);
+    if (n < 1 || n > MAX_DIMS) {
+        error_set(e, "index_put needs a list of index tensors, one per axis");
+        return error_hint(e, "x.index_put([rows, columns], values)");
+    }
+    Value sub[MAX_DIMS];
+    for (int64_t i = 0; i < n; i++) {
+        sub[i] = arg[1].kind == V_TENSOR ? arg[1] : value_at(arg[1], i);
+        if (sub[i].kind != V_NONE) continue;
+        sub[i] = v_slice(v_none(), v_none(), v_none());
+    }
+    bool ok = true;
+    Tensor *x = arg_as_tensor(in, arg[0], e), *plain = NULL;
+    if (!x) return false;
+    if (adds) {
+        ok = tensor_index_add(in, x, sub, (int)n, arg[2], out, e);
+    } else if (x->is_param || x->is_buffer) { /* a new value, not an update in place */
+        Arg a = arg_tensor(x);
+        Attr attr = attr_ints(ATTR_SHAPE, type_of(x)->shape, type_of(x)->rank);
+        if (!tensor_op(in, OP_RESHAPE, &a, 1, &attr, 1, &plain, e)) plain = NULL;
+        ok = plain && tensor_index_put(in, plain, sub, (int)n, arg[2], out, e);
+        tensor_unref(plain);
+    } else
+        ok = tensor_index_put(in, x, sub, (int)n, arg[2], out, e);
+    for (int64_t i = 0; i < n; i++)
+        if (arg[1].kind != V_TENSOR && value_at(arg[1], i).kind == V_NONE) value_drop(sub[i]);
+    tensor_unref(x);
+    return ok;
+}
+
 BUILTIN(one_hot) { /* ids, n */
     int64_t n;
     Tensor *ids = arg_as_tensor(in, arg[0], e), *column = NULL, *classes = NULL, *hit = NULL,

@@ -1,110 +1,11 @@
-/* grad_ops.c: one rule per word of the grad column of ops.def, and which values each rule uses.
- * Rules read like formulas: small functions over Args (a tensor or a number) emit one op each and
- * hang the result on the call, which frees it; after a failure they do nothing. d is the gradient
- * of the result, A B C the operands, Y the result; give() hands the gradient of one operand on,
- * summed over the axes along which it was broadcast. A word without a rule does not compile.
+/* grad_ops.c: one rule per word of the grad column of ops.def, and which values each rule uses. A word
+ * without a rule does not compile. How rules are written: grad_rule.h; the longer ones are in
+ * grad_scan.c.
  * Sources: the derivatives are school mathematics; ties and edges follow PyTorch's derivatives.yaml
  * in what they do.
  * SPDX-License-Identifier: MIT */
-#include "lang/grad.h"
-#include <assert.h>
+#include "lang/grad_rule.h"
 #include <math.h>
-#include <string.h>
-
-/* ---- the small functions ---- */
-
-static Arg keep(GradCall *g, Tensor *t) {
-    if (!t) return g->ok = false, (Arg){0};
-    assert(g->n_temp < (int)(sizeof g->temp / sizeof g->temp[0]));
-    g->temp[g->n_temp++] = t;
-    return arg_tensor(t);
-}
-
-static Arg op1(GradCall *g, Op op, Arg a) {
-    return g->ok ? keep(g, tensor_op1(g->in, op, a, g->e)) : a;
-}
-static Arg op2(GradCall *g, Op op, Arg a, Arg b) {
-    return g->ok ? keep(g, tensor_op2(g->in, op, a, b, g->e)) : a;
-}
-static Arg where(GradCall *g, Arg c, Arg a, Arg b) {
-    Arg arg[3] = {c, a, b};
-    Tensor *out = NULL;
-    if (!g->ok) return a;
-    return keep(g, tensor_op(g->in, OP_WHERE, arg, 3, NULL, 0, &out, g->e) ? out : NULL);
-}
-
-#define A         (g->value[0])
-#define B         (g->value[1])
-#define C         (g->value[2])
-#define Y         (g->out[0])
-#define d         (g->dout)
-#define NUM(x)    arg_float(x)
-#define ADD(x, y) op2(g, OP_ADD, x, y)
-#define SUB(x, y) op2(g, OP_SUB, x, y)
-#define MUL(x, y) op2(g, OP_MUL, x, y)
-#define DIV(x, y) op2(g, OP_DIV, x, y)
-#define NEG(x)    op1(g, OP_NEG, x)
-
-static const TensorType *in_type(const GradCall *g, int i) { return &g->n->in[i].type; }
-
-static Arg reshape_to(GradCall *g, Arg x, const int64_t *shape, int rank) {
-    return g->ok ? keep(g, tensor_reshape(g->in, x.t, shape, rank, g->e)) : x;
-}
-
-static Arg expand_to(GradCall *g, Arg x, const TensorType *t) {
-    return g->ok ? keep(g, tensor_expand(g->in, x.t, t->shape, t->rank, g->e)) : x;
-}
-
-static Arg reduce(GradCall *g, Op op, Arg x, const int64_t *axes, int n, bool keepdims) {
-    return g->ok ? keep(g, tensor_reduce(g->in, op, x.t, axes, n, keepdims, g->e)) : x;
-}
-
-static Arg cast_to(GradCall *g, Arg x, DType t) {
-    return g->ok ? keep(g, tensor_cast(g->in, x.t, t, g->e)) : x;
-}
-
-static Arg zeros_of(GradCall *g, const TensorType *t) {
-    Operand zero = {.kind = IN_IMM_INT};
-    return g->ok ? keep(g, tensor_full(g->in, t->shape, t->rank, t->dtype, zero, g->e))
-                 : arg_int(0);
-}
-
-/* Undoes broadcasting: sums over axes that the operand lacks or has with size 1. */
-static Arg sum_to(GradCall *g, Arg x, const TensorType *t) {
-    if (!g->ok) return x;
-    TensorType from = *tensor_type(x.t);
-    int64_t axes[MAX_DIMS];
-    int n = 0, lead = from.rank - t->rank;
-    for (int i = 0; i < from.rank; i++)
-        if (i < lead || (t->shape[i - lead] == 1 && from.shape[i] != 1)) axes[n++] = i;
-    if (n) x = reduce(g, OP_SUM, x, axes, n, false);
-    return reshape_to(g, x, t->shape, t->rank);
-}
-
-static void give(GradCall *g, int i, Arg x) {
-    x = sum_to(g, x, in_type(g, i));
-    if (g->ok) g->din[i] = tensor_ref(x.t);
-}
-
-/* Minus x, where x may be larger than the operand: summed first. */
-static void give_minus(GradCall *g, int i, Arg x) {
-    x = NEG(sum_to(g, x, in_type(g, i)));
-    if (g->ok) g->din[i] = tensor_ref(x.t);
-}
-
-static Arg op_with(GradCall *g, Op op, const Arg *arg, int n, const Attr *attr, int n_attr) {
-    Tensor *out[MAX_OUT] = {0};
-    if (!g->ok) return arg[0];
-    g->ok = tensor_op(g->in, op, arg, n, attr, n_attr, out, g->e);
-    for (int i = 1; i < MAX_OUT; i++) tensor_unref(out[i]);
-    return g->ok ? keep(g, out[0]) : arg[0];
-}
-
-static const Attr *attr_of(const GradCall *g, AttrKey key) {
-    for (int i = 0; i < g->n->n_attr; i++)
-        if (g->n->attr[i].key == key) return &g->n->attr[i];
-    return NULL;
-}
 
 /* ---- map ---- */
 
@@ -132,6 +33,29 @@ static void grad_div(GradCall *g) {
 static void grad_mod(GradCall *g) { /* a - b * floor(a / b) */
     if (g->need[0]) give(g, 0, d);
     if (g->need[1]) give_minus(g, 1, MUL(d, op2(g, OP_FLOORDIV, A, B)));
+}
+
+static void grad_fmod(GradCall *g) { /* a - b * trunc(a / b) */
+    if (g->need[0]) give(g, 0, d);
+    if (g->need[1]) give_minus(g, 1, MUL(d, op1(g, OP_TRUNC, DIV(A, B))));
+}
+
+static Arg square_of(GradCall *g, Arg x) {
+    if (x.t) return op1(g, OP_SQUARE, x);
+    double v = x.imm.kind == IN_IMM_FLOAT ? x.imm.f : (double)x.imm.i;
+    return NUM(v * v);
+}
+
+static void grad_atan2(GradCall *g) { /* of the point (b, a) */
+    Arg over = DIV(d, ADD(square_of(g, A), square_of(g, B)));
+    if (g->need[0]) give(g, 0, MUL(over, B));
+    if (g->need[1]) give_minus(g, 1, MUL(over, A));
+}
+
+static void grad_hypot(GradCall *g) {
+    Arg over = DIV(d, Y);
+    if (g->need[0]) give(g, 0, MUL(over, A));
+    if (g->need[1]) give(g, 1, MUL(over, B));
 }
 
 static void grad_pow(GradCall *g) {
@@ -198,6 +122,28 @@ static void grad_rsqrt(GradCall *g) {
 }
 static void grad_sin(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_COS, A))); }
 static void grad_cos(GradCall *g) { give(g, 0, NEG(MUL(d, op1(g, OP_SIN, A)))); }
+static Arg one_plus(GradCall *g, Arg x) { return ADD(x, NUM(1)); }
+static Arg one_minus(GradCall *g, Arg x) { return SUB(NUM(1), x); }
+static void grad_tan(GradCall *g) { give(g, 0, MUL(d, one_plus(g, square_of(g, Y)))); }
+static void grad_asin(GradCall *g) {
+    give(g, 0, MUL(d, op1(g, OP_RSQRT, one_minus(g, square_of(g, A)))));
+}
+static void grad_acos(GradCall *g) {
+    give(g, 0, NEG(MUL(d, op1(g, OP_RSQRT, one_minus(g, square_of(g, A))))));
+}
+static void grad_atan(GradCall *g) { give(g, 0, DIV(d, one_plus(g, square_of(g, A)))); }
+static void grad_sinh(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_COSH, A))); }
+static void grad_cosh(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_SINH, A))); }
+static void grad_asinh(GradCall *g) {
+    give(g, 0, MUL(d, op1(g, OP_RSQRT, one_plus(g, square_of(g, A)))));
+}
+static void grad_acosh(GradCall *g) {
+    give(g, 0, MUL(d, op1(g, OP_RSQRT, SUB(square_of(g, A), NUM(1)))));
+}
+static void grad_atanh(GradCall *g) { give(g, 0, DIV(d, one_minus(g, square_of(g, A)))); }
+static void grad_log2(GradCall *g) { give(g, 0, DIV(d, MUL(A, NUM(M_LN2)))); }
+static void grad_log10(GradCall *g) { give(g, 0, DIV(d, MUL(A, NUM(M_LN10)))); }
+static void grad_exp2(GradCall *g) { give(g, 0, MUL(d, MUL(Y, NUM(M_LN2)))); }
 static void grad_tanh(GradCall *g) { give(g, 0, MUL(d, SUB(NUM(1), op1(g, OP_SQUARE, Y)))); }
 static void grad_erf(GradCall *g) { /* 2 / sqrt(pi) * exp(-a^2) */
     give(g, 0, MUL(d, MUL(op1(g, OP_EXP, NEG(op1(g, OP_SQUARE, A))), NUM(M_2_SQRTPI))));
@@ -222,42 +168,7 @@ static void grad_where(GradCall *g) {
 
 /* ---- reduce ---- */
 
-/* x has the reduced shape; gives it the rank of the operand again, with 1 on the reduced axes. */
-static Arg with_kept_axes(GradCall *g, Arg x) {
-    TensorType t = *in_type(g, 0);
-    const Attr *axis = attr_of(g, ATTR_AXIS);
-    if (!axis)
-        for (int i = 0; i < t.rank; i++) t.shape[i] = 1;
-    else
-        for (uint32_t i = 0; i < axis->n; i++) t.shape[axis->ints[i]] = 1;
-    return reshape_to(g, x, t.shape, t.rank);
-}
-
-static void reduced_axes(const GradCall *g, int64_t *axes, int *n) {
-    const Attr *axis = attr_of(g, ATTR_AXIS);
-    *n = axis ? (int)axis->n : in_type(g, 0)->rank;
-    for (int i = 0; i < *n; i++) axes[i] = axis ? axis->ints[i] : i;
-}
-
 static void grad_sum(GradCall *g) { give(g, 0, expand_to(g, with_kept_axes(g, d), in_type(g, 0))); }
-
-/* Product of the others: p / a where nothing is 0; the product of the rest at the only 0; else 0.
- */
-static void grad_prod(GradCall *g) {
-    int64_t axes[MAX_DIMS];
-    int n;
-    reduced_axes(g, axes, &n);
-    if (!n) {
-        give(g, 0, d);
-        return;
-    }
-    Arg is_zero = op2(g, OP_EQ, A, NUM(0));
-    Arg zeros = reduce(g, OP_SUM, is_zero, axes, n, true), safe = where(g, is_zero, NUM(1), A);
-    Arg p = reduce(g, OP_PROD, safe, axes, n, true);
-    Arg at_zero = where(g, op2(g, OP_EQ, zeros, arg_int(1)), p, NUM(0));
-    Arg elsewhere = where(g, op2(g, OP_EQ, zeros, arg_int(0)), DIV(p, safe), NUM(0));
-    give(g, 0, MUL(with_kept_axes(g, d), where(g, is_zero, at_zero, elsewhere)));
-}
 
 static void grad_max(GradCall *g) { /* and min: ties share */
     int64_t axes[MAX_DIMS];
@@ -395,12 +306,6 @@ static void grad_gather(GradCall *g) {
     give(g, 0, op_with(g, OP_SCATTER_ADD, arg, 3, attr_of(g, ATTR_AXIS), 1));
 }
 
-static void grad_scatter_add(GradCall *g) {
-    if (g->need[0]) give(g, 0, d);
-    Arg arg[2] = {d, B};
-    if (g->need[2]) give(g, 2, op_with(g, OP_GATHER, arg, 2, attr_of(g, ATTR_AXIS), 1));
-}
-
 static void grad_cumsum(GradCall *g) { /* the sum of d from i on: total - cumsum + d */
     const Attr *axis = attr_of(g, ATTR_AXIS);
     Arg total = reduce(g, OP_SUM, d, axis->ints, 1, true);
@@ -525,6 +430,21 @@ enum {
     SAVES_gelu = SAVE_A,
     SAVES_gelu_dx = SAVE_A,
     SAVES_silu = SAVE_A | SAVE_OUT,
+    SAVES_fmod = SAVE_OTHER | SAVE_B,
+    SAVES_atan2 = SAVE_A | SAVE_B,
+    SAVES_hypot = SAVE_A | SAVE_B | SAVE_OUT,
+    SAVES_tan = SAVE_OUT,
+    SAVES_asin = SAVE_A,
+    SAVES_acos = SAVE_A,
+    SAVES_atan = SAVE_A,
+    SAVES_sinh = SAVE_A,
+    SAVES_cosh = SAVE_A,
+    SAVES_asinh = SAVE_A,
+    SAVES_acosh = SAVE_A,
+    SAVES_atanh = SAVE_A,
+    SAVES_log2 = SAVE_A,
+    SAVES_log10 = SAVE_A,
+    SAVES_exp2 = SAVE_OUT,
     SAVES_exp = SAVE_OUT,
     SAVES_expm1 = SAVE_OUT,
     SAVES_sqrt = SAVE_OUT,
@@ -548,6 +468,8 @@ enum {
     SAVES_gather = SAVE_B,
     SAVES_scatter_add = SAVE_B,
     SAVES_cumsum = SAVE_NONE,
+    SAVES_recurrence = SAVE_A | SAVE_OUT,
+    SAVES_scatter_reduce = SAVE_A | SAVE_B | SAVE_C | SAVE_OUT,
     SAVES_sort = SAVE_A,
     SAVES_topk = SAVE_OUT1,
     SAVES_cholesky = SAVE_OUT,

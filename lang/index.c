@@ -450,19 +450,20 @@ static Tensor *basic_put(Interp *in, Tensor *x, Tensor *v, const Plan *p, const 
     return out;
 }
 
-static Tensor *advanced_put(Interp *in, Tensor *x, Tensor *v, const Plan *p, const Basic *b,
-                            LangError *e) {
+static Tensor *advanced_put(Interp *in, Tensor *x, Tensor *v, bool adds, const Plan *p,
+                            const Basic *b, LangError *e) {
     Advanced a;
     advanced_of(p, &a);
     Arg arg[MAX_DIMS + 2];
     int64_t axis = a.axis;
-    Attr attr = attr_ints(ATTR_AXIS, &axis, 1);
+    Attr attr[2] = {attr_ints(ATTR_AXIS, &axis, 1), attr_bool(ATTR_ACCUMULATE, true)};
     Tensor *part = basic_get(in, x, b, e), *y = NULL, *written = NULL, *out = NULL;
     if (part) y = a.permutes ? tensor_permute(in, part, a.perm, a.rank, e) : tensor_ref(part);
     if (y) {
         arg[0] = arg_tensor(y), arg[1] = arg_tensor(v);
         memcpy(arg + 2, a.index, sizeof a.index[0] * (size_t)a.n);
-        if (!tensor_op(in, OP_INDEX_PUT, arg, a.n + 2, &attr, 1, &written, e)) written = NULL;
+        if (!tensor_op(in, OP_INDEX_PUT, arg, a.n + 2, attr, 1 + adds, &written, e))
+            written = NULL;
     }
     if (written && a.permutes) {
         Tensor *back = tensor_permute(in, written, a.back, a.rank, e);
@@ -507,7 +508,7 @@ static Tensor *put(Interp *in, Tensor *x, const Value *sub, int n_subs, Tensor *
     Basic b;
     Tensor *out = NULL;
     if (plan_make(in, tensor_type(x), sub, n_subs, &p, e) && basic_of(tensor_type(x), &p, &b, e))
-        out = p.n_tensors ? advanced_put(in, x, v, &p, &b, e) : basic_put(in, x, v, &p, &b, e);
+        out = p.n_tensors ? advanced_put(in, x, v, false, &p, &b, e) : basic_put(in, x, v, &p, &b, e);
     plan_fini(&p);
     return out;
 }
@@ -526,4 +527,25 @@ bool tensor_index_put(Interp *in, Tensor *x, const Value *sub, int n_subs, Value
     if (in_place) tensor_unref(result), result = ok ? tensor_ref(x) : NULL;
     if (ok) *out = v_tensor(result);
     return ok;
+}
+
+bool tensor_index_add(Interp *in, Tensor *x, const Value *sub, int n_subs, Value v, Value *out,
+                      LangError *e) {
+    Plan p = {0};
+    Basic b;
+    const TensorType *t = tensor_type(x);
+    Tensor *value = value_for(in, x, v, e), *result = NULL;
+    bool ok = value && plan_make(in, t, sub, n_subs, &p, e) && basic_of(t, &p, &b, e);
+    if (ok && p.n_tensors)
+        result = advanced_put(in, x, value, true, &p, &b, e);
+    else if (ok) { /* no element is named twice */
+        Tensor *zeros = tensor_full(in, t->shape, t->rank, (DType)t->dtype, arg_int(0).imm, e);
+        Tensor *more = zeros ? put(in, zeros, sub, n_subs, value, e) : NULL;
+        if (more) result = tensor_op2(in, OP_ADD, arg_tensor(x), arg_tensor(more), e);
+        tensor_unref(zeros), tensor_unref(more);
+    }
+    plan_fini(&p);
+    tensor_unref(value);
+    if (result) *out = v_tensor(result);
+    return result != NULL;
 }

@@ -105,6 +105,9 @@ bool tensor_index(Interp *in, Tensor *t, const Value *sub, int n_subs, Value *ou
  * t itself. */
 bool tensor_index_put(Interp *in, Tensor *t, const Value *sub, int n_subs, Value v, Value *out,
                       LangError *e);
+/* t with v added at the subscripts, also where they name an element several times: a new tensor. */
+bool tensor_index_add(Interp *in, Tensor *t, const Value *sub, int n_subs, Value v, Value *out,
+                      LangError *e);
 bool tensor_iter(Interp *in, Tensor *t, int64_t i, Value *out,
                  LangError *e); /* t[i] along axis 0 */
 bool tensor_nonzero(Interp *in, Tensor *t, Tensor **out,

@@ -70,6 +70,11 @@ DType dtype_find(const char *name, size_t n);  /* text, name or alias (float ...
 AttrKey attr_find(const char *name, size_t n); /* or ATTR_COUNT */
 uint64_t op_table_hash(void); /* FNV-1a over all rows of the three tables, for HELLO */
 
+/* How many tensors an op gives; of no interest for control ops. */
+static inline int op_outputs(Op op) {
+    return op == OP_TOPK || op == OP_CUMMAX || op == OP_LU ? 2 : 1;
+}
+
 static inline bool dtype_is_float(DType d) {
     return d < DT_COUNT && dtype_info[d].category == CAT_FLOAT;
 }

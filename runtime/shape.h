@@ -45,6 +45,10 @@ bool infer_cumsum(Infer *s);
 bool infer_sort(Infer *s);
 bool infer_argsort(Infer *s);
 bool infer_topk(Infer *s);
+bool infer_scatter_reduce(Infer *s);
+bool infer_recurrence(Infer *s);
+bool infer_cummax(Infer *s);
+bool infer_searchsorted(Infer *s);
 /* Rules in shape_linalg.c */
 bool infer_cholesky(Infer *s);
 bool infer_lu(Infer *s);

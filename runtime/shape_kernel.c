@@ -4,6 +4,7 @@
 #include "runtime/shape.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- Products ---- */
 
@@ -177,6 +178,16 @@ bool infer_scatter_add(Infer *s) {
     return true;
 }
 
+bool infer_scatter_reduce(Infer *s) {
+    TRY(infer_scatter_add(s));
+    const Attr *how = inst_attr(s->inst, ATTR_REDUCE);
+    if (!how) return missing_attr(s, ATTR_REDUCE);
+    static const char *const known[] = {"prod", "amax", "amin"};
+    for (int i = 0; i < 3; i++)
+        if (how->n == 4 && !memcmp(how->str, known[i], 4)) return true;
+    return err_set(s->err, ERR_ARG, "%s: 'reduce' is prod, amax or amin", op_name(s));
+}
+
 /* ---- Order statistics and scans ---- */
 
 bool infer_arg_reduce(Infer *s) {
@@ -239,5 +250,45 @@ bool infer_topk(Infer *s) {
     s->out[1] = s->out[0];
     s->out[1].dtype = DT_I64;
     s->n_out = 2;
+    return true;
+}
+
+bool infer_cummax(Infer *s) {
+    int axis;
+    TRY(along_axis(s, &axis));
+    s->out[1] = s->out[0];
+    s->out[1].dtype = DT_I64;
+    s->n_out = 2;
+    return true;
+}
+
+bool infer_recurrence(Infer *s) {
+    const TensorType *a = &s->in[0], *b = &s->in[1];
+    int axis;
+    TRY(need_tensors(s, 2, 2));
+    TRY(need_dtype(s, 0) && need_same_dtype(s, 1) && need_axis(s, a->rank, &axis));
+    bool fits = a->rank == b->rank;
+    for (int i = 0; fits && i < a->rank; i++) fits = a->shape[i] == b->shape[i];
+    ShapeText ta, tb;
+    if (!fits)
+        return err_set(s->err, ERR_SHAPE, "%s: factors of shape %s, but terms of shape %s",
+                       op_name(s), shape_text(a, &ta), shape_text(b, &tb));
+    s->out[0] = *a;
+    return true;
+}
+
+/* (..., n) and (..., m), or (n) and any shape. */
+bool infer_searchsorted(Infer *s) {
+    const TensorType *x = &s->in[0], *v = &s->in[1];
+    TRY(need_tensors(s, 2, 2));
+    TRY(need_dtype(s, 0) && need_same_dtype(s, 1));
+    bool fits = x->rank == 1 || (x->rank > 1 && x->rank == v->rank);
+    for (int i = 0; fits && i < x->rank - 1; i++) fits = x->shape[i] == v->shape[i];
+    ShapeText tx, tv;
+    if (!fits)
+        return err_set(s->err, ERR_SHAPE, "%s: rows of shape %s do not belong to values of shape %s",
+                       op_name(s), shape_text(x, &tx), shape_text(v, &tv));
+    s->out[0] = *v;
+    s->out[0].dtype = DT_I64;
     return true;
 }

@@ -81,6 +81,11 @@ void cpu_map(Cpu *c, const Call *call);
  * so. Not from inside the pool. */
 void *cpu_side(Cpu *c, const Call *call, int64_t bytes, Err *err);
 
+/* cpu_sort.c: an element as an unsigned number that is ordered as the elements are, nan above
+ * everything; and nan's key. */
+uint64_t cpu_key(DType d, const void *p);
+uint64_t cpu_key_nan(DType d);
+
 bool cpu_reduce(Cpu *c, const Call *call, Err *err);
 void cpu_source(Cpu *c, const Call *call);
 /* Row-major copy of a view; `parallel` only where the caller is not inside the pool. */

@@ -226,6 +226,7 @@ typedef struct AlongRun {
     char *out;
     int size;
     DType dtype;
+    MapFn meet; /* scatter_reduce */
 } AlongRun;
 
 /* Offset of inner element i; usually a product. */
@@ -332,5 +333,41 @@ bool cpu_SCATTER_ADD(Cpu *c, const Call *call, Err *err) {
     int64_t strips = (r.inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
     int64_t cost = r.A * (r.inner.n < SCATTER_STRIP ? r.inner.n : SCATTER_STRIP);
     cpu_ranges(c, r.outer.n * strips, cpu_part(cost), scatter_range, &r);
+    return true;
+}
+
+static void meet_range(void *ctx, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const AlongRun *r = ctx;
+    int64_t strips = (r->inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
+    for (int64_t t = begin; t < end; t++) {
+        int64_t outer = t / strips, first = t % strips * SCATTER_STRIP;
+        int64_t last = first + SCATTER_STRIP < r->inner.n ? first + SCATTER_STRIP : r->inner.n;
+        int64_t to0 = loop_offset(&r->outer, 0, outer), from0 = loop_offset(&r->outer, 1, outer);
+        for (int64_t a = 0; a < r->A; a++) {
+            const int64_t *offset = r->offset + (outer * r->A + a) * r->inner.n;
+            for (int64_t i = first; i < last; i++) {
+                void *to = r->out + (to0 + offset[i] + inner_offset(&r->inner, 0, i)) * r->size;
+                int64_t from = from0 + a * r->src_stride + inner_offset(&r->inner, 1, i);
+                r->meet(1, to, (const void *const[]){to, view_at(r->src, from)}, 0);
+            }
+        }
+    }
+}
+
+bool cpu_SCATTER_REDUCE(Cpu *c, const Call *call, Err *err) {
+    int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0];
+    const char *how = inst_attr(call->inst, ATTR_REDUCE)->str;
+    View o = call->out[0];
+    view_strides(&o.type, o.stride);
+    cpu_copy(c, &call->in[0], o.data);
+    if (type_numel(&call->in[1].type) == 0) return true;
+    AlongRun r = {.out = o.data};
+    if (!along_init(&r, c, call, &o, &call->in[2], axis, err)) return false;
+    Op op = how[0] == 'p' ? OP_MUL : how[2] == 'a' ? OP_MAXIMUM : OP_MINIMUM;
+    r.meet = c->kernels->map[op][r.dtype];
+    int64_t strips = (r.inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
+    int64_t cost = 4 * r.A * (r.inner.n < SCATTER_STRIP ? r.inner.n : SCATTER_STRIP);
+    cpu_ranges(c, r.outer.n * strips, cpu_part(cost), meet_range, &r);
     return true;
 }

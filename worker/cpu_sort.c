@@ -104,7 +104,7 @@ typedef struct Item {
     int64_t position;
 } Item;
 
-static uint64_t key_of(DType d, const void *p) {
+uint64_t cpu_key(DType d, const void *p) {
     switch (d) {
     case DT_I32: return (uint32_t) * (const int32_t *)p ^ UINT32_C(0x80000000);
     case DT_I64: return (uint64_t) * (const int64_t *)p ^ UINT64_C(1) << 63;
@@ -126,6 +126,10 @@ static uint64_t key_of(DType d, const void *p) {
     }
     default: return *(const uint8_t *)p;
     }
+}
+
+uint64_t cpu_key_nan(DType d) {
+    return d == DT_F32 ? UINT32_MAX : dtype_is_float(d) ? UINT64_MAX : 0;
 }
 
 static void insertion_sort(Item *a, int64_t n) {
@@ -166,7 +170,7 @@ static void sort_range(void *ctx, int64_t begin, int64_t end, int thread) {
     for (int64_t line = begin; line < end; line++) {
         const char *x = view_at(r->x, loop_offset(&r->lines, 0, line));
         for (int64_t i = 0; i < r->n; i++) {
-            uint64_t key = key_of(r->dtype, x + i * r->in_stride * size);
+            uint64_t key = cpu_key(r->dtype, x + i * r->in_stride * size);
             items[i] = (Item){r->descends ? ~key : key, i};
         }
         Item *sorted = items;

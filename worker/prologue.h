@@ -40,6 +40,7 @@ PRO_FN double f64_max(double a, double b) { return a > b ? a : a != a ? a : b; }
 PRO_FN double f64_min(double a, double b) { return a < b ? a : a != a ? a : b; }
 PRO_FN double f64_floor(double a) { return __builtin_floor(a); }
 PRO_FN double f64_ceil(double a) { return __builtin_ceil(a); }
+PRO_FN double f64_trunc(double a) { return __builtin_trunc(a); }
 PRO_FN double f64_round(double a) { return __builtin_rint(a); }
 PRO_FN double f64_sqrt(double a) { return __builtin_sqrt(a); }
 PRO_FN uint8_t f64_isnan(double a) { return a != a; }
@@ -52,6 +53,21 @@ PRO_FN double f64_sin(double a) { return sin(a); }
 PRO_FN double f64_cos(double a) { return cos(a); }
 PRO_FN double f64_tanh(double a) { return tanh(a); }
 PRO_FN double f64_erf(double a) { return erf(a); }
+PRO_FN double f64_tan(double a) { return tan(a); }
+PRO_FN double f64_asin(double a) { return asin(a); }
+PRO_FN double f64_acos(double a) { return acos(a); }
+PRO_FN double f64_atan(double a) { return atan(a); }
+PRO_FN double f64_sinh(double a) { return sinh(a); }
+PRO_FN double f64_cosh(double a) { return cosh(a); }
+PRO_FN double f64_asinh(double a) { return asinh(a); }
+PRO_FN double f64_acosh(double a) { return acosh(a); }
+PRO_FN double f64_atanh(double a) { return atanh(a); }
+PRO_FN double f64_log2(double a) { return log2(a); }
+PRO_FN double f64_log10(double a) { return log10(a); }
+PRO_FN double f64_exp2(double a) { return exp2(a); }
+PRO_FN double f64_atan2(double a, double b) { return atan2(a, b); }
+PRO_FN double f64_hypot(double a, double b) { return hypot(a, b); }
+PRO_FN double f64_fmod(double a, double b) { return fmod(a, b); }
 PRO_FN double f64_pow(double a, double b) { return pow(a, b); }
 PRO_FN double f64_sigmoid(double a) {
     double e = exp(-__builtin_fabs(a));
@@ -89,6 +105,7 @@ PRO_FN S P##_min(S a, S b) { return a < b ? a : b; }                            
 PRO_FN S P##_floor(S a) { return a; }                                                             \
 PRO_FN S P##_ceil(S a) { return a; }                                                              \
 PRO_FN S P##_round(S a) { return a; }                                                             \
+PRO_FN S P##_trunc(S a) { return a; }                                                             \
 PRO_FN S P##_not(S a) { return (S)~a; }                                                           \
 PRO_FN uint8_t P##_isnan(S a) { (void)a; return 0; }                                              \
 PRO_FN uint8_t P##_isfinite(S a) { (void)a; return 1; }                                           \
@@ -103,6 +120,10 @@ PRO_FN S P##_mod(S a, S b) {                                                    
     S d = (b == 0) | (NEGATIVE(b) & (b == (S)-1)) ? (S)1 : b;                                     \
     S m = (S)(a % d);                                                                             \
     return (m != 0) & (NEGATIVE(m) != NEGATIVE(d)) ? (S)(m + d) : m;                              \
+}                                                                                                 \
+PRO_FN S P##_fmod(S a, S b) {                                                                     \
+    S d = (b == 0) | (NEGATIVE(b) & (b == (S)-1)) ? (S)1 : b;                                     \
+    return (S)(a % d);                                                                            \
 }                                                                                                 \
 /* By squaring; a negative exponent gives 0 unless the base is 1 or -1. */                        \
 PRO_FN S P##_pow(S a, S b) {                                                                      \

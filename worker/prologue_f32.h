@@ -3,8 +3,8 @@
  * The part of prologue.h with numerical analysis in it; read prologue.h first.
  *
  * Goals, tested by prologue_test: at most 1 ulp for exp, log, sqrt and 2 for the rest, over all
- * floats; infinities, nan and denormals as C's libm has them. pow, sin, cos and the tail of gelu
- * compute in double inside. Polynomials are minimax fits (Lawson's weighted least squares,
+ * floats; infinities, nan and denormals as C's libm has them. pow, circular and hyperbolic
+ * functions but tanh, their inverses, other bases and the tail of gelu compute in double inside. Polynomials are minimax fits (Lawson's weighted least squares,
  * coefficients rounded from the lowest power up), errors relative to the function's value.
  * Methods: reduction by powers of two and two-part ln 2 as in Cody and Waite, "Software Manual for
  * the Elementary Functions"; 2/pi by exponent as in Payne and Hanek, SIGNUM Newsletter 18 (1983).
@@ -38,11 +38,17 @@ PRO_FN float f32_max(float a, float b) { return a > b ? a : a != a ? a : b; }
 PRO_FN float f32_min(float a, float b) { return a < b ? a : a != a ? a : b; }
 PRO_FN float f32_floor(float a) { return __builtin_floorf(a); }
 PRO_FN float f32_ceil(float a) { return __builtin_ceilf(a); }
+PRO_FN float f32_trunc(float a) { return __builtin_truncf(a); }
 PRO_FN float f32_round(float a) { return __builtin_rintf(a); }
 PRO_FN float f32_sqrt(float a) { return __builtin_sqrtf(a); }
 PRO_FN uint8_t f32_isnan(float a) { return a != a; }
 PRO_FN uint8_t f32_isfinite(float a) { return f32_abs(a) < f32_inf; }
 
+PRO_FN float f32_hypot(float a, float b) {
+    float h = (float)__builtin_sqrt((double)a * (double)a + (double)b * (double)b);
+    return (f32_abs(a) == f32_inf) | (f32_abs(b) == f32_inf) ? f32_inf : h;
+}
+PRO_FN float f32_fmod(float a, float b) { return __builtin_fmodf(a, b); }
 /* Python's rule: the remainder has the divisor's sign. floordiv by zero is as `/`. */
 PRO_FN float f32_mod(float a, float b) {
     float m = __builtin_fmodf(a, b);
@@ -246,28 +252,33 @@ PRO_FN float f32_gelu(float x) {
 
 /* ---- circular functions ---- */
 
-/* sin((q + f) pi/2), |f| <= 1/2. */
-PRO_FN float f32_quarter(double f, int32_t q) {
+/* Sine and cosine of f pi/2, |f| <= 1/2. */
+PRO_FN double f32_sin_cos(double f, double *cosine) {
     double y = f * 0x1.921fb54442d18p+0, z = y * y;
     double s = 0x1.6cd1afd2cb3fdp-19; /* (sin(y) / y - 1) / y^2, 2^-37 */
     s = s * z - 0x1.a00f7e10cdc9fp-13;
     s = s * z + 0x1.1111086905950p-7;
     s = s * z - 0x1.5555554c6ff04p-3;
-    s = y * (1 + z * s);
+    s = y * (1 + z * s); /* from here on: the sine */
     double c = 0x1.991641b651cf9p-16; /* (cos(y) - 1) / y^2, 2^-34 */
     c = c * z - 0x1.6c07efd8d468ep-10;
     c = c * z + 0x1.55553c74a094fp-5;
     c = c * z - 0x1.ffffffcb7798ap-2;
-    c = 1 + z * c;
+    *cosine = 1 + z * c;
+    return s;
+}
+/* sin((q + f) pi/2), |f| <= 1/2. */
+PRO_FN float f32_quarter(double f, int32_t q) {
+    double c, s = f32_sin_cos(f, &c);
     float v = (float)c, w = (float)s;
     v = q & 1 ? v : w;
     return f32_of_bits(f32_bits(v) ^ (int32_t)(((uint32_t)q & 2) << 30));
 }
-/* sin(x + shift pi/2). X = x * scale is whole or small, and below 2^48; hi + mid + lo is
+/* x = (q + f) pi/2 with |f| <= 1/2, q known but for a multiple of 4: returns f. X = x * scale is whole or small, and below 2^48; hi + mid + lo is
  * 2/(pi scale) but for a multiple of 4; X has 24 bits, hi and mid so few that their products with
  * it are exact.
  * Rows are chosen by comparison, because gathers from a table are not vectorised everywhere. */
-PRO_FN float f32_circular(float x, int32_t shift) {
+PRO_FN double f32_quarters(float x, int32_t *quarters) {
     const double magic = 0x1.8p52; /* + magic rounds to whole, low bits in the sum's mantissa */
     double a = (double)f32_abs(x);
     double scale = 1, hi = 0x1.45f306cp-1, mid = 0x1.c9c882ap-29, lo = 0x1.4fe13abe8fa9ap-59;
@@ -285,32 +296,104 @@ PRO_FN float f32_circular(float x, int32_t shift) {
     double n2 = f + magic;
     f = (f - (n2 - magic)) + p2;
     int32_t q = (int32_t)(f64_bits(n0) & 3) + (int32_t)(f64_bits(n1) & 3);
-    return f32_quarter(f, q + (int32_t)(f64_bits(n2) & 3) + shift);
+    *quarters = q + (int32_t)(f64_bits(n2) & 3);
+    return f;
+}
+PRO_FN float f32_circular(float x, int32_t shift) { /* sin(x + shift pi/2) */
+    int32_t q;
+    double f = f32_quarters(x, &q);
+    return f32_quarter(f, q + shift);
 }
 PRO_FN float f32_sin(float x) { return f32_circular(x, 0); }
 PRO_FN float f32_cos(float x) { return f32_circular(x, 1); }
 
-/* ---- power ---- */
+PRO_FN float f32_tan(float x) {
+    int32_t q;
+    double c, s = f32_sin_cos(f32_quarters(x, &q), &c);
+    double over = q & 1 ? -c : s, under = q & 1 ? s : c;
+    return (float)(over / under);
+}
+/* Of y / x for 0 <= y <= x, not both 0. */
+PRO_FN double f32_atan_wide(double y, double x) {
+    const int32_t is_large = y > x * 0.41421356237309503;
+    double z = (is_large ? y - x : y) / (is_large ? y + x : x), u = z * z;
+    double p = 0x1.82052beb02afdp-5; /* atan(z) / z in z^2, 2^-35 for |z| <= sqrt(2) - 1 */
+    p = p * u - 0x1.5a78a9ce9ac50p-4;
+    p = p * u + 0x1.c43d5af9db7bfp-4;
+    p = p * u - 0x1.247ce85cca24cp-3;
+    p = p * u + 0x1.99990068a7a94p-3;
+    p = p * u - 0x1.5555548651491p-2;
+    p = p * u + 0x1.ffffffffd22dbp-1;
+    return z * p + (is_large ? 0x1.921fb54442d18p-1 : 0.0);
+}
+/* As C's atan2f, signed zeros and infinities included. */
+PRO_FN float f32_atan2(float y, float x) {
+    float ay = f32_abs(y), ax = f32_abs(x);
+    int32_t is_steep = ay > ax;
+    float less = is_steep ? ax : ay, more = is_steep ? ay : ax;
+    less = less == f32_inf ? 1.0f : more == f32_inf ? 0.0f : less; /* two infinities: as (1, 1) */
+    more = (more == 0) | (more == f32_inf) ? 1.0f : more;
+    double r = f32_atan_wide((double)less, (double)more);
+    r = is_steep ? 0x1.921fb54442d18p+0 - r : r;
+    r = f32_bits(x) < 0 ? 0x1.921fb54442d18p+1 - r : r;
+    return (x != x) | (y != y) ? x + y : f32_copysign((float)r, y);
+}
+PRO_FN float f32_atan(float x) {
+    float a = f32_abs(x), c = a > 0x1p100f ? 0x1p100f : a;
+    int32_t is_steep = c > 1;
+    double r = f32_atan_wide(is_steep ? 1.0 : (double)c, is_steep ? (double)c : 1.0);
+    r = is_steep ? 0x1.921fb54442d18p+0 - r : r;
+    return x != x ? x : f32_copysign((float)r, x);
+}
+/* asin(z) for u = z^2, 0 <= z <= 1/2, nan for nan. */
+PRO_FN double f32_asin_wide(double z, double u) {
+    double p = 0x1.1e70c6b71da42p-5; /* asin(z) / z in z^2, 2^-35 */
+    p = p * u + 0x1.d8a7bdc283832p-8;
+    p = p * u + 0x1.94ef53d10b94ap-6;
+    p = p * u + 0x1.ed056cc556cf2p-6;
+    p = p * u + 0x1.6ddf2cd0a0f99p-5;
+    p = p * u + 0x1.33328cd4e2c64p-4;
+    p = p * u + 0x1.5555565998a71p-3;
+    p = p * u + 0x1.ffffffffdeadfp-1;
+    return z * p;
+}
+/* For |x| > 1/2 by asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)); beyond 1 the root is nan. */
+PRO_FN float f32_asin(float x) {
+    double a = (double)f32_abs(x);
+    int32_t is_large = a > 0.5;
+    double half = 0.5 * (1 - a), u = is_large ? half : a * a;
+    double r = f32_asin_wide(is_large ? __builtin_sqrt(u) : a, u);
+    return f32_copysign((float)(is_large ? 0x1.921fb54442d18p+0 - 2 * r : r), x);
+}
+PRO_FN float f32_acos(float x) {
+    double a = (double)f32_abs(x);
+    int32_t is_large = a > 0.5;
+    double half = 0.5 * (1 - a), u = is_large ? half : a * a;
+    double r = f32_asin_wide(is_large ? __builtin_sqrt(u) : a, u);
+    double right = is_large ? 2 * r : 0x1.921fb54442d18p+0 - r;
+    double left = is_large ? 0x1.921fb54442d18p+1 - 2 * r : 0x1.921fb54442d18p+0 + r;
+    return (float)(x < 0 ? left : right);
+}
 
-/* As C's powf: |x|^y = 2^(y log2 |x|) in double, then the sign and the special cases. */
-PRO_FN float f32_pow(float x, float y) {
-    float ax = f32_abs(x), ay = f32_abs(y);
-    int32_t e;
-    double m = (double)f32_split(ax, &e);
+/* ---- in double: other bases, power, hyperbolic functions ---- */
+
+/* log2(m 2^e) for 2/3 <= m < 4/3, 2^-41. */
+PRO_FN double f32_log2_wide(double m, int32_t e) {
     double s = (m - 1) / (m + 1), u = s * s;
-    double l = 0x1.29dad5ed16b16p-2; /* log2((1 + s) / (1 - s)) / s in s^2, 2^-41 */
+    double l = 0x1.29dad5ed16b16p-2; /* log2((1 + s) / (1 - s)) / s in s^2 */
     l = l * u + 0x1.46f1a7ba6ab03p-2;
     l = l * u + 0x1.a61ea6282306cp-2;
     l = l * u + 0x1.2776bc4266e3fp-1;
     l = l * u + 0x1.ec709dcb67edep-1;
     l = l * u + 0x1.71547652b7e8ap+1;
-    l = (double)e + s * l;
-    l = ax == 0 ? -(double)f32_inf : ax == f32_inf ? (double)f32_inf : l;
-    double w = ax == 1 ? 0 : (double)y * l;
+    return (double)e + s * l;
+}
+/* 2^w, 2^-34; w beyond +-200 counts as that, which is far out of float32's range. */
+PRO_FN double f32_exp2_wide(double w) {
     w = w > 200 ? 200 : w < -200 ? -200 : w;
     double t = w + 0x1.8p52;
     double r = w - (t - 0x1.8p52);
-    double p = 0x1.fde5c65b22f6dp-17; /* (2^r - 1) / r, 2^-34 */
+    double p = 0x1.fde5c65b22f6dp-17; /* (2^r - 1) / r */
     p = p * r + 0x1.445ca6f497172p-13;
     p = p * r + 0x1.5d8a8688be1adp-10;
     p = p * r + 0x1.3b29f37509189p-7;
@@ -318,8 +401,74 @@ PRO_FN float f32_pow(float x, float y) {
     p = p * r + 0x1.ebfbe077aea36p-3;
     p = p * r + 0x1.62e42ff0e2185p-1;
     p = p * r + 1;
-    double scale = f64_of_bits((int64_t)(((uint64_t)f64_bits(t) + 1023u) << 52));
-    float v = (float)(p * scale);
+    return p * f64_of_bits((int64_t)(((uint64_t)f64_bits(t) + 1023u) << 52));
+}
+/* x = m 2^e with 2/3 <= m < 4/3, for normal x > 0. */
+PRO_FN double f32_split_wide(double x, int32_t *e) {
+    uint64_t i = (uint64_t)f64_bits(x), one = UINT64_C(1023) << 52;
+    uint64_t k = (i - UINT64_C(0x3fe5555555555556) + one) >> 52;
+    *e = (int32_t)k - 1023;
+    return f64_of_bits((int64_t)(i - (k << 52) + one));
+}
+PRO_FN float f32_log_by(float x, double scale) {
+    int32_t e;
+    double m = (double)f32_split(x, &e);
+    float y = (float)(f32_log2_wide(m, e) * scale);
+    y = x == f32_inf ? x : y;
+    y = x == 0 ? -f32_inf : y;
+    return x < 0 ? f32_nan : x != x ? x : y;
+}
+PRO_FN float f32_log2(float x) { return f32_log_by(x, 1); }
+PRO_FN float f32_log10(float x) { return f32_log_by(x, 0x1.34413509f79ffp-2); }
+PRO_FN float f32_exp2(float x) { return x != x ? x : (float)f32_exp2_wide((double)x); }
+PRO_FN float f32_sinh(float x) {
+    double a = (double)f32_abs(x), u = a * a, e = f32_exp2_wide(a * 0x1.71547652b82fep+0);
+    double p = 0x1.b6b2022cd99a7p-26; /* sinh(a) / a in a^2, 2^-43 for a <= 1 */
+    p = p * u + 0x1.71cba02f957bcp-19;
+    p = p * u + 0x1.a01a27e73b1e1p-13;
+    p = p * u + 0x1.111110ed9800fp-7;
+    p = p * u + 0x1.55555555852e8p-3;
+    p = p * u + 0x1.ffffffffffd69p-1;
+    float y = f32_copysign((float)(a < 1 ? a * p : 0.5 * (e - 1 / e)), x);
+    return x != x ? x : y;
+}
+PRO_FN float f32_cosh(float x) {
+    double e = f32_exp2_wide((double)f32_abs(x) * 0x1.71547652b82fep+0);
+    return x != x ? x : (float)(0.5 * (e + 1 / e));
+}
+PRO_FN float f32_asinh(float x) {
+    double a = (double)f32_abs(x), u = a * a;
+    int32_t e;
+    double m = f32_split_wide(a + __builtin_sqrt(u + 1), &e);
+    double y = f32_log2_wide(m, e) * 0x1.62e42fefa39efp-1;
+    y = a < 0x1p-12 ? a - a * u * 0x1.5555555555555p-3 : y;
+    return (x != x) | (f32_abs(x) == f32_inf) ? x : f32_copysign((float)y, x);
+}
+PRO_FN float f32_acosh(float x) {
+    double a = (double)(x > 1 ? x : 1.0f);
+    int32_t e;
+    double m = f32_split_wide(a + __builtin_sqrt(a * a - 1), &e);
+    float y = (float)(f32_log2_wide(m, e) * 0x1.62e42fefa39efp-1);
+    return x < 1 ? f32_nan : (x != x) | (x == f32_inf) ? x : y;
+}
+PRO_FN float f32_atanh(float x) {
+    double a = (double)f32_abs(x), c = a < 1 ? a : 0, u = a * a;
+    int32_t e;
+    double m = f32_split_wide((1 + c) / (1 - c), &e);
+    double y = f32_log2_wide(m, e) * 0x1.62e42fefa39efp-2;
+    y = a < 0x1p-12 ? a + a * u * 0x1.5555555555555p-2 : y;
+    float v = f32_copysign(a == 1 ? f32_inf : (float)y, x);
+    return x != x ? x : a > 1 ? f32_nan : v;
+}
+/* As C's powf: |x|^y = 2^(y log2 |x|) in double, then the sign and the special cases. */
+PRO_FN float f32_pow(float x, float y) {
+    float ax = f32_abs(x), ay = f32_abs(y);
+    int32_t e;
+    double m = (double)f32_split(ax, &e);
+    double l = f32_log2_wide(m, e);
+    l = ax == 0 ? -(double)f32_inf : ax == f32_inf ? (double)f32_inf : l;
+    double w = ax == 1 ? 0 : (double)y * l;
+    float v = (float)f32_exp2_wide(w);
     int32_t k = (int32_t)(ay < 0x1p24f ? ay : 0.0f);
     float whole = (float)k;
     whole = ay >= 0x1p23f ? ay : whole;

@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/ref.h"
 
+#include <string.h>
+
 /* An index from the end counts back. */
 static bool resolve(int64_t *i, int64_t size, int axis, Err *err) {
     if (*i < -size || *i >= size)
@@ -111,6 +113,36 @@ bool ref_SCATTER_ADD(const Call *c, Err *err) {
         int64_t from = 0; /* src may be longer than idx: no broadcasting here */
         for (int d = 0; d < src->type.rank; d++) from += src->stride[d] * index[d];
         put(o, at, src, from, true);
+    } while (ref_step(index, &idx->type));
+    return true;
+}
+
+/* What becomes of o[at] when v[from] meets it there. */
+static void meet(const View *o, int64_t at, const View *v, int64_t from, const char *how) {
+    if (ref_is_float(o)) {
+        double x = ref_float(o, at), y = ref_float(v, from);
+        bool y_wins = y != y || (!strcmp(how, "amax") ? y > x : y < x);
+        ref_set_float(o, at, how[0] == 'p' ? x * y : x == x && y_wins ? y : x);
+    } else {
+        int64_t x = ref_int(o, at), y = ref_int(v, from);
+        bool y_wins = !strcmp(how, "amax") ? y > x : y < x;
+        ref_set_int(o, at, how[0] == 'p' ? (int64_t)((uint64_t)x * (uint64_t)y) : y_wins ? y : x);
+    }
+}
+
+bool ref_SCATTER_REDUCE(const Call *c, Err *err) {
+    const View *idx = &c->in[1], *src = &c->in[2], *o = &c->out[0];
+    int axis = (int)inst_attr(c->inst, ATTR_AXIS)->ints[0];
+    char how[5] = {0};
+    memcpy(how, inst_attr(c->inst, ATTR_REDUCE)->str, 4);
+    ref_copy(&c->in[0], o->data);
+    if (ref_is_empty(&idx->type)) return true;
+    int64_t index[MAX_DIMS] = {0}, at;
+    do {
+        TRY(along(o, idx, axis, index, &at, err));
+        int64_t from = 0;
+        for (int d = 0; d < src->type.rank; d++) from += src->stride[d] * index[d];
+        meet(o, at, src, from, how);
     } while (ref_step(index, &idx->type));
     return true;
 }

@@ -1,5 +1,5 @@
 /* ref_kernel.c: KERNEL rows of the reference engine that move, convert or multiply: cast,
- * matmul, cat, slice_put, cumsum.
+ * matmul, cat, slice_put.
  * SPDX-License-Identifier: MIT */
 #include "worker/ref.h"
 
@@ -136,28 +136,5 @@ bool ref_SLICE_PUT(const Call *c, Err *err) {
     View to = part_of(o, &part, inst_attr(c->inst, ATTR_START)->ints,
                       inst_attr(c->inst, ATTR_STEP)->ints);
     fill(&to, &c->in[1]);
-    return true;
-}
-
-bool ref_CUMSUM(const Call *c, Err *err) {
-    (void)err;
-    const View *x = &c->in[0], *o = &c->out[0];
-    int axis = (int)inst_attr(c->inst, ATTR_AXIS)->ints[0];
-    TensorType lines = x->type;
-    int64_t n = lines.shape[axis];
-    lines.shape[axis] = 1;
-    if (ref_is_empty(&x->type)) return true;
-    int64_t index[MAX_DIMS] = {0};
-    do {
-        double sum = 0;
-        uint64_t whole = 0;
-        int64_t at = ref_offset(o, index, o->type.rank), from = ref_offset(x, index, o->type.rank);
-        for (int64_t i = 0; i < n; i++, at += o->stride[axis], from += x->stride[axis]) {
-            if (ref_is_float(x))
-                ref_set_float(o, at, sum += ref_float(x, from));
-            else
-                ref_set_int(o, at, (int64_t)(whole += (uint64_t)ref_int(x, from)));
-        }
-    } while (ref_step(index, &lines));
     return true;
 }

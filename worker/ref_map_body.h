@@ -18,6 +18,7 @@
 #define F_MUL(a, b) int_mul(a, b)
 #define F_FLOORDIV(a, b) int_floordiv(a, b)
 #define F_MOD(a, b) int_mod(a, b)
+#define F_FMOD(a, b) int_fmod(a, b)
 #define F_POW(a, b) int_pow(a, b)
 #define F_MAX(a, b) int_max(a, b)
 #define F_MIN(a, b) int_min(a, b)
@@ -27,6 +28,7 @@
 #define F_FLOOR(a) (a)
 #define F_CEIL(a) (a)
 #define F_ROUND(a) (a)
+#define F_TRUNC(a) (a)
 #define F_ISNAN(a) ((void)(a), 0)
 #define F_ISFINITE(a) ((void)(a), 1)
 #define F_NOT(a) (~(a))
@@ -38,6 +40,9 @@
 #define F_MUL(a, b) ((T)((a) * (b)))
 #define F_FLOORDIV(a, b) float_floordiv(a, b)
 #define F_MOD(a, b) float_mod(a, b)
+#define F_FMOD(a, b) fmod(a, b)
+#define F_ATAN2(a, b) atan2(a, b)
+#define F_HYPOT(a, b) hypot(a, b)
 #define F_POW(a, b) pow(a, b)
 #define F_MAX(a, b) float_max(a, b)
 #define F_MIN(a, b) float_min(a, b)
@@ -51,6 +56,18 @@
 #define F_SQRT(a) sqrt(a)
 #define F_SIN(a) sin(a)
 #define F_COS(a) cos(a)
+#define F_TAN(a) tan(a)
+#define F_ASIN(a) asin(a)
+#define F_ACOS(a) acos(a)
+#define F_ATAN(a) atan(a)
+#define F_SINH(a) sinh(a)
+#define F_COSH(a) cosh(a)
+#define F_ASINH(a) asinh(a)
+#define F_ACOSH(a) acosh(a)
+#define F_ATANH(a) atanh(a)
+#define F_LOG2(a) log2(a)
+#define F_LOG10(a) log10(a)
+#define F_EXP2(a) exp2(a)
 #define F_TANH(a) tanh(a)
 #define F_ERF(a) erf(a)
 #define F_SIGMOID(a) float_sigmoid(a)
@@ -59,6 +76,7 @@
 #define F_FLOOR(a) floor(a)
 #define F_CEIL(a) ceil(a)
 #define F_ROUND(a) nearbyint(a)
+#define F_TRUNC(a) trunc(a)
 #define F_ISNAN(a) isnan(a)
 #define F_ISFINITE(a) isfinite(a)
 #define F_LOWEST (-INFINITY)
@@ -182,6 +200,22 @@ static void PASTE(reduce_, S)(const Call *call) {
 #undef F_MUL
 #undef F_FLOORDIV
 #undef F_MOD
+#undef F_FMOD
+#undef F_ATAN2
+#undef F_HYPOT
+#undef F_TRUNC
+#undef F_TAN
+#undef F_ASIN
+#undef F_ACOS
+#undef F_ATAN
+#undef F_SINH
+#undef F_COSH
+#undef F_ASINH
+#undef F_ACOSH
+#undef F_ATANH
+#undef F_LOG2
+#undef F_LOG10
+#undef F_EXP2
 #undef F_POW
 #undef F_MAX
 #undef F_MIN

@@ -131,6 +131,12 @@ static void add_attrs(Growth *p, Inst *in, Attr *attr, const TensorType *x) {
         add_int(in, attr, ATTR_K, rand_below(p->r, 4));
         add_bool(p, in, attr, ATTR_LARGEST);
         break;
+    case OP_SCATTER_REDUCE:
+        attr[in->n_attr++] = (Attr){.key = ATTR_REDUCE, .n = 4, .str = "prod"};
+        break;
+    case OP_RECURRENCE: add_bool(p, in, attr, ATTR_REVERSE); break;
+    case OP_CUMMAX: add_bool(p, in, attr, ATTR_LARGEST); break;
+    case OP_SEARCHSORTED: add_bool(p, in, attr, ATTR_RIGHT); return;
     default: break;
     }
     if (op_info[in->op].class_ == CLASS_SOURCE) {

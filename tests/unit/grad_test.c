@@ -39,6 +39,19 @@ static const Sample samples[] = {
     {OP_SCATTER_ADD, "fn(b, x) => b.scatter_add(0, tensor([[0, 2], [2, 2]]), x[:, 0] * x[:, 1])",
      "[" B ", " A "]"},
     {OP_CUMSUM, "fn(x) => cumsum(x * x, 1)", "[" A "]"},
+    {OP_RECURRENCE, "fn(a, b) => recurrence(a, b, 1)", "[" A ", " A " * 0.7]"},
+    {OP_RECURRENCE, "fn(a) => recurrence(a, a * a, 0, reverse=true)", "[" B "]"},
+    {OP_CUMMAX, "fn(x) => cummax(x, 1)[0] * x", "[" A "]"},
+    {OP_CUMMAX, "fn(x) => cummin(x, 0)[0] * x", "[" B "]"},
+    {OP_SCATTER_REDUCE,
+     "fn(b, x) => scatter_with(b, 0, tensor([[0, 2], [2, 2]]), x[0] * x[1], \"prod\")",
+     "[" B ", " A "]"},
+    {OP_SCATTER_REDUCE,
+     "fn(b, x) => scatter_with(b, 0, tensor([[0, 2], [2, 2]]), x[0] * 2, \"amax\") ** 2",
+     "[" B ", " A "]"},
+    {OP_SCATTER_REDUCE,
+     "fn(b, x) => scatter_with(b, 1, tensor([[0, 0], [1, 0]]), x[1] * 2, \"amin\") ** 2",
+     "[" B ", " A "]"},
     {OP_SORT, "fn(x) => sort(x, axis=1) * x", "[" A "]"},
     {OP_SORT, "fn(x) => sort(x, axis=0, descending=true)", "[" B "]"},
     {OP_CHOLESKY, "fn(x) => cholesky(x @ x.transpose(1, 2) + 0.5 * eye(3, dtype=float64))",
@@ -106,9 +119,18 @@ static void check_map(Op op) {
     char f[200];
     if (op_info[op].arity == 1) {
         snprintf(f, sizeof f, "fn(x) => %s(x)", name);
-        check(name, f, "[" POSITIVE "]");
-        bool positive = !strncmp(name, "log", 3) || !strcmp(name, "sqrt") || !strcmp(name, "rsqrt");
-        if (!positive) check(name, f, "[" A "]");
+        if (op == OP_ACOSH) {
+            check(name, f, "[" POSITIVE " + 1.5]");
+            return;
+        }
+        check(name, f, "[" POSITIVE " * 0.9]");
+        static const Op inner[] = {OP_LOG,  OP_LOG2, OP_LOG10, OP_LOG1P, OP_SQRT,
+                                   OP_RSQRT, OP_ASIN, OP_ACOS,  OP_ATANH};
+        bool positive = false;
+        for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) positive |= op == inner[i];
+        if (op == OP_TAN) /* steep near pi / 2 */
+            check(name, f, "[" A " * 0.5]");
+        else if (!positive) check(name, f, "[" A "]");
         return;
     }
     const char *left = op == OP_POW ? "[" POSITIVE ", " A "]" : "[" A ", " B "]";

@@ -217,7 +217,7 @@ static void describe(Trial *t) {
 static void check_trial(Trial *t) {
     t->inst.in = t->operand;
     t->inst.attr = t->attr;
-    t->inst.n_out = t->inst.op == OP_TOPK ? 2 : 1;
+    t->inst.n_out = (uint8_t)op_outputs(t->inst.op);
     TensorType out[MAX_OUT];
     int n_out = 1;
     Err err = {0};
@@ -273,7 +273,7 @@ static void try_map(Op op) {
         TensorType type = i == full ? whole : random_smaller(&whole);
         if (op == OP_WHERE && i == 0) type.dtype = DT_BOOL;
         /* Errors of float arguments near a multiple of the divisor are jumps, not roundings. */
-        Fill how = op == OP_FLOORDIV || op == OP_MOD ? FILL_SMALL : FILL_ANY;
+        Fill how = op == OP_FLOORDIV || op == OP_MOD || op == OP_FMOD ? FILL_SMALL : FILL_ANY;
         if (i != scalar) {
             add_view(&t, &type, how, 0);
             continue;
@@ -383,14 +383,15 @@ static void try_move(Op op) {
 }
 
 static void try_index(Op op) {
-    DType d = random_dtype(op == OP_SCATTER_ADD ? DSET_NUM : DSET_ALL);
+    DType d = random_dtype(op_info[op].in);
     Trial t = {.inst.op = op, .tolerance = 1e-6};
     TensorType x = random_type(d, 3);
     if (x.rank == 0) x = (TensorType){(uint8_t)d, 1, {4}};
     for (int k = 0; k < x.rank; k++) x.shape[k] += x.shape[k] == 0;
     int axis = (int)rnd(x.rank);
     DType id = random_dtype(DSET_INT);
-    bool is_along = op == OP_GATHER || op == OP_SCATTER_ADD;
+    bool scatters = op == OP_SCATTER_ADD || op == OP_SCATTER_REDUCE;
+    bool is_along = op == OP_GATHER || scatters;
     TensorType idx = is_along ? x : random_type(id, 2);
     idx.dtype = (uint8_t)id;
     Fill how = FILL_SMALL;
@@ -399,7 +400,7 @@ static void try_index(Op op) {
             idx.shape[k] = k == axis ? 1 + rnd(30) : 1 + (int64_t)rnd((uint32_t)x.shape[k]);
         add_view(&t, &x, how, 0);
         add_view(&t, &idx, FILL_INDEX, x.shape[axis] + (rnd(20) == 0));
-        if (op == OP_SCATTER_ADD) {
+        if (scatters) {
             TensorType src = idx;
             src.dtype = x.dtype;
             for (int k = 0; k < x.rank; k++) src.shape[k] += rnd(3);
@@ -424,24 +425,38 @@ static void try_index(Op op) {
         if (op == OP_INDEX_PUT && rnd(2)) add_bool(&t, ATTR_ACCUMULATE, true);
     }
     add_ints(&t, ATTR_AXIS, 1)[0] = axis;
+    if (op == OP_SCATTER_REDUCE) {
+        static const char *const known[] = {"prod", "amax", "amin"};
+        t.attr[t.inst.n_attr++] = (Attr){.key = ATTR_REDUCE, .n = 4, .str = known[rnd(3)]};
+    }
     check_trial(&t);
 }
 
 static void try_order(Op op) {
-    DType d = random_dtype(DSET_ALL);
-    Trial t = {.inst.op = op, .tolerance = op == OP_CUMSUM ? 1e-5 : 0};
+    DType d = random_dtype(op_info[op].in);
+    bool adds_up = op == OP_CUMSUM || op == OP_RECURRENCE;
+    Trial t = {.inst.op = op, .tolerance = adds_up ? 1e-5 : 0};
     TensorType x = random_type(d, 3);
     if (x.rank == 0) x = (TensorType){(uint8_t)d, 1, {40}};
     for (int k = 0; k < x.rank; k++) x.shape[k] += x.shape[k] == 0;
     int axis = (int)rnd(x.rank);
-    add_view(&t, &x, op == OP_CUMSUM || rnd(2) ? FILL_SMALL : FILL_ANY, 0);
+    add_view(&t, &x, op == OP_RECURRENCE ? FILL_ONES : adds_up || rnd(2) ? FILL_SMALL : FILL_ANY, 0);
+    if (op == OP_RECURRENCE) add_view(&t, &x, FILL_SMALL, 0);
+    if (op == OP_SEARCHSORTED) {
+        TensorType v = x;
+        v.shape[v.rank - 1] = rnd(30);
+        add_view(&t, &v, FILL_SMALL, 0);
+    }
     bool is_arg = op == OP_ARGMAX || op == OP_ARGMIN;
-    if (!is_arg || rnd(3)) add_ints(&t, ATTR_AXIS, 1)[0] = axis;
+    if (op != OP_SEARCHSORTED && (!is_arg || rnd(3))) add_ints(&t, ATTR_AXIS, 1)[0] = axis;
     if (op == OP_TOPK) {
         t.attr[t.inst.n_attr++] =
             (Attr){.key = ATTR_K, .i = (int64_t)rnd((uint32_t)x.shape[axis]) + 1};
         add_bool(&t, ATTR_LARGEST, rnd(2));
     }
+    if (op == OP_CUMMAX && rnd(2)) add_bool(&t, ATTR_LARGEST, rnd(2));
+    if (op == OP_RECURRENCE && rnd(2)) add_bool(&t, ATTR_REVERSE, true);
+    if (op == OP_SEARCHSORTED && rnd(2)) add_bool(&t, ATTR_RIGHT, true);
     if ((op == OP_SORT || op == OP_ARGSORT) && rnd(2)) add_bool(&t, ATTR_DESCENDING, true);
     check_trial(&t);
 }
@@ -493,7 +508,8 @@ static void try_row(Op op) {
         try_matmul();
     else if (op == OP_CAST || op == OP_CAT || op == OP_SLICE_PUT)
         try_move(op);
-    else if (op == OP_INDEX || op == OP_INDEX_PUT || op == OP_GATHER || op == OP_SCATTER_ADD)
+    else if (op == OP_INDEX || op == OP_INDEX_PUT || op == OP_GATHER || op == OP_SCATTER_ADD ||
+             op == OP_SCATTER_REDUCE)
         try_index(op);
     else
         try_order(op);

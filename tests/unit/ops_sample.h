@@ -410,6 +410,12 @@ static void sample_SCATTER_ADD(Case *c) {
     c->is_exact = false;
     c->terms = 10;
 }
+static void sample_SCATTER_REDUCE(Case *c) {
+    static const char *const how[] = {"prod", "amax", "amin"};
+    sample_SCATTER_ADD(c);
+    add_attr(c, (Attr){.key = ATTR_REDUCE, .n = 4, .str = how[pick(3)]});
+    if (dtype_is_float(c->dtype)) tame_elements(&c->arg[2], c->dtype, MIXED);
+}
 static void sample_along(Case *c) {
     TensorType t = some_type(c->dtype, 1 + (int)pick(4), 3000);
     int axis = (int)pick(t.rank);
@@ -437,6 +443,29 @@ static void sample_SORT(Case *c) {
     add_flag(c, ATTR_DESCENDING);
 }
 #define sample_ARGSORT sample_SORT
+static void sample_RECURRENCE(Case *c) {
+    TensorType t = some_type(c->dtype, 1 + (int)pick(4), 3000);
+    add_int(c, ATTR_AXIS, (int64_t)pick(t.rank));
+    add_flag(c, ATTR_REVERSE);
+    add_tensor(c, t, WHOLE);
+    add_tensor(c, t, c->style);
+    if (dtype_is_float(c->dtype)) tame_elements(&c->arg[0], c->dtype, MIXED);
+    c->terms = 200;
+}
+static void sample_CUMMAX(Case *c) {
+    sample_along(c);
+    add_flag(c, ATTR_LARGEST);
+}
+static void sample_SEARCHSORTED(Case *c) {
+    TensorType t = some_type(c->dtype, 1 + (int)pick(3), 2000), v = t;
+    if (t.rank == 1) v = some_type(c->dtype, (int)pick(3), 200);
+    v.shape[v.rank ? v.rank - 1 : 0] = v.rank ? (int64_t)pick(20) : 0;
+    add_tensor(c, t, WHOLE); /* unsorted lines give some answer too, the same everywhere */
+    add_tensor(c, v, c->style);
+    add_flag(c, ATTR_RIGHT);
+    c->is_exact = true;
+}
+
 static void sample_TOPK(Case *c) {
     sample_along(c);
     add_attr(c, (Attr){.key = ATTR_K,
@@ -608,8 +637,7 @@ static void (*const samplers[OP_COUNT])(Case *) = {
 
 static void case_make(Case *c, Op op, DType d, Style style) {
     *c = (Case){.dtype = d, .style = style, .terms = 1};
-    int n_out = op == OP_TOPK || op == OP_LU ? 2 : 1;
-    c->inst = (Inst){.op = op, .n_out = (uint8_t)n_out, .in = c->in, .attr = c->attr};
+    c->inst = (Inst){.op = op, .n_out = (uint8_t)op_outputs(op), .in = c->in, .attr = c->attr};
     samplers[op](c);
 }
 static void case_free(Case *c) {

@@ -149,6 +149,8 @@ static bool keeps_whole(Op op) {
     case OP_WHERE:
     case OP_FLOORDIV:
     case OP_MOD:
+    case OP_FMOD:
+    case OP_TRUNC:
     case OP_FLOOR:
     case OP_CEIL:
     case OP_ROUND:
@@ -249,6 +251,8 @@ static bool adds_up(Op op) {
     case OP_MATMUL:
     case OP_CUMSUM:
     case OP_SCATTER_ADD:
+    case OP_SCATTER_REDUCE:
+    case OP_RECURRENCE:
     case OP_INDEX_PUT: return true;
     default: return false;
     }

@@ -43,6 +43,19 @@ static const Unary unary[] = {
     ROW(rsqrt, ref_rsqrt, 2, false),
     ROW(sin, sin, 2, true),
     ROW(cos, cos, 2, false),
+    ROW(tan, tan, 1, true),
+    ROW(asin, asin, 1, true),
+    ROW(acos, acos, 1, false),
+    ROW(atan, atan, 1, true),
+    ROW(sinh, sinh, 1, true),
+    ROW(cosh, cosh, 1, false),
+    ROW(asinh, asinh, 1, true),
+    ROW(acosh, acosh, 1, false),
+    ROW(atanh, atanh, 1, true),
+    ROW(log2, log2, 1, false),
+    ROW(log10, log10, 1, false),
+    ROW(exp2, exp2, 1, false),
+    ROW(trunc, trunc, 0.5, true),
     ROW(tanh, tanh, 2, true),
     ROW(erf, erf, 2, true),
     ROW(sigmoid, ref_sigmoid, 2, false),
@@ -127,6 +140,32 @@ static void test_pow(uint32_t n) {
     }
 }
 
+/* atan2 and hypot: random floats of all sizes, and every pair of special ones. */
+static void test_pairs(uint32_t n) {
+    double worst[2] = {0};
+    uint64_t state = 11;
+    static const float s[] = {0.0f, -0.0f,     1,         -1,       3,         -0.5f,
+                              1e-40f, -1e-40f, 3e38f,     -3e38f,   INFINITY,  -INFINITY,
+                              NAN,  0x1p-149f, 0x1p-126f, 1.00001f, -1.00001f, 0.4142136f};
+    enum { SPECIAL = sizeof s / sizeof *s };
+    for (uint32_t i = 0; i < n + SPECIAL * SPECIAL; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        float y = float_of((uint32_t)(state >> 32)), x = float_of((uint32_t)state);
+        if (i % 2) y = (float)(int32_t)(state >> 32), x = (float)(int32_t)state;
+        if (i >= n) y = s[(i - n) / SPECIAL], x = s[(i - n) % SPECIAL];
+        float angle = f32_atan2(y, x);
+        double want = atan2((double)y, (double)x), e = ulp_error(angle, want);
+        CHECK_MSG(e <= 1 && (want != want || !signbit(angle) == !signbit(want)),
+                  "atan2(%a, %a) is %a, not %a", y, x, angle, want);
+        if (e > worst[0]) worst[0] = e;
+        e = ulp_error(f32_hypot(y, x), hypot((double)y, (double)x));
+        CHECK_MSG(e <= 1, "hypot(%a, %a) is %a, not %a", y, x, f32_hypot(y, x),
+                  hypot((double)y, (double)x));
+        if (e > worst[1]) worst[1] = e;
+    }
+    printf("  atan2     %.2f ulp at most\n  hypot     %.2f ulp at most\n", worst[0], worst[1]);
+}
+
 /* Python: divmod(a, b). */
 static void test_division(void) {
     static const double rows[][4] = {
@@ -143,6 +182,11 @@ static void test_division(void) {
               f32_mod((float)r[0], (float)r[1]) == (float)r[3]);
         CHECK(f64_floordiv(r[0], r[1]) == r[2] && f64_mod(r[0], r[1]) == r[3]);
     }
+    CHECK_INT(i32_fmod(-7, 3), -1);
+    CHECK_INT(i32_fmod(7, -3), 1);
+    CHECK_INT(i64_fmod(INT64_MIN, -1), 0);
+    CHECK_INT(u8_fmod(7, 0), 0);
+    CHECK(f32_fmod(-7, 3) == -1 && f64_fmod(7.5, -2) == 1.5 && isnan(f32_fmod(1, 0)));
     CHECK_INT(i32_floordiv(5, 0), 0);
     CHECK_INT(i32_mod(5, 0), 0);
     CHECK_INT(i32_floordiv(INT32_MIN, -1), INT32_MIN);
@@ -220,6 +264,7 @@ int main(void) {
     if (stride == 0) stride = 1;
     for (size_t i = 0; i < sizeof unary / sizeof *unary; i++) test_unary(&unary[i], stride);
     test_pow(400000);
+    test_pairs(400000);
     test_division();
     test_ints();
     test_conversions();
