@@ -17,6 +17,7 @@ void client_free(Client **cp) {
     *cp = NULL;
     if (!c) return;
     handles_fini(&c->tensors);
+    config_fini(&c->signals);
     free(c->frame);
     free(c);
 }

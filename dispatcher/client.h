@@ -7,6 +7,7 @@
 #ifndef GT_DISPATCHER_CLIENT_H
 #define GT_DISPATCHER_CLIENT_H
 #include "dispatcher/handle.h"
+#include "runtime/config.h"
 #include "runtime/net.h"
 
 typedef struct FrameCredit { uint64_t seq_end, bytes; } FrameCredit;
@@ -17,6 +18,7 @@ typedef struct Client {
     int rank;                        /* of its home worker; -1: no worker is there yet         */
     char name[64];
     Handles tensors;
+    Config signals;                  /* what the client says of them                           */
     uint64_t next_id;                /* ids below were used                                   */
     uint64_t live_bytes;
     uint64_t next_seq, acked_seq;    /* instructions before these have come, are done          */

@@ -8,6 +8,7 @@
  * builtin_value knows the order.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
+#include "lang/signal.h"
 #include "lang/tensor.h"
 #include <ctype.h>
 #include <math.h>
@@ -181,6 +182,7 @@ static void join_all(void) {
     join(builtins_system, true, 0);
     join(builtins_args, true, 0);
     join(builtins_signal, true, 0);
+    join(builtins_signal_config, true, 0);
     join(builtins_progress, true, 0);
     join(builtins_object, false, 1u << V_OBJECT);
     join(builtins_string, false, 1u << V_STR | 1u << V_TEXT);

@@ -7,6 +7,7 @@
 #define GT_LANG_ERROR_H
 #include "runtime/arena.h"
 #include "runtime/err.h"
+#include "runtime/near.h"
 
 /* One text that was read: a script, a line at the prompt ("repl"), -c ("-c"), a prelude file. */
 typedef struct Source {
@@ -56,8 +57,6 @@ const char *span_text(Span at, size_t *n);
  * interrupt. */
 int error_exit_code(const LangError *e);
 
-/* Nearest name to `s` within a third of its length (Damerau-Levenshtein), or NULL. */
-const char *nearest_name(const char *s, size_t n, const char *const *names, size_t n_names);
 /* What to write here instead of a word of another language ("null", "np", "elseif"), or NULL: for
  * syntax errors and for names that are not defined. */
 const char *habit_hint(const char *s, size_t n);

@@ -397,7 +397,7 @@ static bool switch_signal(Interp *in, uint32_t *open, uint32_t next, LangError *
     if (label) TRY(signal_exit(in, label, strlen(label), e));
     *open = next;
     label = next ? signal_label(in, next) : NULL;
-    return !label || signal_enter(in, label, strlen(label), NULL, 0, e);
+    return !label || signal_open(in, label, NULL, e);
 }
 
 /* From seed at the root down; the gradients of targets stay in the table, others go as soon as they

@@ -109,6 +109,7 @@ static void grad_minimum(GradCall *g) {
 }
 
 static void grad_neg(GradCall *g) { give(g, 0, NEG(d)); }
+static void grad_shard(GradCall *g) { give(g, 0, d); } /* the same value in another place */
 static void grad_abs(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_SIGN, A))); }
 static void grad_zero(GradCall *g) { (void)g; } /* din stays NULL */
 static void grad_square(GradCall *g) { give(g, 0, MUL(MUL(d, A), NUM(2))); }
@@ -412,6 +413,7 @@ enum {
     SAVES_add = SAVE_NONE,
     SAVES_sub = SAVE_NONE,
     SAVES_neg = SAVE_NONE,
+    SAVES_shard = SAVE_NONE,
     SAVES_mul = SAVE_OTHER,
     SAVES_matmul = SAVE_OTHER,
     SAVES_div = SAVE_B | SAVE_OUT_IF_B,

@@ -6,6 +6,7 @@
 #include "lang/options.h"
 #include "lang/repl.h"
 #include "lang/replay.h"
+#include "lang/signal.h"
 #include <errno.h>
 #include <locale.h>
 #include <signal.h>
@@ -161,12 +162,6 @@ static bool find_text(App *a, bool *at_prompt, LangError *e) {
     return read_path(path, &a->text, &a->n, e);
 }
 
-static bool check_config(const Options *o, LangError *e) {
-    if (!o->config || access(o->config, R_OK) == 0) return true;
-    e->kind = E_CONFIG;
-    return error_set(e, "cannot read the configuration '%s': %s", o->config, strerror(errno));
-}
-
 /* ---- running ---- */
 
 static InterpConfig interp_config(App *a, bool at_prompt) {
@@ -295,14 +290,15 @@ int main(int argc, char **argv) {
         printf("gtsh %s\n", GTSH_VERSION);
         return leave(&a, 0);
     }
-    if (!check_config(&a.o, &e) || !find_text(&a, &at_prompt, &e)) {
+    if (!find_text(&a, &at_prompt, &e)) {
         report(&a, &e);
         return leave(&a, error_exit_code(&e));
     }
     set_signals();
     InterpConfig config = interp_config(&a, at_prompt);
     a.in = interp_new(&config, &e);
-    if (!a.in) {
+    if (a.in && a.o.config && !signal_load(a.in, a.o.config, &e)) e.kind = E_CONFIG;
+    if (e.kind != E_NONE) {
         report(&a, &e);
         return leave(&a, error_exit_code(&e));
     }

@@ -1,25 +1,16 @@
 /* signal.c: the scopes that are open in the running program. Entering and leaving are
- * instructions of the stream; what a scope does is up to the dispatcher's configuration. The
- * client itself needs only the label under which gradients of what is recorded now shall run:
- * the clause `backward b`, else the scope's own name.
+ * instructions of the stream; what a scope does is up to the dispatcher. The client itself needs
+ * only the label under which gradients of what is recorded now shall run: the clause
+ * `backward b`, else what the configuration says, else the scope's own name. signal_config.c has
+ * the configuration.
  * SPDX-License-Identifier: MIT */
 #include "lang/signal.h"
 #include "lang/eval.h"
+#include "lang/tensor.h"
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Signals {
-    struct Scope {
-        const char *label;
-        uint32_t backward;
-    } * scope;
-    int depth, cap;
-    const char **label;
-    uint32_t n_labels, cap_labels; /* number - 1 -> interned label */
-    Map number;                    /* interned label -> number     */
-} Signals;
-
-static Signals *state(Interp *in) {
+Signals *signal_state(Interp *in) {
     if (!in->signals)
         in->signals = xcalloc(1, sizeof *in->signals);
     return in->signals;
@@ -53,13 +44,8 @@ static void emit(Interp *in, Op op, const char *label, const char *backward) {
     stream_control(in->stream, &inst);
 }
 
-bool signal_enter(Interp *in, const char *label, size_t n, const char *backward, size_t n_backward,
-                  LangError *e) {
-    Signals *s = state(in);
-    if (!n || memchr(label, 0, n) || memchr(label, '\n', n))
-        return error_set(e, "a signal needs a name of one line");
-    if (n > 1000 || n_backward > 1000)
-        return error_set(e, "a signal's name is longer than 1000 bytes");
+bool signal_open(Interp *in, const char *label, const char *backward, LangError *e) {
+    Signals *s = signal_state(in);
     if (s->depth >= 1000)
         return error_set(e, "signals nest deeper than 1000");
     if (s->depth == s->cap) {
@@ -67,15 +53,38 @@ bool signal_enter(Interp *in, const char *label, size_t n, const char *backward,
         s->scope = xrealloc(s->scope, (size_t)s->cap * sizeof *s->scope);
     }
     struct Scope *sc = &s->scope[s->depth++];
-    sc->label = intern(label, n);
-    const char *back = backward && n_backward ? intern(backward, n_backward) : NULL;
-    sc->backward = number_of(s, back ? back : sc->label);
-    emit(in, OP_SIGNAL_ENTER, sc->label, back);
+    const SignalConfig *config = backward ? NULL : config_find(&s->config, label, strlen(label));
+    const char *back = config ? signal_backward_name(config) : label;
+    sc->label = label;
+    sc->backward = number_of(s, backward ? backward : intern(back, strlen(back)));
+    emit(in, OP_SIGNAL_ENTER, label, backward);
     return true;
 }
 
+bool signal_enter(Interp *in, const char *label, size_t n, const char *backward, size_t n_backward,
+                  LangError *e) {
+    const char *texts[] = {label, n_backward ? backward : NULL};
+    size_t sizes[] = {n, n_backward};
+    for (int i = 0; i < 2; i++) {
+        if (!texts[i])
+            continue;
+        if (!sizes[i] || memchr(texts[i], 0, sizes[i]) || memchr(texts[i], '\n', sizes[i]))
+            return error_set(e, "a signal needs a name of one line");
+        if (sizes[i] > MAX_SIGNAL)
+            return error_set(e, "a signal's name is longer than %d bytes", MAX_SIGNAL);
+        texts[i] = intern(texts[i], sizes[i]);
+        TRY(signal_check(in, texts[i], e));
+    }
+    if (!texts[1]) {
+        const SignalConfig *c = config_find(&signal_state(in)->config, texts[0], n);
+        if (c && c->backward)
+            TRY(signal_check(in, intern(c->backward, strlen(c->backward)), e));
+    }
+    return signal_open(in, texts[0], texts[1], e);
+}
+
 bool signal_exit(Interp *in, const char *label, size_t n, LangError *e) {
-    Signals *s = state(in);
+    Signals *s = signal_state(in);
     if (!s->depth)
         return error_set(e, "no signal is open");
     const char *open = s->scope[s->depth - 1].label;
@@ -112,6 +121,8 @@ void signal_fini(Interp *in) {
     free(s->scope);
     free(s->label);
     map_fini(&s->number);
+    map_fini(&s->checked);
+    config_fini(&s->config);
     free(s);
     in->signals = NULL;
 }
@@ -138,14 +149,33 @@ static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
     return is_label(arg[0], e) && signal_exit(in, arg[0].str->s, arg[0].str->n, e);
 }
 
-/* Without a configuration of that name every signal is ignored: the value is laid out as it is. */
+/* A copy elsewhere: an instruction with the operand's value as its result. */
 static bool bi_tensor(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
     TRY(is_label(arg[1], e));
     if (arg[0].kind != V_TENSOR)
         return error_set(e, "signal.tensor needs a tensor, not %s", value_type_name(arg[0]));
-    *out = value_ref(arg[0]);
+    size_t n = arg[1].str->n;
+    const char *s = arg[1].str->s;
+    if (!n || n > MAX_SIGNAL || memchr(s, 0, n) || memchr(s, '\n', n))
+        return error_set(e, "a signal needs a name of one line");
+    TRY(signal_check(in, intern(s, n), e));
+    Attr name = {.key = ATTR_NAME, .n = (uint32_t)n, .str = s};
+    Arg x = arg_tensor(arg[0].tensor);
+    Tensor *t = NULL;
+    TRY(tensor_op(in, OP_SHARD, &x, 1, &name, 1, &t, e));
+    *out = (Value){.kind = V_TENSOR, .tensor = t};
     return true;
+}
+
+/* The original's form, which needs `with`. */
+static bool bi_context(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    (void)out;
+    TRY(is_label(arg[0], e));
+    error_set(e, "a scope is a statement of its own");
+    bool has = arg[1].kind == V_STR;
+    return error_hint(e, "signal \"%s\"%s%s%s { … }", arg[0].str->s, has ? " backward \"" : "",
+                      has ? arg[1].str->s : "", has ? "\"" : "");
 }
 
 const Builtin builtins_signal[] = {
@@ -153,5 +183,8 @@ const Builtin builtins_signal[] = {
      0, -1},
     {"signal.exit", "name=none", bi_exit, "Closes the innermost scope, which must have that name.",
      0, -1},
-    {"signal.tensor", "x, name", bi_tensor, "x, laid out as the named signal says.", 0, -1},
+    {"signal.tensor", "x, name", bi_tensor, "A copy of x, laid out as the named signal says.", 0,
+     -1},
+    {"signal.context", "name, backward=none", bi_context,
+     "The original's word for the statement: signal a { … }.", 0, -1},
     {NULL}};

@@ -1,13 +1,20 @@
-/* signal.h: named scopes of the running program. They tag the instructions between enter and exit;
- * without a config they change nothing. Innermost wins; leaving by return, break or error closes
- * what was opened.
+/* signal.h: named scopes of the running program, and what is known of their configuration. Scopes
+ * tag the instructions between enter and exit; leaving by return, break or error closes what was
+ * opened; innermost wins. What a scope does is the dispatcher's business: the client checks names,
+ * says what the program and its files define, and knows under which signal gradients run. Without
+ * a configuration all of this changes nothing.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_SIGNAL_H
 #define GT_LANG_SIGNAL_H
 #include "lang/interp.h"
+#include "runtime/config.h"
 
+/* backward "": what the configuration says, else the scope itself. The names are checked against
+ * the configuration: a warning, once for each, or with --strict an error. */
 bool signal_enter(Interp *in, const char *label, size_t n, const char *backward,
                   size_t n_backward, LangError *e);
+/* The same for a label that was checked before, interned; backward NULL: none given. */
+bool signal_open(Interp *in, const char *label, const char *backward, LangError *e);
 /* label "" exits the innermost */
 bool signal_exit(Interp *in, const char *label, size_t n, LangError *e);
 int signal_depth(const Interp *in);
@@ -16,4 +23,30 @@ void signal_unwind(Interp *in, int depth);             /* after errors: closes s
 uint32_t signal_backward(const Interp *in);
 const char *signal_label(const Interp *in, uint32_t number);
 void signal_fini(Interp *in);
+
+/* ---- signal_config.c ---- */
+
+/* Reads a YAML file, adds what it says, and tells the stream. false: e has the place in the file,
+ * and nothing of it counts. */
+bool signal_load(Interp *in, const char *path, LangError *e);
+/* Is the name configured? If not, and there is a configuration: warns at the running expression
+ * (once per name), or fails with --strict. is_name: it was written without quotes. */
+bool signal_check(Interp *in, const char *interned, LangError *e);
+
+typedef struct Signals {
+    struct Scope {
+        const char *label;
+        uint32_t backward;
+    } * scope;
+    int depth, cap;
+    const char **label;
+    uint32_t n_labels, cap_labels; /* number - 1 -> interned label */
+    Map number;                    /* interned label -> number     */
+    Config config;
+    const char *file; /* interned: of the configuration, when there is one only; else NULL */
+    bool has_config;  /* something was loaded or defined */
+    Map checked;      /* interned labels of which nothing more will be said */
+} Signals;
+Signals *signal_state(Interp *in);
+extern const Builtin builtins_signal_config[];
 #endif

@@ -309,16 +309,42 @@ Handle *stream_load(Stream *s, const TensorType *t, const char *path, const char
     return out[0];
 }
 
-/* Scopes do not start a cluster; it is told of those still open when it starts. */
+/* Does b say all that a says? */
+static bool says_all(const Inst *b, const Inst *a) {
+    for (int i = 0; i < a->n_attr; i++)
+        if (!inst_attr(b, (AttrKey)a->attr[i].key)) return false;
+    return true;
+}
+
+static bool is_same_signal(const Inst *a, const Inst *b) {
+    const Attr *x = inst_attr(a, ATTR_NAME), *y = inst_attr(b, ATTR_NAME);
+    return a->op == OP_SIGNAL_DEFINE && x->n == y->n && memcmp(x->str, y->str, x->n) == 0;
+}
+
+static void early_remove(Stream *s, int i) {
+    arena_fini(&s->early[i].arena);
+    s->n_early--;
+    memmove(&s->early[i], &s->early[i + 1], (size_t)(s->n_early - i) * sizeof *s->early);
+}
+
+/* Scopes and definitions do not start a cluster; it is told of those that still hold when it
+ * starts. */
 static void control_early(Stream *s, const Inst *inst) {
-    if (inst->op == OP_SIGNAL_EXIT && s->n_early > 0) {
-        arena_fini(&s->early[--s->n_early].arena);
-    } else if (inst->op == OP_SIGNAL_ENTER) {
-        s->early = xrealloc(s->early, (size_t)(s->n_early + 1) * sizeof *s->early);
-        Early *scope = &s->early[s->n_early++];
-        scope->arena = (Arena){0};
-        scope->inst = inst_copy(inst, &scope->arena);
+    int i = s->n_early;
+    if (inst->op == OP_SIGNAL_EXIT) {
+        while (i-- > 0 && s->early[i].inst->op != OP_SIGNAL_ENTER) continue;
+        if (i >= 0) early_remove(s, i);
+        return;
     }
+    if (inst->op == OP_SIGNAL_DEFINE)
+        while (i-- > 0)
+            if (is_same_signal(s->early[i].inst, inst) && says_all(inst, s->early[i].inst))
+                early_remove(s, i);
+    if (inst->op != OP_SIGNAL_ENTER && inst->op != OP_SIGNAL_DEFINE && inst->op != OP_CHECK) return;
+    s->early = xrealloc(s->early, (size_t)(s->n_early + 1) * sizeof *s->early);
+    Early *e = &s->early[s->n_early++];
+    e->arena = (Arena){0};
+    e->inst = inst_copy(inst, &e->arena);
 }
 
 void stream_control(Stream *s, const Inst *inst) {

@@ -63,7 +63,7 @@ typedef struct Pending {
     Fetch *fetch; /* instead of done */
 } Pending;
 
-/* A scope that was entered before there was a cluster to tell. */
+/* What was said of signals before there was a cluster to tell: definitions, open scopes. */
 typedef struct Early {
     Arena arena;
     Inst *inst;

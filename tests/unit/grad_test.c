@@ -70,6 +70,7 @@ static const Sample samples[] = {
     {OP_SOLVE_TRIANGULAR,
      "fn(a, b) => solve_triangular(b @ b.T, a, upper=true, unitriangular=true)",
      "[" A ", " B "]"},
+    {OP_SHARD, "fn(x) => signal.tensor(x * x, \"a\") * x", "[" A "]"},
     {OP_TOPK, "fn(x) => topk(x, 2, axis=1)[0] * x[:, 1:]", "[" A "]"},
 };
 

@@ -1,0 +1,51 @@
+# Configurations of signals: where they come from, what is said of unknown names, and mistakes with their place.
+. tests/fixtures/check.sh
+cat >"$TMP/shard.yaml" <<'YAML'
+forward_layer1:
+  shard:
+    axis: 0
+    workers: [0, 1]
+  backward: backward_layer1
+backward_layer1:
+  shard: {axis: 0, workers: null}
+YAML
+cat >"$TMP/a.gt" <<'GT'
+x = ones(3)
+for i in range(2) { signal foward_layer1 { y = x * 2 } }
+signal forward_layer1 { z = y + 1 }
+print(z)
+GT
+code "no configuration" 0 "$GTSH" "$TMP/a.gt"; same "no configuration" "$(out)$(err)" "tensor([3., 3., 3.])"
+code "near match" 0 "$GTSH" --config "$TMP/shard.yaml" "$TMP/a.gt"; same "near match" "$(out)" "tensor([3., 3., 3.])"
+has "near match: at the label" "$(err)" "a.gt:2:28: warning: signal 'foward_layer1' is not in $TMP/shard.yaml; running unsharded
+  2 | for i in range(2) { signal foward_layer1 { y = x * 2 } }
+    |                            ^^^^^^^^^^^^^"
+has "near match: name and place" "$(err)" "did you mean 'forward_layer1' ($TMP/shard.yaml:1)?"
+same "near match: once" "$(err | grep -c warning)" 1
+code "GT_CONFIG" 0 env GT_CONFIG="$TMP/shard.yaml" "$GTSH" -c 'print(signal.get("forward_layer1").shard.workers)'; same "GT_CONFIG" "$(out)" "[0, 1]"
+code "strict" 1 "$GTSH" --strict --config "$TMP/shard.yaml" "$TMP/a.gt"; has strict "$(err)" "a.gt:2:28: error: signal 'foward_layer1' is not in"; same "strict: nothing ran" "$(out)" ""
+code "strict without configuration" 1 "$GTSH" --strict -c 'signal a { x = ones(2) }'; has "strict without configuration" "$(err)" "signal 'a' has no configuration"
+code "a variable" 0 "$GTSH" --config "$TMP/shard.yaml" -c 'name = "x"
+signal name { y = ones(2) }'
+has "a variable" "$(err)" 'signal f"{name}"'
+printf 'stage_1:\n  shard:\n    axis: 0\n    workers: "0,1"\n' >"$TMP/bad.yaml"
+code "type" 78 "$GTSH" -w 2 --config "$TMP/bad.yaml" -c 'print(1)'
+same "type" "$(err)" "$TMP/bad.yaml:4:14: error: signal 'stage_1': workers must be a list of worker numbers, got \"0,1\"
+  4 |     workers: \"0,1\"
+    |              ^^^^^ hint: workers: [0, 1]      (2 workers are connected: 0-1)"
+same "type: nothing ran" "$(out)" ""
+code "missing" 78 "$GTSH" --config "$TMP/none.yaml" -c 'print(1)'; has missing "$(err)" "none.yaml"
+code "directory" 78 "$GTSH" --config "$TMP" -c 'print(1)'
+code "load" 0 "$GTSH" -c "signal.load(\"$TMP/shard.yaml\"); signal.define(\"more\", workers=[1]); print(len(signal.get()))"; same load "$(out)" 3
+code "load: mistake" 1 "$GTSH" -c "signal.load(\"$TMP/bad.yaml\")"; has "load: mistake" "$(err)" "bad.yaml:4:14: error"
+code "load: attempt" 0 "$GTSH" -c "print(attempt(fn() => signal.load(\"$TMP/bad.yaml\"))[0], signal.get())"; same "load: attempt" "$(out)" "false {}"
+printf 'forward_layer1: {compile: true, shard: {workers: [1]}}\n' >"$TMP/over.yaml"
+code "later wins" 0 "$GTSH" --config "$TMP/shard.yaml" -c "signal.load(\"$TMP/over.yaml\"); print(signal.get(\"forward_layer1\"))"
+same "later wins, key by key" "$(out)" '{shard: {axis: 0, workers: [1], replicated: false}, backward: "backward_layer1", compile: true}'
+code "the dispatcher knows" 0 "$GTSH" --config "$TMP/shard.yaml" -c 'signal.define("b", axis=0); x = ones(2); signal.define("c", axis=0); print(stats().signals)'; same "the dispatcher knows" "$(out)" 4
+code "emit" 0 "$GTSH" --emit --config "$TMP/shard.yaml" -c 'print(1)'
+has "emit" "$(out)" "signal define forward_layer1 axis=0 backward=backward_layer1 workers=[0,1]"
+has "emit: all" "$(out)" "signal define backward_layer1 axis=0 workers=[]"
+code "replay" 0 sh -c '"$GTSH" --emit --config "$1/shard.yaml" -c "signal forward_layer1 { print(ones(2)) }" | "$GTSH" --replay -' - "$TMP"; same replay "$(out)" "tensor([1., 1.])"
+code "check" 78 "$GTSH" -n --config "$TMP/bad.yaml" "$TMP/a.gt"
+finish
