@@ -26,7 +26,7 @@ MAINS    := lang/main.c dispatcher/main.c worker/main.c worker/genkernels.c
 SRC      := $(filter-out $(MAINS),$(wildcard runtime/*.c lang/*.c dispatcher/*.c worker/*.c))
 PRELUDE  := $(sort $(wildcard lang/prelude/*.gt lang/prelude/*/*.gt lang/prelude/*/*/*.gt))
 LIB      := $(B)/libgt.a
-PROGRAMS := $(B)/gtsh
+PROGRAMS := $(B)/gtsh $(B)/gt-dispatcher $(B)/gt-worker
 UNITS    := $(patsubst tests/unit/%.c,$(B)/test/%,$(wildcard tests/unit/*_test.c))
 FUZZERS  := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
 ISAS     := base v3 v4
@@ -79,6 +79,9 @@ count:                                            ## lines per room
 
 # ---- programs ----
 $(B)/gtsh: $(B)/obj/lang/main.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(SAN) -o $@ $< $(LIB) $(LIBS)
+$(B)/gt-%: $(B)/obj/%/main.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SAN) -o $@ $< $(LIB) $(LIBS)
 $(LIB): $(OBJ)

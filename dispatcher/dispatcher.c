@@ -6,6 +6,8 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
 #include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,12 +56,31 @@ void dispatcher_free(Dispatcher **dp) {
     map_fini(&d->client_by_id);
     map_fini(&d->worker_by_peer);
     arena_fini(&d->scratch);
+    bytes_fini(&d->news);
     free(d->worker);
     free(d->out);
     free(d);
 }
 
 int dispatcher_workers(const Dispatcher *d) { return d->n_workers; }
+
+/* ---- News ---- */
+
+void dispatcher_tell(Dispatcher *d, const char *format, ...) {
+    char line[256];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(line, sizeof line, format, ap);
+    va_end(ap);
+    if (d->news.n < NEWS_MAX) bytes_printf(&d->news, "%s\n", line);
+}
+
+bool dispatcher_news(Dispatcher *d, Bytes *out) {
+    if (d->news.n == 0) return false;
+    bytes_add(out, d->news.data, d->news.n);
+    d->news.n = 0;
+    return true;
+}
 
 /* ---- Letters ---- */
 
@@ -94,6 +115,7 @@ static void refuse_peer(Dispatcher *d, PeerId peer, const Err *err) {
     Msg m;
     wire_refuse(err, &m);
     dispatcher_post(d, peer, &m, true);
+    dispatcher_tell(d, "refused a peer: %s", err->text);
 }
 
 void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *inst,
@@ -139,6 +161,8 @@ static void client_leaves(Dispatcher *d, Client *c) {
         home->n_clients--;
         home->insts -= c->next_seq - c->acked_seq;
     }
+    dispatcher_tell(d, "client c%u is gone after %llu instructions", c->id,
+                    (unsigned long long)c->next_seq);
     map_remove(&d->client_by_peer, c->peer);
     map_remove(&d->client_by_id, c->id);
     client_free(&c);
@@ -150,8 +174,13 @@ static void cut_off(Dispatcher *d, Client *c, const Err *err) {
     client_leaves(d, c);
 }
 
+static bool has_workers(Dispatcher *d) {
+    if (d->n_workers >= d->config.workers_wanted) d->is_open = true;
+    return d->is_open && d->n_workers > 0;
+}
+
 static void welcome_waiting(Dispatcher *d) {
-    if (d->n_workers < d->config.workers_wanted) return;
+    if (!has_workers(d)) return;
     uint64_t key;
     void *value;
     for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) {
@@ -165,7 +194,9 @@ static void client_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     memcpy(c->name, h->name, sizeof c->name);
     map_put(&d->client_by_peer, peer, c);
     map_put(&d->client_by_id, c->id, c);
-    if (d->n_workers >= d->config.workers_wanted) welcome_client(d, c);
+    dispatcher_tell(d, "client c%u is here%s", c->id,
+                    has_workers(d) ? "" : ", waiting for workers");
+    if (has_workers(d)) welcome_client(d, c);
 }
 
 /* ---- Workers come and go ---- */
@@ -189,6 +220,7 @@ static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     memcpy(w->engine, h->name, sizeof w->engine);
     map_put(&d->worker_by_peer, peer, w);
     d->n_workers++;
+    dispatcher_tell(d, "worker w%d (%s) is here", rank, w->engine);
     Welcome welcome = {
         .id = (uint32_t)rank, .rank = (uint32_t)rank, .n_workers = (uint32_t)d->n_workers};
     Msg m;
@@ -206,6 +238,7 @@ static void worker_leaves(Dispatcher *d, WorkerPeer *w) {
         if (!q) break;
         answer(d, w, "", 0);
     }
+    dispatcher_tell(d, "worker w%d is gone", w->rank);
     map_remove(&d->worker_by_peer, w->peer);
     d->worker[w->rank] = NULL;
     d->n_workers--;
@@ -241,6 +274,9 @@ static void on_hello(Dispatcher *d, PeerId from, const Msg *m) {
         refuse_peer(d, from, &err);
     } else if (h.role == ROLE_WORKER) {
         worker_comes(d, from, &h);
+    } else if (d->is_draining) {
+        err_set(&err, ERR_GONE, "the dispatcher is stopping");
+        refuse_peer(d, from, &err);
     } else {
         client_comes(d, from, &h);
     }
@@ -456,6 +492,33 @@ void dispatcher_on_tick(Dispatcher *d, int64_t now_ms) {
         beat(d, ((Client *)value)->peer);
     for (int i = 0; i < d->n_ranks; i++)
         if (d->worker[i]) beat(d, d->worker[i]->peer);
+}
+
+void dispatcher_drain(Dispatcher *d) { d->is_draining = true; }
+
+bool dispatcher_is_idle(const Dispatcher *d) {
+    uint64_t key;
+    void *value;
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) {
+        const Client *c = value;
+        if (c->acked_seq < c->next_seq) return false;
+    }
+    return true;
+}
+
+static void bye(Dispatcher *d, PeerId peer) {
+    Msg m;
+    wire_text(MSG_BYE, "", 0, &m);
+    dispatcher_post(d, peer, &m, false);
+}
+
+void dispatcher_bye(Dispatcher *d) {
+    uint64_t key;
+    void *value;
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
+        bye(d, ((Client *)value)->peer);
+    for (int i = 0; i < d->n_ranks; i++)
+        if (d->worker[i]) bye(d, d->worker[i]->peer);
 }
 
 void dispatcher_stats(const Dispatcher *d, Bytes *out) {

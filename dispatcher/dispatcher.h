@@ -12,7 +12,7 @@
 #include "runtime/wire.h"
 
 typedef struct DispatcherConfig {
-    int workers_wanted;        /* clients are welcomed when so many workers are there; 0 means 1 */
+    int workers_wanted;        /* clients are first welcomed when so many workers are there; 0: 1 */
     uint64_t client_bytes_max; /* live bytes per client; 0: no limit but the workers' arenas     */
     int64_t beat_ms;           /* between two heartbeats to every peer; 0: none (embedded)       */
     uint64_t seed;             /* of its hash tables: anything that clients cannot guess         */
@@ -28,8 +28,18 @@ void dispatcher_on_tick(Dispatcher *d, int64_t now_ms); /* heartbeats, timeouts 
 /* Next message to send; false: none. *drop: the peer is to be forgotten after it. */
 bool dispatcher_next(Dispatcher *d, PeerId *to, Msg *out, bool *drop);
 int dispatcher_workers(const Dispatcher *d); /* how many are registered */
+/* From now on new clients are refused; those there go on. */
+void dispatcher_drain(Dispatcher *d);
+/* No client has anything under way. */
+bool dispatcher_is_idle(const Dispatcher *d);
+/* Tells everybody that it stops; the last thing before the hub is closed. */
+void dispatcher_bye(Dispatcher *d);
 /* Counters as KEY=VALUE lines, for stats() and tests: clients, workers, instructions, ... */
 void dispatcher_stats(const Dispatcher *d, Bytes *out);
+
+/* Who came and went since the last call, in words ("worker w0 (cpu-v4) is here"), for a log; false:
+ * nothing happened. */
+bool dispatcher_news(Dispatcher *d, Bytes *out);
 
 /* ---- loop.c: the thin shell ---- */
 /* Waits up to timeout_ms for something at the hub, then feeds the dispatcher all that is there and

@@ -10,6 +10,7 @@ enum {
     ERRORS_MAX = 4096,  /* refused instructions of a client; then it is cut off (ours sends none) */
     QUESTIONS_MAX = 16, /* unanswered stats of one client                                         */
     WORKERS_MAX = MAX_WORKERS,
+    NEWS_MAX = 4096,
 };
 
 typedef struct WorkerPeer {
@@ -51,6 +52,9 @@ struct Dispatcher {
     Msg *whole;          /* mod_route: the frame being read, while nothing in it was changed ... */
     uint32_t n_whole;    /* ... and how many of its instructions have passed                      */
     int64_t now_ms, beat_ms;
+    bool is_open; /* workers_wanted were there once: from then on one is enough */
+    bool is_draining;
+    Bytes news; /* not yet told: at most NEWS_MAX bytes, a line each */
     uint64_t n_insts, n_frames, n_refused, n_cut_off;
 };
 
@@ -59,6 +63,8 @@ void dispatcher_post(Dispatcher *d, PeerId to, Msg *m, bool drop); /* consumes m
 /* An instruction that will not be executed: tells the client, once. */
 void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *inst,
                             const Err *err);
+
+void dispatcher_tell(Dispatcher *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- schedule.c: load per worker ---- */
 WorkerPeer *schedule_home(const Dispatcher *d); /* the least loaded; NULL: none */

@@ -7,6 +7,7 @@
 #include "lang/repl.h"
 #include "lang/replay.h"
 #include "lang/signal.h"
+#include "runtime/endpoint.h"
 #include <errno.h>
 #include <locale.h>
 #include <signal.h>
@@ -22,7 +23,7 @@ typedef struct App {
     Interp *in;
     Args *args;
     char header[600];   /* of --emit */
-    char endpoint[300]; /* of -d: tcp:// unless it says otherwise */
+    Endpoint endpoint; /* of -d */
     const char *name;   /* of the program: its path, "-c", "-p", "stdin" */
     char *text;
     size_t n; /* owned */
@@ -162,6 +163,14 @@ static bool find_text(App *a, bool *at_prompt, LangError *e) {
     return read_path(path, &a->text, &a->n, e);
 }
 
+static bool find_dispatcher(App *a, LangError *e) {
+    Err err = {0};
+    if (!a->o.dispatcher || endpoint_find(a->o.dispatcher, &a->endpoint, &err)) return true;
+    error_from(e, &err);
+    e->kind = E_CONFIG;
+    return false;
+}
+
 /* ---- running ---- */
 
 static InterpConfig interp_config(App *a, bool at_prompt) {
@@ -171,13 +180,10 @@ static InterpConfig interp_config(App *a, bool at_prompt) {
         if (*s != '"' && *s != '\\' && (unsigned char)*s >= 0x20) a->header[n++] = *s;
     snprintf(a->header + n, sizeof a->header - n, "\" seed=%llu", (unsigned long long)o->seed);
     bool prompt = at_prompt || o->prompt;
-    if (o->dispatcher)
-        snprintf(a->endpoint, sizeof a->endpoint, "%s%s",
-                 strstr(o->dispatcher, "://") ? "" : "tcp://", o->dispatcher);
     return (InterpConfig){.stream = {.mode = o->check  ? STREAM_CHECK
                                              : o->emit ? STREAM_EMIT
                                                        : STREAM_LIVE,
-                                     .endpoint = o->dispatcher ? a->endpoint : NULL,
+                                     .endpoint = o->dispatcher ? a->endpoint.text : NULL,
                                      .workers = o->workers,
                                      .threads = o->threads,
                                      .engine = o->engine,
@@ -290,7 +296,7 @@ int main(int argc, char **argv) {
         printf("gtsh %s\n", GTSH_VERSION);
         return leave(&a, 0);
     }
-    if (!find_text(&a, &at_prompt, &e)) {
+    if (!find_dispatcher(&a, &e) || !find_text(&a, &at_prompt, &e)) {
         report(&a, &e);
         return leave(&a, error_exit_code(&e));
     }

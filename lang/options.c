@@ -2,6 +2,7 @@
  * Options end at the script's name (with -c, -p and --replay: at the first word that is none) and
  * at `--`; what follows belongs to the script. SPDX-License-Identifier: MIT */
 #include "lang/options.h"
+#include "runtime/flags.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,23 +59,9 @@ static bool whole(const char *what, const char *s, uint64_t least, uint64_t most
     return true;
 }
 
-/* 4096, 512K, 64M, 4G, 1.5GiB */
 static bool size(const char *what, const char *s, uint64_t *out, LangError *e) {
-    char *end;
-    double v = strtod(s, &end);
-    static const char unit[] = "KMGT";
-    const char *u = *end ? strchr(unit, *end >= 'a' ? *end - 32 : *end) : NULL;
-    if (u && *u) {
-        for (long k = 0; k <= u - unit; k++) v *= 1024;
-        end++;
-        if (*end == 'i') end++;
-    }
-    if (*end == 'B' || *end == 'b') end++;
-    if (end == s || *end || !(v >= 1 << 20) || v > 1e15)
-        return usage(e, "%s needs a size of at least 1M, such as 512M or 4G, got '%.100s'", what,
-                     s);
-    *out = (uint64_t)v;
-    return true;
+    Err err = {0};
+    return flag_bytes(what, s, out, &err) || usage(e, "%s", err.text);
 }
 
 /* The engine's own name; the names of the original's backends are accepted. */

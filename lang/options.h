@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_OPTIONS_H
 #define GT_LANG_OPTIONS_H
+#include "runtime/version.h"
 #include "lang/error.h"
 
-#define GTSH_VERSION "0.1"
 
 typedef enum OptionId {
 #define OPTION(id, letter, name, value, help) OPTION_##id,

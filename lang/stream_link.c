@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/stream_state.h"
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -265,6 +266,12 @@ void stream_room_control(Stream *s) {
 
 /* ---- Beginning and end ---- */
 
+enum { TELL_MS = 3000, WORKER_MS = 60000 };
+typedef struct Waiting {
+    int64_t since_ms;
+    bool is_told, is_late;
+} Waiting;
+
 static bool connect_to(Stream *s, Err *err) {
     if (!s->endpoint) {
         TRY(s->local = local_start(&s->config, err));
@@ -273,9 +280,17 @@ static bool connect_to(Stream *s, Err *err) {
     return (s->link = link_open(s->endpoint, err)) != NULL;
 }
 
+/* A dispatcher without workers lets its clients wait: for a while in silence, then with a word. */
 static bool is_welcome(const Stream *s, const void *ctx) {
-    (void)ctx;
-    return s->is_welcome;
+    Waiting *w = (Waiting *)ctx;
+    int64_t waited = now_ms() - w->since_ms;
+    if (s->is_welcome || !s->endpoint) return s->is_welcome;
+    bool is_heard = s->heard_ms >= w->since_ms;
+    if (is_heard && !w->is_told && waited > TELL_MS) {
+        fprintf(stderr, "waiting for a worker at %s (Ctrl-C gives up)\n", s->endpoint);
+        w->is_told = true;
+    }
+    return w->is_late = is_heard && waited > WORKER_MS;
 }
 
 static void disconnect(Stream *s) {
@@ -300,7 +315,16 @@ bool stream_start(Stream *s, Span at, LangError *e) {
     Msg m;
     wire_hello(&hello, &m);
     link_send(s->link, &m);
-    if (!stream_wait(s, is_welcome, NULL, at, e)) {
+    Waiting waiting = {.since_ms = now_ms()};
+    bool is_met = stream_wait(s, is_welcome, &waiting, at, e);
+    if (is_met && waiting.is_late) {
+        disconnect(s);
+        *e = (LangError){.kind = E_GONE};
+        error_at(e, at, "the dispatcher at %s has no worker; waited %d s", s->endpoint,
+                 WORKER_MS / 1000);
+        return error_hint(e, "start one: gt-worker -d %s", s->endpoint);
+    }
+    if (!is_met) {
         if (e->kind == E_GONE && s->endpoint) {
             e->what[0] = '\0';
             error_set(e, "no dispatcher at %s: %s", s->endpoint, s->gone.text);

@@ -26,7 +26,13 @@
 #include <unistd.h>
 #include <zmq.h>
 
-enum { LINGER_MS = 500, COPY_BYTES = 32 << 10, IDENTITY_BYTES = 5 };
+enum {
+    LINGER_MS = 500,
+    COPY_BYTES = 32 << 10,
+    IDENTITY_BYTES = 5,
+    PING_MS = 2000,   /* ZeroMQ's own heartbeats, from its I/O threads: a peer that computes is   */
+    SILENT_MS = 10000 /* never taken for dead, but a machine or process that stopped is, after this */
+};
 
 /* ---- Messages ---- */
 
@@ -122,6 +128,7 @@ typedef struct Socket {
 
 static bool socket_open(Socket *s, int type, bool is_inproc, Err *err) {
     static const int linger = LINGER_MS, unlimited = 0, on = 1;
+    static const int ping = PING_MS, silent = SILENT_MS;
     static const int64_t part_max = (int64_t)MAX_MSG_BYTES;
     *s = (Socket){.wake_fd = -1, .is_inproc = is_inproc};
     void *c = context();
@@ -136,6 +143,9 @@ static bool socket_open(Socket *s, int type, bool is_inproc, Err *err) {
     s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->wake_fd < 0) return err_set(err, ERR_IO, "cannot make an eventfd: %s", strerror(errno));
     if (is_inproc) return true;
+    zmq_setsockopt(s->zmq, ZMQ_HEARTBEAT_IVL, &ping, sizeof ping);
+    zmq_setsockopt(s->zmq, ZMQ_HEARTBEAT_TIMEOUT, &silent, sizeof silent);
+    zmq_setsockopt(s->zmq, ZMQ_HEARTBEAT_TTL, &silent, sizeof silent);
 
     char name[64];
     pthread_mutex_lock(&process_lock);
@@ -357,6 +367,15 @@ static void ipc_release(Hub *hub) {
     if (hub->lock_fd >= 0) close(hub->lock_fd);
 }
 
+/* ZeroMQ gives back tcp://[::ffff:127.0.0.1]:9000, which nobody types: tcp://127.0.0.1:9000. */
+static void plain_ipv4(char *endpoint) {
+    static const char mapped[] = "tcp://[::ffff:";
+    char *end = strchr(endpoint, ']');
+    if (!has_scheme(endpoint, mapped) || !end) return;
+    memmove(end, end + 1, strlen(end));
+    memmove(endpoint + 6, endpoint + sizeof mapped - 1, strlen(endpoint + sizeof mapped - 1) + 1);
+}
+
 Hub *hub_open(const char *endpoint, Err *err) {
     TRY(scheme_is_known(endpoint, err));
     Hub *hub = xcalloc(1, sizeof *hub);
@@ -381,6 +400,7 @@ Hub *hub_open(const char *endpoint, Err *err) {
     }
     bool is_known = !zmq_getsockopt(hub->socket.zmq, ZMQ_LAST_ENDPOINT, bound, &n);
     hub->endpoint = xstrdup(is_known ? bound : endpoint);
+    plain_ipv4(hub->endpoint);
     if (is_inproc) inproc_add(hub->endpoint);
     return hub;
 failed:

@@ -12,12 +12,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STEP_US = 1000, IDLE_MS = 1000, BEAT_MS = 2000, WELCOME_MS = 10000, EXIT_GONE = 69 };
+enum { STEP_US = 1000, IDLE_MS = 1000, BEAT_MS = 2000, WELCOME_MS = 10000 };
 
 struct Worker {
     Exec *exec;
     uint32_t rank;
-    bool is_greeted, is_welcome, has_left;
+    bool is_greeted, is_welcome, has_left, is_refused;
+    void (*tell_welcome)(const Worker *w);
+    const volatile sig_atomic_t *stop;
+    int welcome_ms;
     Err *why; /* the caller's, or NULL */
     Hello hello;
     uint64_t *asked; /* questions for figures: the frames before each, oldest first */
@@ -68,6 +71,9 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
     Worker *w = xcalloc(1, sizeof *w);
     w->exec = exec;
     w->why = config->why;
+    w->tell_welcome = config->on_welcome;
+    w->stop = config->stop;
+    w->welcome_ms = config->welcome_ms ? config->welcome_ms : WELCOME_MS;
     w->hello = (Hello){.version = WIRE_VERSION,
                        .table_hash = op_table_hash(),
                        .role = ROLE_WORKER,
@@ -96,6 +102,8 @@ static void on_welcome(Worker *w, const Msg *m) {
     w->rank = welcome.rank;
     w->is_welcome = true;
     exec_set_rank(w->exec, welcome.rank);
+    if (w->tell_welcome)
+        w->tell_welcome(w);
 }
 
 static void on_refuse(Worker *w, const Msg *m) {
@@ -104,7 +112,7 @@ static void on_refuse(Worker *w, const Msg *m) {
         why = err;
     err_set(&err, why.code, "refused by the dispatcher: %s", why.text);
     complain(w->why, &err);
-    w->has_left = true;
+    w->has_left = w->is_refused = true;
 }
 
 /* Figures are given when the frames before the question are done, so that they are of one moment of
@@ -161,6 +169,10 @@ bool worker_next(Worker *w, Msg *out) {
 }
 
 bool worker_has_left(const Worker *w) { return w->has_left; }
+uint32_t worker_rank(const Worker *w) { return w->rank; }
+const char *worker_isa(const Worker *w) { return w->hello.name; }
+uint64_t worker_memory_bytes(const Worker *w) { return w->hello.memory_bytes; }
+int worker_threads(const Worker *w) { return (int)w->hello.threads; }
 
 /* ---- The loop ---- */
 
@@ -170,12 +182,18 @@ static int64_t now_ms(void) {
     return t.tv_sec * INT64_C(1000) + t.tv_nsec / 1000000;
 }
 
+static bool is_told_to_stop(Worker *w) {
+    if (w->stop && *w->stop)
+        w->has_left = true;
+    return w->has_left;
+}
+
 /* Serves until told to leave; false: the dispatcher is gone. Messages are looked at between
  * kernels, so that a cancel or a goodbye is heard in the middle of a long frame. */
 static bool serve(Worker *w, Link *link) {
     int64_t began = now_ms(), beat = began;
     Msg m = {0};
-    while (!w->has_left) {
+    while (!is_told_to_stop(w)) {
         int got;
         while ((got = link_recv(link, &m)) > 0)
             worker_on_message(w, &m);
@@ -189,9 +207,10 @@ static bool serve(Worker *w, Link *link) {
             continue;
         link_wait(link, IDLE_MS);
         int64_t now = now_ms();
-        if (!w->is_welcome && now - began > WELCOME_MS) {
+        if (!w->is_welcome && w->welcome_ms > 0 && now - began > w->welcome_ms) {
             Err err = {0};
-            err_set(&err, ERR_TIMEOUT, "no answer from the dispatcher in %d s", WELCOME_MS / 1000);
+            err_set(&err, ERR_TIMEOUT, "no answer from the dispatcher in %g s",
+                    w->welcome_ms / 1000.0);
             complain(w->why, &err);
             return false;
         }
@@ -205,20 +224,22 @@ static bool serve(Worker *w, Link *link) {
     return true;
 }
 
-int worker_run(const WorkerConfig *config) {
+WorkerEnd worker_run(const WorkerConfig *config) {
     Err err = {0};
     Worker *w = worker_new(config, &err);
     if (!w) {
         complain(config->why, &err);
-        return 1;
+        return WORKER_FAILED;
     }
     Link *link = link_open(config->endpoint, &err);
-    int code = EXIT_GONE;
+    WorkerEnd end = WORKER_FAILED;
     if (!link)
         complain(config->why, &err);
+    else if (!serve(w, link))
+        end = WORKER_GONE;
     else
-        code = serve(w, link) ? 0 : EXIT_GONE;
+        end = w->is_refused ? WORKER_REFUSED : WORKER_LEFT;
     link_close(&link);
     worker_free(&w);
-    return code;
+    return end;
 }

@@ -9,7 +9,9 @@
 #define GT_WORKER_WORKER_H
 #include "runtime/net.h"
 #include "worker/engine.h"
+#include <signal.h>
 
+typedef struct Worker Worker;
 typedef struct WorkerConfig {
     const char *engine;    /* "cpu", "reference"; NULL: GT_BACKEND, else cpu */
     int threads;           /* of the pool, the worker's own included; 0: its share of the cores */
@@ -17,16 +19,30 @@ typedef struct WorkerConfig {
     int workers_on_host;   /* for the shares above; 0 means 1 */
     const char *endpoint;  /* the dispatcher's, for worker_run */
     Err *why;              /* filled when worker_run cannot start or is refused; NULL: to stderr */
+    int welcome_ms;        /* how long worker_run waits for the dispatcher; 0: 10 s; < 0: for ever */
+    /* Both may be NULL. *stop != 0: leave (set by a signal handler). on_welcome: it has a rank. */
+    const volatile sig_atomic_t *stop;
+    void (*on_welcome)(const Worker *w);
 } WorkerConfig;
 
-typedef struct Worker Worker;
+/* How worker_run ended. */
+typedef enum WorkerEnd {
+    WORKER_LEFT,    /* the dispatcher said goodbye, or *stop                */
+    WORKER_GONE,    /* the dispatcher is gone, or never came                */
+    WORKER_REFUSED, /* it does not want this build                          */
+    WORKER_FAILED   /* could not start: engine, memory, endpoint            */
+} WorkerEnd;
+
 Worker *worker_new(const WorkerConfig *config, Err *err);
 void worker_free(Worker **w);                   /* waits for the engine, frees all */
 void worker_on_message(Worker *w, Msg *m);      /* consumes m */
 bool worker_step(Worker *w, int64_t budget_us); /* true: there is more to do now */
 bool worker_next(Worker *w, Msg *out);          /* next message for the dispatcher; false: none */
 bool worker_has_left(const Worker *w);          /* BYE, REFUSE or a lost dispatcher */
-/* Connects, says hello, and serves until told to leave. Returns the process's exit code. Safe to
- * run in a thread. */
-int worker_run(const WorkerConfig *config);
+uint32_t worker_rank(const Worker *w);
+const char *worker_isa(const Worker *w); /* the engine's, "cpu-v4" */
+uint64_t worker_memory_bytes(const Worker *w);
+int worker_threads(const Worker *w);
+/* Connects, says hello, and serves until told to leave. Safe to run in a thread. */
+WorkerEnd worker_run(const WorkerConfig *config);
 #endif

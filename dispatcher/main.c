@@ -1,0 +1,332 @@
+/* main.c: gt-dispatcher, the dispatcher as a process: flags, the socket, workers of its own,
+ * signals. What it does is dispatcher.c's; the loop is loop.c's.
+ *
+ * SIGTERM drains: new clients are refused, what is under way is finished (--drain seconds at most),
+ * then everybody is told. A second one ends it at once.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/dispatcher.h"
+#include "runtime/endpoint.h"
+#include "runtime/flags.h"
+#include "runtime/version.h"
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EXIT_USAGE = 2, TICK_MS = 200, BEAT_MS = 2000, START_MS = 20000, SPAWN_MAX = 256 };
+
+enum {
+    F_PORT, F_BIND, F_IPC, F_INSECURE, F_FILE, F_WORKERS, F_ENGINE, F_THREADS, F_MEMORY, F_CLIENT,
+    F_DRAIN, F_QUIET, F_HELP, F_VERSION, F_COUNT
+};
+static const Flag flags[F_COUNT] = {
+    [F_PORT] = {'p', "port", "PORT", "listen for tcp at this port (0: any that is free)"},
+    [F_BIND] = {'b', "bind", "ADDRESS", "... of this address (127.0.0.1; * is all of them)"},
+    [F_IPC] = {0, "ipc", "PATH", "listen at this socket (without --port: this user's own)"},
+    [F_INSECURE] = {0, "insecure", "", "yes, other machines may connect, unencrypted"},
+    [F_FILE] = {0, "endpoint-file", "FILE", "write the endpoint there, for -d @FILE elsewhere"},
+    [F_WORKERS] = {'w', "workers", "N", "start so many gt-worker processes here"},
+    [F_ENGINE] = {0, "engine", "NAME", "... of this engine"},
+    [F_THREADS] = {'t', "threads", "N", "... with so many threads each"},
+    [F_MEMORY] = {'m', "memory", "SIZE", "... and so much memory each"},
+    [F_CLIENT] = {0, "client-memory", "SIZE", "live bytes that one client may have (no limit)"},
+    [F_DRAIN] = {0, "drain", "SECONDS", "at SIGTERM, time to finish what is under way (10)"},
+    [F_QUIET] = {'q', "quiet", "", "say nothing but that it is ready, and errors"},
+    [F_HELP] = {'h', "help", "", "this text"},
+    [F_VERSION] = {0, "version", "", "the version"},
+};
+
+typedef struct App {
+    DispatcherConfig config;
+    Endpoint endpoint;
+    const char *bind, *ipc, *file, *engine, *threads, *memory;
+    int64_t port, n_workers, drain_s;
+    bool has_port, is_insecure, is_quiet;
+    pid_t child[SPAWN_MAX];
+    int n_children;
+    Hub *hub;
+    Dispatcher *d;
+} App;
+
+static volatile sig_atomic_t signals;
+static void on_signal(int number) {
+    (void)number;
+    signals++;
+}
+
+static void complain(const Err *err) {
+    fprintf(stderr, "gt-dispatcher: %s\n", err->text);
+    if (err->hint[0]) fprintf(stderr, "  hint: %s\n", err->hint);
+}
+
+static bool read_flag(App *a, int flag, const char *v, Err *err) {
+    int64_t n;
+    uint64_t bytes;
+    switch (flag) {
+    case F_PORT:
+        a->has_port = true;
+        return flag_int("--port", v, 0, 65535, &a->port, err);
+    case F_BIND: a->bind = v; return true;
+    case F_IPC: a->ipc = v; return true;
+    case F_INSECURE: return a->is_insecure = true;
+    case F_FILE: a->file = v; return true;
+    case F_WORKERS: return flag_int("--workers", v, 0, SPAWN_MAX, &a->n_workers, err);
+    case F_ENGINE: a->engine = v; return true;
+    case F_THREADS: a->threads = v; return flag_int("--threads", v, 1, 1024, &n, err);
+    case F_MEMORY: a->memory = v; return flag_bytes("--memory", v, &bytes, err);
+    case F_CLIENT: return flag_bytes("--client-memory", v, &a->config.client_bytes_max, err);
+    case F_DRAIN: return flag_int("--drain", v, 0, 86400, &a->drain_s, err);
+    case F_QUIET: return a->is_quiet = true;
+    }
+    return true;
+}
+
+static bool choose_endpoint(App *a, Err *err) {
+    char word[ENDPOINT_MAX];
+    if (a->ipc && (a->has_port || a->bind))
+        return err_set(err, ERR_ARG, "--ipc or --port, not both");
+    if (a->bind && !a->has_port) {
+        err_set(err, ERR_ARG, "--bind needs a port");
+        return err_hint(err, "gt-dispatcher --bind %.60s -p 9000", a->bind);
+    }
+    if (a->ipc) {
+        char full[PATH_MAX];
+        if (a->ipc[0] == '/') return endpoint_find(a->ipc, &a->endpoint, err);
+        if (!getcwd(full, sizeof full)) return err_set(err, ERR_IO, "%s", strerror(errno));
+        snprintf(word, sizeof word, "%.200s/%.90s", full, a->ipc);
+        return endpoint_find(word, &a->endpoint, err);
+    }
+    if (!a->has_port) return endpoint_local(true, &a->endpoint, err);
+    const char *bind = a->bind ? a->bind : "127.0.0.1";
+    bool bare = strchr(bind, ':') && bind[0] != '['; /* IPv6 */
+    snprintf(word, sizeof word, bare ? "[%s]:%d" : "%s:%d", bind, (int)a->port);
+    if (a->port == 0) snprintf(word, sizeof word, bare ? "[%s]:*" : "%s:*", bind);
+    TRY(endpoint_find(word, &a->endpoint, err));
+    if (endpoint_is_private(&a->endpoint) || a->is_insecure) return true;
+    err_set(err, ERR_ARG, "%s would be open to other machines, without encryption", bind);
+    return err_hint(err, "add --insecure if the network is trusted, or tunnel: ssh -L");
+}
+
+/* -1: go on; else the exit code. */
+static int read_flags(App *a, int argc, char **argv, Err *err) {
+    const char *value;
+    int flag;
+    while ((flag = flags_next(argc, argv, flags, F_COUNT, &value, err)) >= 0) {
+        if (flag == F_HELP) {
+            Bytes b = {0};
+            flags_help("gt-dispatcher [options]", flags, F_COUNT, &b);
+            fputs(b.data, stdout);
+            bytes_fini(&b);
+            return 0;
+        }
+        if (flag == F_VERSION) {
+            printf("gt-dispatcher %s\n", GTSH_VERSION);
+            return 0;
+        }
+        if (!read_flag(a, flag, value, err)) return EXIT_USAGE;
+    }
+    if (flag == FLAGS_ERROR) return EXIT_USAGE;
+    return choose_endpoint(a, err) ? -1 : EXIT_USAGE;
+}
+
+/* ---- Workers of its own ---- */
+
+/* gt-worker beside this program, else wherever PATH finds it. */
+static void worker_program(char path[PATH_MAX]) {
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n > 0) {
+        self[n] = '\0';
+        int length = snprintf(path, PATH_MAX, "%s/gt-worker", dirname(self));
+        if (length < PATH_MAX && !access(path, X_OK)) return;
+    }
+    strcpy(path, "gt-worker");
+}
+
+static bool spawn(App *a, const char *program, Err *err) {
+    char share[32];
+    const char *argv[16] = {"gt-worker", "--once", "--quiet", "--wait=20", "-d",
+                            a->endpoint.text, "--share"};
+    int n = 7;
+    snprintf(share, sizeof share, "%d", (int)a->n_workers);
+    argv[n++] = share;
+    if (a->engine) argv[n++] = "--engine", argv[n++] = a->engine;
+    if (a->threads) argv[n++] = "--threads", argv[n++] = a->threads;
+    if (a->memory) argv[n++] = "--memory", argv[n++] = a->memory;
+    pid_t pid = fork();
+    if (pid < 0) return err_set(err, ERR_IO, "cannot start a worker: %s", strerror(errno));
+    if (pid == 0) {
+        setenv("GT_SPAWNED", "1", 1);
+        execvp(program, (char **)argv);
+        fprintf(stderr, "gt-dispatcher: cannot run '%s': %s\n", program, strerror(errno));
+        _exit(127);
+    }
+    a->child[a->n_children++] = pid;
+    return true;
+}
+
+/* Takes note of workers that have ended; false: one did, without being asked to. */
+static bool reap(App *a, bool is_expected) {
+    bool fine = true;
+    int status;
+    for (int i = 0; i < a->n_children;) {
+        if (waitpid(a->child[i], &status, WNOHANG) != a->child[i]) {
+            i++;
+            continue;
+        }
+        fine = fine && is_expected;
+        if (!is_expected && WIFSIGNALED(status))
+            fprintf(stderr, "gt-dispatcher: worker process %d ended by signal %d (%s)\n",
+                    (int)a->child[i], WTERMSIG(status), strsignal(WTERMSIG(status)));
+        else if (!is_expected)
+            fprintf(stderr, "gt-dispatcher: worker process %d ended with code %d\n",
+                    (int)a->child[i], WEXITSTATUS(status));
+        a->child[i] = a->child[--a->n_children];
+    }
+    return fine;
+}
+
+static int64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void stop_children(App *a) {
+    int64_t end = now_ms() + 5000;
+    while (a->n_children > 0 && now_ms() < end) {
+        reap(a, true);
+        usleep(20000);
+    }
+    for (int i = 0; i < a->n_children; i++) kill(a->child[i], SIGKILL);
+    while (a->n_children > 0) {
+        reap(a, true);
+        usleep(20000);
+    }
+}
+
+/* ---- Running ---- */
+
+static void tell(App *a) {
+    Bytes news = {0};
+    if (!dispatcher_news(a->d, &news)) return;
+    for (char *line = news.data, *next; !a->is_quiet && line < news.data + news.n; line = next) {
+        next = memchr(line, '\n', (size_t)(news.data + news.n - line));
+        next = next ? next + 1 : news.data + news.n;
+        time_t now = time(NULL);
+        char clock[16];
+        strftime(clock, sizeof clock, "%H:%M:%S", localtime(&now));
+        fprintf(stderr, "%s %.*s", clock, (int)(next - line), line);
+    }
+    bytes_fini(&news);
+}
+
+static void step(App *a) {
+    dispatcher_pump(a->d, a->hub, TICK_MS);
+    tell(a);
+}
+
+static bool start_workers(App *a, Err *err) {
+    char program[PATH_MAX];
+    worker_program(program);
+    for (int i = 0; i < a->n_workers; i++) TRY(spawn(a, program, err));
+    int64_t end = now_ms() + START_MS;
+    while (dispatcher_workers(a->d) < a->n_workers && !signals) {
+        if (!reap(a, false)) return err_set(err, ERR_GONE, "a worker could not start");
+        if (now_ms() > end)
+            return err_set(err, ERR_TIMEOUT, "the workers did not start within %d s",
+                           START_MS / 1000);
+        step(a);
+    }
+    return true;
+}
+
+/* Aside, then renamed: who reads it sees all of it or nothing. */
+static bool write_file(const App *a, Err *err) {
+    char aside[PATH_MAX];
+    snprintf(aside, sizeof aside, "%s.%d", a->file, (int)getpid());
+    FILE *f = fopen(aside, "w");
+    bool ok = f && fprintf(f, "%s\n", a->endpoint.text) > 0;
+    if (f && fclose(f)) ok = false;
+    if (ok && !rename(aside, a->file)) return true;
+    err_set(err, ERR_IO, "cannot write '%s': %s", a->file, strerror(errno));
+    unlink(aside);
+    return false;
+}
+
+static bool start(App *a, Err *err) {
+    if (getrandom(&a->config.seed, sizeof a->config.seed, 0) < 0)
+        a->config.seed = (uint64_t)time(NULL);
+    a->config.beat_ms = BEAT_MS;
+    a->config.workers_wanted = a->n_workers > 0 ? (int)a->n_workers : 1;
+    mode_t mask = umask(077); /* The socket is this user's alone. */
+    a->hub = hub_open(a->endpoint.text, err);
+    umask(mask);
+    TRY(a->hub);
+    snprintf(a->endpoint.text, sizeof a->endpoint.text, "%s", hub_endpoint(a->hub));
+    a->d = dispatcher_new(&a->config);
+    TRY(start_workers(a, err));
+    if (a->file) TRY(write_file(a, err));
+    return true;
+}
+
+static void drain(App *a) {
+    int64_t end = now_ms() + a->drain_s * 1000;
+    int seen = signals;
+    dispatcher_drain(a->d);
+    if (!a->is_quiet && !dispatcher_is_idle(a->d))
+        fprintf(stderr, "gt-dispatcher: finishing what is under way, %d s at most\n",
+                (int)a->drain_s);
+    while (!dispatcher_is_idle(a->d) && now_ms() < end && signals == seen) step(a);
+    dispatcher_bye(a->d);
+    dispatcher_pump(a->d, a->hub, 1);
+}
+
+static void finish(App *a) {
+    if (a->file) unlink(a->file);
+    hub_close(&a->hub);
+    stop_children(a);
+    dispatcher_free(&a->d);
+    net_fini();
+}
+
+int main(int argc, char **argv) {
+    static App app;
+    App *a = &app;
+    Err err = {0};
+    a->drain_s = 10;
+    int code = read_flags(a, argc, argv, &err);
+    if (code >= 0) {
+        if (err.code) complain(&err);
+        return code;
+    }
+    struct sigaction act = {.sa_handler = on_signal};
+    sigaction(SIGTERM, &act, NULL);
+    sigaction(SIGINT, &act, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    if (!start(a, &err)) {
+        complain(&err);
+        a->file = NULL; /* not ours to remove */
+        finish(a);
+        return 1;
+    }
+    int n = dispatcher_workers(a->d);
+    if (!signals) printf("gt-dispatcher: ready at %s, %d worker%s\n", a->endpoint.text, n,
+                         n == 1 ? "" : "s");
+    fflush(stdout);
+    while (!signals) {
+        step(a);
+        reap(a, false);
+    }
+    drain(a);
+    finish(a);
+    return 0;
+}
