@@ -115,7 +115,6 @@ static void refuse_peer(Dispatcher *d, PeerId peer, const Err *err) {
     Msg m;
     wire_refuse(err, &m);
     dispatcher_post(d, peer, &m, true);
-    dispatcher_tell(d, "refused a peer: %s", err->text);
 }
 
 void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *inst,
@@ -170,6 +169,7 @@ static void client_leaves(Dispatcher *d, Client *c) {
 
 static void cut_off(Dispatcher *d, Client *c, const Err *err) {
     refuse_peer(d, c->peer, err);
+    dispatcher_tell(d, "ended client c%u: %s", c->id, err->text);
     d->n_cut_off++;
     client_leaves(d, c);
 }
@@ -261,25 +261,24 @@ static void worker_leaves(Dispatcher *d, WorkerPeer *w) {
 static void on_hello(Dispatcher *d, PeerId from, const Msg *m) {
     Hello h;
     Err err = {0};
-    if (!wire_read_hello(m, &h, &err)) {
-        refuse_peer(d, from, &err);
-    } else if (h.version != WIRE_VERSION) {
+    bool is_read = wire_read_hello(m, &h, &err); /* else err says why not */
+    if (is_read && h.version != WIRE_VERSION) {
         err_set(&err, ERR_VERSION, "version %u of the wire is spoken here, not %u", WIRE_VERSION,
                 h.version);
         err_hint(&err, "run the same build of gtsh, gt-dispatcher and gt-worker");
-        refuse_peer(d, from, &err);
-    } else if (h.table_hash != op_table_hash()) {
+    } else if (is_read && h.table_hash != op_table_hash()) {
         err_set(&err, ERR_VERSION, "another table of operations is used here");
         err_hint(&err, "run the same build of gtsh, gt-dispatcher and gt-worker");
-        refuse_peer(d, from, &err);
-    } else if (h.role == ROLE_WORKER) {
+    } else if (is_read && h.role == ROLE_WORKER) {
         worker_comes(d, from, &h);
-    } else if (d->is_draining) {
+    } else if (is_read && d->is_draining) {
         err_set(&err, ERR_GONE, "the dispatcher is stopping");
-        refuse_peer(d, from, &err);
-    } else {
+    } else if (is_read) {
         client_comes(d, from, &h);
     }
+    if (!err.code) return;
+    dispatcher_tell(d, "refused a peer: %s", err.text);
+    refuse_peer(d, from, &err);
 }
 
 /* ---- Messages of clients ---- */

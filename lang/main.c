@@ -262,7 +262,8 @@ static int run_text(App *a) {
     bool instructions = a->o.replay || replay_is_text(a->text, a->n);
     bool ok = instructions ? replay_run(a->in, src, &e) : run_program(a, src, &e);
     bool interrupted = !ok && e.kind == E_INTERRUPT;
-    bool finishes = !interrupted && e.kind != E_SYNTAX && e.kind != E_INCOMPLETE;
+    bool finishes = !interrupted && (ok || (e.kind != E_SYNTAX && e.kind != E_INCOMPLETE &&
+                                            e.kind != E_GONE));
     if (finishes && !stream_finish(a->in->stream, !ok && e.is_late, &late)) {
         report(a, &late); /* it happened first */
         if (ok || e.kind == E_EXIT) {

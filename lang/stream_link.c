@@ -48,6 +48,10 @@ static void check_alive(Stream *s, int64_t since_ms) {
 
 bool stream_lost(Stream *s, Span at, LangError *e) {
     *e = (LangError){.kind = E_GONE};
+    if (s->endpoint && s->is_ended) {
+        error_at(e, at, "%s", s->gone.text);
+        return error_hint(e, "start again, from the last checkpoint");
+    }
     if (s->endpoint) {
         error_at(e, at, "lost the dispatcher at %s (%s); %llu tensor%s gone", s->endpoint,
                  s->gone.text, (unsigned long long)s->n_live, s->n_live == 1 ? " is" : "s are");
@@ -134,6 +138,7 @@ static void on_ack(Stream *s, const Msg *m) {
 static void on_refuse(Stream *s, const Msg *m) {
     Err why = {0};
     if (!wire_read_refuse(m, &why, NULL)) err_set(&why, ERR_GONE, "it refuses us");
+    s->is_ended = true;
     gone(s, &why);
 }
 

@@ -101,7 +101,8 @@ struct Stream {
     Local *local;
     Link *link;
     bool is_started, is_welcome, is_gone, is_carrying, is_sending;
-    Err gone; /* why */
+    bool is_ended; /* gone because the dispatcher said so, in words */
+    Err gone;      /* why */
     Welcome welcome;
     Made *made;                         /* WINDOW_INSTS of them                      */
     uint64_t sent_seq, acked_seq;       /* instructions before these were sent, are done */

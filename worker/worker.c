@@ -198,7 +198,7 @@ static bool serve(Worker *w, Link *link) {
         while ((got = link_recv(link, &m)) > 0)
             worker_on_message(w, &m);
         if (got < 0)
-            return false;
+            return w->has_left; /* It said so before it went. */
         bool more = worker_step(w, STEP_US);
         while (worker_next(w, &m))
             if (!link_send(link, &m))

@@ -143,10 +143,10 @@ static void test_transport(const char *endpoint) {
     wire_text(MSG_BYE, "", 0, &m);
     CHECK(hub_send(hub, peer[0], &m));
     pthread_join(runs[0].thread, NULL);
-    CHECK_INT(runs[0].code, 0);
+    CHECK_INT(runs[0].code, WORKER_LEFT);
     hub_close(&hub);
     pthread_join(runs[1].thread, NULL);
-    CHECK_INT(runs[1].code, 69);
+    CHECK_INT(runs[1].code, WORKER_GONE);
 }
 
 static void test_refusals(void) {
@@ -157,11 +157,11 @@ static void test_refusals(void) {
     CHECK_STR(err.text, "there is no engine 'abacus'");
     Err why = {0};
     config.why = &why;
-    CHECK_INT(worker_run(&config), 1);
+    CHECK_INT(worker_run(&config), WORKER_FAILED);
     CHECK_STR(why.text, "there is no engine 'abacus'");
     config.engine = "reference";
     config.endpoint = "ring://nobody-here";
-    CHECK_INT(worker_run(&config), 69);
+    CHECK_INT(worker_run(&config), WORKER_FAILED);
     CHECK(why.code == ERR_IO || why.code == ERR_GONE);
     config.memory_bytes = UINT64_C(1) << 60;
     CHECK(!worker_new(&config, &err));

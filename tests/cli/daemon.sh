@@ -1,0 +1,106 @@
+# The daemons: starting orders, several clients, death of a worker and of the dispatcher, refusals, garbage, SIGTERM.
+. tests/fixtures/check.sh
+D=$B/gt-dispatcher W=$B/gt-worker
+export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
+# start WHAT COMMAND...: in the background, output in $TMP/WHAT.out; its process in $pid
+start() {
+    what=$1
+    shift
+    "$@" >"$TMP/$what.out" 2>"$TMP/$what.err" &
+    pid=$!
+    all="$all $pid"
+}
+all=
+trap 'kill -KILL $all 2>/dev/null' EXIT
+# await FILE TEXT: until the text is in the file, at most 20 s
+await() {
+    for _ in $(seq 200); do
+        grep -q "$2" "$1" 2>/dev/null && return
+        sleep 0.1
+    done
+    fail "no '$2' in $1:
+$(cat "$1" 2>/dev/null)"
+}
+
+# usage
+code "unknown option" 2 "$D" --wokers 2; has near "$(err)" "no option '--wokers'"
+code "not a port" 2 "$D" -p many; has port "$(err)" "--port needs a whole number"
+code "open to all" 2 "$D" -p 0 -b 0.0.0.0; has insecure "$(err)" "--insecure"
+code "no such engine" 2 "$W" --engine cup
+code "no dispatcher's name" 2 "$W" -d nowhere; has where "$(err)" "HOST:PORT"
+code "a client's too" 78 "$GTSH" -d nowhere -c 1
+code help 0 "$D" --help; has help "$(out)" "--endpoint-file"
+code help 0 "$W" --help; has help "$(out)" "GT_DISPATCHER"
+
+# nobody there: bounded for a worker that was told so, and for a client
+code "worker alone" 69 "$W" -d "$TMP/none" --wait 1; has alone "$(err)" "no answer from the dispatcher"
+
+# a dispatcher with two workers of its own, at this user's socket and at a port
+start local "$D" --workers 2 --threads 1; d=$pid
+await "$TMP/local.out" "ready at ipc://$TMP/gt/dispatcher, 2 workers"
+same "local" "$("$GTSH" -d local -c 'print(ones(2, 2) @ ones(2, 2))')" "$("$GTSH" -c 'print(ones(2, 2) @ ones(2, 2))')"
+same "by the variable" "$(GT_DISPATCHER=local "$GTSH" -c 'x = ones(1); print(stats().workers)')" 2
+code "taken" 1 "$D"; has taken "$(err)" "another program does"
+same "a program" "$("$GTSH" -d local scripts/autograd.gt)" "$("$GTSH" scripts/autograd.gt)"
+kill -TERM $d; wait $d; same "ends in order" $? 0
+[ -e "$TMP/gt/dispatcher" ] && fail "the socket is left"
+
+# the worker first, then the dispatcher; the endpoint through a file
+start port "$D" -p 0 --endpoint-file "$TMP/where" --drain 5; d=$pid
+await "$TMP/port.out" "ready at tcp://127.0.0.1:"
+start worker "$W" -d "@$TMP/where" --threads 1; w=$pid
+await "$TMP/worker.out" "gt-worker: w0 at tcp"
+at=$(cat "$TMP/where")
+same "by file" "$("$GTSH" -d "@$TMP/where" -c 'print(arange(3).sum())')" "tensor(3)"
+# the dispatcher goes and comes back at the same port: the worker serves the next one
+kill -TERM $d; wait $d; same "ends in order" $? 0
+[ -e "$TMP/where" ] && fail "the endpoint's file is left"
+start again "$D" -p "${at##*:}"; d=$pid
+await "$TMP/again.out" "ready at"
+same "afterwards" "$("$GTSH" -d "$at" -c 'print(arange(4).sum())')" "tensor(6)"
+
+# five clients at once, each its own numbers
+for i in 1 2 3 4 5; do
+    "$GTSH" -d "$at" -c "x = full([64, 64], $i.0); for k in range(50) { x = (x @ eye(64)) + 0 }; print(x.mean().item())" \
+        >"$TMP/c$i" 2>&1 &
+    eval "p$i=\$!"
+done
+for i in 1 2 3 4 5; do eval "wait \$p$i"; same "client $i" "$(cat "$TMP/c$i")" "$i.0"; done
+
+# garbage at the port ends nobody else's work
+printf 'GET / HTTP/1.0\r\n\r\n' >"$TMP/get"
+timeout 5 bash -c "cat '$TMP/get' >/dev/tcp/127.0.0.1/${at##*:}" 2>/dev/null
+same "after garbage" "$("$GTSH" -d "$at" -c 'print(ones(2).sum())')" "tensor(2.)"
+
+# a worker dies in the middle: the client hears of it at once, at its line; the dispatcher lives, and so does the next client
+start loop "$GTSH" -d "$at" -c 'print("go", err=true); while true { x = randn(64, 64) @ randn(64, 64); x.sum().item() }'; c=$pid
+await "$TMP/loop.err" go
+sleep 0.3
+kill -KILL $w; begin=$(date +%s)
+wait $c; same "exit code" $? 69
+[ $(($(date +%s) - begin)) -le 3 ] || fail "the client waited for $(($(date +%s) - begin)) s"
+has "the cause" "$(cat "$TMP/loop.err")" "worker w0 is gone"
+has "the line" "$(cat "$TMP/loop.err")" "-c:1:"
+# a client that comes while there is no worker waits for one
+start late "$GTSH" -d "$at" -c 'print(ones(3).sum())'; c=$pid
+await "$TMP/again.err" "waiting for workers"
+start worker2 "$W" --host 127.0.0.1 -p "${at##*:}" --threads 1 --once; w2=$pid
+wait $c; same "late" "$(cat "$TMP/late.out")" "tensor(3.)"
+# memory is given back when a client is killed
+start held "$GTSH" -d "$at" -c 'x = ones(1000, 1000); x.sum().item(); print("have", err=true); sleep(60)'; c=$pid
+await "$TMP/held.err" have
+same "held" "$("$GTSH" -d "$at" -c 'y = ones(1); print(stats().bytes > 4000000)')" true
+kill -KILL $c; wait $c 2>/dev/null
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    left=$("$GTSH" -d "$at" -c 'y = ones(1); sync(); print(stats()["w0.storages"])')
+    [ "$left" = 1 ] && break
+    sleep 0.1
+done
+same "given back" "$left" 1
+# SIGTERM while a client works: what is under way is finished, then the client is told
+start busy "$GTSH" -d "$at" -c 'print("go", err=true); while true { x = randn(8, 8); sleep(0.01) }'; c=$pid
+await "$TMP/busy.err" go
+kill -TERM $d; wait $d; same "drained" $? 0
+wait $c; same "told" $? 69
+wait $w2; same "the worker left too" $? 0
+finish
