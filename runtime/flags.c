@@ -1,6 +1,7 @@
 /* flags.c: see flags.h.
  * SPDX-License-Identifier: MIT */
 #include "runtime/flags.h"
+#include "runtime/near.h"
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
@@ -8,23 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Letters that a word and a name have in common at the start: enough to guess what was meant. */
-static size_t common(const char *a, const char *b) {
-    size_t n = 0;
-    while (a[n] && a[n] == b[n]) n++;
-    return n;
-}
-
 static int unknown(const char *word, const Flag *flag, int n, Err *err) {
+    const char *name[FLAGS_MAX], *bare = word + strspn(word, "-");
+    for (int i = 0; i < n; i++) name[i] = flag[i].name;
+    const char *near = nearest_name(bare, strcspn(bare, "="), name, (size_t)n);
     err_set(err, ERR_ARG, "there is no option '%.60s'", word);
-    const char *name = word + strspn(word, "-"), *best = NULL;
-    size_t most = 2;
-    for (int i = 0; i < n; i++) {
-        size_t length = common(name, flag[i].name);
-        if (length > most) most = length, best = flag[i].name;
-    }
-    if (best)
-        err_hint(err, "did you mean '--%s'?", best);
+    if (near)
+        err_hint(err, "did you mean '--%s'?", near);
     else
         err_hint(err, "--help lists the options");
     return FLAGS_ERROR;

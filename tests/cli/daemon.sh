@@ -23,7 +23,7 @@ $(cat "$1" 2>/dev/null)"
 }
 
 # usage
-code "unknown option" 2 "$D" --wokers 2; has near "$(err)" "no option '--wokers'"
+code "unknown option" 2 "$D" --wokers 2; has near "$(err)" "did you mean '--workers'?"
 code "not a port" 2 "$D" -p many; has port "$(err)" "--port needs a whole number"
 code "open to all" 2 "$D" -p 0 -b 0.0.0.0; has insecure "$(err)" "--insecure"
 code "no such engine" 2 "$W" --engine cup
