@@ -197,6 +197,8 @@ const Builtin builtins_tensor[] = {
     M("mm", matmul, "a, b", "As matmul."),
     M("bmm", matmul, "a, b", "As matmul."),
     M("dot", matmul, "a, b", "As matmul."),
+    C(einsum, "spec, *operands",
+      "Sum of products by names of axes: einsum(\"ij,jk->ik\", a, b) is a @ b; \"...\" broadcasts."),
     F(cholesky, "a, upper=false",
       "Triangle L with L @ L.T = a (upper: U with U.T @ U = a) of positive definite matrices."),
     F(lu, "a", "[LU, perm]: a[perm] = L @ U, both in one matrix; L has ones on its diagonal."),

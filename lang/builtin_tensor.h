@@ -79,6 +79,8 @@ BUILTIN(topk);
 BUILTIN(matmul);
 bool map_call(Interp *in, Op op, const Value *arg, Value *out,
               LangError *e); /* a MAP row on tensors or host numbers */
+/* einsum.c */
+BUILTIN(einsum);
 /* builtin_tensor_linalg.c */
 BUILTIN(cholesky);
 BUILTIN(lu);
