@@ -419,6 +419,8 @@ bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangEr
             return true;
     }
     error_set(e, "'%s' has no '%s'", space->name, interned);
+    const char *habit = habit_hint(interned, strlen(interned));
+    if (habit) return error_hint(e, "%s", habit);
     NameList names = {0};
     Value k, v;
     for (size_t i = 0; mapv_at(space, i, &k, &v); i++)

@@ -390,6 +390,8 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     }
     fail_at(in, field, e, "%s has no method '%s'", with_article(recv, kind, sizeof kind),
             field->str);
+    const char *habit = recv.kind == V_TENSOR ? habit_hint(field->str, strlen(field->str)) : NULL;
+    if (habit) return error_hint(e, "%s", habit);
     NameList names = {0};
     names_of_methods(in, recv, &names);
     const char *near = nearest_name(field->str, strlen(field->str), names.name, names.n);
