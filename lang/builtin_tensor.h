@@ -24,8 +24,8 @@ bool arg_shape(Value v, int64_t *shape, int *rank, LangError *e);
 bool shape_is_valid(const int64_t *shape, int rank, LangError *e);
 
 static inline bool give_tensor(Tensor *t, Value *out) {
-    return t ? (*out = v_tensor(t), true) : false;
-} /* consumes t */
+    return t ? (*out = v_tensor(tensor_value(t)), true) : false;
+} /* consumes t; never a parameter itself */
 
 #define BUILTIN(name) bool bi_##name(Interp *in, const Value *arg, Value *out, LangError *e)
 /* builtin_tensor_make.c */

@@ -368,13 +368,7 @@ bool tensor_index(Interp *in, Tensor *x, const Value *sub, int n_subs, Value *ou
     }
     plan_fini(&p);
     if (!result) return false;
-    if (result == x && (x->is_param || x->is_buffer)) { /* p[...] is a value, not p itself */
-        tensor_unref(result);
-        Arg arg = arg_tensor(x);
-        Attr attr = attr_ints(ATTR_SHAPE, tensor_type(x)->shape, tensor_type(x)->rank);
-        TRY(tensor_op(in, OP_RESHAPE, &arg, 1, &attr, 1, &result, e));
-    }
-    *out = v_tensor(result);
+    *out = v_tensor(tensor_value(result)); /* p[...] is a value, not p itself */
     return true;
 }
 

@@ -424,7 +424,7 @@ bool tensor_binary(Interp *in, int oper, Value a, Value b, Value *out, LangError
 bool tensor_unary(Interp *in, int oper, Value a, Value *out, LangError *e) {
     Arg arg = arg_tensor(a.tensor);
     Tensor *t;
-    if (oper == O_POS) return *out = value_ref(a), true;
+    if (oper == O_POS) return *out = v_tensor(tensor_value(tensor_ref(a.tensor))), true;
     assert(oper == O_NEG || oper == O_INVERT);
     TRY(tensor_op(in, oper == O_NEG ? OP_NEG : OP_NOT, &arg, 1, NULL, 0, &t, e));
     *out = v_tensor(t);

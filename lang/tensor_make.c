@@ -150,6 +150,14 @@ Tensor *tensor_detach(Interp *in, Tensor *t) {
     return tensor_new(in, handle_ref(t->handle));
 }
 
+Tensor *tensor_value(Tensor *t) {
+    if (!t->is_param && !t->is_buffer) return t;
+    Tensor *v = tensor_new(t->in, handle_ref(t->handle));
+    if (grad_is_on(t->in) && tensor_needs_grad(t)) v->node = t->node, v->node->refs++;
+    tensor_unref(t);
+    return v;
+}
+
 /* ---- host values in ---- */
 
 int64_t value_count(Value v) {

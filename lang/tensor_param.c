@@ -133,7 +133,7 @@ bool tensor_field(Interp *in, Tensor *t, const char *name, Value *out, bool *fou
     if (!strcmp(name, "T")) {
         Tensor *r = type->rank < 2 ? tensor_ref(t)
                                    : tensor_transpose(in, t, type->rank - 2, type->rank - 1, e);
-        return r && (*out = v_tensor(r), true);
+        return r && (*out = v_tensor(tensor_value(r)), true);
     }
     if (!strcmp(name, "requires_grad"))
         return *out = v_bool(t->is_param ? t->requires_grad : t->node != NULL), true;
