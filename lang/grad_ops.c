@@ -111,7 +111,7 @@ static void grad_minimum(GradCall *g) {
 static void grad_neg(GradCall *g) { give(g, 0, NEG(d)); }
 static void grad_shard(GradCall *g) { give(g, 0, d); } /* the same value in another place */
 static void grad_abs(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_SIGN, A))); }
-static void grad_zero(GradCall *g) { (void)g; } /* din stays NULL */
+static void grad_zero(GradCall *g) { give(g, 0, zeros_of(g, in_type(g, 0))); } /* not NULL */
 static void grad_square(GradCall *g) { give(g, 0, MUL(MUL(d, A), NUM(2))); }
 static void grad_exp(GradCall *g) { give(g, 0, MUL(d, Y)); }
 static void grad_expm1(GradCall *g) { give(g, 0, MUL(d, ADD(Y, NUM(1)))); }
