@@ -386,6 +386,13 @@ BUILTIN(logsumexp) {
     TRY(fold_args(in, arg[0], arg[1], arg[2], &f, e));
     Tensor *x = as_float(in, f.x, e), *m = NULL, *finite = NULL, *safe = NULL, *gap = NULL,
            *ex = NULL, *s = NULL, *l = NULL, *t = NULL;
+    if (x && !tensor_numel(x)) { /* no largest element: log(0) where there is a result */
+        ex = tensor_op1(in, OP_EXP, arg_tensor(x), e);
+        if (ex) s = fold(in, OP_SUM, ex, &f, f.keepdims, e);
+        if (s) t = tensor_op1(in, OP_LOG, arg_tensor(s), e);
+        tensor_unref(f.x), tensor_unref(x), tensor_unref(ex), tensor_unref(s);
+        return give_tensor(t, out);
+    }
     in->no_grad_depth++;
     if (x) m = fold(in, OP_MAX, x, &f, true, e);
     if (m) finite = tensor_op1(in, OP_ISFINITE, arg_tensor(m), e);

@@ -249,7 +249,7 @@ static bool cut(Interp *in, Tensor *x, int axis, const int64_t *size, int64_t n,
             tensor_unref(t), t = flat;
         }
         ok = t != NULL;
-        if (ok) list_push(list.list, v_tensor(t));
+        if (ok) list_push(list.list, v_tensor(tensor_value(t)));
     }
     tensor_unref(x);
     if (ok)
@@ -314,8 +314,13 @@ BUILTIN(chunk) { /* x, n, axis */
     TRY(arg_int_of(arg[1], "n", &n, e));
     if (n < 1) return error_set(e, "chunk needs at least one part, not %lld", (long long)n);
     TRY(axis_of(in, arg[0], arg[2], &x, &axis, e));
-    int64_t length = type_of(x)->shape[axis], size = length ? (length - 1) / n + 1 : 1;
-    return cut_equal(in, x, axis, size, false, out, e);
+    int64_t length = type_of(x)->shape[axis];
+    if (length) return cut_equal(in, x, axis, (length - 1) / n + 1, false, out, e);
+    if (n > 1 << 16) return tensor_unref(x), error_set(e, "chunk: too many parts of nothing");
+    int64_t *sizes = xcalloc((size_t)n, sizeof *sizes); /* of nothing: n parts, as PyTorch */
+    bool ok = cut(in, x, axis, sizes, n, false, out, e);
+    free(sizes);
+    return ok;
 }
 
 BUILTIN(unbind) { /* x, axis */
