@@ -37,7 +37,7 @@ KERNELS  := $(ISAS:%=$(B)/obj/gen/kernels_%.o)
 OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(KERNELS)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test unit asan ubsan tsan bench fuzz lint count deps install uninstall clean help
+.PHONY: all run test unit asan ubsan tsan bench fuzz fuzz-torch lint count deps install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -71,6 +71,8 @@ bench: all                                        ## speed and memory, as ratios
 	$(Q)sh tests/bench/run $(B)
 fuzz: $(FUZZERS)                                  ## fuzz the decoders and parsers (FUZZ_SECONDS=60 each)
 	$(Q)sh scripts/fuzz $(B) $(or $(FUZZ_SECONDS),60)
+fuzz-torch: all                                   ## random programs against PyTorch (GT_PYTHON, FUZZ_PROGRAMS, FUZZ_SEED)
+	$(Q)FUZZ_BUILD=$(B) $(or $(GT_PYTHON),python3) -B tests/fuzz/diff.py -n $(or $(FUZZ_PROGRAMS),2000) -s $(or $(FUZZ_SEED),1)
 lint:                                             ## house rules: columns, rooms, headers alone, manual pages
 	$(Q)sh scripts/lint
 count:                                            ## lines per room

@@ -37,10 +37,16 @@ STRICT = [
     r"without axes",                    # an axis of a 0-d tensor
 ]
 
+# Errors that end a program although PyTorch goes on.
+ENDS = [
+    r"nothing to differentiate",        # a derivative that depends on nothing: PyTorch's has a graph
+]
+
 # Where gtsh answers although PyTorch refuses, by PyTorch's message: the language says that it helps.
 HELPS = [
     r"not implemented for", r"dtype", r"[Ee]xpected .*(type|Float|Long|Half|Bool)", r"type .* match",
-    r"only supported", r"boolean", r"bool tensor", r"ZeroDivisionError", r"zero",
+    r"only supported", r"boolean", r"bool tensor", r"bool input", r"ZeroDivisionError", r"zero",
+    r"between 0 and 1",                 # values are not looked at before they are needed
     r"negative integer powers", r"same (data)?type", r"floating point", r"can't be cast",
 ]
 
@@ -92,7 +98,8 @@ class Fuzzer:
         except Exception:
             return None                 # a candidate of the shrinker that means nothing
         found = diff_run.Judge(stmts, native).all(ours)
-        allowed = {"accepts": HELPS, "refuses": STRICT}.get(found.kind, []) if found else []
+        allowed = {"accepts": HELPS, "refuses": STRICT, "error": ENDS}.get(found.kind, []) \
+            if found else []
         if any(re.search(h, found.text) for h in allowed):
             self.helped[f"{found.kind}: {found.text.split(';')[0][:100]}"] += 1
             return None

@@ -112,12 +112,13 @@ class Call:
 
     def text(self, lang, noise=False):
         args = {k: lit(v, lang) for k, v in self.args.items()}
-        if noise and not self.exact:
+        if noise:
+            f = "B" if self.exact else "N"
             for k, v in self.args.items():
                 if isinstance(v, Var):
-                    args[k] = f"N({args[k]})"
+                    args[k] = f"{f}({args[k]})"
                 elif isinstance(v, list) and v and all(isinstance(x, Var) for x in v):
-                    args[k] = "[" + ", ".join(f"N({lit(x, lang)})" for x in v) + "]"
+                    args[k] = "[" + ", ".join(f"{f}({lit(x, lang)})" for x in v) + "]"
         text = (self.gt if lang == "gt" else self.py).format(**args)
         if noise:
             text = ("H(" if self.exact else "N(") + text + ")"

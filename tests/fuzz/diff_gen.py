@@ -244,7 +244,7 @@ class Gen:
     def bind(self, call, outs=1, probe=False):
         names = [self.name() for _ in range(outs)]
         self.add(Let(names, call, probe))
-        for n in names:
+        for n in names if not probe else []:
             if isinstance(self.names[n], torch.Tensor) and not self.names[n].is_complex():
                 self.vars[n] = Var(n)
         return self.vars.get(names[0])
@@ -282,7 +282,9 @@ class Gen:
 
     def index(self, x):
         """Index items for x, most of them valid."""
-        items, advanced = [], False
+        # Ints and gathers are not mixed: with a slice between them NumPy (and gtsh) put the gathered
+        # axes first, PyTorch does not.
+        items, advanced, whole = [], False, self.flip()
         shape = list(self.val(x).shape)
         axis, wide = 0, self.flip(0.8)
         stop = self.rng.randint(1, len(shape)) if shape else 0
@@ -291,10 +293,10 @@ class Gen:
             if kind < 0.08:
                 items.append(None)
                 continue
-            if kind < 0.30 and (n or self.wild):
+            if kind < 0.30 and (n or self.wild) and whole:
                 items.append(self.rng.randint(-n, n - 1) if not self.wild else
                              self.rng.randint(-n - 1, n + 1))
-            elif kind < 0.45 and n and not (advanced and wide):
+            elif kind < 0.45 and n and not (advanced and wide) and not whole:
                 advanced = True
                 m = self.pick([1, 2, 3])
                 items.append(self.ids(self.pick([[m], [m], [2, m], []]), n) if self.flip(0.6) else

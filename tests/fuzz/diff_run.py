@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from diff_ast import Let, render, results
+from diff_ast import Let, render, results, walk
 
 warnings.filterwarnings("ignore")
 torch.set_num_threads(1)
@@ -155,9 +155,12 @@ def _update(p, value):
 
 
 def _grad_of(y, xs, seed=None, create_graph=False):
+    one = not isinstance(xs, (list, tuple))
+    xs = [xs] if one else xs
     got = torch.autograd.grad(y, xs, seed, retain_graph=True, create_graph=create_graph,
-                              allow_unused=True, materialize_grads=True)
-    return got if isinstance(xs, (list, tuple)) else got[0]
+                              allow_unused=True)
+    got = [torch.zeros_like(x) if g is None else g for g, x in zip(got, xs)]
+    return got[0] if one else got
 
 
 def _probe(f):
@@ -179,6 +182,10 @@ def _hook(x):
     return x
 
 
+def _branch(x):
+    return _hook(x.view_as(x)) if isinstance(x, torch.Tensor) else x
+
+
 def _noise(x):
     if isinstance(x, (list, tuple)):
         return [_noise(v) for v in x]
@@ -189,7 +196,8 @@ def _noise(x):
 
 def torch_names():
     return {"torch": torch, "F": F, "nan": float("nan"), "inf": float("inf"), "param": _param,
-            "update": _update, "grad_of": _grad_of, "probe": _probe, "N": _noise, "H": _hook}
+            "update": _update, "grad_of": _grad_of, "probe": _probe, "N": _noise, "H": _hook,
+            "B": _branch}
 
 
 def widen(text):
@@ -222,6 +230,11 @@ class Judge:
     def __init__(self, stmts, native):
         self.stmts, self.native = stmts, native
         self.wide, self.noisy = None, None
+        # Whether a derivative could be derived again is not compared, nor what is made of it.
+        self.after_grad = {n for n in native if n.endswith(".grad")}
+        for s in walk(stmts):
+            if isinstance(s, Let) and s.call.op == "grad" or self.after_grad & set(s.uses()):
+                self.after_grad |= set(s.makes())
 
     def other(self, mode):
         try:
@@ -276,9 +289,6 @@ class Judge:
         return f"element {at}: ours {have.reshape(-1)[at].item()!r}, " \
                f"PyTorch {want.reshape(-1)[at].item()!r}"
 
-    def made_by(self, name):
-        return next((s.call.op for s in self.stmts if isinstance(s, Let) and name in s.names), "")
-
     def one(self, name, got, want):
         """None or (kind, text)."""
         if isinstance(want, Refused) or isinstance(got, Refused):
@@ -303,8 +313,7 @@ class Judge:
             return "dtype", f"ours {got.dtype}, PyTorch {str(want.dtype)[6:]}"
         if got.shape != list(want.shape):
             return "shape", f"ours {got.shape}, PyTorch {list(want.shape)}"
-        unused = self.made_by(name) == "grad" and not want.any()    # zeros: no graph is needed
-        if got.grad != want.requires_grad and not name.endswith(".grad") and not unused:
+        if got.grad != want.requires_grad and name not in self.after_grad:
             return "grad", f"requires_grad: ours {got.grad}, PyTorch {want.requires_grad}"
         text = self.values(name, got, want)
         return ("value", text) if text else None
