@@ -4,6 +4,7 @@
  * business, and a slice's `:` or `2:` comes out as size -1, for who knows the operand.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst_text.h"
+#include "runtime/element.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -364,19 +365,11 @@ static bool int_element(Parser *p, const char *s, size_t n, DType t) {
         v = b;
     else if (!parse_i64(s, n, &v))
         return bad(p, s, "'%.*s' is not a whole number", (int)n, s);
-    bool fits = t == DT_BOOL  ? v == 0 || v == 1
-                : t == DT_U8  ? v >= 0 && v <= UINT8_MAX
-                : t == DT_I32 ? v >= INT32_MIN && v <= INT32_MAX
-                              : true;
-    if (!fits) return bad(p, s, "%lld does not fit %s", (long long)v, dtype_info[t].text);
-    uint8_t u8 = (uint8_t)v;
-    int32_t i32 = (int32_t)v;
-    if (t == DT_I64)
-        add_payload(p, &v, 8);
-    else if (t == DT_I32)
-        add_payload(p, &i32, 4);
-    else
-        add_payload(p, &u8, 1);
+    if (!dtype_holds_int(t, v))
+        return bad(p, s, "%lld does not fit %s", (long long)v, dtype_info[t].text);
+    uint8_t element[8];
+    element_set_int(t, element, v);
+    add_payload(p, element, (size_t)dtype_info[t].size_bytes);
     return true;
 }
 
@@ -394,10 +387,9 @@ static bool parse_element(Parser *p) {
     double f64;
     float f32;
     if (!parse_float(s, n, &f64, &f32)) return bad(p, s, "'%.*s' is not a number", (int)n, s);
-    if (t == DT_F32)
-        add_payload(p, &f32, 4);
-    else
-        add_payload(p, &f64, 8);
+    uint8_t element[8];
+    element_set_float(t, element, t == DT_F64 ? f64 : (double)f32);
+    add_payload(p, element, (size_t)dtype_info[t].size_bytes);
     return true;
 }
 

@@ -4,6 +4,7 @@
  * prints a line per instruction. The grammar is STREAM 1's, see gti(5).
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst_text.h"
+#include "runtime/element.h"
 
 #include <float.h>
 #include <math.h>
@@ -60,7 +61,8 @@ static void put_double(Bytes *b, double v, bool point) {
     if (point && !strpbrk(text, ".e")) bytes_puts(b, ".0");
 }
 
-static void put_float(Bytes *b, float v) {
+/* The shortest text that reads back as the same element of dtype t: a float32 or a half. */
+static void put_float(Bytes *b, float v, DType t) {
     if (put_special(b, (double)v)) return;
     if (v == (float)(int32_t)(fabsf(v) < 1e6f ? v : 0.5f)) {
         if (v == 0 && signbit(v)) bytes_putc(b, '-');
@@ -68,9 +70,10 @@ static void put_float(Bytes *b, float v) {
         return;
     }
     char text[40];
-    for (int digits = fabsf(v) < FLT_MIN ? 1 : 6; digits <= 9; digits++) {
+    for (int digits = fabsf(v) < FLT_MIN || t != DT_F32 ? 1 : 6; digits <= 9; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, (double)v);
-        if (strtof(text, NULL) == v) break;
+        float back = strtof(text, NULL);
+        if (back == v || (t != DT_F32 && half_to_float(t, half_from_float(t, back)) == v)) break;
     }
     bytes_puts(b, text);
 }
@@ -243,19 +246,12 @@ static void put_b64(Bytes *b, const uint8_t *p, size_t n) {
 }
 
 static void put_element(Bytes *b, DType t, const uint8_t *p) {
-    int32_t i32;
-    int64_t i64;
-    float f32;
-    double f64;
-    switch (t) {
-    case DT_BOOL:
-    case DT_U8: put_u64(b, *p); break;
-    case DT_I32: memcpy(&i32, p, 4), put_i64(b, i32); break;
-    case DT_I64: memcpy(&i64, p, 8), put_i64(b, i64); break;
-    case DT_F32: memcpy(&f32, p, 4), put_float(b, f32); break;
-    case DT_F64: memcpy(&f64, p, 8), put_double(b, f64, false); break;
-    case DT_NONE: break;
-    }
+    if (!dtype_is_float(t))
+        put_i64(b, element_int(t, p));
+    else if (t == DT_F64)
+        put_double(b, element_float(t, p), false);
+    else
+        put_float(b, (float)element_float(t, p), t);
 }
 
 /* The text of an element loses nothing: no bool beyond 1, no nan but the usual one of either sign.
@@ -263,8 +259,13 @@ static void put_element(Bytes *b, DType t, const uint8_t *p) {
 static bool element_is_plain(DType t, const uint8_t *p) {
     uint32_t u32;
     uint64_t u64;
+    uint16_t u16;
     switch (t) {
     case DT_BOOL: return *p <= 1;
+    case DT_F16:
+    case DT_BF16:
+        memcpy(&u16, p, 2);
+        return !isnan(half_to_float(t, u16)) || u16 == half_from_float(t, NAN);
     case DT_F32:
         memcpy(&u32, p, 4);
         u32 &= 0x7fffffff;

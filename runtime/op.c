@@ -68,6 +68,7 @@ DType dtype_find(const char *name, size_t n) {
         const char *name;
         DType dtype;
     } aliases[] = {
+        {"half", DT_F16},
         {"float", DT_F32},
         {"double", DT_F64},
         {"int", DT_I64},
@@ -94,7 +95,11 @@ AttrKey attr_find(const char *name, size_t n) {
 DType dtype_promote(DType a, DType b) {
     if (dtype_info[a].category != dtype_info[b].category)
         return dtype_info[a].category > dtype_info[b].category ? a : b;
-    return dtype_info[a].size_bytes >= dtype_info[b].size_bytes ? a : b;
+    DType wide = a > b ? a : b;
+    while (a != b && dtype_info[wide].size_bytes == dtype_info[a].size_bytes &&
+           dtype_info[a].size_bytes == dtype_info[b].size_bytes)
+        wide++;
+    return wide;
 }
 
 DType dtype_promote_ranked(DType a, int rank_a, DType b, int rank_b) {

@@ -40,8 +40,9 @@ typedef enum AttrPart { PART_FORM, PART_ARG } AttrPart;
 /* Sets of dtypes: the `in` column. */
 #define DSET(dt) (1u << (dt))
 enum {
-    DSET_BITS = DSET(DT_BOOL) | DSET(DT_U8) | DSET(DT_I32) | DSET(DT_I64),
-    DSET_FLOAT = DSET(DT_F32) | DSET(DT_F64),
+    DSET_BITS = DSET(DT_BOOL) | DSET(DT_U8) | DSET(DT_I8) | DSET(DT_I32) | DSET(DT_I64),
+    DSET_HALF = DSET(DT_F16) | DSET(DT_BF16),
+    DSET_FLOAT = DSET_HALF | DSET(DT_F32) | DSET(DT_F64),
     DSET_INT = DSET_BITS & ~DSET(DT_BOOL),
     DSET_NUM = DSET_INT | DSET_FLOAT,
     DSET_ALL = DSET_NUM | DSET(DT_BOOL)
@@ -78,8 +79,13 @@ static inline int op_outputs(Op op) {
 static inline bool dtype_is_float(DType d) {
     return d < DT_COUNT && dtype_info[d].category == CAT_FLOAT;
 }
+/* Stored in 16 bits, computed in float32, rounded to nearest even after every instruction. */
+static inline bool dtype_is_half(DType d) { return d == DT_F16 || d == DT_BF16; }
+/* A scalar operand of these is a factor or a divisor: with half tensors it stays a float32 instead
+ * of taking their dtype (PyTorch). */
+static inline bool op_scales(Op op) { return op == OP_MUL || op == OP_DIV || op == OP_FLOORDIV; }
 /* Category first, then width; depends on dtypes only (LANGUAGE 3.2). Int with float gives that
- * float. */
+ * float. Different types of one width give the first wider one. */
 DType dtype_promote(DType a, DType b);
 /* As dtype_promote, but an operand of rank 0 does not widen one of rank >= 1 within its category
  * (PyTorch). */

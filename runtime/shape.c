@@ -4,6 +4,7 @@
  * sources and control; shape_kernel.c has the hand-written kernels. Errors are sentences for users.
  * SPDX-License-Identifier: MIT */
 #include "runtime/shape.h"
+#include "runtime/element.h"
 
 #include <assert.h>
 #include <math.h>
@@ -137,23 +138,19 @@ static bool shape_attr(Infer *s, TensorType *t) {
     return need_numel(s, t);
 }
 
-static bool int_fits(int64_t v, DType t) {
-    switch (t) {
-    case DT_BOOL: return v == 0 || v == 1;
-    case DT_U8: return v >= 0 && v <= UINT8_MAX;
-    case DT_I32: return v >= INT32_MIN && v <= INT32_MAX;
-    default: return true;
-    }
-}
-
 bool need_fits(Infer *s, const Operand *o, DType t) {
-    if (o->kind == IN_IMM_BOOL || dtype_is_float(t)) return true;
+    if (o->kind == IN_IMM_BOOL || (dtype_is_half(t) && op_scales(s->inst->op))) return true;
+    if (o->kind == IN_IMM_FLOAT && dtype_is_float(t)) {
+        if (dtype_holds_float(t, o->f)) return true;
+        return err_set(s->err, ERR_DTYPE, "%s: %g does not fit %s", op_name(s), o->f,
+                       dtype_info[t].name);
+    }
     if (o->kind == IN_IMM_FLOAT) {
         err_set(s->err, ERR_DTYPE, "%s: %g is not a value of %s", op_name(s), o->f,
                 dtype_info[t].name);
         return err_hint(s->err, "x.to(float32)");
     }
-    if (int_fits(o->i, t)) return true;
+    if (dtype_holds_int(t, o->i)) return true;
     return err_set(s->err, ERR_DTYPE, "%s: %lld does not fit %s", op_name(s), (long long)o->i,
                    dtype_info[t].name);
 }
