@@ -127,6 +127,7 @@ static void parse_signature(BuiltinEntry *en) {
 static bool is_method_only(const char *name) {
     static const char *const names[] = {"t",      "to",   "type",       "type_as", "float",
                                         "double", "long", "half",       "int",     "bool",
+                                        "char",   "byte", "bfloat16",
                                         "size",   "dim",  "contiguous", "clone",   "cpu",
                                         "numpy",  "cuda", "item",       "tolist",  "info"};
     size_t n = strlen(name);

@@ -47,7 +47,7 @@ bool arg_dtype_of(Value v, DType missing, DType *out, LangError *e) {
         error_set(e, "'%s' is not a dtype", name);
     else
         error_set(e, "'dtype' must be a dtype, not %s", value_type_name(v));
-    return error_hint(e, "bool uint8 int32 int64 float32 float64");
+    return error_hint(e, "bool uint8 int8 int32 int64 float16 bfloat16 float32 float64");
 }
 
 bool arg_axis(Value v, int rank, int *out, LangError *e) {
@@ -247,6 +247,10 @@ const Builtin builtins_tensor[] = {
     M("type", to, "x, dtype", "Cast to a dtype."),
     M("type_as", to, "x, dtype", "Cast to the dtype of another tensor."),
     M("float", to_float, "x", "Cast to float32."),
+    M("half", to_half, "x", "Cast to float16."),
+    M("bfloat16", to_bfloat16, "x", "Cast to bfloat16."),
+    M("char", to_char, "x", "Cast to int8."),
+    M("byte", to_byte, "x", "Cast to uint8."),
     M("double", to_double, "x", "Cast to float64."),
     M("long", to_long, "x", "Cast to int64."),
     M("int", to_int, "x", "Cast to int32."),

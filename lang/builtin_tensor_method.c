@@ -41,6 +41,10 @@ BUILTIN(to) { /* x, dtype (or a tensor whose dtype is meant) */
 }
 
 BUILTIN(to_float) { return cast(in, arg[0], DT_F32, out, e); }
+BUILTIN(to_half) { return cast(in, arg[0], DT_F16, out, e); }
+BUILTIN(to_bfloat16) { return cast(in, arg[0], DT_BF16, out, e); }
+BUILTIN(to_char) { return cast(in, arg[0], DT_I8, out, e); }
+BUILTIN(to_byte) { return cast(in, arg[0], DT_U8, out, e); }
 BUILTIN(to_double) { return cast(in, arg[0], DT_F64, out, e); }
 BUILTIN(to_long) { return cast(in, arg[0], DT_I64, out, e); }
 BUILTIN(to_int) { return cast(in, arg[0], DT_I32, out, e); }

@@ -1,9 +1,10 @@
 /* format.c: Python's format language (contract in format.h). Numbers are first written as sign,
  * prefix, digits and tail; then one function puts the thousands marks in and pads. Digits come from
  * printf, whose rounding is exact; the shortest decimal is found by trying 15, 16, 17 of them (6 to
- * 9 for float32), and neighbours where the value sits on a power of two.
+ * 9 for float32, from 1 for halves), and neighbours where the value sits on a power of two.
  * SPDX-License-Identifier: MIT */
 #include "lang/format.h"
+#include "runtime/element.h"
 #include "lang/utf8.h"
 #include <float.h>
 #include <math.h>
@@ -284,10 +285,12 @@ static void decimal_from(double v, int n, Decimal *d) {
     d->exponent = atoi(strchr(text, 'e') + 1);
 }
 
-static bool reads_back(const Decimal *d, double v, bool single) {
+static bool reads_back(const Decimal *d, double v, DType t) {
     char text[48];
     snprintf(text, sizeof text, "%c.%.*se%d", d->digits[0], d->n - 1, d->digits + 1, d->exponent);
-    return single ? strtof(text, NULL) == (float)v : strtod(text, NULL) == v;
+    if (t == DT_F64) return strtod(text, NULL) == v;
+    float back = strtof(text, NULL);
+    return (t == DT_F32 ? back : half_to_float(t, half_from_float(t, back))) == (float)v;
 }
 
 /* The next decimal of as many digits, upwards; false at 999. */
@@ -302,18 +305,18 @@ static bool decimal_up(Decimal *d) {
     return false;
 }
 
-static void shortest(double v, bool single, Decimal *d) {
-    int least = single ? 6 : 15, most = single ? 9 : 17;
-    if (v < (single ? FLT_MIN : DBL_MIN)) least = 1;
+static void shortest(double v, DType t, Decimal *d) {
+    int least = t == DT_F64 ? 15 : t == DT_F32 ? 6 : 1, most = t == DT_F64 ? 17 : 9;
+    if (v < (t == DT_F64 ? DBL_MIN : FLT_MIN)) least = 1;
     for (int n = least; n <= most; n++) {
         decimal_from(v, n, d);
-        if (reads_back(d, v, single)) break;
-        if (decimal_up(d) && reads_back(d, v, single)) break;
+        if (reads_back(d, v, t)) break;
+        if (decimal_up(d) && reads_back(d, v, t)) break;
     }
     while (d->n > 1 && d->digits[d->n - 1] == '0') d->n--;
 }
 
-static void put_repr(double v, bool single, Bytes *out) {
+static void put_repr(double v, DType t, Bytes *out) {
     if (isnan(v)) {
         bytes_puts(out, "nan");
         return;
@@ -329,7 +332,7 @@ static void put_repr(double v, bool single, Bytes *out) {
         return;
     }
     Decimal d;
-    shortest(v, single, &d);
+    shortest(v, t, &d);
     if (d.exponent < -4 || d.exponent >= 16) {
         bytes_putc(out, d.digits[0]);
         if (d.n > 1) {
@@ -352,5 +355,5 @@ static void put_repr(double v, bool single, Bytes *out) {
     if (d.n <= d.exponent + 1) bytes_puts(out, ".0");
 }
 
-void format_double(double v, Bytes *out) { put_repr(v, false, out); }
-void format_float32(float v, Bytes *out) { put_repr(v, true, out); }
+void format_double(double v, Bytes *out) { put_repr(v, DT_F64, out); }
+void format_element(DType d, double v, Bytes *out) { put_repr(v, d, out); }

@@ -6,6 +6,7 @@
 #define GT_LANG_FORMAT_H
 #include "runtime/arena.h"
 #include "runtime/err.h"
+#include "runtime/op.h"
 
 typedef struct FormatSpec {
     char fill[5];
@@ -19,8 +20,8 @@ bool format_int(int64_t v, const FormatSpec *f, Bytes *out,
                 Err *err); /* float types convert, as in Python */
 bool format_float(double v, const FormatSpec *f, Bytes *out, Err *err);
 bool format_str(const char *s, size_t n, const FormatSpec *f, Bytes *out, Err *err);
-/* Shortest decimal that reads back as the same float64 (or float32), as Python's repr: 0.1,
- * 1e-05, 3.0, inf, nan. */
+/* Shortest decimal that reads back as the same float64 (or as the same element of a float dtype),
+ * as Python's repr: 0.1, 1e-05, 3.0, inf, nan. */
 void format_double(double v, Bytes *out);
-void format_float32(float v, Bytes *out);
+void format_element(DType d, double v, Bytes *out);
 #endif

@@ -11,23 +11,24 @@
 const IoElementInfo io_element[EL_COUNT] = {
     [EL_BOOL] = {"bool", "BOOL", "b1", 1, DT_BOOL},
     [EL_U8] = {"uint8", "U8", "u1", 1, DT_U8},
-    [EL_I8] = {"int8", "I8", "i1", 1, DT_I32},
+    [EL_I8] = {"int8", "I8", "i1", 1, DT_I8},
     [EL_U16] = {"uint16", "U16", "u2", 2, DT_I32},
     [EL_I16] = {"int16", "I16", "i2", 2, DT_I32},
     [EL_U32] = {"uint32", "U32", "u4", 4, DT_I64},
     [EL_I32] = {"int32", "I32", "i4", 4, DT_I32},
     [EL_U64] = {"uint64", "U64", "u8", 8, DT_I64},
     [EL_I64] = {"int64", "I64", "i8", 8, DT_I64},
-    [EL_F16] = {"float16", "F16", "f2", 2, DT_F32},
-    [EL_BF16] = {"bfloat16", "BF16", "--", 2, DT_F32},
+    [EL_F16] = {"float16", "F16", "f2", 2, DT_F16},
+    [EL_BF16] = {"bfloat16", "BF16", "--", 2, DT_BF16},
     [EL_F32] = {"float32", "F32", "f4", 4, DT_F32},
     [EL_F64] = {"float64", "F64", "f8", 8, DT_F64},
 };
 
 IoElement io_element_of(DType d) {
     static const IoElement of[DT_COUNT] = {
-        [DT_BOOL] = EL_BOOL, [DT_U8] = EL_U8,   [DT_I32] = EL_I32,
-        [DT_I64] = EL_I64,   [DT_F32] = EL_F32, [DT_F64] = EL_F64};
+        [DT_BOOL] = EL_BOOL, [DT_U8] = EL_U8,   [DT_I8] = EL_I8,
+        [DT_I32] = EL_I32,   [DT_I64] = EL_I64, [DT_F16] = EL_F16,
+        [DT_BF16] = EL_BF16, [DT_F32] = EL_F32, [DT_F64] = EL_F64};
     return of[d];
 }
 
@@ -68,15 +69,6 @@ bool io_numel(const int64_t *shape, int rank, int64_t *out, Err *err) {
 
 /* ---- Conversion ---- */
 
-static float half_to_float(uint16_t h) {
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = (h >> 10) & 31, fraction = h & 1023;
-    if (exponent == 0) return (sign ? -1.0f : 1.0f) * ldexpf((float)fraction, -24);
-    uint32_t bits = sign | (exponent == 31 ? 0x7f800000u : (exponent + 112) << 23) | fraction << 13;
-    float f;
-    memcpy(&f, &bits, 4);
-    return f;
-}
-
 static uint64_t load_bits(const uint8_t *p, int size, bool is_swapped) {
     uint64_t v = 0;
     for (int i = 0; i < size; i++) v |= (uint64_t)p[is_swapped ? size - 1 - i : i] << (8 * i);
@@ -86,11 +78,10 @@ static uint64_t load_bits(const uint8_t *p, int size, bool is_swapped) {
 static bool convert_one(IoElement el, uint64_t bits, uint8_t *out, Err *err) {
     int32_t i32;
     int64_t i64;
-    float f32;
     switch (el) {
     case EL_BOOL: *out = bits != 0; return true;
     case EL_U8: *out = (uint8_t)bits; return true;
-    case EL_I8: i32 = (int8_t)bits; break;
+    case EL_I8: *out = (uint8_t)bits; return true;
     case EL_U16: i32 = (int32_t)bits; break;
     case EL_I16: i32 = (int16_t)bits; break;
     case EL_I32: i32 = (int32_t)(uint32_t)bits; break;
@@ -104,15 +95,8 @@ static bool convert_one(IoElement el, uint64_t bits, uint8_t *out, Err *err) {
         memcpy(out, &i64, 8);
         return true;
     case EL_F16:
-        f32 = half_to_float((uint16_t)bits);
-        memcpy(out, &f32, 4);
-        return true;
-    case EL_BF16:
-    case EL_F32: {
-        uint32_t b = (uint32_t)bits << (el == EL_BF16 ? 16 : 0);
-        memcpy(out, &b, 4);
-        return true;
-    }
+    case EL_BF16: memcpy(out, &bits, 2); return true;
+    case EL_F32: memcpy(out, &bits, 4); return true;
     default: memcpy(out, &bits, 8); return true;
     }
     memcpy(out, &i32, 4);

@@ -3,6 +3,7 @@
  * hostile text cannot exhaust stack or memory.
  * SPDX-License-Identifier: MIT */
 #include "lang/io_format.h"
+#include "runtime/element.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -245,46 +246,32 @@ void json_print_str(const char *s, size_t n, Bytes *out) {
     bytes_putc(out, '"');
 }
 
-static void print_float(double f, int digits, Bytes *out) {
+static void print_float(double f, DType t, Bytes *out) {
     char text[40];
     if (isnan(f) || isinf(f)) {
         bytes_puts(out, isnan(f) ? "NaN" : f > 0 ? "Infinity" : "-Infinity");
         return;
     }
-    for (int d = digits == 9 ? 6 : 15; d <= digits;
-         d++) { /* the shortest that reads back the same */
-        snprintf(text, sizeof text, "%.*g", d, f);
-        if (digits == 9 ? strtof(text, NULL) == (float)f : strtod(text, NULL) == f) break;
+    /* the shortest that reads back the same */
+    int least = t == DT_F64 ? 15 : t == DT_F32 ? 6 : 1, most = t == DT_F64 ? 17 : 9;
+    for (int n = least; n <= most; n++) {
+        uint8_t back[8], same[8];
+        snprintf(text, sizeof text, "%.*g", n, f);
+        element_set_float(t, back, t == DT_F64 ? strtod(text, NULL) : (double)strtof(text, NULL));
+        element_set_float(t, same, f);
+        if (element_float(t, back) == element_float(t, same)) break;
     }
     bytes_puts(out, text);
     if (!strpbrk(text, ".e")) bytes_puts(out, ".0");
 }
 
 static void print_element(DType d, const uint8_t *p, Bytes *out) {
-    int32_t i32;
-    int64_t i64;
-    float f32;
-    double f64;
-    switch (d) {
-    case DT_BOOL: bytes_puts(out, *p ? "true" : "false"); break;
-    case DT_U8: bytes_printf(out, "%d", *p); break;
-    case DT_I32:
-        memcpy(&i32, p, 4);
-        bytes_printf(out, "%" PRId32, i32);
-        break;
-    case DT_I64:
-        memcpy(&i64, p, 8);
-        bytes_printf(out, "%" PRId64, i64);
-        break;
-    case DT_F32:
-        memcpy(&f32, p, 4);
-        print_float((double)f32, 9, out);
-        break;
-    default:
-        memcpy(&f64, p, 8);
-        print_float(f64, 17, out);
-        break;
-    }
+    if (dtype_is_float(d))
+        print_float(element_float(d, p), d, out);
+    else if (d == DT_BOOL)
+        bytes_puts(out, *p ? "true" : "false");
+    else
+        bytes_printf(out, "%" PRId64, element_int(d, p));
 }
 
 static const uint8_t *print_axis(const TensorType *t, int axis, const uint8_t *p, Bytes *out) {
@@ -318,7 +305,7 @@ void json_print(const IoValue *v, int indent, Bytes *out) {
     case IO_NONE: bytes_puts(out, "null"); return;
     case IO_BOOL: bytes_puts(out, v->b ? "true" : "false"); return;
     case IO_INT: bytes_printf(out, "%" PRId64, v->i); return;
-    case IO_FLOAT: print_float(v->f, 17, out); return;
+    case IO_FLOAT: print_float(v->f, DT_F64, out); return;
     case IO_STR: json_print_str(v->str, v->n_str, out); return;
     case IO_TENSOR: print_axis(&v->tensor->type, 0, v->tensor->buf->data, out); return;
     case IO_LIST:

@@ -176,9 +176,12 @@ bool npy_decode(Buf *bytes, IoValue *out, Err *err) {
 }
 
 bool npy_encode(IoSink *s, const IoItem *item, Err *err) {
-    (void)err;
     Bytes b = {0};
     const IoElementInfo *el = &io_element[io_element_of(item->type.dtype)];
+    if (item->type.dtype == DT_BF16) {
+        err_set(err, ERR_DTYPE, "NumPy's files have no bfloat16");
+        return err_hint(err, "x.float(), which loses nothing, or a .safetensors file");
+    }
     bytes_add(&b, "\x93NUMPY\x01\x00\x00\x00", 10);
     bytes_printf(&b, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
                  el->size_bytes == 1 ? '|' : '<', el->npy);

@@ -7,6 +7,7 @@
 #include "lang/eval.h"
 #include "lang/format.h"
 #include "lang/tensor.h"
+#include "runtime/element.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -286,29 +287,7 @@ typedef struct Track {
 } Track;
 
 static double reply_number(const ReplyValue *v) {
-    switch (v->type.dtype) {
-    case DT_F64: {
-        double d;
-        memcpy(&d, v->data, sizeof d);
-        return d;
-    }
-    case DT_F32: {
-        float f;
-        memcpy(&f, v->data, sizeof f);
-        return f;
-    }
-    case DT_I64: {
-        int64_t i;
-        memcpy(&i, v->data, sizeof i);
-        return (double)i;
-    }
-    case DT_I32: {
-        int32_t i;
-        memcpy(&i, v->data, sizeof i);
-        return i;
-    }
-    default: return *(const uint8_t *)v->data;
-    }
+    return element_float(v->type.dtype, v->data);
 }
 
 static bool open_csv(Interp *in, Err *err) {

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/show.h"
 #include "lang/format.h"
+#include "runtime/element.h"
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -28,25 +29,14 @@ typedef struct Show {
     Bytes *out;
 } Show;
 
-static double float_at(const ReplyValue *v, int64_t i) {
-    if (v->type.dtype == DT_F32) {
-        float f;
-        memcpy(&f, (const char *)v->data + 4 * i, 4);
-        return f;
-    }
-    double f;
-    memcpy(&f, (const char *)v->data + 8 * i, 8);
-    return f;
+static const void *at(const ReplyValue *v, int64_t i) {
+    return (const char *)v->data + i * dtype_info[v->type.dtype].size_bytes;
 }
-
+static double float_at(const ReplyValue *v, int64_t i) {
+    return element_float(v->type.dtype, at(v, i));
+}
 static int64_t int_at(const ReplyValue *v, int64_t i) {
-    int32_t x;
-    int64_t y;
-    switch (v->type.dtype) {
-    case DT_I32: memcpy(&x, (const char *)v->data + 4 * i, 4); return x;
-    case DT_I64: memcpy(&y, (const char *)v->data + 8 * i, 8); return y;
-    default: return ((const uint8_t *)v->data)[i];
-    }
+    return element_int(v->type.dtype, at(v, i));
 }
 
 static bool is_cut(const Show *s, int axis) {
@@ -256,10 +246,8 @@ bool show_value(const ReplyValue *v, const char *spec, size_t n, const PrintOpti
                        type_shape_text(&v->type, shape));
     }
     if (!n) {
-        if (v->type.dtype == DT_F32)
-            format_float32((float)float_at(v, 0), out);
-        else if (v->type.dtype == DT_F64)
-            format_double(float_at(v, 0), out);
+        if (dtype_is_float(v->type.dtype))
+            format_element(v->type.dtype, float_at(v, 0), out);
         else if (v->type.dtype == DT_BOOL)
             bytes_puts(out, int_at(v, 0) ? "true" : "false");
         else

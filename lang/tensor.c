@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor.h"
 #include "lang/grad.h"
+#include "runtime/element.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -205,20 +206,23 @@ static DType common_dtype(const OpInfo *info, const Arg *arg, int first, int n) 
 
 static bool imm_fits(Interp *in, Op op, DType d, Operand *imm, LangError *e) {
     if (imm->kind == IN_IMM_BOOL && d != DT_BOOL) *imm = (Operand){.kind = IN_IMM_INT, .i = imm->b};
-    if (imm->kind != IN_IMM_INT) return true;
-    int64_t lo = d == DT_U8    ? 0
-                 : d == DT_I32 ? INT32_MIN
-                               : INT64_MIN,
-            hi = d == DT_U8    ? 255
-                 : d == DT_I32 ? INT32_MAX
-                               : INT64_MAX;
-    if (dtype_is_float(d) || (imm->i >= lo && imm->i <= hi)) {
-        if (op != OP_POW || imm->i >= 0 || dtype_is_float(d)) return true;
+    double f = imm->kind == IN_IMM_FLOAT ? imm->f : (double)imm->i;
+    if (imm->kind == IN_IMM_BOOL || (dtype_is_half(d) && op_scales(op))) return true;
+    if (dtype_is_float(d)) {
+        if (dtype_holds_float(d, f)) return true;
+        error_set(e, "%g does not fit into %s", f, dtype_info[d].name);
+        error_hint(e, "x.float() first");
+    } else if (imm->kind == IN_IMM_FLOAT) {
+        return true; /* inference says what is wrong */
+    } else if (dtype_holds_int(d, imm->i)) {
+        if (op != OP_POW || imm->i >= 0) return true;
         error_set(e, "%s to a negative power is not a whole number", dtype_info[d].name);
         error_hint(e, "x.float() ** %lld", (long long)imm->i);
     } else {
+        int64_t low, high;
+        dtype_range(d, &low, &high);
         error_set(e, "%lld does not fit into %s (%lld to %lld)", (long long)imm->i,
-                  dtype_info[d].name, (long long)lo, (long long)hi);
+                  dtype_info[d].name, (long long)low, (long long)high);
         error_hint(e, "x.to(int64) first");
     }
     error_locate(e, interp_span(in));

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/grad.h"
 #include "lang/tensor.h"
+#include "runtime/element.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,34 +230,12 @@ static bool store(Value v, DType d, char **to, LangError *e) {
             return error_set(e, "%g does not fit into %s", f, dtype_info[d].name);
         k = (int64_t)f;
     }
-    bool fits = d == DT_U8    ? k >= 0 && k <= 255
-                : d == DT_I32 ? k >= INT32_MIN && k <= INT32_MAX
-                              : true;
-    if (!fits) return error_set(e, "%lld does not fit into %s", (long long)k, dtype_info[d].name);
-    switch (d) {
-    case DT_BOOL: {
-        uint8_t x = f != 0;
-        memcpy(*to, &x, 1);
-        break;
-    }
-    case DT_U8: {
-        uint8_t x = (uint8_t)k;
-        memcpy(*to, &x, 1);
-        break;
-    }
-    case DT_I32: {
-        int32_t x = (int32_t)k;
-        memcpy(*to, &x, 4);
-        break;
-    }
-    case DT_I64: memcpy(*to, &k, 8); break;
-    case DT_F32: {
-        float x = (float)f;
-        memcpy(*to, &x, 4);
-        break;
-    }
-    default: assert(d == DT_F64); memcpy(*to, &f, 8);
-    }
+    if (!dtype_is_float(d) && d != DT_BOOL && !dtype_holds_int(d, k))
+        return error_set(e, "%lld does not fit into %s", (long long)k, dtype_info[d].name);
+    if (dtype_is_float(d))
+        element_set_float(d, *to, f);
+    else
+        element_set_int(d, *to, d == DT_BOOL ? f != 0 : k);
     *to += dtype_info[d].size_bytes;
     return true;
 }
@@ -316,14 +295,9 @@ bool tensor_from_value(Interp *in, Value v, DType dtype, Value *out, LangError *
 /* ---- host values out ---- */
 
 static Value element(DType d, const void *data, int64_t i) {
-    switch (d) {
-    case DT_BOOL: return v_bool(((const uint8_t *)data)[i] != 0);
-    case DT_U8: return v_int(((const uint8_t *)data)[i]);
-    case DT_I32: return v_int(((const int32_t *)data)[i]);
-    case DT_I64: return v_int(((const int64_t *)data)[i]);
-    case DT_F32: return v_float(((const float *)data)[i]);
-    default: return v_float(((const double *)data)[i]);
-    }
+    const char *p = (const char *)data + i * dtype_info[d].size_bytes;
+    if (dtype_is_float(d)) return v_float(element_float(d, p));
+    return d == DT_BOOL ? v_bool(element_int(d, p) != 0) : v_int(element_int(d, p));
 }
 
 bool tensor_item(Interp *in, Tensor *t, Value *out, LangError *e) {

@@ -3,11 +3,12 @@
  * (s, k, i), so numbers do not depend on threads, workers, sharding or replay. The key is the
  * 64-bit seed; the counter's words are {block low, block high, instruction low, instruction high}.
  * Element i of a float32 or 32-bit integer source takes word i % 4 of block i / 4; 64-bit kinds
- * take words {2j, 2j+1} with j = i % 2 of block i / 2. `randint` of bool and u8 draws as i32 does.
- * Normals (Box, Muller, 1958) come in pairs of elements 2k, 2k+1, made of the two uniforms u, v
- * that `rand` would give these elements: r = sqrt(-2 log(1 - u)), z = r cos(2 pi v) for 2k and r
- * sin(2 pi v) for 2k+1. All functions are static inline: the worker's kernels and the client's
- * random() share them.
+ * take words {2j, 2j+1} with j = i % 2 of block i / 2. `randint` of narrower ints draws as i32
+ * does, everything of halves as f32 does: the result is rounded, but for `rand`, which would
+ * become 1. Normals (Box, Muller, 1958) come in pairs of elements 2k, 2k+1, made of the two
+ * uniforms u, v that `rand` would give these elements: r = sqrt(-2 log(1 - u)), z = r cos(2 pi v)
+ * for 2k and r sin(2 pi v) for 2k+1. All functions are static inline: the worker's kernels and
+ * the client's random() share them.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_RNG_H
 #define GT_RUNTIME_RNG_H
@@ -32,6 +33,11 @@ static inline Philox philox(uint64_t seed, uint64_t instruction, uint64_t block)
 static inline float rng_float(uint32_t w) { return (float)(w >> 8) * 0x1p-24f; }
 static inline double rng_double(uint32_t lo, uint32_t hi) {
     return (double)(((uint64_t)hi << 32 | lo) >> 11) * 0x1p-53;
+}
+/* For halves as many bits as they have digits (float16 11, bfloat16 8). */
+enum { RNG_F16_BITS = 11, RNG_BF16_BITS = 8 };
+static inline float rng_half(uint32_t w, int bits) {
+    return (float)(w >> (32 - bits)) / (float)(1 << bits);
 }
 /* Whole number in [0, n), n >= 1, from 64 random bits: the high word of the 128-bit product (bias
  * below n / 2^64). */

@@ -20,6 +20,20 @@ static bool (*const rows[OP_COUNT])(Cpu *, const Call *, Err *) = {
 #include "runtime/ops.def"
 };
 
+/* Rows that only move, compare or convert elements: they take halves as they are. */
+static const bool takes_halves[OP_COUNT] = {
+    [OP_CAST] = true,  [OP_CAT] = true,    [OP_SLICE_PUT] = true, [OP_INDEX] = true,
+    [OP_GATHER] = true, [OP_ARGMAX] = true, [OP_ARGMIN] = true,    [OP_SORT] = true,
+    [OP_ARGSORT] = true, [OP_TOPK] = true,
+};
+static bool run_row(Cpu *c, const Call *call, Err *err) {
+    Op op = call->inst->op;
+    bool moves = takes_halves[op] ||
+                 (op == OP_INDEX_PUT && !inst_bool(call->inst, ATTR_ACCUMULATE, false));
+    return moves || !call_has_half(call) ? rows[op](c, call, err)
+                                         : cpu_widened(c, call, rows[op], err);
+}
+
 const Kernels *kernels_find(void) {
     const char *most = getenv("GT_ISA");
     bool v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -102,7 +116,7 @@ static Ticket cpu_submit(Engine *e, const Call *call, const Ticket *after, int n
     case CLASS_REDUCE: ok = cpu_reduce(c, call, &err); break;
     case CLASS_VIEW: cpu_copy(c, &call->in[0], call->out[0].data); break;
     case CLASS_SOURCE: cpu_source(c, call); break;
-    case CLASS_KERNEL: ok = rows[op](c, call, &err); break;
+    case CLASS_KERNEL: ok = run_row(c, call, &err); break;
     case CLASS_CONTROL: panic("'%s' is not for engines", op_info[op].name);
     }
     free_sides(c);

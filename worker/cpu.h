@@ -14,7 +14,7 @@ enum {
     CPU_PART = 32 * 1024, /* elements of one part: what 10 us of an easy kernel do              */
     CPU_CHUNK = 1024,     /* elements of a strided operand that are laid side by side at a time */
     CPU_OPERANDS = 4,     /* operands of a Loop, the output included                            */
-    CPU_SIDES = 4         /* pieces of memory that a call takes beside its results              */
+    CPU_SIDES = 8         /* pieces of memory that a call takes beside its results              */
 };
 
 typedef struct Dense Dense; /* cpu_matmul.c: library, caches */
@@ -59,7 +59,7 @@ void walk_next(Walk *w, const Loop *l, int n_operands);
  * `to`. */
 void loop_gather(const Loop *l, int operand, const void *base, int size, int64_t begin, int64_t end,
                  void *to);
-/* to[i] = from[i * stride], elements of `size` 1, 4 or 8 bytes. */
+/* to[i] = from[i * stride], elements of `size` 1, 2, 4 or 8 bytes. */
 void copy_strided(void *to, const void *from, int64_t stride, int64_t n, int size);
 /* to[i * stride] = from[i]. */
 void copy_scattered(void *to, int64_t stride, const void *from, int64_t n, int size);
@@ -76,6 +76,34 @@ void cpu_ranges(Cpu *c, int64_t n, int64_t part, RangeFn fn, void *ctx);
 int64_t cpu_part(int64_t cost);
 
 void cpu_map(Cpu *c, const Call *call);
+/* `from`, of any dtype and strides, into `to`, which is row-major and has the same shape. */
+void cpu_cast_view(Cpu *c, const View *from, const View *to);
+
+/* cpu_half.c: a kernel whose operands or result may be halves: those are widened to float32 before
+ * and narrowed after it. half_map_init: fn computes with the operands' dtypes, F32 for halves;
+ * half_map_cast: converts. */
+typedef struct HalfMap {
+    MapFn fn, widen[3], narrow;
+    int n_in, size[3], out_size;
+    bool has_half;
+} HalfMap;
+void half_map_init(HalfMap *h, const Kernels *k, MapFn fn, const DType *in, int n_in, DType out);
+void half_map_cast(HalfMap *h, const Kernels *k, DType from, DType to);
+void half_map_chunks(const HalfMap *h, int64_t n, void *out, const void *const *in,
+                     unsigned scalars);
+static inline void half_map(const HalfMap *h, int64_t n, void *out, const void *const *in,
+                            unsigned scalars) {
+    if (h->has_half)
+        half_map_chunks(h, n, out, in, scalars);
+    else
+        h->fn(n, out, in, scalars);
+}
+/* n elements side by side; different dtypes. */
+void cpu_cast(const Kernels *k, int64_t n, void *to, DType to_dtype, const void *from,
+              DType from_dtype);
+/* Calls a KERNEL row that knows no halves with float32 in their place, and rounds its results. */
+bool cpu_widened(Cpu *c, const Call *call, bool (*row)(Cpu *, const Call *, Err *), Err *err);
+bool call_has_half(const Call *call);
 /* Memory until the end of the call, from the arena, so that what a call needs beside its results is
  * bounded like them (a view may be far larger than what it shows). NULL: there is none, err says
  * so. Not from inside the pool. */

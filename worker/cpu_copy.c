@@ -64,6 +64,7 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end, int thread) {
         }                                                                                          \
     }
 TRANSPOSE(uint8_t, 32)
+TRANSPOSE(uint16_t, 32)
 TRANSPOSE(uint32_t, 16)
 TRANSPOSE(uint64_t, 8)
 
@@ -71,6 +72,7 @@ void copy_transposed(void *to, int64_t out, const void *from, int64_t in, int64_
                      int64_t columns, int size) {
     switch (size) {
     case 1: transpose_uint8_t(to, out, from, in, rows, columns); break;
+    case 2: transpose_uint16_t(to, out, from, in, rows, columns); break;
     case 4: transpose_uint32_t(to, out, from, in, rows, columns); break;
     default: transpose_uint64_t(to, out, from, in, rows, columns);
     }

@@ -14,6 +14,7 @@ static bool add_indices(const View *idx, const TensorType *shape, int axis, int6
     loop_init(&l, shape, (const View *const[]){idx}, 1);
     union {
         uint8_t b[CPU_CHUNK];
+        int8_t s[CPU_CHUNK];
         int32_t w[CPU_CHUNK];
         int64_t i[CPU_CHUNK];
     } chunk;
@@ -23,6 +24,7 @@ static bool add_indices(const View *idx, const TensorType *shape, int axis, int6
         for (int64_t i = 0; i < n; i++) {
             int64_t v = idx->type.dtype == DT_I64   ? chunk.i[i]
                         : idx->type.dtype == DT_I32 ? chunk.w[i]
+                        : idx->type.dtype == DT_I8  ? chunk.s[i]
                                                     : chunk.b[i];
             if (v < -size || v >= size) {
                 return err_set(err, ERR_INDEX,
@@ -119,6 +121,7 @@ static void index_range(void *ctx, int64_t begin, int64_t end, int thread) {
         for (int64_t i = 0; i < r->n_common; i++) out[i] = x[r->offset[i]];                        \
     }
 TAKE(uint8_t)
+TAKE(uint16_t)
 TAKE(uint32_t)
 TAKE(uint64_t)
 
@@ -137,6 +140,8 @@ bool cpu_INDEX(Cpu *c, const Call *call, Err *err) {
     if (r.before.n == 1 && r.after.n == 1) {
         if (r.size == 1)
             take_uint8_t(&r);
+        else if (r.size == 2)
+            take_uint16_t(&r);
         else if (r.size == 4)
             take_uint32_t(&r);
         else
@@ -245,6 +250,7 @@ static void gather_range(void *ctx, int64_t begin, int64_t end, int thread) {
             const char *from = x + (offset[i] + inner_offset(&r->inner, 0, i)) * r->size;
             switch (r->size) {
             case 1: out[i] = *from; break;
+            case 2: ((uint16_t *)out)[i] = *(const uint16_t *)from; break;
             case 4: ((uint32_t *)out)[i] = *(const uint32_t *)from; break;
             default: ((uint64_t *)out)[i] = *(const uint64_t *)from;
             }
@@ -266,6 +272,7 @@ static void gather_range(void *ctx, int64_t begin, int64_t end, int thread) {
         }                                                                                          \
     }
 SCATTER(uint8_t, unsigned)
+SCATTER(int8_t, unsigned)
 SCATTER(int32_t, uint32_t)
 SCATTER(int64_t, uint64_t)
 SCATTER(float, float)
@@ -281,6 +288,7 @@ static void scatter_range(void *ctx, int64_t begin, int64_t end, int thread) {
         int64_t last = first + SCATTER_STRIP < r->inner.n ? first + SCATTER_STRIP : r->inner.n;
         switch (r->dtype) {
         case DT_U8: scatter_uint8_t(r, outer, first, last); break;
+        case DT_I8: scatter_int8_t(r, outer, first, last); break;
         case DT_I32: scatter_int32_t(r, outer, first, last); break;
         case DT_I64: scatter_int64_t(r, outer, first, last); break;
         case DT_F32: scatter_float(r, outer, first, last); break;

@@ -61,6 +61,7 @@ void walk_next(Walk *w, const Loop *l, int n_operands) {
 #define COPY_CASES(ACTION)                                                                         \
     switch (size) {                                                                                \
     case 1: ACTION(uint8_t) break;                                                                 \
+    case 2: ACTION(uint16_t) break;                                                                \
     case 4: ACTION(uint32_t) break;                                                                \
     default: assert(size == 8); ACTION(uint64_t)                                                   \
     }

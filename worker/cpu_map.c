@@ -6,7 +6,7 @@
 
 typedef struct MapRun {
     Loop loop; /* operands as in the call */
-    MapFn fn;
+    HalfMap map;
     int n_in;
     int size[3], out_size;
     const char *base[3];
@@ -48,7 +48,7 @@ static void map_rows(const MapRun *m, int64_t begin, int64_t end) {
                 copy_strided(buffer[k], in[k], s, some, m->size[k]);
                 in[k] = buffer[k];
             }
-            m->fn(some, m->out + (begin + i) * m->out_size, in, scalars);
+            half_map(&m->map, some, m->out + (begin + i) * m->out_size, in, scalars);
         }
         begin += n;
     }
@@ -80,7 +80,7 @@ static void map_chunks(const MapRun *m, int64_t begin, int64_t end) {
                 in[k] = (const char *)buffer[k] + begin % m->chunk * m->size[k];
             }
         }
-        m->fn(n, m->out + begin * m->out_size, in, scalars);
+        half_map(&m->map, n, m->out + begin * m->out_size, in, scalars);
     }
 }
 
@@ -131,7 +131,7 @@ static void map_tiles(void *ctx, int64_t begin, int64_t end, int thread) {
                 copy_strided(side + k * BYTES, in[k], s, w, m->size[k]);
                 in[k] = side + k * BYTES;
             }
-            m->fn(w, m->out + (first + i * N) * m->out_size, in, scalars);
+            half_map(&m->map, w, m->out + (first + i * N) * m->out_size, in, scalars);
         }
     }
 }
@@ -186,7 +186,7 @@ static void run(Cpu *c, MapRun *m) {
             is_strided |= s > 1 || s < 0;
         }
         if (!is_strided) {
-            m->fn(l->n, m->out, (const void *const *)m->base, scalars);
+            half_map(&m->map, l->n, m->out, (const void *const *)m->base, scalars);
             return;
         }
     }
@@ -220,28 +220,37 @@ static void prepare(MapRun *m, const Call *call) {
 void cpu_map(Cpu *c, const Call *call) {
     MapRun m;
     prepare(&m, call);
-    /* The dtype of the row is the last operand's: where's first is bool, */
-    m.fn = c->kernels->map[call->inst->op][call->in[call->n_in - 1].type.dtype];
-    /* but an immediate there has the others' dtype. */
+    DType dtype[3];
+    for (int k = 0; k < call->n_in; k++) dtype[k] = (DType)call->in[k].type.dtype;
+    /* An immediate as where's condition has the others' dtype. */
     uint8_t condition;
-    if (call->n_in == 3 && call->in[0].type.dtype != DT_BOOL) {
-        MapFn to_bool = c->kernels->cast[call->in[0].type.dtype][DT_BOOL];
-        to_bool(1, &condition, (const void *const[]){call->in[0].data}, 1);
+    if (call->n_in == 3 && dtype[0] != DT_BOOL) {
+        cpu_cast(c->kernels, 1, &condition, DT_BOOL, call->in[0].data, dtype[0]);
         m.base[0] = (const char *)&condition;
         m.size[0] = 1;
+        dtype[0] = DT_BOOL;
     }
+    /* The dtype of the row is the last operand's: where's first is bool. */
+    DType d = dtype[call->n_in - 1];
+    MapFn fn = c->kernels->map[call->inst->op][dtype_is_half(d) ? DT_F32 : d];
+    half_map_init(&m.map, c->kernels, fn, dtype, call->n_in, (DType)call->out[0].type.dtype);
+    run(c, &m);
+}
+
+void cpu_cast_view(Cpu *c, const View *from, const View *to) {
+    Call call = {.n_in = 1, .n_out = 1, .in = (View *)from, .out = {*to}};
+    if (from->type.dtype == to->type.dtype) {
+        cpu_copy(c, from, to->data);
+        return;
+    }
+    MapRun m;
+    prepare(&m, &call);
+    half_map_cast(&m.map, c->kernels, (DType)from->type.dtype, (DType)to->type.dtype);
     run(c, &m);
 }
 
 bool cpu_CAST(Cpu *c, const Call *call, Err *err) {
     (void)err;
-    if (call->in[0].type.dtype == call->out[0].type.dtype) {
-        cpu_copy(c, &call->in[0], call->out[0].data);
-        return true;
-    }
-    MapRun m;
-    prepare(&m, call);
-    m.fn = c->kernels->cast[call->in[0].type.dtype][call->out[0].type.dtype];
-    run(c, &m);
+    cpu_cast_view(c, &call->in[0], &call->out[0]);
     return true;
 }

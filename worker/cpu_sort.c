@@ -3,6 +3,7 @@
  * all bits flipped when descending) and sorts (key, position) pairs stably: by insertion when few,
  * else by radix, skipping digits that all keys share. SPDX-License-Identifier: MIT */
 #include "worker/cpu.h"
+#include "worker/prologue.h"
 #include <math.h>
 #include <string.h>
 
@@ -34,32 +35,38 @@ static void lines_init(LineRun *r, const View *x, const View *out, int axis) {
 
 /* ---- Largest and smallest ---- */
 
-#define BEST(T, IS_NAN)                                                                            \
-    static int64_t best_##T(const T *x, int64_t stride, int64_t n, int sign) {                     \
+#define BEST(NAME, S, T, LOAD, IS_NAN)                                                             \
+    static int64_t best_##NAME(const S *x, int64_t stride, int64_t n, int sign) {                  \
         int64_t best = 0;                                                                          \
-        T top = x[0];                                                                              \
+        T top = LOAD(x[0]);                                                                        \
         if (IS_NAN(top)) return 0;                                                                 \
         for (int64_t i = 1; i < n; i++) {                                                          \
-            T v = x[i * stride];                                                                   \
+            T v = LOAD(x[i * stride]);                                                             \
             if (sign > 0 ? v > top : v < top) top = v, best = i;                                   \
             if (IS_NAN(v)) return i;                                                               \
         }                                                                                          \
         return best;                                                                               \
     }
 #define NEVER_NAN(x) 0
-BEST(uint8_t, NEVER_NAN)
-BEST(int32_t, NEVER_NAN)
-BEST(int64_t, NEVER_NAN)
-BEST(float, isnan)
-BEST(double, isnan)
+BEST(u8, uint8_t, uint8_t, , NEVER_NAN)
+BEST(i8, int8_t, int8_t, , NEVER_NAN)
+BEST(i32, int32_t, int32_t, , NEVER_NAN)
+BEST(i64, int64_t, int64_t, , NEVER_NAN)
+BEST(f16, uint16_t, float, f16_to_f32, isnan)
+BEST(bf16, uint16_t, float, bf16_to_f32, isnan)
+BEST(f32, float, float, , isnan)
+BEST(f64, double, double, , isnan)
 
 static int64_t best_of(DType d, const void *x, int64_t stride, int64_t n, int sign) {
     switch (d) {
-    case DT_I32: return best_int32_t(x, stride, n, sign);
-    case DT_I64: return best_int64_t(x, stride, n, sign);
-    case DT_F32: return best_float(x, stride, n, sign);
-    case DT_F64: return best_double(x, stride, n, sign);
-    default: return best_uint8_t(x, stride, n, sign);
+    case DT_I8: return best_i8(x, stride, n, sign);
+    case DT_I32: return best_i32(x, stride, n, sign);
+    case DT_I64: return best_i64(x, stride, n, sign);
+    case DT_F16: return best_f16(x, stride, n, sign);
+    case DT_BF16: return best_bf16(x, stride, n, sign);
+    case DT_F32: return best_f32(x, stride, n, sign);
+    case DT_F64: return best_f64(x, stride, n, sign);
+    default: return best_u8(x, stride, n, sign);
     }
 }
 
@@ -106,6 +113,14 @@ typedef struct Item {
 
 uint64_t cpu_key(DType d, const void *p) {
     switch (d) {
+    case DT_I8: return (uint8_t)(*(const uint8_t *)p ^ 0x80);
+    case DT_F16:
+    case DT_BF16: {
+        uint16_t u = *(const uint16_t *)p;
+        if ((u & 0x7fff) > (d == DT_F16 ? 0x7c00 : 0x7f80)) return UINT16_MAX;
+        if (u == 0x8000) u = 0; /* -0 becomes 0 */
+        return u >> 15 ? (uint16_t)~u : u | 0x8000u;
+    }
     case DT_I32: return (uint32_t) * (const int32_t *)p ^ UINT32_C(0x80000000);
     case DT_I64: return (uint64_t) * (const int64_t *)p ^ UINT64_C(1) << 63;
     case DT_F32: {
@@ -228,6 +243,7 @@ bool cpu_TOPK(Cpu *c, const Call *call, Err *err) {
         for (int64_t i = 0; i < n; i++) out[i * step] = (R)(sum += (A)x[i * in]);                  \
     }
 CUMSUM(uint8_t, int64_t, uint64_t)
+CUMSUM(int8_t, int64_t, uint64_t)
 CUMSUM(int32_t, int64_t, uint64_t)
 CUMSUM(int64_t, int64_t, uint64_t)
 CUMSUM(float, float, double)
@@ -240,6 +256,7 @@ static void cumsum_range(void *ctx, int64_t begin, int64_t end, int thread) {
         const void *x = view_at(r->x, loop_offset(&r->lines, 0, i));
         int64_t at = loop_offset(&r->lines, 1, i), in = r->in_stride, out = r->out_stride;
         switch (r->dtype) {
+        case DT_I8: cumsum_int8_t(x, in, (int64_t *)r->out + at, out, r->n); break;
         case DT_I32: cumsum_int32_t(x, in, (int64_t *)r->out + at, out, r->n); break;
         case DT_I64: cumsum_int64_t(x, in, (int64_t *)r->out + at, out, r->n); break;
         case DT_F32: cumsum_float(x, in, (float *)r->out + at, out, r->n); break;

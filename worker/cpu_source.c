@@ -20,7 +20,7 @@ static uint64_t immediate(Cpu *c, const View *v, DType d) {
     if (v->type.dtype == d)
         copy_strided(&r, v->data, 1, 1, view_size(v));
     else
-        c->kernels->cast[v->type.dtype][d](1, &r, (const void *const[]){v->data}, 0);
+        cpu_cast(c->kernels, 1, &r, d, v->data, v->type.dtype);
     return r;
 }
 
@@ -46,7 +46,14 @@ static void arange_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const SourceRun *r = ctx;
     if (dtype_is_float(r->dtype)) {
         double start = number(&r->call->in[0]), step = number(&r->call->in[1]);
-        if (r->dtype == DT_F32) {
+        if (dtype_is_half(r->dtype)) {
+            float side[CPU_CHUNK];
+            for (int64_t i = begin, n; i < end; i += n) {
+                n = end - i < CPU_CHUNK ? end - i : CPU_CHUNK;
+                for (int64_t k = 0; k < n; k++) side[k] = (float)(start + (double)(i + k) * step);
+                cpu_cast(r->kernels, n, (uint16_t *)r->out + i, r->dtype, side, DT_F32);
+            }
+        } else if (r->dtype == DT_F32) {
             for (int64_t i = begin; i < end; i++)
                 ((float *)r->out)[i] = (float)(start + (double)i * step);
         } else {
@@ -90,8 +97,24 @@ static void wide_numbers(const SourceRun *r, const uint32_t *w, int64_t first, i
         *out = length * (i & 1 ? sin(turn) : cos(turn));
     }
 }
-static void narrow_numbers(const SourceRun *r, const uint32_t *w, int64_t first, int64_t n) {
+static void narrow_numbers(const SourceRun *r, const uint32_t *w, int64_t first, int64_t n);
+/* As float32, then rounded; but a uniform number, which must stay below 1, takes fewer bits. */
+static void half_numbers(const SourceRun *r, const uint32_t *w, int64_t first, int64_t n) {
+    float side[WORDS];
+    SourceRun wide = *r;
+    wide.dtype = DT_F32, wide.out = side;
     if (r->call->inst->op == OP_RAND) {
+        int bits = r->dtype == DT_F16 ? RNG_F16_BITS : RNG_BF16_BITS;
+        for (int64_t i = 0; i < n; i++) side[i] = rng_half(w[i], bits);
+    } else {
+        narrow_numbers(&wide, w, 0, n);
+    }
+    cpu_cast(r->kernels, n, (uint16_t *)r->out + first, r->dtype, side, DT_F32);
+}
+static void narrow_numbers(const SourceRun *r, const uint32_t *w, int64_t first, int64_t n) {
+    if (dtype_is_half(r->dtype)) {
+        half_numbers(r, w, first, n);
+    } else if (r->call->inst->op == OP_RAND) {
         r->kernels->random_uniform(n, w, (float *)r->out + first);
     } else if (r->call->inst->op == OP_RANDN) {
         float *out = (float *)r->out + first, last[2];

@@ -3,6 +3,7 @@
  * moves less than 1 KB.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec.h"
+#include "runtime/element.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,17 +95,9 @@ static ErrCode fail_value(Exec *x, Job *j, ReplyValue *r) {
 }
 
 static bool is_true(Exec *x, const View *v) {
-    union {
-        uint8_t b[8];
-        float s;
-        double f;
-    } value = {{0}};
-    x->ops->copy_out(x->engine, &value, v);
-    if (v->type.dtype == DT_F32) return value.s != 0;
-    if (v->type.dtype == DT_F64) return value.f != 0;
-    for (int i = 0; i < 8; i++)
-        if (value.b[i]) return true;
-    return false;
+    uint8_t value[8];
+    x->ops->copy_out(x->engine, value, v);
+    return element_float((DType)v->type.dtype, value) != 0; /* an int other than 0 stays one */
 }
 
 /* A plain assertion fails here. One with values in its text (or braces) is the client's to judge,

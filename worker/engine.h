@@ -12,12 +12,12 @@
  * strides and start ("in place").
  *
  * What a Call holds, by class: MAP: tensors and immediates in order, immediates as scalars of
- * the tensors' dtype. SOURCE: the immediates only (a model operand has done its work in
- * inference), as f64 where the result is a float (but randint's), else i64; `data` is never
- * submitted (copy_in). VIEW: only RESHAPE, as a copy: out[0] takes in[0]'s elements in row-major
- * order. KERNEL: all operands. REDUCE: one. CONTROL: none is submitted. Floats to ints (cast):
- * truncated to i64 (nan and what is outside of i64 give INT64_MIN), then the low bits. Index
- * operands may count from the end: -n <= i < n.
+ * the tensors' dtype, or of float32 where those are halves. SOURCE: the immediates only (a
+ * model operand has done its work in inference), as f64 where the result is a float (but
+ * randint's), else i64; `data` is never submitted (copy_in). VIEW: only RESHAPE, as a copy:
+ * out[0] takes in[0]'s elements in row-major order. KERNEL: all operands. REDUCE: one. CONTROL:
+ * none is submitted. Floats to ints (cast): truncated to i64 (nan and what is outside of i64
+ * give INT64_MIN), then the low bits. Index operands may count from the end: -n <= i < n.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_ENGINE_H
 #define GT_WORKER_ENGINE_H

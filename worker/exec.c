@@ -4,6 +4,7 @@
  * effect.c for answers.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec.h"
+#include "runtime/element.h"
 #include "worker/view.h"
 
 #include <assert.h>
@@ -205,22 +206,20 @@ bool exec_gather(Exec *x, Job *j, ErrCode *poison, Err *err) {
     return true;
 }
 
-/* An immediate as a scalar of the given dtype; inference has checked that it fits. */
+/* An immediate as a scalar of the given dtype; inference has checked that it fits. For halves it is
+ * a float32, rounded to them unless it is a factor. */
 static void set_immediate(Job *j, int slot, const Operand *o, DType t) {
     View *v = &j->call.in[slot];
-    v->type = (TensorType){.dtype = (uint8_t)t};
+    v->type = (TensorType){.dtype = dtype_is_half(t) ? DT_F32 : (uint8_t)t};
     v->is_scalar = true;
     v->data = &j->imm[slot];
     int64_t i = o->kind == IN_IMM_BOOL ? o->b : o->kind == IN_IMM_INT ? o->i : 0;
-    double f = o->kind == IN_IMM_FLOAT ? o->f : (double)i;
-    switch (t) {
-    case DT_BOOL:
-    case DT_U8: j->imm[slot].b = (uint8_t)i; break;
-    case DT_I32: j->imm[slot].w = (int32_t)i; break;
-    case DT_I64: j->imm[slot].i = i; break;
-    case DT_F32: j->imm[slot].s = o->kind == IN_IMM_FLOAT ? (float)o->f : (float)i; break;
-    default: j->imm[slot].f = f;
-    }
+    if (o->kind == IN_IMM_FLOAT)
+        element_set_float((DType)v->type.dtype, v->data, o->f);
+    else
+        element_set_int((DType)v->type.dtype, v->data, i);
+    if (dtype_is_half(t) && !op_scales(j->inst.op))
+        j->imm[slot].s = half_to_float(t, half_from_float(t, j->imm[slot].s));
 }
 
 static void set_immediates(Exec *x, Job *j, const TensorType *out) {

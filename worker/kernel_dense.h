@@ -81,6 +81,7 @@ enum { DEPTH = 256 }; /* k's of one packing: panels stay in the caches */
             for (int64_t j = 0; j < N; j++) out[i * out_m + j] = (S)c[i * GEMM_N + j];             \
     }
 GEMM(gemm_u8, uint8_t, uint32_t)
+GEMM(gemm_i8, int8_t, uint32_t)
 GEMM(gemm_i32, int32_t, uint32_t)
 GEMM(gemm_i64, int64_t, uint64_t)
 GEMM(gemm_f32, float, float)
@@ -196,8 +197,8 @@ static void random_normal(int64_t pairs, const uint32_t *word, float *out) {
 }
 
 #define KERNELS_WRITTEN                                                                            \
-    .gemm = {[DT_U8] = gemm_u8, [DT_I32] = gemm_i32, [DT_I64] = gemm_i64, [DT_F32] = gemm_f32,     \
-             [DT_F64] = gemm_f64},                                                                 \
+    .gemm = {[DT_U8] = gemm_u8, [DT_I8] = gemm_i8, [DT_I32] = gemm_i32, [DT_I64] = gemm_i64,       \
+             [DT_F32] = gemm_f32, [DT_F64] = gemm_f64},                                            \
     .dot = {[DT_F32] = dot_f32, [DT_F64] = dot_f64},                                               \
     .rank1 = {[DT_F32] = rank1_f32, [DT_F64] = rank1_f64}, .random_words = random_words,           \
     .random_uniform = random_uniform, .random_normal = random_normal,

@@ -2,7 +2,8 @@
  * x86-64), with the same bits in each. Generated from ops.def (genkernels.c, kernel_loops.h), but
  * for the written ones at the end (kernel_dense.h). They know nothing of shapes: cpu_*.c splits
  * calls into such runs. Pointers are aligned to their element; `out` may equal an operand, else
- * nothing overlaps. SPDX-License-Identifier: MIT */
+ * nothing overlaps. Halves have casts to and from f32 only: cpu_half.c.
+ * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNELS_H
 #define GT_WORKER_KERNELS_H
 #include "runtime/op.h"
@@ -40,8 +41,8 @@ typedef struct Kernels {
     MapFn map[OP_COUNT][DT_COUNT];
     ReduceFn reduce[OP_COUNT][DT_COUNT];
     MergeFn merge[OP_COUNT][DT_COUNT];
-    MapFn cast[DT_COUNT][DT_COUNT]; /* [from][to] */
-    GemmFn gemm[DT_COUNT];          /* all but bool */
+    MapFn cast[DT_COUNT][DT_COUNT]; /* [from][to]; any pair: cpu_cast */
+    GemmFn gemm[DT_COUNT];          /* all but bool and halves */
     DotFn dot[DT_COUNT];            /* floats */
     Rank1Fn rank1[DT_COUNT];        /* f32, f64 */
     /* philox() of n_blocks blocks: four words each. */

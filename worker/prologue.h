@@ -1,7 +1,7 @@
 /* prologue.h: the functions that expressions of ops.def are made of, per dtype: F_EXP(a) in a row
- * is f32_exp(a) or f64_exp(a) in a kernel, where F_ becomes the dtype's prefix (b1_ u8_ i32_ i64_
- * f32_ f64_) and T its C type. Build-time kernels, the reference engine and kernels compiled at
- * run time include this one file, so that they agree to the last bit.
+ * is f32_exp(a) or f64_exp(a) in a kernel, where F_ becomes the dtype's prefix (b1_ u8_ i8_ i32_
+ * i64_ f32_ f64_; halves have conversions only) and T its C type. Build-time kernels and kernels
+ * compiled at run time include this one file, so that they agree to the last bit.
  *
  * Everything is C that is nearly CUDA C, without undefined behaviour: ints wrap, division of ints
  * by zero gives 0. The bits do not depend on the instruction set: no contraction, fma only where
@@ -24,6 +24,7 @@
 #endif
 
 #include "worker/prologue_f32.h"
+#include "worker/prologue_half.h"
 
 /* ---- float64 ---- */
 
@@ -137,6 +138,7 @@ static PRO_DATA const S P##_lowest = LOW, P##_highest = HIGH;
 #define PRO_IS_NEGATIVE(x) ((x) < 0)
 #define PRO_NEVER(x) 0
 PRO_INT(u8, uint8_t, uint8_t, 0, UINT8_MAX, PRO_NEVER)
+PRO_INT(i8, int8_t, uint8_t, INT8_MIN, INT8_MAX, PRO_IS_NEGATIVE)
 PRO_INT(i32, int32_t, uint32_t, INT32_MIN, INT32_MAX, PRO_IS_NEGATIVE)
 PRO_INT(i64, int64_t, uint64_t, INT64_MIN, INT64_MAX, PRO_IS_NEGATIVE)
 
@@ -158,14 +160,18 @@ PRO_FN int32_t f32_to_i32(float a) { return (int32_t)(uint32_t)f32_to_i64(a); }
 PRO_FN int32_t f64_to_i32(double a) { return (int32_t)(uint32_t)f64_to_i64(a); }
 PRO_FN uint8_t f32_to_u8(float a) { return (uint8_t)f32_to_i64(a); }
 PRO_FN uint8_t f64_to_u8(double a) { return (uint8_t)f64_to_i64(a); }
+PRO_FN int8_t f32_to_i8(float a) { return (int8_t)f32_to_u8(a); }
+PRO_FN int8_t f64_to_i8(double a) { return (int8_t)f64_to_u8(a); }
 
 #define PRO_TO(FROM, F, TO, S) PRO_FN S FROM##_to_##TO(F a) { return (S)a; }
 #define PRO_TO_BOOL(FROM, F) PRO_FN uint8_t FROM##_to_b1(F a) { return a != 0; }
 #define PRO_FROM_INT(FROM, F)                                                                     \
-PRO_TO(FROM, F, u8, uint8_t) PRO_TO(FROM, F, i32, int32_t) PRO_TO(FROM, F, i64, int64_t)          \
-PRO_TO(FROM, F, f32, float) PRO_TO(FROM, F, f64, double) PRO_TO_BOOL(FROM, F)
+PRO_TO(FROM, F, u8, uint8_t) PRO_TO(FROM, F, i8, int8_t) PRO_TO(FROM, F, i32, int32_t)            \
+PRO_TO(FROM, F, i64, int64_t) PRO_TO(FROM, F, f32, float) PRO_TO(FROM, F, f64, double)            \
+PRO_TO_BOOL(FROM, F)
 PRO_FROM_INT(b1, uint8_t)
 PRO_FROM_INT(u8, uint8_t)
+PRO_FROM_INT(i8, int8_t)
 PRO_FROM_INT(i32, int32_t)
 PRO_FROM_INT(i64, int64_t)
 PRO_TO(f32, float, f32, float)

@@ -59,19 +59,88 @@ static void ref_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t
     mem_usage(((const Ref *)e)->mem, used, peak, total);
 }
 
+/* ---- Halves: computed in double, rounded by way of float32 when the row is done ---- */
+
+static bool is_half(const View *v) { return dtype_is_half((DType)v->type.dtype); }
+
+/* An immediate of a call with halves is a float32. */
+static bool widens(const View *v) {
+    return is_half(v) || (v->is_scalar && v->type.dtype == DT_F32);
+}
+
+static View wide_view(const View *v) {
+    View w = {.type = v->type, .is_scalar = v->is_scalar};
+    w.type.dtype = DT_F64;
+    view_strides(&w.type, w.stride);
+    w.data = xcalloc((size_t)type_numel(&w.type) + 1, sizeof(double));
+    return w;
+}
+static void convert(const View *from, const View *to) {
+    int64_t index[MAX_DIMS] = {0}, at = 0;
+    if (ref_is_empty(&to->type)) return;
+    do {
+        ref_set_float(to, at++, ref_float(from, ref_offset(from, index, to->type.rank)));
+    } while (ref_step(index, &to->type));
+}
+
+/* A call with doubles in place of halves; narrow gives its results back. */
+static Call widen(const Call *c) {
+    Call w = *c;
+    w.in = xcalloc((size_t)c->n_in + 1, sizeof *w.in);
+    for (int i = 0; i < c->n_in; i++) {
+        w.in[i] = c->in[i];
+        if (widens(&c->in[i])) w.in[i] = wide_view(&c->in[i]), convert(&c->in[i], &w.in[i]);
+    }
+    for (int i = 0; i < c->n_out; i++)
+        if (is_half(&c->out[i])) w.out[i] = wide_view(&c->out[i]);
+    return w;
+}
+
+static void narrow(Call *wide, const Call *c) {
+    for (int i = 0; i < c->n_in; i++)
+        if (widens(&c->in[i])) free(wide->in[i].data);
+    for (int i = 0; i < c->n_out; i++) {
+        if (!is_half(&c->out[i])) continue;
+        convert(&wide->out[i], &c->out[i]);
+        free(wide->out[i].data);
+    }
+    free(wide->in);
+}
+
+static bool has_half(const Call *c) {
+    bool has = false;
+    for (int i = 0; i < c->n_in; i++) has |= is_half(&c->in[i]);
+    for (int i = 0; i < c->n_out; i++) has |= is_half(&c->out[i]);
+    return has;
+}
+
+/* A MAP or KERNEL row. */
+static bool run_row(const Call *c, Err *err) {
+    Op op = c->inst->op;
+    bool is_map = op_info[op].class_ == CLASS_MAP, ok = true;
+    bool is_wide = has_half(c) && op != OP_CAST; /* a cast reads and writes any dtype itself */
+    Call call = is_wide ? widen(c) : *c;
+    if (is_map)
+        ref_map(&call);
+    else
+        ok = kernels[op](&call, err);
+    if (is_wide) narrow(&call, c);
+    return ok;
+}
+
 static Ticket ref_submit(Engine *e, const Call *call, const Ticket *after, int n_after) {
     (void)after, (void)n_after; /* all that was submitted is done */
     Ref *r = (Ref *)e;
     Ticket ticket = ++r->last;
     Op op = call->inst->op;
     switch (op_info[op].class_) {
-    case CLASS_MAP: ref_map(call); break;
     case CLASS_REDUCE: ref_reduce(call); break;
     case CLASS_VIEW: ref_copy(&call->in[0], call->out[0].data); break;
     case CLASS_SOURCE: ref_source(call); break;
+    case CLASS_MAP:
     case CLASS_KERNEL: {
         Err err = {0};
-        if (kernels[op](call, &err)) break;
+        if (run_row(call, &err)) break;
         Failed *f = xmalloc(sizeof *f);
         *f = (Failed){ticket, err, r->failed};
         r->failed = f;

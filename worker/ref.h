@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_REF_H
 #define GT_WORKER_REF_H
+#include "runtime/element.h"
 #include "worker/engine.h"
 
 void ref_map(const Call *c); /* ref_map.c: MAP and REDUCE rows, from ops.def's expressions */
@@ -23,45 +24,24 @@ static inline void *ref_ptr(const View *v, int64_t offset) {
 static inline bool ref_is_float(const View *v) { return dtype_is_float((DType)v->type.dtype); }
 
 static inline int64_t ref_int(const View *v, int64_t offset) {
-    const void *p = ref_ptr(v, offset);
-    switch (v->type.dtype) {
-    case DT_I32: return *(const int32_t *)p;
-    case DT_I64: return *(const int64_t *)p;
-    default: return *(const uint8_t *)p; /* bool, u8 */
-    }
+    return element_int(v->type.dtype, ref_ptr(v, offset));
 }
 /* Floats as double; whole numbers too. */
 static inline double ref_float(const View *v, int64_t offset) {
-    const void *p = ref_ptr(v, offset);
-    switch (v->type.dtype) {
-    case DT_F32: return *(const float *)p;
-    case DT_F64: return *(const double *)p;
-    default: return (double)ref_int(v, offset);
-    }
+    return element_float(v->type.dtype, ref_ptr(v, offset));
 }
 /* Wraps to the dtype; bool is x != 0. */
 static inline void ref_set_int(const View *v, int64_t offset, int64_t x) {
-    void *p = ref_ptr(v, offset);
-    switch (v->type.dtype) {
-    case DT_BOOL: *(uint8_t *)p = x != 0; break;
-    case DT_U8: *(uint8_t *)p = (uint8_t)x; break;
-    case DT_I32: *(int32_t *)p = (int32_t)x; break;
-    case DT_I64: *(int64_t *)p = x; break;
-    case DT_F32: *(float *)p = (float)x; break;
-    case DT_F64: *(double *)p = (double)x; break;
-    }
+    element_set_int(v->type.dtype, ref_ptr(v, offset), x);
 }
 static inline int64_t ref_truncate(double x) {
     return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN;
 }
 static inline void ref_set_float(const View *v, int64_t offset, double x) {
-    void *p = ref_ptr(v, offset);
-    switch (v->type.dtype) {
-    case DT_F32: *(float *)p = (float)x; break;
-    case DT_F64: *(double *)p = x; break;
-    case DT_BOOL: *(uint8_t *)p = x != 0; break;
-    default: ref_set_int(v, offset, ref_truncate(x));
-    }
+    if (ref_is_float(v))
+        element_set_float(v->type.dtype, ref_ptr(v, offset), x);
+    else
+        ref_set_int(v, offset, v->type.dtype == DT_BOOL ? x != 0 : ref_truncate(x));
 }
 
 /* Offset of the element that a row-major index of rank `rank` names, the view broadcasting to

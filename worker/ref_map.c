@@ -73,6 +73,9 @@ static double float_gelu(double a) { return a == -INFINITY ? 0 : a * 0.5 * erfc(
 #define T uint8_t
 #define S u8
 #include "worker/ref_map_body.h"
+#define T int8_t
+#define S i8
+#include "worker/ref_map_body.h"
 #define T int32_t
 #define S i32
 #include "worker/ref_map_body.h"
@@ -97,6 +100,7 @@ void ref_map(const Call *c) {
     switch (c->in[c->n_in - 1].type.dtype) {
     case DT_BOOL: map_b1(c); break;
     case DT_U8: map_u8(c); break;
+    case DT_I8: map_i8(c); break;
     case DT_I32: map_i32(c); break;
     case DT_I64: map_i64(c); break;
     case DT_F32: map_f32(c); break;

@@ -22,6 +22,9 @@ static double uniform(const int64_t *rng, bool is_wide, uint64_t i) {
     Draw d = draw(rng, is_wide, i);
     return is_wide ? rng_double(d.lo, d.hi) : rng_float(d.lo);
 }
+static double coarse(const int64_t *rng, DType d, uint64_t i) {
+    return rng_half(draw(rng, false, i).lo, d == DT_F16 ? RNG_F16_BITS : RNG_BF16_BITS);
+}
 static double normal(const int64_t *rng, bool is_wide, uint64_t i) {
     double u = uniform(rng, is_wide, i & ~UINT64_C(1)), v = uniform(rng, is_wide, i | 1);
     double r = sqrt(-2 * log(1 - u)), turn = 2 * M_PI * v;
@@ -54,7 +57,12 @@ void ref_source(const Call *c) {
                             (int64_t)((uint64_t)ref_int(&c->in[0], 0) +
                                       (uint64_t)i * (uint64_t)ref_int(&c->in[1], 0)));
             break;
-        case OP_RAND: ref_set_float(o, i, uniform(rng->ints, is_wide, (uint64_t)i)); break;
+        case OP_RAND:
+            if (dtype_is_half((DType)o->type.dtype))
+                ref_set_float(o, i, coarse(rng->ints, (DType)o->type.dtype, (uint64_t)i));
+            else
+                ref_set_float(o, i, uniform(rng->ints, is_wide, (uint64_t)i));
+            break;
         case OP_RANDN: ref_set_float(o, i, normal(rng->ints, is_wide, (uint64_t)i)); break;
         case OP_RANDINT: ref_set_int(o, i, integer(rng->ints, is_wide, (uint64_t)i, c)); break;
         default: panic("the reference engine has no source '%s'", op_info[c->inst->op].name);

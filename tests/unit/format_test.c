@@ -533,7 +533,7 @@ static void shortest(void) {
     }
     for (size_t k = 0; k < sizeof floats / sizeof *floats; k++) {
         b.n = 0;
-        format_float32(floats[k].v, &b);
+        format_element(DT_F32, floats[k].v, &b);
         CHECK_STR(b.data, floats[k].want);
     }
     static const double special[] = {NAN, INFINITY, -INFINITY, -0.0};

@@ -36,7 +36,8 @@ static void test_dtypes(void) {
     } names[] = {
         {"f32", DT_F32},  {"float32", DT_F32}, {"float", DT_F32}, {"double", DT_F64},
         {"long", DT_I64}, {"int", DT_I64},     {"int32", DT_I32}, {"bool", DT_BOOL},
-        {"b1", DT_BOOL},  {"uint8", DT_U8},    {"f99", DT_NONE},
+        {"b1", DT_BOOL},  {"uint8", DT_U8},    {"f99", DT_NONE},   {"int8", DT_I8},
+        {"f16", DT_F16},  {"half", DT_F16},    {"bf16", DT_BF16},  {"bfloat16", DT_BF16},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         CHECK_MSG(dtype_find(names[i].name, strlen(names[i].name)) == names[i].dtype, "%s",
@@ -46,9 +47,15 @@ static void test_dtypes(void) {
     for (int a = 0; a < DT_COUNT; a++)
         for (int b = 0; b < DT_COUNT; b++) {
             DType p = dtype_promote((DType)a, (DType)b);
-            CHECK(p == dtype_promote((DType)b, (DType)a)); /* symmetric, and one of the two */
-            CHECK((int)p == a || (int)p == b);
+            /* Symmetric, and one of the two, unless they are equally wide. */
+            CHECK(p == dtype_promote((DType)b, (DType)a));
+            CHECK((int)p == a || (int)p == b ||
+                  dtype_info[a].size_bytes == dtype_info[b].size_bytes);
         }
+    CHECK_INT(dtype_promote(DT_U8, DT_I8), DT_I32);
+    CHECK_INT(dtype_promote(DT_F16, DT_BF16), DT_F32);
+    CHECK_INT(dtype_promote(DT_BF16, DT_I64), DT_BF16);
+    CHECK_INT(dtype_promote_ranked(DT_F16, 0, DT_BF16, 1), DT_BF16);
     CHECK_INT(dtype_promote(DT_BOOL, DT_U8), DT_U8);
     CHECK_INT(dtype_promote(DT_I64, DT_F32), DT_F32);
     CHECK_INT(dtype_promote(DT_U8, DT_I32), DT_I32);

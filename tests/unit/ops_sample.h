@@ -198,7 +198,9 @@ static TensorType some_type(DType d, int rank, int64_t most) {
     return t;
 }
 static int some_rank(void) { return pick(12) == 0 ? 8 : (int)pick(5); }
-static DType some_index_dtype(void) { return (DType[]){DT_I64, DT_I64, DT_I32, DT_U8}[pick(4)]; }
+static DType some_index_dtype(void) {
+    return (DType[]){DT_I64, DT_I64, DT_I32, DT_U8, DT_I8}[pick(5)];
+}
 /* A type that broadcasts to t: some axes 1, some leading ones missing. */
 static TensorType narrowed(TensorType t) {
     int drop = pick(3) ? 0 : (int)pick((uint64_t)t.rank + 1);
