@@ -24,7 +24,7 @@ static bool (*const rows[OP_COUNT])(Cpu *, const Call *, Err *) = {
 static const bool takes_halves[OP_COUNT] = {
     [OP_CAST] = true,  [OP_CAT] = true,    [OP_SLICE_PUT] = true, [OP_INDEX] = true,
     [OP_GATHER] = true, [OP_ARGMAX] = true, [OP_ARGMIN] = true,    [OP_SORT] = true,
-    [OP_ARGSORT] = true, [OP_TOPK] = true,
+    [OP_ARGSORT] = true, [OP_TOPK] = true, [OP_CUMMAX] = true, [OP_SEARCHSORTED] = true,
 };
 static bool run_row(Cpu *c, const Call *call, Err *err) {
     Op op = call->inst->op;

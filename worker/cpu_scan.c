@@ -47,6 +47,7 @@ static void *at(const ScanRun *r, const View *v, int operand, int64_t line) {
         }                                                                                          \
     }
 RECURRENCE(uint8_t, uint64_t)
+RECURRENCE(int8_t, uint64_t)
 RECURRENCE(int32_t, uint64_t)
 RECURRENCE(int64_t, uint64_t)
 RECURRENCE(float, double)
@@ -67,6 +68,7 @@ static void recurrence_range(void *ctx, int64_t begin, int64_t end, int thread) 
         void *y = (char *)at(r, r->out[0], 2, i) + skip[2];
         switch (r->dtype) {
         case DT_U8: recurrence_uint8_t(a, s[0], b, s[1], y, s[2], r->n); break;
+        case DT_I8: recurrence_int8_t(a, s[0], b, s[1], y, s[2], r->n); break;
         case DT_I32: recurrence_int32_t(a, s[0], b, s[1], y, s[2], r->n); break;
         case DT_I64: recurrence_int64_t(a, s[0], b, s[1], y, s[2], r->n); break;
         case DT_F32: recurrence_float(a, s[0], b, s[1], y, s[2], r->n); break;

@@ -144,7 +144,10 @@ uint64_t cpu_key(DType d, const void *p) {
 }
 
 uint64_t cpu_key_nan(DType d) {
-    return d == DT_F32 ? UINT32_MAX : dtype_is_float(d) ? UINT64_MAX : 0;
+    return dtype_is_half(d)    ? UINT16_MAX
+           : d == DT_F32       ? UINT32_MAX
+           : dtype_is_float(d) ? UINT64_MAX
+                               : 0;
 }
 
 static void insertion_sort(Item *a, int64_t n) {
