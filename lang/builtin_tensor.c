@@ -126,6 +126,14 @@ bool shape_is_valid(const int64_t *shape, int rank, LangError *e) {
 #define C(name, signature, doc)                                                                    \
     { #name, signature, bi_##name, doc, 0, -1 } /* function only       */
 
+#define CONV   "x, weight, bias=none, stride=1, padding=0, dilation=1, groups=1"
+#define CONV_T "x, weight, bias=none, stride=1, padding=0, output_padding=0, groups=1, dilation=1"
+#define MAX_POOL                                                                                   \
+    "x, kernel_size, stride=none, padding=0, dilation=1, ceil_mode=false, return_indices=false"
+#define AVG_POOL                                                                                   \
+    "x, kernel_size, stride=none, padding=0, ceil_mode=false, count_include_pad=true, "            \
+    "divisor_override=none"
+
 const Builtin builtins_tensor[] = {
     C(tensor, "data, dtype=none, requires_grad=false", "A tensor of a number or of nested lists."),
     C(zeros, "*shape, dtype=float32, requires_grad=false", "All elements 0."),
@@ -240,6 +248,25 @@ const Builtin builtins_tensor[] = {
       "Where each value would go into the sorted last axis; right: behind equals."),
     F(one_hot, "ids, n", "1 at each id along a new last axis of n, else 0; int64."),
     F(nonzero, "x", "Indices of elements that are not 0, one row each; waits for the count."),
+
+    F(conv1d, CONV,
+      "Convolution of images (n, channels, ...) with weights (out, channels / groups, ...)."),
+    F(conv2d, CONV,
+      "Convolution of images (n, channels, ...) with weights (out, channels / groups, ...)."),
+    F(conv3d, CONV,
+      "Convolution of images (n, channels, ...) with weights (out, channels / groups, ...)."),
+    F(conv_transpose1d, CONV_T, "Transposed convolution: what conv1d's gradient does."),
+    F(conv_transpose2d, CONV_T, "Transposed convolution: what conv2d's gradient does."),
+    F(conv_transpose3d, CONV_T, "Transposed convolution: what conv3d's gradient does."),
+    F(max_pool1d, MAX_POOL,
+      "Largest of each window; with return_indices also its place in the plane."),
+    F(max_pool2d, MAX_POOL,
+      "Largest of each window; with return_indices also its place in the plane."),
+    F(max_pool3d, MAX_POOL,
+      "Largest of each window; with return_indices also its place in the plane."),
+    F(avg_pool1d, AVG_POOL, "Mean of each window."),
+    F(avg_pool2d, AVG_POOL, "Mean of each window."),
+    F(avg_pool3d, AVG_POOL, "Mean of each window."),
 
     F(item, "x", "The one element as a number; waits."),
     F(tolist, "x", "Nested lists of numbers; waits."),

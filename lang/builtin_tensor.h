@@ -112,6 +112,19 @@ BUILTIN(index_put);
 BUILTIN(searchsorted);
 BUILTIN(one_hot);
 BUILTIN(nonzero);
+/* builtin_tensor_conv.c */
+BUILTIN(conv1d);
+BUILTIN(conv2d);
+BUILTIN(conv3d);
+BUILTIN(conv_transpose1d);
+BUILTIN(conv_transpose2d);
+BUILTIN(conv_transpose3d);
+BUILTIN(max_pool1d);
+BUILTIN(max_pool2d);
+BUILTIN(max_pool3d);
+BUILTIN(avg_pool1d);
+BUILTIN(avg_pool2d);
+BUILTIN(avg_pool3d);
 /* builtin_tensor_method.c */
 BUILTIN(item);
 BUILTIN(tolist);

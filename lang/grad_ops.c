@@ -1,5 +1,5 @@
-/* grad_ops.c: one rule per word of the grad column of ops.def, and which values each rule uses. A word
- * without a rule does not compile. How rules are written: grad_rule.h; the longer ones are in
+/* grad_ops.c: one rule per word of the grad column of ops.def, and which values each rule uses. A
+ * word without a rule does not compile. How rules are written: grad_rule.h; the longer ones are in
  * grad_scan.c.
  * Sources: the derivatives are school mathematics; ties and edges follow PyTorch's derivatives.yaml
  * in what they do.
@@ -402,7 +402,6 @@ static void grad_solve_triangular(GradCall *g) { /* likewise, within the triangl
     Op within = upper ? unit ? OP_LT : OP_LE : unit ? OP_GT : OP_GE;
     give_minus(g, 0, part_where(g, within, da));
 }
-
 #undef d
 
 /* ---- the tables ---- */
@@ -478,6 +477,12 @@ enum {
     SAVES_lu = SAVE_OUT | SAVE_OUT1,
     SAVES_solve = SAVE_A | SAVE_C | SAVE_REST | SAVE_OUT_IF_A,
     SAVES_solve_triangular = SAVE_A | SAVE_OUT_IF_A,
+    SAVES_conv = SAVE_OTHER,
+    SAVES_conv_dx = SAVE_OTHER,
+    SAVES_conv_dw = SAVE_OTHER,
+    SAVES_max_pool = SAVE_OUT1,
+    SAVES_avg_pool = SAVE_NONE,
+    SAVES_avg_pool_dx = SAVE_NONE,
 };
 
 #define grad_none NULL

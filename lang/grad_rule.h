@@ -123,6 +123,12 @@ static inline void reduced_axes(const GradCall *g, int64_t *axes, int *n) {
 
 /* ---- rules outside of grad_ops.c ---- */
 
+void grad_conv(GradCall *g); /* grad_conv.c */
+void grad_conv_dx(GradCall *g);
+void grad_conv_dw(GradCall *g);
+void grad_max_pool(GradCall *g);
+void grad_avg_pool(GradCall *g);
+void grad_avg_pool_dx(GradCall *g);
 void grad_prod(GradCall *g); /* grad_scan.c */
 void grad_recurrence(GradCall *g);
 void grad_scatter_add(GradCall *g);

@@ -280,7 +280,8 @@ static bool promote(Interp *in, Op op, Prepared *p, LangError *e) {
     DType d = DT_NONE;
     if (info->class_ == CLASS_MAP)
         first = op == OP_WHERE, d = common_dtype(info, p->arg, first, p->n);
-    else if (op == OP_MATMUL || op == OP_CAT)
+    else if (op == OP_MATMUL || op == OP_CAT || op == OP_CONV || op == OP_CONV_DX ||
+             op == OP_CONV_DW || op == OP_AVG_POOL)
         d = common_dtype(info, p->arg, 0, p->n);
     else if (op == OP_SLICE_PUT || op == OP_INDEX_PUT)
         return cast_operand(in, p, 1, tensor_type(p->arg[0].t)->dtype, e);

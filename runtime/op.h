@@ -73,7 +73,7 @@ uint64_t op_table_hash(void); /* FNV-1a over all rows of the three tables, for H
 
 /* How many tensors an op gives; of no interest for control ops. */
 static inline int op_outputs(Op op) {
-    return op == OP_TOPK || op == OP_CUMMAX || op == OP_LU ? 2 : 1;
+    return op == OP_TOPK || op == OP_CUMMAX || op == OP_LU || op == OP_MAX_POOL ? 2 : 1;
 }
 
 static inline bool dtype_is_float(DType d) {

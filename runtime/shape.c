@@ -121,8 +121,7 @@ bool need_numel(Infer *s, const TensorType *t) {
                    op_name(s), shape_text(t, &text));
 }
 
-/* SHAPE as a type: rank and extents within limits. */
-static bool shape_attr(Infer *s, TensorType *t) {
+bool need_shape(Infer *s, TensorType *t) {
     const Attr *a = inst_attr(s->inst, ATTR_SHAPE);
     if (!a) return missing_attr(s, ATTR_SHAPE);
     if (a->n > MAX_DIMS)
@@ -332,7 +331,7 @@ bool infer_reshape(Infer *s) {
     TRY(need_tensors(s, 1, 1));
     const TensorType *x = &s->in[0];
     TensorType r = {.dtype = x->dtype};
-    TRY(shape_attr(s, &r));
+    TRY(need_shape(s, &r));
     s->out[0] = r;
     int64_t m = type_numel(x), n = type_numel(&r);
     if (m == n) return true;
@@ -368,7 +367,7 @@ bool infer_expand(Infer *s) {
     TRY(need_tensors(s, 1, 1));
     const TensorType *x = &s->in[0];
     TensorType r = {.dtype = x->dtype};
-    TRY(shape_attr(s, &r));
+    TRY(need_shape(s, &r));
     ShapeText tx, tr;
     int shift = r.rank - x->rank;
     bool fits = shift >= 0;
@@ -446,7 +445,7 @@ static bool source_type(Infer *s, int n_imm, const Operand **imm) {
                            op_name(s));
         r = s->in[0];
     } else {
-        TRY(shape_attr(s, &r));
+        TRY(need_shape(s, &r));
     }
     const Attr *a = inst_attr(inst, ATTR_DTYPE);
     if (a)

@@ -54,6 +54,13 @@ bool infer_cholesky(Infer *s);
 bool infer_lu(Infer *s);
 bool infer_solve(Infer *s);
 bool infer_solve_triangular(Infer *s);
+/* Rules in shape_conv.c */
+bool infer_conv(Infer *s);
+bool infer_conv_dx(Infer *s);
+bool infer_conv_dw(Infer *s);
+bool infer_max_pool(Infer *s);
+bool infer_avg_pool(Infer *s);
+bool infer_avg_pool_dx(Infer *s);
 
 /* ---- Checks that rules share; each returns false after filling s->err ---- */
 
@@ -67,6 +74,7 @@ bool missing_attr(Infer *s, AttrKey key); /* error: a needed attribute is absent
 bool need_fits(Infer *s, const Operand *o, DType t); /* an immediate can be a t */
 /* START, SIZE, STEP against x; out gets the slice's type. */
 bool slice_type(Infer *s, const TensorType *x, TensorType *out);
+bool need_shape(Infer *s, TensorType *t); /* SHAPE as a type's rank and extents, within limits */
 bool empty_axis(Infer *s, int axis); /* error: the largest of nothing */
 
 static inline const char *shape_text(const TensorType *t, ShapeText *buf) {

@@ -1,18 +1,17 @@
-/* golden_test.c: what PyTorch says about every row of the op table (tests/golden/ops.gti),
- * against exec on each engine. A line "#= data ..." holds what the instruction before it must
- * give.
+/* golden_test.c: what PyTorch says about every row of the op table (the .gti files of
+ * tests/golden), against exec on each engine. A line "#= data ..." holds what the instruction
+ * before it must give.
  *
- *   golden_test [FILE]
+ *   golden_test [FILE ...]
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "worker/exec.h"
 #include "worker/ref.h"
 
+#include <glob.h>
 #include <math.h>
 
-static const char *path = "tests/golden/ops.gti";
-
-static char *read_all(size_t *n) {
+static char *read_all(const char *path, size_t *n) {
     FILE *f = fopen(path, "rb");
     if (!f) return NULL;
     char *text = NULL;
@@ -125,18 +124,24 @@ static void run(const char *engine, const char *text, size_t n, bool *seen) {
 }
 
 int main(int argc, char **argv) {
-    if (argc > 1) path = argv[1];
-    size_t n = 0;
-    char *text = read_all(&n);
-    CHECK_MSG(text != NULL, "cannot read %s (run from the project's root)", path);
+    glob_t all = {0};
+    if (argc == 1) glob("tests/golden/*.gti", 0, NULL, &all);
+    char **paths = argc > 1 ? argv + 1 : all.gl_pathv;
+    size_t n_paths = argc > 1 ? (size_t)argc - 1 : all.gl_pathc;
     bool seen[OP_COUNT] = {false};
-    if (text) {
+    CHECK_MSG(n_paths > 0, "no golden values (run from the project's root)");
+    for (size_t i = 0; i < n_paths; i++) {
+        size_t n = 0;
+        char *text = read_all(paths[i], &n);
+        CHECK_MSG(text != NULL, "cannot read %s", paths[i]);
+        if (!text) continue;
         run("reference", text, n, seen);
         run("cpu", text, n, seen);
+        free(text);
     }
-    for (int op = 0; op < OP_COUNT && text; op++)
+    for (int op = 0; op < OP_COUNT && argc == 1; op++)
         if (op_info[op].class_ != CLASS_CONTROL)
             CHECK_MSG(seen[op], "no golden value for %s", op_info[op].name);
-    free(text);
+    globfree(&all);
     return check_report("golden");
 }

@@ -19,6 +19,8 @@ typedef struct Sample {
 #define B        "tensor([0.92, -0.37, -1.31, 0.48, 1.62, -0.79], dtype=float64).reshape(3, 2)"
 #define R        "tensor([0.7, -0.4], dtype=float64)"
 #define POSITIVE "(sin(arange(6, dtype=float64) * 1.3) * 0.4 + 0.6).reshape(3, 2)"
+#define IMAGE    "(sin(arange(48, dtype=float64) * 1.7) * 1.3).reshape(1, 4, 3, 4)"
+#define WEIGHTS  "(cos(arange(32, dtype=float64) * 2.3) * 0.8).reshape(4, 2, 2, 2)"
 
 static const Sample samples[] = {
     {OP_WHERE, "fn(a, b) => where(a > b, a * 2, b * a)", "[" A ", " B "]"},
@@ -72,6 +74,23 @@ static const Sample samples[] = {
      "[" A ", " B "]"},
     {OP_SHARD, "fn(x) => signal.tensor(x * x, \"a\") * x", "[" A "]"},
     {OP_TOPK, "fn(x) => topk(x, 2, axis=1)[0] * x[:, 1:]", "[" A "]"},
+    {OP_CONV, "fn(x, w) => conv2d(x, w, stride=[2, 1], padding=1, dilation=[1, 2], groups=2)",
+     "[" IMAGE ", " WEIGHTS "]"},
+    {OP_CONV, "fn(x, w) => conv1d(x[:, :2, 0], w[:, :, 0], padding=2)", "[" IMAGE ", " WEIGHTS "]"},
+    {OP_CONV_DX, "fn(x, w) => conv_transpose2d(x, w, stride=2, padding=1, output_padding=[1, 0])",
+     "[" IMAGE ", " WEIGHTS "]"},
+    {OP_CONV_DW, "fn(x, w) => grad(sum(square(conv2d(x, w, groups=2))), w, create_graph=true)",
+     "[" IMAGE ", " WEIGHTS "]"},
+    {OP_MAX_POOL, "fn(x) => max_pool2d(x, [2, 3], stride=1, padding=[1, 0], dilation=[2, 1])",
+     "[" IMAGE "]"},
+    {OP_AVG_POOL,
+     "fn(x) => avg_pool2d(x * x, 2, padding=1, ceil_mode=true, "
+     "count_include_pad=false)",
+     "[" IMAGE "]"},
+    {OP_AVG_POOL_DX,
+     "fn(x) => grad(sum(avg_pool2d(x * x * x, 3, stride=1)), x, "
+     "create_graph=true)",
+     "[" IMAGE "]"},
 };
 
 /* Rows whose gradient is zero, or steps: differences would be zero too, or undefined. */

@@ -31,7 +31,7 @@ typedef struct Arg {
 typedef struct Case {
     Inst inst;
     Operand in[ARGS];
-    Attr attr[6];
+    Attr attr[8];
     int64_t ints[INTS_MAX];
     int n_ints;
     Arg arg[ARGS];
@@ -571,6 +571,106 @@ static void sample_SOLVE(Case *c) {
                 ref_set_int(&at, a->offset + ref_offset(&rest, index, own.rank) + i * step,
                             (i + to) % n);
         } while (ref_step(index, &own));
+}
+
+/* ---- Windows ---- */
+
+/* Attributes of windows over n axes, and types of input and result that fit them: in[] and out[]
+ * have their extents. */
+static void add_window(Case *c, int n, bool is_pool, int64_t *in, int64_t *kernel, int64_t *out) {
+    int64_t stride[3], padding[3], dilation[3];
+    bool is_mean = c->inst.op == OP_AVG_POOL || c->inst.op == OP_AVG_POOL_DX;
+    bool ceil = is_pool && pick(2), has_dilation = !is_mean && pick(2), has_stride = pick(3);
+    bool has_padding = pick(3);
+    for (int i = 0; i < n; i++) {
+        kernel[i] = 1 + (int64_t)pick(4);
+        stride[i] = has_stride ? 1 + (int64_t)pick(3) : is_pool ? kernel[i] : 1;
+        dilation[i] = has_dilation ? 1 + (int64_t)pick(3) : 1;
+        int64_t reach = (kernel[i] - 1) * dilation[i] + 1;
+        padding[i] = has_padding ? (int64_t)pick((uint64_t)(is_pool ? reach / 2 : 3) + 1) : 0;
+        in[i] = 1 + (int64_t)pick(n == 3 ? 6 : n == 2 ? 12 : 40);
+        if (in[i] + 2 * padding[i] < reach) in[i] = reach;
+        int64_t room = in[i] + 2 * padding[i] - reach + (ceil ? stride[i] - 1 : 0);
+        out[i] = room / stride[i] + 1;
+        if (ceil && (out[i] - 1) * stride[i] >= in[i] + padding[i]) out[i]--;
+    }
+    if (is_pool)
+        add_ints(c, ATTR_KERNEL, kernel, n), add_attr(c, (Attr){.key = ATTR_CEIL, .b = ceil});
+    if (has_stride) add_ints(c, ATTR_STRIDE, stride, n);
+    if (has_padding) add_ints(c, ATTR_PADDING, padding, n);
+    if (has_dilation) add_ints(c, ATTR_DILATION, dilation, n);
+    c->terms = 1;
+    for (int i = 0; i < n; i++) c->terms *= (double)kernel[i];
+}
+
+/* The three types of a convolution: x, w, y. */
+static void conv_types(Case *c, TensorType t[3]) {
+    int n = pick(6) ? 2 : 1 + (int)pick(3);
+    int64_t groups = pick(3) ? 1 : 1 + (int64_t)pick(3);
+    for (int k = 0; k < 3; k++) t[k] = (TensorType){.dtype = c->dtype, .rank = (uint8_t)(n + 2)};
+    add_window(c, n, false, t[0].shape + 2, t[1].shape + 2, t[2].shape + 2);
+    if (groups > 1 || pick(2)) add_attr(c, (Attr){.key = ATTR_GROUPS, .i = groups});
+    int64_t C = pick(12) ? 1 + (int64_t)pick(n == 2 ? 9 : 4) : 0;
+    int64_t O = pick(4) ? 1 + (int64_t)pick(9) : 16 * (1 + (int64_t)pick(5));
+    t[0].shape[0] = t[2].shape[0] = pick(12) ? 1 + (int64_t)pick(4) : 0;
+    t[0].shape[1] = C * groups, t[1].shape[1] = C;
+    t[1].shape[0] = t[2].shape[1] = O * groups;
+}
+static void sample_CONV(Case *c) {
+    TensorType t[3];
+    conv_types(c, t);
+    c->terms *= (double)t[1].shape[1];
+    add_tensor(c, t[0], c->style);
+    add_tensor(c, t[1], c->style);
+}
+static void sample_CONV_DX(Case *c) {
+    TensorType t[3];
+    conv_types(c, t);
+    c->terms *= (double)t[1].shape[0];
+    add_tensor(c, t[2], c->style);
+    add_tensor(c, t[1], c->style);
+    add_ints(c, ATTR_SHAPE, t[0].shape, t[0].rank);
+}
+static void sample_CONV_DW(Case *c) {
+    TensorType t[3];
+    conv_types(c, t);
+    c->terms = (double)t[2].shape[0];
+    for (int i = 2; i < t[2].rank; i++) c->terms *= (double)t[2].shape[i];
+    add_tensor(c, t[0], c->style);
+    add_tensor(c, t[2], c->style);
+    add_ints(c, ATTR_SHAPE, t[1].shape, t[1].rank);
+}
+
+static void pool_types(Case *c, TensorType *x, TensorType *y) {
+    int n = pick(3) ? 2 : 1 + (int)pick(3), lead = (int)pick(3);
+    int64_t in[3], kernel[3], out[3];
+    *x = some_type(c->dtype, lead, 12);
+    *y = *x;
+    add_window(c, n, true, in, kernel, out);
+    for (int i = 0; i < n; i++) {
+        x->shape[x->rank++] = in[i];
+        y->shape[y->rank++] = out[i];
+    }
+}
+static void sample_MAX_POOL(Case *c) {
+    TensorType x, y;
+    pool_types(c, &x, &y);
+    add_tensor(c, x, pick(2) ? WHOLE : c->style); /* ties */
+    c->is_exact = true;
+}
+static void sample_AVG_POOL(Case *c) {
+    TensorType x, y;
+    pool_types(c, &x, &y);
+    add_flag(c, ATTR_COUNT_PAD);
+    if (pick(4) == 0) add_attr(c, (Attr){.key = ATTR_DIVISOR, .i = 1 + (int64_t)pick(9)});
+    add_tensor(c, x, c->style);
+}
+static void sample_AVG_POOL_DX(Case *c) {
+    TensorType x, y;
+    pool_types(c, &x, &y);
+    add_flag(c, ATTR_COUNT_PAD);
+    add_tensor(c, y, c->style);
+    add_ints(c, ATTR_SHAPE, x.shape, x.rank);
 }
 
 /* Shape and dtype, or a model tensor that gives them. */

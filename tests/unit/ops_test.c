@@ -138,6 +138,9 @@ static bool keeps_whole(Op op) {
     case OP_MATMUL:
     case OP_CUMSUM:
     case OP_SCATTER_ADD:
+    case OP_CONV:
+    case OP_CONV_DX:
+    case OP_CONV_DW:
     case OP_INDEX_PUT:
     case OP_MAX:
     case OP_MIN:
@@ -261,6 +264,11 @@ static bool adds_up(Op op) {
     case OP_SCATTER_ADD:
     case OP_SCATTER_REDUCE:
     case OP_RECURRENCE:
+    case OP_CONV:
+    case OP_CONV_DX:
+    case OP_CONV_DW:
+    case OP_AVG_POOL:
+    case OP_AVG_POOL_DX:
     case OP_INDEX_PUT: return true;
     default: return false;
     }
