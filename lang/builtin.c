@@ -177,6 +177,7 @@ static void join(const Builtin *table, bool is_functions, uint32_t kinds) {
 
 static void join_all(void) {
     join(builtins_host, true, 0);
+    join(builtins_class, true, 0);
     join(builtins_random, true, 0);
     join(builtins_file, true, 0);
     join(builtins_io, true, 0);

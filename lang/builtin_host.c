@@ -103,12 +103,9 @@ static bool bi_len(Interp *in, const Value *arg, Value *out, LangError *e) {
         *out = v_int(tensor_type(v.tensor)->shape[0]);
         return true;
     case V_OBJECT: {
-        Value layers = v_none();
-        const Value *l = object_find(v.obj, intern("_layers", 7)); /* nn.Sequential */
-        if (l && l->kind == V_LIST)
-            layers = *l;
-        if (layers.kind == V_LIST) {
-            *out = v_int(layers.list->n);
+        const Value *items = object_items(v.obj);
+        if (items) {
+            *out = v_int(items->kind == V_LIST ? items->list->n : (int64_t)map_count(items->map));
             return true;
         }
     } /* fallthrough */

@@ -227,7 +227,7 @@ static bool object_state(Interp *in, Value v, Value *out, LangError *e) {
     TRY(object_get(in, v.obj, intern("state_dict", 10), &f, &found, e));
     if (!found) {
         const Builtin *b = builtin_method(V_OBJECT, intern("state_dict", 10));
-        return b ? b->fn(in, &v, out, e)
+        return b ? interp_call(in, (Value){.kind = V_BUILTIN, .builtin = b}, &v, 1, out, e)
                  : error_set(e, "cannot save a value of type %s", value_type_name(v));
     }
     bool ok = interp_call(in, f, NULL, 0, out, e);

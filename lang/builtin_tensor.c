@@ -159,7 +159,7 @@ const Builtin builtins_tensor[] = {
     F(full_like, "x, value, dtype=none", "value in x's shape and dtype."),
     F(rand_like, "x, dtype=none", "Uniform in [0, 1) in x's shape."),
     F(randn_like, "x, dtype=none", "Standard normal in x's shape."),
-    F(param, "x",
+    F(param, "x, requires_grad=true",
       "A parameter: a leaf with identity, .grad and in-place updates. Whole numbers become "
       "float32."),
     F(buffer, "x", "Identity without gradients: saved with the model, never trained."),

@@ -271,5 +271,9 @@ static bool identity(Interp *in, Value v, bool is_buffer, Value *out, LangError 
     return out->kind == V_TENSOR;
 }
 
-BUILTIN(param) { return identity(in, arg[0], false, out, e); }
+BUILTIN(param) { /* x, requires_grad */
+    bool on;
+    TRY(arg_bool_of(arg[1], "requires_grad", &on, e) && identity(in, arg[0], false, out, e));
+    return out->tensor->requires_grad = on, true;
+}
 BUILTIN(buffer) { return identity(in, arg[0], true, out, e); }

@@ -83,20 +83,35 @@ static bool unknown_keyword(Interp *in, const AstFn *f, const Node *kw, LangErro
 
 /* ---- functions of the language ---- */
 
+/* Other names for parameters of the prelude's functions: PyTorch's (or the original's) on the
+ * left. */
+static const char *const also[][2] = {
+    {"dim", "axis"},      {"keepdim", "keepdims"}, {"input", "x"},         {"input", "pred"},
+    {"input", "logits"},  {"input", "logp"},       {"input", "ids"},       {"target", "y"},
+    {"weight", "w"},      {"bias", "b"},           {"is_causal", "causal"}, {"attn_mask", "mask"},
+    {"query", "q"},       {"key", "k"},            {"value", "v"},
+    {"normalized_shape", "shape"},                 {"negative_slope", "a"},
+    {"n_in", "in_features"},                       {"n_out", "out_features"}};
+
+/* The place of the parameter of that name, or -1. */
+static int param_named(const AstFn *a, const char *name) {
+    for (int i = 0; i < a->n_params; i++)
+        if (a->param[i].name == name && !a->param[i].is_star)
+            return i;
+    for (size_t k = 0; a->at.src && a->at.src->is_prelude && k < sizeof also / sizeof *also; k++)
+        for (int i = 0; i < a->n_params && !strcmp(also[k][0], name); i++)
+            if (!strcmp(a->param[i].name, also[k][1]) && !a->param[i].is_star)
+                return i;
+    return -1;
+}
+
 /* Keyword values, moved out of the way to kw[], find their slots. */
 static bool bind_keywords(Interp *in, const AstFn *a, Value *slot, Value *kw, int n_kw,
                           const Node *call, LangError *e) {
     for (int k = 0; k < n_kw; k++) {
         const Node *node = keyword(call, k);
-        const char *name = node->str;
-        if (a->at.src && a->at.src->is_prelude) /* PyTorch's names for ours, as with builtins */
-            name = !strcmp(name, "dim")       ? intern("axis", 4)
-                   : !strcmp(name, "keepdim") ? intern("keepdims", 8)
-                                              : name;
-        int i = 0;
-        while (i < a->n_params && (a->param[i].name != name || a->param[i].is_star))
-            i++;
-        if (i == a->n_params)
+        int i = param_named(a, node->str);
+        if (i < 0)
             return unknown_keyword(in, a, node, e);
         if (slot[i].kind != V_UNDEF)
             return fail_at(in, node, e, "%s() got '%s' twice", fn_name(a), node->str);
@@ -418,6 +433,10 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
         if ((method = object_method(recv.obj, name))) {
             *f = value_ref((Value){.kind = V_FN, .fn = method});
             *mode = SELF_METHOD;
+            return true;
+        }
+        if ((v = object_item(recv.obj, name))) {
+            *f = value_ref(*v);
             return true;
         }
         break;

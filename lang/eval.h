@@ -185,7 +185,19 @@ Fn *object_method(const Object *o, const char *interned);         /* borrowed, o
 bool object_get(Interp *in, Object *o, const char *interned, Value *out, bool *found, LangError *e);
 void object_set(Interp *in, Object *o, const char *interned, Value v); /* consumes v */
 bool object_show(Interp *in, Object *o, int indent, Pieces *p, LangError *e);
+/* _items of a container: a V_LIST or V_MAP, borrowed; NULL: it is none. The item of that name. */
+Value *object_items(const Object *o);
+Value *object_item(const Object *o, const char *interned);
+/* m[sub]: a field by name, an item by name or place, a slice of the items */
+bool object_subscript(Interp *in, const Node *n, Object *o, Value sub, Value *out, LangError *e);
+/* Where m[sub] = v goes: to the items (a place in a map becomes its key); NULL: to the fields */
+Value *object_target(Object *o, Value *sub);
+bool object_holds(Value v); /* may v hold parameters? objects, lists, maps, tensors */
+
+/* object_walk.c */
+bool object_count(Interp *in, Object *o, int64_t *n, LangError *e); /* numbers in parameters */
 extern const Builtin builtins_object[];
+extern const Builtin builtins_class[]; /* builtin_object.c */
 
 /* import.c */
 Globals *globals_new(Interp *in, bool is_main, bool is_prelude);

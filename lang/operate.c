@@ -297,7 +297,13 @@ bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *
         for (uint32_t i = 0; i < container.list->n && !*out; i++)
             *out = value_equal(container.list->v[i], v);
         return true;
-    case V_OBJECT: *out = v.kind == V_STR && map_find(container.obj->field, v) != NULL; return true;
+    case V_OBJECT: {
+        const Value *items = object_items(container.obj);
+        if (items)
+            return value_contains(in, *items, v, out, e);
+        *out = v.kind == V_STR && map_find(container.obj->field, v) != NULL;
+        return true;
+    }
     case V_TENSOR:
         error_set(e, "'in' does not look into tensors");
         return error_hint(e, "(x == v).any()");
@@ -414,9 +420,6 @@ bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value
     switch (oper) {
     case O_IS:
     case O_IS_NOT:
-        if ((a.kind == V_TENSOR || b.kind == V_TENSOR) && a.kind == b.kind &&
-            a.tensor != b.tensor && !a.tensor->is_param && !b.tensor->is_param)
-            return operate_binary(in, n, oper == O_IS ? O_EQ : O_NE, a, b, out, e);
         r = a.kind == V_STR || a.kind == V_TEXT || (value_is_number(a) && value_is_number(b))
                 ? value_equal(a, b)
                 : value_same(a, b);

@@ -172,18 +172,16 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
         value_drop(look);
         return ok;
     }
-    case V_OBJECT: {
-        const char *name = n_subs == 1 ? value_name(sub[0]) : NULL;
-        Value *v = name ? object_find(a.obj, name) : NULL;
-        if (v) {
-            *out = value_ref(*v);
-            return true;
+    case V_OBJECT:
+        if (n_subs != 1)
+            return fail_at(in, n, e, "an object takes one index, not %d", n_subs);
+        if (sub[0].kind == V_TEXT) {
+            TRY(value_look(in, sub[0], &look, e));
+            ok = object_subscript(in, n, a.obj, look, out, e);
+            value_drop(look);
+            return ok;
         }
-        if (!name)
-            return fail_at(in, n, e, "an object is indexed by the name of a field, not %s",
-                           value_type_name(sub[0]));
-        return fail_at(in, n, e, "the %s has no field '%.100s'", value_type_name(a), name);
-    }
+        return object_subscript(in, n, a.obj, sub[0], out, e);
     default:
         fail_at(in, n, e, "%s cannot be indexed", value_type_name(a));
         return value_is_callable(a) ? error_hint(e, "call it: f(x)") : false;
@@ -234,6 +232,9 @@ static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangErr
     }
     case V_OBJECT: {
         const char *name = value_name(sub);
+        Value *items = object_target(a.obj, &sub);
+        if (items)
+            return set(in, n, *items, sub, v, e);
         if (!name)
             return fail_at(in, n, e, "an object is indexed by the name of a field, not %s",
                            value_type_name(sub));
@@ -261,7 +262,9 @@ bool subscript_set(Interp *in, const Node *n, Value a, Value sub, Value v, LangE
 
 bool subscript_del(Interp *in, const Node *n, Value a, Value sub, LangError *e) {
     int64_t i, stop = 0, step = 1;
-    Value old;
+    Value old, *items = a.kind == V_OBJECT ? object_target(a.obj, &sub) : NULL;
+    if (items)
+        return subscript_del(in, n, *items, sub, e);
     if (a.kind == V_LIST) {
         List *l = a.list;
         if (sub.kind == V_SLICE) {
@@ -327,6 +330,9 @@ bool eval_subs(Interp *in, Node *n, Value *sub, int *n_subs, LangError *e) {
 
 bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e) {
     *it = (Iter){.over = v_none()};
+    const Value *items = over.kind == V_OBJECT ? object_items(over.obj) : NULL;
+    if (items)
+        over = *items;
     switch (over.kind) {
     case V_LIST: break;
     case V_RANGE: it->n = range_count(over.range); break;
