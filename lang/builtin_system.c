@@ -133,6 +133,96 @@ static bool bi_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
+/* "w0.kernels" of stats() goes to {w0: {kernels: ...}}. */
+static bool bi_worker_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value all, key, v;
+    TRY(bi_stats(in, arg, &all, e));
+    *out = v_map(in);
+    for (size_t i = 0; mapv_at(all.map, i, &key, &v); i++) {
+        const char *name = key.str->s, *dot = strchr(name, '.');
+        size_t n = dot ? (size_t)(dot - name) : 0;
+        if (n < 2 || name[0] != 'w' || strspn(name + 1, "0123456789") != n - 1)
+            continue;
+        Value worker = v_str(name, n), *own = map_find(out->map, worker);
+        if (!own) {
+            mapv_put(out->map, value_ref(worker), v_map(in));
+            own = map_find(out->map, worker);
+        }
+        mapv_put(own->map, v_cstr(dot + 1), value_ref(v));
+        value_drop(worker);
+    }
+    value_drop(all);
+    return true;
+}
+
+static bool bi_print_worker_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value all, worker, figures, key, v;
+    Pieces p = {0};
+    TRY(bi_worker_stats(in, arg, &all, e));
+    for (size_t i = 0; mapv_at(all.map, i, &worker, &figures); i++) {
+        pieces_text(&p, worker.str->s, worker.str->n);
+        pieces_text(&p, ":\n", 2);
+        for (size_t k = 0; mapv_at(figures.map, k, &key, &v); k++) {
+            Bytes line = {0};
+            bytes_printf(&line, "  %s: ", key.str->s);
+            value_str(in, v, &line, e);
+            bytes_putc(&line, '\n');
+            pieces_text(&p, line.data, line.n);
+            bytes_fini(&line);
+        }
+    }
+    if (!p.format.n)
+        pieces_text(&p, "no workers yet\n", 15);
+    bool ok = effect_print(in, &p, false, e);
+    pieces_fini(&p);
+    value_drop(all);
+    *out = v_none();
+    return ok;
+}
+
+static bool bi_check_nan(Interp *in, const Value *arg, Value *out, LangError *e) {
+    if (arg[0].kind != V_BOOL)
+        return error_set(e, "debug.check_nan takes true or false, not %s", value_type_name(arg[0]));
+    stream_check_nan(in->stream, arg[0].b);
+    *out = v_none();
+    return true;
+}
+
+/* ---- the cluster ---- */
+
+/* gpu_workers(n) of the original: how many workers this program starts; before the first tensor. */
+static bool bi_workers(Interp *in, const Value *arg, Value *out, LangError *e) {
+    if (arg[0].kind != V_NONE) {
+        if (arg[0].kind != V_INT || arg[0].i < 1 || arg[0].i > MAX_WORKERS)
+            return error_set(e, "workers needs a number from 1 to %d", MAX_WORKERS);
+        int n = (int)arg[0].i;
+        if (in->config.stream.endpoint)
+            return error_set(e, "the workers of a running dispatcher are its own");
+        if (!stream_set_workers(in->stream, n)) {
+            error_set(e, "workers(%d) comes too late: %d worker%s at work", n,
+                      in->config.stream.workers,
+                      in->config.stream.workers == 1 ? " is" : "s are");
+            return error_hint(e, "before the first tensor, or: gtsh -w %d", n);
+        }
+        in->config.stream.workers = n;
+    }
+    *out = v_int(in->config.stream.workers);
+    return true;
+}
+
+static bool bi_connect(Interp *in, const Value *arg, Value *out, LangError *e) {
+    if (arg[0].kind != V_STR || !arg[0].str->n || arg[0].str->n > 200)
+        return error_set(e, "connect needs \"host:port\"");
+    *out = v_none();
+    Bytes endpoint = {0};
+    bytes_printf(&endpoint, "%s%s", strstr(arg[0].str->s, "://") ? "" : "tcp://", arg[0].str->s);
+    bool ok = stream_connect(in->stream, endpoint.data, interp_span(in), e);
+    if (ok)
+        in->config.stream.endpoint = stream_endpoint(in->stream);
+    bytes_fini(&endpoint);
+    return ok;
+}
+
 const Builtin builtins_system[] = {
     {"exit", "code=0", bi_exit, "Ends the program with an exit code.", 0, -1},
     {"time", "", bi_time, "Seconds since 1970.", 0, -1},
@@ -142,6 +232,18 @@ const Builtin builtins_system[] = {
     {"attempt", "f, *args", bi_attempt,
      "Calls f and waits: [true, its value], or [false, message] if something failed.", 0, -1},
     {"note", "text", bi_note, "A remark in the instruction stream.", 0, -1},
+    {"workers", "n=none", bi_workers,
+     "How many workers this program has; with n, before the first tensor: so many.", 0, -1},
+    {"gpu_workers", "n=none", bi_workers, "The original's name of workers.", 0, -1},
+    {"connect", "address", bi_connect,
+     "Uses the dispatcher at \"host:port\" instead of workers of one's own; before the first tensor.",
+     0, -1},
+    {"debug.get_worker_stats", "", bi_worker_stats,
+     "The workers' counters: a map by worker, like {w0: {kernels: 3, ...}}; waits.", 0, -1},
+    {"debug.print_worker_stats", "", bi_print_worker_stats, "Prints the workers' counters; waits.",
+     0, -1},
+    {"debug.check_nan", "on=true", bi_check_nan,
+     "From here on the first value that is not finite is an error, as with --check-nan.", 0, -1},
     {"stats", "", bi_stats, "Counters of dispatcher and workers, as a map; waits.", 0, -1},
     {NULL}};
 

@@ -129,6 +129,8 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     case OPTION_DISPATCHER: o->dispatcher = v; return true;
     case OPTION_CONFIG: o->config = v; return true;
     case OPTION_STRICT: o->strict = true; return true;
+    case OPTION_CHECK_NAN: o->check_nan = true; return true;
+    case OPTION_DETERMINISTIC: return true;
     case OPTION_LOG_DIR: o->log_dir = v; return true;
     case OPTION_SEED: return whole(what, v, 0, INT64_MAX, &o->seed, e);
     case OPTION_EMIT: o->emit = true; return true;
@@ -199,6 +201,7 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e) {
     const char *s;
     o->dispatcher = environment("GT_DISPATCHER");
     o->config = environment("GT_CONFIG");
+    o->check_nan = (s = environment("GT_CHECK_NAN")) && strcmp(s, "0") != 0;
     if ((s = environment("GT_BACKEND")) && !engine("GT_BACKEND", s, &o->engine, e)) return false;
     if ((s = environment("GT_DEBUG")) && !letters("GT_DEBUG", s, &o->debug, e)) return false;
     int i = 1;

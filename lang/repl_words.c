@@ -15,6 +15,12 @@ static const struct {
 } commands[] = {
     {":help", "this list"},
     {":who", "the variables, what they are and how large"},
+    {":signals", "what is known of signals"},
+    {":tape", "the operations that are recorded for gradients"},
+    {":stats", "the workers' counters"},
+    {":workers", "how many workers there are; :workers N before the first tensor"},
+    {":connect", ":connect HOST:PORT uses a running dispatcher"},
+    {":check-nan", "on or off: stop where values first become nan or infinite"},
     {":q", "leave (also Ctrl-D, exit(n))"},
     {"?name", "what a function does; ? lists all, ? words searches the texts"},
     {"??name", "the source of a function that is written in the language"},
@@ -218,6 +224,45 @@ static void show_source(Interp *in, const char *name) {
 
 /* ---- the words ---- */
 
+/* Runs a line of the language that a command stands for. */
+static void run_code(Interp *in, const char *code) {
+    LangError e = {0};
+    Source *src = interp_source(in, "command", code, strlen(code), 1, false);
+    src->is_prompt = true;
+    Program *p = parse_program(src, NULL, NULL, NULL, &e);
+    if (!p || !interp_run(in, p, true, &e) || !stream_sync(in->stream, &e)) {
+        e.at = (Span){0};
+        repl_report(in, &e, "error");
+    }
+}
+
+/* Commands that are short for a call; false: it is none of them. */
+static bool call_for(Interp *in, const char *word, const char *rest) {
+    char code[300];
+    if (!strcmp(word, ":tape"))
+        run_code(in, "debug.print_tape()");
+    else if (!strcmp(word, ":stats"))
+        run_code(in, "debug.print_worker_stats()");
+    else if (!strcmp(word, ":signals"))
+        run_code(in, "for name, config in signal.get().items() { print(name + \":\", config) }");
+    else if (!strcmp(word, ":workers")) {
+        snprintf(code, sizeof code, "print(workers(%.*s))", (int)strspn(rest, "0123456789"), rest);
+        run_code(in, code);
+    } else if (!strcmp(word, ":check-nan")) {
+        snprintf(code, sizeof code, "debug.check_nan(%s)", !strcmp(rest, "off") ? "false" : "true");
+        run_code(in, code);
+    } else if (!strcmp(word, ":connect")) {
+        if (!*rest || strpbrk(rest, "\"\\ ") || strlen(rest) > 200) {
+            fputs(":connect needs HOST:PORT\n", stderr);
+            return true;
+        }
+        snprintf(code, sizeof code, "connect(\"%s\")", rest);
+        run_code(in, code);
+    } else
+        return false;
+    return true;
+}
+
 static bool colon(Interp *in, const char *line) {
     char word[32] = "";
     sscanf(line, "%31s", word);
@@ -227,9 +272,10 @@ static bool colon(Interp *in, const char *line) {
     else if (!strcmp(word, ":help") || !strcmp(word, ":")) {
         for (size_t k = 0; k < sizeof commands / sizeof *commands; k++)
             printf("%-10s %s\n", commands[k].name, commands[k].help);
-    } else {
-        static const char *const known[] = {":help", ":who", ":quit"};
-        const char *near = nearest_name(word, strlen(word), known, 3);
+    } else if (!call_for(in, word, line + strlen(word) + strspn(line + strlen(word), " "))) {
+        static const char *const known[] = {":help",  ":who",     ":quit",    ":signals", ":tape",
+                                            ":stats", ":workers", ":connect", ":check-nan"};
+        const char *near = nearest_name(word, strlen(word), known, sizeof known / sizeof *known);
         fprintf(stderr, "there is no command '%s'%s%s; :help lists them\n", word,
                 near ? "; did you mean " : "", near ? near : "");
     }

@@ -65,6 +65,33 @@ void stream_free(Stream **sp) {
 }
 
 StreamMode stream_mode(const Stream *s) { return s->mode; }
+const char *stream_endpoint(const Stream *s) { return s->endpoint; }
+
+bool stream_set_workers(Stream *s, int n) {
+    if (s->is_started) return n == s->config.workers;
+    s->config.workers = n;
+    return true;
+}
+
+bool stream_connect(Stream *s, const char *endpoint, Span at, LangError *e) {
+    if (s->endpoint && strcmp(s->endpoint, endpoint) == 0 && s->is_started) return true;
+    if (s->is_started) {
+        error_at(e, at, "already connected to %s", s->endpoint ? s->endpoint : "workers of its own");
+        return error_hint(e, "connect before the first tensor, or: gtsh -d %s",
+                          strncmp(endpoint, "tcp://", 6) ? endpoint : endpoint + 6);
+    }
+    if (s->mode != STREAM_LIVE) return true;
+    char *before = s->endpoint;
+    s->config.endpoint = s->endpoint = xstrdup(endpoint);
+    bool ok = stream_start(s, at, e);
+    if (!ok) {
+        free(s->endpoint);
+        s->config.endpoint = s->endpoint = before;
+        return false;
+    }
+    free(before);
+    return true;
+}
 uint64_t stream_count(const Stream *s) { return s->next_seq; }
 uint64_t stream_done(const Stream *s) {
     return s->config.mode == STREAM_LIVE ? s->acked_seq : s->next_seq;
@@ -357,6 +384,11 @@ void stream_control(Stream *s, const Inst *inst) {
     stream_frees(s);
     if (s->mode == STREAM_LIVE) stream_room_control(s);
     stream_inst(s, inst, NULL, NULL, 0);
+}
+
+void stream_check_nan(Stream *s, bool on) {
+    Attr nan = {.key = ATTR_NAN, .b = on};
+    stream_control(s, &(Inst){.op = OP_CHECK, .n_attr = 1, .attr = &nan});
 }
 
 bool stream_edge(Stream *s, LangError *e) {

@@ -43,6 +43,12 @@ typedef struct Stream Stream;
 Stream *stream_new(const StreamConfig *config);
 void stream_free(Stream **s); /* says goodbye, stops an embedded cluster; bounded wait */
 StreamMode stream_mode(const Stream *s);
+/* Before the first tensor: how many workers the embedded cluster will have. false: it is there. */
+bool stream_set_workers(Stream *s, int n);
+/* Uses the dispatcher at an endpoint, and waits for its welcome. false: something is connected
+ * already, or nobody answers there; then the stream is as it was. */
+bool stream_connect(Stream *s, const char *endpoint, Span at, LangError *e);
+const char *stream_endpoint(const Stream *s); /* NULL: the cluster is embedded */
 
 /* ---- instructions ---- */
 /* One instruction with results: infers, checks, assigns ids, queues. in[] may hold immediates;
@@ -64,6 +70,8 @@ static inline Operand operand_of(const Handle *h) {
 Handle *handle_ref(Handle *h);
 void handle_unref(Stream *s, Handle **h);         /* NULL-safe */
 void stream_control(Stream *s, const Inst *inst); /* signal enter/exit, note: no operands of ours */
+/* From here on workers look for the first value that is not finite, or do so no longer. */
+void stream_check_nan(Stream *s, bool on);
 
 /* ---- effects: instructions answered with values, carried out in stream order ---- */
 /* done is called from stream_poll when the values are there (or, if n = 0 and nothing is pending,

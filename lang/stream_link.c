@@ -42,7 +42,8 @@ static void check_alive(Stream *s, int64_t since_ms) {
     int64_t heard = s->heard_ms > since_ms ? s->heard_ms : since_ms;
     if (now_ms() - heard <= s->config.answer_ms) return;
     Err why = {0};
-    err_set(&why, ERR_GONE, "no heartbeat for %g s", s->config.answer_ms / 1000.0);
+    err_set(&why, ERR_GONE, "no %s for %g s", s->is_started ? "heartbeat" : "answer",
+            s->config.answer_ms / 1000.0);
     gone(s, &why);
 }
 
@@ -331,8 +332,11 @@ bool stream_start(Stream *s, Span at, LangError *e) {
     }
     if (!is_met) {
         if (e->kind == E_GONE && s->endpoint) {
+            const char *address = strstr(s->endpoint, "://");
+            address = address ? address + 3 : s->endpoint;
             e->what[0] = '\0';
             error_set(e, "no dispatcher at %s: %s", s->endpoint, s->gone.text);
+            error_hint(e, "is it running, and is %s its address?", address);
         }
         disconnect(s);
         s->is_gone = false; /* The next attempt may find one. */

@@ -40,8 +40,12 @@ static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at) {
     Cause *c = cause_new(s);
     if (!c) return;
     c->code = err->code;
-    error_from(&c->error, err);
+    Err plain = *err;
+    char *label = err->code == ERR_NAN ? strchr(plain.text, '\n') : NULL;
+    if (label) *label++ = 0;
+    error_from(&c->error, &plain);
     error_locate(&c->error, at);
+    if (label) error_label(&c->error, at, "%s", label);
     c->error.is_late = true;
     s->n_untold++;
 }

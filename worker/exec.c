@@ -145,6 +145,11 @@ static void finish_call(Exec *x, Job *j, int result, const Err *err) {
         exec_fail(x, j, err);
         poison = err->code ? err->code : ERR_INTERNAL;
     }
+    Err bad = {0};
+    if (!poison && j->frame->client->checks_nan && !check_call(x, j, &bad)) {
+        exec_fail(x, j, &bad);
+        poison = bad.code;
+    }
     for (int i = 0; i < j->call.n_out; i++) {
         if (poison) j->out[i]->poison = poison;
         if (j->out[i]->made == j->ticket) j->out[i]->made = 0;
@@ -272,7 +277,8 @@ static int dying_operand(const Job *j, const Job *following, const TensorType *o
 
 static bool allocate_outputs(Exec *x, Job *j, const Job *following, const TensorType *types) {
     Names *names = &j->frame->client->names;
-    int dying = dying_operand(j, following, &types[0]);
+    /* A check wants to see the operands afterwards. */
+    int dying = j->frame->client->checks_nan ? -1 : dying_operand(j, following, &types[0]);
     for (int i = 0; i < j->inst.n_out; i++) {
         uint64_t bytes = type_bytes(&types[i]);
         j->out[i] = dying >= 0 ? storage_ref(j->held[dying]) : allocate(x, names, bytes);
@@ -345,11 +351,16 @@ static void issue_data(Exec *x, Job *j, const TensorType *type) {
     Storage *st = allocate(x, names, bytes);
     if (st) {
         x->ops->copy_in(x->engine, st->data, j->inst.payload, bytes);
-        store_put(&x->store, names, j->inst.out[0], st, type);
+        const Tensor *t = store_put(&x->store, names, j->inst.out[0], st, type);
+        Err bad = {0};
+        if (j->frame->client->checks_nan && !check_data(x, j, &t->view, &bad)) {
+            st->poison = bad.code;
+            fail_in_order(x, j, &bad);
+        }
     } else {
         fail_memory(x, j, type, bytes);
     }
-    cell_put(&x->jobs, j);
+    finish(x, j);
 }
 
 static void issue_free(Exec *x, Job *j) {
@@ -464,6 +475,9 @@ void exec_issue(Exec *x, Job *j, const Job *following) {
         issue_tensor(x, j, following);
     } else if (effect_is(op)) {
         issue_effect(x, j, ERR_NONE);
+    } else if (op == OP_CHECK) {
+        j->frame->client->checks_nan = inst_bool(&j->inst, ATTR_NAN, false);
+        cell_put(&x->jobs, j);
     } else {
         /* poison: the dispatcher has reported the cause; signals, notes, edges, file names: not
          * for workers. */

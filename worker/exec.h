@@ -93,6 +93,7 @@ struct Client {
     Frame *at;           /* the one being issued; NULL: all are */
     uint64_t cancel_end; /* instructions below are dropped */
     bool is_cancel_told, is_gone, has_ack;
+    bool checks_nan; /* `check nan=true`: every float result is looked at */
     uint64_t ack_seq, ack_bytes;
     uint32_t n_jobs;
     uint64_t instructions, kernels;
@@ -135,6 +136,9 @@ void exec_frame_done(Exec *x, Frame *f); /* f lost a pending job, or was issued 
 bool exec_is_far_ahead(const Exec *x);
 int64_t exec_now_ns(void);
 extern const double exec_first_pace; /* until it is known */
+/* check.c: false: the values that are not finite begin here; err says where and why */
+bool check_call(Exec *x, const Job *j, Err *err); /* it is done */
+bool check_data(Exec *x, const Job *j, const View *v, Err *err);
 /* effect.c */
 bool effect_is(Op op);
 void effect_run(Exec *x, Job *j); /* everything before it is done */

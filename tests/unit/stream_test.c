@@ -730,6 +730,20 @@ static void test_silence(void) {
     CHECK(!full(s, 2, 1, 1));
     CHECK(error.kind == E_GONE && strstr(error.what, endpoint) && strstr(error.what, "0.2 s"));
     CHECK(now_ms() - start < 3000);
+    /* connect(): an error, and everything as before; then the workers of one's own serve. */
+    StreamConfig own = {.engine = "reference", .workers = 1, .threads = 1, .answer_ms = 200};
+    own.memory_bytes = 64 << 20;
+    Stream *u = stream_new(&own);
+    CHECK(!stream_connect(u, endpoint, at(1), &error) && error.kind == E_GONE);
+    CHECK(strstr(error.what, "no dispatcher at ipc://") && strstr(error.what, "no answer"));
+    CHECK(!stream_endpoint(u) && stream_set_workers(u, 1));
+    Handle *mine = full(u, 2, 7, 1);
+    CHECK(value(u, mine) == 7);
+    CHECK(!stream_connect(u, endpoint, at(1), &error));
+    CHECK_STR(error.what, "already connected to workers of its own");
+    CHECK(!stream_set_workers(u, 2));
+    handle_unref(u, &mine);
+    stream_free(&u);
     Hub *hub = hub_open(endpoint, &err); /* the next attempt meets a mute one */
     CHECK(!full(s, 2, 1, 1));
     CHECK(error.kind == E_GONE);
