@@ -8,6 +8,7 @@
  * builtin_value knows the order.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
+#include "lang/keyword.h"
 #include "lang/signal.h"
 #include "lang/tensor.h"
 #include <ctype.h>
@@ -242,15 +243,26 @@ static bool unknown_keyword(Interp *in, const BuiltinEntry *en, const Node *kw, 
 
 static int find_param(const BuiltinEntry *en, const char *name) {
     for (int i = 0; i < en->n_params; i++)
-        if (en->param[i].name == name && !en->param[i].is_star)
+        if (en->param[i].name == name)
             return i;
-    const char *other = !strcmp(name, "dim")       ? "axis"
-                        : !strcmp(name, "keepdim") ? "keepdims"
-                                                   : NULL; /* PyTorch's names */
-    for (int i = 0; other && i < en->n_params; i++)
-        if (!strcmp(en->param[i].name, other) && !en->param[i].is_star)
-            return i;
+    const char *ours;
+    for (int k = 0; (ours = keyword_ours(name, k)); k++)
+        for (int i = 0; i < en->n_params; i++)
+            if (!strcmp(en->param[i].name, ours))
+                return i;
     return -1;
+}
+
+/* *shape given by keyword: shape=[2, 3], or one number. */
+static bool bind_star(Value *star, Value v) {
+    if (star->list->n > 0)
+        return false;
+    if (v.kind == V_LIST) {
+        value_drop(*star);
+        *star = v;
+    } else
+        list_push(star->list, v);
+    return true;
 }
 
 /* Positional values into arg[]; those that *star collects into a new list. arg[] is V_UNDEF
@@ -293,8 +305,12 @@ static bool bind_keywords(Interp *in, const BuiltinEntry *en, Value *kw, int n_k
         }
         if (i < 0)
             return unknown_keyword(in, en, node, e);
-        if (arg[i].kind != V_UNDEF)
+        if (en->param[i].is_star ? !bind_star(&arg[i], kw[k]) : arg[i].kind != V_UNDEF)
             return fail_at(in, node, e, "%s() got '%s' twice", plain_name(en), en->param[i].name);
+        if (en->param[i].is_star) {
+            kw[k] = v_none();
+            continue;
+        }
         arg[i] = kw[k];
         kw[k] = v_none();
     }

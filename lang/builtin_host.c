@@ -386,7 +386,7 @@ static bool bi_all(Interp *in, const Value *arg, Value *out, LangError *e) {
     return truths(in, arg[0], false, out, e);
 }
 
-static bool bi_unique(Interp *in, const Value *arg, Value *out, LangError *e) {
+static bool bi_distinct(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value xs, l;
     TRY(listed(in, arg[0], &xs, e));
     l = v_list(in, 0);
@@ -775,7 +775,7 @@ const Builtin builtins_host[] = {
      "The nearest int, or the nearest number with n decimals; halves to even.", 0, -1},
     {"any", "xs", bi_any, "True if any element is.", 0, -1},
     {"all", "xs", bi_all, "True if all elements are.", 0, -1},
-    {"unique", "xs", bi_unique, "The elements without repetitions, in order of first appearance.",
+    {"distinct", "xs", bi_distinct, "The elements without repetitions, in order of first appearance.",
      0, -1},
     {"copy", "x", bi_copy, "A deep copy; parameters get a new identity.", 0, -1},
     {"ord", "c", bi_ord, "The code point of a character.", 0, -1},

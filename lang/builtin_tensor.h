@@ -52,6 +52,11 @@ BUILTIN(param);
 BUILTIN(buffer);
 BUILTIN(seed);
 /* builtin_tensor_math.c */
+BUILTIN(add);
+BUILTIN(sub);
+BUILTIN(div);
+BUILTIN(softplus);
+BUILTIN(where);
 BUILTIN(gelu);
 BUILTIN(round);
 BUILTIN(clamp);
@@ -112,6 +117,8 @@ BUILTIN(index_put);
 BUILTIN(searchsorted);
 BUILTIN(one_hot);
 BUILTIN(nonzero);
+BUILTIN(meshgrid);
+BUILTIN(tile);
 /* builtin_tensor_conv.c */
 BUILTIN(conv1d);
 BUILTIN(conv2d);

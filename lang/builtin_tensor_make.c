@@ -229,8 +229,35 @@ BUILTIN(uniform) { /* lo, hi, shape, dtype */
     return random_scaled(in, OP_RAND, arg + 2, hi - lo, lo, out, e);
 }
 
+/* normal of tensors: one number for each element of mu and sigma. */
+static bool normal_of(Interp *in, Value mu, Value sigma, Value *out, LangError *e) {
+    Arg m, s;
+    TRY(arg_from_value(in, mu, &m, e) && arg_from_value(in, sigma, &s, e));
+    TensorType one = {.dtype = DT_F32}, shape;
+    TensorType a = m.t ? *tensor_type(m.t) : one, b = s.t ? *tensor_type(s.t) : one;
+    char ta[256], tb[256];
+    if (!shape_broadcast(&a, &b, &shape))
+        return error_set(e, "normal: mu of shape %s and sigma of shape %s do not broadcast",
+                         type_shape_text(&a, ta), type_shape_text(&b, tb));
+    DType d = a.dtype == DT_F64 || b.dtype == DT_F64 ? DT_F64 : DT_F32;
+    if (m.t && dtype_is_float(a.dtype)) d = (DType)a.dtype;
+    Tensor *r = tensor_random(in, OP_RANDN, shape.shape, shape.rank, d, NULL, 0, e);
+    Tensor *scaled = r ? tensor_op2(in, OP_MUL, arg_tensor(r), s, e) : NULL;
+    Tensor *t = scaled ? tensor_op2(in, OP_ADD, arg_tensor(scaled), m, e) : NULL;
+    tensor_unref(r), tensor_unref(scaled);
+    return give_tensor(t, out);
+}
+
 BUILTIN(normal) { /* mu, sigma, shape, dtype */
     double mu, sigma;
+    if (arg[0].kind == V_TENSOR || arg[1].kind == V_TENSOR) {
+        if (arg[2].kind == V_NONE) return normal_of(in, arg[0], arg[1], out, e);
+        return error_set(e, "normal takes its shape from mu and sigma where they are tensors");
+    }
+    if (arg[2].kind == V_NONE) {
+        error_set(e, "normal of numbers needs a shape");
+        return error_hint(e, "normal(mu, sigma, [2, 3])");
+    }
     TRY(arg_float_of(arg[0], "mu", &mu, e) && arg_float_of(arg[1], "sigma", &sigma, e));
     return random_scaled(in, OP_RANDN, arg + 2, sigma, mu, out, e);
 }

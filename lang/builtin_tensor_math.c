@@ -141,6 +141,59 @@ bool map_call(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
+/* a op alpha * b: PyTorch's add and sub. */
+static bool scaled_call(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
+    if (arg[2].kind == V_INT && arg[2].i == 1) return map_call(in, op, arg, out, e);
+    Value by[2] = {arg[1], arg[2]}, both[2] = {arg[0], v_none()};
+    TRY(map_call(in, OP_MUL, by, &both[1], e));
+    bool ok = map_call(in, op, both, out, e);
+    value_drop(both[1]);
+    return ok;
+}
+BUILTIN(add) { return scaled_call(in, OP_ADD, arg, out, e); } /* a, b, alpha */
+BUILTIN(sub) { return scaled_call(in, OP_SUB, arg, out, e); }
+
+BUILTIN(div) { /* a, b, rounding_mode */
+    if (arg[2].kind == V_NONE) return map_call(in, OP_DIV, arg, out, e);
+    const char *how = arg[2].kind == V_STR ? arg[2].str->s : "";
+    if (!strcmp(how, "floor")) return map_call(in, OP_FLOORDIV, arg, out, e);
+    if (strcmp(how, "trunc"))
+        return error_set(e, "'rounding_mode' is none, \"floor\" or \"trunc\"");
+    Value rest, whole[2] = {arg[0], v_none()}, quotient[2] = {v_none(), arg[1]};
+    TRY(map_call(in, OP_FMOD, arg, &rest, e));
+    bool is_float = rest.kind == V_TENSOR ? dtype_is_float(tensor_type(rest.tensor)->dtype)
+                                          : rest.kind == V_FLOAT;
+    whole[1] = rest;
+    Op first = is_float ? OP_DIV : OP_SUB, then = is_float ? OP_TRUNC : OP_FLOORDIV;
+    bool ok = map_call(in, first, is_float ? arg : whole, &quotient[0], e);
+    value_drop(rest);
+    ok = ok && map_call(in, then, quotient, out, e);
+    value_drop(quotient[0]);
+    return ok;
+}
+
+BUILTIN(softplus) { /* x, beta; exact everywhere, so PyTorch's threshold is not needed */
+    double beta;
+    TRY(arg_float_of(arg[1], "beta", &beta, e));
+    if (beta == 1) return map_call(in, OP_SOFTPLUS, arg, out, e);
+    Value v[2] = {arg[0], v_float(beta)}, soft[2] = {v_none(), v_float(beta)}, product;
+    TRY(map_call(in, OP_MUL, v, &product, e));
+    bool ok = map_call(in, OP_SOFTPLUS, &product, &soft[0], e);
+    value_drop(product);
+    ok = ok && map_call(in, OP_DIV, soft, out, e);
+    value_drop(soft[0]);
+    return ok;
+}
+
+/* c, a, b; where(c) alone is nonzero(c, as_tuple=true). */
+BUILTIN(where) {
+    if (arg[1].kind == V_NONE && arg[2].kind == V_NONE)
+        return bi_nonzero(in, (const Value[]){arg[0], v_bool(true)}, out, e);
+    if (arg[1].kind == V_NONE || arg[2].kind == V_NONE)
+        return error_set(e, "where needs both values, for true and for false");
+    return map_call(in, OP_WHERE, arg, out, e);
+}
+
 /* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) */
 static Tensor *gelu_tanh(Interp *in, Tensor *x, LangError *e) {
     Tensor *t[7] = {tensor_op1(in, OP_SQUARE, arg_tensor(x), e)};
@@ -182,12 +235,17 @@ BUILTIN(round) { /* x, n */
     return give_tensor(y, out);
 }
 
-/* where(x <= bound, bound, x): at the bound the gradient is 0, as PyTorch's, and nan stays nan.
+/* where(x <= bound, bound, x): at a number the gradient is 0, as PyTorch's, and nan stays nan.
  * Consumes x. */
 static Tensor *limit(Interp *in, Tensor *x, Op beyond, Value bound, LangError *e) {
     Arg b;
     Tensor *out = NULL;
     if (!x || bound.kind == V_NONE) return x;
+    if (bound.kind == V_TENSOR) { /* ties share, as PyTorch's tensor bounds */
+        out = tensor_op2(in, beyond == OP_LE ? OP_MAXIMUM : OP_MINIMUM, arg_tensor(x),
+                         arg_tensor(bound.tensor), e);
+        return tensor_unref(x), out;
+    }
     Tensor *hit =
         arg_from_value(in, bound, &b, e) ? tensor_op2(in, beyond, arg_tensor(x), b, e) : NULL;
     Arg arg[3] = {arg_tensor(hit), b, arg_tensor(x)};
@@ -263,8 +321,27 @@ static bool simple_fold(Interp *in, Op op, const Value *arg, Value *out, LangErr
     return give_tensor(t, out);
 }
 
-BUILTIN(sum) { return simple_fold(in, OP_SUM, arg, out, e); }
-BUILTIN(prod) { return simple_fold(in, OP_PROD, arg, out, e); }
+/* x cast to the dtype that a reduction was asked for; a new value. */
+static bool cast_first(Interp *in, Value x, Value dtype, Value *out, LangError *e) {
+    DType d;
+    TRY(arg_dtype_of(dtype, DT_NONE, &d, e));
+    if (d == DT_NONE) return *out = value_ref(x), true;
+    Tensor *t = arg_as_tensor(in, x, e), *c = t ? tensor_cast(in, t, d, e) : NULL;
+    tensor_unref(t);
+    return give_tensor(c, out);
+}
+
+/* x, axis, keepdims, dtype */
+static bool cast_fold(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
+    Value a[3] = {v_none(), arg[1], arg[2]};
+    TRY(cast_first(in, arg[0], arg[3], &a[0], e));
+    bool ok = simple_fold(in, op, a, out, e);
+    value_drop(a[0]);
+    return ok;
+}
+
+BUILTIN(sum) { return cast_fold(in, OP_SUM, arg, out, e); }
+BUILTIN(prod) { return cast_fold(in, OP_PROD, arg, out, e); }
 BUILTIN(any) { return simple_fold(in, OP_ANY, arg, out, e); }
 BUILTIN(all) { return simple_fold(in, OP_ALL, arg, out, e); }
 
@@ -303,9 +380,13 @@ static Tensor *mean_of(Interp *in, Tensor *x, const Fold *f, double count, bool 
     return t;
 }
 
-BUILTIN(mean) {
+BUILTIN(mean) { /* x, axis, keepdims, dtype */
     Fold f;
-    TRY(fold_args(in, arg[0], arg[1], arg[2], &f, e));
+    Value cast;
+    TRY(cast_first(in, arg[0], arg[3], &cast, e));
+    bool fits = fold_args(in, cast, arg[1], arg[2], &f, e);
+    value_drop(cast);
+    if (!fits) return false;
     Tensor *x = as_float(in, f.x, e),
            *t = x ? mean_of(in, x, &f, (double)fold_count(&f), f.keepdims, e) : NULL;
     tensor_unref(x), tensor_unref(f.x);
@@ -313,10 +394,12 @@ BUILTIN(mean) {
 }
 
 static Tensor *variance(Interp *in, const Value *arg,
-                        LangError *e) { /* x, axis, correction, keepdims */
+                        LangError *e) { /* x, axis, correction, keepdims, unbiased */
     Fold f;
     double correction;
-    if (!arg_float_of(arg[2], "correction", &correction, e) ||
+    Value c = arg[4].kind == V_NONE ? arg[2] : arg[4]; /* PyTorch's older name: true is 1 */
+    if (c.kind == V_BOOL) c = v_int(c.b);
+    if (!arg_float_of(c, "correction", &correction, e) ||
         !fold_args(in, arg[0], arg[1], arg[3], &f, e))
         return NULL;
     double n = (double)fold_count(&f);
@@ -354,8 +437,10 @@ BUILTIN(std) { return give_tensor(root(in, variance(in, arg, e), e), out); }
 
 BUILTIN(norm) { /* x, p, axis, keepdims */
     Fold f;
-    double p;
-    TRY(arg_float_of(arg[1], "p", &p, e) && fold_args(in, arg[0], arg[2], arg[3], &f, e));
+    double p = 2;
+    bool is_plain = arg[1].kind == V_NONE || (arg[1].kind == V_STR && !strcmp(arg[1].str->s, "fro"));
+    TRY((is_plain || arg_float_of(arg[1], "p", &p, e)) &&
+        fold_args(in, arg[0], arg[2], arg[3], &f, e));
     Tensor *x = as_float(in, f.x, e), *a = NULL, *s = NULL, *t = NULL;
     if (x) a = tensor_op1(in, p == 2 ? OP_SQUARE : OP_ABS, arg_tensor(x), e);
     if (a && p != 2 && p != 1 && !isinf(p)) {
@@ -456,11 +541,19 @@ static bool run_along(Interp *in, Op op, Value x, Value axis, Attr flag, Value *
     Arg operand = arg_tensor(t);
     if (!tensor_op(in, op, &operand, 1, attr, flag.key == ATTR_AXIS ? 1 : 2, &r, e)) r = NULL;
     tensor_unref(t);
+    if (r && x.kind == V_TENSOR && !tensor_type(x.tensor)->rank) {
+        Tensor *single = tensor_reshape(in, r, &a, 0, e);
+        tensor_unref(r), r = single;
+    }
     return give_tensor(r, out);
 }
 
-BUILTIN(cumsum) {
-    return run_along(in, OP_CUMSUM, arg[0], arg[1], (Attr){.key = ATTR_AXIS}, out, e);
+BUILTIN(cumsum) { /* x, axis, dtype */
+    Value x;
+    TRY(cast_first(in, arg[0], arg[2], &x, e));
+    bool ok = run_along(in, OP_CUMSUM, x, arg[1], (Attr){.key = ATTR_AXIS}, out, e);
+    value_drop(x);
+    return ok;
 }
 
 static bool running_extreme(Interp *in, const Value *arg, bool largest, Value *out, LangError *e) {

@@ -173,6 +173,22 @@ BUILTIN(repeat) { /* x, *times */
     return give_tensor(x, out);
 }
 
+BUILTIN(tile) { /* x, *times: fewer counts than axes belong to the last axes */
+    int64_t times[MAX_DIMS];
+    int n;
+    TRY(arg_shape(arg[1], times, &n, e) && shape_is_valid(times, n, e));
+    Tensor *x = arg_as_tensor(in, arg[0], e);
+    if (!x) return false;
+    while (x && type_of(x)->rank < n) {
+        Tensor *more = unsqueezed(in, x, 0, e);
+        tensor_unref(x), x = more;
+    }
+    int lead = x ? type_of(x)->rank - n : 0;
+    for (int i = 0; x && i < n; i++)
+        if (times[i] != 1) x = tiled(in, x, lead + i, times[i], e);
+    return give_tensor(x, out);
+}
+
 /* ---- join and cut ---- */
 
 /* The elements of a list as tensors: new references in a malloc'ed array. */
@@ -198,11 +214,34 @@ static Tensor **tensor_list(Interp *in, Value v, int64_t *n, const char *what, L
     return ok ? t : NULL;
 }
 
+/* Empty vectors join with anything, as in PyTorch: what a loop collects may start from one. */
+static int64_t without_empty(Tensor **t, int64_t n) {
+    bool has_other = false;
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; i++) has_other |= type_of(t[i])->rank != 1;
+    for (int64_t i = 0; i < n && has_other; i++) {
+        if (type_of(t[i])->rank == 1 && type_of(t[i])->shape[0] == 0)
+            tensor_unref(t[i]);
+        else
+            t[kept++] = t[i];
+    }
+    return has_other ? kept : n;
+}
+
+/* cat(a, b): a habit of NumPy's append. */
+static bool is_listed(const Value *arg, const char *what, LangError *e) {
+    if (arg[1].kind != V_TENSOR) return true;
+    error_set(e, "%s takes a list of tensors, then an axis", what);
+    return error_hint(e, "%s([a, b])", what);
+}
+
 BUILTIN(cat) { /* tensors, axis */
     int64_t n;
     int axis;
+    TRY(is_listed(arg, "cat", e));
     Tensor **t = tensor_list(in, arg[0], &n, "cat", e), *r = NULL;
     if (!t) return false;
+    n = without_empty(t, n);
     if (arg_axis(arg[1], type_of(t[0])->rank, &axis, e)) r = tensor_cat(in, t, n, axis, e);
     for (int64_t i = 0; i < n; i++) tensor_unref(t[i]);
     free(t);
@@ -213,6 +252,7 @@ BUILTIN(stack) { /* tensors, axis */
     int64_t n;
     int axis = 0;
     char a[256], b[256];
+    TRY(is_listed(arg, "stack", e));
     Tensor **t = tensor_list(in, arg[0], &n, "stack", e), *r = NULL;
     if (!t) return false;
     TensorType first = *type_of(t[0]);
@@ -448,9 +488,13 @@ BUILTIN(scatter_with) { /* x, axis, index, src, how: prod, amax or amin */
     return finish(x, r, out);
 }
 
-BUILTIN(searchsorted) { /* sorted, values, right */
+BUILTIN(searchsorted) { /* sorted, values, right, side */
     bool right;
     TRY(arg_bool_of(arg[2], "right", &right, e));
+    if (arg[3].kind == V_STR && !strcmp(arg[3].str->s, "right"))
+        right = true;
+    else if (arg[3].kind != V_NONE && (arg[3].kind != V_STR || strcmp(arg[3].str->s, "left")))
+        return error_set(e, "'side' is \"left\" or \"right\"");
     Tensor *x = arg_as_tensor(in, arg[0], e), *v = x ? arg_as_tensor(in, arg[1], e) : NULL,
            *both[2] = {0}, *t = NULL;
     if (v) {
@@ -515,8 +559,54 @@ BUILTIN(one_hot) { /* ids, n */
     return finish(ids, t, out);
 }
 
-BUILTIN(nonzero) {
+BUILTIN(nonzero) { /* x, as_tuple */
+    bool apart;
+    TRY(arg_bool_of(arg[1], "as_tuple", &apart, e));
     Tensor *x = arg_as_tensor(in, arg[0], e), *t = NULL;
+    if (x && apart && !type_of(x)->rank) {
+        int64_t one = 1;
+        Tensor *line = tensor_reshape(in, x, &one, 1, e);
+        tensor_unref(x), x = line;
+    }
     if (x && !tensor_nonzero(in, x, &t, e)) t = NULL;
-    return finish(x, t, out);
+    tensor_unref(x);
+    if (!t || !apart) return give_tensor(t, out);
+    return cut_equal(in, t, 1, 1, true, out, e);
+}
+
+/* *tensors, indexing: tensor i varies along axis i; "xy" swaps the first two axes. */
+BUILTIN(meshgrid) {
+    Value list = arg[0];
+    int64_t n, shape[MAX_DIMS];
+    const char *how = arg[1].kind == V_STR ? arg[1].str->s : "";
+    if (strcmp(how, "ij") && strcmp(how, "xy"))
+        return error_set(e, "'indexing' is \"ij\" or \"xy\"");
+    if (value_count(list) == 1 && value_count(value_at(list, 0)) >= 0) list = value_at(list, 0);
+    Tensor **t = tensor_list(in, list, &n, "meshgrid", e);
+    if (!t) return false;
+    bool swaps = !strcmp(how, "xy") && n > 1, ok = n <= MAX_DIMS;
+    if (!ok) error_set(e, "a tensor has at most %d axes", MAX_DIMS);
+    for (int64_t i = 0; ok && i < n; i++) {
+        int64_t axis = swaps && i < 2 ? 1 - i : i;
+        if (type_of(t[i])->rank > 1)
+            ok = error_set(e, "meshgrid takes vectors, not %d axes", type_of(t[i])->rank);
+        shape[axis] = tensor_numel(t[i]);
+    }
+    Value grids = v_list(in, (size_t)n);
+    for (int64_t i = 0; ok && i < n; i++) {
+        int64_t one[MAX_DIMS], axis = swaps && i < 2 ? 1 - i : i;
+        for (int64_t k = 0; k < n; k++) one[k] = k == axis ? shape[k] : 1;
+        Tensor *line = tensor_reshape(in, t[i], one, (int)n, e);
+        Tensor *grid = line ? tensor_expand(in, line, shape, (int)n, e) : NULL;
+        tensor_unref(line);
+        if (grid) list_push(grids.list, v_tensor(grid));
+        ok = grid != NULL;
+    }
+    for (int64_t i = 0; i < n; i++) tensor_unref(t[i]);
+    free(t);
+    if (ok)
+        *out = grids;
+    else
+        value_drop(grids);
+    return ok;
 }

@@ -4,6 +4,7 @@
  * method for the kind (on a map, a method before a key), visible function f(a, x).
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
+#include "lang/keyword.h"
 #include "lang/tensor.h"
 #include <assert.h>
 #include <stdio.h>
@@ -83,26 +84,12 @@ static bool unknown_keyword(Interp *in, const AstFn *f, const Node *kw, LangErro
 
 /* ---- functions of the language ---- */
 
-/* Other names for parameters of the prelude's functions: PyTorch's (or the original's) on the
- * left. */
-static const char *const also[][2] = {
-    {"dim", "axis"},      {"keepdim", "keepdims"}, {"input", "x"},         {"input", "pred"},
-    {"input", "logits"},  {"input", "logp"},       {"input", "ids"},       {"target", "y"},
-    {"weight", "w"},      {"bias", "b"},           {"is_causal", "causal"}, {"attn_mask", "mask"},
-    {"query", "q"},       {"key", "k"},            {"value", "v"},
-    {"normalized_shape", "shape"},                 {"negative_slope", "a"},
-    {"n_in", "in_features"},                       {"n_out", "out_features"}};
-
-/* The place of the parameter of that name, or -1. */
-static int param_named(const AstFn *a, const char *name) {
-    for (int i = 0; i < a->n_params; i++)
-        if (a->param[i].name == name && !a->param[i].is_star)
-            return i;
-    for (size_t k = 0; a->at.src && a->at.src->is_prelude && k < sizeof also / sizeof *also; k++)
-        for (int i = 0; i < a->n_params && !strcmp(also[k][0], name); i++)
-            if (!strcmp(a->param[i].name, also[k][1]) && !a->param[i].is_star)
-                return i;
-    return -1;
+/* Which parameter has this (interned) name; n_params: none. */
+static int place_of(const AstFn *a, const char *name) {
+    int i = 0;
+    while (i < a->n_params && (a->param[i].name != name || a->param[i].is_star))
+        i++;
+    return i;
 }
 
 /* Keyword values, moved out of the way to kw[], find their slots. */
@@ -110,8 +97,13 @@ static bool bind_keywords(Interp *in, const AstFn *a, Value *slot, Value *kw, in
                           const Node *call, LangError *e) {
     for (int k = 0; k < n_kw; k++) {
         const Node *node = keyword(call, k);
-        int i = param_named(a, node->str);
-        if (i < 0)
+        const char *name = node->str;
+        const char *ours;
+        int i = place_of(a, name);
+        if (a->at.src && a->at.src->is_prelude) /* PyTorch's names for ours, as with builtins */
+            for (int j = 0; i == a->n_params && (ours = keyword_ours(name, j)); j++)
+                i = place_of(a, intern(ours, strlen(ours)));
+        if (i == a->n_params)
             return unknown_keyword(in, a, node, e);
         if (slot[i].kind != V_UNDEF)
             return fail_at(in, node, e, "%s() got '%s' twice", fn_name(a), node->str);
