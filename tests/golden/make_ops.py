@@ -249,3 +249,33 @@ for d in FLOATS:
 singular = torch.tensor([[1., 2], [2, 4]])
 f, pivots = torch.linalg.lu_factor_ex(singular)[:2]
 expect(f"lu {data(singular)}", f, torch.tensor([1, 0]))
+
+# Circular, hyperbolic and other pointwise functions, in float64 where float32's own are less exact.
+def wide(f): return lambda *x: f(*(a.double() for a in x)).to(x[0].dtype)
+for name in "tan asin acos atan sinh cosh asinh acosh atanh log2 log10 exp2 trunc".split():
+    unary(name, wide(getattr(torch, name)), FLOATS)
+binary("fmod", torch.fmod, INTS + FLOATS, lambda b: b != 0)
+binary("atan2", wide(torch.atan2), FLOATS)
+binary("hypot", wide(torch.hypot), FLOATS)
+
+# Walks along an axis, search, scattering.
+torch.manual_seed(2)
+for d in INTS + FLOATS:
+    x = torch.randint(0, 6, (3, 4)).to(d)
+    ones = torch.cat([x[:, :1], torch.zeros(3, 3).to(d)], 1)
+    expect(f"recurrence {data(x)} {data(ones)} axis=1", torch.cumprod(x, 1).to(d))
+    expect(f"recurrence {data(torch.ones_like(x))} {data(x)} axis=0", torch.cumsum(x, 0).to(d))
+    expect(f"recurrence {data(torch.ones_like(x))} {data(x)} axis=1 reverse=true", torch.cumsum(x.flip(1), 1).flip(1).to(d))
+    expect(f"cummax {data(x)} axis=1", *torch.cummax(x, 1))
+    expect(f"cummax {data(x)} axis=0 largest=false", *torch.cummin(x, 0))
+    rows, v = torch.sort(x, 1).values, torch.randint(0, 6, (3, 5)).to(d)
+    expect(f"searchsorted {data(rows)} {data(v)}", torch.searchsorted(rows, v))
+    expect(f"searchsorted {data(rows)} {data(v)} right=true", torch.searchsorted(rows, v, right=True))
+    expect(f"searchsorted {data(rows[0].contiguous())} {data(v)}", torch.searchsorted(rows[0].contiguous(), v))
+    idx, src = torch.tensor([[0, 2], [3, 3], [1, 1]]), torch.randint(1, 5, (3, 2)).to(d)
+    for how in ["prod", "amax", "amin"]:
+        expect(f"scatter_reduce {data(x)} {data(idx)} {data(src)} axis=1 reduce=\"{how}\"", torch.scatter_reduce(x, 1, idx, src, how))
+nans = torch.tensor([1., math.nan, 3., -math.inf, math.inf])
+expect(f"cummax {data(nans)} axis=0", *torch.cummax(nans, 0))
+expect(f"cummax {data(nans)} axis=0 largest=false", *torch.cummin(nans, 0))
+expect(f"searchsorted {data(torch.tensor([-1., 0, 2, math.inf]))} {data(nans)}", torch.searchsorted(torch.tensor([-1., 0, 2, math.inf]), nans))
