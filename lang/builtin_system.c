@@ -236,7 +236,7 @@ const Builtin builtins_system[] = {
      "How many workers this program has; with n, before the first tensor: so many.", 0, -1},
     {"gpu_workers", "n=none", bi_workers, "The original's name of workers.", 0, -1},
     {"connect", "address", bi_connect,
-     "Uses the dispatcher at \"host:port\" instead of workers of one's own; before the first tensor.",
+     "Uses the dispatcher at \"host:port\" instead of own workers; before the first tensor.",
      0, -1},
     {"debug.get_worker_stats", "", bi_worker_stats,
      "The workers' counters: a map by worker, like {w0: {kernels: 3, ...}}; waits.", 0, -1},

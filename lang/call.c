@@ -4,6 +4,7 @@
  * method for the kind (on a map, a method before a key), visible function f(a, x).
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
+#include "lang/habit.h"
 #include "lang/keyword.h"
 #include "lang/tensor.h"
 #include <assert.h>
@@ -393,10 +394,14 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     if (recv.kind == V_NONE) {
         fail_at(in, field, e, "'%s' is none: it has no method '%s'",
                 node_text(field->kid[0], quote), field->str);
+        size_t n = strlen(quote);
+        if (n > 5 && !strcmp(quote + n - 5, ".grad"))
+            error_hint(e, "before the first backward there is none; %s = none clears it", quote);
         return false;
     }
     fail_at(in, field, e, "%s has no method '%s'", with_article(recv, kind, sizeof kind),
             field->str);
+    if (habit_member(recv, field->str, e)) return false;
     const char *habit = recv.kind == V_TENSOR ? habit_hint(field->str, strlen(field->str)) : NULL;
     if (habit) return error_hint(e, "%s", habit);
     NameList names = {0};
@@ -435,9 +440,13 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
     case V_MAP:
         if (recv.map->is_space)
             return space_get(in, recv.map, name, f, e) ||
-                   (error_locate(e, node_span(in, field)), false);
+                   (error_locate(e, node_span(in, field)), habit_path(in, field->whole, e), false);
         break;
-    case V_TEXT: break;
+    case V_BUILTIN: /* random.seed(0): a module elsewhere, a function here */
+        if (field->kid[0]->kind == N_NAME && habit_path(in, field->whole, e))
+            return fail_at(in, field->kid[0], e, "'%s' is a function, not a module",
+                           field->kid[0]->str);
+        break;
     default: break;
     }
     *mode = SELF_FIRST;
@@ -549,7 +558,10 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
     if (base.kind == V_NONE)
         return fail_at(in, n, e, "'%s' is none: it has no field '%s'", node_text(n->kid[0], quote),
                        n->str);
+    if (base.kind == V_BUILTIN && n->kid[0]->kind == N_NAME && habit_path(in, n->whole, e))
+        return fail_at(in, n->kid[0], e, "'%s' is a function, not a module", n->kid[0]->str);
     fail_at(in, n, e, "%s has no field '%s'", with_article(base, kind, sizeof kind), n->str);
+    if (habit_member(base, n->str, e)) return false;
     NameList names = {0};
     Value k, v;
     MapV *m = base.kind == V_MAP ? base.map : base.kind == V_OBJECT ? base.obj->field : NULL;
@@ -583,7 +595,7 @@ bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e) {
     } else if (base.kind == V_MAP) {
         if (base.map->is_space)
             return space_get(in, base.map, name, out, e) ||
-                   (error_locate(e, node_span(in, n)), false);
+                   (error_locate(e, node_span(in, n)), habit_path(in, n->whole, e), false);
         Value *v = map_find(base.map, name_str(in, name));
         if ((found = v != NULL))
             *out = value_ref(*v);

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include "lang/format.h"
+#include "lang/habit.h"
 #include "lang/tensor.h"
 #include <string.h>
 
@@ -25,12 +26,29 @@ static bool is_of_self(const Frame *f, const char *name) {
            (object_find(self.obj, name) || object_method(self.obj, name));
 }
 
+/* Linear, Adam: with the space they are in. */
+static bool in_a_space(Interp *in, const char *name, LangError *e) {
+    static const char *const spaces[] = {"nn", "optim"};
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+        Value space, *found;
+        LangError ignored = {0};
+        if (!prelude_space(in, intern(spaces[i], strlen(spaces[i])), &space, &ignored)) continue;
+        found = space.kind == V_MAP ? map_find(space.map, name_str(in, name)) : NULL;
+        if (found) error_label(e, e->at, "did you mean '%s.%s'?", spaces[i], name);
+        value_drop(space);
+        if (found) return true;
+    }
+    return false;
+}
+
 static bool not_defined(Interp *in, const Node *n, LangError *e) {
     fail_at(in, n, e, "'%s' is not defined", n->str);
+    if (habit_path(in, n->at, e)) return false;
     const char *habit = habit_hint(n->str, strlen(n->str)); /* null, np, torch ... */
     if (habit) return error_hint(e, "%s", habit);
     NameList names = {0};
     const Frame *f = in->frame;
+    if (in_a_space(in, n->str, e)) return false;
     if (is_of_self(f, n->str))
         return error_hint(e, "self.%s", n->str);
     for (int i = 0; f && i < f->fn->n_slots; i++)

@@ -4,6 +4,7 @@
  * point into them.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
+#include "lang/habit.h"
 #include "lang/prelude.h"
 #include "lang/signal.h"
 #include "lang/tensor.h"
@@ -271,10 +272,9 @@ static void space_fill(Interp *in, MapV *space, const Globals *g) {
 static bool not_found(Interp *in, const Node *n, LangError *e) {
     fail_at(in, n, e, "there is no file %s%s beside this one or in GT_PATH", n->str,
             strchr(n->str, '.') ? "" : ".gt");
-    if (!strcmp(n->str, "torch") || !strcmp(n->str, "numpy"))
-        error_hint(
-            e,
-            "not needed: its functions are built in (randn, zeros, nn.Linear, optim.Adam, gt.x)");
+    const char *habit = habit_import(n->str);
+    if (habit)
+        error_hint(e, "%s", habit);
     return false;
 }
 

@@ -76,7 +76,8 @@ bool stream_set_workers(Stream *s, int n) {
 bool stream_connect(Stream *s, const char *endpoint, Span at, LangError *e) {
     if (s->endpoint && strcmp(s->endpoint, endpoint) == 0 && s->is_started) return true;
     if (s->is_started) {
-        error_at(e, at, "already connected to %s", s->endpoint ? s->endpoint : "workers of its own");
+        const char *to = s->endpoint ? s->endpoint : "workers of its own";
+        error_at(e, at, "already connected to %s", to);
         return error_hint(e, "connect before the first tensor, or: gtsh -d %s",
                           strncmp(endpoint, "tcp://", 6) ? endpoint : endpoint + 6);
     }
