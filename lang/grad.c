@@ -79,12 +79,12 @@ GradNode *grad_leaf(Interp *in, Tensor *param) {
 
 /* ---- recording ---- */
 
-static bool input_saved(unsigned saves, const Arg *arg, int n, int i) {
-    if (i < 3 ? saves & (SAVE_A << i) : saves & SAVE_REST) return true;
-    if (!(saves & SAVE_OTHER)) return false;
-    for (int k = 0; k < n; k++)
-        if (k != i && arg[k].t && tensor_needs_grad(arg[k].t)) return true;
-    return false;
+/* What is kept, as a set of SAVE_ bits, when these operands need gradients. */
+static unsigned saved_set(Op op, const Arg *arg, int n, const Attr *attr, int n_attr) {
+    unsigned saves = grad_saves(op, attr, n_attr), set = saves & 255;
+    for (int i = 0; i < n && i < 3; i++)
+        if (arg[i].t && tensor_needs_grad(arg[i].t)) set |= saves >> 8 * (i + 1) & 255;
+    return set;
 }
 
 void grad_record(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr,
@@ -92,7 +92,7 @@ void grad_record(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr
     bool needed = false;
     for (int i = 0; i < n_args && !needed; i++) needed = arg[i].t && tensor_needs_grad(arg[i].t);
     if (!needed || !grad_rule[op] || !dtype_is_float(tensor_type(out[0])->dtype)) return;
-    unsigned saves = grad_saves[op];
+    unsigned saves = saved_set(op, arg, n_args, attr, n_attr);
     GradNode *n = node_new(in, op, n_args, attr, n_attr);
     n->signal = signal_backward(in);
     n->n_out = n_out, n->type = *tensor_type(out[0]);
@@ -104,11 +104,9 @@ void grad_record(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr
         }
         g->type = *tensor_type(arg[i].t);
         if (tensor_needs_grad(arg[i].t)) g->node = arg[i].t->node, g->node->refs++;
-        if (input_saved(saves, arg, n_args, i)) g->value = handle_ref(arg[i].t->handle);
+        if (saves & (i < 3 ? (unsigned)SAVE_A << i : SAVE_REST)) g->value = handle_ref(arg[i].t->handle);
     }
-    if (saves & SAVE_OUT || (saves & SAVE_OUT_IF_B && n->in[1].node) ||
-        (saves & SAVE_OUT_IF_A && n->in[0].node))
-        n->out[0] = handle_ref(out[0]->handle);
+    if (saves & SAVE_OUT) n->out[0] = handle_ref(out[0]->handle);
     if (saves & SAVE_OUT1) n->out[1] = handle_ref(out[1]->handle);
     out[0]->node = n;
 }

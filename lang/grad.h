@@ -92,18 +92,14 @@ typedef struct GradCall {
 } GradCall;
 typedef void (*GradRule)(GradCall *g);
 extern const GradRule grad_rule[OP_COUNT]; /* from the grad column of ops.def; NULL for `none` */
-/* Which values rules use. OTHER: operand i if another operand needs a gradient (products). */
-enum {
-    SAVE_NONE = 0,
-    SAVE_A = 1,
-    SAVE_B = 2,
-    SAVE_C = 4,
-    SAVE_REST = 8,
-    SAVE_OTHER = 16,
-    SAVE_OUT = 32,
-    SAVE_OUT1 = 64,
-    SAVE_OUT_IF_B = 128,
-    SAVE_OUT_IF_A = 256
-};
-extern const uint16_t grad_saves[OP_COUNT];
+/* Which values a rule reads: whatever it makes, or (FOR_A ...) to make the gradient of that operand.
+ * Nothing else is kept: tests/unit/grad_hygiene.h. OUT1: the second result. */
+enum { SAVE_NONE = 0, SAVE_A = 1, SAVE_B = 2, SAVE_C = 4, SAVE_REST = 8, SAVE_OUT = 16,
+       SAVE_OUT1 = 32 };
+#define FOR_A(saves) ((saves) << 8)
+#define FOR_B(saves) ((saves) << 16)
+#define FOR_C(saves) ((saves) << 24)
+/* Products: an operand if the other one needs a gradient. */
+enum { SAVE_OTHER = FOR_A(SAVE_B) | FOR_B(SAVE_A) };
+unsigned grad_saves(Op op, const Attr *attr, int n_attr);
 #endif

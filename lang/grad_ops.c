@@ -76,12 +76,13 @@ static void grad_pow(GradCall *g) {
     if (!A.t) { /* a number to the power of a tensor */
         double a = A.imm.kind == IN_IMM_FLOAT ? A.imm.f : (double)A.imm.i;
         if (a == 0)
-            give(g, 1, MUL(d, where(g, op2(g, OP_GE, B, NUM(0)), NUM(0), NUM(-INFINITY))));
+            give(g, 1, MUL(d, where(g, op2(g, OP_LE, Y, NUM(1)), NUM(0), NUM(-INFINITY))));
         else
             give(g, 1, MUL(MUL(d, Y), NUM(log(a))));
         return;
     }
-    Arg at_zero = op2(g, OP_AND, op2(g, OP_EQ, A, NUM(0)), op2(g, OP_GE, B, NUM(0)));
+    /* 0 to the power of what is not negative: 0 or 1 */
+    Arg at_zero = op2(g, OP_AND, op2(g, OP_EQ, A, NUM(0)), op2(g, OP_LE, Y, NUM(1)));
     give(g, 1, where(g, at_zero, NUM(0), MUL(MUL(d, Y), op1(g, OP_LOG, A))));
 }
 
@@ -415,9 +416,9 @@ enum {
     SAVES_shard = SAVE_NONE,
     SAVES_mul = SAVE_OTHER,
     SAVES_matmul = SAVE_OTHER,
-    SAVES_div = SAVE_B | SAVE_OUT_IF_B,
-    SAVES_mod = SAVE_OTHER | SAVE_B,
-    SAVES_pow = SAVE_A | SAVE_B | SAVE_OUT_IF_B,
+    SAVES_div = FOR_A(SAVE_B) | FOR_B(SAVE_B | SAVE_OUT),
+    SAVES_mod = FOR_B(SAVE_A | SAVE_B),
+    SAVES_pow = FOR_A(SAVE_A | SAVE_B) | FOR_B(SAVE_A | SAVE_OUT),
     SAVES_maximum = SAVE_A | SAVE_B,
     SAVES_minimum = SAVE_A | SAVE_B,
     SAVES_abs = SAVE_A,
@@ -431,9 +432,9 @@ enum {
     SAVES_gelu = SAVE_A,
     SAVES_gelu_dx = SAVE_A,
     SAVES_silu = SAVE_A | SAVE_OUT,
-    SAVES_fmod = SAVE_OTHER | SAVE_B,
+    SAVES_fmod = FOR_B(SAVE_A | SAVE_B),
     SAVES_atan2 = SAVE_A | SAVE_B,
-    SAVES_hypot = SAVE_A | SAVE_B | SAVE_OUT,
+    SAVES_hypot = FOR_A(SAVE_A | SAVE_OUT) | FOR_B(SAVE_B | SAVE_OUT),
     SAVES_tan = SAVE_OUT,
     SAVES_asin = SAVE_A,
     SAVES_acos = SAVE_A,
@@ -467,16 +468,16 @@ enum {
     SAVES_index = SAVE_B | SAVE_C | SAVE_REST,
     SAVES_index_put = SAVE_C | SAVE_REST,
     SAVES_gather = SAVE_B,
-    SAVES_scatter_add = SAVE_B,
+    SAVES_scatter_add = FOR_C(SAVE_B),
     SAVES_cumsum = SAVE_NONE,
-    SAVES_recurrence = SAVE_A | SAVE_OUT,
+    SAVES_recurrence = SAVE_A | FOR_A(SAVE_OUT),
     SAVES_scatter_reduce = SAVE_A | SAVE_B | SAVE_C | SAVE_OUT,
     SAVES_sort = SAVE_A,
     SAVES_topk = SAVE_OUT1,
     SAVES_cholesky = SAVE_OUT,
     SAVES_lu = SAVE_OUT | SAVE_OUT1,
-    SAVES_solve = SAVE_A | SAVE_C | SAVE_REST | SAVE_OUT_IF_A,
-    SAVES_solve_triangular = SAVE_A | SAVE_OUT_IF_A,
+    SAVES_solve = SAVE_A | SAVE_C | SAVE_REST | FOR_A(SAVE_OUT),
+    SAVES_solve_triangular = SAVE_A | FOR_A(SAVE_OUT),
     SAVES_conv = SAVE_OTHER,
     SAVES_conv_dx = SAVE_OTHER,
     SAVES_conv_dw = SAVE_OTHER,
@@ -490,7 +491,15 @@ const GradRule grad_rule[OP_COUNT] = {
 #define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc) [OP_##id] = grad_##grad,
 #include "runtime/ops.def"
 };
-const uint16_t grad_saves[OP_COUNT] = {
+/* What depends on an attribute besides. */
+unsigned grad_saves(Op op, const Attr *attr, int n_attr) {
+    static const unsigned saves[OP_COUNT] = {
 #define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc) [OP_##id] = SAVES_##grad,
 #include "runtime/ops.def"
-};
+    };
+    for (int i = 0; i < n_attr; i++) {
+        if (attr[i].key == ATTR_ACCUMULATE && attr[i].b) return FOR_B(saves[op]);
+        if (attr[i].key == ATTR_REDUCE && attr[i].str[0] == 'p') return saves[op] & ~SAVE_OUT;
+    }
+    return saves[op];
+}

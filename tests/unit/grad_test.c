@@ -6,6 +6,7 @@
 #include "lang/grad.h"
 #include "lang/interp.h"
 #include "tests/unit/check.h"
+#include "tests/unit/grad_hygiene.h"
 
 typedef struct Sample {
     Op op;
@@ -132,6 +133,7 @@ static void check(const char *name, const char *f, const char *xs) {
     bytes_printf(&text, "check(\"%s\", %s, %s)\n", name, f, xs);
     run(name, text.data);
     bytes_fini(&text);
+    check_hygiene(name, f, xs);
 }
 
 static void check_map(Op op) {
