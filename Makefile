@@ -115,7 +115,7 @@ $(B)/obj/gen/prelude.o: $(B)/gen/prelude.c
 	$(Q)$(CC) $(ALL_CF) -c -o $@ $<
 
 # ---- tests ----
-$(B)/test/%: tests/unit/%.c $(LIB) tests/unit/check.h
+$(B)/test/%: tests/unit/%.c $(LIB) $(wildcard tests/unit/*.h)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -o $@ $< $(LIB) $(LIBS)

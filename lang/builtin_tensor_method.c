@@ -257,6 +257,19 @@ BUILTIN(backward) { /* y, seed, retain_graph */
     return *out = v_none(), grad_backward(in, arg[0].tensor, seed, retain, e);
 }
 
+/* Whole numbers have no gradients: said, not answered with zeros. */
+static bool can_differ(const Tensor *x, int64_t i, LangError *e) {
+    DType d = (DType)tensor_type(x)->dtype;
+    if (dtype_is_float(d)) return true;
+    if (i < 0)
+        error_set(e, "grad by a tensor of %s: only float tensors have gradients",
+                  dtype_info[d].name);
+    else
+        error_set(e, "grad by tensors of which element %lld is %s: only float tensors have gradients",
+                  (long long)i, dtype_info[d].name);
+    return error_hint(e, "x = param(x.float()) before computing");
+}
+
 BUILTIN(grad) { /* y, xs, seed, create_graph */
     Tensor *seed, *one, *got;
     bool create;
@@ -265,6 +278,7 @@ BUILTIN(grad) { /* y, xs, seed, create_graph */
         arg_bool_of(arg[3], "create_graph", &create, e));
     if (arg[1].kind == V_TENSOR) {
         one = arg[1].tensor;
+        TRY(can_differ(one, -1, e));
         return grad_of(in, arg[0].tensor, &one, 1, seed, create, &got, e) && give_tensor(got, out);
     }
     if (n < 0)
@@ -274,7 +288,7 @@ BUILTIN(grad) { /* y, xs, seed, create_graph */
     bool ok = true;
     for (int64_t i = 0; ok && i < n; i++) {
         Value x = value_at(arg[1], i);
-        ok = need_tensor(x, "grad", e);
+        ok = need_tensor(x, "grad", e) && can_differ(x.tensor, i, e);
         xs[i] = ok ? x.tensor : NULL;
     }
     ok = ok && grad_of(in, arg[0].tensor, xs, (int)n, seed, create, g, e);

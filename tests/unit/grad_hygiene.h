@@ -114,14 +114,16 @@ static void check_leaves_nothing(Tap *t, Look *l, const char *how) {
         CHECK_MSG(n->op == NODE_LEAF, "%s, %s: %s is recorded", t->what, how, op_info[n->op].name);
 }
 
-/* The values that the live graph keeps. */
+/* The values that the live graph keeps; single numbers are not worth a word. */
 static int kept_values(const Interp *in, uint64_t *id, const char **by, int cap) {
     int n = 0;
     for (const GradNode *p = in->tape->live.next; p != &in->tape->live; p = p->next) {
         for (int i = 0; i < p->n_in && n < cap; i++)
-            if (p->in[i].value) by[n] = op_info[p->op].name, id[n++] = p->in[i].value->id;
+            if (p->in[i].value && type_numel(&p->in[i].value->type) > 1)
+                by[n] = op_info[p->op].name, id[n++] = p->in[i].value->id;
         for (int i = 0; i < MAX_OUT && n < cap; i++)
-            if (p->out[i]) by[n] = op_info[p->op].name, id[n++] = p->out[i]->id;
+            if (p->out[i] && type_numel(&p->out[i]->type) > 1)
+                by[n] = op_info[p->op].name, id[n++] = p->out[i]->id;
     }
     return n;
 }

@@ -136,6 +136,29 @@ static void check(const char *name, const char *f, const char *xs) {
     check_hygiene(name, f, xs);
 }
 
+/* Views, axes of one element, none, no axes at all. */
+static void check_shapes(const char *name, const char *f, const char *x) {
+    static const char *const how[] = {".T", ".T[:, 1:2]", "[:0]", "[1, 1]", "[1:2].expand(3, 2)"};
+    char xs[400];
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+        snprintf(xs, sizeof xs, "[(%s)%s]", x, how[i]);
+        check(name, f, xs);
+    }
+}
+static void check_pairs(Op op, const char *f) {
+    static const char *const pair[][2] = {
+        {A ".permute(2, 1, 0)", B},        {A "[:, :1]", "(" A " * 0.8)[:1]"},
+        {R ".reshape(2, 1, 1)", B},        {A, R "[0]"},
+        {"tensor(1.1, dtype=float64)", B}, {A "[:0]", B},
+        {B ".T[:, 1:]", R ".unsqueeze(1)"}};
+    char xs[800];
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
+        snprintf(xs, sizeof xs, op == OP_POW ? "[abs(%s), %s]" : "[%s, %s]", pair[i][0],
+                 pair[i][1]);
+        check(op_info[op].name, f, xs);
+    }
+}
+
 static void check_map(Op op) {
     const char *name = op_info[op].name;
     char f[200];
@@ -143,9 +166,11 @@ static void check_map(Op op) {
         snprintf(f, sizeof f, "fn(x) => %s(x)", name);
         if (op == OP_ACOSH) {
             check(name, f, "[" POSITIVE " + 1.5]");
+            check_shapes(name, f, POSITIVE " + 1.5");
             return;
         }
         check(name, f, "[" POSITIVE " * 0.9]");
+        check_shapes(name, f, POSITIVE " * 0.9");
         static const Op inner[] = {OP_LOG,  OP_LOG2, OP_LOG10, OP_LOG1P, OP_SQRT,
                                    OP_RSQRT, OP_ASIN, OP_ACOS,  OP_ATANH};
         bool positive = false;
@@ -159,6 +184,7 @@ static void check_map(Op op) {
     snprintf(f, sizeof f, "fn(a, b) => %s(a, b)", name);
     check(name, f, left);
     check(name, f, op == OP_POW ? "[" POSITIVE ", " R "]" : "[" R ", " A "]");
+    check_pairs(op, f);
     snprintf(f, sizeof f, "fn(a) => %s(a, 1.7)", name);
     check(name, f, "[" POSITIVE "]");
     snprintf(f, sizeof f, "fn(b) => %s(1.7, b)", name);
@@ -173,7 +199,11 @@ static void check_reduce(Op op) {
     for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
         snprintf(f, sizeof f, "fn(x) => %s(x%s)", op_info[op].name, how[i]);
         check(op_info[op].name, f, "[" A "]");
+        check(op_info[op].name, f, "[" A ".permute(2, 1, 0)[:, 1:2]]");
+        if (strchr(how[i], '1')) check(op_info[op].name, f, "[" A "[:0]]");
     }
+    snprintf(f, sizeof f, "fn(x) => %s(x)", op_info[op].name);
+    check(op_info[op].name, f, "[" R "[0]]");
 }
 
 /* At the prompt backward waits: a failure in a step leaves parameters and gradients as they were.
