@@ -298,9 +298,9 @@ BUILTIN(grad) { /* y, xs, seed, create_graph */
     return ok;
 }
 
-BUILTIN(checkpoint) { /* f, x */
-    TRY(need_tensor(arg[1], "checkpoint", e));
-    return grad_checkpoint(in, arg[0], arg[1].tensor, out, e);
+BUILTIN(checkpoint) { /* f, *xs */
+    const List *xs = arg[1].list;
+    return grad_checkpoint(in, arg[0], xs->v, (int)xs->n, out, e);
 }
 
 BUILTIN(tape) { /* x */

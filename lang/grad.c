@@ -594,8 +594,14 @@ bool grad_of(Interp *in, Tensor *y, Tensor *const *xs, int n, Tensor *seed, bool
 
 /* ---- checkpoint ---- */
 
-/* The nodes below y that are older than `since`: what f took from outside, x aside. */
-static bool find_outside(Interp *in, GradNode *y, uint64_t since, const GradNode *x,
+static bool is_among(const GradNode *node, const Value *arg, int n_args) {
+    for (int i = 0; i < n_args; i++)
+        if (arg[i].kind == V_TENSOR && arg[i].tensor->node == node) return true;
+    return false;
+}
+
+/* The nodes below y that are older than `since`: what f took from outside, its arguments aside. */
+static bool find_outside(Interp *in, GradNode *y, uint64_t since, const Value *arg, int n_args,
                          GradNode ***out, int *n, LangError *e) {
     Walk w;
     walk_init(&w, in);
@@ -604,7 +610,7 @@ static bool find_outside(Interp *in, GradNode *y, uint64_t since, const GradNode
     for (size_t i = 0; i < w.n; i++) {
         GradNode *node = w.v[i].node;
         if (node->seq <= since) {
-            if (node == x) continue;
+            if (is_among(node, arg, n_args)) continue;
             *out = xrealloc(*out, (size_t)(*n + 1) * sizeof **out);
             (*out)[(*n)++] = node;
             continue;
@@ -612,31 +618,52 @@ static bool find_outside(Interp *in, GradNode *y, uint64_t since, const GradNode
         for (int k = 0; k < node->n_in; k++)
             if (node->in[k].node) visit(&w, node->in[k].node);
     }
-    bool ok =
-        *n < MAX_IN || error_set(e, "checkpoint: more than %d parameters in one function", MAX_IN);
+    bool ok = *n + n_args <= MAX_IN ||
+              error_set(e, "checkpoint: more than %d parameters in one function", MAX_IN);
     walk_fini(&w);
     return ok;
 }
 
-bool grad_checkpoint(Interp *in, Value f, Tensor *x, Value *out, LangError *e) {
-    uint64_t since = tape_of(in)->seq, seed = in->seed, rng = in->rng_counter;
-    Value arg = v_tensor(x);
+/* Where the random numbers of the stream and of the client stand. */
+typedef struct Dice {
+    uint64_t seed, rng, host;
+} Dice;
+static Dice dice_of(const Interp *in) {
+    return (Dice){in->seed, in->rng_counter, in->host_rng_counter};
+}
+static void dice_set(Interp *in, Dice at) {
+    in->seed = at.seed, in->rng_counter = at.rng, in->host_rng_counter = at.host;
+}
+
+/* The node's f is a list: the function, then its arguments, tensors detached. in[] has the
+ * arguments, then what else f took from outside. */
+bool grad_checkpoint(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e) {
+    uint64_t since = tape_of(in)->seq;
+    Dice dice = dice_of(in);
     GradNode **outside;
     int n;
-    TRY(interp_call(in, f, &arg, 1, out, e));
+    TRY(interp_call(in, f, arg, n_args, out, e));
     if (out->kind != V_TENSOR || !grad_is_on(in) || !out->tensor->node ||
         out->tensor->node->seq <= since)
         return true;
     Tensor *y = out->tensor;
-    if (!find_outside(in, y->node, since, x->node, &outside, &n, e))
+    if (!find_outside(in, y->node, since, arg, n_args, &outside, &n, e))
         return free(outside), value_drop(*out), false;
-    GradNode *c = node_new(in, NODE_CHECKPOINT, n + 1, NULL, 0);
+    GradNode *c = node_new(in, NODE_CHECKPOINT, n_args + n, NULL, 0);
     c->type = *tensor_type(y), c->n_out = 1, c->signal = signal_backward(in);
-    c->f = value_ref(f), c->seed = seed, c->rng = rng;
-    c->in[0] = (GradInput){.value = handle_ref(x->handle), .type = *tensor_type(x)};
-    if (tensor_needs_grad(x)) c->in[0].node = x->node, x->node->refs++;
+    c->seed = dice.seed, c->rng = dice.rng, c->host_rng = dice.host;
+    c->f = v_list(in, (size_t)n_args + 1);
+    list_push(c->f.list, value_ref(f));
+    for (int i = 0; i < n_args; i++) {
+        bool is_tensor = arg[i].kind == V_TENSOR;
+        Tensor *t = is_tensor ? arg[i].tensor : NULL;
+        list_push(c->f.list,
+                  t ? v_tensor(tensor_new(in, handle_ref(t->handle))) : value_ref(arg[i]));
+        if (t) c->in[i].type = *tensor_type(t);
+        if (t && tensor_needs_grad(t)) c->in[i].node = t->node, t->node->refs++;
+    }
     for (int i = 0; i < n; i++) {
-        c->in[i + 1] = (GradInput){.node = outside[i], .type = outside[i]->type};
+        c->in[n_args + i] = (GradInput){.node = outside[i], .type = outside[i]->type};
         outside[i]->refs++;
     }
     free(outside);
@@ -647,30 +674,48 @@ bool grad_checkpoint(Interp *in, Value f, Tensor *x, Value *out, LangError *e) {
     return true;
 }
 
+/* The walk over what f recorded when it ran again. */
+static bool checkpoint_walk(GradCall *g, Tensor *y, bool create_graph) {
+    const GradNode *n = g->n;
+    if (!y->node) return true;
+    GradNode **target = xcalloc((size_t)n->n_in + 1, sizeof *target);
+    for (int i = 0; i < n->n_in; i++) {
+        target[i] = g->need[i] ? n->in[i].node : NULL;
+        for (int k = 0; k < i; k++) /* the same tensor given twice: its gradient counts once */
+            if (target[k] == target[i]) target[i] = NULL;
+    }
+    bool ok = grad_of_nodes(g->in, y, target, n->n_in, g->dout.t, true, create_graph, g->din, g->e);
+    free(target);
+    return ok;
+}
+
 /* Computes f again, recorded this time, with the random numbers of the first run, and walks that.
  */
 static bool checkpoint_rule(GradCall *g) {
     Interp *in = g->in;
     const GradNode *n = g->n;
-    int depth = in->no_grad_depth;
-    uint64_t seed = in->seed, rng = in->rng_counter;
-    Tensor *x = tensor_new(in, handle_ref(n->in[0].value));
-    if (n->in[0].node) x->node = n->in[0].node, x->node->refs++;
-    Value arg = v_tensor(x), y = v_none();
-    in->no_grad_depth = 0, in->seed = n->seed, in->rng_counter = n->rng;
-    bool ok = interp_call(in, n->f, &arg, 1, &y, g->e);
-    in->no_grad_depth = depth, in->seed = seed, in->rng_counter = rng;
+    int depth = in->no_grad_depth, n_args = (int)n->f.list->n - 1;
+    Dice now = dice_of(in);
+    Value keep = value_ref(n->f), y = v_none(), *arg = xcalloc((size_t)n_args + 1, sizeof *arg);
+    for (int i = 0; i < n_args; i++) {
+        arg[i] = value_ref(keep.list->v[i + 1]);
+        if (arg[i].kind != V_TENSOR || !n->in[i].node) continue;
+        Tensor *t = tensor_new(in, handle_ref(arg[i].tensor->handle));
+        t->node = n->in[i].node, t->node->refs++;
+        value_set(&arg[i], v_tensor(t));
+    }
+    in->no_grad_depth = 0;
+    dice_set(in, (Dice){n->seed, n->rng, n->host_rng});
+    bool ok = interp_call(in, keep.list->v[0], arg, n_args, &y, g->e);
+    in->no_grad_depth = depth;
+    dice_set(in, now);
     if (ok && (y.kind != V_TENSOR || !type_equal(tensor_type(y.tensor), &n->type)))
         ok = error_set(g->e, "checkpoint: the function gave another result when it ran again");
-    if (ok && y.tensor->node) {
-        GradNode **target = xcalloc((size_t)n->n_in, sizeof *target);
-        for (int i = 0; i < n->n_in; i++) target[i] = g->need[i] ? n->in[i].node : NULL;
-        ok =
-            grad_of_nodes(in, y.tensor, target, n->n_in, g->dout.t, true, depth == 0, g->din, g->e);
-        free(target);
-    }
+    if (ok) ok = checkpoint_walk(g, y.tensor, depth == 0);
     value_drop(y);
-    tensor_unref(x);
+    for (int i = 0; i < n_args; i++) value_drop(arg[i]);
+    free(arg);
+    value_drop(keep);
     return ok;
 }
 

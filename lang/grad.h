@@ -35,7 +35,7 @@ struct GradNode {
     TensorType type; /* of the differentiable result, out[0] */
     Tensor *param;   /* NODE_LEAF: its parameter, not owned; NULL when that has gone */
     Value f;
-    uint64_t seed, rng;   /* NODE_CHECKPOINT: function, and where its random numbers began */
+    uint64_t seed, rng, host_rng; /* NODE_CHECKPOINT: function, where its random numbers began */
     Handle *out[MAX_OUT]; /* values of results that the rule uses (exp, tanh, max ...), else NULL */
     Attr *attr;           /* deep copy, in this allocation */
     GradNode *prev, *next; /* the interpreter's list of live nodes: owns none of them */
@@ -71,8 +71,9 @@ bool grad_backward(Interp *in, Tensor *y, Tensor *seed, bool retain, LangError *
 /* grad(y, xs): never touches .grad; out[i] zeros where y does not depend on xs[i]. */
 bool grad_of(Interp *in, Tensor *y, Tensor *const *xs, int n, Tensor *seed, bool create_graph,
              Tensor **out, LangError *e);
-/* f(x), recorded as one node that keeps nothing between but x and computes f again in backward. */
-bool grad_checkpoint(Interp *in, Value f, Tensor *x, Value *out, LangError *e);
+/* f(*arg), recorded as one node that keeps nothing but the arguments and computes f again in
+ * backward; a result that is not one tensor is recorded as ever. */
+bool grad_checkpoint(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e);
 void grad_tape_print(Interp *in, Tensor *below,
                      Bytes *out); /* debug.print_tape; below NULL: all that live */
 
