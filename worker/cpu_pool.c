@@ -60,6 +60,7 @@ static Span span_of(const Window *w, int axis, int64_t o) {
 MAX_PLANE(float, -INFINITY, v > best || isnan(v))
 MAX_PLANE(double, -(double)INFINITY, v > best || isnan(v))
 MAX_PLANE(uint8_t, 0, v > best)
+MAX_PLANE(int8_t, INT8_MIN, v > best)
 MAX_PLANE(int32_t, INT32_MIN, v > best)
 MAX_PLANE(int64_t, INT64_MIN, v > best)
 
@@ -73,6 +74,7 @@ static void max_range(void *ctx, int64_t begin, int64_t end, int thread) {
         int64_t *place = p->place + t * p->out;
         switch (p->dtype) {
         case DT_U8: max_uint8_t(w, x, y, place); break;
+        case DT_I8: max_int8_t(w, x, y, place); break;
         case DT_I32: max_int32_t(w, x, y, place); break;
         case DT_I64: max_int64_t(w, x, y, place); break;
         case DT_F32: max_float(w, x, y, place); break;
