@@ -213,7 +213,8 @@ const Builtin builtins_tensor[] = {
     M("bmm", matmul, "a, b", "As matmul."),
     M("dot", matmul, "a, b", "As matmul."),
     C(einsum, "spec, *operands",
-      "Sum of products by names of axes: einsum(\"ij,jk->ik\", a, b) is a @ b; \"...\" broadcasts."),
+      "Sum of products by names of axes: einsum(\"ij,jk->ik\", a, b) is a @ b; \"...\" "
+      "broadcasts."),
     F(cholesky, "a, upper=false",
       "Triangle L with L @ L.T = a (upper: U with U.T @ U = a) of positive definite matrices."),
     F(lu, "a", "[LU, perm]: a[perm] = L @ U, both in one matrix; L has ones on its diagonal."),
@@ -243,8 +244,9 @@ const Builtin builtins_tensor[] = {
     F(flip, "x, *axis", "In reverse order along axes."),
     F(tril, "x, k=0", "The part of the last two axes on and below diagonal k, else 0."),
     F(triu, "x, k=0", "The part of the last two axes on and above diagonal k, else 0."),
-    F(pad, "x, widths, value=0",
-      "value around x: [before, after] of the last axis, then of the one before, and so on."),
+    F(pad, "x, widths, mode=\"constant\", value=0",
+      "Wider by [before, after] of the last axis, then of the one before, and so on: filled with "
+      "value, or by mode \"reflect\", \"replicate\", \"circular\". Negative widths cut off."),
     F(gather, "x, axis, index", "out[i][j] = x[i][index[i][j]] for axis 1."),
     F(index_select, "x, axis, index", "Slices of an axis by number."),
     F(scatter_add, "x, axis, index, src", "x with src added where gather would have read."),

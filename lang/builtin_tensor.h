@@ -108,7 +108,6 @@ BUILTIN(unbind);
 BUILTIN(flip);
 BUILTIN(tril);
 BUILTIN(triu);
-BUILTIN(pad);
 BUILTIN(gather);
 BUILTIN(index_select);
 BUILTIN(scatter_add);
@@ -119,6 +118,8 @@ BUILTIN(one_hot);
 BUILTIN(nonzero);
 BUILTIN(meshgrid);
 BUILTIN(tile);
+/* builtin_tensor_pad.c */
+BUILTIN(pad);
 /* builtin_tensor_conv.c */
 BUILTIN(conv1d);
 BUILTIN(conv2d);

@@ -421,38 +421,6 @@ static bool triangle(Interp *in, const Value *arg, Op keep, Value *out, LangErro
 BUILTIN(tril) { return triangle(in, arg, OP_LE, out, e); }
 BUILTIN(triu) { return triangle(in, arg, OP_GE, out, e); }
 
-BUILTIN(pad) { /* x, widths, value: a full tensor with x put into it */
-    int64_t n = value_count(arg[1]), before = 0, after = 0, start[MAX_DIMS] = {0}, step[MAX_DIMS];
-    Tensor *x = arg_as_tensor(in, arg[0], e), *frame = NULL, *t = NULL;
-    Arg value;
-    if (!x) return false;
-    TensorType s = *type_of(x), wide = s;
-    bool ok = n >= 0 && n % 2 == 0 && n / 2 <= s.rank;
-    if (!ok)
-        error_set(e, "pad needs [before, after] for the last axes, at most %d numbers", 2 * s.rank);
-    for (int i = 0; i < s.rank; i++) step[i] = 1;
-    for (int64_t i = 0; ok && i < n / 2; i++) {
-        int axis = s.rank - 1 - (int)i;
-        ok = arg_int_of(value_at(arg[1], 2 * i), "widths", &before, e) &&
-             arg_int_of(value_at(arg[1], 2 * i + 1), "widths", &after, e);
-        if (ok && (before < 0 || after < 0 || before > MAX_NUMEL || after > MAX_NUMEL))
-            ok = error_set(e, "pad: widths must not be negative or huge");
-        start[axis] = before, wide.shape[axis] += before + after;
-    }
-    ok = ok && value_is_number(arg[2]) && arg_from_value(in, arg[2], &value, e);
-    if (ok && value.imm.kind == IN_IMM_FLOAT && !dtype_is_float(s.dtype))
-        value = arg_int((int64_t)value.imm.f);
-    if (ok && s.dtype == DT_BOOL)
-        value = arg_bool(value.imm.kind == IN_IMM_INT ? value.imm.i != 0 : value.imm.b);
-    if (ok) frame = tensor_full(in, wide.shape, wide.rank, (DType)s.dtype, value.imm, e);
-    Arg a[2] = {arg_tensor(frame), arg_tensor(x)};
-    Attr attr[3] = {attr_ints(ATTR_START, start, s.rank), attr_ints(ATTR_SIZE, s.shape, s.rank),
-                    attr_ints(ATTR_STEP, step, s.rank)};
-    if (frame && !tensor_op(in, OP_SLICE_PUT, a, 2, attr, 3, &t, e)) t = NULL;
-    tensor_unref(frame);
-    return finish(x, t, out);
-}
-
 /* An op on x, an index tensor and perhaps a third, along an axis: arguments x, axis, index[, src].
  */
 static bool indexed(Interp *in, Op op, const Value *arg, int n, Value *out, LangError *e) {
