@@ -107,9 +107,9 @@ case("interpolate", F.interpolate, (1, 2, 2, 3, 3), scale_factor=2, mode="trilin
 case("interpolate", F.interpolate, (1, 2, 4, 5), d=torch.float64, size=[7, 3], mode="bicubic")
 case("pixel_shuffle", F.pixel_shuffle, (2, 8, 2, 3), upscale_factor=2)
 case("pixel_unshuffle", F.pixel_unshuffle, (2, 2, 4, 6), downscale_factor=2)
-case("unfold", F.unfold, (2, 3, 5, 6), kernel_size=[2, 3], dilation=[1, 2], padding=1, stride=[2, 1])
-case("fold", F.fold, (2, 12, 12), output_size=[4, 5], kernel_size=2)
-case("fold", F.fold, (1, 12, 6), output_size=[5, 5], kernel_size=[3, 2], padding=[1, 0], stride=2, dilation=[1, 2])
+case("F.unfold", F.unfold, (2, 3, 5, 6), kernel_size=[2, 3], dilation=[1, 2], padding=1, stride=[2, 1])
+case("F.fold", F.fold, (2, 12, 12), output_size=[4, 5], kernel_size=2)
+case("F.fold", F.fold, (1, 12, 6), output_size=[5, 5], kernel_size=[3, 2], padding=[1, 0], stride=2, dilation=[1, 2])
 
 case("batch_norm", lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), (3, 2, 2, 3), (2,), (2,),
      ours="batch_norm(x0, weight=x1, bias=x2, training=true)")
