@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/stream_state.h"
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +42,8 @@ static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at) {
     if (!c) return;
     c->code = err->code;
     Err plain = *err;
-    char *label = err->code == ERR_NAN ? strchr(plain.text, '\n') : NULL;
+    bool may_label = err->code == ERR_NAN || err->code == ERR_MEMORY;
+    char *label = may_label ? strchr(plain.text, '\n') : NULL;
     if (label) *label++ = 0;
     error_from(&c->error, &plain);
     error_locate(&c->error, at);
@@ -88,9 +90,50 @@ bool stream_cause(Stream *s, ErrCode code, Span at, LangError *e) {
     return false;
 }
 
+/* ---- Failures ---- */
+
+/* Where the live handle with this id was made; no line: nobody knows. */
+static Span made_at(const Stream *s, uint64_t id) {
+    for (const SlotBlock *b = s->blocks; b; b = b->next)
+        for (size_t i = 0; i < sizeof b->slot / sizeof b->slot[0]; i++)
+            if (b->slot[i].h.refs && b->slot[i].h.id == id) return b->slot[i].h.made;
+    return (Span){0};
+}
+
+/* A worker out of memory says "the result is SHAPE; largest here: t12 SHAPE BYTES, ...": the result
+ * goes to the caret, and tensors are named by the line that made them instead of by number. */
+static void explain_memory(const Stream *s, Err *err) {
+    static const char start[] = "the result is ", largest[] = "; largest here: ";
+    char *list = strstr(err->hint, largest), hint[sizeof err->hint + 256];
+    if (strncmp(err->hint, start, sizeof start - 1)) return;
+    size_t n = strlen(err->text);
+    snprintf(err->text + n, sizeof err->text - n, "\n%.*s",
+             (int)((list ? (size_t)(list - err->hint) : strlen(err->hint)) - sizeof start + 1),
+             err->hint + sizeof start - 1);
+    if (!list) {
+        err->hint[0] = 0;
+        return;
+    }
+    n = (size_t)snprintf(hint, sizeof hint, "largest here: ");
+    for (char *at = list + sizeof largest - 1, *end; *at && n < sizeof hint; at = end) {
+        char *next = strstr(at, ", t"), *rest;
+        end = next ? next + 2 : at + strlen(at);
+        unsigned long long id = *at == 't' ? strtoull(at + 1, &rest, 10) : 0;
+        Span made = *at == 't' ? made_at(s, id) : (Span){0};
+        if (made.src && !made.src->is_prelude)
+            n += (size_t)snprintf(hint + n, sizeof hint - n, "%.*s from %s:%u%s",
+                                  (int)((next ? next : end) - rest - 1), rest + 1, made.src->name,
+                                  made.line, next ? ", " : "");
+        else
+            n += (size_t)snprintf(hint + n, sizeof hint - n, "%.*s", (int)(end - at), at);
+    }
+    snprintf(err->hint, sizeof err->hint, "%.255s", hint);
+}
+
 void stream_on_failure(Stream *s, const Msg *m) {
     Failure f;
     if (!wire_read_failure(m, &f, NULL)) return;
+    if (f.err.code == ERR_MEMORY) explain_memory(s, &f.err);
     Span at = {.line = f.pos.line, .col = f.pos.col};
     if (f.pos.line && f.pos.file < s->n_sources) at.src = s->sources[f.pos.file];
     if (f.seq < s->next_seq && s->next_seq - f.seq <= WINDOW_INSTS) {

@@ -150,9 +150,14 @@ static Block *find(Mem *m, uint64_t units) {
     return NULL;
 }
 
+static uint64_t units_of(uint64_t bytes) { return bytes ? (bytes + UNIT - 1) / UNIT : 1; }
+/* With its head; without the unit that a block may have in excess, because nothing can be split off
+ * it: so the same tensors always use the same, whatever was there before. */
+static uint64_t used_by(uint64_t bytes) { return (units_of(bytes) + 1) * UNIT; }
+
 void *mem_alloc(Mem *m, uint64_t bytes) {
     if (bytes > m->total) return NULL;
-    uint64_t units = bytes ? (bytes + UNIT - 1) / UNIT : 1;
+    uint64_t units = units_of(bytes);
     Block *b = find(m, units);
     if (!b) return NULL;
     list_remove(m, b);
@@ -178,7 +183,7 @@ void *mem_alloc(Mem *m, uint64_t bytes) {
         above(b)->below = b;
     }
     b->bytes = bytes;
-    m->used += (b->units + 1) * UNIT;
+    m->used += used_by(bytes);
     if (m->used > m->peak) m->peak = m->used;
     ASAN_UNPOISON_MEMORY_REGION(payload(b), bytes);
     return payload(b);
@@ -191,7 +196,7 @@ void mem_release(Mem *m, void *p, uint64_t bytes) {
     assert(b->bytes == bytes);
     if (FILLS_FREED) memset(p, 0xff, bytes); /* a NaN in every float dtype */
     ASAN_POISON_MEMORY_REGION(p, bytes);
-    m->used -= (b->units + 1) * UNIT;
+    m->used -= used_by(bytes);
     Block *low = b->below, *high = above(b);
     if (is_free(high)) {
         list_remove(m, high);

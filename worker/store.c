@@ -145,6 +145,12 @@ void store_largest(const Names *n, char *buf, size_t size) {
         const Tensor *t = p;
         if (t->view.data != t->storage->data || !t->storage->bytes)
             continue; /* a view names its whole elsewhere */
+        int same = 0;     /* of several names of one storage the oldest */
+        while (same < TOP && (!top[same] || top[same]->storage != t->storage)) same++;
+        if (same < TOP) {
+            if (id < top_id[same]) top[same] = t, top_id[same] = id;
+            continue;
+        }
         for (int k = 0; k < TOP; k++) {
             if (!comes_before(t, id, top[k], top_id[k])) continue;
             for (int m = TOP - 1; m > k; m--) top[m] = top[m - 1], top_id[m] = top_id[m - 1];
