@@ -361,9 +361,20 @@ static bool extreme(Interp *in, Op op, const Value *arg, Value *out, LangError *
 BUILTIN(max) { return extreme(in, OP_MAX, arg, out, e); }
 BUILTIN(min) { return extreme(in, OP_MIN, arg, out, e); }
 
-/* x as float, for means and the like; a new reference. */
+/* x as float32 or float64, for means and the like; a new reference. What is made of halves is
+ * rounded back at the end, by give_rounded. */
 static Tensor *as_float(Interp *in, Tensor *x, LangError *e) {
-    return dtype_is_float(tensor_type(x)->dtype) ? tensor_ref(x) : tensor_cast(in, x, DT_F32, e);
+    return tensor_cast(in, x, tensor_type(x)->dtype == DT_F64 ? DT_F64 : DT_F32, e);
+}
+
+/* Consumes t and x. t is given in x's dtype if that is a half. */
+static bool give_rounded(Interp *in, Tensor *t, Tensor *x, Value *out, LangError *e) {
+    DType d = (DType)tensor_type(x)->dtype;
+    tensor_unref(x);
+    if (!t || !dtype_is_half(d)) return give_tensor(t, out);
+    Tensor *half = tensor_cast(in, t, d, e);
+    tensor_unref(t);
+    return give_tensor(half, out);
 }
 
 static int64_t fold_count(const Fold *f) {
@@ -389,12 +400,12 @@ BUILTIN(mean) { /* x, axis, keepdims, dtype */
     if (!fits) return false;
     Tensor *x = as_float(in, f.x, e),
            *t = x ? mean_of(in, x, &f, (double)fold_count(&f), f.keepdims, e) : NULL;
-    tensor_unref(x), tensor_unref(f.x);
-    return give_tensor(t, out);
+    tensor_unref(x);
+    return give_rounded(in, t, f.x, out, e);
 }
 
-static Tensor *variance(Interp *in, const Value *arg,
-                        LangError *e) { /* x, axis, correction, keepdims, unbiased */
+/* x, axis, correction, keepdims, unbiased; *from: x itself, the caller's to drop */
+static Tensor *variance(Interp *in, const Value *arg, Tensor **from, LangError *e) {
     Fold f;
     double correction;
     Value c = arg[4].kind == V_NONE ? arg[2] : arg[4]; /* PyTorch's older name: true is 1 */
@@ -408,7 +419,8 @@ static Tensor *variance(Interp *in, const Value *arg,
     Tensor *sq = gap ? tensor_op1(in, OP_SQUARE, arg_tensor(gap), e) : NULL;
     Tensor *t =
         sq ? mean_of(in, sq, &f, n - correction > 0 ? n - correction : 0, f.keepdims, e) : NULL;
-    tensor_unref(f.x), tensor_unref(x), tensor_unref(m), tensor_unref(gap), tensor_unref(sq);
+    *from = f.x;
+    tensor_unref(x), tensor_unref(m), tensor_unref(gap), tensor_unref(sq);
     return t;
 }
 
@@ -431,9 +443,15 @@ static Tensor *root(Interp *in, Tensor *s, LangError *e) {
     return out;
 }
 
-BUILTIN(var) { return give_tensor(variance(in, arg, e), out); }
+BUILTIN(var) {
+    Tensor *x = NULL, *t = variance(in, arg, &x, e);
+    return x && give_rounded(in, t, x, out, e);
+}
 
-BUILTIN(std) { return give_tensor(root(in, variance(in, arg, e), e), out); }
+BUILTIN(std) {
+    Tensor *x = NULL, *t = root(in, variance(in, arg, &x, e), e);
+    return x && give_rounded(in, t, x, out, e);
+}
 
 BUILTIN(norm) { /* x, p, axis, keepdims */
     Fold f;
@@ -460,8 +478,8 @@ BUILTIN(norm) { /* x, p, axis, keepdims */
         t = tensor_ref(s);
     else
         t = tensor_op2(in, OP_POW, arg_tensor(s), arg_float(1 / p), e);
-    tensor_unref(f.x), tensor_unref(x), tensor_unref(a), tensor_unref(s);
-    return give_tensor(t, out);
+    tensor_unref(x), tensor_unref(a), tensor_unref(s);
+    return give_rounded(in, t, f.x, out, e);
 }
 
 /* log(sum(exp(x - m))) + m with m the largest, or 0 where that is infinite; m is a constant of the
@@ -475,8 +493,8 @@ BUILTIN(logsumexp) {
         ex = tensor_op1(in, OP_EXP, arg_tensor(x), e);
         if (ex) s = fold(in, OP_SUM, ex, &f, f.keepdims, e);
         if (s) t = tensor_op1(in, OP_LOG, arg_tensor(s), e);
-        tensor_unref(f.x), tensor_unref(x), tensor_unref(ex), tensor_unref(s);
-        return give_tensor(t, out);
+        tensor_unref(x), tensor_unref(ex), tensor_unref(s);
+        return give_rounded(in, t, f.x, out, e);
     }
     in->no_grad_depth++;
     if (x) m = fold(in, OP_MAX, x, &f, true, e);
@@ -493,9 +511,9 @@ BUILTIN(logsumexp) {
         if (back) t = tensor_op2(in, OP_ADD, arg_tensor(l), arg_tensor(back), e);
         tensor_unref(back);
     }
-    tensor_unref(f.x), tensor_unref(x), tensor_unref(m), tensor_unref(finite), tensor_unref(safe);
+    tensor_unref(x), tensor_unref(m), tensor_unref(finite), tensor_unref(safe);
     tensor_unref(gap), tensor_unref(ex), tensor_unref(s), tensor_unref(l);
-    return give_tensor(t, out);
+    return give_rounded(in, t, f.x, out, e);
 }
 
 /* ---- along one axis ---- */
