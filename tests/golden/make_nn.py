@@ -1,0 +1,393 @@
+"""Writes tests/nn/layer_*.gt: every layer, loss, optimiser and scheduler over its options, with values and gradients from
+PyTorch beside the lines that print. Weights and inputs come from formulas that tests/nn/case.gt has too. Needs torch; run by
+hand when lang/prelude/nn or optim grow: python tests/golden/make_nn.py. Never needed by make test."""
+import math
+import os
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+torch.set_default_dtype(torch.float64)
+torch.manual_seed(0)
+here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "nn")
+
+
+def series(n, k):
+    return torch.sin(torch.arange(n, dtype=torch.float64) * 0.7 + k)
+
+
+def data(k, *shape):
+    return series(math.prod(shape), k).reshape(shape)
+
+
+def ids(n, k, *shape):
+    return ((torch.arange(math.prod(shape)) * 7 + k) % n).reshape(shape)
+
+
+def fill(m):
+    with torch.no_grad():
+        state = m.state_dict()
+        for i, name in enumerate(sorted(state)):
+            p = state[name]
+            if p.dtype != torch.int64:
+                v = series(p.numel(), 0.3 * i + 1).reshape(p.shape) * 0.5
+                p.copy_(v.abs() + 0.5 if name.endswith("running_var") else v)
+    return m
+
+
+def weigh(x):
+    x = x.detach().double()
+    return (x * torch.cos(torch.arange(x.numel(), dtype=torch.float64) * 0.9 + 0.2).reshape(x.shape)).sum().item()
+
+
+def flat(y):
+    if torch.is_tensor(y):
+        return [y]
+    return [t for z in y for t in flat(z)] if isinstance(y, (list, tuple)) else []
+
+
+def run(m, f, xs):
+    xs = [x.clone().requires_grad_() if x.is_floating_point() else x for x in xs]
+    if m is not None:
+        m.zero_grad()
+    y = torch.cat([t.reshape(-1) for t in flat(f(*xs))])
+    out = y[:12].double().tolist() + [weigh(y)]
+    if not y.requires_grad:
+        return out
+    (y * torch.cos(torch.arange(y.numel(), dtype=torch.float64) * 0.7 + 0.3)).sum().backward()
+    if m is not None:
+        ps = dict(m.named_parameters())
+        out += [0.0 if ps[n].grad is None else weigh(ps[n].grad) for n in sorted(ps)]
+    out += [0.0 if x.grad is None else weigh(x.grad) for x in xs if x.requires_grad]
+    if m is not None:
+        bs = dict(m.named_buffers())
+        out += [weigh(bs[n]) for n in sorted(bs)]
+    return out
+
+
+def text(numbers):
+    return ", ".join(f"{float(v):.12g}" for v in numbers)
+
+
+def gt(code):
+    """An expression of Python in the language."""
+    for a, b in (("True", "true"), ("False", "false"), ("None", "none"), ("torch.tensor(", "tensor(")):
+        code = code.replace(a, b)
+    return code
+
+
+class Page:
+    def __init__(self, name, head):
+        self.name, self.n = name, 0
+        self.lines = ["# Values from PyTorch, written by tests/golden/make_nn.py.", "# " + head, 'import "case.gt" as c']
+
+    def add(self, line):
+        self.lines.append(line)
+
+    def module(self, code, *inputs, call="m(*xs)", before="", tolerance="1e-8"):
+        """`code` makes the module in both worlds; inputs are expressions over data and ids."""
+        m = self.last = fill(eval(code))
+        self.n += 1
+        self.add(f"m = c.fill({gt(code)})")
+        if before:
+            self.add(gt(before))
+            exec(before, {"m": m, "torch": torch})
+        shapes = ", ".join(f"{n} {list(v.shape)}" for n, v in sorted(m.state_dict().items()))
+        if shapes:
+            self.add(f"print(c.names(m))  # expect: {shapes}")
+        else:
+            self.add("assert c.names(m) == \"\"")
+        xs = [eval(x) for x in inputs]
+        mine = ", ".join(gt(x).replace("data(", "c.data(").replace("ids(", "c.ids(") for x in inputs)
+        args = ", ".join(f"x{i}" for i in range(len(xs)))
+        body = call.replace("*xs", args)
+        values = run(m, eval(f"lambda {args}: {body}", {"m": m, "torch": torch, "F": F}), xs)
+        self.add(f"print(c.run(m, fn({args}) => {gt(body)}, [{mine}]))  # expect~ {tolerance}: {text(values)}")
+
+    def again(self, x, before=""):
+        """The last module once more."""
+        self.n += 1
+        m = self.last
+        if before:
+            self.add(gt(before))
+            exec(before, {"m": m})
+        values = run(m, m, [eval(x)])
+        self.add(f"print(c.run(m, fn(x) => m(x), [{x.replace('data(', 'c.data(')}]))  # expect~ 1e-8: {text(values)}")
+
+    def function(self, code, *inputs, tolerance="1e-8", mine=None):
+        self.n += 1
+        xs = [eval(x) for x in inputs]
+        args = ", ".join(f"x{i}" for i in range(len(xs)))
+        values = run(None, eval(f"lambda {args}: {code}", {"F": F, "torch": torch, "nn": nn}), xs)
+        given = ", ".join(gt(x).replace("data(", "c.data(").replace("ids(", "c.ids(") for x in inputs)
+        self.add(f"print(c.run(none, fn({args}) => {mine or gt(code)}, [{given}]))  # expect~ {tolerance}: {text(values)}")
+
+    def write(self):
+        with open(os.path.join(here, self.name + ".gt"), "w") as f:
+            f.write("\n".join(self.lines) + "\n")
+        print(self.name, self.n)
+
+
+def linear():
+    p = Page("layer_linear", "Linear, Bilinear, embeddings and layers that move elements.")
+    for x in ("data(1, 4, 3)", "data(2, 3)", "data(3, 2, 2, 3)", "data(4, 0, 3)"):
+        p.module("nn.Linear(3, 2)", x)
+    p.module("nn.Linear(3, 2, bias=False)", "data(1, 4, 3)")
+    p.module("nn.Linear(in_features=1, out_features=5)", "data(1, 4, 1)")
+    p.module("nn.Linear(3, 1)", "data(1, 2, 5, 3)")
+    p.module("nn.Linear(2, 7, True)", "data(5, 1, 2)")
+    for x in ("data(1, 4, 2), data(2, 4, 3)", "data(1, 2), data(2, 3)", "data(1, 2, 5, 2), data(2, 2, 5, 3)"):
+        p.module("nn.Bilinear(2, 3, 4)", *x.replace("), ", ")|").split("|"))
+        p.module("nn.Bilinear(2, 3, 1, bias=False)", *x.replace("), ", ")|").split("|"))
+    p.module("nn.Bilinear(in1_features=1, in2_features=1, out_features=2)", "data(1, 4, 1)", "data(3, 4, 1)")
+    p.module("nn.Bilinear(2, 2, 2, bias=True)", "data(1, 1, 2)", "data(3, 1, 2)")
+    for code in ("nn.Embedding(5, 3)", "nn.Embedding(5, 3, padding_idx=2)", "nn.Embedding(5, 3, padding_idx=-1)"):
+        for x in ("ids(5, 1, 4)", "ids(5, 2, 2, 3)", "ids(5, 4)"):
+            p.module(code, x)
+    for mode in ("sum", "mean", "max"):
+        p.module(f'nn.EmbeddingBag(6, 3, mode="{mode}")', "ids(6, 1, 4, 3)")
+        p.module(f'nn.EmbeddingBag(6, 3, mode="{mode}", padding_idx=1)', "ids(6, 1, 4, 3)")
+    for mode in ("sum", "mean"):
+        p.module(f'nn.EmbeddingBag(6, 3, mode="{mode}")', "ids(6, 1, 8)", "ids(8, 0, 2)")
+    p.module('nn.EmbeddingBag(6, 3, mode="sum")', "ids(6, 2, 4, 3)", "data(1, 4, 3)", call="m(x0, per_sample_weights=x1)")
+    for code, x in (("nn.Identity(7, 8)", "data(1, 3)"), ("nn.Flatten()", "data(1, 2, 3, 4)"), ("nn.Flatten(0, 1)", "data(1, 2, 3, 4)"),
+                    ("nn.Flatten(start_dim=2)", "data(1, 2, 3, 2, 2)"), ("nn.Flatten(1, -2)", "data(1, 2, 3, 2, 2)"),
+                    ("nn.Unflatten(1, [2, 3])", "data(1, 2, 6)"), ("nn.Unflatten(dim=-1, unflattened_size=[3, 2])", "data(1, 2, 6)"),
+                    ("nn.Unflatten(0, [1, 2])", "data(1, 2, 6)"), ("nn.PixelShuffle(2)", "data(1, 2, 8, 2, 3)"), ("nn.PixelShuffle(3)", "data(1, 9, 1, 2)"),
+                    ("nn.PixelShuffle(1)", "data(1, 1, 2, 2, 2)"), ("nn.PixelUnshuffle(2)", "data(1, 2, 1, 4, 6)"), ("nn.PixelUnshuffle(3)", "data(1, 1, 2, 3, 3)"),
+                    ("nn.Dropout(0.0)", "data(1, 6)")):
+        p.module(code, x)
+    p.module("nn.Dropout(0.7)", "data(1, 6)", before="m.eval()")
+    p.module("nn.Dropout2d(0.7)", "data(1, 2, 3, 2, 2)", before="m.eval()")
+    p.module("nn.AlphaDropout(0.7)", "data(1, 6)", before="m.eval()")
+    for code in ("nn.CosineSimilarity()", "nn.CosineSimilarity(dim=0)", "nn.CosineSimilarity(dim=-1, eps=0.9)", "nn.PairwiseDistance()",
+                 "nn.PairwiseDistance(p=1)", "nn.PairwiseDistance(3.0, 1e-3)", "nn.PairwiseDistance(keepdim=True)"):
+        p.module(code, "data(1, 4, 3)", "data(2, 4, 3)")
+        p.module(code, "data(1, 4, 3)", "data(2, 1, 3)")
+    p.write()
+
+
+def activations():
+    p = Page("layer_activation", "Activations as modules, at kinks too, and their gradients.")
+    codes = """nn.ReLU() nn.ReLU6() nn.LeakyReLU() nn.LeakyReLU(0.2) nn.LeakyReLU(negative_slope=0.3) nn.ELU() nn.ELU(alpha=0.5) nn.CELU() nn.CELU(0.5)
+        nn.SELU() nn.GELU() nn.GELU(approximate="tanh") nn.SiLU() nn.Mish() nn.Tanh() nn.Sigmoid() nn.LogSigmoid() nn.Softsign() nn.Tanhshrink()
+        nn.Hardtanh() nn.Hardtanh(-2.0,0.5) nn.Hardtanh(min_val=0.0,max_val=3.0) nn.Hardswish() nn.Hardsigmoid() nn.Hardshrink() nn.Hardshrink(1.0)
+        nn.Softshrink() nn.Softshrink(lambd=1.0) nn.Threshold(0.5,-1.0) nn.Threshold(-1.0,3.0) nn.Softplus() nn.Softplus(beta=2.0)
+        nn.Softplus(1.0,5.0) nn.Softplus(0.5,threshold=2.0) nn.PReLU()""".split()
+    for code in codes:
+        # PyTorch's gradient of hardsigmoid multiplies by a sixth in float32
+        p.module(code, "data(1, 3, 4) * 3", tolerance="1e-7" if code == "nn.Hardsigmoid()" else "1e-8")
+        kinks = "torch.tensor([-4.0, -3.0, -1.0, -0.5, 0.5, 1.0, 3.0, 6.0, 7.0, 25.0, -25.0])"
+        m = eval(code)
+        p.add(f"m = c.fill({gt(code)})")
+        fill(m)
+        x = eval(kinks)
+        values = run(m, m, [x])
+        p.add(f"print(c.run(m, fn(x) => m(x), [{kinks[6:-1]}, dtype=float64)]))  # expect~ 1e-8: {text(values)}")
+    for dim in ("-1", "0", "1"):
+        for name in ("Softmax", "LogSoftmax", "Softmin", "GLU"):
+            p.module(f"nn.{name}(dim={dim})", "data(1, 4, 6) * 2")
+    p.module("nn.Softmax2d()", "data(1, 2, 3, 2, 2)")
+    p.module("nn.Softmax2d()", "data(1, 3, 2, 2)")
+    p.module("nn.PReLU(3)", "data(1, 2, 3, 4)")
+    p.module("nn.PReLU(num_parameters=3, init=0.1)", "data(1, 4, 3)")
+    p.module("nn.GLU()", "data(1, 4)")
+    p.write()
+
+
+def norms():
+    p = Page("layer_norm", "Layer, batch, group and instance norms: training, eval, running statistics.")
+    for code in ("nn.LayerNorm(4)", "nn.LayerNorm([3, 4])", "nn.LayerNorm(4, eps=0.1)", "nn.LayerNorm(4, elementwise_affine=False)",
+                 "nn.LayerNorm(4, bias=False)", "nn.LayerNorm(normalized_shape=[2, 3, 4])", "nn.LayerNorm([4], 1e-3, True)", "nn.LayerNorm((3, 4), bias=False)"):
+        p.module(code, "data(1, 2, 3, 4)")
+    for code in ("nn.RMSNorm(4)", "nn.RMSNorm([3, 4])", "nn.RMSNorm(4, eps=0.1)", "nn.RMSNorm(4, elementwise_affine=False)", "nn.RMSNorm(normalized_shape=[4])",
+                 "nn.RMSNorm((2, 3, 4), 1e-5)", "nn.RMSNorm(4, 1e-8, True)", "nn.RMSNorm([3, 4], elementwise_affine=False)"):
+        p.module(code, "data(1, 2, 3, 4)")
+    for code, x in (("nn.GroupNorm(2, 4)", "data(1, 2, 4, 3)"), ("nn.GroupNorm(1, 4)", "data(1, 2, 4, 3, 2)"), ("nn.GroupNorm(4, 4)", "data(1, 2, 4, 3, 2)"),
+                    ("nn.GroupNorm(2, 4, eps=0.1)", "data(1, 2, 4, 2)"), ("nn.GroupNorm(2, 4, affine=False)", "data(1, 2, 4, 2)"),
+                    ("nn.GroupNorm(num_groups=3, num_channels=6)", "data(1, 2, 6, 2, 2)"), ("nn.GroupNorm(2, 4, 1e-3, True)", "data(1, 1, 4, 2)"),
+                    ("nn.GroupNorm(3, 6)", "data(2, 3, 6, 1, 5)")):
+        p.module(code, x)
+    variants = ("", ", eps=0.1", ", momentum=0.5", ", momentum=None", ", affine=False", ", track_running_stats=False", ", 1e-3, 0.2", ", affine=False, momentum=0.9")
+    for name, shapes in (("1d", ("5, 3", "2, 3, 4")), ("2d", ("2, 3, 2, 4", "3, 3, 1, 2"))):
+        for v in variants:
+            for k, shape in enumerate(shapes):
+                p.module(f"nn.BatchNorm{name}(3{v})", f"data({k + 1}, {shape})")
+                x = f"data({k + 3}, {shape})"
+                p.again(x)                       # the running statistics move on
+                p.again(x, "m.eval()")
+    p.module("nn.BatchNorm3d(2)", "data(1, 2, 2, 2, 1, 3)")
+    for name, shapes in (("1d", ("2, 3, 4", "3, 5")), ("2d", ("2, 3, 2, 4", "3, 2, 3"))):
+        for v in ("", ", eps=0.1", ", affine=True", ", affine=True, track_running_stats=True", ", track_running_stats=True, momentum=0.4"):
+            for k, shape in enumerate(shapes):
+                p.module(f"nn.InstanceNorm{name}(3{v})", f"data({k + 1}, {shape})")
+                p.again(f"data({k + 3}, {shape})", "m.eval()")
+    p.write()
+
+
+
+def recurrent():
+    p = Page("layer_rnn", "RNN, LSTM, GRU and cells: layers, directions, batch_first, without bias or batch, given states.")
+    options = ("", ", num_layers=2", ", bidirectional=True", ", batch_first=True", ", bias=False", ", num_layers=2, bidirectional=True, batch_first=True",
+               ", num_layers=3, bias=False, bidirectional=True", ", 2, dropout=0.0")
+    for name in ("RNN", "LSTM", "GRU"):
+        for o in options:
+            if name == "RNN" and o.startswith(", 2"):
+                o = ", 2, 'relu'"
+            p.module(f"nn.{name}(3, 2{o})", "data(1, 4, 5, 3)")
+        p.module(f"nn.{name}(2, 3)", "data(1, 4, 2)")                                     # no batch
+        p.module(f"nn.{name}(2, 3, num_layers=2)", "data(1, 1, 2, 2)")                    # one time step
+        p.module(f"nn.{name}(1, 1)", "data(1, 6, 1, 1)")
+    for name in ("RNN", "GRU"):
+        p.module(f"nn.{name}(3, 2)", "data(1, 4, 5, 3)", "data(2, 1, 5, 2)")
+        p.module(f"nn.{name}(3, 2, num_layers=2, bidirectional=True, batch_first=True)", "data(1, 4, 5, 3)", "data(2, 4, 4, 2)")
+        p.module(f"nn.{name}(3, 2)", "data(1, 4, 3)", "data(2, 1, 2)")
+    p.module("nn.RNN(3, 2, nonlinearity='relu', bidirectional=True)", "data(1, 4, 5, 3)")
+    state = "m(x0, [x1, x2])"
+    p.module("nn.LSTM(3, 2)", "data(1, 4, 5, 3)", "data(2, 1, 5, 2)", "data(3, 1, 5, 2)", call=state)
+    p.module("nn.LSTM(3, 2, num_layers=2, bidirectional=True)", "data(1, 4, 5, 3)", "data(2, 4, 5, 2)", "data(3, 4, 5, 2)", call=state)
+    p.module("nn.LSTM(3, 2)", "data(1, 4, 3)", "data(2, 1, 2)", "data(3, 1, 2)", call=state)
+    p.module("nn.LSTM(3, 4, proj_size=2)", "data(1, 4, 5, 3)")
+    p.module("nn.LSTM(3, 4, 2, bidirectional=True, batch_first=True, proj_size=3)", "data(1, 4, 5, 3)")
+    p.module("nn.LSTM(3, 4, proj_size=2)", "data(1, 4, 5, 3)", "data(2, 1, 5, 2)", "data(3, 1, 5, 4)", call=state)
+    p.module("nn.LSTM(3, 4, num_layers=2, dropout=0.5)", "data(1, 4, 5, 3)", before="m.eval()")
+    for o in ("", ", bias=False", ", True"):
+        for name in ("RNNCell", "LSTMCell", "GRUCell"):
+            p.module(f"nn.{name}(3, 2{o})", "data(1, 5, 3)")
+            p.module(f"nn.{name}(3, 2{o})", "data(1, 3)")
+            more = ("data(2, 5, 2)", "data(3, 5, 2)") if name == "LSTMCell" else ("data(2, 5, 2)",)
+            p.module(f"nn.{name}(3, 2{o})", "data(1, 5, 3)", *more, call=state if name == "LSTMCell" else "m(*xs)")
+    p.module("nn.RNNCell(3, 2, nonlinearity='relu')", "data(1, 5, 3)", "data(2, 5, 2)")
+    p.module("nn.RNNCell(3, 2, True, 'relu')", "data(1, 3)", "data(2, 2)")
+    p.write()
+
+
+def attentions():
+    p = Page("layer_attention", "MultiheadAttention and transformer layers: masks, other widths, norm_first, batch_first.")
+    x, y, z = "data(1, 3, 2, 4)", "data(2, 5, 2, 4)", "data(3, 5, 2, 4)"
+    own = "m(x0, x0, x0)"
+    p.module("nn.MultiheadAttention(4, 2)", x, call=own)
+    p.module("nn.MultiheadAttention(4, 1)", x, y, z)
+    p.module("nn.MultiheadAttention(4, 4, bias=False)", x, y, z)
+    p.module("nn.MultiheadAttention(4, 2, batch_first=True)", "data(1, 2, 3, 4)", call=own)
+    p.module("nn.MultiheadAttention(4, 2, batch_first=True)", "data(1, 2, 3, 4)", "data(2, 2, 5, 4)", "data(3, 2, 5, 4)")
+    p.module("nn.MultiheadAttention(4, 2)", "data(1, 3, 4)", call=own)
+    p.module("nn.MultiheadAttention(4, 2)", "data(1, 3, 4)", "data(2, 5, 4)", "data(3, 5, 4)")
+    p.module("nn.MultiheadAttention(4, 2, kdim=3, vdim=5)", x, "data(2, 5, 2, 3)", "data(3, 5, 2, 5)")
+    p.module("nn.MultiheadAttention(4, 2, kdim=3)", x, "data(2, 5, 2, 3)", z)
+    p.module("nn.MultiheadAttention(4, 2, add_bias_kv=True)", x, y, z)
+    p.module("nn.MultiheadAttention(4, 2, add_zero_attn=True)", x, y, z)
+    p.module("nn.MultiheadAttention(4, 2, add_bias_kv=True, add_zero_attn=True, batch_first=True)", "data(1, 2, 3, 4)", call=own)
+    p.module("nn.MultiheadAttention(4, 2)", x, y, z, call="m(*xs, need_weights=False)[0]")
+    p.module("nn.MultiheadAttention(4, 2)", x, y, z, call="m(*xs, average_attn_weights=False)")
+    pad, seen = "ids(3, 1, 2, 5) == 0", "ids(4, 1, 3, 5) == 2"
+    p.module("nn.MultiheadAttention(4, 2)", x, y, z, pad, call="m(x0, x1, x2, key_padding_mask=x3)")
+    p.module("nn.MultiheadAttention(4, 2)", x, y, z, seen, call="m(x0, x1, x2, attn_mask=x3)")
+    p.module("nn.MultiheadAttention(4, 2)", x, y, z, "data(4, 3, 5)", call="m(x0, x1, x2, attn_mask=x3)")
+    p.module("nn.MultiheadAttention(4, 2)", x, y, z, "ids(5, 1, 4, 3, 5) == 2", call="m(x0, x1, x2, attn_mask=x3)")
+    p.module("nn.MultiheadAttention(4, 2)", x, y, z, pad, seen, call="m(x0, x1, x2, key_padding_mask=x3, attn_mask=x4)")
+    p.module("nn.MultiheadAttention(4, 2, add_zero_attn=True)", x, y, z, pad, seen, call="m(x0, x1, x2, key_padding_mask=x3, attn_mask=x4)")
+    p.module("nn.MultiheadAttention(4, 2, dropout=0.5)", x, call=own, before="m.eval()")
+    p.module("nn.MultiheadAttention(4, 2)", x, "ids(3, 0, 3, 3) > 3", call="m(x0, x0, x0, attn_mask=torch.triu(torch.ones(3, 3), 1) > 0)".replace(
+        "torch.triu(torch.ones(3, 3), 1) > 0", "x1"))
+    for o in ("", ", norm_first=True", ", batch_first=True", ", activation='gelu'", ", bias=False", ", layer_norm_eps=0.1, norm_first=True",
+              ", 0.0, 'gelu', 1e-3, True, True"):
+        drop = "" if o.startswith(", 0.0") else ", dropout=0.0"
+        p.module(f"nn.TransformerEncoderLayer(4, 2, 6{drop}{o})", "data(1, 3, 2, 4)")
+        p.module(f"nn.TransformerDecoderLayer(4, 2, 6{drop}{o})", "data(1, 3, 2, 4)", "data(2, 3, 2, 4)" if "True" in o and "batch" in o or "True, True" in o else "data(2, 5, 2, 4)")
+    p.module("nn.TransformerEncoderLayer(4, 2, 6, dropout=0.0)", "data(1, 3, 4)")
+    causal = "ids(9, 0, 3, 3) % 2 == 1"
+    p.module("nn.TransformerEncoderLayer(4, 2, 6, dropout=0.0)", "data(1, 3, 2, 4)", causal, "ids(3, 1, 2, 3) == 0", call="m(x0, x1, x2)")
+    p.module("nn.TransformerEncoderLayer(4, 2, 6, dropout=0.0, norm_first=True)", "data(1, 3, 2, 4)", causal, call="m(x0, src_mask=x1)")
+    p.module("nn.TransformerDecoderLayer(4, 2, 6, dropout=0.0)", "data(1, 3, 2, 4)", "data(2, 5, 2, 4)", causal, "ids(4, 1, 3, 5) == 2", "ids(4, 1, 2, 3) == 0",
+             "ids(4, 1, 2, 5) == 0", call="m(x0, x1, x2, x3, x4, x5)")
+    p.module("nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 6, dropout=0.0), 2)", "data(1, 3, 2, 4)")
+    p.module("nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 6, dropout=0.0, batch_first=True), num_layers=3, norm=nn.LayerNorm(4))", "data(1, 2, 3, 4)")
+    p.module("nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 6, dropout=0.0), 2, nn.LayerNorm(4))", "data(1, 3, 2, 4)", "data(2, 5, 2, 4)")
+    p.module("nn.Transformer(4, 2, 1, 2, 6, dropout=0.0)", "data(1, 5, 2, 4)", "data(2, 3, 2, 4)")
+    p.module("nn.Transformer(d_model=4, nhead=2, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=5, dropout=0.0, batch_first=True, norm_first=True)",
+             "data(1, 2, 5, 4)", "data(2, 2, 3, 4)")
+    p.module("nn.Transformer(4, 2, 1, 1, 6, dropout=0.5)", "data(1, 5, 2, 4)", "data(2, 3, 2, 4)", before="m.eval()")
+    q, k, v = "data(1, 2, 3, 4)", "data(2, 2, 5, 4)", "data(3, 2, 5, 4)"
+    f = "F.scaled_dot_product_attention"
+    p.function(f"{f}(x0, x1, x2)", q, k, v)
+    p.function(f"{f}(x0, x1, x2, attn_mask=x3)", q, k, v, "ids(4, 1, 3, 5) != 2")
+    p.function(f"{f}(x0, x1, x2, attn_mask=x3)", q, k, v, "data(4, 3, 5)")
+    p.function(f"{f}(x0, x1, x2, x3, 0.0, False, scale=0.5)", q, k, v, "data(4, 2, 1, 5)")
+    p.function(f"{f}(x0, x1, x2, is_causal=True)", q, k, v)
+    p.function(f"{f}(x0, x1, x2, attn_mask=x3)", "data(1, 2, 3, 3, 4)", "data(2, 2, 3, 5, 4)", "data(3, 2, 3, 5, 4)", "ids(4, 1, 2, 1, 1, 5) != 2")
+    p.function(f"{f}(x0, x1, x2, is_causal=True, scale=2.0)", "data(1, 5, 4)", "data(2, 5, 4)", "data(3, 5, 1)")
+    p.function(f"{f}(x0, x1, x2, dropout_p=0.0)", "data(1, 1, 4)", "data(2, 5, 4)", "data(3, 5, 2)")
+    p.write()
+
+
+def losses():
+    p = Page("layer_loss", "Losses as modules and functions: weights, margins, reductions.")
+    reductions = ("mean", "sum", "none")
+    a, b = "data(1, 4, 3)", "data(2, 4, 3)"
+
+    def both(make, *inputs, options=("",), call="m(*xs)"):
+        for o in options:
+            for r in reductions:
+                sep = "" if not o else ", "
+                p.module(f"nn.{make}({o}{sep}reduction='{r}')", *inputs, call=call)
+        p.module(f"nn.{make}({options[-1]})", *inputs, call=call)
+    both("MSELoss", a, b)
+    both("MSELoss", "data(1, 5)", "data(2, 5)")
+    both("L1Loss", a, b)
+    both("L1Loss", "data(1, 5)", "data(2, 5)")
+    both("SmoothL1Loss", a, b, options=("", "beta=0.3", "beta=0.0"))
+    both("HuberLoss", a, b, options=("", "delta=0.3", "delta=2.0"))
+    prob, target = "data(1, 4, 3) * 0.4 + 0.5", "data(2, 4, 3) * 0.5 + 0.5"
+    both("BCELoss", prob, target)
+    both("BCEWithLogitsLoss", a, target)
+    for r in reductions:
+        for t, w in (("pos_weight", "data(3, 3) + 1.5"), ("weight", "data(3, 3) + 1.5"), ("weight", "data(3, 4, 3) + 1.5")):
+            p.function(f"nn.BCEWithLogitsLoss({t}=x2.detach(), reduction='{r}')(x0, x1)", a, target, w)
+        p.function(f"nn.BCELoss(weight=x2.detach(), reduction='{r}')(x0, x1)", prob, target, "data(3, 4, 3) + 1.5")
+    y = "ids(3, 1, 4)"
+    both("CrossEntropyLoss", a, y, options=("", "ignore_index=1", "label_smoothing=0.2", "ignore_index=2, label_smoothing=0.1"))
+    both("CrossEntropyLoss", "data(1, 2, 3, 2, 2)", "ids(3, 2, 2, 2, 2)", options=("", "label_smoothing=0.2"))
+    both("CrossEntropyLoss", a, "F.softmax(data(2, 4, 3), 1)", options=("", "label_smoothing=0.2"))
+    both("NLLLoss", a, y, options=("", "ignore_index=1"))
+    both("NLLLoss", "data(1, 2, 3, 5)", "ids(3, 2, 2, 5)", options=("", "ignore_index=0"))
+    for r in reductions:
+        for o in ("", ", ignore_index=1"):
+            p.function(f"nn.CrossEntropyLoss(weight=x2.detach(){o}, reduction='{r}')(x0, x1)", a, y, "data(3, 3) + 1.5")
+            p.function(f"nn.NLLLoss(weight=x2.detach(){o}, reduction='{r}')(x0, x1)", a, y, "data(3, 3) + 1.5")
+    p.function("nn.CrossEntropyLoss()(x0, x1)", "data(1, 5)", "torch.tensor(3)")
+    both("KLDivLoss", "F.log_softmax(data(1, 4, 3), 1)", "F.softmax(data(2, 4, 3), 1)")
+    both("KLDivLoss", "F.log_softmax(data(1, 4, 3), 1)", "F.log_softmax(data(2, 4, 3), 1)", options=("log_target=True",))
+    p.module("nn.KLDivLoss(reduction='batchmean')", "F.log_softmax(data(1, 4, 3), 1)", "F.softmax(data(2, 4, 3), 1)")
+    counts = "ids(5, 2, 4, 3).double()"
+    # (the gradient by the counts is nan in PyTorch where they are 0 or 1)
+    both("PoissonNLLLoss", a, counts, options=("", "full=True"), call="m(x0, x1.detach())")
+    both("PoissonNLLLoss", "data(1, 4, 3) + 1.5", counts, options=("log_input=False", "log_input=False, full=True, eps=1e-3"),
+         call="m(x0, x1.detach())")
+    both("GaussianNLLLoss", a, b, "data(3, 4, 3) + 1.5", options=("", "full=True", "eps=1.0"))
+    both("GaussianNLLLoss", a, b, "data(3, 4, 1) + 1.5")
+    both("GaussianNLLLoss", a, b, "data(3, 4) + 1.5")
+    sign = "(ids(2, 1, 4, 3) * 2 - 1).double()"
+    both("HingeEmbeddingLoss", a, sign, options=("", "margin=0.4", "margin=2.0"))
+    both("MarginRankingLoss", a, b, sign, options=("", "margin=0.4"))
+    both("SoftMarginLoss", a, sign, call="m(x0, x1.detach())")
+    both("SoftMarginLoss", "data(1, 5)", "(ids(2, 1, 5) * 2 - 1).double()", call="m(x0, x1.detach())")
+    both("CosineEmbeddingLoss", a, b, "ids(2, 1, 4) * 2 - 1", options=("", "margin=0.4", "margin=-0.5"))
+    p.module("nn.CosineEmbeddingLoss()", "data(1, 3)", "data(2, 3)", "torch.tensor(1)")
+    both("TripletMarginLoss", a, b, "data(3, 4, 3)", options=("", "margin=0.4, p=1.0", "swap=True", "margin=2.0, p=3.0, eps=1e-3", "swap=True, p=1"))
+    p.module("nn.TripletMarginLoss()", "data(1, 3)", "data(2, 3)", "data(3, 3)")
+    both("TripletMarginWithDistanceLoss", a, b, "data(3, 4, 3)", options=("", "swap=True", "margin=0.3"))
+    both("MultiMarginLoss", a, y, options=("", "p=2", "margin=0.5"))
+    p.module("nn.MultiMarginLoss()", "data(1, 5)", "torch.tensor(3)")
+    for r in reductions:
+        p.function(f"nn.MultiMarginLoss(weight=x2.detach(), reduction='{r}')(x0, x1)", a, y, "data(3, 3) + 1.5")
+        p.function(f"nn.MultiLabelSoftMarginLoss(weight=x2.detach(), reduction='{r}')(x0, x1)", a, "ids(2, 1, 4, 3).double()", "data(3, 3) + 1.5")
+    both("MultiLabelSoftMarginLoss", a, "ids(2, 1, 4, 3).double()")
+    p.write()
+
+
+if __name__ == "__main__":
+    import sys
+    pages = {"linear": linear, "activations": activations, "norms": norms, "recurrent": recurrent, "attentions": attentions, "losses": losses}
+    for name in sys.argv[1:] or pages:
+        pages[name]()
