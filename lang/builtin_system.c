@@ -223,7 +223,26 @@ static bool bi_connect(Interp *in, const Value *arg, Value *out, LangError *e) {
     return ok;
 }
 
+/* text: a warning at the place of the user's call, once for each place. */
+static bool bi_warn(Interp *in, const Value *arg, Value *out, LangError *e) {
+    if (arg[0].kind != V_STR)
+        return error_set(e, "warn needs a text, not %s", value_type_name(arg[0]));
+    LangError w = {.kind = E_RUN};
+    Span at = interp_span(in);
+    *out = v_none();
+    for (size_t i = 0; i < in->n_warned; i++)
+        if (in->warned[i].src == at.src && in->warned[i].line == at.line &&
+            in->warned[i].col == at.col)
+            return true;
+    in->warned = xrealloc(in->warned, (in->n_warned + 1) * sizeof at);
+    in->warned[in->n_warned++] = at;
+    error_at(&w, at, "%s", arg[0].str->s);
+    interp_warn(in, &w);
+    return true;
+}
+
 const Builtin builtins_system[] = {
+    {"warn", "text", bi_warn, "A warning with the line of the call, printed once.", 0, -1},
     {"exit", "code=0", bi_exit, "Ends the program with an exit code.", 0, -1},
     {"time", "", bi_time, "Seconds since 1970.", 0, -1},
     {"sleep", "seconds", bi_sleep, "Waits that long.", 0, -1},

@@ -404,6 +404,16 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     if (habit_member(recv, field->str, e)) return false;
     const char *habit = recv.kind == V_TENSOR ? habit_hint(field->str, strlen(field->str)) : NULL;
     if (habit) return error_hint(e, "%s", habit);
+    size_t n = strlen(field->str);
+    if (recv.kind == V_TENSOR && n > 1 && field->str[n - 1] == '_') { /* PyTorch's x.relu_() */
+        const char *stem = intern(field->str, n - 1);
+        Value f;
+        if (builtin_method_value(in, recv, stem, &f, &(LangError){0}) && f.kind != V_UNDEF) {
+            value_drop(f);
+            const char *x = node_text(field->kid[0], quote);
+            return error_hint(e, "values never change: %s = %s.%s(…)", x, x, stem);
+        }
+    }
     NameList names = {0};
     names_of_methods(in, recv, &names);
     const char *near = nearest_name(field->str, strlen(field->str), names.name, names.n);

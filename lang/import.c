@@ -159,12 +159,17 @@ bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e) {
         }
     }
     in->stack->top += n_slots;
+    const Frame *up = in->frame;
     Frame frame = {.up = in->frame, .fn = p->top, .globals = g, .slot = base, .call = at};
     in->frame = &frame;
     bool ok = true;
     for (uint32_t i = 0; i < p->body->n_kids && ok; i++) {
         Node *n = p->body->kid[i];
-        ok = echo && n->kind == N_EXPR_STMT ? echo_value(in, n, e) : exec(in, n, e) != FLOW_ERROR;
+        const Node *next = i + 1 < p->body->n_kids ? p->body->kid[i + 1] : NULL;
+        bool is_main = up == NULL, is_expr = n->kind == N_EXPR_STMT;
+        if (is_main && in->n_dead_warnings && !is_expr) interp_warn_until(in, next);
+        ok = echo && is_expr ? echo_value(in, n, e) : exec(in, n, e) != FLOW_ERROR;
+        if (is_main && in->n_dead_warnings && is_expr && ok) interp_warn_until(in, next);
     }
     in->frame = frame.up;
     in->at = at;

@@ -80,6 +80,8 @@ void interp_free(Interp **inp) {
     assert(in->stack->top == in->stack->base);
     free(in->stack->base);
     free(in->stack);
+    free(in->dead_warning);
+    free(in->warned);
     free(in);
 }
 
@@ -106,6 +108,31 @@ void interp_warn(Interp *in, const LangError *w) {
     error_print(w, "warning", in->config.color_err, &b);
     fwrite(b.data, 1, b.n, stderr);
     bytes_fini(&b);
+}
+
+void interp_warn_late(void *interp, const LangError *w) {
+    Interp *in = interp;
+    if (strcmp(w->what, "result not used")) {
+        interp_warn(in, w);
+        return;
+    }
+    size_t n = in->n_dead_warnings++;
+    in->dead_warning = xrealloc(in->dead_warning, (n + 1) * sizeof *w);
+    in->dead_warning[n] = *w;
+}
+
+void interp_warn_until(Interp *in, const Node *next) {
+    size_t n = 0;
+    for (; n < in->n_dead_warnings; n++) {
+        Span at = in->dead_warning[n].at;
+        if (next && (at.src != next->whole.src || at.line > next->whole.line ||
+                     (at.line == next->whole.line && at.col >= next->whole.col)))
+            break;
+        fflush(stdout);
+        interp_warn(in, &in->dead_warning[n]);
+    }
+    in->n_dead_warnings -= n;
+    if (n) memmove(in->dead_warning, in->dead_warning + n, in->n_dead_warnings * sizeof(LangError));
 }
 
 void interp_warn_ctx(void *interp, const LangError *w) { interp_warn(interp, w); }

@@ -34,6 +34,9 @@ struct Interp {
     struct Args *args;             /* arg(): declared options and what the command line gave   */
     struct PrintOptions *print;    /* set_print                                                */
     uint64_t seed, rng_counter, host_rng_counter;
+    /* warnings about dead statements, printed when their statement has run (import.c) */
+    LangError *dead_warning; size_t n_dead_warnings;
+    Span *warned; size_t n_warned; /* where warn() has spoken */
     Container containers;          /* list head of cycle candidates                            */
     /* value.c: containers whose last reference went, not yet freed */
     Container *dead; bool is_freeing;
@@ -58,6 +61,11 @@ Span interp_span(const Interp *in);
 void progress_clear(Interp *in);
 void interp_warn(Interp *in, const LangError *w); /* prints a warning */
 void interp_warn_ctx(void *interp, const LangError *w); /* the same as a WarnFn for parse_program */
+/* A WarnFn for the started script: what a statement does not use is told once it has run, for an
+ * error in it is the better news; other warnings at once. */
+void interp_warn_late(void *interp, const LangError *w);
+/* Prints those kept for text before `next` (NULL: all that is left). */
+void interp_warn_until(Interp *in, const Node *next);
 /* Names the file that interp_run is about to run, so that importing it again is seen as a
  * circle. */
 void import_main(Interp *in, const char *path);

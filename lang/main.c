@@ -231,7 +231,7 @@ static bool wrap_in_print(Program *p, LangError *e) {
 
 static bool run_program(App *a, Source *src, LangError *e) {
     src->is_prompt = a->o.expr != NULL; /* its value is used */
-    Program *p = parse_program(src, repl_warn, a->in, NULL, e);
+    Program *p = parse_program(src, a->o.check ? repl_warn : interp_warn_late, a->in, NULL, e);
     repl_debug(a->o.debug, src, p);
     if (!p) return false;
     if (a->o.check) {

@@ -153,6 +153,7 @@ const char *parse_hint(Parser *p, const Token *t) {
         return "there are no decorators";
     case TOK_MUL:
         if (is_in_list(p)) return "join lists: a + b";
+        if (before->kind == TOK_ASSIGN) return "targets and values take no *: x = y, or x = xs[0]";
         return t == start || before->kind == TOK_COMMA
                    ? "targets take no *: first = xs[0]; rest = xs[1:]"
                    : "";
