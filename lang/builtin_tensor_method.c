@@ -265,7 +265,8 @@ static bool can_differ(const Tensor *x, int64_t i, LangError *e) {
         error_set(e, "grad by a tensor of %s: only float tensors have gradients",
                   dtype_info[d].name);
     else
-        error_set(e, "grad by tensors of which element %lld is %s: only float tensors have gradients",
+        error_set(e,
+                  "grad by tensors of which element %lld is %s: only float tensors have gradients",
                   (long long)i, dtype_info[d].name);
     return error_hint(e, "x = param(x.float()) before computing");
 }

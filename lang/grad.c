@@ -104,7 +104,8 @@ void grad_record(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr
         }
         g->type = *tensor_type(arg[i].t);
         if (tensor_needs_grad(arg[i].t)) g->node = arg[i].t->node, g->node->refs++;
-        if (saves & (i < 3 ? (unsigned)SAVE_A << i : SAVE_REST)) g->value = handle_ref(arg[i].t->handle);
+        unsigned own = i < 3 ? (unsigned)SAVE_A << i : SAVE_REST;
+        if (saves & own) g->value = handle_ref(arg[i].t->handle);
     }
     if (saves & SAVE_OUT) n->out[0] = handle_ref(out[0]->handle);
     if (saves & SAVE_OUT1) n->out[1] = handle_ref(out[1]->handle);

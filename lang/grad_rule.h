@@ -98,6 +98,12 @@ static inline Arg op_with(GradCall *g, Op op, const Arg *arg, int n, const Attr 
     return g->ok ? keep(g, out[0]) : arg[0];
 }
 
+static inline Arg transposed(GradCall *g, Arg x) {
+    return g->ok ? keep(g, tensor_transpose(g->in, x.t, tensor_type(x.t)->rank - 2,
+                                            tensor_type(x.t)->rank - 1, g->e))
+                 : x;
+}
+
 static inline const Attr *attr_of(const GradCall *g, AttrKey key) {
     for (int i = 0; i < g->n->n_attr; i++)
         if (g->n->attr[i].key == key) return &g->n->attr[i];
@@ -129,6 +135,10 @@ void grad_conv_dw(GradCall *g);
 void grad_max_pool(GradCall *g);
 void grad_avg_pool(GradCall *g);
 void grad_avg_pool_dx(GradCall *g);
+void grad_cholesky(GradCall *g); /* grad_linalg.c */
+void grad_lu(GradCall *g);
+void grad_solve(GradCall *g);
+void grad_solve_triangular(GradCall *g);
 void grad_prod(GradCall *g); /* grad_scan.c */
 void grad_recurrence(GradCall *g);
 void grad_scatter_add(GradCall *g);

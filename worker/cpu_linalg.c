@@ -3,7 +3,8 @@
  * product (the table's, or oneDNN's), until a few columns are left for plain loops; so nearly all
  * work is in products. Batches of small matrices go to the threads one matrix each, large matrices
  * one after the other with the threads inside; which of the two, and every cut, depends on shapes
- * alone, and so do the bits. Method: recursive LU and Cholesky after Toledo (1997) and Gustavson (1997).
+ * alone, and so do the bits. Method: recursive LU and Cholesky after Toledo (1997) and Gustavson
+ * (1997).
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu.h"
 #include "worker/linalg.h"

@@ -2,7 +2,7 @@
  * in emit mode, and what they emit is read back:
  *   - with one operand that needs a gradient, backward emits nothing whose result is not used, with
  *     and without create_graph, hence nothing for operands that need none;
- *   - without a gradient, or under no_grad, nothing is recorded and nothing but the result lives on;
+ *   - without a gradient, or under no_grad, nothing is recorded and only the result lives on;
  *   - what a graph keeps alive is read when backward walks it.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_GRAD_HYGIENE_H
@@ -133,7 +133,8 @@ static void check_backward(Tap *t, Look *l, const char *f, const char *xs, int k
     uint64_t kept[KEPT];
     const char *by[KEPT];
     if (!tap_run(t,
-                 "xs = %s; xs = [param(x) if i == %d else x for i, x in enumerate(xs)]; p = xs[%d]\n"
+                 "xs = %s; xs = [param(x) if i == %d else x for i, x in enumerate(xs)]\n"
+                 "p = xs[%d]\n"
                  "y = (%s)(*xs); seed = full_like(y, 0.7)",
                  xs, k, k, f))
         return;
@@ -149,7 +150,7 @@ static void check_backward(Tap *t, Look *l, const char *f, const char *xs, int k
         CHECK_MSG(used, "%s, gradient of operand %d: not used: %s", t->what, k, l->line[i].text);
     }
     for (int i = 0; i < n; i++)
-        CHECK_MSG(l->read[kept[i]], "%s, gradient of operand %d: %s keeps t%llu, but does not read it",
+        CHECK_MSG(l->read[kept[i]], "%s, gradient of operand %d: %s keeps t%llu, never reads it",
                   t->what, k, by[i], (unsigned long long)kept[i]);
     tap_run(t, "del xs, p, y, seed, g");
     CHECK_MSG(t->in->tape->n_live == 0, "%s: nodes are left", t->what);
