@@ -5,15 +5,18 @@ import math
 import numpy as np
 import torch
 
-NAMES = {torch.bool: "b1", torch.uint8: "u8", torch.int32: "i32", torch.int64: "i64", torch.float32: "f32", torch.float64: "f64"}
-FLOATS = [torch.float32, torch.float64]
-INTS = [torch.uint8, torch.int32, torch.int64]
+NAMES = {torch.bool: "b1", torch.uint8: "u8", torch.int8: "i8", torch.int32: "i32", torch.int64: "i64",
+         torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64"}
+HALVES = [torch.float16, torch.bfloat16]
+FULL = [torch.float32, torch.float64]
+FLOATS = HALVES + FULL
+INTS = [torch.uint8, torch.int8, torch.int32, torch.int64]
 next_id = 0
 
 def element(v, dtype):
     if dtype == torch.bool: return "1" if v else "0"
     if not dtype.is_floating_point: return str(int(v))
-    v = np.float32(v) if dtype == torch.float32 else np.float64(v)
+    v = np.float64(v) if dtype == torch.float64 else np.float32(v)
     if np.isnan(v): return "nan"
     if np.isinf(v): return "inf" if v > 0 else "-inf"
     return repr(float(v)) if dtype == torch.float64 else np.format_float_scientific(v, unique=True, trim="-")
@@ -40,7 +43,8 @@ def expect(line, *results):
 def typed(values, dtype): return torch.tensor(values).to(dtype) if dtype == torch.bool else torch.tensor(values, dtype=dtype)
 
 REALS = [0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3.25, -3.25, 10, -10, 0.001, -0.1, 60, 20.5, -20.5, math.inf, -math.inf, math.nan]
-WHOLE = {torch.uint8: [0, 1, 2, 3, 7, 100, 200, 255], torch.int32: [0, 1, -1, 2, -2, 7, -7, 2**31 - 1, -2**31 + 1, 100000],
+WHOLE = {torch.uint8: [0, 1, 2, 3, 7, 100, 200, 255], torch.int8: [0, 1, -1, 2, -2, 7, -7, 100, 127, -127],
+         torch.int32: [0, 1, -1, 2, -2, 7, -7, 2**31 - 1, -2**31 + 1, 100000],
          torch.int64: [0, 1, -1, 2, -2, 7, -7, 2**63 - 1, -2**63 + 1, 2**40 + 1], torch.bool: [0, 1]}
 def values(dtype): return REALS if dtype.is_floating_point else WHOLE[dtype]
 
@@ -103,7 +107,7 @@ torch.manual_seed(1)
 x3 = torch.randint(-4, 5, (2, 3, 4))
 x3[0, 1, 2] = x3[0, 1, 3] = 9  # ties
 axes = [("", None), (" axis=0", (0,)), (" axis=[1,2]", (1, 2)), (" axis=2 keepdims=true", (2,)), (" axis=[0,2] keepdims=true", (0, 2))]
-for d in [torch.bool, torch.int32, torch.float32]:
+for d in [torch.bool, torch.int8, torch.int32, torch.float16, torch.bfloat16, torch.float32]:
     x = x3.to(d) if d != torch.bool else x3 > 0
     name = data(x)
     for text, dims in axes:
@@ -141,15 +145,15 @@ expect(f"expand {data(e)} [2,3,4]", e.expand(2, 3, 4))
 
 casts = [0.0, -0.5, 0.5, 1.9, -1.9, 255.5, -300.7, 3e9, 2.0**31]
 for to in ALL:
-    x = typed(casts[:7] if to == torch.uint8 else casts, torch.float64)
+    x = typed(casts[:7] if to in [torch.uint8, torch.int8] else casts, torch.float64)
     if to == torch.int32: x = x[:7]  # beyond int32 torch follows the processor
-    y = x.to(torch.int64).to(to) if to == torch.uint8 else x.to(to)
+    y = x.to(torch.int64).to(to) if to in [torch.uint8, torch.int8] else x.to(to)
     expect(f"cast {data(x)} {NAMES[to]}", y)
 for d in INTS:
     x = typed(values(d), d)
     for to in ALL: expect(f"cast {data(x)} {NAMES[to]}", x.to(to))
 
-for d in [torch.float32, torch.float64, torch.int64, torch.uint8]:
+for d in [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64, torch.uint8, torch.int8]:
     r = lambda *s: torch.randint(-3, 4, s).to(d)
     for sa, sb in [((2, 3), (3, 4)), ((3,), (3, 2)), ((2, 3), (3,)), ((3,), (3,)), ((2, 1, 2, 3), (3, 3, 2)), ((2, 0), (0, 3))]:
         a, b = r(*sa), r(*sb)
@@ -207,10 +211,13 @@ def wide(seed, inst, n):
     w = words(seed, inst, 2 * n)
     return [w[2 * i] | w[2 * i + 1] << 32 for i in range(n)]
 def uniform(d, seed, inst, n):
+    if d in HALVES:  # as many bits as there are digits: 1 is never reached
+        bits = 11 if d == torch.float16 else 8
+        return [(w >> 32 - bits) * 2.0**-bits for w in words(seed, inst, n)]
     if d == torch.float32: return [(w >> 8) * 2.0**-24 for w in words(seed, inst, n)]
     return [(w >> 11) * 2.0**-53 for w in wide(seed, inst, n)]
 def normal(d, seed, inst, n):
-    u = uniform(d, seed, inst, n + n % 2)
+    u = uniform(torch.float32 if d in HALVES else d, seed, inst, n + n % 2)
     r = [math.sqrt(-2 * math.log(1 - u[i & ~1])) for i in range(n)]
     return [r[i] * (math.sin if i % 2 else math.cos)(2 * math.pi * u[i | 1]) for i in range(n)]
 expect("full [2,3] f32 2.5", torch.full((2, 3), 2.5))
@@ -229,7 +236,7 @@ for seed, inst in [(0, 0), (42, 7), (2**40 + 5, 2**33 + 1)]:
     expect(f"randint [9] b1 rng={seed}:{inst} 0 2", torch.tensor([w >> 31 for w in words(seed, inst, 9)], dtype=torch.bool))
 
 # Factorizations, of matrices that rounding hardly touches.
-for d in FLOATS:
+for d in FULL:
     low = torch.tensor([[[2., 0, 0], [1, 4, 0], [-3, 0.5, 1]], [[1, 0, 0], [0.25, 2, 0], [5, -1, 8]]]).to(d)
     spd = low @ low.mT
     expect(f"cholesky {data(spd)}", torch.linalg.cholesky(spd))
