@@ -386,8 +386,69 @@ def losses():
     p.write()
 
 
+
+def convolutions():
+    p = Page("layer_conv", "Convolutions, pooling, resizing and padding as modules.")
+    for o in ("", ", stride=2", ", padding=1", ", dilation=2", ", bias=False", ", padding='same'", ", padding='valid'", ", padding=2, padding_mode='reflect'",
+              ", padding=1, padding_mode='circular'", ", padding=1, padding_mode='replicate'", ", padding='same', padding_mode='reflect'", ", 2, 1, 2"):
+        p.module(f"nn.Conv1d(2, 3, 3{o})", "data(1, 2, 2, 7)")
+        p.module(f"nn.Conv2d(2, 3, 3{o})", "data(1, 2, 2, 7, 6)")
+    p.module("nn.Conv1d(4, 6, 2, groups=2)", "data(1, 2, 4, 5)")
+    p.module("nn.Conv1d(2, 3, 2)", "data(1, 2, 5)")
+    p.module("nn.Conv2d(4, 6, [1, 2], groups=2)", "data(1, 2, 4, 3, 5)")
+    p.module("nn.Conv2d(3, 3, 2, groups=3)", "data(1, 1, 3, 3, 5)")
+    p.module("nn.Conv2d(1, 2, [3, 2], stride=[2, 1], padding=[1, 0], dilation=[1, 2])", "data(1, 2, 1, 6, 5)")
+    p.module("nn.Conv2d(in_channels=2, out_channels=1, kernel_size=1)", "data(1, 2, 3, 4)")
+    for o in ("", ", stride=2", ", stride=2, padding=1", ", stride=2, output_padding=1", ", dilation=2", ", bias=False", ", 3, 1, 2, 1, True, 1"):
+        p.module(f"nn.ConvTranspose1d(2, 3, 3{o})", "data(1, 2, 2, 4)")
+        p.module(f"nn.ConvTranspose2d(2, 3, 3{o})", "data(1, 2, 2, 4, 3)")
+    p.module("nn.ConvTranspose1d(4, 2, 2, groups=2)", "data(1, 2, 4, 4)")
+    p.module("nn.ConvTranspose2d(4, 6, [1, 2], groups=2, stride=[2, 1])", "data(1, 2, 4, 3, 4)")
+    p.module("nn.ConvTranspose2d(2, 1, 2, stride=2)", "data(1, 2, 3, 4)")
+    p.module("nn.ConvTranspose2d(2, 1, 3, stride=2, padding=1)", "data(1, 2, 2, 3, 4)", call="m(x0, output_size=[6, 8])")
+    p.module("nn.ConvTranspose1d(2, 1, 3, stride=3)", "data(1, 2, 2, 3)", call="m(x0, output_size=[11])")
+    x1, x2 = "data(1, 2, 3, 7)", "data(1, 2, 3, 7, 6)"
+    for o in ("2", "3, stride=2", "3, padding=1", "2, dilation=2", "kernel_size=2, ceil_mode=True", "3, 2, 1, 1", "3, 2, ceil_mode=True"):
+        p.module(f"nn.MaxPool1d({o})", x1)
+        p.module(f"nn.MaxPool2d({o})", x2)
+    for o in ("2", "3, stride=2", "3, padding=1", "kernel_size=2, ceil_mode=True", "3, padding=1, count_include_pad=False", "3, 2, 1", "3, 2, 1, True, False"):
+        p.module(f"nn.AvgPool1d({o})", x1)
+        p.module(f"nn.AvgPool2d({o})", x2)
+    p.module("nn.AvgPool2d(2, divisor_override=3)", x2)
+    p.module("nn.MaxPool2d([3, 2], stride=[1, 2])", x2)
+    for n in ("1", "2", "4", "7"):
+        for kind in ("Avg", "Max"):
+            p.module(f"nn.Adaptive{kind}Pool1d({n})", x1)
+            p.module(f"nn.Adaptive{kind}Pool2d({n})", x2)
+    p.module("nn.AdaptiveAvgPool2d([3, None])", x2)
+    p.module("nn.AdaptiveAvgPool2d([2, 5])", x2)
+    for o in ("scale_factor=2", "scale_factor=2, mode='bilinear'", "scale_factor=2.0, mode='bilinear', align_corners=True", "size=[5, 8]", "size=[3, 9], mode='bilinear'",
+              "scale_factor=(1.0, 3.0), mode='bicubic'", "size=4", "scale_factor=0.5"):
+        p.module(f"nn.Upsample({o})", x2)
+    p.module("nn.Upsample(scale_factor=2, mode='linear')", x1)
+    for name in ("ReflectionPad", "ReplicationPad", "CircularPad", "ZeroPad"):
+        p.module(f"nn.{name}1d(2)", x1)
+        p.module(f"nn.{name}1d([1, 3])", x1)
+        p.module(f"nn.{name}2d(1)", x2)
+        p.module(f"nn.{name}2d([1, 3, 0, 2])", x2)
+    p.module("nn.ConstantPad1d(2, 3.5)", x1)
+    p.module("nn.ConstantPad2d([1, 2, 3, 0], -1.0)", x2)
+    x3 = "data(1, 1, 2, 4, 5, 4)"
+    for code in ("Conv3d(2, 3, 2)", "Conv3d(2, 2, 2, stride=2, padding=1)", "Conv3d(2, 4, [1, 2, 3], groups=2)", "ConvTranspose3d(2, 3, 2)",
+                 "ConvTranspose3d(2, 2, 2, stride=2, output_padding=1, bias=False)", "MaxPool3d(2)", "AvgPool3d(2, divisor_override=3)",
+                 "AdaptiveAvgPool3d(2)", "AdaptiveMaxPool3d(2)", "InstanceNorm3d(2)", "InstanceNorm3d(2, affine=True)"):
+        p.module(f"nn.{code}", x3)
+    p.module("nn.Unfold(2, stride=2)", x2)
+    p.module("nn.Unfold([3, 2], padding=1)", x2)
+    p.module("nn.Fold([4, 5], 2)", "data(1, 2, 8, 12)")
+    p.module("nn.LocalResponseNorm(3, 0.1)", x2)
+    for name in ("MaxPool1d", "MaxPool2d"):
+        p.module(f"nn.{name}(2, return_indices=True)", x1 if "1d" in name else x2)
+    p.write()
+
+
 if __name__ == "__main__":
     import sys
-    pages = {"linear": linear, "activations": activations, "norms": norms, "recurrent": recurrent, "attentions": attentions, "losses": losses}
+    pages = {"linear": linear, "activations": activations, "norms": norms, "convolutions": convolutions, "recurrent": recurrent, "attentions": attentions, "losses": losses}
     for name in sys.argv[1:] or pages:
         pages[name]()
