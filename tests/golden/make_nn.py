@@ -447,8 +447,191 @@ def convolutions():
     p.write()
 
 
+
+OPTIMISERS = {
+    "SGD": ("lr=0.05", "lr=0.05, momentum=0.9", "lr=0.05, momentum=0.9, nesterov=True", "lr=0.05, weight_decay=0.1", "lr=0.05, momentum=0.8, dampening=0.3, weight_decay=0.1",
+            "lr=0.05, maximize=True", "lr=0.05, momentum=0.5, maximize=True, weight_decay=0.2", "0.05, 0.9, 0.1, 0.01", ""),
+    "Adam": ("lr=0.1", "lr=0.1, betas=(0.8, 0.95), eps=1e-3", "lr=0.1, weight_decay=0.2", "lr=0.1, amsgrad=True", "lr=0.1, amsgrad=True, betas=(0.5, 0.6), weight_decay=0.1",
+             "lr=0.1, maximize=True", "0.1, (0.7, 0.9), 1e-2, 0.3", ""),
+    "AdamW": ("lr=0.1", "lr=0.1, betas=(0.8, 0.95), eps=1e-3", "lr=0.1, weight_decay=0.2", "lr=0.1, amsgrad=True", "lr=0.1, amsgrad=True, betas=(0.5, 0.6), weight_decay=0.1",
+              "lr=0.1, maximize=True", "0.1, (0.7, 0.9), 1e-2, 0.3", ""),
+    "RMSprop": ("lr=0.05", "lr=0.05, alpha=0.7", "lr=0.05, eps=0.1", "lr=0.05, momentum=0.6", "lr=0.05, centered=True", "lr=0.05, centered=True, momentum=0.5, weight_decay=0.1",
+                "lr=0.05, maximize=True", "0.05, 0.9, 1e-3, 0.1, 0.5, True", ""),
+    "Adagrad": ("lr=0.3", "lr=0.3, lr_decay=0.1", "lr=0.3, weight_decay=0.1", "lr=0.3, initial_accumulator_value=0.5", "lr=0.3, eps=0.1", "lr=0.3, maximize=True",
+                "0.3, 0.05, 0.1, 0.2, 1e-3", ""),
+    "Adadelta": ("", "lr=0.5", "rho=0.5", "eps=1e-2", "weight_decay=0.2", "maximize=True", "2.0, 0.8, 1e-3, 0.1", "lr=0.1, rho=0.99"),
+    "Adamax": ("", "lr=0.1", "lr=0.1, betas=(0.5, 0.8)", "lr=0.1, eps=0.1", "lr=0.1, weight_decay=0.2", "lr=0.1, maximize=True", "0.2, (0.7, 0.9), 1e-3, 0.1", "lr=0.01"),
+    "NAdam": ("", "lr=0.1", "lr=0.1, betas=(0.5, 0.8)", "lr=0.1, eps=0.1", "lr=0.1, weight_decay=0.2", "lr=0.1, momentum_decay=0.1",
+              "lr=0.1, weight_decay=0.2, decoupled_weight_decay=True", "lr=0.1, maximize=True"),
+    "RAdam": ("", "lr=0.1", "lr=0.1, betas=(0.5, 0.8)", "lr=0.1, eps=0.1", "lr=0.1, weight_decay=0.2", "lr=0.1, betas=(0.9, 0.99)",
+              "lr=0.1, weight_decay=0.2, decoupled_weight_decay=True", "lr=0.1, maximize=True"),
+    "Rprop": ("", "lr=0.1", "lr=0.1, etas=(0.3, 1.5)", "step_sizes=(1e-3, 0.05)", "lr=1.0", "lr=0.1, maximize=True", "lr=0.5, etas=(0.1, 2.0)", "lr=0.2, step_sizes=(0.1, 0.3)"),
+}
+
+
+def optimisers():
+    p = Page("layer_optim", "Optimisers over their options, eight steps on a small problem; groups of parameters; state saved and loaded.")
+    start_a, start_b, aim = data(1, 2, 3), data(2, 3), data(3, 2, 3)
+
+    def torch_run(make, steps=8):
+        a, b = start_a.clone().requires_grad_(), start_b.clone().requires_grad_()
+        opt = make(a, b)
+        for _ in range(steps):
+            opt.zero_grad()
+            ((a * b - aim) ** 2).sum().backward()
+            opt.step()
+        return torch.cat([a.reshape(-1), b]).detach().tolist()
+    p.lines += ["fn go(a, b, opt, steps) {", "    for i in range(steps) {", "        opt.zero_grad()", "        backward ((a * b - c.data(3, 2, 3)) ** 2).sum()",
+                "        opt.step()", "    }", "    return cat([a.reshape(-1), b]).tolist()", "}", "fn run(make, steps=8) {",
+                "    a = param(c.data(1, 2, 3)); b = param(c.data(2, 3))", "    return go(a, b, make(a, b), steps)", "}",
+                "# Saved after three steps, with what is needed to go on.", "fn in_two(make) {", "    a = param(c.data(1, 2, 3)); b = param(c.data(2, 3))",
+                "    opt = make(a, b)", "    go(a, b, opt, 3)", "    s = copy(opt.state_dict())", "    a2 = param(a.detach()); b2 = param(b.detach())",
+                "    opt = make(a2, b2)", "    opt.load_state_dict(s)", "    return go(a2, b2, opt, 5)", "}"]
+    for name, options in OPTIMISERS.items():
+        for o in options:
+            p.n += 1
+            args = f", {o}" if o else ""
+            values = torch_run(lambda a, b: eval(f"torch.optim.{name}([a, b]{args})"))
+            mine = gt(args).replace("(0", "[0").replace("),", "],").replace("(1e", "[1e").replace("(0", "[0")
+            mine = mine[:-1] + "]" if mine.endswith(")") else mine
+            p.add(f"print(run(fn(a, b) => optim.{name}([a, b]{mine})))  # expect~ 1e-9: {text(values)}")
+            p.add(f"print(in_two(fn(a, b) => optim.{name}([a, b]{mine})))  # expect~ 1e-9: {text(values)}")
+        groups = [("{params: [a]}, {params: [b], lr: 0.02}", "{'params': [a]}, {'params': [b], 'lr': 0.02}")]
+        if name not in ("Rprop",):
+            groups.append(("{params: [a], weight_decay: 0.3}, {params: b}", "{'params': [a], 'weight_decay': 0.3}, {'params': b}"))
+        for ours, theirs in groups:
+            p.n += 1
+            values = torch_run(lambda a, b: eval(f"torch.optim.{name}([{theirs}], lr=0.1)"))
+            p.add(f"print(run(fn(a, b) => optim.{name}([{ours}], lr=0.1)))  # expect~ 1e-9: {text(values)}")
+    for code in ("Adam({}, betas=(0.5, 0.9))", "SGD({}, momentum=0.5)"):
+        values = torch_run(lambda a, b: eval("torch.optim." + code.format("[{'params': [a], 'lr': 0.1}, {'params': [b], 'lr': 0.03}]")))
+        p.add(f"print(run(fn(a, b) => optim.{code.format('[{params: [a], lr: 0.1}, {params: [b], lr: 0.03}]').replace('(0.5, 0.9)', '[0.5, 0.9]')}))"
+              f"  # expect~ 1e-9: {text(values)}")
+    # lr set between steps, through the optimiser and through its groups
+    def by_hand(a, b, opt):
+        for i in range(4):
+            opt.zero_grad()
+            ((a * b - aim) ** 2).sum().backward()
+            for g in opt.param_groups:
+                g["lr"] = 0.1 / (i + 1)
+            opt.step()
+        return torch.cat([a.reshape(-1), b]).detach().tolist()
+    a, b = start_a.clone().requires_grad_(), start_b.clone().requires_grad_()
+    values = by_hand(a, b, torch.optim.Adam([a, b]))
+    for line in ("opt.lr = 0.1 / (i + 1)", "for g in opt.param_groups { g.lr = 0.1 / (i + 1) }", "for g in opt.param_groups { g[\"lr\"] = 0.1 / (i + 1) }"):
+        p.lines += ["a = param(c.data(1, 2, 3)); b = param(c.data(2, 3))", "opt = optim.Adam([a, b])", f"for i in range(4) {{ opt.zero_grad(); backward ((a * b - c.data(3, 2, 3)) ** 2).sum(); {line}; opt.step() }}",
+                    f"print(cat([a.reshape(-1), b]).tolist())  # expect~ 1e-9: {text(values)}", "print(opt.lr)  # expect: 0.025"]
+    # a group that comes later
+    a, b = start_a.clone().requires_grad_(), start_b.clone().requires_grad_()
+    opt = torch.optim.SGD([a], lr=0.1, momentum=0.9)
+    opt.add_param_group({"params": [b], "lr": 0.01})
+    for i in range(3):
+        opt.zero_grad()
+        ((a * b - aim) ** 2).sum().backward()
+        opt.step()
+    values = torch.cat([a.reshape(-1), b]).detach().tolist()
+    p.lines += ["a = param(c.data(1, 2, 3)); b = param(c.data(2, 3))", "opt = optim.SGD([a], lr=0.1, momentum=0.9)", "opt.add_param_group({params: [b], lr: 0.01})",
+                f"print(go(a, b, opt, 3))  # expect~ 1e-9: {text(values)}"]
+    # gradients clipped
+    for code in ("clip_grad_norm_([a, b], 0.5)", "clip_grad_norm_([a, b], 0.5, norm_type=1.0)", "clip_grad_norm_([a, b], 0.5, norm_type=float('inf'))", "clip_grad_norm_([a, b], 3.0, norm_type=3.0)",
+                 "clip_grad_norm_([a, b], 100.0)", "clip_grad_norm_(a, 0.1)", "clip_grad_value_([a, b], 0.3)", "clip_grad_value_([a, b], clip_value=1.0)"):
+        a, b = start_a.clone().requires_grad_(), start_b.clone().requires_grad_()
+        ((a * b - aim) ** 2).sum().backward()
+        got = eval("torch.nn.utils." + code)
+        values = ([got.item()] if got is not None else []) + a.grad.reshape(-1).tolist() + b.grad.tolist()
+        p.n += 1
+        mine = code.replace("float('inf')", "inf")
+        head = "" if got is None else "[total.item()] + "
+        p.lines += ["a = param(c.data(1, 2, 3)); b = param(c.data(2, 3)); backward ((a * b - c.data(3, 2, 3)) ** 2).sum()", f"total = nn.utils.{mine}",
+                    f"print({head}a.grad.reshape(-1).tolist() + b.grad.tolist())  # expect~ 1e-9: {text(values)}"]
+    p.write()
+
+
+SCHEDULERS = {
+    "StepLR": ("step_size=2", "3, 0.5", "step_size=1, gamma=0.9", "4, gamma=2.0", "2, 0.1", "step_size=5, gamma=0.3", "10", "3"),
+    "MultiStepLR": ("milestones=[2, 5]", "[1, 3, 4], 0.5", "[2, 2, 6], gamma=0.3", "[0, 1]", "[9]", "[3], 2.0", "[1, 2, 3, 4], 0.9", "[5], gamma=0.01"),
+    "ExponentialLR": ("0.9", "gamma=0.5", "1.1", "0.99", "gamma=1.0", "0.1", "0.3", "0.7"),
+    "ConstantLR": ("", "factor=0.5", "0.2, 3", "total_iters=1", "0.9, total_iters=8", "1.0", "0.1, 20", "factor=0.25, total_iters=2"),
+    "LinearLR": ("", "start_factor=0.1", "0.5, 0.1, 4", "1.0, end_factor=0.2, total_iters=6", "total_iters=3", "0.2, 1.0, 1", "0.1, 0.9, 20", "start_factor=0.3, total_iters=4"),
+    "PolynomialLR": ("", "total_iters=4", "6, 2.0", "power=0.5", "8, power=3.0", "20", "2, 2.0", "total_iters=7, power=1.5"),
+    "CosineAnnealingLR": ("T_max=4", "3, 0.01", "8", "T_max=1", "2, eta_min=0.05", "20", "5", "6, eta_min=0.001"),
+    "CosineAnnealingWarmRestarts": ("T_0=3", "2, 2", "4, eta_min=0.01", "1", "3, T_mult=3, eta_min=0.02", "10", "2, 1, 0.05", "5, 2"),
+    "LambdaLR": ("FN(e: 0.9 ** e)", "FN(e: 1 / (e + 1))", "lr_lambda=FN(e: min(1, e / 4))", "[FN(e: 0.5 ** e), FN(e: 1.0)]", "FN(e: 2.0)", "FN(e: e % 3)", "FN(e: 0.1 if e > 3 else 1.0)", "lr_lambda=[FN(e: 1.0), FN(e: 0.0)]"),
+    "MultiplicativeLR": ("FN(e: 0.9)", "FN(e: 1 / (e + 1))", "lr_lambda=FN(e: 0.5)", "[FN(e: 0.5), FN(e: 1.0)]", "FN(e: 2.0)", "FN(e: 1.1)", "FN(e: 0.1 if e == 3 else 1.0)", "FN(e: e / 5)"),
+    "OneCycleLR": ("0.5, 10", "max_lr=0.3, total_steps=12", "0.5, epochs=3, steps_per_epoch=4", "0.5, 10, pct_start=0.5", "0.5, 10, anneal_strategy='linear'",
+                   "0.5, 20, three_phase=True", "[0.5, 0.2], 10, div_factor=5.0", "0.5, 11, final_div_factor=10.0, cycle_momentum=False", "0.5, 10, base_momentum=0.5, max_momentum=0.8"),
+    "CyclicLR": ("0.01, 0.1, 3", "0.01, 0.1, step_size_up=2, step_size_down=4", "0.01, 0.1, 2, mode='triangular2'", "0.01, 0.1, 3, mode='exp_range', gamma=0.9",
+                 "0.01, 0.1, 2, cycle_momentum=False", "[0.01, 0.02], [0.1, 0.4], 3", "0.01, 0.1, 4, base_momentum=0.5, max_momentum=0.95", "0.05, 0.1, 2, scale_fn=FN(x: 0.5 ** x)"),
+}
+
+
+def schedulers():
+    global S
+    S = torch.optim.lr_scheduler
+    p = Page("layer_scheduler", "Learning rates (and momenta) of two groups over twelve steps, for each scheduler.")
+    p.lines += ["# What the groups' rates are before each step, and the first group's momentum.", "fn rates(make, steps=10) {", "    a = param(zeros(1)); b = param(zeros(1))",
+                "    opt = optim.SGD([{params: [a]}, {params: [b], lr: 0.02}], lr=0.1, momentum=0.9)", "    s = make(opt)", "    all = []",
+                "    for i in range(steps) {", "        all += [g.lr for g in opt.param_groups] + [opt.param_groups[0].get(\"momentum\", opt.momentum)]",
+                "        opt.step()", "        s.step()", "    }", "    return all + s.get_last_lr()", "}"]
+
+    def theirs(make, steps=10):
+        a, b = torch.zeros(1, requires_grad=True), torch.zeros(1, requires_grad=True)
+        opt = torch.optim.SGD([{"params": [a]}, {"params": [b], "lr": 0.02}], lr=0.1, momentum=0.9)
+        s = make(opt)
+        out = []
+        for _ in range(steps):
+            out += [g["lr"] for g in opt.param_groups] + [opt.param_groups[0]["momentum"]]
+            opt.step()
+            s.step()
+        return out + s.get_last_lr()
+
+    def python(code):
+        return code.replace("FN(", "(lambda ")
+
+    def mine(code):
+        return gt(code).replace("FN(e: ", "(fn(e) => ").replace("FN(x: ", "(fn(x) => ")
+    for name, options in SCHEDULERS.items():
+        for o in options:
+            p.n += 1
+            steps = 9 if "total_steps" in o or name == "OneCycleLR" else 10
+            values = theirs(lambda opt: eval(f"S.{name}(opt, {python(o)})"), steps)
+            p.add(f"print(rates(fn(opt) => optim.lr_scheduler.{name}(opt{', ' if o else ''}{mine(o)}), {steps}))  # expect~ 1e-12: {text(values)}")
+    both = ("SequentialLR(opt, [S.LinearLR(opt, 0.1, 1.0, 3), S.ExponentialLR(opt, 0.9)], [4])",
+            "SequentialLR(opt, [S.ConstantLR(opt, 0.1, 2), S.CosineAnnealingLR(opt, 5), S.StepLR(opt, 2)], milestones=[2, 7])",
+            "SequentialLR(opt, schedulers=[S.LinearLR(opt, 0.5, 1.0, 3), S.LambdaLR(opt, FN(e: 0.5 ** e))], milestones=[3])",
+            "SequentialLR(opt, [S.ExponentialLR(opt, 0.5), S.CosineAnnealingWarmRestarts(opt, 3)], [2])",
+            "SequentialLR(opt, [S.StepLR(opt, 2, 0.5), S.PolynomialLR(opt, 4)], [5])",
+            "SequentialLR(opt, [S.LinearLR(opt), S.MultiStepLR(opt, [1, 2])], [5])",
+            "ChainedScheduler([S.ConstantLR(opt, 0.1, 2), S.ExponentialLR(opt, 0.9)])",
+            "ChainedScheduler([S.LinearLR(opt, 0.5, 1.0, 4), S.StepLR(opt, 3, 0.5)])",
+            "ChainedScheduler([S.ExponentialLR(opt, 0.9), S.CosineAnnealingLR(opt, 4), S.ConstantLR(opt, 0.5, 3)])")
+    p.add("S = optim.lr_scheduler")
+    for code in both:
+        p.n += 1
+        import warnings
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            values = theirs(lambda opt: eval("S." + python(code)))
+        p.add(f"print(rates(fn(opt) => S.{mine(code)}))  # expect~ 1e-12: {text(values)}")
+    metrics = [1.0, 0.9, 0.9, 0.91, 0.9, 0.89999, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6]
+    p.lines += ["fn plateau(make) {", "    opt = optim.SGD([{params: [param(zeros(1))]}, {params: [param(zeros(1))], lr: 0.02}], lr=0.1)", "    s = make(opt)", "    all = []",
+                f"    for v in {metrics} {{ s.step(v); all += [g.lr for g in opt.param_groups] }}", "    return all", "}"]
+    for o in ("", "patience=1", "patience=0, factor=0.5", "mode='max', patience=2", "patience=1, threshold=0.3", "patience=1, threshold=0.05, threshold_mode='abs'",
+              "patience=1, cooldown=2", "patience=0, min_lr=0.01", "patience=0, min_lr=[0.05, 0.001]", "'min', 0.3, 1, eps=1e-2"):
+        p.n += 1
+        opt = torch.optim.SGD([{"params": [torch.zeros(1, requires_grad=True)]}, {"params": [torch.zeros(1, requires_grad=True)], "lr": 0.02}], lr=0.1)
+        s = eval(f"S.ReduceLROnPlateau(opt, {o})")
+        values = []
+        for v in metrics:
+            s.step(v)
+            values += [g["lr"] for g in opt.param_groups]
+        p.add(f"print(plateau(fn(opt) => S.ReduceLROnPlateau(opt{', ' if o else ''}{gt(o)})))  # expect~ 1e-12: {text(values)}")
+    p.write()
+
+
 if __name__ == "__main__":
     import sys
-    pages = {"linear": linear, "activations": activations, "norms": norms, "convolutions": convolutions, "recurrent": recurrent, "attentions": attentions, "losses": losses}
+    pages = {"linear": linear, "activations": activations, "norms": norms, "convolutions": convolutions, "recurrent": recurrent, "attentions": attentions, "losses": losses, "optimisers": optimisers,
+             "schedulers": schedulers}
     for name in sys.argv[1:] or pages:
         pages[name]()
