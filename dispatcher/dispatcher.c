@@ -5,6 +5,7 @@
  * connection, in words; the others go on.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
+#include "runtime/log.h"
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -72,6 +73,7 @@ void dispatcher_tell(Dispatcher *d, const char *format, ...) {
     va_start(ap, format);
     vsnprintf(line, sizeof line, format, ap);
     va_end(ap);
+    if (log_is(LOG_VERBOSE)) log_line("DISPATCHER", "%s", line);
     if (d->news.n < NEWS_MAX) bytes_printf(&d->news, "%s\n", line);
 }
 
@@ -292,6 +294,12 @@ static bool frame_is_fair(const Client *c, const FrameReader *r, Err *err) {
            err_set(err, ERR_LIMIT, "%u instructions in one frame", r->count);
 }
 
+static void log_client_inst(const Client *c, const Inst *inst) {
+    char prefix[32];
+    snprintf(prefix, sizeof prefix, "c%u > w%d ", c->id, c->rank);
+    log_inst("DISPATCHER", prefix, inst, NULL, 0);
+}
+
 /* May consume m. */
 static void on_frame(Dispatcher *d, Client *c, Msg *m) {
     FrameReader r;
@@ -314,6 +322,7 @@ static void on_frame(Dispatcher *d, Client *c, Msg *m) {
     while ((more = frame_next(&r, &d->scratch, &f.inst, &f.record, &f.record_bytes, &err)) > 0) {
         f.n_out = 0;
         f.rank = -1;
+        if (log_is(LOG_DISPATCHER)) log_client_inst(c, &f.inst);
         chain_next(&f, 0);
         f.seq++;
     }

@@ -7,6 +7,7 @@
 #include "dispatcher/dispatcher.h"
 #include "runtime/endpoint.h"
 #include "runtime/flags.h"
+#include "runtime/log.h"
 #include "runtime/version.h"
 #include <errno.h>
 #include <libgen.h>
@@ -303,6 +304,7 @@ int main(int argc, char **argv) {
     App *a = &app;
     Err err = {0};
     a->drain_s = 10;
+    log_environment();
     int code = read_flags(a, argc, argv, &err);
     if (code >= 0) {
         if (err.code) complain(&err);

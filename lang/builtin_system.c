@@ -6,6 +6,7 @@
 #include "lang/eval.h"
 #include "lang/signal.h"
 #include "lang/tensor.h"
+#include "runtime/endpoint.h"
 #include "runtime/rng.h"
 #include <math.h>
 #include <stdio.h>
@@ -211,16 +212,16 @@ static bool bi_workers(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_connect(Interp *in, const Value *arg, Value *out, LangError *e) {
-    if (arg[0].kind != V_STR || !arg[0].str->n || arg[0].str->n > 200)
-        return error_set(e, "connect needs \"host:port\"");
+    if (arg[0].kind != V_STR)
+        return error_set(e, "connect needs \"host:port\", not %s", value_type_name(arg[0]));
     *out = v_none();
-    Bytes endpoint = {0};
-    bytes_printf(&endpoint, "%s%s", strstr(arg[0].str->s, "://") ? "" : "tcp://", arg[0].str->s);
-    bool ok = stream_connect(in->stream, endpoint.data, interp_span(in), e);
-    if (ok)
-        in->config.stream.endpoint = stream_endpoint(in->stream);
-    bytes_fini(&endpoint);
-    return ok;
+    Endpoint endpoint;
+    Err err = {0};
+    if (!endpoint_find(arg[0].str->s, &endpoint, &err))
+        return error_from(e, &err);
+    TRY(stream_connect(in->stream, endpoint.text, interp_span(in), e));
+    in->config.stream.endpoint = stream_endpoint(in->stream);
+    return true;
 }
 
 /* text: a warning at the place of the user's call, once for each place. */

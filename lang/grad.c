@@ -6,7 +6,9 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/grad.h"
 #include "lang/signal.h"
+#include "runtime/log.h"
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -533,9 +535,17 @@ static bool deliver(Walk *w, LangError *e) {
     return ok;
 }
 
+static void log_tape(Interp *in, Tensor *y) {
+    Bytes text = {0};
+    grad_tape_print(in, y, &text);
+    fwrite(text.data, 1, text.n, stderr);
+    bytes_fini(&text);
+}
+
 bool grad_backward(Interp *in, Tensor *y, Tensor *seed, bool retain, LangError *e) {
     Walk w;
     TRY(check_start(in, y, seed, e));
+    if (log_is(LOG_TAPE)) log_tape(in, y);
     Tensor *start = seed_of(in, y, seed, e);
     if (!start) return false;
     walk_init(&w, in);

@@ -5,6 +5,7 @@
 #include "lang/eval.h"
 #include "lang/signal.h"
 #include "lang/tensor.h"
+#include "runtime/log.h"
 #include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -60,6 +61,19 @@ Interp *interp_new(const InterpConfig *config, LangError *e) {
     return in;
 }
 
+/* What the end of the program leaves: the client's, the dispatcher's and the workers' counts. */
+static void log_memory(Interp *in) {
+    Bytes text = {0};
+    LangError ignored = {0};
+    log_line("CLIENT", "%zu containers", in->n_containers);
+    if (stream_stats(in->stream, &text, &ignored))
+        for (char *line = text.data, *end; line && (end = strchr(line, '\n')); line = end + 1) {
+            *end = 0;
+            if (strstr(line, "tensors") || strstr(line, "bytes")) log_line("CLIENT", "%s", line);
+        }
+    bytes_fini(&text);
+}
+
 void interp_free(Interp **inp) {
     Interp *in = *inp;
     if (!in)
@@ -73,6 +87,7 @@ void interp_free(Interp **inp) {
     import_free(in);
     if (in->stream) {
         tensor_fini(in);
+        if (log_is(LOG_MEMORY)) log_memory(in);
         stream_free(&in->stream);
     }
     progress_fini(in); /* after the stream, which may still hold last lines */

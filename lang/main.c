@@ -7,6 +7,7 @@
 #include "lang/repl.h"
 #include "lang/replay.h"
 #include "lang/signal.h"
+#include "runtime/log.h"
 #include "runtime/endpoint.h"
 #include <errno.h>
 #include <locale.h>
@@ -286,6 +287,8 @@ int main(int argc, char **argv) {
         report(&a, &e);
         return error_exit_code(&e);
     }
+    log_environment();
+    log_letters(a.o.debug);
     if (a.o.help) {
         Bytes b = {0};
         options_help(&b);

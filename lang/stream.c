@@ -7,6 +7,7 @@
  * carries out what comes back.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream_state.h"
+#include "runtime/log.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,6 +209,7 @@ void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const
     uint64_t seq = s->next_seq++;
     if (s->mode == STREAM_EMIT) emit_line(s, inst, out);
     if (s->mode != STREAM_LIVE || s->is_gone) return;
+    if (log_is(LOG_CLIENT)) log_inst("CLIENT", "", inst, s->names, (int)s->n_sources);
     if (!s->frame.head) frame_begin(&s->frame, s->welcome.id, seq);
     frame_add(&s->frame, inst);
     s->made[seq % WINDOW_INSTS] =

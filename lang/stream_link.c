@@ -6,6 +6,7 @@
  * when the dispatcher shows no sign of life.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream_state.h"
+#include "runtime/log.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +106,10 @@ void stream_send(Stream *s) {
     s->head_bytes += sent->head_bytes;
     s->payload_bytes += sent->payload_bytes;
     s->sent_seq = s->next_seq;
+    if (log_is(LOG_WIRE))
+        log_line("CLIENT", "frame: %llu bytes, %llu of payload, up to instruction %llu",
+                 (unsigned long long)sent->head_bytes, (unsigned long long)sent->payload_bytes,
+                 (unsigned long long)sent->seq_end);
     if (!link_send(s->link, &m))
         gone_because(s, "the connection is closed");
     else
@@ -344,11 +349,17 @@ bool stream_start(Stream *s, Span at, LangError *e) {
     }
     s->made = xcalloc(WINDOW_INSTS, sizeof *s->made);
     s->is_started = true;
+    if (log_is(LOG_VERBOSE))
+        log_line("CLIENT", "client c%u at %s: %u worker%s, engine %s", s->welcome.id,
+                 s->endpoint ? s->endpoint : "a dispatcher of its own", s->welcome.n_workers,
+                 s->welcome.n_workers == 1 ? "" : "s", s->welcome.engine);
     stream_announce(s);
     return true;
 }
 
 void stream_close(Stream *s) {
+    if (s->is_started && log_is(LOG_VERBOSE))
+        log_line("CLIENT", "leaves after %llu instructions", (unsigned long long)s->next_seq);
     if (s->link && !s->is_gone) {
         Msg m;
         wire_text(MSG_BYE, "", 0, &m);

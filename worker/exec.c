@@ -4,10 +4,12 @@
  * effect.c for answers.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec.h"
+#include "runtime/log.h"
 #include "runtime/element.h"
 #include "worker/view.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- Failing ---- */
@@ -470,9 +472,16 @@ static void drop_cancelled(Exec *x, Job *j) {
     finish(x, j);
 }
 
+static void log_job(const Exec *x, const Job *j) {
+    char prefix[32];
+    snprintf(prefix, sizeof prefix, "w%u c%u ", x->rank, j->frame->client->id);
+    log_inst("WORKER", prefix, &j->inst, NULL, 0);
+}
+
 void exec_issue(Exec *x, Job *j, const Job *following) {
     Op op = j->inst.op;
     j->err = NULL;
+    if (log_is(LOG_WORKER)) log_job(x, j);
     x->instructions++;
     j->frame->client->instructions++;
     if (op == OP_FREE) {

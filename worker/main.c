@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/endpoint.h"
 #include "runtime/flags.h"
+#include "runtime/log.h"
 #include "runtime/version.h"
 #include "worker/worker.h"
 #include <errno.h>
@@ -156,6 +157,7 @@ static int serve(App *a) {
 int main(int argc, char **argv) {
     Err err = {0};
     App *a = &app;
+    log_environment();
     int code = read_flags(a, argc, argv, &err);
     if (code >= 0) {
         if (err.code) complain(&err);
