@@ -168,6 +168,7 @@ BUILTIN(backward);
 BUILTIN(grad);
 BUILTIN(checkpoint);
 BUILTIN(tape);
+BUILTIN(get_tape);
 BUILTIN(print_tape);
 BUILTIN(set_print);
 #undef BUILTIN

@@ -4,6 +4,7 @@
 #include "lang/builtin_tensor.h"
 #include "lang/effects.h"
 #include "lang/show.h"
+#include "lang/tape.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -307,9 +308,15 @@ BUILTIN(checkpoint) { /* f, *xs */
 BUILTIN(tape) { /* x */
     Bytes text = {0};
     if (arg[0].kind != V_NONE) TRY(need_tensor(arg[0], "debug.tape", e));
-    grad_tape_print(in, arg[0].kind == V_NONE ? NULL : arg[0].tensor, &text);
+    tape_print(in, arg[0].kind == V_NONE ? NULL : arg[0].tensor, &text);
     *out = v_str(text.data, text.n);
     bytes_fini(&text);
+    return true;
+}
+
+BUILTIN(get_tape) { /* x */
+    if (arg[0].kind != V_NONE) TRY(need_tensor(arg[0], "debug.get_tape", e));
+    *out = tape_list(in, arg[0].kind == V_NONE ? NULL : arg[0].tensor);
     return true;
 }
 

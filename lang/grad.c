@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/grad.h"
 #include "lang/signal.h"
+#include "lang/tape.h"
 #include "runtime/log.h"
 #include <assert.h>
 #include <stdio.h>
@@ -537,7 +538,7 @@ static bool deliver(Walk *w, LangError *e) {
 
 static void log_tape(Interp *in, Tensor *y) {
     Bytes text = {0};
-    grad_tape_print(in, y, &text);
+    tape_print(in, y, &text);
     fwrite(text.data, 1, text.n, stderr);
     bytes_fini(&text);
 }
@@ -732,21 +733,15 @@ static bool checkpoint_rule(GradCall *g) {
 
 /* ---- listing ---- */
 
-static const char *node_name(const GradNode *n) {
-    return n->op == NODE_LEAF         ? "param"
-           : n->op == NODE_CHECKPOINT ? "checkpoint"
-                                      : op_info[n->op].name;
-}
-
 static int older_first(const void *a, const void *b) {
     uint64_t x = (*(GradNode *const *)a)->seq, y = (*(GradNode *const *)b)->seq;
     return x < y ? -1 : x > y;
 }
 
-void grad_tape_print(Interp *in, Tensor *below, Bytes *out) {
+size_t grad_tape_nodes(Interp *in, Tensor *below, GradNode ***nodes) {
     Tape *tape = tape_of(in);
     GradNode **list = xmalloc((tape->n_live + 1) * sizeof *list);
-    size_t n = 0, ops = 0;
+    size_t n = 0, live = 0;
     if (below && below->node) {
         Walk w;
         walk_init(&w, in);
@@ -761,27 +756,8 @@ void grad_tape_print(Interp *in, Tensor *below, Bytes *out) {
     } else if (!below) {
         for (GradNode *p = tape->live.next; p != &tape->live; p = p->next) list[n++] = p;
     }
-    size_t live = 0; /* what a backward has used up is no tape any more */
-    for (size_t i = 0; i < n; i++)
-        if (!list[i]->used) list[live++] = list[i], ops += list[i]->op != NODE_LEAF;
-    n = live;
-    if (!ops)
-        bytes_puts(out, "Autograd Tape: Empty (no operations recorded)\n");
-    else
-        bytes_printf(out, "Autograd Tape (%zu operations):\n", ops);
-    for (size_t i = 0; ops && i < n; i++) {
-        GradNode *p = list[i];
-        char shape[256];
-        bytes_printf(out, "  %llu. %s: inputs=[", (unsigned long long)p->seq, node_name(p));
-        for (int k = 0, first = 1; k < p->n_in; k++)
-            if (p->in[k].node)
-                bytes_printf(out, first ? "%llu" : ", %llu",
-                             (unsigned long long)p->in[k].node->seq),
-                    first = 0;
-        bytes_printf(out, "] shape=%s", type_shape_text(&p->type, shape));
-        if (p->made.src) bytes_printf(out, " @%s:%u", p->made.src->name, p->made.line);
-        if (p->signal) bytes_printf(out, " signal=%s", signal_label(in, p->signal));
-        bytes_putc(out, '\n');
-    }
-    free(list);
+    for (size_t i = 0; i < n; i++) /* what a backward has used up is no tape any more */
+        if (!list[i]->used) list[live++] = list[i];
+    *nodes = list;
+    return live;
 }

@@ -74,8 +74,9 @@ bool grad_of(Interp *in, Tensor *y, Tensor *const *xs, int n, Tensor *seed, bool
 /* f(*arg), recorded as one node that keeps nothing but the arguments and computes f again in
  * backward; a result that is not one tensor is recorded as ever. */
 bool grad_checkpoint(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e);
-void grad_tape_print(Interp *in, Tensor *below,
-                     Bytes *out); /* debug.print_tape; below NULL: all that live */
+/* The recorded nodes below a tensor (NULL: all that live), oldest first, in an array that the
+ * caller frees; borrowed from the graph. Those that a backward has used up are not among them. */
+size_t grad_tape_nodes(Interp *in, Tensor *below, GradNode ***nodes);
 
 /* One run of a rule: d(loss)/d(out[0]) is dout; the rule makes d(loss)/d(in[i]) for every i with
  * need[i] and leaves din[i] NULL for zero. in[] and out[] hold the saved values (only those that

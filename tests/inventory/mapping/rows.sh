@@ -46,10 +46,10 @@ a:
   compile: true
 YAML
 hint "os.environ['GT_CONFIG'] = 'c.yaml'" 'hint: signal.load("c.yaml"), or: gtsh --config c.yaml x.gt'
-want='{shard: {axis: 0, workers: [0, 1], replicated: false}, backward: "b", compile: true}'
-code "row 17" 0 env GT_CONFIG="$TMP/c.yaml" "$GTSH" -c 'print(signal.get("a"))'; same "row 17" "$(out)" "$want"
-code "row 17: option" 0 "$GTSH" --config "$TMP/c.yaml" -c 'print(signal.get("a"))'; same "row 17: option" "$(out)" "$want"
-code "row 18" 0 "$GTSH" -c "gt.load_config('$TMP/c.yaml'); print(gt.get_signal_config('a'))"; same "row 18" "$(out)" "$want"
+asked='{shard: {axis: 0, workers: [0, 1], replicated: false}, backward: "b", compile: true}'
+code "row 17" 0 env GT_CONFIG="$TMP/c.yaml" "$GTSH" -c 'print(signal.get("a"))'; same "row 17" "$(out)" "$asked"
+code "row 17: option" 0 "$GTSH" --config "$TMP/c.yaml" -c 'print(signal.get("a"))'; same "row 17: option" "$(out)" "$asked"
+code "row 18" 0 "$GTSH" -c "gt.load_config('$TMP/c.yaml'); print(gt.get_signal_config('a'))"; same "row 18" "$(out)" "$asked"
 code "row 21" 0 "$GTSH" -c "signal.load(\"$TMP/c.yaml\"); signal.define(\"dynamic_layer\", workers=[0, 1]); print([n for n in signal.get()])"; same "row 21" "$(out)" '["a", "dynamic_layer"]'
 code "row 18: no file" 1 "$GTSH" -c 'gt.load_config("none.yaml")'; has "row 18: no file" "$(err)" "cannot read the configuration 'none.yaml'"
 # row 20
