@@ -551,6 +551,16 @@ static bool along(Interp *in, Value v, Value axis, Tensor **x, int64_t *a, LangE
     return *a = k, true;
 }
 
+/* Consumes t, made of `along`'s line: of a single number the result is one again. */
+static Tensor *off_line(Interp *in, Value x, Tensor *t, LangError *e) {
+    bool is_single = x.kind == V_TENSOR ? !tensor_type(x.tensor)->rank : value_count(x) < 0;
+    if (!t || !is_single || tensor_numel(t) != 1) return t;
+    int64_t none = 0;
+    Tensor *one = tensor_reshape(in, t, &none, 0, e);
+    tensor_unref(t);
+    return one;
+}
+
 static bool run_along(Interp *in, Op op, Value x, Value axis, Attr flag, Value *out, LangError *e) {
     Tensor *t, *r = NULL;
     int64_t a;
@@ -559,11 +569,7 @@ static bool run_along(Interp *in, Op op, Value x, Value axis, Attr flag, Value *
     Arg operand = arg_tensor(t);
     if (!tensor_op(in, op, &operand, 1, attr, flag.key == ATTR_AXIS ? 1 : 2, &r, e)) r = NULL;
     tensor_unref(t);
-    if (r && x.kind == V_TENSOR && !tensor_type(x.tensor)->rank) {
-        Tensor *single = tensor_reshape(in, r, &a, 0, e);
-        tensor_unref(r), r = single;
-    }
-    return give_tensor(r, out);
+    return give_tensor(off_line(in, x, r, e), out);
 }
 
 BUILTIN(cumsum) { /* x, axis, dtype */
@@ -578,8 +584,6 @@ static bool running_extreme(Interp *in, const Value *arg, bool largest, Value *o
     Tensor *t, *r[MAX_OUT];
     int64_t a; /* arg: x, axis */
     TRY(along(in, arg[0], arg[1], &t, &a, e));
-    int64_t scalar = 0;
-    bool is_scalar = arg[0].kind != V_TENSOR || !tensor_type(arg[0].tensor)->rank;
     Attr attr[2] = {attr_ints(ATTR_AXIS, &a, 1), attr_bool(ATTR_LARGEST, largest)};
     Arg operand = arg_tensor(t);
     bool ok = tensor_op(in, OP_CUMMAX, &operand, 1, attr, 2, r, e);
@@ -587,8 +591,7 @@ static bool running_extreme(Interp *in, const Value *arg, bool largest, Value *o
     if (!ok) return false;
     *out = v_list(in, 2);
     for (int i = 0; i < 2; i++) {
-        Tensor *one = is_scalar ? tensor_reshape(in, r[i], &scalar, 0, e) : tensor_ref(r[i]);
-        tensor_unref(r[i]);
+        Tensor *one = off_line(in, arg[0], r[i], e);
         ok &= one != NULL;
         if (one) list_push(out->list, v_tensor(one));
     }
@@ -641,6 +644,11 @@ BUILTIN(topk) { /* x, k, axis, largest */
     tensor_unref(t);
     if (!ok) return false;
     *out = v_list(in, 2);
-    list_push(out->list, v_tensor(r[0])), list_push(out->list, v_tensor(r[1]));
-    return true;
+    for (int i = 0; i < 2; i++) {
+        Tensor *one = off_line(in, arg[0], r[i], e);
+        ok &= one != NULL;
+        if (one) list_push(out->list, v_tensor(one));
+    }
+    if (!ok) value_drop(*out);
+    return ok;
 }

@@ -112,7 +112,7 @@ class Call:
 
     def text(self, lang, noise=False):
         args = {k: lit(v, lang) for k, v in self.args.items()}
-        if noise:
+        if noise and self.op != "grad":
             f = "B" if self.exact else "N"
             for k, v in self.args.items():
                 if isinstance(v, Var):

@@ -42,8 +42,9 @@ def call(gt, py, **args):
 # ---- pointwise, one operand ----
 # name: PyTorch's text, kind, interval where it is smooth and finite (none: everywhere), exact
 UNARY = {
-    "neg": ("-{x}", "num", None, True), "abs": ("torch.abs({x})", "num", None, True),
-    "sign": ("torch.sign({x})", "num", None, True),
+    "neg": ("-{x}", "num", None, True), # the sign of nan is nan here, 0 in PyTorch
+    "abs": ("torch.abs({x})", "num", (-1e38, 1e38), True),
+    "sign": ("torch.sign({x})", "num", (-1e38, 1e38), True),
     "square": ("torch.square({x})", "num", None, True),
     "exp": ("torch.exp({x})", "num", (-20, 20), False),
     "expm1": ("torch.expm1({x})", "float", (-20, 20), False),
@@ -56,7 +57,7 @@ UNARY = {
     "tanh": ("torch.tanh({x})", "num", None, False), "erf": ("torch.erf({x})", "num", None, False),
     "sigmoid": ("torch.sigmoid({x})", "num", None, False),
     "softplus": ("F.softplus({x})", "float", (-90, 19), False),
-    "relu": ("torch.relu({x})", "num", None, True), "gelu": ("F.gelu({x})", "float", None, False),
+    "relu": ("torch.relu({x})", "num", None, True), "gelu": ("F.gelu({x})", "float", (-1e4, 1e4), False),
     "silu": ("F.silu({x})", "float", None, False), "floor": ("torch.floor({x})", "num", None, True),
     "ceil": ("torch.ceil({x})", "num", None, True),
     "round": ("torch.round({x})", "num", None, True),
@@ -82,7 +83,7 @@ UNARY = {
 
 def unary(name, py, kind, interval):
     def sample(g):
-        x = g.t(kind, interval=interval if not g.flip(0.15) else None)
+        x = g.t(kind, interval=interval if name in ("abs", "sign") or not g.flip(0.15) else None)
         if name == "neg":
             return call(g.pick(["-{x}", "neg({x})", "{x}.neg()"]), py, x=x)
         if name == "clone":
@@ -104,7 +105,7 @@ def _(g):
 @row("gelu_tanh", needs=("gelu",))
 def _(g):
     return call(g.spell("gelu", "x", "~approximate=a"), "F.gelu({x}, approximate={a})",
-                x=g.t("float"), a="tanh")
+                x=g.t("float", interval=(-1e4, 1e4)), a="tanh")
 
 
 @row("leaky_relu")
@@ -213,7 +214,7 @@ def _(g):
 def _(g):
     x = g.t("num")
     whole = not g.val(x).is_floating_point()
-    low = g.pick([-1, 0, 1]) if whole else g.pick([-1.0, -0.5, 0, 0.25])
+    low = g.pick([-1, 0, 1][g.val(x).dtype == torch.uint8:]) if whole else g.pick([-1.0, -0.5, 0, 0.25])
     high = low + g.pick([1, 2]) if whole else low + g.pick([0.5, 1, 2.0])
     form = g.rng.random()
     if form < 0.5:
@@ -248,7 +249,7 @@ def fits(small, large):
 
 @row("atan2", 0.5)
 def _(g):
-    a = g.t("float")
+    a = g.t("float", interval=(0.01, 1e4))
     return call(g.spell("atan2", "a", "b"), "torch.atan2({a}, {b})", a=a, b=g.bcast(a, scalar=0))
 
 
@@ -376,7 +377,9 @@ def _(g):
 @row("anyall", 1, exact=True, needs=())
 def _(g):
     name = g.pick(["any", "all"])
-    x = g.t("any", where=lambda y: y.dtype != torch.uint8, shape=g.shape(0, 3))  # gives uint8 there
+    x = g.t("any")
+    if g.val(x).dtype == torch.uint8:
+        raise Skip                      # PyTorch gives uint8
     return reduction(g, x, name, f"torch.{name}({{x}}{{rest}})")
 
 
@@ -404,7 +407,7 @@ def _(g):
 @row("varstd", 2, needs=())
 def _(g):
     name = g.pick(["var", "std"])
-    x = g.t("float")
+    x = g.t("float", interval=(-1e15, 1e15))
     if g.flip(0.4):
         c = g.pick([0, 1, 2])
         return reduction(g, x, name, f"torch.{name}({{x}}, correction={{c}}{{rest}})",
@@ -414,7 +417,7 @@ def _(g):
 
 @row("norm", 1.5)
 def _(g):
-    x = g.t("float", where=lambda y: y.numel() > 0, shape=g.shape(0, 3))
+    x = g.t("float", interval=(-1e9, 1e9), where=lambda y: y.numel() > 0, shape=g.shape(0, 3))
     p = g.pick([2, 2, 1, 3, float("inf"), 0, 0.5, float("-inf")])
     if p == 0 and g.val(x).requires_grad:
         p = 2                           # a count: PyTorch's gradient is zeros, ours none
@@ -472,6 +475,8 @@ def _(g):
 @row("median", 0.8, exact=True)
 def _(g):
     x = g.t("num", where=lambda y: y.numel() > 0, shape=g.shape(0, 3))
+    if not g.val(x).numel():
+        raise Skip                      # PyTorch gives the lowest number
     if g.flip(0.4):
         return call(g.spell("median", "x"), "torch.median({x})", x=x)
     return call(g.spell("median", "x", "axis=a", "keepdims=k"),
@@ -554,7 +559,7 @@ def _(g):
 @row("transpose", 2, exact=True)
 def _(g):
     x = g.t("any", 2)
-    if g.flip(0.3):
+    if g.flip(0.3) and g.val(x).ndim > 1:
         return call(g.pick(["{x}.T", "{x}.transpose()", "transpose({x})"]),
                     "{x}.transpose(-2, -1)", x=x)
     return call(g.spell("transpose", "x", "a", "b"),
@@ -600,6 +605,8 @@ def _(g):
     x = g.t("any", 1)
     a = g.axis(x)
     shape = list(g.val(x).shape)
+    if shape == [0] and g.wild:
+        raise Skip                      # joins with anything in PyTorch, for history's sake
     xs = [x]
     for _ in range(g.rng.randint(0, 2)):
         if -len(shape) <= a < len(shape):
@@ -793,6 +800,8 @@ def _(g):
     shape = list(g.val(x).shape)
     order = g.rng.sample(range(shape[a]), g.rng.randint(0, shape[a]))
     index = g.ids([len(order) if k == a % len(shape) else n for k, n in enumerate(shape)], 1)
+    if not g.val(index).numel():
+        raise Skip
     # Each place is written once: which of several writes wins is not promised.
     leaf = g.stmts[-1]
     step = 1

@@ -207,7 +207,7 @@ def _(g):
 
     def part(*shape):
         shape = [*batch, *shape]
-        return g.t(dtype, shape=shape, interval=(-9, 9), where=lambda y: list(y.shape) == shape)
+        return g.t(dtype, shape=shape, interval=(-2, 2), where=lambda y: list(y.shape) == shape)
     q, k, v = part(t, d), part(s, d), part(s, e)
     if g.flip(0.3):
         return call(g.pick(["attention({q}, {k}, {v}, causal=true)",
@@ -232,8 +232,8 @@ def _(g):
     s, p, d = r.randint(1, 2), r.randint(0, 2), r.randint(1, 2)
     size = [max(1, d * (n - 1) + 1 - 2 * p) + r.randint(0, 3) for n in k]
     dtype = g.pick([f for f in g.floats if f in ("float32", "float64")])
-    x = g.leaf(dtype, [r.randint(1, 2), c, *size])
-    w = g.leaf(dtype, [m, c // groups, *k])
+    x = g.leaf(dtype, [r.randint(1, 2), c, *size], (-3, 3))
+    w = g.leaf(dtype, [m, c // groups, *k], (-3, 3))
     b = g.leaf(dtype, [m]) if g.flip() else None
     args = "({x}, {w}, {b}, stride={s}, padding={p}, dilation={d}, groups={g})"
     return call(f"conv{rank}d{args}", f"F.conv{rank}d{args}", x=x, w=w, b=b, s=s, p=p, d=d,
@@ -247,8 +247,8 @@ def _(g):
     k = [r.randint(1, 3) for _ in range(2)]
     p = r.randint(0, min(k) - 1)
     dtype = g.pick([f for f in g.floats if f in ("float32", "float64")])
-    x = g.leaf(dtype, [r.randint(1, 2), c, r.randint(2, 3), r.randint(2, 3)])
-    w = g.leaf(dtype, [c, m, *k])
+    x = g.leaf(dtype, [r.randint(1, 2), c, r.randint(2, 3), r.randint(2, 3)], (-3, 3))
+    w = g.leaf(dtype, [c, m, *k], (-3, 3))
     b = g.leaf(dtype, [m]) if g.flip() else None
     args = "({x}, {w}, {b}, stride={s}, padding={p})"
     return call(f"conv_transpose2d{args}", f"F.conv_transpose2d{args}", x=x, w=w, b=b, s=s, p=p)
