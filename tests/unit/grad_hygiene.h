@@ -111,7 +111,11 @@ static void check_leaves_nothing(Tap *t, Look *l, const char *how) {
         }
     const Tape *tape = tape_of(t->in);
     for (const GradNode *n = tape->live.next; n != &tape->live; n = n->next)
-        CHECK_MSG(n->op == NODE_LEAF, "%s, %s: %s is recorded", t->what, how, op_info[n->op].name);
+        CHECK_MSG(n->op == NODE_LEAF, "%s, %s: op %d is recorded", t->what, how, n->op);
+}
+
+static const char *node_op(const GradNode *n) {
+    return n->op < OP_COUNT ? op_info[n->op].name : "a node";
 }
 
 /* The values that the live graph keeps; single numbers are not worth a word. */
@@ -120,10 +124,10 @@ static int kept_values(const Interp *in, uint64_t *id, const char **by, int cap)
     for (const GradNode *p = in->tape->live.next; p != &in->tape->live; p = p->next) {
         for (int i = 0; i < p->n_in && n < cap; i++)
             if (p->in[i].value && type_numel(&p->in[i].value->type) > 1)
-                by[n] = op_info[p->op].name, id[n++] = p->in[i].value->id;
+                by[n] = node_op(p), id[n++] = p->in[i].value->id;
         for (int i = 0; i < MAX_OUT && n < cap; i++)
             if (p->out[i] && type_numel(&p->out[i]->type) > 1)
-                by[n] = op_info[p->op].name, id[n++] = p->out[i]->id;
+                by[n] = node_op(p), id[n++] = p->out[i]->id;
     }
     return n;
 }
