@@ -613,6 +613,14 @@ static bool bi_double(Interp *in, const Value *arg, Value *out, LangError *e) {
     return cast_all(in, arg[0], DT_F64, out, e);
 }
 
+static bool bi_half(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return cast_all(in, arg[0], DT_F16, out, e);
+}
+
+static bool bi_bfloat16(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return cast_all(in, arg[0], DT_BF16, out, e);
+}
+
 const Builtin builtins_object[] = {
     {"parameters", "self, recurse=true", bi_parameters,
      "The parameters in fields, lists and maps, in order, each once.", 0, -1},
@@ -653,4 +661,6 @@ const Builtin builtins_object[] = {
     {"to", "self, dtype", bi_to, "Casts the parameters.", 0, -1},
     {"float", "self", bi_float, "Casts the parameters to float32.", 0, -1},
     {"double", "self", bi_double, "Casts the parameters to float64.", 0, -1},
+    {"half", "self", bi_half, "Casts the parameters to float16.", 0, -1},
+    {"bfloat16", "self", bi_bfloat16, "Casts the parameters to bfloat16.", 0, -1},
     {NULL}};

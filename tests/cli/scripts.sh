@@ -17,4 +17,11 @@ x = pad(x[:, :, :26], [2, 0])
 save(x.to(uint8), \"$TMP/t10k-images-idx3-ubyte\"); save(y.to(uint8), \"$TMP/t10k-labels-idx1-ubyte\")"
 gzip "$TMP/t10k-images-idx3-ubyte" "$TMP/t10k-labels-idx1-ubyte"
 code mnist 0 "$GTSH" scripts/mnist.gt --data "$TMP" --epochs 1 --hidden 16; has mnist "$(out)" "test accuracy"
+code vae 0 "$GTSH" scripts/vae.gt --data "$TMP" --epochs 1 --hidden 8 --latent 3 --batch 500 --out "$TMP/s.pgm" --model "$TMP/v.safetensors"
+has vae "$(out)" "ELBO of unseen images -"; has "vae's sheet" "$(head -n 2 "$TMP/s.pgm" | tr '\n' ' ')" "P2 448 224 "; has vae "$(ls "$TMP")" v.safetensors
+code "vae --conv" 0 "$GTSH" scripts/vae.gt --data "$TMP" --epochs 1 --conv --hidden 4 --latent 2 --batch 1000; has "vae --conv" "$(out)" "epoch  1  ELBO"
+code moons 0 "$GTSH" scripts/moons.gt --rows 7; has moons "$(out)" "accuracy 100.0%"; has moons "$(out)" "@@@@"
+code lstm 0 "$GTSH" scripts/lstm.gt --data README.md --steps 6 --batch 4 --ctx 12 --width 8 --hidden 8 --layers 2 --sample 5 --out "$TMP/l.safetensors"
+has lstm "$(out)" "step    5  loss"
+code "lstm goes on" 0 "$GTSH" scripts/lstm.gt --steps 0 --resume "$TMP/l.safetensors" --sample 5 --prompt "gradient"; has "lstm goes on" "$(out)" "gradient"
 finish
