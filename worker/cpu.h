@@ -128,6 +128,7 @@ void cpu_copy(Cpu *c, const View *from, void *to);
  * not there, or strides or shape are not for it. Not from inside the pool. */
 bool dense_product(Cpu *c, int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
                    const void *b, int64_t b_k, int64_t b_n, void *out);
+struct Dnnl *cpu_dnnl(Cpu *c); /* loaded on first use; NULL: it is not there */
 Dense *dense_new(void);
 void dense_free(Dense **d);
 

@@ -4,6 +4,7 @@
  * element is summed, depends on shapes and dtype alone. SPDX-License-Identifier: MIT */
 #include "runtime/window.h"
 #include "worker/cpu.h"
+#include "worker/dnnl.h"
 #include <string.h>
 
 enum {
@@ -130,6 +131,35 @@ static void columns_fill(const Conv *v, const char *from, int64_t first, int64_t
     }
 }
 
+/* ---- oneDNN ---- */
+
+/* Products too few for the library: making its primitive, or loading it, would take longer. */
+enum { TINY = 1 << 16 };
+
+typedef enum Outcome { DONE, FAILED, NOT_FOR_IT } Outcome;
+
+/* a and b row-major, as the row has them. */
+static Outcome by_library(const Conv *v, const Call *call, DnnlConvKind kind, const void *a,
+                          const void *b, Err *err) {
+    const ConvShape *s = &v->s;
+    double work = (double)s->N * (double)s->O * (double)v->out * (double)v->C *
+                  (double)window_volume(s->window.kernel);
+    if (v->dtype != DT_F32 || work < TINY) return NOT_FOR_IT;
+    Dnnl *d = cpu_dnnl(v->cpu);
+    DnnlPlan plan;
+    DnnlConv c = {.kind = kind, .N = s->N, .C = s->C, .O = s->O, .groups = s->groups};
+    for (int i = 0; i < WINDOW_AXES; i++) {
+        c.in[i] = s->window.in[i], c.out[i] = s->window.out[i];
+        c.kernel[i] = s->window.kernel[i], c.stride[i] = s->window.stride[i];
+        c.padding[i] = s->window.padding[i], c.dilation[i] = s->window.dilation[i];
+    }
+    if (!d || !dnnl_conv_plan(d, &c, &plan)) return NOT_FOR_IT;
+    void *side = cpu_side(v->cpu, call, dnnl_conv_bytes(d, &plan), err);
+    if (!side) return FAILED;
+    dnnl_conv_run(d, &plan, a, b, call->out[0].data, side);
+    return DONE;
+}
+
 /* ---- Forward, and the input's gradient ---- */
 
 /* Items are (image, group, block of results): y (rows, n) = w (rows, K) @ columns (K, n). The
@@ -182,7 +212,9 @@ bool cpu_CONV(Cpu *c, const Call *call, Err *err) {
     v.y = call->out[0].data, v.K = v.C * window_volume(v.s.window.kernel);
     v.x = row_major(c, call, x, err);
     v.w = v.x ? row_major(c, call, w, err) : NULL;
-    return v.w && forward(&v, call, err);
+    if (!v.w) return false;
+    Outcome done = by_library(&v, call, DNNL_CONV, v.x, v.w, err);
+    return done == NOT_FOR_IT ? forward(&v, call, err) : done == DONE;
 }
 
 /* Weights (groups, O, C, k) as (groups, C, O, k). */
@@ -208,7 +240,11 @@ bool cpu_CONV_DX(Cpu *c, const Call *call, Err *err) {
     conv_init(&v, c, call, &call->out[0].type, &w->type, &dy->type);
     v.is_dx = true, v.y = call->out[0].data, v.K = v.O * window_volume(v.s.window.kernel);
     v.dy = row_major(c, call, dy, err);
-    v.w = v.dy ? weights_swapped(&v, call, w, err) : NULL;
+    v.w = v.dy ? row_major(c, call, w, err) : NULL;
+    if (!v.w) return false;
+    Outcome done = by_library(&v, call, DNNL_CONV_DX, v.dy, v.w, err);
+    if (done != NOT_FOR_IT) return done == DONE;
+    v.w = weights_swapped(&v, call, w, err);
     return v.w && forward(&v, call, err);
 }
 
@@ -269,6 +305,8 @@ bool cpu_CONV_DW(Cpu *c, const Call *call, Err *err) {
     v.x = row_major(c, call, x, err);
     v.dy = v.x ? row_major(c, call, dy, err) : NULL;
     if (!v.dy) return false;
+    Outcome done = by_library(&v, call, DNNL_CONV_DW, v.x, v.dy, err);
+    if (done != NOT_FOR_IT) return done == DONE;
     v.y = call->out[0].data;
     if (v.image_blocks > 1 && !(v.y = cpu_side(c, call, v.image_blocks * n * v.size, err)))
         return false;

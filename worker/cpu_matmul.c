@@ -160,7 +160,7 @@ static bool is_plain(int64_t rows, int64_t columns, int64_t *row, int64_t *colum
 /* Products too small for the library: making its primitive, or loading it, would take longer. */
 enum { TINY = 32 * 32 * 32 };
 
-static Dnnl *library(Cpu *c) {
+Dnnl *cpu_dnnl(Cpu *c) {
     Dense *d = c->dense;
     if (!d->has_tried) {
         d->has_tried = true;
@@ -172,7 +172,7 @@ static Dnnl *library(Cpu *c) {
 bool dense_product(Cpu *c, int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
                    const void *b, int64_t b_k, int64_t b_n, void *out) {
     DnnlShape s = {M, N, K, a_m, a_k, b_k, b_n, N};
-    Dnnl *d = library(c);
+    Dnnl *d = cpu_dnnl(c);
     if (!d || !is_plain(M, K, &s.a_m, &s.a_k) || !is_plain(K, N, &s.b_k, &s.b_n)) return false;
     int64_t zero = 0;
     dnnl_multiply(d, 1, &s, a, &zero, b, &zero, out);
@@ -181,7 +181,7 @@ bool dense_product(Cpu *c, int64_t M, int64_t N, int64_t K, const void *a, int64
 
 /* false: these are not for the library, or it is not there. */
 static bool multiply(Product *p, int64_t *offset) {
-    Dnnl *d = library(p->cpu);
+    Dnnl *d = cpu_dnnl(p->cpu);
     if (!d) return false;
     if (!is_plain(p->M, p->K, &p->a_m, &p->a_k) || !is_plain(p->K, p->N, &p->b_k, &p->b_n))
         return false;

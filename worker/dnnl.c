@@ -6,16 +6,11 @@
  * make, so they are kept. SPDX-License-Identifier: MIT */
 #include "worker/dnnl.h"
 #include "runtime/err.h"
+#include "worker/dnnl_core.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#if defined __has_include
-#if __has_include(<oneapi/dnnl/dnnl.h>)
-#define HAS_DNNL
-#endif
-#endif
 
 #ifndef HAS_DNNL /* built without the library's headers: as if it were not installed */
 Dnnl *dnnl_new(Pool *pool, const char *isa) {
@@ -28,13 +23,6 @@ void dnnl_multiply(Dnnl *d, int64_t batch, const DnnlShape *s, const float *a,
     (void)d, (void)batch, (void)s, (void)a, (void)a_offset, (void)b, (void)b_offset, (void)out;
 }
 #else
-#include <oneapi/dnnl/dnnl.h>
-
-typedef struct Api {
-#define DNNL(function) __typeof__(&function) function;
-#include "worker/dnnl_api.def"
-    void (*omp_set_num_threads)(int);
-} Api;
 
 enum { ENTRIES = 256, HEADS = 512 };
 
@@ -53,26 +41,14 @@ typedef struct Entry {
     struct Entry *next;
 } Entry;
 
-typedef struct PerThread {
-    dnnl_stream_t stream;
-    char pad[64 - sizeof(void *)];
-} PerThread;
-
-struct Dnnl {
-    void *library;
-    Api api;
-    Pool *pool;
-    int n_threads;
-    dnnl_engine_t engine;
-    PerThread *thread;
+struct DnnlProducts {
     Entry *head[HEADS];
     int n_entries;
-    uint64_t uses;
 };
 
 /* ---- Loading ---- */
 
-static bool load(Api *api, void **library) {
+static bool load(DnnlApi *api, void **library) {
     void *l = dlopen("libdnnl.so.2", RTLD_LAZY | RTLD_LOCAL);
     if (!l) return false;
     *library = l;
@@ -94,6 +70,7 @@ Dnnl *dnnl_new(Pool *pool, const char *isa) {
     if (!strcmp(isa, "base")) d->api.dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41);
     if (d->api.dnnl_engine_create(&d->engine, dnnl_cpu, 0) != dnnl_success) goto missing;
     d->thread = xcalloc((size_t)d->n_threads, sizeof *d->thread);
+    d->products = xcalloc(1, sizeof *d->products);
     return d;
 missing:
     fprintf(stderr,
@@ -117,12 +94,14 @@ void dnnl_free(Dnnl **dp) {
     Dnnl *d = *dp;
     if (!d) return;
     for (int h = 0; h < HEADS; h++) {
-        while (d->head[h]) {
-            Entry *e = d->head[h];
-            d->head[h] = e->next;
+        while (d->products->head[h]) {
+            Entry *e = d->products->head[h];
+            d->products->head[h] = e->next;
             entry_free(d, e);
         }
     }
+    free(d->products);
+    dnnl_convolutions_free(d);
     for (int t = 0; t < d->n_threads; t++)
         if (d->thread[t].stream) d->api.dnnl_stream_destroy(d->thread[t].stream);
     d->api.dnnl_engine_destroy(d->engine);
@@ -131,13 +110,16 @@ void dnnl_free(Dnnl **dp) {
     *dp = NULL;
 }
 
-/* ---- Primitives ---- */
+dnnl_stream_t dnnl_thread_stream(Dnnl *d, int thread) {
+    DnnlThread *t = &d->thread[thread];
+    if (!t->stream) {
+        d->api.omp_set_num_threads(1); /* of this thread */
+        MUST(dnnl_stream_create(&t->stream, d->engine, dnnl_stream_default_flags));
+    }
+    return t->stream;
+}
 
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        dnnl_status_t status_ = d->api.call;                                                       \
-        if (status_ != dnnl_success) panic("oneDNN: %s gave %d", #call, (int)status_);             \
-    } while (0)
+/* ---- Primitives ---- */
 
 static Entry *entry_new(Dnnl *d, const DnnlShape *s) {
     Entry *e = xcalloc(1, sizeof *e);
@@ -175,37 +157,33 @@ static size_t shape_hash(const DnnlShape *s) {
 static void evict_oldest(Dnnl *d) {
     Entry **oldest = NULL;
     for (int h = 0; h < HEADS; h++)
-        for (Entry **at = &d->head[h]; *at; at = &(*at)->next)
+        for (Entry **at = &d->products->head[h]; *at; at = &(*at)->next)
             if (!oldest || (*at)->used < (*oldest)->used) oldest = at;
     Entry *e = *oldest;
     *oldest = e->next;
     entry_free(d, e);
-    d->n_entries--;
+    d->products->n_entries--;
 }
 
 static Entry *entry_get(Dnnl *d, const DnnlShape *s) {
-    Entry **head = &d->head[shape_hash(s)];
+    Entry **head = &d->products->head[shape_hash(s)];
     for (Entry *e = *head; e; e = e->next) {
         if (memcmp(&e->shape, s, sizeof *s)) continue;
         e->used = ++d->uses;
         return e;
     }
-    if (d->n_entries == ENTRIES) evict_oldest(d);
+    if (d->products->n_entries == ENTRIES) evict_oldest(d);
     d->api.omp_set_num_threads(1);
     Entry *e = entry_new(d, s);
     e->used = ++d->uses;
     e->next = *head;
     *head = e;
-    d->n_entries++;
+    d->products->n_entries++;
     return e;
 }
 
 static void run_tile(Dnnl *d, Entry *e, int thread, const float *a, const float *b, float *out) {
-    PerThread *t = &d->thread[thread];
-    if (!t->stream) {
-        d->api.omp_set_num_threads(1); /* of this thread */
-        MUST(dnnl_stream_create(&t->stream, d->engine, dnnl_stream_default_flags));
-    }
+    dnnl_stream_t stream = dnnl_thread_stream(d, thread);
     static const int kind[4] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD};
     void *scratch = pool_scratch(d->pool, thread, e->scratch_bytes);
     void *handle[4] = {(void *)a, (void *)b, out, scratch};
@@ -219,7 +197,7 @@ static void run_tile(Dnnl *d, Entry *e, int thread, const float *a, const float 
         MUST(dnnl_memory_create(&arg[k].memory, desc, d->engine, handle[k]));
         arg[k].arg = kind[k];
     }
-    MUST(dnnl_primitive_execute(e->primitive, t->stream, 4, arg));
+    MUST(dnnl_primitive_execute(e->primitive, stream, 4, arg));
 }
 
 /* ---- Tiles ---- */

@@ -1,5 +1,5 @@
-/* dnnl.h: oneDNN's matrix product in float32. The library is loaded on first use, with dlopen:
- * without it dnnl_new gives NULL, and the cpu engine uses its own kernels.
+/* dnnl.h: oneDNN's matrix product and convolution in float32. The library is loaded on first use,
+ * with dlopen: without it dnnl_new gives NULL, and the cpu engine uses its own kernels.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_DNNL_H
 #define GT_WORKER_DNNL_H
@@ -25,4 +25,32 @@ void dnnl_free(Dnnl **d);
  * the start, of out i * M * N. The result does not depend on the number of threads. */
 void dnnl_multiply(Dnnl *d, int64_t batch, const DnnlShape *s, const float *a,
                    const int64_t *a_offset, const float *b, const int64_t *b_offset, float *out);
+
+/* ---- Convolution, forward (a = x, b = w), by input (dy, w), by weights (x, dy) ---- */
+
+typedef enum DnnlConvKind { DNNL_CONV, DNNL_CONV_DX, DNNL_CONV_DW } DnnlConvKind;
+/* x (N, C, in), w (O, C / groups, kernel), y (N, O, out), three spatial axes each, all row-major
+ * and not empty. Only int64 members: it is a hash key. */
+typedef struct DnnlConv {
+    int64_t kind, N, C, O, groups;
+    int64_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
+} DnnlConv;
+
+/* How a convolution is cut into tiles, by its shape alone, and the primitives of its tiles. */
+typedef struct DnnlPlan {
+    DnnlConv s;
+    int64_t n, r;                  /* images and channels of the result in one tile */
+    int64_t tiles_n, tiles_r;      /* how many */
+    int64_t tile_bytes;            /* of memory that a thread needs */
+    int64_t b_bytes;               /* of one channel tile's weights, laid out anew; 0: not needed */
+    int64_t table_bytes;           /* of the partial sums of the weights' gradient */
+    struct ConvEntry *entry[2][2]; /* [is last of images][is last of channels] */
+} DnnlPlan;
+/* false: the library has nothing fast for it. The plan holds until the next one is made. */
+bool dnnl_conv_plan(Dnnl *d, const DnnlConv *s, DnnlPlan *p);
+/* Memory that running the plan takes beside the operands. */
+int64_t dnnl_conv_bytes(const Dnnl *d, const DnnlPlan *p);
+/* side: so many bytes, 64-byte aligned. The result does not depend on the number of threads. */
+void dnnl_conv_run(Dnnl *d, const DnnlPlan *p, const float *a, const float *b, float *out,
+                   void *side);
 #endif
