@@ -265,6 +265,7 @@ enum {
     TILES = 16,           /* of images, at most so many are wanted                        */
     PARTS = 8,            /* tiles that keep several threads busy                         */
     CHANNELS = 64,        /* of a tile at least: its other operand is laid out each time  */
+    PIXELS = 1024,        /* that a block of images adds up: each pays for a whole gradient */
     TABLE = 1 << 22,      /* elements of all partial sums of a weight gradient, about     */
     SMALL = 1 << 23       /* products that one thread does in no time                     */
 };
@@ -277,8 +278,10 @@ static void tile_sizes(const DnnlConv *s, DnnlPlan *p) {
     int64_t image = 4 * (s->C * volume(s->in) + result);
     double work = (double)s->N * (double)result * (double)row;
     if (s->kind == DNNL_CONV_DW) {
-        int64_t blocks = TABLE / (s->O * row) + 1;
-        p->n = divided(s->N, blocks < PARTS ? blocks : PARTS);
+        int64_t blocks = s->N * volume(s->out) / PIXELS, most = TABLE / (s->O * row) + 1;
+        if (blocks > most) blocks = most;
+        if (blocks > PARTS) blocks = PARTS;
+        p->n = divided(s->N, blocks < 1 ? 1 : blocks);
     } else {
         p->n = TILE_BYTES / image;
         if (p->n > divided(s->N, TILES)) p->n = divided(s->N, TILES);
