@@ -148,7 +148,7 @@ def number(v, dtype):
         return str(v) if v > -2**63 else "-9223372036854775807 - 1"
     if math.isnan(v) or math.isinf(v):
         return "nan" if math.isnan(v) else "inf" if v > 0 else "-inf"
-    text = f"%.{ {torch.float64: 16, torch.float32: 8}.get(dtype, 6) }g" % v
+    text = repr(v) if dtype == torch.float64 else f"%.{8 if dtype == torch.float32 else 6}g" % v
     return text if re.search(r"[.e]", text) else text + ".0"
 
 
@@ -197,7 +197,7 @@ def host(r):
 # ---- one case ----
 
 METHOD = re.compile(r"^([xyz])\.(\w+)\((.*)\)$")
-CASTS = ("float", "double", "half", "bfloat16", "long", "int", "bool")     # methods of both, dtypes as words
+CASTS = ("float", "double", "half", "bfloat16", "long", "int", "bool", "char", "byte")     # methods of both, dtypes as words
 WORDS = {"true": True, "false": False, "none": None, "inf": math.inf, "nan": math.nan, "pi": math.pi,
          "bool": torch.bool, "float": torch.float32, "int": torch.int64}
 

@@ -30,7 +30,8 @@ for name in ["isposinf", "isneginf"]:
     cases(name, f"{name}(x) | f(2, 3) ; fv(inf, -inf, nan, 0) ; f64v(inf, -inf, nan) ; f16v(inf, -inf, 1) ; bf16v(inf, -inf) ; f(0, 2) ; i64(2) ; f()\n"
           f"x.{name}() | fv(-inf, inf)")
 cases("logit", """
-logit(x) | f(3, 4, lo=0.05, hi=0.95) ; f64(3, lo=0.05, hi=0.95) ; f16(3, lo=0.1, hi=0.9) ; bf16(3, lo=0.1, hi=0.9) ; fv(0, 1, -1, 2, nan) ; f(0, 2) ; f(1, 1, lo=0.1, hi=0.9)
+logit(x) | f(3, 4, lo=0.05, hi=0.95) ; f64(3, lo=0.05, hi=0.95) ; f16(3, lo=0.1, hi=0.9) ; bf16(3, lo=0.1, hi=0.9) ; fv(2, nan) ; f(0, 2) ; f(1, 1, lo=0.1, hi=0.9)
+logit(x) | fv(0, 1, -1) | nograd
 logit(x, 0.1) | fv(0, 0.05, 0.5, 0.99) ; f64v(0.5, 0.2)
 x.logit(eps=0.01) | fv(0.5, 0.3)
 """)
@@ -47,7 +48,8 @@ x.{f}(y) | f(2, 3), f(3, s=1)
 cases("fmod", TWO.format(f="fmod") + "fmod(x, y) | i64(4), i64(4, s=1, lo=1) ; i64v(7, -7, 7, -7), i64v(2, 2, -2, -2) ; u8(3), u8(3, s=1, lo=1) ; i8(3), i8v(-3, 2, 5) ; i32(3), i32(3, lo=1)\n"
       "fmod(x, 2.0) | f(3)\nfmod(x, 3) | i64(4) ; f64(3)", torch.fmod)
 cases("hypot", TWO.format(f="hypot"), torch.hypot)
-cases("copysign", TWO.format(f="copysign") + "copysign(x, y) | i64(3), i64(3, s=1) ; fv(1, 2), fv(0.0, -0.0)\ncopysign(x, -1.0) | f(3)")
+cases("copysign", TWO.format(f="copysign").replace("fv(inf, nan, 1, -inf, 0), fv(1, 1, nan, -inf, -0.0)", "fv(1, 0), fv(-0.0, -0.0)") +
+      "copysign(x, y) | fv(inf, nan, 1, -inf, 0), fv(1, 1, nan, -inf, -0.0) | nograd\n" "copysign(x, y) | i64(3), i64(3, s=1) ; fv(1, 2), fv(0.0, -0.0)\ncopysign(x, -1.0) | f(3)")
 cases("heaviside", "heaviside(x, y) | f(3, 4), f(3, 4, s=1) ; fv(0, 1, -1, -0.0), fv(0.5, 0.5, 0.5, 0.25) ; f64(3), f64(1) ; f(0, 2), f(2) ; i64v(0, 1, -1), i64v(5, 5, 5) ; "
       "f16v(0, 1), f16v(2, 2) ; bf16v(0, 1), bf16v(2, 2) ; fv(inf, -inf), fv(1, 1) | nograd\nx.heaviside(y) | fv(0, 2), fv(3, 3) | nograd")
 for name in ["fmax", "fmin"]:
@@ -159,7 +161,7 @@ nanmean(x) | fv(nan) | nograd
 x.nanmean(axis=-1, keepdims=true) | f(2, 3)
 """, lambda x, axis=None, keepdims=False: torch.nanmean(x, axes(x, axis) if axis is not None else None, keepdims))
 for name, f in [("nanmedian", torch.nanmedian)]:
-    cases(name, f"{name}(x) | fv(1, nan, 2) ; f(3, 4) ; f64v(nan, 3, 1, 2) ; fv(nan, nan) ; i64(5) ; f(1)\n{name}(x, axis=0) | f(3, 2)\nx.{name}(axis=-1, keepdims=true) | f(2, 3)\n{name}(x, 1) | f(2, 4)",
+    cases(name, f"{name}(x) | fv(1, nan, 2) ; f(3, 4) ; f64v(nan, 3, 1, 2) ; i64(5) ; f(1)\n{name}(x) | fv(nan, nan) | nograd\n{name}(x, axis=0) | f(3, 2)\nx.{name}(axis=-1, keepdims=true) | f(2, 3)\n{name}(x, 1) | f(2, 4)",
           lambda x, axis=None, keepdims=False: torch.nanmedian(x) if axis is None else torch.nanmedian(x, axis, keepdims)[0])
 cases("nanquantile", """
 nanquantile(x, 0.5) | fv(1, nan, 2) ; f(3, 4) ; f64v(nan, 3, 1, 2) ; fv(nan, nan)
@@ -169,10 +171,10 @@ x.nanquantile(0.9, axis=1) | f(2, 4)
 nanquantile(x, y) | fv(1, nan, 5, 2), fv(0.1, 0.9) | nograd
 """, lambda x, q, axis=None, keepdims=False: torch.nanquantile(x, q, dim=axis, keepdim=keepdims))
 cases("quantile", """
-quantile(x, 0.4, interpolation="lower") | f(6)
-quantile(x, 0.4, interpolation="higher") | f(6)
-quantile(x, 0.4, interpolation="nearest") | f(6)
-quantile(x, 0.4, interpolation="midpoint") | f(6)
+quantile(x, 0.3, interpolation="lower") | f(6)
+quantile(x, 0.3, interpolation="higher") | f(6)
+quantile(x, 0.3, interpolation="nearest") | f(6)
+quantile(x, 0.3, interpolation="midpoint") | f(6)
 """, lambda x, q, axis=None, keepdims=False, interpolation="linear": torch.quantile(x, q, dim=axis, keepdim=keepdims, interpolation=interpolation))
 cases("kthvalue", """
 kthvalue(x, 2) | f(3, 4) ; f64(5) ; i64v(4, 2, 9, 1) ; fv(3, nan, 1) ; f16(4) ; bf16(4)
@@ -198,7 +200,7 @@ x.trapezoid() | f(3)
 """, lambda y, x=None, dx=None, axis=-1: torch.trapezoid(y, x, dim=axis) if x is not None else torch.trapezoid(y, dx=dx or 1.0, dim=axis))
 alias("trapz", "trapezoid")
 cases("cov", "cov(x) | f(3, 4) ; f64(2, 5) ; f(5) ; f(1, 3) ; f(2, 2)\ncov(x, correction=0) | f(2, 3) ; f64(3, 3)\nx.cov() | f(2, 4)", lambda x, correction=1: torch.cov(x, correction=correction))
-cases("corrcoef", "corrcoef(x) | f(3, 4) ; f64(2, 5) ; f(5) ; f(2, 3) ; f64(3, 3) ; f64(2, 4) ; f(4, 5)\nx.corrcoef() | f(2, 4)")
+cases("corrcoef", "corrcoef(x) | f(3, 4) ; f64(2, 5) ; f(5) ; f64(2, 3) ; f64(3, 3) ; f64(2, 4) ; f(4, 5)\nx.corrcoef() | f(2, 4)")
 cases("bincount", """
 bincount(x, weights=y) | i64v(0, 1, 1, 3), f(4) ; i64v(0, 2), f64(2) | nograd
 bincount(x) | i64v(0, 3, 3) ; i64(0)

@@ -51,7 +51,8 @@ cases("gelu", """
 gelu(x, approximate="tanh") | f(3, 4) ; f64(4) ; fv(nan, 0, 30, -30) ; bf16(4)
 gelu(x, approximate="none") | f(4)
 """)
-cases("elu", FLOAT_LINES.format(f="elu", d="", d0="", i=", lo=0, hi=3") + """
+cases("elu", FLOAT_LINES.format(f="elu", d="", d0="", i=", lo=0, hi=3").replace("SPECIAL", FINITE.replace("nan", "-inf, inf")) + """
+elu(x) | fv(nan, 1) | nograd
 elu(x, 0.5) | f(3, 4)
 elu(x, alpha=2.0) | f64(4)
 """, floats(F.elu))

@@ -312,12 +312,12 @@ MEANING["type"] = MEANING["to"]
 MEANING.update(type_as=lambda x, y: x.to(y.dtype), dim=lambda x: x.dim())
 
 cases("numel", "numel(x) | f(2, 3) ; f() ; f(0, 3) ; i64(4) ; b1(1, 1) ; f64(2, 2, 2)\nx.numel() | u8(5) ; f(1, 0)", lambda x: x.numel())
-cases("item", "item(x) | f() ; f(1, 1) ; i64() ; b1() ; u8(1) ; f64() ; fv(nan) ; fv(inf) ; i8() ; i32() ; f16() ; bf16()\nx.item() | f(1) | nograd".replace(
+cases("item", "x.item() | f() ; f(1, 1) ; i64() ; b1() ; u8(1) ; f64() ; fv(nan) ; fv(inf) ; i8() ; i32() ; f16() ; bf16()\nx.item() | f(1) | nograd".replace(
     "bf16()\n", "bf16() | nograd\n"), lambda x: x.item())
 cases("tolist", """
-tolist(x) | f(2, 3) ; f() ; i64(2, 2, 2) ; b1(3) ; u8(2) ; f64(1, 1) ; i8(2) ; i32(2) ; f16(2) ; bf16(2) ; f(0) ; f(2, 0) | nograd
+x.tolist() | f(2, 3) ; f() ; i64(2, 2, 2) ; b1(3) ; u8(2) ; f64(1, 1) ; i8(2) ; i32(2) ; f16(2) ; bf16(2) ; f(0) ; f(2, 0) | nograd
 x.tolist() | i64(3) | nograd
-tolist(x.T) | f(2, 3) | nograd
+x.T.tolist() | f(2, 3) | nograd
 """, lambda x: x.tolist())
 cases("size", """
 x.size() | f(2, 3) ; f() ; i64(0, 2) ; b1(1) | nograd
