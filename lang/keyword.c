@@ -25,6 +25,7 @@ static const Alias aliases[] = {
     {"weight", {"w"}},
     {"bias", {"b"}},
     {"normalized_shape", {"shape"}},
+    {"num_groups", {"groups"}},
     {"size", {"shape"}},
     {"sizes", {"shape"}},
     {"sorted_sequence", {"sorted"}},
