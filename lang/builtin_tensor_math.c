@@ -194,6 +194,22 @@ BUILTIN(where) {
     return map_call(in, OP_WHERE, arg, out, e);
 }
 
+/* x as float32 or float64, for means and the like; a new reference. What is made of halves is
+ * rounded back at the end, by give_rounded. */
+static Tensor *as_float(Interp *in, Tensor *x, LangError *e) {
+    return tensor_cast(in, x, tensor_type(x)->dtype == DT_F64 ? DT_F64 : DT_F32, e);
+}
+
+/* Consumes t and x. t is given in x's dtype if that is a half. */
+static bool give_rounded(Interp *in, Tensor *t, Tensor *x, Value *out, LangError *e) {
+    DType d = (DType)tensor_type(x)->dtype;
+    tensor_unref(x);
+    if (!t || !dtype_is_half(d)) return give_tensor(t, out);
+    Tensor *half = tensor_cast(in, t, d, e);
+    tensor_unref(t);
+    return give_tensor(half, out);
+}
+
 /* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) */
 static Tensor *gelu_tanh(Interp *in, Tensor *x, LangError *e) {
     Tensor *t[7] = {tensor_op1(in, OP_SQUARE, arg_tensor(x), e)};
@@ -214,9 +230,10 @@ BUILTIN(gelu) { /* x, approximate */
     const char *how = arg[1].kind == V_STR ? arg[1].str->s : "";
     if (!strcmp(how, "none")) return map_call(in, OP_GELU, arg, out, e);
     if (strcmp(how, "tanh")) return error_set(e, "'approximate' is \"none\" or \"tanh\"");
-    Tensor *x = arg_as_tensor(in, arg[0], e), *y = x ? gelu_tanh(in, x, e) : NULL;
-    tensor_unref(x);
-    return give_tensor(y, out);
+    Tensor *x = arg_as_tensor(in, arg[0], e), *wide = x ? as_float(in, x, e) : NULL;
+    Tensor *y = wide ? gelu_tanh(in, wide, e) : NULL;
+    tensor_unref(wide);
+    return x && give_rounded(in, y, x, out, e);
 }
 
 BUILTIN(round) { /* x, n */
@@ -360,22 +377,6 @@ static bool extreme(Interp *in, Op op, const Value *arg, Value *out, LangError *
 
 BUILTIN(max) { return extreme(in, OP_MAX, arg, out, e); }
 BUILTIN(min) { return extreme(in, OP_MIN, arg, out, e); }
-
-/* x as float32 or float64, for means and the like; a new reference. What is made of halves is
- * rounded back at the end, by give_rounded. */
-static Tensor *as_float(Interp *in, Tensor *x, LangError *e) {
-    return tensor_cast(in, x, tensor_type(x)->dtype == DT_F64 ? DT_F64 : DT_F32, e);
-}
-
-/* Consumes t and x. t is given in x's dtype if that is a half. */
-static bool give_rounded(Interp *in, Tensor *t, Tensor *x, Value *out, LangError *e) {
-    DType d = (DType)tensor_type(x)->dtype;
-    tensor_unref(x);
-    if (!t || !dtype_is_half(d)) return give_tensor(t, out);
-    Tensor *half = tensor_cast(in, t, d, e);
-    tensor_unref(t);
-    return give_tensor(half, out);
-}
 
 static int64_t fold_count(const Fold *f) {
     int64_t n = 1;
