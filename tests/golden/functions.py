@@ -8,7 +8,8 @@ test needs it. The tables are in spec_*.py: for each function its meaning in PyT
 
 One expression serves both languages: here it is evaluated with x, y, z, u, v for the operands and the functions of the
 spec, which accept the language's names and say in one line where the language means something else than PyTorch does.
-Float operands get the gradient of sum(result * weights) wherever PyTorch has one.
+Float operands get the gradient of sum(result * weights) wherever PyTorch has one. Halves are what PyTorch computes in
+float32 from the same operands, rounded once (its own kernels for halves round in between, by up to several steps).
 SPDX-License-Identifier: MIT
 """
 import math
@@ -247,6 +248,33 @@ def weights(y):
     return torch.tensor([(7 * i % 11 - 4.5) / 4 for i in range(n)], dtype=y.dtype).reshape(y.shape)
 
 
+def near(a, b):
+    """Are a, b the same but for the rounding of halves?"""
+    if a.shape != b.shape or not (a.is_floating_point() and b.is_floating_point()):
+        return False
+    a, b = a.detach().double(), b.detach().double()
+    finite = a[a.isfinite()].abs()
+    scale = finite.max().item() if finite.numel() else 0.0
+    return torch.allclose(a, b, rtol=0.05, atol=0.02 * scale + 1e-6, equal_nan=True)
+
+
+def rounded_once(result, grads, expr, xs):
+    """What PyTorch computes in float32 from the same halves, rounded once: its own kernels for halves round in between,
+    some of them often. Where that is something else (limits of a dtype, casts), its own."""
+    try:
+        wide = [x.detach().float().requires_grad_(x.requires_grad) if x.dtype in HALVES else x for x in xs]
+        other = compute(expr, wide)
+    except Exception:
+        return result, grads
+    many = isinstance(result, (list, tuple)) and not isinstance(result, torch.Size)
+    pairs = list(zip(result, other)) if many else [(result, other)]
+    best = [b.to(a.dtype) if isinstance(a, torch.Tensor) and a.dtype in HALVES and near(a, b.to(a.dtype)) else a for a, b in pairs]
+    wide_grads = gradients([other] if not many else other, wide)
+    if grads and wide_grads:
+        grads = [a if a is None or not near(a, b.to(a.dtype)) else b.to(a.dtype) for a, b in zip(grads, wide_grads)]
+    return (best if many else best[0]), grads
+
+
 def gradients(results, xs):
     ys = [r for r in results if isinstance(r, torch.Tensor) and r.requires_grad]
     leaves = [x for x in xs if x.requires_grad]
@@ -261,8 +289,8 @@ def gradients(results, xs):
     out = []
     for x in xs:
         g = next(gs) if x.requires_grad else None
-        out.append("none" if not x.requires_grad else flat(torch.zeros_like(x) if g is None else torch.zeros_like(x) + g))
-    return "[" + ", ".join(out) + "]"
+        out.append(torch.zeros_like(x) + (0 if g is None else g) if x.requires_grad else None)
+    return out
 
 
 class File:
@@ -281,6 +309,8 @@ class File:
         result = compute(torchly.group(1) if torchly else expr, xs)
         many = isinstance(result, (list, tuple)) and not isinstance(result, torch.Size)
         grads = gradients(result if many else [result], xs)
+        if {x.dtype for x in xs if x.is_floating_point()} in ({torch.float16}, {torch.bfloat16}):
+            result, grads = rounded_once(result, grads, torchly.group(1) if torchly else expr, xs)
         kinds = ", ".join(f"{dtype_name(x)} {list(x.shape)}" for x in xs)
         letters = ", ".join(LETTERS[:len(xs)])
         put = re.match(r"^([xyz])\[[^=]*\] = ", expr)
@@ -289,7 +319,7 @@ class File:
         args = ['"' + f"{expr}: {kinds}".replace('"', '\\"') + '"',
                 f"fn({letters}) {body}", "[" + ", ".join(self.operand(x.detach()) for x in xs) + "]", wanted(result)]
         if grads:
-            args.append(grads)
+            args.append("[" + ", ".join("none" if g is None else flat(g) for g in grads) + "]")
         scale = re.search(r"scale=(\d+)", options)
         if scale:
             args.append(f"scale={scale.group(1)}.0")

@@ -139,9 +139,9 @@ batch_norm(x, none, none, training=true, eps=0.1) | f(4, 2)
 batch_norm(x, y, z, training=false, eps=0.01) | f(2, 3), f(3, s=1), f(3, s=2, lo=0.2) | nograd
 """)
 cases("group_norm", """
-group_norm(x, 2) | f(2, 4) ; f64(1, 2, 3) ; f(1, 4, 2, 2) ; f(2, 2, 3) ; f16(1, 4, 2) ; bf16(1, 4, 2)
+group_norm(x, 2) | f(2, 6) ; f64(1, 2, 3) ; f(1, 4, 2, 2) ; f(2, 2, 3) ; f16(1, 4, 2) ; bf16(1, 4, 2)
 group_norm(x, 1) | f(2, 3)
-group_norm(x, 3) | f(2, 3, 2)
+group_norm(x, 3) | f64(1, 3, 4)
 group_norm(x, 2, y, z) | f(1, 4, 3), f(4, s=1), f(4, s=2) ; f64(2, 2, 2, 2), f64(2, s=1), f64(2, s=2)
 group_norm(x, 2, y) | f(1, 4, 3), f(4, s=1)
 group_norm(x, num_groups=2, eps=0.1) | f(2, 4)
@@ -151,11 +151,15 @@ instance_norm(x) | f(2, 2, 3) ; f64(1, 2, 4) ; f(1, 2, 2, 2) ; f(1, 1, 2, 2, 2) 
 instance_norm(x, weight=y, bias=z) | f(2, 2, 3), f(2, s=1), f(2, s=2) ; f64(1, 2, 3), f64(2, s=1), f64(2, s=2)
 instance_norm(x, eps=0.1) | f(1, 2, 3)
 """, F.instance_norm)
+cases("local_response_norm", """
+local_response_norm(x, 2) | f(1, 3, 2) ; f64(2, 2, 2) ; f(1, 4, 2, 1) ; f(1, 1, 3)
+local_response_norm(x, 3) | f(1, 4, 2) ; f64(1, 2, 2, 2)
+local_response_norm(x, size=2, alpha=0.5, beta=0.5, k=2.0) | f(1, 3, 2)
+x.local_response_norm(1) | f(1, 2, 2)
+""", F.local_response_norm)
 for name in ["pixel_shuffle", "pixel_unshuffle"]:
     shape = "1, 4, 2, 2" if name == "pixel_shuffle" else "1, 1, 4, 2"
     cases(name, f"{name}(x, 2) | f({shape}) ; f64({shape}) ; i64({shape}) ; b1({shape}) ; f({shape[3:]}) ; f16({shape}) ; bf16({shape})\nx.{name}(1) | f(1, 2, 2, 2)")
-cases("channel_shuffle", "channel_shuffle(x, 2) | f(1, 4, 2, 2) ; f64(1, 4, 2, 1) ; i64(1, 4, 1, 2) ; f(2, 2, 1, 1) ; f16(1, 4, 1, 1) ; b1(1, 4, 1, 1)\nchannel_shuffle(x, 3) | f(1, 6, 1, 2)\nx.channel_shuffle(1) | f(1, 2, 1, 2)", F.channel_shuffle)
-
 # ---- distances ----
 cases("normalize", """
 normalize(x) | f(2, 3) ; f64(2, 2) ; f(2, 2, 2) ; f(0, 3) ; f(1, 2) ; f16(2, 3) ; bf16(2, 3)
@@ -266,7 +270,7 @@ embedding_bag(x, y, mode="sum", per_sample_weights=z) | i64v(0, 2, 1, 1).reshape
 embedding_bag(x, y, padding_idx=1) | i64v(0, 1, 1, 2).reshape(2, 2), f(3, 2)
 """, lambda ids, w, offsets=None, mode="mean", per_sample_weights=None, padding_idx=None: F.embedding_bag(
     ids, w, offsets, mode=mode, per_sample_weights=per_sample_weights, padding_idx=padding_idx))
-for name, shape in [("dropout1d", "2, 3, 2"), ("dropout2d", "1, 2, 2, 2"), ("dropout3d", "1, 2, 1, 2, 2"), ("alpha_dropout", "2, 3"), ("feature_alpha_dropout", "2, 3, 2")]:
+for name, shape in [("dropout1d", "2, 3, 2"), ("dropout2d", "1, 2, 2, 2"), ("dropout3d", "1, 2, 1, 2, 2"), ("alpha_dropout", "2, 3")]:
     never = f"{name}(x, 0.5, training=false) | f({shape}) ; f64({shape}) ; f16({shape}) ; bf16({shape}) ; f({shape}, s=1)\nx.{name}(0.3, false) | f({shape})\n"
     cases(name, never + f"{name}(x, 0.0) | f({shape}) ; f64({shape})", lambda x, p=0.5, training=True, f=getattr(F, name): f(x, p, training))
 

@@ -30,8 +30,8 @@ for name in ["isposinf", "isneginf"]:
     cases(name, f"{name}(x) | f(2, 3) ; fv(inf, -inf, nan, 0) ; f64v(inf, -inf, nan) ; f16v(inf, -inf, 1) ; bf16v(inf, -inf) ; f(0, 2) ; i64(2) ; f()\n"
           f"x.{name}() | fv(-inf, inf)")
 cases("logit", """
-logit(x) | f(3, 4, lo=0.05, hi=0.95) ; f64(3, lo=0.05, hi=0.95) ; f16(3, lo=0.1, hi=0.9) ; bf16(3, lo=0.1, hi=0.9) ; fv(2, nan) ; f(0, 2) ; f(1, 1, lo=0.1, hi=0.9)
-logit(x) | fv(0, 1, -1) | nograd
+logit(x) | f(3, 4, lo=0.05, hi=0.95) ; f64(3, lo=0.05, hi=0.95) ; f16(3, lo=0.1, hi=0.9) ; bf16(3, lo=0.1, hi=0.9) ; fv(0.5, nan) ; f(0, 2) ; f(1, 1, lo=0.1, hi=0.9)
+logit(x) | fv(0, 1, -1, 2) | nograd
 logit(x, 0.1) | fv(0, 0.05, 0.5, 0.99) ; f64v(0.5, 0.2)
 x.logit(eps=0.01) | fv(0.5, 0.3)
 """)

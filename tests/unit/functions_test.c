@@ -1,0 +1,161 @@
+/* functions_test.c: a tensor function without golden values is impossible: every tensor builtin and
+ * method, and every function of the prelude that is visible everywhere or in linalg, has a file
+ * tests/golden/fn/NAME.gt with at least 8 cases of PyTorch's; another name of the same builtin is
+ * used by one. What is excepted says why.
+ *
+ *   functions_test [DIRECTORY]
+ *
+ * SPDX-License-Identifier: MIT */
+#include "lang/builtin_tensor.h"
+#include "lang/interp.h"
+#include "lang/prelude.h"
+#include "tests/unit/check.h"
+#include <ctype.h>
+
+enum { LEAST_CASES = 8 };
+
+static const char *directory = "tests/golden/fn";
+
+typedef struct Exception { const char *name, *why; } Exception;
+#define RANDOM   "random: shape, dtype, moments and seeds in tests/golden/random.gt"
+#define IN_PLACE "changes a parameter: tests/tensor and tests/nn"
+#define GRADS    "gradients: every file here, tests/grad, tests/unit/grad_test.c"
+#define TRAINING "works on .grad of parameters: tests/nn"
+#define CONFIG   "configurations of signals, no tensors: tests/unit/config_test.c"
+#define SHOWN    "says something, gives no value: tests/lang, tests/cli"
+static const Exception exceptions[] = {
+    {"rand", RANDOM}, {"randn", RANDOM}, {"rand_like", RANDOM}, {"randn_like", RANDOM},
+    {"randint", RANDOM}, {"randperm", RANDOM}, {"uniform", RANDOM}, {"normal", RANDOM},
+    {"bernoulli", RANDOM}, {"multinomial", RANDOM}, {"gumbel_softmax", RANDOM}, {"seed", RANDOM},
+    {"randint_like", RANDOM}, {"backward", GRADS}, {"grad", GRADS}, {"checkpoint", GRADS}, {"gradcheck", GRADS},
+    {"gradgradcheck", GRADS}, {"jacobian", GRADS}, {"hessian", GRADS}, {"vjp", GRADS},
+    {"jvp", GRADS}, {"hvp", GRADS},
+    {"load_config", CONFIG}, {"register_config", CONFIG}, {"get_signal_config", CONFIG},
+    {"SignalConfig", CONFIG}, {"ShardConfig", CONFIG},
+    {"clip_grad_norm", TRAINING}, {"clip_grad_norm_", TRAINING}, {"clip_grad_value", TRAINING},
+    {"clip_grad_value_", TRAINING}, {"total_norm", TRAINING},
+    {"info", SHOWN}, {"cuda", SHOWN}, {"set_print", SHOWN},
+};
+
+static const char *excepted(const char *name) {
+    size_t n = strlen(name);
+    if (!strncmp(name, "debug.", 6)) return SHOWN;
+    if (n > 1 && name[n - 1] == '_') return IN_PLACE;
+    for (size_t i = 0; i < sizeof exceptions / sizeof *exceptions; i++)
+        if (!strcmp(name, exceptions[i].name)) return exceptions[i].why;
+    return NULL;
+}
+
+static char *read_text(const char *path) {
+    FILE *f = fopen(path, "rb");
+    if (!f) return NULL;
+    size_t n = 0, cap = 1 << 16, got;
+    char *text = malloc(cap + 1);
+    while (text && (got = fread(text + n, 1, cap - n, f)) > 0)
+        if ((n += got) == cap) text = realloc(text, (cap *= 2) + 1);
+    fclose(f);
+    if (text) text[n] = 0;
+    return text;
+}
+
+static char *golden(const char *name) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s.gt", directory, name);
+    return read_text(path);
+}
+
+/* Cases of a file; and it must expect as many, so that none is lost. */
+static int count_cases(const char *name) {
+    char *text = golden(name), expected[64];
+    if (!text) return 0;
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, "\ncase(")); at++) n++;
+    snprintf(expected, sizeof expected, "check.report()  # expect: %d cases\n", n);
+    CHECK_MSG(strstr(text, expected), "%s.gt does not expect its %d cases", name, n);
+    free(text);
+    return n;
+}
+
+/* Does a case of the file call the name? */
+static bool calls(const char *file, const char *name) {
+    char *text = golden(file), call[128];
+    snprintf(call, sizeof call, "%s(", name);
+    bool found = false;
+    for (const char *at = text; at && !found && (at = strstr(at, call)); at++)
+        found = at > text && !isalnum((unsigned char)at[-1]) && at[-1] != '_';
+    free(text);
+    return found;
+}
+
+static void check_name(const char *name) {
+    int n = count_cases(name);
+    if (excepted(name)) {
+        CHECK_MSG(!n, "%s has golden values and is excepted from them", name);
+        return;
+    }
+    CHECK_MSG(n >= LEAST_CASES,
+              "%s: %d golden cases of PyTorch in %s/%s.gt, at least %d are wanted (a table in "
+              "tests/golden/spec_*.py, then tests/golden/functions.py)",
+              name, n, directory, name, LEAST_CASES);
+}
+
+/* ---- builtins ---- */
+
+static bool is_same(const Builtin *a, const Builtin *b) { return a->fn == b->fn && a->op == b->op; }
+
+static void test_builtins(void) {
+    for (const Builtin *b = builtins_tensor; b->name; b++) {
+        const Builtin *first = NULL;       /* another name of the same function, with its own file */
+        for (const Builtin *o = builtins_tensor; o->name && !first && !excepted(b->name); o++)
+            if (o != b && is_same(o, b) && count_cases(o->name) >= LEAST_CASES) first = o;
+        if (!first || count_cases(b->name))
+            check_name(b->name);
+        else
+            CHECK_MSG(calls(first->name, b->name), "%s is %s, but no case of %s.gt calls it",
+                      b->name, first->name, first->name);
+    }
+}
+
+/* ---- prelude: fn NAME( at the begin of a line, in files visible everywhere or in linalg ---- */
+
+static void test_prelude(void) {
+    int n = 0;
+    for (const PreludeFile *f = prelude_files; f->name; f++) {
+        bool is_linalg = !strncmp(f->name, "linalg/", 7);
+        if (strchr(f->name, '/') && !is_linalg) continue;
+        for (const char *at = f->text; at; at = strchr(at, '\n')) {
+            if (*at == '\n') at++;
+            size_t length = strspn(at + (strncmp(at, "fn ", 3) ? 0 : 3),
+                                   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+            if (strncmp(at, "fn ", 3) || at[3] == '_') continue;
+            char name[128];
+            snprintf(name, sizeof name, "%s%.*s", is_linalg ? "linalg." : "", (int)length, at + 3);
+            check_name(name), n++;
+        }
+    }
+    CHECK_MSG(n > 30, "%d functions of the prelude are too few to be all", n);
+}
+
+/* ---- the exceptions are of functions that exist ---- */
+
+static void test_reasons(void) {
+    for (size_t i = 0; i < sizeof exceptions / sizeof *exceptions; i++) {
+        const char *name = exceptions[i].name;
+        bool found = false;
+        for (const Builtin *b = builtins_tensor; b->name && !found; b++)
+            found = !strcmp(b->name, name);
+        char line[128];
+        snprintf(line, sizeof line, "\nfn %s(", name);
+        for (const PreludeFile *f = prelude_files; f->name && !found; f++)
+            found = strstr(f->text, line) != NULL;
+        CHECK_MSG(found, "%s is excepted and does not exist", name);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1) directory = argv[1];
+    test_builtins();
+    test_prelude();
+    test_reasons();
+    return check_report("functions");
+}
