@@ -130,7 +130,7 @@ static void run(const char *what, const char *text) {
 
 static void check(const char *name, const char *f, const char *xs) {
     Bytes text = {0};
-    bytes_printf(&text, "check(\"%s\", %s, %s)\n", name, f, xs);
+    bytes_printf(&text, "check(\"%s\", %s, %s)\n", strchr(name, ' ') ? "composed" : name, f, xs);
     run(name, text.data);
     bytes_fini(&text);
     check_hygiene(name, f, xs);
@@ -206,6 +206,30 @@ static void check_reduce(Op op) {
     check(op_info[op].name, f, "[" R "[0]]");
 }
 
+/* What models are made of, in the prelude: nothing may be wasted there either. */
+static const Sample composed[] = {
+    {0, "fn(x) => softmax(x)", "[" A "]"},
+    {0, "fn(x) => log_softmax(x, axis=1)", "[" A "]"},
+    {0, "fn(x) => logsumexp(x, axis=1)", "[" A "]"},
+    {0, "fn(x, r) => layer_norm(x, 2, r, r * 0.5)", "[" A ", " R "]"},
+    {0, "fn(x, r) => rms_norm(x, 2, r)", "[" A ", " R "]"},
+    {0, "fn(x) => cross_entropy(x.reshape(6, 2), tensor([0, 1, 1, 0, 0, 1]))", "[" A "]"},
+    {0, "fn(x, y) => cross_entropy(x, y.softmax(1), label_smoothing=0.1)", "[" B ", " POSITIVE "]"},
+    {0, "fn(x, y) => mse_loss(x, y) + l1_loss(x, y) + huber_loss(x, y)",
+     "[" B ", " POSITIVE " * 3]"},
+    {0, "fn(x) => bce_with_logits(x, (x.detach() > 0).double())", "[" B "]"},
+    {0, "fn(q, k, v) => attention(q, k, v, causal=true)", "[" A ", " A " * 0.7, " A " * 0.3]"},
+    {0, "fn(q, k) => einsum(\"bqd,bkd->bqk\", q, k)", "[" A ", " A " * 0.7]"},
+    {0, "fn(a, b) => einsum(\"bii,ij->bj\", a[:, :2], b[1:])", "[" A ", " B "]"},
+    {0, "fn(a) => inv(a.transpose(1, 2) @ a + eye(2, dtype=float64))", "[" A "]"},
+    {0, "fn(a) => det(a.transpose(1, 2) @ a + eye(2, dtype=float64))", "[" A "]"},
+    {0, "fn(x, w) => linear(x, w.T, w[0])", "[" A ", " R ".reshape(2, 1).expand(2, 3) * 1]"},
+    {0, "fn(x) => gelu(x, approximate=\"tanh\") + leaky_relu(x)", "[" A "]"},
+    {0, "fn(x) => var(x, axis=1) + std(x, axis=1) + norm(x, axis=1)", "[" A "]"},
+    {0, "fn(w) => w[tensor([[0, 2], [1, 1]])]", "[" B "]"},
+    {0, "fn(x) => cat(chunk(x, 3, axis=1), axis=2)", "[" A "]"},
+};
+
 /* At the prompt backward waits: a failure in a step leaves parameters and gradients as they were.
  */
 static void prompt_test(void) {
@@ -248,6 +272,8 @@ int main(void) {
         if (!tested && op_info[op].class_ == CLASS_REDUCE) check_reduce((Op)op), tested = true;
         CHECK_MSG(tested, "%s has a gradient, but no case in grad_test.c", op_info[op].name);
     }
+    for (size_t i = 0; i < sizeof composed / sizeof *composed; i++)
+        check(composed[i].f, composed[i].f, composed[i].xs);
     prompt_test();
     Tape *tape = tape_of(in);
     CHECK_MSG(tape->n_live == 0 || tape->n_live < 64, "%zu nodes are still alive", tape->n_live);
