@@ -25,8 +25,21 @@
 enum { EXIT_USAGE = 2, TICK_MS = 200, BEAT_MS = 2000, START_MS = 20000, SPAWN_MAX = 256 };
 
 enum {
-    F_PORT, F_BIND, F_IPC, F_INSECURE, F_FILE, F_WORKERS, F_ENGINE, F_THREADS, F_MEMORY, F_CLIENT,
-    F_DRAIN, F_QUIET, F_HELP, F_VERSION, F_COUNT
+    F_PORT,
+    F_BIND,
+    F_IPC,
+    F_INSECURE,
+    F_FILE,
+    F_WORKERS,
+    F_ENGINE,
+    F_THREADS,
+    F_MEMORY,
+    F_CLIENT,
+    F_DRAIN,
+    F_QUIET,
+    F_HELP,
+    F_VERSION,
+    F_COUNT
 };
 static const Flag flags[F_COUNT] = {
     [F_PORT] = {'p', "port", "PORT", "listen for tcp at this port (0: any that is free)"},
@@ -72,9 +85,7 @@ static bool read_flag(App *a, int flag, const char *v, Err *err) {
     int64_t n;
     uint64_t bytes;
     switch (flag) {
-    case F_PORT:
-        a->has_port = true;
-        return flag_int("--port", v, 0, 65535, &a->port, err);
+    case F_PORT: a->has_port = true; return flag_int("--port", v, 0, 65535, &a->port, err);
     case F_BIND: a->bind = v; return true;
     case F_IPC: a->ipc = v; return true;
     case F_INSECURE: return a->is_insecure = true;
@@ -154,8 +165,8 @@ static void worker_program(char path[PATH_MAX]) {
 
 static bool spawn(App *a, const char *program, Err *err) {
     char share[32];
-    const char *argv[16] = {"gt-worker", "--once", "--quiet", "--wait=20", "-d",
-                            a->endpoint.text, "--share"};
+    const char *argv[16] = {"gt-worker", "--once",         "--quiet", "--wait=20",
+                            "-d",        a->endpoint.text, "--share"};
     int n = 7;
     snprintf(share, sizeof share, "%d", (int)a->n_workers);
     argv[n++] = share;
@@ -321,8 +332,8 @@ int main(int argc, char **argv) {
         return 1;
     }
     int n = dispatcher_workers(a->d);
-    if (!signals) printf("gt-dispatcher: ready at %s, %d worker%s\n", a->endpoint.text, n,
-                         n == 1 ? "" : "s");
+    if (!signals)
+        printf("gt-dispatcher: ready at %s, %d worker%s\n", a->endpoint.text, n, n == 1 ? "" : "s");
     fflush(stdout);
     while (!signals) {
         step(a);

@@ -28,8 +28,8 @@ int flags_next(int argc, char **argv, const Flag *flag, int n, const char **valu
     assert(n <= FLAGS_MAX);
     for (int i = 0; i < n; i++) {
         bool takes = flag[i].value[0] != '\0';
-        row[i] = (struct option){flag[i].name, takes ? required_argument : no_argument, NULL,
-                                 256 + i};
+        row[i] =
+            (struct option){flag[i].name, takes ? required_argument : no_argument, NULL, 256 + i};
         if (!flag[i].letter) continue;
         letters[at++] = flag[i].letter;
         if (takes) letters[at++] = ':';

@@ -4,6 +4,7 @@
 #include "worker/cpu.h"
 #include "runtime/rng.h"
 #include <math.h>
+#include <string.h>
 
 typedef struct SourceRun {
     const Kernels *kernels;
@@ -12,6 +13,7 @@ typedef struct SourceRun {
     void *out;
     uint64_t seed, counter;
     int64_t low, high;
+    int64_t shift; /* arange: element i of the part is element i + shift of the whole */
 } SourceRun;
 
 /* An immediate, which arrives as int64 or float64, as an element of dtype d. */
@@ -50,20 +52,20 @@ static void arange_range(void *ctx, int64_t begin, int64_t end, int thread) {
             float side[CPU_CHUNK];
             for (int64_t i = begin, n; i < end; i += n) {
                 n = end - i < CPU_CHUNK ? end - i : CPU_CHUNK;
-                for (int64_t k = 0; k < n; k++) side[k] = (float)(start + (double)(i + k) * step);
+                for (int64_t k = 0; k < n; k++) side[k] = (float)(start + (double)(i + k + r->shift) * step);
                 cpu_cast(r->kernels, n, (uint16_t *)r->out + i, r->dtype, side, DT_F32);
             }
         } else if (r->dtype == DT_F32) {
             for (int64_t i = begin; i < end; i++)
-                ((float *)r->out)[i] = (float)(start + (double)i * step);
+                ((float *)r->out)[i] = (float)(start + (double)(i + r->shift) * step);
         } else {
-            for (int64_t i = begin; i < end; i++) ((double *)r->out)[i] = start + (double)i * step;
+            for (int64_t i = begin; i < end; i++) ((double *)r->out)[i] = start + (double)(i + r->shift) * step;
         }
         return;
     }
     uint64_t start = whole(&r->call->in[0]), step = whole(&r->call->in[1]);
     for (int64_t i = begin; i < end; i++) {
-        uint64_t v = start + (uint64_t)i * step;
+        uint64_t v = start + (uint64_t)(i + r->shift) * step;
         switch (r->dtype) {
         case DT_I64: ((uint64_t *)r->out)[i] = v; break;
         case DT_I32: ((uint32_t *)r->out)[i] = (uint32_t)v; break;
@@ -151,14 +153,59 @@ static void random_range(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
+/* Numbers [at, at + n) of the whole, to element i on of the part: a block may begin before them. */
+static void random_run(const SourceRun *r, int64_t i, int64_t at, int64_t n) {
+    uint32_t word[WORDS];
+    char number[WORDS * 4] __attribute__((aligned(64)));
+    SourceRun side = *r;
+    side.out = number;
+    int size = dtype_info[r->dtype].size_bytes;
+    int64_t per_block = size == 8 ? 2 : 4, step = WORDS / 4 * per_block;
+    while (n > 0) {
+        int64_t before = at % per_block, count = n + before < step ? n + before : step;
+        int64_t blocks = (count + per_block - 1) / per_block;
+        r->kernels->random_words(r->seed, r->counter, (uint64_t)(at / per_block), blocks, word);
+        if (size == 8)
+            wide_numbers(&side, word, 0, count);
+        else
+            narrow_numbers(&side, word, 0, count);
+        count -= before;
+        memcpy((char *)r->out + i * size, number + before * size, (size_t)(count * size));
+        i += count, at += count, n -= count;
+    }
+}
+
+/* A part of a larger tensor (attribute `window`), in runs that lie side by side in the whole. */
+static void window_range(void *ctx, int64_t begin, int64_t end, int thread) {
+    const SourceRun *r = ctx;
+    const int64_t *w = inst_attr(r->call->inst, ATTR_WINDOW)->ints;
+    const TensorType *t = &r->call->out[0].type;
+    int64_t inner = 1;
+    for (int d = (int)w[0] + 1; d < t->rank; d++) inner *= t->shape[d];
+    int64_t row = t->shape[w[0]] * inner; /* elements of one run */
+    for (int64_t i = begin, n; i < end; i += n) {
+        int64_t at = (i / row * w[2] + w[1]) * inner + i % row;
+        n = end - i < row - i % row ? end - i : row - i % row;
+        SourceRun run = *r;
+        run.shift = at - i;
+        if (r->call->inst->op == OP_ARANGE)
+            arange_range(&run, i, i + n, thread);
+        else
+            random_run(&run, i, at, n);
+    }
+}
+
 void cpu_source(Cpu *c, const Call *call) {
     const View *o = &call->out[0];
     int64_t n = type_numel(&o->type);
     SourceRun r = {.kernels = c->kernels, .call = call, .out = o->data};
     r.dtype = (DType)o->type.dtype;
+    bool is_part = inst_attr(call->inst, ATTR_WINDOW) != NULL;
     switch (call->inst->op) {
     case OP_FULL: full(c, call); return;
-    case OP_ARANGE: cpu_ranges(c, n, CPU_PART, arange_range, &r); return;
+    case OP_ARANGE:
+        cpu_ranges(c, n, CPU_PART, is_part ? window_range : arange_range, &r);
+        return;
     case OP_RANDINT:
         r.low = (int64_t)whole(&call->in[0]), r.high = (int64_t)whole(&call->in[1]);
         break;
@@ -168,5 +215,5 @@ void cpu_source(Cpu *c, const Call *call) {
     }
     const int64_t *rng = inst_attr(call->inst, ATTR_RNG)->ints;
     r.seed = (uint64_t)rng[0], r.counter = (uint64_t)rng[1];
-    cpu_ranges(c, n, CPU_PART / 4, random_range, &r);
+    cpu_ranges(c, n, CPU_PART / 4, is_part ? window_range : random_range, &r);
 }

@@ -19,8 +19,19 @@
 enum { EXIT_USAGE = 2, EXIT_GONE = 69, AGAIN_MS = 500, AGAIN_MAX_MS = 5000 };
 
 enum {
-    F_DISPATCHER, F_HOST, F_PORT, F_ENGINE, F_THREADS, F_MEMORY, F_SHARE, F_ONCE, F_WAIT, F_QUIET,
-    F_HELP, F_VERSION, F_COUNT
+    F_DISPATCHER,
+    F_HOST,
+    F_PORT,
+    F_ENGINE,
+    F_THREADS,
+    F_MEMORY,
+    F_SHARE,
+    F_ONCE,
+    F_WAIT,
+    F_QUIET,
+    F_HELP,
+    F_VERSION,
+    F_COUNT
 };
 static const Flag flags[F_COUNT] = {
     [F_DISPATCHER] = {'d', "dispatcher", "WHERE",
@@ -124,8 +135,8 @@ static void complain(const Err *err) {
 
 static void on_welcome(const Worker *w) {
     if (app.is_quiet) return;
-    printf("gt-worker: w%u at %s (%s, %d thread%s, %.1f GiB)\n", worker_rank(w),
-           app.endpoint.text, worker_isa(w), worker_threads(w), worker_threads(w) == 1 ? "" : "s",
+    printf("gt-worker: w%u at %s (%s, %d thread%s, %.1f GiB)\n", worker_rank(w), app.endpoint.text,
+           worker_isa(w), worker_threads(w), worker_threads(w) == 1 ? "" : "s",
            (double)worker_memory_bytes(w) / (1u << 30));
     fflush(stdout);
 }

@@ -108,8 +108,23 @@ void ref_map(const Call *c) {
     }
 }
 
+/* The extreme of nothing, which only a rank without rows asks for: the dtype's own last value. */
+static void extreme_of_nothing(const Call *c) {
+    const View *o = &c->out[0];
+    int64_t n = type_numel(&o->type), lowest = 0, highest = 1;
+    int bits = 8 * dtype_info[o->type.dtype].size_bytes;
+    if (o->type.dtype == DT_U8)
+        highest = UINT8_MAX;
+    else if (o->type.dtype != DT_BOOL)
+        highest = INT64_MAX >> (64 - bits), lowest = -highest - 1;
+    for (int64_t i = 0; i < n; i++) ref_set_int(o, i, c->inst->op == OP_MAX ? lowest : highest);
+}
+
 void ref_reduce(const Call *c) {
-    if (ref_is_float(&c->in[0]))
+    bool is_extreme = c->inst->op == OP_MAX || c->inst->op == OP_MIN;
+    if (is_extreme && !ref_is_float(&c->in[0]) && ref_is_empty(&c->in[0].type))
+        extreme_of_nothing(c);
+    else if (ref_is_float(&c->in[0]))
         reduce_f64(c);
     else
         reduce_i64(c);

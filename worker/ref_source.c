@@ -36,12 +36,24 @@ static int64_t integer(const int64_t *rng, bool is_wide, uint64_t i, const Call 
     return is_wide ? rng_int64(d.lo, d.hi, low, high) : rng_int32(d.lo, low, high);
 }
 
+/* The element of the whole tensor that element i of a part is (attribute `window`). */
+static uint64_t whole_index(const Call *c, int64_t i) {
+    const Attr *w = inst_attr(c->inst, ATTR_WINDOW);
+    const TensorType *t = &c->out[0].type;
+    if (!w) return (uint64_t)i;
+    int64_t inner = 1, rows = t->shape[w->ints[0]];
+    for (int d = (int)w->ints[0] + 1; d < t->rank; d++) inner *= t->shape[d];
+    int64_t outer = i / (rows * inner), rest = i % (rows * inner);
+    return (uint64_t)((outer * w->ints[2] + w->ints[1]) * inner + rest);
+}
+
 void ref_source(const Call *c) {
     const View *o = &c->out[0];
     const Attr *rng = inst_attr(c->inst, ATTR_RNG);
     bool is_wide = dtype_info[o->type.dtype].size_bytes == 8, is_float = ref_is_float(o);
     int64_t n = type_numel(&o->type);
     for (int64_t i = 0; i < n; i++) {
+        uint64_t at = whole_index(c, i);
         switch (c->inst->op) {
         case OP_FULL:
             if (is_float)
@@ -51,20 +63,20 @@ void ref_source(const Call *c) {
             break;
         case OP_ARANGE:
             if (is_float)
-                ref_set_float(o, i, ref_float(&c->in[0], 0) + (double)i * ref_float(&c->in[1], 0));
+                ref_set_float(o, i, ref_float(&c->in[0], 0) + (double)at * ref_float(&c->in[1], 0));
             else
                 ref_set_int(o, i,
                             (int64_t)((uint64_t)ref_int(&c->in[0], 0) +
-                                      (uint64_t)i * (uint64_t)ref_int(&c->in[1], 0)));
+                                      at * (uint64_t)ref_int(&c->in[1], 0)));
             break;
         case OP_RAND:
             if (dtype_is_half((DType)o->type.dtype))
-                ref_set_float(o, i, coarse(rng->ints, (DType)o->type.dtype, (uint64_t)i));
+                ref_set_float(o, i, coarse(rng->ints, (DType)o->type.dtype, at));
             else
-                ref_set_float(o, i, uniform(rng->ints, is_wide, (uint64_t)i));
+                ref_set_float(o, i, uniform(rng->ints, is_wide, at));
             break;
-        case OP_RANDN: ref_set_float(o, i, normal(rng->ints, is_wide, (uint64_t)i)); break;
-        case OP_RANDINT: ref_set_int(o, i, integer(rng->ints, is_wide, (uint64_t)i, c)); break;
+        case OP_RANDN: ref_set_float(o, i, normal(rng->ints, is_wide, at)); break;
+        case OP_RANDINT: ref_set_int(o, i, integer(rng->ints, is_wide, at, c)); break;
         default: panic("the reference engine has no source '%s'", op_info[c->inst->op].name);
         }
     }

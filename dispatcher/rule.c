@@ -1,0 +1,235 @@
+/* rule.c: see rule.h: pointwise operations, reductions, views, sources.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/rule.h"
+#include <string.h>
+
+void rule_whole(Rule *r) {
+    for (int i = 0; i < r->inst->n_in; i++) r->need[i] = layout_replicate();
+    for (int k = 0; k < r->n_out; k++) r->give[k] = layout_replicate();
+}
+
+void rule_aligned(Rule *r, int axis, int64_t block) {
+    const TensorType *o = &r->out[0];
+    for (int i = 0; i < r->inst->n_in; i++) {
+        int a = rule_is_tensor(r, i) ? axis - (o->rank - r->in[i].rank) : -1;
+        bool follows = a >= 0 && r->in[i].shape[a] == o->shape[axis];
+        r->need[i] = follows ? rule_split(a, block) : layout_replicate();
+    }
+    for (int k = 0; k < r->n_out; k++) r->give[k] = rule_split(axis, block);
+}
+
+/* ---- Pointwise ---- */
+
+/* A number, not 0: 0 / 0 is nan, where the sum of the terms / 0 may be infinite. */
+static bool is_divisor(const Operand *o) {
+    return (o->kind == IN_IMM_FLOAT && o->f != 0) || (o->kind == IN_IMM_INT && o->i != 0);
+}
+
+/* Terms of a sum stay terms under what is linear in them. */
+static bool map_keeps_partial(Rule *r) {
+    const Inst *inst = r->inst;
+    int n_partial = 0;
+    bool others_whole = true;
+    for (int i = 0; i < inst->n_in; i++) {
+        if (!rule_is_tensor(r, i)) continue;
+        bool is_sum = r->have[i].kind == LAYOUT_PARTIAL && r->have[i].op == OP_SUM;
+        n_partial += is_sum;
+        others_whole = others_whole && (is_sum || r->have[i].kind == LAYOUT_REPLICATE);
+    }
+    bool keeps = false;
+    switch (inst->op) {
+    case OP_NEG: keeps = n_partial == 1; break;
+    case OP_ADD:
+    case OP_SUB: keeps = n_partial == 2; break;
+    case OP_MUL: keeps = n_partial == 1 && others_whole; break;
+    case OP_DIV: keeps = n_partial == 1 && is_divisor(&inst->in[1]); break;
+    default: break;
+    }
+    if (!keeps || !rule_is_tensor(r, 0)) return false;
+    for (int i = 0; i < inst->n_in; i++)
+        r->need[i] = rule_is_tensor(r, i) ? r->have[i] : layout_replicate();
+    r->give[0] = layout_partial(OP_SUM);
+    return true;
+}
+
+static bool is_wanted(const Rule *r, const TensorType *t) {
+    return r->want_axis >= 0 && r->want_axis < t->rank && t->shape[r->want_axis] >= 2;
+}
+
+/* The split that most elements already have decides. */
+static void rule_map(Rule *r) {
+    const TensorType *o = &r->out[0];
+    int axis = -1;
+    int64_t block = 0, most = -1;
+    if (map_keeps_partial(r)) return;
+    for (int i = 0; i < r->inst->n_in; i++) {
+        if (!rule_is_split(r, i)) continue;
+        int a = r->have[i].axis + o->rank - r->in[i].rank;
+        int64_t n = type_numel(&r->in[i]);
+        if (r->in[i].shape[r->have[i].axis] != o->shape[a] || n <= most) continue;
+        most = n, axis = a, block = r->have[i].block;
+    }
+    if (axis < 0 && is_wanted(r, o)) axis = r->want_axis, block = layout_split(o, axis, r->n).block;
+    if (axis < 0)
+        rule_whole(r);
+    else
+        rule_aligned(r, axis, block);
+}
+
+/* ---- Reductions ---- */
+
+static unsigned reduced_axes(const Inst *inst, const TensorType *t) {
+    const Attr *a = inst_attr(inst, ATTR_AXIS);
+    if (!a) return (1u << t->rank) - 1;
+    unsigned set = 0;
+    for (uint32_t k = 0; k < a->n; k++) set |= 1u << a->ints[k];
+    return set;
+}
+
+/* Where axis a of the operand is in the result. */
+static int kept_axis(const Rule *r, unsigned reduced, int a) {
+    if (inst_bool(r->inst, ATTR_KEEPDIMS, false)) return a;
+    return a - __builtin_popcount(reduced & ((1u << a) - 1));
+}
+
+static void reduce_split(Rule *r, unsigned reduced, int axis, int64_t block) {
+    r->need[0] = rule_split(axis, block);
+    r->give[0] = reduced >> axis & 1 ? layout_partial(r->inst->op)
+                                     : rule_split(kept_axis(r, reduced, axis), block);
+}
+
+static void rule_reduce(Rule *r) {
+    const TensorType *x = &r->in[0];
+    unsigned reduced = reduced_axes(r->inst, x);
+    if (r->have[0].kind == LAYOUT_PARTIAL && r->have[0].op == OP_SUM && r->inst->op == OP_SUM) {
+        r->need[0] = r->give[0] = r->have[0];
+    } else if (rule_is_split(r, 0)) {
+        reduce_split(r, reduced, r->have[0].axis, r->have[0].block);
+    } else if (is_wanted(r, &r->out[0])) {
+        int a = 0;
+        while (reduced >> a & 1 || kept_axis(r, reduced, a) != r->want_axis) a++;
+        reduce_split(r, reduced, a, layout_split(x, a, r->n).block);
+    } else if (is_wanted(r, x)) { /* the axis goes: then its terms are spread */
+        reduce_split(r, reduced, r->want_axis, layout_split(x, r->want_axis, r->n).block);
+    } else {
+        rule_whole(r);
+    }
+}
+
+/* ---- Views ---- */
+
+static int64_t product(const int64_t *shape, int begin, int end) {
+    int64_t n = 1;
+    for (int i = begin; i < end; i++) n *= shape[i];
+    return n;
+}
+
+/* Rows of axis l->axis of `from`, as rows of one axis of `to` with the same elements in the same
+ * order: false when a rank's block is not whole rows of any. Axes before must hold as many elements
+ * in both, and within that part the block must be contiguous. */
+static bool reshape_split(const TensorType *from, const Layout *l, const TensorType *to,
+                          Layout *out) {
+    int64_t before = product(from->shape, 0, l->axis);
+    int64_t elements = l->block * product(from->shape, l->axis + 1, from->rank);
+    if (type_numel(from) == 0) return false;
+    for (int b = 0; b < to->rank; b++) {
+        int64_t inner = product(to->shape, b + 1, to->rank);
+        if (product(to->shape, 0, b) != before || elements % inner != 0) continue;
+        /* (1, 6) and (6): the axis that holds all of the rows, not one of size 1 before it. */
+        if (to->shape[b] == 1 && from->shape[l->axis] != 1) continue;
+        *out = rule_split(b, elements / inner);
+        return true;
+    }
+    return false;
+}
+
+static void rule_reshape(Rule *r) {
+    Layout out, fresh;
+    if (rule_is_split(r, 0) && reshape_split(&r->in[0], &r->have[0], &r->out[0], &out)) {
+        r->need[0] = r->have[0];
+        r->give[0] = out;
+        return;
+    }
+    /* Its rows are torn apart: rows of the first axis are not, so they change places. */
+    int a = 0;
+    while (a < r->in[0].rank && r->in[0].shape[a] == 1) a++;
+    bool has_rows = rule_is_split(r, 0) && a < r->in[0].rank && a != r->have[0].axis;
+    if (has_rows) fresh = layout_split(&r->in[0], a, r->n);
+    if (has_rows && reshape_split(&r->in[0], &fresh, &r->out[0], &out)) {
+        r->need[0] = fresh;
+        r->give[0] = out;
+        return;
+    }
+    rule_whole(r);
+}
+
+static void rule_permute(Rule *r) {
+    const Attr *axes = inst_attr(r->inst, ATTR_AXES);
+    for (uint32_t k = 0; k < axes->n; k++) {
+        if (axes->ints[k] != r->have[0].axis) continue;
+        r->need[0] = r->have[0];
+        r->give[0] = rule_split((int)k, r->have[0].block);
+    }
+}
+
+static void rule_expand(Rule *r) {
+    const TensorType *x = &r->in[0], *o = &r->out[0];
+    int a = r->have[0].axis + o->rank - x->rank;
+    if (x->shape[r->have[0].axis] != o->shape[a])
+        rule_whole(r);
+    else
+        rule_aligned(r, a, r->have[0].block);
+}
+
+/* All rows of axis a, in order. */
+static bool slice_is_whole(const Inst *inst, const TensorType *x, int a) {
+    return inst_attr(inst, ATTR_START)->ints[a] == 0 && inst_attr(inst, ATTR_STEP)->ints[a] == 1 &&
+           inst_attr(inst, ATTR_SIZE)->ints[a] == x->shape[a];
+}
+
+static void rule_slice(Rule *r) {
+    if (!slice_is_whole(r->inst, &r->in[0], r->have[0].axis)) {
+        rule_whole(r);
+        return;
+    }
+    r->need[0] = r->give[0] = r->have[0];
+}
+
+/* Views of terms are terms; of whole tensors, whole. */
+static void rule_view(Rule *r) {
+    if (!rule_is_split(r, 0)) {
+        r->need[0] = r->give[0] = r->have[0];
+        return;
+    }
+    switch (r->inst->op) {
+    case OP_RESHAPE: rule_reshape(r); break;
+    case OP_PERMUTE: rule_permute(r); break;
+    case OP_EXPAND: rule_expand(r); break;
+    case OP_SLICE: rule_slice(r); break;
+    default: rule_whole(r);
+    }
+}
+
+/* ---- Sources ---- */
+
+static void rule_source(Rule *r) {
+    rule_whole(r);
+    for (int i = 0; i < r->inst->n_in; i++) /* A model has done its work in inference. */
+        if (rule_is_tensor(r, i)) r->need[i] = r->have[i];
+    if (is_wanted(r, &r->out[0])) r->give[0] = layout_split(&r->out[0], r->want_axis, r->n);
+}
+
+void rule_apply(Rule *r) {
+    switch (op_info[r->inst->op].class_) {
+    case CLASS_MAP: rule_map(r); break;
+    case CLASS_REDUCE: rule_reduce(r); break;
+    case CLASS_VIEW: rule_view(r); break;
+    case CLASS_SOURCE: rule_source(r); break;
+    case CLASS_KERNEL: {
+        RuleFn rule = rule_of_kernel(r->inst->op);
+        (rule ? rule : rule_whole)(r);
+        break;
+    }
+    case CLASS_CONTROL: rule_whole(r); break;
+    }
+}

@@ -1,0 +1,135 @@
+/* layout.c: see layout.h.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/layout.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+bool layout_equal(const Layout *a, const Layout *b) {
+    if (a->kind != b->kind) return false;
+    if (a->kind == LAYOUT_SPLIT) return a->axis == b->axis && a->block == b->block;
+    return a->kind == LAYOUT_REPLICATE || a->op == b->op;
+}
+
+void layout_rows(const Layout *l, const TensorType *t, int i, int64_t *begin, int64_t *end) {
+    int64_t extent = t->shape[l->axis];
+    /* i * block cannot overflow where it matters: past the end all is empty. */
+    *begin = l->block > 0 && i <= extent / l->block ? i * l->block : extent;
+    *end = extent - *begin > l->block ? *begin + l->block : extent;
+}
+
+TensorType layout_local(const Layout *l, const TensorType *t, int i) {
+    TensorType local = *t;
+    int64_t begin, end;
+    if (l->kind != LAYOUT_SPLIT) return local;
+    layout_rows(l, t, i, &begin, &end);
+    local.shape[l->axis] = end - begin;
+    return local;
+}
+
+const char *layout_text(const Layout *l, char *buf) {
+    if (l->kind == LAYOUT_SPLIT)
+        snprintf(buf, 48, "split %d / %lld", l->axis, (long long)l->block);
+    else if (l->kind == LAYOUT_PARTIAL)
+        snprintf(buf, 48, "partial %s", op_info[l->op].name);
+    else
+        snprintf(buf, 48, "replicate");
+    return buf;
+}
+
+/* ---- Regions and pulls ---- */
+
+Region layout_region(const Layout *l, const TensorType *t, int i) {
+    Region r = {{0}, {0}};
+    for (int d = 0; d < t->rank; d++) r.size[d] = t->shape[d];
+    if (l->kind == LAYOUT_SPLIT) {
+        int64_t end;
+        layout_rows(l, t, i, &r.begin[l->axis], &end);
+        r.size[l->axis] = end - r.begin[l->axis];
+    }
+    return r;
+}
+
+uint64_t region_bytes(const Region *r, const TensorType *t) {
+    uint64_t n = (uint64_t)dtype_info[t->dtype].size_bytes;
+    for (int d = 0; d < t->rank; d++) n *= (uint64_t)r->size[d];
+    return n;
+}
+
+static bool region_is_empty(const Region *r, const TensorType *t) {
+    return region_bytes(r, t) == 0;
+}
+
+/* The rows that both have, along one axis. */
+static bool region_meet(const Region *a, const Region *b, int axis, Region *out) {
+    *out = *a;
+    int64_t begin = a->begin[axis] > b->begin[axis] ? a->begin[axis] : b->begin[axis];
+    int64_t end_a = a->begin[axis] + a->size[axis], end_b = b->begin[axis] + b->size[axis];
+    int64_t end = end_a < end_b ? end_a : end_b;
+    out->begin[axis] = begin;
+    out->size[axis] = end - begin;
+    return end > begin;
+}
+
+int layout_pulls(const Layout *from, int n_from, const Layout *to, int n_to, int i, bool same,
+                 const TensorType *t, Pull *pull) {
+    Region mine = layout_region(to, t, i);
+    int n = 0;
+    assert(n_from > 0 && i < n_to);
+    if (region_is_empty(&mine, t)) return 0;
+    if (from->kind == LAYOUT_PARTIAL) {
+        if (same && layout_equal(from, to)) {
+            pull[n++] = (Pull){i, mine};
+        } else if (to->kind != LAYOUT_PARTIAL || i == 0) {
+            for (int k = 0; k < n_from; k++) pull[n++] = (Pull){k, mine};
+        }
+        return n;
+    }
+    if (to->kind == LAYOUT_PARTIAL && i != 0) return 0;
+    if (from->kind == LAYOUT_REPLICATE) {
+        pull[n++] = (Pull){same ? i : i % n_from, mine};
+        return n;
+    }
+    for (int k = 0; k < n_from; k++) {
+        Region theirs = layout_region(from, t, k);
+        Region r;
+        if (region_meet(&mine, &theirs, from->axis, &r) && !region_is_empty(&r, t))
+            pull[n++] = (Pull){k, r};
+    }
+    return n;
+}
+
+/* ---- Instructions ---- */
+
+static void set_ints(LocalInst *l, AttrKey key, const int64_t *ints, uint32_t n) {
+    int k = 0;
+    while (k < l->inst.n_attr && l->attr[k].key != key) k++;
+    assert(k < MAX_ATTRS);
+    if (k == l->inst.n_attr) l->inst.n_attr++;
+    l->attr[k] = (Attr){.key = (uint8_t)key, .n = n, .ints = ints};
+}
+
+void layout_localise(const Inst *inst, const TensorType *in, const Layout *need,
+                     const TensorType *out, const Layout *give, int i, LocalInst *local) {
+    local->inst = *inst;
+    memcpy(local->attr, inst->attr, inst->n_attr * sizeof inst->attr[0]);
+    local->inst.attr = local->attr;
+    const Attr *size = inst_attr(inst, ATTR_SIZE);
+    if (inst_attr(inst, ATTR_SHAPE)) {
+        TensorType part = layout_local(give, out, i);
+        memcpy(local->shape, part.shape, sizeof part.shape);
+        set_ints(local, ATTR_SHAPE, local->shape, part.rank);
+    }
+    if (size && need->kind == LAYOUT_SPLIT) { /* slice, slice_put: all rows of a split axis */
+        memcpy(local->size, size->ints, size->n * sizeof size->ints[0]);
+        local->size[need->axis] = layout_local(need, in, i).shape[need->axis];
+        set_ints(local, ATTR_SIZE, local->size, size->n);
+    }
+    if (op_info[inst->op].class_ == CLASS_SOURCE && give->kind == LAYOUT_SPLIT) {
+        int64_t end;
+        local->window[0] = give->axis;
+        layout_rows(give, out, i, &local->window[1], &end);
+        local->window[2] = out->shape[give->axis];
+        set_ints(local, ATTR_WINDOW, local->window, 3);
+    }
+}

@@ -1,0 +1,76 @@
+/* layout.h: how one tensor lies on an ordered group of ranks, and what it takes to lay it out
+ * differently (DESIGN 5, Layouts). Pure arithmetic over types: dispatcher (which layout), workers
+ * (which part is mine, which parts do I pull) and tests ask the same functions.
+ *
+ *   replicate        every rank has all of it
+ *   split            rank i has rows [i * block, (i + 1) * block) of one axis; the tail is short or
+ *                    empty. (DESIGN says split(axis, unit): a unit and the number of ranks give a
+ *                    block, and two splits agree exactly when their blocks do; so the block is
+ * kept.) partial          every rank has a term of the tensor's shape; combined in rank order by a
+ * REDUCE row (sum, and max, min, prod, any, all likewise) they give the tensor
+ *
+ * Ranks here are places within the group, 0 .. n - 1.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_RUNTIME_LAYOUT_H
+#define GT_RUNTIME_LAYOUT_H
+#include "runtime/inst.h"
+
+typedef enum LayoutKind { LAYOUT_REPLICATE, LAYOUT_SPLIT, LAYOUT_PARTIAL } LayoutKind;
+
+typedef struct Layout {
+    uint8_t kind, axis; /* axis: of SPLIT                                   */
+    uint16_t op;        /* of PARTIAL: OP_SUM ...                           */
+    int64_t block;      /* of SPLIT: rows per rank, at least 1              */
+} Layout;
+
+static inline Layout layout_replicate(void) { return (Layout){.kind = LAYOUT_REPLICATE}; }
+static inline Layout layout_partial(Op op) {
+    return (Layout){.kind = LAYOUT_PARTIAL, .op = (uint16_t)op};
+}
+/* As a new tensor is split over n ranks: equal blocks, as far as they go. */
+static inline Layout layout_split(const TensorType *t, int axis, int n) {
+    int64_t block = (t->shape[axis] + n - 1) / n;
+    return (Layout){.kind = LAYOUT_SPLIT, .axis = (uint8_t)axis, .block = block > 0 ? block : 1};
+}
+bool layout_equal(const Layout *a, const Layout *b);
+/* Of SPLIT: the rows of rank i, begin == end where it has none. */
+void layout_rows(const Layout *l, const TensorType *t, int i, int64_t *begin, int64_t *end);
+/* What rank i holds. */
+TensorType layout_local(const Layout *l, const TensorType *t, int i);
+/* "replicate", "split 0 / 25", "partial sum"; buf >= 48 bytes. */
+const char *layout_text(const Layout *l, char *buf);
+
+/* A box of elements of the whole tensor. */
+typedef struct Region {
+    int64_t begin[MAX_DIMS], size[MAX_DIMS];
+} Region;
+/* All that rank i holds. */
+Region layout_region(const Layout *l, const TensorType *t, int i);
+
+/* One source of what rank `to` needs. */
+typedef struct Pull {
+    int from;      /* rank in the source's group */
+    Region region; /* of the whole tensor; all of it lies in what `from` holds */
+} Pull;
+/* The pulls by which rank i of n_to comes by its part of layout `to`, of a tensor that lies as
+ * `from` on n_from ranks. `same`: one group, so that a replicated tensor is taken from itself.
+ * Split and replicated sources: disjoint regions that cover the part, in the order of their rows.
+ * Partial sources: the same region from every rank, to be combined in that order, unless `to` is
+ * the same partial layout. A partial `to` of whole values: the value on rank 0, nothing elsewhere
+ * (there the terms are the neutral element; of float sums that is -0.0, which keeps zeros' signs).
+ * pull has room for n_from; returns how many. */
+int layout_pulls(const Layout *from, int n_from, const Layout *to, int n_to, int i, bool same,
+                 const TensorType *t, Pull *pull);
+uint64_t region_bytes(const Region *r, const TensorType *t);
+
+/* The instruction as rank i carries it out on its parts: shapes and sizes are those of the parts,
+ * and a source gets a window into the whole (attribute `window`). `give` is the first result's
+ * layout, `in` the first operand's whole type and layout. Borrows from inst and from *local. */
+typedef struct LocalInst {
+    Inst inst;
+    Attr attr[MAX_ATTRS];
+    int64_t shape[MAX_DIMS], size[MAX_DIMS], window[3];
+} LocalInst;
+void layout_localise(const Inst *inst, const TensorType *in, const Layout *need,
+                     const TensorType *out, const Layout *give, int i, LocalInst *local);
+#endif
