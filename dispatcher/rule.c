@@ -212,11 +212,16 @@ static void rule_view(Rule *r) {
 
 /* ---- Sources ---- */
 
+/* What is made like a model lies like it. */
 static void rule_source(Rule *r) {
+    bool has_model = r->inst->n_in > 0 && rule_is_tensor(r, 0);
     rule_whole(r);
-    for (int i = 0; i < r->inst->n_in; i++) /* A model has done its work in inference. */
-        if (rule_is_tensor(r, i)) r->need[i] = r->have[i];
-    if (is_wanted(r, &r->out[0])) r->give[0] = layout_split(&r->out[0], r->want_axis, r->n);
+    if (has_model) {
+        r->need[0] = r->have[0];
+        if (rule_is_split(r, 0)) r->give[0] = r->have[0];
+    } else if (is_wanted(r, &r->out[0])) {
+        r->give[0] = layout_split(&r->out[0], r->want_axis, r->n);
+    }
 }
 
 void rule_apply(Rule *r) {

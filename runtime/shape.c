@@ -428,6 +428,19 @@ bool infer_cast(Infer *s) {
 
 /* Shape and dtype of a source from its attributes or its model, and its immediates (n_imm of them).
  */
+/* WINDOW: the result is rows begin .. of the axis of a tensor that has `rows` of them. */
+static bool window_fits(Infer *s, const TensorType *t) {
+    const Attr *w = inst_attr(s->inst, ATTR_WINDOW);
+    if (!w) return true;
+    bool fits = w->n == 3 && w->ints[0] >= 0 && w->ints[0] < t->rank && w->ints[1] >= 0 &&
+                w->ints[2] >= 0 && w->ints[1] <= w->ints[2] &&
+                t->shape[w->ints[0]] <= w->ints[2] - w->ints[1];
+    if (!fits) return err_set(s->err, ERR_ARG, "%s: the window lies outside", op_name(s));
+    TensorType whole = *t;
+    whole.shape[w->ints[0]] = w->ints[2];
+    return need_numel(s, &whole);
+}
+
 static bool source_type(Infer *s, int n_imm, const Operand **imm) {
     const Inst *inst = s->inst;
     bool has_model = inst->n_in > 0 && inst->in[0].kind == IN_TENSOR;
@@ -454,7 +467,7 @@ static bool source_type(Infer *s, int n_imm, const Operand **imm) {
         return missing_attr(s, ATTR_DTYPE);
     if (r.dtype >= DT_COUNT) return err_set(s->err, ERR_DTYPE, "%s: unknown dtype", op_name(s));
     s->out[0] = r;
-    return true;
+    return window_fits(s, &r);
 }
 
 bool infer_data(Infer *s) {

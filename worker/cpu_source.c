@@ -52,14 +52,16 @@ static void arange_range(void *ctx, int64_t begin, int64_t end, int thread) {
             float side[CPU_CHUNK];
             for (int64_t i = begin, n; i < end; i += n) {
                 n = end - i < CPU_CHUNK ? end - i : CPU_CHUNK;
-                for (int64_t k = 0; k < n; k++) side[k] = (float)(start + (double)(i + k + r->shift) * step);
+                for (int64_t k = 0; k < n; k++)
+                    side[k] = (float)(start + (double)(i + k + r->shift) * step);
                 cpu_cast(r->kernels, n, (uint16_t *)r->out + i, r->dtype, side, DT_F32);
             }
         } else if (r->dtype == DT_F32) {
             for (int64_t i = begin; i < end; i++)
                 ((float *)r->out)[i] = (float)(start + (double)(i + r->shift) * step);
         } else {
-            for (int64_t i = begin; i < end; i++) ((double *)r->out)[i] = start + (double)(i + r->shift) * step;
+            for (int64_t i = begin; i < end; i++)
+                ((double *)r->out)[i] = start + (double)(i + r->shift) * step;
         }
         return;
     }
@@ -203,9 +205,7 @@ void cpu_source(Cpu *c, const Call *call) {
     bool is_part = inst_attr(call->inst, ATTR_WINDOW) != NULL;
     switch (call->inst->op) {
     case OP_FULL: full(c, call); return;
-    case OP_ARANGE:
-        cpu_ranges(c, n, CPU_PART, is_part ? window_range : arange_range, &r);
-        return;
+    case OP_ARANGE: cpu_ranges(c, n, CPU_PART, is_part ? window_range : arange_range, &r); return;
     case OP_RANDINT:
         r.low = (int64_t)whole(&call->in[0]), r.high = (int64_t)whole(&call->in[1]);
         break;
