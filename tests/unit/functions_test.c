@@ -15,8 +15,11 @@
 enum { LEAST_CASES = 8 };
 
 static const char *directory = "tests/golden/fn";
+static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 
-typedef struct Exception { const char *name, *why; } Exception;
+typedef struct Exception {
+    const char *name, *why;
+} Exception;
 #define RANDOM   "random: shape, dtype, moments and seeds in tests/golden/random.gt"
 #define IN_PLACE "changes a parameter: tests/tensor and tests/nn"
 #define GRADS    "gradients: every file here, tests/grad, tests/unit/grad_test.c"
@@ -27,8 +30,8 @@ static const Exception exceptions[] = {
     {"rand", RANDOM}, {"randn", RANDOM}, {"rand_like", RANDOM}, {"randn_like", RANDOM},
     {"randint", RANDOM}, {"randperm", RANDOM}, {"uniform", RANDOM}, {"normal", RANDOM},
     {"bernoulli", RANDOM}, {"multinomial", RANDOM}, {"gumbel_softmax", RANDOM}, {"seed", RANDOM},
-    {"randint_like", RANDOM}, {"backward", GRADS}, {"grad", GRADS}, {"checkpoint", GRADS}, {"gradcheck", GRADS},
-    {"gradgradcheck", GRADS}, {"jacobian", GRADS}, {"hessian", GRADS}, {"vjp", GRADS},
+    {"randint_like", RANDOM}, {"backward", GRADS}, {"grad", GRADS}, {"checkpoint", GRADS},
+    {"gradcheck", GRADS}, {"gradgradcheck", GRADS}, {"jacobian", GRADS}, {"hessian", GRADS}, {"vjp", GRADS},
     {"jvp", GRADS}, {"hvp", GRADS},
     {"load_config", CONFIG}, {"register_config", CONFIG}, {"get_signal_config", CONFIG},
     {"SignalConfig", CONFIG}, {"ShardConfig", CONFIG},
@@ -105,7 +108,7 @@ static bool is_same(const Builtin *a, const Builtin *b) { return a->fn == b->fn 
 
 static void test_builtins(void) {
     for (const Builtin *b = builtins_tensor; b->name; b++) {
-        const Builtin *first = NULL;       /* another name of the same function, with its own file */
+        const Builtin *first = NULL; /* another name of the same function, with its own file */
         for (const Builtin *o = builtins_tensor; o->name && !first && !excepted(b->name); o++)
             if (o != b && is_same(o, b) && count_cases(o->name) >= LEAST_CASES) first = o;
         if (!first || count_cases(b->name))
@@ -125,11 +128,10 @@ static void test_prelude(void) {
         if (strchr(f->name, '/') && !is_linalg) continue;
         for (const char *at = f->text; at; at = strchr(at, '\n')) {
             if (*at == '\n') at++;
-            size_t length = strspn(at + (strncmp(at, "fn ", 3) ? 0 : 3),
-                                   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
             if (strncmp(at, "fn ", 3) || at[3] == '_') continue;
             char name[128];
-            snprintf(name, sizeof name, "%s%.*s", is_linalg ? "linalg." : "", (int)length, at + 3);
+            snprintf(name, sizeof name, "%s%.*s", is_linalg ? "linalg." : "",
+                     (int)strspn(at + 3, word), at + 3);
             check_name(name), n++;
         }
     }
