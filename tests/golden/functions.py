@@ -35,7 +35,7 @@ TABLE = {}     # name -> the lines of its cases
 # largest one's size. (gelu, elu and selu: PyTorch's own lose digits where the result is small.)
 CANCELS = {"attention", "scaled_dot_product_attention", "layer_norm", "batch_norm", "group_norm", "instance_norm", "interpolate", "conv2d",
            "triplet_margin_loss", "triplet_margin_with_distance_loss", "cosine_similarity", "std_mean", "bce_with_logits",
-           "binary_cross_entropy_with_logits", "gelu", "elu", "celu", "selu"}
+           "binary_cross_entropy_with_logits", "normalize", "gelu", "elu", "celu", "selu"}
 refused = []   # cases that PyTorch does not take, in words
 
 
