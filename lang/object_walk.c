@@ -358,7 +358,7 @@ static bool check_state(Interp *in, Value self, Loading *l, bool strict, LangErr
 static bool bi_load_state_dict(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool strict;
     TRY(value_truth(in, arg[2], &strict, e));
-    if (arg[1].kind != V_MAP)
+    if (arg[1].kind != V_MAP && arg[1].kind != V_LIST) /* names "0", "1" load as a list */
         return error_set(e, "load_state_dict needs a map of names to tensors, not %s",
                          value_type_name(arg[1]));
     Loading l = {.state = v_map(in),

@@ -79,7 +79,8 @@ def gt(code):
 class Page:
     def __init__(self, name, head):
         self.name, self.n = name, 0
-        self.lines = ["# Values from PyTorch, written by tests/golden/make_nn.py.", "# " + head, 'import "case.gt" as c']
+        self.lines = ["# Values from PyTorch, written by tests/golden/make_nn.py.", "# " + head, "# worlds: reference workers=2",
+                                   'import "case.gt" as c']
 
     def add(self, line):
         self.lines.append(line)
