@@ -17,6 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 inf, nan, pi = math.inf, math.nan, math.pi
 float32, float64, int64, int32, uint8, bool_ = (torch.float32, torch.float64, torch.int64, torch.int32, torch.uint8,
                                                 torch.bool)
+int8, float16, bfloat16 = torch.int8, torch.float16, torch.bfloat16
 
 # Inputs of all cases: name, nested list, dtype.
 INPUTS = [
@@ -174,7 +175,38 @@ SHOWN = [
     "arange(1200).reshape(200, 6)", "arange(1200).reshape(7 - 1, 5, 40)", "arange(8000).reshape(20, 20, 20)", "arange(4096).reshape(8, 8, 8, 8)", "arange(2000) > 1000",
     "arange(1500) * 1e-6", "eye(12)", "eye(30)", "arange(40).reshape(1, 40) * 123456", "arange(40).reshape(40, 1)[:3]", "linspace(0, 1, 11)", "linspace(-1000, 1000, 9)",
     "arange(2000, dtype=int32)", "arange(1500) * tensor(0.5, dtype=float64)", "arange(12).reshape(3, 4) * tensor(1e-3, dtype=float64)",
+    "tensor([0.1, 1e-7, 65504, 3.14159], dtype=float16)", "tensor([0.1, 1e-7, 65504, 3.14159], dtype=bfloat16)", "tensor(0.1, dtype=float16)", "tensor(0.1, dtype=bfloat16)",
+    "tensor([1.0, -2.0, 300.0], dtype=float16)", "tensor([nan, inf, -0.5], dtype=bfloat16)", "tensor([0.001, 0.002], dtype=float16)", "tensor([1e30, 1.0], dtype=bfloat16)",
+    "arange(12, dtype=bfloat16).reshape(3, 4) / 7", "arange(2000, dtype=float16)", "tensor([], dtype=float16)", "tensor([1, -128, 127], dtype=int8)", "tensor(-5, dtype=int8)",
+    "arange(100, dtype=float16) / 3", "tensor([70000.0, -70000.0], dtype=float16)", "tensor([6e-8, 1e-8], dtype=float16)",
 ]
+
+
+PROMOTED = ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+
+
+def write_promotion():
+    """Every pair of dtypes, as (vector, vector), (number, vector), and with host numbers. int16, which we lack, is int32."""
+    name = lambda d: str(d).replace("torch.", "").replace("int16", "int32")
+    with open(os.path.join(HERE, "promote.gt"), "w") as f:
+        header(f, "the dtype that an operation on two has")
+        f.write("# worlds: reference\nds = [" + ", ".join(PROMOTED) + "]\n")
+        f.write("for a in ds { print(*[(ones(2, dtype=a) + ones(2, dtype=b)).dtype for b in ds]) }\n")
+        one = lambda d, *shape: torch.ones(shape, dtype=getattr(torch, d))
+        for a in PROMOTED:
+            f.write("# expect: " + " ".join(name(torch.result_type(one(a, 2), one(b, 2))) for b in PROMOTED) + "\n")
+        f.write("for a in ds { print(*[(ones(dtype=a) + ones(2, dtype=b)).dtype for b in ds]) }\n")
+        for a in PROMOTED:
+            f.write("# expect: " + " ".join(name(torch.result_type(one(a), one(b, 2))) for b in PROMOTED) + "\n")
+        for v in ["1", "1.5", "true"]:
+            f.write(f"print(*[(ones(2, dtype=a) + {v}).dtype for a in ds])\n")
+            f.write("# expect: " + " ".join(name(torch.result_type(one(a, 2), eval(v.title()))) for a in PROMOTED) + "\n")
+        for op, g in [("sum()", lambda x: x.sum()), ("cumsum(0)", lambda x: x.cumsum(0)), ("prod()", lambda x: x.prod()), ("max()", lambda x: x.max()),
+                      ("argmax()", lambda x: x.to(torch.float32).argmax()), ("exp()", lambda x: x.exp())]:
+            f.write(f"print(*[ones(2, dtype=a).{op}.dtype for a in ds])\n")
+            f.write("# expect: " + " ".join(name(g(one(a, 2)).dtype) for a in PROMOTED) + "\n")
+        f.write("print(*[(ones(2, dtype=a) / 2).dtype for a in ds])\n")
+        f.write("# expect: " + " ".join(name((one(a, 2) / 2).dtype) for a in PROMOTED) + "\n")
 
 
 def shown(x):
@@ -209,6 +241,7 @@ def main():
     write_puts("put.gt")
     write_grads("grad.gt")
     write_shown()
+    write_promotion()
 
 
 if __name__ == "__main__":
