@@ -105,7 +105,7 @@ BUILTIN(info) {
     char text[160], shape[256];
     Pieces p = {0};
     Value v[5] = {v_tensor(x), v_none(), v_int(0), v_bool(false)};
-    Value all[3] = {v_tensor(x), v_none(), v_bool(false)}, made = v_none();
+    Value all[5] = {v_tensor(x), v_none(), v_bool(false), v_none(), v_none()}, made = v_none();
     const char *inside = type_shape_text(t, shape) + 1;
     snprintf(text, sizeof text, "tensor[%.*s] %s %s", (int)strlen(inside) - 1, inside,
              dtype_info[t->dtype].text, size_text(type_bytes(t), (char[32]){0}, 32));
