@@ -411,6 +411,8 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
         if (builtin_method_value(in, recv, stem, &f, &(LangError){0}) && f.kind != V_UNDEF) {
             value_drop(f);
             const char *x = node_text(field->kid[0], quote);
+            if (field->kid[0]->kind != N_NAME)
+                return error_hint(e, "%s(…) gives a new value; nothing changes in place", stem);
             return error_hint(e, "values never change: %s = %s.%s(…)", x, x, stem);
         }
     }

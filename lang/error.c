@@ -318,6 +318,8 @@ static const char *const habits[][2] = {
     {"elsif", "elif"},
     {"elif", "elif follows the } of an if"},
     {"else", "else follows the } of an if"},
+    {"manual_seed", "seed(n)"},
+    {"set_printoptions", "set_print(precision=4)"},
     {"null", "none"},
     {"nil", "none"},
     {"undefined", "none"},
