@@ -37,7 +37,10 @@ static bool host_one(Op op, Value v, Value *out) {
     case OP_CEIL:
     case OP_TRUNC:
     case OP_ROUND:
-        a = op == OP_FLOOR ? floor(a) : op == OP_CEIL ? ceil(a) : op == OP_TRUNC ? trunc(a) : rint(a);
+        a = op == OP_FLOOR   ? floor(a)
+            : op == OP_CEIL  ? ceil(a)
+            : op == OP_TRUNC ? trunc(a)
+                             : rint(a);
         *out = fabs(a) < 9.2e18 ? v_int((int64_t)a) : v_float(a);
         return true;
     case OP_ISNAN: *out = v_bool(isnan(a)); return true;
@@ -457,7 +460,8 @@ BUILTIN(std) {
 BUILTIN(norm) { /* x, p, axis, keepdims */
     Fold f;
     double p = 2;
-    bool is_plain = arg[1].kind == V_NONE || (arg[1].kind == V_STR && !strcmp(arg[1].str->s, "fro"));
+    bool is_plain =
+        arg[1].kind == V_NONE || (arg[1].kind == V_STR && !strcmp(arg[1].str->s, "fro"));
     TRY((is_plain || arg_float_of(arg[1], "p", &p, e)) &&
         fold_args(in, arg[0], arg[2], arg[3], &f, e));
     Tensor *x = as_float(in, f.x, e), *a = NULL, *s = NULL, *t = NULL;

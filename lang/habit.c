@@ -130,8 +130,6 @@ static const char *const members[][2] = {
     {"grad_fn", "debug.print_tape()"},
     {"retain_grad", "grad(y, x) gives the gradient of any tensor"},
     {"register_hook", "grad(y, x) gives the gradient of any tensor"},
-    {"new_zeros", "zeros(2, 3, dtype=x.dtype)"},
-    {"new_ones", "ones(2, 3, dtype=x.dtype)"},
     {"new_tensor", "tensor([1, 2], dtype=x.dtype)"},
     {"new_full", "full((2, 3), 1, dtype=x.dtype)"},
     {"is_contiguous", "drop it: layout is not the program's business"},

@@ -502,7 +502,8 @@ static Tensor *put(Interp *in, Tensor *x, const Value *sub, int n_subs, Tensor *
     Basic b;
     Tensor *out = NULL;
     if (plan_make(in, tensor_type(x), sub, n_subs, &p, e) && basic_of(tensor_type(x), &p, &b, e))
-        out = p.n_tensors ? advanced_put(in, x, v, false, &p, &b, e) : basic_put(in, x, v, &p, &b, e);
+        out = p.n_tensors ? advanced_put(in, x, v, false, &p, &b, e)
+                          : basic_put(in, x, v, &p, &b, e);
     plan_fini(&p);
     return out;
 }

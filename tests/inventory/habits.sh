@@ -119,7 +119,6 @@ hint 'print(x.device)' 'programs name no devices'
 hint 'x.add_(1)' 'x = x + y'
 hint 'x.requires_grad_()' 'x = param(x)'
 hint 'a = x.item()' 'x.mean().item()'
-hint 'a = x.new_zeros(3)' 'zeros(2, 3, dtype=x.dtype)'
 hint 'a = x.astype("float32")' 'x.to(float32)'
 hint 'a = x > 0 and y > 0' '(x > 0) & (y > 0)'
 # ---- models and training
