@@ -212,7 +212,7 @@ def _(g):
 
 @row("clamp", 2, exact=True)
 def _(g):
-    x = g.t("num")
+    x = g.t("num", interval=(-1e38, 1e38))  # the gradient at nan is 1 here, 0 in PyTorch
     whole = not g.val(x).is_floating_point()
     low = g.pick([-1, 0, 1][g.val(x).dtype == torch.uint8:]) if whole else g.pick([-1.0, -0.5, 0, 0.25])
     high = low + g.pick([1, 2]) if whole else low + g.pick([0.5, 1, 2.0])
@@ -408,6 +408,8 @@ def _(g):
 def _(g):
     name = g.pick(["var", "std"])
     x = g.t("float", interval=(-1e15, 1e15))
+    if bool((g.val(x).abs() > 1e15).any()):
+        raise Skip                      # squares in double there
     if g.flip(0.4):
         c = g.pick([0, 1, 2])
         return reduction(g, x, name, f"torch.{name}({{x}}, correction={{c}}{{rest}})",
