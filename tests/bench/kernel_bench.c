@@ -285,6 +285,44 @@ static void bench_own(void) {
     }
 }
 
+/* ---- Factorizations, beside the engine's own matrix product of the same size ---- */
+
+static void bench_linalg(void) {
+    static const int64_t sizes[] = {32, 128, 512, 1024, 2048};
+    static const struct {
+        Op op;
+        double flops; /* in n cubed */
+    } row[] = {{OP_MATMUL, 2}, {OP_CHOLESKY, 1 / 3.}, {OP_LU, 2 / 3.},
+               {OP_SOLVE, 2},  {OP_SOLVE_TRIANGULAR, 1}};
+    printf("factorizations beside matmul\n");
+    for (size_t s = 0; s < 2 * sizeof sizes / sizeof *sizes; s++) {
+        int64_t n = sizes[s / 2];
+        DType d = s % 2 ? DT_F64 : DT_F32;
+        View a = tensor(d, n, n), b = tensor(d, n, n), o = tensor(d, n, n);
+        View perm = tensor(DT_I64, n, 1);
+        perm.type.rank = 1;
+        for (int64_t i = 0; i < n; i++) { /* a strong diagonal */
+            if (d == DT_F32)
+                ((float *)a.data)[i * (n + 1)] = 2 * (float)n;
+            else
+                ((double *)a.data)[i * (n + 1)] = 2 * (double)n;
+        }
+        double matmul = 0;
+        for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+            Work w;
+            init(&w, row[k].op, row[k].op == OP_SOLVE ? 4 : 2, (View[]){a, b, a, perm}, &o);
+            if (row[k].op == OP_CHOLESKY || row[k].op == OP_LU) w.call.n_in = w.inst.n_in = 1;
+            if (row[k].op == OP_LU) w.call.n_out = w.inst.n_out = 2, w.call.out[1] = perm;
+            double t = best_s(submit, &w), rate = row[k].flops * (double)(n * n * n) / t * 1e-9;
+            if (!k) matmul = rate;
+            printf("  %-16s %s %4lld  %9.1f us  %6.1f GFLOP/s  %5.2f of matmul\n",
+                   op_info[row[k].op].name, dtype_info[d].text, (long long)n, t * 1e6, rate,
+                   rate / matmul);
+        }
+        free(a.data), free(b.data), free(o.data), free(perm.data);
+    }
+}
+
 int main(int argc, char **argv) {
     int all = (int)sysconf(_SC_NPROCESSORS_ONLN), only = argc > 1 ? atoi(argv[1]) : 0;
     for (int threads = only ? only : 1;; threads = all) {
@@ -303,6 +341,7 @@ int main(int argc, char **argv) {
         bench_ops(4096);
         bench_own();
         bench_matmul(threads);
+        bench_linalg();
         engine_cpu.close(&engine);
         if (only || threads == all) return 0;
     }
