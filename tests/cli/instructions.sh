@@ -1,0 +1,30 @@
+# How many instructions a step costs: what is the same for all time steps or parameters is not done again for each.
+. tests/fixtures/check.sh
+cat >"$TMP/rnn.gt" <<'X'
+kind = arg("kind", "LSTM"); t = arg("t", 1)
+m = getattr(nn, kind)(3, 4)
+no_grad { y, state = m(zeros(t, 2, 3)) }
+print(y.sum())
+X
+cat >"$TMP/opt.gt" <<'X'
+kind = arg("kind", "SGD"); n = arg("n", 1)
+ps = [param(ones(2)) for i in range(n)]
+for p in ps { p.grad = ones(2) }
+opt = getattr(optim, kind)(ps, lr=0.1)
+opt.step()
+X
+# count FILE ARGS...: instructions that compute
+count() { "$GTSH" --emit "$@" | grep -c ' = '; }
+# most WHAT FEWEST MOST NUMBER
+within() { { [ "$4" -ge "$2" ] && [ "$4" -le "$3" ]; } || fail "$1: $4 instructions, not $2 to $3"; }
+for k in "LSTM 16" "GRU 16" "RNN 4"; do
+    a=$(count "$TMP/rnn.gt" --kind "${k% *}" --t 1)
+    b=$(count "$TMP/rnn.gt" --kind "${k% *}" --t 11)
+    within "a time step of ${k% *}" 1 "${k#* }" $(((b - a) / 10))
+done
+for k in "SGD 2" "Adam 12" "AdamW 13" "RMSprop 8"; do # beside the parameter, its gradient and its state
+    a=$(count "$TMP/opt.gt" --kind "${k% *}" --n 1)
+    b=$(count "$TMP/opt.gt" --kind "${k% *}" --n 11)
+    within "${k% *}'s step of one parameter" 1 $((${k#* } + 4)) $(((b - a) / 10))
+done
+finish
