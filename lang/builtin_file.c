@@ -37,7 +37,7 @@ static bool drain(FILE *f, const char *name, Bytes *out, LangError *e) {
 
 static bool read_text(Interp *in, Value path, Bytes *out, LangError *e) {
     struct stat st;
-    TRY(path_of(path, e) && stream_files(in->stream, interp_span(in), e));
+    TRY(path_of(path, e) && stream_files(in->stream, path.str->s, interp_span(in), e));
     FILE *f = fopen(path.str->s, "rb");
     if (!f)
         return error_set(e, "cannot read %s: %s", path.str->s, strerror(errno));
@@ -90,14 +90,14 @@ static bool bi_write(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_exists(Interp *in, const Value *arg, Value *out, LangError *e) {
-    TRY(path_of(arg[0], e) && stream_files(in->stream, interp_span(in), e));
+    TRY(path_of(arg[0], e) && stream_files(in->stream, arg[0].str->s, interp_span(in), e));
     *out = v_bool(access(arg[0].str->s, F_OK) == 0);
     return true;
 }
 
 static bool bi_glob(Interp *in, const Value *arg, Value *out, LangError *e) {
     glob_t g;
-    TRY(path_of(arg[0], e) && stream_files(in->stream, interp_span(in), e));
+    TRY(path_of(arg[0], e) && stream_files(in->stream, NULL, interp_span(in), e));
     int rc = glob(arg[0].str->s, 0, NULL, &g);
     if (rc && rc != GLOB_NOMATCH)
         return error_set(e, "glob: %s", rc == GLOB_NOSPACE ? "out of memory" : strerror(errno));
@@ -110,7 +110,7 @@ static bool bi_glob(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_shell(Interp *in, const Value *arg, Value *out, LangError *e) {
-    TRY(path_of(arg[0], e) && stream_files(in->stream, interp_span(in), e));
+    TRY(path_of(arg[0], e) && stream_files(in->stream, NULL, interp_span(in), e));
     fflush(NULL);
     FILE *f = popen(arg[0].str->s, "r");
     if (!f)

@@ -97,7 +97,7 @@ static bool load_file(Interp *in, const char *path, const char *element, Value *
 static bool bi_load(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value path;
     TRY(take_path(in, arg[0], &path, e));
-    bool ok = stream_files(in->stream, interp_span(in), e) &&
+    bool ok = stream_files(in->stream, path.str->s, interp_span(in), e) &&
               load_file(in, path.str->s, element_name(arg[1]), out, e);
     value_drop(path);
     return ok;

@@ -351,6 +351,14 @@ bool io_decode(const char *name, Buf *bytes, const char *element, IoValue *out, 
     return ok;
 }
 
+/* "cannot read 'a.npy': the header is cut off": a mistake in a file names it. */
+static void name_file(Err *err, const char *doing, const char *path) {
+    if (!err || !err->code || strstr(err->text, path)) return;
+    Err old = *err;
+    err_set(err, old.code, "cannot %s '%.200s': %.280s", doing, path, old.text);
+    if (old.hint[0]) err_hint(err, "%s", old.hint);
+}
+
 bool io_load(const char *path, const char *element, Buf **bytes, IoValue *out, Err *err) {
     *out = (IoValue){0};
     Buf *b = NULL;
@@ -359,14 +367,7 @@ bool io_load(const char *path, const char *element, Buf **bytes, IoValue *out, E
     bool ok = io_decode(path, b, element, out, err);
     if (ok && bytes) *bytes = buf_ref(b);
     buf_unref(&b);
-    if (!ok && err && err->code == ERR_PARSE && !strstr(err->text, path)) {
-        char text[sizeof err->text];
-        memcpy(text, err->text, sizeof text);
-        char hint[sizeof err->hint];
-        memcpy(hint, err->hint, sizeof hint);
-        err_set(err, ERR_PARSE, "cannot read '%s': %.380s", path, text);
-        if (hint[0]) err_hint(err, "%s", hint);
-    }
+    if (!ok) name_file(err, "read", path);
     return ok;
 }
 
@@ -513,7 +514,9 @@ bool io_save(const char *path, const IoItem *item, int n, const char *meta, size
     TRY(io_is_known(path, true, err));
     Aside a;
     TRY(aside_open(&a, path, err));
-    return aside_close(&a, path, encode(path, f, &a.sink, item, n, meta, n_meta, err), err);
+    bool ok = aside_close(&a, path, encode(path, f, &a.sink, item, n, meta, n_meta, err), err);
+    if (!ok) name_file(err, "write", path);
+    return ok;
 }
 
 bool io_save_reply(const char *path, const char *keys, size_t n_keys, const char *meta,

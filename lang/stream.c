@@ -62,6 +62,7 @@ void stream_free(Stream **sp) {
     free(s->sent);
     free(s->effect);
     bytes_fini(&s->stats);
+    map_fini(&s->emitted);
     free(s);
 }
 
@@ -430,6 +431,16 @@ static void effect_line(Stream *s, const Effect *ef, Span at) {
     if (in != few) free(in);
 }
 
+/* EMIT: a path that the program would have written by now. */
+static void remember_file(Stream *s, const Effect *ef) {
+    for (int i = 0; i < ef->n_attr; i++) {
+        if (ef->attr[i].key != ATTR_PATH) continue;
+        const Attr *a = &ef->attr[i];
+        if (map_get(&s->emitted, hash_bytes(a->str, a->n, 0))) return;
+        map_put(&s->emitted, hash_bytes(a->str, a->n, 0), s);
+    }
+}
+
 bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e) {
     if (!within_limits(ef->n, ef->attr, ef->n_attr, at, e)) {
         if (ef->drop) ef->drop(ef->ctx);
@@ -437,6 +448,8 @@ bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e) {
     }
     if (s->mode != STREAM_LIVE) {
         if (s->mode == STREAM_EMIT) effect_line(s, ef, at);
+        if (s->mode == STREAM_EMIT && (ef->op == OP_SAVE || ef->op == OP_WRITE))
+            remember_file(s, ef);
         if (ef->drop) ef->drop(ef->ctx);
         return true;
     }
@@ -502,7 +515,11 @@ static bool files_are_written(const Stream *s, const void *ctx) {
     return s->n_files == 0;
 }
 
-bool stream_files(Stream *s, Span at, LangError *e) {
+bool stream_files(Stream *s, const char *path, Span at, LangError *e) {
+    if (path && s->emitted.n && map_get(&s->emitted, hash_bytes(path, strlen(path), 0))) {
+        error_at(e, at, "'%.200s' is written by this program, and --emit writes no files", path);
+        return error_hint(e, "run it without --emit, or read the file in another program");
+    }
     if (s->n_files == 0) return true;
     TRY(stream_wait(s, files_are_written, NULL, at, e));
     return !stream_take_error(s, e);

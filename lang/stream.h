@@ -98,8 +98,9 @@ bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e);
 bool stream_value(Stream *s, const Handle *h, Span at, void **data, LangError *e);
 /* All instructions so far are done, all their effects carried out. e: the first failure, if any. */
 bool stream_sync(Stream *s, LangError *e);
-/* The files of all save and write so far are there; before the client itself reads one. */
-bool stream_files(Stream *s, Span at, LangError *e);
+/* The files of all save and write so far are there; before the client itself reads one. In EMIT
+ * mode nothing is written: then reading such a file (path; NULL: unknown) is an error. */
+bool stream_files(Stream *s, const char *path, Span at, LangError *e);
 /* The end of a script: like stream_sync, but the first failure ends it: what has not begun is
  * cancelled, and nothing more is told. has_failed: that failure has been told already (is_late);
  * then the result is true. */

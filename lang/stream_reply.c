@@ -41,6 +41,7 @@ static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at) {
     Cause *c = cause_new(s);
     if (!c) return;
     c->code = err->code;
+    c->seq = seq;
     Err plain = *err;
     bool may_label = err->code == ERR_NAN || err->code == ERR_MEMORY;
     char *label = may_label ? strchr(plain.text, '\n') : NULL;
@@ -196,12 +197,23 @@ static void pending_fini(Stream *s, Pending *p) {
     free(p->handle);
 }
 
+/* In a script an error that nobody was told of yet ends the program where it happened: what comes
+ * behind it in the stream is not carried out any more. */
+static bool is_behind_error(const Stream *s, uint64_t seq) {
+    if (s->n_untold == 0 || s->config.prompt) return false;
+    for (int i = 0; i < s->n_causes; i++)
+        if (!s->cause[i]->is_told && s->cause[i]->seq < seq) return true;
+    return false;
+}
+
 /* Does what p asks for. false: the world refused, *err says why. */
 static bool carry(Stream *s, Pending *p, Err *err) {
     Reply r;
     bool ok = true;
     arena_reset(&s->arena);
-    if (p->has_failed) {
+    if (!p->fetch && is_behind_error(s, p->seq)) {
+        /* skipped */
+    } else if (p->has_failed) {
         if (p->fetch) fetch_carry(p, NULL);
     } else if (!reply_read(s, p, &r, err)) {
         ok = false;

@@ -6,6 +6,7 @@
 #define GT_LANG_STREAM_STATE_H
 #include "lang/local.h"
 #include "lang/stream.h"
+#include "runtime/map.h"
 
 enum {
     EFFECTS_MAX = 4096,               /* effects awaited at once; the next one waits        */
@@ -72,6 +73,7 @@ typedef struct Early {
 typedef struct Cause {
     ErrCode code;
     bool is_told;
+    uint64_t seq;      /* of the instruction that failed */
     uint64_t told_seq; /* instructions before it were under way when it was told */
     LangError error;
 } Cause;
@@ -93,7 +95,8 @@ struct Stream {
     const Source **sources; /* by Source.id */
     const char **names;
     size_t n_sources;
-    Bytes line; /* EMIT: the line being printed */
+    Bytes line;  /* EMIT: the line being printed */
+    Map emitted; /* EMIT: hashes of the paths that save and write have named */
     Early *early;
     int n_early;
 

@@ -40,4 +40,6 @@ has "large: emit" "$(sed -n 2p "$TMP/big.gti" | cut -c1-12)" "t0 = load"
 code "large: replay" 0 "$GTSH" --replay "$TMP/big.gti"; same "large: replay" "$(out)" "$(cat "$TMP/run")"
 printf 'x' | dd of="$TMP/big.npy" bs=1 seek=5000 conv=notrunc 2>/dev/null
 code "large: changed" 1 "$GTSH" --replay "$TMP/big.gti"; has "large: changed" "$(err)" sha256
+code "a file of its own" 1 "$GTSH" --emit -c "x = ones(2); save(x, \"$TMP/own.npy\"); y = load(\"$TMP/own.npy\")"; has "a file of its own" "$(err)" "--emit writes no files"
+code "a text of its own" 1 "$GTSH" --emit -c "write(\"$TMP/own.txt\", \"a\"); y = read(\"$TMP/own.txt\")"; has "a text of its own" "$(err)" "--emit writes no files"
 finish
