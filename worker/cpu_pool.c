@@ -11,6 +11,9 @@ typedef struct Pool2 {
     const char *x;   /* of the average's gradient: dy */
     char *y;
     int64_t *place;
+    /* Of the windows of the last axis: see the loops. */
+    int64_t *first;
+    double *scale;
     int size;
     DType dtype;
 } Pool2;
@@ -19,46 +22,58 @@ typedef struct Pool2 {
 typedef struct Span {
     int64_t from, n;
 } Span;
-static Span span_of(const Window *w, int axis, int64_t o) {
+static inline Span span_of(const Window *w, int axis, int64_t o) {
     int64_t first, last;
     window_inside(w, axis, o, &first, &last);
     return (Span){o * w->stride[axis] - w->padding[axis] + first * w->dilation[axis], last - first};
 }
+/* The windows of the last axis whose element k lies inside, begin .. end-1, and where the first
+ * one's is. A row of windows is done element by element: loops without branches. */
+typedef struct Reach {
+    int64_t begin, end, at;
+} Reach;
+static inline Reach reach_of(const Window *w, int64_t k) {
+    int64_t s = w->stride[2], shift = k * w->dilation[2] - w->padding[2];
+    Reach r = {shift >= 0 ? 0 : (-shift + s - 1) / s, 0, 0};
+    if (shift < w->in[2]) r.end = (w->in[2] - 1 - shift) / s + 1;
+    if (r.end > w->out[2]) r.end = w->out[2];
+    r.at = r.begin * s + shift;
+    return r;
+}
 
 /* ---- Largest ---- */
 
-/* What follows the largest of one window. LARGER(v, best): v takes its place. */
+/* `first`: of each window on the last axis its first element inside; -1: none. LARGER(v, best): v
+ * takes its place. */
 #define MAX_PLANE(T, LOWEST, LARGER)                                                               \
-    static void max_##T(const Window *w, const T *x, T *y, int64_t *place) {                       \
-        const int64_t *in = w->in, *out = w->out, *step = w->dilation;                             \
-        for (int64_t o0 = 0; o0 < out[0]; o0++) {                                                  \
-            Span a = span_of(w, 0, o0);                                                            \
-            for (int64_t o1 = 0; o1 < out[1]; o1++) {                                              \
-                Span b = span_of(w, 1, o1);                                                        \
-                for (int64_t o2 = 0; o2 < out[2]; o2++) {                                          \
-                    Span c = span_of(w, 2, o2);                                                    \
-                    int64_t at = 0;                                                                \
-                    T best = LOWEST;                                                               \
-                    if (a.n && b.n && c.n)                                                         \
-                        at = (a.from * in[1] + b.from) * in[2] + c.from, best = x[at];             \
-                    for (int64_t i = 0; i < a.n; i++) {                                            \
-                        for (int64_t j = 0; j < b.n; j++) {                                        \
-                            int64_t row =                                                          \
-                                ((a.from + i * step[0]) * in[1] + b.from + j * step[1]) * in[2] +  \
-                                c.from;                                                            \
-                            for (int64_t k = 0; k < c.n; k++) {                                    \
-                                T v = x[row + k * step[2]];                                        \
-                                if (LARGER) best = v, at = row + k * step[2];                      \
-                            }                                                                      \
-                        }                                                                          \
+    static void max_##T(const Window *w, const int64_t *first, const T *x, T *y, int64_t *place) { \
+        const int64_t *in = w->in, *out = w->out, *step = w->dilation, s = w->stride[2];           \
+        for (int64_t o = 0; o < out[0] * out[1]; o++, y += out[2], place += out[2]) {              \
+            Span a = span_of(w, 0, o / out[1]), b = span_of(w, 1, o % out[1]);                     \
+            bool has_rows = a.n > 0 && b.n > 0;                                                    \
+            int64_t corner = (a.from * in[1] + b.from) * in[2];                                    \
+            for (int64_t q = 0; q < out[2]; q++) {                                                 \
+                y[q] = LOWEST;                                                                     \
+                place[q] = has_rows && first[q] >= 0 ? corner + first[q] : 0;                      \
+            }                                                                                      \
+            for (int64_t i = 0; i < a.n * b.n; i++) {                                              \
+                int64_t row = corner + (i / b.n * step[0] * in[1] + i % b.n * step[1]) * in[2];    \
+                for (int64_t k = 0; k < w->kernel[2]; k++) {                                       \
+                    Reach r = reach_of(w, k);                                                      \
+                    const T *from = x + row + r.at;                                                \
+                    for (int64_t q = r.begin; q < r.end; q++) {                                    \
+                        int64_t at = (q - r.begin) * s;                                            \
+                        T v = from[at], best = y[q];                                               \
+                        bool takes = LARGER;                                                       \
+                        y[q] = takes ? v : best;                                                   \
+                        place[q] = takes ? row + r.at + at : place[q];                             \
                     }                                                                              \
-                    *y++ = best, *place++ = at;                                                    \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
     }
-MAX_PLANE(float, -INFINITY, v > best || isnan(v))
-MAX_PLANE(double, -(double)INFINITY, v > best || isnan(v))
+MAX_PLANE(float, -INFINITY, (v > best) | (v != v))
+MAX_PLANE(double, -(double)INFINITY, (v > best) | (v != v))
 MAX_PLANE(uint8_t, 0, v > best)
 MAX_PLANE(int8_t, INT8_MIN, v > best)
 MAX_PLANE(int32_t, INT32_MIN, v > best)
@@ -73,12 +88,12 @@ static void max_range(void *ctx, int64_t begin, int64_t end, int thread) {
         void *y = p->y + t * p->out * p->size;
         int64_t *place = p->place + t * p->out;
         switch (p->dtype) {
-        case DT_U8: max_uint8_t(w, x, y, place); break;
-        case DT_I8: max_int8_t(w, x, y, place); break;
-        case DT_I32: max_int32_t(w, x, y, place); break;
-        case DT_I64: max_int64_t(w, x, y, place); break;
-        case DT_F32: max_float(w, x, y, place); break;
-        case DT_F64: max_double(w, x, y, place); break;
+        case DT_U8: max_uint8_t(w, p->first, x, y, place); break;
+        case DT_I8: max_int8_t(w, p->first, x, y, place); break;
+        case DT_I32: max_int32_t(w, p->first, x, y, place); break;
+        case DT_I64: max_int64_t(w, p->first, x, y, place); break;
+        case DT_F32: max_float(w, p->first, x, y, place); break;
+        case DT_F64: max_double(w, p->first, x, y, place); break;
         default: panic("max_pool of %s", dtype_info[p->dtype].name);
         }
     }
@@ -86,47 +101,42 @@ static void max_range(void *ctx, int64_t begin, int64_t end, int thread) {
 
 /* ---- Mean ---- */
 
+/* `scale`: of each window on the last axis what divides its sum, if the others' share is 1. */
 #define MEAN_PLANE(T)                                                                              \
-    static void mean_##T(const PoolShape *s, const T *x, T *y) {                                   \
-        const Window *w = &s->window;                                                              \
-        int64_t o[3];                                                                              \
-        for (o[0] = 0; o[0] < w->out[0]; o[0]++) {                                                 \
-            Span a = span_of(w, 0, o[0]);                                                          \
-            for (o[1] = 0; o[1] < w->out[1]; o[1]++) {                                             \
-                Span b = span_of(w, 1, o[1]);                                                      \
-                for (o[2] = 0; o[2] < w->out[2]; o[2]++) {                                         \
-                    Span c = span_of(w, 2, o[2]);                                                  \
-                    T sum = 0;                                                                     \
-                    for (int64_t i = 0; i < a.n; i++) {                                            \
-                        for (int64_t j = 0; j < b.n; j++) {                                        \
-                            const T *row =                                                         \
-                                x + ((a.from + i) * w->in[1] + b.from + j) * w->in[2] + c.from;    \
-                            for (int64_t k = 0; k < c.n; k++) sum += row[k];                       \
-                        }                                                                          \
-                    }                                                                              \
-                    *y++ = (T)(sum / (T)pool_divisor(s, o));                                       \
+    static void mean_##T(const Pool2 *p, const T *x, T *y) {                                       \
+        const Window *w = &p->s.window;                                                            \
+        const int64_t *in = w->in, *out = w->out, s = w->stride[2];                                \
+        for (int64_t o = 0; o < out[0] * out[1]; o++, y += out[2]) {                               \
+            Span a = span_of(w, 0, o / out[1]), b = span_of(w, 1, o % out[1]);                     \
+            for (int64_t q = 0; q < out[2]; q++) y[q] = 0;                                         \
+            for (int64_t i = 0; i < a.n * b.n; i++) {                                              \
+                const T *row = x + ((a.from + i / b.n) * in[1] + b.from + i % b.n) * in[2];        \
+                for (int64_t k = 0; k < w->kernel[2]; k++) {                                       \
+                    Reach r = reach_of(w, k);                                                      \
+                    const T *from = row + r.at;                                                    \
+                    for (int64_t q = r.begin; q < r.end; q++) y[q] += from[(q - r.begin) * s];     \
                 }                                                                                  \
             }                                                                                      \
+            double others =                                                                        \
+                pool_divisor(&p->s, (int64_t[]){o / out[1], o % out[1], 0}) / p->scale[0];         \
+            for (int64_t q = 0; q < out[2]; q++) y[q] /= (T)(others * p->scale[q]);                \
         }                                                                                          \
     }                                                                                              \
-    static void mean_dx_##T(const PoolShape *s, const T *dy, T *dx) {                              \
-        const Window *w = &s->window;                                                              \
-        int64_t o[3];                                                                              \
-        memset(dx, 0, sizeof(T) * (size_t)window_volume(w->in));                                   \
-        for (o[0] = 0; o[0] < w->out[0]; o[0]++) {                                                 \
-            Span a = span_of(w, 0, o[0]);                                                          \
-            for (o[1] = 0; o[1] < w->out[1]; o[1]++) {                                             \
-                Span b = span_of(w, 1, o[1]);                                                      \
-                for (o[2] = 0; o[2] < w->out[2]; o[2]++) {                                         \
-                    Span c = span_of(w, 2, o[2]);                                                  \
-                    T part = (T)(*dy++ / (T)pool_divisor(s, o));                                   \
-                    for (int64_t i = 0; i < a.n; i++) {                                            \
-                        for (int64_t j = 0; j < b.n; j++) {                                        \
-                            T *row =                                                               \
-                                dx + ((a.from + i) * w->in[1] + b.from + j) * w->in[2] + c.from;   \
-                            for (int64_t k = 0; k < c.n; k++) row[k] += part;                      \
-                        }                                                                          \
-                    }                                                                              \
+    static void mean_dx_##T(const Pool2 *p, const T *dy, T *dx) {                                  \
+        const Window *w = &p->s.window;                                                            \
+        const int64_t *in = w->in, *out = w->out, s = w->stride[2];                                \
+        memset(dx, 0, sizeof(T) * (size_t)window_volume(in));                                      \
+        for (int64_t o = 0; o < out[0] * out[1]; o++, dy += out[2]) {                              \
+            Span a = span_of(w, 0, o / out[1]), b = span_of(w, 1, o % out[1]);                     \
+            double others =                                                                        \
+                pool_divisor(&p->s, (int64_t[]){o / out[1], o % out[1], 0}) / p->scale[0];         \
+            for (int64_t i = 0; i < a.n * b.n; i++) {                                              \
+                T *row = dx + ((a.from + i / b.n) * in[1] + b.from + i % b.n) * in[2];             \
+                for (int64_t k = 0; k < w->kernel[2]; k++) {                                       \
+                    Reach r = reach_of(w, k);                                                      \
+                    T *to = row + r.at;                                                            \
+                    for (int64_t q = r.begin; q < r.end; q++)                                      \
+                        to[(q - r.begin) * s] += dy[q] / (T)(others * p->scale[q]);                \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
@@ -141,9 +151,9 @@ static void mean_range(void *ctx, int64_t begin, int64_t end, int thread) {
         const void *x = p->x + t * p->in * p->size;
         void *y = p->y + t * p->out * p->size;
         if (p->dtype == DT_F32)
-            mean_float(&p->s, x, y);
+            mean_float(p, x, y);
         else
-            mean_double(&p->s, x, y);
+            mean_double(p, x, y);
     }
 }
 
@@ -154,9 +164,9 @@ static void mean_dx_range(void *ctx, int64_t begin, int64_t end, int thread) {
         const void *dy = p->x + t * p->out * p->size;
         void *dx = p->y + t * p->in * p->size;
         if (p->dtype == DT_F32)
-            mean_dx_float(&p->s, dy, dx);
+            mean_dx_float(p, dy, dx);
         else
-            mean_dx_double(&p->s, dy, dx);
+            mean_dx_double(p, dy, dx);
     }
 }
 
@@ -177,7 +187,19 @@ static bool pool(Cpu *c, const Call *call, const TensorType *x, const TensorType
         p.x = copy;
     }
     pool_shape(&p.s, call->inst, x, y);
-    p.in = window_volume(p.s.window.in), p.out = window_volume(p.s.window.out);
+    const Window *w = &p.s.window;
+    p.in = window_volume(w->in), p.out = window_volume(w->out);
+    int64_t n = w->out[2];
+    char *table = cpu_side(c, call, n * (int64_t)sizeof(int64_t), err);
+    if (!table) return false;
+    p.first = (int64_t *)table, p.scale = (double *)table;
+    for (int64_t q = 0; q < n; q++) {
+        Span s = span_of(w, 2, q);
+        if (p.place)
+            p.first[q] = s.n > 0 ? s.from : -1;
+        else
+            p.scale[q] = pool_divisor(&p.s, (int64_t[]){0, 0, q});
+    }
     cpu_ranges(c, p.s.planes, cpu_part(p.out * window_volume(p.s.window.kernel)), fn, &p);
     return true;
 }
