@@ -17,6 +17,8 @@ x = pad(x[:, :, :26], [2, 0])
 save(x.to(uint8), \"$TMP/t10k-images-idx3-ubyte\"); save(y.to(uint8), \"$TMP/t10k-labels-idx1-ubyte\")"
 gzip "$TMP/t10k-images-idx3-ubyte" "$TMP/t10k-labels-idx1-ubyte"
 code mnist 0 "$GTSH" scripts/mnist.gt --data "$TMP" --epochs 1 --hidden 16; has mnist "$(out)" "test accuracy"
+code mnist_conv 0 "$GTSH" scripts/mnist_conv.gt --data "$TMP" --epochs 1 --width 2 --batch 500 --out "$TMP/r.safetensors"
+has mnist_conv "$(out)" "epoch  1  loss"; has mnist_conv "$(ls "$TMP")" r.safetensors
 code vae 0 "$GTSH" scripts/vae.gt --data "$TMP" --epochs 1 --hidden 8 --latent 3 --batch 500 --out "$TMP/s.pgm" --model "$TMP/v.safetensors"
 has vae "$(out)" "ELBO of unseen images -"; has "vae's sheet" "$(head -n 2 "$TMP/s.pgm" | tr '\n' ' ')" "P2 448 224 "; has vae "$(ls "$TMP")" v.safetensors
 code "vae --conv" 0 "$GTSH" scripts/vae.gt --data "$TMP" --epochs 1 --conv --hidden 4 --latent 2 --batch 1000; has "vae --conv" "$(out)" "epoch  1  ELBO"
