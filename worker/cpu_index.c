@@ -239,9 +239,28 @@ static int64_t inner_offset(const Loop *l, int operand, int64_t i) {
     return l->rank == 1 ? i * l->stride[operand][0] : loop_offset(l, operand, i);
 }
 
+/* The axis is the last one: n elements x[offset[i]]. */
+static void take(void *out, const void *x, const int64_t *offset, int64_t n, int size) {
+#define TAKE_LINE(T)                                                                               \
+    for (int64_t i = 0; i < n; i++) ((T *)out)[i] = ((const T *)x)[offset[i]];
+    switch (size) {
+    case 1: TAKE_LINE(uint8_t) break;
+    case 2: TAKE_LINE(uint16_t) break;
+    case 4: TAKE_LINE(uint32_t) break;
+    default: TAKE_LINE(uint64_t)
+    }
+}
+
 static void gather_range(void *ctx, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const AlongRun *r = ctx;
+    for (int64_t t = begin, n; r->inner.n == 1 && t < end; t += n) { /* a line of A at a time */
+        n = r->A - t % r->A;
+        if (n > end - t) n = end - t;
+        const char *x = (char *)r->x->data + loop_offset(&r->outer, 0, t / r->A) * r->size;
+        take(r->out + t * r->size, x, r->offset + t, n, r->size);
+    }
+    if (r->inner.n == 1) return;
     for (int64_t t = begin; t < end; t++) { /* t: (outer, A) */
         const char *x = (char *)r->x->data + loop_offset(&r->outer, 0, t / r->A) * r->size;
         const int64_t *offset = r->offset + t * r->inner.n;
@@ -262,6 +281,12 @@ static void gather_range(void *ctx, int64_t begin, int64_t end, int thread) {
     static void scatter_##T(const AlongRun *r, int64_t outer, int64_t first, int64_t last) {       \
         T *o = (T *)r->out + loop_offset(&r->outer, 0, outer);                                     \
         const T *src = (const T *)r->src->data + loop_offset(&r->outer, 1, outer);                 \
+        if (r->inner.n == 1) {                                                                     \
+            const int64_t *offset = r->offset + outer * r->A, step = r->src_stride;                \
+            for (int64_t a = 0; a < r->A; a++)                                                     \
+                o[offset[a]] = (T)((U)o[offset[a]] + (U)src[a * step]);                            \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t a = 0; a < r->A; a++) {                                                       \
             const int64_t *offset = r->offset + (outer * r->A + a) * r->inner.n;                   \
             for (int64_t i = first; i < last; i++) {                                               \

@@ -1,0 +1,334 @@
+/* rows_bench: every row of the op table on the cpu engine, each figure beside a bound taken in the
+ * same run: rows that move memory against memcpy of as many bytes (operands read, results written),
+ * rows that multiply matrices against our product of 1024 by 1024 (which kernel_bench holds against
+ * bare oneDNN). What is below a third of its bound is marked, with the reason where there is one. A
+ * new row appears by itself: pointwise rows, reductions and sources need nothing, KERNEL rows a
+ * line in `cases` where the default operands do not fit. Usage: rows_bench [DTYPE [THREADS [ROW]]]
+ * SPDX-License-Identifier: MIT */
+#include "runtime/element.h"
+#include "runtime/inst.h"
+#include "worker/engine.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- What is measured ---- */
+
+/* Operands: T is the dtype under test; contents after ~: eye (unit matrix), ramp (0, 1, 2, ...), or
+ * a number n (0 .. n - 1, mixed up); else numbers between -1.2 and 1.8. flops: of one call. */
+typedef struct Case {
+    const char *op, *operands, *attrs;
+    double flops;
+} Case;
+static const Case cases[] = {
+    {"cast", "T[1024,1024]", " f64", 0},
+    {"matmul", "T[1024,1024] T[1024,1024]", "", 2.0 * 1024 * 1024 * 1024},
+    {"cat", "T[512,1024] T[512,1024]", " axis=0", 0},
+    {"slice_put", "T[1024,1024] T[512,1024]", " [0:1024:2,0:1024]", 0},
+    {"index", "T[1024,1024] i64[1024]~1024", " axis=0", 0},
+    {"index_put", "T[1024,1024] T[1024,1024] i64[1024]~1024", " axis=0", 0},
+    {"gather", "T[1024,1024] i64[1024,1024]~1024", " axis=1", 0},
+    {"scatter_add", "T[1024,1024] i64[1024,1024]~1024 T[1024,1024]", " axis=1", 0},
+    {"scatter_reduce", "T[1024,1024] i64[1024,1024]~1024 T[1024,1024]", " axis=1 reduce=\"amax\"", 0},
+    {"searchsorted", "T[1024]~ramp T[1024,256]", "", 0},
+    {"topk", "T[1024,1024]", " axis=1 k=8", 0},
+    {"cholesky", "T[512,512]~eye", "", 512.0 * 512 * 512 / 3},
+    {"lu", "T[512,512]~eye", "", 2.0 * 512 * 512 * 512 / 3},
+    {"solve", "T[512,512]~eye T[512,512] T[512,512]~eye i64[512]~ramp", "", 2.0 * 512 * 512 * 512},
+    {"solve_triangular", "T[512,512]~eye T[512,512]", "", 1.0 * 512 * 512 * 512},
+    {"conv", "T[8,64,56,56] T[64,64,3,3]", " padding=[1,1]", 2.0 * 8 * 56 * 56 * 64 * 64 * 9},
+    {"conv_dx", "T[8,64,56,56] T[64,64,3,3]", " shape=[8,64,56,56] padding=[1,1]",
+     2.0 * 8 * 56 * 56 * 64 * 64 * 9},
+    {"conv_dw", "T[8,64,56,56] T[8,64,56,56]", " shape=[64,64,3,3] padding=[1,1]",
+     2.0 * 8 * 56 * 56 * 64 * 64 * 9},
+    {"max_pool", "T[8,64,64,64]", " kernel=[2,2]", 0},
+    {"avg_pool", "T[8,64,64,64]", " kernel=[2,2]", 0},
+    {"avg_pool_dx", "T[8,64,32,32]", " shape=[8,64,64,64] kernel=[2,2]", 0},
+};
+/* Of what is slower than a third of its bound, and should be. */
+static const struct {
+    const char *op, *why;
+} reasons[] = {
+    {"sort", "radix sort: several passes over 16 bytes for each element"},
+    {"argsort", "radix sort: several passes over 16 bytes for each element"},
+    {"topk", "sorts its lines"},
+    {"searchsorted", "10 dependent steps for each element"},
+    {"cumsum", "one dependent sum in double after the other"},
+    {"recurrence", "one dependent product after the other"},
+    {"cummax", "one dependent comparison after the other"},
+    {"scatter_add", "scattered addresses, in order"},
+    {"scatter_reduce", "scattered addresses, in order"},
+    {"gather", "scattered addresses"},
+    {"argmax", "the place depends on the value before"},
+    {"argmin", "the place depends on the value before"},
+    {"reshape", "a transposed view: reads a cache line for each element of a block"},
+    {"arange", "made in double, then rounded"},
+    {"cholesky", "n = 512: panels, column by column, weigh as much as the products"},
+    {"lu", "n = 512: panels, column by column, weigh as much as the products"},
+    {"max_pool", "windows of few elements, one after the other"},
+    {"avg_pool", "windows of few elements, one after the other"},
+    {"avg_pool_dx", "windows of few elements, one after the other"},
+    {"floordiv", "division and its correction"},
+    {"mod", "division and its correction"},
+    {"fmod", "exact remainder: a loop of divisions"},
+    {"randn", "ten rounds of Philox, logarithm and sine"},
+    {"rand", "ten rounds of Philox"},
+    {"randint", "ten rounds of Philox, a 128-bit product"},
+};
+
+static const char *reason_of(Op op) {
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (!strcmp(reasons[i].op, op_info[op].name)) return reasons[i].why;
+    const char *e = op_info[op].expr; /* a transcendental function costs what it costs */
+    static const char *const heavy[] = {"EXP", "LOG", "POW",  "SIN",  "COS",   "TAN",
+                                        "ERF", "GELU", "SIGM", "SOFT", "HYPOT", "DIV("};
+    for (size_t i = 0; i < sizeof heavy / sizeof *heavy; i++)
+        if (strstr(e, heavy[i])) return "arithmetic, not memory, is its bound";
+    return NULL;
+}
+
+/* ---- One row ---- */
+
+enum { MOST = 6 };
+typedef struct Work {
+    Arena arena;
+    InstLine line;
+    TensorType type[MOST], out[MAX_OUT];
+    View view[MOST];
+    void *memory[MOST + MAX_OUT];
+    int n_memory;
+    double numbers[2]; /* immediates of sources */
+    Call call;
+    double bytes, flops;
+} Work;
+
+static Engine *engine;
+static clockid_t clock_id = CLOCK_THREAD_CPUTIME_ID;
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(clock_id, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+/* Best time of one call over about 30 ms. */
+static double best_s(void (*fn)(void *), void *ctx) {
+    double best = 1e9, start = now_s();
+    fn(ctx);
+    do {
+        double t = now_s();
+        fn(ctx);
+        t = now_s() - t;
+        if (t < best) best = t;
+    } while (now_s() - start < 0.03);
+    return best;
+}
+static void submit(void *ctx) {
+    Work *w = ctx;
+    Err err;
+    Ticket t = engine->ops->submit(engine, &w->call, NULL, 0);
+    if (engine->ops->done(engine, t, true, &err) < 0) w->bytes = -1;
+}
+static void copy(void *ctx) {
+    void **p = ctx;
+    memcpy(p[0], p[1], *(size_t *)p[2]);
+}
+
+static void *room(Work *w, uint64_t bytes) {
+    return w->memory[w->n_memory++] = aligned_alloc(64, (size_t)(bytes / 64 + 1) * 64);
+}
+
+static void fill(const TensorType *t, char *p, const char *how) {
+    int64_t n = type_numel(t), columns = t->rank ? t->shape[t->rank - 1] : 1;
+    int size = dtype_info[t->dtype].size_bytes;
+    int64_t below = how ? atoll(how) : 0;
+    for (int64_t i = 0; i < n; i++, p += size) {
+        uint64_t mixed = ((uint64_t)i * 0x9E3779B97F4A7C15u) >> 20;
+        int64_t whole = how && *how == 'e'   ? i / columns == i % columns
+                        : how && *how == 'r' ? i
+                        : below              ? (int64_t)(mixed % (uint64_t)below)
+                                             : (int64_t)(mixed % 3);
+        if (!how && dtype_is_float((DType)t->dtype))
+            element_set_float((DType)t->dtype, p, (double)(mixed % 1000) * 0.003 - 1.2);
+        else
+            element_set_int((DType)t->dtype, p, whole);
+    }
+}
+
+/* One operand from text: type, contents. */
+static const char *add_operand(Work *w, const char *s, DType d) {
+    int i = w->call.n_in++;
+    char name[8] = "", how[16] = "";
+    int n = 0, at = 0;
+    if (sscanf(s, "%7[^[][%n", name, &n) != 1) panic("bad operand %s", s);
+    TensorType *t = &w->type[i];
+    *t = (TensorType){.dtype = (uint8_t)(*name == 'T' ? d : dtype_find(name, strlen(name)))};
+    for (s += n; *s != ']'; s += at + (s[at] == ',')) {
+        long long extent;
+        if (sscanf(s, "%lld%n", &extent, &at) != 1) panic("bad extent %s", s);
+        t->shape[t->rank++] = extent;
+    }
+    s++;
+    if (*s == '~' && sscanf(s + 1, "%15[^ ]%n", how, &n) == 1) s += 1 + n;
+    View *v = &w->view[i];
+    v->type = *t;
+    view_strides(t, v->stride);
+    v->data = room(w, type_bytes(t));
+    fill(t, v->data, *how ? how : NULL);
+    w->bytes += (double)type_bytes(t);
+    return *s == ' ' ? s + 1 : s;
+}
+
+/* Operands, instruction and results; false: inference says no. */
+static bool prepare(Work *w, Op op, const char *operands, const char *attrs, DType d, Err *err) {
+    w->call = (Call){.in = w->view};
+    while (*operands) operands = add_operand(w, operands, d);
+    char text[400], *p = text, *end = text + sizeof text;
+    p += snprintf(p, 64, "t100%s = %s", op == OP_LU || op == OP_TOPK || op == OP_CUMMAX ||
+                  op == OP_MAX_POOL ? ",t101" : "", op_info[op].name);
+    for (int i = 0; i < w->call.n_in; i++) p += snprintf(p, (size_t)(end - p), " t%d", i);
+    snprintf(p, (size_t)(end - p), "%s", attrs);
+    if (!inst_parse(text, strlen(text), &w->arena, &w->line, err)) return false;
+    Inst *in = &w->line.inst;
+    int n_out;
+    if (!inst_infer(in, w->type, w->out, &n_out, err)) return false;
+    w->call.inst = in, w->call.n_out = n_out;
+    if (op_info[op].class_ == CLASS_SOURCE) {
+        bool is_real = dtype_is_float((DType)w->out[0].dtype) && op != OP_RANDINT;
+        for (int i = 0; i < in->n_in; i++) {
+            View *v = &w->view[w->call.n_in++];
+            *v = (View){.type.dtype = is_real ? DT_F64 : DT_I64, .is_scalar = true};
+            v->data = &w->numbers[i];
+            double x = in->in[i].kind == IN_IMM_INT ? (double)in->in[i].i : in->in[i].f;
+            if (is_real)
+                element_set_float(DT_F64, v->data, x);
+            else
+                element_set_int(DT_I64, v->data, (int64_t)x);
+        }
+    }
+    for (int i = 0; i < n_out; i++) {
+        View *o = &w->call.out[i];
+        o->type = w->out[i];
+        view_strides(&o->type, o->stride);
+        o->data = room(w, type_bytes(&o->type));
+        w->bytes += (double)type_bytes(&o->type);
+    }
+    return true;
+}
+
+/* What a row without a case of its own is given. */
+static void defaults(Op op, DType d, char *operands, size_t cap, char *attrs, size_t cap_attrs) {
+    const OpInfo *o = &op_info[op];
+    *operands = *attrs = 0;
+    if (o->class_ == CLASS_SOURCE) {
+        const char *shape = op == OP_ARANGE ? "1048576" : "1024,1024";
+        snprintf(attrs, cap_attrs, " [%s] %s%s%s", shape, dtype_info[d].text,
+                 strcmp(o->shape_name, "random") ? "" : " rng=1:2",
+                 op == OP_FULL ? " 1" : o->arity == 2 ? " 0 5" : "");
+        return;
+    }
+    for (int i = 0; i < (o->arity < 0 ? 2 : o->arity); i++)
+        snprintf(operands + strlen(operands), cap - strlen(operands), "%s%s[1024,1024]",
+                 i ? " " : "", op == OP_WHERE && i == 0 ? "b1" : "T");
+    if (o->class_ == CLASS_KERNEL || o->class_ == CLASS_REDUCE)
+        snprintf(attrs, cap_attrs, " axis=1");
+    if (op == OP_RESHAPE) snprintf(attrs, cap_attrs, " [1048576]");
+}
+
+static double memcpy_s(size_t bytes) {
+    char *a = aligned_alloc(64, bytes / 64 * 64 + 64), *b = aligned_alloc(64, bytes / 64 * 64 + 64);
+    memset(a, 1, bytes), memset(b, 1, bytes);
+    double s = best_s(copy, (void *[]){a, b, &bytes});
+    free(a), free(b);
+    return s;
+}
+
+static int n_slow, n_unexplained;
+
+static void bench(Op op, DType d, double peak) {
+    const OpInfo *o = &op_info[op];
+    char operands[200], attrs[100];
+    Work w = {.bytes = 0};
+    Err err = {0};
+    bool is_float_only = op == OP_RAND || op == OP_RANDN || op == OP_CHOLESKY || op == OP_LU ||
+                         op == OP_SOLVE || op == OP_SOLVE_TRIANGULAR;
+    if (!(o->in & DSET(d)) || (is_float_only && !dtype_is_float(d)))
+        d = o->in & DSET(DT_F32) ? DT_F32 : DT_I64;
+    defaults(op, d, operands, sizeof operands, attrs, sizeof attrs);
+    const Case *c = NULL;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (!strcmp(cases[i].op, o->name)) c = &cases[i];
+    if (c) snprintf(operands, sizeof operands, "%s", c->operands), w.flops = c->flops;
+    if (c) snprintf(attrs, sizeof attrs, "%s", c->attrs);
+    if (op == OP_CAST && d == DT_F64) snprintf(attrs, sizeof attrs, " f32");
+    bool ok = prepare(&w, op, operands, attrs, d, &err);
+    double s = 0, bound = 0;
+    if (ok) {
+        View *x = &w.view[0]; /* a copy is one of a transposed view: others move nothing */
+        if (op == OP_RESHAPE) x->stride[0] = 1, x->stride[1] = x->type.shape[0];
+        s = best_s(submit, &w);
+        ok = w.bytes > 0;
+    }
+    if (!ok) {
+        printf("  %-16s %-4s not measured: %s\n", o->name, dtype_info[d].text,
+               err.text[0] ? err.text : "it failed");
+        n_unexplained++;
+    } else {
+        if (w.flops > 0)
+            bound = w.flops / peak;
+        else
+            bound = memcpy_s((size_t)(w.bytes / 2));
+        double ratio = bound / s;
+        const char *why = reason_of(op);
+        if (!why && dtype_is_half(d)) why = "widened to float32 and rounded";
+        n_slow += ratio < 1.0 / 3;
+        n_unexplained += ratio < 1.0 / 3 && !why;
+        printf("  %-16s %-4s %10.1f us %8.2f %-7s %5.2f of %-6s %s%s\n", o->name,
+               dtype_info[d].text, s * 1e6, (w.flops > 0 ? w.flops : w.bytes) / s * 1e-9,
+               w.flops > 0 ? "GFLOP/s" : "GB/s", ratio, w.flops > 0 ? "matmul" : "memcpy",
+               ratio < 1.0 / 3 ? "<< " : "", ratio < 1.0 / 3 ? why ? why : "?" : "");
+    }
+    for (int i = 0; i < w.n_memory; i++) free(w.memory[i]);
+    arena_fini(&w.arena);
+}
+
+/* FLOP/s of a product of 1024 by 1024 in float32. */
+static double peak_flops(void) {
+    Work w = {.bytes = 0};
+    Err err = {0};
+    if (!prepare(&w, OP_MATMUL, "f32[1024,1024] f32[1024,1024]", "", DT_F32, &err))
+        panic("matmul: %s", err.text);
+    double s = best_s(submit, &w);
+    for (int i = 0; i < w.n_memory; i++) free(w.memory[i]);
+    arena_fini(&w.arena);
+    return 2.0 * 1024 * 1024 * 1024 / s;
+}
+
+int main(int argc, char **argv) {
+    DType d = argc > 1 ? dtype_find(argv[1], strlen(argv[1])) : DT_F32;
+    int threads = argc > 2 ? atoi(argv[2]) : 1;
+    Err err = {0};
+    if (d == DT_NONE) {
+        fprintf(stderr, "rows_bench: '%s' is not a dtype\n", argv[1]);
+        return 1;
+    }
+    if (threads > 1) clock_id = CLOCK_MONOTONIC;
+    engine = engine_cpu.open(&(EngineConfig){UINT64_C(1) << 30, threads}, &err);
+    if (!engine) {
+        fprintf(stderr, "rows_bench: %s\n", err.text);
+        return 1;
+    }
+    double peak = peak_flops();
+    printf("engine %s, %d thread%s, matmul %.1f GFLOP/s\n", engine->ops->isa(engine), threads,
+           threads == 1 ? "" : "s", peak * 1e-9);
+    for (Op op = 0; op < OP_COUNT; op++) {
+        OpClass k = op_info[op].class_;
+        if (k == CLASS_CONTROL || op == OP_DATA || (k == CLASS_VIEW && op != OP_RESHAPE)) continue;
+        if (argc > 3 && strcmp(argv[3], op_info[op].name)) continue;
+        bench(op, d, peak);
+    }
+    printf("%d below a third of their bound, %d of them (or not measured) without a reason\n",
+           n_slow, n_unexplained);
+    engine_cpu.close(&engine);
+    return 0;
+}
