@@ -387,6 +387,16 @@ bool prelude_value(Interp *in, const char *interned, Value *out, LangError *e) {
     return true;
 }
 
+/* "nn/init" as programs write it: "nn.init". */
+static const char *dotted_name(const char *dir) {
+    char name[128];
+    snprintf(name, sizeof name, "%s", dir);
+    for (char *p = name; *p; p++)
+        if (*p == '/')
+            *p = '.';
+    return intern(name, strlen(name));
+}
+
 /* The names of all files of the prelude's directory `dir`, and its directories as spaces within;
  * undefined when there is none. */
 static bool space_of_files(Interp *in, const char *dir, Value *out, LangError *e) {
@@ -396,7 +406,7 @@ static bool space_of_files(Interp *in, const char *dir, Value *out, LangError *e
         if (strncmp(name, dir, n) || name[n] != '/')
             continue;
         if (out->kind == V_UNDEF)
-            *out = space_new(in, intern(dir, n), true);
+            *out = space_new(in, dotted_name(dir), true);
         if (is_space_file(name, dir)) {
             Globals *g;
             TRY(load_prelude(in, i, &g, e));
