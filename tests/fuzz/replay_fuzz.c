@@ -117,8 +117,32 @@ static void add_source(Growth *p, Inst *in, Attr *attr) {
     add_ints(in, attr, ATTR_RNG, rng, 2);
 }
 
+/* Small numbers for what slides over x: often they fit. */
+static void add_window(Growth *p, Inst *in, Attr *attr, const TensorType *x, bool is_pool) {
+    static const AttrKey keys[] = {ATTR_KERNEL, ATTR_STRIDE, ATTR_PADDING, ATTR_DILATION};
+    int n = is_pool ? 1 + rand_below(p->r, 3) : x->rank > 2 ? x->rank - 2 : 1;
+    for (int k = is_pool ? 0 : 1; k < 4; k++) {
+        if (k > 0 && rand_below(p->r, 2)) continue;
+        int64_t *v = ints(p, 4);
+        for (int i = 0; i < n; i++) v[i] = rand_below(p->r, 4) - (rand_below(p->r, 20) == 0);
+        add_ints(in, attr, keys[k], v, n < 4 ? n : 4);
+    }
+    if (is_pool)
+        add_bool(p, in, attr, ATTR_CEIL);
+    else
+        add_int(in, attr, ATTR_GROUPS, rand_below(p->r, 3));
+    if (in->op == OP_CONV_DX || in->op == OP_CONV_DW || in->op == OP_AVG_POOL_DX)
+        add_shape(p, in, attr);
+}
+
 static void add_attrs(Growth *p, Inst *in, Attr *attr, const TensorType *x) {
     switch (in->op) {
+    case OP_CONV:
+    case OP_CONV_DX:
+    case OP_CONV_DW: add_window(p, in, attr, x, false); return;
+    case OP_MAX_POOL:
+    case OP_AVG_POOL:
+    case OP_AVG_POOL_DX: add_window(p, in, attr, x, true); return;
     case OP_RESHAPE: add_reshape(p, in, attr, x); return;
     case OP_EXPAND: add_expand(p, in, attr, x); return;
     case OP_PERMUTE: add_axes(p, in, attr, x->rank); return;
