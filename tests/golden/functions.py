@@ -36,6 +36,20 @@ TABLE = {}     # name -> the lines of its cases
 CANCELS = {"attention", "scaled_dot_product_attention", "layer_norm", "batch_norm", "group_norm", "instance_norm", "interpolate", "conv2d",
            "triplet_margin_loss", "triplet_margin_with_distance_loss", "cosine_similarity", "std_mean", "bce_with_logits",
            "binary_cross_entropy_with_logits", "normalize", "gelu", "elu", "celu", "selu"}
+# Edges that mean something else here, each with its reason (more of them stand in the tables).
+TAME = {                                   # nan and infinities
+    "absolute", "sgn",                     # as abs and sign: nan stays nan
+    "attention", "scaled_dot_product_attention",   # PyTorch's kernel gives 0 for a row of nan
+    "int", "long", "char", "byte",         # undefined in PyTorch
+    "margin_ranking_loss",                 # its gradient at nan is clamp's, 0
+    "multi_margin_loss",                   # PyTorch skips nan
+    "recurrence",                          # the 0 before the first times a gradient of nan
+    "tolist",                              # nan equals nothing, in lists neither
+}
+WHOLE = {                                  # whole numbers: float32 here, as mean; PyTorch's result is whole, and cut
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "local_response_norm", "threshold", "gelu_dx",
+}
+ONES = {"tensordot", "batch_norm"}         # PyTorch stretches or contracts a lone axis of 1 without a word
 refused = []   # cases that PyTorch does not take, in words
 
 
@@ -126,7 +140,17 @@ def of(kind):
     return lambda *values: torch.tensor(list(values), dtype=DTYPES[kind])
 
 
+def wild(*shape, s=0):
+    """Numbers with a nan and both infinities among them, as far as there is room."""
+    x = numbers("f", shape, s, -3, 3)
+    for i, v in zip((s % 2, 3, 5), (math.nan, math.inf, -math.inf)):
+        if i < x.numel():
+            x.reshape(-1)[i] = v
+    return x
+
+
 OPERANDS = {name: maker(name) for name in DTYPES}
+OPERANDS["fw"] = wild
 OPERANDS.update({name + "v": of(name) for name in DTYPES})          # fv(1, nan): these values
 
 
@@ -340,6 +364,43 @@ class File:
             f.write("\n".join(self.lines) + f"\ncheck.report()  # expect: {self.n} cases\n")
 
 
+def edges(name):
+    """What the lines of a function leave out of its first case's kinds: nan and infinities, no elements, one element,
+    other dtypes. PyTorch may refuse any of them."""
+    text = "\n".join(TABLE[name])
+    first = next((line.split(" | ") for line in TABLE[name] if re.search(r"\bf\(", line) and "as:" not in line), None)
+    if not first:
+        return
+    expr, operands = first[0].strip(), next(o for o in first[1].split(";") if re.search(r"\bf\(", o))
+    options = first[2] if len(first) > 2 else ""
+
+    def put(old, new):
+        return expr, options, re.sub(old, new, operands)
+    if "nan" not in text and "SPECIAL" not in text and name not in TAME:
+        yield put(r"\bf\(([^)=]*)(, lo=[^)]*)?\)", r"fw(\1)")
+    for kind in ("f64", "f16", "bf16"):
+        if not re.search(rf"\b{kind}v?\(", text):
+            yield put(r"\bf(?=v?\()", kind)
+    if not re.search(r"\bi64v?\(", text) and name not in WHOLE:
+        yield put(r"\bfv?\(", "i64(")
+    if name in ONES:
+        return
+    if not re.search(r"\bf\((\d, )*0(, \d)*\)", text):
+        yield put(r"(\w+)\(\d((, \d)*(, s=\d)?)\)", r"\1(0\2)")
+    if not re.search(r"\bf\(1(, 1)*\)", text):
+        yield put(r"(\w+)\(\d((, \d)*(, s=\d)?)\)", r"\1(1\2)")
+
+
+def write_edges(name, out):
+    n = 0
+    for expr, options, operands in edges(name):
+        try:
+            out.case(expr, options, eval(f"[{operands}]", {"__builtins__": {}}, OPERANDS))
+        except Exception:
+            n += 1                         # PyTorch does not take it
+    return n
+
+
 def write_function(name):
     out = File(name)
     for line in TABLE[name]:
@@ -352,6 +413,7 @@ def write_function(name):
                 out.case(expr, options, xs)
             except Exception as e:
                 refused.append(f"{name}: {expr} | {alternative.strip()}: {type(e).__name__}: {str(e).splitlines()[0]}")
+    write_edges(name, out)
     out.write()
     return out.n
 

@@ -64,7 +64,7 @@ def recurrence(a, b, axis=-1, reverse=False):
     rows = list(zip(a.unbind(axis), b.unbind(axis)))
     out, y = [], torch.zeros_like(rows[0][0])
     for p, q in (reversed(rows) if reverse else rows):
-        y = p * y + q
+        y = p * y + q if out else q
         out.append(y)
     return torch.stack(out[::-1] if reverse else out, axis).to(dtype)
 
