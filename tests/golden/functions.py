@@ -4,7 +4,7 @@
 Run by hand where PyTorch is installed (python tests/golden/functions.py [NAME ...]); its output is committed, so that no
 test needs it. The tables are in spec_*.py: for each function its meaning in PyTorch, and lines
 
-    expression of the language | operands ; operands ; ... | nograd, as: the expression in PyTorch
+    expression of the language | operands ; operands ; ... | nograd, scale=10, as: the expression in PyTorch
 
 One expression serves both languages: here it is evaluated with x, y, z, u, v for the operands and the functions of the
 spec, which accept the language's names and say in one line where the language means something else than PyTorch does.
@@ -32,10 +32,12 @@ PLAIN = {"__builtins__": {"__import__": __import__}}   # expressions see the nam
 MEANING = {}   # name of a function of the language -> what it is in PyTorch
 TABLE = {}     # name -> the lines of its cases
 # Sums of terms that cancel, in the function or its gradient: what an element may be off by is relative to a tenth of the
-# largest one's size. (gelu, elu and selu: PyTorch's own lose digits where the result is small.)
+# largest one's size. (gelu, elu and selu: PyTorch's own lose digits where the result is small;
+# erfc: ours does, in the gradient of its tail.)
 CANCELS = {"attention", "scaled_dot_product_attention", "layer_norm", "batch_norm", "group_norm", "instance_norm", "interpolate", "conv2d",
            "triplet_margin_loss", "triplet_margin_with_distance_loss", "cosine_similarity", "std_mean", "bce_with_logits",
-           "binary_cross_entropy_with_logits", "normalize", "gelu", "elu", "celu", "selu"}
+           "binary_cross_entropy_with_logits", "normalize", "rms_norm",
+           "adaptive_avg_pool1d", "erfc", "gelu", "elu", "celu", "selu"}
 # Edges that mean something else here, each with its reason (more of them stand in the tables).
 TAME = {                                   # nan and infinities
     "absolute", "sgn",                     # as abs and sign: nan stays nan
@@ -43,6 +45,7 @@ TAME = {                                   # nan and infinities
     "int", "long", "char", "byte",         # undefined in PyTorch
     "margin_ranking_loss",                 # its gradient at nan is clamp's, 0
     "multi_margin_loss",                   # PyTorch skips nan
+    "mode",                                # which of the numbers that occur once beside nan is not said
     "recurrence",                          # the 0 before the first times a gradient of nan
     "tolist",                              # nan equals nothing, in lists neither
 }
@@ -351,6 +354,9 @@ class File:
             args.append("[" + ", ".join("none" if g is None else flat(g) for g in grads) + "]")
         if self.name in CANCELS:
             args.append("cancels=true")
+        scale = re.search(r"scale=(\d+)", options)
+        if scale:
+            args.append(f"scale={scale.group(1)}.0")
         self.lines.append("case(" + ", ".join(args) + ")")
         self.n += 1
 
