@@ -451,7 +451,7 @@ def convolutions():
 
 OPTIMISERS = {
     "SGD": ("lr=0.05", "lr=0.05, momentum=0.9", "lr=0.05, momentum=0.9, nesterov=True", "lr=0.05, weight_decay=0.1", "lr=0.05, momentum=0.8, dampening=0.3, weight_decay=0.1",
-            "lr=0.05, maximize=True", "lr=0.05, momentum=0.5, maximize=True, weight_decay=0.2", "0.05, 0.9, 0.1, 0.01", ""),
+            "lr=0.05, maximize=True", "lr=0.05, momentum=0.5, maximize=True, weight_decay=0.2", "0.05, 0.9, 0.1, 0.01", "lr=0.001"),
     "Adam": ("lr=0.1", "lr=0.1, betas=(0.8, 0.95), eps=1e-3", "lr=0.1, weight_decay=0.2", "lr=0.1, amsgrad=True", "lr=0.1, amsgrad=True, betas=(0.5, 0.6), weight_decay=0.1",
              "lr=0.1, maximize=True", "0.1, (0.7, 0.9), 1e-2, 0.3", ""),
     "AdamW": ("lr=0.1", "lr=0.1, betas=(0.8, 0.95), eps=1e-3", "lr=0.1, weight_decay=0.2", "lr=0.1, amsgrad=True", "lr=0.1, amsgrad=True, betas=(0.5, 0.6), weight_decay=0.1",
