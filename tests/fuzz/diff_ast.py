@@ -5,7 +5,7 @@ what is compared is the same program by construction. Names are the same on both
 its two spellings as templates; the arguments in them are names of variables (Var), host values
 (numbers, lists, none), dtypes (Dtype) or index items (Index).
 
-Not here: which calls exist (diff_ops.py), how programs are drawn (diff_gen.py), how they run
+Not here: which calls exist (diff_ops*.py), how programs are drawn (diff_gen.py), how they run
 (diff_run.py).
 SPDX-License-Identifier: MIT"""
 import math
@@ -17,8 +17,8 @@ INTS = ("uint8", "int8", "int32", "int64")
 
 @dataclass(frozen=True)
 class Var:
-    """clone: a parameter that is updated in place somewhere; PyTorch's graph would otherwise see the
-    new values, where a graph of ours keeps those that it was built with."""
+    """clone: a parameter that is updated in place somewhere; PyTorch's graph would otherwise see
+    the new values, where a graph of ours keeps those that it was built with."""
     name: str
     clone: bool = False
 

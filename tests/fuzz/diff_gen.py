@@ -129,7 +129,7 @@ class Gen:
 
     def t(self, kind="num", low=0, high=4, interval=None, where=None, shape=None, fresh=0.25):
         """A variable that fits, or a new leaf. interval: all values are inside. where: a test of
-        the tensor; shape: for the new leaf when there is none (with where and no shape: Refused)."""
+        the tensor; shape: for the new leaf when there is none (where without shape: Refused)."""
         dtypes = KINDS.get(kind, (kind,))
         if self.wild and self.flip(0.7):
             dtypes, low, high, interval, where = KINDS["any"], 0, 4, None, None
@@ -179,7 +179,7 @@ class Gen:
         if self.wild and self.flip(0.3):
             return self.rng.randint(-5, 5)
         if n < 1:
-            raise Refused               # PyTorch takes 0 and -1 there, gtsh says that it is a mistake
+            raise Refused               # PyTorch takes 0 and -1 there, gtsh says it is wrong
         return self.rng.randrange(-n, n)
 
     def axes(self, x):
@@ -282,7 +282,7 @@ class Gen:
 
     def index(self, x):
         """Index items for x, most of them valid."""
-        # Ints and gathers are not mixed: with a slice between them NumPy (and gtsh) put the gathered
+        # Ints and gathers are not mixed: with a slice between them NumPy and gtsh put the gathered
         # axes first, PyTorch does not.
         items, advanced, whole = [], False, self.flip()
         shape = list(self.val(x).shape)
@@ -299,7 +299,7 @@ class Gen:
             elif kind < 0.45 and n and not (advanced and wide) and not whole:
                 advanced = True
                 m = self.pick([1, 2, 3])
-                items.append(self.ids(self.pick([[m], [m], [2, m], []]), n) if self.flip(0.6) else
+                items.append(self.ids(self.pick([[m], [m], [2, m]]), n) if self.flip(0.6) else
                              [self.rng.randint(-n, n - 1) for _ in range(m)])
             else:
                 ends = [None, *range(-n - 1, n + 2)]

@@ -57,7 +57,8 @@ UNARY = {
     "tanh": ("torch.tanh({x})", "num", None, False), "erf": ("torch.erf({x})", "num", None, False),
     "sigmoid": ("torch.sigmoid({x})", "num", None, False),
     "softplus": ("F.softplus({x})", "float", (-90, 19), False),
-    "relu": ("torch.relu({x})", "num", None, True), "gelu": ("F.gelu({x})", "float", (-1e4, 1e4), False),
+    "relu": ("torch.relu({x})", "num", None, True),
+    "gelu": ("F.gelu({x})", "float", (-1e4, 1e4), False),
     "silu": ("F.silu({x})", "float", None, False), "floor": ("torch.floor({x})", "num", None, True),
     "ceil": ("torch.ceil({x})", "num", None, True),
     "round": ("torch.round({x})", "num", None, True),
@@ -77,13 +78,40 @@ UNARY = {
     "nan_to_num": ("torch.nan_to_num({x})", "num", None, True),
     "logsigmoid": ("F.logsigmoid({x})", "float", None, False),
     "elu": ("F.elu({x})", "float", None, False),
+    "acosh": ("torch.acosh({x})", "float", (1.05, 100), False),
+    "asinh": ("torch.asinh({x})", "float", (-100, 100), False),
+    "atanh": ("torch.atanh({x})", "float", (-0.95, 0.95), False),
+    "erfc": ("torch.erfc({x})", "float", (-3, 3), False),
+    "erfinv": ("torch.erfinv({x})", "real", (-0.95, 0.95), False),
+    "trunc": ("torch.trunc({x})", "float", (-1e6, 1e6), True),
+    "frac": ("torch.frac({x})", "float", (-1e3, 1e3), True),
+    "relu6": ("F.relu6({x})", "float", (-1e4, 1e4), True),
+    "hardtanh": ("F.hardtanh({x})", "float", (-1e4, 1e4), True),
+    "hardsigmoid": ("F.hardsigmoid({x})", "float", (-1e4, 1e4), False),
+    "hardswish": ("F.hardswish({x})", "float", (-1e4, 1e4), False),
+    "hardshrink": ("F.hardshrink({x})", "float", (-1e4, 1e4), True),
+    "softshrink": ("F.softshrink({x})", "float", (-1e4, 1e4), False),
+    "softsign": ("F.softsign({x})", "float", (-1e4, 1e4), False),
+    "mish": ("F.mish({x})", "float", (-50, 19), False),
+    "selu": ("F.selu({x})", "float", (-50, 1e4), False),
+    "celu": ("F.celu({x})", "float", (-50, 1e4), False),
+    "tanhshrink": ("F.tanhshrink({x})", "float", (-1e4, 1e4), False),
+    "logit": ("torch.logit({x})", "float", (0.05, 0.95), False),
+    "sinc": ("torch.sinc({x})", "real", (-20, 20), False),
+    "deg2rad": ("torch.deg2rad({x})", "float", (-1e4, 1e4), False),
+    "rad2deg": ("torch.rad2deg({x})", "float", (-1e2, 1e2), False),
+    "signbit": ("torch.signbit({x})", "num", None, True),
+    "ravel": ("torch.ravel({x})", "any", None, True),
+    "nansum": ("torch.nansum({x})", "real", None, False),
+    "nanmean": ("torch.nanmean({x})", "real", (-1e4, 1e4), False),
     "detach": ("{x}.detach()", "any", None, True), "clone": ("{x}.clone()", "any", None, True),
 }
 
 
 def unary(name, py, kind, interval):
     def sample(g):
-        x = g.t(kind, interval=interval if name in ("abs", "sign") or not g.flip(0.15) else None)
+        always = name in ("abs", "sign", "erfinv")      # differ beyond on purpose
+        x = g.t(kind, interval=interval if always or not g.flip(0.15) else None)
         if name == "neg":
             return call(g.pick(["-{x}", "neg({x})", "{x}.neg()"]), py, x=x)
         if name == "clone":
@@ -214,7 +242,8 @@ def _(g):
 def _(g):
     x = g.t("num", interval=(-1e38, 1e38))  # the gradient at nan is 1 here, 0 in PyTorch
     whole = not g.val(x).is_floating_point()
-    low = g.pick([-1, 0, 1][g.val(x).dtype == torch.uint8:]) if whole else g.pick([-1.0, -0.5, 0, 0.25])
+    least = 0 if g.val(x).dtype == torch.uint8 else -1
+    low = g.pick([least, 0, 1]) if whole else g.pick([-1.0, -0.5, 0, 0.25])
     high = low + g.pick([1, 2]) if whole else low + g.pick([0.5, 1, 2.0])
     form = g.rng.random()
     if form < 0.5:
@@ -441,7 +470,7 @@ def _(g):
 
 @row("cumprod", 0.7)
 def _(g):
-    x = g.t("num")
+    x = g.t("num", interval=(-100, 100))
     return call(g.spell("cumprod", "x", "axis=a"), "torch.cumprod({x}, {a})", x=x, a=g.axis(x))
 
 

@@ -2,8 +2,8 @@
 
 gtsh runs many programs in one process, each under attempt(); PyTorch runs in this one. Integers,
 bools, shapes, dtypes and requires_grad must be equal. Floats must agree within a few units of their
-dtype; where they do not, PyTorch is asked how well the question is posed: once more in float64, then
-several times with rounding noise in every inexact step and in every gradient. What moves that much
+dtype; where they do not, PyTorch is asked how well the question is posed: once more in float64,
+then several times with rounding noise in every inexact step and in every gradient. What moves that much
 by itself is no difference.
 SPDX-License-Identifier: MIT"""
 import os
@@ -249,7 +249,7 @@ class Judge:
             torch.manual_seed(1)
             self.noisy = [self.other("noise") for _ in range(8)]
         # A derivative is often a small difference of large terms: what those were rounded by.
-        least = ROUNDING.get(dtype, 0) * 16 if name in self.after_grad else 0.0
+        least = ROUNDING.get(dtype, 0) * 64 if name in self.after_grad else 0.0
         most = torch.full_like(want, least)
         for run, weight in [(self.wide, 4)] + [(r, 3) for r in self.noisy]:
             x = run.get(name)
