@@ -3,8 +3,8 @@
 gtsh runs many programs in one process, each under attempt(); PyTorch runs in this one. Integers,
 bools, shapes, dtypes and requires_grad must be equal. Floats must agree within a few units of their
 dtype; where they do not, PyTorch is asked how well the question is posed: once more in float64,
-then several times with rounding noise in every inexact step and in every gradient. What moves that much
-by itself is no difference.
+then several times with rounding noise in every inexact step and in every gradient. What moves that
+much by itself is no difference.
 SPDX-License-Identifier: MIT"""
 import os
 import re
