@@ -457,6 +457,19 @@ BUILTIN(std) {
     return x && give_rounded(in, t, x, out, e);
 }
 
+/* x to the power of p, where the gradient at x == 0 is 0, as that of PyTorch's norms. */
+static Tensor *power_beside_0(Interp *in, Tensor *x, double p, LangError *e) {
+    Tensor *zero = tensor_op2(in, OP_EQ, arg_tensor(x), arg_int(0), e), *safe = NULL, *power = NULL,
+           *out = NULL;
+    Arg one[3] = {arg_tensor(zero), arg_int(1), arg_tensor(x)};
+    if (zero && !tensor_op(in, OP_WHERE, one, 3, NULL, 0, &safe, e)) safe = NULL;
+    if (safe) power = tensor_op2(in, OP_POW, arg_tensor(safe), arg_float(p), e);
+    Arg back[3] = {arg_tensor(zero), arg_float(p < 0 ? INFINITY : 0), arg_tensor(power)};
+    if (power && !tensor_op(in, OP_WHERE, back, 3, NULL, 0, &out, e)) out = NULL;
+    tensor_unref(zero), tensor_unref(safe), tensor_unref(power);
+    return out;
+}
+
 BUILTIN(norm) { /* x, p, axis, keepdims */
     Fold f;
     double p = 2;
@@ -468,7 +481,7 @@ BUILTIN(norm) { /* x, p, axis, keepdims */
     if (x) a = tensor_op1(in, p == 2 ? OP_SQUARE : OP_ABS, arg_tensor(x), e);
     if (a && p != 2 && p != 1 && !isinf(p)) {
         Tensor *b = p == 0 ? tensor_op2(in, OP_NE, arg_tensor(a), arg_int(0), e)
-                           : tensor_op2(in, OP_POW, arg_tensor(a), arg_float(p), e);
+                           : power_beside_0(in, a, p, e);
         tensor_unref(a);
         a = b;
     }
@@ -482,7 +495,7 @@ BUILTIN(norm) { /* x, p, axis, keepdims */
     else if (p == 1 || isinf(p))
         t = tensor_ref(s);
     else
-        t = tensor_op2(in, OP_POW, arg_tensor(s), arg_float(1 / p), e);
+        t = power_beside_0(in, s, 1 / p, e);
     tensor_unref(x), tensor_unref(a), tensor_unref(s);
     return give_rounded(in, t, f.x, out, e);
 }

@@ -52,7 +52,8 @@ HELPS = [
     r"not implemented for", r"dtype", r"[Ee]xpected .*(type|Float|Long|Half|Bool)",
     r"type .* match",
     r"only supported", r"Integral inputs", r"mat2 must be a matrix", r"boolean",
-    r"bool tensor", r"bool input", r"ZeroDivisionError",
+    r"bool tensor", r"bool input", r"did not match", r"match the broadcast shape",
+    r"ZeroDivisionError",
     r"to be in range of \[-1, 0\]",    # an axis of a 0-d tensor, where any is taken
     r"between 0 and 1",                 # values are not looked at before they are needed
     r"negative integer powers", r"same (data)?type", r"floating point", r"can't be cast",

@@ -87,7 +87,7 @@ UNARY = {
     "frac": ("torch.frac({x})", "float", (-1e3, 1e3), True),
     "relu6": ("F.relu6({x})", "float", (-1e4, 1e4), True),
     "hardtanh": ("F.hardtanh({x})", "float", (-1e4, 1e4), True),
-    "hardsigmoid": ("F.hardsigmoid({x})", "float", (-1e4, 1e4), False),
+    "hardsigmoid": ("F.hardsigmoid({x})", "float32", (-1e4, 1e4), False),
     "hardswish": ("F.hardswish({x})", "float", (-1e4, 1e4), False),
     "hardshrink": ("F.hardshrink({x})", "float", (-1e4, 1e4), True),
     "softshrink": ("F.softshrink({x})", "float", (-1e4, 1e4), False),
