@@ -40,7 +40,8 @@ const Kernels *kernels_find(void) {
               __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
               __builtin_cpu_supports("avx512vl");
     bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-              __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+              __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+              __builtin_cpu_supports("f16c");
     if (most && !strcmp(most, "base")) v3 = false;
     if (most && !strcmp(most, "v3")) v4 = false;
     return v3 && v4 ? &kernels_v4 : v3 ? &kernels_v3 : &kernels_base;
