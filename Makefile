@@ -73,10 +73,11 @@ fuzz: $(FUZZERS)                                  ## fuzz the decoders and parse
 	$(Q)sh scripts/fuzz $(B) $(or $(FUZZ_SECONDS),60)
 fuzz-torch: all                                   ## random programs against PyTorch (GT_PYTHON, FUZZ_PROGRAMS, FUZZ_SEED)
 	$(Q)FUZZ_BUILD=$(B) $(or $(GT_PYTHON),python3) -B tests/fuzz/diff.py -n $(or $(FUZZ_PROGRAMS),2000) -s $(or $(FUZZ_SEED),1)
-test-torch: all                                   ## a GPT here and in PyTorch, loss by loss (GT_PYTHON)
+test-torch: all                                   ## a GPT, a ResNet-18 and Transformers here and in PyTorch (GT_PYTHON)
 	$(Q)$(or $(GT_PYTHON),python3) -c 'import torch' 2>/dev/null || { echo "PyTorch is not installed: skipped (GT_PYTHON chooses the interpreter)"; exit 0; }; \
 	  text=../shared/data/tinyshakespeare.txt; [ -e $$text ] || { text=$(B)/gpt.txt; cat README.md lang/*.c >$$text; }; \
-	  $(or $(GT_PYTHON),python3) -B tests/torch/gpt.py $(B)/gtsh $$text
+	  $(or $(GT_PYTHON),python3) -B tests/torch/gpt.py $(B)/gtsh $$text && \
+	  $(or $(GT_PYTHON),python3) -W ignore -B tests/torch/models.py $(B)/gtsh
 lint:                                             ## house rules: columns, rooms, headers alone, manual pages
 	$(Q)sh scripts/lint
 count:                                            ## lines per room
