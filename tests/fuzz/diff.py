@@ -39,6 +39,8 @@ STRICT = [
     r"need targets of shape",           # one score and a vector of one target
     r"reach beyond",                    # indices without elements may have any shape in PyTorch
     r"takes number dtypes, not bool",
+    r"condition of where must be bool", # PyTorch: uint8 too, deprecated
+    r"too many indices: 1 for a tensor of shape \(\)", # its uint8 masks
     r"the bias must be \(out\)",
 ]
 
@@ -53,7 +55,7 @@ HELPS = [
     r"type .* match",
     r"only supported", r"Integral inputs", r"mat2 must be a matrix", r"boolean",
     r"bool tensor", r"bool input", r"did not match", r"match the broadcast shape",
-    r"ZeroDivisionError",
+    r"more than 1 value", r"ZeroDivisionError",
     r"to be in range of \[-1, 0\]",    # an axis of a 0-d tensor, where any is taken
     r"between 0 and 1",                 # values are not looked at before they are needed
     r"negative integer powers", r"same (data)?type", r"floating point", r"can't be cast",
