@@ -213,6 +213,7 @@ static void describe(Trial *t) {
     }
     for (int i = 0; i < t->inst.n_attr && p < end; i++) {
         p += snprintf(p, (size_t)(end - p), " %s=", attr_info[t->attr[i].key].name);
+        if (attr_info[t->attr[i].key].type != AT_INTS) continue;
         for (uint32_t k = 0; k < t->attr[i].n && p < end; k++)
             p += snprintf(p, (size_t)(end - p), "%lld,", (long long)t->attr[i].ints[k]);
     }
