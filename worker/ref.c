@@ -114,9 +114,53 @@ static bool has_half(const Call *c) {
     return has;
 }
 
-/* A MAP or KERNEL row. */
-static bool run_row(const Call *c, Err *err) {
+/* Bytes that a row takes beside its results. Operands are counted as they look: those that only
+ * repeat a few elements may look far larger than the memory that there is. */
+static double side_bytes(const Call *c) {
     Op op = c->inst->op;
+    const View *x = &c->in[0], *o = &c->out[0];
+    double bytes = 0;
+    switch (op) {
+    case OP_SORT:
+    case OP_ARGSORT:
+    case OP_TOPK:
+        bytes = 16 * (double)x->type.shape[inst_attr(c->inst, ATTR_AXIS)->ints[0]];
+        break;
+    case OP_CHOLESKY:
+    case OP_LU:
+    case OP_SOLVE:
+    case OP_SOLVE_TRIANGULAR: {
+        double n = (double)o->type.shape[o->type.rank - 2];
+        bytes = 8 * n * (n + 2 * (double)o->type.shape[o->type.rank - 1]);
+        break;
+    }
+    default: break;
+    }
+    if (!has_half(c) || op == OP_CAST) return bytes;
+    for (int i = 0; i < c->n_in; i++)
+        if (widens(&c->in[i])) bytes += 8 * (double)type_numel(&c->in[i].type);
+    for (int i = 0; i < c->n_out; i++)
+        if (is_half(&c->out[i])) bytes += 8 * (double)type_numel(&c->out[i].type);
+    return bytes;
+}
+
+/* That much must fit into the engine's memory, although it is taken elsewhere. */
+static bool has_room(const Ref *r, const Call *c, Err *err) {
+    char need[24], all[24];
+    uint64_t used, peak, total;
+    double bytes = side_bytes(c);
+    mem_usage(r->mem, &used, &peak, &total);
+    if (bytes <= (double)total) return true;
+    return err_set(err, ERR_MEMORY, "out of memory: '%s' needs %s beside its result, of %s",
+                   op_info[c->inst->op].name,
+                   bytes_text(bytes < 0x1p63 ? (uint64_t)bytes : UINT64_MAX, need),
+                   bytes_text(total, all));
+}
+
+/* A MAP or KERNEL row. */
+static bool run_row(const Ref *r, const Call *c, Err *err) {
+    Op op = c->inst->op;
+    if (!has_room(r, c, err)) return false;
     bool is_map = op_info[op].class_ == CLASS_MAP, ok = true;
     bool is_wide = has_half(c) && op != OP_CAST; /* a cast reads and writes any dtype itself */
     Call call = is_wide ? widen(c) : *c;
@@ -140,7 +184,7 @@ static Ticket ref_submit(Engine *e, const Call *call, const Ticket *after, int n
     case CLASS_MAP:
     case CLASS_KERNEL: {
         Err err = {0};
-        if (run_row(call, &err)) break;
+        if (run_row(r, call, &err)) break;
         Failed *f = xmalloc(sizeof *f);
         *f = (Failed){ticket, err, r->failed};
         r->failed = f;
