@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/mem.h"
 #include "worker/ref.h"
+#include "worker/store.h"
 
 #include <stdlib.h>
 #include <string.h>
