@@ -95,7 +95,8 @@ Tensor *tensor_cat(Interp *in, Tensor *const *t, int64_t n, int axis,
                    LangError *e);             /* n >= 1, however many */
 Tensor *tensor_detach(Interp *in, Tensor *t); /* same value, not recorded */
 /* Consumes t. A parameter or buffer becomes the value that it has now, recorded as one that comes
- * from it: what a function gives is a value, also where it had nothing to do (p.reshape(p.shape)). */
+ * from it: what a function gives is a value, also where it had nothing to do (p.reshape(p.shape)).
+ */
 Tensor *tensor_value(Tensor *t);
 int64_t tensor_numel(const Tensor *t);
 

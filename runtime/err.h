@@ -17,8 +17,8 @@ typedef enum ErrCode {
 
 typedef struct Err {
     ErrCode code;
-    /* NUL-terminated; cut at a character boundary when longer. Of ERR_NAN what stands behind a newline
-     * belongs to the place that it is about: a caret's label. */
+    /* NUL-terminated; cut at a character boundary when longer. Of ERR_NAN what stands behind a
+     * newline belongs to the place that it is about: a caret's label. */
     char text[512];
     char hint[256]; /* "" or one remedy with code to copy                      */
 } Err;

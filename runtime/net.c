@@ -30,8 +30,10 @@ enum {
     LINGER_MS = 500,
     COPY_BYTES = 32 << 10,
     IDENTITY_BYTES = 5,
-    PING_MS = 2000,   /* ZeroMQ's own heartbeats, from its I/O threads: a peer that computes is   */
-    SILENT_MS = 10000 /* never taken for dead, but a machine or process that stopped is, after this */
+    /* ZeroMQ's own heartbeats, from its I/O threads: a peer that computes is never taken for dead,
+     * but a machine or process that stopped is, after SILENT_MS. */
+    PING_MS = 2000,
+    SILENT_MS = 10000
 };
 
 /* ---- Messages ---- */

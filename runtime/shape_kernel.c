@@ -286,8 +286,9 @@ bool infer_searchsorted(Infer *s) {
     for (int i = 0; fits && i < x->rank - 1; i++) fits = x->shape[i] == v->shape[i];
     ShapeText tx, tv;
     if (!fits)
-        return err_set(s->err, ERR_SHAPE, "%s: rows of shape %s do not belong to values of shape %s",
-                       op_name(s), shape_text(x, &tx), shape_text(v, &tv));
+        return err_set(s->err, ERR_SHAPE,
+                       "%s: rows of shape %s do not belong to values of shape %s", op_name(s),
+                       shape_text(x, &tx), shape_text(v, &tv));
     s->out[0] = *v;
     s->out[0].dtype = DT_I64;
     return true;

@@ -4,8 +4,9 @@
  *
  * Goals, tested by prologue_test: at most 1 ulp for exp, log, sqrt and 2 for the rest, over all
  * floats; infinities, nan and denormals as C's libm has them. pow, circular and hyperbolic
- * functions but tanh, their inverses, other bases and the tail of gelu compute in double inside. Polynomials are minimax fits (Lawson's weighted least squares,
- * coefficients rounded from the lowest power up), errors relative to the function's value.
+ * functions but tanh, their inverses, other bases and the tail of gelu compute in double inside.
+ * Polynomials are minimax fits (Lawson's weighted least squares, coefficients rounded from the
+ * lowest power up), errors relative to the function's value.
  * Methods: reduction by powers of two and two-part ln 2 as in Cody and Waite, "Software Manual for
  * the Elementary Functions"; 2/pi by exponent as in Payne and Hanek, SIGNUM Newsletter 18 (1983).
  * SPDX-License-Identifier: MIT */
@@ -274,9 +275,9 @@ PRO_FN float f32_quarter(double f, int32_t q) {
     v = q & 1 ? v : w;
     return f32_of_bits(f32_bits(v) ^ (int32_t)(((uint32_t)q & 2) << 30));
 }
-/* x = (q + f) pi/2 with |f| <= 1/2, q known but for a multiple of 4: returns f. X = x * scale is whole or small, and below 2^48; hi + mid + lo is
- * 2/(pi scale) but for a multiple of 4; X has 24 bits, hi and mid so few that their products with
- * it are exact.
+/* x = (q + f) pi/2 with |f| <= 1/2, q known but for a multiple of 4: returns f. X = x * scale is
+ * whole or small, and below 2^48; hi + mid + lo is 2/(pi scale) but for a multiple of 4; X has 24
+ * bits, hi and mid so few that their products with it are exact.
  * Rows are chosen by comparison, because gathers from a table are not vectorised everywhere. */
 PRO_FN double f32_quarters(float x, int32_t *quarters) {
     const double magic = 0x1.8p52; /* + magic rounds to whole, low bits in the sum's mantissa */

@@ -29,7 +29,8 @@ static bool is_near(double x, double y, DType d) {
     if (x == y) return true;
     if (!isfinite(x) || !isfinite(y)) return false;
     if (dtype_is_half(d)) /* a neighbour */
-        return fabs(x - y) <= (d == DT_F16 ? 0x1p-24 + 0x1p-10 * fabs(y) : 0x1p-52 + 0x1p-7 * fabs(y));
+        return fabs(x - y) <=
+               (d == DT_F16 ? 0x1p-24 + 0x1p-10 * fabs(y) : 0x1p-52 + 0x1p-7 * fabs(y));
     double eps = d == DT_F32 ? 0x1p-23 : 0x1p-52;
     return fabs(x - y) <= eps * (1 + 8 * fabs(y));
 }

@@ -222,8 +222,9 @@ static void training(void) {
     CHECK_INT(finish(&s), 0);
 }
 
-/* What was interrupted leaves nothing behind: not the loop's temporaries, nor a graph that was being
- * built; and after a second Ctrl-C, which cancels what has not begun, neither do the names lost. */
+/* What was interrupted leaves nothing behind: not the loop's temporaries, nor a graph that was
+ * being built; and after a second Ctrl-C, which cancels what has not begun, neither do the names
+ * lost. */
 static void interrupt_memory(void) {
     Session s = start((const char *[]){"-q", "--norc", NULL});
     expect(&s, "gt> ");
