@@ -1,0 +1,18 @@
+# An operand that only repeats one number may look far larger than all memory. What a row would need beside its result
+# is then an error of that row, on both engines: the worker goes on.
+. tests/fixtures/check.sh
+row() { # row WHAT INSTRUCTION...
+    what=$1
+    shift
+    { printf 'gti 1\nt0 = full 1 [] f32\nt1 = full 1 [] f16\n'; printf '%s\n' "$@"; printf 'print "still here\\n"\n'; } >"$TMP/a.gti"
+    for engine in cpu reference; do
+        code "$what on $engine" 1 timeout 20 "$GTSH" --engine=$engine --memory=64M --replay "$TMP/a.gti"
+        has "$what on $engine" "$(err)" "out of memory"
+        has "$what on $engine" "$(out)" "still here"
+    done
+}
+row topk 't2 = expand t0 shape=[70368744177664]' 't3,t4 = topk t2 axis=0 k=1'
+row 'topk of halves' 't2 = expand t1 shape=[70368744177664]' 't3,t4 = topk t2 axis=0 k=1'
+row solve 't2 = expand t0 shape=[4194304,4194304]' 't3 = full 1.0 [4194304,1] f32' 't4 = full 0 [] i64' \
+    't5 = expand t4 shape=[4194304]' 't6 = solve t2 t3 t2 t5'
+finish
