@@ -24,7 +24,7 @@ DEBS     := gcc make pkg-config libc6-dev libzmq3-dev libyaml-dev libreadline-de
 
 MAINS    := lang/main.c dispatcher/main.c worker/main.c worker/genkernels.c
 SRC      := $(filter-out $(MAINS),$(wildcard runtime/*.c lang/*.c dispatcher/*.c worker/*.c))
-PRELUDE  := $(sort $(wildcard lang/prelude/*.gt lang/prelude/*/*.gt lang/prelude/*/*/*.gt))
+PRELUDE  := $(sort $(wildcard lang/prelude/*.gt lang/prelude/*/*.gt lang/prelude/*/*/*.gt lang/prelude/*/*/*/*.gt))
 LIB      := $(B)/libgt.a
 PROGRAMS := $(B)/gtsh $(B)/gt-dispatcher $(B)/gt-worker
 UNITS    := $(patsubst tests/unit/%.c,$(B)/test/%,$(wildcard tests/unit/*_test.c))
