@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct Alias {
-    const char *theirs, *ours[6];
+    const char *theirs, *ours[7];
 } Alias;
 
 static const Alias aliases[] = {
@@ -15,7 +15,7 @@ static const Alias aliases[] = {
     {"dims", {"axis", "axes", "times"}},
     {"keepdim", {"keepdims"}},
     {"data", {"x"}},
-    {"input", {"x", "a", "pred", "logits", "logp", "ids"}},
+    {"input", {"x", "a", "pred", "logits", "logp", "ids", "p"}},
     {"self", {"x", "a"}},
     {"other", {"b", "y"}},
     {"target", {"y"}},
@@ -81,10 +81,20 @@ static const Alias aliases[] = {
     {"a_max", {"max"}},
     {"ord", {"p"}},
     {"negative_slope", {"a"}},
+    {"outputs", {"y"}},
+    {"inputs", {"xs", "x"}},
+    {"grad_outputs", {"seed"}},
+    {"gradient", {"seed"}},
+    {"func", {"f"}},
+    {"tensor", {"ids"}},
+    {"dimension", {"axis"}},
+    {"state_dict", {"m"}},
+    {"A", {"a"}},
+    {"B", {"b"}},
 };
 
 const char *keyword_ours(const char *theirs, int i) {
     for (size_t k = 0; k < sizeof aliases / sizeof *aliases; k++)
-        if (!strcmp(aliases[k].theirs, theirs)) return i < 6 ? aliases[k].ours[i] : NULL;
+        if (!strcmp(aliases[k].theirs, theirs)) return i < 7 ? aliases[k].ours[i] : NULL;
     return NULL;
 }

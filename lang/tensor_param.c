@@ -130,7 +130,7 @@ bool tensor_field(Interp *in, Tensor *t, const char *name, Value *out, bool *fou
         if (!t->is_param && !t->is_buffer) return error_no_grad_field(in, t, e);
         return *out = t->grad ? v_tensor(tensor_ref(t->grad)) : v_none(), true;
     }
-    if (!strcmp(name, "T")) {
+    if (!strcmp(name, "T") || !strcmp(name, "mT")) {
         Tensor *r = type->rank < 2 ? tensor_ref(t)
                                    : tensor_transpose(in, t, type->rank - 2, type->rank - 1, e);
         return r && (*out = v_tensor(tensor_value(r)), true);
