@@ -7,6 +7,7 @@
  * lacks may be constants, name spaces (gt, nn, signal ...) or functions of the prelude:
  * builtin_value knows the order.
  * SPDX-License-Identifier: MIT */
+#include "lang/habit.h"
 #include "lang/eval.h"
 #include "lang/keyword.h"
 #include "lang/signal.h"
@@ -232,7 +233,10 @@ static bool unknown_keyword(Interp *in, const BuiltinEntry *en, const Node *kw, 
         names_add(&names, en->param[i].name);
     const char *near = nearest_name(kw->str, strlen(kw->str), names.name, names.n);
     fail_at(in, kw, e, "%s() has no argument '%s'", plain_name(en), kw->str);
-    if (near)
+    const char *habit = habit_keyword(kw->str);
+    if (habit)
+        error_hint(e, "%s", habit);
+    else if (near)
         error_label(e, e->at, "did you mean '%s'?   %s(%.100s)", near, plain_name(en),
                     en->b.signature);
     else
@@ -450,7 +454,10 @@ bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangEr
             names_add(&names, all.entry[i]->b.name + n_space + 1);
     if (space->has_builtins)
         names_of_builtins(in, &names);
+    static const char *const spaces[] = {"gt", "nn", "optim", "F", "signal", "debug"};
     const char *near = nearest_name(interned, strlen(interned), names.name, names.n);
+    for (size_t i = 0; near && i < sizeof spaces / sizeof *spaces; i++)
+        if (!strcmp(near, spaces[i])) near = NULL; /* nn.utils.nn is nothing */
     if (near)
         error_hint(e, "did you mean '%s.%s'?", space->name, near);
     names_fini(&names);

@@ -74,7 +74,10 @@ static bool unknown_keyword(Interp *in, const AstFn *f, const Node *kw, LangErro
     Bytes sig = {0};
     fn_signature(f, &sig);
     fail_at(in, kw, e, "%s() has no argument '%s'", fn_name(f), kw->str);
-    if (near)
+    const char *habit = habit_keyword(kw->str);
+    if (habit)
+        error_hint(e, "%s", habit);
+    else if (near)
         error_label(e, e->at, "did you mean '%s'?   %.100s", near, sig.data);
     else
         error_label(e, e->at, "%.150s", sig.data);
@@ -401,6 +404,7 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     }
     fail_at(in, field, e, "%s has no method '%s'", with_article(recv, kind, sizeof kind),
             field->str);
+    if (recv.kind == V_MODULE && habit_path(in, field->whole, e)) return false;
     if (habit_member(recv, field->str, e)) return false;
     const char *habit = recv.kind == V_TENSOR ? habit_hint(field->str, strlen(field->str)) : NULL;
     if (habit) return error_hint(e, "%s", habit);
@@ -411,6 +415,8 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
         if (builtin_method_value(in, recv, stem, &f, &(LangError){0}) && f.kind != V_UNDEF) {
             value_drop(f);
             const char *x = node_text(field->kid[0], quote);
+            if (recv.tensor->is_param || recv.tensor->is_buffer)
+                return error_hint(e, "%s.data = %s.%s(…)", x, x, stem);
             if (field->kid[0]->kind != N_NAME)
                 return error_hint(e, "%s(…) gives a new value; nothing changes in place", stem);
             return error_hint(e, "values never change: %s = %s.%s(…)", x, x, stem);
@@ -423,6 +429,32 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
         error_label(e, e->at, "did you mean '%s'?", near);
     names_fini(&names);
     return false;
+}
+
+/* PyTorch's p.data.clamp_(…) and p.grad.mul_(…): the value of a parameter's field never changes. */
+static bool updates_field(Interp *in, Node *field, Value recv, LangError *e) {
+    const Node *base = field->kid[0];
+    size_t n = strlen(field->str);
+    char quote[64];
+    if (n < 2 || field->str[n - 1] != '_' || base->kind != N_FIELD ||
+        (strcmp(base->str, "data") && strcmp(base->str, "grad")) || recv.tensor->is_param ||
+        !strcmp(field->str, "requires_grad_"))
+        return false;
+    if (base->kid[0]->kind == N_FIELD && !strcmp(base->kid[0]->str, "grad")) base = base->kid[0];
+    const char *x = node_text(base->kid[0], quote), *stem = intern(field->str, n - 1);
+    Value f = {.kind = V_UNDEF};
+    fail_at(in, field, e, "%s.%s is a value, and values never change", x, base->str);
+    bool is_data = !strcmp(base->str, "data");
+    if (!is_data && !strcmp(field->str, "zero_")) return error_hint(e, "%s.grad = none", x), true;
+    if (!builtin_method_value(in, recv, field->str, &f, &(LangError){0})) return true;
+    bool is_update = f.kind != V_UNDEF;
+    value_drop(f);
+    if (is_data && is_update) return error_hint(e, "%s.%s(…)", x, field->str), true;
+    if (!builtin_method_value(in, recv, stem, &f, &(LangError){0})) return true;
+    bool is_known = f.kind != V_UNDEF;
+    value_drop(f);
+    if (is_known) error_hint(e, "%s.%s = %s.%s.%s(…)", x, base->str, x, base->str, stem);
+    return true;
 }
 
 static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode *mode,
@@ -462,6 +494,7 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
     default: break;
     }
     *mode = SELF_FIRST;
+    if (recv.kind == V_TENSOR && updates_field(in, field, recv, e)) return false;
     TRY(builtin_method_value(in, recv, name, f, e));
     if (f->kind != V_UNDEF)
         return true;

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define LOOP      "for idx in randperm(len(X)).split(64) { x = X[idx]; y = Y[idx]; … }"
+#define RNN_PAD   \
+    "not here: the padded batch as it is; outputs behind an end: y.masked_fill(mask, 0)"
 #define NO_DEVICE "drop it: programs name no devices; gtsh -w N and --engine choose"
 #define PLOT      "track(loss=loss) records curves; save(xs, \"x.csv\") for other tools"
 
@@ -119,6 +121,18 @@ static const char *const paths[][2] = {
     {"copy*", "copy%"},
     {"glob*", "glob%"},
     {"cuda*", NO_DEVICE},
+    {"nn.utils.rnn.pack_padded_sequence", RNN_PAD},
+    {"nn.utils.rnn.pad_packed_sequence", RNN_PAD},
+    {"nn.Embedding.from_pretrained", "e = nn.Embedding(n, d); e.weight.copy_(w)"},
+    {"nn.Transformer.generate_square_subsequent_mask",
+     "full([n, n], -inf).triu(1), or ones(n, n, dtype=bool).triu(1)"},
+    {"utils.data*", LOOP},
+    {"utils.checkpoint*", "checkpoint(f, x)"},
+    {"amp*", "m.to(bfloat16), x.bfloat16()"},
+    {"autograd.grad", "grad%"},
+    {"autograd.functional.jacobian", "jacobian%"},
+    {"autograd.functional.hessian", "hessian%"},
+    {"autograd.gradcheck", "gradcheck%"},
 };
 
 /* Fields and methods, of any value. */
@@ -147,8 +161,40 @@ static const char *const members[][2] = {
     {"iteritems", "m.items()"},
     {"has_key", "\"k\" in m"},
     {"startsWith", "s.startswith(\"a\")"},
+    {"nelement", "x.numel()"},
+    {"ndimension", "x.ndim"},
+    {"element_size", "x.dtype says it: 4 bytes for float32 and int32"},
+    {"nbytes", "x.numel() times the size of x.dtype"},
+    {"is_leaf", "isinstance(x, param)"},
+    {"masked_fill_", "x = x.masked_fill(mask, v), or x[mask] = v"},
+    {"index_put_", "x[i, j] = v; sums of equal places: x = x.index_add(axis, ids, v)"},
+    {"fill_diagonal_", "x[range(n), range(n)] = v"},
+    {"register_forward_hook", "give forward a second result, or keep it: self.last = x.detach()"},
+    {"short", "there is no int16: x.int()"},
     {"length", "len(x)"},
     {"len", "len(x)"},
+};
+
+/* Arguments, of any function. */
+static const char *const keywords[][2] = {
+    {"device", NO_DEVICE},
+    {"map_location", NO_DEVICE},
+    {"non_blocking", NO_DEVICE},
+    {"pin_memory", NO_DEVICE},
+    {"inplace", "drop it: values never change, the result is what counts"},
+    {"generator", "drop it: seed(n) begins all random numbers"},
+    {"memory_format", "drop it: layout is not the program's business"},
+    {"layout", "drop it: layout is not the program's business"},
+    {"foreach", "drop it: it only chooses how PyTorch computes"},
+    {"fused", "drop it: it only chooses how PyTorch computes"},
+    {"capturable", "drop it: it only chooses how PyTorch computes"},
+    {"use_reentrant", "drop it: there is one kind of checkpoint"},
+    {"preserve_rng_state", "drop it: random numbers are the same again by themselves"},
+    {"only_inputs", "drop it: grad touches no .grad"},
+    {"allow_unused", "drop it: what y does not depend on has gradient 0"},
+    {"verbose", "drop it, and print(opt.lr)"},
+    {"weights_only", "drop it: files hold values, never code"},
+    {"num_workers", "drop it: programs name no devices; gtsh -w N says how many workers there are"},
 };
 
 static const char *const imports[][2] = {
@@ -308,6 +354,12 @@ bool habit_member(Value v, const char *name, LangError *e) {
             return true;
         }
     return false;
+}
+
+const char *habit_keyword(const char *name) {
+    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
+        if (!strcmp(keywords[i][0], name)) return keywords[i][1];
+    return NULL;
 }
 
 const char *habit_import(const char *name) {

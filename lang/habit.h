@@ -10,6 +10,8 @@
 bool habit_path(Interp *in, Span at, LangError *e);
 /* A field or method that values of other systems have: x.device, model.cuda(). */
 bool habit_member(Value v, const char *name, LangError *e);
+/* An argument that functions of other systems take: device=, inplace=. NULL: unknown. */
+const char *habit_keyword(const char *name);
 /* A file that is not there, but is a module elsewhere: import os. NULL: unknown. */
 const char *habit_import(const char *name);
 /* `from a.b import C, d` and `import a.b as c`, from the first word on to the end of the line. */

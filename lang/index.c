@@ -484,7 +484,9 @@ static Tensor *mask_put(Interp *in, Tensor *x, Tensor *mask, Tensor *v, LangErro
         fits = tv->shape[tv->rank - i] == 1 || tv->shape[tv->rank - i] == tx->shape[tx->rank - i];
     if (!fits) {
         error_set(e, "x[mask] = v needs a single value v, not shape %s", type_shape_text(tv, a));
-        error_hint(e, "x = where(mask, v, x) takes v of x's shape");
+        error_hint(e, tv->rank == 1 && !rest ? "x = x.masked_scatter(mask, v); x[mask] op= v: "
+                                               "x = where(mask, x op v, x)"
+                                             : "x = where(mask, v, x) takes v of x's shape");
         return NULL;
     }
     for (int i = 0; i < rest; i++) t.shape[t.rank++] = 1;

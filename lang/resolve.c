@@ -307,10 +307,15 @@ static bool is_tensor_function(Resolver *r, const char *name) {
 
 /* The name that the statement was probably meant to change, or NULL. */
 static const Node *meant_target(const Node *n) {
+    static const char *const spaces[] = {"F", "nn", "gt", "linalg", "optim"};
     const Node *a = NULL;
     if (n->kind == N_CALL && n->kid[0]->kind == N_FIELD)
         a = n->kid[0]->kid[0];
-    else if (n->kind == N_CALL && n->n_kids > 1)
+    if (a && a->kind == N_NAME) /* F.relu(x): not F */
+        for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+            if (a && !strcmp(a->str, spaces[i])) a = NULL;
+    if (a) return a->kind == N_NAME ? a : NULL;
+    if (n->kind == N_CALL && n->n_kids > 1)
         a = n->kid[1];
     else if (n->kind == N_BINARY)
         a = n->kid[0];
