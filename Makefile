@@ -13,14 +13,14 @@ WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvl
 WARN     += $(if $(WERROR),-Werror)
 # Floats: what is written is what is computed (DESIGN 6); nothing else that changes floats is ever added.
 FLOATS   := -ffp-contract=off -fno-math-errno -fno-trapping-math
-PKGS     := libzmq yaml-0.1 readline zlib
+PKGS     := libzmq yaml-0.1 readline libpng zlib
 PKG_CF    = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS  = $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 ALL_CF    = -std=c11 -D_GNU_SOURCE -I. -I$(B)/gen $(WARN) $(FLOATS) $(PKG_CF) $(CFLAGS) $(SAN)
 LIBS      = $(PKG_LIBS) -lm -ldl -lpthread
 
 # Debian packages that building and testing need; scripts/deps installs what is missing.
-DEBS     := gcc make pkg-config libc6-dev libzmq3-dev libyaml-dev libreadline-dev libdnnl-dev zlib1g-dev
+DEBS     := gcc make pkg-config libc6-dev libzmq3-dev libyaml-dev libreadline-dev libdnnl-dev libpng-dev zlib1g-dev
 
 MAINS    := lang/main.c dispatcher/main.c worker/main.c worker/genkernels.c
 SRC      := $(filter-out $(MAINS),$(wildcard runtime/*.c lang/*.c dispatcher/*.c worker/*.c))

@@ -274,9 +274,7 @@ static bool collect(Interp *in, Job *j, Value v, Bytes *name, int depth, LangErr
 
 /* Fills the job from the value, in the form that the file's format wants. */
 static bool prepare(Interp *in, Job *j, Value v, LangError *e) {
-    size_t n = strlen(j->path);
-    bool by_name = n > 12 && !strcasecmp(j->path + n - 12, ".safetensors"),
-         is_host = !has_tensor(v, 0);
+    bool by_name = io_is_by_name(j->path), is_host = !has_tensor(v, 0);
     bool is_text = v.kind == V_STR || v.kind == V_TEXT;
     Err err = {0};
     IoForm form = v.kind == V_TENSOR ? IO_FORM_TENSOR
@@ -286,7 +284,8 @@ static bool prepare(Interp *in, Job *j, Value v, LangError *e) {
     if (!io_can_save(j->path, form, &err)) return error_from(e, &err);
     if (is_host && !by_name) return json_of(in, v, 0, &j->meta, e);
     if (by_name && v.kind != V_MAP && v.kind != V_OBJECT && v.kind != V_LIST) {
-        error_set(e, "a .safetensors file holds values by name, not one %s", value_type_name(v));
+        error_set(e, "a %s file holds values by name, not one %s", strrchr(j->path, '.'),
+                  value_type_name(v));
         return error_hint(e, "save({name: value}, path)");
     }
     Bytes name = {0};

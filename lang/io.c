@@ -18,9 +18,9 @@
 
 enum {
     MAX_NEST = 16, /* levels of "/" in a name                                                  */
-    JSON_NODES = 64 * 1000 * 1000
+    JSON_NODES = 64 * 1000 * 1000,
+    META_NODES = 2 * 1000 * 1000
 };
-/* gzip can blow up a thousandfold. An honest file may be all zeros, but then it is small. */
 #define INFLATE_BASE   ((size_t)64 << 20)
 #define INFLATE_RATIO  128
 #define MAX_FILE_BYTES ((size_t)1 << 40)
@@ -190,6 +190,17 @@ static bool io_error(Err *err, const char *doing, const char *path) {
     return err_set(err, ERR_IO, "cannot %s '%s': %s", doing, path, strerror(errno));
 }
 
+bool io_put_meta(const char *json, size_t n, IoValue *flat, Err *err) {
+    IoValue host;
+    TRY(json_parse(json, n, META_NODES, &host, err));
+    for (uint32_t i = 0; host.kind == IO_MAP && i < host.n; i++) {
+        *io_put(flat, host.key[i], strlen(host.key[i])) = host.kid[i];
+        host.kid[i] = (IoValue){0};
+    }
+    io_fini(&host);
+    return true;
+}
+
 bool io_read(const char *path, Buf **out, Err *err) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
@@ -223,8 +234,10 @@ bool io_read(const char *path, Buf **out, Err *err) {
     return true;
 }
 
+size_t io_inflate_limit(size_t n) { return INFLATE_BASE + INFLATE_RATIO * n; }
+
 static bool inflate_bytes(const char *name, const Buf *in, Buf **out, Err *err) {
-    size_t limit = INFLATE_BASE + INFLATE_RATIO * in->n, taken = 0;
+    size_t limit = io_inflate_limit(in->n), taken = 0;
     z_stream z = {0};
     if (inflateInit2(&z, 15 + 16) != Z_OK) return err_set(err, ERR_MEMORY, "cannot start zlib");
     Buf *b = buf_new(in->n * 4 < limit ? in->n * 4 + 4096 : limit + 1);
@@ -270,47 +283,89 @@ static bool inflate_bytes(const char *name, const Buf *in, Buf **out, Err *err) 
 
 /* ---- Formats by name ---- */
 
-typedef enum Format { F_NPY, F_SAFETENSORS, F_CSV, F_JSON, F_IDX, F_TXT, F_BIN, F_UNKNOWN } Format;
-static const char *const format_tail[] = {".npy", ".safetensors", ".csv", ".json",
-                                          ".idx", ".txt",         ".bin"};
+typedef enum Format {
+    F_NPY, F_NPZ, F_SAFETENSORS, F_CSV, F_JSON, F_PNG, F_PNM, F_IDX, F_TXT, F_BIN, F_UNKNOWN
+} Format;
+
+static const struct {
+    const char *tail;
+    Format format;
+} by_tail[] = {{".npy", F_NPY},   {".npz", F_NPZ}, {".safetensors", F_SAFETENSORS},
+               {".csv", F_CSV},   {".json", F_JSON}, {".png", F_PNG},
+               {".ppm", F_PNM},   {".pgm", F_PNM},   {".idx", F_IDX},
+               {"-ubyte", F_IDX}, {".txt", F_TXT},   {".bin", F_BIN}};
+enum { TAILS = sizeof by_tail / sizeof *by_tail };
+
+/* By form; what a file of the format holds, for errors. */
+#define FORM(f) (1u << IO_FORM_##f)
+static const struct {
+    unsigned forms;
+    const char *holds;
+} format_info[] = {
+    [F_NPY] = {FORM(TENSOR), "one tensor"},
+    [F_NPZ] = {FORM(ITEMS) | FORM(HOST) | FORM(TENSOR) | FORM(TEXT), "values by name"},
+    [F_SAFETENSORS] = {FORM(ITEMS) | FORM(HOST) | FORM(TENSOR) | FORM(TEXT), "values by name"},
+    [F_CSV] = {FORM(TENSOR) | FORM(HOST) | FORM(ITEMS), "a table"},
+    [F_JSON] = {FORM(TENSOR) | FORM(TEXT) | FORM(HOST) | FORM(ITEMS), "host values"},
+    [F_PNG] = {FORM(TENSOR), "one picture, a tensor"},
+    [F_PNM] = {FORM(TENSOR), "one picture, a tensor"},
+    [F_IDX] = {FORM(TENSOR), "one tensor"},
+    [F_TXT] = {FORM(TENSOR) | FORM(TEXT), "one tensor or text"},
+    [F_BIN] = {FORM(TENSOR) | FORM(TEXT), "one tensor or text"},
+};
 
 static bool has_tail(const char *s, size_t n, const char *tail) {
     size_t m = strlen(tail);
     return n > m && !strncasecmp(s + n - m, tail, m);
 }
 
-static Format format_of(const char *path, bool *is_gz) {
+/* Index in by_tail; TAILS: none. */
+static int tail_of(const char *path, bool *is_gz) {
     size_t n = strlen(path);
+    int i = 0;
     *is_gz = has_tail(path, n, ".gz");
     if (*is_gz) n -= 3;
-    for (int f = 0; f < F_UNKNOWN; f++)
-        if (has_tail(path, n, format_tail[f])) return (Format)f;
-    return has_tail(path, n, "-ubyte") ? F_IDX : F_UNKNOWN;
+    while (i < TAILS && !has_tail(path, n, by_tail[i].tail)) i++;
+    return i;
+}
+
+static Format format_of(const char *path, bool *is_gz) {
+    int i = tail_of(path, is_gz);
+    return i < TAILS ? by_tail[i].format : F_UNKNOWN;
 }
 
 bool io_is_known(const char *path, bool to_save, Err *err) {
     bool is_gz;
     if (format_of(path, &is_gz) == F_UNKNOWN) {
+        Bytes tails = {0};
+        for (int i = 0; i < TAILS; i++)
+            bytes_printf(&tails, "%s%s", i == 0 ? "" : i + 1 < TAILS ? " " : " or ",
+                         by_tail[i].tail);
         err_set(err, ERR_ARG, "no file format is known for '%s'", path);
-        return err_hint(err, "names end in .npy .safetensors .csv .json .idx .txt or .bin%s",
-                        to_save ? "" : ", or these and .gz");
+        err_hint(err, "names end in %s%s", tails.data, to_save ? "" : ", or these and .gz");
+        bytes_fini(&tails);
+        return false;
     }
     if (to_save && is_gz)
         return err_set(err, ERR_ARG, "save does not compress: '%s' ends in .gz", path);
     return true;
 }
 
+bool io_is_by_name(const char *path) {
+    bool is_gz;
+    Format f = format_of(path, &is_gz);
+    return f == F_NPZ || f == F_SAFETENSORS;
+}
+
 bool io_can_save(const char *path, IoForm form, Err *err) {
     TRY(io_is_known(path, true, err));
     bool is_gz;
-    Format f = format_of(path, &is_gz);
-    if (f == F_SAFETENSORS || f == F_JSON) return true;
-    if (f == F_CSV)
-        return form != IO_FORM_TEXT || err_set(err, ERR_ARG, "a .csv file holds a table, not text");
-    if (form == IO_FORM_TENSOR || (form == IO_FORM_TEXT && (f == F_TXT || f == F_BIN))) return true;
-    err_set(err, ERR_ARG, "a %s file holds one tensor%s", format_tail[f],
-            f == F_TXT || f == F_BIN ? " or text" : "");
-    return err_hint(err, form == IO_FORM_HOST
+    int i = tail_of(path, &is_gz);
+    Format f = by_tail[i].format;
+    if (format_info[f].forms >> form & 1) return true;
+    if (f == F_CSV) return err_set(err, ERR_ARG, "a .csv file holds a table, not text");
+    err_set(err, ERR_ARG, "a %s file holds %s", by_tail[i].tail, format_info[f].holds);
+    return err_hint(err, form == IO_FORM_HOST || form == IO_FORM_TEXT
                              ? ".json holds host values"
                              : ".safetensors holds tensors by name, and host values");
 }
@@ -329,9 +384,12 @@ static bool decode(Format f, const char *name, Buf *b, const char *element, IoVa
     }
     switch (f) {
     case F_NPY: return npy_decode(b, out, err);
+    case F_NPZ: return npz_decode(b, out, err);
     case F_SAFETENSORS: return safetensors_decode(b, out, err);
     case F_CSV: return csv_decode(b, out, err);
     case F_JSON: return json_parse((const char *)b->data, b->n, JSON_NODES, out, err);
+    case F_PNG: return png_decode(b, out, err);
+    case F_PNM: return pnm_decode(b, out, err);
     case F_IDX: return idx_decode(b, out, err);
     default: return raw_decode(b, el, out, err);
     }
@@ -427,6 +485,7 @@ void io_put_bytes(IoSink *s, const void *data, size_t n) {
         } else {
             p += w;
             n -= (size_t)w;
+            s->at += (uint64_t)w;
         }
     }
 }
@@ -495,6 +554,7 @@ static bool encode(const char *path, Format f, IoSink *s, const IoItem *item, in
                    const char *meta, size_t n_meta, Err *err) {
     bool is_one = n == 1 && !item->name[0];
     if (f == F_SAFETENSORS) return safetensors_encode(s, item, n, meta, n_meta, err);
+    if (f == F_NPZ) return npz_encode(s, item, n, meta, n_meta, err);
     if (f == F_CSV || f == F_JSON) {
         IoValue v;
         bool ok = tree_of(item, n, meta, n_meta, &v, err) && encode_tree(f, s, &v, err);
@@ -504,7 +564,12 @@ static bool encode(const char *path, Format f, IoSink *s, const IoItem *item, in
     if ((f == F_TXT || f == F_BIN) && (is_one || n == 0))
         return encode_bytes(s, item, n, meta, n_meta, err);
     TRY(io_can_save(path, is_one ? IO_FORM_TENSOR : n ? IO_FORM_ITEMS : IO_FORM_HOST, err));
-    return f == F_NPY ? npy_encode(s, item, err) : idx_encode(s, item, err);
+    switch (f) {
+    case F_NPY: return npy_encode(s, item, err);
+    case F_PNG: return png_encode(s, item, err);
+    case F_PNM: return pnm_encode(s, item, err);
+    default: return idx_encode(s, item, err);
+    }
 }
 
 bool io_save(const char *path, const IoItem *item, int n, const char *meta, size_t n_meta,

@@ -3,9 +3,12 @@
  * format (LANGUAGE 2.7):
  *
  *   .npy          one tensor
+ *   .npz          tensors by name, host values as JSON in the member gt.json
  *   .safetensors  tensors by name, host values as JSON in the header
  *   .csv          a float32 matrix, or columns by name when it has a header
  *   .json         host values
+ *   .png          a picture, uint8 (H, W) or (H, W, 2 to 4)
+ *   .ppm .pgm     a picture, uint8 (H, W, 3) or (H, W); netpbm's P2 P3 P5 P6
  *   .idx *-ubyte  one tensor (MNIST's files)
  *   .txt          bytes as uint8
  *   .bin          elements of the dtype asked for
@@ -53,6 +56,9 @@ bool io_load(const char *path, const char *element, Buf **bytes, IoValue *out, E
 bool io_decode(const char *name, Buf *bytes, const char *element, IoValue *out, Err *err);
 /* Is there a format for this name? ERR_ARG with the list of them. */
 bool io_is_known(const char *path, bool to_save, Err *err);
+
+/* Does the format hold values by name, tensors apart from host values? */
+bool io_is_by_name(const char *path);
 
 /* What can be saved under a name: one tensor, host values or text as they are, or items by name. */
 typedef enum IoForm { IO_FORM_TENSOR, IO_FORM_TEXT, IO_FORM_HOST, IO_FORM_ITEMS } IoForm;

@@ -109,6 +109,10 @@ static void release_part(void *data, void *ctx) {
     buf_unref(&whole);
 }
 
+Buf *io_part(Buf *bytes, size_t at, size_t n) {
+    return buf_wrap(bytes->data + at, n, release_part, buf_ref(bytes));
+}
+
 bool io_tensor(IoValue *out, const int64_t *shape, int rank, IoElement el, bool is_swapped,
                Buf *bytes, const void *data, Err *err) {
     const IoElementInfo *info = &io_element[el];

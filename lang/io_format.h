@@ -1,5 +1,5 @@
-/* io_format.h: what the formats (io_npy.c, io_safetensors.c, io_csv.c, io_raw.c) and io.c share:
- * how elements are read, and where encoded bytes go. Private to lang/io*.c.
+/* io_format.h: what the formats (io_npy.c, io_npz.c, io_safetensors.c, ...) and io.c share: how
+ * elements are read, how far files may blow up, and where encoded bytes go. Private to lang/io*.c.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_IO_FORMAT_H
 #define GT_LANG_IO_FORMAT_H
@@ -27,12 +27,21 @@ bool io_numel(const int64_t *shape, int rank, int64_t *out, Err *err);
 bool io_tensor(IoValue *out, const int64_t *shape, int rank, IoElement el, bool is_swapped,
                Buf *bytes, const void *data, Err *err);
 
-/* Where encoders write: a file with errors remembered. */
-typedef struct IoSink { int fd; bool failed; int error; } IoSink;
+/* n bytes of a file from at, sharing it: one reference. They must lie inside. */
+Buf *io_part(Buf *bytes, size_t at, size_t n);
+/* How many bytes compressed data of n bytes may become: they can blow up a thousandfold, and an
+ * honest file may be all zeros, but then it is small. */
+size_t io_inflate_limit(size_t n);
+
+/* Where encoders write: a file with errors remembered. at: bytes written so far. */
+typedef struct IoSink { int fd; bool failed; int error; uint64_t at; } IoSink;
 void io_put_bytes(IoSink *s, const void *data, size_t n);
 
 bool npy_decode(Buf *bytes, IoValue *out, Err *err);
 bool npy_encode(IoSink *s, const IoItem *item, Err *err);
+bool npy_header(const IoItem *item, Bytes *b, Err *err); /* all that is before the elements */
+bool npz_decode(Buf *bytes, IoValue *out, Err *err);
+bool npz_encode(IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta, Err *err);
 bool safetensors_decode(Buf *bytes, IoValue *out, Err *err);
 bool safetensors_encode(IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta,
                         Err *err);
@@ -40,8 +49,16 @@ bool csv_decode(Buf *bytes, IoValue *out, Err *err);
 bool csv_encode(IoSink *s, const IoValue *v, Err *err);
 bool idx_decode(Buf *bytes, IoValue *out, Err *err);
 bool idx_encode(IoSink *s, const IoItem *item, Err *err);
+bool png_decode(Buf *bytes, IoValue *out, Err *err);
+bool png_encode(IoSink *s, const IoItem *item, Err *err);
+bool pnm_decode(Buf *bytes, IoValue *out, Err *err); /* .ppm and .pgm by their contents */
+bool pnm_encode(IoSink *s, const IoItem *item, Err *err);
+/* Is it a picture: uint8 (H, W) or (H, W, C) with C one of the digits in channels ("134")? */
+bool io_is_picture(const IoItem *item, const char *channels, Err *err);
 bool raw_decode(Buf *bytes, IoElement el, IoValue *out, Err *err);
 
+/* JSON text of a map, as save's meta: its values put beside the tensors of a flat map of names. */
+bool io_put_meta(const char *json, size_t n, IoValue *flat, Err *err);
 /* A map of names becomes nested maps at each "/"; levels named 0, 1, ... become lists. Stays as it
  * is when a name has empty parts or is both a value and a level. */
 void io_nest(IoValue *flat);

@@ -175,24 +175,29 @@ bool npy_decode(Buf *bytes, IoValue *out, Err *err) {
     return ok;
 }
 
-bool npy_encode(IoSink *s, const IoItem *item, Err *err) {
-    Bytes b = {0};
+bool npy_header(const IoItem *item, Bytes *b, Err *err) {
     const IoElementInfo *el = &io_element[io_element_of(item->type.dtype)];
     if (item->type.dtype == DT_BF16) {
         err_set(err, ERR_DTYPE, "NumPy's files have no bfloat16");
         return err_hint(err, "x.float(), which loses nothing, or a .safetensors file");
     }
-    bytes_add(&b, "\x93NUMPY\x01\x00\x00\x00", 10);
-    bytes_printf(&b, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+    bytes_add(b, "\x93NUMPY\x01\x00\x00\x00", 10);
+    bytes_printf(b, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
                  el->size_bytes == 1 ? '|' : '<', el->npy);
     for (int i = 0; i < item->type.rank; i++)
-        bytes_printf(&b, "%s%" PRId64 "%s", i ? " " : "", item->type.shape[i],
+        bytes_printf(b, "%s%" PRId64 "%s", i ? " " : "", item->type.shape[i],
                      i + 1 < item->type.rank || item->type.rank == 1 ? "," : "");
-    bytes_puts(&b, "), }");
-    while ((b.n + 1) % 64) bytes_putc(&b, ' ');
-    bytes_putc(&b, '\n');
-    b.data[8] = (char)((b.n - 10) & 255);
-    b.data[9] = (char)((b.n - 10) >> 8);
+    bytes_puts(b, "), }");
+    while ((b->n + 1) % 64) bytes_putc(b, ' ');
+    bytes_putc(b, '\n');
+    b->data[8] = (char)((b->n - 10) & 255);
+    b->data[9] = (char)((b->n - 10) >> 8);
+    return true;
+}
+
+bool npy_encode(IoSink *s, const IoItem *item, Err *err) {
+    Bytes b = {0};
+    TRY(npy_header(item, &b, err));
     io_put_bytes(s, b.data, b.n);
     io_put_bytes(s, item->data, (size_t)type_bytes(&item->type));
     bytes_fini(&b);

@@ -70,14 +70,7 @@ static bool read_tensor(Buf *bytes, size_t data_at, const char *name, const IoVa
 static bool read_meta(const IoValue *meta, IoValue *flat, Err *err) {
     const IoValue *gt = io_get(meta, "gt");
     if (!gt || gt->kind != IO_STR) return true;
-    IoValue host;
-    TRY(json_parse(gt->str, gt->n_str, MAX_HEADER_NODES, &host, err));
-    for (uint32_t i = 0; host.kind == IO_MAP && i < host.n; i++) {
-        *io_put(flat, host.key[i], strlen(host.key[i])) = host.kid[i];
-        host.kid[i] = (IoValue){0};
-    }
-    io_fini(&host);
-    return true;
+    return io_put_meta(gt->str, gt->n_str, flat, err);
 }
 
 static bool read_entries(Buf *bytes, size_t data_at, const IoValue *header, IoValue *out,

@@ -31,6 +31,8 @@ printf 'gti 9\n' >"$TMP/bad.gti"
 code "wrong version" 65 "$GTSH" --replay "$TMP/bad.gti"
 code "save in a replay" 0 sh -c '"$GTSH" --emit -c "save({a: arange(3), n: 5}, \"$TMP/s.safetensors\")" | "$GTSH" --replay -'
 code "save in a replay: read" 0 "$GTSH" -c "print(load(\"$TMP/s.safetensors\"))"; same "save in a replay" "$(out)" '{a: tensor([0, 1, 2]), n: 5}'
+code "a picture in a replay" 0 sh -c '"$GTSH" --emit -c "save({a: arange(3), n: 5}, \"$TMP/s.npz\"); save(arange(4).reshape(2, 2).to(uint8), \"$TMP/s.png\")" | "$GTSH" --replay -'
+code "a picture in a replay: read" 0 "$GTSH" -c "print(load(\"$TMP/s.npz\"), load(\"$TMP/s.png\").tolist())"; same "a picture in a replay" "$(out)" '{a: tensor([0, 1, 2]), n: 5} [[0, 1], [2, 3]]'
 # a large file is named in the stream, with its hash
 "$GTSH" -c "save(randn(700, 500), \"$TMP/big.npy\")"
 printf 'x = load("%s")\nprint(x.sum(), x[3, :4])\n' "$TMP/big.npy" >"$TMP/big.gt"

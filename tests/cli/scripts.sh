@@ -20,7 +20,7 @@ code mnist 0 "$GTSH" scripts/mnist.gt --data "$TMP" --epochs 1 --hidden 16; has 
 code mnist_conv 0 "$GTSH" scripts/mnist_conv.gt --data "$TMP" --epochs 1 --width 2 --batch 500 --out "$TMP/r.safetensors"
 has mnist_conv "$(out)" "epoch  1  loss"; has mnist_conv "$(ls "$TMP")" r.safetensors
 code vae 0 "$GTSH" scripts/vae.gt --data "$TMP" --epochs 1 --hidden 8 --latent 3 --batch 500 --out "$TMP/s.pgm" --model "$TMP/v.safetensors"
-has vae "$(out)" "ELBO of unseen images -"; has "vae's sheet" "$(head -n 2 "$TMP/s.pgm" | tr '\n' ' ')" "P2 448 224 "; has vae "$(ls "$TMP")" v.safetensors
+has vae "$(out)" "ELBO of unseen images -"; has "vae's sheet" "$(head -n 2 "$TMP/s.pgm" | tr '\n' ' ')" "P5 448 224 "; has vae "$(ls "$TMP")" v.safetensors
 code "vae --conv" 0 "$GTSH" scripts/vae.gt --data "$TMP" --epochs 1 --conv --hidden 4 --latent 2 --batch 1000; has "vae --conv" "$(out)" "epoch  1  ELBO"
 code moons 0 "$GTSH" scripts/moons.gt --rows 7; has moons "$(out)" "accuracy 100.0%"; has moons "$(out)" "@@@@"
 code lstm 0 "$GTSH" scripts/lstm.gt --data README.md --steps 6 --batch 4 --ctx 12 --width 8 --hidden 8 --layers 2 --sample 5 --out "$TMP/l.safetensors"

@@ -3,6 +3,7 @@
  * RUNS] [-s SEED] [FILE ...] (files are replayed; the first byte chooses the format).
  * SPDX-License-Identifier: MIT */
 #include "lang/io.h"
+#include "tests/unit/io_files.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static const char *const names[] = {"a.npy", "a.safetensors", "a.csv",    "a.json",  "a.idx",
-                                    "a.txt", "a.bin",         "a.csv.gz", "a.idx.gz"};
+static const char *const names[] = {
+    "a.npy", "a.safetensors", "a.csv", "a.json", "a.idx", "a.txt", "a.bin", "a.csv.gz", "a.idx.gz",
+    "a.npz", "a.png",         "a.ppm"};
 enum { NAMES = sizeof names / sizeof *names };
 
 static void look(const IoValue *v) {
@@ -50,24 +52,32 @@ static uint32_t next(void) {
 
 /* Valid beginnings, so that mutations reach the inside of the decoders. */
 static const struct {
+    int name;
     const char *s;
     size_t n;
 } seeds[] = {
-#define SEED(s)                                                                                    \
-    { s, sizeof s - 1 }
-    SEED("\x00\x93NUMPY\x01\x00\x3b\x00{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), } "
+#define SEED(name, s) {name, s, sizeof s - 1}
+    SEED(0, "\x93NUMPY\x01\x00\x3b\x00{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), } "
          "\n12345678"),
-    SEED("\x01\x88\x00\x00\x00\x00\x00\x00\x00{\"__metadata__\":{\"gt\":\"{\\\"a/0\\\":1,\\\"a/"
+    SEED(1, "\x88\x00\x00\x00\x00\x00\x00\x00{\"__metadata__\":{\"gt\":\"{\\\"a/0\\\":1,\\\"a/"
          "1\\\":[2]}\"},\"w/x\":{\"dtype\":\"F16\",\"shape\":[2],"
          "\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"BOOL\",\"shape\":[],\"data_offsets\":[4,5]}}  "
          "12345"),
-    SEED("\x02"
-         "a,b,\"c\"\n1,2.5,x\n\"4\",\"5\"\"\",6\n"),
-    SEED("\x03{\"a\": [1, 2.5, \"x\\n\\u0041\", true, null], \"b\": {\"c\": -Infinity}}"),
-    SEED("\x04\x00\x00\x0b\x02\x00\x00\x00\x02\x00\x00\x00\x01"
+    SEED(2, "a,b,\"c\"\n1,2.5,x\n\"4\",\"5\"\"\",6\n"),
+    SEED(3, "{\"a\": [1, 2.5, \"x\\n\\u0041\", true, null], \"b\": {\"c\": -Infinity}}"),
+    SEED(4, "\x00\x00\x0b\x02\x00\x00\x00\x02\x00\x00\x00\x01"
          "1234"),
-    SEED("\x07\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x33\xd4\x31\xe2\x02\x00\x3f\x6c\x1e\x5c\x04"
+    SEED(7, "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x33\xd4\x31\xe2\x02\x00\x3f\x6c\x1e\x5c\x04"
          "\x00\x00\x00"),
+    SEED(9, npz_numpy),
+    SEED(9, npz_compressed),
+    SEED(9, npz_streamed),
+    SEED(10, png_grey16),
+    SEED(10, png_palette_alpha),
+    SEED(10, png_rgb_filter_up),
+    SEED(10, png_interlaced),
+    SEED(11, "P3 # text\n2 1 15 0 15 7 8 2 1\n"),
+    SEED(11, "P6\n2 1\n65535\n123456123456"),
 };
 
 static size_t mutate(uint8_t *p, size_t n, size_t cap) {
@@ -118,8 +128,9 @@ int main(int argc, char **argv) {
     state = seed;
     for (long i = 0; i < runs; i++) {
         size_t k = next() % (sizeof seeds / sizeof *seeds), n = seeds[k].n;
-        memcpy(data, seeds[k].s, n);
-        n = mutate(data, n, sizeof data);
+        data[0] = (uint8_t)seeds[k].name;
+        memcpy(data + 1, seeds[k].s, n);
+        n = 1 + mutate(data + 1, n, sizeof data - 1);
         if (next() % 8 == 0) data[0] = (uint8_t)next();
         LLVMFuzzerTestOneInput(data, n);
     }

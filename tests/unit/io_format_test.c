@@ -1,0 +1,241 @@
+/* io_format_test.c: formats in containers (.npz) and pictures (.png, .ppm, .pgm): files of
+ * other programs (io_files.h), what we write read back, and hostile files.
+ * SPDX-License-Identifier: MIT */
+#include "lang/io.h"
+#include "tests/unit/check.h"
+#include "tests/unit/io_files.h"
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char dir[64];
+static const char *in_dir(const char *name) {
+    static char path[4][200];
+    static int k;
+    k = (k + 1) % 4;
+    snprintf(path[k], sizeof path[k], "%s/%s", dir, name);
+    return path[k];
+}
+
+static bool decode(const char *name, const void *data, size_t n, IoValue *out, Err *e) {
+    Buf *b = buf_copy(data, n);
+    bool ok = io_decode(name, b, NULL, out, e);
+    buf_unref(&b);
+    return ok;
+}
+#define DECODE(name, file, out) decode(name, file, sizeof file - 1, out, &e)
+
+static bool is_tensor(const IoValue *v, DType d, int rank, const void *want, size_t n) {
+    return v && v->kind == IO_TENSOR && v->tensor->type.dtype == d &&
+           v->tensor->type.rank == rank && v->tensor->buf->n == n &&
+           !memcmp(v->tensor->buf->data, want, n);
+}
+
+/* ---- npz ---- */
+
+static void test_npz_read(void) {
+    IoValue v;
+    Err e = {0};
+    CHECK(DECODE("a.npz", npz_numpy, &v));
+    CHECK(is_tensor(io_get(&v, "a"), DT_F32, 1, (float[]){1.5f, -2}, 8));
+    const IoValue *b = io_get(&v, "b");
+    CHECK(b && b->kind == IO_LIST && b->n == 2);
+    CHECK(is_tensor(&b->kid[0], DT_I64, 0, (int64_t[]){7}, 8));
+    CHECK(is_tensor(&b->kid[1], DT_BOOL, 1, "\1", 1));
+    io_fini(&v);
+    CHECK(DECODE("a.npz", npz_compressed, &v));
+    double zeros[100] = {0};
+    CHECK(is_tensor(io_get(&v, "z"), DT_F64, 2, zeros, sizeof zeros));
+    CHECK(is_tensor(io_get(&v, "f"), DT_I32, 2, (int32_t[]){0, 1, 2, 3, 4, 5}, 24));
+    io_fini(&v);
+    CHECK(DECODE("a.npz", npz_streamed, &v)); /* sizes behind the data */
+    CHECK(is_tensor(io_get(&v, "s"), DT_I64, 1, (int64_t[]){0, 1, 2}, 24));
+    io_fini(&v);
+    CHECK(DECODE("a.npz", "PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", &v)); /* empty */
+    CHECK(v.kind == IO_MAP && v.n == 0);
+    io_fini(&v);
+}
+
+static void test_npz_round(void) {
+    IoValue v;
+    Err e = {0};
+    float f[3] = {1, NAN, -0.0f};
+    IoItem item[3] = {{"m/w", {.dtype = DT_F32, .rank = 1, .shape = {3}}, f},
+                      {"m/l/0", {.dtype = DT_U8}, "\7"},
+                      {"none", {.dtype = DT_F64, .rank = 2, .shape = {0, 5}}, f}};
+    const char *meta = "{\"m/n\": 5, \"m/l/1\": [\"x\", null]}";
+    CHECK(io_save(in_dir("deep/x.npz"), item, 3, meta, strlen(meta), &e));
+    CHECK(io_load(in_dir("deep/x.npz"), NULL, NULL, &v, &e));
+    const IoValue *m = io_get(&v, "m");
+    CHECK(is_tensor(io_get(m, "w"), DT_F32, 1, f, sizeof f));
+    CHECK((uintptr_t)io_get(m, "w")->tensor->buf->data % 64 == 0); /* shared, not copied */
+    CHECK(io_get(m, "n")->i == 5 && is_tensor(&io_get(m, "l")->kid[0], DT_U8, 0, "\7", 1));
+    CHECK_STR(io_get(m, "l")->kid[1].kid[0].str, "x");
+    CHECK_INT(io_get(&v, "none")->tensor->type.shape[1], 5);
+    io_fini(&v);
+    item[0].type.dtype = DT_BF16;
+    CHECK_FAIL(io_save(in_dir("deep/x.npz"), item, 3, "", 0, &err), ERR_DTYPE);
+    CHECK(io_load(in_dir("deep/x.npz"), NULL, NULL, &v, &e)); /* the old file is whole */
+    io_fini(&v);
+    CHECK(io_is_by_name("a.npz") && io_is_by_name("a.SAFETENSORS") && !io_is_by_name("a.npy"));
+}
+
+/* Every cut and every changed byte: an error, or the same values where a byte does not matter. */
+static void damage(const char *name, const char *file, size_t n) {
+    IoValue v;
+    char *copy = malloc(n);
+    for (size_t i = 0; i < n; i++) {
+        Err e = {0};
+        CHECK_MSG(!decode(name, file, i, &v, &e) && e.text[0] && v.kind == IO_NONE,
+                  "%s cut at %zu", name, i);
+        for (int bit = 0; bit < 8; bit++) {
+            memcpy(copy, file, n);
+            copy[i] ^= (char)(1 << bit);
+            e = (Err){0};
+            if (decode(name, copy, n, &v, &e)) io_fini(&v);
+            else CHECK_MSG(e.text[0] && v.kind == IO_NONE, "%s with a wrong byte %zu", name, i);
+        }
+    }
+    free(copy);
+}
+
+static void test_npz_hostile(void) {
+    IoValue v;
+    Err e = {0};
+    damage("a.npz", npz_numpy, sizeof npz_numpy - 1);
+    damage("a.npz", npz_compressed, sizeof npz_compressed - 1);
+    CHECK_FAIL(decode("a.npz", "no zip archive, but long enough", 31, &v, &err), ERR_PARSE);
+    char copy[sizeof npz_compressed];
+    size_t n = sizeof npz_compressed - 1, central = n;
+    memcpy(copy, npz_compressed, n);
+    while (memcmp(copy + central, "PK\1\2", 4)) central--; /* the last member's entry */
+    struct { int at; const char *bytes; size_t n; const char *says; } bad[] = {
+        {8, "\1", 1, "encrypted"},
+        {10, "\x0c", 1, "method 12"},
+        {16, "\0\0\0", 3, "checksum"},
+        {24, "\xf0\0\0\0", 4, "not of the size"},
+        {24, "\xff\xff\xff\x7f", 4, "inflate to more than"},
+        {20, "\xff\xff\xff\x7f", 4, "cut off"},
+        {42, "\xff\xff\xff\x7f", 4, "does not begin"},
+        {42, "\1\0\0\0", 4, "does not begin"},
+        {46, "\0", 1, "zero byte"},
+        {47, "/x.np", 1, "no .npy"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        memcpy(copy, npz_compressed, n);
+        memcpy(copy + central + bad[i].at, bad[i].bytes, bad[i].n);
+        e = (Err){0};
+        CHECK(!decode("a.npz", copy, n, &v, &e));
+        CHECK_MSG(strstr(e.text, bad[i].says), "case %zu says: %s", i, e.text);
+    }
+}
+
+/* ---- pictures ---- */
+
+static void test_png_read(void) {
+    IoValue v;
+    Err e = {0};
+    CHECK(DECODE("a.png", png_grey1, &v) && is_tensor(&v, DT_U8, 2, "\xff\0\xff\0", 4));
+    io_fini(&v);
+    CHECK(DECODE("a.png", png_grey16, &v) && is_tensor(&v, DT_U8, 2, "\x12\xff", 2));
+    io_fini(&v);
+    CHECK(DECODE("a.png", png_grey_alpha, &v) && is_tensor(&v, DT_U8, 3, "\1\2\3\4", 4));
+    CHECK(v.tensor->type.shape[0] == 2 && v.tensor->type.shape[2] == 2);
+    io_fini(&v);
+    CHECK(DECODE("a.png", png_palette, &v) && is_tensor(&v, DT_U8, 3, "\4\5\6\1\2\3", 6));
+    io_fini(&v);
+    CHECK(DECODE("a.png", png_palette_alpha, &v));
+    CHECK(is_tensor(&v, DT_U8, 3, "\4\5\6\xff\1\2\3\7", 8));
+    io_fini(&v);
+    CHECK(DECODE("a.png", png_rgb_filter_up, &v) && is_tensor(&v, DT_U8, 3, "\1\2\3\4\4\4", 6));
+    io_fini(&v);
+    CHECK(DECODE("a.png", png_interlaced, &v) && is_tensor(&v, DT_U8, 2, "\1\2\3\4\5\6", 6));
+    io_fini(&v);
+    CHECK(!DECODE("a.png", png_bomb, &v) && strstr(e.text, "does not fit"));
+    CHECK(!DECODE("a.png", png_bad_filter, &v) && strstr(e.text, "filter"));
+    CHECK_FAIL(decode("a.png", "GIF89a..", 8, &v, &err), ERR_PARSE);
+    damage("a.png", png_palette_alpha, sizeof png_palette_alpha - 1);
+    damage("a.png", png_interlaced, sizeof png_interlaced - 1);
+}
+
+static void round_trip(const char *name, int64_t channels, bool is_saved) {
+    IoValue v;
+    Err e = {0};
+    uint8_t x[5 * 7 * 5];
+    for (size_t i = 0; i < sizeof x; i++) x[i] = (uint8_t)(i * 37);
+    IoItem item = {"", {.dtype = DT_U8, .rank = channels ? 3 : 2, .shape = {5, 7, channels}}, x};
+    bool ok = io_save(in_dir(name), &item, 1, "", 0, &e);
+    CHECK_MSG(ok == is_saved, "%s with %d channels: %s", name, (int)channels, e.text);
+    if (!ok) {
+        CHECK_INT(e.code, ERR_SHAPE);
+        return;
+    }
+    CHECK(io_load(in_dir(name), NULL, NULL, &v, &e));
+    CHECK(is_tensor(&v, DT_U8, channels > 1 ? 3 : 2, x, (size_t)(35 * (channels ? channels : 1))));
+    io_fini(&v);
+}
+
+static void test_pictures_round(void) {
+    for (int c = 0; c <= 5; c++) {
+        round_trip("x.png", c, c <= 4);
+        round_trip("x.ppm", c, c <= 1 || c == 3);
+        round_trip("x.pgm", c, c <= 1 || c == 3);
+    }
+    Err e = {0};
+    float f[4] = {0};
+    IoItem item = {"", {.dtype = DT_F32, .rank = 2, .shape = {2, 2}}, f};
+    CHECK(!io_save(in_dir("x.png"), &item, 1, "", 0, &e) && e.code == ERR_DTYPE);
+    CHECK_STR(e.hint, "(x * 255).clamp(0, 255).to(uint8)");
+    CHECK(strstr(e.text, "x.png") != NULL);
+    item.type = (TensorType){.dtype = DT_U8, .rank = 2, .shape = {0, 2}};
+    CHECK_FAIL(io_save(in_dir("x.png"), &item, 1, "", 0, &err), ERR_SHAPE);
+    item.type = (TensorType){.dtype = DT_U8, .rank = 1, .shape = {2}};
+    CHECK_FAIL(io_save(in_dir("x.ppm"), &item, 1, "", 0, &err), ERR_SHAPE);
+}
+
+static void test_pnm_read(void) {
+    static const struct { const char *file; size_t n; int rank; const char *want; size_t n_want; }
+    good[] = {
+#define GOOD(file, rank, want) {file, sizeof file - 1, rank, want, sizeof want - 1}
+        GOOD("P2 # made by hand\n2 2\n#x\n255\n0 1\n2 255", 2, "\0\1\2\xff"),
+        GOOD("P3\n1 1 15 0 15 7\n", 3, "\0\xff\x77"),
+        GOOD("P5\n2 1\n255\n\n#", 2, "\n#"),
+        GOOD("P5 2 1 1\n\0\1", 2, "\0\xff"),
+        GOOD("P6\n1 1\n65535\n\0\0\xff\xff\x80\x80", 3, "\0\xff\x80"),
+        GOOD("P5 1 1 255 a and another picture", 2, "a"),
+        GOOD("P5 0 3 255\n", 2, ""),
+    };
+    IoValue v;
+    Err e = {0};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        bool ok = decode("a.ppm", good[i].file, good[i].n, &v, &e);
+        CHECK_MSG(ok && is_tensor(&v, DT_U8, good[i].rank, good[i].want, good[i].n_want),
+                  "case %zu: %s", i, e.text);
+        io_fini(&v);
+    }
+    static const char *const bad[] = {
+        "", "P", "P5", "P7 1 1 255 a", "P4 8 1 a", "P5 1 1", "P5 1 1 255", "P5 2 1 255\na",
+        "P5 1 1 0 a", "P5 1 1 65536 a", "P5 999999999 999999999 255\na", "P5 1234567890 1 255\na",
+        "P5 -1 1 255\na", "P2 2 1 255 1", "P2 2 1 255 1 256", "P2 2 1 255 1 x", "P2 # no end",
+        "P5 1 1 10\n\xff", "P6 1 1 255\nab", "P2 999999999 1000000 255 1 1"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        e = (Err){0};
+        CHECK_MSG(!decode("a.pgm", bad[i], strlen(bad[i]), &v, &e) && e.text[0],
+                  "accepted: %s", bad[i]);
+    }
+}
+
+int main(void) {
+    snprintf(dir, sizeof dir, "/tmp/gt-io-format-test-%ld", (long)getpid());
+    mkdir(dir, 0700);
+    test_npz_read();
+    test_npz_round();
+    test_npz_hostile();
+    test_png_read();
+    test_pictures_round();
+    test_pnm_read();
+    static const char *const left[] = {"deep/x.npz", "deep", "x.png", "x.ppm", "x.pgm"};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) remove(in_dir(left[i]));
+    CHECK(rmdir(dir) == 0); /* nothing else is left: temporary files are gone */
+    return check_report("io formats");
+}
