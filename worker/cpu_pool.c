@@ -41,6 +41,16 @@ static inline Reach reach_of(const Window *w, int64_t k) {
     return r;
 }
 
+/* The elements of the last axis' windows that lie inside in one of them at least: a window may be
+ * far larger than its plane. */
+static inline Span span_shown(const Window *w) {
+    int64_t d = w->dilation[2], p = w->padding[2];
+    int64_t before = p - (w->out[2] - 1) * w->stride[2], last = (w->in[2] + p + d - 1) / d;
+    int64_t first = before > 0 ? (before + d - 1) / d : 0;
+    if (last > w->kernel[2]) last = w->kernel[2];
+    return (Span){first, last > first ? last - first : 0};
+}
+
 /* ---- Largest ---- */
 
 /* `first`: of each window on the last axis its first element inside; -1: none. LARGER(v, best): v
@@ -48,6 +58,7 @@ static inline Reach reach_of(const Window *w, int64_t k) {
 #define MAX_PLANE(T, LOWEST, LARGER)                                                               \
     static void max_##T(const Window *w, const int64_t *first, const T *x, T *y, int64_t *place) { \
         const int64_t *in = w->in, *out = w->out, *step = w->dilation, s = w->stride[2];           \
+        const Span shown = span_shown(w);                                                          \
         for (int64_t o = 0; o < out[0] * out[1]; o++, y += out[2], place += out[2]) {              \
             Span a = span_of(w, 0, o / out[1]), b = span_of(w, 1, o % out[1]);                     \
             bool has_rows = a.n > 0 && b.n > 0;                                                    \
@@ -58,7 +69,7 @@ static inline Reach reach_of(const Window *w, int64_t k) {
             }                                                                                      \
             for (int64_t i = 0; i < a.n * b.n; i++) {                                              \
                 int64_t row = corner + (i / b.n * step[0] * in[1] + i % b.n * step[1]) * in[2];    \
-                for (int64_t k = 0; k < w->kernel[2]; k++) {                                       \
+                for (int64_t k = shown.from; k < shown.from + shown.n; k++) {                      \
                     Reach r = reach_of(w, k);                                                      \
                     const T *from = x + row + r.at;                                                \
                     for (int64_t q = r.begin; q < r.end; q++) {                                    \
@@ -106,12 +117,13 @@ static void max_range(void *ctx, int64_t begin, int64_t end, int thread) {
     static void mean_##T(const Pool2 *p, const T *x, T *y) {                                       \
         const Window *w = &p->s.window;                                                            \
         const int64_t *in = w->in, *out = w->out, s = w->stride[2];                                \
+        const Span shown = span_shown(w);                                                          \
         for (int64_t o = 0; o < out[0] * out[1]; o++, y += out[2]) {                               \
             Span a = span_of(w, 0, o / out[1]), b = span_of(w, 1, o % out[1]);                     \
             for (int64_t q = 0; q < out[2]; q++) y[q] = 0;                                         \
             for (int64_t i = 0; i < a.n * b.n; i++) {                                              \
                 const T *row = x + ((a.from + i / b.n) * in[1] + b.from + i % b.n) * in[2];        \
-                for (int64_t k = 0; k < w->kernel[2]; k++) {                                       \
+                for (int64_t k = shown.from; k < shown.from + shown.n; k++) {                      \
                     Reach r = reach_of(w, k);                                                      \
                     const T *from = row + r.at;                                                    \
                     for (int64_t q = r.begin; q < r.end; q++) y[q] += from[(q - r.begin) * s];     \
@@ -125,6 +137,7 @@ static void max_range(void *ctx, int64_t begin, int64_t end, int thread) {
     static void mean_dx_##T(const Pool2 *p, const T *dy, T *dx) {                                  \
         const Window *w = &p->s.window;                                                            \
         const int64_t *in = w->in, *out = w->out, s = w->stride[2];                                \
+        const Span shown = span_shown(w);                                                          \
         memset(dx, 0, sizeof(T) * (size_t)window_volume(in));                                      \
         for (int64_t o = 0; o < out[0] * out[1]; o++, dy += out[2]) {                              \
             Span a = span_of(w, 0, o / out[1]), b = span_of(w, 1, o % out[1]);                     \
@@ -132,7 +145,7 @@ static void max_range(void *ctx, int64_t begin, int64_t end, int thread) {
                 pool_divisor(&p->s, (int64_t[]){o / out[1], o % out[1], 0}) / p->scale[0];         \
             for (int64_t i = 0; i < a.n * b.n; i++) {                                              \
                 T *row = dx + ((a.from + i / b.n) * in[1] + b.from + i % b.n) * in[2];             \
-                for (int64_t k = 0; k < w->kernel[2]; k++) {                                       \
+                for (int64_t k = shown.from; k < shown.from + shown.n; k++) {                      \
                     Reach r = reach_of(w, k);                                                      \
                     T *to = row + r.at;                                                            \
                     for (int64_t q = r.begin; q < r.end; q++)                                      \
@@ -200,7 +213,10 @@ static bool pool(Cpu *c, const Call *call, const TensorType *x, const TensorType
         else
             p.scale[q] = pool_divisor(&p.s, (int64_t[]){0, 0, q});
     }
-    cpu_ranges(c, p.s.planes, cpu_part(p.out * window_volume(p.s.window.kernel)), fn, &p);
+    int64_t shown = span_shown(w).n; /* of a window, at most: what of it can lie inside */
+    for (int d = 0; d < 2; d++) shown *= w->kernel[d] < w->in[d] ? w->kernel[d] : w->in[d];
+    if (shown > CPU_PART) shown = CPU_PART;
+    cpu_ranges(c, p.s.planes, cpu_part(p.out * shown), fn, &p);
     return true;
 }
 
