@@ -191,6 +191,8 @@ static const char *const keywords[][2] = {
     {"use_reentrant", "drop it: there is one kind of checkpoint"},
     {"preserve_rng_state", "drop it: random numbers are the same again by themselves"},
     {"only_inputs", "drop it: grad touches no .grad"},
+    {"retain_graph", "drop it: grad leaves the graph as it is"},
+    {"create_graph", "grad(y, xs, create_graph=true) gives gradients with a history"},
     {"allow_unused", "drop it: what y does not depend on has gradient 0"},
     {"verbose", "drop it, and print(opt.lr)"},
     {"weights_only", "drop it: files hold values, never code"},
