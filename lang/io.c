@@ -284,16 +284,18 @@ static bool inflate_bytes(const char *name, const Buf *in, Buf **out, Err *err) 
 /* ---- Formats by name ---- */
 
 typedef enum Format {
-    F_NPY, F_NPZ, F_SAFETENSORS, F_CSV, F_JSON, F_PNG, F_PNM, F_IDX, F_TXT, F_BIN, F_UNKNOWN
+    F_NPY, F_NPZ, F_SAFETENSORS, F_CSV, F_JSON, F_JSONL, F_YAML, F_PNG, F_PNM, F_IDX, F_TXT, F_BIN,
+    F_UNKNOWN
 } Format;
 
 static const struct {
     const char *tail;
     Format format;
-} by_tail[] = {{".npy", F_NPY},   {".npz", F_NPZ}, {".safetensors", F_SAFETENSORS},
-               {".csv", F_CSV},   {".json", F_JSON}, {".png", F_PNG},
-               {".ppm", F_PNM},   {".pgm", F_PNM},   {".idx", F_IDX},
-               {"-ubyte", F_IDX}, {".txt", F_TXT},   {".bin", F_BIN}};
+} by_tail[] = {{".npy", F_NPY},     {".npz", F_NPZ},   {".safetensors", F_SAFETENSORS},
+               {".csv", F_CSV},     {".json", F_JSON}, {".jsonl", F_JSONL},
+               {".yaml", F_YAML},   {".yml", F_YAML},  {".png", F_PNG},
+               {".ppm", F_PNM},     {".pgm", F_PNM},   {".idx", F_IDX},
+               {"-ubyte", F_IDX},   {".txt", F_TXT},   {".bin", F_BIN}};
 enum { TAILS = sizeof by_tail / sizeof *by_tail };
 
 /* By form; what a file of the format holds, for errors. */
@@ -307,6 +309,8 @@ static const struct {
     [F_SAFETENSORS] = {FORM(ITEMS) | FORM(HOST) | FORM(TENSOR) | FORM(TEXT), "values by name"},
     [F_CSV] = {FORM(TENSOR) | FORM(HOST) | FORM(ITEMS), "a table"},
     [F_JSON] = {FORM(TENSOR) | FORM(TEXT) | FORM(HOST) | FORM(ITEMS), "host values"},
+    [F_JSONL] = {FORM(TENSOR) | FORM(HOST) | FORM(ITEMS), "a list, one value per line"},
+    [F_YAML] = {FORM(TENSOR) | FORM(TEXT) | FORM(HOST) | FORM(ITEMS), "host values"},
     [F_PNG] = {FORM(TENSOR), "one picture, a tensor"},
     [F_PNM] = {FORM(TENSOR), "one picture, a tensor"},
     [F_IDX] = {FORM(TENSOR), "one tensor"},
@@ -388,6 +392,8 @@ static bool decode(Format f, const char *name, Buf *b, const char *element, IoVa
     case F_SAFETENSORS: return safetensors_decode(b, out, err);
     case F_CSV: return csv_decode(b, out, err);
     case F_JSON: return json_parse((const char *)b->data, b->n, JSON_NODES, out, err);
+    case F_JSONL: return jsonl_decode(b, JSON_NODES, out, err);
+    case F_YAML: return yaml_decode(b, out, err);
     case F_PNG: return png_decode(b, out, err);
     case F_PNM: return pnm_decode(b, out, err);
     case F_IDX: return idx_decode(b, out, err);
@@ -526,8 +532,23 @@ static bool tree_of(const IoItem *item, int n, const char *meta, size_t n_meta, 
     return true;
 }
 
-static bool encode_tree(Format f, IoSink *s, const IoValue *v, Err *err) {
+/* Tensors become nested lists. */
+static bool make_lists(IoValue *v, Err *err) {
+    for (uint32_t i = 0; (v->kind == IO_LIST || v->kind == IO_MAP) && i < v->n; i++)
+        TRY(make_lists(&v->kid[i], err));
+    if (v->kind != IO_TENSOR) return true;
+    Bytes text = {0};
+    json_print(v, -1, &text);
+    io_fini(v);
+    bool ok = json_parse(text.data, text.n, JSON_NODES, v, err);
+    bytes_fini(&text);
+    return ok;
+}
+
+static bool encode_tree(Format f, IoSink *s, IoValue *v, Err *err) {
     if (f == F_CSV) return csv_encode(s, v, err);
+    if (f == F_YAML) return make_lists(v, err) && yaml_encode(s, v, err);
+    if (f == F_JSONL) return make_lists(v, err) && jsonl_encode(s, v, err);
     Bytes text = {0};
     json_print(v, 1, &text);
     bytes_putc(&text, '\n');
@@ -555,7 +576,7 @@ static bool encode(const char *path, Format f, IoSink *s, const IoItem *item, in
     bool is_one = n == 1 && !item->name[0];
     if (f == F_SAFETENSORS) return safetensors_encode(s, item, n, meta, n_meta, err);
     if (f == F_NPZ) return npz_encode(s, item, n, meta, n_meta, err);
-    if (f == F_CSV || f == F_JSON) {
+    if (f == F_CSV || f == F_JSON || f == F_JSONL || f == F_YAML) {
         IoValue v;
         bool ok = tree_of(item, n, meta, n_meta, &v, err) && encode_tree(f, s, &v, err);
         io_fini(&v);

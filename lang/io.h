@@ -7,6 +7,8 @@
  *   .safetensors  tensors by name, host values as JSON in the header
  *   .csv          a float32 matrix, or columns by name when it has a header
  *   .json         host values
+ *   .jsonl        a list of host values, one per line
+ *   .yaml .yml    host values
  *   .png          a picture, uint8 (H, W) or (H, W, 2 to 4)
  *   .ppm .pgm     a picture, uint8 (H, W, 3) or (H, W); netpbm's P2 P3 P5 P6
  *   .idx *-ubyte  one tensor (MNIST's files)

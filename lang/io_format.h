@@ -49,6 +49,10 @@ bool csv_decode(Buf *bytes, IoValue *out, Err *err);
 bool csv_encode(IoSink *s, const IoValue *v, Err *err);
 bool idx_decode(Buf *bytes, IoValue *out, Err *err);
 bool idx_encode(IoSink *s, const IoItem *item, Err *err);
+bool jsonl_decode(Buf *bytes, size_t max_nodes, IoValue *out, Err *err); /* a list */
+bool jsonl_encode(IoSink *s, const IoValue *v, Err *err);
+bool yaml_decode(Buf *bytes, IoValue *out, Err *err);
+bool yaml_encode(IoSink *s, const IoValue *v, Err *err); /* no tensors */
 bool png_decode(Buf *bytes, IoValue *out, Err *err);
 bool png_encode(IoSink *s, const IoItem *item, Err *err);
 bool pnm_decode(Buf *bytes, IoValue *out, Err *err); /* .ppm and .pgm by their contents */

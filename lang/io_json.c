@@ -229,6 +229,26 @@ bool json_parse(const char *s, size_t n, size_t max_nodes, IoValue *out, Err *er
     return ok;
 }
 
+/* One value per line; blank lines are skipped. */
+bool jsonl_decode(Buf *bytes, size_t max_nodes, IoValue *out, Err *err) {
+    const char *s = (const char *)bytes->data, *end = s + bytes->n;
+    Reader r = {s, s, s, max_nodes, 0, err};
+    *out = (IoValue){.kind = IO_LIST};
+    for (const char *line = s; line < end; line = r.end + 1) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        r.at = line;
+        r.end = stop ? stop : end;
+        skip_blanks(&r);
+        if (r.at == r.end) continue;
+        bool ok = read_value(&r, io_push(out));
+        if (ok && (skip_blanks(&r), r.at != r.end)) ok = fail(&r, "something follows the value");
+        if (ok) continue;
+        io_fini(out);
+        return false;
+    }
+    return true;
+}
+
 /* ---- Printing ---- */
 
 void json_print_str(const char *s, size_t n, Bytes *out) {
@@ -324,4 +344,19 @@ void json_print(const IoValue *v, int indent, Bytes *out) {
     }
     if (breaks) new_line(indent - 1, out);
     bytes_putc(out, is_map ? '}' : ']');
+}
+
+bool jsonl_encode(IoSink *s, const IoValue *v, Err *err) {
+    if (v->kind != IO_LIST) {
+        err_set(err, ERR_ARG, "a .jsonl file holds a list, one value per line");
+        return err_hint(err, "save([value], path)");
+    }
+    Bytes text = {0};
+    for (uint32_t i = 0; i < v->n; i++) {
+        json_print(&v->kid[i], -1, &text);
+        bytes_putc(&text, '\n');
+    }
+    io_put_bytes(s, text.data, text.n);
+    bytes_fini(&text);
+    return true;
 }

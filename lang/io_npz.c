@@ -250,7 +250,8 @@ static void put_central(Bytes *b, const Member *m) {
     put(b, 45, 2);
     put_common(b, m, n != 0);
     put(b, n ? n + 4 : 0, 2);
-    put(b, 0, 2 + 2 + 2 + 4); /* comment, part, attributes */
+    put(b, 0, 2 + 2 + 2); /* comment, part, attributes for text */
+    put(b, 0, 4);
     put(b, low(m->at), 4);
     bytes_add(b, m->name, m->n_name);
     if (!n) return;

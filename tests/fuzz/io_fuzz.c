@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static const char *const names[] = {
     "a.npy", "a.safetensors", "a.csv", "a.json", "a.idx", "a.txt", "a.bin", "a.csv.gz", "a.idx.gz",
-    "a.npz", "a.png",         "a.ppm"};
+    "a.npz", "a.png",         "a.ppm", "a.yaml", "a.jsonl"};
 enum { NAMES = sizeof names / sizeof *names };
 
 static void look(const IoValue *v) {
@@ -77,6 +77,9 @@ static const struct {
     SEED(10, png_rgb_filter_up),
     SEED(10, png_interlaced),
     SEED(11, "P3 # text\n2 1 15 0 15 7 8 2 1\n"),
+    SEED(12, "a: &x [1, 0x1f, ~, !!float 3]\nb: {c: *x, \"d\\n\": 'e', f: .inf}\ng: |\n  h\n"),
+    SEED(12, "- &a [x]\n- &b [*a, *a]\n- &c {y: *b, z: *b}\n- [*c, *c]\n"),
+    SEED(13, "{\"a\": 1}\n\n[2, null]\n\"x\"\n"),
     SEED(11, "P6\n2 1\n65535\n123456123456"),
 };
 
@@ -99,7 +102,7 @@ static size_t mutate(uint8_t *p, size_t n, size_t cap) {
                 n += len;
             }
             break;
-        default: p[at] = (uint8_t) "0123456789[]{}\",:-e.'()"[next() % 23]; break;
+        default: p[at] = (uint8_t) "0123456789[]{}\",:-e.'()&*!\n #"[next() % 29]; break;
         }
     }
     return n;

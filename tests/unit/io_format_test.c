@@ -1,5 +1,5 @@
-/* io_format_test.c: formats in containers (.npz) and pictures (.png, .ppm, .pgm): files of
- * other programs (io_files.h), what we write read back, and hostile files.
+/* io_format_test.c: .npz, pictures (.png, .ppm, .pgm), .yaml and .jsonl: files of other programs
+ * (io_files.h), what we write read back, and hostile files. The other formats: io_test.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/io.h"
 #include "tests/unit/check.h"
@@ -106,7 +106,7 @@ static void test_npz_hostile(void) {
     damage("a.npz", npz_compressed, sizeof npz_compressed - 1);
     CHECK_FAIL(decode("a.npz", "no zip archive, but long enough", 31, &v, &err), ERR_PARSE);
     char copy[sizeof npz_compressed];
-    size_t n = sizeof npz_compressed - 1, central = n;
+    size_t n = sizeof npz_compressed - 1, central = n - 4;
     memcpy(copy, npz_compressed, n);
     while (memcmp(copy + central, "PK\1\2", 4)) central--; /* the last member's entry */
     struct { int at; const char *bytes; size_t n; const char *says; } bad[] = {
@@ -225,6 +225,122 @@ static void test_pnm_read(void) {
     }
 }
 
+/* ---- text ---- */
+
+/* What a file comes to, as JSON; or the error. */
+static void reads_as(const char *name, const char *text, const char *want) {
+    IoValue v;
+    Err e = {0};
+    Bytes json = {0};
+    if (decode(name, text, strlen(text), &v, &e)) json_print(&v, -1, &json);
+    else bytes_puts(&json, e.text);
+    CHECK_STR(json.data, want);
+    bytes_fini(&json);
+    io_fini(&v);
+}
+
+static void test_yaml_read(void) {
+    reads_as("a.yaml", "", "null");
+    reads_as("a.yml", "# nothing\n", "null");
+    reads_as("a.yaml", "a: 1\nb: [x, 2.50, ~, true, FALSE, .inf, -.INF, .nan, 1e3, .5, 5.]\n",
+             "{\"a\": 1, \"b\": [\"x\", 2.5, null, true, false, Infinity, -Infinity, NaN, 1000.0, "
+             "0.5, 5.0]}");
+    reads_as("a.yaml", "[0x1F, 0o17, 017, +5, -0, 9223372036854775807, 9223372036854775808]",
+             "[31, 15, 17, 5, 0, 9223372036854775807, 9.223372036854776e+18]");
+    reads_as("a.yaml", "[yes, 1_000, 0x, 1e, ., 2001-01-01, 1:30, '1', \"\\u00e9\", !!str 7, ! 8]",
+             "[\"yes\", \"1_000\", \"0x\", \"1e\", \".\", \"2001-01-01\", \"1:30\", \"1\", "
+             "\"\xc3\xa9\", \"7\", \"8\"]");
+    reads_as("a.yaml", "[!!float 3, !!int 4, !!null ~, !!bool true]", "[3.0, 4, null, true]");
+    reads_as("a.yaml", "1: {x: &a [1, 2], y: *a}\ntext: |\n  two\n  lines\nfolded: >\n  a\n  b\n",
+             "{\"1\": {\"x\": [1, 2], \"y\": [1, 2]}, \"text\": \"two\\nlines\\n\", "
+             "\"folded\": \"a b\\n\"}");
+    reads_as("a.yaml", "a: &x {p: &y 1}\nb: [*x, *y, &x 3, *x]\n",
+             "{\"a\": {\"p\": 1}, \"b\": [{\"p\": 1}, 1, 3, 3]}");
+}
+
+static void test_yaml_refuses(void) {
+    reads_as("a.yaml", "a: 1\na: 2\n", "line 2, column 1: the key occurs twice");
+    reads_as("a.yaml", "a: *x",
+             "line 1, column 4: an alias of nothing that stands complete before it");
+    reads_as("a.yaml", "&a [*a]",
+             "line 1, column 5: an alias of nothing that stands complete before it");
+    reads_as("a.yaml", "!!python/object:os.system x",
+             "line 1, column 1: tags other than the core schema's are not read");
+    reads_as("a.yaml", "!x {a: 1}",
+             "line 1, column 1: tags other than the core schema's are not read");
+    reads_as("a.yaml", "!!int x",
+             "line 1, column 1: the value is not of the type that its tag says");
+    reads_as("a.yaml", "a: 1\n---\nb: 1\n", "line 2, column 1: more than one document");
+    reads_as("a.yaml", "<<: 1", "line 1, column 1: merge keys (<<) are not read");
+    reads_as("a.yaml", "[a]: 1", "line 1, column 1: a key must be a scalar");
+    Bytes bomb = {0};
+    bytes_puts(&bomb, "- &a0 [x,x,x,x,x,x,x,x,x]\n");
+    for (int i = 1; i < 12; i++) {
+        bytes_printf(&bomb, "- &a%d [", i);
+        for (int k = 0; k < 9; k++) bytes_printf(&bomb, "*a%d,", i - 1);
+        bytes_puts(&bomb, "]\n");
+    }
+    IoValue v;
+    Err e = {0};
+    CHECK(!decode("a.yaml", bomb.data, bomb.n, &v, &e) && strstr(e.text, "blow up"));
+    bomb.n = 0;
+    bytes_puts(&bomb, "- &a0 [x]\n");
+    for (int i = 1; i < 500; i++) bytes_printf(&bomb, "- &a%d [*a%d]\n", i, i - 1);
+    e = (Err){0};
+    CHECK(!decode("a.yaml", bomb.data, bomb.n, &v, &e) && strstr(e.text, "nest too deep"));
+    bytes_fini(&bomb);
+    char deep[20000];
+    memset(deep, '[', sizeof deep);
+    e = (Err){0};
+    CHECK(!decode("a.yaml", deep, sizeof deep, &v, &e) && strstr(e.text, "nested too deep"));
+    CHECK_FAIL(decode("a.yaml", "a: \xff\xfe", 5, &v, &err), ERR_PARSE);
+}
+
+static void test_jsonl_read(void) {
+    reads_as("a.jsonl", "", "[]");
+    reads_as("a.jsonl", "{\"a\": 1}\n\n  [2]\r\nnull", "[{\"a\": 1}, [2], null]");
+    reads_as("a.jsonl", "1\n2 3\n", "line 2, column 3: something follows the value");
+    reads_as("a.jsonl", "1\n\n[2,\n3]\n",
+             "line 3, column 4: the text ends where a value should be");
+}
+
+static void test_text_round(void) {
+    static const char *const hosts[] = {
+        "null", "true", "-5", "1e+20", "-0.0", "[NaN, Infinity, -Infinity, 1.5e-300]",
+        "\"\"", "\"a\\nb \"", "[\"1\", \"null\", \"yes\", \"-\", \"a: b\", \"#\", \"\xc3\xa9\", "
+        "\"\\u0001\", \"<<\", \"=\", \" x\"]",
+        "{}", "[]", "{\"a\": {\"b\": [[1, 2], [], {\"\": null}]}, \"7\": \"12\", \"<<\": 1}",
+        "[[[[1]]], {\"x\": [{\"y\": 1}, {}]}]",
+    };
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        IoValue v = {0}, want = {0};
+        Err e = {0};
+        Bytes a = {0}, b = {0}, list = {0};
+        CHECK(json_parse(hosts[i], strlen(hosts[i]), 100, &want, &e));
+        json_print(&want, -1, &a);
+        CHECK(io_save(in_dir("x.yaml"), NULL, 0, hosts[i], strlen(hosts[i]), &e));
+        CHECK(io_load(in_dir("x.yaml"), NULL, NULL, &v, &e));
+        json_print(&v, -1, &b);
+        CHECK_STR(b.data, a.data);
+        io_fini(&v);
+        bytes_printf(&list, "[%s, 1]", hosts[i]);
+        CHECK(io_save(in_dir("x.jsonl"), NULL, 0, list.data, list.n, &e));
+        CHECK(io_load(in_dir("x.jsonl"), NULL, NULL, &v, &e));
+        b.n = 0;
+        json_print(&v.kid[0], -1, &b);
+        CHECK_STR(b.data, a.data);
+        io_fini(&v);
+        io_fini(&want);
+        bytes_fini(&a);
+        bytes_fini(&b);
+        bytes_fini(&list);
+    }
+    Err e = {0};
+    CHECK_FAIL(io_save(in_dir("x.jsonl"), NULL, 0, "{}", 2, &err), ERR_ARG);
+    CHECK(!io_save(in_dir("x.yaml"), NULL, 0, "\"\xff\"", 3, &e) && strstr(e.text, "x.yaml"));
+    CHECK(e.code == ERR_ARG);
+}
+
 int main(void) {
     snprintf(dir, sizeof dir, "/tmp/gt-io-format-test-%ld", (long)getpid());
     mkdir(dir, 0700);
@@ -234,7 +350,12 @@ int main(void) {
     test_png_read();
     test_pictures_round();
     test_pnm_read();
-    static const char *const left[] = {"deep/x.npz", "deep", "x.png", "x.ppm", "x.pgm"};
+    test_yaml_read();
+    test_yaml_refuses();
+    test_jsonl_read();
+    test_text_round();
+    static const char *const left[] = {"deep/x.npz", "deep", "x.png", "x.ppm", "x.pgm", "x.yaml",
+                                       "x.jsonl"};
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) remove(in_dir(left[i]));
     CHECK(rmdir(dir) == 0); /* nothing else is left: temporary files are gone */
     return check_report("io formats");
