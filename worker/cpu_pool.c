@@ -1,19 +1,29 @@
 /* cpu_pool.c: poolings: a plane at a time, on all threads. Sums go through a window, and through
  * the windows of a plane, in row-major order. SPDX-License-Identifier: MIT */
+#include "runtime/element.h"
 #include "runtime/window.h"
 #include "worker/cpu.h"
 #include <math.h>
 #include <string.h>
 
+typedef struct Reach {
+    int64_t begin, n, at;
+} Reach;
+
 typedef struct Pool2 {
     PoolShape s;
+    const Kernels *kernels;
+    Pool *pool;
     int64_t in, out; /* elements of a plane */
     const char *x;   /* of the average's gradient: dy */
     char *y;
     int64_t *place;
-    /* Of the windows of the last axis: see the loops. */
+    /* Of each window on the last axis: its first element inside, -1: none; what divides its sum, if
+     * the others' share is 1. */
     int64_t *first;
     double *scale;
+    Reach *reach; /* of the elements of a window on the last axis, where they are inside */
+    int64_t n_reaches;
     int size;
     DType dtype;
 } Pool2;
@@ -27,159 +37,148 @@ static inline Span span_of(const Window *w, int axis, int64_t o) {
     window_inside(w, axis, o, &first, &last);
     return (Span){o * w->stride[axis] - w->padding[axis] + first * w->dilation[axis], last - first};
 }
-/* The windows of the last axis whose element k lies inside, begin .. end-1, and where the first
- * one's is. A row of windows is done element by element: loops without branches. */
-typedef struct Reach {
-    int64_t begin, end, at;
-} Reach;
-static inline Reach reach_of(const Window *w, int64_t k) {
-    int64_t s = w->stride[2], shift = k * w->dilation[2] - w->padding[2];
+/* The windows of the last axis whose element k lies inside, n from `begin` on, and where the first
+ * one's is. A row of windows is done element by element: kernels without branches. */
+static Reach reach_of(const Window *w, int64_t k) {
+    int64_t s = w->stride[2], shift = k * w->dilation[2] - w->padding[2], end = 0;
     Reach r = {shift >= 0 ? 0 : (-shift + s - 1) / s, 0, 0};
-    if (shift < w->in[2]) r.end = (w->in[2] - 1 - shift) / s + 1;
-    if (r.end > w->out[2]) r.end = w->out[2];
+    if (shift < w->in[2]) end = (w->in[2] - 1 - shift) / s + 1;
+    if (end > w->out[2]) end = w->out[2];
+    r.n = end > r.begin ? end - r.begin : 0;
     r.at = r.begin * s + shift;
     return r;
 }
 
 /* The elements of the last axis' windows that lie inside in one of them at least: a window may be
  * far larger than its plane. */
-static inline Span span_shown(const Window *w) {
+static Span span_shown(const Window *w) {
     int64_t d = w->dilation[2], p = w->padding[2];
     int64_t before = p - (w->out[2] - 1) * w->stride[2], last = (w->in[2] + p + d - 1) / d;
     int64_t first = before > 0 ? (before + d - 1) / d : 0;
     if (last > w->kernel[2]) last = w->kernel[2];
     return (Span){first, last > first ? last - first : 0};
 }
+/* All reaches that are not empty, into `reach` (NULL: counted only). */
+static int64_t reaches(const Window *w, Reach *reach) {
+    Span shown = span_shown(w);
+    int64_t n = 0;
+    for (int64_t k = shown.from; k < shown.from + shown.n; k++) {
+        Reach r = reach_of(w, k);
+        if (r.n == 0) continue;
+        if (reach) reach[n] = r;
+        n++;
+    }
+    return n;
+}
+
+/* The rows of a plane's windows, one after the other: where they begin, and how many of the
+ * window's rows lie inside on the outer two axes. */
+typedef struct Rows {
+    int64_t o[2];
+    Span a, b;
+    int64_t corner;
+} Rows;
+static void rows_at(Rows *r, const Window *w, int64_t i, int64_t j) {
+    r->o[0] = i, r->o[1] = j;
+    r->a = span_of(w, 0, i), r->b = span_of(w, 1, j);
+    r->corner = (r->a.from * w->in[1] + r->b.from) * w->in[2];
+}
+#define EACH_ROW(R, W)                                                                             \
+    for (int64_t i_ = 0; i_ < (W)->out[0]; i_++)                                                   \
+        for (int64_t j_ = 0; j_ < (W)->out[1] && (rows_at(&(R), W, i_, j_), true); j_++)
+/* All elements of a row of windows, as (offset of the input's row, reach). */
+#define EACH_REACH(P, R, W, ROW, REACH)                                                            \
+    for (int64_t a_ = 0; a_ < (R).a.n; a_++)                                                       \
+        for (int64_t b_ = 0; b_ < (R).b.n; b_++)                                                   \
+            for (int64_t k_ = 0,                                                                   \
+                         ROW = (R).corner +                                                        \
+                               (a_ * (W)->dilation[0] * (W)->in[1] + b_ * (W)->dilation[1]) *      \
+                                   (W)->in[2];                                                     \
+                 k_ < (P)->n_reaches; k_++)                                                        \
+                for (const Reach *REACH = &(P)->reach[k_]; REACH; REACH = NULL)
 
 /* ---- Largest ---- */
 
-/* `first`: of each window on the last axis its first element inside; -1: none. LARGER(v, best): v
- * takes its place. */
-#define MAX_PLANE(T, LOWEST, LARGER)                                                               \
-    static void max_##T(const Window *w, const int64_t *first, const T *x, T *y, int64_t *place) { \
-        const int64_t *in = w->in, *out = w->out, *step = w->dilation, s = w->stride[2];           \
-        const Span shown = span_shown(w);                                                          \
-        for (int64_t o = 0; o < out[0] * out[1]; o++, y += out[2], place += out[2]) {              \
-            Span a = span_of(w, 0, o / out[1]), b = span_of(w, 1, o % out[1]);                     \
-            bool has_rows = a.n > 0 && b.n > 0;                                                    \
-            int64_t corner = (a.from * in[1] + b.from) * in[2];                                    \
-            for (int64_t q = 0; q < out[2]; q++) {                                                 \
-                y[q] = LOWEST;                                                                     \
-                place[q] = has_rows && first[q] >= 0 ? corner + first[q] : 0;                      \
-            }                                                                                      \
-            for (int64_t i = 0; i < a.n * b.n; i++) {                                              \
-                int64_t row = corner + (i / b.n * step[0] * in[1] + i % b.n * step[1]) * in[2];    \
-                for (int64_t k = shown.from; k < shown.from + shown.n; k++) {                      \
-                    Reach r = reach_of(w, k);                                                      \
-                    const T *from = x + row + r.at;                                                \
-                    for (int64_t q = r.begin; q < r.end; q++) {                                    \
-                        int64_t at = (q - r.begin) * s;                                            \
-                        T v = from[at], best = y[q];                                               \
-                        bool takes = LARGER;                                                       \
-                        y[q] = takes ? v : best;                                                   \
-                        place[q] = takes ? row + r.at + at : place[q];                             \
-                    }                                                                              \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-    }
-MAX_PLANE(float, -INFINITY, (v > best) | (v != v))
-MAX_PLANE(double, -(double)INFINITY, (v > best) | (v != v))
-MAX_PLANE(uint8_t, 0, v > best)
-MAX_PLANE(int8_t, INT8_MIN, v > best)
-MAX_PLANE(int32_t, INT32_MIN, v > best)
-MAX_PLANE(int64_t, INT64_MIN, v > best)
+static void lowest(DType d, void *value) {
+    if (dtype_is_float(d))
+        element_set_float(d, value, -(double)INFINITY);
+    else
+        element_set_int(d, value, d == DT_I8    ? INT8_MIN
+                                  : d == DT_I32 ? INT32_MIN
+                                  : d == DT_I64 ? INT64_MIN
+                                                : 0);
+}
 
 static void max_range(void *ctx, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const Pool2 *p = ctx;
     const Window *w = &p->s.window;
+    PoolMaxFn meet = p->kernels->pool_max[p->dtype];
+    int64_t n = w->out[2], step = w->stride[2];
+    uint64_t least;
+    lowest(p->dtype, &least);
     for (int64_t t = begin; t < end; t++) {
-        const void *x = p->x + t * p->in * p->size;
-        void *y = p->y + t * p->out * p->size;
+        const char *x = p->x + t * p->in * p->size;
+        char *y = p->y + t * p->out * p->size;
         int64_t *place = p->place + t * p->out;
-        switch (p->dtype) {
-        case DT_U8: max_uint8_t(w, p->first, x, y, place); break;
-        case DT_I8: max_int8_t(w, p->first, x, y, place); break;
-        case DT_I32: max_int32_t(w, p->first, x, y, place); break;
-        case DT_I64: max_int64_t(w, p->first, x, y, place); break;
-        case DT_F32: max_float(w, p->first, x, y, place); break;
-        case DT_F64: max_double(w, p->first, x, y, place); break;
-        default: panic("max_pool of %s", dtype_info[p->dtype].name);
+        Rows r;
+        EACH_ROW(r, w) {
+            bool has_rows = r.a.n > 0 && r.b.n > 0;
+            copy_filled(y, &least, n, p->size);
+            for (int64_t q = 0; q < n; q++)
+                place[q] = has_rows && p->first[q] >= 0 ? r.corner + p->first[q] : 0;
+            EACH_REACH(p, r, w, row, e)
+                meet(e->n, x + (row + e->at) * p->size, step, row + e->at,
+                     y + e->begin * p->size, place + e->begin);
+            y += n * p->size, place += n;
         }
     }
 }
 
 /* ---- Mean ---- */
 
-/* `scale`: of each window on the last axis what divides its sum, if the others' share is 1. */
-#define MEAN_PLANE(T)                                                                              \
-    static void mean_##T(const Pool2 *p, const T *x, T *y) {                                       \
-        const Window *w = &p->s.window;                                                            \
-        const int64_t *in = w->in, *out = w->out, s = w->stride[2];                                \
-        const Span shown = span_shown(w);                                                          \
-        for (int64_t o = 0; o < out[0] * out[1]; o++, y += out[2]) {                               \
-            Span a = span_of(w, 0, o / out[1]), b = span_of(w, 1, o % out[1]);                     \
-            for (int64_t q = 0; q < out[2]; q++) y[q] = 0;                                         \
-            for (int64_t i = 0; i < a.n * b.n; i++) {                                              \
-                const T *row = x + ((a.from + i / b.n) * in[1] + b.from + i % b.n) * in[2];        \
-                for (int64_t k = shown.from; k < shown.from + shown.n; k++) {                      \
-                    Reach r = reach_of(w, k);                                                      \
-                    const T *from = row + r.at;                                                    \
-                    for (int64_t q = r.begin; q < r.end; q++) y[q] += from[(q - r.begin) * s];     \
-                }                                                                                  \
-            }                                                                                      \
-            double others =                                                                        \
-                pool_divisor(&p->s, (int64_t[]){o / out[1], o % out[1], 0}) / p->scale[0];         \
-            for (int64_t q = 0; q < out[2]; q++) y[q] /= (T)(others * p->scale[q]);                \
-        }                                                                                          \
-    }                                                                                              \
-    static void mean_dx_##T(const Pool2 *p, const T *dy, T *dx) {                                  \
-        const Window *w = &p->s.window;                                                            \
-        const int64_t *in = w->in, *out = w->out, s = w->stride[2];                                \
-        const Span shown = span_shown(w);                                                          \
-        memset(dx, 0, sizeof(T) * (size_t)window_volume(in));                                      \
-        for (int64_t o = 0; o < out[0] * out[1]; o++, dy += out[2]) {                              \
-            Span a = span_of(w, 0, o / out[1]), b = span_of(w, 1, o % out[1]);                     \
-            double others =                                                                        \
-                pool_divisor(&p->s, (int64_t[]){o / out[1], o % out[1], 0}) / p->scale[0];         \
-            for (int64_t i = 0; i < a.n * b.n; i++) {                                              \
-                T *row = dx + ((a.from + i / b.n) * in[1] + b.from + i % b.n) * in[2];             \
-                for (int64_t k = shown.from; k < shown.from + shown.n; k++) {                      \
-                    Reach r = reach_of(w, k);                                                      \
-                    T *to = row + r.at;                                                            \
-                    for (int64_t q = r.begin; q < r.end; q++)                                      \
-                        to[(q - r.begin) * s] += dy[q] / (T)(others * p->scale[q]);                \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-    }
-MEAN_PLANE(float)
-MEAN_PLANE(double)
+/* What divides the sums of a row of windows, but for their own share p->scale. */
+static double others_of(const Pool2 *p, const Rows *r) {
+    return pool_divisor(&p->s, (int64_t[]){r->o[0], r->o[1], 0}) / p->scale[0];
+}
 
 static void mean_range(void *ctx, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const Pool2 *p = ctx;
+    const Window *w = &p->s.window;
+    int64_t n = w->out[2], step = w->stride[2];
     for (int64_t t = begin; t < end; t++) {
-        const void *x = p->x + t * p->in * p->size;
-        void *y = p->y + t * p->out * p->size;
-        if (p->dtype == DT_F32)
-            mean_float(p, x, y);
-        else
-            mean_double(p, x, y);
+        const char *x = p->x + t * p->in * p->size;
+        char *y = p->y + t * p->out * p->size;
+        Rows r;
+        EACH_ROW(r, w) {
+            memset(y, 0, (size_t)(n * p->size));
+            EACH_REACH(p, r, w, row, e)
+                p->kernels->pool_add[p->dtype](e->n, x + (row + e->at) * p->size, step,
+                                               y + e->begin * p->size);
+            p->kernels->pool_share[p->dtype](n, y, others_of(p, &r), p->scale, y);
+            y += n * p->size;
+        }
     }
 }
 
 static void mean_dx_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const Pool2 *p = ctx;
+    const Window *w = &p->s.window;
+    int64_t n = w->out[2], step = w->stride[2];
+    char *share = pool_scratch(p->pool, thread, (size_t)(n * p->size));
     for (int64_t t = begin; t < end; t++) {
-        const void *dy = p->x + t * p->out * p->size;
-        void *dx = p->y + t * p->in * p->size;
-        if (p->dtype == DT_F32)
-            mean_dx_float(p, dy, dx);
-        else
-            mean_dx_double(p, dy, dx);
+        const char *dy = p->x + t * p->out * p->size;
+        char *dx = p->y + t * p->in * p->size;
+        memset(dx, 0, (size_t)(p->in * p->size));
+        Rows r;
+        EACH_ROW(r, w) {
+            p->kernels->pool_share[p->dtype](n, dy, others_of(p, &r), p->scale, share);
+            EACH_REACH(p, r, w, row, e)
+                p->kernels->pool_spread[p->dtype](e->n, share + e->begin * p->size, step,
+                                                  dx + (row + e->at) * p->size);
+            dy += n * p->size;
+        }
     }
 }
 
@@ -190,7 +189,8 @@ static bool pool(Cpu *c, const Call *call, const TensorType *x, const TensorType
                  Err *err) {
     const View *from = &call->in[0];
     if (type_numel(&call->out[0].type) == 0) return true;
-    Pool2 p = {.x = from->data, .y = call->out[0].data, .dtype = (DType)from->type.dtype};
+    Pool2 p = {.x = from->data, .y = call->out[0].data, .dtype = (DType)from->type.dtype,
+               .kernels = c->kernels, .pool = c->pool};
     p.size = view_size(from);
     if (call->n_out > 1) p.place = call->out[1].data;
     if (!view_is_contiguous(from)) {
@@ -204,7 +204,10 @@ static bool pool(Cpu *c, const Call *call, const TensorType *x, const TensorType
     p.in = window_volume(w->in), p.out = window_volume(w->out);
     int64_t n = w->out[2];
     char *table = cpu_side(c, call, n * (int64_t)sizeof(int64_t), err);
-    if (!table) return false;
+    p.n_reaches = reaches(w, NULL);
+    p.reach = cpu_side(c, call, p.n_reaches * (int64_t)sizeof *p.reach, err);
+    if (!table || !p.reach) return false;
+    reaches(w, p.reach);
     p.first = (int64_t *)table, p.scale = (double *)table;
     for (int64_t q = 0; q < n; q++) {
         Span s = span_of(w, 2, q);
@@ -213,7 +216,7 @@ static bool pool(Cpu *c, const Call *call, const TensorType *x, const TensorType
         else
             p.scale[q] = pool_divisor(&p.s, (int64_t[]){0, 0, q});
     }
-    int64_t shown = span_shown(w).n; /* of a window, at most: what of it can lie inside */
+    int64_t shown = p.n_reaches; /* of a window, at most: what of it can lie inside */
     for (int d = 0; d < 2; d++) shown *= w->kernel[d] < w->in[d] ? w->kernel[d] : w->in[d];
     if (shown > CPU_PART) shown = CPU_PART;
     cpu_ranges(c, p.s.planes, cpu_part(p.out * shown), fn, &p);

@@ -1,9 +1,9 @@
 /* cpu_sort.c: order along an axis: argmax, argmin, sort, argsort, topk, cumsum. Sorting maps each
  * value to an unsigned key that is ordered as the values are (nan above everything, -0 equal to 0,
  * all bits flipped when descending) and sorts (key, position) pairs stably: by insertion when few,
- * else by radix, skipping digits that all keys share. SPDX-License-Identifier: MIT */
+ * else by radix, skipping digits that all keys share. Few of many (topk) are chosen, not sorted.
+ * SPDX-License-Identifier: MIT */
 #include "worker/cpu.h"
-#include "worker/prologue.h"
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +20,9 @@ typedef struct LineRun {
     DType dtype;
     int sign;
     bool descends;
-    struct Item *items; /* two lines of them per thread */
+    char *items; /* SORT_BYTES for each element of a line, per thread */
+    const Kernels *kernels;
+    Pool *pool;
 } LineRun;
 
 static void lines_init(LineRun *r, const View *x, const View *out, int axis) {
@@ -35,47 +37,50 @@ static void lines_init(LineRun *r, const View *x, const View *out, int axis) {
 
 /* ---- Largest and smallest ---- */
 
-#define BEST(NAME, S, T, LOAD, IS_NAN)                                                             \
-    static int64_t best_##NAME(const S *x, int64_t stride, int64_t n, int sign) {                  \
-        int64_t best = 0;                                                                          \
-        T top = LOAD(x[0]);                                                                        \
-        if (IS_NAN(top)) return 0;                                                                 \
-        for (int64_t i = 1; i < n; i++) {                                                          \
-            T v = LOAD(x[i * stride]);                                                             \
-            if (sign > 0 ? v > top : v < top) top = v, best = i;                                   \
-            if (IS_NAN(v)) return i;                                                               \
-        }                                                                                          \
-        return best;                                                                               \
+/* Lines that are strided, long or of halves are seen by the kernel a piece at a time. */
+enum { PIECE = 4096 };
+static int64_t best_line(const LineRun *r, const char *x, int64_t stride, int64_t n, int thread) {
+    bool is_half = dtype_is_half(r->dtype), largest = r->sign > 0;
+    int size = view_size(r->x);
+    BestFn fn = r->kernels->best[is_half ? DT_F32 : r->dtype];
+    if (!is_half && stride == 1 && n <= PIECE) return fn(n, x, largest);
+    char *wide = pool_scratch(r->pool, thread, PIECE * 12), *side = wide + PIECE * 4;
+    uint64_t top = 0;
+    int64_t best = 0;
+    for (int64_t begin = 0; begin < n; begin += PIECE) {
+        int64_t m = n - begin < PIECE ? n - begin : PIECE;
+        const void *from = x + begin * stride * size;
+        if (stride != 1) copy_strided(side, from, stride, m, size), from = side;
+        if (is_half)
+            r->kernels->cast[r->dtype][DT_F32](m, wide, (const void *const[]){from}, 0);
+        int64_t i = begin + fn(m, is_half ? wide : from, largest);
+        uint64_t key = cpu_key(r->dtype, x + i * stride * size);
+        bool is_nan = dtype_is_float(r->dtype) && key == cpu_key_nan(r->dtype);
+        if (is_nan) return i;
+        if (!largest) key = ~key;
+        if (begin == 0 || key > top) top = key, best = i;
     }
-#define NEVER_NAN(x) 0
-BEST(u8, uint8_t, uint8_t, , NEVER_NAN)
-BEST(i8, int8_t, int8_t, , NEVER_NAN)
-BEST(i32, int32_t, int32_t, , NEVER_NAN)
-BEST(i64, int64_t, int64_t, , NEVER_NAN)
-BEST(f16, uint16_t, float, f16_to_f32, isnan)
-BEST(bf16, uint16_t, float, bf16_to_f32, isnan)
-BEST(f32, float, float, , isnan)
-BEST(f64, double, double, , isnan)
-
-static int64_t best_of(DType d, const void *x, int64_t stride, int64_t n, int sign) {
-    switch (d) {
-    case DT_I8: return best_i8(x, stride, n, sign);
-    case DT_I32: return best_i32(x, stride, n, sign);
-    case DT_I64: return best_i64(x, stride, n, sign);
-    case DT_F16: return best_f16(x, stride, n, sign);
-    case DT_BF16: return best_bf16(x, stride, n, sign);
-    case DT_F32: return best_f32(x, stride, n, sign);
-    case DT_F64: return best_f64(x, stride, n, sign);
-    default: return best_u8(x, stride, n, sign);
-    }
+    return best;
 }
 
+/* Lines that lie side by side are walked together. */
 static void best_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const LineRun *r = ctx;
-    for (int64_t i = begin; i < end; i++) {
-        const void *x = view_at(r->x, loop_offset(&r->lines, 0, i));
-        r->position[i] = best_of(r->dtype, x, r->in_stride, r->n, r->sign);
+    int inner = r->lines.rank - 1;
+    int64_t length = inner >= 0 ? r->lines.shape[inner] : 1, n;
+    bool are_columns = inner >= 0 && r->lines.stride[0][inner] == 1 && r->in_stride != 1 &&
+                       !dtype_is_half(r->dtype) && r->n <= INT32_MAX;
+    for (int64_t i = begin; i < end; i += n) {
+        const char *x = view_at(r->x, loop_offset(&r->lines, 0, i));
+        n = length - i % length;
+        if (n > BEST_COLUMNS) n = BEST_COLUMNS;
+        if (n > end - i) n = end - i;
+        if (!are_columns) n = 1;
+        if (n > 1)
+            r->kernels->best_columns[r->dtype](r->n, n, x, r->in_stride, r->sign > 0,
+                                               r->position + i);
+        else
+            r->position[i] = best_line(r, x, r->in_stride, r->n, thread);
     }
 }
 
@@ -84,21 +89,24 @@ static bool arg_reduce(Cpu *c, const Call *call, int sign, Err *err) {
     const Attr *axis = inst_attr(call->inst, ATTR_AXIS);
     int64_t *out = call->out[0].data;
     if (type_numel(&x->type) == 0) return true;
+    LineRun r = {.position = out, .sign = sign, .kernels = c->kernels, .pool = c->pool};
     if (axis) {
-        LineRun r = {.position = out, .sign = sign};
         lines_init(&r, x, x, (int)axis->ints[0]);
-        cpu_ranges(c, r.lines.n, cpu_part(r.n), best_range, &r);
+        int64_t part = cpu_part(r.n);
+        if (r.in_stride != 1 && part < 64) part = 64; /* columns: whole cache lines */
+        cpu_ranges(c, r.lines.n, part, best_range, &r);
         return true;
     }
     int64_t n = type_numel(&x->type);
+    r.x = x, r.dtype = (DType)x->type.dtype;
     if (view_is_contiguous(x)) {
-        *out = best_of((DType)x->type.dtype, x->data, 1, n, sign);
+        *out = best_line(&r, x->data, 1, n, 0);
         return true;
     }
     void *side = cpu_side(c, call, n * view_size(x), err);
     if (!side) return false;
     cpu_copy(c, x, side);
-    *out = best_of((DType)x->type.dtype, side, 1, n, sign);
+    *out = best_line(&r, side, 1, n, 0);
     return true;
 }
 bool cpu_ARGMAX(Cpu *c, const Call *call, Err *err) { return arg_reduce(c, call, 1, err); }
@@ -150,58 +158,142 @@ uint64_t cpu_key_nan(DType d) {
                                : 0;
 }
 
-static void insertion_sort(Item *a, int64_t n) {
-    for (int64_t i = 1; i < n; i++) {
-        Item v = a[i];
-        int64_t j = i;
-        for (; j > 0 && a[j - 1].key > v.key; j--) a[j] = a[j - 1];
-        a[j] = v;
+/* What one line is sorted in: items and spare ones (8 or 16 bytes each), keys, and the elements
+ * where they do not lie side by side. Elements below 8 bytes have keys of 32 bits, and an item is
+ * one number: key, then position. */
+enum { SORT_BYTES = 48, FEW = 48 };
+typedef struct SortLine {
+    Item *item, *spare;
+    uint64_t *narrow, *narrow_spare;
+    void *key, *copy;
+    const char *x; /* the elements, */
+    int64_t step;  /* so far apart  */
+    bool is_narrow;
+} SortLine;
+
+static void sort_line_init(SortLine *s, const LineRun *r, int64_t line, int thread) {
+    char *p = r->items + thread * r->n * SORT_BYTES;
+    int64_t n = r->n;
+    s->item = (Item *)(void *)p, s->spare = s->item + n;
+    s->narrow = (uint64_t *)(void *)p, s->narrow_spare = s->narrow + n;
+    s->key = p + 32 * n, s->copy = p + 40 * n;
+    s->is_narrow = view_size(r->x) < 8 && n <= UINT32_MAX;
+    s->x = view_at(r->x, loop_offset(&r->lines, 0, line)), s->step = r->in_stride;
+    if (s->step != 1) {
+        copy_strided(s->copy, s->x, s->step, n, view_size(r->x));
+        s->x = s->copy, s->step = 1;
     }
+    r->kernels->keys[r->dtype](n, s->x, r->descends ? UINT64_MAX : 0, s->key);
+}
+static uint64_t sort_key(const LineRun *r, const SortLine *s, int64_t i) {
+    return view_size(r->x) < 8 ? ((const uint32_t *)s->key)[i] : ((const uint64_t *)s->key)[i];
 }
 
-/* Sorts a by key, stably; the result is in a or in spare, and is returned. */
-static Item *radix_sort(Item *a, Item *spare, int64_t n) {
-    uint64_t differs = 0;
-    for (int64_t i = 1; i < n; i++) differs |= a[i].key ^ a[0].key;
-    for (int shift = 0; shift < 64; shift += 8) {
-        if (!(differs >> shift & 255)) continue;
-        int64_t at[256] = {0}, sum = 0;
-        for (int64_t i = 0; i < n; i++) at[a[i].key >> shift & 255]++;
-        for (int d = 0; d < 256; d++) {
-            int64_t count = at[d];
-            at[d] = sum;
-            sum += count;
+/* Elements at `position` become the first `count` of the line's results. */
+static void sort_line_put(const LineRun *r, const SortLine *s, int64_t line, int64_t count,
+                          const int64_t *position) {
+    int64_t at = loop_offset(&r->lines, 1, line), step = r->out_stride;
+#define PUT(T)                                                                                     \
+    for (int64_t i = 0; i < count; i++)                                                            \
+        ((T *)r->out)[at + i * step] = ((const T *)s->x)[position[i]];
+    if (r->out) {
+        switch (view_size(r->x)) {
+        case 1: PUT(uint8_t) break;
+        case 2: PUT(uint16_t) break;
+        case 4: PUT(uint32_t) break;
+        default: PUT(uint64_t)
         }
-        for (int64_t i = 0; i < n; i++) spare[at[a[i].key >> shift & 255]++] = a[i];
-        Item *t = a;
-        a = spare;
-        spare = t;
     }
-    return a;
+#undef PUT
+    for (int64_t i = 0; r->position && i < count; i++) r->position[at + i * step] = position[i];
 }
 
-enum { FEW = 48 };
+/* NAME_few: by insertion. NAME_many: by radix, digits of 8 bits from bit LOW up, skipping those
+ * that all keys share; the result is in a or in spare, and is returned. Both are stable. */
+#define SORT(NAME, T, KEY, LOW)                                                                    \
+    static void NAME##_few(T *a, int64_t n) {                                                      \
+        for (int64_t i = 1; i < n; i++) {                                                          \
+            T v = a[i];                                                                            \
+            int64_t j = i;                                                                         \
+            for (; j > 0 && KEY(a[j - 1]) > KEY(v); j--) a[j] = a[j - 1];                          \
+            a[j] = v;                                                                              \
+        }                                                                                          \
+    }                                                                                              \
+    static T *NAME##_many(T *a, T *spare, int64_t n) {                                             \
+        uint64_t differs = 0;                                                                      \
+        for (int64_t i = 1; i < n; i++) differs |= KEY(a[i]) ^ KEY(a[0]);                          \
+        for (int shift = LOW; shift < 64; shift += 8) {                                            \
+            if (!(differs >> shift & 255)) continue;                                               \
+            int64_t place[256] = {0}, sum = 0;                                                     \
+            for (int64_t i = 0; i < n; i++) place[KEY(a[i]) >> shift & 255]++;                     \
+            for (int d = 0; d < 256; d++) {                                                        \
+                int64_t count = place[d];                                                          \
+                place[d] = sum;                                                                    \
+                sum += count;                                                                      \
+            }                                                                                      \
+            for (int64_t i = 0; i < n; i++) spare[place[KEY(a[i]) >> shift & 255]++] = a[i];       \
+            T *t = a;                                                                              \
+            a = spare;                                                                             \
+            spare = t;                                                                             \
+        }                                                                                          \
+        return a;                                                                                  \
+    }
+#define ITEM_KEY(v) ((v).key)
+#define NARROW_KEY(v) (v)
+SORT(sort_items, Item, ITEM_KEY, 0)
+SORT(sort_narrow, uint64_t, NARROW_KEY, 32)
+
 static void sort_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const LineRun *r = ctx;
-    int size = view_size(r->x);
-    Item *items = r->items + 2 * r->n * thread;
+    int64_t n = r->n;
     for (int64_t line = begin; line < end; line++) {
-        const char *x = view_at(r->x, loop_offset(&r->lines, 0, line));
-        for (int64_t i = 0; i < r->n; i++) {
-            uint64_t key = cpu_key(r->dtype, x + i * r->in_stride * size);
-            items[i] = (Item){r->descends ? ~key : key, i};
+        SortLine s;
+        sort_line_init(&s, r, line, thread);
+        int64_t *position;
+        if (s.is_narrow) {
+            const uint32_t *key = s.key;
+            uint64_t *sorted = s.narrow;
+            for (int64_t i = 0; i < n; i++) sorted[i] = (uint64_t)key[i] << 32 | (uint64_t)i;
+            if (n < FEW)
+                sort_narrow_few(sorted, n);
+            else
+                sorted = sort_narrow_many(sorted, s.narrow_spare, n);
+            for (int64_t i = 0; i < n; i++) sorted[i] &= UINT32_MAX;
+            position = (int64_t *)sorted;
+        } else {
+            Item *sorted = s.item;
+            for (int64_t i = 0; i < n; i++) sorted[i] = (Item){sort_key(r, &s, i), i};
+            if (n < FEW)
+                sort_items_few(sorted, n);
+            else
+                sorted = sort_items_many(sorted, s.spare, n);
+            position = s.key; /* no longer needed */
+            for (int64_t i = 0; i < n; i++) position[i] = sorted[i].position;
         }
-        Item *sorted = items;
-        if (r->n < FEW)
-            insertion_sort(items, r->n);
-        else
-            sorted = radix_sort(items, items + r->n, r->n);
-        int64_t at = loop_offset(&r->lines, 1, line);
-        for (int64_t i = 0; i < r->count; i++, at += r->out_stride) {
-            const char *from = x + sorted[i].position * r->in_stride * size;
-            if (r->out) memcpy(r->out + at * size, from, (size_t)size);
-            if (r->position) r->position[at] = sorted[i].position;
+        sort_line_put(r, &s, line, r->count, position);
+    }
+}
+
+/* Few of many: the best so far, in order; what is not below the last of them is passed over. */
+enum { MOST_SELECTED = 128 };
+static void select_range(void *ctx, int64_t begin, int64_t end, int thread) {
+    const LineRun *r = ctx;
+    BelowFn below = view_size(r->x) < 8 ? r->kernels->below_32 : r->kernels->below_64;
+    int64_t k = r->count, position[MOST_SELECTED];
+    Item best[MOST_SELECTED];
+    for (int64_t line = begin; line < end; line++) {
+        SortLine s;
+        sort_line_init(&s, r, line, thread);
+        for (int64_t i = 0; i < k; i++) best[i] = (Item){sort_key(r, &s, i), i};
+        sort_items_few(best, k);
+        for (int64_t i = k; (i = below(i, r->n, s.key, best[k - 1].key)) < r->n; i++) {
+            uint64_t key = sort_key(r, &s, i);
+            int64_t j = k - 1;
+            for (; j > 0 && best[j - 1].key > key; j--) best[j] = best[j - 1];
+            best[j] = (Item){key, i};
         }
+        for (int64_t i = 0; i < k; i++) position[i] = best[i].position;
+        sort_line_put(r, &s, line, k, position);
     }
 }
 
@@ -211,16 +303,18 @@ static bool in_order(Cpu *c, const Call *call, bool descends, int64_t count, con
     const View *x = &call->in[0];
     int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0];
     if (type_numel(&x->type) == 0) return true;
-    LineRun r = {.descends = descends};
+    LineRun r = {.descends = descends, .kernels = c->kernels};
     lines_init(&r, x, value ? value : position, axis);
     r.count = count < 0 ? r.n : count;
     r.out = value ? value->data : NULL;
     r.position = position ? position->data : NULL;
+    if (r.count == 0) return true;
     int64_t part = cpu_part(r.n * 16), threads = (r.lines.n + part - 1) / part;
     if (threads > pool_threads(c->pool)) threads = pool_threads(c->pool);
-    r.items = cpu_side(c, call, threads * 2 * r.n * (int64_t)sizeof *r.items, err);
+    r.items = cpu_side(c, call, threads * r.n * SORT_BYTES, err);
     if (!r.items) return false;
-    cpu_ranges(c, r.lines.n, part, sort_range, &r);
+    bool selects = r.count <= MOST_SELECTED && r.count <= r.n / 4;
+    cpu_ranges(c, r.lines.n, part, selects ? select_range : sort_range, &r);
     return true;
 }
 

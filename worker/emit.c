@@ -57,10 +57,18 @@ void emit_map(Bytes *out, Op op, DType d) {
 void emit_reduce(Bytes *out, Op op, DType d) {
     const OpInfo *o = &op_info[op];
     DType acc = emit_accumulator(op, d);
-    bytes_printf(out, "REDUCE(%s_%s, %s, %s, ", o->name, dtype_info[d].text, ctype[d], ctype[acc]);
+    const char *how = dtype_info[d].size_bytes > 1 ? ""
+                      : op == OP_SUM               ? "_SUM_BYTES"
+                      : op == OP_PROD              ? "_PROD_BYTES"
+                                                   : "";
+    bytes_printf(out, "REDUCE%s(%s_%s, %s, %s, ", how, o->name, dtype_info[d].text, ctype[d],
+                 ctype[acc]);
     emit_expr(out, o->init, acc, d, abc);
     bytes_puts(out, ", ");
     emit_expr(out, o->expr, acc, d, abc);
+    if (*how && op == OP_PROD)
+        bytes_puts(out, d == DT_I8 ? ", int16_t, int32_t, int64_t"
+                                   : ", uint16_t, uint32_t, uint64_t");
     bytes_puts(out, ")\n");
 }
 

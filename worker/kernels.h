@@ -1,12 +1,13 @@
 /* kernels.h: the table of inner loops of the cpu engine, one per instruction set (base, v3, v4 of
  * x86-64), with the same bits in each. Generated from ops.def (genkernels.c, kernel_loops.h), but
- * for the written ones at the end (kernel_dense.h). They know nothing of shapes: cpu_*.c splits
- * calls into such runs. Pointers are aligned to their element; `out` may equal an operand, else
+ * for the written ones at the end (kernel_dense.h, kernel_lines.h). They know nothing of shapes:
+ * cpu_*.c splits calls into such runs. Pointers are aligned to their element; `out` may equal an operand, else
  * nothing overlaps. Halves have casts to and from f32 only: cpu_half.c.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNELS_H
 #define GT_WORKER_KERNELS_H
 #include "runtime/op.h"
+#include <stdbool.h>
 
 /* out[i] = f(in[0][i], in[1][i], ...) for i < n; operand k is one value where bit k of scalars is
  * set. */
@@ -36,6 +37,27 @@ typedef void (*DotFn)(int64_t n, int64_t rows, const void *x, const void *a, int
 typedef void (*Rank1Fn)(int64_t m, int64_t n, void *c, int64_t c_m, const void *a, int64_t a_m,
                         const void *b);
 
+/* ---- Looking for a place (kernel_lines.h) ---- */
+
+/* The place of the best of n >= 1 elements side by side: nan before all, else the largest (or
+ * smallest), the first of equals. */
+typedef int64_t (*BestFn)(int64_t n, const void *x, bool largest);
+/* As BestFn for each of `columns` <= BEST_COLUMNS columns of n < 2^31 rows `stride` apart. */
+enum { BEST_COLUMNS = 256 };
+typedef void (*BestColumnsFn)(int64_t n, int64_t columns, const void *x, int64_t stride,
+                              bool largest, int64_t *place);
+/* cpu_key ^ flip of n elements: 64 bits for elements of 8 bytes, 32 for all others. */
+typedef void (*KeysFn)(int64_t n, const void *x, uint64_t flip, void *key);
+/* The first i, from `begin` on, where key[i] < limit; n: none. */
+typedef int64_t (*BelowFn)(int64_t begin, int64_t n, const void *key, uint64_t limit);
+/* best[i], place[i] become x[i * step], at + i * step where that is larger, or nan. */
+typedef void (*PoolMaxFn)(int64_t n, const void *x, int64_t step, int64_t at, void *best,
+                          int64_t *place);
+/* pool_add: y[i] += x[i * step]; pool_spread: y[i * step] += x[i]. */
+typedef void (*PoolAddFn)(int64_t n, const void *x, int64_t step, void *y);
+/* y[i] = x[i] / (others * scale[i]); y may be x. */
+typedef void (*PoolShareFn)(int64_t n, const void *x, double others, const double *scale, void *y);
+
 typedef struct Kernels {
     const char *isa; /* "base", "v3", "v4" */
     MapFn map[OP_COUNT][DT_COUNT];
@@ -45,6 +67,13 @@ typedef struct Kernels {
     GemmFn gemm[DT_COUNT];          /* all but bool and halves */
     DotFn dot[DT_COUNT];            /* floats */
     Rank1Fn rank1[DT_COUNT];        /* f32, f64 */
+    BestFn best[DT_COUNT]; /* these three: all but halves */
+    BestColumnsFn best_columns[DT_COUNT];
+    PoolMaxFn pool_max[DT_COUNT];
+    KeysFn keys[DT_COUNT];
+    BelowFn below_32, below_64;
+    PoolAddFn pool_add[DT_COUNT], pool_spread[DT_COUNT]; /* f32, f64 */
+    PoolShareFn pool_share[DT_COUNT];
     /* philox() of n_blocks blocks: four words each. */
     void (*random_words)(uint64_t seed, uint64_t counter, uint64_t block, int64_t n_blocks,
                          uint32_t *out);
