@@ -3,6 +3,7 @@
  * one element happen in the order of the indices: work is split by what is written, never by who
  * writes. SPDX-License-Identifier: MIT */
 #include "worker/cpu.h"
+#include "worker/prologue.h"
 #include <string.h>
 
 /* ---- Indices ---- */
@@ -103,27 +104,34 @@ static int64_t *resolve(Cpu *c, const Call *call, const View *x, const int64_t *
     return offset;
 }
 
+/* Elements x[offset[i]], i < n. */
+static void take(void *out, const void *x, const int64_t *offset, int64_t n, int size) {
+#define TAKE_LINE(T)                                                                               \
+    for (int64_t i = 0; i < n; i++) ((T *)out)[i] = ((const T *)x)[offset[i]];
+    switch (size) {
+    case 1: TAKE_LINE(uint8_t) break;
+    case 2: TAKE_LINE(uint16_t) break;
+    case 4: TAKE_LINE(uint32_t) break;
+    default: TAKE_LINE(uint64_t)
+    }
+}
+
 static void index_range(void *ctx, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const IndexRun *r = ctx;
     int64_t run = r->after.n;
     const char *x = r->x->data;
-    for (int64_t i = begin; i < end; i++) {
+    for (int64_t i = begin, n; run == 1 && i < end; i += n) { /* a line of indices at a time */
+        n = r->n_common - i % r->n_common;
+        if (n > end - i) n = end - i;
+        int64_t line = loop_offset(&r->before, 0, i / r->n_common);
+        take(r->out + i * r->size, x + line * r->size, r->offset + i % r->n_common, n, r->size);
+    }
+    for (int64_t i = begin; run != 1 && i < end; i++) {
         int64_t at = loop_offset(&r->before, 0, i / r->n_common) + r->offset[i % r->n_common];
         loop_gather(&r->after, 0, x + at * r->size, r->size, 0, run, r->out + i * run * r->size);
     }
 }
-
-#define TAKE(T)                                                                                    \
-    static void take_##T(const IndexRun *r) {                                                      \
-        const T *x = r->x->data;                                                                   \
-        T *out = (T *)r->out;                                                                      \
-        for (int64_t i = 0; i < r->n_common; i++) out[i] = x[r->offset[i]];                        \
-    }
-TAKE(uint8_t)
-TAKE(uint16_t)
-TAKE(uint32_t)
-TAKE(uint64_t)
 
 bool cpu_INDEX(Cpu *c, const Call *call, Err *err) {
     const View *x = &call->in[0], *o = &call->out[0];
@@ -137,18 +145,7 @@ bool cpu_INDEX(Cpu *c, const Call *call, Err *err) {
     View before = view_axes(x, 0, axis), after = view_axes(x, axis + k, x->type.rank);
     loop_init(&r.before, &before.type, (const View *const[]){&before}, 1);
     loop_init(&r.after, &after.type, (const View *const[]){&after}, 1);
-    if (r.before.n == 1 && r.after.n == 1) {
-        if (r.size == 1)
-            take_uint8_t(&r);
-        else if (r.size == 2)
-            take_uint16_t(&r);
-        else if (r.size == 4)
-            take_uint32_t(&r);
-        else
-            take_uint64_t(&r);
-    } else {
-        cpu_ranges(c, r.before.n * r.n_common, cpu_part(r.after.n), index_range, &r);
-    }
+    cpu_ranges(c, r.before.n * r.n_common, cpu_part(r.after.n), index_range, &r);
     return true;
 }
 
@@ -231,24 +228,12 @@ typedef struct AlongRun {
     char *out;
     int size;
     DType dtype;
-    MapFn meet; /* scatter_reduce */
+    Op how; /* scatter_reduce: mul, maximum or minimum */
 } AlongRun;
 
 /* Offset of inner element i; usually a product. */
 static int64_t inner_offset(const Loop *l, int operand, int64_t i) {
     return l->rank == 1 ? i * l->stride[operand][0] : loop_offset(l, operand, i);
-}
-
-/* The axis is the last one: n elements x[offset[i]]. */
-static void take(void *out, const void *x, const int64_t *offset, int64_t n, int size) {
-#define TAKE_LINE(T)                                                                               \
-    for (int64_t i = 0; i < n; i++) ((T *)out)[i] = ((const T *)x)[offset[i]];
-    switch (size) {
-    case 1: TAKE_LINE(uint8_t) break;
-    case 2: TAKE_LINE(uint16_t) break;
-    case 4: TAKE_LINE(uint32_t) break;
-    default: TAKE_LINE(uint64_t)
-    }
 }
 
 static void gather_range(void *ctx, int64_t begin, int64_t end, int thread) {
@@ -369,6 +354,33 @@ bool cpu_SCATTER_ADD(Cpu *c, const Call *call, Err *err) {
     return true;
 }
 
+/* Elements first .. last-1 of each of the axis's A, in order; F(what is there, what comes). */
+#define MEET_ALL(T, F)                                                                             \
+    for (int64_t a = 0; a < r->A; a++) {                                                           \
+        const int64_t *offset = r->offset + (outer * r->A + a) * r->inner.n;                       \
+        for (int64_t i = first; i < last; i++) {                                                   \
+            T *to = o + offset[i] + inner_offset(&r->inner, 0, i);                                 \
+            *to = F(*to, src[a * r->src_stride + inner_offset(&r->inner, 1, i)]);                  \
+        }                                                                                          \
+    }
+#define MEET(NAME, T)                                                                              \
+    static void meet_##NAME(const AlongRun *r, int64_t outer, int64_t first, int64_t last) {       \
+        T *o = (T *)r->out + loop_offset(&r->outer, 0, outer);                                     \
+        const T *src = (const T *)r->src->data + loop_offset(&r->outer, 1, outer);                 \
+        if (r->how == OP_MUL)                                                                      \
+            MEET_ALL(T, NAME##_mul)                                                                \
+        else if (r->how == OP_MAXIMUM)                                                             \
+            MEET_ALL(T, NAME##_max)                                                                \
+        else                                                                                       \
+            MEET_ALL(T, NAME##_min)                                                                \
+    }
+MEET(u8, uint8_t)
+MEET(i8, int8_t)
+MEET(i32, int32_t)
+MEET(i64, int64_t)
+MEET(f32, float)
+MEET(f64, double)
+
 static void meet_range(void *ctx, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const AlongRun *r = ctx;
@@ -376,14 +388,14 @@ static void meet_range(void *ctx, int64_t begin, int64_t end, int thread) {
     for (int64_t t = begin; t < end; t++) {
         int64_t outer = t / strips, first = t % strips * SCATTER_STRIP;
         int64_t last = first + SCATTER_STRIP < r->inner.n ? first + SCATTER_STRIP : r->inner.n;
-        int64_t to0 = loop_offset(&r->outer, 0, outer), from0 = loop_offset(&r->outer, 1, outer);
-        for (int64_t a = 0; a < r->A; a++) {
-            const int64_t *offset = r->offset + (outer * r->A + a) * r->inner.n;
-            for (int64_t i = first; i < last; i++) {
-                void *to = r->out + (to0 + offset[i] + inner_offset(&r->inner, 0, i)) * r->size;
-                int64_t from = from0 + a * r->src_stride + inner_offset(&r->inner, 1, i);
-                r->meet(1, to, (const void *const[]){to, view_at(r->src, from)}, 0);
-            }
+        switch (r->dtype) {
+        case DT_U8: meet_u8(r, outer, first, last); break;
+        case DT_I8: meet_i8(r, outer, first, last); break;
+        case DT_I32: meet_i32(r, outer, first, last); break;
+        case DT_I64: meet_i64(r, outer, first, last); break;
+        case DT_F32: meet_f32(r, outer, first, last); break;
+        case DT_F64: meet_f64(r, outer, first, last); break;
+        default: panic("scatter_reduce of %s", dtype_info[r->dtype].name);
         }
     }
 }
@@ -397,8 +409,7 @@ bool cpu_SCATTER_REDUCE(Cpu *c, const Call *call, Err *err) {
     if (type_numel(&call->in[1].type) == 0) return true;
     AlongRun r = {.out = o.data};
     if (!along_init(&r, c, call, &o, &call->in[2], axis, err)) return false;
-    Op op = how[0] == 'p' ? OP_MUL : how[2] == 'a' ? OP_MAXIMUM : OP_MINIMUM;
-    r.meet = c->kernels->map[op][r.dtype];
+    r.how = how[0] == 'p' ? OP_MUL : how[2] == 'a' ? OP_MAXIMUM : OP_MINIMUM;
     int64_t strips = (r.inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
     int64_t cost = 4 * r.A * (r.inner.n < SCATTER_STRIP ? r.inner.n : SCATTER_STRIP);
     cpu_ranges(c, r.outer.n * strips, cpu_part(cost), meet_range, &r);
