@@ -2,8 +2,9 @@
  * dtypes, shapes (empty, odd, large), strides (permuted, stepped, expanded) and immediates. Each
  * call runs on the reference engine, which must agree (floats to a tolerance, the rest exactly),
  * and on cpu engines of every instruction set and with 1, 2, 3 and 8 threads, which must agree to
- * the bit. Then the order of reductions against a plain writing-down of its definition, and indices
- * out of range. KERNELS_ROUNDS and KERNELS_SEED in the environment: more and other calls.
+ * the bit. Then the order of reductions against a plain writing-down of its definition, extreme
+ * bytes, and indices out of range. KERNELS_ROUNDS and KERNELS_SEED in the environment: more and
+ * other calls.
  * SPDX-License-Identifier: MIT */
 #include "runtime/element.h"
 #include "runtime/inst.h"
@@ -446,6 +447,11 @@ static void try_order(Op op) {
     if (x.rank == 0) x = (TensorType){(uint8_t)d, 1, {40}};
     for (int k = 0; k < x.rank; k++) x.shape[k] += x.shape[k] == 0;
     int axis = (int)rnd(x.rank);
+    if (rnd(6) == 0) { /* lines of several pieces, beside each other or not */
+        x = (TensorType){(uint8_t)d, 2, {3, 3}};
+        axis = (int)rnd(2);
+        x.shape[axis] = 1 + rnd(13000);
+    }
     add_view(&t, &x,
              op == OP_RECURRENCE ? FILL_ONES
              : adds_up || rnd(2) ? FILL_SMALL
@@ -460,8 +466,8 @@ static void try_order(Op op) {
     bool is_arg = op == OP_ARGMAX || op == OP_ARGMIN;
     if (op != OP_SEARCHSORTED && (!is_arg || rnd(3))) add_ints(&t, ATTR_AXIS, 1)[0] = axis;
     if (op == OP_TOPK) {
-        t.attr[t.inst.n_attr++] =
-            (Attr){.key = ATTR_K, .i = (int64_t)rnd((uint32_t)x.shape[axis]) + 1};
+        int64_t n = x.shape[axis], most = rnd(2) && n > 9 ? 9 : n; /* few: chosen, not sorted */
+        t.attr[t.inst.n_attr++] = (Attr){.key = ATTR_K, .i = (int64_t)rnd((uint32_t)most + 1)};
         add_bool(&t, ATTR_LARGEST, rnd(2));
     }
     if (op == OP_CUMMAX && rnd(2)) add_bool(&t, ATTR_LARGEST, rnd(2));
@@ -594,6 +600,37 @@ static void test_order(void) {
     }
 }
 
+/* Sums and products of bytes as large as bytes can be, where narrow sums would overflow. */
+static void test_bytes(void) {
+    static const int64_t sizes[] = {1, 63, 64, 127, 128, 129, 1000, 4095, 4096, 4097, 9000};
+    static const int extreme[] = {-128, -1, 127, 255, 1, 3};
+    char *x = xmalloc(9000);
+    for (size_t k = 0; k < 6 * sizeof sizes / sizeof *sizes; k++) {
+        int64_t n = sizes[k / 6];
+        DType d = extreme[k % 6] > 127 || rnd(2) ? DT_U8 : DT_I8;
+        uint64_t sum = 0, product = 1;
+        for (int64_t i = 0; i < n; i++) {
+            element_set_int(d, x + i, extreme[k % 6]);
+            uint64_t v = (uint64_t)element_int(d, x + i);
+            sum += v, product *= v;
+        }
+        for (int e = 0; e < 2 * N_ENGINES; e++) {
+            if (!engine[e / 2]) continue;
+            Trial t = {.inst.op = e % 2 ? OP_PROD : OP_SUM};
+            t.operand[0] = (Operand){.kind = IN_TENSOR};
+            t.inst.in = t.operand, t.inst.attr = t.attr, t.inst.n_in = 1;
+            t.in[0] = (View){.type = {(uint8_t)d, 1, {n}}, .stride = {1}, .data = x};
+            void *out[1];
+            run(engine[e / 2], &t, &(TensorType){.dtype = DT_I64}, 1, out, NULL);
+            CHECK_MSG(*(uint64_t *)out[0] == (e % 2 ? product : sum),
+                      "%s of %lld times %d, %s, engine %d", op_info[t.inst.op].name, (long long)n,
+                      extreme[k % 6], dtype_info[d].text, e / 2);
+            free(out[0]);
+        }
+    }
+    free(x);
+}
+
 int main(void) {
     int rounds = getenv("KERNELS_ROUNDS") ? atoi(getenv("KERNELS_ROUNDS")) : 60;
     if (getenv("KERNELS_SEED")) state = strtoull(getenv("KERNELS_SEED"), NULL, 10);
@@ -611,6 +648,7 @@ int main(void) {
     for (int i = 0; i < rounds; i++)
         for (Op op = 0; op < OP_COUNT; op++) try_row(op);
     test_order();
+    test_bytes();
     engine_reference.close(&reference);
     for (int e = 0; e < N_ENGINES; e++)
         if (engine[e]) engine_cpu.close(&engine[e]);
