@@ -356,6 +356,11 @@ bool cpu_SCATTER_ADD(Cpu *c, const Call *call, Err *err) {
 
 /* Elements first .. last-1 of each of the axis's A, in order; F(what is there, what comes). */
 #define MEET_ALL(T, F)                                                                             \
+    if (r->inner.n == 1) {                                                                         \
+        const int64_t *offset = r->offset + outer * r->A, step = r->src_stride;                    \
+        for (int64_t a = 0; a < r->A; a++) o[offset[a]] = F(o[offset[a]], src[a * step]);          \
+        return;                                                                                    \
+    }                                                                                              \
     for (int64_t a = 0; a < r->A; a++) {                                                           \
         const int64_t *offset = r->offset + (outer * r->A + a) * r->inner.n;                       \
         for (int64_t i = first; i < last; i++) {                                                   \
@@ -367,12 +372,13 @@ bool cpu_SCATTER_ADD(Cpu *c, const Call *call, Err *err) {
     static void meet_##NAME(const AlongRun *r, int64_t outer, int64_t first, int64_t last) {       \
         T *o = (T *)r->out + loop_offset(&r->outer, 0, outer);                                     \
         const T *src = (const T *)r->src->data + loop_offset(&r->outer, 1, outer);                 \
-        if (r->how == OP_MUL)                                                                      \
+        if (r->how == OP_MUL) {                                                                    \
             MEET_ALL(T, NAME##_mul)                                                                \
-        else if (r->how == OP_MAXIMUM)                                                             \
+        } else if (r->how == OP_MAXIMUM) {                                                         \
             MEET_ALL(T, NAME##_max)                                                                \
-        else                                                                                       \
+        } else {                                                                                   \
             MEET_ALL(T, NAME##_min)                                                                \
+        }                                                                                          \
     }
 MEET(u8, uint8_t)
 MEET(i8, int8_t)
