@@ -11,14 +11,16 @@
 
 enum { BEST_BYTES = 128 }; /* of a group: lanes enough to hide what one comparison takes */
 #define GROUP(T) ((int)(BEST_BYTES / sizeof(T)))
+/* Kept a loop, which then becomes a few vector operations. */
+#define EACH_OF(T) _Pragma("GCC unroll 1") for (int l = 0; l < GROUP(T); l++)
 
 /* The best value of the groups of a line, then of its rest; a nan stays. */
 #define BEST_VALUE(T, OP)                                                                          \
     T lane[GROUP(T)];                                                                              \
-    for (int l = 0; l < GROUP(T); l++) lane[l] = x[0];                                             \
+    EACH_OF(T) lane[l] = x[0];                                                                     \
     int64_t i = 0;                                                                                 \
     for (; i + GROUP(T) <= n; i += GROUP(T))                                                       \
-        for (int l = 0; l < GROUP(T); l++) {                                                       \
+        EACH_OF(T) {                                                                               \
             T v = x[i + l];                                                                        \
             lane[l] = (v OP lane[l]) | (v != v) ? v : lane[l];                                     \
         }                                                                                          \
@@ -41,9 +43,9 @@ enum { BEST_BYTES = 128 }; /* of a group: lanes enough to hide what one comparis
         for (; i + GROUP(T) <= n; i += GROUP(T)) {                                                 \
             U hit = 0;                                                                             \
             if (is_nan)                                                                            \
-                for (int l = 0; l < GROUP(T); l++) hit |= (U)(x[i + l] != x[i + l]);               \
+                EACH_OF(T) hit |= (U)(x[i + l] != x[i + l]);                                       \
             else                                                                                   \
-                for (int l = 0; l < GROUP(T); l++) hit |= (U)(x[i + l] == top);                    \
+                EACH_OF(T) hit |= (U)(x[i + l] == top);                                            \
             if (hit) break;                                                                        \
         }                                                                                          \
         while (is_nan ? x[i] == x[i] : x[i] != top) i++;                                           \
@@ -124,7 +126,7 @@ KEYS(f64, double, uint64_t, f64_key(v))
         const K *key = key_, limit = (K)limit_;                                                    \
         for (; i + GROUP(K) <= n; i += GROUP(K)) {                                                 \
             K hit = 0;                                                                             \
-            for (int l = 0; l < GROUP(K); l++) hit |= (K)(key[i + l] < limit);                     \
+            EACH_OF(K) hit |= (K)(key[i + l] < limit);                                             \
             if (hit) break;                                                                        \
         }                                                                                          \
         while (i < n && key[i] >= limit) i++;                                                      \

@@ -71,6 +71,8 @@ static const struct {
     {"solve", "float64: half the lanes, our own product"},
     {"solve_triangular", "float64: half the lanes, our own product"},
     {"reshape", "a transposed view: reads a cache line for each element of a block"},
+    {"full", "writes only, twice what the copy beside it writes"},
+    {"rsqrt", "a square root and a division"},
     {"arange", "made in double, then rounded"},
     {"cholesky", "n = 512: panels, column by column, weigh as much as the products"},
     {"lu", "n = 512: panels, column by column, weigh as much as the products"},
@@ -260,7 +262,10 @@ static void bench(Op op, DType d, double peak) {
     Err err = {0};
     bool is_float_only = op == OP_RAND || op == OP_RANDN || op == OP_CHOLESKY || op == OP_LU ||
                          op == OP_SOLVE || op == OP_SOLVE_TRIANGULAR;
-    if (!(o->in & DSET(d)) || (is_float_only && !dtype_is_float(d)))
+    bool is_wide_only = op == OP_CHOLESKY || op == OP_LU || op == OP_SOLVE ||
+                        op == OP_SOLVE_TRIANGULAR;
+    if (!(o->in & DSET(d)) || (is_float_only && !dtype_is_float(d)) ||
+        (is_wide_only && dtype_is_half(d)))
         d = o->in & DSET(DT_F32) ? DT_F32 : DT_I64;
     defaults(op, d, operands, sizeof operands, attrs, sizeof attrs);
     const Case *c = NULL;
