@@ -18,7 +18,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-D, HEADS, BLOCK, BATCH, STEPS = 64, 4, 32, 8, 100
+D, HEADS, BLOCK, BATCH, STEPS = 32, 4, 32, 4, 100
 
 
 def write_safetensors(path, tensors):
