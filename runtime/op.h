@@ -71,6 +71,11 @@ DType dtype_find(const char *name, size_t n);  /* text, name or alias (float ...
 AttrKey attr_find(const char *name, size_t n); /* or ATTR_COUNT */
 uint64_t op_table_hash(void); /* FNV-1a over all rows of the three tables, for HELLO */
 
+/* Conversions between layouts, which the dispatcher inserts. */
+static inline bool op_is_move(Op op) { return op >= OP_ALL_GATHER && op <= OP_MOVE; }
+/* Rows of the kind LAYOUT: of class CONTROL, but with one result. */
+static inline bool op_is_layout(Op op) { return op == OP_SHARD || op_is_move(op); }
+
 /* How many tensors an op gives; of no interest for control ops. */
 static inline int op_outputs(Op op) {
     return op == OP_TOPK || op == OP_CUMMAX || op == OP_LU || op == OP_MAX_POOL ? 2 : 1;

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/shape.h"
 #include "runtime/element.h"
+#include "runtime/place.h"
 
 #include <assert.h>
 #include <math.h>
@@ -622,6 +623,16 @@ bool infer_control(Infer *s) {
             return err_set(s->err, ERR_ARG, "file takes a number from 0 to %d", UINT16_MAX);
         return need_attr(s, ATTR_NAME);
     case OP_LOAD: return err_set(s->err, ERR_ARG, "load is carried out by the client, never sent");
+    case OP_ALL_GATHER:
+    case OP_ALL_REDUCE:
+    case OP_REDUCE_SCATTER:
+    case OP_ALL_TO_ALL:
+    case OP_MOVE: {
+        Move m;
+        TRY(move_read(inst, &m, s->err));
+        s->n_out = 1, s->out[0] = m.type;
+        return true;
+    }
     default: return need_tensors(s, 0, 0); /* sync, signal exit, edge, poison */
     }
 }

@@ -12,8 +12,8 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "the wire's integers are stored as they are");
 
-enum { FRAME_HEAD = 24, RECORD_HEAD = 24, ATTR_HEAD = 8 };
-enum { HAS_INLINE = 1, HAS_PART = 2 }; /* flags of a record */
+enum { FRAME_HEAD = 32, RECORD_HEAD = 24, ATTR_HEAD = 8 };
+enum { HAS_INLINE = 1, HAS_PART = 2, HAS_PAYLOAD = 3, IS_INSERTED = 4 }; /* flags of a record */
 enum { DISTANCE_MAX = (1 << 30) - 1 };
 
 typedef struct FrameHead {
@@ -22,6 +22,7 @@ typedef struct FrameHead {
     uint32_t client;
     uint64_t seq;
     uint32_t count, body_bytes;
+    uint64_t number;
 } FrameHead;
 
 typedef struct RecordHead {
@@ -49,7 +50,7 @@ void frame_begin(FrameWriter *w, uint32_t client, uint64_t seq) {
     assert(!w->head);
     w->head = buf_new(4096);
     w->head->n = FRAME_HEAD;
-    w->client = client, w->seq = seq, w->count = 0;
+    w->client = client, w->seq = seq, w->count = 0, w->number = 0;
 }
 
 size_t frame_bytes(const FrameWriter *w) { return w->head ? w->head->n : 0; }
@@ -61,7 +62,7 @@ bool frame_is_full(const FrameWriter *w) {
 
 void frame_end(FrameWriter *w, Msg *out) {
     assert(w->head);
-    FrameHead h = {.kind = MSG_FRAME, .client = w->client, .seq = w->seq, .count = w->count};
+    FrameHead h = {.kind = MSG_FRAME, .client = w->client, .seq = w->seq, .count = w->count, .number = w->number};
     h.body_bytes = (uint32_t)(w->head->n - FRAME_HEAD);
     memcpy(w->head->data, &h, sizeof h);
     out->n = 0;
@@ -136,10 +137,10 @@ static uint8_t *put_payload(FrameWriter *w, uint8_t *p, const Inst *in, uint8_t 
     Buf *part = payload_part(w, in);
     if (part) {
         w->parts[w->n_parts++] = part;
-        *flags = HAS_PART;
+        *flags |= HAS_PART;
         return put_u64(p, (uint64_t)w->n_parts);
     }
-    *flags = HAS_INLINE;
+    *flags |= HAS_INLINE;
     p = put_u64(p, in->payload_bytes);
     size_t padded = pad8(in->payload_bytes);
     if (padded) memset(p + padded - 8, 0, 8);
@@ -155,7 +156,7 @@ static size_t record_bound(const Inst *in) {
     return n;
 }
 
-void frame_add(FrameWriter *w, const Inst *in) {
+static void add(FrameWriter *w, const Inst *in, uint8_t flags) {
     assert(w->head && in->n_in <= MAX_IN && in->n_out <= MAX_OUT && in->n_attr <= MAX_ATTRS);
     for (int i = 1; i < in->n_out; i++) assert(in->out[i] == in->out[0] + (uint64_t)i);
     size_t bound = record_bound(in);
@@ -164,6 +165,7 @@ void frame_add(FrameWriter *w, const Inst *in) {
     uint8_t *start = w->head->data + w->head->n, *p = start + RECORD_HEAD;
     RecordHead h = {.op = (uint16_t)in->op,
                     .n_out = in->n_out,
+                    .flags = flags,
                     .n_in = in->n_in,
                     .file = in->pos.file,
                     .col = in->pos.col,
@@ -190,6 +192,9 @@ void frame_add(FrameWriter *w, const Inst *in) {
     w->count++;
     if (in->n_out) w->next_id = in->out[0] + in->n_out;
 }
+
+void frame_add(FrameWriter *w, const Inst *in) { add(w, in, 0); }
+void frame_insert(FrameWriter *w, const Inst *in) { add(w, in, IS_INSERTED); }
 
 void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t record_bytes) {
     assert(w->head && record_bytes >= RECORD_HEAD);
@@ -225,7 +230,8 @@ bool frame_open(FrameReader *r, const Msg *m, Err *err) {
         return err_set(err, ERR_PARSE, "a frame says %u bytes, but has %zu", h.body_bytes,
                        b->n - FRAME_HEAD);
     r->at = b->data + FRAME_HEAD, r->end = b->data + b->n;
-    r->client = h.client, r->count = h.count, r->seq = h.seq;
+    r->client = h.client, r->count = h.count, r->seq = r->seq_next = h.seq;
+    r->number = h.number;
     return true;
 }
 
@@ -349,7 +355,8 @@ static const char *check_head(const RecordHead *h) {
         return "an operation without a result";
     if (h->n_in > MAX_IN) return "too many operands";
     if (h->n_attr_form + h->n_attr_arg > MAX_ATTRS) return "too many attributes";
-    if (h->flags > HAS_PART) return "unknown flags";
+    if (h->flags > (HAS_PART | IS_INSERTED) || (h->flags & HAS_PAYLOAD) == HAS_PAYLOAD)
+        return "unknown flags";
     return NULL;
 }
 
@@ -378,7 +385,8 @@ static const char *read_record(const RecordHead *h, Cursor *c, const Msg *m, Are
                  .in = operands,
                  .attr = attrs};
     for (int i = 0; i < h->n_out; i++) in->out[i] = base + (uint64_t)i;
-    if (h->flags && (bad = read_payload(c, m, h->flags, scratch, in))) return bad;
+    uint8_t payload = h->flags & HAS_PAYLOAD;
+    if (payload && (bad = read_payload(c, m, payload, scratch, in))) return bad;
     return c->at == c->end ? NULL : "bytes left over";
 }
 
@@ -407,5 +415,8 @@ int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, si
     if (record_bytes) *record_bytes = h.length;
     r->at += h.length;
     r->next++;
+    r->inst_seq = r->seq_next;
+    r->is_inserted = (h.flags & IS_INSERTED) != 0;
+    r->seq_next += !r->is_inserted;
     return 1;
 }

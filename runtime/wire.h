@@ -6,7 +6,8 @@
  * cannot fail. Both come from the tables; no op is named here.
  *
  * FRAME head:  u8 kind, u8 0, u16 0, u32 client, u64 seq (of its first instruction), u32 count,
- *              u32 body_bytes; then records; payloads over INLINE_BYTES are the message's further
+ *              u32 body_bytes, u64 number (of its first record, over all clients; clients: 0);
+ *              then records; payloads over INLINE_BYTES are the message's further
  *              parts
  * Record:      u32 length (of the record, multiple of 8), u16 op, u8 n_out, u8 n_attr_form,
  *              u8 n_attr_arg, u8 flags, u16 n_in, u16 file, u16 col, u16 0, u32 line    (24 bytes)
@@ -17,7 +18,8 @@
  *              id to come; u64 per external or immediate operand; ARG attributes; payload if flags
  *              say so: bit 0: u64 bytes, then the bytes padded to 8; bit 1: u64 number of the
  *              message
- *              part that is the payload
+ *              part that is the payload; bit 2: the record was inserted by the dispatcher: it has no
+ *              sequence number of its own, but that of the next one that was not
  *   attribute  u32 key, u32 n, then 8 bytes of value, or n int64 of a list, or n bytes and a NUL of
  *              a
  *              string, padded to 8; a key comes once
@@ -28,7 +30,7 @@
 #include "runtime/inst.h"
 #include "runtime/net.h"
 
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 
 typedef enum MsgKind {
 #define MSG(id, name, doc) MSG_##id,
@@ -46,26 +48,29 @@ MsgKind wire_kind(const Msg *m);
  * frame. */
 typedef struct FrameWriter {
     Buf *head; Buf *parts[MAX_MSG_PARTS]; int n_parts;
-    uint32_t client, count; uint64_t seq;
+    uint32_t client, count; uint64_t seq, number; /* number: set by the owner, after frame_begin */
     uint64_t edge_id; /* operands from this id on are written as distances; UINT64_MAX: none are */
     uint64_t next_id; /* one more than the last output id that was added */
 } FrameWriter;
 void frame_begin(FrameWriter *w, uint32_t client, uint64_t seq);
 /* payload_buf, if set, is kept by reference when it is large */
 void frame_add(FrameWriter *w, const Inst *in);
+void frame_insert(FrameWriter *w, const Inst *in);   /* the dispatcher's own; takes no sequence number */
 size_t frame_bytes(const FrameWriter *w);
 bool frame_is_full(const FrameWriter *w);            /* FRAME_INSTS, FRAME_BYTES, or no part left */
 void frame_end(FrameWriter *w, Msg *out);            /* w is empty again; count may be 0 */
 
 /* Walks a frame without copying. m must outlive the reader and what it yields; arena holds operand
- * and attribute arrays. The sequence number of what frame_next has yielded is seq + next - 1.
+ * and attribute arrays. What frame_next has yielded has the sequence number inst_seq, and seq_next
+ * is that of what follows; its number over all clients is number + next - 1.
  * Strings of attributes are NUL-terminated. The decoder checks form only: ids, types and attributes
  * of an instruction are inst_infer's and its caller's business. */
 typedef struct FrameReader {
     const Msg *m;
     const uint8_t *at, *end;
     uint32_t client, count, next;
-    uint64_t seq;
+    uint64_t seq, seq_next, inst_seq, number;
+    bool is_inserted; /* what frame_next has yielded */
 } FrameReader;
 bool frame_open(FrameReader *r, const Msg *m, Err *err);
 /* 1: *in is the next instruction and *record / *record_bytes its raw bytes; 0: end; -1: malformed
@@ -78,6 +83,17 @@ void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t re
 
 /* ---- the other messages: one struct each, encode and decode ---- */
 
+/* How a worker's memory is reached by its peers; part of its hello. All zero: it has no peers. */
+typedef struct DataPlane {
+    uint64_t process;              /* random; equal: the same process, its addresses are valid       */
+    uint64_t arena_at, arena_bytes;/* address of its arena in that process                           */
+    uint32_t pid;                  /* and where another process finds it: /proc/PID/fd/FD ...         */
+    int32_t fd;                    /* (-1: nowhere) ...                                              */
+    uint64_t inode;                /* with this inode                                                */
+    char host[64];                 /* the kernel's boot id: equal, the same machine                  */
+    char endpoint[256];            /* of the hub where it hears its peers                            */
+} DataPlane;
+
 typedef enum Role { ROLE_CLIENT, ROLE_WORKER } Role;
 typedef struct Hello {
     uint32_t version;
@@ -86,10 +102,12 @@ typedef struct Hello {
     uint64_t memory_bytes;
     uint32_t threads;
     char name[64];
+    DataPlane data; /* of workers */
 } Hello;
 typedef struct Welcome {
     uint32_t id, rank, n_workers;
     uint64_t window_insts, window_bytes;
+    uint64_t token; /* of a worker: by this its peers know it */
     char engine[64];
 } Welcome;
 /* All with sequence < seq are done. */
@@ -121,6 +139,55 @@ typedef struct Reply {
 } Reply;
 uint64_t reply_value_numel(const TensorType *t, uint32_t edge);
 
+/* A worker as the others are told of it. */
+typedef struct PeerInfo {
+    uint32_t rank;
+    uint64_t token;
+    DataPlane data;
+} PeerInfo;
+
+/* ---- between workers ----
+ *
+ * Each instruction that moves a tensor has a number over all clients; a reader takes at most one
+ * box of elements from one owner for it, so that number and peer name the transfer. */
+
+/* What the reader may now take: the box has `size` elements along its axes and lies in the owner's
+ * arena at `offset`, with these strides in elements. Small ones come along, row-major, in `data`
+ * (then there is nothing to answer); a poisoned one has a status and no data (nothing to answer). */
+typedef struct Shard {
+    uint32_t client;
+    uint64_t number;
+    uint8_t status; /* ErrCode; 0: it is there */
+    TensorType box;
+    uint64_t offset;
+    int64_t stride[MAX_DIMS];
+    const void *data; /* borrowed from the message when read; NULL: in the arena */
+    uint64_t bytes;
+} Shard;
+/* Bytes [begin, begin + bytes) of the box in row-major order. */
+typedef struct Get { uint32_t client; uint64_t number, begin, bytes; } Get;
+/* The answer; its data is the message's second part. */
+typedef struct Piece { uint32_t client; uint64_t number, begin; } Piece;
+typedef struct Taken { uint32_t client; uint64_t number; } Taken;
+
+void wire_group(uint32_t id, const int32_t *rank, int n, Msg *out);
+/* rank has room for MAX_INTS; *n of them, distinct and below MAX_WORKERS. */
+bool wire_read_group(const Msg *m, uint32_t *id, int32_t *rank, int *n, Err *err);
+void wire_peer(const PeerInfo *p, Msg *out);
+bool wire_read_peer(const Msg *m, PeerInfo *p, Err *err);
+void wire_peer_gone(uint32_t rank, Msg *out);
+bool wire_read_peer_gone(const Msg *m, uint32_t *rank, Err *err);
+void wire_peer_hello(uint32_t rank, uint64_t token, Msg *out);
+bool wire_read_peer_hello(const Msg *m, uint32_t *rank, uint64_t *token, Err *err);
+void wire_shard(const Shard *s, Msg *out); /* copies data */
+bool wire_read_shard(const Msg *m, Shard *s, Err *err);
+void wire_get(const Get *g, Msg *out);
+bool wire_read_get(const Msg *m, Get *g, Err *err);
+void wire_piece(const Piece *p, Buf *data, Msg *out); /* consumes data */
+bool wire_read_piece(const Msg *m, Piece *p, const void **data, uint64_t *bytes, Err *err);
+void wire_taken(const Taken *g, Msg *out);
+bool wire_read_taken(const Msg *m, Taken *g, Err *err);
+
 void wire_hello(const Hello *h, Msg *out);
 bool wire_read_hello(const Msg *m, Hello *h, Err *err);
 void wire_welcome(const Welcome *w, Msg *out);
@@ -145,4 +212,5 @@ bool wire_read_reply(const Msg *m, Arena *arena, Reply *r, Err *err);
  * relay). */
 bool wire_client(const Msg *m, uint32_t *client);
 void wire_set_client(Msg *m, uint32_t client);            /* in place; head must be unshared */
+void wire_set_number(Msg *m, uint64_t number);            /* of a frame; likewise */
 #endif

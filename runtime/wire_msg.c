@@ -1,131 +1,9 @@
-/* wire_msg.c: all messages but frames. One writer that appends to a Buf, one reader that never
- * passes the end and remembers that it would have. Heads begin with u8 kind, u8 0, u16 0, u32
+/* wire_msg.c: all messages but frames and what workers say to one another. Heads begin with u8 kind, u8 0, u16 0, u32
  * client, so that a relay can change the client in place. See wire.h for what the messages mean.
  * SPDX-License-Identifier: MIT */
-#include "runtime/wire.h"
+#include "runtime/wire_io.h"
 
 #include <assert.h>
-#include <string.h>
-
-enum { HEAD = 8 };
-
-/* ---- Writing ---- */
-
-static Buf *head_new(MsgKind kind, uint32_t client, size_t room) {
-    Buf *b = buf_new(HEAD + room);
-    memset(b->data, 0, HEAD);
-    b->data[0] = (uint8_t)kind;
-    memcpy(b->data + 4, &client, 4);
-    b->n = HEAD;
-    return b;
-}
-
-static void put(Buf *b, const void *p, size_t n) {
-    buf_reserve(b, n);
-    if (n) memcpy(b->data + b->n, p, n);
-    b->n += n;
-}
-
-static void put_u8(Buf *b, uint8_t v) { put(b, &v, 1); }
-static void put_u16(Buf *b, uint16_t v) { put(b, &v, 2); }
-static void put_u32(Buf *b, uint32_t v) { put(b, &v, 4); }
-static void put_u64(Buf *b, uint64_t v) { put(b, &v, 8); }
-static void put_pad(Buf *b) {
-    while (b->n & 7) put_u8(b, 0);
-}
-static void put_str(Buf *b, const char *s) {
-    size_t n = strlen(s);
-    put_u32(b, (uint32_t)n);
-    put(b, s, n);
-}
-
-static void finish(Buf *head, Msg *out) {
-    out->n = 0;
-    msg_push(out, head);
-}
-
-/* ---- Reading ---- */
-
-typedef struct Reader {
-    const uint8_t *start, *at, *end;
-    bool bad;
-} Reader;
-
-static bool reader_open(Reader *r, const Msg *m, MsgKind kind, Err *err) {
-    *r = (Reader){0};
-    if (wire_kind(m) != kind) return err_set(err, ERR_PARSE, "a message of the wrong kind");
-    const Buf *b = m->part[0];
-    if (b->n < HEAD) return err_set(err, ERR_PARSE, "a message of %zu bytes", b->n);
-    *r = (Reader){.start = b->data, .at = b->data + HEAD, .end = b->data + b->n};
-    return true;
-}
-
-static const uint8_t *take(Reader *r, size_t n) {
-    if ((size_t)(r->end - r->at) < n) {
-        r->bad = true;
-        return NULL;
-    }
-    const uint8_t *p = r->at;
-    r->at += n;
-    return p;
-}
-
-static void take_into(Reader *r, void *to, size_t n) {
-    const uint8_t *p = take(r, n);
-    if (p)
-        memcpy(to, p, n);
-    else
-        memset(to, 0, n);
-}
-
-static uint8_t take_u8(Reader *r) {
-    uint8_t v;
-    take_into(r, &v, 1);
-    return v;
-}
-static uint16_t take_u16(Reader *r) {
-    uint16_t v;
-    take_into(r, &v, 2);
-    return v;
-}
-static uint32_t take_u32(Reader *r) {
-    uint32_t v;
-    take_into(r, &v, 4);
-    return v;
-}
-static uint64_t take_u64(Reader *r) {
-    uint64_t v;
-    take_into(r, &v, 8);
-    return v;
-}
-static void take_pad(Reader *r) {
-    size_t n = (size_t)(r->at - r->start) & 7;
-    if (n) take(r, 8 - n);
-}
-
-/* A string that fits into buf with its NUL and has none inside. */
-static void take_str(Reader *r, char *buf, size_t size) {
-    uint32_t n = take_u32(r);
-    buf[0] = 0;
-    if (n >= size) r->bad = true;
-    if (r->bad) return;
-    const uint8_t *p = take(r, n);
-    if (!p) return;
-    memcpy(buf, p, n);
-    buf[n] = 0;
-    if (memchr(buf, 0, n)) r->bad = true;
-}
-
-static bool done(const Reader *r, const char *what, Err *err) {
-    if (!r->bad && r->at == r->end) return true;
-    return err_set(err, ERR_PARSE, "malformed %s message", what);
-}
-
-static uint32_t client_of(const Reader *r) {
-    uint32_t client;
-    memcpy(&client, r->start + 4, 4);
-    return client;
-}
 
 /* ---- Greeting ---- */
 
@@ -137,6 +15,7 @@ void wire_hello(const Hello *h, Msg *out) {
     put_u64(b, h->memory_bytes);
     put_u32(b, h->threads);
     put_str(b, h->name);
+    put_data_plane(b, &h->data);
     finish(b, out);
 }
 
@@ -152,6 +31,7 @@ bool wire_read_hello(const Msg *m, Hello *h, Err *err) {
     h->memory_bytes = take_u64(&r);
     h->threads = take_u32(&r);
     take_str(&r, h->name, sizeof h->name);
+    take_data_plane(&r, &h->data);
     if (h->role > ROLE_WORKER) r.bad = true;
     return done(&r, "hello", err);
 }
@@ -162,6 +42,7 @@ void wire_welcome(const Welcome *w, Msg *out) {
     put_u32(b, w->n_workers);
     put_u64(b, w->window_insts);
     put_u64(b, w->window_bytes);
+    put_u64(b, w->token);
     put_str(b, w->engine);
     finish(b, out);
 }
@@ -175,6 +56,7 @@ bool wire_read_welcome(const Msg *m, Welcome *w, Err *err) {
     w->n_workers = take_u32(&r);
     w->window_insts = take_u64(&r);
     w->window_bytes = take_u64(&r);
+    w->token = take_u64(&r);
     take_str(&r, w->engine, sizeof w->engine);
     return done(&r, "welcome", err);
 }
@@ -403,6 +285,12 @@ bool wire_client(const Msg *m, uint32_t *client) {
     if (m->part[0]->n < HEAD) return false;
     memcpy(client, m->part[0]->data + 4, 4);
     return true;
+}
+
+void wire_set_number(Msg *m, uint64_t number) {
+    Buf *b = m->part[0];
+    assert(b->n >= 32 && atomic_load(&b->refs) == 1);
+    memcpy(b->data + 24, &number, 8);
 }
 
 void wire_set_client(Msg *m, uint32_t client) {

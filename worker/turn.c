@@ -121,7 +121,7 @@ static void refuse(Exec *x, uint32_t client, uint64_t seq, const Err *err) {
 /* Decodes the next instruction into f->ahead; none at the end, or when the rest cannot be read. */
 static void look_ahead(Exec *x, Frame *f) {
     Job *j = cell_get(&x->jobs);
-    f->seq = f->reader.seq + f->reader.next;
+    f->seq = f->reader.seq_next;
     int r = f->is_bad ? 0 : frame_next(&f->reader, &f->arena, &j->inst, NULL, NULL, &f->bad);
     f->is_bad |= r < 0;
     f->ahead = r > 0 ? j : NULL;
@@ -192,7 +192,7 @@ void exec_frame_done(Exec *x, Frame *f) {
     }
     while ((f = c->first) && f->is_issued && !f->pending) {
         c->has_ack = true;
-        c->ack_seq = f->reader.seq + f->reader.count;
+        c->ack_seq = f->reader.seq_next;
         c->ack_bytes += f->msg.part[0]->n;
         c->first = f->next;
         if (!c->first) c->last = NULL;
@@ -206,7 +206,7 @@ static int issue_next(Exec *x, Client *c) {
     Frame *f = c->at;
     Job *j = f->ahead;
     if (!j) {
-        if (f->is_bad) refuse(x, c->id, f->reader.seq + f->reader.next, &f->bad);
+        if (f->is_bad) refuse(x, c->id, f->reader.seq_next, &f->bad);
         f->is_issued = true;
         c->at = f->next;
         exec_frame_done(x, f);

@@ -126,7 +126,7 @@ static void fuzz_seed(Rand *r, Bytes *out) {
         Reply reply = {1, 2, 2, v};
         Failure failure = {1, 2, {0, 1, 2}, OP_ADD, 0, {ERR_SHAPE, "text", "hint"}};
         Hello hello = {WIRE_VERSION, op_table_hash(), ROLE_WORKER, 1, 2, "cpu"};
-        Welcome welcome = {1, 0, 1, 2, 3, "cpu"};
+        Welcome welcome = {1, 0, 1, 2, 3, 0, "cpu"};
         switch (rand_below(r, 4)) {
         case 0: wire_reply(&reply, NULL, &m); break;
         case 1: wire_failure(&failure, &m); break;

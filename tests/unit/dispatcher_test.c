@@ -400,7 +400,7 @@ static void test_garbage(void) {
     forget();
     begin(0), full(0, shape_23), full(1, shape_23);
     writer.head->data[writer.head->n - 9] ^= 0x40; /* somewhere in the last record */
-    writer.head->data[24] ^= 0x80;                 /* the first record's length */
+    writer.head->data[32] ^= 0x80;                 /* the first record's length */
     end(d, ANN);
     CHECK(was_dropped(ANN) && refusal(ANN) == ERR_PARSE);
     CHECK_INT(counter(d, "clients"), 0);

@@ -88,7 +88,7 @@ static const char *const canonical[] = {
     "sync",
     "note \"caf\xc3\xa9\"",
     "peek t4 edge=3 threshold=1000",
-    "t9 = add t1 t2 on=g1 split=0",
+    "t9 = add t1 t2 lane=g1 tile=0",
     "t9 = add t1 t2 axis=[0,1] why=\"two words\" x=[1,2]",
     "t9 = add t1 t2 @\"my models/a b.gt\":12",
     "t9 = add t1 t2 @\"t5\":1",

@@ -129,7 +129,7 @@ static inline Inst rand_inst(Rand *r, Arena *a) {
             if (k != ATTR_OTHER && rand_below(r, 8) == 0 && n_attr < MAX_ATTRS)
                 attr[n_attr++] = rand_attr(r, a, (AttrKey)k);
     bool is_control = info->class_ == CLASS_CONTROL;
-    in.n_out = is_control ? in.op == OP_SHARD : op_outputs(in.op);
+    in.n_out = is_control ? op_is_layout(in.op) : op_outputs(in.op);
     int n_in = info->arity >= 0 ? info->arity : rand_below(r, 6);
     uint64_t id = rand_below(r, 2) ? (uint64_t)rand_below(r, 100) : rand_u64(r) >> 1;
     Operand *o = arena_alloc(a, (size_t)n_in * sizeof *o);

@@ -188,7 +188,7 @@ static void test_counts(void) {
         frame_add(&w, &neg);
         frame_end(&w, &m);
         CHECK_INT(decode_all(&m, &scratch), 1);
-        uint8_t *record = m.part[0]->data + 24;
+        uint8_t *record = m.part[0]->data + 32;
         record[wrong[i].at] = (uint8_t)wrong[i].value;
         if (wrong[i].at == 4 || wrong[i].at == 10)
             record[wrong[i].at + 1] = (uint8_t)(wrong[i].value >> 8);
@@ -343,7 +343,7 @@ static void test_messages(void) {
     CHECK(hello2.role == ROLE_WORKER && hello2.table_hash == op_table_hash() &&
           hello2.memory_bytes == 1u << 30);
     torture(&m, reads_hello, true), drop(&m);
-    Welcome welcome = {3, 1, 2, WINDOW_INSTS, WINDOW_BYTES, "cpu-avx512"}, welcome2;
+    Welcome welcome = {3, 1, 2, WINDOW_INSTS, WINDOW_BYTES, 77, "cpu-avx512"}, welcome2;
     wire_welcome(&welcome, &m);
     CHECK(wire_read_welcome(&m, &welcome2, NULL) && welcome2.id == 3 && welcome2.rank == 1 &&
           welcome2.n_workers == 2);
