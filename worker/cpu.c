@@ -81,6 +81,9 @@ static void cpu_free(Engine *e, void *p, uint64_t bytes) { mem_release(((Cpu *)e
 static void cpu_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total) {
     mem_usage(((const Cpu *)e)->mem, used, peak, total);
 }
+static void cpu_arena(const Engine *e, void **base, uint64_t *bytes) {
+    mem_range(((const Cpu *)e)->mem, base, bytes);
+}
 
 void *cpu_side(Cpu *c, const Call *call, int64_t bytes, Err *err) {
     assert(c->n_sides < CPU_SIDES && bytes >= 0);
@@ -156,6 +159,7 @@ const EngineOps engine_cpu = {
     .alloc = cpu_alloc,
     .free = cpu_free,
     .memory = cpu_memory,
+    .arena = cpu_arena,
     .submit = cpu_submit,
     .done = cpu_done,
     .copy_in = cpu_copy_in,

@@ -58,6 +58,9 @@ typedef struct EngineOps {
     void *(*alloc)(Engine *e, uint64_t bytes);
     void (*free)(Engine *e, void *p, uint64_t bytes);
     void (*memory)(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total);
+    /* Where alloc's memory lies: all of it within [base, base + bytes), for as long as the engine
+     * is open. */
+    void (*arena)(const Engine *e, void **base, uint64_t *bytes);
     /* Starts a call after the tickets in after[] are done; returns its ticket. Data-dependent
      * failures (an index out of range) are found by `done`. */
     Ticket (*submit)(Engine *e, const Call *call, const Ticket *after, int n_after);

@@ -13,6 +13,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_H
 #define GT_WORKER_EXEC_H
+#include "runtime/place.h"
 #include "runtime/wire.h"
 #include "worker/store.h"
 
@@ -29,6 +30,22 @@ void exec_on_frame(Exec *x, Msg *m); /* consumes m */
  * are lost. Frees among them are carried out. */
 void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq);
 void exec_on_gone(Exec *x, uint32_t client);
+
+/* ---- what workers know of one another: groups, and peers by rank ---- */
+
+/* Members of a group, in order, before an instruction names it. A group is told once. */
+void exec_on_group(Exec *x, uint32_t id, const int32_t *rank, int n);
+/* SHARD, GET, PIECE or TAKEN from that worker; consumes m. What is malformed, or about a transfer
+ * that there is not, is ignored. */
+void exec_on_peer(Exec *x, uint32_t rank, Msg *m);
+/* The next message for a peer, with its rank; false: none. Messages to one peer are in order. */
+bool exec_next_peer(Exec *x, uint32_t *rank, Msg *out);
+/* The peer's arena can be read here at base (until exec_on_peer_gone); NULL: it cannot, then boxes
+ * are asked for (GET). To be told before the first message from that peer is handed in. */
+void exec_peer_memory(Exec *x, uint32_t rank, const void *base, uint64_t bytes);
+/* That worker is dead: what it reads of ours is let go, what waits for it is poisoned (gone). Its
+ * memory is not read any more. */
+void exec_on_peer_gone(Exec *x, uint32_t rank);
 /* Issues for about budget_us, then returns; waits for the engine only if nothing else is to be
  * done. True: more to do. */
 bool exec_step(Exec *x, int64_t budget_us);
@@ -100,6 +117,12 @@ struct Client {
     int64_t used_ns; /* virtual time: who has used least goes next */
 };
 
+/* Another worker. */
+typedef struct Peer {
+    const char *base; /* its arena, as we see it; NULL: not to be read */
+    uint64_t bytes;
+} Peer;
+
 struct Exec {
     Store store;
     Engine *engine;
@@ -119,6 +142,9 @@ struct Exec {
     size_t out_at, out_n, out_cap; /* a ring */
     Arena scratch;
     uint64_t instructions, kernels;
+    Map groups;     /* id -> Group */
+    Peer *peers;    /* by rank */
+    uint32_t n_peers;
     TensorType types[MAX_IN];
     Ticket after[MAX_IN];
 };
@@ -136,6 +162,8 @@ void exec_frame_done(Exec *x, Frame *f); /* f lost a pending job, or was issued 
 bool exec_is_far_ahead(const Exec *x);
 int64_t exec_now_ns(void);
 extern const double exec_first_pace; /* until it is known */
+/* peer.c */
+void peer_fini(Exec *x);
 /* check.c: false: the values that are not finite begin here; err says where and why */
 bool check_call(Exec *x, const Job *j, Err *err); /* it is done */
 bool check_data(Exec *x, const Job *j, const View *v, Err *err);

@@ -217,6 +217,11 @@ void mem_usage(const Mem *m, uint64_t *used, uint64_t *peak, uint64_t *total) {
     *total = m->total;
 }
 
+void mem_range(const Mem *m, void **base, uint64_t *bytes) {
+    *base = m->base;
+    *bytes = m->total;
+}
+
 /* ---- How much there is ---- */
 
 /* The first number of a file, or of its line that begins with `key`; UINT64_MAX when there is

@@ -15,6 +15,7 @@ void *mem_alloc(Mem *m, uint64_t bytes);
 /* The same bytes as asked for. Under sanitizers they are filled with NaN. */
 void mem_release(Mem *m, void *p, uint64_t bytes);
 void mem_usage(const Mem *m, uint64_t *used, uint64_t *peak, uint64_t *total);
+void mem_range(const Mem *m, void **base, uint64_t *bytes); /* all that alloc gives lies there */
 /* 80 % of what the cgroup or the machine has free, shared by the workers of the host. */
 uint64_t mem_default_bytes(int workers_on_host);
 #endif

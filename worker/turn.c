@@ -82,6 +82,7 @@ void exec_free(Exec **at) {
     Msg m = {0};
     while (exec_next(x, &m)) msg_fini(&m);
     free(x->out);
+    peer_fini(x);
     store_fini(&x->store);
     cells_fini(&x->jobs);
     arena_fini(&x->scratch);

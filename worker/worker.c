@@ -138,7 +138,9 @@ static bool next_stats(Worker *w, Msg *out) {
 
 void worker_on_message(Worker *w, Msg *m) {
     Cancel cancel;
-    uint32_t client;
+    uint32_t client, group, rank;
+    int32_t ranks[MAX_INTS];
+    int n;
     switch (wire_kind(m)) {
     case MSG_FRAME: exec_on_frame(w->exec, m); break;
     case MSG_CANCEL:
@@ -148,6 +150,14 @@ void worker_on_message(Worker *w, Msg *m) {
     case MSG_GONE:
         if (wire_read_gone(m, &client, NULL))
             exec_on_gone(w->exec, client);
+        break;
+    case MSG_GROUP:
+        if (wire_read_group(m, &group, ranks, &n, NULL))
+            exec_on_group(w->exec, group, ranks, n);
+        break;
+    case MSG_PEER_GONE:
+        if (wire_read_peer_gone(m, &rank, NULL))
+            exec_on_peer_gone(w->exec, rank);
         break;
     case MSG_STATS: on_stats(w); break;
     case MSG_WELCOME: on_welcome(w, m); break;
@@ -166,6 +176,18 @@ bool worker_next(Worker *w, Msg *out) {
         return w->is_greeted = true;
     }
     return exec_next(w->exec, out) || next_stats(w, out);
+}
+
+void worker_on_peer(Worker *w, uint32_t rank, Msg *m) { exec_on_peer(w->exec, rank, m); }
+bool worker_next_peer(Worker *w, uint32_t *rank, Msg *out) {
+    return exec_next_peer(w->exec, rank, out);
+}
+void worker_peer_memory(Worker *w, uint32_t rank, const void *base, uint64_t bytes) {
+    exec_peer_memory(w->exec, rank, base, bytes);
+}
+void worker_arena(const Worker *w, void **base, uint64_t *bytes) {
+    Engine *e = exec_engine(w->exec);
+    e->ops->arena(e, base, bytes);
 }
 
 bool worker_has_left(const Worker *w) { return w->has_left; }

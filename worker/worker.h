@@ -38,6 +38,14 @@ void worker_free(Worker **w);                   /* waits for the engine, frees a
 void worker_on_message(Worker *w, Msg *m);      /* consumes m */
 bool worker_step(Worker *w, int64_t budget_us); /* true: there is more to do now */
 bool worker_next(Worker *w, Msg *out);          /* next message for the dispatcher; false: none */
+/* Between workers (exec.h says more): what a peer of that rank sent (consumes m; PEER_HELLO is the
+ * shell's), what is to be sent to one (false: none), and where its arena can be read. MSG_GROUP and
+ * MSG_PEER_GONE come through worker_on_message; MSG_PEER is the shell's. */
+void worker_on_peer(Worker *w, uint32_t rank, Msg *m);
+bool worker_next_peer(Worker *w, uint32_t *rank, Msg *out);
+void worker_peer_memory(Worker *w, uint32_t rank, const void *base, uint64_t bytes);
+/* The memory that offsets in SHARD messages count from. */
+void worker_arena(const Worker *w, void **base, uint64_t *bytes);
 bool worker_has_left(const Worker *w);          /* BYE, REFUSE or a lost dispatcher */
 uint32_t worker_rank(const Worker *w);
 const char *worker_isa(const Worker *w); /* the engine's, "cpu-v4" */

@@ -169,6 +169,9 @@ static void delayed_free(Engine *e, void *p, uint64_t bytes) {
 static void delayed_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total) {
     engine_reference.memory(((const Delayed *)e)->inner, used, peak, total);
 }
+static void delayed_arena(const Engine *e, void **base, uint64_t *bytes) {
+    engine_reference.arena(((const Delayed *)e)->inner, base, bytes);
+}
 static void delayed_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {
     engine_reference.copy_in(((Delayed *)e)->inner, device, host, bytes);
 }
@@ -189,6 +192,7 @@ static const EngineOps engine_delayed = {
     .alloc = delayed_alloc,
     .free = delayed_free,
     .memory = delayed_memory,
+    .arena = delayed_arena,
     .submit = delayed_submit,
     .done = delayed_done,
     .copy_in = delayed_copy_in,
