@@ -219,15 +219,19 @@ static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     w->rank = rank;
     w->threads = h->threads;
     w->memory_bytes = h->memory_bytes;
+    w->token = member_token();
+    w->data = h->data;
     memcpy(w->engine, h->name, sizeof w->engine);
     map_put(&d->worker_by_peer, peer, w);
     d->n_workers++;
     dispatcher_tell(d, "worker w%d (%s) is here", rank, w->engine);
     Welcome welcome = {
-        .id = (uint32_t)rank, .rank = (uint32_t)rank, .n_workers = (uint32_t)d->n_workers};
+        .id = (uint32_t)rank, .rank = (uint32_t)rank, .n_workers = (uint32_t)d->n_workers,
+        .token = w->token};
     Msg m;
     wire_welcome(&welcome, &m);
     dispatcher_post(d, peer, &m, false);
+    member_comes(d, w);
     welcome_waiting(d);
 }
 
@@ -244,6 +248,7 @@ static void worker_leaves(Dispatcher *d, WorkerPeer *w) {
     map_remove(&d->worker_by_peer, w->peer);
     d->worker[w->rank] = NULL;
     d->n_workers--;
+    member_leaves(d, w);
     uint64_t key;
     void *value;
     for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) {
@@ -311,6 +316,8 @@ static void on_frame(Dispatcher *d, Client *c, Msg *m) {
     }
     d->n_frames++;
     d->n_insts += r.count;
+    d->frame_bytes += m->part[0]->n;
+    d->payload_bytes_in += msg_bytes(m) - m->part[0]->n;
     d->worker[c->rank]->insts += r.count;
     arena_reset(&d->scratch);
     route_open(d, c, m, r.client);
@@ -433,6 +440,7 @@ static void worker_says(Dispatcher *d, WorkerPeer *w, Msg *m) {
     Client *c = NULL;
     const char *text;
     size_t n;
+    if (wire_kind(m) != MSG_REPLY) d->control_bytes += msg_bytes(m);
     switch (wire_kind(m)) {
     case MSG_ACK:
     case MSG_REPLY:
@@ -440,6 +448,7 @@ static void worker_says(Dispatcher *d, WorkerPeer *w, Msg *m) {
         c = client_of(d, w, m);
         if (!c) break; /* It has left meanwhile. */
         if (wire_kind(m) == MSG_ACK && !on_ack(c, w, m)) break;
+        if (wire_kind(m) == MSG_REPLY) d->reply_bytes_out += msg_bytes(m);
         dispatcher_post(d, c->peer, m, false);
         break;
     case MSG_STATS_REPLY:
@@ -544,5 +553,9 @@ void dispatcher_stats(const Dispatcher *d, Bytes *out) {
     bytes_printf(out, "tensors=%llu\nslots=%llu\nbytes=%llu\n", (unsigned long long)tensors,
                  (unsigned long long)slots, (unsigned long long)bytes);
     bytes_printf(out, "cut_off=%llu\n", (unsigned long long)d->n_cut_off);
+    bytes_printf(out, "frame_bytes=%llu\npayload_bytes_in=%llu\n",
+                 (unsigned long long)d->frame_bytes, (unsigned long long)d->payload_bytes_in);
+    bytes_printf(out, "reply_bytes_out=%llu\ncontrol_bytes=%llu\n",
+                 (unsigned long long)d->reply_bytes_out, (unsigned long long)d->control_bytes);
     for (int i = 0; i < n_modifiers; i++) modifiers[i]->stats(d, out);
 }

@@ -19,6 +19,8 @@ typedef struct WorkerPeer {
     char engine[64];
     uint32_t threads;
     uint64_t memory_bytes;
+    uint64_t token; /* by which its peers know it                            */
+    DataPlane data; /* and how they reach it                                 */
     int n_clients;     /* whose home it is                                     */
     uint64_t insts;    /* under way                                            */
     FrameWriter frame; /* what mod_route writes while a client's frame is read */
@@ -56,6 +58,10 @@ struct Dispatcher {
     bool is_draining;
     Bytes news; /* not yet told: at most NEWS_MAX bytes, a line each */
     uint64_t n_insts, n_frames, n_refused, n_cut_off;
+    /* What passes through: from clients the records of frames, and user data that came apart from
+     * them; to clients the replies; from workers all else that they say. No message moves a
+     * tensor. */
+    uint64_t frame_bytes, payload_bytes_in, reply_bytes_out, control_bytes;
 };
 
 /* ---- dispatcher.c ---- */
@@ -65,6 +71,11 @@ void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *
                             const Err *err);
 
 void dispatcher_tell(Dispatcher *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- member.c: workers are told of one another ---- */
+uint64_t member_token(void); /* random, not 0 */
+void member_comes(Dispatcher *d, const WorkerPeer *w);
+void member_leaves(Dispatcher *d, const WorkerPeer *w); /* w is still in its place, or no longer */
 
 /* ---- schedule.c: load per worker ---- */
 WorkerPeer *schedule_home(const Dispatcher *d); /* the least loaded; NULL: none */

@@ -31,6 +31,11 @@ typedef uint32_t PeerId; /* from 1; never reused within a Hub */
 static inline void msg_push(Msg *m, Buf *b) { m->part[m->n++] = b; }
 void msg_fini(Msg *m); /* drops all parts; m is empty again */
 void msg_move(Msg *to, Msg *from);
+static inline uint64_t msg_bytes(const Msg *m) { /* of all parts */
+    uint64_t n = 0;
+    for (int i = 0; i < m->n; i++) n += m->part[i]->n;
+    return n;
+}
 
 typedef struct Hub Hub;
 typedef struct Link Link;

@@ -497,6 +497,86 @@ static void test_stats(void) {
     stop(d);
 }
 
+/* Workers are told of one another, each with a token of its own that its welcome names too. */
+static void test_members(void) {
+    Dispatcher *d = dispatcher_new(&(DispatcherConfig){0});
+    forget();
+    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = ROLE_WORKER};
+    uint64_t token[3];
+    Msg m;
+    for (uint32_t i = 0; i < 3; i++) {
+        h.data = (DataPlane){.process = 70 + i, .fd = -1};
+        snprintf(h.data.endpoint, sizeof h.data.endpoint, "ring://x-w%u", i);
+        wire_hello(&h, &m);
+        say(d, WORKER + 10 * i, &m);
+        Welcome w = {0};
+        Msg *welcome = heard(WORKER + 10 * i, MSG_WELCOME, 0);
+        CHECK(welcome && wire_read_welcome(welcome, &w, NULL));
+        token[i] = w.token;
+    }
+    CHECK(token[0] && token[1] && token[2]);
+    CHECK(token[0] != token[1] && token[1] != token[2] && token[2] != token[0]);
+    for (uint32_t i = 0; i < 3; i++) {
+        bool knows[3] = {false};
+        for (int k = 0; k < 2; k++) {
+            PeerInfo p = {0};
+            Msg *told = heard(WORKER + 10 * i, MSG_PEER, k);
+            CHECK(told && wire_read_peer(told, &p, NULL));
+            CHECK(p.rank < 3 && p.rank != i && !knows[p.rank % 3]);
+            knows[p.rank % 3] = true;
+            CHECK(p.token == token[p.rank % 3]);
+            CHECK_INT(p.data.process, 70 + p.rank);
+        }
+        CHECK(!heard(WORKER + 10 * i, MSG_PEER, 2));
+    }
+    forget();
+    dispatcher_on_gone(d, WORKER + 10, 0);
+    collect(d);
+    uint32_t gone = 9;
+    CHECK(heard(WORKER, MSG_PEER_GONE, 0) && heard(WORKER + 20, MSG_PEER_GONE, 0));
+    CHECK(wire_read_peer_gone(heard(WORKER, MSG_PEER_GONE, 0), &gone, NULL) && gone == 1);
+    CHECK_INT(n_said, 2);
+    stop(d);
+}
+
+/* What passes through the dispatcher is counted, by what it is. */
+static void test_bytes(void) {
+    Dispatcher *d = start(&(DispatcherConfig){0});
+    forget();
+    int64_t shape[] = {100, 1000};
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape},
+                   {.key = ATTR_DTYPE, .dtype = DT_F32}};
+    Buf *b = buf_new(400000);
+    memset(b->data, 2, b->n = 400000);
+    Inst in = {.op = OP_DATA,
+               .n_attr = 2,
+               .attr = attr,
+               .n_out = 1,
+               .payload = b->data,
+               .payload_bytes = b->n,
+               .payload_buf = b};
+    begin(0), frame_add(&writer, &in), fetch(0);
+    long head = (long)frame_bytes(&writer);
+    end(d, ANN);
+    buf_unref(&b);
+    CHECK(head > 0 && head < 1000);
+    CHECK_INT(counter(d, "\nframe_bytes"), head);
+    CHECK_INT(counter(d, "\npayload_bytes_in"), 400000);
+    CHECK_INT(counter(d, "\nreply_bytes_out"), 0);
+    CHECK_INT(counter(d, "\ncontrol_bytes"), 0);
+    ack(d, 1, 2);
+    long control = counter(d, "\ncontrol_bytes");
+    CHECK(control > 0 && control < 100);
+    Reply reply = {.client = 1, .seq = 1};
+    Msg m;
+    wire_reply(&reply, NULL, &m);
+    long bytes = (long)msg_bytes(&m);
+    say(d, WORKER, &m);
+    CHECK_INT(counter(d, "\nreply_bytes_out"), bytes);
+    CHECK_INT(counter(d, "\ncontrol_bytes"), control);
+    stop(d);
+}
+
 static void test_beat(void) {
     Dispatcher *d = start(&(DispatcherConfig){.beat_ms = 2000});
     forget();
@@ -567,6 +647,8 @@ int main(void) {
     test_hello();
     test_schedule();
     test_stats();
+    test_members();
+    test_bytes();
     test_beat();
     test_handles();
     test_flat();
