@@ -146,6 +146,27 @@ typedef struct PeerInfo {
     DataPlane data;
 } PeerInfo;
 
+/* What an instruction took on one worker, by that worker's clock: for the tape and for monitors.
+ * Told only while somebody watches (WATCH), and only of what takes time: calls of the engine, moves,
+ * effects. */
+typedef struct TimeRow {
+    uint64_t number, id; /* over all clients; of the first result, if there is one */
+    int64_t begin_ns;
+    uint64_t ns, bytes; /* bytes: of its results here */
+    uint16_t op;
+    uint8_t n_out;
+} TimeRow;
+enum { TIMES_MAX = 4096 }; /* rows of one message */
+typedef struct Times {
+    uint32_t client, n;
+    int64_t now_ns; /* by the same clock, when this is sent */
+    TimeRow *row;   /* the arena's when read */
+} Times;
+void wire_watch(bool on, Msg *out);
+bool wire_read_watch(const Msg *m, bool *on, Err *err);
+void wire_times(const Times *t, Msg *out);
+bool wire_read_times(const Msg *m, Arena *arena, Times *t, Err *err);
+
 /* ---- between workers ----
  *
  * Each instruction that moves a tensor has a number over all clients; a reader takes at most one

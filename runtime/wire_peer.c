@@ -1,4 +1,4 @@
-/* wire_peer.c: messages about groups and peers, and those of workers to one another.
+/* wire_peer.c: messages about groups, peers and times, and those of workers to one another.
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire_io.h"
 #include <assert.h>
@@ -62,6 +62,70 @@ bool wire_read_peer_gone(const Msg *m, uint32_t *rank, Err *err) {
     *rank = take_u32(&r);
     if (*rank >= MAX_WORKERS) r.bad = true;
     return done(&r, "peer_gone", err);
+}
+
+/* ---- Who watches ---- */
+
+void wire_watch(bool on, Msg *out) {
+    Buf *b = head_new(MSG_WATCH, 0, 8);
+    put_u8(b, on);
+    finish(b, out);
+}
+
+bool wire_read_watch(const Msg *m, bool *on, Err *err) {
+    Reader r;
+    TRY(reader_open(&r, m, MSG_WATCH, err));
+    uint8_t v = take_u8(&r);
+    if (v > 1) r.bad = true;
+    *on = v == 1;
+    return done(&r, "watch", err);
+}
+
+enum { ROW_BYTES = 48 };
+
+void wire_times(const Times *t, Msg *out) {
+    assert(t->n <= TIMES_MAX);
+    Buf *b = head_new(MSG_TIMES, t->client, 16 + ROW_BYTES * (size_t)t->n);
+    put_u64(b, (uint64_t)t->now_ns);
+    put_u32(b, t->n);
+    put_u32(b, 0);
+    for (uint32_t i = 0; i < t->n; i++) {
+        const TimeRow *row = &t->row[i];
+        put_u64(b, row->number);
+        put_u64(b, row->id);
+        put_u64(b, (uint64_t)row->begin_ns);
+        put_u64(b, row->ns);
+        put_u64(b, row->bytes);
+        put_u16(b, row->op);
+        put_u8(b, row->n_out);
+        put_pad(b);
+    }
+    finish(b, out);
+}
+
+bool wire_read_times(const Msg *m, Arena *arena, Times *t, Err *err) {
+    Reader r;
+    *t = (Times){0};
+    TRY(reader_open(&r, m, MSG_TIMES, err));
+    t->client = client_of(&r);
+    t->now_ns = (int64_t)take_u64(&r);
+    t->n = take_u32(&r);
+    take_u32(&r);
+    if (t->n > TIMES_MAX || (size_t)(r.end - r.at) != ROW_BYTES * (size_t)t->n) r.bad = true;
+    if (!r.bad) t->row = arena_zalloc(arena, t->n * sizeof *t->row);
+    for (uint32_t i = 0; i < t->n && !r.bad; i++) {
+        TimeRow *row = &t->row[i];
+        row->number = take_u64(&r);
+        row->id = take_u64(&r);
+        row->begin_ns = (int64_t)take_u64(&r);
+        row->ns = take_u64(&r);
+        row->bytes = take_u64(&r);
+        row->op = take_u16(&r);
+        row->n_out = take_u8(&r);
+        take_pad(&r);
+        if (row->op >= OP_COUNT || row->n_out > MAX_OUT) r.bad = true;
+    }
+    return done(&r, "times", err);
 }
 
 /* ---- Between workers ---- */

@@ -82,8 +82,13 @@ static void read_others(const Msg *m, Arena *a) {
     wire_read_ack(m, &ack, &err), wire_read_failure(m, &failure, &err),
         wire_read_cancel(m, &cancel, &err);
     wire_read_gone(m, &client, &err), wire_read_text(m, &s, &n, &err), wire_client(m, &client);
-    if (!wire_read_reply(m, a, &reply, &err)) return;
+    Times times;
+    bool on;
     volatile uint64_t sum = 0;
+    wire_read_watch(m, &on, &err);
+    if (wire_read_times(m, a, &times, &err))
+        for (uint32_t i = 0; i < times.n; i++) sum += times.row[i].bytes;
+    if (!wire_read_reply(m, a, &reply, &err)) return;
     for (uint32_t i = 0; i < reply.n; i++)
         for (uint64_t k = 0; k < reply.value[i].bytes; k++)
             sum += ((const uint8_t *)reply.value[i].data)[k];
@@ -127,7 +132,10 @@ static void fuzz_seed(Rand *r, Bytes *out) {
         Failure failure = {1, 2, {0, 1, 2}, OP_ADD, 0, {ERR_SHAPE, "text", "hint"}};
         Hello hello = {WIRE_VERSION, op_table_hash(), ROLE_WORKER, 1, 2, "cpu"};
         Welcome welcome = {1, 0, 1, 2, 3, 0, "cpu"};
-        switch (rand_below(r, 4)) {
+        TimeRow row[2] = {{.number = 1, .id = 2, .op = OP_ADD, .n_out = 1}, {.op = OP_SYNC}};
+        Times times = {.client = 1, .n = 2, .row = row};
+        switch (rand_below(r, 5)) {
+        case 4: wire_times(&times, &m); break;
         case 0: wire_reply(&reply, NULL, &m); break;
         case 1: wire_failure(&failure, &m); break;
         case 2: wire_hello(&hello, &m); break;

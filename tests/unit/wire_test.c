@@ -310,6 +310,19 @@ static bool reads_reply(const Msg *m, Arena *a) {
     return true;
 }
 
+static bool reads_watch(const Msg *m, Arena *a) {
+    bool on;
+    (void)a;
+    return wire_read_watch(m, &on, NULL);
+}
+static bool reads_times(const Msg *m, Arena *a) {
+    Times t;
+    if (!wire_read_times(m, a, &t, NULL)) return false;
+    volatile uint64_t sum = 0;
+    for (uint32_t i = 0; i < t.n; i++) sum += t.row[i].ns;
+    return true;
+}
+
 static void torture(const Msg *m, Reads reads, bool exact) {
     Arena a = {0};
     const Buf *b = m->part[0];
@@ -414,6 +427,27 @@ static void test_reply(void) {
     arena_fini(&a);
 }
 
+static void test_times(void) {
+    TimeRow row[3] = {{.number = 7, .id = 3, .begin_ns = -5, .ns = 9, .bytes = 64, .op = OP_ADD, 1},
+                      {.number = 8, .ns = UINT64_MAX, .op = OP_FETCH},
+                      {.number = 9, .id = UINT64_C(1) << 63, .op = OP_ALL_REDUCE, .n_out = 1}};
+    Times t = {.client = 4, .n = 3, .now_ns = 1234567, .row = row}, t2;
+    Msg m;
+    Arena a = {0};
+    bool on = false;
+    wire_times(&t, &m);
+    CHECK(wire_read_times(&m, &a, &t2, NULL) && t2.client == 4 && t2.n == 3);
+    CHECK_INT(t2.now_ns, 1234567);
+    CHECK(t2.row[0].begin_ns == -5 && t2.row[0].id == 3 && t2.row[0].bytes == 64);
+    CHECK(t2.row[1].ns == UINT64_MAX && t2.row[1].op == OP_FETCH && t2.row[1].n_out == 0);
+    CHECK(t2.row[2].number == 9 && t2.row[2].id == UINT64_C(1) << 63 && t2.row[2].n_out == 1);
+    torture(&m, reads_times, true), drop(&m);
+    wire_watch(true, &m);
+    CHECK(wire_read_watch(&m, &on, NULL) && on);
+    torture(&m, reads_watch, true), drop(&m);
+    arena_fini(&a);
+}
+
 int main(int argc, char **argv) {
     seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
     printf("seed %llu\n", (unsigned long long)seed);
@@ -425,5 +459,6 @@ int main(int argc, char **argv) {
     test_unaligned();
     test_messages();
     test_reply();
+    test_times();
     return check_report("wire");
 }
