@@ -175,18 +175,27 @@ static void socket_wake(Socket *s) {
     while (write(s->wake_fd, &one, sizeof one) < 0 && errno == EINTR) continue;
 }
 
-/* True when there may be something to receive, or after a wake. A signal ends it early. */
-static bool socket_wait(Socket *s, int timeout_ms) {
-    zmq_pollitem_t item[] = {{.socket = s->zmq, .events = ZMQ_POLLIN},
-                             {.fd = s->wake_fd, .events = ZMQ_POLLIN},
-                             {.socket = s->monitor, .events = ZMQ_POLLIN}};
-    if (zmq_poll(item, s->monitor ? 3 : 2, timeout_ms) <= 0) return false;
-    if (item[1].revents) {
-        uint64_t n;
-        while (read(s->wake_fd, &n, sizeof n) < 0 && errno == EINTR) continue;
+/* True when one of them may have something to receive, or after a wake. A signal ends it early. */
+static bool sockets_wait(Socket *const *s, int n_sockets, int timeout_ms) {
+    zmq_pollitem_t item[6];
+    int n = 0;
+    assert(n_sockets <= 2);
+    for (int i = 0; i < n_sockets; i++) {
+        item[n++] = (zmq_pollitem_t){.fd = s[i]->wake_fd, .events = ZMQ_POLLIN};
+        item[n++] = (zmq_pollitem_t){.socket = s[i]->zmq, .events = ZMQ_POLLIN};
+        if (s[i]->monitor)
+            item[n++] = (zmq_pollitem_t){.socket = s[i]->monitor, .events = ZMQ_POLLIN};
+    }
+    if (zmq_poll(item, n, timeout_ms) <= 0) return false;
+    for (int i = 0; i < n; i++) {
+        uint64_t count;
+        if (item[i].socket || !item[i].revents) continue;
+        while (read(item[i].fd, &count, sizeof count) < 0 && errno == EINTR) continue;
     }
     return true;
 }
+
+static bool socket_wait(Socket *s, int timeout_ms) { return sockets_wait(&s, 1, timeout_ms); }
 
 /* The next thing that the monitor has to tell: its kind, 0 for nothing; *fd is the descriptor that
  * it is about. */
@@ -609,12 +618,12 @@ struct Link {
     bool is_gone;
 };
 
-Link *link_open(const char *endpoint, Err *err) {
+static Link *open_link(const char *endpoint, RingHub *beside, Err *err) {
     TRY(scheme_is_known(endpoint, err));
     Link *link = xcalloc(1, sizeof *link);
     link->socket.wake_fd = -1;
     if (ring_name(endpoint)) {
-        if ((link->ring = ring_link_open(ring_name(endpoint), err))) return link;
+        if ((link->ring = ring_link_open(ring_name(endpoint), beside, err))) return link;
         free(link);
         return NULL;
     }
@@ -627,6 +636,14 @@ Link *link_open(const char *endpoint, Err *err) {
     }
     socket_close(&link->socket);
     free(link);
+    return NULL;
+}
+
+Link *link_open(const char *endpoint, Err *err) { return open_link(endpoint, NULL, err); }
+
+Link *link_open_beside(const char *endpoint, Hub *hub, Err *err) {
+    if (!ring_name(endpoint) == !hub->ring) return open_link(endpoint, hub->ring, err);
+    err_set(err, ERR_ARG, "%s and %s cannot be waited for together", endpoint, hub->endpoint);
     return NULL;
 }
 
@@ -688,4 +705,10 @@ void link_wake(Link *link) {
         ring_link_wake(link->ring);
     else
         socket_wake(&link->socket);
+}
+
+bool net_wait(Link *link, Hub *hub, int timeout_ms) {
+    if (link->ring) return ring_wait(link->ring, hub->ring, timeout_ms);
+    Socket *both[] = {&link->socket, &hub->socket};
+    return link->is_gone || hub->n_lost > 0 || sockets_wait(both, 2, timeout_ms);
 }

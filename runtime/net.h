@@ -12,7 +12,8 @@
  *
  * High-water marks are 0 (flow is by credit, DESIGN 5); a ROUTER has ROUTER_MANDATORY: a send to a
  * peer that is gone is an error, not silence. Sends never block. One thread uses a Hub; one thread
- * uses a Link; _wake may come from any.
+ * uses a Link; _wake may come from any. A worker is at both ends: it waits for its link to the
+ * dispatcher and for the hub of its peers with net_wait.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_NET_H
 #define GT_RUNTIME_NET_H
@@ -57,11 +58,17 @@ void hub_wake(Hub *hub); /* any thread: ends a hub_wait */
 /* ring and inproc: the hub must exist already. ipc and tcp: connecting goes on behind the scenes,
  * what is sent meanwhile waits. */
 Link *link_open(const char *endpoint, Err *err);
+/* The same, for a thread that waits for the link and for a hub of its own together, with net_wait.
+ * Both are rings, or neither is. The link is closed before the hub. */
+Link *link_open_beside(const char *endpoint, Hub *hub, Err *err);
 void link_close(Link **link);
 bool link_send(Link *link, Msg *msg); /* consumes msg in any case; false: the hub is gone */
 int link_recv(Link *link, Msg *msg);  /* 1 message, 0 nothing, -1 the hub is gone */
 bool link_wait(Link *link, int timeout_ms);
 void link_wake(Link *link);
+/* True when link_recv or hub_recv may give something, or after link_wake or hub_wake. link was
+ * opened beside hub. */
+bool net_wait(Link *link, Hub *hub, int timeout_ms);
 
 /* Frees the process's ZeroMQ context, if one was made; all hubs and links are closed. At most half
  * a second, for messages on their way out. */

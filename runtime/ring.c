@@ -6,6 +6,7 @@
  * knows what a message means.
  * SPDX-License-Identifier: MIT */
 #include "runtime/ring.h"
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -184,7 +185,8 @@ typedef struct Conn {
     struct Conn *next_joining;
 } Conn;
 
-static Conn *conn_new(Bell *hub_bell) {
+/* link_bell NULL: one of its own. */
+static Conn *conn_new(Bell *hub_bell, Bell *link_bell) {
     size_t bytes = (sizeof(Conn) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
     Conn *c = aligned_alloc(CACHE_LINE, bytes);
     if (!c) panic("out of memory: a ring of %zu bytes", bytes);
@@ -193,7 +195,7 @@ static Conn *conn_new(Bell *hub_bell) {
     queue_init(&c->down);
     c->refs = 2;
     c->hub_bell = bell_ref(hub_bell);
-    c->link_bell = bell_new();
+    c->link_bell = link_bell ? bell_ref(link_bell) : bell_new();
     return c;
 }
 
@@ -373,13 +375,13 @@ struct RingLink {
     Conn *conn;
 };
 
-RingLink *ring_link_open(const char *name, Err *err) {
+RingLink *ring_link_open(const char *name, RingHub *beside, Err *err) {
     pthread_mutex_lock(&registry_lock);
     RingHub *hub = registry_find(name);
     RingLink *link = NULL;
     if (hub) {
         link = xmalloc(sizeof *link);
-        Conn *c = link->conn = conn_new(hub->bell);
+        Conn *c = link->conn = conn_new(hub->bell, beside ? beside->bell : NULL);
         c->next_joining = hub->joining;
         hub->joining = c;
         atomic_store(&hub->has_joining, true);
@@ -430,3 +432,20 @@ bool ring_link_wait(RingLink *link, int timeout_ms) {
 }
 
 void ring_link_wake(RingLink *link) { bell_wake(link->conn->link_bell); }
+
+/* ---- Both ---- */
+
+typedef struct Both {
+    const RingLink *link;
+    const RingHub *hub;
+} Both;
+
+static bool both_is_ready(const void *ctx) {
+    const Both *b = ctx;
+    return link_is_ready(b->link->conn) || hub_is_ready(b->hub);
+}
+
+bool ring_wait(RingLink *link, RingHub *hub, int timeout_ms) {
+    assert(link->conn->link_bell == hub->bell);
+    return bell_wait(hub->bell, both_is_ready, &(Both){link, hub}, timeout_ms);
+}

@@ -21,10 +21,13 @@ void ring_hub_drop(RingHub *hub, PeerId peer);
 bool ring_hub_wait(RingHub *hub, int timeout_ms);
 void ring_hub_wake(RingHub *hub);
 
-RingLink *ring_link_open(const char *name, Err *err);
+/* beside: the hub whose bell becomes the link's, or NULL. */
+RingLink *ring_link_open(const char *name, RingHub *beside, Err *err);
 void ring_link_close(RingLink **link);
 bool ring_link_send(RingLink *link, Msg *msg);
 int ring_link_recv(RingLink *link, Msg *msg);
 bool ring_link_wait(RingLink *link, int timeout_ms);
 void ring_link_wake(RingLink *link);
+/* link was opened beside hub. */
+bool ring_wait(RingLink *link, RingHub *hub, int timeout_ms);
 #endif

@@ -1,5 +1,6 @@
 /* net_test: one test over all four schemes: order, payloads by reference, many peers, leaving on
- * both sides, taken endpoints, wake-ups; and the rings under two threads and millions of messages.
+ * both sides, taken endpoints, wake-ups, a link and a hub waited for together; and the rings under
+ * two threads and millions of messages.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net.h"
 #include "tests/unit/check.h"
@@ -213,7 +214,135 @@ static void test_wait(const char *endpoint) {
     hub_close(&hub);
 }
 
+static void *wake_link_later(void *link) {
+    usleep(20000);
+    link_wake(link);
+    return NULL;
+}
+
+static void *send_later(void *link) {
+    usleep(20000);
+    Msg m = number(5);
+    link_send(link, &m);
+    return NULL;
+}
+
+/* Runs act(ctx) in a thread; true: net_wait ended because of it, within a second or so. */
+static bool is_woken(Link *link, Hub *hub, void *(*act)(void *), void *ctx) {
+    Msg m;
+    PeerId from;
+    while (net_wait(link, hub, 0)) { /* What is left of the connecting. */
+        if (link_recv(link, &m) > 0) msg_fini(&m);
+        if (hub_recv(hub, &from, &m) > 0) msg_fini(&m);
+    }
+    int64_t start = now_ms();
+    pthread_t thread;
+    pthread_create(&thread, NULL, act, ctx);
+    bool woken = net_wait(link, hub, 5000);
+    pthread_join(thread, NULL);
+    return woken && now_ms() - start < 4000;
+}
+
+typedef struct Sending {
+    Hub *hub;
+    PeerId to;
+} Sending;
+
+static void *answer_later(void *ctx) {
+    Sending *s = ctx;
+    usleep(20000);
+    Msg m = number(6);
+    hub_send(s->hub, s->to, &m);
+    return NULL;
+}
+
+/* What a worker does: one wait for the link to its dispatcher (far) and for the hub of its peers
+ * (near). peer: one of them. */
+static void test_beside(const char *far_at, const char *near_at) {
+    Err err = {0};
+    Hub *far = hub_open(far_at, &err), *near = hub_open(near_at, &err);
+    CHECK_MSG(far && near, "%s", err.text);
+    if (!far || !near) return;
+    Link *link = link_open_beside(hub_endpoint(far), near, &err);
+    CHECK_MSG(link != NULL, "%s", err.text);
+    Link *peer = link_open(hub_endpoint(near), &err);
+    PeerId id, from;
+    Msg m = number(1);
+    CHECK(link_send(link, &m));
+    CHECK_INT(hub_get(far, &id, &m), 1);
+    CHECK_INT(value(&m), 1);
+    m = number(2);
+    CHECK(link_send(peer, &m));
+    CHECK_INT(hub_get(near, &from, &m), 1);
+    CHECK_INT(value(&m), 2);
+    CHECK(!net_wait(link, near, 0));
+    int64_t start = now_ms();
+    CHECK(!net_wait(link, near, 30));
+    CHECK(now_ms() - start >= 29);
+    CHECK(is_woken(link, near, send_later, peer)); /* from the peer */
+    CHECK_INT(hub_get(near, &from, &m), 1);
+    CHECK_INT(value(&m), 5);
+    CHECK(is_woken(link, near, answer_later, &(Sending){far, id})); /* from the dispatcher */
+    CHECK_INT(link_get(link, &m), 1);
+    CHECK_INT(value(&m), 6);
+    CHECK(is_woken(link, near, wake_later, near));
+    CHECK(is_woken(link, near, wake_link_later, link));
+    /* A wake is not lost when nobody waits yet, and ends one wait. */
+    hub_wake(near);
+    CHECK(net_wait(link, near, 1000));
+    CHECK(!net_wait(link, near, 0));
+    /* The peer goes, then the dispatcher: each ends the wait. */
+    link_close(&peer);
+    for (int r = 0, waits = 0; r >= 0 && waits < 100; waits++) {
+        net_wait(link, near, 100);
+        while ((r = hub_recv(near, &from, &m)) > 0) msg_fini(&m);
+        if (r < 0) CHECK(waits < 50);
+    }
+    hub_close(&far);
+    int gone = 0;
+    for (start = now_ms(); gone >= 0 && now_ms() - start < 5000;) {
+        net_wait(link, near, 1000);
+        gone = link_recv(link, &m);
+    }
+    CHECK_INT(gone, -1);
+    CHECK(net_wait(link, near, 1000)); /* It is still gone. */
+    link_close(&link);
+    hub_close(&near);
+}
+
+/* Links to hubs that go first, or that never were, are closed like others. */
+static void test_orphans(const char *endpoint) {
+    Err err = {0};
+    Hub *hub = hub_open(endpoint, &err);
+    Link *a = link_open(hub_endpoint(hub), &err), *b = link_open(hub_endpoint(hub), &err);
+    char at[200];
+    snprintf(at, sizeof at, "%s", hub_endpoint(hub));
+    Msg m = number(1);
+    link_send(a, &m);
+    hub_close(&hub);
+    for (int i = 0; i < 100; i++) {
+        m = number(2);
+        link_send(a, &m);
+        m = number(2);
+        link_send(b, &m);
+        CHECK_INT(m.n, 0);
+    }
+    link_close(&b);
+    link_close(&a);
+    if (strncmp(at, "tcp", 3) && strncmp(at, "ipc", 3)) return;
+    a = link_open(at, &err);
+    CHECK(a != NULL);
+    m = number(3);
+    CHECK(link_send(a, &m));
+    link_close(&a);
+}
+
 static void test_refusals(void) {
+    Err e = {0};
+    Hub *hub = hub_open("ring://kind", &e);
+    CHECK_FAIL(link_open_beside("tcp://127.0.0.1:9", hub, &err), ERR_ARG);
+    hub_close(&hub);
+
     CHECK_FAIL(hub_open("carrier-pigeon://roof", &err), ERR_ARG);
     CHECK_FAIL(hub_open("ring://", &err), ERR_ARG);
     CHECK_FAIL(link_open("nothing", &err), ERR_ARG);
@@ -318,15 +447,21 @@ static void test_leftovers(const char *endpoint) {
 
 int main(void) {
     if (!mkdtemp(directory)) return 1;
-    char ipc[100];
+    char ipc[100], ipc_near[100];
     snprintf(ipc, sizeof ipc, "ipc://%s/net", directory);
+    snprintf(ipc_near, sizeof ipc_near, "ipc://%s/near", directory);
     const char *const endpoint[] = {"ring://net", "inproc://net", ipc, "tcp://127.0.0.1:*"};
+    const char *const near[] = {"ring://near", "inproc://near", ipc_near, "tcp://127.0.0.1:*"};
     for (size_t i = 0; i < sizeof endpoint / sizeof endpoint[0]; i++) {
         test_exchange(endpoint[i]);
         test_again(endpoint[i]);
         test_wait(endpoint[i]);
         test_leftovers(endpoint[i]);
+        test_beside(endpoint[i], near[i]);
+        test_orphans(endpoint[i]);
     }
+    test_beside(ipc, "inproc://near");
+    test_beside("tcp://127.0.0.1:*", ipc_near);
     test_refusals();
     test_many();
     net_fini();
