@@ -1,7 +1,9 @@
-/* client.c: a client's record and its credit.
+/* client.c: a client's record, its credit, and what is told in order.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/client.h"
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 Client *client_new(PeerId peer, uint32_t id, uint64_t seed) {
     Client *c = xcalloc(1, sizeof *c);
@@ -18,19 +20,24 @@ void client_free(Client **cp) {
     if (!c) return;
     handles_fini(&c->tensors);
     config_fini(&c->signals);
-    free(c->frame);
+    for (int i = 0; i < c->depth; i++) free(c->scope[i].name);
+    while (c->held) {
+        Held *h = c->held;
+        c->held = h->next;
+        msg_fini(&h->msg);
+        free(h);
+    }
+    free(c->scope);
+    free(c->sent);
+    free(c->cursor);
+    free(c->syncs);
     free(c);
 }
 
-static void push(Client *c, FrameCredit f) {
-    if (c->n_frames == c->cap) {
-        size_t cap = c->cap ? 2 * c->cap : 64;
-        FrameCredit *ring = xmalloc(cap * sizeof *ring);
-        for (size_t i = 0; i < c->n_frames; i++) ring[i] = c->frame[(c->at + i) & (c->cap - 1)];
-        free(c->frame);
-        c->frame = ring, c->cap = cap, c->at = 0;
-    }
-    c->frame[(c->at + c->n_frames++) & (c->cap - 1)] = f;
+/* ---- Credit ---- */
+
+static Sent *sent_at(const Client *c, uint64_t number) {
+    return &c->sent[number & (c->cap_sent - 1)];
 }
 
 bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err) {
@@ -38,22 +45,112 @@ bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err) {
     if (insts > WINDOW_INSTS)
         return err_set(err, ERR_LIMIT, "%llu instructions under way, the window is %d",
                        (unsigned long long)insts, WINDOW_INSTS);
-    if (c->bytes + head_bytes > WINDOW_BYTES && c->n_frames > 0)
+    if (c->bytes + head_bytes > WINDOW_BYTES && c->n_sent > 0)
         return err_set(err, ERR_LIMIT, "%llu bytes of frames under way, the window is %u",
                        (unsigned long long)(c->bytes + head_bytes), WINDOW_BYTES);
     c->next_seq += count;
     c->bytes += head_bytes;
-    push(c, (FrameCredit){c->next_seq, head_bytes});
     return true;
 }
 
-bool client_ack(Client *c, uint64_t seq) {
-    if (seq < c->acked_seq || seq > c->next_seq) return false;
-    c->acked_seq = seq;
-    while (c->n_frames > 0 && c->frame[c->at].seq_end <= seq) {
-        c->bytes -= c->frame[c->at].bytes;
-        c->at = (c->at + 1) & (c->cap - 1);
-        c->n_frames--;
+void client_sent(Client *c, const RankSet *to, uint64_t seq_end, uint32_t count, uint64_t bytes) {
+    if (c->n_sent == c->cap_sent) {
+        size_t cap = c->cap_sent ? 2 * c->cap_sent : 64;
+        Sent *ring = xmalloc(cap * sizeof *ring);
+        for (size_t i = 0; i < c->n_sent; i++) {
+            uint64_t number = c->first_sent + i;
+            ring[number & (cap - 1)] = *sent_at(c, number);
+        }
+        free(c->sent);
+        c->sent = ring, c->cap_sent = cap;
+    }
+    *sent_at(c, c->first_sent + c->n_sent++) = (Sent){
+        .seq_end = seq_end, .bytes = bytes, .count = count, .n_owed = ranks_count(to), .to = *to};
+}
+
+static uint64_t *cursor_of(Client *c, int rank) {
+    if (rank >= c->n_cursors) {
+        c->cursor = xrealloc(c->cursor, (size_t)(rank + 1) * sizeof c->cursor[0]);
+        for (int i = c->n_cursors; i <= rank; i++) c->cursor[i] = 0;
+        c->n_cursors = rank + 1;
+    }
+    if (c->cursor[rank] < c->first_sent) c->cursor[rank] = c->first_sent;
+    return &c->cursor[rank];
+}
+
+bool client_ack(Client *c, int rank, uint64_t seq, uint64_t *insts) {
+    *insts = 0;
+    if (seq > c->next_seq) return false;
+    uint64_t *at = cursor_of(c, rank), end = c->first_sent + c->n_sent;
+    for (; *at < end; ++*at) {
+        Sent *s = sent_at(c, *at);
+        if (s->seq_end > seq) break;
+        if (!ranks_has(&s->to, rank)) continue;
+        s->n_owed--;
+        *insts += s->count;
+    }
+    while (c->n_sent > 0 && sent_at(c, c->first_sent)->n_owed == 0) {
+        c->acked_seq = sent_at(c, c->first_sent)->seq_end;
+        c->bytes -= sent_at(c, c->first_sent)->bytes;
+        c->first_sent++;
+        c->n_sent--;
     }
     return true;
+}
+
+uint64_t client_under_way(const Client *c, int rank) {
+    uint64_t n = 0;
+    uint64_t from = rank < c->n_cursors && c->cursor[rank] > c->first_sent ? c->cursor[rank]
+                                                                         : c->first_sent;
+    for (uint64_t i = from; i < c->first_sent + c->n_sent; i++)
+        if (ranks_has(&sent_at(c, i)->to, rank)) n += sent_at(c, i)->count;
+    return n;
+}
+
+/* ---- In order ---- */
+
+static bool comes_before(const Held *a, uint64_t seq, int rank) {
+    return a->seq < seq || (a->seq == seq && a->rank <= rank);
+}
+
+void client_hold(Client *c, uint64_t seq, int rank, Msg *m) {
+    Held *h = xmalloc(sizeof *h), **at = &c->held;
+    h->seq = seq;
+    h->rank = rank;
+    msg_move(&h->msg, m);
+    while (*at && comes_before(*at, seq, rank)) at = &(*at)->next;
+    h->next = *at;
+    *at = h;
+}
+
+bool client_due(Client *c, Msg *m) {
+    while (c->held && c->held->seq < c->acked_seq) {
+        Held *h = c->held;
+        c->held = h->next;
+        bool is_error = h->rank != INT_MAX;
+        bool is_told = is_error && c->has_error && c->last_error_seq == h->seq;
+        if (is_error) c->has_error = true, c->last_error_seq = h->seq;
+        msg_move(m, &h->msg);
+        free(h);
+        if (!is_told) return true;
+        msg_fini(m);
+    }
+    return false;
+}
+
+void client_hold_sync(Client *c, uint64_t seq) {
+    if (c->n_syncs == c->cap_syncs) {
+        c->cap_syncs = c->cap_syncs ? 2 * c->cap_syncs : 8;
+        c->syncs = xrealloc(c->syncs, c->cap_syncs * sizeof c->syncs[0]);
+    }
+    c->syncs[c->n_syncs++] = seq;
+}
+
+bool client_is_held_sync(Client *c, uint64_t seq) {
+    for (size_t i = 0; i < c->n_syncs; i++) {
+        if (c->syncs[i] != seq) continue;
+        c->syncs[i] = c->syncs[--c->n_syncs];
+        return true;
+    }
+    return false;
 }

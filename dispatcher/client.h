@@ -1,8 +1,14 @@
-/* client.h: what the dispatcher keeps of one client: ids, tensors, credit.
+/* client.h: what the dispatcher keeps of one client: ids, tensors, scopes, credit, and what waits
+ * for its turn to be told.
  *
  * Credit: a client may have WINDOW_INSTS instructions and WINDOW_BYTES of frame heads under way;
- * the acks of its worker give them back, and whoever goes beyond is cut off. Ids are the client's
- * own; they only grow, so that one that is not in the table was freed or never made.
+ * the acks of its workers give them back, and whoever goes beyond is cut off. An instruction is
+ * done when all workers that its frame went to are. Ids are the client's own; they only grow, so
+ * that one that is not in the table was freed or never made.
+ *
+ * Errors, and answers that bear bad news, are told in stream order: with one worker that is their
+ * order of arrival; with several they are held until all workers are past that instruction, and of
+ * several errors of one instruction (each rank of a group may fail) the lowest rank's is told.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_CLIENT_H
 #define GT_DISPATCHER_CLIENT_H
@@ -10,7 +16,33 @@
 #include "runtime/config.h"
 #include "runtime/net.h"
 
-typedef struct FrameCredit { uint64_t seq_end, bytes; } FrameCredit;
+/* A frame that workers have and have not all acknowledged. */
+typedef struct Sent {
+    uint64_t seq_end, bytes; /* bytes: of the client's frame that ends here */
+    uint32_t count;
+    int n_owed;
+    RankSet to; /* who has it */
+} Sent;
+
+/* What a scope comes to: where its tensors are laid out and how. */
+typedef struct Target {
+    const Members *group; /* NULL: the scope does not say                  */
+    bool is_whole;        /* replicated                                    */
+    int axis;             /* may count from the end                        */
+} Target;
+
+typedef struct Scope {
+    char *name;
+    Target target;
+} Scope;
+
+/* A message to the client that is not yet due. */
+typedef struct Held {
+    struct Held *next; /* by seq, then errors first, then rank */
+    uint64_t seq;
+    int rank; /* of an error; INT_MAX: a reply */
+    Msg msg;
+} Held;
 
 typedef struct Client {
     PeerId peer;
@@ -18,12 +50,25 @@ typedef struct Client {
     int rank;                        /* of its home worker; -1: no worker is there yet         */
     char name[64];
     Handles tensors;
+    size_t n_away;                   /* live tensors that are not on the home worker alone     */
+    const Members *home, *all;       /* groups: its home; the workers there were at its welcome */
+    RankSet used;                    /* workers that have heard of it                          */
+    int n_used;
+    bool checks_nan;
     Config signals;                  /* what the client says of them                           */
+    Scope *scope; int depth, cap_scope;
+    Target target, births;           /* in force; of large sources where no scope speaks        */
+    uint64_t next_inserted;          /* ids of our own, without their top bit                   */
     uint64_t next_id;                /* ids below were used                                   */
     uint64_t live_bytes;
     uint64_t next_seq, acked_seq;    /* instructions before these have come, are done          */
     uint64_t bytes;                  /* frame heads under way                                 */
-    FrameCredit *frame; size_t at, n_frames, cap; /* under way, oldest first: a ring           */
+    Sent *sent; size_t n_sent, cap_sent; /* under way, oldest first: a ring                     */
+    uint64_t first_sent;             /* number of the oldest over all time: slot number & cap-1 */
+    uint64_t *cursor; int n_cursors; /* by rank: the first of `sent` that it has not acked      */
+    Held *held;
+    uint64_t *syncs; size_t n_syncs, cap_syncs; /* seqs of syncs whose answers are to be held   */
+    uint64_t last_error_seq; bool has_error; /* the last one told                               */
     uint64_t n_errors, n_questions;  /* instructions refused; stats() not yet answered         */
 } Client;
 
@@ -31,6 +76,21 @@ Client *client_new(PeerId peer, uint32_t id, uint64_t seed);
 void client_free(Client **c);
 /* Takes credit for a frame of `count` instructions. false: beyond the window, err says how. */
 bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err);
-/* Gives back what a worker has done; false: an ack that cannot be. */
-bool client_ack(Client *c, uint64_t seq);
+/* A frame went out to `to`: everything before seq_end that was not sent before. */
+void client_sent(Client *c, const RankSet *to, uint64_t seq_end, uint32_t count, uint64_t bytes);
+/* A worker has done everything before seq that it was sent. *insts: how many that are of what was
+ * under way at it. false: an ack that cannot be. */
+bool client_ack(Client *c, int rank, uint64_t seq, uint64_t *insts);
+/* How many instructions a worker has of it. */
+uint64_t client_under_way(const Client *c, int rank);
+
+/* ---- what is told in order ---- */
+
+/* Consumes m. rank: of an error's worker; INT_MAX for replies. */
+void client_hold(Client *c, uint64_t seq, int rank, Msg *m);
+/* The next one that is due; false: none. An error of an instruction that has had one is dropped. */
+bool client_due(Client *c, Msg *m);
+/* The answer to the sync `seq` is to be held until all that came before it is done. */
+void client_hold_sync(Client *c, uint64_t seq);
+bool client_is_held_sync(Client *c, uint64_t seq);
 #endif

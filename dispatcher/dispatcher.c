@@ -7,6 +7,7 @@
 #include "dispatcher/state.h"
 #include "runtime/log.h"
 #include <assert.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,15 +20,6 @@ Dispatcher *dispatcher_new(const DispatcherConfig *config) {
     d->config = *config;
     if (d->config.workers_wanted < 1) d->config.workers_wanted = 1;
     return d;
-}
-
-static void worker_free(WorkerPeer *w) {
-    if (w->frame.head) {
-        Msg m;
-        frame_end(&w->frame, &m);
-        msg_fini(&m);
-    }
-    free(w);
 }
 
 static void question_free(Question *q) {
@@ -44,7 +36,7 @@ void dispatcher_free(Dispatcher **dp) {
     for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
         client_free(&(Client *){value});
     for (int i = 0; i < d->n_ranks; i++)
-        if (d->worker[i]) worker_free(d->worker[i]);
+        free(d->worker[i]);
     for (Question *q = d->questions, *next; q; q = next) {
         next = q->next;
         question_free(q);
@@ -57,6 +49,7 @@ void dispatcher_free(Dispatcher **dp) {
     map_fini(&d->client_by_id);
     map_fini(&d->worker_by_peer);
     arena_fini(&d->scratch);
+    groups_fini(&d->groups);
     bytes_fini(&d->news);
     free(d->worker);
     free(d->out);
@@ -141,6 +134,14 @@ static void welcome_client(Dispatcher *d, Client *c) {
     assert(home && c->rank < 0);
     c->rank = home->rank;
     home->n_clients++;
+    int32_t rank[MAX_INTS];
+    int n = 0;
+    for (int i = 0; i < d->n_ranks && n < MAX_INTS; i++)
+        if (d->worker[i]) rank[n++] = i;
+    c->home = dispatcher_group(d, &(int32_t){home->rank}, 1);
+    c->all = dispatcher_group(d, rank, n);
+    if (!c->all) c->all = c->home;
+    scope_refresh(d, c);
     Welcome w = {.id = c->id,
                  .rank = (uint32_t)home->rank,
                  .n_workers = (uint32_t)d->n_workers,
@@ -154,14 +155,15 @@ static void welcome_client(Dispatcher *d, Client *c) {
 
 /* Forgets a client and frees what it had. Its peer is told elsewhere, if at all. */
 static void client_leaves(Dispatcher *d, Client *c) {
-    WorkerPeer *home = c->rank >= 0 ? d->worker[c->rank] : NULL;
-    if (home) {
+    for (int r = -1; (r = ranks_next(&c->used, r + 1)) >= 0;) {
+        WorkerPeer *w = d->worker[r];
+        if (!w) continue;
         Msg m;
         wire_gone(c->id, &m);
-        dispatcher_post(d, home->peer, &m, false);
-        home->n_clients--;
-        home->insts -= c->next_seq - c->acked_seq;
+        dispatcher_post(d, w->peer, &m, false);
+        w->insts -= client_under_way(c, r);
     }
+    if (c->rank >= 0 && d->worker[c->rank]) d->worker[c->rank]->n_clients--;
     dispatcher_tell(d, "client c%u is gone after %llu instructions", c->id,
                     (unsigned long long)c->next_seq);
     map_remove(&d->client_by_peer, c->peer);
@@ -194,11 +196,52 @@ static void welcome_waiting(Dispatcher *d) {
 static void client_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     Client *c = client_new(peer, ++d->last_client, d->config.seed);
     memcpy(c->name, h->name, sizeof c->name);
+    Err err = {0};
+    ConfigAt at;
+    if (d->config.signals) config_merge(&c->signals, d->config.signals, &at, &err);
     map_put(&d->client_by_peer, peer, c);
     map_put(&d->client_by_id, c->id, c);
     dispatcher_tell(d, "client c%u is here%s", c->id,
                     has_workers(d) ? "" : ", waiting for workers");
     if (has_workers(d)) welcome_client(d, c);
+}
+
+/* ---- Groups and frames ---- */
+
+static void tell_group(Dispatcher *d, const WorkerPeer *w, const Members *g) {
+    Msg m;
+    wire_group(g->id, g->rank, g->n, &m);
+    dispatcher_post(d, w->peer, &m, false);
+}
+
+const Members *dispatcher_group(Dispatcher *d, const int32_t *rank, int n) {
+    bool is_new;
+    const Members *g = groups_get(&d->groups, rank, n, &is_new);
+    for (int i = 0; g && is_new && i < d->n_ranks; i++)
+        if (d->worker[i]) tell_group(d, d->worker[i], g);
+    return g;
+}
+
+static Msg shared(const Msg *m) {
+    Msg copy = {.n = m->n};
+    for (int i = 0; i < m->n; i++) copy.part[i] = buf_ref(m->part[i]);
+    return copy;
+}
+
+void dispatcher_send_frame(Dispatcher *d, Client *c, const RankSet *to, Msg *m, uint64_t seq_end,
+                           uint32_t count, uint64_t bytes) {
+    client_sent(c, to, seq_end, count, bytes);
+    for (int r = -1; (r = ranks_next(to, r + 1)) >= 0;) {
+        WorkerPeer *w = d->worker[r];
+        w->insts += count;
+        if (!ranks_has(&c->used, r)) {
+            ranks_add(&c->used, r);
+            c->n_used++;
+        }
+        Msg copy = shared(m);
+        dispatcher_post(d, w->peer, &copy, false);
+    }
+    msg_fini(m);
 }
 
 /* ---- Workers come and go ---- */
@@ -232,10 +275,20 @@ static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     wire_welcome(&welcome, &m);
     dispatcher_post(d, peer, &m, false);
     member_comes(d, w);
+    for (uint32_t i = 0; i < d->groups.n; i++) tell_group(d, w, d->groups.member[i]);
     welcome_waiting(d);
 }
 
 static void answer(Dispatcher *d, WorkerPeer *w, const char *text, size_t n);
+
+/* How many tensors of a client lie there, wholly or in part. */
+static size_t tensors_at(const Client *c, int rank) {
+    size_t n = 0;
+    for (size_t i = 0; i < c->tensors.cap; i++)
+        if (c->tensors.key[i] && !c->tensors.value[i].is_poisoned)
+            n += ranks_has(&c->tensors.value[i].group->set, rank);
+    return n;
+}
 
 static void worker_leaves(Dispatcher *d, WorkerPeer *w) {
     while (d->questions) { /* It answers none of them. */
@@ -253,14 +306,17 @@ static void worker_leaves(Dispatcher *d, WorkerPeer *w) {
     void *value;
     for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) {
         Client *c = value;
-        if (c->rank != w->rank) continue;
+        if (c->rank != w->rank && !ranks_has(&c->used, w->rank)) continue;
         Err err = {0};
-        err_set(&err, ERR_GONE, "worker w%d is gone, and with it %zu tensor%s", w->rank,
-                c->tensors.n, c->tensors.n == 1 ? "" : "s");
+        size_t n = tensors_at(c, w->rank);
+        err_set(&err, ERR_GONE, "worker w%d is gone, and with it %zu tensor%s", w->rank, n,
+                n == 1 ? "" : "s");
         cut_off(d, c, &err);
         i = 0; /* The map has changed. */
     }
-    worker_free(w);
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
+        if (((Client *)value)->rank >= 0) scope_refresh(d, value);
+    free(w);
 }
 
 /* ---- Messages of anybody ---- */
@@ -318,22 +374,26 @@ static void on_frame(Dispatcher *d, Client *c, Msg *m) {
     d->n_insts += r.count;
     d->frame_bytes += m->part[0]->n;
     d->payload_bytes_in += msg_bytes(m) - m->part[0]->n;
-    d->worker[c->rank]->insts += r.count;
     arena_reset(&d->scratch);
-    route_open(d, c, m, r.client);
+    uint64_t bytes = m->part[0]->n;
+    route_open(d, c, m);
     Flow f;
     f.d = d;
     f.client = c;
-    f.seq = r.seq;
     int more;
     while ((more = frame_next(&r, &d->scratch, &f.inst, &f.record, &f.record_bytes, &err)) > 0) {
+        if (r.is_inserted) {
+            more = err_set(&err, ERR_PARSE, "clients do not insert instructions") - 1;
+            break;
+        }
+        f.seq = r.inst_seq;
         f.n_out = 0;
-        f.rank = -1;
+        f.group = NULL;
+        f.is_for_all = f.is_inserted = f.is_alone = f.has_to = false;
         if (log_is(LOG_DISPATCHER)) log_client_inst(c, &f.inst);
         chain_next(&f, 0);
-        f.seq++;
     }
-    route_close(d, c, more == 0);
+    route_close(d, c, r.seq_next, bytes, more == 0);
     if (more == 0 && c->n_errors > ERRORS_MAX)
         more = err_set(&err, ERR_LIMIT, "%d instructions refused", ERRORS_MAX) - 1;
     if (more < 0) cut_off(d, c, &err);
@@ -343,9 +403,11 @@ static void on_cancel(Dispatcher *d, Client *c, Msg *m) {
     Cancel cancel;
     if (c->rank < 0 || !wire_read_cancel(m, &cancel, NULL)) return;
     cancel.client = c->id;
-    Msg out;
-    wire_cancel(&cancel, &out);
-    dispatcher_post(d, d->worker[c->rank]->peer, &out, false);
+    for (int r = -1; (r = ranks_next(&c->used, r + 1)) >= 0;) {
+        Msg out;
+        wire_cancel(&cancel, &out);
+        dispatcher_post(d, d->worker[r]->peer, &out, false);
+    }
 }
 
 static void answer_complete(Dispatcher *d, Question *q) {
@@ -362,7 +424,36 @@ static void answer_complete(Dispatcher *d, Question *q) {
     question_free(q);
 }
 
-static void on_stats(Dispatcher *d, Client *c) {
+/* Where one tensor is: what we think, then what the workers of its group say. false: no such
+ * question. */
+static bool ask_place(const Client *c, const char *text, size_t n, Question *q,
+                      RankSet *whom, char *ask, size_t size) {
+    static const char word[] = "tensor ";
+    char digits[32], layout[48];
+    size_t skip = sizeof word - 1;
+    if (n <= skip || memcmp(text, word, skip) || n - skip >= sizeof digits) return false;
+    memcpy(digits, text + skip, n - skip);
+    digits[n - skip] = 0;
+    const TensorHandle *h = handles_find(&c->tensors, strtoull(digits, NULL, 10));
+    if (!h || h->is_poisoned) {
+        bytes_puts(&q->text, "absent=1\n");
+        return true;
+    }
+    bytes_printf(&q->text, "layout=%s\ngroup=", layout_text(&h->layout, layout));
+    for (int i = 0; i < h->group->n; i++)
+        bytes_printf(&q->text, i ? ",%d" : "%d", h->group->rank[i]);
+    bytes_putc(&q->text, '\n');
+    *whom = h->group->set;
+    snprintf(ask, size, "tensor %u %s", c->id, digits);
+    return true;
+}
+
+static void on_stats(Dispatcher *d, Client *c, const Msg *asked) {
+    const char *text;
+    size_t n;
+    char ask[64] = "";
+    RankSet whom = {{0}};
+    if (!wire_read_text(asked, &text, &n, NULL)) n = 0;
     if (++c->n_questions > QUESTIONS_MAX) {
         Err err = {0};
         err_set(&err, ERR_LIMIT, "more than %d questions at once", QUESTIONS_MAX);
@@ -371,18 +462,21 @@ static void on_stats(Dispatcher *d, Client *c) {
     }
     Question *q = xcalloc(1, sizeof *q);
     q->client = c->id;
-    dispatcher_stats(d, &q->text);
-    bytes_printf(&q->text, "your_tensors=%zu\nyour_bytes=%llu\n", c->tensors.n,
-                 (unsigned long long)c->live_bytes);
+    if (!ask_place(c, text, n, q, &whom, ask, sizeof ask)) {
+        dispatcher_stats(d, &q->text);
+        bytes_printf(&q->text, "your_tensors=%zu\nyour_bytes=%llu\n", c->tensors.n,
+                     (unsigned long long)c->live_bytes);
+        for (int i = 0; i < d->n_ranks; i++) ranks_add(&whom, i);
+    }
     Question **last = &d->questions;
     while (*last) last = &(*last)->next;
     *last = q;
     for (int i = 0; i < d->n_ranks; i++) {
-        if (!d->worker[i]) continue;
+        if (!d->worker[i] || !ranks_has(&whom, i)) continue;
         q->owed[i] = true;
         q->n_owed++;
         Msg m;
-        wire_text(MSG_STATS, "", 0, &m);
+        wire_text(MSG_STATS, ask, strlen(ask), &m);
         dispatcher_post(d, d->worker[i]->peer, &m, false);
     }
     if (q->n_owed == 0) answer_complete(d, q);
@@ -394,7 +488,7 @@ static void client_says(Dispatcher *d, Client *c, Msg *m) {
     switch (wire_kind(m)) {
     case MSG_FRAME: on_frame(d, c, m); break;
     case MSG_CANCEL: on_cancel(d, c, m); break;
-    case MSG_STATS: on_stats(d, c); break;
+    case MSG_STATS: on_stats(d, c, m); break;
     case MSG_BEAT: break;
     case MSG_BYE: client_leaves(d, c); break;
     default: err_set(&err, ERR_PARSE, "a message that clients do not send"); cut_off(d, c, &err);
@@ -408,15 +502,53 @@ static void client_says(Dispatcher *d, Client *c, Msg *m) {
 static Client *client_of(Dispatcher *d, const WorkerPeer *w, const Msg *m) {
     uint32_t id;
     Client *c = wire_client(m, &id) ? map_get(&d->client_by_id, id) : NULL;
-    return c && c->rank == w->rank ? c : NULL;
+    return c && ranks_has(&c->used, w->rank) ? c : NULL;
 }
 
-static bool on_ack(Client *c, WorkerPeer *w, const Msg *m) {
+/* What has become due, then how far all its workers are. */
+static void tell_progress(Dispatcher *d, Client *c) {
+    Msg m;
+    while (client_due(c, &m)) dispatcher_post(d, c->peer, &m, false);
+    Ack ack = {.client = c->id, .seq = c->acked_seq};
+    wire_ack(&ack, &m);
+    dispatcher_post(d, c->peer, &m, false);
+}
+
+/* May consume m. */
+static void on_ack(Dispatcher *d, Client *c, WorkerPeer *w, Msg *m) {
     Ack ack;
-    uint64_t before = c->acked_seq;
-    if (!wire_read_ack(m, &ack, NULL) || !client_ack(c, ack.seq)) return false;
-    w->insts -= c->acked_seq - before;
-    return true;
+    uint64_t before = c->acked_seq, insts;
+    if (!wire_read_ack(m, &ack, NULL) || !client_ack(c, w->rank, ack.seq, &insts)) return;
+    w->insts -= insts;
+    if (c->acked_seq == ack.seq && !c->held)
+        dispatcher_post(d, c->peer, m, false);
+    else if (c->acked_seq != before)
+        tell_progress(d, c);
+}
+
+/* A client that has one worker hears it in the order in which it speaks. */
+static void on_error(Dispatcher *d, Client *c, const WorkerPeer *w, Msg *m) {
+    Failure f;
+    if (c->n_used > 1 && wire_read_failure(m, &f, NULL))
+        client_hold(c, f.seq, w->rank, m);
+    else
+        dispatcher_post(d, c->peer, m, false);
+}
+
+static bool is_bad_news(Client *c, const Reply *r) {
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->value[i].status) return true;
+    return r->n == 0 && client_is_held_sync(c, r->seq);
+}
+
+static void on_reply(Dispatcher *d, Client *c, Msg *m) {
+    Reply r;
+    arena_reset(&d->scratch);
+    if (c->n_used > 1 && wire_read_reply(m, &d->scratch, &r, NULL) && is_bad_news(c, &r) &&
+        r.seq >= c->acked_seq)
+        client_hold(c, r.seq, INT_MAX, m);
+    else
+        dispatcher_post(d, c->peer, m, false);
 }
 
 /* One worker's answer to the oldest question that it owes one to. */
@@ -443,13 +575,15 @@ static void worker_says(Dispatcher *d, WorkerPeer *w, Msg *m) {
     if (wire_kind(m) != MSG_REPLY) d->control_bytes += msg_bytes(m);
     switch (wire_kind(m)) {
     case MSG_ACK:
+        if ((c = client_of(d, w, m))) on_ack(d, c, w, m); /* else it has left meanwhile */
+        break;
     case MSG_REPLY:
+        if (!(c = client_of(d, w, m))) break;
+        d->reply_bytes_out += msg_bytes(m);
+        on_reply(d, c, m);
+        break;
     case MSG_ERROR:
-        c = client_of(d, w, m);
-        if (!c) break; /* It has left meanwhile. */
-        if (wire_kind(m) == MSG_ACK && !on_ack(c, w, m)) break;
-        if (wire_kind(m) == MSG_REPLY) d->reply_bytes_out += msg_bytes(m);
-        dispatcher_post(d, c->peer, m, false);
+        if ((c = client_of(d, w, m))) on_error(d, c, w, m);
         break;
     case MSG_STATS_REPLY:
         if (wire_read_text(m, &text, &n, NULL)) answer(d, w, text, n);

@@ -15,6 +15,7 @@ typedef struct DispatcherConfig {
     int workers_wanted;        /* clients are first welcomed when so many workers are there; 0: 1 */
     uint64_t client_bytes_max; /* live bytes per client; 0: no limit but the workers' arenas     */
     int64_t beat_ms;           /* between two heartbeats to every peer; 0: none (embedded)       */
+    const struct Config *signals; /* every client's own go over these; NULL: none. Not owned      */
     uint64_t seed;             /* of its hash tables: anything that clients cannot guess         */
 } DispatcherConfig;
 

@@ -62,7 +62,10 @@ bool handles_remove(Handles *t, uint64_t id, TensorHandle *old) {
     if (t->n == 0) return false;
     size_t mask = t->cap - 1, hole = slot_of(t, id + 1);
     if (!t->key[hole]) return false;
-    if (old) *old = t->value[hole];
+    if (old)
+        *old = t->value[hole];
+    else
+        converted_free(&t->value[hole].converted);
     for (size_t i = (hole + 1) & mask; t->key[i]; i = (i + 1) & mask) {
         /* Move it back unless its home lies cyclically after the hole. */
         if (((i - home(t, t->key[i])) & mask) < ((i - hole) & mask)) continue;
@@ -76,7 +79,17 @@ bool handles_remove(Handles *t, uint64_t id, TensorHandle *old) {
     return true;
 }
 
+void converted_free(Converted **list) {
+    while (*list) {
+        Converted *c = *list;
+        *list = c->next;
+        free(c);
+    }
+}
+
 void handles_fini(Handles *t) {
+    for (size_t i = 0; i < t->cap; i++)
+        if (t->key[i]) converted_free(&t->value[i].converted);
     free(t->key);
     free(t->value);
     *t = (Handles){.seed = t->seed};

@@ -4,12 +4,22 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_HANDLE_H
 #define GT_DISPATCHER_HANDLE_H
-#include "runtime/inst.h"
+#include "dispatcher/group.h"
+
+/* The same values laid out otherwise, under an id of the dispatcher's. */
+typedef struct Converted {
+    struct Converted *next;
+    uint64_t id;
+    const Members *group;
+    Layout layout;
+} Converted;
 
 typedef struct TensorHandle {
-    TensorType type;  /* all zero when is_poisoned                              */
-    int32_t rank;     /* of the worker that holds it                            */
-    bool is_poisoned; /* the instruction that was to make it was refused here   */
+    TensorType type;       /* all zero when is_poisoned                              */
+    bool is_poisoned;      /* the instruction that was to make it was refused here   */
+    Layout layout;         /* over ...                                               */
+    const Members *group;  /* ... the ranks that hold it                             */
+    Converted *converted;  /* what it was converted to; dies with it                 */
 } TensorHandle;
 
 /* Zero-initialised is valid and empty. seed may be set while empty: it keeps a client from choosing
@@ -25,7 +35,8 @@ typedef struct Handles {
 TensorHandle *handles_find(const Handles *t, uint64_t id);
 /* id must not be in the table. The value is zero. */
 TensorHandle *handles_add(Handles *t, uint64_t id);
-/* false: not live. old may be NULL. */
+/* false: not live. old (may be NULL) gets the value and owns its conversions. */
 bool handles_remove(Handles *t, uint64_t id, TensorHandle *old);
 void handles_fini(Handles *t);
+void converted_free(Converted **list);
 #endif

@@ -1,43 +1,92 @@
-/* mod_route.c: the end of the chain: an instruction goes into the frame of the worker that it is
- * for. A frame of which nothing was changed goes on as it came, by reference; else records that
- * nobody changed are copied as they are. What a client's frame has become is sent when that frame
- * ends.
+/* mod_route.c: the end of the chain: instructions go into the frame that is being made of a
+ * client's frame, and that frame to all workers that it concerns, encoded once.
+ *
+ * A frame that is for the client's home worker alone and of which nothing was changed goes on as it
+ * came, by reference. As soon as one of its instructions is for others, or was changed, it is
+ * written anew: every instruction that has a place names its group (`on`), the home worker's too;
+ * the others are for whoever gets the frame.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
 #include <assert.h>
 
-static FrameWriter *writer(Dispatcher *d, int rank, uint32_t client, uint64_t seq) {
-    assert(rank >= 0 && rank < d->n_ranks && d->worker[rank]);
-    FrameWriter *w = &d->worker[rank]->frame;
+/* Sends the frame that was written; everything before seq_end has then been sent. */
+static void flush(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes) {
+    FrameWriter *w = &d->frame;
+    if (!w->head) return;
+    Msg m;
+    uint32_t count = w->count;
+    w->number = d->next_number;
+    d->next_number += count;
+    frame_end(w, &m);
+    dispatcher_send_frame(d, c, &d->frame_to, &m, seq_end, count, bytes);
+    d->frame_to = (RankSet){{0}};
+}
+
+static FrameWriter *writer(Dispatcher *d, Client *c, uint64_t seq) {
+    FrameWriter *w = &d->frame;
+    if (w->head && frame_is_full(w)) flush(d, c, seq, 0);
     if (!w->head) {
-        frame_begin(w, client, seq);
+        frame_begin(w, c->id, seq);
         w->edge_id = UINT64_MAX; /* A changed instruction is written without distances. */
+        if (c->checks_nan) { /* Not every worker may have heard of it. */
+            Attr nan = {.key = ATTR_NAN, .b = true};
+            Inst check = {.op = OP_CHECK, .n_attr = 1, .attr = &nan};
+            frame_insert(w, &check);
+        }
     }
     return w;
 }
 
-/* The frame is not to go on as it came after all: its instructions so far are copied. */
-static void unfold(Dispatcher *d, const Client *c) {
+static void write(Flow *f) {
+    Dispatcher *d = f->d;
+    Client *c = f->client;
+    if (f->is_alone) flush(d, c, f->seq, 0);
+    FrameWriter *w = writer(d, c, f->seq);
+    bool has_place = !f->is_for_all && shard_has_place(f->inst.op);
+    if (f->has_to) ranks_join(&d->frame_to, &f->to);
+    if (has_place)
+        ranks_join(&d->frame_to, f->group ? &f->group->set : &c->home->set);
+    else if (!f->has_to)
+        ranks_add(&d->frame_to, c->rank);
+    Located located;
+    Inst *inst = &f->inst;
+    if (has_place) {
+        Layout whole = layout_replicate();
+        bool ok = f->group ? inst_locate(inst, f->group->id, &f->layout, &located)
+                           : inst_locate(inst, c->home->id, &whole, &located);
+        assert(ok); /* MAX_ATTRS is far above what validate lets through */
+        inst = &located.inst;
+    }
+    if (f->is_inserted)
+        frame_insert(w, inst);
+    else if (f->record && !has_place)
+        frame_add_raw(w, inst, f->record, f->record_bytes);
+    else
+        frame_add(w, inst);
+    if (f->is_alone) flush(d, c, f->is_inserted ? f->seq : f->seq + 1, 0);
+}
+
+/* The frame is not to go on as it came after all: its instructions so far are written. */
+static void unfold(Dispatcher *d, Client *c) {
     const Msg *m = d->whole;
     d->whole = NULL;
     FrameReader r;
-    Inst inst;
-    const void *record;
-    size_t record_bytes;
+    Flow f = {.d = d, .client = c};
     bool ok = frame_open(&r, m, NULL);
     assert(ok); /* It was read before. */
     for (; d->n_whole > 0; d->n_whole--) {
-        int more = frame_next(&r, &d->scratch, &inst, &record, &record_bytes, NULL);
+        int more = frame_next(&r, &d->scratch, &f.inst, &f.record, &f.record_bytes, NULL);
         assert(more == 1);
-        frame_add_raw(writer(d, c->rank, c->id, r.seq), &inst, record, record_bytes);
+        f.seq = r.inst_seq;
+        write(&f);
     }
 }
 
-void route_open(Dispatcher *d, const Client *c, Msg *m, uint32_t claimed_client) {
-    bool is_ours = claimed_client == c->id;
-    if (!is_ours && atomic_load(&m->part[0]->refs) == 1) {
+void route_open(Dispatcher *d, const Client *c, Msg *m) {
+    bool is_ours = atomic_load(&m->part[0]->refs) == 1;
+    if (is_ours) {
         wire_set_client(m, c->id);
-        is_ours = true;
+        wire_set_number(m, d->next_number);
     }
     d->whole = is_ours ? m : NULL;
     d->n_whole = 0;
@@ -46,34 +95,28 @@ void route_open(Dispatcher *d, const Client *c, Msg *m, uint32_t claimed_client)
 static void process(Flow *f, int stage) {
     (void)stage;
     Dispatcher *d = f->d;
-    f->rank = f->client->rank;
-    if (d->whole && f->record) {
-        d->n_whole++;
-        return;
+    if (d->whole) {
+        if (f->record && !f->group && !f->has_to && !f->is_alone) {
+            d->n_whole++;
+            return;
+        }
+        unfold(d, f->client);
     }
-    if (d->whole) unfold(d, f->client);
-    FrameWriter *w = writer(d, f->rank, f->client->id, f->seq);
-    if (f->record)
-        frame_add_raw(w, &f->inst, f->record, f->record_bytes);
-    else
-        frame_add(w, &f->inst);
+    write(f);
 }
 
-void route_close(Dispatcher *d, const Client *c, bool is_complete) {
+void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, bool is_complete) {
     if (d->whole && is_complete && d->n_whole > 0) {
-        dispatcher_post(d, d->worker[c->rank]->peer, d->whole, false);
+        d->next_number += d->n_whole;
+        dispatcher_send_frame(d, c, &c->home->set, d->whole, seq_end, d->n_whole, bytes);
         d->whole = NULL;
         return;
     }
     if (d->whole) unfold(d, c); /* It broke off in the middle. */
-    for (int i = 0; i < d->n_ranks; i++) {
-        WorkerPeer *w = d->worker[i];
-        if (!w || !w->frame.head) continue;
-        assert(w->frame.client == c->id);
-        Msg m;
-        frame_end(&w->frame, &m);
-        dispatcher_post(d, w->peer, &m, false);
-    }
+    if (d->frame.head)
+        flush(d, c, seq_end, bytes);
+    else
+        c->bytes -= bytes; /* Nothing is under way for it. */
 }
 
 static void stats(const struct Dispatcher *d, Bytes *out) {

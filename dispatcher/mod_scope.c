@@ -1,12 +1,103 @@
-/* mod_scope.c: what a client says about signals. Definitions are remembered for that client alone
- * and go on to the workers, who skip them; nothing that a client defines reaches another.
+/* mod_scope.c: which signals are open and what they ask for. Definitions are remembered for that
+ * client alone (its own over the dispatcher's), and what a scope comes to is worked out when it is
+ * entered and again when definitions or workers change. Of nested scopes the innermost that says
+ * where tensors are laid out counts; one that is unknown, or says nothing of that, leaves the outer
+ * one in force. All of it goes on to the workers, who skip it.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The group that a signal speaks of. NULL: err says why there is none. */
+static const Members *group_of(Dispatcher *d, const Client *c, const SignalConfig *s, Err *err) {
+    int32_t rank[MAX_INTS];
+    if (s->n_workers == 0) return c->all;
+    for (int i = 0; i < s->n_workers; i++) {
+        int64_t r = s->workers[i];
+        if (r < 0 || r >= d->n_ranks || !d->worker[r]) {
+            err_set(err, ERR_ARG, "signal '%.100s': there is no worker %lld", s->name, (long long)r);
+            if (d->n_workers == 1)
+                err_hint(err, "one worker is connected: 0");
+            else
+                err_hint(err, "%d workers are connected: 0-%d", d->n_workers, d->n_ranks - 1);
+            return NULL;
+        }
+        rank[i] = (int32_t)r;
+    }
+    const Members *g = dispatcher_group(d, rank, s->n_workers);
+    if (!g) err_set(err, ERR_LIMIT, "more than %d groups of workers", MAX_GROUPS);
+    return g;
+}
+
+bool scope_target(Dispatcher *d, const Client *c, const char *name, size_t n, Target *out,
+                  Err *err) {
+    *out = (Target){0};
+    const SignalConfig *s = config_find(&c->signals, name, n);
+    if (!s || !signal_is_sharded(s)) return true;
+    out->group = group_of(d, c, s, err);
+    out->axis = s->axis;
+    out->is_whole = (s->said & SAID_REPLICATED) && s->replicated;
+    return out->group != NULL;
+}
+
+static void choose(Client *c) {
+    c->target = (Target){0};
+    for (int i = c->depth; i-- > 0 && !c->target.group;) c->target = c->scope[i].target;
+}
+
+void scope_refresh(Dispatcher *d, Client *c) {
+    Err err = {0};
+    for (int i = 0; i < c->depth; i++)
+        scope_target(d, c, c->scope[i].name, strlen(c->scope[i].name), &c->scope[i].target, &err);
+    scope_target(d, c, "*", 1, &c->births, &err);
+    choose(c);
+}
+
+/* false: what it asks for cannot be had; it is open all the same, for its exit will come. */
+static bool enter(Dispatcher *d, Client *c, const Inst *inst, Err *err) {
+    const Attr *name = inst_attr(inst, ATTR_NAME);
+    if (c->depth == SCOPES_MAX) return err_set(err, ERR_LIMIT, "signals nest too deep");
+    if (c->depth == c->cap_scope) {
+        c->cap_scope = c->cap_scope ? 2 * c->cap_scope : 8;
+        c->scope = xrealloc(c->scope, (size_t)c->cap_scope * sizeof c->scope[0]);
+    }
+    Scope *s = &c->scope[c->depth++];
+    s->name = xmalloc(name->n + 1);
+    memcpy(s->name, name->str, name->n);
+    s->name[name->n] = 0;
+    bool ok = scope_target(d, c, s->name, name->n, &s->target, err);
+    choose(c);
+    return ok;
+}
+
+/* Closes the innermost scope of that name, and what was left open within. */
+static bool leave(Client *c, const Inst *inst, Err *err) {
+    const Attr *name = inst_attr(inst, ATTR_NAME);
+    int i = c->depth - 1;
+    while (i >= 0 && name && (strlen(c->scope[i].name) != name->n ||
+                              memcmp(c->scope[i].name, name->str, name->n)))
+        i--;
+    if (i < 0) return err_set(err, ERR_ARG, "no such signal is open");
+    while (c->depth > i) free(c->scope[--c->depth].name);
+    choose(c);
+    return true;
+}
 
 static void process(Flow *f, int stage) {
     Err err = {0};
-    if (f->inst.op == OP_SIGNAL_DEFINE && !config_define(&f->client->signals, &f->inst, &err))
-        dispatcher_refuse_inst(f->d, f->client, f->seq, &f->inst, &err);
+    Client *c = f->client;
+    bool ok = true;
+    switch (f->inst.op) {
+    case OP_SIGNAL_ENTER: ok = enter(f->d, c, &f->inst, &err); break;
+    case OP_SIGNAL_EXIT: ok = leave(c, &f->inst, &err); break;
+    case OP_SIGNAL_DEFINE:
+        ok = config_define(&c->signals, &f->inst, &err);
+        if (ok) scope_refresh(f->d, c);
+        break;
+    default: break;
+    }
+    if (!ok) dispatcher_refuse_inst(f->d, c, f->seq, &f->inst, &err);
     chain_next(f, stage + 1);
 }
 
@@ -16,7 +107,7 @@ static void stats(const struct Dispatcher *d, Bytes *out) {
     int n = 0;
     for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
         n += ((const Client *)value)->signals.n;
-    bytes_printf(out, "signals=%d\n", n);
+    bytes_printf(out, "signals=%d\ngroups=%u\n", n, d->groups.n);
 }
 
 const Modifier modifier_scope = {"scope", process, stats};

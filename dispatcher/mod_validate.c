@@ -3,7 +3,7 @@
  * once and becomes a `poison` of its results in the same place of the stream, so that whatever
  * reads them later is skipped, on every worker alike.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/state.h"
+#include "dispatcher/convert.h"
 
 /* The instruction turns into a poison of the same results, its place in the sequence stays taken.
  */
@@ -11,7 +11,7 @@ static void poison(Flow *f, int stage) {
     Client *c = f->client;
     for (int i = 0; i < f->inst.n_out; i++) {
         TensorHandle *h = handles_add(&c->tensors, f->inst.out[i]);
-        h->rank = c->rank;
+        h->group = c->home;
         h->is_poisoned = true;
         c->next_id = f->inst.out[i] + 1;
     }
@@ -34,6 +34,17 @@ static bool unknown_id(const Client *c, uint64_t id, Err *err) {
                    (unsigned long long)id);
 }
 
+/* A tensor that others than the home worker hold, or that was converted: they forget it too. */
+static void forget_away(Flow *f, TensorHandle *old) {
+    if (old->group != f->client->home) {
+        if (!f->has_to) f->has_to = true, f->to = (RankSet){{0}};
+        ranks_join(&f->to, &old->group->set);
+        f->client->n_away--;
+    }
+    for (const Converted *v = old->converted; v; v = v->next) convert_forget(f, v->id, v->group);
+    converted_free(&old->converted);
+}
+
 /* Frees what is live; an id that is not is an error, and the rest is freed all the same. */
 static void process_free(Flow *f, int stage) {
     Client *c = f->client;
@@ -41,10 +52,13 @@ static void process_free(Flow *f, int stage) {
     int n_live = 0;
     Err err = {0};
     TensorHandle old;
+    bool is_home = false;
     for (int i = 0; i < f->inst.n_in; i++) {
         const Operand *o = &f->inst.in[i];
         if (o->kind == IN_TENSOR && handles_remove(&c->tensors, o->id, &old)) {
             c->live_bytes -= old.is_poisoned ? 0 : type_bytes(&old.type);
+            is_home |= old.group == c->home;
+            if (old.group != c->home || old.converted) forget_away(f, &old);
             if (live) live[n_live] = *o;
             n_live++;
             continue;
@@ -64,6 +78,7 @@ static void process_free(Flow *f, int stage) {
         f->record = NULL;
         if (n_live == 0) f->inst.op = OP_POISON;
     }
+    if (f->has_to && is_home) ranks_add(&f->to, c->rank);
     chain_next(f, stage + 1);
 }
 
@@ -117,7 +132,10 @@ static void process(Flow *f, int stage) {
     if (inst->n_in > (int)(sizeof f->in_type / sizeof f->in_type[0]))
         type = arena_alloc(&f->d->scratch, inst->n_in * sizeof *type);
     int known = operand_types(f, type, &err);
-    if (inst->op == OP_POISON) known = err_set(&err, ERR_ARG, "poison is not for clients") - 1;
+    if (inst->op == OP_POISON || op_is_move(inst->op))
+        known = err_set(&err, ERR_ARG, "%s is not for clients", op_info[inst->op].name) - 1;
+    if (inst_is_located(inst))
+        known = err_set(&err, ERR_ARG, "where it runs is not for clients to say") - 1;
     if (known < 0) {
         refuse(f, stage, &err);
         return;
@@ -134,7 +152,7 @@ static void process(Flow *f, int stage) {
     for (int i = 0; i < f->n_out; i++) {
         TensorHandle *h = handles_add(&c->tensors, inst->out[i]);
         h->type = f->out_type[i];
-        h->rank = c->rank;
+        h->group = c->home;
         c->next_id = inst->out[i] + 1;
     }
     chain_next(f, stage + 1);

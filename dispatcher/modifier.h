@@ -6,7 +6,7 @@
 #ifndef GT_DISPATCHER_MODIFIER_H
 #define GT_DISPATCHER_MODIFIER_H
 #include "dispatcher/client.h"
-#include "runtime/inst.h"
+#include "runtime/place.h"
 
 /* An instruction on its way through the chain. */
 typedef struct Flow {
@@ -18,7 +18,14 @@ typedef struct Flow {
     size_t record_bytes;
     TensorType in_type[8], out_type[MAX_OUT]; /* filled by validate (first 8 operands)  */
     int n_out;
-    int rank;             /* worker chosen, -1 before route                             */
+    /* What shard decides and route carries out. */
+    const Members *group; /* who carries it out; NULL: its client's home, as it stands   */
+    Layout layout;        /* of its results there                                       */
+    bool is_for_all;      /* as it is, it says itself for whom                          */
+    bool is_inserted;     /* it is our own: no sequence number                          */
+    bool is_alone;        /* in a frame of its own                                      */
+    bool has_to;
+    RankSet to;           /* has_to: these get it, whoever else does                    */
 } Flow;
 
 typedef struct Modifier {

@@ -8,6 +8,7 @@
 
 enum {
     ERRORS_MAX = 4096,  /* refused instructions of a client; then it is cut off (ours sends none) */
+    SCOPES_MAX = 1024,  /* open signals of one client                                             */
     QUESTIONS_MAX = 16, /* unanswered stats of one client                                         */
     WORKERS_MAX = MAX_WORKERS,
     NEWS_MAX = 4096,
@@ -23,7 +24,6 @@ typedef struct WorkerPeer {
     DataPlane data; /* and how they reach it                                 */
     int n_clients;     /* whose home it is                                     */
     uint64_t insts;    /* under way                                            */
-    FrameWriter frame; /* what mod_route writes while a client's frame is read */
 } WorkerPeer;
 
 typedef struct Letter {
@@ -53,11 +53,15 @@ struct Dispatcher {
     Arena scratch;       /* of one frame */
     Msg *whole;          /* mod_route: the frame being read, while nothing in it was changed ... */
     uint32_t n_whole;    /* ... and how many of its instructions have passed                      */
+    FrameWriter frame;   /* what it has become otherwise ...                                      */
+    RankSet frame_to;    /* ... and who will get it                                               */
+    uint64_t next_number; /* of the next instruction, over all clients                            */
+    Groups groups;
     int64_t now_ms, beat_ms;
     bool is_open; /* workers_wanted were there once: from then on one is enough */
     bool is_draining;
     Bytes news; /* not yet told: at most NEWS_MAX bytes, a line each */
-    uint64_t n_insts, n_frames, n_refused, n_cut_off;
+    uint64_t n_insts, n_frames, n_refused, n_cut_off, n_placed, n_moves;
     /* What passes through: from clients the records of frames, and user data that came apart from
      * them; to clients the replies; from workers all else that they say. No message moves a
      * tensor. */
@@ -70,6 +74,12 @@ void dispatcher_post(Dispatcher *d, PeerId to, Msg *m, bool drop); /* consumes m
 void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *inst,
                             const Err *err);
 
+/* The group of these ranks; all workers have been told of it. NULL: there are too many. */
+const Members *dispatcher_group(Dispatcher *d, const int32_t *rank, int n);
+/* Sends a frame of a client's to all of `to` (by reference) and takes note of it (client_sent).
+ * Consumes m. */
+void dispatcher_send_frame(Dispatcher *d, Client *c, const RankSet *to, Msg *m, uint64_t seq_end,
+                           uint32_t count, uint64_t bytes);
 void dispatcher_tell(Dispatcher *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- member.c: workers are told of one another ---- */
@@ -83,6 +93,20 @@ WorkerPeer *schedule_home(const Dispatcher *d); /* the least loaded; NULL: none 
 /* ---- mod_route.c ---- */
 /* Around the instructions of one client's frame: opens it, then sends what it has become. Between
  * the two m is the route's, which may consume it. */
-void route_open(Dispatcher *d, const Client *c, Msg *m, uint32_t claimed_client);
-void route_close(Dispatcher *d, const Client *c, bool is_complete);
+void route_open(Dispatcher *d, const Client *c, Msg *m);
+/* seq_end: of what was read; bytes: the frame's credit. */
+void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, bool is_complete);
+
+/* ---- mod_scope.c ---- */
+
+/* What a signal asks for; out->group NULL: nothing. false: it cannot be had. */
+bool scope_target(Dispatcher *d, const Client *c, const char *name, size_t n, Target *out,
+                  Err *err);
+/* Works out again what the open scopes come to: definitions or workers have changed. */
+void scope_refresh(Dispatcher *d, Client *c);
+
+/* ---- mod_shard.c ---- */
+
+/* It is carried out somewhere in particular, and names its group. */
+bool shard_has_place(Op op);
 #endif

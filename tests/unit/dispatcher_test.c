@@ -599,13 +599,13 @@ static void test_handles(void) {
         uint64_t id = (x >> 20) % (k % 50000 < 25000 ? IDS : 200);
         TensorHandle *h = handles_find(&t, id), old;
         CHECK((h != NULL) == is_live[id]);
-        if (h) CHECK_INT(h->rank, id);
+        if (h) CHECK_INT(h->layout.block, id);
         if (h && (x & 1)) {
-            CHECK(handles_remove(&t, id, &old) && old.rank == (int32_t)id);
+            CHECK(handles_remove(&t, id, &old) && old.layout.block == (int32_t)id);
             is_live[id] = false, n_live--;
         } else if (!h) {
             CHECK(!handles_remove(&t, id, NULL));
-            handles_add(&t, id)->rank = (int32_t)id;
+            handles_add(&t, id)->layout.block = (int32_t)id;
             is_live[id] = true, n_live++;
         }
         CHECK_INT(t.n, n_live);

@@ -1,0 +1,157 @@
+/* convert.c: see convert.h.
+ *
+ * Large terms become whole in two steps, parts first (reduce_scatter), then all parts
+ * (all_gather): each rank then moves 2 (n - 1) / n of the tensor's bytes instead of n - 1 times
+ * them (Thakur, Rabenseifner, Gropp: "Optimization of collective communication operations in
+ * MPICH", 2005). Both ways combine the terms of an element in rank order, so the bits are the same.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/convert.h"
+#include "runtime/log.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TWO_STEP_BYTES = 16 << 10 };
+
+bool convert_is_there(const TensorHandle *h, const Members *g, const Layout *l) {
+    if (h->group == g && layout_equal(&h->layout, l)) return true;
+    return l->kind == LAYOUT_REPLICATE && h->layout.kind == LAYOUT_REPLICATE &&
+           ranks_covers(&h->group->set, &g->set);
+}
+
+static void log_move(const Flow *f, const Move *m, const Inst *inst) {
+    char from[48], to[48], prefix[32];
+    if (!log_is(LOG_DISPATCHER)) return;
+    snprintf(prefix, sizeof prefix, "c%u + g%u ", f->client->id, m->to.group);
+    log_inst("DISPATCHER", prefix, inst, NULL, 0);
+    log_line("DISPATCHER", "  %s needs it as %s on g%u; it is %s on g%u",
+             op_info[f->inst.op].name, layout_text(&m->to.layout, to), m->to.group,
+             layout_text(&m->from.layout, from), m->from.group);
+}
+
+/* Sends an instruction of ours on, to `to` at least. */
+static void insert(Flow *f, const Inst *inst, const RankSet *a, const RankSet *b) {
+    Flow g;
+    g.d = f->d, g.client = f->client, g.seq = f->seq, g.inst = *inst, g.record = NULL;
+    g.record_bytes = 0, g.n_out = 0, g.group = NULL;
+    g.is_for_all = g.is_inserted = g.has_to = true;
+    g.to = *a;
+    if (b) ranks_join(&g.to, b);
+    chain_next(&g, n_modifiers - 1);
+}
+
+static uint64_t move(Flow *f, uint64_t id, const TensorType *type, const Members *from,
+                     const Layout *from_layout, const Members *to, const Layout *to_layout) {
+    uint64_t out = INSERTED_ID | f->client->next_inserted++;
+    Move m = {.in = id,
+              .out = out,
+              .type = *type,
+              .from = {from->id, *from_layout},
+              .to = {to->id, *to_layout}};
+    MoveInst inst;
+    move_inst(&m, f->inst.pos, &inst);
+    log_move(f, &m, &inst.inst);
+    f->d->n_moves++;
+    insert(f, &inst.inst, &from->set, &to->set);
+    return out;
+}
+
+static void remember(TensorHandle *h, uint64_t id, const Members *g, const Layout *l) {
+    Converted *v = xmalloc(sizeof *v);
+    *v = (Converted){.next = h->converted, .id = id, .group = g, .layout = *l};
+    h->converted = v;
+}
+
+static const Converted *find(const TensorHandle *h, const Members *g, const Layout *l) {
+    for (const Converted *v = h->converted; v; v = v->next) {
+        TensorHandle as = {.group = v->group, .layout = v->layout};
+        if (convert_is_there(&as, g, l)) return v;
+    }
+    return NULL;
+}
+
+/* The longest axis, if it gives every rank some rows; -1: none does. */
+static int axis_for_parts(const TensorType *t, int n) {
+    int best = -1;
+    for (int a = 0; a < t->rank; a++)
+        if (t->shape[a] >= n && (best < 0 || t->shape[a] > t->shape[best])) best = a;
+    return best;
+}
+
+/* Terms that are wanted whole: as parts first. */
+static const Converted *sum_in_parts(Flow *f, uint64_t id, TensorHandle *h) {
+    const Members *g = h->group;
+    int axis = axis_for_parts(&h->type, g->n);
+    if (h->layout.kind != LAYOUT_PARTIAL || axis < 0 || g->n < 3 ||
+        type_bytes(&h->type) < TWO_STEP_BYTES)
+        return NULL;
+    for (const Converted *v = h->converted; v; v = v->next)
+        if (v->group == g && v->layout.kind == LAYOUT_SPLIT) return v;
+    Layout parts = layout_split(&h->type, axis, g->n);
+    remember(h, move(f, id, &h->type, g, &h->layout, g, &parts), g, &parts);
+    return h->converted;
+}
+
+/* Where the values are best taken from: the tensor, or something that it was converted to. */
+static uint64_t source(Flow *f, uint64_t id, TensorHandle *h, const Layout *l,
+                       const Members **from, Layout *from_layout) {
+    *from = h->group, *from_layout = h->layout;
+    if (h->layout.kind != LAYOUT_PARTIAL || l->kind == LAYOUT_PARTIAL) return id;
+    for (const Converted *v = h->converted; v; v = v->next) {
+        if (v->layout.kind == LAYOUT_PARTIAL) continue;
+        *from = v->group, *from_layout = v->layout;
+        return v->id;
+    }
+    const Converted *parts = l->kind == LAYOUT_REPLICATE ? sum_in_parts(f, id, h) : NULL;
+    if (!parts) return id;
+    *from = parts->group, *from_layout = parts->layout;
+    return parts->id;
+}
+
+uint64_t convert_to(Flow *f, uint64_t id, TensorHandle *h, const Members *g, Layout l) {
+    if (g->n == 1) l = layout_replicate();
+    if (convert_is_there(h, g, &l)) return id;
+    const Converted *known = find(h, g, &l);
+    if (known) return known->id;
+    const Members *from;
+    Layout from_layout;
+    uint64_t in = source(f, id, h, &l, &from, &from_layout);
+    uint64_t out = move(f, in, &h->type, from, &from_layout, g, &l);
+    remember(h, out, g, &l);
+    return out;
+}
+
+uint64_t convert_once(Flow *f, uint64_t id, TensorHandle *h, const Members *g, bool *is_temporary) {
+    Layout l = layout_replicate(), from_layout;
+    const Members *from;
+    *is_temporary = false;
+    if (h->is_poisoned || convert_is_there(h, g, &l)) return id;
+    const Converted *known = find(h, g, &l);
+    if (known) return known->id;
+    *is_temporary = true;
+    uint64_t in = source(f, id, h, &l, &from, &from_layout);
+    return move(f, in, &h->type, from, &from_layout, g, &l);
+}
+
+void convert_forget(Flow *f, uint64_t id, const Members *g) {
+    Operand o = {.kind = IN_TENSOR, .id = id};
+    Inst inst = {.op = OP_FREE, .n_in = 1, .in = &o};
+    insert(f, &inst, &g->set, NULL);
+}
+
+void convert_become(Flow *f, uint64_t in, const TensorType *type, const Members *from,
+                    const Layout *from_layout, const Members *to, const Layout *to_layout,
+                    MoveInst *m) {
+    Move v = {.in = in,
+              .out = f->inst.out[0],
+              .type = *type,
+              .from = {from->id, *from_layout},
+              .to = {to->id, *to_layout}};
+    move_inst(&v, f->inst.pos, m);
+    log_move(f, &v, &m->inst);
+    f->d->n_moves++;
+    f->inst = m->inst;
+    f->record = NULL;
+    f->is_for_all = f->has_to = true;
+    f->to = from->set;
+    ranks_join(&f->to, &to->set);
+}
