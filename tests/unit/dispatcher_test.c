@@ -349,11 +349,14 @@ static void test_window(void) {
         for (int i = 0; i < n_said; i++) CHECK(said[i].to == WORKER);
         forget();
     }
-    ack(d, 1, 1); /* One place is free again ... */
-    begin(seq), full(seq, shape_23), end(d, ANN);
+    ack(d, 1, FRAME_INSTS); /* A frame's places are free again ... */
+    begin(seq);
+    for (int i = 0; i < FRAME_INSTS; i++) full(seq + (uint64_t)i, shape_23);
+    end(d, ANN);
     CHECK(!was_dropped(ANN));
     forget();
-    begin(seq + 1), full(seq + 1, shape_23), end(d, ANN); /* ... and one only. */
+    seq += FRAME_INSTS;
+    begin(seq), full(seq, shape_23), end(d, ANN); /* ... and no more. */
     CHECK_INT(refusal(ANN), ERR_LIMIT);
     CHECK(was_dropped(ANN));
     CHECK(heard(WORKER, MSG_GONE, 0) != NULL);
