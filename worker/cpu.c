@@ -48,7 +48,7 @@ const Kernels *kernels_find(void) {
 }
 
 static Engine *cpu_open(const EngineConfig *config, Err *err) {
-    Mem *mem = mem_open(config->memory_bytes, err);
+    Mem *mem = mem_open(config->memory_bytes, config->is_shared, err);
     if (!mem) return NULL;
     Cpu *c = xcalloc(1, sizeof *c);
     c->engine.ops = &engine_cpu;
@@ -81,8 +81,8 @@ static void cpu_free(Engine *e, void *p, uint64_t bytes) { mem_release(((Cpu *)e
 static void cpu_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total) {
     mem_usage(((const Cpu *)e)->mem, used, peak, total);
 }
-static void cpu_arena(const Engine *e, void **base, uint64_t *bytes) {
-    mem_range(((const Cpu *)e)->mem, base, bytes);
+static void cpu_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
+    mem_range(((const Cpu *)e)->mem, base, bytes, fd);
 }
 
 void *cpu_side(Cpu *c, const Call *call, int64_t bytes, Err *err) {

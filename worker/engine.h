@@ -44,6 +44,7 @@ typedef uint64_t Ticket; /* grows; 0 = nothing to wait for */
 typedef struct EngineConfig {
     uint64_t memory_bytes;
     int threads;
+    bool is_shared; /* the arena is a file (memfd), for peers in other processes */
 } EngineConfig;
 
 typedef struct Engine Engine;
@@ -59,8 +60,8 @@ typedef struct EngineOps {
     void (*free)(Engine *e, void *p, uint64_t bytes);
     void (*memory)(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total);
     /* Where alloc's memory lies: all of it within [base, base + bytes), for as long as the engine
-     * is open. */
-    void (*arena)(const Engine *e, void **base, uint64_t *bytes);
+     * is open. fd: the file that it is, which other processes can map; -1: none. */
+    void (*arena)(const Engine *e, void **base, uint64_t *bytes, int *fd);
     /* Starts a call after the tickets in after[] are done; returns its ticket. Data-dependent
      * failures (an index out of range) are found by `done`. */
     Ticket (*submit)(Engine *e, const Call *call, const Ticket *after, int n_after);

@@ -181,6 +181,7 @@ int main(int argc, char **argv) {
     /* Started by gt-dispatcher: ends with it, however that ends. */
     if (getenv("GT_SPAWNED")) prctl(PR_SET_PDEATHSIG, SIGTERM);
     a->worker.endpoint = a->endpoint.text;
+    a->worker.is_shared = true;
     a->worker.stop = &stop;
     a->worker.on_welcome = on_welcome;
     a->worker.welcome_ms = a->wait_s ? (int)a->wait_s * 1000 : -1;

@@ -15,6 +15,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +51,10 @@ struct Block {
     Block *next, *prev; /* of the free list                                            */
 } __attribute__((aligned(UNIT)));
 
+typedef struct Pages Pages;
 struct Mem {
-    char *base;
+    Pages *pages;
+    char *base; /* theirs */
     uint64_t total, used, peak;
     uint64_t has[WORDS]; /* a bit for each list that is not empty                       */
     Block *list[CLASSES];
@@ -93,7 +97,86 @@ static void list_remove(Mem *m, Block *b) {
     }
 }
 
-Mem *mem_open(uint64_t total_bytes, Err *err) {
+/* ---- Pages ---- */
+
+/* The reservation itself: it outlives its arena while a worker of this process reads it. */
+struct Pages {
+    Pages *next;
+    char *base;
+    uint64_t bytes;
+    int fd, refs;
+};
+static pthread_mutex_t pages_lock = PTHREAD_MUTEX_INITIALIZER;
+static Pages *all_pages; /* of this process, few */
+
+/* A file without a name that will never be shorter, so that whoever maps it can read all of it for
+ * as long as he likes; -1: this system has none. Sparse: nothing is set aside for it. */
+static int file_make(uint64_t bytes) {
+    int fd = memfd_create("gt-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0) return -1;
+    if (!ftruncate(fd, (off_t)bytes) &&
+        !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* base stays NULL when there is no room for it in the address space. */
+static Pages *pages_new(uint64_t bytes, bool is_shared) {
+    Pages *p = xcalloc(1, sizeof *p);
+    p->bytes = bytes;
+    p->refs = 1;
+    p->fd = is_shared ? file_make(bytes) : -1;
+    int flags = p->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, p->fd, 0);
+    p->base = base == MAP_FAILED ? NULL : base;
+    pthread_mutex_lock(&pages_lock);
+    p->next = all_pages;
+    all_pages = p;
+    pthread_mutex_unlock(&pages_lock);
+    return p;
+}
+
+/* Under the lock. */
+static Pages *pages_find(const void *base) {
+    Pages *p = all_pages;
+    while (p && p->base != base) p = p->next;
+    return p;
+}
+
+static void pages_unref(Pages *p) {
+    pthread_mutex_lock(&pages_lock);
+    bool is_last = --p->refs == 0;
+    Pages **at = &all_pages;
+    while (is_last && *at != p) at = &(*at)->next;
+    if (is_last) *at = p->next;
+    pthread_mutex_unlock(&pages_lock);
+    if (!is_last) return;
+    if (p->base) munmap(p->base, p->bytes);
+    if (p->fd >= 0) close(p->fd);
+    free(p);
+}
+
+bool mem_hold(const void *base, uint64_t bytes) {
+    pthread_mutex_lock(&pages_lock);
+    Pages *p = base ? pages_find(base) : NULL;
+    bool is_found = p && p->bytes == bytes;
+    if (is_found) p->refs++;
+    pthread_mutex_unlock(&pages_lock);
+    return is_found;
+}
+
+void mem_let_go(const void *base) {
+    pthread_mutex_lock(&pages_lock);
+    Pages *p = pages_find(base);
+    pthread_mutex_unlock(&pages_lock);
+    assert(p); /* It is held. */
+    pages_unref(p);
+}
+
+/* ---- Making and unmaking ---- */
+
+Mem *mem_open(uint64_t total_bytes, bool is_shared, Err *err) {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     if (total_bytes > UINT64_C(1) << 46) {
         err_set(err, ERR_MEMORY, "an arena of %llu bytes is more than this machine can address",
@@ -102,17 +185,19 @@ Mem *mem_open(uint64_t total_bytes, Err *err) {
     }
     uint64_t total = (total_bytes + page - 1) / page * page;
     if (total < 4 * page) total = 4 * page;
-    char *base = mmap(NULL, total, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED) {
+    Pages *pages = pages_new(total, is_shared);
+    char *base = pages->base;
+    if (!base) {
         err_set(err, ERR_MEMORY, "cannot reserve %.1f GiB for tensors: %s",
                 (double)total / (1 << 30), strerror(errno));
         err_hint(err, "give less with --memory, for example --memory 1G");
+        pages_unref(pages);
         return NULL;
     }
     madvise(base, total, MADV_HUGEPAGE); /* a wish: fewer and cheaper first touches */
     madvise(base, total, MADV_DONTDUMP);
     Mem *m = xcalloc(1, sizeof *m);
+    m->pages = pages;
     m->base = base;
     m->total = total;
     /* One free block, and a head of zero units at the end that is never free. */
@@ -128,7 +213,7 @@ Mem *mem_open(uint64_t total_bytes, Err *err) {
 void mem_close(Mem **m) {
     if (!*m) return;
     ASAN_UNPOISON_MEMORY_REGION((*m)->base, (*m)->total);
-    munmap((*m)->base, (*m)->total);
+    pages_unref((*m)->pages);
     free(*m);
     *m = NULL;
 }
@@ -217,9 +302,10 @@ void mem_usage(const Mem *m, uint64_t *used, uint64_t *peak, uint64_t *total) {
     *total = m->total;
 }
 
-void mem_range(const Mem *m, void **base, uint64_t *bytes) {
+void mem_range(const Mem *m, void **base, uint64_t *bytes, int *fd) {
     *base = m->base;
     *bytes = m->total;
+    *fd = m->pages->fd;
 }
 
 /* ---- How much there is ---- */

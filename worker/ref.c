@@ -29,7 +29,7 @@ static bool (*const kernels[OP_COUNT])(const Call *, Err *) = {
 };
 
 static Engine *ref_open(const EngineConfig *config, Err *err) {
-    Mem *mem = mem_open(config->memory_bytes, err);
+    Mem *mem = mem_open(config->memory_bytes, config->is_shared, err);
     if (!mem) return NULL;
     Ref *r = xcalloc(1, sizeof *r);
     r->engine.ops = &engine_reference;
@@ -59,8 +59,8 @@ static void ref_free(Engine *e, void *p, uint64_t bytes) { mem_release(((Ref *)e
 static void ref_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total) {
     mem_usage(((const Ref *)e)->mem, used, peak, total);
 }
-static void ref_arena(const Engine *e, void **base, uint64_t *bytes) {
-    mem_range(((const Ref *)e)->mem, base, bytes);
+static void ref_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
+    mem_range(((const Ref *)e)->mem, base, bytes, fd);
 }
 
 /* ---- Halves: computed in double, rounded by way of float32 when the row is done ---- */

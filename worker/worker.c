@@ -58,7 +58,9 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
         return NULL;
     }
     int workers = config->workers_on_host > 0 ? config->workers_on_host : 1;
-    EngineConfig engine = {.memory_bytes = config->memory_bytes, .threads = config->threads};
+    EngineConfig engine = {.memory_bytes = config->memory_bytes,
+                           .threads = config->threads,
+                           .is_shared = config->is_shared};
     if (!engine.memory_bytes)
         engine.memory_bytes = mem_default_bytes(workers);
     if (engine.threads <= 0)
@@ -187,7 +189,8 @@ void worker_peer_memory(Worker *w, uint32_t rank, const void *base, uint64_t byt
 }
 void worker_arena(const Worker *w, void **base, uint64_t *bytes) {
     Engine *e = exec_engine(w->exec);
-    e->ops->arena(e, base, bytes);
+    int fd;
+    e->ops->arena(e, base, bytes, &fd);
 }
 
 bool worker_has_left(const Worker *w) { return w->has_left; }

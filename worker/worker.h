@@ -17,6 +17,7 @@ typedef struct WorkerConfig {
     int threads;           /* of the pool, the worker's own included; 0: its share of the cores */
     uint64_t memory_bytes; /* of the arena; 0: its share of 80 % of the free memory */
     int workers_on_host;   /* for the shares above; 0 means 1 */
+    bool is_shared;        /* peers in other processes are to read its memory */
     const char *endpoint;  /* the dispatcher's, for worker_run */
     Err *why;              /* filled when worker_run cannot start or is refused; NULL: stderr */
     int welcome_ms;        /* worker_run's wait for the dispatcher; 0: 10 s; < 0: for ever */

@@ -169,8 +169,8 @@ static void delayed_free(Engine *e, void *p, uint64_t bytes) {
 static void delayed_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total) {
     engine_reference.memory(((const Delayed *)e)->inner, used, peak, total);
 }
-static void delayed_arena(const Engine *e, void **base, uint64_t *bytes) {
-    engine_reference.arena(((const Delayed *)e)->inner, base, bytes);
+static void delayed_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
+    engine_reference.arena(((const Delayed *)e)->inner, base, bytes, fd);
 }
 static void delayed_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {
     engine_reference.copy_in(((Delayed *)e)->inner, device, host, bytes);

@@ -5,7 +5,10 @@
 #include "check.h"
 #include "worker/mem.h"
 
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { SLOTS = 400 };
 typedef struct Slot {
@@ -41,7 +44,7 @@ static int is_intact(const Slot *s) {
 static void test_model(uint64_t seed) {
     state = seed;
     Err err = {0};
-    Mem *m = mem_open(64 << 20, &err);
+    Mem *m = mem_open(64 << 20, false, &err);
     CHECK(m);
     static Slot slot[SLOTS];
     memset(slot, 0, sizeof slot);
@@ -85,7 +88,7 @@ static void test_model(uint64_t seed) {
 }
 
 static void test_limits(void) {
-    Mem *m = mem_open(1 << 20, NULL);
+    Mem *m = mem_open(1 << 20, false, NULL);
     uint64_t used, peak, total;
     mem_usage(m, &used, &peak, &total);
     CHECK_INT(used, 0);
@@ -104,7 +107,7 @@ static void test_limits(void) {
     CHECK_INT(used, 0);
     CHECK(peak >= 1 << 19);
     mem_close(&m);
-    CHECK_FAIL(mem_open(UINT64_MAX, &err), ERR_MEMORY);
+    CHECK_FAIL(mem_open(UINT64_MAX, false, &err), ERR_MEMORY);
     CHECK(mem_default_bytes(1) >= 64 << 20);
     CHECK(mem_default_bytes(1000000) == 64 << 20);
 }
@@ -113,7 +116,7 @@ static void test_limits(void) {
  * looked at first. */
 static void test_reuse(void) {
     Err err = {0};
-    Mem *m = mem_open(16 << 20, &err);
+    Mem *m = mem_open(16 << 20, false, &err);
     uint64_t sizes[] = {4, 100, 16384, 16448, 100000, 1000448, 2 << 20};
     for (int i = 0; i < 7; i++) {
         void *keep = mem_alloc(m, 64), *p = mem_alloc(m, sizes[i]);
@@ -135,7 +138,7 @@ static void test_reuse(void) {
 static void test_long_run(uint64_t seed) {
     state = seed;
     Err err = {0};
-    Mem *m = mem_open(96 << 20, &err);
+    Mem *m = mem_open(96 << 20, false, &err);
     enum { PARAMS = 24, ACTS = 40, KEPT = 512 };
     void *param[PARAMS], *act[ACTS], *kept[KEPT] = {0};
     uint64_t act_bytes[ACTS];
@@ -163,6 +166,61 @@ static void test_long_run(uint64_t seed) {
     mem_close(&m);
 }
 
+/* An arena that other processes can map: its file is as long as it is, sparse, and cannot shrink;
+ * what is written here is read there. */
+static void test_shared(void) {
+    Err err = {0};
+    Mem *m = mem_open(UINT64_C(1) << 36, true, &err);
+    CHECK_MSG(m != NULL, "%s", err.text);
+    void *base;
+    uint64_t bytes;
+    int fd;
+    mem_range(m, &base, &bytes, &fd);
+    CHECK_INT(bytes, INT64_C(1) << 36);
+    struct stat s = {0};
+    CHECK(fd >= 0 && !fstat(fd, &s));
+    CHECK_INT(s.st_size, bytes);
+    CHECK(s.st_blocks < 10000); /* of 512 bytes: 5 of 65536 MB */
+    CHECK(ftruncate(fd, 4096) < 0 && ftruncate(fd, INT64_C(1) << 37) < 0);
+    char *p = mem_alloc(m, 5 << 20);
+    CHECK(p > (char *)base && p + (5 << 20) < (char *)base + bytes);
+    memset(p, 7, 5 << 20);
+    const char *other = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    CHECK(other != MAP_FAILED);
+    CHECK(!memcmp(other + (p - (char *)base), p, 5 << 20));
+    mem_release(m, p, 5 << 20);
+    mem_close(&m);
+    munmap((void *)other, bytes);
+    m = mem_open(1 << 20, false, &err);
+    mem_range(m, &base, &bytes, &fd);
+    CHECK_INT(fd, -1);
+    mem_close(&m);
+}
+
+/* An arena that another worker of the process holds is readable after its end. */
+static void test_held(void) {
+    Err err = {0};
+    Mem *m = mem_open(1 << 20, false, &err), *other = mem_open(1 << 20, false, &err);
+    void *base;
+    uint64_t bytes;
+    int fd;
+    mem_range(m, &base, &bytes, &fd);
+    char *p = mem_alloc(m, 100);
+    strcpy(p, "still here");
+    CHECK(!mem_hold(NULL, bytes));
+    CHECK(!mem_hold(p, bytes));
+    CHECK(!mem_hold(base, bytes + 4096));
+    CHECK(mem_hold(base, bytes));
+    CHECK(mem_hold(base, bytes));
+    mem_close(&m);
+    CHECK_STR(p, "still here");
+    mem_let_go(base);
+    CHECK_STR(p, "still here");
+    mem_let_go(base);
+    CHECK(!mem_hold(base, bytes));
+    mem_close(&other);
+}
+
 int main(int argc, char **argv) {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
     printf("seed %llu\n", (unsigned long long)seed);
@@ -170,5 +228,7 @@ int main(int argc, char **argv) {
     test_limits();
     test_reuse();
     test_long_run(seed + 1);
+    test_shared();
+    test_held();
     return check_report("mem");
 }
