@@ -236,7 +236,9 @@ static _Noreturn void run_child(const Runner *r, const Test *t) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    struct rlimit file = {(rlim_t)1 << 30, (rlim_t)1 << 30};
+    struct rlimit file;
+    getrlimit(RLIMIT_FSIZE, &file);
+    file.rlim_cur = (rlim_t)1 << 30; /* The hard limit stays: a worker's arena is a file, sparse. */
     setrlimit(RLIMIT_FSIZE, &file);
     bool has_stdin = t->kind == KIND_GT && (t->expect->stdin_text.n || t->expect->has_stdin);
     if (t->kind == KIND_GT && !strcmp(t->world, "stdin")) {

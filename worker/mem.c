@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #ifdef __SANITIZE_ADDRESS__
@@ -109,12 +110,25 @@ struct Pages {
 static pthread_mutex_t pages_lock = PTHREAD_MUTEX_INITIALIZER;
 static Pages *all_pages; /* of this process, few */
 
+/* `ulimit -f` counts for memfds too, and going beyond it is a signal, not an error: it is raised for
+ * the moment if that is allowed. */
+static bool file_grow(int fd, uint64_t bytes) {
+    struct rlimit before, wide;
+    if (getrlimit(RLIMIT_FSIZE, &before)) return false;
+    wide = before;
+    if (wide.rlim_cur < bytes) wide.rlim_cur = wide.rlim_max;
+    if (wide.rlim_cur < bytes || setrlimit(RLIMIT_FSIZE, &wide)) return false;
+    bool ok = !ftruncate(fd, (off_t)bytes);
+    setrlimit(RLIMIT_FSIZE, &before);
+    return ok;
+}
+
 /* A file without a name that will never be shorter, so that whoever maps it can read all of it for
  * as long as he likes; -1: this system has none. Sparse: nothing is set aside for it. */
 static int file_make(uint64_t bytes) {
     int fd = memfd_create("gt-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return -1;
-    if (!ftruncate(fd, (off_t)bytes) &&
+    if (file_grow(fd, bytes) &&
         !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
         return fd;
     close(fd);

@@ -6,7 +6,9 @@
 #include "worker/mem.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -197,6 +199,37 @@ static void test_shared(void) {
     mem_close(&m);
 }
 
+/* Where files may not be so long, it is no file. */
+static void test_file_limit(void) {
+    struct rlimit before, small;
+    Err err = {0};
+    void *base;
+    uint64_t bytes;
+    int fd;
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = before;
+    small.rlim_cur = 1 << 20;
+    setrlimit(RLIMIT_FSIZE, &small);
+    Mem *m = mem_open(4 << 20, true, &err);
+    mem_range(m, &base, &bytes, &fd);
+    CHECK(fd >= 0);
+    getrlimit(RLIMIT_FSIZE, &small);
+    CHECK_INT(small.rlim_cur, 1 << 20);
+    mem_close(&m);
+    pid_t pid = fork(); /* The hard limit cannot be raised again. */
+    if (pid == 0) {
+        small.rlim_max = small.rlim_cur;
+        setrlimit(RLIMIT_FSIZE, &small);
+        m = mem_open(4 << 20, true, &err);
+        if (m) mem_range(m, &base, &bytes, &fd);
+        _exit(m && fd == -1 ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(pid, &status, 0);
+    CHECK_INT(status, 0);
+    setrlimit(RLIMIT_FSIZE, &before);
+}
+
 /* An arena that another worker of the process holds is readable after its end. */
 static void test_held(void) {
     Err err = {0};
@@ -229,6 +262,7 @@ int main(int argc, char **argv) {
     test_reuse();
     test_long_run(seed + 1);
     test_shared();
+    test_file_limit();
     test_held();
     return check_report("mem");
 }
