@@ -1,0 +1,331 @@
+/* shard_test: what the dispatcher makes of a stream in scopes: which group and layout each
+ * instruction gets, and which conversions are inserted. A client's lines go in as instruction text;
+ * what workers would receive comes out as text, a frame's recipients before it. A table of
+ * programs with what must come of them; `shard_test -v` prints what does.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/dispatcher.h"
+#include "tests/unit/check.h"
+#include <limits.h>
+
+enum { CLIENT = 100, WORKERS = 4, LINES_MAX = 64 };
+
+static Dispatcher *d;
+static Bytes heard;      /* frames for workers, as text                      */
+static Bytes told;       /* what the client was told: errors and replies     */
+static uint64_t seq;
+static uint64_t done[WORKERS]; /* before which each has done all it was sent */
+
+static void hear_frame(int rank, const Msg *m, char *to, const uint8_t **last) {
+    /* One frame goes to several: it is shown once, with all of them in front. */
+    FrameReader r;
+    Arena a = {0};
+    Inst in;
+    char number[16];
+    snprintf(number, sizeof number, "w%d ", rank);
+    if (*last == m->part[0]->data) {
+        strcat(to, number);
+        return;
+    }
+    *last = m->part[0]->data;
+    strcpy(to, number);
+    CHECK(frame_open(&r, m, NULL));
+    int more;
+    while ((more = frame_next(&r, &a, &in, NULL, NULL, NULL)) > 0) {
+        if (in.op == OP_SIGNAL_ENTER || in.op == OP_SIGNAL_EXIT || in.op == OP_SIGNAL_DEFINE)
+            continue;
+        bytes_puts(&heard, r.is_inserted ? "+ " : "");
+        InstPrint how = {0};
+        inst_print(&in, &how, &heard);
+        bytes_putc(&heard, '\n');
+    }
+    CHECK_INT(more, 0);
+    arena_fini(&a);
+}
+
+/* Takes all that the dispatcher says; workers acknowledge at the end when `acks`. */
+static void listen(bool acks) {
+    PeerId to;
+    Msg m;
+    bool drop;
+    char who[128] = "";
+    const uint8_t *last = NULL;
+    uint64_t end[WORKERS] = {0};
+    while (dispatcher_next(d, &to, &m, &drop)) {
+        if (to >= 1 && to <= WORKERS && wire_kind(&m) == MSG_FRAME) {
+            FrameReader r;
+            Arena a = {0};
+            Inst in;
+            CHECK(frame_open(&r, &m, NULL));
+            while (frame_next(&r, &a, &in, NULL, NULL, NULL) > 0) continue;
+            end[to - 1] = r.seq_next;
+            arena_fini(&a);
+            if (last && last != m.part[0]->data) bytes_printf(&heard, "-> %s\n", who);
+            hear_frame((int)to - 1, &m, who, &last);
+        } else if (to == CLIENT && wire_kind(&m) == MSG_ERROR) {
+            Failure f;
+            CHECK(wire_read_failure(&m, &f, NULL));
+            bytes_printf(&told, "%llu: %s%s%s\n", (unsigned long long)f.seq, f.err.text,
+                         f.err.hint[0] ? " | " : "", f.err.hint);
+        } else if (to == CLIENT && wire_kind(&m) == MSG_REPLY) {
+            bytes_puts(&told, "reply\n");
+        } else if (to == CLIENT && wire_kind(&m) == MSG_STATS_REPLY) {
+            const char *text;
+            size_t n;
+            CHECK(wire_read_text(&m, &text, &n, NULL));
+            bytes_add(&told, text, n);
+        } else if (to == CLIENT && wire_kind(&m) == MSG_REFUSE) {
+            Err err, bad;
+            CHECK(wire_read_refuse(&m, &err, &bad));
+            bytes_printf(&told, "ended: %s\n", err.text);
+        } else if (to == CLIENT && wire_kind(&m) == MSG_ACK) {
+            Ack ack;
+            CHECK(wire_read_ack(&m, &ack, NULL));
+            bytes_printf(&told, "ack %llu\n", (unsigned long long)ack.seq);
+        }
+        msg_fini(&m);
+    }
+    if (last) bytes_printf(&heard, "-> %s\n", who);
+    for (int k = 0; k < WORKERS; k++)
+        if (end[k]) done[k] = end[k];
+    for (int k = 0; acks && k < WORKERS; k++) {
+        if (!end[k]) continue;
+        Ack ack = {.client = 1, .seq = end[k]};
+        Msg out;
+        wire_ack(&ack, &out);
+        dispatcher_on_message(d, (PeerId)k + 1, &out, 0);
+    }
+}
+
+static void hello(PeerId peer, Role role) {
+    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = (uint8_t)role};
+    Msg m;
+    wire_hello(&h, &m);
+    dispatcher_on_message(d, peer, &m, 0);
+}
+
+static void clear(Bytes *b) {
+    b->n = 0;
+    if (b->data) b->data[0] = 0;
+}
+
+static void start(void) {
+    d = dispatcher_new(&(DispatcherConfig){.workers_wanted = WORKERS});
+    for (int k = 0; k < WORKERS; k++) hello((PeerId)k + 1, ROLE_WORKER);
+    hello(CLIENT, ROLE_CLIENT);
+    seq = 0;
+    listen(true);
+    clear(&heard), clear(&told);
+}
+
+static void stop(void) {
+    dispatcher_free(&d);
+    bytes_fini(&heard);
+    bytes_fini(&told);
+}
+
+/* Sends lines of instruction text as one frame. */
+static void say(const char *text) {
+    FrameWriter w = {0};
+    Arena a = {0};
+    frame_begin(&w, 0, seq);
+    for (const char *line = text; *line;) {
+        const char *nl = strchr(line, '\n');
+        size_t n = nl ? (size_t)(nl - line) : strlen(line);
+        InstLine parsed;
+        Err err = {0};
+        bool ok = inst_parse(line, n, &a, &parsed, &err);
+        CHECK_MSG(ok, "%.*s: %s", (int)n, line, err.text);
+        if (ok && !parsed.is_empty) frame_add(&w, &parsed.inst), seq++;
+        line += n + (nl != NULL);
+    }
+    Msg m;
+    frame_end(&w, &m);
+    dispatcher_on_message(d, CLIENT, &m, 0);
+    arena_fini(&a);
+}
+
+typedef struct Program {
+    const char *name, *text, *want;
+} Program;
+#include "shard_cases.h"
+
+static void test_programs(bool verbose) {
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        start();
+        say(programs[i].text);
+        listen(true);
+        const char *got = heard.data ? heard.data : "";
+        if (verbose) printf("=== %s\n%s%s\n", programs[i].name, got, told.data ? told.data : "");
+        CHECK_MSG(!strcmp(got, programs[i].want), "%s gives\n%snot\n%s", programs[i].name, got,
+                  programs[i].want);
+        stop();
+    }
+}
+
+static int count(const char *text, const char *what) {
+    int n = 0;
+    for (const char *at = text ? text : ""; (at = strstr(at, what)); at++) n++;
+    return n;
+}
+
+static void fail(int rank, uint64_t at, const char *text) {
+    Failure f = {.client = 1, .seq = at, .op = OP_ADD, .worker = (uint16_t)rank};
+    err_set(&f.err, ERR_MEMORY, "%s", text);
+    Msg m;
+    wire_failure(&f, &m);
+    dispatcher_on_message(d, (PeerId)rank + 1, &m, 0);
+}
+
+static void ack(int rank, uint64_t at) {
+    Ack a = {.client = 1, .seq = at};
+    Msg m;
+    wire_ack(&a, &m);
+    dispatcher_on_message(d, (PeerId)rank + 1, &m, 0);
+}
+
+static void reply(int rank, uint64_t at, ErrCode status, uint32_t n) {
+    ReplyValue v = {.status = (uint8_t)status, .type = {.dtype = DT_F32}, .data = "\0\0\0\0",
+                    .bytes = status ? 0 : 4};
+    Reply r = {.client = 1, .seq = at, .n = n, .value = &v};
+    Buf *none[1] = {NULL};
+    Msg m;
+    wire_reply(&r, none, &m);
+    dispatcher_on_message(d, (PeerId)rank + 1, &m, 0);
+}
+
+static const char split_all[] = "signal define a axis=0\n"
+                                "signal enter a\n"
+                                "t0 = full 1 [8,2] f32\n";
+
+/* Errors are told in stream order, once per instruction, when all workers are past it. */
+static void test_order(void) {
+    start();
+    say(split_all);
+    say("t1 = add t0 t0\nfetch t1\n");
+    listen(false);
+    clear(&told);
+    fail(2, 4, "second");
+    fail(3, 3, "third rank");
+    fail(1, 3, "first rank");
+    reply(0, 4, ERR_MEMORY, 1);
+    ack(0, 5), ack(1, 5), ack(2, 5);
+    listen(false);
+    CHECK_STR(told.data ? told.data : "", "");
+    ack(3, 5);
+    listen(false);
+    CHECK_STR(told.data, "3: first rank\n4: second\nreply\nack 5\n");
+    clear(&told);
+    say("fetch t0\n"); /* Good news is told at once. */
+    listen(false);
+    reply(0, 5, ERR_NONE, 1);
+    listen(false);
+    CHECK_STR(told.data, "reply\n");
+    stop();
+}
+
+/* A sync is answered when all workers are past it; a frame is done when all that have it are. */
+static void test_sync(void) {
+    start();
+    say(split_all);
+    listen(false);
+    say("sync\n");
+    listen(false);
+    clear(&told);
+    ack(0, 3), ack(1, 3);
+    reply(0, 3, ERR_NONE, 0);
+    ack(0, 4);
+    ack(2, 3);
+    listen(false);
+    CHECK_STR(told.data ? told.data : "", "");
+    ack(3, 3);
+    listen(false);
+    CHECK_STR(told.data, "reply\nack 4\n");
+    stop();
+}
+
+/* A worker that dies takes the clients that used it along, and says how much is lost. */
+static void test_death(void) {
+    start();
+    say("signal define a axis=0 workers=[0,2]\nsignal enter a\nt0 = full 1 [8,2] f32\n"
+        "signal exit a\nt1 = full 1 [2] f32\n");
+    listen(true);
+    clear(&told);
+    dispatcher_on_gone(d, 4, 0); /* w3: not used */
+    listen(true);
+    CHECK_INT(count(told.data, "ended"), 0);
+    dispatcher_on_gone(d, 3, 0);
+    listen(true);
+    CHECK_INT(count(told.data, "ended: worker w2 is gone, and with it 1 tensor\n"), 1);
+    hello(CLIENT, ROLE_CLIENT);
+    seq = 0;
+    listen(true);
+    clear(&told);
+    say("signal define a axis=0 workers=[0,2]\nsignal enter a\nt0 = full 1 [8,2] f32\n");
+    listen(true);
+    CHECK_MSG(told.data && strstr(told.data, "signal 'a': there is no worker 2"), "%s", told.data);
+    stop();
+}
+
+/* Nobody but the dispatcher says where things run. */
+static void test_claims(void) {
+    static const char *const claims[] = {
+        "t0 = full 1 [2] f32 on=1\n",
+        "t0 = rand [4] f32 rng=[1,2] window=[0,0,4]\n",
+        "t0 = full 1 [2] f32\nt1 = all_gather t0 on=1 from=1 shape=[2] dtype=f32\n",
+        "t0 = full 1 [2] f32 split=[0,1]\n",
+    };
+    for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
+        start();
+        say(claims[i]);
+        listen(true);
+        CHECK_MSG(told.data && strstr(told.data, "not for clients"), "%s", claims[i]);
+        CHECK_MSG(strstr(heard.data, "poison") != NULL, "%s", heard.data);
+        stop();
+    }
+}
+
+/* Everything that a program made is freed everywhere: ids freed are those made. */
+static void test_frees(void) {
+    start();
+    say("signal define a axis=0\nsignal define b axis=1 workers=[3,1]\n"
+        "t0 = full 1 [8,6] f32\nsignal enter a\nt1 = add t0 t0\nt2 = sum t1\nsignal exit a\n"
+        "signal enter b\nt3 = mul t1 t1\nt4 = matmul t3 t1\n");
+    say("free t0 t1\nfree t2 t3 t4\n");
+    listen(true);
+    int made = count(heard.data, " = "), freed = 0;
+    for (const char *at = heard.data; (at = strstr(at, "free ")); at++)
+        for (const char *c = at; *c && *c != '\n'; c++) freed += c[0] == ' ' && c[1] == 't';
+    CHECK_INT(freed, made);
+    stop();
+}
+
+static void test_place(void) {
+    start();
+    say(split_all);
+    Msg m;
+    wire_text(MSG_STATS, "tensor 0", 8, &m);
+    dispatcher_on_message(d, CLIENT, &m, 0);
+    wire_text(MSG_STATS, "tensor 7", 8, &m);
+    dispatcher_on_message(d, CLIENT, &m, 0);
+    clear(&told);
+    for (int k = 0; k < WORKERS; k++) {
+        wire_text(MSG_STATS_REPLY, "shape=[2,2]\n", 12, &m);
+        dispatcher_on_message(d, (PeerId)k + 1, &m, 0);
+    }
+    listen(true);
+    CHECK_MSG(told.data && strstr(told.data, "absent=1\n") &&
+                  strstr(told.data, "layout=split 0 / 2\ngroup=0,1,2,3\nw0.shape=[2,2]\n"),
+              "%s", told.data);
+    stop();
+}
+
+int main(int argc, char **argv) {
+    test_programs(argc > 1 && !strcmp(argv[1], "-v"));
+    test_order();
+    test_sync();
+    test_death();
+    test_claims();
+    test_frees();
+    test_place();
+    return check_report("shard");
+}
