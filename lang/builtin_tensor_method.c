@@ -176,9 +176,11 @@ BUILTIN(lerp_) { /* p, x, weight: p + weight * (x - p) */
     in->no_grad_depth++;
     Tensor *gap = tensor_op2(in, OP_SUB, x, arg_tensor(arg[0].tensor), e);
     Tensor *step = gap ? tensor_op2(in, OP_MUL, arg_tensor(gap), w, e) : NULL;
+    in->keep = arg[0].tensor->handle;
     Tensor *sum =
         step ? tensor_op2(in, OP_ADD, arg_tensor(arg[0].tensor), arg_tensor(step), e) : NULL;
     bool ok = sum && updated(in, arg[0], v_tensor(sum), out, e);
+    in->keep = NULL;
     in->no_grad_depth--;
     tensor_unref(gap), tensor_unref(step), tensor_unref(sum);
     return ok;

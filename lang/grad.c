@@ -77,6 +77,7 @@ void grad_node_unref(Interp *in, GradNode **slot) {
 GradNode *grad_leaf(Interp *in, Tensor *param) {
     GradNode *n = node_new(in, NODE_LEAF, 0, NULL, 0);
     n->param = param, n->type = *tensor_type(param), n->n_out = 1;
+    n->signal = signal_backward(in); /* of sums of its slices' gradients */
     return n;
 }
 
@@ -417,7 +418,7 @@ static bool walk_run(Walk *w, GradNode *root, Tensor *seed, bool create_graph, L
         GradNode *n = v->node, *dead = NULL;
         if (!v->grad && !v->parts) continue;
         bool stops = n->op == NODE_LEAF || (w->boundary && v->target);
-        ok = (stops || switch_signal(in, &open, n->signal, e)) && settle(in, v, e);
+        ok = ((stops && !v->parts) || switch_signal(in, &open, n->signal, e)) && settle(in, v, e);
         if (!ok || stops) continue;
         ok = walk_step(w, i, e);
         if (!v->target) tensor_unref(v->grad), v->grad = NULL;
@@ -529,8 +530,11 @@ static bool deliver(Walk *w, LangError *e) {
     for (size_t i = w->n; ok && i-- > 0;) {
         Visit *v = &w->v[i];
         if (!v->target || !v->node->param || !v->grad) continue;
-        ok = accumulate(in, &v->node->param->grad, v->grad, e);
-        v->grad = NULL;
+        Tensor **sum = &v->node->param->grad;
+        /* a scope around `backward` does not pull .grad to itself */
+        if (*sum && signal_depth(in)) in->keep = (*sum)->handle;
+        ok = accumulate(in, sum, v->grad, e);
+        in->keep = NULL, v->grad = NULL;
     }
     in->no_grad_depth--;
     return ok;

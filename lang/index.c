@@ -515,12 +515,14 @@ bool tensor_index_put(Interp *in, Tensor *x, const Value *sub, int n_subs, Value
     bool in_place = x->is_param || x->is_buffer;
     if (in_place) TRY(tensor_no_path(in, v, e));
     in->no_grad_depth += in_place;
-    Tensor *value = value_for(in, x, v, e),
-           *result = value ? put(in, x, sub, n_subs, value, e) : NULL;
+    Tensor *value = value_for(in, x, v, e);
+    if (in_place) in->keep = x->handle;
+    Tensor *result = value ? put(in, x, sub, n_subs, value, e) : NULL;
     tensor_unref(value);
     in->no_grad_depth -= in_place;
+    bool ok = result && (!in_place || tensor_update(in, x, v_tensor(result), e));
+    if (in_place) in->keep = NULL;
     if (!result) return false;
-    bool ok = !in_place || tensor_update(in, x, v_tensor(result), e);
     if (in_place) tensor_unref(result), result = ok ? tensor_ref(x) : NULL;
     if (ok) *out = v_tensor(result);
     return ok;

@@ -340,6 +340,29 @@ static bool same_type(const Arg *arg, int n) {
                    sizeof(int64_t) * arg[0].t->handle->type.rank);
 }
 
+/* In p op= e the results on the way from p's old value to its new one lie where that lies, provided
+ * that they have its shape: says so in one more attribute. */
+static void add_keep(Op op, const Prepared *p, const Attr **attr, int *n_attr, Attr *more) {
+    TensorType few[FEW], out[MAX_OUT];
+    int n_out;
+    Inst inst = {.op = op,
+                 .n_in = (uint16_t)p->n,
+                 .in = p->operand,
+                 .n_attr = (uint16_t)*n_attr,
+                 .attr = *attr};
+    bool may = op_info[op].class_ == CLASS_MAP || op == OP_CAST || op == OP_MATMUL ||
+               op == OP_SLICE_PUT || op == OP_INDEX_PUT || op == OP_SCATTER_ADD;
+    if (!may || p->n > FEW || *n_attr >= MAX_ATTRS) return;
+    for (int i = 0; i < p->n; i++)
+        if (p->handle[i]) few[i] = p->handle[i]->type;
+    if (!inst_infer(&inst, few, out, &n_out, &(Err){0}) || out[0].rank != few[0].rank ||
+        memcmp(out[0].shape, few[0].shape, sizeof(int64_t) * out[0].rank))
+        return;
+    if (*n_attr) memcpy(more, *attr, sizeof **attr * (size_t)*n_attr);
+    more[(*n_attr)++] = attr_bool(ATTR_KEEP, true);
+    *attr = more;
+}
+
 bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr,
                Tensor **out, LangError *e) {
     Prepared p;
@@ -356,7 +379,11 @@ bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, 
         p.handle[i] = p.arg[i].t ? p.arg[i].t->handle : NULL;
         p.operand[i] = p.arg[i].t ? operand_of(p.arg[i].t->handle) : p.arg[i].imm;
     }
-    if (!stream_op(in->stream, op, p.operand, p.handle, n_args, attr, n_attr, interp_span(in), h,
+    Attr more[MAX_ATTRS];
+    const Attr *all = attr;
+    int n_all = n_attr;
+    if (in->keep && n_args && p.handle[0] == in->keep) add_keep(op, &p, &all, &n_all, more);
+    if (!stream_op(in->stream, op, p.operand, p.handle, n_args, all, n_all, interp_span(in), h,
                    &n_out, e)) {
         if (op == OP_MATMUL && n_args == 2 && p.arg[0].t && p.arg[1].t && !e->n_labels) {
             label_made(in, 1, p.arg[1].t, e);
@@ -364,6 +391,7 @@ bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, 
         }
         goto done;
     }
+    if (n_all > n_attr) in->keep = h[0];
     for (int i = 0; i < n_out; i++) out[i] = tensor_new(in, h[i]);
     if (grad_is_on(in)) grad_record(in, op, p.arg, n_args, attr, n_attr, out, n_out);
     ok = true;

@@ -3,6 +3,7 @@
  * keep the handles that they saw. Nothing here is ever recorded.
  * SPDX-License-Identifier: MIT */
 #include "lang/grad.h"
+#include "lang/signal.h"
 #include "lang/tensor.h"
 #include <string.h>
 
@@ -55,7 +56,11 @@ static Tensor *as_value_of(Interp *in, const Tensor *p, Value v, LangError *e) {
     if (!arg.t) {
         if (!dtype_is_float(t->dtype) && arg.imm.kind == IN_IMM_FLOAT)
             arg = arg_int((int64_t)arg.imm.f);
-        return tensor_full(in, t->shape, t->rank, (DType)t->dtype, arg.imm, e);
+        Arg like[2] = {arg_tensor((Tensor *)p), arg}; /* it lies where p lies */
+        Tensor *full = NULL;
+        if (!tensor_op(in, OP_FULL, like, 2, NULL, 0, &full, e)) return NULL;
+        in->keep = full->handle;
+        return full;
     }
     TensorType both;
     Tensor *cast = NULL, *out = NULL;
@@ -73,9 +78,33 @@ static Tensor *as_value_of(Interp *in, const Tensor *p, Value v, LangError *e) {
     return out;
 }
 
+/* May somebody's configuration lay tensors out? */
+static bool may_shard(const Interp *in) {
+    return in->config.stream.endpoint || (in->signals && in->signals->config.n > 0);
+}
+
+/* v written over all of p, so that it lies where p lies. Consumes v. */
+static Tensor *in_place_of(Interp *in, Tensor *p, Tensor *v, LangError *e) {
+    int64_t start[MAX_DIMS] = {0}, step[MAX_DIMS];
+    const TensorType *t = tensor_type(p);
+    for (int i = 0; i < t->rank; i++) step[i] = 1;
+    Attr attr[3] = {attr_ints(ATTR_START, start, t->rank), attr_ints(ATTR_SIZE, t->shape, t->rank),
+                    attr_ints(ATTR_STEP, step, t->rank)};
+    Arg arg[2] = {arg_tensor(p), arg_tensor(v)};
+    Tensor *out = NULL;
+    in->keep = p->handle;
+    if (!tensor_op(in, OP_SLICE_PUT, arg, 2, attr, 3, &out, e)) out = NULL;
+    in->keep = NULL;
+    tensor_unref(v);
+    return out;
+}
+
 bool tensor_update(Interp *in, Tensor *p, Value v, LangError *e) {
     in->no_grad_depth++;
     Tensor *value = as_value_of(in, p, v, e);
+    bool is_kept = value && (value->handle == in->keep || value->handle == p->handle);
+    in->keep = NULL;
+    if (value && !is_kept && may_shard(in)) value = in_place_of(in, p, value, e);
     in->no_grad_depth--;
     if (!value) return false;
     Handle *old = p->handle;
@@ -89,11 +118,14 @@ bool tensor_augment(Interp *in, Tensor *p, int oper, Value v, LangError *e) {
     Value result;
     TRY(tensor_no_path(in, v, e));
     in->no_grad_depth++;
+    in->keep = p->handle;
     bool ok = tensor_binary(in, oper, v_tensor(p), v, &result, e);
     in->no_grad_depth--;
-    if (!ok) return false;
-    ok = tensor_update(in, p, result, e);
-    value_drop(result);
+    if (ok) {
+        ok = tensor_update(in, p, result, e);
+        value_drop(result);
+    }
+    in->keep = NULL;
     return ok;
 }
 

@@ -15,6 +15,13 @@ for script in scripts/hello.gt scripts/autograd.gt scripts/charlm.gt scripts/mlp
     grep -v '^signal\|^note\|^edge' "$TMP/a.gti" | sed 's/ @[^ ]*$//' >"$TMP/bare.gti"
     code "without annotations $script" 0 "$GTSH" --replay "$TMP/bare.gti"; same "without annotations $script" "$(out)" "$(cat "$TMP/run")"
 done
+# what takes the place of a parameter's value says so, and nothing else does
+code keep 0 "$GTSH" --emit -c 'p = param(ones(3)); p -= 1; p.data *= 2; p[0] = 3; p[tensor([1])] = 4; p += ones(3, dtype=float64)
+y = p * 2; y -= 1; p.data = y; b = buffer(ones(2)); b.lerp_(zeros(2), 0.5); print(p, b)'; cp "$TMP/out" "$TMP/keep.gti"
+same keep "$(grep keep=true "$TMP/out" | cut -d' ' -f3 | tr '\n' ' ')" "sub mul slice_put index_put cast add cast add "
+code "keep: replay" 0 "$GTSH" --replay "$TMP/keep.gti"; same "keep: replay" "$(out)" "tensor([7., 9., 1.], requires_grad=true) tensor([0.5000, 0.5000])"
+code "keep: configured" 0 "$GTSH" --emit -c 'signal.define("a"); p = param(tensor(1.0)); p.data = tensor(2.0); p.zero_()'
+same "keep: configured" "$(grep keep=true "$TMP/out" | cut -d' ' -f3 | tr '\n' ' ')" "slice_put "
 has header "$(head -1 "$TMP/a.gti")" "gti 1"
 code "control flow on data" 1 "$GTSH" --emit -c 'if ones(1) > 0 { print(1) }'; has "control flow on data" "$(err)" "depends on data"
 cat >"$TMP/bad.gti" <<'GTI'
