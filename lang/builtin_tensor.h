@@ -28,6 +28,8 @@ static inline bool give_tensor(Tensor *t, Value *out) {
 } /* consumes t; never a parameter itself */
 
 #define BUILTIN(name) bool bi_##name(Interp *in, const Value *arg, Value *out, LangError *e)
+/* builtin_place.c */
+BUILTIN(placement);
 /* builtin_tensor_make.c */
 BUILTIN(tensor);
 BUILTIN(zeros);

@@ -114,6 +114,9 @@ bool stream_take_error(Stream *s, LangError *e);
  * (scripts stop at the first one: then e is set and false returned). Cheap: once per iteration. */
 bool stream_edge(Stream *s, LangError *e);
 void stream_cancel(Stream *s); /* second Ctrl-C: drop what has not begun */
+/* Where a tensor lies, as KEY=VALUE lines: layout, group and each worker's shape (builtin_place.c
+ * reads them); waits until it is made. */
+bool stream_where(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e);
 /* KEY=VALUE lines of client, dispatcher and workers; waits. */
 bool stream_stats(Stream *s, Bytes *text, LangError *e);
 uint64_t stream_count(const Stream *s);             /* instructions emitted so far */

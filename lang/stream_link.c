@@ -384,17 +384,37 @@ static bool has_stats(const Stream *s, const void *ctx) {
     return s->has_stats;
 }
 
-bool stream_stats(Stream *s, Bytes *text, LangError *e) {
-    bytes_printf(text, "client_instructions=%llu\nclient_tensors=%llu\n",
-                 (unsigned long long)s->next_seq, (unsigned long long)s->n_live);
-    if (!s->is_started) return true;
+/* Asks the dispatcher, and appends its answer. */
+static bool ask(Stream *s, const char *question, Span at, Bytes *text, LangError *e) {
     stream_frees(s);
     stream_send(s);
     s->has_stats = false;
     Msg m;
-    wire_text(MSG_STATS, "", 0, &m);
+    wire_text(MSG_STATS, question, strlen(question), &m);
     if (!s->is_gone) link_send(s->link, &m);
-    TRY(stream_wait(s, has_stats, NULL, (Span){0}, e));
+    TRY(stream_wait(s, has_stats, NULL, at, e));
     bytes_add(text, s->stats.data, s->stats.n);
     return true;
+}
+
+bool stream_stats(Stream *s, Bytes *text, LangError *e) {
+    bytes_printf(text, "client_instructions=%llu\nclient_tensors=%llu\n",
+                 (unsigned long long)s->next_seq, (unsigned long long)s->n_live);
+    return !s->is_started || ask(s, "", (Span){0}, text, e);
+}
+
+static bool all_is_done(const Stream *s, const void *ctx) {
+    (void)ctx;
+    return s->acked_seq == s->next_seq;
+}
+
+bool stream_where(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e) {
+    if (s->mode != STREAM_LIVE)
+        return error_at(e, at, s->mode == STREAM_EMIT
+                                   ? "with --emit a tensor is nowhere"
+                                   : "nothing is computed while checking");
+    TRY(stream_wait(s, all_is_done, NULL, at, e));
+    char question[32];
+    snprintf(question, sizeof question, "tensor %llu", (unsigned long long)h->id);
+    return ask(s, question, at, text, e);
 }

@@ -37,7 +37,7 @@ static const Exception exceptions[] = {
     {"SignalConfig", CONFIG}, {"ShardConfig", CONFIG},
     {"clip_grad_norm", TRAINING}, {"clip_grad_norm_", TRAINING}, {"clip_grad_value", TRAINING},
     {"clip_grad_value_", TRAINING}, {"total_norm", TRAINING},
-    {"info", SHOWN}, {"cuda", SHOWN}, {"set_print", SHOWN},
+    {"info", SHOWN}, {"placement", SHOWN}, {"cuda", SHOWN}, {"set_print", SHOWN},
 };
 
 static const char *excepted(const char *name) {
