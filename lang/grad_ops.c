@@ -110,7 +110,14 @@ static void grad_minimum(GradCall *g) {
 }
 
 static void grad_neg(GradCall *g) { give(g, 0, NEG(d)); }
-static void grad_shard(GradCall *g) { give(g, 0, d); } /* the same value in another place */
+static void grad_shard(GradCall *g) { /* the same value in another place */
+    const Attr *back = NULL;
+    for (int i = 0; i < g->n->n_attr; i++)
+        if (g->n->attr[i].key == ATTR_BACKWARD) back = &g->n->attr[i];
+    Attr name = back ? *back : (Attr){0};
+    name.key = ATTR_NAME;
+    give(g, 0, back ? op_with(g, OP_SHARD, &d, 1, &name, 1) : d);
+}
 static void grad_abs(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_SIGN, A))); }
 static void grad_zero(GradCall *g) { give(g, 0, zeros_of(g, in_type(g, 0))); } /* not NULL */
 static void grad_square(GradCall *g) { give(g, 0, MUL(MUL(d, A), NUM(2))); }

@@ -307,6 +307,7 @@ int main(int argc, char **argv) {
     set_signals();
     InterpConfig config = interp_config(&a, at_prompt);
     a.in = interp_new(&config, &e);
+    if (a.in && a.o.auto_shard) signal_auto_shard(a.in);
     if (a.in && a.o.config && !signal_load(a.in, a.o.config, &e)) e.kind = E_CONFIG;
     if (a.in && a.o.check_nan) stream_check_nan(a.in->stream, true);
     if (e.kind != E_NONE) {

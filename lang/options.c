@@ -202,6 +202,7 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e) {
     o->dispatcher = environment("GT_DISPATCHER");
     o->config = environment("GT_CONFIG");
     o->check_nan = (s = environment("GT_CHECK_NAN")) && strcmp(s, "0") != 0;
+    o->auto_shard = (s = environment("GT_AUTO_SHARD")) && strcmp(s, "0") != 0;
     if ((s = environment("GT_BACKEND")) && !engine("GT_BACKEND", s, &o->engine, e)) return false;
     if ((s = environment("GT_DEBUG")) && !letters("GT_DEBUG", s, &o->debug, e)) return false;
     int i = 1;

@@ -14,7 +14,7 @@ typedef enum OptionId {
 
 typedef struct Options {
     const char *code, *expr, *script, *replay; /* borrowed from argv; script "-": standard input */
-    bool check, prompt, quiet, strict, check_nan, emit, norc, version, help;
+    bool check, prompt, quiet, strict, check_nan, auto_shard, emit, norc, version, help;
     int workers, threads;                               /* threads 0: by the machine  */
     const char *engine, *dispatcher, *config, *log_dir; /* NULL: not given     */
     uint64_t memory_bytes, seed;

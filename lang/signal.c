@@ -61,26 +61,28 @@ bool signal_open(Interp *in, const char *label, const char *backward, LangError 
     return true;
 }
 
+/* A name as the program gave it, interned; told if the configuration does not know it. */
+static bool check_label(Interp *in, const char *s, size_t n, const char **out, LangError *e) {
+    if (!n || memchr(s, 0, n) || memchr(s, '\n', n))
+        return error_set(e, "a signal needs a name of one line");
+    if (n > MAX_SIGNAL)
+        return error_set(e, "a signal's name is longer than %d bytes", MAX_SIGNAL);
+    *out = intern(s, n);
+    return signal_check(in, *out, e);
+}
+
 bool signal_enter(Interp *in, const char *label, size_t n, const char *backward, size_t n_backward,
                   LangError *e) {
-    const char *texts[] = {label, n_backward ? backward : NULL};
-    size_t sizes[] = {n, n_backward};
-    for (int i = 0; i < 2; i++) {
-        if (!texts[i])
-            continue;
-        if (!sizes[i] || memchr(texts[i], 0, sizes[i]) || memchr(texts[i], '\n', sizes[i]))
-            return error_set(e, "a signal needs a name of one line");
-        if (sizes[i] > MAX_SIGNAL)
-            return error_set(e, "a signal's name is longer than %d bytes", MAX_SIGNAL);
-        texts[i] = intern(texts[i], sizes[i]);
-        TRY(signal_check(in, texts[i], e));
-    }
-    if (!texts[1]) {
-        const SignalConfig *c = config_find(&signal_state(in)->config, texts[0], n);
+    const char *back = NULL, *of_config;
+    TRY(check_label(in, label, n, &label, e));
+    if (n_backward) {
+        TRY(check_label(in, backward, n_backward, &back, e));
+    } else {
+        const SignalConfig *c = config_find(&signal_state(in)->config, label, n);
         if (c && c->backward)
-            TRY(signal_check(in, intern(c->backward, strlen(c->backward)), e));
+            TRY(check_label(in, c->backward, strlen(c->backward), &of_config, e));
     }
-    return signal_open(in, texts[0], texts[1], e);
+    return signal_open(in, label, back, e);
 }
 
 bool signal_exit(Interp *in, const char *label, size_t n, LangError *e) {
@@ -149,20 +151,28 @@ static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
     return is_label(arg[0], e) && signal_exit(in, arg[0].str->s, arg[0].str->n, e);
 }
 
-/* A copy elsewhere: an instruction with the operand's value as its result. */
+/* A copy elsewhere: an instruction with the operand's value as its result. Its gradient is such a
+ * copy too, where a backward signal is given or configured. */
 static bool bi_tensor(Interp *in, const Value *arg, Value *out, LangError *e) {
-    TRY(is_label(arg[1], e));
+    Value back = arg[2].kind != V_NONE ? arg[2] : arg[3];
+    TRY(is_label(arg[1], e) && (back.kind == V_NONE || is_label(back, e)));
     if (arg[0].kind != V_TENSOR)
         return error_set(e, "signal.tensor needs a tensor, not %s", value_type_name(arg[0]));
-    size_t n = arg[1].str->n;
-    const char *s = arg[1].str->s;
-    if (!n || n > MAX_SIGNAL || memchr(s, 0, n) || memchr(s, '\n', n))
-        return error_set(e, "a signal needs a name of one line");
-    TRY(signal_check(in, intern(s, n), e));
-    Attr name = {.key = ATTR_NAME, .n = (uint32_t)n, .str = s};
+    const char *label, *backward = NULL;
+    TRY(check_label(in, arg[1].str->s, arg[1].str->n, &label, e));
+    if (back.kind == V_STR) {
+        TRY(check_label(in, back.str->s, back.str->n, &backward, e));
+    } else {
+        const SignalConfig *c = config_find(&signal_state(in)->config, label, strlen(label));
+        if (c && c->backward)
+            TRY(check_label(in, c->backward, strlen(c->backward), &backward, e));
+    }
+    Attr attr[2] = {text_attr(ATTR_NAME, label)};
+    if (backward)
+        attr[1] = text_attr(ATTR_BACKWARD, backward);
     Arg x = arg_tensor(arg[0].tensor);
     Tensor *t = NULL;
-    TRY(tensor_op(in, OP_SHARD, &x, 1, &name, 1, &t, e));
+    TRY(tensor_op(in, OP_SHARD, &x, 1, attr, 1 + (backward != NULL), &t, e));
     *out = (Value){.kind = V_TENSOR, .tensor = t};
     return true;
 }
@@ -183,7 +193,8 @@ const Builtin builtins_signal[] = {
      0, -1},
     {"signal.exit", "name=none", bi_exit, "Closes the innermost scope, which must have that name.",
      0, -1},
-    {"signal.tensor", "x, name", bi_tensor, "A copy of x, laid out as the named signal says.", 0,
+    {"signal.tensor", "x, name, backward=none, backward_name=none", bi_tensor,
+     "A copy of x, laid out as the named signal says; its gradient as the backward signal says.", 0,
      -1},
     {"signal.context", "name, backward=none", bi_context,
      "The original's word for the statement: signal a { … }.", 0, -1},

@@ -29,6 +29,8 @@ void signal_fini(Interp *in);
 /* Reads a YAML file, adds what it says, and tells the stream. false: e has the place in the file,
  * and nothing of it counts. */
 bool signal_load(Interp *in, const char *path, LangError *e);
+/* GT_AUTO_SHARD=1: large tensors born where no signal speaks are split over all workers. */
+void signal_auto_shard(Interp *in);
 /* Is the name configured? If not, and there is a configuration: warns at the running expression
  * (once per name), or fails with --strict. is_name: it was written without quotes. */
 bool signal_check(Interp *in, const char *interned, LangError *e);

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include "lang/signal.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +14,20 @@ enum { FILE_MAX = 1 << 20 };
 
 /* ---- telling the stream ---- */
 
-static void tell(Interp *in, const Config *news) {
-    Span at = interp_span(in);
+/* Where in its file a signal asks for workers, for they are what the dispatcher may refuse. */
+static Span place_in(const Source *file, const SignalConfig *s) {
+    ConfigAt at = s->workers_at.line ? s->workers_at : s->at;
+    return (Span){.src = file,
+                  .line = at.line,
+                  .col = (uint16_t)(at.col < UINT16_MAX ? at.col : 0),
+                  .len = (uint16_t)(at.len < UINT16_MAX ? at.len : 1)};
+}
+
+/* file: the text that says it; NULL: the program at its present line does. */
+static void tell(Interp *in, const Config *news, const Source *file) {
     for (int i = 0; i < news->n; i++) {
         ConfigInst ci;
+        Span at = file ? place_in(file, news->signal[i]) : interp_span(in);
         config_inst(news->signal[i], &ci);
         if (at.src)
             ci.inst.pos = (SrcPos){stream_file(in->stream, at.src), at.col, at.line};
@@ -25,14 +36,29 @@ static void tell(Interp *in, const Config *news) {
 }
 
 /* Adds what is new, or nothing of it. */
-static bool add(Interp *in, const Config *news, const char *file, ConfigAt *at, Err *err) {
+static bool add(Interp *in, const Config *news, const Source *file, ConfigAt *at, Err *err) {
     Signals *s = signal_state(in);
     TRY(config_merge(&s->config, news, at, err));
-    const char *name = file ? intern(file, strlen(file)) : NULL;
-    s->file = !s->has_config || s->file == name ? name : NULL;
-    s->has_config = true;
-    tell(in, news);
+    const char *name = file ? intern(file->name, strlen(file->name)) : NULL;
+    bool has_names = file != NULL;
+    for (int i = 0; i < news->n; i++)
+        has_names |= strcmp(news->signal[i]->name, CONFIG_EVERYWHERE) != 0;
+    if (has_names) {
+        s->file = !s->has_config || s->file == name ? name : NULL;
+        s->has_config = true;
+    }
+    tell(in, news, file);
     return true;
+}
+
+void signal_auto_shard(Interp *in) {
+    Config news = {0};
+    ConfigAt at;
+    Err err = {0};
+    SignalConfig everywhere = {.name = CONFIG_EVERYWHERE, .said = SAID_AXIS | SAID_WORKERS};
+    bool ok = config_put(&news, &everywhere, &err) && add(in, &news, NULL, &at, &err);
+    assert(ok);
+    config_fini(&news);
 }
 
 /* ---- checking names ---- */
@@ -81,6 +107,10 @@ static void say_unknown(Interp *in, const char *label, LangError *e) {
 
 bool signal_check(Interp *in, const char *label, LangError *e) {
     Signals *s = signal_state(in);
+    if (!strcmp(label, CONFIG_EVERYWHERE)) {
+        error_set(e, "'*' is no signal: it stands for all that is outside of signals");
+        return error_hint(e, "signal.define(\"*\", axis=0), or GT_AUTO_SHARD=1");
+    }
     if (!s->has_config && !in->config.strict)
         return true;
     uint64_t key = (uint64_t)(uintptr_t)label;
@@ -155,7 +185,7 @@ bool signal_load(Interp *in, const char *path, LangError *e) {
         error_set(e, "cannot read the configuration '%.200s': %s", path, strerror(errno));
     } else {
         ok = config_parse(&news, path, text.data, text.n, &at, &err) &&
-             add(in, &news, path, &at, &err);
+             add(in, &news, interp_source(in, path, text.data, text.n, 1, false), &at, &err);
         if (!ok)
             bad_file(in, path, &text, at, &err, e);
     }

@@ -26,10 +26,13 @@ static void set_text(char **to, const char *s) {
     *to = copy;
 }
 
-/* What s says, over what was said before. */
+/* What s says, over what was said before. An axis takes back an earlier `replicated`, and the other
+ * way round: s does not contradict itself, and the sum must not either. */
 static void take(SignalConfig *to, const SignalConfig *s) {
     to->said |= s->said;
-    if (s->said & SAID_AXIS) to->axis = s->axis;
+    if ((s->said & SAID_REPLICATED) && s->replicated) to->axis = 0;
+    if ((s->said & SAID_AXIS) && s->axis) to->replicated = false;
+    if (s->said & SAID_AXIS) to->axis = s->axis, to->axis_at = s->axis_at;
     if (s->said & SAID_REPLICATED) to->replicated = s->replicated;
     if (s->said & SAID_COMPILE) to->compile = s->compile;
     if (s->said & SAID_BACKWARD) {
@@ -38,7 +41,7 @@ static void take(SignalConfig *to, const SignalConfig *s) {
     }
     if (s->said & SAID_WORKERS) {
         free(to->workers);
-        to->n_workers = s->n_workers;
+        to->n_workers = s->n_workers, to->workers_at = s->workers_at;
         to->workers = s->n_workers ? xmalloc((size_t)s->n_workers * sizeof *s->workers) : NULL;
         if (s->n_workers)
             memcpy(to->workers, s->workers, (size_t)s->n_workers * sizeof *s->workers);
@@ -69,8 +72,10 @@ const SignalConfig *config_find(const Config *c, const char *name, size_t n) {
 
 const char *config_nearest(const Config *c, const char *name, size_t n) {
     const char **names = xmalloc((size_t)(c->n + 1) * sizeof *names);
-    for (int i = 0; i < c->n; i++) names[i] = c->signal[i]->name;
-    const char *found = nearest_name(name, n, names, (size_t)c->n);
+    size_t count = 0;
+    for (int i = 0; i < c->n; i++)
+        if (strcmp(c->signal[i]->name, CONFIG_EVERYWHERE)) names[count++] = c->signal[i]->name;
+    const char *found = nearest_name(name, n, names, count);
     free(names);
     return found;
 }
@@ -98,10 +103,31 @@ static bool is_circle(const Config *c, const Config *from, const char *name) {
     return false;
 }
 
+bool signal_config_check(const SignalConfig *s, ConfigAt *at, Err *err) {
+    if ((s->said & SAID_REPLICATED) && s->replicated && (s->said & SAID_AXIS) && s->axis != 0) {
+        *at = s->axis_at;
+        err_set(err, ERR_ARG, "signal '%.100s': axis %d and replicated contradict each other",
+                s->name, s->axis);
+        return err_hint(err, "replicated: whole on each worker; axis: cut along it. Drop one");
+    }
+    bool is_everywhere = !strcmp(s->name, CONFIG_EVERYWHERE);
+    if (is_everywhere && (s->backward || s->compile)) {
+        *at = s->backward ? s->backward_at : s->at;
+        err_set(err, ERR_ARG, "signal '*': %s says nothing where no signal speaks",
+                s->backward ? "backward" : "compile");
+        return err_hint(err, "'*' takes shard only");
+    }
+    if (!s->backward || strcmp(s->backward, CONFIG_EVERYWHERE)) return true;
+    *at = s->backward_at;
+    err_set(err, ERR_ARG, "signal '%.100s': backward '*' is no signal", s->name);
+    return err_hint(err, "'*' says what happens where no signal speaks");
+}
+
 static bool check(const Config *c, const Config *from, ConfigAt *at, Err *err) {
     int more = 0;
     for (int i = 0; i < from->n; i++) {
         const SignalConfig *s = from->signal[i];
+        TRY(signal_config_check(s, at, err));
         more += !find(c, s->name, strlen(s->name));
         if (!(s->said & SAID_BACKWARD) || !is_circle(c, from, s->name)) continue;
         *at = s->backward_at;

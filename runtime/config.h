@@ -14,6 +14,9 @@
  *         replicated: false         # true: whole on each instead
  *       backward: backward_layer1   # the signal under which gradients run; its own
  *       compile: false              # compile at first sight
+ *
+ * The name "*" is no signal that can be entered: its `shard` says what becomes of large tensors
+ * that are born where no signal speaks (GT_AUTO_SHARD=1 defines it with axis 0 on all workers).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_CONFIG_H
 #define GT_RUNTIME_CONFIG_H
@@ -42,7 +45,7 @@ typedef struct SignalConfig {
     int64_t *workers;
     char *backward; /* NULL: its own name */
     char *file;     /* where it was first spoken of: a path and `at`; NULL: by the program */
-    ConfigAt at, backward_at;
+    ConfigAt at, axis_at, workers_at, backward_at; /* its name and those values in the file */
     struct SignalConfig *next; /* of equal hash */
 } SignalConfig;
 
@@ -60,8 +63,10 @@ const SignalConfig *config_find(const Config *c, const char *name, size_t n);
 /* The nearest name, for hints; NULL: none is near. */
 const char *config_nearest(const Config *c, const char *name, size_t n);
 
-/* Adds what s says; s stays the caller's. false: c would hold more than MAX_SIGNALS, or backward
- * signals would go round in a circle; then c is unchanged. */
+/* Is what s says by itself possible? false: *at is where in its file, err why not. */
+bool signal_config_check(const SignalConfig *s, ConfigAt *at, Err *err);
+/* Adds what s says; s stays the caller's. false: s contradicts itself, c would hold more than
+ * MAX_SIGNALS, or backward signals would go round in a circle; then c is unchanged. */
 bool config_put(Config *c, const SignalConfig *s, Err *err);
 /* Adds all of `from`, or nothing. *at: where in the text of `from` the mistake is. */
 bool config_merge(Config *c, const Config *from, ConfigAt *at, Err *err);
@@ -72,6 +77,8 @@ void signal_config_fini(SignalConfig *s); /* what it points to; s itself is the 
 bool config_parse(Config *c, const char *file, const char *text, size_t n, ConfigAt *at, Err *err);
 
 /* ---- what it means ---- */
+
+#define CONFIG_EVERYWHERE "*" /* the name for where no signal speaks */
 
 static inline bool signal_is_sharded(const SignalConfig *s) { return (s->said & SAID_SHARD) != 0; }
 /* The signal of the gradients of what is recorded in s: never NULL. */

@@ -116,6 +116,7 @@ static bool read_axis(Reader *r, const yaml_node_t *node) {
         return wrong(r, node, wants, "axis: 0   (-1 is the last axis)");
     }
     r->now->axis = (int)v;
+    r->now->axis_at = place(node);
     r->now->said |= SAID_AXIS;
     return true;
 }
@@ -157,6 +158,7 @@ static bool read_workers(Reader *r, const yaml_node_t *node) {
     SignalConfig *s = r->now;
     s->said |= SAID_WORKERS;
     s->n_workers = 0;
+    s->workers_at = place(node);
     if (is_null(node)) return true;
     if (node->type != YAML_SEQUENCE_NODE) return not_a_list(r, node);
     size_t n = (size_t)(node->data.sequence.items.top - node->data.sequence.items.start);
@@ -324,7 +326,8 @@ static bool read_signal(Reader *r, const yaml_node_t *key, const yaml_node_t *va
     if (ok) {
         s.at = place(key);
         s.file = r->file ? xstrdup(r->file) : NULL;
-        ok = is_null(value) || read_keys(r, value, signal_keys, 0);
+        ok = (is_null(value) || read_keys(r, value, signal_keys, 0)) &&
+             signal_config_check(&s, r->at, r->err);
     }
     if (ok && !config_put(r->c, &s, r->err)) {
         *r->at = r->err->code == ERR_LIMIT ? s.at : s.backward_at;

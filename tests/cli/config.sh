@@ -44,8 +44,18 @@ code "later wins" 0 "$GTSH" --config "$TMP/shard.yaml" -c "signal.load(\"$TMP/ov
 same "later wins, key by key" "$(out)" '{shard: {axis: 0, workers: [1], replicated: false}, backward: "backward_layer1", compile: true}'
 code "the dispatcher knows" 0 "$GTSH" --config "$TMP/shard.yaml" -c 'signal.define("b", axis=0); x = ones(2); signal.define("c", axis=0); print(stats().signals)'; same "the dispatcher knows" "$(out)" 4
 code "emit" 0 "$GTSH" --emit --config "$TMP/shard.yaml" -c 'print(1)'
-has "emit" "$(out)" "signal define forward_layer1 axis=0 backward=backward_layer1 workers=[0,1]"
+has "emit" "$(out)" "signal define forward_layer1 axis=0 backward=backward_layer1 workers=[0,1] @"
+same "emit: its place" "$(grep -c 'shard.yaml:4$' "$TMP/out")" 1
 has "emit: all" "$(out)" "signal define backward_layer1 axis=0 workers=[]"
 code "replay" 0 sh -c '"$GTSH" --emit --config "$1/shard.yaml" -c "signal forward_layer1 { print(ones(2)) }" | "$GTSH" --replay -' - "$TMP"; same replay "$(out)" "tensor([1., 1.])"
+# GT_AUTO_SHARD says something of what no signal speaks of; its name is no signal
+code "auto" 0 env GT_AUTO_SHARD=1 "$GTSH" --emit --config "$TMP/shard.yaml" -c 'print(ones(2))'
+same "auto: first" "$(sed -n 2p "$TMP/out")" 'signal define "*" axis=0 workers=[]'
+code "auto: 0" 0 env GT_AUTO_SHARD=0 "$GTSH" --emit -c 'print(ones(2))'; same "auto: 0" "$(grep -c define "$TMP/out")" 0
+code "auto: replay" 0 sh -c 'GT_AUTO_SHARD=1 "$GTSH" --emit -c "print(ones(2))" | "$GTSH" --replay -'; same "auto: replay" "$(out)" "tensor([1., 1.])"
+code "auto: nothing else is configured" 0 env GT_AUTO_SHARD=1 "$GTSH" -c 'signal a { print(ones(2)) }'; same "auto: nothing else is configured" "$(err)" ""
+for use in 'signal "*" { x = 1 }' 'signal.enter("*")' 'signal a backward "*" { x = 1 }' 'signal.tensor(ones(2), "*")'; do
+    code "$use" 1 "$GTSH" -c "$use"; has "$use" "$(err)" "'*' is no signal"; has "$use" "$(err)" "hint: signal.define"
+done
 code "check" 78 "$GTSH" -n --config "$TMP/bad.yaml" "$TMP/a.gt"
 finish

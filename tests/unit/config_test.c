@@ -21,7 +21,7 @@ static void test_keys(void) {
                 "# all keys\n"
                 "a:\n  shard:\n    axis: -1\n    workers: [3, 1]\n    replicated: false\n"
                 "  backward: b\n  compile: true\n"
-                "b: {shard: {axis: 1, workers: null, replicated: yes}}\n"
+                "b: {shard: {axis: 0, workers: null, replicated: yes}}\n"
                 "c: {compile: off, backward: ~}\n"
                 "d:\n"
                 "\"quoted name\": {shard: {}}\n",
@@ -31,7 +31,7 @@ static void test_keys(void) {
     CHECK(a->axis == -1 && a->n_workers == 2 && a->workers[0] == 3 && a->workers[1] == 1);
     CHECK(!a->replicated && a->compile && !strcmp(a->backward, "b") && a->at.line == 2);
     CHECK_STR(a->file, "s.yaml");
-    CHECK(b->axis == 1 && b->n_workers == 0 && b->replicated && b->said & SAID_WORKERS);
+    CHECK(b->axis == 0 && b->n_workers == 0 && b->replicated && b->said & SAID_WORKERS);
     CHECK_STR(signal_backward_name(a), "b");
     CHECK_STR(signal_backward_name(b), "b");
     CHECK(!signal_is_sharded(find(&c, "c")) && d && d->said == 0);
@@ -47,6 +47,10 @@ static void test_keys(void) {
                 "y: {<<: *x, compile: false}\nz: {shard: *s}\n",
                 &at, &err));
     CHECK(find(&c, "y")->axis == 1 && !find(&c, "y")->compile && find(&c, "z")->n_workers == 1);
+    config_fini(&c);
+    CHECK(parse(&c, "\"*\": {shard: {axis: 1}}\nab: {shard: {workers: [1]}}\n", &at, &err));
+    CHECK(find(&c, CONFIG_EVERYWHERE)->axis == 1 && find(&c, "ab")->workers_at.col == 23);
+    CHECK(!config_nearest(&c, "b", 1) || !strcmp(config_nearest(&c, "b", 1), "ab"));
     config_fini(&c);
 }
 
@@ -102,6 +106,16 @@ static const Wrong wrong[] = {
      "signal 'f': 'compile' is given twice, first in line 1", ""},
     {"a: {backward: b}\nb: {backward: a}\n", 2, 15, "signal 'b': backward 'a' leads back to it",
      "gradients run under a signal of their own: b_backward"},
+    {"f:\n  shard: {replicated: true, axis: -1}\n", 2, 35,
+     "signal 'f': axis -1 and replicated contradict each other",
+     "replicated: whole on each worker; axis: cut along it. Drop one"},
+    {"a: {backward: b}\nb: {backward: c}\nc: {backward: a}\n", 3, 15,
+     "signal 'c': backward 'a' leads back to it",
+     "gradients run under a signal of their own: c_backward"},
+    {"\"*\": {shard: {axis: 0}, backward: b}", 1, 35,
+     "signal '*': backward says nothing where no signal speaks", "'*' takes shard only"},
+    {"f: {backward: \"*\"}", 1, 15, "signal 'f': backward '*' is no signal",
+     "'*' says what happens where no signal speaks"},
     {"f: {}\n---\ng: {}\n", 3, 1, "a configuration is one document", ""},
     {"\xc3\xa9: {\xc3\xa9: 1}", 1, 6, "signal '\xc3\xa9': there is no key '\xc3\xa9'",
      "shard, backward, compile"},
@@ -183,6 +197,14 @@ static void test_merge(void) {
     config_fini(&more);
     CHECK(parse(&more, "a: {backward: a}\nb: {backward: a}\n", &at, &err)); /* its own: none */
     CHECK(config_merge(&c, &more, &at, &err));
+    config_fini(&more);
+    /* replicated takes an earlier axis back, and an axis an earlier replicated */
+    CHECK(parse(&more, "a: {shard: {replicated: true}}\n", &at, &err));
+    CHECK(config_merge(&c, &more, &at, &err) && find(&c, "a")->axis == 0);
+    CHECK(signal_config_check(find(&c, "a"), &at, &err));
+    config_fini(&more);
+    CHECK(parse(&more, "a: {shard: {axis: 2}}\n", &at, &err));
+    CHECK(config_merge(&c, &more, &at, &err) && !find(&c, "a")->replicated);
     config_fini(&more);
     config_fini(&c);
 }
