@@ -361,6 +361,15 @@ static void log_client_inst(const Client *c, const Inst *inst) {
     log_inst("DISPATCHER", prefix, inst, NULL, 0);
 }
 
+static void move_home(Dispatcher *d, Client *c) {
+    WorkerPeer *w = d->n_workers > 1 ? schedule_better(d, c) : NULL;
+    if (!w) return;
+    d->worker[c->rank]->n_clients--;
+    w->n_clients++;
+    c->rank = w->rank;
+    c->home = dispatcher_group(d, &(int32_t){w->rank}, 1);
+}
+
 /* May consume m. */
 static void on_frame(Dispatcher *d, Client *c, Msg *m) {
     FrameReader r;
@@ -376,6 +385,7 @@ static void on_frame(Dispatcher *d, Client *c, Msg *m) {
     d->payload_bytes_in += msg_bytes(m) - m->part[0]->n;
     arena_reset(&d->scratch);
     uint64_t bytes = m->part[0]->n;
+    move_home(d, c);
     route_open(d, c, m);
     Flow f;
     f.d = d;

@@ -5,6 +5,7 @@
  * then everybody is told. A second one ends it at once.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
+#include "runtime/config.h"
 #include "runtime/endpoint.h"
 #include "runtime/flags.h"
 #include "runtime/log.h"
@@ -35,6 +36,7 @@ enum {
     F_THREADS,
     F_MEMORY,
     F_CLIENT,
+    F_CONFIG,
     F_DRAIN,
     F_QUIET,
     F_HELP,
@@ -52,6 +54,7 @@ static const Flag flags[F_COUNT] = {
     [F_THREADS] = {'t', "threads", "N", "... with so many threads each"},
     [F_MEMORY] = {'m', "memory", "SIZE", "... and so much memory each"},
     [F_CLIENT] = {0, "client-memory", "SIZE", "live bytes that one client may have (no limit)"},
+    [F_CONFIG] = {0, "config", "FILE", "signals for every client; what it says itself goes over them"},
     [F_DRAIN] = {0, "drain", "SECONDS", "at SIGTERM, time to finish what is under way (10)"},
     [F_QUIET] = {'q', "quiet", "", "say nothing but that it is ready, and errors"},
     [F_HELP] = {'h', "help", "", "this text"},
@@ -61,7 +64,8 @@ static const Flag flags[F_COUNT] = {
 typedef struct App {
     DispatcherConfig config;
     Endpoint endpoint;
-    const char *bind, *ipc, *file, *engine, *threads, *memory;
+    const char *bind, *ipc, *file, *engine, *threads, *memory, *signals_file;
+    Config signals;
     int64_t port, n_workers, drain_s;
     bool has_port, is_insecure, is_quiet;
     pid_t child[SPAWN_MAX];
@@ -95,6 +99,7 @@ static bool read_flag(App *a, int flag, const char *v, Err *err) {
     case F_THREADS: a->threads = v; return flag_int("--threads", v, 1, 1024, &n, err);
     case F_MEMORY: a->memory = v; return flag_bytes("--memory", v, &bytes, err);
     case F_CLIENT: return flag_bytes("--client-memory", v, &a->config.client_bytes_max, err);
+    case F_CONFIG: a->signals_file = v; return true;
     case F_DRAIN: return flag_int("--drain", v, 0, 86400, &a->drain_s, err);
     case F_QUIET: return a->is_quiet = true;
     }
@@ -274,7 +279,19 @@ static bool write_file(const App *a, Err *err) {
     return false;
 }
 
+/* Signals that are every client's: a file, and GT_AUTO_SHARD. */
+static bool read_signals(App *a, Err *err) {
+    const char *automatic = getenv("GT_AUTO_SHARD");
+    if (a->signals_file) TRY(config_read(&a->signals, a->signals_file, err));
+    SignalConfig all = {.name = "*", .said = SAID_AXIS};
+    if (automatic && automatic[0] && strcmp(automatic, "0") && !config_find(&a->signals, "*", 1))
+        TRY(config_put(&a->signals, &all, err));
+    a->config.signals = &a->signals;
+    return true;
+}
+
 static bool start(App *a, Err *err) {
+    TRY(read_signals(a, err));
     if (getrandom(&a->config.seed, sizeof a->config.seed, 0) < 0)
         a->config.seed = (uint64_t)time(NULL);
     a->config.beat_ms = BEAT_MS;
@@ -307,6 +324,7 @@ static void finish(App *a) {
     hub_close(&a->hub);
     stop_children(a);
     dispatcher_free(&a->d);
+    config_fini(&a->signals);
     net_fini();
 }
 

@@ -1,5 +1,5 @@
-/* schedule.c: who takes new work: load per worker. A client's home is chosen once, when it says
- * hello.
+/* schedule.c: who takes new work: load per worker. A client's home is chosen when it says hello, and
+ * again whenever it holds nothing: its tensors stay together, and clients spread.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
 
@@ -16,4 +16,15 @@ WorkerPeer *schedule_home(const Dispatcher *d) {
         if (w && (!best || is_less_loaded(w, best))) best = w;
     }
     return best;
+}
+
+WorkerPeer *schedule_better(const Dispatcher *d, const Client *c) {
+    const WorkerPeer *home = d->worker[c->rank];
+    if (c->tensors.n > 0 || c->n_sent > 0 || c->depth > 0 || c->held) return NULL;
+    if (home->n_clients == 1 || home->insts == 0) return NULL;
+    for (int i = 0; i < d->n_ranks; i++)
+        if (d->worker[i] && d->worker[i]->insts == 0 &&
+            d->worker[i]->n_clients < home->n_clients)
+            return d->worker[i];
+    return NULL;
 }

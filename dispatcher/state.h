@@ -89,6 +89,9 @@ void member_leaves(Dispatcher *d, const WorkerPeer *w); /* w is still in its pla
 
 /* ---- schedule.c: load per worker ---- */
 WorkerPeer *schedule_home(const Dispatcher *d); /* the least loaded; NULL: none */
+/* A client that has nothing under way and no tensors may as well begin again elsewhere: where fewer
+ * clients are at work. NULL: it stays. */
+WorkerPeer *schedule_better(const Dispatcher *d, const Client *c);
 
 /* ---- mod_route.c ---- */
 /* Around the instructions of one client's frame: opens it, then sends what it has become. Between

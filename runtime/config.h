@@ -76,6 +76,9 @@ void signal_config_fini(SignalConfig *s); /* what it points to; s itself is the 
  * bytes may come. */
 bool config_parse(Config *c, const char *file, const char *text, size_t n, ConfigAt *at, Err *err);
 
+/* Reads a file of at most 1 MiB. false: err has the position in front, as FILE:LINE:COL. */
+bool config_read(Config *c, const char *path, Err *err);
+
 /* ---- what it means ---- */
 
 #define CONFIG_EVERYWHERE "*" /* the name for where no signal speaks */
