@@ -1,7 +1,7 @@
 /* rule.c: see rule.h: pointwise operations, reductions, views, sources.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/rule.h"
-#include <string.h>
+#include <assert.h>
 
 void rule_whole(Rule *r) {
     for (int i = 0; i < r->inst->n_in; i++) r->need[i] = layout_replicate();
@@ -25,11 +25,13 @@ static bool is_divisor(const Operand *o) {
     return (o->kind == IN_IMM_FLOAT && o->f != 0) || (o->kind == IN_IMM_INT && o->i != 0);
 }
 
-/* Terms of a sum stay terms under what is linear in them. */
+/* Terms of a sum stay terms when such are added, and single numbers (losses, mostly read by nobody)
+ * also when they are scaled. Larger ones that are scaled are weights' gradients on their way into
+ * an optimiser that reads them more than once: they are combined before, once. */
 static bool map_keeps_partial(Rule *r) {
     const Inst *inst = r->inst;
     int n_partial = 0;
-    bool others_whole = true;
+    bool others_whole = true, is_one = r->out[0].rank == 0;
     for (int i = 0; i < inst->n_in; i++) {
         if (!rule_is_tensor(r, i)) continue;
         bool is_sum = r->have[i].kind == LAYOUT_PARTIAL && r->have[i].op == OP_SUM;
@@ -38,11 +40,11 @@ static bool map_keeps_partial(Rule *r) {
     }
     bool keeps = false;
     switch (inst->op) {
-    case OP_NEG: keeps = n_partial == 1; break;
+    case OP_NEG: keeps = n_partial == 1 && is_one; break;
     case OP_ADD:
     case OP_SUB: keeps = n_partial == 2; break;
-    case OP_MUL: keeps = n_partial == 1 && others_whole; break;
-    case OP_DIV: keeps = n_partial == 1 && is_divisor(&inst->in[1]); break;
+    case OP_MUL: keeps = n_partial == 1 && others_whole && is_one; break;
+    case OP_DIV: keeps = n_partial == 1 && is_one && is_divisor(&inst->in[1]); break;
     default: break;
     }
     if (!keeps || !rule_is_tensor(r, 0)) return false;
@@ -52,8 +54,16 @@ static bool map_keeps_partial(Rule *r) {
     return true;
 }
 
-static bool is_wanted(const Rule *r, const TensorType *t) {
-    return r->want_axis >= 0 && r->want_axis < t->rank && t->shape[r->want_axis] >= 2;
+/* p op= e stays as p is. */
+static bool map_keeps_place(Rule *r) {
+    if (!rule_is_tensor(r, 0) || r->in[0].rank != r->out[0].rank) return false;
+    for (int a = 0; a < r->out[0].rank; a++)
+        if (r->in[0].shape[a] != r->out[0].shape[a]) return false;
+    if (rule_is_split(r, 0))
+        rule_aligned(r, r->have[0].axis, r->have[0].block);
+    else
+        rule_whole(r);
+    return true;
 }
 
 /* The split that most elements already have decides. */
@@ -62,6 +72,7 @@ static void rule_map(Rule *r) {
     int axis = -1;
     int64_t block = 0, most = -1;
     if (map_keeps_partial(r)) return;
+    if (inst_bool(r->inst, ATTR_KEEP, false) && map_keeps_place(r)) return;
     for (int i = 0; i < r->inst->n_in; i++) {
         if (!rule_is_split(r, i)) continue;
         int a = r->have[i].axis + o->rank - r->in[i].rank;
@@ -69,7 +80,8 @@ static void rule_map(Rule *r) {
         if (r->in[i].shape[r->have[i].axis] != o->shape[a] || n <= most) continue;
         most = n, axis = a, block = r->have[i].block;
     }
-    if (axis < 0 && is_wanted(r, o)) axis = r->want_axis, block = layout_split(o, axis, r->n).block;
+    if (axis < 0 && rule_is_wanted(r, o))
+        axis = r->want_axis, block = layout_split(o, axis, r->n).block;
     if (axis < 0)
         rule_whole(r);
     else
@@ -105,11 +117,11 @@ static void rule_reduce(Rule *r) {
         r->need[0] = r->give[0] = r->have[0];
     } else if (rule_is_split(r, 0)) {
         reduce_split(r, reduced, r->have[0].axis, r->have[0].block);
-    } else if (is_wanted(r, &r->out[0])) {
+    } else if (rule_is_wanted(r, &r->out[0])) {
         int a = 0;
         while (reduced >> a & 1 || kept_axis(r, reduced, a) != r->want_axis) a++;
         reduce_split(r, reduced, a, layout_split(x, a, r->n).block);
-    } else if (is_wanted(r, x)) { /* the axis goes: then its terms are spread */
+    } else if (rule_is_wanted(r, x)) { /* the axis goes: then its terms are spread */
         reduce_split(r, reduced, r->want_axis, layout_split(x, r->want_axis, r->n).block);
     } else {
         rule_whole(r);
@@ -181,24 +193,11 @@ static void rule_expand(Rule *r) {
         rule_aligned(r, a, r->have[0].block);
 }
 
-/* All rows of axis a, in order. */
-static bool slice_is_whole(const Inst *inst, const TensorType *x, int a) {
-    return inst_attr(inst, ATTR_START)->ints[a] == 0 && inst_attr(inst, ATTR_STEP)->ints[a] == 1 &&
-           inst_attr(inst, ATTR_SIZE)->ints[a] == x->shape[a];
-}
-
-static void rule_slice(Rule *r) {
-    if (!slice_is_whole(r->inst, &r->in[0], r->have[0].axis)) {
-        rule_whole(r);
-        return;
-    }
-    r->need[0] = r->give[0] = r->have[0];
-}
-
-/* Views of terms are terms; of whole tensors, whole. */
+/* Views of terms are terms, unless there are more of them then; of whole tensors, whole. */
 static void rule_view(Rule *r) {
+    bool grows = r->inst->op == OP_EXPAND && r->have[0].kind == LAYOUT_PARTIAL;
     if (!rule_is_split(r, 0)) {
-        r->need[0] = r->give[0] = r->have[0];
+        r->need[0] = r->give[0] = grows ? layout_replicate() : r->have[0];
         return;
     }
     switch (r->inst->op) {
@@ -219,12 +218,12 @@ static void rule_source(Rule *r) {
     if (has_model) {
         r->need[0] = r->have[0];
         if (rule_is_split(r, 0)) r->give[0] = r->have[0];
-    } else if (is_wanted(r, &r->out[0])) {
+    } else if (rule_is_wanted(r, &r->out[0])) {
         r->give[0] = layout_split(&r->out[0], r->want_axis, r->n);
     }
 }
 
-void rule_apply(Rule *r) {
+static void by_class(Rule *r) {
     switch (op_info[r->inst->op].class_) {
     case CLASS_MAP: rule_map(r); break;
     case CLASS_REDUCE: rule_reduce(r); break;
@@ -236,5 +235,15 @@ void rule_apply(Rule *r) {
         break;
     }
     case CLASS_CONTROL: rule_whole(r); break;
+    }
+}
+
+void rule_apply(Rule *r) {
+    for (int i = 0; i < r->inst->n_in; i++)
+        assert(!rule_is_split(r, i) || layout_covers(&r->have[i], &r->in[i], r->n));
+    by_class(r);
+    for (int k = 0; k < r->n_out; k++) { /* the instruction names one layout */
+        assert(layout_equal(&r->give[k], &r->give[0]));
+        assert(r->give[k].kind != LAYOUT_SPLIT || layout_covers(&r->give[k], &r->out[k], r->n));
     }
 }

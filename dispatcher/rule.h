@@ -29,9 +29,23 @@ void rule_whole(Rule *r); /* every rank computes all of it */
 /* Operands and results that have the axes of `out[0]` (right-aligned, size 1 broadcast) split
  * alike. */
 void rule_aligned(Rule *r, int axis, int64_t block);
-/* Rules by name, in rule_kernel.c; NULL: by class. */
+/* Each row of the axes from `first` to before `end` is by itself in all operands and results, which
+ * have the other axes alike: those may be split. */
+void rule_lines(Rule *r, int first, int end);
+/* The operand of most elements that is split, or -1. */
+int rule_largest_split(const Rule *r);
+/* The scope would have a tensor of this type split, and it can be. */
+static inline bool rule_is_wanted(const Rule *r, const TensorType *t) {
+    return r->want_axis >= 0 && r->want_axis < t->rank && t->shape[r->want_axis] >= 2 && r->n > 1;
+}
+/* Rules by name: the table is in rule_kernel.c; NULL: computed whole. */
 typedef void (*RuleFn)(Rule *r);
 RuleFn rule_of_kernel(Op op);
+void rule_conv(Rule *r); /* rule_conv.c */
+void rule_pool(Rule *r);
+void rule_slice(Rule *r); /* rule_window.c; its operand is split */
+void rule_cat(Rule *r);
+void rule_slice_put(Rule *r);
 static inline bool rule_is_tensor(const Rule *r, int i) { return r->inst->in[i].kind == IN_TENSOR; }
 static inline bool rule_is_split(const Rule *r, int i) {
     return rule_is_tensor(r, i) && r->have[i].kind == LAYOUT_SPLIT;

@@ -7,15 +7,20 @@
 
 bool layout_equal(const Layout *a, const Layout *b) {
     if (a->kind != b->kind) return false;
-    if (a->kind == LAYOUT_SPLIT) return a->axis == b->axis && a->block == b->block;
+    if (a->kind == LAYOUT_SPLIT) {
+        return a->axis == b->axis && a->block == b->block && a->begin == b->begin;
+    }
     return a->kind == LAYOUT_REPLICATE || a->op == b->op;
 }
 
 void layout_rows(const Layout *l, const TensorType *t, int i, int64_t *begin, int64_t *end) {
-    int64_t extent = t->shape[l->axis];
+    int64_t extent = t->shape[l->axis], after = extent - l->begin;
     /* i * block cannot overflow where it matters: past the end all is empty. */
-    *begin = l->block > 0 && i <= extent / l->block ? i * l->block : extent;
-    *end = extent - *begin > l->block ? *begin + l->block : extent;
+    bool has_rows = after > 0 && l->block > 0 && i <= after / l->block;
+    int64_t row = has_rows ? l->begin + i * l->block : extent;
+    *end = extent - row > l->block ? row + l->block : extent;
+    *begin = row > 0 ? row : 0;
+    if (*end < 0) *end = 0;
 }
 
 TensorType layout_local(const Layout *l, const TensorType *t, int i) {
@@ -28,7 +33,10 @@ TensorType layout_local(const Layout *l, const TensorType *t, int i) {
 }
 
 const char *layout_text(const Layout *l, char *buf) {
-    if (l->kind == LAYOUT_SPLIT)
+    if (l->kind == LAYOUT_SPLIT && l->begin)
+        snprintf(buf, 48, "split %d / %lld from %lld", l->axis, (long long)l->block,
+                 (long long)l->begin);
+    else if (l->kind == LAYOUT_SPLIT)
         snprintf(buf, 48, "split %d / %lld", l->axis, (long long)l->block);
     else if (l->kind == LAYOUT_PARTIAL)
         snprintf(buf, 48, "partial %s", op_info[l->op].name);
@@ -109,23 +117,75 @@ static void set_ints(LocalInst *l, AttrKey key, const int64_t *ints, uint32_t n)
     l->attr[k] = (Attr){.key = (uint8_t)key, .n = n, .ints = ints};
 }
 
+/* Rank i's rows of the result, as a slice of its rows of the operand. */
+static void localise_slice(const Inst *inst, const TensorType *in, const Layout *need,
+                           const TensorType *out, const Layout *give, int i, LocalInst *local) {
+    const Attr *size = inst_attr(inst, ATTR_SIZE), *start = inst_attr(inst, ATTR_START);
+    int64_t begin, end, before = 0, unused;
+    int a = give->axis;
+    layout_rows(give, out, i, &begin, &end);
+    if (need->kind == LAYOUT_SPLIT) layout_rows(need, in, i, &before, &unused);
+    memcpy(local->size, size->ints, size->n * sizeof size->ints[0]);
+    memcpy(local->start, start->ints, start->n * sizeof start->ints[0]);
+    local->size[a] = end - begin;
+    local->start[a] += begin * inst_attr(inst, ATTR_STEP)->ints[a] - before;
+    if (begin == end) local->start[a] = 0;
+    set_ints(local, ATTR_SIZE, local->size, size->n);
+    set_ints(local, ATTR_START, local->start, start->n);
+}
+
+/* The values that go to rank i's rows of the operand: a slice_put's block is whole steps. */
+static void localise_slice_put(const Inst *inst, const TensorType *x, const Layout *give, int i,
+                               LocalInst *local) {
+    const Attr *size = inst_attr(inst, ATTR_SIZE), *start = inst_attr(inst, ATTR_START);
+    int64_t step = inst_attr(inst, ATTR_STEP)->ints[give->axis], row, unused, begin, end;
+    int a = give->axis;
+    Layout part = {.kind = LAYOUT_SPLIT, .axis = (uint8_t)a, .block = give->block / step};
+    part.begin = -(start->ints[a] / step);
+    TensorType values = *x;
+    values.shape[a] = size->ints[a];
+    layout_rows(give, x, i, &row, &unused);
+    layout_rows(&part, &values, i, &begin, &end);
+    memcpy(local->size, size->ints, size->n * sizeof size->ints[0]);
+    memcpy(local->start, start->ints, start->n * sizeof start->ints[0]);
+    local->size[a] = end - begin;
+    local->start[a] += begin * step - row;
+    if (begin == end) local->start[a] = 0;
+    set_ints(local, ATTR_SIZE, local->size, size->n);
+    set_ints(local, ATTR_START, local->start, start->n);
+}
+
+/* Groups of a convolution that is split along channels: rank i has whole ones. */
+static void localise_groups(const Inst *inst, const TensorType *out, const Layout *give, int i,
+                            LocalInst *local) {
+    int64_t groups = inst_int(inst, ATTR_GROUPS, 1);
+    int channels = inst->op == OP_CONV_DW ? 0 : 1;
+    if (groups == 1 || give->axis != channels) return;
+    int64_t rows = layout_local(give, out, i).shape[channels], all = out->shape[channels];
+    for (int k = 0; k < local->inst.n_attr; k++)
+        if (local->attr[k].key == ATTR_GROUPS) local->attr[k].i = all ? rows / (all / groups) : 1;
+}
+
 void layout_localise(const Inst *inst, const TensorType *in, const Layout *need,
                      const TensorType *out, const Layout *give, int i, LocalInst *local) {
     local->inst = *inst;
-    memcpy(local->attr, inst->attr, inst->n_attr * sizeof inst->attr[0]);
+    if (inst->n_attr) memcpy(local->attr, inst->attr, inst->n_attr * sizeof inst->attr[0]);
     local->inst.attr = local->attr;
-    const Attr *size = inst_attr(inst, ATTR_SIZE);
+    if (give->kind != LAYOUT_SPLIT) return;
     if (inst_attr(inst, ATTR_SHAPE)) {
         TensorType part = layout_local(give, out, i);
         memcpy(local->shape, part.shape, sizeof part.shape);
         set_ints(local, ATTR_SHAPE, local->shape, part.rank);
     }
-    if (size && need->kind == LAYOUT_SPLIT) { /* slice, slice_put: all rows of a split axis */
-        memcpy(local->size, size->ints, size->n * sizeof size->ints[0]);
-        local->size[need->axis] = layout_local(need, in, i).shape[need->axis];
-        set_ints(local, ATTR_SIZE, local->size, size->n);
+    switch (inst->op) {
+    case OP_SLICE: localise_slice(inst, in, need, out, give, i, local); break;
+    case OP_SLICE_PUT: localise_slice_put(inst, in, give, i, local); break;
+    case OP_CONV:
+    case OP_CONV_DX:
+    case OP_CONV_DW: localise_groups(inst, out, give, i, local); break;
+    default: break;
     }
-    if (op_info[inst->op].class_ == CLASS_SOURCE && give->kind == LAYOUT_SPLIT) {
+    if (op_info[inst->op].class_ == CLASS_SOURCE) {
         int64_t end;
         local->window[0] = give->axis;
         layout_rows(give, out, i, &local->window[1], &end);

@@ -6,8 +6,15 @@
  *   split            rank i has rows [i * block, (i + 1) * block) of one axis; the tail is short or
  *                    empty. (DESIGN says split(axis, unit): a unit and the number of ranks give a
  *                    block, and two splits agree exactly when their blocks do; so the block is
- * kept.) partial          every rank has a term of the tensor's shape; combined in rank order by a
- * REDUCE row (sum, and max, min, prod, any, all likewise) they give the tensor
+ *                    kept.)
+ *   partial          every rank has a term of the tensor's shape; combined in rank order by a
+ *                    REDUCE row (sum, and max, min, prod, any, all likewise) they give the tensor
+ *
+ * A window is a split that begins elsewhere: rank i has the rows [begin + i * block, begin + (i + 1)
+ * * block) that exist. begin < 0: the first ranks have none; begin > 0: rows before it are nobody's.
+ * It is what slice, cat and slice_put along a split axis need of their operands, so that each rank
+ * pulls just the rows that it lacks; tensors are moved into it, but nothing results in it or is
+ * converted from it (layout_covers).
  *
  * Ranks here are places within the group, 0 .. n - 1.
  * SPDX-License-Identifier: MIT */
@@ -21,6 +28,7 @@ typedef struct Layout {
     uint8_t kind, axis; /* axis: of SPLIT                                   */
     uint16_t op;        /* of PARTIAL: OP_SUM ...                           */
     int64_t block;      /* of SPLIT: rows per rank, at least 1              */
+    int64_t begin;      /* of SPLIT: row where rank 0 begins; not 0: window */
 } Layout;
 
 static inline Layout layout_replicate(void) { return (Layout){.kind = LAYOUT_REPLICATE}; }
@@ -33,11 +41,16 @@ static inline Layout layout_split(const TensorType *t, int axis, int n) {
     return (Layout){.kind = LAYOUT_SPLIT, .axis = (uint8_t)axis, .block = block > 0 ? block : 1};
 }
 bool layout_equal(const Layout *a, const Layout *b);
+/* Of SPLIT: every row is somebody's, among n ranks; not so of most windows. A copy of a tensor in a
+ * layout that does not cover it serves what it was made for, and nothing else. */
+static inline bool layout_covers(const Layout *l, const TensorType *t, int n) {
+    return l->begin == 0 && (t->shape[l->axis] <= 0 || (t->shape[l->axis] - 1) / l->block < n);
+}
 /* Of SPLIT: the rows of rank i, begin == end where it has none. */
 void layout_rows(const Layout *l, const TensorType *t, int i, int64_t *begin, int64_t *end);
 /* What rank i holds. */
 TensorType layout_local(const Layout *l, const TensorType *t, int i);
-/* "replicate", "split 0 / 25", "partial sum"; buf >= 48 bytes. */
+/* "replicate", "split 0 / 25", "split 0 / 25 from 3", "partial sum"; buf >= 48 bytes. */
 const char *layout_text(const Layout *l, char *buf);
 
 /* A box of elements of the whole tensor. */
@@ -69,7 +82,7 @@ uint64_t region_bytes(const Region *r, const TensorType *t);
 typedef struct LocalInst {
     Inst inst;
     Attr attr[MAX_ATTRS];
-    int64_t shape[MAX_DIMS], size[MAX_DIMS], window[3];
+    int64_t shape[MAX_DIMS], start[MAX_DIMS], size[MAX_DIMS], window[3];
 } LocalInst;
 void layout_localise(const Inst *inst, const TensorType *in, const Layout *need,
                      const TensorType *out, const Layout *give, int i, LocalInst *local);

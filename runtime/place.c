@@ -14,8 +14,8 @@ int group_place(const Group *g, int rank) {
 /* Attributes for a layout; returns how many (0 or 1). */
 static int put_layout(const Layout *l, AttrKey split, AttrKey partial, int64_t *room, Attr *attr) {
     if (l->kind == LAYOUT_SPLIT) {
-        room[0] = l->axis, room[1] = l->block;
-        *attr = (Attr){.key = (uint8_t)split, .n = 2, .ints = room};
+        room[0] = l->axis, room[1] = l->block, room[2] = l->begin;
+        *attr = (Attr){.key = (uint8_t)split, .n = l->begin ? 3 : 2, .ints = room};
         return 1;
     }
     if (l->kind == LAYOUT_PARTIAL) {
@@ -57,13 +57,19 @@ bool inst_is_located(const Inst *inst) {
 static bool read_layout(const Inst *inst, AttrKey split, AttrKey partial, Layout *l, Err *err) {
     const Attr *s = inst_attr(inst, split), *p = inst_attr(inst, partial);
     *l = layout_replicate();
-    if (s && p)
-        return err_set(err, ERR_ARG, "%s: both split and partial", op_info[inst->op].name);
+    if (s && p) return err_set(err, ERR_ARG, "%s: both split and partial", op_info[inst->op].name);
     if (s) {
-        if (s->n != 2 || s->ints[0] < 0 || s->ints[0] >= MAX_DIMS || s->ints[1] < 1)
+        bool may_begin = split == ATTR_SPLIT && op_is_move(inst->op);
+        int64_t begin = s->n == 3 ? s->ints[2] : 0;
+        if (s->n < 2 || s->n > (may_begin ? 3 : 2) || s->ints[0] < 0 || s->ints[0] >= MAX_DIMS ||
+            s->ints[1] < 1)
             return err_set(err, ERR_ARG, "%s: %s takes an axis and a block of at least 1",
                            op_info[inst->op].name, attr_info[split].name);
-        *l = (Layout){.kind = LAYOUT_SPLIT, .axis = (uint8_t)s->ints[0], .block = s->ints[1]};
+        if (begin < -MAX_NUMEL || begin > MAX_NUMEL)
+            return err_set(err, ERR_ARG, "%s: %s begins out of range", op_info[inst->op].name,
+                           attr_info[split].name);
+        *l = (Layout){
+            .kind = LAYOUT_SPLIT, .axis = (uint8_t)s->ints[0], .block = s->ints[1], .begin = begin};
     } else if (p) {
         Op op = op_find(p->str, p->n);
         if (op == OP_COUNT || op_info[op].class_ != CLASS_REDUCE)

@@ -6,6 +6,8 @@
  *   t5 = add t1 t2 on=1                          whole on each rank of the group
  *   t9223372036854775808 = all_gather t8 on=3 from=3 from_split=[0,25] shape=[100,8] dtype=f32
  *
+ * Moves into a window (layout.h) say its begin as third number: split=[0,25,-3].
+ *
  * An instruction without `on` is for whoever receives it. Types and attributes are those of the
  * whole tensors; each rank works out its own part (layout_localise). All results of an instruction
  * lie alike. Conversions ("moves") are instructions of their own with everything in them that a
@@ -32,7 +34,7 @@ int group_place(const Group *g, int rank);
 typedef struct Located {
     Inst inst;
     Attr attr[MAX_ATTRS];
-    int64_t split[2];
+    int64_t split[3];
 } Located;
 /* false: the instruction has no room for more attributes. */
 bool inst_locate(const Inst *inst, uint32_t group, const Layout *layout, Located *out);
@@ -58,7 +60,7 @@ typedef struct MoveInst {
     Inst inst;
     Operand in;
     Attr attr[6];
-    int64_t split[2], from_split[2], shape[MAX_DIMS];
+    int64_t split[3], from_split[3], shape[MAX_DIMS];
 } MoveInst;
 void move_inst(const Move *m, SrcPos pos, MoveInst *out); /* out must not be moved */
 bool move_read(const Inst *inst, Move *out, Err *err);    /* checks all of it */

@@ -3,11 +3,12 @@
  * must be, pulls make that of what they are, each rank runs its part on the reference engine, and
  * the parts put together must be what the whole gives: exactly where no sum changes its order.
  *
- *   layout_test [SEED [OP]]
+ *   layout_test [SEED [OP | all]]    with OP: also how many were computed whole all the same
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "dispatcher/rule.h"
 #include "ops_sample.h"
+#include "runtime/place.h"
 #include "worker/view.h"
 
 #include <time.h>
@@ -274,6 +275,39 @@ static Piece assembled(const Rule *r, Piece part[RANKS_MAX], int k) {
 }
 
 static int n_split, n_partial, n_kept; /* how often rules found something better than gathering */
+/* Of a row: cases on several ranks with an operand that is split; those that were computed whole.
+ */
+static int n_cases[OP_COUNT], n_whole[OP_COUNT];
+
+static uint64_t bytes_moved(const Layout *from, const Layout *to, int n, const TensorType *t) {
+    Pull pull[RANKS_MAX];
+    uint64_t bytes = 0;
+    for (int i = 0; i < n; i++) {
+        int k = layout_pulls(from, n, to, n, i, true, t, pull);
+        for (int p = 0; p < k; p++)
+            if (pull[p].from != i) bytes += region_bytes(&pull[p].region, t);
+    }
+    return bytes;
+}
+
+/* No rule moves more than making all operands whole would. */
+static void check_bytes(const Case *c, const Rule *r, uint64_t seed) {
+    Layout whole = layout_replicate();
+    uint64_t moved = 0, most = 0;
+    bool any = false;
+    for (int a = 0; a < c->inst.n_in; a++) {
+        if (c->arg[a].is_imm) continue;
+        any = any || r->have[a].kind == LAYOUT_SPLIT;
+        moved += bytes_moved(&r->have[a], &r->need[a], r->n, &c->type[a]);
+        most += bytes_moved(&r->have[a], &whole, r->n, &c->type[a]);
+    }
+    CHECK_MSG(moved <= most, "%s (seed %llu) moves %llu bytes, gathering %llu",
+              op_info[c->inst.op].name, (unsigned long long)seed, (unsigned long long)moved,
+              (unsigned long long)most);
+    if (!any || r->n < 2) return;
+    n_cases[c->inst.op]++;
+    n_whole[c->inst.op] += r->give[0].kind == LAYOUT_REPLICATE;
+}
 
 static bool test_case(Op op, DType d, Style style, uint64_t seed) {
     rng_state = seed * 0x9E3779B97F4A7C15u | 1;
@@ -282,6 +316,8 @@ static bool test_case(Op op, DType d, Style style, uint64_t seed) {
     case_make(&c, op, d, style);
     int n_out;
     Err err = {0};
+    if (op_info[op].class_ == CLASS_MAP && pick(4) == 0)
+        add_attr(&c, (Attr){.key = ATTR_KEEP, .b = true});
     if (!inst_infer(&c.inst, c.type, c.out, &n_out, &err)) {
         case_free(&c);
         return false;
@@ -312,8 +348,9 @@ static bool test_case(Op op, DType d, Style style, uint64_t seed) {
               .n = n,
               .have = have,
               .need = need,
-              .want_axis = pick(3) ? -1 : (int)pick(3)};
+              .want_axis = pick(3) ? -1 : (int)pick(4)};
     rule_apply(&r);
+    check_bytes(&c, &r, seed);
     n_split += r.give[0].kind == LAYOUT_SPLIT;
     n_partial += r.give[0].kind == LAYOUT_PARTIAL;
     for (int a = 0; a < c.inst.n_in; a++)
@@ -367,6 +404,51 @@ static void test_blocks(void) {
     CHECK_INT(begin, 3);
 }
 
+/* Windows: rows by rank, as text, there and back as a move. */
+static void test_windows(void) {
+    static const struct {
+        int64_t block, begin, rows[4][2];
+        bool covers;
+        const char *text;
+    } cases[] = {
+        {3, 0, {{0, 3}, {3, 6}, {6, 9}, {9, 10}}, true, "split 0 / 3"},
+        {2, 0, {{0, 2}, {2, 4}, {4, 6}, {6, 8}}, false, "split 0 / 2"},
+        {2, 3, {{3, 5}, {5, 7}, {7, 9}, {9, 10}}, false, "split 0 / 2 from 3"},
+        {4, -5, {{0, 0}, {0, 3}, {3, 7}, {7, 10}}, false, "split 0 / 4 from -5"},
+        {5, 10, {{10, 10}, {10, 10}, {10, 10}, {10, 10}}, false, "split 0 / 5 from 10"},
+        {1,
+         -MAX_NUMEL,
+         {{0, 0}, {0, 0}, {0, 0}, {0, 0}},
+         false,
+         "split 0 / 1 from -70368744177664"},
+        {INT64_MAX, MAX_NUMEL, {{10, 10}, {10, 10}, {10, 10}, {10, 10}}, false, NULL},
+        {INT64_MAX, -2, {{0, 10}, {10, 10}, {10, 10}, {10, 10}}, false, NULL},
+    };
+    TensorType t = {.dtype = DT_F32, .rank = 2, .shape = {10, 3}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        Layout l = {.kind = LAYOUT_SPLIT, .block = cases[c].block, .begin = cases[c].begin};
+        char text[48];
+        int64_t begin, end;
+        for (int i = 0; i < 4; i++) {
+            layout_rows(&l, &t, i, &begin, &end);
+            CHECK_INT(begin, cases[c].rows[i][0]);
+            CHECK_INT(end, cases[c].rows[i][1]);
+        }
+        CHECK_INT(layout_covers(&l, &t, 4), cases[c].covers);
+        if (cases[c].text) CHECK_STR(layout_text(&l, text), cases[c].text);
+        Move m = {.in = 1, .out = 2, .type = t, .from = {1, layout_replicate()}, .to = {1, l}},
+             back;
+        MoveInst inst;
+        move_inst(&m, (SrcPos){0}, &inst);
+        CHECK(move_read(&inst.inst, &back, NULL) && layout_equal(&back.to.layout, &l));
+        if (cases[c].begin == 0) continue;
+        /* Only moves may say where a window begins. */
+        Place place;
+        inst.inst.op = OP_ADD;
+        CHECK_FAIL(inst_place(&inst.inst, &place, &err), ERR_ARG);
+    }
+}
+
 static void test_row(Op op, uint64_t seed) {
     for (int d = 0; d < DT_COUNT; d++)
         for (int k = 0; k < ROUNDS && (op_info[op].in & DSET(d)); k++)
@@ -379,18 +461,22 @@ int main(int argc, char **argv) {
     printf("seed %llu\n", (unsigned long long)seed);
     Err err = {0};
     test_blocks();
+    test_windows();
     static const EngineOps *const engines[] = {&engine_reference, &engine_cpu};
     for (int e = 0; e < 2; e++) {
         engine = engines[e]->open(&(EngineConfig){.memory_bytes = 256 << 20, .threads = 2}, &err);
         CHECK_MSG(engine != NULL, "%s", err.text);
         for (int op = 0; engine && op < OP_COUNT; op++) {
             if (!samplers[op] || op == OP_DATA) continue;
-            if (argc <= 2 || !strcmp(argv[2], op_info[op].name)) test_row((Op)op, seed);
+            if (argc <= 2 || !strcmp(argv[2], "all") || !strcmp(argv[2], op_info[op].name))
+                test_row((Op)op, seed);
         }
         if (engine) engine->ops->close(&engine);
     }
     if (argc <= 2) CHECK_MSG(n_split > 1000 && n_partial > 100, "%d, %d", n_split, n_partial);
     printf("%d results split, %d partial; %d operands stay as they are\n", n_split, n_partial,
            n_kept);
+    for (int op = 0; argc > 2 && op < OP_COUNT; op++)
+        if (n_cases[op]) printf("%s: %d of %d whole\n", op_info[op].name, n_whole[op], n_cases[op]);
     return check_report("layout");
 }
