@@ -32,7 +32,7 @@ static void log_move(const Flow *f, const Move *m, const Inst *inst) {
 static void insert(Flow *f, const Inst *inst, const RankSet *a, const RankSet *b) {
     Flow g;
     g.d = f->d, g.client = f->client, g.seq = f->seq, g.inst = *inst, g.record = NULL;
-    g.record_bytes = 0, g.n_out = 0, g.group = NULL, g.is_alone = false;
+    g.record_bytes = 0, g.n_out = 0, g.group = NULL;
     g.is_for_all = g.is_inserted = g.has_to = true;
     g.to = *a;
     if (b) ranks_join(&g.to, b);

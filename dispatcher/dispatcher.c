@@ -399,7 +399,7 @@ static void on_frame(Dispatcher *d, Client *c, Msg *m) {
         f.seq = r.inst_seq;
         f.n_out = 0;
         f.group = NULL;
-        f.is_for_all = f.is_inserted = f.is_alone = f.has_to = false;
+        f.is_for_all = f.is_inserted = f.has_to = false;
         if (log_is(LOG_DISPATCHER)) log_client_inst(c, &f.inst);
         chain_next(&f, 0);
     }

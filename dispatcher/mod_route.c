@@ -4,7 +4,7 @@
  * A frame that is for the client's home worker alone and of which nothing was changed goes on as it
  * came, by reference. As soon as one of its instructions is for others, or was changed, it is
  * written anew: every instruction that has a place names its group (`on`), the home worker's too;
- * the others are for whoever gets the frame.
+ * the others are for whoever gets the frame. A large payload travels in a frame of its own.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
 #include <assert.h>
@@ -40,7 +40,8 @@ static FrameWriter *writer(Dispatcher *d, Client *c, uint64_t seq) {
 static void write(Flow *f) {
     Dispatcher *d = f->d;
     Client *c = f->client;
-    if (f->is_alone) flush(d, c, f->seq, 0);
+    bool is_alone = f->inst.payload_bytes > INLINE_BYTES; /* Others are not to carry it along. */
+    if (is_alone) flush(d, c, f->seq, 0);
     FrameWriter *w = writer(d, c, f->seq);
     bool has_place = !f->is_for_all && shard_has_place(f->inst.op);
     if (f->has_to) ranks_join(&d->frame_to, &f->to);
@@ -63,7 +64,7 @@ static void write(Flow *f) {
         frame_add_raw(w, inst, f->record, f->record_bytes);
     else
         frame_add(w, inst);
-    if (f->is_alone) flush(d, c, f->is_inserted ? f->seq : f->seq + 1, 0);
+    if (is_alone) flush(d, c, f->is_inserted ? f->seq : f->seq + 1, 0);
 }
 
 /* The frame is not to go on as it came after all: its instructions so far are written. */
@@ -96,7 +97,7 @@ static void process(Flow *f, int stage) {
     (void)stage;
     Dispatcher *d = f->d;
     if (d->whole) {
-        if (f->record && !f->group && !f->has_to && !f->is_alone) {
+        if (f->record && !f->group && !f->has_to) {
             d->n_whole++;
             return;
         }

@@ -143,7 +143,7 @@ static const Members *most_spread(const Flow *f, TensorHandle **h) {
     return best ? best->group : f->client->home;
 }
 
-/* A large payload goes to one worker, in a frame of its own, and from there to the others. */
+/* A large payload goes to one worker, and from there to the others. */
 static void place_data(Flow *f, int stage, const Target *t) {
     Client *c = f->client;
     const Members *g = t->group;
@@ -151,8 +151,7 @@ static void place_data(Flow *f, int stage, const Target *t) {
     bool is_large = f->inst.payload_bytes > INLINE_BYTES;
     if (g->n == 1 || (!is_large && l.kind == LAYOUT_REPLICATE)) {
         settle(f, g, &l);
-        f->is_alone = is_large;
-        chain_next(f, stage + 1);
+            chain_next(f, stage + 1);
         return;
     }
     const Members *at = is_large ? single(f, ranks_has(&g->set, c->rank) ? c->rank : g->rank[0]) : g;
@@ -161,7 +160,6 @@ static void place_data(Flow *f, int stage, const Target *t) {
     born.inst.out[0] = id;
     born.record = NULL;
     born.is_inserted = true;
-    born.is_alone = is_large;
     born.group = at;
     born.layout = whole;
     chain_next(&born, stage + 1);

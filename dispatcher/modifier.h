@@ -23,7 +23,6 @@ typedef struct Flow {
     Layout layout;        /* of its results there                                       */
     bool is_for_all;      /* as it is, it says itself for whom                          */
     bool is_inserted;     /* it is our own: no sequence number                          */
-    bool is_alone;        /* in a frame of its own                                      */
     bool has_to;
     RankSet to;           /* has_to: these get it, whoever else does                    */
 } Flow;
