@@ -5,8 +5,8 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/eval.h"
 #include "lang/io.h"
-#include "lang/sha256.h"
 #include "lang/tensor.h"
+#include "runtime/sha256.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -261,7 +261,7 @@ static int run_text(App *a) {
     LangError e = {0}, late = {0};
     Source *src = interp_source(a->in, a->name, a->text, a->n, 1, false);
     bool instructions = a->o.replay || replay_is_text(a->text, a->n);
-    bool ok = instructions ? replay_run(a->in, src, &e) : run_program(a, src, &e);
+    bool ok = instructions ? replay_run(a->in, src, a->o.client, &e) : run_program(a, src, &e);
     bool interrupted = !ok && e.kind == E_INTERRUPT;
     bool finishes = !interrupted && (ok || (e.kind != E_SYNTAX && e.kind != E_INCOMPLETE &&
                                             e.kind != E_GONE));

@@ -3,6 +3,7 @@
  * at `--`; what follows belongs to the script. SPDX-License-Identifier: MIT */
 #include "lang/options.h"
 #include "runtime/flags.h"
+#include "runtime/tape.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,6 +136,9 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     case OPTION_SEED: return whole(what, v, 0, INT64_MAX, &o->seed, e);
     case OPTION_EMIT: o->emit = true; return true;
     case OPTION_REPLAY: o->replay = v; return true;
+    case OPTION_CLIENT:
+        o->client = tape_client(v, strlen(v));
+        return o->client > 0 || usage(e, "--client names one as tapes do, such as c1, got '%.100s'", v);
     case OPTION_COLOR: return when(v, &o->color, e);
     case OPTION_NORC: o->norc = true; return true;
     case OPTION_DEBUG: return letters(what, v, &o->debug, e);

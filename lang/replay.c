@@ -7,9 +7,10 @@
 #include "lang/replay.h"
 #include "lang/effects.h"
 #include "lang/io.h"
-#include "lang/sha256.h"
 #include "lang/show.h"
 #include "runtime/map.h"
+#include "runtime/sha256.h"
+#include "runtime/tape.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +28,14 @@ typedef struct Replay {
     int n_files;
     Arena arena; /* of one line */
     const char *text;
-    size_t n;      /* the line, without its newline */
-    uint32_t line; /* its number, from 1 */
-    size_t at;     /* where the next one begins in src->text */
-    bool is_torn;  /* it is the last and has no newline */
+    size_t n;        /* the line, without its newline and a tape's columns */
+    size_t shift;    /* these columns */
+    uint32_t line;   /* its number, from 1 */
+    size_t at, end;  /* where the next one begins in src->text, and where all of them end */
+    bool is_torn;    /* it is the last and has no newline */
+    bool is_tape;    /* then only what this client asked for is a line: */
+    uint32_t client;
+    uint64_t n_run;  /* instructions that were carried out */
     InstLine now;  /* the line, parsed */
 } Replay;
 
@@ -38,15 +43,30 @@ bool replay_is_text(const char *text, size_t n) { return n > 4 && memcmp(text, "
 
 /* ---- lines ---- */
 
-static bool next_line(Replay *r) {
-    const Source *src = r->src;
-    if (r->at >= src->n) return false;
-    const char *s = src->text + r->at, *end = memchr(s, '\n', src->n - r->at);
+static bool next_raw_line(Replay *r) {
+    if (r->at >= r->end) return false;
+    const char *s = r->src->text + r->at, *end = memchr(s, '\n', r->end - r->at);
     r->is_torn = !end;
-    r->text = s, r->n = end ? (size_t)(end - s) : src->n - r->at;
+    r->text = s, r->n = end ? (size_t)(end - s) : r->end - r->at;
+    r->shift = 0;
     r->at += r->n + 1;
     r->line++;
     return true;
+}
+
+/* Of a tape: the next line that is this client's. Its columns were checked before. */
+static bool next_line(Replay *r) {
+    TapeLine tape;
+    while (next_raw_line(r)) {
+        if (!r->is_tape) return true;
+        if (!tape_read(r->text, r->n, &tape, NULL) || tape.event != TAPE_ASKED ||
+            tape.client != r->client)
+            continue;
+        r->text += tape.text, r->n -= tape.text;
+        r->shift = tape.text;
+        return true;
+    }
+    return false;
 }
 
 static void rewind_lines(Replay *r) { r->at = 0, r->line = 0; }
@@ -55,7 +75,7 @@ static void rewind_lines(Replay *r) { r->at = 0, r->line = 0; }
 static Span here(const Replay *r, int column) {
     return (Span){.src = r->src,
                   .line = r->src->first_line + r->line - 1,
-                  .col = (uint16_t)column,
+                  .col = (uint16_t)(column > 0 ? column + (int)r->shift : 0),
                   .len = column > 0};
 }
 
@@ -73,10 +93,91 @@ static void warn_torn(const Replay *r) {
     interp_warn(r->in, &w);
 }
 
-/* Reads everything once. A torn last line is cut off: *n gets the length of the text before it. */
-static bool check_lines(Replay *r, size_t *n, LangError *e) {
+/* ---- tapes ---- */
+
+enum { CLIENTS_SHOWN = 8 };
+
+/* "c1, c2, ...", the lowest first. */
+static const char *clients_text(Replay *r, const Map *asked) {
+    Bytes b = {0};
+    uint64_t last = 0, client;
+    for (size_t k = 0; k < asked->n && k < CLIENTS_SHOWN; k++) {
+        uint64_t next = UINT64_MAX;
+        for (size_t i = 0; map_next(asked, &i, &client, NULL);)
+            if (client > last && client < next) next = client;
+        bytes_printf(&b, "%sc%llu", k ? ", " : "", (unsigned long long)next);
+        last = next;
+    }
+    if (asked->n > CLIENTS_SHOWN) bytes_puts(&b, ", ...");
+    const char *text = arena_strndup(&r->arena, b.data, b.n);
+    bytes_fini(&b);
+    return text;
+}
+
+/* The one that was named, else the only one. */
+static bool choose_client(Replay *r, const Map *asked, LangError *e) {
+    if (r->client && map_get(asked, r->client)) return true;
+    if (!r->client && asked->n == 1) {
+        uint64_t only = 0;
+        map_next(asked, &(size_t){0}, &only, NULL);
+        r->client = (uint32_t)only;
+        return true;
+    }
+    const Span head = here(&(Replay){.src = r->src, .line = 1}, 1);
+    e->kind = E_SYNTAX;
+    if (asked->n == 0) return error_at(e, head, "nobody asked for anything on this tape");
+    if (r->client) {
+        error_at(e, head, "c%u asked for nothing on this tape", r->client);
+        return error_hint(e, "it has %s", clients_text(r, asked));
+    }
+    error_at(e, head, "%zu clients are on this tape", asked->n);
+    return error_hint(e, "choose one with --client: %s", clients_text(r, asked));
+}
+
+/* The columns of all lines, and whose instructions are to be replayed. Lines are written as a
+ * whole: what has no newline is torn, even where it can be read. */
+static bool check_tape(Replay *r, LangError *e) {
+    Map asked = {0};
+    Err err = {0};
+    next_raw_line(r);
+    bool ok = inst_parse(r->text, r->n, &r->arena, &r->now, &err); /* its version */
+    if (!ok) {
+        e->kind = E_SYNTAX;
+        return fail_parse(r, &err, e);
+    }
+    while (ok && next_raw_line(r)) {
+        TapeLine tape;
+        if (r->is_torn) {
+            warn_torn(r);
+            r->end = (size_t)(r->text - r->src->text);
+        } else if (!tape_read(r->text, r->n, &tape, &err)) {
+            e->kind = E_SYNTAX;
+            ok = fail_parse(r, &err, e);
+        } else if (tape.event == TAPE_ASKED && tape.client) {
+            map_put(&asked, tape.client, r);
+        }
+    }
+    rewind_lines(r);
+    ok = ok && choose_client(r, &asked, e);
+    map_fini(&asked);
+    return r->is_tape = ok;
+}
+
+static void tell_summary(const Replay *r) {
+    fflush(stdout);
+    fprintf(stderr, "gtsh: replayed %llu instruction%s of c%u from %s%s\n",
+            (unsigned long long)r->n_run, r->n_run == 1 ? "" : "s", r->client, r->src->name,
+            r->end < r->src->n ? "; its torn last line was skipped" : "");
+}
+
+/* Reads everything once. A torn last line is cut off. */
+static bool check_lines(Replay *r, LangError *e) {
     bool has_header = false;
-    *n = r->src->n;
+    const char *end = memchr(r->src->text, '\n', r->src->n);
+    if (tape_is_header(r->src->text, end ? (size_t)(end - r->src->text) : r->src->n)) {
+        TRY(check_tape(r, e));
+        has_header = true;
+    }
     while (next_line(r)) {
         Err err = {0};
         arena_reset(&r->arena);
@@ -84,16 +185,11 @@ static bool check_lines(Replay *r, size_t *n, LangError *e) {
         if (!inst_parse(r->text, r->n, &r->arena, &r->now, &err)) {
             if (r->is_torn && has_header) {
                 warn_torn(r);
-                *n = (size_t)(r->text - r->src->text);
+                r->end = (size_t)(r->text - r->src->text);
                 break;
             }
             e->kind = E_SYNTAX;
             return fail_parse(r, &err, e);
-        }
-        if (is_header && memmem(r->text, r->n, "kind=tape", 9)) {
-            e->kind = E_SYNTAX;
-            return error_at(e, here(r, 1),
-                            "a tape is no program: only instruction text can be replayed");
         }
         has_header |= is_header;
         if (has_header || r->now.is_empty) continue;
@@ -137,7 +233,7 @@ static void mark_seen(Replay *r, uint64_t id) {
 
 /* The last line before this one that frees id (or defines it); 0 if there is none. */
 static uint32_t find_line(const Replay *r, uint64_t id, bool frees) {
-    Replay scan = {.src = r->src};
+    Replay scan = {.src = r->src, .end = r->end, .is_tape = r->is_tape, .client = r->client};
     uint32_t found = 0;
     while (next_line(&scan) && scan.line < r->line) {
         arena_reset(&scan.arena);
@@ -442,13 +538,14 @@ static bool run_line(Replay *r, LangError *e) {
     }
 }
 
-static bool run_lines(Replay *r, size_t n, LangError *e) {
-    while (r->at < n && next_line(r)) {
+static bool run_lines(Replay *r, LangError *e) {
+    while (next_line(r)) {
         arena_reset(&r->arena);
         Err err = {0};
         if (!inst_parse(r->text, r->n, &r->arena, &r->now, &err)) return fail_parse(r, &err, e);
         if (r->now.is_empty) continue;
         if (!run_line(r, e)) return false;
+        r->n_run++;
         if (stream_take_error(r->stream, e)) return false; /* the first error ends a script */
         if (!stream_interrupted) continue;
         e->kind = E_INTERRUPT;
@@ -485,11 +582,14 @@ static void replay_fini(Replay *r) {
     arena_fini(&r->arena);
 }
 
-bool replay_run(Interp *in, const Source *src, LangError *e) {
+bool replay_run(Interp *in, const Source *src, uint32_t client, LangError *e) {
     Replay *r = xcalloc(1, sizeof *r);
-    *r = (Replay){.in = in, .stream = in->stream, .src = src};
-    size_t n;
-    bool ok = check_lines(r, &n, e) && run_lines(r, n, e);
+    *r = (Replay){.in = in, .stream = in->stream, .src = src, .end = src->n, .client = client};
+    bool ok = check_lines(r, e);
+    if (ok) {
+        ok = run_lines(r, e);
+        if (r->is_tape) tell_summary(r);
+    }
     replay_fini(r);
     free(r);
     return ok;

@@ -10,6 +10,7 @@ bool replay_is_text(const char *text, size_t n);
 /* Sends the instructions of src in order through the interpreter's stream; effects (print, write,
  * save, load) are carried out as for a live program. Types after -> are verified. Errors are at
  * src's line, at the source position that an instruction carries when one is known. Waits for
- * nothing; stream_sync does. */
-bool replay_run(Interp *in, const Source *src, LangError *e);
+ * nothing; stream_sync does. Of a tape (runtime/tape.h) it is what one client asked for: `client`,
+ * or 0: the only one; then a line on standard error says how much that was. */
+bool replay_run(Interp *in, const Source *src, uint32_t client, LangError *e);
 #endif

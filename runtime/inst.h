@@ -67,6 +67,8 @@ typedef struct InstPrint {
     int n_files;
     bool columns;             /* @file:line:col instead of @file:line               */
     bool payload_b64_always;
+    uint64_t payload_max;     /* larger payloads are left out, `elided`; 0: none is        */
+    bool payload_hash;        /* ... and `sha256=` of their bytes stands there             */
     const TensorType *out;    /* result types to print after ->, or NULL            */
 } InstPrint;
 

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst_text.h"
 #include "runtime/element.h"
+#include "runtime/sha256.h"
 
 #include <float.h>
 #include <math.h>
@@ -78,7 +79,7 @@ static void put_float(Bytes *b, float v, DType t) {
     bytes_puts(b, text);
 }
 
-static void put_quoted(Bytes *b, const char *s, size_t n) {
+void inst_quote(Bytes *b, const char *s, size_t n) {
     bytes_putc(b, '"');
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s[i];
@@ -102,7 +103,7 @@ static void put_name(Bytes *b, const char *s, size_t n) {
     if (is_name_text(s, n))
         bytes_add(b, s, n);
     else
-        put_quoted(b, s, n);
+        inst_quote(b, s, n);
 }
 
 static void put_ints(Bytes *b, const int64_t *v, uint32_t n) {
@@ -169,7 +170,7 @@ static void put_keyed(Bytes *b, const Attr *a) {
     if (may_be_bare && is_loose_word(a->str, a->n))
         bytes_add(b, a->str, a->n);
     else
-        put_quoted(b, a->str, a->n);
+        inst_quote(b, a->str, a->n);
 }
 
 /* What is still to be printed: bit per attribute key. The first of equal keys counts, as
@@ -208,7 +209,7 @@ static void put_bare_string(Line *l, AttrKey key) {
     if (key == ATTR_NAME)
         put_name(l->out, a->str, a->n);
     else
-        put_quoted(l->out, a->str, a->n);
+        inst_quote(l->out, a->str, a->n);
 }
 
 static void put_slice(Line *l) {
@@ -278,10 +279,22 @@ static bool element_is_plain(DType t, const uint8_t *p) {
     }
 }
 
+static void put_elided(Line *l) {
+    bytes_puts(l->out, " elided");
+    if (!l->how->payload_hash) return;
+    char hex[65];
+    sha256_hex(l->in->payload, l->in->payload_bytes, hex);
+    bytes_printf(l->out, " sha256=%s", hex);
+}
+
 static void put_payload(Line *l) {
     const Inst *in = l->in;
     if (in->payload_bytes == 0) return;
     const uint8_t *p = in->payload;
+    if (l->how && l->how->payload_max && in->payload_bytes > l->how->payload_max) {
+        put_elided(l);
+        return;
+    }
     const Attr *dtype = inst_attr(in, ATTR_DTYPE), *shape = inst_attr(in, ATTR_SHAPE);
     size_t width = dtype ? (size_t)dtype_info[dtype->dtype].size_bytes : 0;
     size_t n = width ? in->payload_bytes / width : 0;
@@ -359,20 +372,23 @@ static void put_body(Line *l) {
     put_payload(l);
 }
 
+void inst_put_position(Bytes *b, const char *file, SrcPos pos, bool column) {
+    size_t n = strlen(file);
+    bytes_puts(b, " @");
+    if (is_loose_word(file, n))
+        bytes_add(b, file, n);
+    else
+        inst_quote(b, file, n);
+    bytes_putc(b, ':');
+    put_u64(b, pos.line);
+    if (column && pos.col) bytes_putc(b, ':'), put_u64(b, pos.col);
+}
+
 static void put_position(Line *l) {
     const InstPrint *how = l->how;
     SrcPos pos = l->in->pos;
-    if (!how || !how->files || pos.line == 0 || pos.file >= how->n_files) return;
-    const char *file = how->files[pos.file];
-    size_t n = strlen(file);
-    bytes_puts(l->out, " @");
-    if (is_loose_word(file, n))
-        bytes_add(l->out, file, n);
-    else
-        put_quoted(l->out, file, n);
-    bytes_putc(l->out, ':');
-    put_u64(l->out, pos.line);
-    if (how->columns && pos.col) bytes_putc(l->out, ':'), put_u64(l->out, pos.col);
+    if (how && how->files && pos.line > 0 && pos.file < how->n_files)
+        inst_put_position(l->out, how->files[pos.file], pos, how->columns);
 }
 
 void inst_print(const Inst *in, const InstPrint *how, Bytes *out) {

@@ -47,6 +47,11 @@ static inline BareForm bare_form(Op op) {
     }
 }
 
+/* "text", as the parser reads it back. */
+void inst_quote(Bytes *b, const char *s, size_t n);
+/* " @train.gt:6" */
+void inst_put_position(Bytes *b, const char *file, SrcPos pos, bool column);
+
 /* A character of an unquoted word: names, keys, paths, hashes. */
 static inline bool is_word_char(unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

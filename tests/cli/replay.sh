@@ -121,7 +121,30 @@ printf 'gti 1\nt0 = full 1 [2] f32\nprint "{}\\n" t0\nt1 = add t0 "' >"$f"
 code torn 0 "$GTSH" --replay "$f"; same torn "$(out)" 'tensor([1., 1.])'; has torn "$(err)" 'a.gti:4: warning: the last line is torn'
 printf 't0 = full 1 [2] f32\n' >"$f"
 code headless 65 "$GTSH" --replay "$f"; has headless "$(err)" 'gti 1'
-printf 'gti 1 kind=tape\n0.003 11 > c1 - t0 = full 1 [2] f32\n' >"$f"
-code tape 65 "$GTSH" --replay "$f"; has tape "$(err)" 'tape'
+
+# tapes: what one client asked for; errors at their columns; a torn last line is skipped even where it can be read
+printf 'gti 1 kind=tape\n0.003 1 + c1 - client "x"\n0.003 2 > c1 - t0 = full 1 [2] f32 -> f32[2] @a.gt:1\n' >"$f"
+printf '0.004 3 > c7 - t0 = full 7 [2] f32\n0.004 4 = c1 g2 t0 = full 1 [2] f32 on=2\n0.004 5 < c1 w1 done t0 us=3\n' >>"$f"
+printf '0.005 6 > c1 - print "{}\\n" t0\n0.005 7 > c7 - fetch t0 as="seven"\n0.005 8 ! c1 w0 error add "x"\n' >>"$f"
+cp "$f" "$TMP/two.tape"
+code tape 0 "$GTSH" --replay "$f" --client c1; same tape "$(out)" 'tensor([1., 1.])'
+same summary "$(err)" "gtsh: replayed 2 instructions of c1 from $f"
+code "tape, the other" 0 "$GTSH" --replay "$f" --client=c7; same "the other" "$(out)" 'seven = tensor([7., 7.])'
+code "tape, which" 65 "$GTSH" --replay "$f"; has which "$(err)" 'a.gti:1:1: error: 2 clients are on this tape'
+has which "$(err)" 'choose one with --client: c1, c7'
+code "tape, nobody" 65 "$GTSH" --replay "$f" --client c3; has nobody "$(err)" 'c3 asked for nothing'
+code "client's name" 2 "$GTSH" --replay "$f" --client=one
+printf '0.006 9 > c1 - t1 = full 2 [2] f32' >>"$f"
+code "tape, torn" 0 "$GTSH" --replay "$f" --client c1; has torn "$(err)" 'a.gti:10: warning: the last line is torn'
+has torn "$(err)" 'replayed 2 instructions of c1'
+printf '\n0.007 10 > c1 - t2 = matmul t0 t5\n' >>"$f"
+code "tape, error" 1 "$GTSH" --replay "$f" --client c1; has "its place" "$(err)" 'a.gti:11: error: t5 is not defined'
+has "how far" "$(err)" 'replayed 3 instructions'
+printf '0.008 11 ~ c1 - sync\n' >>"$f"
+code "tape, event" 65 "$GTSH" --replay "$f" --client c1; has event "$(err)" 'a.gti:12:10: error: an event is expected'
+printf 'gti 1 kind=tape\n0.003 1 > c1 - t0 = fill 1\n' >"$f"
+code "tape, syntax" 65 "$GTSH" --replay "$f"; has syntax "$(err)" "a.gti:2:21: error: unknown op 'fill'"
+printf 'gti 2 kind=tape\n' >"$f"; code "tape, version" 65 "$GTSH" --replay "$f"; has version "$(err)" 'version 2'
+printf 'gti 1 kind=tape\n' >"$f"; code "tape, empty" 65 "$GTSH" --replay "$f"; has empty "$(err)" 'nobody asked'
 code "check only" 0 sh -c 'printf "gti 1\nt0 = full 1 [2] f32\nprint \"{}\" t0\n" | "$GTSH" -n --replay -'; same "check only" "$(out)" ''
 finish

@@ -238,6 +238,22 @@ static void change_digits(Rand *r, Bytes *b) {
         }
 }
 
+/* The same as what client c1 asked for on a tape, with lines of others between. */
+static void make_tape(Rand *r, Bytes *b) {
+    Bytes tape = {0};
+    bytes_puts(&tape, "gti 1 kind=tape\n");
+    const char *s = memchr(b->data, '\n', b->n), *end = b->data + b->n;
+    for (int k = 1; ++s < end; k++) {
+        size_t n = (size_t)((const char *)memchr(s, '\n', (size_t)(end - s)) - s);
+        bytes_printf(&tape, "0.%06d %d > c1 - ", k, k);
+        bytes_add(&tape, s, n + 1);
+        if (rand_below(r, 4) == 0) bytes_printf(&tape, "0.5 %d < c1 w0 done t%d us=3\n", k, k);
+        s += n;
+    }
+    bytes_fini(b);
+    *b = tape;
+}
+
 static void fuzz_seed(Rand *r, Bytes *out) {
     Growth p = {.r = r, .out = out};
     bytes_puts(out, "gti 1\n");
@@ -248,6 +264,7 @@ static void fuzz_seed(Rand *r, Bytes *out) {
         if (rand_below(r, 2)) bytes_printf(out, "free t%llu\n", (unsigned long long)p.id[i]);
     }
     arena_fini(&p.arena);
+    if (rand_below(r, 4) == 0) make_tape(r, out);
     change_digits(r, out);
 }
 
@@ -284,7 +301,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     }
     LangError e = {0};
     Source *src = interp_source(cluster, "fuzz.gti", (const char *)data, n, 1, false);
-    bool ok = replay_run(cluster, src, &e);
+    bool ok = replay_run(cluster, src, 0, &e);
     if (!ok && e.what[0] == 0) abort();
     LangError late = {0};
     stream_sync(cluster->stream, &late);

@@ -1,6 +1,6 @@
 /* sha256.c: the hash of FIPS 180-4, section 6.2, one block after another.
  * SPDX-License-Identifier: MIT */
-#include "lang/sha256.h"
+#include "runtime/sha256.h"
 
 #include <stdint.h>
 #include <stdio.h>
