@@ -45,6 +45,7 @@ void dispatcher_free(Dispatcher **dp) {
         msg_fini(&d->out[d->out_at].msg);
         d->out_at = (d->out_at + 1) & (d->cap_out - 1);
     }
+    tape_fini(d);
     map_fini(&d->client_by_peer);
     map_fini(&d->client_by_id);
     map_fini(&d->worker_by_peer);
@@ -120,6 +121,7 @@ void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *
                  .op = (uint16_t)inst->op,
                  .worker = UINT16_MAX,
                  .err = *err};
+    if (d->tape) tape_failed(d, &f);
     Msg m;
     wire_failure(&f, &m);
     dispatcher_post(d, c->peer, &m, false);
@@ -166,6 +168,7 @@ static void client_leaves(Dispatcher *d, Client *c) {
     if (c->rank >= 0 && d->worker[c->rank]) d->worker[c->rank]->n_clients--;
     dispatcher_tell(d, "client c%u is gone after %llu instructions", c->id,
                     (unsigned long long)c->next_seq);
+    if (d->tape) tape_client_leaves(d, c);
     map_remove(&d->client_by_peer, c->peer);
     map_remove(&d->client_by_id, c->id);
     client_free(&c);
@@ -174,6 +177,7 @@ static void client_leaves(Dispatcher *d, Client *c) {
 static void cut_off(Dispatcher *d, Client *c, const Err *err) {
     refuse_peer(d, c->peer, err);
     dispatcher_tell(d, "ended client c%u: %s", c->id, err->text);
+    if (d->tape) tape_cut_off(d, c, err);
     d->n_cut_off++;
     client_leaves(d, c);
 }
@@ -201,6 +205,7 @@ static void client_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     if (d->config.signals) config_merge(&c->signals, d->config.signals, &at, &err);
     map_put(&d->client_by_peer, peer, c);
     map_put(&d->client_by_id, c->id, c);
+    if (d->tape) tape_client_comes(d, c);
     dispatcher_tell(d, "client c%u is here%s", c->id,
                     has_workers(d) ? "" : ", waiting for workers");
     if (has_workers(d)) welcome_client(d, c);
@@ -219,6 +224,7 @@ const Members *dispatcher_group(Dispatcher *d, const int32_t *rank, int n) {
     const Members *g = groups_get(&d->groups, rank, n, &is_new);
     for (int i = 0; g && is_new && i < d->n_ranks; i++)
         if (d->worker[i]) tell_group(d, d->worker[i], g);
+    if (d->tape && g && is_new && n > 1) tape_group(d, g);
     return g;
 }
 
@@ -274,6 +280,7 @@ static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     Msg m;
     wire_welcome(&welcome, &m);
     dispatcher_post(d, peer, &m, false);
+    if (d->tape) tape_worker_comes(d, w);
     member_comes(d, w);
     for (uint32_t i = 0; i < d->groups.n; i++) tell_group(d, w, d->groups.member[i]);
     welcome_waiting(d);
@@ -298,6 +305,7 @@ static void worker_leaves(Dispatcher *d, WorkerPeer *w) {
         answer(d, w, "", 0);
     }
     dispatcher_tell(d, "worker w%d is gone", w->rank);
+    if (d->tape) tape_worker_leaves(d, w);
     map_remove(&d->worker_by_peer, w->peer);
     d->worker[w->rank] = NULL;
     d->n_workers--;
@@ -401,6 +409,7 @@ static void on_frame(Dispatcher *d, Client *c, Msg *m) {
         f.group = NULL;
         f.is_for_all = f.is_inserted = f.has_to = false;
         if (log_is(LOG_DISPATCHER)) log_client_inst(c, &f.inst);
+        if (d->tape) tape_asked(d, c, &f.inst);
         chain_next(&f, 0);
     }
     route_close(d, c, r.seq_next, bytes, more == 0);
@@ -593,10 +602,15 @@ static void worker_says(Dispatcher *d, WorkerPeer *w, Msg *m) {
         on_reply(d, c, m);
         break;
     case MSG_ERROR:
-        if ((c = client_of(d, w, m))) on_error(d, c, w, m);
+        if (!(c = client_of(d, w, m))) break;
+        if (d->tape) tape_error(d, m);
+        on_error(d, c, w, m);
         break;
     case MSG_STATS_REPLY:
         if (wire_read_text(m, &text, &n, NULL)) answer(d, w, text, n);
+        break;
+    case MSG_TIMES:
+        if (d->tape) tape_times(d, w, m);
         break;
     case MSG_BYE: worker_leaves(d, w); break;
     default: break;
@@ -645,6 +659,7 @@ static void beat(Dispatcher *d, PeerId peer) {
 
 void dispatcher_on_tick(Dispatcher *d, int64_t now_ms) {
     d->now_ms = now_ms;
+    if (d->tape) tape_on_tick(d, false);
     if (d->config.beat_ms == 0 || now_ms - d->beat_ms < d->config.beat_ms) return;
     d->beat_ms = now_ms;
     uint64_t key;
@@ -655,7 +670,10 @@ void dispatcher_on_tick(Dispatcher *d, int64_t now_ms) {
         if (d->worker[i]) beat(d, d->worker[i]->peer);
 }
 
-void dispatcher_drain(Dispatcher *d) { d->is_draining = true; }
+void dispatcher_drain(Dispatcher *d) {
+    d->is_draining = true;
+    if (d->tape) tape_on_tick(d, true);
+}
 
 bool dispatcher_is_idle(const Dispatcher *d) {
     uint64_t key;

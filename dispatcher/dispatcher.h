@@ -22,6 +22,9 @@ typedef struct DispatcherConfig {
 typedef struct Dispatcher Dispatcher;
 Dispatcher *dispatcher_new(const DispatcherConfig *config);
 void dispatcher_free(Dispatcher **d);
+/* From now on all that passes is written into this file (runtime/tape.h), and workers are asked for
+ * times. false: it cannot be opened. */
+bool dispatcher_log(Dispatcher *d, const char *path, Err *err);
 void dispatcher_on_message(Dispatcher *d, PeerId from, Msg *m, int64_t now_ms); /* consumes m */
 /* A client: all it had is freed. A worker: its clients get errors. */
 void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms);

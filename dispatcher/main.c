@@ -38,6 +38,7 @@ enum {
     F_CLIENT,
     F_CONFIG,
     F_DRAIN,
+    F_LOG,
     F_QUIET,
     F_HELP,
     F_VERSION,
@@ -56,6 +57,7 @@ static const Flag flags[F_COUNT] = {
     [F_CLIENT] = {0, "client-memory", "SIZE", "live bytes that one client may have (no limit)"},
     [F_CONFIG] = {0, "config", "FILE", "signals for every client; what it says itself goes over them"},
     [F_DRAIN] = {0, "drain", "SECONDS", "at SIGTERM, time to finish what is under way (10)"},
+    [F_LOG] = {0, "log", "FILE", "write every instruction there (GT_INSTRUCTION_LOG)"},
     [F_QUIET] = {'q', "quiet", "", "say nothing but that it is ready, and errors"},
     [F_HELP] = {'h', "help", "", "this text"},
     [F_VERSION] = {0, "version", "", "the version"},
@@ -64,7 +66,7 @@ static const Flag flags[F_COUNT] = {
 typedef struct App {
     DispatcherConfig config;
     Endpoint endpoint;
-    const char *bind, *ipc, *file, *engine, *threads, *memory, *signals_file;
+    const char *bind, *ipc, *file, *engine, *threads, *memory, *signals_file, *log;
     Config signals;
     int64_t port, n_workers, drain_s;
     bool has_port, is_insecure, is_quiet;
@@ -101,6 +103,7 @@ static bool read_flag(App *a, int flag, const char *v, Err *err) {
     case F_CLIENT: return flag_bytes("--client-memory", v, &a->config.client_bytes_max, err);
     case F_CONFIG: a->signals_file = v; return true;
     case F_DRAIN: return flag_int("--drain", v, 0, 86400, &a->drain_s, err);
+    case F_LOG: a->log = v; return true;
     case F_QUIET: return a->is_quiet = true;
     }
     return true;
@@ -302,6 +305,7 @@ static bool start(App *a, Err *err) {
     TRY(a->hub);
     snprintf(a->endpoint.text, sizeof a->endpoint.text, "%s", hub_endpoint(a->hub));
     a->d = dispatcher_new(&a->config);
+    if (a->log) TRY(dispatcher_log(a->d, a->log, err));
     TRY(start_workers(a, err));
     if (a->file) TRY(write_file(a, err));
     return true;
@@ -333,6 +337,8 @@ int main(int argc, char **argv) {
     App *a = &app;
     Err err = {0};
     a->drain_s = 10;
+    a->log = getenv("GT_INSTRUCTION_LOG");
+    if (a->log && !a->log[0]) a->log = NULL;
     log_environment();
     int code = read_flags(a, argc, argv, &err);
     if (code >= 0) {

@@ -96,6 +96,7 @@ void route_open(Dispatcher *d, const Client *c, Msg *m) {
 static void process(Flow *f, int stage) {
     (void)stage;
     Dispatcher *d = f->d;
+    if (d->tape) tape_sent(f);
     if (d->whole) {
         if (f->record && !f->group && !f->has_to) {
             d->n_whole++;

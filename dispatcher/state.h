@@ -57,6 +57,7 @@ struct Dispatcher {
     RankSet frame_to;    /* ... and who will get it                                               */
     uint64_t next_number; /* of the next instruction, over all clients                            */
     Groups groups;
+    struct TapeState *tape; /* NULL: no log */
     int64_t now_ms, beat_ms;
     bool is_open; /* workers_wanted were there once: from then on one is enough */
     bool is_draining;
@@ -86,6 +87,21 @@ void dispatcher_tell(Dispatcher *d, const char *format, ...) __attribute__((form
 uint64_t member_token(void); /* random, not 0 */
 void member_comes(Dispatcher *d, const WorkerPeer *w);
 void member_leaves(Dispatcher *d, const WorkerPeer *w); /* w is still in its place, or no longer */
+
+/* ---- tape.c: the instruction log; all but the first two only while d->tape is there ---- */
+void tape_fini(Dispatcher *d);
+void tape_on_tick(Dispatcher *d, bool now); /* now: at the end of a run, else when it is time */
+void tape_client_comes(Dispatcher *d, const Client *c);
+void tape_client_leaves(Dispatcher *d, const Client *c);
+void tape_worker_comes(Dispatcher *d, const WorkerPeer *w); /* asks it for times */
+void tape_group(Dispatcher *d, const Members *g); /* a new one of several */
+void tape_worker_leaves(Dispatcher *d, const WorkerPeer *w);
+void tape_asked(Dispatcher *d, const Client *c, const Inst *inst); /* before it is validated */
+void tape_sent(const Flow *f); /* as it is routed: one line for all that get it */
+void tape_failed(Dispatcher *d, const Failure *f);
+void tape_error(Dispatcher *d, const Msg *m); /* a worker's ERROR */
+void tape_cut_off(Dispatcher *d, const Client *c, const Err *err);
+void tape_times(Dispatcher *d, const WorkerPeer *w, const Msg *m);
 
 /* ---- schedule.c: load per worker ---- */
 WorkerPeer *schedule_home(const Dispatcher *d); /* the least loaded; NULL: none */

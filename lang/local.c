@@ -96,7 +96,9 @@ Local *local_start(const StreamConfig *config, Err *err) {
     l->member = xcalloc((size_t)n, sizeof l->member[0]);
     DispatcherConfig dispatcher = {.workers_wanted = n};
     l->dispatcher = dispatcher_new(&dispatcher);
+    const char *log = getenv("GT_INSTRUCTION_LOG");
     bool ok = (l->hub = hub_open(l->endpoint, err)) != NULL;
+    if (ok && log && *log) ok = dispatcher_log(l->dispatcher, log, err);
     while (ok && l->n < n) ok = start_member(l, config, err);
     if (ok) ok = await_members(l, err);
     if (!ok) local_stop(&l);

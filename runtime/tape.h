@@ -6,6 +6,7 @@
  *   0.004020 13 < c1 w0 done t2 us=812 bytes=4000000 op=matmul            it has done it
  *   0.004100 14 ! c1 w0 error add "out of memory" @hello.gt:4             it has failed
  *   0.005000 15 - c1 -  client left                                       + and -: who comes, goes
+ *   0.000400 3 + -  g1 group w0 w1
  *
  * Columns: seconds since the tape began (of `<` those of the end, so that a line may stand behind
  * younger ones), number of the line, event, client (c1), worker (w0) or group (g3); - for none.
