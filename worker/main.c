@@ -22,6 +22,7 @@ enum {
     F_DISPATCHER,
     F_HOST,
     F_PORT,
+    F_DATA,
     F_ENGINE,
     F_THREADS,
     F_MEMORY,
@@ -38,6 +39,8 @@ static const Flag flags[F_COUNT] = {
                       "HOST:PORT, ipc:///PATH, @FILE or local (GT_DISPATCHER; local)"},
     [F_HOST] = {'H', "host", "HOST", "the dispatcher's machine, with -p (localhost)"},
     [F_PORT] = {'p', "port", "PORT", "the dispatcher's port"},
+    [F_DATA] = {0, "data-endpoint", "WHERE",
+                "where other workers reach this one (as this one reaches the dispatcher)"},
     [F_ENGINE] = {0, "engine", "NAME", "cpu or reference (GT_BACKEND; cpu)"},
     [F_THREADS] = {'t', "threads", "N", "of this worker (its share of the cores)"},
     [F_MEMORY] = {'m', "memory", "SIZE", "of its tensors, 4G (its share of 80 % of what is free)"},
@@ -68,10 +71,12 @@ static App app;
 
 static bool read_flag(App *a, int flag, const char *v, Err *err) {
     int64_t n;
+    Endpoint where;
     switch (flag) {
     case F_DISPATCHER: a->word = v; return true;
     case F_HOST: a->host = v; return true;
     case F_PORT: return flag_int("--port", v, 1, 65535, &a->port, err);
+    case F_DATA: a->worker.data_endpoint = v; return endpoint_find(v, &where, err);
     case F_ENGINE:
         a->worker.engine = v;
         if (engine_find(v)) return true;

@@ -4,6 +4,7 @@
 #include "worker/worker.h"
 #include "worker/exec.h"
 #include "worker/mem.h"
+#include "worker/plane.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@ enum { STEP_US = 1000, IDLE_MS = 1000, BEAT_MS = 2000, WELCOME_MS = 10000 };
 struct Worker {
     Exec *exec;
     uint32_t rank;
+    uint64_t token; /* by which its peers know it */
     bool is_greeted, is_welcome, has_left, is_refused;
     void (*tell_welcome)(const Worker *w);
     const volatile sig_atomic_t *stop;
@@ -102,6 +104,7 @@ static void on_welcome(Worker *w, const Msg *m) {
     if (!wire_read_welcome(m, &welcome, &err))
         return;
     w->rank = welcome.rank;
+    w->token = welcome.token;
     w->is_welcome = true;
     exec_set_rank(w->exec, welcome.rank);
     if (w->tell_welcome)
@@ -213,25 +216,79 @@ static bool is_told_to_stop(Worker *w) {
     return w->has_left;
 }
 
+/* ---- With its peers ---- */
+
+/* What the dispatcher says about peers is for the plane first, which must know of them before they
+ * are spoken to; a dead peer's memory is let go last. Consumes m. */
+static void on_message(Worker *w, Plane *plane, Msg *m, int64_t now) {
+    PeerInfo peer;
+    uint32_t rank;
+    MsgKind kind = wire_kind(m);
+    if (kind == MSG_PEER && wire_read_peer(m, &peer, NULL))
+        plane_on_peer(plane, &peer, now);
+    bool is_gone = kind == MSG_PEER_GONE && wire_read_peer_gone(m, &rank, NULL);
+    worker_on_message(w, m);
+    if (is_gone)
+        plane_on_peer_gone(plane, rank);
+    if (kind == MSG_WELCOME && w->is_welcome)
+        plane_on_welcome(plane, w->rank, w->token);
+}
+
+static void hear_peers(Worker *w, Plane *plane, int64_t now) {
+    Msg m;
+    uint32_t rank;
+    const void *base;
+    uint64_t bytes;
+    while (plane_recv(plane, &rank, &m, now)) {
+        if (plane_memory(plane, rank, &base, &bytes))
+            worker_peer_memory(w, rank, base, bytes);
+        worker_on_peer(w, rank, &m);
+    }
+}
+
+static void tell_peers(Worker *w, Plane *plane, int64_t now) {
+    Msg m;
+    uint32_t rank;
+    while (worker_next_peer(w, &rank, &m)) plane_send(plane, rank, &m, now);
+}
+
+/* A peer that cannot be reached is as good as dead. It is said again and again, for later
+ * instructions may wait for it, too. */
+static void give_up_lost(Worker *w, Plane *plane, int64_t now) {
+    uint32_t at = 0, rank;
+    plane_tick(plane, now);
+    while (plane_lost(plane, &at, &rank)) {
+        Msg m;
+        wire_peer_gone(rank, &m);
+        worker_on_message(w, &m);
+    }
+}
+
 /* Serves until told to leave; false: the dispatcher is gone. Messages are looked at between
  * kernels, so that a cancel or a goodbye is heard in the middle of a long frame. */
-static bool serve(Worker *w, Link *link) {
-    int64_t began = now_ms(), beat = began;
+static bool serve(Worker *w, Link *link, Plane *plane) {
+    int64_t now = now_ms(), began = now, beat = now, tick = now;
     Msg m = {0};
-    while (!is_told_to_stop(w)) {
+    for (; !is_told_to_stop(w); now = now_ms()) {
         int got;
-        while ((got = link_recv(link, &m)) > 0)
-            worker_on_message(w, &m);
+        while ((got = link_recv(link, &m)) > 0) on_message(w, plane, &m, now);
         if (got < 0)
             return w->has_left; /* It said so before it went. */
+        hear_peers(w, plane, now);
         bool more = worker_step(w, STEP_US);
+        tell_peers(w, plane, now);
         while (worker_next(w, &m))
             if (!link_send(link, &m))
                 return false;
+        if (now - tick >= PLANE_TICK_MS) {
+            tick = now;
+            give_up_lost(w, plane, now);
+            more = true; /* Something may have come of it. */
+        }
         if (more || w->has_left)
             continue;
-        link_wait(link, IDLE_MS);
-        int64_t now = now_ms();
+        net_wait(link, plane_hub(plane), IDLE_MS);
+        now = now_ms();
         if (!w->is_welcome && w->welcome_ms > 0 && now - began > w->welcome_ms) {
             Err err = {0};
             err_set(&err, ERR_TIMEOUT, "no answer from the dispatcher in %g s",
@@ -249,6 +306,18 @@ static bool serve(Worker *w, Link *link) {
     return true;
 }
 
+static Plane *open_plane(Worker *w, const WorkerConfig *config, Err *err) {
+    Engine *e = exec_engine(w->exec);
+    PlaneConfig plane = {.dispatcher = config->endpoint, .endpoint = config->data_endpoint};
+    void *base;
+    e->ops->arena(e, &base, &plane.arena_bytes, &plane.arena_fd);
+    plane.arena = base;
+    Plane *p = plane_open(&plane, err);
+    if (p)
+        w->hello.data = *plane_data(p);
+    return p;
+}
+
 WorkerEnd worker_run(const WorkerConfig *config) {
     Err err = {0};
     Worker *w = worker_new(config, &err);
@@ -256,15 +325,17 @@ WorkerEnd worker_run(const WorkerConfig *config) {
         complain(config->why, &err);
         return WORKER_FAILED;
     }
-    Link *link = link_open(config->endpoint, &err);
+    Plane *plane = open_plane(w, config, &err);
+    Link *link = plane ? link_open_beside(config->endpoint, plane_hub(plane), &err) : NULL;
     WorkerEnd end = WORKER_FAILED;
     if (!link)
         complain(config->why, &err);
-    else if (!serve(w, link))
+    else if (!serve(w, link, plane))
         end = WORKER_GONE;
     else
         end = w->is_refused ? WORKER_REFUSED : WORKER_LEFT;
     link_close(&link);
-    worker_free(&w);
+    worker_free(&w); /* It may read a peer's memory until then. */
+    plane_close(&plane);
     return end;
 }
