@@ -4,10 +4,12 @@
  * A frame that is for the client's home worker alone and of which nothing was changed goes on as it
  * came, by reference. As soon as one of its instructions is for others, or was changed, it is
  * written anew: every instruction that has a place names its group (`on`), the home worker's too;
- * the others are for whoever gets the frame. A large payload travels in a frame of its own.
+ * the others are for whoever gets the frame. A frame with large payloads goes
+ * to those alone who need them.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
 #include <assert.h>
+#include <string.h>
 
 /* Sends the frame that was written; everything before seq_end has then been sent. */
 static void flush(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes) {
@@ -37,18 +39,26 @@ static FrameWriter *writer(Dispatcher *d, Client *c, uint64_t seq) {
     return w;
 }
 
+/* Who must get it. */
+static RankSet recipients(const Flow *f, bool has_place) {
+    RankSet to = {{0}};
+    if (f->has_to) to = f->to;
+    if (has_place)
+        ranks_join(&to, f->group ? &f->group->set : &f->client->home->set);
+    else if (!f->has_to)
+        ranks_add(&to, f->client->rank);
+    return to;
+}
+
 static void write(Flow *f) {
     Dispatcher *d = f->d;
     Client *c = f->client;
-    bool is_alone = f->inst.payload_bytes > INLINE_BYTES; /* Others are not to carry it along. */
-    if (is_alone) flush(d, c, f->seq, 0);
-    FrameWriter *w = writer(d, c, f->seq);
     bool has_place = !f->is_for_all && shard_has_place(f->inst.op);
-    if (f->has_to) ranks_join(&d->frame_to, &f->to);
-    if (has_place)
-        ranks_join(&d->frame_to, f->group ? &f->group->set : &c->home->set);
-    else if (!f->has_to)
-        ranks_add(&d->frame_to, c->rank);
+    RankSet to = recipients(f, has_place);
+    bool is_large = f->inst.payload_bytes > INLINE_BYTES || d->frame.n_parts > 0;
+    if (is_large && d->frame.head && memcmp(&to, &d->frame_to, sizeof to)) flush(d, c, f->seq, 0);
+    FrameWriter *w = writer(d, c, f->seq);
+    ranks_join(&d->frame_to, &to);
     Located located;
     Inst *inst = &f->inst;
     if (has_place) {
@@ -64,7 +74,6 @@ static void write(Flow *f) {
         frame_add_raw(w, inst, f->record, f->record_bytes);
     else
         frame_add(w, inst);
-    if (is_alone) flush(d, c, f->is_inserted ? f->seq : f->seq + 1, 0);
 }
 
 /* The frame is not to go on as it came after all: its instructions so far are written. */
