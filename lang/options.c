@@ -69,18 +69,20 @@ static bool size(const char *what, const char *s, uint64_t *out, LangError *e) {
 static bool engine(const char *what, const char *s, const char **out, LangError *e) {
     static const char *const known[][2] = {{"cpu", "cpu"},
                                            {"reference", "reference"},
+                                           {"null", "null"},
                                            {"numpy", "reference"},
                                            {"pytorch", "cpu"},
                                            {"torch", "cpu"}};
-    const char *names[5];
-    for (int k = 0; k < 5; k++) {
+    enum { N = sizeof known / sizeof known[0] };
+    const char *names[N];
+    for (int k = 0; k < N; k++) {
         names[k] = known[k][0];
         if (!strcmp(s, known[k][0])) {
             *out = known[k][1];
             return true;
         }
     }
-    const char *near = nearest_name(s, strlen(s), names, 2);
+    const char *near = nearest_name(s, strlen(s), names, 3);
     usage(e, "%s: there is no engine '%.100s'", what, s);
     return near ? error_hint(e, "did you mean '%s'?", near) : error_hint(e, "cpu or reference");
 }

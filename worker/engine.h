@@ -49,7 +49,7 @@ typedef struct EngineConfig {
 
 typedef struct Engine Engine;
 typedef struct EngineOps {
-    const char *name; /* "reference", "cpu" */
+    const char *name; /* "reference", "cpu", "null" */
     Engine *(*open)(const EngineConfig *config, Err *err);
     void (*close)(Engine **e); /* after all tickets are done */
     /* Class within which bits are promised: "cpu-v4". */
@@ -74,8 +74,8 @@ typedef struct EngineOps {
 } EngineOps;
 struct Engine { const EngineOps *ops; };
 
-extern const EngineOps engine_reference, engine_cpu;
-/* "cpu", "reference"; also numpy -> reference, pytorch -> cpu. NULL when unknown. */
+extern const EngineOps engine_reference, engine_cpu, engine_null;
+/* "cpu", "reference", "null"; also numpy -> reference, pytorch -> cpu. NULL when unknown. */
 const EngineOps *engine_find(const char *name);
 
 /* Row-major strides of t. */

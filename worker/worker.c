@@ -56,7 +56,7 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
     const EngineOps *ops = engine_find(name);
     if (!ops) {
         err_set(err, ERR_ARG, "there is no engine '%s'", name);
-        err_hint(err, "engines: cpu, reference");
+        err_hint(err, "engines: cpu, reference, null");
         return NULL;
     }
     int workers = config->workers_on_host > 0 ? config->workers_on_host : 1;
