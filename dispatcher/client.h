@@ -54,6 +54,7 @@ typedef struct Client {
     const Members *home, *all;       /* groups: its home; the workers there were at its welcome */
     RankSet used;                    /* workers that have heard of it                          */
     int n_used;
+    uint32_t n_groups;               /* made for its signals                                   */
     bool checks_nan;
     Config signals;                  /* what the client says of them                           */
     Scope *scope; int depth, cap_scope;

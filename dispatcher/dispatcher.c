@@ -131,19 +131,25 @@ void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *
 
 /* ---- Clients come and go ---- */
 
+/* Signals that name no workers mean these: all that were there at the client's welcome and still
+ * are. */
+static void choose_all(Dispatcher *d, Client *c) {
+    int32_t rank[MAX_INTS];
+    int n = 0;
+    for (int i = 0; i < d->n_ranks && n < MAX_INTS; i++)
+        if (d->worker[i] && (!c->all || ranks_has(&c->all->set, i))) rank[n++] = i;
+    c->all = dispatcher_group(d, rank, n);
+    if (!c->all) c->all = c->home;
+    scope_refresh(d, c);
+}
+
 static void welcome_client(Dispatcher *d, Client *c) {
     WorkerPeer *home = schedule_home(d);
     assert(home && c->rank < 0);
     c->rank = home->rank;
     home->n_clients++;
-    int32_t rank[MAX_INTS];
-    int n = 0;
-    for (int i = 0; i < d->n_ranks && n < MAX_INTS; i++)
-        if (d->worker[i]) rank[n++] = i;
-    c->home = dispatcher_group(d, &(int32_t){home->rank}, 1);
-    c->all = dispatcher_group(d, rank, n);
-    if (!c->all) c->all = c->home;
-    scope_refresh(d, c);
+    c->home = dispatcher_group(d, &(int32_t){home->rank}, 1); /* made when the worker came */
+    choose_all(d, c);
     Welcome w = {.id = c->id,
                  .rank = (uint32_t)home->rank,
                  .n_workers = (uint32_t)d->n_workers,
@@ -283,6 +289,7 @@ static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     if (d->tape) tape_worker_comes(d, w);
     member_comes(d, w);
     for (uint32_t i = 0; i < d->groups.n; i++) tell_group(d, w, d->groups.member[i]);
+    dispatcher_group(d, &(int32_t){rank}, 1);
     welcome_waiting(d);
 }
 
@@ -323,7 +330,7 @@ static void worker_leaves(Dispatcher *d, WorkerPeer *w) {
         i = 0; /* The map has changed. */
     }
     for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
-        if (((Client *)value)->rank >= 0) scope_refresh(d, value);
+        if (((Client *)value)->rank >= 0) choose_all(d, value);
     free(w);
 }
 

@@ -18,16 +18,27 @@ int ranks_next(const RankSet *s, int rank) {
     return -1;
 }
 
+static uint64_t key_of(const int32_t *rank, int n) {
+    return hash_bytes(rank, (size_t)n * sizeof rank[0], (uint64_t)n) | 1;
+}
+
+const Members *groups_find(const Groups *g, const int32_t *rank, int n) {
+    for (uint32_t i = (uint32_t)(uintptr_t)map_get(&g->by_hash, key_of(rank, n)); i;
+         i = g->next[i - 1]) {
+        const Members *m = g->member[i - 1];
+        if (m->n == n && !memcmp(m->rank, rank, (size_t)n * sizeof rank[0])) return m;
+    }
+    return NULL;
+}
+
 const Members *groups_get(Groups *g, const int32_t *rank, int n, bool *is_new) {
     size_t bytes = (size_t)n * sizeof rank[0];
-    uint64_t key = hash_bytes(rank, bytes, (uint64_t)n) | 1;
-    uint32_t first = (uint32_t)(uintptr_t)map_get(&g->by_hash, key);
+    const Members *known = groups_find(g, rank, n);
     *is_new = false;
-    for (uint32_t i = first; i; i = g->next[i - 1]) {
-        const Members *m = g->member[i - 1];
-        if (m->n == n && !memcmp(m->rank, rank, bytes)) return m;
-    }
+    if (known) return known;
     if (g->n == MAX_GROUPS) return NULL;
+    uint64_t key = key_of(rank, n);
+    uint32_t first = (uint32_t)(uintptr_t)map_get(&g->by_hash, key);
     if (g->n == g->cap) {
         g->cap = g->cap ? 2 * g->cap : 16;
         g->member = xrealloc(g->member, g->cap * sizeof g->member[0]);

@@ -49,5 +49,7 @@ typedef struct Groups {
 /* The group of these distinct ranks in this order; *is_new: it did not exist. NULL: there are
  * MAX_GROUPS. */
 const Members *groups_get(Groups *g, const int32_t *rank, int n, bool *is_new);
+/* NULL: it does not exist. */
+const Members *groups_find(const Groups *g, const int32_t *rank, int n);
 void groups_fini(Groups *g);
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* The group that a signal speaks of. NULL: err says why there is none. */
-static const Members *group_of(Dispatcher *d, const Client *c, const SignalConfig *s, Err *err) {
+static const Members *group_of(Dispatcher *d, Client *c, const SignalConfig *s, Err *err) {
     int32_t rank[MAX_INTS];
     if (s->n_workers == 0) return c->all;
     for (int i = 0; i < s->n_workers; i++) {
@@ -25,12 +25,17 @@ static const Members *group_of(Dispatcher *d, const Client *c, const SignalConfi
         }
         rank[i] = (int32_t)r;
     }
-    const Members *g = dispatcher_group(d, rank, s->n_workers);
-    if (!g) err_set(err, ERR_LIMIT, "more than %d groups of workers", MAX_GROUPS);
+    uint32_t before = d->groups.n;
+    const Members *g = c->n_groups < CLIENT_GROUPS_MAX ? dispatcher_group(d, rank, s->n_workers)
+                                                       : groups_find(&d->groups, rank, s->n_workers);
+    c->n_groups += d->groups.n - before;
+    if (!g)
+        err_set(err, ERR_LIMIT, "signal '%.100s': more groups of workers than one client may make",
+                s->name);
     return g;
 }
 
-bool scope_target(Dispatcher *d, const Client *c, const char *name, size_t n, Target *out,
+bool scope_target(Dispatcher *d, Client *c, const char *name, size_t n, Target *out,
                   Err *err) {
     *out = (Target){0};
     const SignalConfig *s = config_find(&c->signals, name, n);

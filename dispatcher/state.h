@@ -9,6 +9,7 @@
 enum {
     ERRORS_MAX = 4096,  /* refused instructions of a client; then it is cut off (ours sends none) */
     SCOPES_MAX = 1024,  /* open signals of one client                                             */
+    CLIENT_GROUPS_MAX = 256, /* groups of ranks that one client makes                              */
     QUESTIONS_MAX = 16, /* unanswered stats of one client                                         */
     WORKERS_MAX = MAX_WORKERS,
     NEWS_MAX = 4096,
@@ -119,7 +120,7 @@ void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, boo
 /* ---- mod_scope.c ---- */
 
 /* What a signal asks for; out->group NULL: nothing. false: it cannot be had. */
-bool scope_target(Dispatcher *d, const Client *c, const char *name, size_t n, Target *out,
+bool scope_target(Dispatcher *d, Client *c, const char *name, size_t n, Target *out,
                   Err *err);
 /* Works out again what the open scopes come to: definitions or workers have changed. */
 void scope_refresh(Dispatcher *d, Client *c);

@@ -1,5 +1,5 @@
-/* shard_cases.h: programs for shard_test, and what four workers hear of them. Home is w0, group 1;
- * group 2 are all.
+/* shard_cases.h: programs for shard_test, and what four workers hear of them. Home is w0; group
+ * r + 1 is worker r alone, group 5 are all.
  * SPDX-License-Identifier: MIT */
 static const Program programs[] = {
     {"unsharded", "t0 = full 1 [8,2] f32\nt1 = add t0 t0\nfetch t1\nfree t0 t1\n",
@@ -15,13 +15,13 @@ static const Program programs[] = {
      "signal enter b\nt3 = full 2 [4,5] f32\nsignal enter r\nt4 = full 3 [4] f32\n"
      "signal enter unknown\nt5 = full 4 [4] f32\nsignal exit unknown\nsignal exit r\n"
      "signal exit b\nt6 = full 5 [9] f32\nsignal exit a\nt7 = full 6 [9] f32\n",
-     "t0 = rand [10,3] f32 rng=1:2 on=2 split=[0,3]\n"
-     "t1 = full 1 [] f32 on=2\n"
-     "t2 = arange 0 1 [1] i64 on=2\n"
-     "t3 = full 2 [4,5] f32 on=3 split=[1,3]\n"
-     "t4 = full 3 [4] f32 on=4\n"
-     "t5 = full 4 [4] f32 on=4\n"
-     "t6 = full 5 [9] f32 on=2 split=[0,3]\n"
+     "t0 = rand [10,3] f32 rng=1:2 on=5 split=[0,3]\n"
+     "t1 = full 1 [] f32 on=5\n"
+     "t2 = arange 0 1 [1] i64 on=5\n"
+     "t3 = full 2 [4,5] f32 on=6 split=[1,3]\n"
+     "t4 = full 3 [4] f32 on=7\n"
+     "t5 = full 4 [4] f32 on=7\n"
+     "t6 = full 5 [9] f32 on=5 split=[0,3]\n"
      "t7 = full 6 [9] f32 on=1\n"
      "-> w0 w1 w2 w3 \n"},
     {"data parallel",
@@ -30,17 +30,17 @@ static const Program programs[] = {
      "t5 = permute t1 axes=[1,0]\nt6 = matmul t5 t3\nsignal exit a\nt7 = mul t6 0.5\n"
      "t8 = sub t0 t7 keep=true\nprint \"{}\" t4\nfree t2 t3 t4\n",
      "t0 = randn [6,4] f32 rng=1:0 on=1\n"
-     "t1 = randn [8,6] f32 rng=1:1 on=2 split=[0,2]\n"
-     "+ t9223372036854775808 = move t0 shape=[6,4] dtype=f32 on=2 from=1\n"
-     "t2 = matmul t1 t9223372036854775808 on=2 split=[0,2]\n"
-     "t3 = relu t2 on=2 split=[0,2]\n"
-     "t4 = sum t3 on=2 partial=\"sum\"\n"
-     "t5 = permute t1 axes=[1,0] on=2 split=[1,2]\n"
-     "t6 = matmul t5 t3 on=2 partial=\"sum\"\n"
-     "+ t9223372036854775809 = all_reduce t6 shape=[6,4] dtype=f32 on=2 from=2 from_partial=\"sum\"\n"
-     "t7 = mul t9223372036854775809 0.5 on=2\n"
+     "t1 = randn [8,6] f32 rng=1:1 on=5 split=[0,2]\n"
+     "+ t9223372036854775808 = move t0 shape=[6,4] dtype=f32 on=5 from=1\n"
+     "t2 = matmul t1 t9223372036854775808 on=5 split=[0,2]\n"
+     "t3 = relu t2 on=5 split=[0,2]\n"
+     "t4 = sum t3 on=5 partial=\"sum\"\n"
+     "t5 = permute t1 axes=[1,0] on=5 split=[1,2]\n"
+     "t6 = matmul t5 t3 on=5 partial=\"sum\"\n"
+     "+ t9223372036854775809 = all_reduce t6 shape=[6,4] dtype=f32 on=5 from=5 from_partial=\"sum\"\n"
+     "t7 = mul t9223372036854775809 0.5 on=5\n"
      "t8 = sub t0 t7 keep=true on=1\n"
-     "+ t9223372036854775810 = move t4 shape=[] dtype=f32 on=1 from=2 from_partial=\"sum\"\n"
+     "+ t9223372036854775810 = move t4 shape=[] dtype=f32 on=1 from=5 from_partial=\"sum\"\n"
      "print \"{}\" t9223372036854775810 on=1\n"
      "+ free t9223372036854775810\n"
      "free t2 t3 t4\n"
@@ -51,14 +51,14 @@ static const Program programs[] = {
      "t2 = randn [8,6] f32 rng=1:2\nsignal exit row\nt3 = matmul t0 t1\nt4 = gelu t3\n"
      "t5 = matmul t4 t2\nt6 = add t5 t0\n",
      "t0 = randn [8,6] f32 rng=1:0 on=1\n"
-     "t1 = randn [6,8] f32 rng=1:1 on=2 split=[1,2]\n"
-     "t2 = randn [8,6] f32 rng=1:2 on=2 split=[0,2]\n"
-     "+ t9223372036854775808 = move t0 shape=[8,6] dtype=f32 on=2 from=1\n"
-     "t3 = matmul t9223372036854775808 t1 on=2 split=[1,2]\n"
-     "t4 = gelu t3 on=2 split=[1,2]\n"
-     "t5 = matmul t4 t2 on=2 partial=\"sum\"\n"
-     "+ t9223372036854775809 = all_reduce t5 shape=[8,6] dtype=f32 on=2 from=2 from_partial=\"sum\"\n"
-     "t6 = add t9223372036854775809 t9223372036854775808 on=2\n"
+     "t1 = randn [6,8] f32 rng=1:1 on=5 split=[1,2]\n"
+     "t2 = randn [8,6] f32 rng=1:2 on=5 split=[0,2]\n"
+     "+ t9223372036854775808 = move t0 shape=[8,6] dtype=f32 on=5 from=1\n"
+     "t3 = matmul t9223372036854775808 t1 on=5 split=[1,2]\n"
+     "t4 = gelu t3 on=5 split=[1,2]\n"
+     "t5 = matmul t4 t2 on=5 partial=\"sum\"\n"
+     "+ t9223372036854775809 = all_reduce t5 shape=[8,6] dtype=f32 on=5 from=5 from_partial=\"sum\"\n"
+     "t6 = add t9223372036854775809 t9223372036854775808 on=5\n"
      "-> w0 w1 w2 w3 \n"},
     {"pipeline",
      "signal define s0 axis=0 workers=[0]\nsignal define s1 axis=0 workers=[1]\n"
@@ -67,75 +67,75 @@ static const Program programs[] = {
      "fetch t3\n",
      "t0 = randn [4,4] f32 rng=1:0 on=1\n"
      "t1 = exp t0 on=1\n"
-     "t2 = randn [4,4] f32 rng=1:1 on=3\n"
-     "+ t9223372036854775808 = move t1 shape=[4,4] dtype=f32 on=3 from=1\n"
-     "t3 = matmul t9223372036854775808 t2 on=3\n"
-     "fetch t3 on=3\n"
+     "t2 = randn [4,4] f32 rng=1:1 on=2\n"
+     "+ t9223372036854775808 = move t1 shape=[4,4] dtype=f32 on=2 from=1\n"
+     "t3 = matmul t9223372036854775808 t2 on=2\n"
+     "fetch t3 on=2\n"
      "-> w0 w1 \n"},
     {"conversions are remembered, and die with their tensor",
      "signal define a axis=0\nt0 = randn [8] f32 rng=1:0\nsignal enter a\nt1 = exp t0\n"
      "t2 = log t0\nt3 = add t0 t0\nsignal exit a\nfree t0\n",
      "t0 = randn [8] f32 rng=1:0 on=1\n"
-     "+ t9223372036854775808 = move t0 shape=8 dtype=f32 on=2 split=[0,2] from=1\n"
-     "t1 = exp t9223372036854775808 on=2 split=[0,2]\n"
-     "t2 = log t9223372036854775808 on=2 split=[0,2]\n"
-     "t3 = add t9223372036854775808 t9223372036854775808 on=2 split=[0,2]\n"
+     "+ t9223372036854775808 = move t0 shape=8 dtype=f32 on=5 split=[0,2] from=1\n"
+     "t1 = exp t9223372036854775808 on=5 split=[0,2]\n"
+     "t2 = log t9223372036854775808 on=5 split=[0,2]\n"
+     "t3 = add t9223372036854775808 t9223372036854775808 on=5 split=[0,2]\n"
      "+ free t9223372036854775808\n"
      "free t0\n"
      "-> w0 w1 w2 w3 \n"},
     {"one conversion serves a reduction and its sum",
      "signal define a axis=0\nsignal enter a\nt0 = full 1 [8,2] f32\nt1 = sum t0\n"
      "t2 = exp t1\nt3 = log t1\nt4 = neg t1\n",
-     "t0 = full 1 [8,2] f32 on=2 split=[0,2]\n"
-     "t1 = sum t0 on=2 partial=\"sum\"\n"
-     "+ t9223372036854775808 = all_reduce t1 shape=[] dtype=f32 on=2 from=2 from_partial=\"sum\"\n"
-     "t2 = exp t9223372036854775808 on=2\n"
-     "t3 = log t9223372036854775808 on=2\n"
-     "t4 = neg t1 on=2 partial=\"sum\"\n"
+     "t0 = full 1 [8,2] f32 on=5 split=[0,2]\n"
+     "t1 = sum t0 on=5 partial=\"sum\"\n"
+     "+ t9223372036854775808 = all_reduce t1 shape=[] dtype=f32 on=5 from=5 from_partial=\"sum\"\n"
+     "t2 = exp t9223372036854775808 on=5\n"
+     "t3 = log t9223372036854775808 on=5\n"
+     "t4 = neg t1 on=5 partial=\"sum\"\n"
      "-> w0 w1 w2 w3 \n"},
     {"signal.tensor",
      "signal define a axis=0\nt0 = randn [8,2] f32 rng=1:0\nt1 = shard t0 a\nt2 = shard t1 a\n"
      "t3 = shard t0 nothing\nfetch t1\n",
      "t0 = randn [8,2] f32 rng=1:0 on=1\n"
-     "t1 = move t0 shape=[8,2] dtype=f32 on=2 split=[0,2] from=1\n"
-     "t2 = shard t1 a on=2 split=[0,2]\n"
+     "t1 = move t0 shape=[8,2] dtype=f32 on=5 split=[0,2] from=1\n"
+     "t2 = shard t1 a on=5 split=[0,2]\n"
      "t3 = shard t0 nothing on=1\n"
-     "+ t9223372036854775808 = move t1 shape=[8,2] dtype=f32 on=1 from=2 from_split=[0,2]\n"
+     "+ t9223372036854775808 = move t1 shape=[8,2] dtype=f32 on=1 from=5 from_split=[0,2]\n"
      "fetch t9223372036854775808 on=1\n"
      "+ free t9223372036854775808\n"
      "-> w0 w1 w2 w3 \n"},
     {"data",
      "signal define a axis=0\nsignal enter a\nt0 = data f32 [4] 1 2 3 4\nt1 = data f32 [] 1\n",
-     "+ t9223372036854775808 = data f32 [4] 1 2 3 4 on=2\n"
-     "t0 = move t9223372036854775808 shape=4 dtype=f32 on=2 split=[0,1] from=2\n"
+     "+ t9223372036854775808 = data f32 [4] 1 2 3 4 on=5\n"
+     "t0 = move t9223372036854775808 shape=4 dtype=f32 on=5 split=[0,1] from=5\n"
      "+ free t9223372036854775808\n"
-     "t1 = data f32 [] 1 on=2\n"
+     "t1 = data f32 [] 1 on=5\n"
      "-> w0 w1 w2 w3 \n"},
     {"a model's place",
      "signal define a axis=0\nsignal enter a\nt0 = randn [8,2] f32 rng=1:0\nsignal exit a\n"
      "t1 = rand t0 rng=1:1\nt2 = full t0 0\n",
-     "t0 = randn [8,2] f32 rng=1:0 on=2 split=[0,2]\n"
-     "t1 = rand t0 rng=1:1 on=2 split=[0,2]\n"
-     "t2 = full t0 0 on=2 split=[0,2]\n"
+     "t0 = randn [8,2] f32 rng=1:0 on=5 split=[0,2]\n"
+     "t1 = rand t0 rng=1:1 on=5 split=[0,2]\n"
+     "t2 = full t0 0 on=5 split=[0,2]\n"
      "-> w0 w1 w2 w3 \n"},
     {"operands disagree",
      "signal define a axis=0 workers=[1]\nsignal define b axis=0 workers=[2,3]\n"
      "signal enter a\nt0 = randn [8,2] f32 rng=1:0\nsignal exit a\nsignal enter b\n"
      "t1 = randn [8,2] f32 rng=1:1\nt2 = randn [2] f32 rng=1:2\nsignal exit b\n"
      "t3 = add t0 t1\nt4 = randn [2] f32 rng=1:3\nt5 = add t4 t0\n",
-     "t0 = randn [8,2] f32 rng=1:0 on=3\n"
-     "t1 = randn [8,2] f32 rng=1:1 on=4 split=[0,4]\n"
-     "t2 = randn [2] f32 rng=1:2 on=4 split=[0,1]\n"
-     "+ t9223372036854775808 = move t0 shape=[8,2] dtype=f32 on=4 split=[0,4] from=3\n"
-     "t3 = add t9223372036854775808 t1 on=4 split=[0,4]\n"
+     "t0 = randn [8,2] f32 rng=1:0 on=2\n"
+     "t1 = randn [8,2] f32 rng=1:1 on=6 split=[0,4]\n"
+     "t2 = randn [2] f32 rng=1:2 on=6 split=[0,1]\n"
+     "+ t9223372036854775808 = move t0 shape=[8,2] dtype=f32 on=6 split=[0,4] from=2\n"
+     "t3 = add t9223372036854775808 t1 on=6 split=[0,4]\n"
      "t4 = randn [2] f32 rng=1:3 on=1\n"
-     "+ t9223372036854775809 = move t4 shape=2 dtype=f32 on=3 from=1\n"
-     "t5 = add t9223372036854775809 t0 on=3\n"
+     "+ t9223372036854775809 = move t4 shape=2 dtype=f32 on=2 from=1\n"
+     "t5 = add t9223372036854775809 t0 on=2\n"
      "-> w0 w1 w2 w3 \n"},
     {"births without a scope", "signal define \"*\" axis=0\nt0 = full 0 [512,512] f32\n"
                                "t1 = full 0 [8] f32\nt2 = add t0 1\n",
-     "t0 = full 0 [512,512] f32 on=2 split=[0,128]\n"
+     "t0 = full 0 [512,512] f32 on=5 split=[0,128]\n"
      "t1 = full 0 [8] f32 on=1\n"
-     "t2 = add t0 1 on=2 split=[0,128]\n"
+     "t2 = add t0 1 on=5 split=[0,128]\n"
      "-> w0 w1 w2 w3 \n"},
 };
