@@ -138,8 +138,8 @@ static void choose_all(Dispatcher *d, Client *c) {
     int n = 0;
     for (int i = 0; i < d->n_ranks && n < MAX_INTS; i++)
         if (d->worker[i] && (!c->all || ranks_has(&c->all->set, i))) rank[n++] = i;
-    c->all = dispatcher_group(d, rank, n);
-    if (!c->all) c->all = c->home;
+    const Members *all = n > 0 ? dispatcher_group(d, rank, n) : NULL;
+    c->all = all ? all : c->home;
     scope_refresh(d, c);
 }
 
