@@ -143,18 +143,18 @@ static const Members *most_spread(const Flow *f, TensorHandle **h) {
     return best ? best->group : f->client->home;
 }
 
-/* A large payload goes to one worker, and from there to the others. */
+/* Of a small payload each rank takes its part; a large one goes to one worker, and from there to the
+ * others. */
 static void place_data(Flow *f, int stage, const Target *t) {
     Client *c = f->client;
     const Members *g = t->group;
     Layout l = birth_layout(t, &f->out_type[0]), whole = layout_replicate();
-    bool is_large = f->inst.payload_bytes > INLINE_BYTES;
-    if (g->n == 1 || (!is_large && l.kind == LAYOUT_REPLICATE)) {
-        settle(f, g, &l);
-            chain_next(f, stage + 1);
+    settle(f, g, &l);
+    if (g->n == 1 || f->inst.payload_bytes <= INLINE_BYTES) {
+        chain_next(f, stage + 1);
         return;
     }
-    const Members *at = is_large ? single(f, ranks_has(&g->set, c->rank) ? c->rank : g->rank[0]) : g;
+    const Members *at = single(f, ranks_has(&g->set, c->rank) ? c->rank : g->rank[0]);
     uint64_t id = INSERTED_ID | c->next_inserted++;
     Flow born = *f;
     born.inst.out[0] = id;
@@ -164,8 +164,7 @@ static void place_data(Flow *f, int stage, const Target *t) {
     born.layout = whole;
     chain_next(&born, stage + 1);
     MoveInst m;
-    settle(f, g, &l);
-    f->inst.payload = NULL, f->inst.payload_buf = NULL;
+    f->inst.payload = NULL, f->inst.payload_buf = NULL, f->inst.payload_bytes = 0;
     convert_become(f, id, &f->out_type[0], at, &whole, g, &l, &m);
     chain_next(f, stage + 1);
     convert_forget(f, id, at);

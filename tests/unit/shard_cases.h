@@ -106,9 +106,7 @@ static const Program programs[] = {
      "-> w0 w1 w2 w3 \n"},
     {"data",
      "signal define a axis=0\nsignal enter a\nt0 = data f32 [4] 1 2 3 4\nt1 = data f32 [] 1\n",
-     "+ t9223372036854775808 = data f32 [4] 1 2 3 4 on=5\n"
-     "t0 = move t9223372036854775808 shape=4 dtype=f32 on=5 split=[0,1] from=5\n"
-     "+ free t9223372036854775808\n"
+     "t0 = data f32 [4] 1 2 3 4 on=5 split=[0,1]\n"
      "t1 = data f32 [] 1 on=5\n"
      "-> w0 w1 w2 w3 \n"},
     {"a model's place",

@@ -1,0 +1,74 @@
+# A reader that stops (SIGSTOP) for a while: the owner keeps what it is to read, the others go on, and when it goes on
+# all ends right and memory is back at its baseline. One that is killed while others wait for it: they hear of it in 2 s.
+. tests/fixtures/check.sh
+D=$B/gt-dispatcher W=$B/gt-worker
+export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
+all=
+trap 'kill -CONT $all 2>/dev/null; kill -KILL $all 2>/dev/null' EXIT
+start() {
+    what=$1
+    shift
+    "$@" >"$TMP/$what.out" 2>"$TMP/$what.err" &
+    pid=$!
+    all="$all $pid"
+}
+await() {
+    for _ in $(seq 200); do
+        grep -q "$2" "$1" 2>/dev/null && return
+        sleep 0.1
+    done
+    fail "no '$2' in $1:
+$(cat "$1" 2>/dev/null)"
+}
+start d "$D" --endpoint-file "$TMP/where"; d=$pid
+await "$TMP/d.out" "ready at"
+for i in 0 1 2; do
+    start w$i "$W" -d "@$TMP/where" --threads 1 --memory 64M --once; eval "w$i=$pid"
+    await "$TMP/w$i.out" "w$i at"
+done
+
+cat >"$TMP/gather.gt" <<'EOF'
+signal.define("a", axis=0, workers=[0, 1])
+signal.define("b", replicated=true, workers=[2])
+x = 0
+signal "a" { x = ones(1024, 256) }
+sync()
+print("ready", err=true)
+for k in range(200) {
+  y = x + k
+  signal "b" { z = y * 2 }
+  s = z.sum()
+  if k % 20 == 0 { print(k, s.item()) }
+}
+x = y = z = s = none
+w = stats()
+print("bytes", w["w0.bytes_used"], w["w1.bytes_used"], w["w2.bytes_used"])
+EOF
+want=$("$GTSH" -w 3 "$TMP/gather.gt" 2>/dev/null | grep -v bytes)
+start c "$GTSH" -d "@$TMP/where" "$TMP/gather.gt"; c=$pid
+await "$TMP/c.err" ready
+kill -STOP $w2
+sleep 0.2
+# another client, on the workers that go on
+same "others go on" "$(timeout 20 "$GTSH" -d "@$TMP/where" -c 'print(ones(3).sum())')" "tensor(3.)"
+sleep 1
+kill -CONT $w2
+wait $c; same "exit code" $? 0
+same "values" "$(grep -v bytes "$TMP/c.out")" "$want"
+grep -q "^bytes [0-9]* [0-9]* [0-9]*$" "$TMP/c.out" || fail "no figures: $(cat "$TMP/c.out")"
+for b in $(sed -n 's/^bytes //p' "$TMP/c.out"); do
+    [ "$b" -le 4096 ] || fail "bytes are left: $(cat "$TMP/c.out")"
+done
+
+# killed while the others wait for it
+start c2 "$GTSH" -d "@$TMP/where" "$TMP/gather.gt"; c=$pid
+await "$TMP/c2.err" ready
+kill -STOP $w2; sleep 0.2
+kill -KILL $w2; begin=$(date +%s%N)
+wait $c; code=$?
+took=$((($(date +%s%N) - begin) / 1000000))
+same "exit code" $code 69
+has "who and where" "$(cat "$TMP/c2.err")" "worker w2 is gone"
+has "who and where" "$(cat "$TMP/c2.err")" "gather.gt"
+[ $took -le 2000 ] || fail "the client heard of it after $took ms"
+same "the others" "$(timeout 20 "$GTSH" -d "@$TMP/where" -c 'print(ones(4).sum())')" "tensor(4.)"
