@@ -1,0 +1,260 @@
+/* dispatcher_bench: what the dispatcher's step function costs per instruction with 1, 8, 36 and 72
+ * workers, alone: frames of a client in, frames for workers drained, all acknowledged at once.
+ *
+ *   unsharded     t = t + x; free: one worker does all, the others wait
+ *   data-parallel a step over rows that are split over all workers: no conversion
+ *   collectives   a gradient step whose weights meet an inserted all_reduce each time
+ *   the same, in short frames: each step of 6 instructions is a frame of its own
+ *
+ * CPU us per instruction of the client, budget 1 and flat (DESIGN 10): all that happens in
+ * dispatcher_on_message and dispatcher_next, acknowledgements included. What is left of it per
+ * recipient of a frame (256 instructions at most) is shown too: that part must grow with the
+ * workers, and must be small beside the rest.
+ *
+ * Usage: dispatcher_bench [INSTRUCTIONS]
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/dispatcher.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { WORKERS = 72, CLIENT = 1000 };
+
+typedef struct Bench {
+    Dispatcher *d;
+    FrameWriter frame;
+    Arena arena; /* of one line */
+    uint64_t id, seq; /* of the client: the next ones */
+    int n_workers;
+    bool owes[WORKERS + 1]; /* by peer: got the frame, has not acknowledged it */
+    bool is_timed;
+    double us;
+    uint64_t n_insts, n_frames, n_sent, n_out; /* n_sent: frames by recipient; n_out: located */
+} Bench;
+
+static double cpu_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static _Noreturn void stop(const char *what, const char *why) {
+    fprintf(stderr, "dispatcher_bench: %s: %s\n", what, why);
+    exit(1);
+}
+
+/* ---- The other ends ---- */
+
+/* Who says what is not looked at but for errors: this must not cost. */
+static void drain(Bench *b) {
+    PeerId to;
+    Msg m;
+    bool drop;
+    while (dispatcher_next(b->d, &to, &m, &drop)) {
+        MsgKind kind = wire_kind(&m);
+        Failure f;
+        Err err;
+        if (kind == MSG_REFUSE && wire_read_refuse(&m, &err, NULL)) stop("refused", err.text);
+        if (kind == MSG_ERROR && wire_read_failure(&m, &f, NULL)) stop("an error", f.err.text);
+        if (kind == MSG_FRAME && to <= WORKERS) {
+            b->owes[to] = true;
+            b->n_sent++;
+        }
+        msg_fini(&m);
+    }
+}
+
+static void acknowledge(Bench *b) {
+    static Msg acks[WORKERS];
+    PeerId from[WORKERS];
+    int n = 0;
+    for (PeerId peer = 1; peer <= (PeerId)b->n_workers; peer++) {
+        if (!b->owes[peer]) continue;
+        b->owes[peer] = false;
+        Ack a = {.client = 1, .seq = b->seq};
+        wire_ack(&a, &acks[n]);
+        from[n++] = peer;
+    }
+    double start = cpu_us();
+    for (int i = 0; i < n; i++) dispatcher_on_message(b->d, from[i], &acks[i], 0);
+    drain(b);
+    if (b->is_timed) b->us += cpu_us() - start;
+}
+
+static void hello(Bench *b, PeerId peer, Role role) {
+    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = role, .name = "null"};
+    Msg m;
+    wire_hello(&h, &m);
+    dispatcher_on_message(b->d, peer, &m, 0);
+    drain(b);
+}
+
+/* Hands in what was gathered. */
+static void flush(Bench *b) {
+    Msg m;
+    uint32_t count = b->frame.count;
+    if (count == 0) return;
+    b->seq += count;
+    frame_end(&b->frame, &m);
+    double start = cpu_us();
+    dispatcher_on_message(b->d, CLIENT, &m, 0);
+    drain(b);
+    double us = cpu_us() - start;
+    if (b->is_timed) b->us += us, b->n_insts += count, b->n_frames++;
+    acknowledge(b);
+}
+
+/* One instruction, as text. */
+static void emit(Bench *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void emit(Bench *b, const char *format, ...) {
+    char line[512];
+    va_list ap;
+    va_start(ap, format);
+    int n = vsnprintf(line, sizeof line, format, ap);
+    va_end(ap);
+    InstLine l;
+    Err err;
+    arena_reset(&b->arena);
+    if (!inst_parse(line, (size_t)n, &b->arena, &l, &err)) stop(line, err.text);
+    l.inst.pos = (SrcPos){.file = 1, .line = 7, .col = 3};
+    if (b->frame.head && frame_is_full(&b->frame)) flush(b);
+    if (!b->frame.head) frame_begin(&b->frame, 1, b->seq);
+    frame_add(&b->frame, &l.inst);
+    if (l.inst.op == OP_EDGE) b->frame.edge_id = b->frame.next_id;
+}
+
+#define T(n) (unsigned long long)(n)
+
+/* ---- The streams ---- */
+
+typedef struct Stream {
+    const char *name;
+    void (*begin)(Bench *b);
+    void (*step)(Bench *b);
+    bool is_short; /* a frame for each step */
+} Stream;
+
+static uint64_t x, w, xt; /* what steps use */
+
+static void unsharded_begin(Bench *b) {
+    emit(b, "t%llu = full 1 [64,64] f32", T(x = b->id++));
+    emit(b, "t%llu = full 1 [64,64] f32", T(w = b->id++));
+}
+
+static void unsharded_step(Bench *b) {
+    uint64_t t = b->id++;
+    emit(b, "t%llu = add t%llu t%llu", T(t), T(w), T(x));
+    emit(b, "free t%llu", T(w));
+    w = t;
+    emit(b, "edge");
+}
+
+static void sharded_begin(Bench *b) {
+    emit(b, "signal define whole axis=0 replicated=true");
+    emit(b, "signal define rows axis=0 replicated=false");
+    emit(b, "signal enter whole");
+    emit(b, "t%llu = full 1 [256,256] f32", T(w = b->id++));
+    emit(b, "signal exit whole");
+    emit(b, "signal enter rows");
+    emit(b, "t%llu = full 1 [4608,256] f32", T(x = b->id++));
+    emit(b, "t%llu = permute t%llu axes=[1,0]", T(xt = b->id++), T(x));
+}
+
+static void parallel_step(Bench *b) {
+    uint64_t y = b->id;
+    b->id += 5;
+    emit(b, "t%llu = matmul t%llu t%llu", T(y), T(x), T(w));
+    emit(b, "t%llu = relu t%llu", T(y + 1), T(y));
+    emit(b, "t%llu = add t%llu t%llu", T(y + 2), T(y + 1), T(y));
+    emit(b, "t%llu = mul t%llu 0.5", T(y + 3), T(y + 2));
+    emit(b, "t%llu = sum t%llu axis=1", T(y + 4), T(y + 3));
+    emit(b, "free t%llu t%llu t%llu t%llu t%llu", T(y), T(y + 1), T(y + 2), T(y + 3), T(y + 4));
+    emit(b, "edge");
+}
+
+static void collective_step(Bench *b) {
+    uint64_t y = b->id;
+    b->id += 4;
+    emit(b, "t%llu = matmul t%llu t%llu", T(y), T(x), T(w));
+    emit(b, "t%llu = matmul t%llu t%llu", T(y + 1), T(xt), T(y));
+    emit(b, "t%llu = mul t%llu 0.01", T(y + 2), T(y + 1));
+    emit(b, "t%llu = sub t%llu t%llu keep=true", T(y + 3), T(w), T(y + 2));
+    emit(b, "free t%llu t%llu t%llu t%llu", T(y), T(y + 1), T(y + 2), T(w));
+    emit(b, "edge");
+    w = y + 3;
+}
+
+static const Stream streams[] = {
+    {"unsharded", unsharded_begin, unsharded_step, false},
+    {"data-parallel", sharded_begin, parallel_step, false},
+    {"collectives", sharded_begin, collective_step, false},
+    {"collectives, in short frames", sharded_begin, collective_step, true},
+};
+
+/* ---- Measuring ---- */
+
+typedef struct Figure {
+    double us, us_frame, recipients, moves; /* per instruction; per frame; per frame; per instruction */
+} Figure;
+
+static double stat(const Dispatcher *d, const char *key) {
+    Bytes b = {0};
+    dispatcher_stats(d, &b);
+    bytes_putc(&b, '\0');
+    const char *at = strstr(b.data, key);
+    double v = at ? strtod(at + strlen(key), NULL) : 0;
+    bytes_fini(&b);
+    return v;
+}
+
+static Figure measure(const Stream *s, int n_workers, uint64_t n) {
+    Bench b = {.n_workers = n_workers};
+    b.d = dispatcher_new(&(DispatcherConfig){.workers_wanted = n_workers});
+    for (PeerId peer = 1; peer <= (PeerId)n_workers; peer++) hello(&b, peer, ROLE_WORKER);
+    hello(&b, CLIENT, ROLE_CLIENT);
+    s->begin(&b);
+    for (int i = 0; i < 2000; i++) s->step(&b);
+    flush(&b);
+    b.is_timed = true;
+    b.n_sent = 0;
+    double moves = stat(b.d, "moves=");
+    while (b.n_insts < n) {
+        s->step(&b);
+        if (s->is_short) flush(&b);
+    }
+    Figure f = {b.us / (double)b.n_insts, b.us / (double)b.n_frames,
+                (double)b.n_sent / (double)b.n_frames,
+                (stat(b.d, "moves=") - moves) / (double)b.n_insts};
+    Msg m;
+    if (b.frame.head) frame_end(&b.frame, &m), msg_fini(&m);
+    dispatcher_free(&b.d);
+    arena_fini(&b.arena);
+    return f;
+}
+
+int main(int argc, char **argv) {
+    static const int counts[] = {1, 8, 36, WORKERS};
+    uint64_t n = argc > 1 ? strtoull(argv[1], NULL, 10) : 400000;
+    enum { N = sizeof counts / sizeof counts[0] };
+    printf("CPU us per client instruction, workers %9d %7d %7d %7d   budget  per recipient  moves "
+           "per inst\n", counts[0], counts[1], counts[2], counts[3]);
+    for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
+        Figure f[N];
+        printf("  %-38s", streams[i].name);
+        for (int k = 0; k < N; k++) {
+            f[k] = measure(&streams[i], counts[k], n);
+            printf(" %7.2f", f[k].us);
+            fflush(stdout);
+        }
+        double more = f[N - 1].recipients - f[1].recipients;
+        printf("   %6s", streams[i].is_short ? "" : "1");
+        if (more > 0)
+            printf("  %10.2f us", (f[N - 1].us_frame - f[1].us_frame) / more);
+        else
+            printf("  %10s   ", "-");
+        printf("  %.2f\n", f[N - 1].moves);
+    }
+    return 0;
+}
