@@ -25,38 +25,46 @@ static bool is_divisor(const Operand *o) {
     return (o->kind == IN_IMM_FLOAT && o->f != 0) || (o->kind == IN_IMM_INT && o->i != 0);
 }
 
-/* Terms of a sum stay terms when such are added, and single numbers (losses, mostly read by nobody)
- * also when they are scaled. Larger ones that are scaled are weights' gradients on their way into
- * an optimiser that reads them more than once: they are combined before, once. */
+/* Terms of a sum stay terms when something is added (of what is whole, rank 0 adds it), and single
+ * numbers (losses, mostly read by nobody) also when they are scaled. Larger ones that are scaled
+ * are weights' gradients on their way into an optimiser that reads them more than once: they are
+ * combined before, once. */
 static bool map_keeps_partial(Rule *r) {
     const Inst *inst = r->inst;
-    int n_partial = 0;
-    bool others_whole = true, is_one = r->out[0].rank == 0;
+    const Layout terms = layout_partial(OP_SUM);
+    int n_terms = 0, n_tensors = 0;
+    bool others_whole = true, grows = false;
     for (int i = 0; i < inst->n_in; i++) {
         if (!rule_is_tensor(r, i)) continue;
-        bool is_sum = r->have[i].kind == LAYOUT_PARTIAL && r->have[i].op == OP_SUM;
-        n_partial += is_sum;
-        others_whole = others_whole && (is_sum || r->have[i].kind == LAYOUT_REPLICATE);
+        n_tensors++;
+        if (layout_equal(&r->have[i], &terms))
+            n_terms++, grows = grows || type_numel(&r->in[i]) != type_numel(&r->out[0]);
+        else
+            others_whole = others_whole && r->have[i].kind == LAYOUT_REPLICATE;
     }
-    bool keeps = false;
+    if (n_terms == 0 || !others_whole || grows) return false;
+    bool is_one = type_numel(&r->out[0]) == 1, adds = false, scales = false;
     switch (inst->op) {
-    case OP_NEG: keeps = n_partial == 1 && is_one; break;
     case OP_ADD:
-    case OP_SUB: keeps = n_partial == 2; break;
-    case OP_MUL: keeps = n_partial == 1 && others_whole && is_one; break;
-    case OP_DIV: keeps = n_partial == 1 && is_one && is_divisor(&inst->in[1]); break;
+    case OP_SUB: adds = n_tensors == 2; break;
+    case OP_NEG: scales = is_one; break;
+    case OP_MUL: scales = is_one && n_terms == 1; break;
+    case OP_DIV: scales = is_one && n_terms == 1 && is_divisor(&inst->in[1]); break;
     default: break;
     }
-    if (!keeps || !rule_is_tensor(r, 0)) return false;
-    for (int i = 0; i < inst->n_in; i++)
-        r->need[i] = rule_is_tensor(r, i) ? r->have[i] : layout_replicate();
-    r->give[0] = layout_partial(OP_SUM);
+    if (!adds && !scales) return false;
+    for (int i = 0; i < inst->n_in; i++) {
+        bool is_term = rule_is_tensor(r, i) && (adds || layout_equal(&r->have[i], &terms));
+        r->need[i] = is_term ? terms : layout_replicate();
+    }
+    r->give[0] = terms;
     return true;
 }
 
 /* p op= e stays as p is. */
 static bool map_keeps_place(Rule *r) {
-    if (!rule_is_tensor(r, 0) || r->in[0].rank != r->out[0].rank) return false;
+    if (!rule_is_tensor(r, 0) || r->have[0].kind == LAYOUT_PARTIAL) return false;
+    if (r->in[0].rank != r->out[0].rank) return false;
     for (int a = 0; a < r->out[0].rank; a++)
         if (r->in[0].shape[a] != r->out[0].shape[a]) return false;
     if (rule_is_split(r, 0))
@@ -71,8 +79,8 @@ static void rule_map(Rule *r) {
     const TensorType *o = &r->out[0];
     int axis = -1;
     int64_t block = 0, most = -1;
-    if (map_keeps_partial(r)) return;
     if (inst_bool(r->inst, ATTR_KEEP, false) && map_keeps_place(r)) return;
+    if (map_keeps_partial(r)) return;
     for (int i = 0; i < r->inst->n_in; i++) {
         if (!rule_is_split(r, i)) continue;
         int a = r->have[i].axis + o->rank - r->in[i].rank;
@@ -113,8 +121,10 @@ static void reduce_split(Rule *r, unsigned reduced, int axis, int64_t block) {
 static void rule_reduce(Rule *r) {
     const TensorType *x = &r->in[0];
     unsigned reduced = reduced_axes(r->inst, x);
-    if (r->have[0].kind == LAYOUT_PARTIAL && r->have[0].op == OP_SUM && r->inst->op == OP_SUM) {
-        r->need[0] = r->give[0] = r->have[0];
+    const Layout terms = layout_partial(OP_SUM);
+    bool is_one = r->inst->op == OP_SUM && type_numel(&r->out[0]) == 1;
+    if (is_one && layout_equal(&r->have[0], &terms)) {
+        r->need[0] = r->give[0] = terms;
     } else if (rule_is_split(r, 0)) {
         reduce_split(r, reduced, r->have[0].axis, r->have[0].block);
     } else if (rule_is_wanted(r, &r->out[0])) {
@@ -193,11 +203,13 @@ static void rule_expand(Rule *r) {
         rule_aligned(r, a, r->have[0].block);
 }
 
-/* Views of terms are terms, unless there are more of them then; of whole tensors, whole. */
+/* Views of whole tensors are whole; of terms of a sum, terms, unless there are more of them then.
+ * Of extremes little but the whole is of use. */
 static void rule_view(Rule *r) {
-    bool grows = r->inst->op == OP_EXPAND && r->have[0].kind == LAYOUT_PARTIAL;
-    if (!rule_is_split(r, 0)) {
-        r->need[0] = r->give[0] = grows ? layout_replicate() : r->have[0];
+    Layout l = r->have[0];
+    if (l.kind != LAYOUT_SPLIT) {
+        bool keeps = l.kind == LAYOUT_PARTIAL && l.op == OP_SUM && r->inst->op != OP_EXPAND;
+        r->need[0] = r->give[0] = keeps ? l : layout_replicate();
         return;
     }
     switch (r->inst->op) {

@@ -16,7 +16,8 @@ typedef struct Rule {
     const TensorType *in, *out; /* whole types; in[i] is read for tensor operands only */
     int n_out;
     int n;              /* ranks of the group                                         */
-    const Layout *have; /* of the operands, in this group; read for tensors only      */
+    const Layout *have; /* of the operands, in this group; read for tensors only. Of what was
+                           terms and has been combined since: the combined copy            */
     int want_axis;      /* the scope would have the result split along it; -1: no wish.
                            Counts only where no operand is split already               */
     Layout *need;       /* filled: n_in of them                                        */

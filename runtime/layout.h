@@ -10,11 +10,11 @@
  *   partial          every rank has a term of the tensor's shape; combined in rank order by a
  *                    REDUCE row (sum, and max, min, prod, any, all likewise) they give the tensor
  *
- * A window is a split that begins elsewhere: rank i has the rows [begin + i * block, begin + (i + 1)
- * * block) that exist. begin < 0: the first ranks have none; begin > 0: rows before it are nobody's.
- * It is what slice, cat and slice_put along a split axis need of their operands, so that each rank
- * pulls just the rows that it lacks; tensors are moved into it, but nothing results in it or is
- * converted from it (layout_covers).
+ * A window is a split that begins elsewhere: rank i has those of the rows begin + i * block ..
+ * begin + (i + 1) * block - 1 that exist. begin < 0: the first ranks have none; begin > 0: rows
+ * before it are nobody's. It is what slice, cat and slice_put along a split axis need of their
+ * operands, so that each rank pulls just the rows that it lacks; tensors are moved into it, but
+ * nothing results in it or is converted from it (layout_covers).
  *
  * Ranks here are places within the group, 0 .. n - 1.
  * SPDX-License-Identifier: MIT */
