@@ -53,6 +53,8 @@ Interp *interp_new(const InterpConfig *config, LangError *e) {
     in->stack->end = in->stack->base + STACK_VALUES;
     import_init(in);
     in->globals = globals_new(in, true, false);
+    in->config.stream.explain = signal_explain;
+    in->config.stream.explain_ctx = in;
     in->stream = stream_new(&in->config.stream);
     if (!in->stream) {
         error_set(e, "the instruction stream cannot be set up");

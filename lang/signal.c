@@ -125,6 +125,7 @@ void signal_fini(Interp *in) {
     map_fini(&s->number);
     map_fini(&s->checked);
     config_fini(&s->config);
+    free(s->source);
     free(s);
     in->signals = NULL;
 }

@@ -29,6 +29,9 @@ void signal_fini(Interp *in);
 /* Reads a YAML file, adds what it says, and tells the stream. false: e has the place in the file,
  * and nothing of it counts. */
 bool signal_load(Interp *in, const char *path, LangError *e);
+/* A failure that speaks of a signal gets the place in a file that asked for it. An explain of
+ * StreamConfig; interp is an Interp. */
+void signal_explain(void *interp, LangError *e);
 /* GT_AUTO_SHARD=1: large tensors born where no signal speaks are split over all workers. */
 void signal_auto_shard(Interp *in);
 /* Is the name configured? If not, and there is a configuration: warns at the running expression
@@ -45,6 +48,8 @@ typedef struct Signals {
     uint32_t n_labels, cap_labels; /* number - 1 -> interned label */
     Map number;                    /* interned label -> number     */
     Config config;
+    const Source **source; /* the files that were read, in order */
+    size_t n_sources;
     const char *file; /* interned: of the configuration, when there is one only; else NULL */
     bool has_config;  /* something was loaded or defined */
     Map checked;      /* interned labels of which nothing more will be said */

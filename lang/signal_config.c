@@ -43,6 +43,10 @@ static bool add(Interp *in, const Config *news, const Source *file, ConfigAt *at
     bool has_names = file != NULL;
     for (int i = 0; i < news->n; i++)
         has_names |= strcmp(news->signal[i]->name, CONFIG_EVERYWHERE) != 0;
+    if (file) {
+        s->source = xrealloc(s->source, (s->n_sources + 1) * sizeof *s->source);
+        s->source[s->n_sources++] = file;
+    }
     if (has_names) {
         s->file = !s->has_config || s->file == name ? name : NULL;
         s->has_config = true;
@@ -199,6 +203,19 @@ static bool bi_load(Interp *in, const Value *arg, Value *out, LangError *e) {
         return error_set(e, "signal.load needs a path, not %s", value_type_name(arg[0]));
     *out = v_none();
     return signal_load(in, arg[0].str->s, e);
+}
+
+void signal_explain(void *interp, LangError *e) {
+    static const char start[] = "signal '";
+    Signals *s = ((Interp *)interp)->signals;
+    const char *name = e->what + sizeof start - 1, *end;
+    if (!s || strncmp(e->what, start, sizeof start - 1) || !(end = strstr(name, "': "))) return;
+    const SignalConfig *c = config_find(&s->config, name, (size_t)(end - name));
+    for (size_t i = s->n_sources; c && c->file && i-- > 0;)
+        if (!strcmp(s->source[i]->name, c->file) && e->at.src != s->source[i]) {
+            error_label(e, place_in(s->source[i], c), "asked for here");
+            return;
+        }
 }
 
 /* ---- values of the language ---- */

@@ -49,6 +49,7 @@ static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at) {
     error_from(&c->error, &plain);
     error_locate(&c->error, at);
     if (label) error_label(&c->error, at, "%s", label);
+    if (s->config.explain) s->config.explain(s->config.explain_ctx, &c->error);
     c->error.is_late = true;
     s->n_untold++;
 }

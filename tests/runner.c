@@ -184,11 +184,16 @@ static void split_args(const char *s, char **argv, int *n) {
 static void gt_command(const Runner *r, const Test *t, char **argv) {
     int n = 0;
     bool is_replay = !strcmp(t->world, "replay"), is_stdin = !strcmp(t->world, "stdin");
-    if (is_replay) {
+    if (is_replay) { /* on as many workers */
+        static char command[256];
+        const char *w = strstr(t->expect->options, "-w ");
+        snprintf(command, sizeof command,
+                 "\"$0\" --emit \"$@\" > \"$TMP/a.gti\" && exec \"$0\" --engine cpu -w %d --replay "
+                 "\"$TMP/a.gti\"",
+                 w ? atoi(w + 3) : 1);
         argv[n++] = "/bin/sh";
         argv[n++] = "-c";
-        argv[n++] = "\"$0\" --emit \"$@\" > \"$TMP/a.gti\" && exec \"$0\" --engine cpu --replay "
-                    "\"$TMP/a.gti\"";
+        argv[n++] = command;
     }
     argv[n++] = (char *)r->gtsh;
     if (!is_replay) world_args(t->world, argv, &n);

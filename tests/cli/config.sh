@@ -16,7 +16,7 @@ signal forward_layer1 { z = y + 1 }
 print(z)
 GT
 code "no configuration" 0 "$GTSH" "$TMP/a.gt"; same "no configuration" "$(out)$(err)" "tensor([3., 3., 3.])"
-code "near match" 0 "$GTSH" --config "$TMP/shard.yaml" "$TMP/a.gt"; same "near match" "$(out)" "tensor([3., 3., 3.])"
+code "near match" 0 "$GTSH" -w 2 --config "$TMP/shard.yaml" "$TMP/a.gt"; same "near match" "$(out)" "tensor([3., 3., 3.])"
 has "near match: at the label" "$(err)" "a.gt:2:28: warning: signal 'foward_layer1' is not in $TMP/shard.yaml; running unsharded
   2 | for i in range(2) { signal foward_layer1 { y = x * 2 } }
     |                            ^^^^^^^^^^^^^"
@@ -36,6 +36,15 @@ same "type" "$(err)" "$TMP/bad.yaml:4:14: error: signal 'stage_1': workers must 
 same "type: nothing ran" "$(out)" ""
 code "missing" 78 "$GTSH" --config "$TMP/none.yaml" -c 'print(1)'; has missing "$(err)" "none.yaml"
 code "directory" 78 "$GTSH" --config "$TMP" -c 'print(1)'
+# a worker that is not there: said where the scope is entered, with the line of the file that asks for it
+printf 'a:\n  shard:\n    workers: [0, 7]\n' >"$TMP/seven.yaml"
+printf 'signal a { x = ones(4) }\nprint(1)\n' >"$TMP/seven.gt"
+code "no such worker" 1 "$GTSH" -w 4 --config "$TMP/seven.yaml" "$TMP/seven.gt"
+same "no such worker" "$(err)" "$TMP/seven.gt:1:8: error: signal 'a': there is no worker 7
+  1 | signal a { x = ones(4) }
+  in $TMP/seven.yaml:3
+  3 |     workers: [0, 7]
+    |              ^^^^^^ asked for here      hint: 4 workers are connected: 0-3"
 code "load" 0 "$GTSH" -c "signal.load(\"$TMP/shard.yaml\"); signal.define(\"more\", workers=[1]); print(len(signal.get()))"; same load "$(out)" 3
 code "load: mistake" 1 "$GTSH" -c "signal.load(\"$TMP/bad.yaml\")"; has "load: mistake" "$(err)" "bad.yaml:4:14: error"
 code "load: attempt" 0 "$GTSH" -c "print(attempt(fn() => signal.load(\"$TMP/bad.yaml\"))[0], signal.get())"; same "load: attempt" "$(out)" "false {}"
@@ -47,7 +56,7 @@ code "emit" 0 "$GTSH" --emit --config "$TMP/shard.yaml" -c 'print(1)'
 has "emit" "$(out)" "signal define forward_layer1 axis=0 backward=backward_layer1 workers=[0,1] @"
 same "emit: its place" "$(grep -c 'shard.yaml:4$' "$TMP/out")" 1
 has "emit: all" "$(out)" "signal define backward_layer1 axis=0 workers=[]"
-code "replay" 0 sh -c '"$GTSH" --emit --config "$1/shard.yaml" -c "signal forward_layer1 { print(ones(2)) }" | "$GTSH" --replay -' - "$TMP"; same replay "$(out)" "tensor([1., 1.])"
+code "replay" 0 sh -c '"$GTSH" --emit --config "$1/shard.yaml" -c "signal forward_layer1 { print(ones(2)) }" | "$GTSH" -w 2 --replay -' - "$TMP"; same replay "$(out)" "tensor([1., 1.])"
 # GT_AUTO_SHARD says something of what no signal speaks of; its name is no signal
 code "auto" 0 env GT_AUTO_SHARD=1 "$GTSH" --emit --config "$TMP/shard.yaml" -c 'print(ones(2))'
 same "auto: first" "$(sed -n 2p "$TMP/out")" 'signal define "*" axis=0 workers=[]'
