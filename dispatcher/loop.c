@@ -3,7 +3,9 @@
 #include "dispatcher/dispatcher.h"
 #include <time.h>
 
-enum { TURN_MAX = 64 }; /* messages taken in before what they caused is sent */
+/* Messages taken in before what they caused is sent: 8 full frames are about half a millisecond, which
+ * is what an answer may wait for while another client floods. */
+enum { TURN_MAX = 8 };
 
 static int64_t now_ms(void) {
     struct timespec t;
