@@ -19,13 +19,21 @@ bool convert_is_there(const TensorHandle *h, const Members *g, const Layout *l) 
 }
 
 static void log_move(const Flow *f, const Move *m, const Inst *inst) {
-    char from[48], to[48], prefix[32];
+    char text[48], who[64], prefix[96];
     if (!log_is(LOG_DISPATCHER)) return;
-    snprintf(prefix, sizeof prefix, "c%u + g%u ", f->client->id, m->to.group);
+    const Members *from = f->d->groups.member[m->from.group - 1];
+    const Members *to = f->d->groups.member[m->to.group - 1];
+    snprintf(prefix, sizeof prefix, "c%u + %s: ", f->client->id, members_text(to, who));
     log_inst("DISPATCHER", prefix, inst, NULL, 0);
-    log_line("DISPATCHER", "  %s needs it as %s on g%u; it is %s on g%u",
-             op_info[f->inst.op].name, layout_text(&m->to.layout, to), m->to.group,
-             layout_text(&m->from.layout, from), m->from.group);
+    Bytes why = {0};
+    bytes_printf(&why, "     because %s wants t%llu", op_info[f->inst.op].name,
+                 (unsigned long long)m->in);
+    bytes_printf(&why, " on %s", members_text(to, who));
+    if (to->n > 1) bytes_printf(&why, ", %s", layout_text(&m->to.layout, text));
+    bytes_printf(&why, "; it is on %s", members_text(from, who));
+    if (from->n > 1) bytes_printf(&why, ", %s", layout_text(&m->from.layout, text));
+    log_line("DISPATCHER", "%.*s", (int)why.n, why.data);
+    bytes_fini(&why);
 }
 
 /* Sends an instruction of ours on, to `to` at least. */

@@ -372,7 +372,7 @@ static bool frame_is_fair(const Client *c, const FrameReader *r, Err *err) {
 
 static void log_client_inst(const Client *c, const Inst *inst) {
     char prefix[32];
-    snprintf(prefix, sizeof prefix, "c%u > w%d ", c->id, c->rank);
+    snprintf(prefix, sizeof prefix, "c%u > ", c->id);
     log_inst("DISPATCHER", prefix, inst, NULL, 0);
 }
 

@@ -1,6 +1,7 @@
 /* group.c: see group.h.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/group.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,21 @@ int ranks_next(const RankSet *s, int rank) {
         if (left) return i * 64 + __builtin_ctzll(left);
     }
     return -1;
+}
+
+const char *members_text(const Members *m, char *buf) {
+    enum { SIZE = 64, SHOWN = 4 };
+    bool is_run = m->n > 2;
+    for (int i = 1; i < m->n; i++) is_run = is_run && m->rank[i] == m->rank[0] + i;
+    if (is_run) {
+        snprintf(buf, SIZE, "w%d..w%d", m->rank[0], m->rank[m->n - 1]);
+        return buf;
+    }
+    int n = 0, shown = m->n <= SHOWN ? m->n : SHOWN - 1;
+    for (int i = 0; i < shown; i++)
+        n += snprintf(buf + n, (size_t)(SIZE - n), "%sw%d", i ? " " : "", m->rank[i]);
+    if (shown < m->n) snprintf(buf + n, (size_t)(SIZE - n), " ... (%d in all)", m->n);
+    return buf;
 }
 
 static uint64_t key_of(const int32_t *rank, int n) {

@@ -39,6 +39,9 @@ typedef struct Members {
     int32_t rank[]; /* in order */
 } Members;
 
+/* "w0", "w0 w2", "w0..w71", "w3 w1 w4 ... (12 in all)"; buf >= 64 bytes. */
+const char *members_text(const Members *m, char *buf);
+
 /* Zero-initialised is valid and empty. */
 typedef struct Groups {
     Members **member; /* by id - 1 */

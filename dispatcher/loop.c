@@ -3,8 +3,8 @@
 #include "dispatcher/dispatcher.h"
 #include <time.h>
 
-/* Messages taken in before what they caused is sent: 8 full frames are about half a millisecond, which
- * is what an answer may wait for while another client floods. */
+/* Messages taken in before what they caused is sent: 8 full frames are about half a millisecond,
+ * which is what an answer may wait for while another client floods. */
 enum { TURN_MAX = 8 };
 
 static int64_t now_ms(void) {

@@ -215,9 +215,9 @@ static Layout apply_rule(Flow *f, TensorHandle **h, const Members *g, int want_a
 }
 
 static void log_place(const Flow *f, const Members *g, const Layout *l) {
-    char text[48], prefix[64];
-    snprintf(prefix, sizeof prefix, "c%u g%u (w%d%s) %s: ", f->client->id, g->id, g->rank[0],
-             g->n > 1 ? " ..." : "", layout_text(l, text));
+    char text[48], who[64], prefix[160];
+    snprintf(prefix, sizeof prefix, "c%u = %s, %s: ", f->client->id, members_text(g, who),
+             g->n > 1 ? layout_text(l, text) : "whole");
     log_inst("DISPATCHER", prefix, &f->inst, NULL, 0);
 }
 

@@ -31,7 +31,7 @@ typedef struct Bench {
     bool owes[WORKERS + 1]; /* by peer: got the frame, has not acknowledged it */
     bool is_timed;
     double us;
-    uint64_t n_insts, n_frames, n_sent, n_out; /* n_sent: frames by recipient; n_out: located */
+    uint64_t n_insts, n_frames, n_sent; /* n_sent: frames by recipient */
 } Bench;
 
 static double cpu_us(void) {
@@ -84,7 +84,7 @@ static void acknowledge(Bench *b) {
 }
 
 static void hello(Bench *b, PeerId peer, Role role) {
-    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = role, .name = "null"};
+    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = role};
     Msg m;
     wire_hello(&h, &m);
     dispatcher_on_message(b->d, peer, &m, 0);
@@ -196,7 +196,8 @@ static const Stream streams[] = {
 /* ---- Measuring ---- */
 
 typedef struct Figure {
-    double us, us_frame, recipients, moves; /* per instruction; per frame; per frame; per instruction */
+    double us, moves;            /* per instruction */
+    double us_frame, recipients; /* per frame */
 } Figure;
 
 static double stat(const Dispatcher *d, const char *key) {
@@ -224,9 +225,10 @@ static Figure measure(const Stream *s, int n_workers, uint64_t n) {
         s->step(&b);
         if (s->is_short) flush(&b);
     }
-    Figure f = {b.us / (double)b.n_insts, b.us / (double)b.n_frames,
-                (double)b.n_sent / (double)b.n_frames,
-                (stat(b.d, "moves=") - moves) / (double)b.n_insts};
+    Figure f = {.us = b.us / (double)b.n_insts,
+                .moves = (stat(b.d, "moves=") - moves) / (double)b.n_insts,
+                .us_frame = b.us / (double)b.n_frames,
+                .recipients = (double)b.n_sent / (double)b.n_frames};
     Msg m;
     if (b.frame.head) frame_end(&b.frame, &m), msg_fini(&m);
     dispatcher_free(&b.d);
