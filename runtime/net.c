@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -33,6 +34,7 @@ enum {
     /* ZeroMQ's own heartbeats, from its I/O threads: a peer that computes is never taken for dead,
      * but a machine or process that stopped is, after SILENT_MS. */
     PING_MS = 2000,
+    SOCKETS_MAX = 8192, /* a link has three; a worker a link to each of its peers */
     SILENT_MS = 10000
 };
 
@@ -63,7 +65,8 @@ static Name *inproc_names; /* bound ones: ZeroMQ would let a link wait for a hub
 
 static void *context(void) {
     pthread_mutex_lock(&process_lock);
-    if (!process_context) process_context = zmq_ctx_new();
+    if (!process_context && (process_context = zmq_ctx_new()))
+        zmq_ctx_set(process_context, ZMQ_MAX_SOCKETS, SOCKETS_MAX);
     void *c = process_context;
     pthread_mutex_unlock(&process_lock);
     return c;
@@ -125,14 +128,18 @@ static bool scheme_is_known(const char *endpoint, Err *err) {
 typedef struct Socket {
     void *zmq, *monitor;
     int wake_fd;
-    bool is_inproc;
+    bool is_inproc, is_dealer;
+    bool is_connected, has_broken; /* a DEALER: what its monitor said */
 } Socket;
 
 static bool socket_open(Socket *s, int type, bool is_inproc, Err *err) {
     static const int linger = LINGER_MS, unlimited = 0, on = 1;
     static const int ping = PING_MS, silent = SILENT_MS;
     static const int64_t part_max = (int64_t)MAX_MSG_BYTES;
-    *s = (Socket){.wake_fd = -1, .is_inproc = is_inproc};
+    *s = (Socket){.wake_fd = -1,
+                  .is_inproc = is_inproc,
+                  .is_dealer = type == ZMQ_DEALER,
+                  .is_connected = is_inproc};
     void *c = context();
     if (!c || !(s->zmq = zmq_socket(c, type)))
         return err_set(err, ERR_IO, "cannot make a socket: %s", zmq_strerror(errno));
@@ -154,7 +161,8 @@ static bool socket_open(Socket *s, int type, bool is_inproc, Err *err) {
     snprintf(name, sizeof name, "inproc://gt-monitor-%u", ++monitors_made);
     pthread_mutex_unlock(&process_lock);
     static const int none = 0;
-    int events = ZMQ_EVENT_DISCONNECTED | (type == ZMQ_ROUTER ? ZMQ_EVENT_CLOSED : 0);
+    int events = ZMQ_EVENT_DISCONNECTED |
+                 (type == ZMQ_ROUTER ? ZMQ_EVENT_CLOSED : ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
     if (zmq_socket_monitor(s->zmq, name, events) || !(s->monitor = zmq_socket(c, ZMQ_PAIR)) ||
         zmq_setsockopt(s->monitor, ZMQ_LINGER, &none, sizeof none) ||
         zmq_setsockopt(s->monitor, ZMQ_RCVHWM, &unlimited, sizeof unlimited) ||
@@ -175,28 +183,6 @@ static void socket_wake(Socket *s) {
     while (write(s->wake_fd, &one, sizeof one) < 0 && errno == EINTR) continue;
 }
 
-/* True when one of them may have something to receive, or after a wake. A signal ends it early. */
-static bool sockets_wait(Socket *const *s, int n_sockets, int timeout_ms) {
-    zmq_pollitem_t item[6];
-    int n = 0;
-    assert(n_sockets <= 2);
-    for (int i = 0; i < n_sockets; i++) {
-        item[n++] = (zmq_pollitem_t){.fd = s[i]->wake_fd, .events = ZMQ_POLLIN};
-        item[n++] = (zmq_pollitem_t){.socket = s[i]->zmq, .events = ZMQ_POLLIN};
-        if (s[i]->monitor)
-            item[n++] = (zmq_pollitem_t){.socket = s[i]->monitor, .events = ZMQ_POLLIN};
-    }
-    if (zmq_poll(item, n, timeout_ms) <= 0) return false;
-    for (int i = 0; i < n; i++) {
-        uint64_t count;
-        if (item[i].socket || !item[i].revents) continue;
-        while (read(item[i].fd, &count, sizeof count) < 0 && errno == EINTR) continue;
-    }
-    return true;
-}
-
-static bool socket_wait(Socket *s, int timeout_ms) { return sockets_wait(&s, 1, timeout_ms); }
-
 /* The next thing that the monitor has to tell: its kind, 0 for nothing; *fd is the descriptor that
  * it is about. */
 static int socket_news(Socket *s, int *fd) {
@@ -214,6 +200,59 @@ static int socket_news(Socket *s, int *fd) {
     zmq_msg_close(&m);
     return kind;
 }
+
+/* Takes in what a DEALER's monitor says. */
+static void dealer_watch(Socket *s) {
+    for (int fd, kind; (kind = socket_news(s, &fd));) {
+        s->is_connected = s->is_connected || kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+        s->has_broken = s->has_broken || kind == ZMQ_EVENT_DISCONNECTED;
+    }
+}
+
+/* One look at the sockets: true when one may have something to receive, or after a wake. That a DEALER
+ * has connected is taken note of, and ends the wait without being anything. */
+static bool sockets_poll(Socket *const *s, int n_sockets, int timeout_ms, bool *is_over) {
+    zmq_pollitem_t item[6];
+    Socket *of[6];
+    int n = 0;
+    assert(n_sockets <= 2);
+    for (int i = 0; i < n_sockets; i++) {
+        of[n] = s[i], item[n++] = (zmq_pollitem_t){.fd = s[i]->wake_fd, .events = ZMQ_POLLIN};
+        of[n] = s[i], item[n++] = (zmq_pollitem_t){.socket = s[i]->zmq, .events = ZMQ_POLLIN};
+        if (!s[i]->monitor) continue;
+        of[n] = s[i], item[n++] = (zmq_pollitem_t){.socket = s[i]->monitor, .events = ZMQ_POLLIN};
+    }
+    bool any = false;
+    *is_over = zmq_poll(item, n, timeout_ms) <= 0;
+    for (int i = 0; i < n && !*is_over; i++) {
+        uint64_t count;
+        if (!item[i].revents) continue;
+        if (!item[i].socket)
+            while (read(item[i].fd, &count, sizeof count) < 0 && errno == EINTR) continue;
+        bool is_news = item[i].socket && item[i].socket == of[i]->monitor && of[i]->is_dealer;
+        if (is_news) dealer_watch(of[i]);
+        any = any || !is_news || of[i]->has_broken;
+    }
+    return any;
+}
+
+static int64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* True when one of them may have something to receive, or after a wake. A signal ends it early. */
+static bool sockets_wait(Socket *const *s, int n_sockets, int timeout_ms) {
+    int64_t end = timeout_ms > 0 ? now_ms() + timeout_ms : 0;
+    for (bool is_over;;) {
+        if (sockets_poll(s, n_sockets, timeout_ms, &is_over)) return true;
+        if (is_over || timeout_ms == 0) return false;
+        if (timeout_ms > 0 && (timeout_ms = (int)(end - now_ms())) <= 0) return false;
+    }
+}
+
+static bool socket_wait(Socket *s, int timeout_ms) { return sockets_wait(&s, 1, timeout_ms); }
 
 /* ---- Parts ---- */
 
@@ -678,14 +717,15 @@ int link_recv(Link *link, Msg *msg) {
     if (link->is_gone) return -1;
     zmq_msg_t m;
     zmq_msg_init(&m);
-    int rc, fd, event = 0;
+    int rc, event = 0;
     do rc = zmq_msg_recv(&m, link->socket.zmq, ZMQ_DONTWAIT);
     while (rc < 0 && errno == EINTR);
     if (rc >= 0) {
         bool fits = parts_recv(&link->socket, &m, msg);
         event = fits && !msg_is_goodbye(msg) ? 1 : -1;
-    } else if (socket_news(&link->socket, &fd)) {
-        event = -1;
+    } else {
+        dealer_watch(&link->socket);
+        if (link->socket.has_broken) event = -1;
     }
     zmq_msg_close(&m);
     if (event < 0) {
@@ -695,9 +735,12 @@ int link_recv(Link *link, Msg *msg) {
     return event;
 }
 
+bool link_is_connected(const Link *link) { return link->ring || link->socket.is_connected; }
+
 bool link_wait(Link *link, int timeout_ms) {
     if (link->ring) return ring_link_wait(link->ring, timeout_ms);
-    return link->is_gone || socket_wait(&link->socket, timeout_ms);
+    if (link->is_gone || link->socket.has_broken) return true;
+    return socket_wait(&link->socket, timeout_ms);
 }
 
 void link_wake(Link *link) {
@@ -710,5 +753,6 @@ void link_wake(Link *link) {
 bool net_wait(Link *link, Hub *hub, int timeout_ms) {
     if (link->ring) return ring_wait(link->ring, hub->ring, timeout_ms);
     Socket *both[] = {&link->socket, &hub->socket};
-    return link->is_gone || hub->n_lost > 0 || sockets_wait(both, 2, timeout_ms);
+    if (link->is_gone || link->socket.has_broken || hub->n_lost > 0) return true;
+    return sockets_wait(both, 2, timeout_ms);
 }

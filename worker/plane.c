@@ -26,6 +26,7 @@ typedef struct Other {
     uint64_t token;
     DataPlane data;
     Link *link;      /* to its hub; NULL: not opened yet, or broken                 */
+    int64_t opened_ms;
     PeerId heard;    /* its connection to ours; 0: none yet                         */
     bool is_broken;  /* one of the two broke ...                                    */
     int64_t when_ms; /* ... then                                                    */
@@ -322,8 +323,9 @@ bool plane_recv(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
 
 /* ---- Speaking ---- */
 
-static bool open_link(Plane *p, Other *o) {
+static bool open_link(Plane *p, Other *o, int64_t now_ms) {
     Err err = {0};
+    o->opened_ms = now_ms;
     o->link = link_open(o->data.endpoint, &err);
     if (!o->link) return false;
     Msg m;
@@ -333,7 +335,7 @@ static bool open_link(Plane *p, Other *o) {
 
 void plane_send(Plane *p, uint32_t rank, Msg *m, int64_t now_ms) {
     Other *o = other_find(p, rank);
-    if (!o || o->is_lost || o->is_broken || (!o->link && !open_link(p, o))) {
+    if (!o || o->is_lost || o->is_broken || (!o->link && !open_link(p, o, now_ms))) {
         msg_fini(m);
         if (o && !o->is_lost) break_off(o, now_ms);
         return;
@@ -359,6 +361,17 @@ void plane_tick(Plane *p, int64_t now_ms) {
         if (r < 0) break_off(o, now_ms);
         if (o->is_broken && now_ms - o->when_ms >= LOST_MS) lose(p, o, "the connection broke");
     }
+}
+
+bool plane_is_stranded(const Plane *p, int64_t now_ms, Err *err) {
+    for (uint32_t i = 0; i < p->n_others; i++) {
+        const Other *o = &p->other[i];
+        if (!o->link || link_is_connected(o->link) || now_ms - o->opened_ms < LOST_MS) continue;
+        err_set(err, ERR_GONE, "worker w%u cannot connect to w%u at %s", p->rank, i,
+                o->data.endpoint);
+        return !err_hint(err, "if a firewall is in between, give w%u --data-endpoint HOST:PORT", i);
+    }
+    return false;
 }
 
 bool plane_lost(const Plane *p, uint32_t *at, uint32_t *rank) {

@@ -49,6 +49,9 @@ bool plane_memory(Plane *p, uint32_t rank, const void **base, uint64_t *bytes);
 enum { PLANE_TICK_MS = 500 };
 /* Looks after connections: those kept waiting for too long, those that broke. */
 void plane_tick(Plane *p, int64_t now_ms);
+/* Some peer's hub has not answered at all, in all this time: it may wait for us and never know. This
+ * worker is of no use where it is; err says why. */
+bool plane_is_stranded(const Plane *p, int64_t now_ms, Err *err);
 /* for (at = 0; plane_lost(p, &at, &rank);): peers that live, for all that the dispatcher says, but
  * cannot be reached. The worker treats them as dead. */
 bool plane_lost(const Plane *p, uint32_t *at, uint32_t *rank);

@@ -281,8 +281,13 @@ static bool serve(Worker *w, Link *link, Plane *plane) {
             if (!link_send(link, &m))
                 return false;
         if (now - tick >= PLANE_TICK_MS) {
+            Err err = {0};
             tick = now;
             give_up_lost(w, plane, now);
+            if (plane_is_stranded(plane, now, &err)) {
+                complain(w->why, &err);
+                return false;
+            }
             more = true; /* Something may have come of it. */
         }
         if (more || w->has_left)

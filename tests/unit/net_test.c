@@ -170,6 +170,9 @@ static void test_exchange(const char *endpoint) {
     test_order(hub, a, b, &id_a, &id_b);
     test_parts(hub, b, id_b);
     CHECK_INT(link_recv(a, &m), 0); /* That was for b alone. */
+    for (int i = 0; i < 200 && !(link_is_connected(a) && link_is_connected(b)); i++)
+        link_wait(a, 5), link_wait(b, 5);
+    CHECK(link_is_connected(a) && link_is_connected(b));
     test_leaving(hub, &a, b, id_a, id_b);
     test_dropping(hub, id_b);
     test_hub_goes(&hub, &b, id_b);
@@ -333,7 +336,10 @@ static void test_orphans(const char *endpoint) {
     a = link_open(at, &err);
     CHECK(a != NULL);
     m = number(3);
-    CHECK(link_send(a, &m));
+    CHECK(link_send(a, &m)); /* It waits. */
+    CHECK(!link_wait(a, 30));
+    CHECK_INT(link_recv(a, &m), 0);
+    CHECK(!link_is_connected(a));
     link_close(&a);
 }
 

@@ -349,6 +349,37 @@ static void test_far(void) {
     end_close(&a);
 }
 
+/* A peer of this machine or the next that never answers. */
+static void test_stranded(void) {
+    End a, b;
+    uint32_t rank;
+    Err err = {0};
+    if (!end_open(&a, 0, "ipc:///d", false) || !end_open(&b, 1, "ipc:///d", false)) return;
+    meet(&a, &b), meet(&b, &a);
+    say(&a, 1, 1);
+    CHECK_INT(hear(&b, &rank), 1);
+    plane_tick(a.plane, clock_ms);
+    PeerInfo p = b.info;
+    p.rank = 2;
+    snprintf(p.data.endpoint, sizeof p.data.endpoint, "ipc://%s/gt/nobody", directory);
+    plane_on_peer(a.plane, &p, clock_ms);
+    clock_ms += 20000;
+    plane_tick(a.plane, clock_ms);
+    CHECK(!plane_is_stranded(a.plane, clock_ms, &err)); /* Nothing is to be said to it. */
+    say(&a, 2, 2);
+    clock_ms += 14000;
+    plane_tick(a.plane, clock_ms);
+    CHECK(!plane_is_stranded(a.plane, clock_ms, &err));
+    clock_ms += 2000;
+    CHECK(plane_is_stranded(a.plane, clock_ms, &err));
+    CHECK_INT(err.code, ERR_GONE);
+    CHECK(!strncmp(err.text, "worker w0 cannot connect to w2 at ipc://", 40));
+    CHECK(!is_lost(&a, 1) && !plane_is_stranded(b.plane, clock_ms, &err));
+    plane_on_peer_gone(a.plane, 2);
+    CHECK(!plane_is_stranded(a.plane, clock_ms, &err));
+    end_close(&a), end_close(&b);
+}
+
 /* Sockets of killed workers are cleared away by the next; those in use stay. */
 static void test_sweep(void) {
     char at[200];
@@ -530,6 +561,7 @@ int main(void) {
     }
     test_reach();
     test_far();
+    test_stranded();
     test_sweep();
     test_copying();
     net_fini();
