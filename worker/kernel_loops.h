@@ -5,7 +5,8 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_LOOPS_H
 #define GT_WORKER_KERNEL_LOOPS_H
-#include "worker/kernels.h"
+#include "worker/kernels.h" /* before REDUCE is a macro */
+#include "worker/kernel_reduce.h"
 #include "worker/prologue.h"
 
 #define PASTE_(a, b) a##b
@@ -97,34 +98,9 @@
         }                                                                                          \
     }
 
-enum { LANES = REDUCE_LANES, COLUMNS = 256 };
-#define LANE _Pragma("GCC unroll 1") for (int l = 0; l < LANES; l++)
-
-/* NAME_row: n elements side by side. NAME_columns: up to COLUMNS results side by side, elements
- * `stride` apart. Lanes that got nothing hold INIT, which changes nothing: no accumulator is -0. */
-#define REDUCE(NAME, A, R, INIT, EXPR)                                                             \
-    REDUCE_OPS(NAME, A, R, EXPR)                                                                   \
-    REDUCE_ROW(NAME, A, R, INIT)                                                                   \
-    REDUCE_REST(NAME, A, R, INIT)
-#define REDUCE_OPS(NAME, A, R, EXPR)                                                               \
-    static inline R NAME##_op(R a, A b) { return (R)(EXPR); }                                      \
-    static inline R NAME##_both(R a, R b) { return (R)(EXPR); }
-#define REDUCE_ROW(NAME, A, R, INIT)                                                               \
-    static inline R NAME##_row(int64_t n, const A *x) {                                            \
-        R lane[LANES];                                                                             \
-        LANE lane[l] = INIT;                                                                       \
-        int64_t i = 0;                                                                             \
-        for (; i + LANES <= n; i += LANES) LANE lane[l] = NAME##_op(lane[l], x[i + l]);            \
-        if (i < n) {                                                                               \
-            A tail[LANES];                                                                         \
-            LANE tail[l] = (A)(INIT);                                                              \
-            __builtin_memcpy(tail, x + i, (size_t)(n - i) * sizeof(A));                            \
-            LANE lane[l] = NAME##_op(lane[l], tail[l]);                                            \
-        }                                                                                          \
-        for (int w = LANES / 2; w; w /= 2)                                                         \
-            for (int l = 0; l < w; l++) lane[l] = NAME##_both(lane[l], lane[l + w]);               \
-        return lane[0];                                                                            \
-    }
+enum { COLUMNS = 256 };
+_Static_assert((int)LANES == (int)REDUCE_LANES, "one order of reductions");
+/* NAME: see ReduceFn. NAME_columns: up to COLUMNS results side by side, elements `stride` apart. */
 #define REDUCE_REST(NAME, A, R, INIT)                                                              \
     static void NAME##_columns(int64_t n, int64_t columns, const A *x, int64_t stride, R *out) {   \
         R lane[LANES][COLUMNS];                                                                    \
@@ -158,38 +134,4 @@ enum { LANES = REDUCE_LANES, COLUMNS = 256 };
         const R *b = b_;                                                                           \
         EACH a[i] = NAME##_both(a[i], b[i]);                                                       \
     }
-
-/* Sums and products of bytes in int64, exact in any order: narrow where they fit. A lane of a sum
- * adds up at most 4096 / 64 elements, below 2^15; eight bytes multiplied are below 2^64. */
-#define REDUCE_SUM_BYTES(NAME, A, R, INIT, EXPR)                                                   \
-    REDUCE_OPS(NAME, A, R, EXPR)                                                                   \
-    static inline R NAME##_row(int64_t n, const A *x) {                                            \
-        int16_t lane[64] = {0};                                                                    \
-        int64_t i = 0, sum = 0;                                                                    \
-        for (; i + 64 <= n; i += 64)                                                               \
-            for (int l = 0; l < 64; l++) lane[l] = (int16_t)(lane[l] + x[i + l]);                  \
-        for (int l = 0; l < 64; l++) sum += lane[l];                                               \
-        for (; i < n; i++) sum += x[i];                                                            \
-        return sum;                                                                                \
-    }                                                                                              \
-    REDUCE_REST(NAME, A, R, INIT)
-/* W, D, Q: of A's sign, 2, 4 and 8 bytes. */
-#define REDUCE_PROD_BYTES(NAME, A, R, INIT, EXPR, W, D, Q)                                         \
-    REDUCE_OPS(NAME, A, R, EXPR)                                                                   \
-    static inline R NAME##_row(int64_t n, const A *x) {                                            \
-        uint64_t lane[16], product = 1;                                                            \
-        LANE lane[l] = 1;                                                                          \
-        int64_t i = 0;                                                                             \
-        for (; i + 128 <= n; i += 128) {                                                           \
-            W w[64];                                                                               \
-            D d[32];                                                                               \
-            for (int l = 0; l < 64; l++) w[l] = (W)(x[i + l] * x[i + 64 + l]);                     \
-            for (int l = 0; l < 32; l++) d[l] = (D)w[l] * (D)w[l + 32];                            \
-            LANE lane[l] *= (uint64_t)((Q)d[l] * (Q)d[l + 16]);                                    \
-        }                                                                                          \
-        LANE product *= lane[l];                                                                   \
-        for (; i < n; i++) product *= (uint64_t)(Q)x[i];                                           \
-        return (R)product;                                                                         \
-    }                                                                                              \
-    REDUCE_REST(NAME, A, R, INIT)
 #endif
