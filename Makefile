@@ -34,7 +34,7 @@ MARCH_base := -march=x86-64
 MARCH_v3   := -march=x86-64-v3
 MARCH_v4   := -march=x86-64-v4 -mprefer-vector-width=512
 KERNELS  := $(ISAS:%=$(B)/obj/gen/kernels_%.o)
-OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(KERNELS)
+OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(B)/obj/gen/emit_head.o $(KERNELS)
 
 .DEFAULT_GOAL := all
 .PHONY: all run test unit asan ubsan tsan bench fuzz fuzz-torch test-torch lint count deps install uninstall clean help
@@ -118,6 +118,12 @@ $(B)/gen/prelude.c: scripts/embed $(PRELUDE)
 $(B)/obj/gen/prelude.o: $(B)/gen/prelude.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -c -o $@ $<
+# The head of kernels compiled at run time, and the flags that give them the bits of those above.
+$(B)/gen/emit_head.c: scripts/embedc $(wildcard worker/prologue*.h) $(wildcard worker/kernel_*.h) worker/fused.h
+	@mkdir -p $(@D)
+	$(Q)sh scripts/embedc emit_head worker/kernel_fused.h > $@
+$(B)/obj/gen/emit_head.o: $(B)/gen/emit_head.c
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CF) -c -o $@ $<
 
 # ---- tests ----
 $(B)/test/%: tests/unit/%.c $(LIB) $(wildcard tests/unit/*.h)

@@ -164,4 +164,5 @@ const EngineOps engine_cpu = {
     .done = cpu_done,
     .copy_in = cpu_copy_in,
     .copy_out = cpu_copy_out,
+    .fused = cpu_fused,
 };

@@ -114,6 +114,8 @@ void *cpu_side(Cpu *c, const Call *call, int64_t bytes, Err *err);
 uint64_t cpu_key(DType d, const void *p);
 uint64_t cpu_key_nan(DType d);
 
+/* cpu_fused.c: EngineOps.fused */
+bool cpu_fused(Engine *e, struct Fuse *f, const struct FusedKernel *k);
 bool cpu_reduce(Cpu *c, const Call *call, Err *err);
 void cpu_source(Cpu *c, const Call *call);
 /* Row-major copy of a view; `parallel` only where the caller is not inside the pool. */

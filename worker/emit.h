@@ -1,7 +1,8 @@
-/* emit.h: C source from the op table. Two layers, kept apart: the expression of one op for one
- * dtype, which any loop may contain, and the lines that genkernels puts around it for the kernels
- * built with the program (their loops are the macros of kernel_loops.h). What is emitted needs
- * worker/prologue.h. SPDX-License-Identifier: MIT */
+/* emit.h: C source from the op table. Three layers, kept apart: the expression of one op for one
+ * dtype, which any loop may contain; the lines that genkernels puts around it for the kernels built
+ * with the program (their loops are the macros of kernel_loops.h); and the kernels of clusters,
+ * compiled at run time (emit_cluster.c). What is emitted needs worker/prologue.h.
+ * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EMIT_H
 #define GT_WORKER_EMIT_H
 #include "runtime/arena.h"
@@ -19,4 +20,12 @@ DType emit_accumulator(Op op, DType d);
 void emit_map(Bytes *out, Op op, DType d);
 void emit_reduce(Bytes *out, Op op, DType d);
 void emit_cast(Bytes *out, DType from, DType to);
+
+/* The functions of a cluster that fuse_done has accepted and its FusedKernel, `const FusedKernel
+ * FUSED(kernel)`: FUSED(x) must be a macro by then, another one for each cluster of a file. Equal
+ * signatures give equal text. emit_head stands at the top of the file: kernel_fused.h and all
+ * that it includes. */
+struct Fuse;
+void emit_cluster(Bytes *out, const struct Fuse *f);
+extern const char emit_head[];
 #endif

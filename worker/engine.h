@@ -47,6 +47,8 @@ typedef struct EngineConfig {
     bool is_shared; /* the arena is a file (memfd), for peers in other processes */
 } EngineConfig;
 
+struct Fuse;
+struct FusedKernel;
 typedef struct Engine Engine;
 typedef struct EngineOps {
     const char *name; /* "reference", "cpu", "null" */
@@ -71,6 +73,9 @@ typedef struct EngineOps {
     void (*copy_in)(Engine *e, void *device, const void *host, uint64_t bytes);
     /* Row-major; all calls on v must be done. */
     void (*copy_out)(Engine *e, void *host, const View *v);
+    /* Optional: the kernel of a cluster (fuse.h, its outputs filled in), now and in whole. False:
+     * there is no memory for it, and nothing has happened. */
+    bool (*fused)(Engine *e, struct Fuse *f, const struct FusedKernel *k);
 } EngineOps;
 struct Engine { const EngineOps *ops; };
 

@@ -1,0 +1,43 @@
+/* cpu_fused.c: calls the kernel of a cluster (fuse.h) over the pool, in parts of fixed boundaries.
+ * SPDX-License-Identifier: MIT */
+#include "worker/cpu.h"
+#include "worker/fuse.h"
+
+typedef struct FusedRun {
+    const FusedArgs *args;
+    FusedFn fn;
+    Pool *pool;
+    size_t scratch_bytes;
+} FusedRun;
+
+static void fused_range(void *ctx, int64_t begin, int64_t end, int thread) {
+    const FusedRun *r = ctx;
+    char *scratch = r->scratch_bytes ? pool_scratch(r->pool, thread, r->scratch_bytes) : NULL;
+    r->fn(r->args, begin, end, scratch);
+}
+
+bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
+    Cpu *c = (Cpu *)e;
+    FusedArgs *a = &f->args;
+    int64_t bytes = k->scratch + k->scratch_n * a->n;
+    if (k->unit == FUSED_ROWS) bytes += 8 * k->reductions * a->blocks;
+    FusedRun r = {a, k->run, c->pool, (size_t)bytes};
+    int64_t cost = 1 + k->cost / 4; /* of an element, in those of a plain kernel */
+    if (k->unit == FUSED_ELEMENTS) {
+        cpu_ranges(c, a->n, cpu_part(cost), fused_range, &r);
+        return true;
+    }
+    if (k->unit == FUSED_ROWS) {
+        cpu_ranges(c, a->rows, cpu_part(cost * a->n), fused_range, &r);
+        return true;
+    }
+    uint64_t table_bytes = (uint64_t)(8 * k->reductions * a->rows * a->blocks);
+    a->table = mem_alloc(c->mem, table_bytes);
+    if (!a->table) return false;
+    int64_t block = a->n < FUSED_BLOCK ? a->n : FUSED_BLOCK;
+    cpu_ranges(c, a->rows * a->blocks, cpu_part(cost * block), fused_range, &r);
+    r.fn = k->finish;
+    cpu_ranges(c, a->rows, cpu_part(a->blocks + 4), fused_range, &r);
+    mem_release(c->mem, a->table, table_bytes);
+    return true;
+}

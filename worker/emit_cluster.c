@@ -1,0 +1,547 @@
+/* emit_cluster.c: the C source of a cluster (fuse.h), see fused.h for the form of what comes out.
+ *
+ * A pass is a loop over a row's elements, block by block where it ends in reductions. Names in the
+ * source: x input, s scalar, v value of the space, r value of a row, t accumulators of blocks,
+ * k kept values of a row, c values laid out for a reduction; numbers are those of the cluster.
+ * Functions are called FUSED(...), a macro that is another one for each cluster of a file.
+ * SPDX-License-Identifier: MIT */
+#include "worker/emit.h"
+#include "worker/fuse.h"
+#include <stdio.h>
+#include <string.h>
+
+typedef struct Emit {
+    const Fuse *f;
+    FusePlan plan;
+    Bytes *out;
+    int depth;
+    bool needs[FUSE_NODES], needs_input[FUSED_INPUTS]; /* by the loop of the pass */
+    int last_use[FUSED_INPUTS]; /* 2 pass, + 1: after the pass's loop; rows: never over */
+} Emit;
+
+enum { NEVER_OVER = 1 << 20 };
+
+static bool is_reduce(const FuseNode *n) { return op_info[n->op].class_ == CLASS_REDUCE; }
+static const char *held(DType d) { return emit_ctype(fuse_computes(d)); }
+static int held_size(DType d) { return dtype_info[fuse_computes(d)].size_bytes; }
+
+__attribute__((format(printf, 2, 3))) static void line(Emit *e, const char *format, ...) {
+    char text[512];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    if (text[0] == '}') e->depth--;
+    if (text[0] != '#') bytes_printf(e->out, "%*s", 4 * e->depth, "");
+    bytes_printf(e->out, "%s\n", text);
+    size_t n = strlen(text);
+    if (n && text[n - 1] == '{') e->depth++;
+}
+
+/* ---- Expressions ---- */
+
+typedef struct Name {
+    char text[16];
+} Name;
+static Name name_of(const Emit *e, FuseRef r, bool in_row) {
+    Name n;
+    if (fuse_is_node(r))
+        snprintf(n.text, sizeof n.text, "%c%d", e->f->node[r].is_row ? 'r' : 'v', r);
+    else if (fuse_is_input(r))
+        snprintf(n.text, sizeof n.text, "%c%d", in_row ? 'y' : 'x', r - FUSE_INPUT);
+    else
+        snprintf(n.text, sizeof n.text, "s%d", r - FUSE_SCALAR);
+    return n;
+}
+static DType dtype_of(const Emit *e, FuseRef r) {
+    if (fuse_is_node(r)) return e->f->node[r].dtype;
+    return fuse_is_input(r) ? (DType)e->f->input[r - FUSE_INPUT].type.dtype
+                            : e->f->scalar[r - FUSE_SCALAR];
+}
+/* "bf16_to_f32(TEXT)", or TEXT. */
+static void put_widened(Emit *e, DType d, const char *text) {
+    if (dtype_is_half(d))
+        bytes_printf(e->out, "%s_to_f32(%s)", dtype_info[d].text, text);
+    else
+        bytes_puts(e->out, text);
+}
+
+/* const T NAME = value of node i, rounded to its dtype; H_NAME: a half's bits. */
+static void put_value(Emit *e, int i, const char *const operand[3], const char *reduced) {
+    const FuseNode *n = &e->f->node[i];
+    DType d = (DType)n->dtype, from = dtype_of(e, n->in[n->n_in - 1]);
+    Name to = name_of(e, i, false);
+    bool is_half = dtype_is_half(d);
+    const char *text = dtype_info[d].text;
+    bytes_printf(e->out, "%*sconst %s %s%s = ", 4 * e->depth, "", emit_ctype(d),
+                 is_half ? "h_" : "", to.text);
+    if (is_half) bytes_printf(e->out, "f32_to_%s(", text);
+    if (reduced) {
+        bytes_puts(e->out, reduced);
+    } else if (n->op == OP_CAST) {
+        DType a = fuse_computes(from), b = fuse_computes(d);
+        if (a == b)
+            bytes_puts(e->out, operand[0]);
+        else if (dtype_is_float(a) && op_info[OP_NOT].in & DSET(b) && b != DT_BOOL)
+            /* + 0, which compilers do not know to be 0: gcc makes (float)(int64_t)x a trunc(x),
+             * and that is -0 where this must be 0. */
+            bytes_printf(e->out, "(%s)(%s_to_%s(%s) + zero)", emit_ctype(b), dtype_info[a].text,
+                         dtype_info[b].text, operand[0]);
+        else
+            bytes_printf(e->out, "%s_to_%s(%s)", dtype_info[a].text, dtype_info[b].text,
+                         operand[0]);
+    } else {
+        DType t = fuse_computes(from);
+        bytes_printf(e->out, "(%s)(", held(d));
+        emit_expr(e->out, op_info[n->op].expr, t, t, operand);
+        bytes_puts(e->out, ")");
+    }
+    bytes_printf(e->out, "%s; /* %s */\n", is_half ? ")" : "", op_info[n->op].name);
+    if (is_half) line(e, "const float %s = %s_to_f32(h_%s);", to.text, text, to.text);
+}
+static void put_map(Emit *e, int i) {
+    const FuseNode *n = &e->f->node[i];
+    Name name[3];
+    const char *operand[3] = {0};
+    for (int k = 0; k < n->n_in; k++) {
+        name[k] = name_of(e, n->in[k], n->is_row);
+        operand[k] = name[k].text;
+    }
+    put_value(e, i, operand, NULL);
+}
+
+/* "sum_f32": the kernel of a reduction. */
+static Name kernel_of(const Emit *e, int i) {
+    const FuseNode *n = &e->f->node[i];
+    Name name;
+    snprintf(name.text, sizeof name.text, "%s_%s", op_info[n->op].name,
+             dtype_info[fuse_computes(dtype_of(e, n->in[0]))].text);
+    return name;
+}
+static const char *accumulator(const Emit *e, int i) {
+    const FuseNode *n = &e->f->node[i];
+    return emit_ctype(emit_accumulator(n->op, fuse_computes(dtype_of(e, n->in[0]))));
+}
+
+/* ---- A pass ---- */
+
+static bool folds_in(const Emit *e, int i, int pass) {
+    return is_reduce(&e->f->node[i]) && e->plan.is_used[i] && e->plan.pass[i] == pass + 1;
+}
+/* Computed in an earlier pass and still there. */
+static bool is_loaded(const Emit *e, int i, int pass) {
+    return e->plan.pass[i] < pass && (e->f->node[i].is_stored || e->plan.is_kept[i]);
+}
+static bool is_computed(const Emit *e, int i, int pass) {
+    return e->needs[i] && !is_loaded(e, i, pass);
+}
+static bool is_written(const Emit *e, int i, int pass) {
+    const FuseNode *n = &e->f->node[i];
+    return !n->is_row && e->plan.pass[i] == pass && e->plan.is_used[i] &&
+           (n->is_stored || e->plan.is_kept[i]);
+}
+
+static bool find_needs(Emit *e, int pass) {
+    const Fuse *f = e->f;
+    bool has_any = false;
+    memset(e->needs, 0, sizeof e->needs);
+    memset(e->needs_input, 0, sizeof e->needs_input);
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (is_written(e, i, pass)) e->needs[i] = true;
+        if (!folds_in(e, i, pass)) continue;
+        if (fuse_is_input(n->in[0])) {
+            int k = n->in[0] - FUSE_INPUT;
+            if (e->plan.is_chunked[i]) e->needs_input[k] = has_any = true;
+            if (e->last_use[k] < 2 * pass + 1) e->last_use[k] = 2 * pass + 1;
+        } else if (e->plan.is_chunked[i]) {
+            e->needs[n->in[0]] = true;
+        }
+    }
+    for (int i = f->n_nodes - 1; i >= 0; i--) {
+        has_any |= e->needs[i];
+        const FuseNode *n = &f->node[i];
+        for (int k = 0; is_computed(e, i, pass) && k < n->n_in; k++) {
+            FuseRef r = n->in[k];
+            if (fuse_is_input(r)) e->needs_input[r - FUSE_INPUT] = true;
+            if (fuse_is_node(r) && !f->node[r].is_row) e->needs[r] = true;
+        }
+    }
+    for (int k = 0; k < f->n_inputs; k++)
+        if (e->needs_input[k] && e->last_use[k] < 2 * pass) e->last_use[k] = 2 * pass;
+    return has_any;
+}
+
+/* Pointers of one line: what the loop reads and writes. `at` counts elements of the row. */
+static void put_pointers(Emit *e, int pass) {
+    const Fuse *f = e->f;
+    for (int k = 0; k < f->n_inputs; k++) {
+        if (!e->needs_input[k]) continue;
+        DType d = f->input[k].type.dtype;
+        const char *base = f->is_lined ? "lines.offset" : NULL;
+        char from[48] = "";
+        if (base) snprintf(from, sizeof from, " + lines.offset[%d]", k);
+        const char *start = f->is_lined ? "skip" : "at";
+        if (f->lies[k] == LIES_STILL) {
+            char text[96];
+            snprintf(text, sizeof text, "*(const %s *)(b%d%s)", emit_ctype(d), k, from);
+            bytes_printf(e->out, "%*sconst %s x%d = ", 4 * e->depth, "", held(d), k);
+            put_widened(e, d, text);
+            bytes_puts(e->out, ";\n");
+        } else {
+            line(e, "const %s *p%d = (const %s *)(b%d%s) + %s%s;", emit_ctype(d), k, emit_ctype(d),
+                 k, from, start, f->lies[k] == LIES_APART ? " * d" : "");
+            if (f->lies[k] == LIES_APART) {
+                e->out->n -= 2; /* ";\n" */
+                bytes_printf(e->out, "%d;\n", k);
+            }
+        }
+    }
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (is_written(e, i, pass) || (e->needs[i] && is_loaded(e, i, pass))) {
+            if (n->is_stored)
+                line(e, "%s *const o%d = (%s *)A->out[%d] + row * n + at;", emit_ctype(n->dtype), i,
+                     emit_ctype(n->dtype), n->output);
+            else
+                line(e, "%s *const q%d = k%d + at;", held(n->dtype), i, i);
+        }
+        if (folds_in(e, i, pass) && e->plan.is_chunked[i])
+            line(e, "%s *const g%d = c%d + (at - from);", held(dtype_of(e, n->in[0])), i, i);
+    }
+}
+
+static void put_body(Emit *e, int pass) {
+    const Fuse *f = e->f;
+    for (int k = 0; k < f->n_inputs; k++) {
+        if (!e->needs_input[k] || f->lies[k] == LIES_STILL) continue;
+        DType d = f->input[k].type.dtype;
+        char text[32];
+        if (f->lies[k] == LIES_APART)
+            snprintf(text, sizeof text, "p%d[i * d%d]", k, k);
+        else
+            snprintf(text, sizeof text, "p%d[i]", k);
+        bytes_printf(e->out, "%*sconst %s x%d = ", 4 * e->depth, "", held(d), k);
+        put_widened(e, d, text);
+        bytes_puts(e->out, ";\n");
+    }
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (!e->needs[i]) continue;
+        if (!is_loaded(e, i, pass)) {
+            put_map(e, i);
+            continue;
+        }
+        char text[16];
+        snprintf(text, sizeof text, "%c%d[i]", n->is_stored ? 'o' : 'q', i);
+        bytes_printf(e->out, "%*sconst %s v%d = ", 4 * e->depth, "", held(n->dtype), i);
+        put_widened(e, n->is_stored ? (DType)n->dtype : DT_F32, text);
+        bytes_puts(e->out, ";\n");
+    }
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (is_written(e, i, pass))
+            line(e, "%c%d[i] = %sv%d;", n->is_stored ? 'o' : 'q', i,
+                 n->is_stored && dtype_is_half((DType)n->dtype) ? "h_" : "", i);
+        if (folds_in(e, i, pass) && e->plan.is_chunked[i])
+            line(e, "g%d[i] = %s;", i, name_of(e, n->in[0], false).text);
+    }
+}
+
+/* The loop over elements [from, to) of the row. */
+static void put_loop(Emit *e, int pass) {
+    const Fuse *f = e->f;
+    if (!find_needs(e, pass)) return;
+    if (f->is_lined) {
+        line(e, "FusedWalk lines;");
+        line(e, "fused_seek(&lines, &A->inner, %d, from / A->line);", f->n_inputs);
+        line(e, "int64_t at = from, skip = from %% A->line, count;");
+        line(e, "for (; at < to; at += count, skip = 0) {");
+        line(e, "count = A->line - skip < to - at ? A->line - skip : to - at;");
+    } else {
+        line(e, "{");
+        line(e, "const int64_t at = from, count = to - from;");
+    }
+    put_pointers(e, pass);
+    line(e, "#pragma GCC ivdep");
+    line(e, "for (int64_t i = 0; i < count; i++) {");
+    put_body(e, pass);
+    line(e, "}");
+    if (f->is_lined) line(e, "fused_next(&lines, &A->inner, %d);", f->n_inputs);
+    line(e, "}");
+}
+
+/* The accumulators of block `block` of each reduction of the pass. */
+static void put_folds(Emit *e, int pass) {
+    const Fuse *f = e->f;
+    for (int i = 0; i < f->n_nodes; i++) {
+        if (!folds_in(e, i, pass)) continue;
+        const FuseNode *n = &f->node[i];
+        FuseRef r = n->in[0];
+        char from[96];
+        if (e->plan.is_chunked[i])
+            snprintf(from, sizeof from, "c%d", i);
+        else if (fuse_is_input(r))
+            snprintf(from, sizeof from, "(const %s *)b%d + from", emit_ctype(dtype_of(e, r)),
+                     r - FUSE_INPUT);
+        else if (f->node[r].is_stored)
+            snprintf(from, sizeof from, "(const %s *)A->out[%d] + row * n + from",
+                     emit_ctype(dtype_of(e, r)), f->node[r].output);
+        else
+            snprintf(from, sizeof from, "k%d + from", r);
+        line(e, "t%d[block] = %s_row(to - from, %s); /* %s */", i, kernel_of(e, i).text, from,
+             op_info[n->op].name);
+    }
+}
+static bool has_folds(const Emit *e, int pass) {
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (folds_in(e, i, pass)) return true;
+    return false;
+}
+
+/* ---- Rows ---- */
+
+/* Row values that are there before the pass. */
+static void put_row_values(Emit *e, int pass) {
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        const FuseNode *n = &e->f->node[i];
+        if (!n->is_row || !e->plan.is_used[i] || e->plan.pass[i] != pass) continue;
+        if (is_reduce(n)) {
+            char text[48];
+            snprintf(text, sizeof text, "%s_tree(t%d, blocks)", kernel_of(e, i).text, i);
+            put_value(e, i, NULL, text);
+        } else {
+            put_map(e, i);
+        }
+    }
+}
+static void put_row_stores(Emit *e) {
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        const FuseNode *n = &e->f->node[i];
+        if (!n->is_row || !n->is_stored) continue;
+        line(e, "((%s *)A->out[%d])[row] = %sr%d;", emit_ctype(n->dtype), n->output,
+             dtype_is_half((DType)n->dtype) ? "h_" : "", i);
+    }
+}
+/* Where each input's row begins, and the inputs that row values need. */
+static void put_row_inputs(Emit *e, bool has_walk) {
+    const Fuse *f = e->f;
+    for (int k = 0; k < f->n_inputs; k++) {
+        if (has_walk)
+            line(e, "const char *const b%d = A->in[%d] + rows.offset[%d];", k, k, k);
+        else
+            line(e, "const char *const b%d = A->in[%d];", k, k);
+    }
+    for (int k = 0; k < f->n_inputs; k++) {
+        bool is_used = false;
+        for (int i = 0; i < f->n_nodes; i++)
+            for (int j = 0; j < f->node[i].n_in; j++)
+                is_used |= f->node[i].is_row && !is_reduce(&f->node[i]) && e->plan.is_used[i] &&
+                           f->node[i].in[j] == FUSE_INPUT + k;
+        if (!is_used) continue;
+        e->last_use[k] = NEVER_OVER;
+        DType d = f->input[k].type.dtype;
+        char text[48];
+        snprintf(text, sizeof text, "*(const %s *)b%d", emit_ctype(d), k);
+        bytes_printf(e->out, "%*sconst %s y%d = ", 4 * e->depth, "", held(d), k);
+        put_widened(e, d, text);
+        bytes_puts(e->out, ";\n");
+    }
+}
+
+/* ---- Functions ---- */
+
+static void put_head(Emit *e, const char *name) {
+    const Fuse *f = e->f;
+    line(e, "static void FUSED(%s)(const FusedArgs *A, int64_t begin, int64_t end, "
+            "char *scratch) {", name);
+    line(e, "const int64_t n = A->n, blocks = A->blocks;");
+    for (int k = 0; k < f->n_scalars; k++) {
+        line(e, "%s s%d;", emit_ctype(f->scalar[k]), k);
+        line(e, "__builtin_memcpy(&s%d, A->scalar[%d], sizeof s%d);", k, k, k);
+    }
+    for (int k = 0; k < f->n_inputs; k++)
+        if (f->lies[k] == LIES_APART) line(e, "const int64_t d%d = A->step[%d];", k, k);
+    line(e, "const int64_t zero = A->zero;");
+    line(e, "(void)n, (void)blocks, (void)scratch, (void)zero;");
+}
+
+/* Takes the pieces of scratch memory; returns their fixed bytes, *per_element the others. */
+static int64_t put_scratch(Emit *e, bool has_tables, int64_t *per_element) {
+    const Fuse *f = e->f;
+    int64_t bytes = 0;
+    *per_element = 0;
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (!e->plan.is_used[i]) continue;
+        if (is_reduce(n) && e->plan.is_chunked[i]) {
+            DType d = dtype_of(e, n->in[0]);
+            line(e, "%s *const c%d = (%s *)scratch;", held(d), i, held(d));
+            line(e, "scratch += %d * FUSED_BLOCK;", held_size(d));
+            bytes += held_size(d) * FUSED_BLOCK;
+        }
+        if (e->plan.is_kept[i]) {
+            line(e, "%s *const k%d = (%s *)scratch;", held(n->dtype), i, held(n->dtype));
+            line(e, "scratch += (%d * n + 63) & ~INT64_C(63);", held_size(n->dtype));
+            *per_element += held_size(n->dtype);
+            bytes += 64;
+        }
+        if (is_reduce(n) && has_tables) {
+            line(e, "%s *const t%d = (%s *)scratch;", accumulator(e, i), i, accumulator(e, i));
+            line(e, "scratch += 8 * blocks;");
+        }
+    }
+    return bytes;
+}
+static void put_tables(Emit *e) {
+    int k = 0;
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (is_reduce(&e->f->node[i]) && e->plan.is_used[i])
+            line(e, "%s *const t%d = (%s *)(A->table + (%d * A->rows + row) * blocks * 8);",
+                 accumulator(e, i), i, accumulator(e, i), k++);
+}
+
+static void put_elements(Emit *e, int64_t *scratch, int64_t *per_element) {
+    put_head(e, "run");
+    *scratch = put_scratch(e, false, per_element);
+    line(e, "const int64_t row = 0, from = begin, to = end;");
+    put_row_inputs(e, false);
+    put_row_values(e, 0);
+    put_loop(e, 0);
+    line(e, "}");
+}
+
+static void put_blocks(Emit *e, int64_t *scratch, int64_t *per_element) {
+    int inputs = e->f->n_inputs;
+    put_head(e, "run");
+    *scratch = put_scratch(e, false, per_element);
+    line(e, "FusedWalk rows;");
+    line(e, "int64_t row = begin / blocks, block = begin %% blocks;");
+    line(e, "fused_seek(&rows, &A->outer, %d, row);", inputs);
+    line(e, "for (int64_t unit = begin; unit < end; unit++) {");
+    line(e, "const int64_t from = block * FUSED_BLOCK;");
+    line(e, "const int64_t to = n - from < FUSED_BLOCK ? n : from + FUSED_BLOCK;");
+    put_row_inputs(e, true);
+    put_tables(e);
+    put_row_values(e, 0);
+    put_loop(e, 0);
+    put_folds(e, 0);
+    line(e, "if (++block < blocks) continue;");
+    line(e, "block = 0, row++;");
+    line(e, "fused_next(&rows, &A->outer, %d);", inputs);
+    line(e, "}");
+    line(e, "}");
+    put_head(e, "finish");
+    line(e, "FusedWalk rows;");
+    line(e, "fused_seek(&rows, &A->outer, %d, begin);", inputs);
+    line(e, "for (int64_t row = begin; row < end; row++) {");
+    put_row_inputs(e, true);
+    put_tables(e);
+    put_row_values(e, 0);
+    put_row_values(e, 1);
+    put_row_stores(e);
+    line(e, "fused_next(&rows, &A->outer, %d);", inputs);
+    line(e, "}");
+    line(e, "}");
+}
+
+static void put_rows(Emit *e, int64_t *scratch, int64_t *per_element) {
+    int inputs = e->f->n_inputs;
+    put_head(e, "run");
+    *scratch = put_scratch(e, true, per_element);
+    line(e, "FusedWalk rows;");
+    line(e, "fused_seek(&rows, &A->outer, %d, begin);", inputs);
+    line(e, "for (int64_t row = begin; row < end; row++) {");
+    put_row_inputs(e, true);
+    put_row_values(e, 0);
+    for (int pass = 0; pass < e->plan.n_passes; pass++) {
+        if (has_folds(e, pass)) {
+            line(e, "for (int64_t block = 0; block < blocks; block++) {");
+            line(e, "const int64_t from = block * FUSED_BLOCK;");
+            line(e, "const int64_t to = n - from < FUSED_BLOCK ? n : from + FUSED_BLOCK;");
+        } else {
+            line(e, "{");
+            line(e, "const int64_t from = 0, to = n;");
+        }
+        put_loop(e, pass);
+        put_folds(e, pass);
+        line(e, "}");
+        put_row_values(e, pass + 1);
+    }
+    put_row_stores(e);
+    line(e, "fused_next(&rows, &A->outer, %d);", inputs);
+    line(e, "}");
+    line(e, "}");
+}
+
+/* ---- The whole ---- */
+
+static void put_summary(Emit *e) {
+    const Fuse *f = e->f;
+    static const char *const lies[] = {"one value", "side by side", "apart"};
+    bytes_printf(e->out, "/* %d ops", f->n_nodes);
+    for (int k = 0; k < f->n_inputs; k++)
+        bytes_printf(e->out, "\n * x%d: %s, %s", k, dtype_info[f->input[k].type.dtype].text,
+                     lies[f->lies[k]]);
+    for (int k = 0; k < f->n_scalars; k++)
+        bytes_printf(e->out, "\n * s%d: %s", k, dtype_info[f->scalar[k]].text);
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        bytes_printf(e->out, "\n * %s = %s", name_of(e, i, false).text, op_info[n->op].name);
+        for (int k = 0; k < n->n_in; k++)
+            bytes_printf(e->out, " %s", name_of(e, n->in[k], false).text);
+        bytes_printf(e->out, " -> %s%s", dtype_info[n->dtype].text, n->is_stored ? ", stored" : "");
+    }
+    bytes_puts(e->out, " */\n");
+}
+
+static void put_reductions(Emit *e) {
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        const FuseNode *n = &e->f->node[i];
+        if (!is_reduce(n)) continue;
+        Name k = kernel_of(e, i);
+        line(e, "#ifndef HAVE_%s", k.text);
+        line(e, "#define HAVE_%s", k.text);
+        emit_reduce(e->out, n->op, fuse_computes(dtype_of(e, n->in[0])));
+        line(e, "#endif");
+    }
+}
+
+void emit_cluster(Bytes *out, const Fuse *f) {
+    _Static_assert((int)FUSED_BLOCK == 4096 && (int)FUSED_RANK == MAX_DIMS, "fused.h");
+    Emit e = {.f = f, .out = out};
+    fuse_plan(f, &e.plan);
+    put_summary(&e);
+    put_reductions(&e);
+    int64_t scratch = 0, per_element = 0;
+    FusedUnit unit = !e.plan.has_reduce       ? FUSED_ELEMENTS
+                     : e.plan.n_passes == 1 ? FUSED_BLOCKS
+                                            : FUSED_ROWS;
+    static void (*const put[])(Emit *, int64_t *, int64_t *) = {put_elements, put_blocks, put_rows};
+    static const char *const unit_name[] = {"FUSED_ELEMENTS", "FUSED_BLOCKS", "FUSED_ROWS"};
+    put[unit](&e, &scratch, &per_element);
+    int reductions = 0;
+    for (int i = 0; i < f->n_nodes; i++)
+        reductions += is_reduce(&f->node[i]) && e.plan.is_used[i];
+    bytes_puts(out, "static const unsigned char FUSED(signature)[] = {");
+    for (size_t i = 0; i < f->signature_bytes; i++) bytes_printf(out, "%d,", f->signature[i]);
+    bytes_puts(out, "};\nconst FusedKernel FUSED(kernel) = {\n");
+    bytes_printf(out, "    .run = FUSED(run),%s .unit = %s, .reductions = %d,\n",
+                 unit == FUSED_BLOCKS ? " .finish = FUSED(finish)," : "", unit_name[unit],
+                 reductions);
+    bytes_printf(out, "    .scratch_n = %lld, .scratch = %lld, .cost = %d, .reuse = {",
+                 (long long)per_element, (long long)scratch, e.plan.cost);
+    for (int k = 0; k < f->n_outputs; k++) {
+        uint32_t over = 0;
+        for (int i = 0; i < f->n_nodes; i++) {
+            const FuseNode *n = &f->node[i];
+            if (!n->is_stored || n->output != k || n->is_row) continue;
+            for (int j = 0; j < f->n_inputs; j++)
+                if (f->lies[j] == LIES_DENSE && e.last_use[j] <= 2 * e.plan.pass[i])
+                    over |= UINT32_C(1) << j;
+        }
+        bytes_printf(out, "%u,", over);
+    }
+    bytes_puts(out, "},\n    .signature = FUSED(signature), "
+                    ".signature_bytes = sizeof FUSED(signature)};\n");
+}

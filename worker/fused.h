@@ -1,0 +1,58 @@
+/* fused.h: what a kernel compiled at run time shares with the engine that calls it: its arguments.
+ * Stands at the head of every such kernel's source (kernel_fused.h), so it includes nothing else.
+ *
+ * A cluster (fuse.h) has a space of rows * n elements; a row is what its reductions fold, without
+ * reductions everything is one row. Ranges of a kernel are of
+ *   elements, when nothing is reduced;
+ *   blocks of rows (row * blocks + block), when what is reduced ends the cluster: `run` leaves one
+ *     accumulator per block in args->table, `finish` combines them for a range of rows;
+ *   rows, when elements are computed from what is reduced: several passes over each row.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_FUSED_H
+#define GT_WORKER_FUSED_H
+#include <stdint.h>
+
+enum {
+    FUSED_RANK = 8,
+    FUSED_INPUTS = 16,
+    FUSED_OUTPUTS = 16,
+    FUSED_SCALARS = 24,
+    FUSED_BLOCK = 4096 /* elements of one block of a reduction */
+};
+
+/* Axes, outermost first, with each input's distance in bytes. */
+typedef struct FusedLoop {
+    int64_t rank;
+    int64_t shape[FUSED_RANK];
+    int64_t stride[FUSED_INPUTS][FUSED_RANK];
+} FusedLoop;
+
+typedef struct FusedArgs {
+    int64_t rows, n, blocks; /* blocks of a row */
+    FusedLoop outer;         /* the rows */
+    FusedLoop inner;         /* the lines of a row: all its axes but the last, ... */
+    int64_t line;            /* ... which has so many elements */
+    int64_t step[FUSED_INPUTS]; /* and these distances, in elements: 0, 1 or another */
+    const char *in[FUSED_INPUTS];
+    char *out[FUSED_OUTPUTS]; /* row-major, elements of the space or one per row */
+    char scalar[FUSED_SCALARS][8];
+    int64_t zero; /* is 0 */
+    char *table;  /* (reductions, rows, blocks) accumulators of 8 bytes */
+} FusedArgs;
+
+/* scratch: 64-byte aligned memory of the thread, see FusedKernel. */
+typedef void (*FusedFn)(const FusedArgs *args, int64_t begin, int64_t end, char *scratch);
+
+typedef enum FusedUnit { FUSED_ELEMENTS, FUSED_BLOCKS, FUSED_ROWS } FusedUnit;
+
+typedef struct FusedKernel {
+    FusedFn run, finish; /* finish: with FUSED_BLOCKS only */
+    int32_t unit;        /* FusedUnit: what run's range counts */
+    int32_t reductions;
+    int64_t scratch_n, scratch; /* scratch + scratch_n n + (FUSED_ROWS) 8 reductions blocks bytes */
+    int32_t cost;                  /* of an element, in units of one easy op */
+    uint32_t reuse[FUSED_OUTPUTS]; /* output k may be written over input i: bit i */
+    const unsigned char *signature;
+    int64_t signature_bytes;
+} FusedKernel;
+#endif
