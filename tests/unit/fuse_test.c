@@ -1,0 +1,601 @@
+/* fuse_test: law 2 (DESIGN 9): what a cluster's kernel computes is, bit for bit, what the cpu
+ * engine computes op by op. Random clusters over all dtypes, broadcast and permuted inputs, odd sizes, nan
+ * and infinities, reductions of more than one block, outputs written over inputs, 1 and 3 threads;
+ * each graph twice, with other shapes and scalars, which is the same kernel where the inputs lie
+ * alike. Then known clusters (softmax, ...), and the kernels' cache: from disk, damaged, by two at
+ * once, too large, not there, no compiler.
+ * Usage: fuse_test [CLUSTERS [SEED]] SPDX-License-Identifier: MIT */
+#include "runtime/element.h"
+#include "runtime/inst.h"
+#include "tests/unit/check.h"
+#include "tests/unit/random.h"
+#include "worker/emit.h"
+#include "worker/fuse.h"
+#include "worker/jit.h"
+#include "worker/kernels.h"
+#include <dirent.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static Engine *engine[2]; /* 1 thread and 3 */
+static char cache_dir[64];
+
+
+static void make_source(void *ctx, Bytes *out) { emit_cluster(out, ctx); }
+static const FusedKernel *ask(Jit *j, Fuse *f) {
+    return jit_get(j, f->signature, f->signature_bytes, f->hash, make_source, f);
+}
+
+/* ---- Values: each is a tensor of the eager run and a reference into the cluster ---- */
+
+typedef struct Value {
+    View view; /* of the eager run: the space, or rows with trailing axes of 1 */
+    FuseRef ref;
+    DType dtype;
+    bool is_row;
+    void *owned;
+} Value;
+
+enum { VALUES = 40 };
+typedef struct Trial {
+    Fuse fuse;
+    Value value[VALUES];
+    int n_values;
+    int n_stored;
+    int stored[FUSED_OUTPUTS]; /* values */
+    void *out[FUSED_OUTPUTS];
+} Trial;
+
+static void fill(Rand *r, void *p, DType d, int64_t n, bool is_tame) {
+    int size = dtype_info[d].size_bytes;
+    for (int64_t i = 0; i < n; i++) {
+        char *to = (char *)p + i * size;
+        uint64_t u = rand_u64(r);
+        double v = ((double)(u >> 40) * 0x1p-24 - 0.5) * 8;
+        static const double odd[] = {0, -0.0, INFINITY, -INFINITY, NAN, 1, -1, 1e-40, 100, 1e30};
+        if (!is_tame && (u & 31) == 0) v = odd[(u >> 8) % 10];
+        int64_t w = (int64_t)((u >> 16) % 21) - 10;
+        if (!is_tame && (u & 15) == 0) w = (int64_t)u;
+        if (dtype_is_float(d))
+            element_set_float(d, to, v);
+        else
+            element_set_int(d, to, d == DT_BOOL ? w & 1 : w);
+    }
+}
+
+static void *memory(uint64_t bytes) {
+    void *p = aligned_alloc(64, (bytes + 128) / 64 * 64);
+    if (!p) abort();
+    return p;
+}
+
+static TensorType type_of(const Trial *t, bool is_row, DType d) {
+    TensorType type = t->fuse.space;
+    type.dtype = (uint8_t)d;
+    for (int a = 0; is_row && a < t->fuse.trailing; a++) type.shape[type.rank - 1 - a] = 1;
+    return type;
+}
+
+/* A view of the type in memory of its own: plain, permuted, stepped or broadcast. */
+static Value random_input(Trial *t, Rand *lie, Rand *r, DType d, bool is_row, bool is_tame) {
+    Value v = {.dtype = d, .is_row = is_row};
+    View *w = &v.view;
+    w->type = type_of(t, is_row, d);
+    int rank = w->type.rank, order[MAX_DIMS];
+    int how = rand_below(lie, 4); /* 0, 1: plain; 2: axes that repeat; 3: any order, steps */
+    for (int a = 0; a < rank; a++) order[a] = a;
+    for (int a = rank - 1; a > 0 && how == 3; a--) {
+        int b = rand_below(lie, a + 1), k = order[a];
+        order[a] = order[b], order[b] = k;
+    }
+    int64_t step = 1;
+    for (int k = rank - 1; k >= 0; k--) {
+        int a = order[k];
+        bool repeats = how == 2 && rand_below(lie, 2), stepped = how == 3 && !rand_below(lie, 3);
+        if (stepped) step *= 2;
+        w->stride[a] = repeats || w->type.shape[a] == 1 ? 0 : step;
+        if (!repeats) step *= w->type.shape[a];
+    }
+    v.owned = memory((uint64_t)step * 8);
+    fill(r, v.owned, d, step, is_tame);
+    w->data = v.owned;
+    /* Leading axes that repeat need not be there at all. */
+    View shown = *w;
+    while (shown.type.rank && shown.stride[0] == 0 && rand_below(lie, 2)) {
+        shown.type.rank--;
+        for (int a = 0; a < shown.type.rank; a++)
+            shown.type.shape[a] = shown.type.shape[a + 1], shown.stride[a] = shown.stride[a + 1];
+    }
+    v.ref = fuse_input(&t->fuse, &shown);
+    return v;
+}
+
+/* ---- One op, eagerly and in the cluster ---- */
+
+static bool fails(Engine *e, Ticket k) {
+    Err err;
+    return e->ops->done(e, k, true, &err) != 1;
+}
+
+static Value apply(Trial *t, Op op, DType out, bool is_row, const Value *const *operand, int n) {
+    Value v = {.dtype = out, .is_row = is_row};
+    View in[3];
+    FuseRef ref[3];
+    Operand dummy[3] = {{0}};
+    int64_t axes[MAX_DIMS];
+    Attr attr[2];
+    Inst inst = {.op = op, .n_in = (uint16_t)n, .n_out = 1, .in = dummy, .attr = attr};
+    for (int k = 0; k < n; k++) in[k] = operand[k]->view, ref[k] = operand[k]->ref;
+    if (op_info[op].class_ == CLASS_REDUCE) {
+        for (int a = 0; a < t->fuse.trailing; a++)
+            axes[a] = t->fuse.space.rank - t->fuse.trailing + a;
+        attr[0] = (Attr){.key = ATTR_AXIS, .n = (uint32_t)t->fuse.trailing, .ints = axes};
+        attr[1] = (Attr){.key = ATTR_KEEPDIMS, .b = true};
+        inst.n_attr = 2;
+    }
+    Call call = {.inst = &inst, .n_in = n, .n_out = 1, .in = in};
+    v.view.type = type_of(t, is_row, out);
+    view_strides(&v.view.type, v.view.stride);
+    v.owned = v.view.data = memory(type_bytes(&v.view.type));
+    call.out[0] = v.view;
+    CHECK(!fails(engine[0], engine[0]->ops->submit(engine[0], &call, NULL, 0)));
+    v.ref = fuse_node(&t->fuse, op, out, is_row, ref, n);
+    return v;
+}
+
+/* An immediate for an operation on dtype d, as exec.c makes it. */
+static Value scalar(Trial *t, Rand *r, Op op, DType d) {
+    Value v = {.dtype = d, .view = {.is_scalar = true}};
+    DType held = fuse_computes(d);
+    v.owned = v.view.data = memory(8);
+    fill(r, v.view.data, held, 1, true);
+    if (dtype_is_half(d) && !op_scales(op)) {
+        float *f = v.view.data;
+        *f = half_to_float(d, half_from_float(d, *f));
+    }
+    v.view.type.dtype = (uint8_t)held;
+    v.ref = fuse_scalar(&t->fuse, held, v.view.data);
+    return v;
+}
+
+/* ---- Random clusters ---- */
+
+static const DType dtypes[] = {DT_F32, DT_F32, DT_F32, DT_F32, DT_F64, DT_F16, DT_BF16,
+                               DT_I32, DT_I64, DT_U8,  DT_I8,  DT_BOOL};
+
+/* A value of dtype d that may be an operand; casts one if there is none. */
+static const Value *operand(Trial *t, Rand *g, DType d, bool rows_only) {
+    int fits[VALUES], n = 0, any[VALUES], n_any = 0;
+    for (int i = 0; i < t->n_values; i++) {
+        if (rows_only && !t->value[i].is_row) continue;
+        any[n_any++] = i;
+        if (t->value[i].dtype == d) fits[n++] = i;
+    }
+    /* The last ones rather: deep graphs. */
+    if (n) return &t->value[fits[n - 1 - (rand_below(g, n) * rand_below(g, n) / n) % n]];
+    if (!n_any || t->n_values == VALUES) return NULL;
+    const Value *from = &t->value[any[rand_below(g, n_any)]];
+    t->value[t->n_values] = apply(t, OP_CAST, d, from->is_row, &from, 1);
+    return &t->value[t->n_values++];
+}
+
+static Op random_op(Rand *g, OpClass class_) {
+    for (;;) {
+        Op op = (Op)rand_below(g, OP_COUNT);
+        if (op_info[op].class_ == class_) return op;
+    }
+}
+
+/* g: the graph; lie: how inputs lie; r: shapes, values, scalars. */
+static void build(Trial *t, Rand *g, Rand *lie, Rand *r, bool is_tame) {
+    memset(t, 0, sizeof *t);
+    TensorType space = {.rank = (uint8_t)(1 + rand_below(g, 4))};
+    bool is_long = rand_below(g, 6) == 0;
+    for (int a = 0; a < space.rank; a++) space.shape[a] = 2 + rand_below(r, a ? 40 : 9);
+    if (is_long) space.shape[space.rank - 1] = 4000 + rand_below(r, 9000);
+    if (is_long && space.rank > 2) space.rank = 2, space.shape[1] = space.shape[0] * 1500 + 77;
+    int trailing = rand_below(g, 2) ? 1 + rand_below(g, space.rank) : 0;
+    fuse_init(&t->fuse, &space, trailing);
+    int inputs = 1 + rand_below(g, 4), ops = 1 + rand_below(g, 12);
+    for (int k = 0; k < inputs; k++) {
+        DType d = dtypes[rand_below(g, sizeof dtypes / sizeof *dtypes)];
+        bool is_row = trailing && k > 0 && rand_below(g, 4) == 0;
+        t->value[t->n_values++] = random_input(t, lie, r, d, is_row, is_tame);
+    }
+    if (rand_below(g, 8) == 0) { /* the same input again */
+        t->value[t->n_values] = t->value[0];
+        t->value[t->n_values++].owned = NULL;
+    }
+    int last = -1;
+    for (int k = 0; k < ops && t->n_values < VALUES - 8; k++) {
+        bool reduces = trailing && rand_below(g, 4) == 0;
+        bool rows_only = trailing && !reduces && rand_below(g, 4) == 0;
+        Op op = random_op(g, reduces ? CLASS_REDUCE : CLASS_MAP);
+        DType d = dtypes[rand_below(g, sizeof dtypes / sizeof *dtypes)];
+        if (!(op_info[op].in & DSET(d))) continue;
+        const Value *in[3], *x = NULL;
+        Value imm[3];
+        int n = op_info[op].arity;
+        DType out = op_info[op].out == OUT_boolean ? DT_BOOL : d;
+        if (reduces) {
+            out = dtype_is_half(d) ? d : emit_accumulator(op, d);
+            x = operand(t, g, d, false);
+            if (!x || x->is_row || t->n_values >= VALUES) continue;
+            Value v = apply(t, op, out, true, &x, 1);
+            t->value[last = t->n_values++] = v;
+            continue;
+        }
+        int fixed = rand_below(g, n); /* a tensor; the others may be immediates */
+        if (n == 3 && fixed == 0) fixed = 1;
+        bool ok = true, is_row = true, has_tensor = false;
+        int n_imm = 0;
+        for (int i = 0; i < n && ok; i++) {
+            DType want = n == 3 && i == 0 ? DT_BOOL : d;
+            if (i != fixed && rand_below(g, 3) == 0) {
+                imm[n_imm] = scalar(t, r, want == DT_BOOL ? OP_ADD : op, want);
+                in[i] = &imm[n_imm++];
+            } else {
+                in[i] = operand(t, g, want, rows_only);
+                ok = in[i] != NULL;
+                if (ok) has_tensor = true, is_row &= in[i]->is_row;
+            }
+        }
+        if (ok && has_tensor && t->n_values < VALUES) {
+            Value v = apply(t, op, out, is_row, in, n);
+            t->value[last = t->n_values++] = v;
+        }
+        for (int i = 0; i < n_imm; i++) free(imm[i].owned);
+    }
+    for (int i = inputs; i < t->n_values; i++) {
+        if (!fuse_is_node(t->value[i].ref) || (i != last && rand_below(g, 4))) continue;
+        if (!fuse_store(&t->fuse, t->value[i].ref)) break;
+        t->stored[t->n_stored++] = i;
+    }
+}
+
+static void trial_free(Trial *t) {
+    for (int i = 0; i < t->n_values; i++) free(t->value[i].owned);
+    for (int i = 0; i < t->n_stored; i++) free(t->out[i]);
+}
+
+/* nan is nan: its payload is not promised. */
+static bool same_bits(DType d, const void *a, const void *b, int64_t n, int64_t *at) {
+    int size = dtype_info[d].size_bytes;
+    for (int64_t i = 0; i < n; i++) {
+        const char *p = (const char *)a + i * size, *q = (const char *)b + i * size;
+        *at = i;
+        if (!memcmp(p, q, (size_t)size)) continue;
+        if (!dtype_is_float(d)) return false;
+        double x = element_float(d, p), y = element_float(d, q);
+        if (x == x || y == y) return false;
+    }
+    return true;
+}
+
+static bool may_overwrite(const Trial *t, const FusedKernel *k, int output, int input,
+                          const Value *v) {
+    const View *in = &t->fuse.input[input];
+    return k->reuse[output] >> input & 1 && in->type.dtype == v->view.type.dtype &&
+           type_equal(&in->type, &v->view.type) && view_is_contiguous(in);
+}
+
+/* The kernel's results against the eager ones. */
+static bool check_trial(Trial *t, const FusedKernel *k, Engine *e, Rand *r, bool overwrites,
+                        const char *what) {
+    uint32_t taken = 0;
+    for (int i = 0; i < t->n_stored; i++) {
+        const Value *v = &t->value[t->stored[i]];
+        uint64_t bytes = type_bytes(&v->view.type);
+        char **out = fuse_store(&t->fuse, v->ref);
+        if (!t->out[i]) t->out[i] = memory(bytes);
+        memset(t->out[i], 0xa5, bytes);
+        *out = t->out[i];
+        for (int j = 0; j < t->fuse.n_inputs && overwrites; j++) {
+            if (taken >> j & 1 || !may_overwrite(t, k, i, j, v) || rand_below(r, 2)) continue;
+            *out = t->fuse.input[j].data;
+            taken |= 1u << j;
+            break;
+        }
+    }
+    bool ok = e->ops->fused(e, &t->fuse, k);
+    CHECK(ok);
+    for (int i = 0; i < t->n_stored; i++) {
+        const Value *v = &t->value[t->stored[i]];
+        int64_t at = 0;
+        const void *got = *fuse_store(&t->fuse, v->ref);
+        bool same = same_bits(v->dtype, got, v->view.data, type_numel(&v->view.type), &at);
+        int size = dtype_info[v->dtype].size_bytes;
+        CHECK_MSG(same, "%s: node %d (%s of %s) element %lld is %g, eagerly %g", what, v->ref,
+                  op_info[t->fuse.node[v->ref].op].name, dtype_info[v->dtype].text, (long long)at,
+                  element_float(v->dtype, (const char *)got + at * size),
+                  element_float(v->dtype, (const char *)v->view.data + at * size));
+        ok &= same;
+    }
+    return ok;
+}
+
+static void test_random(int clusters, uint64_t seed) {
+    JitConfig config = {.isa = kernels_find()->isa, .dir = cache_dir, .batch_max = 24};
+    Jit *jit = jit_new(&config);
+    int n = 2 * clusters, accepted = 0, shared = 0;
+    Trial **trial = xcalloc((size_t)n, sizeof *trial);
+    for (int i = 0; i < n; i++) {
+        Trial *t = xmalloc(sizeof *t);
+        /* Trials 2 k and 2 k + 1: the same graph, the same places as a rule, other sizes. */
+        Rand g = {seed + (uint64_t)(i / 2) * 1000003}, r = {seed * 7 + (uint64_t)i};
+        Rand lie = {seed + (uint64_t)(i / 2) * 77 + (i % 6 == 5)};
+        build(t, &g, &lie, &r, i % 4 < 2);
+        if (!t->n_stored || !fuse_done(&t->fuse)) {
+            trial_free(t);
+            free(t);
+            continue;
+        }
+        trial[i] = t;
+        accepted++;
+        ask(jit, &t->fuse);
+    }
+    for (int i = 0; i < n; i++) { /* one signature, one source */
+        for (int j = i + 1; j < n && trial[i]; j++) {
+            if (!trial[j] || !fuse_equal(&trial[i]->fuse, &trial[j]->fuse)) continue;
+            shared++;
+            Bytes a = {0}, b = {0};
+            emit_cluster(&a, &trial[i]->fuse);
+            emit_cluster(&b, &trial[j]->fuse);
+            CHECK_STR(a.data, b.data);
+            bytes_fini(&a);
+            bytes_fini(&b);
+        }
+    }
+    CHECK_MSG(clusters < 8 || shared > clusters / 4, "only %d of %d graphs share a kernel", shared,
+              clusters);
+    CHECK(jit_wait(jit, 600000));
+    for (int i = 0; i < n; i++) {
+        Trial *t = trial[i];
+        if (!t) continue;
+        const FusedKernel *k = ask(jit, &t->fuse);
+        char what[64];
+        snprintf(what, sizeof what, "trial %d of seed %llu", i, (unsigned long long)seed);
+        CHECK_MSG(k != NULL, "%s has no kernel", what);
+        if (!k) continue;
+        Rand r = {(uint64_t)i};
+        bool ok = check_trial(t, k, engine[1], &r, false, what) &&
+                  check_trial(t, k, engine[0], &r, true, what);
+        if (!ok && check_failed < 20)
+            fprintf(stderr, "%s\n", jit_source(jit, t->fuse.signature, t->fuse.signature_bytes,
+                                               t->fuse.hash));
+    }
+    JitStats s = jit_stats(jit);
+    printf("  %d clusters, %d pairs share a kernel, %llu kernels in %llu calls, %.0f ms\n",
+           accepted, shared, (unsigned long long)s.compiled, (unsigned long long)s.compiler_calls,
+           s.compile_ms);
+    CHECK_INT(s.failed, 0);
+    for (int i = 0; i < n; i++) {
+        if (!trial[i]) continue;
+        trial_free(trial[i]);
+        free(trial[i]);
+    }
+    free(trial);
+    jit_free(&jit);
+}
+
+/* ---- What must not share a kernel ---- */
+
+typedef struct Small {
+    Op op;
+    DType dtype;
+    int64_t columns, step; /* of the second input: (columns) by step, or (rows, columns) */
+    bool swaps, stores_both, is_half_row;
+    float scalar;
+} Small;
+
+/* exp(a op b) * scalar over (8, columns). */
+static void make_small(Fuse *f, const Small *s) {
+    static double data[1 << 14];
+    TensorType space = {.rank = 2, .shape = {8, s->columns}};
+    fuse_init(f, &space, 0);
+    View a = {.type = space, .stride = {s->columns, 1}, .data = data}, b = a;
+    a.type.dtype = b.type.dtype = (uint8_t)s->dtype;
+    b.data = data + 4096;
+    if (s->step) b.stride[0] = 0, b.stride[1] = s->step;
+    if (s->is_half_row) b.stride[0] = 1, b.stride[1] = 0;
+    FuseRef x = fuse_input(f, &a), y = fuse_input(f, &b);
+    FuseRef xy[2] = {s->swaps ? y : x, s->swaps ? x : y};
+    FuseRef n = fuse_node(f, s->op, s->dtype, false, xy, 2);
+    FuseRef m = fuse_node(f, OP_EXP, s->dtype, false, &n, 1);
+    double wide = (double)s->scalar;
+    FuseRef k = fuse_scalar(f, s->dtype, s->dtype == DT_F64 ? (void *)&wide : (void *)&s->scalar);
+    FuseRef p = fuse_node(f, OP_MUL, s->dtype, false, (FuseRef[]){m, k}, 2);
+    if (s->stores_both) fuse_store(f, n);
+    fuse_store(f, p);
+    CHECK(fuse_done(f));
+}
+
+static void test_signature(void) {
+    static const Small base = {OP_ADD, DT_F32, 40, 0, false, false, false, 2};
+    static const struct {
+        Small s;
+        bool same;
+        const char *what;
+    } rows[] = {
+        {{OP_ADD, DT_F32, 41, 0, false, false, false, 2}, true, "another shape"},
+        {{OP_ADD, DT_F32, 40, 0, false, false, false, -7}, true, "another scalar"},
+        {{OP_SUB, DT_F32, 40, 0, false, false, false, 2}, false, "another op"},
+        {{OP_ADD, DT_F64, 40, 0, false, false, false, 2}, false, "another dtype"},
+        {{OP_ADD, DT_F32, 40, 1, false, false, false, 2}, false, "a row is broadcast"},
+        {{OP_ADD, DT_F32, 40, 2, false, false, false, 2}, false, "a stepped row"},
+        {{OP_ADD, DT_F32, 40, 0, false, false, true, 2}, false, "a column is broadcast"},
+        {{OP_ADD, DT_F32, 40, 0, true, false, false, 2}, false, "operands swapped"},
+        {{OP_ADD, DT_F32, 40, 0, false, true, false, 2}, false, "two outputs"},
+    };
+    Fuse a, b;
+    make_small(&a, &base);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        make_small(&b, &rows[i].s);
+        CHECK_MSG(fuse_equal(&a, &b) == rows[i].same, "signatures are %s with %s",
+                  rows[i].same ? "different" : "equal", rows[i].what);
+        CHECK_MSG(!rows[i].same || a.hash == b.hash, "hashes differ with %s", rows[i].what);
+    }
+    TensorType empty = {.rank = 2, .shape = {0, 3}};
+    fuse_init(&a, &empty, 0);
+    View v = {.type = empty, .stride = {3, 1}, .data = &b};
+    FuseRef x = fuse_input(&a, &v), y = fuse_node(&a, OP_NEG, DT_F32, false, &x, 1);
+    CHECK(fuse_store(&a, y) && !fuse_done(&a)); /* nothing to compute */
+}
+
+/* ---- The cache ---- */
+
+static int n_files(const char *dir, const char *suffix, char path[512]) {
+    int n = 0;
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        size_t k = strlen(e->d_name), m = strlen(suffix);
+        if (e->d_name[0] == '.' || k < m || strcmp(e->d_name + k - m, suffix)) continue;
+        if (path) snprintf(path, 512, "%s/%s", dir, e->d_name);
+        n++;
+    }
+    if (d) closedir(d);
+    return n;
+}
+static void remove_all(const char *dir) {
+    DIR *d = opendir(dir);
+    char path[512];
+    for (struct dirent *e; d && (e = readdir(d));) {
+        snprintf(path, sizeof path, "%s/%.200s", dir, e->d_name);
+        if (e->d_name[0] != '.') unlink(path);
+    }
+    if (d) closedir(d);
+    rmdir(dir);
+}
+
+static bool computes_sum(Fuse *f, const FusedKernel *k) { /* of make_small with the base row */
+    float out[8 * 40];
+    double *data = (double *)(void *)f->input[0].data;
+    for (int i = 0; i < 320; i++) ((float *)data)[i] = (float)i * 0.01f;
+    f->args.out[0] = (char *)out;
+    return engine[0]->ops->fused(engine[0], f, k) && fabsf(out[100] - 2 * expf(1)) < 1e-5f;
+}
+
+static void damage(const char *path, int how) {
+    FILE *f = fopen(path, "r+b");
+    if (!f) abort();
+    if (how == 0) CHECK(ftruncate(fileno(f), 1000) == 0);
+    if (how == 1) CHECK(ftruncate(fileno(f), 0) == 0);
+    if (how == 2) {
+        fseek(f, 2000, SEEK_SET);
+        int c = fgetc(f);
+        fseek(f, 2000, SEEK_SET);
+        fputc(c ^ 0x10, f);
+    }
+    if (how == 3) {
+        fseek(f, 0, SEEK_END);
+        fputs("more", f);
+    }
+    fclose(f);
+}
+
+static void test_cache(void) {
+    char dir[96], path[512];
+    snprintf(dir, sizeof dir, "%s/a/b", cache_dir);
+    static const Small base = {OP_ADD, DT_F32, 40, 0, false, false, false, 2};
+    Fuse f;
+    make_small(&f, &base);
+    JitConfig config = {.isa = kernels_find()->isa, .dir = dir};
+    Jit *j = jit_new(&config);
+    CHECK(ask(j, &f) == NULL && jit_wait(j, 60000)); /* never there at once */
+    const FusedKernel *k = ask(j, &f);
+    CHECK(k && computes_sum(&f, k) && ask(j, &f) == k);
+    JitStats s = jit_stats(j);
+    CHECK(s.compiled == 1 && s.cached == 0 && s.hits == 2 && s.misses == 1 && s.compile_ms > 0);
+    CHECK_INT(n_files(dir, ".so", path), 1);
+    CHECK_INT(n_files(dir, "", NULL), 1); /* and nothing else is left */
+    struct stat st;
+    CHECK(stat(dir, &st) == 0 && (st.st_mode & 0777) == 0700);
+    jit_free(&j);
+    for (int how = -1; how < 4; how++) { /* as it is, then damaged */
+        if (how >= 0) damage(path, how);
+        j = jit_new(&config);
+        ask(j, &f);
+        CHECK(jit_wait(j, 60000));
+        k = ask(j, &f);
+        s = jit_stats(j);
+        CHECK_MSG(k && computes_sum(&f, k), "no kernel after damage %d", how);
+        CHECK_MSG((int)s.cached == (how < 0) && (int)s.compiled == (how >= 0),
+                  "damage %d: %d from disk, %d compiled", how, (int)s.cached, (int)s.compiled);
+        jit_free(&j);
+    }
+    /* Two at once, of one cache. */
+    unlink(path);
+    Jit *two[2] = {jit_new(&config), jit_new(&config)};
+    for (int i = 0; i < 2; i++) ask(two[i], &f);
+    for (int i = 0; i < 2; i++) {
+        CHECK(jit_wait(two[i], 60000) && (k = ask(two[i], &f)) && computes_sum(&f, k));
+        jit_free(&two[i]);
+    }
+    CHECK_INT(n_files(dir, "", NULL), 1);
+    /* Freed while its compiler runs: at once, and nothing is left of it. */
+    unlink(path);
+    j = jit_new(&config);
+    ask(j, &f);
+    jit_free(&j);
+    CHECK(n_files(dir, ".c", NULL) == 0 && n_files(dir, ".txt", NULL) == 0);
+    /* Two kernels in one file; then a cache that holds less than one of it. */
+    Small other = base;
+    other.op = OP_SUB;
+    Fuse g;
+    make_small(&g, &other);
+    for (int small = 0; small < 2; small++) {
+        config.bytes_max = small ? 1 : 0;
+        j = jit_new(&config);
+        ask(j, &f);
+        ask(j, &g);
+        CHECK(jit_wait(j, 60000) && ask(j, &f) && ask(j, &g));
+        jit_free(&j);
+        if (!small) CHECK_INT(n_files(dir, ".so", path), 2);
+        if (!small) damage(path, 2);
+    }
+    CHECK_INT(n_files(dir, ".so", NULL), 0);
+    config.bytes_max = 0;
+    /* No compiler, no place, a place that others could write. */
+    fprintf(stderr, "fuse_test: three lines that say why kernels are not fused are expected:\n");
+    JitConfig bad[3] = {config, config, config};
+    bad[0].compiler = "/no/such/compiler -x";
+    bad[1].dir = "/proc/no/such";
+    char open_dir[96];
+    snprintf(open_dir, sizeof open_dir, "%s/open", cache_dir);
+    mkdir(open_dir, 0777);
+    chmod(open_dir, 0777);
+    bad[2].dir = open_dir;
+    for (int i = 0; i < 3; i++) {
+        j = jit_new(&bad[i]);
+        ask(j, &f);
+        CHECK(jit_wait(j, 60000) && !ask(j, &f) && jit_stats(j).is_off);
+        ask(j, &g);
+        CHECK(jit_wait(j, 60000) && !ask(j, &g));
+        jit_free(&j);
+    }
+    remove_all(open_dir);
+    remove_all(dir);
+    snprintf(dir, sizeof dir, "%s/a", cache_dir);
+    remove_all(dir);
+}
+
+int main(int argc, char **argv) {
+    int clusters = argc > 1 ? atoi(argv[1]) : 24;
+    uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    snprintf(cache_dir, sizeof cache_dir, "/tmp/gt_fuse_test.XXXXXX");
+    if (!mkdtemp(cache_dir)) return 1;
+    for (int i = 0; i < 2; i++) {
+        Err err;
+        EngineConfig config = {.memory_bytes = UINT64_C(1) << 28, .threads = i ? 3 : 1};
+        engine[i] = engine_cpu.open(&config, &err);
+        if (!engine[i]) panic("%s", err.text);
+    }
+    test_signature();
+    test_cache();
+    for (int done = 0; done < clusters; done += 48, seed++)
+        test_random(clusters - done < 48 ? clusters - done : 48, seed);
+    for (int i = 0; i < 2; i++) engine[i]->ops->close(&engine[i]);
+    remove_all(cache_dir);
+    return check_report("fuse");
+}

@@ -1,0 +1,57 @@
+/* jit.h: kernels compiled at run time, in the background, by the system's C compiler.
+ *
+ * Who wants a kernel asks with its signature; the answer is the kernel, or NULL as long as there is
+ * none, and then the work is done without. A thread of its own takes what was asked for: from the
+ * disk cache, or many sources in one file through the compiler; a kernel is used from when it is
+ * there. Nothing waits, and nothing is different but speed. Without a compiler or a place for the
+ * cache there are no kernels: said once.
+ *
+ * The cache ($XDG_CACHE_HOME/gt, else ~/.cache/gt, mode 0700) holds one shared object per kernel,
+ * named by a hash of source, compiler, flags and instruction set; kernels compiled together are
+ * hard links to one file. Files are made under other names and renamed, end in a checksum, and are
+ * only loaded if it is right: concurrent processes and damaged files do no harm. Beyond bytes_max
+ * the files that were not used for longest go.
+ *
+ * GT_CC: the compiler and its first arguments ("cc"). GT_SAVE_COMPILED_CODE=DIR: the sources too.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_JIT_H
+#define GT_WORKER_JIT_H
+#include "runtime/arena.h"
+#include "worker/fused.h"
+
+typedef struct Jit Jit;
+
+/* NULL and 0: from the environment, as above. Strings are copied. */
+typedef struct JitConfig {
+    const char *isa; /* "base", "v3", "v4": of the kernels that it must agree with; required */
+    const char *dir, *compiler;
+    uint64_t bytes_max; /* 256 MiB */
+    int batch_max;      /* kernels per compiler call; 16 */
+} JitConfig;
+
+typedef struct JitStats {
+    uint64_t hits, misses;     /* of jit_get */
+    uint64_t compiled, cached; /* kernels: by the compiler, from disk */
+    uint64_t failed, pending;
+    uint64_t compiler_calls;
+    double compile_ms;
+    bool is_off; /* no compiler, no cache */
+} JitStats;
+
+Jit *jit_new(const JitConfig *config);
+/* Ends a compiler that runs. Kernels go: nothing may run in one. */
+void jit_free(Jit **j);
+
+/* Appends the source of what ctx stands for: text as emit_cluster makes it, a function of the
+ * signature alone. */
+typedef void (*JitMake)(void *ctx, Bytes *out);
+/* By one thread. hash: of the signature's n bytes, any; make is called here, at most once for a
+ * signature. The kernel lives as long as j. */
+const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
+                           void *ctx);
+/* The source again, of what was asked for: NULL if it never was. Borrowed. */
+const char *jit_source(Jit *j, const void *signature, size_t n, uint64_t hash);
+int jit_pending(Jit *j);                    /* asked for, and neither there nor failed */
+bool jit_wait(Jit *j, int64_t timeout_ms); /* until none is pending; for tests and benchmarks */
+JitStats jit_stats(Jit *j);
+#endif

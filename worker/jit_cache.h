@@ -1,0 +1,32 @@
+/* jit_cache.h: the directory of compiled kernels, see jit.h. By one thread; other processes may do
+ * anything to it meanwhile. SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_JIT_CACHE_H
+#define GT_WORKER_JIT_CACHE_H
+#include "runtime/arena.h"
+
+enum { PATH_ROOM = 1024 };
+
+typedef struct Cache {
+    char dir[PATH_ROOM - 128];
+    uint64_t bytes_max;
+    unsigned n_temporary; /* names given */
+} Cache;
+
+/* dir NULL: $XDG_CACHE_HOME/gt, else $HOME/.cache/gt, else none. */
+void cache_init(Cache *c, const char *dir, uint64_t bytes_max);
+/* Makes the directory where it is missing. False: it cannot be written, or others could write it;
+ * why says so. */
+bool cache_open(Cache *c, char *why, size_t why_size);
+void cache_path(const Cache *c, const char *key, char path[PATH_ROOM]);
+/* A name of this process's that no other has. */
+void cache_temporary(Cache *c, const char *suffix, char path[PATH_ROOM]);
+bool cache_write(const char *path, const char *data, size_t n);
+bool cache_read(const char *path, Bytes *out); /* appends */
+bool cache_seal(const char *path);   /* appends the checksum; false: it cannot be */
+bool cache_verify(const char *path); /* sealed and whole; and it counts as used now */
+/* `path` becomes another name of the file `from`, at once and whatever was there before. */
+bool cache_link(Cache *c, const char *from, const char *path);
+/* Removes what was not used for longest while the directory is over bytes_max, and what processes
+ * that are gone have left. */
+void cache_trim(Cache *c);
+#endif
