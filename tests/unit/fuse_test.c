@@ -1,9 +1,9 @@
 /* fuse_test: law 2 (DESIGN 9): what a cluster's kernel computes is, bit for bit, what the cpu
- * engine computes op by op. Random clusters over all dtypes, broadcast and permuted inputs, odd sizes, nan
- * and infinities, reductions of more than one block, outputs written over inputs, 1 and 3 threads;
- * each graph twice, with other shapes and scalars, which is the same kernel where the inputs lie
- * alike. Then known clusters (softmax, ...), and the kernels' cache: from disk, damaged, by two at
- * once, too large, not there, no compiler.
+ * engine computes op by op. Random clusters over all dtypes, broadcast and permuted inputs, odd
+ * sizes, nan and infinities, reductions of more than one block, outputs written over inputs, 1 and
+ * 3 threads; each graph twice, with other shapes and scalars, which is the same kernel where the
+ * inputs lie alike. Then what may share a kernel, and the kernels' cache: from disk, damaged, by two
+ * at once, too large, not there, no compiler.
  * Usage: fuse_test [CLUSTERS [SEED]] SPDX-License-Identifier: MIT */
 #include "runtime/element.h"
 #include "runtime/inst.h"
@@ -20,7 +20,6 @@
 
 static Engine *engine[2]; /* 1 thread and 3 */
 static char cache_dir[64];
-
 
 static void make_source(void *ctx, Bytes *out) { emit_cluster(out, ctx); }
 static const FusedKernel *ask(Jit *j, Fuse *f) {
