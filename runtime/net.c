@@ -209,8 +209,8 @@ static void dealer_watch(Socket *s) {
     }
 }
 
-/* One look at the sockets: true when one may have something to receive, or after a wake. That a DEALER
- * has connected is taken note of, and ends the wait without being anything. */
+/* One look at the sockets: true when one may have something to receive, or after a wake. That a
+ * DEALER has connected is taken note of, and ends the wait without being anything. */
 static bool sockets_poll(Socket *const *s, int n_sockets, int timeout_ms, bool *is_over) {
     zmq_pollitem_t item[6];
     Socket *of[6];

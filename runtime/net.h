@@ -64,8 +64,8 @@ Link *link_open_beside(const char *endpoint, Hub *hub, Err *err);
 void link_close(Link **link);
 bool link_send(Link *link, Msg *msg); /* consumes msg in any case; false: the hub is gone */
 int link_recv(Link *link, Msg *msg);  /* 1 message, 0 nothing, -1 the hub is gone */
-/* A hub answered at the other end. ring and inproc: always. ipc and tcp: from when link_recv or a wait
- * has noticed. */
+/* A hub answered at the other end. ring and inproc: always. ipc and tcp: from when link_recv or a
+ * wait has noticed. */
 bool link_is_connected(const Link *link);
 bool link_wait(Link *link, int timeout_ms);
 void link_wake(Link *link);

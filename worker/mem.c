@@ -110,8 +110,8 @@ struct Pages {
 static pthread_mutex_t pages_lock = PTHREAD_MUTEX_INITIALIZER;
 static Pages *all_pages; /* of this process, few */
 
-/* `ulimit -f` counts for memfds too, and going beyond it is a signal, not an error: it is raised for
- * the moment if that is allowed. */
+/* `ulimit -f` counts for memfds too, and going beyond it is a signal, not an error: it is raised
+ * for the moment if that is allowed. */
 static bool file_grow(int fd, uint64_t bytes) {
     struct rlimit before, wide;
     if (getrlimit(RLIMIT_FSIZE, &before)) return false;

@@ -20,8 +20,8 @@ void mem_release(Mem *m, void *p, uint64_t bytes);
 void mem_usage(const Mem *m, uint64_t *used, uint64_t *peak, uint64_t *total);
 /* All that alloc gives lies there; fd -1: it is no file. */
 void mem_range(const Mem *m, void **base, uint64_t *bytes, int *fd);
-/* For another worker in this process (any thread): is this one of its arenas? Then it stays readable
- * until mem_let_go, even if it is closed meanwhile. */
+/* For another worker in this process (any thread): is this one of its arenas? Then it stays
+ * readable until mem_let_go, even if it is closed meanwhile. */
 bool mem_hold(const void *base, uint64_t bytes);
 void mem_let_go(const void *base);
 /* 80 % of what the cgroup or the machine has free, shared by the workers of the host. */

@@ -1,6 +1,6 @@
 /* plane.c: see plane.h. Three tables: peers by rank (what the dispatcher told), connections by
- * PeerId (whose name is sure), and guests (connections that said hello and wait for the dispatcher's
- * word, with what else they said).
+ * PeerId (whose name is sure), and guests (connections that said hello and wait for the
+ * dispatcher's word, with what else they said).
  * SPDX-License-Identifier: MIT */
 #include "worker/plane.h"
 #include "runtime/log.h"
@@ -231,7 +231,8 @@ static void on_stranger(Plane *p, PeerId id, const Msg *m, int64_t now_ms) {
         admit(p, o, id);
         return;
     }
-    /* A rank that is told anew may have this token: its predecessor's death is still to be heard. */
+    /* A rank that is told anew may have this token: its predecessor's death is still to be
+     * heard. */
     if (p->n_guests >= GUESTS_MAX) {
         drop_stranger(p, id, "too many of them wait");
         return;

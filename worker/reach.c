@@ -4,6 +4,7 @@
 #include "worker/mem.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -19,7 +20,6 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <dirent.h>
 #include <unistd.h>
 
 static bool is_prefix(const char *prefix, const char *s) {

@@ -52,8 +52,9 @@ static bool end_open(End *e, uint32_t rank, const char *dispatcher, bool is_shar
         mem_close(&e->mem);
         return false;
     }
-    e->info = (PeerInfo){
-        .rank = rank, .token = UINT64_C(0x9e3779b97f4a7c15) * (rank + 1), .data = *plane_data(e->plane)};
+    e->info = (PeerInfo){.rank = rank,
+                         .token = UINT64_C(0x9e3779b97f4a7c15) * (rank + 1),
+                         .data = *plane_data(e->plane)};
     plane_on_welcome(e->plane, rank, e->info.token);
     return true;
 }
@@ -409,8 +410,8 @@ typedef struct Child {
 
 enum { MARK_AT = 300000 };
 
-/* Rank 1: tells where it is, hears of its peer, then answers each number with the next one and writes
- * it into its memory. */
+/* Rank 1: tells where it is, hears of its peer, then answers each number with the next one and
+ * writes it into its memory. */
 static void child_main(int in, int out) {
     End e;
     PeerInfo peer;
