@@ -6,7 +6,7 @@
  *   w0.shape=[25,8]            of each of them; no line: it has nothing
  *
  * A map comes of it that holds what its layout has: {layout: "split", axis: 0, block: 25, workers:
- * [0, 1], shapes: [[25, 8], [25, 8]]}; of a partial one the op, of a replicated one neither.
+ * [0, 1], shapes: [[25, 8], [25, 8]], bytes: [800, 800]}; of a partial one the op, of a replicated one neither.
  * SPDX-License-Identifier: MIT */
 #include "lang/builtin_tensor.h"
 #include "lang/eval.h"
@@ -53,7 +53,21 @@ static Value shapes_of(Interp *in, const char *text, const List *workers) {
     return shapes;
 }
 
-static Value place_of(Interp *in, const char *text, const char *layout, const char *group) {
+/* What the parts of such shapes take; none where there is no part. */
+static Value bytes_of(Interp *in, const List *shapes, DType d) {
+    Value all = v_list(in, shapes->n);
+    for (size_t i = 0; i < shapes->n; i++) {
+        Value shape = shapes->v[i];
+        int64_t bytes = dtype_info[d].size_bytes;
+        for (size_t k = 0; shape.kind == V_LIST && k < shape.list->n; k++)
+            bytes *= shape.list->v[k].i;
+        list_push(all.list, shape.kind == V_LIST ? v_int(bytes) : v_none());
+    }
+    return all;
+}
+
+static Value place_of(Interp *in, const char *text, const char *layout, const char *group,
+                      DType d) {
     Value map = v_map(in), workers = numbers_of(in, group);
     const char *rest = layout + strcspn(layout, " ");
     put(in, map, "layout", v_str(layout, (size_t)(rest - layout)));
@@ -66,7 +80,9 @@ static Value place_of(Interp *in, const char *text, const char *layout, const ch
         put(in, map, "op", v_cstr(rest + 1));
     }
     put(in, map, "workers", workers);
-    put(in, map, "shapes", shapes_of(in, text, workers.list));
+    Value shapes = shapes_of(in, text, workers.list);
+    put(in, map, "shapes", shapes);
+    put(in, map, "bytes", bytes_of(in, shapes.list, d));
     return map;
 }
 
@@ -79,7 +95,8 @@ bool bi_placement(Interp *in, const Value *arg, Value *out, LangError *e) { /* x
     bytes_putc(&text, 0);
     if (ok && line_of(text.data, "layout", layout, sizeof layout) &&
         line_of(text.data, "group", group, sizeof group)) {
-        *out = place_of(in, text.data, layout, group);
+        *out = place_of(in, text.data, layout, group,
+                        (DType)tensor_type(arg[0].tensor)->dtype);
     } else if (ok) {
         line_of(text.data, "error", why, sizeof why);
         ok = error_set(e, "nobody knows where this tensor is%s%s", why[0] ? ": " : "", why);
