@@ -85,6 +85,24 @@ static int axis_for_parts(const TensorType *t, int n) {
     return best;
 }
 
+/* Not a window, which has some rows only. */
+static bool is_complete(const TensorHandle *h, const Converted *v) {
+    return v->layout.kind != LAYOUT_SPLIT || layout_covers(&v->layout, &h->type, v->group->n);
+}
+
+/* What was made of terms by combining them; NULL: they have not been. */
+static const Converted *combined(const TensorHandle *h, const Members *g) {
+    for (const Converted *v = h->converted; v; v = v->next)
+        if (v->layout.kind != LAYOUT_PARTIAL && is_complete(h, v) && (!g || v->group == g))
+            return v;
+    return NULL;
+}
+
+Layout convert_best(const TensorHandle *h, const Members *g) {
+    const Converted *v = h->layout.kind == LAYOUT_PARTIAL ? combined(h, g) : NULL;
+    return v ? v->layout : h->layout;
+}
+
 /* Terms that are wanted whole: as parts first. */
 static const Converted *sum_in_parts(Flow *f, uint64_t id, TensorHandle *h) {
     const Members *g = h->group;
@@ -92,24 +110,25 @@ static const Converted *sum_in_parts(Flow *f, uint64_t id, TensorHandle *h) {
     if (h->layout.kind != LAYOUT_PARTIAL || axis < 0 || g->n < 3 ||
         type_bytes(&h->type) < TWO_STEP_BYTES)
         return NULL;
-    for (const Converted *v = h->converted; v; v = v->next)
-        if (v->group == g && v->layout.kind == LAYOUT_SPLIT) return v;
     Layout parts = layout_split(&h->type, axis, g->n);
     remember(h, move(f, id, &h->type, g, &h->layout, g, &parts), g, &parts);
     return h->converted;
 }
 
 /* Where the values are best taken from: the tensor, or something that it was converted to. */
-static uint64_t source(Flow *f, uint64_t id, TensorHandle *h, const Layout *l,
+static uint64_t source(Flow *f, uint64_t id, TensorHandle *h, const Members *g, const Layout *l,
                        const Members **from, Layout *from_layout) {
     *from = h->group, *from_layout = h->layout;
-    if (h->layout.kind != LAYOUT_PARTIAL || l->kind == LAYOUT_PARTIAL) return id;
-    for (const Converted *v = h->converted; v; v = v->next) {
-        if (v->layout.kind == LAYOUT_PARTIAL) continue;
-        *from = v->group, *from_layout = v->layout;
+    if (h->group != g && h->layout.kind != LAYOUT_PARTIAL) { /* a whole copy there is nearest */
+        const Layout whole = layout_replicate();
+        const Converted *v = find(h, g, &whole);
+        if (!v || v->group != g) return id;
+        *from = g, *from_layout = whole;
         return v->id;
     }
-    const Converted *parts = l->kind == LAYOUT_REPLICATE ? sum_in_parts(f, id, h) : NULL;
+    if (h->layout.kind != LAYOUT_PARTIAL || l->kind == LAYOUT_PARTIAL) return id;
+    const Converted *parts = combined(h, NULL);
+    if (!parts && l->kind == LAYOUT_REPLICATE) parts = sum_in_parts(f, id, h);
     if (!parts) return id;
     *from = parts->group, *from_layout = parts->layout;
     return parts->id;
@@ -122,7 +141,7 @@ uint64_t convert_to(Flow *f, uint64_t id, TensorHandle *h, const Members *g, Lay
     if (known) return known->id;
     const Members *from;
     Layout from_layout;
-    uint64_t in = source(f, id, h, &l, &from, &from_layout);
+    uint64_t in = source(f, id, h, g, &l, &from, &from_layout);
     uint64_t out = move(f, in, &h->type, from, &from_layout, g, &l);
     remember(h, out, g, &l);
     return out;
@@ -136,7 +155,7 @@ uint64_t convert_once(Flow *f, uint64_t id, TensorHandle *h, const Members *g, b
     const Converted *known = find(h, g, &l);
     if (known) return known->id;
     *is_temporary = true;
-    uint64_t in = source(f, id, h, &l, &from, &from_layout);
+    uint64_t in = source(f, id, h, g, &l, &from, &from_layout);
     return move(f, in, &h->type, from, &from_layout, g, &l);
 }
 

@@ -8,6 +8,8 @@
 
 /* h lies so that every rank of g has its part by layout l already. */
 bool convert_is_there(const TensorHandle *h, const Members *g, const Layout *l);
+/* How h is best read on its group g: of terms that have been combined, the combined copy. */
+Layout convert_best(const TensorHandle *h, const Members *g);
 /* The id under which tensor `id` (handle h) lies as l on g; inserts moves in front of f where it
  * must. Over a group of one every layout is whole. */
 uint64_t convert_to(Flow *f, uint64_t id, TensorHandle *h, const Members *g, Layout l);

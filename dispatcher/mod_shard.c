@@ -44,9 +44,8 @@ static TensorHandle **operands(Flow *f, TensorHandle **few) {
     int n = f->inst.n_in;
     TensorHandle **h = n <= FEW ? few : arena_alloc(&f->d->scratch, (size_t)n * sizeof *h);
     for (int i = 0; i < n; i++)
-        h[i] = f->inst.in[i].kind == IN_TENSOR
-                   ? handles_find(&f->client->tensors, f->inst.in[i].id)
-                   : NULL;
+        h[i] = f->inst.in[i].kind == IN_TENSOR ? handles_find(&f->client->tensors, f->inst.in[i].id)
+                                               : NULL;
     return h;
 }
 
@@ -143,8 +142,8 @@ static const Members *most_spread(const Flow *f, TensorHandle **h) {
     return best ? best->group : f->client->home;
 }
 
-/* Of a small payload each rank takes its part; a large one goes to one worker, and from there to the
- * others. */
+/* Of a small payload each rank takes its part; a large one goes to one worker, and from there to
+ * the others. */
 static void place_data(Flow *f, int stage, const Target *t) {
     Client *c = f->client;
     const Members *g = t->group;
@@ -199,7 +198,8 @@ static Layout apply_rule(Flow *f, TensorHandle **h, const Members *g, int want_a
     for (int i = 0; i < n; i++) {
         if (!h[i]) continue;
         in[i] = h[i]->type;
-        have[i] = h[i]->group == g && !(keeps && i > 0) ? h[i]->layout : layout_replicate();
+        have[i] =
+            h[i]->group == g && !(keeps && i > 0) ? convert_best(h[i], g) : layout_replicate();
         if (keeps && i == 0 && have[i].kind == LAYOUT_PARTIAL) have[i] = layout_replicate();
     }
     Rule r = {.inst = &f->inst,
@@ -241,6 +241,9 @@ static void place_tensor(Flow *f, int stage) {
     if (inst->n_in > FEW) need = arena_alloc(&f->d->scratch, inst->n_in * sizeof *need);
     if (g->n > 1) {
         int want = !stays && t.group ? axis_of(&t, &f->out_type[0]) : -1;
+        /* A reduction in which the axis goes: its terms are spread. */
+        if (want < 0 && !stays && t.group && class_ == CLASS_REDUCE)
+            want = axis_of(&t, &h[0]->type);
         give = apply_rule(f, h, g, want, keeps, need);
     }
     for (int i = 0; i < inst->n_in; i++) {

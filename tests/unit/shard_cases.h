@@ -49,7 +49,7 @@ static const Program programs[] = {
      "signal define col axis=1\nsignal define row axis=0\nt0 = randn [8,6] f32 rng=1:0\n"
      "signal enter col\nt1 = randn [6,8] f32 rng=1:1\nsignal exit col\nsignal enter row\n"
      "t2 = randn [8,6] f32 rng=1:2\nsignal exit row\nt3 = matmul t0 t1\nt4 = gelu t3\n"
-     "t5 = matmul t4 t2\nt6 = add t5 t0\n",
+     "t5 = matmul t4 t2\nt6 = add t5 t0\nt7 = exp t6\nt8 = mul t6 t7\n",
      "t0 = randn [8,6] f32 rng=1:0 on=1\n"
      "t1 = randn [6,8] f32 rng=1:1 on=5 split=[1,2]\n"
      "t2 = randn [8,6] f32 rng=1:2 on=5 split=[0,2]\n"
@@ -57,8 +57,12 @@ static const Program programs[] = {
      "t3 = matmul t9223372036854775808 t1 on=5 split=[1,2]\n"
      "t4 = gelu t3 on=5 split=[1,2]\n"
      "t5 = matmul t4 t2 on=5 partial=\"sum\"\n"
-     "+ t9223372036854775809 = all_reduce t5 shape=[8,6] dtype=f32 on=5 from=5 from_partial=\"sum\"\n"
-     "t6 = add t9223372036854775809 t9223372036854775808 on=5\n"
+     "+ t9223372036854775809 = move t9223372036854775808 shape=[8,6] dtype=f32 on=5 "
+     "partial=\"sum\" from=5\n"
+     "t6 = add t5 t9223372036854775809 on=5 partial=\"sum\"\n"
+     "+ t9223372036854775810 = all_reduce t6 shape=[8,6] dtype=f32 on=5 from=5 from_partial=\"sum\"\n"
+     "t7 = exp t9223372036854775810 on=5\n"
+     "t8 = mul t9223372036854775810 t7 on=5\n"
      "-> w0 w1 w2 w3 \n"},
     {"pipeline",
      "signal define s0 axis=0 workers=[0]\nsignal define s1 axis=0 workers=[1]\n"
@@ -91,7 +95,7 @@ static const Program programs[] = {
      "+ t9223372036854775808 = all_reduce t1 shape=[] dtype=f32 on=5 from=5 from_partial=\"sum\"\n"
      "t2 = exp t9223372036854775808 on=5\n"
      "t3 = log t9223372036854775808 on=5\n"
-     "t4 = neg t1 on=5 partial=\"sum\"\n"
+     "t4 = neg t9223372036854775808 on=5\n"
      "-> w0 w1 w2 w3 \n"},
     {"signal.tensor",
      "signal define a axis=0\nt0 = randn [8,2] f32 rng=1:0\nt1 = shard t0 a\nt2 = shard t1 a\n"
