@@ -18,6 +18,7 @@
 Dispatcher *dispatcher_new(const DispatcherConfig *config) {
     Dispatcher *d = xcalloc(1, sizeof *d);
     d->config = *config;
+    d->next_number = 1; /* 0: a client's frame, that has none */
     if (d->config.workers_wanted < 1) d->config.workers_wanted = 1;
     return d;
 }
