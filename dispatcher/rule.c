@@ -74,19 +74,23 @@ static bool map_keeps_place(Rule *r) {
     return true;
 }
 
-/* The split that most elements already have decides. */
+/* The split that most elements already have decides; where operands are split along different axes
+ * one along the scope's does (a batch of offsets and a range of steps give a batch). */
 static void rule_map(Rule *r) {
     const TensorType *o = &r->out[0];
     int axis = -1;
     int64_t block = 0, most = -1;
+    bool is_wanted = false;
     if (inst_bool(r->inst, ATTR_KEEP, false) && map_keeps_place(r)) return;
     if (map_keeps_partial(r)) return;
     for (int i = 0; i < r->inst->n_in; i++) {
         if (!rule_is_split(r, i)) continue;
         int a = r->have[i].axis + o->rank - r->in[i].rank;
         int64_t n = type_numel(&r->in[i]);
-        if (r->in[i].shape[r->have[i].axis] != o->shape[a] || n <= most) continue;
-        most = n, axis = a, block = r->have[i].block;
+        bool wants = a == r->want_axis;
+        if (r->in[i].shape[r->have[i].axis] != o->shape[a]) continue;
+        if (wants == is_wanted ? n <= most : is_wanted) continue;
+        most = n, axis = a, block = r->have[i].block, is_wanted = wants;
     }
     if (axis < 0 && rule_is_wanted(r, o))
         axis = r->want_axis, block = layout_split(o, axis, r->n).block;

@@ -19,7 +19,8 @@ typedef struct Rule {
     const Layout *have; /* of the operands, in this group; read for tensors only. Of what was
                            terms and has been combined since: the combined copy            */
     int want_axis;      /* the scope would have the result split along it; -1: no wish.
-                           Counts only where no operand is split already               */
+                           Counts where no operand is split already, and of pointwise
+                           operations where those that are do not agree                */
     Layout *need;       /* filled: n_in of them                                        */
     Layout give[MAX_OUT];
 } Rule;

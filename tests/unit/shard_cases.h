@@ -64,6 +64,15 @@ static const Program programs[] = {
      "t7 = exp t9223372036854775810 on=5\n"
      "t8 = mul t9223372036854775810 t7 on=5\n"
      "-> w0 w1 w2 w3 \n"},
+    {"a batch of offsets and a range of steps",
+     "signal define a axis=0\nsignal enter a\nt0 = randint 0 99 [8,1] i64 rng=1:0\n"
+     "t1 = arange 0 1 [64] i64\nt2 = add t0 t1\nt3 = add t1 t0\nsignal exit a\n",
+     "t0 = randint 0 99 [8,1] i64 rng=1:0 on=5 split=[0,2]\n"
+     "t1 = arange 0 1 [64] i64 on=5 split=[0,16]\n"
+     "+ t9223372036854775808 = all_gather t1 shape=64 dtype=i64 on=5 from=5 from_split=[0,16]\n"
+     "t2 = add t0 t9223372036854775808 on=5 split=[0,2]\n"
+     "t3 = add t9223372036854775808 t0 on=5 split=[0,2]\n"
+     "-> w0 w1 w2 w3 \n"},
     {"pipeline",
      "signal define s0 axis=0 workers=[0]\nsignal define s1 axis=0 workers=[1]\n"
      "signal enter s0\nt0 = randn [4,4] f32 rng=1:0\nt1 = exp t0\nsignal exit s0\n"
