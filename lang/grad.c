@@ -433,14 +433,16 @@ static bool walk_run(Walk *w, GradNode *root, Tensor *seed, bool create_graph, L
     return ok;
 }
 
-/* The gradient that a walk starts from: ones for a single number, else what the user gave, in y's
- * shape and dtype. */
+/* The gradient that a walk starts from: ones for a single number, which lie where y lies, else what
+ * the user gave, in y's shape and dtype. */
 static Tensor *seed_of(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
     const TensorType *t = tensor_type(y);
     char a[256], b[256];
-    if (!seed)
-        return tensor_full(in, t->shape, t->rank, t->dtype, (Operand){.kind = IN_IMM_INT, .i = 1},
-                           e);
+    if (!seed) {
+        Arg like[2] = {arg_tensor(y), arg_int(1)};
+        Tensor *ones = NULL;
+        return tensor_op(in, OP_FULL, like, 2, NULL, 0, &ones, e) ? ones : NULL;
+    }
     const TensorType *s = tensor_type(seed);
     if (s->rank != t->rank || memcmp(s->shape, t->shape, sizeof t->shape[0] * t->rank)) {
         error_set(e, "the seed has shape %s, but the tensor has %s", type_shape_text(s, a),
