@@ -9,6 +9,7 @@
 #include "runtime/log.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { TWO_STEP_BYTES = 16 << 10 };
 
@@ -18,22 +19,26 @@ bool convert_is_there(const TensorHandle *h, const Members *g, const Layout *l) 
            ranks_covers(&h->group->set, &g->set);
 }
 
-static void log_move(const Flow *f, const Move *m, const Inst *inst) {
+static void log_conversion(const Flow *f, uint64_t id, const Members *from, const Layout *from_layout,
+                           const Members *to, const Layout *to_layout, const Inst *inst) {
     char text[48], who[64], prefix[96];
-    if (!log_is(LOG_DISPATCHER)) return;
-    const Members *from = f->d->groups.member[m->from.group - 1];
-    const Members *to = f->d->groups.member[m->to.group - 1];
     snprintf(prefix, sizeof prefix, "c%u + %s: ", f->client->id, members_text(to, who));
     log_inst("DISPATCHER", prefix, inst, NULL, 0);
     Bytes why = {0};
     bytes_printf(&why, "     because %s wants t%llu", op_info[f->inst.op].name,
-                 (unsigned long long)m->in);
+                 (unsigned long long)id);
     bytes_printf(&why, " on %s", members_text(to, who));
-    if (to->n > 1) bytes_printf(&why, ", %s", layout_text(&m->to.layout, text));
+    if (to->n > 1) bytes_printf(&why, ", %s", layout_text(to_layout, text));
     bytes_printf(&why, "; it is on %s", members_text(from, who));
-    if (from->n > 1) bytes_printf(&why, ", %s", layout_text(&m->from.layout, text));
+    if (from->n > 1) bytes_printf(&why, ", %s", layout_text(from_layout, text));
     log_line("DISPATCHER", "%.*s", (int)why.n, why.data);
     bytes_fini(&why);
+}
+
+static void log_move(const Flow *f, const Move *m, const Inst *inst) {
+    if (!log_is(LOG_DISPATCHER)) return;
+    log_conversion(f, m->in, f->d->groups.member[m->from.group - 1], &m->from.layout,
+                   f->d->groups.member[m->to.group - 1], &m->to.layout, inst);
 }
 
 /* Sends an instruction of ours on, to `to` at least. */
@@ -134,15 +139,47 @@ static uint64_t source(Flow *f, uint64_t id, TensorHandle *h, const Members *g, 
     return parts->id;
 }
 
+/* A constant is not sent: it is made once more, where it is wanted. */
+static uint64_t fill(Flow *f, uint64_t id, const TensorHandle *h, const Members *g,
+                     const Layout *l) {
+    int64_t shape[MAX_DIMS];
+    memcpy(shape, h->type.shape, sizeof shape);
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = h->type.rank, .ints = shape},
+                   {.key = ATTR_DTYPE, .dtype = (DType)h->type.dtype}};
+    Inst inst = {.op = OP_FULL, .n_in = 1, .n_attr = 2, .n_out = 1, .in = &h->fill, .attr = attr};
+    inst.pos = f->inst.pos;
+    inst.out[0] = INSERTED_ID | f->client->next_inserted++;
+    if (log_is(LOG_DISPATCHER)) log_conversion(f, id, h->group, &h->layout, g, l, &inst);
+    Flow born;
+    born.d = f->d, born.client = f->client, born.seq = f->seq, born.inst = inst;
+    born.record = NULL, born.record_bytes = 0, born.n_out = 0;
+    born.group = g, born.layout = *l;
+    born.is_for_all = born.has_to = false;
+    born.is_inserted = true;
+    chain_next(&born, n_modifiers - 1);
+    return inst.out[0];
+}
+
+static bool can_fill(const TensorHandle *h, const Members *g, const Layout *l) {
+    if (!h->is_fill || l->kind == LAYOUT_PARTIAL) return false;
+    return l->kind == LAYOUT_REPLICATE || layout_covers(l, &h->type, g->n);
+}
+
 uint64_t convert_to(Flow *f, uint64_t id, TensorHandle *h, const Members *g, Layout l) {
     if (g->n == 1) l = layout_replicate();
     if (convert_is_there(h, g, &l)) return id;
     const Converted *known = find(h, g, &l);
     if (known) return known->id;
+    uint64_t out;
+    if (can_fill(h, g, &l)) {
+        out = fill(f, id, h, g, &l);
+        remember(h, out, g, &l);
+        return out;
+    }
     const Members *from;
     Layout from_layout;
     uint64_t in = source(f, id, h, g, &l, &from, &from_layout);
-    uint64_t out = move(f, in, &h->type, from, &from_layout, g, &l);
+    out = move(f, in, &h->type, from, &from_layout, g, &l);
     remember(h, out, g, &l);
     return out;
 }

@@ -17,6 +17,8 @@ typedef struct Converted {
 typedef struct TensorHandle {
     TensorType type;       /* all zero when is_poisoned                              */
     bool is_poisoned;      /* the instruction that was to make it was refused here   */
+    bool is_fill;          /* all elements are this number: nobody needs to send it  */
+    Operand fill;
     Layout layout;         /* over ...                                               */
     const Members *group;  /* ... the ranks that hold it                             */
     Converted *converted;  /* what it was converted to; dies with it                 */

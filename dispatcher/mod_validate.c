@@ -113,6 +113,19 @@ static bool results_fit(Flow *f, int n_out, Err *err) {
     return true;
 }
 
+/* `full`, or a view of one. */
+static bool is_constant(const Flow *f, Operand *fill) {
+    const Inst *inst = &f->inst;
+    if (inst->op == OP_FULL) {
+        *fill = inst->in[inst->n_in - 1]; /* behind the model, if there is one */
+        return fill->kind != IN_TENSOR;
+    }
+    if (op_info[inst->op].class_ != CLASS_VIEW) return false;
+    const TensorHandle *h = handles_find(&f->client->tensors, inst->in[0].id);
+    *fill = h->fill;
+    return h->is_fill;
+}
+
 static void process(Flow *f, int stage) {
     Inst *inst = &f->inst;
     Client *c = f->client;
@@ -149,10 +162,13 @@ static void process(Flow *f, int stage) {
         refuse(f, stage, &err);
         return;
     }
+    Operand fill;
+    bool is_fill = is_constant(f, &fill);
     for (int i = 0; i < f->n_out; i++) {
         TensorHandle *h = handles_add(&c->tensors, inst->out[i]);
         h->type = f->out_type[i];
         h->group = c->home;
+        if (is_fill) h->is_fill = true, h->fill = fill;
         c->next_id = inst->out[i] + 1;
     }
     chain_next(f, stage + 1);

@@ -64,6 +64,26 @@ static const Program programs[] = {
      "t7 = exp t9223372036854775810 on=5\n"
      "t8 = mul t9223372036854775810 t7 on=5\n"
      "-> w0 w1 w2 w3 \n"},
+    {"constants are made where they are wanted",
+     "signal define a axis=0\nt0 = full 1 [] f32\nt1 = reshape t0 [1,1]\nt2 = expand t1 [8,3]\n"
+     "signal enter a\nt3 = randn [8,3] f32 rng=1:0\nt4 = mul t3 t2\nt5 = add t4 t0\n"
+     "t6 = sub t4 t2\nt7 = neg t0\nsignal exit a\nt8 = neg t7\nt9 = mul t3 t8\nfree t0 t2\n",
+     "t0 = full 1 [] f32 on=1\n"
+     "t1 = reshape t0 [1,1] on=1\n"
+     "t2 = expand t1 [8,3] on=1\n"
+     "t3 = randn [8,3] f32 rng=1:0 on=5 split=[0,2]\n"
+     "+ t9223372036854775808 = full 1 [8,3] f32 on=5 split=[0,2]\n"
+     "t4 = mul t3 t9223372036854775808 on=5 split=[0,2]\n"
+     "+ t9223372036854775809 = full 1 [] f32 on=5\n"
+     "t5 = add t4 t9223372036854775809 on=5 split=[0,2]\n"
+     "t6 = sub t4 t9223372036854775808 on=5 split=[0,2]\n"
+     "t7 = neg t9223372036854775809 on=5\n"
+     "t8 = neg t7 on=5\n"
+     "t9 = mul t3 t8 on=5 split=[0,2]\n"
+     "+ free t9223372036854775809\n"
+     "+ free t9223372036854775808\n"
+     "free t0 t2\n"
+     "-> w0 w1 w2 w3 \n"},
     {"a batch of offsets and a range of steps",
      "signal define a axis=0\nsignal enter a\nt0 = randint 0 99 [8,1] i64 rng=1:0\n"
      "t1 = arange 0 1 [64] i64\nt2 = add t0 t1\nt3 = add t1 t0\nsignal exit a\n",
