@@ -79,31 +79,26 @@ static bool region_meet(const Region *a, const Region *b, int axis, Region *out)
     return end > begin;
 }
 
+bool layout_pull(const Layout *from, int n_from, const Layout *to, int n_to, int i, bool same,
+                 const TensorType *t, int k, Region *out) {
+    assert(n_from > 0 && i < n_to && k < n_from);
+    *out = layout_region(to, t, i);
+    if (region_is_empty(out, t)) return false;
+    if (from->kind == LAYOUT_PARTIAL) {
+        if (same && layout_equal(from, to)) return k == i;
+        return to->kind != LAYOUT_PARTIAL || i == 0;
+    }
+    if (to->kind == LAYOUT_PARTIAL && i != 0) return false;
+    if (from->kind == LAYOUT_REPLICATE) return k == (same ? i : i % n_from);
+    Region mine = *out, theirs = layout_region(from, t, k);
+    return region_meet(&mine, &theirs, from->axis, out) && !region_is_empty(out, t);
+}
+
 int layout_pulls(const Layout *from, int n_from, const Layout *to, int n_to, int i, bool same,
                  const TensorType *t, Pull *pull) {
-    Region mine = layout_region(to, t, i);
     int n = 0;
-    assert(n_from > 0 && i < n_to);
-    if (region_is_empty(&mine, t)) return 0;
-    if (from->kind == LAYOUT_PARTIAL) {
-        if (same && layout_equal(from, to)) {
-            pull[n++] = (Pull){i, mine};
-        } else if (to->kind != LAYOUT_PARTIAL || i == 0) {
-            for (int k = 0; k < n_from; k++) pull[n++] = (Pull){k, mine};
-        }
-        return n;
-    }
-    if (to->kind == LAYOUT_PARTIAL && i != 0) return 0;
-    if (from->kind == LAYOUT_REPLICATE) {
-        pull[n++] = (Pull){same ? i : i % n_from, mine};
-        return n;
-    }
-    for (int k = 0; k < n_from; k++) {
-        Region theirs = layout_region(from, t, k);
-        Region r;
-        if (region_meet(&mine, &theirs, from->axis, &r) && !region_is_empty(&r, t))
-            pull[n++] = (Pull){k, r};
-    }
+    for (int k = 0; k < n_from; k++)
+        if (layout_pull(from, n_from, to, n_to, i, same, t, k, &pull[n].region)) pull[n++].from = k;
     return n;
 }
 

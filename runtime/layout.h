@@ -74,6 +74,10 @@ typedef struct Pull {
  * pull has room for n_from; returns how many. */
 int layout_pulls(const Layout *from, int n_from, const Layout *to, int n_to, int i, bool same,
                  const TensorType *t, Pull *pull);
+/* The one of them that comes from rank k: what an owner asks, for each reader. False: there is
+ * none. */
+bool layout_pull(const Layout *from, int n_from, const Layout *to, int n_to, int i, bool same,
+                 const TensorType *t, int k, Region *out);
 uint64_t region_bytes(const Region *r, const TensorType *t);
 
 /* The instruction as rank i carries it out on its parts: shapes and sizes are those of the parts,

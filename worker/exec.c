@@ -1,7 +1,7 @@
 /* exec.c: one instruction at a time: operands from the store, types by inference, outputs from
- * the engine, then views at once and everything else as a call. What fails poisons its outputs;
- * what reads poison is skipped. See exec.h for the order of things, turn.c for whose turn it is,
- * effect.c for answers.
+ * the engine, then views at once and everything else as a call. What cannot begin yet is left to
+ * queue.c. What fails poisons its outputs; what reads poison is skipped. See exec.h for the order
+ * of things, locate.c for instructions that are carried out on several ranks.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec.h"
 #include "runtime/log.h"
@@ -27,10 +27,16 @@ void exec_fail(Exec *x, const Job *j, const Err *err) {
     exec_send(x, &m);
 }
 
+void exec_name(Exec *x, Job *j, int k, Storage *st, const TensorType *type) {
+    Tensor *t = store_put(&x->store, j->frame->client->names, j->inst.out[k], st, type);
+    t->group = j->group;
+    if (j->part) store_set_whole(&x->store, t, &j->part->whole[k], &j->part->place.layout);
+}
+
 /* Names the outputs, so that what reads them knows; types may be NULL when they could not be
  * inferred. */
-static void poison_outputs(Exec *x, Job *j, ErrCode why, const TensorType *types) {
-    Names *names = &j->frame->client->names;
+void exec_poison_outputs(Exec *x, Job *j, ErrCode why, const TensorType *types) {
+    Names *names = j->frame->client->names;
     TensorType unknown = {.dtype = DT_F32};
     for (int i = 0; i < j->inst.n_out; i++)
         if (!store_get(names, j->inst.out[i]))
@@ -38,160 +44,38 @@ static void poison_outputs(Exec *x, Job *j, ErrCode why, const TensorType *types
                       types ? &types[i] : &unknown);
 }
 
-/* A failure found while older instructions are in flight waits for them in the queue. */
-static void fail_in_order(Exec *x, Job *j, const Err *err) {
-    if (!x->first) {
+void exec_fail_in_order(Exec *x, Job *j, const Err *err) {
+    if (!j->frame->client->jobs) {
         exec_fail(x, j, err);
         return;
     }
-    j->err = xmalloc(sizeof *j->err);
+    if (!j->err) j->err = xmalloc(sizeof *j->err);
     *j->err = *err;
 }
 
 /* "worker w0 is out of memory: 'matmul' needs 4.0 GiB, 1.2 GiB of 16 GiB free" */
-static void fail_memory(Exec *x, Job *j, const TensorType *types, uint64_t needs) {
+void exec_fail_memory(Exec *x, Job *j) {
     Err err = {0};
-    uint64_t used, peak, total;
+    uint64_t used, peak, total, needs = 0;
     char need_text[24], free_text[24], total_text[24], shape[256], largest[200];
+    const TensorType *type = &j->call.out[0].type;
+    for (int i = 0; i < j->inst.n_out; i++) needs += type_bytes(&j->call.out[i].type);
     x->ops->memory(x->engine, &used, &peak, &total);
     err_set(&err, ERR_MEMORY, "worker w%u is out of memory: '%s' needs %s, %s of %s free%s",
             x->rank, op_info[j->inst.op].name, bytes_text(needs, need_text),
             bytes_text(total - used, free_text), bytes_text(total, total_text),
             total - used > needs ? " in pieces" : "");
-    store_largest(&j->frame->client->names, largest, sizeof largest);
-    err_hint(&err, "the result is %s %s%s%s", type_shape_text(&types[0], shape),
-             dtype_info[types[0].dtype].text, largest[0] ? "; largest here: " : "", largest);
-    exec_fail(x, j, &err);
-    poison_outputs(x, j, ERR_MEMORY, types);
+    store_largest(j->frame->client->names, largest, sizeof largest);
+    err_hint(&err, "the result is %s %s%s%s", type_shape_text(type, shape),
+             dtype_info[type->dtype].text, largest[0] ? "; largest here: " : "", largest);
+    exec_fail_in_order(x, j, &err);
 }
 
-/* ---- How far ahead ---- */
-
-/* What is handed to an engine cannot be cancelled any more: no more of it than takes about AHEAD_NS
- * by the pace so far, nor more calls than FLYING_MAX; but always enough to keep it busy. */
-enum { FLYING_MIN = 4, FLYING_MAX = 1024, AHEAD_NS = 100000000, PACE_NS = 1000000 };
-enum { CALL_WORK = 1 << 14 }; /* of starting a call */
-const double exec_first_pace = 0.25;
-
-/* About the bytes that are moved; a product's multiplications count for half a byte each. */
-static double work_of(const Call *call) {
-    double work = CALL_WORK;
-    for (int i = 0; i < call->n_in; i++)
-        if (!call->in[i].is_scalar) work += (double)type_bytes(&call->in[i].type);
-    for (int i = 0; i < call->n_out; i++) work += (double)type_bytes(&call->out[i].type);
-    switch (call->inst->op) {
-    case OP_MATMUL:
-    case OP_CHOLESKY:
-    case OP_LU:
-    case OP_SOLVE:
-    case OP_SOLVE_TRIANGULAR: {
-        const TensorType *a = &call->in[0].type;
-        work += 0.5 * (double)type_numel(&call->out[0].type) * (double)a->shape[a->rank - 1];
-        break;
-    }
-    default: break;
-    }
-    return work;
-}
-
-bool exec_is_far_ahead(const Exec *x) {
-    return x->n_flying > FLYING_MAX ||
-           (x->n_flying > FLYING_MIN && x->flying_work > AHEAD_NS * x->pace);
-}
-
-static void keep_pace(Exec *x, double work) {
-    x->flying_work = x->first ? x->flying_work - work : 0;
-    x->done_work += work;
-    int64_t now = exec_now_ns(), ns = now - x->pace_ns;
-    if (ns < PACE_NS) return;
-    x->pace = (x->pace + x->done_work / (double)ns) / 2;
-    x->done_work = 0;
-    x->pace_ns = now;
-}
-
-/* ---- The queue ---- */
-
-static void enqueue(Exec *x, Job *j) {
-    for (int i = 0; i < j->n_held; i++) {
-        storage_ref(j->held[i]);
-        j->held[i]->users++;
-    }
-    for (int i = 0; j->ticket && i < j->call.n_out; i++) storage_ref(j->out[i])->users++;
-    j->frame->pending++;
-    j->frame->client->n_jobs++;
-    x->n_flying++;
-    j->work = j->ticket ? work_of(&j->call) : 0;
-    x->flying_work += j->work;
-    if (!x->first) x->pace_ns = exec_now_ns(), x->done_work = 0;
-    j->next = NULL;
-    if (x->last)
-        x->last->next = j;
+void exec_finish(Exec *x, Job *j) {
+    if (j->err)
+        queue_tell(j);
     else
-        x->first = j;
-    x->last = j;
-}
-
-/* Nothing is in flight for this one; only an error may have to wait for its turn. */
-static void finish(Exec *x, Job *j) {
-    if (!j->err) {
         cell_put(&x->jobs, j);
-        return;
-    }
-    j->ticket = 0;
-    j->n_held = 0;
-    enqueue(x, j);
-}
-
-static void release(Exec *x, Storage *st) {
-    st->users--;
-    storage_unref(&x->store, st);
-}
-
-/* The engine's failure, or an operand's that became known only now, reaches the outputs. */
-static void finish_call(Exec *x, Job *j, int result, const Err *err) {
-    ErrCode poison = ERR_NONE;
-    for (int i = 0; i < j->n_held && !poison; i++) poison = j->held[i]->poison;
-    if (!poison && result < 0) {
-        exec_fail(x, j, err);
-        poison = err->code ? err->code : ERR_INTERNAL;
-    }
-    Err bad = {0};
-    if (!poison && j->frame->client->checks_nan && !check_call(x, j, &bad)) {
-        exec_fail(x, j, &bad);
-        poison = bad.code;
-    }
-    for (int i = 0; i < j->call.n_out; i++) {
-        if (poison) j->out[i]->poison = poison;
-        if (j->out[i]->made == j->ticket) j->out[i]->made = 0;
-    }
-}
-
-void exec_retire(Exec *x, bool wait) {
-    double work = 0;
-    for (Job *j; (j = x->first); wait = false) {
-        if (j->ticket) {
-            Err err;
-            int result = x->ops->done(x->engine, j->ticket, wait, &err);
-            if (!result) break;
-            finish_call(x, j, result, &err);
-            for (int i = 0; i < j->call.n_out; i++) release(x, j->out[i]);
-        } else {
-            if (j->err) exec_fail(x, j, j->err);
-            free(j->err);
-            if (effect_is(j->inst.op)) effect_run(x, j);
-        }
-        for (int i = 0; i < j->n_held; i++) release(x, j->held[i]);
-        x->first = j->next;
-        x->n_flying--;
-        if (!x->first) x->last = NULL;
-        work += j->work;
-        Frame *f = j->frame;
-        cell_put(&x->jobs, j);
-        f->pending--;
-        f->client->n_jobs--;
-        exec_frame_done(x, f);
-    }
-    if (work > 0) keep_pace(x, work);
 }
 
 /* ---- Operands ---- */
@@ -202,20 +86,23 @@ static bool unknown_id(const Job *j, uint64_t id, Err *err) {
 }
 
 bool exec_gather(Exec *x, Job *j, ErrCode *poison, Err *err) {
-    const Names *names = &j->frame->client->names;
+    const Names *names = j->frame->client->names;
     int n = j->inst.n_in;
     bool is_few = n <= FEW;
     j->held = is_few ? j->held_few : arena_alloc(&j->frame->arena, sizeof(Storage *) * (size_t)n);
     j->call.in = is_few ? j->view_few : arena_alloc(&j->frame->arena, sizeof(View) * (size_t)n);
     j->n_held = 0;
+    j->n_late = 0;
     *poison = ERR_NONE;
     for (int i = 0; i < n; i++) {
         if (j->inst.in[i].kind != IN_TENSOR) continue;
         const Tensor *t = store_get(names, j->inst.in[i].id);
         if (!t) return unknown_id(j, j->inst.in[i].id, err);
-        j->call.in[i] = t->view;
+        tensor_view(t, &j->call.in[i]);
+        x->in[i] = t;
         x->types[i] = t->view.type;
         j->held[j->n_held++] = t->storage;
+        j->n_late += t->storage->maker != NULL;
         if (t->storage->poison && !*poison) *poison = t->storage->poison;
     }
     return true;
@@ -257,15 +144,6 @@ static void set_immediates(Exec *x, Job *j, const TensorType *out) {
 
 /* ---- Calls ---- */
 
-/* Memory for a result; when there is none, what is in flight may free some. */
-static Storage *allocate(Exec *x, Names *names, uint64_t bytes) {
-    for (;;) {
-        Storage *st = storage_new(&x->store, names, bytes);
-        if (st || !x->first) return st;
-        exec_retire(x, true);
-    }
-}
-
 /* The operand that a MAP may write over: it dies in the instruction that follows, nobody else
  * sees it, and the result is laid out as it is. -1: none. */
 static int dying_operand(const Job *j, const Job *following, const TensorType *out) {
@@ -285,104 +163,139 @@ static int dying_operand(const Job *j, const Job *following, const TensorType *o
     return -1;
 }
 
-static bool allocate_outputs(Exec *x, Job *j, const Job *following, const TensorType *types) {
-    Names *names = &j->frame->client->names;
-    /* A check wants to see the operands afterwards. */
-    int dying = j->frame->client->checks_nan ? -1 : dying_operand(j, following, &types[0]);
-    for (int i = 0; i < j->inst.n_out; i++) {
-        uint64_t bytes = type_bytes(&types[i]);
-        j->out[i] = dying >= 0 ? storage_ref(j->held[dying]) : allocate(x, names, bytes);
-        if (!j->out[i]) {
-            while (i-- > 0) storage_unref(&x->store, j->out[i]);
-            fail_memory(x, j, types, bytes);
-            return false;
-        }
-        View *v = &j->call.out[i];
-        v->type = types[i];
-        v->data = j->out[i]->data;
-        v->is_scalar = false;
-        view_strides(&types[i], v->stride);
-    }
-    return true;
+/* Result k in memory of its own (or in that of an operand), not named yet. */
+static void set_output(Job *j, int k, const TensorType *type, Storage *st) {
+    View *v = &j->call.out[k];
+    v->type = *type;
+    v->is_scalar = false;
+    view_strides(type, v->stride);
+    j->out[k] = st;
+    if (st) v->data = st->data;
 }
 
-/* Hands the call to the engine and names its results. An engine that is done at once (the usual
- * case on a CPU) never sees the queue. */
-static void submit(Exec *x, Job *j, const Job *following, const TensorType *types) {
-    if (!allocate_outputs(x, j, following, types)) {
-        finish(x, j);
+static Room allocate_outputs(Exec *x, Job *j, const Job *following, const TensorType *types) {
+    /* A check wants to see the operands afterwards. */
+    int dying = j->frame->client->checks_nan ? -1 : dying_operand(j, following, &types[0]);
+    uint64_t need = 0;
+    for (int i = 0; i < j->inst.n_out; i++) need += type_bytes(&types[i]);
+    if (dying < 0 && j->frame->client->n_waiting && !queue_may_pass(x, j, need)) return ROOM_LATER;
+    for (int i = 0; i < j->inst.n_out; i++) {
+        Storage *st = NULL;
+        Room room = ROOM_NOW;
+        if (dying >= 0)
+            st = storage_ref(j->held[dying]);
+        else
+            room = queue_new_storage(x, j, type_bytes(&types[i]), &st);
+        set_output(j, i, &types[i], st);
+        if (room == ROOM_NOW) continue;
+        while (i-- > 0) storage_unref(&x->store, j->out[i]);
+        return room;
+    }
+    return ROOM_NOW;
+}
+
+/* Hands the call to the engine and names its results; or leaves it to wait. An engine that is done
+ * at once (the usual case on a CPU) never sees the queue. */
+void exec_submit(Exec *x, Job *j, const Job *following, const TensorType *types) {
+    j->call.n_out = j->inst.n_out;
+    Room room = j->n_late ? ROOM_LATER : allocate_outputs(x, j, following, types);
+    if (room == ROOM_LATER) {
+        queue_wait(x, j, types, false, 0);
         return;
     }
-    Names *names = &j->frame->client->names;
-    int n_after = 0;
-    for (int i = 0; i < j->n_held; i++)
-        if (j->held[i]->made) x->after[n_after++] = j->held[i]->made;
-    j->call.inst = &j->inst;
-    j->call.n_out = j->inst.n_out;
-    j->ticket = x->ops->submit(x->engine, &j->call, x->after, n_after);
-    j->frame->client->kernels++;
-    x->kernels++;
-    for (int i = 0; i < j->call.n_out; i++) {
-        store_put(&x->store, names, j->inst.out[i], j->out[i], &types[i]);
-        j->out[i]->made = j->ticket;
+    if (room == ROOM_NEVER) {
+        for (int i = 0; i < j->inst.n_out; i++) set_output(j, i, &types[i], NULL);
+        exec_fail_memory(x, j);
+        exec_poison_outputs(x, j, ERR_MEMORY, types);
+        exec_finish(x, j);
+        return;
     }
-    Err err;
-    int result = x->first ? 0 : x->ops->done(x->engine, j->ticket, false, &err);
-    if (result) {
-        finish_call(x, j, result, &err);
-        cell_put(&x->jobs, j);
-    } else {
-        enqueue(x, j);
-    }
+    for (int i = 0; i < j->call.n_out; i++) exec_name(x, j, i, j->out[i], &types[i]);
+    queue_submit(x, j, false);
 }
 
 /* ---- Views, data, control ---- */
 
+void exec_name_view(Exec *x, Job *j, const View *view) {
+    Tensor *t = store_put_view(&x->store, j->frame->client->names, j->inst.out[0], j->held[0],
+                               view);
+    t->group = j->group;
+    if (j->part) store_set_whole(&x->store, t, &j->part->whole[0], &j->part->place.layout);
+    exec_finish(x, j);
+}
+
 /* No data moves, but where a reshape cannot be had by strides. */
 static void issue_view(Exec *x, Job *j, const TensorType *type) {
     View view;
-    if (!view_apply(&j->inst, &j->call.in[0], type, &view)) {
+    if (!view_apply(j->call.inst, &j->call.in[0], type, &view)) {
         set_immediates(x, j, type);
-        submit(x, j, NULL, type);
+        exec_submit(x, j, NULL, type);
         return;
     }
-    store_put_view(&x->store, &j->frame->client->names, j->inst.out[0], j->held[0], &view);
-    cell_put(&x->jobs, j);
+    exec_name_view(x, j, &view);
 }
 
-static void issue_alias(Exec *x, Job *j) {
-    store_put_view(&x->store, &j->frame->client->names, j->inst.out[0], j->held[0], &j->call.in[0]);
-    cell_put(&x->jobs, j);
+/* The payload is that of the whole. */
+void exec_copy_payload(Exec *x, const Job *j, const View *to) {
+    uint64_t bytes = type_bytes(&to->type);
+    const Part *p = j->part;
+    if (!p || p->place.layout.kind != LAYOUT_SPLIT) {
+        x->ops->copy_in(x->engine, to->data, j->inst.payload, bytes);
+        return;
+    }
+    View whole = {.type = p->whole[0], .data = (void *)j->inst.payload};
+    view_strides(&whole.type, whole.stride);
+    Region mine = layout_region(&p->place.layout, &whole.type, p->at);
+    View box = box_of(&whole, (int64_t[MAX_DIMS]){0}, &mine);
+    if (view_is_contiguous(&box)) {
+        x->ops->copy_in(x->engine, to->data, box.data, bytes);
+        return;
+    }
+    void *rows = xmalloc(bytes + 1);
+    box_get(&box, 0, bytes, rows);
+    x->ops->copy_in(x->engine, to->data, rows, bytes);
+    free(rows);
 }
 
 static void issue_data(Exec *x, Job *j, const TensorType *type) {
-    Names *names = &j->frame->client->names;
-    uint64_t bytes = type_bytes(type);
-    Storage *st = allocate(x, names, bytes);
-    if (st) {
-        x->ops->copy_in(x->engine, st->data, j->inst.payload, bytes);
-        const Tensor *t = store_put(&x->store, names, j->inst.out[0], st, type);
+    Client *c = j->frame->client;
+    if (j->part && j->part->place.layout.kind == LAYOUT_PARTIAL && j->part->at > 0) {
+        locate_neutral(j, (Op)j->part->place.layout.op, type);
+        exec_submit(x, j, NULL, type);
+        return;
+    }
+    j->call.n_out = 1;
+    Room room = allocate_outputs(x, j, NULL, type);
+    if (room == ROOM_LATER) {
+        queue_wait(x, j, type, false, 0);
+        return;
+    }
+    if (room == ROOM_NOW) {
         Err bad = {0};
-        if (j->frame->client->checks_nan && !check_data(x, j, &t->view, &bad)) {
-            st->poison = bad.code;
-            fail_in_order(x, j, &bad);
+        exec_copy_payload(x, j, &j->call.out[0]);
+        exec_name(x, j, 0, j->out[0], type);
+        if (c->checks_nan && !check_data(x, j, &j->call.out[0], &bad)) {
+            j->out[0]->poison = bad.code;
+            exec_fail_in_order(x, j, &bad);
         }
     } else {
-        fail_memory(x, j, type, bytes);
+        exec_fail_memory(x, j);
+        exec_poison_outputs(x, j, ERR_MEMORY, type);
     }
-    finish(x, j);
+    exec_finish(x, j);
 }
 
 static void issue_free(Exec *x, Job *j) {
-    Names *names = &j->frame->client->names;
+    Names *names = j->frame->client->names;
     for (int i = 0; i < j->inst.n_in; i++) {
         if (j->inst.in[i].kind == IN_TENSOR && store_drop(&x->store, names, j->inst.in[i].id))
             continue;
+        if (j->frame->client->is_shared || x->groups.n) continue; /* another worker's */
         Err err = {0};
         unknown_id(j, j->inst.in[i].id, &err);
-        if (!j->err) fail_in_order(x, j, &err);
+        if (!j->err) exec_fail_in_order(x, j, &err);
     }
-    finish(x, j);
+    exec_finish(x, j);
 }
 
 /* An effect waits in the queue until everything before it is done; with an empty queue that is
@@ -392,22 +305,26 @@ static void issue_effect(Exec *x, Job *j, ErrCode lost) {
     ErrCode poison;
     TensorType out[MAX_OUT];
     int n_out;
-    j->ticket = 0;
+    j->kind = JOB_EFFECT;
     j->lost = lost;
     j->n_held = 0;
     if (!lost) {
         bool ok = exec_gather(x, j, &poison, &err);
         if (ok && j->n_held != j->inst.n_in)
             ok = err_set(&err, ERR_ARG, "%s takes tensors", op_info[j->inst.op].name);
+        for (int i = 0; ok && i < j->inst.n_in; i++)
+            if (x->in[i]->whole && x->in[i]->whole->layout.kind != LAYOUT_REPLICATE)
+                ok = err_set(&err, ERR_INTERNAL, "%s: t%llu is not whole here",
+                             op_info[j->inst.op].name, (unsigned long long)j->inst.in[i].id);
         if (ok && !poison) ok = inst_infer(&j->inst, x->types, out, &n_out, &err);
         if (!ok) {
-            fail_in_order(x, j, &err);
+            exec_fail_in_order(x, j, &err);
             j->lost = err.code;
             j->n_held = 0;
         }
     }
-    if (x->first) {
-        enqueue(x, j);
+    if (j->frame->client->jobs) {
+        queue_tell(j);
         return;
     }
     effect_run(x, j);
@@ -417,7 +334,7 @@ static void issue_effect(Exec *x, Job *j, ErrCode lost) {
 /* Outputs exist and are new, or what the dispatcher sent is wrong. */
 static bool outputs_are_new(const Job *j, Err *err) {
     for (int i = 0; i < j->inst.n_out; i++)
-        if (store_get(&j->frame->client->names, j->inst.out[i]))
+        if (store_get(j->frame->client->names, j->inst.out[i]))
             return err_set(err, ERR_ID, "%s: t%llu exists already", op_info[j->inst.op].name,
                            (unsigned long long)j->inst.out[i]);
     return true;
@@ -431,15 +348,16 @@ static void issue_tensor(Exec *x, Job *j, const Job *following) {
     const Inst *in = &j->inst;
     bool ok = outputs_are_new(j, &err) && exec_gather(x, j, &poison, &err);
     if (ok && !poison) {
-        ok = inst_infer(in, x->types, types, &n_out, &err);
+        ok = j->part ? locate_infer(x, j, types, &n_out, &err)
+                     : inst_infer(in, x->types, types, &n_out, &err);
         if (ok && n_out != in->n_out)
             ok = err_set(&err, ERR_ARG, "%s has %d results, not %d", op_info[in->op].name, n_out,
                          in->n_out);
     }
     if (!ok || poison) {
-        if (!ok) fail_in_order(x, j, &err);
-        poison_outputs(x, j, ok ? poison : err.code, NULL);
-        finish(x, j);
+        if (!ok) exec_fail_in_order(x, j, &err);
+        exec_poison_outputs(x, j, ok ? poison : err.code, NULL);
+        exec_finish(x, j);
         return;
     }
     if (op_info[in->op].class_ == CLASS_VIEW) {
@@ -447,29 +365,35 @@ static void issue_tensor(Exec *x, Job *j, const Job *following) {
     } else if (in->op == OP_DATA) {
         issue_data(x, j, types);
     } else if (in->op == OP_SHARD || (in->op == OP_CAST && types[0].dtype == x->types[0].dtype)) {
-        issue_alias(x, j);
+        exec_name_view(x, j, &j->call.in[0]);
+    } else if (j->part && (j->part->is_neutral || j->part->is_empty)) {
+        locate_neutral(j, j->part->is_neutral ? in->op : OP_SUM, types);
+        exec_submit(x, j, NULL, types);
     } else {
         set_immediates(x, j, types);
-        submit(x, j, following, types);
+        exec_submit(x, j, following, types);
     }
 }
 
 /* The first dropped instruction tells of all. */
-static void drop_cancelled(Exec *x, Job *j) {
+void exec_tell_cancelled(Exec *x, Job *j) {
     Client *c = j->frame->client;
-    if (!c->is_cancel_told && (j->inst.n_out || effect_is(j->inst.op))) {
-        Err err = {0};
-        err_set(&err, ERR_CANCELLED, "interrupted: %llu instructions had not begun",
-                (unsigned long long)(c->cancel_end - j->seq));
-        fail_in_order(x, j, &err);
-        c->is_cancel_told = true;
-    }
+    if (c->is_cancel_told) return;
+    Err err = {0};
+    err_set(&err, ERR_CANCELLED, "interrupted: %llu instructions had not begun",
+            (unsigned long long)(c->cancel_end - j->seq));
+    exec_fail_in_order(x, j, &err);
+    c->is_cancel_told = true;
+}
+
+static void drop_cancelled(Exec *x, Job *j) {
+    if (j->inst.n_out || effect_is(j->inst.op)) exec_tell_cancelled(x, j);
     if (effect_is(j->inst.op)) {
         issue_effect(x, j, ERR_CANCELLED);
         return;
     }
-    poison_outputs(x, j, ERR_CANCELLED, NULL);
-    finish(x, j);
+    exec_poison_outputs(x, j, ERR_CANCELLED, NULL);
+    exec_finish(x, j);
 }
 
 static void log_job(const Exec *x, const Job *j) {
@@ -478,14 +402,38 @@ static void log_job(const Exec *x, const Job *j) {
     log_inst("WORKER", prefix, &j->inst, NULL, 0);
 }
 
+/* Not for this worker, or not to be read: then it is dealt with, and false. */
+static bool is_here(Exec *x, Job *j) {
+    Err err = {0};
+    j->frame->client->is_shared = true;
+    if (locate_begin(x, j, &err)) return true;
+    if (err.code) {
+        exec_fail_in_order(x, j, &err);
+        exec_poison_outputs(x, j, err.code, NULL);
+    }
+    exec_finish(x, j);
+    return false;
+}
+
 void exec_issue(Exec *x, Job *j, const Job *following) {
     Op op = j->inst.op;
+    j->kind = JOB_CALL;
+    j->state = JOB_NEW;
     j->err = NULL;
+    j->part = NULL;
+    j->group = 0;
+    j->n_held = 0;
+    j->call.inst = &j->inst;
+    j->call.n_out = 0;
+    if (!j->number) j->number = ++x->n_issued;
+    if (j->inst.n_attr && inst_attr(&j->inst, ATTR_ON) && !is_here(x, j)) return;
     if (log_is(LOG_WORKER)) log_job(x, j);
     x->instructions++;
     j->frame->client->instructions++;
     if (op == OP_FREE) {
         issue_free(x, j);
+    } else if (op_is_move(op)) { /* a cancel does not stop it: peers wait for it */
+        move_issue(x, j);
     } else if (j->seq < j->frame->client->cancel_end) {
         drop_cancelled(x, j);
     } else if (op_info[op].class_ != CLASS_CONTROL || op == OP_SHARD) {
@@ -498,7 +446,7 @@ void exec_issue(Exec *x, Job *j, const Job *following) {
     } else {
         /* poison: the dispatcher has reported the cause; signals, notes, edges, file names: not
          * for workers. */
-        poison_outputs(x, j, ERR_GONE, NULL);
+        exec_poison_outputs(x, j, ERR_GONE, NULL);
         cell_put(&x->jobs, j);
     }
 }

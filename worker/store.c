@@ -44,21 +44,28 @@ void store_init(Store *s, Engine *e) {
     *s = (Store){.ops = e->ops,
                  .engine = e,
                  .storages = {.size = sizeof(Storage)},
-                 .tensors = {.size = sizeof(Tensor)}};
+                 .tensors = {.size = sizeof(Tensor)},
+                 .wholes = {.size = sizeof(Whole)}};
 }
 
 void store_fini(Store *s) {
     assert(s->n_storages == 0);
     cells_fini(&s->storages);
     cells_fini(&s->tensors);
+    cells_fini(&s->wholes);
+}
+
+static void count_bytes(Names *owner, uint64_t bytes) {
+    owner->bytes += bytes;
+    if (owner->bytes > owner->bytes_peak) owner->bytes_peak = owner->bytes;
 }
 
 static Storage *storage_make(Store *s, Names *owner, void *data, uint64_t bytes, ErrCode poison) {
     Storage *st = cell_get(&s->storages);
     *st = (Storage){.data = data, .bytes = bytes, .refs = 1, .poison = poison, .owner = owner};
     s->n_storages++;
-    owner->bytes += bytes;
-    if (owner->bytes > owner->bytes_peak) owner->bytes_peak = owner->bytes;
+    owner->n_storages++;
+    if (data) count_bytes(owner, bytes);
     return st;
 }
 
@@ -71,22 +78,68 @@ Storage *storage_poisoned(Store *s, Names *owner, ErrCode why) {
     return storage_make(s, owner, NULL, 0, why);
 }
 
+Storage *storage_late(Store *s, Names *owner, uint64_t bytes, struct Job *maker) {
+    Storage *st = storage_make(s, owner, NULL, bytes, ERR_NONE);
+    st->maker = maker;
+    return st;
+}
+
+bool storage_fill(Store *s, Storage *st) {
+    assert(!st->data);
+    st->data = s->ops->alloc(s->engine, st->bytes);
+    if (st->data) count_bytes(st->owner, st->bytes);
+    return st->data != NULL;
+}
+
+void storage_empty(Store *s, Storage *st) {
+    s->ops->free(s->engine, st->data, st->bytes);
+    st->owner->bytes -= st->bytes;
+    st->data = NULL;
+}
+
 void storage_unref(Store *s, Storage *st) {
     assert(st->refs > 0);
     if (--st->refs) return;
-    if (st->data) s->ops->free(s->engine, st->data, st->bytes);
-    st->owner->bytes -= st->bytes;
+    assert(!st->waits && !st->maker);
+    Names *owner = st->owner;
+    if (st->data) {
+        s->ops->free(s->engine, st->data, st->bytes);
+        owner->bytes -= st->bytes;
+        s->n_changes++;
+    }
     s->n_storages--;
     cell_put(&s->storages, st);
+    if (--owner->n_storages == 0 && owner->is_left) free(owner);
 }
 
 /* ---- Names ---- */
 
+Names *names_new(void) { return xcalloc(1, sizeof(Names)); }
+
+static void tensor_drop(Store *s, Tensor *t) {
+    storage_unref(s, t->storage);
+    if (t->whole) cell_put(&s->wholes, t->whole);
+    cell_put(&s->tensors, t);
+}
+
+void names_leave(Store *s, Names **n) {
+    size_t i = 0;
+    void *t;
+    while (map_next(&(*n)->map, &i, NULL, &t)) tensor_drop(s, t);
+    map_fini(&(*n)->map);
+    (*n)->is_left = true;
+    if ((*n)->n_storages == 0) free(*n);
+    *n = NULL;
+}
+
 Tensor *store_put(Store *s, Names *n, uint64_t id, Storage *st, const TensorType *type) {
     Tensor *t = cell_get(&s->tensors);
     t->storage = st;
+    t->whole = NULL;
+    t->group = 0;
+    t->offset = 0;
     t->view.type = *type;
-    t->view.data = st->data;
+    t->view.data = NULL;
     t->view.is_scalar = false;
     view_strides(type, t->view.stride);
     map_put(&n->map, id, t);
@@ -96,27 +149,24 @@ Tensor *store_put(Store *s, Names *n, uint64_t id, Storage *st, const TensorType
 Tensor *store_put_view(Store *s, Names *n, uint64_t id, Storage *st, const View *view) {
     Tensor *t = cell_get(&s->tensors);
     t->storage = storage_ref(st);
+    t->whole = NULL;
+    t->group = 0;
+    t->offset = (uint64_t)((char *)view->data - storage_base(st));
     t->view = *view;
     map_put(&n->map, id, t);
     return t;
 }
 
+void store_set_whole(Store *s, Tensor *t, const TensorType *type, const Layout *layout) {
+    if (!t->whole) t->whole = cell_get(&s->wholes);
+    *t->whole = (Whole){*type, *layout};
+}
+
 bool store_drop(Store *s, Names *n, uint64_t id) {
     Tensor *t = map_remove(&n->map, id);
     if (!t) return false;
-    storage_unref(s, t->storage);
-    cell_put(&s->tensors, t);
+    tensor_drop(s, t);
     return true;
-}
-
-void store_drop_all(Store *s, Names *n) {
-    size_t i = 0;
-    void *t;
-    while (map_next(&n->map, &i, NULL, &t)) {
-        storage_unref(s, ((Tensor *)t)->storage);
-        cell_put(&s->tensors, t);
-    }
-    map_fini(&n->map);
 }
 
 /* ---- For messages ---- */
@@ -143,7 +193,7 @@ void store_largest(const Names *n, char *buf, size_t size) {
     void *p;
     for (size_t i = 0; map_next(&n->map, &i, &id, &p);) {
         const Tensor *t = p;
-        if (t->view.data != t->storage->data || !t->storage->bytes)
+        if (t->offset || !t->storage->data || !t->storage->bytes)
             continue; /* a view names its whole elsewhere */
         int same = 0;     /* of several names of one storage the oldest */
         while (same < TOP && (!top[same] || top[same]->storage != t->storage)) same++;

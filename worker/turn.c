@@ -33,8 +33,13 @@ Exec *exec_new(const EngineOps *ops, const EngineConfig *config, Err *err) {
     x->ops = ops;
     x->threads = config->threads;
     x->jobs.size = sizeof(Job);
+    x->waits.size = WAIT_BYTES;
     x->pace = exec_first_pace;
     store_init(&x->store, e);
+    void *base;
+    uint64_t bytes;
+    ops->arena(e, &base, &bytes);
+    x->arena = base;
     return x;
 }
 
@@ -64,8 +69,7 @@ static void client_free(Exec *x, Client *c) {
         c->first = f->next;
         frame_recycle(x, f);
     }
-    store_drop_all(&x->store, &c->names);
-    assert(c->names.bytes == 0);
+    names_leave(&x->store, &c->names); /* what peers still read stays */
     free(c);
 }
 
@@ -73,18 +77,21 @@ void exec_free(Exec **at) {
     Exec *x = *at;
     if (!x) return;
     while (x->first) exec_retire(x, true);
-    while (x->clients) client_free(x, x->clients);
+    while (x->clients) {
+        x->clients->is_gone = true;
+        queue_drop(x, x->clients);
+        client_free(x, x->clients);
+    }
     while (x->spare) {
         Frame *f = x->spare;
         x->spare = f->next;
         frame_free(f);
     }
-    Msg m = {0};
-    while (exec_next(x, &m)) msg_fini(&m);
-    free(x->out);
     peer_fini(x);
+    outbox_fini(&x->out);
     store_fini(&x->store);
     cells_fini(&x->jobs);
+    cells_fini(&x->waits);
     arena_fini(&x->scratch);
     x->ops->close(&x->engine);
     free(x);
@@ -100,6 +107,7 @@ Client *exec_client(Exec *x, uint32_t id, bool creates) {
     if (!creates) return NULL;
     Client *c = xcalloc(1, sizeof *c);
     c->id = id;
+    c->names = names_new();
     /* A newcomer starts level with the one that has used least, not with a claim on the past. */
     int64_t least = INT64_MAX;
     for (const Client *o = x->clients; o; o = o->next)
@@ -122,7 +130,6 @@ static void refuse(Exec *x, uint32_t client, uint64_t seq, const Err *err) {
 /* Decodes the next instruction into f->ahead; none at the end, or when the rest cannot be read. */
 static void look_ahead(Exec *x, Frame *f) {
     Job *j = cell_get(&x->jobs);
-    f->seq = f->reader.seq_next;
     int r = f->is_bad ? 0 : frame_next(&f->reader, &f->arena, &j->inst, NULL, NULL, &f->bad);
     f->is_bad |= r < 0;
     f->ahead = r > 0 ? j : NULL;
@@ -130,8 +137,10 @@ static void look_ahead(Exec *x, Frame *f) {
         cell_put(&x->jobs, j);
         return;
     }
+    const FrameReader *at = &f->reader;
     j->frame = f;
-    j->seq = f->seq;
+    j->seq = at->inst_seq;
+    j->number = at->number ? at->number + at->next - 1 : 0;
 }
 
 void exec_on_frame(Exec *x, Msg *m) {
@@ -149,7 +158,9 @@ void exec_on_frame(Exec *x, Msg *m) {
         frame_recycle(x, f);
         return;
     }
-    f->number = ++x->n_frames;
+    f->arrival = ++x->n_frames;
+    uint64_t last = f->reader.number + f->reader.count - (f->reader.count > 0);
+    if (f->reader.number && last > x->seen) x->seen = last;
     Client *c = f->client = exec_client(x, f->reader.client, true);
     if (c->last)
         c->last->next = f;
@@ -165,6 +176,7 @@ void exec_on_frame(Exec *x, Msg *m) {
         if (least != INT64_MAX && c->used_ns < least) c->used_ns = least;
     }
     look_ahead(x, f);
+    if (x->early.n && ++x->n_sweep > x->early.n) peer_sweep(x, 0);
 }
 
 void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
@@ -172,14 +184,20 @@ void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
     if (!c || seq <= c->cancel_end) return;
     c->cancel_end = seq;
     c->is_cancel_told = false;
+    queue_cancel(x, c);
 }
 
 void exec_on_gone(Exec *x, uint32_t client) {
     Client *c = exec_client(x, client, false);
-    if (!c) return;
+    if (!c) {
+        peer_sweep(x, client);
+        return;
+    }
     c->is_gone = true;
     c->at = NULL;
     c->has_ack = false;
+    queue_drop(x, c);
+    peer_sweep(x, client);
     if (!c->n_jobs) client_free(x, c);
 }
 
@@ -216,15 +234,21 @@ static int issue_next(Exec *x, Client *c) {
     look_ahead(x, f);
     bool is_heavy =
         op_info[j->inst.op].class_ == CLASS_KERNEL || op_info[j->inst.op].class_ == CLASS_SOURCE;
-    uint64_t before = c->names.bytes;
+    uint64_t before = c->names->bytes;
     exec_issue(x, j, f->ahead);
-    return is_heavy || c->names.bytes > before + LARGE_CALL ? LOOK_COST : 1;
+    return is_heavy || c->names->bytes > before + LARGE_CALL ? LOOK_COST : 1;
+}
+
+/* What waited comes first: it is older. */
+static int advance(Exec *x, Client *c) {
+    if (c->ready && c->stuck_at != x->store.n_changes && queue_run(x, c)) return LOOK_COST;
+    return client_may_issue(c) ? issue_next(x, c) : LOOK_COST;
 }
 
 static Client *next_client(const Exec *x) {
     Client *best = NULL;
     for (Client *c = x->clients; c; c = c->next)
-        if (c->at && (!best || c->used_ns < best->used_ns)) best = c;
+        if (client_has_work(x, c) && (!best || c->used_ns < best->used_ns)) best = c;
     return best;
 }
 
@@ -237,42 +261,26 @@ bool exec_step(Exec *x, int64_t budget_us) {
         bool is_alone = c->next == NULL && c == x->clients;
         int cost = 0;
         do {
-            cost += issue_next(x, c);
+            cost += advance(x, c);
             while (exec_is_far_ahead(x)) exec_retire(x, true);
             if (cost >= LOOK_COST) cost = 0, now = exec_now_ns();
-        } while (c->at && now < (is_alone ? end : slice_end));
+        } while (client_has_work(x, c) && now < (is_alone ? end : slice_end));
         now = exec_now_ns();
         c->used_ns += now - began;
         if (x->first) exec_retire(x, false);
         if (now >= end) break;
     }
     if (!next_client(x) && x->first) exec_retire(x, true);
-    return next_client(x) || x->first;
+    return next_client(x) || x->first; /* what waits for peers is woken by their messages */
 }
 
 /* ---- Messages out ---- */
 
-void exec_send(Exec *x, Msg *m) {
-    if (x->out_n == x->out_cap) {
-        size_t cap = x->out_cap ? x->out_cap * 2 : 16;
-        Msg *out = xmalloc(cap * sizeof *out);
-        for (size_t i = 0; i < x->out_n; i++)
-            msg_move(&out[i], &x->out[(x->out_at + i) % x->out_cap]);
-        free(x->out);
-        x->out = out;
-        x->out_cap = cap;
-        x->out_at = 0;
-    }
-    msg_move(&x->out[(x->out_at + x->out_n++) % x->out_cap], m);
-}
+void exec_send(Exec *x, Msg *m) { outbox_put(&x->out, 0, m); }
 
 bool exec_next(Exec *x, Msg *out) {
-    if (x->out_n) {
-        msg_move(out, &x->out[x->out_at]);
-        x->out_at = (x->out_at + 1) % x->out_cap;
-        x->out_n--;
-        return true;
-    }
+    uint32_t none;
+    if (outbox_take(&x->out, &none, out)) return true;
     for (Client *c = x->clients; c; c = c->next) {
         if (!c->has_ack) continue;
         wire_ack(&(Ack){.client = c->id, .seq = c->ack_seq, .bytes = c->ack_bytes}, out);
@@ -285,31 +293,9 @@ bool exec_next(Exec *x, Msg *out) {
 
 uint64_t exec_frames(const Exec *x) { return x->n_frames; }
 
-bool exec_has_done(const Exec *x, uint64_t n) {
+bool exec_has_done(const Exec *x, uint64_t n, uint32_t client) {
     for (const Client *c = x->clients; c; c = c->next)
-        if (c->first && !c->is_gone && c->first->number <= n) return false;
+        if ((!client || c->id == client) && c->first && !c->is_gone && c->first->arrival <= n)
+            return false;
     return true;
-}
-
-void exec_stats(const Exec *x, Bytes *out) {
-    uint64_t used, peak, total, tensors = 0, clients = 0;
-    x->ops->memory(x->engine, &used, &peak, &total);
-    for (const Client *c = x->clients; c; c = c->next) tensors += c->names.map.n, clients++;
-    bytes_printf(out, "engine=%s\nisa=%s\nthreads=%d\n", x->ops->name, x->ops->isa(x->engine),
-                 x->threads);
-    bytes_printf(out, "instructions=%llu\nkernels=%llu\n", (unsigned long long)x->instructions,
-                 (unsigned long long)x->kernels);
-    bytes_printf(out, "bytes_used=%llu\nbytes_peak=%llu\nbytes_total=%llu\n",
-                 (unsigned long long)used, (unsigned long long)peak, (unsigned long long)total);
-    bytes_printf(out, "tensors=%llu\nstorages=%llu\nclients=%llu\n", (unsigned long long)tensors,
-                 (unsigned long long)x->store.n_storages, (unsigned long long)clients);
-    for (const Client *c = x->clients; c; c = c->next) {
-        bytes_printf(out, "client.%u.instructions=%llu\nclient.%u.kernels=%llu\n", c->id,
-                     (unsigned long long)c->instructions, c->id, (unsigned long long)c->kernels);
-        bytes_printf(out,
-                     "client.%u.tensors=%zu\nclient.%u.bytes=%llu\nclient.%u.bytes_peak=%llu\n",
-                     c->id, c->names.map.n, c->id, (unsigned long long)c->names.bytes, c->id,
-                     (unsigned long long)c->names.bytes_peak);
-        bytes_printf(out, "client.%u.ms=%lld\n", c->id, (long long)(c->used_ns / 1000000));
-    }
 }

@@ -25,8 +25,16 @@ struct Worker {
     int welcome_ms;
     Err *why; /* the caller's, or NULL */
     Hello hello;
-    uint64_t *asked; /* questions for figures: the frames before each, oldest first */
+    struct Question *asked; /* oldest first */
     int n_asked, cap_asked;
+};
+
+/* For figures, or where one tensor lies. */
+struct Question {
+    uint64_t frames; /* that came before it */
+    bool is_tensor;
+    uint32_t client;
+    uint64_t id;
 };
 
 /* Tells why there is no worker, or none any more, to whom it concerns. */
@@ -120,21 +128,39 @@ static void on_refuse(Worker *w, const Msg *m) {
     w->has_left = w->is_refused = true;
 }
 
-/* Figures are given when the frames before the question are done, so that they are of one moment of
+/* "tensor CLIENT ID" */
+static bool read_question(const Msg *m, struct Question *q) {
+    const char *text;
+    size_t n;
+    char line[64];
+    unsigned long long id;
+    if (!wire_read_text(m, &text, &n, NULL) || n >= sizeof line) return false;
+    memcpy(line, text, n);
+    line[n] = 0;
+    return sscanf(line, "tensor %u %llu", &q->client, &id) == 2 && (q->id = id, true);
+}
+
+/* Answers are given when the frames before the question are done, so that they are of one moment of
  * the asker's stream. */
-static void on_stats(Worker *w) {
+static void on_stats(Worker *w, const Msg *m) {
     if (w->n_asked == w->cap_asked) {
         w->cap_asked = w->cap_asked ? 2 * w->cap_asked : 4;
         w->asked = xrealloc(w->asked, sizeof *w->asked * (size_t)w->cap_asked);
     }
-    w->asked[w->n_asked++] = exec_frames(w->exec);
+    struct Question *q = &w->asked[w->n_asked++];
+    *q = (struct Question){.frames = exec_frames(w->exec)};
+    q->is_tensor = read_question(m, q);
 }
 
 static bool next_stats(Worker *w, Msg *out) {
-    if (!w->n_asked || !exec_has_done(w->exec, w->asked[0]))
-        return false;
+    const struct Question *q = w->asked;
+    if (!w->n_asked) return false;
+    if (!exec_has_done(w->exec, q->frames, q->is_tensor ? q->client : 0)) return false;
     Bytes text = {0};
-    exec_stats(w->exec, &text);
+    if (q->is_tensor)
+        exec_placement(w->exec, q->client, q->id, &text);
+    else
+        exec_stats(w->exec, &text);
     wire_text(MSG_STATS_REPLY, text.data, text.n, out);
     bytes_fini(&text);
     memmove(w->asked, w->asked + 1, sizeof *w->asked * (size_t)--w->n_asked);
@@ -164,7 +190,7 @@ void worker_on_message(Worker *w, Msg *m) {
         if (wire_read_peer_gone(m, &rank, NULL))
             exec_on_peer_gone(w->exec, rank);
         break;
-    case MSG_STATS: on_stats(w); break;
+    case MSG_STATS: on_stats(w, m); break;
     case MSG_WELCOME: on_welcome(w, m); break;
     case MSG_REFUSE: on_refuse(w, m); break;
     case MSG_BYE: w->has_left = true; break;

@@ -73,8 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         Exec *x = exec_of(k);
         Msg m = {0};
         msg_push(&m, buf_copy(data, n));
-        if (n >= 24) { /* the lengths that a transport would have got right, and the client's id */
-            uint32_t client = 1, body = (uint32_t)(n - 24);
+        if (n >= 32) { /* the lengths that a transport would have got right, and the client's id */
+            uint32_t client = 1, body = (uint32_t)(n - 32);
             m.part[0]->data[0] = MSG_FRAME;
             memcpy(m.part[0]->data + 4, &client, 4);
             memcpy(m.part[0]->data + 20, &body, 4);

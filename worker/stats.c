@@ -1,0 +1,50 @@
+/* stats.c: figures of a worker, and where a tensor lies, as text for whoever asks. Bytes between
+ * workers are counted where they are read (bytes_in) and where they are offered (bytes_out); of
+ * these, inline_bytes travelled with their descriptor.
+ * SPDX-License-Identifier: MIT */
+#include "worker/exec.h"
+
+void exec_stats(const Exec *x, Bytes *out) {
+    uint64_t used, peak, total, tensors = 0, clients = 0;
+    x->ops->memory(x->engine, &used, &peak, &total);
+    uint32_t waiting = 0;
+    for (const Client *c = x->clients; c; c = c->next)
+        tensors += c->names->map.n, clients++, waiting += c->n_waiting;
+    bytes_printf(out, "engine=%s\nisa=%s\nthreads=%d\n", x->ops->name, x->ops->isa(x->engine),
+                 x->threads);
+    bytes_printf(out, "instructions=%llu\nkernels=%llu\n", (unsigned long long)x->instructions,
+                 (unsigned long long)x->kernels);
+    bytes_printf(out, "bytes_used=%llu\nbytes_peak=%llu\nbytes_total=%llu\n",
+                 (unsigned long long)used, (unsigned long long)peak, (unsigned long long)total);
+    bytes_printf(out, "tensors=%llu\nstorages=%llu\nclients=%llu\n", (unsigned long long)tensors,
+                 (unsigned long long)x->store.n_storages, (unsigned long long)clients);
+    bytes_printf(out, "moves=%llu\nbytes_in=%llu\nbytes_out=%llu\ninline_bytes=%llu\n",
+                 (unsigned long long)x->moves, (unsigned long long)x->bytes_in,
+                 (unsigned long long)x->bytes_out, (unsigned long long)x->inline_bytes);
+    bytes_printf(out, "pins=%zu\nwaiting=%u\n", x->pins.n, waiting);
+    for (const Client *c = x->clients; c; c = c->next) {
+        bytes_printf(out, "client.%u.instructions=%llu\nclient.%u.kernels=%llu\n", c->id,
+                     (unsigned long long)c->instructions, c->id, (unsigned long long)c->kernels);
+        bytes_printf(out,
+                     "client.%u.tensors=%zu\nclient.%u.bytes=%llu\nclient.%u.bytes_peak=%llu\n",
+                     c->id, c->names->map.n, c->id, (unsigned long long)c->names->bytes, c->id,
+                     (unsigned long long)c->names->bytes_peak);
+        bytes_printf(out, "client.%u.ms=%lld\n", c->id, (long long)(c->used_ns / 1000000));
+    }
+}
+
+void exec_placement(const Exec *x, uint32_t client, uint64_t id, Bytes *out) {
+    const Client *c = x->clients;
+    while (c && (c->id != client || c->is_gone)) c = c->next;
+    const Tensor *t = c ? store_get(c->names, id) : NULL;
+    if (!t) {
+        bytes_puts(out, "absent=1\n");
+        return;
+    }
+    char text[48];
+    Layout layout = t->whole ? t->whole->layout : layout_replicate();
+    bytes_puts(out, "shape=[");
+    for (int d = 0; d < t->view.type.rank; d++)
+        bytes_printf(out, "%s%lld", d ? "," : "", (long long)t->view.type.shape[d]);
+    bytes_printf(out, "]\nlayout=%s\ngroup=%u\n", layout_text(&layout, text), t->group);
+}
