@@ -19,9 +19,7 @@ static void fused_range(void *ctx, int64_t begin, int64_t end, int thread) {
 bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
     Cpu *c = (Cpu *)e;
     FusedArgs *a = &f->args;
-    int64_t bytes = k->scratch + k->scratch_n * a->n;
-    if (k->unit == FUSED_ROWS) bytes += 8 * k->reductions * a->blocks;
-    FusedRun r = {a, k->run, c->pool, (size_t)bytes};
+    FusedRun r = {a, k->run, c->pool, (size_t)fused_scratch(k, a->n)};
     int64_t cost = 1 + k->cost / 4; /* of an element, in those of a plain kernel */
     if (k->unit == FUSED_ELEMENTS) {
         cpu_ranges(c, a->n, cpu_part(cost), fused_range, &r);

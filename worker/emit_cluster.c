@@ -16,7 +16,7 @@ typedef struct Emit {
     Bytes *out;
     int depth;
     bool needs[FUSE_NODES], needs_input[FUSED_INPUTS]; /* by the loop of the pass */
-    int last_use[FUSED_INPUTS]; /* 2 pass, + 1: after the pass's loop; rows: never over */
+    int last_use[FUSED_INPUTS]; /* 2 pass, + 1: after the pass's loop; by rows: never over */
 } Emit;
 
 enum { NEVER_OVER = 1 << 20 };
@@ -271,26 +271,41 @@ static void put_loop(Emit *e, int pass) {
     line(e, "}");
 }
 
-/* The accumulators of block `block` of each reduction of the pass. */
-static void put_folds(Emit *e, int pass) {
-    const Fuse *f = e->f;
-    for (int i = 0; i < f->n_nodes; i++) {
+/* Where the elements of block `block` begin that reduction i folds; g: of which row of a group. */
+static void fold_source(const Emit *e, int i, int g, char *to, size_t size) {
+    FuseRef r = e->f->node[i].in[0];
+    const char *type = emit_ctype(dtype_of(e, r));
+    if (e->plan.is_chunked[i])
+        snprintf(to, size, "C%d + %d * FUSED_BLOCK", i, g);
+    else if (fuse_is_input(r))
+        snprintf(to, size, "(const %s *)B%d[%d] + from", type, r - FUSE_INPUT, g);
+    else if (e->f->node[r].is_stored)
+        snprintf(to, size, "(const %s *)A->out[%d] + (first + %d) * n + from", type,
+                 e->f->node[r].output, g);
+    else
+        snprintf(to, size, "K%d + %d * stride + from", r, g);
+}
+/* The accumulators of the block; is_grouped: of GROUP rows at once where there are so many. */
+static void put_folds(Emit *e, int pass, bool is_grouped) {
+    for (int i = 0; i < e->f->n_nodes; i++) {
         if (!folds_in(e, i, pass)) continue;
-        const FuseNode *n = &f->node[i];
-        FuseRef r = n->in[0];
-        char from[96];
-        if (e->plan.is_chunked[i])
-            snprintf(from, sizeof from, "c%d", i);
-        else if (fuse_is_input(r))
-            snprintf(from, sizeof from, "(const %s *)b%d + from", emit_ctype(dtype_of(e, r)),
-                     r - FUSE_INPUT);
-        else if (f->node[r].is_stored)
-            snprintf(from, sizeof from, "(const %s *)A->out[%d] + row * n + from",
-                     emit_ctype(dtype_of(e, r)), f->node[r].output);
-        else
-            snprintf(from, sizeof from, "k%d + from", r);
-        line(e, "t%d[block] = %s_row(to - from, %s); /* %s */", i, kernel_of(e, i).text, from,
-             op_info[n->op].name);
+        const char *acc = accumulator(e, i);
+        Name name = kernel_of(e, i);
+        const char *kernel = name.text;
+        char from[4][96];
+        for (int g = 0; g < 4; g++) fold_source(e, i, g, from[g], sizeof from[g]);
+        if (is_grouped) {
+            const char *type = held(dtype_of(e, e->f->node[i].in[0]));
+            line(e, "if (group == 4) {");
+            line(e, "const %s *const x[4] = {%s, %s,", type, from[0], from[1]);
+            line(e, "    %s, %s};", from[2], from[3]);
+            line(e, "%s *const t[4] = {T%d + block, T%d + blocks + block, T%d + 2 * blocks + block,",
+                 acc, i, i, i);
+            line(e, "    T%d + 3 * blocks + block};", i);
+            line(e, "%s_four(to - from, x, t);", kernel);
+            line(e, "} else");
+        }
+        line(e, "T%d[block] = %s_row(to - from, %s);", i, kernel, from[0]);
     }
 }
 static bool has_folds(const Emit *e, int pass) {
@@ -301,42 +316,37 @@ static bool has_folds(const Emit *e, int pass) {
 
 /* ---- Rows ---- */
 
-/* Row values that are there before the pass. */
-static void put_row_values(Emit *e, int pass) {
+static bool is_row_value(const Emit *e, int i) {
+    return e->f->node[i].is_row && e->plan.is_used[i];
+}
+/* Row values that are there before the pass, and not before the one before it; those that are
+ * stored, and, for rows in groups, into their arrays. */
+static void put_row_values(Emit *e, int pass, bool stores, bool is_grouped) {
     for (int i = 0; i < e->f->n_nodes; i++) {
         const FuseNode *n = &e->f->node[i];
-        if (!n->is_row || !e->plan.is_used[i] || e->plan.pass[i] != pass) continue;
+        if (!is_row_value(e, i) || e->plan.pass[i] != pass) continue;
         if (is_reduce(n)) {
             char text[48];
-            snprintf(text, sizeof text, "%s_tree(t%d, blocks)", kernel_of(e, i).text, i);
+            snprintf(text, sizeof text, "%s_tree(T%d%s, blocks)", kernel_of(e, i).text, i,
+                     is_grouped ? " + g * blocks" : "");
             put_value(e, i, NULL, text);
         } else {
             put_map(e, i);
         }
+        if (n->is_stored && stores)
+            line(e, "((%s *)A->out[%d])[row] = %sr%d;", emit_ctype(n->dtype), n->output,
+                 dtype_is_half((DType)n->dtype) ? "h_" : "", i);
+        if (is_grouped) line(e, "R%d[g] = r%d;", i, i);
     }
 }
-static void put_row_stores(Emit *e) {
-    for (int i = 0; i < e->f->n_nodes; i++) {
-        const FuseNode *n = &e->f->node[i];
-        if (!n->is_row || !n->is_stored) continue;
-        line(e, "((%s *)A->out[%d])[row] = %sr%d;", emit_ctype(n->dtype), n->output,
-             dtype_is_half((DType)n->dtype) ? "h_" : "", i);
-    }
-}
-/* Where each input's row begins, and the inputs that row values need. */
-static void put_row_inputs(Emit *e, bool has_walk) {
+/* The inputs that row values need. */
+static void put_row_inputs(Emit *e) {
     const Fuse *f = e->f;
-    for (int k = 0; k < f->n_inputs; k++) {
-        if (has_walk)
-            line(e, "const char *const b%d = A->in[%d] + rows.offset[%d];", k, k, k);
-        else
-            line(e, "const char *const b%d = A->in[%d];", k, k);
-    }
     for (int k = 0; k < f->n_inputs; k++) {
         bool is_used = false;
         for (int i = 0; i < f->n_nodes; i++)
             for (int j = 0; j < f->node[i].n_in; j++)
-                is_used |= f->node[i].is_row && !is_reduce(&f->node[i]) && e->plan.is_used[i] &&
+                is_used |= is_row_value(e, i) && !is_reduce(&f->node[i]) &&
                            f->node[i].in[j] == FUSE_INPUT + k;
         if (!is_used) continue;
         e->last_use[k] = NEVER_OVER;
@@ -347,6 +357,15 @@ static void put_row_inputs(Emit *e, bool has_walk) {
         put_widened(e, d, text);
         bytes_puts(e->out, ";\n");
     }
+}
+/* Where each input's row begins: B, one or a group of them. */
+static void put_bases(Emit *e, const char *group) {
+    for (int k = 0; k < e->f->n_inputs; k++)
+        line(e, "B%d[%s] = A->in[%d] + rows.offset[%d];", k, group, k, k);
+}
+static void put_base_names(Emit *e, const char *group) {
+    for (int k = 0; k < e->f->n_inputs; k++)
+        line(e, "const char *const b%d = B%d[%s];", k, k, group);
 }
 
 /* ---- Functions ---- */
@@ -366,8 +385,9 @@ static void put_head(Emit *e, const char *name) {
     line(e, "(void)n, (void)blocks, (void)scratch, (void)zero;");
 }
 
-/* Takes the pieces of scratch memory; returns their fixed bytes, *per_element the others. */
-static int64_t put_scratch(Emit *e, bool has_tables, int64_t *per_element) {
+/* Takes the pieces of scratch memory, for `group` rows at a time; returns their fixed bytes,
+ * *per_element the others. */
+static int64_t put_scratch(Emit *e, int group, int64_t *per_element) {
     const Fuse *f = e->f;
     int64_t bytes = 0;
     *per_element = 0;
@@ -376,19 +396,19 @@ static int64_t put_scratch(Emit *e, bool has_tables, int64_t *per_element) {
         if (!e->plan.is_used[i]) continue;
         if (is_reduce(n) && e->plan.is_chunked[i]) {
             DType d = dtype_of(e, n->in[0]);
-            line(e, "%s *const c%d = (%s *)scratch;", held(d), i, held(d));
-            line(e, "scratch += %d * FUSED_BLOCK;", held_size(d));
-            bytes += held_size(d) * FUSED_BLOCK;
+            line(e, "%s *const C%d = (%s *)scratch;", held(d), i, held(d));
+            line(e, "scratch += %d * FUSED_BLOCK;", group * held_size(d));
+            bytes += group * held_size(d) * FUSED_BLOCK;
         }
         if (e->plan.is_kept[i]) {
-            line(e, "%s *const k%d = (%s *)scratch;", held(n->dtype), i, held(n->dtype));
-            line(e, "scratch += (%d * n + 63) & ~INT64_C(63);", held_size(n->dtype));
+            line(e, "%s *const K%d = (%s *)scratch;", held(n->dtype), i, held(n->dtype));
+            line(e, "scratch += %d * stride * group_max;", held_size(n->dtype));
             *per_element += held_size(n->dtype);
-            bytes += 64;
+            bytes += 64 * group * held_size(n->dtype);
         }
-        if (is_reduce(n) && has_tables) {
-            line(e, "%s *const t%d = (%s *)scratch;", accumulator(e, i), i, accumulator(e, i));
-            line(e, "scratch += 8 * blocks;");
+        if (is_reduce(n) && group > 1) {
+            line(e, "%s *const T%d = (%s *)scratch;", accumulator(e, i), i, accumulator(e, i));
+            line(e, "scratch += 8 * blocks * %d;", group);
         }
     }
     return bytes;
@@ -397,63 +417,106 @@ static void put_tables(Emit *e) {
     int k = 0;
     for (int i = 0; i < e->f->n_nodes; i++)
         if (is_reduce(&e->f->node[i]) && e->plan.is_used[i])
-            line(e, "%s *const t%d = (%s *)(A->table + (%d * A->rows + row) * blocks * 8);",
+            line(e, "%s *const T%d = (%s *)(A->table + (%d * A->rows + row) * blocks * 8);",
                  accumulator(e, i), i, accumulator(e, i), k++);
+}
+static void put_chunk_names(Emit *e, const char *group) {
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (is_reduce(&e->f->node[i]) && e->plan.is_used[i] && e->plan.is_chunked[i])
+            line(e, "%s *const c%d = C%d%s;", held(dtype_of(e, e->f->node[i].in[0])), i, i, group);
 }
 
 static void put_elements(Emit *e, int64_t *scratch, int64_t *per_element) {
     put_head(e, "run");
-    *scratch = put_scratch(e, false, per_element);
+    *scratch = put_scratch(e, 1, per_element);
     line(e, "const int64_t row = 0, from = begin, to = end;");
-    put_row_inputs(e, false);
-    put_row_values(e, 0);
+    for (int k = 0; k < e->f->n_inputs; k++) line(e, "const char *const b%d = A->in[%d];", k, k);
     put_loop(e, 0);
     line(e, "}");
 }
 
-static void put_blocks(Emit *e, int64_t *scratch, int64_t *per_element) {
-    int inputs = e->f->n_inputs;
-    put_head(e, "run");
-    *scratch = put_scratch(e, false, per_element);
-    line(e, "FusedWalk rows;");
-    line(e, "int64_t row = begin / blocks, block = begin %% blocks;");
-    line(e, "fused_seek(&rows, &A->outer, %d, row);", inputs);
-    line(e, "for (int64_t unit = begin; unit < end; unit++) {");
-    line(e, "const int64_t from = block * FUSED_BLOCK;");
-    line(e, "const int64_t to = n - from < FUSED_BLOCK ? n : from + FUSED_BLOCK;");
-    put_row_inputs(e, true);
+static void put_block(Emit *e, bool has_pass) {
+    put_bases(e, "0");
+    put_base_names(e, "0");
+    put_row_inputs(e);
     put_tables(e);
-    put_row_values(e, 0);
+    if (!has_pass) return;
+    line(e, "const int64_t from = block * FUSED_BLOCK;");
+    line(e, "const int64_t to = n - from < FUSED_BLOCK ? n : from + FUSED_BLOCK, first = row;");
+    line(e, "(void)first;");
+    put_chunk_names(e, "");
+    put_row_values(e, 0, false, false);
     put_loop(e, 0);
-    put_folds(e, 0);
+    put_folds(e, 0, false);
+}
+static void put_walk(Emit *e, const char *from, int group) {
+    line(e, "FusedWalk rows;");
+    line(e, "fused_seek(&rows, &A->outer, %d, %s);", e->f->n_inputs, from);
+    for (int k = 0; k < e->f->n_inputs; k++) line(e, "const char *B%d[%d];", k, group);
+}
+static void put_blocks(Emit *e, int64_t *scratch, int64_t *per_element) {
+    put_head(e, "run");
+    *scratch = put_scratch(e, 1, per_element);
+    line(e, "int64_t row = begin / blocks, block = begin %% blocks;");
+    put_walk(e, "row", 1);
+    line(e, "for (int64_t unit = begin; unit < end; unit++) {");
+    put_block(e, true);
     line(e, "if (++block < blocks) continue;");
     line(e, "block = 0, row++;");
-    line(e, "fused_next(&rows, &A->outer, %d);", inputs);
+    line(e, "fused_next(&rows, &A->outer, %d);", e->f->n_inputs);
     line(e, "}");
     line(e, "}");
     put_head(e, "finish");
-    line(e, "FusedWalk rows;");
-    line(e, "fused_seek(&rows, &A->outer, %d, begin);", inputs);
+    put_walk(e, "begin", 1);
     line(e, "for (int64_t row = begin; row < end; row++) {");
-    put_row_inputs(e, true);
-    put_tables(e);
-    put_row_values(e, 0);
-    put_row_values(e, 1);
-    put_row_stores(e);
-    line(e, "fused_next(&rows, &A->outer, %d);", inputs);
+    put_block(e, false);
+    put_row_values(e, 0, true, false);
+    put_row_values(e, 1, true, false);
+    line(e, "fused_next(&rows, &A->outer, %d);", e->f->n_inputs);
     line(e, "}");
     line(e, "}");
 }
 
+/* Row values before pass 0 (pass -1), or the elements of a pass and the row values behind it, for
+ * one row g of the group. */
+static void put_one_row(Emit *e, int pass, bool is_values) {
+    const Fuse *f = e->f;
+    line(e, "for (int g = 0; g < group; g++) {");
+    line(e, "const int64_t row = first + g;");
+    put_base_names(e, "g");
+    put_row_inputs(e);
+    for (int i = 0; i < f->n_nodes; i++) {
+        if (is_row_value(e, i) && e->plan.pass[i] <= pass)
+            line(e, "const %s r%d = R%d[g];", held(f->node[i].dtype), i, i);
+        if (e->plan.is_kept[i] && !is_values)
+            line(e, "%s *const k%d = K%d + g * stride;", held(f->node[i].dtype), i, i);
+    }
+    line(e, "(void)row;");
+    if (is_values) {
+        put_row_values(e, pass + 1, true, true);
+    } else {
+        put_chunk_names(e, " + g * FUSED_BLOCK");
+        put_loop(e, pass);
+    }
+    line(e, "}");
+}
+/* Four rows at a time where they are short: four chains of additions instead of one. */
 static void put_rows(Emit *e, int64_t *scratch, int64_t *per_element) {
-    int inputs = e->f->n_inputs;
+    const Fuse *f = e->f;
     put_head(e, "run");
-    *scratch = put_scratch(e, true, per_element);
-    line(e, "FusedWalk rows;");
-    line(e, "fused_seek(&rows, &A->outer, %d, begin);", inputs);
-    line(e, "for (int64_t row = begin; row < end; row++) {");
-    put_row_inputs(e, true);
-    put_row_values(e, 0);
+    line(e, "const int64_t stride = (n + 15) & ~INT64_C(15), group_max = fused_group(n);");
+    *scratch = put_scratch(e, 4, per_element);
+    put_walk(e, "begin", 4);
+    for (int i = 0; i < f->n_nodes; i++)
+        if (is_row_value(e, i)) line(e, "%s R%d[4];", held(f->node[i].dtype), i);
+    line(e, "int64_t first = begin, group;");
+    line(e, "for (; first < end; first += group) {");
+    line(e, "group = end - first < group_max ? 1 : group_max;");
+    line(e, "for (int g = 0; g < group; g++) {");
+    put_bases(e, "g");
+    line(e, "fused_next(&rows, &A->outer, %d);", f->n_inputs);
+    line(e, "}");
+    put_one_row(e, -1, true);
     for (int pass = 0; pass < e->plan.n_passes; pass++) {
         if (has_folds(e, pass)) {
             line(e, "for (int64_t block = 0; block < blocks; block++) {");
@@ -463,13 +526,11 @@ static void put_rows(Emit *e, int64_t *scratch, int64_t *per_element) {
             line(e, "{");
             line(e, "const int64_t from = 0, to = n;");
         }
-        put_loop(e, pass);
-        put_folds(e, pass);
+        put_one_row(e, pass, false);
+        put_folds(e, pass, true);
         line(e, "}");
-        put_row_values(e, pass + 1);
+        put_one_row(e, pass, true);
     }
-    put_row_stores(e);
-    line(e, "fused_next(&rows, &A->outer, %d);", inputs);
     line(e, "}");
     line(e, "}");
 }

@@ -49,10 +49,16 @@ typedef struct FusedKernel {
     FusedFn run, finish; /* finish: with FUSED_BLOCKS only */
     int32_t unit;        /* FusedUnit: what run's range counts */
     int32_t reductions;
-    int64_t scratch_n, scratch; /* scratch + scratch_n n + (FUSED_ROWS) 8 reductions blocks bytes */
+    int64_t scratch_n, scratch; /* fused_scratch */
     int32_t cost;                  /* of an element, in units of one easy op */
     uint32_t reuse[FUSED_OUTPUTS]; /* output k may be written over input i: bit i */
     const unsigned char *signature;
     int64_t signature_bytes;
 } FusedKernel;
+/* Bytes that a thread needs for rows of n elements; four rows at a time, where they are short. */
+static inline int64_t fused_scratch(const FusedKernel *k, int64_t n) {
+    int64_t rows = k->unit == FUSED_ROWS ? n <= FUSED_BLOCK ? 4 : 1 : 0;
+    int64_t blocks = (n + FUSED_BLOCK - 1) / FUSED_BLOCK;
+    return k->scratch + rows * n * k->scratch_n + (rows ? 32 * k->reductions * blocks : 0);
+}
 #endif

@@ -30,11 +30,47 @@ PRO_FN void fused_next(FusedWalk *w, const FusedLoop *l, int inputs) {
     }
 }
 
-/* NAME_tree: the accumulators of n >= 1 blocks become one, as cpu_reduce.c combines its table. */
+/* Rows whose passes go together: four, if they are short. */
+PRO_FN int64_t fused_group(int64_t n) { return n <= FUSED_BLOCK ? 4 : 1; }
+
+/* NAME_tree: the accumulators of n >= 1 blocks become one, as cpu_reduce.c combines its table.
+ * NAME_four: *t[k] = NAME_row(n, x[k]): the order is NAME_row's, but four rows side by side keep
+ * the processor busy, which with one waits for each addition. */
 #define REDUCE_REST(NAME, A, R, INIT)                                                              \
     PRO_FN R NAME##_tree(R *t, int64_t n) {                                                        \
         for (int64_t s = 1; s < n; s *= 2)                                                         \
             for (int64_t b = 0; b + s < n; b += 2 * s) t[b] = NAME##_both(t[b], t[b + s]);         \
         return t[0];                                                                               \
+    }                                                                                              \
+    PRO_FN R NAME##_ending(int64_t n, const A *x, R *lane) {                                       \
+        if (n) {                                                                                   \
+            A tail[LANES];                                                                         \
+            LANE tail[l] = (A)(INIT);                                                              \
+            __builtin_memcpy(tail, x, (size_t)n * sizeof(A));                                      \
+            LANE lane[l] = NAME##_op(lane[l], tail[l]);                                            \
+        }                                                                                          \
+        for (int w = LANES / 2; w; w /= 2)                                                         \
+            for (int l = 0; l < w; l++) lane[l] = NAME##_both(lane[l], lane[l + w]);               \
+        return lane[0];                                                                            \
+    }                                                                                              \
+    __attribute__((noinline, unused)) static void NAME##_four(int64_t n, const A *const *x,        \
+                                                              R *const *t) {                       \
+        const A *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];                                    \
+        R a[LANES], b[LANES], c[LANES], d[LANES];                                                  \
+        LANE a[l] = INIT;                                                                          \
+        LANE b[l] = INIT;                                                                          \
+        LANE c[l] = INIT;                                                                          \
+        LANE d[l] = INIT;                                                                          \
+        int64_t i = 0;                                                                             \
+        for (; i + LANES <= n; i += LANES) {                                                       \
+            LANE a[l] = NAME##_op(a[l], x0[i + l]);                                                \
+            LANE b[l] = NAME##_op(b[l], x1[i + l]);                                                \
+            LANE c[l] = NAME##_op(c[l], x2[i + l]);                                                \
+            LANE d[l] = NAME##_op(d[l], x3[i + l]);                                                \
+        }                                                                                          \
+        *t[0] = NAME##_ending(n - i, x0 + i, a);                                                   \
+        *t[1] = NAME##_ending(n - i, x1 + i, b);                                                   \
+        *t[2] = NAME##_ending(n - i, x2 + i, c);                                                   \
+        *t[3] = NAME##_ending(n - i, x3 + i, d);                                                   \
     }
 #endif
