@@ -19,8 +19,9 @@ bool convert_is_there(const TensorHandle *h, const Members *g, const Layout *l) 
            ranks_covers(&h->group->set, &g->set);
 }
 
-static void log_conversion(const Flow *f, uint64_t id, const Members *from, const Layout *from_layout,
-                           const Members *to, const Layout *to_layout, const Inst *inst) {
+static void log_conversion(const Flow *f, uint64_t id, const Members *from,
+                           const Layout *from_layout, const Members *to, const Layout *to_layout,
+                           const Inst *inst) {
     char text[48], who[64], prefix[96];
     snprintf(prefix, sizeof prefix, "c%u + %s: ", f->client->id, members_text(to, who));
     log_inst("DISPATCHER", prefix, inst, NULL, 0);
@@ -47,6 +48,7 @@ static void insert(Flow *f, const Inst *inst, const RankSet *a, const RankSet *b
     g.d = f->d, g.client = f->client, g.seq = f->seq, g.inst = *inst, g.record = NULL;
     g.record_bytes = 0, g.n_out = 0, g.group = NULL;
     g.is_for_all = g.is_inserted = g.has_to = true;
+    g.because = f->inst.op;
     g.to = *a;
     if (b) ranks_join(&g.to, b);
     chain_next(&g, n_modifiers - 1);
@@ -156,6 +158,7 @@ static uint64_t fill(Flow *f, uint64_t id, const TensorHandle *h, const Members 
     born.group = g, born.layout = *l;
     born.is_for_all = born.has_to = false;
     born.is_inserted = true;
+    born.because = f->inst.op;
     chain_next(&born, n_modifiers - 1);
     return inst.out[0];
 }

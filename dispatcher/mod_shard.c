@@ -159,6 +159,7 @@ static void place_data(Flow *f, int stage, const Target *t) {
     born.inst.out[0] = id;
     born.record = NULL;
     born.is_inserted = true;
+    born.because = OP_DATA;
     born.group = at;
     born.layout = whole;
     chain_next(&born, stage + 1);

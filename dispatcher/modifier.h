@@ -22,7 +22,8 @@ typedef struct Flow {
     const Members *group; /* who carries it out; NULL: its client's home, as it stands   */
     Layout layout;        /* of its results there                                       */
     bool is_for_all;      /* as it is, it says itself for whom                          */
-    bool is_inserted;     /* it is our own: no sequence number                          */
+    bool is_inserted;     /* it is our own: no sequence number ...                      */
+    Op because;           /* ... and for this operation's sake                          */
     bool has_to;
     RankSet to;           /* has_to: these get it, whoever else does                    */
 } Flow;

@@ -224,8 +224,9 @@ void tape_sent(const Flow *f) {
     if (f->group && shard_has_place(inst->op) &&
         inst_locate(inst, f->group->id, &f->layout, &located))
         inst = &located.inst;
-    inst_print(inst, &how,
-               tape_begin(tape, tape_now_ns(tape), TAPE_SENT, f->client->id, kind, number));
+    Bytes *b = tape_begin(tape, tape_now_ns(tape), TAPE_SENT, f->client->id, kind, number);
+    inst_print(inst, &how, b);
+    if (f->is_inserted) bytes_printf(b, " # for %s", op_info[f->because].name);
     end_line(f->d);
 }
 
