@@ -19,13 +19,13 @@ lies() {
     case "$(grep "^$2" "$TMP/$1.one")" in *"workers: [0]"*) ;; *) fail "$1: $2 is not on one worker" ;; esac
 }
 both signals
-lies signals "x, made in rows" '{layout: "split", axis: 0, block: 2, workers: [0, 1, 2, 3], shapes: [[2, 6], [2, 6], [2, 6], [2, 6]]}'
+lies signals "x, made in rows" '{layout: "split", axis: 0, block: 2, workers: [0, 1, 2, 3], shapes: [[2, 6], [2, 6], [2, 6], [2, 6]]'
 lies signals "w, made everywhere" '{layout: "replicate", workers: [0, 1, 2, 3]'
 lies signals "x @ w" '{layout: "split", axis: 0, block: 2'
-lies signals "columns @ rows" '{layout: "partial", op: "sum", workers: [0, 1, 2, 3], shapes: [[8, 4], [8, 4], [8, 4], [8, 4]]}'
+lies signals "columns @ rows" '{layout: "partial", op: "sum", workers: [0, 1, 2, 3], shapes: [[8, 4], [8, 4], [8, 4], [8, 4]]'
 lies signals "the innermost" '{layout: "split", axis: 1, block: 2'
 lies signals "the outer" '{layout: "split", axis: 0, block: 2'
-lies signals "between" 'workers: [2, 3], shapes: [[4, 3], [4, 3]]}'
+lies signals "between" 'workers: [2, 3], shapes: [[4, 3], [4, 3]]'
 lies signals "signal.tensor" 'workers: [0, 1, 2, 3]'
 lies signals "named pair" 'workers: [2, 3]'
 lies signals "the gradient" 'workers: [2, 3]'
