@@ -38,7 +38,8 @@ Exec *exec_new(const EngineOps *ops, const EngineConfig *config, Err *err) {
     store_init(&x->store, e);
     void *base;
     uint64_t bytes;
-    ops->arena(e, &base, &bytes);
+    int fd;
+    ops->arena(e, &base, &bytes, &fd);
     x->arena = base;
     return x;
 }
