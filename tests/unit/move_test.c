@@ -140,8 +140,9 @@ static World *world_new(uint64_t seed, const EngineOps *ops, int n, uint64_t mem
         for (int k = 0; k < n; k++) {
             void *base;
             uint64_t bytes;
+            int fd;
             Engine *e = exec_engine(w->x[k]);
-            e->ops->arena(e, &base, &bytes);
+            e->ops->arena(e, &base, &bytes, &fd);
             if (i != k)
                 exec_peer_memory(w->x[i], (uint32_t)k, chance(readable) ? base : NULL, bytes);
         }
