@@ -163,8 +163,12 @@ static uint64_t fill(Flow *f, uint64_t id, const TensorHandle *h, const Members 
     return inst.out[0];
 }
 
+/* Zeros also as terms of a sum; a window has rows only in part. */
 static bool can_fill(const TensorHandle *h, const Members *g, const Layout *l) {
-    if (!h->is_fill || l->kind == LAYOUT_PARTIAL) return false;
+    const Operand *v = &h->fill;
+    bool is_zero = v->kind == IN_IMM_FLOAT ? v->f == 0 : v->kind == IN_IMM_INT && v->i == 0;
+    if (!h->is_fill) return false;
+    if (l->kind == LAYOUT_PARTIAL) return is_zero && l->op == OP_SUM;
     return l->kind == LAYOUT_REPLICATE || layout_covers(l, &h->type, g->n);
 }
 

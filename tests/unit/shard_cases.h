@@ -116,6 +116,65 @@ static const Program programs[] = {
      "+ free t9223372036854775808\n"
      "free t0\n"
      "-> w0 w1 w2 w3 \n"},
+    {"constants are made, not moved; zeros also as terms",
+     "signal define a axis=0\nt0 = full 2 [8] f32\nt1 = full 0 [8] f32\nt2 = full 1 [4] f32\n"
+     "signal enter a\nt3 = randn [8,8] f32 rng=1:0\nsignal exit a\nt4 = add t3 t0\n"
+     "t5 = sum t3 axis=0\nt6 = add t5 t1\nt7 = sub t5 t0\n"
+     "signal enter a\nt8 = exp t0\nsignal exit a\nfree t0 t1\n",
+     "t0 = full 2 [8] f32 on=1\n"
+     "t1 = full 0 [8] f32 on=1\n"
+     "t2 = full 1 [4] f32 on=1\n"
+     "t3 = randn [8,8] f32 rng=1:0 on=5 split=[0,2]\n"
+     "+ t9223372036854775808 = full 2 [8] f32 on=5\n"
+     "t4 = add t3 t9223372036854775808 on=5 split=[0,2]\n"
+     "t5 = sum t3 axis=0 on=5 partial=\"sum\"\n"
+     "+ t9223372036854775809 = full 0 [8] f32 on=5 partial=\"sum\"\n"
+     "t6 = add t5 t9223372036854775809 on=5 partial=\"sum\"\n"
+     "+ t9223372036854775810 = move t9223372036854775808 shape=8 dtype=f32 on=5 partial=\"sum\" from=5\n"
+     "t7 = sub t5 t9223372036854775810 on=5 partial=\"sum\"\n"
+     "+ t9223372036854775811 = full 2 [8] f32 on=5 split=[0,2]\n"
+     "t8 = exp t9223372036854775811 on=5 split=[0,2]\n"
+     "+ free t9223372036854775811\n"
+     "+ free t9223372036854775810\n"
+     "+ free t9223372036854775808\n"
+     "+ free t9223372036854775809\n"
+     "free t0 t1\n"
+     "-> w0 w1 w2 w3 \n"},
+    {"a window serves its slice and nothing else",
+     "signal define a axis=0\nsignal enter a\nt0 = randn [8] f32 rng=1:0\nsignal exit a\n"
+     "t1 = slice t0 [0:4]\nt2 = slice t0 [3:7]\nt3 = slice t0 [0:4]\nt4 = exp t0\n"
+     "t5 = matmul t0 t0\nt6 = cat t1 t0 axis=0\nt7 = sum t0\nfree t0\n",
+     "t0 = randn [8] f32 rng=1:0 on=5 split=[0,2]\n"
+     "+ t9223372036854775808 = all_to_all t0 shape=8 dtype=f32 on=5 split=[0,1] from=5 from_split=[0,2]\n"
+     "t1 = slice t9223372036854775808 [0:4] on=5 split=[0,1]\n"
+     "+ t9223372036854775809 = all_to_all t0 shape=8 dtype=f32 on=5 split=[0,1,3] from=5 from_split=[0,2]\n"
+     "t2 = slice t9223372036854775809 [3:7] on=5 split=[0,1]\n"
+     "t3 = slice t9223372036854775808 [0:4] on=5 split=[0,1]\n"
+     "t4 = exp t0 on=5 split=[0,2]\n"
+     "t5 = matmul t0 t0 on=5 partial=\"sum\"\n"
+     "+ t9223372036854775810 = all_to_all t1 shape=4 dtype=f32 on=5 split=[0,3] from=5 from_split=[0,1]\n"
+     "+ t9223372036854775811 = all_to_all t0 shape=8 dtype=f32 on=5 split=[0,3,-4] from=5 from_split=[0,2]\n"
+     "t6 = cat t9223372036854775810 t9223372036854775811 axis=0 on=5 split=[0,3]\n"
+     "t7 = sum t0 on=5 partial=\"sum\"\n"
+     "+ free t9223372036854775811\n"
+     "+ free t9223372036854775809\n"
+     "+ free t9223372036854775808\n"
+     "free t0\n"
+     "-> w0 w1 w2 w3 \n"},
+    {"terms in a window are not the tensor",
+     "signal define a axis=0\nsignal enter a\nt0 = randn [8,8] f32 rng=1:0\n"
+     "t1 = randn [6] f32 rng=1:1\nsignal exit a\nt2 = sum t0 axis=0\n"
+     "t3 = cat t1 t2 axis=0\nt4 = exp t2\nt5 = log t2\n",
+     "t0 = randn [8,8] f32 rng=1:0 on=5 split=[0,2]\n"
+     "t1 = randn [6] f32 rng=1:1 on=5 split=[0,2]\n"
+     "t2 = sum t0 axis=0 on=5 partial=\"sum\"\n"
+     "+ t9223372036854775808 = all_to_all t1 shape=6 dtype=f32 on=5 split=[0,4] from=5 from_split=[0,2]\n"
+     "+ t9223372036854775809 = reduce_scatter t2 shape=8 dtype=f32 on=5 split=[0,4,-6] from=5 from_partial=\"sum\"\n"
+     "t3 = cat t9223372036854775808 t9223372036854775809 axis=0 on=5 split=[0,4]\n"
+     "+ t9223372036854775810 = all_reduce t2 shape=8 dtype=f32 on=5 from=5 from_partial=\"sum\"\n"
+     "t4 = exp t9223372036854775810 on=5\n"
+     "t5 = log t9223372036854775810 on=5\n"
+     "-> w0 w1 w2 w3 \n"},
     {"one conversion serves a reduction and its sum",
      "signal define a axis=0\nsignal enter a\nt0 = full 1 [8,2] f32\nt1 = sum t0\n"
      "t2 = exp t1\nt3 = log t1\nt4 = neg t1\n",
