@@ -80,7 +80,7 @@ has "row 30: workers" "$(out)" "2 1 cpu"; has "row 30: print" "$(out)" "  kernel
 # row 32
 code "row 32" 0 env GT_WORKER_BATCH_SIZE=8 GT_VERBOSE=1 GT_DEBUG_CLIENT=1 GT_DEBUG_DISPATCHER=1 GT_DEBUG_WORKER=1 GT_DEBUG_COMPILE=1 "$GTSH" -c 'print(ones(2) + getenv("GT_WORKER_BATCH_SIZE").count("8"))'
 same "row 32: results" "$(out)" "tensor([2., 2.])"
-for part in "[CLIENT] t1 = add t0 1" "[DISPATCHER] c1 > w0 t1 = add t0 1" "[WORKER] w0 c1 t1 = add t0 1" "[DISPATCHER] worker w0"; do
+for part in "[CLIENT] t1 = add t0 1" "[DISPATCHER] c1 > t1 = add t0 1" "[WORKER] w0 c1 t1 = add t0 1" "[DISPATCHER] worker w0"; do
     has "row 32" "$(err)" "$part"
 done
 code "row 32: letters" 0 "$GTSH" --debug=i -c 'print(ones(2) + 1)'; has "row 32: letters" "$(err)" "[WORKER] w0 c1 t1 = add t0 1"
