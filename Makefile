@@ -16,6 +16,8 @@ FLOATS   := -ffp-contract=off -fno-math-errno -fno-trapping-math
 PKGS     := libzmq yaml-0.1 readline libpng zlib
 PKG_CF    = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS  = $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+# UCX is optional: without its headers that way between machines is not built in.
+UCX_CF   := $(shell pkg-config --exists ucx 2>/dev/null && { echo -DHAVE_UCX; pkg-config --cflags ucx; })
 ALL_CF    = -std=c11 -D_GNU_SOURCE -I. -I$(B)/gen $(WARN) $(FLOATS) $(PKG_CF) $(CFLAGS) $(SAN)
 LIBS      = $(PKG_LIBS) -lm -ldl -lpthread
 
@@ -100,6 +102,7 @@ $(B)/obj/%.o: %.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -MMD -MP -c -o $@ $<
+$(B)/obj/runtime/dp_ucx.o: CFLAGS += $(UCX_CF)
 # Kernels: one generated source, compiled once per instruction set; worker/cpu.c chooses at run time.
 $(B)/obj/gen/kernels_%.o: $(B)/gen/kernels.c $(wildcard worker/prologue*.h worker/kernel*.h) runtime/rng.h
 	$(call say,CC,"kernels for $*")

@@ -200,6 +200,8 @@ void wire_peer_gone(uint32_t rank, Msg *out);
 bool wire_read_peer_gone(const Msg *m, uint32_t *rank, Err *err);
 void wire_peer_hello(uint32_t rank, uint64_t token, Msg *out);
 bool wire_read_peer_hello(const Msg *m, uint32_t *rank, uint64_t *token, Err *err);
+void wire_card(const void *card, size_t n, Msg *out);
+bool wire_read_card(const Msg *m, const void **card, size_t *n, Err *err); /* borrowed from m */
 void wire_shard(const Shard *s, Msg *out); /* copies data */
 bool wire_read_shard(const Msg *m, Shard *s, Err *err);
 void wire_get(const Get *g, Msg *out);

@@ -146,6 +146,19 @@ bool wire_read_peer_hello(const Msg *m, uint32_t *rank, uint64_t *token, Err *er
     return done(&r, "peer_hello", err);
 }
 
+void wire_card(const void *card, size_t n, Msg *out) {
+    Buf *b = head_new(MSG_CARD, 0, n);
+    put(b, card, n);
+    finish(b, out);
+}
+
+bool wire_read_card(const Msg *m, const void **card, size_t *n, Err *err) {
+    Reader r;
+    TRY(reader_open(&r, m, MSG_CARD, err));
+    *card = r.at, *n = (size_t)(r.end - r.at);
+    return true;
+}
+
 void wire_shard(const Shard *s, Msg *out) {
     Buf *b = head_new(MSG_SHARD, s->client, 48 + 16 * (size_t)s->box.rank + s->bytes);
     put_u64(b, s->number);

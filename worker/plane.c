@@ -5,6 +5,7 @@
 #include "worker/plane.h"
 #include "runtime/log.h"
 #include "runtime/map.h"
+#include "worker/onesided.h"
 #include "worker/reach.h"
 
 #include <stdio.h>
@@ -51,6 +52,8 @@ struct Plane {
     uint32_t rank;
     uint64_t token;
     bool is_welcome, is_copying;
+    Onesided *onesided; /* NULL: GET is sent like the rest */
+    uint64_t n_sent, bytes_sent;
     bool has_refused, has_no_sight; /* told once */
     Other *other;                   /* by rank */
     uint32_t n_others;
@@ -62,6 +65,23 @@ struct Plane {
 
 /* ---- Making and unmaking ---- */
 
+static void ring(void *hub) { hub_wake(hub); }
+
+/* What GT_DATA_PLANE asks for. */
+static bool choose_way(Plane *p, const PlaneConfig *config, Err *err) {
+    const char *way = getenv("GT_DATA_PLANE");
+    if (!way || !*way || !strcmp(way, "memfd")) return true;
+    p->is_copying = true;
+    if (!strcmp(way, "zmq")) return true;
+    if (strcmp(way, "ucx")) {
+        err_set(err, ERR_ARG, "GT_DATA_PLANE is '%.40s'", way);
+        return err_hint(err, "memfd, zmq or ucx");
+    }
+    if (!config->arena) return true; /* an engine without memory */
+    p->onesided = onesided_open(config->arena, config->arena_bytes, ring, p->hub, err);
+    return p->onesided != NULL;
+}
+
 Plane *plane_open(const PlaneConfig *config, Err *err) {
     Endpoint at, told;
     if (config->endpoint)
@@ -72,8 +92,10 @@ Plane *plane_open(const PlaneConfig *config, Err *err) {
     if (!hub) return NULL;
     Plane *p = xcalloc(1, sizeof *p);
     p->hub = hub;
-    const char *way = getenv("GT_DATA_PLANE");
-    p->is_copying = way && !strcmp(way, "zmq");
+    if (!choose_way(p, config, err)) {
+        plane_close(&p);
+        return NULL;
+    }
     snprintf(told.text, sizeof told.text, "%s", hub_endpoint(hub));
     reach_public(&told);
     reach_describe(told.text, config->arena, config->arena_bytes, config->arena_fd, &p->data);
@@ -95,6 +117,7 @@ static void guest_free(Plane *p, Guest *g) {
 static void other_forget(Plane *p, Other *o) {
     link_close(&o->link);
     sight_close(&o->sight);
+    if (p->onesided) onesided_forget(p->onesided, (uint32_t)(o - p->other));
     if (o->heard) {
         map_remove(&p->ranks, o->heard);
         hub_drop(p->hub, o->heard);
@@ -108,6 +131,7 @@ void plane_close(Plane **pp) {
     if (!p) return;
     while (p->guests) guest_free(p, p->guests);
     for (uint32_t i = 0; i < p->n_others; i++) other_forget(p, &p->other[i]);
+    onesided_close(&p->onesided); /* It rings the hub. */
     hub_close(&p->hub);
     map_fini(&p->ranks);
     free(p->other);
@@ -216,7 +240,7 @@ bool plane_memory(Plane *p, uint32_t rank, const void **base, uint64_t *bytes) {
     return true;
 }
 
-/* ---- Listening ---- */
+/* ---- Connections that come in ---- */
 
 /* A connection's first message. Whether it is admitted or a guest, its next ones may come. */
 static void on_stranger(Plane *p, PeerId id, const Msg *m, int64_t now_ms) {
@@ -298,7 +322,7 @@ static bool next_held(Plane *p, uint32_t *rank, Msg *m) {
     return false;
 }
 
-bool plane_recv(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
+static bool next_said(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
     if (p->guests && next_held(p, rank, m)) return true;
     PeerId from;
     for (int r; (r = hub_recv(p->hub, &from, m));) {
@@ -331,17 +355,39 @@ static bool open_link(Plane *p, Other *o, int64_t now_ms) {
     if (!o->link) return false;
     Msg m;
     wire_peer_hello(p->rank, p->token, &m);
+    if (!link_send(o->link, &m)) return false;
+    if (!p->onesided) return true;
+    onesided_greet(p->onesided, &m);
     return link_send(o->link, &m);
 }
 
-void plane_send(Plane *p, uint32_t rank, Msg *m, int64_t now_ms) {
+static void tell(Plane *p, uint32_t rank, Msg *m, int64_t now_ms) {
     Other *o = other_find(p, rank);
     if (!o || o->is_lost || o->is_broken || (!o->link && !open_link(p, o, now_ms))) {
         msg_fini(m);
         if (o && !o->is_lost) break_off(o, now_ms);
         return;
     }
+    p->n_sent++;
+    p->bytes_sent += msg_bytes(m);
     if (!link_send(o->link, m)) break_off(o, now_ms);
+}
+
+void plane_send(Plane *p, uint32_t rank, Msg *m, int64_t now_ms) {
+    if (p->onesided && other_find(p, rank) && onesided_ask(p->onesided, rank, m)) return;
+    tell(p, rank, m, now_ms);
+}
+
+/* ---- Hearing ---- */
+
+bool plane_recv(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
+    for (int r; p->onesided && (r = onesided_next(p->onesided, rank, m));) {
+        if (r > 0) return true;
+        tell(p, *rank, m, now_ms);
+    }
+    while (next_said(p, rank, m, now_ms))
+        if (!p->onesided || !onesided_hear(p->onesided, *rank, m)) return true;
+    return false;
 }
 
 /* ---- Once in a while ---- */
@@ -382,4 +428,12 @@ bool plane_lost(const Plane *p, uint32_t *at, uint32_t *rank) {
         return true;
     }
     return false;
+}
+
+void plane_stats(const Plane *p, Bytes *out) {
+    int n_mapped = 0;
+    for (uint32_t i = 0; i < p->n_others; i++) n_mapped += p->other[i].sight.base != NULL;
+    bytes_printf(out, "peer_messages=%llu\npeer_bytes=%llu\nonesided_bytes=%llu\npeers_mapped=%d\n",
+                 (unsigned long long)p->n_sent, (unsigned long long)p->bytes_sent,
+                 (unsigned long long)(p->onesided ? onesided_bytes(p->onesided) : 0), n_mapped);
 }

@@ -11,7 +11,8 @@
  * death is told by the dispatcher; only when a connection breaks and nothing is heard of a death
  * does the plane itself declare the peer lost, so that nobody waits for ever.
  *
- * One thread. GT_DATA_PLANE=zmq: no memory is read in place, all travels in messages.
+ * One thread. GT_DATA_PLANE=zmq: no memory is read in place, all travels in messages; =ucx: nor
+ * that, all is read through UCX (dp_ucx.h); =memfd: the rule, in place where it can be.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_PLANE_H
 #define GT_WORKER_PLANE_H
@@ -56,4 +57,6 @@ bool plane_is_stranded(const Plane *p, int64_t now_ms, Err *err);
 /* for (at = 0; plane_lost(p, &at, &rank);): peers that live, for all that the dispatcher says, but
  * cannot be reached. The worker treats them as dead. */
 bool plane_lost(const Plane *p, uint32_t *at, uint32_t *rank);
+/* KEY=VALUE lines: messages and bytes sent to peers, bytes read one-sided, peers read in place. */
+void plane_stats(const Plane *p, Bytes *out);
 #endif

@@ -412,7 +412,7 @@ enum { MARK_AT = 300000 };
 
 /* Rank 1: tells where it is, hears of its peer, then answers each number with the next one and
  * writes it into its memory. */
-static void child_main(int in, int out) {
+static void echo_main(int in, int out) {
     End e;
     PeerInfo peer;
     uint32_t rank;
@@ -428,7 +428,7 @@ static void child_main(int in, int out) {
     _exit(4);
 }
 
-static bool child_start(Child *c) {
+static bool child_start(Child *c, void (*child_main)(int in, int out)) {
     int up[2], down[2];
     if (pipe(up) || pipe(down)) return false;
     c->pid = fork();
@@ -522,6 +522,167 @@ static void test_processes(Child *c) {
     end_close(&a);
 }
 
+/* ---- One-sided ---- */
+
+/* The boxes that the owner offers. */
+static const Shard boxes[] = {
+    {.number = 1, .offset = 300000, .box = {.dtype = DT_F32, .rank = 2, .shape = {100, 250}},
+     .stride = {250, 1}, .bytes = 100000},
+    {.number = 2, .offset = 65536, .box = {.dtype = DT_U8, .rank = 3, .shape = {4, 16, 4096}},
+     .stride = {128 << 10, 8192, 1}, .bytes = 4 * 16 * 4096},
+    {.number = 3, .offset = 100, .box = {.dtype = DT_F64, .rank = 2, .shape = {64, 2}},
+     .stride = {512, 1}, .bytes = 64 * 16},
+    {.number = 4, .offset = (1 << 20) - 100, .box = {.dtype = DT_U8, .rank = 1, .shape = {4096}},
+     .stride = {1}, .bytes = 4096},
+};
+enum { BOXES = sizeof boxes / sizeof *boxes };
+
+static uint8_t byte_at(uint64_t offset) { return (uint8_t)(offset * 31 + offset / 251); }
+
+/* Byte i of a box in row-major order lies there. */
+static uint64_t place_of(const Shard *s, uint64_t i) {
+    uint64_t size = (uint64_t)dtype_info[s->box.dtype].size_bytes, from = s->offset + i % size;
+    i /= size;
+    for (int d = s->box.rank - 1; d >= 0; d--) {
+        from += i % (uint64_t)s->box.shape[d] * (uint64_t)s->stride[d] * size;
+        i /= (uint64_t)s->box.shape[d];
+    }
+    return from;
+}
+
+/* Rank 1: offers its boxes; a question that comes to it is answered with a piece of zeros. */
+static void owner_main(int in, int out) {
+    End e;
+    PeerInfo peer;
+    uint32_t rank;
+    Err err = {0};
+    Msg m;
+    PlaneConfig config = {.dispatcher = "ipc:///d"};
+    e.mem = mem_open(1 << 20, true, &err);
+    void *base;
+    mem_range(e.mem, &base, &config.arena_bytes, &config.arena_fd);
+    config.arena = base;
+    if (!(e.plane = plane_open(&config, &err))) {
+        printf("no UCX here: %s\n", err.text);
+        fflush(stdout);
+        _exit(err.code == ERR_IO ? 0 : 1);
+    }
+    for (uint64_t i = 4096; i < 1 << 20; i++) ((uint8_t *)base)[i] = byte_at(i);
+    for (uint64_t i = 100; i < 4096; i++) ((uint8_t *)base)[i] = byte_at(i); /* beyond the head */
+    e.info = (PeerInfo){.rank = 1, .token = 77, .data = *plane_data(e.plane)};
+    plane_on_welcome(e.plane, 1, 77);
+    if (write(out, &e.info, sizeof e.info) != sizeof e.info) _exit(2);
+    if (read(in, &peer, sizeof peer) != sizeof peer) _exit(3);
+    plane_on_peer(e.plane, &peer, clock_ms);
+    for (int i = 0; i < BOXES; i++) wire_shard(&boxes[i], &m), plane_send(e.plane, 0, &m, clock_ms);
+    for (int64_t end = now_ms() + 20000; now_ms() < end; hub_wait(plane_hub(e.plane), 50)) {
+        Get get;
+        while (plane_recv(e.plane, &rank, &m, clock_ms)) {
+            bool ok = wire_read_get(&m, &get, NULL);
+            msg_fini(&m);
+            if (!ok) continue;
+            Buf *b = buf_new(get.bytes);
+            memset(b->data, 0, b->n = get.bytes);
+            wire_piece(&(Piece){.number = get.number, .begin = get.begin}, b, &m);
+            plane_send(e.plane, 0, &m, clock_ms);
+        }
+    }
+    _exit(4);
+}
+
+static bool hear_kind(End *e, MsgKind kind, Msg *m) {
+    uint32_t rank;
+    for (int64_t end = now_ms() + 5000; now_ms() < end; hub_wait(plane_hub(e->plane), 50))
+        while (plane_recv(e->plane, &rank, m, clock_ms)) {
+            if (wire_kind(m) == kind && rank == 1) return true;
+            msg_fini(m);
+        }
+    return false;
+}
+
+/* Asks for some bytes of a box; 1: they came and are those of the box; 0: zeros came, so the owner
+ * was asked; -1: nothing or something else came. */
+static int fetch_part(End *a, const Shard *s, uint64_t begin, uint64_t n) {
+    Msg m;
+    Get get = {.client = 3, .number = s->number, .begin = begin, .bytes = n};
+    Piece piece;
+    const void *data;
+    uint64_t bytes, bad = 0, zeros = 0;
+    wire_get(&get, &m);
+    plane_send(a->plane, 1, &m, clock_ms);
+    if (!hear_kind(a, MSG_PIECE, &m)) return -1;
+    bool ok = wire_read_piece(&m, &piece, &data, &bytes, NULL) && bytes == n &&
+              piece.number == s->number && piece.begin == begin;
+    for (uint64_t i = 0; ok && i < n; i++) {
+        uint8_t got = ((const uint8_t *)data)[i];
+        bad += got != byte_at(place_of(s, begin + i));
+        zeros += got == 0;
+    }
+    msg_fini(&m);
+    return !ok ? -1 : bad == 0 ? 1 : zeros == n ? 0 : -1;
+}
+
+static void test_ucx(Child *c) {
+    End a;
+    Msg m;
+    setenv("GT_DATA_PLANE", "ucx", 1);
+    bool ok = end_open(&a, 0, "ipc:///d", true);
+    unsetenv("GT_DATA_PLANE");
+    if (!ok) return;
+    CHECK(write(c->to, &a.info, sizeof a.info) == sizeof a.info);
+    plane_on_peer(a.plane, &c->info, clock_ms);
+    for (int i = 0; i < BOXES; i++) {
+        Shard s = {0};
+        CHECK(hear_kind(&a, MSG_SHARD, &m) && wire_read_shard(&m, &s, NULL));
+        CHECK_INT(s.number, boxes[i].number);
+        msg_fini(&m);
+    }
+    const void *base;
+    uint64_t bytes;
+    CHECK(plane_memory(a.plane, 1, &base, &bytes) && !base);
+    CHECK_INT(fetch_part(&a, &boxes[0], 0, 100000), 1); /* together */
+    CHECK_INT(fetch_part(&a, &boxes[0], 777, 12345), 1);
+    CHECK_INT(fetch_part(&a, &boxes[1], 0, boxes[1].bytes), 1); /* in rows */
+    CHECK_INT(fetch_part(&a, &boxes[1], 4095, 4098), 1);
+    CHECK_INT(fetch_part(&a, &boxes[1], 70001, 100001), 1);
+    CHECK_INT(fetch_part(&a, &boxes[2], 0, 1024), 0); /* crumbs: it is asked */
+    CHECK_INT(fetch_part(&a, &boxes[3], 0, 4096), 0); /* beyond its memory */
+    wire_taken(&(Taken){.number = 1}, &m);
+    plane_send(a.plane, 1, &m, clock_ms);
+    CHECK_INT(fetch_part(&a, &boxes[0], 0, 8), 0); /* no longer known here */
+    Bytes text = {0};
+    plane_stats(a.plane, &text);
+    bytes_putc(&text, 0);
+    char want[64];
+    snprintf(want, sizeof want, "onesided_bytes=%d\n", 100000 + 12345 + 262144 + 4098 + 100001);
+    CHECK_MSG(strstr(text.data, want), "%s", text.data);
+    bytes_fini(&text);
+    /* The owner dies: nothing comes, nothing breaks. */
+    child_end(c);
+    Get get = {.number = 2, .bytes = 200000};
+    wire_get(&get, &m);
+    plane_send(a.plane, 1, &m, clock_ms);
+    uint32_t rank;
+    CHECK_INT(hear_for(&a, &rank, 300), -1);
+    wire_get(&get, &m);
+    plane_send(a.plane, 1, &m, clock_ms);
+    plane_on_peer_gone(a.plane, 1);
+    CHECK_INT(hear_for(&a, &rank, 100), -1);
+    end_close(&a);
+}
+
+static void test_ways(void) {
+    Err e0 = {0};
+    setenv("GT_DATA_PLANE", "pigeon", 1);
+    PlaneConfig config = {.dispatcher = "ring://d", .arena_fd = -1};
+    CHECK_FAIL(plane_open(&config, &err), ERR_ARG);
+    setenv("GT_DATA_PLANE", "ucx", 1);
+    Plane *p = plane_open(&config, &e0); /* an engine without memory has nothing to show */
+    CHECK_MSG(p != NULL, "%s", e0.text);
+    plane_close(&p);
+    unsetenv("GT_DATA_PLANE");
+}
+
 /* All in messages, when that is asked for. */
 static void test_copying(void) {
     setenv("GT_DATA_PLANE", "zmq", 1);
@@ -551,7 +712,14 @@ int main(void) {
     if (!mkdtemp(directory)) return 1;
     setenv("XDG_RUNTIME_DIR", directory, 1);
     Child child = {0};
-    if (child_start(&child)) test_processes(&child); /* before there is a ZeroMQ in this process */
+    /* Children first: forks are before there is a ZeroMQ in this process. */
+    Child owner = {0};
+    setenv("GT_DATA_PLANE", "ucx", 1);
+    bool has_ucx = child_start(&owner, owner_main);
+    unsetenv("GT_DATA_PLANE");
+    if (child_start(&child, echo_main)) test_processes(&child);
+    if (has_ucx) test_ucx(&owner);
+    test_ways();
     static const char *const dispatcher[] = {"ring://d", "inproc://d", "ipc:///d",
                                              "tcp://127.0.0.1:9", "tcp://0.0.0.0:9"};
     for (size_t i = 0; i < sizeof dispatcher / sizeof *dispatcher; i++) {
