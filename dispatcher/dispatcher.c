@@ -402,7 +402,7 @@ static void on_frame(Dispatcher *d, Client *c, Msg *m) {
     arena_reset(&d->scratch);
     uint64_t bytes = m->part[0]->n;
     move_home(d, c);
-    route_open(d, c, m);
+    route_open(d, c, m, r.seq);
     Flow f;
     f.d = d;
     f.client = c;

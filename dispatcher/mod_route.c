@@ -11,8 +11,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* Sends the frame that was written; everything before seq_end has then been sent. */
-static void flush(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes) {
+/* Sends the frame that was written; everything before frame_seq has then been sent. */
+static void flush(Dispatcher *d, Client *c, uint64_t bytes) {
     FrameWriter *w = &d->frame;
     if (!w->head) return;
     Msg m;
@@ -20,15 +20,15 @@ static void flush(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes) {
     w->number = d->next_number;
     d->next_number += count;
     frame_end(w, &m);
-    dispatcher_send_frame(d, c, &d->frame_to, &m, seq_end, count, bytes);
+    dispatcher_send_frame(d, c, &d->frame_to, &m, d->frame_seq, count, bytes);
     d->frame_to = (RankSet){{0}};
 }
 
-static FrameWriter *writer(Dispatcher *d, Client *c, uint64_t seq) {
+static FrameWriter *writer(Dispatcher *d, Client *c) {
     FrameWriter *w = &d->frame;
-    if (w->head && frame_is_full(w)) flush(d, c, seq, 0);
+    if (w->head && frame_is_full(w)) flush(d, c, 0);
     if (!w->head) {
-        frame_begin(w, c->id, seq);
+        frame_begin(w, c->id, d->frame_seq);
         w->edge_id = UINT64_MAX; /* A changed instruction is written without distances. */
         if (c->checks_nan) { /* Not every worker may have heard of it. */
             Attr nan = {.key = ATTR_NAN, .b = true};
@@ -56,8 +56,8 @@ static void write(Flow *f) {
     bool has_place = !f->is_for_all && shard_has_place(f->inst.op);
     RankSet to = recipients(f, has_place);
     bool is_large = f->inst.payload_bytes > INLINE_BYTES || d->frame.n_parts > 0;
-    if (is_large && d->frame.head && memcmp(&to, &d->frame_to, sizeof to)) flush(d, c, f->seq, 0);
-    FrameWriter *w = writer(d, c, f->seq);
+    if (is_large && d->frame.head && memcmp(&to, &d->frame_to, sizeof to)) flush(d, c, 0);
+    FrameWriter *w = writer(d, c);
     ranks_join(&d->frame_to, &to);
     Located located;
     Inst *inst = &f->inst;
@@ -74,6 +74,9 @@ static void write(Flow *f) {
         frame_add_raw(w, inst, f->record, f->record_bytes);
     else
         frame_add(w, inst);
+    /* What is inserted behind an instruction (frees) still speaks of that one: it does not say which
+     * comes next. */
+    if (!f->is_inserted) d->frame_seq = f->seq + 1;
 }
 
 /* The frame is not to go on as it came after all: its instructions so far are written. */
@@ -92,7 +95,7 @@ static void unfold(Dispatcher *d, Client *c) {
     }
 }
 
-void route_open(Dispatcher *d, const Client *c, Msg *m) {
+void route_open(Dispatcher *d, const Client *c, Msg *m, uint64_t seq) {
     bool is_ours = atomic_load(&m->part[0]->refs) == 1;
     if (is_ours) {
         wire_set_client(m, c->id);
@@ -100,6 +103,7 @@ void route_open(Dispatcher *d, const Client *c, Msg *m) {
     }
     d->whole = is_ours ? m : NULL;
     d->n_whole = 0;
+    d->frame_seq = seq;
 }
 
 static void process(Flow *f, int stage) {
@@ -125,7 +129,7 @@ void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, boo
     }
     if (d->whole) unfold(d, c); /* It broke off in the middle. */
     if (d->frame.head)
-        flush(d, c, seq_end, bytes);
+        flush(d, c, bytes);
     else
         c->bytes -= bytes; /* Nothing is under way for it. */
 }

@@ -55,7 +55,8 @@ struct Dispatcher {
     Msg *whole;          /* mod_route: the frame being read, while nothing in it was changed ... */
     uint32_t n_whole;    /* ... and how many of its instructions have passed                      */
     FrameWriter frame;   /* what it has become otherwise ...                                      */
-    RankSet frame_to;    /* ... and who will get it                                               */
+    RankSet frame_to;    /* ... and who will get it ...                                           */
+    uint64_t frame_seq;  /* ... and the client's number of what is written next                   */
     uint64_t next_number; /* of the next instruction, over all clients                            */
     Groups groups;
     struct TapeState *tape; /* NULL: no log */
@@ -112,8 +113,8 @@ WorkerPeer *schedule_better(const Dispatcher *d, const Client *c);
 
 /* ---- mod_route.c ---- */
 /* Around the instructions of one client's frame: opens it, then sends what it has become. Between
- * the two m is the route's, which may consume it. */
-void route_open(Dispatcher *d, const Client *c, Msg *m);
+ * the two m is the route's, which may consume it. seq: of its first instruction. */
+void route_open(Dispatcher *d, const Client *c, Msg *m, uint64_t seq);
 /* seq_end: of what was read; bytes: the frame's credit. */
 void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, bool is_complete);
 
