@@ -26,9 +26,9 @@ static bool is_divisor(const Operand *o) {
 }
 
 /* Terms of a sum stay terms when something is added (of what is whole, rank 0 adds it), and single
- * numbers (losses, mostly read by nobody) also when they are scaled. Larger ones that are scaled
- * are weights' gradients on their way into an optimiser that reads them more than once: they are
- * combined before, once. */
+ * numbers (losses, mostly read by nobody) also when they are scaled. Larger ones that are scaled, or
+ * from which something whole is taken (Adam's g - m), are weights' gradients on their way into an
+ * optimiser that reads them more than once: they are combined before, once. */
 static bool map_keeps_partial(Rule *r) {
     const Inst *inst = r->inst;
     const Layout terms = layout_partial(OP_SUM);
@@ -45,8 +45,8 @@ static bool map_keeps_partial(Rule *r) {
     if (n_terms == 0 || !others_whole || grows) return false;
     bool is_one = type_numel(&r->out[0]) == 1, adds = false, scales = false;
     switch (inst->op) {
-    case OP_ADD:
-    case OP_SUB: adds = n_tensors == 2; break;
+    case OP_ADD: adds = n_tensors == 2; break;
+    case OP_SUB: adds = n_tensors == 2 && (n_terms == 2 || is_one); break;
     case OP_NEG: scales = is_one; break;
     case OP_MUL: scales = is_one && n_terms == 1; break;
     case OP_DIV: scales = is_one && n_terms == 1 && is_divisor(&inst->in[1]); break;

@@ -63,7 +63,7 @@ static const Case cases[] = {
      "h = gelu(x @ w + b)\n"
      "loss = mse_loss(h @ v + c, y)\n"
      "loss.backward()\n" SGD(w) SGD(b) SGD(v) SGD(c),
-     "square: all_reduce f32[64,3] 9216\n"},
+     "sub: all_reduce f32[64,3] 9216\n"},
     {"data-parallel layer_norm, softmax, cross entropy",
      "signal s0 { x = randn(64, 20); y = randint(0, 10, (64,)) }\n"
      "g = param(ones(20)); b = param(zeros(20)); w = param(randn(20, 10))\n"

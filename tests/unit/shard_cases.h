@@ -119,7 +119,7 @@ static const Program programs[] = {
     {"constants are made, not moved; zeros also as terms",
      "signal define a axis=0\nt0 = full 2 [8] f32\nt1 = full 0 [8] f32\nt2 = full 1 [4] f32\n"
      "signal enter a\nt3 = randn [8,8] f32 rng=1:0\nsignal exit a\nt4 = add t3 t0\n"
-     "t5 = sum t3 axis=0\nt6 = add t5 t1\nt7 = sub t5 t0\n"
+     "t5 = sum t3 axis=0\nt6 = add t5 t1\nt7 = add t5 t0\n"
      "signal enter a\nt8 = exp t0\nsignal exit a\nfree t0 t1\n",
      "t0 = full 2 [8] f32 on=1\n"
      "t1 = full 0 [8] f32 on=1\n"
@@ -131,7 +131,7 @@ static const Program programs[] = {
      "+ t9223372036854775809 = full 0 [8] f32 on=5 partial=\"sum\"\n"
      "t6 = add t5 t9223372036854775809 on=5 partial=\"sum\"\n"
      "+ t9223372036854775810 = move t9223372036854775808 shape=8 dtype=f32 on=5 partial=\"sum\" from=5\n"
-     "t7 = sub t5 t9223372036854775810 on=5 partial=\"sum\"\n"
+     "t7 = add t5 t9223372036854775810 on=5 partial=\"sum\"\n"
      "+ t9223372036854775811 = full 2 [8] f32 on=5 split=[0,2]\n"
      "t8 = exp t9223372036854775811 on=5 split=[0,2]\n"
      "+ free t9223372036854775811\n"
