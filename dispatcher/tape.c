@@ -293,7 +293,7 @@ void tape_times(Dispatcher *d, const WorkerPeer *w, const Msg *m) {
         const TimeRow *row = &times.row[i];
         /* Sums that overflow come from a worker that lies. */
         uint64_t end = (uint64_t)row->begin_ns + row->ns + (uint64_t)t->ahead[w->rank];
-        int64_t at = tape_now_ns(t->tape) - (int64_t)((uint64_t)now - end);
+        int64_t at = (int64_t)((uint64_t)tape_now_ns(t->tape) - ((uint64_t)now - end));
         put_done(tape_begin(t->tape, at, TAPE_DONE, times.client, 'w', (uint32_t)w->rank), row);
         end_line(d);
     }

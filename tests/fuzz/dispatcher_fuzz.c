@@ -205,13 +205,17 @@ static void worker_says(World *w, PeerId from) {
     ReplyValue v = {.status = ERR_INDEX};
     Reply r = {.client = client, .seq = (uint64_t)byte(w), .n = 1, .value = &v};
     Failure f = {.client = client, .seq = (uint64_t)byte(w)};
-    switch (byte(w) % 4) {
+    TimeRow row = {.begin_ns = (int64_t)((uint64_t)byte(w) << 56), .ns = UINT64_MAX, .n_out = 1};
+    switch (byte(w) % 5) {
     case 0:
         wire_ack(&(Ack){.client = client, .seq = byte(w) % 4 ? w->sent[client] : (uint64_t)byte(w)},
                  &m);
         break;
     case 1: wire_reply(&r, NULL, &m); break;
     case 2: wire_failure(&f, &m); break;
+    case 3:
+        wire_times(&(Times){.client = client, .n = 1, .now_ns = INT64_MIN, .row = &row}, &m);
+        break;
     default: wire_text(MSG_STATS_REPLY, "a=1\nb=2", 7, &m);
     }
     say(w, from, &m);
@@ -270,6 +274,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     if (!w) w = xcalloc(1, sizeof *w);
     *w = (World){.at = data, .end = data + n};
     w->d = dispatcher_new(&(DispatcherConfig){.client_bytes_max = n % 2 ? 1000 : 0, .beat_ms = 10});
+    Err err = {0};
+    if (n % 3 == 0) MUST(dispatcher_log(w->d, "/dev/null", &err));
     for (int64_t t = 0; w->at < w->end && w->last_peer < NUMBERS - 10; t += 3) {
         int what = byte(w);
         if (what % 4 == 0)
