@@ -17,6 +17,7 @@ enum { STEP_US = 1000, IDLE_MS = 1000, BEAT_MS = 2000, WELCOME_MS = 10000 };
 
 struct Worker {
     Exec *exec;
+    const Plane *plane; /* the shell's, for its figures; NULL: none */
     uint32_t rank;
     uint64_t token; /* by which its peers know it */
     bool is_greeted, is_welcome, has_left, is_refused;
@@ -161,6 +162,8 @@ static bool next_stats(Worker *w, Msg *out) {
         exec_placement(w->exec, q->client, q->id, &text);
     else
         exec_stats(w->exec, &text);
+    if (!q->is_tensor && w->plane)
+        plane_stats(w->plane, &text);
     wire_text(MSG_STATS_REPLY, text.data, text.n, out);
     bytes_fini(&text);
     memmove(w->asked, w->asked + 1, sizeof *w->asked * (size_t)--w->n_asked);
@@ -344,8 +347,10 @@ static Plane *open_plane(Worker *w, const WorkerConfig *config, Err *err) {
     e->ops->arena(e, &base, &plane.arena_bytes, &plane.arena_fd);
     plane.arena = base;
     Plane *p = plane_open(&plane, err);
-    if (p)
-        w->hello.data = *plane_data(p);
+    if (!p)
+        return NULL;
+    w->hello.data = *plane_data(p);
+    w->plane = p;
     return p;
 }
 
