@@ -50,9 +50,9 @@ static const Inst *localise(Exec *x, Job *j) {
     static const Layout whole;
     bool has_first = in->n_in > 0 && in->in[0].kind == IN_TENSOR && x->in[0]->whole;
     const Layout *need = has_first ? &x->in[0]->whole->layout : &whole;
-    bool is_part = give->kind == LAYOUT_SPLIT &&
-                   (op_info[in->op].class_ == CLASS_SOURCE || inst_attr(in, ATTR_SHAPE));
-    if (!is_part && !(need->kind == LAYOUT_SPLIT && inst_attr(in, ATTR_SIZE))) return in;
+    bool has_sizes = op_info[in->op].class_ == CLASS_SOURCE || inst_attr(in, ATTR_SHAPE) ||
+                     inst_attr(in, ATTR_SIZE) || inst_attr(in, ATTR_GROUPS);
+    if (give->kind != LAYOUT_SPLIT || !has_sizes) return in;
     LocalInst *l = arena_alloc(&j->frame->arena, sizeof *l);
     layout_localise(in, &x->wholes[0], need, &p->whole[0], give, p->at, l);
     return &l->inst;
