@@ -178,7 +178,7 @@ static Room allocate_outputs(Exec *x, Job *j, const Job *following, const Tensor
     int dying = j->frame->client->checks_nan ? -1 : dying_operand(j, following, &types[0]);
     uint64_t need = 0;
     for (int i = 0; i < j->inst.n_out; i++) need += type_bytes(&types[i]);
-    if (dying < 0 && j->frame->client->n_waiting && !queue_may_pass(x, j, need)) return ROOM_LATER;
+    if (dying < 0 && x->n_waiting && !queue_may_pass(x, j, need)) return ROOM_LATER;
     for (int i = 0; i < j->inst.n_out; i++) {
         Storage *st = NULL;
         Room room = ROOM_NOW;

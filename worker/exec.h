@@ -165,6 +165,7 @@ struct Client {
     Job *ready;           /* of them, those that wait for memory or their turn only; oldest first */
     uint64_t stuck_at;    /* Store.n_changes when none of them could begin */
     uint32_t n_jobs, n_waiting;
+    uint64_t promised; /* bytes that its waiting jobs will need */
     uint64_t cancel_end; /* instructions below are dropped */
     bool is_cancel_told, is_gone, has_ack;
     bool is_shared;  /* it has had located instructions: its frames are for several workers */
@@ -213,7 +214,7 @@ struct Exec {
     uint64_t n_frames;
     uint64_t seen;     /* the highest number that the dispatcher has brought */
     uint64_t n_issued; /* numbers of those that have none */
-    uint64_t promised; /* bytes that waiting jobs will need */
+    uint32_t n_waiting; /* jobs of all clients */
     Outbox out, peer_out;
     Arena scratch;
     uint64_t instructions, kernels;
@@ -263,7 +264,7 @@ void exec_retire(Exec *x, bool wait); /* what the engine has done; wait: at leas
 typedef enum Room { ROOM_NOW, ROOM_LATER, ROOM_NEVER } Room;
 Room queue_new_storage(Exec *x, Job *j, uint64_t bytes, Storage **out);
 Room queue_fill(Exec *x, Job *j);  /* all j->out, of n_out */
-bool queue_may_pass(Exec *x, const Job *j, uint64_t need); /* older ones of its client wait */
+bool queue_may_pass(const Exec *x, const Job *j, uint64_t need); /* older ones that wait */
 void queue_fly(Exec *x, Job *j);   /* j->ticket is in flight */
 void queue_tell(Job *j);           /* an effect or an error that waits for its turn */
 /* The results are named now and made later, when n_held operands (begun, or with `commits`: done)

@@ -19,9 +19,9 @@
  *    engine has, older jobs, pins of older moves, whose readers are done when their older
  *    instruction is. Nothing younger is waited for. When there is nothing older left it is out of
  *    memory and says so.
- * So that being passed costs the older ones nothing, younger instructions of a client that has jobs
- * waiting take memory only while a quarter of the arena would be left beside all that the waiting
- * ones have been promised.
+ * So that being passed costs the older ones nothing, younger instructions take no memory that has
+ * been promised to older ones that wait; and those of the same client only while a quarter of the
+ * arena would be left beside it.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec.h"
 
@@ -225,16 +225,19 @@ void queue_wait(Exec *x, Job *j, const TensorType *types, bool commits, uint32_t
     rebase(j, false);
     enqueue(j, JOB_WAITS);
     c->n_waiting++;
-    x->promised += j->need;
+    x->n_waiting++;
+    c->promised += j->need;
     if (j->n_waits == 0) make_ready(j);
 }
 
 /* It has begun, or never will. */
 static void end_wait(Exec *x, Job *j) {
     stop_waiting(x, j);
-    x->promised -= j->need;
+    Client *c = j->frame->client;
+    c->promised -= j->need;
     j->need = 0;
-    j->frame->client->n_waiting--;
+    c->n_waiting--;
+    x->n_waiting--;
 }
 
 void queue_done(Exec *x, Job *j, ErrCode poison) {
@@ -332,24 +335,35 @@ void queue_submit(Exec *x, Job *j, bool is_queued) {
 
 /* ---- Memory ---- */
 
-bool queue_may_pass(Exec *x, const Job *j, uint64_t need) {
-    const Client *c = j->frame->client;
-    if (need == 0 || c->n_waiting == 0) return true;
-    const Job *o = c->jobs;
-    while (o && o != j && o->state != JOB_WAITS) o = o->next;
-    if (!o || o == j) return true; /* it is the oldest */
-    uint64_t used, peak, total, others = x->promised - (j->state == JOB_WAITS ? j->need : 0);
+/* The oldest of the client's jobs that wait, if it is older than j. */
+static bool has_older(const Client *c, const Job *j) {
+    const Job *o = c->n_waiting ? c->jobs : NULL;
+    while (o && o->state != JOB_WAITS) o = o->next;
+    return o && o != j && o->number < j->number;
+}
+
+/* What older jobs have been promised is theirs; of its own client's it is to leave a quarter of
+ * the arena more. */
+bool queue_may_pass(const Exec *x, const Job *j, uint64_t need) {
+    if (need == 0 || x->n_waiting == 0) return true;
+    uint64_t used, peak, total, others = 0;
+    bool passes = false;
     x->ops->memory(x->engine, &used, &peak, &total);
-    return used <= total && others <= total && need <= total &&
-           used + others + need + total / 4 <= total;
+    uint64_t room = total > used ? total - used : 0;
+    for (const Client *c = x->clients; c; c = c->next) {
+        if (!has_older(c, j)) continue;
+        bool is_own = c == j->frame->client;
+        passes = true;
+        others += c->promised - (is_own && j->state == JOB_WAITS ? j->need : 0);
+        if (is_own) others += total / 4;
+    }
+    return !passes || (others <= room && need <= room - others);
 }
 
 /* Nothing is in flight. */
 static Room none_now(const Exec *x, const Job *j) {
-    for (const Client *c = x->clients; c; c = c->next) {
-        const Job *o = c->jobs; /* no older one waits than the first */
-        if (o && o != j && o->state == JOB_WAITS && o->number < j->number) return ROOM_LATER;
-    }
+    for (const Client *c = x->clients; c; c = c->next)
+        if (has_older(c, j)) return ROOM_LATER;
     return peer_has_older_pin(x, j->number) ? ROOM_LATER : ROOM_NEVER;
 }
 
@@ -377,7 +391,7 @@ Room queue_fill(Exec *x, Job *j) {
         if (!x->first) return none_now(x, j);
         exec_retire(x, true);
     }
-    x->promised -= j->need;
+    j->frame->client->promised -= j->need;
     j->need = 0;
     rebase(j, true);
     return ROOM_NOW;

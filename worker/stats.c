@@ -7,9 +7,7 @@
 void exec_stats(const Exec *x, Bytes *out) {
     uint64_t used, peak, total, tensors = 0, clients = 0;
     x->ops->memory(x->engine, &used, &peak, &total);
-    uint32_t waiting = 0;
-    for (const Client *c = x->clients; c; c = c->next)
-        tensors += c->names->map.n, clients++, waiting += c->n_waiting;
+    for (const Client *c = x->clients; c; c = c->next) tensors += c->names->map.n, clients++;
     bytes_printf(out, "engine=%s\nisa=%s\nthreads=%d\n", x->ops->name, x->ops->isa(x->engine),
                  x->threads);
     bytes_printf(out, "instructions=%llu\nkernels=%llu\n", (unsigned long long)x->instructions,
@@ -21,7 +19,7 @@ void exec_stats(const Exec *x, Bytes *out) {
     bytes_printf(out, "moves=%llu\nbytes_in=%llu\nbytes_out=%llu\ninline_bytes=%llu\n",
                  (unsigned long long)x->moves, (unsigned long long)x->bytes_in,
                  (unsigned long long)x->bytes_out, (unsigned long long)x->inline_bytes);
-    bytes_printf(out, "pins=%zu\nwaiting=%u\n", x->pins.n, waiting);
+    bytes_printf(out, "pins=%zu\nwaiting=%u\n", x->pins.n, x->n_waiting);
     for (const Client *c = x->clients; c; c = c->next) {
         bytes_printf(out, "client.%u.instructions=%llu\nclient.%u.kernels=%llu\n", c->id,
                      (unsigned long long)c->instructions, c->id, (unsigned long long)c->kernels);
