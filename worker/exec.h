@@ -62,7 +62,8 @@ void exec_stats(const Exec *x, Bytes *out); /* KEY=VALUE lines */
 uint64_t exec_frames(const Exec *x);
 bool exec_has_done(const Exec *x, uint64_t n, uint32_t client);
 
-/* KEY=VALUE lines about one tensor: shape= of what is here, layout=, group=; or absent=1. */
+/* KEY=VALUE lines about one tensor: shape= of what is here, layout=, group=; or absent=1, or
+ * poisoned= and why. */
 void exec_placement(const Exec *x, uint32_t client, uint64_t id, Bytes *out);
 
 /* ---- shared by the files of exec ---- */

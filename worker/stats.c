@@ -39,6 +39,10 @@ void exec_placement(const Exec *x, uint32_t client, uint64_t id, Bytes *out) {
         bytes_puts(out, "absent=1\n");
         return;
     }
+    if (t->storage->poison) {
+        bytes_printf(out, "poisoned=%s\n", err_name(t->storage->poison));
+        return;
+    }
     char text[48];
     Layout layout = t->whole ? t->whole->layout : layout_replicate();
     bytes_puts(out, "shape=[");
