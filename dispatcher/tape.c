@@ -226,7 +226,8 @@ void tape_sent(const Flow *f) {
         inst = &located.inst;
     Bytes *b = tape_begin(tape, tape_now_ns(tape), TAPE_SENT, f->client->id, kind, number);
     inst_print(inst, &how, b);
-    if (f->is_inserted && inst->op != OP_FREE) bytes_printf(b, " # for %s", op_info[f->because].name);
+    if (f->is_inserted && inst->op != OP_FREE)
+        bytes_printf(b, " # for %s", op_info[f->because].name);
     end_line(f->d);
 }
 

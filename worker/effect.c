@@ -119,6 +119,8 @@ static ErrCode check_assertion(Exec *x, Job *j) {
 
 void effect_run(Exec *x, Job *j) {
     int n = j->inst.n_in;
+    uint64_t bytes = 0;
+    watch_begin(x, j);
     Reply reply = {.client = j->frame->client->id, .seq = j->seq, .n = (uint32_t)n};
     reply.value = arena_zalloc(&x->scratch, sizeof *reply.value * (size_t)(n + 1));
     Buf **bufs = arena_zalloc(&x->scratch, sizeof *bufs * (size_t)(n + 1));
@@ -139,6 +141,8 @@ void effect_run(Exec *x, Job *j) {
                 r->status = (uint8_t)(failed = fail_value(x, j, r));
         }
     }
+    for (int i = 0; i < n; i++) bytes += reply.value[i].bytes;
+    if (x->watch) watch_done(x, j, bytes);
     if (!j->frame->client->is_gone) {
         Msg m = {0};
         wire_reply(&reply, bufs, &m);

@@ -15,7 +15,8 @@
  *
  * Files: turn.c frames and clients, exec.c one instruction, locate.c its part, queue.c what waits
  * (there: why nothing gets stuck), move.c tensors that come from other workers, peer.c what is said
- * between workers, box.c copying, effect.c answers, check.c nan, stats.c figures.
+ * between workers, box.c copying, effect.c answers, check.c nan, stats.c figures,
+ * watch.c times.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_H
 #define GT_WORKER_EXEC_H
@@ -52,6 +53,8 @@ void exec_peer_memory(Exec *x, uint32_t rank, const void *base, uint64_t bytes);
 /* That worker is dead: what it reads of ours is let go, what waits for it is poisoned (gone). Its
  * memory is not read any more. */
 void exec_on_peer_gone(Exec *x, uint32_t rank);
+/* From now on, or no longer, exec_next says what instructions took (TIMES). */
+void exec_watch(Exec *x, bool on);
 /* Issues for about budget_us, then returns; waits for the engine only if nothing else is to be
  * done. True: more to do. */
 bool exec_step(Exec *x, int64_t budget_us);
@@ -82,6 +85,7 @@ typedef struct Frame Frame;
 typedef struct Job Job;
 typedef struct Part Part;
 typedef struct Import Import;
+typedef struct Watch Watch;
 
 typedef enum JobKind {
     JOB_CALL,   /* for the engine, but `data` */
@@ -114,6 +118,7 @@ struct Job {
     Inst inst;       /* borrows from the frame */
     Call call;
     Ticket ticket;
+    int64_t begin_ns; /* while somebody watches */
     ErrCode lost;   /* an effect that will only say why it has no values */
     double work;    /* of the call, a guess */
     Err *err;       /* owned: told when the job's turn in the queue comes */
@@ -226,6 +231,7 @@ struct Exec {
     Map pins, early;  /* number and rank -> Pin, Early */
     uint64_t n_sweep; /* frames since the early ones were looked through */
     uint64_t moves, bytes_in, bytes_out, inline_bytes;
+    Watch *watch; /* NULL: nobody does */
     const Tensor *in[MAX_IN];
     TensorType types[MAX_IN], wholes[MAX_IN];
     Ticket after[MAX_IN];
@@ -303,6 +309,14 @@ void import_peer_gone(Exec *x, Job *j, uint32_t rank);
 /* false: it waits for no such */
 bool import_deliver(Exec *x, Job *j, uint32_t rank, const Shard *s);
 void import_piece(Exec *x, Job *j, uint32_t rank, const Piece *p, const void *data, uint64_t bytes);
+
+/* watch.c; all but the first only while x->watch is there */
+bool watch_next(Exec *x, Msg *out); /* the next message to who watches; false: none */
+static inline void watch_begin(const Exec *x, Job *j) {
+    if (__builtin_expect(x->watch != NULL, 0)) j->begin_ns = exec_now_ns();
+}
+/* It is done; bytes: beside those of its results. */
+void watch_done(Exec *x, const Job *j, uint64_t bytes);
 
 /* peer.c */
 Peer *peer_of(Exec *x, uint32_t rank); /* NULL: no worker can have this rank */

@@ -302,6 +302,7 @@ static void import_leave(Exec *x, Job *j) {
 }
 
 static void import_end(Exec *x, Job *j, ErrCode poison) {
+    if (x->watch && j->import->is_reading) watch_done(x, j, 0);
     import_leave(x, j);
     queue_done(x, j, poison);
 }
@@ -381,6 +382,7 @@ Room import_run(Exec *x, Job *j) {
     }
     if (room != ROOM_NOW) return room;
     m->is_reading = true;
+    watch_begin(x, j);
     import_read(x, j);
     return ROOM_NOW;
 }

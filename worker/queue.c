@@ -270,6 +270,7 @@ static void fly(Exec *x, Job *j) {
 
 /* The engine's failure, or an operand's that became known only now, reaches the outputs. */
 static void finish_call(Exec *x, Job *j, int result, const Err *err) {
+    if (x->watch) watch_done(x, j, 0);
     ErrCode poison = ERR_NONE;
     for (int i = 0; i < j->n_held && !poison; i++) poison = j->held[i]->poison;
     if (!poison && result < 0) {
@@ -311,6 +312,7 @@ void queue_submit(Exec *x, Job *j, bool is_queued) {
     int n_after = 0;
     for (int i = 0; i < j->n_held; i++)
         if (j->held[i]->made) x->after[n_after++] = j->held[i]->made;
+    watch_begin(x, j);
     j->ticket = x->ops->submit(x->engine, &j->call, x->after, n_after);
     j->frame->client->kernels++;
     x->kernels++;
@@ -413,7 +415,9 @@ static Room begin_call(Exec *x, Job *j) {
     end_wait(x, j);
     if (j->call.inst->op == OP_DATA) {
         Err bad = {0};
+        watch_begin(x, j);
         exec_copy_payload(x, j, &j->call.out[0]);
+        if (x->watch) watch_done(x, j, 0);
         if (j->frame->client->checks_nan && !check_data(x, j, &j->call.out[0], &bad))
             exec_fail_in_order(x, j, &bad);
         j->state = JOB_FLIES;

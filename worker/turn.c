@@ -88,6 +88,7 @@ void exec_free(Exec **at) {
         x->spare = f->next;
         frame_free(f);
     }
+    exec_watch(x, false);
     peer_fini(x);
     outbox_fini(&x->out);
     store_fini(&x->store);
@@ -265,13 +266,13 @@ bool exec_step(Exec *x, int64_t budget_us) {
             cost += advance(x, c);
             while (exec_is_far_ahead(x)) exec_retire(x, true);
             if (cost >= LOOK_COST) cost = 0, now = exec_now_ns();
-        } while (client_has_work(x, c) && now < (is_alone ? end : slice_end));
+        } while (client_has_work(x, c) && now < (is_alone ? end : slice_end) && !x->peer_out.n);
         now = exec_now_ns();
         c->used_ns += now - began;
         if (x->first) exec_retire(x, false);
-        if (now >= end) break;
+        if (now >= end || x->peer_out.n) break; /* Somebody waits for what was done. */
     }
-    if (!next_client(x) && x->first) exec_retire(x, true);
+    if (!next_client(x) && x->first && !x->peer_out.n) exec_retire(x, true);
     return next_client(x) || x->first; /* what waits for peers is woken by their messages */
 }
 
@@ -281,6 +282,7 @@ void exec_send(Exec *x, Msg *m) { outbox_put(&x->out, 0, m); }
 
 bool exec_next(Exec *x, Msg *out) {
     uint32_t none;
+    if (x->watch && watch_next(x, out)) return true; /* before answers: who has them may leave */
     if (outbox_take(&x->out, &none, out)) return true;
     for (Client *c = x->clients; c; c = c->next) {
         if (!c->has_ack) continue;

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STEP_US = 1000, IDLE_MS = 1000, BEAT_MS = 2000, WELCOME_MS = 10000 };
+enum { STEP_US = 200, IDLE_MS = 1000, BEAT_MS = 2000, WELCOME_MS = 10000 };
 
 struct Worker {
     Exec *exec;
@@ -175,6 +175,7 @@ void worker_on_message(Worker *w, Msg *m) {
     uint32_t client, group, rank;
     int32_t ranks[MAX_INTS];
     int n;
+    bool is_watched;
     switch (wire_kind(m)) {
     case MSG_FRAME: exec_on_frame(w->exec, m); break;
     case MSG_CANCEL:
@@ -194,6 +195,9 @@ void worker_on_message(Worker *w, Msg *m) {
             exec_on_peer_gone(w->exec, rank);
         break;
     case MSG_STATS: on_stats(w, m); break;
+    case MSG_WATCH:
+        if (wire_read_watch(m, &is_watched, NULL)) exec_watch(w->exec, is_watched);
+        break;
     case MSG_WELCOME: on_welcome(w, m); break;
     case MSG_REFUSE: on_refuse(w, m); break;
     case MSG_BYE: w->has_left = true; break;

@@ -563,6 +563,40 @@ static void test_clients(const EngineOps *ops) {
     talk_free(t);
 }
 
+/* Watched, it says what took time: each call and effect once, in order, by its own clock. */
+static void test_watch(const EngineOps *ops) {
+    Talk *t = talk_new(ops, 64 << 20);
+    Arena a = {0};
+    Msg m = {0};
+    Times got;
+    full(t, 1, 1, DT_F32, 4, 4);
+    run(t); /* nobody watches: `take` would not know the message */
+    exec_watch(t->x, true);
+    int64_t before = exec_now_ns();
+    OPS(t, OP_ADD, 2, 1, 1);
+    OPS(t, OP_FREE, 0, 1);
+    OPS(t, OP_FETCH, 0, 2);
+    flush(t);
+    while (exec_step(t->x, 1000)) {}
+    CHECK(exec_next(t->x, &m) && wire_kind(&m) == MSG_TIMES); /* before the reply */
+    CHECK(wire_read_times(&m, &a, &got, NULL) && got.client == CLIENT);
+    CHECK_INT(got.n, 2);
+    CHECK(got.row[0].op == OP_ADD && got.row[0].n_out == 1 && got.row[0].id == 2);
+    CHECK(got.row[1].op == OP_FETCH && got.row[1].n_out == 0);
+    CHECK_INT(got.row[0].bytes, 64);
+    CHECK_INT(got.row[1].bytes, 64);
+    int64_t end = got.row[0].begin_ns + (int64_t)got.row[0].ns;
+    CHECK(got.row[0].begin_ns >= before && end <= got.row[1].begin_ns + (int64_t)got.row[1].ns);
+    CHECK(got.now_ns >= end && got.now_ns <= exec_now_ns());
+    msg_fini(&m);
+    exec_watch(t->x, false);
+    OPS(t, OP_ADD, 3, 2, 2);
+    run(t);
+    CHECK_INT(t->n_failure, 0);
+    arena_fini(&a);
+    talk_free(t);
+}
+
 /* One client's thousands of products do not keep another's small question waiting to their end. */
 static void test_turns(void) {
     Talk *t = talk_new(&engine_reference, 64 << 20);
@@ -726,7 +760,8 @@ int main(int argc, char **argv) {
         test_edges_of_scalar(engines[i]);
         test_huge_view(engines[i]);
         test_cancel(engines[i]);
-        test_clients(engines[i]);
+        test_watch(engines[i]);
+    test_clients(engines[i]);
     }
     test_huge_operand();
     test_cancel_soon();

@@ -1,0 +1,101 @@
+# The instruction log: --log FILE and GT_INSTRUCTION_LOG; what a sharded run's tape shows, one-liners over it, replay, a
+# full disk, and the stages of a pipeline at work at the same time.
+. tests/fixtures/check.sh
+export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
+t="$TMP/tape"
+
+# one worker: the lines, in order, with their columns
+cat >"$TMP/a.gt" <<'GT'
+x = full([2, 3], 0.5)
+y = (x @ x.T).exp()
+print(y.sum())
+z = attempt(fn() => solve(zeros(2, 2), ones(2, 1)).sum().item())
+GT
+export GT_INSTRUCTION_LOG="$t"
+code run 0 "$GTSH" --threads 1 "$TMP/a.gt"; told=$(out)
+unset GT_INSTRUCTION_LOG
+same header "$(head -n 1 "$t")" "gti 1 kind=tape"
+same columns "$(awk 'NR > 1 && ($1 !~ /^[0-9]+\.[0-9][0-9][0-9][0-9][0-9][0-9]$/ || $2 != NR - 1 || $3 !~ /^[><=!+-]$/ ||
+    $4 !~ /^(c[0-9]+|-)$/ || $5 !~ /^([wg][0-9]+|-)$/)' "$t")" ""
+has asked "$(cat "$t")" " > c1 - t0 = full 0.5 [2,3] f32 -> f32[2,3] @$TMP/a.gt:1"
+has sent "$(cat "$t")" " = c1 w0 t2 = matmul t0 t1"
+has came "$(cat "$t")" " + - w0 worker \"cpu-"
+has failed "$(grep ' ! c1 w0 error solve ' "$t")" "@$TMP/a.gt:4"
+same "asked, sent and done alike" "$(awk '$3 == "<" && $6 == "done" { print $7, $10 }' "$t" | grep -c op=matmul)" 1
+same "as many asked as sent" "$(grep -c ' > c1 ' "$t")" "$(grep -c ' = c1 w0 ' "$t")"
+code replay 1 "$GTSH" --replay "$t"; has "replay, output" "$(out)" "$told"; has "replay, error" "$(err)" "a.gt:4"
+
+# sharded: located instructions once for all workers, conversions by name
+cat >"$TMP/b.gt" <<'GT'
+signal.define("rows", axis=0)
+signal.define("whole", replicated=true)
+signal whole { w = param(ones(6, 4)) }
+for i in range(3) {
+    signal rows { x = full([8, 6], i + 1.0); loss = (x @ w).square().sum() }
+    backward loss
+    w = param(w - 0.001 * w.grad)
+}
+print(loss, w.sum())
+GT
+code unsharded 0 "$GTSH" "$TMP/b.gt"; told=$(out)
+GT_INSTRUCTION_LOG="$t" code sharded 0 "$GTSH" -w 2 --threads 1 "$TMP/b.gt"; same sharded "$(out)" "$told"
+group=$(awk '$3 == "+" && $6 == "group" && NF == 8 { print $5 }' "$t")
+has group "$group" g
+has births "$(cat "$t")" " = c1 $group t1 = full 1.0 [8,6] f32 on=${group#g} split=[0,4]"
+has terms "$(grep 'sum' "$t")" 'partial="sum"'
+same "an all_reduce for each step" "$(awk '$3 == "=" && $8 == "all_reduce"' "$t" | wc -l)" 3
+has "and why" "$(grep ' all_reduce ' "$t")" ' # for mul'
+same "one line for all" "$(awk '$3 == "=" && $8 == "matmul" && $5 ~ /^w/' "$t" | wc -l)" 0
+same "done by both" "$(awk '$3 == "<" && $10 == "op=all_reduce" { n[$5]++ } END { print n["w0"], n["w1"] }' "$t")" "3 3"
+code "replay, unsharded" 0 "$GTSH" --replay "$t" --client c1; has "replay" "$(err)" "replayed"
+code "replay on as many" 0 "$GTSH" -w 2 --replay "$t"; same "replay, output" "$(out)" "$told"
+
+# one-liners of gti(5)
+awk '$3 == "<"' "$t" | sort -t= -k2 -rn | head -n 3 >"$TMP/slow"
+same slowest "$(wc -l <"$TMP/slow")" 3
+awk '$3 == "<" { sub("us=", "", $8); sub("op=", "", $10); us[$10] += $8 } END { for (op in us) print us[op], op }' "$t" |
+    sort -rn >"$TMP/kinds"
+has kinds "$(cat "$TMP/kinds")" matmul
+same "times are numbers" "$(awk '$1 !~ /^[0-9.e+]+$/' "$TMP/kinds")" ""
+
+# a pipeline: two stages on two workers compute at the same time
+cat >"$TMP/c.gt" <<'GT'
+signal.define("one", workers=[0])
+signal.define("two", workers=[1])
+signal one { a = randn(700, 700) / 30 }
+signal two { b = randn(700, 700) / 30 }
+for i in range(12) {
+    signal one { x = randn(700, 700); for k in range(3) { x = (x @ a).tanh() } }
+    signal two { for k in range(3) { x = (x @ b).tanh() }; y = x.sum() }
+}
+print(y > -inf)
+GT
+GT_INSTRUCTION_LOG="$t" code pipeline 0 "$GTSH" -w 2 --threads 1 "$TMP/c.gt"
+awk '$3 == "<" && $10 == "op=matmul" { us = substr($8, 4); print $1 - us / 1e6, $1, $5 }' "$t" | sort -n |
+    awk '{ for (w in end) if (w != $3 && end[w] > $1) both += (end[w] < $2 ? end[w] : $2) - $1; end[$3] = $2; sum += $2 - $1 }
+    END { printf "%.6f %.6f\n", both, sum; exit !(both > 0.01 * sum) }' >"$TMP/overlap" ||
+    fail "the stages do not overlap: $(cat "$TMP/overlap") s of both, of all"
+
+# a daemon's: flushed while it runs, complete after SIGTERM; clients by name
+"$B/gt-dispatcher" -w 1 --threads 1 --memory 64M --log "$t" >"$TMP/d.out" 2>"$TMP/d.err" & d=$!
+trap 'kill -KILL $d 2>/dev/null' EXIT
+for _ in $(seq 200); do grep -q ready "$TMP/d.out" && break; sleep 0.1; done
+"$GTSH" -d local -c 'print(ones(2).sum())' >"$TMP/1" & one=$!
+"$GTSH" -d local -c 'print(ones(3).sum())' >"$TMP/2"
+wait $one
+for _ in $(seq 60); do grep -q ' - c2 ' "$t" && break; sleep 0.1; done
+has "flushed while it runs" "$(cat "$t")" " - c2 - client left"
+kill -TERM $d; wait $d; same "ends in order" $? 0
+same "whole lines" "$(tail -c 1 "$t" | od -An -c | tr -d ' ')" '\n'
+code "which client" 65 "$GTSH" --replay "$t"; has "which client" "$(err)" "--client: c1, c2"
+code "each alone" 0 "$GTSH" --replay "$t" --client c1; a=$(out)
+code "each alone" 0 "$GTSH" --replay "$t" --client c2
+same "both" "$(printf '%s\n%s\n' "$a" "$(out)" | sort)" "$(sort "$TMP/1" "$TMP/2")"
+
+# what cannot be written: at the start an error, later one line
+code "no such place" 1 "$B/gt-dispatcher" --log /nowhere/tape; has "no such place" "$(err)" "No such file"
+GT_INSTRUCTION_LOG=/nowhere/tape code "no such place" 69 "$GTSH" -c 'x = ones(1)'; has "no such place" "$(err)" "instruction log"
+GT_INSTRUCTION_LOG=/dev/full code "full disk" 0 "$GTSH" -c 'x = ones(1); for i in range(9000) { x = x + 1 }; print(x)'
+same "full disk" "$(out)" "tensor([9001.])"
+same "full disk" "$(err)" "[DISPATCHER] the instruction log '/dev/full' ends here: No space left on device"
+finish
