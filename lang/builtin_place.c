@@ -6,7 +6,8 @@
  *   w0.shape=[25,8]            of each of them; no line: it has nothing
  *
  * A map comes of it that holds what its layout has: {layout: "split", axis: 0, block: 25, workers:
- * [0, 1], shapes: [[25, 8], [25, 8]], bytes: [800, 800]}; of a partial one the op, of a replicated one neither.
+ * [0, 1], shapes: [[25, 8], [25, 8]], bytes: [800, 800]}; of a partial one the op, of a replicated
+ * one neither.
  * SPDX-License-Identifier: MIT */
 #include "lang/builtin_tensor.h"
 #include "lang/eval.h"

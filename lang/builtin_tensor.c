@@ -307,8 +307,8 @@ const Builtin builtins_tensor[] = {
     M("cuda", cuda, "x", "Not needed here."),
     M("requires_grad_", requires_grad_, "x, flag=true", "Sets requires_grad of a parameter."),
     F(placement, "x",
-      "Where x lies: {layout, workers, shapes, bytes}, of a split also axis and block, of a partial op; "
-      "waits."),
+      "Where x lies: {layout, workers, shapes, bytes}, of a split also axis and block, of a "
+      "partial op; waits."),
     M("info", info, "x", "Prints shape, dtype, size and statistics of the values."),
     M("zero_", zero_, "p", "Sets a parameter to 0."),
     M("copy_", copy_, "p, x", "Sets a parameter's value."),

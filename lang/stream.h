@@ -28,7 +28,8 @@ typedef struct StreamConfig {
     bool prompt;             /* window limited to PROMPT_WINDOW_MS                      */
     int answer_ms;           /* a remote dispatcher silent for so long is gone; 0: 10 s */
     void *emit_to;           /* FILE * for EMIT                                         */
-    void (*explain)(void *ctx, LangError *e); /* adds what the program knows of a failure; or NULL */
+    /* Adds what the program knows of a failure; or NULL. */
+    void (*explain)(void *ctx, LangError *e);
     void *explain_ctx;
     const char *emit_header; /* " prog=\"x.gt\" seed=0" for the first line              */
 } StreamConfig;
