@@ -54,6 +54,10 @@ b = clamp(a, -inf, inf); c = full((3,), -inf); d = maximum(c, 0.0); e = tensor(-
 f = cat([c, c]); g = where(a > 0, a, inf); h = full((2,), nan) + 1
 print((m.sum(axis=-1) - 1).abs().max() < 1e-5)'
 same "masks" "$(out)" "tensor(true)"
+code "sharded" 0 "$GTSH" -w 3 --check-nan -c 'signal.define("a", axis=0)
+signal a { x = ones(4, 2); y = x.max(); z = x.min(axis=0) }; print(x[2:4], y, z)' # a rank without rows
+same "sharded" "$(out)" "tensor([[1., 1.],
+        [1., 1.]]) tensor(1.) tensor([1., 1.])"
 code "switch" 1 "$GTSH" -c 'x = log(zeros(2)); debug.check_nan(); y = ones(2); debug.check_nan(false); y = log(zeros(2))
 print("so far"); debug.check_nan(true)
 y = log(zeros(2))'
