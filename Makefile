@@ -106,7 +106,7 @@ $(B)/obj/%.o: %.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -MMD -MP -c -o $@ $<
-$(B)/obj/runtime/dp_ucx.o: CFLAGS += $(UCX_CF)
+$(B)/obj/runtime/dp_ucx.o: ALL_CF += $(UCX_CF)
 # Kernels: one generated source, compiled once per instruction set; worker/cpu.c chooses at run time.
 $(B)/obj/gen/kernels_%.o: $(B)/gen/kernels.c $(wildcard worker/prologue*.h worker/kernel*.h) runtime/rng.h
 	$(call say,CC,"kernels for $*")

@@ -94,6 +94,35 @@ static void read_others(const Msg *m, Arena *a) {
             sum += ((const uint8_t *)reply.value[i].data)[k];
 }
 
+static void read_peers(const Msg *m) {
+    Err err;
+    int32_t rank[MAX_INTS];
+    uint32_t id;
+    int count;
+    uint64_t token, bytes;
+    PeerInfo peer;
+    Shard shard;
+    Get get;
+    Piece piece;
+    Taken taken;
+    const void *data;
+    size_t n;
+    volatile uint64_t sum = 0;
+    if (wire_read_group(m, &id, rank, &count, &err))
+        for (int i = 0; i < count; i++) sum += (uint64_t)rank[i];
+    if (wire_read_peer(m, &peer, &err))
+        sum += strlen(peer.data.host) + strlen(peer.data.endpoint);
+    wire_read_peer_gone(m, &id, &err), wire_read_peer_hello(m, &id, &token, &err);
+    wire_read_get(m, &get, &err), wire_read_taken(m, &taken, &err);
+    if (wire_read_shard(m, &shard, &err))
+        for (uint64_t i = 0; shard.data && i < shard.bytes; i++)
+            sum += ((const uint8_t *)shard.data)[i];
+    if (wire_read_piece(m, &piece, &data, &bytes, &err))
+        for (uint64_t i = 0; i < bytes; i++) sum += ((const uint8_t *)data)[i];
+    if (wire_read_card(m, &data, &n, &err))
+        for (size_t i = 0; i < n; i++) sum += ((const uint8_t *)data)[i];
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     Arena a = {0};
     Rand r = {n};
@@ -108,6 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     msg_push(&m, head), msg_push(&m, part);
     read_frame(&m, &a, &r);
     read_others(&m, &a);
+    read_peers(&m);
     buf_unref(&head);
     arena_fini(&a);
     return 0;
@@ -134,7 +164,19 @@ static void fuzz_seed(Rand *r, Bytes *out) {
         Welcome welcome = {1, 0, 1, 2, 3, 0, "cpu"};
         TimeRow row[2] = {{.number = 1, .id = 2, .op = OP_ADD, .n_out = 1}, {.op = OP_SYNC}};
         Times times = {.client = 1, .n = 2, .row = row};
-        switch (rand_below(r, 5)) {
+        PeerInfo peer = {1, 2, {.fd = -1, .host = "a", .endpoint = "ring://b"}};
+        Shard shard = {1, 2, 0, {DT_F64, 2, {2, 2}}, 64, {2, 1}, data, 32};
+        int32_t ranks[] = {0, 2, 1};
+        switch (rand_below(r, 14)) {
+        case 5: wire_group(1, ranks, 3, &m); break;
+        case 6: wire_peer(&peer, &m); break;
+        case 7: wire_peer_gone(1, &m); break;
+        case 8: wire_peer_hello(1, 2, &m); break;
+        case 9: wire_shard(&shard, &m); break;
+        case 10: wire_get(&(Get){1, 2, 3, 4}, &m); break;
+        case 11: wire_piece(&(Piece){1, 2, 3}, buf_copy("x", 1), &m); break;
+        case 12: wire_taken(&(Taken){1, 2}, &m); break;
+        case 13: wire_card("card", 4, &m); break;
         case 4: wire_times(&times, &m); break;
         case 0: wire_reply(&reply, NULL, &m); break;
         case 1: wire_failure(&failure, &m); break;

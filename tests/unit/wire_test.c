@@ -323,6 +323,74 @@ static bool reads_times(const Msg *m, Arena *a) {
     return true;
 }
 
+static bool reads_group(const Msg *m, Arena *a) {
+    int32_t rank[MAX_INTS];
+    uint32_t id;
+    int n;
+    (void)a;
+    if (!wire_read_group(m, &id, rank, &n, NULL)) return false;
+    for (int i = 0; i < n; i++) CHECK(rank[i] >= 0 && rank[i] < MAX_WORKERS);
+    return true;
+}
+static bool reads_peer(const Msg *m, Arena *a) {
+    PeerInfo p;
+    (void)a;
+    if (!wire_read_peer(m, &p, NULL)) return false;
+    CHECK(p.rank < MAX_WORKERS && memchr(p.data.host, 0, sizeof p.data.host) &&
+          memchr(p.data.endpoint, 0, sizeof p.data.endpoint));
+    return true;
+}
+static bool reads_peer_gone(const Msg *m, Arena *a) {
+    uint32_t rank;
+    (void)a;
+    return wire_read_peer_gone(m, &rank, NULL) && rank < MAX_WORKERS;
+}
+static bool reads_peer_hello(const Msg *m, Arena *a) {
+    uint32_t rank;
+    uint64_t token;
+    (void)a;
+    return wire_read_peer_hello(m, &rank, &token, NULL) && rank < MAX_WORKERS;
+}
+static bool reads_shard(const Msg *m, Arena *a) {
+    Shard s;
+    volatile uint64_t sum = 0;
+    (void)a;
+    if (!wire_read_shard(m, &s, NULL)) return false;
+    CHECK(s.box.rank <= MAX_DIMS && s.box.dtype < DT_COUNT && s.status < ERR_COUNT);
+    CHECK_INT(s.bytes, type_bytes(&s.box));
+    for (uint64_t i = 0; s.data && i < s.bytes; i++) sum += ((const uint8_t *)s.data)[i];
+    return true;
+}
+static bool reads_get(const Msg *m, Arena *a) {
+    Get g;
+    (void)a;
+    return wire_read_get(m, &g, NULL);
+}
+static bool reads_piece(const Msg *m, Arena *a) {
+    Piece p;
+    const void *data;
+    uint64_t bytes;
+    volatile uint64_t sum = 0;
+    (void)a;
+    if (!wire_read_piece(m, &p, &data, &bytes, NULL)) return false;
+    for (uint64_t i = 0; i < bytes; i++) sum += ((const uint8_t *)data)[i];
+    return true;
+}
+static bool reads_taken(const Msg *m, Arena *a) {
+    Taken t;
+    (void)a;
+    return wire_read_taken(m, &t, NULL);
+}
+static bool reads_card(const Msg *m, Arena *a) {
+    const void *card;
+    size_t n;
+    volatile uint64_t sum = 0;
+    (void)a;
+    if (!wire_read_card(m, &card, &n, NULL)) return false;
+    for (size_t i = 0; i < n; i++) sum += ((const uint8_t *)card)[i];
+    return true;
+}
+
 static void torture(const Msg *m, Reads reads, bool exact) {
     Arena a = {0};
     const Buf *b = m->part[0];
@@ -448,6 +516,86 @@ static void test_times(void) {
     arena_fini(&a);
 }
 
+/* What workers hear of one another, and say to one another. */
+static void test_peers(void) {
+    Msg m = {0};
+    int32_t rank[] = {7, 0, 1023}, rank2[MAX_INTS];
+    uint32_t id = 0, r = 0;
+    uint64_t token = 0;
+    int n = 0;
+    wire_group(12, rank, 3, &m);
+    torture(&m, reads_group, true);
+    CHECK(wire_read_group(&m, &id, rank2, &n, NULL) && id == 12 && n == 3);
+    CHECK(!memcmp(rank, rank2, sizeof rank));
+    msg_fini(&m);
+    PeerInfo p = {.rank = 5,
+                  .token = UINT64_C(0xfedcba9876543210),
+                  .data = {.process = 1, .arena_at = 2, .arena_bytes = 3, .pid = 4, .fd = -1,
+                           .inode = 6, .host = "a-b", .endpoint = "tcp://10.0.0.1:5"}},
+             p2;
+    wire_peer(&p, &m);
+    torture(&m, reads_peer, true);
+    CHECK(wire_read_peer(&m, &p2, NULL) && p2.rank == 5 && p2.token == p.token);
+    CHECK(p2.data.process == 1 && p2.data.arena_at == 2 && p2.data.arena_bytes == 3 &&
+          p2.data.pid == 4 && p2.data.fd == -1 && p2.data.inode == 6);
+    CHECK_STR(p2.data.host, "a-b");
+    CHECK_STR(p2.data.endpoint, "tcp://10.0.0.1:5");
+    CHECK_FAIL(wire_read_peer_gone(&m, &r, &err), ERR_PARSE);
+    msg_fini(&m);
+    wire_peer_gone(9, &m);
+    torture(&m, reads_peer_gone, true);
+    CHECK(wire_read_peer_gone(&m, &r, NULL) && r == 9);
+    msg_fini(&m);
+    wire_peer_gone(MAX_WORKERS, &m);
+    CHECK_FAIL(wire_read_peer_gone(&m, &r, &err), ERR_PARSE);
+    msg_fini(&m);
+    wire_peer_hello(3, p.token, &m);
+    torture(&m, reads_peer_hello, true);
+    CHECK(wire_read_peer_hello(&m, &r, &token, NULL) && r == 3 && token == p.token);
+    msg_fini(&m);
+    float data[6] = {1, 2, 3, 4, 5, 6};
+    Shard s = {.client = 4, .number = 1u << 20, .offset = 4096, .bytes = sizeof data,
+               .box = {.dtype = DT_F32, .rank = 2, .shape = {2, 3}}, .stride = {100, -1}},
+          s2;
+    for (int with = 0; with < 2; with++) {
+        s.data = with ? data : NULL;
+        wire_shard(&s, &m);
+        torture(&m, reads_shard, true);
+        CHECK(wire_read_shard(&m, &s2, NULL) && s2.client == 4 && s2.number == 1u << 20);
+        CHECK(s2.offset == 4096 && s2.bytes == 24 && s2.stride[0] == 100 && s2.stride[1] == -1);
+        CHECK((s2.data != NULL) == with && (!with || !memcmp(s2.data, data, sizeof data)));
+        msg_fini(&m);
+    }
+    Get get = {.client = 4, .number = 77, .begin = 5, .bytes = 6}, get2;
+    wire_get(&get, &m);
+    torture(&m, reads_get, true);
+    CHECK(wire_read_get(&m, &get2, NULL) && get2.client == 4 && get2.number == 77);
+    CHECK(get2.begin == 5 && get2.bytes == 6);
+    msg_fini(&m);
+    Piece piece = {.client = 4, .number = 77, .begin = 5}, piece2;
+    const void *bytes;
+    uint64_t n_bytes;
+    wire_piece(&piece, buf_copy("123456", 6), &m);
+    torture(&m, reads_piece, true);
+    CHECK(wire_read_piece(&m, &piece2, &bytes, &n_bytes, NULL) && n_bytes == 6);
+    CHECK(!memcmp(bytes, "123456", 6) && piece2.number == 77 && piece2.begin == 5);
+    Msg bare = {.n = 1, .part = {m.part[0]}}; /* without its data */
+    CHECK_FAIL(wire_read_piece(&bare, &piece2, &bytes, &n_bytes, &err), ERR_PARSE);
+    msg_fini(&m);
+    Taken taken = {.client = 4, .number = 77}, taken2;
+    wire_taken(&taken, &m);
+    torture(&m, reads_taken, true);
+    CHECK(wire_read_taken(&m, &taken2, NULL) && taken2.client == 4 && taken2.number == 77);
+    msg_fini(&m);
+    size_t n_card = 0;
+    wire_card("address and key", 15, &m);
+    torture(&m, reads_card, false);
+    CHECK(wire_read_card(&m, &bytes, &n_card, NULL) && n_card == 15);
+    CHECK(!memcmp(bytes, "address and key", 15));
+    CHECK_FAIL(wire_read_taken(&m, &taken2, &err), ERR_PARSE);
+    msg_fini(&m);
+}
+
 int main(int argc, char **argv) {
     seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
     printf("seed %llu\n", (unsigned long long)seed);
@@ -458,6 +606,7 @@ int main(int argc, char **argv) {
     test_hostile_frames();
     test_unaligned();
     test_messages();
+    test_peers();
     test_reply();
     test_times();
     return check_report("wire");
