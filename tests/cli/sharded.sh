@@ -59,6 +59,14 @@ x = pad((one_hot(y, 784).reshape(10000, 28, 28) * 255)[:, :, :26], [2, 0])
 save(x.to(uint8), \"$TMP/t10k-images-idx3-ubyte\"); save(y.to(uint8), \"$TMP/t10k-labels-idx1-ubyte\")"
 gzip "$TMP/t10k-images-idx3-ubyte" "$TMP/t10k-labels-idx1-ubyte"
 both mnist --data "$TMP" --epochs 1 --hidden 16 --batch 500
+# as instructions the same program gives the same bits, and without its signals the unsharded one's
+charlm="--data README.md --steps 4 --batch 8 --ctx 16 --width 16 --heads 2 --layers 2 --sample 8"
+code "emit" 0 "$GTSH" --emit --config scripts/charlm.yaml scripts/charlm.gt $charlm; cp "$TMP/out" "$TMP/c.gti"
+code "run" 0 "$GTSH" -w 4 --config scripts/charlm.yaml scripts/charlm.gt $charlm; cp "$TMP/out" "$TMP/run"
+code "replay" 0 "$GTSH" -w 4 --replay "$TMP/c.gti"; same "replay" "$(out)" "$(cat "$TMP/run")"
+code "unsharded" 0 "$GTSH" scripts/charlm.gt $charlm; cp "$TMP/out" "$TMP/run"
+grep -v '^signal' "$TMP/c.gti" >"$TMP/bare.gti"
+code "replay without signals" 0 "$GTSH" -w 4 --replay "$TMP/bare.gti"; same "replay without signals" "$(out)" "$(cat "$TMP/run")"
 # and the debugging that gt-signals(5) names
 code "debug" 0 env GT_DEBUG_DISPATCHER=1 GT_INSTRUCTION_LOG="$TMP/log" "$GTSH" -w 4 --config scripts/signals.yaml scripts/signals.gt
 has "GT_DEBUG_DISPATCHER" "$(err)" "split 0 / 2"
