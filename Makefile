@@ -141,7 +141,7 @@ $(B)/test/runner: $(wildcard tests/*.c) tests/expect.h
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -o $@ $(filter %.c,$^) -lm
-$(B)/fuzz/%: tests/fuzz/%.c $(LIB)
+$(B)/fuzz/%: tests/fuzz/%.c $(LIB) $(wildcard tests/fuzz/*.h tests/unit/*.h)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -o $@ $< $(LIB) $(LIBS)

@@ -53,7 +53,9 @@ static RankSet recipients(const Flow *f, bool has_place) {
 static void write(Flow *f) {
     Dispatcher *d = f->d;
     Client *c = f->client;
-    bool has_place = !f->is_for_all && shard_has_place(f->inst.op);
+    /* What was refused is known to be poisoned at home, where it will be freed. */
+    bool is_placed = shard_has_place(f->inst.op) || f->inst.op == OP_POISON;
+    bool has_place = !f->is_for_all && is_placed;
     RankSet to = recipients(f, has_place);
     bool is_large = f->inst.payload_bytes > INLINE_BYTES || d->frame.n_parts > 0;
     if (is_large && d->frame.head && memcmp(&to, &d->frame_to, sizeof to)) flush(d, c, 0);

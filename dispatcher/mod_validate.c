@@ -53,6 +53,7 @@ static void process_free(Flow *f, int stage) {
     Err err = {0};
     TensorHandle old;
     bool is_home = false;
+    if (f->inst.n_attr) f->inst.n_attr = 0, f->record = NULL; /* none means anything here */
     for (int i = 0; i < f->inst.n_in; i++) {
         const Operand *o = &f->inst.in[i];
         if (o->kind == IN_TENSOR && handles_remove(&c->tensors, o->id, &old)) {

@@ -1,97 +1,48 @@
-/* dispatcher_fuzz.c: random events into the dispatcher's step function: clients that are sane,
- * sloppy or hostile, workers that come, lie and go. A model of each worker takes what the
- * dispatcher sends: every frame must decode, no instruction may name an id that is not live or fail
- * inference but for poison; when all have left, nothing is left. With libFuzzer: build with
- * -DLIBFUZZER -fsanitize=fuzzer. Else: dispatcher_fuzz [-n RUNS] [-s SEED] [FILE ...].
+/* dispatcher_fuzz.c: random events into the dispatcher's step function: clients that are sane (with
+ * signals, copies, large data), sloppy or hostile, workers that come, lie and go. A model of each
+ * worker (dispatcher_model.h) takes what the dispatcher sends: every frame must decode, every
+ * instruction must be one that each of its ranks can carry out, with operands that are there and
+ * fit; when a client has freed all it made nothing of it is left on any worker, and when all have
+ * left nothing is left at all. With libFuzzer: build with -DLIBFUZZER -fsanitize=fuzzer. Else:
+ * dispatcher_fuzz [-n RUNS] [-s SEED] [FILE ...].
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/client.h"
 #include "dispatcher/dispatcher.h"
+#include "tests/fuzz/dispatcher_model.h"
 #include "tests/unit/random_inst.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-enum { CLIENTS = 4, WORKERS = 3, FIRST_WORKER = 100, NUMBERS = 4096 };
+enum { CLIENTS = 4, WORKERS = 4, FIRST_WORKER = 100, KNOWN = 24, LARGE = 1 << 17 };
 
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
+typedef struct Known {
+    uint64_t id;
+    TensorType type;
+} Known;
 
 /* A client as we play it. */
 typedef struct Player {
     PeerId peer;
-    bool is_there;
+    bool is_there, is_messy; /* messy: what it said is not what we think it said */
     uint32_t id;
     uint64_t seq, next_id;
+    Known known[KNOWN]; /* some of its tensors: the last ones, in a ring */
+    uint64_t n_known;
+    uint64_t *made; /* all ids that it named as results */
+    size_t n_made, cap_made;
 } Player;
 
 typedef struct World {
     const uint8_t *at, *end;
     Dispatcher *d;
     Player player[CLIENTS];
-    PeerId worker[WORKERS]; /* 0: not there */
+    ModelWorker worker[WORKERS];
     PeerId last_peer;
-    Handles live[WORKERS][NUMBERS]; /* the workers' tables, by client number */
-    uint64_t acked[NUMBERS], sent[NUMBERS];
     Arena arena;
 } World;
 
 static int byte(World *w) { return w->at < w->end ? *w->at++ : 0; }
-
-/* ---- The workers' side ---- */
-
-static void check_inst(Handles *t, const Inst *in, Arena *arena) {
-    bool is_poisoned = in->op == OP_POISON;
-    TensorType *type = arena_zalloc(arena, (in->n_in + 1u) * sizeof *type), out[MAX_OUT];
-    for (int i = 0; i < in->n_in; i++) {
-        if (in->in[i].kind != IN_TENSOR) continue;
-        TensorHandle *h = handles_find(t, in->in[i].id);
-        MUST(h);
-        is_poisoned = is_poisoned || h->is_poisoned;
-        type[i] = h->type;
-        if (in->op == OP_FREE) handles_remove(t, in->in[i].id, NULL);
-    }
-    int n_out = in->n_out;
-    Err err = {0};
-    if (!is_poisoned && in->op != OP_FREE) {
-        MUST(inst_infer(in, type, out, &n_out, &err));
-        MUST(n_out == in->n_out);
-    }
-    for (int i = 0; i < n_out; i++) {
-        MUST(!handles_find(t, in->out[i]));
-        TensorHandle *h = handles_add(t, in->out[i]);
-        h->is_poisoned = is_poisoned;
-        if (!is_poisoned) h->type = out[i];
-    }
-}
-
-static void worker_hears(World *w, int k, Msg *m) {
-    FrameReader r;
-    Inst in;
-    Err err = {0};
-    uint32_t gone;
-    if (wire_kind(m) == MSG_FRAME) {
-        MUST(frame_open(&r, m, &err));
-        MUST(r.client < NUMBERS && r.count <= FRAME_INSTS);
-        Arena arena = {0};
-        int rc;
-        while ((rc = frame_next(&r, &arena, &in, NULL, NULL, &err)) > 0)
-            check_inst(&w->live[k][r.client], &in, &arena);
-        MUST(rc == 0);
-        w->sent[r.client] = r.seq + r.count;
-        arena_fini(&arena);
-    } else if (wire_kind(m) == MSG_GONE) {
-        MUST(wire_read_gone(m, &gone, &err) && gone < NUMBERS);
-        handles_fini(&w->live[k][gone]);
-    }
-}
 
 static void deliver(World *w) {
     PeerId to;
@@ -99,7 +50,7 @@ static void deliver(World *w) {
     bool drop;
     while (dispatcher_next(w->d, &to, &m, &drop)) {
         for (int k = 0; k < WORKERS; k++)
-            if (w->worker[k] == to) worker_hears(w, k, &m);
+            if (w->worker[k].peer == to) model_hears(&w->worker[k], &m);
         for (int k = 0; k < CLIENTS; k++) {
             Welcome welcome;
             Player *p = &w->player[k];
@@ -129,31 +80,281 @@ static void hello(World *w, PeerId peer, Role role, bool is_right) {
     say(w, peer, &m);
 }
 
-static void sane_inst(World *w, Player *p, FrameWriter *f) {
-    static const Op ops[] = {OP_FULL,  OP_ADD,   OP_MATMUL, OP_SUM,  OP_FREE,
-                             OP_FETCH, OP_PRINT, OP_FULL,   OP_EDGE, OP_SHARD};
-    Op op = ops[byte(w) % 10];
-    Operand o[2] = {{.kind = IN_IMM_INT, .i = 1}};
-    int64_t shape[] = {byte(w) % 16 ? 2 : 3, 2};
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape},
-                   {.key = ATTR_DTYPE, .dtype = DT_F32},
-                   {.key = ATTR_FORMAT, .n = 4, .str = "{}{}"},
-                   {.key = ATTR_NAME, .n = 1, .str = "a"}};
-    Inst in = {.op = op, .in = o, .n_in = 1};
-    in.n_out = op_info[op].class_ != CLASS_CONTROL || op == OP_SHARD;
-    if (op == OP_FULL) in.attr = attr, in.n_attr = 2;
-    if (op == OP_PRINT) in.attr = attr + 2, in.n_attr = 1;
-    if (op == OP_SHARD) in.attr = attr + 3, in.n_attr = 1;
-    if (op == OP_EDGE) in.n_in = 0;
-    if (op != OP_FULL && op != OP_EDGE) {
-        if (op == OP_ADD || op == OP_MATMUL || op == OP_PRINT || op == OP_FREE) in.n_in = 2;
-        for (int i = 0; i < 2; i++) {
-            uint64_t back = (uint64_t)(1 + byte(w) % 16);
-            o[i] = (Operand){.kind = IN_TENSOR, .id = p->next_id > back ? p->next_id - back : 0};
-        }
+/* ---- Sane instructions ---- */
+
+/* One instruction being made, with room for what it borrows. */
+typedef struct Maker {
+    Inst inst;
+    Operand in[5];
+    TensorType type[5];
+    Attr attr[6];
+    int64_t ints[4][MAX_DIMS];
+    Msg payload;
+} Maker;
+
+static Attr *put_attr(Maker *k, AttrKey key) {
+    Attr *a = &k->attr[k->inst.n_attr++];
+    *a = (Attr){.key = (uint8_t)key};
+    return a;
+}
+
+static void put_list(Maker *k, AttrKey key, int room, const int64_t *v, int n) {
+    Attr *a = put_attr(k, key);
+    if (n) memcpy(k->ints[room], v, (size_t)n * sizeof *v);
+    a->n = (uint32_t)n, a->ints = k->ints[room];
+}
+
+static void put_name(World *w, Maker *k, AttrKey key) {
+    static const char *const names[] = {"a", "b", "c", "d", "*"};
+    Attr *a = put_attr(k, key);
+    a->str = names[byte(w) % 5], a->n = 1;
+}
+
+/* A tensor that the player has, mostly; false: it has none. */
+static bool put_operand(World *w, Player *p, Maker *k) {
+    uint64_t n = p->n_known < KNOWN ? p->n_known : KNOWN;
+    if (n == 0) return false;
+    const Known *t = &p->known[(p->n_known - 1 - (uint64_t)byte(w) % n) % KNOWN];
+    k->type[k->inst.n_in] = t->type;
+    k->in[k->inst.n_in++] = (Operand){.kind = IN_TENSOR, .id = t->id};
+    return true;
+}
+
+/* Another one of the same shape and dtype, if there is one. */
+static void put_like(Player *p, Maker *k) {
+    uint64_t n = p->n_known < KNOWN ? p->n_known : KNOWN;
+    const TensorType *want = &k->type[0];
+    for (uint64_t i = 0; i < n; i++) {
+        const Known *t = &p->known[(p->n_known - 1 - i) % KNOWN];
+        if (!type_equal(&t->type, want) || t->id == k->in[0].id) continue;
+        k->type[k->inst.n_in] = t->type;
+        k->in[k->inst.n_in++] = (Operand){.kind = IN_TENSOR, .id = t->id};
+        return;
     }
-    if (in.n_out) in.out[0] = p->next_id++;
-    frame_add(f, &in);
+    k->type[k->inst.n_in] = *want;
+    k->in[k->inst.n_in++] = k->in[0];
+}
+
+static int random_shape(World *w, int64_t shape[MAX_DIMS]) {
+    static const int64_t extents[] = {8, 4, 6, 1, 5, 8, 2, 4};
+    int how = byte(w), rank = 1 + how % 3;
+    if (how == 255) return shape[0] = 1024, shape[1] = 512, 2; /* born where "*" says */
+    if (how == 254) return shape[0] = 0, shape[1] = 4, 2;
+    for (int i = 0; i < rank; i++) shape[i] = extents[byte(w) % 8];
+    return rank;
+}
+
+static void make_source(World *w, Maker *k) {
+    static const int64_t rng[] = {1, 2};
+    static uint8_t zeros[LARGE];
+    int64_t shape[MAX_DIMS];
+    int how = byte(w) % 16, rank = random_shape(w, shape);
+    if (how == 15) shape[0] = byte(w) % 4 ? 4 : 300, shape[1] = byte(w) % 4 ? 4 : 100, rank = 2;
+    put_list(k, ATTR_SHAPE, 0, shape, rank);
+    put_attr(k, ATTR_DTYPE)->dtype = DT_F32;
+    k->inst.op = how < 6 ? OP_FULL : how < 13 ? OP_RANDN : OP_DATA;
+    if (k->inst.op == OP_FULL) {
+        k->inst.n_in = 1;
+        k->in[0] = (Operand){.kind = IN_IMM_INT, .i = how & 1};
+    } else if (k->inst.op == OP_RANDN) {
+        put_list(k, ATTR_RNG, 1, rng, 2);
+    } else {
+        TensorType t = {.dtype = DT_F32, .rank = (uint8_t)rank};
+        memcpy(t.shape, shape, sizeof t.shape);
+        k->inst.payload_bytes = type_bytes(&t);
+        if (k->inst.payload_bytes > LARGE) k->inst.op = OP_RANDN, k->inst.payload_bytes = 0;
+        if (k->inst.payload_bytes) k->inst.payload = zeros;
+        if (k->inst.op == OP_RANDN) put_list(k, ATTR_RNG, 1, rng, 2);
+    }
+}
+
+static void make_map(World *w, Player *p, Maker *k) {
+    static const Op two[] = {OP_ADD, OP_MUL, OP_SUB, OP_DIV, OP_MAXIMUM, OP_ADD};
+    static const Op one[] = {OP_NEG, OP_EXP, OP_RELU, OP_SQUARE};
+    int how = byte(w);
+    if (!put_operand(w, p, k)) return;
+    k->inst.op = how % 3 ? two[how / 3 % 6] : one[how / 3 % 4];
+    if (how % 3 == 0) return;
+    if (how % 3 == 1)
+        put_like(p, k);
+    else if (how & 64)
+        k->in[k->inst.n_in++] = (Operand){.kind = IN_IMM_FLOAT, .f = 2};
+    else
+        put_operand(w, p, k);
+    if (how & 128) put_attr(k, ATTR_KEEP)->b = true;
+}
+
+static void make_slice(World *w, Player *p, Maker *k) {
+    if (!put_operand(w, p, k)) return;
+    const TensorType *t = &k->type[0];
+    int64_t start[MAX_DIMS], size[MAX_DIMS], step[MAX_DIMS];
+    for (int i = 0; i < t->rank; i++) {
+        int64_t n = t->shape[i];
+        start[i] = n ? byte(w) % n : 0, step[i] = 1 + byte(w) % 2;
+        int64_t most = n ? (n - start[i] + step[i] - 1) / step[i] : 0;
+        size[i] = byte(w) % 2 || !most ? most : 1 + byte(w) % most;
+        if (byte(w) % 2) start[i] = 0, step[i] = 1, size[i] = n;
+    }
+    k->inst.op = byte(w) % 3 ? OP_SLICE : OP_SLICE_PUT;
+    if (k->inst.op == OP_SLICE_PUT) {
+        int64_t all = byte(w) % 2;
+        put_operand(w, p, k);
+        for (int i = 0; all && i < t->rank; i++) start[i] = 0, step[i] = 1, size[i] = t->shape[i];
+    }
+    put_list(k, ATTR_START, 0, start, t->rank);
+    put_list(k, ATTR_SIZE, 1, size, t->rank);
+    put_list(k, ATTR_STEP, 2, step, t->rank);
+}
+
+static void make_view(World *w, Player *p, Maker *k) {
+    if (!put_operand(w, p, k)) return;
+    const TensorType *t = &k->type[0];
+    int64_t list[MAX_DIMS];
+    int how = byte(w) % 3;
+    if (how == 0) {
+        int turn = byte(w);
+        k->inst.op = OP_PERMUTE;
+        for (int i = 0; i < t->rank; i++) list[i] = (i + turn) % t->rank;
+        put_list(k, ATTR_AXES, 0, list, t->rank);
+    } else if (how == 1) {
+        int64_t n = type_numel(t), d = 1 + byte(w) % 4;
+        int rank = 0;
+        k->inst.op = OP_RESHAPE;
+        if (n % d == 0) list[rank++] = d, n /= d;
+        list[rank++] = n;
+        put_list(k, ATTR_SHAPE, 0, list, rank);
+    } else {
+        int rank = 0;
+        k->inst.op = OP_EXPAND;
+        if (t->rank < 3 && byte(w) % 2) list[rank++] = 2;
+        for (int i = 0; i < t->rank; i++)
+            list[rank++] = t->shape[i] == 1 ? 1 + byte(w) % 4 : t->shape[i];
+        put_list(k, ATTR_SHAPE, 0, list, rank);
+    }
+}
+
+static void make_kernel(World *w, Player *p, Maker *k) {
+    static const Op reduce[] = {OP_SUM, OP_MAX, OP_SUM, OP_PROD};
+    if (!put_operand(w, p, k)) return;
+    const TensorType *t = &k->type[0];
+    int how = byte(w);
+    int64_t axis = t->rank ? how / 8 % t->rank : 0;
+    switch (how % 8) {
+    case 0:
+    case 1:
+        k->inst.op = reduce[how / 64];
+        if (how & 8) put_list(k, ATTR_AXIS, 0, &axis, 1);
+        if (how & 16) put_attr(k, ATTR_KEEPDIMS)->b = true;
+        break;
+    case 2:
+    case 3:
+        k->inst.op = OP_MATMUL;
+        put_operand(w, p, k);
+        break;
+    case 4:
+        k->inst.op = OP_CAT;
+        put_like(p, k), put_like(p, k);
+        put_list(k, ATTR_AXIS, 0, &axis, 1);
+        break;
+    case 5:
+        k->inst.op = how & 64 ? OP_CUMSUM : how & 128 ? OP_SORT : OP_ARGMAX;
+        put_list(k, ATTR_AXIS, 0, &axis, 1);
+        break;
+    case 6:
+        k->inst.op = OP_RANDN; /* like a model */
+        put_list(k, ATTR_RNG, 0, (int64_t[]){1, how}, 2);
+        break;
+    default:
+        k->inst.op = OP_SHARD;
+        put_name(w, k, ATTR_NAME);
+    }
+}
+
+static void make_control(World *w, Player *p, Maker *k) {
+    int how = byte(w) % 16;
+    int64_t list[WORKERS];
+    int n = 0;
+    Op ops[] = {OP_SIGNAL_DEFINE, OP_SIGNAL_ENTER, OP_SIGNAL_ENTER, OP_SIGNAL_EXIT,
+                OP_EDGE,          OP_SYNC,         OP_FETCH,        OP_PRINT,
+                OP_FREE,          OP_FREE,         OP_FREE,         OP_FREE,
+                OP_FREE,          OP_SIGNAL_EXIT,  OP_SIGNAL_DEFINE, OP_CHECK};
+    k->inst.op = ops[how];
+    switch (k->inst.op) {
+    case OP_SIGNAL_DEFINE:
+        put_name(w, k, ATTR_NAME);
+        for (int i = byte(w), tries = i / 8 % 5; tries-- > 0; i = byte(w)) {
+            bool is_new = true;
+            for (int j = 0; j < n; j++) is_new = is_new && list[j] != i % WORKERS;
+            if (is_new) list[n++] = i % WORKERS;
+        }
+        if (n) put_list(k, ATTR_WORKERS, 0, list, n);
+        list[0] = byte(w) % 4 - 1;
+        if (byte(w) % 4)
+            put_list(k, ATTR_AXIS, 1, list, 1);
+        else
+            put_attr(k, ATTR_REPLICATED)->b = true;
+        break;
+    case OP_SIGNAL_ENTER: put_name(w, k, ATTR_NAME); break;
+    case OP_SIGNAL_EXIT:
+        if (byte(w) % 2) put_name(w, k, ATTR_NAME);
+        break;
+    case OP_CHECK: put_attr(k, ATTR_NAN)->b = byte(w) % 2; break;
+    case OP_FETCH: put_operand(w, p, k); break;
+    case OP_PRINT: {
+        Attr *a = put_attr(k, ATTR_FORMAT);
+        a->str = "{}{}{}", a->n = 6;
+        for (int i = 0; i < 3; i++) put_operand(w, p, k);
+        break;
+    }
+    case OP_FREE:
+        for (int i = byte(w) % 3; i >= 0; i--) put_operand(w, p, k);
+        break;
+    default: break;
+    }
+}
+
+static void name_results(Player *p, Inst *in, int n_out) {
+    in->n_out = (uint8_t)n_out;
+    for (int i = 0; i < n_out; i++) in->out[i] = p->next_id++;
+}
+
+static void note_made(Player *p, const Inst *in) {
+    for (int i = 0; i < in->n_out; i++) {
+        if (p->n_made == p->cap_made) {
+            p->cap_made = p->cap_made ? 2 * p->cap_made : 64;
+            p->made = xrealloc(p->made, p->cap_made * sizeof p->made[0]);
+        }
+        p->made[p->n_made++] = in->out[i];
+    }
+}
+
+static void sane_inst(World *w, Player *p, FrameWriter *f) {
+    Maker k = {0};
+    TensorType out[MAX_OUT];
+    int n_out = 0, how = byte(w) % 16;
+    k.inst.op = OP_EDGE;
+    k.inst.in = k.in, k.inst.attr = k.attr;
+    if (how < 3)
+        make_source(w, &k);
+    else if (how < 7)
+        make_map(w, p, &k);
+    else if (how < 8)
+        make_slice(w, p, &k);
+    else if (how < 9)
+        make_view(w, p, &k);
+    else if (how < 12)
+        make_kernel(w, p, &k);
+    else
+        make_control(w, p, &k);
+    bool is_control = op_info[k.inst.op].class_ == CLASS_CONTROL && k.inst.op != OP_SHARD;
+    bool fits = inst_infer(&k.inst, k.type, out, &n_out, NULL);
+    if (!fits && byte(w) % 8) return;
+    if (!fits) n_out = is_control ? 0 : op_outputs(k.inst.op);
+    name_results(p, &k.inst, n_out);
+    for (int i = 0; fits && i < n_out; i++)
+        p->known[p->n_known++ % KNOWN] = (Known){k.inst.out[i], out[i]};
+    note_made(p, &k.inst);
+    frame_add(f, &k.inst);
 }
 
 static void wild_inst(World *w, Player *p, FrameWriter *f) {
@@ -164,6 +365,7 @@ static void wild_inst(World *w, Player *p, FrameWriter *f) {
     } else if (in.n_out && in.out[0] < UINT64_MAX / 2 && in.out[0] + 2 > p->next_id) {
         p->next_id = in.out[0] + 2;
     }
+    note_made(p, &in);
     frame_add(f, &in);
 }
 
@@ -171,8 +373,8 @@ static void frame(World *w, Player *p) {
     FrameWriter f = {0};
     int how = byte(w), n = byte(w) % 24;
     frame_begin(&f, how & 1 ? p->id : 7, p->seq + (how % 64 == 63));
-    for (int i = 0; i < n && w->at < w->end; i++) {
-        if (byte(w) % 16)
+    for (int i = 0; i < n && w->at < w->end && !frame_is_full(&f); i++) {
+        if (byte(w) % 64)
             sane_inst(w, p, &f);
         else
             wild_inst(w, p, &f);
@@ -181,7 +383,9 @@ static void frame(World *w, Player *p) {
     Msg m;
     frame_end(&f, &m);
     Buf *b = m.part[0];
-    for (int i = 0; (how & 6) == 6 && i < 3 && b->n; i++)
+    bool is_messy = (how & 62) == 62;
+    p->is_messy = p->is_messy || is_messy;
+    for (int i = 0; is_messy && i < 3 && b->n; i++)
         b->data[(size_t)(byte(w) << 8 | byte(w)) % b->n] ^= (uint8_t)(1 << byte(w) % 8);
     say(w, p->peer, &m);
 }
@@ -199,7 +403,7 @@ static bool garbage(World *w, PeerId from) {
     return is_bye;
 }
 
-static void worker_says(World *w, PeerId from) {
+static void worker_says(World *w, const ModelWorker *from) {
     Msg m;
     uint32_t client = (uint32_t)byte(w) % 8;
     ReplyValue v = {.status = ERR_INDEX};
@@ -208,7 +412,7 @@ static void worker_says(World *w, PeerId from) {
     TimeRow row = {.begin_ns = (int64_t)((uint64_t)byte(w) << 56), .ns = UINT64_MAX, .n_out = 1};
     switch (byte(w) % 5) {
     case 0:
-        wire_ack(&(Ack){.client = client, .seq = byte(w) % 4 ? w->sent[client] : (uint64_t)byte(w)},
+        wire_ack(&(Ack){.client = client, .seq = byte(w) % 4 ? from->sent[client] : (uint64_t)byte(w)},
                  &m);
         break;
     case 1: wire_reply(&r, NULL, &m); break;
@@ -218,23 +422,23 @@ static void worker_says(World *w, PeerId from) {
         break;
     default: wire_text(MSG_STATS_REPLY, "a=1\nb=2", 7, &m);
     }
-    say(w, from, &m);
+    say(w, from->peer, &m);
 }
 
 static void worker_event(World *w) {
-    int k = byte(w) % WORKERS, what = byte(w) % 8;
-    if (!w->worker[k]) {
-        w->worker[k] = FIRST_WORKER + ++w->last_peer;
-        hello(w, w->worker[k], ROLE_WORKER, true);
+    ModelWorker *worker = &w->worker[byte(w) % WORKERS];
+    int what = byte(w) % 64;
+    if (!worker->peer) {
+        worker->peer = FIRST_WORKER + ++w->last_peer;
+        hello(w, worker->peer, ROLE_WORKER, true);
     } else if (what < 2) {
-        PeerId peer = w->worker[k];
+        PeerId peer = worker->peer;
         if (what == 1 && !garbage(w, peer)) return;
-        w->worker[k] = 0;
-        for (int i = 0; i < NUMBERS; i++) handles_fini(&w->live[k][i]);
+        model_free(worker);
         dispatcher_on_gone(w->d, peer, 0);
         deliver(w);
     } else {
-        worker_says(w, w->worker[k]);
+        worker_says(w, worker);
     }
 }
 
@@ -242,6 +446,7 @@ static void player_event(World *w, Player *p) {
     Msg m;
     int what = byte(w);
     if (!p->is_there) {
+        free(p->made);
         *p = (Player){.peer = FIRST_WORKER + ++w->last_peer, .is_there = true};
         hello(w, p->peer, ROLE_CLIENT, what % 16 != 0);
         return;
@@ -260,6 +465,38 @@ static void player_event(World *w, Player *p) {
     }
 }
 
+/* Frees all that it made, and some that was never made: nothing is left. */
+static void frees_all(World *w, Player *p) {
+    uint32_t id = p->id;
+    size_t at = 0;
+    if (!p->is_there || !id || p->is_messy) return;
+    while (p->is_there && at < p->n_made) {
+        FrameWriter f = {0};
+        frame_begin(&f, id, p->seq);
+        for (int i = 0; i < 16 && at < p->n_made; i++) {
+            Operand o[7];
+            Inst in = {.op = OP_FREE, .in = o};
+            while (in.n_in < 7 && at < p->n_made)
+                o[in.n_in++] = (Operand){.kind = IN_TENSOR, .id = p->made[at++]};
+            frame_add(&f, &in);
+        }
+        p->seq += f.count;
+        Msg m;
+        frame_end(&f, &m);
+        say(w, p->peer, &m);
+    }
+    for (int k = 0; p->is_there && k < WORKERS; k++) {
+        const Handles *t = &w->worker[k].live[id];
+        for (size_t i = 0; i < t->cap; i++) {
+            if (!t->key[i]) continue;
+            fprintf(stderr, "w%d still has t%llu%s\n", w->worker[k].rank,
+                    (unsigned long long)t->key[i] - 1,
+                    t->value[i].is_poisoned ? ", poisoned" : "");
+            abort();
+        }
+    }
+}
+
 static long counter(const World *w, const char *name) {
     Bytes text = {0};
     dispatcher_stats(w->d, &text);
@@ -272,8 +509,9 @@ static long counter(const World *w, const char *name) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     static World *w; /* large: made once */
     if (!w) w = xcalloc(1, sizeof *w);
-    *w = (World){.at = data, .end = data + n};
-    w->d = dispatcher_new(&(DispatcherConfig){.client_bytes_max = n % 2 ? 1000 : 0, .beat_ms = 10});
+    w->at = data, w->end = data + n, w->last_peer = 0;
+    memset(w->player, 0, sizeof w->player);
+    w->d = dispatcher_new(&(DispatcherConfig){.client_bytes_max = n % 4 == 1 ? 20000 : 0, .beat_ms = 10});
     Err err = {0};
     if (n % 3 == 0) MUST(dispatcher_log(w->d, "/dev/null", &err));
     for (int64_t t = 0; w->at < w->end && w->last_peer < NUMBERS - 10; t += 3) {
@@ -287,6 +525,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         arena_reset(&w->arena);
     }
     for (int k = 0; k < CLIENTS; k++) {
+        frees_all(w, &w->player[k]);
+        free(w->player[k].made);
         if (w->player[k].is_there) dispatcher_on_gone(w->d, w->player[k].peer, 0);
         deliver(w);
     }
@@ -294,13 +534,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     MUST(counter(w, "\ntensors") == 0);
     MUST(counter(w, "\nbytes") == 0);
     for (int k = 0; k < WORKERS; k++)
-        for (int i = 0; i < NUMBERS; i++) MUST(w->live[k][i].n == 0);
+        for (int i = 0; i < NUMBERS; i++) MUST(w->worker[k].live[i].n == 0);
     for (int k = 0; k < WORKERS; k++)
-        if (w->worker[k]) dispatcher_on_gone(w->d, w->worker[k], 0);
+        if (w->worker[k].peer) dispatcher_on_gone(w->d, w->worker[k].peer, 0);
     deliver(w);
     MUST(counter(w, "\nworkers") == 0);
-    for (int k = 0; k < WORKERS; k++)
-        for (int i = 0; i < NUMBERS; i++) handles_fini(&w->live[k][i]);
+    for (int k = 0; k < WORKERS; k++) model_free(&w->worker[k]);
     dispatcher_free(&w->d);
     arena_fini(&w->arena);
     return 0;
