@@ -67,7 +67,7 @@ static void write(Flow *f) {
         Layout whole = layout_replicate();
         bool ok = f->group ? inst_locate(inst, f->group->id, &f->layout, &located)
                            : inst_locate(inst, c->home->id, &whole, &located);
-        assert(ok); /* MAX_ATTRS is far above what validate lets through */
+        assert(ok); /* validate leaves room for it */
         inst = &located.inst;
     }
     if (f->is_inserted)

@@ -257,12 +257,22 @@ static void place_tensor(Flow *f, int stage) {
     chain_next(f, stage + 1);
 }
 
+/* Whoever has heard of the client is told; others will be with their first frame (mod_route). What
+ * came before in this frame is written before it is in force. */
+static void place_check(Flow *f, int stage) {
+    Client *c = f->client;
+    f->has_to = true, f->to = c->used;
+    ranks_add(&f->to, c->rank);
+    chain_next(f, stage + 1);
+    c->checks_nan = inst_bool(&f->inst, ATTR_NAN, false);
+}
+
 static void process(Flow *f, int stage) {
     Client *c = f->client;
     Op op = f->inst.op;
     if (op == OP_CHECK) {
-        c->checks_nan = inst_bool(&f->inst, ATTR_NAN, false);
-        if (c->n_used > 1) f->has_to = true, f->to = c->used;
+        place_check(f, stage);
+        return;
     }
     bool is_quiet = c->n_away == 0 && !c->target.group && !c->births.group;
     if (!shard_has_place(op) || (is_quiet && op != OP_SHARD && op != OP_SYNC)) {

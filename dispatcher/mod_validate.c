@@ -5,6 +5,9 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/convert.h"
 
+/* Of a client's instruction: the dispatcher adds its place (on, split) and workers a window. */
+enum { ATTRS_MAX = MAX_ATTRS - 3 };
+
 /* The instruction turns into a poison of the same results, its place in the sequence stays taken.
  */
 static void poison(Flow *f, int stage) {
@@ -135,8 +138,9 @@ static void process(Flow *f, int stage) {
         process_free(f, stage);
         return;
     }
-    if (inst->n_out > 0 && inst->out[0] < c->next_id) {
-        err_set(&err, ERR_ID, "t%llu is already used", (unsigned long long)inst->out[0]);
+    if (inst->n_out > 0 && (inst->out[0] < c->next_id || inst->out[0] >= INSERTED_ID - MAX_OUT)) {
+        const char *why = inst->out[0] < c->next_id ? "already used" : "out of range";
+        err_set(&err, ERR_ID, "t%llu is %s", (unsigned long long)inst->out[0], why);
         dispatcher_refuse_inst(f->d, c, f->seq, inst, &err);
         inst->n_out = 0; /* What it names is another's. */
         poison(f, stage);
@@ -150,6 +154,9 @@ static void process(Flow *f, int stage) {
         known = err_set(&err, ERR_ARG, "%s is not for clients", op_info[inst->op].name) - 1;
     if (inst_is_located(inst))
         known = err_set(&err, ERR_ARG, "where it runs is not for clients to say") - 1;
+    if (inst->n_attr > ATTRS_MAX)
+        known = err_set(&err, ERR_LIMIT, "%d attributes, %d are enough", inst->n_attr,
+                        ATTRS_MAX) - 1;
     if (known < 0) {
         refuse(f, stage, &err);
         return;

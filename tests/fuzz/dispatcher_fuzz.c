@@ -506,6 +506,8 @@ static long counter(const World *w, const char *name) {
     return v;
 }
 
+static long n_moves, n_placed; /* how deep it went */
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     static World *w; /* large: made once */
     if (!w) w = xcalloc(1, sizeof *w);
@@ -524,6 +526,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         deliver(w);
         arena_reset(&w->arena);
     }
+    n_moves += counter(w, "\nmoves"), n_placed += counter(w, "\nplaced");
     for (int k = 0; k < CLIENTS; k++) {
         frees_all(w, &w->player[k]);
         free(w->player[k].made);
@@ -581,7 +584,8 @@ int main(int argc, char **argv) {
         for (size_t i = 0; i < n; i++) data[i] = (uint8_t)rand_u64(&r);
         LLVMFuzzerTestOneInput(data, n);
     }
-    printf("dispatcher_fuzz: %ld runs from seed %llu\n", runs, (unsigned long long)seed);
+    printf("dispatcher_fuzz: %ld runs from seed %llu, %ld instructions placed, %ld moves\n", runs,
+           (unsigned long long)seed, n_placed, n_moves);
     return 0;
 }
 #endif

@@ -177,6 +177,7 @@ static inline void model_inst_comes(ModelWorker *w, uint32_t client, const Inst 
     model_inst = in, model_at = w;
     if (in->op == OP_FREE) { /* what is another's is not here */
         for (int i = 0; i < in->n_in; i++) handles_remove(t, in->in[i].id, NULL);
+    } else if (in->op == OP_NOTE) { /* nobody looks at its operands */
     } else if (op_is_move(in->op)) {
         model_move(w, t, in);
     } else if (inst_attr(in, ATTR_ON)) {

@@ -284,6 +284,37 @@ static void test_claims(void) {
     }
 }
 
+/* Ids of the dispatcher's own, a place for a free, attributes without end. */
+static void test_hostile(void) {
+    start();
+    say(split_all);
+    say("t9223372036854775808 = full 1 [2] f32\n");
+    say("t1 = add t0 t0 keepdims=true k=1 largest=true descending=true accumulate=true upper=true "
+        "unit=true transposed=true reverse=true right=true reduce=x backward=x replicated=true "
+        "compile=true nan=true as=x path=x keys=x append=true\n");
+    say("free t0 on=1\n");
+    listen(true);
+    CHECK_MSG(strstr(told.data, "t9223372036854775808 is out of range"), "%s", told.data);
+    CHECK_MSG(strstr(told.data, "19 attributes, 17 are enough"), "%s", told.data);
+    CHECK_MSG(strstr(heard.data, "\nfree t0\n"), "%s", heard.data);
+    stop();
+}
+
+/* What came before `check` is not checked, wherever it runs; what comes later is, everywhere. */
+static void test_check(void) {
+    start();
+    say("signal define a axis=0\nt0 = full 1 [8,2] f32\ncheck nan=true\n"
+        "signal enter a\nt1 = exp t0\n");
+    say("t2 = exp t1\n");
+    listen(true);
+    CHECK_STR(heard.data,
+              "t0 = full 1 [8,2] f32 on=1\ncheck nan=true\n"
+              "+ t9223372036854775808 = full 1 [8,2] f32 on=5 split=[0,2]\n"
+              "t1 = exp t9223372036854775808 on=5 split=[0,2]\n-> w0 w1 w2 w3 \n"
+              "+ check nan=true\nt2 = exp t1 on=5 split=[0,2]\n-> w0 w1 w2 w3 \n");
+    stop();
+}
+
 /* Everything that a program made is freed everywhere: ids freed are those made. */
 static void test_frees(void) {
     start();
@@ -325,6 +356,8 @@ int main(int argc, char **argv) {
     test_sync();
     test_death();
     test_claims();
+    test_hostile();
+    test_check();
     test_frees();
     test_place();
     return check_report("shard");
