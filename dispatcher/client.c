@@ -1,7 +1,6 @@
 /* client.c: a client's record, its credit, and what is told in order.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/client.h"
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,11 @@ Client *client_new(PeerId peer, uint32_t id, uint64_t seed) {
     return c;
 }
 
+static void held_free(Held *h) {
+    msg_fini(&h->msg);
+    free(h);
+}
+
 void client_free(Client **cp) {
     Client *c = *cp;
     *cp = NULL;
@@ -21,16 +25,13 @@ void client_free(Client **cp) {
     handles_fini(&c->tensors);
     config_fini(&c->signals);
     for (int i = 0; i < c->depth; i++) free(c->scope[i].name);
-    while (c->held) {
-        Held *h = c->held;
-        c->held = h->next;
-        msg_fini(&h->msg);
-        free(h);
-    }
+    uint64_t key;
+    void *held;
+    for (size_t i = 0; map_next(&c->held, &i, &key, &held);) held_free(held);
+    map_fini(&c->held);
     free(c->scope);
     free(c->sent);
     free(c->cursor);
-    free(c->syncs);
     free(c);
 }
 
@@ -109,48 +110,50 @@ uint64_t client_under_way(const Client *c, int rank) {
 
 /* ---- In order ---- */
 
-static bool comes_before(const Held *a, uint64_t seq, int rank) {
-    return a->seq < seq || (a->seq == seq && a->rank <= rank);
+static uint64_t key_of_error(uint64_t seq) { return 2 * seq; }
+static uint64_t key_of_answer(uint64_t seq) { return 2 * seq + 1; }
+
+static Held *hold(Client *c, uint64_t key) {
+    if (c->held.n == 0) c->next_due = 2 * c->acked_seq;
+    Held *h = map_get(&c->held, key);
+    if (!h) map_put(&c->held, key, h = xcalloc(1, sizeof *h));
+    return h;
 }
 
-void client_hold(Client *c, uint64_t seq, int rank, Msg *m) {
-    Held *h = xmalloc(sizeof *h), **at = &c->held;
-    h->seq = seq;
-    h->rank = rank;
-    msg_move(&h->msg, m);
-    while (*at && comes_before(*at, seq, rank)) at = &(*at)->next;
-    h->next = *at;
-    *at = h;
+void client_hold_error(Client *c, uint64_t seq, int rank, Msg *m) {
+    bool is_known = seq >= c->acked_seq && seq < c->next_seq;
+    Held *h = is_known ? hold(c, key_of_error(seq)) : NULL;
+    if (h && (h->msg.n == 0 || rank < h->rank)) {
+        msg_fini(&h->msg);
+        msg_move(&h->msg, m);
+        h->rank = rank;
+    }
+    msg_fini(m);
+}
+
+void client_hold_answer(Client *c, uint64_t seq, Msg *m) {
+    bool is_known = seq >= c->acked_seq && seq < c->next_seq;
+    Held *h = is_known ? hold(c, key_of_answer(seq)) : NULL;
+    if (h && h->msg.n == 0) msg_move(&h->msg, m);
+    msg_fini(m);
+}
+
+void client_expect_sync(Client *c, uint64_t seq) { hold(c, key_of_answer(seq)); }
+
+bool client_expects_sync(const Client *c, uint64_t seq) {
+    const Held *h = map_get(&c->held, key_of_answer(seq));
+    return h && h->msg.n == 0;
 }
 
 bool client_due(Client *c, Msg *m) {
-    while (c->held && c->held->seq < c->acked_seq) {
-        Held *h = c->held;
-        c->held = h->next;
-        bool is_error = h->rank != INT_MAX;
-        bool is_told = is_error && c->has_error && c->last_error_seq == h->seq;
-        if (is_error) c->has_error = true, c->last_error_seq = h->seq;
-        msg_move(m, &h->msg);
-        free(h);
-        if (!is_told) return true;
-        msg_fini(m);
-    }
-    return false;
-}
-
-void client_hold_sync(Client *c, uint64_t seq) {
-    if (c->n_syncs == c->cap_syncs) {
-        c->cap_syncs = c->cap_syncs ? 2 * c->cap_syncs : 8;
-        c->syncs = xrealloc(c->syncs, c->cap_syncs * sizeof c->syncs[0]);
-    }
-    c->syncs[c->n_syncs++] = seq;
-}
-
-bool client_is_held_sync(Client *c, uint64_t seq) {
-    for (size_t i = 0; i < c->n_syncs; i++) {
-        if (c->syncs[i] != seq) continue;
-        c->syncs[i] = c->syncs[--c->n_syncs];
-        return true;
+    while (c->held.n > 0 && c->next_due < 2 * c->acked_seq) {
+        Held *h = map_remove(&c->held, c->next_due++);
+        if (!h) continue;
+        bool is_there = h->msg.n > 0;
+        if (is_there) msg_move(m, &h->msg);
+        held_free(h);
+        if (c->held.n == 0) map_fini(&c->held);
+        if (is_there) return true;
     }
     return false;
 }

@@ -8,7 +8,8 @@
  *
  * Errors, and answers that bear bad news, are told in stream order: with one worker that is their
  * order of arrival; with several they are held until all workers are past that instruction, and of
- * several errors of one instruction (each rank of a group may fail) the lowest rank's is told.
+ * several errors of one instruction (each rank of a group may fail) the lowest rank's is told. What
+ * is held is thus at most an error and an answer for each instruction under way.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_CLIENT_H
 #define GT_DISPATCHER_CLIENT_H
@@ -38,10 +39,8 @@ typedef struct Scope {
 
 /* A message to the client that is not yet due. */
 typedef struct Held {
-    struct Held *next; /* by seq, then errors first, then rank */
-    uint64_t seq;
-    int rank; /* of an error; INT_MAX: a reply */
-    Msg msg;
+    int rank; /* of an error                                  */
+    Msg msg;  /* empty: a sync's answer that is yet to come   */
 } Held;
 
 typedef struct Client {
@@ -67,9 +66,8 @@ typedef struct Client {
     Sent *sent; size_t n_sent, cap_sent; /* under way, oldest first: a ring                     */
     uint64_t first_sent;             /* number of the oldest over all time: slot number & cap-1 */
     uint64_t *cursor; int n_cursors; /* by rank: the first of `sent` that it has not acked      */
-    Held *held;
-    uint64_t *syncs; size_t n_syncs, cap_syncs; /* seqs of syncs whose answers are to be held   */
-    uint64_t last_error_seq; bool has_error; /* the last one told                               */
+    Map held;                        /* -> Held, by 2 seq (errors), 2 seq + 1 (answers)       */
+    uint64_t next_due;               /* what has a smaller key was told                       */
     uint64_t n_errors, n_questions;  /* instructions refused; stats() not yet answered         */
 } Client;
 
@@ -87,11 +85,13 @@ uint64_t client_under_way(const Client *c, int rank);
 
 /* ---- what is told in order ---- */
 
-/* Consumes m. rank: of an error's worker; INT_MAX for replies. */
-void client_hold(Client *c, uint64_t seq, int rank, Msg *m);
-/* The next one that is due; false: none. An error of an instruction that has had one is dropped. */
-bool client_due(Client *c, Msg *m);
+/* Of an instruction that workers have not all done: holds an error of a worker's, or an answer.
+ * Consumes m; drops what is of no instruction that was sent, and what is already there. */
+void client_hold_error(Client *c, uint64_t seq, int rank, Msg *m);
+void client_hold_answer(Client *c, uint64_t seq, Msg *m);
 /* The answer to the sync `seq` is to be held until all that came before it is done. */
-void client_hold_sync(Client *c, uint64_t seq);
-bool client_is_held_sync(Client *c, uint64_t seq);
+void client_expect_sync(Client *c, uint64_t seq);
+bool client_expects_sync(const Client *c, uint64_t seq);
+/* The next one that is due; false: none. */
+bool client_due(Client *c, Msg *m);
 #endif

@@ -7,7 +7,6 @@
 #include "dispatcher/state.h"
 #include "runtime/log.h"
 #include <assert.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -547,7 +546,7 @@ static void on_ack(Dispatcher *d, Client *c, WorkerPeer *w, Msg *m) {
     uint64_t before = c->acked_seq, insts;
     if (!wire_read_ack(m, &ack, NULL) || !client_ack(c, w->rank, ack.seq, &insts)) return;
     w->insts -= insts;
-    if (c->acked_seq == ack.seq && !c->held)
+    if (c->acked_seq == ack.seq && c->held.n == 0)
         dispatcher_post(d, c->peer, m, false);
     else if (c->acked_seq != before)
         tell_progress(d, c);
@@ -557,15 +556,15 @@ static void on_ack(Dispatcher *d, Client *c, WorkerPeer *w, Msg *m) {
 static void on_error(Dispatcher *d, Client *c, const WorkerPeer *w, Msg *m) {
     Failure f;
     if (c->n_used > 1 && wire_read_failure(m, &f, NULL))
-        client_hold(c, f.seq, w->rank, m);
+        client_hold_error(c, f.seq, w->rank, m);
     else
         dispatcher_post(d, c->peer, m, false);
 }
 
-static bool is_bad_news(Client *c, const Reply *r) {
+static bool is_bad_news(const Client *c, const Reply *r) {
     for (uint32_t i = 0; i < r->n; i++)
         if (r->value[i].status) return true;
-    return r->n == 0 && client_is_held_sync(c, r->seq);
+    return r->n == 0 && client_expects_sync(c, r->seq);
 }
 
 static void on_reply(Dispatcher *d, Client *c, Msg *m) {
@@ -573,7 +572,7 @@ static void on_reply(Dispatcher *d, Client *c, Msg *m) {
     arena_reset(&d->scratch);
     if (c->n_used > 1 && wire_read_reply(m, &d->scratch, &r, NULL) && is_bad_news(c, &r) &&
         r.seq >= c->acked_seq)
-        client_hold(c, r.seq, INT_MAX, m);
+        client_hold_answer(c, r.seq, m);
     else
         dispatcher_post(d, c->peer, m, false);
 }

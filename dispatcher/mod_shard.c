@@ -97,7 +97,8 @@ static void place_effect(Flow *f, int stage) {
     int n = f->inst.n_in, n_temporary = 0;
     const Members *g = single(f, rank_for(f, h));
     uint64_t *temporary = arena_alloc(&f->d->scratch, (size_t)n * sizeof *temporary);
-    if (f->inst.op == OP_SYNC && f->client->n_used > 1) client_hold_sync(f->client, f->seq);
+    /* Not only if others have heard of the client: this frame may be the first. */
+    if (f->inst.op == OP_SYNC && f->d->n_workers > 1) client_expect_sync(f->client, f->seq);
     for (int i = 0; i < n; i++) {
         if (!h[i]) continue;
         bool is_temporary;

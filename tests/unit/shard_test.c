@@ -223,6 +223,33 @@ static void test_order(void) {
     stop();
 }
 
+/* Of many errors under way each instruction's is told once, however they come; what a worker says
+ * of instructions that were never sent, or are done, is nothing. */
+static void test_many_errors(void) {
+    enum { N = 60000, FRAME = 250 };
+    start();
+    say(split_all);
+    for (int i = 0; i < N / FRAME; i++) {
+        Bytes text = {0};
+        for (int k = 1; k <= FRAME; k++) bytes_printf(&text, "t%d = exp t0\n", i * FRAME + k);
+        say(text.data);
+        bytes_fini(&text);
+    }
+    listen(false);
+    clear(&told);
+    for (int rank = WORKERS; rank-- > 0;)
+        for (uint64_t i = 0; i < N; i++) fail(rank, rank % 2 ? 2 + N - i : 3 + i, "x");
+    fail(1, 3 + N, "never sent");
+    fail(1, UINT64_MAX, "never sent");
+    for (int rank = 0; rank < WORKERS; rank++) ack(rank, UINT64_MAX), ack(rank, 3 + N);
+    fail(1, 5, "done");
+    listen(false);
+    CHECK_INT(count(told.data, ": x\n"), N);
+    CHECK_INT(count(told.data, "never sent") + count(told.data, "done"), 0);
+    CHECK_MSG(!strncmp(told.data, "3: x\n4: x\n5: x\n", 15), "%.40s", told.data);
+    stop();
+}
+
 /* A sync is answered when all workers are past it; a frame is done when all that have it are. */
 static void test_sync(void) {
     start();
@@ -238,6 +265,18 @@ static void test_sync(void) {
     listen(false);
     CHECK_STR(told.data ? told.data : "", "");
     ack(3, 3);
+    listen(false);
+    CHECK_STR(told.data, "reply\nack 4\n");
+    stop();
+    start(); /* in the first frame that others get */
+    say("signal define a axis=0\nsignal enter a\nt0 = full 1 [8,2] f32\nsync\n");
+    listen(false);
+    clear(&told);
+    reply(0, 3, ERR_NONE, 0);
+    ack(0, 4);
+    listen(false);
+    CHECK_STR(told.data ? told.data : "", "");
+    ack(1, 4), ack(2, 4), ack(3, 4);
     listen(false);
     CHECK_STR(told.data, "reply\nack 4\n");
     stop();
@@ -353,6 +392,7 @@ static void test_place(void) {
 int main(int argc, char **argv) {
     test_programs(argc > 1 && !strcmp(argv[1], "-v"));
     test_order();
+    test_many_errors();
     test_sync();
     test_death();
     test_claims();
