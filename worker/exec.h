@@ -50,6 +50,8 @@ bool exec_next_peer(Exec *x, uint32_t *rank, Msg *out);
 /* The peer's arena can be read here at base (until exec_on_peer_gone); NULL: it cannot, then boxes
  * are asked for (GET). To be told before the first message from that peer is handed in. */
 void exec_peer_memory(Exec *x, uint32_t rank, const void *base, uint64_t bytes);
+/* A worker with that rank is there, perhaps after another that died. */
+void exec_on_peer_there(Exec *x, uint32_t rank);
 /* That worker is dead: what it reads of ours is let go, what waits for it is poisoned (gone). Its
  * memory is not read any more. */
 void exec_on_peer_gone(Exec *x, uint32_t rank);

@@ -108,7 +108,11 @@ void exec_peer_memory(Exec *x, uint32_t rank, const void *base, uint64_t bytes) 
     if (!p) return;
     p->base = base;
     p->bytes = base ? bytes : 0;
-    p->is_gone = false;
+}
+
+void exec_on_peer_there(Exec *x, uint32_t rank) {
+    Peer *p = peer_of(x, rank);
+    if (p) p->is_gone = false;
 }
 
 /* ---- The owner's side ---- */

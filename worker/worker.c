@@ -172,6 +172,7 @@ static bool next_stats(Worker *w, Msg *out) {
 
 void worker_on_message(Worker *w, Msg *m) {
     Cancel cancel;
+    PeerInfo peer;
     uint32_t client, group, rank;
     int32_t ranks[MAX_INTS];
     int n;
@@ -189,6 +190,10 @@ void worker_on_message(Worker *w, Msg *m) {
     case MSG_GROUP:
         if (wire_read_group(m, &group, ranks, &n, NULL))
             exec_on_group(w->exec, group, ranks, n);
+        break;
+    case MSG_PEER: /* how it is reached is the shell's business */
+        if (wire_read_peer(m, &peer, NULL))
+            exec_on_peer_there(w->exec, peer.rank);
         break;
     case MSG_PEER_GONE:
         if (wire_read_peer_gone(m, &rank, NULL))

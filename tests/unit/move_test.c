@@ -691,6 +691,36 @@ static void test_overlap(const EngineOps *ops) {
     world_free(p.w);
 }
 
+/* The dead one's rank is given to a newcomer. */
+static void test_rank_again(void) {
+    Pair p = pair_new(&engine_cpu);
+    Exec *x = p.w->x[0];
+    Layout whole = layout_replicate();
+    Layout half = {.kind = LAYOUT_SPLIT, .axis = 0, .block = 5000};
+    for (int round = 0; round < 3; round++) {
+        uint64_t seq[4], id = 10 * (uint64_t)round;
+        add_data(p, p.a, id + 1, 1, &half, 10000);
+        add_move(p.a, id + 2, id + 1, 10000, (Place){1, half}, (Place){1, whole});
+        p.a->ranks = 1;
+        flush(p.w, p.a);
+        if (round == 1) exec_on_peer_gone(x, 1);
+        if (round == 2) exec_on_peer_there(x, 1);
+        step_all(p.w, 0, seq, 0);
+        CHECK_INT(x->pins.n, round != 1);
+        const Tensor *t = tensor_on(p.w, p.a, 0, id + 2);
+        CHECK_INT(t->storage->poison, round == 1 ? ERR_GONE : ERR_NONE);
+        if (round == 0) {
+            exec_on_peer_gone(x, 1);
+            step_all(p.w, 0, seq, 0);
+            CHECK_INT(t->storage->poison, ERR_GONE);
+        }
+        CHECK_INT(x->n_waiting, round == 2);
+    }
+    exec_on_peer_gone(x, 1);
+    check_baseline(p.w);
+    world_free(p.w);
+}
+
 /* What a rank takes from itself alone is a view; but to another group. */
 static void test_views(void) {
     enum { ROWS = 1000 };
@@ -745,6 +775,7 @@ int main(int argc, char **argv) {
     test_within();
     test_overlap(&engine_reference);
     test_overlap(&engine_delayed);
+    test_rank_again();
     test_views();
     for (int i = 0; i < rounds; i++, seed++) {
         rng.state = seed * 7919;
