@@ -309,38 +309,45 @@ static void import_end(Exec *x, Job *j, ErrCode poison) {
 
 void import_drop(Exec *x, Job *j) { import_leave(x, j); }
 
-/* acc = acc combined with the term. */
-static void combine(Exec *x, Op row, const View *acc, const View *term) {
+/* acc = acc combined with the term. The engine may have no room beside it (halves): then it fails,
+ * and is told. */
+static bool combine(Exec *x, Job *j, const View *acc, const View *term) {
     static const Op map[OP_COUNT] = {
         [OP_SUM] = OP_ADD,     [OP_PROD] = OP_MUL, [OP_MAX] = OP_MAXIMUM,
         [OP_MIN] = OP_MINIMUM, [OP_ANY] = OP_OR,   [OP_ALL] = OP_AND,
     };
     Operand in[2] = {{.kind = IN_TENSOR, .id = 1}, {.kind = IN_TENSOR, .id = 2}};
+    Op row = (Op)j->import->move.from.layout.op;
     Inst inst = {.op = map[row], .n_in = 2, .n_out = 1, .out = {3}, .in = in};
     View views[2] = {*acc, *term};
     Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = views, .out = {*acc}};
     Ticket t = x->ops->submit(x->engine, &call, NULL, 0);
-    x->ops->done(x->engine, t, true, NULL); /* a map of two operands does not fail */
+    Err err = {0};
+    if (x->ops->done(x->engine, t, true, &err) > 0) return true;
+    exec_fail_in_order(x, j, &err);
+    import_end(x, j, err.code ? err.code : ERR_INTERNAL);
+    return false;
 }
 
 /* Tensors have no values there, and their memory is not to be touched. */
 static bool is_void(const Exec *x) { return x->ops == &engine_null; }
 
-/* All of a box that can be read. */
-static void take_box(Exec *x, Job *j, int i) {
+/* All of a box that can be read. false: the import has failed and is ended. */
+static bool take_box(Exec *x, Job *j, int i) {
     Import *m = j->import;
     Source *s = &m->source[i];
     if (is_void(x)) {
         source_read(x, j, s);
-        return;
+        return true;
     }
     const View *box = s->is_own ? &j->call.in[0] : &s->box;
     View to = box_of(&j->call.out[0], m->mine.begin, &s->region);
-    if (m->folds && i > 0)
-        combine(x, (Op)m->move.from.layout.op, &to, box);
-    else
+    if (!m->folds || i == 0)
         box_copy(&to, box);
+    else if (!combine(x, j, &to, box))
+        return false;
     source_read(x, j, s);
+    return true;
 }
 
 /* Copies what can be read and asks for the rest, a few pieces at a time; terms one rank after the
@@ -350,7 +357,7 @@ static void import_read(Exec *x, Job *j) {
     while (m->at < m->n) {
         Source *s = &m->source[m->at];
         if (s->is_own || s->box.data) {
-            take_box(x, j, m->at++);
+            if (!take_box(x, j, m->at++)) return;
         } else if (s->asked < s->bytes) {
             if (m->n_asked == PIECES_MAX) return;
             uint64_t left = s->bytes - s->asked, n = left < PIECE_BYTES ? left : PIECE_BYTES;
@@ -387,13 +394,14 @@ Room import_run(Exec *x, Job *j) {
     return ROOM_NOW;
 }
 
-static void take_piece(Exec *x, Job *j, Source *s, const void *data, uint64_t bytes) {
+/* false: the import has failed and is ended. */
+static bool take_piece(Exec *x, Job *j, Source *s, const void *data, uint64_t bytes) {
     Import *m = j->import;
-    if (is_void(x)) return;
+    if (is_void(x)) return true;
     if (!m->folds || s == &m->source[0]) {
         View to = box_of(&j->call.out[0], m->mine.begin, &s->region);
         box_put(&to, s->got, bytes, data);
-        return;
+        return true;
     }
     Buf *aligned = (uintptr_t)data & 7 ? buf_copy(data, bytes) : NULL;
     int64_t n = (int64_t)bytes / dtype_info[m->move.type.dtype].size_bytes;
@@ -401,8 +409,9 @@ static void take_piece(Exec *x, Job *j, Source *s, const void *data, uint64_t by
     View term = acc; /* the box is all of the result: both row-major */
     acc.data = (char *)j->call.out[0].data + s->got;
     term.data = aligned ? aligned->data : (void *)data;
-    combine(x, (Op)m->move.from.layout.op, &acc, &term);
+    bool ok = combine(x, j, &acc, &term);
     buf_unref(&aligned);
+    return ok;
 }
 
 void import_piece(Exec *x, Job *j, uint32_t rank, const Piece *p, const void *data,
@@ -416,11 +425,14 @@ void import_piece(Exec *x, Job *j, uint32_t rank, const Piece *p, const void *da
         queue_settle(x, j->frame->client);
         return;
     }
-    take_piece(x, j, s, data, bytes);
+    Client *c = j->frame->client;
+    if (!take_piece(x, j, s, data, bytes)) {
+        queue_settle(x, c);
+        return;
+    }
     s->got += bytes;
     m->n_asked--;
     if (s->got == s->bytes) source_read(x, j, s);
-    Client *c = j->frame->client;
     import_read(x, j);
     queue_settle(x, c);
 }
