@@ -47,6 +47,7 @@ has "trained" "$want" "step   3  loss"
 # start WAY: a dispatcher ($d) and a worker ($w) on each host
 start() {
     export GT_DATA_PLANE=$1
+    rm -f "$TMP"/d.err "$TMP"/w?.err # of the cluster before
     ip netns exec main "$B/gt-dispatcher" -p 9000 -b 10.77.0.1 --insecure >"$TMP/d.out" 2>"$TMP/d.err" & d=$!
     n=0 w=
     for at in main left right; do
