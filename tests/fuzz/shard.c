@@ -54,7 +54,12 @@ static bool daemon_is_ready(void) {
 
 static bool start_daemon(int n_workers) {
     char program[256], ipc[128], where[128], workers[32], log[128];
-    if (daemon_pid) return true;
+    int status;
+    if (daemon_pid && waitpid(daemon_pid, &status, WNOHANG) == 0) return true;
+    if (daemon_pid) {
+        printf("shard: the dispatcher has ended by itself, with status %x\n", status);
+        tally->failed += status != 0;
+    }
     daemon_workers = n_workers;
     snprintf(program, sizeof program, "%s/gt-dispatcher", build);
     snprintf(ipc, sizeof ipc, "--ipc=%s/socket", work);

@@ -48,9 +48,14 @@ static Where born(const Wish *w, const Placed *p) {
 static Where computed(const Wish *w, const Placed *const *in, int n_in) {
     const Where *most = &in[0]->at;
     if (w) {
-        for (int i = 0; i < n_in; i++)
-            if (same_ranks(&in[i]->at, w->n, w->rank) && in[i]->at.axis >= 0) return in[i]->at;
-        return born(w, in[0]);
+        const Where *split = NULL; /* the scope's axis before others */
+        for (int i = 0; i < n_in; i++) {
+            const Where *at = &in[i]->at;
+            if (!same_ranks(at, w->n, w->rank) || at->axis < 0) continue;
+            if (at->axis == wished_axis(w, in[i])) return *at;
+            if (!split) split = at;
+        }
+        return split ? *split : born(w, in[0]);
     }
     for (int i = 1; i < n_in; i++)
         if ((in[i]->at.axis >= 0 ? in[i]->at.n : 0) > (most->axis >= 0 ? most->n : 0))

@@ -42,7 +42,7 @@ int clock_gettime(clockid_t id, struct timespec *t) {
     return 0;
 }
 
-enum { NODES = 16, WORKERS_MOST = 8, CLIENTS_MOST = 4 };
+enum { NODES = 16, WORKERS_MOST = 9, CLIENTS_MOST = 4 };
 
 typedef struct SimLink {
     Msg *q;
@@ -81,7 +81,9 @@ typedef struct SimClient {
     int window; /* frames under way */
     uint64_t frame_end[4096];
     int n_frames;
-    int cancel_at; /* sends CANCEL when so many are sent; -1: never */
+    int cancel_at; /* sends CANCEL when so many are sent; 0: never */
+    int64_t comes_at;
+    bool is_open;
     ErrCode refused;
     char refusal[256];
     int priority;
@@ -99,7 +101,9 @@ typedef struct Sim {
     bool is_readable[NODES][NODES], is_dropped[NODES];
     int frame_most;
     int die_worker, die_client; /* node; 0: nobody */
-    int64_t die_at;
+    int spare;                  /* node of a worker that comes late; 0: none */
+    int64_t die_at, spare_at;
+    uint64_t memory_bytes; /* of each worker */
     Bytes figures;
     bool has_figures;
     char why[512]; /* what is wrong; empty: nothing */
@@ -120,6 +124,9 @@ static int sim_client_node(const Sim *s, int i) { return s->n_workers + 1 + i; }
 static SimClient *sim_client_of(Sim *s, int node) { return &s->client[node - s->n_workers - 1]; }
 static bool sim_is_worker(const Sim *s, int node) { return node >= 1 && node <= s->n_workers; }
 static int sim_below(Sim *s, int n) { return rand_below(&s->r, n); }
+
+static void sim_open_worker(Sim *s, int node, uint64_t memory_bytes, uint64_t seed);
+static void sim_open_client(Sim *s, int i, SimProgram *p);
 
 /* ---- Links ---- */
 
@@ -209,8 +216,8 @@ static void client_sends(Sim *s, int i) {
     frame_end(&c->writer, &m);
     c->frame_end[c->n_frames++] = (uint64_t)c->next;
     link_push(s, sim_client_node(s, i), 0, &m);
-    if (c->cancel_at >= 0 && c->next >= c->cancel_at) {
-        c->cancel_at = -1;
+    if (c->cancel_at && c->next >= c->cancel_at) {
+        c->cancel_at = 0;
         wire_cancel(&(Cancel){.seq = (uint64_t)sim_below(s, c->next + 1)}, &m);
         link_push(s, sim_client_node(s, i), 0, &m);
     }
@@ -316,17 +323,26 @@ static void client_hears(Sim *s, int node, Msg *m) {
 
 /* ---- Workers ---- */
 
+/* Another worker has its rank: it was dead. */
+static bool is_replaced(const Sim *s, int node) {
+    return s->worker[node].is_dead && s->spare && s->spare != node &&
+           s->worker[s->spare].rank == s->worker[node].rank;
+}
+
 static void worker_hears(Sim *s, int node, Msg *m) {
     SimWorker *w = &s->worker[node];
     PeerInfo peer;
     if (wire_kind(m) == MSG_PEER && wire_read_peer(m, &peer, NULL)) {
         for (int k = 1; k <= s->n_workers; k++) {
-            if (s->worker[k].rank != peer.rank) continue;
+            if (!s->worker[k].w || s->worker[k].rank != peer.rank || is_replaced(s, k)) continue;
+            int old = w->node_of[peer.rank]; /* dead: its connection is not listened to */
+            if (old && old != k) link_drop(&s->link[old][node]);
             w->node_of[peer.rank] = k;
             void *base;
             uint64_t bytes;
             worker_arena(s->worker[k].w, &base, &bytes);
-            if (s->is_readable[node][k]) worker_peer_memory(w->w, peer.rank, base, bytes);
+            bool reads = s->is_readable[node][k];
+            worker_peer_memory(w->w, peer.rank, reads ? base : NULL, reads ? bytes : 0);
         }
     }
     worker_on_message(w->w, m);
@@ -457,7 +473,7 @@ static int list_choices(Sim *s, Choice *out) {
         for (int b = 0; b <= last; b++)
             if (link_may_deliver(s, a, b)) out[n++] = (Choice){0, a, b, s->link[a][b].priority};
     for (int k = 1; k <= s->n_workers; k++)
-        if (s->worker[k].has_more && !s->worker[k].is_dead)
+        if (s->worker[k].w && s->worker[k].has_more && !s->worker[k].is_dead)
             out[n++] = (Choice){1, k, 0, s->worker[k].priority};
     for (int i = 0; i < s->n_clients; i++)
         if (client_may_send(&s->client[i])) out[n++] = (Choice){2, i, 0, s->client[i].priority};
@@ -471,24 +487,43 @@ static void demote(Sim *s, const Choice *c) {
     if (c->kind == 2) s->client[c->a].priority = p;
 }
 
-static bool all_are_welcome(const Sim *s) {
+static bool has_begun(const Sim *s) {
     for (int i = 0; i < s->n_clients; i++)
-        if (!s->client[i].is_welcome) return false;
-    return true;
+        if (s->client[i].is_welcome) return true;
+    return false;
+}
+
+/* Who is to come later; *next: the earliest step at which somebody may. */
+static void open_late(Sim *s, int64_t *next) {
+    *next = INT64_MAX;
+    for (int i = 0; i < s->n_clients; i++) {
+        SimClient *c = &s->client[i];
+        if (c->is_open || c->is_dead || !c->program) continue;
+        if (s->step >= c->comes_at)
+            sim_open_client(s, i, c->program);
+        else if (c->comes_at < *next)
+            *next = c->comes_at;
+    }
+    if (!s->spare || s->worker[s->spare].w) return;
+    if (s->step >= s->spare_at)
+        sim_open_worker(s, s->spare, s->memory_bytes, (uint64_t)s->step);
+    else if (s->spare_at < *next)
+        *next = s->spare_at;
 }
 
 /* One event; false: nothing can happen any more. */
 static bool sim_step(Sim *s) {
     static Choice choice[NODES * NODES + 2 * NODES];
     s->step++;
-    if ((s->die_worker || s->die_client) && s->step >= s->die_at && all_are_welcome(s)) {
+    int64_t opens;
+    open_late(s, &opens);
+    if ((s->die_worker || s->die_client) && s->step >= s->die_at && has_begun(s)) {
         int node = s->die_worker ? s->die_worker : s->die_client;
         s->die_worker = s->die_client = 0;
         node_dies(s, node);
     }
     int n = list_choices(s, choice);
     if (n == 0) { /* Time passes until a link opens. */
-        int64_t opens = INT64_MAX;
         for (int a = 0; a < NODES; a++)
             for (int b = 0; b < NODES; b++) {
                 const SimLink *l = &s->link[a][b];
@@ -551,7 +586,7 @@ static void sim_open_worker(Sim *s, int node, uint64_t memory_bytes, uint64_t se
 static void sim_open_client(Sim *s, int i, SimProgram *p) {
     SimClient *c = &s->client[i];
     c->program = p;
-    c->cancel_at = -1;
+    c->is_open = true;
     c->is_watcher = i == s->n_clients;
     c->writer.edge_id = UINT64_MAX;
     if (p) {
@@ -574,7 +609,7 @@ static void sim_close(Sim *s) {
     for (int k = 1; k <= s->n_workers; k++) worker_free(&s->worker[k].w);
     for (int i = 0; i <= s->n_clients; i++) {
         SimClient *c = &s->client[i];
-        for (int k = 0; c->program && k < c->program->n; k++) bytes_fini(&c->reply[k].value);
+        for (int k = 0; c->reply && k < c->program->n; k++) bytes_fini(&c->reply[k].value);
         free(c->reply);
         free(c->failure);
         Msg m = {0};

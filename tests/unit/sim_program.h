@@ -36,7 +36,7 @@ typedef struct Gen {
     SimProgram *p;
     Rand r;
     SimValue live[LIVE_MAX];
-    int n_live, depth, n_workers;
+    int n_live, depth, n_workers, numel_max;
     uint64_t next_id;
     bool makes_mistakes;
 } Gen;
@@ -136,7 +136,7 @@ static SimValue *take(Gen *g, Cand *c) {
         if (c->in[i].kind == IN_TENSOR) in[i] = c->value[i]->type, is_lost |= c->value[i]->is_lost;
     if (!inst_infer(&c->inst, in, out, &n_out, &err)) return NULL;
     for (int k = 0; k < n_out; k++)
-        if (type_numel(&out[k]) > NUMEL_MAX || out[k].rank > 5) return NULL;
+        if (type_numel(&out[k]) > g->numel_max || out[k].rank > 5) return NULL;
     if (n_out && !c->is_soft && !is_exact(c, (DType)out[0].dtype)) return NULL;
     if (n_out && c->is_soft && !c->keeps_any) return NULL;
     if (g->n_live + n_out > LIVE_MAX) return NULL;
@@ -709,6 +709,35 @@ static void gen_free(Gen *g, int n) {
     if (c.inst.n_in) take(g, &c);
 }
 
+/* A payload that is a part of its own in the message, and something small of it. */
+static void gen_large(Gen *g) {
+    TensorType t = {.dtype = DT_F64, .rank = 2, .shape = {97, 90 + below(g, 10)}};
+    g->numel_max = 10000;
+    SimValue *v = gen_data(g, t);
+    g->numel_max = NUMEL_MAX;
+    if (!v) return;
+    Cand c;
+    cand_init(&c, OP_SUM);
+    cand_in(&c, v);
+    cand_axis(&c, below(g, 2));
+    c.bound = v->bound, c.terms = 100;
+    take(g, &c);
+    SimValue *last = &g->live[g->n_live - 1], gone = *v;
+    if (last == v) return;
+    *v = *last; /* The sum takes its place. */
+    g->n_live--;
+    cand_init(&c, OP_FREE);
+    cand_in(&c, &gone);
+    if (chance(g, 80)) take(g, &c);
+}
+
+static void gen_check(Gen *g) {
+    Cand c;
+    cand_init(&c, OP_CHECK);
+    cand_attr(&c, ATTR_NAN)->b = chance(g, 60);
+    take(g, &c);
+}
+
 /* An instruction that cannot be: the dispatcher refuses it and poisons what follows. */
 static void gen_mistake(Gen *g) {
     SimValue *a = any_live(g), *b = any_live(g);
@@ -735,6 +764,8 @@ static void gen_step(Gen *g) {
         gen_effect(g);
     else if (kind < 42 || g->n_live > LIVE_MAX - 6)
         gen_free(g, 1 + below(g, 3));
+    else if (kind == 42 && chance(g, 30))
+        chance(g, 60) ? gen_large(g) : gen_check(g);
     else if (kind < 43 && g->makes_mistakes)
         gen_mistake(g);
     else if (kind < 45) {
@@ -761,6 +792,7 @@ static void program_make(SimProgram *p, uint64_t seed, int n, int n_workers, boo
     Gen *g = xcalloc(1, sizeof *g);
     g->p = p, g->r.state = seed, g->n_workers = n_workers, g->makes_mistakes = makes_mistakes;
     g->next_id = (uint64_t)below(g, 1000);
+    g->numel_max = NUMEL_MAX;
     for (int i = 0; i < SIGNALS; i++)
         if (chance(g, 80)) gen_define(g);
     for (int tries = 0; p->n < n && tries < 20 * n; tries++) gen_step(g);

@@ -14,9 +14,9 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-typedef enum Mode { PLAIN, TIGHT, MISTAKES, CANCEL, CLIENT_DIES, WORKER_DIES, MODES } Mode;
-static const char *const mode_name[MODES] = {"plain",  "tight memory", "mistakes",
-                                             "cancel", "client dies",  "worker dies"};
+typedef enum Mode { PLAIN, TIGHT, MISTAKES, CANCEL, CLIENT_DIES, WORKER_DIES, LATE, MODES } Mode;
+static const char *const mode_name[MODES] = {"plain",       "tight memory", "mistakes",   "cancel",
+                                             "client dies", "worker dies",  "worker late"};
 
 /* What processes share: figures, and where each is. */
 typedef struct Tally {
@@ -32,18 +32,18 @@ static uint64_t salt;                     /* ... and another schedule, for they 
 
 /* ---- The plain run ---- */
 
-static Sim *sim_new(uint64_t seed, int n_workers, int n_clients) {
+static Sim *sim_new(uint64_t seed, int n_workers, int n_clients, int wanted) {
     Sim *s = xcalloc(1, sizeof *s);
     s->r.state = seed, s->n_workers = n_workers, s->n_clients = n_clients;
     s->frame_most = 256;
-    DispatcherConfig config = {.workers_wanted = n_workers, .seed = seed};
+    DispatcherConfig config = {.workers_wanted = wanted, .seed = seed};
     s->d = dispatcher_new(&config);
     return s;
 }
 
 /* One worker, one client, no signals, no haste. */
 static Sim *run_plain(SimProgram *p, const char *engine) {
-    Sim *s = sim_new(1, 1, 1);
+    Sim *s = sim_new(1, 1, 1, 1);
     s->worker[1].engine = engine;
     sim_open_worker(s, 1, 64 << 20, 1);
     sim_open_client(s, 0, p);
@@ -132,7 +132,8 @@ static void check_figure(Sim *s, const char *name, int64_t want) {
 static void check_quiet(Sim *s, const char *when) {
     for (int a = 0; a < NODES; a++)
         for (int b = 0; b < NODES; b++)
-            if (s->link[a][b].n && !(sim_is_worker(s, b) && s->worker[b].is_dead))
+            if (s->link[a][b].n && !(sim_is_worker(s, b) && s->worker[b].is_dead) &&
+                !(sim_is_worker(s, a) && is_replaced(s, a)))
                 sim_wrong(s, "%s: %d messages from node %d to %d were never delivered", when,
                           s->link[a][b].n, a, b);
     if (!dispatcher_is_idle(s->d)) sim_wrong(s, "%s: the dispatcher waits for something", when);
@@ -162,7 +163,7 @@ static void check_end(Sim *s) {
     check_figure(s, "bytes", 0);
     static const char *const zero[] = {"bytes_used", "tensors", "storages", "clients"};
     for (int k = 1; k <= s->n_workers; k++)
-        for (int i = 0; i < 4 && !s->worker[k].is_dead; i++) {
+        for (int i = 0; i < 4 && s->worker[k].w && !s->worker[k].is_dead; i++) {
             char name[64];
             snprintf(name, sizeof name, "w%u.%s", s->worker[k].rank, zero[i]);
             check_figure(s, name, 0);
@@ -219,19 +220,21 @@ static void set_weather(Sim *s) {
 }
 
 typedef struct Setting {
-    int n_workers, n_clients;
+    int n_workers, n_clients; /* at first */
+    bool has_spare;           /* one more comes later */
     Mode mode;
     uint64_t memory_bytes;
     const char *engine, *plain_engine;
 } Setting;
 
 static Setting choose_setting(Rand *r) {
-    static const Mode modes[] = {PLAIN, PLAIN,    PLAIN,  PLAIN,       PLAIN,       TIGHT,
-                                 TIGHT, MISTAKES, CANCEL, CLIENT_DIES, WORKER_DIES, PLAIN};
+    static const Mode modes[] = {PLAIN,    PLAIN,  PLAIN,       PLAIN,       TIGHT, TIGHT,
+                                 MISTAKES, CANCEL, CLIENT_DIES, WORKER_DIES, LATE,  WORKER_DIES};
     Setting g = {.n_clients = 1 + rand_below(r, 4), .memory_bytes = 32 << 20};
     g.n_workers = rand_below(r, 5) ? 3 + rand_below(r, 6) : 1 + rand_below(r, 3);
     g.mode = modes[rand_below(r, 12)];
     if (g.mode == WORKER_DIES && g.n_workers < 2) g.n_workers = 4;
+    g.has_spare = g.mode == LATE || (g.mode == WORKER_DIES && rand_below(r, 2));
     int engine = rand_below(r, 6);
     g.engine = engine == 0 ? "cpu" : engine < 3 ? "delayed" : "reference";
     g.plain_engine = engine == 0 ? "cpu" : "reference";
@@ -250,10 +253,13 @@ static void print_setting(uint64_t seed, const Setting *g, SimProgram *program) 
 
 static void set_fate(Sim *s, const Setting *g, int n_insts) {
     s->die_at = 30 + sim_below(s, 20 * n_insts + 200);
+    s->spare_at = sim_below(s, 20 * n_insts + 200);
+    s->memory_bytes = g->memory_bytes;
+    if (g->mode == WORKER_DIES) s->spare_at += s->die_at;
     if (g->mode == WORKER_DIES) s->die_worker = 1 + sim_below(s, g->n_workers);
     if (g->mode == CLIENT_DIES) s->die_client = sim_client_node(s, sim_below(s, g->n_clients));
     for (int i = 0; g->mode == CANCEL && i < g->n_clients; i++)
-        s->client[i].cancel_at = sim_below(s, s->client[i].program->n + 1);
+        s->client[i].cancel_at = 1 + sim_below(s, s->client[i].program->n + 1);
 }
 
 /* True when all is well; else why has the reason. */
@@ -281,19 +287,22 @@ static bool run_schedule(uint64_t seed, char *why, size_t why_size) {
     if (g.mode == TIGHT) g.memory_bytes = peak / 4 + peak * slack / 50 + 4096;
     if (is_verbose) print_setting(seed, &g, program);
 
-    Sim *s = sim_new(sim_seed, g.n_workers, g.n_clients);
+    Sim *s = sim_new(sim_seed, g.n_workers + g.has_spare, g.n_clients, g.n_workers);
+    s->spare = g.has_spare ? s->n_workers : 0;
     s->is_traced = is_verbose, s->is_told_all = is_told_all;
     for (int i = 0; i < g.n_clients; i++)
         if (plain[i]->why[0]) sim_wrong(s, "the plain run: %.400s", plain[i]->why);
-    for (int k = 1; k <= g.n_workers && !s->why[0]; k++) {
+    for (int k = 1; k <= s->n_workers && !s->why[0]; k++) {
         s->worker[k].engine = g.engine;
-        sim_open_worker(s, k, g.memory_bytes, sim_seed + (uint64_t)k);
+        s->worker[k].rank = UINT32_MAX;
+        if (k != s->spare) sim_open_worker(s, k, g.memory_bytes, sim_seed + (uint64_t)k);
     }
     set_weather(s);
     static const uint64_t small[] = {0, 16, 64, 400, 4096}, piece[] = {8, 64, 200, 1000, 1 << 20};
     sim_small_box = small[sim_below(s, 5)], sim_piece_bytes = piece[sim_below(s, 5)] / 8 * 8;
     for (int i = 0; i < g.n_clients; i++) {
-        sim_open_client(s, i, &program[i]);
+        s->client[i].program = &program[i];
+        if (sim_below(s, 4) == 0) s->client[i].comes_at = sim_below(s, 3000);
         s->client[i].window = sim_below(s, 3) ? 4000 : 1 + sim_below(s, 3);
         s->client[i].priority = sim_below(s, 1000);
     }
