@@ -11,7 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TWO_STEP_BYTES = 16 << 10 };
+enum {
+    TWO_STEP_BYTES = 16 << 10,
+    COPIES_MAX = 16,          /* of one tensor that are remembered: those used last */
+    SCAN_MAX = 2 * COPIES_MAX /* an instruction may add thousands, and find them late */
+};
 
 bool convert_is_there(const TensorHandle *h, const Members *g, const Layout *l) {
     if (h->group == g && layout_equal(&h->layout, l)) return true;
@@ -70,19 +74,43 @@ static uint64_t move(Flow *f, uint64_t id, const TensorType *type, const Members
     return out;
 }
 
-static void remember(TensorHandle *h, uint64_t id, const Members *g, const Layout *l) {
+static void remember(Flow *f, TensorHandle *h, uint64_t id, const Members *g, const Layout *l) {
     Converted *v = xmalloc(sizeof *v);
     *v = (Converted){.next = h->converted, .id = id, .group = g, .layout = *l};
     h->converted = v;
+    f->client->copy_bytes += type_bytes(&h->type);
 }
 
-static const Converted *find(const TensorHandle *h, const Members *g, const Layout *l) {
-    for (const Converted *v = h->converted; v; v = v->next) {
+/* What is found comes to the front. */
+static const Converted *find(TensorHandle *h, const Members *g, const Layout *l) {
+    Converted **at = &h->converted;
+    for (int k = 0; *at && k < SCAN_MAX; at = &(*at)->next, k++) {
+        Converted *v = *at;
         TensorHandle as = {.group = v->group, .layout = v->layout};
-        if (convert_is_there(&as, g, l)) return v;
+        if (!convert_is_there(&as, g, l)) continue;
+        *at = v->next, v->next = h->converted, h->converted = v;
+        return v;
     }
     return NULL;
 }
+
+/* Forgets copies from the keep-th on. */
+static void drop(Flow *f, TensorHandle *h, int keep) {
+    Converted **at = &h->converted;
+    while (*at && keep-- > 0) at = &(*at)->next;
+    for (const Converted *v = *at; v; v = v->next) {
+        convert_forget(f, v->id, v->group);
+        f->client->copy_bytes -= type_bytes(&h->type);
+    }
+    converted_free(at);
+}
+
+void convert_trim(Flow *f, TensorHandle *h) {
+    uint64_t limit = f->d->config.client_bytes_max;
+    drop(f, h, limit && f->client->copy_bytes > limit ? 0 : COPIES_MAX);
+}
+
+void convert_drop(Flow *f, TensorHandle *h) { drop(f, h, 0); }
 
 /* The longest axis, if it gives every rank some rows; -1: none does. */
 static int axis_for_parts(const TensorType *t, int n) {
@@ -99,7 +127,8 @@ static bool is_complete(const TensorHandle *h, const Converted *v) {
 
 /* What was made of terms by combining them; NULL: they have not been. */
 static const Converted *combined(const TensorHandle *h, const Members *g) {
-    for (const Converted *v = h->converted; v; v = v->next)
+    const Converted *v = h->converted;
+    for (int k = 0; v && k < SCAN_MAX; v = v->next, k++)
         if (v->layout.kind != LAYOUT_PARTIAL && is_complete(h, v) && (!g || v->group == g))
             return v;
     return NULL;
@@ -118,7 +147,7 @@ static const Converted *sum_in_parts(Flow *f, uint64_t id, TensorHandle *h) {
         type_bytes(&h->type) < TWO_STEP_BYTES)
         return NULL;
     Layout parts = layout_split(&h->type, axis, g->n);
-    remember(h, move(f, id, &h->type, g, &h->layout, g, &parts), g, &parts);
+    remember(f, h, move(f, id, &h->type, g, &h->layout, g, &parts), g, &parts);
     return h->converted;
 }
 
@@ -180,14 +209,14 @@ uint64_t convert_to(Flow *f, uint64_t id, TensorHandle *h, const Members *g, Lay
     uint64_t out;
     if (can_fill(h, g, &l)) {
         out = fill(f, id, h, g, &l);
-        remember(h, out, g, &l);
+        remember(f, h, out, g, &l);
         return out;
     }
     const Members *from;
     Layout from_layout;
     uint64_t in = source(f, id, h, g, &l, &from, &from_layout);
     out = move(f, in, &h->type, from, &from_layout, g, &l);
-    remember(h, out, g, &l);
+    remember(f, h, out, g, &l);
     return out;
 }
 

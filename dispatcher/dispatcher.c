@@ -227,6 +227,9 @@ static void tell_group(Dispatcher *d, const WorkerPeer *w, const Members *g) {
 
 const Members *dispatcher_group(Dispatcher *d, const int32_t *rank, int n) {
     bool is_new;
+    /* The last ones are for single workers: each must have its own. */
+    bool has_room = n == 1 || d->groups.n < MAX_GROUPS - MAX_WORKERS;
+    if (!has_room) return groups_find(&d->groups, rank, n);
     const Members *g = groups_get(&d->groups, rank, n, &is_new);
     for (int i = 0; g && is_new && i < d->n_ranks; i++)
         if (d->worker[i]) tell_group(d, d->worker[i], g);

@@ -54,8 +54,23 @@ static void choose(Client *c) {
 void scope_refresh(Dispatcher *d, Client *c) {
     Err err = {0};
     for (int i = 0; i < c->depth; i++)
-        scope_target(d, c, c->scope[i].name, strlen(c->scope[i].name), &c->scope[i].target, &err);
-    scope_target(d, c, "*", 1, &c->births, &err);
+        scope_target(d, c, c->scope[i].name, c->scope[i].n, &c->scope[i].target, &err);
+    scope_target(d, c, CONFIG_EVERYWHERE, 1, &c->births, &err);
+    choose(c);
+}
+
+static bool is_named(const Scope *s, const Attr *name) {
+    return s->n == name->n && !memcmp(s->name, name->str, s->n);
+}
+
+/* The same after a definition: of what has that name, once for all. */
+static void redefined(Dispatcher *d, Client *c, const Attr *name) {
+    Err err = {0};
+    Target t;
+    scope_target(d, c, name->str, name->n, &t, &err);
+    for (int i = 0; i < c->depth; i++)
+        if (is_named(&c->scope[i], name)) c->scope[i].target = t;
+    if (name->n == 1 && name->str[0] == CONFIG_EVERYWHERE[0]) c->births = t;
     choose(c);
 }
 
@@ -68,9 +83,8 @@ static bool enter(Dispatcher *d, Client *c, const Inst *inst, Err *err) {
         c->scope = xrealloc(c->scope, (size_t)c->cap_scope * sizeof c->scope[0]);
     }
     Scope *s = &c->scope[c->depth++];
-    s->name = xmalloc(name->n + 1);
-    memcpy(s->name, name->str, name->n);
-    s->name[name->n] = 0;
+    s->name = xstrndup(name->str, name->n);
+    s->n = name->n;
     bool ok = scope_target(d, c, s->name, name->n, &s->target, err);
     choose(c);
     return ok;
@@ -80,9 +94,7 @@ static bool enter(Dispatcher *d, Client *c, const Inst *inst, Err *err) {
 static bool leave(Client *c, const Inst *inst, Err *err) {
     const Attr *name = inst_attr(inst, ATTR_NAME);
     int i = c->depth - 1;
-    while (i >= 0 && name && (strlen(c->scope[i].name) != name->n ||
-                              memcmp(c->scope[i].name, name->str, name->n)))
-        i--;
+    while (i >= 0 && name && !is_named(&c->scope[i], name)) i--;
     if (i < 0) return err_set(err, ERR_ARG, "no such signal is open");
     while (c->depth > i) free(c->scope[--c->depth].name);
     choose(c);
@@ -98,7 +110,7 @@ static void process(Flow *f, int stage) {
     case OP_SIGNAL_EXIT: ok = leave(c, &f->inst, &err); break;
     case OP_SIGNAL_DEFINE:
         ok = config_define(&c->signals, &f->inst, &err);
-        if (ok) scope_refresh(f->d, c);
+        if (ok) redefined(f->d, c, inst_attr(&f->inst, ATTR_NAME));
         break;
     default: break;
     }

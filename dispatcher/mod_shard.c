@@ -60,6 +60,12 @@ static void set_operand(Flow *f, int i, uint64_t id) {
     ((Operand *)f->inst.in)[i].id = id;
 }
 
+/* Behind the instruction. */
+static void trim(Flow *f, TensorHandle **h) {
+    for (int i = 0; i < f->inst.n_in; i++)
+        if (h[i] && h[i]->converted) convert_trim(f, h[i]);
+}
+
 static const Members *single(Flow *f, int rank) {
     Client *c = f->client;
     if (rank == c->rank) return c->home;
@@ -110,6 +116,7 @@ static void place_effect(Flow *f, int stage) {
     f->layout = layout_replicate();
     chain_next(f, stage + 1);
     for (int i = 0; i < n_temporary; i++) convert_forget(f, temporary[i], g);
+    trim(f, h);
 }
 
 /* ---- Tensors ---- */
@@ -256,6 +263,7 @@ static void place_tensor(Flow *f, int stage) {
     settle(f, g, &give);
     if (log_is(LOG_DISPATCHER) && f->group) log_place(f, g, &give);
     chain_next(f, stage + 1);
+    trim(f, h);
 }
 
 /* Whoever has heard of the client is told; others will be with their first frame (mod_route). What

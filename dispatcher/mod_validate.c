@@ -44,8 +44,7 @@ static void forget_away(Flow *f, TensorHandle *old) {
         ranks_join(&f->to, &old->group->set);
         f->client->n_away--;
     }
-    for (const Converted *v = old->converted; v; v = v->next) convert_forget(f, v->id, v->group);
-    converted_free(&old->converted);
+    convert_drop(f, old);
 }
 
 /* Frees what is live; an id that is not is an error, and the rest is freed all the same. */

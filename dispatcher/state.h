@@ -123,7 +123,7 @@ void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, boo
 /* What a signal asks for; out->group NULL: nothing. false: it cannot be had. */
 bool scope_target(Dispatcher *d, Client *c, const char *name, size_t n, Target *out,
                   Err *err);
-/* Works out again what the open scopes come to: definitions or workers have changed. */
+/* Works out again what the open scopes come to: workers have changed. */
 void scope_refresh(Dispatcher *d, Client *c);
 
 /* ---- mod_shard.c ---- */

@@ -567,14 +567,18 @@ static bool need_format(Infer *s) {
            need_at_most(s, ATTR_SCI, 1) && need_at_most(s, ATTR_LINEWIDTH, INT32_MAX);
 }
 
+static bool need_signal_name(Infer *s) {
+    const Attr *name = inst_attr(s->inst, ATTR_NAME);
+    TRY(need_attr(s, ATTR_NAME));
+    if (name->n > 0 && name->n <= MAX_SIGNAL && !memchr(name->str, 0, name->n)) return true;
+    return err_set(s->err, ERR_ARG, "%s: a name of 1 to %d bytes is needed", op_name(s),
+                   MAX_SIGNAL);
+}
+
 /* What a signal may ask for; config.h reads it. */
 static bool need_definition(Infer *s) {
-    const Attr *name = inst_attr(s->inst, ATTR_NAME), *axis = inst_attr(s->inst, ATTR_AXIS),
-               *workers = inst_attr(s->inst, ATTR_WORKERS);
-    TRY(need_attr(s, ATTR_NAME));
-    if (name->n == 0 || name->n > MAX_SIGNAL || memchr(name->str, 0, name->n))
-        return err_set(s->err, ERR_ARG, "%s: a name of 1 to %d bytes is needed", op_name(s),
-                       MAX_SIGNAL);
+    const Attr *axis = inst_attr(s->inst, ATTR_AXIS), *workers = inst_attr(s->inst, ATTR_WORKERS);
+    TRY(need_signal_name(s));
     if (axis && (axis->n != 1 || axis->ints[0] < -MAX_DIMS || axis->ints[0] >= MAX_DIMS))
         return err_set(s->err, ERR_ARG, "%s: axis is one number from %d to %d", op_name(s),
                        -MAX_DIMS, MAX_DIMS - 1);
@@ -615,7 +619,7 @@ bool infer_control(Infer *s) {
         TRY(need_tensors(s, 1, 1) && need_attr(s, ATTR_NAME));
         s->n_out = 1, s->out[0] = s->in[0];
         return true;
-    case OP_SIGNAL_ENTER: return need_tensors(s, 0, 0) && need_attr(s, ATTR_NAME);
+    case OP_SIGNAL_ENTER: return need_tensors(s, 0, 0) && need_signal_name(s);
     case OP_SIGNAL_DEFINE: return need_tensors(s, 0, 0) && need_definition(s);
     case OP_FILE:
         if (inst->n_in != 1) return wrong_count(s, 1, 1);

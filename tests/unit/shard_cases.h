@@ -157,8 +157,8 @@ static const Program programs[] = {
      "t6 = cat t9223372036854775810 t9223372036854775811 axis=0 on=5 split=[0,3]\n"
      "t7 = sum t0 on=5 partial=\"sum\"\n"
      "+ free t9223372036854775811\n"
-     "+ free t9223372036854775809\n"
      "+ free t9223372036854775808\n"
+     "+ free t9223372036854775809\n"
      "free t0\n"
      "-> w0 w1 w2 w3 \n"},
     {"terms in a window are not the tensor",

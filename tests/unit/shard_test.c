@@ -369,6 +369,85 @@ static void test_frees(void) {
     stop();
 }
 
+/* A loop over slices: copies of all but the last windows go, and with the tensor the rest. One
+ * instruction may need more of them than are kept. */
+static void test_copies(void) {
+    start();
+    say("signal define a axis=0\nsignal enter a\nt0 = randn [64,2] f32 rng=1:0\nsignal exit a\n");
+    for (int i = 1; i <= 40; i++) {
+        char line[96];
+        snprintf(line, sizeof line, "t%d = slice t0 [%d:%d,0:2]\nfree t%d\n", i, i, i + 8, i);
+        say(line);
+    }
+    listen(true);
+    int made = count(heard.data, " = all_to_all"), freed = count(heard.data, "+ free ");
+    CHECK_INT(made, 40);
+    CHECK_INT(made - freed, 16);
+    Bytes text = {0};
+    bytes_puts(&text, "t41 = cat");
+    for (int i = 0; i < 50; i++) bytes_puts(&text, " t0");
+    bytes_puts(&text, " axis=0\nfree t0\n");
+    say(text.data);
+    bytes_fini(&text);
+    listen(true);
+    made = count(heard.data, " = all_to_all"), freed = count(heard.data, "+ free ");
+    CHECK_INT(made, 90);
+    CHECK_INT(freed, made);
+    stop();
+}
+
+/* A definition counts at once for scopes of its name that are open, and for no other. */
+static void test_redefined(void) {
+    start();
+    say("signal define a axis=0\nsignal define b workers=[1]\nsignal enter b\nsignal enter a\n"
+        "signal enter x\nt0 = full 1 [8,2] f32\nsignal define a axis=1\nt1 = full 1 [8,2] f32\n"
+        "signal define x workers=[2]\nt2 = full 1 [8,2] f32\nsignal define b workers=[3]\n"
+        "t3 = full 1 [8,2] f32\nsignal exit a\nt4 = full 1 [8,2] f32\n");
+    listen(true);
+    CHECK_STR(heard.data, "t0 = full 1 [8,2] f32 on=5 split=[0,2]\n"
+                          "t1 = full 1 [8,2] f32 on=5 split=[1,1]\n"
+                          "t2 = full 1 [8,2] f32 on=3\n"
+                          "t3 = full 1 [8,2] f32 on=3\n"
+                          "t4 = full 1 [8,2] f32 on=4\n-> w0 w1 w2 w3 \n");
+    stop();
+}
+
+/* Clients that make groups without end: then there are no more for them, but every worker that
+ * comes has its own, and who asks for no group of his own goes on. */
+static void test_groups(void) {
+    enum { ALL = 16, SESSIONS = 20 };
+    start();
+    for (PeerId k = WORKERS; k < ALL; k++) hello(1000 + k, ROLE_WORKER);
+    for (int made = 0, session = 0; session < SESSIONS; session++) {
+        dispatcher_on_gone(d, CLIENT, 0);
+        hello(CLIENT, ROLE_CLIENT);
+        seq = 0;
+        for (int i = 0; i < 200; i++, made++) {
+            char line[96];
+            int a = made % ALL, b = (a + 1 + made / ALL % 15) % ALL;
+            int c = (a + 1 + made / (15 * ALL) % 15) % ALL;
+            if (c == b) continue;
+            snprintf(line, sizeof line, "signal define a workers=[%d,%d,%d]\nsignal enter a\n", a, b,
+                     c);
+            say(line);
+        }
+    }
+    clear(&told);
+    listen(true);
+    CHECK_MSG(strstr(told.data, "more groups of workers than one client may make"), "%.99s",
+              told.data);
+    for (PeerId k = ALL; k < 2 * ALL; k++) hello(1000 + k, ROLE_WORKER);
+    for (PeerId k = 0; k < ALL; k++) dispatcher_on_gone(d, k < WORKERS ? k + 1 : 1000 + k, 0);
+    hello(CLIENT, ROLE_CLIENT);
+    seq = 0;
+    listen(true);
+    clear(&told);
+    say("t0 = full 1 [8,2] f32\nt1 = exp t0\n");
+    listen(true);
+    CHECK_STR(told.data ? told.data : "", "");
+    stop();
+}
+
 static void test_place(void) {
     start();
     say(split_all);
@@ -399,6 +478,9 @@ int main(int argc, char **argv) {
     test_hostile();
     test_check();
     test_frees();
+    test_copies();
+    test_redefined();
+    test_groups();
     test_place();
     return check_report("shard");
 }
