@@ -299,8 +299,8 @@ static void put_folds(Emit *e, int pass, bool is_grouped) {
             line(e, "if (group == 4) {");
             line(e, "const %s *const x[4] = {%s, %s,", type, from[0], from[1]);
             line(e, "    %s, %s};", from[2], from[3]);
-            line(e, "%s *const t[4] = {T%d + block, T%d + blocks + block, T%d + 2 * blocks + block,",
-                 acc, i, i, i);
+            line(e, "%s *const t[4] = {T%d + block, T%d + blocks + block,", acc, i, i);
+            line(e, "    T%d + 2 * blocks + block,", i);
             line(e, "    T%d + 3 * blocks + block};", i);
             line(e, "%s_four(to - from, x, t);", kernel);
             line(e, "} else");

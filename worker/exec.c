@@ -6,6 +6,7 @@
 #include "worker/exec.h"
 #include "runtime/log.h"
 #include "runtime/element.h"
+#include "worker/collect.h"
 #include "worker/view.h"
 
 #include <assert.h>
@@ -224,10 +225,20 @@ void exec_name_view(Exec *x, Job *j, const View *view) {
     exec_finish(x, j);
 }
 
+static void drop_poisoned(Exec *x, Job *j, ErrCode poison, const TensorType *types) {
+    exec_poison_outputs(x, j, poison, types);
+    exec_finish(x, j);
+}
+
 /* No data moves, but where a reshape cannot be had by strides. */
 static void issue_view(Exec *x, Job *j, const TensorType *type) {
     View view;
     if (!view_apply(j->call.inst, &j->call.in[0], type, &view)) {
+        ErrCode poison;
+        if (!collect_settle(x, j, &poison)) {
+            drop_poisoned(x, j, poison, type);
+            return;
+        }
         set_immediates(x, j, type);
         exec_submit(x, j, NULL, type);
         return;
@@ -369,10 +380,23 @@ static void issue_tensor(Exec *x, Job *j, const Job *following) {
     } else if (in->op == OP_SHARD || (in->op == OP_CAST && types[0].dtype == x->types[0].dtype)) {
         exec_name_view(x, j, &j->call.in[0]);
     } else if (j->part && (j->part->is_neutral || j->part->is_empty)) {
+        if (!collect_settle(x, j, &poison)) {
+            drop_poisoned(x, j, poison, types);
+            return;
+        }
         locate_neutral(j, j->part->is_neutral ? in->op : OP_SUM, types);
         exec_submit(x, j, NULL, types);
     } else {
         set_immediates(x, j, types);
+        if (x->collect) {
+            if (collect_add(x, j, types, &poison)) return;
+            if (poison) {
+                drop_poisoned(x, j, poison, types);
+                return;
+            }
+            collect_issued(x);
+            set_immediates(x, j, types); /* operands may have been gathered anew */
+        }
         exec_submit(x, j, following, types);
     }
 }
@@ -417,6 +441,13 @@ static bool is_here(Exec *x, Job *j) {
     return false;
 }
 
+/* What is pending must be done, or be in the queue, before it. */
+static bool ends_cluster(const Job *j) {
+    Op op = j->inst.op;
+    return effect_is(op) || op_is_move(op) || op == OP_CHECK ||
+           j->seq < j->frame->client->cancel_end;
+}
+
 void exec_issue(Exec *x, Job *j, const Job *following) {
     Op op = j->inst.op;
     j->kind = JOB_CALL;
@@ -432,6 +463,7 @@ void exec_issue(Exec *x, Job *j, const Job *following) {
     if (log_is(LOG_WORKER)) log_job(x, j);
     x->instructions++;
     j->frame->client->instructions++;
+    if (collect_is_open(x, j->frame->client) || (x->collect && ends_cluster(j))) collect_flush(x);
     if (op == OP_FREE) {
         issue_free(x, j);
     } else if (op_is_move(op)) { /* a cancel does not stop it: peers wait for it */
@@ -446,6 +478,7 @@ void exec_issue(Exec *x, Job *j, const Job *following) {
         j->frame->client->checks_nan = inst_bool(&j->inst, ATTR_NAN, false);
         cell_put(&x->jobs, j);
     } else {
+        if (op == OP_EDGE) collect_edge(x);
         /* poison: the dispatcher has reported the cause; signals, notes, edges, file names: not
          * for workers. */
         exec_poison_outputs(x, j, ERR_GONE, NULL);

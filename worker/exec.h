@@ -93,7 +93,8 @@ typedef enum JobKind {
     JOB_CALL,   /* for the engine, but `data` */
     JOB_EFFECT, /* runs when all before it is done; or an error that waits to be told */
     JOB_EXPORT, /* tells the readers of a move that its operand is there */
-    JOB_IMPORT  /* puts a move's result together */
+    JOB_IMPORT, /* puts a move's result together */
+    JOB_PENDING /* a node of the open cluster (collect.h); in no queue */
 } JobKind;
 
 typedef enum JobState {
@@ -110,6 +111,7 @@ struct Job {
     Frame *frame;
     uint8_t kind, state;
     bool is_ready;    /* waits for memory or its turn only */
+    int16_t node;     /* of the cluster; JOB_PENDING */
     uint32_t n_late;  /* operands that are not begun */
     uint32_t n_waits; /* what it waits for: operands, descriptors */
     uint32_t group;   /* of a located instruction; else 0 */
@@ -206,6 +208,7 @@ void outbox_fini(Outbox *o);
 
 struct Exec {
     Store store;
+    struct Collect *collect; /* NULL: instructions are carried out one by one */
     Engine *engine;
     const EngineOps *ops;
     char *arena; /* the engine's */
@@ -279,6 +282,8 @@ void queue_tell(Job *j);           /* an effect or an error that waits for its t
 /* The results are named now and made later, when n_held operands (begun, or with `commits`: done)
  * and `more` other things are there. */
 void queue_wait(Exec *x, Job *j, const TensorType *types, bool commits, uint32_t more);
+/* As queue_wait for a job whose result has a name and no memory already; its maker is j. */
+void queue_adopt(Exec *x, Job *j);
 void queue_arrive(Job *j); /* one of the other things is there */
 void queue_done(Exec *x, Job *j, ErrCode poison); /* a job that waited; its client is not freed */
 void queue_submit(Exec *x, Job *j, bool is_queued); /* call.out has memory */

@@ -203,13 +203,18 @@ bool fuse_done(Fuse *f) {
     if (last >= 0) a->inner.rank--;
     f->is_lined = a->inner.rank > 0;
     sign(f);
+    if (!f->trailing) { /* one pass; what a reduction is, it would not be */
+        for (int i = 0; i < f->n_nodes; i++)
+            if (f->node[i].is_row) return false;
+        return true;
+    }
     FusePlan p;
     fuse_plan(f, &p);
     int64_t row_bytes = 0;
     for (int i = 0; i < f->n_nodes; i++)
         if (p.is_kept[i])
             row_bytes += a->n * dtype_info[fuse_computes(f->node[i].dtype)].size_bytes;
-    if (p.has_reduce != (f->trailing > 0)) return false;
+    if (!p.has_reduce) return false;
     return row_bytes <= ROW_BYTES_MAX && (p.n_passes == 1 || a->n <= ROW_BYTES_MAX);
 }
 

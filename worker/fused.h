@@ -15,7 +15,7 @@
 enum {
     FUSED_RANK = 8,
     FUSED_INPUTS = 16,
-    FUSED_OUTPUTS = 16,
+    FUSED_OUTPUTS = 48,
     FUSED_SCALARS = 24,
     FUSED_BLOCK = 4096 /* elements of one block of a reduction */
 };

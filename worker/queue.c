@@ -230,6 +230,20 @@ void queue_wait(Exec *x, Job *j, const TensorType *types, bool commits, uint32_t
     if (j->n_waits == 0) make_ready(j);
 }
 
+void queue_adopt(Exec *x, Job *j) {
+    j->n_waits = 0;
+    j->is_ready = false;
+    j->need = j->out[0]->bytes;
+    for (int i = 0; i < j->n_held; i++)
+        if (j->held[i]->maker) wait_for(x, j, j->held[i], false);
+    rebase(j, false);
+    enqueue(j, JOB_WAITS);
+    j->frame->client->n_waiting++;
+    j->frame->client->promised += j->need;
+    x->n_waiting++;
+    if (j->n_waits == 0) make_ready(j);
+}
+
 /* It has begun, or never will. */
 static void end_wait(Exec *x, Job *j) {
     stop_waiting(x, j);

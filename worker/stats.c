@@ -3,6 +3,7 @@
  * these, inline_bytes travelled with their descriptor.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec.h"
+#include "worker/collect.h"
 
 void exec_stats(const Exec *x, Bytes *out) {
     uint64_t used, peak, total, tensors = 0, clients = 0;
@@ -19,6 +20,7 @@ void exec_stats(const Exec *x, Bytes *out) {
     bytes_printf(out, "moves=%llu\nbytes_in=%llu\nbytes_out=%llu\ninline_bytes=%llu\n",
                  (unsigned long long)x->moves, (unsigned long long)x->bytes_in,
                  (unsigned long long)x->bytes_out, (unsigned long long)x->inline_bytes);
+    collect_stats(x, out);
     bytes_printf(out, "pins=%zu\nwaiting=%u\n", x->pins.n, x->n_waiting);
     for (const Client *c = x->clients; c; c = c->next) {
         bytes_printf(out, "client.%u.instructions=%llu\nclient.%u.kernels=%llu\n", c->id,

@@ -5,6 +5,7 @@
  * of frames costs one message.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec.h"
+#include "worker/collect.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -41,6 +42,7 @@ Exec *exec_new(const EngineOps *ops, const EngineConfig *config, Err *err) {
     int fd;
     ops->arena(e, &base, &bytes, &fd);
     x->arena = base;
+    x->collect = collect_new(ops, e);
     return x;
 }
 
@@ -77,6 +79,7 @@ static void client_free(Exec *x, Client *c) {
 void exec_free(Exec **at) {
     Exec *x = *at;
     if (!x) return;
+    collect_flush(x);
     while (x->first) exec_retire(x, true);
     while (x->clients) {
         x->clients->is_gone = true;
@@ -95,6 +98,7 @@ void exec_free(Exec **at) {
     cells_fini(&x->jobs);
     cells_fini(&x->waits);
     arena_fini(&x->scratch);
+    collect_free(&x->collect);
     x->ops->close(&x->engine);
     free(x);
     *at = NULL;
@@ -184,6 +188,7 @@ void exec_on_frame(Exec *x, Msg *m) {
 void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
     Client *c = exec_client(x, client, false);
     if (!c || seq <= c->cancel_end) return;
+    collect_flush(x);
     c->cancel_end = seq;
     c->is_cancel_told = false;
     queue_cancel(x, c);
@@ -195,6 +200,7 @@ void exec_on_gone(Exec *x, uint32_t client) {
         peer_sweep(x, client);
         return;
     }
+    collect_flush(x);
     c->is_gone = true;
     c->at = NULL;
     c->has_ack = false;
@@ -273,7 +279,12 @@ bool exec_step(Exec *x, int64_t budget_us) {
         if (now >= end || x->peer_out.n) break; /* Somebody waits for what was done. */
     }
     if (!next_client(x) && x->first && !x->peer_out.n) exec_retire(x, true);
-    return next_client(x) || x->first; /* what waits for peers is woken by their messages */
+    bool has_more = next_client(x) || x->first;
+    if (!has_more && collect_is_open(x, NULL)) {
+        collect_idle(x);
+        return true;
+    }
+    return has_more; /* what waits for peers is woken by their messages */
 }
 
 /* ---- Messages out ---- */

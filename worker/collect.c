@@ -1,0 +1,477 @@
+/* collect.c: see collect.h. SPDX-License-Identifier: MIT */
+#include "worker/collect.h"
+#include "runtime/element.h"
+#include "worker/emit.h"
+#include "worker/fuse.h"
+#include "worker/jit.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    IDLE_NS = 100000,  /* without anything to issue: then the cluster is carried out */
+    WAIT_MS = 60000,
+    PASSED_MAX = 64,   /* instructions beside an open cluster */
+    EDGE_MIN = 12,     /* nodes of a cluster that ends where a loop goes round */
+    INDEPENDENT_MAX = 24 /* nodes of a cluster that takes in what has nothing to do with them */
+};
+
+struct Collect {
+    Jit *jit;
+    bool waits; /* for each kernel: for tests, which want to see kernels at work */
+    Client *client;
+    int n;
+    Job *job[FUSE_NODES];
+    FuseRef operand[FUSE_NODES][3]; /* of tensor operands, by their place in held */
+    int uses[FUSE_NODES];           /* as operands of pending jobs */
+    int passed;
+    int64_t idle_ns; /* since when; 0: it is not */
+    Fuse fuse;
+    uint64_t launches, fused_ops, eager_ops, unstored, bytes_saved;
+};
+
+Collect *collect_new(const EngineOps *ops, const Engine *e) {
+    const char *on = getenv("GT_FUSE");
+    if (!on || !*on || !strcmp(on, "0") || !ops->fused) return NULL;
+    Collect *c = xcalloc(1, sizeof *c);
+    c->waits = !strcmp(on, "wait");
+    const char *isa = strchr(ops->isa(e), '-'); /* "cpu-v4" */
+    c->jit = jit_new(&(JitConfig){.isa = isa ? isa + 1 : "base"});
+    return c;
+}
+
+void collect_free(Collect **c) {
+    if (!*c) return;
+    assert((*c)->n == 0);
+    jit_free(&(*c)->jit);
+    free(*c);
+    *c = NULL;
+}
+
+bool collect_is_open(const Exec *x, const Client *c) {
+    return x->collect && x->collect->n && x->collect->client != c;
+}
+
+void collect_issued(Exec *x) {
+    Collect *c = x->collect;
+    if (c->n && ++c->passed > PASSED_MAX) collect_flush(x);
+}
+
+void collect_edge(Exec *x) {
+    Collect *c = x->collect;
+    if (c && c->n >= EDGE_MIN) collect_flush(x);
+}
+
+void collect_idle(Exec *x) {
+    Collect *c = x->collect;
+    int64_t now = exec_now_ns();
+    if (!c->idle_ns)
+        c->idle_ns = now;
+    else if (now - c->idle_ns > IDLE_NS)
+        collect_flush(x);
+}
+
+void collect_stats(const Exec *x, Bytes *out) {
+    const Collect *c = x->collect;
+    if (!c) return;
+    JitStats s = jit_stats(c->jit);
+    bytes_printf(out, "fused.launches=%llu\nfused.ops=%llu\nfused.eager_ops=%llu\n",
+                 (unsigned long long)c->launches, (unsigned long long)c->fused_ops,
+                 (unsigned long long)c->eager_ops);
+    bytes_printf(out, "fused.unstored=%llu\nfused.bytes_saved=%llu\n",
+                 (unsigned long long)c->unstored, (unsigned long long)c->bytes_saved);
+    bytes_printf(out, "jit.hits=%llu\njit.misses=%llu\njit.compiled=%llu\njit.cached=%llu\n",
+                 (unsigned long long)s.hits, (unsigned long long)s.misses,
+                 (unsigned long long)s.compiled, (unsigned long long)s.cached);
+    bytes_printf(out, "jit.pending=%llu\njit.failed=%llu\njit.compile_ms=%.0f\n",
+                 (unsigned long long)s.pending, (unsigned long long)s.failed, s.compile_ms);
+}
+
+/* ---- What fits ---- */
+
+static int lead_rank(const Fuse *f) { return f->space.rank - f->trailing; }
+
+static bool is_space(const Fuse *f, const TensorType *t) {
+    if (t->rank != f->space.rank) return false;
+    for (int d = 0; d < t->rank; d++)
+        if (t->shape[d] != f->space.shape[d]) return false;
+    return true;
+}
+/* The shape of row values: the space's first axes, with axes of 1 behind them or without. */
+static bool is_rows(const Fuse *f, const TensorType *t) {
+    int lead = lead_rank(f);
+    if (!f->trailing || (t->rank != lead && t->rank != f->space.rank)) return false;
+    for (int d = 0; d < t->rank; d++)
+        if (t->shape[d] != (d < lead ? f->space.shape[d] : 1)) return false;
+    return true;
+}
+/* A view of a row value that repeats it along the space's last axes. */
+static bool repeats_rows(const Fuse *f, const View *v) {
+    int64_t step = 1;
+    for (int d = f->space.rank - 1; d >= 0; d--) {
+        int own = d - (f->space.rank - v->type.rank);
+        int64_t extent = own < 0 ? 1 : v->type.shape[own];
+        if (d >= lead_rank(f)) {
+            if (extent != 1 && v->stride[own] != 0) return false;
+            continue;
+        }
+        if (extent != f->space.shape[d] || (extent > 1 && v->stride[own] != step)) return false;
+        step *= extent;
+    }
+    return true;
+}
+
+static bool is_pending(const Storage *st) { return st->maker && st->maker->kind == JOB_PENDING; }
+
+/* Operand v of storage st as an operand of a node; FUSE_NONE: it cannot be. */
+static FuseRef tensor_ref(Collect *c, const Storage *st, const View *v, bool is_row,
+                          const TensorType *out) {
+    Fuse *f = &c->fuse;
+    if (is_pending(st)) {
+        int i = st->maker->node;
+        if (v->data != storage_base(st) || v->type.dtype != f->node[i].dtype) return FUSE_NONE;
+        bool whole = view_is_contiguous(v);
+        if (!f->node[i].is_row) return !is_row && whole && is_space(f, &v->type) ? i : FUSE_NONE;
+        if (!is_row) return repeats_rows(f, v) ? i : FUSE_NONE;
+        return whole && is_rows(f, &v->type) ? i : FUSE_NONE;
+    }
+    if (st->maker || st->made) return FUSE_NONE; /* late for another reason */
+    View shown = *v;
+    if (is_row && out->rank < f->space.rank) { /* rows without the axes of 1 */
+        for (int a = 0; a < f->trailing; a++) {
+            shown.type.shape[shown.type.rank] = 1;
+            shown.stride[shown.type.rank++] = 0;
+        }
+    }
+    return fuse_input(f, &shown);
+}
+
+/* How many axes a reduction folds, if they are the last ones; else 0. */
+static int folded_axes(const Job *j) {
+    const Attr *axis = inst_attr(j->call.inst, ATTR_AXIS);
+    int rank = j->call.in[0].type.rank;
+    if (!axis) return rank;
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < axis->n; i++) seen |= UINT32_C(1) << axis->ints[i];
+    int n = 0;
+    while (n < rank && seen >> (rank - 1 - n) & 1) n++;
+    return seen == ((UINT32_C(1) << n) - 1) << (rank - n) ? n : 0;
+}
+
+/* The space for j, which is the first; or whether the open one is its own. */
+static bool fit(Collect *c, const Job *j, const TensorType *type, bool *is_row) {
+    Fuse *f = &c->fuse;
+    if (op_info[j->inst.op].class_ == CLASS_REDUCE) {
+        const TensorType *x = &j->call.in[0].type;
+        int folded = folded_axes(j);
+        *is_row = true;
+        int64_t n = 1;
+        for (int d = x->rank - folded; d < x->rank; d++) n *= x->shape[d];
+        if (n < 2 || type_numel(x) == 0) return false;
+        if (!c->n) fuse_init(f, x, folded);
+        if (!is_space(f, x) || (f->trailing && f->trailing != folded)) return false;
+        f->trailing = folded;
+        return true;
+    }
+    if (type_numel(type) == 0) return false;
+    if (!c->n) fuse_init(f, type, 0);
+    *is_row = !is_space(f, type);
+    return !*is_row || is_rows(f, type);
+}
+
+static FuseRef scalar_ref(Fuse *f, const Job *j, int slot) {
+    const View *v = &j->call.in[slot];
+    DType d = (DType)v->type.dtype;
+    if (slot > 0 || j->call.n_in < 3) return fuse_scalar(f, d, v->data);
+    uint8_t condition = element_float(d, v->data) != 0;
+    return fuse_scalar(f, DT_BOOL, &condition);
+}
+
+/* j as a node of the open cluster, or of a new one. */
+static FuseRef node_of(Collect *c, Job *j, const TensorType *type) {
+    Fuse *f = &c->fuse;
+    Op op = j->inst.op;
+    FuseRef in[3];
+    bool is_row, depends = false;
+    int trailing = c->n ? f->trailing : 0;
+    if (!fit(c, j, type, &is_row)) return FUSE_NONE;
+    int inputs = f->n_inputs, scalars = f->n_scalars, nodes = f->n_nodes;
+    bool ok = true;
+    for (int i = 0, k = 0; i < j->call.n_in && ok; i++) {
+        const View *v = &j->call.in[i];
+        if (v->is_scalar) {
+            in[i] = scalar_ref(f, j, i);
+        } else {
+            const Storage *st = j->held[k];
+            bool in_row = is_row && op_info[op].class_ != CLASS_REDUCE;
+            in[i] = c->operand[c->n][k++] = tensor_ref(c, st, v, in_row, type);
+            depends |= is_pending(st);
+        }
+        ok = in[i] != FUSE_NONE;
+    }
+    /* What is folded is of the space. */
+    if (ok && op_info[op].class_ == CLASS_REDUCE)
+        ok = !fuse_is_node(in[0]) || !f->node[in[0]].is_row;
+    if (ok && !depends && c->n >= INDEPENDENT_MAX) ok = false;
+    FuseRef r = ok ? fuse_node(f, op, (DType)type->dtype, is_row, in, j->call.n_in) : FUSE_NONE;
+    if (r != FUSE_NONE) return r;
+    f->n_inputs = inputs, f->n_scalars = scalars, f->n_nodes = nodes;
+    f->trailing = trailing;
+    return FUSE_NONE;
+}
+
+/* A number beside an open cluster of tensors, of which it reads nothing. */
+static bool is_aside(const Collect *c, const TensorType *type) {
+    return c->n && type_numel(type) == 1 && type_numel(&c->fuse.space) > 1;
+}
+
+static bool has_pending(const Job *j) {
+    for (int k = 0; k < j->n_held; k++)
+        if (is_pending(j->held[k])) return true;
+    return false;
+}
+
+bool collect_settle(Exec *x, Job *j, ErrCode *poison) {
+    *poison = ERR_NONE;
+    if (!x->collect || !has_pending(j)) return true;
+    collect_flush(x);
+    Err none;
+    exec_gather(x, j, poison, &none);
+    return !*poison;
+}
+
+static bool is_kind(Op op) {
+    return op_info[op].class_ == CLASS_MAP || op_info[op].class_ == CLASS_REDUCE || op == OP_CAST;
+}
+
+bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
+    Collect *c = x->collect;
+    Client *client = j->frame->client;
+    *poison = ERR_NONE;
+    FuseRef r = FUSE_NONE;
+    bool may = is_kind(j->inst.op) && !client->checks_nan && !client->jobs && !x->first &&
+               j->inst.n_out == 1;
+    if (may && c->n < FUSE_NODES) r = node_of(c, j, type);
+    if (r == FUSE_NONE && c->n && (has_pending(j) || (may && !is_aside(c, type)))) {
+        if (!collect_settle(x, j, poison)) return false;
+        collect_flush(x);
+        if (may && !client->jobs && !x->first) r = node_of(c, j, type);
+    }
+    if (r == FUSE_NONE) return false;
+    assert(r == c->n);
+    c->client = client;
+    c->job[c->n++] = j;
+    c->uses[r] = 0;
+    c->passed = 0;
+    c->idle_ns = 0;
+    j->node = r;
+    for (int k = 0; k < j->n_held; k++) {
+        storage_ref(j->held[k])->users++;
+        if (is_pending(j->held[k])) c->uses[j->held[k]->maker->node]++;
+    }
+    j->kind = JOB_PENDING;
+    j->state = JOB_WAITS;
+    j->call.n_out = 1;
+    Storage *st = storage_late(&x->store, client->names, type_bytes(type), j);
+    View *v = &j->call.out[0];
+    v->type = *type;
+    v->is_scalar = false;
+    view_strides(type, v->stride);
+    j->out[0] = st;
+    storage_ref(st)->users++;
+    exec_name(x, j, 0, st, type);
+    j->frame->pending++;
+    return true;
+}
+
+/* ---- Carrying it out ---- */
+
+static bool fill(Exec *x, Storage *st) {
+    while (!storage_fill(&x->store, st)) {
+        if (!x->first) return false;
+        exec_retire(x, true);
+    }
+    return true;
+}
+
+/* `to` gets the memory of `from`, which nobody needs any more. */
+static void take_memory(Storage *to, Storage *from) {
+    to->data = from->data;
+    from->data = NULL;
+}
+
+/* References of pending jobs to a storage. */
+static uint32_t held_here(const Collect *c, const Storage *st) {
+    uint32_t n = 0;
+    for (int i = 0; i < c->n; i++) {
+        n += c->job[i]->out[0] == st;
+        for (int k = 0; k < c->job[i]->n_held; k++) n += c->job[i]->held[k] == st;
+    }
+    return n;
+}
+static bool is_wanted(const Collect *c, int i) {
+    return c->job[i]->out[0]->refs > 1 + (uint32_t)c->uses[i];
+}
+
+/* The storage of input k of the cluster, if this cluster is the last to see it. */
+static Storage *dying_input(const Collect *c, int k, const Storage *out) {
+    const View *v = &c->fuse.input[k];
+    Storage *st = NULL;
+    for (int i = 0; i < c->n && !st; i++)
+        for (int h = 0; h < c->job[i]->n_held; h++)
+            if (c->operand[i][h] == FUSE_INPUT + k) st = c->job[i]->held[h];
+    if (!st || st->data != v->data || st->bytes != out->bytes || st->owner != out->owner ||
+        st->refs != held_here(c, st) || !view_is_contiguous(v) || !is_space(&c->fuse, &v->type))
+        return NULL;
+    for (int o = 0; o < c->fuse.n_inputs; o++) {
+        const char *p = c->fuse.input[o].data;
+        if (o != k && p >= (char *)st->data && p < (char *)st->data + st->bytes) return NULL;
+    }
+    return st;
+}
+
+static void make_source(void *ctx, Bytes *out) { emit_cluster(out, ctx); }
+
+static bool run_fused(Exec *x) {
+    Collect *c = x->collect;
+    Fuse *f = &c->fuse;
+    if (c->n < 2) return false;
+    for (int i = 0; i < c->n; i++)
+        if (is_wanted(c, i) && !fuse_store(f, i)) return false;
+    if (!fuse_done(f) || !fuse_is_worth(f)) return false;
+    const FusedKernel *k = jit_get(c->jit, f->signature, f->signature_bytes, f->hash,
+                                   make_source, f);
+    if (!k && c->waits && jit_wait(c->jit, WAIT_MS))
+        k = jit_get(c->jit, f->signature, f->signature_bytes, f->hash, make_source, f);
+    if (!k) return false;
+    bool ok = true;
+    uint32_t taken = 0;
+    Storage *from[FUSE_NODES] = {0};
+    for (int i = 0; i < c->n && ok; i++) {
+        if (!f->node[i].is_stored) continue;
+        Storage *st = c->job[i]->out[0];
+        uint32_t over = k->reuse[f->node[i].output] & ~taken;
+        for (int in = 0; over && in < f->n_inputs && !from[i]; in++) {
+            if (!(over >> in & 1) || !(from[i] = dying_input(c, in, st))) continue;
+            taken |= UINT32_C(1) << in;
+        }
+        if (from[i])
+            take_memory(st, from[i]);
+        else
+            ok = fill(x, st);
+        f->args.out[f->node[i].output] = st->data;
+    }
+    ok = ok && x->ops->fused(x->engine, f, k);
+    for (int i = 0; i < c->n && !ok; i++) { /* as it was */
+        Storage *st = c->job[i]->out[0];
+        if (from[i])
+            take_memory(from[i], st);
+        else if (st->data)
+            storage_empty(&x->store, st);
+    }
+    if (!ok) return false;
+    c->launches++;
+    c->fused_ops += (uint64_t)c->n;
+    for (int i = 0; i < c->n; i++) {
+        if (f->node[i].is_stored) continue;
+        c->unstored++;
+        c->bytes_saved += 2 * c->job[i]->out[0]->bytes;
+    }
+    x->kernels++;
+    c->client->kernels++;
+    return true;
+}
+
+static void let_go(Exec *x, Storage *st) {
+    st->users--;
+    storage_unref(&x->store, st);
+}
+static void let_job_go(Exec *x, Job *j) {
+    Frame *f = j->frame;
+    if (j->out[0]->maker == j) j->out[0]->maker = NULL;
+    let_go(x, j->out[0]);
+    for (int k = 0; k < j->n_held; k++) let_go(x, j->held[k]);
+    f->pending--;
+    cell_put(&x->jobs, j);
+    exec_frame_done(x, f);
+}
+
+/* Memory for job i's result: that of an operand which ends with it, or new. */
+static bool fill_result(Exec *x, int i) {
+    Collect *c = x->collect;
+    Job *j = c->job[i];
+    Storage *out = j->out[0];
+    for (int k = 0; k < j->n_held && op_info[j->inst.op].class_ == CLASS_MAP; k++) {
+        Storage *st = j->held[k];
+        const View *v = NULL;
+        for (int a = 0, t = 0; a < j->call.n_in; a++)
+            if (!j->call.in[a].is_scalar && t++ == k) v = &j->call.in[a];
+        if (st->data && v->data == st->data && st->bytes == out->bytes && st->owner == out->owner &&
+            st->refs == 1 && type_equal(&v->type, &j->call.out[0].type) && view_is_contiguous(v)) {
+            take_memory(out, st);
+            return true;
+        }
+    }
+    return fill(x, out);
+}
+
+static void submit(Exec *x, Job *j) {
+    Err err;
+    j->call.out[0].data = j->out[0]->data;
+    j->ticket = x->ops->submit(x->engine, &j->call, NULL, 0);
+    if (x->ops->done(x->engine, j->ticket, true, &err) < 0) {
+        exec_fail_in_order(x, j, &err);
+        j->out[0]->poison = err.code ? err.code : ERR_INTERNAL;
+    }
+    x->kernels++;
+    j->frame->client->kernels++;
+    x->collect->eager_ops++;
+}
+
+/* One by one, as they would have been without all this. */
+static void run_eagerly(Exec *x) {
+    Collect *c = x->collect;
+    int n = c->n, i = 0;
+    for (; i < n; i++) {
+        Job *j = c->job[i];
+        Storage *out = j->out[0];
+        for (int k = 0, a = 0; a < j->call.n_in; a++) {
+            if (j->call.in[a].is_scalar) continue;
+            if (fuse_is_node(c->operand[i][k])) j->call.in[a].data = j->held[k]->data;
+            k++;
+        }
+        for (int k = 0; k < j->n_held && !out->poison; k++) out->poison = j->held[k]->poison;
+        if (out->refs > 1 && !out->poison) { /* else nobody will ever see it */
+            if (!fill_result(x, i)) break;
+            submit(x, j);
+        }
+        let_job_go(x, j);
+    }
+    for (; i < n; i++) { /* no memory: they wait for it like others */
+        Job *j = c->job[i];
+        for (int k = 0, a = 0; a < j->call.n_in; a++) {
+            if (j->call.in[a].is_scalar) continue;
+            if (fuse_is_node(c->operand[i][k])) j->call.in[a].data = storage_base(j->held[k]);
+            k++;
+        }
+        j->kind = JOB_CALL;
+        queue_adopt(x, j);
+        let_go(x, j->out[0]);
+        for (int k = 0; k < j->n_held; k++) let_go(x, j->held[k]);
+        j->frame->pending--; /* the queue counts it now */
+    }
+}
+
+void collect_flush(Exec *x) {
+    Collect *c = x->collect;
+    if (!c || !c->n) return;
+    if (run_fused(x)) {
+        for (int i = 0; i < c->n; i++) let_job_go(x, c->job[i]);
+    } else {
+        run_eagerly(x);
+    }
+    c->n = 0;
+    c->client = NULL;
+    c->idle_ns = 0;
+}

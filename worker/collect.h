@@ -1,0 +1,44 @@
+/* collect.h: pending instructions, gathered into clusters (fuse.h).
+ *
+ * A pointwise instruction, a cast or a reduction along the last axes is not carried out when it is
+ * issued: its result has a name and no memory (a late storage whose maker is the pending job), and
+ * the job becomes a node of the open cluster, if its shape is the cluster's. The cluster is carried
+ * out when something needs one of its values (another kind of instruction, an effect, a move,
+ * another client), when it is full, or when nothing else has come for a while. Waiting for that
+ * while, instead of ending clusters where a frame ends, makes the clusters of a loop the same each
+ * time round, whatever the timing.
+ *
+ * Until then most temporaries have been freed: nobody names them, so they are never stored. Views
+ * of pending values are names like others. When the kernel is not there yet (jit.h) the jobs go to
+ * the engine one by one, in order, which gives the same bits; when there is no memory, to the
+ * client's queue, where they wait as any other. So nothing depends on whether or when a kernel is
+ * ready, nor on what was gathered with what. Pending jobs hold their operands; no pending job
+ * outlives its client's cancel, its end, or the engine.
+ *
+ * On with GT_FUSE=1 (default 0) and an engine that has `fused`; GT_FUSE=wait waits for each kernel.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_COLLECT_H
+#define GT_WORKER_COLLECT_H
+#include "worker/exec.h"
+
+typedef struct Collect Collect;
+
+Collect *collect_new(const EngineOps *ops, const Engine *e); /* NULL: it is off */
+void collect_free(Collect **c);                              /* it must have been flushed */
+/* Takes j, with operands and immediates set, as pending. False: it is not for the open cluster, nor
+ * for a new one; then none of its operands is pending any more, and poison says what became of
+ * them. */
+bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison);
+/* j's operands, pending ones among them carried out. False: they are poisoned. */
+bool collect_settle(Exec *x, Job *j, ErrCode *poison);
+/* All that is pending is carried out, or waits in its client's queue. */
+void collect_flush(Exec *x);
+/* Something is pending of another client than c (NULL: of any). */
+bool collect_is_open(const Exec *x, const Client *c);
+void collect_issued(Exec *x); /* an instruction was issued beside the cluster */
+/* A loop goes round: clusters that end here are the same each time. */
+void collect_edge(Exec *x);
+/* Nothing else is to be done: carries the cluster out when that has been so for long enough. */
+void collect_idle(Exec *x);
+void collect_stats(const Exec *x, Bytes *out);
+#endif
