@@ -1,7 +1,7 @@
 /* fuse_bench: clusters as one kernel, against the same ops one by one on the same engine and
  * against memcpy of the bytes that the cluster must read and write, all in one run, with 1 and 2
- * threads: a GELU by hand of 4 M elements; softmax, layer norm and log-sum-exp over (4096, 1024); an
- * Adam step over 10 M parameters in 50 tensors. Usage: fuse_bench [THREADS ...]
+ * threads: a GELU by hand of 4 M elements; softmax, layer norm and log-sum-exp over (4096, 1024);
+ * an Adam step over 10 M parameters in 50 tensors. Usage: fuse_bench [THREADS ...]
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst.h"
 #include "worker/emit.h"

@@ -2,8 +2,8 @@
  * engine computes op by op. Random clusters over all dtypes, broadcast and permuted inputs, odd
  * sizes, nan and infinities, reductions of more than one block, outputs written over inputs, 1 and
  * 3 threads; each graph twice, with other shapes and scalars, which is the same kernel where the
- * inputs lie alike. Then what may share a kernel, and the kernels' cache: from disk, damaged, by two
- * at once, too large, not there, no compiler.
+ * inputs lie alike. Then what may share a kernel, and the kernels' cache: from disk, damaged, by
+ * two at once, too large, not there, no compiler.
  * Usage: fuse_test [CLUSTERS [SEED]] SPDX-License-Identifier: MIT */
 #include "runtime/element.h"
 #include "runtime/inst.h"
@@ -493,12 +493,13 @@ static void damage(const char *path, int how) {
     fclose(f);
 }
 
+static const Small base_row = {OP_ADD, DT_F32, 40, 0, false, false, false, 2};
+
 static void test_cache(void) {
     char dir[96], path[512];
-    snprintf(dir, sizeof dir, "%s/a/b", cache_dir);
-    static const Small base = {OP_ADD, DT_F32, 40, 0, false, false, false, 2};
+    snprintf(dir, sizeof dir, "%s/a", cache_dir);
     Fuse f;
-    make_small(&f, &base);
+    make_small(&f, &base_row);
     JitConfig config = {.isa = kernels_find()->isa, .dir = dir};
     Jit *j = jit_new(&config);
     CHECK(ask(j, &f) == NULL && jit_wait(j, 60000)); /* never there at once */
@@ -532,14 +533,23 @@ static void test_cache(void) {
         jit_free(&two[i]);
     }
     CHECK_INT(n_files(dir, "", NULL), 1);
+    remove_all(dir);
+}
+
+/* A cache that is left, too small, or not to be had. */
+static void test_bounds(void) {
+    char dir[96], path[512];
+    snprintf(dir, sizeof dir, "%s/b/c", cache_dir);
+    Fuse f;
+    make_small(&f, &base_row);
+    JitConfig config = {.isa = kernels_find()->isa, .dir = dir};
     /* Freed while its compiler runs: at once, and nothing is left of it. */
-    unlink(path);
-    j = jit_new(&config);
+    Jit *j = jit_new(&config);
     ask(j, &f);
     jit_free(&j);
     CHECK(n_files(dir, ".c", NULL) == 0 && n_files(dir, ".txt", NULL) == 0);
     /* Two kernels in one file; then a cache that holds less than one of it. */
-    Small other = base;
+    Small other = base_row;
     other.op = OP_SUB;
     Fuse g;
     make_small(&g, &other);
@@ -575,7 +585,7 @@ static void test_cache(void) {
     }
     remove_all(open_dir);
     remove_all(dir);
-    snprintf(dir, sizeof dir, "%s/a", cache_dir);
+    snprintf(dir, sizeof dir, "%s/b", cache_dir);
     remove_all(dir);
 }
 
@@ -592,6 +602,7 @@ int main(int argc, char **argv) {
     }
     test_signature();
     test_cache();
+    test_bounds();
     for (int done = 0; done < clusters; done += 48, seed++)
         test_random(clusters - done < 48 ? clusters - done : 48, seed);
     for (int i = 0; i < 2; i++) engine[i]->ops->close(&engine[i]);

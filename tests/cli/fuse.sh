@@ -1,0 +1,38 @@
+# Fused is eager, bit for bit (law 2): a training loop and random programs print the same text with clusters carried out
+# one by one, by kernels that are waited for, by kernels from the disk cache, with two workers, and without a compiler.
+# FUZZ_PROGRAMS says how many random programs.
+. tests/fixtures/check.sh
+XDG_CACHE_HOME=$TMP/cache; export XDG_CACHE_HOME
+cat >"$TMP/train.gt" <<'EOF'
+seed(3)
+x = randn(64, 20); t = randint(0, 5, (64,))
+w = param(randn(20, 5) * 0.1); g = param(ones(5)); b = param(zeros(5))
+opt = optim.AdamW([w, g, b], lr=0.01)
+for i in range(30) {
+    h = layer_norm(x @ w, [5], g, b)
+    loss = cross_entropy(h, t) + 0.001 * (w * w).mean()
+    opt.zero_grad(); backward loss; opt.step()
+}
+p = softmax(x @ w, dim=-1)
+print(loss.item(), p.sum().item(), p.std().item(), w.abs().max().item())
+if arg("stats", false) { s = stats(); print(s["w0.fused.launches"] > 50, s["w0.jit.failed"]) }
+EOF
+"$GTSH" tests/fuzz/laws.gt --programs "${FUZZ_PROGRAMS:-2}" --start "${FUZZ_SEED:-5}" >"$TMP/laws.gt"
+run() { "$GTSH" "$@" >"$TMP/out" 2>"$TMP/err" || fail "GT_FUSE=$GT_FUSE $*: $(err)"; }
+for program in train laws; do
+    GT_FUSE=0; export GT_FUSE
+    run "$TMP/$program.gt"; cp "$TMP/out" "$TMP/plain"
+    for how in wait 1; do
+        GT_FUSE=$how
+        run "$TMP/$program.gt"; same "$program, GT_FUSE=$how" "$(out)" "$(cat "$TMP/plain")"
+    done
+    run -w 2 --threads 3 "$TMP/$program.gt"; same "$program, two workers" "$(out)" "$(cat "$TMP/plain")"
+done
+GT_FUSE=wait; GT_SAVE_COMPILED_CODE=$TMP/code; export GT_SAVE_COMPILED_CODE
+run "$TMP/train.gt" --stats; has "kernels at work" "$(out)" "true 0"
+has "the source that was compiled" "$(cat "$TMP"/code/*.c)" "/* rsqrt */"
+cc -std=c11 -w -fsyntax-only "$TMP"/code/*.c || fail "the sources do not compile"
+GT_CC=/no/such/compiler XDG_CACHE_HOME=$TMP/other run "$TMP/train.gt"
+has "no compiler, said" "$(err)" "kernels are not fused: no C compiler: /no/such/compiler"
+same "said once" "$(grep -c COMPILE "$TMP/err")" 1
+finish
