@@ -362,7 +362,10 @@ static bool run_fused(Exec *x) {
             ok = fill(x, st);
         f->args.out[f->node[i].output] = st->data;
     }
+    Job *last = c->job[c->n - 1]; /* who watches sees one launch */
+    watch_begin(x, last);
     ok = ok && x->ops->fused(x->engine, f, k);
+    if (ok && x->watch) watch_done(x, last, 0);
     for (int i = 0; i < c->n && !ok; i++) { /* as it was */
         Storage *st = c->job[i]->out[0];
         if (from[i])
@@ -419,11 +422,13 @@ static bool fill_result(Exec *x, int i) {
 static void submit(Exec *x, Job *j) {
     Err err;
     j->call.out[0].data = j->out[0]->data;
+    watch_begin(x, j);
     j->ticket = x->ops->submit(x->engine, &j->call, NULL, 0);
     if (x->ops->done(x->engine, j->ticket, true, &err) < 0) {
         exec_fail_in_order(x, j, &err);
         j->out[0]->poison = err.code ? err.code : ERR_INTERNAL;
     }
+    if (x->watch) watch_done(x, j, 0);
     x->kernels++;
     j->frame->client->kernels++;
     x->collect->eager_ops++;
