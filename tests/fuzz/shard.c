@@ -346,7 +346,7 @@ static void run_case(uint64_t seed) {
     Case c = {.seed = seed};
     c.is_whole = rand_below(&r, 2);
     bool is_reference = rand_below(&r, 4) == 0, is_fault;
-    program_write(&c.lines, rand_u64(&r), 8 + rand_below(&r, 45), c.is_whole);
+    program_write(&c.lines, rand_u64(&r), 10 + rand_below(&r, 70), c.is_whole);
     tally->programs++;
     if (is_verbose)
         for (int i = 0; i < c.lines.n; i++) printf("    %s\n", c.lines.line[i]);

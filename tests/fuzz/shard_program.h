@@ -21,7 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINES_MAX = 400, VARS_MAX = 60, AXES = 4, SIGNALS = 5, ELEMENTS_MAX = 600 };
+enum { LINES_MAX = 400, VARS_MAX = 60, AXES = 4, SIGNALS = 5 };
+enum { ELEMENTS_MAX = 600, ELEMENTS_LARGE = 12000 };
 
 typedef struct Lines {
     char *line[LINES_MAX];
@@ -46,7 +47,7 @@ typedef struct Writer {
     Lines *out;
     Var var[VARS_MAX];
     int n_var, count, open[8], depth;
-    bool is_whole;
+    bool is_whole, is_large; /* is_large: some tensors of thousands of elements */
 } Writer;
 
 static int below(Writer *w, int n) { return rand_below(&w->r, n); }
@@ -87,8 +88,11 @@ static Var fresh(Writer *w, const Var *like) {
     snprintf(v.name, sizeof v.name, "v%d", w->count++);
     return v;
 }
+static bool is_too_large(const Writer *w, const Var *v) {
+    return numel(v) > (w->is_large ? ELEMENTS_LARGE : ELEMENTS_MAX);
+}
 static bool fits(const Writer *w, const Var *v) {
-    if (numel(v) > ELEMENTS_MAX || v->rank > AXES) return false;
+    if (is_too_large(w, v) || v->rank > AXES) return false;
     return !w->is_whole || v->bound * ldexp(1, v->grain) <= (1 << 20);
 }
 static Var *keep(Writer *w, const Var *v) {
@@ -123,6 +127,7 @@ static const char *shape_text(const Var *v, char *buf) {
 
 static int some_extent(Writer *w) {
     static const int of[] = {1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 9, 11, 13};
+    if (w->is_large && chance(w, 25)) return 40 + below(w, 60);
     return chance(w, 1) ? 0 : of[below(w, 14)];
 }
 
@@ -151,6 +156,9 @@ static Var *birth(Writer *w, int rank, const int *shape) {
         v.bound = v.shape[0];
     } else if (kind == 9) {
         say(w, "%s = %sfull(%s, %d, dtype=dt)%s", v.name, open, s, 1 + below(w, 3), close);
+    } else if (kind == 5 && v.rank > 0) { /* elements of the program's own */
+        say(w, "%s = %stensor([i * 7 %% 13 %% 7 - 3 for i in range(%d)], dtype=dt).reshape(%s)%s",
+            v.name, open, (int)numel(&v), s, close);
     } else if (w->is_whole || kind == 6) {
         say(w, "%s = %srandint(-3, 4, %s).to(dt)%s", v.name, open, s, close);
     } else {
@@ -162,9 +170,11 @@ static Var *birth(Writer *w, int rank, const int *shape) {
 
 /* Something that broadcasts with x. */
 static Var *partner(Writer *w, const Var *x) {
-    for (int i = 0; i < 10; i++) {
+    bool likes_same = chance(w, 40); /* scalars meet scalars, which are sums mostly */
+    for (int i = 0; i < 20; i++) {
         Var *y = any(w);
         if (!y) break;
+        if (likes_same && i < 12 && (y->rank != x->rank || numel(x) != numel(y))) continue;
         int n = y->rank < x->rank ? y->rank : x->rank, ok = 1;
         for (int a = 1; a <= n; a++) {
             int p = x->shape[x->rank - a], q = y->shape[y->rank - a];
@@ -476,7 +486,7 @@ static bool write_view(Writer *w) {
         say(w, "%s = %s[%s%d:%d%s]", v.name, x->name, pre, start, stop, by);
     }
     }
-    if (numel(&v) > ELEMENTS_MAX) return false;
+    if (is_too_large(w, &v)) return false;
     keep(w, &v);
     return true;
 }
@@ -561,7 +571,7 @@ static bool write_index(Writer *w) {
     case 3: {
         Var src = a;
         src.shape[axis] = k;
-        if (numel(&src) > ELEMENTS_MAX) return false;
+        if (is_too_large(w, &src)) return false;
         src = *birth(w, src.rank, src.shape);
         v.bound = a.bound + src.bound * numel(&src), v.has_grad |= src.has_grad;
         v.class_ = v.class_ == RAW ? SUMMED : v.class_;
@@ -575,7 +585,7 @@ static bool write_index(Writer *w) {
         v.rank = 3, v.shape[0] = 2, v.shape[1] = k, v.shape[2] = a.shape[1];
         say(w, "%s = embedding(randint(0, %d, [2, %d]), %s)", v.name, a.shape[0], k, a.name);
     }
-    if (numel(&v) > ELEMENTS_MAX) return true; /* It is there, but not used. */
+    if (is_too_large(w, &v)) return true; /* It is there, but not used. */
     keep(w, &v);
     return true;
 }
@@ -710,6 +720,70 @@ static bool write_network(Writer *w) {
     return true;
 }
 
+/* Further functions, most of them compositions. */
+static bool write_misc(Writer *w) {
+    Var *x = any_of(w, 1, RAW);
+    if (!x) return false;
+    Var a = *x, v = fresh(w, &a);
+    int axis = below(w, a.rank), n = a.shape[axis], k;
+    switch (below(w, 11)) {
+    case 0: say(w, "%s = masked_fill(%s, %s > 0, 2)", v.name, a.name, a.name); break;
+    case 1:
+        v.has_grad = false, v.grain = 0, v.bound = 3;
+        say(w, "%s = (%s.long() & 3).to(dt)", v.name, a.name);
+        break;
+    case 2:
+        v.bound *= 2;
+        if (!fits(w, &v)) return false;
+        say(w, "%s = dropout(%s, 0.5)", v.name, a.name);
+        break;
+    case 3:
+        if (w->is_whole) return false;
+        v.class_ = SUMMED;
+        say(w, "%s = tanh(%s).cumprod(%d)", v.name, a.name, axis);
+        break;
+    case 4:
+        k = 1 + below(w, n);
+        v.shape[axis] = n % k ? n % k : k;
+        say(w, "%s = split(%s, %d, axis=%d)[-1]", v.name, a.name, k, axis);
+        break;
+    case 5:
+        if (a.rank != 2) return false;
+        v.shape[0] *= 2, v.shape[1] *= 3;
+        if (!fits(w, &v)) return false;
+        say(w, "%s = %s.repeat(2, 3)", v.name, a.name);
+        break;
+    case 6:
+        if (a.rank != 1) return false;
+        v.rank = 2, v.shape[1] = n, v.bound *= 2;
+        if (!fits(w, &v)) return false;
+        say(w, "%s = %s.unsqueeze(1) - %s.unsqueeze(0)", v.name, a.name, a.name);
+        break;
+    case 7:
+        v.rank = 2, v.shape[0] = 1 + below(w, 9), v.shape[1] = 4;
+        v.has_grad = false, v.bound = 1, v.grain = 0;
+        say(w, "%s = one_hot(randint(0, 4, [%d]), 4).to(dt)", v.name, v.shape[0]);
+        break;
+    case 8: /* a well-conditioned system */
+        if (a.rank != 2 || w->is_whole || n > 20 || a.shape[0] > 20) return false;
+        v.class_ = SUMMED;
+        say(w, "%s = solve(tanh(%s @ %s.T) * 0.1 + eye(%d, dtype=dt), %s)", v.name, a.name, a.name,
+            a.shape[0], a.name);
+        break;
+    case 9:
+        if (a.rank != 3 || w->is_whole || a.shape[1] * a.shape[2] < 3) return false;
+        v.class_ = DELICATE;
+        say(w, "%s = group_norm(%s, 1, eps=0.1)", v.name, a.name);
+        break;
+    default:
+        say(w, "print(\"both\", %s.to(float64), %s.shape, (%s > 0).tolist())",
+            w->is_whole ? a.name : "ones(2)", a.name, a.name);
+        return true;
+    }
+    keep(w, &v);
+    return true;
+}
+
 /* ---- Scopes, gradients, output ---- */
 
 static void open_scope(Writer *w) {
@@ -781,13 +855,43 @@ static bool write_copy(Writer *w) {
     return true;
 }
 
+/* A few steps of training: the same scopes are entered again and again. */
+static bool write_training(Writer *w) {
+    if (w->depth || w->is_whole) return false;
+    int batch[] = {2 + below(w, 12), 1 + below(w, 9)}, n = w->count++, hidden = 1 + below(w, 8);
+    Var x = *birth(w, 2, batch);
+    int kind = below(w, 3), a = below(w, SIGNALS), b = below(w, SIGNALS);
+    say(w, "w%d = param(0.3 * randn([%d, %d], dtype=dt)); u%d = param(ones([%d, 2], dtype=dt))", n,
+        batch[1], hidden, n, hidden);
+    if (kind) say(w, "o%d = optim.%s([w%d, u%d], lr=0.05)", n, kind == 1 ? "SGD" : "Adam", n, n);
+    int open = w->out->n;
+    say(w, "for k in range(3) {");
+    w->depth++;
+    say(w, "signal s%d { h = tanh(%s.detach() @ w%d) }", a, x.name, n);
+    say(w, "signal s%d { loss = ((h @ u%d - 0.5) ** 2).mean() }", b, n);
+    say(w, "backward loss");
+    if (kind)
+        say(w, "o%d.step(); o%d.zero_grad()", n, n);
+    else
+        say(w,
+            "no_grad { w%d -= 0.1 * w%d.grad; u%d -= 0.1 * u%d.grad }; w%d.grad = none; "
+            "u%d.grad = none",
+            n, n, n, n, n, n);
+    say(w, "print(\"loss\", loss.item())");
+    w->depth--;
+    w->out->pair[open] = w->out->n;
+    say(w, "}");
+    say(w, "print(\"w%d\", w%d.tolist())", n, n);
+    return true;
+}
+
 static void write_statement(Writer *w) {
     static bool (*const of[])(Writer *) = {
-        write_unary,   write_unary,  write_unary,  write_binary, write_binary,   write_binary,
-        write_update,  write_reduce, write_reduce, write_reduce, write_question, write_view,
-        write_view,    write_view,   write_join,   write_put,    write_index,    write_index,
-        write_order,   write_matmul, write_matmul, write_matmul, write_conv,     write_network,
-        write_network, write_copy};
+        write_unary,  write_unary,  write_unary,   write_binary,   write_binary,   write_binary,
+        write_update, write_reduce, write_reduce,  write_reduce,   write_question, write_view,
+        write_view,   write_view,   write_join,    write_put,      write_index,    write_index,
+        write_order,  write_misc,   write_misc,    write_training, write_matmul,   write_matmul,
+        write_matmul, write_conv,   write_network, write_network,  write_copy};
     int kind = below(w, 100);
     if (w->n_var < 3 || kind < 10)
         birth(w, -1, NULL);
@@ -806,7 +910,7 @@ static void write_statement(Writer *w) {
 /* About n statements. Line 0 is left to the caller: it says what dt is. */
 static void program_write(Lines *out, uint64_t seed, int n, bool is_whole) {
     Writer *w = xcalloc(1, sizeof *w);
-    w->r.state = seed, w->out = out, w->is_whole = is_whole;
+    w->r.state = seed, w->out = out, w->is_whole = is_whole, w->is_large = chance(w, 10);
     out->n = 0;
     say(w, "dt = float64");
     for (int i = 0; i < n; i++) write_statement(w);

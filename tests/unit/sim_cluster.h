@@ -56,6 +56,7 @@ typedef struct SimWorker {
     Worker *w;
     const char *engine;
     uint32_t rank;
+    uint64_t token; /* by which its peers know it: a rank may be given again */
     bool has_more, is_dead;
     int idle_steps;            /* in a row, with nothing to show for them */
     int node_of[WORKERS_MOST]; /* rank -> node, once told; 0: not yet */
@@ -135,7 +136,7 @@ static void link_push(Sim *s, int from, int to, Msg *m) {
     Welcome
         welcome; /* Whoever is told of a peer's rank finds its node, be the peer welcome or not. */
     if (sim_is_worker(s, to) && wire_kind(m) == MSG_WELCOME && wire_read_welcome(m, &welcome, NULL))
-        s->worker[to].rank = welcome.rank;
+        s->worker[to].rank = welcome.rank, s->worker[to].token = welcome.token;
     if ((to == 0 && s->is_dropped[from]) || (sim_is_worker(s, to) && s->worker[to].is_dead) ||
         (to > s->n_workers && sim_client_of(s, to)->is_dead)) {
         msg_fini(m);
@@ -325,8 +326,9 @@ static void client_hears(Sim *s, int node, Msg *m) {
 
 /* Another worker has its rank: it was dead. */
 static bool is_replaced(const Sim *s, int node) {
-    return s->worker[node].is_dead && s->spare && s->spare != node &&
-           s->worker[s->spare].rank == s->worker[node].rank;
+    for (int k = 1; k <= s->n_workers && s->worker[node].is_dead; k++)
+        if (k != node && s->worker[k].w && s->worker[k].rank == s->worker[node].rank) return true;
+    return false;
 }
 
 static void worker_hears(Sim *s, int node, Msg *m) {
@@ -334,7 +336,7 @@ static void worker_hears(Sim *s, int node, Msg *m) {
     PeerInfo peer;
     if (wire_kind(m) == MSG_PEER && wire_read_peer(m, &peer, NULL)) {
         for (int k = 1; k <= s->n_workers; k++) {
-            if (!s->worker[k].w || s->worker[k].rank != peer.rank || is_replaced(s, k)) continue;
+            if (!s->worker[k].w || s->worker[k].token != peer.token) continue;
             int old = w->node_of[peer.rank]; /* dead: its connection is not listened to */
             if (old && old != k) link_drop(&s->link[old][node]);
             w->node_of[peer.rank] = k;

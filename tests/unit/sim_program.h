@@ -257,8 +257,10 @@ static bool broadcasts(const SimValue *a, const SimValue *b) {
 }
 
 static SimValue *partner(Gen *g, const SimValue *a) {
+    bool likes_same = chance(g, 40); /* scalars meet scalars, which are sums mostly */
     for (int i = 0; i < 12; i++) {
         SimValue *b = any_live(g);
+        if (likes_same && i < 6 && !type_equal(&a->type, &b->type)) continue;
         if (b->type.dtype == a->type.dtype && broadcasts(a, b)) return b;
     }
     return NULL;

@@ -298,7 +298,7 @@ static bool run_schedule(uint64_t seed, char *why, size_t why_size) {
         if (k != s->spare) sim_open_worker(s, k, g.memory_bytes, sim_seed + (uint64_t)k);
     }
     set_weather(s);
-    static const uint64_t small[] = {0, 16, 64, 400, 4096}, piece[] = {8, 64, 200, 1000, 1 << 20};
+    static const uint64_t small[] = {0, 16, 64, 400, 4096}, piece[] = {16, 64, 200, 1000, 1 << 20};
     sim_small_box = small[sim_below(s, 5)], sim_piece_bytes = piece[sim_below(s, 5)] / 8 * 8;
     for (int i = 0; i < g.n_clients; i++) {
         s->client[i].program = &program[i];
@@ -307,7 +307,7 @@ static bool run_schedule(uint64_t seed, char *why, size_t why_size) {
         s->client[i].priority = sim_below(s, 1000);
     }
     set_fate(s, &g, n_insts);
-    sim_run(s, 20000 + 400 * (int64_t)n_insts * g.n_workers);
+    sim_run(s, 200000 + 400 * (int64_t)n_insts * g.n_workers);
     if (!s->why[0]) {
         for (int i = 0; i < g.n_clients; i++) check_client(s, i, &plain[i]->client[0], g.mode);
         check_quiet(s, "when all is sent");
