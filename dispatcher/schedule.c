@@ -1,5 +1,5 @@
-/* schedule.c: who takes new work: load per worker. A client's home is chosen when it says hello, and
- * again whenever it holds nothing: its tensors stay together, and clients spread.
+/* schedule.c: who takes new work: load per worker. A client's home is chosen when it says hello,
+ * and again whenever it holds nothing: its tensors stay together, and clients spread.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
 

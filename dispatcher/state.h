@@ -9,7 +9,7 @@
 enum {
     ERRORS_MAX = 4096,  /* refused instructions of a client; then it is cut off (ours sends none) */
     SCOPES_MAX = 1024,  /* open signals of one client                                             */
-    CLIENT_GROUPS_MAX = 256, /* groups of ranks that one client makes                              */
+    CLIENT_GROUPS_MAX = 256, /* groups of ranks that one client makes                         */
     QUESTIONS_MAX = 16, /* unanswered stats of one client                                         */
     WORKERS_MAX = MAX_WORKERS,
     NEWS_MAX = 4096,

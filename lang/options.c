@@ -140,7 +140,8 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     case OPTION_REPLAY: o->replay = v; return true;
     case OPTION_CLIENT:
         o->client = tape_client(v, strlen(v));
-        return o->client > 0 || usage(e, "--client names one as tapes do, such as c1, got '%.100s'", v);
+        return o->client > 0 ||
+               usage(e, "--client names one as tapes do, such as c1, got '%.100s'", v);
     case OPTION_COLOR: return when(v, &o->color, e);
     case OPTION_NORC: o->norc = true; return true;
     case OPTION_DEBUG: return letters(what, v, &o->debug, e);

@@ -10,7 +10,8 @@
  *   partial          every rank has a term of the tensor's shape; combined in rank order by a
  *                    REDUCE row (sum, and max, min, prod, any, all likewise) they give the tensor
  *                    (Terms of halves are rounded, as are the sums of some of them: the error is
- *                    that of one rounding of the whole 1.4 times for 2 ranks, 1.9 for 4, 3.2 for 16,
+ *                    that of one rounding of the whole 1.4 times for 2 ranks, 1.9 for 4, 3.2 for
+ *                    16,
  *                    6 for 64, measured: about 3/4 of the root of n. What other systems do with
  *                    gradients of halves is no better; loss and norms are float32 here.)
  *

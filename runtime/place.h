@@ -48,7 +48,8 @@ bool inst_place(const Inst *inst, Place *out, Err *err);
 /* It carries an attribute that only the dispatcher may add. */
 bool inst_is_located(const Inst *inst);
 
-/* A conversion: `in`, of the given type, which lies as `from`, becomes `out`, which lies as `to`. */
+/* A conversion: `in`, of the given type, which lies as `from`, becomes `out`, which lies as `to`.
+ */
 typedef struct Move {
     uint64_t in, out;
     TensorType type; /* of the whole */

@@ -62,7 +62,11 @@ bool frame_is_full(const FrameWriter *w) {
 
 void frame_end(FrameWriter *w, Msg *out) {
     assert(w->head);
-    FrameHead h = {.kind = MSG_FRAME, .client = w->client, .seq = w->seq, .count = w->count, .number = w->number};
+    FrameHead h = {.kind = MSG_FRAME,
+                   .client = w->client,
+                   .seq = w->seq,
+                   .count = w->count,
+                   .number = w->number};
     h.body_bytes = (uint32_t)(w->head->n - FRAME_HEAD);
     memcpy(w->head->data, &h, sizeof h);
     out->n = 0;

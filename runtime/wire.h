@@ -17,9 +17,9 @@
  *   ARGS       u64 base: the first output id (outputs are consecutive), or without outputs the next
  *              id to come; u64 per external or immediate operand; ARG attributes; payload if flags
  *              say so: bit 0: u64 bytes, then the bytes padded to 8; bit 1: u64 number of the
- *              message
- *              part that is the payload; bit 2: the record was inserted by the dispatcher: it has no
- *              sequence number of its own, but that of the next one that was not
+ *              message part that is the payload; bit 2: the record was inserted by the
+ *              dispatcher: it has no sequence number of its own, but that of the next one that was
+ *              not
  *   attribute  u32 key, u32 n, then 8 bytes of value, or n int64 of a list, or n bytes and a NUL of
  *              a
  *              string, padded to 8; a key comes once
@@ -55,7 +55,8 @@ typedef struct FrameWriter {
 void frame_begin(FrameWriter *w, uint32_t client, uint64_t seq);
 /* payload_buf, if set, is kept by reference when it is large */
 void frame_add(FrameWriter *w, const Inst *in);
-void frame_insert(FrameWriter *w, const Inst *in);   /* the dispatcher's own; takes no sequence number */
+/* The dispatcher's own; takes no sequence number. */
+void frame_insert(FrameWriter *w, const Inst *in);
 size_t frame_bytes(const FrameWriter *w);
 bool frame_is_full(const FrameWriter *w);            /* FRAME_INSTS, FRAME_BYTES, or no part left */
 void frame_end(FrameWriter *w, Msg *out);            /* w is empty again; count may be 0 */
@@ -85,13 +86,14 @@ void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t re
 
 /* How a worker's memory is reached by its peers; part of its hello. All zero: it has no peers. */
 typedef struct DataPlane {
-    uint64_t process;              /* random; equal: the same process, its addresses are valid       */
-    uint64_t arena_at, arena_bytes;/* address of its arena in that process                           */
-    uint32_t pid;                  /* and where another process finds it: /proc/PID/fd/FD ...         */
-    int32_t fd;                    /* (-1: nowhere) ...                                              */
-    uint64_t inode;                /* with this inode                                                */
-    char host[64];                 /* the kernel's boot id: equal, the same machine                  */
-    char endpoint[256];            /* of the hub where it hears its peers                            */
+    uint64_t process;  /* random; equal: the same process, its addresses are valid          */
+    uint64_t arena_at; /* address of its arena in that process ...                          */
+    uint64_t arena_bytes;
+    uint32_t pid;       /* ... and where another process finds it: /proc/PID/fd/FD ...       */
+    int32_t fd;         /* (-1: nowhere) ...                                                 */
+    uint64_t inode;     /* with this inode                                                   */
+    char host[64];      /* the kernel's boot id: equal, the same machine                     */
+    char endpoint[256]; /* of the hub where it hears its peers                               */
 } DataPlane;
 
 typedef enum Role { ROLE_CLIENT, ROLE_WORKER } Role;
@@ -147,8 +149,8 @@ typedef struct PeerInfo {
 } PeerInfo;
 
 /* What an instruction took on one worker, by that worker's clock: for the tape and for monitors.
- * Told only while somebody watches (WATCH), and only of what takes time: calls of the engine, moves,
- * effects. */
+ * Told only while somebody watches (WATCH), and only of what takes time: calls of the engine,
+ * moves, effects. */
 typedef struct TimeRow {
     uint64_t number, id; /* over all clients; of the first result, if there is one */
     int64_t begin_ns;
@@ -174,7 +176,8 @@ bool wire_read_times(const Msg *m, Arena *arena, Times *t, Err *err);
 
 /* What the reader may now take: the box has `size` elements along its axes and lies in the owner's
  * arena at `offset`, with these strides in elements. Small ones come along, row-major, in `data`
- * (then there is nothing to answer); a poisoned one has a status and no data (nothing to answer). */
+ * (then there is nothing to answer); a poisoned one has a status and no data (nothing to answer).
+ */
 typedef struct Shard {
     uint32_t client;
     uint64_t number;

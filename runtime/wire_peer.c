@@ -175,8 +175,8 @@ void wire_shard(const Shard *s, Msg *out) {
     finish(b, out);
 }
 
-/* Extents are products that stay in range; data is as long as the box. What offset and strides reach
- * is for the reader to check, who knows the arena. */
+/* Extents are products that stay in range; data is as long as the box. What offset and strides
+ * reach is for the reader to check, who knows the arena. */
 bool wire_read_shard(const Msg *m, Shard *s, Err *err) {
     Reader r;
     *s = (Shard){0};

@@ -1,6 +1,13 @@
 /* shard_cases.h: programs for shard_test, and what four workers hear of them. Home is w0; group
  * r + 1 is worker r alone, group 5 are all.
  * SPDX-License-Identifier: MIT */
+#ifndef GT_TESTS_UNIT_SHARD_CASES_H
+#define GT_TESTS_UNIT_SHARD_CASES_H
+
+typedef struct Program {
+    const char *name, *text, *want;
+} Program;
+
 static const Program programs[] = {
     {"unsharded", "t0 = full 1 [8,2] f32\nt1 = add t0 t0\nfetch t1\nfree t0 t1\n",
      "t0 = full 1 [8,2] f32\n"
@@ -37,7 +44,8 @@ static const Program programs[] = {
      "t4 = sum t3 on=5 partial=\"sum\"\n"
      "t5 = permute t1 axes=[1,0] on=5 split=[1,2]\n"
      "t6 = matmul t5 t3 on=5 partial=\"sum\"\n"
-     "+ t9223372036854775809 = all_reduce t6 shape=[6,4] dtype=f32 on=5 from=5 from_partial=\"sum\"\n"
+     "+ t9223372036854775809 = all_reduce t6 shape=[6,4] dtype=f32 on=5 from=5 "
+     "from_partial=\"sum\"\n"
      "t7 = mul t9223372036854775809 0.5 on=5\n"
      "t8 = sub t0 t7 keep=true on=1\n"
      "+ t9223372036854775810 = move t4 shape=[] dtype=f32 on=1 from=5 from_partial=\"sum\"\n"
@@ -60,7 +68,8 @@ static const Program programs[] = {
      "+ t9223372036854775809 = move t9223372036854775808 shape=[8,6] dtype=f32 on=5 "
      "partial=\"sum\" from=5\n"
      "t6 = add t5 t9223372036854775809 on=5 partial=\"sum\"\n"
-     "+ t9223372036854775810 = all_reduce t6 shape=[8,6] dtype=f32 on=5 from=5 from_partial=\"sum\"\n"
+     "+ t9223372036854775810 = all_reduce t6 shape=[8,6] dtype=f32 on=5 from=5 "
+     "from_partial=\"sum\"\n"
      "t7 = exp t9223372036854775810 on=5\n"
      "t8 = mul t9223372036854775810 t7 on=5\n"
      "-> w0 w1 w2 w3 \n"},
@@ -130,7 +139,8 @@ static const Program programs[] = {
      "t5 = sum t3 axis=0 on=5 partial=\"sum\"\n"
      "+ t9223372036854775809 = full 0 [8] f32 on=5 partial=\"sum\"\n"
      "t6 = add t5 t9223372036854775809 on=5 partial=\"sum\"\n"
-     "+ t9223372036854775810 = move t9223372036854775808 shape=8 dtype=f32 on=5 partial=\"sum\" from=5\n"
+     "+ t9223372036854775810 = move t9223372036854775808 shape=8 dtype=f32 on=5 partial=\"sum\" "
+     "from=5\n"
      "t7 = add t5 t9223372036854775810 on=5 partial=\"sum\"\n"
      "+ t9223372036854775811 = full 2 [8] f32 on=5 split=[0,2]\n"
      "t8 = exp t9223372036854775811 on=5 split=[0,2]\n"
@@ -145,15 +155,19 @@ static const Program programs[] = {
      "t1 = slice t0 [0:4]\nt2 = slice t0 [3:7]\nt3 = slice t0 [0:4]\nt4 = exp t0\n"
      "t5 = matmul t0 t0\nt6 = cat t1 t0 axis=0\nt7 = sum t0\nfree t0\n",
      "t0 = randn [8] f32 rng=1:0 on=5 split=[0,2]\n"
-     "+ t9223372036854775808 = all_to_all t0 shape=8 dtype=f32 on=5 split=[0,1] from=5 from_split=[0,2]\n"
+     "+ t9223372036854775808 = all_to_all t0 shape=8 dtype=f32 on=5 split=[0,1] from=5 "
+     "from_split=[0,2]\n"
      "t1 = slice t9223372036854775808 [0:4] on=5 split=[0,1]\n"
-     "+ t9223372036854775809 = all_to_all t0 shape=8 dtype=f32 on=5 split=[0,1,3] from=5 from_split=[0,2]\n"
+     "+ t9223372036854775809 = all_to_all t0 shape=8 dtype=f32 on=5 split=[0,1,3] from=5 "
+     "from_split=[0,2]\n"
      "t2 = slice t9223372036854775809 [3:7] on=5 split=[0,1]\n"
      "t3 = slice t9223372036854775808 [0:4] on=5 split=[0,1]\n"
      "t4 = exp t0 on=5 split=[0,2]\n"
      "t5 = matmul t0 t0 on=5 partial=\"sum\"\n"
-     "+ t9223372036854775810 = all_to_all t1 shape=4 dtype=f32 on=5 split=[0,3] from=5 from_split=[0,1]\n"
-     "+ t9223372036854775811 = all_to_all t0 shape=8 dtype=f32 on=5 split=[0,3,-4] from=5 from_split=[0,2]\n"
+     "+ t9223372036854775810 = all_to_all t1 shape=4 dtype=f32 on=5 split=[0,3] from=5 "
+     "from_split=[0,1]\n"
+     "+ t9223372036854775811 = all_to_all t0 shape=8 dtype=f32 on=5 split=[0,3,-4] from=5 "
+     "from_split=[0,2]\n"
      "t6 = cat t9223372036854775810 t9223372036854775811 axis=0 on=5 split=[0,3]\n"
      "t7 = sum t0 on=5 partial=\"sum\"\n"
      "+ free t9223372036854775811\n"
@@ -168,8 +182,10 @@ static const Program programs[] = {
      "t0 = randn [8,8] f32 rng=1:0 on=5 split=[0,2]\n"
      "t1 = randn [6] f32 rng=1:1 on=5 split=[0,2]\n"
      "t2 = sum t0 axis=0 on=5 partial=\"sum\"\n"
-     "+ t9223372036854775808 = all_to_all t1 shape=6 dtype=f32 on=5 split=[0,4] from=5 from_split=[0,2]\n"
-     "+ t9223372036854775809 = reduce_scatter t2 shape=8 dtype=f32 on=5 split=[0,4,-6] from=5 from_partial=\"sum\"\n"
+     "+ t9223372036854775808 = all_to_all t1 shape=6 dtype=f32 on=5 split=[0,4] from=5 "
+     "from_split=[0,2]\n"
+     "+ t9223372036854775809 = reduce_scatter t2 shape=8 dtype=f32 on=5 split=[0,4,-6] from=5 "
+     "from_partial=\"sum\"\n"
      "t3 = cat t9223372036854775808 t9223372036854775809 axis=0 on=5 split=[0,4]\n"
      "+ t9223372036854775810 = all_reduce t2 shape=8 dtype=f32 on=5 from=5 from_partial=\"sum\"\n"
      "t4 = exp t9223372036854775810 on=5\n"
@@ -229,3 +245,4 @@ static const Program programs[] = {
      "t2 = add t0 1 on=5 split=[0,128]\n"
      "-> w0 w1 w2 w3 \n"},
 };
+#endif

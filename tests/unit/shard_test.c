@@ -144,10 +144,7 @@ static void say(const char *text) {
     arena_fini(&a);
 }
 
-typedef struct Program {
-    const char *name, *text, *want;
-} Program;
-#include "shard_cases.h"
+#include "tests/unit/shard_cases.h"
 
 static void test_programs(bool verbose) {
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
@@ -427,8 +424,8 @@ static void test_groups(void) {
             int a = made % ALL, b = (a + 1 + made / ALL % 15) % ALL;
             int c = (a + 1 + made / (15 * ALL) % 15) % ALL;
             if (c == b) continue;
-            snprintf(line, sizeof line, "signal define a workers=[%d,%d,%d]\nsignal enter a\n", a, b,
-                     c);
+            snprintf(line, sizeof line, "signal define a workers=[%d,%d,%d]\nsignal enter a\n", a,
+                     b, c);
             say(line);
         }
     }

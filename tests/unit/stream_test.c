@@ -464,7 +464,7 @@ static void test_remote(const char *endpoint) {
     CHECK(value(s, x) == 5 && value(t, y) == 6);
     stream_free(&s);
     for (int i = 0; i < 200 && stat_of(t, "\ntensors") != 1; i++) usleep(10000);
-    CHECK_INT(stat_of(t, "\ntensors"), 1); /* What the other had is gone, once its goodbye is read. */
+    CHECK_INT(stat_of(t, "\ntensors"), 1); /* What the other had is gone, its goodbye once read. */
     cluster_stop(&c);
     CHECK(value(t, y) == -1);
     CHECK(error.kind == E_GONE && strstr(error.what, bound) &&
