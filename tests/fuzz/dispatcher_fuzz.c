@@ -4,10 +4,9 @@
  * instruction must be one that each of its ranks can carry out, with operands that are there and
  * fit; when a client has freed all it made nothing of it is left on any worker, and when all have
  * left nothing is left at all. With libFuzzer: build with -DLIBFUZZER -fsanitize=fuzzer. Else:
- * dispatcher_fuzz [-n RUNS] [-s SEED] [FILE ...].
+ * dispatcher_fuzz [-n RUNS] [-s SEED] [-v] [FILE ...]; -v: how often each operation was cut up.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/client.h"
-#include "dispatcher/dispatcher.h"
+#include "dispatcher/state.h"
 #include "tests/fuzz/dispatcher_model.h"
 #include "tests/unit/random_inst.h"
 #include <unistd.h>
@@ -270,8 +269,112 @@ static void make_kernel(World *w, Player *p, Maker *k) {
     }
 }
 
-static void make_control(World *w, Player *p, Maker *k) {
-    int how = byte(w) % 16;
+/* One that fits by its rank and dtype, made if need be: false then. */
+static bool put_fitting(World *w, Player *p, Maker *k, int rank, DType dtype) {
+    uint64_t n = p->n_known < KNOWN ? p->n_known : KNOWN, from = (uint64_t)byte(w);
+    for (uint64_t i = 0; i < n; i++) {
+        const Known *t = &p->known[(p->n_known - 1 - (from + i) % n) % KNOWN];
+        if ((rank >= 0 && t->type.rank != rank) || t->type.dtype != dtype) continue;
+        k->type[k->inst.n_in] = t->type;
+        k->in[k->inst.n_in++] = (Operand){.kind = IN_TENSOR, .id = t->id};
+        return true;
+    }
+    return false;
+}
+
+/* A source of the given kind instead of what lacks its operand. */
+static void make_other(World *w, Maker *k, int rank, DType dtype) {
+    static const int64_t rng[] = {3, 4};
+    int64_t shape[MAX_DIMS];
+    for (int i = 0; i < rank; i++) shape[i] = 1 + byte(w) % 8;
+    if (rank == 2 && byte(w) % 2) shape[1] = shape[0];
+    k->inst = (Inst){.op = OP_RANDN, .in = k->in, .attr = k->attr};
+    put_list(k, ATTR_SHAPE, 0, shape, rank);
+    put_attr(k, ATTR_DTYPE)->dtype = dtype;
+    put_list(k, ATTR_RNG, 1, rng, 2);
+    if (dtype == DT_F32) return;
+    k->inst.op = OP_RANDINT, k->inst.n_in = 2;
+    k->in[0] = (Operand){.kind = IN_IMM_INT, .i = 0};
+    k->in[1] = (Operand){.kind = IN_IMM_INT, .i = 4};
+}
+
+/* Kernels whose layout rules have exceptions. */
+static void make_hard(World *w, Player *p, Maker *k) {
+    static const Op by_index[] = {OP_INDEX,       OP_INDEX_PUT,      OP_GATHER,
+                                  OP_SCATTER_ADD, OP_SCATTER_REDUCE, OP_INDEX_PUT};
+    static const Op along[] = {OP_TOPK, OP_CUMMAX, OP_ARGSORT, OP_ARGMIN};
+    static const Op matrix[] = {OP_CHOLESKY, OP_LU, OP_SOLVE_TRIANGULAR, OP_SOLVE};
+    int how = byte(w), more = byte(w), rank;
+    switch (how % 8) {
+    case 0:
+    case 1:
+    case 2:
+        if (!put_fitting(w, p, k, -1, DT_F32)) return;
+        k->inst.op = by_index[more % 6];
+        rank = k->type[0].rank;
+        if (k->inst.op == OP_INDEX_PUT) put_fitting(w, p, k, -1, DT_F32);
+        bool is_same = k->inst.op != OP_INDEX && k->inst.op != OP_INDEX_PUT;
+        for (int i = more & 64 && !is_same && rank > 1; i >= 0; i--)
+            if (!put_fitting(w, p, k, is_same ? rank : -1, DT_I64)) {
+                make_other(w, k, is_same ? rank : 1 + byte(w) % 2, DT_I64);
+                return;
+            }
+        if (k->inst.op == OP_SCATTER_ADD || k->inst.op == OP_SCATTER_REDUCE)
+            put_fitting(w, p, k, rank, DT_F32);
+        put_list(k, ATTR_AXIS, 0, (int64_t[]){rank ? more / 8 % rank : 0}, 1);
+        if (more & 128) put_attr(k, ATTR_ACCUMULATE)->b = true;
+        if (k->inst.op == OP_SCATTER_REDUCE)
+            *put_attr(k, ATTR_REDUCE) = (Attr){.key = ATTR_REDUCE, .n = 4, .str = "amax"};
+        break;
+    case 3:
+        if (!put_operand(w, p, k)) return;
+        rank = k->type[0].rank;
+        k->inst.op = along[more % 4];
+        put_list(k, ATTR_AXIS, 0, (int64_t[]){rank ? more / 8 % rank : 0}, 1);
+        if (k->inst.op == OP_TOPK) put_attr(k, ATTR_K)->i = 1 + more / 64;
+        if (k->inst.op == OP_ARGMIN && more & 128) put_attr(k, ATTR_KEEPDIMS)->b = true;
+        break;
+    case 4:
+        if (!put_fitting(w, p, k, 2 + more % 2, DT_F32)) return;
+        k->inst.op = matrix[more / 2 % 4];
+        if (k->inst.op == OP_SOLVE_TRIANGULAR) put_fitting(w, p, k, 2 + more / 8 % 2, DT_F32);
+        if (k->inst.op != OP_SOLVE) break;
+        for (int i = 0; i < 2; i++) put_fitting(w, p, k, 2 + more / 8 % 2, DT_F32);
+        if (!put_fitting(w, p, k, -1, DT_I64)) make_other(w, k, 1 + more / 16 % 2, DT_I64);
+        break;
+    case 5:
+        if (!put_operand(w, p, k)) return;
+        k->inst.op = more % 2 ? OP_RECURRENCE : OP_SEARCHSORTED;
+        rank = k->type[0].rank;
+        put_like(p, k);
+        if (more & 64) k->inst.n_in = 1, put_operand(w, p, k);
+        if (more % 2) put_list(k, ATTR_AXIS, 0, (int64_t[]){rank ? more / 8 % rank : 0}, 1);
+        break;
+    case 6:
+        if (!put_fitting(w, p, k, 3, DT_F32) || !put_fitting(w, p, k, 3, DT_F32)) {
+            make_other(w, k, 3, DT_F32);
+            return;
+        }
+        k->inst.op = more % 4 == 0 ? OP_CONV_DX : more % 4 == 1 ? OP_CONV_DW : OP_CONV;
+        put_attr(k, ATTR_GROUPS)->i = 1 + more / 16 % 2;
+        put_list(k, ATTR_PADDING, 0, (int64_t[]){more / 32}, 1);
+        if (k->inst.op == OP_CONV) break;
+        put_list(k, ATTR_SHAPE, 1,
+                 (int64_t[]){k->inst.op == OP_CONV_DX ? k->type[0].shape[0] : k->type[1].shape[1],
+                             k->type[more % 4].rank ? k->type[0].shape[1] : 1, 1 + byte(w) % 6},
+                 3);
+        break;
+    default:
+        if (!put_fitting(w, p, k, 3, DT_F32)) {
+            make_other(w, k, 3, DT_F32);
+            return;
+        }
+        k->inst.op = more % 2 ? OP_MAX_POOL : OP_AVG_POOL;
+        put_list(k, ATTR_KERNEL, 0, (int64_t[]){1 + more / 8 % 3, 1 + more / 32 % 3}, 1 + more / 2 % 2);
+    }
+}
+
+static void make_control(World *w, Player *p, Maker *k, int how) {
     int64_t list[WORKERS];
     int n = 0;
     Op ops[] = {OP_SIGNAL_DEFINE, OP_SIGNAL_ENTER, OP_SIGNAL_ENTER, OP_SIGNAL_EXIT,
@@ -331,10 +434,13 @@ static void note_made(Player *p, const Inst *in) {
 static void sane_inst(World *w, Player *p, FrameWriter *f) {
     Maker k = {0};
     TensorType out[MAX_OUT];
-    int n_out = 0, how = byte(w) % 16;
+    int n_out = 0, how = byte(w) % 20;
     k.inst.op = OP_EDGE;
     k.inst.in = k.in, k.inst.attr = k.attr;
-    if (how < 3)
+    uint64_t at = p->seq + f->count;
+    if (at < 4) /* two definitions, two scopes: most then go on within */
+        make_control(w, p, &k, at < 2 ? 0 : 1);
+    else if (how < 3)
         make_source(w, &k);
     else if (how < 7)
         make_map(w, p, &k);
@@ -344,8 +450,11 @@ static void sane_inst(World *w, Player *p, FrameWriter *f) {
         make_view(w, p, &k);
     else if (how < 12)
         make_kernel(w, p, &k);
+    else if (how < 15)
+        make_hard(w, p, &k);
     else
-        make_control(w, p, &k);
+        make_control(w, p, &k, byte(w) % 16);
+    if (byte(w) % 64 == 0 && !inst_attr(&k.inst, ATTR_KEEP)) put_attr(&k, ATTR_KEEP)->b = true;
     bool is_control = op_info[k.inst.op].class_ == CLASS_CONTROL && k.inst.op != OP_SHARD;
     bool fits = inst_infer(&k.inst, k.type, out, &n_out, NULL);
     if (!fits && byte(w) % 8) return;
@@ -465,6 +574,23 @@ static void player_event(World *w, Player *p) {
     }
 }
 
+/* All workers are done: the dispatcher's books about the client are empty. */
+static void closes_books(World *w, const Player *p) {
+    for (int k = 0; k < WORKERS; k++) {
+        Msg m;
+        if (!w->worker[k].peer) continue;
+        wire_ack(&(Ack){.client = p->id, .seq = w->worker[k].sent[p->id]}, &m);
+        say(w, w->worker[k].peer, &m);
+    }
+    const Client *c = map_get(&w->d->client_by_id, p->id);
+    MUST(c && c->next_seq == p->seq);
+    MUST(c->tensors.n == 0 && c->n_away == 0);
+    MUST(c->live_bytes == 0 && c->copy_bytes == 0);
+    MUST(c->n_sent == 0 && c->bytes == 0 && c->acked_seq == c->next_seq);
+    MUST(c->held.n == 0);
+    for (int r = 0; r < w->d->n_ranks; r++) MUST(client_under_way(c, r) == 0);
+}
+
 /* Frees all that it made, and some that was never made: nothing is left. */
 static void frees_all(World *w, Player *p) {
     uint32_t id = p->id;
@@ -495,6 +621,7 @@ static void frees_all(World *w, Player *p) {
             abort();
         }
     }
+    if (p->is_there) closes_books(w, p);
 }
 
 static long counter(const World *w, const char *name) {
@@ -533,6 +660,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         if (w->player[k].is_there) dispatcher_on_gone(w->d, w->player[k].peer, 0);
         deliver(w);
     }
+    for (int r = 0; r < w->d->n_ranks; r++)
+        MUST(!w->d->worker[r] || (w->d->worker[r]->insts == 0 && w->d->worker[r]->n_clients == 0));
     MUST(counter(w, "clients") == 0);
     MUST(counter(w, "\ntensors") == 0);
     MUST(counter(w, "\nbytes") == 0);
@@ -567,8 +696,11 @@ int main(int argc, char **argv) {
     long runs = 300;
     uint64_t seed = 1;
     int opt;
-    while ((opt = getopt(argc, argv, "n:s:")) != -1) {
-        if (opt == 'n')
+    bool is_verbose = false;
+    while ((opt = getopt(argc, argv, "n:s:v")) != -1) {
+        if (opt == 'v')
+            is_verbose = true;
+        else if (opt == 'n')
             runs = atol(optarg);
         else if (opt == 's')
             seed = strtoull(optarg, NULL, 10);
@@ -586,6 +718,8 @@ int main(int argc, char **argv) {
     }
     printf("dispatcher_fuzz: %ld runs from seed %llu, %ld instructions placed, %ld moves\n", runs,
            (unsigned long long)seed, n_placed, n_moves);
+    for (int op = 0; is_verbose && op < OP_COUNT; op++)
+        if (model_shared[op]) printf("%8ld %s\n", model_shared[op], op_info[op].name);
     return 0;
 }
 #endif

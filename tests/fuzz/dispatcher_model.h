@@ -27,6 +27,7 @@ typedef struct ModelWorker {
 
 static const Inst *model_inst; /* being looked at, for messages */
 static const ModelWorker *model_at;
+static long model_shared[OP_COUNT]; /* how often several ranks carried one out, each its part */
 
 static inline void model_fail(const char *file, int line, const char *what) {
     fprintf(stderr, "%s:%d: %s\n", file, line, what);
@@ -162,6 +163,7 @@ static inline void model_call(ModelWorker *w, Handles *t, const Inst *in, const 
     MUST(give->kind != LAYOUT_SPLIT || (on && on->n > 1));
     for (int k = 0; k < n_out && !is_poisoned; k++)
         MUST(give->kind != LAYOUT_SPLIT || layout_covers(give, &out[k], on->n));
+    model_shared[in->op] += on && on->n > 1 && at == 0 && give->kind != LAYOUT_REPLICATE;
     if (!is_poisoned && n_out) model_parts(w, in, first, part, out, n_out, give, at);
     for (int k = 0; k < n_out; k++)
         model_put(w, t, in->out[k], is_poisoned, is_poisoned ? NULL : &out[k], on ? on->id : 0,
