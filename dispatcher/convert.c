@@ -46,13 +46,19 @@ static void log_move(const Flow *f, const Move *m, const Inst *inst) {
                    f->d->groups.member[m->to.group - 1], &m->to.layout, inst);
 }
 
-/* Sends an instruction of ours on, to `to` at least. */
+/* An instruction of ours, for f's sake. What is not set here nobody reads. */
+static void begin(Flow *g, const Flow *f, const Inst *inst) {
+    g->d = f->d, g->client = f->client, g->seq = f->seq, g->inst = *inst;
+    g->record = NULL, g->record_bytes = 0, g->n_out = 0, g->group = NULL;
+    g->is_for_all = g->has_to = false;
+    g->is_inserted = true, g->because = f->inst.op;
+}
+
+/* Sends it to all of a and b, which may be NULL; it says itself what each does. */
 static void insert(Flow *f, const Inst *inst, const RankSet *a, const RankSet *b) {
     Flow g;
-    g.d = f->d, g.client = f->client, g.seq = f->seq, g.inst = *inst, g.record = NULL;
-    g.record_bytes = 0, g.n_out = 0, g.group = NULL;
-    g.is_for_all = g.is_inserted = g.has_to = true;
-    g.because = f->inst.op;
+    begin(&g, f, inst);
+    g.is_for_all = g.has_to = true;
     g.to = *a;
     if (b) ranks_join(&g.to, b);
     chain_next(&g, n_modifiers - 1);
@@ -182,12 +188,8 @@ static uint64_t fill(Flow *f, uint64_t id, const TensorHandle *h, const Members 
     inst.out[0] = INSERTED_ID | f->client->next_inserted++;
     if (log_is(LOG_DISPATCHER)) log_conversion(f, id, h->group, &h->layout, g, l, &inst);
     Flow born;
-    born.d = f->d, born.client = f->client, born.seq = f->seq, born.inst = inst;
-    born.record = NULL, born.record_bytes = 0, born.n_out = 0;
+    begin(&born, f, &inst);
     born.group = g, born.layout = *l;
-    born.is_for_all = born.has_to = false;
-    born.is_inserted = true;
-    born.because = f->inst.op;
     chain_next(&born, n_modifiers - 1);
     return inst.out[0];
 }

@@ -1,7 +1,7 @@
 /* dispatcher.c: the step function: one handler per kind of message, who is who, and what goes out.
  *
  * It trusts nobody: a peer says hello first; a client speaks for itself alone, whatever number its
- * frames bear; a worker for the clients whose home it is. What a peer may not say ends the
+ * frames bear; a worker for the clients of whom it has had frames. What a peer may not say ends the
  * connection, in words; the others go on.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"

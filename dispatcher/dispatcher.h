@@ -4,7 +4,7 @@
  * Shells (main.c for the daemon, lang/local.c for the embedded cluster, the tests' simulator) feed
  * it messages and the time, and send what it puts out. Per client it keeps an id space, scopes,
  * credit, live bytes and deferred errors; the stream goes through a chain of modifiers
- * (modifier.h): validate -> route here, more later.
+ * (modifier.h, chain.c): validate, scope, shard, route.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_DISPATCHER_H
 #define GT_DISPATCHER_DISPATCHER_H
@@ -13,7 +13,8 @@
 
 typedef struct DispatcherConfig {
     int workers_wanted;        /* clients are first welcomed when so many workers are there; 0: 1 */
-    uint64_t client_bytes_max; /* live bytes per client; 0: no limit but the workers' arenas     */
+    uint64_t client_bytes_max; /* live bytes per client, and again of copies that the dispatcher
+                                  makes of them; 0: no limit but the workers' arenas             */
     int64_t beat_ms;           /* between two heartbeats to every peer; 0: none (embedded)       */
     const struct Config *signals; /* every client's own go over these; NULL: none. Not owned      */
     uint64_t seed;             /* of its hash tables: anything that clients cannot guess         */

@@ -4,8 +4,8 @@
  * A frame that is for the client's home worker alone and of which nothing was changed goes on as it
  * came, by reference. As soon as one of its instructions is for others, or was changed, it is
  * written anew: every instruction that has a place names its group (`on`), the home worker's too;
- * the others are for whoever gets the frame. A frame with large payloads goes
- * to those alone who need them.
+ * the others are for whoever gets the frame. A frame with large payloads goes to those alone who need
+ * them.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
 #include <assert.h>
@@ -53,9 +53,7 @@ static RankSet recipients(const Flow *f, bool has_place) {
 static void write(Flow *f) {
     Dispatcher *d = f->d;
     Client *c = f->client;
-    /* What was refused is known to be poisoned at home, where it will be freed. */
-    bool is_placed = shard_has_place(f->inst.op) || f->inst.op == OP_POISON;
-    bool has_place = !f->is_for_all && is_placed;
+    bool has_place = !f->is_for_all && shard_has_place(f->inst.op);
     RankSet to = recipients(f, has_place);
     bool is_large = f->inst.payload_bytes > INLINE_BYTES || d->frame.n_parts > 0;
     if (is_large && d->frame.head && memcmp(&to, &d->frame_to, sizeof to)) flush(d, c, 0);

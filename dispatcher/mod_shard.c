@@ -36,7 +36,9 @@ static bool is_effect(Op op) {
 }
 
 bool shard_has_place(Op op) {
-    return op_info[op].class_ != CLASS_CONTROL || op_is_layout(op) || is_effect(op);
+    /* What was refused is poisoned at home, where it will be freed. */
+    bool is_made = op_info[op].class_ != CLASS_CONTROL || op_is_layout(op) || op == OP_POISON;
+    return is_made || is_effect(op);
 }
 
 /* Handles of the tensor operands; NULL for immediates. */
@@ -284,7 +286,8 @@ static void process(Flow *f, int stage) {
         return;
     }
     bool is_quiet = c->n_away == 0 && !c->target.group && !c->births.group;
-    if (!shard_has_place(op) || (is_quiet && op != OP_SHARD && op != OP_SYNC)) {
+    bool stays = !shard_has_place(op) || op == OP_POISON;
+    if (stays || (is_quiet && op != OP_SHARD && op != OP_SYNC)) {
         chain_next(f, stage + 1);
         return;
     }

@@ -129,6 +129,33 @@ static bool is_constant(const Flow *f, Operand *fill) {
     return h->is_fill;
 }
 
+/* 1: it may be asked for; 0: an operand is poisoned; -1: err says why not. */
+static int check(Flow *f, TensorType *type, Err *err) {
+    const Inst *inst = &f->inst;
+    int known = operand_types(f, type, err);
+    if (inst->op == OP_POISON || op_is_move(inst->op))
+        known = err_set(err, ERR_ARG, "%s is not for clients", op_info[inst->op].name) - 1;
+    if (inst_is_located(inst))
+        known = err_set(err, ERR_ARG, "where it runs is not for clients to say") - 1;
+    if (inst->n_attr > ATTRS_MAX)
+        known = err_set(err, ERR_LIMIT, "%d attributes, %d are enough", inst->n_attr, ATTRS_MAX) - 1;
+    return known;
+}
+
+/* The results are live from here on, at home as long as nobody says otherwise. */
+static void add_results(Flow *f) {
+    Client *c = f->client;
+    Operand fill;
+    bool is_fill = is_constant(f, &fill);
+    for (int i = 0; i < f->n_out; i++) {
+        TensorHandle *h = handles_add(&c->tensors, f->inst.out[i]);
+        h->type = f->out_type[i];
+        h->group = c->home;
+        if (is_fill) h->is_fill = true, h->fill = fill;
+        c->next_id = f->inst.out[i] + 1;
+    }
+}
+
 static void process(Flow *f, int stage) {
     Inst *inst = &f->inst;
     Client *c = f->client;
@@ -148,36 +175,17 @@ static void process(Flow *f, int stage) {
     TensorType *type = f->in_type;
     if (inst->n_in > (int)(sizeof f->in_type / sizeof f->in_type[0]))
         type = arena_alloc(&f->d->scratch, inst->n_in * sizeof *type);
-    int known = operand_types(f, type, &err);
-    if (inst->op == OP_POISON || op_is_move(inst->op))
-        known = err_set(&err, ERR_ARG, "%s is not for clients", op_info[inst->op].name) - 1;
-    if (inst_is_located(inst))
-        known = err_set(&err, ERR_ARG, "where it runs is not for clients to say") - 1;
-    if (inst->n_attr > ATTRS_MAX)
-        known = err_set(&err, ERR_LIMIT, "%d attributes, %d are enough", inst->n_attr,
-                        ATTRS_MAX) - 1;
-    if (known < 0) {
+    int known = check(f, type, &err);
+    if (known == 0 && inst->n_out > 0) {
+        poison(f, stage); /* The cause was told. Effects go on: the worker answers them. */
+        return;
+    }
+    if (known < 0 || !inst_infer(inst, type, f->out_type, &f->n_out, &err) ||
+        !results_fit(f, f->n_out, &err)) {
         refuse(f, stage, &err);
         return;
     }
-    if (known == 0 &&
-        inst->n_out > 0) { /* The cause was told. Effects go on: the worker answers them. */
-        poison(f, stage);
-        return;
-    }
-    if (!inst_infer(inst, type, f->out_type, &f->n_out, &err) || !results_fit(f, f->n_out, &err)) {
-        refuse(f, stage, &err);
-        return;
-    }
-    Operand fill;
-    bool is_fill = is_constant(f, &fill);
-    for (int i = 0; i < f->n_out; i++) {
-        TensorHandle *h = handles_add(&c->tensors, inst->out[i]);
-        h->type = f->out_type[i];
-        h->group = c->home;
-        if (is_fill) h->is_fill = true, h->fill = fill;
-        c->next_id = inst->out[i] + 1;
-    }
+    add_results(f);
     chain_next(f, stage + 1);
 }
 

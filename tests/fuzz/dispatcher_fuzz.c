@@ -515,12 +515,17 @@ static bool garbage(World *w, PeerId from) {
 static void worker_says(World *w, const ModelWorker *from) {
     Msg m;
     uint32_t client = (uint32_t)byte(w) % 8;
+    if (byte(w) % 4) client = w->player[byte(w) % CLIENTS].id;
+    uint64_t seq = from->sent[client] - (uint64_t)byte(w) % 32;
+    if (byte(w) % 8 == 0) seq = (uint64_t)byte(w) << byte(w) % 64;
     ReplyValue v = {.status = ERR_INDEX};
-    Reply r = {.client = client, .seq = (uint64_t)byte(w), .n = 1, .value = &v};
-    Failure f = {.client = client, .seq = (uint64_t)byte(w)};
+    Reply r = {.client = client, .seq = seq, .n = byte(w) % 2, .value = &v};
+    Failure f = {.client = client, .seq = seq};
     TimeRow row = {.begin_ns = (int64_t)((uint64_t)byte(w) << 56), .ns = UINT64_MAX, .n_out = 1};
-    switch (byte(w) % 5) {
-    case 0:
+    switch (byte(w) % 8) {
+    case 0: wire_ack(&(Ack){.client = client, .seq = seq}, &m); break;
+    case 5:
+    case 6:
         wire_ack(&(Ack){.client = client, .seq = byte(w) % 4 ? from->sent[client] : (uint64_t)byte(w)},
                  &m);
         break;
@@ -529,6 +534,7 @@ static void worker_says(World *w, const ModelWorker *from) {
     case 3:
         wire_times(&(Times){.client = client, .n = 1, .now_ns = INT64_MIN, .row = &row}, &m);
         break;
+    case 4: wire_peer_hello(1, 2, &m); break;
     default: wire_text(MSG_STATS_REPLY, "a=1\nb=2", 7, &m);
     }
     say(w, from->peer, &m);
