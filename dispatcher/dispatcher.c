@@ -496,6 +496,7 @@ static void on_stats(Dispatcher *d, Client *c, const Msg *asked) {
         bytes_printf(&q->text, "your_tensors=%zu\nyour_bytes=%llu\n", c->tensors.n,
                      (unsigned long long)c->live_bytes);
         for (int i = 0; i < d->n_ranks; i++) ranks_add(&whom, i);
+        snprintf(ask, sizeof ask, "client %u", c->id);
     }
     Question **last = &d->questions;
     while (*last) last = &(*last)->next;

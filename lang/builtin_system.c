@@ -206,8 +206,12 @@ static bool bi_workers(Interp *in, const Value *arg, Value *out, LangError *e) {
             return error_hint(e, "before the first tensor, or: gtsh -w %d", n);
         }
         in->config.stream.workers = n;
+        *out = v_int(n);
+        return true;
     }
-    *out = v_int(in->config.stream.workers);
+    int n = 0;
+    TRY(stream_workers(in->stream, &n, e));
+    *out = v_int(n);
     return true;
 }
 

@@ -75,6 +75,12 @@ bool stream_set_workers(Stream *s, int n) {
     return true;
 }
 
+bool stream_workers(Stream *s, int *n, LangError *e) {
+    if (s->endpoint && s->mode == STREAM_LIVE && !s->is_started) TRY(stream_start(s, (Span){0}, e));
+    *n = s->is_started && s->endpoint ? (int)s->welcome.n_workers : s->config.workers;
+    return true;
+}
+
 bool stream_connect(Stream *s, const char *endpoint, Span at, LangError *e) {
     if (s->endpoint && strcmp(s->endpoint, endpoint) == 0 && s->is_started) return true;
     if (s->is_started) {

@@ -48,6 +48,9 @@ void stream_free(Stream **s); /* says goodbye, stops an embedded cluster; bounde
 StreamMode stream_mode(const Stream *s);
 /* Before the first tensor: how many workers the embedded cluster will have. false: it is there. */
 bool stream_set_workers(Stream *s, int n);
+/* How many workers there are; of a running dispatcher, to which it connects, those that were there
+ * when this client came. false: nobody answers there. */
+bool stream_workers(Stream *s, int *n, LangError *e);
 /* Uses the dispatcher at an endpoint, and waits for its welcome. false: something is connected
  * already, or nobody answers there; then the stream is as it was. */
 bool stream_connect(Stream *s, const char *endpoint, Span at, LangError *e);

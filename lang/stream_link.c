@@ -398,6 +398,7 @@ static bool ask(Stream *s, const char *question, Span at, Bytes *text, LangError
 }
 
 bool stream_stats(Stream *s, Bytes *text, LangError *e) {
+    if (s->endpoint && s->mode == STREAM_LIVE && !s->is_started) TRY(stream_start(s, (Span){0}, e));
     bytes_printf(text, "client_instructions=%llu\nclient_tensors=%llu\n",
                  (unsigned long long)s->next_seq, (unsigned long long)s->n_live);
     return !s->is_started || ask(s, "", (Span){0}, text, e);

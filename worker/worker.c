@@ -129,7 +129,7 @@ static void on_refuse(Worker *w, const Msg *m) {
     w->has_left = w->is_refused = true;
 }
 
-/* "tensor CLIENT ID" */
+/* "tensor CLIENT ID" is about one tensor; "client ID", or nothing, asks for the counters. */
 static bool read_question(const Msg *m, struct Question *q) {
     const char *text;
     size_t n;
@@ -138,11 +138,12 @@ static bool read_question(const Msg *m, struct Question *q) {
     if (!wire_read_text(m, &text, &n, NULL) || n >= sizeof line) return false;
     memcpy(line, text, n);
     line[n] = 0;
+    if (sscanf(line, "client %u", &q->client) == 1) return false;
     return sscanf(line, "tensor %u %llu", &q->client, &id) == 2 && (q->id = id, true);
 }
 
-/* Answers are given when the frames before the question are done, so that they are of one moment of
- * the asker's stream. */
+/* Answers are given when the asker's frames before the question are done, so that they are of one
+ * moment of its stream; what others have under way is not waited for. */
 static void on_stats(Worker *w, const Msg *m) {
     if (w->n_asked == w->cap_asked) {
         w->cap_asked = w->cap_asked ? 2 * w->cap_asked : 4;
@@ -156,7 +157,7 @@ static void on_stats(Worker *w, const Msg *m) {
 static bool next_stats(Worker *w, Msg *out) {
     const struct Question *q = w->asked;
     if (!w->n_asked) return false;
-    if (!exec_has_done(w->exec, q->frames, q->is_tensor ? q->client : 0)) return false;
+    if (!exec_has_done(w->exec, q->frames, q->client)) return false;
     Bytes text = {0};
     if (q->is_tensor)
         exec_placement(w->exec, q->client, q->id, &text);

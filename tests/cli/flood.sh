@@ -25,5 +25,17 @@ for i in 1 2 3 4 5 6 7 8 9; do
 done
 wait $flood; same "exit code" $? 0
 has "the flood's own sum" "$(cat "$TMP/flood")" "true"
+
+# Who asks for the counters does not wait for what others have under way.
+"$GTSH" -d local -c 'x = randn(700, 700) / 26; print(x.sum().item() != 0, err=true); y = x
+for i in range(500) { y = y @ x }
+print("all done", y.sum().item() != 0)' >"$TMP/busy" 2>&1 &
+busy=$!
+for _ in $(seq 200); do
+    grep -q true "$TMP/busy" && break
+    sleep 0.05
+done
+same "clients, once the counters are told" "$("$GTSH" -d local -c 'stats(); sleep(0.3); print(stats().clients)')" 2
+wait $busy; has "the busy one" "$(cat "$TMP/busy")" "all done"
 kill -TERM $daemon; wait $daemon; same "ends in order" $? 0
 finish
