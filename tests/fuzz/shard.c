@@ -78,18 +78,6 @@ static bool start_daemon(int n_workers) {
     return daemon_is_ready();
 }
 
-static void stop_daemon(void) {
-    int status = 0;
-    if (!daemon_pid) return;
-    kill(daemon_pid, SIGTERM);
-    waitpid(daemon_pid, &status, 0);
-    daemon_pid = 0;
-    if (status) {
-        printf("shard: the dispatcher ends with status %x\n", status);
-        tally->failed++;
-    }
-}
-
 /* ---- Running ---- */
 
 typedef struct Setting {
@@ -402,6 +390,44 @@ static void run_place(uint64_t seed) {
     free(got);
     bytes_fini(&want);
     lines_fini(&c.lines);
+}
+
+/* ---- The daemons' end ---- */
+
+/* Nothing of all those programs is left with them. */
+static void check_daemon(void) {
+    char path[128];
+    int status;
+    snprintf(path, sizeof path, "%s/p.gt", work);
+    FILE *f = fopen(path, "w");
+    if (!f) exit(2);
+    fprintf(f,
+            "x = ones(1)\nsync()\nx = none\nsync()\ns = stats()\n"
+            "fn look(k) { if s[k] != 0 { print(k, s[k]) } }\n"
+            "for k in [\"tensors\", \"bytes\"] { look(k) }\n"
+            "for i in range(%d) { for k in [\"bytes_used\", \"tensors\", \"storages\", \"pins\", "
+            "\"waiting\"] { look(f\"w{i}.{k}\") } }\n",
+            daemon_workers);
+    fclose(f);
+    char *text = run(&(Setting){.n_workers = daemon_workers, .is_daemon = true}, &status);
+    if (!ended_well(status) || text[0]) {
+        printf("shard: what is left with the daemons:\n%s\n", text);
+        tally->failed++;
+    }
+    free(text);
+}
+
+static void stop_daemon(void) {
+    int status = 0;
+    if (!daemon_pid) return;
+    check_daemon();
+    kill(daemon_pid, SIGTERM);
+    waitpid(daemon_pid, &status, 0);
+    daemon_pid = 0;
+    if (status) {
+        printf("shard: the dispatcher ends with status %x\n", status);
+        tally->failed++;
+    }
 }
 
 static void make_room(int job) {

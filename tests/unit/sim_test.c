@@ -446,7 +446,7 @@ static void shrink(uint64_t seed) {
         return;
     }
     for (int size = 256; size >= 1; size /= 2)
-        for (int i = CLIENTS_MOST; i-- > 0;)
+        for (int i = CLIENTS_MOST - 1; i >= 0; i--)
             for (int at = 0; at < 320; at += size) {
                 uint8_t before[MOST];
                 memcpy(before, out[i], sizeof before);
