@@ -393,6 +393,35 @@ static void test_copies(void) {
     stop();
 }
 
+/* Copies take as many bytes as tensors may, and no more: the rest is made anew for each use. */
+static void test_copy_bytes(void) {
+    static const char *const names[] = {"a", "b", "c"};
+    start();
+    dispatcher_free(&d);
+    d = dispatcher_new(&(DispatcherConfig){.workers_wanted = WORKERS, .client_bytes_max = 2000});
+    for (int k = 0; k < WORKERS; k++) hello((PeerId)k + 1, ROLE_WORKER);
+    hello(CLIENT, ROLE_CLIENT);
+    say("signal define a axis=0\nsignal define b axis=1\nsignal define c workers=[2,1]\n");
+    for (int i = 0; i < 10; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "t%d = randn [8,4] f32 rng=1:%d\n", i, i);
+        say(line);
+    }
+    for (int i = 0; i < 30; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "signal enter %s\nt%d = exp t%d\nfree t%d\nsignal exit\n",
+                 names[i / 10], 10 + i, i % 10, 10 + i);
+        say(line);
+    }
+    listen(true);
+    int made = count(heard.data, "+ t"), freed = count(heard.data, "+ free ");
+    CHECK_INT(made, 30);
+    CHECK_MSG((made - freed) * 128 <= 2000 && made - freed >= 10, "%d of %d are left", made - freed,
+              made);
+    CHECK_MSG(!told.data || !strstr(told.data, ": "), "%s", told.data);
+    stop();
+}
+
 /* A definition counts at once for scopes of its name that are open, and for no other. */
 static void test_redefined(void) {
     start();
@@ -476,6 +505,7 @@ int main(int argc, char **argv) {
     test_check();
     test_frees();
     test_copies();
+    test_copy_bytes();
     test_redefined();
     test_groups();
     test_place();
