@@ -4,8 +4,8 @@
  * A frame that is for the client's home worker alone and of which nothing was changed goes on as it
  * came, by reference. As soon as one of its instructions is for others, or was changed, it is
  * written anew: every instruction that has a place names its group (`on`), the home worker's too;
- * the others are for whoever gets the frame. A frame with large payloads goes to those alone who need
- * them.
+ * the others are for whoever gets the frame. A frame with large payloads goes to those alone who
+ * need them.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
 #include <assert.h>
@@ -74,8 +74,8 @@ static void write(Flow *f) {
         frame_add_raw(w, inst, f->record, f->record_bytes);
     else
         frame_add(w, inst);
-    /* What is inserted behind an instruction (frees) still speaks of that one: it does not say which
-     * comes next. */
+    /* What is inserted behind an instruction (frees) still speaks of that one: it does not say
+     * which comes next. */
     if (!f->is_inserted) d->frame_seq = f->seq + 1;
 }
 

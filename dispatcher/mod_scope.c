@@ -16,9 +16,10 @@ static const Members *group_of(Dispatcher *d, Client *c, const SignalConfig *s, 
     for (int i = 0; i < s->n_workers; i++) {
         int64_t r = s->workers[i];
         if (r < 0 || r >= d->n_ranks || !d->worker[r]) {
-            err_set(err, ERR_ARG, "signal '%.100s': there is no worker %lld", s->name, (long long)r);
+            err_set(err, ERR_ARG, "signal '%.100s': there is no worker %lld", s->name,
+                    (long long)r);
             if (d->n_workers == 1)
-                err_hint(err, "one worker is connected: 0");
+                err_hint(err, "one worker is connected: %d", schedule_home(d)->rank);
             else
                 err_hint(err, "%d workers are connected: 0-%d", d->n_workers, d->n_ranks - 1);
             return NULL;
@@ -26,8 +27,9 @@ static const Members *group_of(Dispatcher *d, Client *c, const SignalConfig *s, 
         rank[i] = (int32_t)r;
     }
     uint32_t before = d->groups.n;
-    const Members *g = c->n_groups < CLIENT_GROUPS_MAX ? dispatcher_group(d, rank, s->n_workers)
-                                                       : groups_find(&d->groups, rank, s->n_workers);
+    bool may_make = c->n_groups < CLIENT_GROUPS_MAX;
+    const Members *g = may_make ? dispatcher_group(d, rank, s->n_workers)
+                                : groups_find(&d->groups, rank, s->n_workers);
     c->n_groups += d->groups.n - before;
     if (!g)
         err_set(err, ERR_LIMIT, "signal '%.100s': more groups of workers than one client may make",

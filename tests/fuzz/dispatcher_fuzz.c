@@ -370,7 +370,8 @@ static void make_hard(World *w, Player *p, Maker *k) {
             return;
         }
         k->inst.op = more % 2 ? OP_MAX_POOL : OP_AVG_POOL;
-        put_list(k, ATTR_KERNEL, 0, (int64_t[]){1 + more / 8 % 3, 1 + more / 32 % 3}, 1 + more / 2 % 2);
+        put_list(k, ATTR_KERNEL, 0, (int64_t[]){1 + more / 8 % 3, 1 + more / 32 % 3},
+                 1 + more / 2 % 2);
     }
 }
 
@@ -526,8 +527,7 @@ static void worker_says(World *w, const ModelWorker *from) {
     case 0: wire_ack(&(Ack){.client = client, .seq = seq}, &m); break;
     case 5:
     case 6:
-        wire_ack(&(Ack){.client = client, .seq = byte(w) % 4 ? from->sent[client] : (uint64_t)byte(w)},
-                 &m);
+        wire_ack(&(Ack){.client = client, .seq = from->sent[client]}, &m);
         break;
     case 1: wire_reply(&r, NULL, &m); break;
     case 2: wire_failure(&f, &m); break;
@@ -646,7 +646,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     if (!w) w = xcalloc(1, sizeof *w);
     w->at = data, w->end = data + n, w->last_peer = 0;
     memset(w->player, 0, sizeof w->player);
-    w->d = dispatcher_new(&(DispatcherConfig){.client_bytes_max = n % 4 == 1 ? 20000 : 0, .beat_ms = 10});
+    uint64_t limit = n % 4 == 1 ? 20000 : 0;
+    w->d = dispatcher_new(&(DispatcherConfig){.client_bytes_max = limit, .beat_ms = 10});
     Err err = {0};
     if (n % 3 == 0) MUST(dispatcher_log(w->d, "/dev/null", &err));
     for (int64_t t = 0; w->at < w->end && w->last_peer < NUMBERS - 10; t += 3) {
