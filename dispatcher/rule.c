@@ -27,8 +27,8 @@ static bool is_divisor(const Operand *o) {
 
 /* Terms of a sum stay terms when something is added (of what is whole, rank 0 adds it), and single
  * numbers (losses, mostly read by nobody) also when they are scaled. Larger ones that are scaled,
- * or from which something whole is taken (Adam's g - m), are weights' gradients on their way into an
- * optimiser that reads them more than once: they are combined before, once. */
+ * or from which something whole is taken (Adam's g - m), are weights' gradients on their way into
+ * an optimiser that reads them more than once: they are combined before, once. */
 static bool map_keeps_partial(Rule *r) {
     const Inst *inst = r->inst;
     const Layout terms = layout_partial(OP_SUM);

@@ -1,6 +1,6 @@
 /* wire_msg.c: all messages but frames and what workers say to one another. Heads begin with u8
- * kind, u8 0, u16 0, u32 client, so that a relay can change the client in place. See wire.h for what
- * the messages mean.
+ * kind, u8 0, u16 0, u32 client, so that a relay can change the client in place. See wire.h for
+ * what the messages mean.
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire_io.h"
 
