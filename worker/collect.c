@@ -12,6 +12,7 @@
 enum {
     IDLE_NS = 100000,  /* without anything to issue: then the cluster is carried out */
     WAIT_MS = 60000,
+    SIGHTS = 2, /* what runs once is not worth a compiler */
     PASSED_MAX = 64,   /* instructions beside an open cluster */
     EDGE_MIN = 12,     /* nodes of a cluster that ends where a loop goes round */
     INDEPENDENT_MAX = 24 /* nodes of a cluster that takes in what has nothing to do with them */
@@ -37,7 +38,7 @@ Collect *collect_new(const EngineOps *ops, const Engine *e) {
     Collect *c = xcalloc(1, sizeof *c);
     c->waits = !strcmp(on, "wait");
     const char *isa = strchr(ops->isa(e), '-'); /* "cpu-v4" */
-    c->jit = jit_new(&(JitConfig){.isa = isa ? isa + 1 : "base"});
+    c->jit = jit_new(&(JitConfig){.isa = isa ? isa + 1 : "base", .sights = c->waits ? 1 : SIGHTS});
     return c;
 }
 

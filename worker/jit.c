@@ -17,7 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,6 +31,7 @@ struct Entry {
     Entry *same_hash, *pending;
     _Atomic(const FusedKernel *) kernel;
     Bytes source;
+    int sights;   /* asked for so often while nothing was done about it; 0: it was */
     char key[33]; /* of source and environment, 32 hexadecimal digits */
     size_t n;
     unsigned char signature[];
@@ -40,7 +43,7 @@ struct Jit {
     Map entries; /* signature's hash -> Entry; owned by the asking thread */
     uint64_t hits, misses;
     char isa[8], compiler[256];
-    int batch_max;
+    int batch_max, sights;
     Cache cache;
 
     pthread_t thread;
@@ -287,6 +290,7 @@ static void do_batch(Jit *j, Entry **e, int n) {
 
 static void *thread_main(void *arg) {
     Jit *j = arg;
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10); /* this thread's and its children's */
     pthread_mutex_lock(&j->lock);
     while (!j->ends) {
         if (!j->first) {
@@ -317,6 +321,7 @@ Jit *jit_new(const JitConfig *config) {
     snprintf(j->compiler, sizeof j->compiler, "%s", cc && *cc ? cc : "cc");
     j->batch_max = config->batch_max > 0 ? config->batch_max : 16;
     if (j->batch_max > BATCH_MAX) j->batch_max = BATCH_MAX;
+    j->sights = config->sights > 0 ? config->sights : 1;
     cache_init(&j->cache, config->dir, config->bytes_max);
     pthread_mutex_init(&j->lock, NULL);
     pthread_cond_init(&j->wake, NULL);
@@ -390,20 +395,24 @@ const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t has
     Entry *e = find(j, signature, n, hash);
     if (e) {
         const FusedKernel *k = atomic_load_explicit(&e->kernel, memory_order_acquire);
-        if (k)
+        if (k) {
             j->hits++;
-        else
-            j->misses++;
-        return k;
+            return k;
+        }
+    } else {
+        e = xcalloc(1, sizeof *e + n);
+        e->n = n;
+        memcpy(e->signature, signature, n);
+        e->same_hash = map_get(&j->entries, hash);
+        map_put(&j->entries, hash, e);
+        e->sights = 1;
     }
     j->misses++;
-    e = xcalloc(1, sizeof *e + n);
-    e->n = n;
-    memcpy(e->signature, signature, n);
-    make(ctx, &e->source);
-    e->same_hash = map_get(&j->entries, hash);
-    map_put(&j->entries, hash, e);
-    ask(j, e);
+    if (e->sights && e->sights++ >= j->sights) {
+        e->sights = 0;
+        make(ctx, &e->source);
+        ask(j, e);
+    }
     return NULL;
 }
 

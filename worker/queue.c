@@ -24,6 +24,7 @@
  * arena would be left beside it.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec.h"
+#include "worker/collect.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -385,6 +386,10 @@ static Room none_now(const Exec *x, const Job *j) {
 
 Room queue_new_storage(Exec *x, Job *j, uint64_t bytes, Storage **out) {
     while (!(*out = storage_new(&x->store, j->frame->client->names, bytes))) {
+        if (collect_is_open(x, NULL)) { /* it holds operands that are freed by name */
+            collect_flush(x);
+            continue;
+        }
         if (!x->first) return none_now(x, j);
         exec_retire(x, true);
     }
