@@ -307,14 +307,15 @@ static size_t tensors_at(const Client *c, int rank) {
     return n;
 }
 
-static void worker_leaves(Dispatcher *d, WorkerPeer *w) {
+/* Its clients are told why, in the words of one who looks for it. */
+static void worker_leaves(Dispatcher *d, WorkerPeer *w, const char *why) {
     while (d->questions) { /* It answers none of them. */
         Question *q = d->questions;
         while (q && !q->owed[w->rank]) q = q->next;
         if (!q) break;
         answer(d, w, "", 0);
     }
-    dispatcher_tell(d, "worker w%d is gone", w->rank);
+    dispatcher_tell(d, "worker w%d is gone: %s", w->rank, why);
     if (d->tape) tape_worker_leaves(d, w);
     map_remove(&d->worker_by_peer, w->peer);
     d->worker[w->rank] = NULL;
@@ -327,8 +328,8 @@ static void worker_leaves(Dispatcher *d, WorkerPeer *w) {
         if (c->rank != w->rank && !ranks_has(&c->used, w->rank)) continue;
         Err err = {0};
         size_t n = tensors_at(c, w->rank);
-        err_set(&err, ERR_GONE, "worker w%d is gone, and with it %zu tensor%s", w->rank, n,
-                n == 1 ? "" : "s");
+        err_set(&err, ERR_GONE, "worker w%d is gone, and with it %zu tensor%s: %s", w->rank, n,
+                n == 1 ? "" : "s", why);
         cut_off(d, c, &err);
         i = 0; /* The map has changed. */
     }
@@ -623,7 +624,7 @@ static void worker_says(Dispatcher *d, WorkerPeer *w, Msg *m) {
     case MSG_TIMES:
         if (d->tape) tape_times(d, w, m);
         break;
-    case MSG_BYE: worker_leaves(d, w); break;
+    case MSG_BYE: worker_leaves(d, w, "it was told to stop"); break;
     default: break;
     }
     msg_fini(m);
@@ -659,7 +660,7 @@ void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms) {
     if (c)
         client_leaves(d, c);
     else if (w)
-        worker_leaves(d, w);
+        worker_leaves(d, w, "it ended, or was silent for 10 s");
 }
 
 static void beat(Dispatcher *d, PeerId peer) {

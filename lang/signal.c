@@ -61,26 +61,28 @@ bool signal_open(Interp *in, const char *label, const char *backward, LangError 
     return true;
 }
 
-/* A name as the program gave it, interned; told if the configuration does not know it. */
-static bool check_label(Interp *in, const char *s, size_t n, const char **out, LangError *e) {
+/* A name, interned; told if the configuration does not know it. by: whose configuration gave it, or
+ * NULL: the program did. */
+static bool check_label(Interp *in, const char *s, size_t n, const char *by, const char **out,
+                        LangError *e) {
     if (!n || memchr(s, 0, n) || memchr(s, '\n', n))
         return error_set(e, "a signal needs a name of one line");
     if (n > MAX_SIGNAL)
         return error_set(e, "a signal's name is longer than %d bytes", MAX_SIGNAL);
     *out = intern(s, n);
-    return signal_check(in, *out, e);
+    return signal_check(in, *out, by, e);
 }
 
 bool signal_enter(Interp *in, const char *label, size_t n, const char *backward, size_t n_backward,
                   LangError *e) {
     const char *back = NULL, *of_config;
-    TRY(check_label(in, label, n, &label, e));
+    TRY(check_label(in, label, n, NULL, &label, e));
     if (n_backward) {
-        TRY(check_label(in, backward, n_backward, &back, e));
+        TRY(check_label(in, backward, n_backward, NULL, &back, e));
     } else {
         const SignalConfig *c = config_find(&signal_state(in)->config, label, n);
         if (c && c->backward)
-            TRY(check_label(in, c->backward, strlen(c->backward), &of_config, e));
+            TRY(check_label(in, c->backward, strlen(c->backward), label, &of_config, e));
     }
     return signal_open(in, label, back, e);
 }
@@ -160,13 +162,13 @@ static bool bi_tensor(Interp *in, const Value *arg, Value *out, LangError *e) {
     if (arg[0].kind != V_TENSOR)
         return error_set(e, "signal.tensor needs a tensor, not %s", value_type_name(arg[0]));
     const char *label, *backward = NULL;
-    TRY(check_label(in, arg[1].str->s, arg[1].str->n, &label, e));
+    TRY(check_label(in, arg[1].str->s, arg[1].str->n, NULL, &label, e));
     if (back.kind == V_STR) {
-        TRY(check_label(in, back.str->s, back.str->n, &backward, e));
+        TRY(check_label(in, back.str->s, back.str->n, NULL, &backward, e));
     } else {
         const SignalConfig *c = config_find(&signal_state(in)->config, label, strlen(label));
         if (c && c->backward)
-            TRY(check_label(in, c->backward, strlen(c->backward), &backward, e));
+            TRY(check_label(in, c->backward, strlen(c->backward), label, &backward, e));
     }
     Attr attr[2] = {text_attr(ATTR_NAME, label)};
     if (backward)

@@ -35,8 +35,9 @@ void signal_explain(void *interp, LangError *e);
 /* GT_AUTO_SHARD=1: large tensors born where no signal speaks are split over all workers. */
 void signal_auto_shard(Interp *in);
 /* Is the name configured? If not, and there is a configuration: warns at the running expression
- * (once per name), or fails with --strict. is_name: it was written without quotes. */
-bool signal_check(Interp *in, const char *interned, LangError *e);
+ * (once per name), or fails with --strict. by: whose configuration names it as its backward signal,
+ * or NULL. What a dispatcher's daemon was configured with is not known here. */
+bool signal_check(Interp *in, const char *interned, const char *by, LangError *e);
 
 typedef struct Signals {
     struct Scope {

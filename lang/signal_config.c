@@ -74,7 +74,7 @@ static bool is_variable(const Interp *in, const char *interned) {
                 if (fn->slot_name && fn->slot_name[i] && !strcmp(fn->slot_name[i], interned))
                     return true;
         const GlobalVar *v = map_get(&f->globals->by_name, (uint64_t)(uintptr_t)interned);
-        return v && v->v.kind != V_UNDEF;
+        return v && (v->v.kind == V_STR || v->v.kind == V_INT);
     }
     return false;
 }
@@ -86,17 +86,24 @@ static bool is_bare(Span at) {
     return s && n && *s != '"' && *s != '\'' && *s != 'f';
 }
 
-static void say_unknown(Interp *in, const char *label, LangError *e) {
+/* by: whose configuration names it as its backward signal, or NULL. */
+static void say_unknown(Interp *in, const char *label, const char *by, LangError *e) {
     const Signals *s = in->signals;
+    char what[256];
+    if (by)
+        snprintf(what, sizeof what, "signal '%.100s', backward of '%.100s',", label, by);
+    else
+        snprintf(what, sizeof what, "signal '%.100s'", label);
     const char *near = config_nearest(&s->config, label, strlen(label));
     Span at = interp_span(in);
     if (!s->has_config)
-        error_at(e, at, "signal '%.100s' has no configuration", label);
+        error_at(e, at, "%s has no configuration", what);
     else
-        error_at(e, at, "signal '%.100s' is not in %s%s", label,
-                 s->file ? s->file : "the configuration",
-                 in->config.strict ? "" : "; running unsharded");
-    if (is_bare(at) && is_variable(in, label)) {
+        error_at(e, at, "%s is not in %s%s", what, s->file ? s->file : "the configuration",
+                 in->config.strict                ? ""
+                 : in->config.stream.endpoint     ? "; unsharded, unless the dispatcher knows it"
+                                                  : "; running unsharded");
+    if (!by && is_bare(at) && is_variable(in, label)) {
         error_hint(e, "its value as the name: signal f\"{%s}\" { … }", label);
     } else if (near) {
         const SignalConfig *c = config_find(&s->config, near, strlen(near));
@@ -109,7 +116,7 @@ static void say_unknown(Interp *in, const char *label, LangError *e) {
     }
 }
 
-bool signal_check(Interp *in, const char *label, LangError *e) {
+bool signal_check(Interp *in, const char *label, const char *by, LangError *e) {
     Signals *s = signal_state(in);
     if (!strcmp(label, CONFIG_EVERYWHERE)) {
         error_set(e, "'*' is no signal: it stands for all that is outside of signals");
@@ -121,14 +128,14 @@ bool signal_check(Interp *in, const char *label, LangError *e) {
     if (config_find(&s->config, label, strlen(label)))
         return true;
     if (in->config.strict) {
-        say_unknown(in, label, e);
+        say_unknown(in, label, by, e);
         return false;
     }
     if (map_get(&s->checked, key))
         return true;
     map_put(&s->checked, key, s);
     LangError warning = {0};
-    say_unknown(in, label, &warning);
+    say_unknown(in, label, by, &warning);
     interp_warn(in, &warning);
     return true;
 }

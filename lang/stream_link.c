@@ -27,6 +27,7 @@ static void gone(Stream *s, const Err *why) {
     s->is_gone = true;
     s->gone = *why;
     s->n_frees = 0;
+    if (s->n_effects) s->lost_at = s->effect[s->effect_at].at;
     stream_drop_effects(s);
 }
 
@@ -50,6 +51,7 @@ static void check_alive(Stream *s, int64_t since_ms) {
 
 bool stream_lost(Stream *s, Span at, LangError *e) {
     *e = (LangError){.kind = E_GONE};
+    if (!at.src) at = s->lost_at; /* The end of a program has no line of its own. */
     if (s->endpoint && s->is_ended) {
         error_at(e, at, "%s", s->gone.text);
         return error_hint(e, "start again, from the last checkpoint");

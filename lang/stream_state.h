@@ -115,7 +115,8 @@ struct Stream {
     int64_t heard_ms, sent_us;
     int64_t acked_us, inst_ns; /* at the prompt: last ack; the worker's pace, 0: not known */
     unsigned n_edges;
-    Bytes stats; /* the answer to the last question */
+    Span lost_at; /* when it is gone: the oldest effect that was still awaited */
+    Bytes stats;  /* the answer to the last question */
     bool has_stats;
 
     /* effects and failures */

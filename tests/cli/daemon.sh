@@ -87,6 +87,17 @@ start late "$GTSH" -d "$at" -c 'print(ones(3).sum())'; c=$pid
 await "$TMP/again.err" "waiting for workers"
 start worker2 "$W" --host 127.0.0.1 -p "${at##*:}" --threads 1 --once; w2=$pid
 wait $c; same "late" "$(cat "$TMP/late.out")" "tensor(3.)"
+# all is asked for and the program at its end: the error has the line of the first output that is missing
+start end "$GTSH" -d "$at" -c 'x = randn(600, 600) / 25; y = x; print("go", err=true)
+for i in range(3000) { y = y @ x }
+print(y.sum())'; c=$pid
+await "$TMP/end.err" go
+sleep 0.3
+kill -KILL $w2
+wait $c; same "exit code" $? 69
+has "the line of the output" "$(cat "$TMP/end.err")" "-c:3:1: error: worker w0 is gone"
+start worker3 "$W" --host 127.0.0.1 -p "${at##*:}" --threads 1 --once; w2=$pid
+await "$TMP/worker3.out" "gt-worker: w0 at"
 # memory is given back when a client is killed
 start held "$GTSH" -d "$at" -c 'x = ones(1000, 1000); x.sum().item(); print("have", err=true); sleep(60)'; c=$pid
 await "$TMP/held.err" have

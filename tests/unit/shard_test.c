@@ -291,7 +291,7 @@ static void test_death(void) {
     CHECK_INT(count(told.data, "ended"), 0);
     dispatcher_on_gone(d, 3, 0);
     listen(true);
-    CHECK_INT(count(told.data, "ended: worker w2 is gone, and with it 1 tensor\n"), 1);
+    CHECK_INT(count(told.data, "ended: worker w2 is gone, and with it 1 tensor: it ended"), 1);
     hello(CLIENT, ROLE_CLIENT);
     seq = 0;
     listen(true);
