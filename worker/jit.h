@@ -3,8 +3,8 @@
  * Who wants a kernel asks with its signature; the answer is the kernel, or NULL as long as there is
  * none, and then the work is done without. A thread of its own, of low priority, takes what was
  * asked for: from the disk cache, or many sources in one file through the compiler; a kernel is
- * used from when it is there. Nothing waits, and nothing is different but speed. Without a compiler or a
- * place for the cache there are no kernels: said once.
+ * used from when it is there. Nothing waits, and nothing is different but speed. Without a compiler
+ * or a place for the cache there are no kernels: said once.
  *
  * The cache ($XDG_CACHE_HOME/gt, else ~/.cache/gt, mode 0700) holds one shared object per kernel,
  * named by a hash of source, compiler, flags and instruction set; kernels compiled together are
