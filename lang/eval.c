@@ -301,6 +301,8 @@ OUTLINE static Flow exec_signal(Interp *in, Node *n, LangError *e) {
         else
             error_locate(e, node_span(in, n->kid[0]));
     }
+    if (f != FLOW_ERROR && signal_depth(in) == depth + 1)
+        signal_exit(in, "", 0, e); /* the innermost: it cannot fail */
     signal_unwind(in, depth);
     value_drop(label);
     value_drop(backward);

@@ -56,6 +56,8 @@ bool signal_open(Interp *in, const char *label, const char *backward, LangError 
     const SignalConfig *config = backward ? NULL : config_find(&s->config, label, strlen(label));
     const char *back = config ? signal_backward_name(config) : label;
     sc->label = label;
+    sc->at = interp_span(in);
+    sc->max_rank = 0;
     sc->backward = number_of(s, backward ? backward : intern(back, strlen(back)));
     emit(in, OP_SIGNAL_ENTER, label, backward);
     return true;
@@ -87,6 +89,38 @@ bool signal_enter(Interp *in, const char *label, size_t n, const char *backward,
     return signal_open(in, label, back, e);
 }
 
+void signal_made(Interp *in, int rank) {
+    Signals *s = in->signals;
+    if (!s->depth)
+        return;
+    struct Scope *sc = &s->scope[s->depth - 1];
+    if (rank > sc->max_rank)
+        sc->max_rank = rank;
+}
+
+/* The innermost scope ends. An axis that no tensor in it had is most likely a mistake. */
+static void check_axis(Interp *in) {
+    Signals *s = in->signals;
+    const struct Scope *sc = &s->scope[s->depth - 1];
+    uint64_t key = (uint64_t)(uintptr_t)sc->label;
+    int most = sc->max_rank;
+    if (s->depth > 1 && s->scope[s->depth - 2].max_rank < most)
+        s->scope[s->depth - 2].max_rank = most;
+    const SignalConfig *c = config_find(&s->config, sc->label, strlen(sc->label));
+    if (!c || !(c->said & SAID_AXIS) || c->replicated || most < 2) /* a bias alone says nothing */
+        return;
+    bool has = c->axis < 0 ? -c->axis <= most : c->axis < most;
+    bool is_told = map_get(&s->axis_told, key) != NULL;
+    map_put(&s->axis_told, key, s);
+    if (has || is_told)
+        return;
+    LangError w = {0};
+    error_at(&w, sc->at, "signal '%.100s': no tensor in it has axis %d; all are whole", sc->label,
+             c->axis);
+    error_hint(&w, "they have at most %d axes: 0 to %d", most, most - 1);
+    interp_warn(in, &w);
+}
+
 bool signal_exit(Interp *in, const char *label, size_t n, LangError *e) {
     Signals *s = signal_state(in);
     if (!s->depth)
@@ -94,6 +128,7 @@ bool signal_exit(Interp *in, const char *label, size_t n, LangError *e) {
     const char *open = s->scope[s->depth - 1].label;
     if (n && (strlen(open) != n || memcmp(open, label, n)))
         return error_set(e, "signal '%.*s' is not the innermost one: '%s' is", (int)n, label, open);
+    check_axis(in);
     s->depth--;
     emit(in, OP_SIGNAL_EXIT, open, NULL);
     return true;
@@ -126,6 +161,7 @@ void signal_fini(Interp *in) {
     free(s->label);
     map_fini(&s->number);
     map_fini(&s->checked);
+    map_fini(&s->axis_told);
     config_fini(&s->config);
     free(s->source);
     free(s);

@@ -19,6 +19,9 @@ bool signal_open(Interp *in, const char *label, const char *backward, LangError 
 bool signal_exit(Interp *in, const char *label, size_t n, LangError *e);
 int signal_depth(const Interp *in);
 void signal_unwind(Interp *in, int depth);             /* after errors: closes scopes above depth */
+/* A tensor of so many axes was made: when a scope closes whose axis none of its tensors had, that
+ * is told, once. */
+void signal_made(Interp *in, int rank);
 /* The backward scope of what is recorded now: an interned number (0 = none) and its label. */
 uint32_t signal_backward(const Interp *in);
 const char *signal_label(const Interp *in, uint32_t number);
@@ -43,6 +46,8 @@ typedef struct Signals {
     struct Scope {
         const char *label;
         uint32_t backward;
+        Span at;      /* where it was entered                         */
+        int max_rank; /* most axes of a tensor that was made in it     */
     } * scope;
     int depth, cap;
     const char **label;
@@ -54,6 +59,7 @@ typedef struct Signals {
     const char *file; /* interned: of the configuration, when there is one only; else NULL */
     bool has_config;  /* something was loaded or defined */
     Map checked;      /* interned labels of which nothing more will be said */
+    Map axis_told;    /* ... of whose axis */
 } Signals;
 Signals *signal_state(Interp *in);
 extern const Builtin builtins_signal_config[];

@@ -5,6 +5,7 @@
  * (tensor_make.c), parameters (tensor_param.c), indexing (index.c), rules of gradients
  * (grad_ops.c).
  * SPDX-License-Identifier: MIT */
+#include "lang/signal.h"
 #include "lang/tensor.h"
 #include "lang/grad.h"
 #include "runtime/element.h"
@@ -393,6 +394,7 @@ bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, 
     }
     if (n_all > n_attr) in->keep = h[0];
     for (int i = 0; i < n_out; i++) out[i] = tensor_new(in, h[i]);
+    if (in->signals) signal_made(in, tensor_type(out[0])->rank);
     if (grad_is_on(in)) grad_record(in, op, p.arg, n_args, attr, n_attr, out, n_out);
     ok = true;
 done:

@@ -76,4 +76,17 @@ pid=$!
 for _ in $(seq 100); do grep -q go "$TMP/err" && break; sleep 0.1; done
 kill -INT $pid; wait $pid
 has "Ctrl-C" "$(out)" "no signal is open"
+
+# an axis that no tensor of a scope has is told once; a bias alone, or a scope that has had the axis, says nothing
+cat >"$TMP/axis.gt" <<'GT'
+signal.define("a", axis=5); signal.define("b", axis=1); signal.define("c", axis=-3)
+for k in range(3) { signal a { x = ones(4, 3) } }
+signal b { y = ones(3) }
+signal b { w = ones(3, 4) }
+signal c { z = ones(2, 2) }
+print(x.placement().layout)
+GT
+code "axis" 0 "$GTSH" -w 2 "$TMP/axis.gt"; same axis "$(out)" replicate
+same "axis: told" "$(grep -o "warning: .*" "$TMP/err")" "warning: signal 'a': no tensor in it has axis 5; all are whole
+warning: signal 'c': no tensor in it has axis -3; all are whole"
 finish
