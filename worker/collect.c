@@ -27,6 +27,7 @@ struct Collect {
     FuseRef operand[FUSE_NODES][3]; /* of tensor operands, by their place in held */
     int uses[FUSE_NODES];           /* as operands of pending jobs */
     int passed;
+    bool is_cut; /* by the clock: such a cluster may never be seen again */
     int64_t idle_ns; /* since when; 0: it is not */
     Fuse fuse;
     uint64_t launches, fused_ops, eager_ops, unstored, bytes_saved;
@@ -67,10 +68,10 @@ void collect_edge(Exec *x) {
 void collect_idle(Exec *x) {
     Collect *c = x->collect;
     int64_t now = exec_now_ns();
-    if (!c->idle_ns)
-        c->idle_ns = now;
-    else if (now - c->idle_ns > IDLE_NS)
-        collect_flush(x);
+    if (!c->idle_ns) c->idle_ns = now;
+    if (now - c->idle_ns <= IDLE_NS) return;
+    c->is_cut = true;
+    collect_flush(x);
 }
 
 void collect_stats(const Exec *x, Bytes *out) {
@@ -341,8 +342,8 @@ static bool run_fused(Exec *x) {
     for (int i = 0; i < c->n; i++)
         if (is_wanted(c, i) && !fuse_store(f, i)) return false;
     if (!fuse_done(f) || !fuse_is_worth(f)) return false;
-    const FusedKernel *k = jit_get(c->jit, f->signature, f->signature_bytes, f->hash,
-                                   make_source, f);
+    JitMake make = c->is_cut && !c->waits ? NULL : make_source;
+    const FusedKernel *k = jit_get(c->jit, f->signature, f->signature_bytes, f->hash, make, f);
     if (!k && c->waits && jit_wait(c->jit, WAIT_MS))
         k = jit_get(c->jit, f->signature, f->signature_bytes, f->hash, make_source, f);
     if (!k) return false;
@@ -480,4 +481,5 @@ void collect_flush(Exec *x) {
     c->n = 0;
     c->client = NULL;
     c->idle_ns = 0;
+    c->is_cut = false;
 }

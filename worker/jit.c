@@ -53,7 +53,7 @@ struct Jit {
     Entry *first, *last; /* to be done */
     int n_pending;
     pid_t child; /* the compiler; 0: none */
-    bool ends;
+    _Atomic bool ends; /* written under the lock */
     JitStats stats;
 
     /* The thread's: */
@@ -399,7 +399,10 @@ const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t has
             j->hits++;
             return k;
         }
-    } else {
+    }
+    j->misses++;
+    if (!make) return NULL;
+    if (!e) {
         e = xcalloc(1, sizeof *e + n);
         e->n = n;
         memcpy(e->signature, signature, n);
@@ -407,7 +410,6 @@ const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t has
         map_put(&j->entries, hash, e);
         e->sights = 1;
     }
-    j->misses++;
     if (e->sights && e->sights++ >= j->sights) {
         e->sights = 0;
         make(ctx, &e->source);

@@ -47,7 +47,7 @@ void jit_free(Jit **j);
  * signature alone. */
 typedef void (*JitMake)(void *ctx, Bytes *out);
 /* By one thread. hash: of the signature's n bytes, any; make is called here, at most once for a
- * signature. The kernel lives as long as j. */
+ * signature; NULL: the kernel is wanted only if it is there. It lives as long as j. */
 const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
                            void *ctx);
 /* The source again, of what was asked for: NULL if it never was. Borrowed. */
