@@ -11,6 +11,7 @@
 #define GT_TESTS_UNIT_SIM_CLUSTER_H
 #include "dispatcher/dispatcher.h"
 #include "tests/unit/delayed_engine.h"
+#include "tests/unit/sim_bytes.h"
 #include "tests/unit/sim_program.h"
 #include <time.h>
 
@@ -58,6 +59,7 @@ typedef struct SimWorker {
     uint32_t rank;
     uint64_t token; /* by which its peers know it: a rank may be given again */
     bool has_more, is_dead;
+    SimBytes bytes;            /* what it is to read */
     int idle_steps;            /* in a row, with nothing to show for them */
     int node_of[WORKERS_MOST]; /* rank -> node, once told; 0: not yet */
     int priority;
@@ -347,6 +349,7 @@ static void worker_hears(Sim *s, int node, Msg *m) {
             worker_peer_memory(w->w, peer.rank, reads ? base : NULL, reads ? bytes : 0);
         }
     }
+    if (w->rank != UINT32_MAX) sim_plan(&w->bytes, m, w->rank);
     worker_on_message(w->w, m);
     w->has_more = true, w->idle_steps = 0;
     collect_worker(s, node);

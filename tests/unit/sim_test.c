@@ -21,7 +21,7 @@ static const char *const mode_name[MODES] = {"plain",       "tight memory", "mis
 /* What processes share: figures, and where each is. */
 typedef struct Tally {
     _Atomic uint64_t schedules, instructions, messages, of_mode[MODES], out_of_memory, cut_off,
-        failed, shards, gets;
+        failed, shards, gets, bytes;
     _Atomic uint64_t at[64]; /* the seed that a process works on */
 } Tally;
 static Tally *tally;
@@ -139,7 +139,23 @@ static void check_quiet(Sim *s, const char *when) {
     if (!dispatcher_is_idle(s->d)) sim_wrong(s, "%s: the dispatcher waits for something", when);
 }
 
-static void check_end(Sim *s) {
+/* Each worker has read what the algebra says, and not a byte more; less only where something failed
+ * before it came to that. */
+static void check_bytes(Sim *s, bool is_clean) {
+    for (int k = 1; k <= s->n_workers; k++) {
+        const SimWorker *w = &s->worker[k];
+        if (!w->w || w->is_dead || w->bytes.has_more_groups) continue;
+        char name[64];
+        snprintf(name, sizeof name, "w%u.bytes_in", w->rank);
+        int64_t got = sim_figure(s, name), want = (int64_t)w->bytes.planned;
+        if (got > want || (is_clean && got < want))
+            sim_wrong(s, "%s is %lld, and ought to be %lld", name, (long long)got,
+                      (long long)want);
+        tally->bytes += (uint64_t)got;
+    }
+}
+
+static void check_end(Sim *s, Mode mode) {
     s->die_worker = s->die_client = 0; /* its time has not come */
     for (int i = 0; i < s->n_clients; i++) {
         SimClient *c = &s->client[i];
@@ -158,6 +174,7 @@ static void check_end(Sim *s) {
     check_quiet(s, "after the last client");
     if (s->is_traced) printf("%s\n", s->figures.data ? s->figures.data : "");
     if (s->why[0]) return;
+    check_bytes(s, mode == PLAIN);
     check_figure(s, "clients", 1);
     check_figure(s, "tensors", 0);
     check_figure(s, "bytes", 0);
@@ -313,7 +330,7 @@ static bool run_schedule(uint64_t seed, char *why, size_t why_size) {
         check_quiet(s, "when all is sent");
         if (delayed_violations) sim_wrong(s, "a worker read what was not done");
     }
-    if (!s->why[0]) check_end(s);
+    if (!s->why[0]) check_end(s, g.mode);
     snprintf(why, why_size, "%s", s->why);
     tally->schedules++;
     tally->of_mode[g.mode]++;
@@ -404,10 +421,10 @@ static void print_summary(void) {
         printf("%s%llu %s", m ? ", " : "", (unsigned long long)tally->of_mode[m], mode_name[m]);
     printf(
         "), %llu instructions, %llu messages, of them %llu parts of tensors offered by peers and "
-        "%llu asked for; %llu clients were out of memory, %llu cut off with a worker\n",
+        "%llu asked for, %llu bytes; %llu clients were out of memory, %llu cut off with a worker\n",
         (unsigned long long)tally->instructions, (unsigned long long)tally->messages,
         (unsigned long long)tally->shards, (unsigned long long)tally->gets,
-        (unsigned long long)tally->out_of_memory, (unsigned long long)tally->cut_off);
+        (unsigned long long)tally->bytes, (unsigned long long)tally->out_of_memory, (unsigned long long)tally->cut_off);
 }
 
 /* ---- Making a failure small ---- */
