@@ -279,7 +279,8 @@ void error_print(const LangError *e, const char *severity, bool color, Bytes *ou
         caret[n++] = (Caret){e->label[k].at.col, e->label[k].at.len, e->label[k].text};
         drawn[k] = true;
     }
-    if (n == 0 && e->at.col && (e->at.len || !later)) caret[n++] = (Caret){e->at.col, e->at.len, ""};
+    if (n == 0 && e->at.col && (e->at.len || !later))
+        caret[n++] = (Caret){e->at.col, e->at.len, ""};
     if (e->at.col || !later) draw_line(src, e->at.line, caret, n, later ? "" : e->hint, &p, out);
     for (int k = 0; k < e->n_labels; k++) {
         if (drawn[k]) continue;

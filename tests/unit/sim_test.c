@@ -424,7 +424,8 @@ static void print_summary(void) {
         "%llu asked for, %llu bytes; %llu clients were out of memory, %llu cut off with a worker\n",
         (unsigned long long)tally->instructions, (unsigned long long)tally->messages,
         (unsigned long long)tally->shards, (unsigned long long)tally->gets,
-        (unsigned long long)tally->bytes, (unsigned long long)tally->out_of_memory, (unsigned long long)tally->cut_off);
+        (unsigned long long)tally->bytes, (unsigned long long)tally->out_of_memory,
+        (unsigned long long)tally->cut_off);
 }
 
 /* ---- Making a failure small ---- */
