@@ -475,8 +475,10 @@ static bool fetch_is_done(const Stream *s, const void *ctx) {
 
 bool stream_value(Stream *s, const Handle *h, Span at, void **data, LangError *e) {
     *data = NULL;
-    if (s->mode == STREAM_EMIT)
-        return error_at(e, at, "control flow depends on data: use --tee while running");
+    if (s->mode == STREAM_EMIT) {
+        error_at(e, at, "control flow depends on data");
+        return error_hint(e, "run it with GT_INSTRUCTION_LOG=run.tape, then --replay run.tape");
+    }
     if (s->mode == STREAM_CHECK) return error_at(e, at, "nothing is computed while checking");
     Fetch *f = xcalloc(1, sizeof *f);
     Pending p = {.fetch = f};

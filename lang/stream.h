@@ -100,7 +100,7 @@ bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e);
 /* ---- waiting ---- */
 /* Fetches a whole tensor; waits. *data is malloc'ed, row-major, caller frees. false: poisoned (the
  * cause is in e, at its own line; told before, it is named again), interrupted, or the dispatcher
- * is gone. In EMIT mode: "control flow depends on data: use --tee while running". */
+ * is gone. In EMIT mode: "control flow depends on data". */
 bool stream_value(Stream *s, const Handle *h, Span at, void **data, LangError *e);
 /* All instructions so far are done, all their effects carried out. e: the first failure, if any. */
 bool stream_sync(Stream *s, LangError *e);
