@@ -3,6 +3,7 @@
  * ("whole"), and without that ("kernel": what a program would get that never left those layouts).
  * Figures are GFLOP/s and ratios. Skipped where the library is missing. Usage: conv_bench [THREADS]
  * SPDX-License-Identifier: MIT */
+#include "tests/bench/clock.h"
 #include "runtime/inst.h"
 #include "runtime/window.h"
 #include "worker/engine.h"
@@ -23,12 +24,6 @@ static struct Api {
 static dnnl_engine_t bare_engine;
 static dnnl_stream_t bare_stream;
 static Engine *engine;
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static bool load(void) {
     void *l = dlopen("libdnnl.so.2", RTLD_LAZY | RTLD_LOCAL);
@@ -58,18 +53,7 @@ static float *floats(int64_t n) {
     return p;
 }
 
-/* Best of repeats over about a tenth of a second. */
-static double best_s(void (*fn)(void *), void *ctx) {
-    double best = 1e9, start = now_s();
-    fn(ctx);
-    do {
-        double t = now_s();
-        fn(ctx);
-        t = now_s() - t;
-        if (t < best) best = t;
-    } while (now_s() - start < 0.1);
-    return best;
-}
+static double best_s(void (*fn)(void *), void *ctx) { return best_within(fn, ctx, 0.1); }
 
 /* ---- Ours ---- */
 

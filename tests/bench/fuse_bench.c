@@ -3,6 +3,7 @@
  * threads: a GELU by hand of 4 M elements; softmax, layer norm and log-sum-exp over (4096, 1024);
  * an Adam step over 10 M parameters in 50 tensors. Usage: fuse_bench [THREADS ...]
  * SPDX-License-Identifier: MIT */
+#include "tests/bench/clock.h"
 #include "runtime/inst.h"
 #include "worker/emit.h"
 #include "worker/fuse.h"
@@ -15,25 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One thread is timed by its own clock, which a busy machine disturbs less. */
-static clockid_t clock_id;
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(clock_id, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-/* Best time of one call, in seconds, over about half a second. */
-static double best_s(void (*fn)(void *), void *ctx) {
-    double best = 1e9, start = now_s();
-    fn(ctx);
-    do {
-        double t = now_s();
-        fn(ctx);
-        t = now_s() - t;
-        if (t < best) best = t;
-    } while (now_s() - start < 0.5);
-    return best;
-}
+static double best_s(void (*fn)(void *), void *ctx) { return best_within(fn, ctx, 0.5); }
 
 static Engine *engine;
 static Pool *pool;

@@ -2,6 +2,7 @@
  * pointwise and reducing ops by the bytes that they must move, against memcpy; matrix products
  * against bare oneDNN with its own threads (skipped where the library is missing). Usage:
  * kernel_bench [THREADS] SPDX-License-Identifier: MIT */
+#include "tests/bench/clock.h"
 #include "runtime/inst.h"
 #include "worker/engine.h"
 #include <stdio.h>
@@ -10,26 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One thread is timed by its own clock, which a busy machine disturbs less. */
-static clockid_t clock_id = CLOCK_MONOTONIC;
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(clock_id, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-/* Best time of one call, in seconds, over about a tenth of a second. */
-static double best_s(void (*fn)(void *), void *ctx) {
-    double best = 1e9, start = now_s();
-    fn(ctx);
-    do {
-        int repeats = 1 + (int)(2e-5 / (best < 1 ? best : 1));
-        double t = now_s();
-        for (int i = 0; i < repeats; i++) fn(ctx);
-        t = (now_s() - t) / repeats;
-        if (t < best) best = t;
-    } while (now_s() - start < 0.1);
-    return best;
-}
+static double best_s(void (*fn)(void *), void *ctx) { return best_within(fn, ctx, 0.1); }
 
 static Engine *engine;
 

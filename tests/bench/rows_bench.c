@@ -5,6 +5,7 @@
  * new row appears by itself: pointwise rows, reductions and sources need nothing, KERNEL rows a
  * line in `cases` where the default operands do not fit. Usage: rows_bench [DTYPE [THREADS [ROW]]]
  * SPDX-License-Identifier: MIT */
+#include "tests/bench/clock.h"
 #include "runtime/element.h"
 #include "runtime/inst.h"
 #include "worker/engine.h"
@@ -114,25 +115,7 @@ typedef struct Work {
 } Work;
 
 static Engine *engine;
-static clockid_t clock_id = CLOCK_THREAD_CPUTIME_ID;
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(clock_id, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-/* Best time of one call over about 30 ms. */
-static double best_s(void (*fn)(void *), void *ctx) {
-    double best = 1e9, start = now_s();
-    fn(ctx);
-    do {
-        double t = now_s();
-        fn(ctx);
-        t = now_s() - t;
-        if (t < best) best = t;
-    } while (now_s() - start < 0.03);
-    return best;
-}
+static double best_s(void (*fn)(void *), void *ctx) { return best_within(fn, ctx, 0.03); }
 static void submit(void *ctx) {
     Work *w = ctx;
     Err err;
@@ -325,7 +308,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "rows_bench: '%s' is not a dtype\n", argv[1]);
         return 1;
     }
-    if (threads > 1) clock_id = CLOCK_MONOTONIC;
+    clock_id = threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
     engine = engine_cpu.open(&(EngineConfig){UINT64_C(1) << 30, threads}, &err);
     if (!engine) {
         fprintf(stderr, "rows_bench: %s\n", err.text);

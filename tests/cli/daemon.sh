@@ -1,26 +1,6 @@
 # The daemons: starting orders, several clients, death of a worker and of the dispatcher, refusals, garbage, SIGTERM.
 . tests/fixtures/check.sh
-D=$B/gt-dispatcher W=$B/gt-worker
-export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
-# start WHAT COMMAND...: in the background, output in $TMP/WHAT.out; its process in $pid
-start() {
-    what=$1
-    shift
-    "$@" >"$TMP/$what.out" 2>"$TMP/$what.err" &
-    pid=$!
-    all="$all $pid"
-}
-all=
-trap 'kill -KILL $all 2>/dev/null' EXIT
-# await FILE TEXT: until the text is in the file, at most 20 s
-await() {
-    for _ in $(seq 200); do
-        grep -q "$2" "$1" 2>/dev/null && return
-        sleep 0.1
-    done
-    fail "no '$2' in $1:
-$(cat "$1" 2>/dev/null)"
-}
+. tests/fixtures/daemons.sh
 
 # usage
 code "unknown option" 2 "$D" --wokers 2; has near "$(err)" "did you mean '--workers'?"

@@ -26,15 +26,6 @@ on() {
     shift
     ip netns exec "$h" "$@"
 }
-# await FILE TEXT: until the text is in the file, at most 20 s
-await() {
-    for _ in $(seq 200); do
-        grep -q "$2" "$1" 2>/dev/null && return
-        sleep 0.1
-    done
-    fail "no '$2' in $1:
-$(cat "$1" 2>/dev/null)"
-}
 # figure NAME: of all three workers
 figure() {
     on desk "$GTSH" -d 10.77.0.1:9000 -c "x = ones(1); sync(); s = stats(); print(s['w0.$1'] + s['w1.$1'] + s['w2.$1'])"

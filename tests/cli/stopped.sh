@@ -1,25 +1,7 @@
 # A reader that stops (SIGSTOP) for a while: the owner keeps what it is to read, the others go on, and when it goes on
 # all ends right and memory is back at its baseline. One that is killed while others wait for it: they hear of it in 2 s.
 . tests/fixtures/check.sh
-D=$B/gt-dispatcher W=$B/gt-worker
-export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
-all=
-trap 'kill -CONT $all 2>/dev/null; kill -KILL $all 2>/dev/null' EXIT
-start() {
-    what=$1
-    shift
-    "$@" >"$TMP/$what.out" 2>"$TMP/$what.err" &
-    pid=$!
-    all="$all $pid"
-}
-await() {
-    for _ in $(seq 200); do
-        grep -q "$2" "$1" 2>/dev/null && return
-        sleep 0.1
-    done
-    fail "no '$2' in $1:
-$(cat "$1" 2>/dev/null)"
-}
+. tests/fixtures/daemons.sh
 start d "$D" --endpoint-file "$TMP/where"; d=$pid
 await "$TMP/d.out" "ready at"
 for i in 0 1 2; do

@@ -1,26 +1,6 @@
 # Clients at once on one cluster, each with its own signals; and a worker's death, which only its users notice.
 . tests/fixtures/check.sh
-D=$B/gt-dispatcher W=$B/gt-worker
-export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
-all=
-trap 'kill -KILL $all 2>/dev/null' EXIT
-# start WHAT COMMAND...: in the background, output in $TMP/WHAT.out; its process in $pid
-start() {
-    what=$1
-    shift
-    "$@" >"$TMP/$what.out" 2>"$TMP/$what.err" &
-    pid=$!
-    all="$all $pid"
-}
-# await FILE TEXT: until the text is in the file, at most 20 s
-await() {
-    for _ in $(seq 200); do
-        grep -q "$2" "$1" 2>/dev/null && return
-        sleep 0.1
-    done
-    fail "no '$2' in $1:
-$(cat "$1" 2>/dev/null)"
-}
+. tests/fixtures/daemons.sh
 start d "$D" -p 0 --endpoint-file "$TMP/where"; d=$pid
 await "$TMP/d.out" "ready at"
 for i in 0 1 2 3; do
