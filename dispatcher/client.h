@@ -32,10 +32,14 @@ typedef struct Target {
     int axis;             /* may count from the end                        */
 } Target;
 
+/* What the scope says of compilation. */
+typedef enum Compile { COMPILE_UNSAID, COMPILE_NO, COMPILE_YES } Compile;
+
 typedef struct Scope {
     char *name; /* n bytes and a NUL */
     size_t n;
     Target target;
+    Compile compile;
 } Scope;
 
 /* A message to the client that is not yet due. */
@@ -56,6 +60,7 @@ typedef struct Client {
     int n_used;
     uint32_t n_groups;               /* made for its signals                                   */
     bool checks_nan;
+    bool compiles;                   /* as the innermost open scope has it that says so           */
     Config signals;                  /* what the client says of them                           */
     Scope *scope; int depth, cap_scope;
     Target target, births;           /* in force; of large sources where no scope speaks        */

@@ -5,7 +5,9 @@
  * came, by reference. As soon as one of its instructions is for others, or was changed, it is
  * written anew: every instruction that has a place names its group (`on`), the home worker's too;
  * the others are for whoever gets the frame. A frame with large payloads goes to those alone who
- * need them.
+ * need them. Every frame says whether it begins in a scope that is compiled at first sight, and
+ * every `signal` record what is so behind it: workers remember nothing of scopes, and need not have
+ * seen what came before.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
 #include <assert.h>
@@ -100,10 +102,16 @@ void route_open(Dispatcher *d, const Client *c, Msg *m, uint64_t seq) {
     if (is_ours) {
         wire_set_client(m, c->id);
         wire_set_number(m, d->next_number);
+        wire_set_compiles(m, c->compiles);
     }
+    d->frame.compiles = c->compiles;
     d->whole = is_ours ? m : NULL;
     d->n_whole = 0;
     d->frame_seq = seq;
+}
+
+static bool is_signal(Op op) {
+    return op == OP_SIGNAL_ENTER || op == OP_SIGNAL_EXIT || op == OP_SIGNAL_DEFINE;
 }
 
 static void process(Flow *f, int stage) {
@@ -112,12 +120,15 @@ static void process(Flow *f, int stage) {
     if (d->tape) tape_sent(f);
     if (d->whole) {
         if (f->record && !f->group && !f->has_to) {
+            if (is_signal(f->inst.op)) /* the frame is ours alone */
+                record_set_compiles((void *)f->record, f->client->compiles);
             d->n_whole++;
             return;
         }
         unfold(d, f->client);
     }
     write(f);
+    if (is_signal(f->inst.op)) frame_set_compiles(&d->frame, f->client->compiles);
 }
 
 void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, bool is_complete) {

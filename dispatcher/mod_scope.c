@@ -2,7 +2,8 @@
  * client alone (its own over the dispatcher's), and what a scope comes to is worked out when it is
  * entered and again when definitions or workers change. Of nested scopes the innermost that says
  * where tensors are laid out counts; one that is unknown, or says nothing of that, leaves the outer
- * one in force. All of it goes on to the workers, who skip it.
+ * one in force; likewise of compilation at first sight, which mod_route.c tells the workers. All of
+ * it goes on to the workers, who skip it.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
 #include <stdio.h>
@@ -48,9 +49,18 @@ bool scope_target(Dispatcher *d, Client *c, const char *name, size_t n, Target *
     return out->group != NULL;
 }
 
+static Compile compile_of(const Client *c, const char *name, size_t n) {
+    const SignalConfig *s = config_find(&c->signals, name, n);
+    if (!s || !(s->said & SAID_COMPILE)) return COMPILE_UNSAID;
+    return s->compile ? COMPILE_YES : COMPILE_NO;
+}
+
 static void choose(Client *c) {
     c->target = (Target){0};
     for (int i = c->depth; i-- > 0 && !c->target.group;) c->target = c->scope[i].target;
+    Compile compile = COMPILE_UNSAID;
+    for (int i = c->depth; i-- > 0 && !compile;) compile = c->scope[i].compile;
+    c->compiles = compile == COMPILE_YES;
 }
 
 void scope_refresh(Dispatcher *d, Client *c) {
@@ -70,8 +80,9 @@ static void redefined(Dispatcher *d, Client *c, const Attr *name) {
     Err err = {0};
     Target t;
     scope_target(d, c, name->str, name->n, &t, &err);
+    Compile compile = compile_of(c, name->str, name->n);
     for (int i = 0; i < c->depth; i++)
-        if (is_named(&c->scope[i], name)) c->scope[i].target = t;
+        if (is_named(&c->scope[i], name)) c->scope[i].target = t, c->scope[i].compile = compile;
     if (name->n == 1 && name->str[0] == CONFIG_EVERYWHERE[0]) c->births = t;
     choose(c);
 }
@@ -87,6 +98,7 @@ static bool enter(Dispatcher *d, Client *c, const Inst *inst, Err *err) {
     Scope *s = &c->scope[c->depth++];
     s->name = xstrndup(name->str, name->n);
     s->n = name->n;
+    s->compile = compile_of(c, s->name, name->n);
     bool ok = scope_target(d, c, s->name, name->n, &s->target, err);
     choose(c);
     return ok;

@@ -7,18 +7,20 @@
 #include "runtime/wire.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "the wire's integers are stored as they are");
 
 enum { FRAME_HEAD = 32, RECORD_HEAD = 24, ATTR_HEAD = 8 };
-enum { HAS_INLINE = 1, HAS_PART = 2, HAS_PAYLOAD = 3, IS_INSERTED = 4 }; /* flags of a record */
+enum { HAS_INLINE = 1, HAS_PART = 2, HAS_PAYLOAD = 3, IS_INSERTED = 4,
+       COMPILES = 8 }; /* flags of a record; the last one of frames too */
 enum { DISTANCE_MAX = (1 << 30) - 1 };
 
 typedef struct FrameHead {
-    uint8_t kind, zero;
-    uint16_t zero2;
+    uint8_t kind, flags;
+    uint16_t zero;
     uint32_t client;
     uint64_t seq;
     uint32_t count, body_bytes;
@@ -39,6 +41,10 @@ _Static_assert(sizeof(RecordHead) == RECORD_HEAD, "record head has no holes");
 
 static inline size_t pad8(size_t n) { return (n + 7) & ~(size_t)7; }
 
+static inline bool is_signal(uint16_t op) {
+    return op == OP_SIGNAL_ENTER || op == OP_SIGNAL_EXIT || op == OP_SIGNAL_DEFINE;
+}
+
 MsgKind wire_kind(const Msg *m) {
     if (m->n < 1 || m->part[0]->n < 1 || m->part[0]->data[0] >= MSG_COUNT) return MSG_COUNT;
     return (MsgKind)m->part[0]->data[0];
@@ -51,6 +57,7 @@ void frame_begin(FrameWriter *w, uint32_t client, uint64_t seq) {
     w->head = buf_new(4096);
     w->head->n = FRAME_HEAD;
     w->client = client, w->seq = seq, w->count = 0, w->number = 0;
+    w->begins_compiled = w->compiles;
 }
 
 size_t frame_bytes(const FrameWriter *w) { return w->head ? w->head->n : 0; }
@@ -63,6 +70,7 @@ bool frame_is_full(const FrameWriter *w) {
 void frame_end(FrameWriter *w, Msg *out) {
     assert(w->head);
     FrameHead h = {.kind = MSG_FRAME,
+                   .flags = w->begins_compiled ? COMPILES : 0,
                    .client = w->client,
                    .seq = w->seq,
                    .count = w->count,
@@ -192,6 +200,7 @@ static void add(FrameWriter *w, const Inst *in, uint8_t flags) {
     if (in->payload) p = put_payload(w, p, in, &h.flags);
     h.length = (uint32_t)(p - start);
     memcpy(start, &h, sizeof h);
+    w->last_at = w->head->n;
     w->head->n += h.length;
     w->count++;
     if (in->n_out) w->next_id = in->out[0] + in->n_out;
@@ -216,9 +225,29 @@ void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t re
         w->parts[w->n_parts++] = buf_ref(in->payload_buf);
         put_u64(start + record_bytes - 8, (uint64_t)w->n_parts);
     }
+    if (is_signal(h.op)) w->compiles = (h.flags & COMPILES) != 0;
+    w->last_at = w->head->n;
     w->head->n += record_bytes;
     w->count++;
     if (in->n_out) w->next_id = in->out[0] + in->n_out;
+}
+
+/* ---- In place ---- */
+
+void wire_set_compiles(Msg *m, bool on) {
+    assert(wire_kind(m) == MSG_FRAME && m->part[0]->n >= FRAME_HEAD);
+    m->part[0]->data[offsetof(FrameHead, flags)] = on ? COMPILES : 0;
+}
+
+void record_set_compiles(void *record, bool on) {
+    uint8_t *flags = (uint8_t *)record + offsetof(RecordHead, flags);
+    *flags = (uint8_t)((*flags & ~COMPILES) | (on ? COMPILES : 0));
+}
+
+void frame_set_compiles(FrameWriter *w, bool on) {
+    assert(w->count > 0);
+    record_set_compiles(w->head->data + w->last_at, on);
+    w->compiles = on;
 }
 
 /* ---- Decoding ---- */
@@ -236,6 +265,7 @@ bool frame_open(FrameReader *r, const Msg *m, Err *err) {
     r->at = b->data + FRAME_HEAD, r->end = b->data + b->n;
     r->client = h.client, r->count = h.count, r->seq = r->seq_next = h.seq;
     r->number = h.number;
+    r->compiles = (h.flags & COMPILES) != 0;
     return true;
 }
 
@@ -359,7 +389,8 @@ static const char *check_head(const RecordHead *h) {
         return "an operation without a result";
     if (h->n_in > MAX_IN) return "too many operands";
     if (h->n_attr_form + h->n_attr_arg > MAX_ATTRS) return "too many attributes";
-    if (h->flags > (HAS_PART | IS_INSERTED) || (h->flags & HAS_PAYLOAD) == HAS_PAYLOAD)
+    if (h->flags > (HAS_PART | IS_INSERTED | COMPILES) || (h->flags & HAS_PAYLOAD) == HAS_PAYLOAD ||
+        (h->flags & COMPILES && !is_signal(h->op)))
         return "unknown flags";
     return NULL;
 }
@@ -421,6 +452,7 @@ int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, si
     r->next++;
     r->inst_seq = r->seq_next;
     r->is_inserted = (h.flags & IS_INSERTED) != 0;
+    if (is_signal(h.op)) r->compiles = (h.flags & COMPILES) != 0;
     r->seq_next += !r->is_inserted;
     return 1;
 }

@@ -5,10 +5,10 @@
  * a failed decode says what and where, and has touched nothing outside its scratch arena. Encoding
  * cannot fail. Both come from the tables; no op is named here.
  *
- * FRAME head:  u8 kind, u8 0, u16 0, u32 client, u64 seq (of its first instruction), u32 count,
- *              u32 body_bytes, u64 number (of its first record, over all clients; clients: 0);
- *              then records; payloads over INLINE_BYTES are the message's further
- *              parts
+ * FRAME head:  u8 kind, u8 flags (bit 3 as of a record, before the first one), u16 0, u32 client,
+ *              u64 seq (of its first instruction), u32 count, u32 body_bytes, u64 number (of its
+ *              first record, over all clients; clients: 0); then records; payloads over
+ *              INLINE_BYTES are the message's further parts
  * Record:      u32 length (of the record, multiple of 8), u16 op, u8 n_out, u8 n_attr_form,
  *              u8 n_attr_arg, u8 flags, u16 n_in, u16 file, u16 col, u16 0, u32 line    (24 bytes)
  *   FORM       u32 per operand: kind in the low 2 bits, distance in 30 (a tensor made so many ids
@@ -19,7 +19,8 @@
  *              say so: bit 0: u64 bytes, then the bytes padded to 8; bit 1: u64 number of the
  *              message part that is the payload; bit 2: the record was inserted by the
  *              dispatcher: it has no sequence number of its own, but that of the next one that was
- *              not
+ *              not; bit 3, of `signal` records and by the dispatcher: from here on instructions are
+ *              in a scope that says `compile: true`
  *   attribute  u32 key, u32 n, then 8 bytes of value, or n int64 of a list, or n bytes and a NUL of
  *              a
  *              string, padded to 8; a key comes once
@@ -30,7 +31,7 @@
 #include "runtime/inst.h"
 #include "runtime/net.h"
 
-#define WIRE_VERSION 2
+#define WIRE_VERSION 3
 
 typedef enum MsgKind {
 #define MSG(id, name, doc) MSG_##id,
@@ -51,12 +52,18 @@ typedef struct FrameWriter {
     uint32_t client, count; uint64_t seq, number; /* number: set by the owner, after frame_begin */
     uint64_t edge_id; /* operands from this id on are written as distances; UINT64_MAX: none are */
     uint64_t next_id; /* one more than the last output id that was added */
+    bool compiles;    /* behind the last record; outlives the frames, as edge_id does */
+    bool begins_compiled; /* before the first one */
+    size_t last_at;       /* where in head the last record begins */
 } FrameWriter;
 void frame_begin(FrameWriter *w, uint32_t client, uint64_t seq);
 /* payload_buf, if set, is kept by reference when it is large */
 void frame_add(FrameWriter *w, const Inst *in);
 /* The dispatcher's own; takes no sequence number. */
 void frame_insert(FrameWriter *w, const Inst *in);
+/* The last record, a `signal` of any kind, leads into a scope that is compiled at first sight, or
+ * out of it. */
+void frame_set_compiles(FrameWriter *w, bool on);
 size_t frame_bytes(const FrameWriter *w);
 bool frame_is_full(const FrameWriter *w);            /* FRAME_INSTS, FRAME_BYTES, or no part left */
 void frame_end(FrameWriter *w, Msg *out);            /* w is empty again; count may be 0 */
@@ -72,6 +79,7 @@ typedef struct FrameReader {
     uint32_t client, count, next;
     uint64_t seq, seq_next, inst_seq, number;
     bool is_inserted; /* what frame_next has yielded */
+    bool compiles;    /* ... is in a scope that is compiled at first sight */
 } FrameReader;
 bool frame_open(FrameReader *r, const Msg *m, Err *err);
 /* 1: *in is the next instruction and *record / *record_bytes its raw bytes; 0: end; -1: malformed
@@ -239,4 +247,8 @@ bool wire_read_reply(const Msg *m, Arena *arena, Reply *r, Err *err);
 bool wire_client(const Msg *m, uint32_t *client);
 void wire_set_client(Msg *m, uint32_t client);            /* in place; head must be unshared */
 void wire_set_number(Msg *m, uint64_t number);            /* of a frame; likewise */
+/* Of a frame, and of a `signal` record in it: what frame_begin and frame_set_compiles would have
+ * written; likewise. */
+void wire_set_compiles(Msg *m, bool on);
+void record_set_compiles(void *record, bool on);
 #endif

@@ -111,6 +111,7 @@ struct Job {
     Frame *frame;
     uint8_t kind, state;
     bool is_ready;    /* waits for memory or its turn only */
+    bool compiles;    /* in a scope that is compiled at first sight */
     int16_t node;     /* of the cluster; JOB_PENDING */
     uint32_t n_late;  /* operands that are not begun */
     uint32_t n_waits; /* what it waits for: operands, descriptors */

@@ -33,6 +33,7 @@ static void hear_frame(int rank, const Msg *m, char *to, const uint8_t **last) {
     while ((more = frame_next(&r, &a, &in, NULL, NULL, NULL)) > 0) {
         if (in.op == OP_SIGNAL_ENTER || in.op == OP_SIGNAL_EXIT || in.op == OP_SIGNAL_DEFINE)
             continue;
+        bytes_puts(&heard, r.compiles ? "! " : "");
         bytes_puts(&heard, r.is_inserted ? "+ " : "");
         InstPrint how = {0};
         inst_print(&in, &how, &heard);
@@ -351,6 +352,31 @@ static void test_check(void) {
     stop();
 }
 
+/* Workers are told what is in a scope that is compiled at first sight (!), and where it ends: the
+ * innermost scope that says so counts; in frames that go on as they came, in those that are written
+ * anew, and in those of a worker that has not seen how it began. */
+static void test_compile(void) {
+    start();
+    say("signal define a compile=true\nsignal define b compile=false\nsignal define c axis=0 "
+        "workers=[1,2]\nt0 = full 1 [8,2] f32\nsignal enter a\nt1 = exp t0\nsignal enter b\n"
+        "t2 = exp t0\nsignal exit b\nt3 = exp t0\n");
+    say("t4 = exp t0\n");
+    say("t5 = exp t0\nsignal enter c\nt6 = full 1 [8,2] f32\n");
+    say("t7 = exp t6\nsignal exit c\nsignal exit a\nt8 = exp t0\n");
+    say("t9 = exp t0\n");
+    say("signal enter b\nsignal define b compile=true\nt10 = exp t0\nsignal exit b\n"
+        "t11 = exp t0\n");
+    listen(true);
+    CHECK_STR(heard.data,
+              "t0 = full 1 [8,2] f32\n! t1 = exp t0\nt2 = exp t0\n! t3 = exp t0\n-> w0 \n"
+              "! t4 = exp t0\n-> w0 \n"
+              "! t5 = exp t0 on=1\n! t6 = full 1 [8,2] f32 on=6 split=[0,4]\n-> w0 w1 w2 \n"
+              "! t7 = exp t6 on=6 split=[0,4]\nt8 = exp t0 on=1\n-> w0 w1 w2 \n"
+              "t9 = exp t0\n-> w0 \n"
+              "! t10 = exp t0\nt11 = exp t0\n-> w0 \n");
+    stop();
+}
+
 /* Everything that a program made is freed everywhere: ids freed are those made. */
 static void test_frees(void) {
     start();
@@ -503,6 +529,7 @@ int main(int argc, char **argv) {
     test_claims();
     test_hostile();
     test_check();
+    test_compile();
     test_frees();
     test_copies();
     test_copy_bytes();
