@@ -4,6 +4,7 @@
 #include "worker/emit.h"
 #include "worker/fuse.h"
 #include "worker/jit.h"
+#include "worker/knob.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ enum {
 struct Collect {
     Jit *jit;
     bool waits; /* for each kernel: for tests, which want to see kernels at work */
+    Knobs knobs;
     Client *client;
     int n;
     Job *job[FUSE_NODES];
@@ -28,6 +30,7 @@ struct Collect {
     int uses[FUSE_NODES];           /* as operands of pending jobs */
     int passed;
     bool is_cut; /* by the clock: such a cluster may never be seen again */
+    bool is_soon; /* some of it is in a scope that is compiled at first sight */
     int64_t idle_ns; /* since when; 0: it is not */
     Fuse fuse;
     uint64_t launches, fused_ops, eager_ops, unstored, bytes_saved;
@@ -36,7 +39,11 @@ struct Collect {
 Collect *collect_new(const EngineOps *ops, const Engine *e) {
     const char *on = getenv("GT_FUSE");
     if (!on || !*on || !strcmp(on, "0") || !ops->fused) return NULL;
+    Knobs knobs;
+    knobs_read(&knobs);
+    if (!knobs.is_on) return NULL;
     Collect *c = xcalloc(1, sizeof *c);
+    c->knobs = knobs;
     c->waits = !strcmp(on, "wait");
     const char *isa = strchr(ops->isa(e), '-'); /* "cpu-v4" */
     c->jit = jit_new(&(JitConfig){.isa = isa ? isa + 1 : "base", .sights = c->waits ? 1 : SIGHTS});
@@ -253,8 +260,8 @@ bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
     *poison = ERR_NONE;
     FuseRef r = FUSE_NONE;
     bool may = is_kind(j->inst.op) && !client->checks_nan && !client->jobs && !x->first &&
-               j->inst.n_out == 1;
-    if (may && c->n < FUSE_NODES) r = node_of(c, j, type);
+               j->inst.n_out == 1 && (c->knobs.is_auto || j->compiles);
+    if (may && c->n < c->knobs.batch_max) r = node_of(c, j, type);
     if (r == FUSE_NONE && c->n && (has_pending(j) || (may && !is_aside(c, type)))) {
         if (!collect_settle(x, j, poison)) return false;
         collect_flush(x);
@@ -267,6 +274,7 @@ bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
     c->uses[r] = 0;
     c->passed = 0;
     c->idle_ns = 0;
+    c->is_soon |= j->compiles;
     j->node = r;
     for (int k = 0; k < j->n_held; k++) {
         storage_ref(j->held[k])->users++;
@@ -342,8 +350,12 @@ static bool run_fused(Exec *x) {
     for (int i = 0; i < c->n; i++)
         if (is_wanted(c, i) && !fuse_store(f, i)) return false;
     if (!fuse_done(f) || !fuse_is_worth(f)) return false;
-    JitMake make = c->is_cut && !c->waits ? NULL : make_source;
-    const FusedKernel *k = jit_get(c->jit, f->signature, f->signature_bytes, f->hash, make, f);
+    /* The clock's clusters are not made; in a scope that is compiled, at their second sight. */
+    JitMake make = c->is_cut && !c->waits && !c->is_soon ? NULL : make_source;
+    const FusedKernel *k =
+        c->is_soon && !c->is_cut
+            ? jit_get_soon(c->jit, f->signature, f->signature_bytes, f->hash, make, f)
+            : jit_get(c->jit, f->signature, f->signature_bytes, f->hash, make, f);
     if (!k && c->waits && jit_wait(c->jit, WAIT_MS))
         k = jit_get(c->jit, f->signature, f->signature_bytes, f->hash, make_source, f);
     if (!k) return false;
@@ -481,5 +493,5 @@ void collect_flush(Exec *x) {
     c->n = 0;
     c->client = NULL;
     c->idle_ns = 0;
-    c->is_cut = false;
+    c->is_cut = c->is_soon = false;
 }

@@ -369,7 +369,8 @@ static Entry *find(const Jit *j, const void *signature, size_t n, uint64_t hash)
     return e;
 }
 
-static void ask(Jit *j, Entry *e) {
+/* is_soon: before all others, else behind them. */
+static void ask(Jit *j, Entry *e, bool is_soon) {
     pthread_mutex_lock(&j->lock);
     if (!j->has_thread) {
         sigset_t all, before; /* signals belong to the program's own threads */
@@ -379,19 +380,21 @@ static void ask(Jit *j, Entry *e) {
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     if (j->has_thread) {
-        if (j->last)
-            j->last->pending = e;
-        else
+        if (is_soon)
+            e->pending = j->first;
+        if (is_soon || !j->last)
             j->first = e;
-        j->last = e;
+        else
+            j->last->pending = e;
+        if (!is_soon || !j->last) j->last = e;
         j->n_pending++;
         pthread_cond_signal(&j->wake);
     }
     pthread_mutex_unlock(&j->lock);
 }
 
-const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
-                           void *ctx) {
+static const FusedKernel *get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
+                              void *ctx, bool is_soon) {
     Entry *e = find(j, signature, n, hash);
     if (e) {
         const FusedKernel *k = atomic_load_explicit(&e->kernel, memory_order_acquire);
@@ -410,12 +413,21 @@ const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t has
         map_put(&j->entries, hash, e);
         e->sights = 1;
     }
-    if (e->sights && e->sights++ >= j->sights) {
+    if (e->sights && (e->sights++ >= j->sights || is_soon)) {
         e->sights = 0;
         make(ctx, &e->source);
-        ask(j, e);
+        ask(j, e, is_soon);
     }
     return NULL;
+}
+
+const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
+                           void *ctx) {
+    return get(j, signature, n, hash, make, ctx, false);
+}
+const FusedKernel *jit_get_soon(Jit *j, const void *signature, size_t n, uint64_t hash,
+                                JitMake make, void *ctx) {
+    return get(j, signature, n, hash, make, ctx, true);
 }
 
 const char *jit_source(Jit *j, const void *signature, size_t n, uint64_t hash) {

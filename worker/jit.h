@@ -50,6 +50,10 @@ typedef void (*JitMake)(void *ctx, Bytes *out);
  * signature; NULL: the kernel is wanted only if it is there. It lives as long as j. */
 const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
                            void *ctx);
+/* The same for what is wanted soon: it is made at its first sight, whatever config says of that,
+ * and before all that others wait for. */
+const FusedKernel *jit_get_soon(Jit *j, const void *signature, size_t n, uint64_t hash,
+                                JitMake make, void *ctx);
 /* The source again, of what was asked for: NULL if it never was. Borrowed. */
 const char *jit_source(Jit *j, const void *signature, size_t n, uint64_t hash);
 int jit_pending(Jit *j);                    /* asked for, and neither there nor failed */

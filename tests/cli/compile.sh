@@ -1,0 +1,64 @@
+# What is compiled, and when: `compile: true` asks for a scope's kernels at their first sight, in the program's words and in a
+# file's, on one worker and on two; GT_AUTO_COMPILE, GT_COMPILE and GT_WORKER_BATCH_SIZE say what is gathered. The bits stay.
+. tests/fixtures/check.sh
+XDG_CACHE_HOME=$TMP/cache; export XDG_CACHE_HOME
+cat >"$TMP/once.gt" <<'EOF'
+if arg("define", "") == "yes" { signal.define("hot", compile=true) }
+elif arg("define", "") == "no" { signal.define("hot", compile=true); signal.define("cold", compile=false) }
+x = arange(4096.0).reshape(64, 64) / 64.0
+signal hot { signal cold { y = softmax(x * 2.0 + 1.0, dim=-1) } }
+z = softmax(x * x, dim=-1)
+print(y.std().item(), z.min().item())
+if arg("stats", false) {
+    s = stats()
+    print(s["w0.jit.pending"] + s["w0.jit.compiled"] + s["w0.jit.cached"] + s["w0.jit.failed"])
+}
+EOF
+printf 'hot:\n  compile: true\n' >"$TMP/hot.yaml"
+run() { "$GTSH" "$@" >"$TMP/out" 2>"$TMP/err" || fail "GT_FUSE=$GT_FUSE $*: $(err)"; }
+# How many kernels were asked for by a run in which nothing is seen twice. A cluster that a slow machine has cut in two asks
+# for none, so what should ask may try again.
+asked() {
+    want=$1; shift
+    for try in 1 2 3 4 5 6 7 8; do
+        run "$@" "$TMP/once.gt" --stats $define
+        [ "$(tail -n 1 "$TMP/out")" = "$want" ] && return
+    done
+    fail "$* $define: $(tail -n 1 "$TMP/out") kernels asked for, not $want"
+}
+GT_FUSE=0; export GT_FUSE
+run "$TMP/once.gt"; cp "$TMP/out" "$TMP/plain"
+GT_FUSE=1
+define= ; asked 0
+define="--define yes"; asked 1
+asked 1 -w 2
+define="--define no"; asked 0
+define= ; asked 1 --config "$TMP/hot.yaml"
+
+# With GT_FUSE=wait kernels are waited for: what is gathered is launched.
+cat >"$TMP/knobs.gt" <<'EOF'
+signal.define("hot", compile=true)
+x = arange(4096.0).reshape(64, 64) / 64.0
+fn f(x) { for i in range(6) { x = x * 0.5 + x * x }; return x }
+y = f(x) if not arg("hot", false) else none
+if arg("hot", false) { signal hot { y = f(x) } }
+print(y.std().item())
+s = stats()
+print(s["w0.fused.launches"] if "w0.fused.launches" in s else "none")
+EOF
+launches() { run "$TMP/knobs.gt" "$@"; tail -n 1 "$TMP/out"; }
+GT_FUSE=wait
+[ "$(launches)" -gt 0 ] || fail "nothing is compiled unasked"
+same "GT_COMPILE=0" "$(GT_COMPILE=0 launches --hot)" none
+same "GT_WORKER_BATCH_SIZE=1" "$(GT_WORKER_BATCH_SIZE=1 launches --hot)" none
+same "GT_AUTO_COMPILE=0, no scope" "$(GT_AUTO_COMPILE=0 launches)" 0
+[ "$(GT_AUTO_COMPILE=0 launches --hot)" -gt 0 ] || fail "GT_AUTO_COMPILE=0 compiles not even what is asked for"
+[ "$(GT_WORKER_BATCH_SIZE=3 launches --hot)" -ge 6 ] || fail "GT_WORKER_BATCH_SIZE=3: $(out)"
+for try in 1 2 3 4 5 6 7 8; do [ "$(launches --hot)" -lt 6 ] && break; done
+[ "$(tail -n 1 "$TMP/out")" -lt 6 ] || fail "batches are never larger than 3: $(out)"
+GT_WORKER_BATCH_SIZE=many run "$TMP/knobs.gt"; has "a wrong knob is told" "$(err)" "GT_WORKER_BATCH_SIZE=many is not a whole number from 1 on"
+for knob in GT_COMPILE=0 GT_AUTO_COMPILE=0 GT_WORKER_BATCH_SIZE=1 GT_WORKER_BATCH_SIZE=2 GT_WORKER_BATCH_SIZE=1000; do
+    env "$knob" "$GTSH" "$TMP/once.gt" --define yes >"$TMP/out" 2>"$TMP/err" || fail "$knob: $(err)"
+    same "$knob" "$(out)" "$(cat "$TMP/plain")"
+done
+finish
