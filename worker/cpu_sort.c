@@ -309,8 +309,7 @@ static bool in_order(Cpu *c, const Call *call, bool descends, int64_t count, con
     r.out = value ? value->data : NULL;
     r.position = position ? position->data : NULL;
     if (r.count == 0) return true;
-    int64_t part = cpu_part(r.n * 16), threads = (r.lines.n + part - 1) / part;
-    if (threads > pool_threads(c->pool)) threads = pool_threads(c->pool);
+    int64_t part = cpu_part(r.n * 16), threads = r.lines.n > part ? pool_threads(c->pool) : 1;
     r.items = cpu_side(c, call, threads * r.n * SORT_BYTES, err);
     if (!r.items) return false;
     bool selects = r.count <= MOST_SELECTED && r.count <= r.n / 4;

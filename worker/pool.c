@@ -1,7 +1,8 @@
-/* pool.c: see pool.h. Each thread has a mailbox on a cache line of its own; a run writes the job
- * once, then bumps the mailboxes of the threads that have parts in it, so that threads without
- * parts are neither woken nor in a position to read a job that is being replaced. The last thread
- * to finish lowers `left` to 0, on which the caller waits.
+/* pool.c: see pool.h. A run writes the job, then to each thread how many parts are its share, then
+ * bumps the mailboxes of the threads that have one; mailbox and share have cache lines of their own.
+ * A part is claimed by lowering the share that it is in, by its thread or by one that is done with
+ * its own; only who has claimed a part reads the job, and the job stays until all parts are done:
+ * the last one lowers `left` to 0, on which the caller waits.
  *
  * Sleeping: who wants to sleep says so in `asleep`, looks at the word once more and only then waits
  * on it; who changes the word looks at `asleep` afterwards. Both use sequentially consistent
@@ -33,6 +34,7 @@ typedef struct Gate {
 typedef struct PoolThread {
     _Alignas(
         64) Gate go; /* word counts the jobs this thread was given; the top bit asks it to end */
+    _Alignas(64) _Atomic uint32_t share; /* parts of its share that nobody has claimed */
     _Alignas(64) void *scratch;
     size_t scratch_bytes;
     struct Pool *pool;
@@ -46,7 +48,7 @@ struct Pool {
     PoolFn fn;
     void *ctx;
     int n_parts;
-    _Alignas(64) Gate left; /* threads that have not finished their parts */
+    _Alignas(64) Gate left; /* parts that are not done */
 };
 
 static const uint32_t END = UINT32_C(1) << 31;
@@ -77,8 +79,32 @@ static void gate_wake(Gate *g) {
     if (atomic_load(&g->asleep)) syscall(SYS_futex, &g->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-static void run_parts(const Pool *p, int thread) {
-    for (int part = thread; part < p->n_parts; part += p->n_threads) p->fn(p->ctx, part, thread);
+/* Thread t has parts t, t + T, t + 2 T, ... of n. */
+static int share_of(const Pool *p, int t) {
+    return t < p->n_parts ? (p->n_parts - 1 - t) / p->n_threads + 1 : 0;
+}
+
+/* Runs what is left of t's share as thread `thread`; returns the number of parts. */
+static uint32_t run_share(Pool *p, int t, int thread) {
+    _Atomic uint32_t *share = &p->thread[t].share;
+    uint32_t n = 0, left = atomic_load_explicit(share, memory_order_acquire);
+    while (left) {
+        if (!atomic_compare_exchange_weak_explicit(share, &left, left - 1, memory_order_acquire,
+                                                   memory_order_acquire))
+            continue;
+        p->fn(p->ctx, t + (share_of(p, t) - (int)left) * p->n_threads, thread);
+        n++;
+        left = atomic_load_explicit(share, memory_order_acquire);
+    }
+    return n;
+}
+
+/* Its own share, then what others have not begun. */
+static uint32_t run_parts(Pool *p, int thread) {
+    uint32_t n = 0;
+    for (int i = 0; i < p->n_threads; i++)
+        n += run_share(p, (thread + i) % p->n_threads, thread);
+    return n;
 }
 
 static void *thread_main(void *arg) {
@@ -87,8 +113,8 @@ static void *thread_main(void *arg) {
     for (uint32_t seen = 0;;) {
         seen = gate_wait(&t->go, seen, p->spins);
         if (seen & END) return NULL;
-        run_parts(p, t->index);
-        if (atomic_fetch_sub(&p->left.word, 1) == 1) gate_wake(&p->left);
+        uint32_t n = run_parts(p, t->index);
+        if (n && atomic_fetch_sub(&p->left.word, n) == n) gate_wake(&p->left);
     }
 }
 
@@ -140,17 +166,17 @@ void pool_run(Pool *p, int n_parts, PoolFn fn, void *ctx) {
     }
     assert(atomic_load_explicit(&p->left.word, memory_order_relaxed) == 0);
     p->fn = fn, p->ctx = ctx, p->n_parts = n_parts;
-    atomic_store_explicit(&p->left.word, (uint32_t)others, memory_order_relaxed);
+    atomic_store_explicit(&p->left.word, (uint32_t)n_parts, memory_order_relaxed);
+    for (int t = 0; t <= others; t++)
+        atomic_store_explicit(&p->thread[t].share, (uint32_t)share_of(p, t), memory_order_release);
     for (int i = 1; i <= others; i++) {
         Gate *g = &p->thread[i].go;
         uint32_t next = (atomic_load_explicit(&g->word, memory_order_relaxed) + 1) & ~END;
         atomic_store(&g->word, next);
         gate_wake(g);
     }
-    run_parts(p, 0);
-    for (uint32_t left; (left = atomic_load_explicit(&p->left.word, memory_order_acquire)) != 0;) {
-        gate_wait(&p->left, left, p->spins);
-    }
+    uint32_t n = run_parts(p, 0), left = atomic_fetch_sub(&p->left.word, n) - n;
+    while (left) left = gate_wait(&p->left, left, p->spins);
 }
 
 void *pool_scratch(Pool *p, int thread, size_t bytes) {
