@@ -23,6 +23,7 @@ void client_free(Client **cp) {
     *cp = NULL;
     if (!c) return;
     handles_fini(&c->tensors);
+    bodies_fini(&c->bodies);
     config_fini(&c->signals);
     for (int i = 0; i < c->depth; i++) free(c->scope[i].name);
     uint64_t key;

@@ -14,6 +14,7 @@
 #ifndef GT_DISPATCHER_CLIENT_H
 #define GT_DISPATCHER_CLIENT_H
 #include "dispatcher/handle.h"
+#include "runtime/body.h"
 #include "runtime/config.h"
 #include "runtime/net.h"
 
@@ -61,6 +62,7 @@ typedef struct Client {
     uint32_t n_groups;               /* made for its signals                                   */
     bool checks_nan;
     bool compiles;                   /* as the innermost open scope has it that says so           */
+    Bodies bodies;                   /* of its stream                                          */
     Config signals;                  /* what the client says of them                           */
     Scope *scope; int depth, cap_scope;
     Target target, births;           /* in force; of large sources where no scope speaks        */

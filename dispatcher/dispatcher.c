@@ -370,7 +370,7 @@ static bool frame_is_fair(const Client *c, const FrameReader *r, Err *err) {
     if (r->seq != c->next_seq)
         return err_set(err, ERR_PARSE, "a frame out of order: instruction %llu, not %llu",
                        (unsigned long long)r->seq, (unsigned long long)c->next_seq);
-    return r->count <= FRAME_INSTS ||
+    return r->count <= HOT_INSTS ||
            err_set(err, ERR_LIMIT, "%u instructions in one frame", r->count);
 }
 
@@ -387,6 +387,21 @@ static void move_home(Dispatcher *d, Client *c) {
     w->n_clients++;
     c->rank = w->rank;
     c->home = dispatcher_group(d, &(int32_t){w->rank}, 1);
+    for (uint64_t i = c->bodies.oldest; i < c->bodies.next; i++) {
+        const Body *b = bodies_get(&c->bodies, i);
+        Msg m;
+        if (!b) continue;
+        wire_body(c->id, i, b->bytes, b->n_bytes, &m);
+        dispatcher_post(d, w->peer, &m, false);
+    }
+}
+
+/* Reads the head of a hot record, if one comes. */
+static void begin_hot(Dispatcher *d, const Client *c, const FrameReader *r, HotRun *run,
+                      uint64_t *end) {
+    if (!frame_hot(r, run)) return;
+    *end = r->seq_next + run->count;
+    if (d->tape) tape_hot(d, c, run, true);
 }
 
 /* May consume m. */
@@ -404,24 +419,33 @@ static void on_frame(Dispatcher *d, Client *c, Msg *m) {
     d->payload_bytes_in += msg_bytes(m) - m->part[0]->n;
     arena_reset(&d->scratch);
     uint64_t bytes = m->part[0]->n;
+    r.bodies = &c->bodies;
+    bodies_sweep(&c->bodies);
     move_home(d, c);
     route_open(d, c, m, r.seq);
     Flow f;
     f.d = d;
     f.client = c;
     int more;
-    while ((more = frame_next(&r, &d->scratch, &f.inst, &f.record, &f.record_bytes, &err)) > 0) {
+    HotRun run;
+    uint64_t hot_end = 0; /* seq_next behind the hot record that is being read */
+    for (;;) {
+        begin_hot(d, c, &r, &run, &hot_end);
+        more = frame_next(&r, &d->scratch, &f.inst, &f.record, &f.record_bytes, &err);
+        if (more <= 0) break;
         if (r.is_inserted) {
             more = err_set(&err, ERR_PARSE, "clients do not insert instructions") - 1;
             break;
         }
         f.seq = r.inst_seq;
+        f.hot = r.is_hot ? (void *)r.hot_head : NULL;
         f.n_out = 0;
         f.group = NULL;
         f.is_for_all = f.is_inserted = f.has_to = false;
         if (log_is(LOG_DISPATCHER)) log_client_inst(c, &f.inst);
         if (d->tape) tape_asked(d, c, &f.inst);
         chain_next(&f, 0);
+        if (d->tape && r.seq_next == hot_end) tape_hot(d, c, &run, false);
     }
     route_close(d, c, r.seq_next, bytes, more == 0);
     if (more == 0 && c->n_errors > ERRORS_MAX)

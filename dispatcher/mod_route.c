@@ -89,6 +89,7 @@ static void unfold(Dispatcher *d, Client *c) {
     Flow f = {.d = d, .client = c};
     bool ok = frame_open(&r, m, NULL);
     assert(ok); /* It was read before. */
+    r.bodies = &c->bodies;
     for (; d->n_whole > 0; d->n_whole--) {
         int more = frame_next(&r, &d->scratch, &f.inst, &f.record, &f.record_bytes, NULL);
         assert(more == 1);
@@ -120,8 +121,8 @@ static void process(Flow *f, int stage) {
     if (d->tape) tape_sent(f);
     if (d->whole) {
         if (f->record && !f->group && !f->has_to) {
-            if (is_signal(f->inst.op)) /* the frame is ours alone */
-                record_set_compiles((void *)f->record, f->client->compiles);
+            if (is_signal(f->inst.op) && (!f->hot || f->client->compiles)) /* it is ours alone */
+                record_set_compiles(f->hot ? f->hot : (void *)f->record, f->client->compiles);
             d->n_whole++;
             return;
         }

@@ -191,6 +191,7 @@ static void add_files(const Files *f, const Inst *inst, InstPrint *how) {
 }
 
 void tape_asked(Dispatcher *d, const Client *c, const Inst *inst) {
+    if (inst->op == OP_BODY) return; /* what it stands for will be there in full */
     Files *f = files_of(d, c->id);
     if (inst->op == OP_FILE) learn_file(f, inst);
     TensorType out[MAX_OUT];
@@ -214,7 +215,18 @@ static char place_of(const Flow *f, uint32_t *number) {
     return g->n > 1 ? 'g' : 'w';
 }
 
+/* In a body's terms for who reads the tape; its instructions stand between the two. */
+void tape_hot(Dispatcher *d, const Client *c, const HotRun *run, bool begins) {
+    Bytes *line = begin_line(d, TAPE_SENT, c->id, c->rank);
+    bytes_printf(line, "hot %s %llu", begins ? "begin" : "end",
+                 (unsigned long long)run->body->number);
+    if (begins)
+        bytes_printf(line, " from=%u count=%u of=%u", run->from, run->count, run->body->n);
+    end_line(d);
+}
+
 void tape_sent(const Flow *f) {
+    if (f->inst.op == OP_BODY) return;
     Tape *tape = f->d->tape->tape;
     InstPrint how = {.payload_max = 512};
     uint32_t number = 0;

@@ -518,7 +518,8 @@ static bool run_line(Replay *r, LangError *e) {
     case OP_FREE: return run_free(r, e);
     case OP_EDGE: return stream_edge(r->stream, e);
     case OP_SYNC: return stream_sync(r->stream, e);
-    case OP_FILE: return true; /* positions carry names here */
+    case OP_FILE: /* positions carry names here */
+    case OP_BODY: return true; /* the stream finds its own */
     case OP_SIGNAL_ENTER:
     case OP_SIGNAL_EXIT:
     case OP_SIGNAL_DEFINE:

@@ -25,6 +25,7 @@ Stream *stream_new(const StreamConfig *config) {
     s->mode = config->mode;
     if (s->config.answer_ms <= 0) s->config.answer_ms = ANSWER_MS;
     if (config->endpoint) s->config.endpoint = s->endpoint = xstrdup(config->endpoint);
+    if (s->mode == STREAM_LIVE) s->hot = hot_new();
     if (s->mode == STREAM_EMIT) {
         assert(config->emit_to);
         const char *header = config->emit_header ? config->emit_header : "";
@@ -50,6 +51,7 @@ void stream_free(Stream **sp) {
         frame_end(&s->frame, &m);
         msg_fini(&m);
     }
+    hot_free(&s->hot);
     arena_fini(&s->arena);
     bytes_fini(&s->line);
     free(s->endpoint);
@@ -219,6 +221,7 @@ void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const
     if (log_is(LOG_CLIENT)) log_inst("CLIENT", "", inst, s->names, (int)s->n_sources);
     if (!s->frame.head) frame_begin(&s->frame, s->welcome.id, seq);
     frame_add(&s->frame, inst);
+    if (s->hot && inst->op != OP_BODY) hot_added(s);
     s->made[seq % WINDOW_INSTS] =
         (Made){slot ? slot[0] : NULL, inst->n_out ? inst->out[0] : 0, len};
     if (frame_is_full(&s->frame))
@@ -408,6 +411,7 @@ bool stream_edge(Stream *s, LangError *e) {
         if (s->mode == STREAM_LIVE && s->is_started) stream_room_control(s);
         if (s->mode != STREAM_CHECK) stream_inst(s, &inst, NULL, NULL, 0);
         s->frame.edge_id = s->frame.next_id = s->next_id;
+        if (s->hot && s->is_started) hot_edge(s);
         s->edge_seq = s->next_seq;
     }
     if (s->is_started && ++s->n_edges % POLL_INSTS == 0)

@@ -403,6 +403,7 @@ bool stream_stats(Stream *s, Bytes *text, LangError *e) {
     if (s->endpoint && s->mode == STREAM_LIVE && !s->is_started) TRY(stream_start(s, (Span){0}, e));
     bytes_printf(text, "client_instructions=%llu\nclient_tensors=%llu\n",
                  (unsigned long long)s->next_seq, (unsigned long long)s->n_live);
+    hot_stats(s->hot, text);
     return !s->is_started || ask(s, "", (Span){0}, text, e);
 }
 

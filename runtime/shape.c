@@ -626,6 +626,11 @@ bool infer_control(Infer *s) {
         if (inst->in[0].kind != IN_IMM_INT || inst->in[0].i < 0 || inst->in[0].i > UINT16_MAX)
             return err_set(s->err, ERR_ARG, "file takes a number from 0 to %d", UINT16_MAX);
         return need_attr(s, ATTR_NAME);
+    case OP_BODY:
+        if (inst->n_in != 1) return wrong_count(s, 1, 1);
+        if (inst->in[0].kind != IN_IMM_INT || inst->in[0].i < 0 || !inst->payload)
+            return err_set(s->err, ERR_ARG, "body takes a number and the forms of instructions");
+        return true;
     case OP_LOAD: return err_set(s->err, ERR_ARG, "load is carried out by the client, never sent");
     case OP_ALL_GATHER:
     case OP_ALL_REDUCE:

@@ -4,42 +4,12 @@
  * but operands and attribute heads (into the scratch arena); strings, lists and payloads stay where
  * they are. The layout is in wire.h; the other messages are in wire_msg.c.
  * SPDX-License-Identifier: MIT */
-#include "runtime/wire.h"
-
+#include "runtime/body.h"
+#include "runtime/record.h"
 #include <assert.h>
 #include <stddef.h>
-#include <string.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "the wire's integers are stored as they are");
-
-enum { FRAME_HEAD = 32, RECORD_HEAD = 24, ATTR_HEAD = 8 };
-enum { HAS_INLINE = 1, HAS_PART = 2, HAS_PAYLOAD = 3, IS_INSERTED = 4,
-       COMPILES = 8 }; /* flags of a record; the last one of frames too */
 enum { DISTANCE_MAX = (1 << 30) - 1 };
-
-typedef struct FrameHead {
-    uint8_t kind, flags;
-    uint16_t zero;
-    uint32_t client;
-    uint64_t seq;
-    uint32_t count, body_bytes;
-    uint64_t number;
-} FrameHead;
-
-typedef struct RecordHead {
-    uint32_t length; /* of the whole record; what follows it is part of the form */
-    uint16_t op;
-    uint8_t n_out, n_attr_form, n_attr_arg, flags;
-    uint16_t n_in, file, col, zero;
-    uint32_t line;
-} RecordHead;
-
-_Static_assert(sizeof(FrameHead) == FRAME_HEAD, "frame head has no holes");
-_Static_assert(ATTR_COUNT <= 64, "read_attrs has a bit per key");
-_Static_assert(sizeof(RecordHead) == RECORD_HEAD, "record head has no holes");
-
-static inline size_t pad8(size_t n) { return (n + 7) & ~(size_t)7; }
 
 static inline bool is_signal(uint16_t op) {
     return op == OP_SIGNAL_ENTER || op == OP_SIGNAL_EXIT || op == OP_SIGNAL_DEFINE;
@@ -56,14 +26,15 @@ void frame_begin(FrameWriter *w, uint32_t client, uint64_t seq) {
     assert(!w->head);
     w->head = buf_new(4096);
     w->head->n = FRAME_HEAD;
-    w->client = client, w->seq = seq, w->count = 0, w->number = 0;
+    w->client = client, w->seq = seq, w->count = w->records = 0, w->number = 0;
+    w->hot_at = w->form_at = 0;
     w->begins_compiled = w->compiles;
 }
 
 size_t frame_bytes(const FrameWriter *w) { return w->head ? w->head->n : 0; }
 
 bool frame_is_full(const FrameWriter *w) {
-    return w->count >= FRAME_INSTS || frame_bytes(w) >= FRAME_BYTES ||
+    return w->records >= FRAME_INSTS || w->count >= HOT_INSTS || frame_bytes(w) >= FRAME_BYTES ||
            w->n_parts >= MAX_MSG_PARTS - 1;
 }
 
@@ -173,7 +144,7 @@ static void add(FrameWriter *w, const Inst *in, uint8_t flags) {
     for (int i = 1; i < in->n_out; i++) assert(in->out[i] == in->out[0] + (uint64_t)i);
     size_t bound = record_bound(in);
     assert(bound < INT32_MAX); /* only a full frame would take a large payload into its head */
-    buf_reserve(w->head, bound);
+    buf_reserve(w->head, bound + HOT_HEAD);
     uint8_t *start = w->head->data + w->head->n, *p = start + RECORD_HEAD;
     RecordHead h = {.op = (uint16_t)in->op,
                     .n_out = in->n_out,
@@ -190,6 +161,7 @@ static void add(FrameWriter *w, const Inst *in, uint8_t flags) {
     }
     p = put_pad(p, start);
     p = put_attrs(p, in, PART_FORM, &h.n_attr_form);
+    size_t form_bytes = (size_t)(p - start);
     p = put_u64(p, base);
     for (int i = 0; i < in->n_in; i++) {
         const Operand *o = &in->in[i];
@@ -200,10 +172,19 @@ static void add(FrameWriter *w, const Inst *in, uint8_t flags) {
     if (in->payload) p = put_payload(w, p, in, &h.flags);
     h.length = (uint32_t)(p - start);
     memcpy(start, &h, sizeof h);
+    w->form_at = 0;
+    if (w->body && hot_fold(w, start, form_bytes, base)) return;
+    w->hot_at = 0;
     w->last_at = w->head->n;
+    w->form_at = (uint32_t)(start - w->head->data), w->form_bytes = (uint32_t)form_bytes;
     w->head->n += h.length;
-    w->count++;
+    w->count++, w->records++;
     if (in->n_out) w->next_id = in->out[0] + in->n_out;
+}
+
+const void *frame_form(const FrameWriter *w, size_t *n) {
+    *n = w->form_bytes;
+    return w->head && w->form_at ? w->head->data + w->form_at : NULL;
 }
 
 void frame_add(FrameWriter *w, const Inst *in) { add(w, in, 0); }
@@ -228,7 +209,8 @@ void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t re
     if (is_signal(h.op)) w->compiles = (h.flags & COMPILES) != 0;
     w->last_at = w->head->n;
     w->head->n += record_bytes;
-    w->count++;
+    w->count++, w->records++;
+    w->hot_at = w->form_at = 0;
     if (in->n_out) w->next_id = in->out[0] + in->n_out;
 }
 
@@ -382,7 +364,7 @@ static const char *read_payload(Cursor *c, const Msg *m, uint8_t flags, Arena *s
     return c->bad ? "a payload is cut off" : NULL;
 }
 
-static const char *check_head(const RecordHead *h) {
+const char *record_check(const RecordHead *h) {
     if (h->op >= OP_COUNT) return "unknown op";
     if (h->n_out > MAX_OUT) return "too many results";
     if (h->n_out == 0 && op_info[h->op].class_ != CLASS_CONTROL)
@@ -397,7 +379,7 @@ static const char *check_head(const RecordHead *h) {
 
 static const char *read_record(const RecordHead *h, Cursor *c, const Msg *m, Arena *scratch,
                                Inst *in) {
-    const char *bad = check_head(h);
+    const char *bad = record_check(h);
     if (bad) return bad;
     const uint8_t *kinds = take(c, pad8(4 * (size_t)h->n_in));
     if (!kinds) return "operands are cut off";
@@ -425,34 +407,59 @@ static const char *read_record(const RecordHead *h, Cursor *c, const Msg *m, Are
     return c->at == c->end ? NULL : "bytes left over";
 }
 
+/* What stands at r->at, or the next instruction of the hot record there: *at and its head. */
+static const char *next_record(FrameReader *r, Arena *scratch, const uint8_t **at, RecordHead *h) {
+    size_t left = (size_t)(r->end - r->at);
+    const char *bad = NULL;
+    if (!r->hot_left) {
+        if (left < RECORD_HEAD) return "cut off";
+        if (r->next >= r->count) return "more bytes than instructions";
+        if (++r->records > FRAME_INSTS) return "too many records";
+        memcpy(h, r->at, sizeof *h);
+        if (h->length < RECORD_HEAD || h->length > left || h->length % 8) return "a wrong length";
+        *at = r->at;
+        r->is_hot = h->op == RECORD_HOT;
+        if (!r->is_hot) {
+            r->at += h->length;
+            return NULL;
+        }
+        if ((bad = hot_begin(r, h))) return bad;
+        r->at += h->length;
+    }
+    if ((*at = hot_record(r, scratch, &bad))) memcpy(h, *at, sizeof *h);
+    return bad;
+}
+
+/* A body is known from its definition on. */
+static bool define(FrameReader *r, const Inst *in, Err *err) {
+    if (in->n_in != 1 || in->in[0].kind != IN_IMM_INT || !in->payload)
+        return err_set(err, ERR_PARSE, "a body without forms");
+    return bodies_define(r->bodies, (uint64_t)in->in[0].i, in->payload, in->payload_bytes, err);
+}
+
 int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, size_t *record_bytes,
                Err *err) {
-    const char *bad = NULL;
-    size_t left = (size_t)(r->end - r->at);
-    if (left == 0 && r->next == r->count) return 0;
+    if (r->at == r->end && r->next == r->count) return 0;
     RecordHead h;
-    if (left < RECORD_HEAD || r->next >= r->count) {
-        bad = r->next >= r->count ? "more bytes than instructions" : "cut off";
-    } else {
-        memcpy(&h, r->at, sizeof h);
-        if (h.length < RECORD_HEAD || h.length > left || h.length % 8) bad = "a wrong length";
-    }
+    const uint8_t *at;
+    const char *bad = next_record(r, scratch, &at, &h);
     if (!bad) {
-        Cursor c = {r->at + RECORD_HEAD, r->at + h.length, false};
+        Cursor c = {at + RECORD_HEAD, at + h.length, false};
         bad = read_record(&h, &c, r->m, scratch, in);
     }
+    Err inner = {0};
+    if (!bad && h.op == OP_BODY && r->bodies && !define(r, in, &inner)) bad = inner.text;
     if (bad) {
-        err_set(err, ERR_PARSE, "malformed frame: instruction %u of %u: %s", r->next, r->count,
-                bad);
+        err_set(err, r->records > FRAME_INSTS ? ERR_LIMIT : ERR_PARSE,
+                "malformed frame: instruction %u of %u: %s", r->next, r->count, bad);
         return -1;
     }
-    if (record) *record = r->at;
+    if (record) *record = at;
     if (record_bytes) *record_bytes = h.length;
-    r->at += h.length;
     r->next++;
     r->inst_seq = r->seq_next;
     r->is_inserted = (h.flags & IS_INSERTED) != 0;
-    if (is_signal(h.op)) r->compiles = (h.flags & COMPILES) != 0;
+    if (is_signal(h.op) && !r->is_hot) r->compiles = (h.flags & COMPILES) != 0;
     r->seq_next += !r->is_inserted;
     return 1;
 }

@@ -1,4 +1,5 @@
-/* wire.h: the binary form of messages and instructions, and the only reader of foreign bytes.
+/* SPDX-License-Identifier: MIT
+ * wire.h: the binary form of messages and instructions, and the only reader of foreign bytes.
  *
  * All integers little-endian; records start 8-byte aligned within their message. Nothing is
  * trusted: every length is checked against what is left, every enum against its table, before use;
@@ -25,7 +26,9 @@
  *              a
  *              string, padded to 8; a key comes once
  * A record's bytes 4 to the end of FORM are what a body's hash is made of (DESIGN 5).
- * SPDX-License-Identifier: MIT */
+ * Hot record: a head with op 0xFFFF and zeros, u32 number of the body, u32 from, u32 count, u32 0,
+ *              u64 base; then per instruction what its ARGS have behind `base` (body.h). count in
+ *              the frame's head counts the instructions it stands for */
 #ifndef GT_RUNTIME_WIRE_H
 #define GT_RUNTIME_WIRE_H
 #include "runtime/inst.h"
@@ -55,17 +58,31 @@ typedef struct FrameWriter {
     bool compiles;    /* behind the last record; outlives the frames, as edge_id does */
     bool begins_compiled; /* before the first one */
     size_t last_at;       /* where in head the last record begins */
+    /* Hot bodies: what is expected next (frame_expect), where the open hot record is (0: none is),
+     * the last record that was not folded (0: it was), records of this frame. */
+    const struct Body *body; uint32_t body_at, form_at, form_bytes, records; size_t hot_at;
 } FrameWriter;
 void frame_begin(FrameWriter *w, uint32_t client, uint64_t seq);
 /* payload_buf, if set, is kept by reference when it is large */
 void frame_add(FrameWriter *w, const Inst *in);
+/* The body's instructions are expected from `at` on, over and over; NULL: none. What comes as
+ * expected becomes part of a hot record; the first that does not is written in full, and so are all
+ * until it comes after all, or something else is expected. body lives until then. */
+void frame_expect(FrameWriter *w, const struct Body *body, uint32_t at);
+/* What frame_add has just written in full becomes the at-th instruction of the body, from which on
+ * it is expected. False: it is not that. */
+bool frame_refold(FrameWriter *w, const struct Body *body, uint32_t at);
+/* What frame_add has just written in full, up to its `base`: a head, whose length is not the
+ * form's, and the form. NULL: it was folded. Valid until something is added. */
+const void *frame_form(const FrameWriter *w, size_t *n);
 /* The dispatcher's own; takes no sequence number. */
 void frame_insert(FrameWriter *w, const Inst *in);
 /* The last record, a `signal` of any kind, leads into a scope that is compiled at first sight, or
  * out of it. */
 void frame_set_compiles(FrameWriter *w, bool on);
 size_t frame_bytes(const FrameWriter *w);
-bool frame_is_full(const FrameWriter *w);            /* FRAME_INSTS, FRAME_BYTES, or no part left */
+/* FRAME_INSTS records, HOT_INSTS instructions, FRAME_BYTES, or no part left. */
+bool frame_is_full(const FrameWriter *w);
 void frame_end(FrameWriter *w, Msg *out);            /* w is empty again; count may be 0 */
 
 /* Walks a frame without copying. m must outlive the reader and what it yields; arena holds operand
@@ -79,13 +96,33 @@ typedef struct FrameReader {
     uint32_t client, count, next;
     uint64_t seq, seq_next, inst_seq, number;
     bool is_inserted; /* what frame_next has yielded */
-    bool compiles;    /* ... is in a scope that is compiled at first sight */
+    bool compiles;    /* a `signal` that stands in full has led into such a scope */
+    bool is_hot;      /* it is of a hot record ... */
+    bool hot_compiles;       /* ... in which one leads into such a scope */
+    const uint8_t *hot_head; /* its record */
+    /* Set by the owner behind frame_open: learns bodies, and knows those of hot records. NULL: hot
+     * records are malformed. */
+    struct Bodies *bodies;
+    uint32_t records, hot_at, hot_left;
+    uint64_t hot_base;
+    struct Body *hot_body;
+    const uint8_t *hot_args, *hot_end;
 } FrameReader;
 bool frame_open(FrameReader *r, const Msg *m, Err *err);
+/* What frame_next has yielded is in a scope that is compiled at first sight; of a hot record all
+ * is, if anything is. */
+static inline bool frame_compiles(const FrameReader *r) {
+    return r->compiles || (r->is_hot && r->hot_compiles);
+}
 /* 1: *in is the next instruction and *record / *record_bytes its raw bytes; 0: end; -1: malformed
  * (err set). */
 int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, size_t *record_bytes,
                Err *err);
+/* A hot record stands next: what it says; its arguments are not checked. False: none does, or
+ * it is malformed, which frame_next will say. frame_skip_hot: it has been dealt with. */
+struct HotRun;
+bool frame_hot(const FrameReader *r, struct HotRun *run);
+void frame_skip_hot(FrameReader *r, const struct HotRun *run);
 /* Appends a record of an open frame as it stands (`in` is what it decodes to, unchanged); the part
  * index is renumbered. */
 void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t record_bytes);
@@ -236,6 +273,10 @@ void wire_cancel(const Cancel *c, Msg *out);
 bool wire_read_cancel(const Msg *m, Cancel *c, Err *err);
 void wire_gone(uint32_t client, Msg *out);
 bool wire_read_gone(const Msg *m, uint32_t *client, Err *err);
+/* forms: as bodies_define takes them; borrowed from m when read. */
+void wire_body(uint32_t client, uint64_t number, const void *forms, size_t n, Msg *out);
+bool wire_read_body(const Msg *m, uint32_t *client, uint64_t *number, const void **forms, size_t *n,
+                    Err *err);
 void wire_text(MsgKind kind, const char *s, size_t n, Msg *out); /* STATS, STATS_REPLY, BYE, BEAT */
 bool wire_read_text(const Msg *m, const char **s, size_t *n, Err *err);
 /* bufs[i], if not NULL, is the Buf that value[i].data lies at the start of: kept by reference
@@ -247,8 +288,8 @@ bool wire_read_reply(const Msg *m, Arena *arena, Reply *r, Err *err);
 bool wire_client(const Msg *m, uint32_t *client);
 void wire_set_client(Msg *m, uint32_t client);            /* in place; head must be unshared */
 void wire_set_number(Msg *m, uint64_t number);            /* of a frame; likewise */
-/* Of a frame, and of a `signal` record in it: what frame_begin and frame_set_compiles would have
- * written; likewise. */
+/* Of a frame, and of a `signal` or hot record in it: what frame_begin and frame_set_compiles would
+ * have written; likewise. */
 void wire_set_compiles(Msg *m, bool on);
 void record_set_compiles(void *record, bool on);
 #endif

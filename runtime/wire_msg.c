@@ -159,6 +159,25 @@ bool wire_read_gone(const Msg *m, uint32_t *client, Err *err) {
     return done(&r, "gone", err);
 }
 
+void wire_body(uint32_t client, uint64_t number, const void *forms, size_t n, Msg *out) {
+    Buf *b = head_new(MSG_BODY, client, 16 + n);
+    put_u64(b, number);
+    put_u64(b, n);
+    put(b, forms, n);
+    finish(b, out);
+}
+
+bool wire_read_body(const Msg *m, uint32_t *client, uint64_t *number, const void **forms, size_t *n,
+                    Err *err) {
+    Reader r;
+    TRY(reader_open(&r, m, MSG_BODY, err));
+    *client = client_of(&r);
+    *number = take_u64(&r);
+    *n = take_u64(&r);
+    *forms = take(&r, *n);
+    return done(&r, "body", err);
+}
+
 static bool is_text(MsgKind kind) {
     return kind == MSG_STATS || kind == MSG_STATS_REPLY || kind == MSG_BYE || kind == MSG_BEAT;
 }

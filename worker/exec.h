@@ -20,6 +20,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_H
 #define GT_WORKER_EXEC_H
+#include "runtime/body.h"
 #include "runtime/place.h"
 #include "runtime/wire.h"
 #include "worker/store.h"
@@ -37,6 +38,8 @@ void exec_on_frame(Exec *x, Msg *m); /* consumes m */
  * are lost. Frees among them are carried out. */
 void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq);
 void exec_on_gone(Exec *x, uint32_t client);
+/* A hot body of a client of whom nothing is under way here. */
+void exec_on_body(Exec *x, const Msg *m);
 
 /* ---- what workers know of one another: groups, and peers by rank ---- */
 
@@ -159,7 +162,8 @@ struct Frame {
     Msg msg;
     FrameReader reader;
     Arena arena;      /* operands and attributes of all its instructions */
-    Job *ahead;       /* the next instruction, decoded */
+    Job *ahead;       /* the next instruction, decoded once the frame is the client's `at` */
+    bool is_begun;    /* ... */
     uint64_t arrival; /* in order of arrival, over all clients */
     uint32_t pending; /* jobs in the queue */
     bool is_issued, is_bad;
@@ -172,6 +176,7 @@ struct Client {
     Names *names;
     Frame *first, *last; /* not yet acknowledged, oldest first */
     Frame *at;           /* the one being issued; NULL: all are */
+    Bodies bodies;       /* of its stream, as far as it was read */
     Job *jobs, *last_job; /* the queue, in the order of the stream */
     Job *ready;           /* of them, those that wait for memory or their turn only; oldest first */
     uint64_t stuck_at;    /* Store.n_changes when none of them could begin */

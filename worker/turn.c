@@ -73,6 +73,7 @@ static void client_free(Exec *x, Client *c) {
         frame_recycle(x, f);
     }
     names_leave(&x->store, &c->names); /* what peers still read stays */
+    bodies_fini(&c->bodies);
     free(c);
 }
 
@@ -147,7 +148,7 @@ static void look_ahead(Exec *x, Frame *f) {
     j->frame = f;
     j->seq = at->inst_seq;
     j->number = at->number ? at->number + at->next - 1 : 0;
-    j->compiles = at->compiles;
+    j->compiles = frame_compiles(at);
 }
 
 void exec_on_frame(Exec *x, Msg *m) {
@@ -182,8 +183,20 @@ void exec_on_frame(Exec *x, Msg *m) {
             if (o != c && o->at && o->used_ns < least) least = o->used_ns;
         if (least != INT64_MAX && c->used_ns < least) c->used_ns = least;
     }
-    look_ahead(x, f);
+    f->reader.bodies = &c->bodies;
     if (x->early.n && ++x->n_sweep > x->early.n) peer_sweep(x, 0);
+}
+
+void exec_on_body(Exec *x, const Msg *m) {
+    uint32_t client;
+    uint64_t number;
+    const void *forms;
+    size_t n;
+    Err err;
+    if (!wire_read_body(m, &client, &number, &forms, &n, &err)) return;
+    Client *c = exec_client(x, client, true);
+    bodies_sweep(&c->bodies);
+    bodies_define(&c->bodies, number, forms, n, &err); /* what uses it in vain will be told */
 }
 
 void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
@@ -232,6 +245,11 @@ void exec_frame_done(Exec *x, Frame *f) {
  * LOOK_COST when the clock should be looked at. */
 static int issue_next(Exec *x, Client *c) {
     Frame *f = c->at;
+    if (!f->is_begun) { /* not before: bodies are known in the order of the stream */
+        bodies_sweep(&c->bodies);
+        look_ahead(x, f);
+        f->is_begun = true;
+    }
     Job *j = f->ahead;
     if (!j) {
         if (f->is_bad) refuse(x, c->id, f->reader.seq_next, &f->bad);

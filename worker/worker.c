@@ -184,6 +184,7 @@ void worker_on_message(Worker *w, Msg *m) {
         if (wire_read_cancel(m, &cancel, NULL))
             exec_on_cancel(w->exec, cancel.client, cancel.seq);
         break;
+    case MSG_BODY: exec_on_body(w->exec, m); break;
     case MSG_GONE:
         if (wire_read_gone(m, &client, NULL))
             exec_on_gone(w->exec, client);

@@ -1,0 +1,211 @@
+/* stream_hot.c: hot bodies in the client's stream (runtime/body.h, DESIGN 5): the run of
+ * instructions between two loop edges is known by its forms. Seen GT_HOTPATH_THRESHOLD times, it is
+ * defined; from then on what comes as in a known body goes out as arguments alone.
+ *
+ * After each body the one is expected that came after it last time. Where an instruction is another
+ * than expected, another body that began the same way may have it; if none has, the rest up to the
+ * edge goes out in full, and what it makes with its beginning is a body like others. So nothing
+ * depends on what was expected but the number of bytes, and nothing waits for an edge.
+ *
+ * Cost: an instruction as expected is compared once (about as long as it takes to copy it);
+ * otherwise its form is kept until the edge and hashed there.
+ * SPDX-License-Identifier: MIT */
+#include "lang/stream_state.h"
+#include "runtime/log.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEEN_MAX = 256 };
+
+/* Bodies that were not worth a definition yet, by hash. */
+typedef struct Seen {
+    uint64_t hash;
+    uint32_t count;
+} Seen;
+
+struct Hot {
+    uint32_t threshold, min, window, expand_max; /* GT_HOTPATH_* */
+    Bodies bodies;                               /* as those know them who read the stream */
+    Seen seen[SEEN_MAX];
+    uint64_t next[BODIES_MAX]; /* by number: what came after it, plus 1 */
+    uint64_t last;             /* the body before this one, plus 1; 0: it was none */
+    /* Since the edge: */
+    uint32_t n;     /* instructions */
+    bool is_astray; /* no body is known that begins so */
+    bool is_too_long;
+    Bytes forms;                        /* is_astray or nothing is expected: of all of them */
+    uint32_t n_expanded;                /* times round of the body in the open record */
+    uint64_t n_insts, n_bodies, n_runs; /* sent as arguments; defined; times round */
+};
+
+static uint32_t knob(const char *name, uint32_t otherwise, uint32_t most) {
+    const char *text = getenv(name);
+    if (!text || !*text) return otherwise;
+    char *end;
+    unsigned long v = strtoul(text, &end, 10);
+    if (*end || end == text) {
+        log_line("CLIENT", "%s=%s is not a number: %u is used", name, text, otherwise);
+        return otherwise;
+    }
+    return v > most ? most : (uint32_t)v;
+}
+
+Hot *hot_new(void) {
+    uint32_t threshold = knob("GT_HOTPATH_THRESHOLD", 2, 1000000);
+    if (!threshold) return NULL;
+    Hot *h = xcalloc(1, sizeof *h);
+    h->threshold = threshold;
+    h->min = knob("GT_HOTPATH_MIN_SEQ", 2, BODY_INSTS);
+    h->window = knob("GT_HOTPATH_WINDOW", BODY_INSTS, BODY_INSTS);
+    h->expand_max = knob("GT_HOTPATH_MAX_EXPAND", 256, HOT_INSTS);
+    return h;
+}
+
+void hot_free(Hot **hp) {
+    Hot *h = *hp;
+    *hp = NULL;
+    if (!h) return;
+    bodies_fini(&h->bodies);
+    bytes_fini(&h->forms);
+    free(h);
+}
+
+void hot_stats(const Hot *h, Bytes *text) {
+    if (!h) return;
+    bytes_printf(text,
+                 "client_hot_bodies=%llu\nclient_hot_runs=%llu\nclient_hot_instructions=%llu\n",
+                 (unsigned long long)h->n_bodies, (unsigned long long)h->n_runs,
+                 (unsigned long long)h->n_insts);
+}
+
+/* ---- In a body ---- */
+
+/* A body that begins with what is in forms and goes on with this form. */
+static Body *other_body(const Hot *h, const uint8_t *form, size_t n) {
+    for (uint64_t i = h->bodies.next; i-- > h->bodies.oldest;) {
+        Body *b = bodies_get(&h->bodies, i);
+        if (!b || b->n <= h->n) continue;
+        const BodyForm *f = &b->form[h->n];
+        if (f->at == h->forms.n && f->bytes == n &&
+            !memcmp(b->bytes + f->at + 4, form + 4, n - 4) &&
+            !memcmp(b->bytes, h->forms.data, h->forms.n))
+            return b;
+    }
+    return NULL;
+}
+
+static void keep_form(Hot *h, const void *form, size_t n) {
+    if (h->n >= h->window || h->forms.n + n > BODY_BYTES) h->is_too_long = true;
+    if (h->is_too_long) return;
+    size_t at = h->forms.n;
+    bytes_add(&h->forms, form, n);
+    uint32_t length = (uint32_t)n;
+    memcpy(h->forms.data + at, &length, 4);
+}
+
+void hot_added(Stream *s) {
+    Hot *h = s->hot;
+    FrameWriter *w = &s->frame;
+    size_t n;
+    const void *form = frame_form(w, &n);
+    if (!form) {
+        h->n++;
+        h->n_insts++;
+        return;
+    }
+    if (!h->is_astray) {
+        if (w->body) { /* so far it was as expected */
+            h->forms.n = 0;
+            bytes_add(&h->forms, w->body->bytes, w->body->form[h->n].at);
+        }
+        Body *b = other_body(h, form, n);
+        if (b && frame_refold(w, b, h->n)) {
+            h->forms.n = 0;
+            h->n_expanded = 0;
+            h->n++;
+            h->n_insts++;
+            return;
+        }
+        h->is_astray = true;
+        frame_expect(w, NULL, 0);
+    }
+    keep_form(h, form, n);
+    h->n++;
+}
+
+/* ---- At an edge ---- */
+
+/* Eight bytes at a time: forms are padded to that. */
+static uint64_t hash_forms(const Bytes *forms) {
+    uint64_t hash = forms->n, word;
+    for (size_t i = 0; i < forms->n; i += 8) {
+        memcpy(&word, forms->data + i, 8);
+        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+static Body *same_body(const Hot *h) {
+    for (uint64_t i = h->bodies.oldest; i < h->bodies.next; i++) {
+        Body *b = bodies_get(&h->bodies, i);
+        if (b && b->n_bytes == h->forms.n && !memcmp(b->bytes, h->forms.data, h->forms.n)) return b;
+    }
+    return NULL;
+}
+
+static Body *define(Stream *s) {
+    Hot *h = s->hot;
+    uint64_t number = h->bodies.next;
+    if (!bodies_define(&h->bodies, number, h->forms.data, h->forms.n, NULL)) return NULL;
+    bodies_sweep(&h->bodies); /* nothing is expected now */
+    stream_room_control(s);
+    Operand in = {.kind = IN_IMM_INT, .i = (int64_t)number};
+    stream_inst(s,
+                &(Inst){.op = OP_BODY,
+                        .n_in = 1,
+                        .in = &in,
+                        .payload = h->forms.data,
+                        .payload_bytes = h->forms.n},
+                NULL, NULL, 0);
+    h->next[number % BODIES_MAX] = 0;
+    h->n_bodies++;
+    return bodies_get(&h->bodies, number);
+}
+
+/* What ends here went out in full: the body of it, if it has been seen often enough. */
+static Body *learn(Stream *s) {
+    Hot *h = s->hot;
+    if (h->is_too_long || h->n < h->min) return NULL;
+    uint64_t hash = hash_forms(&h->forms);
+    Seen *seen = &h->seen[hash % SEEN_MAX];
+    if (seen->hash != hash) *seen = (Seen){.hash = hash};
+    if (++seen->count < h->threshold) return NULL;
+    Body *b = same_body(h);
+    return b ? b : define(s);
+}
+
+void hot_edge(Stream *s) {
+    Hot *h = s->hot;
+    FrameWriter *w = &s->frame;
+    Body *b = (Body *)w->body;
+    if (b && !h->is_astray) {
+        h->n_runs++;
+        h->n_expanded++;
+    } else {
+        h->n_expanded = 0;
+        b = learn(s);
+    }
+    if (h->last && b) h->next[(h->last - 1) % BODIES_MAX] = b->number + 1;
+    uint64_t next = b ? h->next[b->number % BODIES_MAX] : 0;
+    Body *expected = next ? bodies_get(&h->bodies, next - 1) : b;
+    if (expected != b || h->n_expanded >= h->expand_max) { /* begins a record of its own */
+        frame_expect(w, NULL, 0);
+        h->n_expanded = 0;
+    }
+    frame_expect(w, expected, 0);
+    h->last = b ? b->number + 1 : 0;
+    h->n = 0;
+    h->forms.n = 0;
+    h->is_astray = h->is_too_long = false;
+}

@@ -1,0 +1,135 @@
+/* body.c: see body.h. SPDX-License-Identifier: MIT */
+#include "runtime/body.h"
+#include "runtime/map.h"
+#include "runtime/record.h"
+#include <stdlib.h>
+
+static void body_free(Body *b) {
+    if (b->plan_free) b->plan_free(b->plan);
+    free(b->bytes);
+    free(b->form);
+    free(b);
+}
+
+Body *bodies_get(const Bodies *t, uint64_t number) {
+    Body *b = t->slot[number % BODIES_MAX];
+    return b && b->number == number ? b : NULL;
+}
+
+static void bury(Bodies *t, Body **at) {
+    Body *b = *at;
+    *at = NULL;
+    if (!b) return;
+    t->n_bytes -= b->n_bytes;
+    b->dead = t->dead;
+    t->dead = b;
+}
+
+void bodies_sweep(Bodies *t) {
+    while (t->dead) {
+        Body *b = t->dead;
+        t->dead = b->dead;
+        body_free(b);
+    }
+}
+
+void bodies_fini(Bodies *t) {
+    for (int i = 0; i < BODIES_MAX; i++) bury(t, &t->slot[i]);
+    bodies_sweep(t);
+    *t = (Bodies){0};
+}
+
+/* A record's head and its operands' kinds at p, of n bytes; the attributes behind them are read
+ * with each record. NULL, or what is wrong. */
+static const char *read_form(const uint8_t *p, size_t n, BodyForm *f) {
+    RecordHead h;
+    if (n < RECORD_HEAD) return "a form is cut off";
+    memcpy(&h, p, sizeof h);
+    if (h.length < RECORD_HEAD || h.length > n || h.length % 8) return "a form of a wrong length";
+    const char *bad = record_check(&h);
+    if (bad) return bad;
+    if (h.op == OP_BODY || (h.flags & IS_INSERTED)) return "no part of a body";
+    if (h.length < RECORD_HEAD + pad8(4 * (size_t)h.n_in)) return "operands are cut off";
+    f->bytes = h.length;
+    f->op = h.op, f->n_in = h.n_in, f->n_out = h.n_out, f->n_attr_arg = h.n_attr_arg;
+    f->payload = h.flags & HAS_PAYLOAD;
+    f->n_external = 0;
+    for (int i = 0; i < h.n_in; i++) {
+        uint32_t kind;
+        memcpy(&kind, p + RECORD_HEAD + 4 * i, 4);
+        f->n_external += kind >> 2 == 0;
+    }
+    return NULL;
+}
+
+static const char *read_forms(Body *b) {
+    size_t cap = 0;
+    for (size_t at = 0; at < b->n_bytes;) {
+        if (b->n == BODY_INSTS) return "too many instructions";
+        if (b->n == cap) {
+            cap = cap ? 2 * cap : 16;
+            b->form = xrealloc(b->form, cap * sizeof *b->form);
+        }
+        BodyForm *f = &b->form[b->n++];
+        const char *bad = read_form(b->bytes + at, b->n_bytes - at, f);
+        if (bad) return bad;
+        f->at = (uint32_t)at;
+        f->n_made = b->n_made;
+        b->n_made += f->n_out;
+        at += f->bytes;
+    }
+    return b->n ? NULL : "no instructions";
+}
+
+bool bodies_define(Bodies *t, uint64_t number, const void *forms, size_t n, Err *err) {
+    if (number < t->next) return true;
+    if (number >= UINT32_MAX || n > BODY_BYTES)
+        return err_set(err, ERR_LIMIT, "a body of %zu bytes, number %llu", n,
+                       (unsigned long long)number);
+    Body *b = xcalloc(1, sizeof *b);
+    b->bytes = xmalloc(n + 1);
+    memcpy(b->bytes, forms, n);
+    b->n_bytes = n;
+    const char *bad = read_forms(b);
+    if (bad) {
+        body_free(b);
+        return err_set(err, ERR_PARSE, "malformed body: %s", bad);
+    }
+    b->number = number;
+    b->hash = hash_bytes(forms, n, 0);
+    if (number - t->oldest >= BODIES_MAX) {
+        for (; t->oldest < t->next && number - t->oldest >= BODIES_MAX; t->oldest++)
+            bury(t, &t->slot[t->oldest % BODIES_MAX]);
+        if (t->oldest == t->next) t->oldest = number;
+    }
+    for (; t->n_bytes + n > BODIES_BYTES; t->oldest++) bury(t, &t->slot[t->oldest % BODIES_MAX]);
+    t->slot[number % BODIES_MAX] = b;
+    t->n_bytes += n;
+    t->next = number + 1;
+    return true;
+}
+
+const uint8_t *body_args_end(const BodyForm *f, const uint8_t *at, const uint8_t *end) {
+    if ((size_t)(end - at) < 8 * (size_t)f->n_external) return NULL;
+    at += 8 * (size_t)f->n_external;
+    for (int i = 0; i < f->n_attr_arg; i++) {
+        uint32_t head[2];
+        if ((size_t)(end - at) < sizeof head) return NULL;
+        memcpy(head, at, sizeof head);
+        if (head[0] >= ATTR_COUNT) return NULL;
+        AttrType type = attr_info[head[0]].type;
+        size_t n = type == AT_STR    ? pad8((size_t)head[1] + 1)
+                   : type == AT_INTS ? 8 * (size_t)head[1]
+                                     : 8;
+        if ((size_t)(end - at) < ATTR_HEAD + n) return NULL;
+        at += ATTR_HEAD + n;
+    }
+    if (!f->payload) return at;
+    uint64_t n;
+    if ((size_t)(end - at) < 8) return NULL;
+    memcpy(&n, at, 8);
+    at += 8;
+    if (f->payload == HAS_PART) return at;
+    if (n > (uint64_t)(end - at) || pad8(n) > (size_t)(end - at)) return NULL;
+    return at + pad8(n);
+}

@@ -1,0 +1,75 @@
+/* body.h: hot bodies: runs of instructions of equal forms (DESIGN 5, hot paths), sent once and from
+ * then on as one short record with their arguments.
+ *
+ * A body is what lies between two loop edges, the second included: a list of forms (wire.h). Who
+ * writes a stream defines it with an instruction (`body`: its number, and the forms as payload), in
+ * the stream, so that reader and writer know the same bodies at every place of it. A record `hot`
+ * stands for `count` instructions of a body from the from-th on; behind the last one the first
+ * follows again. It holds what the forms leave open, instruction by instruction. Results are
+ * numbered one after another from `base`. Its instructions have sequence numbers as if they stood
+ * there in full, and are read so (frame_next): nobody has to know of bodies. Who does (frame_hot)
+ * gains what can be kept with them.
+ *
+ * A table holds the BODIES_MAX youngest bodies, and BODIES_BYTES of forms; numbers only grow. What
+ * had to go for a younger one stays in memory until bodies_sweep, for a reader may be in it.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_RUNTIME_BODY_H
+#define GT_RUNTIME_BODY_H
+#include "runtime/arena.h"
+#include "runtime/err.h"
+
+enum {
+    BODIES_MAX = 128,       /* of one stream */
+    BODY_INSTS = 16 * 1024, /* of one body */
+    BODY_BYTES = 1 << 20,   /* of one body's forms */
+    BODIES_BYTES = 4 << 20, /* of all forms of a table */
+    HOT_INSTS = 4096        /* instructions of one frame, if hot records stand for them */
+};
+
+/* One instruction: what its record has before `base`. */
+typedef struct BodyForm {
+    uint32_t at, bytes; /* in Body.bytes: a record's head, whose length is `bytes`, and its form */
+    uint32_t n_made;    /* results of the body's instructions before it */
+    uint16_t op, n_in, n_external; /* external: operands whose ids or values are arguments */
+    uint8_t n_out, n_attr_arg, payload; /* payload: the flags of it */
+} BodyForm;
+
+typedef struct Body Body;
+struct Body {
+    Body *dead; /* the next one that had to go */
+    uint64_t number, hash; /* hash: of bytes */
+    uint32_t n, n_made;    /* instructions, results */
+    uint8_t *bytes;
+    size_t n_bytes;
+    BodyForm *form; /* n of them */
+    void *plan;     /* the reader's own; plan_free frees it with the body */
+    void (*plan_free)(void *plan);
+};
+
+typedef struct Bodies {
+    Body *slot[BODIES_MAX]; /* by number */
+    Body *dead;
+    size_t n_bytes;
+    uint64_t next; /* numbers below were given */
+    uint64_t oldest;
+} Bodies; /* zero-initialised is empty */
+
+/* Forms one after another, as the payload of `body` has them. A number below `next` is of one that
+ * is known: then nothing happens. False, with err: malformed, or beyond a limit. */
+bool bodies_define(Bodies *t, uint64_t number, const void *forms, size_t n, Err *err);
+Body *bodies_get(const Bodies *t, uint64_t number); /* NULL: there is none */
+void bodies_sweep(Bodies *t); /* no reader is in what had to go */
+void bodies_fini(Bodies *t);
+
+/* Where the arguments of an instruction that begin at `at` end; NULL: beyond `end`. */
+const uint8_t *body_args_end(const BodyForm *f, const uint8_t *at, const uint8_t *end);
+
+/* A hot record; args: what each record would have behind `base`. */
+typedef struct HotRun {
+    Body *body;
+    uint32_t from, count;
+    uint64_t base; /* id of the first result */
+    const uint8_t *args;
+    size_t n_args;
+} HotRun;
+#endif

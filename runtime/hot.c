@@ -1,0 +1,145 @@
+/* hot.c: writing and reading hot records (body.h): the writer folds what it has just encoded, the
+ * reader unfolds it to the record that it was. SPDX-License-Identifier: MIT */
+#include "runtime/body.h"
+#include "runtime/record.h"
+#include <assert.h>
+
+/* ---- Writing ---- */
+
+bool hot_fold(FrameWriter *w, uint8_t *start, size_t form_bytes, uint64_t base) {
+    const Body *b = w->body;
+    const BodyForm *f = &b->form[w->body_at];
+    if (f->bytes != form_bytes || base != w->next_id ||
+        memcmp(start + 4, b->bytes + f->at + 4, form_bytes - 4))
+        return false;
+    uint32_t length;
+    memcpy(&length, start, 4); /* of the whole record */
+    size_t n_args = length - form_bytes - 8;
+    HotHead *h;
+    if (!w->hot_at) {
+        w->hot_at = (size_t)(start - w->head->data);
+        memmove(start + HOT_HEAD, start + form_bytes + 8, n_args);
+        h = (HotHead *)(void *)start; /* frames are aligned to 8 bytes */
+        *h = (HotHead){.head = {.length = HOT_HEAD, .op = RECORD_HOT},
+                       .number = (uint32_t)b->number,
+                       .from = w->body_at,
+                       .base = base};
+        w->head->n += HOT_HEAD;
+        w->records++;
+    } else {
+        memmove(start, start + form_bytes + 8, n_args);
+        h = (HotHead *)(void *)(w->head->data + w->hot_at);
+    }
+    h->head.length += (uint32_t)n_args;
+    h->count++;
+    w->head->n += n_args;
+    w->count++;
+    w->next_id += f->n_out;
+    if (++w->body_at == b->n) w->body_at = 0;
+    return true;
+}
+
+void frame_expect(FrameWriter *w, const struct Body *body, uint32_t at) {
+    assert(!body || at < body->n);
+    if (w->body != body || w->body_at != at) w->hot_at = 0;
+    w->body = body;
+    w->body_at = at;
+}
+
+bool frame_refold(FrameWriter *w, const struct Body *body, uint32_t at) {
+    if (!w->head || !w->form_at) return false;
+    uint8_t *start = w->head->data + w->form_at;
+    uint64_t base;
+    memcpy(&base, start + w->form_bytes, 8);
+    FrameWriter before = *w;
+    size_t n = w->head->n;
+    w->head->n = w->form_at;
+    w->count--, w->records--;
+    if (((const RecordHead *)(const void *)start)->n_out) w->next_id = base;
+    w->body = body, w->body_at = at, w->hot_at = 0;
+    bool ok = hot_fold(w, start, w->form_bytes, base);
+    if (ok) {
+        w->form_at = 0;
+    } else {
+        *w = before;
+        w->head->n = n;
+    }
+    return ok;
+}
+
+/* ---- Reading ---- */
+
+/* Length, then what the head says. */
+static const char *read_head(const FrameReader *r, const RecordHead *record, HotRun *run) {
+    HotHead h;
+    if (!r->bodies || record->length < HOT_HEAD) return "a hot record where none is expected";
+    memcpy(&h, r->at, sizeof h);
+    Body *b = bodies_get(r->bodies, h.number);
+    if (!b) return "a body that is not known";
+    if (h.head.n_in || h.head.n_out || (h.head.flags & ~COMPILES) || h.head.n_attr_form ||
+        h.head.n_attr_arg)
+        return "a hot record with more than arguments";
+    if (h.from >= b->n || h.count == 0 || h.count > r->count - r->next)
+        return "a hot record of a wrong length";
+    *run = (HotRun){.body = b,
+                    .from = h.from,
+                    .count = h.count,
+                    .base = h.base,
+                    .args = r->at + HOT_HEAD,
+                    .n_args = record->length - HOT_HEAD};
+    return NULL;
+}
+
+const char *hot_begin(FrameReader *r, const RecordHead *h) {
+    HotRun run;
+    const char *bad = read_head(r, h, &run);
+    if (bad) return bad;
+    r->hot_body = run.body;
+    r->hot_at = run.from, r->hot_left = run.count;
+    r->hot_base = run.base;
+    r->hot_head = r->at;
+    r->hot_compiles = h->flags & COMPILES;
+    r->hot_args = run.args, r->hot_end = run.args + run.n_args;
+    return NULL;
+}
+
+const uint8_t *hot_record(FrameReader *r, Arena *scratch, const char **bad) {
+    const Body *b = r->hot_body;
+    const BodyForm *f = &b->form[r->hot_at];
+    const uint8_t *end = body_args_end(f, r->hot_args, r->hot_end);
+    *bad = end ? NULL : "arguments are cut off";
+    if (!end) return NULL;
+    size_t n_args = (size_t)(end - r->hot_args), n = f->bytes + 8 + n_args;
+    if (r->hot_left == 1 && end != r->hot_end) {
+        *bad = "arguments left over";
+        return NULL;
+    }
+    uint8_t *p = arena_alloc(scratch, n);
+    uint32_t length = (uint32_t)n;
+    memcpy(p, b->bytes + f->at, f->bytes);
+    memcpy(p, &length, 4);
+    memcpy(p + f->bytes, &r->hot_base, 8);
+    memcpy(p + f->bytes + 8, r->hot_args, n_args);
+    r->hot_args = end;
+    r->hot_base += f->n_out;
+    r->hot_left--;
+    if (++r->hot_at == b->n) r->hot_at = 0;
+    return p;
+}
+
+bool frame_hot(const FrameReader *r, struct HotRun *run) {
+    RecordHead h;
+    size_t left = (size_t)(r->end - r->at);
+    if (r->hot_left || left < RECORD_HEAD || r->next >= r->count) return false;
+    memcpy(&h, r->at, sizeof h);
+    if (h.op != RECORD_HOT || h.length < HOT_HEAD || h.length > left || h.length % 8) return false;
+    return read_head(r, &h, run) == NULL;
+}
+
+void frame_skip_hot(FrameReader *r, const struct HotRun *run) {
+    r->at = run->args + run->n_args;
+    r->next += run->count;
+    r->inst_seq = r->seq_next + run->count - 1;
+    r->seq_next += run->count;
+    r->is_inserted = false;
+}

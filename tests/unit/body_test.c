@@ -1,0 +1,294 @@
+/* body_test.c: hot records. Random bodies with random arguments, with other instructions strewn in,
+ * cut into frames anywhere, read as if each instruction stood there in full; damaged ones are
+ * refused. SPDX-License-Identifier: MIT */
+#include "runtime/body.h"
+#include "tests/unit/check.h"
+#include "tests/unit/random_inst.h"
+#include "runtime/wire.h"
+#include <time.h>
+
+static uint64_t seed = 1;
+
+static void drop(Msg *m) {
+    for (int i = 0; i < m->n; i++) buf_unref(&m->part[i]);
+    m->n = 0;
+}
+
+/* A stream: its writer, its reader, and what was written since the last frame. */
+typedef struct World {
+    Rand r;
+    Arena a, scratch;
+    FrameWriter w;
+    Bodies writes, reads; /* as either side knows them */
+    uint64_t next_id, seq, number;
+    Inst sent[2 * HOT_INSTS];
+    int n_sent;
+    size_t plain, hot; /* instructions */
+} World;
+
+static void read_all(World *t) {
+    Msg m;
+    if (!t->w.head) return;
+    frame_end(&t->w, &m);
+    FrameReader r;
+    Err err = {0};
+    CHECK(frame_open(&r, &m, &err));
+    r.bodies = &t->reads;
+    CHECK(r.count == (uint32_t)t->n_sent);
+    bool skips = rand_below(&t->r, 4) == 0;
+    for (int i = 0; i < t->n_sent;) {
+        HotRun run;
+        Inst in;
+        if (frame_hot(&r, &run)) {
+            CHECK(run.count > 0 && run.base <= t->next_id);
+            if (skips) {
+                frame_skip_hot(&r, &run);
+                i += (int)run.count;
+                continue;
+            }
+        }
+        const void *record;
+        size_t n;
+        int rc = frame_next(&r, &t->scratch, &in, &record, &n, &err);
+        CHECK_MSG(rc == 1, "seed %llu: %s", (unsigned long long)seed, err.text);
+        if (rc != 1) break;
+        CHECK_MSG(same_inst(&t->sent[i], &in), "seed %llu: %s", (unsigned long long)seed,
+                  op_info[in.op].name);
+        CHECK(r.inst_seq == t->seq + (uint64_t)i && in.pos.line == t->sent[i].pos.line);
+        i++;
+    }
+    Inst in;
+    CHECK(frame_next(&r, &t->scratch, &in, NULL, NULL, &err) == 0);
+    CHECK(r.seq_next == t->seq + (uint64_t)t->n_sent);
+    t->seq += (uint64_t)t->n_sent;
+    t->n_sent = 0;
+    drop(&m);
+    arena_reset(&t->scratch);
+    bodies_sweep(&t->reads);
+}
+
+static void add(World *t, const Inst *in) {
+    if (t->w.head && (frame_is_full(&t->w) || rand_below(&t->r, 200) == 0)) read_all(t);
+    if (!t->w.head) frame_begin(&t->w, 1, t->seq);
+    frame_add(&t->w, in);
+    size_t n;
+    *(frame_form(&t->w, &n) ? &t->plain : &t->hot) += 1;
+    t->sent[t->n_sent++] = *in;
+    if (in->n_out) t->next_id = in->out[0] + in->n_out;
+}
+
+/* `model` again with other arguments, its results at t->next_id; ids from `edge` on are the body's
+ * own, and keep their distance. */
+static Inst vary(World *t, const Inst *model, uint64_t model_edge, uint64_t edge) {
+    Rand *r = &t->r;
+    Inst in = *model;
+    Operand *o = arena_alloc(&t->a, (size_t)(in.n_in + 1) * sizeof *o);
+    for (int i = 0; i < in.n_in; i++) {
+        o[i] = model->in[i];
+        switch (o[i].kind) {
+        case IN_TENSOR:
+            o[i].id = o[i].id >= model_edge ? o[i].id - model_edge + edge
+                                            : (uint64_t)rand_below(r, (int)edge);
+            break;
+        case IN_IMM_INT: o[i].i = rand_int(r); break;
+        case IN_IMM_FLOAT: o[i].f = rand_double(r); break;
+        case IN_IMM_BOOL: o[i].b = rand_below(r, 2); break;
+        }
+    }
+    in.in = o;
+    Attr *attr = arena_alloc(&t->a, (size_t)(in.n_attr + 1) * sizeof *attr);
+    for (int i = 0; i < in.n_attr; i++) {
+        attr[i] = model->attr[i];
+        if (attr_info[attr[i].key].part == PART_ARG)
+            attr[i] = rand_attr(r, &t->a, (AttrKey)attr[i].key);
+    }
+    in.attr = attr;
+    if (in.payload && rand_below(r, 2))
+        in.payload_bytes -= (uint64_t)rand_below(r, (int)in.payload_bytes);
+    for (int i = 0; i < in.n_out; i++) in.out[i] = t->next_id + (uint64_t)i;
+    return in;
+}
+
+/* A body whose first results are at `edge`: its operands are its own or older. */
+static Inst *make_body(World *t, int n, uint64_t edge) {
+    Inst *body = arena_alloc(&t->a, (size_t)n * sizeof *body);
+    uint64_t id = edge;
+    for (int k = 0; k < n; k++) {
+        do body[k] = rand_inst(&t->r, &t->a);
+        while (body[k].op == OP_BODY);
+        Operand *o = arena_alloc(&t->a, (size_t)(body[k].n_in + 1) * sizeof *o);
+        for (int i = 0; i < body[k].n_in; i++) {
+            o[i] = body[k].in[i];
+            if (o[i].kind == IN_TENSOR) o[i].id = (uint64_t)rand_below(&t->r, (int)id);
+        }
+        body[k].in = o;
+        for (int i = 0; i < body[k].n_out; i++) body[k].out[i] = id++;
+    }
+    return body;
+}
+
+static void define(World *t, const Inst *body, int n, uint64_t edge) {
+    Bytes forms = {0};
+    FrameWriter w = {.edge_id = edge, .next_id = edge};
+    frame_begin(&w, 1, 0);
+    for (int k = 0; k < n; k++) {
+        size_t bytes;
+        frame_add(&w, &body[k]);
+        const void *form = frame_form(&w, &bytes);
+        size_t at = forms.n;
+        bytes_add(&forms, form, bytes);
+        memcpy(forms.data + at, &(uint32_t){(uint32_t)bytes}, 4);
+    }
+    Msg m;
+    frame_end(&w, &m);
+    drop(&m);
+    Err err = {0};
+    CHECK_MSG(bodies_define(&t->writes, t->number, forms.data, forms.n, &err), "%s", err.text);
+    Operand *number = arena_alloc(&t->a, sizeof *number);
+    *number = (Operand){.kind = IN_IMM_INT, .i = (int64_t)t->number++};
+    void *kept = arena_alloc(&t->a, forms.n);
+    memcpy(kept, forms.data, forms.n);
+    add(t,
+        &(Inst){.op = OP_BODY, .n_in = 1, .in = number, .payload = kept, .payload_bytes = forms.n});
+    bytes_fini(&forms);
+}
+
+static void test_streams(void) {
+    static World t;
+    t = (World){.r = {seed}};
+    for (int round = 0; round < 200; round++) {
+        uint64_t model_edge = t.next_id + 50;
+        int n = 1 + rand_below(&t.r, 12);
+        Inst *body = make_body(&t, n, model_edge);
+        frame_expect(&t.w, NULL, 0);
+        define(&t, body, n, model_edge);
+        const Body *b = bodies_get(&t.writes, t.number - 1);
+        CHECK(b && b->n == (uint32_t)n);
+        t.next_id = model_edge;
+        for (int k = rand_below(&t.r, 9); k >= 0; k--) {
+            uint64_t edge = t.next_id;
+            t.w.edge_id = t.w.next_id = edge;
+            if (!t.w.body || rand_below(&t.r, 4) == 0) frame_expect(&t.w, b, 0);
+            int strays = rand_below(&t.r, 3) == 0 ? rand_below(&t.r, n) : -1;
+            int ends = rand_below(&t.r, 5) == 0 ? rand_below(&t.r, n) : n;
+            for (int i = 0; i < ends; i++) {
+                if (i == strays) add(&t, &(Inst){.op = OP_SYNC});
+                Inst in = vary(&t, &body[i], model_edge, edge);
+                add(&t, &in);
+            }
+            if (ends < n) frame_expect(&t.w, b, 0);
+        }
+        read_all(&t);
+        bodies_sweep(&t.writes);
+        arena_reset(&t.a);
+    }
+    CHECK_MSG(t.hot > 2 * t.plain, "%zu hot, %zu plain", t.hot, t.plain);
+    bodies_fini(&t.writes), bodies_fini(&t.reads);
+    arena_fini(&t.a), arena_fini(&t.scratch);
+}
+
+/* Every byte of a frame with hot records changed, and every truncation: an instruction or an
+ * error, nothing outside the frame is read (ASan). */
+static void test_hostile(void) {
+    Rand r = {seed};
+    Arena a = {0}, scratch = {0};
+    for (int round = 0; round < 20; round++) {
+        static World t;
+        t = (World){.r = {rand_u64(&r)}};
+        t.next_id = 40;
+        Inst *body = make_body(&t, 5, 40);
+        define(&t, body, 5, 40);
+        frame_expect(&t.w, bodies_get(&t.writes, 0), 0);
+        t.w.edge_id = t.w.next_id = 40;
+        for (int i = 0; i < 15 && t.w.head; i++) {
+            Inst in = vary(&t, &body[i % 5], 40, t.w.edge_id);
+            frame_add(&t.w, &in);
+            t.next_id = in.n_out ? in.out[0] + in.n_out : t.next_id;
+            if (i % 5 == 4) t.w.edge_id = t.next_id;
+        }
+        Msg m;
+        frame_end(&t.w, &m);
+        for (int k = 0; k < 3000; k++) {
+            size_t n = m.part[0]->n;
+            uint8_t *head = xmalloc(n);
+            memcpy(head, m.part[0]->data, n);
+            size_t at = 32 + (size_t)rand_below(&r, (int)n - 32);
+            head[at] = (uint8_t)(rand_below(&r, 2) ? head[at] ^ 1 << rand_below(&r, 8)
+                                                   : rand_below(&r, 256));
+            if (rand_below(&r, 4) == 0)
+                memcpy(head + (at & ~(size_t)7), &(uint64_t){rand_u64(&r)}, 8);
+            Msg h = {0};
+            msg_push(&h, buf_copy(head, n));
+            free(head);
+            Bodies bodies = {0};
+            FrameReader fr;
+            Inst in;
+            Err err = {0};
+            HotRun run;
+            if (frame_open(&fr, &h, &err)) {
+                fr.bodies = &bodies;
+                while (frame_hot(&fr, &run),
+                       frame_next(&fr, &scratch, &in, NULL, NULL, &err) == 1) {}
+            }
+            bodies_fini(&bodies);
+            drop(&h);
+            arena_reset(&scratch);
+        }
+        drop(&m);
+        bodies_fini(&t.writes), bodies_fini(&t.reads);
+        arena_fini(&t.a), arena_fini(&t.scratch);
+    }
+    arena_fini(&a), arena_fini(&scratch);
+}
+
+static void form_of(Bytes *out, int n_instructions, size_t attr_bytes) {
+    for (int i = 0; i < n_instructions; i++) {
+        struct {
+            uint32_t length;
+            uint16_t op;
+            uint8_t n[4];
+            uint16_t n_in, file, col, zero;
+            uint32_t line;
+        } h = {.length = (uint32_t)(24 + attr_bytes), .op = OP_EDGE};
+        bytes_add(out, &h, sizeof h);
+        for (size_t k = 0; k < attr_bytes; k++) bytes_putc(out, 0);
+    }
+}
+
+static void test_tables(void) {
+    Bodies t = {0};
+    Bytes small = {0}, large = {0}, many = {0}, bad = {0};
+    form_of(&small, 3, 0), form_of(&large, 1, BODY_BYTES - 24), form_of(&many, BODY_INSTS + 1, 0);
+    for (uint64_t i = 0; i < 1000; i++) {
+        CHECK(bodies_define(&t, i, small.data, small.n, NULL));
+        CHECK(bodies_get(&t, i) && bodies_get(&t, i)->n == 3);
+        CHECK(i < BODIES_MAX || !bodies_get(&t, i - BODIES_MAX));
+        CHECK(i == 0 || bodies_get(&t, i - 1));
+    }
+    bodies_sweep(&t);
+    CHECK(t.n_bytes == small.n * BODIES_MAX);
+    CHECK(bodies_define(&t, 5, large.data, large.n, NULL) && !bodies_get(&t, 5)); /* long known */
+    for (uint64_t i = 1000; i < 1010; i++) {
+        CHECK(bodies_define(&t, i, large.data, large.n, NULL));
+        CHECK(bodies_get(&t, i) && t.n_bytes <= BODIES_BYTES);
+    }
+    CHECK(bodies_define(&t, 500000, small.data, small.n, NULL) && bodies_get(&t, 500000));
+    CHECK_FAIL(bodies_define(&t, UINT64_MAX, small.data, small.n, &err), ERR_LIMIT);
+    CHECK_FAIL(bodies_define(&t, 500001, many.data, many.n, &err), ERR_PARSE);
+    CHECK_FAIL(bodies_define(&t, 500001, large.data, large.n - 8, &err), ERR_PARSE);
+    CHECK_FAIL(bodies_define(&t, 500001, "", 0, &err), ERR_PARSE);
+    form_of(&bad, 1, 0);
+    ((uint16_t *)(void *)bad.data)[2] = OP_BODY;
+    CHECK_FAIL(bodies_define(&t, 500001, bad.data, bad.n, &err), ERR_PARSE);
+    bodies_fini(&t);
+    bytes_fini(&small), bytes_fini(&large), bytes_fini(&many), bytes_fini(&bad);
+}
+
+int main(int argc, char **argv) {
+    seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
+    printf("seed %llu\n", (unsigned long long)seed);
+    test_streams();
+    test_hostile();
+    test_tables();
+    return check_report("body");
+}
