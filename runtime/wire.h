@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: MIT
- * wire.h: the binary form of messages and instructions, and the only reader of foreign bytes.
+/* wire.h: the binary form of messages and instructions, and the only reader of foreign bytes.
+ * SPDX-License-Identifier: MIT
  *
  * All integers little-endian; records start 8-byte aligned within their message. Nothing is
  * trusted: every length is checked against what is left, every enum against its table, before use;
