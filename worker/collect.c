@@ -72,6 +72,10 @@ void collect_edge(Exec *x) {
     if (c && c->n >= EDGE_MIN) collect_flush(x);
 }
 
+void collect_awake(Exec *x) {
+    if (x->collect) x->collect->idle_ns = 0;
+}
+
 void collect_idle(Exec *x) {
     Collect *c = x->collect;
     int64_t now = exec_now_ns();
@@ -273,7 +277,6 @@ bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
     c->job[c->n++] = j;
     c->uses[r] = 0;
     c->passed = 0;
-    c->idle_ns = 0;
     c->is_soon |= j->compiles;
     j->node = r;
     for (int k = 0; k < j->n_held; k++) {

@@ -40,5 +40,6 @@ void collect_issued(Exec *x); /* an instruction was issued beside the cluster */
 void collect_edge(Exec *x);
 /* Nothing else is to be done: carries the cluster out when that has been so for long enough. */
 void collect_idle(Exec *x);
+void collect_awake(Exec *x); /* there is something to be done */
 void collect_stats(const Exec *x, Bytes *out);
 #endif

@@ -63,6 +63,10 @@ void exec_watch(Exec *x, bool on);
 /* Issues for about budget_us, then returns; waits for the engine only if nothing else is to be
  * done. True: more to do. */
 bool exec_step(Exec *x, int64_t budget_us);
+/* What there is to do is to let a little time pass, in which more may come (collect.h): who can
+ * sleep until a message comes need not call exec_step for EXEC_PATIENCE_MS. */
+enum { EXEC_PATIENCE_MS = 1 };
+bool exec_is_patient(const Exec *x);
 bool exec_next(Exec *x, Msg *out);          /* replies, errors, acknowledgements */
 void exec_stats(const Exec *x, Bytes *out); /* KEY=VALUE lines */
 /* Frames are counted as they come; true when all up to the n-th are done, of one client or (0) of

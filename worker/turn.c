@@ -283,6 +283,7 @@ bool exec_step(Exec *x, int64_t budget_us) {
     int64_t start = exec_now_ns(), now = start, end = start + budget_us * 1000;
     if (x->first) exec_retire(x, false);
     Client *c;
+    if (next_client(x)) collect_awake(x);
     while ((c = next_client(x))) {
         int64_t began = now, slice_end = now + SLICE_NS < end ? now + SLICE_NS : end;
         bool is_alone = c->next == NULL && c == x->clients;
@@ -304,6 +305,10 @@ bool exec_step(Exec *x, int64_t budget_us) {
         return true;
     }
     return has_more; /* what waits for peers is woken by their messages */
+}
+
+bool exec_is_patient(const Exec *x) {
+    return !x->first && !next_client(x) && collect_is_open(x, NULL);
 }
 
 /* ---- Messages out ---- */

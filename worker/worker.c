@@ -214,6 +214,7 @@ void worker_on_message(Worker *w, Msg *m) {
 }
 
 bool worker_step(Worker *w, int64_t budget_us) { return exec_step(w->exec, budget_us); }
+bool worker_is_patient(const Worker *w) { return exec_is_patient(w->exec); }
 
 bool worker_next(Worker *w, Msg *out) {
     if (!w->is_greeted) {
@@ -330,9 +331,12 @@ static bool serve(Worker *w, Link *link, Plane *plane) {
             }
             more = true; /* Something may have come of it. */
         }
-        if (more || w->has_left)
+        bool is_patient = more && worker_is_patient(w);
+        if ((more && !is_patient) || w->has_left)
             continue;
-        net_wait(link, plane_hub(plane), IDLE_MS);
+        net_wait(link, plane_hub(plane), is_patient ? EXEC_PATIENCE_MS : IDLE_MS);
+        if (is_patient)
+            continue;
         now = now_ms();
         if (!w->is_welcome && w->welcome_ms > 0 && now - began > w->welcome_ms) {
             Err err = {0};

@@ -38,7 +38,8 @@ typedef enum WorkerEnd {
 Worker *worker_new(const WorkerConfig *config, Err *err);
 void worker_free(Worker **w);                   /* waits for the engine, frees all */
 void worker_on_message(Worker *w, Msg *m);      /* consumes m */
-bool worker_step(Worker *w, int64_t budget_us); /* true: there is more to do now */
+bool worker_step(Worker *w, int64_t budget_us); /* true: there is more to do now ... */
+bool worker_is_patient(const Worker *w);        /* ... but that may wait for EXEC_PATIENCE_MS */
 bool worker_next(Worker *w, Msg *out);          /* next message for the dispatcher; false: none */
 /* Between workers (exec.h says more): what a peer of that rank sent (consumes m; PEER_HELLO is the
  * shell's), what is to be sent to one (false: none), and where its arena can be read. MSG_GROUP and
