@@ -182,10 +182,10 @@ static Entry *entry_get(Dnnl *d, const DnnlShape *s) {
     return e;
 }
 
-static void run_tile(Dnnl *d, Entry *e, int thread, const float *a, const float *b, float *out) {
+static void run_tile(Dnnl *d, Entry *e, int thread, const float *a, const float *b, float *out,
+                     void *scratch) {
     dnnl_stream_t stream = dnnl_thread_stream(d, thread);
     static const int kind[4] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD};
-    void *scratch = pool_scratch(d->pool, thread, e->scratch_bytes);
     void *handle[4] = {(void *)a, (void *)b, out, scratch};
     dnnl_exec_arg_t *arg = e->slot[thread].arg;
     for (int k = 0; k < 4; k++) {
@@ -202,19 +202,25 @@ static void run_tile(Dnnl *d, Entry *e, int thread, const float *a, const float 
 
 /* ---- Tiles ---- */
 
-/* The grid of one product: as few tiles as keep several threads busy. Measured with one thread,
- * tiles of 512 x 512 are as fast as the whole, 256 x 256 of depth 512 likewise, 64 x 64 half as
- * fast. */
-static void tile_size(int64_t batch, int64_t M, int64_t N, int64_t K, int64_t *m, int64_t *n) {
-    const int64_t edge = 512, small = INT64_C(1) << 22, large = INT64_C(1) << 25;
-    *m = M, *n = N;
+/* The grid of one product: as few tiles as keep several threads busy. The library's fast code
+ * (brgemm) takes rows only where they lie side by side, in a, b and out; else it falls back to an
+ * older one, which is as fast where b is row-major, but slow where it has to turn b (measured with
+ * one thread, as a share of one call for the whole: 1024^3 in 512 x 512, a @ b.T 0.93, a.T @ b.T
+ * 0.72). Of a column-major b each tile's columns are side by side, so its tiles are computed beside
+ * the result and copied (0.98, and 0.95 if a.T is not cut); a column-major a is cut along N while
+ * that goes. */
+static void tile_size(int64_t batch, const DnnlShape *s, int64_t *m, int64_t *n) {
+    const int64_t edge = 512, narrow = 128, small = INT64_C(1) << 22, large = INT64_C(1) << 25;
+    bool turns_b = s->b_n != 1, turns_both = turns_b && s->a_k != 1;
+    *m = s->M, *n = s->N;
     for (;;) {
-        int64_t tiles = batch * ((M + *m - 1) / *m) * ((N + *n - 1) / *n);
-        bool is_cut = *m > edge || *n > edge;
-        int64_t work = *m * *n * K; /* at most 2^18 * K once edges fit */
+        int64_t tiles = batch * ((s->M + *m - 1) / *m) * ((s->N + *n - 1) / *n);
+        bool is_cut = *m > (turns_both ? 8 * edge : edge) || *n > edge;
+        int64_t work = *m * *n * s->K;
         is_cut = is_cut || (tiles < 2 && work > small) || (tiles < 8 && work > large);
         if (!is_cut || (*m <= 32 && *n <= 32)) return;
-        int64_t *longer = *m >= *n ? m : n;
+        bool cuts_n = (turns_both && *n > narrow) || (turns_b ? *n >= *m : *n > *m);
+        int64_t *longer = cuts_n ? n : m;
         *longer = (*longer / 2 + 31) / 32 * 32;
     }
 }
@@ -226,6 +232,7 @@ typedef struct Run {
     const int64_t *a_offset, *b_offset;
     int64_t M, N, a_m, b_n, m, n, tiles_m, tiles_n;
     int64_t total, part;
+    bool is_aside; /* tiles are computed in scratch memory */
     Entry *entry[2][2]; /* [is last row of tiles][is last column] */
 } Run;
 
@@ -239,7 +246,12 @@ static void run_part(void *ctx, int part, int thread) {
         const float *b = r->b + r->b_offset[i] + column * r->n * r->b_n;
         float *out = r->out + i * r->M * r->N + row * r->m * r->N + column * r->n;
         Entry *e = r->entry[row == r->tiles_m - 1][column == r->tiles_n - 1];
-        run_tile(r->d, e, thread, a, b, out);
+        size_t scratch_bytes = (e->scratch_bytes + 63) / 64 * 64;
+        size_t line = (size_t)e->shape.N * sizeof *out, rows = r->is_aside ? (size_t)e->shape.M : 0;
+        char *scratch = pool_scratch(r->d->pool, thread, scratch_bytes + rows * line);
+        char *aside = scratch + scratch_bytes;
+        run_tile(r->d, e, thread, a, b, r->is_aside ? (float *)aside : out, scratch);
+        for (size_t k = 0; k < rows; k++) memcpy(out + (int64_t)k * r->N, aside + k * line, line);
     }
 }
 
@@ -255,15 +267,17 @@ void dnnl_multiply(Dnnl *d, int64_t batch, const DnnlShape *s, const float *a,
              .N = s->N,
              .a_m = s->a_m,
              .b_n = s->b_n};
-    tile_size(batch, s->M, s->N, s->K, &r.m, &r.n);
+    tile_size(batch, s, &r.m, &r.n);
     r.tiles_m = (s->M + r.m - 1) / r.m;
     r.tiles_n = (s->N + r.n - 1) / r.n;
+    r.is_aside = r.tiles_n > 1 && s->b_n != 1;
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < 2; j++) {
             if ((!i && r.tiles_m == 1) || (!j && r.tiles_n == 1)) continue;
             DnnlShape tile = *s;
             tile.M = i ? s->M - (r.tiles_m - 1) * r.m : r.m;
             tile.N = j ? s->N - (r.tiles_n - 1) * r.n : r.n;
+            if (r.is_aside) tile.out_m = tile.N;
             r.entry[i][j] = entry_get(d, &tile);
         }
     }
