@@ -19,12 +19,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-/* Pauses before sleep: about 100 us where a pause takes 140 cycles. A wake-up costs 30 to 50 us,
- * as long as many kernels; with 5 us of spin a GPT's step on two threads was no faster than on one.
- * With more threads than cores spinning only takes time from the others. */
-enum { SPINS = 2000, SPINS_CROWDED = 50 };
+/* How long a thread looks before it sleeps, by the clock: a pause takes 40 cycles on one machine and
+ * 140 on another. A wake-up costs 30 to 50 us, as long as many kernels; with 5 us of spin a GPT's
+ * step on two threads was no faster than on one. With more threads than cores spinning only takes
+ * time from the others. */
+enum { SPIN_NS = 100000, SPIN_CROWDED_NS = 2000, PAUSES = 32 /* between two looks at the clock */ };
 
 typedef struct Gate {
     _Atomic uint32_t word;
@@ -44,7 +46,8 @@ typedef struct PoolThread {
 
 struct Pool {
     PoolThread *thread; /* [0] is the caller's: no mailbox, only scratch */
-    int n_threads, spins;
+    int n_threads;
+    int64_t spin_ns;
     PoolFn fn;
     void *ctx;
     int n_parts;
@@ -59,12 +62,22 @@ static void relax(void) {
 #endif
 }
 
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 /* Waits until the word differs from `old`. */
-static uint32_t gate_wait(Gate *g, uint32_t old, int spins) {
-    for (int i = 0; i < spins; i++) {
-        uint32_t now = atomic_load_explicit(&g->word, memory_order_acquire);
-        if (now != old) return now;
-        relax();
+static uint32_t gate_wait(Gate *g, uint32_t old, int64_t spin_ns) {
+    for (int64_t until = 0, at = 0; at <= until;) {
+        for (int i = 0; i < PAUSES; i++) {
+            uint32_t now = atomic_load_explicit(&g->word, memory_order_acquire);
+            if (now != old) return now;
+            relax();
+        }
+        at = now_ns();
+        if (!until) until = at + spin_ns;
     }
     atomic_store(&g->asleep, 1);
     uint32_t now;
@@ -111,7 +124,7 @@ static void *thread_main(void *arg) {
     PoolThread *t = arg;
     Pool *p = t->pool;
     for (uint32_t seen = 0;;) {
-        seen = gate_wait(&t->go, seen, p->spins);
+        seen = gate_wait(&t->go, seen, p->spin_ns);
         if (seen & END) return NULL;
         uint32_t n = run_parts(p, t->index);
         if (n && atomic_fetch_sub(&p->left.word, n) == n) gate_wake(&p->left);
@@ -122,7 +135,7 @@ Pool *pool_new(int threads) {
     assert(threads >= 1);
     Pool *p = aligned_alloc(64, sizeof *p);
     bool crowded = threads > sysconf(_SC_NPROCESSORS_ONLN);
-    if (p) *p = (Pool){.n_threads = threads, .spins = crowded ? SPINS_CROWDED : SPINS};
+    if (p) *p = (Pool){.n_threads = threads, .spin_ns = crowded ? SPIN_CROWDED_NS : SPIN_NS};
     size_t bytes = (size_t)threads * sizeof *p->thread;
     if (p) p->thread = aligned_alloc(64, bytes);
     if (!p || !p->thread) panic("out of memory for %d threads", threads);
@@ -176,7 +189,7 @@ void pool_run(Pool *p, int n_parts, PoolFn fn, void *ctx) {
         gate_wake(g);
     }
     uint32_t n = run_parts(p, 0), left = atomic_fetch_sub(&p->left.word, n) - n;
-    while (left) left = gate_wait(&p->left, left, p->spins);
+    while (left) left = gate_wait(&p->left, left, p->spin_ns);
 }
 
 void *pool_scratch(Pool *p, int thread, size_t bytes) {
