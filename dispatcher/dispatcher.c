@@ -478,14 +478,14 @@ static void answer_complete(Dispatcher *d, Question *q) {
     question_free(q);
 }
 
-/* Where one tensor is: what we think, then what the workers of its group say. false: no such
- * question. */
-static bool ask_place(const Client *c, const char *text, size_t n, Question *q,
-                      RankSet *whom, char *ask, size_t size) {
-    static const char word[] = "tensor ";
+/* "tensor ID", where it is, or "kernel ID", what computed it: what we think, then what the workers
+ * of its group say. false: no such question. */
+static bool ask_tensor(const Client *c, const char *text, size_t n, Question *q,
+                       RankSet *whom, char *ask, size_t size) {
     char digits[32], layout[48];
-    size_t skip = sizeof word - 1;
-    if (n <= skip || memcmp(text, word, skip) || n - skip >= sizeof digits) return false;
+    const size_t skip = 7;
+    bool is_known = n > skip && (!memcmp(text, "tensor ", skip) || !memcmp(text, "kernel ", skip));
+    if (!is_known || n - skip >= sizeof digits) return false;
     memcpy(digits, text + skip, n - skip);
     digits[n - skip] = 0;
     const TensorHandle *h = handles_find(&c->tensors, strtoull(digits, NULL, 10));
@@ -498,7 +498,7 @@ static bool ask_place(const Client *c, const char *text, size_t n, Question *q,
         bytes_printf(&q->text, i ? ",%d" : "%d", h->group->rank[i]);
     bytes_putc(&q->text, '\n');
     *whom = h->group->set;
-    snprintf(ask, size, "tensor %u %s", c->id, digits);
+    snprintf(ask, size, "%.6s %u %s", text, c->id, digits);
     return true;
 }
 
@@ -516,7 +516,7 @@ static void on_stats(Dispatcher *d, Client *c, const Msg *asked) {
     }
     Question *q = xcalloc(1, sizeof *q);
     q->client = c->id;
-    if (!ask_place(c, text, n, q, &whom, ask, sizeof ask)) {
+    if (!ask_tensor(c, text, n, q, &whom, ask, sizeof ask)) {
         dispatcher_stats(d, &q->text);
         bytes_printf(&q->text, "your_tensors=%zu\nyour_bytes=%llu\n", c->tensors.n,
                      (unsigned long long)c->live_bytes);

@@ -184,6 +184,7 @@ static void join_all(void) {
     join(builtins_file, true, 0);
     join(builtins_io, true, 0);
     join(builtins_system, true, 0);
+    join(builtins_kernel, true, 0);
     join(builtins_args, true, 0);
     join(builtins_signal, true, 0);
     join(builtins_signal_config, true, 0);

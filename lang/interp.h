@@ -95,7 +95,7 @@ struct Builtin {
 /* Rooms offer tables ended by {NULL}; builtin.c joins them: host, tensor, io, system, and the
  * MAP rows of ops.def. */
 extern const Builtin builtins_host[], builtins_string[], builtins_list[], builtins_map[],
-    builtins_tensor[], builtins_io[], builtins_system[];
+    builtins_tensor[], builtins_io[], builtins_system[], builtins_kernel[];
 extern const Builtin builtins_args[];                        /* args.c: arg */
 const Builtin *builtin_find(const char *interned_name); /* function, or NULL */
 const Builtin *builtin_method(ValueKind kind, const char *interned_name); /* or NULL */

@@ -18,6 +18,7 @@ static const struct {
     {":signals", "what is known of signals"},
     {":tape", "the operations that are recorded for gradients"},
     {":stats", "the workers' counters"},
+    {":kernel", ":kernel X shows the source of the kernel that computed tensor X"},
     {":workers", "how many workers there are; :workers N before the first tensor"},
     {":connect", ":connect HOST:PORT uses a running dispatcher"},
     {":check-nan", "on or off: stop where values first become nan or infinite"},
@@ -248,6 +249,13 @@ static bool call_for(Interp *in, const char *word, const char *rest) {
     else if (!strcmp(word, ":workers")) {
         snprintf(code, sizeof code, "print(workers(%.*s))", (int)strspn(rest, "0123456789"), rest);
         run_code(in, code);
+    } else if (!strcmp(word, ":kernel")) {
+        if (!*rest || strlen(rest) > 200) {
+            fputs(":kernel needs a tensor, such as :kernel x\n", stderr);
+            return true;
+        }
+        snprintf(code, sizeof code, "debug.print_kernel(%s)", rest);
+        run_code(in, code);
     } else if (!strcmp(word, ":check-nan")) {
         snprintf(code, sizeof code, "debug.check_nan(%s)", !strcmp(rest, "off") ? "false" : "true");
         run_code(in, code);
@@ -274,7 +282,8 @@ static bool colon(Interp *in, const char *line) {
             printf("%-10s %s\n", commands[k].name, commands[k].help);
     } else if (!call_for(in, word, line + strlen(word) + strspn(line + strlen(word), " "))) {
         static const char *const known[] = {":help",  ":who",     ":quit",    ":signals", ":tape",
-                                            ":stats", ":workers", ":connect", ":check-nan"};
+                                            ":stats", ":kernel",  ":workers", ":connect",
+                                            ":check-nan"};
         const char *near = nearest_name(word, strlen(word), known, sizeof known / sizeof *known);
         fprintf(stderr, "there is no command '%s'%s%s; :help lists them\n", word,
                 near ? "; did you mean " : "", near ? near : "");

@@ -123,6 +123,9 @@ void stream_cancel(Stream *s); /* second Ctrl-C: drop what has not begun */
 /* Where a tensor lies, as KEY=VALUE lines: layout, group and each worker's shape (builtin_place.c
  * reads them); waits until it is made. */
 bool stream_where(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e);
+/* What computed a tensor: layout and group as above, and lines of each worker's (exec_kernel; each
+ * behind "w0." and so on; builtin_kernel.c reads them); waits until it is made. */
+bool stream_kernel(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e);
 /* KEY=VALUE lines of client, dispatcher and workers; waits. */
 bool stream_stats(Stream *s, Bytes *text, LangError *e);
 uint64_t stream_count(const Stream *s);             /* instructions emitted so far */

@@ -412,13 +412,22 @@ static bool all_is_done(const Stream *s, const void *ctx) {
     return s->acked_seq == s->next_seq;
 }
 
-bool stream_where(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e) {
+/* One question about one tensor. */
+static bool ask_tensor(Stream *s, const char *word, const Handle *h, Span at, Bytes *text,
+                       LangError *e) {
     if (s->mode != STREAM_LIVE)
         return error_at(e, at, s->mode == STREAM_EMIT
                                    ? "with --emit a tensor is nowhere"
                                    : "nothing is computed while checking");
     TRY(stream_wait(s, all_is_done, NULL, at, e));
     char question[32];
-    snprintf(question, sizeof question, "tensor %llu", (unsigned long long)h->id);
+    snprintf(question, sizeof question, "%s %llu", word, (unsigned long long)h->id);
     return ask(s, question, at, text, e);
+}
+
+bool stream_where(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e) {
+    return ask_tensor(s, "tensor", h, at, text, e);
+}
+bool stream_kernel(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e) {
+    return ask_tensor(s, "kernel", h, at, text, e);
 }

@@ -1,9 +1,9 @@
 /* collect.c: see collect.h. SPDX-License-Identifier: MIT */
 #include "worker/collect.h"
 #include "runtime/element.h"
+#include "runtime/log.h"
 #include "worker/emit.h"
 #include "worker/fuse.h"
-#include "worker/jit.h"
 #include "worker/knob.h"
 
 #include <assert.h>
@@ -34,6 +34,8 @@ struct Collect {
     int64_t idle_ns; /* since when; 0: it is not */
     Fuse fuse;
     uint64_t launches, fused_ops, eager_ops, unstored, bytes_saved;
+    const char *why;  /* a cluster is carried out one by one; NULL: it is not */
+    uint32_t kernel;  /* its number with jit.h; 0: it was not asked for */
 };
 
 Collect *collect_new(const EngineOps *ops, const Engine *e) {
@@ -349,10 +351,17 @@ static void make_source(void *ctx, Bytes *out) { emit_cluster(out, ctx); }
 static bool run_fused(Exec *x) {
     Collect *c = x->collect;
     Fuse *f = &c->fuse;
+    c->kernel = 0;
+    c->why = "alone";
     if (c->n < 2) return false;
+    c->why = "more results than one kernel has";
     for (int i = 0; i < c->n; i++)
         if (is_wanted(c, i) && !fuse_store(f, i)) return false;
-    if (!fuse_done(f) || !fuse_is_worth(f)) return false;
+    c->why = "nothing of it is wanted, or its rows are too long";
+    if (!fuse_done(f)) return false;
+    c->why = "its lines are short or far apart: by itself each is faster";
+    if (!fuse_is_worth(f)) return false;
+    c->why = "no kernel yet";
     /* The clock's clusters are not made; in a scope that is compiled, at their second sight. */
     JitMake make = c->is_cut && !c->waits && !c->is_soon ? NULL : make_source;
     const FusedKernel *k =
@@ -361,7 +370,9 @@ static bool run_fused(Exec *x) {
             : jit_get(c->jit, f->signature, f->signature_bytes, f->hash, make, f);
     if (!k && c->waits && jit_wait(c->jit, WAIT_MS))
         k = jit_get(c->jit, f->signature, f->signature_bytes, f->hash, make_source, f);
+    c->kernel = jit_latest(c->jit);
     if (!k) return false;
+    c->why = "no memory at once";
     bool ok = true;
     uint32_t taken = 0;
     Storage *from[FUSE_NODES] = {0};
@@ -391,10 +402,14 @@ static bool run_fused(Exec *x) {
             storage_empty(&x->store, st);
     }
     if (!ok) return false;
+    c->why = NULL;
     c->launches++;
     c->fused_ops += (uint64_t)c->n;
     for (int i = 0; i < c->n; i++) {
-        if (f->node[i].is_stored) continue;
+        if (f->node[i].is_stored) {
+            storage_note(c->job[i]->out[0], FILLED_FUSED, c->job[i]->inst.op, c->kernel);
+            continue;
+        }
         c->unstored++;
         c->bytes_saved += 2 * c->job[i]->out[0]->bytes;
     }
@@ -446,6 +461,8 @@ static void submit(Exec *x, Job *j) {
         j->out[0]->poison = err.code ? err.code : ERR_INTERNAL;
     }
     if (x->watch) watch_done(x, j, 0);
+    const Collect *c = x->collect;
+    storage_note(j->out[0], c->n > 1 ? FILLED_IN_TURN : FILLED_ALONE, j->inst.op, c->kernel);
     x->kernels++;
     j->frame->client->kernels++;
     x->collect->eager_ops++;
@@ -485,10 +502,41 @@ static void run_eagerly(Exec *x) {
     }
 }
 
+bool collect_about(const Exec *x, uint32_t kernel, JitAbout *out) {
+    return x->collect && jit_about(x->collect->jit, kernel, out);
+}
+
+const char *collect_state(JitState s) {
+    static const char *const states[] = {"seen", "asked", "compiled", "cached", "failed"};
+    return states[s];
+}
+
+/* "w0 c1: sub exp sum div over [64,64]: compiled, 3f0c..", or "...: one by one: no kernel yet" */
+static void log_cluster(const Exec *x) {
+    const Collect *c = x->collect;
+    const Fuse *f = &c->fuse;
+    Bytes line = {0};
+    bytes_printf(&line, "w%u c%u:", x->rank, c->client->id);
+    for (int i = 0; i < c->n; i++) bytes_printf(&line, " %s", op_info[f->node[i].op].name);
+    bytes_puts(&line, " over [");
+    for (int d = 0; d < f->space.rank; d++)
+        bytes_printf(&line, d ? ",%lld" : "%lld", (long long)f->space.shape[d]);
+    bytes_puts(&line, c->why ? "]: one by one: " : "]: ");
+    JitAbout about;
+    if (c->why) bytes_puts(&line, c->why);
+    if (jit_about(c->jit, c->kernel, &about))
+        bytes_printf(&line, "%s%s %.32s", c->why ? ", " : "", collect_state(about.state),
+                     about.key ? about.key : "");
+    log_line("COMPILE", "%s", line.data);
+    bytes_fini(&line);
+}
+
 void collect_flush(Exec *x) {
     Collect *c = x->collect;
     if (!c || !c->n) return;
-    if (run_fused(x)) {
+    bool is_fused = run_fused(x);
+    if (log_is(LOG_COMPILE) && c->n > 1) log_cluster(x);
+    if (is_fused) {
         for (int i = 0; i < c->n; i++) let_job_go(x, c->job[i]);
     } else {
         run_eagerly(x);

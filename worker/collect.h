@@ -20,6 +20,7 @@
 #ifndef GT_WORKER_COLLECT_H
 #define GT_WORKER_COLLECT_H
 #include "worker/exec.h"
+#include "worker/jit.h"
 
 typedef struct Collect Collect;
 
@@ -41,5 +42,8 @@ void collect_edge(Exec *x);
 /* Nothing else is to be done: carries the cluster out when that has been so for long enough. */
 void collect_idle(Exec *x);
 void collect_awake(Exec *x); /* there is something to be done */
+/* What is known of a kernel by Storage.kernel; false: nothing. */
+bool collect_about(const Exec *x, uint32_t kernel, JitAbout *out);
+const char *collect_state(JitState s); /* "seen", "asked", "compiled", "cached", "failed" */
 void collect_stats(const Exec *x, Bytes *out);
 #endif

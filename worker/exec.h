@@ -78,6 +78,12 @@ bool exec_has_done(const Exec *x, uint64_t n, uint32_t client);
  * poisoned= and why. */
 void exec_placement(const Exec *x, uint32_t client, uint64_t id, Bytes *out);
 
+/* Lines about what filled a tensor: filled= (alone, in_turn, fused or otherwise, see store.h), op=;
+ * off=1 where nothing is ever fused; and of a kernel of several operations, there or not: state=
+ * (collect.h), key=, hits=, bytes=, compile_ms=, batch= (jit.h), and its source, each line behind
+ * "source=". Or absent=1, or poisoned=. */
+void exec_kernel(const Exec *x, uint32_t client, uint64_t id, Bytes *out);
+
 /* ---- shared by the files of exec ---- */
 
 enum { FEW = 4 };                /* operands that need no memory of their own */

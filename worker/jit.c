@@ -30,6 +30,12 @@ typedef struct Entry Entry;
 struct Entry {
     Entry *same_hash, *pending;
     _Atomic(const FusedKernel *) kernel;
+    _Atomic int state; /* JitState; behind it the thread's key, bytes, compile_ms and batch */
+    uint32_t number;
+    uint64_t hits;
+    uint64_t bytes;
+    double compile_ms;
+    int batch;
     Bytes source;
     int sights;   /* asked for so often while nothing was done about it; 0: it was */
     char key[33]; /* of source and environment, 32 hexadecimal digits */
@@ -41,6 +47,8 @@ enum { BATCH_MAX = 64, ARGS_MAX = 32 };
 
 struct Jit {
     Map entries; /* signature's hash -> Entry; owned by the asking thread */
+    Entry **numbered;
+    uint32_t n_entries, latest;
     uint64_t hits, misses;
     char isa[8], compiler[256];
     int batch_max, sights;
@@ -179,8 +187,14 @@ static bool load(Jit *j, Entry *e, const char *path) {
     }
     j->handle = xrealloc(j->handle, (j->n_handles + 1) * sizeof *j->handle);
     j->handle[j->n_handles++] = handle;
+    struct stat st;
+    e->bytes = stat(path, &st) ? 0 : (uint64_t)st.st_size;
     atomic_store_explicit(&e->kernel, k, memory_order_release);
     return true;
+}
+
+static void settle(Entry *e, JitState state) {
+    atomic_store_explicit(&e->state, state, memory_order_release);
 }
 
 static void put_source(const Entry *e, Bytes *out) {
@@ -206,7 +220,8 @@ static void save_code(const Entry *e) {
     bytes_fini(&text);
 }
 
-static bool compile(Jit *j, const char *source, const char *object, const char *said) {
+static bool compile(Jit *j, const char *source, const char *object, const char *said,
+                    double *took_ms) {
     char *args[ARGS_MAX], compiler[sizeof j->compiler], rest[256];
     memcpy(compiler, j->compiler, sizeof compiler);
     snprintf(rest, sizeof rest, "%s %s", flags, march(j->isa));
@@ -221,6 +236,7 @@ static bool compile(Jit *j, const char *source, const char *object, const char *
     bool ok = spawn(j, args, said);
     clock_gettime(CLOCK_MONOTONIC, &t1);
     double ms = (double)(t1.tv_sec - t0.tv_sec) * 1e3 + (double)(t1.tv_nsec - t0.tv_nsec) * 1e-6;
+    *took_ms = ms;
     pthread_mutex_lock(&j->lock);
     j->stats.compiler_calls++;
     j->stats.compile_ms += ms;
@@ -244,15 +260,17 @@ static void compile_batch(Jit *j, Entry **e, int n) {
     Bytes text = {0};
     bytes_puts(&text, emit_head);
     for (int i = 0; i < n; i++) put_source(e[i], &text);
-    bool ok = cache_write(source, text.data, text.n) && compile(j, source, object, said) &&
+    double ms = 0;
+    bool ok = cache_write(source, text.data, text.n) && compile(j, source, object, said, &ms) &&
               cache_seal(object);
     bytes_fini(&text);
+    if (log_is(LOG_COMPILE) && ok) log_line("COMPILE", "compiled %d in %.0f ms", n, ms);
     for (int i = 0; ok && i < n; i++) {
         cache_path(&j->cache, e[i]->key, path);
-        if (cache_link(&j->cache, object, path) && load(j, e[i], path))
-            count(j, &j->stats.compiled);
-        else
-            count(j, &j->stats.failed);
+        e[i]->compile_ms = ms, e[i]->batch = n;
+        bool is_there = cache_link(&j->cache, object, path) && load(j, e[i], path);
+        count(j, is_there ? &j->stats.compiled : &j->stats.failed);
+        settle(e[i], is_there ? JIT_COMPILED : JIT_FAILED);
     }
     if (!ok && !j->ends && n == 1) {
         Bytes words = {0};
@@ -261,6 +279,7 @@ static void compile_batch(Jit *j, Entry **e, int n) {
                  words.data ? words.data : strerror(errno));
         bytes_fini(&words);
         count(j, &j->stats.failed);
+        settle(e[0], JIT_FAILED);
     }
     unlink(source);
     unlink(object);
@@ -278,13 +297,16 @@ static void do_batch(Jit *j, Entry **e, int n) {
         set_key(j, e[i]);
         save_code(e[i]);
         cache_path(&j->cache, e[i]->key, path);
-        if (cache_verify(path) && load(j, e[i], path))
+        bool is_there = cache_verify(path) && load(j, e[i], path);
+        if (log_is(LOG_COMPILE))
+            log_line("COMPILE", is_there ? "%s is in the cache" : "compiling %s", e[i]->key);
+        if (is_there) {
             count(j, &j->stats.cached);
-        else
+            settle(e[i], JIT_CACHED);
+        } else {
             e[rest++] = e[i];
+        }
     }
-    if (log_is(LOG_COMPILE) && rest)
-        for (int i = 0; i < rest; i++) log_line("COMPILE", "compiling %s", e[i]->key);
     compile_batch(j, e, rest);
 }
 
@@ -356,6 +378,7 @@ void jit_free(Jit **jp) {
         }
     }
     map_fini(&j->entries);
+    free(j->numbered);
     pthread_mutex_destroy(&j->lock);
     pthread_cond_destroy(&j->wake);
     pthread_cond_destroy(&j->idle);
@@ -396,10 +419,12 @@ static void ask(Jit *j, Entry *e, bool is_soon) {
 static const FusedKernel *get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
                               void *ctx, bool is_soon) {
     Entry *e = find(j, signature, n, hash);
+    j->latest = e ? e->number : 0;
     if (e) {
         const FusedKernel *k = atomic_load_explicit(&e->kernel, memory_order_acquire);
         if (k) {
             j->hits++;
+            e->hits++;
             return k;
         }
     }
@@ -412,9 +437,14 @@ static const FusedKernel *get(Jit *j, const void *signature, size_t n, uint64_t 
         e->same_hash = map_get(&j->entries, hash);
         map_put(&j->entries, hash, e);
         e->sights = 1;
+        if (!(j->n_entries & (j->n_entries + 1))) /* room for twice as many and one */
+            j->numbered = xrealloc(j->numbered, (2 * (size_t)j->n_entries + 1) * sizeof(Entry *));
+        j->numbered[j->n_entries] = e;
+        j->latest = e->number = ++j->n_entries;
     }
     if (e->sights && (e->sights++ >= j->sights || is_soon)) {
         e->sights = 0;
+        settle(e, JIT_ASKED);
         make(ctx, &e->source);
         ask(j, e, is_soon);
     }
@@ -463,4 +493,19 @@ JitStats jit_stats(Jit *j) {
     s.hits = j->hits;
     s.misses = j->misses;
     return s;
+}
+
+uint32_t jit_latest(const Jit *j) { return j->latest; }
+
+bool jit_about(Jit *j, uint32_t number, JitAbout *out) {
+    if (number == 0 || number > j->n_entries) return false;
+    Entry *e = j->numbered[number - 1];
+    JitState state = (JitState)atomic_load_explicit(&e->state, memory_order_acquire);
+    *out = (JitAbout){.state = state, .source = e->source.data, .hits = e->hits};
+    if (state < JIT_COMPILED) return true; /* the thread has it, perhaps */
+    out->key = e->key;
+    out->bytes = e->bytes;
+    out->compile_ms = e->compile_ms;
+    out->batch = e->batch;
+    return true;
 }

@@ -56,6 +56,21 @@ const FusedKernel *jit_get_soon(Jit *j, const void *signature, size_t n, uint64_
                                 JitMake make, void *ctx);
 /* The source again, of what was asked for: NULL if it never was. Borrowed. */
 const char *jit_source(Jit *j, const void *signature, size_t n, uint64_t hash);
+
+typedef enum JitState { JIT_SEEN, JIT_ASKED, JIT_COMPILED, JIT_CACHED, JIT_FAILED } JitState;
+/* What is known of one kernel. Strings are borrowed until jit_free. */
+typedef struct JitAbout {
+    JitState state;
+    const char *key;    /* its name in the cache; NULL: it is not settled yet */
+    const char *source; /* NULL: it was never asked for */
+    uint64_t hits;      /* how often jit_get gave it */
+    uint64_t bytes;     /* of the file that it is in */
+    double compile_ms;  /* of the compiler's call that made it, ... */
+    int batch;          /* ... and so many in all */
+} JitAbout;
+/* Number, from 1, of the signature that jit_get was last asked for; 0: it took no note of it. */
+uint32_t jit_latest(const Jit *j);
+bool jit_about(Jit *j, uint32_t number, JitAbout *out); /* false: there is none of that number */
 int jit_pending(Jit *j);                    /* asked for, and neither there nor failed */
 bool jit_wait(Jit *j, int64_t timeout_ms); /* until none is pending; for tests and benchmarks */
 JitStats jit_stats(Jit *j);

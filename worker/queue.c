@@ -331,7 +331,10 @@ void queue_submit(Exec *x, Job *j, bool is_queued) {
     j->ticket = x->ops->submit(x->engine, &j->call, x->after, n_after);
     j->frame->client->kernels++;
     x->kernels++;
-    for (int i = 0; i < j->call.n_out; i++) j->out[i]->made = j->ticket;
+    for (int i = 0; i < j->call.n_out; i++) {
+        j->out[i]->made = j->ticket;
+        storage_note(j->out[i], FILLED_ALONE, j->inst.op, 0);
+    }
     Err err;
     int result = x->first ? 0 : x->ops->done(x->engine, j->ticket, false, &err);
     if (!result) {

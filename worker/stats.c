@@ -1,9 +1,10 @@
-/* stats.c: figures of a worker, and where a tensor lies, as text for whoever asks. Bytes between
- * workers are counted where they are read (bytes_in) and where they are offered (bytes_out); of
- * these, inline_bytes travelled with their descriptor.
+/* stats.c: figures of a worker, and where a tensor lies and what filled it, as text for whoever
+ * asks. Bytes between workers are counted where they are read (bytes_in) and where they are offered
+ * (bytes_out); of these, inline_bytes travelled with their descriptor.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec.h"
 #include "worker/collect.h"
+#include <string.h>
 
 void exec_stats(const Exec *x, Bytes *out) {
     uint64_t used, peak, total, tensors = 0, clients = 0;
@@ -33,18 +34,46 @@ void exec_stats(const Exec *x, Bytes *out) {
     }
 }
 
-void exec_placement(const Exec *x, uint32_t client, uint64_t id, Bytes *out) {
+/* NULL: there is nothing to be said of it, and that has been said. */
+static const Tensor *find_tensor(const Exec *x, uint32_t client, uint64_t id, Bytes *out) {
     const Client *c = x->clients;
     while (c && (c->id != client || c->is_gone)) c = c->next;
     const Tensor *t = c ? store_get(c->names, id) : NULL;
     if (!t) {
         bytes_puts(out, "absent=1\n");
-        return;
+        return NULL;
     }
-    if (t->storage->poison) {
-        bytes_printf(out, "poisoned=%s\n", err_name(t->storage->poison));
-        return;
+    if (!t->storage->poison) return t;
+    bytes_printf(out, "poisoned=%s\n", err_name(t->storage->poison));
+    return NULL;
+}
+
+void exec_kernel(const Exec *x, uint32_t client, uint64_t id, Bytes *out) {
+    static const char *const filled[] = {"otherwise", "alone", "in_turn", "fused"};
+    const Tensor *t = find_tensor(x, client, id, out);
+    if (!t) return;
+    const Storage *st = t->storage;
+    bytes_printf(out, "filled=%s\n", filled[st->filled]);
+    if (st->filled != FILLED_OTHERWISE) bytes_printf(out, "op=%s\n", op_info[st->op].name);
+    bytes_printf(out, "engine=%s\n", x->ops->name);
+    if (!x->collect) bytes_puts(out, "off=1\n");
+    JitAbout about;
+    if (!collect_about(x, st->kernel, &about)) return;
+    bytes_printf(out, "state=%s\nhits=%llu\n", collect_state(about.state),
+                 (unsigned long long)about.hits);
+    if (about.key)
+        bytes_printf(out, "key=%s\nbytes=%llu\ncompile_ms=%.0f\nbatch=%d\n", about.key,
+                     (unsigned long long)about.bytes, about.compile_ms, about.batch);
+    for (const char *line = about.source; line && *line;) {
+        size_t n = strcspn(line, "\n");
+        bytes_printf(out, "source=%.*s\n", (int)n, line);
+        line += n + (line[n] == '\n');
     }
+}
+
+void exec_placement(const Exec *x, uint32_t client, uint64_t id, Bytes *out) {
+    const Tensor *t = find_tensor(x, client, id, out);
+    if (!t) return;
     char text[48];
     Layout layout = t->whole ? t->whole->layout : layout_replicate();
     bytes_puts(out, "shape=[");

@@ -32,6 +32,14 @@ typedef struct Names {
 struct Job;
 typedef struct Wait Wait; /* of jobs; queue.c's */
 
+/* How a storage came to be filled. */
+typedef enum Filled {
+    FILLED_OTHERWISE, /* from outside, or not yet */
+    FILLED_ALONE,     /* by one call of the engine */
+    FILLED_IN_TURN,   /* likewise, in a cluster (collect.h) that was carried out one by one */
+    FILLED_FUSED      /* by a kernel of several operations */
+} Filled;
+
 /* A storage has no memory before the job that fills it begins (`maker` says which), so that what
  * waits costs nothing. */
 typedef struct Storage {
@@ -41,6 +49,9 @@ typedef struct Storage {
     uint32_t users; /* jobs among them */
     Ticket made;    /* of the call that fills it while that is in flight; 0: it is filled */
     ErrCode poison; /* ERR_NONE, or why there is nothing in it */
+    uint32_t kernel; /* of a cluster: its number with jit.h; else 0 */
+    uint16_t op;     /* that filled it */
+    uint8_t filled;  /* Filled */
     Names *owner;
     struct Job *maker; /* has not begun; NULL: it has */
     Wait *waits;       /* jobs that wait for it */
@@ -85,6 +96,9 @@ void storage_empty(Store *s, Storage *st); /* as it was before storage_fill */
 /* What offsets count from: its memory, or an address where nothing is. */
 static inline char *storage_base(const Storage *st) {
     return st->data ? st->data : (char *)(UINT64_C(1) << 40);
+}
+static inline void storage_note(Storage *st, Filled how, Op op, uint32_t kernel) {
+    st->filled = (uint8_t)how, st->op = (uint16_t)op, st->kernel = kernel;
 }
 static inline Storage *storage_ref(Storage *st) {
     st->refs++;

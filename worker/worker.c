@@ -33,7 +33,7 @@ struct Worker {
 /* For figures, or where one tensor lies. */
 struct Question {
     uint64_t frames; /* that came before it */
-    bool is_tensor;
+    bool asks_place, asks_kernel; /* of one tensor */
     uint32_t client;
     uint64_t id;
 };
@@ -129,17 +129,20 @@ static void on_refuse(Worker *w, const Msg *m) {
     w->has_left = w->is_refused = true;
 }
 
-/* "tensor CLIENT ID" is about one tensor; "client ID", or nothing, asks for the counters. */
-static bool read_question(const Msg *m, struct Question *q) {
+/* "tensor CLIENT ID" and "kernel CLIENT ID" are about one tensor; "client ID", or nothing, asks for
+ * the counters. */
+static void read_question(const Msg *m, struct Question *q) {
     const char *text;
     size_t n;
     char line[64];
-    unsigned long long id;
-    if (!wire_read_text(m, &text, &n, NULL) || n >= sizeof line) return false;
+    unsigned long long id = 0;
+    if (!wire_read_text(m, &text, &n, NULL) || n >= sizeof line) return;
     memcpy(line, text, n);
     line[n] = 0;
-    if (sscanf(line, "client %u", &q->client) == 1) return false;
-    return sscanf(line, "tensor %u %llu", &q->client, &id) == 2 && (q->id = id, true);
+    if (sscanf(line, "client %u", &q->client) == 1) return;
+    q->asks_place = sscanf(line, "tensor %u %llu", &q->client, &id) == 2;
+    q->asks_kernel = !q->asks_place && sscanf(line, "kernel %u %llu", &q->client, &id) == 2;
+    q->id = id;
 }
 
 /* Answers are given when the asker's frames before the question are done, so that they are of one
@@ -151,7 +154,7 @@ static void on_stats(Worker *w, const Msg *m) {
     }
     struct Question *q = &w->asked[w->n_asked++];
     *q = (struct Question){.frames = exec_frames(w->exec)};
-    q->is_tensor = read_question(m, q);
+    read_question(m, q);
 }
 
 static bool next_stats(Worker *w, Msg *out) {
@@ -159,11 +162,13 @@ static bool next_stats(Worker *w, Msg *out) {
     if (!w->n_asked) return false;
     if (!exec_has_done(w->exec, q->frames, q->client)) return false;
     Bytes text = {0};
-    if (q->is_tensor)
+    if (q->asks_place)
         exec_placement(w->exec, q->client, q->id, &text);
+    else if (q->asks_kernel)
+        exec_kernel(w->exec, q->client, q->id, &text);
     else
         exec_stats(w->exec, &text);
-    if (!q->is_tensor && w->plane)
+    if (!q->asks_place && !q->asks_kernel && w->plane)
         plane_stats(w->plane, &text);
     wire_text(MSG_STATS_REPLY, text.data, text.n, out);
     bytes_fini(&text);
