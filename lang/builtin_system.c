@@ -110,6 +110,36 @@ static bool bi_note(Interp *in, const Value *arg, Value *out, LangError *e) {
     return ok;
 }
 
+/* "w0.fused.ops" and "w1.fused.ops" add up to "fused.ops"; likewise all that begins so, or with
+ * jit. The mean of operations per kernel is of these sums. */
+static void add_sums(Interp *in, Value map) {
+    Value key, v, sums = v_map(in);
+    for (size_t i = 0; mapv_at(map.map, i, &key, &v); i++) {
+        const char *name = key.str->s, *dot = strchr(name, '.');
+        if (v.kind != V_INT || !dot || name[0] != 'w' ||
+            1 + strspn(name + 1, "0123456789") != (size_t)(dot - name))
+            continue;
+        if (strncmp(dot, ".fused.", 7) && strncmp(dot, ".jit.", 5)) continue;
+        Value sum = v_cstr(dot + 1), *so_far = map_find(sums.map, sum);
+        if (so_far) {
+            so_far->i += v.i;
+            value_drop(sum);
+        } else {
+            mapv_put(sums.map, sum, v);
+        }
+    }
+    int64_t ops = 0, launches = 0;
+    for (size_t i = 0; mapv_at(sums.map, i, &key, &v); i++) {
+        if (!strcmp(key.str->s, "fused.ops")) ops = v.i;
+        if (!strcmp(key.str->s, "fused.launches")) launches = v.i;
+        mapv_put(map.map, value_ref(key), v);
+    }
+    if (launches)
+        mapv_put(map.map, v_cstr("fused.ops_per_launch"),
+                 v_float((double)ops / (double)launches));
+    value_drop(sums);
+}
+
 /* KEY=VALUE lines as a map; whole numbers as ints. */
 static bool bi_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
     (void)arg;
@@ -131,6 +161,7 @@ static bool bi_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
                  *end || end == eq + 1 ? v_cstr(eq + 1) : v_int(i));
     }
     bytes_fini(&b);
+    add_sums(in, *out);
     return true;
 }
 
