@@ -150,9 +150,9 @@ static bool bi_input(Interp *in, const Value *arg, Value *out, LangError *e) {
     Bytes b = {0};
     TRY(stream_sync(in->stream, e)); /* what was printed before stands above the prompt */
     bool ok = value_str(in, arg[0], &b, e);
-    if (ok && b.n) {
+    if (ok) {
         fwrite(b.data, 1, b.n, stdout);
-        fflush(stdout);
+        fflush(stdout); /* who answers may be a program at the other end of pipes */
     }
     bytes_fini(&b);
     TRY(ok);
