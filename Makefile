@@ -68,9 +68,9 @@ ubsan:                                            ## all tests under UndefinedBe
 	$(Q)$(MAKE) --no-print-directory test B=build/ubsan SAN="-fsanitize=undefined -fno-sanitize-recover=undefined" CFLAGS="-O1 -g"
 tsan:                                             ## all tests under ThreadSanitizer
 	$(Q)$(MAKE) --no-print-directory test B=build/tsan SAN="-fsanitize=thread" CFLAGS="-O1 -g"
-bench: all                                        ## speed and memory, as ratios in one run
-	$(Q)$(MAKE) --no-print-directory $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*_bench.c))
-	$(Q)sh tests/bench/run $(B)
+bench: all                                        ## speed beside PyTorch and NumPy: a table and a picture (ONLY="charlm adam": those)
+	$(Q)$(MAKE) --no-print-directory $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
+	$(Q)sh tests/bench/run $(B) $(ONLY)
 fuzz: $(FUZZERS)                                  ## fuzz the decoders and parsers (FUZZ_SECONDS=60 each)
 	$(Q)sh scripts/fuzz $(B) $(or $(FUZZ_SECONDS),60)
 fuzz-torch: all                                   ## random programs against PyTorch (GT_PYTHON, FUZZ_PROGRAMS, FUZZ_SEED)

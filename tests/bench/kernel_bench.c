@@ -2,6 +2,7 @@
  * pointwise and reducing ops by the bytes that they must move, against memcpy; matrix products
  * against bare oneDNN with its own threads (skipped where the library is missing). Usage:
  * kernel_bench [THREADS] SPDX-License-Identifier: MIT */
+#include "tests/bench/bare.h"
 #include "tests/bench/clock.h"
 #include "runtime/inst.h"
 #include "worker/engine.h"
@@ -141,64 +142,12 @@ static void bench_ops(int64_t side) {
 
 /* ---- Matrix products ---- */
 
-#if defined __has_include
-#if __has_include(<oneapi/dnnl/dnnl.h>)
-#define HAS_DNNL
-#endif
-#endif
-#ifdef HAS_DNNL
-#include <dlfcn.h>
-#include <oneapi/dnnl/dnnl.h>
-
-static struct {
-#define DNNL(function) __typeof__(&function) function;
-#include "worker/dnnl_api.def"
-    void (*omp_set_num_threads)(int);
-} api;
-static dnnl_engine_t bare_engine;
-static dnnl_stream_t bare_stream;
-
-typedef struct Bare {
-    dnnl_primitive_t primitive;
-    dnnl_exec_arg_t arg[3];
-} Bare;
-
-static bool bare_open(void) {
-    void *l = dlopen("libdnnl.so.2", RTLD_LAZY | RTLD_LOCAL);
-    if (!l) return false;
-#define DNNL(function)                                                                             \
-    *(void **)&api.function = dlsym(l, #function);                                                 \
-    if (!api.function) return false;
-#include "worker/dnnl_api.def"
-    *(void **)&api.omp_set_num_threads = dlsym(l, "omp_set_num_threads");
-    return api.omp_set_num_threads && !api.dnnl_engine_create(&bare_engine, dnnl_cpu, 0) &&
-           !api.dnnl_stream_create(&bare_stream, bare_engine, dnnl_stream_default_flags);
-}
-static void bare_run(void *ctx) {
-    Bare *b = ctx;
-    api.dnnl_primitive_execute(b->primitive, bare_stream, 3, b->arg);
-}
 static double bare_s(const View *a, const View *b, const View *o) {
-    const View *v[3] = {a, b, o};
-    static const int kind[3] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
-    dnnl_memory_desc_t m[3];
+    int64_t M = o->type.shape[0], N = o->type.shape[1], K = a->type.shape[1];
     Bare bare;
-    for (int i = 0; i < 3; i++) {
-        dnnl_dims_t shape = {v[i]->type.shape[0], v[i]->type.shape[1]};
-        dnnl_dims_t stride = {v[i]->stride[0], v[i]->stride[1]};
-        api.dnnl_memory_desc_init_by_strides(&m[i], 2, shape, dnnl_f32, stride);
-        bare.arg[i].arg = kind[i];
-        api.dnnl_memory_create(&bare.arg[i].memory, &m[i], bare_engine, v[i]->data);
-    }
-    dnnl_matmul_desc_t desc;
-    dnnl_primitive_desc_t pd;
-    api.dnnl_matmul_desc_init(&desc, &m[0], &m[1], NULL, &m[2]);
-    api.dnnl_primitive_desc_create(&pd, &desc, NULL, bare_engine, NULL);
-    api.dnnl_primitive_create(&bare.primitive, pd);
+    bare_init(&bare, M, N, K, a->stride[1] != 1, b->stride[1] != 1, a->data, b->data, o->data);
     double t = best_s(bare_run, &bare);
-    api.dnnl_primitive_destroy(bare.primitive);
-    api.dnnl_primitive_desc_destroy(pd);
-    for (int i = 0; i < 3; i++) api.dnnl_memory_destroy(bare.arg[i].memory);
+    bare_fini(&bare);
     return t;
 }
 
@@ -221,7 +170,7 @@ static void bench_matmul(int threads) {
             double ratio = 0, ours = 1e9, bare = 1e9;
             for (int round = 0; round < 3;
                  round++) { /* alternating, so that both see the same machine */
-                api.omp_set_num_threads(threads);
+                bare_threads(threads);
                 double t = bare_s(&a, &b, &o);
                 bare = t < bare ? t : bare;
                 t = best_s(submit, &w);
@@ -236,12 +185,6 @@ static void bench_matmul(int threads) {
         }
     }
 }
-#else
-static void bench_matmul(int threads) {
-    (void)threads;
-    printf("matmul: skipped, built without oneDNN\n");
-}
-#endif
 
 /* Products that are our own: tiny ones, vectors, float64. */
 static void bench_own(void) {

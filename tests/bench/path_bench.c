@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
 #include "lang/stream.h"
+#include "tests/bench/figure.h"
 #include "worker/worker.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -316,5 +317,12 @@ int main(int argc, char **argv) {
     printf("fetch of a scalar %.1f us, bare two-hop wake-up %.1f us: ratio %.2f   budget 1.5\n",
            fetch, bare, fetch / bare);
     stream_free(&s);
+    figure("64x64 add: CPU of the client", 2 * client, "us", "<=0.45");
+    figure("64x64 add: CPU of the dispatcher", 2 * one, "us", "<=0.2");
+    figure("64x64 add: CPU of the dispatcher with 72 workers", 2 * many, "us", "<=0.2");
+    figure("64x64 add: CPU of the worker, kernel included", 2 * path.worker, "us", "<=0.6");
+    figure("64x64 add: whole path, elapsed", 2 * path.elapsed, "us", "<=0.75");
+    figure("64x64 add with an edge each: whole path, elapsed", 3 * looped.elapsed, "us", "-");
+    figure("fetch of a scalar, beside the bare wake-up of two threads", fetch / bare, "x", "<=1.5");
     return 0;
 }
