@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/modifier.h"
 
-#define MODIFIERS(X) X(validate) X(scope) X(shard) X(route)
+#define MODIFIERS(X) X(hot) X(validate) X(scope) X(shard) X(route)
 
 #define DECLARE(name) extern const Modifier modifier_##name;
 MODIFIERS(DECLARE)

@@ -63,6 +63,7 @@ typedef struct Client {
     bool checks_nan;
     bool compiles;                   /* as the innermost open scope has it that says so           */
     Bodies bodies;                   /* of its stream                                          */
+    uint64_t note_bytes;             /* of what mod_hot.c knows of them                        */
     Config signals;                  /* what the client says of them                           */
     Scope *scope; int depth, cap_scope;
     Target target, births;           /* in force; of large sources where no scope speaks        */

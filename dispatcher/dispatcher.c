@@ -431,8 +431,13 @@ static void on_frame(Dispatcher *d, Client *c, Msg *m) {
     uint64_t hot_end = 0; /* seq_next behind the hot record that is being read */
     for (;;) {
         begin_hot(d, c, &r, &run, &hot_end);
+        hot_take(d, c, &r);
+        f.body = frame_enter_hot(&r) ? r.hot_body : NULL;
+        f.body_at = r.hot_at;
+        f.args = r.hot_args;
         more = frame_next(&r, &d->scratch, &f.inst, &f.record, &f.record_bytes, &err);
         if (more <= 0) break;
+        if (f.body) f.args_bytes = (size_t)(r.hot_args - f.args);
         if (r.is_inserted) {
             more = err_set(&err, ERR_PARSE, "clients do not insert instructions") - 1;
             break;

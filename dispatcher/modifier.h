@@ -16,7 +16,11 @@ typedef struct Flow {
     Inst inst;            /* borrowed parts live until the chain returns                */
     const void *record;   /* raw bytes while `inst` is unchanged; NULL after a change   */
     size_t record_bytes;
-    void *hot;            /* the record in the frame that stands for it and others, or NULL */
+    void *hot;            /* the record in the frame that stands for it and others, or NULL; */
+    Body *body;           /* then: its body, its place there, its arguments                 */
+    uint32_t body_at;
+    const uint8_t *args;
+    size_t args_bytes;
     TensorType in_type[8], out_type[MAX_OUT]; /* filled by validate (first 8 operands)  */
     int n_out;
     /* What shard decides and route carries out. */

@@ -64,7 +64,7 @@ struct Dispatcher {
     bool is_open; /* workers_wanted were there once: from then on one is enough */
     bool is_draining;
     Bytes news; /* not yet told: at most NEWS_MAX bytes, a line each */
-    uint64_t n_insts, n_frames, n_refused, n_cut_off, n_placed, n_moves;
+    uint64_t n_insts, n_frames, n_refused, n_cut_off, n_placed, n_moves, n_hot;
     /* What passes through: from clients the records of frames, and user data that came apart from
      * them; to clients the replies; from workers all else that they say. No message moves a
      * tensor. */
@@ -111,6 +111,10 @@ WorkerPeer *schedule_home(const Dispatcher *d); /* the least loaded; NULL: none 
 /* A client that has nothing under way and no tensors may as well begin again elsewhere: where fewer
  * clients are at work. NULL: it stays. */
 WorkerPeer *schedule_better(const Dispatcher *d, const Client *c);
+
+/* ---- mod_hot.c ---- */
+/* Passes what comes next of a hot record and is known; the rest is for the chain. */
+void hot_take(Dispatcher *d, Client *c, FrameReader *reader);
 
 /* ---- mod_route.c ---- */
 /* Around the instructions of one client's frame: opens it, then sends what it has become. Between

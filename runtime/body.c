@@ -55,9 +55,9 @@ static const char *read_form(const uint8_t *p, size_t n, BodyForm *f) {
     f->payload = h.flags & HAS_PAYLOAD;
     f->n_external = 0;
     for (int i = 0; i < h.n_in; i++) {
-        uint32_t kind;
-        memcpy(&kind, p + RECORD_HEAD + 4 * i, 4);
-        f->n_external += kind >> 2 == 0;
+        uint32_t word;
+        memcpy(&word, p + RECORD_HEAD + 4 * i, 4);
+        f->n_external += word >> 2 == 0;
     }
     return NULL;
 }
@@ -107,6 +107,12 @@ bool bodies_define(Bodies *t, uint64_t number, const void *forms, size_t n, Err 
     t->n_bytes += n;
     t->next = number + 1;
     return true;
+}
+
+uint32_t body_operand(const Body *b, const BodyForm *f, int k) {
+    uint32_t word;
+    memcpy(&word, b->bytes + f->at + RECORD_HEAD + 4 * (size_t)k, 4);
+    return word;
 }
 
 const uint8_t *body_args_end(const BodyForm *f, const uint8_t *at, const uint8_t *end) {

@@ -61,6 +61,9 @@ Body *bodies_get(const Bodies *t, uint64_t number); /* NULL: there is none */
 void bodies_sweep(Bodies *t); /* no reader is in what had to go */
 void bodies_fini(Bodies *t);
 
+/* Of operand k: InKind in the low 2 bits, above them how many ids ago it was made; 0: it is an
+ * argument. */
+uint32_t body_operand(const Body *b, const BodyForm *f, int k);
 /* Where the arguments of an instruction that begin at `at` end; NULL: beyond `end`. */
 const uint8_t *body_args_end(const BodyForm *f, const uint8_t *at, const uint8_t *end);
 

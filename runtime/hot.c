@@ -143,3 +143,30 @@ void frame_skip_hot(FrameReader *r, const struct HotRun *run) {
     r->seq_next += run->count;
     r->is_inserted = false;
 }
+
+bool frame_enter_hot(FrameReader *r) {
+    HotRun run;
+    RecordHead h;
+    if (r->hot_left) return true;
+    if (r->records >= FRAME_INSTS || !frame_hot(r, &run)) return false;
+    memcpy(&h, r->at, sizeof h);
+    hot_begin(r, &h); /* frame_hot has looked */
+    r->at += h.length;
+    r->records++;
+    return true;
+}
+
+void frame_pass_hot(FrameReader *r, uint32_t n, const uint8_t *args) {
+    const Body *b = r->hot_body;
+    uint32_t to = r->hot_at + n, made = to == b->n ? b->n_made : b->form[to].n_made;
+    assert(n > 0 && n <= r->hot_left && to <= b->n && args <= r->hot_end);
+    r->is_hot = true;
+    r->is_inserted = false;
+    r->hot_base += made - b->form[r->hot_at].n_made;
+    r->hot_args = args;
+    r->hot_left -= n;
+    r->hot_at = to == b->n ? 0 : to;
+    r->next += n;
+    r->seq_next += n;
+    r->inst_seq = r->seq_next - 1;
+}

@@ -123,6 +123,13 @@ int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, si
 struct HotRun;
 bool frame_hot(const FrameReader *r, struct HotRun *run);
 void frame_skip_hot(FrameReader *r, const struct HotRun *run);
+/* The reader is in a hot record, or goes into the one that stands next: hot_left instructions from
+ * hot_at of hot_body on are to come, hot_base is the id of their first result, and their arguments
+ * stand in [hot_args, hot_end). False: neither. */
+bool frame_enter_hot(FrameReader *r);
+/* n of them, which do not go beyond the body's end, have been dealt with; the arguments that are
+ * left begin at args. Not the last of a record that has bytes left over: frame_next says so. */
+void frame_pass_hot(FrameReader *r, uint32_t n, const uint8_t *args);
 /* Appends a record of an open frame as it stands (`in` is what it decodes to, unchanged); the part
  * index is renumbered. */
 void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t record_bytes);

@@ -1,0 +1,421 @@
+/* mod_hot.c: hot bodies (runtime/body.h): what was found out about an instruction of a body holds
+ * for the next time round as long as its operands have the types that they had, and then neither
+ * inference nor the rest of the chain has anything new to say.
+ *
+ * As a modifier it takes notes of what passes: types of operands and results, per instruction of
+ * the body. hot_take, before the chain, passes instructions that are known: their operands are
+ * looked up and compared, and of their results only those get handles that outlive the run. Known
+ * are instructions of a client all of whose tensors lie on its home worker, outside of scopes that
+ * place anything: their frame goes on as it came. Values that inference looks at (whole-number
+ * immediates, slice starts, payloads) must be those that it has seen. Whatever is not known, or has
+ * changed, goes through the chain as if it stood there in full, and is then known anew.
+ *
+ * Notes are of one epoch: all of them were taken with the same types of results. What does not
+ * agree begins a new one.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/state.h"
+#include "runtime/log.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FREE_MAX = 64, NEVER = INT32_MAX };
+
+/* An operand. */
+typedef struct Slot {
+    int32_t made;    /* the result of the body that it is; -1: it comes as an argument */
+    uint8_t kind;    /* InKind */
+    uint64_t value;  /* of an argument that is a number: the one that was seen */
+    TensorType type; /* of an argument that is a tensor */
+} Slot;
+
+typedef struct Note {
+    uint32_t epoch; /* 0: nothing is known */
+    uint32_t slot;  /* of its first operand */
+    bool may;       /* an operation that can be known */
+    bool is_random; /* its attribute among the arguments is a random key, which nobody looks at */
+    uint8_t *attr;  /* owned: attributes among the arguments, as seen */
+    size_t n_attr;  /* bytes of them */
+} Note;
+
+typedef struct Result {
+    uint32_t epoch;
+    int32_t freed_at; /* the instruction of the body that frees it; NEVER */
+    uint64_t bytes;
+    TensorType type;
+} Result;
+
+typedef struct Notes Notes;
+struct Notes {
+    Notes *next;
+    TensorType lead; /* of the body's lead operand when these were taken */
+    uint32_t epoch, n;
+    uint64_t bytes;
+    Note *note;     /* by instruction */
+    Slot *slot;     /* by operand */
+    Result *result; /* by result */
+};
+
+/* What is known of a body: a loop over parameters has notes for each shape. They are told apart by
+ * the type of the lead operand, the first tensor among the arguments. */
+typedef struct Plan {
+    Notes *first, *now; /* now: of this time round; NULL: none */
+    int n;
+    int32_t lead_at, lead_operand; /* its instruction, its place among the arguments; -1: none */
+    uint64_t *bytes;               /* the client's count */
+} Plan;
+
+enum { NOTES_MAX = 64, NOTE_BYTES_MAX = 16 << 20 };
+
+static void plan_free(void *p) {
+    Plan *plan = p;
+    for (Notes *t = plan->first, *next; t; t = next) {
+        next = t->next;
+        *plan->bytes -= t->bytes;
+        for (uint32_t i = 0; i < t->n; i++) free(t->note[i].attr);
+        free(t->note);
+        free(t->slot);
+        free(t->result);
+        free(t);
+    }
+    free(plan);
+}
+
+static bool may_be_known(const BodyForm *f) {
+    Op op = (Op)f->op;
+    if (f->payload || op == OP_FULL || op == OP_SHARD) return false;
+    if (op == OP_FREE) return f->n_in <= FREE_MAX;
+    if (f->n_in > (int)(sizeof((Flow *)0)->in_type / sizeof(TensorType))) return false;
+    if (op_info[op].class_ != CLASS_CONTROL) return true;
+    switch (op) {
+    case OP_EDGE:
+    case OP_NOTE:
+    case OP_FETCH:
+    case OP_PEEK:
+    case OP_PRINT:
+    case OP_WRITE:
+    case OP_ASSERT:
+    case OP_SAVE:
+    case OP_TRACK: return true;
+    default: return false;
+    }
+}
+
+/* NULL: there is no room. */
+static Notes *notes_new(const Body *b, const TensorType *lead, uint64_t *bytes) {
+    uint32_t n_slots = 0;
+    for (uint32_t i = 0; i < b->n; i++) n_slots += b->form[i].n_in;
+    uint64_t size =
+        sizeof(Notes) + b->n * sizeof(Note) + n_slots * sizeof(Slot) + b->n_made * sizeof(Result);
+    if (*bytes + size > NOTE_BYTES_MAX) return NULL;
+    Notes *t = xcalloc(1, sizeof *t);
+    *bytes += t->bytes = size;
+    t->lead = *lead;
+    t->epoch = 1;
+    t->n = b->n;
+    t->note = xcalloc(b->n, sizeof *t->note);
+    t->slot = xcalloc(n_slots + 1, sizeof *t->slot);
+    t->result = xcalloc(b->n_made + 1, sizeof *t->result);
+    for (uint32_t r = 0; r < b->n_made; r++) t->result[r].freed_at = NEVER;
+    n_slots = 0;
+    for (uint32_t i = 0; i < b->n; i++) {
+        const BodyForm *f = &b->form[i];
+        Note *note = &t->note[i];
+        note->slot = n_slots;
+        note->may = may_be_known(f);
+        for (int k = 0; k < f->n_in; k++) {
+            Slot *s = &t->slot[n_slots++];
+            uint32_t word = body_operand(b, f, k), distance = word >> 2;
+            s->kind = word & 3;
+            s->made = -1;
+            if (!distance) continue;
+            if (distance > f->n_made) { /* before the edge: nothing that we write does this */
+                note->may = false;
+                continue;
+            }
+            s->made = (int32_t)(f->n_made - distance);
+            Result *r = &t->result[s->made];
+            if (f->op == OP_FREE && r->freed_at == NEVER) r->freed_at = (int32_t)i;
+        }
+    }
+    return t;
+}
+
+static Plan *plan_of(Body *b, Client *c) {
+    if (b->plan) return b->plan;
+    Plan *p = xcalloc(1, sizeof *p);
+    p->bytes = &c->note_bytes;
+    p->lead_at = -1;
+    for (uint32_t i = 0; i < b->n && p->lead_at < 0; i++)
+        for (int k = 0, external = 0; k < b->form[i].n_in && p->lead_at < 0; k++) {
+            uint32_t word = body_operand(b, &b->form[i], k);
+            if (word == IN_TENSOR) p->lead_at = (int32_t)i, p->lead_operand = external;
+            external += word >> 2 == 0;
+        }
+    b->plan = p;
+    b->plan_free = plan_free;
+    return p;
+}
+
+/* The body begins, with these arguments: which notes are for it. New ones, if there are none and
+ * there is room. */
+static void choose(Body *b, Client *c, const uint8_t *args, const uint8_t *end) {
+    static const TensorType none;
+    Plan *p = plan_of(b, c);
+    const TensorType *lead = &none;
+    p->now = NULL;
+    for (int32_t i = 0; i < p->lead_at && args; i++) args = body_args_end(&b->form[i], args, end);
+    if (p->lead_at >= 0 && args && end - args >= 8 * (p->lead_operand + 1)) {
+        uint64_t id;
+        memcpy(&id, args + 8 * p->lead_operand, 8);
+        const TensorHandle *h = handles_find(&c->tensors, id);
+        if (h && !h->is_poisoned) lead = &h->type;
+    }
+    for (Notes *t = p->first; t && !p->now; t = t->next)
+        if (type_equal(&t->lead, lead)) p->now = t;
+    if (p->now || p->n == NOTES_MAX) return;
+    if (!(p->now = notes_new(b, lead, &c->note_bytes))) return;
+    p->now->next = p->first;
+    p->first = p->now;
+    p->n++;
+}
+
+/* ---- Taking notes ---- */
+
+static void note_result(Notes *t, int32_t i, const TensorType *type) {
+    Result *r = &t->result[i];
+    if (r->epoch && r->epoch == t->epoch && !type_equal(&r->type, type)) t->epoch++;
+    r->epoch = t->epoch;
+    r->type = *type;
+    r->bytes = type_bytes(type);
+}
+
+/* What its operands and results are. */
+static void note_types(Notes *t, const Flow *f, const Inst *was) {
+    const BodyForm *form = &f->body->form[f->body_at];
+    for (int i = 0; i < was->n_in && was->op != OP_FREE; i++) {
+        Slot *s = &t->slot[t->note[f->body_at].slot + (uint32_t)i];
+        const Operand *o = &was->in[i];
+        if (o->kind != IN_TENSOR) {
+            s->value = 0;
+            memcpy(&s->value, &o->id, o->kind == IN_IMM_BOOL ? 1 : 8);
+        } else if (s->made >= 0) {
+            note_result(t, s->made, &f->in_type[i]);
+        } else {
+            s->type = f->in_type[i];
+        }
+    }
+    for (int i = 0; i < f->n_out; i++) note_result(t, (int32_t)form->n_made + i, &f->out_type[i]);
+}
+
+/* It has passed: all that the next one of its form will be compared with. */
+static void take_note(const Flow *f, const Inst *was) {
+    Notes *t = ((Plan *)f->body->plan)->now;
+    const BodyForm *form = &f->body->form[f->body_at];
+    Note *note = &t->note[f->body_at];
+    note->epoch = 0;
+    if (!note->may) return;
+    for (int i = 0; i < f->n_out; i++) {
+        const TensorHandle *h = handles_find(&f->client->tensors, was->out[i]);
+        if (!h || h->is_poisoned || h->is_fill) return;
+    }
+    uint32_t epoch;
+    do { /* a new epoch may begin in the middle: then all of it is of that one */
+        epoch = t->epoch;
+        note_types(t, f, was);
+    } while (t->epoch != epoch);
+    size_t operands = 8 * (size_t)form->n_external;
+    free(note->attr);
+    note->n_attr = f->args_bytes - operands;
+    note->attr =
+        note->n_attr ? memcpy(xmalloc(note->n_attr), f->args + operands, note->n_attr) : NULL;
+    note->is_random = form->n_attr_arg == 1 && inst_attr(was, ATTR_RNG);
+    note->epoch = t->epoch;
+}
+
+static bool is_quiet(const Dispatcher *d, const Client *c) {
+    return d->whole && c->n_away == 0 && !c->target.group && !c->births.group && !d->tape &&
+           !log_is(LOG_DISPATCHER);
+}
+
+static void process(Flow *f, int stage) {
+    Plan *p = f->body && is_quiet(f->d, f->client) ? f->body->plan : NULL;
+    if (!p || !p->now) {
+        chain_next(f, stage + 1);
+        return;
+    }
+    Inst was = f->inst;
+    uint64_t n_errors = f->client->n_errors;
+    chain_next(f, stage + 1);
+    if (f->client->n_errors != n_errors || f->inst.op != was.op)
+        p->now->note[f->body_at].epoch = 0;
+    else
+        take_note(f, &was);
+}
+
+/* ---- Passing what is known ---- */
+
+/* A run of known instructions of one time round. */
+typedef struct Run {
+    Dispatcher *d;
+    Client *c;
+    const Body *b;
+    Notes *t;
+    uint32_t from; /* its first instruction */
+    uint32_t made; /* results of the body before it */
+    uint64_t base; /* id of the body's result 0, this time */
+} Run;
+
+static inline bool same_type(const TensorType *a, const TensorType *b) {
+    if (a->dtype != b->dtype || a->rank != b->rank) return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->shape[i] != b->shape[i]) return false;
+    return true;
+}
+
+/* Operand s, a tensor that was there before the run, is there with this type. */
+static bool is_there(const Run *r, uint64_t id, const TensorType *type) {
+    const TensorHandle *h = handles_find(&r->c->tensors, id);
+    return h && !h->is_poisoned && same_type(&h->type, type);
+}
+
+/* Ids of tensors that a free names and that were there before the run; -1: it is not known. */
+static int freed(const Run *r, const Note *note, const BodyForm *f, const uint8_t *args,
+                 uint64_t *id) {
+    int n = 0;
+    for (int k = 0; k < f->n_in; k++) {
+        const Slot *s = &r->t->slot[note->slot + (uint32_t)k];
+        if (s->kind != IN_TENSOR) return -1;
+        if (s->made >= 0 && (uint32_t)s->made >= r->made) continue;
+        if (s->made >= 0) {
+            id[n] = r->base + (uint64_t)s->made;
+        } else {
+            memcpy(&id[n], args, 8);
+            args += 8;
+        }
+        const TensorHandle *h = handles_find(&r->c->tensors, id[n]);
+        if (!h || h->group != r->c->home || h->converted) return -1;
+        for (int i = 0; i < n; i++)
+            if (id[i] == id[n]) return -1;
+        n++;
+    }
+    return n;
+}
+
+static bool pass_free(Run *r, const Note *note, const BodyForm *f, const uint8_t *args,
+                      uint32_t at) {
+    uint64_t id[FREE_MAX];
+    Client *c = r->c;
+    int n = freed(r, note, f, args, id);
+    if (n < 0) return false;
+    for (int k = 0; k < f->n_in; k++) { /* made in the run: they have no handles */
+        int32_t made = r->t->slot[note->slot + (uint32_t)k].made;
+        if (made < 0 || (uint32_t)made < r->made) continue;
+        if (r->t->result[made].freed_at != (int32_t)at) return false;
+    }
+    for (int k = 0; k < f->n_in; k++) {
+        int32_t made = r->t->slot[note->slot + (uint32_t)k].made;
+        if (made >= 0 && (uint32_t)made >= r->made) c->live_bytes -= r->t->result[made].bytes;
+    }
+    for (int k = 0; k < n; k++) {
+        TensorHandle old;
+        handles_remove(&c->tensors, id[k], &old);
+        c->live_bytes -= old.is_poisoned ? 0 : type_bytes(&old.type);
+    }
+    return true;
+}
+
+/* All that inference would look at is as it was. */
+static bool is_known(const Run *r, const Note *note, const BodyForm *f, const uint8_t *args) {
+    bool is_source = op_info[f->op].class_ == CLASS_SOURCE;
+    for (int k = 0; k < f->n_in; k++) {
+        const Slot *s = &r->t->slot[note->slot + (uint32_t)k];
+        if (s->made >= 0) {
+            const Result *made = &r->t->result[s->made];
+            if ((uint32_t)s->made < r->made &&
+                !is_there(r, r->base + (uint64_t)s->made, &made->type))
+                return false;
+            continue;
+        }
+        uint64_t value;
+        memcpy(&value, args, 8);
+        args += 8;
+        if (s->kind == IN_TENSOR ? !is_there(r, value, &s->type)
+                                 : (is_source || s->kind != IN_IMM_FLOAT) && value != s->value)
+            return false;
+    }
+    size_t compared = note->is_random ? 8 : note->n_attr;
+    return !compared || !memcmp(args, note->attr, compared);
+}
+
+static bool pass(Run *r, const Note *note, const BodyForm *f, const uint8_t *args, uint32_t at) {
+    if (!note->may || note->epoch != r->t->epoch) return false;
+    if (f->op == OP_FREE) return pass_free(r, note, f, args, at);
+    if (f->n_in || note->n_attr)
+        if (!is_known(r, note, f, args)) return false;
+    uint64_t bytes = 0, limit = r->d->config.client_bytes_max;
+    for (int i = 0; i < f->n_out; i++) bytes += r->t->result[f->n_made + (uint32_t)i].bytes;
+    if (limit && r->c->live_bytes + bytes > limit) return false;
+    r->c->live_bytes += bytes;
+    return true;
+}
+
+/* The run ends before instruction `to`: what it made and did not free is live. */
+static void settle(Run *r, uint32_t to) {
+    uint32_t end = to == r->b->n ? r->b->n_made : r->b->form[to].n_made;
+    for (uint32_t i = r->made; i < end; i++) {
+        const Result *made = &r->t->result[i];
+        if (made->freed_at < (int32_t)to) continue;
+        TensorHandle *h = handles_add(&r->c->tensors, r->base + i);
+        h->type = made->type;
+        h->group = r->c->home;
+    }
+    if (end > r->made) r->c->next_id = r->base + end;
+}
+
+/* How many of the next n instructions are known; *args: where those of the next one begin. */
+static uint32_t pass_all(Run *r, const FrameReader *reader, uint32_t at, uint32_t n,
+                         const uint8_t **args) {
+    uint32_t i = 0;
+    for (; i < n; i++) {
+        const BodyForm *f = &r->b->form[at + i];
+        const Note *note = &r->t->note[at + i];
+        const uint8_t *end = body_args_end(f, *args, reader->hot_end);
+        bool is_last = i + 1 == reader->hot_left;
+        if (!end || (is_last && end != reader->hot_end)) break;
+        if (note->n_attr && (size_t)(end - *args) != 8 * (size_t)f->n_external + note->n_attr)
+            break;
+        if (!pass(r, note, f, *args, at + i)) break;
+        *args = end;
+    }
+    return i;
+}
+
+void hot_take(Dispatcher *d, Client *c, FrameReader *reader) {
+    while (is_quiet(d, c) && frame_enter_hot(reader)) {
+        Body *b = reader->hot_body;
+        uint32_t at = reader->hot_at, n = b->n - at;
+        if (n > reader->hot_left) n = reader->hot_left;
+        if (at == 0) choose(b, c, reader->hot_args, reader->hot_end);
+        Notes *t = b->plan ? ((Plan *)b->plan)->now : NULL;
+        if (!t || reader->hot_base < c->next_id || reader->hot_base >= INSERTED_ID - b->n_made)
+            return;
+        Run r = {.d = d, .c = c, .b = b, .t = t, .made = b->form[at].n_made};
+        r.base = reader->hot_base - r.made;
+        const uint8_t *args = reader->hot_args;
+        uint32_t i = pass_all(&r, reader, at, n, &args);
+        if (i > 0) {
+            settle(&r, at + i);
+            frame_pass_hot(reader, i, args);
+            d->n_whole += i;
+            d->n_hot += i;
+        }
+        if (i < n) return;
+    }
+}
+
+static void stats(const struct Dispatcher *d, Bytes *out) {
+    bytes_printf(out, "hot_instructions=%llu\n", (unsigned long long)d->n_hot);
+}
+
+const Modifier modifier_hot = {"hot", process, stats};
