@@ -29,13 +29,22 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
         cpu_ranges(c, a->rows, cpu_part(cost * a->n), fused_range, &r);
         return true;
     }
-    uint64_t table_bytes = (uint64_t)(8 * k->reductions * a->rows * a->blocks);
+    bool is_lanes = k->unit == FUSED_LANES;
+    uint64_t table_bytes = (uint64_t)(is_lanes ? fused_table(a, k->columns, k->totals)
+                                               : 8 * k->reductions * a->rows * a->blocks);
     a->table = mem_alloc(c->mem, table_bytes);
     if (!a->table) return false;
-    int64_t block = a->n < FUSED_BLOCK ? a->n : FUSED_BLOCK;
-    cpu_ranges(c, a->rows * a->blocks, cpu_part(cost * block), fused_range, &r);
-    r.fn = k->finish;
-    cpu_ranges(c, a->rows, cpu_part(a->blocks + 4), fused_range, &r);
+    if (is_lanes) {
+        int64_t lanes = fused_lanes(a), rows = (a->rows + lanes - 1) / lanes; /* of a lane */
+        cpu_ranges(c, lanes, cpu_part((cost + k->columns) * a->n * rows), fused_range, &r);
+        r.fn = k->finish;
+        cpu_ranges(c, a->n, cpu_part(lanes * (k->columns + k->totals)), fused_range, &r);
+    } else {
+        int64_t block = a->n < FUSED_BLOCK ? a->n : FUSED_BLOCK;
+        cpu_ranges(c, a->rows * a->blocks, cpu_part(cost * block), fused_range, &r);
+        r.fn = k->finish;
+        cpu_ranges(c, a->rows, cpu_part(a->blocks + 4), fused_range, &r);
+    }
     mem_release(c->mem, a->table, table_bytes);
     return true;
 }

@@ -2,7 +2,8 @@
  *
  * A pass is a loop over a row's elements, block by block where it ends in reductions. Names in the
  * source: x input, s scalar, v value of the space, r value of a row, t accumulators of blocks,
- * k kept values of a row, c values laid out for a reduction; numbers are those of the cluster.
+ * k kept values of a row, c values laid out for a reduction, l accumulators of a lane of rows;
+ * numbers are those of the cluster.
  * Functions are called FUSED(...), a macro that is another one for each cluster of a file.
  * SPDX-License-Identifier: MIT */
 #include "worker/emit.h"
@@ -21,7 +22,9 @@ typedef struct Emit {
 
 enum { NEVER_OVER = 1 << 20 };
 
-static bool is_reduce(const FuseNode *n) { return op_info[n->op].class_ == CLASS_REDUCE; }
+static bool is_reduce(const FuseNode *n) { /* of a row */
+    return op_info[n->op].class_ == CLASS_REDUCE && !n->is_column;
+}
 static const char *held(DType d) { return emit_ctype(fuse_computes(d)); }
 static int held_size(DType d) { return dtype_info[fuse_computes(d)].size_bytes; }
 
@@ -137,8 +140,14 @@ static bool is_computed(const Emit *e, int i, int pass) {
 }
 static bool is_written(const Emit *e, int i, int pass) {
     const FuseNode *n = &e->f->node[i];
-    return !n->is_row && e->plan.pass[i] == pass && e->plan.is_used[i] &&
+    return !n->is_row && !n->is_column && e->plan.pass[i] == pass && e->plan.is_used[i] &&
            (n->is_stored || e->plan.is_kept[i]);
+}
+
+/* Folded over the rows by the loop of the pass. */
+static bool is_column_in(const Emit *e, int i, int pass) {
+    const FuseNode *n = &e->f->node[i];
+    return n->is_column && !n->is_row && e->plan.is_used[i] && e->plan.pass[i] == pass;
 }
 
 static bool find_needs(Emit *e, int pass) {
@@ -149,6 +158,13 @@ static bool find_needs(Emit *e, int pass) {
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
         if (is_written(e, i, pass)) e->needs[i] = true;
+        if (is_column_in(e, i, pass)) {
+            has_any = true;
+            if (fuse_is_input(n->in[0]))
+                e->needs_input[n->in[0] - FUSE_INPUT] = true;
+            else if (!f->node[n->in[0]].is_row)
+                e->needs[n->in[0]] = true;
+        }
         if (!folds_in(e, i, pass)) continue;
         if (fuse_is_input(n->in[0])) {
             int k = n->in[0] - FUSE_INPUT;
@@ -206,6 +222,8 @@ static void put_pointers(Emit *e, int pass) {
             else
                 line(e, "%s *const q%d = k%d + at;", held(n->dtype), i, i);
         }
+        if (is_column_in(e, i, pass))
+            line(e, "%s *const a%d = l%d + at;", accumulator(e, i), i, i);
         if (folds_in(e, i, pass) && e->plan.is_chunked[i])
             line(e, "%s *const g%d = c%d + (at - from);", held(dtype_of(e, n->in[0])), i, i);
     }
@@ -245,6 +263,9 @@ static void put_body(Emit *e, int pass) {
                  n->is_stored && dtype_is_half((DType)n->dtype) ? "h_" : "", i);
         if (folds_in(e, i, pass) && e->plan.is_chunked[i])
             line(e, "g%d[i] = %s;", i, name_of(e, n->in[0], false).text);
+        if (is_column_in(e, i, pass))
+            line(e, "a%d[i] = %s_op(a%d[i], %s);", i, kernel_of(e, i).text, i,
+                 name_of(e, n->in[0], false).text);
     }
 }
 
@@ -280,7 +301,7 @@ static void fold_source(const Emit *e, int i, int g, char *to, size_t size) {
     else if (fuse_is_input(r))
         snprintf(to, size, "(const %s *)B%d[%d] + from", type, r - FUSE_INPUT, g);
     else if (e->f->node[r].is_stored)
-        snprintf(to, size, "(const %s *)A->out[%d] + (first + %d) * n + from", type,
+        snprintf(to, size, "(const %s *)A->out[%d] + N[%d] * n + from", type,
                  e->f->node[r].output, g);
     else
         snprintf(to, size, "K%d + %d * stride + from", r, g);
@@ -317,13 +338,20 @@ static bool has_folds(const Emit *e, int pass) {
 /* ---- Rows ---- */
 
 static bool is_row_value(const Emit *e, int i) {
-    return e->f->node[i].is_row && e->plan.is_used[i];
+    return e->f->node[i].is_row && !e->f->node[i].is_column && e->plan.is_used[i];
+}
+/* A reduction of row values over the rows, one accumulator per lane. */
+static bool is_total(const Emit *e, int i) {
+    return e->f->node[i].is_row && e->f->node[i].is_column && e->plan.is_used[i];
 }
 /* Row values that are there before the pass, and not before the one before it; those that are
  * stored, and, for rows in groups, into their arrays. */
 static void put_row_values(Emit *e, int pass, bool stores, bool is_grouped) {
     for (int i = 0; i < e->f->n_nodes; i++) {
         const FuseNode *n = &e->f->node[i];
+        if (is_total(e, i) && e->plan.pass[i] == pass)
+            line(e, "*l%d = %s_op(*l%d, %s);", i, kernel_of(e, i).text, i,
+                 name_of(e, n->in[0], true).text);
         if (!is_row_value(e, i) || e->plan.pass[i] != pass) continue;
         if (is_reduce(n)) {
             char text[48];
@@ -346,7 +374,7 @@ static void put_row_inputs(Emit *e) {
         bool is_used = false;
         for (int i = 0; i < f->n_nodes; i++)
             for (int j = 0; j < f->node[i].n_in; j++)
-                is_used |= is_row_value(e, i) && !is_reduce(&f->node[i]) &&
+                is_used |= ((is_row_value(e, i) && !is_reduce(&f->node[i])) || is_total(e, i)) &&
                            f->node[i].in[j] == FUSE_INPUT + k;
         if (!is_used) continue;
         e->last_use[k] = NEVER_OVER;
@@ -442,8 +470,8 @@ static void put_block(Emit *e, bool has_pass) {
     put_tables(e);
     if (!has_pass) return;
     line(e, "const int64_t from = block * FUSED_BLOCK;");
-    line(e, "const int64_t to = n - from < FUSED_BLOCK ? n : from + FUSED_BLOCK, first = row;");
-    line(e, "(void)first;");
+    line(e, "const int64_t to = n - from < FUSED_BLOCK ? n : from + FUSED_BLOCK, N[1] = {row};");
+    line(e, "(void)N;");
     put_chunk_names(e, "");
     put_row_values(e, 0, false, false);
     put_loop(e, 0);
@@ -477,12 +505,21 @@ static void put_blocks(Emit *e, int64_t *scratch, int64_t *per_element) {
     line(e, "}");
 }
 
+/* The accumulators of row g of the group, over the rows. */
+static void put_lane_names(Emit *e) {
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        const FuseNode *n = &e->f->node[i];
+        if (n->is_column && e->plan.is_used[i])
+            line(e, "%s *const l%d = L%d + (N[g] - top) %% FUSED_LANE_COUNT%s;", accumulator(e, i), i,
+                 i, n->is_row ? "" : " * n");
+    }
+}
 /* Row values before pass 0 (pass -1), or the elements of a pass and the row values behind it, for
  * one row g of the group. */
 static void put_one_row(Emit *e, int pass, bool is_values) {
     const Fuse *f = e->f;
     line(e, "for (int g = 0; g < group; g++) {");
-    line(e, "const int64_t row = first + g;");
+    line(e, "const int64_t row = N[g];");
     put_base_names(e, "g");
     put_row_inputs(e);
     for (int i = 0; i < f->n_nodes; i++) {
@@ -491,6 +528,7 @@ static void put_one_row(Emit *e, int pass, bool is_values) {
         if (e->plan.is_kept[i] && !is_values)
             line(e, "%s *const k%d = K%d + g * stride;", held(f->node[i].dtype), i, i);
     }
+    put_lane_names(e);
     line(e, "(void)row;");
     if (is_values) {
         put_row_values(e, pass + 1, true, true);
@@ -500,22 +538,8 @@ static void put_one_row(Emit *e, int pass, bool is_values) {
     }
     line(e, "}");
 }
-/* Four rows at a time where they are short: four chains of additions instead of one. */
-static void put_rows(Emit *e, int64_t *scratch, int64_t *per_element) {
-    const Fuse *f = e->f;
-    put_head(e, "run");
-    line(e, "const int64_t stride = (n + 15) & ~INT64_C(15), group_max = fused_group(n);");
-    *scratch = put_scratch(e, 4, per_element);
-    put_walk(e, "begin", 4);
-    for (int i = 0; i < f->n_nodes; i++)
-        if (is_row_value(e, i)) line(e, "%s R%d[4];", held(f->node[i].dtype), i);
-    line(e, "int64_t first = begin, group;");
-    line(e, "for (; first < end; first += group) {");
-    line(e, "group = end - first < group_max ? 1 : group_max;");
-    line(e, "for (int g = 0; g < group; g++) {");
-    put_bases(e, "g");
-    line(e, "fused_next(&rows, &A->outer, %d);", f->n_inputs);
-    line(e, "}");
+/* The passes over rows N[0 .. group - 1], which begin at B. */
+static void put_passes(Emit *e) {
     put_one_row(e, -1, true);
     for (int pass = 0; pass < e->plan.n_passes; pass++) {
         if (has_folds(e, pass)) {
@@ -531,7 +555,96 @@ static void put_rows(Emit *e, int64_t *scratch, int64_t *per_element) {
         line(e, "}");
         put_one_row(e, pass, true);
     }
+}
+static void put_rows_head(Emit *e, int64_t *scratch, int64_t *per_element) {
+    put_head(e, "run");
+    line(e, "const int64_t stride = (n + 15) & ~INT64_C(15), group_max = fused_group(n);");
+    *scratch = put_scratch(e, 4, per_element);
+    put_walk(e, "begin", 4);
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (is_row_value(e, i)) line(e, "%s R%d[4];", held(e->f->node[i].dtype), i);
+    line(e, "int64_t N[4];");
+    line(e, "(void)stride;");
+}
+/* Four rows at a time where they are short: four chains of additions instead of one. */
+static void put_rows(Emit *e, int64_t *scratch, int64_t *per_element) {
+    put_rows_head(e, scratch, per_element);
+    line(e, "int64_t first = begin, group;");
+    line(e, "for (; first < end; first += group) {");
+    line(e, "group = end - first < group_max ? 1 : group_max;");
+    line(e, "for (int g = 0; g < group; g++) {");
+    line(e, "N[g] = first + g;");
+    put_bases(e, "g");
+    line(e, "fused_next(&rows, &A->outer, %d);", e->f->n_inputs);
     line(e, "}");
+    put_passes(e);
+    line(e, "}");
+    line(e, "}");
+}
+
+/* L: the accumulators over the rows, of lanes from `unit` on. */
+static void put_lane_tables(Emit *e, const char *unit) {
+    int columns = 0, totals = 0, all = 0;
+    for (int i = 0; i < e->f->n_nodes; i++)
+        all += e->f->node[i].is_column && !e->f->node[i].is_row && e->plan.is_used[i];
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        const FuseNode *n = &e->f->node[i];
+        if (!n->is_column || !e->plan.is_used[i]) continue;
+        if (n->is_row)
+            line(e, "%s *const L%d = (%s *)(A->table + 8 * lanes * (%d * n + %d)) + %s;",
+                 accumulator(e, i), i, accumulator(e, i), all, totals++, unit);
+        else
+            line(e, "%s *const L%d = (%s *)(A->table + 8 * lanes * %d * n) + %s * n;",
+                 accumulator(e, i), i, accumulator(e, i), columns++, unit);
+    }
+}
+/* The rows of some lanes of a block, in order. */
+static void put_lanes(Emit *e, int64_t *scratch, int64_t *per_element) {
+    const Fuse *f = e->f;
+    put_rows_head(e, scratch, per_element);
+    line(e, "const int64_t lanes = fused_lanes(A);");
+    line(e, "for (int64_t unit = begin, width; unit < end; unit += width) {");
+    line(e, "const int64_t low = unit %% FUSED_LANE_COUNT, top = unit / FUSED_LANE_COUNT * "
+            "FUSED_BLOCK;");
+    line(e, "width = FUSED_LANE_COUNT - low < end - unit ? FUSED_LANE_COUNT - low : end - unit;");
+    line(e, "const int64_t height = A->rows - top < FUSED_BLOCK ? A->rows - top : FUSED_BLOCK;");
+    line(e, "const int64_t count = fused_lane_rows(height, low, width);");
+    put_lane_tables(e, "(unit - low)");
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (!n->is_column || !e->plan.is_used[i]) continue;
+        const char *per = n->is_row ? "" : " * n";
+        line(e, "for (int64_t i = low%s; i < (low + width)%s; i++) L%d[i] = %s_init();", per, per, i,
+             kernel_of(e, i).text);
+    }
+    line(e, "for (int64_t first = 0, group; first < count; first += group) {");
+    line(e, "group = count - first < group_max ? 1 : group_max;");
+    line(e, "for (int g = 0; g < group; g++) {");
+    line(e, "N[g] = top + (first + g) / width * FUSED_LANE_COUNT + low + (first + g) %% width;");
+    line(e, "fused_seek(&rows, &A->outer, %d, N[g]);", f->n_inputs);
+    put_bases(e, "g");
+    line(e, "}");
+    put_passes(e);
+    line(e, "}");
+    line(e, "}");
+    line(e, "}");
+    put_head(e, "finish");
+    line(e, "const int64_t lanes = fused_lanes(A);");
+    put_lane_tables(e, "0");
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (!n->is_column || !e->plan.is_used[i]) continue;
+        if (n->is_row) line(e, "if (begin == 0) {");
+        line(e, "%s_lanes(L%d, A->rows, %s);", kernel_of(e, i).text, i,
+             n->is_row ? "1, 0, 1" : "n, begin, end");
+        line(e, n->is_row ? "const int64_t i = 0;" : "for (int64_t i = begin; i < end; i++) {");
+        char text[24];
+        snprintf(text, sizeof text, "L%d[i]", i);
+        put_value(e, i, NULL, text);
+        line(e, "((%s *)A->out[%d])[i] = %s%s;", emit_ctype(n->dtype), n->output,
+             dtype_is_half((DType)n->dtype) ? "h_" : "", name_of(e, i, false).text);
+        line(e, "}");
+    }
     line(e, "}");
 }
 
@@ -551,7 +664,8 @@ static void put_summary(Emit *e) {
         bytes_printf(e->out, "\n * %s = %s", name_of(e, i, false).text, op_info[n->op].name);
         for (int k = 0; k < n->n_in; k++)
             bytes_printf(e->out, " %s", name_of(e, n->in[k], false).text);
-        bytes_printf(e->out, " -> %s%s", dtype_info[n->dtype].text, n->is_stored ? ", stored" : "");
+        bytes_printf(e->out, " -> %s%s%s", dtype_info[n->dtype].text,
+                     n->is_column ? ", over the rows" : "", n->is_stored ? ", stored" : "");
     }
     bytes_puts(e->out, " */\n");
 }
@@ -559,7 +673,7 @@ static void put_summary(Emit *e) {
 static void put_reductions(Emit *e) {
     for (int i = 0; i < e->f->n_nodes; i++) {
         const FuseNode *n = &e->f->node[i];
-        if (!is_reduce(n)) continue;
+        if (op_info[n->op].class_ != CLASS_REDUCE) continue;
         Name k = kernel_of(e, i);
         line(e, "#ifndef HAVE_%s", k.text);
         line(e, "#define HAVE_%s", k.text);
@@ -575,28 +689,37 @@ void emit_cluster(Bytes *out, const Fuse *f) {
     put_summary(&e);
     put_reductions(&e);
     int64_t scratch = 0, per_element = 0;
-    FusedUnit unit = !e.plan.has_reduce       ? FUSED_ELEMENTS
+    FusedUnit unit = e.plan.has_columns     ? FUSED_LANES
+                     : !e.plan.has_reduce   ? FUSED_ELEMENTS
                      : e.plan.n_passes == 1 ? FUSED_BLOCKS
                                             : FUSED_ROWS;
-    static void (*const put[])(Emit *, int64_t *, int64_t *) = {put_elements, put_blocks, put_rows};
-    static const char *const unit_name[] = {"FUSED_ELEMENTS", "FUSED_BLOCKS", "FUSED_ROWS"};
+    static void (*const put[])(Emit *, int64_t *, int64_t *) = {put_elements, put_blocks, put_rows,
+                                                                put_lanes};
+    static const char *const unit_name[] = {"FUSED_ELEMENTS", "FUSED_BLOCKS", "FUSED_ROWS",
+                                            "FUSED_LANES"};
     put[unit](&e, &scratch, &per_element);
-    int reductions = 0;
-    for (int i = 0; i < f->n_nodes; i++)
-        reductions += is_reduce(&f->node[i]) && e.plan.is_used[i];
+    int reductions = 0, columns = 0, totals = 0;
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (!e.plan.is_used[i]) continue;
+        reductions += is_reduce(n);
+        columns += n->is_column && !n->is_row;
+        totals += n->is_column && n->is_row;
+    }
     bytes_puts(out, "static const unsigned char FUSED(signature)[] = {");
     for (size_t i = 0; i < f->signature_bytes; i++) bytes_printf(out, "%d,", f->signature[i]);
     bytes_puts(out, "};\nconst FusedKernel FUSED(kernel) = {\n");
     bytes_printf(out, "    .run = FUSED(run),%s .unit = %s, .reductions = %d,\n",
-                 unit == FUSED_BLOCKS ? " .finish = FUSED(finish)," : "", unit_name[unit],
-                 reductions);
+                 unit == FUSED_BLOCKS || unit == FUSED_LANES ? " .finish = FUSED(finish)," : "",
+                 unit_name[unit], reductions);
+    bytes_printf(out, "    .columns = %d, .totals = %d,\n", columns, totals);
     bytes_printf(out, "    .scratch_n = %lld, .scratch = %lld, .cost = %d, .reuse = {",
                  (long long)per_element, (long long)scratch, e.plan.cost);
     for (int k = 0; k < f->n_outputs; k++) {
         uint32_t over = 0;
         for (int i = 0; i < f->n_nodes; i++) {
             const FuseNode *n = &f->node[i];
-            if (!n->is_stored || n->output != k || n->is_row) continue;
+            if (!n->is_stored || n->output != k || n->is_row || n->is_column) continue;
             for (int j = 0; j < f->n_inputs; j++)
                 if (f->lies[j] == LIES_DENSE && e.last_use[j] <= 2 * e.plan.pass[i])
                     over |= UINT32_C(1) << j;

@@ -45,8 +45,17 @@ FuseRef fuse_node(Fuse *f, Op op, DType dtype, bool is_row, const FuseRef *in, i
         n->in[i] = (uint8_t)in[i];
         bool is_wide = fuse_is_node(in[i]) && !f->node[in[i]].is_row;
         assert(!is_row || op_info[op].class_ == CLASS_REDUCE || !is_wide);
+        assert(!fuse_is_node(in[i]) || !f->node[in[i]].is_column);
     }
     return f->n_nodes++;
+}
+
+FuseRef fuse_column(Fuse *f, Op op, DType dtype, bool is_row, FuseRef in) {
+    FuseRef r = fuse_node(f, op, dtype, is_row, &in, 1);
+    if (r == FUSE_NONE) return r;
+    assert(!is_row || !fuse_is_node(in) || f->node[in].is_row);
+    f->node[r].is_column = true;
+    return r;
 }
 
 char **fuse_store(Fuse *f, FuseRef node) {
@@ -61,7 +70,11 @@ char **fuse_store(Fuse *f, FuseRef node) {
 
 /* ---- The plan ---- */
 
-static bool is_reduce(const FuseNode *n) { return op_info[n->op].class_ == CLASS_REDUCE; }
+static bool is_reduce(const FuseNode *n) { /* of a row */
+    return op_info[n->op].class_ == CLASS_REDUCE && !n->is_column;
+}
+/* Computed or folded for each element. */
+static bool is_wide(const FuseNode *n) { return !n->is_row; }
 
 /* Computing it again is cheaper than a trip to memory. */
 static int cost_of(const FuseNode *n) {
@@ -69,6 +82,7 @@ static int cost_of(const FuseNode *n) {
     case OP_ADD: case OP_SUB: case OP_MUL: case OP_NEG: case OP_ABS: case OP_SQUARE: case OP_RELU:
     case OP_MAXIMUM: case OP_MINIMUM: case OP_WHERE: case OP_EQ: case OP_NE: case OP_LT: case OP_LE:
     case OP_GT: case OP_GE: case OP_AND: case OP_OR: case OP_XOR: case OP_NOT: case OP_CAST:
+    case OP_SUM: case OP_MAX: case OP_MIN:
         return 1;
     default: return 8;
     }
@@ -87,11 +101,12 @@ void fuse_plan(const Fuse *f, FusePlan *p) {
         for (int k = 0; k < n->n_in; k++)
             if (fuse_is_node(n->in[k]) && p->pass[n->in[k]] > p->pass[i])
                 p->pass[i] = p->pass[n->in[k]];
-        if (!n->is_row && p->is_used[i]) p->cost += cost_of(n);
+        if (is_wide(n) && p->is_used[i]) p->cost += cost_of(n);
         p->has_reduce |= is_reduce(n) && p->is_used[i];
+        p->has_columns |= n->is_column && p->is_used[i];
         if (is_reduce(n))
             p->pass[i]++;
-        else if (!n->is_row && p->is_used[i] && p->pass[i] >= p->n_passes)
+        else if (is_wide(n) && p->is_used[i] && p->pass[i] >= p->n_passes)
             p->n_passes = p->pass[i] + 1;
     }
     int cost[FUSE_NODES]; /* of computing it again in a later pass */
@@ -103,7 +118,9 @@ void fuse_plan(const Fuse *f, FusePlan *p) {
             if (fuse_is_node(r) && !f->node[r].is_row && !p->is_kept[r] && !f->node[r].is_stored)
                 cost[i] += cost[r];
         }
-        if (n->is_row || n->is_stored || !p->is_used[i] || cost[i] <= RECOMPUTED_MAX) continue;
+        if (n->is_row || n->is_column || n->is_stored || !p->is_used[i] ||
+            cost[i] <= RECOMPUTED_MAX)
+            continue;
         for (int j = i + 1; j < f->n_nodes && !p->is_kept[i]; j++) {
             const FuseNode *m = &f->node[j];
             if (!p->is_used[j] || is_reduce(m)) continue;
@@ -165,7 +182,7 @@ static void sign(Fuse *f) {
         *s++ = n->dtype;
         *s++ = n->n_in;
         for (int k = 0; k < 3; k++) *s++ = n->in[k];
-        *s++ = (unsigned char)(n->is_stored << 1 | n->is_row);
+        *s++ = (unsigned char)(n->is_column << 2 | n->is_stored << 1 | n->is_row);
         *s++ = n->output;
     }
     for (int k = 0; k < f->n_inputs; k++) {
@@ -214,7 +231,8 @@ bool fuse_done(Fuse *f) {
     for (int i = 0; i < f->n_nodes; i++)
         if (p.is_kept[i])
             row_bytes += a->n * dtype_info[fuse_computes(f->node[i].dtype)].size_bytes;
-    if (!p.has_reduce) return false;
+    if (!p.has_reduce && !p.has_columns) return false;
+    if (p.has_columns && a->n > ROW_BYTES_MAX) return false;
     return row_bytes <= ROW_BYTES_MAX && (p.n_passes == 1 || a->n <= ROW_BYTES_MAX);
 }
 

@@ -6,6 +6,8 @@
  * reductions `trailing` is 0, and all of it is one row. A node is of the space (one value per
  * element) or of rows (one per row: what a reduction gives, and what is computed from such values).
  * Softmax along the last axis: max (rows), sub, exp (space), sum (rows), div (space).
+ * What is folded along the other axes, over the rows, is one value per column, or one value where
+ * row values are folded: a bias's gradient, a loss's sum. Nothing in the cluster reads these.
  *
  * Inputs are views that broadcast to the space, read where they lie; scalars are immediates.
  * Values that are stored are outputs, row-major; all others exist in registers only, rounded to
@@ -34,6 +36,7 @@ typedef struct FuseNode {
     uint8_t op, dtype, n_in;
     uint8_t in[3]; /* FuseRef */
     bool is_row;   /* one value per row */
+    bool is_column; /* a REDUCE over the rows; is_row: of a row value, so one value */
     bool is_stored;
     uint8_t output; /* is_stored: its place in args.out */
 } FuseNode;
@@ -64,6 +67,9 @@ FuseRef fuse_scalar(Fuse *f, DType d, const void *value);
  * per row; its operands are then of rows, scalars, or inputs that do not change along a row; of a
  * REDUCE always. A reduction's operand is a node of the space or an input. */
 FuseRef fuse_node(Fuse *f, Op op, DType dtype, bool is_row, const FuseRef *in, int n_in);
+/* A REDUCE over the rows, of a node of space or rows, or of an input; is_row: of a row value, or of
+ * an input that does not change along a row. It is nobody's operand. */
+FuseRef fuse_column(Fuse *f, Op op, DType dtype, bool is_row, FuseRef in);
 /* The node's value is wanted: the address of its place in args.out, or NULL: there is no room. */
 char **fuse_store(Fuse *f, FuseRef node);
 /* Lays out loops and signature. False: it cannot be one kernel (nothing stored, an empty space, a
@@ -82,7 +88,7 @@ static inline DType fuse_computes(DType d) { return dtype_is_half(d) ? DT_F32 : 
  * its operand, and its value is there for the next. */
 typedef struct FusePlan {
     int n_passes;
-    bool has_reduce;
+    bool has_reduce, has_columns;
     int cost; /* of an element, in units of an addition */
     int pass[FUSE_NODES];     /* nodes of the space: computed first; of rows: there before it */
     bool is_used[FUSE_NODES]; /* stored, or an operand of what is */

@@ -33,7 +33,15 @@ PRO_FN void fused_next(FusedWalk *w, const FusedLoop *l, int inputs) {
 /* Rows whose passes go together: four, if they are short. */
 PRO_FN int64_t fused_group(int64_t n) { return n <= FUSED_BLOCK ? 4 : 1; }
 
-/* NAME_tree: the accumulators of n >= 1 blocks become one, as cpu_reduce.c combines its table.
+/* Of `height` rows of a block those whose lanes are in [low, low + width): how many they are. */
+PRO_FN int64_t fused_lane_rows(int64_t height, int64_t low, int64_t width) {
+    int64_t rest = height % LANES - low;
+    return height / LANES * width + (rest < 0 ? 0 : rest < width ? rest : width);
+}
+
+/* NAME_lanes: t (blocks of rows, LANES, n), one accumulator each: for columns [begin, end) of n they
+ * become one, which is then in t[begin] ...: lanes by a tree, then blocks, as cpu_reduce.c does it.
+ * NAME_tree: the accumulators of n >= 1 blocks become one, as cpu_reduce.c combines its table.
  * NAME_four: *t[k] = NAME_row(n, x[k]): the order is NAME_row's, but four rows side by side keep
  * the processor busy, which with one waits for each addition. */
 #define REDUCE_REST(NAME, A, R, INIT)                                                              \
@@ -42,6 +50,24 @@ PRO_FN int64_t fused_group(int64_t n) { return n <= FUSED_BLOCK ? 4 : 1; }
             for (int64_t b = 0; b + s < n; b += 2 * s) t[b] = NAME##_both(t[b], t[b + s]);         \
         return t[0];                                                                               \
     }                                                                                              \
+    __attribute__((noinline, unused)) static void NAME##_lanes(R *t, int64_t rows, int64_t n,      \
+                                                               int64_t begin, int64_t end) {       \
+        int64_t blocks = (rows + FUSED_BLOCK - 1) / FUSED_BLOCK;                                   \
+        for (int64_t b = 0; b < blocks; b++) {                                                     \
+            R *x = t + b * LANES * n;                                                              \
+            int64_t used = rows - b * FUSED_BLOCK;                                                 \
+            for (int w = LANES / 2; w; w /= 2)                                                     \
+                for (int l = 0; l < w && l + w < used; l++)                                        \
+                    for (int64_t c = begin; c < end; c++)                                          \
+                        x[l * n + c] = NAME##_both(x[l * n + c], x[(l + w) * n + c]);              \
+        }                                                                                          \
+        for (int64_t s = 1; s < blocks; s *= 2)                                                    \
+            for (int64_t b = 0; b + s < blocks; b += 2 * s)                                        \
+                for (int64_t c = begin; c < end; c++)                                              \
+                    t[b * LANES * n + c] =                                                         \
+                        NAME##_both(t[b * LANES * n + c], t[(b + s) * LANES * n + c]);             \
+    }                                                                                              \
+    PRO_FN R NAME##_init(void) { return (R)(INIT); }                                               \
     PRO_FN R NAME##_ending(int64_t n, const A *x, R *lane) {                                       \
         if (n) {                                                                                   \
             A tail[LANES];                                                                         \

@@ -1,7 +1,7 @@
 /* fuse_test: law 2 (DESIGN 9): what a cluster's kernel computes is, bit for bit, what the cpu
  * engine computes op by op. Random clusters over all dtypes, broadcast and permuted inputs, odd
- * sizes, nan and infinities, reductions of more than one block, outputs written over inputs, 1 and
- * 3 threads; each graph twice, with other shapes and scalars, which is the same kernel where the
+ * sizes, nan and infinities, reductions along rows and over them, of more than one block, outputs
+ * written over inputs, 1 and 3 threads; each graph twice, with other shapes and scalars, which is the same kernel where the
  * inputs lie alike. Then what may share a kernel, and the kernels' cache: from disk, damaged, by
  * two at once, too large, not there, no compiler.
  * Usage: fuse_test [CLUSTERS [SEED]] SPDX-License-Identifier: MIT */
@@ -33,6 +33,7 @@ typedef struct Value {
     FuseRef ref;
     DType dtype;
     bool is_row;
+    bool is_column; /* folded over the rows: nobody's operand */
     void *owned;
 } Value;
 
@@ -117,8 +118,10 @@ static bool fails(Engine *e, Ticket k) {
     return e->ops->done(e, k, true, &err) != 1;
 }
 
-static Value apply(Trial *t, Op op, DType out, bool is_row, const Value *const *operand, int n) {
-    Value v = {.dtype = out, .is_row = is_row};
+/* How the call is made: reductions fold the row, or, is_column, the rows. */
+static Value apply_how(Trial *t, Op op, DType out, bool is_row, bool is_column,
+                       const Value *const *operand, int n) {
+    Value v = {.dtype = out, .is_row = is_row, .is_column = is_column};
     View in[3];
     FuseRef ref[3];
     Operand dummy[3] = {{0}};
@@ -127,20 +130,27 @@ static Value apply(Trial *t, Op op, DType out, bool is_row, const Value *const *
     Inst inst = {.op = op, .n_in = (uint16_t)n, .n_out = 1, .in = dummy, .attr = attr};
     for (int k = 0; k < n; k++) in[k] = operand[k]->view, ref[k] = operand[k]->ref;
     if (op_info[op].class_ == CLASS_REDUCE) {
-        for (int a = 0; a < t->fuse.trailing; a++)
-            axes[a] = t->fuse.space.rank - t->fuse.trailing + a;
-        attr[0] = (Attr){.key = ATTR_AXIS, .n = (uint32_t)t->fuse.trailing, .ints = axes};
+        int lead = t->fuse.space.rank - t->fuse.trailing;
+        int folded = is_column ? lead : t->fuse.trailing;
+        for (int a = 0; a < folded; a++) axes[a] = is_column ? a : lead + a;
+        attr[0] = (Attr){.key = ATTR_AXIS, .n = (uint32_t)folded, .ints = axes};
         attr[1] = (Attr){.key = ATTR_KEEPDIMS, .b = true};
         inst.n_attr = 2;
     }
     Call call = {.inst = &inst, .n_in = n, .n_out = 1, .in = in};
     v.view.type = type_of(t, is_row, out);
+    for (int a = 0; is_column && a < t->fuse.space.rank - t->fuse.trailing; a++)
+        v.view.type.shape[a] = 1;
     view_strides(&v.view.type, v.view.stride);
     v.owned = v.view.data = memory(type_bytes(&v.view.type));
     call.out[0] = v.view;
     CHECK(!fails(engine[0], engine[0]->ops->submit(engine[0], &call, NULL, 0)));
-    v.ref = fuse_node(&t->fuse, op, out, is_row, ref, n);
+    v.ref = is_column ? fuse_column(&t->fuse, op, out, is_row, ref[0])
+                      : fuse_node(&t->fuse, op, out, is_row, ref, n);
     return v;
+}
+static Value apply(Trial *t, Op op, DType out, bool is_row, const Value *const *operand, int n) {
+    return apply_how(t, op, out, is_row, false, operand, n);
 }
 
 /* An immediate for an operation on dtype d, as exec.c makes it. */
@@ -167,7 +177,7 @@ static const DType dtypes[] = {DT_F32, DT_F32, DT_F32, DT_F32, DT_F64, DT_F16, D
 static const Value *operand(Trial *t, Rand *g, DType d, bool rows_only) {
     int fits[VALUES], n = 0, any[VALUES], n_any = 0;
     for (int i = 0; i < t->n_values; i++) {
-        if (rows_only && !t->value[i].is_row) continue;
+        if (t->value[i].is_column || (rows_only && !t->value[i].is_row)) continue;
         any[n_any++] = i;
         if (t->value[i].dtype == d) fits[n++] = i;
     }
@@ -195,6 +205,12 @@ static void build(Trial *t, Rand *g, Rand *lie, Rand *r, bool is_tame) {
     if (is_long) space.shape[space.rank - 1] = 4000 + rand_below(r, 9000);
     if (is_long && space.rank > 2) space.rank = 2, space.shape[1] = space.shape[0] * 1500 + 77;
     int trailing = rand_below(g, 2) ? 1 + rand_below(g, space.rank) : 0;
+    bool has_columns = trailing && trailing < space.rank && rand_below(g, 2);
+    if (has_columns && !is_long && rand_below(g, 3) == 0) { /* more rows than a block has */
+        space.shape[0] = 300 + rand_below(r, 300);
+        if (space.rank - trailing == 1) space.shape[0] *= 30;
+        for (int a = 1; a < space.rank; a++) space.shape[a] = 2 + space.shape[a] % 11;
+    }
     fuse_init(&t->fuse, &space, trailing);
     int inputs = 1 + rand_below(g, 4), ops = 1 + rand_below(g, 12);
     for (int k = 0; k < inputs; k++) {
@@ -209,6 +225,8 @@ static void build(Trial *t, Rand *g, Rand *lie, Rand *r, bool is_tame) {
     int last = -1;
     for (int k = 0; k < ops && t->n_values < VALUES - 8; k++) {
         bool reduces = trailing && rand_below(g, 4) == 0;
+        bool is_column = has_columns && rand_below(g, 4) == 0;
+        reduces |= is_column;
         bool rows_only = trailing && !reduces && rand_below(g, 4) == 0;
         Op op = random_op(g, reduces ? CLASS_REDUCE : CLASS_MAP);
         DType d = dtypes[rand_below(g, sizeof dtypes / sizeof *dtypes)];
@@ -220,8 +238,8 @@ static void build(Trial *t, Rand *g, Rand *lie, Rand *r, bool is_tame) {
         if (reduces) {
             out = dtype_is_half(d) ? d : emit_accumulator(op, d);
             x = operand(t, g, d, false);
-            if (!x || x->is_row || t->n_values >= VALUES) continue;
-            Value v = apply(t, op, out, true, &x, 1);
+            if (!x || (x->is_row && !is_column) || t->n_values >= VALUES) continue;
+            Value v = apply_how(t, op, out, !is_column || x->is_row, is_column, &x, 1);
             t->value[last = t->n_values++] = v;
             continue;
         }
@@ -247,7 +265,8 @@ static void build(Trial *t, Rand *g, Rand *lie, Rand *r, bool is_tame) {
         for (int i = 0; i < n_imm; i++) free(imm[i].owned);
     }
     for (int i = inputs; i < t->n_values; i++) {
-        if (!fuse_is_node(t->value[i].ref) || (i != last && rand_below(g, 4))) continue;
+        if (!fuse_is_node(t->value[i].ref)) continue;
+        if (i != last && rand_below(g, t->value[i].is_column ? 2 : 4)) continue;
         if (!fuse_store(&t->fuse, t->value[i].ref)) break;
         t->stored[t->n_stored++] = i;
     }
