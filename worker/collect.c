@@ -3,6 +3,7 @@
 #include "runtime/element.h"
 #include "runtime/log.h"
 #include "worker/emit.h"
+#include "worker/fit.h"
 #include "worker/fuse.h"
 #include "worker/knob.h"
 
@@ -15,8 +16,7 @@ enum {
     WAIT_MS = 60000,
     SIGHTS = 2, /* what runs once is not worth a compiler */
     PASSED_MAX = 64,   /* instructions beside an open cluster */
-    EDGE_MIN = 12,     /* nodes of a cluster that ends where a loop goes round */
-    INDEPENDENT_MAX = 24 /* nodes of a cluster that takes in what has nothing to do with them */
+    EDGE_MIN = 12      /* nodes of a cluster that ends where a loop goes round */
 };
 
 struct Collect {
@@ -103,138 +103,7 @@ void collect_stats(const Exec *x, Bytes *out) {
                  (unsigned long long)s.pending, (unsigned long long)s.failed, s.compile_ms);
 }
 
-/* ---- What fits ---- */
-
-static int lead_rank(const Fuse *f) { return f->space.rank - f->trailing; }
-
-static bool is_space(const Fuse *f, const TensorType *t) {
-    if (t->rank != f->space.rank) return false;
-    for (int d = 0; d < t->rank; d++)
-        if (t->shape[d] != f->space.shape[d]) return false;
-    return true;
-}
-/* The shape of row values: the space's first axes, with axes of 1 behind them or without. */
-static bool is_rows(const Fuse *f, const TensorType *t) {
-    int lead = lead_rank(f);
-    if (!f->trailing || (t->rank != lead && t->rank != f->space.rank)) return false;
-    for (int d = 0; d < t->rank; d++)
-        if (t->shape[d] != (d < lead ? f->space.shape[d] : 1)) return false;
-    return true;
-}
-/* A view of a row value that repeats it along the space's last axes. */
-static bool repeats_rows(const Fuse *f, const View *v) {
-    int64_t step = 1;
-    for (int d = f->space.rank - 1; d >= 0; d--) {
-        int own = d - (f->space.rank - v->type.rank);
-        int64_t extent = own < 0 ? 1 : v->type.shape[own];
-        if (d >= lead_rank(f)) {
-            if (extent != 1 && v->stride[own] != 0) return false;
-            continue;
-        }
-        if (extent != f->space.shape[d] || (extent > 1 && v->stride[own] != step)) return false;
-        step *= extent;
-    }
-    return true;
-}
-
-static bool is_pending(const Storage *st) { return st->maker && st->maker->kind == JOB_PENDING; }
-
-/* Operand v of storage st as an operand of a node; FUSE_NONE: it cannot be. */
-static FuseRef tensor_ref(Collect *c, const Storage *st, const View *v, bool is_row,
-                          const TensorType *out) {
-    Fuse *f = &c->fuse;
-    if (is_pending(st)) {
-        int i = st->maker->node;
-        if (v->data != storage_base(st) || v->type.dtype != f->node[i].dtype) return FUSE_NONE;
-        bool whole = view_is_contiguous(v);
-        if (!f->node[i].is_row) return !is_row && whole && is_space(f, &v->type) ? i : FUSE_NONE;
-        if (!is_row) return repeats_rows(f, v) ? i : FUSE_NONE;
-        return whole && is_rows(f, &v->type) ? i : FUSE_NONE;
-    }
-    if (st->maker || st->made) return FUSE_NONE; /* late for another reason */
-    View shown = *v;
-    if (is_row && out->rank < f->space.rank) { /* rows without the axes of 1 */
-        for (int a = 0; a < f->trailing; a++) {
-            shown.type.shape[shown.type.rank] = 1;
-            shown.stride[shown.type.rank++] = 0;
-        }
-    }
-    return fuse_input(f, &shown);
-}
-
-/* How many axes a reduction folds, if they are the last ones; else 0. */
-static int folded_axes(const Job *j) {
-    const Attr *axis = inst_attr(j->call.inst, ATTR_AXIS);
-    int rank = j->call.in[0].type.rank;
-    if (!axis) return rank;
-    uint32_t seen = 0;
-    for (uint32_t i = 0; i < axis->n; i++) seen |= UINT32_C(1) << axis->ints[i];
-    int n = 0;
-    while (n < rank && seen >> (rank - 1 - n) & 1) n++;
-    return seen == ((UINT32_C(1) << n) - 1) << (rank - n) ? n : 0;
-}
-
-/* The space for j, which is the first; or whether the open one is its own. */
-static bool fit(Collect *c, const Job *j, const TensorType *type, bool *is_row) {
-    Fuse *f = &c->fuse;
-    if (op_info[j->inst.op].class_ == CLASS_REDUCE) {
-        const TensorType *x = &j->call.in[0].type;
-        int folded = folded_axes(j);
-        *is_row = true;
-        int64_t n = 1;
-        for (int d = x->rank - folded; d < x->rank; d++) n *= x->shape[d];
-        if (n < 2 || type_numel(x) == 0) return false;
-        if (!c->n) fuse_init(f, x, folded);
-        if (!is_space(f, x) || (f->trailing && f->trailing != folded)) return false;
-        f->trailing = folded;
-        return true;
-    }
-    if (type_numel(type) == 0) return false;
-    if (!c->n) fuse_init(f, type, 0);
-    *is_row = !is_space(f, type);
-    return !*is_row || is_rows(f, type);
-}
-
-static FuseRef scalar_ref(Fuse *f, const Job *j, int slot) {
-    const View *v = &j->call.in[slot];
-    DType d = (DType)v->type.dtype;
-    if (slot > 0 || j->call.n_in < 3) return fuse_scalar(f, d, v->data);
-    uint8_t condition = element_float(d, v->data) != 0;
-    return fuse_scalar(f, DT_BOOL, &condition);
-}
-
-/* j as a node of the open cluster, or of a new one. */
-static FuseRef node_of(Collect *c, Job *j, const TensorType *type) {
-    Fuse *f = &c->fuse;
-    Op op = j->inst.op;
-    FuseRef in[3];
-    bool is_row, depends = false;
-    int trailing = c->n ? f->trailing : 0;
-    if (!fit(c, j, type, &is_row)) return FUSE_NONE;
-    int inputs = f->n_inputs, scalars = f->n_scalars, nodes = f->n_nodes;
-    bool ok = true;
-    for (int i = 0, k = 0; i < j->call.n_in && ok; i++) {
-        const View *v = &j->call.in[i];
-        if (v->is_scalar) {
-            in[i] = scalar_ref(f, j, i);
-        } else {
-            const Storage *st = j->held[k];
-            bool in_row = is_row && op_info[op].class_ != CLASS_REDUCE;
-            in[i] = c->operand[c->n][k++] = tensor_ref(c, st, v, in_row, type);
-            depends |= is_pending(st);
-        }
-        ok = in[i] != FUSE_NONE;
-    }
-    /* What is folded is of the space. */
-    if (ok && op_info[op].class_ == CLASS_REDUCE)
-        ok = !fuse_is_node(in[0]) || !f->node[in[0]].is_row;
-    if (ok && !depends && c->n >= INDEPENDENT_MAX) ok = false;
-    FuseRef r = ok ? fuse_node(f, op, (DType)type->dtype, is_row, in, j->call.n_in) : FUSE_NONE;
-    if (r != FUSE_NONE) return r;
-    f->n_inputs = inputs, f->n_scalars = scalars, f->n_nodes = nodes;
-    f->trailing = trailing;
-    return FUSE_NONE;
-}
+/* ---- Taking in ---- */
 
 /* A number beside an open cluster of tensors, of which it reads nothing. */
 static bool is_aside(const Collect *c, const TensorType *type) {
@@ -243,7 +112,7 @@ static bool is_aside(const Collect *c, const TensorType *type) {
 
 static bool has_pending(const Job *j) {
     for (int k = 0; k < j->n_held; k++)
-        if (is_pending(j->held[k])) return true;
+        if (fit_is_pending(j->held[k])) return true;
     return false;
 }
 
@@ -256,22 +125,20 @@ bool collect_settle(Exec *x, Job *j, ErrCode *poison) {
     return !*poison;
 }
 
-static bool is_kind(Op op) {
-    return op_info[op].class_ == CLASS_MAP || op_info[op].class_ == CLASS_REDUCE || op == OP_CAST;
-}
-
 bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
     Collect *c = x->collect;
     Client *client = j->frame->client;
     *poison = ERR_NONE;
     FuseRef r = FUSE_NONE;
-    bool may = is_kind(j->inst.op) && !client->checks_nan && !client->jobs && !x->first &&
+    bool may = fit_is_kind(j->inst.op) && !client->checks_nan && !client->jobs && !x->first &&
                j->inst.n_out == 1 && (c->knobs.is_auto || j->compiles);
-    if (may && c->n < c->knobs.batch_max) r = node_of(c, j, type);
-    if (r == FUSE_NONE && c->n && (has_pending(j) || (may && !is_aside(c, type)))) {
+    if (may && c->n < c->knobs.batch_max)
+        r = fit_job(&c->fuse, c->n, j, type, c->operand[c->n]);
+    bool ends = may && !fit_is_source(j->inst.op) && !is_aside(c, type);
+    if (r == FUSE_NONE && c->n && (has_pending(j) || ends)) {
         if (!collect_settle(x, j, poison)) return false;
         collect_flush(x);
-        if (may && !client->jobs && !x->first) r = node_of(c, j, type);
+        if (may && !client->jobs && !x->first) r = fit_job(&c->fuse, 0, j, type, c->operand[0]);
     }
     if (r == FUSE_NONE) return false;
     assert(r == c->n);
@@ -283,7 +150,7 @@ bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
     j->node = r;
     for (int k = 0; k < j->n_held; k++) {
         storage_ref(j->held[k])->users++;
-        if (is_pending(j->held[k])) c->uses[j->held[k]->maker->node]++;
+        if (fit_is_pending(j->held[k])) c->uses[j->held[k]->maker->node]++;
     }
     j->kind = JOB_PENDING;
     j->state = JOB_WAITS;
@@ -337,7 +204,7 @@ static Storage *dying_input(const Collect *c, int k, const Storage *out) {
         for (int h = 0; h < c->job[i]->n_held; h++)
             if (c->operand[i][h] == FUSE_INPUT + k) st = c->job[i]->held[h];
     if (!st || st->data != v->data || st->bytes != out->bytes || st->owner != out->owner ||
-        st->refs != held_here(c, st) || !view_is_contiguous(v) || !is_space(&c->fuse, &v->type))
+        st->refs != held_here(c, st) || !view_is_contiguous(v) || !fit_is_space(&c->fuse, &v->type))
         return NULL;
     for (int o = 0; o < c->fuse.n_inputs; o++) {
         const char *p = c->fuse.input[o].data;

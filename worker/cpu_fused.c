@@ -19,15 +19,17 @@ static void fused_range(void *ctx, int64_t begin, int64_t end, int thread) {
 bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
     Cpu *c = (Cpu *)e;
     FusedArgs *a = &f->args;
+    int32_t bad = 0; /* then it is done op by op, which says what is wrong */
+    a->bad = &bad;
     FusedRun r = {a, k->run, c->pool, (size_t)fused_scratch(k, a->n)};
     int64_t cost = 1 + k->cost / 4; /* of an element, in those of a plain kernel */
     if (k->unit == FUSED_ELEMENTS) {
         cpu_ranges(c, a->n, cpu_part(cost), fused_range, &r);
-        return true;
+        return !bad;
     }
     if (k->unit == FUSED_ROWS) {
         cpu_ranges(c, a->rows, cpu_part(cost * a->n), fused_range, &r);
-        return true;
+        return !bad;
     }
     bool is_lanes = k->unit == FUSED_LANES;
     uint64_t table_bytes = (uint64_t)(is_lanes ? fused_table(a, k->columns, k->totals)
@@ -46,5 +48,5 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
         cpu_ranges(c, a->rows, cpu_part(a->blocks + 4), fused_range, &r);
     }
     mem_release(c->mem, a->table, table_bytes);
-    return true;
+    return !bad;
 }

@@ -17,6 +17,7 @@ typedef struct Emit {
     Bytes *out;
     int depth;
     bool needs[FUSE_NODES], needs_input[FUSED_INPUTS]; /* by the loop of the pass */
+    bool picks;                 /* one element, which is not stored */
     int last_use[FUSED_INPUTS]; /* 2 pass, + 1: after the pass's loop; by rows: never over */
 } Emit;
 
@@ -81,6 +82,12 @@ static void put_value(Emit *e, int i, const char *const operand[3], const char *
     if (is_half) bytes_printf(e->out, "f32_to_%s(", text);
     if (reduced) {
         bytes_puts(e->out, reduced);
+    } else if (n->op == OP_FULL) {
+        bytes_puts(e->out, operand[0]);
+    } else if (n->op == OP_SCATTER_ADD) {
+        bytes_printf(e->out, "(int32_t)(at + i) != j%d ? %s : (%s)(", i, operand[0], held(d));
+        emit_expr(e->out, op_info[OP_ADD].expr, d, d, (const char *[3]){operand[0], operand[2]});
+        bytes_puts(e->out, ")");
     } else if (n->op == OP_CAST) {
         DType a = fuse_computes(from), b = fuse_computes(d);
         if (a == b)
@@ -129,7 +136,8 @@ static const char *accumulator(const Emit *e, int i) {
 /* ---- A pass ---- */
 
 static bool folds_in(const Emit *e, int i, int pass) {
-    return is_reduce(&e->f->node[i]) && e->plan.is_used[i] && e->plan.pass[i] == pass + 1;
+    return !e->picks && is_reduce(&e->f->node[i]) && e->plan.is_used[i] &&
+           e->plan.pass[i] == pass + 1;
 }
 /* Computed in an earlier pass and still there. */
 static bool is_loaded(const Emit *e, int i, int pass) {
@@ -140,16 +148,34 @@ static bool is_computed(const Emit *e, int i, int pass) {
 }
 static bool is_written(const Emit *e, int i, int pass) {
     const FuseNode *n = &e->f->node[i];
-    return !n->is_row && !n->is_column && e->plan.pass[i] == pass && e->plan.is_used[i] &&
-           (n->is_stored || e->plan.is_kept[i]);
+    return !e->picks && !n->is_row && !n->is_column && e->plan.pass[i] == pass &&
+           e->plan.is_used[i] && (n->is_stored || e->plan.is_kept[i]);
 }
 
 /* Folded over the rows by the loop of the pass. */
 static bool is_column_in(const Emit *e, int i, int pass) {
     const FuseNode *n = &e->f->node[i];
-    return n->is_column && !n->is_row && e->plan.is_used[i] && e->plan.pass[i] == pass;
+    return !e->picks && n->is_column && !n->is_row && e->plan.is_used[i] &&
+           e->plan.pass[i] == pass;
 }
 
+/* What the needed nodes are computed from is needed. */
+static bool spread_needs(Emit *e, int pass) {
+    const Fuse *f = e->f;
+    bool has_any = false;
+    for (int i = f->n_nodes - 1; i >= 0; i--) {
+        has_any |= e->needs[i];
+        const FuseNode *n = &f->node[i];
+        for (int k = 0; is_computed(e, i, pass) && k < n->n_in; k++) {
+            FuseRef r = n->in[k];
+            if (fuse_is_input(r)) e->needs_input[r - FUSE_INPUT] = true;
+            if (fuse_is_node(r) && !f->node[r].is_row) e->needs[r] = true;
+        }
+    }
+    for (int k = 0; k < f->n_inputs; k++)
+        if (e->needs_input[k] && e->last_use[k] < 2 * pass) e->last_use[k] = 2 * pass;
+    return has_any;
+}
 static bool find_needs(Emit *e, int pass) {
     const Fuse *f = e->f;
     bool has_any = false;
@@ -174,18 +200,7 @@ static bool find_needs(Emit *e, int pass) {
             e->needs[n->in[0]] = true;
         }
     }
-    for (int i = f->n_nodes - 1; i >= 0; i--) {
-        has_any |= e->needs[i];
-        const FuseNode *n = &f->node[i];
-        for (int k = 0; is_computed(e, i, pass) && k < n->n_in; k++) {
-            FuseRef r = n->in[k];
-            if (fuse_is_input(r)) e->needs_input[r - FUSE_INPUT] = true;
-            if (fuse_is_node(r) && !f->node[r].is_row) e->needs[r] = true;
-        }
-    }
-    for (int k = 0; k < f->n_inputs; k++)
-        if (e->needs_input[k] && e->last_use[k] < 2 * pass) e->last_use[k] = 2 * pass;
-    return has_any;
+    return spread_needs(e, pass) || has_any;
 }
 
 /* Pointers of one line: what the loop reads and writes. `at` counts elements of the row. */
@@ -224,6 +239,9 @@ static void put_pointers(Emit *e, int pass) {
         }
         if (is_column_in(e, i, pass))
             line(e, "%s *const a%d = l%d + at;", accumulator(e, i), i, i);
+        if (n->op == OP_SCATTER_ADD && is_computed(e, i, pass))
+            line(e, "const int32_t j%d = (int32_t)fused_index(A, (int64_t)%s, n);", i,
+                 name_of(e, n->in[1], false).text);
         if (folds_in(e, i, pass) && e->plan.is_chunked[i])
             line(e, "%s *const g%d = c%d + (at - from);", held(dtype_of(e, n->in[0])), i, i);
     }
@@ -267,6 +285,33 @@ static void put_body(Emit *e, int pass) {
             line(e, "a%d[i] = %s_op(a%d[i], %s);", i, kernel_of(e, i).text, i,
                  name_of(e, n->in[0], false).text);
     }
+}
+
+/* Element `index` of a row: as the loop of the pass would compute it. */
+static void put_pick(Emit *e, int i, int pass) {
+    const FuseNode *n = &e->f->node[i];
+    FuseRef from = n->in[0];
+    memset(e->needs, 0, sizeof e->needs);
+    memset(e->needs_input, 0, sizeof e->needs_input);
+    if (fuse_is_input(from))
+        e->needs_input[from - FUSE_INPUT] = true;
+    else
+        e->needs[from] = true;
+    e->picks = true;
+    spread_needs(e, pass);
+    line(e, "%s e%d;", held(dtype_of(e, from)), i);
+    line(e, "{");
+    line(e, "const int64_t at = fused_index(A, (int64_t)%s, n), i = 0;",
+         name_of(e, n->in[1], true).text);
+    put_pointers(e, pass);
+    put_body(e, pass);
+    line(e, "e%d = %s;", i, name_of(e, from, false).text);
+    line(e, "(void)at, (void)i;");
+    line(e, "}");
+    e->picks = false;
+    char text[16];
+    snprintf(text, sizeof text, "e%d", i);
+    put_value(e, i, NULL, text);
 }
 
 /* The loop over elements [from, to) of the row. */
@@ -340,7 +385,10 @@ static bool has_folds(const Emit *e, int pass) {
 static bool is_row_value(const Emit *e, int i) {
     return e->f->node[i].is_row && !e->f->node[i].is_column && e->plan.is_used[i];
 }
-/* A reduction of row values over the rows, one accumulator per lane. */
+static bool folds_rows(const Emit *e, int i) { /* into one accumulator per lane, or column */
+    const FuseNode *n = &e->f->node[i];
+    return n->is_column && op_info[n->op].class_ == CLASS_REDUCE && e->plan.is_used[i];
+}
 static bool is_total(const Emit *e, int i) {
     return e->f->node[i].is_row && e->f->node[i].is_column && e->plan.is_used[i];
 }
@@ -349,7 +397,7 @@ static bool is_total(const Emit *e, int i) {
 static void put_row_values(Emit *e, int pass, bool stores, bool is_grouped) {
     for (int i = 0; i < e->f->n_nodes; i++) {
         const FuseNode *n = &e->f->node[i];
-        if (is_total(e, i) && e->plan.pass[i] == pass)
+        if (is_total(e, i) && folds_rows(e, i) && e->plan.pass[i] == pass)
             line(e, "*l%d = %s_op(*l%d, %s);", i, kernel_of(e, i).text, i,
                  name_of(e, n->in[0], true).text);
         if (!is_row_value(e, i) || e->plan.pass[i] != pass) continue;
@@ -358,6 +406,8 @@ static void put_row_values(Emit *e, int pass, bool stores, bool is_grouped) {
             snprintf(text, sizeof text, "%s_tree(T%d%s, blocks)", kernel_of(e, i).text, i,
                      is_grouped ? " + g * blocks" : "");
             put_value(e, i, NULL, text);
+        } else if (n->op == OP_GATHER) {
+            put_pick(e, i, pass);
         } else {
             put_map(e, i);
         }
@@ -374,7 +424,8 @@ static void put_row_inputs(Emit *e) {
         bool is_used = false;
         for (int i = 0; i < f->n_nodes; i++)
             for (int j = 0; j < f->node[i].n_in; j++)
-                is_used |= ((is_row_value(e, i) && !is_reduce(&f->node[i])) || is_total(e, i)) &&
+                is_used |= ((is_row_value(e, i) && !is_reduce(&f->node[i])) ||
+                            (is_total(e, i) && folds_rows(e, i))) &&
                            f->node[i].in[j] == FUSE_INPUT + k;
         if (!is_used) continue;
         e->last_use[k] = NEVER_OVER;
@@ -509,9 +560,9 @@ static void put_blocks(Emit *e, int64_t *scratch, int64_t *per_element) {
 static void put_lane_names(Emit *e) {
     for (int i = 0; i < e->f->n_nodes; i++) {
         const FuseNode *n = &e->f->node[i];
-        if (n->is_column && e->plan.is_used[i])
-            line(e, "%s *const l%d = L%d + (N[g] - top) %% FUSED_LANE_COUNT%s;", accumulator(e, i), i,
-                 i, n->is_row ? "" : " * n");
+        if (folds_rows(e, i))
+            line(e, "%s *const l%d = L%d + (N[g] - top) %% FUSED_LANE_COUNT%s;", accumulator(e, i),
+                 i, i, n->is_row ? "" : " * n");
     }
 }
 /* Row values before pass 0 (pass -1), or the elements of a pass and the row values behind it, for
@@ -525,7 +576,7 @@ static void put_one_row(Emit *e, int pass, bool is_values) {
     for (int i = 0; i < f->n_nodes; i++) {
         if (is_row_value(e, i) && e->plan.pass[i] <= pass)
             line(e, "const %s r%d = R%d[g];", held(f->node[i].dtype), i, i);
-        if (e->plan.is_kept[i] && !is_values)
+        if (e->plan.is_kept[i])
             line(e, "%s *const k%d = K%d + g * stride;", held(f->node[i].dtype), i, i);
     }
     put_lane_names(e);
@@ -589,13 +640,43 @@ static void put_lane_tables(Emit *e, const char *unit) {
         all += e->f->node[i].is_column && !e->f->node[i].is_row && e->plan.is_used[i];
     for (int i = 0; i < e->f->n_nodes; i++) {
         const FuseNode *n = &e->f->node[i];
-        if (!n->is_column || !e->plan.is_used[i]) continue;
+        if (!folds_rows(e, i)) continue;
         if (n->is_row)
             line(e, "%s *const L%d = (%s *)(A->table + 8 * lanes * (%d * n + %d)) + %s;",
                  accumulator(e, i), i, accumulator(e, i), all, totals++, unit);
         else
             line(e, "%s *const L%d = (%s *)(A->table + 8 * lanes * %d * n) + %s * n;",
                  accumulator(e, i), i, accumulator(e, i), columns++, unit);
+    }
+}
+/* What is folded from row values, and computed from that. */
+static void put_totals(Emit *e) {
+    const Fuse *f = e->f;
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (!is_total(e, i)) continue;
+        for (int j = 0; j < n->n_in; j++) {
+            int k = n->in[j] - FUSE_INPUT;
+            if (folds_rows(e, i) || !fuse_is_input(n->in[j]) || e->needs_input[k]) continue;
+            e->needs_input[k] = true; /* said */
+            char text[48];
+            DType d = f->input[k].type.dtype;
+            snprintf(text, sizeof text, "*(const %s *)A->in[%d]", emit_ctype(d), k);
+            bytes_printf(e->out, "%*sconst %s y%d = ", 4 * e->depth, "", held(d), k);
+            put_widened(e, d, text);
+            bytes_puts(e->out, ";\n");
+        }
+        if (folds_rows(e, i)) {
+            char text[64];
+            line(e, "%s_lanes(L%d, A->rows, 1, 0, 1);", kernel_of(e, i).text, i);
+            snprintf(text, sizeof text, "L%d[0]", i);
+            put_value(e, i, NULL, text);
+        } else {
+            put_map(e, i);
+        }
+        if (n->is_stored)
+            line(e, "*(%s *)A->out[%d] = %sr%d;", emit_ctype(n->dtype), n->output,
+                 dtype_is_half((DType)n->dtype) ? "h_" : "", i);
     }
 }
 /* The rows of some lanes of a block, in order. */
@@ -612,10 +693,10 @@ static void put_lanes(Emit *e, int64_t *scratch, int64_t *per_element) {
     put_lane_tables(e, "(unit - low)");
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
-        if (!n->is_column || !e->plan.is_used[i]) continue;
+        if (!folds_rows(e, i)) continue;
         const char *per = n->is_row ? "" : " * n";
-        line(e, "for (int64_t i = low%s; i < (low + width)%s; i++) L%d[i] = %s_init();", per, per, i,
-             kernel_of(e, i).text);
+        line(e, "for (int64_t i = low%s; i < (low + width)%s; i++) L%d[i] = %s_init();", per, per,
+             i, kernel_of(e, i).text);
     }
     line(e, "for (int64_t first = 0, group; first < count; first += group) {");
     line(e, "group = count - first < group_max ? 1 : group_max;");
@@ -633,18 +714,19 @@ static void put_lanes(Emit *e, int64_t *scratch, int64_t *per_element) {
     put_lane_tables(e, "0");
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
-        if (!n->is_column || !e->plan.is_used[i]) continue;
-        if (n->is_row) line(e, "if (begin == 0) {");
-        line(e, "%s_lanes(L%d, A->rows, %s);", kernel_of(e, i).text, i,
-             n->is_row ? "1, 0, 1" : "n, begin, end");
-        line(e, n->is_row ? "const int64_t i = 0;" : "for (int64_t i = begin; i < end; i++) {");
+        if (n->is_row || !folds_rows(e, i)) continue;
+        line(e, "%s_lanes(L%d, A->rows, n, begin, end);", kernel_of(e, i).text, i);
+        line(e, "for (int64_t i = begin; i < end; i++) {");
         char text[24];
         snprintf(text, sizeof text, "L%d[i]", i);
         put_value(e, i, NULL, text);
-        line(e, "((%s *)A->out[%d])[i] = %s%s;", emit_ctype(n->dtype), n->output,
-             dtype_is_half((DType)n->dtype) ? "h_" : "", name_of(e, i, false).text);
+        line(e, "((%s *)A->out[%d])[i] = %sv%d;", emit_ctype(n->dtype), n->output,
+             dtype_is_half((DType)n->dtype) ? "h_" : "", i);
         line(e, "}");
     }
+    line(e, "if (begin) return;");
+    memset(e->needs_input, 0, sizeof e->needs_input);
+    put_totals(e);
     line(e, "}");
 }
 
@@ -690,9 +772,9 @@ void emit_cluster(Bytes *out, const Fuse *f) {
     put_reductions(&e);
     int64_t scratch = 0, per_element = 0;
     FusedUnit unit = e.plan.has_columns     ? FUSED_LANES
-                     : !e.plan.has_reduce   ? FUSED_ELEMENTS
-                     : e.plan.n_passes == 1 ? FUSED_BLOCKS
-                                            : FUSED_ROWS;
+                     : !f->trailing         ? FUSED_ELEMENTS
+                     : e.plan.has_reduce && e.plan.n_passes == 1 ? FUSED_BLOCKS
+                                                                  : FUSED_ROWS;
     static void (*const put[])(Emit *, int64_t *, int64_t *) = {put_elements, put_blocks, put_rows,
                                                                 put_lanes};
     static const char *const unit_name[] = {"FUSED_ELEMENTS", "FUSED_BLOCKS", "FUSED_ROWS",
@@ -704,7 +786,7 @@ void emit_cluster(Bytes *out, const Fuse *f) {
         if (!e.plan.is_used[i]) continue;
         reductions += is_reduce(n);
         columns += n->is_column && !n->is_row;
-        totals += n->is_column && n->is_row;
+        totals += n->is_row && folds_rows(&e, i);
     }
     bytes_puts(out, "static const unsigned char FUSED(signature)[] = {");
     for (size_t i = 0; i < f->signature_bytes; i++) bytes_printf(out, "%d,", f->signature[i]);
@@ -715,8 +797,15 @@ void emit_cluster(Bytes *out, const Fuse *f) {
     bytes_printf(out, "    .columns = %d, .totals = %d,\n", columns, totals);
     bytes_printf(out, "    .scratch_n = %lld, .scratch = %lld, .cost = %d, .reuse = {",
                  (long long)per_element, (long long)scratch, e.plan.cost);
+    bool has_index = false; /* it may have to be done again, from the same inputs */
+    for (int i = 0; i < f->n_nodes; i++)
+        has_index |= f->node[i].op == OP_GATHER || f->node[i].op == OP_SCATTER_ADD;
     for (int k = 0; k < f->n_outputs; k++) {
         uint32_t over = 0;
+        if (has_index) {
+            bytes_puts(out, "0,");
+            continue;
+        }
         for (int i = 0; i < f->n_nodes; i++) {
             const FuseNode *n = &f->node[i];
             if (!n->is_stored || n->output != k || n->is_row || n->is_column) continue;

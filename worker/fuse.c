@@ -34,7 +34,8 @@ FuseRef fuse_scalar(Fuse *f, DType d, const void *value) {
     return FUSE_SCALAR + f->n_scalars++;
 }
 
-FuseRef fuse_node(Fuse *f, Op op, DType dtype, bool is_row, const FuseRef *in, int n_in) {
+static FuseRef add_node(Fuse *f, Op op, DType dtype, bool is_row, bool is_total, const FuseRef *in,
+                        int n_in) {
     assert(n_in >= 1 && n_in <= 3);
     if (f->n_nodes == FUSE_NODES) return FUSE_NONE;
     FuseNode *n = &f->node[f->n_nodes];
@@ -43,11 +44,23 @@ FuseRef fuse_node(Fuse *f, Op op, DType dtype, bool is_row, const FuseRef *in, i
     for (int i = 0; i < n_in; i++) {
         if (in[i] == FUSE_NONE) return FUSE_NONE;
         n->in[i] = (uint8_t)in[i];
+        if (is_total) continue;
         bool is_wide = fuse_is_node(in[i]) && !f->node[in[i]].is_row;
-        assert(!is_row || op_info[op].class_ == CLASS_REDUCE || !is_wide);
+        bool may_be_wide = !is_row || op_info[op].class_ == CLASS_REDUCE || (op == OP_GATHER && !i);
+        assert(may_be_wide || !is_wide);
         assert(!fuse_is_node(in[i]) || !f->node[in[i]].is_column);
     }
     return f->n_nodes++;
+}
+
+FuseRef fuse_node(Fuse *f, Op op, DType dtype, bool is_row, const FuseRef *in, int n_in) {
+    return add_node(f, op, dtype, is_row, false, in, n_in);
+}
+
+FuseRef fuse_total(Fuse *f, Op op, DType dtype, const FuseRef *in, int n_in) {
+    FuseRef r = add_node(f, op, dtype, true, true, in, n_in);
+    if (r != FUSE_NONE) f->node[r].is_column = true;
+    return r;
 }
 
 FuseRef fuse_column(Fuse *f, Op op, DType dtype, bool is_row, FuseRef in) {
@@ -82,7 +95,7 @@ static int cost_of(const FuseNode *n) {
     case OP_ADD: case OP_SUB: case OP_MUL: case OP_NEG: case OP_ABS: case OP_SQUARE: case OP_RELU:
     case OP_MAXIMUM: case OP_MINIMUM: case OP_WHERE: case OP_EQ: case OP_NE: case OP_LT: case OP_LE:
     case OP_GT: case OP_GE: case OP_AND: case OP_OR: case OP_XOR: case OP_NOT: case OP_CAST:
-    case OP_SUM: case OP_MAX: case OP_MIN:
+    case OP_SUM: case OP_MAX: case OP_MIN: case OP_FULL: case OP_SCATTER_ADD:
         return 1;
     default: return 8;
     }
@@ -231,8 +244,7 @@ bool fuse_done(Fuse *f) {
     for (int i = 0; i < f->n_nodes; i++)
         if (p.is_kept[i])
             row_bytes += a->n * dtype_info[fuse_computes(f->node[i].dtype)].size_bytes;
-    if (!p.has_reduce && !p.has_columns) return false;
-    if (p.has_columns && a->n > ROW_BYTES_MAX) return false;
+    if ((p.has_columns || !p.has_reduce) && a->n > ROW_BYTES_MAX) return false;
     return row_bytes <= ROW_BYTES_MAX && (p.n_passes == 1 || a->n <= ROW_BYTES_MAX);
 }
 

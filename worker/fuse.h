@@ -7,7 +7,8 @@
  * element) or of rows (one per row: what a reduction gives, and what is computed from such values).
  * Softmax along the last axis: max (rows), sub, exp (space), sum (rows), div (space).
  * What is folded along the other axes, over the rows, is one value per column, or one value where
- * row values are folded: a bias's gradient, a loss's sum. Nothing in the cluster reads these.
+ * row values are folded: a bias's gradient, a loss's sum, a total. Nothing in the cluster reads
+ * these, but that what is computed from totals alone is another total.
  *
  * Inputs are views that broadcast to the space, read where they lie; scalars are immediates.
  * Values that are stored are outputs, row-major; all others exist in registers only, rounded to
@@ -36,7 +37,7 @@ typedef struct FuseNode {
     uint8_t op, dtype, n_in;
     uint8_t in[3]; /* FuseRef */
     bool is_row;   /* one value per row */
-    bool is_column; /* a REDUCE over the rows; is_row: of a row value, so one value */
+    bool is_column; /* a REDUCE over the rows; is_row: a total, of a row value or of totals */
     bool is_stored;
     uint8_t output; /* is_stored: its place in args.out */
 } FuseNode;
@@ -63,13 +64,17 @@ void fuse_init(Fuse *f, const TensorType *space, int trailing);
 FuseRef fuse_input(Fuse *f, const View *v);
 /* value: of dtype d; for halves a float32, as exec makes them. Never shared. */
 FuseRef fuse_scalar(Fuse *f, DType d, const void *value);
-/* A MAP row, a CAST or a REDUCE over the trailing axes, with its result's dtype. is_row: one value
+/* A MAP row, a CAST, or a REDUCE over the trailing axes, with its result's dtype; FULL of a scalar;
+ * and, where rows have one axis, GATHER (in: of the space; an index of rows; gives rows) and
+ * SCATTER_ADD (in: of the space; an index and a summand, of rows). is_row: one value
  * per row; its operands are then of rows, scalars, or inputs that do not change along a row; of a
  * REDUCE always. A reduction's operand is a node of the space or an input. */
 FuseRef fuse_node(Fuse *f, Op op, DType dtype, bool is_row, const FuseRef *in, int n_in);
 /* A REDUCE over the rows, of a node of space or rows, or of an input; is_row: of a row value, or of
- * an input that does not change along a row. It is nobody's operand. */
+ * an input that does not change along a row. Operand of fuse_total only, then. */
 FuseRef fuse_column(Fuse *f, Op op, DType dtype, bool is_row, FuseRef in);
+/* A MAP row or a CAST of totals, scalars and inputs of one element. */
+FuseRef fuse_total(Fuse *f, Op op, DType dtype, const FuseRef *in, int n_in);
 /* The node's value is wanted: the address of its place in args.out, or NULL: there is no room. */
 char **fuse_store(Fuse *f, FuseRef node);
 /* Lays out loops and signature. False: it cannot be one kernel (nothing stored, an empty space, a

@@ -41,6 +41,7 @@ typedef struct FusedArgs {
     char *out[FUSED_OUTPUTS]; /* row-major, elements of the space or one per row */
     char scalar[FUSED_SCALARS][8];
     int64_t zero; /* is 0 */
+    int32_t *bad; /* set to 1 where an index is out of range: then what is stored means nothing */
     char *table;  /* (reductions, rows, blocks) accumulators of 8 bytes; or see FUSED_LANES */
 } FusedArgs;
 

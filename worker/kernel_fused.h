@@ -33,14 +33,22 @@ PRO_FN void fused_next(FusedWalk *w, const FusedLoop *l, int inputs) {
 /* Rows whose passes go together: four, if they are short. */
 PRO_FN int64_t fused_group(int64_t n) { return n <= FUSED_BLOCK ? 4 : 1; }
 
+/* Index i of n elements; -n .. -1 count from the end. A bad one is told, and is element 0. */
+PRO_FN int64_t fused_index(const FusedArgs *a, int64_t i, int64_t n) {
+    if (i >= 0 && i < n) return i;
+    if (i < 0 && i >= -n) return i + n;
+    __atomic_store_n(a->bad, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
 /* Of `height` rows of a block those whose lanes are in [low, low + width): how many they are. */
 PRO_FN int64_t fused_lane_rows(int64_t height, int64_t low, int64_t width) {
     int64_t rest = height % LANES - low;
     return height / LANES * width + (rest < 0 ? 0 : rest < width ? rest : width);
 }
 
-/* NAME_lanes: t (blocks of rows, LANES, n), one accumulator each: for columns [begin, end) of n they
- * become one, which is then in t[begin] ...: lanes by a tree, then blocks, as cpu_reduce.c does it.
+/* NAME_lanes: t (blocks of rows, LANES, n), one accumulator each: for columns [begin, end) of n
+ * they become one, which is then in t[begin] ...: lanes by a tree, then blocks, as in cpu_reduce.c.
  * NAME_tree: the accumulators of n >= 1 blocks become one, as cpu_reduce.c combines its table.
  * NAME_four: *t[k] = NAME_row(n, x[k]): the order is NAME_row's, but four rows side by side keep
  * the processor busy, which with one waits for each addition. */

@@ -1,8 +1,8 @@
 /* fuse_test: law 2 (DESIGN 9): what a cluster's kernel computes is, bit for bit, what the cpu
  * engine computes op by op. Random clusters over all dtypes, broadcast and permuted inputs, odd
- * sizes, nan and infinities, reductions along rows and over them, of more than one block, outputs
- * written over inputs, 1 and 3 threads; each graph twice, with other shapes and scalars, which is the same kernel where the
- * inputs lie alike. Then what may share a kernel, and the kernels' cache: from disk, damaged, by
+ * sizes, nan and infinities, reductions along rows and over them, of more than one block, single
+ * elements of rows, totals, outputs written over inputs, 1 and 3 threads; each graph twice, with
+ * other shapes and scalars, which is the same kernel where the inputs lie alike. Then what may share a kernel, and the kernels' cache: from disk, damaged, by
  * two at once, too large, not there, no compiler.
  * Usage: fuse_test [CLUSTERS [SEED]] SPDX-License-Identifier: MIT */
 #include "runtime/element.h"
@@ -40,7 +40,7 @@ typedef struct Value {
 enum { VALUES = 40 };
 typedef struct Trial {
     Fuse fuse;
-    Value value[VALUES];
+    Value value[VALUES], index; /* owned NULL: there is none */
     int n_values;
     int n_stored;
     int stored[FUSED_OUTPUTS]; /* values */
@@ -137,6 +137,11 @@ static Value apply_how(Trial *t, Op op, DType out, bool is_row, bool is_column,
         attr[1] = (Attr){.key = ATTR_KEEPDIMS, .b = true};
         inst.n_attr = 2;
     }
+    if (op == OP_GATHER || op == OP_SCATTER_ADD) {
+        axes[0] = t->fuse.space.rank - 1;
+        attr[0] = (Attr){.key = ATTR_AXIS, .n = 1, .ints = axes};
+        inst.n_attr = 1;
+    }
     Call call = {.inst = &inst, .n_in = n, .n_out = 1, .in = in};
     v.view.type = type_of(t, is_row, out);
     for (int a = 0; is_column && a < t->fuse.space.rank - t->fuse.trailing; a++)
@@ -145,8 +150,10 @@ static Value apply_how(Trial *t, Op op, DType out, bool is_row, bool is_column,
     v.owned = v.view.data = memory(type_bytes(&v.view.type));
     call.out[0] = v.view;
     CHECK(!fails(engine[0], engine[0]->ops->submit(engine[0], &call, NULL, 0)));
-    v.ref = is_column ? fuse_column(&t->fuse, op, out, is_row, ref[0])
-                      : fuse_node(&t->fuse, op, out, is_row, ref, n);
+    bool is_total = is_column && op_info[op].class_ != CLASS_REDUCE;
+    v.ref = is_total    ? fuse_total(&t->fuse, op, out, ref, n)
+            : is_column ? fuse_column(&t->fuse, op, out, is_row, ref[0])
+                        : fuse_node(&t->fuse, op, out, is_row, ref, n);
     return v;
 }
 static Value apply(Trial *t, Op op, DType out, bool is_row, const Value *const *operand, int n) {
@@ -168,10 +175,90 @@ static Value scalar(Trial *t, Rand *r, Op op, DType d) {
     return v;
 }
 
+/* A constant: `full` takes a wide immediate, the cluster what comes of it. */
+static Value full(Trial *t, Rand *r, DType d, bool is_row) {
+    bool is_float = dtype_is_float(d);
+    Operand dummy = {0};
+    Inst inst = {.op = OP_FULL, .n_in = 1, .n_out = 1, .in = &dummy};
+    char wide[8], narrow[8];
+    fill(r, wide, is_float ? DT_F64 : DT_I64, 1, true);
+    if (is_float)
+        element_set_float(d, narrow, element_float(DT_F64, wide));
+    else
+        element_set_int(d, narrow, element_int(DT_I64, wide));
+    View imm = {.type.dtype = is_float ? DT_F64 : DT_I64, .is_scalar = true, .data = wide};
+    Value v = {.dtype = d, .is_row = is_row};
+    v.view.type = type_of(t, is_row, d);
+    view_strides(&v.view.type, v.view.stride);
+    v.owned = v.view.data = memory(type_bytes(&v.view.type));
+    Call call = {.inst = &inst, .n_in = 1, .n_out = 1, .in = &imm, .out = {v.view}};
+    CHECK(!fails(engine[0], engine[0]->ops->submit(engine[0], &call, NULL, 0)));
+    FuseRef s = fuse_scalar(&t->fuse, d, narrow);
+    v.ref = fuse_node(&t->fuse, OP_FULL, d, is_row, &s, 1);
+    return v;
+}
+/* One index into each row, from the end too. */
+static Value random_index(Trial *t, Rand *lie, Rand *r, DType d) {
+    Value v = random_input(t, lie, r, d, true, true);
+    int64_t n = t->fuse.space.shape[t->fuse.space.rank - 1], rows = 1;
+    for (int a = 0; a < v.view.type.rank; a++)
+        if (v.view.stride[a]) rows += (v.view.type.shape[a] - 1) * v.view.stride[a];
+    for (int64_t i = 0; i < rows; i++)
+        element_set_int(d, (char *)v.owned + i * dtype_info[d].size_bytes,
+                        (int64_t)(rand_u64(r) % (uint64_t)(2 * n)) - n);
+    return v;
+}
+
 /* ---- Random clusters ---- */
 
 static const DType dtypes[] = {DT_F32, DT_F32, DT_F32, DT_F32, DT_F64, DT_F16, DT_BF16,
                                DT_I32, DT_I64, DT_U8,  DT_I8,  DT_BOOL};
+
+/* Any value of the space (rows_only false), of rows, or a total; dtype DT_NONE: any. */
+static const Value *any_value(const Trial *t, Rand *g, DType d, bool is_row, bool is_column) {
+    int fits[VALUES], n = 0;
+    for (int i = 0; i < t->n_values; i++) {
+        const Value *v = &t->value[i];
+        if (v->is_row == is_row && v->is_column == is_column && (d == DT_NONE || v->dtype == d))
+            fits[n++] = i;
+    }
+    return n ? &t->value[fits[rand_below(g, n)]] : NULL;
+}
+/* Constants, one element of each row read or added to, what is computed from totals: not always
+ * possible. Returns the new value's place, or -1. */
+static int rarer_op(Trial *t, Rand *g, Rand *r, const Value *idx) {
+    static const DType full_of[] = {DT_F32, DT_F64, DT_I64, DT_F32};
+    Value v;
+    if (t->n_values == VALUES) return -1;
+    switch (rand_below(g, 4)) {
+    case 0: v = full(t, r, full_of[rand_below(g, 4)], t->fuse.trailing && rand_below(g, 2)); break;
+    case 1: {
+        const Value *x = any_value(t, g, DT_NONE, false, false);
+        if (!idx->owned || !x) return -1;
+        v = apply(t, OP_GATHER, x->dtype, true, (const Value *[]){x, idx}, 2);
+        break;
+    }
+    case 2: {
+        const Value *x = any_value(t, g, DT_NONE, false, false);
+        if (!idx->owned || !x || dtype_is_half(x->dtype) || x->dtype == DT_BOOL) return -1;
+        const Value *d = any_value(t, g, x->dtype, true, false);
+        if (!d) return -1;
+        v = apply(t, OP_SCATTER_ADD, x->dtype, false, (const Value *[]){x, idx, d}, 3);
+        break;
+    }
+    default: {
+        const Value *x = any_value(t, g, DT_NONE, true, true);
+        if (!x) return -1;
+        const Value *y = any_value(t, g, x->dtype, true, true);
+        bool is_cast = x->dtype == DT_BOOL || rand_below(g, 3) == 0;
+        DType to = is_cast ? full_of[rand_below(g, 4)] : x->dtype;
+        v = apply_how(t, is_cast ? OP_CAST : OP_SUB, to, true, true, (const Value *[]){x, y},
+                      is_cast ? 1 : 2);
+    }
+    }
+    t->value[t->n_values] = v;
+    return t->n_values++;
+}
 
 /* A value of dtype d that may be an operand; casts one if there is none. */
 static const Value *operand(Trial *t, Rand *g, DType d, bool rows_only) {
@@ -223,7 +310,15 @@ static void build(Trial *t, Rand *g, Rand *lie, Rand *r, bool is_tame) {
         t->value[t->n_values++].owned = NULL;
     }
     int last = -1;
+    t->index = (Value){0};
+    if (trailing == 1 && rand_below(g, 2))
+        t->index = random_index(t, lie, r, rand_below(g, 2) ? DT_I64 : DT_I32);
     for (int k = 0; k < ops && t->n_values < VALUES - 8; k++) {
+        if (rand_below(g, 6) == 0) {
+            int made = rarer_op(t, g, r, &t->index);
+            if (made >= 0) last = made;
+            continue;
+        }
         bool reduces = trailing && rand_below(g, 4) == 0;
         bool is_column = has_columns && rand_below(g, 4) == 0;
         reduces |= is_column;
@@ -275,6 +370,7 @@ static void build(Trial *t, Rand *g, Rand *lie, Rand *r, bool is_tame) {
 static void trial_free(Trial *t) {
     for (int i = 0; i < t->n_values; i++) free(t->value[i].owned);
     for (int i = 0; i < t->n_stored; i++) free(t->out[i]);
+    free(t->index.owned);
 }
 
 /* nan is nan: its payload is not promised. */
@@ -394,6 +490,36 @@ static void test_random(int clusters, uint64_t seed) {
         free(trial[i]);
     }
     free(trial);
+    jit_free(&jit);
+}
+
+/* An index out of range: the kernel says so, and nothing is read or written there. */
+static void test_bad_index(void) {
+    JitConfig config = {.isa = kernels_find()->isa, .dir = cache_dir};
+    Jit *jit = jit_new(&config);
+    for (int bad = 0; bad < 4; bad++) {
+        static float x[8 * 40], out[8 * 40], picked[8];
+        static int64_t index[8];
+        for (int i = 0; i < 8; i++) index[i] = i * 5;
+        index[5] = (const int64_t[]){-40, 40, -41, INT64_MIN}[bad];
+        Fuse f;
+        TensorType space = {.rank = 2, .dtype = DT_F32, .shape = {8, 40}};
+        TensorType rows = {.rank = 2, .dtype = DT_I64, .shape = {8, 1}};
+        fuse_init(&f, &space, 1);
+        FuseRef a = fuse_input(&f, &(View){.type = space, .stride = {40, 1}, .data = x});
+        FuseRef i = fuse_input(&f, &(View){.type = rows, .stride = {1, 1}, .data = index});
+        FuseRef e = fuse_node(&f, OP_EXP, DT_F32, false, &a, 1);
+        FuseRef p = fuse_node(&f, OP_GATHER, DT_F32, true, (FuseRef[]){e, i}, 2);
+        FuseRef s = fuse_node(&f, OP_SCATTER_ADD, DT_F32, false, (FuseRef[]){e, i, p}, 3);
+        *fuse_store(&f, p) = (char *)picked;
+        *fuse_store(&f, s) = (char *)out;
+        CHECK(fuse_done(&f));
+        const FusedKernel *k = ask(jit, &f);
+        if (!k) CHECK(jit_wait(jit, 60000) && (k = ask(jit, &f)));
+        CHECK(!k->reuse[0] && !k->reuse[1]); /* the inputs may be needed again */
+        CHECK(engine[0]->ops->fused(engine[0], &f, k) == !bad);
+        CHECK(bad || (picked[5] == 1 && out[5 * 40] == 2 && out[5 * 40 + 1] == 1));
+    }
     jit_free(&jit);
 }
 
@@ -626,6 +752,7 @@ int main(int argc, char **argv) {
         if (!engine[i]) panic("%s", err.text);
     }
     test_signature();
+    test_bad_index();
     test_cache();
     test_bounds();
     for (int done = 0; done < clusters; done += 48, seed++)
