@@ -116,7 +116,7 @@ static bool leave(Client *c, const Inst *inst, Err *err) {
 }
 
 static void process(Flow *f, int stage) {
-    Err err; /* filled where something fails */
+    Err err = {0};
     Client *c = f->client;
     bool ok = true;
     switch (f->inst.op) {

@@ -14,14 +14,17 @@
 enum {
     IDLE_NS = 100000,  /* without anything to issue: then the cluster is carried out */
     WAIT_MS = 60000,
-    SIGHTS = 2, /* what runs once is not worth a compiler */
+    SIGHTS = 2,        /* what runs once needs no kernel */
+    WORTH_NS = 20000000, /* what took so long in all, op by op, is worth a compiler */
+    BATCH = 4,          /* kernels that are compiled together: soon there, and few compilers */
     PASSED_MAX = 64,   /* instructions beside an open cluster */
     EDGE_MIN = 12      /* nodes of a cluster that ends where a loop goes round */
 };
 
 struct Collect {
     Jit *jit;
-    bool waits; /* for each kernel: for tests, which want to see kernels at work */
+    bool waits;  /* for each kernel: for tests, which want to see kernels at work */
+    bool is_off; /* there will be no kernels */
     Knobs knobs;
     Client *client;
     int n;
@@ -33,6 +36,11 @@ struct Collect {
     bool is_soon; /* some of it is in a scope that is compiled at first sight */
     int64_t idle_ns; /* since when; 0: it is not */
     Fuse fuse;
+    /* While it is carried out: */
+    JitEntry *entry; /* NULL: there is no kernel for the like of it */
+    ChoiceTrial *trial;
+    bool is_timed;
+    int64_t begin_ns;
     uint64_t launches, fused_ops, eager_ops, unstored, bytes_saved;
     const char *why;  /* a cluster is carried out one by one; NULL: it is not */
     uint32_t kernel;  /* its number with jit.h; 0: it was not asked for */
@@ -48,7 +56,9 @@ Collect *collect_new(const EngineOps *ops, const Engine *e) {
     c->knobs = knobs;
     c->waits = !strcmp(on, "wait");
     const char *isa = strchr(ops->isa(e), '-'); /* "cpu-v4" */
-    c->jit = jit_new(&(JitConfig){.isa = isa ? isa + 1 : "base", .sights = c->waits ? 1 : SIGHTS});
+    JitConfig config = {.isa = isa ? isa + 1 : "base", .sights = 1};
+    if (!c->waits) config.sights = SIGHTS, config.worth_ns = WORTH_NS, config.batch_max = BATCH;
+    c->jit = jit_new(&config);
     return c;
 }
 
@@ -130,7 +140,8 @@ bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
     Client *client = j->frame->client;
     *poison = ERR_NONE;
     FuseRef r = FUSE_NONE;
-    bool may = fit_is_kind(j->inst.op) && !client->checks_nan && !client->jobs && !x->first &&
+    bool may = !c->is_off && fit_is_kind(j->inst.op) && !client->checks_nan && !client->jobs &&
+               !x->first &&
                j->inst.n_out == 1 && (c->knobs.is_auto || j->compiles);
     if (may && c->n < c->knobs.batch_max)
         r = fit_job(&c->fuse, c->n, j, type, c->operand[c->n]);
@@ -215,29 +226,52 @@ static Storage *dying_input(const Collect *c, int k, const Storage *out) {
 
 static void make_source(void *ctx, Bytes *out) { emit_cluster(out, ctx); }
 
+/* The kernel of the cluster if it is to be carried out by it; else NULL. */
+static const FusedKernel *chosen_kernel(Collect *c) {
+    Fuse *f = &c->fuse;
+    c->why = "alone";
+    if (c->n < 2) return NULL;
+    c->why = "more results than one kernel has";
+    for (int i = 0; i < c->n; i++)
+        if (is_wanted(c, i) && !fuse_store(f, i)) return NULL;
+    c->why = "nothing of it is wanted, or its rows are too long";
+    if (!fuse_done(f)) return NULL;
+    c->why = "its lines are short or far apart: by itself each is faster";
+    if (!fuse_is_worth(f)) return NULL;
+    c->why = "no kernel yet";
+    c->entry = jit_entry(c->jit, f->signature, f->signature_bytes, f->hash);
+    if (!c->entry) return NULL;
+    c->kernel = jit_number(c->entry);
+    const FusedKernel *k = jit_kernel(c->jit, c->entry);
+    /* The clock's clusters are not made; in a scope that is compiled, at their second sight. */
+    bool may_ask = !c->is_cut || c->waits || c->is_soon;
+    if (!k && may_ask)
+        jit_want(c->jit, c->entry, f->hash, make_source, f, c->is_soon && !c->is_cut);
+    if (c->waits) {
+        if (!k && jit_wait(c->jit, WAIT_MS)) k = jit_kernel(c->jit, c->entry);
+        return k;
+    }
+    c->trial = choice_trial(jit_choice(c->entry), type_numel(&f->space));
+    c->is_timed = true;
+    Way way = k ? choice_way(c->trial, &c->is_timed) : WAY_EAGER;
+    if (!k) c->is_off = jit_is_off(c->jit);
+    if (k && way == WAY_EAGER) c->why = "measured: one by one is as fast";
+    if (c->is_timed) c->begin_ns = exec_now_ns();
+    return way == WAY_FUSED ? k : NULL;
+}
+
+/* What it took, if that was to be measured. */
+static void tell_time(Collect *c, bool is_fused) {
+    if (!c->is_timed) return;
+    int64_t ns = exec_now_ns() - c->begin_ns;
+    choice_tell(c->trial, is_fused ? WAY_FUSED : WAY_EAGER, type_numel(&c->fuse.space), ns);
+    if (!is_fused) jit_spent(c->jit, c->entry, ns);
+}
+
 static bool run_fused(Exec *x) {
     Collect *c = x->collect;
     Fuse *f = &c->fuse;
-    c->kernel = 0;
-    c->why = "alone";
-    if (c->n < 2) return false;
-    c->why = "more results than one kernel has";
-    for (int i = 0; i < c->n; i++)
-        if (is_wanted(c, i) && !fuse_store(f, i)) return false;
-    c->why = "nothing of it is wanted, or its rows are too long";
-    if (!fuse_done(f)) return false;
-    c->why = "its lines are short or far apart: by itself each is faster";
-    if (!fuse_is_worth(f)) return false;
-    c->why = "no kernel yet";
-    /* The clock's clusters are not made; in a scope that is compiled, at their second sight. */
-    JitMake make = c->is_cut && !c->waits && !c->is_soon ? NULL : make_source;
-    const FusedKernel *k =
-        c->is_soon && !c->is_cut
-            ? jit_get_soon(c->jit, f->signature, f->signature_bytes, f->hash, make, f)
-            : jit_get(c->jit, f->signature, f->signature_bytes, f->hash, make, f);
-    if (!k && c->waits && jit_wait(c->jit, WAIT_MS))
-        k = jit_get(c->jit, f->signature, f->signature_bytes, f->hash, make_source, f);
-    c->kernel = jit_latest(c->jit);
+    const FusedKernel *k = chosen_kernel(c);
     if (!k) return false;
     c->why = "no memory at once";
     bool ok = true;
@@ -268,7 +302,10 @@ static bool run_fused(Exec *x) {
         else if (st->data)
             storage_empty(&x->store, st);
     }
-    if (!ok) return false;
+    if (!ok) {
+        c->is_timed = false; /* what follows is not the eager way alone */
+        return false;
+    }
     c->why = NULL;
     c->launches++;
     c->fused_ops += (uint64_t)c->n;
@@ -354,6 +391,7 @@ static void run_eagerly(Exec *x) {
         }
         let_job_go(x, j);
     }
+    if (i < n) c->is_timed = false;
     for (; i < n; i++) { /* no memory: they wait for it like others */
         Job *j = c->job[i];
         for (int k = 0, a = 0; a < j->call.n_in; a++) {
@@ -401,13 +439,14 @@ static void log_cluster(const Exec *x) {
 void collect_flush(Exec *x) {
     Collect *c = x->collect;
     if (!c || !c->n) return;
+    c->entry = NULL;
+    c->kernel = 0;
+    c->is_timed = false;
     bool is_fused = run_fused(x);
     if (log_is(LOG_COMPILE) && c->n > 1) log_cluster(x);
-    if (is_fused) {
-        for (int i = 0; i < c->n; i++) let_job_go(x, c->job[i]);
-    } else {
-        run_eagerly(x);
-    }
+    for (int i = 0; is_fused && i < c->n; i++) let_job_go(x, c->job[i]);
+    if (!is_fused) run_eagerly(x);
+    tell_time(c, is_fused);
     c->n = 0;
     c->client = NULL;
     c->idle_ns = 0;

@@ -1,181 +1,140 @@
-/* jit.c: what is asked for, and the thread that answers; the cache's files are jit_cache.c's.
+/* jit.c: what is asked for, and the thread that answers. The cache's files are jit_cache.c's, the
+ * compiler is jit_cc.c's.
  *
- * An Entry is made by the asking thread and stays; its kernel is published by the other one through
- * an atomic pointer, so that a hit takes no lock. SPDX-License-Identifier: MIT */
+ * All workers of a process that want the same kind of kernels share a Shop: one thread, one queue,
+ * each kernel once. A worker has a Jit with JitEntries of its own, which it alone touches; each
+ * leads to the Shop's Item. Items are made and asked for under the Shop's lock; a kernel is
+ * published through an atomic pointer, so that a hit takes no lock. SPDX-License-Identifier: MIT */
 #include "worker/jit.h"
 #include "runtime/log.h"
 #include "runtime/map.h"
 #include "worker/emit.h"
 #include "worker/jit_cache.h"
+#include "worker/jit_cc.h"
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
+typedef enum ItemState {
+    ITEM_ASKED,    /* it may be on disk */
+    ITEM_WANTED,   /* it is not; made when it is worth it */
+    ITEM_BUSY,
+    ITEM_COMPILED, /* it is there ... */
+    ITEM_CACHED,   /* ... and was on disk */
+    ITEM_FAILED} ItemState;
 
-typedef struct Entry Entry;
-struct Entry {
-    Entry *same_hash, *pending;
+/* A kernel. The Shop's; state and below: under its lock. */
+typedef struct Item Item;
+struct Item {
+    Item *same_hash, *next; /* next: of those that are not done */
     _Atomic(const FusedKernel *) kernel;
-    _Atomic int state; /* JitState; behind it the thread's key, bytes, compile_ms and batch */
-    uint32_t number;
-    uint64_t hits;
-    uint64_t bytes;
-    double compile_ms;
-    int batch;
+    _Atomic uint64_t spent_ns; /* without it, in all workers: what it may be worth */
     Bytes source;
-    int sights;   /* asked for so often while nothing was done about it; 0: it was */
     char key[33]; /* of source and environment, 32 hexadecimal digits */
+    ItemState state;
+    bool is_soon;
+    double compile_ms; /* of the call that made it, ... */
+    int batch;         /* ... and so many in all */
+    uint64_t bytes;    /* of its file */
     size_t n;
     unsigned char signature[];
 };
 
-enum { BATCH_MAX = 64, ARGS_MAX = 32 };
+enum { BATCH_MAX = 64, ENTRIES_MAX = 8192, BATCH_BYTES = 12000, PATIENCE_MS = 20000 };
 
-struct Jit {
-    Map entries; /* signature's hash -> Entry; owned by the asking thread */
-    Entry **numbered;
-    uint32_t n_entries, latest;
-    uint64_t hits, misses;
-    char isa[8], compiler[256];
-    int batch_max, sights;
+typedef struct Shop Shop;
+struct Shop {
+    Shop *next; /* of the process's, under shops_lock */
+    int refs;
+    uint64_t worth_ns;
+    int batch_max;
+    Cc cc;
     Cache cache;
-
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t wake, idle;
-    Entry *first, *last; /* to be done */
-    int n_pending;
-    pid_t child; /* the compiler; 0: none */
-    _Atomic bool ends; /* written under the lock */
-    JitStats stats;
+    Map items; /* signature's hash -> Item */
+    Item *open;  /* not done yet, those asked for last first */
+    uint64_t compiler_calls;
+    _Atomic bool ends, is_off; /* is_off: there is no compiler, or no cache */
 
     /* The thread's: */
-    bool is_ready, is_off; /* the compiler is known; there is none */
+    bool is_ready; /* the compiler is known, or is_off */
     uint64_t environment[2];
     void **handle;
     size_t n_handles;
 };
 
-/* ---- Running the compiler ---- */
+struct JitEntry {
+    JitEntry *same_hash;
+    Item *item;   /* NULL: not asked for yet */
+    bool is_ours; /* this worker was the first to ask */
+    int sights;
+    uint32_t number;
+    uint64_t hits;
+    const FusedKernel *kernel;
+    Choice choice;
+    size_t n;
+    unsigned char signature[];
+};
 
-static const char *march(const char *isa) {
-    if (!strcmp(isa, "v4")) return "-march=x86-64-v4 -mprefer-vector-width=512";
-    if (!strcmp(isa, "v3")) return "-march=x86-64-v3";
-#ifdef __x86_64__
-    return "-march=x86-64";
-#else
-    return "";
-#endif
-}
-/* The floats' flags are those of the kernels built with the program (Makefile). */
-static const char *const flags = "-std=c11 -O3 -w -shared -fPIC -ffp-contract=off "
-                                 "-fno-math-errno -fno-trapping-math";
+struct Jit {
+    Shop *shop;
+    Map entries; /* signature's hash -> JitEntry */
+    JitEntry **numbered;
+    uint32_t n_entries;
+    int sights;
+    uint64_t hits, misses;
+};
 
-/* text's words behind args[n]; text is cut up. */
-static int add_words(char **args, int n, char *text) {
-    char *rest = NULL;
-    char *w = strtok_r(text, " ", &rest);
-    for (; w && n < ARGS_MAX - 8; w = strtok_r(NULL, " ", &rest)) args[n++] = w;
-    return n;
-}
-
-/* Runs args, its output into the file `said`. True: it gave 0. */
-static bool spawn(Jit *j, char **args, const char *said) {
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t how;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, 1, said, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&files, 1, 2);
-    posix_spawnattr_init(&how);
-    sigset_t none, usual;
-    sigemptyset(&none);
-    sigemptyset(&usual);
-    sigaddset(&usual, SIGINT);
-    sigaddset(&usual, SIGPIPE);
-    sigaddset(&usual, SIGCHLD);
-    posix_spawnattr_setsigmask(&how, &none);
-    posix_spawnattr_setsigdefault(&how, &usual);
-    posix_spawnattr_setpgroup(&how, 0); /* a Ctrl-C at the terminal is not for it */
-    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                       POSIX_SPAWN_SETPGROUP);
-    pthread_mutex_lock(&j->lock); /* so that jit_free finds the child */
-    pid_t pid = 0;
-    bool ok = !j->ends && posix_spawnp(&pid, args[0], &files, &how, args, environ) == 0;
-    j->child = ok ? pid : 0;
-    pthread_mutex_unlock(&j->lock);
-    int status = 0;
-    siginfo_t info;
-    while (ok && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {}
-    pthread_mutex_lock(&j->lock);
-    ok = ok && waitpid(pid, &status, 0) == pid; /* from here on the number may be another's */
-    j->child = 0;
-    pthread_mutex_unlock(&j->lock);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&how);
-    return ok && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void turn_off(Jit *j, const char *why, const char *what) {
-    j->is_off = true;
+/* ---- The thread: one batch ---- */
+
+static void turn_off(Shop *s, const char *why, const char *what) {
+    s->is_off = true;
     log_line("COMPILE", "kernels are not fused: %s%s%s", why, what ? ": " : "", what ? what : "");
 }
 
 /* Once, before the first kernel: which compiler it is, and that it and the cache are there. */
-static void get_ready(Jit *j) {
-    char why[256], said[PATH_ROOM], words[sizeof j->compiler], *args[ARGS_MAX];
-    j->is_ready = true;
-    if (!cache_open(&j->cache, why, sizeof why)) {
-        turn_off(j, why, NULL);
+static void get_ready(Shop *s) {
+    char why[256];
+    s->is_ready = true;
+    if (!cache_open(&s->cache, why, sizeof why)) {
+        turn_off(s, why, NULL);
         return;
     }
-    memcpy(words, j->compiler, sizeof words);
-    int n = add_words(args, 0, words);
-    args[n++] = (char *)"--version";
-    args[n] = NULL;
-    cache_temporary(&j->cache, ".txt", said);
-    bool ok = n > 1 && spawn(j, args, said);
-    Bytes version = {0};
-    ok = ok && cache_read(said, &version);
-    unlink(said);
-    if (!ok && !j->ends) turn_off(j, "no C compiler", j->compiler);
     Bytes all = {0};
-    bytes_printf(&all, "%s|%s|%s|%s|%zu|", j->compiler, flags, march(j->isa), j->isa,
-                 sizeof(FusedArgs));
-    bytes_add(&all, version.data ? version.data : "", version.n);
+    bytes_printf(&all, "%s|%zu|", s->cc.isa, sizeof(FusedArgs));
+    if (!cc_identify(&s->cc, &all)) turn_off(s, "no C compiler", s->cc.command);
     bytes_puts(&all, emit_head);
-    for (int i = 0; i < 2; i++) j->environment[i] = hash_bytes(all.data, all.n, (uint64_t)i);
+    for (int i = 0; i < 2; i++) s->environment[i] = hash_bytes(all.data, all.n, (uint64_t)i);
     bytes_fini(&all);
-    bytes_fini(&version);
 }
 
-/* ---- One batch ---- */
-
-static void set_key(const Jit *j, Entry *e) {
+static void set_key(const Shop *s, Item *e) {
     uint64_t h[2];
     for (int i = 0; i < 2; i++)
-        h[i] = hash_bytes(e->source.data, e->source.n, j->environment[i]);
+        h[i] = hash_bytes(e->source.data, e->source.n, s->environment[i]);
     snprintf(e->key, sizeof e->key, "%016llx%016llx", (unsigned long long)h[0],
              (unsigned long long)h[1]);
 }
 
 /* The kernel from the shared object of that name in the cache, which has been verified. */
-static bool load(Jit *j, Entry *e, const char *path) {
+static bool load(Shop *s, Item *e, const char *path) {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) return false;
     char symbol[64];
@@ -185,26 +144,27 @@ static bool load(Jit *j, Entry *e, const char *path) {
         dlclose(handle);
         return false;
     }
-    j->handle = xrealloc(j->handle, (j->n_handles + 1) * sizeof *j->handle);
-    j->handle[j->n_handles++] = handle;
+    s->handle = xrealloc(s->handle, (s->n_handles + 1) * sizeof *s->handle);
+    s->handle[s->n_handles++] = handle;
     struct stat st;
     e->bytes = stat(path, &st) ? 0 : (uint64_t)st.st_size;
     atomic_store_explicit(&e->kernel, k, memory_order_release);
     return true;
 }
-
-static void settle(Entry *e, JitState state) {
-    atomic_store_explicit(&e->state, state, memory_order_release);
+static bool load_cached(Shop *s, Item *e) {
+    char path[PATH_ROOM];
+    cache_path(&s->cache, e->key, path);
+    return cache_verify(path) && load(s, e, path);
 }
 
-static void put_source(const Entry *e, Bytes *out) {
+static void put_source(const Item *e, Bytes *out) {
     bytes_printf(out, "\n#define FUSED(x) k%s_##x\n", e->key);
     bytes_add(out, e->source.data, e->source.n);
     bytes_puts(out, "#undef FUSED\n");
 }
 
 /* GT_SAVE_COMPILED_CODE: the head once, each kernel as a file that includes it. */
-static void save_code(const Entry *e) {
+static void save_code(const Item *e) {
     const char *dir = getenv("GT_SAVE_COMPILED_CODE");
     if (!dir || !*dir) return;
     mkdir(dir, 0777);
@@ -220,237 +180,351 @@ static void save_code(const Entry *e) {
     bytes_fini(&text);
 }
 
-static bool compile(Jit *j, const char *source, const char *object, const char *said,
-                    double *took_ms) {
-    char *args[ARGS_MAX], compiler[sizeof j->compiler], rest[256];
-    memcpy(compiler, j->compiler, sizeof compiler);
-    snprintf(rest, sizeof rest, "%s %s", flags, march(j->isa));
-    int n = add_words(args, add_words(args, 0, compiler), rest);
-    args[n++] = (char *)"-o";
-    args[n++] = (char *)object;
-    args[n++] = (char *)source;
-    args[n++] = (char *)"-lm";
-    args[n] = NULL;
-    struct timespec t0, t1;
-    clock_gettime(CLOCK_MONOTONIC, &t0);
-    bool ok = spawn(j, args, said);
-    clock_gettime(CLOCK_MONOTONIC, &t1);
-    double ms = (double)(t1.tv_sec - t0.tv_sec) * 1e3 + (double)(t1.tv_nsec - t0.tv_nsec) * 1e-6;
-    *took_ms = ms;
-    pthread_mutex_lock(&j->lock);
-    j->stats.compiler_calls++;
-    j->stats.compile_ms += ms;
-    pthread_mutex_unlock(&j->lock);
-    return ok;
+static void set_state(Shop *s, Item *e, ItemState state) {
+    pthread_mutex_lock(&s->lock);
+    e->state = state;
+    pthread_mutex_unlock(&s->lock);
 }
 
-static void count(Jit *j, uint64_t *what) {
-    pthread_mutex_lock(&j->lock);
-    ++*what;
-    pthread_mutex_unlock(&j->lock);
-}
-
-/* One compiler call for n entries; when it fails, one for each of them. */
-static void compile_batch(Jit *j, Entry **e, int n) {
-    if (n == 0 || j->ends) return;
+/* One compiler call for n items; when it fails, one for each of them. */
+static void compile_batch(Shop *s, Item **e, int n) {
+    if (n == 0 || s->ends) return;
     char source[PATH_ROOM], object[PATH_ROOM], said[PATH_ROOM], path[PATH_ROOM];
-    cache_temporary(&j->cache, ".c", source);
-    cache_temporary(&j->cache, ".so", object);
-    cache_temporary(&j->cache, ".txt", said);
+    cache_temporary(&s->cache, ".c", source);
+    cache_temporary(&s->cache, ".so", object);
+    cache_temporary(&s->cache, ".txt", said);
     Bytes text = {0};
     bytes_puts(&text, emit_head);
     for (int i = 0; i < n; i++) put_source(e[i], &text);
-    double ms = 0;
-    bool ok = cache_write(source, text.data, text.n) && compile(j, source, object, said, &ms) &&
-              cache_seal(object);
+    int64_t begin = now_ns();
+    bool ok = cache_write(source, text.data, text.n) &&
+              cc_compile(&s->cc, source, object, said) && cache_seal(object);
+    double ms = (double)(now_ns() - begin) * 1e-6;
     bytes_fini(&text);
     if (log_is(LOG_COMPILE) && ok) log_line("COMPILE", "compiled %d in %.0f ms", n, ms);
+    pthread_mutex_lock(&s->lock);
+    s->compiler_calls++;
+    pthread_mutex_unlock(&s->lock);
     for (int i = 0; ok && i < n; i++) {
-        cache_path(&j->cache, e[i]->key, path);
+        cache_path(&s->cache, e[i]->key, path);
         e[i]->compile_ms = ms, e[i]->batch = n;
-        bool is_there = cache_link(&j->cache, object, path) && load(j, e[i], path);
-        count(j, is_there ? &j->stats.compiled : &j->stats.failed);
-        settle(e[i], is_there ? JIT_COMPILED : JIT_FAILED);
+        bool is_there = cache_link(&s->cache, object, path) && load(s, e[i], path);
+        set_state(s, e[i], is_there ? ITEM_COMPILED : ITEM_FAILED);
     }
-    if (!ok && !j->ends && n == 1) {
+    if (!ok && !s->ends && n == 1) {
         Bytes words = {0};
         cache_read(said, &words);
         log_line("COMPILE", "a kernel cannot be compiled and is not fused: %.200s",
                  words.data ? words.data : strerror(errno));
         bytes_fini(&words);
-        count(j, &j->stats.failed);
-        settle(e[0], JIT_FAILED);
+        set_state(s, e[0], ITEM_FAILED);
     }
     unlink(source);
     unlink(object);
     unlink(said);
-    for (int i = 0; !ok && n > 1 && i < n; i++) compile_batch(j, &e[i], 1);
-    if (ok) cache_trim(&j->cache);
+    for (int i = 0; !ok && n > 1 && i < n; i++) compile_batch(s, &e[i], 1);
+    if (ok) cache_trim(&s->cache);
 }
 
-static void do_batch(Jit *j, Entry **e, int n) {
-    if (!j->is_ready) get_ready(j);
-    if (j->is_off || j->ends) return;
+/* One process of the machine compiles at a time, and the others then find what it has made. */
+static void make_kernels(Shop *s, Item **e, int n) {
+    bool has_waited;
+    int lock = cache_lock(&s->cache, PATIENCE_MS, &s->ends, &has_waited);
     int rest = 0;
     for (int i = 0; i < n; i++) {
-        char path[PATH_ROOM];
-        set_key(j, e[i]);
-        save_code(e[i]);
-        cache_path(&j->cache, e[i]->key, path);
-        bool is_there = cache_verify(path) && load(j, e[i], path);
-        if (log_is(LOG_COMPILE))
-            log_line("COMPILE", is_there ? "%s is in the cache" : "compiling %s", e[i]->key);
-        if (is_there) {
-            count(j, &j->stats.cached);
-            settle(e[i], JIT_CACHED);
-        } else {
+        if (!has_waited || !load_cached(s, e[i])) {
             e[rest++] = e[i];
+            if (log_is(LOG_COMPILE)) log_line("COMPILE", "compiling %s", e[i]->key);
+            continue;
         }
+        set_state(s, e[i], ITEM_CACHED);
     }
-    compile_batch(j, e, rest);
+    compile_batch(s, e, rest);
+    cache_unlock(lock);
+}
+
+/* What was asked for and not looked for on disk yet. */
+static void look_up(Shop *s, Item *e) {
+    bool is_there = false;
+    if (!s->is_ready) get_ready(s);
+    if (!s->is_off) {
+        set_key(s, e);
+        save_code(e);
+        is_there = load_cached(s, e);
+        if (log_is(LOG_COMPILE) && is_there) log_line("COMPILE", "%s is in the cache", e->key);
+    }
+    set_state(s, e, s->is_off ? ITEM_FAILED : is_there ? ITEM_CACHED : ITEM_WANTED);
+}
+
+/* ---- The thread: what is next (all under the lock) ---- */
+
+static uint64_t gain_of(const Item *e) {
+    uint64_t ns = atomic_load_explicit(&e->spent_ns, memory_order_relaxed);
+    return e->is_soon ? ns | UINT64_C(1) << 63 : ns;
+}
+static bool is_pending(const Shop *s, const Item *e) {
+    return e->state == ITEM_ASKED || e->state == ITEM_BUSY ||
+           (e->state == ITEM_WANTED && gain_of(e) >= s->worth_ns);
+}
+static int n_pending(const Shop *s) {
+    int n = 0;
+    for (const Item *e = s->open; e; e = e->next) n += is_pending(s, e);
+    return n;
+}
+static void drop_done(Shop *s) {
+    for (Item **at = &s->open; *at;) {
+        Item *e = *at;
+        if (e->state <= ITEM_BUSY)
+            at = &e->next;
+        else
+            *at = e->next;
+    }
+}
+/* The one with most to gain of those that are worth a compiler and are not busy. */
+static Item *best_wanted(const Shop *s) {
+    Item *best = NULL;
+    for (Item *e = s->open; e; e = e->next)
+        if (e->state == ITEM_WANTED && is_pending(s, e) && (!best || gain_of(e) > gain_of(best)))
+            best = e;
+    return best;
 }
 
 static void *thread_main(void *arg) {
-    Jit *j = arg;
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10); /* this thread's and its children's */
-    pthread_mutex_lock(&j->lock);
-    while (!j->ends) {
-        if (!j->first) {
-            pthread_cond_wait(&j->wake, &j->lock);
-            continue;
-        }
-        Entry *batch[BATCH_MAX];
+    Shop *s = arg;
+    pthread_mutex_lock(&s->lock);
+    while (!s->ends) {
+        Item *batch[BATCH_MAX], *asked = NULL;
+        for (Item *e = s->open; e; e = e->next)
+            if (e->state == ITEM_ASKED) asked = e; /* the oldest */
         int n = 0;
-        for (; j->first && n < j->batch_max; j->first = j->first->pending) batch[n++] = j->first;
-        if (!j->first) j->last = NULL;
-        pthread_mutex_unlock(&j->lock);
-        do_batch(j, batch, n);
-        pthread_mutex_lock(&j->lock);
-        j->stats.is_off = j->is_off;
-        j->n_pending -= n;
-        if (!j->n_pending) pthread_cond_broadcast(&j->idle);
+        /* Large kernels one by one, the sooner they are there; small ones share the compiler's
+         * start. */
+        size_t bytes = 0;
+        while (!asked && n < s->batch_max && bytes < BATCH_BYTES) {
+            Item *e = best_wanted(s);
+            if (!e || (n && bytes + e->source.n > BATCH_BYTES && s->worth_ns)) break;
+            e->state = ITEM_BUSY;
+            bytes += s->worth_ns ? e->source.n : 0;
+            batch[n++] = e;
+        }
+        if (asked) asked->state = ITEM_BUSY;
+        if (asked || n) {
+            pthread_mutex_unlock(&s->lock);
+            if (asked)
+                look_up(s, asked);
+            else
+                make_kernels(s, batch, n);
+            pthread_mutex_lock(&s->lock);
+            drop_done(s);
+        }
+        if (!n_pending(s)) pthread_cond_broadcast(&s->idle);
+        if (!asked && !n && !s->ends) pthread_cond_wait(&s->wake, &s->lock);
     }
-    pthread_mutex_unlock(&j->lock);
+    pthread_mutex_unlock(&s->lock);
     return NULL;
+}
+
+/* ---- Shops ---- */
+
+static pthread_mutex_t shops_lock = PTHREAD_MUTEX_INITIALIZER;
+static Shop *shops; /* of this process, few */
+
+static bool is_same(const Shop *a, const Shop *b) {
+    return !strcmp(a->cc.isa, b->cc.isa) && !strcmp(a->cc.command, b->cc.command) &&
+           !strcmp(a->cache.dir, b->cache.dir) && a->cache.bytes_max == b->cache.bytes_max &&
+           a->worth_ns == b->worth_ns && a->batch_max == b->batch_max;
+}
+
+static void shop_free(Shop *s) {
+    if (s->has_thread) {
+        pthread_mutex_lock(&s->lock);
+        s->ends = true;
+        pthread_cond_signal(&s->wake);
+        pthread_mutex_unlock(&s->lock);
+        cc_end(&s->cc);
+        pthread_join(s->thread, NULL);
+    }
+    for (size_t i = 0; i < s->n_handles; i++) dlclose(s->handle[i]);
+    free(s->handle);
+    uint64_t key;
+    void *v;
+    for (size_t i = 0; map_next(&s->items, &i, &key, &v);) {
+        for (Item *e = v, *next; e; e = next) {
+            next = e->same_hash;
+            bytes_fini(&e->source);
+            free(e);
+        }
+    }
+    map_fini(&s->items);
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->wake);
+    pthread_cond_destroy(&s->idle);
+    cc_fini(&s->cc);
+    free(s);
+}
+
+static Shop *shop_new(const JitConfig *config) {
+    Shop *s = xcalloc(1, sizeof *s);
+    s->refs = 1;
+    s->worth_ns = config->worth_ns;
+    s->batch_max = config->batch_max > 0 ? config->batch_max : 16;
+    if (s->batch_max > BATCH_MAX) s->batch_max = BATCH_MAX;
+    cc_init(&s->cc, config->compiler, config->isa);
+    cache_init(&s->cache, config->dir, config->bytes_max);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->wake, NULL);
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->idle, &clock);
+    pthread_condattr_destroy(&clock);
+    return s;
+}
+
+static Shop *shop_ref(const JitConfig *config) {
+    Shop *s = shop_new(config);
+    pthread_mutex_lock(&shops_lock);
+    Shop *other = shops;
+    while (other && !is_same(other, s)) other = other->next;
+    if (other) {
+        other->refs++;
+    } else {
+        s->next = shops;
+        shops = s;
+    }
+    pthread_mutex_unlock(&shops_lock);
+    if (other) shop_free(s);
+    return other ? other : s;
+}
+
+static void shop_unref(Shop *s) {
+    pthread_mutex_lock(&shops_lock);
+    bool is_last = --s->refs == 0;
+    Shop **at = &shops;
+    while (is_last && *at != s) at = &(*at)->next;
+    if (is_last) *at = s->next;
+    pthread_mutex_unlock(&shops_lock);
+    if (is_last) shop_free(s);
 }
 
 /* ---- Asking ---- */
 
 Jit *jit_new(const JitConfig *config) {
     Jit *j = xcalloc(1, sizeof *j);
-    snprintf(j->isa, sizeof j->isa, "%s", config->isa);
-    const char *cc = config->compiler ? config->compiler : getenv("GT_CC");
-    snprintf(j->compiler, sizeof j->compiler, "%s", cc && *cc ? cc : "cc");
-    j->batch_max = config->batch_max > 0 ? config->batch_max : 16;
-    if (j->batch_max > BATCH_MAX) j->batch_max = BATCH_MAX;
+    j->shop = shop_ref(config);
     j->sights = config->sights > 0 ? config->sights : 1;
-    cache_init(&j->cache, config->dir, config->bytes_max);
-    pthread_mutex_init(&j->lock, NULL);
-    pthread_cond_init(&j->wake, NULL);
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&j->idle, &clock);
-    pthread_condattr_destroy(&clock);
     return j;
 }
 
 void jit_free(Jit **jp) {
     Jit *j = *jp;
     if (!j) return;
-    if (j->has_thread) {
-        pthread_mutex_lock(&j->lock);
-        j->ends = true;
-        if (j->child) kill(-j->child, SIGKILL);
-        pthread_cond_signal(&j->wake);
-        pthread_mutex_unlock(&j->lock);
-        pthread_join(j->thread, NULL);
-    }
-    for (size_t i = 0; i < j->n_handles; i++) dlclose(j->handle[i]);
-    free(j->handle);
+    shop_unref(j->shop);
     uint64_t key;
     void *v;
     for (size_t i = 0; map_next(&j->entries, &i, &key, &v);) {
-        for (Entry *e = v, *next; e; e = next) {
+        for (JitEntry *e = v, *next; e; e = next) {
             next = e->same_hash;
-            bytes_fini(&e->source);
             free(e);
         }
     }
     map_fini(&j->entries);
     free(j->numbered);
-    pthread_mutex_destroy(&j->lock);
-    pthread_cond_destroy(&j->wake);
-    pthread_cond_destroy(&j->idle);
     free(j);
     *jp = NULL;
 }
 
-static Entry *find(const Jit *j, const void *signature, size_t n, uint64_t hash) {
-    Entry *e = map_get(&j->entries, hash);
+static JitEntry *find(const Jit *j, const void *signature, size_t n, uint64_t hash) {
+    JitEntry *e = map_get(&j->entries, hash);
     while (e && (e->n != n || memcmp(e->signature, signature, n))) e = e->same_hash;
     return e;
 }
 
-/* is_soon: before all others, else behind them. */
-static void ask(Jit *j, Entry *e, bool is_soon) {
-    pthread_mutex_lock(&j->lock);
-    if (!j->has_thread) {
-        sigset_t all, before; /* signals belong to the program's own threads */
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        j->has_thread = pthread_create(&j->thread, NULL, thread_main, j) == 0;
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
+JitEntry *jit_entry(Jit *j, const void *signature, size_t n, uint64_t hash) {
+    JitEntry *e = find(j, signature, n, hash);
+    if (e || j->n_entries >= ENTRIES_MAX) return e;
+    e = xcalloc(1, sizeof *e + n);
+    e->n = n;
+    memcpy(e->signature, signature, n);
+    e->same_hash = map_get(&j->entries, hash);
+    map_put(&j->entries, hash, e);
+    if (!(j->n_entries & (j->n_entries + 1))) /* room for twice as many and one */
+        j->numbered = xrealloc(j->numbered, (2 * (size_t)j->n_entries + 1) * sizeof(JitEntry *));
+    j->numbered[j->n_entries] = e;
+    e->number = ++j->n_entries;
+    return e;
+}
+
+const FusedKernel *jit_kernel(Jit *j, JitEntry *e) {
+    if (!e->kernel && e->item)
+        e->kernel = atomic_load_explicit(&e->item->kernel, memory_order_acquire);
+    ++*(e->kernel ? &j->hits : &j->misses);
+    e->hits += e->kernel != NULL;
+    return e->kernel;
+}
+
+Choice *jit_choice(JitEntry *e) { return &e->choice; }
+
+static void start_thread(Shop *s) {
+    if (s->has_thread) return;
+    sigset_t all, before; /* signals belong to the program's own threads */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    s->has_thread = pthread_create(&s->thread, NULL, thread_main, s) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* The item of e, made and asked for if nobody has yet. */
+static void ask(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, bool is_soon) {
+    Shop *s = j->shop;
+    pthread_mutex_lock(&s->lock);
+    start_thread(s);
+    Item *item = map_get(&s->items, hash);
+    while (item && (item->n != e->n || memcmp(item->signature, e->signature, e->n)))
+        item = item->same_hash;
+    e->is_ours = !item;
+    if (!item && s->has_thread) {
+        item = xcalloc(1, sizeof *item + e->n);
+        item->n = e->n;
+        memcpy(item->signature, e->signature, e->n);
+        make(ctx, &item->source);
+        item->same_hash = map_get(&s->items, hash);
+        map_put(&s->items, hash, item);
+        item->next = s->open;
+        s->open = item;
     }
-    if (j->has_thread) {
-        if (is_soon)
-            e->pending = j->first;
-        if (is_soon || !j->last)
-            j->first = e;
-        else
-            j->last->pending = e;
-        if (!is_soon || !j->last) j->last = e;
-        j->n_pending++;
-        pthread_cond_signal(&j->wake);
-    }
-    pthread_mutex_unlock(&j->lock);
+    if (item) item->is_soon |= is_soon;
+    e->item = item;
+    pthread_cond_signal(&s->wake);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, bool is_soon) {
+    if (!e->item && (++e->sights >= j->sights || is_soon)) ask(j, e, hash, make, ctx, is_soon);
+}
+
+void jit_spent(Jit *j, JitEntry *e, int64_t ns) {
+    if (!e->item || ns <= 0) return;
+    Shop *s = j->shop;
+    uint64_t add = (uint64_t)ns;
+    uint64_t was = atomic_fetch_add_explicit(&e->item->spent_ns, add, memory_order_relaxed);
+    if (was >= s->worth_ns || was + add < s->worth_ns) return;
+    pthread_mutex_lock(&s->lock);
+    pthread_cond_signal(&s->wake);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool jit_is_off(const Jit *j) {
+    return atomic_load_explicit(&j->shop->is_off, memory_order_relaxed);
 }
 
 static const FusedKernel *get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
                               void *ctx, bool is_soon) {
-    Entry *e = find(j, signature, n, hash);
-    j->latest = e ? e->number : 0;
-    if (e) {
-        const FusedKernel *k = atomic_load_explicit(&e->kernel, memory_order_acquire);
-        if (k) {
-            j->hits++;
-            e->hits++;
-            return k;
-        }
-    }
-    j->misses++;
-    if (!make) return NULL;
-    if (!e) {
-        e = xcalloc(1, sizeof *e + n);
-        e->n = n;
-        memcpy(e->signature, signature, n);
-        e->same_hash = map_get(&j->entries, hash);
-        map_put(&j->entries, hash, e);
-        e->sights = 1;
-        if (!(j->n_entries & (j->n_entries + 1))) /* room for twice as many and one */
-            j->numbered = xrealloc(j->numbered, (2 * (size_t)j->n_entries + 1) * sizeof(Entry *));
-        j->numbered[j->n_entries] = e;
-        j->latest = e->number = ++j->n_entries;
-    }
-    if (e->sights && (e->sights++ >= j->sights || is_soon)) {
-        e->sights = 0;
-        settle(e, JIT_ASKED);
-        make(ctx, &e->source);
-        ask(j, e, is_soon);
-    }
-    return NULL;
+    JitEntry *e = jit_entry(j, signature, n, hash);
+    const FusedKernel *k = e ? jit_kernel(j, e) : NULL;
+    if (e && !k && make) jit_want(j, e, hash, make, ctx, is_soon);
+    return k;
 }
-
 const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
                            void *ctx) {
     return get(j, signature, n, hash, make, ctx, false);
@@ -461,51 +535,71 @@ const FusedKernel *jit_get_soon(Jit *j, const void *signature, size_t n, uint64_
 }
 
 const char *jit_source(Jit *j, const void *signature, size_t n, uint64_t hash) {
-    const Entry *e = find(j, signature, n, hash);
-    return e ? e->source.data : NULL;
+    const JitEntry *e = find(j, signature, n, hash);
+    return e && e->item ? e->item->source.data : NULL;
 }
 
 int jit_pending(Jit *j) {
-    pthread_mutex_lock(&j->lock);
-    int n = j->n_pending;
-    pthread_mutex_unlock(&j->lock);
+    pthread_mutex_lock(&j->shop->lock);
+    int n = n_pending(j->shop);
+    pthread_mutex_unlock(&j->shop->lock);
     return n;
 }
 
 bool jit_wait(Jit *j, int64_t timeout_ms) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(timeout_ms / 1000);
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
-    pthread_mutex_lock(&j->lock);
-    while (j->n_pending && pthread_cond_timedwait(&j->idle, &j->lock, &until) == 0) {}
-    bool ok = j->n_pending == 0;
-    pthread_mutex_unlock(&j->lock);
+    Shop *s = j->shop;
+    int64_t end = now_ns() + timeout_ms * 1000000;
+    struct timespec until = {.tv_sec = end / 1000000000, .tv_nsec = end % 1000000000};
+    pthread_mutex_lock(&s->lock);
+    while (n_pending(s) && pthread_cond_timedwait(&s->idle, &s->lock, &until) == 0) {}
+    bool ok = n_pending(s) == 0;
+    pthread_mutex_unlock(&s->lock);
     return ok;
 }
 
 JitStats jit_stats(Jit *j) {
-    pthread_mutex_lock(&j->lock);
-    JitStats s = j->stats;
-    s.pending = (uint64_t)j->n_pending;
-    pthread_mutex_unlock(&j->lock);
-    s.hits = j->hits;
-    s.misses = j->misses;
-    return s;
+    Shop *s = j->shop;
+    JitStats all = {.hits = j->hits, .misses = j->misses};
+    pthread_mutex_lock(&s->lock);
+    all.is_off = s->is_off;
+    all.compiler_calls = s->compiler_calls;
+    uint64_t key;
+    void *v;
+    for (size_t i = 0; map_next(&j->entries, &i, &key, &v);) {
+        for (const JitEntry *e = v; e; e = e->same_hash) {
+            const Item *item = e->is_ours ? e->item : NULL;
+            if (!item) continue;
+            all.compiled += item->state == ITEM_COMPILED;
+            all.cached += item->state == ITEM_CACHED;
+            all.failed += item->state == ITEM_FAILED && !s->is_off;
+            all.pending += is_pending(s, item);
+            all.compile_ms += item->batch ? item->compile_ms / item->batch : 0;
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+    return all;
 }
 
-uint32_t jit_latest(const Jit *j) { return j->latest; }
+uint32_t jit_number(const JitEntry *e) { return e->number; }
 
 bool jit_about(Jit *j, uint32_t number, JitAbout *out) {
+    static const JitState states[] = {[ITEM_ASKED] = JIT_ASKED,       [ITEM_WANTED] = JIT_ASKED,
+                                      [ITEM_BUSY] = JIT_ASKED,        [ITEM_COMPILED] = JIT_COMPILED,
+                                      [ITEM_CACHED] = JIT_CACHED,     [ITEM_FAILED] = JIT_FAILED};
     if (number == 0 || number > j->n_entries) return false;
-    Entry *e = j->numbered[number - 1];
-    JitState state = (JitState)atomic_load_explicit(&e->state, memory_order_acquire);
-    *out = (JitAbout){.state = state, .source = e->source.data, .hits = e->hits};
-    if (state < JIT_COMPILED) return true; /* the thread has it, perhaps */
-    out->key = e->key;
-    out->bytes = e->bytes;
-    out->compile_ms = e->compile_ms;
-    out->batch = e->batch;
+    const JitEntry *e = j->numbered[number - 1];
+    const Item *item = e->item;
+    *out = (JitAbout){.state = JIT_SEEN, .hits = e->hits};
+    if (!item) return true;
+    pthread_mutex_lock(&j->shop->lock);
+    out->state = states[item->state];
+    out->source = item->source.data;
+    if (item->state > ITEM_BUSY) {
+        out->key = item->key;
+        out->bytes = item->bytes;
+        out->compile_ms = item->compile_ms;
+        out->batch = item->batch;
+    }
+    pthread_mutex_unlock(&j->shop->lock);
     return true;
 }

@@ -1,10 +1,14 @@
 /* jit.h: kernels compiled at run time, in the background, by the system's C compiler.
  *
  * Who wants a kernel asks with its signature; the answer is the kernel, or NULL as long as there is
- * none, and then the work is done without. A thread of its own, of low priority, takes what was
- * asked for: from the disk cache, or many sources in one file through the compiler; a kernel is
- * used from when it is there. Nothing waits, and nothing is different but speed. Without a compiler
- * or a place for the cache there are no kernels: said once.
+ * none, and then the work is done without. A thread takes what was asked for: from the disk cache
+ * at once; else, when enough time has been spent without the kernel to be worth a compiler, and
+ * where most was spent first, a few sources in one file through the compiler, which runs at low
+ * priority. A kernel is used from when it is there. Nothing waits, and nothing is different but
+ * speed. Without a compiler or a place for the cache there are no kernels: said once.
+ *
+ * Workers of one process share the thread and the kernels; of the processes that share a cache one
+ * compiles at a time, and the others look there before they do.
  *
  * The cache ($XDG_CACHE_HOME/gt, else ~/.cache/gt, mode 0700) holds one shared object per kernel,
  * named by a hash of source, compiler, flags and instruction set; kernels compiled together are
@@ -17,6 +21,7 @@
 #ifndef GT_WORKER_JIT_H
 #define GT_WORKER_JIT_H
 #include "runtime/arena.h"
+#include "worker/choice.h"
 #include "worker/fused.h"
 
 typedef struct Jit Jit;
@@ -27,7 +32,8 @@ typedef struct JitConfig {
     const char *dir, *compiler;
     uint64_t bytes_max; /* 256 MiB */
     int batch_max;      /* kernels per compiler call; 16 */
-    int sights;         /* a kernel is made when it is asked for the so many-th time; 1 */
+    int sights;         /* a kernel is looked for when it is asked for the so many-th time; 1 */
+    uint64_t worth_ns;  /* and compiled when so much time was spent without it */
 } JitConfig;
 
 typedef struct JitStats {
@@ -37,21 +43,32 @@ typedef struct JitStats {
     uint64_t compiler_calls;
     double compile_ms;
     bool is_off; /* no compiler, no cache */
-} JitStats;
+} JitStats; /* compiled to pending, and compile_ms: of what this worker was the first to ask for */
 
 Jit *jit_new(const JitConfig *config);
 /* Ends a compiler that runs. Kernels go: nothing may run in one. */
 void jit_free(Jit **j);
 
+/* What a worker knows of one signature. */
+typedef struct JitEntry JitEntry;
+
 /* Appends the source of what ctx stands for: text as emit_cluster makes it, a function of the
  * signature alone. */
 typedef void (*JitMake)(void *ctx, Bytes *out);
-/* By one thread. hash: of the signature's n bytes, any; make is called here, at most once for a
- * signature; NULL: the kernel is wanted only if it is there. It lives as long as j. */
+/* By one thread. hash: of the signature's n bytes, any. NULL: there are too many. */
+JitEntry *jit_entry(Jit *j, const void *signature, size_t n, uint64_t hash);
+/* The kernel, which lives as long as j, or NULL; counted as a hit or a miss. */
+const FusedKernel *jit_kernel(Jit *j, JitEntry *e);
+/* After a miss: it is wanted. make is called here, at most once for an entry. is_soon: at first
+ * sight, whatever config says of sights and worth, and before all others. */
+void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, bool is_soon);
+void jit_spent(Jit *j, JitEntry *e, int64_t ns); /* on its work, without a kernel */
+Choice *jit_choice(JitEntry *e);
+bool jit_is_off(const Jit *j); /* there will be no kernels */
+
+/* These in one call. make NULL: the kernel is wanted only if it is there. */
 const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
                            void *ctx);
-/* The same for what is wanted soon: it is made at its first sight, whatever config says of that,
- * and before all that others wait for. */
 const FusedKernel *jit_get_soon(Jit *j, const void *signature, size_t n, uint64_t hash,
                                 JitMake make, void *ctx);
 /* The source again, of what was asked for: NULL if it never was. Borrowed. */
@@ -63,13 +80,12 @@ typedef struct JitAbout {
     JitState state;
     const char *key;    /* its name in the cache; NULL: it is not settled yet */
     const char *source; /* NULL: it was never asked for */
-    uint64_t hits;      /* how often jit_get gave it */
+    uint64_t hits;      /* how often it was given */
     uint64_t bytes;     /* of the file that it is in */
     double compile_ms;  /* of the compiler's call that made it, ... */
     int batch;          /* ... and so many in all */
 } JitAbout;
-/* Number, from 1, of the signature that jit_get was last asked for; 0: it took no note of it. */
-uint32_t jit_latest(const Jit *j);
+uint32_t jit_number(const JitEntry *e); /* from 1 on, in the order of first sights */
 bool jit_about(Jit *j, uint32_t number, JitAbout *out); /* false: there is none of that number */
 int jit_pending(Jit *j);                    /* asked for, and neither there nor failed */
 bool jit_wait(Jit *j, int64_t timeout_ms); /* until none is pending; for tests and benchmarks */

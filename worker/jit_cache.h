@@ -29,4 +29,9 @@ bool cache_link(Cache *c, const char *from, const char *path);
 /* Removes what was not used for longest while the directory is over bytes_max, and what processes
  * that are gone have left. */
 void cache_trim(Cache *c);
+/* Of the processes that use the directory one at a time has the lock, until cache_unlock or its
+ * end; after timeout_ms, when *ends, or where there are no locks, it is done without. has_waited:
+ * another had it. */
+int cache_lock(const Cache *c, int timeout_ms, const _Atomic bool *ends, bool *has_waited);
+void cache_unlock(int lock);
 #endif

@@ -1,0 +1,45 @@
+/* choice.c: see choice.h. SPDX-License-Identifier: MIT */
+#include "worker/choice.h"
+
+/* AGAIN: runs after the first decision until both are measured anew; after each later one twice as
+ * many, so that measuring costs a hundredth at first and then nothing. */
+enum { TRIALS = 3, AGAIN = 500, ROUNDS_MAX = 12 };
+
+ChoiceTrial *choice_trial(Choice *c, int64_t elements) {
+    uint8_t size = (uint8_t)(64 - __builtin_clzll((uint64_t)elements | 1));
+    for (int i = 0; i < CHOICE_SIZES; i++) {
+        ChoiceTrial *t = &c->trial[i];
+        if (t->size == size) return t;
+        if (t->size) continue;
+        t->size = size;
+        return t;
+    }
+    ChoiceTrial *t = &c->trial[c->next];
+    c->next = (uint8_t)((c->next + 1) % CHOICE_SIZES);
+    *t = (ChoiceTrial){.size = size};
+    return t;
+}
+
+Way choice_way(ChoiceTrial *t, bool *is_timed) {
+    *is_timed = false;
+    if (t->is_decided && t->left--) return t->way;
+    if (t->is_decided) {
+        t->is_decided = false;
+        t->n[WAY_EAGER] = t->n[WAY_FUSED] = 0;
+    }
+    *is_timed = true;
+    if (t->n[WAY_FUSED] < TRIALS) return WAY_FUSED;
+    if (t->n[WAY_EAGER] < TRIALS) return WAY_EAGER;
+    *is_timed = false;
+    t->is_decided = true;
+    t->way = t->least[WAY_FUSED] <= t->least[WAY_EAGER] ? WAY_FUSED : WAY_EAGER;
+    t->left = (uint32_t)AGAIN << t->rounds;
+    t->rounds += t->rounds < ROUNDS_MAX;
+    return t->way;
+}
+
+void choice_tell(ChoiceTrial *t, Way way, int64_t elements, int64_t ns) {
+    double each = (double)ns / (double)(elements > 0 ? elements : 1);
+    if (!t->n[way] || each < t->least[way]) t->least[way] = each;
+    t->n[way] += t->n[way] < TRIALS;
+}

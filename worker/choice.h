@@ -1,0 +1,36 @@
+/* choice.h: how a cluster is carried out that has a kernel: by it, or one by one, whichever is
+ * faster here. Both are measured where they run: the first times of each, again after many times,
+ * and apart for sizes that differ much, for one kernel serves all shapes. The least of a few times
+ * counts, since what disturbs a measurement makes it longer. The choice changes no bit.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_CHOICE_H
+#define GT_WORKER_CHOICE_H
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { CHOICE_SIZES = 6 };
+
+typedef enum Way { WAY_EAGER, WAY_FUSED, WAYS } Way;
+
+/* Of one size, to a factor of two. */
+typedef struct ChoiceTrial {
+    uint8_t size;     /* log2 of the elements, + 1; 0: unused */
+    uint8_t n[WAYS];  /* times measured, at most CHOICE_TRIALS */
+    uint8_t rounds;   /* decided so often */
+    bool is_decided;
+    Way way;          /* if so */
+    uint32_t left;    /* runs until it is measured again */
+    double least[WAYS]; /* ns per element */
+} ChoiceTrial;
+
+/* Zeroed: nothing is known. */
+typedef struct Choice {
+    ChoiceTrial trial[CHOICE_SIZES];
+    uint8_t next; /* to be replaced */
+} Choice;
+
+ChoiceTrial *choice_trial(Choice *c, int64_t elements);
+/* How it is to be carried out now, and whether the time is to be told. */
+Way choice_way(ChoiceTrial *t, bool *is_timed);
+void choice_tell(ChoiceTrial *t, Way way, int64_t elements, int64_t ns);
+#endif
