@@ -116,7 +116,7 @@ static bool leave(Client *c, const Inst *inst, Err *err) {
 }
 
 static void process(Flow *f, int stage) {
-    Err err = {0};
+    Err err; /* filled where something fails */
     Client *c = f->client;
     bool ok = true;
     switch (f->inst.op) {

@@ -52,7 +52,7 @@ static void process_free(Flow *f, int stage) {
     Client *c = f->client;
     Operand *live = NULL;
     int n_live = 0;
-    Err err = {0};
+    Err err; /* filled where something fails */
     TensorHandle old;
     bool is_home = false;
     if (f->inst.n_attr) f->inst.n_attr = 0, f->record = NULL; /* none means anything here */
@@ -160,7 +160,7 @@ static void add_results(Flow *f) {
 static void process(Flow *f, int stage) {
     Inst *inst = &f->inst;
     Client *c = f->client;
-    Err err = {0};
+    Err err; /* filled where something fails */
     if (inst->op == OP_FREE && inst->n_out == 0) {
         process_free(f, stage);
         return;

@@ -266,7 +266,7 @@ static bool infer(const Inst *inst, const Handle *const *handle, TensorType *out
     if (inst->n_in > FEW) in = xmalloc(inst->n_in * sizeof *in);
     for (int i = 0; i < inst->n_in; i++)
         if (inst->in[i].kind == IN_TENSOR) in[i] = handle[i]->type;
-    Err err = {0};
+    Err err; /* filled where something fails */
     bool ok = inst_infer(inst, in, out, n_out, &err);
     if (in != few) free(in);
     if (ok) return true;

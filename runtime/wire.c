@@ -447,7 +447,7 @@ int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, si
         Cursor c = {at + RECORD_HEAD, at + h.length, false};
         bad = read_record(&h, &c, r->m, scratch, in);
     }
-    Err inner = {0};
+    Err inner; /* filled where something fails */
     if (!bad && h.op == OP_BODY && r->bodies && !define(r, in, &inner)) bad = inner.text;
     if (bad) {
         err_set(err, r->records > FRAME_INSTS ? ERR_LIMIT : ERR_PARSE,

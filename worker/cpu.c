@@ -101,7 +101,7 @@ void *cpu_side(Cpu *c, const Call *call, int64_t bytes, Err *err) {
     return p;
 }
 
-static void free_sides(Cpu *c) {
+void cpu_free_sides(Cpu *c) {
     while (c->n_sides > 0) {
         const struct Side *s = &c->side[--c->n_sides];
         mem_release(c->mem, s->data, s->bytes);
@@ -123,7 +123,7 @@ static Ticket cpu_submit(Engine *e, const Call *call, const Ticket *after, int n
     case CLASS_KERNEL: ok = run_row(c, call, &err); break;
     case CLASS_CONTROL: panic("'%s' is not for engines", op_info[op].name);
     }
-    free_sides(c);
+    cpu_free_sides(c);
     if (!ok) {
         CpuFailure *f = xmalloc(sizeof *f);
         *f = (CpuFailure){ticket, err, c->failures};
@@ -165,4 +165,5 @@ const EngineOps engine_cpu = {
     .copy_in = cpu_copy_in,
     .copy_out = cpu_copy_out,
     .fused = cpu_fused,
+    .fused_product = cpu_fused_product,
 };

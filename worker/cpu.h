@@ -108,14 +108,17 @@ bool call_has_half(const Call *call);
  * bounded like them (a view may be far larger than what it shows). NULL: there is none, err says
  * so. Not from inside the pool. */
 void *cpu_side(Cpu *c, const Call *call, int64_t bytes, Err *err);
+void cpu_free_sides(Cpu *c); /* the call has ended */
 
 /* cpu_sort.c: an element as an unsigned number that is ordered as the elements are, nan above
  * everything; and nan's key. */
 uint64_t cpu_key(DType d, const void *p);
 uint64_t cpu_key_nan(DType d);
 
-/* cpu_fused.c: EngineOps.fused */
+/* cpu_fused.c: EngineOps.fused and EngineOps.fused_product */
 bool cpu_fused(Engine *e, struct Fuse *f, const struct FusedKernel *k);
+bool cpu_fused_product(Engine *e, const Call *product, struct Fuse *f,
+                       const struct FusedKernel *k);
 bool cpu_reduce(Cpu *c, const Call *call, Err *err);
 void cpu_source(Cpu *c, const Call *call);
 /* Row-major copy of a view; `parallel` only where the caller is not inside the pool. */
@@ -126,7 +129,12 @@ void cpu_copy(Cpu *c, const View *from, void *to);
     bool cpu_##id(Cpu *c, const Call *call, Err *err);
 #include "runtime/ops.def"
 
-/* cpu_matmul.c: out (M,N) = a (M,K) @ b (K,N) of float32 by the library, row-major; false: it is
+/* cpu_matmul.c: a matrix product, and fn (NULL: nothing) for ranges of its elements as soon as they
+ * are there, by_rows: of whole rows. is_told: fn was called for all of them; else for none. False:
+ * there is no memory for it. */
+bool cpu_product(Cpu *c, const Call *call, RangeFn fn, void *ctx, bool by_rows, bool *is_told,
+                 Err *err);
+/* out (M,N) = a (M,K) @ b (K,N) of float32 by the library, row-major; false: it is
  * not there, or strides or shape are not for it. Not from inside the pool. */
 bool dense_product(Cpu *c, int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
                    const void *b, int64_t b_k, int64_t b_n, void *out);

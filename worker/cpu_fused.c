@@ -1,4 +1,5 @@
-/* cpu_fused.c: calls the kernel of a cluster (fuse.h) over the pool, in parts of fixed boundaries.
+/* cpu_fused.c: calls the kernel of a cluster (fuse.h) over the pool, in parts of fixed boundaries; or
+ * behind a matmul, tile by tile.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu.h"
 #include "worker/fuse.h"
@@ -8,6 +9,7 @@ typedef struct FusedRun {
     FusedFn fn;
     Pool *pool;
     size_t scratch_bytes;
+    int64_t unit; /* elements in one of what run's range counts, after a matmul */
 } FusedRun;
 
 static void fused_range(void *ctx, int64_t begin, int64_t end, int thread) {
@@ -16,12 +18,35 @@ static void fused_range(void *ctx, int64_t begin, int64_t end, int thread) {
     r->fn(r->args, begin, end, scratch);
 }
 
+/* Elements [begin, end) of the matmul that the cluster reads are there. */
+static void product_range(void *ctx, int64_t begin, int64_t end, int thread) {
+    const FusedRun *r = ctx;
+    fused_range(ctx, begin / r->unit, end / r->unit, thread);
+}
+
+bool cpu_fused_product(Engine *e, const Call *product, Fuse *f, const FusedKernel *k) {
+    Cpu *c = (Cpu *)e;
+    const View *out = &product->out[0];
+    int rank = out->type.rank;
+    int64_t n = f->args.n, N = rank ? out->type.shape[rank - 1] : 1;
+    bool is_rows = k->unit == FUSED_ROWS;
+    bool fits = k->unit == FUSED_ELEMENTS || (is_rows && n > 0 && N % n == 0);
+    FusedRun r = {&f->args, k->run, c->pool, (size_t)fused_scratch(k, n), is_rows ? n : 1};
+    int32_t bad = 0;
+    f->args.bad = &bad;
+    Err err;
+    bool is_told;
+    bool ok = cpu_product(c, product, fits ? product_range : NULL, &r, is_rows, &is_told, &err);
+    cpu_free_sides(c);
+    return ok && (is_told ? !bad : cpu_fused(e, f, k));
+}
+
 bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
     Cpu *c = (Cpu *)e;
     FusedArgs *a = &f->args;
     int32_t bad = 0; /* then it is done op by op, which says what is wrong */
     a->bad = &bad;
-    FusedRun r = {a, k->run, c->pool, (size_t)fused_scratch(k, a->n)};
+    FusedRun r = {a, k->run, c->pool, (size_t)fused_scratch(k, a->n), 0};
     int64_t cost = 1 + k->cost / 4; /* of an element, in those of a plain kernel */
     if (k->unit == FUSED_ELEMENTS) {
         cpu_ranges(c, a->n, cpu_part(cost), fused_range, &r);

@@ -175,12 +175,12 @@ bool dense_product(Cpu *c, int64_t M, int64_t N, int64_t K, const void *a, int64
     Dnnl *d = cpu_dnnl(c);
     if (!d || !is_plain(M, K, &s.a_m, &s.a_k) || !is_plain(K, N, &s.b_k, &s.b_n)) return false;
     int64_t zero = 0;
-    dnnl_multiply(d, 1, &s, a, &zero, b, &zero, out);
+    dnnl_multiply(d, 1, &s, a, &zero, b, &zero, out, NULL);
     return true;
 }
 
 /* false: these are not for the library, or it is not there. */
-static bool multiply(Product *p, int64_t *offset) {
+static bool multiply(Product *p, int64_t *offset, const DnnlAfter *after, bool *is_told) {
     Dnnl *d = cpu_dnnl(p->cpu);
     if (!d) return false;
     if (!is_plain(p->M, p->K, &p->a_m, &p->a_k) || !is_plain(p->K, p->N, &p->b_k, &p->b_n))
@@ -191,12 +191,14 @@ static bool multiply(Product *p, int64_t *offset) {
         offset[n + i] = loop_offset(&p->batch, 1, i);
     }
     DnnlShape s = {p->M, p->N, p->K, p->a_m, p->a_k, p->b_k, p->b_n, p->N};
-    dnnl_multiply(d, n, &s, (const float *)p->a, offset, (const float *)p->b, offset + n,
-                  (float *)p->out);
+    *is_told = dnnl_multiply(d, n, &s, (const float *)p->a, offset, (const float *)p->b,
+                             offset + n, (float *)p->out, after);
     return true;
 }
 
-bool cpu_MATMUL(Cpu *c, const Call *call, Err *err) {
+/* is_told: `after` (NULL: nothing) was called for all of the result. */
+static bool matmul(Cpu *c, const Call *call, const DnnlAfter *after, bool *is_told, Err *err) {
+    *is_told = false;
     int64_t n = type_numel(&call->out[0].type);
     if (n == 0) return true;
     Product p;
@@ -230,8 +232,21 @@ bool cpu_MATMUL(Cpu *c, const Call *call, Err *err) {
         if (p.batch.n > 32)
             offset = cpu_side(c, call, 2 * p.batch.n * (int64_t)sizeof *offset, err);
         if (!offset) return false;
-        if (multiply(&p, offset)) return true;
+        if (multiply(&p, offset, after, is_told)) return true;
     }
     gemm(&p);
     return true;
+}
+
+bool cpu_MATMUL(Cpu *c, const Call *call, Err *err) {
+    bool is_told;
+    return matmul(c, call, NULL, &is_told, err);
+}
+
+bool cpu_product(Cpu *c, const Call *call, RangeFn fn, void *ctx, bool by_rows, bool *is_told,
+                 Err *err) {
+    DnnlAfter after = {fn, ctx, by_rows};
+    *is_told = false;
+    if (call_has_half(call)) return cpu_widened(c, call, cpu_MATMUL, err);
+    return matmul(c, call, fn ? &after : NULL, is_told, err);
 }

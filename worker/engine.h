@@ -76,6 +76,12 @@ typedef struct EngineOps {
     /* Optional: the kernel of a cluster (fuse.h, its outputs filled in), now and in whole. False:
      * there is no memory for it, and nothing has happened. */
     bool (*fused)(Engine *e, struct Fuse *f, const struct FusedKernel *k);
+    /* Optional, likewise: a matmul whose result (of the cluster's shape, row-major) the cluster
+     * reads, and the cluster; where that goes, each tile while it is in the cache. An output may
+     * lie where the matmul's result does, if the kernel may write over it. False: some of both may
+     * have happened, nothing that doing them again would not mend. */
+    bool (*fused_product)(Engine *e, const Call *product, struct Fuse *f,
+                          const struct FusedKernel *k);
 } EngineOps;
 struct Engine { const EngineOps *ops; };
 

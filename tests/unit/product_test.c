@@ -1,0 +1,136 @@
+/* product_test: a matmul and the cluster that reads it, tile by tile, give the bits of one after the
+ * other, for every way to cut the product, with one output over the product's memory and with a
+ * memory of its own, with kernels of elements and of rows, on any number of threads; and each
+ * element is seen exactly once, after it was written. (fuse.sh has whole programs.)
+ * SPDX-License-Identifier: MIT */
+#include "runtime/inst.h"
+#include "tests/unit/check.h"
+#include "worker/engine.h"
+#include "worker/fuse.h"
+#include <math.h>
+#include <stdatomic.h>
+
+static const int threads[] = {1, 2, 3};
+enum { N_ENGINES = 3, SEEN_MAX = 1 << 20 };
+static Engine *engine[N_ENGINES];
+static atomic_uchar seen[SEEN_MAX]; /* by element, or row */
+
+static uint64_t state = 1;
+static float rnd_value(void) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (float)(state >> 40) * 0x1p-24f - 0.5f;
+}
+
+/* What the emitter would make of relu(t + bias), and of t - max(t along the row). */
+static void run_elements(const FusedArgs *a, int64_t begin, int64_t end, char *scratch) {
+    (void)scratch;
+    const float *t = (const float *)a->in[0], *bias = (const float *)a->in[1];
+    float *out = (float *)a->out[0];
+    for (int64_t i = begin; i < end; i++) {
+        float v = t[i] + bias[i % a->line];
+        out[i] = v < 0 ? 0 : v;
+        atomic_fetch_add(&seen[i % SEEN_MAX], 1);
+    }
+}
+static void run_rows(const FusedArgs *a, int64_t begin, int64_t end, char *scratch) {
+    float *kept = (float *)scratch, *out = (float *)a->out[0];
+    for (int64_t r = begin; r < end; r++) {
+        const float *t = (const float *)a->in[0] + r * a->n;
+        float most = -INFINITY;
+        for (int64_t i = 0; i < a->n; i++) {
+            kept[i] = t[i];
+            most = t[i] > most ? t[i] : most;
+        }
+        for (int64_t i = 0; i < a->n; i++) out[r * a->n + i] = kept[i] - most;
+        atomic_fetch_add(&seen[r % SEEN_MAX], 1);
+    }
+}
+
+static View tensor(int64_t batch, int64_t rows, int64_t columns, bool is_transposed) {
+    View v = {.type = {DT_F32, 3, {batch, rows, columns}}};
+    v.stride[0] = rows * columns;
+    v.stride[1] = is_transposed ? 1 : columns;
+    v.stride[2] = is_transposed ? rows : 1;
+    int64_t n = batch * rows * columns;
+    v.data = aligned_alloc(64, (size_t)(n * 4 + 64) / 64 * 64);
+    for (int64_t i = 0; i < n; i++) ((float *)v.data)[i] = rnd_value();
+    return v;
+}
+
+/* Elements or rows that were not seen once. */
+static int64_t count_wrong(int64_t n) {
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < n; i++) wrong += atomic_exchange(&seen[i], 0) != 1;
+    return wrong;
+}
+
+static void try_shape(const int64_t *p, int layout, bool by_rows) {
+    int64_t batch = p[0], M = p[1], N = p[2], K = p[3], n = batch * M * N;
+    View in[2] = {tensor(batch, M, K, layout & 1), tensor(batch, K, N, layout & 2)};
+    View t = tensor(batch, M, N, false), own = tensor(batch, M, N, false), want = t;
+    View bias = tensor(1, 1, N, false);
+    bias.type.rank = 1, bias.type.shape[0] = N, bias.stride[0] = 1;
+    ((float *)in[0].data)[K / 2] = NAN;
+    ((float *)in[1].data)[N / 2] = INFINITY;
+    want.data = aligned_alloc(64, (size_t)(n * 4 + 64) / 64 * 64);
+    Operand operand[2] = {{.kind = IN_TENSOR}, {.kind = IN_TENSOR}};
+    Inst inst = {.op = OP_MATMUL, .n_in = 2, .n_out = 1, .in = operand};
+    Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = in};
+    FusedKernel k = {.run = by_rows ? run_rows : run_elements,
+                     .unit = by_rows ? FUSED_ROWS : FUSED_ELEMENTS,
+                     .scratch_n = by_rows ? 4 : 0,
+                     .cost = 4};
+    Fuse f;
+    fuse_init(&f, &t.type, by_rows ? 1 : 0);
+    FuseRef r[2] = {fuse_input(&f, &t), fuse_input(&f, &bias)};
+    fuse_store(&f, fuse_node(&f, OP_ADD, DT_F32, false, r, 2));
+    if (by_rows) fuse_store(&f, fuse_node(&f, OP_MAX, DT_F32, true, r, 1));
+    CHECK(fuse_done(&f));
+    for (int e = 0; e < N_ENGINES; e++) {
+        for (int way = -1; way < 2; way++) { /* apart; over the product's memory; beside it */
+            View *to = way < 0 && e == 0 ? &want : way == 1 ? &own : &t;
+            call.out[0] = way == 0 ? *to : way == 1 ? t : *to;
+            f.args.in[0] = call.out[0].data;
+            f.args.out[0] = to->data;
+            memset(t.data, 0x7f, (size_t)(n * 4));
+            memset(own.data, 0x7f, (size_t)(n * 4));
+            if (way < 0) {
+                engine[e]->ops->submit(engine[e], &call, NULL, 0);
+                CHECK(engine[e]->ops->fused(engine[e], &f, &k));
+            } else {
+                CHECK(engine[e]->ops->fused_product(engine[e], &call, &f, &k));
+            }
+            int64_t wrong = count_wrong(by_rows ? batch * M : n);
+            CHECK_MSG(!wrong && !memcmp(want.data, to->data, (size_t)(n * 4)),
+                      "%lld (%lld,%lld)@(%lld,%lld) layout %d rows %d way %d, %d threads: differs, "
+                      "or %lld not seen once",
+                      (long long)batch, (long long)M, (long long)K, (long long)K, (long long)N,
+                      layout, by_rows, way, threads[e], (long long)wrong);
+        }
+    }
+    View *all[] = {&in[0], &in[1], &t, &own, &want, &bias};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]->data);
+}
+
+int main(void) {
+    Err err = {0};
+    for (int e = 0; e < N_ENGINES; e++) {
+        EngineConfig config = {.memory_bytes = 1 << 22, .threads = threads[e]};
+        engine[e] = engine_cpu.open(&config, &err);
+        CHECK(engine[e] != NULL);
+    }
+    static const int64_t shapes[][4] = {
+        /* batch, M, N, K: one tile, tiles of rows, of columns, of both; ours; many small ones */
+        {1, 64, 64, 64},    {1, 300, 128, 200}, {1, 32, 900, 300}, {1, 520, 700, 150},
+        {1, 530, 1030, 20}, {1, 5, 7, 3},       {1, 1, 700, 400},  {48, 64, 64, 32},
+        {7, 33, 17, 65},    {3, 300, 1, 100},   {1, 513, 7, 2000}, {2, 130, 258, 270},
+    };
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (int layout = 0; layout < 4; layout++)
+            for (int by_rows = 0; by_rows < 2; by_rows++) {
+                if (by_rows && shapes[s][2] < 2) continue;
+                try_shape(shapes[s], layout, by_rows);
+            }
+    for (int e = 0; e < N_ENGINES; e++) engine_cpu.close(&engine[e]);
+    return check_report("product");
+}
