@@ -6,14 +6,15 @@
  * the body. hot_take, before the chain, passes instructions that are known: their operands are
  * looked up and compared, and of their results only those get handles that outlive the run. Known
  * are instructions of a client all of whose tensors lie on its home worker, outside of scopes that
- * place anything: their frame goes on as it came. Values that inference looks at (whole-number
- * immediates, slice starts, payloads) must be those that it has seen. Whatever is not known, or has
+ * place anything: their frame goes on as it came. Numbers must fit their dtype, and what else
+ * inference looks at (slice starts) must be what it has seen. Whatever is not known, or has
  * changed, goes through the chain as if it stood there in full, and is then known anew.
  *
  * Notes are of one epoch: all of them were taken with the same types of results. What does not
  * agree begins a new one.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state.h"
+#include "runtime/element.h"
 #include "runtime/log.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ enum { FREE_MAX = 64, NEVER = INT32_MAX };
 typedef struct Slot {
     int32_t made;    /* the result of the body that it is; -1: it comes as an argument */
     uint8_t kind;    /* InKind */
+    uint8_t holds;   /* a number of a MAP row: the dtype that it must fit; DT_NONE: as was seen */
     uint64_t value;  /* of an argument that is a number: the one that was seen */
     TensorType type; /* of an argument that is a tensor */
 } Slot;
@@ -190,6 +192,22 @@ static void note_result(Notes *t, int32_t i, const TensorType *type) {
     r->bytes = type_bytes(type);
 }
 
+/* The dtype that an immediate becomes; halves take factors as they are. */
+static DType held_as(const Flow *f, const Inst *in) {
+    DType t = DT_NONE;
+    if (op_info[in->op].class_ != CLASS_MAP) return t;
+    for (int i = 0; i < in->n_in; i++)
+        if (in->in[i].kind == IN_TENSOR) t = (DType)f->in_type[i].dtype;
+    return dtype_is_half(t) && op_scales(in->op) ? DT_F64 : t;
+}
+
+static bool holds(const Slot *s, uint64_t value) {
+    Operand o = {.kind = (InKind)s->kind, .id = value};
+    if (s->holds == DT_NONE || value == s->value) return value == s->value;
+    if (o.kind == IN_IMM_FLOAT) return dtype_holds_float((DType)s->holds, o.f);
+    return o.kind == IN_IMM_INT && dtype_holds_int((DType)s->holds, o.i);
+}
+
 /* What its operands and results are. */
 static void note_types(Notes *t, const Flow *f, const Inst *was) {
     const BodyForm *form = &f->body->form[f->body_at];
@@ -197,6 +215,7 @@ static void note_types(Notes *t, const Flow *f, const Inst *was) {
         Slot *s = &t->slot[t->note[f->body_at].slot + (uint32_t)i];
         const Operand *o = &was->in[i];
         if (o->kind != IN_TENSOR) {
+            s->holds = (uint8_t)held_as(f, was);
             s->value = 0;
             memcpy(&s->value, &o->id, o->kind == IN_IMM_BOOL ? 1 : 8);
         } else if (s->made >= 0) {
@@ -327,7 +346,6 @@ static bool pass_free(Run *r, const Note *note, const BodyForm *f, const uint8_t
 
 /* All that inference would look at is as it was. */
 static bool is_known(const Run *r, const Note *note, const BodyForm *f, const uint8_t *args) {
-    bool is_source = op_info[f->op].class_ == CLASS_SOURCE;
     for (int k = 0; k < f->n_in; k++) {
         const Slot *s = &r->t->slot[note->slot + (uint32_t)k];
         if (s->made >= 0) {
@@ -340,9 +358,7 @@ static bool is_known(const Run *r, const Note *note, const BodyForm *f, const ui
         uint64_t value;
         memcpy(&value, args, 8);
         args += 8;
-        if (s->kind == IN_TENSOR ? !is_there(r, value, &s->type)
-                                 : (is_source || s->kind != IN_IMM_FLOAT) && value != s->value)
-            return false;
+        if (s->kind == IN_TENSOR ? !is_there(r, value, &s->type) : !holds(s, value)) return false;
     }
     size_t compared = note->is_random ? 8 : note->n_attr;
     return !compared || !memcmp(args, note->attr, compared);

@@ -275,10 +275,20 @@ static bool infer(const Inst *inst, const Handle *const *handle, TensorType *out
     return false;
 }
 
+static void put_edge(Stream *s, bool is_loop) {
+    Inst inst = {.op = OP_EDGE};
+    if (s->mode == STREAM_LIVE && s->is_started) stream_room_control(s);
+    if (s->mode != STREAM_CHECK) stream_inst(s, &inst, NULL, NULL, 0);
+    s->frame.edge_id = s->frame.next_id = s->next_id;
+    if (s->hot && s->is_started) hot_edge(s, !is_loop);
+    s->edge_seq = s->next_seq;
+}
+
 /* Numbers the results of a checked instruction and sends it off. */
 static void emit_op(Stream *s, Inst *inst, const TensorType *type, int n_out, Span at,
                     Handle **out) {
     Slot *slot[MAX_OUT];
+    if (s->hot && hot_is_edge_due(s, inst)) put_edge(s, false);
     inst->n_out = (uint8_t)n_out;
     for (int i = 0; i < n_out; i++) {
         inst->out[i] = s->next_id++;
@@ -407,12 +417,7 @@ void stream_check_nan(Stream *s, bool on) {
 bool stream_edge(Stream *s, LangError *e) {
     if (s->next_seq != s->edge_seq) {
         stream_frees(s);
-        Inst inst = {.op = OP_EDGE};
-        if (s->mode == STREAM_LIVE && s->is_started) stream_room_control(s);
-        if (s->mode != STREAM_CHECK) stream_inst(s, &inst, NULL, NULL, 0);
-        s->frame.edge_id = s->frame.next_id = s->next_id;
-        if (s->hot && s->is_started) hot_edge(s);
-        s->edge_seq = s->next_seq;
+        put_edge(s, true);
     }
     if (s->is_started && ++s->n_edges % POLL_INSTS == 0)
         stream_poll(s);

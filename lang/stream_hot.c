@@ -7,6 +7,11 @@
  * edge goes out in full, and what it makes with its beginning is a body like others. So nothing
  * depends on what was expected but the number of bytes, and nothing waits for an edge.
  *
+ * A stream without edges (instruction files, recursion, lines typed again and again) gets them:
+ * when what an instruction with results is (operation, attributes, place in the source) has been
+ * what it was p such instructions before, for long enough, an edge is put in, and from then on one
+ * every p, until something else comes. An edge says nothing but that.
+ *
  * Cost: an instruction as expected is compared once (about as long as it takes to copy it);
  * otherwise its form is kept until the edge and hashed there.
  * SPDX-License-Identifier: MIT */
@@ -15,7 +20,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEN_MAX = 256 };
+enum { SEEN_MAX = 256, PERIOD_MAX = 1024, PERIOD_MIN = 4 };
+
+/* What came lately, by a hash that leaves operands out. */
+typedef struct Periods {
+    uint64_t recent[PERIOD_MAX]; /* by number modulo PERIOD_MAX */
+    uint64_t last[PERIOD_MAX];   /* by hash modulo PERIOD_MAX: the number of the last such one */
+    uint64_t n;                  /* since a true edge */
+    uint32_t period, run;        /* so many in a row were as `period` before */
+    uint32_t left;               /* until an edge is due; 0: none is put in */
+} Periods;
 
 /* Bodies that were not worth a definition yet, by hash. */
 typedef struct Seen {
@@ -29,6 +43,7 @@ struct Hot {
     Seen seen[SEEN_MAX];
     uint64_t next[BODIES_MAX]; /* by number: what came after it, plus 1 */
     uint64_t last;             /* the body before this one, plus 1; 0: it was none */
+    Periods periods;
     /* Since the edge: */
     uint32_t n;     /* instructions */
     bool is_astray; /* no body is known that begins so */
@@ -133,6 +148,57 @@ void hot_added(Stream *s) {
     h->n++;
 }
 
+/* ---- Streams without edges ---- */
+
+static uint64_t mix(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+/* What it is, but for its operands. */
+static uint64_t hash_inst(const Inst *in) {
+    uint64_t hash = (uint64_t)in->op << 32 | in->n_in;
+    hash = mix(hash, (uint64_t)in->pos.line << 32 | (uint64_t)in->pos.file << 16 | in->pos.col);
+    for (int i = 0; i < in->n_attr; i++) {
+        const Attr *a = &in->attr[i];
+        if (attr_info[a->key].part != PART_FORM) continue;
+        hash = mix(hash, a->key);
+        switch (attr_info[a->key].type) {
+        case AT_BOOL: hash = mix(hash, a->b); break;
+        case AT_DTYPE: hash = mix(hash, (uint64_t)a->dtype); break;
+        case AT_INTS:
+            for (uint32_t k = 0; k < a->n; k++) hash = mix(hash, (uint64_t)a->ints[k]);
+            break;
+        case AT_STR: hash = mix(hash, a->n); break;
+        default: hash = mix(hash, (uint64_t)a->i); break;
+        }
+    }
+    return hash;
+}
+
+bool hot_is_edge_due(Stream *s, const Inst *in) {
+    Hot *h = s->hot;
+    Periods *p = &h->periods;
+    uint64_t hash = hash_inst(in), i = p->n++;
+    uint64_t *last = &p->last[hash % PERIOD_MAX];
+    bool is_again = p->period && p->period <= i && p->recent[(i - p->period) % PERIOD_MAX] == hash;
+    if (is_again) {
+        p->run++;
+    } else {
+        p->run = p->left = 0;
+        p->period = i > *last && i - *last < PERIOD_MAX ? (uint32_t)(i - *last) : 0;
+    }
+    p->recent[i % PERIOD_MAX] = hash;
+    *last = i;
+    uint32_t longest = h->window < PERIOD_MAX ? h->window : PERIOD_MAX - 1;
+    uint32_t step = p->period; /* of short ones, several at a time */
+    while (step && step < PERIOD_MIN) step += p->period;
+    bool is_due =
+        p->left ? --p->left == 0 : is_again && step <= longest && p->run >= step * h->threshold;
+    if (is_due) p->left = step;
+    return is_due;
+}
+
 /* ---- At an edge ---- */
 
 /* Eight bytes at a time: forms are padded to that. */
@@ -140,8 +206,7 @@ static uint64_t hash_forms(const Bytes *forms) {
     uint64_t hash = forms->n, word;
     for (size_t i = 0; i < forms->n; i += 8) {
         memcpy(&word, forms->data + i, 8);
-        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 32;
+        hash = mix(hash, word);
     }
     return hash;
 }
@@ -185,8 +250,9 @@ static Body *learn(Stream *s) {
     return b ? b : define(s);
 }
 
-void hot_edge(Stream *s) {
+void hot_edge(Stream *s, bool is_put_in) {
     Hot *h = s->hot;
+    if (!is_put_in) h->periods.n = h->periods.run = h->periods.left = 0;
     FrameWriter *w = &s->frame;
     Body *b = (Body *)w->body;
     if (b && !h->is_astray) {

@@ -144,7 +144,9 @@ SrcPos stream_pos(Stream *s, Span at);
 Hot *hot_new(void); /* as GT_HOTPATH_* say; NULL: off */
 void hot_free(Hot **h);
 void hot_added(Stream *s); /* an instruction was just added to the frame, which is not sent yet */
-void hot_edge(Stream *s);  /* the last one was a loop's edge */
+void hot_edge(Stream *s, bool is_put_in); /* the last one was an edge: a loop's, or put in */
+/* Before an instruction with results is numbered: an edge is to stand before it. */
+bool hot_is_edge_due(Stream *s, const Inst *in);
 void hot_stats(const Hot *h, Bytes *text);
 
 /* ---- stream_link.c ---- */

@@ -180,8 +180,9 @@ static void round_of(Loop *l) {
         case OP_MUL:
         case OP_MAXIMUM:
             in.n_in = 2;
-            o[1] = s->shape < 2 ? (Operand){.kind = IN_IMM_FLOAT, .f = rand_below(&r, 9)}
-                                : (Operand){.kind = IN_IMM_INT, .i = rarely() ? 300 : 7};
+            o[1] = s->shape < 2
+                       ? (Operand){.kind = IN_IMM_FLOAT, .f = rarely() ? 1e300 : rand_below(&r, 9)}
+                       : (Operand){.kind = IN_IMM_INT, .i = rarely() ? 300 : rand_below(&r, 9)};
             break;
         case OP_SLICE:
             for (int k = 0; k < 6; k++) ints[k] = k < 2 ? rand_below(&r, 2) : 1;
@@ -261,7 +262,7 @@ static void round_of(Loop *l) {
 
 /* A variable becomes another tensor, of any shape. */
 static void replace(int v) {
-    static const DType dtypes[] = {DT_F32, DT_F32, DT_F64, DT_U8};
+    static const DType dtypes[] = {DT_F32, DT_F16, DT_F64, DT_U8};
     variable[v] = next_id++;
     source(variable[v], rand_below(&r, 4), dtypes[rand_below(&r, 4)], 1);
 }

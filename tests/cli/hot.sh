@@ -1,0 +1,57 @@
+# Hot bodies: what lies between two loop edges goes out as its arguments from the second time on, in nested loops, bodies that
+# differ now and then, and streams without edges; the tape marks it; the output is what it is without.
+. tests/fixtures/check.sh
+export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
+cat >"$TMP/loops.gt" <<'GT'
+# outer loop, inner loops, a branch now and then, shapes that change, values that change
+w = param(ones(6, 4)); m = []
+for i in range(4) { m.append(param(ones(i + 1, 3) * 0.5)) }
+data = arange(48.0).reshape(12, 4) / 48.0
+for epoch in range(12) {
+    for k in range(5) {
+        x = data[k:k + 6]
+        loss = ((x * w).exp() - 0.1 * epoch).square().mean()
+        backward loss
+        w = param(w - 0.01 * w.grad)
+        if k == 3 and epoch % 4 == 1 { print(epoch, loss) }
+    }
+    for p in range(4) { m[p] = param(m[p] * 0.9 + randn(p + 1, 3)) }
+    r = randint(0, 10, [3]).sum().item()
+    if r > 25 { print("many", r) }
+    n = attempt(fn() => data[0:2] + ones(7 if epoch == 6 else 4))
+}
+print(w.sum(), m[3].sum())
+GT
+GT_HOTPATH_THRESHOLD=0 "$GTSH" "$TMP/loops.gt" >"$TMP/plain" 2>"$TMP/err" || fail "in full: $(err)"
+for knobs in GT_HOTPATH_THRESHOLD=1 GT_HOTPATH_THRESHOLD=2 GT_HOTPATH_THRESHOLD=5 GT_HOTPATH_MIN_SEQ=20 GT_HOTPATH_WINDOW=30 \
+    GT_HOTPATH_MAX_EXPAND=1 GT_HOTPATH_THRESHOLD=many; do
+    code "$knobs" 0 env "$knobs" "$GTSH" "$TMP/loops.gt"
+    same "$knobs" "$(out)" "$(cat "$TMP/plain")"
+done
+has "a wrong knob is told" "$(err)" "GT_HOTPATH_THRESHOLD=many is not a number: 2 is used"
+code "two workers" 0 "$GTSH" -w 2 "$TMP/loops.gt"
+same "two workers" "$(out)" "$(cat "$TMP/plain")"
+
+# How much of it: most of a plain loop, and of a stream without edges.
+cat >"$TMP/chain.gt" <<'GT'
+x = ones(3, 3)
+for i in range(400) { x = (x * 0.5 + i).tanh() }
+print(x.sum())
+GT
+cat >"$TMP/hot.gt" <<'GT'
+import chain
+s = stats()
+print(s["client_hot_instructions"] * 10 > s["client_instructions"] * 9, s["hot_instructions"] * 10 > s["instructions"] * 9,
+      s["frame_bytes"] < s["client_instructions"] * 24)
+GT
+code "how much" 0 "$GTSH" "$TMP/hot.gt"
+has "how much" "$(out)" "true true true"
+"$GTSH" --emit "$TMP/chain.gt" 2>"$TMP/err" | grep -v '^edge' >"$TMP/chain.gti"
+GT_INSTRUCTION_LOG="$TMP/tape" "$GTSH" --replay "$TMP/chain.gti" >"$TMP/out" 2>"$TMP/err" || fail "replay: $(err)"
+code run 0 "$GTSH" "$TMP/chain.gt"; told=$(out)
+code replay 0 "$GTSH" --replay "$TMP/chain.gti"; same "replay" "$(out)" "$told"
+[ "$(grep -c ' > c1 - edge' "$TMP/tape")" -gt 50 ] || fail "no edges were put in: $(grep -c ' > c1 - edge' "$TMP/tape")"
+[ "$(grep -c ' = c1 w0 hot begin 0 from=' "$TMP/tape")" -gt 0 ] || fail "nothing is hot on the tape"
+same "as many ends as begins" "$(grep -c ' hot begin ' "$TMP/tape")" "$(grep -c ' hot end ' "$TMP/tape")"
+code "a tape with marks" 0 "$GTSH" --replay "$TMP/tape"; same "a tape with marks" "$(out)" "$told"
+finish
