@@ -2,8 +2,9 @@
  * engine computes op by op. Random clusters over all dtypes, broadcast and permuted inputs, odd
  * sizes, nan and infinities, reductions along rows and over them, of more than one block, single
  * elements of rows, totals, outputs written over inputs, 1 and 3 threads; each graph twice, with
- * other shapes and scalars, which is the same kernel where the inputs lie alike. Then what may share a kernel, and the kernels' cache: from disk, damaged, by
- * two at once, too large, not there, no compiler.
+ * other shapes and scalars, which is the same kernel where the inputs lie alike. Then what may
+ * share a kernel, and the kernels' cache: from disk, damaged, by two at once, too large, not there,
+ * no compiler.
  * Usage: fuse_test [CLUSTERS [SEED]] SPDX-License-Identifier: MIT */
 #include "runtime/element.h"
 #include "runtime/inst.h"
