@@ -228,11 +228,9 @@ static void compile_batch(Shop *s, Item **e, int n) {
 
 /* One process of the machine compiles at a time, and the others then find what it has made. */
 static void make_kernels(Shop *s, Item **e, int n) {
-    bool has_waited;
-    int lock = cache_lock(&s->cache, PATIENCE_MS, &s->ends, &has_waited);
-    int rest = 0;
+    int lock = cache_lock(&s->cache, PATIENCE_MS, &s->ends), rest = 0;
     for (int i = 0; i < n; i++) {
-        if (!has_waited || !load_cached(s, e[i])) {
+        if (!load_cached(s, e[i])) {
             e[rest++] = e[i];
             if (log_is(LOG_COMPILE)) log_line("COMPILE", "compiling %s", e[i]->key);
             continue;

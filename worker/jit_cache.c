@@ -133,16 +133,14 @@ bool cache_link(Cache *c, const char *from, const char *path) {
 
 /* ---- One process at a time ---- */
 
-int cache_lock(const Cache *c, int timeout_ms, const _Atomic bool *ends, bool *has_waited) {
+int cache_lock(const Cache *c, int timeout_ms, const _Atomic bool *ends) {
     enum { POLL_MS = 10 };
-    *has_waited = false;
     int fd = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (int ms = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB); ms += POLL_MS) {
         if ((errno != EWOULDBLOCK && errno != EINTR) || ms >= timeout_ms || *ends) {
             close(fd);
             return -1;
         }
-        *has_waited = true;
         nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000}, NULL);
     }
     return fd;

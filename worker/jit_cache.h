@@ -30,8 +30,7 @@ bool cache_link(Cache *c, const char *from, const char *path);
  * that are gone have left. */
 void cache_trim(Cache *c);
 /* Of the processes that use the directory one at a time has the lock, until cache_unlock or its
- * end; after timeout_ms, when *ends, or where there are no locks, it is done without. has_waited:
- * another had it. */
-int cache_lock(const Cache *c, int timeout_ms, const _Atomic bool *ends, bool *has_waited);
+ * end; after timeout_ms, when *ends, or where there are no locks, it is done without. */
+int cache_lock(const Cache *c, int timeout_ms, const _Atomic bool *ends);
 void cache_unlock(int lock);
 #endif

@@ -1,0 +1,57 @@
+/* choice_test: which way a cluster goes: while nothing is known both are tried, then the faster one
+ * is taken, sizes apart, one bad measurement does not decide, and what changes is noticed.
+ * SPDX-License-Identifier: MIT */
+#include "worker/choice.h"
+#include "tests/unit/check.h"
+#include <string.h>
+
+/* n runs of clusters of so many elements that take so long either way; how many were fused. */
+static int run(Choice *c, int n, int64_t elements, int64_t eager_ns, int64_t fused_ns, int *timed) {
+    int fused = 0;
+    *timed = 0;
+    for (int i = 0; i < n; i++) {
+        ChoiceTrial *t = choice_trial(c, elements);
+        bool is_timed;
+        Way way = choice_way(t, &is_timed);
+        fused += way == WAY_FUSED;
+        *timed += is_timed;
+        if (is_timed) choice_tell(t, way, elements, way == WAY_FUSED ? fused_ns : eager_ns);
+    }
+    return fused;
+}
+
+int main(void) {
+    Choice c = {0};
+    int timed;
+    /* Faster, then slower; few are measured. */
+    CHECK_INT(run(&c, 1000, 4096, 9000, 3000, &timed), 1000 - 3 - 3);
+    CHECK_INT(timed, 12);
+    memset(&c, 0, sizeof c);
+    CHECK_INT(run(&c, 400, 4096, 3000, 9000, &timed), 3);
+    CHECK_INT(timed, 6);
+    /* Another size of the same kernel is another matter; a size nearby is not. */
+    CHECK_INT(run(&c, 400, 1 << 20, 900000, 300000, &timed), 397);
+    CHECK_INT(run(&c, 50, 4097, 3000, 9000, &timed), 0);
+    /* It turns: noticed when it is measured again, which is ever more seldom. */
+    memset(&c, 0, sizeof c);
+    run(&c, 400, 100, 1000, 2000, &timed);
+    CHECK(run(&c, 1000, 100, 2000, 1000, &timed) > 800);
+    run(&c, 1000000, 100, 2000, 1000, &timed);
+    CHECK(timed < 100);
+    /* One long time, a taken core, is not what counts. */
+    memset(&c, 0, sizeof c);
+    for (int i = 0; i < 6; i++) {
+        bool is_timed;
+        ChoiceTrial *t = choice_trial(&c, 100);
+        Way way = choice_way(t, &is_timed);
+        CHECK(is_timed);
+        choice_tell(t, way, 100, i % 3 == 0 ? 5000000 : way == WAY_FUSED ? 1000 : 2000);
+    }
+    CHECK_INT(run(&c, 100, 100, 2000, 1000, &timed), 100);
+    /* More sizes than there is room for, in turns: nothing breaks, something is always said. */
+    memset(&c, 0, sizeof c);
+    for (int i = 0; i < 1000; i++) run(&c, 1, INT64_C(1) << i % 50, 100, 50, &timed);
+    run(&c, 1, 0, 100, 50, &timed);
+    run(&c, 1, INT64_MAX, 100, 50, &timed);
+    return check_report("choice");
+}

@@ -1,0 +1,132 @@
+/* jit_test: who asks for kernels and who makes them (what kernels compute is fuse_test's): workers
+ * of a process share them, processes with one cache make each once, and nothing is compiled before
+ * it is worth it. Without a C compiler the test says so and passes.
+ * SPDX-License-Identifier: MIT */
+#include "worker/jit.h"
+#include "tests/unit/check.h"
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static char dir[64];
+static int n_made;
+
+/* A kernel that has nothing but its signature, a number. */
+static void make_nothing(void *ctx, Bytes *out) {
+    const int *n = ctx;
+    n_made++;
+    bytes_printf(out, "static const unsigned char FUSED(sign)[] = {%d, 0, 0, 0};\n", *n);
+    bytes_puts(out, "const FusedKernel FUSED(kernel) = {.signature = FUSED(sign), "
+                    ".signature_bytes = 4};\n");
+}
+static const FusedKernel *ask(Jit *j, int n) {
+    return jit_get(j, &n, sizeof n, (uint64_t)n % 3, make_nothing, &n);
+}
+static JitEntry *want(Jit *j, int n, bool is_soon) {
+    JitEntry *e = jit_entry(j, &n, sizeof n, (uint64_t)n % 3);
+    jit_want(j, e, (uint64_t)n % 3, make_nothing, &n, is_soon);
+    return e;
+}
+
+static int n_files(bool removes) {
+    int n = 0;
+    DIR *d = opendir(dir);
+    char path[400];
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (e->d_name[0] == '.') continue;
+        n++;
+        snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
+        if (removes) unlink(path);
+    }
+    if (d) closedir(d);
+    return n;
+}
+
+/* Two workers: one makes what the other finds; what only one asked for is made for it. */
+static void test_shared(const JitConfig *config) {
+    Jit *a = jit_new(config), *b = jit_new(config);
+    n_made = 0;
+    ask(a, 1);
+    ask(b, 1);
+    ask(b, 4); /* the same hash */
+    CHECK(jit_wait(a, 60000) && jit_wait(b, 60000));
+    const FusedKernel *k = ask(a, 1);
+    CHECK(k && ask(b, 1) == k && ask(b, 4) && ask(b, 4) != k);
+    CHECK_INT(n_made, 2);
+    CHECK(jit_stats(a).compiled == 1 && jit_stats(b).compiled == 1);
+    jit_free(&a);
+    CHECK(ask(b, 1) == k && k->signature[0] == 1); /* still there */
+    jit_free(&b);
+    CHECK_INT(n_files(true), 2);
+}
+
+static void test_worth(JitConfig config) {
+    config.worth_ns = 1000000;
+    config.sights = 2;
+    Jit *j = jit_new(&config);
+    n_made = 0;
+    JitEntry *e = want(j, 1, false);
+    CHECK(n_made == 0 && jit_pending(j) == 0);
+    want(j, 1, false); /* now it is looked for, and not on disk */
+    CHECK(jit_wait(j, 60000) && n_made == 1 && !jit_kernel(j, e));
+    jit_spent(j, e, 900000);
+    CHECK(jit_wait(j, 60000) && !jit_kernel(j, e) && jit_stats(j).compiler_calls == 0);
+    jit_spent(j, e, 100000);
+    CHECK(jit_wait(j, 60000) && jit_kernel(j, e));
+    CHECK(jit_kernel(j, want(j, 2, true)) == NULL); /* at first sight, whatever it is worth */
+    CHECK(jit_wait(j, 60000) && jit_kernel(j, want(j, 2, false)));
+    CHECK_INT((int)jit_stats(j).compiler_calls, 2);
+    jit_free(&j);
+    /* On disk: at the second sight, for nothing. */
+    j = jit_new(&config);
+    e = want(j, 1, false);
+    want(j, 1, false);
+    CHECK(jit_wait(j, 60000) && jit_kernel(j, e));
+    CHECK(jit_stats(j).compiler_calls == 0 && jit_stats(j).cached == 1);
+    jit_free(&j);
+    n_files(true);
+}
+
+/* Processes at once: all have the kernels, the compiler has made each once. */
+static void test_processes(const JitConfig *config) {
+    enum { N = 3, KERNELS = 5 };
+    pid_t child[N];
+    int compiled = 0;
+    for (int i = 0; i < N; i++) {
+        child[i] = fork();
+        if (child[i]) continue;
+        Jit *j = jit_new(config);
+        for (int k = 1; k <= KERNELS; k++) ask(j, k);
+        bool ok = jit_wait(j, 60000);
+        for (int k = 1; k <= KERNELS; k++) ok = ok && ask(j, k);
+        int n = ok ? (int)jit_stats(j).compiled : 100;
+        jit_free(&j);
+        _exit(n);
+    }
+    for (int i = 0; i < N; i++) {
+        int status = 0;
+        waitpid(child[i], &status, 0);
+        compiled += WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
+    }
+    CHECK_INT(compiled, KERNELS);
+    CHECK_INT(n_files(true), KERNELS);
+}
+
+int main(void) {
+    if (system("cc --version >/dev/null 2>&1")) {
+        printf("jit: no C compiler here\n");
+        return 0;
+    }
+    snprintf(dir, sizeof dir, "%s/gt_jit_test.XXXXXX", getenv("TMP") ? getenv("TMP") : "/tmp");
+    if (!mkdtemp(dir)) return 1;
+    JitConfig config = {.isa = "base", .dir = dir};
+    test_processes(&config); /* first: no threads yet */
+    test_shared(&config);
+    test_worth(config);
+    rmdir(dir);
+    return check_report("jit");
+}
