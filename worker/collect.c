@@ -48,7 +48,8 @@ struct Collect {
 
 Collect *collect_new(const EngineOps *ops, const Engine *e) {
     const char *on = getenv("GT_FUSE");
-    if (!on || !*on || !strcmp(on, "0") || !ops->fused) return NULL;
+    if (!on) on = "";
+    if (!strcmp(on, "0") || !ops->fused) return NULL;
     Knobs knobs;
     knobs_read(&knobs);
     if (!knobs.is_on) return NULL;

@@ -15,7 +15,8 @@
  * ready, nor on what was gathered with what. Pending jobs hold their operands; no pending job
  * outlives its client's cancel, its end, or the engine.
  *
- * On with GT_FUSE=1 (default 0) and an engine that has `fused`; GT_FUSE=wait waits for each kernel.
+ * Off with GT_FUSE=0, without a compiler (jit.h), and for an engine without `fused`; GT_FUSE=wait
+ * waits for each kernel. Which way a cluster with a kernel goes, choice.h says.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_COLLECT_H
 #define GT_WORKER_COLLECT_H
