@@ -20,13 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEN_MAX = 256, PERIOD_MAX = 1024, PERIOD_MIN = 4 };
+enum { SEEN_MAX = 256, PERIOD_MAX = 1024, PERIOD_MIN = 4, NO_EDGES = 4096 };
 
 /* What came lately, by a hash that leaves operands out. */
 typedef struct Periods {
     uint64_t recent[PERIOD_MAX]; /* by number modulo PERIOD_MAX */
     uint64_t last[PERIOD_MAX];   /* by hash modulo PERIOD_MAX: the number of the last such one */
-    uint64_t n;                  /* since a true edge */
+    uint64_t n;                  /* since a loop's edge */
+    bool has_edges;              /* there was one not NO_EDGES instructions ago */
     uint32_t period, run;        /* so many in a row were as `period` before */
     uint32_t left;               /* until an edge is due; 0: none is put in */
 } Periods;
@@ -179,7 +180,12 @@ static uint64_t hash_inst(const Inst *in) {
 bool hot_is_edge_due(Stream *s, const Inst *in) {
     Hot *h = s->hot;
     Periods *p = &h->periods;
-    uint64_t hash = hash_inst(in), i = p->n++;
+    uint64_t i = p->n++;
+    if (p->has_edges) {
+        if (i == NO_EDGES) *p = (Periods){0};
+        return false;
+    }
+    uint64_t hash = hash_inst(in);
     uint64_t *last = &p->last[hash % PERIOD_MAX];
     bool is_again = p->period && p->period <= i && p->recent[(i - p->period) % PERIOD_MAX] == hash;
     if (is_again) {
@@ -252,7 +258,7 @@ static Body *learn(Stream *s) {
 
 void hot_edge(Stream *s, bool is_put_in) {
     Hot *h = s->hot;
-    if (!is_put_in) h->periods.n = h->periods.run = h->periods.left = 0;
+    if (!is_put_in) h->periods.n = 0, h->periods.has_edges = true;
     FrameWriter *w = &s->frame;
     Body *b = (Body *)w->body;
     if (b && !h->is_astray) {

@@ -1,8 +1,9 @@
 /* path_bench: what a small op costs through the whole path, client -> dispatcher -> worker,
  * embedded, and what a fetch costs beside the bare wake-up of two threads, in one run.
  *
- *   client      the stream alone, before a hub that only acknowledges
- *   dispatcher  its step function alone, on the frames of the same program
+ *   client      the stream alone, before a hub that only acknowledges; in full and hot, and what it
+ *               costs to look for hot bodies where there are none: loops that never repeat
+ *   dispatcher  its step function alone, on the frames of the same program, in full and hot
  *   worker      CPU of its thread in the whole path, kernel included
  *   whole path  64x64 adds: t = t + x, the old t freed; then with an edge for each
  *
@@ -46,19 +47,28 @@ static Handle *full(Stream *s, int64_t side) {
     return out[0];
 }
 
-/* t = t + x, n times. With an edge after every `edges` adds (0: none). */
-static void adds(Stream *s, Handle **t, const Handle *x, int n, int edges) {
+/* t = t op x, n times; op is another each time if `varies`. With an edge after every `edges` adds
+ * (0: none). */
+static void ops(Stream *s, Handle **t, const Handle *x, int n, int edges, bool varies) {
+    static const Op op[] = {OP_ADD, OP_SUB, OP_MUL, OP_MAXIMUM};
+    static uint64_t random = 1;
     for (int i = 0; i < n; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
         Operand in[] = {operand_of(*t), operand_of(x)};
         const Handle *handle[] = {*t, x};
         Handle *out[MAX_OUT];
         int n_out;
-        if (!stream_op(s, OP_ADD, in, handle, 2, NULL, 0, (Span){0}, out, &n_out, &error))
+        if (!stream_op(s, op[varies ? random >> 62 : 0], in, handle, 2, NULL, 0, (Span){0}, out,
+                       &n_out, &error))
             stop("add");
         handle_unref(s, t);
         *t = out[0];
         if (edges && i % edges == edges - 1 && !stream_edge(s, &error)) stop("edge");
     }
+}
+
+static void adds(Stream *s, Handle **t, const Handle *x, int n, int edges) {
+    ops(s, t, x, n, edges, false);
 }
 
 static void settle(Stream *s) {
@@ -106,19 +116,21 @@ static void *sink_main(void *ctx) {
     return NULL;
 }
 
-static double client_alone(Sink *k, int n) {
+static double client_alone(Sink *k, int n, int edges, bool varies, const char *threshold) {
     Err err;
+    setenv("GT_HOTPATH_THRESHOLD", threshold, 1);
+    atomic_store(&k->stop, false);
     k->hub = hub_open("ring://sink", &err);
     pthread_t thread;
     pthread_create(&thread, NULL, sink_main, k);
     StreamConfig c = {.mode = STREAM_LIVE, .endpoint = "ring://sink"};
     Stream *s = stream_new(&c);
     Handle *x = full(s, 64), *t = full(s, 64);
-    adds(s, &t, x, 20000, 0);
+    ops(s, &t, x, 20000, edges, varies);
     settle(s);
     uint64_t before = stream_count(s);
     double start = cpu_us();
-    adds(s, &t, x, n, 0);
+    ops(s, &t, x, n, edges, varies);
     double us = (cpu_us() - start) / (double)(stream_count(s) - before);
     settle(s);
     handle_unref(s, &x), handle_unref(s, &t);
@@ -282,11 +294,24 @@ static double fetch_trip(Stream *s) {
 int main(int argc, char **argv) {
     int n = argc > 1 ? atoi(argv[1]) : 1000000;
     const char *engine = getenv("GT_BACKEND");
-    static Sink sink;
-    double client = client_alone(&sink, n), one = dispatcher_alone(&sink, n, 1, false);
+    static Sink sink, hot, none;
+    enum { BODY = 8 }; /* adds of a body */
+    double client = client_alone(&sink, n, 0, false, "0"),
+           one = dispatcher_alone(&sink, n, 1, false);
+    double hot_client = client_alone(&hot, n, BODY, false, "2");
+    double hot_one = dispatcher_alone(&hot, n, 1, false);
+    double looks = 0; /* the least of three */
+    for (int i = 0; i < 3; i++) {
+        double with = client_alone(&none, n, BODY, true, "2");
+        double us = with - client_alone(&none, n, BODY, true, "0");
+        if (i == 0 || us < looks) looks = us;
+    }
+    unsetenv("GT_HOTPATH_THRESHOLD");
     double many = dispatcher_alone(&sink, n, 72, false),
            copied = dispatcher_alone(&sink, n, 72, true);
     for (int i = 0; i < sink.n_kept; i++) msg_fini(&sink.kept[i]);
+    for (int i = 0; i < hot.n_kept; i++) msg_fini(&hot.kept[i]);
+    for (int i = 0; i < none.n_kept; i++) msg_fini(&none.kept[i]);
     StreamConfig c = {.mode = STREAM_LIVE,
                       .workers = 1,
                       .threads = 1,
@@ -296,7 +321,10 @@ int main(int argc, char **argv) {
     /* Half of the instructions are frees: per add there are two. */
     printf("per add (with its free), us         CPU   budget\n");
     printf("  client, encoding                %5.2f     0.45\n", 2 * client);
+    printf("  client, hot                     %5.2f     0.45\n", 2 * hot_client);
+    printf("  looking for hot bodies in vain  %5.2f     0.20\n", 2 * looks);
     printf("  dispatcher                      %5.2f     0.20\n", 2 * one);
+    printf("  dispatcher, hot                 %5.2f     0.20\n", 2 * hot_one);
     printf("  dispatcher, 72 workers          %5.2f     0.20\n", 2 * many);
     printf("  dispatcher, 72 workers, copying %5.2f     1\n", 2 * copied);
     Path tiny = whole_path(s, 1, n, 0), path = whole_path(s, 64, n, 0);
@@ -319,6 +347,9 @@ int main(int argc, char **argv) {
     stream_free(&s);
     figure("64x64 add: CPU of the client", 2 * client, "us", "<=0.45");
     figure("64x64 add: CPU of the dispatcher", 2 * one, "us", "<=0.2");
+    figure("an instruction as expected in a hot body: CPU of the client", hot_client, "us", "-");
+    figure("an instruction of a hot body: CPU of the dispatcher", hot_one, "us", "<=0.2");
+    figure("looking for hot bodies in vain, an instruction", looks, "us", "<=0.1");
     figure("64x64 add: CPU of the dispatcher with 72 workers", 2 * many, "us", "<=0.2");
     figure("64x64 add: CPU of the worker, kernel included", 2 * path.worker, "us", "<=0.6");
     figure("64x64 add: whole path, elapsed", 2 * path.elapsed, "us", "<=0.75");
