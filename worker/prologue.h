@@ -4,11 +4,12 @@
  * compiled at run time include this one file, so that they agree to the last bit.
  *
  * Everything is C that is nearly CUDA C, without undefined behaviour: ints wrap, division of ints
- * by zero gives 0. The bits do not depend on the instruction set: no contraction, fma only where
- * written. On x86-64 without FMA (the `base` kernels) each written fma is a call of libm's fma(),
- * which gives the same bits, slowly. (A nan's payload and sign are not promised.) float32 lives in
- * prologue_f32.h; float64 calls libm, everywhere the same way. Compile with -ffp-contract=off
- * -fno-math-errno -fno-trapping-math and nothing else that changes floats.
+ * by zero gives 0. No contraction, fma only where written. Where the processor has no FMA (the
+ * `base` kernels) a written fma is computed in double and rounded a second time, which differs once
+ * in about 2^29: bits belong to an instruction set, errors do not. (A nan's payload and sign are
+ * not promised.) float32 lives in prologue_f32.h; float64 calls libm, everywhere the same way.
+ * Compile with -ffp-contract=off -fno-math-errno -fno-trapping-math and nothing else that changes
+ * floats.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_PROLOGUE_H
 #define GT_WORKER_PROLOGUE_H

@@ -3,12 +3,20 @@
  * The part of prologue.h with numerical analysis in it; read prologue.h first.
  *
  * Goals, tested by prologue_test: at most 1 ulp for exp, log, sqrt and 2 for the rest, over all
- * floats; infinities, nan and denormals as C's libm has them. pow, circular and hyperbolic
- * functions but tanh, their inverses, other bases and the tail of gelu compute in double inside.
- * Polynomials are minimax fits (Lawson's weighted least squares, coefficients rounded from the
- * lowest power up), errors relative to the function's value.
- * Methods: reduction by powers of two and two-part ln 2 as in Cody and Waite, "Software Manual for
- * the Elementary Functions"; 2/pi by exponent as in Payne and Hanek, SIGNUM Newsletter 18 (1983).
+ * floats; infinities, nan and denormals as C's libm has them.
+ *
+ * Polynomials are minimax fits (Remez's exchange with the weight that makes the error relative to
+ * the function's value, coefficients rounded from the lowest power up, the others fitted again
+ * after each), evaluated in pairs as by Estrin: a processor's window holds few of these loops'
+ * turns, so that the depth of one counts as well as its operations. Errors beside a polynomial are
+ * its own, without those of its evaluation.
+ * exp, expm1, tanh, sigmoid: reduction by powers of two and two-part ln 2 as in Cody and Waite,
+ * "Software Manual for the Elementary Functions"; the two parts of the rest are added last. tanh is
+ * expm1(2x) / (expm1(2x) + 2). log: the two-part e ln 2 and f, whose sum's loss is kept. erf:
+ * 1 - e^q with a polynomial q, as in expm1. gelu: m(a) with what rounding lost in its variable to
+ * first order. sin, cos, tan: 2/pi by exponent as in Payne and Hanek, SIGNUM Newsletter 18 (1983).
+ * pow, circular and hyperbolic functions but tanh, their inverses and other bases are computed in
+ * double.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_PROLOGUE_F32_H
 #define GT_WORKER_PROLOGUE_F32_H
@@ -22,7 +30,13 @@ PRO_FN int32_t f32_bits(float x) { int32_t i; __builtin_memcpy(&i, &x, 4); retur
 PRO_FN float f32_of_bits(int32_t i) { float x; __builtin_memcpy(&x, &i, 4); return x; }
 PRO_FN int64_t f64_bits(double x) { int64_t i; __builtin_memcpy(&i, &x, 8); return i; }
 PRO_FN double f64_of_bits(int64_t i) { double x; __builtin_memcpy(&x, &i, 8); return x; }
+#if defined FP_FAST_FMAF || defined __CUDACC__
 PRO_FN float f32_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+#else
+PRO_FN float f32_fma(float a, float b, float c) {
+    return (float)((double)a * (double)b + (double)c);
+}
+#endif
 PRO_FN float f32_copysign(float magnitude, float sign) {
     return f32_of_bits((f32_bits(magnitude) & 0x7fffffff) | (f32_bits(sign) & INT32_MIN));
 }
@@ -35,8 +49,8 @@ PRO_FN float f32_mul(float a, float b) { return a * b; }
 PRO_FN float f32_neg(float a) { return -a; }
 PRO_FN float f32_abs(float a) { return f32_of_bits(f32_bits(a) & 0x7fffffff); }
 PRO_FN float f32_sign(float a) { return a != a ? a : (float)((a > 0) - (a < 0)); }
-PRO_FN float f32_max(float a, float b) { return a > b ? a : a != a ? a : b; }
-PRO_FN float f32_min(float a, float b) { return a < b ? a : a != a ? a : b; }
+PRO_FN float f32_max(float a, float b) { return a != a ? a : a > b ? a : b; }
+PRO_FN float f32_min(float a, float b) { return a != a ? a : a < b ? a : b; }
 PRO_FN float f32_floor(float a) { return __builtin_floorf(a); }
 PRO_FN float f32_ceil(float a) { return __builtin_ceilf(a); }
 PRO_FN float f32_trunc(float a) { return __builtin_truncf(a); }
@@ -66,189 +80,165 @@ PRO_FN float f32_floordiv(float a, float b) {
 
 /* ---- exponentials ---- */
 
-/* 2^n for -126 <= n <= 127. */
-PRO_FN float f32_pow2(int32_t n) { return f32_of_bits((int32_t)(((uint32_t)n + 127u) << 23)); }
+/* Adding 2^23 + 2^22 rounds to whole; the sum's last bits are then that whole number n, and if 127
+ * is added as well, shifting them makes 2^n. */
+#define F32_ROUND 0x1.8p23f
+PRO_FN float f32_pow2_of(float t) { return f32_of_bits((int32_t)((uint32_t)f32_bits(t) << 23)); }
 
-/* x + low = n ln 2 + r, |r| <= 0.35, low being a small correction: returns r, sets n, and *rest to
- * e^r - 1 - r, what rounded off r included. */
-PRO_FN float f32_exp_reduce(float x, float low, int32_t *n, float *rest) {
-    float t = f32_fma(x, 0x1.715476p+0f, 0x1.8p23f); /* + 1.5 * 2^23 rounds to whole */
-    float k = t - 0x1.8p23f;
-    *n = (int32_t)((uint32_t)f32_bits(t) - (uint32_t)f32_bits(0x1.8p23f));
-    float high = f32_fma(k, -0x1.62e430p-1f, x); /* exact */
-    float tail = f32_fma(k, 0x1.05c610p-29f, low);
-    float r = high + tail;
-    float p = 0x1.6a495cp-10f; /* (e^r - 1 - r) / r^2, 2^-28 */
-    p = f32_fma(p, r, 0x1.1239a0p-7f);
-    p = f32_fma(p, r, 0x1.5558b4p-5f);
-    p = f32_fma(p, r, 0x1.555492p-3f);
-    p = f32_fma(p, r, 0x1.fffffcp-2f);
-    *rest = f32_fma(r * r, p, (high - r) + tail);
-    return r;
+/* e^r - 1 for r = high + low, |r| <= 0.3467, low small: within 2^-28 e^r but for one rounding. */
+PRO_FN float f32_exp_rest(float high, float low) {
+    float r = high + low, r2 = r * r;
+    float p = f32_fma(f32_fma(r2, 0x1.6a4ed0p-10f, f32_fma(r, 0x1.12399cp-7f, 0x1.5558b0p-5f)), r2,
+                      f32_fma(r, 0x1.555492p-3f, 0x1.fffffcp-2f)); /* (e^r - 1 - r) / r^2 */
+    return high + f32_fma(r2, p, low);
 }
-/* 1 + r + rest, where the first sum's rounding is made good. */
-PRO_FN float f32_exp_sum(float r, float rest) {
-    float y = 1 + r;
-    return y + ((r - (y - 1)) + rest);
+/* x = n ln 2 + r: returns e^r - 1; *t = n + round, where round + n is whole for a `round` near
+ * F32_ROUND, at most n_max + round. */
+PRO_FN float f32_exp_part(float x, float round, float n_max, float *t) {
+    int32_t i = f32_bits(f32_fma(x, 0x1.715476p+0f, round)), most = f32_bits(n_max);
+    *t = f32_of_bits(i < most ? i : most); /* also if x is nan, which stays one by `high` */
+    float n = *t - round;
+    return f32_exp_rest(f32_fma(n, -0x1.62e430p-1f, x), n * 0x1.05c610p-29f); /* both exact */
 }
-/* v 2^n in two steps, so that results may be infinite or denormal, rounded once. */
-PRO_FN float f32_scale(float v, int32_t n) {
-    int32_t half = n >> 1;
-    return v * f32_pow2(half) * f32_pow2(n - half);
-}
+/* Two powers of 2, so that results may be infinite or denormal, rounded once: 2^(n -+ 64) 2^+-64;
+ * which, by x's sign in integers, because compilers make two functions of a choice by `?`. Beyond
+ * 89 n stays 128 and r grows, with it the result. */
 PRO_FN float f32_exp(float x) {
-    float c = x > 89.0f ? 89.0f : x < -104.0f ? -104.0f : x, rest;
-    int32_t n;
-    float r = f32_exp_reduce(c, 0, &n, &rest);
-    return f32_scale(f32_exp_sum(r, rest), n);
+    uint32_t sign = (uint32_t)f32_bits(x) & 0x80000000u;
+    float round = f32_of_bits((int32_t)((uint32_t)f32_bits(F32_ROUND + 63.0f) | sign >> 24)), t;
+    float q = f32_exp_part(x < -104.0f ? -104.0f : x, round, F32_ROUND + (63.0f + 128.0f), &t);
+    float s = f32_pow2_of(t);
+    return f32_fma(q, s, s) * f32_of_bits((int32_t)((uint32_t)f32_bits(0x1p64f) ^ sign >> 1));
 }
-/* e^x for -80 <= x <= 80 or nan. */
-PRO_FN float f32_exp_small(float x) {
-    float rest;
-    int32_t n;
-    float r = f32_exp_reduce(x, 0, &n, &rest);
-    return f32_exp_sum(r, rest) * f32_pow2(n);
-}
-/* (m + m_low) e^(x + low) for x <= 0, where the lows are small corrections. */
-PRO_FN float f32_exp_times(float x, float low, float m, float m_low) {
-    float c = x < -150.0f ? -150.0f : x, rest;
-    int32_t n;
-    float r = f32_exp_reduce(c, low, &n, &rest);
-    return f32_scale(m + f32_fma(m, r, f32_fma(m, rest, m_low)), n);
-}
+/* Half the scale s: 2^128 does not exist. */
 PRO_FN float f32_expm1(float x) {
-    float c = x > 89.0f ? 89.0f : x < -20.0f ? -20.0f : x, rest;
-    int32_t n;
-    float r = f32_exp_reduce(c, 0, &n, &rest);
-    float s = f32_pow2(n - 1); /* half the scale: 2^128 does not exist */
-    float y = 2 * f32_fma(r + rest, s, s - 0.5f);
+    float c = x < -20.0f ? -20.0f : x, t;
+    float q = f32_exp_part(c, F32_ROUND + 126.0f, F32_ROUND + (126.0f + 128.0f), &t);
+    float s = f32_pow2_of(t), y = 2 * f32_fma(q, s, s - 0.5f);
     return f32_abs(x) < 0x1p-24f ? x : y;
 }
 
 /* ---- logarithms ---- */
 
-/* log(2^e (1 + f)), -1/3 <= f <= 1/3. */
+/* log(2^e (1 + f)), -1/3 <= f <= 1/3: e ln 2 + f, where what the sum loses is kept, + f^2 p. */
 PRO_FN float f32_log_sum(float f, float e) {
-    float p = 0x1.e9d174p-4f; /* (log(1 + f) - f + f^2 / 2) / f^3, 2^-30 */
-    p = f32_fma(p, f, -0x1.06c2bap-3f);
-    p = f32_fma(p, f, 0x1.b91efcp-4f);
-    p = f32_fma(p, f, -0x1.f3b02cp-4f);
-    p = f32_fma(p, f, 0x1.24eb6ep-3f);
-    p = f32_fma(p, f, -0x1.559780p-3f);
-    p = f32_fma(p, f, 0x1.9997eep-3f);
-    p = f32_fma(p, f, -0x1.ffff18p-3f);
-    p = f32_fma(p, f, 0x1.555556p-2f);
-    p = f32_fma(p, f, -0.5f);
-    float r = f32_fma(f * f, p, f);
-    return f32_fma(e, 0x1.62e430p-1f, f32_fma(e, -0x1.05c610p-29f, r));
+    float f2 = f * f, f4 = f2 * f2; /* p: (log(1 + f) - f) / f^2, 2^-27 f in log(1 + f) */
+    float a = f32_fma(f, 0x1.555506p-2f, -0.5f), b = f32_fma(f, 0x1.99d044p-3f, -0x1.fffefcp-3f);
+    float c = f32_fma(f, 0x1.1ed662p-3f, -0x1.559c44p-3f);
+    float d = f32_fma(f, 0x1.1e678cp-3f, -0x1.f33300p-4f);
+    float p = f32_fma(f4, f32_fma(f4, -0x1.07c870p-3f, f32_fma(f2, d, c)), f32_fma(f2, b, a));
+    float high = e * 0x1.62e4p-1f, sum = high + f, lost = f - (sum - high); /* high is exact */
+    return sum + f32_fma(f2, p, f32_fma(e, 0x1.7f7d1cp-20f, lost));
 }
 /* x = m 2^e with 2/3 <= m < 4/3, for finite x > 0. */
 PRO_FN float f32_split(float x, int32_t *e) {
-    int32_t is_denormal = x < 0x1p-126f;
-    int32_t i = f32_bits(is_denormal ? x * 0x1p23f : x);
+    int32_t i = f32_bits(x), denormal = (int32_t)((uint32_t)i - 0x800000u) >> 31;
+    i ^= (i ^ f32_bits(x * 0x1p23f)) & denormal;
     int32_t k = (int32_t)((uint32_t)i - 0x3f2aaaabu) >> 23;
-    *e = k - (is_denormal ? 23 : 0);
+    *e = k - (denormal & 23);
     return f32_of_bits((int32_t)((uint32_t)i - ((uint32_t)k << 23)));
 }
 PRO_FN float f32_log(float x) {
     int32_t e;
     float m = f32_split(x, &e);
     float y = f32_log_sum(m - 1, (float)e);
-    y = x == f32_inf ? x : y;
-    y = x == 0 ? -f32_inf : y;
-    return x < 0 ? f32_nan : x != x ? x : y;
+    y = x < f32_inf ? y : x;
+    return x > 0 ? y : x == 0 ? -f32_inf : f32_nan;
 }
+/* 1 + x = 2^e (1 + f), where what the addition lost comes back: f = x 2^-e + (2^-e - 1). */
 PRO_FN float f32_log1p(float x) {
-    float u = 1 + x;
-    int32_t e;
-    float m = f32_split(u, &e);
-    /* What the addition lost comes back: f = (1 + x) 2^-e - 1 = x 2^-e + (2^-e - 1). */
-    float s = f32_pow2(-(e > 24 ? 24 : e));
-    float f = e > 24 ? m - 1 : f32_fma(x, s, s - 1);
-    float y = f32_log_sum(f, (float)e);
-    y = x == f32_inf ? x : y;
-    y = x == -1 ? -f32_inf : y;
-    y = f32_abs(x) < 0x1p-24f ? x : y;
-    return x < -1 ? f32_nan : x != x ? x : y;
+    int32_t e = (int32_t)((uint32_t)f32_bits(1 + x) - 0x3f2aaaabu) >> 23;
+    uint32_t shift = (uint32_t)e << 23;
+    int32_t scale = (int32_t)(0x3f800000u - shift);
+    float s = f32_of_bits(scale > 0 ? scale : 0);
+    float f = f32_of_bits((int32_t)((uint32_t)f32_bits(x) - shift)) + (s - 1);
+    float y = f32_copysign(f32_log_sum(f, (float)e), x);
+    y = x < f32_inf ? y : x;
+    return x > -1 ? y : x == -1 ? -f32_inf : f32_nan;
 }
 
 /* ---- sigmoids ---- */
 
+/* For y >= 0. */
+PRO_FN float f32_with_sign(float y, float sign) {
+    return f32_of_bits(f32_bits(y) | (f32_bits(sign) & INT32_MIN));
+}
+/* With E = e^(2z) - 1, |z| = |x|: E / (E + 2), z < 0 near 0, where E + 2 is then not rounded by so
+ * much. E as in expm1. */
 PRO_FN float f32_tanh(float x) {
-    float a = f32_abs(x), u = x * x;
-    float p = -0x1.828776p-8f; /* (tanh(x) / x - 1) / x^2 in x^2, 2^-28 for |x| <= 0.6 */
-    p = f32_fma(p, u, 0x1.54c3c2p-6f);
-    p = f32_fma(p, u, -0x1.b89abap-5f);
-    p = f32_fma(p, u, 0x1.1109bep-3f);
-    p = f32_fma(p, u, -0x1.55553ep-2f);
-    float small = f32_fma(x * u, p, x);
-    float c = a > 10.0f ? 10.0f : a;
-    float large = 1 - 2 / (f32_exp_small(c + c) + 1);
-    return f32_copysign(a < 0.6f ? small : large, x);
+    float a = f32_abs(x), c = a > 9.02f ? 9.02f : a;
+    uint32_t i = (uint32_t)f32_bits(c); /* z: the sign in integers, see exp */
+    float z = f32_of_bits((int32_t)(i ^ ((i - (uint32_t)f32_bits(0.17f)) & 0x80000000u)));
+    float t = f32_fma(z, 0x1.715476p+1f, F32_ROUND + 127.0f), n = t - (F32_ROUND + 127.0f);
+    float r = f32_fma(n, -0x1.62e430p-2f, z), r2 = r * r; /* here ln 2 need not be more exact */
+    float p = f32_fma(f32_fma(r2, 0x1.62b796p-4f, f32_fma(r, 0x1.122260p-2f, 0x1.5561b6p-1f)), r2,
+                      f32_fma(r, 0x1.5554bep+0f, 0x1.fffff4p+0f));
+    float s = f32_pow2_of(t), E = f32_fma(r2 * s, p, f32_fma(r + r, s, s - 1));
+    return f32_copysign(E / (E + 2), x);
 }
+/* 1 / (1 + e^-x), both scaled by 2^-64, so that e^-x is finite where the result is not 0. */
 PRO_FN float f32_sigmoid(float x) {
-    float e = f32_exp(-f32_abs(x)), top = x < 0 ? e : 1.0f;
-    float d = 1 + e, lost = e - (d - 1); /* top / (d + lost), by one step of Newton's method */
-    float r = 1 / d, y = top * r;
-    return f32_fma(f32_fma(-d, y, top) - lost * y, r, y);
+    float c = x > 40.0f ? 40.0f : x, t;
+    float q = f32_exp_part(-c, F32_ROUND + 63.0f, F32_ROUND + (63.0f + 151.0f), &t);
+    float s = f32_pow2_of(t);
+    float D = s + 0x1p-64f, lost = 0x1p-64f - (D - s);
+    return 0x1p-64f / (D + f32_fma(q, s, lost));
 }
+/* max(x, 0) + log(1 + e), e = e^-|x|: what the logarithm and the sum lose is kept. */
 PRO_FN float f32_softplus(float x) {
-    float e = f32_exp(-f32_abs(x));
-    return (x < 0 ? 0.0f : x) + f32_log1p(e);
+    int32_t positive = f32_bits(x) & ~(f32_bits(x) >> 31), most = f32_bits(64.0f); /* max(x, 0) */
+    float more = f32_of_bits(positive < most ? positive : most), z = -f32_abs(x), t;
+    z = z < -104.0f ? -104.0f : z;
+    float q = f32_exp_part(z, F32_ROUND + 191.0f, F32_ROUND + 191.0f, &t), s = f32_pow2_of(t);
+    float e = f32_fma(q, s, s) * 0x1p-64f, e2 = e * e, e4 = e2 * e2;
+    float a = f32_fma(e, 0x1.554dd0p-2f, -0x1.ffffd2p-2f); /* p: (log(1 + e) - e) / e^2, */
+    float b = f32_fma(e, 0x1.934b54p-3f, -0x1.ff23e6p-3f); /* 2^-27 in log(1 + e), 0 <= e <= 1 */
+    float c = f32_fma(e, 0x1.b4ae08p-4f, -0x1.3a435ep-3f);
+    float d = f32_fma(e, 0x1.4917cep-6f, -0x1.d6b08cp-5f);
+    float p = f32_fma(e4, f32_fma(e4, -0x1.af49cep-9f, f32_fma(e2, d, c)), f32_fma(e2, b, a));
+    float l = f32_fma(e2, p, e), sum = more + l;
+    uint32_t y = (uint32_t)f32_bits(sum + ((more - (sum - l)) + f32_fma(e2, p, e - l)));
+    return f32_of_bits((int32_t)(y > (uint32_t)positive ? y : (uint32_t)positive)); /* beyond 64 */
 }
+/* 1 - e^q, q = log(1 - erf(|x|)), as in expm1. */
 PRO_FN float f32_erf(float x) {
-    float a = f32_abs(x), u = x * x;
-    float p = 0x1.4f6760p-14f; /* erf(x) / x - 1 in x^2, 2^-30 for |x| <= 0.93 */
-    p = f32_fma(p, u, -0x1.a60a2ep-11f);
-    p = f32_fma(p, u, 0x1.544a1ap-8f);
-    p = f32_fma(p, u, -0x1.b8011ap-6f);
-    p = f32_fma(p, u, 0x1.ce2d64p-4f);
-    p = f32_fma(p, u, -0x1.812740p-2f);
-    p = f32_fma(p, u, 0x1.06eba8p-3f);
-    float small = f32_fma(x, p, x);
-    float c = a > 4.0f ? 4.0f : a;
-    float q = 0x1.9ae672p-13f; /* log(1 - erf(x)) for 0.92 <= x <= 4, 2^-29 in erf */
-    q = f32_fma(q, c, -0x1.8ee08ap-9f);
-    q = f32_fma(q, c, 0x1.6c2a3ep-6f);
-    q = f32_fma(q, c, -0x1.a9b424p-4f);
-    q = f32_fma(q, c, -0x1.463cc0p-1f);
-    q = f32_fma(q, c, -0x1.20af5ap+0f);
-    q = f32_fma(q, c, -0x1.9a57acp-13f);
-    float large = 1 - f32_exp_small(q);
-    return f32_copysign(a < 0.925f ? small : large, x);
+    float a = f32_abs(x), c = a > 4.0f ? 4.0f : a, c2 = c * c, c4 = c2 * c2;
+    float k = f32_fma(c, -0x1.45f2fep-1f, 0x1.f7ac92p-25f); /* q / c, 2^-27 in erf for c <= 4 */
+    float l = f32_fma(c, 0x1.39c0d8p-6f, -0x1.a4f95ep-4f);
+    float m = f32_fma(c, -0x1.b638cep-10f, 0x1.5b138ap-13f);
+    float o = f32_fma(c, -0x1.f00f96p-14f, 0x1.4d079ap-11f);
+    float p = f32_fma(c4, f32_fma(c4, 0x1.38e178p-17f, f32_fma(c2, o, m)), f32_fma(c2, l, k));
+    float high = c * -0x1.20dd76p+0f;
+    float low = f32_fma(p, c, f32_fma(c, -0x1.20dd76p+0f, -high));
+    float t = f32_fma(high + low, 0x1.715476p+0f, F32_ROUND + 127.0f);
+    float n = t - (F32_ROUND + 127.0f), s = f32_pow2_of(t);
+    float E = f32_exp_rest(f32_fma(n, -0x1.62e430p-1f, high), low); /* ln 2 is exact enough */
+    return f32_with_sign(f32_fma(-E, s, 1 - s), x);
 }
-/* x Phi(x), Phi(-z) = exp(-z^2 / 2) R(z) with R a polynomial in 1 / (1 + c z). */
+/* x Phi(x). Outside +-0.88 by a Phi(-a) = e^(-a^2 / 2) m(a), with what rounding lost. */
 PRO_FN float f32_gelu(float x) {
+    const float C = 0x1.01cp+2f; /* with it the first coefficient of m is nearly a float */
     float a = f32_abs(x);
     a = a > 15.0f ? 15.0f : a;
-    /* For 2 ulp in the tail, t, v, p and m carry along what their rounding lost. */
-    float d = a + 4, r = 1 / d, t = a * r;
-    float t_low = (f32_fma(-t, d, a) - t * (a - (d - 4))) * r;
-    float v = f32_fma(t, 2, -1), v_low = f32_fma(t, 2, -1 - v) + 2 * t_low;
-    float p = -0x1.952068p-18f; /* (a + 4) R in v, 2^-29 for a >= 0.8 */
-    p = f32_fma(p, v, -0x1.74bba6p-13f);
-    p = f32_fma(p, v, 0x1.2721d4p-13f);
-    p = f32_fma(p, v, 0x1.a3de9ap-10f);
-    p = f32_fma(p, v, -0x1.c8817cp-9f);
-    p = f32_fma(p, v, -0x1.edb622p-8f);
-    p = f32_fma(p, v, 0x1.eec5c0p-5f);
-    p = f32_fma(p, v, -0x1.7dff80p-3f);
-    p = f32_fma(p, v, 0x1.8c6dbep-2f);
-    p = f32_fma(p, v, -0x1.373e3ap-1f);
-    float p0 = f32_fma(p, v, 0x1.82b4bcp-1f);
-    float p_low = f32_fma(p, v, 0x1.82b4bcp-1f - p0) + f32_fma(p, v_low, -0x1.cc904ep-27f);
-    float m = p0 * t, m_low = f32_fma(p0, t, -m) + (p0 * t_low + p_low * t);
-    float s = a * a;
-    float low = f32_fma(a, a, -s);
-    float tail = f32_exp_times(-0.5f * s, -0.5f * low, m, m_low);
-    float large = x < 0 ? -tail : x - tail;
-    float q = -0x1.ba6c46p-18f; /* (Phi(x) - 1/2) / x in x^2, 2^-28 for |x| <= 0.85 */
-    q = f32_fma(q, s, 0x1.cefddap-14f);
-    q = f32_fma(q, s, -0x1.361e46p-10f);
-    q = f32_fma(q, s, 0x1.46c10ep-7f);
-    q = f32_fma(q, s, -0x1.1057dep-4f);
-    q = f32_fma(q, s, 0x1.988452p-2f);
-    return a < 0.85f ? x * f32_fma(x, q, 0.5f) : large;
+    float d = a + C, u = d - 2 * C, v = u / d, w = 1 - v, v2 = v * v; /* w = 2 C / d */
+    float v_low = f32_fma(a - (d - C), w, f32_fma(-v, d, u)) * (w * (1 / (2 * C)));
+    float i = f32_fma(v, 0x1.9a641ep-4f, -0x1.c0f0fcp-4f); /* m in v, 2^-27 for 0.85 <= a <= 15 */
+    float j = f32_fma(v, 0x1.bd63dap-6f, -0x1.04a3fap-4f);
+    float k = f32_fma(v, -0x1.b37762p-11f, -0x1.86ee86p-8f);
+    k = f32_fma(v2, f32_fma(v2, f32_fma(v2, 0x1.ad18b0p-11f, k), j), i);
+    float l = f32_fma(k, v, 0x1.2ac84ap-4f);
+    float m = f32_fma(l, v, 0x1.82f634p-2f);
+    float m_low = f32_fma(f32_fma(k, v, l), v_low, f32_fma(l, v, 0x1.82f634p-2f - m));
+    float s = a * a, low = f32_fma(a, a, -s), h = -0.5f * s;
+    float t = f32_fma(h, 0x1.715476p+0f, F32_ROUND + 191.0f), n = t - (F32_ROUND + 191.0f);
+    low = f32_fma(low, -0.5f, n * 0x1.05c610p-29f);
+    float q = f32_exp_rest(f32_fma(n, -0x1.62e430p-1f, h), low), scale = f32_pow2_of(t);
+    float tail = (m + f32_fma(m, q, m_low)) * scale * 0x1p-64f;
+    float s2 = s * s, f = f32_fma(s, 0x1.469ad4p-7f, -0x1.105726p-4f); /* p: (Phi(x) - 1/2) / x */
+    float g = f32_fma(s, 0x1.8fe732p-14f, -0x1.32d7d2p-10f); /* in s, 2^-26 in Phi, |x| <= 0.885 */
+    float p = f32_fma(f32_fma(s2, g, f), s, 0x1.988450p-2f);
+    float y = a < 0.88f ? x * f32_fma(x, p, 0.5f) : f32_max(x, 0) - tail;
+    return y;
 }
 
 /* ---- circular functions ---- */
