@@ -518,11 +518,22 @@ static bool all_is_done(const Stream *s, const void *ctx) {
     return s->acked_seq == s->next_seq && s->n_effects == 0;
 }
 
+/* An instruction says so to the workers: what they have gathered to carry out together is carried
+ * out at once. Its answer nobody waits for; the acknowledgements say more. */
+static void say_sync(Stream *s) {
+    stream_frees(s);
+    if (s->acked_seq == s->next_seq || s->is_gone) return;
+    Inst inst = {.op = OP_SYNC};
+    stream_room_control(s);
+    stream_inst(s, &inst, NULL, NULL, 0);
+}
+
 bool stream_sync(Stream *s, LangError *e) {
     if (s->mode != STREAM_LIVE) {
         if (s->mode == STREAM_EMIT) stream_frees(s);
         return true;
     }
+    if (s->is_started) say_sync(s);
     if (s->is_started && !stream_wait(s, all_is_done, NULL, (Span){0}, e)) return false;
     return !stream_take_error(s, e);
 }

@@ -413,7 +413,8 @@ void exec_tell_cancelled(Exec *x, Job *j) {
 }
 
 static void drop_cancelled(Exec *x, Job *j) {
-    if (j->inst.n_out || effect_is(j->inst.op)) exec_tell_cancelled(x, j);
+    Op op = j->inst.op;
+    if (j->inst.n_out || (effect_is(op) && op != OP_SYNC)) exec_tell_cancelled(x, j);
     if (effect_is(j->inst.op)) {
         issue_effect(x, j, ERR_CANCELLED);
         return;

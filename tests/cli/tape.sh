@@ -4,6 +4,10 @@
 export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
 t="$TMP/tape"
 
+# sync() is told to the worker, who need not wait for more then; one that has nothing to wait for is not
+GT_INSTRUCTION_LOG="$t" "$GTSH" -c 'x = ones(2) + 1; sync(); sync(); y = x + 1; sync()'
+same "sync is sent" "$(awk '$3 == "=" { print $6, $8 }' "$t" | tr '\n' ',')" "file \"-c\",t0 full,t1 add,free ,sync ,t2 add,sync ,"
+
 # one worker: the lines, in order, with their columns
 cat >"$TMP/a.gt" <<'GT'
 x = full([2, 3], 0.5)
