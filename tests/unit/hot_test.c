@@ -89,12 +89,48 @@ static long counter(const Side *s, const char *name) {
     return v;
 }
 
+/* A third dispatcher gets what the second one gets, now and then with a few bytes changed: it may
+ * refuse and end the client, no more (ASan). */
+static Dispatcher *victim;
+
+static void victim_new(void) {
+    victim = dispatcher_new(&(DispatcherConfig){.client_bytes_max = 100000});
+    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = ROLE_WORKER};
+    Msg m;
+    wire_hello(&h, &m);
+    dispatcher_on_message(victim, WORKER, &m, 0);
+    h.role = ROLE_CLIENT;
+    wire_hello(&h, &m);
+    dispatcher_on_message(victim, ANN, &m, 0);
+}
+
+static void hurt(const Msg *m) {
+    Msg copy = {.n = 1, .part = {buf_copy(m->part[0]->data, m->part[0]->n)}}, out;
+    for (int k = rand_below(&r, 8) ? 0 : 1 + rand_below(&r, 3); k > 0; k--) {
+        uint8_t *at = copy.part[0]->data + 32 + rand_below(&r, (int)copy.part[0]->n - 32);
+        *at = (uint8_t)(rand_below(&r, 2) ? *at ^ 1 << rand_below(&r, 8) : rand_below(&r, 256));
+    }
+    dispatcher_on_message(victim, ANN, &copy, 0);
+    PeerId to;
+    bool drop, is_cut_off = false;
+    while (dispatcher_next(victim, &to, &out, &drop)) {
+        is_cut_off |= drop;
+        msg_fini(&out);
+    }
+    wire_ack(&(Ack){.client = 1, .seq = seq}, &out);
+    dispatcher_on_message(victim, WORKER, &out, 0);
+    if (!is_cut_off) return;
+    dispatcher_free(&victim);
+    victim_new();
+}
+
 static void send_frames(void) {
     for (int i = 0; i < 2; i++) {
         Side *s = &side[i];
         Msg m;
         if (!s->w.head) continue;
         frame_end(&s->w, &m);
+        if (i) hurt(&m);
         say(s, ANN, &m);
         wire_ack(&(Ack){.client = 1, .seq = seq}, &m);
         say(s, WORKER, &m);
@@ -274,6 +310,7 @@ static long run(int rounds) {
         hello(&side[i], WORKER, ROLE_WORKER);
         hello(&side[i], ANN, ROLE_CLIENT);
     }
+    victim_new();
     Loop loop[BODIES];
     for (int i = 0; i < BODIES; i++) loop_new(&loop[i]);
     for (int v = 0; v < VARIABLES; v++) replace(v);
@@ -285,6 +322,7 @@ static long run(int rounds) {
     }
     send_frames();
     long passed = counter(&side[1], "\nhot_instructions=");
+    dispatcher_free(&victim);
     for (int i = 0; i < 2; i++) {
         dispatcher_free(&side[i].d);
         bodies_fini(&side[i].known);
