@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CHOICE_SIZES = 6 };
+enum { CHOICE_SIZES = 12 };
 
 typedef enum Way { WAY_EAGER, WAY_FUSED, WAYS } Way;
 

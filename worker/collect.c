@@ -12,10 +12,13 @@
 #include <string.h>
 
 enum {
-    IDLE_NS = 100000,  /* without anything to issue: then the cluster is carried out */
+    IDLE_NS = 100000,  /* without anything to issue: then the cluster is carried out; at once
+                        * where that has mostly been in vain, but for one time in TRY_PATIENCE */
+    PATIENCE_MAX = 4,
+    TRY_PATIENCE = 128,
     WAIT_MS = 60000,
     SIGHTS = 2,        /* what runs once needs no kernel */
-    WORTH_NS = 20000000, /* what took so long in all, op by op, is worth a compiler */
+    WORTH_NS = 10000000, /* so much to be saved of what it took so far is worth a compiler */
     BATCH = 4,          /* kernels that are compiled together: soon there, and few compilers */
     PASSED_MAX = 64,   /* instructions beside an open cluster */
     EDGE_MIN = 12      /* nodes of a cluster that ends where a loop goes round */
@@ -33,8 +36,12 @@ struct Collect {
     int uses[FUSE_NODES];           /* as operands of pending jobs */
     int passed;
     bool is_cut; /* by the clock: such a cluster may never be seen again */
+    bool is_at_edge; /* nothing has been issued since a loop went round */
     bool is_soon; /* some of it is in a scope that is compiled at first sight */
     int64_t idle_ns; /* since when; 0: it is not */
+    bool is_patient; /* it waits */
+    int patience;    /* how often waiting was worth it of late, less how often it was not */
+    unsigned n_idle;
     Fuse fuse;
     /* While it is carried out: */
     JitEntry *entry; /* NULL: there is no kernel for the like of it */
@@ -77,24 +84,34 @@ bool collect_is_open(const Exec *x, const Client *c) {
 
 void collect_issued(Exec *x) {
     Collect *c = x->collect;
+    c->is_at_edge = false;
     if (c->n && ++c->passed > PASSED_MAX) collect_flush(x);
 }
 
 void collect_edge(Exec *x) {
     Collect *c = x->collect;
-    if (c && c->n >= EDGE_MIN) collect_flush(x);
+    if (!c) return;
+    if (c->n >= EDGE_MIN) collect_flush(x);
+    c->is_at_edge = true;
 }
 
 void collect_awake(Exec *x) {
-    if (x->collect) x->collect->idle_ns = 0;
+    Collect *c = x->collect;
+    if (!c || !c->idle_ns) return;
+    if (c->is_patient && c->patience < PATIENCE_MAX) c->patience++;
+    c->idle_ns = 0;
 }
 
 void collect_idle(Exec *x) {
     Collect *c = x->collect;
     int64_t now = exec_now_ns();
-    if (!c->idle_ns) c->idle_ns = now;
-    if (now - c->idle_ns <= IDLE_NS) return;
-    c->is_cut = true;
+    if (!c->idle_ns) {
+        c->idle_ns = now;
+        c->is_patient = !c->is_at_edge && (c->patience >= 0 || ++c->n_idle % TRY_PATIENCE == 0);
+    }
+    if (c->is_patient && now - c->idle_ns <= IDLE_NS) return;
+    if (c->is_patient && c->patience > -PATIENCE_MAX) c->patience--;
+    c->is_cut = !c->is_at_edge;
     collect_flush(x);
 }
 
@@ -158,6 +175,7 @@ bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
     c->job[c->n++] = j;
     c->uses[r] = 0;
     c->passed = 0;
+    c->is_at_edge = false;
     c->is_soon |= j->compiles;
     j->node = r;
     for (int k = 0; k < j->n_held; k++) {
@@ -244,10 +262,9 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     if (!c->entry) return NULL;
     c->kernel = jit_number(c->entry);
     const FusedKernel *k = jit_kernel(c->jit, c->entry);
-    /* The clock's clusters are not made; in a scope that is compiled, at their second sight. */
-    bool may_ask = !c->is_cut || c->waits || c->is_soon;
-    if (!k && may_ask)
-        jit_want(c->jit, c->entry, f->hash, make_source, f, c->is_soon && !c->is_cut);
+    /* Where the clock cuts is mostly another place each time. */
+    JitSight sight = c->is_cut && !c->waits ? SIGHT_CUT : c->is_soon ? SIGHT_SOON : SIGHT_WHOLE;
+    if (!k) jit_want(c->jit, c->entry, f->hash, make_source, f, sight);
     if (c->waits) {
         if (!k && jit_wait(c->jit, WAIT_MS)) k = jit_kernel(c->jit, c->entry);
         return k;
@@ -266,7 +283,7 @@ static void tell_time(Collect *c, bool is_fused) {
     if (!c->is_timed) return;
     int64_t ns = exec_now_ns() - c->begin_ns;
     choice_tell(c->trial, is_fused ? WAY_FUSED : WAY_EAGER, type_numel(&c->fuse.space), ns);
-    if (!is_fused) jit_spent(c->jit, c->entry, ns);
+    if (!is_fused) jit_lost(c->jit, c->entry, (int64_t)((double)ns * fuse_gain(&c->fuse)));
 }
 
 static bool run_fused(Exec *x) {

@@ -262,3 +262,14 @@ bool fuse_is_worth(const Fuse *f) {
             return false; /* transposed: the engine has tiles for that */
     return true;
 }
+
+double fuse_gain(const Fuse *f) {
+    enum { TRIP = 2 }; /* in units of cost_of */
+    int trips = 0, all = 0;
+    for (int i = 0; i < f->n_nodes; i++) {
+        if (f->node[i].is_row && !is_reduce(&f->node[i])) continue;
+        trips++;
+        all += TRIP + cost_of(&f->node[i]) - 1;
+    }
+    return all ? (double)(TRIP * (trips - 1)) / all : 0;
+}

@@ -84,6 +84,10 @@ bool fuse_equal(const Fuse *a, const Fuse *b); /* signatures */
 /* One kernel's worth? Lines so short that the walk costs more than the ops say no. */
 bool fuse_is_worth(const Fuse *f);
 
+/* What a kernel may save of the time that its operations take one by one, a guess from 0 to 1: one
+ * trip to memory is left of all, and what is hard to compute takes its time either way. */
+double fuse_gain(const Fuse *f);
+
 /* ---- for emit_cluster.c ---- */
 
 /* What values of dtype d are computed in and held as. */

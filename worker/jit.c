@@ -36,7 +36,7 @@ typedef struct Item Item;
 struct Item {
     Item *same_hash, *next; /* next: of those that are not done */
     _Atomic(const FusedKernel *) kernel;
-    _Atomic uint64_t spent_ns; /* without it, in all workers: what it may be worth */
+    _Atomic uint64_t lost_ns; /* without it, in all workers: what it may be worth */
     Bytes source;
     char key[33]; /* of source and environment, 32 hexadecimal digits */
     ItemState state;
@@ -78,7 +78,7 @@ struct JitEntry {
     JitEntry *same_hash;
     Item *item;   /* NULL: not asked for yet */
     bool is_ours; /* this worker was the first to ask */
-    int sights;
+    int sights, cuts;
     uint32_t number;
     uint64_t hits;
     const FusedKernel *kernel;
@@ -257,7 +257,7 @@ static void look_up(Shop *s, Item *e) {
 /* ---- The thread: what is next (all under the lock) ---- */
 
 static uint64_t gain_of(const Item *e) {
-    uint64_t ns = atomic_load_explicit(&e->spent_ns, memory_order_relaxed);
+    uint64_t ns = atomic_load_explicit(&e->lost_ns, memory_order_relaxed);
     return e->is_soon ? ns | UINT64_C(1) << 63 : ns;
 }
 static bool is_pending(const Shop *s, const Item *e) {
@@ -497,15 +497,18 @@ static void ask(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, boo
     pthread_mutex_unlock(&s->lock);
 }
 
-void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, bool is_soon) {
-    if (!e->item && (++e->sights >= j->sights || is_soon)) ask(j, e, hash, make, ctx, is_soon);
+void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, JitSight sight) {
+    enum { CUTS = 4 };
+    if (e->item || (sight == SIGHT_CUT && ++e->cuts % CUTS)) return;
+    bool is_soon = sight == SIGHT_SOON;
+    if (++e->sights >= j->sights || is_soon) ask(j, e, hash, make, ctx, is_soon);
 }
 
-void jit_spent(Jit *j, JitEntry *e, int64_t ns) {
+void jit_lost(Jit *j, JitEntry *e, int64_t ns) {
     if (!e->item || ns <= 0) return;
     Shop *s = j->shop;
     uint64_t add = (uint64_t)ns;
-    uint64_t was = atomic_fetch_add_explicit(&e->item->spent_ns, add, memory_order_relaxed);
+    uint64_t was = atomic_fetch_add_explicit(&e->item->lost_ns, add, memory_order_relaxed);
     if (was >= s->worth_ns || was + add < s->worth_ns) return;
     pthread_mutex_lock(&s->lock);
     pthread_cond_signal(&s->wake);
@@ -520,7 +523,7 @@ static const FusedKernel *get(Jit *j, const void *signature, size_t n, uint64_t 
                               void *ctx, bool is_soon) {
     JitEntry *e = jit_entry(j, signature, n, hash);
     const FusedKernel *k = e ? jit_kernel(j, e) : NULL;
-    if (e && !k && make) jit_want(j, e, hash, make, ctx, is_soon);
+    if (e && !k && make) jit_want(j, e, hash, make, ctx, is_soon ? SIGHT_SOON : SIGHT_WHOLE);
     return k;
 }
 const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,

@@ -2,8 +2,8 @@
  *
  * Who wants a kernel asks with its signature; the answer is the kernel, or NULL as long as there is
  * none, and then the work is done without. A thread takes what was asked for: from the disk cache
- * at once; else, when enough time has been spent without the kernel to be worth a compiler, and
- * where most was spent first, a few sources in one file through the compiler, which runs at low
+ * at once; else, when enough time has been lost without the kernel to be worth a compiler, and
+ * where most was lost first, a few sources in one file through the compiler, which runs at low
  * priority. A kernel is used from when it is there. Nothing waits, and nothing is different but
  * speed. Without a compiler or a place for the cache there are no kernels: said once.
  *
@@ -33,7 +33,7 @@ typedef struct JitConfig {
     uint64_t bytes_max; /* 256 MiB */
     int batch_max;      /* kernels per compiler call; 16 */
     int sights;         /* a kernel is looked for when it is asked for the so many-th time; 1 */
-    uint64_t worth_ns;  /* and compiled when so much time was spent without it */
+    uint64_t worth_ns;  /* and compiled when so much time was lost without it (jit_lost) */
 } JitConfig;
 
 typedef struct JitStats {
@@ -59,10 +59,12 @@ typedef void (*JitMake)(void *ctx, Bytes *out);
 JitEntry *jit_entry(Jit *j, const void *signature, size_t n, uint64_t hash);
 /* The kernel, which lives as long as j, or NULL; counted as a hit or a miss. */
 const FusedKernel *jit_kernel(Jit *j, JitEntry *e);
-/* After a miss: it is wanted. make is called here, at most once for an entry. is_soon: at first
- * sight, whatever config says of sights and worth, and before all others. */
-void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, bool is_soon);
-void jit_spent(Jit *j, JitEntry *e, int64_t ns); /* on its work, without a kernel */
+/* After a miss: it is wanted. make is called here, at most once for an entry. SIGHT_SOON: at first
+ * sight, whatever config says of sights and worth, and before all others; SIGHT_CUT: seldom the same
+ * again, a few of them count as one. */
+typedef enum JitSight { SIGHT_WHOLE, SIGHT_CUT, SIGHT_SOON } JitSight;
+void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, JitSight sight);
+void jit_lost(Jit *j, JitEntry *e, int64_t ns); /* so much a kernel might have saved */
 Choice *jit_choice(JitEntry *e);
 bool jit_is_off(const Jit *j); /* there will be no kernels */
 

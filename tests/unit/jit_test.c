@@ -28,7 +28,7 @@ static const FusedKernel *ask(Jit *j, int n) {
 }
 static JitEntry *want(Jit *j, int n, bool is_soon) {
     JitEntry *e = jit_entry(j, &n, sizeof n, (uint64_t)n % 3);
-    jit_want(j, e, (uint64_t)n % 3, make_nothing, &n, is_soon);
+    jit_want(j, e, (uint64_t)n % 3, make_nothing, &n, is_soon ? SIGHT_SOON : SIGHT_WHOLE);
     return e;
 }
 
@@ -73,9 +73,9 @@ static void test_worth(JitConfig config) {
     CHECK(n_made == 0 && jit_pending(j) == 0);
     want(j, 1, false); /* now it is looked for, and not on disk */
     CHECK(jit_wait(j, 60000) && n_made == 1 && !jit_kernel(j, e));
-    jit_spent(j, e, 900000);
+    jit_lost(j, e, 900000);
     CHECK(jit_wait(j, 60000) && !jit_kernel(j, e) && jit_stats(j).compiler_calls == 0);
-    jit_spent(j, e, 100000);
+    jit_lost(j, e, 100000);
     CHECK(jit_wait(j, 60000) && jit_kernel(j, e));
     CHECK(jit_kernel(j, want(j, 2, true)) == NULL); /* at first sight, whatever it is worth */
     CHECK(jit_wait(j, 60000) && jit_kernel(j, want(j, 2, false)));
