@@ -13,8 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { PRODUCTS = 96 };
+enum { PRODUCTS = 96, HUGE_PAGE = 2 << 20 };
 
 static Pool *pool;
 static int threads;
@@ -29,9 +30,12 @@ typedef struct Round {
     int n_products, n_data;
 } Round;
 
+/* In large pages, as a worker's arena is. */
 static void *memory(size_t bytes) {
-    void *p = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    size_t n = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    void *p = aligned_alloc(bytes < HUGE_PAGE ? 4096 : HUGE_PAGE, n);
     if (!p) exit(1);
+    if (bytes >= HUGE_PAGE) madvise(p, n, MADV_HUGEPAGE);
     memset(p, 0, bytes);
     return p;
 }

@@ -5,12 +5,14 @@
  *               costs to look for hot bodies where there are none: loops that never repeat
  *   dispatcher  its step function alone, on the frames of the same program, in full and hot
  *   worker      CPU of its thread in the whole path, kernel included
- *   whole path  64x64 adds: t = t + x, the old t freed; then with an edge for each
+ *   whole path  64x64 adds: t = t + x, the old t freed; then with an edge for each; and how often
+ *               it allocates, locks and calls the system: not once per instruction, but per frame
  *
  * Usage: path_bench [ADDS]
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
 #include "lang/stream.h"
+#include "tests/bench/count.h"
 #include "tests/bench/figure.h"
 #include "worker/worker.h"
 #include <pthread.h>
@@ -196,20 +198,27 @@ static double dispatcher_alone(const Sink *k, int n, PeerId workers, bool is_sha
 
 static double process_us(void) { return clock_us(CLOCK_PROCESS_CPUTIME_ID); }
 
+/* Per instruction: us, and how often. */
 typedef struct Path {
     double elapsed, client, worker;
-} Path; /* us per instruction */
+    double allocations, locks, system_calls;
+} Path;
 
 static Path whole_path(Stream *s, int64_t side, int n, int edges) {
     Handle *x = full(s, side), *t = full(s, side);
     adds(s, &t, x, 20000, edges);
     settle(s);
     uint64_t before = stream_count(s);
+    Counts c = counts_now();
     double start = now_us(), client = cpu_us(), process = process_us();
     adds(s, &t, x, n, edges);
     settle(s);
     double insts = (double)(stream_count(s) - before);
-    Path p = {(now_us() - start) / insts, (cpu_us() - client) / insts, 0};
+    Path p = {.elapsed = (now_us() - start) / insts, .client = (cpu_us() - client) / insts};
+    Counts d = counts_now();
+    p.allocations = (double)(d.allocations - c.allocations) / insts;
+    p.locks = (double)(d.locks - c.locks) / insts;
+    p.system_calls = (double)(d.system_calls - c.system_calls) / insts;
     p.worker = (process_us() - process) / insts - p.client;
     handle_unref(s, &x), handle_unref(s, &t);
     settle(s);
@@ -340,6 +349,10 @@ int main(int argc, char **argv) {
     Path looped = whole_path(s, 64, n, 1); /* three instructions an add */
     printf("  64x64, an edge each           %5.2f   %21.2f   %10.2f\n", 3 * looped.elapsed,
            3 * looped.client, 3 * looped.worker);
+    printf("per instruction: %.4f allocations, %.4f locks, %.4f system calls; with edges %.4f, %.4f, "
+           "%.4f\n",
+           path.allocations, path.locks, path.system_calls, looped.allocations, looped.locks,
+           looped.system_calls);
     printf("resident memory over %d instructions: %+ld KiB\n", 3 * n, resident_kb() - before);
     double bare = bare_trip(), fetch = fetch_trip(s);
     printf("fetch of a scalar %.1f us, bare two-hop wake-up %.1f us: ratio %.2f   budget 1.5\n",
@@ -354,6 +367,9 @@ int main(int argc, char **argv) {
     figure("64x64 add: CPU of the worker, kernel included", 2 * path.worker, "us", "<=0.6");
     figure("64x64 add: whole path, elapsed", 2 * path.elapsed, "us", "<=0.75");
     figure("64x64 add with an edge each: whole path, elapsed", 3 * looped.elapsed, "us", "-");
+    figure("64x64 add: allocations per instruction", path.allocations, "times", "<=0.05");
+    figure("64x64 add: locks taken per instruction", path.locks, "times", "<=0.05");
+    figure("64x64 add: system calls per instruction", path.system_calls, "times", "<=0.05");
     figure("fetch of a scalar, beside the bare wake-up of two threads", fetch / bare, "x", "<=1.5");
     return 0;
 }
