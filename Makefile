@@ -39,7 +39,7 @@ KERNELS  := $(ISAS:%=$(B)/obj/gen/kernels_%.o)
 OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(B)/obj/gen/emit_head.o $(KERNELS)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test unit asan ubsan tsan bench fuzz fuzz-torch fuzz-shard sim test-torch lint count deps install uninstall clean help
+.PHONY: all run test unit asan ubsan tsan bench fuzz fuzz-torch fuzz-shard fuzz-fuse sim test-torch lint count deps install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -57,7 +57,7 @@ test: deps                                        ## build, then run all tests
 	$(Q)sh scripts/runtests $(B)
 
 .PHONY: tests-built
-tests-built: $(UNITS) $(FUZZERS) $(B)/fuzz/shard $(B)/test/runner
+tests-built: $(UNITS) $(FUZZERS) $(B)/fuzz/shard $(B)/fuzz/fuse $(B)/test/runner
 
 unit: tests-built                                 ## the C unit tests alone
 	$(Q)sh scripts/runtests $(B) unit
@@ -77,6 +77,8 @@ fuzz-torch: all                                   ## random programs against PyT
 	$(Q)FUZZ_BUILD=$(B) $(or $(GT_PYTHON),python3) -B tests/fuzz/diff.py -n $(or $(FUZZ_PROGRAMS),2000) -s $(or $(FUZZ_SEED),1)
 fuzz-shard: all $(B)/fuzz/shard                   ## random programs sharded by random configurations (N=1000 FUZZ_SEED=1)
 	$(Q)$(B)/fuzz/shard -b $(B) -n $(or $(N),1000) -s $(or $(FUZZ_SEED),1) -j $(or $(FUZZ_JOBS),$(shell nproc))
+fuzz-fuse: $(B)/fuzz/fuse                         ## random programs eagerly and in compiled kernels, bit for bit (N=500 FUZZ_SEED=1)
+	$(Q)$(B)/fuzz/fuse -n $(or $(N),500) -s $(or $(FUZZ_SEED),1) -j $(or $(FUZZ_JOBS),$(shell nproc))
 sim: $(B)/test/sim_test                           ## random schedules of a whole cluster in one thread (SIM_SCHEDULES=100000)
 	$(Q)$(B)/test/sim_test -n $(or $(SIM_SCHEDULES),100000) -s $(or $(SIM_SEED),1) -j $(or $(SIM_JOBS),$(shell nproc))
 test-torch: all                                   ## a GPT, a ResNet-18 and Transformers here and in PyTorch (GT_PYTHON)

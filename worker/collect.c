@@ -28,6 +28,7 @@ struct Collect {
     Jit *jit;
     bool waits;  /* for each kernel: for tests, which want to see kernels at work */
     bool is_off; /* there will be no kernels */
+    uint64_t luck; /* not 0: a kernel is used every other time, at random; for tests */
     Knobs knobs;
     Client *client;
     int n;
@@ -65,7 +66,8 @@ Collect *collect_new(const EngineOps *ops, const Engine *e) {
     c->waits = !strcmp(on, "wait");
     const char *isa = strchr(ops->isa(e), '-'); /* "cpu-v4" */
     JitConfig config = {.isa = isa ? isa + 1 : "base", .sights = 1};
-    if (!c->waits) config.sights = SIGHTS, config.worth_ns = WORTH_NS, config.batch_max = BATCH;
+    if (!strncmp(on, "luck:", 5)) c->luck = strtoull(on + 5, NULL, 10) | 1;
+    if (!c->waits && !c->luck) config.sights = SIGHTS, config.worth_ns = WORTH_NS, config.batch_max = BATCH;
     c->jit = jit_new(&config);
     return c;
 }
@@ -245,6 +247,11 @@ static Storage *dying_input(const Collect *c, int k, const Storage *out) {
 
 static void make_source(void *ctx, Bytes *out) { emit_cluster(out, ctx); }
 
+static bool is_lucky(Collect *c) {
+    c->luck = c->luck * UINT64_C(6364136223846793005) + 1442695040888963407; /* Knuth's */
+    return c->luck >> 63;
+}
+
 /* The kernel of the cluster if it is to be carried out by it; else NULL. */
 static const FusedKernel *chosen_kernel(Collect *c) {
     Fuse *f = &c->fuse;
@@ -263,12 +270,14 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     c->kernel = jit_number(c->entry);
     const FusedKernel *k = jit_kernel(c->jit, c->entry);
     /* Where the clock cuts is mostly another place each time. */
-    JitSight sight = c->is_cut && !c->waits ? SIGHT_CUT : c->is_soon ? SIGHT_SOON : SIGHT_WHOLE;
+    bool is_part = c->is_cut && !c->waits && !c->luck;
+    JitSight sight = is_part ? SIGHT_CUT : c->is_soon ? SIGHT_SOON : SIGHT_WHOLE;
     if (!k) jit_want(c->jit, c->entry, f->hash, make_source, f, sight);
     if (c->waits) {
         if (!k && jit_wait(c->jit, WAIT_MS)) k = jit_kernel(c->jit, c->entry);
         return k;
     }
+    if (c->luck) return is_lucky(c) ? k : NULL;
     c->trial = choice_trial(jit_choice(c->entry), type_numel(&f->space));
     c->is_timed = true;
     Way way = k ? choice_way(c->trial, &c->is_timed) : WAY_EAGER;

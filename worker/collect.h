@@ -16,8 +16,9 @@
  * ready, nor on what was gathered with what. Pending jobs hold their operands; no pending job
  * outlives its client's cancel, its end, or the engine.
  *
- * Off with GT_FUSE=0, without a compiler (jit.h), and for an engine without `fused`; GT_FUSE=wait
- * waits for each kernel. Which way a cluster with a kernel goes, choice.h says.
+ * Off with GT_FUSE=0, without a compiler (jit.h), and for an engine without `fused`. GT_FUSE=wait
+ * waits for each kernel; GT_FUSE=luck:SEED, for tests too, asks for each at once and uses it every
+ * other time only. Which way a cluster with a kernel goes otherwise, choice.h says.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_COLLECT_H
 #define GT_WORKER_COLLECT_H

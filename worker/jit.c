@@ -208,7 +208,8 @@ static void compile_batch(Shop *s, Item **e, int n) {
     for (int i = 0; ok && i < n; i++) {
         cache_path(&s->cache, e[i]->key, path);
         e[i]->compile_ms = ms, e[i]->batch = n;
-        bool is_there = cache_link(&s->cache, object, path) && load(s, e[i], path);
+        bool is_there = (cache_link(&s->cache, object, path) && load(s, e[i], path)) ||
+                        load(s, e[i], object); /* the cache does not take it */
         set_state(s, e[i], is_there ? ITEM_COMPILED : ITEM_FAILED);
     }
     if (!ok && !s->ends && n == 1) {
