@@ -67,7 +67,8 @@ Collect *collect_new(const EngineOps *ops, const Engine *e) {
     const char *isa = strchr(ops->isa(e), '-'); /* "cpu-v4" */
     JitConfig config = {.isa = isa ? isa + 1 : "base", .sights = 1};
     if (!strncmp(on, "luck:", 5)) c->luck = strtoull(on + 5, NULL, 10) | 1;
-    if (!c->waits && !c->luck) config.sights = SIGHTS, config.worth_ns = WORTH_NS, config.batch_max = BATCH;
+    if (!c->waits && !c->luck)
+        config.sights = SIGHTS, config.worth_ns = WORTH_NS, config.batch_max = BATCH;
     c->jit = jit_new(&config);
     return c;
 }

@@ -4,6 +4,6 @@
 TMPDIR=$TMP; export TMPDIR
 seed=${LAW_SEED:-$(date +%s)}
 timeout 100 "$B/fuzz/fuse" -n 2 -l 90 -s "$seed" >"$TMP/out" 2>&1 || fail "$B/fuzz/fuse -n 2 -l 90 -s $seed: $(out)"
-tail -n 1 "$TMP/out"
+tail -n 2 "$TMP/out"
 same "nothing is left behind" "$(ls "$TMP" | grep '^fuse')" ""
 finish

@@ -26,4 +26,9 @@ code moons 0 "$GTSH" scripts/moons.gt --rows 7; has moons "$(out)" "accuracy 100
 code lstm 0 "$GTSH" scripts/lstm.gt --data README.md --steps 6 --batch 4 --ctx 12 --width 8 --hidden 8 --layers 2 --sample 5 --out "$TMP/l.safetensors"
 has lstm "$(out)" "step    5  loss"
 code "lstm goes on" 0 "$GTSH" scripts/lstm.gt --steps 0 --resume "$TMP/l.safetensors" --sample 5 --prompt "gradient"; has "lstm goes on" "$(out)" "gradient"
+XDG_CACHE_HOME=$TMP/cache; export XDG_CACHE_HOME
+code compile 0 "$GTSH" scripts/compile.gt --steps 20 --rows 16 --cols 40 --times --source
+has compile "$(out)" "the same bits: true"; has "compile's statistics" "$(out)" "launches of kernels for"
+has "compile's times" "$(err)" "ms for each of the first 20 steps"; has "compile's kernel" "$(out)" "/* w0: "
+same "compile: one loss" "$(grep -o 'loss .*' "$TMP/out" | sort -u | wc -l)" 1
 finish

@@ -375,11 +375,13 @@ int main(int argc, char **argv) {
         tally->failed++;
         printf("fuse: a job has crashed\n");
     }
-    printf("fuse: seeds %llu to %llu: %u programs, %u runs, %lu launches of %lu ops, %lu ops one by "
-           "one; kernels: %lu compiled, %lu from disk, %lu files damaged; %u failed\n",
+    printf("fuse: seeds %llu to %llu: %u programs, %u runs, %u failed\n",
            (unsigned long long)first, (unsigned long long)(first + n - 1), tally->programs,
-           tally->runs, tally->launches, tally->fused, tally->in_turn, tally->compiled, tally->cached,
-           tally->damaged, tally->failed);
+           tally->runs, tally->failed);
+    printf("fuse: %lu launches of %lu ops, %lu ops one by one; kernels: %lu compiled, %lu from "
+           "disk; %lu files damaged\n",
+           tally->launches, tally->fused, tally->in_turn, tally->compiled, tally->cached,
+           tally->damaged);
     if (tally->unready) printf("fuse: %u worlds had slow compilers\n", tally->unready);
     return tally->failed != 0 || tally->launches == 0;
 }

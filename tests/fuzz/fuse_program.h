@@ -155,8 +155,9 @@ static bool map_inst(Program *p, Op op) {
 
 /* A row of the class; of pointwise ones every other time one that programs are full of. */
 static Op some_row(Rand *r, OpClass c) {
-    static const Op usual[] = {OP_ADD, OP_ADD,  OP_SUB,  OP_MUL,     OP_MUL,  OP_DIV,   OP_NEG, OP_EXP,
-                               OP_LOG, OP_TANH, OP_SQRT, OP_MAXIMUM, OP_RELU, OP_WHERE, OP_GT,  OP_EQ};
+    static const Op usual[16] = {
+        OP_ADD, OP_ADD,  OP_SUB,  OP_MUL,     OP_MUL,  OP_DIV,   OP_NEG, OP_EXP,
+        OP_LOG, OP_TANH, OP_SQRT, OP_MAXIMUM, OP_RELU, OP_WHERE, OP_GT,  OP_EQ};
     if (c == CLASS_MAP && rand_below(r, 2)) return usual[rand_below(r, 16)];
     for (;;) {
         Op op = (Op)rand_below(r, OP_COUNT);
