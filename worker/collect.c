@@ -35,6 +35,7 @@ struct Collect {
     Job *job[FUSE_NODES];
     FuseRef operand[FUSE_NODES][3]; /* of tensor operands, by their place in held */
     int uses[FUSE_NODES];           /* as operands of pending jobs */
+    Job *product; /* a matmul that waits, issued before the cluster; NULL: none */
     int passed;
     bool is_cut; /* by the clock: such a cluster may never be seen again */
     bool is_at_edge; /* nothing has been issued since a loop went round */
@@ -49,7 +50,7 @@ struct Collect {
     ChoiceTrial *trial;
     bool is_timed;
     int64_t begin_ns;
-    uint64_t launches, fused_ops, eager_ops, unstored, bytes_saved;
+    uint64_t launches, fused_ops, eager_ops, unstored, bytes_saved, products;
     const char *why;  /* a cluster is carried out one by one; NULL: it is not */
     uint32_t kernel;  /* its number with jit.h; 0: it was not asked for */
 };
@@ -75,20 +76,21 @@ Collect *collect_new(const EngineOps *ops, const Engine *e) {
 
 void collect_free(Collect **c) {
     if (!*c) return;
-    assert((*c)->n == 0);
+    assert((*c)->n == 0 && !(*c)->product);
     jit_free(&(*c)->jit);
     free(*c);
     *c = NULL;
 }
 
 bool collect_is_open(const Exec *x, const Client *c) {
-    return x->collect && x->collect->n && x->collect->client != c;
+    const Collect *o = x->collect;
+    return o && (o->n || o->product) && o->client != c;
 }
 
 void collect_issued(Exec *x) {
     Collect *c = x->collect;
     c->is_at_edge = false;
-    if (c->n && ++c->passed > PASSED_MAX) collect_flush(x);
+    if ((c->n || c->product) && ++c->passed > PASSED_MAX) collect_flush(x);
 }
 
 void collect_edge(Exec *x) {
@@ -125,8 +127,9 @@ void collect_stats(const Exec *x, Bytes *out) {
     bytes_printf(out, "fused.launches=%llu\nfused.ops=%llu\nfused.eager_ops=%llu\n",
                  (unsigned long long)c->launches, (unsigned long long)c->fused_ops,
                  (unsigned long long)c->eager_ops);
-    bytes_printf(out, "fused.unstored=%llu\nfused.bytes_saved=%llu\n",
-                 (unsigned long long)c->unstored, (unsigned long long)c->bytes_saved);
+    bytes_printf(out, "fused.unstored=%llu\nfused.bytes_saved=%llu\nfused.products=%llu\n",
+                 (unsigned long long)c->unstored, (unsigned long long)c->bytes_saved,
+                 (unsigned long long)c->products);
     bytes_printf(out, "jit.hits=%llu\njit.misses=%llu\njit.compiled=%llu\njit.cached=%llu\n",
                  (unsigned long long)s.hits, (unsigned long long)s.misses,
                  (unsigned long long)s.compiled, (unsigned long long)s.cached);
@@ -143,7 +146,7 @@ static bool is_aside(const Collect *c, const TensorType *type) {
 
 static bool has_pending(const Job *j) {
     for (int k = 0; k < j->n_held; k++)
-        if (fit_is_pending(j->held[k])) return true;
+        if (fit_is_pending(j->held[k]) || fit_is_product(j->held[k])) return true;
     return false;
 }
 
@@ -156,39 +159,16 @@ bool collect_settle(Exec *x, Job *j, ErrCode *poison) {
     return !*poison;
 }
 
-bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
-    Collect *c = x->collect;
-    Client *client = j->frame->client;
-    *poison = ERR_NONE;
-    FuseRef r = FUSE_NONE;
-    bool may = !c->is_off && fit_is_kind(j->inst.op) && !client->checks_nan && !client->jobs &&
-               !x->first &&
-               j->inst.n_out == 1 && (c->knobs.is_auto || j->compiles);
-    if (may && c->n < c->knobs.batch_max)
-        r = fit_job(&c->fuse, c->n, j, type, c->operand[c->n]);
-    bool ends = may && !fit_is_source(j->inst.op) && !is_aside(c, type);
-    if (r == FUSE_NONE && c->n && (has_pending(j) || ends)) {
-        if (!collect_settle(x, j, poison)) return false;
-        collect_flush(x);
-        if (may && !client->jobs && !x->first) r = fit_job(&c->fuse, 0, j, type, c->operand[0]);
-    }
-    if (r == FUSE_NONE) return false;
-    assert(r == c->n);
-    c->client = client;
-    c->job[c->n++] = j;
-    c->uses[r] = 0;
-    c->passed = 0;
-    c->is_at_edge = false;
-    c->is_soon |= j->compiles;
-    j->node = r;
-    for (int k = 0; k < j->n_held; k++) {
-        storage_ref(j->held[k])->users++;
-        if (fit_is_pending(j->held[k])) c->uses[j->held[k]->maker->node]++;
-    }
-    j->kind = JOB_PENDING;
+/* j holds its operands; its result has a name, and no memory. */
+static void promise(Exec *x, Job *j, const TensorType *type, JobKind kind) {
+    x->collect->client = j->frame->client;
+    x->collect->passed = 0;
+    x->collect->is_at_edge = false;
+    for (int k = 0; k < j->n_held; k++) storage_ref(j->held[k])->users++;
+    j->kind = (uint8_t)kind;
     j->state = JOB_WAITS;
     j->call.n_out = 1;
-    Storage *st = storage_late(&x->store, client->names, type_bytes(type), j);
+    Storage *st = storage_late(&x->store, j->frame->client->names, type_bytes(type), j);
     View *v = &j->call.out[0];
     v->type = *type;
     v->is_scalar = false;
@@ -197,6 +177,55 @@ bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
     storage_ref(st)->users++;
     exec_name(x, j, 0, st, type);
     j->frame->pending++;
+}
+
+/* It pays for products that the library makes, and where what follows is pointwise. */
+static bool suits_waiting(const Exec *x, const Job *j, const TensorType *type) {
+    enum { TINY = 32 * 32 * 32 };
+    const TensorType *a = &j->call.in[0].type;
+    return x->ops->fused_product && type->dtype == DT_F32 && type->rank >= 2 && a->rank >= 2 &&
+           type_numel(type) > 0 && type_numel(type) > TINY / (a->shape[a->rank - 1] + 1);
+}
+
+/* A matmul as the one that waits. False: it does not, but its operands are there (or poisoned). */
+static bool add_product(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
+    Collect *c = x->collect;
+    const Client *client = j->frame->client;
+    if (!collect_settle(x, j, poison)) return false;
+    if (c->n || !suits_waiting(x, j, type)) return false;
+    collect_flush(x); /* an older one */
+    if (client->jobs || x->first || j->n_late) return false;
+    promise(x, j, type, JOB_PRODUCT);
+    c->product = j;
+    return true;
+}
+
+bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
+    Collect *c = x->collect;
+    Client *client = j->frame->client;
+    *poison = ERR_NONE;
+    FuseRef r = FUSE_NONE;
+    bool may = !c->is_off && (fit_is_kind(j->inst.op) || j->inst.op == OP_MATMUL) &&
+               !client->checks_nan && !client->jobs && !x->first && j->inst.n_out == 1 &&
+               (c->knobs.is_auto || j->compiles);
+    if (may && j->inst.op == OP_MATMUL) return add_product(x, j, type, poison);
+    if (may && c->n < c->knobs.batch_max)
+        r = fit_job(&c->fuse, c->n, j, type, c->operand[c->n]);
+    bool ends = may && !fit_is_source(j->inst.op) && !is_aside(c, type);
+    if (r == FUSE_NONE && (has_pending(j) || (c->n && ends))) {
+        if (!collect_settle(x, j, poison)) return false;
+        collect_flush(x);
+        if (may && !client->jobs && !x->first) r = fit_job(&c->fuse, 0, j, type, c->operand[0]);
+    }
+    if (r == FUSE_NONE) return false;
+    assert(r == c->n);
+    c->job[c->n++] = j;
+    c->uses[r] = 0;
+    c->is_soon |= j->compiles;
+    j->node = r;
+    for (int k = 0; k < j->n_held; k++)
+        if (fit_is_pending(j->held[k])) c->uses[j->held[k]->maker->node]++;
+    promise(x, j, type, JOB_PENDING);
     return true;
 }
 
@@ -257,7 +286,7 @@ static bool is_lucky(Collect *c) {
 static const FusedKernel *chosen_kernel(Collect *c) {
     Fuse *f = &c->fuse;
     c->why = "alone";
-    if (c->n < 2) return NULL;
+    if (c->n < 2 && !c->product) return NULL;
     c->why = "more results than one kernel has";
     for (int i = 0; i < c->n; i++)
         if (is_wanted(c, i) && !fuse_store(f, i)) return NULL;
@@ -282,6 +311,10 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     c->trial = choice_trial(jit_choice(c->entry), type_numel(&f->space));
     c->is_timed = true;
     Way way = k ? choice_way(c->trial, &c->is_timed) : WAY_EAGER;
+    if (k && c->product) { /* the time is the product's too */
+        way = c->trial->is_decided ? c->trial->way : WAY_FUSED;
+        c->is_timed = false;
+    }
     if (!k) c->is_off = jit_is_off(c->jit);
     if (k && way == WAY_EAGER) c->why = "measured: one by one is as fast";
     if (c->is_timed) c->begin_ns = exec_now_ns();
@@ -294,6 +327,50 @@ static void tell_time(Collect *c, bool is_fused) {
     int64_t ns = exec_now_ns() - c->begin_ns;
     choice_tell(c->trial, is_fused ? WAY_FUSED : WAY_EAGER, type_numel(&c->fuse.space), ns);
     if (!is_fused) jit_lost(c->jit, c->entry, (int64_t)((double)ns * fuse_gain(&c->fuse)));
+}
+
+/* The input of the cluster that is the waiting product, element for element; -1: none is. */
+static int product_input(const Collect *c) {
+    const Storage *t = c->product ? c->product->out[0] : NULL;
+    if (!t || !c->n || type_numel(&c->fuse.space) != type_numel(&c->product->call.out[0].type))
+        return -1;
+    for (int i = 0; i < c->n; i++)
+        for (int k = 0; k < c->job[i]->n_held; k++)
+            if (c->job[i]->held[k] == t) return c->operand[i][k] - FUSE_INPUT;
+    return -1;
+}
+
+/* Where the product is to be: if the cluster alone reads it, where a result will be written over
+ * it, so that it takes no memory. from: of the results that have an input's memory. NULL: there is
+ * none. */
+static char *place_product(Exec *x, const FusedKernel *k, int input, Storage *const *from) {
+    Collect *c = x->collect;
+    Storage *t = c->product->out[0];
+    bool is_read_elsewhere = t->refs > 1 + held_here(c, t);
+    for (int i = 0; i < c->n && !is_read_elsewhere; i++) {
+        const FuseNode *n = &c->fuse.node[i];
+        const Storage *st = c->job[i]->out[0];
+        if (n->is_stored && !from[i] && st->bytes == t->bytes && k->reuse[n->output] >> input & 1)
+            return st->data;
+    }
+    return fill(x, t) ? t->data : NULL;
+}
+
+/* Both, with outputs that have their memory. */
+static bool run_with_product(Exec *x, const FusedKernel *k, Storage *const *from) {
+    Collect *c = x->collect;
+    int input = product_input(c);
+    char *at = place_product(x, k, input, from);
+    if (!at) return false;
+    c->product->call.out[0].data = at;
+    c->fuse.args.in[input] = at;
+    Storage *t = c->product->out[0];
+    if (x->ops->fused_product(x->engine, &c->product->call, &c->fuse, k)) {
+        if (t->data) storage_note(t, FILLED_ALONE, OP_MATMUL, 0);
+        return true;
+    }
+    if (t->data) storage_empty(&x->store, t);
+    return false;
 }
 
 static bool run_fused(Exec *x) {
@@ -321,7 +398,7 @@ static bool run_fused(Exec *x) {
     }
     Job *last = c->job[c->n - 1]; /* who watches sees one launch */
     watch_begin(x, last);
-    ok = ok && x->ops->fused(x->engine, f, k);
+    ok = ok && (c->product ? run_with_product(x, k, from) : x->ops->fused(x->engine, f, k));
     if (ok && x->watch) watch_done(x, last, 0);
     for (int i = 0; i < c->n && !ok; i++) { /* as it was */
         Storage *st = c->job[i]->out[0];
@@ -337,6 +414,10 @@ static bool run_fused(Exec *x) {
     c->why = NULL;
     c->launches++;
     c->fused_ops += (uint64_t)c->n;
+    if (c->product) {
+        c->products++;
+        if (!c->product->out[0]->data) c->unstored++, c->bytes_saved += c->product->out[0]->bytes;
+    }
     for (int i = 0; i < c->n; i++) {
         if (f->node[i].is_stored) {
             storage_note(c->job[i]->out[0], FILLED_FUSED, c->job[i]->inst.op, c->kernel);
@@ -400,6 +481,49 @@ static void submit(Exec *x, Job *j) {
     x->collect->eager_ops++;
 }
 
+/* j, whose operands have their addresses, waits for memory like others. */
+static void adopt(Exec *x, Job *j) {
+    j->kind = JOB_CALL;
+    queue_adopt(x, j);
+    let_go(x, j->out[0]);
+    for (int k = 0; k < j->n_held; k++) let_go(x, j->held[k]);
+    j->frame->pending--; /* the queue counts it now */
+}
+
+/* The product by itself; jobs of the cluster then find it there. */
+static void run_product(Exec *x) {
+    Collect *c = x->collect;
+    Job *p = c->product;
+    Storage *t = p->out[0];
+    c->product = NULL;
+    for (int k = 0; k < p->n_held && !t->poison; k++) t->poison = p->held[k]->poison;
+    if (t->refs > 1 && !t->poison) { /* else nobody will ever see it */
+        const char *before = storage_base(t);
+        if (!fill(x, t)) {
+            adopt(x, p);
+            return;
+        }
+        submit(x, p);
+        for (int i = 0; i < c->n; i++) {
+            Job *j = c->job[i];
+            for (int k = 0, a = 0; a < j->call.n_in; a++) {
+                View *v = &j->call.in[a];
+                if (v->is_scalar || j->held[k++] != t) continue;
+                v->data = (char *)t->data + ((char *)v->data - before);
+                FuseRef r = c->operand[i][k - 1];
+                if (fuse_is_input(r)) c->fuse.input[r - FUSE_INPUT].data = v->data;
+            }
+        }
+    }
+    let_job_go(x, p);
+}
+
+static bool has_late(const Job *j) {
+    for (int k = 0; k < j->n_held; k++)
+        if (j->held[k]->maker) return true;
+    return false;
+}
+
 /* One by one, as they would have been without all this. */
 static void run_eagerly(Exec *x) {
     Collect *c = x->collect;
@@ -412,6 +536,7 @@ static void run_eagerly(Exec *x) {
             if (fuse_is_node(c->operand[i][k])) j->call.in[a].data = j->held[k]->data;
             k++;
         }
+        if (has_late(j)) break; /* the product waits for memory */
         for (int k = 0; k < j->n_held && !out->poison; k++) out->poison = j->held[k]->poison;
         if (out->refs > 1 && !out->poison) { /* else nobody will ever see it */
             if (!fill_result(x, i)) break;
@@ -427,11 +552,7 @@ static void run_eagerly(Exec *x) {
             if (fuse_is_node(c->operand[i][k])) j->call.in[a].data = storage_base(j->held[k]);
             k++;
         }
-        j->kind = JOB_CALL;
-        queue_adopt(x, j);
-        let_go(x, j->out[0]);
-        for (int k = 0; k < j->n_held; k++) let_go(x, j->held[k]);
-        j->frame->pending--; /* the queue counts it now */
+        adopt(x, j);
     }
 }
 
@@ -449,7 +570,7 @@ static void log_cluster(const Exec *x) {
     const Collect *c = x->collect;
     const Fuse *f = &c->fuse;
     Bytes line = {0};
-    bytes_printf(&line, "w%u c%u:", x->rank, c->client->id);
+    bytes_printf(&line, "w%u c%u:%s", x->rank, c->client->id, c->product ? " matmul" : "");
     for (int i = 0; i < c->n; i++) bytes_printf(&line, " %s", op_info[f->node[i].op].name);
     bytes_puts(&line, " over [");
     for (int d = 0; d < f->space.rank; d++)
@@ -466,13 +587,21 @@ static void log_cluster(const Exec *x) {
 
 void collect_flush(Exec *x) {
     Collect *c = x->collect;
-    if (!c || !c->n) return;
+    if (!c || (!c->n && !c->product)) return;
     c->entry = NULL;
     c->kernel = 0;
     c->is_timed = false;
-    bool is_fused = run_fused(x);
-    if (log_is(LOG_COMPILE) && c->n > 1) log_cluster(x);
+    if (c->product && product_input(c) < 0) run_product(x);
+    bool is_fused = c->n && run_fused(x);
+    if (log_is(LOG_COMPILE) && c->n + (c->product != NULL) > 1) log_cluster(x);
     for (int i = 0; is_fused && i < c->n; i++) let_job_go(x, c->job[i]);
+    if (c->product && is_fused) {
+        let_job_go(x, c->product);
+        c->product = NULL;
+    } else if (c->product) {
+        run_product(x);
+        if (c->is_timed) c->begin_ns = exec_now_ns();
+    }
     if (!is_fused) run_eagerly(x);
     tell_time(c, is_fused);
     c->n = 0;

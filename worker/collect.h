@@ -16,6 +16,11 @@
  * ready, nor on what was gathered with what. Pending jobs hold their operands; no pending job
  * outlives its client's cancel, its end, or the engine.
  *
+ * A matmul of float32 waits likewise, while nothing else is open: if the cluster that follows reads
+ * it element for element (a bias, an activation, a scale, an optimizer's step, a softmax), the
+ * engine computes both tile by tile, while the tile is in the cache, and the product is stored only
+ * if somebody else wants it.
+ *
  * Off with GT_FUSE=0, without a compiler (jit.h), and for an engine without `fused`. GT_FUSE=wait
  * waits for each kernel; GT_FUSE=luck:SEED, for tests too, asks for each at once and uses it every
  * other time only. Which way a cluster with a kernel goes otherwise, choice.h says.

@@ -129,11 +129,10 @@ void cpu_copy(Cpu *c, const View *from, void *to);
     bool cpu_##id(Cpu *c, const Call *call, Err *err);
 #include "runtime/ops.def"
 
-/* cpu_matmul.c: a matrix product, and fn (NULL: nothing) for ranges of its elements as soon as they
- * are there, by_rows: of whole rows. is_told: fn was called for all of them; else for none. False:
- * there is no memory for it. */
-bool cpu_product(Cpu *c, const Call *call, RangeFn fn, void *ctx, bool by_rows, bool *is_told,
-                 Err *err);
+/* cpu_matmul.c: a matrix product, and fn (NULL: nothing) for ranges of its elements, whole rows, as
+ * soon as they are there. is_told: fn was called for all of them; else for none. False: there is no
+ * memory for it. */
+bool cpu_product(Cpu *c, const Call *call, RangeFn fn, void *ctx, bool *is_told, Err *err);
 /* out (M,N) = a (M,K) @ b (K,N) of float32 by the library, row-major; false: it is
  * not there, or strides or shape are not for it. Not from inside the pool. */
 bool dense_product(Cpu *c, int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,

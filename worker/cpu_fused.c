@@ -36,7 +36,7 @@ bool cpu_fused_product(Engine *e, const Call *product, Fuse *f, const FusedKerne
     f->args.bad = &bad;
     Err err;
     bool is_told;
-    bool ok = cpu_product(c, product, fits ? product_range : NULL, &r, is_rows, &is_told, &err);
+    bool ok = cpu_product(c, product, fits ? product_range : NULL, &r, &is_told, &err);
     cpu_free_sides(c);
     return ok && (is_told ? !bad : cpu_fused(e, f, k));
 }

@@ -243,9 +243,8 @@ bool cpu_MATMUL(Cpu *c, const Call *call, Err *err) {
     return matmul(c, call, NULL, &is_told, err);
 }
 
-bool cpu_product(Cpu *c, const Call *call, RangeFn fn, void *ctx, bool by_rows, bool *is_told,
-                 Err *err) {
-    DnnlAfter after = {fn, ctx, by_rows};
+bool cpu_product(Cpu *c, const Call *call, RangeFn fn, void *ctx, bool *is_told, Err *err) {
+    DnnlAfter after = {fn, ctx};
     *is_told = false;
     if (call_has_half(call)) return cpu_widened(c, call, cpu_MATMUL, err);
     return matmul(c, call, fn ? &after : NULL, is_told, err);

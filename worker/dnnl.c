@@ -236,20 +236,9 @@ typedef struct Run {
     int64_t M, N, a_m, b_n, m, n, tiles_m, tiles_n;
     int64_t total, part;
     bool is_aside; /* tiles are computed in scratch memory */
-    const DnnlAfter *after; /* NULL: nothing is to be done */
+    const DnnlAfter *after; /* for tiles of whole rows; NULL: nothing is to be done */
     Entry *entry[2][2]; /* [is last row of tiles][is last column] */
 } Run;
-
-/* The tile of `rows` rows that begins at element `first` of out is there. */
-static void tell_after(const Run *r, int64_t first, int64_t rows, int64_t columns, int thread) {
-    const DnnlAfter *after = r->after;
-    if (columns == r->N) {
-        after->fn(after->ctx, first, first + rows * columns, thread);
-        return;
-    }
-    for (int64_t i = 0; i < rows; i++, first += r->N)
-        after->fn(after->ctx, first, first + columns, thread);
-}
 
 static void run_part(void *ctx, int part, int thread) {
     const Run *r = ctx;
@@ -267,7 +256,8 @@ static void run_part(void *ctx, int part, int thread) {
         char *aside = scratch + scratch_bytes;
         run_tile(r->d, e, thread, a, b, r->is_aside ? (float *)aside : out, scratch);
         for (size_t k = 0; k < rows; k++) memcpy(out + (int64_t)k * r->N, aside + k * line, line);
-        if (r->after) tell_after(r, out - r->out, e->shape.M, e->shape.N, thread);
+        int64_t first = out - r->out;
+        if (r->after) r->after->fn(r->after->ctx, first, first + e->shape.M * r->N, thread);
     }
 }
 
@@ -288,7 +278,7 @@ bool dnnl_multiply(Dnnl *d, int64_t batch, const DnnlShape *s, const float *a,
     r.tiles_m = (s->M + r.m - 1) / r.m;
     r.tiles_n = (s->N + r.n - 1) / r.n;
     r.is_aside = r.tiles_n > 1 && s->b_n != 1;
-    r.after = after && after->by_rows && r.tiles_n > 1 ? NULL : after;
+    r.after = r.tiles_n > 1 ? NULL : after;
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < 2; j++) {
             if ((!i && r.tiles_m == 1) || (!j && r.tiles_n == 1)) continue;

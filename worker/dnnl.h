@@ -22,17 +22,17 @@ Dnnl *dnnl_new(Pool *pool, const char *isa);
 void dnnl_free(Dnnl **d);
 
 /* What is to be done with the result while it is in a core's cache: called for elements
- * [begin, end) of out (row-major, all matrices), each once, on the thread that has just written
- * them. */
+ * [begin, end) of out (row-major, all matrices), each once and whole rows at a time, on the thread
+ * that has just written them. */
 typedef struct DnnlAfter {
     void (*fn)(void *ctx, int64_t begin, int64_t end, int thread);
     void *ctx;
-    bool by_rows; /* begin and end are multiples of N */
 } DnnlAfter;
 
 /* `batch` products of one shape; matrix i of a and b lies a_offset[i] and b_offset[i] elements from
  * the start, of out i * M * N. The result does not depend on the number of threads. after: NULL, or
- * for what was written; false: it was not called, as tiles are not of whole rows. */
+ * for what was written; false: it was not called, as tiles are not of whole rows (a call for each
+ * piece of a row costs more than is saved). */
 bool dnnl_multiply(Dnnl *d, int64_t batch, const DnnlShape *s, const float *a,
                    const int64_t *a_offset, const float *b, const int64_t *b_offset, float *out,
                    const DnnlAfter *after);

@@ -107,7 +107,8 @@ typedef enum JobKind {
     JOB_EFFECT, /* runs when all before it is done; or an error that waits to be told */
     JOB_EXPORT, /* tells the readers of a move that its operand is there */
     JOB_IMPORT, /* puts a move's result together */
-    JOB_PENDING /* a node of the open cluster (collect.h); in no queue */
+    JOB_PENDING, /* a node of the open cluster (collect.h); in no queue */
+    JOB_PRODUCT  /* a matmul that waits for the cluster that reads it; likewise */
 } JobKind;
 
 typedef enum JobState {

@@ -88,7 +88,13 @@ static FuseRef tensor_ref(Fuse *f, const Storage *st, const View *v, bool is_row
         bool whole = view_is_contiguous(v) && type_numel(&v->type) == type_numel(t);
         return f->node[i].is_row == is_row && whole ? i : FUSE_NONE;
     }
-    if (st->maker || st->made) return FUSE_NONE; /* late for another reason */
+    if (fit_is_product(st)) { /* element for element; its address is not known yet */
+        if (is_row || v->data != storage_base(st) || !view_is_contiguous(v)) return FUSE_NONE;
+        if (type_numel(&v->type) != type_numel(t) || type_bytes(&v->type) != st->bytes)
+            return FUSE_NONE;
+    } else if (st->maker || st->made) {
+        return FUSE_NONE; /* late for another reason */
+    }
     View shown = along_space(f, v, t, is_row);
     return fuse_input(f, &shown);
 }

@@ -15,6 +15,10 @@
 static inline bool fit_is_pending(const Storage *st) {
     return st->maker && st->maker->kind == JOB_PENDING;
 }
+/* A matmul's result that waits for the cluster that reads it. */
+static inline bool fit_is_product(const Storage *st) {
+    return st->maker && st->maker->kind == JOB_PRODUCT;
+}
 bool fit_is_space(const Fuse *f, const TensorType *t); /* t has its shape, but for axes of 1 */
 /* An instruction of a kind that may fit. */
 bool fit_is_kind(Op op);
