@@ -11,6 +11,7 @@
 #include "worker/emit.h"
 #include "worker/jit_cache.h"
 #include "worker/jit_cc.h"
+#include "worker/pool.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -48,7 +49,7 @@ struct Item {
     unsigned char signature[];
 };
 
-enum { BATCH_MAX = 64, ENTRIES_MAX = 8192, BATCH_BYTES = 12000, PATIENCE_MS = 20000 };
+enum { BATCH_MAX = 64, ENTRIES_MAX = 8192, BATCH_BYTES = 40000, PATIENCE_MS = 20000 };
 
 typedef struct Shop Shop;
 struct Shop {
@@ -197,8 +198,10 @@ static void compile_batch(Shop *s, Item **e, int n) {
     bytes_puts(&text, emit_head);
     for (int i = 0; i < n; i++) put_source(e[i], &text);
     int64_t begin = now_ns();
+    pool_lend();
     bool ok = cache_write(source, text.data, text.n) &&
               cc_compile(&s->cc, source, object, said) && cache_seal(object);
+    pool_return();
     double ms = (double)(now_ns() - begin) * 1e-6;
     bytes_fini(&text);
     if (log_is(LOG_COMPILE) && ok) log_line("COMPILE", "compiled %d in %.0f ms", n, ms);

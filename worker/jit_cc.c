@@ -14,9 +14,8 @@
 
 extern char **environ;
 
-/* Low enough that a step on all cores loses little to a compiler beside it, and not so low that
- * kernels never come while all cores are busy: on two busy cores, 19 (SCHED_IDLE likewise) takes
- * minutes for what 5 has in five seconds. */
+/* So low that a step on all cores loses a tenth of its speed or less to a compiler beside it, not a
+ * half as with 0; and not so low that kernels never come while all cores are busy. */
 enum { ARGS_MAX = 40, NICE = 10, PATH_BYTES = 1024 };
 
 static const char *march(const char *isa) {

@@ -56,6 +56,8 @@ struct Pool {
 
 static const uint32_t END = UINT32_C(1) << 31;
 
+static _Atomic int n_lent;
+
 static void relax(void) {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -92,7 +94,7 @@ static void gate_wake(Gate *g) {
     if (atomic_load(&g->asleep)) syscall(SYS_futex, &g->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Thread t has parts t, t + T, t + 2 T, ... of n. */
+/* Thread t of T has parts t, t + T, t + 2 T, ... of n. */
 static int share_of(const Pool *p, int t) {
     return t < p->n_parts ? (p->n_parts - 1 - t) / p->n_threads + 1 : 0;
 }
@@ -124,7 +126,8 @@ static void *thread_main(void *arg) {
     PoolThread *t = arg;
     Pool *p = t->pool;
     for (uint32_t seen = 0;;) {
-        seen = gate_wait(&t->go, seen, p->spin_ns);
+        bool is_lent = atomic_load_explicit(&n_lent, memory_order_relaxed) > 0;
+        seen = gate_wait(&t->go, seen, is_lent ? SPIN_CROWDED_NS : p->spin_ns);
         if (seen & END) return NULL;
         uint32_t n = run_parts(p, t->index);
         if (n && atomic_fetch_sub(&p->left.word, n) == n) gate_wake(&p->left);
@@ -168,6 +171,9 @@ void pool_free(Pool **pp) {
     free(p);
     *pp = NULL;
 }
+
+void pool_lend(void) { atomic_fetch_add_explicit(&n_lent, 1, memory_order_relaxed); }
+void pool_return(void) { atomic_fetch_sub_explicit(&n_lent, 1, memory_order_relaxed); }
 
 int pool_threads(const Pool *p) { return p->n_threads; }
 

@@ -20,6 +20,10 @@ int pool_threads(const Pool *p);
  * with the parts p of p % threads == t. `thread` may be any of the pool, however few the parts; one
  * part alone runs in the caller. Results must not depend on it. Not reentrant. */
 void pool_run(Pool *p, int n_parts, PoolFn fn, void *ctx);
+/* Between these calls, by any thread, threads of all pools sleep as soon as they have nothing to do,
+ * so that other work of the process has their cores meanwhile: a compiler. */
+void pool_lend(void);
+void pool_return(void);
 /* Scratch of a thread, at least `bytes`, 64-byte aligned, kept between calls; valid until the next
  * call for that thread. */
 void *pool_scratch(Pool *p, int thread, size_t bytes);

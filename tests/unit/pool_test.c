@@ -35,6 +35,8 @@ static void test_parts(int threads) {
             wrong += count[i] != (i < n);
             wrong += i < n && (thread[i] < 0 || thread[i] >= threads);
         }
+        if (round == 200) pool_lend();
+        if (round == 300) pool_return();
         if (round % 100 == 99) nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     }
     CHECK_INT(wrong, 0);
