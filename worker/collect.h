@@ -1,13 +1,14 @@
 /* collect.h: pending instructions, gathered into clusters (fuse.h).
  *
- * A pointwise instruction, a cast or a reduction along the last axes is not carried out when it is
- * issued: its result has a name and no memory (a late storage whose maker is the pending job), and
- * the job becomes a node of the open cluster, if its shape is the cluster's. The cluster is carried
- * out when something needs one of its values (another kind of instruction, an effect, a move,
- * another client), when it is full, or when nothing else comes: at once where a loop goes round,
- * else after a while. Waiting for that while, instead of ending clusters where a frame ends, makes
- * the clusters of a loop the same each time round, whatever the timing; where it proves to be in
- * vain (the client waits for what it has sent, and sends no more) it is given up.
+ * A pointwise instruction, a cast, a reduction along the last or the first axes, or another that
+ * fit.h knows, is not carried out when it is issued: its result has a name and no memory (a late
+ * storage whose maker is the pending job), and the job becomes a node of the open cluster, if its
+ * shape is the cluster's. The cluster is carried out when something needs one of its values
+ * (another kind of instruction, an effect, a move, another client), when it is full, or when
+ * nothing else comes: at once where a loop goes round, else after a while. Waiting for that while,
+ * instead of ending clusters where a frame ends, makes the clusters of a loop the same each time
+ * round, whatever the timing; where it proves to be in vain (the client waits for what it has sent,
+ * and sends no more) it is given up.
  *
  * Until then most temporaries have been freed: nobody names them, so they are never stored. Views
  * of pending values are names like others. When the kernel is not there yet (jit.h) the jobs go to

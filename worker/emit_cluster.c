@@ -565,6 +565,26 @@ static void put_lane_names(Emit *e) {
                  i, i, n->is_row ? "" : " * n");
     }
 }
+/* During pass 1 the next rows that will be read; and in each what the next pass will write. */
+static void put_ahead(Emit *e, int pass) {
+    const Fuse *f = e->f;
+    if (e->plan.n_passes < 2 || f->is_lined) return;
+    line(e, "if (is_far) {");
+    for (int k = 0; k < f->n_inputs && pass == 1; k++) {
+        if (f->lies[k] != LIES_DENSE) continue;
+        int size = dtype_info[f->input[k].type.dtype].size_bytes;
+        line(e, "const int64_t w%d = A->outer.stride[%d][A->outer.rank - 1];", k, k);
+        line(e, "if (w%d) fused_read_ahead(b%d + H[g] * w%d + from * %d, (to - from) * %d);", k, k,
+             k, size, size);
+    }
+    for (int i = 0; i < f->n_nodes; i++) {
+        if (!is_written(e, i, pass + 1) || !f->node[i].is_stored) continue;
+        int size = dtype_info[f->node[i].dtype].size_bytes;
+        line(e, "fused_write_ahead(A->out[%d] + (row * n + from) * %d, (to - from) * %d);",
+             f->node[i].output, size, size);
+    }
+    line(e, "}");
+}
 /* Row values before pass 0 (pass -1), or the elements of a pass and the row values behind it, for
  * one row g of the group. */
 static void put_one_row(Emit *e, int pass, bool is_values) {
@@ -585,6 +605,7 @@ static void put_one_row(Emit *e, int pass, bool is_values) {
         put_row_values(e, pass + 1, true, true);
     } else {
         put_chunk_names(e, " + g * FUSED_BLOCK");
+        put_ahead(e, pass);
         put_loop(e, pass);
     }
     line(e, "}");
@@ -607,15 +628,33 @@ static void put_passes(Emit *e) {
         put_one_row(e, pass, true);
     }
 }
+/* What the passes over a row touch per element. */
+static int row_bytes(const Emit *e) {
+    int bytes = 0;
+    for (int k = 0; k < e->f->n_inputs; k++)
+        if (e->f->lies[k] != LIES_STILL)
+            bytes += dtype_info[e->f->input[k].type.dtype].size_bytes;
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        const FuseNode *n = &e->f->node[i];
+        bool is_wide = !n->is_row && !n->is_column;
+        if (is_wide && n->is_stored) bytes += dtype_info[n->dtype].size_bytes;
+        if (e->plan.is_kept[i]) bytes += held_size(n->dtype);
+        if (is_reduce(n) && e->plan.is_used[i] && e->plan.is_chunked[i])
+            bytes += held_size(dtype_of(e, n->in[0]));
+    }
+    return bytes;
+}
 static void put_rows_head(Emit *e, int64_t *scratch, int64_t *per_element) {
     put_head(e, "run");
-    line(e, "const int64_t stride = (n + 15) & ~INT64_C(15), group_max = fused_group(n);");
+    line(e, "const int64_t stride = (n + 15) & ~INT64_C(15), group_max = fused_group(n, %d);",
+         row_bytes(e));
     *scratch = put_scratch(e, 4, per_element);
     put_walk(e, "begin", 4);
     for (int i = 0; i < e->f->n_nodes; i++)
         if (is_row_value(e, i)) line(e, "%s R%d[4];", held(e->f->node[i].dtype), i);
-    line(e, "int64_t N[4];");
-    line(e, "(void)stride;");
+    line(e, "int64_t N[4], H[4]; /* rows, and how far it is to those of the next group */");
+    line(e, "const int is_far = fused_is_far(A);");
+    line(e, "(void)stride, (void)is_far;");
 }
 /* Four rows at a time where they are short: four chains of additions instead of one. */
 static void put_rows(Emit *e, int64_t *scratch, int64_t *per_element) {
@@ -624,7 +663,7 @@ static void put_rows(Emit *e, int64_t *scratch, int64_t *per_element) {
     line(e, "for (; first < end; first += group) {");
     line(e, "group = end - first < group_max ? 1 : group_max;");
     line(e, "for (int g = 0; g < group; g++) {");
-    line(e, "N[g] = first + g;");
+    line(e, "N[g] = first + g, H[g] = group;");
     put_bases(e, "g");
     line(e, "fused_next(&rows, &A->outer, %d);", e->f->n_inputs);
     line(e, "}");
@@ -701,7 +740,9 @@ static void put_lanes(Emit *e, int64_t *scratch, int64_t *per_element) {
     line(e, "for (int64_t first = 0, group; first < count; first += group) {");
     line(e, "group = count - first < group_max ? 1 : group_max;");
     line(e, "for (int g = 0; g < group; g++) {");
-    line(e, "N[g] = top + (first + g) / width * FUSED_LANE_COUNT + low + (first + g) %% width;");
+    line(e, "const int64_t i = first + g, next = i + group;");
+    line(e, "N[g] = top + i / width * FUSED_LANE_COUNT + low + i %% width;");
+    line(e, "H[g] = top + next / width * FUSED_LANE_COUNT + low + next %% width - N[g];");
     line(e, "fused_seek(&rows, &A->outer, %d, N[g]);", f->n_inputs);
     put_bases(e, "g");
     line(e, "}");

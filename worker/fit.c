@@ -258,9 +258,9 @@ static FuseRef fit_full(Fuse *f, int n, const Job *j, const TensorType *type) {
     bool is_known = d == DT_F32 || d == DT_F64 ? dtype_is_float(from)
                                                : d == DT_I64 && from == DT_I64;
     if (!n || type_numel(type) == 0 || j->part || j->call.n_in != 1 || !is_known) return FUSE_NONE;
-    bool is_row = !fit_is_space(f, type);
-    if (is_row && !is_rows(f, type) && !becomes_rows(f, type)) return FUSE_NONE;
-    is_row = !fit_is_space(f, type);
+    bool is_row = f->trailing && is_rows(f, type);
+    if (!is_row && !(f->trailing && fit_is_space(f, type)) && !becomes_rows(f, type))
+        return FUSE_NONE; /* alone, or with what has no rows, it is done sooner without */
     char value[8] = {0};
     if (d == DT_I64)
         element_set_int(d, value, element_int(from, v->data));

@@ -30,8 +30,9 @@ PRO_FN void fused_next(FusedWalk *w, const FusedLoop *l, int inputs) {
     }
 }
 
-/* Rows whose passes go together: four, if they are short. */
-PRO_FN int64_t fused_group(int64_t n) { return n <= FUSED_BLOCK ? 4 : 1; }
+/* Rows whose passes go together: four, if the nearest cache holds them. bytes: that their passes
+ * touch per element. */
+PRO_FN int64_t fused_group(int64_t n, int64_t bytes) { return n * bytes * 4 <= 1 << 15 ? 4 : 1; }
 
 /* Index i of n elements; -n .. -1 count from the end. A bad one is told, and is element 0. */
 PRO_FN int64_t fused_index(const FusedArgs *a, int64_t i, int64_t n) {
@@ -40,6 +41,17 @@ PRO_FN int64_t fused_index(const FusedArgs *a, int64_t i, int64_t n) {
     __atomic_store_n(a->bad, 1, __ATOMIC_RELAXED);
     return 0;
 }
+
+/* The cache lines of memory that will be read, or written, soon: rows are short, and the processor
+ * sees each begin too late. */
+PRO_FN void fused_read_ahead(const char *p, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
+}
+PRO_FN void fused_write_ahead(const char *p, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 1, 2);
+}
+/* Arrays that do not stay in a near cache anyway. */
+PRO_FN int fused_is_far(const FusedArgs *a) { return a->rows > 4 && a->rows * a->n > 1 << 17; }
 
 /* Of `height` rows of a block those whose lanes are in [low, low + width): how many they are. */
 PRO_FN int64_t fused_lane_rows(int64_t height, int64_t low, int64_t width) {
