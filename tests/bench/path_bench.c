@@ -349,8 +349,8 @@ int main(int argc, char **argv) {
     Path looped = whole_path(s, 64, n, 1); /* three instructions an add */
     printf("  64x64, an edge each           %5.2f   %21.2f   %10.2f\n", 3 * looped.elapsed,
            3 * looped.client, 3 * looped.worker);
-    printf("per instruction: %.4f allocations, %.4f locks, %.4f system calls; with edges %.4f, %.4f, "
-           "%.4f\n",
+    printf("per instruction: %.4f allocations, %.4f locks, %.4f system calls; with edges %.4f, "
+           "%.4f, %.4f\n",
            path.allocations, path.locks, path.system_calls, looped.allocations, looped.locks,
            looped.system_calls);
     printf("resident memory over %d instructions: %+ld KiB\n", 3 * n, resident_kb() - before);
