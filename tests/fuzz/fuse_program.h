@@ -1,8 +1,9 @@
 /* fuse_program.h: random programs for fuse.c, as instructions of one client: pointwise operations,
  * casts, reductions and views of all dtypes, of shapes that broadcast, odd and empty ones among
  * them, with nan, infinities and both zeros in their data; frees of what was just used and of what
- * was not; now and then a product, an edge, a value that is fetched. inst_infer says what is
- * allowed: a guess that it refuses is dropped. All memory is the program's arena.
+ * was not; constants, elements taken from rows and put into them, at indices that may be wrong; now
+ * and then a product, an edge, a value that is fetched. inst_infer says what is allowed: a guess
+ * that it refuses is dropped. All memory is the program's arena.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_FUZZ_FUSE_PROGRAM_H
 #define GT_TESTS_FUZZ_FUSE_PROGRAM_H
@@ -175,8 +176,10 @@ static bool reduce_inst(Program *p) {
     Live x = p->live[choose(p)];
     int64_t axes[MAX_DIMS];
     int n = 0, from = rand_below(&p->r, x.type.rank + 1);
-    for (int a = 0; a < x.type.rank; a++) /* mostly the last ones, which are fused */
-        if (a >= from ? rand_below(&p->r, 12) > 0 : rand_below(&p->r, 12) == 0) axes[n++] = a;
+    bool is_last = rand_below(&p->r, 3) > 0; /* the last ones or the first: these are fused */
+    for (int a = 0; a < x.type.rank; a++)
+        if ((a >= from) == is_last ? rand_below(&p->r, 12) > 0 : rand_below(&p->r, 12) == 0)
+            axes[n++] = a;
     Attr attr[] = {ints_attr(p, ATTR_AXIS, axes, n),
                    {.key = ATTR_KEEPDIMS, .b = rand_below(&p->r, 3) > 0}};
     return unary(p, some_row(&p->r, CLASS_REDUCE), attr, 2, &x);
@@ -230,15 +233,63 @@ static bool view_inst(Program *p) {
     }
 }
 
-static bool product(Program *p) {
+static bool constant(Program *p, const TensorType *t) {
+    Operand in = immediate(&p->r, (DType)t->dtype);
+    Attr attr[] = {ints_attr(p, ATTR_SHAPE, t->shape, t->rank),
+                   {.key = ATTR_DTYPE, .dtype = (DType)t->dtype}};
+    return try_inst(p, &(Inst){.op = OP_FULL, .n_in = 1, .in = &in, .n_attr = 2, .attr = attr},
+                    NULL);
+}
+
+/* One element of each row of x; or into a row of a constant, one of each row. */
+static void along_rows(Program *p) {
     Live x = p->live[choose(p)];
+    int last = x.type.rank - 1, n = p->n_live;
+    if (last < 0 || x.type.shape[last] == 0 || n + 4 > LIVE_MAX) return;
+    TensorType t = x.type;
+    t.dtype = DT_I64;
+    t.shape[last] = 1;
+    int64_t *at = arena_alloc(&p->arena, type_bytes(&t) + 8);
+    bool may_be_wrong = rand_below(&p->r, 20) == 0;
+    for (int64_t i = 0; i < type_numel(&t); i++)
+        at[i] = rand_below(&p->r, (int)x.type.shape[last] + may_be_wrong);
+    Attr attr[] = {ints_attr(p, ATTR_SHAPE, t.shape, t.rank), {.key = ATTR_DTYPE, .dtype = DT_I64}};
+    Inst data = {.op = OP_DATA, .n_attr = 2, .attr = attr};
+    data.payload = at;
+    data.payload_bytes = type_bytes(&t);
+    Attr axis = ints_attr(p, ATTR_AXIS, (int64_t[]){last}, 1);
+    if (!try_inst(p, &data, NULL)) return;
+    Operand index = {.kind = IN_TENSOR, .id = p->live[n].id};
+    if (rand_below(&p->r, 2)) {
+        Operand in[] = {{.kind = IN_TENSOR, .id = x.id}, index};
+        TensorType types[] = {x.type, t};
+        Inst inst = {.op = OP_GATHER, .n_in = 2, .in = in, .n_attr = 1, .attr = &axis};
+        try_inst(p, &inst, types);
+        return;
+    }
+    Attr fold[] = {axis, {.key = ATTR_KEEPDIMS, .b = true}};
+    if (!unary(p, OP_MAX, fold, 2, &x) || !constant(p, &x.type)) return;
+    Operand in[] = {{.kind = IN_TENSOR, .id = p->live[n + 2].id}, index,
+                    {.kind = IN_TENSOR, .id = p->live[n + 1].id}};
+    TensorType types[] = {p->live[n + 2].type, t, p->live[n + 1].type};
+    Inst inst = {.op = OP_SCATTER_ADD, .n_in = 3, .in = in, .n_attr = 1, .attr = &axis};
+    try_inst(p, &inst, types);
+}
+
+/* Of x with itself transposed, or with another tensor; what comes next will mostly read it. */
+static void product(Program *p) {
+    Live x = p->live[choose(p)], y = p->live[choose(p)];
     int64_t axes[] = {1, 0};
-    if (x.type.rank != 2 || !dtype_is_float((DType)x.type.dtype)) return false;
-    if (!unary(p, OP_PERMUTE, (Attr[]){ints_attr(p, ATTR_AXES, axes, 2)}, 1, &x)) return false;
-    const Live *y = &p->live[p->n_live - 1];
-    Operand in[] = {{.kind = IN_TENSOR, .id = x.id}, {.kind = IN_TENSOR, .id = y->id}};
-    TensorType types[] = {x.type, y->type};
-    return try_inst(p, &(Inst){.op = OP_MATMUL, .n_in = 2, .in = in}, types);
+    if (x.type.rank != 2 || !dtype_is_float((DType)x.type.dtype)) return;
+    if (y.type.rank != 2 || y.type.shape[0] != x.type.shape[1] || y.type.dtype != x.type.dtype) {
+        if (!unary(p, OP_PERMUTE, (Attr[]){ints_attr(p, ATTR_AXES, axes, 2)}, 1, &x)) return;
+        y = p->live[p->n_live - 1];
+    }
+    Operand in[] = {{.kind = IN_TENSOR, .id = x.id}, {.kind = IN_TENSOR, .id = y.id}};
+    TensorType types[] = {x.type, y.type};
+    if (!try_inst(p, &(Inst){.op = OP_MATMUL, .n_in = 2, .in = in}, types)) return;
+    p->focus = p->live[p->n_live - 1].type;
+    p->focused = 2 + rand_below(&p->r, 12);
 }
 
 static void step(Program *p) {
@@ -246,7 +297,8 @@ static void step(Program *p) {
     int before = p->n, what = rand_below(r, 100);
     if (p->focused > 0) {
         p->focused--;
-        what = rand_below(r, 8) ? 0 : 72; /* a pointwise operation, or a reduction */
+        static const int often[] = {72, 72, 72, 98, 99};
+        what = rand_below(r, 7) ? 0 : often[rand_below(r, 5)]; /* mostly pointwise operations */
     } else if (rand_below(r, 4) == 0) {
         p->focused = 4 + rand_below(r, 30);
         p->focus = p->live[choose(p)].type;
@@ -260,14 +312,18 @@ static void step(Program *p) {
         reduce_inst(p);
     else if (what < 90)
         view_inst(p);
-    else if (what < 93)
+    else if (what < 92)
         leaf(p, some_dtype(r));
-    else if (what < 94)
+    else if (what < 95)
         product(p);
     else if (what < 96)
         effect(p, OP_FETCH, p->live[choose(p)].id);
     else if (what < 97)
         keep(p, &(Inst){.op = OP_EDGE});
+    else if (what < 99)
+        along_rows(p);
+    else
+        constant(p, &p->live[choose(p)].type);
     /* An operand that ends here, and others. */
     if (p->n > before && p->n_live > 8 && rand_below(r, 3) == 0) free_live(p, choose(p));
     while (p->n_live > 24) free_live(p, rand_below(r, p->n_live));
