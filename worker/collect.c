@@ -282,6 +282,21 @@ static bool is_lucky(Collect *c) {
     return c->luck >> 63;
 }
 
+/* An index may be wrong, and that is told although nobody reads the result. */
+static bool may_fail(Op op) { return op == OP_GATHER || op == OP_SCATTER_ADD; }
+
+/* All such nodes are computed. false: there is no room. */
+static bool store_unread(Fuse *f) {
+    bool is_read[FUSE_NODES] = {0};
+    for (int i = f->n_nodes; i-- > 0;) {
+        const FuseNode *n = &f->node[i];
+        if (may_fail((Op)n->op) && !is_read[i] && !n->is_stored && !fuse_store(f, i)) return false;
+        for (int k = 0; k < n->n_in && (is_read[i] || n->is_stored); k++)
+            if (fuse_is_node(n->in[k])) is_read[n->in[k]] = true;
+    }
+    return true;
+}
+
 /* The kernel of the cluster if it is to be carried out by it; else NULL. */
 static const FusedKernel *chosen_kernel(Collect *c) {
     Fuse *f = &c->fuse;
@@ -290,6 +305,7 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     c->why = "more results than one kernel has";
     for (int i = 0; i < c->n; i++)
         if (is_wanted(c, i) && !fuse_store(f, i)) return NULL;
+    if (!store_unread(f)) return NULL;
     c->why = "nothing of it is wanted, or its rows are too long";
     if (!fuse_done(f)) return NULL;
     c->why = "its lines are short or far apart: by itself each is faster";
@@ -538,7 +554,8 @@ static void run_eagerly(Exec *x) {
         }
         if (has_late(j)) break; /* the product waits for memory */
         for (int k = 0; k < j->n_held && !out->poison; k++) out->poison = j->held[k]->poison;
-        if (out->refs > 1 && !out->poison) { /* else nobody will ever see it */
+        /* Else nobody will ever see it. */
+        if ((out->refs > 1 || may_fail(j->inst.op)) && !out->poison) {
             if (!fill_result(x, i)) break;
             submit(x, j);
         }
