@@ -5,8 +5,10 @@
  * many, so that measuring costs a hundredth at first and then nothing. */
 enum { TRIALS = 3, AGAIN = 500, ROUNDS_MAX = 12 };
 
-ChoiceTrial *choice_trial(Choice *c, int64_t elements) {
-    uint8_t size = (uint8_t)(64 - __builtin_clzll((uint64_t)elements | 1));
+static unsigned bits(int64_t n) { return n > 0 ? 64u - (unsigned)__builtin_clzll((uint64_t)n) : 0; }
+
+ChoiceTrial *choice_trial(Choice *c, int64_t elements, int64_t depth) {
+    uint16_t size = (uint16_t)(bits(elements | 1) | bits(depth) << 8);
     for (int i = 0; i < CHOICE_SIZES; i++) {
         ChoiceTrial *t = &c->trial[i];
         if (t->size == size) return t;

@@ -12,9 +12,9 @@ enum { CHOICE_SIZES = 12 };
 
 typedef enum Way { WAY_EAGER, WAY_FUSED, WAYS } Way;
 
-/* Of one size, to a factor of two. */
+/* Of one size and depth, to a factor of two. */
 typedef struct ChoiceTrial {
-    uint8_t size;     /* log2 of the elements, + 1; 0: unused */
+    uint16_t size;    /* bits of the elements' number, of the depth's; 0: unused */
     uint8_t n[WAYS];  /* times measured, at most CHOICE_TRIALS */
     uint8_t rounds;   /* decided so often */
     bool is_decided;
@@ -29,7 +29,8 @@ typedef struct Choice {
     uint8_t next; /* to be replaced */
 } Choice;
 
-ChoiceTrial *choice_trial(Choice *c, int64_t elements);
+/* depth: of a product that goes with the cluster, 0: none. */
+ChoiceTrial *choice_trial(Choice *c, int64_t elements, int64_t depth);
 /* How it is to be carried out now, and whether the time is to be told. */
 Way choice_way(ChoiceTrial *t, bool *is_timed);
 void choice_tell(ChoiceTrial *t, Way way, int64_t elements, int64_t ns);

@@ -49,7 +49,8 @@ struct Collect {
     JitEntry *entry; /* NULL: there is no kernel for the like of it */
     ChoiceTrial *trial;
     bool is_timed;
-    int64_t begin_ns;
+    int64_t begin_ns, alone_ns; /* alone: from when on without its product */
+    bool has_product;
     uint64_t launches, fused_ops, eager_ops, unstored, bytes_saved, products;
     const char *why;  /* a cluster is carried out one by one; NULL: it is not */
     uint32_t kernel;  /* its number with jit.h; 0: it was not asked for */
@@ -324,25 +325,26 @@ static const FusedKernel *chosen_kernel(Collect *c) {
         return k;
     }
     if (c->luck) return is_lucky(c) ? k : NULL;
-    c->trial = choice_trial(jit_choice(c->entry), type_numel(&f->space));
+    const View *a = c->product ? &c->product->call.in[0] : NULL; /* (.., M, K) */
+    c->has_product = a != NULL;
+    c->trial = choice_trial(jit_choice(c->entry), type_numel(&f->space),
+                            a ? a->type.shape[a->type.rank - 1] : 0);
     c->is_timed = true;
     Way way = k ? choice_way(c->trial, &c->is_timed) : WAY_EAGER;
-    if (k && c->product) { /* the time is the product's too */
-        way = c->trial->is_decided ? c->trial->way : WAY_FUSED;
-        c->is_timed = false;
-    }
     if (!k) c->is_off = jit_is_off(c->jit);
     if (k && way == WAY_EAGER) c->why = "measured: one by one is as fast";
-    if (c->is_timed) c->begin_ns = exec_now_ns();
+    if (c->is_timed) c->begin_ns = c->alone_ns = exec_now_ns();
     return way == WAY_FUSED ? k : NULL;
 }
 
 /* What it took, if that was to be measured. */
 static void tell_time(Collect *c, bool is_fused) {
     if (!c->is_timed) return;
-    int64_t ns = exec_now_ns() - c->begin_ns;
-    choice_tell(c->trial, is_fused ? WAY_FUSED : WAY_EAGER, type_numel(&c->fuse.space), ns);
-    if (!is_fused) jit_lost(c->jit, c->entry, (int64_t)((double)ns * fuse_gain(&c->fuse)));
+    int64_t now = exec_now_ns();
+    choice_tell(c->trial, is_fused ? WAY_FUSED : WAY_EAGER, type_numel(&c->fuse.space),
+                now - c->begin_ns);
+    double lost = (double)(now - c->alone_ns) * fuse_gain(&c->fuse, c->has_product);
+    if (!is_fused) jit_lost(c->jit, c->entry, (int64_t)lost);
 }
 
 /* The input of the cluster that is the waiting product, element for element; -1: none is. */
@@ -617,7 +619,7 @@ void collect_flush(Exec *x) {
         c->product = NULL;
     } else if (c->product) {
         run_product(x);
-        if (c->is_timed) c->begin_ns = exec_now_ns();
+        if (c->is_timed) c->alone_ns = exec_now_ns();
     }
     if (!is_fused) run_eagerly(x);
     tell_time(c, is_fused);

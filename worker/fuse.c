@@ -263,7 +263,7 @@ bool fuse_is_worth(const Fuse *f) {
     return true;
 }
 
-double fuse_gain(const Fuse *f) {
+double fuse_gain(const Fuse *f, bool has_product) {
     enum { TRIP = 2 }; /* in units of cost_of */
     int trips = 0, all = 0;
     for (int i = 0; i < f->n_nodes; i++) {
@@ -271,5 +271,5 @@ double fuse_gain(const Fuse *f) {
         trips++;
         all += TRIP + cost_of(&f->node[i]) - 1;
     }
-    return all ? (double)(TRIP * (trips - 1)) / all : 0;
+    return all ? (double)(TRIP * (trips - !has_product)) / all : 0;
 }

@@ -85,8 +85,9 @@ bool fuse_equal(const Fuse *a, const Fuse *b); /* signatures */
 bool fuse_is_worth(const Fuse *f);
 
 /* What a kernel may save of the time that its operations take one by one, a guess from 0 to 1: one
- * trip to memory is left of all, and what is hard to compute takes its time either way. */
-double fuse_gain(const Fuse *f);
+ * trip to memory is left of all, none where a product goes with it, and what is hard to compute
+ * takes its time either way. */
+double fuse_gain(const Fuse *f, bool has_product);
 
 /* ---- for emit_cluster.c ---- */
 

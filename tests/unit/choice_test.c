@@ -10,7 +10,7 @@ static int run(Choice *c, int n, int64_t elements, int64_t eager_ns, int64_t fus
     int fused = 0;
     *timed = 0;
     for (int i = 0; i < n; i++) {
-        ChoiceTrial *t = choice_trial(c, elements);
+        ChoiceTrial *t = choice_trial(c, elements, 0);
         bool is_timed;
         Way way = choice_way(t, &is_timed);
         fused += way == WAY_FUSED;
@@ -32,6 +32,10 @@ int main(void) {
     /* Another size of the same kernel is another matter; a size nearby is not. */
     CHECK_INT(run(&c, 400, 1 << 20, 900000, 300000, &timed), 397);
     CHECK_INT(run(&c, 50, 4097, 3000, 9000, &timed), 0);
+    /* With a product of some depth, or none. */
+    CHECK(choice_trial(&c, 4096, 100) != choice_trial(&c, 4096, 0));
+    CHECK(choice_trial(&c, 4096, 100) == choice_trial(&c, 4100, 127));
+    CHECK(choice_trial(&c, 4096, 100) != choice_trial(&c, 4096, 200));
     /* It turns: noticed when it is measured again, which is ever more seldom. */
     memset(&c, 0, sizeof c);
     run(&c, 400, 100, 1000, 2000, &timed);
@@ -42,7 +46,7 @@ int main(void) {
     memset(&c, 0, sizeof c);
     for (int i = 0; i < 6; i++) {
         bool is_timed;
-        ChoiceTrial *t = choice_trial(&c, 100);
+        ChoiceTrial *t = choice_trial(&c, 100, 0);
         Way way = choice_way(t, &is_timed);
         CHECK(is_timed);
         choice_tell(t, way, 100, i % 3 == 0 ? 5000000 : way == WAY_FUSED ? 1000 : 2000);
