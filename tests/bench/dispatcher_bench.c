@@ -14,6 +14,7 @@
  * Usage: dispatcher_bench [INSTRUCTIONS]
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
+#include "tests/bench/figure.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,6 +250,11 @@ int main(int argc, char **argv) {
             f[k] = measure(&streams[i], counts[k], n);
             printf(" %7.2f", f[k].us);
             fflush(stdout);
+            if (k > 0 && k < N - 1) continue;
+            char words[128];
+            snprintf(words, sizeof words, "dispatcher, %d worker%s: %s, an instruction", counts[k],
+                     counts[k] > 1 ? "s" : "", streams[i].name);
+            figure(words, f[k].us, "us", streams[i].is_short ? "-" : "<=1");
         }
         double more = f[N - 1].recipients - f[1].recipients;
         printf("   %6s", streams[i].is_short ? "" : "1");

@@ -4,6 +4,7 @@
  * an Adam step over 10 M parameters in 50 tensors. Usage: fuse_bench [THREADS ...]
  * SPDX-License-Identifier: MIT */
 #include "tests/bench/clock.h"
+#include "tests/bench/figure.h"
 #include "runtime/inst.h"
 #include "worker/emit.h"
 #include "worker/fuse.h"
@@ -223,6 +224,10 @@ static void bench(void (*build)(Program *), int n, const char *title) {
     double fused = best_s(run_fused, &r);
     printf("  %-26s %9.0f us eager %9.0f us fused   eager/fused %5.2f   memcpy/fused %4.2f\n",
            title ? title : p->name, eager * 1e6, fused * 1e6, eager / fused, copy / fused);
+    char words[128];
+    snprintf(words, sizeof words, "one kernel beside one by one, %d thread%s: %s",
+             pool_threads(pool), pool_threads(pool) > 1 ? "s" : "", title ? title : p->name);
+    figure(words, eager / fused, "x", "-");
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < p[i].n_values; k++)
             if (!p[i].value[k].is_scalar) free(p[i].value[k].data);

@@ -4,6 +4,7 @@
  * kernel_bench [THREADS] SPDX-License-Identifier: MIT */
 #include "tests/bench/bare.h"
 #include "tests/bench/clock.h"
+#include "tests/bench/figure.h"
 #include "runtime/inst.h"
 #include "worker/engine.h"
 #include <stdio.h>
@@ -151,6 +152,14 @@ static double bare_s(const View *a, const View *b, const View *o) {
     return t;
 }
 
+static void tell_worst(double worst, int threads) {
+    char words[96];
+    snprintf(words, sizeof words,
+             "worst product NN, NT, TN, 256 to 2048, of bare oneDNN, %d thread%s", threads,
+             threads > 1 ? "s" : "");
+    figure(words, worst, "x", ">=0.9");
+}
+
 static void bench_matmul(int threads) {
     if (!bare_open()) {
         printf("matmul: skipped, no oneDNN\n");
@@ -159,6 +168,7 @@ static void bench_matmul(int threads) {
     static const int64_t sizes[] = {64, 128, 256, 512, 1024, 2048};
     static const char *const layout[] = {"NN", "TN", "NT", "TT"};
     printf("matmul float32 beside bare oneDNN with as many threads of its own\n");
+    double worst = 1e9;
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         for (int k = 0; k < 4; k++) {
             int64_t n = sizes[s];
@@ -177,6 +187,7 @@ static void bench_matmul(int threads) {
                 ours = t < ours ? t : ours;
             }
             ratio = bare / ours;
+            if (k < 3 && n >= 256 && ratio < worst) worst = ratio;
             printf("  %s %4lld  %9.1f us  %6.1f GFLOP/s  %5.2f of oneDNN\n", layout[k],
                    (long long)n, ours * 1e6, 2e-9 * (double)(n * n * n) / ours, ratio);
             free(a.data);
@@ -184,6 +195,7 @@ static void bench_matmul(int threads) {
             free(o.data);
         }
     }
+    tell_worst(worst, threads);
 }
 
 /* Products that are our own: tiny ones, vectors, float64. */
