@@ -2,8 +2,8 @@
  *
  * A pass is a loop over a row's elements, block by block where it ends in reductions. Names in the
  * source: x input, s scalar, v value of the space, r value of a row, t accumulators of blocks,
- * k kept values of a row, c values laid out for a reduction, l accumulators of a lane of rows;
- * numbers are those of the cluster.
+ * k kept values of a row, c values laid out for a reduction, l accumulators of a lane of rows,
+ * w values between the pieces of a loop's body; numbers are those of the cluster.
  * Functions are called FUSED(...), a macro that is another one for each cluster of a file.
  * SPDX-License-Identifier: MIT */
 #include "worker/emit.h"
@@ -18,6 +18,7 @@ typedef struct Emit {
     int depth;
     bool needs[FUSE_NODES], needs_input[FUSED_INPUTS]; /* by the loop of the pass */
     bool picks;                 /* one element, which is not stored */
+    int n_pieces, piece[FUSE_NODES]; /* of the loop's body, in which a node is computed */
     int last_use[FUSED_INPUTS]; /* 2 pass, + 1: after the pass's loop; by rows: never over */
 } Emit;
 
@@ -247,10 +248,99 @@ static void put_pointers(Emit *e, int pass) {
     }
 }
 
-static void put_body(Emit *e, int pass) {
+/* ---- The body of a loop, in pieces ----
+ *
+ * A processor's window holds a hundred or so operations that wait for others. An exponential is a
+ * chain of about twenty; with a long chain before and behind it in the same turn of the loop, few
+ * turns are in the window together and the units stand idle. So the body is cut before and behind
+ * such a function, when enough is computed there: each piece is a loop of its own over PIECE
+ * elements, and what later pieces need lies between in the first-level cache. */
+enum { PIECE = 512, PIECE_OPS = 3, PIECE_VALUES = 4 };
+
+static bool is_deep(const FuseNode *n) {
+    switch (n->op) {
+    case OP_EXP: case OP_EXPM1: case OP_EXP2: case OP_LOG: case OP_LOG1P: case OP_LOG2:
+    case OP_LOG10: case OP_TANH: case OP_SIGMOID: case OP_SILU: case OP_SOFTPLUS: case OP_ERF:
+    case OP_GELU: case OP_GELU_DX: case OP_SIN: case OP_COS: case OP_TAN: case OP_POW: return true;
+    default: return false;
+    }
+}
+/* Of an earlier piece, needed by a computed node of a later one, or written, as the last does. */
+static bool is_between(const Emit *e, int i, int pass) {
+    if (!is_computed(e, i, pass) || e->piece[i] == e->n_pieces - 1) return false;
+    if (is_written(e, i, pass)) return true;
+    for (int j = i + 1; j < e->f->n_nodes; j++) {
+        const FuseNode *n = &e->f->node[j];
+        bool folds = (folds_in(e, j, pass) && e->plan.is_chunked[j]) || is_column_in(e, j, pass);
+        if (!folds && !(is_computed(e, j, pass) && e->piece[j] > e->piece[i])) continue;
+        for (int k = 0; k < n->n_in; k++)
+            if (n->in[k] == i) return true;
+    }
+    return false;
+}
+static void find_pieces(Emit *e, int pass) {
+    int left = 0, ops = 0, between = 0;
+    bool was_deep = false;
+    e->n_pieces = 1;
+    for (int i = 0; i < e->f->n_nodes; i++) left += is_computed(e, i, pass);
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        if (!is_computed(e, i, pass)) continue;
+        bool deep = is_deep(&e->f->node[i]);
+        if (was_deep ? deep || left >= PIECE_OPS : deep && ops >= PIECE_OPS)
+            e->n_pieces++, ops = 0, was_deep = false;
+        e->piece[i] = e->n_pieces - 1;
+        was_deep |= deep;
+        ops++, left--;
+    }
+    for (int i = 0; i < e->f->n_nodes; i++) between += is_between(e, i, pass);
+    if (e->n_pieces == 1 || between <= PIECE_VALUES) return;
+    e->n_pieces = 1;
+    memset(e->piece, 0, sizeof e->piece);
+}
+
+static bool is_of_piece(const Emit *e, int i, int pass, int piece) {
+    return is_computed(e, i, pass) && e->piece[i] == piece;
+}
+/* The operands of the nodes of a piece, and what the last one writes and folds. */
+static void find_operands(const Emit *e, int pass, int piece, bool *node, bool *input) {
     const Fuse *f = e->f;
+    bool is_last = piece == e->n_pieces - 1;
+    memset(node, 0, FUSE_NODES * sizeof *node);
+    memset(input, 0, FUSED_INPUTS * sizeof *input);
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        node[i] |= is_last && is_written(e, i, pass);
+        bool folds = (folds_in(e, i, pass) && e->plan.is_chunked[i]) || is_column_in(e, i, pass);
+        if (!(is_last && folds) && !is_of_piece(e, i, pass, piece)) continue;
+        for (int k = 0; k < n->n_in; k++) {
+            if (fuse_is_input(n->in[k])) input[n->in[k] - FUSE_INPUT] = true;
+            if (fuse_is_node(n->in[k])) node[n->in[k]] = !f->node[n->in[k]].is_row;
+        }
+    }
+    /* A single element (put_pick) is wanted without being written. */
+    for (int i = 0; e->picks && i < f->n_nodes; i++) node[i] |= e->needs[i];
+    for (int k = 0; e->picks && k < f->n_inputs; k++) input[k] |= e->needs_input[k];
+}
+static void put_writes(Emit *e, int pass) {
+    const Fuse *f = e->f;
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (is_written(e, i, pass))
+            line(e, "%c%d[i] = %sv%d;", n->is_stored ? 'o' : 'q', i,
+                 n->is_stored && dtype_is_half((DType)n->dtype) ? "h_" : "", i);
+        if (folds_in(e, i, pass) && e->plan.is_chunked[i])
+            line(e, "g%d[i] = %s;", i, name_of(e, n->in[0], false).text);
+        if (is_column_in(e, i, pass))
+            line(e, "a%d[i] = %s_op(a%d[i], %s);", i, kernel_of(e, i).text, i,
+                 name_of(e, n->in[0], false).text);
+    }
+}
+static void put_piece(Emit *e, int pass, int piece) {
+    const Fuse *f = e->f;
+    bool node[FUSE_NODES], input[FUSED_INPUTS];
+    find_operands(e, pass, piece, node, input);
     for (int k = 0; k < f->n_inputs; k++) {
-        if (!e->needs_input[k] || f->lies[k] == LIES_STILL) continue;
+        if (!input[k] || f->lies[k] == LIES_STILL) continue;
         DType d = f->input[k].type.dtype;
         char text[32];
         if (f->lies[k] == LIES_APART)
@@ -263,28 +353,45 @@ static void put_body(Emit *e, int pass) {
     }
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
-        if (!e->needs[i]) continue;
-        if (!is_loaded(e, i, pass)) {
-            put_map(e, i);
-            continue;
-        }
-        char text[16];
-        snprintf(text, sizeof text, "%c%d[i]", n->is_stored ? 'o' : 'q', i);
+        bool is_here = is_of_piece(e, i, pass, piece);
+        if (is_here) put_map(e, i);
+        if (is_here && is_between(e, i, pass)) line(e, "w%d[i - left] = v%d;", i, i);
+        if (is_here || !node[i]) continue;
+        char text[32];
+        if (is_loaded(e, i, pass))
+            snprintf(text, sizeof text, "%c%d[i]", n->is_stored ? 'o' : 'q', i);
+        else
+            snprintf(text, sizeof text, "w%d[i - left]", i);
         bytes_printf(e->out, "%*sconst %s v%d = ", 4 * e->depth, "", held(n->dtype), i);
-        put_widened(e, n->is_stored ? (DType)n->dtype : DT_F32, text);
+        put_widened(e, n->is_stored && is_loaded(e, i, pass) ? (DType)n->dtype : DT_F32, text);
         bytes_puts(e->out, ";\n");
+        const char *half = dtype_info[n->dtype].text;
+        if (dtype_is_half((DType)n->dtype) && !is_loaded(e, i, pass))
+            line(e, "const uint16_t h_v%d = f32_to_%s(v%d);", i, half, i);
     }
-    for (int i = 0; i < f->n_nodes; i++) {
-        const FuseNode *n = &f->node[i];
-        if (is_written(e, i, pass))
-            line(e, "%c%d[i] = %sv%d;", n->is_stored ? 'o' : 'q', i,
-                 n->is_stored && dtype_is_half((DType)n->dtype) ? "h_" : "", i);
-        if (folds_in(e, i, pass) && e->plan.is_chunked[i])
-            line(e, "g%d[i] = %s;", i, name_of(e, n->in[0], false).text);
-        if (is_column_in(e, i, pass))
-            line(e, "a%d[i] = %s_op(a%d[i], %s);", i, kernel_of(e, i).text, i,
-                 name_of(e, n->in[0], false).text);
+    if (piece == e->n_pieces - 1) put_writes(e, pass);
+}
+/* Turns [0, count) of the pass's loop. */
+static void put_pieces(Emit *e, int pass) {
+    find_pieces(e, pass);
+    bool is_cut = e->n_pieces > 1;
+    for (int i = 0; is_cut && i < e->f->n_nodes; i++) {
+        if (!is_between(e, i, pass)) continue;
+        const char *type = held(e->f->node[i].dtype);
+        line(e, "%s w%d[%d] __attribute__((aligned(64)));", type, i, PIECE);
     }
+    if (is_cut) {
+        line(e, "for (int64_t left = 0, right; left < count; left = right) {");
+        line(e, "right = count - left < %d ? count : left + %d;", PIECE, PIECE);
+    }
+    for (int piece = 0; piece < e->n_pieces; piece++) {
+        line(e, "#pragma GCC ivdep");
+        line(e, is_cut ? "for (int64_t i = left; i < right; i++) {"
+                       : "for (int64_t i = 0; i < count; i++) {");
+        put_piece(e, pass, piece);
+        line(e, "}");
+    }
+    if (is_cut) line(e, "}");
 }
 
 /* Element `index` of a row: as the loop of the pass would compute it. */
@@ -304,7 +411,9 @@ static void put_pick(Emit *e, int i, int pass) {
     line(e, "const int64_t at = fused_index(A, (int64_t)%s, n), i = 0;",
          name_of(e, n->in[1], true).text);
     put_pointers(e, pass);
-    put_body(e, pass);
+    e->n_pieces = 1;
+    memset(e->piece, 0, sizeof e->piece);
+    put_piece(e, pass, 0);
     line(e, "e%d = %s;", i, name_of(e, from, false).text);
     line(e, "(void)at, (void)i;");
     line(e, "}");
@@ -329,10 +438,7 @@ static void put_loop(Emit *e, int pass) {
         line(e, "const int64_t at = from, count = to - from;");
     }
     put_pointers(e, pass);
-    line(e, "#pragma GCC ivdep");
-    line(e, "for (int64_t i = 0; i < count; i++) {");
-    put_body(e, pass);
-    line(e, "}");
+    put_pieces(e, pass);
     if (f->is_lined) line(e, "fused_next(&lines, &A->inner, %d);", f->n_inputs);
     line(e, "}");
 }

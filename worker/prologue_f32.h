@@ -164,17 +164,19 @@ PRO_FN float f32_with_sign(float y, float sign) {
     return f32_of_bits(f32_bits(y) | (f32_bits(sign) & INT32_MIN));
 }
 /* With E = e^(2z) - 1, |z| = |x|: E / (E + 2), z < 0 near 0, where E + 2 is then not rounded by so
- * much. E as in expm1. */
+ * much. E as in expm1. Bounds and signs in integers: comparisons of floats would be masks, which
+ * are slow to come. */
 PRO_FN float f32_tanh(float x) {
-    float a = f32_abs(x), c = a > 9.02f ? 9.02f : a;
-    uint32_t i = (uint32_t)f32_bits(c); /* z: the sign in integers, see exp */
-    float z = f32_of_bits((int32_t)(i ^ ((i - (uint32_t)f32_bits(0.17f)) & 0x80000000u)));
+    int32_t i = f32_bits(x), a = i & 0x7fffffff, most = f32_bits(9.02f), c = a < most ? a : most;
+    int32_t flip = (int32_t)((uint32_t)c - (uint32_t)f32_bits(0.17f)) & INT32_MIN;
+    float z = f32_of_bits(c ^ flip);
     float t = f32_fma(z, 0x1.715476p+1f, F32_ROUND + 127.0f), n = t - (F32_ROUND + 127.0f);
     float r = f32_fma(n, -0x1.62e430p-2f, z), r2 = r * r; /* here ln 2 need not be more exact */
     float p = f32_fma(f32_fma(r2, 0x1.62b796p-4f, f32_fma(r, 0x1.122260p-2f, 0x1.5561b6p-1f)), r2,
-                      f32_fma(r, 0x1.5554bep+0f, 0x1.fffff4p+0f));
-    float s = f32_pow2_of(t), E = f32_fma(r2 * s, p, f32_fma(r + r, s, s - 1));
-    return f32_copysign(E / (E + 2), x);
+                      f32_fma(r, 0x1.5554bep+0f, 0x1.fffff4p+0f)); /* (e^(2r) - 1 - 2r) / r^2 */
+    float s = f32_pow2_of(t), E = f32_fma(r2 * s, p, f32_fma(r + r, s, s - 1)); /* 2^-27 in E */
+    int32_t nan = (0x7f800000 - a) >> 31; /* what was nan and is 9.02 is made nan again */
+    return f32_of_bits((f32_bits(E / (E + 2)) & 0x7fffffff) | (i & INT32_MIN) | nan);
 }
 /* 1 / (1 + e^-x), both scaled by 2^-64, so that e^-x is finite where the result is not 0. */
 PRO_FN float f32_sigmoid(float x) {
