@@ -4,6 +4,8 @@
 #include "runtime/record.h"
 #include <stdlib.h>
 
+_Static_assert((int)BODY_INLINE == HAS_INLINE && (int)BODY_PART == HAS_PART, "flags of records");
+
 static void body_free(Body *b) {
     if (b->plan_free) b->plan_free(b->plan);
     free(b->bytes);

@@ -25,13 +25,16 @@ enum {
     BODIES_BYTES = 4 << 20, /* of all forms of a table */
     HOT_INSTS = 4096        /* instructions of one frame, if hot records stand for them */
 };
+/* Where a payload is: behind its length, among the arguments; or in the part of the message whose
+ * number stands there. */
+enum { BODY_INLINE = 1, BODY_PART = 2 };
 
 /* One instruction: what its record has before `base`. */
 typedef struct BodyForm {
     uint32_t at, bytes; /* in Body.bytes: a record's head, whose length is `bytes`, and its form */
     uint32_t n_made;    /* results of the body's instructions before it */
     uint16_t op, n_in, n_external; /* external: operands whose ids or values are arguments */
-    uint8_t n_out, n_attr_arg, payload; /* payload: the flags of it */
+    uint8_t n_out, n_attr_arg, payload; /* payload: 0, BODY_INLINE or BODY_PART */
 } BodyForm;
 
 typedef struct Body Body;

@@ -158,14 +158,14 @@ bool frame_enter_hot(FrameReader *r) {
 
 void frame_pass_hot(FrameReader *r, uint32_t n, const uint8_t *args) {
     const Body *b = r->hot_body;
-    uint32_t to = r->hot_at + n, made = to == b->n ? b->n_made : b->form[to].n_made;
-    assert(n > 0 && n <= r->hot_left && to <= b->n && args <= r->hot_end);
+    uint32_t rounds = (r->hot_at + n) / b->n, to = (r->hot_at + n) % b->n;
+    assert(n > 0 && n <= r->hot_left && args <= r->hot_end);
     r->is_hot = true;
     r->is_inserted = false;
-    r->hot_base += made - b->form[r->hot_at].n_made;
+    r->hot_base += (uint64_t)rounds * b->n_made + b->form[to].n_made - b->form[r->hot_at].n_made;
     r->hot_args = args;
     r->hot_left -= n;
-    r->hot_at = to == b->n ? 0 : to;
+    r->hot_at = to;
     r->next += n;
     r->seq_next += n;
     r->inst_seq = r->seq_next - 1;

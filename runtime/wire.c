@@ -426,6 +426,7 @@ static const char *next_record(FrameReader *r, Arena *scratch, const uint8_t **a
         if ((bad = hot_begin(r, h))) return bad;
         r->at += h->length;
     }
+    r->is_hot = true;
     if ((*at = hot_record(r, scratch, &bad))) memcpy(h, *at, sizeof *h);
     return bad;
 }

@@ -127,7 +127,7 @@ void frame_skip_hot(FrameReader *r, const struct HotRun *run);
  * hot_at of hot_body on are to come, hot_base is the id of their first result, and their arguments
  * stand in [hot_args, hot_end). False: neither. */
 bool frame_enter_hot(FrameReader *r);
-/* n of them, which do not go beyond the body's end, have been dealt with; the arguments that are
+/* n of them, perhaps several times round, have been dealt with; the arguments that are
  * left begin at args. Not the last of a record that has bytes left over: frame_next says so. */
 void frame_pass_hot(FrameReader *r, uint32_t n, const uint8_t *args);
 /* Appends a record of an open frame as it stands (`in` is what it decodes to, unchanged); the part

@@ -6,6 +6,7 @@
 #include "worker/fit.h"
 #include "worker/fuse.h"
 #include "worker/knob.h"
+#include "worker/plan.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -119,6 +120,17 @@ void collect_idle(Exec *x) {
     if (c->is_patient && c->patience > -PATIENCE_MAX) c->patience--;
     c->is_cut = !c->is_at_edge;
     collect_flush(x);
+}
+
+void collect_count(Exec *x, uint64_t launches, uint64_t fused_ops, uint64_t unstored,
+                   uint64_t bytes_saved, uint64_t products) {
+    Collect *c = x->collect;
+    if (!c) return;
+    c->products += products;
+    c->launches += launches;
+    c->fused_ops += fused_ops;
+    c->unstored += unstored;
+    c->bytes_saved += bytes_saved;
 }
 
 void collect_stats(const Exec *x, Bytes *out) {
@@ -337,14 +349,20 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     return way == WAY_FUSED ? k : NULL;
 }
 
-/* What it took, if that was to be measured. */
-static void tell_time(Collect *c, bool is_fused) {
+void collect_tell(Exec *x, const CollectTrial *t, int64_t ns, int64_t alone_ns) {
+    choice_tell(t->trial, t->is_fused ? WAY_FUSED : WAY_EAGER, t->elements, ns);
+    if (!t->is_fused) jit_lost(x->collect->jit, t->entry, (int64_t)((double)alone_ns * t->gain));
+}
+
+/* What it took, if that was to be measured. mark: plan_mark before it; alone: behind the product. */
+static void tell_time(Exec *x, bool is_fused, int mark, int alone) {
+    const Collect *c = x->collect;
     if (!c->is_timed) return;
+    CollectTrial t = {c->entry, c->trial, is_fused, type_numel(&c->fuse.space),
+                      fuse_gain(&c->fuse, c->has_product)};
     int64_t now = exec_now_ns();
-    choice_tell(c->trial, is_fused ? WAY_FUSED : WAY_EAGER, type_numel(&c->fuse.space),
-                now - c->begin_ns);
-    double lost = (double)(now - c->alone_ns) * fuse_gain(&c->fuse, c->has_product);
-    if (!is_fused) jit_lost(c->jit, c->entry, (int64_t)lost);
+    collect_tell(x, &t, now - c->begin_ns, now - c->alone_ns);
+    plan_saw_trial(x, mark, alone, &t);
 }
 
 /* The input of the cluster that is the waiting product, element for element; -1: none is. */
@@ -446,6 +464,9 @@ static bool run_fused(Exec *x) {
     }
     x->kernels++;
     c->client->kernels++;
+    if (plan_is_recording(x))
+        plan_saw_cluster(x, f, k, c->job, c->n, c->operand, c->product,
+                         c->product ? product_input(c) : -1);
     return true;
 }
 
@@ -486,6 +507,7 @@ static void submit(Exec *x, Job *j) {
     Err err;
     j->call.out[0].data = j->out[0]->data;
     watch_begin(x, j);
+    if (plan_is_recording(x)) plan_saw_call(x, j);
     j->ticket = x->ops->submit(x->engine, &j->call, NULL, 0);
     if (x->ops->done(x->engine, j->ticket, true, &err) < 0) {
         exec_fail_in_order(x, j, &err);
@@ -611,6 +633,7 @@ void collect_flush(Exec *x) {
     c->kernel = 0;
     c->is_timed = false;
     if (c->product && product_input(c) < 0) run_product(x);
+    int mark = plan_mark(x), alone = mark;
     bool is_fused = c->n && run_fused(x);
     if (log_is(LOG_COMPILE) && c->n + (c->product != NULL) > 1) log_cluster(x);
     for (int i = 0; is_fused && i < c->n; i++) let_job_go(x, c->job[i]);
@@ -619,10 +642,11 @@ void collect_flush(Exec *x) {
         c->product = NULL;
     } else if (c->product) {
         run_product(x);
+        alone = plan_mark(x);
         if (c->is_timed) c->alone_ns = exec_now_ns();
     }
     if (!is_fused) run_eagerly(x);
-    tell_time(c, is_fused);
+    tell_time(x, is_fused, mark, alone);
     c->n = 0;
     c->client = NULL;
     c->idle_ns = 0;

@@ -29,6 +29,7 @@
 #ifndef GT_WORKER_COLLECT_H
 #define GT_WORKER_COLLECT_H
 #include "worker/exec.h"
+#include "worker/choice.h"
 #include "worker/jit.h"
 
 typedef struct Collect Collect;
@@ -54,5 +55,18 @@ void collect_awake(Exec *x); /* there is something to be done */
 /* What is known of a kernel by Storage.kernel; false: nothing. */
 bool collect_about(const Exec *x, uint32_t kernel, JitAbout *out);
 const char *collect_state(JitState s); /* "seen", "asked", "compiled", "cached", "failed" */
+/* A cluster whose way of being carried out (choice.h) is still being measured. */
+typedef struct CollectTrial {
+    JitEntry *entry;
+    ChoiceTrial *trial;
+    bool is_fused; /* the way it goes */
+    int64_t elements;
+    double gain; /* fuse_gain */
+} CollectTrial;
+/* It took ns, of which alone_ns without the product. */
+void collect_tell(Exec *x, const CollectTrial *t, int64_t ns, int64_t alone_ns);
+/* What a plan (plan.h) has launched counts as if it had been gathered. */
+void collect_count(Exec *x, uint64_t launches, uint64_t fused_ops, uint64_t unstored,
+                   uint64_t bytes_saved, uint64_t products);
 void collect_stats(const Exec *x, Bytes *out);
 #endif

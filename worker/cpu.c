@@ -81,6 +81,9 @@ static void cpu_free(Engine *e, void *p, uint64_t bytes) { mem_release(((Cpu *)e
 static void cpu_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total) {
     mem_usage(((const Cpu *)e)->mem, used, peak, total);
 }
+static bool cpu_has_room(const Engine *e, uint64_t bytes) {
+    return mem_has(((const Cpu *)e)->mem, bytes);
+}
 static void cpu_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
     mem_range(((const Cpu *)e)->mem, base, bytes, fd);
 }
@@ -159,6 +162,7 @@ const EngineOps engine_cpu = {
     .alloc = cpu_alloc,
     .free = cpu_free,
     .memory = cpu_memory,
+    .has_room = cpu_has_room,
     .arena = cpu_arena,
     .submit = cpu_submit,
     .done = cpu_done,

@@ -61,6 +61,9 @@ typedef struct EngineOps {
     void *(*alloc)(Engine *e, uint64_t bytes);
     void (*free)(Engine *e, void *p, uint64_t bytes);
     void (*memory)(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total);
+    /* Optional: whatever is asked of alloc, so many bytes in all can be had. NULL: see whether it
+     * gives them in one piece. */
+    bool (*has_room)(const Engine *e, uint64_t bytes);
     /* Where alloc's memory lies: all of it within [base, base + bytes), for as long as the engine
      * is open. fd: the file that it is, which other processes can map; -1: none. */
     void (*arena)(const Engine *e, void **base, uint64_t *bytes, int *fd);

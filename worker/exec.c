@@ -7,6 +7,7 @@
 #include "runtime/log.h"
 #include "runtime/element.h"
 #include "worker/collect.h"
+#include "worker/plan.h"
 #include "worker/view.h"
 
 #include <assert.h>
@@ -109,20 +110,23 @@ bool exec_gather(Exec *x, Job *j, ErrCode *poison, Err *err) {
     return true;
 }
 
-/* An immediate as a scalar of the given dtype; inference has checked that it fits. For halves it is
- * a float32, rounded to them unless it is a factor. */
-static void set_immediate(Job *j, int slot, const Operand *o, DType t) {
-    View *v = &j->call.in[slot];
-    v->type = (TensorType){.dtype = dtype_is_half(t) ? DT_F32 : (uint8_t)t};
-    v->is_scalar = true;
-    v->data = &j->imm[slot];
+DType exec_immediate(Op op, const Operand *o, DType t, void *value) {
+    DType held = dtype_is_half(t) ? DT_F32 : t;
     int64_t i = o->kind == IN_IMM_BOOL ? o->b : o->kind == IN_IMM_INT ? o->i : 0;
     if (o->kind == IN_IMM_FLOAT)
-        element_set_float((DType)v->type.dtype, v->data, o->f);
+        element_set_float(held, value, o->f);
     else
-        element_set_int((DType)v->type.dtype, v->data, i);
-    if (dtype_is_half(t) && !op_scales(j->inst.op))
-        j->imm[slot].s = half_to_float(t, half_from_float(t, j->imm[slot].s));
+        element_set_int(held, value, i);
+    float *s = value;
+    if (dtype_is_half(t) && !op_scales(op)) *s = half_to_float(t, half_from_float(t, *s));
+    return held;
+}
+
+static void set_immediate(Job *j, int slot, const Operand *o, DType t) {
+    View *v = &j->call.in[slot];
+    v->type = (TensorType){.dtype = (uint8_t)exec_immediate(j->inst.op, o, t, &j->imm[slot])};
+    v->is_scalar = true;
+    v->data = &j->imm[slot];
 }
 
 static void set_immediates(Exec *x, Job *j, const TensorType *out) {
@@ -285,6 +289,7 @@ static void issue_data(Exec *x, Job *j, const TensorType *type) {
         Err bad = {0};
         watch_begin(x, j);
         exec_copy_payload(x, j, &j->call.out[0]);
+        if (plan_is_recording(x)) plan_saw_data(x, j);
         if (x->watch) watch_done(x, j, 0);
         exec_name(x, j, 0, j->out[0], type);
         if (c->checks_nan && !check_data(x, j, &j->call.out[0], &bad)) {

@@ -15,8 +15,8 @@
  *
  * Files: turn.c frames and clients, exec.c one instruction, locate.c its part, queue.c what waits
  * (there: why nothing gets stuck), move.c tensors that come from other workers, peer.c what is said
- * between workers, box.c copying, effect.c answers, check.c nan, stats.c figures,
- * watch.c times.
+ * between workers, box.c copying, effect.c answers, check.c nan, plan.h hot bodies, stats.c
+ * figures, watch.c times.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_H
 #define GT_WORKER_EXEC_H
@@ -132,6 +132,11 @@ struct Job {
     uint32_t group;   /* of a located instruction; else 0 */
     uint64_t seq;
     uint64_t number; /* over all clients; older is smaller */
+    struct Body *body; /* of a hot record: whose instruction it is, ... */
+    uint32_t body_at;  /* ... which one, ... */
+    int at;            /* ... of a segment that is recorded (plan.h), ... */
+    const uint8_t *args; /* ... where its arguments begin, ... */
+    uint64_t args_base;  /* ... and the next result's id before it */
     uint64_t need;   /* bytes of results while it waits */
     uint64_t tried;  /* Store.n_changes when there was no memory for it */
     Inst inst;       /* borrows from the frame */
@@ -173,8 +178,9 @@ struct Frame {
     Msg msg;
     FrameReader reader;
     Arena arena;      /* operands and attributes of all its instructions */
-    Job *ahead;       /* the next instruction, decoded once the frame is the client's `at` */
-    bool is_begun;    /* ... */
+    Job *ahead;       /* the next instruction, if is_ahead; NULL: there is none */
+    bool is_ahead;
+    bool is_begun;    /* it is, or was, the client's `at` */
     uint64_t arrival; /* in order of arrival, over all clients */
     uint32_t pending; /* jobs in the queue */
     bool is_issued, is_bad;
@@ -194,6 +200,7 @@ struct Client {
     uint32_t n_jobs, n_waiting;
     uint64_t promised; /* bytes that its waiting jobs will need */
     uint64_t cancel_end; /* instructions below are dropped */
+    uint64_t plan_hold;  /* instructions below are issued one by one */
     bool is_cancel_told, is_gone, has_ack;
     bool is_shared;  /* it has had located instructions: its frames are for several workers */
     bool checks_nan; /* `check nan=true`: every float result is looked at */
@@ -226,6 +233,7 @@ void outbox_fini(Outbox *o);
 struct Exec {
     Store store;
     struct Collect *collect; /* NULL: instructions are carried out one by one */
+    struct Plans *plans;     /* NULL: of hot bodies nothing is kept */
     Engine *engine;
     const EngineOps *ops;
     char *arena; /* the engine's */
@@ -276,6 +284,9 @@ void exec_submit(Exec *x, Job *j, const Job *following, const TensorType *types)
 /* Nothing is left to do but to tell its error, if it has one. Owns j. */
 void exec_finish(Exec *x, Job *j);
 void exec_issue(Exec *x, Job *j, const Job *following); /* owns j from here on */
+/* An immediate as a scalar of the given dtype, at `value` (8 bytes); inference has checked that it
+ * fits. For halves it is a float32, rounded to them unless it is a factor. The scalar's dtype. */
+DType exec_immediate(Op op, const Operand *o, DType t, void *value);
 void exec_copy_payload(Exec *x, const Job *j, const View *to); /* of `data` */
 /* turn.c */
 void exec_send(Exec *x, Msg *m); /* consumes m */

@@ -232,7 +232,7 @@ void mem_close(Mem **m) {
     *m = NULL;
 }
 
-static Block *find(Mem *m, uint64_t units) {
+static Block *find(const Mem *m, uint64_t units) {
     int own = class_of(units), looks = 0;
     for (Block *b = m->list[own]; b && looks < LOOKS; b = b->next, looks++)
         if (b->units >= units) return b;
@@ -286,6 +286,10 @@ void *mem_alloc(Mem *m, uint64_t bytes) {
     if (m->used > m->peak) m->peak = m->used;
     ASAN_UNPOISON_MEMORY_REGION(payload(b), bytes);
     return payload(b);
+}
+
+bool mem_has(const Mem *m, uint64_t bytes) {
+    return bytes <= m->total && find(m, units_of(bytes)) != NULL;
 }
 
 void mem_release(Mem *m, void *p, uint64_t bytes) {

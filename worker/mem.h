@@ -7,6 +7,7 @@
 #ifndef GT_WORKER_MEM_H
 #define GT_WORKER_MEM_H
 #include "runtime/err.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct Mem Mem;
@@ -17,6 +18,9 @@ void mem_close(Mem **m);
 void *mem_alloc(Mem *m, uint64_t bytes);
 /* The same bytes as asked for. Under sanitizers they are filled with NaN. */
 void mem_release(Mem *m, void *p, uint64_t bytes);
+/* Requests of so many bytes in all, with 64 for the head of each and rounded up to as many, can be
+ * met. */
+bool mem_has(const Mem *m, uint64_t bytes);
 void mem_usage(const Mem *m, uint64_t *used, uint64_t *peak, uint64_t *total);
 /* All that alloc gives lies there; fd -1: it is no file. */
 void mem_range(const Mem *m, void **base, uint64_t *bytes, int *fd);

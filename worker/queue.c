@@ -25,6 +25,7 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/exec.h"
 #include "worker/collect.h"
+#include "worker/plan.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -328,6 +329,7 @@ void queue_submit(Exec *x, Job *j, bool is_queued) {
     for (int i = 0; i < j->n_held; i++)
         if (j->held[i]->made) x->after[n_after++] = j->held[i]->made;
     watch_begin(x, j);
+    if (plan_is_recording(x)) plan_saw_call(x, j);
     j->ticket = x->ops->submit(x->engine, &j->call, x->after, n_after);
     j->frame->client->kernels++;
     x->kernels++;

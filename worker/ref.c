@@ -59,6 +59,9 @@ static void ref_free(Engine *e, void *p, uint64_t bytes) { mem_release(((Ref *)e
 static void ref_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total) {
     mem_usage(((const Ref *)e)->mem, used, peak, total);
 }
+static bool ref_has_room(const Engine *e, uint64_t bytes) {
+    return mem_has(((const Ref *)e)->mem, bytes);
+}
 static void ref_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
     mem_range(((const Ref *)e)->mem, base, bytes, fd);
 }
@@ -229,6 +232,7 @@ const EngineOps engine_reference = {
     .alloc = ref_alloc,
     .free = ref_free,
     .memory = ref_memory,
+    .has_room = ref_has_room,
     .arena = ref_arena,
     .submit = ref_submit,
     .done = ref_done,

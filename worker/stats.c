@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/exec.h"
 #include "worker/collect.h"
+#include "worker/plan.h"
 #include <string.h>
 
 void exec_stats(const Exec *x, Bytes *out) {
@@ -22,6 +23,7 @@ void exec_stats(const Exec *x, Bytes *out) {
                  (unsigned long long)x->moves, (unsigned long long)x->bytes_in,
                  (unsigned long long)x->bytes_out, (unsigned long long)x->inline_bytes);
     collect_stats(x, out);
+    plan_stats(x, out);
     bytes_printf(out, "pins=%zu\nwaiting=%u\n", x->pins.n, x->n_waiting);
     for (const Client *c = x->clients; c; c = c->next) {
         bytes_printf(out, "client.%u.instructions=%llu\nclient.%u.kernels=%llu\n", c->id,

@@ -97,6 +97,28 @@ void storage_empty(Store *s, Storage *st) {
     st->data = NULL;
 }
 
+void *store_alloc(Store *s, Names *owner, uint64_t bytes) {
+    void *data = s->ops->alloc(s->engine, bytes);
+    if (data) count_bytes(owner, bytes);
+    return data;
+}
+
+void store_free(Store *s, Names *owner, void *data, uint64_t bytes) {
+    s->ops->free(s->engine, data, bytes);
+    owner->bytes -= bytes;
+}
+
+Storage *storage_adopt(Store *s, Names *owner, void *data, uint64_t bytes) {
+    owner->bytes -= bytes; /* which it is told of again */
+    return storage_make(s, owner, data, bytes, ERR_NONE);
+}
+
+void *storage_give(Storage *st) {
+    void *data = st->data;
+    st->data = NULL;
+    return data;
+}
+
 void storage_unref(Store *s, Storage *st) {
     assert(st->refs > 0);
     if (--st->refs) return;
@@ -137,6 +159,7 @@ Tensor *store_put(Store *s, Names *n, uint64_t id, Storage *st, const TensorType
     t->storage = st;
     t->whole = NULL;
     t->group = 0;
+    t->mark = 0;
     t->offset = 0;
     t->view.type = *type;
     t->view.data = NULL;
@@ -151,6 +174,7 @@ Tensor *store_put_view(Store *s, Names *n, uint64_t id, Storage *st, const View 
     t->storage = storage_ref(st);
     t->whole = NULL;
     t->group = 0;
+    t->mark = 0;
     t->offset = (uint64_t)((char *)view->data - storage_base(st));
     t->view = *view;
     map_put(&n->map, id, t);

@@ -69,6 +69,7 @@ typedef struct Tensor {
     uint64_t offset; /* of its first element in the storage, bytes */
     Whole *whole;    /* of a tensor on a group of several; NULL: all of it is here */
     uint32_t group;  /* 0: not told */
+    uint32_t mark;   /* plan.c's */
 } Tensor;
 
 typedef struct Store {
@@ -93,6 +94,13 @@ Storage *storage_poisoned(Store *s, Names *owner, ErrCode why);
 Storage *storage_late(Store *s, Names *owner, uint64_t bytes, struct Job *maker);
 bool storage_fill(Store *s, Storage *st);
 void storage_empty(Store *s, Storage *st); /* as it was before storage_fill */
+/* Memory that counts as the owner's, without a storage; NULL: none. */
+void *store_alloc(Store *s, Names *owner, uint64_t bytes);
+void store_free(Store *s, Names *owner, void *data, uint64_t bytes);
+/* One reference; the memory is store_alloc's, or what storage_give has taken away from one of the
+ * same owner and size. */
+Storage *storage_adopt(Store *s, Names *owner, void *data, uint64_t bytes);
+void *storage_give(Storage *st);
 /* What offsets count from: its memory, or an address where nothing is. */
 static inline char *storage_base(const Storage *st) {
     return st->data ? st->data : (char *)(UINT64_C(1) << 40);

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/exec.h"
 #include "worker/collect.h"
+#include "worker/plan.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -43,6 +44,7 @@ Exec *exec_new(const EngineOps *ops, const EngineConfig *config, Err *err) {
     ops->arena(e, &base, &bytes, &fd);
     x->arena = base;
     x->collect = collect_new(ops, e);
+    x->plans = plans_new();
     return x;
 }
 
@@ -80,6 +82,7 @@ static void client_free(Exec *x, Client *c) {
 void exec_free(Exec **at) {
     Exec *x = *at;
     if (!x) return;
+    plan_abort(x, NULL);
     collect_flush(x);
     while (x->first) exec_retire(x, true);
     while (x->clients) {
@@ -99,6 +102,7 @@ void exec_free(Exec **at) {
     cells_fini(&x->jobs);
     cells_fini(&x->waits);
     arena_fini(&x->scratch);
+    plans_free(&x->plans);
     collect_free(&x->collect);
     x->ops->close(&x->engine);
     free(x);
@@ -137,6 +141,10 @@ static void refuse(Exec *x, uint32_t client, uint64_t seq, const Err *err) {
 /* Decodes the next instruction into f->ahead; none at the end, or when the rest cannot be read. */
 static void look_ahead(Exec *x, Frame *f) {
     Job *j = cell_get(&x->jobs);
+    const FrameReader *at = &f->reader;
+    j->body = !f->is_bad && x->plans && frame_enter_hot(&f->reader) ? at->hot_body : NULL;
+    if (j->body) j->body_at = at->hot_at, j->args = at->hot_args, j->args_base = at->hot_base;
+    f->is_ahead = true;
     int r = f->is_bad ? 0 : frame_next(&f->reader, &f->arena, &j->inst, NULL, NULL, &f->bad);
     f->is_bad |= r < 0;
     f->ahead = r > 0 ? j : NULL;
@@ -144,7 +152,6 @@ static void look_ahead(Exec *x, Frame *f) {
         cell_put(&x->jobs, j);
         return;
     }
-    const FrameReader *at = &f->reader;
     j->frame = f;
     j->seq = at->inst_seq;
     j->number = at->number ? at->number + at->next - 1 : 0;
@@ -195,6 +202,7 @@ void exec_on_body(Exec *x, const Msg *m) {
     Err err;
     if (!wire_read_body(m, &client, &number, &forms, &n, &err)) return;
     Client *c = exec_client(x, client, true);
+    plan_abort(x, c);
     bodies_sweep(&c->bodies);
     bodies_define(&c->bodies, number, forms, n, &err); /* what uses it in vain will be told */
 }
@@ -202,6 +210,7 @@ void exec_on_body(Exec *x, const Msg *m) {
 void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
     Client *c = exec_client(x, client, false);
     if (!c || seq <= c->cancel_end) return;
+    plan_abort(x, c);
     collect_flush(x);
     c->cancel_end = seq;
     c->is_cancel_told = false;
@@ -214,6 +223,7 @@ void exec_on_gone(Exec *x, uint32_t client) {
         peer_sweep(x, client);
         return;
     }
+    plan_abort(x, c);
     collect_flush(x);
     c->is_gone = true;
     c->at = NULL;
@@ -247,22 +257,30 @@ static int issue_next(Exec *x, Client *c) {
     Frame *f = c->at;
     if (!f->is_begun) { /* not before: bodies are known in the order of the stream */
         bodies_sweep(&c->bodies);
-        look_ahead(x, f);
         f->is_begun = true;
+    }
+    if (!f->is_ahead) {
+        if (plan_run(x, f)) return LOOK_COST;
+        look_ahead(x, f);
     }
     Job *j = f->ahead;
     if (!j) {
+        plan_leave(x, f);
         if (f->is_bad) refuse(x, c->id, f->reader.seq_next, &f->bad);
         f->is_issued = true;
         c->at = f->next;
         exec_frame_done(x, f);
         return 1;
     }
-    look_ahead(x, f);
+    plan_before(x, j);
+    f->ahead = NULL;
+    f->is_ahead = false;
+    if (!plan_is_next(x, f)) look_ahead(x, f);
     bool is_heavy =
         op_info[j->inst.op].class_ == CLASS_KERNEL || op_info[j->inst.op].class_ == CLASS_SOURCE;
     uint64_t before = c->names->bytes;
     exec_issue(x, j, f->ahead);
+    plan_after(x);
     return is_heavy || c->names->bytes > before + LARGE_CALL ? LOOK_COST : 1;
 }
 
