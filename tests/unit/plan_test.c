@@ -1,0 +1,450 @@
+/* plan_test: what a worker keeps of hot bodies (worker/plan.h) changes nothing that is seen. Random
+ * bodies go round and round, with numbers, slices and random keys that change, tensors from outside
+ * that change their shapes or become another's view, indices out of range, effects in the middle,
+ * frames that end anywhere: a worker with plans and one without say the same, byte for byte, in the
+ * same order. Then the same with cancels, in little memory, and on an engine that finishes later,
+ * where only what may not happen is looked at: a crash, a leak, an effect without an answer.
+ * Usage: plan_test [BODIES [SEED]] SPDX-License-Identifier: MIT */
+#include "check.h"
+#include "delayed_engine.h"
+#include "runtime/body.h"
+#include "tests/unit/random.h"
+#include "worker/exec.h"
+
+#include <time.h>
+
+enum { CLIENT = 3, CARRIED = 5, LINES = 64, INDEX = CARRIED - 1 };
+
+/* ---- A body: instructions whose operands are known by what they stand for ---- */
+
+typedef struct Line {
+    Op op;
+    int n_in, in[3];  /* carried ones, then what the body has made; -1: a number */
+    int n_free, free[8];
+    int made;         /* by those before it */
+    bool is_int;      /* its number */
+    int n_attr;
+    Attr attr[4];
+    int64_t ints[4][2];
+    int64_t start_max[2]; /* of slice */
+} Line;
+typedef struct Loop {
+    Line line[2 * LINES];
+    int n, n_made;
+    TensorType type[CARRIED + LINES];
+    int next[CARRIED]; /* what takes its place in the next round; -1: it stays */
+} Loop;
+
+static Rand r;
+static uint64_t seed;
+static int below(int n) { return rand_below(&r, n); }
+
+static void ints(Line *l, AttrKey key, int n, int64_t a, int64_t b) {
+    int i = l->n_attr++;
+    l->ints[i][0] = a, l->ints[i][1] = b;
+    l->attr[i] = (Attr){.key = (uint8_t)key, .n = (uint32_t)n};
+}
+static void dtype(Line *l, DType d) {
+    l->attr[l->n_attr++] = (Attr){.key = ATTR_DTYPE, .dtype = d};
+}
+/* Lists lie in the line, which may have moved. */
+static Attr *attrs(Line *l) {
+    for (int i = 0; i < l->n_attr; i++)
+        if (attr_info[l->attr[i].key].type == AT_INTS) l->attr[i].ints = l->ints[i];
+    return l->attr;
+}
+
+static int any(const Loop *b) { return below(CARRIED - 1 + b->n_made + 1) % (CARRIED + b->n_made); }
+
+/* A random instruction; what inference refuses is drawn again. */
+static void draw(Loop *b, Line *l) {
+    static const Op unary[] = {OP_NEG, OP_EXP, OP_TANH, OP_RELU, OP_SQUARE, OP_SIGMOID};
+    static const Op binary[] = {OP_ADD, OP_SUB, OP_MUL, OP_MAXIMUM, OP_LT};
+    *l = (Line){.n_in = 1, .in = {any(b), -2, -2}};
+    const TensorType *t = &b->type[l->in[0]];
+    switch (below(16)) {
+    case 0:
+    case 1: l->op = unary[below(6)]; break;
+    case 2:
+    case 3:
+    case 4:
+    case 5: l->op = binary[below(5)], l->n_in = 2, l->in[1] = below(4) ? any(b) : -1; break;
+    case 6: l->op = OP_WHERE, l->n_in = 3, l->in[1] = any(b), l->in[2] = -1; break;
+    case 7:
+        l->op = below(3) ? OP_SUM : OP_MAX;
+        ints(l, ATTR_AXIS, 1, below(2), 0);
+        l->attr[l->n_attr++] = (Attr){.key = ATTR_KEEPDIMS, .b = true};
+        break;
+    case 8: l->op = OP_MATMUL, l->n_in = 2, l->in[1] = any(b); break;
+    case 9: l->op = OP_PERMUTE, ints(l, ATTR_AXES, 2, 1, 0); break;
+    case 10:
+        l->op = OP_RESHAPE;
+        ints(l, ATTR_SHAPE, 2, t->rank == 2 ? t->shape[1] : 1, t->rank == 2 ? t->shape[0] : 1);
+        break;
+    case 11:
+        if (t->rank != 2 || t->shape[0] < 2) break;
+        l->op = OP_SLICE;
+        l->start_max[0] = t->shape[0] / 2, l->start_max[1] = 0;
+        ints(l, ATTR_START, 2, 0, 0);
+        ints(l, ATTR_SIZE, 2, t->shape[0] - t->shape[0] / 2, t->shape[1]);
+        ints(l, ATTR_STEP, 2, 1, 1);
+        break;
+    case 12: l->op = OP_INDEX, l->n_in = 2, l->in[1] = INDEX, ints(l, ATTR_AXIS, 1, 0, 0); break;
+    case 13: l->op = OP_CAST, dtype(l, below(2) ? DT_F64 : DT_F32); break;
+    case 14:
+        l->op = below(2) ? OP_FULL : OP_RAND;
+        l->n_in = l->op == OP_FULL, l->in[0] = -1;
+        ints(l, ATTR_SHAPE, 2, 4, 6), dtype(l, DT_F32);
+        if (l->op == OP_RAND) ints(l, ATTR_RNG, 2, 7, 0);
+        break;
+    default: l->op = OP_DATA, l->n_in = 0, ints(l, ATTR_SHAPE, 2, 4, 6), dtype(l, DT_F32);
+    }
+    l->is_int = below(4) == 0;
+}
+
+static int line_operands(const Line *l, const uint64_t *id, Operand *in) {
+    if (l->op == OP_FREE) {
+        for (int i = 0; i < l->n_free; i++)
+            in[i] = (Operand){.kind = IN_TENSOR, .id = id[l->free[i]]};
+        return l->n_free;
+    }
+    for (int i = 0; i < l->n_in; i++)
+        in[i] = l->in[i] >= 0 ? (Operand){.kind = IN_TENSOR, .id = id[l->in[i]]}
+                : l->is_int   ? (Operand){.kind = IN_IMM_INT, .i = 2}
+                              : (Operand){.kind = IN_IMM_FLOAT, .f = 0.5};
+    return l->n_in;
+}
+
+static bool is_right(const Loop *b, Line *l, TensorType *out) {
+    uint64_t none[CARRIED + LINES] = {0};
+    Operand in[8];
+    TensorType types[3];
+    int n_out;
+    char payload[96] = {0};
+    if (!l->op) return false;
+    Inst inst = {.op = l->op, .n_out = 1, .in = in, .attr = attrs(l), .payload = payload};
+    inst.n_in = (uint16_t)line_operands(l, none, in);
+    inst.n_attr = (uint16_t)l->n_attr;
+    inst.payload_bytes = l->op == OP_DATA ? 96 : 0;
+    for (int i = 0; i < l->n_in; i++)
+        if (l->in[i] >= 0) types[i] = b->type[l->in[i]];
+    TensorType result[MAX_OUT];
+    if (!inst_infer(&inst, types, result, &n_out, NULL) || type_numel(&result[0]) > 4000)
+        return false;
+    *out = result[0];
+    return true;
+}
+
+static const TensorType table = {.dtype = DT_F32, .rank = 2, .shape = {4, 6}};
+
+static void draw_loop(Loop *b) {
+    *b = (Loop){0};
+    Line raw[LINES];
+    int last[CARRIED + LINES] = {0}, n = 2 + below(below(3) ? 12 : LINES - 2);
+    for (int i = 0; i < CARRIED; i++) b->type[i] = table;
+    b->type[INDEX] = (TensorType){.dtype = DT_I64, .rank = 1, .shape = {5}};
+    for (int i = 0; i < n; i++) {
+        TensorType out;
+        do draw(b, &raw[i]);
+        while (!is_right(b, &raw[i], &out));
+        for (int k = 0; k < raw[i].n_in; k++)
+            if (raw[i].in[k] >= 0) last[raw[i].in[k]] = i;
+        last[CARRIED + i] = i;
+        b->type[CARRIED + b->n_made++] = out;
+    }
+    /* What goes on to the next round; all else is freed at or behind its last use. */
+    bool goes_on[CARRIED + LINES] = {0};
+    for (int c = 0; c < CARRIED; c++) {
+        b->next[c] = -1;
+        for (int k = n - 1; k >= 0 && c != INDEX && below(8); k--) {
+            int v = CARRIED + k;
+            if (goes_on[v] || !type_equal(&b->type[v], &b->type[c])) continue;
+            b->next[c] = v;
+            goes_on[v] = true;
+            break;
+        }
+    }
+    int end[CARRIED + LINES];
+    for (int v = 0; v < CARRIED + n; v++) {
+        end[v] = below(2) ? last[v] : last[v] + below(n - last[v]);
+        if (v < CARRIED ? b->next[v] < 0 : goes_on[v]) end[v] = -1;
+    }
+    for (int i = 0; i < n; i++) {
+        raw[i].made = i;
+        b->line[b->n++] = raw[i];
+        if (below(40) == 0)
+            b->line[b->n++] = (Line){.op = OP_FETCH, .n_in = 1, .in = {CARRIED + i}, .made = i + 1};
+        Line gone = {.op = OP_FREE, .made = i + 1};
+        for (int v = 0; v <= CARRIED + n; v++) {
+            if (v < CARRIED + n && end[v] == i) gone.free[gone.n_free++] = v;
+            if (gone.n_free == 8 || (v == CARRIED + n && gone.n_free)) {
+                b->line[b->n++] = gone;
+                gone.n_free = 0;
+            }
+            if (b->n >= 2 * LINES - 3) break;
+        }
+    }
+}
+
+/* ---- Two workers that are told the same ---- */
+
+typedef struct World {
+    FrameWriter w;
+    Bodies bodies;
+    Bytes forms;
+    Exec *x[2]; /* without plans, with */
+    Bytes said[2];
+    uint64_t seq, next_id, number;
+    uint64_t id[CARRIED + LINES];
+    bool is_loose; /* they are not compared */
+    int n_effects, n_answers[2];
+    bool keeps_forms;
+} World;
+
+static void hear(World *w, int i) {
+    Msg m;
+    while (exec_next(w->x[i], &m)) {
+        MsgKind kind = wire_kind(&m);
+        w->n_answers[i] += kind == MSG_REPLY;
+        for (int k = 0; kind != MSG_ACK && k < m.n; k++)
+            bytes_add(&w->said[i], m.part[k]->data, m.part[k]->n);
+        msg_fini(&m);
+    }
+}
+
+static void send(World *w, int steps) {
+    Msg m;
+    if (!w->w.head) return;
+    frame_end(&w->w, &m);
+    for (int i = 0; i < 2; i++) {
+        Msg copy = {.n = m.n};
+        for (int k = 0; k < m.n; k++) copy.part[k] = buf_copy(m.part[k]->data, m.part[k]->n);
+        exec_on_frame(w->x[i], &copy);
+        for (int s = 0; s < steps && exec_step(w->x[i], 1000); s++) {}
+        hear(w, i);
+    }
+    msg_fini(&m);
+}
+
+static void emit(World *w, const Inst *in) {
+    if (w->w.head && (frame_is_full(&w->w) || below(300) == 0)) send(w, 1000000);
+    if (!w->w.head) frame_begin(&w->w, CLIENT, w->seq);
+    frame_add(&w->w, in);
+    w->seq++;
+    w->n_effects += in->op == OP_FETCH;
+    if (in->n_out) w->next_id = in->out[0] + in->n_out;
+    size_t n;
+    const void *form = frame_form(&w->w, &n);
+    if (!form || !w->keeps_forms) return;
+    size_t at = w->forms.n;
+    uint32_t length = (uint32_t)n;
+    bytes_add(&w->forms, form, n);
+    memcpy(w->forms.data + at, &length, 4);
+}
+
+static void emit_line(World *w, Line *l, int round) {
+    Operand in[8];
+    float payload[24];
+    Inst inst = {.op = l->op, .in = in, .attr = attrs(l), .pos = {.line = (uint32_t)(l->made + 1)}};
+    inst.n_in = (uint16_t)line_operands(l, w->id, in);
+    inst.n_attr = (uint16_t)l->n_attr;
+    if (l->op != OP_FREE && below(60) == 0) /* another one from outside, in the same form */
+        for (int i = 0; i < l->n_in; i++)
+            if (l->in[i] >= 0 && l->in[i] < INDEX) in[i].id = w->id[below(INDEX)];
+    for (int i = 0; i < inst.n_in; i++) {
+        if (in[i].kind == IN_IMM_INT) in[i].i = round % 3;
+        if (in[i].kind == IN_IMM_FLOAT) in[i].f = round % 4 ? 0.25 : 0.25 * (below(5) - 2);
+    }
+    for (int i = 0; i < l->n_attr; i++) {
+        if (l->attr[i].key == ATTR_START) l->ints[i][0] = below((int)l->start_max[0] + 1);
+        if (l->attr[i].key == ATTR_RNG) l->ints[i][1] = round;
+        if (l->attr[i].key == ATTR_START && below(200) == 0) l->ints[i][0] += 9; /* too far */
+    }
+    if (l->op == OP_DATA) {
+        for (int i = 0; i < 24; i++) payload[i] = (float)(below(100) - 50) / 16;
+        inst.payload = payload, inst.payload_bytes = sizeof payload;
+    }
+    if (l->op != OP_FREE && l->op != OP_FETCH) {
+        inst.n_out = 1;
+        inst.out[0] = w->id[CARRIED + l->made] = w->next_id;
+    }
+    emit(w, &inst);
+}
+
+static void edge(World *w) {
+    emit(w, &(Inst){.op = OP_EDGE});
+    w->w.edge_id = w->w.next_id = w->next_id;
+}
+
+static void define(World *w) {
+    Operand in = {.kind = IN_IMM_INT, .i = (int64_t)w->number};
+    bool ok = bodies_define(&w->bodies, w->number, w->forms.data, w->forms.n, NULL);
+    CHECK(ok);
+    w->keeps_forms = false;
+    emit(w, &(Inst){.op = OP_BODY,
+                    .n_in = 1,
+                    .in = &in,
+                    .payload = w->forms.data,
+                    .payload_bytes = w->forms.n});
+}
+
+static void free_id(World *w, uint64_t id) {
+    Operand in = {.kind = IN_TENSOR, .id = id};
+    emit(w, &(Inst){.op = OP_FREE, .n_in = 1, .in = &in});
+}
+
+/* Carried tensor c anew: of this shape, with these values. */
+static void fill(World *w, int c, int64_t rows, double v) {
+    int64_t shape[] = {rows, 6};
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = c == INDEX ? 1 : 2, .ints = shape},
+                   {.key = ATTR_DTYPE, .dtype = c == INDEX ? DT_I64 : DT_F32}};
+    Operand imm = {.kind = IN_IMM_FLOAT, .f = v};
+    if (c == INDEX) imm = (Operand){.kind = IN_IMM_INT, .i = (int64_t)v}, shape[0] = 5;
+    w->id[c] = w->next_id;
+    emit(w, &(Inst){.op = OP_FULL, .n_in = 1, .in = &imm, .n_attr = 2, .attr = attr, .n_out = 1,
+                    .out = {w->id[c]}});
+}
+
+/* What comes from outside is another than before. */
+static void disturb(World *w) {
+    int c = below(CARRIED), d = below(INDEX);
+    uint64_t old = w->id[c];
+    if (c == INDEX) {
+        fill(w, c, 0, below(3) ? below(4) : 99); /* out of range */
+    } else if (below(2)) {
+        fill(w, c, below(3) ? 4 : 1 + below(5), 0.5);
+    } else { /* the same memory as d */
+        int64_t axes[] = {0, 1};
+        Attr a = {.key = ATTR_AXES, .n = 2, .ints = axes};
+        Operand in = {.kind = IN_TENSOR, .id = w->id[d]};
+        w->id[c] = w->next_id;
+        emit(w, &(Inst){.op = OP_PERMUTE, .n_in = 1, .in = &in, .n_attr = 1, .attr = &a, .n_out = 1,
+                        .out = {w->id[c]}});
+    }
+    free_id(w, old);
+}
+
+/* Poison does not go away by itself. */
+static void refresh(World *w) {
+    for (int c = 0; c < CARRIED; c++) {
+        uint64_t old = w->id[c];
+        fill(w, c, 4, c == INDEX ? c % 4 : 0.25 * c);
+        free_id(w, old);
+    }
+}
+
+static void fetch_all(World *w) {
+    for (int c = 0; c < CARRIED; c++) {
+        Operand in = {.kind = IN_TENSOR, .id = w->id[c]};
+        emit(w, &(Inst){.op = OP_FETCH, .n_in = 1, .in = &in});
+    }
+}
+
+static void go_round(World *w, Loop *b, int round) {
+    for (int i = 0; i < b->n; i++) emit_line(w, &b->line[i], round);
+    for (int c = 0; c < CARRIED; c++)
+        if (b->next[c] >= 0) w->id[c] = w->id[b->next[c]];
+    edge(w);
+}
+
+/* What is not carried on and not freed in the body (there was no room) is freed here. */
+static uint64_t used(const World *w, int i) {
+    uint64_t bytes, peak, total;
+    const Exec *x = w->x[i];
+    x->ops->memory(x->engine, &bytes, &peak, &total);
+    return bytes;
+}
+
+static uint64_t figure(const World *w, const char *key) {
+    Bytes text = {0};
+    exec_stats(w->x[1], &text);
+    const char *at = strstr(text.data, key);
+    uint64_t v = at ? strtoull(at + strlen(key), NULL, 10) : 0;
+    bytes_fini(&text);
+    return v;
+}
+
+static uint64_t planned, instructions, undone;
+
+/* One body on an engine; how: 'c' with cancels. */
+static void try_body(const EngineOps *ops, uint64_t memory, char how, bool is_loose) {
+    World w = {.next_id = 1, .is_loose = is_loose, .keeps_forms = true};
+    Err err;
+    for (int i = 0; i < 2; i++) {
+        setenv("GT_PLAN", i ? "1" : "0", 1);
+        w.x[i] = exec_new(ops, &(EngineConfig){.memory_bytes = memory, .threads = 1}, &err);
+        if (ops == &engine_delayed) delayed_seed(exec_engine(w.x[i]), seed);
+    }
+    Loop b;
+    draw_loop(&b);
+    for (int c = 0; c < CARRIED; c++) fill(&w, c, 4, c == INDEX ? 3 : 0.5 * c - 0.5);
+    edge(&w);
+    w.forms.n = 0;
+    go_round(&w, &b, 0);
+    define(&w);
+    int rounds = 10 + below(60), shake = 3 + below(30);
+    for (int round = 1; round < rounds; round++) {
+        frame_expect(&w.w, bodies_get(&w.bodies, 0), 0);
+        go_round(&w, &b, round);
+        if (below(shake)) continue;
+        frame_expect(&w.w, NULL, 0);
+        if (below(2)) disturb(&w);
+        else if (below(2)) refresh(&w);
+        else fetch_all(&w);
+        if (how == 'c' && below(2)) {
+            send(&w, below(3));
+            for (int i = 0; i < 2; i++) exec_on_cancel(w.x[i], CLIENT, w.seq - (uint64_t)below(9));
+        }
+    }
+    frame_expect(&w.w, NULL, 0);
+    fetch_all(&w);
+    for (int c = 0; c < CARRIED; c++) free_id(&w, w.id[c]);
+    send(&w, 1000000);
+    for (int i = 0; i < 2; i++) {
+        for (int s = 0; s < 1000000 && exec_step(w.x[i], 1000); s++) {}
+        hear(&w, i);
+        CHECK_MSG(w.n_answers[i] == w.n_effects, "seed %llu, worker %d: %d answers to %d effects",
+                  (unsigned long long)seed, i, w.n_answers[i], w.n_effects);
+    }
+    bool same = w.said[0].n == w.said[1].n &&
+                (!w.said[0].n || !memcmp(w.said[0].data, w.said[1].data, w.said[0].n));
+    CHECK_MSG(is_loose || same, "seed %llu: they differ (%zu bytes and %zu)",
+              (unsigned long long)seed, w.said[0].n, w.said[1].n);
+    CHECK_MSG(used(&w, 0) == used(&w, 1), "seed %llu: %llu bytes left, not %llu",
+              (unsigned long long)seed, (unsigned long long)used(&w, 1),
+              (unsigned long long)used(&w, 0));
+    planned += figure(&w, "plan.instructions=");
+    undone += figure(&w, "plan.undone=");
+    instructions += w.seq;
+    for (int i = 0; i < 2; i++) {
+        exec_on_gone(w.x[i], CLIENT);
+        for (int s = 0; s < 1000000 && exec_step(w.x[i], 1000); s++) {}
+        CHECK_MSG(used(&w, i) == 0, "seed %llu, worker %d: %llu bytes are left",
+                  (unsigned long long)seed, i, (unsigned long long)used(&w, i));
+        exec_free(&w.x[i]);
+        bytes_fini(&w.said[i]);
+    }
+    bytes_fini(&w.forms);
+    bodies_fini(&w.bodies);
+}
+
+int main(int argc, char **argv) {
+    int n = argc > 1 ? atoi(argv[1]) : 300;
+    uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)time(NULL) << 16;
+    printf("seed %llu\n", (unsigned long long)first);
+    for (int i = 0; i < n; i++) {
+        seed = first + (uint64_t)i;
+        r.state = seed;
+        int kind = below(10);
+        if (kind < 6) try_body(&engine_cpu, 64 << 20, 0, false);
+        if (kind == 6) try_body(&engine_reference, 64 << 20, 0, false);
+        if (kind == 7) try_body(&engine_cpu, 64 << 20, 'c', true);
+        if (kind == 8) try_body(&engine_cpu, (uint64_t)(8 + below(40)) << 10, 0, true);
+        if (kind == 9) try_body(&engine_delayed, 64 << 20, below(2) ? 'c' : 0, true);
+        if (check_failed) break;
+    }
+    printf("%llu of %llu instructions by plans, %llu undone\n", (unsigned long long)planned,
+           (unsigned long long)instructions, (unsigned long long)undone);
+    CHECK(n < 100 || (planned > instructions / 4 && undone > 0));
+    return check_report("plan");
+}
