@@ -291,6 +291,14 @@ static Item *best_wanted(const Shop *s) {
     return best;
 }
 
+/* Kernels of the next call. Several in one take less time than one by one; but a program that is
+ * over soon should leave the best one behind for the next time. */
+static int batch_limit(const Shop *s) {
+    if (!s->worth_ns || s->compiler_calls > 5) return s->batch_max;
+    int n = 1 << s->compiler_calls;
+    return n < s->batch_max ? n : s->batch_max;
+}
+
 static void *thread_main(void *arg) {
     Shop *s = arg;
     pthread_mutex_lock(&s->lock);
@@ -299,12 +307,10 @@ static void *thread_main(void *arg) {
         for (Item *e = s->open; e; e = e->next)
             if (e->state == ITEM_ASKED) asked = e; /* the oldest */
         int n = 0;
-        /* Large kernels one by one, the sooner they are there; small ones share the compiler's
-         * start. */
         size_t bytes = 0;
-        while (!asked && n < s->batch_max && bytes < BATCH_BYTES) {
+        while (!asked && n < batch_limit(s) && bytes < BATCH_BYTES) {
             Item *e = best_wanted(s);
-            if (!e || (n && bytes + e->source.n > BATCH_BYTES && s->worth_ns)) break;
+            if (!e) break;
             e->state = ITEM_BUSY;
             bytes += s->worth_ns ? e->source.n : 0;
             batch[n++] = e;

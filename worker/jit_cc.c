@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -102,6 +103,7 @@ static bool spawn(Cc *c, char **args, const char *said) {
     sigemptyset(&none);
     sigemptyset(&usual);
     sigaddset(&usual, SIGINT);
+    sigaddset(&usual, SIGTERM);
     sigaddset(&usual, SIGPIPE);
     sigaddset(&usual, SIGCHLD);
     posix_spawnattr_setsigmask(&how, &none);
@@ -141,9 +143,16 @@ bool cc_compile(Cc *c, const char *source, const char *object, const char *said)
     return spawn(c, args, said);
 }
 
+/* Asked to end a compiler removes its temporary files; what does not end is killed. */
 void cc_end(Cc *c) {
-    pthread_mutex_lock(&c->lock);
-    c->has_ended = true;
-    if (c->child) kill(-c->child, SIGKILL);
-    pthread_mutex_unlock(&c->lock);
+    enum { POLL_MS = 2, TRIES = 250 };
+    bool has_child = true;
+    for (int i = 0; has_child && i <= TRIES; i++) {
+        pthread_mutex_lock(&c->lock);
+        c->has_ended = true;
+        has_child = c->child != 0;
+        if (has_child && (i == 0 || i == TRIES)) kill(-c->child, i ? SIGKILL : SIGTERM);
+        pthread_mutex_unlock(&c->lock);
+        if (has_child) nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000}, NULL);
+    }
 }

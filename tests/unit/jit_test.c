@@ -116,6 +116,25 @@ static void test_processes(const JitConfig *config) {
     CHECK_INT(n_files(true), KERNELS);
 }
 
+/* Freed while a compiler runs: soon over, and neither it nor we leave files behind. */
+static void test_ended(const JitConfig *config) {
+    setenv("TMPDIR", dir, 1); /* the compiler's */
+    for (int ms = 0; ms < 40; ms += 7) {
+        Jit *j = jit_new(config);
+        ask(j, 20 + ms);
+        nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+        jit_free(&j);
+    }
+    DIR *d = opendir(dir);
+    int left = 0;
+    for (struct dirent *e; d && (e = readdir(d));)
+        left += e->d_name[0] != '.' && !(strlen(e->d_name) == 35 && strstr(e->d_name, ".so"));
+    if (d) closedir(d);
+    CHECK_INT(left, 0);
+    n_files(true);
+    unsetenv("TMPDIR");
+}
+
 int main(void) {
     if (system("cc --version >/dev/null 2>&1")) {
         printf("jit: no C compiler here\n");
@@ -127,6 +146,7 @@ int main(void) {
     test_processes(&config); /* first: no threads yet */
     test_shared(&config);
     test_worth(config);
+    test_ended(&config);
     rmdir(dir);
     return check_report("jit");
 }
