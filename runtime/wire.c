@@ -92,6 +92,8 @@ static uint8_t *put_attr(uint8_t *p, const Attr *a) {
 
 static uint8_t *put_attrs(uint8_t *p, const Inst *in, AttrPart part, uint8_t *count) {
     int n = 0;
+    *count = 0;
+    if (in->n_attr == 0) return p; /* as of most */
     for (int i = 0; i < in->n_attr; i++) {
         if (attr_info[in->attr[i].key].part != part) continue;
         p = put_attr(p, &in->attr[i]);
