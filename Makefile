@@ -81,6 +81,8 @@ fuzz-fuse: $(B)/fuzz/fuse                         ## random programs eagerly and
 	$(Q)$(B)/fuzz/fuse -n $(or $(N),500) -s $(or $(FUZZ_SEED),1) -j $(or $(FUZZ_JOBS),$(shell nproc))
 sim: $(B)/test/sim_test                           ## random schedules of a whole cluster in one thread (SIM_SCHEDULES=100000)
 	$(Q)$(B)/test/sim_test -n $(or $(SIM_SCHEDULES),100000) -s $(or $(SIM_SEED),1) -j $(or $(SIM_JOBS),$(shell nproc))
+accuracy: $(B)/test/prologue_test                 ## every float through every function (an hour; STRIDE=7 a seventh)
+	$(Q)$(B)/test/prologue_test $(or $(STRIDE),1)
 test-torch: all                                   ## a GPT, a ResNet-18 and Transformers here and in PyTorch (GT_PYTHON)
 	$(Q)$(or $(GT_PYTHON),python3) -c 'import torch' 2>/dev/null || { echo "PyTorch is not installed: skipped (GT_PYTHON chooses the interpreter)"; exit 0; }; \
 	  text=../shared/data/tinyshakespeare.txt; [ -e $$text ] || { text=$(B)/gpt.txt; cat README.md lang/*.c >$$text; }; \
@@ -135,6 +137,10 @@ $(B)/obj/gen/emit_head.o: $(B)/gen/emit_head.c
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CF) -c -o $@ $<
 
 # ---- tests ----
+# The reference of prologue_test, which comes with gcc where long double is not it already.
+QUADMATH := $(if $(wildcard $(shell $(CC) -print-file-name=libquadmath.so)),-lquadmath)
+$(B)/test/prologue_test: LIBS += $(QUADMATH)
+$(B)/test/prologue_test: ALL_CF += $(if $(QUADMATH),-DHAVE_QUADMATH)
 $(B)/test/%: tests/unit/%.c $(LIB) $(wildcard tests/unit/*.h)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)

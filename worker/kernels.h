@@ -1,8 +1,9 @@
 /* kernels.h: the table of inner loops of the cpu engine, one per instruction set (base, v3, v4 of
- * x86-64), with the same bits in each. Generated from ops.def (genkernels.c, kernel_loops.h), but
- * for the written ones at the end (kernel_dense.h, kernel_lines.h). They know nothing of shapes:
- * cpu_*.c splits calls into such runs. Pointers are aligned to their element; `out` may equal an
- * operand, else nothing overlaps. Halves have casts to and from f32, and keys: cpu_half.c.
+ * x86-64), with the same bits in each but where base has no fma (prologue.h). Generated from
+ * ops.def (genkernels.c, kernel_loops.h), but for the written ones at the end (kernel_dense.h,
+ * kernel_lines.h). They know nothing of shapes: cpu_*.c splits calls into such runs. Pointers are
+ * aligned to their element; `out` may equal an operand, else nothing overlaps. Halves have casts to
+ * and from f32, and keys: cpu_half.c.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNELS_H
 #define GT_WORKER_KERNELS_H

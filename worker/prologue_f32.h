@@ -239,8 +239,7 @@ PRO_FN float f32_gelu(float x) {
     float s2 = s * s, f = f32_fma(s, 0x1.469ad4p-7f, -0x1.105726p-4f); /* p: (Phi(x) - 1/2) / x */
     float g = f32_fma(s, 0x1.8fe732p-14f, -0x1.32d7d2p-10f); /* in s, 2^-26 in Phi, |x| <= 0.885 */
     float p = f32_fma(f32_fma(s2, g, f), s, 0x1.988450p-2f);
-    float y = a < 0.88f ? x * f32_fma(x, p, 0.5f) : f32_max(x, 0) - tail;
-    return y;
+    return a < 0.88f ? x * f32_fma(x, p, 0.5f) : -(tail - f32_max(x, 0)); /* -0, not 0 */
 }
 
 /* ---- circular functions ---- */
