@@ -28,7 +28,7 @@ enum { LAST = 8, BATCH = 16, READY_MS = 60000, MATES = 2 };
 
 typedef struct Tally {
     _Atomic unsigned programs, runs, unready, failed;
-    _Atomic unsigned long launches, fused, in_turn, compiled, cached, damaged;
+    _Atomic unsigned long launches, fused, products, in_turn, compiled, cached, damaged;
 } Tally;
 static Tally *tally;
 
@@ -195,6 +195,7 @@ static void close_world(Exec *x, uint64_t seed) {
     if (used || x->store.n_storages) complain(seed, "memory is left");
     tally->launches += counter(x, "fused.launches");
     tally->fused += counter(x, "fused.ops");
+    tally->products += counter(x, "fused.products");
     tally->in_turn += counter(x, "fused.eager_ops");
     tally->compiled += counter(x, "jit.compiled");
     tally->cached += counter(x, "jit.cached");
@@ -381,10 +382,10 @@ int main(int argc, char **argv) {
     printf("fuse: seeds %llu to %llu: %u programs, %u runs, %u failed\n",
            (unsigned long long)first, (unsigned long long)(first + n - 1), tally->programs,
            tally->runs, tally->failed);
-    printf("fuse: %lu launches of %lu ops, %lu ops one by one; kernels: %lu compiled, %lu from "
-           "disk; %lu files damaged\n",
-           tally->launches, tally->fused, tally->in_turn, tally->compiled, tally->cached,
-           tally->damaged);
+    printf("fuse: %lu launches of %lu ops, %lu with a product, %lu ops one by one; kernels: %lu "
+           "compiled, %lu from disk; %lu files damaged\n",
+           tally->launches, tally->fused, tally->products, tally->in_turn, tally->compiled,
+           tally->cached, tally->damaged);
     if (tally->unready) printf("fuse: %u worlds had slow compilers\n", tally->unready);
     return tally->failed != 0 || tally->launches == 0;
 }

@@ -99,6 +99,18 @@ static void put_element(Rand *r, DType d, char *to) {
     element_set_int(d, to, d == DT_BOOL ? i & 1 : i);
 }
 
+static bool data_leaf(Program *p, const TensorType *t) {
+    DType d = (DType)t->dtype;
+    uint64_t size = (uint64_t)dtype_info[d].size_bytes;
+    char *data = arena_alloc(&p->arena, type_bytes(t) + 8);
+    for (int64_t i = 0; i < type_numel(t); i++) put_element(&p->r, d, data + (uint64_t)i * size);
+    Attr attr[] = {ints_attr(p, ATTR_SHAPE, t->shape, t->rank), {.key = ATTR_DTYPE, .dtype = d}};
+    Inst in = {.op = OP_DATA, .n_attr = 2, .attr = attr};
+    in.payload = data;
+    in.payload_bytes = type_bytes(t);
+    return try_inst(p, &in, NULL);
+}
+
 static void leaf(Program *p, DType d) {
     TensorType t = p->base[rand_below(&p->r, 4) == 0];
     int skip = rand_below(&p->r, 4) == 0 ? rand_below(&p->r, t.rank + 1) : 0;
@@ -108,14 +120,7 @@ static void leaf(Program *p, DType d) {
     }
     t.rank = (uint8_t)(t.rank - skip);
     t.dtype = (uint8_t)d;
-    uint64_t size = (uint64_t)dtype_info[d].size_bytes;
-    char *data = arena_alloc(&p->arena, type_bytes(&t) + 8);
-    for (int64_t i = 0; i < type_numel(&t); i++) put_element(&p->r, d, data + (uint64_t)i * size);
-    Attr attr[] = {ints_attr(p, ATTR_SHAPE, t.shape, t.rank), {.key = ATTR_DTYPE, .dtype = d}};
-    Inst in = {.op = OP_DATA, .n_attr = 2, .attr = attr};
-    in.payload = data;
-    in.payload_bytes = type_bytes(&t);
-    try_inst(p, &in, NULL);
+    data_leaf(p, &t);
 }
 
 static DType some_dtype(Rand *r) {
@@ -276,20 +281,37 @@ static void along_rows(Program *p) {
     try_inst(p, &inst, types);
 }
 
-/* Of x with itself transposed, or with another tensor; what comes next will mostly read it. */
+/* Of the shape that most tensors have, or of a matrix and its transpose; what comes next will mostly
+ * read it. */
 static void product(Program *p) {
-    Live x = p->live[choose(p)], y = p->live[choose(p)];
-    int64_t axes[] = {1, 0};
-    if (x.type.rank != 2 || !dtype_is_float((DType)x.type.dtype)) return;
-    if (y.type.rank != 2 || y.type.shape[0] != x.type.shape[1] || y.type.dtype != x.type.dtype) {
+    Live x = p->live[choose(p)];
+    TensorType a = p->base[0];
+    Operand in[2] = {{.kind = IN_TENSOR}, {.kind = IN_TENSOR}};
+    TensorType types[2];
+    if (a.rank >= 2 && rand_below(&p->r, 4)) {
+        static const int64_t inner[] = {1, 7, 40, 64};
+        DType d = rand_below(&p->r, 6) ? DT_F32 : some_dtype(&p->r);
+        int64_t K = inner[rand_below(&p->r, 4)];
+        TensorType b = {(uint8_t)d, 2, {K, a.shape[a.rank - 1]}};
+        a.dtype = (uint8_t)d;
+        a.shape[a.rank - 1] = K;
+        if (type_numel(&a) > NUMEL_MAX || !data_leaf(p, &a)) return;
+        in[0].id = p->live[p->n_live - 1].id, types[0] = a;
+        if (!data_leaf(p, &b)) return;
+        in[1].id = p->live[p->n_live - 1].id, types[1] = b;
+    } else {
+        int64_t axes[] = {1, 0};
+        if (x.type.rank != 2 || !dtype_is_float((DType)x.type.dtype)) return;
         if (!unary(p, OP_PERMUTE, (Attr[]){ints_attr(p, ATTR_AXES, axes, 2)}, 1, &x)) return;
-        y = p->live[p->n_live - 1];
+        const Live *y = &p->live[p->n_live - 1];
+        bool is_first = rand_below(&p->r, 2);
+        in[!is_first].id = x.id, types[!is_first] = x.type;
+        in[is_first].id = y->id, types[is_first] = y->type;
     }
-    Operand in[] = {{.kind = IN_TENSOR, .id = x.id}, {.kind = IN_TENSOR, .id = y.id}};
-    TensorType types[] = {x.type, y.type};
+    if (rand_below(&p->r, 3)) effect(p, OP_FETCH, in[0].id); /* then no cluster is open */
     if (!try_inst(p, &(Inst){.op = OP_MATMUL, .n_in = 2, .in = in}, types)) return;
     p->focus = p->live[p->n_live - 1].type;
-    p->focused = 2 + rand_below(&p->r, 12);
+    p->focused = rand_below(&p->r, 12);
 }
 
 static void step(Program *p) {
@@ -302,6 +324,7 @@ static void step(Program *p) {
     } else if (rand_below(r, 4) == 0) {
         p->focused = 4 + rand_below(r, 30);
         p->focus = p->live[choose(p)].type;
+        if (rand_below(r, 3) == 0) product(p);
     }
     if (what < 62)
         map_inst(p, some_row(r, CLASS_MAP));
