@@ -63,7 +63,11 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
     if (!a->table) return false;
     if (is_lanes) {
         int64_t lanes = fused_lanes(a), rows = (a->rows + lanes - 1) / lanes; /* of a lane */
-        cpu_ranges(c, lanes, cpu_part((cost + k->columns) * a->n * rows), fused_range, &r);
+        /* Lanes side by side are rows side by side: some of them to a part, if all have work. */
+        int64_t part = cpu_part((cost + k->columns) * a->n * rows);
+        int64_t share = lanes / pool_threads(c->pool);
+        int64_t wide = share < 4 ? share : 4;
+        cpu_ranges(c, lanes, part < wide ? wide : part, fused_range, &r);
         r.fn = k->finish;
         cpu_ranges(c, a->n, cpu_part(lanes * (k->columns + k->totals)), fused_range, &r);
     } else {

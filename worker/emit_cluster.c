@@ -18,6 +18,7 @@ typedef struct Emit {
     int depth;
     bool needs[FUSE_NODES], needs_input[FUSED_INPUTS]; /* by the loop of the pass */
     bool picks;                 /* one element, which is not stored */
+    bool in_groups;             /* of rows, whose places N and H tell */
     int n_pieces, piece[FUSE_NODES]; /* of the loop's body, in which a node is computed */
     int last_use[FUSED_INPUTS]; /* 2 pass, + 1: after the pass's loop; by rows: never over */
 } Emit;
@@ -371,6 +372,29 @@ static void put_piece(Emit *e, int pass, int piece) {
     }
     if (piece == e->n_pieces - 1) put_writes(e, pass);
 }
+/* Beside elements [i0, i1) of the pass: the same of the next rows' inputs, shared out among the
+ * passes, and of what the next pass will write. */
+static void put_ahead(Emit *e, int pass) {
+    const Fuse *f = e->f;
+    line(e, "if (is_far) {");
+    line(e, "const int64_t here = at + i0, some = i1 - i0;");
+    for (int k = 0; k < f->n_inputs; k++) {
+        if (f->lies[k] != LIES_DENSE || pass != 1 + k % (e->plan.n_passes - 1)) continue;
+        int size = dtype_info[f->input[k].type.dtype].size_bytes;
+        line(e, "const int64_t step%d = A->outer.stride[%d][A->outer.rank - 1];", k, k);
+        line(e, "if (step%d) fused_read_ahead(b%d + H[g] * step%d + here * %d, some * %d);", k, k,
+             k, size, size);
+    }
+    for (int i = 0; i < f->n_nodes; i++) {
+        if (!is_written(e, i, pass + 1) || !f->node[i].is_stored) continue;
+        int size = dtype_info[f->node[i].dtype].size_bytes;
+        line(e, "fused_write_ahead(A->out[%d] + (row * n + here) * %d, some * %d);",
+             f->node[i].output, size, size);
+    }
+    line(e, "(void)here, (void)some;");
+    line(e, "}");
+}
+
 /* Turns [0, count) of the pass's loop. */
 static void put_pieces(Emit *e, int pass) {
     find_pieces(e, pass);
@@ -385,11 +409,19 @@ static void put_pieces(Emit *e, int pass) {
         line(e, "right = count - left < %d ? count : left + %d;", PIECE, PIECE);
     }
     for (int piece = 0; piece < e->n_pieces; piece++) {
+        const char *from = is_cut ? "left" : "0", *to = is_cut ? "right" : "count";
+        bool is_ahead = e->in_groups && e->plan.n_passes > 1 && !e->f->is_lined && piece == 0;
+        if (is_ahead) {
+            line(e, "for (int64_t i0 = %s, i1; i0 < %s; i0 = i1) {", from, to);
+            line(e, "i1 = is_far && %s - i0 > FUSED_AHEAD ? i0 + FUSED_AHEAD : %s;", to, to);
+            put_ahead(e, pass);
+            from = "i0", to = "i1";
+        }
         line(e, "#pragma GCC ivdep");
-        line(e, is_cut ? "for (int64_t i = left; i < right; i++) {"
-                       : "for (int64_t i = 0; i < count; i++) {");
+        line(e, "for (int64_t i = %s; i < %s; i++) {", from, to);
         put_piece(e, pass, piece);
         line(e, "}");
+        if (is_ahead) line(e, "}");
     }
     if (is_cut) line(e, "}");
 }
@@ -671,26 +703,6 @@ static void put_lane_names(Emit *e) {
                  i, i, n->is_row ? "" : " * n");
     }
 }
-/* During pass 1 the next rows that will be read; and in each what the next pass will write. */
-static void put_ahead(Emit *e, int pass) {
-    const Fuse *f = e->f;
-    if (e->plan.n_passes < 2 || f->is_lined) return;
-    line(e, "if (is_far) {");
-    for (int k = 0; k < f->n_inputs && pass == 1; k++) {
-        if (f->lies[k] != LIES_DENSE) continue;
-        int size = dtype_info[f->input[k].type.dtype].size_bytes;
-        line(e, "const int64_t w%d = A->outer.stride[%d][A->outer.rank - 1];", k, k);
-        line(e, "if (w%d) fused_read_ahead(b%d + H[g] * w%d + from * %d, (to - from) * %d);", k, k,
-             k, size, size);
-    }
-    for (int i = 0; i < f->n_nodes; i++) {
-        if (!is_written(e, i, pass + 1) || !f->node[i].is_stored) continue;
-        int size = dtype_info[f->node[i].dtype].size_bytes;
-        line(e, "fused_write_ahead(A->out[%d] + (row * n + from) * %d, (to - from) * %d);",
-             f->node[i].output, size, size);
-    }
-    line(e, "}");
-}
 /* Row values before pass 0 (pass -1), or the elements of a pass and the row values behind it, for
  * one row g of the group. */
 static void put_one_row(Emit *e, int pass, bool is_values) {
@@ -711,7 +723,6 @@ static void put_one_row(Emit *e, int pass, bool is_values) {
         put_row_values(e, pass + 1, true, true);
     } else {
         put_chunk_names(e, " + g * FUSED_BLOCK");
-        put_ahead(e, pass);
         put_loop(e, pass);
     }
     line(e, "}");
@@ -761,6 +772,7 @@ static void put_rows_head(Emit *e, int64_t *scratch, int64_t *per_element) {
     line(e, "int64_t N[4], H[4]; /* rows, and how far it is to those of the next group */");
     line(e, "const int is_far = fused_is_far(A);");
     line(e, "(void)stride, (void)is_far;");
+    e->in_groups = true;
 }
 /* Four rows at a time where they are short: four chains of additions instead of one. */
 static void put_rows(Emit *e, int64_t *scratch, int64_t *per_element) {

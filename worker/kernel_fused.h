@@ -32,7 +32,7 @@ PRO_FN void fused_next(FusedWalk *w, const FusedLoop *l, int inputs) {
 
 /* Rows whose passes go together: four, if the nearest cache holds them. bytes: that their passes
  * touch per element. */
-PRO_FN int64_t fused_group(int64_t n, int64_t bytes) { return n * bytes * 4 <= 1 << 15 ? 4 : 1; }
+PRO_FN int64_t fused_group(int64_t n, int64_t bytes) { return n * bytes * 4 <= 1 << 16 ? 4 : 1; }
 
 /* Index i of n elements; -n .. -1 count from the end. A bad one is told, and is element 0. */
 PRO_FN int64_t fused_index(const FusedArgs *a, int64_t i, int64_t n) {
@@ -43,12 +43,13 @@ PRO_FN int64_t fused_index(const FusedArgs *a, int64_t i, int64_t n) {
 }
 
 /* The cache lines of memory that will be read, or written, soon: rows are short, and the processor
- * sees each begin too late. */
+ * sees each begin too late. A few at a time, between so many elements. */
+enum { FUSED_AHEAD = 64 };
 PRO_FN void fused_read_ahead(const char *p, int64_t bytes) {
-    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 3);
 }
 PRO_FN void fused_write_ahead(const char *p, int64_t bytes) {
-    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 1, 2);
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 1, 3);
 }
 /* Arrays that do not stay in a near cache anyway. */
 PRO_FN int fused_is_far(const FusedArgs *a) { return a->rows > 4 && a->rows * a->n > 1 << 17; }
