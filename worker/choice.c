@@ -3,7 +3,7 @@
 
 /* AGAIN: runs after the first decision until both are measured anew; after each later one twice as
  * many, so that measuring costs a hundredth at first and then nothing. */
-enum { TRIALS = 3, AGAIN = 500, ROUNDS_MAX = 12 };
+enum { AGAIN = 500, ROUNDS_MAX = 12 };
 
 static unsigned bits(int64_t n) { return n > 0 ? 64u - (unsigned)__builtin_clzll((uint64_t)n) : 0; }
 
@@ -30,8 +30,8 @@ Way choice_way(ChoiceTrial *t, bool *is_timed) {
         t->n[WAY_EAGER] = t->n[WAY_FUSED] = 0;
     }
     *is_timed = true;
-    if (t->n[WAY_FUSED] < TRIALS) return WAY_FUSED;
-    if (t->n[WAY_EAGER] < TRIALS) return WAY_EAGER;
+    if (t->n[WAY_FUSED] < CHOICE_TRIALS) return WAY_FUSED;
+    if (t->n[WAY_EAGER] < CHOICE_TRIALS) return WAY_EAGER;
     *is_timed = false;
     t->is_decided = true;
     t->way = t->least[WAY_FUSED] <= t->least[WAY_EAGER] ? WAY_FUSED : WAY_EAGER;
@@ -43,5 +43,5 @@ Way choice_way(ChoiceTrial *t, bool *is_timed) {
 void choice_tell(ChoiceTrial *t, Way way, int64_t elements, int64_t ns) {
     double each = (double)ns / (double)(elements > 0 ? elements : 1);
     if (!t->n[way] || each < t->least[way]) t->least[way] = each;
-    t->n[way] += t->n[way] < TRIALS;
+    t->n[way] += t->n[way] < CHOICE_TRIALS;
 }

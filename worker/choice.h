@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CHOICE_SIZES = 12 };
+enum { CHOICE_SIZES = 12, CHOICE_TRIALS = 3 };
 
 typedef enum Way { WAY_EAGER, WAY_FUSED, WAYS } Way;
 

@@ -349,6 +349,11 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     return way == WAY_FUSED ? k : NULL;
 }
 
+bool collect_has_news(const Exec *x, const CollectTrial *t) {
+    if (!t->has_kernel) return jit_kernel(x->collect->jit, t->entry) != NULL;
+    return t->trial->is_decided || t->trial->n[t->is_fused ? WAY_FUSED : WAY_EAGER] >= CHOICE_TRIALS;
+}
+
 void collect_tell(Exec *x, const CollectTrial *t, int64_t ns, int64_t alone_ns) {
     choice_tell(t->trial, t->is_fused ? WAY_FUSED : WAY_EAGER, t->elements, ns);
     if (!t->is_fused) jit_lost(x->collect->jit, t->entry, (int64_t)((double)alone_ns * t->gain));
@@ -358,8 +363,12 @@ void collect_tell(Exec *x, const CollectTrial *t, int64_t ns, int64_t alone_ns) 
 static void tell_time(Exec *x, bool is_fused, int mark, int alone) {
     const Collect *c = x->collect;
     if (!c->is_timed) return;
-    CollectTrial t = {c->entry, c->trial, is_fused, type_numel(&c->fuse.space),
-                      fuse_gain(&c->fuse, c->has_product)};
+    CollectTrial t = {.entry = c->entry,
+                      .trial = c->trial,
+                      .is_fused = is_fused,
+                      .has_kernel = jit_kernel(c->jit, c->entry) != NULL,
+                      .elements = type_numel(&c->fuse.space),
+                      .gain = fuse_gain(&c->fuse, c->has_product)};
     int64_t now = exec_now_ns();
     collect_tell(x, &t, now - c->begin_ns, now - c->alone_ns);
     plan_saw_trial(x, mark, alone, &t);

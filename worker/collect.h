@@ -60,9 +60,12 @@ typedef struct CollectTrial {
     JitEntry *entry;
     ChoiceTrial *trial;
     bool is_fused; /* the way it goes */
+    bool has_kernel;
     int64_t elements;
     double gain; /* fuse_gain */
 } CollectTrial;
+/* A kernel has come, or this way has been measured often enough: it may go on another way. */
+bool collect_has_news(const Exec *x, const CollectTrial *t);
 /* It took ns, of which alone_ns without the product. */
 void collect_tell(Exec *x, const CollectTrial *t, int64_t ns, int64_t alone_ns);
 /* What a plan (plan.h) has launched counts as if it had been gathered. */

@@ -62,16 +62,19 @@ static Spot *spot_make(Plans *plans, Body *b, uint32_t at) {
     return ps->at[at];
 }
 
-/* Longest first; of those of one length the youngest. */
-static void spot_add(Plans *plans, Spot *spot, Plan *p) {
+enum { LOOK_AGAIN = 4, STALE_MAX = 10 };
+
+/* Longest first; of those of one length the youngest. renews goes. */
+static void spot_add(Plans *plans, Spot *spot, Plan *p, const Plan *renews) {
     Plan **at = &spot->plans, **oldest = NULL;
     int n = 0;
-    for (Plan **o = at; *o;) { /* what was not decided */
-        if ((*o)->n == p->n && (*o)->n_trials)
-            drop_plan(o);
-        else
-            o = &(*o)->next;
+    for (Plan **o = at; *o && renews; o = &(*o)->next) {
+        if (*o != renews) continue;
+        p->renewed = renews->renewed + 1;
+        drop_plan(o);
+        break;
     }
+    p->look_at = LOOK_AGAIN;
     for (Plan **o = at; *o; o = &(*o)->next, n++)
         if (!oldest || (*o)->used_at < (*oldest)->used_at) oldest = o;
     if (n >= PLANS_OF_SPOT) drop_plan(oldest);
@@ -127,7 +130,7 @@ static void end_recording(Exec *x) {
     Plan *p = plan_make(x, r);
     plans->recorder = NULL;
     if (p) {
-        spot_add(plans, r->spot, p);
+        spot_add(plans, r->spot, p, r->renews);
         uint32_t at = (r->from + r->n) % r->body->n;
         spot_make(plans, r->body, at);
         r->spot->visits = 0;
@@ -158,7 +161,9 @@ static uint32_t length_here(const Body *b, uint32_t at, uint32_t left) {
     return rounds * rest <= left ? rounds * rest : 0;
 }
 
-static bool may_try(const Spot *spot) { return spot->tries < 8 + spot->runs / 16; }
+static bool may_try(const Spot *spot) {
+    return spot->renews || spot->tries < 8 + spot->n / 16;
+}
 
 static void begin_recording(Exec *x, Job *j) {
     Plans *plans = x->plans;
@@ -168,16 +173,18 @@ static void begin_recording(Exec *x, Job *j) {
     if (!may_plan(x, c, j->seq) || j->seq < c->plan_hold || plans->size > PLANS_BYTES) return;
     Spot *spot = spot_make(plans, j->body, j->body_at);
     uint32_t limit = length_here(j->body, j->body_at, at->hot_left + 1);
+    spot->n++;
     if (++spot->visits < 2 || limit < 2 || !may_try(spot)) return;
     for (const Plan *p = spot->plans; p; p = p->next) /* another length is not called for */
         if (p->n <= limit && spot->last_miss != MISS_TYPES && spot->last_miss != MISS_VALUES &&
-            !spot->is_renewed && p->compiles == j->compiles)
+            !spot->renews && p->compiles == j->compiles)
             return;
     collect_flush(x);
     if (!may_plan(x, c, j->seq)) return;
-    spot->tries++;
-    spot->is_renewed = false;
+    spot->tries += !spot->renews;
     plans->recorder = recorder_begin(x, j, spot, limit);
+    plans->recorder->renews = spot->renews;
+    spot->renews = NULL;
 }
 
 static bool goes_on(const Recorder *r, const Job *j) {
@@ -501,13 +508,28 @@ static void count(Run *u) {
     x->store.n_changes++;
 }
 
+/* A kernel has come, it is decided whether it is used, or it may be asked for: clusters are seen
+ * only when they are gathered. */
+static bool is_stale(const Exec *x, Plan *p) {
+    enum { SIGHTS = 2 };
+    if (!p->n_trials || p->runs < p->look_at) return false;
+    p->look_at = p->runs + LOOK_AGAIN;
+    bool is = p->renewed < SIGHTS;
+    for (int i = 0; i < p->n_trials && !is; i++) is = collect_has_news(x, &p->trial[i].what);
+    if (is) p->look_at = p->runs + ((uint64_t)LOOK_AGAIN << p->stale);
+    if (is && p->stale < STALE_MAX) p->stale++;
+    return is;
+}
+
 static Miss replay(Exec *x, Frame *f, Plan *p) {
     FrameReader *r = &f->reader;
     size_t n_args = (size_t)(r->hot_end - r->hot_args);
     Run u = {x, f->client, f, p, r->hot_args, r->hot_base, r->seq_next, NULL, false, false};
     if (n_args < p->n_args || (p->n == r->hot_left && n_args != p->n_args)) return MISS_VALUES;
-    if (u.base > UINT64_MAX / 2 || !words_agree(p, r, u.args)) return MISS_VALUES;
+    if (u.base > UINT64_MAX / 2) return MISS_VALUES;
     if (!externals_agree(x, u.client, p, u.args, u.base)) return MISS_TYPES;
+    if (!words_agree(p, r, u.args)) return MISS_VALUES;
+    if (is_stale(x, p)) return MISS_STALE;
     for (int i = 0; i < p->n_variables; i++)
         if (!variable_agrees(p, &p->variable[i], u.args)) return MISS_VALUES;
     uint64_t need = p->block + p->own + p->beside + 1024;
@@ -527,16 +549,6 @@ static Miss replay(Exec *x, Frame *f, Plan *p) {
     return MISS_NONE;
 }
 
-/* A kernel may be there by now, or it is decided whether it is used: that is looked at anew. */
-static bool is_stale(Spot *spot, Plan *p) {
-    enum { EVERY = 4 };
-    if (!p->n_trials || p->runs % EVERY != EVERY - 1 || !may_try(spot)) return false;
-    spot->is_renewed = true;
-    spot->visits = 1;
-    p->runs++;
-    return true;
-}
-
 bool plan_run(Exec *x, Frame *f) {
     Plans *plans = x->plans;
     FrameReader *r = &f->reader;
@@ -550,24 +562,32 @@ bool plan_run(Exec *x, Frame *f) {
         plans->miss_state++;
         return false;
     }
+    enum { LOST = 64 };
+    if (++spot->lost > LOST && spot->lost % 16) return false; /* in vain, mostly */
     bool has_flushed = false;
+    spot->renews = NULL;
     spot->last_miss = MISS_NONE;
     for (Plan *p = spot->plans; p; p = p->next) {
         if (p->n > r->hot_left || p->compiles != compiles) continue;
-        if (is_stale(spot, p)) return false;
         if (!has_flushed) collect_flush(x);
         has_flushed = true;
         if (!may_plan(x, c, r->seq_next)) return false;
         Miss miss = replay(x, f, p);
         spot->last_miss = (uint8_t)miss;
         if (miss == MISS_NONE) {
-            p->runs++, spot->runs++, plans->runs++;
+            p->runs++, spot->n++, plans->runs++;
+            spot->lost = 0;
             plans->instructions += p->n;
             p->used_at = ++plans->clock;
             spot->visits = 0;
             return true;
         }
         plans->misses[miss]++;
+        if (miss == MISS_STALE) {
+            spot->renews = p;
+            spot->visits = 1;
+            break;
+        }
         if (miss != MISS_UNDONE) continue;
         c->plan_hold = r->seq_next + p->n; /* once is enough */
         break;

@@ -143,6 +143,8 @@ struct Plan {
     uint32_t n_args;    /* bytes */
     bool compiles;
     uint64_t size, runs, used_at;
+    uint64_t look_at;        /* runs after which there may be news of its trials */
+    uint32_t renewed, stale; /* times: the plans before it; it was found to be */
     int n_words, n_externals, n_values, n_variables, n_steps, n_left, n_kept, n_regions, n_drops;
     int n_trials; /* while there are any, it is made anew now and then */
     Trial *trial;
@@ -206,6 +208,7 @@ typedef struct Recorder {
     uint64_t seq;
     const uint8_t *args, *at, *end; /* the segment's first, the next one's, the record's */
     bool compiles, has_failed;
+    Plan *renews; /* in whose place it comes; NULL: none's */
     const char *why;
     int64_t begin_ns;
     Arena arena; /* becomes the plan's */
@@ -235,17 +238,19 @@ typedef enum Miss {
     MISS_VALUES, /* arguments */
     MISS_MEMORY, /* there is not enough of it */
     MISS_UNDONE, /* something failed on the way */
+    MISS_STALE,  /* none: there is news of its clusters, and it is to be made anew */
     MISS_COUNT
 } Miss;
 
 /* One position of a body where segments begin. */
 typedef struct Spot {
     Plan *plans;
-    uint32_t visits; /* one by one */
-    uint32_t tries;  /* recordings */
-    uint64_t runs;
+    uint32_t visits;  /* one by one, since the last recording */
+    uint32_t tries;   /* recordings, but of plans that are made anew */
+    uint32_t lost;    /* visits since a plan was carried out */
+    uint64_t n;       /* times that it was come to */
     uint8_t last_miss;
-    bool is_renewed; /* kernels that a plan went without may be there */
+    Plan *renews;     /* is to be made anew; NULL: none */
 } Spot;
 /* Body.plan */
 typedef struct Spots {
