@@ -351,7 +351,8 @@ static const FusedKernel *chosen_kernel(Collect *c) {
 
 bool collect_has_news(const Exec *x, const CollectTrial *t) {
     if (!t->has_kernel) return jit_kernel(x->collect->jit, t->entry) != NULL;
-    return t->trial->is_decided || t->trial->n[t->is_fused ? WAY_FUSED : WAY_EAGER] >= CHOICE_TRIALS;
+    Way way = t->is_fused ? WAY_FUSED : WAY_EAGER;
+    return t->trial->is_decided || t->trial->n[way] >= CHOICE_TRIALS;
 }
 
 void collect_tell(Exec *x, const CollectTrial *t, int64_t ns, int64_t alone_ns) {
@@ -359,7 +360,8 @@ void collect_tell(Exec *x, const CollectTrial *t, int64_t ns, int64_t alone_ns) 
     if (!t->is_fused) jit_lost(x->collect->jit, t->entry, (int64_t)((double)alone_ns * t->gain));
 }
 
-/* What it took, if that was to be measured. mark: plan_mark before it; alone: behind the product. */
+/* What it took, if that was to be measured. mark: plan_mark before it; alone: behind the product.
+ */
 static void tell_time(Exec *x, bool is_fused, int mark, int alone) {
     const Collect *c = x->collect;
     if (!c->is_timed) return;
