@@ -122,11 +122,13 @@ PRO_FN float f32_expm1(float x) {
 
 /* log(2^e (1 + f)), -1/3 <= f <= 1/3: e ln 2 + f, where what the sum loses is kept, + f^2 p. */
 PRO_FN float f32_log_sum(float f, float e) {
-    float f2 = f * f, f4 = f2 * f2; /* p: (log(1 + f) - f) / f^2, 2^-27 f in log(1 + f) */
-    float a = f32_fma(f, 0x1.555506p-2f, -0.5f), b = f32_fma(f, 0x1.99d044p-3f, -0x1.fffefcp-3f);
-    float c = f32_fma(f, 0x1.1ed662p-3f, -0x1.559c44p-3f);
-    float d = f32_fma(f, 0x1.1e678cp-3f, -0x1.f33300p-4f);
-    float p = f32_fma(f4, f32_fma(f4, -0x1.07c870p-3f, f32_fma(f2, d, c)), f32_fma(f2, b, a));
+    float f2 = f * f, f4 = f2 * f2; /* p: (log(1 + f) - f) / f^2, 2^-30 in log(1 + f) */
+    float a = f32_fma(f, -0x1.ffff18p-3f, 0x1.555556p-2f);
+    float b = f32_fma(f, -0x1.55978cp-3f, 0x1.9997eep-3f);
+    float c = f32_fma(f, -0x1.f3b02ap-4f, 0x1.24eb6ep-3f);
+    float d = f32_fma(f, -0x1.06c2c4p-3f, 0x1.b91ef4p-4f);
+    float g = f32_fma(f4, f32_fma(f4, 0x1.e9d1c2p-4f, f32_fma(f2, d, c)), f32_fma(f2, b, a));
+    float p = f32_fma(g, f, -0.5f);
     float high = e * 0x1.62e4p-1f, sum = high + f, lost = f - (sum - high); /* high is exact */
     return sum + f32_fma(f2, p, f32_fma(e, 0x1.7f7d1cp-20f, lost));
 }

@@ -44,7 +44,7 @@ typedef struct Unary {
 static const Unary unary[] = {
     ROW(EXP, exp, 1, -5.88952f, 88.72f, -87.4f, -103.9f),
     ROW(EXPM1, expm1, 2, 0.376542f, -17.4f, 88.72f),
-    ROW(LOG, log, 1, 1.35407f, 0.6678f, 2.6694f, 0x1p-126f),
+    ROW(LOG, log, 1, 1.33535f, 0.668f, 2.6694f, 0x1p-126f),
     ROW(LOG1P, log1p, 2, 0.335356f, -0.3356f, 2.268e38f),
     ROW(SQRT, sqrt, 0.5, 0x1p-126f),
     OWN(RSQRT, rsqrt, 2, 0x1p-126f),
