@@ -81,6 +81,10 @@ static void write(Flow *f) {
     if (!f->is_inserted) d->frame_seq = f->seq + 1;
 }
 
+static bool is_signal(Op op) {
+    return op == OP_SIGNAL_ENTER || op == OP_SIGNAL_EXIT || op == OP_SIGNAL_DEFINE;
+}
+
 /* The frame is not to go on as it came after all: its instructions so far are written. */
 static void unfold(Dispatcher *d, Client *c) {
     const Msg *m = d->whole;
@@ -95,6 +99,7 @@ static void unfold(Dispatcher *d, Client *c) {
         assert(more == 1);
         f.seq = r.inst_seq;
         write(&f);
+        if (is_signal(f.inst.op)) frame_set_compiles(&d->frame, r.compiles);
     }
 }
 
@@ -111,18 +116,17 @@ void route_open(Dispatcher *d, const Client *c, Msg *m, uint64_t seq) {
     d->frame_seq = seq;
 }
 
-static bool is_signal(Op op) {
-    return op == OP_SIGNAL_ENTER || op == OP_SIGNAL_EXIT || op == OP_SIGNAL_DEFINE;
-}
-
 static void process(Flow *f, int stage) {
     (void)stage;
     Dispatcher *d = f->d;
     if (d->tape) tape_sent(f);
     if (d->whole) {
         if (f->record && !f->group && !f->has_to) {
-            if (is_signal(f->inst.op) && (!f->hot || f->client->compiles)) /* it is ours alone */
-                record_set_compiles(f->hot ? f->hot : (void *)f->record, f->client->compiles);
+            bool compiles = f->client->compiles;
+            if (is_signal(f->inst.op) && f->hot) /* the frame is ours alone */
+                hot_set_compiles(f->hot, f->body, f->body_at, compiles);
+            else if (is_signal(f->inst.op))
+                record_set_compiles((void *)f->record, compiles);
             d->n_whole++;
             return;
         }

@@ -66,6 +66,7 @@ static const char *read_form(const uint8_t *p, size_t n, BodyForm *f) {
 
 static const char *read_forms(Body *b) {
     size_t cap = 0;
+    uint8_t n_signals = 0;
     for (size_t at = 0; at < b->n_bytes;) {
         if (b->n == BODY_INSTS) return "too many instructions";
         if (b->n == cap) {
@@ -77,6 +78,9 @@ static const char *read_forms(Body *b) {
         if (bad) return bad;
         f->at = (uint32_t)at;
         f->n_made = b->n_made;
+        f->n_signals = n_signals;
+        n_signals += record_is_signal(f->op) && n_signals < 31;
+        b->n_signals = n_signals;
         b->n_made += f->n_out;
         at += f->bytes;
     }

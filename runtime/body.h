@@ -35,6 +35,7 @@ typedef struct BodyForm {
     uint32_t n_made;    /* results of the body's instructions before it */
     uint16_t op, n_in, n_external; /* external: operands whose ids or values are arguments */
     uint8_t n_out, n_attr_arg, payload; /* payload: 0, BODY_INLINE or BODY_PART */
+    uint8_t n_signals;                  /* in the body before it; at most 31 */
 } BodyForm;
 
 typedef struct Body Body;
@@ -42,6 +43,7 @@ struct Body {
     Body *dead; /* the next one that had to go */
     uint64_t number, hash; /* hash: of bytes */
     uint32_t n, n_made;    /* instructions, results */
+    uint32_t n_signals;    /* signals among them, at most 31 */
     uint8_t *bytes;
     size_t n_bytes;
     BodyForm *form; /* n of them */
@@ -75,6 +77,7 @@ typedef struct HotRun {
     Body *body;
     uint32_t from, count;
     uint64_t base; /* id of the first result */
+    uint32_t compiles; /* HotHead */
     const uint8_t *args;
     size_t n_args;
 } HotRun;

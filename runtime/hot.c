@@ -3,6 +3,7 @@
 #include "runtime/body.h"
 #include "runtime/record.h"
 #include <assert.h>
+#include <stddef.h>
 
 /* ---- Writing ---- */
 
@@ -67,7 +68,20 @@ bool frame_refold(FrameWriter *w, const struct Body *body, uint32_t at) {
     return ok;
 }
 
+void hot_set_compiles(void *hot, const struct Body *body, uint32_t at, bool on) {
+    uint8_t *to = (uint8_t *)hot + offsetof(HotHead, compiles);
+    uint32_t compiles, bit = UINT32_C(1) << body->form[at].n_signals;
+    memcpy(&compiles, to, sizeof compiles);
+    compiles = on ? compiles | bit : compiles & ~bit;
+    memcpy(to, &compiles, sizeof compiles);
+}
+
 /* ---- Reading ---- */
+
+bool hot_next_compiles(const FrameReader *r) {
+    const BodyForm *f = &r->hot_body->form[r->hot_at];
+    return record_is_signal(f->op) ? r->hot_compiles >> f->n_signals & 1 : r->compiles;
+}
 
 /* Length, then what the head says. */
 static const char *read_head(const FrameReader *r, const RecordHead *record, HotRun *run) {
@@ -76,7 +90,7 @@ static const char *read_head(const FrameReader *r, const RecordHead *record, Hot
     memcpy(&h, r->at, sizeof h);
     Body *b = bodies_get(r->bodies, h.number);
     if (!b) return "a body that is not known";
-    if (h.head.n_in || h.head.n_out || (h.head.flags & ~COMPILES) || h.head.n_attr_form ||
+    if (h.head.n_in || h.head.n_out || h.head.flags || h.head.n_attr_form ||
         h.head.n_attr_arg)
         return "a hot record with more than arguments";
     if (h.from >= b->n || h.count == 0 || h.count > r->count - r->next)
@@ -85,6 +99,7 @@ static const char *read_head(const FrameReader *r, const RecordHead *record, Hot
                     .from = h.from,
                     .count = h.count,
                     .base = h.base,
+                    .compiles = h.compiles,
                     .args = r->at + HOT_HEAD,
                     .n_args = record->length - HOT_HEAD};
     return NULL;
@@ -98,7 +113,7 @@ const char *hot_begin(FrameReader *r, const RecordHead *h) {
     r->hot_at = run.from, r->hot_left = run.count;
     r->hot_base = run.base;
     r->hot_head = r->at;
-    r->hot_compiles = h->flags & COMPILES;
+    r->hot_compiles = run.compiles;
     r->hot_args = run.args, r->hot_end = run.args + run.n_args;
     return NULL;
 }
@@ -120,6 +135,7 @@ const uint8_t *hot_record(FrameReader *r, Arena *scratch, const char **bad) {
     memcpy(p, &length, 4);
     memcpy(p + f->bytes, &r->hot_base, 8);
     memcpy(p + f->bytes + 8, r->hot_args, n_args);
+    r->hot_signal = f->n_signals;
     r->hot_args = end;
     r->hot_base += f->n_out;
     r->hot_left--;
@@ -160,6 +176,9 @@ void frame_pass_hot(FrameReader *r, uint32_t n, const uint8_t *args) {
     const Body *b = r->hot_body;
     uint32_t rounds = (r->hot_at + n) / b->n, to = (r->hot_at + n) % b->n;
     assert(n > 0 && n <= r->hot_left && args <= r->hot_end);
+    uint32_t from_signal = b->form[r->hot_at].n_signals, to_signal = b->form[to].n_signals;
+    if (rounds * b->n_signals + to_signal > from_signal) /* the last one that is passed */
+        r->compiles = r->hot_compiles >> ((to_signal ? to_signal : b->n_signals) - 1) & 1;
     r->is_hot = true;
     r->is_inserted = false;
     r->hot_base += (uint64_t)rounds * b->n_made + b->form[to].n_made - b->form[r->hot_at].n_made;

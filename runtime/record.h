@@ -32,7 +32,8 @@ typedef struct RecordHead {
 
 typedef struct HotHead {
     RecordHead head;
-    uint32_t number, from, count, zero;
+    uint32_t number, from, count;
+    uint32_t compiles; /* bit k: flag COMPILES of the body's k-th `signal`; bit 31: of all others */
     uint64_t base;
 } HotHead;
 
@@ -42,6 +43,10 @@ _Static_assert(sizeof(RecordHead) == RECORD_HEAD, "record head has no holes");
 _Static_assert(sizeof(HotHead) == HOT_HEAD, "hot head has no holes");
 
 static inline size_t pad8(size_t n) { return (n + 7) & ~(size_t)7; }
+
+static inline bool record_is_signal(uint16_t op) {
+    return op == OP_SIGNAL_ENTER || op == OP_SIGNAL_EXIT || op == OP_SIGNAL_DEFINE;
+}
 
 const char *record_check(const RecordHead *h); /* NULL, or what is wrong; wire.c */
 

@@ -11,10 +11,6 @@
 
 enum { DISTANCE_MAX = (1 << 30) - 1 };
 
-static inline bool is_signal(uint16_t op) {
-    return op == OP_SIGNAL_ENTER || op == OP_SIGNAL_EXIT || op == OP_SIGNAL_DEFINE;
-}
-
 MsgKind wire_kind(const Msg *m) {
     if (m->n < 1 || m->part[0]->n < 1 || m->part[0]->data[0] >= MSG_COUNT) return MSG_COUNT;
     return (MsgKind)m->part[0]->data[0];
@@ -208,7 +204,7 @@ void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t re
         w->parts[w->n_parts++] = buf_ref(in->payload_buf);
         put_u64(start + record_bytes - 8, (uint64_t)w->n_parts);
     }
-    if (is_signal(h.op)) w->compiles = (h.flags & COMPILES) != 0;
+    if (record_is_signal(h.op)) w->compiles = (h.flags & COMPILES) != 0;
     w->last_at = w->head->n;
     w->head->n += record_bytes;
     w->count++, w->records++;
@@ -374,7 +370,7 @@ const char *record_check(const RecordHead *h) {
     if (h->n_in > MAX_IN) return "too many operands";
     if (h->n_attr_form + h->n_attr_arg > MAX_ATTRS) return "too many attributes";
     if (h->flags > (HAS_PART | IS_INSERTED | COMPILES) || (h->flags & HAS_PAYLOAD) == HAS_PAYLOAD ||
-        (h->flags & COMPILES && !is_signal(h->op)))
+        (h->flags & COMPILES && !record_is_signal(h->op)))
         return "unknown flags";
     return NULL;
 }
@@ -462,7 +458,8 @@ int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, si
     r->next++;
     r->inst_seq = r->seq_next;
     r->is_inserted = (h.flags & IS_INSERTED) != 0;
-    if (is_signal(h.op) && !r->is_hot) r->compiles = (h.flags & COMPILES) != 0;
+    if (record_is_signal(h.op))
+        r->compiles = r->is_hot ? r->hot_compiles >> r->hot_signal & 1 : (h.flags & COMPILES) != 0;
     r->seq_next += !r->is_inserted;
     return 1;
 }

@@ -96,9 +96,10 @@ typedef struct FrameReader {
     uint32_t client, count, next;
     uint64_t seq, seq_next, inst_seq, number;
     bool is_inserted; /* what frame_next has yielded */
-    bool compiles;    /* a `signal` that stands in full has led into such a scope */
+    bool compiles;    /* ... is in a scope that is compiled at first sight */
     bool is_hot;      /* it is of a hot record ... */
-    bool hot_compiles;       /* ... in which one leads into such a scope */
+    uint32_t hot_compiles; /* its signals that lead into such a scope, ... */
+    uint32_t hot_signal;   /* ... and which of its signals this is */
     const uint8_t *hot_head; /* its record */
     /* Set by the owner behind frame_open: learns bodies, and knows those of hot records. NULL: hot
      * records are malformed. */
@@ -109,11 +110,6 @@ typedef struct FrameReader {
     const uint8_t *hot_args, *hot_end;
 } FrameReader;
 bool frame_open(FrameReader *r, const Msg *m, Err *err);
-/* What frame_next has yielded is in a scope that is compiled at first sight; of a hot record all
- * is, if anything is. */
-static inline bool frame_compiles(const FrameReader *r) {
-    return r->compiles || (r->is_hot && r->hot_compiles);
-}
 /* 1: *in is the next instruction and *record / *record_bytes its raw bytes; 0: end; -1: malformed
  * (err set). */
 int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, size_t *record_bytes,
@@ -130,6 +126,8 @@ bool frame_enter_hot(FrameReader *r);
 /* n of them, perhaps several times round, have been dealt with; the arguments that are
  * left begin at args. Not the last of a record that has bytes left over: frame_next says so. */
 void frame_pass_hot(FrameReader *r, uint32_t n, const uint8_t *args);
+/* What comes next, of a hot record, is in a scope that is compiled at first sight. */
+bool hot_next_compiles(const FrameReader *r);
 /* Appends a record of an open frame as it stands (`in` is what it decodes to, unchanged); the part
  * index is renumbered. */
 void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t record_bytes);
@@ -295,8 +293,9 @@ bool wire_read_reply(const Msg *m, Arena *arena, Reply *r, Err *err);
 bool wire_client(const Msg *m, uint32_t *client);
 void wire_set_client(Msg *m, uint32_t client);            /* in place; head must be unshared */
 void wire_set_number(Msg *m, uint64_t number);            /* of a frame; likewise */
-/* Of a frame, and of a `signal` or hot record in it: what frame_begin and frame_set_compiles would
- * have written; likewise. */
+/* Of a frame, of a `signal` record in it, and of a hot record's `signal` that is its body's
+ * instruction `at`: what frame_begin and frame_set_compiles would have written; likewise. */
 void wire_set_compiles(Msg *m, bool on);
 void record_set_compiles(void *record, bool on);
+void hot_set_compiles(void *hot, const struct Body *body, uint32_t at, bool on);
 #endif

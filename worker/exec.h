@@ -126,6 +126,7 @@ struct Job {
     uint8_t kind, state;
     bool is_ready;    /* waits for memory or its turn only */
     bool compiles;    /* in a scope that is compiled at first sight */
+    uint32_t signals; /* of its hot record: FrameReader.hot_compiles */
     int16_t node;     /* of the cluster; JOB_PENDING */
     uint32_t n_late;  /* operands that are not begun */
     uint32_t n_waits; /* what it waits for: operands, descriptors */

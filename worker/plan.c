@@ -177,7 +177,7 @@ static void begin_recording(Exec *x, Job *j) {
     if (++spot->visits < 2 || limit < 2 || !may_try(spot)) return;
     for (const Plan *p = spot->plans; p; p = p->next) /* another length is not called for */
         if (p->n <= limit && spot->last_miss != MISS_TYPES && spot->last_miss != MISS_VALUES &&
-            !spot->renews && p->compiles == j->compiles)
+            !spot->renews && p->compiles == j->compiles && p->signals == j->signals)
             return;
     collect_flush(x);
     if (!may_plan(x, c, j->seq)) return;
@@ -555,7 +555,7 @@ bool plan_run(Exec *x, Frame *f) {
     Client *c = f->client;
     if (!plans || (plans->recorder && plans->recorder->client == c)) return false;
     if (r->seq_next < c->plan_hold || !frame_enter_hot(r)) return false;
-    bool compiles = r->compiles || r->hot_compiles;
+    bool compiles = hot_next_compiles(r);
     Spot *spot = spot_at(r->hot_body, r->hot_at);
     if (!spot || !spot->plans) return false;
     if (!may_plan(x, c, r->seq_next)) {
@@ -568,7 +568,8 @@ bool plan_run(Exec *x, Frame *f) {
     spot->renews = NULL;
     spot->last_miss = MISS_NONE;
     for (Plan *p = spot->plans; p; p = p->next) {
-        if (p->n > r->hot_left || p->compiles != compiles) continue;
+        bool is_alike = p->compiles == compiles && p->signals == r->hot_compiles;
+        if (p->n > r->hot_left || !is_alike) continue;
         if (!has_flushed) collect_flush(x);
         has_flushed = true;
         if (!may_plan(x, c, r->seq_next)) return false;

@@ -293,6 +293,7 @@ Plan *plan_make(Exec *x, Recorder *r) {
     p->n = r->n, p->n_made = (uint32_t)r->n_made;
     p->n_args = (uint32_t)(r->at - r->args);
     p->compiles = r->compiles;
+    p->signals = r->signals;
     p->safe = m.safe;
     p->n_regions = m.n_regions;
     p->base = arena_zalloc(&p->arena, sizeof *p->base * (size_t)(m.n_regions + 1));

@@ -141,7 +141,8 @@ struct Plan {
     Plans *owner;
     uint32_t n, n_made; /* instructions, results */
     uint32_t n_args;    /* bytes */
-    bool compiles;
+    bool compiles;    /* its first instruction is in a scope that is compiled at first sight, ... */
+    uint32_t signals; /* ... and which signals of the body lead into one */
     uint64_t size, runs, used_at;
     uint64_t look_at;        /* runs after which there may be news of its trials */
     uint32_t renewed, stale; /* times: the plans before it; it was found to be */
@@ -209,6 +210,7 @@ typedef struct Recorder {
     const uint8_t *args, *at, *end; /* the segment's first, the next one's, the record's */
     bool compiles, has_failed;
     Plan *renews; /* in whose place it comes; NULL: none's */
+    uint32_t signals;
     const char *why;
     int64_t begin_ns;
     Arena arena; /* becomes the plan's */

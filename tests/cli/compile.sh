@@ -56,6 +56,21 @@ same "GT_AUTO_COMPILE=0, no scope" "$(GT_AUTO_COMPILE=0 launches)" 0
 [ "$(GT_WORKER_BATCH_SIZE=3 launches --hot)" -ge 6 ] || fail "GT_WORKER_BATCH_SIZE=3: $(out)"
 for try in 1 2 3 4 5 6 7 8; do [ "$(launches --hot)" -lt 6 ] && break; done
 [ "$(tail -n 1 "$TMP/out")" -lt 6 ] || fail "batches are never larger than 3: $(out)"
+# A loop goes on as a hot body, in which the scope still begins and ends where it does: 7 instructions, 300 rounds.
+cat >"$TMP/loop.gt" <<'EOF'
+signal.define("hot", compile=true)
+x = arange(1024.0).reshape(32, 32) / 1024; t = x * 0; u = x
+for i in range(300) {
+    a = x * 0.5 + u * 2.0 + 1.0
+    signal hot { t = t * 0.9 + tanh(a) * 0.1 + t * t * 0.01 }
+    x = u * 1.5 - t * 0.001
+    if i == 200 and arg("other", false) { x = x + exp(x) * 0.01 }
+}
+print(x.sum().item())
+s = stats(); print(s["hot_instructions"] > 1000, s["fused.ops"] + s["fused.eager_ops"])
+EOF
+GT_AUTO_COMPILE=0 run "$TMP/loop.gt"; same "in a loop" "$(tail -n 1 "$TMP/out")" "true 2100"
+GT_AUTO_COMPILE=0 run "$TMP/loop.gt" --other; same "in a loop that changes" "$(tail -n 1 "$TMP/out")" "true 2100"
 GT_WORKER_BATCH_SIZE=many run "$TMP/knobs.gt"; has "a wrong knob is told" "$(err)" "GT_WORKER_BATCH_SIZE=many is not a whole number from 1 on"
 for knob in GT_COMPILE=0 GT_AUTO_COMPILE=0 GT_WORKER_BATCH_SIZE=1 GT_WORKER_BATCH_SIZE=2 GT_WORKER_BATCH_SIZE=1000; do
     env "$knob" "$GTSH" "$TMP/once.gt" --define yes >"$TMP/out" 2>"$TMP/err" || fail "$knob: $(err)"

@@ -20,7 +20,7 @@ GT_FUSE=wait; export GT_FUSE
 show='debug.print_kernel(y)'
 fused="one kernel of several operations, of which 'tanh' gives this tensor"
 until_has "fused" "/* w0: $fused" "$show" "$TMP/ask.gt"
-has "where from" "$(out)" ", used 1 time: "
+has "where from" "$(out)" ", looked up 1 time: "
 has "the ops, with their dtypes" "$(out)" "tanh v"
 has "by name" "$(out)" "-> f32, stored"
 has "each line too" "$(out)" "/* tanh */"
