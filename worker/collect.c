@@ -20,7 +20,7 @@ enum {
     WAIT_MS = 60000,
     SIGHTS = 2,        /* what runs once needs no kernel */
     WORTH_NS = 10000000, /* so much to be saved of what it took so far is worth a compiler */
-    BATCH = 8,          /* kernels that are compiled together: one call takes less time than several */
+    BATCH = 8,          /* kernels that are compiled together: fewer calls take less time */
     PASSED_MAX = 64,   /* instructions beside an open cluster */
     EDGE_MIN = 12      /* nodes of a cluster that ends where a loop goes round */
 };

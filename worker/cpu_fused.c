@@ -1,6 +1,5 @@
-/* cpu_fused.c: calls the kernel of a cluster (fuse.h) over the pool, in parts of fixed boundaries; or
- * behind a matmul, tile by tile.
- * SPDX-License-Identifier: MIT */
+/* cpu_fused.c: calls the kernel of a cluster (fuse.h) over the pool, in parts of fixed
+ * boundaries; or behind a matmul, tile by tile. SPDX-License-Identifier: MIT */
 #include "worker/cpu.h"
 #include "worker/fuse.h"
 

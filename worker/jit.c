@@ -594,9 +594,9 @@ JitStats jit_stats(Jit *j) {
 uint32_t jit_number(const JitEntry *e) { return e->number; }
 
 bool jit_about(Jit *j, uint32_t number, JitAbout *out) {
-    static const JitState states[] = {[ITEM_ASKED] = JIT_ASKED,       [ITEM_WANTED] = JIT_ASKED,
-                                      [ITEM_BUSY] = JIT_ASKED,        [ITEM_COMPILED] = JIT_COMPILED,
-                                      [ITEM_CACHED] = JIT_CACHED,     [ITEM_FAILED] = JIT_FAILED};
+    static const JitState states[] = {[ITEM_ASKED] = JIT_ASKED,   [ITEM_WANTED] = JIT_ASKED,
+                                      [ITEM_BUSY] = JIT_ASKED,    [ITEM_COMPILED] = JIT_COMPILED,
+                                      [ITEM_CACHED] = JIT_CACHED, [ITEM_FAILED] = JIT_FAILED};
     if (number == 0 || number > j->n_entries) return false;
     const JitEntry *e = j->numbered[number - 1];
     const Item *item = e->item;

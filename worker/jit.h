@@ -60,8 +60,8 @@ JitEntry *jit_entry(Jit *j, const void *signature, size_t n, uint64_t hash);
 /* The kernel, which lives as long as j, or NULL; counted as a hit or a miss. */
 const FusedKernel *jit_kernel(Jit *j, JitEntry *e);
 /* After a miss: it is wanted. make is called here, at most once for an entry. SIGHT_SOON: at first
- * sight, whatever config says of sights and worth, and before all others; SIGHT_CUT: seldom the same
- * again, a few of them count as one. */
+ * sight, whatever config says of sights and worth, and before all others; SIGHT_CUT: seldom the
+ * same again, a few of them count as one. */
 typedef enum JitSight { SIGHT_WHOLE, SIGHT_CUT, SIGHT_SOON } JitSight;
 void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, JitSight sight);
 void jit_lost(Jit *j, JitEntry *e, int64_t ns); /* so much a kernel might have saved */

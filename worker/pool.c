@@ -1,6 +1,6 @@
 /* pool.c: see pool.h. A run writes the job, then to each thread how many parts are its share, then
- * bumps the mailboxes of the threads that have one; mailbox and share have cache lines of their own.
- * A part is claimed by lowering the share that it is in, by its thread or by one that is done with
+ * bumps the mailboxes of the threads that have one; mailbox and share have cache lines of their
+ * own. A part is claimed by lowering the share that it is in, by its thread or by one that is done with
  * its own; only who has claimed a part reads the job, and the job stays until all parts are done:
  * the last one lowers `left` to 0, on which the caller waits.
  *
@@ -22,10 +22,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long a thread looks before it sleeps, by the clock: a pause takes 40 cycles on one machine and
- * 140 on another. A wake-up costs 30 to 50 us, as long as many kernels; with 5 us of spin a GPT's
- * step on two threads was no faster than on one. With more threads than cores spinning only takes
- * time from the others. */
+/* How long a thread looks before it sleeps, by the clock: a pause takes 40 cycles on one machine
+ * and 140 on another. A wake-up costs 30 to 50 us, as long as many kernels; with 5 us of spin a
+ * GPT's step on two threads was no faster than on one. With more threads than cores spinning
+ * only takes time from the others. */
 enum { SPIN_NS = 100000, SPIN_CROWDED_NS = 2000, PAUSES = 32 /* between two looks at the clock */ };
 
 typedef struct Gate {

@@ -281,8 +281,8 @@ static void along_rows(Program *p) {
     try_inst(p, &inst, types);
 }
 
-/* Of the shape that most tensors have, or of a matrix and its transpose; what comes next will mostly
- * read it. */
+/* Of the shape that most tensors have, or of a matrix and its transpose; what comes next will
+ * mostly read it. */
 static void product(Program *p) {
     Live x = p->live[choose(p)];
     TensorType a = p->base[0];

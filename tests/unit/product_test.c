@@ -1,7 +1,7 @@
-/* product_test: a matmul and the cluster that reads it, tile by tile, give the bits of one after the
- * other, for every way to cut the product, with one output over the product's memory and with a
- * memory of its own, with kernels of elements and of rows, on any number of threads; and each
- * element is seen exactly once, after it was written. (fuse.sh has whole programs.)
+/* product_test: a matmul and the cluster that reads it, tile by tile, give the bits of one after
+ * the other, for every way to cut the product, with one output over the product's memory and
+ * with a memory of its own, with kernels of elements and of rows, on any number of threads; and
+ * each element is seen exactly once, after it was written. (fuse.sh has whole programs.)
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst.h"
 #include "tests/unit/check.h"
