@@ -1,8 +1,8 @@
 /* pool.c: see pool.h. A run writes the job, then to each thread how many parts are its share, then
  * bumps the mailboxes of the threads that have one; mailbox and share have cache lines of their
- * own. A part is claimed by lowering the share that it is in, by its thread or by one that is done with
- * its own; only who has claimed a part reads the job, and the job stays until all parts are done:
- * the last one lowers `left` to 0, on which the caller waits.
+ * own. A part is claimed by lowering the share that it is in, by its thread or by one that is done
+ * with its own; only who has claimed a part reads the job, and the job stays until all parts are
+ * done: the last one lowers `left` to 0, on which the caller waits.
  *
  * Sleeping: who wants to sleep says so in `asleep`, looks at the word once more and only then waits
  * on it; who changes the word looks at `asleep` afterwards. Both use sequentially consistent
