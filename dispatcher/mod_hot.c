@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FREE_MAX = 64, NEVER = INT32_MAX };
+enum { FREE_MAX = 64, NEVER = INT32_MAX, ATTR_BYTES_MAX = 512 };
 
 /* An operand. */
 typedef struct Slot {
@@ -244,6 +244,7 @@ static void take_note(const Flow *f, const Inst *was) {
         note_types(t, f, was);
     } while (t->epoch != epoch);
     size_t operands = 8 * (size_t)form->n_external;
+    if (f->args_bytes - operands > ATTR_BYTES_MAX) return;
     free(note->attr);
     note->n_attr = f->args_bytes - operands;
     note->attr =

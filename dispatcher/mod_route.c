@@ -58,7 +58,10 @@ static void write(Flow *f) {
     bool has_place = !f->is_for_all && shard_has_place(f->inst.op);
     RankSet to = recipients(f, has_place);
     bool is_large = f->inst.payload_bytes > INLINE_BYTES || d->frame.n_parts > 0;
-    if (is_large && d->frame.head && memcmp(&to, &d->frame_to, sizeof to)) flush(d, c, 0);
+    /* Bodies are for the home worker alone, which must know them all, or the first ones of them
+     * (dispatcher.c, move_home). */
+    bool is_alone = is_large || f->inst.op == OP_BODY;
+    if (is_alone && d->frame.head && memcmp(&to, &d->frame_to, sizeof to)) flush(d, c, 0);
     FrameWriter *w = writer(d, c);
     ranks_join(&d->frame_to, &to);
     Located located;
@@ -79,6 +82,7 @@ static void write(Flow *f) {
     /* What is inserted behind an instruction (frees) still speaks of that one: it does not say
      * which comes next. */
     if (!f->is_inserted) d->frame_seq = f->seq + 1;
+    if (f->inst.op == OP_BODY) flush(d, c, 0);
 }
 
 static bool is_signal(Op op) {
@@ -94,6 +98,7 @@ static void unfold(Dispatcher *d, Client *c) {
     bool ok = frame_open(&r, m, NULL);
     assert(ok); /* It was read before. */
     r.bodies = &c->bodies;
+    r.reads_again = true; /* a body that it uses may have had to go for one that it defines */
     for (; d->n_whole > 0; d->n_whole--) {
         int more = frame_next(&r, &d->scratch, &f.inst, &f.record, &f.record_bytes, NULL);
         assert(more == 1);

@@ -111,7 +111,8 @@ static Body *other_body(const Hot *h, const uint8_t *form, size_t n) {
 }
 
 static void keep_form(Hot *h, const void *form, size_t n) {
-    if (h->n >= h->window || h->forms.n + n > BODY_BYTES) h->is_too_long = true;
+    if (h->n >= h->window || h->forms.n + n > BODY_BYTES || n > BODY_FORM_BYTES)
+        h->is_too_long = true;
     if (h->is_too_long) return;
     size_t at = h->forms.n;
     bytes_add(&h->forms, form, n);

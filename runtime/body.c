@@ -18,6 +18,13 @@ Body *bodies_get(const Bodies *t, uint64_t number) {
     return b && b->number == number ? b : NULL;
 }
 
+Body *bodies_get_dead(const Bodies *t, uint64_t number) {
+    Body *b = bodies_get(t, number);
+    for (Body *dead = t->dead; dead && !b; dead = dead->dead)
+        if (dead->number == number) b = dead;
+    return b;
+}
+
 static void bury(Bodies *t, Body **at) {
     Body *b = *at;
     *at = NULL;
@@ -48,6 +55,7 @@ static const char *read_form(const uint8_t *p, size_t n, BodyForm *f) {
     if (n < RECORD_HEAD) return "a form is cut off";
     memcpy(&h, p, sizeof h);
     if (h.length < RECORD_HEAD || h.length > n || h.length % 8) return "a form of a wrong length";
+    if (h.length > BODY_FORM_BYTES) return "a form that is too long";
     const char *bad = record_check(&h);
     if (bad) return bad;
     if (h.op == OP_BODY || (h.flags & IS_INSERTED)) return "no part of a body";

@@ -22,6 +22,8 @@ enum {
     BODIES_MAX = 128,       /* of one stream */
     BODY_INSTS = 16 * 1024, /* of one body */
     BODY_BYTES = 1 << 20,   /* of one body's forms */
+    BODY_FORM_BYTES = 4096, /* of one form: so much an instruction of a hot record may unfold to,
+                               besides its arguments */
     BODIES_BYTES = 4 << 20, /* of all forms of a table */
     HOT_INSTS = 4096        /* instructions of one frame, if hot records stand for them */
 };
@@ -63,6 +65,8 @@ typedef struct Bodies {
  * is known: then nothing happens. False, with err: malformed, or beyond a limit. */
 bool bodies_define(Bodies *t, uint64_t number, const void *forms, size_t n, Err *err);
 Body *bodies_get(const Bodies *t, uint64_t number); /* NULL: there is none */
+/* The same, or one that had to go since the last sweep. */
+Body *bodies_get_dead(const Bodies *t, uint64_t number);
 void bodies_sweep(Bodies *t); /* no reader is in what had to go */
 void bodies_fini(Bodies *t);
 

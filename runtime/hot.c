@@ -88,7 +88,8 @@ static const char *read_head(const FrameReader *r, const RecordHead *record, Hot
     HotHead h;
     if (!r->bodies || record->length < HOT_HEAD) return "a hot record where none is expected";
     memcpy(&h, r->at, sizeof h);
-    Body *b = bodies_get(r->bodies, h.number);
+    Body *b = r->reads_again ? bodies_get_dead(r->bodies, h.number)
+                             : bodies_get(r->bodies, h.number);
     if (!b) return "a body that is not known";
     if (h.head.n_in || h.head.n_out || h.head.flags || h.head.n_attr_form ||
         h.head.n_attr_arg)

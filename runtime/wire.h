@@ -104,6 +104,7 @@ typedef struct FrameReader {
     /* Set by the owner behind frame_open: learns bodies, and knows those of hot records. NULL: hot
      * records are malformed. */
     struct Bodies *bodies;
+    bool reads_again; /* set likewise: the frame was read before, no sweep has been since */
     uint32_t records, hot_at, hot_left;
     uint64_t hot_base;
     struct Body *hot_body;

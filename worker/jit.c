@@ -210,7 +210,9 @@ static void compile_batch(Shop *s, Item **e, int n) {
     pthread_mutex_unlock(&s->lock);
     for (int i = 0; ok && i < n; i++) {
         cache_path(&s->cache, e[i]->key, path);
+        pthread_mutex_lock(&s->lock); /* who asks for figures reads them */
         e[i]->compile_ms = ms, e[i]->batch = n;
+        pthread_mutex_unlock(&s->lock);
         bool is_there = (cache_link(&s->cache, object, path) && load(s, e[i], path)) ||
                         load(s, e[i], object); /* the cache does not take it */
         set_state(s, e[i], is_there ? ITEM_COMPILED : ITEM_FAILED);

@@ -187,6 +187,7 @@ void recorder_before(Exec *x, Recorder *r, Job *j) {
     r->n++;
     r->first_value[r->n] = r->n_values;
     if (!end || j->args != r->at) recorder_fail(r, "arguments");
+    if (f->payload && in->op != OP_DATA) recorder_fail(r, "a payload");
     if (op_info[in->op].class_ == CLASS_CONTROL && in->n_out && in->op != OP_SHARD)
         recorder_fail(r, "a result of nothing");
     if (r->has_failed) return;
@@ -414,7 +415,9 @@ void plan_saw_data(Exec *x, const Job *j) {
     Recorder *r = recorder_of(x, j);
     if (!r) return;
     const BodyForm *f = &r->body->form[j->body_at];
-    if (j->part || !f->payload || j->at != (int)r->n - 1) {
+    /* Bools must be 0 or 1, which inference looks at each time. */
+    bool is_bool = j->call.out[0].type.dtype == DT_BOOL;
+    if (j->part || !f->payload || j->at != (int)r->n - 1 || is_bool) {
         recorder_fail(r, "data");
         return;
     }

@@ -143,6 +143,7 @@ static void look_ahead(Exec *x, Frame *f) {
     Job *j = cell_get(&x->jobs);
     const FrameReader *at = &f->reader;
     j->body = !f->is_bad && x->plans && frame_enter_hot(&f->reader) ? at->hot_body : NULL;
+    j->args = NULL;
     if (j->body) j->body_at = at->hot_at, j->args = at->hot_args, j->args_base = at->hot_base;
     f->is_ahead = true;
     int r = f->is_bad ? 0 : frame_next(&f->reader, &f->arena, &j->inst, NULL, NULL, &f->bad);

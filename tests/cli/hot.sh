@@ -54,4 +54,17 @@ code replay 0 "$GTSH" --replay "$TMP/chain.gti"; same "replay" "$(out)" "$told"
 [ "$(grep -c ' = c1 w0 hot begin 0 from=' "$TMP/tape")" -gt 0 ] || fail "nothing is hot on the tape"
 same "as many ends as begins" "$(grep -c ' hot begin ' "$TMP/tape")" "$(grep -c ' hot end ' "$TMP/tape")"
 code "a tape with marks" 0 "$GTSH" --replay "$TMP/tape"; same "a tape with marks" "$(out)" "$told"
+# More loops than a stream's table has room for, the first of them again behind the rest, and a frame that is written anew: what
+# it uses may have had to go for what it defines.
+printf 'rows:\n  shard:\n    axis: 0\n' >"$TMP/rows.yaml"
+for loops in 123 124 125 126 127 128; do
+    awk -v n="$loops" 'BEGIN {
+        print "x = ones(3)\nfn f(x) {\n    for i in range(12) { x = x * 0.5 + 1.0 }\n    return x\n}\nx = f(x)"
+        for (i = 0; i < n; i++) print "for i in range(4) { x = x * 0.5 + 1.0 }"
+        print "x.sum().item()\nx = f(x)"
+        for (i = 0; i < 4; i++) print "for i in range(4) { x = x * 0.25 + 1.0 }"
+        print "signal rows { y = ones(8, 3) + x }\nprint(y.sum())" }' >"$TMP/many.gt"
+    code "$loops loops" 0 "$GTSH" -w 4 --config "$TMP/rows.yaml" "$TMP/many.gt"; told=$(out)
+    code "$loops loops in full" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" "$TMP/many.gt"; same "$loops loops" "$told" "$(out)"
+done
 finish

@@ -258,7 +258,7 @@ static void form_of(Bytes *out, int n_instructions, size_t attr_bytes) {
 static void test_tables(void) {
     Bodies t = {0};
     Bytes small = {0}, large = {0}, many = {0}, bad = {0};
-    form_of(&small, 3, 0), form_of(&large, 1, BODY_BYTES - 24), form_of(&many, BODY_INSTS + 1, 0);
+    form_of(&small, 3, 0), form_of(&large, BODY_BYTES / BODY_FORM_BYTES, BODY_FORM_BYTES - 24), form_of(&many, BODY_INSTS + 1, 0);
     for (uint64_t i = 0; i < 1000; i++) {
         CHECK(bodies_define(&t, i, small.data, small.n, NULL));
         CHECK(bodies_get(&t, i) && bodies_get(&t, i)->n == 3);
@@ -277,6 +277,9 @@ static void test_tables(void) {
     CHECK_FAIL(bodies_define(&t, 500001, many.data, many.n, &err), ERR_PARSE);
     CHECK_FAIL(bodies_define(&t, 500001, large.data, large.n - 8, &err), ERR_PARSE);
     CHECK_FAIL(bodies_define(&t, 500001, "", 0, &err), ERR_PARSE);
+    form_of(&bad, 1, BODY_FORM_BYTES - 16); /* 8 too many */
+    CHECK_FAIL(bodies_define(&t, 500001, bad.data, bad.n, &err), ERR_PARSE);
+    bad.n = 0;
     form_of(&bad, 1, 0);
     ((uint16_t *)(void *)bad.data)[2] = OP_BODY;
     CHECK_FAIL(bodies_define(&t, 500001, bad.data, bad.n, &err), ERR_PARSE);
