@@ -258,7 +258,8 @@ static void form_of(Bytes *out, int n_instructions, size_t attr_bytes) {
 static void test_tables(void) {
     Bodies t = {0};
     Bytes small = {0}, large = {0}, many = {0}, bad = {0};
-    form_of(&small, 3, 0), form_of(&large, BODY_BYTES / BODY_FORM_BYTES, BODY_FORM_BYTES - 24), form_of(&many, BODY_INSTS + 1, 0);
+    form_of(&small, 3, 0), form_of(&many, BODY_INSTS + 1, 0);
+    form_of(&large, BODY_BYTES / BODY_FORM_BYTES, BODY_FORM_BYTES - 24);
     for (uint64_t i = 0; i < 1000; i++) {
         CHECK(bodies_define(&t, i, small.data, small.n, NULL));
         CHECK(bodies_get(&t, i) && bodies_get(&t, i)->n == 3);
