@@ -76,8 +76,9 @@ static bool bi_sync(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 /* f(*args), then everything done: [true, value], or [false, message]. Scopes are as before in
- * both cases. */
+ * both cases. What was asked for before is done first: a failure of that is not f's. */
 static bool bi_attempt(Interp *in, const Value *arg, Value *out, LangError *e) {
+    TRY(stream_sync(in->stream, e));
     int depth = signal_depth(in), no_grad = in->no_grad_depth;
     LangError inner = {0};
     Value r = v_none(), result;
@@ -110,8 +111,8 @@ static bool bi_note(Interp *in, const Value *arg, Value *out, LangError *e) {
     return ok;
 }
 
-/* "w0.fused.ops" and "w1.fused.ops" add up to "fused.ops"; likewise all that begins so, or with
- * jit. The mean of operations per kernel is of these sums. */
+/* "w0.fused.ops" and "w1.fused.ops" add up to "fused.ops"; likewise all that begins so, with
+ * jit or with plan. The mean of operations per kernel is of these sums. */
 static void add_sums(Interp *in, Value map) {
     Value key, v, sums = v_map(in);
     for (size_t i = 0; mapv_at(map.map, i, &key, &v); i++) {
@@ -119,7 +120,8 @@ static void add_sums(Interp *in, Value map) {
         if (v.kind != V_INT || !dot || name[0] != 'w' ||
             1 + strspn(name + 1, "0123456789") != (size_t)(dot - name))
             continue;
-        if (strncmp(dot, ".fused.", 7) && strncmp(dot, ".jit.", 5)) continue;
+        if (strncmp(dot, ".fused.", 7) && strncmp(dot, ".jit.", 5) && strncmp(dot, ".plan.", 6))
+            continue;
         Value sum = v_cstr(dot + 1), *so_far = map_find(sums.map, sum);
         if (so_far) {
             so_far->i += v.i;
@@ -135,8 +137,7 @@ static void add_sums(Interp *in, Value map) {
         mapv_put(map.map, value_ref(key), v);
     }
     if (launches)
-        mapv_put(map.map, v_cstr("fused.ops_per_launch"),
-                 v_float((double)ops / (double)launches));
+        mapv_put(map.map, v_cstr("fused.ops_per_launch"), v_float((double)ops / (double)launches));
     value_drop(sums);
 }
 
@@ -151,11 +152,9 @@ static bool bi_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
     *out = v_map(in);
     for (char *line = b.data, *next; line && *line; line = next) {
         next = strchr(line, '\n');
-        if (next)
-            *next++ = 0;
+        if (next) *next++ = 0;
         char *eq = strchr(line, '='), *end;
-        if (!eq)
-            continue;
+        if (!eq) continue;
         long long i = strtoll(eq + 1, &end, 10);
         mapv_put(out->map, v_str(line, (size_t)(eq - line)),
                  *end || end == eq + 1 ? v_cstr(eq + 1) : v_int(i));
@@ -173,8 +172,7 @@ static bool bi_worker_stats(Interp *in, const Value *arg, Value *out, LangError 
     for (size_t i = 0; mapv_at(all.map, i, &key, &v); i++) {
         const char *name = key.str->s, *dot = strchr(name, '.');
         size_t n = dot ? (size_t)(dot - name) : 0;
-        if (n < 2 || name[0] != 'w' || strspn(name + 1, "0123456789") != n - 1)
-            continue;
+        if (n < 2 || name[0] != 'w' || strspn(name + 1, "0123456789") != n - 1) continue;
         Value worker = v_str(name, n), *own = map_find(out->map, worker);
         if (!own) {
             mapv_put(out->map, value_ref(worker), v_map(in));
@@ -203,8 +201,7 @@ static bool bi_print_worker_stats(Interp *in, const Value *arg, Value *out, Lang
             bytes_fini(&line);
         }
     }
-    if (!p.format.n)
-        pieces_text(&p, "no workers yet\n", 15);
+    if (!p.format.n) pieces_text(&p, "no workers yet\n", 15);
     bool ok = effect_print(in, &p, false, e);
     pieces_fini(&p);
     value_drop(all);
@@ -232,8 +229,7 @@ static bool bi_workers(Interp *in, const Value *arg, Value *out, LangError *e) {
             return error_set(e, "the workers of a running dispatcher are its own");
         if (!stream_set_workers(in->stream, n)) {
             error_set(e, "workers(%d) comes too late: %d worker%s at work", n,
-                      in->config.stream.workers,
-                      in->config.stream.workers == 1 ? " is" : "s are");
+                      in->config.stream.workers, in->config.stream.workers == 1 ? " is" : "s are");
             return error_hint(e, "before the first tensor, or: gtsh -w %d", n);
         }
         in->config.stream.workers = n;
@@ -252,8 +248,7 @@ static bool bi_connect(Interp *in, const Value *arg, Value *out, LangError *e) {
     *out = v_none();
     Endpoint endpoint;
     Err err = {0};
-    if (!endpoint_find(arg[0].str->s, &endpoint, &err))
-        return error_from(e, &err);
+    if (!endpoint_find(arg[0].str->s, &endpoint, &err)) return error_from(e, &err);
     TRY(stream_connect(in->stream, endpoint.text, interp_span(in), e));
     in->config.stream.endpoint = stream_endpoint(in->stream);
     return true;
@@ -291,8 +286,8 @@ const Builtin builtins_system[] = {
      "How many workers this program has; with n, before the first tensor: so many.", 0, -1},
     {"gpu_workers", "n=none", bi_workers, "The original's name of workers.", 0, -1},
     {"connect", "address", bi_connect,
-     "Uses the dispatcher at \"host:port\" instead of own workers; before the first tensor.",
-     0, -1},
+     "Uses the dispatcher at \"host:port\" instead of own workers; before the first tensor.", 0,
+     -1},
     {"debug.get_worker_stats", "", bi_worker_stats,
      "The workers' counters: a map by worker, like {w0: {kernels: 3, ...}}; waits.", 0, -1},
     {"debug.print_worker_stats", "", bi_print_worker_stats, "Prints the workers' counters; waits.",
@@ -327,11 +322,9 @@ static bool bi_choice(Interp *in, const Value *arg, Value *out, LangError *e) {
         Value sub = v_int((int64_t)rng_below(random_bits(in), str_chars(xs.str)));
         return subscript_get(in, in->at, xs, &sub, 1, out, e);
     }
-    if (!is_sequence(xs))
-        return error_set(e, "choice needs a list, not %s", value_type_name(xs));
+    if (!is_sequence(xs)) return error_set(e, "choice needs a list, not %s", value_type_name(xs));
     int64_t n = sequence_count(xs);
-    if (!n)
-        return error_set(e, "choice from an empty list");
+    if (!n) return error_set(e, "choice from an empty list");
     *out = sequence_at(xs, (int64_t)rng_below(random_bits(in), (uint64_t)n));
     return true;
 }
@@ -343,11 +336,9 @@ static bool bi_shuffle(Interp *in, const Value *arg, Value *out, LangError *e) {
         return xs.kind == V_TENSOR ? error_hint(e, "x[randperm(len(x))]") : false;
     }
     int64_t n = sequence_count(xs);
-    if (n > 1 << 28)
-        return error_set(e, "shuffle: more than %d elements", 1 << 28);
+    if (n > 1 << 28) return error_set(e, "shuffle: more than %d elements", 1 << 28);
     *out = v_list(in, (size_t)n);
-    for (int64_t i = 0; i < n; i++)
-        list_push(out->list, sequence_at(xs, i));
+    for (int64_t i = 0; i < n; i++) list_push(out->list, sequence_at(xs, i));
     for (int64_t i = n - 1; i > 0; i--) {
         int64_t j = (int64_t)rng_below(random_bits(in), (uint64_t)i + 1);
         Value t = out->list->v[i];
