@@ -4,7 +4,7 @@
  * Shells (main.c for the daemon, lang/local.c for the embedded cluster, the tests' simulator) feed
  * it messages and the time, and send what it puts out. Per client it keeps an id space, scopes,
  * credit, live bytes and deferred errors; the stream goes through a chain of modifiers
- * (modifier.h, chain.c): validate, scope, shard, route.
+ * (modifier.h, chain.c): hot, validate, scope, shard, route.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_DISPATCHER_H
 #define GT_DISPATCHER_DISPATCHER_H

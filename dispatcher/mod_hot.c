@@ -89,18 +89,7 @@ static bool may_be_known(const BodyForm *f) {
     if (op == OP_FREE) return f->n_in <= FREE_MAX;
     if (f->n_in > (int)(sizeof((Flow *)0)->in_type / sizeof(TensorType))) return false;
     if (op_info[op].class_ != CLASS_CONTROL) return true;
-    switch (op) {
-    case OP_EDGE:
-    case OP_NOTE:
-    case OP_FETCH:
-    case OP_PEEK:
-    case OP_PRINT:
-    case OP_WRITE:
-    case OP_ASSERT:
-    case OP_SAVE:
-    case OP_TRACK: return true;
-    default: return false;
-    }
+    return op == OP_EDGE || op == OP_NOTE || (op_is_effect(op) && op != OP_SYNC);
 }
 
 /* NULL: there is no room. */

@@ -21,24 +21,10 @@ enum { FEW = 8, BIRTH_BYTES = 1 << 20 };
 
 /* ---- Who takes part ---- */
 
-static bool is_effect(Op op) {
-    switch (op) {
-    case OP_FETCH:
-    case OP_PEEK:
-    case OP_PRINT:
-    case OP_WRITE:
-    case OP_ASSERT:
-    case OP_SAVE:
-    case OP_TRACK:
-    case OP_SYNC: return true;
-    default: return false;
-    }
-}
-
 bool shard_has_place(Op op) {
     /* What was refused is poisoned at home, where it will be freed. */
     bool is_made = op_info[op].class_ != CLASS_CONTROL || op_is_layout(op) || op == OP_POISON;
-    return is_made || is_effect(op);
+    return is_made || op_is_effect(op);
 }
 
 /* Handles of the tensor operands; NULL for immediates. */
@@ -292,7 +278,7 @@ static void process(Flow *f, int stage) {
         return;
     }
     f->d->n_placed++;
-    if (is_effect(op))
+    if (op_is_effect(op))
         place_effect(f, stage);
     else if (op == OP_SHARD)
         place_copy(f, stage);

@@ -7,8 +7,8 @@
  * stands for `count` instructions of a body from the from-th on; behind the last one the first
  * follows again. It holds what the forms leave open, instruction by instruction. Results are
  * numbered one after another from `base`. Its instructions have sequence numbers as if they stood
- * there in full, and are read so (frame_next): nobody has to know of bodies. Who does (frame_hot)
- * gains what can be kept with them.
+ * there in full, and are read so (frame_next): nobody has to know of bodies. Who does
+ * (frame_enter_hot) gains what can be kept with them.
  *
  * A table holds the BODIES_MAX youngest bodies, and BODIES_BYTES of forms; numbers only grow. What
  * had to go for a younger one stays in memory until bodies_sweep, for a reader may be in it.

@@ -153,14 +153,6 @@ bool frame_hot(const FrameReader *r, struct HotRun *run) {
     return read_head(r, &h, run) == NULL;
 }
 
-void frame_skip_hot(FrameReader *r, const struct HotRun *run) {
-    r->at = run->args + run->n_args;
-    r->next += run->count;
-    r->inst_seq = r->seq_next + run->count - 1;
-    r->seq_next += run->count;
-    r->is_inserted = false;
-}
-
 bool frame_enter_hot(FrameReader *r) {
     HotRun run;
     RecordHead h;

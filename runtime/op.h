@@ -86,6 +86,20 @@ static inline bool dtype_is_float(DType d) {
 }
 /* Stored in 16 bits, computed in float32, rounded to nearest even after every instruction. */
 static inline bool dtype_is_half(DType d) { return d == DT_F16 || d == DT_BF16; }
+/* It is answered with a REPLY, and runs in the order of its client's stream. */
+static inline bool op_is_effect(Op op) {
+    switch (op) {
+    case OP_FETCH:
+    case OP_PEEK:
+    case OP_SYNC:
+    case OP_PRINT:
+    case OP_WRITE:
+    case OP_ASSERT:
+    case OP_SAVE:
+    case OP_TRACK: return true;
+    default: return false;
+    }
+}
 /* A scalar operand of these is a factor or a divisor: with half tensors it stays a float32 instead
  * of taking their dtype (PyTorch). */
 static inline bool op_scales(Op op) { return op == OP_MUL || op == OP_DIV || op == OP_FLOORDIV; }

@@ -116,10 +116,9 @@ bool frame_open(FrameReader *r, const Msg *m, Err *err);
 int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, size_t *record_bytes,
                Err *err);
 /* A hot record stands next: what it says; its arguments are not checked. False: none does, or
- * it is malformed, which frame_next will say. frame_skip_hot: it has been dealt with. */
+ * it is malformed, which frame_next will say. */
 struct HotRun;
 bool frame_hot(const FrameReader *r, struct HotRun *run);
-void frame_skip_hot(FrameReader *r, const struct HotRun *run);
 /* The reader is in a hot record, or goes into the one that stands next: hot_left instructions from
  * hot_at of hot_body on are to come, hot_base is the id of their first result, and their arguments
  * stand in [hot_args, hot_end). False: neither. */

@@ -10,20 +10,6 @@
 
 enum { DEFAULT_THRESHOLD = 1000, DEFAULT_EDGE = 3, SMALL_BYTES = INLINE_BYTES };
 
-bool effect_is(Op op) {
-    switch (op) {
-    case OP_FETCH:
-    case OP_PEEK:
-    case OP_SYNC:
-    case OP_PRINT:
-    case OP_WRITE:
-    case OP_ASSERT:
-    case OP_SAVE:
-    case OP_TRACK: return true;
-    default: return false;
-    }
-}
-
 /* Edge items of the axes from `axis` on, row-major. */
 static void copy_edges(Exec *x, View v, int axis, int64_t edge, char **to) {
     int64_t n = v.type.shape[axis], size = dtype_info[v.type.dtype].size_bytes;

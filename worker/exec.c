@@ -419,8 +419,8 @@ void exec_tell_cancelled(Exec *x, Job *j) {
 
 static void drop_cancelled(Exec *x, Job *j) {
     Op op = j->inst.op;
-    if (j->inst.n_out || (effect_is(op) && op != OP_SYNC)) exec_tell_cancelled(x, j);
-    if (effect_is(j->inst.op)) {
+    if (j->inst.n_out || (op_is_effect(op) && op != OP_SYNC)) exec_tell_cancelled(x, j);
+    if (op_is_effect(j->inst.op)) {
         issue_effect(x, j, ERR_CANCELLED);
         return;
     }
@@ -450,7 +450,7 @@ static bool is_here(Exec *x, Job *j) {
 /* What is pending must be done, or be in the queue, before it. */
 static bool ends_cluster(const Job *j) {
     Op op = j->inst.op;
-    return effect_is(op) || op_is_move(op) || op == OP_CHECK ||
+    return op_is_effect(op) || op_is_move(op) || op == OP_CHECK ||
            j->seq < j->frame->client->cancel_end;
 }
 
@@ -478,7 +478,7 @@ void exec_issue(Exec *x, Job *j, const Job *following) {
         drop_cancelled(x, j);
     } else if (op_info[op].class_ != CLASS_CONTROL || op == OP_SHARD) {
         issue_tensor(x, j, following);
-    } else if (effect_is(op)) {
+    } else if (op_is_effect(op)) {
         issue_effect(x, j, ERR_NONE);
     } else if (op == OP_CHECK) {
         j->frame->client->checks_nan = inst_bool(&j->inst, ATTR_NAN, false);

@@ -382,6 +382,5 @@ bool box_lies_within(const TensorType *t, const int64_t *stride, uint64_t offset
 bool check_call(Exec *x, const Job *j, Err *err); /* it is done */
 bool check_data(Exec *x, const Job *j, const View *v, Err *err);
 /* effect.c */
-bool effect_is(Op op);
 void effect_run(Exec *x, Job *j); /* everything before it is done */
 #endif

@@ -22,7 +22,7 @@ bool locate_begin(Exec *x, Job *j, Err *err) {
                        op_info[j->inst.op].name, place.group);
     int at = group_place(g, (int)x->rank);
     if (at < 0) return false;
-    if (effect_is(j->inst.op) && at > 0) return false; /* one answer is enough */
+    if (op_is_effect(j->inst.op) && at > 0) return false; /* one answer is enough */
     j->group = place.group;
     if (g->n == 1) return true;
     Part *p = j->part = arena_alloc(&j->frame->arena, sizeof *p);

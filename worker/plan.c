@@ -182,7 +182,7 @@ static void begin_recording(Exec *x, Job *j) {
     collect_flush(x);
     if (!may_plan(x, c, j->seq)) return;
     spot->tries += !spot->renews;
-    plans->recorder = recorder_begin(x, j, spot, limit);
+    plans->recorder = recorder_begin(j, spot, limit);
     plans->recorder->renews = spot->renews;
     spot->renews = NULL;
 }
@@ -205,7 +205,7 @@ void plan_before(Exec *x, Job *j) {
             plan_abort(x, NULL);
     }
     if (!plans->recorder) begin_recording(x, j);
-    if (plans->recorder) recorder_before(x, plans->recorder, j);
+    if (plans->recorder) recorder_before(plans->recorder, j);
 }
 
 void plan_after(Exec *x) {

@@ -19,7 +19,7 @@ void recorder_fail(Recorder *r, const char *why) {
     r->has_failed = true;
 }
 
-Recorder *recorder_begin(Exec *x, Job *j, Spot *spot, uint32_t limit) {
+Recorder *recorder_begin(Job *j, Spot *spot, uint32_t limit) {
     const FrameReader *at = &j->frame->reader;
     Recorder *r = xcalloc(1, sizeof *r);
     r->client = j->frame->client;
@@ -36,7 +36,6 @@ Recorder *recorder_begin(Exec *x, Job *j, Spot *spot, uint32_t limit) {
     r->begin_ns = exec_now_ns();
     r->inst = xmalloc(limit * sizeof *r->inst);
     r->first_value = xcalloc(limit + 1, sizeof *r->first_value);
-    (void)x;
     return r;
 }
 
@@ -173,10 +172,9 @@ static void read_attrs(Recorder *r, Inst *in, const BodyForm *f, size_t *at) {
     }
 }
 
-void recorder_before(Exec *x, Recorder *r, Job *j) {
+void recorder_before(Recorder *r, Job *j) {
     const BodyForm *f = &j->body->form[j->body_at];
     const uint8_t *end = body_args_end(f, r->at, r->end);
-    (void)x;
     assert(r->n < r->limit);
     Inst *in = inst_copy(&j->inst, &r->arena);
     in->payload = NULL, in->payload_buf = NULL;

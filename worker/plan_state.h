@@ -275,8 +275,8 @@ void *plan_grow(void *array, int n, size_t size);
 int recorder_place(Recorder *r, RecValue *v, int64_t *offset);
 int recorder_step(Recorder *r, StepKind kind, int inst);
 void recorder_fail(Recorder *r, const char *why);
-Recorder *recorder_begin(Exec *x, Job *j, Spot *spot, uint32_t limit);
-void recorder_before(Exec *x, Recorder *r, Job *j);
+Recorder *recorder_begin(Job *j, Spot *spot, uint32_t limit);
+void recorder_before(Recorder *r, Job *j);
 void recorder_after(Exec *x, Recorder *r);
 void recorder_free(Recorder **r);
 /* What is left is seen, and a plan made of it all: NULL where that cannot be. */

@@ -121,7 +121,7 @@ static void rebase(Job *j, bool to_memory) {
 }
 
 void queue_tell(Job *j) {
-    if (!effect_is(j->inst.op)) j->n_held = 0;
+    if (!op_is_effect(j->inst.op)) j->n_held = 0;
     j->call.n_out = 0;
     rebase(j, false);
     enqueue(j, JOB_DONE);
@@ -135,7 +135,7 @@ void queue_settle(Exec *x, Client *c) {
         free(j->err);
         if (j->kind == JOB_EFFECT) {
             rebase(j, true);
-            if (effect_is(j->inst.op)) effect_run(x, j);
+            if (op_is_effect(j->inst.op)) effect_run(x, j);
             let_go(x, j);
         }
         Frame *f = j->frame;
