@@ -38,7 +38,7 @@ static void read_all(World *t) {
     bool passes = rand_below(&t->r, 4) == 0;
     for (int i = 0; i < t->n_sent;) {
         Inst in;
-        if (passes && rand_below(&t->r, 2) && frame_enter_hot(&r)) { /* the rest of this time round */
+        if (passes && rand_below(&t->r, 2) && frame_enter_hot(&r)) { /* the rest of this round */
             const Body *body = r.hot_body;
             const uint8_t *args = r.hot_args;
             uint32_t n = body->n - r.hot_at < r.hot_left ? body->n - r.hot_at : r.hot_left;
