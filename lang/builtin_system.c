@@ -92,8 +92,9 @@ static bool bi_attempt(Interp *in, const Value *arg, Value *out, LangError *e) {
             *e = inner;
             return false;
         }
-        LangError other = {0};
-        stream_sync(in->stream, &other); /* what else failed by then belongs to the same attempt */
+        LangError other = {0}; /* what else failed by then belongs to the same attempt */
+        stream_sync(in->stream, &other);
+        while (stream_take_error(in->stream, &other)) continue;
         value_set(&r, v_cstr(inner.what));
     }
     result = v_list(in, 2);

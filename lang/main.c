@@ -263,15 +263,10 @@ static int run_text(App *a) {
     bool instructions = a->o.replay || replay_is_text(a->text, a->n);
     bool ok = instructions ? replay_run(a->in, src, a->o.client, &e) : run_program(a, src, &e);
     bool interrupted = !ok && e.kind == E_INTERRUPT;
-    bool finishes = !interrupted && (ok || (e.kind != E_SYNTAX && e.kind != E_INCOMPLETE &&
-                                            e.kind != E_GONE));
+    bool finishes = !interrupted && (ok || e.kind != E_GONE);
     if (finishes && !stream_finish(a->in->stream, !ok && e.is_late, &late)) {
-        report(a, &late); /* it happened first */
-        if (ok || e.kind == E_EXIT) {
-            e = late;
-            ok = false;
-            return error_exit_code(&e);
-        }
+        report(a, &late); /* it happened first: the program ended there */
+        if (ok || e.kind == E_EXIT || late.is_late) return error_exit_code(&late);
     }
     if (ok) return 0;
     report(a, &e);

@@ -474,6 +474,7 @@ bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e) {
                  .is_file = ef->op == OP_SAVE || ef->op == OP_WRITE};
     TRY(stream_queue(s, &p, ef->handle, ef->n, at, e));
     if (ef->n > 0) effect_line(s, ef, at);
+    if (ef->n > 0 && s->awaits_acks) stream_send(s); /* not to wait for the rest of a frame */
     return true;
 }
 
@@ -494,6 +495,7 @@ bool stream_value(Stream *s, const Handle *h, Span at, void **data, LangError *e
     Handle *operand = (Handle *)h; /* Counted while the fetch is under way. */
     TRY(stream_queue(s, &p, &operand, 1, at, e));
     Effect ef = {.op = OP_FETCH, .handle = &operand, .n = 1};
+    uint64_t seq = s->next_seq;
     effect_line(s, &ef, at);
     if (!stream_wait(s, fetch_is_done, f, at, e)) {
         if (f->is_done) {
@@ -504,9 +506,14 @@ bool stream_value(Stream *s, const Handle *h, Span at, void **data, LangError *e
         }
         return false;
     }
-    *data = f->data;
     ErrCode status = f->status;
+    bool is_lost = !s->is_gone && stream_is_behind(s, seq, e);
+    if (is_lost)
+        free(f->data);
+    else
+        *data = f->data;
     free(f);
+    if (is_lost) return false;
     if (status == ERR_NONE) return true;
     if (!s->is_gone) return stream_cause(s, status, at, e);
     stream_lost(s, at, e);
@@ -554,15 +561,14 @@ bool stream_files(Stream *s, const char *path, Span at, LangError *e) {
 }
 
 static bool all_is_done_or_failed(const Stream *s, const void *ctx) {
-    return s->n_untold > 0 || all_is_done(s, ctx);
+    return stream_has_error(s) || all_is_done(s, ctx);
 }
 
 bool stream_finish(Stream *s, bool has_failed, LangError *e) {
     if (s->mode != STREAM_LIVE || !s->is_started) return stream_sync(s, e);
     if (!has_failed) {
         TRY(stream_wait(s, all_is_done_or_failed, NULL, (Span){0}, e));
-        if (s->n_untold == 0) return true;
-        stream_take_error(s, e);
+        if (!stream_take_error(s, e)) return true;
     }
     stream_cancel(s);
     LangError ignored = {0};

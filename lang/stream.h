@@ -114,7 +114,9 @@ bool stream_finish(Stream *s, bool has_failed, LangError *e);
 void stream_flush(Stream *s);
 void stream_poll(Stream *s); /* takes what has arrived; never waits */
 /* A failure that has arrived and nobody has been told of, at its own position; false when there is
- * none. Each cause once. */
+ * none. Each cause once; in a script the first in the stream comes first, when all before it is
+ * known. _has: there is one. */
+bool stream_has_error(const Stream *s);
 bool stream_take_error(Stream *s, LangError *e);
 /* A loop's back-edge: operand distances start again; checks for interrupts and arrived failures
  * (scripts stop at the first one: then e is set and false returned). Cheap: once per iteration. */

@@ -139,6 +139,7 @@ static void on_ack(Stream *s, const Msg *m) {
         s->sent_at = (s->sent_at + 1) & (s->cap_sent - 1);
         s->n_sent--;
     }
+    if (s->awaits_acks) stream_carry(s);
 }
 
 /* ---- Receiving ---- */
@@ -351,6 +352,7 @@ bool stream_start(Stream *s, Span at, LangError *e) {
     }
     s->made = xcalloc(WINDOW_INSTS, sizeof *s->made);
     s->is_started = true;
+    s->awaits_acks = (s->endpoint || s->welcome.n_workers > 1) && !s->config.prompt;
     if (log_is(LOG_VERBOSE))
         log_line("CLIENT", "client c%u at %s: %u worker%s, engine %s", s->welcome.id,
                  s->endpoint ? s->endpoint : "a dispatcher of its own", s->welcome.n_workers,

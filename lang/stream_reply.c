@@ -4,6 +4,14 @@
  * The queue holds one entry per effect; entries without operands (a print of host values behind a
  * print of tensors) only wait for their turn. A failure does not stop the stream: it is remembered
  * until somebody asks.
+ *
+ * In a script a failure is where the program ended: an effect behind it, in the order of the
+ * stream, is not carried out, nor is a value given, whether or not it depends on what failed, and
+ * whichever was heard of first. One worker says everything in the order of the stream, so what
+ * stands before an answer is known when the answer comes. With several, and behind a dispatcher,
+ * which may move a client to another worker, one's answer may come before another's failure: there
+ * an answer waits for the acknowledgement of its frame, before which the dispatcher tells all
+ * failures of it. What the dispatcher itself refuses is told at once, and so waits for that too.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream_state.h"
 #include <assert.h>
@@ -35,13 +43,17 @@ static bool is_repeat(const Cause *c, ErrCode code, uint64_t seq, Span at) {
            (!c->is_told || seq < c->told_seq);
 }
 
-static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at) {
-    for (int i = 0; i < s->n_causes; i++)
-        if (is_repeat(s->cause[i], err->code, seq, at)) return;
+static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at, bool is_ordered) {
+    for (int i = 0; i < s->n_causes; i++) {
+        if (!is_repeat(s->cause[i], err->code, seq, at)) continue;
+        if (seq < s->cause[i]->seq) s->cause[i]->seq = seq;
+        return;
+    }
     Cause *c = cause_new(s);
     if (!c) return;
     c->code = err->code;
     c->seq = seq;
+    c->is_ordered = is_ordered;
     Err plain = *err;
     bool may_label = err->code == ERR_NAN || err->code == ERR_MEMORY;
     char *label = may_label ? strchr(plain.text, '\n') : NULL;
@@ -60,15 +72,36 @@ static void cause_tell(Stream *s, Cause *c, LangError *e) {
     c->is_told = true;
     c->told_seq = s->next_seq;
     s->n_untold--;
+    for (size_t i = 0; i < s->n_effects; i++) {
+        Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
+        p->is_behind |= c->seq < p->seq;
+    }
+}
+
+/* The first in the stream of those that nobody was told of; NULL: there is none. */
+static Cause *first_untold(const Stream *s) {
+    Cause *first = NULL;
+    for (int i = 0; i < s->n_causes && s->n_untold; i++)
+        if (!s->cause[i]->is_told && (!first || s->cause[i]->seq < first->seq)) first = s->cause[i];
+    return first;
+}
+
+bool stream_has_error(const Stream *s) {
+    const Cause *c = first_untold(s);
+    return c && (c->is_ordered || c->seq < s->acked_seq || s->config.prompt || s->is_gone);
 }
 
 bool stream_take_error(Stream *s, LangError *e) {
-    for (int i = 0; i < s->n_causes; i++) {
-        if (s->cause[i]->is_told) continue;
-        cause_tell(s, s->cause[i], e);
-        return true;
-    }
-    return false;
+    if (!stream_has_error(s)) return false;
+    cause_tell(s, first_untold(s), e);
+    return true;
+}
+
+bool stream_is_behind(Stream *s, uint64_t seq, LangError *e) {
+    Cause *c = s->config.prompt ? NULL : first_untold(s);
+    if (!c || c->seq >= seq) return false;
+    cause_tell(s, c, e);
+    return true;
 }
 
 bool stream_cause(Stream *s, ErrCode code, Span at, LangError *e) {
@@ -143,14 +176,14 @@ void stream_on_failure(Stream *s, const Msg *m) {
         at.len = made->len;
         if (made->slot && made->slot->h.id == made->id) made->slot->h.is_failed = true;
     }
-    cause_add(s, &f.err, f.seq, at);
+    cause_add(s, &f.err, f.seq, at, f.worker != UINT16_MAX);
     for (size_t i = 0; i < s->n_effects; i++) { /* An effect that failed itself gets no reply. */
         Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
         if (!p->has_inst || p->seq != f.seq || p->is_answered) continue;
         p->is_answered = p->has_failed = true;
         if (p->fetch) p->fetch->status = (uint8_t)f.err.code;
     }
-    stream_on_reply(s, NULL);
+    stream_carry(s);
 }
 
 /* ---- Carrying out ---- */
@@ -198,13 +231,11 @@ static void pending_fini(Stream *s, Pending *p) {
     free(p->handle);
 }
 
-/* In a script an error that nobody was told of yet ends the program where it happened: what comes
- * behind it in the stream is not carried out any more. */
-static bool is_behind_error(const Stream *s, uint64_t seq) {
-    if (s->n_untold == 0 || s->config.prompt) return false;
-    for (int i = 0; i < s->n_causes; i++)
-        if (!s->cause[i]->is_told && s->cause[i]->seq < seq) return true;
-    return false;
+/* Behind a failure in a script, and asked for before the script was told of it. */
+static bool is_behind_error(const Stream *s, const Pending *p) {
+    if (s->config.prompt) return false;
+    const Cause *c = first_untold(s);
+    return p->is_behind || (c && c->seq < p->seq);
 }
 
 /* Does what p asks for. false: the world refused, *err says why. */
@@ -212,7 +243,7 @@ static bool carry(Stream *s, Pending *p, Err *err) {
     Reply r;
     bool ok = true;
     arena_reset(&s->arena);
-    if (!p->fetch && is_behind_error(s, p->seq)) {
+    if (!p->fetch && is_behind_error(s, p)) {
         /* skipped */
     } else if (p->has_failed) {
         if (p->fetch) fetch_carry(p, NULL);
@@ -236,13 +267,17 @@ static Pending pop_effect(Stream *s) {
     return p;
 }
 
-static void carry_ready(Stream *s) {
+static bool is_due(const Stream *s, const Pending *p) {
+    return p->is_answered && (!p->has_inst || !s->awaits_acks || p->seq < s->acked_seq);
+}
+
+void stream_carry(Stream *s) {
     if (s->is_carrying) return;
     s->is_carrying = true;
-    while (s->n_effects > 0 && s->effect[s->effect_at].is_answered) {
+    while (s->n_effects > 0 && is_due(s, &s->effect[s->effect_at])) {
         Pending p = pop_effect(s);
         Err err = {0};
-        if (!carry(s, &p, &err)) cause_add(s, &err, p.seq, p.at);
+        if (!carry(s, &p, &err)) cause_add(s, &err, p.seq, p.at, true);
     }
     s->is_carrying = false;
 }
@@ -251,7 +286,7 @@ void stream_on_reply(Stream *s, Msg *m) {
     Reply r;
     Err err;
     arena_reset(&s->arena);
-    if (m && wire_read_reply(m, &s->arena, &r, &err)) {
+    if (wire_read_reply(m, &s->arena, &r, &err)) {
         for (size_t i = 0; i < s->n_effects; i++) { /* Nearly always the first. */
             Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
             if (!p->has_inst || p->seq != r.seq || p->is_answered) continue;
@@ -260,7 +295,7 @@ void stream_on_reply(Stream *s, Msg *m) {
             break;
         }
     }
-    carry_ready(s);
+    stream_carry(s);
 }
 
 void stream_drop_effects(Stream *s) {

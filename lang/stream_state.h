@@ -54,6 +54,7 @@ typedef struct Fetch {
 typedef struct Pending {
     uint64_t seq;
     bool has_inst, is_answered, has_failed;
+    bool is_behind; /* a failure that has been told */
     bool is_file; /* it writes one */
     Span at;
     Msg reply;
@@ -74,6 +75,7 @@ typedef struct Early {
 typedef struct Cause {
     ErrCode code;
     bool is_told;
+    bool is_ordered;   /* all before it had been answered when it came */
     uint64_t seq;      /* of the instruction that failed */
     uint64_t told_seq; /* instructions before it were under way when it was told */
     LangError error;
@@ -108,6 +110,7 @@ struct Stream {
     Local *local;
     Link *link;
     bool is_started, is_welcome, is_gone, is_carrying, is_sending;
+    bool awaits_acks; /* answers may pass failures of others: see stream_reply.c */
     bool is_ended; /* gone because the dispatcher said so, in words */
     Err gone;      /* why */
     Welcome welcome;
@@ -166,10 +169,14 @@ void stream_close(Stream *s);                       /* says goodbye, stops the c
 /* ---- stream_reply.c ---- */
 void stream_on_reply(Stream *s, Msg *m); /* may consume m */
 void stream_on_failure(Stream *s, const Msg *m);
+void stream_carry(Stream *s); /* the effects whose turn it is */
 /* Puts an effect into the queue under the number of the instruction that comes next; one without
  * operands may be carried out at once. Consumes p->ctx, and p->fetch when it fails. */
 bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Span at, LangError *e);
 void stream_drop_effects(Stream *s); /* the dispatcher is gone: none will be answered */
+/* The value asked for by instruction seq is not to be had, for an instruction before it has failed,
+ * of which nobody was told: e says so. Never at the prompt. */
+bool stream_is_behind(Stream *s, uint64_t seq, LangError *e);
 /* Why a value that is wanted at `at` is poisoned; false. */
 bool stream_cause(Stream *s, ErrCode code, Span at, LangError *e);
 #endif

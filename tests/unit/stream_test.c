@@ -478,15 +478,18 @@ static void test_remote(const char *endpoint) {
 /* ---- With a worker of our own ---- */
 
 /* Answers a fetch with the value of the `full` that made the operand. It acks and replies as `how`
- * says. */
-typedef enum How { PROMPTLY, BACKWARDS, NEVER, DYING, WRONGLY } How;
+ * says. `index` fails: LATE, what stands behind it had begun when the cancel comes, and is answered
+ * then; PASSED, it is answered before the failure is told, as by another worker. */
+typedef enum How { PROMPTLY, BACKWARDS, NEVER, DYING, WRONGLY, LATE, PASSED } How;
 typedef struct Fake {
     char endpoint[64];
     How how;
     _Atomic bool stop;
     _Atomic uint64_t n_seen, cancelled;
     uint64_t fetched[64];
-    int n_fetched; /* BACKWARDS: numbers of fetches not yet answered */
+    int n_fetched; /* BACKWARDS, LATE: numbers of fetches not yet answered */
+    uint32_t client;
+    uint64_t failed, end; /* LATE, PASSED: number of an index, 0: none; behind the last frame */
 } Fake;
 
 static void fake_reply(Link *link, uint32_t client, uint64_t seq, bool is_wrong) {
@@ -507,6 +510,19 @@ static void fake_ack(Link *link, uint32_t client, uint64_t seq) {
     link_send(link, &m);
 }
 
+static void fake_failure(const Fake *f, Link *link) {
+    Failure failure = {.client = f->client, .seq = f->failed, .pos = {.file = 3, .line = 2}};
+    err_set(&failure.err, ERR_INDEX, "out of range");
+    Msg m;
+    wire_failure(&failure, &m);
+    link_send(link, &m);
+}
+
+static void fake_cancel(Fake *f, Link *link) {
+    while (f->n_fetched > 0) fake_reply(link, f->client, f->fetched[--f->n_fetched], false);
+    fake_ack(link, f->client, f->end);
+}
+
 static void fake_frame(Fake *f, Link *link, const Msg *m) {
     FrameReader r;
     Err err;
@@ -514,16 +530,26 @@ static void fake_frame(Fake *f, Link *link, const Msg *m) {
     Arena arena = {0};
     if (!frame_open(&r, m, &err)) return;
     while (frame_next(&r, &arena, &in, NULL, NULL, &err) > 0) {
+        f->client = r.client;
+        f->end = r.seq + r.count;
+        if (in.op == OP_INDEX) {
+            f->failed = r.inst_seq;
+            if (f->how == LATE) fake_failure(f, link);
+        }
         if (in.op != OP_FETCH && in.op != OP_PRINT) continue;
         uint64_t seq = r.inst_seq;
-        if (f->how == BACKWARDS)
+        if (f->how == BACKWARDS || (f->how == LATE && f->failed))
             f->fetched[f->n_fetched++] = seq;
         else if (f->how != NEVER)
             fake_reply(link, r.client, seq, f->how == WRONGLY);
     }
-    if (f->n_fetched == 3) /* the last of the test */
+    if (f->how == PASSED && f->failed) {
+        usleep(30000);
+        fake_failure(f, link);
+    }
+    if (f->how == BACKWARDS && f->n_fetched == 3) /* the last of the test */
         while (f->n_fetched > 0) fake_reply(link, r.client, f->fetched[--f->n_fetched], false);
-    if (f->how != NEVER) fake_ack(link, r.client, r.seq + r.count);
+    if (f->how != NEVER && f->how != LATE) fake_ack(link, r.client, r.seq + r.count);
     atomic_fetch_add(&f->n_seen, r.count);
     arena_fini(&arena);
 }
@@ -553,6 +579,7 @@ static void *fake_main(void *ctx) {
             if (!is_dead) fake_frame(f, link, &m);
         } else if (wire_kind(&m) == MSG_CANCEL && wire_read_cancel(&m, &c, &err)) {
             atomic_store(&f->cancelled, c.seq);
+            if (f->how == LATE) fake_cancel(f, link);
         }
         msg_fini(&m);
     }
@@ -596,6 +623,35 @@ static void test_backwards(void) {
     CHECK_STR(story, "first 4; second 4; host; third 4; ");
     handle_unref(g.s, &x);
     stage_stop(&g);
+}
+
+/* What stands behind a failure in the stream is not carried out, however late or early it is
+ * answered, and a value is not given. */
+static void test_behind(void) {
+    Stage g;
+    for (int round = 0; round < 4; round++) {
+        stage_start(&g, round == 0 ? LATE : PASSED, NULL);
+        story[0] = 0;
+        Handle *x = full(g.s, 2, 4, 1), *bad = ints(g.s, 9, 9, 1), *y, *z;
+        CHECK(effect(g.s, "before", x, 1));
+        y = binary(g.s, OP_INDEX, x, bad, 2);
+        if (round == 3) {
+            CHECK(value(g.s, x) == -1);
+        } else {
+            CHECK(effect(g.s, "behind", x, 3) && effect(g.s, "host", NULL, 3));
+            error = (LangError){0};
+            CHECK(round == 1 ? !stream_sync(g.s, &error) : !stream_finish(g.s, false, &error));
+        }
+        CHECK_STR(error.what, "out of range");
+        CHECK(error.is_late && error.at.line == 2);
+        CHECK_STR(story, "before 4; ");
+        z = full(g.s, 2, 4, 4); /* who goes on (attempt) is not behind it any more */
+        if (round == 1) CHECK(effect(g.s, "on", z, 4) && stream_sync(g.s, &error));
+        if (round == 1) CHECK_STR(story, "before 4; on 4; ");
+        handle_unref(g.s, &x), handle_unref(g.s, &bad), handle_unref(g.s, &y);
+        handle_unref(g.s, &z);
+        stage_stop(&g);
+    }
 }
 
 static void test_wrong(void) {
@@ -822,6 +878,7 @@ int main(void) {
     test_remote(ipc);
     test_remote("tcp://127.0.0.1:*");
     test_backwards();
+    test_behind();
     test_wrong();
     test_interrupt();
     test_prompt_window();

@@ -1,0 +1,87 @@
+# Where a program ends when an instruction fails does not depend on timing: what stands before it is carried out, what stands
+# behind it and waits for values is not, with one worker, with several, behind a dispatcher and in a replay, many times over.
+. tests/fixtures/check.sh
+. tests/fixtures/daemons.sh
+TRIES=${BEHIND_TRIES:-12}
+bad='embedding(tensor([9]), ones(3, 2))'
+# each WHAT LINE OUTPUT ARGUMENTS...: every run prints OUTPUT and ends at LINE, of all lines of errors
+each() {
+    which=$1 line=$2 text=$3
+    shift 3
+    for try in $(seq "$TRIES"); do
+        code "$which" 1 timeout 60 "$GTSH" --threads 1 "$@"
+        same "$which" "$(out)" "$text"
+        same "$which: the error" "$(grep -o '^[^ ]*:[0-9:]*: error' "$TMP/err" | cut -d: -f2)" "$line"
+        [ "$failures" = 0 ] || finish
+    done
+}
+cat >"$TMP/a.gt" <<EOF
+x = randn(500, 700)
+print((x * 0).sum())
+z = $bad
+print(x.sum())
+save(x, "$TMP/behind.npy")
+print(x.mean())
+EOF
+each "one worker" 3 "tensor(0.)" "$TMP/a.gt"
+each "two workers" 3 "tensor(0.)" -w 2 "$TMP/a.gt"
+"$GTSH" --emit "$TMP/a.gt" >"$TMP/a.gti"
+each "a replay" 3 "tensor(0.)" --replay "$TMP/a.gti"
+[ ! -e "$TMP/behind.npy" ] || fail "a file was written behind a failure"
+printf 'x = randn(500, 700)\nz = %s\nprint(x.sum().item())\n' "$bad" >"$TMP/item.gt"
+each "a value" 2 "" "$TMP/item.gt"
+printf 'z = %s\nfor i in range(40) { a = ones(3) }\nprint(nosuch)\n' "$bad" >"$TMP/two.gt"
+each "a mistake behind it" 1 "" "$TMP/two.gt"
+printf 'z = %s\nexit(7)\n' "$bad" >"$TMP/exit.gt"
+each "exit" 1 "" "$TMP/exit.gt"
+# The value is on one worker, the failure on another, and late.
+cat >"$TMP/across.gt" <<EOF
+signal.define("a", workers=[0]); signal.define("b", workers=[1])
+signal a {
+    y = randn(600, 600); y = y @ y @ y
+    print((y * 0).sum())
+    z = embedding(tensor([9]) + (y.sum() * 0).to(int64), ones(3, 2))
+}
+signal b { u = ones(4, 4); v = embedding(tensor([8]), ones(3, 2)) }
+if arg("item", false) { u.sum().item() }
+print(u.sum())
+EOF
+each "across" 5 "tensor(0.)" -w 2 "$TMP/across.gt"
+each "across, a value" 5 "tensor(0.)" -w 2 "$TMP/across.gt" --item
+start local "$D" --workers 2 --threads 1; d=$pid
+await "$TMP/local.out" "2 workers"
+each "behind a dispatcher" 3 "tensor(0.)" -d local "$TMP/a.gt"
+each "across, behind a dispatcher" 5 "tensor(0.)" -d local "$TMP/across.gt"
+kill -TERM $d; wait $d
+# What the dispatcher refuses at once is not told before what stands before it.
+cat >"$TMP/refused.gt" <<'EOF'
+x = randn(600, 600); y = x @ x @ x
+print((y * 0).sum())
+if arg("fails", false) { z = embedding(tensor([9]) + (y.sum() * 0).to(int64), ones(3, 2)) }
+signal.define("b", workers=[5])
+signal b { u = ones(4, 4) }
+print(y.mean())
+EOF
+each "refused" 5 "tensor(0.)" "$TMP/refused.gt"
+each "refused, behind a failure" 3 "tensor(0.)" -w 2 "$TMP/refused.gt" --fails
+# Nor does a mistake of the program itself, a syntax error in what it imports, keep what stands before it.
+echo 'x = = 3' >"$TMP/wrong.gt"
+printf 'y = randn(600, 600); y = y @ y\nprint((y * 0).sum())\nimport "wrong.gt" as w\n' >"$TMP/imports.gt"
+code "an import" 65 "$GTSH" "$TMP/imports.gt"
+same "an import" "$(out)" "tensor(0.)"
+# All that fails within attempt() is the attempt's.
+cat >"$TMP/attempt.gt" <<EOF
+fn f(k) { a = embedding(tensor([9]), ones(3, 2)); print(a)
+    b = embedding(tensor([8]), ones(3, 2))
+    c = embedding(tensor([7]), ones(3, 2))
+    d = embedding(tensor([6]), ones(3, 2)) }
+print(attempt(f, 1)[0])
+print(ones(3).sum())
+sync()
+print("end")
+EOF
+code "attempt" 0 "$GTSH" "$TMP/attempt.gt"
+same "attempt" "$(out)" "false
+tensor(3.)
+end"
+finish
