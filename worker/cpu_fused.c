@@ -3,6 +3,11 @@
 #include "worker/cpu.h"
 #include "worker/fuse.h"
 
+/* Parts of work that one thread does alone. What a cluster does to an element it does in registers,
+ * several times faster than cost says, and who sent its instructions took as long and wants a core
+ * too: to wake another one up for less makes both slower. */
+enum { FUSED_ALONE = 4 };
+
 typedef struct FusedRun {
     const FusedArgs *args;
     FusedFn fn;
@@ -10,6 +15,11 @@ typedef struct FusedRun {
     size_t scratch_bytes;
     int64_t unit; /* elements in one of what run's range counts, after a matmul */
 } FusedRun;
+
+/* Of n items of `cost` each. */
+static int64_t fused_part(int64_t n, int64_t cost) {
+    return n <= FUSED_ALONE * (int64_t)CPU_PART / (cost < 1 ? 1 : cost) ? n : cpu_part(cost);
+}
 
 static void fused_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const FusedRun *r = ctx;
@@ -48,11 +58,11 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
     FusedRun r = {a, k->run, c->pool, (size_t)fused_scratch(k, a->n), 0};
     int64_t cost = 1 + k->cost / 4; /* of an element, in those of a plain kernel */
     if (k->unit == FUSED_ELEMENTS) {
-        cpu_ranges(c, a->n, cpu_part(cost), fused_range, &r);
+        cpu_ranges(c, a->n, fused_part(a->n, cost), fused_range, &r);
         return !bad;
     }
     if (k->unit == FUSED_ROWS) {
-        cpu_ranges(c, a->rows, cpu_part(cost * a->n), fused_range, &r);
+        cpu_ranges(c, a->rows, fused_part(a->rows, cost * a->n), fused_range, &r);
         return !bad;
     }
     bool is_lanes = k->unit == FUSED_LANES;
@@ -63,7 +73,7 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
     if (is_lanes) {
         int64_t lanes = fused_lanes(a), rows = (a->rows + lanes - 1) / lanes; /* of a lane */
         /* Lanes side by side are rows side by side: some of them to a part, if all have work. */
-        int64_t part = cpu_part((cost + k->columns) * a->n * rows);
+        int64_t part = fused_part(lanes, (cost + k->columns) * a->n * rows);
         int64_t share = lanes / pool_threads(c->pool);
         int64_t wide = share < 4 ? share : 4;
         cpu_ranges(c, lanes, part < wide ? wide : part, fused_range, &r);
@@ -71,7 +81,8 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
         cpu_ranges(c, a->n, cpu_part(lanes * (k->columns + k->totals)), fused_range, &r);
     } else {
         int64_t block = a->n < FUSED_BLOCK ? a->n : FUSED_BLOCK;
-        cpu_ranges(c, a->rows * a->blocks, cpu_part(cost * block), fused_range, &r);
+        cpu_ranges(c, a->rows * a->blocks, fused_part(a->rows * a->blocks, cost * block),
+                   fused_range, &r);
         r.fn = k->finish;
         cpu_ranges(c, a->rows, cpu_part(a->blocks + 4), fused_range, &r);
     }

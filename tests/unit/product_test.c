@@ -1,7 +1,8 @@
 /* product_test: a matmul and the cluster that reads it, tile by tile, give the bits of one after
  * the other, for every way to cut the product, with one output over the product's memory and
  * with a memory of its own, with kernels of elements and of rows, on any number of threads; and
- * each element is seen exactly once, after it was written. (fuse.sh has whole programs.)
+ * each element is seen exactly once, after it was written; and a cluster that takes a few
+ * microseconds is not cut at all. (fuse.sh has whole programs.)
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst.h"
 #include "tests/unit/check.h"
@@ -112,6 +113,38 @@ static void try_shape(const int64_t *p, int layout, bool by_rows) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]->data);
 }
 
+static atomic_int n_parts;
+static void run_part(const FusedArgs *a, int64_t begin, int64_t end, char *scratch) {
+    (void)a, (void)begin, (void)end, (void)scratch;
+    atomic_fetch_add(&n_parts, 1);
+}
+
+/* How many parts a sum, or no sum, over (rows, n) is cut into on three threads. */
+static int parts_of(FusedUnit unit, int64_t rows, int64_t n) {
+    View t = {.type = {DT_F32, 2, {rows, n}}, .stride = {n, 1}};
+    FusedKernel k = {.run = run_part, .finish = run_part, .unit = unit, .reductions = 1,
+                     .columns = unit == FUSED_LANES, .cost = 24};
+    Fuse f;
+    fuse_init(&f, &t.type, unit == FUSED_ELEMENTS ? 0 : 1);
+    FuseRef r[2] = {fuse_input(&f, &t), fuse_input(&f, &t)};
+    fuse_store(&f, fuse_node(&f, OP_ADD, DT_F32, false, r, 2));
+    CHECK(fuse_done(&f));
+    atomic_store(&n_parts, 0);
+    CHECK(engine[2]->ops->fused(engine[2], &f, &k));
+    return atomic_load(&n_parts) - (unit == FUSED_BLOCKS || unit == FUSED_LANES);
+}
+
+static void test_parts(void) {
+    CHECK_INT(parts_of(FUSED_ELEMENTS, 1, 18000), 1);
+    CHECK(parts_of(FUSED_ELEMENTS, 1, 20000) > 3);
+    CHECK_INT(parts_of(FUSED_BLOCKS, 1, 6500), 1); /* of two blocks */
+    CHECK(parts_of(FUSED_BLOCKS, 1, 1 << 16) > 3);
+    CHECK_INT(parts_of(FUSED_ROWS, 36, 500), 1);
+    CHECK(parts_of(FUSED_ROWS, 40, 500) > 3);
+    CHECK_INT(parts_of(FUSED_LANES, 36, 250), 1);
+    CHECK(parts_of(FUSED_LANES, 4096, 250) > 3);
+}
+
 int main(void) {
     Err err = {0};
     for (int e = 0; e < N_ENGINES; e++) {
@@ -131,6 +164,7 @@ int main(void) {
                 if (by_rows && shapes[s][2] < 2) continue;
                 try_shape(shapes[s], layout, by_rows);
             }
+    test_parts();
     for (int e = 0; e < N_ENGINES; e++) engine_cpu.close(&engine[e]);
     return check_report("product");
 }
