@@ -7,18 +7,15 @@ enum { AGAIN = 500, ROUNDS_MAX = 12 };
 
 static unsigned bits(int64_t n) { return n > 0 ? 64u - (unsigned)__builtin_clzll((uint64_t)n) : 0; }
 
+/* Sizes side by side are in sets side by side. */
 ChoiceTrial *choice_trial(Choice *c, int64_t elements, int64_t depth) {
-    uint16_t size = (uint16_t)(bits(elements | 1) | bits(depth) << 8);
-    for (int i = 0; i < CHOICE_SIZES; i++) {
-        ChoiceTrial *t = &c->trial[i];
-        if (t->size == size) return t;
-        if (t->size) continue;
-        t->size = size;
-        return t;
-    }
-    ChoiceTrial *t = &c->trial[c->next];
-    c->next = (uint8_t)((c->next + 1) % CHOICE_SIZES);
-    *t = (ChoiceTrial){.size = size};
+    unsigned of_elements = bits(elements | 1), of_depth = bits(depth);
+    uint16_t size = (uint16_t)(of_elements | of_depth << 8);
+    ChoiceTrial *set = c->trial[(of_elements + 5 * of_depth) % CHOICE_SETS], *t = set;
+    for (int i = 0; i < CHOICE_SIZES && t->size != size; i++)
+        if (set[i].size == size || set[i].used_at < t->used_at) t = &set[i];
+    if (t->size != size) *t = (ChoiceTrial){.size = size};
+    t->used_at = ++c->clock;
     return t;
 }
 

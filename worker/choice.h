@@ -2,13 +2,15 @@
  * faster here. Both are measured where they run: the first times of each, again after many times,
  * and apart for sizes that differ much, for one kernel serves all shapes. The least of a few times
  * counts, since what disturbs a measurement makes it longer. The choice changes no bit.
+ *
+ * A size has its place in a small set; of those that share a set the one used least recently goes.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_CHOICE_H
 #define GT_WORKER_CHOICE_H
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CHOICE_SIZES = 12, CHOICE_TRIALS = 3 };
+enum { CHOICE_SETS = 8, CHOICE_SIZES = 4 /* in a set */, CHOICE_TRIALS = 3 };
 
 typedef enum Way { WAY_EAGER, WAY_FUSED, WAYS } Way;
 
@@ -17,6 +19,7 @@ typedef struct ChoiceTrial {
     uint16_t size;    /* bits of the elements' number, of the depth's; 0: unused */
     uint8_t n[WAYS];  /* times measured, at most CHOICE_TRIALS */
     uint8_t rounds;   /* decided so often */
+    uint32_t used_at;
     bool is_decided;
     Way way;          /* if so */
     uint32_t left;    /* runs until it is measured again */
@@ -25,8 +28,8 @@ typedef struct ChoiceTrial {
 
 /* Zeroed: nothing is known. */
 typedef struct Choice {
-    ChoiceTrial trial[CHOICE_SIZES];
-    uint8_t next; /* to be replaced */
+    ChoiceTrial trial[CHOICE_SETS][CHOICE_SIZES];
+    uint32_t clock;
 } Choice;
 
 /* depth: of a product that goes with the cluster, 0: none. */

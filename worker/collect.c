@@ -351,12 +351,14 @@ static const FusedKernel *chosen_kernel(Collect *c) {
 
 bool collect_has_news(const Exec *x, const CollectTrial *t) {
     if (!t->has_kernel) return jit_kernel(x->collect->jit, t->entry) != NULL;
+    if (t->trial->size != t->size) return true;
     Way way = t->is_fused ? WAY_FUSED : WAY_EAGER;
     return t->trial->is_decided || t->trial->n[way] >= CHOICE_TRIALS;
 }
 
 void collect_tell(Exec *x, const CollectTrial *t, int64_t ns, int64_t alone_ns) {
-    choice_tell(t->trial, t->is_fused ? WAY_FUSED : WAY_EAGER, t->elements, ns);
+    Way way = t->is_fused ? WAY_FUSED : WAY_EAGER;
+    if (t->trial->size == t->size) choice_tell(t->trial, way, t->elements, ns);
     if (!t->is_fused) jit_lost(x->collect->jit, t->entry, (int64_t)((double)alone_ns * t->gain));
 }
 
@@ -367,6 +369,7 @@ static void tell_time(Exec *x, bool is_fused, int mark, int alone) {
     if (!c->is_timed) return;
     CollectTrial t = {.entry = c->entry,
                       .trial = c->trial,
+                      .size = c->trial->size,
                       .is_fused = is_fused,
                       .has_kernel = jit_kernel(c->jit, c->entry) != NULL,
                       .elements = type_numel(&c->fuse.space),

@@ -58,7 +58,8 @@ const char *collect_state(JitState s); /* "seen", "asked", "compiled", "cached",
 /* A cluster whose way of being carried out (choice.h) is still being measured. */
 typedef struct CollectTrial {
     JitEntry *entry;
-    ChoiceTrial *trial;
+    ChoiceTrial *trial; /* of this size; of another one: it had to go */
+    uint16_t size;
     bool is_fused; /* the way it goes */
     bool has_kernel;
     int64_t elements;

@@ -56,6 +56,20 @@ int main(void) {
     memset(&c, 0, sizeof c);
     for (int i = 0; i < 1000; i++) run(&c, 1, INT64_C(1) << i % 50, 100, 50, &timed);
     run(&c, 1, 0, 100, 50, &timed);
+    /* As many as there is room for are all known; what is in use stays, whatever else comes by. */
+    memset(&c, 0, sizeof c);
+    for (int bit = 0; bit < CHOICE_SETS * CHOICE_SIZES; bit++)
+        run(&c, 100, INT64_C(1) << bit, 3000, 9000, &timed);
+    for (int bit = 0; bit < CHOICE_SETS * CHOICE_SIZES; bit++) {
+        CHECK_INT(run(&c, 1, INT64_C(1) << bit, 3000, 9000, &timed), 0);
+        CHECK_INT(timed, 0);
+    }
+    memset(&c, 0, sizeof c);
+    run(&c, 100, 4096, 3000, 9000, &timed);
+    for (int i = 0; i < 200; i++) {
+        run(&c, 1, INT64_C(1) << i % 50, 9000, 3000, &timed);
+        CHECK_INT(run(&c, 1, 4096, 3000, 9000, &timed), 0);
+    }
     run(&c, 1, INT64_MAX, 100, 50, &timed);
     return check_report("choice");
 }
