@@ -103,14 +103,14 @@ static void put_state(Value w, Bytes *out) {
     else if (!strcmp(state, "asked"))
         bytes_puts(out, "it is being compiled: ask again soon");
     else if (!strcmp(state, "failed"))
-        bytes_puts(out, "the compiler refused it (GT_DEBUG_COMPILE=1 says why)");
+        bytes_printf(out, "it could not be made: %s", text_of(w, "why"));
     else if (!strcmp(state, "compiled"))
         bytes_printf(out, "compiled in %lld ms", number_of(w, "compile_ms"));
     else if (!strcmp(state, "cached"))
         bytes_puts(out, "found in the cache on disk");
     if (!strcmp(state, "compiled") && others > 0)
         bytes_printf(out, " with %lld other%s", others, others == 1 ? "" : "s");
-    if (*text_of(w, "key"))
+    if (*text_of(w, "key") && strcmp(state, "failed"))
         bytes_printf(out, ", %lld bytes, looked up %lld time%s: %s.so", number_of(w, "bytes"), hits,
                      hits == 1 ? "" : "s", text_of(w, "key"));
 }
@@ -128,6 +128,8 @@ static void put_worker(const char *name, Value w, Bytes *out) {
         bytes_printf(out, "'%s' by itself, by a function of engine '%s', which was built with the "
                           "program", op, text_of(w, "engine"));
         if (number_of(w, "off")) bytes_puts(out, "; nothing is compiled there");
+        if (*text_of(w, "why")) bytes_printf(out, "; nothing is compiled there: %s",
+                                             text_of(w, "why"));
     } else if (*text_of(w, "poisoned")) {
         bytes_printf(out, "nothing: it failed (%s)", text_of(w, "poisoned"));
     } else if (number_of(w, "absent")) {

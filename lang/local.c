@@ -134,8 +134,13 @@ void local_stop(Local **lp) {
             all = false;
     }
     dispatcher_free(&l->dispatcher);
-    if (!all) return; /* A worker still reads the endpoint and the engine's name. */
+    if (!all) { /* A worker still reads the endpoint and the engine's name. */
+        worker_abandon();
+        return;
+    }
     free(l->engine);
     free(l->member);
     free(l);
 }
+
+void local_abandon(void) { worker_abandon(); }

@@ -14,4 +14,6 @@ const char *local_endpoint(const Local *l); /* for link_open */
  * to do when idle; 0: never. */
 void local_step(Local *l, int timeout_ms);
 void local_stop(Local **l); /* workers are told to leave and joined; bounded */
+/* For a signal's handler, before the process ends by it. */
+void local_abandon(void);
 #endif

@@ -3,6 +3,7 @@
  * the prompt. Results go to standard output, everything else to standard error.
  * SPDX-License-Identifier: MIT */
 #include "lang/args.h"
+#include "lang/local.h"
 #include "lang/options.h"
 #include "lang/repl.h"
 #include "lang/replay.h"
@@ -47,6 +48,13 @@ static int screen_width(void) {
     return w.ws_col;
 }
 
+/* The end by a signal, as without a handler, but that nothing is left behind. */
+static void on_end(int number) {
+    local_abandon();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 /* First: stop. Second: cancel. Third, in case something hangs: the end. */
 static void on_interrupt(int number) {
     (void)number;
@@ -54,14 +62,19 @@ static void on_interrupt(int number) {
         stream_interrupted = stream_interrupted + 1;
         return;
     }
-    signal(SIGINT, SIG_DFL);
-    raise(SIGINT);
+    on_end(SIGINT);
 }
 
 static void set_signals(void) {
+    static const int ends[] = {SIGTERM, SIGHUP, SIGPIPE}; /* `gtsh x.gt | head` ends quietly */
     struct sigaction interrupt = {.sa_handler = on_interrupt}; /* no SA_RESTART: waits come back */
+    struct sigaction end = {.sa_handler = on_end}, before;
     sigaction(SIGINT, &interrupt, NULL);
-    signal(SIGPIPE, SIG_DFL); /* `gtsh x.gt | head` ends quietly */
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        bool is_nohup = sigaction(ends[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN &&
+                        ends[i] != SIGPIPE;
+        if (!is_nohup) sigaction(ends[i], &end, NULL);
+    }
 }
 
 /* ---- ending ---- */

@@ -615,6 +615,10 @@ bool collect_about(const Exec *x, uint32_t kernel, JitAbout *out) {
     return x->collect && jit_about(x->collect->jit, kernel, out);
 }
 
+const char *collect_why_off(const Exec *x) {
+    return x->collect ? jit_why_off(x->collect->jit) : NULL;
+}
+
 const char *collect_state(JitState s) {
     static const char *const states[] = {"seen", "asked", "compiled", "cached", "failed"};
     return states[s];
@@ -634,8 +638,9 @@ static void log_cluster(const Exec *x) {
     JitAbout about;
     if (c->why) bytes_puts(&line, c->why);
     if (jit_about(c->jit, c->kernel, &about))
-        bytes_printf(&line, "%s%s %.32s", c->why ? ", " : "", collect_state(about.state),
-                     about.key ? about.key : "");
+        bytes_printf(&line, "%s%s%s%.32s%s%s", c->why ? ", " : "", collect_state(about.state),
+                     about.key ? " " : "", about.key ? about.key : "", about.why ? ": " : "",
+                     about.why ? about.why : "");
     log_line("COMPILE", "%s", line.data);
     bytes_fini(&line);
 }

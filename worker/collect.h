@@ -54,6 +54,8 @@ void collect_idle(Exec *x);
 void collect_awake(Exec *x); /* there is something to be done */
 /* What is known of a kernel by Storage.kernel; false: nothing. */
 bool collect_about(const Exec *x, uint32_t kernel, JitAbout *out);
+/* Why nothing is compiled any more; NULL: it is. */
+const char *collect_why_off(const Exec *x);
 const char *collect_state(JitState s); /* "seen", "asked", "compiled", "cached", "failed" */
 /* A cluster whose way of being carried out (choice.h) is still being measured. */
 typedef struct CollectTrial {

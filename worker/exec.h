@@ -81,7 +81,7 @@ void exec_placement(const Exec *x, uint32_t client, uint64_t id, Bytes *out);
 /* Lines about what filled a tensor: filled= (alone, in_turn, fused or otherwise, see store.h), op=;
  * off=1 where nothing is ever fused; and of a kernel of several operations, there or not: state=
  * (collect.h), key=, hits=, bytes=, compile_ms=, batch= (jit.h), and its source, each line behind
- * "source=". Or absent=1, or poisoned=. */
+ * "source="; why= it is not to be had, or that none is. Or absent=1, or poisoned=. */
 void exec_kernel(const Exec *x, uint32_t client, uint64_t id, Bytes *out);
 
 /* ---- shared by the files of exec ---- */

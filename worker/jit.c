@@ -42,6 +42,7 @@ struct Item {
     char key[33]; /* of source and environment, 32 hexadecimal digits */
     ItemState state;
     bool is_soon;
+    char *why; /* ITEM_FAILED; owned */
     double compile_ms; /* of the call that made it, ... */
     int batch;         /* ... and so many in all */
     uint64_t bytes;    /* of its file */
@@ -49,7 +50,8 @@ struct Item {
     unsigned char signature[];
 };
 
-enum { BATCH_MAX = 64, ENTRIES_MAX = 8192, BATCH_BYTES = 40000, PATIENCE_MS = 20000 };
+enum { BATCH_MAX = 64, ENTRIES_MAX = 8192, BATCH_BYTES = 40000, PATIENCE_MS = 20000,
+       WHY_ROOM = 360 };
 
 typedef struct Shop Shop;
 struct Shop {
@@ -66,10 +68,13 @@ struct Shop {
     Map items; /* signature's hash -> Item */
     Item *open;  /* not done yet, those asked for last first */
     uint64_t compiler_calls;
-    _Atomic bool ends, is_off; /* is_off: there is no compiler, or no cache */
+    _Atomic bool ends, is_off; /* is_off: there is no compiler, or no cache; then ... */
+    char why_off[WHY_ROOM];    /* ... why */
 
     /* The thread's: */
     bool is_ready; /* the compiler is known, or is_off */
+    /* That there is no place for kernels, none for sources; of one that the compiler refuses: */
+    bool has_told_lost, has_told_save, has_told_failed;
     uint64_t environment[2];
     void **handle;
     size_t n_handles;
@@ -106,8 +111,10 @@ static int64_t now_ns(void) {
 /* ---- The thread: one batch ---- */
 
 static void turn_off(Shop *s, const char *why, const char *what) {
+    snprintf(s->why_off, sizeof s->why_off, "%.180s%s%.160s", why, what ? ": " : "",
+             what ? what : "");
     s->is_off = true;
-    log_line("COMPILE", "kernels are not fused: %s%s%s", why, what ? ": " : "", what ? what : "");
+    log_line("COMPILE", "kernels are not fused: %s", s->why_off);
 }
 
 /* Once, before the first kernel: which compiler it is, and that it and the cache are there. */
@@ -118,9 +125,14 @@ static void get_ready(Shop *s) {
         turn_off(s, why, NULL);
         return;
     }
+    cache_sweep(&s->cache);
     Bytes all = {0};
     bytes_printf(&all, "%s|%zu|", s->cc.isa, sizeof(FusedArgs));
-    if (!cc_identify(&s->cc, &all)) turn_off(s, "no C compiler", s->cc.command);
+    if (!cc_identify(&s->cc, &all)) {
+        if (errno != ENOENT)
+            snprintf(why, sizeof why, "no C compiler (%s)", strerror(errno));
+        turn_off(s, errno == ENOENT ? "no C compiler" : why, s->cc.command);
+    }
     bytes_puts(&all, emit_head);
     for (int i = 0; i < 2; i++) s->environment[i] = hash_bytes(all.data, all.n, (uint64_t)i);
     bytes_fini(&all);
@@ -134,15 +146,20 @@ static void set_key(const Shop *s, Item *e) {
              (unsigned long long)h[1]);
 }
 
-/* The kernel from the shared object of that name in the cache, which has been verified. */
-static bool load(Shop *s, Item *e, const char *path) {
+/* The kernel from a shared object that is whole. False: why, if not NULL, says why not. */
+static bool load(Shop *s, Item *e, const char *path, char why[WHY_ROOM]) {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) return false;
     char symbol[64];
     snprintf(symbol, sizeof symbol, "k%s_kernel", e->key);
-    const FusedKernel *k = dlsym(handle, symbol);
+    const FusedKernel *k = handle ? dlsym(handle, symbol) : NULL;
     if (!k || k->signature_bytes != (int64_t)e->n || memcmp(k->signature, e->signature, e->n)) {
-        dlclose(handle);
+        const char *words = handle ? "the kernel is not in it" : dlerror();
+        size_t n = strlen(path); /* which it begins with */
+        if (words && !strncmp(words, path, n) && words[n] == ':') words += n + 1;
+        if (why)
+            snprintf(why, WHY_ROOM, "what '%.100s' made cannot be loaded: %.200s", s->cc.command,
+                     words ? words + (*words == ' ') : "");
+        if (handle) dlclose(handle);
         return false;
     }
     s->handle = xrealloc(s->handle, (s->n_handles + 1) * sizeof *s->handle);
@@ -155,7 +172,7 @@ static bool load(Shop *s, Item *e, const char *path) {
 static bool load_cached(Shop *s, Item *e) {
     char path[PATH_ROOM];
     cache_path(&s->cache, e->key, path);
-    return cache_verify(path) && load(s, e, path);
+    return cache_verify(path) && load(s, e, path, NULL);
 }
 
 static void put_source(const Item *e, Bytes *out) {
@@ -165,19 +182,22 @@ static void put_source(const Item *e, Bytes *out) {
 }
 
 /* GT_SAVE_COMPILED_CODE: the head once, each kernel as a file that includes it. */
-static void save_code(const Item *e) {
+static void save_code(Shop *s, const Item *e) {
     const char *dir = getenv("GT_SAVE_COMPILED_CODE");
-    if (!dir || !*dir) return;
-    mkdir(dir, 0777);
+    if (!dir || !*dir || s->has_told_save) return;
     char path[PATH_ROOM];
-    snprintf(path, sizeof path, "%s/fused.h", dir);
-    if (access(path, F_OK)) cache_write(path, emit_head, strlen(emit_head));
-    snprintf(path, sizeof path, "%s/%s.c", dir, e->key);
     Bytes text = {0};
     bytes_puts(&text, "#include \"fused.h\"\n");
     put_source(e, &text);
-    if (!cache_write(path, text.data, text.n))
-        log_line("COMPILE", "cannot write %s: %s", path, strerror(errno));
+    bool ok = cache_make_directories(dir, 0777);
+    snprintf(path, sizeof path, "%s/fused.h", dir);
+    if (ok && access(path, F_OK)) ok = cache_write(path, emit_head, strlen(emit_head));
+    if (ok) snprintf(path, sizeof path, "%s/%s.c", dir, e->key);
+    ok = ok && cache_write(path, text.data, text.n);
+    if (!ok)
+        log_line("COMPILE", "GT_SAVE_COMPILED_CODE: no more sources are saved: %.300s: %s", path,
+                 strerror(errno));
+    s->has_told_save = !ok;
     bytes_fini(&text);
 }
 
@@ -187,49 +207,91 @@ static void set_state(Shop *s, Item *e, ItemState state) {
     pthread_mutex_unlock(&s->lock);
 }
 
+static void set_failed(Shop *s, Item *e, const char *why) {
+    pthread_mutex_lock(&s->lock);
+    e->state = ITEM_FAILED;
+    e->why = xstrdup(why);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Of what may go wrong again and again the first is told; all are where somebody looks. */
+static void tell_once(bool *has_told, const char *what, const char *why) {
+    if (!*has_told || log_is(LOG_COMPILE))
+        log_line("COMPILE", "%s: %s%s", what, why,
+                 log_is(LOG_COMPILE) ? "" : " (told once: GT_DEBUG_COMPILE=1 tells all)");
+    *has_told = true;
+}
+static void tell_lost(Shop *s, const char *why) {
+    tell_once(&s->has_told_lost, "kernels cannot be kept, and what has none goes on without", why);
+}
+static void tell_failed(Shop *s, const char *why) {
+    tell_once(&s->has_told_failed, "a kernel cannot be compiled and is not fused", why);
+}
+
+typedef enum Made { MADE, REFUSED, NO_PLACE } Made; /* by the compiler, by the cache's disk */
+
+/* The shared object of these sources, not sealed yet; else why says why not. */
+static Made make_object(Shop *s, const Bytes *text, char object[PATH_ROOM], char why[WHY_ROOM]) {
+    enum { TRIES = 2 }; /* the directory may go while the compiler runs */
+    for (int i = 0; i < TRIES && !s->ends; i++) {
+        if (!cache_open(&s->cache, why, WHY_ROOM)) break;
+        cache_temporary(&s->cache, ".so", object);
+        if (cc_compile(&s->cc, text, object, why, WHY_ROOM)) return MADE;
+        unlink(object);
+        cc_forget(&s->cc);
+        if (!cache_is_lost(&s->cache, why, WHY_ROOM)) return REFUSED;
+    }
+    return NO_PLACE;
+}
+
+/* Kernels that were loaded from a new object get their names in the cache. */
+static void keep(Shop *s, Item **e, int n, const char *object) {
+    char path[PATH_ROOM], why[WHY_ROOM];
+    bool ok = cache_seal(object);
+    for (int i = 0; i < n && ok; i++) {
+        cache_path(&s->cache, e[i]->key, path);
+        ok = e[i]->state != ITEM_COMPILED || cache_link(&s->cache, object, path);
+    }
+    int error = errno;
+    unlink(object);
+    cc_forget(&s->cc);
+    if (ok) cache_trim(&s->cache);
+    if (ok || (error == ENOENT && cache_open(&s->cache, why, sizeof why))) return;
+    snprintf(why, sizeof why, "%.150s: %s", s->cache.dir, strerror(error));
+    tell_lost(s, why);
+}
+
 /* One compiler call for n items; when it fails, one for each of them. */
 static void compile_batch(Shop *s, Item **e, int n) {
     if (n == 0 || s->ends) return;
-    char source[PATH_ROOM], object[PATH_ROOM], said[PATH_ROOM], path[PATH_ROOM];
-    cache_temporary(&s->cache, ".c", source);
-    cache_temporary(&s->cache, ".so", object);
-    cache_temporary(&s->cache, ".txt", said);
+    char object[PATH_ROOM], why[WHY_ROOM] = "";
     Bytes text = {0};
     bytes_puts(&text, emit_head);
     for (int i = 0; i < n; i++) put_source(e[i], &text);
     int64_t begin = now_ns();
     pool_lend();
-    bool ok = cache_write(source, text.data, text.n) &&
-              cc_compile(&s->cc, source, object, said) && cache_seal(object);
+    Made made = make_object(s, &text, object, why);
     pool_return();
     double ms = (double)(now_ns() - begin) * 1e-6;
     bytes_fini(&text);
-    if (log_is(LOG_COMPILE) && ok) log_line("COMPILE", "compiled %d in %.0f ms", n, ms);
+    if (s->ends && made != MADE) return;
+    if (log_is(LOG_COMPILE) && made == MADE) log_line("COMPILE", "compiled %d in %.0f ms", n, ms);
     pthread_mutex_lock(&s->lock);
     s->compiler_calls++;
+    for (int i = 0; made == MADE && i < n; i++) e[i]->compile_ms = ms, e[i]->batch = n;
     pthread_mutex_unlock(&s->lock);
-    for (int i = 0; ok && i < n; i++) {
-        cache_path(&s->cache, e[i]->key, path);
-        pthread_mutex_lock(&s->lock); /* who asks for figures reads them */
-        e[i]->compile_ms = ms, e[i]->batch = n;
-        pthread_mutex_unlock(&s->lock);
-        bool is_there = (cache_link(&s->cache, object, path) && load(s, e[i], path)) ||
-                        load(s, e[i], object); /* the cache does not take it */
-        set_state(s, e[i], is_there ? ITEM_COMPILED : ITEM_FAILED);
+    if (made == NO_PLACE) tell_lost(s, why);
+    for (int i = 0; i < n; i++) {
+        if (made == MADE && load(s, e[i], object, why)) {
+            set_state(s, e[i], ITEM_COMPILED);
+        } else if (made == REFUSED && n > 1) {
+            compile_batch(s, &e[i], 1);
+        } else {
+            set_failed(s, e[i], why);
+            if (made != NO_PLACE) tell_failed(s, why);
+        }
     }
-    if (!ok && !s->ends && n == 1) {
-        Bytes words = {0};
-        cache_read(said, &words);
-        log_line("COMPILE", "a kernel cannot be compiled and is not fused: %.200s",
-                 words.data ? words.data : strerror(errno));
-        bytes_fini(&words);
-        set_state(s, e[0], ITEM_FAILED);
-    }
-    unlink(source);
-    unlink(object);
-    unlink(said);
-    for (int i = 0; !ok && n > 1 && i < n; i++) compile_batch(s, &e[i], 1);
-    if (ok) cache_trim(&s->cache);
+    if (made == MADE) keep(s, e, n, object);
 }
 
 /* One process of the machine compiles at a time, and the others then find what it has made. */
@@ -253,11 +315,14 @@ static void look_up(Shop *s, Item *e) {
     if (!s->is_ready) get_ready(s);
     if (!s->is_off) {
         set_key(s, e);
-        save_code(e);
+        save_code(s, e);
         is_there = load_cached(s, e);
         if (log_is(LOG_COMPILE) && is_there) log_line("COMPILE", "%s is in the cache", e->key);
     }
-    set_state(s, e, s->is_off ? ITEM_FAILED : is_there ? ITEM_CACHED : ITEM_WANTED);
+    if (s->is_off)
+        set_failed(s, e, s->why_off);
+    else
+        set_state(s, e, is_there ? ITEM_CACHED : ITEM_WANTED);
 }
 
 /* ---- The thread: what is next (all under the lock) ---- */
@@ -362,6 +427,7 @@ static void shop_free(Shop *s) {
         for (Item *e = v, *next; e; e = next) {
             next = e->same_hash;
             bytes_fini(&e->source);
+            free(e->why);
             free(e);
         }
     }
@@ -531,6 +597,10 @@ bool jit_is_off(const Jit *j) {
     return atomic_load_explicit(&j->shop->is_off, memory_order_relaxed);
 }
 
+const char *jit_why_off(const Jit *j) {
+    return atomic_load(&j->shop->is_off) ? j->shop->why_off : NULL;
+}
+
 static const FusedKernel *get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
                               void *ctx, bool is_soon) {
     JitEntry *e = jit_entry(j, signature, n, hash);
@@ -612,6 +682,7 @@ bool jit_about(Jit *j, uint32_t number, JitAbout *out) {
         out->bytes = item->bytes;
         out->compile_ms = item->compile_ms;
         out->batch = item->batch;
+        out->why = item->why;
     }
     pthread_mutex_unlock(&j->shop->lock);
     return true;

@@ -5,7 +5,9 @@
  * at once; else, when enough time has been lost without the kernel to be worth a compiler, and
  * where most was lost first, a few sources in one file through the compiler, which runs at low
  * priority. A kernel is used from when it is there. Nothing waits, and nothing is different but
- * speed. Without a compiler or a place for the cache there are no kernels: said once.
+ * speed. Without a compiler or a place for the cache there are no kernels: said once. So is what
+ * goes wrong later: a kernel that the compiler refuses, a cache whose disk is full. A cache that is
+ * removed is made again.
  *
  * Workers of one process share the thread and the kernels; of the processes that share a cache one
  * compiles at a time, and the others look there before they do.
@@ -66,7 +68,8 @@ typedef enum JitSight { SIGHT_WHOLE, SIGHT_CUT, SIGHT_SOON } JitSight;
 void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, JitSight sight);
 void jit_lost(Jit *j, JitEntry *e, int64_t ns); /* so much a kernel might have saved */
 Choice *jit_choice(JitEntry *e);
-bool jit_is_off(const Jit *j); /* there will be no kernels */
+bool jit_is_off(const Jit *j);      /* there will be no kernels ... */
+const char *jit_why_off(const Jit *j); /* ... for this reason; NULL: it is on */
 
 /* These in one call. make NULL: the kernel is wanted only if it is there. */
 const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
@@ -82,6 +85,7 @@ typedef struct JitAbout {
     JitState state;
     const char *key;    /* its name in the cache; NULL: it is not settled yet */
     const char *source; /* NULL: it was never asked for */
+    const char *why;    /* it failed; else NULL */
     uint64_t hits;      /* how often it was given */
     uint64_t bytes;     /* of the file that it is in */
     double compile_ms;  /* of the compiler's call that made it, ... */

@@ -7,13 +7,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
+
+static const char temporary[] = "tmp."; /* how names begin of files that are no kernels yet */
 
 void cache_init(Cache *c, const char *dir, uint64_t bytes_max) {
     *c = (Cache){.bytes_max = bytes_max ? bytes_max : UINT64_C(256) << 20};
@@ -28,14 +32,17 @@ void cache_init(Cache *c, const char *dir, uint64_t bytes_max) {
     if (n >= (int)sizeof c->dir) c->dir[0] = 0;
 }
 
-static bool make_directories(const char *dir) {
+bool cache_make_directories(const char *dir, unsigned mode) {
     char path[PATH_ROOM];
-    snprintf(path, sizeof path, "%s", dir);
+    if (snprintf(path, sizeof path, "%s", dir) >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
     for (char *p = path + 1;; p++) {
         if (*p && *p != '/') continue;
         char was = *p;
         *p = 0;
-        if (mkdir(path, 0700) && errno != EEXIST) return false;
+        if (mkdir(path, mode) && errno != EEXIST) return false;
         *p = was;
         if (!was) return true;
     }
@@ -45,7 +52,8 @@ bool cache_open(Cache *c, char *why, size_t why_size) {
     struct stat st;
     if (!c->dir[0]) {
         snprintf(why, why_size, "neither XDG_CACHE_HOME nor HOME says where the cache may be");
-    } else if (!make_directories(c->dir) || stat(c->dir, &st) || access(c->dir, W_OK | X_OK)) {
+    } else if (!cache_make_directories(c->dir, 0700) || stat(c->dir, &st) ||
+               access(c->dir, W_OK | X_OK)) {
         snprintf(why, why_size, "%.150s: %s", c->dir, strerror(errno));
     } else if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022) {
         snprintf(why, why_size, "%.150s is not a directory that only its owner can write",
@@ -62,12 +70,14 @@ void cache_path(const Cache *c, const char *key, char path[PATH_ROOM]) {
 void cache_temporary(Cache *c, const char *suffix, char path[PATH_ROOM]) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
-    snprintf(path, PATH_ROOM, "%s/tmp.%ld.%p.%u.%lx%s", c->dir, (long)getpid(), (void *)c,
-             c->n_temporary++, (unsigned long)(t.tv_sec * 1000000 + t.tv_nsec / 1000), suffix);
+    snprintf(path, PATH_ROOM, "%s/%s%ld.%p.%u.%lx%s", c->dir, temporary, (long)getpid(),
+             (void *)c, c->n_temporary++, (unsigned long)(t.tv_sec * 1000000 + t.tv_nsec / 1000),
+             suffix);
 }
 
-bool cache_write(const char *path, const char *data, size_t n) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+/* To a file that is opened with these flags. */
+static bool put(const char *path, int how, const char *data, size_t n) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC | how, 0600);
     if (fd < 0) return false;
     size_t at = 0;
     while (at < n) {
@@ -76,10 +86,17 @@ bool cache_write(const char *path, const char *data, size_t n) {
         if (k <= 0) break;
         at += (size_t)k;
     }
-    return close(fd) == 0 && at == n;
+    int error = errno;
+    bool ok = close(fd) == 0 && at == n;
+    if (at < n) errno = error;
+    return ok;
 }
 
-bool cache_read(const char *path, Bytes *out) {
+bool cache_write(const char *path, const char *data, size_t n) {
+    return put(path, O_CREAT | O_TRUNC, data, n);
+}
+
+static bool read_file(const char *path, Bytes *out) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
     ssize_t k;
@@ -100,11 +117,10 @@ static Seal seal_of(const char *data, size_t n) {
 
 bool cache_seal(const char *path) {
     Bytes b = {0};
-    bool ok = cache_read(path, &b) && b.n > 0;
+    bool ok = read_file(path, &b) && b.n > 0;
     if (ok) {
         Seal s = seal_of(b.data, b.n);
-        bytes_add(&b, &s, sizeof s);
-        ok = cache_write(path, b.data, b.n);
+        ok = put(path, O_APPEND, (const char *)&s, sizeof s);
     }
     bytes_fini(&b);
     return ok;
@@ -112,7 +128,7 @@ bool cache_seal(const char *path) {
 
 bool cache_verify(const char *path) {
     Bytes b = {0};
-    bool ok = cache_read(path, &b) && b.n > sizeof(Seal);
+    bool ok = read_file(path, &b) && b.n > sizeof(Seal);
     if (ok) {
         Seal s = seal_of(b.data, b.n - sizeof s);
         ok = !memcmp(b.data + b.n - sizeof s, &s, sizeof s);
@@ -164,7 +180,6 @@ static int by_age(const void *a, const void *b) {
 }
 
 void cache_trim(Cache *c) {
-    enum { STALE_S = 3600 };
     DIR *d = opendir(c->dir);
     if (!d) return;
     File *file = NULL;
@@ -174,12 +189,9 @@ void cache_trim(Cache *c) {
     for (struct dirent *e; (e = readdir(d));) {
         struct stat st;
         if (e->d_name[0] == '.' || strlen(e->d_name) >= sizeof file->name) continue;
+        if (!strncmp(e->d_name, temporary, strlen(temporary))) continue;
         snprintf(path, sizeof path, "%s/%.63s", c->dir, e->d_name);
         if (stat(path, &st) || !S_ISREG(st.st_mode)) continue;
-        if (!strncmp(e->d_name, "tmp.", 4)) {
-            if (st.st_mtime + STALE_S < time(NULL)) unlink(path);
-            continue;
-        }
         if (n == cap) file = xrealloc(file, (cap = cap ? 2 * cap : 64) * sizeof *file);
         File *f = &file[n++];
         snprintf(f->name, sizeof f->name, "%.63s", e->d_name);
@@ -196,4 +208,35 @@ void cache_trim(Cache *c) {
         }
     }
     free(file);
+}
+
+/* A file may be of a process on another machine, whose number says nothing here; but nobody works
+ * on one for so long. */
+static bool is_stale(const char *name, time_t age_s) {
+    enum { GONE_S = 60, STALE_S = 600 };
+    long pid = strtol(name + strlen(temporary), NULL, 10);
+    bool is_gone = pid <= 0 || (kill((pid_t)pid, 0) && errno == ESRCH);
+    return age_s > (is_gone ? GONE_S : STALE_S);
+}
+
+void cache_sweep(const Cache *c) {
+    DIR *d = opendir(c->dir);
+    char path[PATH_ROOM];
+    for (struct dirent *e; d && (e = readdir(d));) {
+        struct stat st;
+        if (strncmp(e->d_name, temporary, strlen(temporary)) || strlen(e->d_name) > 100) continue;
+        snprintf(path, sizeof path, "%s/%.100s", c->dir, e->d_name);
+        if (stat(path, &st) || !S_ISREG(st.st_mode)) continue;
+        if (is_stale(e->d_name, time(NULL) - st.st_mtime)) unlink(path);
+    }
+    if (d) closedir(d);
+}
+
+bool cache_is_lost(const Cache *c, char *why, size_t why_size) {
+    enum { ROOM = 65536 }; /* of some kernels */
+    struct statvfs fs;
+    int error = statvfs(c->dir, &fs) ? errno : 0;
+    if (!error && (uint64_t)fs.f_bavail * fs.f_frsize < ROOM) error = ENOSPC;
+    if (error) snprintf(why, why_size, "%.150s: %s", c->dir, strerror(error));
+    return error != 0;
 }

@@ -20,15 +20,19 @@ bool cache_open(Cache *c, char *why, size_t why_size);
 void cache_path(const Cache *c, const char *key, char path[PATH_ROOM]);
 /* A name of this process's that no other has. */
 void cache_temporary(Cache *c, const char *suffix, char path[PATH_ROOM]);
+/* Makes a directory and those above it where they are missing; errno says why not. */
+bool cache_make_directories(const char *dir, unsigned mode);
 bool cache_write(const char *path, const char *data, size_t n);
-bool cache_read(const char *path, Bytes *out); /* appends */
 bool cache_seal(const char *path);   /* appends the checksum; false: it cannot be */
 bool cache_verify(const char *path); /* sealed and whole; and it counts as used now */
 /* `path` becomes another name of the file `from`, at once and whatever was there before. */
 bool cache_link(Cache *c, const char *from, const char *path);
-/* Removes what was not used for longest while the directory is over bytes_max, and what processes
- * that are gone have left. */
+/* Removes what was not used for longest while the directory is over bytes_max. */
 void cache_trim(Cache *c);
+/* Removes what processes have left that are gone, or seem to be (they may be another machine's). */
+void cache_sweep(const Cache *c);
+/* The directory, or the place on its disk, is gone: why says which. */
+bool cache_is_lost(const Cache *c, char *why, size_t why_size);
 /* Of the processes that use the directory one at a time has the lock, until cache_unlock or its
  * end; after timeout_ms, when *ends, or where there are no locks, it is done without. */
 int cache_lock(const Cache *c, int timeout_ms, const _Atomic bool *ends);

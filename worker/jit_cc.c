@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -36,14 +38,49 @@ static const char *const flags =
     "-finline-small-functions -ftree-pre -fgcse -fschedule-insns2 -w -shared -fPIC "
     "-ffp-contract=off -fno-math-errno -fno-trapping-math";
 
+/* ---- What is left if the process ends now ---- */
+
+/* What cc_abandon finds, with nothing but loads. */
+enum { TRACES = 4 };
+struct CcTrace {
+    _Atomic bool is_taken, has_object;
+    _Atomic pid_t child;
+    char object[PATH_BYTES];
+};
+static struct CcTrace traces[TRACES];
+
+static struct CcTrace *trace_new(void) {
+    for (int i = 0; i < TRACES; i++)
+        if (!atomic_exchange(&traces[i].is_taken, true)) return &traces[i];
+    return NULL;
+}
+
+void cc_abandon(void) {
+    for (int i = 0; i < TRACES; i++) {
+        pid_t child = atomic_load(&traces[i].child);
+        if (child) kill(-child, SIGTERM);
+        if (atomic_load(&traces[i].has_object)) unlink(traces[i].object);
+    }
+}
+
+void cc_forget(Cc *c) {
+    if (c->trace) atomic_store(&c->trace->has_object, false);
+}
+
+/* ---- Which it is ---- */
+
 void cc_init(Cc *c, const char *command, const char *isa) {
     *c = (Cc){.child = 0};
     if (!command) command = getenv("GT_CC");
     snprintf(c->command, sizeof c->command, "%s", command && *command ? command : "cc");
     snprintf(c->isa, sizeof c->isa, "%s", isa);
     pthread_mutex_init(&c->lock, NULL);
+    c->trace = trace_new();
 }
-void cc_fini(Cc *c) { pthread_mutex_destroy(&c->lock); }
+void cc_fini(Cc *c) {
+    pthread_mutex_destroy(&c->lock);
+    if (c->trace) atomic_store(&c->trace->is_taken, false);
+}
 
 /* text's words behind args[n]; text is cut up. */
 static int add_words(char **args, int n, char *text) {
@@ -53,12 +90,14 @@ static int add_words(char **args, int n, char *text) {
     return n;
 }
 
-/* ---- Which it is ---- */
-
 /* The program that `word` calls: its file, as a shell finds it. */
 static bool find_program(const char *word, struct stat *st) {
     char file[PATH_BYTES];
-    if (strchr(word, '/')) return stat(word, st) == 0 && S_ISREG(st->st_mode);
+    if (strchr(word, '/')) {
+        if (stat(word, st) || access(word, X_OK)) return false;
+        errno = EISDIR; /* if it is none of those */
+        return S_ISREG(st->st_mode);
+    }
     const char *path = getenv("PATH");
     for (const char *dir = path ? path : "/bin:/usr/bin"; dir;) {
         const char *end = strchr(dir, ':');
@@ -69,6 +108,7 @@ static bool find_program(const char *word, struct stat *st) {
             return true;
         dir = end ? end + 1 : NULL;
     }
+    errno = ENOENT;
     return false;
 }
 
@@ -85,25 +125,55 @@ bool cc_identify(const Cc *c, Bytes *out) {
         else if (i == 0)
             return false;
     }
+    errno = ENOENT;
     return n > 0;
 }
 
 /* ---- Running it ---- */
 
-/* Runs args, its output into the file `said`. True: it gave 0. */
-static bool spawn(Cc *c, char **args, const char *said) {
+/* The first line that says what is wrong, else the first that says anything, as it stands; NULL:
+ * there is none. */
+static const char *telling_line(char *said) {
+    const char *first = NULL;
+    char *rest = NULL;
+    for (char *line = strtok_r(said, "\r\n", &rest); line; line = strtok_r(NULL, "\r\n", &rest)) {
+        if (strstr(line, "error") || strstr(line, "failed")) return line;
+        if (!first && line[strspn(line, " \t")]) first = line;
+    }
+    return first;
+}
+
+/* A file in memory, or -1. */
+static int memory_file(const char *data, size_t n) {
+    int fd = memfd_create("gt-kernel", MFD_CLOEXEC);
+    while (fd >= 0 && n > 0) {
+        ssize_t k = write(fd, data, n);
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) {
+            close(fd);
+            return -1;
+        }
+        data += k, n -= (size_t)k;
+    }
+    if (fd >= 0) lseek(fd, 0, SEEK_SET);
+    return fd;
+}
+
+/* Starts args with that input and output. An errno, or 0. */
+static int start(Cc *c, char **args, int input, int output) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t how;
     posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, 1, said, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&files, 1, 2);
+    posix_spawn_file_actions_adddup2(&files, input, 0);
+    posix_spawn_file_actions_adddup2(&files, output, 1);
+    posix_spawn_file_actions_adddup2(&files, output, 2);
     posix_spawnattr_init(&how);
     sigset_t none, usual;
     sigemptyset(&none);
     sigemptyset(&usual);
     sigaddset(&usual, SIGINT);
     sigaddset(&usual, SIGTERM);
+    sigaddset(&usual, SIGHUP);
     sigaddset(&usual, SIGPIPE);
     sigaddset(&usual, SIGCHLD);
     posix_spawnattr_setsigmask(&how, &none);
@@ -113,34 +183,79 @@ static bool spawn(Cc *c, char **args, const char *said) {
                                        POSIX_SPAWN_SETPGROUP);
     pthread_mutex_lock(&c->lock); /* so that cc_end finds the child */
     pid_t pid = 0;
-    bool ok = !c->has_ended && posix_spawnp(&pid, args[0], &files, &how, args, environ) == 0;
-    c->child = ok ? pid : 0;
+    int error = c->has_ended ? ECANCELED : posix_spawnp(&pid, args[0], &files, &how, args, environ);
+    c->child = error ? 0 : pid;
+    if (c->trace) atomic_store(&c->trace->child, c->child);
     /* The compiler proper, which it starts, inherits it. */
-    if (ok) setpriority(PRIO_PGRP, (id_t)pid, getpriority(PRIO_PROCESS, 0) + NICE);
-    pthread_mutex_unlock(&c->lock);
-    int status = 0;
-    siginfo_t info;
-    while (ok && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {}
-    pthread_mutex_lock(&c->lock);
-    ok = ok && waitpid(pid, &status, 0) == pid; /* from here on the number may be another's */
-    c->child = 0;
+    if (!error) setpriority(PRIO_PGRP, (id_t)pid, getpriority(PRIO_PROCESS, 0) + NICE);
     pthread_mutex_unlock(&c->lock);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&how);
-    return ok && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return error;
 }
 
-bool cc_compile(Cc *c, const char *source, const char *object, const char *said) {
+/* Until the child has ended; its status, or -1. */
+static int await_child(Cc *c) {
+    int status = 0;
+    siginfo_t info;
+    while (waitid(P_PID, (id_t)c->child, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {}
+    pthread_mutex_lock(&c->lock);
+    if (waitpid(c->child, &status, 0) != c->child) status = -1;
+    c->child = 0; /* from here on the number may be another's */
+    if (c->trace) atomic_store(&c->trace->child, 0);
+    pthread_mutex_unlock(&c->lock);
+    return status;
+}
+
+/* Why there is no object; true: there is one. */
+static bool judge(const Cc *c, int error, int status, int output, const char *object, char *why,
+                  size_t size) {
+    char said[4096];
+    ssize_t n = output < 0 ? 0 : pread(output, said, sizeof said - 1, 0);
+    said[n > 0 ? n : 0] = 0;
+    const char *line = telling_line(said);
+    struct stat st;
+    if (error)
+        snprintf(why, size, "cannot run '%s': %s", c->command, strerror(error));
+    else if (status != -1 && WIFSIGNALED(status))
+        snprintf(why, size, "'%s' was ended by signal %d (%s)", c->command, WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else if (status && line)
+        snprintf(why, size, "%.240s", line);
+    else if (status)
+        snprintf(why, size, "'%s' failed, exit status %d, and did not say why", c->command,
+                 status == -1 ? -1 : WEXITSTATUS(status));
+    else if (stat(object, &st) || st.st_size == 0)
+        snprintf(why, size, "'%s' made nothing, though it did not fail%s%.200s", c->command,
+                 line ? ": " : "", line ? line : "");
+    else
+        return true;
+    return false;
+}
+
+bool cc_compile(Cc *c, const Bytes *source, const char *object, char *why, size_t why_size) {
     char *args[ARGS_MAX], command[sizeof c->command], rest[512];
     memcpy(command, c->command, sizeof command);
     snprintf(rest, sizeof rest, "%s %s", flags, march(c->isa));
     int n = add_words(args, add_words(args, 0, command), rest);
     args[n++] = (char *)"-o";
     args[n++] = (char *)object;
-    args[n++] = (char *)source;
+    args[n++] = (char *)"-x";
+    args[n++] = (char *)"c";
+    args[n++] = (char *)"-"; /* its input */
     args[n++] = (char *)"-lm";
     args[n] = NULL;
-    return spawn(c, args, said);
+    if (c->trace) {
+        snprintf(c->trace->object, sizeof c->trace->object, "%s", object);
+        atomic_store(&c->trace->has_object, true);
+    }
+    int input = memory_file(source->data, source->n), output = memory_file(NULL, 0);
+    int error = input < 0 || output < 0 ? errno : start(c, args, input, output);
+    int status = error ? 0 : await_child(c);
+    bool ok = judge(c, error, status, output, object, why, why_size);
+    if (input >= 0) close(input);
+    if (output >= 0) close(output);
+    return ok;
 }
 
 /* Asked to end a compiler removes its temporary files; what does not end is killed. */

@@ -1,5 +1,6 @@
 /* jit_cc.h: the C compiler that makes kernels at run time: which one it is, and one call of it.
  * A call runs at low priority in a process group of its own, and can be ended from another thread.
+ * The source and what the compiler says are files in memory; only what it makes is one on disk.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_JIT_CC_H
 #define GT_WORKER_JIT_CC_H
@@ -14,6 +15,7 @@ typedef struct Cc {
     pthread_mutex_t lock; /* of both below */
     pid_t child;          /* 0: none */
     bool has_ended;
+    struct CcTrace *trace; /* of this process's, see cc_abandon; or NULL */
 } Cc;
 
 /* command: NULL: $GT_CC, else "cc"; isa as in JitConfig. */
@@ -21,10 +23,14 @@ void cc_init(Cc *c, const char *command, const char *isa);
 void cc_fini(Cc *c);
 /* What the compiler is, all that its kernels depend on beside their source: command, flags, and
  * which file of what age the program is that is called (not asked of it: that takes as long as many
- * kernels from disk). False: there is no such program. */
+ * kernels from disk). False: there is no such program; errno says why not. */
 bool cc_identify(const Cc *c, Bytes *out);
-/* Makes a shared object of a source file; what the compiler says goes to the file `said`. False:
- * it failed or was ended. */
-bool cc_compile(Cc *c, const char *source, const char *object, const char *said);
+/* Makes the file `object`, a shared object, of a source. False: it failed or was ended; why says in
+ * a line what happened. cc_forget: the file has gone, or is somebody else's now. */
+bool cc_compile(Cc *c, const Bytes *source, const char *object, char *why, size_t why_size);
+void cc_forget(Cc *c);
 void cc_end(Cc *c); /* ends the call that runs, and all later ones */
+/* For a signal's handler, before the process ends by it: ends the compilers that run, and removes
+ * the objects that are not in a cache yet. */
+void cc_abandon(void);
 #endif

@@ -60,7 +60,10 @@ void exec_kernel(const Exec *x, uint32_t client, uint64_t id, Bytes *out) {
     bytes_printf(out, "engine=%s\n", x->ops->name);
     if (!x->collect) bytes_puts(out, "off=1\n");
     JitAbout about;
-    if (!collect_about(x, st->kernel, &about)) return;
+    bool is_known = collect_about(x, st->kernel, &about);
+    const char *why = is_known ? about.why : collect_why_off(x);
+    if (why) bytes_printf(out, "why=%s\n", why);
+    if (!is_known) return;
     bytes_printf(out, "state=%s\nhits=%llu\n", collect_state(about.state),
                  (unsigned long long)about.hits);
     if (about.key)

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/worker.h"
 #include "worker/exec.h"
+#include "worker/jit_cc.h"
 #include "worker/mem.h"
 #include "worker/plane.h"
 
@@ -373,6 +374,8 @@ static Plane *open_plane(Worker *w, const WorkerConfig *config, Err *err) {
     w->plane = p;
     return p;
 }
+
+void worker_abandon(void) { cc_abandon(); }
 
 WorkerEnd worker_run(const WorkerConfig *config) {
     Err err = {0};

@@ -54,6 +54,8 @@ uint32_t worker_rank(const Worker *w);
 const char *worker_isa(const Worker *w); /* the engine's, "cpu-v4" */
 uint64_t worker_memory_bytes(const Worker *w);
 int worker_threads(const Worker *w);
+/* For a signal's handler, before the process ends by it: leaves no compiler and no file behind. */
+void worker_abandon(void);
 /* Connects, says hello, and serves until told to leave. Safe to run in a thread. */
 WorkerEnd worker_run(const WorkerConfig *config);
 #endif

@@ -1,0 +1,120 @@
+# A compiler that fails, is killed, makes rubbish or nothing, or is not there; a cache that is full, removed, or left untidy by
+# processes that were killed: results are the same, what is wrong is told once and in words, and nothing is left behind.
+. tests/fixtures/check.sh
+command -v cc >/dev/null || { echo "skipped: no C compiler"; exit 77; }
+GT_FUSE=wait; export GT_FUSE
+cat >"$TMP/k.gt" <<'EOF'
+seed(1); x = rand(64, 64)
+y = tanh(x * 2.0 + 1.0); w = exp(y); sync()
+z = exp(x * 3 + 2).sum(0); q = (x - 1).abs() * 2; sync()
+print(y.sum().item(), w.sum().item(), z.sum().item(), q.sum().item())
+debug.print_kernel(y)
+EOF
+values=$(GT_FUSE=0 "$GTSH" "$TMP/k.gt" | head -1)
+run() {
+    timeout 60 "$GTSH" "$TMP/k.gt" >"$TMP/out" 2>"$TMP/err" || fail "$*: exit code $?"
+    same "$*: values" "$(head -1 "$TMP/out")" "$values"
+}
+once() { same "$1: told once" "$(grep -c COMPILE "$TMP/err")" 1; }
+# broken NAME WORDS LINE...: a compiler of these lines; what is told, by itself and by :kernel
+broken() {
+    name=$1 words=$2
+    shift 2
+    printf '%s\n' "$@" >"$TMP/$name"; chmod +x "$TMP/$name"
+    GT_CC=$TMP/$name XDG_CACHE_HOME=$TMP/cache-$name run "$name"
+    has "$name, told" "$(err)" "a kernel cannot be compiled and is not fused: $words"
+    has "$name, :kernel" "$(out)" "it could not be made: $words"
+    once "$name"
+    same "$name: what is left" "$(ls "$TMP/cache-$name/gt")" ""
+    GT_DEBUG_COMPILE=1 GT_CC=$TMP/$name XDG_CACHE_HOME=$TMP/cache-$name run "$name, of each"
+    same "$name: each" "$(grep -c "cannot be compiled and is not fused: $words" "$TMP/err")" 2
+    same "$name: lines that end in a blank" "$(grep -c ' $' "$TMP/err")" 0
+}
+output='while [ $# -gt 1 ]; do [ "$1" = -o ] && out=$2; shift; done'
+broken silent "'$TMP/silent' failed, exit status 3, and did not say why" '#!/bin/sh' 'exit 3'
+broken killed "'$TMP/killed' was ended by signal 9 (Killed)" '#!/bin/sh' 'kill -KILL $$'
+broken rubbish "what '$TMP/rubbish' made cannot be loaded: file too short" '#!/bin/sh' "$output" 'echo rubbish >"$out"'
+broken nothing "'$TMP/nothing' made nothing, though it did not fail" '#!/bin/sh' 'exit 0'
+broken other "what '$TMP/other' made cannot be loaded: the kernel is not in it" '#!/bin/sh' "$output" \
+    'echo "int x;" | cc -shared -fPIC -x c - -o "$out"'
+broken says "k.c:3: error: no vectors" '#!/bin/sh' 'echo "k.c: in a function:"; echo "k.c:3: error: no vectors" >&2; exit 1'
+broken noformat "cannot run '$TMP/noformat': Exec format error" 'no program'
+echo '#!/bin/sh' >"$TMP/noexec"
+for c in noexec:" (Permission denied)" absent: .:" (Is a directory)"; do
+    GT_CC=$TMP/${c%%:*} XDG_CACHE_HOME=$TMP/cache-none run "$c"
+    has "$c" "$(err)" "kernels are not fused: no C compiler${c#*:}: $TMP/${c%%:*}"; once "$c"
+    has "$c, :kernel" "$(out)" "no C compiler${c#*:}: $TMP/${c%%:*}"
+done
+
+# The cache is removed: before a kernel, and while its compiler runs; each time.
+printf '%s\n' '#!/bin/sh' "rm -rf '$TMP/gone'" 'exec cc "$@"' >"$TMP/removes"
+printf '%s\n' '#!/bin/sh' "[ -e '$TMP/was' ] || rm -rf '$TMP/gone'" "touch '$TMP/was'" 'exec cc "$@"' >"$TMP/removes1"
+chmod +x "$TMP/removes" "$TMP/removes1"
+XDG_CACHE_HOME=$TMP/gone; export XDG_CACHE_HOME
+cat >"$TMP/removed.gt" <<EOF
+x = rand(64, 64); y = tanh(x * 2.0 + 1.0); w = exp(y); sync()
+shell("rm -rf $TMP/gone")
+z = exp(x * 3 + 2).sum(0); sync()
+debug.print_kernel(z)
+EOF
+code "removed" 0 "$GTSH" "$TMP/removed.gt"; has "removed" "$(out)" "one kernel of several operations"
+same "removed: nothing is told" "$(err)" ""
+same "removed: made again" "$(ls "$TMP/gone/gt" | grep -c '\.so$')" 1
+GT_CC=$TMP/removes1 run "removed meanwhile"; same "removed meanwhile" "$(err)" ""
+has "removed meanwhile" "$(out)" "one kernel of several operations"
+GT_CC=$TMP/removes run "removed always"; once "removed always"
+has "removed always" "$(err)" "kernels cannot be kept, and what has none goes on without: $TMP/gone/gt: No such file or directory"
+# A disk that is full.
+if unshare -rm true 2>/dev/null; then
+    cat >"$TMP/full.sh" <<'EOF'
+mount -t tmpfs -o size=$1 tmpfs "$2" && exec "$GTSH" "$3"
+EOF
+    mkdir -p "$TMP/disk"; export GTSH
+    for size in 8k 24k; do
+        XDG_CACHE_HOME=$TMP/disk unshare -rm sh "$TMP/full.sh" $size "$TMP/disk" "$TMP/k.gt" >"$TMP/out" 2>"$TMP/err"
+        same "a full disk, $size" "$(head -1 "$TMP/out")" "$values"
+        has "a full disk, $size" "$(err)" "kernels cannot be kept, and what has none goes on without: $TMP/disk/gt: No space left on device"
+        once "a full disk, $size"
+        GT_SAVE_COMPILED_CODE=$TMP/disk/s GT_CC=$TMP/silent unshare -rm sh "$TMP/full.sh" 8k "$TMP/disk" "$TMP/k.gt" >/dev/null 2>"$TMP/err"
+        has "sources on it" "$(err)" "GT_SAVE_COMPILED_CODE: no more sources are saved: $TMP/disk/s/fused.h: No space left on device"
+        same "sources on it, told once" "$(grep -c GT_SAVE "$TMP/err")" 1
+    done
+fi
+# The sources' directory is made, with those above it; or it is told why not.
+GT_SAVE_COMPILED_CODE=$TMP/a/b/c XDG_CACHE_HOME=$TMP/cache run "sources"
+same "sources" "$(ls "$TMP/a/b/c" | sed 's/^[0-9a-f]*\.c/kernel/' | sort -u | tr '\n' ' ')" "fused.h kernel "
+GT_SAVE_COMPILED_CODE=$TMP/k.gt/x XDG_CACHE_HOME=$TMP/cache run "sources into a file"
+has "sources into a file" "$(err)" "GT_SAVE_COMPILED_CODE: no more sources are saved: $TMP/k.gt/x/fused.h: Not a directory"
+once "sources into a file"
+
+# Ended by a signal while a compiler runs: it ends too, and leaves no file.
+printf '%s\n' '#!/bin/sh' "$output" "echo begun >\"\$out\"; echo \$\$ >'$TMP/pid'; exec sleep 60" >"$TMP/sleeps"
+chmod +x "$TMP/sleeps"
+cat >"$TMP/busy.gt" <<'EOF'
+signal.define("c", compile=true)
+signal c { y = tanh(rand(64, 64) * 2.0 + 1.0) }
+while true { print(y.sum().item()) }
+EOF
+GT_CC=$TMP/sleeps XDG_CACHE_HOME=$TMP/cache-signal GT_FUSE=1; export GT_CC
+runs() { grep -q '^[0-9]* ([^)]*) [^Z]' "/proc/$1/stat" 2>/dev/null; }
+for signal in TERM HUP INT PIPE; do
+    rm -f "$TMP/pid"
+    if [ $signal = PIPE ]; then
+        "$GTSH" "$TMP/busy.gt" 2>/dev/null | await "$TMP/pid" .
+    else
+        "$GTSH" "$TMP/busy.gt" >/dev/null 2>&1 & pid=$!
+        await "$TMP/pid" .
+        kill -$signal $pid
+        wait $pid 2>/dev/null; [ $? -gt 128 ] || fail "SIG$signal did not end it"
+    fi
+    for _ in 1 2 3 4 5 6 7 8 9 10; do runs "$(cat "$TMP/pid")" && sleep 0.1; done
+    same "SIG$signal: files" "$(ls "$TMP/cache-signal/gt")" ""
+    runs "$(cat "$TMP/pid")" && fail "SIG$signal: the compiler runs on"
+done
+unset GT_CC; GT_FUSE=wait
+# What a killed process has left goes: its files at once, but for young ones; those of others when they are old.
+g=$TMP/cache-signal/gt; (exit 0) & none=$!; wait $none
+touch -d '-2 minutes' "$g/tmp.$none.gone.so" "$g/tmp.$$.old.so"; touch "$g/tmp.$none.young.so"; touch -d '-20 minutes' "$g/tmp.$$.older.so"
+run "stale"
+same "stale files" "$(ls "$g" | grep tmp | sed 's/tmp.[0-9]*.//' | sort | tr '\n' ' ')" "old.so young.so "
+finish
