@@ -16,6 +16,7 @@
 #include "dispatcher/handle.h"
 #include "runtime/body.h"
 #include "runtime/config.h"
+#include "runtime/lru.h"
 #include "runtime/net.h"
 
 /* A frame that workers have and have not all acknowledged. */
@@ -63,7 +64,7 @@ typedef struct Client {
     bool checks_nan;
     bool compiles;                   /* as the innermost open scope has it that says so           */
     Bodies bodies;                   /* of its stream                                          */
-    uint64_t note_bytes;             /* of what mod_hot.c knows of them                        */
+    Lru notes;                       /* what mod_hot.c knows of them                           */
     Config signals;                  /* what the client says of them                           */
     Scope *scope; int depth, cap_scope;
     Target target, births;           /* in force; of large sources where no scope speaks        */

@@ -16,6 +16,8 @@
 #include "dispatcher/state.h"
 #include "runtime/element.h"
 #include "runtime/log.h"
+#include "runtime/lru.h"
+#include "runtime/map.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,40 +49,55 @@ typedef struct Result {
     TensorType type;
 } Result;
 
-typedef struct Notes Notes;
-struct Notes {
-    Notes *next;
-    TensorType lead; /* of the body's lead operand when these were taken */
+typedef struct BodyNotes BodyNotes;
+typedef struct Notes {
+    LruItem item; /* first: of the client's */
+    BodyNotes *of;
+    uint64_t key;
     uint32_t epoch, n;
-    uint64_t bytes;
     Note *note;     /* by instruction */
     Slot *slot;     /* by operand */
     Result *result; /* by result */
+} Notes;
+
+enum { LEADS_MAX = 4, NOTE_BYTES_MAX = 16 << 20 };
+
+/* What is known of a body (Body.plan): a loop over parameters has notes for each shape. They are
+ * told apart by the types of its lead operands: those arguments that were seen to change. */
+struct BodyNotes {
+    Map notes;  /* by a hash of the leads' types: equal ones of others only lead to new notes */
+    Notes *now; /* of this time round; NULL: none */
+    Lru *all;   /* the client's */
+    int n_leads;
+    uint32_t lead[LEADS_MAX]; /* where its id stands among the arguments, in bytes */
+    uint32_t next_lead;       /* plus 1: found to change this time round; 0: none */
 };
 
-/* What is known of a body: a loop over parameters has notes for each shape. They are told apart by
- * the type of the lead operand, the first tensor among the arguments. */
-typedef struct Plan {
-    Notes *first, *now; /* now: of this time round; NULL: none */
-    int n;
-    int32_t lead_at, lead_operand; /* its instruction, its place among the arguments; -1: none */
-    uint64_t *bytes;               /* the client's count */
-} Plan;
+static void notes_free(Notes *t) {
+    lru_remove(t->of->all, &t->item);
+    if (t->of->now == t) t->of->now = NULL;
+    for (uint32_t i = 0; i < t->n; i++) free(t->note[i].attr);
+    free(t->note);
+    free(t->slot);
+    free(t->result);
+    free(t);
+}
 
-enum { NOTES_MAX = 64, NOTE_BYTES_MAX = 16 << 20 };
+static void forget(Notes *t) {
+    map_remove(&t->of->notes, t->key);
+    notes_free(t);
+}
 
-static void plan_free(void *p) {
-    Plan *plan = p;
-    for (Notes *t = plan->first, *next; t; t = next) {
-        next = t->next;
-        *plan->bytes -= t->bytes;
-        for (uint32_t i = 0; i < t->n; i++) free(t->note[i].attr);
-        free(t->note);
-        free(t->slot);
-        free(t->result);
-        free(t);
-    }
-    free(plan);
+static void forget_all(BodyNotes *p) {
+    uint64_t key;
+    void *t;
+    for (size_t i = 0; map_next(&p->notes, &i, &key, &t);) notes_free(t);
+    map_fini(&p->notes);
+}
+
+static void body_notes_free(void *p) {
+    forget_all(p);
+    free(p);
 }
 
 static bool may_be_known(const BodyForm *f) {
@@ -92,16 +109,18 @@ static bool may_be_known(const BodyForm *f) {
     return op == OP_EDGE || op == OP_NOTE || (op_is_effect(op) && op != OP_SYNC);
 }
 
-/* NULL: there is no room. */
-static Notes *notes_new(const Body *b, const TensorType *lead, uint64_t *bytes) {
+/* NULL: there is no room, or they may never be wanted again. */
+static Notes *notes_new(const Body *b, BodyNotes *of, uint64_t key) {
     uint32_t n_slots = 0;
     for (uint32_t i = 0; i < b->n; i++) n_slots += b->form[i].n_in;
     uint64_t size =
         sizeof(Notes) + b->n * sizeof(Note) + n_slots * sizeof(Slot) + b->n_made * sizeof(Result);
-    if (*bytes + size > NOTE_BYTES_MAX) return NULL;
+    if (!lru_admits(of->all, key ^ b->hash, size, NOTE_BYTES_MAX)) return NULL;
+    while (of->all->bytes + size > NOTE_BYTES_MAX) forget((Notes *)of->all->oldest);
     Notes *t = xcalloc(1, sizeof *t);
-    *bytes += t->bytes = size;
-    t->lead = *lead;
+    lru_add(of->all, &t->item, size);
+    t->of = of, t->key = key;
+    map_put(&of->notes, key, t);
     t->epoch = 1;
     t->n = b->n;
     t->note = xcalloc(b->n, sizeof *t->note);
@@ -132,43 +151,44 @@ static Notes *notes_new(const Body *b, const TensorType *lead, uint64_t *bytes) 
     return t;
 }
 
-static Plan *plan_of(Body *b, Client *c) {
+static BodyNotes *notes_of(Body *b, Client *c) {
     if (b->plan) return b->plan;
-    Plan *p = xcalloc(1, sizeof *p);
-    p->bytes = &c->note_bytes;
-    p->lead_at = -1;
-    for (uint32_t i = 0; i < b->n && p->lead_at < 0; i++)
-        for (int k = 0, external = 0; k < b->form[i].n_in && p->lead_at < 0; k++) {
-            uint32_t word = body_operand(b, &b->form[i], k);
-            if (word == IN_TENSOR) p->lead_at = (int32_t)i, p->lead_operand = external;
-            external += word >> 2 == 0;
-        }
+    BodyNotes *p = xcalloc(1, sizeof *p);
+    p->all = &c->notes;
     b->plan = p;
-    b->plan_free = plan_free;
+    b->plan_free = body_notes_free;
     return p;
+}
+
+static uint64_t hash_type(const TensorType *t, uint64_t hash) {
+    static const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
+    hash = (hash ^ (uint64_t)(t->dtype << 8 | t->rank)) * factor;
+    for (int d = 0; d < t->rank; d++) hash = (hash ^ hash >> 32 ^ (uint64_t)t->shape[d]) * factor;
+    return hash ^ hash >> 32;
 }
 
 /* The body begins, with these arguments: which notes are for it. New ones, if there are none and
  * there is room. */
 static void choose(Body *b, Client *c, const uint8_t *args, const uint8_t *end) {
-    static const TensorType none;
-    Plan *p = plan_of(b, c);
-    const TensorType *lead = &none;
-    p->now = NULL;
-    for (int32_t i = 0; i < p->lead_at && args; i++) args = body_args_end(&b->form[i], args, end);
-    if (p->lead_at >= 0 && args && end - args >= 8 * (p->lead_operand + 1)) {
-        uint64_t id;
-        memcpy(&id, args + 8 * p->lead_operand, 8);
-        const TensorHandle *h = handles_find(&c->tensors, id);
-        if (h && !h->is_poisoned) lead = &h->type;
+    BodyNotes *p = notes_of(b, c);
+    if (p->next_lead) {
+        forget_all(p);
+        p->lead[p->n_leads++] = p->next_lead - 1;
+        p->next_lead = 0;
     }
-    for (Notes *t = p->first; t && !p->now; t = t->next)
-        if (type_equal(&t->lead, lead)) p->now = t;
-    if (p->now || p->n == NOTES_MAX) return;
-    if (!(p->now = notes_new(b, lead, &c->note_bytes))) return;
-    p->now->next = p->first;
-    p->first = p->now;
-    p->n++;
+    uint64_t key = 0;
+    for (int i = 0; i < p->n_leads; i++) {
+        uint64_t id;
+        if ((size_t)(end - args) < p->lead[i] + sizeof id) continue;
+        memcpy(&id, args + p->lead[i], sizeof id);
+        const TensorHandle *h = handles_find(&c->tensors, id);
+        if (h && !h->is_poisoned) key = hash_type(&h->type, key);
+    }
+    p->now = map_get(&p->notes, key);
+    if (p->now)
+        lru_use(p->all, &p->now->item);
+    else
+        p->now = notes_new(b, p, key);
 }
 
 /* ---- Taking notes ---- */
@@ -218,7 +238,7 @@ static void note_types(Notes *t, const Flow *f, const Inst *was) {
 
 /* It has passed: all that the next one of its form will be compared with. */
 static void take_note(const Flow *f, const Inst *was) {
-    Notes *t = ((Plan *)f->body->plan)->now;
+    Notes *t = ((BodyNotes *)f->body->plan)->now;
     const BodyForm *form = &f->body->form[f->body_at];
     Note *note = &t->note[f->body_at];
     note->epoch = 0;
@@ -248,7 +268,7 @@ static bool is_quiet(const Dispatcher *d, const Client *c) {
 }
 
 static void process(Flow *f, int stage) {
-    Plan *p = f->body && is_quiet(f->d, f->client) ? f->body->plan : NULL;
+    BodyNotes *p = f->body && is_quiet(f->d, f->client) ? f->body->plan : NULL;
     if (!p || !p->now) {
         chain_next(f, stage + 1);
         return;
@@ -273,6 +293,8 @@ typedef struct Run {
     uint32_t from; /* its first instruction */
     uint32_t made; /* results of the body before it */
     uint64_t base; /* id of the body's result 0, this time */
+    const uint8_t *args; /* the body's; NULL: the run begins behind its beginning */
+    BodyNotes *p;
 } Run;
 
 static inline bool same_type(const TensorType *a, const TensorType *b) {
@@ -286,6 +308,16 @@ static inline bool same_type(const TensorType *a, const TensorType *b) {
 static bool is_there(const Run *r, uint64_t id, const TensorType *type) {
     const TensorHandle *h = handles_find(&r->c->tensors, id);
     return h && !h->is_poisoned && same_type(&h->type, type);
+}
+
+/* The argument at `at` is another tensor than was seen: its type may be what tells notes apart. */
+static void see_change(const Run *r, uint64_t id, const uint8_t *at) {
+    BodyNotes *p = r->p;
+    if (!r->args || p->n_leads == LEADS_MAX || !handles_find(&r->c->tensors, id)) return;
+    uint32_t lead = (uint32_t)(at - r->args);
+    for (int i = 0; i < p->n_leads; i++)
+        if (p->lead[i] == lead) return;
+    p->next_lead = lead + 1;
 }
 
 /* Ids of tensors that a free names and that were there before the run; -1: it is not known. */
@@ -348,7 +380,9 @@ static bool is_known(const Run *r, const Note *note, const BodyForm *f, const ui
         uint64_t value;
         memcpy(&value, args, 8);
         args += 8;
-        if (s->kind == IN_TENSOR ? !is_there(r, value, &s->type) : !holds(s, value)) return false;
+        if (s->kind != IN_TENSOR ? holds(s, value) : is_there(r, value, &s->type)) continue;
+        if (s->kind == IN_TENSOR) see_change(r, value, args - 8);
+        return false;
     }
     size_t compared = note->is_random ? 8 : note->n_attr;
     return !compared || !memcmp(args, note->attr, compared);
@@ -403,10 +437,12 @@ void hot_take(Dispatcher *d, Client *c, FrameReader *reader) {
         uint32_t at = reader->hot_at, n = b->n - at;
         if (n > reader->hot_left) n = reader->hot_left;
         if (at == 0) choose(b, c, reader->hot_args, reader->hot_end);
-        Notes *t = b->plan ? ((Plan *)b->plan)->now : NULL;
+        BodyNotes *p = b->plan;
+        Notes *t = p ? p->now : NULL;
         if (!t || reader->hot_base < c->next_id || reader->hot_base >= INSERTED_ID - b->n_made)
             return;
-        Run r = {.d = d, .c = c, .b = b, .t = t, .made = b->form[at].n_made};
+        Run r = {.d = d, .c = c, .b = b, .t = t, .p = p, .made = b->form[at].n_made};
+        if (at == 0) r.args = reader->hot_args;
         r.base = reader->hot_base - r.made;
         const uint8_t *args = reader->hot_args;
         uint32_t i = pass_all(&r, reader, at, n, &args);

@@ -332,6 +332,86 @@ static long run(int rounds) {
     return passed;
 }
 
+/* One body over tensors of KINDS shapes, all but its first operand's: all is known after some looks
+ * at each. Then as many once only: nothing of what is in use goes for them. */
+enum { KINDS = 150, SHAPED = 3 /* instructions and an edge: of a round */ };
+
+static Body *shaped_round(const Body *b, uint64_t w, uint64_t x, Bytes *learns) {
+    uint64_t edge = next_id;
+    Operand in[] = {{.kind = IN_TENSOR, .id = w}, {.kind = IN_TENSOR, .id = x}};
+    Operand made[] = {{.kind = IN_TENSOR, .id = edge}, {.kind = IN_TENSOR, .id = edge + 1}};
+    Inst list[] = {
+        {.op = OP_MUL, .n_in = 2, .in = in, .n_out = 1, .out = {edge}, .pos = {.line = 1}},
+        {.op = OP_NEG, .n_in = 1, .in = made, .n_out = 1, .out = {edge + 1}, .pos = {.line = 2}},
+        {.op = OP_FREE, .n_in = 2, .in = made, .pos = {.line = 3}},
+        {.op = OP_EDGE}};
+    for (int i = 0; i < 2; i++) side[i].w.edge_id = side[i].w.next_id = edge;
+    frame_expect(&side[1].w, b, 0);
+    next_id += 2;
+    for (int i = 0; i <= SHAPED; i++) {
+        add(&list[i], &list[i]);
+        size_t bytes;
+        const void *form = frame_form(&side[1].w, &bytes);
+        if (!learns || !form) continue;
+        size_t at = learns->n;
+        bytes_add(learns, form, bytes);
+        memcpy(learns->data + at, &(uint32_t){(uint32_t)bytes}, 4);
+    }
+    if (!learns) return NULL;
+    CHECK(bodies_define(&bodies, 0, learns->data, learns->n, NULL));
+    Operand o = {.kind = IN_IMM_INT, .i = 0};
+    Inst body = {
+        .op = OP_BODY, .n_in = 1, .in = &o, .payload = learns->data, .payload_bytes = learns->n};
+    Attr note = {.key = ATTR_FORMAT, .n = 1, .str = "x"};
+    add(&(Inst){.op = OP_NOTE, .n_attr = 1, .attr = &note}, &body);
+    return bodies_get(&bodies, 0);
+}
+
+static uint64_t shaped_source(int64_t rows) {
+    int64_t shape[] = {rows, 3};
+    Operand o = {.kind = IN_IMM_FLOAT, .f = 1};
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape}, {.key = ATTR_DTYPE}};
+    attr[1].dtype = DT_F32;
+    add(&(Inst){.op = OP_FULL, .n_in = 1, .in = &o, .n_attr = 2, .attr = attr, .n_out = 1,
+                .out = {next_id}},
+        &(Inst){.op = OP_FULL, .n_in = 1, .in = &o, .n_attr = 2, .attr = attr, .n_out = 1,
+                .out = {next_id}});
+    return next_id++;
+}
+
+static void test_shapes(void) {
+    seq = next_id = 0;
+    for (int i = 0; i < 2; i++) {
+        side[i] = (Side){.d = dispatcher_new(&(DispatcherConfig){.client_bytes_max = 10000000})};
+        hello(&side[i], WORKER, ROLE_WORKER);
+        hello(&side[i], ANN, ROLE_CLIENT);
+    }
+    victim_new();
+    Bytes learns = {0};
+    uint64_t w = shaped_source(1), x[2 * KINDS];
+    for (int k = 0; k < 2 * KINDS; k++) x[k] = shaped_source(2 + k);
+    const Body *b = shaped_round(NULL, w, x[0], &learns);
+    for (int times = 0; times < 4; times++)
+        for (int k = 0; k < KINDS; k++) shaped_round(b, w, x[k], NULL);
+    for (int k = KINDS; k < 2 * KINDS; k++) shaped_round(b, w, x[k], NULL);
+    send_frames();
+    long before = counter(&side[1], "\nhot_instructions=");
+    CHECK_MSG(before > KINDS * SHAPED, "%ld", before);
+    for (int k = 0; k < KINDS; k++) shaped_round(b, w, x[k], NULL);
+    send_frames();
+    long known = counter(&side[1], "\nhot_instructions=") - before;
+    /* But where a frame is cut in the middle. */
+    CHECK_MSG(known > KINDS * (SHAPED + 1) * 9 / 10, "%ld of %d", known, KINDS * (SHAPED + 1));
+    dispatcher_free(&victim);
+    for (int i = 0; i < 2; i++) {
+        dispatcher_free(&side[i].d);
+        bodies_fini(&side[i].known);
+        bytes_fini(&side[i].sent), bytes_fini(&side[i].told);
+    }
+    bodies_fini(&bodies);
+    bytes_fini(&learns);
+}
+
 int main(int argc, char **argv) {
     seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
     int runs = argc > 2 ? atoi(argv[2]) : 60;
@@ -341,6 +421,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < runs && !check_failed; i++) passed += run(100);
     printf("%ld instructions were known\n", passed);
     CHECK(passed > 1000);
+    test_shapes();
     arena_fini(&arena), arena_fini(&scratch);
     bytes_fini(&forms);
     return check_report("hot");
