@@ -19,26 +19,49 @@ Plans *plans_new(void) {
 void plans_free(Plans **p) {
     if (!*p) return;
     recorder_free(&(*p)->recorder);
-    assert((*p)->n_plans == 0);
+    assert((*p)->all.n == 0);
     free(*p);
     *p = NULL;
 }
 
 /* ---- Spots ---- */
 
-static void drop_plan(Plan **at) {
-    Plan *p = *at;
-    *at = p->next;
-    p->owner->n_plans--;
-    p->owner->size -= p->size;
+static void free_plan(Plan *p) {
+    Plans *plans = p->owner;
+    p->spot->n_plans--;
+    if (p->spot->renews == p) p->spot->renews = NULL;
+    if (plans->recorder && plans->recorder->renews == p) plans->recorder->renews = NULL;
+    lru_remove(&plans->all, &p->item);
     plan_free(&p);
+}
+
+static void drop_plan(Plan *p) {
+    Map *map = &p->spot->plans;
+    Plan *first = map_get(map, p->key), **at = &first;
+    while (*at != p) at = &(*at)->next;
+    *at = p->next;
+    if (first)
+        map_put(map, p->key, first);
+    else
+        map_remove(map, p->key);
+    free_plan(p);
+}
+
+static void drop_plans(Spot *spot) {
+    void *first;
+    for (size_t i = 0; map_next(&spot->plans, &i, NULL, &first);)
+        for (Plan *p = first, *next; p; p = next) {
+            next = p->next;
+            free_plan(p);
+        }
+    map_fini(&spot->plans);
 }
 
 static void spots_free(void *ctx) {
     Spots *ps = ctx;
     for (uint32_t i = 0; i < ps->n; i++) {
         if (!ps->at[i]) continue;
-        while (ps->at[i]->plans) drop_plan(&ps->at[i]->plans);
+        drop_plans(ps->at[i]);
         free(ps->at[i]);
     }
     free(ps);
@@ -65,26 +88,87 @@ static Spot *spot_make(Plans *plans, Body *b, uint32_t at) {
 enum { LOOK_AGAIN = 4, STALE_MAX = 10 };
 
 /* Longest first; of those of one length the youngest. renews goes. */
-static void spot_add(Plans *plans, Spot *spot, Plan *p, const Plan *renews) {
-    Plan **at = &spot->plans, **oldest = NULL;
-    int n = 0;
-    for (Plan **o = at; *o && renews; o = &(*o)->next) {
-        if (*o != renews) continue;
+static void spot_add(Plans *plans, Spot *spot, Plan *p, Plan *renews) {
+    bool is_new = !renews && !map_get(&spot->plans, p->key);
+    if (renews) {
         p->renewed = renews->renewed + 1;
-        drop_plan(o);
-        break;
+        drop_plan(renews);
     }
+    if (p->size > PLANS_BYTES) {
+        plan_free(&p);
+        return;
+    }
+    while (plans->all.bytes + p->size > PLANS_BYTES) drop_plan((Plan *)plans->all.oldest);
+    Plan *oldest = NULL;
+    int n = 0;
+    for (Plan *o = map_get(&spot->plans, p->key); o; o = o->next, n++)
+        if (!oldest || o->item.used_at < oldest->item.used_at) oldest = o;
+    if (n >= PLANS_OF_KEY) drop_plan(oldest);
     p->look_at = LOOK_AGAIN;
-    for (Plan **o = at; *o; o = &(*o)->next, n++)
-        if (!oldest || (*o)->used_at < (*oldest)->used_at) oldest = o;
-    if (n >= PLANS_OF_SPOT) drop_plan(oldest);
+    p->spot = spot;
+    Plan *first = map_get(&spot->plans, p->key), **at = &first;
     while (*at && (*at)->n > p->n) at = &(*at)->next;
     p->next = *at;
-    p->used_at = ++plans->clock;
     *at = p;
-    plans->n_plans++;
-    plans->size += p->size;
+    map_put(&spot->plans, p->key, first);
+    lru_add(&plans->all, &p->item, p->size);
+    spot->n_plans++;
     plans->made++;
+    spot->tries -= is_new;
+}
+
+/* ---- Leads ---- */
+
+static inline uint64_t word_at(const uint8_t *args, uint64_t at) {
+    uint64_t v;
+    memcpy(&v, args + at, sizeof v);
+    return v;
+}
+
+/* A segment is about to begin at the spot, with these arguments: of what types its leads are. */
+static uint64_t key_of(Spot *spot, const Client *c, const uint8_t *args, const uint8_t *end,
+                       uint64_t base) {
+    static const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
+    if (spot->has_next_lead) { /* known by less */
+        drop_plans(spot);
+        spot->lead[spot->n_leads++] = spot->next_lead;
+        spot->has_next_lead = false;
+    }
+    uint64_t key = 0;
+    for (const Lead *l = spot->lead; l < spot->lead + spot->n_leads; l++) {
+        if (l->at >= 0 && (size_t)(end - args) < (size_t)l->at + 8) continue;
+        const Tensor *t =
+            store_get(c->names, l->at >= 0 ? word_at(args, (uint64_t)l->at) : base + l->delta);
+        if (!t) continue;
+        const TensorType *type = &t->view.type;
+        key = (key ^ (uint64_t)(type->dtype << 8 | type->rank)) * factor;
+        for (int d = 0; d < type->rank; d++) {
+            key = (key ^ key >> 32 ^ (uint64_t)type->shape[d]) * factor;
+            key = (key ^ key >> 32 ^ (uint64_t)t->view.stride[d]) * factor;
+        }
+        key ^= key >> 32;
+    }
+    spot->turns += key != spot->last_key;
+    return spot->last_key = key;
+}
+
+/* e is of another type than it was: that may be what tells plans apart. */
+static void see_change(Spot *spot, const Plan *p, const External *e, uint32_t round) {
+    if (p->n > round && e->inst >= round) {
+        spot->turns++;
+        return;
+    }
+    for (uint32_t i = 0; i < spot->n_leads; i++)
+        if (spot->lead[i].at == e->at && (e->at >= 0 || spot->lead[i].delta == e->delta)) return;
+    if (spot->n_leads == LEADS_MAX) return;
+    spot->next_lead = (Lead){e->at, e->delta};
+    spot->has_next_lead = true;
+}
+
+/* Where types change from one time round to the next, segments go round once. */
+static bool goes_once(const Spot *spot) {
+    enum { SOME = 4, OFTEN = 8 };
+    return spot->turns > SOME && (uint64_t)spot->turns * OFTEN > spot->n;
 }
 
 /* ---- May it be? ---- */
@@ -119,7 +203,7 @@ bool plan_is_next(const Exec *x, Frame *f) {
     if (!x->plans || !frame_enter_hot(&f->reader)) return false;
     if (x->plans->recorder && x->plans->recorder->client == f->client) return false;
     const Spot *spot = spot_at(f->reader.hot_body, f->reader.hot_at);
-    return spot && spot->plans;
+    return spot && spot->n_plans;
 }
 
 /* ---- Recording ---- */
@@ -154,9 +238,9 @@ void plan_leave(Exec *x, const Frame *f) {
 
 /* How long a segment that begins here with `left` instructions to come is to be; 0: none. A body
  * is gone round a power of two times, so that few lengths make up all numbers. */
-static uint32_t length_here(const Body *b, uint32_t at, uint32_t left) {
+static uint32_t length_here(const Body *b, const Spot *spot, uint32_t at, uint32_t left) {
     uint32_t rounds = 1, rest = b->n - at < PLAN_INSTS ? b->n - at : PLAN_INSTS;
-    if (at == 0 && rest == b->n)
+    if (at == 0 && rest == b->n && !goes_once(spot))
         while (2 * rounds * b->n <= PLAN_ROUNDS && 2 * rounds * b->n <= left) rounds *= 2;
     return rounds * rest <= left ? rounds * rest : 0;
 }
@@ -170,12 +254,19 @@ static void begin_recording(Exec *x, Job *j) {
     Client *c = j->frame->client;
     const FrameReader *at = &j->frame->reader;
     if (!j->body || !is_natural(j->body, j->body_at) || is_cut(&j->inst, j->inst.op)) return;
-    if (!may_plan(x, c, j->seq) || j->seq < c->plan_hold || plans->size > PLANS_BYTES) return;
+    if (!may_plan(x, c, j->seq) || j->seq < c->plan_hold) return;
+    enum { BYTES = 1024 /* of an instruction, about */ };
     Spot *spot = spot_make(plans, j->body, j->body_at);
-    uint32_t limit = length_here(j->body, j->body_at, at->hot_left + 1);
+    uint32_t limit = length_here(j->body, spot, j->body_at, at->hot_left + 1);
     spot->n++;
-    if (++spot->visits < 2 || limit < 2 || !may_try(spot)) return;
-    for (const Plan *p = spot->plans; p; p = p->next) /* another length is not called for */
+    spot->visits++;
+    if (limit < 2 || !may_try(spot)) return;
+    uint64_t key = key_of(spot, c, j->args, at->hot_end, j->args_base);
+    if (spot->visits < 2 && map_get(&spot->plans, key)) return;
+    if (!spot->renews && !lru_admits(&plans->all, key ^ (uint64_t)(uintptr_t)spot,
+                                     (uint64_t)limit * BYTES, PLANS_BYTES))
+        return;
+    for (const Plan *p = map_get(&spot->plans, key); p; p = p->next) /* no other length */
         if (p->n <= limit && spot->last_miss != MISS_TYPES && spot->last_miss != MISS_VALUES &&
             !spot->renews && p->compiles == j->compiles && p->signals == j->signals)
             return;
@@ -183,6 +274,7 @@ static void begin_recording(Exec *x, Job *j) {
     if (!may_plan(x, c, j->seq)) return;
     spot->tries += !spot->renews;
     plans->recorder = recorder_begin(j, spot, limit);
+    plans->recorder->key = key;
     plans->recorder->renews = spot->renews;
     spot->renews = NULL;
 }
@@ -213,12 +305,6 @@ void plan_after(Exec *x) {
 }
 
 /* ---- Is all as it was? ---- */
-
-static inline uint64_t word_at(const uint8_t *args, uint64_t at) {
-    uint64_t v;
-    memcpy(&v, args + at, sizeof v);
-    return v;
-}
 
 static bool words_agree(const Plan *p, const FrameReader *r, const uint8_t *args) {
     uint64_t base = r->hot_base;
@@ -251,13 +337,18 @@ static bool is_of(const Tensor *t, const External *e) {
 }
 
 /* Finds them, each another one. */
-static bool externals_agree(Exec *x, const Client *c, Plan *p, const uint8_t *args,
-                            uint64_t base) {
+static bool externals_agree(Exec *x, const Client *c, Plan *p, const FrameReader *r) {
+    const uint8_t *args = r->hot_args;
+    uint64_t base = r->hot_base;
     uint32_t mark = ++x->plans->mark;
     for (External *e = p->external, *end = e + p->n_externals; e < end; e++) {
         e->id = e->at >= 0 ? word_at(args, (uint64_t)e->at) : base + e->delta;
         Tensor *t = e->tensor = store_get(c->names, e->id);
-        if (!t || t->mark == mark || !is_of(t, e)) return false;
+        if (!t || t->mark == mark) return false;
+        if (!is_of(t, e)) {
+            see_change(p->spot, p, e, r->hot_body->n - r->hot_at);
+            return false;
+        }
         t->mark = mark;
         const Storage *st = t->storage;
         if (st->poison || st->maker || st->made || !st->data || t->whole) return false;
@@ -527,7 +618,7 @@ static Miss replay(Exec *x, Frame *f, Plan *p) {
     Run u = {x, f->client, f, p, r->hot_args, r->hot_base, r->seq_next, NULL, false, false};
     if (n_args < p->n_args || (p->n == r->hot_left && n_args != p->n_args)) return MISS_VALUES;
     if (u.base > UINT64_MAX / 2) return MISS_VALUES;
-    if (!externals_agree(x, u.client, p, u.args, u.base)) return MISS_TYPES;
+    if (!externals_agree(x, u.client, p, r)) return MISS_TYPES;
     if (!words_agree(p, r, u.args)) return MISS_VALUES;
     if (is_stale(x, p)) return MISS_STALE;
     for (int i = 0; i < p->n_variables; i++)
@@ -549,6 +640,16 @@ static Miss replay(Exec *x, Frame *f, Plan *p) {
     return MISS_NONE;
 }
 
+/* It was undone each time, and is tried ever more seldom. */
+static bool is_in_vain(Plan *p) {
+    enum { UNDONE = 3, SELDOM = 10 };
+    if (p->undone < UNDONE) return false;
+    uint32_t more = p->undone < SELDOM ? p->undone : SELDOM;
+    if (++p->skipped < UINT32_C(1) << more) return true;
+    p->skipped = 0;
+    return false;
+}
+
 bool plan_run(Exec *x, Frame *f) {
     Plans *plans = x->plans;
     FrameReader *r = &f->reader;
@@ -557,19 +658,26 @@ bool plan_run(Exec *x, Frame *f) {
     if (r->seq_next < c->plan_hold || !frame_enter_hot(r)) return false;
     bool compiles = hot_next_compiles(r);
     Spot *spot = spot_at(r->hot_body, r->hot_at);
-    if (!spot || !spot->plans) return false;
+    if (!spot || !spot->n_plans) return false;
     if (!may_plan(x, c, r->seq_next)) {
         plans->miss_state++;
         return false;
     }
     enum { LOST = 64 };
-    if (++spot->lost > LOST && spot->lost % 16) return false; /* in vain, mostly */
+    Plan *first = map_get(&spot->plans, key_of(spot, c, r->hot_args, r->hot_end, r->hot_base));
+    if (!first || (++spot->lost > LOST && spot->lost % 16)) return false; /* in vain, mostly */
     bool has_flushed = false;
     spot->renews = NULL;
     spot->last_miss = MISS_NONE;
-    for (Plan *p = spot->plans; p; p = p->next) {
+    uint32_t most = goes_once(spot) ? r->hot_body->n - r->hot_at : r->hot_left;
+    if (most > r->hot_left) most = r->hot_left;
+    for (Plan *p = first; p; p = p->next) {
         bool is_alike = p->compiles == compiles && p->signals == r->hot_compiles;
-        if (p->n > r->hot_left || !is_alike) continue;
+        if (p->n > most || !is_alike) continue;
+        if (is_in_vain(p)) {
+            spot->last_miss = MISS_UNDONE;
+            continue;
+        }
         if (!has_flushed) collect_flush(x);
         has_flushed = true;
         if (!may_plan(x, c, r->seq_next)) return false;
@@ -578,8 +686,9 @@ bool plan_run(Exec *x, Frame *f) {
         if (miss == MISS_NONE) {
             p->runs++, spot->n++, plans->runs++;
             spot->lost = 0;
+            p->undone = 0;
             plans->instructions += p->n;
-            p->used_at = ++plans->clock;
+            lru_use(&plans->all, &p->item);
             spot->visits = 0;
             return true;
         }
@@ -590,6 +699,7 @@ bool plan_run(Exec *x, Frame *f) {
             break;
         }
         if (miss != MISS_UNDONE) continue;
+        p->undone++;
         c->plan_hold = r->seq_next + p->n; /* once is enough */
         break;
     }
@@ -600,7 +710,7 @@ void plan_stats(const Exec *x, Bytes *out) {
     const Plans *p = x->plans;
     if (!p) return;
     bytes_printf(out, "plan.bodies=%llu\nplan.plans=%llu\nplan.made=%llu\nplan.runs=%llu\n",
-                 (unsigned long long)p->bodies, (unsigned long long)p->n_plans,
+                 (unsigned long long)p->bodies, (unsigned long long)p->all.n,
                  (unsigned long long)p->made, (unsigned long long)p->runs);
     bytes_printf(out, "plan.instructions=%llu\n", (unsigned long long)p->instructions);
     bytes_printf(out,

@@ -16,7 +16,11 @@
  * arguments those that have to be equal are; immediates, slice starts and random keys fit their
  * instructions, are set in their places, and lead to the same types; nothing of the client waits,
  * and there is memory for all of it. Otherwise nothing has happened, and the instructions are
- * issued one by one; after a while that is recorded too, as another plan of the same place.
+ * issued one by one; after a while that is recorded too, as another plan of the same place. Plans
+ * of a place are found by the types of those tensors from outside that were seen to change, so that
+ * a body may have one for each of a thousand shapes. All plans of all clients share some memory,
+ * and those not used for longest go (runtime/lru.h). A plan that is undone each time is tried ever
+ * more seldom.
  *
  * What can fail because of values (an index out of range) does so before anything from outside is
  * given up or written over: then all that was computed is forgotten, and the segment issued one by

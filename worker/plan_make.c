@@ -294,7 +294,7 @@ Plan *plan_make(Exec *x, Recorder *r) {
     p->n_args = (uint32_t)(r->at - r->args);
     p->compiles = r->compiles;
     p->signals = r->signals;
-    p->safe = m.safe;
+    p->key = r->key;
     p->n_regions = m.n_regions;
     p->base = arena_zalloc(&p->arena, sizeof *p->base * (size_t)(m.n_regions + 1));
     p->bad = arena_zalloc(&p->arena, sizeof *p->bad * (size_t)(m.n_regions + 1));

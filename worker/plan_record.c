@@ -88,7 +88,7 @@ static RecValue *new_external(Recorder *r, uint64_t id, int64_t at) {
     v->external = r->n_externals;
     r->external = plan_grow(r->external, r->n_externals, sizeof *r->external);
     External *e = &r->external[r->n_externals++];
-    *e = (External){.at = at, .delta = id - r->base, .type = v->type};
+    *e = (External){.at = at, .delta = id - r->base, .inst = r->n - 1, .type = v->type};
     memcpy(e->stride, v->stride, sizeof e->stride);
     e->is_sole = st->refs == 1 && t->offset == 0 && st->bytes == type_bytes(&v->type) &&
                  view_is_contiguous(&t->view);

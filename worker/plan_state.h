@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_PLAN_STATE_H
 #define GT_WORKER_PLAN_STATE_H
+#include "runtime/lru.h"
+#include "runtime/map.h"
 #include "worker/fuse.h"
 #include "worker/plan.h"
 
@@ -10,8 +12,9 @@ enum {
     PLAN_INSTS = 512,           /* of one segment */
     PLAN_ROUNDS = 96,           /* instructions that a short body is repeated for */
     PLAN_NS = 20000000,         /* of one segment, when it is recorded */
-    PLANS_OF_SPOT = 12,        /* the one used least recently goes */
-    PLANS_BYTES = 64 << 20,     /* of all plans, about */
+    PLANS_OF_KEY = 12,          /* of one spot, leads' types: the one used least recently goes */
+    PLANS_BYTES = 64 << 20,     /* of all plans, about; likewise */
+    LEADS_MAX = 4,
     PLAN_NONE = -1
 };
 
@@ -34,6 +37,7 @@ typedef struct Word {
 typedef struct External {
     int64_t at;     /* of the word that is its id; PLAN_NONE: it is known by distance ... */
     uint64_t delta; /* ... from the segment's first result */
+    uint32_t inst;  /* of the segment: the first that names it */
     TensorType type;
     int64_t stride[MAX_DIMS];
     bool is_dropped; /* the segment frees it; then these count too: */
@@ -136,20 +140,23 @@ typedef struct Kept {
 
 typedef struct Plan Plan;
 struct Plan {
-    Plan *next;
+    LruItem item; /* first: of all there are */
+    Plan *next; /* of its key */
     Arena arena; /* all of it */
     Plans *owner;
+    struct Spot *spot;
+    uint64_t key;
     uint32_t n, n_made; /* instructions, results */
     uint32_t n_args;    /* bytes */
     bool compiles;    /* its first instruction is in a scope that is compiled at first sight, ... */
     uint32_t signals; /* ... and which signals of the body lead into one */
-    uint64_t size, runs, used_at;
+    uint64_t size, runs;
+    uint32_t undone, skipped; /* times in a row that it was undone; not tried since */
     uint64_t look_at;        /* runs after which there may be news of its trials */
     uint32_t renewed, stale; /* times: the plans before it; it was found to be */
     int n_words, n_externals, n_values, n_variables, n_steps, n_left, n_kept, n_regions, n_drops;
     int n_trials; /* while there are any, it is made anew now and then */
     Trial *trial;
-    int safe; /* steps below may fail, or come before one that does */
     Word *word;
     External *external;
     Value *value;
@@ -204,6 +211,7 @@ typedef struct Recorder {
     Client *client;
     struct Body *body;
     struct Spot *spot;
+    uint64_t key;
     uint32_t from, limit, n; /* instructions */
     uint64_t base, n_made;
     uint64_t seq;
@@ -244,12 +252,23 @@ typedef enum Miss {
     MISS_COUNT
 } Miss;
 
+/* A tensor from outside that was seen to be of several types: where it is named (External). */
+typedef struct Lead {
+    int64_t at;
+    uint64_t delta;
+} Lead;
+
 /* One position of a body where segments begin. */
 typedef struct Spot {
-    Plan *plans;
+    Map plans;     /* by a hash of the leads' types: lists of Plan, the longest first */
+    uint32_t n_plans, n_leads;
+    Lead lead[LEADS_MAX], next_lead;
+    bool has_next_lead;
+    uint64_t last_key;
+    uint32_t turns;   /* times that the key was another, or a plan's later time round was */
     uint32_t visits;  /* one by one, since the last recording */
-    uint32_t tries;   /* recordings, but of plans that are made anew */
-    uint32_t lost;    /* visits since a plan was carried out */
+    uint32_t tries;   /* recordings, but of plans that are made anew or are the first of their key */
+    uint32_t lost;    /* visits with plans of the key since one was carried out */
     uint64_t n;       /* times that it was come to */
     uint8_t last_miss;
     Plan *renews;     /* is to be made anew; NULL: none */
@@ -264,7 +283,7 @@ typedef struct Spots {
 struct Plans {
     Recorder *recorder; /* NULL: none */
     uint32_t mark;
-    uint64_t clock, size, n_plans;
+    Lru all;
     uint64_t bodies, made, runs, instructions;
     uint64_t misses[MISS_COUNT], miss_state;
 };

@@ -199,6 +199,7 @@ typedef struct World {
     bool is_loose; /* they are not compared */
     int n_effects, n_answers[2];
     bool keeps_forms;
+    uint32_t client; /* 0: CLIENT */
 } World;
 
 static void hear(World *w, int i) {
@@ -228,7 +229,7 @@ static void send(World *w, int steps) {
 
 static void emit(World *w, const Inst *in) {
     if (w->w.head && (frame_is_full(&w->w) || below(300) == 0)) send(w, 1000000);
-    if (!w->w.head) frame_begin(&w->w, CLIENT, w->seq);
+    if (!w->w.head) frame_begin(&w->w, w->client ? w->client : CLIENT, w->seq);
     frame_add(&w->w, in);
     w->seq++;
     w->n_effects += in->op == OP_FETCH;
@@ -428,6 +429,135 @@ static void try_body(const EngineOps *ops, uint64_t memory, char how, bool is_lo
     bodies_fini(&w.bodies);
 }
 
+/* ---- Plans of many kinds ---- */
+
+static void world_open(World *w, World *beside) {
+    Err err;
+    *w = (World){.next_id = 1, .keeps_forms = true, .client = beside ? CLIENT + 1 : CLIENT};
+    for (int i = 0; i < 2; i++) {
+        setenv("GT_PLAN", i ? "1" : "0", 1);
+        EngineConfig config = {.memory_bytes = 256 << 20, .threads = 1};
+        w->x[i] = beside ? beside->x[i] : exec_new(&engine_cpu, &config, &err);
+    }
+}
+
+static void world_close(World *w, bool is_last) {
+    bool same = w->said[0].n == w->said[1].n &&
+                (!w->said[0].n || !memcmp(w->said[0].data, w->said[1].data, w->said[0].n));
+    CHECK(same);
+    for (int i = 0; i < 2; i++) {
+        exec_on_gone(w->x[i], w->client);
+        for (int s = 0; s < 1000000 && exec_step(w->x[i], 1000); s++) {}
+        if (is_last) exec_free(&w->x[i]);
+        bytes_fini(&w->said[i]);
+    }
+    bytes_fini(&w->forms);
+    bodies_fini(&w->bodies);
+}
+
+static uint64_t source(World *w, int64_t rows, DType d, double v) {
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = 1, .ints = &rows}, {.key = ATTR_DTYPE, .dtype = d}};
+    Operand imm = {.kind = IN_IMM_FLOAT, .f = v};
+    if (d == DT_I64) imm = (Operand){.kind = IN_IMM_INT, .i = (int64_t)v};
+    uint64_t id = w->next_id;
+    emit(w, &(Inst){.op = OP_FULL, .n_in = 1, .in = &imm, .n_attr = 2, .attr = attr, .n_out = 1,
+                    .out = {id}});
+    return id;
+}
+
+/* exp(-(w * x)), and beside it x[index] where there is one, which are freed. */
+static void round_of(World *w, uint64_t by, uint64_t x, uint64_t index) {
+    uint64_t at = w->next_id;
+    Operand o[] = {{.kind = IN_TENSOR, .id = by}, {.kind = IN_TENSOR, .id = x},
+                   {.kind = IN_TENSOR, .id = index}};
+    Operand made[4];
+    for (int i = 0; i < 4; i++) made[i] = (Operand){.kind = IN_TENSOR, .id = at + (uint64_t)i};
+    int64_t zero = 0;
+    Attr axis = {.key = ATTR_AXIS, .n = 1, .ints = &zero};
+    if (!w->keeps_forms) frame_expect(&w->w, bodies_get(&w->bodies, 0), 0);
+    emit(w, &(Inst){.op = OP_MUL, .n_in = 2, .in = o, .n_out = 1, .out = {at}});
+    emit(w, &(Inst){.op = OP_NEG, .n_in = 1, .in = made, .n_out = 1, .out = {at + 1}});
+    emit(w, &(Inst){.op = OP_EXP, .n_in = 1, .in = made + 1, .n_out = 1, .out = {at + 2}});
+    if (index)
+        emit(w, &(Inst){.op = OP_INDEX, .n_in = 2, .in = o + 1, .n_attr = 1, .attr = &axis,
+                        .n_out = 1, .out = {at + 3}});
+    emit(w, &(Inst){.op = OP_FREE, .n_in = index ? 4 : 3, .in = made});
+    edge(w);
+    if (w->keeps_forms) define(w);
+}
+
+static uint64_t by_plans(World *w) {
+    frame_expect(&w->w, NULL, 0);
+    send(w, 1000000);
+    return figure(w, "plan.instructions=");
+}
+
+/* A body over tensors of many shapes has plans for each, known by the operand that changes. */
+static void test_kinds(void) {
+    enum { KINDS = 60, TIMES = 20, INSTS = 5 };
+    World w;
+    world_open(&w, NULL);
+    uint64_t by = source(&w, 1, DT_F32, 2), x[KINDS], before = 0;
+    for (int k = 0; k < KINDS; k++) x[k] = source(&w, k + 1, DT_F32, 0.5);
+    edge(&w);
+    w.forms.n = 0;
+    round_of(&w, by, x[0], 0);
+    for (int t = 0; t < TIMES; t++) {
+        if (t == TIMES / 2) before = by_plans(&w);
+        for (int k = 0; k < KINDS; k++) round_of(&w, by, x[k], 0);
+    }
+    uint64_t n = by_plans(&w) - before, all = TIMES / 2 * KINDS * INSTS;
+    CHECK_MSG(n > all * 7 / 10, "%llu of %llu", (unsigned long long)n, (unsigned long long)all);
+    world_close(&w, true);
+}
+
+/* What fails each time, late, is soon done one by one. */
+static void test_in_vain(void) {
+    enum { TIMES = 2000 };
+    World w;
+    world_open(&w, NULL);
+    uint64_t by = source(&w, 1, DT_F32, 2), x = source(&w, 9, DT_F32, 1);
+    uint64_t good = source(&w, 3, DT_I64, 2), bad = source(&w, 3, DT_I64, 99);
+    edge(&w);
+    w.forms.n = 0;
+    for (int t = 0; t < 50; t++) round_of(&w, by, x, good);
+    CHECK(by_plans(&w) > 0);
+    for (int t = 0; t < TIMES; t++) round_of(&w, by, x, bad);
+    by_plans(&w);
+    uint64_t n = figure(&w, "plan.undone=");
+    CHECK_MSG(n > 0 && n < 60, "%llu", (unsigned long long)n);
+    uint64_t before = by_plans(&w);
+    for (int t = 0; t < TIMES; t++) round_of(&w, by, x, good);
+    CHECK(by_plans(&w) - before > 6 * TIMES / 4);
+    world_close(&w, true);
+}
+
+/* One client's plans fill the room; another one's come in all the same, and stay. */
+static void test_room(void) {
+    enum { KINDS = 8000, TIMES = 3, ROUNDS = 2000, INSTS = 5 };
+    World w, other;
+    world_open(&w, NULL);
+    world_open(&other, &w);
+    uint64_t by = source(&w, 1, DT_F32, 2), first = w.next_id;
+    for (int k = 0; k < KINDS; k++) source(&w, k + 1, DT_F32, 0.5);
+    edge(&w);
+    w.forms.n = 0;
+    round_of(&w, by, first, 0);
+    for (int t = 0; t < TIMES; t++)
+        for (int k = 0; k < KINDS; k++) round_of(&w, by, first + (uint64_t)k, 0);
+    uint64_t before = by_plans(&w), n_plans = figure(&w, "plan.plans=");
+    CHECK_MSG(n_plans > 500 && n_plans < figure(&w, "plan.made="), "%llu plans",
+              (unsigned long long)n_plans);
+    by = source(&other, 1, DT_F32, 2), first = source(&other, 3, DT_F32, 2);
+    edge(&other);
+    other.forms.n = 0;
+    for (int t = 0; t < ROUNDS; t++) round_of(&other, by, first, 0);
+    uint64_t n = by_plans(&other) - before;
+    CHECK_MSG(n > ROUNDS * INSTS * 8 / 10, "%llu", (unsigned long long)n);
+    world_close(&other, false);
+    world_close(&w, true);
+}
+
 int main(int argc, char **argv) {
     int n = argc > 1 ? atoi(argv[1]) : 300;
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)time(NULL) << 16;
@@ -446,5 +576,8 @@ int main(int argc, char **argv) {
     printf("%llu of %llu instructions by plans, %llu undone\n", (unsigned long long)planned,
            (unsigned long long)instructions, (unsigned long long)undone);
     CHECK(n < 100 || (planned > instructions / 4 && undone > 0));
+    test_kinds();
+    test_in_vain();
+    test_room();
     return check_report("plan");
 }
