@@ -50,6 +50,7 @@ bool cpu_fused_product(Engine *e, const Call *product, Fuse *f, const FusedKerne
     return ok && (is_told ? !bad : cpu_fused(e, f, k));
 }
 
+enum { ROWS_OF_PART = 64 };
 bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
     Cpu *c = (Cpu *)e;
     FusedArgs *a = &f->args;
@@ -62,7 +63,11 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
         return !bad;
     }
     if (k->unit == FUSED_ROWS) {
-        cpu_ranges(c, a->rows, fused_part(a->rows, cost * a->n), fused_range, &r);
+        /* Each part begins and ends with passes that have no row: some rows to a part. */
+        int64_t part = fused_part(a->rows, cost * a->n),
+                share = a->rows / pool_threads(c->pool) / 4;
+        int64_t many = share < ROWS_OF_PART ? share : ROWS_OF_PART;
+        cpu_ranges(c, a->rows, part < many ? many : part, fused_range, &r);
         return !bad;
     }
     bool is_lanes = k->unit == FUSED_LANES;

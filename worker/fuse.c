@@ -188,7 +188,7 @@ static void sign(Fuse *f) {
     *s++ = (unsigned char)f->n_nodes;
     *s++ = (unsigned char)f->n_inputs;
     *s++ = (unsigned char)f->n_scalars;
-    *s++ = (unsigned char)((f->trailing > 0) << 1 | f->is_lined);
+    *s++ = (unsigned char)((f->trailing > 0) << 1 | f->is_lined | (f->args.blocks == 1) << 2);
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
         *s++ = n->op;

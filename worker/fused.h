@@ -69,10 +69,9 @@ static inline int64_t fused_lanes(const FusedArgs *a) {
 static inline int64_t fused_table(const FusedArgs *a, int64_t columns, int64_t totals) {
     return 8 * fused_lanes(a) * (columns * a->n + totals);
 }
-/* Bytes that a thread needs for rows of n elements; four rows at a time, where they are short. */
+/* Bytes that a thread needs for rows of n elements. */
 static inline int64_t fused_scratch(const FusedKernel *k, int64_t n) {
-    int64_t rows = k->unit >= FUSED_ROWS ? n <= FUSED_BLOCK ? 4 : 1 : 0;
-    int64_t blocks = (n + FUSED_BLOCK - 1) / FUSED_BLOCK;
-    return k->scratch + rows * n * k->scratch_n + (rows ? 32 * k->reductions * blocks : 0);
+    int64_t blocks = k->unit >= FUSED_ROWS ? (n + FUSED_BLOCK - 1) / FUSED_BLOCK : 0;
+    return k->scratch + n * k->scratch_n + 8 * k->reductions * blocks;
 }
 #endif

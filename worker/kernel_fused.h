@@ -30,10 +30,6 @@ PRO_FN void fused_next(FusedWalk *w, const FusedLoop *l, int inputs) {
     }
 }
 
-/* Rows whose passes go together: four, if the nearest cache holds them. bytes: that their passes
- * touch per element. */
-PRO_FN int64_t fused_group(int64_t n, int64_t bytes) { return n * bytes * 4 <= 1 << 16 ? 4 : 1; }
-
 /* Index i of n elements; -n .. -1 count from the end. A bad one is told, and is element 0. */
 PRO_FN int64_t fused_index(const FusedArgs *a, int64_t i, int64_t n) {
     if (i >= 0 && i < n) return i;
@@ -41,18 +37,6 @@ PRO_FN int64_t fused_index(const FusedArgs *a, int64_t i, int64_t n) {
     __atomic_store_n(a->bad, 1, __ATOMIC_RELAXED);
     return 0;
 }
-
-/* The cache lines of memory that will be read, or written, soon: rows are short, and the processor
- * sees each begin too late. A few at a time, between so many elements. */
-enum { FUSED_AHEAD = 64 };
-PRO_FN void fused_read_ahead(const char *p, int64_t bytes) {
-    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 3);
-}
-PRO_FN void fused_write_ahead(const char *p, int64_t bytes) {
-    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 1, 3);
-}
-/* Arrays that do not stay in a near cache anyway. */
-PRO_FN int fused_is_far(const FusedArgs *a) { return a->rows > 4 && a->rows * a->n > 1 << 17; }
 
 /* Of `height` rows of a block those whose lanes are in [low, low + width): how many they are. */
 PRO_FN int64_t fused_lane_rows(int64_t height, int64_t low, int64_t width) {
@@ -63,8 +47,7 @@ PRO_FN int64_t fused_lane_rows(int64_t height, int64_t low, int64_t width) {
 /* NAME_lanes: t (blocks of rows, LANES, n), one accumulator each: for columns [begin, end) of n
  * they become one, which is then in t[begin] ...: lanes by a tree, then blocks, as in cpu_reduce.c.
  * NAME_tree: the accumulators of n >= 1 blocks become one, as cpu_reduce.c combines its table.
- * NAME_four: *t[k] = NAME_row(n, x[k]): the order is NAME_row's, but four rows side by side keep
- * the processor busy, which with one waits for each addition. */
+ * NAME_ending: the lanes of a row become one. */
 #define REDUCE_REST(NAME, A, R, INIT)                                                              \
     PRO_FN R NAME##_tree(R *t, int64_t n) {                                                        \
         for (int64_t s = 1; s < n; s *= 2)                                                         \
@@ -89,35 +72,9 @@ PRO_FN int64_t fused_lane_rows(int64_t height, int64_t low, int64_t width) {
                         NAME##_both(t[b * LANES * n + c], t[(b + s) * LANES * n + c]);             \
     }                                                                                              \
     PRO_FN R NAME##_init(void) { return (R)(INIT); }                                               \
-    PRO_FN R NAME##_ending(int64_t n, const A *x, R *lane) {                                       \
-        if (n) {                                                                                   \
-            A tail[LANES];                                                                         \
-            LANE tail[l] = (A)(INIT);                                                              \
-            __builtin_memcpy(tail, x, (size_t)n * sizeof(A));                                      \
-            LANE lane[l] = NAME##_op(lane[l], tail[l]);                                            \
-        }                                                                                          \
+    PRO_FN R NAME##_ending(R *lane) {                                                              \
         for (int w = LANES / 2; w; w /= 2)                                                         \
             for (int l = 0; l < w; l++) lane[l] = NAME##_both(lane[l], lane[l + w]);               \
         return lane[0];                                                                            \
-    }                                                                                              \
-    __attribute__((noinline, unused)) static void NAME##_four(int64_t n, const A *const *x,        \
-                                                              R *const *t) {                       \
-        const A *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];                                    \
-        R a[LANES], b[LANES], c[LANES], d[LANES];                                                  \
-        LANE a[l] = INIT;                                                                          \
-        LANE b[l] = INIT;                                                                          \
-        LANE c[l] = INIT;                                                                          \
-        LANE d[l] = INIT;                                                                          \
-        int64_t i = 0;                                                                             \
-        for (; i + LANES <= n; i += LANES) {                                                       \
-            LANE a[l] = NAME##_op(a[l], x0[i + l]);                                                \
-            LANE b[l] = NAME##_op(b[l], x1[i + l]);                                                \
-            LANE c[l] = NAME##_op(c[l], x2[i + l]);                                                \
-            LANE d[l] = NAME##_op(d[l], x3[i + l]);                                                \
-        }                                                                                          \
-        *t[0] = NAME##_ending(n - i, x0 + i, a);                                                   \
-        *t[1] = NAME##_ending(n - i, x1 + i, b);                                                   \
-        *t[2] = NAME##_ending(n - i, x2 + i, c);                                                   \
-        *t[3] = NAME##_ending(n - i, x3 + i, d);                                                   \
     }
 #endif

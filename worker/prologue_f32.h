@@ -112,6 +112,14 @@ PRO_FN float f32_exp(float x) {
     float s = f32_pow2_of(t);
     return f32_fma(q, s, s) * f32_of_bits((int32_t)((uint32_t)f32_bits(0x1p64f) ^ sign >> 1));
 }
+/* The same where x <= 0 or nan is known: one scale will do. */
+PRO_FN float f32_exp_below(float x) {
+    const float round = F32_ROUND + (63.0f + 128.0f);
+    float t = f32_fma(x, 0x1.715476p+0f, round), n = t - round;
+    float q = f32_exp_rest(f32_fma(n, -0x1.62e430p-1f, x), n * 0x1.05c610p-29f);
+    float s = f32_pow2_of(t), y = f32_fma(q, s, s) * 0x1p-64f;
+    return x < -104.0f ? 0 : y;
+}
 /* Half the scale s: 2^128 does not exist. */
 PRO_FN float f32_expm1(float x) {
     float c = x < -20.0f ? -20.0f : x, t;

@@ -361,6 +361,24 @@ static void test_conversions(void) {
     CHECK(i64_to_f32(INT64_C(16777217)) == 16777216.0f && f64_to_f32(1e300) == INFINITY);
 }
 
+/* exp's variant for arguments that are not above 0: its bits, all the way. */
+static void test_below(uint32_t stride) {
+    int64_t wrong = 0;
+    float first = 0;
+    for (uint64_t i = 0x80000000u; i <= 0xff800000u; i += stride > 61 ? 61 : stride) {
+        float x = float_of((uint32_t)i);
+        if (f32_bits(f32_exp_below(x)) == f32_bits(f32_exp(x))) continue;
+        if (!wrong++) first = x;
+    }
+    CHECK(wrong == 0);
+    if (wrong) printf("f32_exp_below: %lld differ, the first at %a\n", (long long)wrong, first);
+    const float special[] = {0, -0.0f, -f32_inf, -0x1p-149f, -87.5f, -103.98f, -104, -104.00001f};
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        CHECK(f32_bits(f32_exp_below(special[i])) == f32_bits(f32_exp(special[i])));
+    CHECK(f32_exp_below(f32_nan) != f32_exp_below(f32_nan));
+    CHECK(f32_exp_below(-f32_nan) != f32_exp_below(-f32_nan));
+}
+
 int main(int argc, char **argv) {
     uint32_t stride = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 6007;
     if (stride == 0) stride = 1;
@@ -368,6 +386,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof unary / sizeof *unary; i++)
         if (argc < 3 || !strcmp(argv[2], unary[i].name)) test_unary(&unary[i], stride);
     if (argc > 2) return check_report("prologue");
+    test_below(stride);
     test_pow(400000);
     test_pairs(400000);
     test_division();
