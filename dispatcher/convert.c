@@ -50,7 +50,7 @@ static void log_move(const Flow *f, const Move *m, const Inst *inst) {
 static void begin(Flow *g, const Flow *f, const Inst *inst) {
     g->d = f->d, g->client = f->client, g->seq = f->seq, g->inst = *inst;
     g->record = NULL, g->record_bytes = 0, g->n_out = 0, g->group = NULL;
-    g->is_for_all = g->has_to = false;
+    g->is_for_all = g->has_to = g->is_located = false;
     g->is_inserted = true, g->because = f->inst.op;
 }
 

@@ -446,7 +446,7 @@ static void on_frame(Dispatcher *d, Client *c, Msg *m) {
         f.hot = r.is_hot ? (void *)r.hot_head : NULL;
         f.n_out = 0;
         f.group = NULL;
-        f.is_for_all = f.is_inserted = f.has_to = false;
+        f.is_for_all = f.is_inserted = f.has_to = f.is_located = false;
         if (log_is(LOG_DISPATCHER)) log_client_inst(c, &f.inst);
         if (d->tape) tape_asked(d, c, &f.inst);
         chain_next(&f, 0);

@@ -4,17 +4,17 @@
  *
  * As a modifier it takes notes of what passes: types of operands and results, per instruction of
  * the body. hot_take, before the chain, passes instructions that are known: their operands are
- * looked up and compared, and of their results only those get handles that outlive the run. Known
- * are instructions of a client all of whose tensors lie on its home worker, outside of scopes that
- * place anything: their frame goes on as it came. Numbers must fit their dtype, and what else
- * inference looks at (slice starts) must be what it has seen. Whatever is not known, or has
- * changed, goes through the chain as if it stood there in full, and is then known anew.
+ * looked up and compared, and of their results only those get handles that outlive the run. That is
+ * so of a client all of whose tensors lie on its home worker, outside of scopes that place anything
+ * elsewhere: its frame goes on as it came. Of others the frame is written anew, from what is kept
+ * of each instruction (placed.h). Numbers must fit their dtype, and what else inference looks at
+ * (slice starts) must be what it has seen. Whatever is not known, or has changed, goes through the
+ * chain as if it stood there in full, and is then known anew.
  *
- * Notes are of one epoch: all of them were taken with the same types of results. What does not
- * agree begins a new one.
+ * Notes of a client at home are of one epoch: all of them were taken with the same types of
+ * results. What does not agree begins a new one.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/state.h"
-#include "runtime/element.h"
+#include "dispatcher/placed.h"
 #include "runtime/log.h"
 #include "runtime/lru.h"
 #include "runtime/map.h"
@@ -22,14 +22,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FREE_MAX = 64, NEVER = INT32_MAX, ATTR_BYTES_MAX = 512 };
+enum { NEVER = INT32_MAX, ATTR_BYTES_MAX = 512, MISSES = 8, MISSES_MORE = 64 };
 
 /* An operand. */
 typedef struct Slot {
     int32_t made;    /* the result of the body that it is; -1: it comes as an argument */
-    uint8_t kind;    /* InKind */
-    uint8_t holds;   /* a number of a MAP row: the dtype that it must fit; DT_NONE: as was seen */
-    uint64_t value;  /* of an argument that is a number: the one that was seen */
+    Number number;
     TensorType type; /* of an argument that is a tensor */
 } Slot;
 
@@ -40,6 +38,8 @@ typedef struct Note {
     bool is_random; /* its attribute among the arguments is a random key, which nobody looks at */
     uint8_t *attr;  /* owned: attributes among the arguments, as seen */
     size_t n_attr;  /* bytes of them */
+    Placed *placed; /* owned: where it ran, of a client that is not at home alone; or NULL */
+    uint16_t missed; /* times in a row that this did not hold */
 } Note;
 
 typedef struct Result {
@@ -76,7 +76,10 @@ struct BodyNotes {
 static void notes_free(Notes *t) {
     lru_remove(t->of->all, &t->item);
     if (t->of->now == t) t->of->now = NULL;
-    for (uint32_t i = 0; i < t->n; i++) free(t->note[i].attr);
+    for (uint32_t i = 0; i < t->n; i++) {
+        free(t->note[i].attr);
+        free(t->note[i].placed);
+    }
     free(t->note);
     free(t->slot);
     free(t->result);
@@ -136,7 +139,7 @@ static Notes *notes_new(const Body *b, BodyNotes *of, uint64_t key) {
         for (int k = 0; k < f->n_in; k++) {
             Slot *s = &t->slot[n_slots++];
             uint32_t word = body_operand(b, f, k), distance = word >> 2;
-            s->kind = word & 3;
+            s->number.kind = word & 3;
             s->made = -1;
             if (!distance) continue;
             if (distance > f->n_made) { /* before the edge: nothing that we write does this */
@@ -160,10 +163,14 @@ static BodyNotes *notes_of(Body *b, Client *c) {
     return p;
 }
 
-static uint64_t hash_type(const TensorType *t, uint64_t hash) {
+/* Its type, and how it lies. */
+static uint64_t hash_handle(const TensorHandle *h, uint64_t hash) {
     static const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
+    const TensorType *t = &h->type;
+    const Layout *l = &h->layout;
     hash = (hash ^ (uint64_t)(t->dtype << 8 | t->rank)) * factor;
     for (int d = 0; d < t->rank; d++) hash = (hash ^ hash >> 32 ^ (uint64_t)t->shape[d]) * factor;
+    hash = (hash ^ hash >> 32 ^ (uint64_t)h->group->id << 16 ^ (l->kind << 8 | l->axis)) * factor;
     return hash ^ hash >> 32;
 }
 
@@ -182,7 +189,7 @@ static void choose(Body *b, Client *c, const uint8_t *args, const uint8_t *end) 
         if ((size_t)(end - args) < p->lead[i] + sizeof id) continue;
         memcpy(&id, args + p->lead[i], sizeof id);
         const TensorHandle *h = handles_find(&c->tensors, id);
-        if (h && !h->is_poisoned) key = hash_type(&h->type, key);
+        if (h && !h->is_poisoned) key = hash_handle(h, key);
     }
     p->now = map_get(&p->notes, key);
     if (p->now)
@@ -201,32 +208,13 @@ static void note_result(Notes *t, int32_t i, const TensorType *type) {
     r->bytes = type_bytes(type);
 }
 
-/* The dtype that an immediate becomes; halves take factors as they are. */
-static DType held_as(const Flow *f, const Inst *in) {
-    DType t = DT_NONE;
-    if (op_info[in->op].class_ != CLASS_MAP) return t;
-    for (int i = 0; i < in->n_in; i++)
-        if (in->in[i].kind == IN_TENSOR) t = (DType)f->in_type[i].dtype;
-    return dtype_is_half(t) && op_scales(in->op) ? DT_F64 : t;
-}
-
-static bool holds(const Slot *s, uint64_t value) {
-    Operand o = {.kind = (InKind)s->kind, .id = value};
-    if (s->holds == DT_NONE || value == s->value) return value == s->value;
-    if (o.kind == IN_IMM_FLOAT) return dtype_holds_float((DType)s->holds, o.f);
-    return o.kind == IN_IMM_INT && dtype_holds_int((DType)s->holds, o.i);
-}
-
 /* What its operands and results are. */
 static void note_types(Notes *t, const Flow *f, const Inst *was) {
     const BodyForm *form = &f->body->form[f->body_at];
     for (int i = 0; i < was->n_in && was->op != OP_FREE; i++) {
         Slot *s = &t->slot[t->note[f->body_at].slot + (uint32_t)i];
-        const Operand *o = &was->in[i];
-        if (o->kind != IN_TENSOR) {
-            s->holds = (uint8_t)held_as(f, was);
-            s->value = 0;
-            memcpy(&s->value, &o->id, o->kind == IN_IMM_BOOL ? 1 : 8);
+        if (was->in[i].kind != IN_TENSOR) {
+            number_note(&s->number, f, was, i);
         } else if (s->made >= 0) {
             note_result(t, s->made, &f->in_type[i]);
         } else {
@@ -262,15 +250,45 @@ static void take_note(const Flow *f, const Inst *was) {
     note->epoch = t->epoch;
 }
 
-static bool is_quiet(const Dispatcher *d, const Client *c) {
-    return d->whole && c->n_away == 0 && !c->target.group && !c->births.group && !d->tape &&
-           !log_is(LOG_DISPATCHER);
+static void keep_placed(BodyNotes *p, Note *note, Placed *placed) {
+    uint64_t change = placed_bytes(placed) - placed_bytes(note->placed);
+    p->all->bytes += change;
+    p->now->item.bytes += change;
+    free(note->placed);
+    note->placed = placed;
 }
 
-static void process(Flow *f, int stage) {
-    BodyNotes *p = f->body && is_quiet(f->d, f->client) ? f->body->plan : NULL;
-    if (!p || !p->now) {
+/* Where a client is not at home alone: where it ran. What seldom holds is seldom noted. */
+static void process_placed(Flow *f, int stage) {
+    BodyNotes *p = f->body->plan;
+    Note *note = &p->now->note[f->body_at];
+    bool may = note->may && op_info[f->inst.op].class_ != CLASS_CONTROL;
+    if (!may || (++note->missed > MISSES && note->missed % MISSES_MORE)) {
         chain_next(f, stage + 1);
+        return;
+    }
+    PlacedIn in[PLACED_IN];
+    Inst was = f->inst;
+    uint64_t n_errors = f->client->n_errors;
+    placed_look(f, in);
+    chain_next(f, stage + 1);
+    bool is_known = f->client->n_errors == n_errors && f->inst.op == was.op;
+    bool has_room = p->all->bytes < NOTE_BYTES_MAX;
+    keep_placed(p, note, is_known && has_room ? placed_new(f, &was, in) : NULL);
+}
+
+/* Nobody watches each instruction. */
+static bool is_silent(const Dispatcher *d) { return !d->tape && !log_is(LOG_DISPATCHER); }
+
+static void process(Flow *f, int stage) {
+    BodyNotes *p = f->body && is_silent(f->d) ? f->body->plan : NULL;
+    bool is_quiet = shard_is_quiet(f->client);
+    if (!p || !p->now || (is_quiet && !f->d->whole)) {
+        chain_next(f, stage + 1);
+        return;
+    }
+    if (!is_quiet) {
+        process_placed(f, stage);
         return;
     }
     Inst was = f->inst;
@@ -295,6 +313,8 @@ typedef struct Run {
     uint64_t base; /* id of the body's result 0, this time */
     const uint8_t *args; /* the body's; NULL: the run begins behind its beginning */
     BodyNotes *p;
+    Flow *flow;   /* of a client that is not at home alone; else NULL */
+    uint64_t seq; /* of the first instruction */
 } Run;
 
 static inline bool same_type(const TensorType *a, const TensorType *b) {
@@ -311,8 +331,10 @@ static bool is_there(const Run *r, uint64_t id, const TensorType *type) {
 }
 
 /* The argument at `at` is another tensor than was seen: its type may be what tells notes apart. */
-static void see_change(const Run *r, uint64_t id, const uint8_t *at) {
+static void see_change(const Run *r, const uint8_t *at) {
     BodyNotes *p = r->p;
+    uint64_t id;
+    memcpy(&id, at, 8);
     if (!r->args || p->n_leads == LEADS_MAX || !handles_find(&r->c->tensors, id)) return;
     uint32_t lead = (uint32_t)(at - r->args);
     for (int i = 0; i < p->n_leads; i++)
@@ -326,7 +348,7 @@ static int freed(const Run *r, const Note *note, const BodyForm *f, const uint8_
     int n = 0;
     for (int k = 0; k < f->n_in; k++) {
         const Slot *s = &r->t->slot[note->slot + (uint32_t)k];
-        if (s->kind != IN_TENSOR) return -1;
+        if (s->number.kind != IN_TENSOR) return -1;
         if (s->made >= 0 && (uint32_t)s->made >= r->made) continue;
         if (s->made >= 0) {
             id[n] = r->base + (uint64_t)s->made;
@@ -380,8 +402,9 @@ static bool is_known(const Run *r, const Note *note, const BodyForm *f, const ui
         uint64_t value;
         memcpy(&value, args, 8);
         args += 8;
-        if (s->kind != IN_TENSOR ? holds(s, value) : is_there(r, value, &s->type)) continue;
-        if (s->kind == IN_TENSOR) see_change(r, value, args - 8);
+        bool is_tensor = s->number.kind == IN_TENSOR;
+        if (is_tensor ? is_there(r, value, &s->type) : number_fits(&s->number, value)) continue;
+        if (is_tensor) see_change(r, args - 8);
         return false;
     }
     size_t compared = note->is_random ? 8 : note->n_attr;
@@ -413,26 +436,48 @@ static void settle(Run *r, uint32_t to) {
     if (end > r->made) r->c->next_id = r->base + end;
 }
 
+/* Instruction `at`, the i-th of the run. */
+static bool pass_placed(Run *r, Note *note, const BodyForm *f, const uint8_t *args, size_t n_args,
+                        uint32_t i) {
+    HotInst hot = {.body = r->b, .form = f, .base = r->base + f->n_made};
+    hot.args = args, hot.n_args = n_args;
+    r->flow->seq = r->seq + i;
+    if (!note->may || shard_is_quiet(r->c)) return false;
+    if (op_info[f->op].class_ == CLASS_CONTROL) return placed_other(r->flow, &hot);
+    if (note->placed && placed_again(note->placed, r->flow, &hot)) {
+        note->missed = 0;
+        return true;
+    }
+    if (hot.changed) see_change(r, hot.changed);
+    return false;
+}
+
 /* How many of the next n instructions are known; *args: where those of the next one begin. */
 static uint32_t pass_all(Run *r, const FrameReader *reader, uint32_t at, uint32_t n,
                          const uint8_t **args) {
     uint32_t i = 0;
     for (; i < n; i++) {
         const BodyForm *f = &r->b->form[at + i];
-        const Note *note = &r->t->note[at + i];
+        Note *note = &r->t->note[at + i];
         const uint8_t *end = body_args_end(f, *args, reader->hot_end);
         bool is_last = i + 1 == reader->hot_left;
         if (!end || (is_last && end != reader->hot_end)) break;
-        if (note->n_attr && (size_t)(end - *args) != 8 * (size_t)f->n_external + note->n_attr)
-            break;
-        if (!pass(r, note, f, *args, at + i)) break;
+        size_t n_args = (size_t)(end - *args);
+        if (r->flow) {
+            if (!pass_placed(r, note, f, *args, n_args, i)) break;
+        } else {
+            if (note->n_attr && n_args != 8 * (size_t)f->n_external + note->n_attr) break;
+            if (!pass(r, note, f, *args, at + i)) break;
+        }
         *args = end;
     }
     return i;
 }
 
 void hot_take(Dispatcher *d, Client *c, FrameReader *reader) {
-    while (is_quiet(d, c) && frame_enter_hot(reader)) {
+    Flow flow;
+    flow.d = d, flow.client = c, flow.body = NULL, flow.hot = NULL;
+    while (is_silent(d) && frame_enter_hot(reader)) {
         Body *b = reader->hot_body;
         uint32_t at = reader->hot_at, n = b->n - at;
         if (n > reader->hot_left) n = reader->hot_left;
@@ -441,15 +486,19 @@ void hot_take(Dispatcher *d, Client *c, FrameReader *reader) {
         Notes *t = p ? p->now : NULL;
         if (!t || reader->hot_base < c->next_id || reader->hot_base >= INSERTED_ID - b->n_made)
             return;
+        bool is_quiet = shard_is_quiet(c);
+        if (is_quiet && !d->whole) return;
         Run r = {.d = d, .c = c, .b = b, .t = t, .p = p, .made = b->form[at].n_made};
         if (at == 0) r.args = reader->hot_args;
         r.base = reader->hot_base - r.made;
+        r.flow = is_quiet ? NULL : &flow;
+        r.seq = reader->seq_next;
         const uint8_t *args = reader->hot_args;
         uint32_t i = pass_all(&r, reader, at, n, &args);
         if (i > 0) {
-            settle(&r, at + i);
+            if (is_quiet) settle(&r, at + i);
             frame_pass_hot(reader, i, args);
-            d->n_whole += i;
+            if (is_quiet) d->n_whole += i;
             d->n_hot += i;
         }
         if (i < n) return;

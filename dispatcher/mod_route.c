@@ -52,6 +52,13 @@ static RankSet recipients(const Flow *f, bool has_place) {
     return to;
 }
 
+void route_locate(const Flow *f, Located *out) {
+    Layout whole = layout_replicate();
+    bool ok = f->group ? inst_locate(&f->inst, f->group->id, &f->layout, out)
+                       : inst_locate(&f->inst, f->client->home->id, &whole, out);
+    assert(ok); /* validate leaves room for it */
+}
+
 static void write(Flow *f) {
     Dispatcher *d = f->d;
     Client *c = f->client;
@@ -66,16 +73,13 @@ static void write(Flow *f) {
     ranks_join(&d->frame_to, &to);
     Located located;
     Inst *inst = &f->inst;
-    if (has_place) {
-        Layout whole = layout_replicate();
-        bool ok = f->group ? inst_locate(inst, f->group->id, &f->layout, &located)
-                           : inst_locate(inst, c->home->id, &whole, &located);
-        assert(ok); /* validate leaves room for it */
+    if (has_place && !f->is_located) {
+        route_locate(f, &located);
         inst = &located.inst;
     }
     if (f->is_inserted)
         frame_insert(w, inst);
-    else if (f->record && !has_place)
+    else if (f->record && (!has_place || f->is_located))
         frame_add_raw(w, inst, f->record, f->record_bytes);
     else
         frame_add(w, inst);

@@ -9,7 +9,8 @@
  * are, what is made like a model lies like it, and `p op= e` (attribute keep) lies where p did. An
  * effect runs on one rank that has all it shows.
  *
- * A client all of whose tensors are on its home worker, outside of scopes, costs nothing here.
+ * A client all of whose tensors are on its home worker, outside of scopes that ask for others,
+ * costs nothing here.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/convert.h"
 #include "dispatcher/rule.h"
@@ -234,7 +235,7 @@ static void place_tensor(Flow *f, int stage) {
         return;
     }
     const Members *g = stays ? h[0]->group : t.group ? t.group : most_spread(f, h);
-    Layout few_need[FEW], *need = few_need, give = layout_replicate();
+    Layout *need = f->need, give = layout_replicate();
     if (inst->n_in > FEW) need = arena_alloc(&f->d->scratch, inst->n_in * sizeof *need);
     if (g->n > 1) {
         int want = !stays && t.group ? axis_of(&t, &f->out_type[0]) : -1;
@@ -245,8 +246,8 @@ static void place_tensor(Flow *f, int stage) {
     }
     for (int i = 0; i < inst->n_in; i++) {
         if (!h[i]) continue;
-        Layout l = g->n > 1 ? need[i] : layout_replicate();
-        set_operand(f, i, convert_to(f, inst->in[i].id, h[i], g, l));
+        if (g->n == 1) need[i] = layout_replicate();
+        set_operand(f, i, convert_to(f, inst->in[i].id, h[i], g, need[i]));
     }
     settle(f, g, &give);
     if (log_is(LOG_DISPATCHER) && f->group) log_place(f, g, &give);
@@ -271,7 +272,7 @@ static void process(Flow *f, int stage) {
         place_check(f, stage);
         return;
     }
-    bool is_quiet = c->n_away == 0 && !c->target.group && !c->births.group;
+    bool is_quiet = shard_is_quiet(c);
     bool stays = !shard_has_place(op) || op == OP_POISON;
     if (stays || (is_quiet && op != OP_SHARD && op != OP_SYNC)) {
         chain_next(f, stage + 1);

@@ -26,6 +26,8 @@ typedef struct Flow {
     /* What shard decides and route carries out. */
     const Members *group; /* who carries it out; NULL: its client's home, as it stands   */
     Layout layout;        /* of its results there                                       */
+    Layout need[8];       /* of the first 8 operands there, if it is a tensor's          */
+    bool is_located;      /* `record` says both                                         */
     bool is_for_all;      /* as it is, it says itself for whom                          */
     bool is_inserted;     /* it is our own: no sequence number ...                      */
     Op because;           /* ... and for this operation's sake                          */

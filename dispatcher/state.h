@@ -122,6 +122,8 @@ void hot_take(Dispatcher *d, Client *c, FrameReader *reader);
 void route_open(Dispatcher *d, const Client *c, Msg *m, uint64_t seq);
 /* seq_end: of what was read; bytes: the frame's credit. */
 void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, bool is_complete);
+/* An instruction that has a place, with it. */
+void route_locate(const Flow *f, Located *out);
 
 /* ---- mod_scope.c ---- */
 
@@ -135,4 +137,9 @@ void scope_refresh(Dispatcher *d, Client *c);
 
 /* It is carried out somewhere in particular, and names its group. */
 bool shard_has_place(Op op);
+/* All that it has is on its home worker, and nothing that it makes goes elsewhere. */
+static inline bool shard_is_quiet(const Client *c) {
+    const Members *target = c->target.group, *births = c->births.group;
+    return c->n_away == 0 && (!target || target == c->home) && (!births || births == c->home);
+}
 #endif

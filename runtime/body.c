@@ -61,7 +61,9 @@ static const char *read_form(const uint8_t *p, size_t n, BodyForm *f) {
     if (h.op == OP_BODY || (h.flags & IS_INSERTED)) return "no part of a body";
     if (h.length < RECORD_HEAD + pad8(4 * (size_t)h.n_in)) return "operands are cut off";
     f->bytes = h.length;
-    f->op = h.op, f->n_in = h.n_in, f->n_out = h.n_out, f->n_attr_arg = h.n_attr_arg;
+    f->op = h.op, f->n_in = h.n_in, f->n_out = h.n_out;
+    f->n_attr_form = h.n_attr_form, f->n_attr_arg = h.n_attr_arg;
+    f->pos = (SrcPos){.file = h.file, .col = h.col, .line = h.line};
     f->payload = h.flags & HAS_PAYLOAD;
     f->n_external = 0;
     for (int i = 0; i < h.n_in; i++) {
@@ -152,4 +154,16 @@ const uint8_t *body_args_end(const BodyForm *f, const uint8_t *at, const uint8_t
     if (f->payload == HAS_PART) return at;
     if (n > (uint64_t)(end - at) || pad8(n) > (size_t)(end - at)) return NULL;
     return at + pad8(n);
+}
+
+uint8_t *body_record(const Body *b, const BodyForm *f, uint64_t base, const uint8_t *args,
+                     size_t n_args, Arena *arena, size_t *n) {
+    *n = f->bytes + 8 + n_args;
+    uint8_t *p = arena_alloc(arena, *n);
+    uint32_t length = (uint32_t)*n;
+    memcpy(p, b->bytes + f->at, f->bytes);
+    memcpy(p, &length, 4);
+    memcpy(p + f->bytes, &base, 8);
+    if (n_args) memcpy(p + f->bytes + 8, args, n_args);
+    return p;
 }

@@ -17,6 +17,7 @@
 #define GT_RUNTIME_BODY_H
 #include "runtime/arena.h"
 #include "runtime/err.h"
+#include "runtime/inst.h"
 
 enum {
     BODIES_MAX = 128,       /* of one stream */
@@ -36,8 +37,9 @@ typedef struct BodyForm {
     uint32_t at, bytes; /* in Body.bytes: a record's head, whose length is `bytes`, and its form */
     uint32_t n_made;    /* results of the body's instructions before it */
     uint16_t op, n_in, n_external; /* external: operands whose ids or values are arguments */
-    uint8_t n_out, n_attr_arg, payload; /* payload: 0, BODY_INLINE or BODY_PART */
+    uint8_t n_out, n_attr_form, n_attr_arg, payload; /* payload: 0, BODY_INLINE or BODY_PART */
     uint8_t n_signals;                  /* in the body before it; at most 31 */
+    SrcPos pos;
 } BodyForm;
 
 typedef struct Body Body;
@@ -75,6 +77,9 @@ void bodies_fini(Bodies *t);
 uint32_t body_operand(const Body *b, const BodyForm *f, int k);
 /* Where the arguments of an instruction that begin at `at` end; NULL: beyond `end`. */
 const uint8_t *body_args_end(const BodyForm *f, const uint8_t *at, const uint8_t *end);
+/* The record that it would be in full, *n bytes, the arena's. */
+uint8_t *body_record(const Body *b, const BodyForm *f, uint64_t base, const uint8_t *args,
+                     size_t n_args, Arena *arena, size_t *n);
 
 /* A hot record; args: what each record would have behind `base`. */
 typedef struct HotRun {

@@ -125,17 +125,13 @@ const uint8_t *hot_record(FrameReader *r, Arena *scratch, const char **bad) {
     const uint8_t *end = body_args_end(f, r->hot_args, r->hot_end);
     *bad = end ? NULL : "arguments are cut off";
     if (!end) return NULL;
-    size_t n_args = (size_t)(end - r->hot_args), n = f->bytes + 8 + n_args;
     if (r->hot_left == 1 && end != r->hot_end) {
         *bad = "arguments left over";
         return NULL;
     }
-    uint8_t *p = arena_alloc(scratch, n);
-    uint32_t length = (uint32_t)n;
-    memcpy(p, b->bytes + f->at, f->bytes);
-    memcpy(p, &length, 4);
-    memcpy(p + f->bytes, &r->hot_base, 8);
-    memcpy(p + f->bytes + 8, r->hot_args, n_args);
+    size_t n;
+    uint8_t *p =
+        body_record(b, f, r->hot_base, r->hot_args, (size_t)(end - r->hot_args), scratch, &n);
     r->hot_signal = f->n_signals;
     r->hot_args = end;
     r->hot_base += f->n_out;

@@ -1,25 +1,38 @@
 /* hot_test.c: hot bodies in the dispatcher. The same random loops go to two dispatchers, in full to
- * one and as hot records to the other, with shapes and values that change, ids that are dead, and
- * frames cut anywhere: workers are sent the same instructions, clients are told the same errors,
- * and
- * the tables hold the same. SPDX-License-Identifier: MIT */
+ * one and as hot records to the other, with shapes and values that change, ids that are dead,
+ * scopes that are entered, left and defined anew, one worker or several, and frames cut anywhere:
+ * workers are sent the same frames (of those that go on as they came: the same instructions),
+ * clients are told the same errors, and the tables hold the same.
+ * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
 #include "runtime/body.h"
+#include "runtime/place.h"
 #include "runtime/wire.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 #include <time.h>
 
-enum { WORKER = 1, ANN = 2, VARIABLES = 6, INSTS = 12, BODIES = 4 };
+/* Workers are peers from 1 on. */
+enum { WORKERS = 4, ANN = 10, VARIABLES = 6, INSTS = 12, BODIES = 4, SENT_MAX = 4096 };
 
 static uint64_t seed = 1;
+
+/* What a worker got. */
+typedef struct Sent {
+    PeerId to;
+    bool is_hot; /* as instructions */
+    Bytes text;
+    Msg m;
+} Sent;
 
 /* One of the two. */
 typedef struct Side {
     Dispatcher *d;
     FrameWriter w;
-    Bodies known; /* as the worker knows them */
-    Bytes sent, told;
+    Bodies known[WORKERS + 1]; /* as workers know them */
+    Sent sent[SENT_MAX];
+    int n_sent;
+    Bytes told;
 } Side;
 
 typedef struct Step {
@@ -34,11 +47,43 @@ typedef struct Loop {
 } Loop;
 
 static Rand r;
+static int n_workers;
+static long n_moves;
 static Side side[2]; /* in full, hot */
 static Bodies bodies;
 static uint64_t seq, next_id, variable[VARIABLES];
 static Arena arena, scratch; /* of a round; of what is read */
 static Bytes forms;
+
+/* Consumes m. */
+static void take_frame(Side *s, PeerId to, Msg *m) {
+    FrameReader f;
+    Inst in;
+    int rc;
+    bool defines = false;
+    Sent *sent = &s->sent[s->n_sent];
+    CHECK(s->n_sent < SENT_MAX && to <= (PeerId)n_workers && frame_open(&f, m, NULL));
+    *sent = (Sent){.to = to};
+    f.bodies = &s->known[to];
+    bytes_printf(&sent->text, "w%d from %llu, number %llu\n", (int)to, (unsigned long long)f.seq,
+                 (unsigned long long)f.number);
+    while ((rc = frame_next(&f, &scratch, &in, NULL, NULL, NULL)) > 0) {
+        sent->is_hot |= f.is_hot;
+        defines |= in.op == OP_BODY || in.op == OP_NOTE; /* in a frame of its own */
+        bytes_printf(&sent->text, "%llu%s ", (unsigned long long)f.inst_seq,
+                     f.is_inserted ? "+" : "");
+        inst_print(&in, NULL, &sent->text);
+        bytes_putc(&sent->text, '\n');
+    }
+    CHECK(rc == 0);
+    if (defines) {
+        bytes_fini(&sent->text);
+        msg_fini(m);
+        return;
+    }
+    msg_move(&sent->m, m);
+    s->n_sent++;
+}
 
 static void take(Side *s) {
     PeerId to;
@@ -46,19 +91,8 @@ static void take(Side *s) {
     Msg m;
     while (dispatcher_next(s->d, &to, &m, &drop)) {
         CHECK(!drop);
-        if (to == WORKER && wire_kind(&m) == MSG_FRAME) {
-            FrameReader f;
-            Inst in;
-            int rc;
-            CHECK(frame_open(&f, &m, NULL));
-            f.bodies = &s->known;
-            while ((rc = frame_next(&f, &scratch, &in, NULL, NULL, NULL)) > 0) {
-                if (in.op == OP_BODY || in.op == OP_NOTE) continue;
-                bytes_printf(&s->sent, "%llu ", (unsigned long long)f.inst_seq);
-                inst_print(&in, NULL, &s->sent);
-                bytes_putc(&s->sent, '\n');
-            }
-            CHECK(rc == 0);
+        if (wire_kind(&m) == MSG_FRAME) {
+            take_frame(s, to, &m);
         } else if (to == ANN && wire_kind(&m) == MSG_ERROR) {
             Failure e;
             CHECK(wire_read_failure(&m, &e, NULL));
@@ -94,11 +128,14 @@ static long counter(const Side *s, const char *name) {
 static Dispatcher *victim;
 
 static void victim_new(void) {
-    victim = dispatcher_new(&(DispatcherConfig){.client_bytes_max = 100000});
+    victim = dispatcher_new(
+        &(DispatcherConfig){.client_bytes_max = 100000, .workers_wanted = n_workers});
     Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = ROLE_WORKER};
     Msg m;
-    wire_hello(&h, &m);
-    dispatcher_on_message(victim, WORKER, &m, 0);
+    for (PeerId w = 1; w <= (PeerId)n_workers; w++) {
+        wire_hello(&h, &m);
+        dispatcher_on_message(victim, w, &m, 0);
+    }
     h.role = ROLE_CLIENT;
     wire_hello(&h, &m);
     dispatcher_on_message(victim, ANN, &m, 0);
@@ -117,11 +154,41 @@ static void hurt(const Msg *m) {
         is_cut_off |= drop;
         msg_fini(&out);
     }
-    wire_ack(&(Ack){.client = 1, .seq = seq}, &out);
-    dispatcher_on_message(victim, WORKER, &out, 0);
+    for (PeerId w = 1; w <= (PeerId)n_workers; w++) {
+        wire_ack(&(Ack){.client = 1, .seq = seq}, &out);
+        dispatcher_on_message(victim, w, &out, 0);
+    }
     if (!is_cut_off) return;
     dispatcher_free(&victim);
     victim_new();
+}
+
+static bool same_bytes(const Msg *a, const Msg *b) {
+    bool same = a->n == b->n;
+    for (int i = 0; i < a->n && same; i++)
+        same = a->part[i]->n == b->part[i]->n &&
+               !memcmp(a->part[i]->data, b->part[i]->data, a->part[i]->n);
+    return same;
+}
+
+static void compare_sent(void) {
+    CHECK_INT(side[1].n_sent, side[0].n_sent);
+    for (int i = 0; i < side[0].n_sent && i < side[1].n_sent && !check_failed; i++) {
+        const Sent *a = &side[0].sent[i], *b = &side[1].sent[i];
+        bool same = a->to == b->to && a->text.n == b->text.n &&
+                    !memcmp(a->text.data, b->text.data, a->text.n);
+        CHECK_MSG(same, "seed %llu: in full\n%s\nhot\n%s", (unsigned long long)seed,
+                  a->text.data, b->text.data);
+        CHECK_MSG(b->is_hot || same_bytes(&a->m, &b->m), "seed %llu: other bytes for\n%s",
+                  (unsigned long long)seed, a->text.data);
+    }
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < side[i].n_sent; k++) {
+            bytes_fini(&side[i].sent[k].text);
+            msg_fini(&side[i].sent[k].m);
+        }
+        side[i].n_sent = 0;
+    }
 }
 
 static void send_frames(void) {
@@ -132,23 +199,23 @@ static void send_frames(void) {
         frame_end(&s->w, &m);
         if (i) hurt(&m);
         say(s, ANN, &m);
-        wire_ack(&(Ack){.client = 1, .seq = seq}, &m);
-        say(s, WORKER, &m);
+        for (PeerId w = 1; w <= (PeerId)n_workers; w++) {
+            wire_ack(&(Ack){.client = 1, .seq = seq}, &m);
+            say(s, w, &m);
+        }
     }
     arena_reset(&scratch);
-    CHECK_MSG(side[0].sent.n == side[1].sent.n &&
-                  !memcmp(side[0].sent.data, side[1].sent.data, side[0].sent.n),
-              "seed %llu: in full\n%s\nhot\n%s", (unsigned long long)seed, side[0].sent.data,
-              side[1].sent.data);
+    compare_sent();
     if (side[0].told.n)
         CHECK_MSG(side[1].told.n && !strcmp(side[0].told.data, side[1].told.data),
                   "seed %llu: in full\n%s\nhot\n%s", (unsigned long long)seed, side[0].told.data,
                   side[1].told.data);
     else
         CHECK(side[1].told.n == 0);
-    CHECK_INT(counter(&side[1], "\ntensors="), counter(&side[0], "\ntensors="));
-    CHECK_INT(counter(&side[1], "\nbytes="), counter(&side[0], "\nbytes="));
-    for (int i = 0; i < 2; i++) side[i].sent.n = side[i].told.n = 0;
+    static const char *counters[] = {"\ntensors=", "\nbytes=", "\nplaced=", "\nmoves="};
+    for (int i = 0; i < 4; i++)
+        CHECK_INT(counter(&side[1], counters[i]), counter(&side[0], counters[i]));
+    for (int i = 0; i < 2; i++) side[i].told.n = 0;
 }
 
 static void add(const Inst *plain, const Inst *hot) {
@@ -163,7 +230,14 @@ static void add(const Inst *plain, const Inst *hot) {
     seq++;
 }
 
-static const int64_t shapes[][2] = {{2, 3}, {1, 3}, {4, 3}, {2, 1}};
+/* Of one worker; of several: these can be combined, and are large enough for that in parts. */
+static const int64_t home_shapes[][2] = {{2, 3}, {1, 3}, {4, 3}, {2, 1}},
+                     away_shapes[][2] = {{64, 64}, {1, 64}, {64, 1}, {64, 64}},
+                     large_shape[] = {64, 4096}; /* born elsewhere, if `*` says so */
+static const int64_t (*shapes)[2];
+static uint64_t limit; /* bytes of the client; 0: none */
+
+static Operand operand(uint64_t id) { return (Operand){.kind = IN_TENSOR, .id = id}; }
 
 static void source(uint64_t id, int shape, DType dtype, double value) {
     Operand *o = arena_alloc(&arena, sizeof *o);
@@ -177,83 +251,129 @@ static void source(uint64_t id, int shape, DType dtype, double value) {
 }
 
 static void loop_new(Loop *l) {
-    static const Op ops[] = {OP_ADD,  OP_MUL,   OP_NEG, OP_SUM,  OP_SLICE,  OP_RANDN,
-                             OP_FULL, OP_FETCH, OP_ADD, OP_SYNC, OP_MAXIMUM};
+    static const Op home_ops[] = {OP_ADD,  OP_MUL,   OP_NEG, OP_SUM,  OP_SLICE,  OP_RANDN,
+                                  OP_FULL, OP_FETCH, OP_ADD, OP_SYNC, OP_MAXIMUM};
+    static const Op away_ops[] = {OP_ADD,   OP_MUL,  OP_NEG,    OP_SUM,    OP_SLICE,
+                                  OP_RANDN, OP_SUB,  OP_MATMUL, OP_FETCH,  OP_FULL,
+                                  OP_SHARD, OP_DIV,  OP_ADD,    OP_MATMUL, OP_SUM,
+                                  OP_SUB,   OP_SYNC, OP_CUMMAX, OP_PERMUTE};
+    bool is_home = n_workers == 1;
+    const Op *ops = is_home ? home_ops : away_ops;
+    size_t n_ops = is_home ? sizeof home_ops / sizeof *ops : sizeof away_ops / sizeof *ops;
     l->n = 2 + rand_below(&r, INSTS - 3);
     l->body = NULL;
     for (int i = 0; i < l->n; i++) {
         Step *s = &l->step[i];
-        *s = (Step){.op = ops[rand_below(&r, (int)(sizeof ops / sizeof *ops))],
-                    .shape = rand_below(&r, 4)};
+        *s = (Step){.op = ops[rand_below(&r, (int)n_ops)], .shape = rand_below(&r, 4)};
         for (int k = 0; k < 2; k++)
             s->in[k] = rand_below(&r, 3) || i == 0 ? rand_below(&r, VARIABLES)
                                                    : VARIABLES + rand_below(&r, i);
     }
+    int from = rand_below(&r, l->n), to = rand_below(&r, l->n);
+    if (from < to && rand_below(&r, 2)) /* a scope within */
+        l->step[from].op = OP_SIGNAL_ENTER, l->step[to].op = OP_SIGNAL_EXIT;
     for (int v = 0; v < VARIABLES; v++) l->keeps[v] = rand_below(&r, 3) ? -1 : rand_below(&r, l->n);
 }
 
 /* What only now and then is as it should be. */
 static bool rarely(void) { return rand_below(&r, 40) == 0; }
 
+/* A step of the loop as an instruction; o: room for 3 operands. made: the results of those before.
+ */
+static Inst inst_of(const Loop *l, const Step *s, const uint64_t *made, Operand *o) {
+    Attr *a = arena_alloc(&arena, 3 * sizeof *a);
+    int64_t *ints = arena_alloc(&arena, 8 * sizeof *ints);
+    for (int k = 0; k < 2; k++)
+        o[k] = (Operand){.kind = IN_TENSOR,
+                         .id = s->in[k] < VARIABLES ? variable[s->in[k]]
+                                                    : made[s->in[k] - VARIABLES]};
+    if (rarely() && s->in[0] < VARIABLES) o[0].id = (uint64_t)rand_below(&r, (int)next_id + 1);
+    Inst in = {.op = s->op, .n_in = 1, .in = o, .attr = a, .n_out = 1, .pos = {.line = 1}};
+    in.pos.line += (uint32_t)(s - l->step);
+    switch (s->op) {
+    case OP_SUB:
+        a[0] = (Attr){.key = ATTR_KEEP, .b = true};
+        in.n_attr = s->shape > 0; /* fall through */
+    case OP_MATMUL:
+    case OP_ADD: in.n_in = 2; break;
+    case OP_SUM:
+        if (n_workers == 1 || s->shape == 3) break;
+        ints[0] = s->shape & 1;
+        a[0] = (Attr){.key = ATTR_AXIS, .n = 1, .ints = ints};
+        a[1] = (Attr){.key = ATTR_KEEPDIMS, .b = true};
+        in.n_attr = 2;
+        break;
+    case OP_PERMUTE:
+        ints[0] = 1, ints[1] = 0;
+        a[0] = (Attr){.key = ATTR_AXES, .n = 2, .ints = ints};
+        in.n_attr = 1;
+        break;
+    case OP_CUMMAX:
+        ints[0] = s->shape & 1;
+        a[0] = (Attr){.key = ATTR_AXIS, .n = 1, .ints = ints};
+        in.n_attr = 1, in.n_out = 2;
+        break;
+    case OP_SIGNAL_EXIT:
+    case OP_SIGNAL_ENTER: in.n_in = in.n_out = 0; /* fall through */
+    case OP_SHARD:
+        a[0] = (Attr){.key = ATTR_NAME, .n = 1, .str = "a"};
+        in.n_attr = 1;
+        break;
+    case OP_DIV:
+    case OP_MUL:
+    case OP_MAXIMUM:
+        in.n_in = 2;
+        o[1] = s->shape < 2
+                   ? (Operand){.kind = IN_IMM_FLOAT, .f = rarely() ? 1e300 : rand_below(&r, 9)}
+                   : (Operand){.kind = IN_IMM_INT, .i = rarely() ? 300 : rand_below(&r, 9)};
+        break;
+    case OP_SLICE:
+        for (int k = 0; k < 6; k++) ints[k] = k < 2 ? rand_below(&r, 2) : 1;
+        if (rarely()) ints[0] = 9;
+        for (int k = 0; k < 3; k++)
+            a[k] = (Attr){.key = k == 0   ? ATTR_START
+                                 : k == 1 ? ATTR_SIZE
+                                          : ATTR_STEP,
+                          .n = 2,
+                          .ints = ints + 2 * k};
+        in.n_attr = 3;
+        break;
+    case OP_RANDN:
+        ints[0] = 1, ints[1] = rand_below(&r, 1000);
+        a[0] = (Attr){.key = ATTR_SHAPE, .n = 2, .ints = shapes[s->shape]};
+        if (!limit && s->shape == 3) a[0].ints = large_shape;
+        a[1] = (Attr){.key = ATTR_DTYPE, .dtype = DT_F32};
+        a[2] = (Attr){.key = ATTR_RNG, .n = 2, .ints = ints};
+        in.n_in = 0, in.n_attr = 3;
+        break;
+    case OP_FULL:
+        o[0] = (Operand){.kind = IN_IMM_FLOAT, .f = rand_below(&r, 3)};
+        a[0] = (Attr){.key = ATTR_SHAPE, .n = 2, .ints = shapes[s->shape]};
+        a[1] = (Attr){.key = ATTR_DTYPE, .dtype = DT_F32};
+        in.n_attr = 2;
+        break;
+    case OP_SYNC: in.n_in = 0; /* fall through */
+    case OP_FETCH: in.n_out = 0; break;
+    default: break;
+    }
+    return in;
+}
+
 static void round_of(Loop *l) {
     uint64_t made[INSTS], edge = next_id, id = next_id;
-    Inst list[INSTS + 2];
-    int n = 0;
-    for (int i = 0; i < l->n; i++) {
-        const Step *s = &l->step[i];
-        Operand *o = arena_alloc(&arena, 3 * sizeof *o);
-        Attr *a = arena_alloc(&arena, 3 * sizeof *a);
-        int64_t *ints = arena_alloc(&arena, 8 * sizeof *ints);
-        for (int k = 0; k < 2; k++)
-            o[k] = (Operand){.kind = IN_TENSOR,
-                             .id = s->in[k] < VARIABLES ? variable[s->in[k]]
-                                                        : made[s->in[k] - VARIABLES]};
-        if (rarely() && s->in[0] < VARIABLES) o[0].id = (uint64_t)rand_below(&r, (int)edge + 1);
-        Inst in = {.op = s->op, .n_in = 1, .in = o, .attr = a, .n_out = 1, .pos = {.line = 1}};
-        in.pos.line += (uint32_t)i;
-        switch (s->op) {
-        case OP_ADD: in.n_in = 2; break;
-        case OP_MUL:
-        case OP_MAXIMUM:
-            in.n_in = 2;
-            o[1] = s->shape < 2
-                       ? (Operand){.kind = IN_IMM_FLOAT, .f = rarely() ? 1e300 : rand_below(&r, 9)}
-                       : (Operand){.kind = IN_IMM_INT, .i = rarely() ? 300 : rand_below(&r, 9)};
-            break;
-        case OP_SLICE:
-            for (int k = 0; k < 6; k++) ints[k] = k < 2 ? rand_below(&r, 2) : 1;
-            if (rarely()) ints[0] = 9;
-            for (int k = 0; k < 3; k++)
-                a[k] = (Attr){.key = k == 0   ? ATTR_START
-                                     : k == 1 ? ATTR_SIZE
-                                              : ATTR_STEP,
-                              .n = 2,
-                              .ints = ints + 2 * k};
-            in.n_attr = 3;
-            break;
-        case OP_RANDN:
-            ints[0] = 1, ints[1] = rand_below(&r, 1000);
-            a[0] = (Attr){.key = ATTR_SHAPE, .n = 2, .ints = shapes[s->shape]};
-            a[1] = (Attr){.key = ATTR_DTYPE, .dtype = DT_F32};
-            a[2] = (Attr){.key = ATTR_RNG, .n = 2, .ints = ints};
-            in.n_in = 0, in.n_attr = 3;
-            break;
-        case OP_FULL:
-            o[0] = (Operand){.kind = IN_IMM_FLOAT, .f = rand_below(&r, 3)};
-            a[0] = (Attr){.key = ATTR_SHAPE, .n = 2, .ints = shapes[s->shape]};
-            a[1] = (Attr){.key = ATTR_DTYPE, .dtype = DT_F32};
-            in.n_attr = 2;
-            break;
-        case OP_SYNC: in.n_in = 0; /* fall through */
-        case OP_FETCH: in.n_out = 0; break;
-        default: break;
-        }
-        made[i] = in.n_out ? id++ : edge ? variable[0] : 0;
-        if (in.n_out) in.out[0] = made[i];
-        list[n++] = in;
-    }
+    Inst list[2 * INSTS + 2];
     Operand *dead = arena_alloc(&arena, (INSTS + VARIABLES) * sizeof *dead);
-    int n_dead = 0;
+    int n = 0, n_dead = 0;
+    for (int i = 0; i < l->n; i++) {
+        Operand *o = arena_alloc(&arena, 3 * sizeof *o);
+        Inst in = inst_of(l, &l->step[i], made, o);
+        made[i] = in.n_out ? id : edge ? variable[0] : 0;
+        for (int k = 0; k < in.n_out; k++) in.out[k] = id++;
+        list[n++] = in;
+        if (in.n_out < 2) continue;
+        o[2] = operand(in.out[1]);
+        list[n++] = (Inst){.op = OP_FREE, .n_in = 1, .in = &o[2]};
+    }
     uint64_t next[VARIABLES];
     memcpy(next, variable, sizeof next);
     for (int v = 0; v < VARIABLES; v++) {
@@ -287,6 +407,7 @@ static void round_of(Loop *l) {
     memcpy(variable, next, sizeof next);
     if (!learns) return;
     uint64_t number = bodies.next;
+    send_frames();
     CHECK(bodies_define(&bodies, number, forms.data, forms.n, NULL));
     l->body = bodies_get(&bodies, number);
     Operand o = {.kind = IN_IMM_INT, .i = (int64_t)number};
@@ -294,43 +415,96 @@ static void round_of(Loop *l) {
     add(&(Inst){.op = OP_NOTE, .n_attr = 1, .attr = &note},
         &(Inst){
             .op = OP_BODY, .n_in = 1, .in = &o, .payload = forms.data, .payload_bytes = forms.n});
+    send_frames();
 }
 
 /* A variable becomes another tensor, of any shape. */
 static void replace(int v) {
     static const DType dtypes[] = {DT_F32, DT_F16, DT_F64, DT_U8};
     variable[v] = next_id++;
-    source(variable[v], rand_below(&r, 4), dtypes[rand_below(&r, 4)], 1);
+    bool is_f32 = n_workers > 1 && rand_below(&r, 4);
+    source(variable[v], rand_below(&r, 4), is_f32 ? DT_F32 : dtypes[rand_below(&r, 4)], 1);
+    if (rand_below(&r, 2)) return;
+    Operand *o = arena_alloc(&arena, sizeof *o); /* not a constant, which nobody sends */
+    *o = operand(variable[v]);
+    Inst in = {.op = OP_NEG, .n_in = 1, .in = o, .n_out = 1, .out = {next_id++}};
+    variable[v] = in.out[0];
+    add(&in, &in);
 }
 
-static long run(int rounds) {
+/* A scope changes what it asks for; one is entered or left. */
+static void rescope(int *depth) {
+    static const int64_t axes[] = {0, 1};
+    int64_t workers[WORKERS];
+    Attr attr[4] = {{.key = ATTR_NAME, .n = 1, .str = "a"},
+                    {.key = ATTR_AXIS, .n = 1, .ints = &axes[rand_below(&r, 2)]},
+                    {.key = ATTR_REPLICATED, .b = rand_below(&r, 4) == 0},
+                    {.key = ATTR_WORKERS, .ints = workers}};
+    int first = rand_below(&r, n_workers);
+    for (int i = first; i < n_workers; i++)
+        if (rand_below(&r, 4)) workers[attr[3].n++] = i;
+    Inst in = {.op = OP_SIGNAL_DEFINE, .n_attr = 4, .attr = attr};
+    int what = rand_below(&r, 3);
+    if (what == 0) {
+        attr[0].str = rand_below(&r, 3) ? "a" : "*";
+    } else {
+        bool enters = what == 1 ? *depth < 2 : *depth == 0;
+        in.op = enters ? OP_SIGNAL_ENTER : OP_SIGNAL_EXIT;
+        in.n_attr = 1;
+        attr[0].str = rand_below(&r, 4) ? "a" : "b";
+        *depth += enters ? 1 : -1;
+    }
+    add(&in, &in);
+}
+
+static void begin(void) {
     seq = next_id = 0;
+    shapes = n_workers > 1 ? away_shapes : home_shapes;
     for (int i = 0; i < 2; i++) {
-        side[i] = (Side){.d = dispatcher_new(&(DispatcherConfig){.client_bytes_max = 100000})};
-        hello(&side[i], WORKER, ROLE_WORKER);
+        side[i].d = dispatcher_new(
+            &(DispatcherConfig){.client_bytes_max = limit, .workers_wanted = n_workers});
+        side[i].w = (FrameWriter){0};
+        for (PeerId w = 1; w <= (PeerId)n_workers; w++) hello(&side[i], w, ROLE_WORKER);
         hello(&side[i], ANN, ROLE_CLIENT);
     }
     victim_new();
+}
+
+static void end(void) {
+    send_frames();
+    dispatcher_free(&victim);
+    for (int i = 0; i < 2; i++) {
+        dispatcher_free(&side[i].d);
+        for (int w = 1; w <= n_workers; w++) bodies_fini(&side[i].known[w]);
+        bytes_fini(&side[i].told);
+    }
+    bodies_fini(&bodies);
+}
+
+static long run(int rounds) {
+    static const uint64_t limits[] = {100000, 400000, 0};
+    limit = limits[n_workers > 1 ? rand_below(&r, 3) : 0];
+    begin();
     Loop loop[BODIES];
+    int depth = 0;
     for (int i = 0; i < BODIES; i++) loop_new(&loop[i]);
     for (int v = 0; v < VARIABLES; v++) replace(v);
     for (int k = 0; k < rounds; k++) {
         Loop *l = &loop[rand_below(&r, BODIES)];
         arena_reset(&arena);
+        if (rand_below(&r, 4) == 0) rescope(&depth);
         for (int i = rand_below(&r, 6); i >= 0; i--) round_of(l);
         if (rand_below(&r, 4) == 0) replace(rand_below(&r, VARIABLES));
     }
     send_frames();
     long passed = counter(&side[1], "\nhot_instructions=");
-    dispatcher_free(&victim);
-    for (int i = 0; i < 2; i++) {
-        dispatcher_free(&side[i].d);
-        bodies_fini(&side[i].known);
-        bytes_fini(&side[i].sent), bytes_fini(&side[i].told);
-    }
-    bodies_fini(&bodies);
+    n_moves += counter(&side[1], "\nmoves=");
+    end();
     return passed;
 }
+
+static const int64_t zero[] = {0};
+static const Attr axis_0 = {.key = ATTR_AXIS, .n = 1, .ints = zero};
 
 /* One body over tensors of KINDS shapes, all but its first operand's: all is known after some looks
  * at each. Then as many once only: nothing of what is in use goes for them. */
@@ -358,12 +532,14 @@ static Body *shaped_round(const Body *b, uint64_t w, uint64_t x, Bytes *learns) 
         memcpy(learns->data + at, &(uint32_t){(uint32_t)bytes}, 4);
     }
     if (!learns) return NULL;
+    send_frames();
     CHECK(bodies_define(&bodies, 0, learns->data, learns->n, NULL));
     Operand o = {.kind = IN_IMM_INT, .i = 0};
     Inst body = {
         .op = OP_BODY, .n_in = 1, .in = &o, .payload = learns->data, .payload_bytes = learns->n};
     Attr note = {.key = ATTR_FORMAT, .n = 1, .str = "x"};
     add(&(Inst){.op = OP_NOTE, .n_attr = 1, .attr = &note}, &body);
+    send_frames();
     return bodies_get(&bodies, 0);
 }
 
@@ -379,15 +555,16 @@ static uint64_t shaped_source(int64_t rows) {
     return next_id++;
 }
 
-static void test_shapes(void) {
-    seq = next_id = 0;
-    for (int i = 0; i < 2; i++) {
-        side[i] = (Side){.d = dispatcher_new(&(DispatcherConfig){.client_bytes_max = 10000000})};
-        hello(&side[i], WORKER, ROLE_WORKER);
-        hello(&side[i], ANN, ROLE_CLIENT);
-    }
-    victim_new();
+static void test_shapes(int workers) {
+    n_workers = workers;
+    limit = 10000000;
+    begin();
     Bytes learns = {0};
+    Attr name = {.key = ATTR_NAME, .n = 1, .str = "a"};
+    Inst define = {.op = OP_SIGNAL_DEFINE, .n_attr = 2, .attr = (Attr[]){name, axis_0}},
+         enter = {.op = OP_SIGNAL_ENTER, .n_attr = 1, .attr = &name};
+    add(&define, &define);
+    add(&enter, &enter);
     uint64_t w = shaped_source(1), x[2 * KINDS];
     for (int k = 0; k < 2 * KINDS; k++) x[k] = shaped_source(2 + k);
     const Body *b = shaped_round(NULL, w, x[0], &learns);
@@ -402,26 +579,60 @@ static void test_shapes(void) {
     long known = counter(&side[1], "\nhot_instructions=") - before;
     /* But where a frame is cut in the middle. */
     CHECK_MSG(known > KINDS * (SHAPED + 1) * 9 / 10, "%ld of %d", known, KINDS * (SHAPED + 1));
-    dispatcher_free(&victim);
-    for (int i = 0; i < 2; i++) {
-        dispatcher_free(&side[i].d);
-        bodies_fini(&side[i].known);
-        bytes_fini(&side[i].sent), bytes_fini(&side[i].told);
-    }
-    bodies_fini(&bodies);
+    end();
     bytes_fini(&learns);
+}
+
+/* A client without tensors moves to an idle worker in the middle of a loop. */
+static void test_moves_home(void) {
+    static const int64_t workers[] = {0, 1};
+    Attr attr[] = {{.key = ATTR_NAME, .n = 1, .str = "*"},
+                   axis_0,
+                   {.key = ATTR_WORKERS, .n = 2, .ints = workers}};
+    Inst define = {.op = OP_SIGNAL_DEFINE, .n_attr = 3, .attr = attr}, edge = {.op = OP_EDGE};
+    Loop l = {.n = 2, .step = {{.op = OP_RANDN, .shape = 3}, {.op = OP_RANDN, .shape = 0}}};
+    for (int v = 0; v < VARIABLES; v++) l.keeps[v] = -1, variable[v] = INSERTED_ID;
+    n_workers = 2;
+    limit = 0;
+    begin();
+    add(&define, &define);
+    for (int i = 0; i < 5; i++) round_of(&l);
+    send_frames();
+    for (int i = 0; i < 2; i++) {
+        Msg m;
+        FrameWriter w = {0};
+        hello(&side[i], ANN + 1, ROLE_CLIENT);
+        hello(&side[i], ANN + 2, ROLE_CLIENT); /* of the same worker, which it keeps busy */
+        frame_begin(&w, 1, 0);
+        frame_add(&w, &edge);
+        frame_end(&w, &m);
+        say(&side[i], ANN + 2, &m);
+        CHECK_INT(counter(&side[i], "\nw1.clients="), 1);
+    }
+    for (int i = 0; i < 5; i++) round_of(&l);
+    send_frames();
+    for (int i = 0; i < 2; i++) CHECK_INT(counter(&side[i], "\nw1.clients="), 2);
+    CHECK(counter(&side[1], "\nhot_instructions=") > 10);
+    end();
+    arena_reset(&arena);
 }
 
 int main(int argc, char **argv) {
     seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
-    int runs = argc > 2 ? atoi(argv[2]) : 60;
+    int runs = argc > 2 ? atoi(argv[2]) : 80;
     printf("seed %llu\n", (unsigned long long)seed);
-    long passed = 0;
+    long home = 0, away = 0;
     r = (Rand){seed};
-    for (int i = 0; i < runs && !check_failed; i++) passed += run(100);
-    printf("%ld instructions were known\n", passed);
-    CHECK(passed > 1000);
-    test_shapes();
+    test_moves_home();
+    test_shapes(1);
+    test_shapes(3);
+    for (int i = 0; i < runs && !check_failed; i++) {
+        n_workers = i % 2 ? 2 + rand_below(&r, WORKERS - 1) : 1;
+        *(n_workers > 1 ? &away : &home) += run(100);
+    }
+    printf("%ld instructions were known at home, %ld elsewhere, with %ld conversions\n", home, away,
+           n_moves);
+    CHECK(home > 1000 && away > 1000 && n_moves > 1000);
     arena_fini(&arena), arena_fini(&scratch);
     bytes_fini(&forms);
     return check_report("hot");
