@@ -267,7 +267,7 @@ typedef struct Spot {
     uint64_t last_key;
     uint32_t turns;   /* times that the key was another, or a plan's later time round was */
     uint32_t visits;  /* one by one, since the last recording */
-    uint32_t tries;   /* recordings, but of plans that are made anew or are the first of their key */
+    uint32_t tries;   /* recordings, but of plans made anew or the first of their key */
     uint32_t lost;    /* visits with plans of the key since one was carried out */
     uint64_t n;       /* times that it was come to */
     uint8_t last_miss;
