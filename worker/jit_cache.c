@@ -96,7 +96,7 @@ bool cache_write(const char *path, const char *data, size_t n) {
     return put(path, O_CREAT | O_TRUNC, data, n);
 }
 
-static bool read_file(const char *path, Bytes *out) {
+bool cache_read(const char *path, Bytes *out) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
     ssize_t k;
@@ -117,7 +117,7 @@ static Seal seal_of(const char *data, size_t n) {
 
 bool cache_seal(const char *path) {
     Bytes b = {0};
-    bool ok = read_file(path, &b) && b.n > 0;
+    bool ok = cache_read(path, &b) && b.n > 0;
     if (ok) {
         Seal s = seal_of(b.data, b.n);
         ok = put(path, O_APPEND, (const char *)&s, sizeof s);
@@ -128,7 +128,7 @@ bool cache_seal(const char *path) {
 
 bool cache_verify(const char *path) {
     Bytes b = {0};
-    bool ok = read_file(path, &b) && b.n > sizeof(Seal);
+    bool ok = cache_read(path, &b) && b.n > sizeof(Seal);
     if (ok) {
         Seal s = seal_of(b.data, b.n - sizeof s);
         ok = !memcmp(b.data + b.n - sizeof s, &s, sizeof s);

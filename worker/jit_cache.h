@@ -23,6 +23,7 @@ void cache_temporary(Cache *c, const char *suffix, char path[PATH_ROOM]);
 /* Makes a directory and those above it where they are missing; errno says why not. */
 bool cache_make_directories(const char *dir, unsigned mode);
 bool cache_write(const char *path, const char *data, size_t n);
+bool cache_read(const char *path, Bytes *out); /* appends */
 bool cache_seal(const char *path);   /* appends the checksum; false: it cannot be */
 bool cache_verify(const char *path); /* sealed and whole; and it counts as used now */
 /* `path` becomes another name of the file `from`, at once and whatever was there before. */
