@@ -7,6 +7,7 @@
 #include "dispatcher/dispatcher.h"
 #include "runtime/config.h"
 #include "runtime/endpoint.h"
+#include "runtime/env.h"
 #include "runtime/flags.h"
 #include "runtime/log.h"
 #include "runtime/version.h"
@@ -284,10 +285,9 @@ static bool write_file(const App *a, Err *err) {
 
 /* Signals that are every client's: a file, and GT_AUTO_SHARD. */
 static bool read_signals(App *a, Err *err) {
-    const char *automatic = getenv("GT_AUTO_SHARD");
     if (a->signals_file) TRY(config_read(&a->signals, a->signals_file, err));
     SignalConfig all = {.name = "*", .said = SAID_AXIS};
-    if (automatic && automatic[0] && strcmp(automatic, "0") && !config_find(&a->signals, "*", 1))
+    if (env_is_on("GT_AUTO_SHARD") && !config_find(&a->signals, "*", 1))
         TRY(config_put(&a->signals, &all, err));
     a->config.signals = &a->signals;
     return true;
@@ -341,6 +341,7 @@ int main(int argc, char **argv) {
     if (a->log && !a->log[0]) a->log = NULL;
     log_environment();
     int code = read_flags(a, argc, argv, &err);
+    if (code < 0 && !env_check(&err)) code = EXIT_USAGE;
     if (code >= 0) {
         if (err.code) complain(&err);
         return code;

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/local.h"
 #include "dispatcher/dispatcher.h"
+#include "runtime/env.h"
 #include "worker/worker.h"
 #include <pthread.h>
 #include <signal.h>
@@ -89,8 +90,7 @@ static bool await_members(Local *l, Err *err) {
 Local *local_start(const StreamConfig *config, Err *err) {
     int n = config->workers > 0 ? config->workers : 1;
     Local *l = xcalloc(1, sizeof *l);
-    const char *net = getenv("GT_NET");
-    const char *scheme = net && !strcmp(net, "inproc") ? "inproc" : "ring";
+    const char *scheme = !strcmp(env_word("GT_NET"), "inproc") ? "inproc" : "ring";
     snprintf(l->endpoint, sizeof l->endpoint, "%s://gt-local-%p", scheme, (void *)l);
     l->engine = config->engine ? xstrdup(config->engine) : NULL;
     l->member = xcalloc((size_t)n, sizeof l->member[0]);

@@ -2,6 +2,7 @@
  * Options end at the script's name (with -c, -p and --replay: at the first word that is none) and
  * at `--`; what follows belongs to the script. SPDX-License-Identifier: MIT */
 #include "lang/options.h"
+#include "runtime/env.h"
 #include "runtime/flags.h"
 #include "runtime/tape.h"
 #include <errno.h>
@@ -208,8 +209,13 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e) {
     const char *s;
     o->dispatcher = environment("GT_DISPATCHER");
     o->config = environment("GT_CONFIG");
-    o->check_nan = (s = environment("GT_CHECK_NAN")) && strcmp(s, "0") != 0;
-    o->auto_shard = (s = environment("GT_AUTO_SHARD")) && strcmp(s, "0") != 0;
+    Err wrong = {0};
+    if (!env_check(&wrong)) {
+        usage(e, "%s", wrong.text);
+        return error_hint(e, "gtsh(1), ENVIRONMENT, says what it does");
+    }
+    o->check_nan = env_is_on("GT_CHECK_NAN");
+    o->auto_shard = env_is_on("GT_AUTO_SHARD");
     if ((s = environment("GT_BACKEND")) && !engine("GT_BACKEND", s, &o->engine, e)) return false;
     if ((s = environment("GT_DEBUG")) && !letters("GT_DEBUG", s, &o->debug, e)) return false;
     int i = 1;

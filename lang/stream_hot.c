@@ -16,7 +16,7 @@
  * otherwise its form is kept until the edge and hashed there.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream_state.h"
-#include "runtime/log.h"
+#include "runtime/env.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,26 +54,19 @@ struct Hot {
     uint64_t n_insts, n_bodies, n_runs; /* sent as arguments; defined; times round */
 };
 
-static uint32_t knob(const char *name, uint32_t otherwise, uint32_t most) {
-    const char *text = getenv(name);
-    if (!text || !*text) return otherwise;
-    char *end;
-    unsigned long v = strtoul(text, &end, 10);
-    if (*end || end == text) {
-        log_line("CLIENT", "%s=%s is not a number: %u is used", name, text, otherwise);
-        return otherwise;
-    }
+static uint32_t knob(const char *name, uint32_t most) {
+    int64_t v = env_int(name);
     return v > most ? most : (uint32_t)v;
 }
 
 Hot *hot_new(void) {
-    uint32_t threshold = knob("GT_HOTPATH_THRESHOLD", 2, 1000000);
+    uint32_t threshold = knob("GT_HOTPATH_THRESHOLD", UINT32_MAX);
     if (!threshold) return NULL;
     Hot *h = xcalloc(1, sizeof *h);
     h->threshold = threshold;
-    h->min = knob("GT_HOTPATH_MIN_SEQ", 2, BODY_INSTS);
-    h->window = knob("GT_HOTPATH_WINDOW", BODY_INSTS, BODY_INSTS);
-    h->expand_max = knob("GT_HOTPATH_MAX_EXPAND", 256, HOT_INSTS);
+    h->min = knob("GT_HOTPATH_MIN_SEQ", BODY_INSTS);
+    h->window = knob("GT_HOTPATH_WINDOW", BODY_INSTS);
+    h->expand_max = knob("GT_HOTPATH_MAX_EXPAND", HOT_INSTS);
     return h;
 }
 

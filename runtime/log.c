@@ -1,16 +1,12 @@
 /* log.c: see log.h. SPDX-License-Identifier: MIT */
 #include "runtime/log.h"
+#include "runtime/env.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 unsigned log_on;
-
-static bool is_set(const char *name) {
-    const char *s = getenv(name);
-    return s && *s && strcmp(s, "0") != 0;
-}
 
 void log_environment(void) {
     static const struct {
@@ -20,7 +16,7 @@ void log_environment(void) {
                      {"GT_DEBUG_WORKER", LOG_WORKER},   {"GT_DEBUG_DISPATCHER", LOG_DISPATCHER},
                      {"GT_DEBUG_COMPILE", LOG_COMPILE}};
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
-        if (is_set(variables[i].name)) log_on |= variables[i].what;
+        if (env_is_on(variables[i].name)) log_on |= variables[i].what;
 }
 
 void log_letters(const char *letters) {

@@ -1,6 +1,6 @@
 /* log.h: what the programs say of their doings on standard error, when asked: by --debug=LETTERS,
  * GT_DEBUG, or the original's variables GT_VERBOSE, GT_DEBUG_CLIENT, _DISPATCHER, _WORKER,
- * _COMPILE (on unless empty or 0). One line per fact, after the name of who says it. Off, it costs
+ * _COMPILE (env.h). One line per fact, after the name of who says it. Off, it costs
  * a load and a branch.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_LOG_H

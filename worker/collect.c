@@ -1,11 +1,11 @@
 /* collect.c: see collect.h. SPDX-License-Identifier: MIT */
 #include "worker/collect.h"
 #include "runtime/element.h"
+#include "runtime/env.h"
 #include "runtime/log.h"
 #include "worker/emit.h"
 #include "worker/fit.h"
 #include "worker/fuse.h"
-#include "worker/knob.h"
 #include "worker/plan.h"
 
 #include <assert.h>
@@ -30,7 +30,8 @@ struct Collect {
     bool waits;  /* for each kernel: for tests, which want to see kernels at work */
     bool is_off; /* there will be no kernels */
     uint64_t luck; /* not 0: a kernel is used every other time, at random; for tests */
-    Knobs knobs;
+    bool is_auto;  /* else: only what is in a scope that asks for it */
+    int batch_max; /* nodes of a cluster */
     Client *client;
     int n;
     Job *job[FUSE_NODES];
@@ -58,14 +59,13 @@ struct Collect {
 };
 
 Collect *collect_new(const EngineOps *ops, const Engine *e) {
-    const char *on = getenv("GT_FUSE");
-    if (!on) on = "";
+    const char *on = env_word("GT_FUSE");
     if (!strcmp(on, "0") || !ops->fused) return NULL;
-    Knobs knobs;
-    knobs_read(&knobs);
-    if (!knobs.is_on) return NULL;
+    int64_t most = env_int("GT_WORKER_BATCH_SIZE");
+    if (!env_is_on("GT_COMPILE") || most < 2) return NULL;
     Collect *c = xcalloc(1, sizeof *c);
-    c->knobs = knobs;
+    c->is_auto = env_is_on("GT_AUTO_COMPILE");
+    c->batch_max = most < FUSE_NODES ? (int)most : FUSE_NODES;
     c->waits = !strcmp(on, "wait");
     const char *isa = strchr(ops->isa(e), '-'); /* "cpu-v4" */
     JitConfig config = {.isa = isa ? isa + 1 : "base", .sights = 1};
@@ -220,9 +220,9 @@ bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
     FuseRef r = FUSE_NONE;
     bool may = !c->is_off && (fit_is_kind(j->inst.op) || j->inst.op == OP_MATMUL) &&
                !client->checks_nan && !client->jobs && !x->first && j->inst.n_out == 1 &&
-               (c->knobs.is_auto || j->compiles);
+               (c->is_auto || j->compiles);
     if (may && j->inst.op == OP_MATMUL) return add_product(x, j, type, poison);
-    if (may && c->n < c->knobs.batch_max)
+    if (may && c->n < c->batch_max)
         r = fit_job(&c->fuse, c->n, j, type, c->operand[c->n]);
     bool ends = may && !fit_is_source(j->inst.op) && !is_aside(c, type);
     if (r == FUSE_NONE && (has_pending(j) || (c->n && ends))) {

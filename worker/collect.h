@@ -22,9 +22,11 @@
  * engine computes both tile by tile, while the tile is in the cache, and the product is stored only
  * if somebody else wants it.
  *
- * Off with GT_FUSE=0, without a compiler (jit.h), and for an engine without `fused`. GT_FUSE=wait
- * waits for each kernel; GT_FUSE=luck:SEED, for tests too, asks for each at once and uses it every
- * other time only. Which way a cluster with a kernel goes otherwise, choice.h says.
+ * GT_AUTO_COMPILE=0: only what is in a scope that says `compile: true`. GT_WORKER_BATCH_SIZE=N: at
+ * most N in one kernel. Off with 1, with GT_COMPILE=0 or GT_FUSE=0, without a compiler (jit.h), and
+ * for an engine without `fused`. GT_FUSE=wait waits for each kernel; GT_FUSE=luck:SEED, for tests
+ * too, asks for each at once and uses it every other time only. Which way a cluster with a kernel
+ * goes otherwise, choice.h says.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_COLLECT_H
 #define GT_WORKER_COLLECT_H

@@ -2,6 +2,7 @@
  * call is executed while it is submitted, large ones on all threads; so `after` is always done, and
  * a ticket only matters to ask for a failure. SPDX-License-Identifier: MIT */
 #include "worker/cpu.h"
+#include "runtime/env.h"
 #include "worker/store.h"
 #include <assert.h>
 #include <stdio.h>
@@ -35,15 +36,15 @@ static bool run_row(Cpu *c, const Call *call, Err *err) {
 }
 
 const Kernels *kernels_find(void) {
-    const char *most = getenv("GT_ISA");
+    const char *most = env_word("GT_ISA");
     bool v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
               __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
               __builtin_cpu_supports("avx512vl");
     bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
               __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
               __builtin_cpu_supports("f16c");
-    if (most && !strcmp(most, "base")) v3 = false;
-    if (most && !strcmp(most, "v3")) v4 = false;
+    if (!strcmp(most, "base")) v3 = false;
+    if (!strcmp(most, "v3")) v4 = false;
     return v3 && v4 ? &kernels_v4 : v3 ? &kernels_v3 : &kernels_base;
 }
 

@@ -4,6 +4,7 @@
  * A worker holds nothing that outlives its dispatcher's tables, so coming back means starting anew.
  * SPDX-License-Identifier: MIT */
 #include "runtime/endpoint.h"
+#include "runtime/env.h"
 #include "runtime/flags.h"
 #include "runtime/log.h"
 #include "runtime/version.h"
@@ -129,6 +130,9 @@ static int read_flags(App *a, int argc, char **argv, Err *err) {
         snprintf(word, sizeof word, bare ? "[%s]:%d" : "%s:%d", host, (int)a->port);
         a->word = word;
     }
+    const char *backend = getenv("GT_BACKEND");
+    if (!a->worker.engine && backend && *backend && !read_flag(a, F_ENGINE, backend, err))
+        return EXIT_USAGE;
     if (!a->word) a->word = getenv("GT_DISPATCHER");
     return endpoint_find(a->word, &a->endpoint, err) ? -1 : EXIT_USAGE;
 }
@@ -175,6 +179,7 @@ int main(int argc, char **argv) {
     App *a = &app;
     log_environment();
     int code = read_flags(a, argc, argv, &err);
+    if (code < 0 && !env_check(&err)) code = EXIT_USAGE;
     if (code >= 0) {
         if (err.code) complain(&err);
         return code;

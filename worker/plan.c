@@ -1,6 +1,7 @@
 /* plan.c: which plan is for what comes next, and doing it: see plan.h.
  * SPDX-License-Identifier: MIT */
 #include "runtime/element.h"
+#include "runtime/env.h"
 #include "runtime/log.h"
 #include "worker/collect.h"
 #include "worker/plan_state.h"
@@ -11,8 +12,7 @@
 #include <string.h>
 
 Plans *plans_new(void) {
-    const char *on = getenv("GT_PLAN");
-    if (on && !strcmp(on, "0")) return NULL;
+    if (!env_is_on("GT_PLAN")) return NULL;
     return xcalloc(1, sizeof(Plans));
 }
 

@@ -3,6 +3,7 @@
  * dispatcher's word, with what else they said).
  * SPDX-License-Identifier: MIT */
 #include "worker/plane.h"
+#include "runtime/env.h"
 #include "runtime/log.h"
 #include "runtime/map.h"
 #include "worker/onesided.h"
@@ -69,8 +70,8 @@ static void ring(void *hub) { hub_wake(hub); }
 
 /* What GT_DATA_PLANE asks for. */
 static bool choose_way(Plane *p, const PlaneConfig *config, Err *err) {
-    const char *way = getenv("GT_DATA_PLANE");
-    if (!way || !*way || !strcmp(way, "memfd")) return true;
+    const char *way = env_word("GT_DATA_PLANE");
+    if (!*way || !strcmp(way, "memfd")) return true;
     p->is_copying = true;
     if (!strcmp(way, "zmq")) return true;
     if (strcmp(way, "ucx")) {

@@ -1,0 +1,32 @@
+# Variables of the environment that cannot be what they are: one sentence that names the variable, its value and what it may
+# be, and exit code 2, from all three programs; empty is as if not set.
+. tests/fixtures/check.sh
+export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
+for wrong in \
+    "GT_FUSE=maybe needs 0, 1 or wait" "GT_PLAN=x needs 0 or 1" "GT_COMPILE=2 needs 0 or 1" "GT_AUTO_COMPILE=-1 needs 0 or 1" \
+    "GT_WORKER_BATCH_SIZE=many needs a whole number from 1 to" "GT_WORKER_BATCH_SIZE=0 needs a whole number from 1 to" \
+    "GT_HOTPATH_THRESHOLD=-1 needs a whole number from 0 to" "GT_HOTPATH_THRESHOLD=2x needs a whole number from 0 to" \
+    "GT_HOTPATH_MIN_SEQ=0 needs a whole number from 1 to" "GT_HOTPATH_WINDOW=0 needs a whole number from 1 to" \
+    "GT_HOTPATH_MAX_EXPAND=1e9 needs a whole number from 1 to" "GT_HOTPATH_WINDOW=99999999999999999999 needs a whole number from 1 to" \
+    "GT_DEBUG_COMPILE=junk needs 0 or 1" "GT_DEBUG_CLIENT=t needs 0 or 1" "GT_DEBUG_WORKER=3 needs 0 or 1" \
+    "GT_DEBUG_DISPATCHER=x needs 0 or 1" "GT_VERBOSE=very needs 0 or 1" "GT_AUTO_SHARD=some needs 0 or 1" \
+    "GT_CHECK_NAN=nan needs 0 or 1" "GT_DATA_PLANE=pigeon needs memfd, zmq or ucx"; do
+    set_to=${wrong%% *} name=${wrong%%=*} value=${wrong%% *} needs=${wrong#* }
+    value=${value#*=}
+    code "$set_to gtsh" 2 env "$set_to" "$GTSH" -c 'print(1)'; told=$(out)$(err)
+    has "$set_to" "$told" "error: $name $needs"; has "$set_to" "$told" "not '$value'"; has "$set_to" "$told" "gtsh(1)"
+    code "$set_to gt-dispatcher" 2 env "$set_to" "$B/gt-dispatcher"; has "$set_to gt-dispatcher" "$(err)" "gt-dispatcher: $name $needs"
+    code "$set_to gt-worker" 2 env "$set_to" "$B/gt-worker" --wait 1; has "$set_to gt-worker" "$(err)" "gt-worker: $name $needs"
+done
+code "GT_BACKEND gtsh" 2 env GT_BACKEND=cup "$GTSH" -c 'print(1)'; has GT_BACKEND "$(err)" "there is no engine 'cup'"
+code "GT_BACKEND gt-worker" 2 env GT_BACKEND=cup "$B/gt-worker" --wait 1; has GT_BACKEND "$(err)" "there is no engine 'cup'"
+for right in GT_FUSE= GT_FUSE=wait GT_PLAN= GT_PLAN=off GT_COMPILE=yes GT_AUTO_COMPILE=False GT_WORKER_BATCH_SIZE=1000 GT_HOTPATH_THRESHOLD=0 \
+    GT_HOTPATH_WINDOW=20 GT_DATA_PLANE=zmq GT_AUTO_SHARD=no GT_CHECK_NAN=on; do
+    code "$right" 0 env "$right" "$GTSH" -c 'print(ones(3).sum())'; same "$right" "$(out)$(err)" "tensor(3.)"
+done
+# words for 0 and 1 mean them
+code "GT_DEBUG_CLIENT=off" 0 env GT_DEBUG_CLIENT=off "$GTSH" -c 'ones(3).sum().item()'; same "off" "$(err)" ""
+code "GT_DEBUG_CLIENT=on" 0 env GT_DEBUG_CLIENT=on "$GTSH" -c 'ones(3).sum().item()'; has "on" "$(err)" "[CLIENT] t1 = sum"
+code "GT_CHECK_NAN=true" 1 env GT_CHECK_NAN=true "$GTSH" -c 'x = ones(3) / zeros(3); print(x)'
+code "GT_CHECK_NAN=false" 0 env GT_CHECK_NAN=false "$GTSH" -c 'x = ones(3) / zeros(3); print(x)'
+finish
