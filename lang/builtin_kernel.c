@@ -111,7 +111,7 @@ static void put_state(Value w, Bytes *out) {
     if (!strcmp(state, "compiled") && others > 0)
         bytes_printf(out, " with %lld other%s", others, others == 1 ? "" : "s");
     if (*text_of(w, "key") && strcmp(state, "failed"))
-        bytes_printf(out, ", %lld bytes, looked up %lld time%s: %s.so", number_of(w, "bytes"), hits,
+        bytes_printf(out, ", %lld bytes, launched %lld time%s: %s.so", number_of(w, "bytes"), hits,
                      hits == 1 ? "" : "s", text_of(w, "key"));
 }
 

@@ -122,12 +122,16 @@ void collect_idle(Exec *x) {
     collect_flush(x);
 }
 
-void collect_count(Exec *x, uint64_t launches, uint64_t fused_ops, uint64_t unstored,
-                   uint64_t bytes_saved, uint64_t products) {
+void collect_launched(Exec *x, JitEntry *e) {
+    x->collect->launches++;
+    jit_launched(x->collect->jit, e);
+}
+
+void collect_count(Exec *x, uint64_t fused_ops, uint64_t unstored, uint64_t bytes_saved,
+                   uint64_t products) {
     Collect *c = x->collect;
     if (!c) return;
     c->products += products;
-    c->launches += launches;
     c->fused_ops += fused_ops;
     c->unstored += unstored;
     c->bytes_saved += bytes_saved;
@@ -327,13 +331,13 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     c->entry = jit_entry(c->jit, f->signature, f->signature_bytes, f->hash);
     if (!c->entry) return NULL;
     c->kernel = jit_number(c->entry);
-    const FusedKernel *k = jit_kernel(c->jit, c->entry);
+    const FusedKernel *k = jit_kernel(c->entry);
     /* Where the clock cuts is mostly another place each time. */
     bool is_part = c->is_cut && !c->waits && !c->luck;
     JitSight sight = is_part ? SIGHT_CUT : c->is_soon ? SIGHT_SOON : SIGHT_WHOLE;
     if (!k) jit_want(c->jit, c->entry, f->hash, make_source, f, sight);
     if (c->waits) {
-        if (!k && jit_wait(c->jit, WAIT_MS)) k = jit_kernel(c->jit, c->entry);
+        if (!k && jit_wait(c->jit, WAIT_MS)) k = jit_kernel(c->entry);
         return k;
     }
     if (c->luck) return is_lucky(c) ? k : NULL;
@@ -349,8 +353,8 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     return way == WAY_FUSED ? k : NULL;
 }
 
-bool collect_has_news(const Exec *x, const CollectTrial *t) {
-    if (!t->has_kernel) return jit_kernel(x->collect->jit, t->entry) != NULL;
+bool collect_has_news(const CollectTrial *t) {
+    if (!t->has_kernel) return jit_kernel(t->entry) != NULL;
     if (t->trial->size != t->size) return true;
     Way way = t->is_fused ? WAY_FUSED : WAY_EAGER;
     return t->trial->is_decided || t->trial->n[way] >= CHOICE_TRIALS;
@@ -371,7 +375,7 @@ static void tell_time(Exec *x, bool is_fused, int mark, int alone) {
                       .trial = c->trial,
                       .size = c->trial->size,
                       .is_fused = is_fused,
-                      .has_kernel = jit_kernel(c->jit, c->entry) != NULL,
+                      .has_kernel = jit_kernel(c->entry) != NULL,
                       .elements = type_numel(&c->fuse.space),
                       .gain = fuse_gain(&c->fuse, c->has_product)};
     int64_t now = exec_now_ns();
@@ -462,7 +466,7 @@ static bool run_fused(Exec *x) {
         return false;
     }
     c->why = NULL;
-    c->launches++;
+    collect_launched(x, c->entry);
     c->fused_ops += (uint64_t)c->n;
     if (c->product) {
         c->products++;
@@ -479,7 +483,7 @@ static bool run_fused(Exec *x) {
     x->kernels++;
     c->client->kernels++;
     if (plan_is_recording(x))
-        plan_saw_cluster(x, f, k, c->job, c->n, c->operand, c->product,
+        plan_saw_cluster(x, f, c->entry, k, c->job, c->n, c->operand, c->product,
                          c->product ? product_input(c) : -1);
     return true;
 }

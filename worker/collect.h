@@ -70,11 +70,12 @@ typedef struct CollectTrial {
     double gain; /* fuse_gain */
 } CollectTrial;
 /* A kernel has come, or this way has been measured often enough: it may go on another way. */
-bool collect_has_news(const Exec *x, const CollectTrial *t);
+bool collect_has_news(const CollectTrial *t);
 /* It took ns, of which alone_ns without the product. */
 void collect_tell(Exec *x, const CollectTrial *t, int64_t ns, int64_t alone_ns);
-/* What a plan (plan.h) has launched counts as if it had been gathered. */
-void collect_count(Exec *x, uint64_t launches, uint64_t fused_ops, uint64_t unstored,
-                   uint64_t bytes_saved, uint64_t products);
+void collect_launched(Exec *x, JitEntry *e); /* its kernel, once */
+/* What a plan (plan.h) has done counts as if it had been gathered. */
+void collect_count(Exec *x, uint64_t fused_ops, uint64_t unstored, uint64_t bytes_saved,
+                   uint64_t products);
 void collect_stats(const Exec *x, Bytes *out);
 #endif

@@ -531,13 +531,13 @@ JitEntry *jit_entry(Jit *j, const void *signature, size_t n, uint64_t hash) {
     return e;
 }
 
-const FusedKernel *jit_kernel(Jit *j, JitEntry *e) {
+const FusedKernel *jit_kernel(JitEntry *e) {
     if (!e->kernel && e->item)
         e->kernel = atomic_load_explicit(&e->item->kernel, memory_order_acquire);
-    ++*(e->kernel ? &j->hits : &j->misses);
-    e->hits += e->kernel != NULL;
     return e->kernel;
 }
+
+void jit_launched(Jit *j, JitEntry *e) { j->hits++, e->hits++; }
 
 Choice *jit_choice(JitEntry *e) { return &e->choice; }
 
@@ -577,6 +577,7 @@ static void ask(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, boo
 
 void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, JitSight sight) {
     enum { CUTS = 4 };
+    j->misses++;
     if (e->item || (sight == SIGHT_CUT && ++e->cuts % CUTS)) return;
     bool is_soon = sight == SIGHT_SOON;
     if (++e->sights >= j->sights || is_soon) ask(j, e, hash, make, ctx, is_soon);
@@ -604,7 +605,8 @@ const char *jit_why_off(const Jit *j) {
 static const FusedKernel *get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
                               void *ctx, bool is_soon) {
     JitEntry *e = jit_entry(j, signature, n, hash);
-    const FusedKernel *k = e ? jit_kernel(j, e) : NULL;
+    const FusedKernel *k = e ? jit_kernel(e) : NULL;
+    if (k) jit_launched(j, e);
     if (e && !k && make) jit_want(j, e, hash, make, ctx, is_soon ? SIGHT_SOON : SIGHT_WHOLE);
     return k;
 }

@@ -39,7 +39,7 @@ typedef struct JitConfig {
 } JitConfig;
 
 typedef struct JitStats {
-    uint64_t hits, misses;     /* of jit_get */
+    uint64_t hits, misses;     /* launches; times that a kernel was wanted in vain */
     uint64_t compiled, cached; /* kernels: by the compiler, from disk */
     uint64_t failed, pending;
     uint64_t compiler_calls;
@@ -59,11 +59,12 @@ typedef struct JitEntry JitEntry;
 typedef void (*JitMake)(void *ctx, Bytes *out);
 /* By one thread. hash: of the signature's n bytes, any. NULL: there are too many. */
 JitEntry *jit_entry(Jit *j, const void *signature, size_t n, uint64_t hash);
-/* The kernel, which lives as long as j, or NULL; counted as a hit or a miss. */
-const FusedKernel *jit_kernel(Jit *j, JitEntry *e);
-/* After a miss: it is wanted. make is called here, at most once for an entry. SIGHT_SOON: at first
- * sight, whatever config says of sights and worth, and before all others; SIGHT_CUT: seldom the
- * same again, a few of them count as one. */
+/* The kernel, which lives as long as j, or NULL. */
+const FusedKernel *jit_kernel(JitEntry *e);
+void jit_launched(Jit *j, JitEntry *e); /* it was, once: a hit */
+/* It is not there, and wanted: a miss. make is called here, at most once for an entry. SIGHT_SOON:
+ * at first sight, whatever config says of sights and worth, and before all others; SIGHT_CUT: seldom
+ * the same again, a few of them count as one. */
 typedef enum JitSight { SIGHT_WHOLE, SIGHT_CUT, SIGHT_SOON } JitSight;
 void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, JitSight sight);
 void jit_lost(Jit *j, JitEntry *e, int64_t ns); /* so much a kernel might have saved */
@@ -71,7 +72,8 @@ Choice *jit_choice(JitEntry *e);
 bool jit_is_off(const Jit *j);      /* there will be no kernels ... */
 const char *jit_why_off(const Jit *j); /* ... for this reason; NULL: it is on */
 
-/* These in one call. make NULL: the kernel is wanted only if it is there. */
+/* These in one call, as if a kernel that is there were launched. make NULL: it is wanted only if it
+ * is there. */
 const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
                            void *ctx);
 const FusedKernel *jit_get_soon(Jit *j, const void *signature, size_t n, uint64_t hash,
@@ -86,7 +88,7 @@ typedef struct JitAbout {
     const char *key;    /* its name in the cache; NULL: it is not settled yet */
     const char *source; /* NULL: it was never asked for */
     const char *why;    /* it failed; else NULL */
-    uint64_t hits;      /* how often it was given */
+    uint64_t hits;      /* how often it was launched */
     uint64_t bytes;     /* of the file that it is in */
     double compile_ms;  /* of the compiler's call that made it, ... */
     int batch;          /* ... and so many in all */

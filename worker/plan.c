@@ -492,8 +492,10 @@ static bool do_call(Run *u, const Step *s, Err *err) {
 static bool do_fused(Run *u, const Step *s, Err *err) {
     const EngineOps *ops = u->x->ops;
     if (s->product ? ops->fused_product(u->x->engine, s->product, s->fuse, s->kernel)
-                   : ops->fused(u->x->engine, s->fuse, s->kernel))
+                   : ops->fused(u->x->engine, s->fuse, s->kernel)) {
+        collect_launched(u->x, s->entry);
         return true;
+    }
     return err_set(err, ERR_MEMORY, "worker w%u is out of memory for what a kernel needs",
                    u->x->rank);
 }
@@ -595,18 +597,18 @@ static void count(Run *u) {
     x->kernels += p->kernels;
     u->client->kernels += p->kernels;
     if (!u->frame->reader.number) x->n_issued += p->n;
-    collect_count(x, p->launches, p->fused_ops, p->unstored, p->bytes_saved, p->products);
+    collect_count(x, p->fused_ops, p->unstored, p->bytes_saved, p->products);
     x->store.n_changes++;
 }
 
 /* A kernel has come, it is decided whether it is used, or it may be asked for: clusters are seen
  * only when they are gathered. */
-static bool is_stale(const Exec *x, Plan *p) {
+static bool is_stale(Plan *p) {
     enum { SIGHTS = 2 };
     if (!p->n_trials || p->runs < p->look_at) return false;
     p->look_at = p->runs + LOOK_AGAIN;
     bool is = p->renewed < SIGHTS;
-    for (int i = 0; i < p->n_trials && !is; i++) is = collect_has_news(x, &p->trial[i].what);
+    for (int i = 0; i < p->n_trials && !is; i++) is = collect_has_news(&p->trial[i].what);
     if (is) p->look_at = p->runs + ((uint64_t)LOOK_AGAIN << p->stale);
     if (is && p->stale < STALE_MAX) p->stale++;
     return is;
@@ -620,7 +622,7 @@ static Miss replay(Exec *x, Frame *f, Plan *p) {
     if (u.base > UINT64_MAX / 2) return MISS_VALUES;
     if (!externals_agree(x, u.client, p, r)) return MISS_TYPES;
     if (!words_agree(p, r, u.args)) return MISS_VALUES;
-    if (is_stale(x, p)) return MISS_STALE;
+    if (is_stale(p)) return MISS_STALE;
     for (int i = 0; i < p->n_variables; i++)
         if (!variable_agrees(p, &p->variable[i], u.args)) return MISS_VALUES;
     uint64_t need = p->block + p->own + p->beside + 1024;

@@ -301,7 +301,7 @@ Plan *plan_make(Exec *x, Recorder *r) {
     p->place = arena_alloc(&p->arena, sizeof *p->place * (size_t)(m.n_regions + 1));
     for (int i = 0; i < m.n_regions; i++) p->place[i] = m.region[i].place;
     p->beside = r->beside;
-    p->kernels = r->kernels, p->launches = r->launches, p->fused_ops = r->fused_ops;
+    p->kernels = r->kernels, p->fused_ops = r->fused_ops;
     p->products = r->products;
     p->unstored = r->unstored, p->bytes_saved = r->bytes_saved;
     p->size = r->size + sizeof *p + (uint64_t)r->n * 512;

@@ -496,8 +496,8 @@ static void place_product(Recorder *r, Step *s, const Job *j, int input, Patch *
     *n_patch += 2;
 }
 
-void plan_saw_cluster(Exec *x, const Fuse *f, const FusedKernel *k, Job *const *job, int n,
-                      int (*operand)[3], const Job *product, int input) {
+void plan_saw_cluster(Exec *x, const Fuse *f, JitEntry *e, const FusedKernel *k, Job *const *job,
+                      int n, int (*operand)[3], const Job *product, int input) {
     Recorder *r = recorder_of(x, job[0]);
     if (!r) return;
     Fuse *g = memcpy(arena_alloc(&r->arena, sizeof *g), f, sizeof *g);
@@ -532,11 +532,11 @@ void plan_saw_cluster(Exec *x, const Fuse *f, const FusedKernel *k, Job *const *
                    &g->args.out[node->output]);
     }
     s->fuse = g;
-    s->kernel = k;
+    s->kernel = k, s->entry = e;
     s->product = call;
     if (product) place_product(r, s, product, input, patch, &n_patch);
     end_step(r, step, patch, s->n_read, n_patch);
-    r->kernels++, r->launches++;
+    r->kernels++;
     r->products += product != NULL;
     r->fused_ops += (uint32_t)n;
     r->size += sizeof *g;

@@ -103,6 +103,7 @@ typedef struct Step {
     int *drop; /* externals whose name goes behind it */
     Call *call;
     Fuse *fuse;
+    JitEntry *entry; /* of the kernel */
     const FusedKernel *kernel;
     Call *product; /* is computed with it; NULL: none */
     int host;      /* the patch of the result that it lies under at first; PLAN_NONE: none */
@@ -169,7 +170,7 @@ struct Plan {
     int64_t *place; /* of regions, in the block; PLAN_NONE: elsewhere */
     ErrCode *bad;   /* of regions, in this run: poison */
     uint64_t block, own, beside; /* bytes: of temporaries, of what is left, of calls meanwhile */
-    uint32_t kernels, launches, fused_ops, unstored, products; /* for the statistics */
+    uint32_t kernels, fused_ops, unstored, products; /* for the statistics */
     uint64_t bytes_saved;
 };
 
@@ -237,7 +238,7 @@ typedef struct Recorder {
     Inst **inst; /* by place in the segment */
     int *first_value;
     int n_words, n_externals, n_values, n_variables, n_steps, n_slots, n_values_made, n_trials;
-    uint32_t launches, kernels, fused_ops, unstored, products;
+    uint32_t kernels, fused_ops, unstored, products;
     uint64_t bytes_saved, size, beside;
 } Recorder;
 

@@ -20,7 +20,7 @@ GT_FUSE=wait; export GT_FUSE
 show='debug.print_kernel(y)'
 fused="one kernel of several operations, of which 'tanh' gives this tensor"
 until_has "fused" "/* w0: $fused" "$show" "$TMP/ask.gt"
-has "where from" "$(out)" ", looked up 1 time: "
+has "where from" "$(out)" ", launched 1 time: "
 has "the ops, with their dtypes" "$(out)" "tanh v"
 has "by name" "$(out)" "-> f32, stored"
 has "each line too" "$(out)" "/* tanh */"
@@ -57,6 +57,19 @@ GT_FUSE=0; ask "$show" "$TMP/ask.gt"; has "off" "$(out)" "nothing is compiled th
 GT_FUSE=wait; XDG_CACHE_HOME=$TMP/none; GT_CC=/no/such/compiler; export GT_CC
 until_has "no compiler" "carried out one by one" "$show" "$TMP/ask.gt"
 unset GT_CC; XDG_CACHE_HOME=$TMP/cache
+
+# launches are counted where they happen, in a loop too, where plans do the work
+cat >"$TMP/loop.gt" <<'EOF'
+x = rand(64, 64)
+for i in range(400) {
+    y = x
+    for k in range(5) { y = tanh(y * 2.0 + 1.0) }
+}
+h = debug.get_kernel(y)["w0"].hits; s = stats()
+print(h > 200, h <= s["fused.launches"], s["jit.hits"] == s["fused.launches"], s["plan.runs"] > 50)
+EOF
+gt "$TMP/loop.gt"
+same "in a loop" "$(out)" "true true true true"
 
 # sums
 cat >"$TMP/sums.gt" <<'EOF'

@@ -72,20 +72,20 @@ static void test_worth(JitConfig config) {
     JitEntry *e = want(j, 1, false);
     CHECK(n_made == 0 && jit_pending(j) == 0);
     want(j, 1, false); /* now it is looked for, and not on disk */
-    CHECK(jit_wait(j, 60000) && n_made == 1 && !jit_kernel(j, e));
+    CHECK(jit_wait(j, 60000) && n_made == 1 && !jit_kernel(e));
     jit_lost(j, e, 900000);
-    CHECK(jit_wait(j, 60000) && !jit_kernel(j, e) && jit_stats(j).compiler_calls == 0);
+    CHECK(jit_wait(j, 60000) && !jit_kernel(e) && jit_stats(j).compiler_calls == 0);
     jit_lost(j, e, 100000);
-    CHECK(jit_wait(j, 60000) && jit_kernel(j, e));
-    CHECK(jit_kernel(j, want(j, 2, true)) == NULL); /* at first sight, whatever it is worth */
-    CHECK(jit_wait(j, 60000) && jit_kernel(j, want(j, 2, false)));
+    CHECK(jit_wait(j, 60000) && jit_kernel(e));
+    CHECK(jit_kernel(want(j, 2, true)) == NULL); /* at first sight, whatever it is worth */
+    CHECK(jit_wait(j, 60000) && jit_kernel(want(j, 2, false)));
     CHECK_INT((int)jit_stats(j).compiler_calls, 2);
     jit_free(&j);
     /* On disk: at the second sight, for nothing. */
     j = jit_new(&config);
     e = want(j, 1, false);
     want(j, 1, false);
-    CHECK(jit_wait(j, 60000) && jit_kernel(j, e));
+    CHECK(jit_wait(j, 60000) && jit_kernel(e));
     CHECK(jit_stats(j).compiler_calls == 0 && jit_stats(j).cached == 1);
     jit_free(&j);
     n_files(true);
