@@ -63,8 +63,8 @@ JitEntry *jit_entry(Jit *j, const void *signature, size_t n, uint64_t hash);
 const FusedKernel *jit_kernel(JitEntry *e);
 void jit_launched(Jit *j, JitEntry *e); /* it was, once: a hit */
 /* It is not there, and wanted: a miss. make is called here, at most once for an entry. SIGHT_SOON:
- * at first sight, whatever config says of sights and worth, and before all others; SIGHT_CUT: seldom
- * the same again, a few of them count as one. */
+ * at first sight, whatever config says of sights and worth, and before all others; SIGHT_CUT:
+ * seldom the same again, a few of them count as one. */
 typedef enum JitSight { SIGHT_WHOLE, SIGHT_CUT, SIGHT_SOON } JitSight;
 void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, JitSight sight);
 void jit_lost(Jit *j, JitEntry *e, int64_t ns); /* so much a kernel might have saved */

@@ -67,8 +67,8 @@ bool plan_is_recording(const Exec *x);
 void plan_saw_call(Exec *x, const Job *j); /* j->call, about to be submitted */
 void plan_saw_data(Exec *x, const Job *j); /* its payload was copied to its result */
 /* A cluster (fuse.h) was carried out by its kernel, that of e: nodes 0 to n of jobs, whose tensor
- * operands are `operand`, by their place in the call. product: the matmul that was computed with it,
- * input `input` of the cluster; NULL: none. */
+ * operands are `operand`, by their place in the call. product: the matmul that was computed with
+ * it, input `input` of the cluster; NULL: none. */
 void plan_saw_cluster(Exec *x, const struct Fuse *f, JitEntry *e, const struct FusedKernel *k,
                       Job *const *job, int n, int (*operand)[3], const Job *product, int input);
 /* How many steps it has. What was done since `mark` was one cluster, since `alone` without its
