@@ -309,9 +309,14 @@ static void put_short(Emit *e, const char *count, void (*next)(Emit *, const cha
     put_turn(e);
     emit_line(e, "}");
     emit_line(e, "}");
-    emit_line(e, "for (int64_t l = 0; i0 + l < n; l++) {");
-    emit_line(e, "__asm__ volatile(\"\"); /* few turns: not to be made vector code */");
+    emit_line(e, "if (i0 < n) {");
+    emit_line(e, "#pragma GCC ivdep");
+    emit_line(e, "#pragma GCC unroll 1");
+    emit_line(e, "for (int64_t l = 0; l < LANES; l++) {");
+    emit_line(e, "if (l < n - i0) { /* masked, where the processor can */");
     put_turn(e);
+    emit_line(e, "}");
+    emit_line(e, "}");
     emit_line(e, "}");
     for (int pass = 0; pass < n_passes; pass++) {
         put_row_of(e, pass);

@@ -73,8 +73,7 @@ PRO_FN int64_t fused_lane_rows(int64_t height, int64_t low, int64_t width) {
     }                                                                                              \
     PRO_FN R NAME##_init(void) { return (R)(INIT); }                                               \
     PRO_FN R NAME##_ending(R *lane) {                                                              \
-        for (int w = LANES / 2; w; w /= 2)                                                         \
-            for (int l = 0; l < w; l++) lane[l] = NAME##_both(lane[l], lane[l + w]);               \
+        FOLD_LANES(NAME, 8) FOLD_LANES(NAME, 4) FOLD_LANES(NAME, 2) FOLD_LANES(NAME, 1)            \
         return lane[0];                                                                            \
     }
 #endif

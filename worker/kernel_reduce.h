@@ -10,6 +10,9 @@
 
 enum { LANES = 16 };
 #define LANE _Pragma("GCC unroll 1") for (int l = 0; l < LANES; l++)
+/* A level of the tree, of a width that compilers see: half of it is vector code then. */
+#define FOLD_LANES(NAME, w)                                                                        \
+    for (int l = 0; l < w; l++) lane[l] = NAME##_both(lane[l], lane[l + w]);
 
 /* NAME_row: n elements side by side, at most a block. NAME_op: an accumulator and an element,
  * NAME_both: two accumulators. Lanes that got nothing hold INIT, which changes nothing: no
@@ -33,8 +36,7 @@ enum { LANES = 16 };
             __builtin_memcpy(tail, x + i, (size_t)(n - i) * sizeof(A));                            \
             LANE lane[l] = NAME##_op(lane[l], tail[l]);                                            \
         }                                                                                          \
-        for (int w = LANES / 2; w; w /= 2)                                                         \
-            for (int l = 0; l < w; l++) lane[l] = NAME##_both(lane[l], lane[l + w]);               \
+        FOLD_LANES(NAME, 8) FOLD_LANES(NAME, 4) FOLD_LANES(NAME, 2) FOLD_LANES(NAME, 1)            \
         return lane[0];                                                                            \
     }
 /* Sums and products of bytes in int64, exact in any order: narrow where they fit. A lane of a sum
