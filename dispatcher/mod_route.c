@@ -24,6 +24,7 @@ static void flush(Dispatcher *d, Client *c, uint64_t bytes) {
     frame_end(w, &m);
     dispatcher_send_frame(d, c, &d->frame_to, &m, d->frame_seq, count, bytes);
     d->frame_to = (RankSet){{0}};
+    d->frame_group = NULL;
 }
 
 static FrameWriter *writer(Dispatcher *d, Client *c) {
@@ -41,15 +42,22 @@ static FrameWriter *writer(Dispatcher *d, Client *c) {
     return w;
 }
 
-/* Who must get it. */
-static RankSet recipients(const Flow *f, bool has_place) {
+/* Who must get it; *g: the group that was added last. */
+static void add_recipients(const Flow *f, bool has_place, RankSet *to, const Members **g) {
+    const Members *home = f->client->home, *group = f->group ? f->group : home;
+    if (f->has_to) ranks_join(to, &f->to);
+    if (!has_place && f->has_to) return;
+    if (!has_place) group = home;
+    if (*g != group) ranks_join(to, &group->set);
+    *g = group;
+}
+
+/* A frame of which nobody shall have more than concerns him. */
+static bool is_for_others(const Flow *f, bool has_place) {
     RankSet to = {{0}};
-    if (f->has_to) to = f->to;
-    if (has_place)
-        ranks_join(&to, f->group ? &f->group->set : &f->client->home->set);
-    else if (!f->has_to)
-        ranks_add(&to, f->client->rank);
-    return to;
+    const Members *g = NULL;
+    add_recipients(f, has_place, &to, &g);
+    return memcmp(&to, &f->d->frame_to, sizeof to) != 0;
 }
 
 void route_locate(const Flow *f, Located *out) {
@@ -63,14 +71,13 @@ static void write(Flow *f) {
     Dispatcher *d = f->d;
     Client *c = f->client;
     bool has_place = !f->is_for_all && shard_has_place(f->inst.op);
-    RankSet to = recipients(f, has_place);
     bool is_large = f->inst.payload_bytes > INLINE_BYTES || d->frame.n_parts > 0;
     /* Bodies are for the home worker alone, which must know them all, or the first ones of them
      * (dispatcher.c, move_home). */
     bool is_alone = is_large || f->inst.op == OP_BODY;
-    if (is_alone && d->frame.head && memcmp(&to, &d->frame_to, sizeof to)) flush(d, c, 0);
+    if (is_alone && d->frame.head && is_for_others(f, has_place)) flush(d, c, 0);
     FrameWriter *w = writer(d, c);
-    ranks_join(&d->frame_to, &to);
+    add_recipients(f, has_place, &d->frame_to, &d->frame_group);
     Located located;
     Inst *inst = &f->inst;
     if (has_place && !f->is_located) {

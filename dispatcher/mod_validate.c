@@ -37,11 +37,13 @@ static bool unknown_id(const Client *c, uint64_t id, Err *err) {
                    (unsigned long long)id);
 }
 
-/* A tensor that others than the home worker hold, or that was converted: they forget it too. */
-static void forget_away(Flow *f, TensorHandle *old) {
+/* A tensor that others than the home worker hold, or that was converted: they forget it too. *g:
+ * the group that was added last. */
+static void forget_away(Flow *f, TensorHandle *old, const Members **g) {
     if (old->group != f->client->home) {
         if (!f->has_to) f->has_to = true, f->to = (RankSet){{0}};
-        ranks_join(&f->to, &old->group->set);
+        if (*g != old->group) ranks_join(&f->to, &old->group->set);
+        *g = old->group;
         f->client->n_away--;
     }
     convert_drop(f, old);
@@ -54,6 +56,7 @@ static void process_free(Flow *f, int stage) {
     int n_live = 0;
     Err err; /* filled where something fails */
     TensorHandle old;
+    const Members *last = NULL;
     bool is_home = false;
     if (f->inst.n_attr) f->inst.n_attr = 0, f->record = NULL; /* none means anything here */
     for (int i = 0; i < f->inst.n_in; i++) {
@@ -61,7 +64,7 @@ static void process_free(Flow *f, int stage) {
         if (o->kind == IN_TENSOR && handles_remove(&c->tensors, o->id, &old)) {
             c->live_bytes -= old.is_poisoned ? 0 : type_bytes(&old.type);
             is_home |= old.group == c->home;
-            if (old.group != c->home || old.converted) forget_away(f, &old);
+            if (old.group != c->home || old.converted) forget_away(f, &old, &last);
             if (live) live[n_live] = *o;
             n_live++;
             continue;

@@ -56,6 +56,7 @@ struct Dispatcher {
     uint32_t n_whole;    /* ... and how many of its instructions have passed                      */
     FrameWriter frame;   /* what it has become otherwise ...                                      */
     RankSet frame_to;    /* ... and who will get it ...                                           */
+    const Members *frame_group; /* ... of them those that were added last ...                     */
     uint64_t frame_seq;  /* ... and the client's number of what is written next                   */
     uint64_t next_number; /* of the next instruction, over all clients                            */
     Groups groups;
