@@ -106,10 +106,12 @@ static void body_notes_free(void *p) {
 static bool may_be_known(const BodyForm *f) {
     Op op = (Op)f->op;
     if (f->payload || op == OP_FULL || op == OP_SHARD) return false;
-    if (op == OP_FREE) return f->n_in <= FREE_MAX;
+    bool is_plain = !f->n_attr_form && !f->n_attr_arg && !f->n_out;
+    if (op == OP_FREE) return is_plain && f->n_in <= FREE_MAX;
+    if (op == OP_EDGE) return is_plain && f->n_in == 0;
     if (f->n_in > (int)(sizeof((Flow *)0)->in_type / sizeof(TensorType))) return false;
     if (op_info[op].class_ != CLASS_CONTROL) return true;
-    return op == OP_EDGE || op == OP_NOTE || (op_is_effect(op) && op != OP_SYNC);
+    return op == OP_NOTE || (op_is_effect(op) && op != OP_SYNC);
 }
 
 /* NULL: there is no room, or they may never be wanted again. */

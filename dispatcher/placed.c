@@ -181,19 +181,17 @@ static void add_results(const Placed *p, Client *c, uint64_t id) {
     c->live_bytes += p->out_bytes;
 }
 
-bool placed_again(Placed *p, Flow *f, HotInst *hot) {
-    Dispatcher *d = f->d;
-    Client *c = f->client;
-    uint64_t id[PLACED_IN], limit = d->config.client_bytes_max;
-    TensorHandle *h[PLACED_IN];
-    if (d->whole && !p->group) return false; /* its frame may yet go on as it came */
-    if (p->home != c->home || !same_target(&p->target, &c->target) ||
-        !same_target(&p->births, &c->births) || p->n_args != hot->n_args)
-        return false;
-    if (limit && c->live_bytes + p->out_bytes > limit) return false;
-    if (!operands_are(p, c, hot, id, h)) return false;
+/* Nothing needs to be converted, so that the instruction stays as it came. */
+static bool operands_stay(const Placed *p, const Client *c, TensorHandle **h) {
+    for (int i = 0; i < p->n_in; i++)
+        if (h[i] && (h[i]->converted || !convert_is_there(h[i], c->home, &p->in[i].need)))
+            return false;
+    return true;
+}
+
+static void write_again(Placed *p, Flow *f, const HotInst *hot, uint64_t *id, TensorHandle **h) {
+    const Members *g = p->group ? p->group : f->client->home;
     begin(f, hot);
-    const Members *g = p->group ? p->group : c->home;
     for (int i = 0; i < p->n_in; i++)
         if (h[i]) id[i] = convert_to(f, id[i], h[i], g, p->in[i].need);
     memcpy(p->record + p->base_at, &hot->base, 8);
@@ -209,6 +207,24 @@ bool placed_again(Placed *p, Flow *f, HotInst *hot) {
     chain_next(f, n_modifiers - 1);
     for (int i = 0; i < p->n_in; i++)
         if (h[i] && h[i]->converted) convert_trim(f, h[i]);
+}
+
+bool placed_again(Placed *p, Flow *f, HotInst *hot) {
+    Dispatcher *d = f->d;
+    Client *c = f->client;
+    uint64_t id[PLACED_IN], limit = d->config.client_bytes_max;
+    TensorHandle *h[PLACED_IN];
+    bool stays = d->whole && !p->group; /* its frame goes on as it came, so far */
+    if (p->home != c->home || !same_target(&p->target, &c->target) ||
+        !same_target(&p->births, &c->births) || p->n_args != hot->n_args)
+        return false;
+    if (limit && c->live_bytes + p->out_bytes > limit) return false;
+    if (!operands_are(p, c, hot, id, h)) return false;
+    if (stays && !operands_stay(p, c, h)) return false;
+    if (stays)
+        d->n_whole++;
+    else
+        write_again(p, f, hot, id, h);
     add_results(p, c, hot->base);
     d->n_placed++;
     return true;
@@ -218,9 +234,7 @@ bool placed_other(Flow *f, const HotInst *hot) {
     const BodyForm *form = hot->form;
     Operand in[FREE_MAX];
     const uint8_t *args = hot->args;
-    bool is_plain = !form->n_attr_form && !form->n_attr_arg && !form->n_out && !form->payload;
-    if (!is_plain || (form->op != OP_FREE && form->op != OP_EDGE)) return false;
-    if (form->n_in > (form->op == OP_FREE ? FREE_MAX : 0)) return false;
+    if (form->op != OP_FREE && form->op != OP_EDGE) return false;
     for (int i = 0; i < form->n_in; i++) {
         uint32_t word = body_operand(hot->body, form, i), distance = word >> 2;
         if ((word & 3) != IN_TENSOR || distance > hot->base) return false;

