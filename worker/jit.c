@@ -42,6 +42,7 @@ struct Item {
     char key[33]; /* of source and environment, 32 hexadecimal digits */
     ItemState state;
     bool is_soon;
+    bool is_wanted; /* since an earlier program */
     char *why; /* ITEM_FAILED; owned */
     double compile_ms; /* of the call that made it, ... */
     int batch;         /* ... and so many in all */
@@ -231,12 +232,13 @@ static void tell_failed(Shop *s, const char *why) {
 typedef enum Made { MADE, REFUSED, NO_PLACE } Made; /* by the compiler, by the cache's disk */
 
 /* The shared object of these sources, not sealed yet; else why says why not. */
-static Made make_object(Shop *s, const Bytes *text, char object[PATH_ROOM], char why[WHY_ROOM]) {
+static Made make_object(Shop *s, const Bytes *text, bool is_urgent, char object[PATH_ROOM],
+                        char why[WHY_ROOM]) {
     enum { TRIES = 2 }; /* the directory may go while the compiler runs */
     for (int i = 0; i < TRIES && !s->ends; i++) {
         if (!cache_open(&s->cache, why, WHY_ROOM)) break;
         cache_temporary(&s->cache, ".so", object);
-        if (cc_compile(&s->cc, text, object, why, WHY_ROOM)) return MADE;
+        if (cc_compile(&s->cc, text, object, is_urgent, why, WHY_ROOM)) return MADE;
         unlink(object);
         cc_forget(&s->cc);
         if (!cache_is_lost(&s->cache, why, WHY_ROOM)) return REFUSED;
@@ -256,6 +258,7 @@ static void keep(Shop *s, Item **e, int n, const char *object) {
     unlink(object);
     cc_forget(&s->cc);
     if (ok) cache_trim(&s->cache);
+    for (int i = 0; i < n && ok; i++) cache_want(&s->cache, e[i]->key, false);
     if (ok || (error == ENOENT && cache_open(&s->cache, why, sizeof why))) return;
     snprintf(why, sizeof why, "%.150s: %s", s->cache.dir, strerror(error));
     tell_lost(s, why);
@@ -267,10 +270,11 @@ static void compile_batch(Shop *s, Item **e, int n) {
     char object[PATH_ROOM], why[WHY_ROOM] = "";
     Bytes text = {0};
     bytes_puts(&text, emit_head);
-    for (int i = 0; i < n; i++) put_source(e[i], &text);
+    bool is_wanted = false;
+    for (int i = 0; i < n; i++) put_source(e[i], &text), is_wanted |= e[i]->is_wanted;
     int64_t begin = now_ns();
     pool_lend();
-    Made made = make_object(s, &text, object, why);
+    Made made = make_object(s, &text, is_wanted, object, why);
     pool_return();
     double ms = (double)(now_ns() - begin) * 1e-6;
     bytes_fini(&text);
@@ -288,7 +292,7 @@ static void compile_batch(Shop *s, Item **e, int n) {
             compile_batch(s, &e[i], 1);
         } else {
             set_failed(s, e[i], why);
-            if (made != NO_PLACE) tell_failed(s, why);
+            if (made != NO_PLACE) cache_want(&s->cache, e[i]->key, false), tell_failed(s, why);
         }
     }
     if (made == MADE) keep(s, e, n, object);
@@ -311,25 +315,30 @@ static void make_kernels(Shop *s, Item **e, int n) {
 
 /* What was asked for and not looked for on disk yet. */
 static void look_up(Shop *s, Item *e) {
-    bool is_there = false;
+    bool is_there = false, is_wanted = false;
     if (!s->is_ready) get_ready(s);
     if (!s->is_off) {
         set_key(s, e);
         save_code(s, e);
         is_there = load_cached(s, e);
+        is_wanted = !is_there && cache_is_wanted(&s->cache, e->key);
         if (log_is(LOG_COMPILE) && is_there) log_line("COMPILE", "%s is in the cache", e->key);
     }
-    if (s->is_off)
+    if (s->is_off) {
         set_failed(s, e, s->why_off);
-    else
-        set_state(s, e, is_there ? ITEM_CACHED : ITEM_WANTED);
+        return;
+    }
+    pthread_mutex_lock(&s->lock);
+    e->is_wanted = is_wanted;
+    e->state = is_there ? ITEM_CACHED : ITEM_WANTED;
+    pthread_mutex_unlock(&s->lock);
 }
 
 /* ---- The thread: what is next (all under the lock) ---- */
 
 static uint64_t gain_of(const Item *e) {
     uint64_t ns = atomic_load_explicit(&e->lost_ns, memory_order_relaxed);
-    return e->is_soon ? ns | UINT64_C(1) << 63 : ns;
+    return e->is_soon || e->is_wanted ? ns | UINT64_C(1) << 63 : ns;
 }
 static bool is_pending(const Shop *s, const Item *e) {
     return e->state == ITEM_ASKED || e->state == ITEM_BUSY ||
@@ -419,6 +428,8 @@ static void shop_free(Shop *s) {
         cc_end(&s->cc);
         pthread_join(s->thread, NULL);
     }
+    for (const Item *e = s->open; e; e = e->next) /* what there was no time for */
+        if (is_pending(s, e) && e->key[0]) cache_want(&s->cache, e->key, true);
     for (size_t i = 0; i < s->n_handles; i++) dlclose(s->handle[i]);
     free(s->handle);
     uint64_t key;

@@ -9,6 +9,9 @@
  * goes wrong later: a kernel that the compiler refuses, a cache whose disk is full. A cache that is
  * removed is made again.
  *
+ * A program may be over before a kernel is made that would have been worth it. The cache remembers
+ * that, and the next one has it made as soon as it asks for it, whatever it has lost by then.
+ *
  * Workers of one process share the thread and the kernels; of the processes that share a cache one
  * compiles at a time, and the others look there before they do.
  *

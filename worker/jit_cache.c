@@ -17,7 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char temporary[] = "tmp."; /* how names begin of files that are no kernels yet */
+/* How names begin of files that are no kernels yet, and how they end of those that are wanted. */
+static const char temporary[] = "tmp.", wanted[] = ".want";
 
 void cache_init(Cache *c, const char *dir, uint64_t bytes_max) {
     *c = (Cache){.bytes_max = bytes_max ? bytes_max : UINT64_C(256) << 20};
@@ -96,7 +97,7 @@ bool cache_write(const char *path, const char *data, size_t n) {
     return put(path, O_CREAT | O_TRUNC, data, n);
 }
 
-bool cache_read(const char *path, Bytes *out) {
+static bool read_file(const char *path, Bytes *out) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
     ssize_t k;
@@ -117,7 +118,7 @@ static Seal seal_of(const char *data, size_t n) {
 
 bool cache_seal(const char *path) {
     Bytes b = {0};
-    bool ok = cache_read(path, &b) && b.n > 0;
+    bool ok = read_file(path, &b) && b.n > 0;
     if (ok) {
         Seal s = seal_of(b.data, b.n);
         ok = put(path, O_APPEND, (const char *)&s, sizeof s);
@@ -128,7 +129,7 @@ bool cache_seal(const char *path) {
 
 bool cache_verify(const char *path) {
     Bytes b = {0};
-    bool ok = cache_read(path, &b) && b.n > sizeof(Seal);
+    bool ok = read_file(path, &b) && b.n > sizeof(Seal);
     if (ok) {
         Seal s = seal_of(b.data, b.n - sizeof s);
         ok = !memcmp(b.data + b.n - sizeof s, &s, sizeof s);
@@ -145,6 +146,25 @@ bool cache_link(Cache *c, const char *from, const char *path) {
     bool ok = rename(name, path) == 0;
     unlink(name); /* there only if it failed */
     return ok;
+}
+
+/* ---- What is wanted ---- */
+
+static void wanted_path(const Cache *c, const char *key, char path[PATH_ROOM]) {
+    snprintf(path, PATH_ROOM, "%s/%s%s", c->dir, key, wanted);
+}
+void cache_want(const Cache *c, const char *key, bool on) {
+    char path[PATH_ROOM];
+    wanted_path(c, key, path);
+    if (on)
+        cache_write(path, "", 0);
+    else
+        unlink(path);
+}
+bool cache_is_wanted(const Cache *c, const char *key) {
+    char path[PATH_ROOM];
+    wanted_path(c, key, path);
+    return access(path, F_OK) == 0;
 }
 
 /* ---- One process at a time ---- */
@@ -213,7 +233,10 @@ void cache_trim(Cache *c) {
 /* A file may be of a process on another machine, whose number says nothing here; but nobody works
  * on one for so long. */
 static bool is_stale(const char *name, time_t age_s) {
-    enum { GONE_S = 60, STALE_S = 600 };
+    enum { GONE_S = 60, STALE_S = 600, WANTED_S = 7 * 86400 };
+    const char *end = strstr(name, wanted);
+    if (end && !end[strlen(wanted)]) return age_s > WANTED_S;
+    if (strncmp(name, temporary, strlen(temporary))) return false;
     long pid = strtol(name + strlen(temporary), NULL, 10);
     bool is_gone = pid <= 0 || (kill((pid_t)pid, 0) && errno == ESRCH);
     return age_s > (is_gone ? GONE_S : STALE_S);
@@ -224,7 +247,7 @@ void cache_sweep(const Cache *c) {
     char path[PATH_ROOM];
     for (struct dirent *e; d && (e = readdir(d));) {
         struct stat st;
-        if (strncmp(e->d_name, temporary, strlen(temporary)) || strlen(e->d_name) > 100) continue;
+        if (strlen(e->d_name) > 100 || !is_stale(e->d_name, INT32_MAX)) continue;
         snprintf(path, sizeof path, "%s/%.100s", c->dir, e->d_name);
         if (stat(path, &st) || !S_ISREG(st.st_mode)) continue;
         if (is_stale(e->d_name, time(NULL) - st.st_mtime)) unlink(path);

@@ -23,14 +23,18 @@ void cache_temporary(Cache *c, const char *suffix, char path[PATH_ROOM]);
 /* Makes a directory and those above it where they are missing; errno says why not. */
 bool cache_make_directories(const char *dir, unsigned mode);
 bool cache_write(const char *path, const char *data, size_t n);
-bool cache_read(const char *path, Bytes *out); /* appends */
 bool cache_seal(const char *path);   /* appends the checksum; false: it cannot be */
 bool cache_verify(const char *path); /* sealed and whole; and it counts as used now */
 /* `path` becomes another name of the file `from`, at once and whatever was there before. */
 bool cache_link(Cache *c, const char *from, const char *path);
+/* Remembers, or no longer, that a kernel of that name is worth a compiler: an empty file beside the
+ * kernels. _is_wanted: somebody has. */
+void cache_want(const Cache *c, const char *key, bool on);
+bool cache_is_wanted(const Cache *c, const char *key);
 /* Removes what was not used for longest while the directory is over bytes_max. */
 void cache_trim(Cache *c);
-/* Removes what processes have left that are gone, or seem to be (they may be another machine's). */
+/* Removes what processes have left that are gone, or seem to be (they may be another machine's),
+ * and what was wanted long ago. */
 void cache_sweep(const Cache *c);
 /* The directory, or the place on its disk, is gone: why says which. */
 bool cache_is_lost(const Cache *c, char *why, size_t why_size);

@@ -26,8 +26,9 @@ void cc_fini(Cc *c);
  * kernels from disk). False: there is no such program; errno says why not. */
 bool cc_identify(const Cc *c, Bytes *out);
 /* Makes the file `object`, a shared object, of a source. False: it failed or was ended; why says in
- * a line what happened. cc_forget: the file has gone, or is somebody else's now. */
-bool cc_compile(Cc *c, const Bytes *source, const char *object, char *why, size_t why_size);
+ * a line what happened. is_urgent: less far behind all else. cc_forget: the file has gone. */
+bool cc_compile(Cc *c, const Bytes *source, const char *object, bool is_urgent, char *why,
+                size_t why_size);
 void cc_forget(Cc *c);
 void cc_end(Cc *c); /* ends the call that runs, and all later ones */
 /* For a signal's handler, before the process ends by it: ends the compilers that run, and removes

@@ -108,7 +108,7 @@ for signal in TERM HUP INT PIPE; do
         wait $pid 2>/dev/null; [ $? -gt 128 ] || fail "SIG$signal did not end it"
     fi
     for _ in 1 2 3 4 5 6 7 8 9 10; do runs "$(cat "$TMP/pid")" && sleep 0.1; done
-    same "SIG$signal: files" "$(ls "$TMP/cache-signal/gt")" ""
+    same "SIG$signal: files" "$(ls "$TMP/cache-signal/gt" | grep -v 'want$')" ""
     runs "$(cat "$TMP/pid")" && fail "SIG$signal: the compiler runs on"
 done
 unset GT_CC; GT_FUSE=wait

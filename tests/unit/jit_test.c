@@ -91,6 +91,34 @@ static void test_worth(JitConfig config) {
     n_files(true);
 }
 
+static int n_wanted(void) {
+    int n = 0;
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));) n += strstr(e->d_name, ".want") != NULL;
+    if (d) closedir(d);
+    return n;
+}
+
+/* A kernel that was worth a compiler, and not made in time, is made by the next who asks, whatever
+ * it is worth by then; one that was not worth it is not. */
+static void test_wanted(JitConfig config) {
+    config.worth_ns = 1000000;
+    Jit *j = jit_new(&config);
+    JitEntry *e = want(j, 1, false);
+    want(j, 2, false);
+    CHECK(jit_wait(j, 60000) && !jit_kernel(e));
+    jit_lost(j, e, 2000000);
+    jit_free(&j);
+    CHECK_INT(n_wanted(), 1);
+    j = jit_new(&config);
+    e = want(j, 1, false);
+    JitEntry *other = want(j, 2, false);
+    CHECK(jit_wait(j, 60000) && jit_kernel(e) && !jit_kernel(other));
+    jit_free(&j);
+    CHECK_INT(n_wanted(), 0);
+    CHECK_INT(n_files(true), 1);
+}
+
 /* Processes at once: all have the kernels, the compiler has made each once. */
 static void test_processes(const JitConfig *config) {
     enum { N = 3, KERNELS = 5 };
@@ -128,7 +156,8 @@ static void test_ended(const JitConfig *config) {
     DIR *d = opendir(dir);
     int left = 0;
     for (struct dirent *e; d && (e = readdir(d));)
-        left += e->d_name[0] != '.' && !(strlen(e->d_name) == 35 && strstr(e->d_name, ".so"));
+        left += e->d_name[0] != '.' && !(strlen(e->d_name) == 35 && strstr(e->d_name, ".so")) &&
+                !(strlen(e->d_name) == 37 && strstr(e->d_name, ".want"));
     if (d) closedir(d);
     CHECK_INT(left, 0);
     n_files(true);
@@ -146,6 +175,7 @@ int main(void) {
     test_processes(&config); /* first: no threads yet */
     test_shared(&config);
     test_worth(config);
+    test_wanted(config);
     test_ended(&config);
     rmdir(dir);
     return check_report("jit");
