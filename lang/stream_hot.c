@@ -2,6 +2,11 @@
  * instructions between two loop edges is known by its forms. Seen GT_HOTPATH_THRESHOLD times, it is
  * defined; from then on what comes as in a known body goes out as arguments alone.
  *
+ * There is room for some bodies, and those in use stay: before a new one is defined, those that
+ * would have to go for it and were used since they had their number get a younger one. Where there
+ * is no room left a body has to be seen more often: if more of them go round than there is room
+ * for, they would all throw one another out.
+ *
  * After each body the one is expected that came after it last time. Where an instruction is another
  * than expected, another body that began the same way may have it; if none has, the rest up to the
  * edge goes out in full, and what it makes with its beginning is a body like others. So nothing
@@ -20,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEN_MAX = 256, PERIOD_MAX = 1024, PERIOD_MIN = 4, NO_EDGES = 4096 };
+enum { SEEN_MAX = 8192, PERIOD_MAX = 1024, PERIOD_MIN = 4, NO_EDGES = 4096 };
 
 /* What came lately, by a hash that leaves operands out. */
 typedef struct Periods {
@@ -32,23 +37,29 @@ typedef struct Periods {
     uint32_t left;               /* until an edge is due; 0: none is put in */
 } Periods;
 
-/* Bodies that were not worth a definition yet, by hash. */
+/* Bodies that were not worth a definition yet, or had to go, by hash. */
 typedef struct Seen {
-    uint64_t hash;
+    uint32_t tag; /* of the hash */
     uint32_t count;
 } Seen;
 
 struct Hot {
     uint32_t threshold, min, window, expand_max; /* GT_HOTPATH_* */
     Bodies bodies;                               /* as those know them who read the stream */
+    Map prefixes, whole; /* -> Body, by the hash of its first forms, of all its forms */
     Seen seen[SEEN_MAX];
-    uint64_t next[BODIES_MAX]; /* by number: what came after it, plus 1 */
+    struct {
+        uint64_t next;    /* what came after it, plus 1 */
+        bool is_used;     /* since it has its number */
+    } of[BODIES_MAX];     /* by number */
+    size_t edge_bytes; /* of the frame, at the last one */
     uint64_t last;             /* the body before this one, plus 1; 0: it was none */
     Periods periods;
     /* Since the edge: */
     uint32_t n;     /* instructions */
     bool is_astray; /* no body is known that begins so */
     bool is_too_long;
+    uint64_t hash; /* of forms */
     Bytes forms;                        /* is_astray or nothing is expected: of all of them */
     uint32_t n_expanded;                /* times round of the body in the open record */
     uint64_t n_insts, n_bodies, n_runs; /* sent as arguments; defined; times round */
@@ -75,6 +86,7 @@ void hot_free(Hot **hp) {
     *hp = NULL;
     if (!h) return;
     bodies_fini(&h->bodies);
+    map_fini(&h->prefixes), map_fini(&h->whole);
     bytes_fini(&h->forms);
     free(h);
 }
@@ -87,20 +99,71 @@ void hot_stats(const Hot *h, Bytes *text) {
                  (unsigned long long)h->n_insts);
 }
 
+/* ---- Finding bodies ---- */
+
+static uint64_t mix(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+/* Of forms, with another one behind them. Their lengths count what is behind them in a record; they
+ * are padded to eight bytes. */
+static uint64_t hash_form(uint64_t hash, const uint8_t *form, size_t n) {
+    uint64_t word = 0;
+    memcpy(&word, form + 4, 4);
+    hash = mix(hash, n << 32 | word);
+    for (size_t i = 8; i < n; i += 8) {
+        memcpy(&word, form + i, 8);
+        hash = mix(hash, word);
+    }
+    return hash;
+}
+
+/* Body.plan: by what it is found. */
+typedef struct Index {
+    Hot *hot;
+    Body *body;
+    uint64_t hash[]; /* of its first forms: of 1, 2, ... */
+} Index;
+
+static void index_put(Index *x) {
+    const Body *b = x->body;
+    for (uint32_t i = 0; i < b->n; i++) map_put(&x->hot->prefixes, x->hash[i], x->body);
+    map_put(&x->hot->whole, x->hash[b->n - 1], x->body);
+}
+
+static void index_free(void *ctx) {
+    Index *x = ctx;
+    Map *prefixes = &x->hot->prefixes, *whole = &x->hot->whole;
+    uint32_t n = x->body->n;
+    for (uint32_t i = 0; i < n; i++)
+        if (map_get(prefixes, x->hash[i]) == x->body) map_remove(prefixes, x->hash[i]);
+    if (map_get(whole, x->hash[n - 1]) == x->body) map_remove(whole, x->hash[n - 1]);
+    free(x);
+}
+
+static void index_new(Hot *h, Body *b) {
+    Index *x = xmalloc(sizeof *x + b->n * sizeof x->hash[0]);
+    x->hot = h, x->body = b;
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < b->n; i++)
+        hash = x->hash[i] = hash_form(hash, b->bytes + b->form[i].at, b->form[i].bytes);
+    b->plan = x;
+    b->plan_free = index_free;
+    index_put(x);
+}
+
 /* ---- In a body ---- */
 
-/* A body that begins with what is in forms and goes on with this form. */
+/* A body that begins with what is in forms and goes on with this form, all of which has h->hash. */
 static Body *other_body(const Hot *h, const uint8_t *form, size_t n) {
-    for (uint64_t i = h->bodies.next; i-- > h->bodies.oldest;) {
-        Body *b = bodies_get(&h->bodies, i);
-        if (!b || b->n <= h->n) continue;
-        const BodyForm *f = &b->form[h->n];
-        if (f->at == h->forms.n && f->bytes == n &&
-            !memcmp(b->bytes + f->at + 4, form + 4, n - 4) &&
-            !memcmp(b->bytes, h->forms.data, h->forms.n))
-            return b;
-    }
-    return NULL;
+    Body *b = map_get(&h->prefixes, h->hash);
+    if (!b || b->n <= h->n || !bodies_get(&h->bodies, b->number)) return NULL;
+    const BodyForm *f = &b->form[h->n];
+    bool is = f->at == h->forms.n && f->bytes == n &&
+              !memcmp(b->bytes + f->at + 4, form + 4, n - 4) &&
+              !memcmp(b->bytes, h->forms.data, h->forms.n);
+    return is ? b : NULL;
 }
 
 static void keep_form(Hot *h, const void *form, size_t n) {
@@ -124,10 +187,15 @@ void hot_added(Stream *s) {
         return;
     }
     if (!h->is_astray) {
+        h->hash = 0;
         if (w->body) { /* so far it was as expected */
             h->forms.n = 0;
             bytes_add(&h->forms, w->body->bytes, w->body->form[h->n].at);
+            if (h->n) h->hash = ((const Index *)w->body->plan)->hash[h->n - 1];
         }
+    }
+    h->hash = hash_form(h->hash, form, n);
+    if (!h->is_astray) {
         Body *b = other_body(h, form, n);
         if (b && frame_refold(w, b, h->n)) {
             h->forms.n = 0;
@@ -144,11 +212,6 @@ void hot_added(Stream *s) {
 }
 
 /* ---- Streams without edges ---- */
-
-static uint64_t mix(uint64_t hash, uint64_t word) {
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 32;
-}
 
 /* What it is, but for its operands. */
 static uint64_t hash_inst(const Inst *in) {
@@ -201,29 +264,45 @@ bool hot_is_edge_due(Stream *s, const Inst *in) {
 
 /* ---- At an edge ---- */
 
-/* Eight bytes at a time: forms are padded to that. */
-static uint64_t hash_forms(const Bytes *forms) {
-    uint64_t hash = forms->n, word;
-    for (size_t i = 0; i < forms->n; i += 8) {
-        memcpy(&word, forms->data + i, 8);
-        hash = mix(hash, word);
-    }
-    return hash;
+/* What went out in full is body b. */
+static bool is_same(const Hot *h, const Body *b) {
+    return b && b->n_bytes == h->forms.n && !memcmp(b->bytes, h->forms.data, h->forms.n);
 }
 
-static Body *same_body(const Hot *h) {
-    for (uint64_t i = h->bodies.oldest; i < h->bodies.next; i++) {
-        Body *b = bodies_get(&h->bodies, i);
-        if (b && b->n_bytes == h->forms.n && !memcmp(b->bytes, h->forms.data, h->forms.n)) return b;
+/* b, the oldest, is the youngest from now on. */
+static void keep(Stream *s, const Body *b) {
+    Hot *h = s->hot;
+    uint64_t old = b->number, number = h->bodies.next;
+    h->of[number % BODIES_MAX] = h->of[old % BODIES_MAX];
+    h->of[number % BODIES_MAX].is_used = false;
+    for (int i = 0; i < BODIES_MAX; i++)
+        if (h->of[i].next == old + 1) h->of[i].next = number + 1;
+    if (h->last == old + 1) h->last = number + 1;
+    bodies_rename(&h->bodies, number, old);
+    stream_room_control(s);
+    Operand in[] = {{.kind = IN_IMM_INT, .i = (int64_t)number},
+                    {.kind = IN_IMM_INT, .i = (int64_t)old}};
+    stream_inst(s, &(Inst){.op = OP_BODY, .n_in = 2, .in = in}, NULL, NULL, 0);
+}
+
+/* Before what is in forms is defined. */
+static void keep_used(Stream *s) {
+    enum { CHANCES = 4 };
+    Hot *h = s->hot;
+    for (int i = 0; i < CHANCES; i++) {
+        const Body *b = bodies_first_to_go(&h->bodies, h->forms.n);
+        if (!b || !h->of[b->number % BODIES_MAX].is_used) return;
+        keep(s, b);
     }
-    return NULL;
 }
 
 static Body *define(Stream *s) {
     Hot *h = s->hot;
+    keep_used(s);
     uint64_t number = h->bodies.next;
     if (!bodies_define(&h->bodies, number, h->forms.data, h->forms.n, NULL)) return NULL;
     bodies_sweep(&h->bodies); /* nothing is expected now */
+    index_new(h, bodies_get(&h->bodies, number));
     stream_room_control(s);
     Operand in = {.kind = IN_IMM_INT, .i = (int64_t)number};
     stream_inst(s,
@@ -233,7 +312,8 @@ static Body *define(Stream *s) {
                         .payload = h->forms.data,
                         .payload_bytes = h->forms.n},
                 NULL, NULL, 0);
-    h->next[number % BODIES_MAX] = 0;
+    h->of[number % BODIES_MAX].next = 0;
+    h->of[number % BODIES_MAX].is_used = false;
     h->n_bodies++;
     return bodies_get(&h->bodies, number);
 }
@@ -242,12 +322,33 @@ static Body *define(Stream *s) {
 static Body *learn(Stream *s) {
     Hot *h = s->hot;
     if (h->is_too_long || h->n < h->min) return NULL;
-    uint64_t hash = hash_forms(&h->forms);
-    Seen *seen = &h->seen[hash % SEEN_MAX];
-    if (seen->hash != hash) *seen = (Seen){.hash = hash};
+    Body *b = map_get(&h->whole, h->hash);
+    if (is_same(h, b)) {
+        index_put(b->plan); /* what it was found by may have gone with another one */
+        return b;
+    }
+    Seen *seen = &h->seen[h->hash % SEEN_MAX];
+    uint32_t tag = (uint32_t)(h->hash >> 32);
+    if (seen->tag != tag) *seen = (Seen){.tag = tag};
     if (++seen->count < h->threshold) return NULL;
-    Body *b = same_body(h);
-    return b ? b : define(s);
+    enum { MORE_OFTEN = 32 };
+    bool is_full = bodies_first_to_go(&h->bodies, h->forms.n) != NULL;
+    if (is_full && seen->count / MORE_OFTEN < h->threshold) return NULL;
+    seen->count = 0;
+    return define(s);
+}
+
+/* A time round that a frame's end would cut in two is in the next one: what was found out about it
+ * is found out about all of it. */
+static void end_frame(Stream *s, const Body *b) {
+    Hot *h = s->hot;
+    FrameWriter *w = &s->frame;
+    size_t at = w->head ? w->head->n : 0, grown = at > h->edge_bytes ? at - h->edge_bytes : 0;
+    h->edge_bytes = at;
+    if (!b || !at || b->n > HOT_INSTS || grown > FRAME_BYTES) return;
+    if (w->count + b->n <= HOT_INSTS && at + grown <= FRAME_BYTES) return;
+    stream_send(s);
+    h->edge_bytes = 0;
 }
 
 void hot_edge(Stream *s, bool is_put_in) {
@@ -258,18 +359,20 @@ void hot_edge(Stream *s, bool is_put_in) {
     if (b && !h->is_astray) {
         h->n_runs++;
         h->n_expanded++;
+        h->of[b->number % BODIES_MAX].is_used = true;
     } else {
         h->n_expanded = 0;
         b = learn(s);
     }
-    if (h->last && b) h->next[(h->last - 1) % BODIES_MAX] = b->number + 1;
-    uint64_t next = b ? h->next[b->number % BODIES_MAX] : 0;
+    if (h->last && b) h->of[(h->last - 1) % BODIES_MAX].next = b->number + 1;
+    uint64_t next = b ? h->of[b->number % BODIES_MAX].next : 0;
     Body *expected = next ? bodies_get(&h->bodies, next - 1) : b;
     if (expected != b || h->n_expanded >= h->expand_max) { /* begins a record of its own */
         frame_expect(w, NULL, 0);
         h->n_expanded = 0;
     }
     frame_expect(w, expected, 0);
+    end_frame(s, expected);
     h->last = b ? b->number + 1 : 0;
     h->n = 0;
     h->forms.n = 0;

@@ -21,7 +21,7 @@ Body *bodies_get(const Bodies *t, uint64_t number) {
 Body *bodies_get_dead(const Bodies *t, uint64_t number) {
     Body *b = bodies_get(t, number);
     for (Body *dead = t->dead; dead && !b; dead = dead->dead)
-        if (dead->number == number) b = dead;
+        if (dead->number == number) b = dead->now ? dead->now : dead;
     return b;
 }
 
@@ -97,6 +97,21 @@ static const char *read_forms(Body *b) {
     return b->n ? NULL : "no instructions";
 }
 
+/* What is too old for it goes, then so many that there is room. */
+static void put(Bodies *t, Body *b, uint64_t number) {
+    if (number - t->oldest >= BODIES_MAX) {
+        for (; t->oldest < t->next && number - t->oldest >= BODIES_MAX; t->oldest++)
+            bury(t, &t->slot[t->oldest % BODIES_MAX]);
+        if (t->oldest == t->next) t->oldest = number;
+    }
+    for (; t->n_bytes + b->n_bytes > BODIES_BYTES; t->oldest++)
+        bury(t, &t->slot[t->oldest % BODIES_MAX]);
+    b->number = number;
+    t->slot[number % BODIES_MAX] = b;
+    t->n_bytes += b->n_bytes;
+    t->next = number + 1;
+}
+
 bool bodies_define(Bodies *t, uint64_t number, const void *forms, size_t n, Err *err) {
     if (number < t->next) return true;
     if (number >= UINT32_MAX || n > BODY_BYTES)
@@ -111,18 +126,28 @@ bool bodies_define(Bodies *t, uint64_t number, const void *forms, size_t n, Err 
         body_free(b);
         return err_set(err, ERR_PARSE, "malformed body: %s", bad);
     }
-    b->number = number;
     b->hash = hash_bytes(forms, n, 0);
-    if (number - t->oldest >= BODIES_MAX) {
-        for (; t->oldest < t->next && number - t->oldest >= BODIES_MAX; t->oldest++)
-            bury(t, &t->slot[t->oldest % BODIES_MAX]);
-        if (t->oldest == t->next) t->oldest = number;
-    }
-    for (; t->n_bytes + n > BODIES_BYTES; t->oldest++) bury(t, &t->slot[t->oldest % BODIES_MAX]);
-    t->slot[number % BODIES_MAX] = b;
-    t->n_bytes += n;
-    t->next = number + 1;
+    put(t, b, number);
     return true;
+}
+
+void bodies_rename(Bodies *t, uint64_t number, uint64_t old) {
+    Body *b = bodies_get(t, old);
+    if (number < t->next || number >= UINT32_MAX || !b) return;
+    Body *was = xcalloc(1, sizeof *was);
+    was->number = old;
+    was->now = b;
+    t->slot[old % BODIES_MAX] = NULL;
+    t->n_bytes -= b->n_bytes;
+    was->dead = t->dead;
+    t->dead = was;
+    put(t, b, number);
+}
+
+Body *bodies_first_to_go(Bodies *t, size_t n) {
+    while (t->oldest < t->next && !bodies_get(t, t->oldest)) t->oldest++;
+    bool has_room = t->next - t->oldest < BODIES_MAX && t->n_bytes + n <= BODIES_BYTES;
+    return has_room ? NULL : bodies_get(t, t->oldest);
 }
 
 uint32_t body_operand(const Body *b, const BodyForm *f, int k) {

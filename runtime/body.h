@@ -10,8 +10,10 @@
  * there in full, and are read so (frame_next): nobody has to know of bodies. Who does
  * (frame_enter_hot) gains what can be kept with them.
  *
- * A table holds the BODIES_MAX youngest bodies, and BODIES_BYTES of forms; numbers only grow. What
- * had to go for a younger one stays in memory until bodies_sweep, for a reader may be in it.
+ * A table holds the BODIES_MAX youngest bodies, and BODIES_BYTES of forms; numbers only grow. Who
+ * writes knows what is in use: a body that would have to go is given a younger number (`body` with
+ * that and the old one, without forms), with all that is kept with it. What had to go stays in
+ * memory until bodies_sweep, for a reader may be in it.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_BODY_H
 #define GT_RUNTIME_BODY_H
@@ -45,6 +47,7 @@ typedef struct BodyForm {
 typedef struct Body Body;
 struct Body {
     Body *dead; /* the next one that had to go */
+    Body *now;  /* of such: this one, by a number that it had; NULL: it is gone */
     uint64_t number, hash; /* hash: of bytes */
     uint32_t n, n_made;    /* instructions, results */
     uint32_t n_signals;    /* signals among them, at most 31 */
@@ -66,8 +69,12 @@ typedef struct Bodies {
 /* Forms one after another, as the payload of `body` has them. A number below `next` is of one that
  * is known: then nothing happens. False, with err: malformed, or beyond a limit. */
 bool bodies_define(Bodies *t, uint64_t number, const void *forms, size_t n, Err *err);
+/* Body `old` has this number from now on; unless it is below `next`, or there is no such body. */
+void bodies_rename(Bodies *t, uint64_t number, uint64_t old);
+/* The one that has to go first when another one of n bytes is defined; NULL: there is room. */
+Body *bodies_first_to_go(Bodies *t, size_t n);
 Body *bodies_get(const Bodies *t, uint64_t number); /* NULL: there is none */
-/* The same, or one that had to go since the last sweep. */
+/* The same, or one that had to go or had this number since the last sweep. */
 Body *bodies_get_dead(const Bodies *t, uint64_t number);
 void bodies_sweep(Bodies *t); /* no reader is in what had to go */
 void bodies_fini(Bodies *t);

@@ -627,9 +627,12 @@ bool infer_control(Infer *s) {
             return err_set(s->err, ERR_ARG, "file takes a number from 0 to %d", UINT16_MAX);
         return need_attr(s, ATTR_NAME);
     case OP_BODY:
-        if (inst->n_in != 1) return wrong_count(s, 1, 1);
-        if (inst->in[0].kind != IN_IMM_INT || inst->in[0].i < 0 || !inst->payload)
-            return err_set(s->err, ERR_ARG, "body takes a number and the forms of instructions");
+        if (inst->n_in < 1 || inst->n_in > 2) return wrong_count(s, 1, 2);
+        for (int i = 0; i < inst->n_in; i++)
+            if (inst->in[i].kind != IN_IMM_INT || inst->in[i].i < 0 ||
+                (inst->n_in == 1) != (inst->payload != NULL))
+                return err_set(s->err, ERR_ARG,
+                               "body takes a number and the forms of instructions, or two numbers");
         return true;
     case OP_LOAD: return err_set(s->err, ERR_ARG, "load is carried out by the client, never sent");
     case OP_ALL_GATHER:

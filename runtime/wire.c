@@ -431,6 +431,11 @@ static const char *next_record(FrameReader *r, Arena *scratch, const uint8_t **a
 
 /* A body is known from its definition on. */
 static bool define(FrameReader *r, const Inst *in, Err *err) {
+    const Operand *o = in->in;
+    if (in->n_in == 2 && o[0].kind == IN_IMM_INT && o[1].kind == IN_IMM_INT && !in->payload) {
+        bodies_rename(r->bodies, (uint64_t)o[0].i, (uint64_t)o[1].i);
+        return true;
+    }
     if (in->n_in != 1 || in->in[0].kind != IN_IMM_INT || !in->payload)
         return err_set(err, ERR_PARSE, "a body without forms");
     return bodies_define(r->bodies, (uint64_t)in->in[0].i, in->payload, in->payload_bytes, err);

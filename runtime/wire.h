@@ -34,7 +34,7 @@
 #include "runtime/inst.h"
 #include "runtime/net.h"
 
-#define WIRE_VERSION 3
+#define WIRE_VERSION 4
 
 typedef enum MsgKind {
 #define MSG(id, name, doc) MSG_##id,

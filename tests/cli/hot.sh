@@ -54,16 +54,51 @@ code replay 0 "$GTSH" --replay "$TMP/chain.gti"; same "replay" "$(out)" "$told"
 same "as many ends as begins" "$(grep -c ' hot begin ' "$TMP/tape")" "$(grep -c ' hot end ' "$TMP/tape")"
 code "a tape with marks" 0 "$GTSH" --replay "$TMP/tape"; same "a tape with marks" "$(out)" "$told"
 # More loops than a stream's table has room for, the first of them again behind the rest, and a frame that is written anew: what
-# it uses may have had to go for what it defines.
+# it uses may have had to go for what it defines, or have another number by then.
 printf 'rows:\n  shard:\n    axis: 0\n' >"$TMP/rows.yaml"
-for loops in 123 124 125 126 127 128; do
+for loops in 118 121 122 123 130; do
     awk -v n="$loops" 'BEGIN {
-        print "x = ones(3)\nfn f(x) {\n    for i in range(12) { x = x * 0.5 + 1.0 }\n    return x\n}\nx = f(x)"
+        print "x = ones(3)"
+        for (i = 0; i < 6; i++) print "fn f" i "(x) {\n    for i in range(12) { x = x * 0.5 + 1.0 }\n    return x\n}\nx = f" i "(x)"
         for (i = 0; i < n; i++) print "for i in range(4) { x = x * 0.5 + 1.0 }"
-        print "x.sum().item()\nx = f(x)"
-        for (i = 0; i < 4; i++) print "for i in range(4) { x = x * 0.25 + 1.0 }"
+        for (i = 0; i < 4; i++) print "fn g" i "(x) {\n    for i in range(20) { x = x * 0.25 + 1.0 }\n    return x\n}\nx = g" i "(x)"
+        print "x.sum().item()"
+        for (i = 0; i < 6; i++) print "x = f" i "(x)"
+        for (i = 0; i < 4; i++) print "x = g" i "(x)"
         print "signal rows { y = ones(8, 3) + x }\nprint(y.sum())" }' >"$TMP/many.gt"
-    code "$loops loops" 0 "$GTSH" -w 4 --config "$TMP/rows.yaml" "$TMP/many.gt"; told=$(out)
+    code "$loops loops" 0 env GT_HOTPATH_THRESHOLD=1 "$GTSH" -w 4 --config "$TMP/rows.yaml" "$TMP/many.gt"; told=$(out)
     code "$loops loops in full" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" "$TMP/many.gt"; same "$loops loops" "$told" "$(out)"
 done
+# A loop in use keeps its place, however many others come by: each is defined once. Then more than there is room for, in turns:
+# those that are there stay.
+awk 'BEGIN { print "x = ones(3)\nfn f(x) {\n    for i in range(12) { x = x * 0.5 + 1.0 }\n    return x\n}"
+    for (i = 0; i < 300; i++) print "for i in range(90) { x = x * 0.5 + 1.0 }\nx = f(x)"
+    print "print(x.sum(), stats()[\"client_hot_bodies\"] <= 302)" }' >"$TMP/use.gt"
+code "in use" 0 "$GTSH" "$TMP/use.gt"; same "in use" "$(out)" "tensor(6.) true"
+cat >"$TMP/turns.gt" <<'GT'
+x = ones(1, 200)
+for k in range(10) { for n in range(200) { s = (x[:, 0:n + 1] * 2.0 + 1.0).sum() } }
+t = stats()
+print(s, t["client_hot_bodies"] < 400, t["client_hot_instructions"] * 3 > t["client_instructions"])
+GT
+code "in turns" 0 "$GTSH" "$TMP/turns.gt"; same "in turns" "$(out)" "tensor(600.) true true"
+# What comes next in no order that could be foreseen is found by how it begins.
+cat >"$TMP/order.gt" <<'GT'
+x = ones(3); k = 1
+for i in range(800) {
+    k = (k * 1103 + 12345) % 65536
+    y = x * 0.5 + 1.0
+    if k % 7 < 2 { x = y.tanh() + 0.25 } elif k % 7 < 4 { x = (y + 2.0).exp() * 0.01 } else { x = (y - 2.0).square() }
+}
+s = stats()
+print(s["client_hot_instructions"] * 20 > s["client_instructions"] * 19)
+GT
+code "in no order" 0 "$GTSH" "$TMP/order.gt"; same "in no order" "$(out)" "true"
+# A frame ends where a time round does, if the next one would be cut; here while the worker has a lot to do before it.
+awk 'BEGIN { print "x = ones(3)\na = ones(3000, 3000)\nb = a @ a @ a\nfor i in range(7) {"
+    for (i = 0; i < 900; i++) print "    x = x * 0.5 + 1.0"
+    print "}\nprint(x.sum())" }' >"$TMP/long.gt"
+code "long" 0 env GT_INSTRUCTION_LOG="$TMP/tape" "$GTSH" "$TMP/long.gt"; same "long" "$(out)" "tensor(6.)"
+[ "$(grep -c ' hot begin 0 from=0 ' "$TMP/tape")" -gt 2 ] || fail "the long loop is not hot"
+same "cut in the middle" "$(grep ' hot begin 0 from=[1-9]' "$TMP/tape")" ""
 finish

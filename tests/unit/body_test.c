@@ -155,6 +155,15 @@ static void define(World *t, const Inst *body, int n, uint64_t edge) {
     bytes_fini(&forms);
 }
 
+/* Body b gets a younger number on both sides. */
+static void rename_body(World *t, const Body *b) {
+    Operand *o = arena_alloc(&t->a, 2 * sizeof *o);
+    o[0] = (Operand){.kind = IN_IMM_INT, .i = (int64_t)t->number};
+    o[1] = (Operand){.kind = IN_IMM_INT, .i = (int64_t)b->number};
+    bodies_rename(&t->writes, t->number++, b->number);
+    add(t, &(Inst){.op = OP_BODY, .n_in = 2, .in = o});
+}
+
 static void test_streams(void) {
     static World t;
     t = (World){.r = {seed}};
@@ -174,6 +183,7 @@ static void test_streams(void) {
             int strays = rand_below(&t.r, 3) == 0 ? rand_below(&t.r, n) : -1;
             int ends = rand_below(&t.r, 5) == 0 ? rand_below(&t.r, n) : n;
             for (int i = 0; i < ends; i++) {
+                if (i == strays && rand_below(&t.r, 2)) rename_body(&t, b);
                 if (i == strays) add(&t, &(Inst){.op = OP_SYNC});
                 Inst in = vary(&t, &body[i], model_edge, edge);
                 add(&t, &in);
@@ -270,8 +280,26 @@ static void test_tables(void) {
     }
     bodies_sweep(&t);
     CHECK(t.n_bytes == small.n * BODIES_MAX);
+    /* The oldest with another number is the youngest, and the same. */
+    uint64_t old = 1000 - BODIES_MAX;
+    Body *kept = bodies_first_to_go(&t, small.n);
+    CHECK(kept && kept == bodies_get(&t, old));
+    bodies_rename(&t, 1000, old);
+    CHECK(bodies_get(&t, 1000) == kept && !bodies_get(&t, old) && kept->number == 1000);
+    CHECK(bodies_get_dead(&t, old) == kept);
+    CHECK(t.n_bytes == small.n * BODIES_MAX);
+    bodies_rename(&t, 1001, old); /* not there */
+    bodies_rename(&t, 1000, 999); /* long known */
+    CHECK(bodies_get(&t, 999) && bodies_get(&t, 1000) == kept && t.next == 1001);
+    for (uint64_t i = 1001; i < 1000 + BODIES_MAX; i++)
+        CHECK(bodies_define(&t, i, small.data, small.n, NULL) && bodies_get(&t, 1000) == kept);
+    CHECK(bodies_first_to_go(&t, small.n) == kept);
+    CHECK(bodies_define(&t, 1000 + BODIES_MAX, small.data, small.n, NULL));
+    CHECK(!bodies_get(&t, 1000) && bodies_get_dead(&t, 1000) == kept);
+    CHECK(bodies_get_dead(&t, old) == kept);
+    bodies_sweep(&t);
     CHECK(bodies_define(&t, 5, large.data, large.n, NULL) && !bodies_get(&t, 5)); /* long known */
-    for (uint64_t i = 1000; i < 1010; i++) {
+    for (uint64_t i = 2000; i < 2010; i++) {
         CHECK(bodies_define(&t, i, large.data, large.n, NULL));
         CHECK(bodies_get(&t, i) && t.n_bytes <= BODIES_BYTES);
     }
