@@ -213,6 +213,8 @@ static void put_variables(Emit *e, Way way, int pass) {
             put_variable(e, way, emit_held(d), 'x', k, pass);
         else
             put_variable(e, way, type, 'p', k, pass);
+        if (f->lies[k] == LIES_APART) /* `idle` is short: there it is 0 */
+            put_variable(e, way, "int64_t", 'd', k, pass);
     }
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
