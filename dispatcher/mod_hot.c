@@ -105,7 +105,7 @@ static void body_notes_free(void *p) {
 
 static bool may_be_known(const BodyForm *f) {
     Op op = (Op)f->op;
-    if (f->payload || op == OP_FULL || op == OP_SHARD) return false;
+    if (f->payload || op == OP_SHARD) return false;
     bool is_plain = !f->n_attr_form && !f->n_attr_arg && !f->n_out;
     if (op == OP_FREE) return is_plain && f->n_in <= FREE_MAX;
     if (op == OP_EDGE) return is_plain && f->n_in == 0;

@@ -9,6 +9,8 @@ struct Placed {
     const Members *home, *group; /* group: as Flow has it */
     Target target, births;       /* that were in force */
     Layout layout;               /* of the results */
+    bool is_view, is_fill;       /* is_fill: so are the results, of `fill`, or what a view shows */
+    Operand fill;
     int n_in, n_out;
     TensorType out_type[MAX_OUT];
     uint64_t out_bytes;
@@ -63,20 +65,23 @@ void placed_look(const Flow *f, PlacedIn *in) {
     }
 }
 
-static bool results_lie_so(const Flow *f, const Inst *was) {
+static bool results_lie_so(const Flow *f, const Inst *was, Operand *fill, bool *is_fill) {
     const Members *g = f->group ? f->group : f->client->home;
     for (int i = 0; i < f->n_out; i++) {
         const TensorHandle *h = handles_find(&f->client->tensors, was->out[i]);
-        if (!h || h->is_poisoned || h->is_fill || h->group != g ||
-            !layout_equal(&h->layout, &f->layout))
+        if (!h || h->is_poisoned || h->group != g || !layout_equal(&h->layout, &f->layout))
             return false;
+        *is_fill = h->is_fill;
+        *fill = h->fill;
     }
     return true;
 }
 
 Placed *placed_new(const Flow *f, const Inst *was, const PlacedIn *in) {
     const BodyForm *form = &f->body->form[f->body_at];
-    if (f->is_for_all || f->has_to || !results_lie_so(f, was)) return NULL;
+    bool is_fill = false;
+    Operand fill;
+    if (f->is_for_all || f->has_to || !results_lie_so(f, was, &fill, &is_fill)) return NULL;
     Located located;
     FrameWriter w = {.edge_id = UINT64_MAX};
     size_t n_form;
@@ -91,11 +96,14 @@ Placed *placed_new(const Flow *f, const Inst *was, const PlacedIn *in) {
                   .target = f->client->target,
                   .births = f->client->births,
                   .layout = f->layout,
+                  .is_view = op_info[was->op].class_ == CLASS_VIEW,
+                  .is_fill = is_fill,
                   .n_in = was->n_in,
                   .n_out = f->n_out,
                   .n_args = f->args_bytes,
                   .base_at = (uint32_t)n_form,
                   .n_record = (uint32_t)n_record};
+    if (is_fill) p->fill = fill;
     p->attr_at = p->base_at + 8 + 8 * (uint32_t)p->n_in;
     bool is_random = form->n_attr_arg == 1 && inst_attr(was, ATTR_RNG);
     p->n_compared = is_random ? 8 : p->n_record - p->attr_at;
@@ -168,13 +176,14 @@ static void begin(Flow *f, const HotInst *hot) {
     f->is_for_all = f->is_inserted = f->has_to = f->is_located = false;
 }
 
-static void add_results(const Placed *p, Client *c, uint64_t id) {
+static void add_results(const Placed *p, Client *c, uint64_t id, Operand fill) {
     const Members *g = p->group ? p->group : c->home;
     for (int i = 0; i < p->n_out; i++) {
         TensorHandle *h = handles_add(&c->tensors, id + (uint64_t)i);
         h->type = p->out_type[i];
         h->group = g;
         h->layout = p->layout;
+        if (p->is_fill) h->is_fill = true, h->fill = fill;
         c->n_away += g != c->home;
     }
     c->next_id = id + (uint64_t)p->n_out;
@@ -221,11 +230,13 @@ bool placed_again(Placed *p, Flow *f, HotInst *hot) {
     if (limit && c->live_bytes + p->out_bytes > limit) return false;
     if (!operands_are(p, c, hot, id, h)) return false;
     if (stays && !operands_stay(p, c, h)) return false;
+    Operand fill = p->fill;
+    if (p->is_fill && p->is_view) fill = h[0]->fill;
     if (stays)
         d->n_whole++;
     else
         write_again(p, f, hot, id, h);
-    add_results(p, c, hot->base);
+    add_results(p, c, hot->base, fill);
     d->n_placed++;
     return true;
 }

@@ -31,6 +31,25 @@ done
 code "two workers" 0 "$GTSH" -w 2 "$TMP/loops.gt"
 same "two workers" "$(out)" "$(cat "$TMP/plain")"
 
+# Sharded: the same bits in full and hot, and the dispatcher knows most of it.
+{ echo 'signal.define("rows", axis=0)'; echo 'signal rows {'; cat "$TMP/loops.gt"; echo '}'; } >"$TMP/rows.gt"
+code "sharded, in full" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" -w 3 "$TMP/rows.gt"; told=$(out)
+code "sharded" 0 "$GTSH" -w 3 "$TMP/rows.gt"; same "sharded" "$(out)" "$told"
+cat >"$TMP/step.gt" <<'GT'
+signal.define("rows", axis=0)
+w = param(ones(4, 4))
+signal rows { x = arange(48.0).reshape(12, 4) / 48.0 }
+for i in range(100) {
+    loss = (x @ w).square().sum()
+    backward loss
+    w = param(w - 0.001 * w.grad)
+}
+s = stats()
+print(w.sum(), s["moves"] > 100, s.hot_instructions * 10 > s.instructions * 9)
+GT
+code "a sharded step, in full" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" -w 3 "$TMP/step.gt"; told=$(out)
+code "a sharded step" 0 "$GTSH" -w 3 "$TMP/step.gt"; same "a sharded step" "$(out)" "${told%false}true"
+
 # How much of it: most of a plain loop, and of a stream without edges.
 cat >"$TMP/chain.gt" <<'GT'
 x = ones(3, 3)

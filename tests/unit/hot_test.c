@@ -431,7 +431,8 @@ static void replace(int v) {
     static const DType dtypes[] = {DT_F32, DT_F16, DT_F64, DT_U8};
     variable[v] = next_id++;
     bool is_f32 = n_workers > 1 && rand_below(&r, 4);
-    source(variable[v], rand_below(&r, 4), is_f32 ? DT_F32 : dtypes[rand_below(&r, 4)], 1);
+    source(variable[v], rand_below(&r, 4), is_f32 ? DT_F32 : dtypes[rand_below(&r, 4)],
+           rand_below(&r, 3));
     if (rand_below(&r, 2)) return;
     Operand *o = arena_alloc(&arena, sizeof *o); /* not a constant, which nobody sends */
     *o = operand(variable[v]);
