@@ -15,6 +15,8 @@
 enum {
     IDLE_NS = 100000,  /* without anything to issue: then the cluster is carried out; at once
                         * where that has mostly been in vain, but for one time in TRY_PATIENCE */
+    SOON_NS = 1000000, /* the same in a scope that is compiled at first sight: what the clock cuts
+                        * there all the same has been seen */
     PATIENCE_MAX = 4,
     TRY_PATIENCE = 128,
     WAIT_MS = 60000,
@@ -114,11 +116,12 @@ void collect_idle(Exec *x) {
     int64_t now = exec_now_ns();
     if (!c->idle_ns) {
         c->idle_ns = now;
-        c->is_patient = !c->is_at_edge && (c->patience >= 0 || ++c->n_idle % TRY_PATIENCE == 0);
+        c->is_patient = !c->is_at_edge && (c->is_soon || c->patience >= 0 ||
+                                           ++c->n_idle % TRY_PATIENCE == 0);
     }
-    if (c->is_patient && now - c->idle_ns <= IDLE_NS) return;
+    if (c->is_patient && now - c->idle_ns <= (c->is_soon ? SOON_NS : IDLE_NS)) return;
     if (c->is_patient && c->patience > -PATIENCE_MAX) c->patience--;
-    c->is_cut = !c->is_at_edge;
+    c->is_cut = !c->is_at_edge && !c->is_soon;
     collect_flush(x);
 }
 

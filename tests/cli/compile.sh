@@ -35,6 +35,17 @@ asked 1 -w 2
 define="--define no"; asked 0
 define= ; asked 1 --config "$TMP/hot.yaml"
 
+# What the clock ends in such a scope, because nothing more comes, has been seen too.
+cat >"$TMP/cut.gt" <<'EOF'
+signal.define("hot", compile=true)
+x = arange(4096.0) / 64.0
+signal hot { y = x * 2.0 + 1.0; sleep(0.2); z = (tanh(y - 0.5) * y).mean() }
+print(z.item())
+s = stats()
+print(s["w0.jit.pending"] + s["w0.jit.compiled"] + s["w0.jit.cached"] + s["w0.jit.failed"])
+EOF
+run "$TMP/cut.gt"; same "cut by the clock" "$(tail -n 1 "$TMP/out")" 2
+
 # With GT_FUSE=wait kernels are waited for: what is gathered is launched.
 cat >"$TMP/knobs.gt" <<'EOF'
 signal.define("hot", compile=true)
