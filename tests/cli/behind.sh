@@ -2,7 +2,7 @@
 # behind it and waits for values is not, with one worker, with several, behind a dispatcher and in a replay, many times over.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
-TRIES=${BEHIND_TRIES:-12}
+TRIES=${BEHIND_TRIES:-8}
 bad='embedding(tensor([9]), ones(3, 2))'
 # each WHAT LINE OUTPUT ARGUMENTS...: every run prints OUTPUT and ends at LINE, of all lines of errors
 each() {
