@@ -323,7 +323,7 @@ static void find_operands(const Emit *e, int pass, int piece, bool *node, bool *
             if (fuse_is_node(n->in[k])) node[n->in[k]] = !f->node[n->in[k]].is_row;
         }
     }
-    /* A single element (put_pick) is wanted without being written. */
+    /* A single element (pass_pick) is wanted without being written. */
     for (int i = 0; e->picks && i < f->n_nodes; i++) node[i] |= e->needs[i];
     for (int k = 0; e->picks && k < f->n_inputs; k++) input[k] |= e->needs_input[k];
 }
