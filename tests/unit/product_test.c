@@ -28,7 +28,7 @@ static void run_elements(const FusedArgs *a, int64_t begin, int64_t end, char *s
     const float *t = (const float *)a->in[0], *bias = (const float *)a->in[1];
     float *out = (float *)a->out[0];
     for (int64_t i = begin; i < end; i++) {
-        float v = t[i] + bias[i % a->line];
+        float v = t[i] + bias[i % a->line * a->step[1]];
         out[i] = v < 0 ? 0 : v;
         atomic_fetch_add(&seen[i % SEEN_MAX], 1);
     }
