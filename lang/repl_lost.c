@@ -54,6 +54,7 @@ static void ask(Interp *in, Value v, Lost *l, int i, int depth) {
         ef.done = on_value;
         ef.drop = on_end;
         ef.ctx = q;
+        ef.may_be_lost = true;
         l->refs++;
         l->pending++;
         l->var[i].asked++;

@@ -471,6 +471,7 @@ bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e) {
     Pending p = {.done = ef->done,
                  .drop = ef->drop,
                  .ctx = ef->ctx,
+                 .may_be_lost = ef->may_be_lost,
                  .is_file = ef->op == OP_SAVE || ef->op == OP_WRITE};
     TRY(stream_queue(s, &p, ef->handle, ef->n, at, e));
     if (ef->n > 0) effect_line(s, ef, at);

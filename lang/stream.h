@@ -94,6 +94,7 @@ typedef struct Effect {
     bool (*done)(void *ctx, const Reply *r, Err *err);
     void (*drop)(void *ctx);
     void *ctx;
+    bool may_be_lost; /* operands lost to an earlier failure are no failure of this */
 } Effect;
 bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e);
 

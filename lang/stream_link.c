@@ -318,7 +318,7 @@ bool stream_start(Stream *s, Span at, LangError *e) {
     if (!connect_to(s, &err)) {
         disconnect(s);
         error_from(e, &err);
-        e->kind = E_GONE;
+        if (e->kind != E_INTERRUPT) e->kind = E_GONE;
         error_locate(e, at);
         return false;
     }
@@ -375,6 +375,8 @@ void stream_close(Stream *s) {
 
 void stream_cancel(Stream *s) {
     if (!s->is_started || s->is_gone) return;
+    for (size_t i = 0; i < s->n_effects; i++)
+        s->effect[(s->effect_at + i) & (s->cap_effects - 1)].may_be_lost = true;
     stream_send(s);
     Cancel c = {.client = s->welcome.id, .seq = s->next_seq};
     Msg m;

@@ -218,10 +218,28 @@ static bool reply_read(Stream *s, const Pending *p, Reply *r, Err *err) {
     return is_right || err_set(err, ERR_INTERNAL, "a worker's answer does not fit the question");
 }
 
-static bool is_poisoned(const Reply *r) {
+/* Why an operand is poisoned; ERR_NONE: none is. */
+static ErrCode poison_of(const Reply *r) {
     for (uint32_t i = 0; i < r->n; i++)
-        if (r->value[i].status) return true;
-    return false;
+        if (r->value[i].status) return (ErrCode)r->value[i].status;
+    return ERR_NONE;
+}
+
+/* An effect was not carried out, for a value was lost to a failure. That is a failure of its own
+ * where the one that lost it has been told, and survived, before the effect was asked for: nothing
+ * that should have been saved is missing without a word. */
+static void add_lost(Stream *s, const Pending *p, ErrCode poison) {
+    if (p->is_behind || p->may_be_lost || first_untold(s)) return;
+    if (poison != ERR_CANCELLED && s->n_causes == 0) return; /* it will be heard of */
+    LangError e;
+    stream_cause(s, poison, p->at, &e);
+    Cause *c = cause_new(s);
+    if (!c) return;
+    c->error = e;
+    c->error.is_late = true;
+    c->seq = p->seq;
+    c->is_ordered = true;
+    s->n_untold++;
 }
 
 static void pending_fini(Stream *s, Pending *p) {
@@ -252,7 +270,9 @@ static bool carry(Stream *s, Pending *p, Err *err) {
         if (p->fetch) p->fetch->status = (uint8_t)err->code, fetch_carry(p, NULL);
     } else if (p->fetch) {
         fetch_carry(p, &r);
-    } else if (p->done && !is_poisoned(&r)) {
+    } else if (p->done && poison_of(&r)) {
+        add_lost(s, p, poison_of(&r));
+    } else if (p->done) {
         ok = p->done(p->ctx, &r, err);
     }
     pending_fini(s, p);

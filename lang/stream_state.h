@@ -55,6 +55,7 @@ typedef struct Pending {
     uint64_t seq;
     bool has_inst, is_answered, has_failed;
     bool is_behind; /* a failure that has been told */
+    bool may_be_lost; /* as in Effect, or the work before it was stopped, which has been told */
     bool is_file; /* it writes one */
     Span at;
     Msg reply;

@@ -49,7 +49,9 @@ static const char *text_of(const struct Row *row) {
     return s && *s ? s : NULL;
 }
 
-static bool is_switch(const struct Row *row) { return row->words && !strcmp(row->words, "0 1"); }
+static bool is_switch(const struct Row *row) {
+    return row->words && !strncmp(row->words, "0 1", 3);
+}
 
 /* -1: neither. */
 static int switch_of(const char *s) {
@@ -89,7 +91,7 @@ static bool check(const struct Row *row, Err *err) {
     if (!s) return true;
     if (!row->words) return flag_int(row->name, s, row->least, MANY, &n, err);
     if (row->hidden && !strncmp(s, row->hidden, strlen(row->hidden))) return true;
-    bool ok = is_switch(row) ? switch_of(s) >= 0 : is_among(s, row->words);
+    bool ok = (is_switch(row) && switch_of(s) >= 0) || is_among(s, row->words);
     return ok || refuse(row, s, err);
 }
 
@@ -115,6 +117,8 @@ int64_t env_int(const char *name) {
 }
 
 const char *env_word(const char *name) {
-    const char *s = text_of(row_of(name));
-    return s ? s : "";
+    const struct Row *row = row_of(name);
+    const char *s = text_of(row);
+    int on = s && is_switch(row) ? switch_of(s) : -1;
+    return on >= 0 ? on ? "1" : "0" : s ? s : "";
 }

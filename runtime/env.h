@@ -17,5 +17,5 @@ bool env_check(Err *err);
  * refuses. */
 bool env_is_on(const char *name);     /* 0 or 1, or words for them */
 int64_t env_int(const char *name);
-const char *env_word(const char *name); /* as it was set; "": it was not */
+const char *env_word(const char *name); /* as it was set, off and no as 0, ...; "": it was not */
 #endif

@@ -86,6 +86,7 @@ struct JitEntry {
     Item *item;   /* NULL: not asked for yet */
     bool is_ours; /* this worker was the first to ask */
     int sights, cuts;
+    bool is_soon; /* it was asked for at first sight */
     uint32_t number;
     uint64_t hits;
     const FusedKernel *kernel;
@@ -569,7 +570,7 @@ static void ask(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, boo
     Item *item = map_get(&s->items, hash);
     while (item && (item->n != e->n || memcmp(item->signature, e->signature, e->n)))
         item = item->same_hash;
-    e->is_ours = !item;
+    e->is_ours |= !item;
     if (!item && s->has_thread) {
         item = xcalloc(1, sizeof *item + e->n);
         item->n = e->n;
@@ -589,8 +590,9 @@ static void ask(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, boo
 void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, JitSight sight) {
     enum { CUTS = 4 };
     j->misses++;
-    if (e->item || (sight == SIGHT_CUT && ++e->cuts % CUTS)) return;
-    bool is_soon = sight == SIGHT_SOON;
+    bool is_soon = sight == SIGHT_SOON, is_hurried = is_soon && !e->is_soon;
+    e->is_soon |= is_soon;
+    if ((e->item && !is_hurried) || (sight == SIGHT_CUT && ++e->cuts % CUTS)) return;
     if (++e->sights >= j->sights || is_soon) ask(j, e, hash, make, ctx, is_soon);
 }
 

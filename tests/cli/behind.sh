@@ -84,4 +84,21 @@ code "attempt" 0 "$GTSH" "$TMP/attempt.gt"
 same "attempt" "$(out)" "false
 tensor(3.)
 end"
+# What a failure has lost that was told, and survived, is missed where it is wanted next: never without a word.
+cat >"$TMP/lost.gt" <<EOF
+kept = [none]
+fn f() { kept[0] = embedding(tensor([9]), ones(3, 2)) + 1; return kept[0].sum().item() }
+print(attempt(f)[0])
+ARG
+print("not here")
+EOF
+for wanted in 'save([ones(2), kept[0]], "FILE")' 'print(kept[0])' 'print(f"{kept[0]}")'; do
+    for workers in 1 2; do
+        sed "s|ARG|$wanted|; s|FILE|$TMP/lost.safetensors|" "$TMP/lost.gt" >"$TMP/lost1.gt"
+        code "lost: $wanted, $workers" 1 "$GTSH" -w $workers "$TMP/lost1.gt"
+        grep -q "lost1.gt:4:1: error: this value was lost to an earlier error: index 9 is out of range" "$TMP/err" ||
+            fail "lost: $wanted, $workers: $(cat "$TMP/err")"
+    done
+done
+[ ! -e "$TMP/lost.safetensors" ] || fail "lost: a file was written"
 finish
