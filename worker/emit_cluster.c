@@ -27,7 +27,7 @@ static void put_head(Emit *e, const char *name) {
 static void put_tables(Emit *e) {
     int k = 0;
     for (int i = 0; i < e->f->n_nodes; i++)
-        if (emit_is_reduce(&e->f->node[i]) && e->plan.is_used[i])
+        if (fuse_is_reduce(&e->f->node[i]) && e->plan.is_used[i])
             emit_line(e, "%s *const T%d = (%s *)(A->table + (%d * A->rows + row) * blocks * 8);",
                       emit_lane_type(e, i), i, emit_lane_type(e, i), k++);
 }
@@ -76,7 +76,7 @@ static void put_blocks(Emit *e, int64_t *scratch, int64_t *per_element) {
 /* T: a reduction's accumulators of blocks. */
 static void put_accumulators(Emit *e) {
     for (int i = 0; i < e->f->n_nodes && !e->is_short; i++) {
-        if (!emit_is_reduce(&e->f->node[i]) || !e->plan.is_used[i]) continue;
+        if (!fuse_is_reduce(&e->f->node[i]) || !e->plan.is_used[i]) continue;
         emit_line(e, "%s *const T%d = (%s *)scratch;", emit_lane_type(e, i), i,
                   emit_lane_type(e, i));
         emit_line(e, "scratch += 8 * blocks;");
@@ -246,7 +246,7 @@ void emit_cluster(Bytes *out, const Fuse *f) {
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
         if (!e.plan.is_used[i]) continue;
-        reductions += emit_is_reduce(n);
+        reductions += fuse_is_reduce(n);
         columns += n->is_column && !n->is_row;
         totals += n->is_row && emit_folds_rows(&e, i);
     }

@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool emit_is_reduce(const FuseNode *n) {
-    return op_info[n->op].class_ == CLASS_REDUCE && !n->is_column;
-}
 const char *emit_held(DType d) { return emit_ctype(fuse_computes(d)); }
 int emit_held_size(DType d) { return dtype_info[fuse_computes(d)].size_bytes; }
 
@@ -54,7 +51,7 @@ static bool is_below_zero(const Emit *e, FuseRef r) {
     const FuseNode *n = &e->f->node[r];
     if (n->op != OP_SUB || n->is_row || !fuse_is_node(n->in[1])) return false;
     const FuseNode *most = &e->f->node[n->in[1]];
-    return most->op == OP_MAX && emit_is_reduce(most) && most->in[0] == n->in[0];
+    return most->op == OP_MAX && fuse_is_reduce(most) && most->in[0] == n->in[0];
 }
 
 /* const T NAME = value of node i, rounded to its dtype; H_NAME: a half's bits. */
@@ -128,7 +125,7 @@ const char *emit_lane_type(const Emit *e, int i) {
 /* ---- A pass ---- */
 
 bool pass_folds(const Emit *e, int i, int pass) {
-    return !e->picks && emit_is_reduce(&e->f->node[i]) && e->plan.is_used[i] &&
+    return !e->picks && fuse_is_reduce(&e->f->node[i]) && e->plan.is_used[i] &&
            e->plan.pass[i] == pass + 1;
 }
 /* Computed in an earlier pass and still there. */

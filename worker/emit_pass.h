@@ -48,7 +48,6 @@ void emit_input(Emit *e, char letter, int k, const char *where);
  */
 void emit_value(Emit *e, int i, const char *reduced);
 
-bool emit_is_reduce(const FuseNode *n); /* of a row */
 /* In the pass a value per row is folded from node i's operand; the node, computed before, is
  * loaded; is computed; is stored or kept; is folded over the rows. */
 bool pass_folds(const Emit *e, int i, int pass);

@@ -50,7 +50,7 @@ int64_t emit_scratch(Emit *e, int64_t *per_element) {
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
         if (!e->plan.is_used[i]) continue;
-        if (emit_is_reduce(n) && e->plan.is_chunked[i] && !e->is_short) {
+        if (fuse_is_reduce(n) && e->plan.is_chunked[i] && !e->is_short) {
             const char *type = emit_held(emit_dtype(e, n->in[0]));
             int size = emit_held_size(emit_dtype(e, n->in[0]));
             emit_line(e, "%s *const c%d = (%s *)scratch;", type, i, type);
@@ -87,7 +87,7 @@ void emit_row_inputs(Emit *e) {
         bool is_used = false;
         for (int i = 0; i < f->n_nodes; i++)
             for (int j = 0; j < f->node[i].n_in; j++)
-                is_used |= ((emit_is_row_value(e, i) && !emit_is_reduce(&f->node[i])) ||
+                is_used |= ((emit_is_row_value(e, i) && !fuse_is_reduce(&f->node[i])) ||
                             (emit_is_total(e, i) && emit_folds_rows(e, i))) &&
                            f->node[i].in[j] == FUSE_INPUT + k;
         if (!is_used) continue;
@@ -104,7 +104,7 @@ void emit_row_values(Emit *e, int pass, bool stores) {
             emit_line(e, "*l%d = %s_op(*l%d, %s);", i, emit_kernel(e, i).text, i,
                       emit_name(e, n->in[0], true).text);
         if (!emit_is_row_value(e, i) || e->plan.pass[i] != pass) continue;
-        if (emit_is_reduce(n)) {
+        if (fuse_is_reduce(n)) {
             char text[48];
             const char *from = e->is_short ? "%s_ending(f%d)" : "%s_tree(T%d, blocks)";
             snprintf(text, sizeof text, from, emit_kernel(e, i).text, i);
@@ -299,7 +299,7 @@ static void put_short(Emit *e, const char *count, void (*next)(Emit *, const cha
         emit_line(e, "}");
     }
     for (int i = 0; i < f->n_nodes; i++) {
-        if (!emit_is_reduce(&f->node[i]) || !e->plan.is_used[i]) continue;
+        if (!fuse_is_reduce(&f->node[i]) || !e->plan.is_used[i]) continue;
         emit_line(e, "%s f%d[LANES];", emit_lane_type(e, i), i);
         emit_line(e, "LANE f%d[l] = %s_init();", i, emit_kernel(e, i).text);
     }

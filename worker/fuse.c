@@ -83,9 +83,6 @@ char **fuse_store(Fuse *f, FuseRef node) {
 
 /* ---- The plan ---- */
 
-static bool is_reduce(const FuseNode *n) { /* of a row */
-    return op_info[n->op].class_ == CLASS_REDUCE && !n->is_column;
-}
 /* Computed or folded for each element. */
 static bool is_wide(const FuseNode *n) { return !n->is_row; }
 
@@ -115,9 +112,9 @@ void fuse_plan(const Fuse *f, FusePlan *p) {
             if (fuse_is_node(n->in[k]) && p->pass[n->in[k]] > p->pass[i])
                 p->pass[i] = p->pass[n->in[k]];
         if (is_wide(n) && p->is_used[i]) p->cost += cost_of(n);
-        p->has_reduce |= is_reduce(n) && p->is_used[i];
+        p->has_reduce |= fuse_is_reduce(n) && p->is_used[i];
         p->has_columns |= n->is_column && p->is_used[i];
-        if (is_reduce(n))
+        if (fuse_is_reduce(n))
             p->pass[i]++;
         else if (is_wide(n) && p->is_used[i] && p->pass[i] >= p->n_passes)
             p->n_passes = p->pass[i] + 1;
@@ -136,7 +133,7 @@ void fuse_plan(const Fuse *f, FusePlan *p) {
             continue;
         for (int j = i + 1; j < f->n_nodes && !p->is_kept[i]; j++) {
             const FuseNode *m = &f->node[j];
-            if (!p->is_used[j] || is_reduce(m)) continue;
+            if (!p->is_used[j] || fuse_is_reduce(m)) continue;
             for (int k = 0; k < m->n_in; k++)
                 p->is_kept[i] |= m->in[k] == i && p->pass[j] > p->pass[i];
         }
@@ -144,7 +141,7 @@ void fuse_plan(const Fuse *f, FusePlan *p) {
     /* Folded where it lies: a dense input, a stored value or a kept one. */
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
-        if (!is_reduce(n)) continue;
+        if (!fuse_is_reduce(n)) continue;
         FuseRef r = n->in[0];
         if (fuse_is_input(r)) {
             int k = r - FUSE_INPUT;
@@ -267,7 +264,7 @@ double fuse_gain(const Fuse *f, bool has_product) {
     enum { TRIP = 2 }; /* in units of cost_of */
     int trips = 0, all = 0;
     for (int i = 0; i < f->n_nodes; i++) {
-        if (f->node[i].is_row && !is_reduce(&f->node[i])) continue;
+        if (f->node[i].is_row && !fuse_is_reduce(&f->node[i])) continue;
         trips++;
         all += TRIP + cost_of(&f->node[i]) - 1;
     }

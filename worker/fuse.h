@@ -89,7 +89,11 @@ bool fuse_is_worth(const Fuse *f);
  * takes its time either way. */
 double fuse_gain(const Fuse *f, bool has_product);
 
-/* ---- for emit_cluster.c ---- */
+/* ---- for the emitter: emit_cluster.c, emit_rows.c, emit_pass.c ---- */
+
+static inline bool fuse_is_reduce(const FuseNode *n) { /* of a row */
+    return op_info[n->op].class_ == CLASS_REDUCE && !n->is_column;
+}
 
 /* What values of dtype d are computed in and held as. */
 static inline DType fuse_computes(DType d) { return dtype_is_half(d) ? DT_F32 : d; }
