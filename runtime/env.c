@@ -17,6 +17,7 @@ static const struct Row {
 } rows[] = {
     {"GT_AUTO_COMPILE", "0 1", NULL, 0, 1},
     {"GT_AUTO_SHARD", "0 1", NULL, 0, 0},
+    {"GT_CC_SECONDS", NULL, NULL, 1, 60},
     {"GT_CHECK_NAN", "0 1", NULL, 0, 0},
     {"GT_COMPILE", "0 1", NULL, 0, 1},
     {"GT_DATA_PLANE", "memfd zmq ucx", NULL, 0, 0},

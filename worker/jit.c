@@ -74,6 +74,8 @@ struct Shop {
 
     /* The thread's: */
     bool is_ready; /* the compiler is known, or is_off */
+    bool is_astray; /* it is not called any more, for this reason: */
+    char why_astray[WHY_ROOM];
     /* That there is no place for kernels, none for sources; of one that the compiler refuses: */
     bool has_told_lost, has_told_save, has_told_failed;
     uint64_t environment[2];
@@ -230,7 +232,8 @@ static void tell_failed(Shop *s, const char *why) {
     tell_once(&s->has_told_failed, "a kernel cannot be compiled and is not fused", why);
 }
 
-typedef enum Made { MADE, REFUSED, NO_PLACE } Made; /* by the compiler, by the cache's disk */
+/* Refused: by the compiler; no place: on the cache's disk; astray: see cc_compile. */
+typedef enum Made { MADE, REFUSED, NO_PLACE, ASTRAY } Made;
 
 /* The shared object of these sources, not sealed yet; else why says why not. */
 static Made make_object(Shop *s, const Bytes *text, bool is_urgent, char object[PATH_ROOM],
@@ -239,9 +242,11 @@ static Made make_object(Shop *s, const Bytes *text, bool is_urgent, char object[
     for (int i = 0; i < TRIES && !s->ends; i++) {
         if (!cache_open(&s->cache, why, WHY_ROOM)) break;
         cache_temporary(&s->cache, ".so", object);
-        if (cc_compile(&s->cc, text, object, is_urgent, why, WHY_ROOM)) return MADE;
+        CcResult result = cc_compile(&s->cc, text, object, is_urgent, why, WHY_ROOM);
+        if (result == CC_MADE) return MADE;
         unlink(object);
         cc_forget(&s->cc);
+        if (result == CC_ASTRAY) return ASTRAY;
         if (!cache_is_lost(&s->cache, why, WHY_ROOM)) return REFUSED;
     }
     return NO_PLACE;
@@ -265,6 +270,22 @@ static void keep(Shop *s, Item **e, int n, const char *object) {
     tell_lost(s, why);
 }
 
+/* A compiler that hangs would do so for each kernel: it is not called again, and what waits for it
+ * has failed. What is on disk is still found there. */
+static void go_astray(Shop *s, const char *why) {
+    if (s->is_astray) return;
+    s->is_astray = true;
+    snprintf(s->why_astray, sizeof s->why_astray, "%s", why);
+    log_line("COMPILE", "no more kernels are compiled: %s", why);
+}
+static void fail_wanted(Shop *s) {
+    for (Item *e = s->open; e; e = e->next) {
+        if (e->state != ITEM_WANTED) continue;
+        e->state = ITEM_FAILED;
+        e->why = xstrdup(s->why_astray);
+    }
+}
+
 /* One compiler call for n items; when it fails, one for each of them. */
 static void compile_batch(Shop *s, Item **e, int n) {
     if (n == 0 || s->ends) return;
@@ -286,14 +307,17 @@ static void compile_batch(Shop *s, Item **e, int n) {
     for (int i = 0; made == MADE && i < n; i++) e[i]->compile_ms = ms, e[i]->batch = n;
     pthread_mutex_unlock(&s->lock);
     if (made == NO_PLACE) tell_lost(s, why);
+    if (made == ASTRAY) go_astray(s, why);
     for (int i = 0; i < n; i++) {
         if (made == MADE && load(s, e[i], object, why)) {
             set_state(s, e[i], ITEM_COMPILED);
-        } else if (made == REFUSED && n > 1) {
+        } else if (made == REFUSED && n > 1 && !s->is_astray) {
             compile_batch(s, &e[i], 1);
         } else {
-            set_failed(s, e[i], why);
-            if (made != NO_PLACE) cache_want(&s->cache, e[i]->key, false), tell_failed(s, why);
+            set_failed(s, e[i], s->is_astray ? s->why_astray : why);
+            if (made == NO_PLACE || s->is_astray) continue;
+            cache_want(&s->cache, e[i]->key, false);
+            tell_failed(s, why);
         }
     }
     if (made == MADE) keep(s, e, n, object);
@@ -325,8 +349,8 @@ static void look_up(Shop *s, Item *e) {
         is_wanted = !is_there && cache_is_wanted(&s->cache, e->key);
         if (log_is(LOG_COMPILE) && is_there) log_line("COMPILE", "%s is in the cache", e->key);
     }
-    if (s->is_off) {
-        set_failed(s, e, s->why_off);
+    if (s->is_off || (s->is_astray && !is_there)) {
+        set_failed(s, e, s->is_off ? s->why_off : s->why_astray);
         return;
     }
     pthread_mutex_lock(&s->lock);
@@ -400,6 +424,7 @@ static void *thread_main(void *arg) {
             else
                 make_kernels(s, batch, n);
             pthread_mutex_lock(&s->lock);
+            if (s->is_astray) fail_wanted(s);
             drop_done(s);
         }
         if (!n_pending(s)) pthread_cond_broadcast(&s->idle);

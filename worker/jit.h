@@ -6,7 +6,8 @@
  * where most was lost first, a few sources in one file through the compiler, which runs at low
  * priority. A kernel is used from when it is there. Nothing waits, and nothing is different but
  * speed. Without a compiler or a place for the cache there are no kernels: said once. So is what
- * goes wrong later: a kernel that the compiler refuses, a cache whose disk is full. A cache that is
+ * goes wrong later: a kernel that the compiler refuses, a cache whose disk is full. A compiler that
+ * hangs or floods its output (jit_cc.h says when) is ended and not called again. A cache that is
  * removed is made again.
  *
  * A program may be over before a kernel is made that would have been worth it. The cache remembers

@@ -1,5 +1,6 @@
 /* jit_cc.c: see jit_cc.h. SPDX-License-Identifier: MIT */
 #include "worker/jit_cc.h"
+#include "runtime/env.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -21,6 +22,9 @@ extern char **environ;
  * half as with 0; and not so low that kernels never come while all cores are busy. Urgent: beside
  * four other programs on two cores a kernel comes within 3 s or so, which it otherwise does not. */
 enum { ARGS_MAX = 40, NICE = 10, NICE_URGENT = 5, PATH_BYTES = 1024 };
+
+/* What a call may say, and (64 MiB) what any file of its may be long. */
+enum { SAID_MAX = 1 << 20, FILE_MAX = 64 << 20 };
 
 static const char *march(const char *isa) {
     if (!strcmp(isa, "v4")) return "-march=x86-64-v4 -mprefer-vector-width=512";
@@ -75,6 +79,8 @@ void cc_init(Cc *c, const char *command, const char *isa) {
     if (!command) command = getenv("GT_CC");
     snprintf(c->command, sizeof c->command, "%s", command && *command ? command : "cc");
     snprintf(c->isa, sizeof c->isa, "%s", isa);
+    c->limit_ms = env_int("GT_CC_SECONDS") * 1000;
+    c->cpu_s = c->limit_ms / 3000 ? c->limit_ms / 3000 : 1;
     pthread_mutex_init(&c->lock, NULL);
     c->trace = trace_new();
 }
@@ -160,6 +166,22 @@ static int memory_file(const char *data, size_t n) {
     return fd;
 }
 
+static void limit(pid_t pid, int resource, rlim_t soft, rlim_t hard) {
+    struct rlimit was;
+    if (prlimit(pid, resource, NULL, &was)) return;
+    if (soft < was.rlim_cur) was.rlim_cur = soft;
+    if (hard < was.rlim_max) was.rlim_max = hard;
+    prlimit(pid, resource, &was, NULL);
+}
+
+/* The compiler proper, which pid starts, inherits it. */
+static void hold_back(const Cc *c, pid_t pid, int nice) {
+    rlim_t cpu_s = (rlim_t)c->cpu_s;
+    setpriority(PRIO_PGRP, (id_t)pid, getpriority(PRIO_PROCESS, 0) + nice);
+    limit(pid, RLIMIT_CPU, cpu_s, cpu_s + 1);
+    limit(pid, RLIMIT_FSIZE, FILE_MAX, FILE_MAX);
+}
+
 /* Starts args with that input and output. An errno, or 0. */
 static int start(Cc *c, char **args, int input, int output, int nice) {
     posix_spawn_file_actions_t files;
@@ -187,55 +209,120 @@ static int start(Cc *c, char **args, int input, int output, int nice) {
     int error = c->has_ended ? ECANCELED : posix_spawnp(&pid, args[0], &files, &how, args, environ);
     c->child = error ? 0 : pid;
     if (c->trace) atomic_store(&c->trace->child, c->child);
-    /* The compiler proper, which it starts, inherits it. */
-    if (!error) setpriority(PRIO_PGRP, (id_t)pid, getpriority(PRIO_PROCESS, 0) + nice);
+    if (!error) hold_back(c, pid, nice);
     pthread_mutex_unlock(&c->lock);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&how);
     return error;
 }
 
-/* Until the child has ended; its status, or -1. */
-static int await_child(Cc *c) {
-    int status = 0;
-    siginfo_t info;
-    while (waitid(P_PID, (id_t)c->child, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {}
+static int64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* How a call ended: status -1: nobody knows. */
+typedef struct End {
+    int status, error; /* error: an errno, it never began */
+    int64_t cpu_ms;    /* of it and those that it waited for */
+    bool is_late;      /* it was still there after limit_ms */
+    bool is_loud;      /* it said more than SAID_MAX */
+} End;
+
+static void end_child(Cc *c, int number) {
     pthread_mutex_lock(&c->lock);
-    if (waitpid(c->child, &status, 0) != c->child) status = -1;
+    if (c->child) kill(-c->child, number);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static bool is_over_limit(const Cc *c, int64_t ms, int output, End *end) {
+    struct stat said;
+    end->is_late = ms > c->limit_ms;
+    end->is_loud = fstat(output, &said) == 0 && said.st_size > SAID_MAX;
+    return end->is_late || end->is_loud;
+}
+
+/* Until the child has ended; if that takes too long or it says too much it is ended, asked first (a
+ * compiler then removes its temporary files). What even SIGKILL does not end at once, because the
+ * system does not answer it, is left behind. */
+static void await_child(Cc *c, int output, End *end) {
+    enum { ASKED_MS = 500, KILLED_MS = 2000, PAUSE_MAX_MS = 20 };
+    int64_t begin = now_ms(), asked = 0, killed = 0;
+    struct rusage used = {0};
+    for (;;) {
+        siginfo_t info = {0};
+        int error = waitid(P_PID, (id_t)c->child, &info, WEXITED | WNOWAIT | WNOHANG);
+        int64_t now = now_ms(), pause_ms = 1 + (now - begin) / 16;
+        if (info.si_pid || (error && errno != EINTR)) break;
+        bool is_over = asked || c->has_ended || is_over_limit(c, now - begin, output, end);
+        if (is_over && !asked) {
+            asked = now;
+            end_child(c, SIGTERM);
+        } else if (is_over && !killed && now - asked > ASKED_MS) {
+            killed = now;
+            end_child(c, SIGKILL);
+        } else if (killed && now - killed > KILLED_MS) {
+            break;
+        }
+        if (pause_ms > PAUSE_MAX_MS) pause_ms = PAUSE_MAX_MS;
+        nanosleep(&(struct timespec){.tv_nsec = pause_ms * 1000000}, NULL);
+    }
+    pthread_mutex_lock(&c->lock);
+    if (wait4(c->child, &end->status, WNOHANG, &used) != c->child) end->status = -1;
     c->child = 0; /* from here on the number may be another's */
     if (c->trace) atomic_store(&c->trace->child, 0);
     pthread_mutex_unlock(&c->lock);
-    return status;
+    end->cpu_ms = (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * INT64_C(1000) +
+                  (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000;
+    struct stat said;
+    end->is_loud = fstat(output, &said) == 0 && said.st_size > SAID_MAX;
 }
 
-/* Why there is no object; true: there is one. */
-static bool judge(const Cc *c, int error, int status, int output, const char *object, char *why,
-                  size_t size) {
+/* Why there is no object. */
+static CcResult judge(const Cc *c, const End *end, int output, const char *object, char *why,
+                      size_t size) {
+    enum { TICK_MS = 200 }; /* to within which the system counts, and more */
     char said[4096];
+    int status = end->status;
     ssize_t n = output < 0 ? 0 : pread(output, said, sizeof said - 1, 0);
     said[n > 0 ? n : 0] = 0;
     const char *line = telling_line(said);
     struct stat st;
-    if (error)
-        snprintf(why, size, "cannot run '%s': %s", c->command, strerror(error));
-    else if (status != -1 && WIFSIGNALED(status))
+    bool is_spent = status && (end->cpu_ms + TICK_MS >= c->cpu_s * 1000 ||
+                               (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU));
+    if (end->error) {
+        snprintf(why, size, "cannot run '%s': %s", c->command, strerror(end->error));
+    } else if (end->is_loud) {
+        snprintf(why, size, "'%s' said more than %d KiB", c->command, SAID_MAX >> 10);
+        return CC_ASTRAY;
+    } else if (end->is_late) {
+        snprintf(why, size, "'%s' had not ended after %lld s", c->command,
+                 (long long)c->limit_ms / 1000);
+        return CC_ASTRAY;
+    } else if (is_spent) {
+        snprintf(why, size, "'%s' had not ended after %lld s of CPU time", c->command,
+                 (long long)c->cpu_s);
+        return CC_ASTRAY;
+    } else if (status != -1 && WIFSIGNALED(status)) {
         snprintf(why, size, "'%s' was ended by signal %d (%s)", c->command, WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
-    else if (status && line)
+    } else if (status && line) {
         snprintf(why, size, "%.240s", line);
-    else if (status)
+    } else if (status) {
         snprintf(why, size, "'%s' failed, exit status %d, and did not say why", c->command,
                  status == -1 ? -1 : WEXITSTATUS(status));
-    else if (stat(object, &st) || st.st_size == 0)
+    } else if (stat(object, &st) || st.st_size == 0) {
         snprintf(why, size, "'%s' made nothing, though it did not fail%s%.200s", c->command,
                  line ? ": " : "", line ? line : "");
-    else
-        return true;
-    return false;
+    } else {
+        return CC_MADE;
+    }
+    return CC_REFUSED;
 }
 
-bool cc_compile(Cc *c, const Bytes *source, const char *object, bool is_urgent, char *why,
-                size_t why_size) {
+CcResult cc_compile(Cc *c, const Bytes *source, const char *object, bool is_urgent, char *why,
+                    size_t why_size) {
     char *args[ARGS_MAX], command[sizeof c->command], rest[512];
     memcpy(command, c->command, sizeof command);
     snprintf(rest, sizeof rest, "%s %s", flags, march(c->isa));
@@ -253,24 +340,18 @@ bool cc_compile(Cc *c, const Bytes *source, const char *object, bool is_urgent, 
     }
     int input = memory_file(source->data, source->n), output = memory_file(NULL, 0);
     int nice = is_urgent ? NICE_URGENT : NICE;
-    int error = input < 0 || output < 0 ? errno : start(c, args, input, output, nice);
-    int status = error ? 0 : await_child(c);
-    bool ok = judge(c, error, status, output, object, why, why_size);
+    End end = {0};
+    end.error = input < 0 || output < 0 ? errno : start(c, args, input, output, nice);
+    if (!end.error) await_child(c, output, &end);
+    CcResult result = judge(c, &end, output, object, why, why_size);
     if (input >= 0) close(input);
     if (output >= 0) close(output);
-    return ok;
+    return result;
 }
 
-/* Asked to end a compiler removes its temporary files; what does not end is killed. */
 void cc_end(Cc *c) {
-    enum { POLL_MS = 2, TRIES = 250 };
-    bool has_child = true;
-    for (int i = 0; has_child && i <= TRIES; i++) {
-        pthread_mutex_lock(&c->lock);
-        c->has_ended = true;
-        has_child = c->child != 0;
-        if (has_child && (i == 0 || i == TRIES)) kill(-c->child, i ? SIGKILL : SIGTERM);
-        pthread_mutex_unlock(&c->lock);
-        if (has_child) nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000}, NULL);
-    }
+    pthread_mutex_lock(&c->lock);
+    c->has_ended = true; /* who waits for the child does the rest */
+    if (c->child) kill(-c->child, SIGTERM);
+    pthread_mutex_unlock(&c->lock);
 }

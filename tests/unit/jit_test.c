@@ -4,10 +4,12 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/jit.h"
 #include "tests/unit/check.h"
+#include "worker/jit_cc.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -164,6 +166,44 @@ static void test_ended(const JitConfig *config) {
     unsetenv("TMPDIR");
 }
 
+/* A compiler of these lines, of which a call may take so long by the clock and of CPU time. */
+static CcResult call(const char *lines, int clock_s, int cpu_s, char why[360]) {
+    char path[128], object[128];
+    snprintf(path, sizeof path, "%s/cc.sh", dir);
+    snprintf(object, sizeof object, "%s/object", dir);
+    FILE *f = fopen(path, "w");
+    fprintf(f, "#!/bin/sh\n%s\n", lines);
+    fclose(f);
+    chmod(path, 0700);
+    Cc c;
+    cc_init(&c, path, "base");
+    CHECK(c.limit_ms == 60000 && c.cpu_s == 20);
+    c.limit_ms = clock_s * 1000, c.cpu_s = cpu_s;
+    Bytes source = {0};
+    bytes_puts(&source, "int x;");
+    CcResult result = cc_compile(&c, &source, object, true, why, 360);
+    bytes_fini(&source);
+    cc_fini(&c);
+    n_files(true);
+    return result;
+}
+
+/* What a call may take, each limit by itself. */
+static void test_limits(void) {
+    char why[360];
+    CHECK_INT(call("while :; do :; done", 60, 1, why), CC_ASTRAY);
+    CHECK_MSG(strstr(why, "had not ended after 1 s of CPU time"), "%s", why);
+    CHECK_INT(call("exec sleep 100", 1, 20, why), CC_ASTRAY);
+    CHECK_MSG(strstr(why, "had not ended after 1 s"), "%s", why);
+    CHECK_INT(call("exec yes", 60, 20, why), CC_ASTRAY);
+    CHECK_MSG(strstr(why, "said more than 1024 KiB"), "%s", why);
+    CHECK_INT(call("while [ $# -gt 1 ]; do [ $1 = -o ] && out=$2; shift; done; exec yes >$out", 60,
+                   20, why), CC_REFUSED);
+    CHECK_MSG(strstr(why, "was ended by signal 25"), "%s", why);
+    CHECK_INT(call("echo 'cc: error: none of that' >&2; exit 1", 60, 20, why), CC_REFUSED);
+    CHECK_INT(call("exec cc \"$@\"", 60, 20, why), CC_MADE);
+}
+
 int main(void) {
     if (system("cc --version >/dev/null 2>&1")) {
         printf("jit: no C compiler here\n");
@@ -172,6 +212,7 @@ int main(void) {
     snprintf(dir, sizeof dir, "%s/gt_jit_test.XXXXXX", getenv("TMP") ? getenv("TMP") : "/tmp");
     if (!mkdtemp(dir)) return 1;
     JitConfig config = {.isa = "base", .dir = dir};
+    test_limits();
     test_processes(&config); /* first: no threads yet */
     test_shared(&config);
     test_worth(config);
