@@ -19,13 +19,28 @@ volatile int stream_interrupted;
 
 /* ---- Making and unmaking ---- */
 
+/* A hot body has been found. */
+static void define_body(void *ctx, FrameWriter *w, const Inst *body) {
+    Stream *s = ctx;
+    assert(w == &s->frame);
+    stream_room_control(s);
+    stream_inst(s, body, NULL, NULL, 0);
+}
+
+static void end_frame(void *ctx, FrameWriter *w) {
+    (void)w;
+    stream_send(ctx);
+}
+
 Stream *stream_new(const StreamConfig *config) {
     Stream *s = xcalloc(1, sizeof *s);
     s->config = *config;
     s->mode = config->mode;
     if (s->config.answer_ms <= 0) s->config.answer_ms = ANSWER_MS;
     if (config->endpoint) s->config.endpoint = s->endpoint = xstrdup(config->endpoint);
-    if (s->mode == STREAM_LIVE) s->hot = hot_new();
+    DetectorConfig hot = detector_config();
+    DetectorHost host = {.ctx = s, .define = define_body, .end_frame = end_frame};
+    if (s->mode == STREAM_LIVE) s->hot = detector_new(&hot, &host);
     if (s->mode == STREAM_EMIT) {
         assert(config->emit_to);
         const char *header = config->emit_header ? config->emit_header : "";
@@ -51,7 +66,7 @@ void stream_free(Stream **sp) {
         frame_end(&s->frame, &m);
         msg_fini(&m);
     }
-    hot_free(&s->hot);
+    detector_free(&s->hot);
     arena_fini(&s->arena);
     bytes_fini(&s->line);
     free(s->endpoint);
@@ -221,7 +236,7 @@ void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const
     if (log_is(LOG_CLIENT)) log_inst("CLIENT", "", inst, s->names, (int)s->n_sources);
     if (!s->frame.head) frame_begin(&s->frame, s->welcome.id, seq);
     frame_add(&s->frame, inst);
-    if (s->hot && inst->op != OP_BODY) hot_added(s);
+    if (s->hot && inst->op != OP_BODY) detector_added(s->hot, &s->frame);
     s->made[seq % WINDOW_INSTS] =
         (Made){slot ? slot[0] : NULL, inst->n_out ? inst->out[0] : 0, len};
     if (frame_is_full(&s->frame))
@@ -280,7 +295,7 @@ static void put_edge(Stream *s, bool is_loop) {
     if (s->mode == STREAM_LIVE && s->is_started) stream_room_control(s);
     if (s->mode != STREAM_CHECK) stream_inst(s, &inst, NULL, NULL, 0);
     s->frame.edge_id = s->frame.next_id = s->next_id;
-    if (s->hot && s->is_started) hot_edge(s, !is_loop);
+    if (s->hot && s->is_started) detector_edge(s->hot, &s->frame, !is_loop);
     s->edge_seq = s->next_seq;
 }
 
@@ -288,7 +303,7 @@ static void put_edge(Stream *s, bool is_loop) {
 static void emit_op(Stream *s, Inst *inst, const TensorType *type, int n_out, Span at,
                     Handle **out) {
     Slot *slot[MAX_OUT];
-    if (s->hot && hot_is_edge_due(s, inst)) put_edge(s, false);
+    if (s->hot && detector_is_edge_due(s->hot, inst)) put_edge(s, false);
     inst->n_out = (uint8_t)n_out;
     for (int i = 0; i < n_out; i++) {
         inst->out[i] = s->next_id++;

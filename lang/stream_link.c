@@ -403,11 +403,18 @@ static bool ask(Stream *s, const char *question, Span at, Bytes *text, LangError
     return true;
 }
 
+static void hot_stats(DetectorCounts c, Bytes *text) {
+    bytes_printf(text,
+                 "client_hot_bodies=%llu\nclient_hot_runs=%llu\nclient_hot_instructions=%llu\n",
+                 (unsigned long long)c.bodies, (unsigned long long)c.runs,
+                 (unsigned long long)c.instructions);
+}
+
 bool stream_stats(Stream *s, Bytes *text, LangError *e) {
     if (s->endpoint && s->mode == STREAM_LIVE && !s->is_started) TRY(stream_start(s, (Span){0}, e));
     bytes_printf(text, "client_instructions=%llu\nclient_tensors=%llu\n",
                  (unsigned long long)s->next_seq, (unsigned long long)s->n_live);
-    hot_stats(s->hot, text);
+    if (s->hot) hot_stats(detector_counts(s->hot), text);
     return !s->is_started || ask(s, "", (Span){0}, text, e);
 }
 

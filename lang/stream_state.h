@@ -6,7 +6,7 @@
 #define GT_LANG_STREAM_STATE_H
 #include "lang/local.h"
 #include "lang/stream.h"
-#include "runtime/body.h"
+#include "runtime/detector.h"
 #include "runtime/map.h"
 
 enum {
@@ -82,8 +82,6 @@ typedef struct Cause {
     LangError error;
 } Cause;
 
-typedef struct Hot Hot; /* stream_hot.c */
-
 struct Stream {
     StreamConfig config;
     StreamMode mode;
@@ -93,7 +91,7 @@ struct Stream {
     uint64_t next_id, next_seq;
     uint64_t edge_seq; /* next_seq at the last `edge` */
     FrameWriter frame;
-    Hot *hot; /* NULL: nothing is hot */
+    Detector *hot; /* NULL: nothing is hot */
     Operand *frees;
     int n_frees, cap_frees;
     SlotBlock *blocks;
@@ -143,15 +141,6 @@ void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const
 void stream_frees(Stream *s);    /* the queued frees as instructions */
 void stream_announce(Stream *s); /* what a new cluster must know: sources' names, open scopes */
 SrcPos stream_pos(Stream *s, Span at);
-
-/* ---- stream_hot.c ---- */
-Hot *hot_new(void); /* as GT_HOTPATH_* say; NULL: off */
-void hot_free(Hot **h);
-void hot_added(Stream *s); /* an instruction was just added to the frame, which is not sent yet */
-void hot_edge(Stream *s, bool is_put_in); /* the last one was an edge: a loop's, or put in */
-/* Before an instruction with results is numbered: an edge is to stand before it. */
-bool hot_is_edge_due(Stream *s, const Inst *in);
-void hot_stats(const Hot *h, Bytes *text);
 
 /* ---- stream_link.c ---- */
 bool stream_start(Stream *s, Span at, LangError *e); /* connects, once */

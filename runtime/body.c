@@ -97,6 +97,8 @@ static const char *read_forms(Body *b) {
     return b->n ? NULL : "no instructions";
 }
 
+static size_t bytes_max(const Bodies *t) { return t->bytes_max ? t->bytes_max : BODIES_BYTES; }
+
 /* What is too old for it goes, then so many that there is room. */
 static void put(Bodies *t, Body *b, uint64_t number) {
     if (number - t->oldest >= BODIES_MAX) {
@@ -104,7 +106,7 @@ static void put(Bodies *t, Body *b, uint64_t number) {
             bury(t, &t->slot[t->oldest % BODIES_MAX]);
         if (t->oldest == t->next) t->oldest = number;
     }
-    for (; t->n_bytes + b->n_bytes > BODIES_BYTES; t->oldest++)
+    for (; t->n_bytes + b->n_bytes > bytes_max(t); t->oldest++)
         bury(t, &t->slot[t->oldest % BODIES_MAX]);
     b->number = number;
     t->slot[number % BODIES_MAX] = b;
@@ -146,7 +148,7 @@ void bodies_rename(Bodies *t, uint64_t number, uint64_t old) {
 
 Body *bodies_first_to_go(Bodies *t, size_t n) {
     while (t->oldest < t->next && !bodies_get(t, t->oldest)) t->oldest++;
-    bool has_room = t->next - t->oldest < BODIES_MAX && t->n_bytes + n <= BODIES_BYTES;
+    bool has_room = t->next - t->oldest < BODIES_MAX && t->n_bytes + n <= bytes_max(t);
     return has_room ? NULL : bodies_get(t, t->oldest);
 }
 

@@ -61,7 +61,8 @@ struct Body {
 typedef struct Bodies {
     Body *slot[BODIES_MAX]; /* by number */
     Body *dead;
-    size_t n_bytes;
+    size_t n_bytes, bytes_max; /* of forms; the latter, set while it is empty: 0: BODIES_BYTES, or
+                                  less, but no less than BODY_BYTES */
     uint64_t next; /* numbers below were given */
     uint64_t oldest;
 } Bodies; /* zero-initialised is empty */
