@@ -255,6 +255,7 @@ static Made make_object(Shop *s, const Bytes *text, bool is_urgent, char object[
 /* Kernels that were loaded from a new object get their names in the cache. */
 static void keep(Shop *s, Item **e, int n, const char *object) {
     char path[PATH_ROOM], why[WHY_ROOM];
+    snprintf(path, sizeof path, "%s", object);
     bool ok = cache_seal(object);
     for (int i = 0; i < n && ok; i++) {
         cache_path(&s->cache, e[i]->key, path);
@@ -266,7 +267,7 @@ static void keep(Shop *s, Item **e, int n, const char *object) {
     if (ok) cache_trim(&s->cache);
     for (int i = 0; i < n && ok; i++) cache_want(&s->cache, e[i]->key, false);
     if (ok || (error == ENOENT && cache_open(&s->cache, why, sizeof why))) return;
-    snprintf(why, sizeof why, "%.150s: %s", s->cache.dir, strerror(error));
+    snprintf(why, sizeof why, "%.250s: %s", path, strerror(error));
     tell_lost(s, why);
 }
 
@@ -694,7 +695,7 @@ JitStats jit_stats(Jit *j) {
             if (!item) continue;
             all.compiled += item->state == ITEM_COMPILED;
             all.cached += item->state == ITEM_CACHED;
-            all.failed += item->state == ITEM_FAILED && !s->is_off;
+            all.failed += item->state == ITEM_FAILED;
             all.pending += is_pending(s, item);
             all.compile_ms += item->batch ? item->compile_ms / item->batch : 0;
         }

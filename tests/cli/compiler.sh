@@ -80,6 +80,18 @@ EOF
         same "sources on it, told once" "$(grep -c GT_SAVE "$TMP/err")" 1
     done
 fi
+# An entry that cannot be written is named, its kernel is used all the same; a cache that cannot be made: all have failed.
+XDG_CACHE_HOME=$TMP/taken run "before it is taken"
+for f in "$TMP"/taken/gt/*.so; do rm "$f"; mkdir "$f"; done
+XDG_CACHE_HOME=$TMP/taken run "taken"; once "taken"
+has "taken" "$(err)" "kernels cannot be kept, and what has none goes on without: $TMP/taken/gt/"; has "taken" "$(err)" ".so: Is a directory"
+has "taken" "$(out)" "one kernel of several operations"
+cat >"$TMP/figures.gt" <<'EOF'
+x = rand(64, 64); y = tanh(x * 2.0 + 1.0); w = exp(y); sync(); z = exp(x * 3 + 2).sum(0); sync()
+s = stats(); print(s["jit.compiled"] + s["jit.cached"] + s["jit.pending"], s["jit.failed"] > 0)
+EOF
+same "no cache: figures" "$(XDG_CACHE_HOME=$TMP/k.gt "$GTSH" "$TMP/figures.gt" 2>/dev/null)" "0 true"
+same "no compiler: figures" "$(GT_CC=$TMP/absent "$GTSH" "$TMP/figures.gt" 2>/dev/null)" "0 true"
 # The sources' directory is made, with those above it; or it is told why not.
 GT_SAVE_COMPILED_CODE=$TMP/a/b/c XDG_CACHE_HOME=$TMP/cache run "sources"
 same "sources" "$(ls "$TMP/a/b/c" | sed 's/^[0-9a-f]*\.c/kernel/' | sort -u | tr '\n' ' ')" "fused.h kernel "
