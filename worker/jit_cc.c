@@ -150,6 +150,20 @@ static const char *telling_line(char *said) {
     return first;
 }
 
+/* Appends s to text so that it cannot steer a terminal: control characters, UTF-8's too, and bytes
+ * that are no UTF-8 as \xNN. */
+static void add_visible(char *text, size_t size, const char *s) {
+    size_t n = strlen(text);
+    for (int left = 0; *s && n + 5 < size; s++) {
+        unsigned char c = (unsigned char)*s;
+        bool is_next = (c & 0xc0) == 0x80;
+        bool is_control = c < 0x20 || c == 0x7f || (is_next && !left) ||
+                          (c == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xa0);
+        left = is_control || c < 0x80 ? 0 : is_next ? left - 1 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+        n += (size_t)snprintf(text + n, size - n, is_control ? "\\x%02x" : "%c", c);
+    }
+}
+
 /* A file in memory, or -1. */
 static int memory_file(const char *data, size_t n) {
     int fd = memfd_create("gt-kernel", MFD_CLOEXEC);
@@ -308,13 +322,15 @@ static CcResult judge(const Cc *c, const End *end, int output, const char *objec
         snprintf(why, size, "'%s' was ended by signal %d (%s)", c->command, WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
     } else if (status && line) {
-        snprintf(why, size, "%.240s", line);
+        why[0] = 0;
+        add_visible(why, size < 240 ? size : 240, line);
     } else if (status) {
         snprintf(why, size, "'%s' failed, exit status %d, and did not say why", c->command,
                  status == -1 ? -1 : WEXITSTATUS(status));
     } else if (stat(object, &st) || st.st_size == 0) {
-        snprintf(why, size, "'%s' made nothing, though it did not fail%s%.200s", c->command,
-                 line ? ": " : "", line ? line : "");
+        snprintf(why, size, "'%s' made nothing, though it did not fail%s", c->command,
+                 line ? ": " : "");
+        add_visible(why, size, line ? line : "");
     } else {
         return CC_MADE;
     }

@@ -27,7 +27,7 @@ broken() {
     once "$name"
     same "$name: what is left" "$(ls "$TMP/cache-$name/gt")" ""
     GT_DEBUG_COMPILE=1 GT_CC=$TMP/$name XDG_CACHE_HOME=$TMP/cache-$name run "$name, of each"
-    same "$name: each" "$(grep -c "cannot be compiled and is not fused: $words" "$TMP/err")" 2
+    same "$name: each" "$(grep -cF "cannot be compiled and is not fused: $words" "$TMP/err")" 2
     same "$name: lines that end in a blank" "$(grep -c ' $' "$TMP/err")" 0
 }
 output='while [ $# -gt 1 ]; do [ "$1" = -o ] && out=$2; shift; done'
@@ -38,6 +38,8 @@ broken nothing "'$TMP/nothing' made nothing, though it did not fail" '#!/bin/sh'
 broken other "what '$TMP/other' made cannot be loaded: the kernel is not in it" '#!/bin/sh' "$output" \
     'echo "int x;" | cc -shared -fPIC -x c - -o "$out"'
 broken says "k.c:3: error: no vectors" '#!/bin/sh' 'echo "k.c: in a function:"; echo "k.c:3: error: no vectors" >&2; exit 1'
+broken colours "k.c: \\x1b[31merror:\\x1b[0m no ‘vectors’ \\x9b2J\\xc2\\x9b2J\\x07" '#!/bin/sh' \
+    'printf "k.c: \033[31merror:\033[0m no ‘vectors’ \2332J\302\2332J\007\n" >&2; exit 1'
 broken noformat "cannot run '$TMP/noformat': Exec format error" 'no program'
 echo '#!/bin/sh' >"$TMP/noexec"
 for c in noexec:" (Permission denied)" absent: .:" (Is a directory)"; do
