@@ -346,6 +346,7 @@ int main(int argc, char **argv) {
         if (err.code) complain(&err);
         return code;
     }
+    env_tell_misspelt("gt-dispatcher: ");
     struct sigaction act = {.sa_handler = on_signal};
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGINT, &act, NULL);

@@ -10,6 +10,7 @@
 #include "lang/signal.h"
 #include "runtime/log.h"
 #include "runtime/endpoint.h"
+#include "runtime/env.h"
 #include <errno.h>
 #include <locale.h>
 #include <signal.h>
@@ -308,6 +309,7 @@ int main(int argc, char **argv) {
         printf("gtsh %s\n", GTSH_VERSION);
         return leave(&a, 0);
     }
+    env_tell_misspelt("");
     if (!find_dispatcher(&a, &e) || !find_text(&a, &at_prompt, &e)) {
         report(&a, &e);
         return leave(&a, error_exit_code(&e));

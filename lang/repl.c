@@ -81,13 +81,13 @@ static void make_parents(const char *path) {
     free(copy);
 }
 
-/* $GT_HISTFILE (empty: none), else $XDG_STATE_HOME/gt/history, else ~/.local/state/gt/history. */
+/* $GT_HISTFILE (empty: none), else (a relative $XDG_... counts as not set) $XDG_STATE_HOME/gt/history, else ~/.local/state/gt/history. */
 static char *history_path(void) {
     const char *file = getenv("GT_HISTFILE"), *state = getenv("XDG_STATE_HOME"),
                *home = getenv("HOME");
     Bytes b = {0};
     if (file) return *file ? xstrdup(file) : NULL;
-    if (state && *state)
+    if (state && *state == '/')
         bytes_printf(&b, "%s/gt/history", state);
     else if (home && *home)
         bytes_printf(&b, "%s/.local/state/gt/history", home);
@@ -368,7 +368,7 @@ static void take_line(Repl *r, const char *line) {
 static void run_init_file(Repl *r) {
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     Bytes path = {0}, text = {0};
-    if (config && *config) bytes_printf(&path, "%s/gt/gtshrc", config);
+    if (config && *config == '/') bytes_printf(&path, "%s/gt/gtshrc", config);
     if ((!path.n || access(path.data, R_OK)) && home && *home) {
         path.n = 0;
         bytes_printf(&path, "%s/.gtshrc", home);

@@ -1,6 +1,8 @@
 /* env.c: see env.h. SPDX-License-Identifier: MIT */
 #include "runtime/env.h"
+#include "runtime/body.h"
 #include "runtime/flags.h"
+#include "runtime/near.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +39,15 @@ static const struct Row {
     {"GT_WORKER_BATCH_SIZE", NULL, NULL, 1, MANY},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+/* Those that others read: first what users set, behind NULL what tests, benchmarks and the programs
+ * among themselves do. */
+static const char *const others[] = {
+    "GT_BACKEND", "GT_CC", "GT_CONFIG", "GT_DEBUG", "GT_DISPATCHER", "GT_HISTFILE",
+    "GT_INSTRUCTION_LOG", "GT_PATH", "GT_SAVE_COMPILED_CODE", NULL,
+    "GT_BENCH_CPU", "GT_BENCH_FIGURES", "GT_BENCH_ROUNDS", "GT_BENCH_THREADS", "GT_DATA",
+    "GT_LONG", "GT_PYTHON", "GT_SPAWNED", "GT_TEST_FACTOR", "GT_TEST_INSIDE", "GT_TEST_WORLDS"};
+enum { N_OTHERS = sizeof others / sizeof others[0] };
 
 static const struct Row *row_of(const char *name) {
     int i = 0;
@@ -99,7 +110,54 @@ static bool check(const struct Row *row, Err *err) {
 bool env_check(Err *err) {
     for (int i = 0; i < N_ROWS; i++)
         if (!check(&rows[i], err)) return false;
-    return true;
+    int64_t least = env_int("GT_HOTPATH_MIN_SEQ"), most = env_int("GT_HOTPATH_WINDOW");
+    if (most > BODY_INSTS) most = BODY_INSTS;
+    return least <= most ||
+           err_set(err, ERR_ARG, "GT_HOTPATH_MIN_SEQ=%lld is more than GT_HOTPATH_WINDOW=%lld: "
+                                 "nothing could be hot", (long long)least, (long long)most);
+}
+
+/* ---- Misspelt ---- */
+
+static const char prefix[] = "GT_";
+enum { N_PREFIX = sizeof prefix - 1, ENV_NAME_MAX = 64 };
+
+static bool is_known(const char *name, size_t n) {
+    bool is = false;
+    for (int i = 0; i < N_ROWS; i++) is |= strlen(rows[i].name) == n && !memcmp(rows[i].name, name, n);
+    for (int i = 0; i < N_OTHERS; i++)
+        is |= others[i] && strlen(others[i]) == n && !memcmp(others[i], name, n);
+    return is;
+}
+
+/* The next one from *at on. */
+static bool misspelt(size_t *at, char name[ENV_NAME_MAX], const char **meant) {
+    extern char **environ;
+    const char *names[N_ROWS + N_OTHERS];
+    size_t n_names = 0;
+    for (int i = 0; i < N_ROWS; i++) names[n_names++] = rows[i].name + N_PREFIX;
+    for (int i = 0; others[i]; i++) names[n_names++] = others[i] + N_PREFIX;
+    while (environ && environ[*at]) {
+        const char *s = environ[(*at)++];
+        size_t n = strcspn(s, "=");
+        if (strncmp(s, prefix, N_PREFIX) || n >= ENV_NAME_MAX || !s[n] || !s[n + 1]) continue;
+        if (is_known(s, n)) continue;
+        const char *near = nearest_name(s + N_PREFIX, n - N_PREFIX, names, n_names);
+        if (!near) continue;
+        memcpy(name, s, n);
+        name[n] = 0;
+        *meant = near - N_PREFIX;
+        return true;
+    }
+    return false;
+}
+
+void env_tell_misspelt(const char *who) {
+    char name[ENV_NAME_MAX];
+    const char *meant;
+    for (size_t at = 0; misspelt(&at, name, &meant);)
+        fprintf(stderr, "%swarning: %s is set, and nothing reads it; did you mean %s?\n", who, name,
+                meant);
 }
 
 bool env_is_on(const char *name) {

@@ -3,6 +3,10 @@
  * addresses or commands are checked by who opens them; GT_BACKEND and GT_DEBUG, which are options
  * as well, by who reads options.)
  *
+ * A name that is none of them all, those that are checked elsewhere included, but nearly one is
+ * told at the start: GT_FUSES=0 would tell the same tale. Other names that begin so are left alone;
+ * programs may have variables of their own.
+ *
  * Empty is as if not set. A value that cannot be is an error of usage (exit 2), as with an option:
  * a benchmark with GT_FUSE=maybe would tell a tale.
  * SPDX-License-Identifier: MIT */
@@ -13,6 +17,8 @@
 
 /* All variables of the table; false: err names one, its value, and what it may be. */
 bool env_check(Err *err);
+/* Prints "WHOwarning: ..." to standard error for each variable that seems to be misspelt. */
+void env_tell_misspelt(const char *who);
 /* The value of one in the table, or what holds without it, which also stands in for what env_check
  * refuses. */
 bool env_is_on(const char *name);     /* 0 or 1, or words for them */

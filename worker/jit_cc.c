@@ -21,7 +21,7 @@ extern char **environ;
 /* So low that a step on all cores loses a tenth of its speed or less to a compiler beside it, not a
  * half as with 0; and not so low that kernels never come while all cores are busy. Urgent: beside
  * four other programs on two cores a kernel comes within 3 s or so, which it otherwise does not. */
-enum { ARGS_MAX = 40, NICE = 10, NICE_URGENT = 5, PATH_BYTES = 1024 };
+enum { ARGS_MAX = 160, NICE = 10, NICE_URGENT = 5, PATH_BYTES = 1024 };
 
 /* What a call may say, and (64 MiB) what any file of its may be long. */
 enum { SAID_MAX = 1 << 20, FILE_MAX = 64 << 20 };
@@ -77,7 +77,9 @@ void cc_forget(Cc *c) {
 void cc_init(Cc *c, const char *command, const char *isa) {
     *c = (Cc){.child = 0};
     if (!command) command = getenv("GT_CC");
-    snprintf(c->command, sizeof c->command, "%s", command && *command ? command : "cc");
+    if (!command || !*command) command = "cc";
+    c->is_long = strlen(command) >= sizeof c->command;
+    snprintf(c->command, sizeof c->command, "%s", command);
     snprintf(c->isa, sizeof c->isa, "%s", isa);
     c->limit_ms = env_int("GT_CC_SECONDS") * 1000;
     c->cpu_s = c->limit_ms / 3000 ? c->limit_ms / 3000 : 1;
@@ -89,11 +91,23 @@ void cc_fini(Cc *c) {
     if (c->trace) atomic_store(&c->trace->is_taken, false);
 }
 
-/* text's words behind args[n]; text is cut up. */
+/* text's words behind args[n]; text is cut up. What stands between quotes, single or double, is one
+ * word or part of one. -1: a quote is not closed, or there are too many words. */
 static int add_words(char **args, int n, char *text) {
-    char *rest = NULL;
-    char *w = strtok_r(text, " ", &rest);
-    for (; w && n < ARGS_MAX - 8; w = strtok_r(NULL, " ", &rest)) args[n++] = w;
+    char *to = text;
+    for (const char *s = text + strspn(text, " "); *s; s += strspn(s, " ")) {
+        if (n == ARGS_MAX - 8) return -1;
+        args[n++] = to;
+        for (char quote = 0; *s && (quote || *s != ' '); s++) {
+            if (quote ? *s == quote : *s == '\'' || *s == '"')
+                quote = quote ? 0 : *s;
+            else
+                *to++ = *s;
+            if (quote && !s[1]) return -1;
+        }
+        s += *s != 0; /* before `to` is written over it */
+        *to++ = 0;
+    }
     return n;
 }
 
@@ -124,6 +138,10 @@ bool cc_identify(const Cc *c, Bytes *out) {
     bytes_printf(out, "%s|%s|%s|", c->command, flags, march(c->isa));
     memcpy(words, c->command, sizeof words);
     int n = add_words(args, 0, words);
+    if (n < 0 || c->is_long) {
+        errno = c->is_long ? E2BIG : EINVAL;
+        return false;
+    }
     for (int i = 0; i < n; i++) { /* "ccache gcc" is two programs */
         struct stat st;
         if (find_program(args[i], &st))
@@ -342,7 +360,8 @@ CcResult cc_compile(Cc *c, const Bytes *source, const char *object, bool is_urge
     char *args[ARGS_MAX], command[sizeof c->command], rest[512];
     memcpy(command, c->command, sizeof command);
     snprintf(rest, sizeof rest, "%s %s", flags, march(c->isa));
-    int n = add_words(args, add_words(args, 0, command), rest);
+    int n = add_words(args, 0, command);
+    n = add_words(args, n < 0 ? 0 : n, rest); /* cc_identify has refused such a command */
     args[n++] = (char *)"-o";
     args[n++] = (char *)object;
     args[n++] = (char *)"-x";

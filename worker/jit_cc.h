@@ -15,6 +15,7 @@
 
 typedef struct Cc {
     char command[256]; /* the compiler and its first arguments */
+    bool is_long;      /* which did not fit: then there is none */
     char isa[8];
     pthread_mutex_t lock; /* of both below */
     pid_t child;          /* 0: none */
@@ -23,7 +24,8 @@ typedef struct Cc {
     struct CcTrace *trace; /* of this process's, see cc_abandon; or NULL */
 } Cc;
 
-/* command: NULL: $GT_CC, else "cc"; isa as in JitConfig. */
+/* command: words between blanks, quotes as in a shell; NULL: $GT_CC, else "cc". isa as in
+ * JitConfig. */
 void cc_init(Cc *c, const char *command, const char *isa);
 void cc_fini(Cc *c);
 /* What the compiler is, all that its kernels depend on beside their source: command, flags, and

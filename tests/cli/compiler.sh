@@ -48,6 +48,13 @@ for c in noexec:" (Permission denied)" absent: .:" (Is a directory)"; do
     has "$c, :kernel" "$(out)" "no C compiler${c#*:}: $TMP/${c%%:*}"
 done
 
+# A path with blanks, and arguments; what cannot be split.
+mkdir -p "$TMP/a b"; printf '%s\n' '#!/bin/sh' '[ "$1$2$3" = "-DX=1 2-DY=3-DZ" ] || exit 4; shift 3' 'exec cc "$@"' >"$TMP/a b/c c"; chmod +x "$TMP/a b/c c"
+GT_CC="  '$TMP/a b/c c'  -DX='1 2' -D\"Y=3\" -DZ " XDG_CACHE_HOME=$TMP/cache-blanks run "blanks"
+same "blanks" "$(err)" ""; has "blanks" "$(out)" "compiled in"
+GT_CC="'$TMP/a b/c c" run "open quote"; has "open quote" "$(err)" "kernels are not fused: no C compiler (Invalid argument): '$TMP/a b/c c"
+GT_CC="cc $(printf '%0300d' 1)" run "too long"; has "too long" "$(err)" "kernels are not fused: no C compiler (Argument list too long): cc 000"
+
 # The cache is removed: before a kernel, and while its compiler runs; each time.
 printf '%s\n' '#!/bin/sh' "rm -rf '$TMP/gone'" 'exec cc "$@"' >"$TMP/removes"
 printf '%s\n' '#!/bin/sh' "[ -e '$TMP/was' ] || rm -rf '$TMP/gone'" "touch '$TMP/was'" 'exec cc "$@"' >"$TMP/removes1"

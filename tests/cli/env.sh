@@ -24,6 +24,29 @@ for right in GT_FUSE= GT_FUSE=wait GT_PLAN= GT_PLAN=off GT_COMPILE=yes GT_AUTO_C
     GT_HOTPATH_WINDOW=20 GT_DATA_PLANE=zmq GT_AUTO_SHARD=no GT_CHECK_NAN=on; do
     code "$right" 0 env "$right" "$GTSH" -c 'print(ones(3).sum())'; same "$right" "$(out)$(err)" "tensor(3.)"
 done
+# Two that contradict each other.
+code "least above most" 2 env GT_HOTPATH_MIN_SEQ=50 GT_HOTPATH_WINDOW=20 "$GTSH" -c 'print(1)'
+has "least above most" "$(out)$(err)" "GT_HOTPATH_MIN_SEQ=50 is more than GT_HOTPATH_WINDOW=20"
+code "least above all" 2 env GT_HOTPATH_MIN_SEQ=20000 "$B/gt-dispatcher"; has "least above all" "$(err)" "is more than GT_HOTPATH_WINDOW=16384"
+code "least is most" 0 env GT_HOTPATH_MIN_SEQ=20 GT_HOTPATH_WINDOW=20 "$GTSH" -c 'print(1)'
+# Nearly the name of one: told once, with that one, by all three programs. Others, and those of tests, are left alone.
+code "GT_FUSES" 0 env GT_FUSES=0 "$GTSH" -c 'print(1)'
+same "GT_FUSES" "$(out) $(err)" "1 warning: GT_FUSES is set, and nothing reads it; did you mean GT_FUSE?"
+code "two" 0 env GT_NO_FUSE=1 GT_DEBUG_COMPILER=1 GT_HISTFIL=x GT_FUZE= "$GTSH" -c 'print(1)'
+has "two" "$(err)" "GT_DEBUG_COMPILER is set, and nothing reads it; did you mean GT_DEBUG_COMPILE?"
+has "two" "$(err)" "did you mean GT_HISTFILE?"; same "two" "$(grep -c warning "$TMP/err")" 2
+code "of others" 0 env GT_LEARNING_RATE=1 GT_DATA=x GT_PYTHON=x GT_LONG=1 GT_BENCH_CPU=1 GT_TEST_FACTOR=1 GT_HOME=/x GT_SPAWNED=1 \
+    "$GTSH" -c 'print(1)'
+same "of others" "$(err)" ""
+code "gt-dispatcher, GT_PLANE" 1 env GT_PLANE=0 "$B/gt-dispatcher" --ipc /dev/null/x; has "gt-dispatcher" "$(err)" "gt-dispatcher: warning: GT_PLANE is set"
+code "gt-worker, GT_PLANE" 69 env GT_PLANE=0 "$B/gt-worker" --wait 1; has "gt-worker" "$(err)" "gt-worker: warning: GT_PLANE is set"
+# What is in the table is in the pages.
+for name in $(sed -n 's/^    {"\(GT_[A-Z_]*\)".*/\1/p; /others\[\] = {/,/NULL/p' runtime/env.c | grep -o 'GT_[A-Z_]*'); do
+    grep -q "$name" man/gtsh.1 || fail "gtsh.1 lacks $name"
+done
+# A relative path in XDG_... counts as not set.
+(cd "$TMP" && HOME=$TMP/home XDG_CACHE_HOME=here GT_FUSE=wait "$GTSH" -c 'y = tanh(rand(64, 64) * 2.0 + 1.0); sync()')
+[ -d "$TMP/home/.cache/gt" ] && [ ! -e "$TMP/here" ] || fail "a relative XDG_CACHE_HOME: $(ls "$TMP" "$TMP/home")"
 # words for 0 and 1 mean them
 code "GT_DEBUG_CLIENT=off" 0 env GT_DEBUG_CLIENT=off "$GTSH" -c 'ones(3).sum().item()'; same "off" "$(err)" ""
 code "GT_DEBUG_CLIENT=on" 0 env GT_DEBUG_CLIENT=on "$GTSH" -c 'ones(3).sum().item()'; has "on" "$(err)" "[CLIENT] t1 = sum"
