@@ -50,7 +50,7 @@ bool cpu_fused_product(Engine *e, const Call *product, Fuse *f, const FusedKerne
     return ok && (is_told ? !bad : cpu_fused(e, f, k));
 }
 
-enum { ROWS_OF_PART = 64 };
+enum { ROWS_OF_PART = 64, WHOLE_LINES = 512 /* elements */ };
 bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
     Cpu *c = (Cpu *)e;
     FusedArgs *a = &f->args;
@@ -59,7 +59,9 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
     FusedRun r = {a, k->run, c->pool, (size_t)fused_scratch(k, a->n), 0};
     int64_t cost = 1 + k->cost / 4; /* of an element, in those of a plain kernel */
     if (k->unit == FUSED_ELEMENTS) {
-        cpu_ranges(c, a->n, fused_part(a->n, cost), fused_range, &r);
+        /* A part begins where a cache line does, whatever the dtype, and has no rest but the last. */
+        int64_t part = fused_part(a->n, cost);
+        cpu_ranges(c, a->n, (part + WHOLE_LINES - 1) / WHOLE_LINES * WHOLE_LINES, fused_range, &r);
         return !bad;
     }
     if (k->unit == FUSED_ROWS) {

@@ -1,8 +1,9 @@
-/* pool.c: see pool.h. A run writes the job, then to each thread how many parts are its share, then
+/* pool.c: see pool.h. A run writes the job, then to each thread which parts are its share, then
  * bumps the mailboxes of the threads that have one; mailbox and share have cache lines of their
- * own. A part is claimed by lowering the share that it is in, by its thread or by one that is done
- * with its own; only who has claimed a part reads the job, and the job stays until all parts are
- * done: the last one lowers `left` to 0, on which the caller waits.
+ * own. A part is claimed by making the share that it is in smaller: by its thread at the front, so
+ * that it goes through memory in order, by one that is done with its own at the end. Only who has
+ * claimed a part reads the job, and the job stays until all parts are done: the last one lowers
+ * `left` to 0, on which the caller waits.
  *
  * Sleeping: who wants to sleep says so in `asleep`, looks at the word once more and only then waits
  * on it; who changes the word looks at `asleep` afterwards. Both use sequentially consistent
@@ -36,7 +37,7 @@ typedef struct Gate {
 typedef struct PoolThread {
     _Alignas(
         64) Gate go; /* word counts the jobs this thread was given; the top bit asks it to end */
-    _Alignas(64) _Atomic uint32_t share; /* parts of its share that nobody has claimed */
+    _Alignas(64) _Atomic uint64_t share; /* parts that nobody has claimed: first, end << 32 */
     _Alignas(64) void *scratch;
     size_t scratch_bytes;
     struct Pool *pool;
@@ -50,7 +51,6 @@ struct Pool {
     int64_t spin_ns;
     PoolFn fn;
     void *ctx;
-    int n_parts;
     _Alignas(64) Gate left; /* parts that are not done */
 };
 
@@ -94,24 +94,28 @@ static void gate_wake(Gate *g) {
     if (atomic_load(&g->asleep)) syscall(SYS_futex, &g->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Thread t of T has parts t, t + T, t + 2 T, ... of n. */
-static int share_of(const Pool *p, int t) {
-    return t < p->n_parts ? (p->n_parts - 1 - t) / p->n_threads + 1 : 0;
+/* Of n parts thread t of T has those from t n / T on. */
+static uint64_t share_of(int n, int t, int T) {
+    return (uint64_t)((int64_t)n * t / T) | (uint64_t)((int64_t)n * (t + 1) / T) << 32;
 }
 
 /* Runs what is left of t's share as thread `thread`; returns the number of parts. */
 static uint32_t run_share(Pool *p, int t, int thread) {
-    _Atomic uint32_t *share = &p->thread[t].share;
-    uint32_t n = 0, left = atomic_load_explicit(share, memory_order_acquire);
-    while (left) {
-        if (!atomic_compare_exchange_weak_explicit(share, &left, left - 1, memory_order_acquire,
+    _Atomic uint64_t *share = &p->thread[t].share;
+    uint32_t n = 0;
+    uint64_t left = atomic_load_explicit(share, memory_order_acquire);
+    for (;;) {
+        uint32_t first = (uint32_t)left, end = (uint32_t)(left >> 32);
+        if (first >= end) return n;
+        bool is_own = t == thread;
+        uint64_t rest = is_own ? left + 1 : left - (UINT64_C(1) << 32);
+        if (!atomic_compare_exchange_weak_explicit(share, &left, rest, memory_order_acquire,
                                                    memory_order_acquire))
             continue;
-        p->fn(p->ctx, t + (share_of(p, t) - (int)left) * p->n_threads, thread);
+        p->fn(p->ctx, (int)(is_own ? first : end - 1), thread);
         n++;
         left = atomic_load_explicit(share, memory_order_acquire);
     }
-    return n;
 }
 
 /* Its own share, then what others have not begun. */
@@ -184,10 +188,11 @@ void pool_run(Pool *p, int n_parts, PoolFn fn, void *ctx) {
         return;
     }
     assert(atomic_load_explicit(&p->left.word, memory_order_relaxed) == 0);
-    p->fn = fn, p->ctx = ctx, p->n_parts = n_parts;
+    p->fn = fn, p->ctx = ctx;
     atomic_store_explicit(&p->left.word, (uint32_t)n_parts, memory_order_relaxed);
     for (int t = 0; t <= others; t++)
-        atomic_store_explicit(&p->thread[t].share, (uint32_t)share_of(p, t), memory_order_release);
+        atomic_store_explicit(&p->thread[t].share, share_of(n_parts, t, others + 1),
+                              memory_order_release);
     for (int i = 1; i <= others; i++) {
         Gate *g = &p->thread[i].go;
         uint32_t next = (atomic_load_explicit(&g->word, memory_order_relaxed) + 1) & ~END;
