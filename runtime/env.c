@@ -33,6 +33,7 @@ static const struct Row {
     {"GT_HOTPATH_THRESHOLD", NULL, NULL, 0, 2},
     {"GT_HOTPATH_WINDOW", NULL, NULL, 1, MANY},
     {"GT_ISA", "base v3 v4", NULL, 0, 0},
+    {"GT_LLC_KIB", NULL, NULL, 1, 0},
     {"GT_NET", "ring inproc", NULL, 0, 0},
     {"GT_PLAN", "0 1", NULL, 0, 1},
     {"GT_VERBOSE", "0 1", NULL, 0, 0},

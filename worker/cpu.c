@@ -48,6 +48,25 @@ const Kernels *kernels_find(void) {
     return v3 && v4 ? &kernels_v4 : v3 ? &kernels_v3 : &kernels_base;
 }
 
+/* Of the last level, as the kernel lists it: sysconf may count those of all dies as one. */
+static uint64_t cache_bytes(void) {
+    enum { UNKNOWN = 16 << 20, LEVELS = 8 };
+    uint64_t kib = (uint64_t)env_int("GT_LLC_KIB");
+    for (int i = 0; i < LEVELS && !kib; i++) {
+        char path[80];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size",
+                 LEVELS - 1 - i);
+        FILE *f = fopen(path, "re");
+        if (!f) continue;
+        unsigned long n = 0;
+        char unit = 0;
+        if (fscanf(f, "%lu%c", &n, &unit) == 2 && (unit == 'K' || unit == 'M'))
+            kib = unit == 'K' ? n : n << 10;
+        fclose(f);
+    }
+    return kib ? kib << 10 : UNKNOWN;
+}
+
 static Engine *cpu_open(const EngineConfig *config, Err *err) {
     Mem *mem = mem_open(config->memory_bytes, config->is_shared, err);
     if (!mem) return NULL;
@@ -57,6 +76,7 @@ static Engine *cpu_open(const EngineConfig *config, Err *err) {
     c->pool = pool_new(config->threads > 0 ? config->threads : 1);
     c->kernels = kernels_find();
     c->dense = dense_new();
+    c->cache_bytes = cache_bytes();
     snprintf(c->isa, sizeof c->isa, "cpu-%s", c->kernels->isa);
     return &c->engine;
 }

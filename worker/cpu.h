@@ -32,6 +32,7 @@ typedef struct Cpu {
         uint64_t bytes;
     } side[CPU_SIDES]; /* of the call that runs */
     int n_sides;
+    uint64_t cache_bytes; /* of the last level */
     char isa[16];
 } Cpu;
 

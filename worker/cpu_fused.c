@@ -43,11 +43,38 @@ bool cpu_fused_product(Engine *e, const Call *product, Fuse *f, const FusedKerne
     FusedRun r = {&f->args, k->run, c->pool, (size_t)fused_scratch(k, n), is_rows ? n : 1};
     int32_t bad = 0;
     f->args.bad = &bad;
+    f->args.is_far = 0;
     Err err;
     bool is_told;
     bool ok = cpu_product(c, product, fits ? product_range : NULL, &r, &is_told, &err);
     cpu_free_sides(c);
     return ok && (is_told ? !bad : cpu_fused(e, f, k));
+}
+
+/* Rows that go through the caches and out of them: is what the kernel reads and writes more than
+ * they hold, its outputs would only push out what is needed, and cost a reading of their lines
+ * before that; and its inputs come sooner when they are asked for. Bits are the same. Not for an
+ * output over an input, whose lines are there. */
+static void set_far(const Cpu *c, Fuse *f, const FusedKernel *k) {
+    enum { AHEAD_BYTES = 8192 };
+    FusedArgs *a = &f->args;
+    uint64_t bytes = 0, size = (uint64_t)(a->rows * a->n);
+    int64_t rows_ahead = FUSED_LANE_COUNT, last = a->outer.rank - 1;
+    if (k->unit == FUSED_ROWS) rows_ahead = 1 + AHEAD_BYTES / 4 / a->n;
+    a->is_far = k->unit >= FUSED_ROWS && a->n % FUSED_LINE == 0;
+    for (int i = 0; i < f->n_inputs; i++) {
+        a->ahead[i] = last < 0 ? 0 : rows_ahead * a->outer.stride[i][last];
+        if (a->ahead[i]) bytes += size * (uint64_t)dtype_info[f->input[i].type.dtype].size_bytes;
+    }
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (!n->is_stored || n->is_row || n->is_column) continue;
+        const char *to = a->out[n->output];
+        bytes += size * (uint64_t)dtype_info[n->dtype].size_bytes;
+        a->is_far &= (uintptr_t)to % FUSED_LINE == 0;
+        for (int j = 0; j < f->n_inputs; j++) a->is_far &= to != a->in[j];
+    }
+    a->is_far &= bytes / 3 > c->cache_bytes / 4;
 }
 
 enum { ROWS_OF_PART = 64, WHOLE_LINES = 512 /* elements */ };
@@ -56,10 +83,11 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
     FusedArgs *a = &f->args;
     int32_t bad = 0; /* then it is done op by op, which says what is wrong */
     a->bad = &bad;
+    set_far(c, f, k);
     FusedRun r = {a, k->run, c->pool, (size_t)fused_scratch(k, a->n), 0};
     int64_t cost = 1 + k->cost / 4; /* of an element, in those of a plain kernel */
     if (k->unit == FUSED_ELEMENTS) {
-        /* A part begins where a cache line does, whatever the dtype, and has no rest but the last. */
+        /* Parts begin where cache lines do, whatever the dtype, and only the last has a rest. */
         int64_t part = fused_part(a->n, cost);
         cpu_ranges(c, a->n, (part + WHOLE_LINES - 1) / WHOLE_LINES * WHOLE_LINES, fused_range, &r);
         return !bad;

@@ -328,9 +328,11 @@ static void put_writes(Emit *e, int pass) {
     const Fuse *f = e->f;
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
-        if (pass_writes(e, i, pass))
-            emit_line(e, "%c%d[i] = %sv%d;", n->is_stored ? 'o' : 'q', i,
-                      n->is_stored && dtype_is_half((DType)n->dtype) ? "h_" : "", i);
+        const char *half = n->is_stored && dtype_is_half((DType)n->dtype) ? "h_" : "";
+        if (pass_writes(e, i, pass) && e->in_full && e->streams[i])
+            emit_line(e, "t%d[l] = %sv%d;", i, half, i);
+        else if (pass_writes(e, i, pass))
+            emit_line(e, "%c%d[i] = %sv%d;", n->is_stored ? 'o' : 'q', i, half, i);
         if (pass_folds(e, i, pass) && e->is_short)
             emit_line(e, "f%d[l] = %s_op(f%d[l], %s);", i, emit_kernel(e, i).text, i,
                       emit_name(e, n->in[0], false).text);

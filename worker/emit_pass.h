@@ -6,7 +6,7 @@
  * blocks, f accumulators of a row, k kept values of a row, c values laid out for a reduction, l
  * accumulators of a lane of rows, w values between the pieces of a loop's body; b where an input's
  * row begins, y its value there; p, o, q, a, g where a line of x, of a stored value, of k, l, c
- * begins, j an index: numbers are those of the cluster.
+ * begins, j an index, t values of a turn on their way out: numbers are those of the cluster.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EMIT_PASS_H
 #define GT_WORKER_EMIT_PASS_H
@@ -23,6 +23,8 @@ typedef struct Emit {
     bool is_short;                   /* rows of one block and one line: emit_rows.c */
     int slots[FUSE_NODES];      /* is_short: of so many rows a kept node's values are there */
     int n_pieces, piece[FUSE_NODES]; /* of the loop's body, in which a node is computed */
+    bool streams[FUSE_NODES]; /* is_short: stored, and in this kernel not read again ... */
+    bool in_full;             /* ... so in a turn of whole lanes its values go to t first */
     int last_use[FUSED_INPUTS];      /* 2 pass, + 1: after the pass's loop; by rows: never over */
 } Emit;
 

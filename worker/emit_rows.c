@@ -29,7 +29,7 @@ bool emit_is_total(const Emit *e, int i) {
 
 /* ---- What both kinds of rows need ---- */
 
-/* For so many rows node i is kept: from the pass that computes it to the last that loads it. */
+/* For so many rows node i is needed: from the pass that computes it to the last that loads it. */
 static int slots_of(Emit *e, int i) {
     if (!e->is_short) return 1;
     int last = e->plan.pass[i];
@@ -67,9 +67,9 @@ int64_t emit_scratch(Emit *e, int64_t *per_element) {
         }
     }
     if (e->is_short) {
-        emit_line(e, "char *const idle = scratch;");
+        emit_line(e, "char *const idle = scratch + (-(uintptr_t)scratch & (FUSED_LINE - 1));");
         *per_element += 8;
-        bytes += 8 * FUSED_LANE_COUNT;
+        bytes += 8 * FUSED_LANE_COUNT + FUSED_LINE;
     }
     return bytes;
 }
@@ -269,9 +269,71 @@ static void put_turn(Emit *e) {
         emit_line(e, "}");
     }
 }
+/* Behind a turn of whole lanes: what it computed goes out, and what a later one reads is asked for,
+ * where it is read first. */
+static void put_streams(Emit *e) {
+    const Fuse *f = e->f;
+    for (int far = 1; far >= 0; far--) {
+        emit_line(e, far ? "if (is_far) {" : "} else {");
+        bool asked[FUSED_INPUTS] = {0};
+        for (int pass = 0; pass < e->plan.n_passes; pass++) {
+            if (!pass_find_needs(e, pass)) continue;
+            for (int i = 0; i < f->n_nodes; i++)
+                if (e->streams[i] && pass_writes(e, i, pass))
+                    emit_line(e, "%s(o%d_%d + i0, t%d, sizeof t%d);",
+                              far ? "fused_past" : "__builtin_memcpy", i, pass, i, i);
+            for (int k = 0; far && k < f->n_inputs; k++) {
+                if (!e->needs_input[k] || asked[k] || f->lies[k] != LIES_DENSE) continue;
+                asked[k] = true;
+                emit_line(e, "fused_ahead(p%d_%d + i0, A->ahead[%d], LANES * sizeof *p%d_%d);", k,
+                          pass, k, k, pass);
+            }
+        }
+    }
+    emit_line(e, "}");
+}
+/* The loop over a row, and a masked turn for its rest. */
+static void put_turns(Emit *e) {
+    const Fuse *f = e->f;
+    emit_line(e, "int64_t i0 = 0;");
+    emit_line(e, "for (; i0 + LANES <= n; i0 += LANES) {");
+    for (int i = 0; i < f->n_nodes; i++)
+        if (e->streams[i])
+            emit_line(e, "%s t%d[LANES] __attribute__((aligned(FUSED_LINE)));",
+                      emit_ctype(f->node[i].dtype), i);
+    emit_line(e, "#pragma GCC ivdep");
+    emit_line(e, "#pragma GCC unroll 1");
+    emit_line(e, "for (int64_t l = 0; l < LANES; l++) {");
+    e->in_full = true;
+    put_turn(e);
+    e->in_full = false;
+    emit_line(e, "}");
+    put_streams(e);
+    emit_line(e, "}");
+    emit_line(e, "if (i0 < n) {");
+    emit_line(e, "#pragma GCC ivdep");
+    emit_line(e, "#pragma GCC unroll 1");
+    emit_line(e, "for (int64_t l = 0; l < LANES; l++) {");
+    emit_line(e, "if (l < n - i0) { /* masked, where the processor can */");
+    put_turn(e);
+    emit_line(e, "}");
+    emit_line(e, "}");
+    emit_line(e, "}");
+}
+static void find_streams(Emit *e) {
+    bool picks = false;
+    for (int i = 0; i < e->f->n_nodes; i++) picks |= e->f->node[i].op == OP_GATHER;
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        const FuseNode *n = &e->f->node[i];
+        bool is_of_space = n->is_stored && !n->is_row && !n->is_column;
+        e->streams[i] = is_of_space && !picks && slots_of(e, i) == 1;
+    }
+}
 static void put_short(Emit *e, const char *count, void (*next)(Emit *, const char *)) {
     const Fuse *f = e->f;
     int n_passes = e->plan.n_passes;
+    find_streams(e);
+    emit_line(e, "const int64_t is_far = A->is_far;");
     for (int k = 0; k < f->n_inputs; k++) emit_line(e, "const char *B%d[%d];", k, n_passes);
     for (int i = 0; i < f->n_nodes; i++)
         if (emit_is_row_value(e, i))
@@ -303,23 +365,7 @@ static void put_short(Emit *e, const char *count, void (*next)(Emit *, const cha
         emit_line(e, "%s f%d[LANES];", emit_lane_type(e, i), i);
         emit_line(e, "LANE f%d[l] = %s_init();", i, emit_kernel(e, i).text);
     }
-    emit_line(e, "int64_t i0 = 0;");
-    emit_line(e, "for (; i0 + LANES <= n; i0 += LANES) {");
-    emit_line(e, "#pragma GCC ivdep");
-    emit_line(e, "#pragma GCC unroll 1");
-    emit_line(e, "for (int64_t l = 0; l < LANES; l++) {");
-    put_turn(e);
-    emit_line(e, "}");
-    emit_line(e, "}");
-    emit_line(e, "if (i0 < n) {");
-    emit_line(e, "#pragma GCC ivdep");
-    emit_line(e, "#pragma GCC unroll 1");
-    emit_line(e, "for (int64_t l = 0; l < LANES; l++) {");
-    emit_line(e, "if (l < n - i0) { /* masked, where the processor can */");
-    put_turn(e);
-    emit_line(e, "}");
-    emit_line(e, "}");
-    emit_line(e, "}");
+    put_turns(e);
     for (int pass = 0; pass < n_passes; pass++) {
         put_row_of(e, pass);
         emit_row_inputs(e);
@@ -327,6 +373,7 @@ static void put_short(Emit *e, const char *count, void (*next)(Emit *, const cha
         emit_line(e, "}");
     }
     emit_line(e, "}");
+    emit_line(e, "if (is_far) fused_settle();");
 }
 
 void emit_rows(Emit *e, const char *count, void (*next)(Emit *e, const char *step)) {

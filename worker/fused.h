@@ -21,7 +21,8 @@ enum {
     FUSED_OUTPUTS = 48,
     FUSED_SCALARS = 24,
     FUSED_BLOCK = 4096, /* elements of one block of a reduction */
-    FUSED_LANE_COUNT = 16 /* its lanes */
+    FUSED_LANE_COUNT = 16, /* its lanes */
+    FUSED_LINE = 64 /* is_far: outputs begin, and rows of them, at so many bytes or multiples */
 };
 
 /* Axes, outermost first, with each input's distance in bytes. */
@@ -41,6 +42,9 @@ typedef struct FusedArgs {
     char *out[FUSED_OUTPUTS]; /* row-major, elements of the space or one per row */
     char scalar[FUSED_SCALARS][8];
     int64_t zero; /* is 0 */
+    /* More goes through the kernel than caches hold: it asks for its inputs `ahead` bytes before it
+     * reads them, and writes past the caches, lines that it does not have to read first. */
+    int64_t is_far, ahead[FUSED_INPUTS];
     int32_t *bad; /* set to 1 where an index is out of range: then what is stored means nothing */
     char *table;  /* (reductions, rows, blocks) accumulators of 8 bytes; or see FUSED_LANES */
 } FusedArgs;

@@ -30,6 +30,54 @@ PRO_FN void fused_next(FusedWalk *w, const FusedLoop *l, int inputs) {
     }
 }
 
+/* What FusedArgs.is_far asks for. In assembler, because the compiler takes its own functions for
+ * such that may read and write anything, and keeps no reduction in registers across one; so what is
+ * written by fused_past must not be read in the same kernel. bytes: 16, 32, 64 or 128, aligned. */
+#if defined(__x86_64__)
+#if defined(__AVX512F__)
+enum { FUSED_WIDE = 64 };
+#define FUSED_PAST "vmovntps %1, (%0)"
+#elif defined(__AVX__)
+enum { FUSED_WIDE = 32 };
+#define FUSED_PAST "vmovntps %1, (%0)"
+#else
+enum { FUSED_WIDE = 16 };
+#define FUSED_PAST "movntps %1, (%0)"
+#endif
+typedef float FusedWide __attribute__((vector_size(FUSED_WIDE), may_alias));
+typedef float FusedSixteen __attribute__((vector_size(16), may_alias));
+PRO_FN void fused_past(void *to_, const void *from_, int64_t bytes) {
+    char *to = to_;
+    const char *from = from_;
+    if (bytes < FUSED_WIDE) {
+#pragma GCC unroll 2
+        for (int64_t k = 0; k < bytes; k += 16)
+            __asm__ volatile(FUSED_PAST ::"r"(to + k), "v"(*(const FusedSixteen *)(from + k)));
+    } else {
+#pragma GCC unroll 8
+        for (int64_t k = 0; k < bytes; k += FUSED_WIDE)
+            __asm__ volatile(FUSED_PAST ::"r"(to + k), "v"(*(const FusedWide *)(from + k)));
+    }
+}
+/* An address that is none does no harm. bytes: of which the first are asked for, a line or two. */
+PRO_FN void fused_ahead(const void *p, int64_t ahead, int64_t bytes) {
+    __asm__ volatile("prefetcht0 (%0)" ::"r"((const char *)p + ahead));
+    if (bytes > FUSED_LINE)
+        __asm__ volatile("prefetcht0 (%0)" ::"r"((const char *)p + ahead + FUSED_LINE));
+}
+/* At the end of a kernel: who sees it ended sees what it wrote. */
+PRO_FN void fused_settle(void) { __asm__ volatile("sfence" ::: "memory"); }
+#else
+PRO_FN void fused_past(void *to, const void *from, int64_t bytes) {
+    __builtin_memcpy(to, from, (uint64_t)bytes);
+}
+PRO_FN void fused_ahead(const void *p, int64_t ahead, int64_t bytes) {
+    __builtin_prefetch((const char *)p + ahead);
+    (void)bytes;
+}
+PRO_FN void fused_settle(void) {}
+#endif
+
 /* Index i of n elements; -n .. -1 count from the end. A bad one is told, and is element 0. */
 PRO_FN int64_t fused_index(const FusedArgs *a, int64_t i, int64_t n) {
     if (i >= 0 && i < n) return i;

@@ -18,7 +18,8 @@ void pool_free(Pool **p);
 int pool_threads(const Pool *p);
 /* Runs fn for every part 0 .. n_parts-1, each once, and returns when all are done: thread t begins
  * with a run of parts, the t-th of as many as there are threads with work. `thread` may be any of
- * the pool, however few the parts; one part alone runs in the caller. Results must not depend on it. Not reentrant. */
+ * the pool, however few the parts; one part alone runs in the caller. Results must not depend on
+ * it. Not reentrant. */
 void pool_run(Pool *p, int n_parts, PoolFn fn, void *ctx);
 /* Between these calls, by any thread, threads of all pools sleep as soon as they have nothing to
  * do, so that other work of the process has their cores meanwhile: a compiler. */

@@ -167,6 +167,7 @@ static Exec *open_world(const char *how, int batch, int threads) {
     snprintf(text, sizeof text, "%d", batch);
     setenv("GT_FUSE", how, 1);
     setenv("GT_WORKER_BATCH_SIZE", text, 1);
+    setenv("GT_LLC_KIB", batch % 2 ? "1" : "32768", 1);
     Err err = {0};
     EngineConfig config = {.memory_bytes = UINT64_C(1) << 28, .threads = threads};
     Exec *x = exec_new(engine_find("cpu"), &config, &err);
