@@ -81,7 +81,8 @@ static void make_parents(const char *path) {
     free(copy);
 }
 
-/* $GT_HISTFILE (empty: none), else (a relative $XDG_... counts as not set) $XDG_STATE_HOME/gt/history, else ~/.local/state/gt/history. */
+/* $GT_HISTFILE (empty: none), else $XDG_STATE_HOME/gt/history, else ~/.local/state/gt/history; a
+ * relative $XDG_... counts as not set. */
 static char *history_path(void) {
     const char *file = getenv("GT_HISTFILE"), *state = getenv("XDG_STATE_HOME"),
                *home = getenv("HOME");

@@ -125,7 +125,8 @@ enum { N_PREFIX = sizeof prefix - 1, ENV_NAME_MAX = 64 };
 
 static bool is_known(const char *name, size_t n) {
     bool is = false;
-    for (int i = 0; i < N_ROWS; i++) is |= strlen(rows[i].name) == n && !memcmp(rows[i].name, name, n);
+    for (int i = 0; i < N_ROWS; i++)
+        is |= strlen(rows[i].name) == n && !memcmp(rows[i].name, name, n);
     for (int i = 0; i < N_OTHERS; i++)
         is |= others[i] && strlen(others[i]) == n && !memcmp(others[i], name, n);
     return is;
