@@ -158,11 +158,13 @@ static bool bi_input(Interp *in, const Value *arg, Value *out, LangError *e) {
     TRY(ok);
     char *line = NULL;
     size_t cap = 0;
-    ssize_t n = getline(&line, &cap, stdin);
+    ssize_t n = stream_interrupted ? -1 : getline(&line, &cap, stdin);
     if (n < 0) {
         free(line);
         clearerr(stdin);
-        return error_set(e, "input: the end of standard input");
+        if (!stream_interrupted) return error_set(e, "input: the end of standard input");
+        e->kind = E_INTERRUPT;
+        return error_set(e, "interrupted");
     }
     if (n && line[n - 1] == '\n')
         n--;

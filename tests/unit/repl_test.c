@@ -292,6 +292,37 @@ static void history(void) {
     unlink(path);
 }
 
+/* Ctrl-C while input() waits is no end of input; what was typed is dropped, and the next one works. */
+static void interrupt_input(void) {
+    Session s = start((const char *[]){"-q", "--norc", NULL});
+    expect(&s, "gt> ");
+    type(&s, "a = input(\"name? \")\r");
+    expect(&s, "\nname? ");
+    type(&s, "half");
+    usleep(100000);
+    type(&s, "\003");
+    expect(&s, "interrupted (repl:1)\n");
+    expect(&s, "gt> ");
+    CHECK(!strstr(s.all.data, "end of standard input"));
+    type(&s, "a = input(\"again? \")\r");
+    expect(&s, "\nagain? ");
+    type(&s, "Ada\r");
+    expect(&s, "gt> ");
+    line(&s, "a", "\n\"Ada\"\n");
+    type(&s, "input()\r");
+    expect(&s, "input()\n");
+    type(&s, "\004");
+    expect(&s, "input: the end of standard input");
+    expect(&s, "gt> ");
+    type(&s, "\004");
+    CHECK_INT(finish(&s), 0);
+    s = start((const char *[]){"-c", "input(\"name? \")", NULL});
+    expect(&s, "name? ");
+    type(&s, "\003");
+    expect(&s, "interrupted");
+    CHECK_INT(finish(&s), 128 + SIGINT);
+}
+
 /* A script dies by the signal after it has cleaned up, so that a shell loop around it stops too. */
 static void script(void) {
     Session s =
@@ -330,6 +361,7 @@ int main(void) {
     paste();
     interrupt();
     training();
+    interrupt_input();
     interrupt_memory();
     history();
     setenv("GT_HISTFILE", "", 1);
