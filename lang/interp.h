@@ -60,6 +60,7 @@ bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, 
 Span interp_span(const Interp *in);
 /* takes the progress line off the terminal before something else is shown */
 void progress_clear(Interp *in);
+void progress_hush(Interp *in); /* an interrupt: it stays where it is, and moves no more */
 void interp_warn(Interp *in, const LangError *w); /* prints a warning */
 void interp_warn_ctx(void *interp, const LangError *w); /* the same as a WarnFn for parse_program */
 /* A WarnFn for the started script: what a statement does not use is told once it has run, for an

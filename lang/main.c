@@ -269,6 +269,31 @@ static bool run_program(App *a, Source *src, LangError *e) {
     return interp_run(a->in, p, false, e) && args_finish(a->args, e);
 }
 
+static void tell_hushed(App *a) {
+    size_t n = repl_hush(a->in);
+    if (n && a->o.prompt) fprintf(stderr, "%zu print%s not shown\n", n, n == 1 ? " is" : "s are");
+}
+
+/* The end before a prompt: nothing is cancelled, so that all variables get their values, and what
+ * else fails on the way is told too. `late` is the first of it, or its kind is E_NONE. */
+static void settle(App *a, LangError *late) {
+    LangError e = {0};
+    *late = e;
+    while (!stream_sync(a->in->stream, &e)) {
+        if (late->kind == E_NONE) *late = e;
+        report(a, &e);
+        if (e.kind == E_GONE || e.kind == E_INTERRUPT) break;
+        e = (LangError){0};
+    }
+    if (e.kind == E_INTERRUPT) tell_hushed(a);
+}
+
+/* The same where no prompt follows: the first failure ends it. */
+static void finish(App *a, bool has_failed, LangError *late) {
+    *late = (LangError){0};
+    if (!stream_finish(a->in->stream, has_failed, late)) report(a, late);
+}
+
 /* Runs the text and waits for all that it asked for; what was printed before an error still
  * appears. Returns the exit code. */
 static int run_text(App *a) {
@@ -276,14 +301,20 @@ static int run_text(App *a) {
     Source *src = interp_source(a->in, a->name, a->text, a->n, 1, false);
     bool instructions = a->o.replay || replay_is_text(a->text, a->n);
     bool ok = instructions ? replay_run(a->in, src, a->o.client, &e) : run_program(a, src, &e);
-    bool interrupted = !ok && e.kind == E_INTERRUPT;
-    bool finishes = !interrupted && (ok || e.kind != E_GONE);
-    if (finishes && !stream_finish(a->in->stream, !ok && e.is_late, &late)) {
-        report(a, &late); /* it happened first: the program ended there */
-        if (ok || e.kind == E_EXIT || late.is_late) return error_exit_code(&late);
+    bool interrupted = !ok && e.kind == E_INTERRUPT, is_told = !ok && e.is_late && a->o.prompt;
+    if (is_told) report(a, &e);
+    if (!interrupted && (ok || e.kind != E_GONE)) {
+        if (a->o.prompt)
+            settle(a, &late);
+        else
+            finish(a, !ok && e.is_late, &late);
+        /* It happened first: the program ended there. */
+        if (late.kind != E_NONE && !is_told && (ok || e.kind == E_EXIT || late.is_late))
+            return error_exit_code(&late);
     }
     if (ok) return 0;
-    report(a, &e);
+    if (!is_told) report(a, &e);
+    if (interrupted) tell_hushed(a);
     return error_exit_code(&e);
 }
 
@@ -328,7 +359,11 @@ int main(int argc, char **argv) {
     int code = at_prompt ? 0 : run_text(&a);
     if (at_prompt || (a.o.prompt && !a.o.check)) {
         a.in->config.interactive = true;
-        code = repl_run(a.in, &(ReplConfig){a.o.quiet || !at_prompt, a.o.norc, a.o.debug});
+        ReplConfig prompt = {.quiet = a.o.quiet || !at_prompt,
+                             .norc = a.o.norc,
+                             .was_interrupted = stream_interrupted != 0,
+                             .debug = a.o.debug};
+        code = repl_run(a.in, &prompt);
     }
     bool interrupted = code == 130 && stream_interrupted;
     code = leave(&a, code);

@@ -28,6 +28,7 @@ typedef struct Bar {
     uint32_t head, n, cap;
     double begun, drawn; /* seconds */
     bool is_shown;       /* stands on the terminal's last line */
+    bool is_hushed;      /* its loop was interrupted: it stays as it is */
     struct Bar *next;
 } Bar;
 
@@ -93,6 +94,7 @@ static void put_clock(Bytes *b, double s) {
 }
 
 static void draw(Progress *p, Bar *bar, double t) {
+    if (bar->is_hushed) return;
     Bytes b = {0};
     int64_t done = bar_done(bar);
     double elapsed = t - bar->begun, rate = elapsed > 0 ? (double)done / elapsed : 0;
@@ -135,6 +137,15 @@ void progress_clear(Interp *in) {
             bar->is_shown = false;
             bar->drawn = 0;
         }
+}
+
+void progress_hush(Interp *in) {
+    Progress *p = in->progress;
+    for (Bar *bar = p ? p->bars : NULL; bar; bar = bar->next) {
+        if (bar->is_shown) fputc('\n', stderr);
+        bar->is_shown = false;
+        bar->is_hushed = true;
+    }
 }
 
 struct Bar *progress_find(Interp *in, Value over) {
@@ -180,7 +191,7 @@ static bool last_line(void *ctx, const Reply *r, Err *err) {
     (void)err;
     bar->n = 0; /* everything before this effect is done */
     draw(bar->in->progress, bar, now());
-    if (bar->in->progress->is_tty)
+    if (bar->in->progress->is_tty && !bar->is_hushed)
         fputs("\n", stderr);
     return true;
 }
@@ -262,6 +273,7 @@ static bool bi_progress(Interp *in, const Value *arg, Value *out, LangError *e) 
         if (value_is_heap(bar->over) && bar->over.heap->refs == 1)
             bar_free(p, bar);
     }
+    if (!p->bars) p->tracked[0] = 0; /* another loop's */
     Bar *bar = xcalloc(1, sizeof *bar);
     bar->in = in;
     bar->over = value_ref(over);

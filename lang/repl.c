@@ -253,6 +253,12 @@ static const char *skip_prompts(const char *s) {
 
 /* ---- running ---- */
 
+size_t repl_hush(Interp *in) {
+    clearerr(stdout); /* a write that was interrupted is no failure of standard output */
+    progress_hush(in);
+    return stream_hush(in->stream);
+}
+
 static void run_failed(Repl *r, const LangError *e) {
     if (e->kind == E_EXIT) {
         if (e->what[0]) repl_report(r->in, e, "error");
@@ -260,8 +266,10 @@ static void run_failed(Repl *r, const LangError *e) {
         r->exit_code = e->exit_code;
     } else if (e->kind == E_INTERRUPT) {
         fflush(stdout);
+        size_t n = repl_hush(r->in);
         fprintf(stderr, "%s%s", r->is_terminal ? " " : "", e->what[0] ? e->what : "interrupted");
         if (e->at.src) fprintf(stderr, " (%s:%u)", e->at.src->name, e->at.line);
+        if (n) fprintf(stderr, "; %zu print%s not shown", n, n == 1 ? " is" : "s are");
         fputc('\n', stderr);
         r->was_interrupted = true;
     } else {
@@ -412,8 +420,13 @@ static void unfinished(Repl *r) {
 }
 
 int repl_run(Interp *in, const ReplConfig *config) {
-    Repl repl = {.in = in, .config = config, .line = 1, .is_terminal = isatty(STDIN_FILENO)};
+    Repl repl = {.in = in,
+                 .config = config,
+                 .line = 1,
+                 .is_terminal = isatty(STDIN_FILENO),
+                 .was_interrupted = config->was_interrupted};
     Repl *r = &repl;
+    stream_interrupted = 0;
     if (r->is_terminal) {
         rl_readline_name = "gtsh";
         rl_outstream = stderr;

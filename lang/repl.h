@@ -6,11 +6,15 @@
 
 typedef struct ReplConfig {
     bool quiet, norc;
+    bool was_interrupted; /* the program before it: its work may still be going on */
     const char *debug;
 } ReplConfig;
 
 /* Until end of input, :q or exit(n). Returns the exit code. */
 int repl_run(Interp *in, const ReplConfig *config);
+/* An interrupt: what was to be printed and has not been yet never is, and progress lines stay as
+ * they are; all else goes on. How many prints those are. */
+size_t repl_hush(Interp *in);
 /* What main does with every error and warning, too: prints it to standard error, after what
  * standard output still holds. */
 void repl_report(const Interp *in, const LangError *e, const char *severity);

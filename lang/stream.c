@@ -487,7 +487,8 @@ bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e) {
                  .drop = ef->drop,
                  .ctx = ef->ctx,
                  .may_be_lost = ef->may_be_lost,
-                 .is_file = ef->op == OP_SAVE || ef->op == OP_WRITE};
+                 .is_file = ef->op == OP_SAVE || ef->op == OP_WRITE,
+                 .is_print = ef->op == OP_PRINT};
     TRY(stream_queue(s, &p, ef->handle, ef->n, at, e));
     if (ef->n > 0) effect_line(s, ef, at);
     if (ef->n > 0 && s->awaits_acks) stream_send(s); /* not to wait for the rest of a frame */

@@ -122,6 +122,9 @@ bool stream_take_error(Stream *s, LangError *e);
 /* A loop's back-edge: operand distances start again; checks for interrupts and arrived failures
  * (scripts stop at the first one: then e is set and false returned). Cheap: once per iteration. */
 bool stream_edge(Stream *s, LangError *e);
+/* First Ctrl-C at the prompt: what was to be printed and has not been yet never is, though all else
+ * goes on. How many prints those are. */
+size_t stream_hush(Stream *s);
 void stream_cancel(Stream *s); /* second Ctrl-C: drop what has not begun */
 /* Where a tensor lies, as KEY=VALUE lines: layout, group and each worker's shape (builtin_place.c
  * reads them); waits until it is made. */

@@ -261,7 +261,7 @@ static bool carry(Stream *s, Pending *p, Err *err) {
     Reply r;
     bool ok = true;
     arena_reset(&s->arena);
-    if (!p->fetch && is_behind_error(s, p)) {
+    if (p->is_hushed || (!p->fetch && is_behind_error(s, p))) {
         /* skipped */
     } else if (p->has_failed) {
         if (p->fetch) fetch_carry(p, NULL);
@@ -324,6 +324,16 @@ void stream_drop_effects(Stream *s) {
         if (p.fetch) p.fetch->status = ERR_GONE, fetch_carry(&p, NULL);
         pending_fini(s, &p);
     }
+}
+
+size_t stream_hush(Stream *s) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_effects; i++) {
+        Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
+        n += p->is_print && !p->is_hushed;
+        p->is_hushed |= p->is_print;
+    }
+    return n;
 }
 
 /* ---- The queue ---- */

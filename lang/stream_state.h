@@ -57,6 +57,7 @@ typedef struct Pending {
     bool is_behind; /* a failure that has been told */
     bool may_be_lost; /* as in Effect, or the work before it was stopped, which has been told */
     bool is_file; /* it writes one */
+    bool is_print, is_hushed; /* is_hushed: nobody wants to see it any more */
     Span at;
     Msg reply;
     int n;

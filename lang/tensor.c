@@ -386,7 +386,8 @@ bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, 
     if (in->keep && n_args && p.handle[0] == in->keep) add_keep(op, &p, &all, &n_all, more);
     if (!stream_op(in->stream, op, p.operand, p.handle, n_args, all, n_all, interp_span(in), h,
                    &n_out, e)) {
-        if (op == OP_MATMUL && n_args == 2 && p.arg[0].t && p.arg[1].t && !e->n_labels) {
+        bool is_about_them = e->kind == E_RUN && !e->n_labels;
+        if (op == OP_MATMUL && n_args == 2 && p.arg[0].t && p.arg[1].t && is_about_them) {
             label_made(in, 1, p.arg[1].t, e);
             label_made(in, 0, p.arg[0].t, e);
         }

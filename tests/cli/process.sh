@@ -62,4 +62,14 @@ has "output before SIGINT" "$(out)" "begun"
 # -i goes on with standard input after the script, also after an error
 same "-i" "$(printf 'x + 1\n' | "$GTSH" -i -q -c 'x = 41' 2>"$TMP/err")" "42"
 same "-i after an error" "$(printf 'x + 1\n' | "$GTSH" -i -q -c 'x = 41; zzz' 2>"$TMP/err")" "42"
+# With all values, those of what had not begun too when a worker's error came; only what needs the failed one is lost.
+cat >"$TMP/late.gt" <<'EOF'
+x = ones(2, 2); bad = embedding(tensor([9]), ones(3, 2)); big = zeros(900, 900)
+for i in range(200) { big = big @ big + 1 - 899.0 * 0 - big @ big }
+while true { x = x + 1; x = x - 1; big = big @ zeros(900, 900) + 2 }
+EOF
+printf 'print(x.sum().item(), big.mean().item() == 2 or big.mean().item() == 1)\nbad\n' >"$TMP/typed"
+same "-i after a worker's error" "$("$GTSH" -i -q "$TMP/late.gt" <"$TMP/typed" 2>"$TMP/err")" "4.0 true"
+same "-i: it is told once, and what it lost" "$(grep -c 'error: .*index 9 is out of range' "$TMP/err")" 2
+has "-i: what it lost" "$(err)" "repl:2:1: error: this value was lost to an earlier error: index 9"
 finish

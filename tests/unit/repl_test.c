@@ -292,6 +292,54 @@ static void history(void) {
     unlink(path);
 }
 
+/* What a loop was to print and has not yet does not come after Ctrl-C, neither below the prompt, nor
+ * while the next line is typed; nor does a progress line go on. Values still become complete. */
+static void interrupt_prints(void) {
+    Session s = start((const char *[]){"-q", "--norc", NULL});
+    expect(&s, "gt> ");
+    line(&s, "x = randn(500, 500); n = {i: 0}", NULL);
+    type(&s, "while true { y = x @ x; n.i += 1; print(\"at\", n.i, y.sum()) }\r");
+    expect(&s, "at 3 ");
+    type(&s, "\003");
+    long begin = now_ms();
+    expect(&s, " interrupted (repl:2); ");
+    expect(&s, "prints are not shown\n");
+    expect(&s, "gt> ");
+    CHECK_MSG(now_ms() - begin < 5000, "%ld ms", now_ms() - begin); /* 2 s of work are under way */
+    size_t from = s.seen;
+    type(&s, "sync(); (y - x @ x).abs().sum() + 40\r");
+    expect(&s, "\ntensor(40.)\n");
+    expect(&s, "gt> ");
+    CHECK_MSG(!strstr(s.all.data + from, "at "), "%.200s", s.all.data + from);
+    type(&s, "for i in progress(range(100000)) { y = x @ x; track(loss=y.sum()) }\r");
+    expect(&s, "/100000 [");
+    usleep(300000);
+    type(&s, "\003");
+    expect(&s, " interrupted (repl:4)\n");
+    expect(&s, "gt> ");
+    from = s.seen;
+    type(&s, "sync(); 6 * 7\r");
+    expect(&s, "\n42\n");
+    expect(&s, "gt> ");
+    CHECK_MSG(!strstr(s.all.data + from, "/100000"), "%.200s", s.all.data + from);
+    type(&s, "\004");
+    CHECK_INT(finish(&s), 0);
+    s = start((const char *[]){"-i", "-c", "x = randn(500, 500)\n"
+                                           "while true { print(\"at\", (x @ x).sum()) }", NULL});
+    expect(&s, "at ");
+    type(&s, "\003");
+    expect(&s, "error: interrupted");
+    expect(&s, "prints are not shown\n");
+    expect(&s, "gt> ");
+    from = s.seen;
+    type(&s, "sync(); 6 * 7\r");
+    expect(&s, "\n42\n");
+    expect(&s, "gt> ");
+    CHECK_MSG(!strstr(s.all.data + from, "at "), "%.200s", s.all.data + from);
+    type(&s, "\004");
+    CHECK_INT(finish(&s), 0);
+}
+
 /* Ctrl-C while input() waits is no end of input; what was typed is dropped, and the next one works. */
 static void interrupt_input(void) {
     Session s = start((const char *[]){"-q", "--norc", NULL});
@@ -309,8 +357,8 @@ static void interrupt_input(void) {
     type(&s, "Ada\r");
     expect(&s, "gt> ");
     line(&s, "a", "\n\"Ada\"\n");
-    type(&s, "input()\r");
-    expect(&s, "input()\n");
+    type(&s, "input(\"last? \")\r");
+    expect(&s, "\nlast? ");
     type(&s, "\004");
     expect(&s, "input: the end of standard input");
     expect(&s, "gt> ");
@@ -361,6 +409,7 @@ int main(void) {
     paste();
     interrupt();
     training();
+    interrupt_prints();
     interrupt_input();
     interrupt_memory();
     history();
