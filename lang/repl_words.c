@@ -2,6 +2,7 @@
  * program has defined. SPDX-License-Identifier: MIT */
 #include "lang/repl_words.h"
 #include "lang/eval.h"
+#include "lang/pager.h"
 #include "lang/repl.h"
 #include "lang/tensor.h"
 #include "lang/utf8.h"
@@ -296,17 +297,21 @@ bool repl_word(Interp *in, const char *line) {
     size_t n = strlen(copy);
     while (n && isspace((unsigned char)copy[n - 1])) copy[--n] = '\0';
     bool stay = true;
-    if (*copy == ':')
-        stay = colon(in, copy);
-    else if (*copy == '!') {
-        fflush(stdout);
+    fflush(stdout);
+    if (*copy == '!') {
         int status = system(copy + 1);
         if (status == -1) fprintf(stderr, "cannot start a shell\n");
-    } else if (copy[1] == '?')
+        free(copy);
+        return true;
+    }
+    pager_begin();
+    if (*copy == ':')
+        stay = colon(in, copy);
+    else if (copy[1] == '?')
         show_source(in, copy + 2 + strspn(copy + 2, " "));
     else
         help(in, copy + 1);
-    fflush(stdout);
+    pager_end();
     free(copy);
     return stay;
 }

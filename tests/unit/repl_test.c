@@ -32,7 +32,7 @@ static Session start(const char *const *arg) {
     if (s.pid == 0) {
         const char *argv[16] = {gtsh()};
         for (int k = 0; arg[k] && k < 14; k++) argv[k + 1] = arg[k];
-        setenv("TERM", "dumb", 1);
+        if (!getenv("REPL_TERM")) setenv("TERM", "dumb", 1);
         setenv("LC_ALL", "C.UTF-8", 1);
         setenv("NO_COLOR", "1", 1);
         execv(argv[0], (char **)argv);
@@ -258,6 +258,69 @@ static void interrupt_memory(void) {
     CHECK_INT(finish(&s), 0);
 }
 
+/* Commands that print more than the terminal has rows go through $PAGER, which leaves the prompt as
+ * it was however it ends; short ones, values and other terminals do without. */
+static void pager(void) {
+    setenv("REPL_TERM", "1", 1);
+    setenv("TERM", "xterm", 1);
+    setenv("GT_FUSE", "wait", 1);
+    setenv("PAGER", "sed 's/^/paged: /'", 1);
+    Session s = start((const char *[]){"-q", "--norc", NULL});
+    expect(&s, "gt> ");
+    line(&s, "y = tanh(rand(64, 64) * 2.0 + 1.0); sync()", NULL);
+    type(&s, ":kernel y\r");
+    expect(&s, ":kernel y");
+    bool has_kernel = !system("cc --version >/dev/null 2>&1");
+    expect(&s, has_kernel ? "paged: /* w0: one kernel of several" : "/* w0: ");
+    if (has_kernel) expect(&s, "signature)};\n");
+    expect(&s, "gt> ");
+    size_t from = s.seen;
+    line(&s, ":help", ":workers");
+    line(&s, "for i in range(60) { print(i) }", "\n59\n");
+    CHECK(!strstr(s.all.data + from, "paged"));
+    line(&s, "?", "paged: ");
+    type(&s, ":q\r");
+    CHECK_INT(finish(&s), 0);
+    setenv("PAGER", "head -n 2", 1); /* it ends before it has read all */
+    s = start((const char *[]){"-q", "--norc", NULL});
+    expect(&s, "gt> ");
+    line(&s, "?", "abs  ");
+    line(&s, "6 * 7", "42\n");
+    type(&s, ":q\r");
+    CHECK_INT(finish(&s), 0);
+    setenv("PAGER", "sleep 100", 1); /* Ctrl-C, three times, is for it */
+    s = start((const char *[]){"-q", "--norc", NULL});
+    expect(&s, "gt> ");
+    type(&s, "?\r");
+    for (int i = 0; i < 3; i++) {
+        usleep(200000);
+        type(&s, "\003");
+    }
+    expect(&s, "gt> ");
+    line(&s, "6 * 7", "42\n");
+    type(&s, ":q\r");
+    CHECK_INT(finish(&s), 0);
+    const char *none[] = {"/no/such/pager", ""};
+    for (int i = 0; i < 2; i++) {
+        setenv("PAGER", none[i], 1);
+        s = start((const char *[]){"-q", "--norc", NULL});
+        expect(&s, "gt> ");
+        line(&s, "?", "?name explains one");
+        type(&s, ":q\r");
+        CHECK_INT(finish(&s), 0);
+    }
+    setenv("PAGER", "sed 's/^/paged: /'", 1);
+    unsetenv("REPL_TERM"); /* TERM=dumb */
+    s = start((const char *[]){"-q", "--norc", NULL});
+    expect(&s, "gt> ");
+    line(&s, "?", "?name explains one");
+    CHECK(!strstr(s.all.data, "paged"));
+    type(&s, ":q\r");
+    CHECK_INT(finish(&s), 0);
+    unsetenv("PAGER");
+    unsetenv("GT_FUSE");
+}
+
 static void history(void) {
     char path[] = "/tmp/gt-history-XXXXXX";
     int fd = mkstemp(path);
@@ -412,6 +475,7 @@ int main(void) {
     interrupt_prints();
     interrupt_input();
     interrupt_memory();
+    pager();
     history();
     setenv("GT_HISTFILE", "", 1);
     script();
