@@ -51,7 +51,7 @@ bool cpu_fused_product(Engine *e, const Call *product, Fuse *f, const FusedKerne
     return ok && (is_told ? !bad : cpu_fused(e, f, k));
 }
 
-/* Rows that go through the caches and out of them: is what the kernel reads and writes more than
+/* What goes through the caches and out of them: is what the kernel reads and writes more than
  * they hold, its outputs would only push out what is needed, and cost a reading of their lines
  * before that; and its inputs come sooner when they are asked for. Bits are the same. Not for an
  * output over an input, whose lines are there. */
@@ -59,11 +59,14 @@ static void set_far(const Cpu *c, Fuse *f, const FusedKernel *k) {
     enum { AHEAD_BYTES = 8192 };
     FusedArgs *a = &f->args;
     uint64_t bytes = 0, size = (uint64_t)(a->rows * a->n);
-    int64_t rows_ahead = FUSED_LANE_COUNT, last = a->outer.rank - 1;
-    if (k->unit == FUSED_ROWS) rows_ahead = 1 + AHEAD_BYTES / 4 / a->n;
-    a->is_far = k->unit >= FUSED_ROWS && a->n % FUSED_LINE == 0;
+    bool is_rows = k->unit >= FUSED_ROWS;
+    int64_t last = a->outer.rank - 1;
+    a->is_far = is_rows ? a->n % FUSED_LINE == 0 : k->unit == FUSED_ELEMENTS;
     for (int i = 0; i < f->n_inputs; i++) {
-        a->ahead[i] = last < 0 ? 0 : rows_ahead * a->outer.stride[i][last];
+        int64_t row = is_rows && last >= 0 ? a->outer.stride[i][last] : 0;
+        bool is_along = is_rows ? row >= AHEAD_BYTES : f->lies[i] == LIES_DENSE;
+        int64_t rows = k->unit == FUSED_LANES ? FUSED_LANE_COUNT : 1 + AHEAD_BYTES / 4 / a->n;
+        a->ahead[i] = is_along ? AHEAD_BYTES : rows * row;
         if (a->ahead[i]) bytes += size * (uint64_t)dtype_info[f->input[i].type.dtype].size_bytes;
     }
     for (int i = 0; i < f->n_nodes; i++) {

@@ -237,6 +237,7 @@ void emit_cluster(Bytes *out, const Fuse *f) {
                                                                  : FUSED_ROWS;
     e.is_short &= unit >= FUSED_ROWS;
     for (int i = 0; i < f->n_nodes && e.is_short; i++) e.plan.is_chunked[i] = true;
+    pass_find_streams(&e);
     static void (*const put[])(Emit *, int64_t *, int64_t *) = {put_elements, put_blocks, put_rows,
                                                                 put_lanes};
     static const char *const unit_name[] = {"FUSED_ELEMENTS", "FUSED_BLOCKS", "FUSED_ROWS",

@@ -234,6 +234,48 @@ void pass_pointers(Emit *e, int pass) {
     }
 }
 
+/* ---- What goes past the caches (fused.h, is_far) ---- */
+
+void pass_find_streams(Emit *e) {
+    const Fuse *f = e->f;
+    bool picks = false;
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        picks |= n->op == OP_GATHER; /* computes anew what it needs, from what is stored */
+        e->streams[i] = n->is_stored && !n->is_row && !n->is_column;
+    }
+    for (int pass = 0; pass < e->plan.n_passes; pass++) {
+        pass_find_needs(e, pass);
+        for (int i = 0; i < f->n_nodes; i++) {
+            const FuseNode *n = &f->node[i];
+            if (picks || (e->needs[i] && pass_loads(e, i, pass))) e->streams[i] = false;
+            if (fuse_is_reduce(n) && fuse_is_node(n->in[0]) && !e->is_short)
+                e->streams[n->in[0]] = false; /* folded from where it is stored */
+        }
+    }
+}
+void pass_places(Emit *e, int pass) {
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (e->streams[i] && pass_writes(e, i, pass))
+            emit_line(e, "%s t%d[LANES] __attribute__((aligned(FUSED_LINE)));",
+                      emit_ctype(e->f->node[i].dtype), i);
+}
+void pass_out(Emit *e, int pass, bool is_far, bool *asked) {
+    const Fuse *f = e->f;
+    char of[16] = ""; /* behind a name, where the loop is of all passes */
+    if (e->is_short) snprintf(of, sizeof of, "_%d", pass);
+    for (int i = 0; i < f->n_nodes; i++)
+        if (e->streams[i] && pass_writes(e, i, pass))
+            emit_line(e, "%s(o%d%s + i0, t%d, sizeof t%d);",
+                      is_far ? "fused_past" : "__builtin_memcpy", i, of, i, i);
+    for (int k = 0; is_far && k < f->n_inputs; k++) {
+        if (!e->needs_input[k] || asked[k] || f->lies[k] != LIES_DENSE) continue;
+        asked[k] = true;
+        emit_line(e, "fused_ahead(p%d%s + i0, A->ahead[%d], LANES * sizeof *p%d%s);", k, of, k, k,
+                  of);
+    }
+}
+
 /* ---- The body of a loop, in pieces ----
  *
  * A processor's window holds a hundred or so operations that wait for others. An exponential is a
@@ -385,6 +427,33 @@ void pass_body(Emit *e, int pass) {
     put_piece(e, pass, 0);
 }
 
+/* Elements that are hard to compute do not wait for memory. */
+static bool may_be_far(const Emit *e, int pass) {
+    enum { LIGHT = 12 };
+    bool has_any = false;
+    for (int i = 0; i < e->f->n_nodes; i++) has_any |= e->streams[i] && pass_writes(e, i, pass);
+    return has_any && !e->f->is_lined && (e->f->trailing || e->plan.cost <= LIGHT);
+}
+/* The last piece from i0 = from on, as far as there are whole lanes, if what it writes is to go
+ * past the caches. */
+static void put_far(Emit *e, int pass, int piece, const char *from, const char *to) {
+    bool asked[FUSED_INPUTS] = {0};
+    emit_line(e, "int64_t i0 = %s;", from);
+    emit_line(e, "for (; A->is_far && i0 + LANES <= %s; i0 += LANES) {", to);
+    pass_places(e, pass);
+    emit_line(e, "#pragma GCC ivdep");
+    emit_line(e, "#pragma GCC unroll 1");
+    emit_line(e, "for (int64_t l = 0; l < LANES; l++) {");
+    emit_line(e, "const int64_t i = i0 + l;");
+    e->in_full = true;
+    put_piece(e, pass, piece);
+    e->in_full = false;
+    emit_line(e, "}");
+    pass_out(e, pass, true, asked);
+    emit_line(e, "}");
+    emit_line(e, "if (A->is_far) fused_settle();");
+}
+
 /* Turns [0, count) of the pass's loop. */
 static void put_pieces(Emit *e, int pass) {
     find_pieces(e, pass);
@@ -400,6 +469,10 @@ static void put_pieces(Emit *e, int pass) {
     }
     for (int piece = 0; piece < e->n_pieces; piece++) {
         const char *from = is_cut ? "left" : "0", *to = is_cut ? "right" : "count";
+        if (piece == e->n_pieces - 1 && may_be_far(e, pass)) {
+            put_far(e, pass, piece, from, to);
+            from = "i0";
+        }
         emit_line(e, "#pragma GCC ivdep");
         emit_line(e, "for (int64_t i = %s; i < %s; i++) {", from, to);
         put_piece(e, pass, piece);

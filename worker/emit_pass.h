@@ -23,8 +23,8 @@ typedef struct Emit {
     bool is_short;                   /* rows of one block and one line: emit_rows.c */
     int slots[FUSE_NODES];      /* is_short: of so many rows a kept node's values are there */
     int n_pieces, piece[FUSE_NODES]; /* of the loop's body, in which a node is computed */
-    bool streams[FUSE_NODES]; /* is_short: stored, and in this kernel not read again ... */
-    bool in_full;             /* ... so in a turn of whole lanes its values go to t first */
+    bool streams[FUSE_NODES]; /* stored, and in this kernel not read again: may go past the caches */
+    bool in_full; /* a turn of whole lanes: values of such go to t first */
     int last_use[FUSED_INPUTS];      /* 2 pass, + 1: after the pass's loop; by rows: never over */
 } Emit;
 
@@ -57,6 +57,13 @@ bool pass_loads(const Emit *e, int i, int pass);
 bool pass_computes(const Emit *e, int i, int pass);
 bool pass_writes(const Emit *e, int i, int pass);
 bool pass_has_column(const Emit *e, int i, int pass);
+
+/* Sets e->streams. */
+void pass_find_streams(Emit *e);
+/* In a turn of whole lanes, from element i0 of the line on: places for what goes out; and then it
+ * goes, past the caches if is_far, and inputs that have not been asked for are. */
+void pass_places(Emit *e, int pass);
+void pass_out(Emit *e, int pass, bool is_far, bool *asked);
 
 /* What the pass's loop needs, for the functions below; false: it has none. */
 bool pass_find_needs(Emit *e, int pass);

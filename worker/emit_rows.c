@@ -269,38 +269,11 @@ static void put_turn(Emit *e) {
         emit_line(e, "}");
     }
 }
-/* Behind a turn of whole lanes: what it computed goes out, and what a later one reads is asked for,
- * where it is read first. */
-static void put_streams(Emit *e) {
-    const Fuse *f = e->f;
-    for (int far = 1; far >= 0; far--) {
-        emit_line(e, far ? "if (is_far) {" : "} else {");
-        bool asked[FUSED_INPUTS] = {0};
-        for (int pass = 0; pass < e->plan.n_passes; pass++) {
-            if (!pass_find_needs(e, pass)) continue;
-            for (int i = 0; i < f->n_nodes; i++)
-                if (e->streams[i] && pass_writes(e, i, pass))
-                    emit_line(e, "%s(o%d_%d + i0, t%d, sizeof t%d);",
-                              far ? "fused_past" : "__builtin_memcpy", i, pass, i, i);
-            for (int k = 0; far && k < f->n_inputs; k++) {
-                if (!e->needs_input[k] || asked[k] || f->lies[k] != LIES_DENSE) continue;
-                asked[k] = true;
-                emit_line(e, "fused_ahead(p%d_%d + i0, A->ahead[%d], LANES * sizeof *p%d_%d);", k,
-                          pass, k, k, pass);
-            }
-        }
-    }
-    emit_line(e, "}");
-}
 /* The loop over a row, and a masked turn for its rest. */
 static void put_turns(Emit *e) {
-    const Fuse *f = e->f;
     emit_line(e, "int64_t i0 = 0;");
     emit_line(e, "for (; i0 + LANES <= n; i0 += LANES) {");
-    for (int i = 0; i < f->n_nodes; i++)
-        if (e->streams[i])
-            emit_line(e, "%s t%d[LANES] __attribute__((aligned(FUSED_LINE)));",
-                      emit_ctype(f->node[i].dtype), i);
+    for (int pass = 0; pass < e->plan.n_passes; pass++) pass_places(e, pass);
     emit_line(e, "#pragma GCC ivdep");
     emit_line(e, "#pragma GCC unroll 1");
     emit_line(e, "for (int64_t l = 0; l < LANES; l++) {");
@@ -308,7 +281,14 @@ static void put_turns(Emit *e) {
     put_turn(e);
     e->in_full = false;
     emit_line(e, "}");
-    put_streams(e);
+    bool asked[FUSED_INPUTS] = {0};
+    emit_line(e, "if (is_far) {");
+    for (int pass = 0; pass < e->plan.n_passes; pass++)
+        if (pass_find_needs(e, pass)) pass_out(e, pass, true, asked);
+    emit_line(e, "} else {");
+    for (int pass = 0; pass < e->plan.n_passes; pass++)
+        if (pass_find_needs(e, pass)) pass_out(e, pass, false, asked);
+    emit_line(e, "}");
     emit_line(e, "}");
     emit_line(e, "if (i0 < n) {");
     emit_line(e, "#pragma GCC ivdep");
@@ -320,19 +300,9 @@ static void put_turns(Emit *e) {
     emit_line(e, "}");
     emit_line(e, "}");
 }
-static void find_streams(Emit *e) {
-    bool picks = false;
-    for (int i = 0; i < e->f->n_nodes; i++) picks |= e->f->node[i].op == OP_GATHER;
-    for (int i = 0; i < e->f->n_nodes; i++) {
-        const FuseNode *n = &e->f->node[i];
-        bool is_of_space = n->is_stored && !n->is_row && !n->is_column;
-        e->streams[i] = is_of_space && !picks && slots_of(e, i) == 1;
-    }
-}
 static void put_short(Emit *e, const char *count, void (*next)(Emit *, const char *)) {
     const Fuse *f = e->f;
     int n_passes = e->plan.n_passes;
-    find_streams(e);
     emit_line(e, "const int64_t is_far = A->is_far;");
     for (int k = 0; k < f->n_inputs; k++) emit_line(e, "const char *B%d[%d];", k, n_passes);
     for (int i = 0; i < f->n_nodes; i++)

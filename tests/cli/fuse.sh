@@ -55,9 +55,20 @@ for n in [2, 15, 16, 17, 128, 4096, 4097] {
     }
 }
 EOF
+# What has no rows, and rows of several blocks.
+cat >"$TMP/light.gt" <<'EOF'
+seed(9)
+for d in [float32, float64, float16, int32, int8] {
+    x = (randn(3, 5000) * 9).to(d); z = (randn(3, 5000) * 9).to(d); sync()
+    y = (x * z + x).maximum(z - x); b = x < z
+    r = [y, b, (x + z)[1], softmax(x.to(float32), axis=1), x - (x * z).max(axis=1, keepdim=true)]
+    sync()
+    for v in r { print(d, (v.to(float64).reshape(-1) * arange(v.numel()).to(float64)).sum().item()) }
+}
+EOF
 "$GTSH" tests/fuzz/laws.gt --programs "${FUZZ_PROGRAMS:-2}" --start "${FUZZ_SEED:-5}" >"$TMP/laws.gt"
 run() { "$GTSH" "$@" >"$TMP/out" 2>"$TMP/err" || fail "GT_FUSE=$GT_FUSE $*: $(err)"; }
-for program in train far rows laws; do
+for program in train far rows light laws; do
     GT_FUSE=0; export GT_FUSE
     run "$TMP/$program.gt"; cp "$TMP/out" "$TMP/plain"
     for how in wait 1; do
