@@ -23,7 +23,7 @@ typedef struct Emit {
     bool is_short;                   /* rows of one block and one line: emit_rows.c */
     int slots[FUSE_NODES];      /* is_short: of so many rows a kept node's values are there */
     int n_pieces, piece[FUSE_NODES]; /* of the loop's body, in which a node is computed */
-    bool streams[FUSE_NODES]; /* stored, and in this kernel not read again: may go past the caches */
+    bool streams[FUSE_NODES]; /* stored, not read again here: may go past the caches */
     bool in_full; /* a turn of whole lanes: values of such go to t first */
     int last_use[FUSED_INPUTS];      /* 2 pass, + 1: after the pass's loop; by rows: never over */
 } Emit;
