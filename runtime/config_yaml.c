@@ -2,8 +2,8 @@
  * the tree; this file walks it and trusts nothing in it: sizes are limited before the parser sees
  * them, aliases and `<<` are followed a few levels deep only.
  *
- * Plain words mean what they mean in YAML 1.1 (null ~ true yes on false no off); what stands in
- * quotes is a string.
+ * Plain words mean what they mean in YAML 1.2 (null ~ true false; yes, no, on and off are strings),
+ * as for load() of such a file, and none is null; what stands in quotes is a string.
  * SPDX-License-Identifier: MIT */
 #include "runtime/config.h"
 #include "runtime/near.h"
@@ -82,15 +82,17 @@ static bool is_null(const yaml_node_t *node) {
 }
 
 static bool read_bool(Reader *r, const yaml_node_t *node, const char *key, bool *out) {
-    static const char *const yes[] = {"true", "True", "TRUE", "yes", "Yes",
-                                      "YES",  "on",   "On",   "ON",  NULL};
-    static const char *const no[] = {"false", "False", "FALSE", "no", "No",
-                                     "NO",    "off",   "Off",   "OFF", NULL};
-    char wants[64], hint[64];
+    static const char *const yes[] = {"true", "True", "TRUE", NULL};
+    static const char *const no[] = {"false", "False", "FALSE", NULL};
+    static const char *const old_yes[] = {"yes", "Yes", "YES", "on", "On", "ON", NULL};
+    static const char *const old_no[] = {"no", "No", "NO", "off", "Off", "OFF", NULL};
+    char wants[64], hint[96];
     *out = is_one_of(node, yes);
     if (*out || is_one_of(node, no)) return true;
+    bool is_old = is_one_of(node, old_yes) || is_one_of(node, old_no);
     snprintf(wants, sizeof wants, "%s is true or false", key);
-    snprintf(hint, sizeof hint, "%s: true", key);
+    snprintf(hint, sizeof hint, "%s: %s%s", key, is_one_of(node, old_no) ? "false" : "true",
+             is_old ? "; yes, no, on and off are strings in YAML 1.2" : "");
     return wrong(r, node, wants, hint);
 }
 

@@ -21,8 +21,8 @@ static void test_keys(void) {
                 "# all keys\n"
                 "a:\n  shard:\n    axis: -1\n    workers: [3, 1]\n    replicated: false\n"
                 "  backward: b\n  compile: true\n"
-                "b: {shard: {axis: 0, workers: null, replicated: yes}}\n"
-                "c: {compile: off, backward: ~}\n"
+                "b: {shard: {axis: 0, workers: null, replicated: True}}\n"
+                "c: {compile: FALSE, backward: ~}\n"
                 "d:\n"
                 "\"quoted name\": {shard: {}}\n",
                 &at, &err));
@@ -84,6 +84,13 @@ static const Wrong wrong[] = {
      "axis: 0   (-1 is the last axis)"},
     {"f: {shard: {replicated: 1}}", 1, 25, "signal 'f': replicated is true or false, got 1",
      "replicated: true"},
+    {"f: {compile: yes}", 1, 14, "signal 'f': compile is true or false, got yes",
+     "compile: true; yes, no, on and off are strings in YAML 1.2"},
+    {"f:\n  shard:\n    replicated: Off", 3, 17,
+     "signal 'f': replicated is true or false, got Off",
+     "replicated: false; yes, no, on and off are strings in YAML 1.2"},
+    {"f: {compile: \"true\"}", 1, 14, "signal 'f': compile is true or false, got \"true\"",
+     "compile: true"},
     {"f: {compile: maybe}", 1, 14, "signal 'f': compile is true or false, got maybe",
      "compile: true"},
     {"f: {backward: [a]}", 1, 15, "signal 'f': backward is a name of one line, got a list", ""},

@@ -355,7 +355,7 @@ static void history(void) {
     unlink(path);
 }
 
-/* What a loop was to print and has not yet does not come after Ctrl-C, neither below the prompt, nor
+/* What a loop was to print and has not yet does not come after Ctrl-C, not below the prompt, nor
  * while the next line is typed; nor does a progress line go on. Values still become complete. */
 static void interrupt_prints(void) {
     Session s = start((const char *[]){"-q", "--norc", NULL});
@@ -403,7 +403,7 @@ static void interrupt_prints(void) {
     CHECK_INT(finish(&s), 0);
 }
 
-/* Ctrl-C while input() waits is no end of input; what was typed is dropped, and the next one works. */
+/* Ctrl-C while input() waits is no end of input; what was typed is dropped, and the next works. */
 static void interrupt_input(void) {
     Session s = start((const char *[]){"-q", "--norc", NULL});
     expect(&s, "gt> ");
