@@ -113,7 +113,7 @@ void collect_awake(Exec *x) {
 
 void collect_idle(Exec *x) {
     Collect *c = x->collect;
-    int64_t now = exec_now_ns();
+    int64_t now = exec_now_ns(x);
     if (!c->idle_ns) {
         c->idle_ns = now;
         c->is_patient = !c->is_at_edge && (c->is_soon || c->patience >= 0 ||
@@ -318,7 +318,8 @@ static bool store_unread(Fuse *f) {
 }
 
 /* The kernel of the cluster if it is to be carried out by it; else NULL. */
-static const FusedKernel *chosen_kernel(Collect *c) {
+static const FusedKernel *chosen_kernel(Exec *x) {
+    Collect *c = x->collect;
     Fuse *f = &c->fuse;
     c->why = "alone";
     if (c->n < 2 && !c->product) return NULL;
@@ -352,7 +353,7 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     Way way = k ? choice_way(c->trial, &c->is_timed) : WAY_EAGER;
     if (!k) c->is_off = jit_is_off(c->jit);
     if (k && way == WAY_EAGER) c->why = "measured: one by one is as fast";
-    if (c->is_timed) c->begin_ns = c->alone_ns = exec_now_ns();
+    if (c->is_timed) c->begin_ns = c->alone_ns = exec_now_ns(x);
     return way == WAY_FUSED ? k : NULL;
 }
 
@@ -381,7 +382,7 @@ static void tell_time(Exec *x, bool is_fused, int mark, int alone) {
                       .has_kernel = jit_kernel(c->entry) != NULL,
                       .elements = type_numel(&c->fuse.space),
                       .gain = fuse_gain(&c->fuse, c->has_product)};
-    int64_t now = exec_now_ns();
+    int64_t now = exec_now_ns(x);
     collect_tell(x, &t, now - c->begin_ns, now - c->alone_ns);
     plan_saw_trial(x, mark, alone, &t);
 }
@@ -433,7 +434,7 @@ static bool run_with_product(Exec *x, const FusedKernel *k, Storage *const *from
 static bool run_fused(Exec *x) {
     Collect *c = x->collect;
     Fuse *f = &c->fuse;
-    const FusedKernel *k = chosen_kernel(c);
+    const FusedKernel *k = chosen_kernel(x);
     if (!k) return false;
     c->why = "no memory at once";
     bool ok = true;
@@ -669,7 +670,7 @@ void collect_flush(Exec *x) {
     } else if (c->product) {
         run_product(x);
         alone = plan_mark(x);
-        if (c->is_timed) c->alone_ns = exec_now_ns();
+        if (c->is_timed) c->alone_ns = exec_now_ns(x);
     }
     if (!is_fused) run_eagerly(x);
     tell_time(x, is_fused, mark, alone);

@@ -238,6 +238,7 @@ struct Exec {
     Engine *engine;
     const EngineOps *ops;
     char *arena; /* the engine's */
+    int64_t (*clock)(void); /* of a test; NULL: the system's */
     uint32_t rank;
     int threads;
     Client *clients;
@@ -294,7 +295,7 @@ void exec_send(Exec *x, Msg *m); /* consumes m */
 Client *exec_client(Exec *x, uint32_t id, bool creates);
 /* f lost a pending job, or was issued. A client that is gone may go with it. */
 void exec_frame_done(Exec *x, Frame *f);
-int64_t exec_now_ns(void);
+int64_t exec_now_ns(const Exec *x); /* monotonic */
 
 /* queue.c */
 extern const double exec_first_pace; /* until it is known */
@@ -349,7 +350,7 @@ void import_piece(Exec *x, Job *j, uint32_t rank, const Piece *p, const void *da
 /* watch.c; all but the first only while x->watch is there */
 bool watch_next(Exec *x, Msg *out); /* the next message to who watches; false: none */
 static inline void watch_begin(const Exec *x, Job *j) {
-    if (__builtin_expect(x->watch != NULL, 0)) j->begin_ns = exec_now_ns();
+    if (__builtin_expect(x->watch != NULL, 0)) j->begin_ns = exec_now_ns(x);
 }
 /* It is done; bytes: beside those of its results. */
 void watch_done(Exec *x, const Job *j, uint64_t bytes);

@@ -274,14 +274,16 @@ static void begin_recording(Exec *x, Job *j) {
     if (!may_plan(x, c, j->seq)) return;
     spot->tries += !spot->renews;
     plans->recorder = recorder_begin(j, spot, limit);
+    plans->recorder->begin_ns = exec_now_ns(x);
     plans->recorder->key = key;
     plans->recorder->renews = spot->renews;
     spot->renews = NULL;
 }
 
-static bool goes_on(const Recorder *r, const Job *j) {
+static bool goes_on(const Exec *x, const Recorder *r, const Job *j) {
     return j->body == r->body && j->args == r->at && r->n < r->limit && !r->has_failed &&
-           !is_cut(&j->inst, j->inst.op) && exec_now_ns() - r->begin_ns < PLAN_NS;
+           !is_cut(&j->inst, j->inst.op) &&
+           exec_now_ns(x) - r->begin_ns < PLAN_NS;
 }
 
 void plan_before(Exec *x, Job *j) {
@@ -289,7 +291,7 @@ void plan_before(Exec *x, Job *j) {
     if (!plans) return;
     Recorder *r = plans->recorder;
     if (r && r->client != j->frame->client) return;
-    if (r && !goes_on(r, j)) {
+    if (r && !goes_on(x, r, j)) {
         bool is_whole = !r->has_failed && r->n > 1 && (r->n == r->limit || j->args == r->at);
         if (is_whole)
             end_recording(x);
@@ -532,8 +534,10 @@ static bool do_steps(Run *u) {
     for (int i = 0; i < p->n_steps; i++) {
         const Step *s = &p->step[i];
         Err err;
-        if (trial < end && i == trial->begin) trial->begin_ns = trial->alone_ns = exec_now_ns();
-        if (trial < end && i == trial->alone && i > trial->begin) trial->alone_ns = exec_now_ns();
+        if (trial < end && i == trial->begin)
+            trial->begin_ns = trial->alone_ns = exec_now_ns(u->x);
+        if (trial < end && i == trial->alone && i > trial->begin)
+            trial->alone_ns = exec_now_ns(u->x);
         if (u->is_bad && is_poisoned(u, s)) {
             drop(u, s->drop, s->n_drop);
             continue;
@@ -551,7 +555,7 @@ static bool do_steps(Run *u) {
             drop(u, s->drop, s->n_drop);
         }
         if (trial == end || i + 1 != trial->end) continue;
-        int64_t now = exec_now_ns();
+        int64_t now = exec_now_ns(u->x);
         collect_tell(u->x, &trial->what, now - trial->begin_ns, now - trial->alone_ns);
         trial++;
     }
@@ -642,9 +646,11 @@ static Miss replay(Exec *x, Frame *f, Plan *p) {
     return MISS_NONE;
 }
 
-/* It was undone each time, and is tried ever more seldom. */
+/* It was undone each time, and is tried ever more seldom, at last one of 32 times that it is asked
+ * for, which where nothing else is carried out either (LOST) is one of 512: it is to be noticed
+ * soon that it is right again. */
 static bool is_in_vain(Plan *p) {
-    enum { UNDONE = 3, SELDOM = 10 };
+    enum { UNDONE = 3, SELDOM = 5 };
     if (p->undone < UNDONE) return false;
     uint32_t more = p->undone < SELDOM ? p->undone : SELDOM;
     if (++p->skipped < UINT32_C(1) << more) return true;

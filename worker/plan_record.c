@@ -33,7 +33,6 @@ Recorder *recorder_begin(Job *j, Spot *spot, uint32_t limit) {
     r->end = at->hot_end;
     r->compiles = j->compiles;
     r->signals = j->signals;
-    r->begin_ns = exec_now_ns();
     r->inst = xmalloc(limit * sizeof *r->inst);
     r->first_value = xcalloc(limit + 1, sizeof *r->first_value);
     return r;

@@ -74,7 +74,7 @@ bool exec_is_far_ahead(const Exec *x) {
 static void keep_pace(Exec *x, double work) {
     x->flying_work = x->first ? x->flying_work - work : 0;
     x->done_work += work;
-    int64_t now = exec_now_ns(), ns = now - x->pace_ns;
+    int64_t now = exec_now_ns(x), ns = now - x->pace_ns;
     if (ns < PACE_NS) return;
     x->pace = (x->pace + x->done_work / (double)ns) / 2;
     x->done_work = 0;
@@ -275,7 +275,7 @@ static void fly(Exec *x, Job *j) {
     x->n_flying++;
     j->work = work_of(&j->call);
     x->flying_work += j->work;
-    if (!x->first) x->pace_ns = exec_now_ns(), x->done_work = 0;
+    if (!x->first) x->pace_ns = exec_now_ns(x), x->done_work = 0;
     j->follows = NULL;
     if (x->last)
         x->last->follows = j;

@@ -28,7 +28,7 @@ void exec_watch(Exec *x, bool on) {
 bool watch_next(Exec *x, Msg *out) {
     Watch *w = x->watch;
     if (!w || w->times.n == 0) return false;
-    w->times.now_ns = exec_now_ns();
+    w->times.now_ns = exec_now_ns(x);
     wire_times(&w->times, out);
     w->times.n = 0;
     return true;
@@ -37,7 +37,7 @@ bool watch_next(Exec *x, Msg *out) {
 void watch_done(Exec *x, const Job *j, uint64_t bytes) {
     Watch *w = x->watch;
     uint32_t client = j->frame->client->id;
-    int64_t begin = j->begin_ns, now = exec_now_ns();
+    int64_t begin = j->begin_ns, now = exec_now_ns(x);
     if (j->kind == JOB_CALL) {
         if (begin < w->free_ns) begin = w->free_ns;
         w->free_ns = now;

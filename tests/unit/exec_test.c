@@ -572,7 +572,7 @@ static void test_watch(const EngineOps *ops) {
     full(t, 1, 1, DT_F32, 4, 4);
     run(t); /* nobody watches: `take` would not know the message */
     exec_watch(t->x, true);
-    int64_t before = exec_now_ns();
+    int64_t before = exec_now_ns(t->x);
     OPS(t, OP_ADD, 2, 1, 1);
     OPS(t, OP_FREE, 0, 1);
     OPS(t, OP_FETCH, 0, 2);
@@ -587,7 +587,7 @@ static void test_watch(const EngineOps *ops) {
     CHECK_INT(got.row[1].bytes, 64);
     int64_t end = got.row[0].begin_ns + (int64_t)got.row[0].ns;
     CHECK(got.row[0].begin_ns >= before && end <= got.row[1].begin_ns + (int64_t)got.row[1].ns);
-    CHECK(got.now_ns >= end && got.now_ns <= exec_now_ns());
+    CHECK(got.now_ns >= end && got.now_ns <= exec_now_ns(t->x));
     msg_fini(&m);
     exec_watch(t->x, false);
     OPS(t, OP_ADD, 3, 2, 2);
