@@ -29,6 +29,11 @@ code "lstm goes on" 0 "$GTSH" scripts/lstm.gt --steps 0 --resume "$TMP/l.safeten
 XDG_CACHE_HOME=$TMP/cache; export XDG_CACHE_HOME
 code compile 0 "$GTSH" scripts/compile.gt --steps 20 --rows 16 --cols 40 --times --source
 has compile "$(out)" "the same bits: true"; has "compile's statistics" "$(out)" "launches of kernels for"
-has "compile's times" "$(err)" "ms for each of the first 20 steps"; has "compile's kernel" "$(out)" "/* w0: "
+has "compile's times" "$(err)" "ms a step among the first 20"; has "compile's kernel" "$(out)" "/* w0: "
+# eager beside compiled, or that it is not, whatever the cache holds
+c="scripts/compile.gt --steps 20 --rows 16 --cols 40"
+has "compile, eager beside" "$(GT_FUSE=wait GT_AUTO_COMPILE=0 "$GTSH" $c)" "as it is: one by one; in the scope: kernels"
+has "compile, both" "$(GT_FUSE=wait "$GTSH" $c)" "as it is, there were kernels too: GT_AUTO_COMPILE=0 leaves them to the scope"
+has "compile, without" "$(GT_FUSE=0 "$GTSH" $c)" "there were no kernels"
 same "compile: one loss" "$(grep -o 'loss .*' "$TMP/out" | sort -u | wc -l)" 1
 finish
