@@ -284,6 +284,28 @@ static Op random_op(Rand *g, OpClass class_) {
     }
 }
 
+/* The way of a softmax or a layer norm: what is reduced goes into the elements that are reduced
+ * next, a few times; what was computed on the way is needed later. Returns the last value's place. */
+static int passes(Trial *t, Rand *g) {
+    static const Op reduces[] = {OP_SUM, OP_MAX, OP_MIN, OP_SUM}, joins[] = {OP_SUB, OP_MUL, OP_ADD},
+                    deeps[] = {OP_EXP, OP_TANH, OP_SIGMOID, OP_SQUARE, OP_NEG};
+    int last = -1, times = 1 + rand_below(g, 4);
+    DType d = rand_below(g, 4) ? DT_F32 : DT_F64;
+    for (int i = 0; i < times && t->n_values < VALUES - 12; i++) {
+        const Value *x = operand(t, g, d, false), *was = x;
+        if (!x || x->is_row) return last;
+        if (rand_below(g, 2)) {
+            t->value[t->n_values] = apply(t, deeps[rand_below(g, 5)], d, false, &x, 1);
+            x = &t->value[t->n_values++];
+        }
+        t->value[t->n_values] = apply(t, reduces[rand_below(g, 4)], d, true, &x, 1);
+        const Value *in[] = {rand_below(g, 3) ? x : was, &t->value[t->n_values++]};
+        t->value[t->n_values] = apply(t, joins[rand_below(g, 3)], d, false, in, 2);
+        last = t->n_values++;
+    }
+    return last;
+}
+
 /* g: the graph; lie: how inputs lie; r: shapes, values, scalars. */
 static void build(Trial *t, Rand *g, Rand *lie, Rand *r, bool is_tame) {
     memset(t, 0, sizeof *t);
@@ -298,6 +320,12 @@ static void build(Trial *t, Rand *g, Rand *lie, Rand *r, bool is_tame) {
         space.shape[0] = 300 + rand_below(r, 300);
         if (space.rank - trailing == 1) space.shape[0] *= 30;
         for (int a = 1; a < space.rank; a++) space.shape[a] = 2 + space.shape[a] % 11;
+    }
+    bool has_passes = trailing && rand_below(g, 2);
+    if (has_passes && rand_below(g, 2)) { /* short rows, more than are on their way together */
+        space = (TensorType){.rank = 2, .shape = {1 + rand_below(r, 30), 1 + rand_below(r, 70)}};
+        if (rand_below(r, 2)) space.shape[1] = 64 * (1 + rand_below(r, 3));
+        trailing = 1;
     }
     fuse_init(&t->fuse, &space, trailing);
     int inputs = 1 + rand_below(g, 4), ops = 1 + rand_below(g, 12);
@@ -314,7 +342,8 @@ static void build(Trial *t, Rand *g, Rand *lie, Rand *r, bool is_tame) {
     t->index = (Value){0};
     if (trailing == 1 && rand_below(g, 2))
         t->index = random_index(t, lie, r, rand_below(g, 2) ? DT_I64 : DT_I32);
-    for (int k = 0; k < ops && t->n_values < VALUES - 8; k++) {
+    if (has_passes) last = passes(t, g);
+    for (int k = has_passes ? ops / 2 : 0; k < ops && t->n_values < VALUES - 8; k++) {
         if (rand_below(g, 6) == 0) {
             int made = rarer_op(t, g, r, &t->index);
             if (made >= 0) last = made;
@@ -757,6 +786,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 2; i++) {
         Err err;
         EngineConfig config = {.memory_bytes = UINT64_C(1) << 28, .threads = i ? 3 : 1};
+        setenv("GT_LLC_KIB", i ? "1" : "1000000", 1); /* with 3 threads past the caches */
         engine[i] = engine_cpu.open(&config, &err);
         if (!engine[i]) panic("%s", err.text);
     }
