@@ -294,7 +294,7 @@ static void put_edge(Stream *s, bool is_loop) {
     Inst inst = {.op = OP_EDGE};
     if (s->mode == STREAM_LIVE && s->is_started) stream_room_control(s);
     if (s->mode != STREAM_CHECK) stream_inst(s, &inst, NULL, NULL, 0);
-    s->frame.edge_id = s->frame.next_id = s->next_id;
+    frame_edge(&s->frame, s->next_id);
     if (s->hot && s->is_started) detector_edge(s->hot, &s->frame, !is_loop);
     s->edge_seq = s->next_seq;
 }

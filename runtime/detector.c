@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { REPEATS = 2 /* times more than the threshold: then others do not look for it */ };
 enum { SEEN_MAX = 8192, PERIOD_MAX = 1024, PERIOD_MIN = 4, NO_EDGES = 4096 };
 
 /* What came lately, by a hash that leaves operands out. */
@@ -53,6 +54,8 @@ struct Detector {
     uint64_t last;     /* the body before this one, plus 1; 0: it was none */
     Periods *periods;  /* NULL: nobody has asked yet */
     uint32_t no_edges; /* so many have to come before any are put in, for there was a loop's */
+    uint64_t round;    /* detector_repeats: the hash of what came since the edge ... */
+    uint32_t n_round;  /* ... and how many that was */
     /* Since the edge: */
     uint32_t n;     /* instructions */
     bool is_astray; /* no body is known that begins so */
@@ -80,7 +83,7 @@ Detector *detector_new(const DetectorConfig *config, const DetectorHost *host) {
     Detector *d = xcalloc(1, sizeof *d);
     d->config = *config;
     d->host = *host;
-    d->hash = config->seed;
+    d->hash = d->round = config->seed;
     size_t most = config->bytes_max;
     d->bodies.bytes_max = most && most < BODY_BYTES ? BODY_BYTES : most;
     return d;
@@ -100,6 +103,15 @@ void detector_free(Detector **dp) {
 
 DetectorCounts detector_counts(const Detector *d) {
     return d ? d->counts : (DetectorCounts){0};
+}
+
+/* What is counted of this hash. */
+static Seen *seen_of(Detector *d, uint64_t hash) {
+    if (!d->seen) d->seen = xcalloc(SEEN_MAX, sizeof *d->seen);
+    Seen *seen = &d->seen[hash % SEEN_MAX];
+    uint32_t tag = (uint32_t)(hash >> 32);
+    if (seen->tag != tag) *seen = (Seen){.tag = tag};
+    return seen;
 }
 
 /* ---- Finding bodies ---- */
@@ -238,14 +250,15 @@ static uint64_t hash_inst(const Inst *in) {
     return hash;
 }
 
-bool detector_is_edge_due(Detector *d, const Inst *in) {
+/* So many instructions go round; 0: no edge is due. */
+static uint32_t due(Detector *d, uint64_t hash) {
     if (!d->periods) d->periods = xcalloc(1, sizeof *d->periods);
     Periods *p = d->periods;
     if (d->no_edges) {
         if (--d->no_edges == 0) *p = (Periods){0};
-        return false;
+        return 0;
     }
-    uint64_t hash = hash_inst(in), i = p->n++;
+    uint64_t i = p->n++;
     uint64_t *last = &p->last[hash % PERIOD_MAX];
     bool is_again = p->period && p->period <= i && p->recent[(i - p->period) % PERIOD_MAX] == hash;
     if (is_again) {
@@ -262,7 +275,40 @@ bool detector_is_edge_due(Detector *d, const Inst *in) {
     bool is_due = p->left ? --p->left == 0
                           : is_again && step <= longest && p->run >= step * d->config.threshold;
     if (is_due) p->left = step;
-    return is_due;
+    return is_due ? step : 0;
+}
+
+bool detector_is_edge_due(Detector *d, const Inst *in) {
+    return due(d, d->no_edges ? 0 : hash_inst(in)) > 0;
+}
+
+/* An edge: how many came since the last one, if they come again and again. */
+static uint32_t round_ends(Detector *d) {
+    uint32_t n = d->n_round;
+    Seen *seen = seen_of(d, d->round);
+    d->n_round = 0;
+    d->round = d->config.seed;
+    d->no_edges = NO_EDGES + 1;
+    if (n < d->config.min || n > d->config.window) return 0;
+    uint32_t enough = d->config.threshold + REPEATS;
+    if (seen->count < enough) seen->count++;
+    return seen->count < enough ? 0 : n;
+}
+
+uint32_t detector_repeats(Detector *d, const Inst *in) {
+    d->n_round++;
+    if (in->op == OP_EDGE) return round_ends(d);
+    if (!in->n_out) return 0;
+    uint64_t hash = hash_inst(in);
+    d->round = mix(d->round, hash);
+    return due(d, hash);
+}
+
+void detector_forget(Detector *d) {
+    if (d->periods) *d->periods = (Periods){0};
+    if (d->seen) memset(d->seen, 0, SEEN_MAX * sizeof *d->seen);
+    d->round = d->config.seed;
+    d->n_round = d->no_edges = 0;
 }
 
 /* ---- At an edge ---- */
@@ -323,10 +369,8 @@ static Body *learn(Detector *d, FrameWriter *w) {
         index_put(b->plan); /* what it was found by may have gone with another one */
         return b;
     }
-    if (!d->seen) d->seen = xcalloc(SEEN_MAX, sizeof *d->seen);
-    Seen *seen = &d->seen[d->hash % SEEN_MAX];
-    uint32_t tag = (uint32_t)(d->hash >> 32), threshold = d->config.threshold;
-    if (seen->tag != tag) *seen = (Seen){.tag = tag};
+    Seen *seen = seen_of(d, d->hash);
+    uint32_t threshold = d->config.threshold;
     if (++seen->count < threshold) return NULL;
     enum { MORE_OFTEN = 32 };
     bool is_full = bodies_first_to_go(&d->bodies, d->forms.n) != NULL;

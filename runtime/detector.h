@@ -18,8 +18,8 @@
  * for each and puts them back; if something goes into the stream that the detector has not seen,
  * detector_break comes before what it sees next.
  *
- * Memory: 3 KiB, 16 KiB more from the first detector_is_edge_due or detector_sees on, 64 KiB from
- * the first detector_edge on, and of each known body its forms and about 80 bytes an instruction.
+ * Memory: 3 KiB, 16 KiB more from the first detector_is_edge_due or detector_repeats on, 64 KiB
+ * from the first edge on, and of each known body its forms and about 80 bytes an instruction.
  * Of bodies there are 128 at most, of forms `bytes_max` bytes (a form has 24 bytes at least, 40
  * mostly), while one is gathered BODY_BYTES more. Cost: an instruction as expected is compared once
  * (about as long as it takes to copy it); otherwise its form is kept until the edge and hashed
@@ -59,8 +59,7 @@ void detector_free(Detector **d); /* NULL-safe; by then its writer expects nothi
  * added for the detector. */
 void detector_added(Detector *d, FrameWriter *w);
 /* The last instruction was a loop's back-edge, or (is_put_in) an edge was due and was put in: as an
- * instruction `edge`, or by nothing but this call. w->edge_id and w->next_id are set to the next id
- * before. */
+ * instruction `edge`, or by nothing but this call. frame_edge(w) comes before. */
 void detector_edge(Detector *d, FrameWriter *w, bool is_put_in);
 /* Before each instruction with results is added, of a stream that may be without edges: one is to
  * stand before it. Never for a while after a loop's own edge. */
@@ -68,6 +67,12 @@ bool detector_is_edge_due(Detector *d, const Inst *in);
 /* Something went into the stream that the detector has not seen: nothing is expected, and what
  * comes up to the next edge is no body. */
 void detector_break(Detector *d, FrameWriter *w);
+
+/* Looks at an instruction of a stream that goes out as it came, without the detector: is it worth
+ * while that all goes through it? 0: not yet; else so many instructions, about, come again and
+ * again. Once it is asked it is asked of every instruction, or detector_forget is called. */
+uint32_t detector_repeats(Detector *d, const Inst *in);
+void detector_forget(Detector *d);
 
 typedef struct DetectorCounts {
     uint64_t bodies, runs, instructions; /* defined; times round; sent as arguments */

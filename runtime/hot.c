@@ -40,6 +40,11 @@ bool hot_fold(FrameWriter *w, uint8_t *start, size_t form_bytes, uint64_t base) 
     return true;
 }
 
+void frame_edge(FrameWriter *w, uint64_t next_id) {
+    if (w->next_id != next_id) w->hot_at = 0; /* in a record results are numbered without gaps */
+    w->edge_id = w->next_id = next_id;
+}
+
 void frame_expect(FrameWriter *w, const struct Body *body, uint32_t at) {
     assert(!body || at < body->n);
     if (w->body != body || w->body_at != at) w->hot_at = 0;
@@ -74,6 +79,51 @@ void hot_set_compiles(void *hot, const struct Body *body, uint32_t at, bool on) 
     memcpy(&compiles, to, sizeof compiles);
     compiles = on ? compiles | bit : compiles & ~bit;
     memcpy(to, &compiles, sizeof compiles);
+}
+
+/* ---- In place ---- */
+
+/* The record at *at, behind which *at is then; NULL: the frame ends, or goes on malformed. */
+static uint8_t *next_of(const Msg *m, size_t *at, RecordHead *h) {
+    Buf *b = m->part[0];
+    if (b->n < *at + RECORD_HEAD) return NULL;
+    uint8_t *p = b->data + *at;
+    memcpy(h, p, sizeof *h);
+    if (h->length < RECORD_HEAD || h->length > b->n - *at || h->length % 8) return NULL;
+    *at += h->length;
+    return p;
+}
+
+bool frame_has_bodies(const Msg *m) {
+    RecordHead h;
+    for (size_t at = FRAME_HEAD; next_of(m, &at, &h);)
+        if (h.op == RECORD_HOT || h.op == OP_BODY) return true;
+    return false;
+}
+
+/* The operands of a `body`: behind the head, their kinds and the next id. */
+static void number_body(uint8_t *record, const RecordHead *h, uint64_t by) {
+    const size_t from = RECORD_HEAD + pad8(4 * (size_t)h->n_in) + 8;
+    if (h->n_in > 2 || h->n_attr_form || h->length < from + 8 * (size_t)h->n_in) return;
+    for (int i = 0; i < h->n_in; i++) {
+        uint64_t number;
+        memcpy(&number, record + from + 8 * i, 8);
+        number = number < UINT64_MAX - by ? number + by : UINT64_MAX;
+        memcpy(record + from + 8 * i, &number, 8);
+    }
+}
+
+void frame_number_bodies(Msg *m, uint64_t by) {
+    RecordHead h;
+    uint8_t *p;
+    for (size_t at = FRAME_HEAD; (p = next_of(m, &at, &h));) {
+        if (h.op == OP_BODY) number_body(p, &h, by);
+        if (h.op != RECORD_HOT || h.length < HOT_HEAD) continue;
+        uint32_t number;
+        memcpy(&number, p + offsetof(HotHead, number), 4);
+        number = number < UINT32_MAX - by ? number + (uint32_t)by : UINT32_MAX; /* is of none */
+        memcpy(p + offsetof(HotHead, number), &number, 4);
+    }
 }
 
 /* ---- Reading ---- */

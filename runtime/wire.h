@@ -48,8 +48,7 @@ MsgKind wire_kind(const Msg *m);
 /* ---- frames ---- */
 
 /* Builds one frame after another. Zero-initialised is empty; frame_begin first. edge_id and next_id
- * outlive the frames: the owner sets edge_id to next_id at each `edge`. Nothing is added to a full
- * frame. */
+ * outlive the frames: frame_edge sets both at each `edge`. A full frame gets nothing more. */
 typedef struct FrameWriter {
     Buf *head; Buf *parts[MAX_MSG_PARTS]; int n_parts;
     uint32_t client, count; uint64_t seq, number; /* number: set by the owner, after frame_begin */
@@ -65,6 +64,9 @@ typedef struct FrameWriter {
 void frame_begin(FrameWriter *w, uint32_t client, uint64_t seq);
 /* payload_buf, if set, is kept by reference when it is large */
 void frame_add(FrameWriter *w, const Inst *in);
+/* A loop has come round, or may have: operands from next_id on, which is the next result's, are
+ * written as distances. */
+void frame_edge(FrameWriter *w, uint64_t next_id);
 /* The body's instructions are expected from `at` on, over and over; NULL: none. What comes as
  * expected becomes part of a hot record; the first that does not is written in full, and so are all
  * until it comes after all, or something else is expected. body lives until then. */
@@ -298,4 +300,8 @@ void wire_set_number(Msg *m, uint64_t number);            /* of a frame; likewis
 void wire_set_compiles(Msg *m, bool on);
 void record_set_compiles(void *record, bool on);
 void hot_set_compiles(void *hot, const struct Body *body, uint32_t at, bool on);
+/* Who wrote this frame finds hot bodies himself: it defines one, or has a hot record. */
+bool frame_has_bodies(const Msg *m);
+/* Adds `by` to the numbers of all its bodies; likewise. What is malformed stays as it is. */
+void frame_number_bodies(Msg *m, uint64_t by);
 #endif
