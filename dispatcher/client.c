@@ -1,6 +1,7 @@
 /* client.c: a client's record, its credit, and what is told in order.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/client.h"
+#include "dispatcher/intake.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ void client_free(Client **cp) {
     *cp = NULL;
     if (!c) return;
     handles_fini(&c->tensors);
+    intake_free(&c->intake);
     bodies_fini(&c->bodies);
     config_fini(&c->signals);
     for (int i = 0; i < c->depth; i++) free(c->scope[i].name);

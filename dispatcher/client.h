@@ -50,6 +50,8 @@ typedef struct Held {
     Msg msg;  /* empty: a sync's answer that is yet to come   */
 } Held;
 
+typedef struct Intake Intake; /* intake.h */
+
 typedef struct Client {
     PeerId peer;
     uint32_t id;                     /* given by us, travels in every message about it        */
@@ -65,6 +67,8 @@ typedef struct Client {
     bool compiles;                   /* as the innermost open scope has it that says so           */
     Bodies bodies;                   /* of its stream                                          */
     Lru notes;                       /* what mod_hot.c knows of them                           */
+    Intake *intake;                  /* NULL: nobody looks for bodies in its stream             */
+    uint64_t body_base;              /* bodies that were found there before it defined any itself */
     Config signals;                  /* what the client says of them                           */
     Scope *scope; int depth, cap_scope;
     Target target, births;           /* in force; of large sources where no scope speaks        */

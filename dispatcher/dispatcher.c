@@ -4,7 +4,7 @@
  * frames bear; a worker for the clients of whom it has had frames. What a peer may not say ends the
  * connection, in words; the others go on.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/state.h"
+#include "dispatcher/intake.h"
 #include "runtime/log.h"
 #include <assert.h>
 #include <stdarg.h>
@@ -404,24 +404,14 @@ static void begin_hot(Dispatcher *d, const Client *c, const FrameReader *r, HotR
     if (d->tape) tape_hot(d, c, run, true);
 }
 
-/* May consume m. */
-static void on_frame(Dispatcher *d, Client *c, Msg *m) {
+/* Takes a frame, the client's own or what it has become (is_anew). bytes: its credit. 0, or -1: it
+ * is malformed, err says how. May consume m. */
+static int take_frame(Dispatcher *d, Client *c, Msg *m, uint64_t bytes, bool is_anew, Err *err) {
     FrameReader r;
-    Err err = {0};
-    if (!frame_open(&r, m, &err) || !frame_is_fair(c, &r, &err) ||
-        !client_credit(c, r.count, m->part[0]->n, &err)) {
-        cut_off(d, c, &err);
-        return;
-    }
-    d->n_frames++;
-    d->n_insts += r.count;
-    d->frame_bytes += m->part[0]->n;
-    d->payload_bytes_in += msg_bytes(m) - m->part[0]->n;
-    arena_reset(&d->scratch);
-    uint64_t bytes = m->part[0]->n;
+    bool is_open = frame_open(&r, m, err);
+    assert(is_open); /* on_frame has looked */
     r.bodies = &c->bodies;
     bodies_sweep(&c->bodies);
-    move_home(d, c);
     route_open(d, c, m, r.seq);
     Flow f;
     f.d = d;
@@ -435,27 +425,68 @@ static void on_frame(Dispatcher *d, Client *c, Msg *m) {
         f.body = frame_enter_hot(&r) ? r.hot_body : NULL;
         f.body_at = r.hot_at;
         f.args = r.hot_args;
-        more = frame_next(&r, &d->scratch, &f.inst, &f.record, &f.record_bytes, &err);
+        more = frame_next(&r, &d->scratch, &f.inst, &f.record, &f.record_bytes, err);
         if (more <= 0) break;
         if (f.body) f.args_bytes = (size_t)(r.hot_args - f.args);
-        if (r.is_inserted) {
-            more = err_set(&err, ERR_PARSE, "clients do not insert instructions") - 1;
+        if (r.is_inserted && !is_anew) {
+            more = err_set(err, ERR_PARSE, "clients do not insert instructions") - 1;
             break;
         }
         f.seq = r.inst_seq;
         f.hot = r.is_hot ? (void *)r.hot_head : NULL;
         f.n_out = 0;
         f.group = NULL;
-        f.is_for_all = f.is_inserted = f.has_to = f.is_located = false;
+        f.is_inserted = r.is_inserted;
+        f.is_for_all = f.has_to = f.is_located = false;
+        if (c->intake && !is_anew) intake_sees(c, &f.inst);
         if (log_is(LOG_DISPATCHER)) log_client_inst(c, &f.inst);
         if (d->tape) tape_asked(d, c, &f.inst);
         chain_next(&f, 0);
         if (d->tape && r.seq_next == hot_end) tape_hot(d, c, &run, false);
     }
     route_close(d, c, r.seq_next, bytes, more == 0);
-    if (more == 0 && c->n_errors > ERRORS_MAX)
-        more = err_set(&err, ERR_LIMIT, "%d instructions refused", ERRORS_MAX) - 1;
-    if (more < 0) cut_off(d, c, &err);
+    return more;
+}
+
+/* The frames that r's has become; the last one brings its credit. */
+static int take_anew(Dispatcher *d, Client *c, FrameReader *r, uint64_t bytes, Err *err) {
+    int rc = intake_write(d, c, r, err);
+    Msg m, next;
+    if (!intake_next(c, &m)) {
+        c->bytes -= bytes; /* nothing is under way for it */
+        return rc;
+    }
+    for (bool is_last = false; !is_last;) {
+        is_last = !intake_next(c, &next);
+        int taken = take_frame(d, c, &m, is_last ? bytes : 0, true, err);
+        assert(taken == 0); /* we wrote it */
+        msg_fini(&m);
+        if (!is_last) msg_move(&m, &next);
+    }
+    return rc;
+}
+
+/* May consume m. */
+static void on_frame(Dispatcher *d, Client *c, Msg *m) {
+    FrameReader r;
+    Err err = {0};
+    bool is_anew = intake_comes(d, c, m);
+    if (!frame_open(&r, m, &err) || !frame_is_fair(c, &r, &err) ||
+        !client_credit(c, r.count, m->part[0]->n, &err)) {
+        cut_off(d, c, &err);
+        return;
+    }
+    uint64_t bytes = m->part[0]->n;
+    d->n_frames++;
+    d->n_insts += r.count;
+    d->frame_bytes += bytes;
+    d->payload_bytes_in += msg_bytes(m) - bytes;
+    arena_reset(&d->scratch);
+    move_home(d, c);
+    int rc = is_anew ? take_anew(d, c, &r, bytes, &err) : take_frame(d, c, m, bytes, false, &err);
+    if (rc == 0 && c->n_errors > ERRORS_MAX)
+        rc = err_set(&err, ERR_LIMIT, "%d instructions refused", ERRORS_MAX) - 1;
+    if (rc < 0) cut_off(d, c, &err);
 }
 
 static void on_cancel(Dispatcher *d, Client *c, Msg *m) {
@@ -760,5 +791,6 @@ void dispatcher_stats(const Dispatcher *d, Bytes *out) {
                  (unsigned long long)d->frame_bytes, (unsigned long long)d->payload_bytes_in);
     bytes_printf(out, "reply_bytes_out=%llu\ncontrol_bytes=%llu\n",
                  (unsigned long long)d->reply_bytes_out, (unsigned long long)d->control_bytes);
+    intake_stats(d, out);
     for (int i = 0; i < n_modifiers; i++) modifiers[i]->stats(d, out);
 }

@@ -4,10 +4,12 @@
  * Shells (main.c for the daemon, lang/local.c for the embedded cluster, the tests' simulator) feed
  * it messages and the time, and send what it puts out. Per client it keeps an id space, scopes,
  * credit, live bytes and deferred errors; the stream goes through a chain of modifiers
- * (modifier.h, chain.c): hot, validate, scope, shard, route.
+ * (modifier.h, chain.c): hot, validate, scope, shard, route; before them frames of clients that
+ * look for no hot bodies may be written anew (intake.h).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_DISPATCHER_H
 #define GT_DISPATCHER_DISPATCHER_H
+#include "runtime/detector.h"
 #include "runtime/net.h"
 #include "runtime/wire.h"
 
@@ -18,6 +20,8 @@ typedef struct DispatcherConfig {
     int64_t beat_ms;           /* between two heartbeats to every peer; 0: none (embedded)       */
     const struct Config *signals; /* every client's own go over these; NULL: none. Not owned      */
     uint64_t seed;             /* of its hash tables: anything that clients cannot guess         */
+    DetectorConfig hot;        /* of streams whose clients look for no hot bodies: threshold, min,
+                                  window, expand_max; all zero: nobody looks there               */
 } DispatcherConfig;
 
 typedef struct Dispatcher Dispatcher;

@@ -298,6 +298,7 @@ static bool start(App *a, Err *err) {
     if (getrandom(&a->config.seed, sizeof a->config.seed, 0) < 0)
         a->config.seed = (uint64_t)time(NULL);
     a->config.beat_ms = BEAT_MS;
+    a->config.hot = detector_config();
     a->config.workers_wanted = a->n_workers > 0 ? (int)a->n_workers : 1;
     mode_t mask = umask(077); /* The socket is this user's alone. */
     a->hub = hub_open(a->endpoint.text, err);

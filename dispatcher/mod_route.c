@@ -114,6 +114,7 @@ static void unfold(Dispatcher *d, Client *c) {
         int more = frame_next(&r, &d->scratch, &f.inst, &f.record, &f.record_bytes, NULL);
         assert(more == 1);
         f.seq = r.inst_seq;
+        f.is_inserted = r.is_inserted;
         write(&f);
         if (is_signal(f.inst.op)) frame_set_compiles(&d->frame, r.compiles);
     }

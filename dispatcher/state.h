@@ -65,6 +65,7 @@ struct Dispatcher {
     bool is_open; /* workers_wanted were there once: from then on one is enough */
     bool is_draining;
     Bytes news; /* not yet told: at most NEWS_MAX bytes, a line each */
+    DetectorCounts found; /* intake.c: in streams of clients that do not look for bodies */
     uint64_t n_insts, n_frames, n_refused, n_cut_off, n_placed, n_moves, n_hot;
     /* What passes through: from clients the records of frames, and user data that came apart from
      * them; to clients the replies; from workers all else that they say. No message moves a

@@ -94,6 +94,7 @@ Local *local_start(const StreamConfig *config, Err *err) {
     snprintf(l->endpoint, sizeof l->endpoint, "%s://gt-local-%p", scheme, (void *)l);
     l->engine = config->engine ? xstrdup(config->engine) : NULL;
     l->member = xcalloc((size_t)n, sizeof l->member[0]);
+    /* .hot: none; the client looks for hot bodies itself */
     DispatcherConfig dispatcher = {.workers_wanted = n};
     l->dispatcher = dispatcher_new(&dispatcher);
     const char *log = getenv("GT_INSTRUCTION_LOG");
