@@ -1,5 +1,6 @@
 /* dispatcher_fuzz.c: random events into the dispatcher's step function: clients that are sane (with
- * signals, copies, large data), sloppy or hostile, workers that come, lie and go. A model of each
+ * signals, copies, large data, loops in which bodies are found), sloppy or hostile, workers that
+ * come, lie and go. A model of each
  * worker (dispatcher_model.h) takes what the dispatcher sends: every frame must decode, every
  * instruction must be one that each of its ranks can carry out, with operands that are there and
  * fit; when a client has freed all it made nothing of it is left on any worker, and when all have
@@ -500,6 +501,79 @@ static void frame(World *w, Player *p) {
     say(w, p->peer, &m);
 }
 
+/* A loop: in full, round by round, with an edge each or none, and garbage between. */
+typedef struct Round {
+    int n, how[6];
+    bool has_edges;
+    uint64_t from; /* a tensor of any shape */
+} Round;
+
+static void round_inst(Player *p, FrameWriter *f, const Round *l, int i, uint64_t first) {
+    static const Op ops[] = {OP_NEG, OP_SQUARE, OP_ADD, OP_MUL, OP_RELU, OP_MAXIMUM};
+    uint64_t last = p->next_id > first ? p->next_id - 1 : l->from;
+    Operand o[2] = {{.kind = IN_TENSOR, .id = last}, {.kind = IN_TENSOR, .id = l->from}};
+    Inst in = {.op = ops[l->how[i] % 6], .n_in = 1, .in = o, .pos = {.line = (uint32_t)i}};
+    if (in.op == OP_ADD || in.op == OP_MUL || in.op == OP_MAXIMUM) in.n_in = 2;
+    if (l->how[i] & 64) o[1] = (Operand){.kind = IN_IMM_INT, .i = l->how[i] >> 2 & 15};
+    name_results(p, &in, 1);
+    note_made(p, &in);
+    frame_add(f, &in);
+}
+
+static void flush(World *w, Player *p, FrameWriter *f) {
+    Msg m;
+    if (!f->head) return;
+    p->seq += f->count;
+    frame_end(f, &m);
+    say(w, p->peer, &m);
+}
+
+/* Acknowledges, so that the window is no limit. */
+static void settle(World *w, const Player *p) {
+    Msg m;
+    for (int k = 0; k < WORKERS && p->is_there; k++) {
+        if (!w->worker[k].peer) continue;
+        wire_ack(&(Ack){.client = p->id, .seq = w->worker[k].sent[p->id]}, &m);
+        say(w, w->worker[k].peer, &m);
+    }
+}
+
+static void loop(World *w, Player *p) {
+    FrameWriter f = {0};
+    Round l = {.n = 1 + byte(w) % 6, .has_edges = byte(w) % 2};
+    if (!p->n_known) return;
+    l.from = p->known[(p->n_known - 1) % KNOWN].id;
+    for (int i = 0; i < l.n; i++) l.how[i] = byte(w);
+    int rounds = byte(w) * 4, noise = byte(w);
+    for (int k = 0; k < rounds && p->is_there; k++) {
+        uint64_t first = p->next_id;
+        for (int i = 0; i <= l.n + l.has_edges; i++) {
+            Operand dead[6];
+            Inst in = {.op = i > l.n ? OP_EDGE : OP_FREE, .in = dead};
+            bool is_noisy = noise > 200 && k % 32 == 31 && byte(w) % 4 == 0;
+            if (frame_is_full(&f)) flush(w, p, &f);
+            if (!f.head) frame_begin(&f, p->id, p->seq);
+            if (is_noisy) {
+                if (noise > 250 && byte(w) % 8 == 0)
+                    wild_inst(w, p, &f);
+                else
+                    sane_inst(w, p, &f);
+                flush(w, p, &f);
+                frame_begin(&f, p->id, p->seq);
+            }
+            for (uint64_t id = first; i == l.n && in.n_in < 6 && id < p->next_id; id++)
+                dead[in.n_in++] = (Operand){.kind = IN_TENSOR, .id = id};
+            if (i < l.n)
+                round_inst(p, &f, &l, i, first);
+            else
+                frame_add(&f, &in);
+            if (i > l.n) frame_edge(&f, p->next_id);
+        }
+        if (k % 64 == 0) settle(w, p);
+    }
+    flush(w, p, &f);
+}
+
 /* True when it happened to be a goodbye. */
 static bool garbage(World *w, PeerId from) {
     int n = byte(w) % 64;
@@ -576,6 +650,8 @@ static void player_event(World *w, Player *p) {
     case 2: wire_text(MSG_STATS, "", 0, &m), say(w, p->peer, &m); break;
     case 3: wire_cancel(&(Cancel){.client = 3, .seq = p->seq}, &m), say(w, p->peer, &m); break;
     case 4: wire_text(MSG_BYE, "", 0, &m), p->is_there = false, say(w, p->peer, &m); break;
+    case 5:
+    case 6: loop(w, p); break;
     default: frame(w, p);
     }
 }
@@ -639,7 +715,7 @@ static long counter(const World *w, const char *name) {
     return v;
 }
 
-static long n_moves, n_placed; /* how deep it went */
+static long n_moves, n_placed, n_found; /* how deep it went */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     static World *w; /* large: made once */
@@ -647,7 +723,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     w->at = data, w->end = data + n, w->last_peer = 0;
     memset(w->player, 0, sizeof w->player);
     uint64_t limit = n % 4 == 1 ? 20000 : 0;
-    w->d = dispatcher_new(&(DispatcherConfig){.client_bytes_max = limit, .beat_ms = 10});
+    DispatcherConfig config = {.client_bytes_max = limit, .beat_ms = 10, .seed = n};
+    if (n % 5) config.hot = (DetectorConfig){1 + n % 3, 2, 1000, 8};
+    w->d = dispatcher_new(&config);
     Err err = {0};
     if (n % 3 == 0) MUST(dispatcher_log(w->d, "/dev/null", &err));
     for (int64_t t = 0; w->at < w->end && w->last_peer < NUMBERS - 10; t += 3) {
@@ -661,6 +739,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         arena_reset(&w->arena);
     }
     n_moves += counter(w, "\nmoves"), n_placed += counter(w, "\nplaced");
+    n_found += counter(w, "\nfound_instructions");
     for (int k = 0; k < CLIENTS; k++) {
         frees_all(w, &w->player[k]);
         free(w->player[k].made);
@@ -723,8 +802,9 @@ int main(int argc, char **argv) {
         for (size_t i = 0; i < n; i++) data[i] = (uint8_t)rand_u64(&r);
         LLVMFuzzerTestOneInput(data, n);
     }
-    printf("dispatcher_fuzz: %ld runs from seed %llu, %ld instructions placed, %ld moves\n", runs,
-           (unsigned long long)seed, n_placed, n_moves);
+    printf("dispatcher_fuzz: %ld runs from seed %llu, %ld instructions placed, %ld moves, %ld "
+           "found in loops, %ld sent so\n",
+           runs, (unsigned long long)seed, n_placed, n_moves, n_found, model_hot);
     for (int op = 0; is_verbose && op < OP_COUNT; op++)
         if (model_shared[op]) printf("%8ld %s\n", model_shared[op], op_info[op].name);
     return 0;

@@ -6,6 +6,7 @@
 #ifndef GT_TESTS_FUZZ_DISPATCHER_MODEL_H
 #define GT_TESTS_FUZZ_DISPATCHER_MODEL_H
 #include "dispatcher/handle.h"
+#include "runtime/body.h"
 #include "runtime/inst_text.h"
 #include "runtime/wire.h"
 #include <stdio.h>
@@ -21,12 +22,14 @@ typedef struct ModelWorker {
     int rank;
     Map groups; /* -> Group */
     Handles live[NUMBERS]; /* by client number */
+    Map bodies;            /* -> Bodies, by client number: of those that have any */
     uint64_t sent[NUMBERS]; /* how far it was sent, to be acknowledged */
     uint64_t number;        /* of what comes next, at least */
 } ModelWorker;
 
 static const Inst *model_inst; /* being looked at, for messages */
 static const ModelWorker *model_at;
+static long model_hot;              /* instructions of hot records */
 static long model_shared[OP_COUNT]; /* how often several ranks carried one out, each its part */
 
 static inline void model_fail(const char *file, int line, const char *what) {
@@ -195,9 +198,23 @@ static inline void model_inst_comes(ModelWorker *w, uint32_t client, const Inst 
     model_inst = NULL;
 }
 
+static inline Bodies *model_bodies(ModelWorker *w, uint32_t client) {
+    Bodies *b = map_get(&w->bodies, client);
+    if (!b) map_put(&w->bodies, client, b = xcalloc(1, sizeof *b));
+    return b;
+}
+
+static inline void model_forget_bodies(ModelWorker *w, uint32_t client) {
+    Bodies *b = map_remove(&w->bodies, client);
+    if (b) bodies_fini(b);
+    free(b);
+}
+
 static inline void model_free(ModelWorker *w) {
     uint64_t key;
     void *value;
+    for (size_t i = 0; map_next(&w->bodies, &i, &key, &value);) bodies_fini(value), free(value);
+    map_fini(&w->bodies);
     for (size_t i = 0; map_next(&w->groups, &i, &key, &value);) free(value);
     map_fini(&w->groups);
     for (int i = 0; i < NUMBERS; i++) handles_fini(&w->live[i]);
@@ -213,6 +230,9 @@ static inline void model_hears(ModelWorker *w, Msg *m) {
     uint32_t gone, id;
     int32_t rank[MAX_INTS];
     Arena arena = {0};
+    uint64_t number;
+    const void *forms;
+    size_t bytes;
     int rc, n;
     switch (wire_kind(m)) {
     case MSG_WELCOME:
@@ -230,11 +250,15 @@ static inline void model_hears(ModelWorker *w, Msg *m) {
     }
     case MSG_FRAME:
         MUST(frame_open(&r, m, &err));
-        MUST(r.client < NUMBERS && r.count <= FRAME_INSTS && r.count > 0);
+        MUST(r.client < NUMBERS && r.count <= HOT_INSTS && r.count > 0);
         MUST(r.number > w->number);
         MUST(r.seq >= w->sent[r.client]);
-        while ((rc = frame_next(&r, &arena, &in, NULL, NULL, &err)) > 0)
+        r.bodies = model_bodies(w, r.client);
+        bodies_sweep(r.bodies);
+        while ((rc = frame_next(&r, &arena, &in, NULL, NULL, &err)) > 0) {
+            model_hot += r.is_hot;
             model_inst_comes(w, r.client, &in, &arena);
+        }
         if (rc) fprintf(stderr, "%s\n", err.text);
         MUST(rc == 0);
         w->number = r.number + r.count - 1;
@@ -243,6 +267,11 @@ static inline void model_hears(ModelWorker *w, Msg *m) {
     case MSG_GONE:
         MUST(wire_read_gone(m, &gone, &err) && gone < NUMBERS);
         handles_fini(&w->live[gone]);
+        model_forget_bodies(w, gone);
+        break;
+    case MSG_BODY:
+        MUST(wire_read_body(m, &id, &number, &forms, &bytes, &err) && id < NUMBERS);
+        MUST(bodies_define(model_bodies(w, id), number, forms, bytes, &err));
         break;
     default: break;
     }
