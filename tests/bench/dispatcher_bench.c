@@ -5,6 +5,9 @@
  *   data-parallel a step over rows that are split over all workers: no conversion
  *   collectives   a gradient step whose weights meet an inserted all_reduce each time
  *   hot           the same, sent as a hot body (runtime/body.h): its arguments alone
+ *   found         sent in full, by a client that does not look for bodies: found here, by edges or
+ *                 without any, and written anew (dispatcher/intake.h)
+ *   in vain       likewise, but nothing comes again
  *   in short frames: each step of 6 instructions is a frame of its own
  *
  * CPU us per instruction of the client, budget 1 and flat (DESIGN 10): all that happens in
@@ -32,6 +35,7 @@ typedef struct Bench {
     Arena arena; /* of one line */
     uint64_t id, seq; /* of the client: the next ones */
     bool is_hot, learns; /* a body is sent; its forms are being gathered */
+    bool has_no_edges;
     Bytes forms;
     Bodies bodies;
     int n_workers;
@@ -157,6 +161,7 @@ static void emit(Bench *b, const char *format, ...) {
     Err err;
     arena_reset(&b->arena);
     if (!inst_parse(line, (size_t)n, &b->arena, &l, &err)) stop(line, err.text);
+    if (l.inst.op == OP_EDGE && b->has_no_edges) return;
     l.inst.pos = (SrcPos){.file = 1, .line = 7, .col = 3};
     add(b, &l.inst);
     if (l.inst.op == OP_EDGE) edge(b);
@@ -171,6 +176,7 @@ typedef struct Stream {
     void (*begin)(Bench *b);
     void (*step)(Bench *b);
     bool is_hot, is_short; /* is_short: a frame for each step */
+    bool looks, has_no_edges;
 } Stream;
 
 static uint64_t x, w, xt; /* what steps use */
@@ -186,6 +192,18 @@ static void unsharded_step(Bench *b) {
     emit(b, "free t%llu", T(w));
     w = t;
     emit(b, "edge");
+}
+
+/* Another one each time, with its edge now and then. */
+static void random_step(Bench *b) {
+    static const char *const ops[] = {"add", "sub", "mul", "maximum"};
+    static uint64_t random = 1;
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    uint64_t t = b->id++;
+    emit(b, "t%llu = %s t%llu t%llu", T(t), ops[random >> 62], T(w), T(x));
+    emit(b, "free t%llu", T(w));
+    w = t;
+    if (b->id % 8 == 0) emit(b, "edge");
 }
 
 static void sharded_begin(Bench *b) {
@@ -226,8 +244,16 @@ static void collective_step(Bench *b) {
 static const Stream streams[] = {
     {"unsharded", unsharded_begin, unsharded_step, false, false},
     {"unsharded, hot", unsharded_begin, unsharded_step, true, false},
+    {"unsharded, found", unsharded_begin, unsharded_step, .looks = true},
+    {"unsharded, found without edges", unsharded_begin, unsharded_step, .looks = true,
+     .has_no_edges = true},
+    {"unsharded, random", unsharded_begin, random_step},
+    {"unsharded, random, in vain", unsharded_begin, random_step, .looks = true},
+    {"unsharded, random, in vain without edges", unsharded_begin, random_step, .looks = true,
+     .has_no_edges = true},
     {"data-parallel", sharded_begin, parallel_step, false, false},
     {"data-parallel, hot", sharded_begin, parallel_step, true, false},
+    {"data-parallel, found", sharded_begin, parallel_step, .looks = true},
     {"collectives", sharded_begin, collective_step, false, false},
     {"collectives, hot", sharded_begin, collective_step, true, false},
     {"collectives, in short frames", sharded_begin, collective_step, false, true},
@@ -251,8 +277,10 @@ static double stat(const Dispatcher *d, const char *key) {
 }
 
 static Figure measure(const Stream *s, int n_workers, uint64_t n) {
-    Bench b = {.n_workers = n_workers, .is_hot = s->is_hot};
-    b.d = dispatcher_new(&(DispatcherConfig){.workers_wanted = n_workers});
+    Bench b = {.n_workers = n_workers, .is_hot = s->is_hot, .has_no_edges = s->has_no_edges};
+    DispatcherConfig config = {.workers_wanted = n_workers};
+    if (s->looks) config.hot = detector_config();
+    b.d = dispatcher_new(&config);
     for (PeerId peer = 1; peer <= (PeerId)n_workers; peer++) hello(&b, peer, ROLE_WORKER);
     hello(&b, CLIENT, ROLE_CLIENT);
     s->begin(&b);
