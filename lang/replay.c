@@ -83,7 +83,8 @@ static Span here(const Replay *r, int column) {
 static bool fail_parse(const Replay *r, const Err *err, LangError *e) {
     int column = 0, skip = 0;
     if (sscanf(err->text, "column %d: %n", &column, &skip) < 1 || column > UINT16_MAX) column = 0;
-    return error_at(e, here(r, column), "%s", err->text + skip);
+    error_at(e, here(r, column), "%s", err->text + skip);
+    return err->hint[0] ? error_hint(e, "%s", err->hint) : false;
 }
 
 /* A line cut by a crash: said, not done. */

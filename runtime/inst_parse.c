@@ -378,7 +378,11 @@ static bool parse_element(Parser *p) {
     const char *s = p->at;
     size_t n = number_length(p);
     const Attr *dtype = inst_attr(p->in, ATTR_DTYPE);
-    if (is_word(s, n, "elided")) return bad(p, s, "the elements were left out of this text");
+    if (is_word(s, n, "elided")) {
+        bad(p, s, "the elements were left out of this text");
+        return err_hint(p->err,
+                        "data of more than 1 MiB is on no tape; gtsh --emit names its file");
+    }
     if (!dtype || !inst_attr(p->in, ATTR_SHAPE))
         return bad(p, s, "dtype and shape come before the elements");
     p->at += n;

@@ -107,7 +107,9 @@ same "syntax: nothing is done" "$(out)" ''
 wrong poison 1 a.gti:2 'poison' <<'GTI'
 t0 = poison
 GTI
-wrong elided 65 a.gti:2:19 'the elements were left out' <<'GTI'
+wrong elided 65 a.gti:2:19 'the elements were left out of this text
+  2 | t0 = data f32 [9] elided sha256=00
+    |                   ^ hint: data of more than 1 MiB is on no tape; gtsh --emit names its file' <<'GTI'
 t0 = data f32 [9] elided sha256=00
 GTI
 wrong scope 1 a.gti:2 'signal enter takes 0 operands' <<'GTI'
