@@ -285,10 +285,11 @@ static Op random_op(Rand *g, OpClass class_) {
 }
 
 /* The way of a softmax or a layer norm: what is reduced goes into the elements that are reduced
- * next, a few times; what was computed on the way is needed later. Returns the last value's place. */
+ * next, a few times; what was computed before is needed later. Returns the last one's place. */
 static int passes(Trial *t, Rand *g) {
-    static const Op reduces[] = {OP_SUM, OP_MAX, OP_MIN, OP_SUM}, joins[] = {OP_SUB, OP_MUL, OP_ADD},
-                    deeps[] = {OP_EXP, OP_TANH, OP_SIGMOID, OP_SQUARE, OP_NEG};
+    static const Op reduces[] = {OP_SUM, OP_MAX, OP_MIN, OP_SUM};
+    static const Op joins[] = {OP_SUB, OP_MUL, OP_ADD};
+    static const Op deeps[] = {OP_EXP, OP_TANH, OP_SIGMOID, OP_SQUARE, OP_NEG};
     int last = -1, times = 1 + rand_below(g, 4);
     DType d = rand_below(g, 4) ? DT_F32 : DT_F64;
     for (int i = 0; i < times && t->n_values < VALUES - 12; i++) {
