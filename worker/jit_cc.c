@@ -1,6 +1,7 @@
 /* jit_cc.c: see jit_cc.h. SPDX-License-Identifier: MIT */
 #include "worker/jit_cc.h"
 #include "runtime/env.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -51,6 +52,7 @@ struct CcTrace {
     _Atomic bool is_taken, has_object;
     _Atomic pid_t child;
     char object[PATH_BYTES];
+    char room[PATH_BYTES]; /* see room_make; of the call that runs, while child is set */
 };
 static struct CcTrace traces[TRACES];
 
@@ -65,6 +67,9 @@ void cc_abandon(void) {
         pid_t child = atomic_load(&traces[i].child);
         if (child) kill(-child, SIGTERM);
         if (atomic_load(&traces[i].has_object)) unlink(traces[i].object);
+        /* A compiler that was asked to end removes its files; then the room is empty. */
+        for (int n = child ? 100 : 0; n && rmdir(traces[i].room) && errno != ENOENT; n--)
+            nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     }
 }
 
@@ -214,8 +219,39 @@ static void hold_back(const Cc *c, pid_t pid, int nice) {
     limit(pid, RLIMIT_FSIZE, FILE_MAX, FILE_MAX);
 }
 
-/* Starts args with that input and output. An errno, or 0. */
-static int start(Cc *c, char **args, int input, int output, int nice) {
+/* A directory for the temporary files of one call: a compiler that is ended at a bad moment leaves
+ * some behind, and nobody else would know whose they are. Empty: it cannot be made, and then they
+ * are where they always are. */
+static void room_make(char *room, size_t size) {
+    const char *tmp = getenv("TMPDIR");
+    int n = snprintf(room, size, "%s/gt-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (n >= (int)size || !mkdtemp(room)) *room = 0;
+}
+static void room_remove(const char *room) {
+    DIR *d = *room ? opendir(room) : NULL;
+    if (!d) return;
+    for (const struct dirent *e; (e = readdir(d));)
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+    rmdir(room);
+}
+/* Ours, with that TMPDIR; owned, its strings are not. */
+static char **environment(char *tmpdir) {
+    size_t n = 0, k = 0;
+    while (environ[n]) n++;
+    char **all = xmalloc((n + 2) * sizeof *all);
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(environ[i], "TMPDIR=", 7)) all[k++] = environ[i];
+    all[k++] = tmpdir;
+    all[k] = NULL;
+    return all;
+}
+
+/* Starts args with that input and output, and room for its files. An errno, or 0. */
+static int start(Cc *c, char **args, int input, int output, const char *room, int nice) {
+    char tmpdir[PATH_BYTES + 8];
+    snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s", room);
+    char **variables = *room ? environment(tmpdir) : NULL;
     posix_spawn_file_actions_t files;
     posix_spawnattr_t how;
     posix_spawn_file_actions_init(&files);
@@ -238,13 +274,16 @@ static int start(Cc *c, char **args, int input, int output, int nice) {
                                        POSIX_SPAWN_SETPGROUP);
     pthread_mutex_lock(&c->lock); /* so that cc_end finds the child */
     pid_t pid = 0;
-    int error = c->has_ended ? ECANCELED : posix_spawnp(&pid, args[0], &files, &how, args, environ);
+    int error = c->has_ended ? ECANCELED : posix_spawnp(&pid, args[0], &files, &how, args,
+                                                        variables ? variables : environ);
     c->child = error ? 0 : pid;
+    if (c->trace) snprintf(c->trace->room, sizeof c->trace->room, "%s", room);
     if (c->trace) atomic_store(&c->trace->child, c->child);
     if (!error) hold_back(c, pid, nice);
     pthread_mutex_unlock(&c->lock);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&how);
+    free(variables);
     return error;
 }
 
@@ -376,8 +415,11 @@ CcResult cc_compile(Cc *c, const Bytes *source, const char *object, bool is_urge
     int input = memory_file(source->data, source->n), output = memory_file(NULL, 0);
     int nice = is_urgent ? NICE_URGENT : NICE;
     End end = {0};
-    end.error = input < 0 || output < 0 ? errno : start(c, args, input, output, nice);
+    char room[PATH_BYTES];
+    room_make(room, sizeof room);
+    end.error = input < 0 || output < 0 ? errno : start(c, args, input, output, room, nice);
     if (!end.error) await_child(c, output, &end);
+    room_remove(room);
     CcResult result = judge(c, &end, output, object, why, why_size);
     if (input >= 0) close(input);
     if (output >= 0) close(output);

@@ -1,6 +1,7 @@
 /* jit_cc.h: the C compiler that makes kernels at run time: which one it is, and one call of it.
  * A call runs at low priority in a process group of its own, and can be ended from another thread.
- * The source and what the compiler says are files in memory; only what it makes is one on disk.
+ * The source and what the compiler says are files in memory; what it makes is one on disk, and its
+ * temporary files have a directory of their own in $TMPDIR, which goes with the call.
  *
  * A call is bounded: by the clock (GT_CC_SECONDS, 60), by its CPU time (a third of that, each of
  * its processes), by what it says (1 MiB), and no file that it writes is longer than 64 MiB. What
