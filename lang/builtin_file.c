@@ -29,9 +29,9 @@ static bool drain(FILE *f, const char *name, Bytes *out, LangError *e) {
         bytes_add(out, block, n);
         if (out->n > TEXT_MAX)
             return error_set(e, "%s is longer than 1 GiB", name);
-        if (stream_interrupted)
-            return true; /* the next back-edge reports it */
+        TRY(stream_goes_on(e));
     }
+    TRY(stream_goes_on(e)); /* what an interrupted read has left out is no end of it */
     return !ferror(f) || error_set(e, "%s: %s", name, strerror(errno));
 }
 
@@ -162,9 +162,7 @@ static bool bi_input(Interp *in, const Value *arg, Value *out, LangError *e) {
     if (n < 0) {
         free(line);
         clearerr(stdin);
-        if (!stream_interrupted) return error_set(e, "input: the end of standard input");
-        e->kind = E_INTERRUPT;
-        return error_set(e, "interrupted");
+        return stream_goes_on(e) && error_set(e, "input: the end of standard input");
     }
     if (n && line[n - 1] == '\n')
         n--;

@@ -55,7 +55,7 @@ static bool bi_sleep(Interp *in, const Value *arg, Value *out, LangError *e) {
         stream_poll(in->stream);
     }
     *out = v_none();
-    return true;
+    return stream_goes_on(e);
 }
 
 static bool bi_getenv(Interp *in, const Value *arg, Value *out, LangError *e) {

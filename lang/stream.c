@@ -439,6 +439,10 @@ bool stream_edge(Stream *s, LangError *e) {
     else if (s->frame.count > 0)
         stream_send_if_dry(s);
     if (s->n_untold > 0 && stream_take_error(s, e)) return false;
+    return stream_goes_on(e);
+}
+
+bool stream_goes_on(LangError *e) {
     if (!stream_interrupted) return true;
     e->kind = E_INTERRUPT;
     return error_set(e, "interrupted");

@@ -137,5 +137,7 @@ bool stream_stats(Stream *s, Bytes *text, LangError *e);
 uint64_t stream_count(const Stream *s);             /* instructions emitted so far */
 uint64_t stream_done(const Stream *s);              /* how many of them are known to be done */
 uint16_t stream_file(Stream *s, const Source *src); /* announces its name once; its number */
+/* For what waits for something else: true: go on; false: Ctrl-C, and e says so. */
+bool stream_goes_on(LangError *e);
 extern volatile int stream_interrupted;             /* set by the SIGINT handler */
 #endif

@@ -415,6 +415,19 @@ static void interrupt_input(void) {
     expect(&s, "interrupted (repl:1)\n");
     expect(&s, "gt> ");
     CHECK(!strstr(s.all.data, "end of standard input"));
+    /* Nor do other calls that wait return as if nothing had been. */
+    const char *calls[] = {"sleep(100); a = 1", "shell(\"sleep 100\"); a = 1",
+                           "a = read(\"/dev/zero\")", "a = lines(\"/dev/tty\")"};
+    for (int i = 0; i < 4; i++) {
+        type(&s, calls[i]);
+        type(&s, "\r");
+        expect(&s, calls[i]);
+        usleep(300000);
+        type(&s, "\003");
+        expect(&s, " interrupted (repl:");
+        expect(&s, "gt> ");
+        line(&s, "a", "'a' is not defined");
+    }
     type(&s, "a = input(\"again? \")\r");
     expect(&s, "\nagain? ");
     type(&s, "Ada\r");
