@@ -36,13 +36,17 @@ static const char *march(const char *isa) {
     return "";
 #endif
 }
-/* The floats' flags are those of the kernels built with the program (Makefile). Half the compiler's
- * time of -O3 there, for kernels as fast: loops are vectorised and functions inlined, as there;
- * without -ftree-pre and -fgcse loops that follow one another, in pieces, take twice their time. */
-static const char *const flags =
-    "-std=c11 -O1 -ftree-loop-vectorize -fvect-cost-model=dynamic -finline-functions "
-    "-finline-small-functions -ftree-pre -fgcse -fschedule-insns2 -w -shared -fPIC "
-    "-ffp-contract=off -fno-math-errno -fno-trapping-math";
+/* The floats' flags are those of the kernels built with the program (Makefile). Half GCC's time of
+ * -O3 there, for kernels as fast: loops are vectorised and functions inlined, as there; without
+ * -ftree-pre and -fgcse loops that follow one another, in pieces, take twice their time. Clang has
+ * other names for all this, and no use for most of them. */
+#define FLAGS_OF_ALL "-w -shared -fPIC -ffp-contract=off -fno-math-errno -fno-trapping-math"
+static const char *flags(const Cc *c) {
+    return c->is_clang
+               ? "-std=c11 -O2 " FLAGS_OF_ALL
+               : "-std=c11 -O1 -ftree-loop-vectorize -fvect-cost-model=dynamic -finline-functions "
+                 "-finline-small-functions -ftree-pre -fgcse -fschedule-insns2 " FLAGS_OF_ALL;
+}
 
 /* ---- What is left if the process ends now ---- */
 
@@ -117,9 +121,9 @@ static int add_words(char **args, int n, char *text) {
 }
 
 /* The program that `word` calls: its file, as a shell finds it. */
-static bool find_program(const char *word, struct stat *st) {
-    char file[PATH_BYTES];
+static bool find_program(const char *word, char file[PATH_BYTES], struct stat *st) {
     if (strchr(word, '/')) {
+        snprintf(file, PATH_BYTES, "%s", word);
         if (stat(word, st) || access(word, X_OK)) return false;
         errno = EISDIR; /* if it is none of those */
         return S_ISREG(st->st_mode);
@@ -128,8 +132,8 @@ static bool find_program(const char *word, struct stat *st) {
     for (const char *dir = path ? path : "/bin:/usr/bin"; dir;) {
         const char *end = strchr(dir, ':');
         int n = end ? (int)(end - dir) : (int)strlen(dir);
-        int size = snprintf(file, sizeof file, "%.*s/%s", n, n ? dir : ".", word);
-        if (size < (int)sizeof file && !access(file, X_OK) && !stat(file, st) &&
+        int size = snprintf(file, PATH_BYTES, "%.*s/%s", n, n ? dir : ".", word);
+        if (size < PATH_BYTES && !access(file, X_OK) && !stat(file, st) &&
             S_ISREG(st->st_mode))
             return true;
         dir = end ? end + 1 : NULL;
@@ -138,25 +142,40 @@ static bool find_program(const char *word, struct stat *st) {
     return false;
 }
 
-bool cc_identify(const Cc *c, Bytes *out) {
-    char words[sizeof c->command], *args[ARGS_MAX];
-    bytes_printf(out, "%s|%s|%s|", c->command, flags, march(c->isa));
+/* By its name, or by that of what a link to it, such as cc, leads to. */
+static bool is_clang(const char *file) {
+    char *path = realpath(file, NULL);
+    const char *name = path ? strrchr(path, '/') : NULL;
+    bool is = name && strstr(name, "clang");
+    free(path);
+    return is;
+}
+
+bool cc_identify(Cc *c, Bytes *out) {
+    char words[sizeof c->command], *args[ARGS_MAX], file[PATH_BYTES];
+    Bytes programs = {0};
     memcpy(words, c->command, sizeof words);
     int n = add_words(args, 0, words);
     if (n < 0 || c->is_long) {
         errno = c->is_long ? E2BIG : EINVAL;
         return false;
     }
-    for (int i = 0; i < n; i++) { /* "ccache gcc" is two programs */
+    bool is_there = false;
+    int error = ENOENT;
+    for (int i = 0; i < n && (i == 0 || is_there); i++) { /* "ccache gcc" is two programs */
         struct stat st;
-        if (find_program(args[i], &st))
-            bytes_printf(out, "%llu %lld %lld.%09ld|", (unsigned long long)st.st_ino,
-                         (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-        else if (i == 0)
-            return false;
+        bool is_one = find_program(args[i], file, &st);
+        if (i == 0) is_there = is_one, error = errno;
+        if (!is_one) continue;
+        c->is_clang |= is_clang(file);
+        bytes_printf(&programs, "%llu %lld %lld.%09ld|", (unsigned long long)st.st_ino,
+                     (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
     }
-    errno = ENOENT;
-    return n > 0;
+    bytes_printf(out, "%s|%s|%s|", c->command, flags(c), march(c->isa));
+    bytes_add(out, programs.data, programs.n);
+    bytes_fini(&programs);
+    errno = error;
+    return is_there;
 }
 
 /* ---- Running it ---- */
@@ -398,7 +417,7 @@ CcResult cc_compile(Cc *c, const Bytes *source, const char *object, bool is_urge
                     size_t why_size) {
     char *args[ARGS_MAX], command[sizeof c->command], rest[512];
     memcpy(command, c->command, sizeof command);
-    snprintf(rest, sizeof rest, "%s %s", flags, march(c->isa));
+    snprintf(rest, sizeof rest, "%s %s", flags(c), march(c->isa));
     int n = add_words(args, 0, command);
     n = add_words(args, n < 0 ? 0 : n, rest); /* cc_identify has refused such a command */
     args[n++] = (char *)"-o";

@@ -17,6 +17,7 @@
 typedef struct Cc {
     char command[256]; /* the compiler and its first arguments */
     bool is_long;      /* which did not fit: then there is none */
+    bool is_clang;     /* not GCC: cc_identify has seen */
     char isa[8];
     pthread_mutex_t lock; /* of both below */
     pid_t child;          /* 0: none */
@@ -32,7 +33,7 @@ void cc_fini(Cc *c);
 /* What the compiler is, all that its kernels depend on beside their source: command, flags, and
  * which file of what age the program is that is called (not asked of it: that takes as long as many
  * kernels from disk). False: there is no such program; errno says why not. */
-bool cc_identify(const Cc *c, Bytes *out);
+bool cc_identify(Cc *c, Bytes *out);
 /* ASTRAY: it had to be ended, or flooded its output: another call will hardly be better. */
 typedef enum CcResult { CC_MADE, CC_REFUSED, CC_ASTRAY } CcResult;
 /* Makes the file `object`, a shared object, of a source. If it is not MADE, why says in a line what

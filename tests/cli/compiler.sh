@@ -54,6 +54,14 @@ GT_CC="  '$TMP/a b/c c'  -DX='1 2' -D\"Y=3\" -DZ " XDG_CACHE_HOME=$TMP/cache-bla
 same "blanks" "$(err)" ""; has "blanks" "$(out)" "compiled in"
 GT_CC="'$TMP/a b/c c" run "open quote"; has "open quote" "$(err)" "kernels are not fused: no C compiler (Invalid argument): '$TMP/a b/c c"
 GT_CC="cc $(printf '%0300d' 1)" run "too long"; has "too long" "$(err)" "kernels are not fused: no C compiler (Argument list too long): cc 000"
+# GCC and Clang, the latter behind a link of another name too.
+if command -v clang >/dev/null; then
+    ln -s "$(command -v clang)" "$TMP/cc1"
+    for c in clang "$TMP/cc1"; do
+        GT_CC=$c XDG_CACHE_HOME=$TMP/cache-clang run "$c"; same "$c" "$(err)" ""; has "$c" "$(out)" "compiled in"
+        rm -r "$TMP/cache-clang"
+    done
+fi
 
 # The cache is removed: before a kernel, and while its compiler runs; each time.
 printf '%s\n' '#!/bin/sh' "rm -rf '$TMP/gone'" 'exec cc "$@"' >"$TMP/removes"
