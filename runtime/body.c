@@ -45,12 +45,12 @@ void bodies_sweep(Bodies *t) {
 void bodies_fini(Bodies *t) {
     for (int i = 0; i < BODIES_MAX; i++) bury(t, &t->slot[i]);
     bodies_sweep(t);
-    *t = (Bodies){0};
+    *t = (Bodies){.may_insert = t->may_insert};
 }
 
 /* A record's head and its operands' kinds at p, of n bytes; the attributes behind them are read
  * with each record. NULL, or what is wrong. */
-static const char *read_form(const uint8_t *p, size_t n, BodyForm *f) {
+static const char *read_form(const Bodies *t, const uint8_t *p, size_t n, BodyForm *f) {
     RecordHead h;
     if (n < RECORD_HEAD) return "a form is cut off";
     memcpy(&h, p, sizeof h);
@@ -58,7 +58,8 @@ static const char *read_form(const uint8_t *p, size_t n, BodyForm *f) {
     if (h.length > BODY_FORM_BYTES) return "a form that is too long";
     const char *bad = record_check(&h);
     if (bad) return bad;
-    if (h.op == OP_BODY || (h.flags & IS_INSERTED)) return "no part of a body";
+    f->is_inserted = (h.flags & IS_INSERTED) != 0;
+    if (h.op == OP_BODY || (f->is_inserted && !t->may_insert)) return "no part of a body";
     if (h.length < RECORD_HEAD + pad8(4 * (size_t)h.n_in)) return "operands are cut off";
     f->bytes = h.length;
     f->op = h.op, f->n_in = h.n_in, f->n_out = h.n_out;
@@ -74,7 +75,7 @@ static const char *read_form(const uint8_t *p, size_t n, BodyForm *f) {
     return NULL;
 }
 
-static const char *read_forms(Body *b) {
+static const char *read_forms(const Bodies *t, Body *b) {
     size_t cap = 0;
     uint8_t n_signals = 0;
     for (size_t at = 0; at < b->n_bytes;) {
@@ -84,14 +85,15 @@ static const char *read_forms(Body *b) {
             b->form = xrealloc(b->form, cap * sizeof *b->form);
         }
         BodyForm *f = &b->form[b->n++];
-        const char *bad = read_form(b->bytes + at, b->n_bytes - at, f);
+        const char *bad = read_form(t, b->bytes + at, b->n_bytes - at, f);
         if (bad) return bad;
         f->at = (uint32_t)at;
-        f->n_made = b->n_made;
+        f->n_made = b->n_made, f->n_added = b->n_added, f->n_inserted = b->n_inserted;
         f->n_signals = n_signals;
         n_signals += record_is_signal(f->op) && n_signals < 31;
         b->n_signals = n_signals;
-        b->n_made += f->n_out;
+        *(f->is_inserted ? &b->n_added : &b->n_made) += f->n_out;
+        b->n_inserted += f->is_inserted;
         at += f->bytes;
     }
     return b->n ? NULL : "no instructions";
@@ -101,7 +103,8 @@ static size_t bytes_max(const Bodies *t) { return t->bytes_max ? t->bytes_max : 
 
 /* What is too old for it goes, then so many that there is room. */
 static void put(Bodies *t, Body *b, uint64_t number) {
-    if (number - t->oldest >= BODIES_MAX) {
+    bool is_late = number < t->next;
+    if (!is_late && number - t->oldest >= BODIES_MAX) {
         for (; t->oldest < t->next && number - t->oldest >= BODIES_MAX; t->oldest++)
             bury(t, &t->slot[t->oldest % BODIES_MAX]);
         if (t->oldest == t->next) t->oldest = number;
@@ -111,11 +114,18 @@ static void put(Bodies *t, Body *b, uint64_t number) {
     b->number = number;
     t->slot[number % BODIES_MAX] = b;
     t->n_bytes += b->n_bytes;
-    t->next = number + 1;
+    if (!is_late) t->next = number + 1;
+    if (number < t->oldest) t->oldest = number;
+}
+
+/* It is there already, or as good as gone. */
+static bool is_past(const Bodies *t, uint64_t number) {
+    if (number >= t->next) return false;
+    return !t->may_insert || bodies_get(t, number) || t->next - number > BODIES_MAX;
 }
 
 bool bodies_define(Bodies *t, uint64_t number, const void *forms, size_t n, Err *err) {
-    if (number < t->next) return true;
+    if (is_past(t, number)) return true;
     if (number >= UINT32_MAX || n > BODY_BYTES)
         return err_set(err, ERR_LIMIT, "a body of %zu bytes, number %llu", n,
                        (unsigned long long)number);
@@ -123,7 +133,7 @@ bool bodies_define(Bodies *t, uint64_t number, const void *forms, size_t n, Err 
     b->bytes = xmalloc(n + 1);
     memcpy(b->bytes, forms, n);
     b->n_bytes = n;
-    const char *bad = read_forms(b);
+    const char *bad = read_forms(t, b);
     if (bad) {
         body_free(b);
         return err_set(err, ERR_PARSE, "malformed body: %s", bad);

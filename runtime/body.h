@@ -10,6 +10,12 @@
  * there in full, and are read so (frame_next): nobody has to know of bodies. Who does
  * (frame_enter_hot) gains what can be kept with them.
  *
+ * The dispatcher writes what it sends to groups of workers in the same way, with bodies of its own:
+ * runs of located instructions and of those that it has inserted among them (moves, frees). Such a
+ * record is flagged (wire.h), and where `body` speaks of them their numbers have BODY_PLACED: who
+ * reads has a table for each of the two writers. What was inserted takes no sequence number, and
+ * its results are numbered from a base of their own, `added`.
+ *
  * A table holds the BODIES_MAX youngest bodies, and BODIES_BYTES of forms; numbers only grow. Who
  * writes knows what is in use: a body that would have to go is given a younger number (`body` with
  * that and the old one, without forms), with all that is kept with it. What had to go stays in
@@ -30,6 +36,7 @@ enum {
     BODIES_BYTES = 4 << 20, /* of all forms of a table */
     HOT_INSTS = 4096        /* instructions of one frame, if hot records stand for them */
 };
+#define BODY_PLACED (UINT32_C(1) << 31) /* in a number of `body`: it is one of the dispatcher's */
 /* Where a payload is: behind its length, among the arguments; or in the part of the message whose
  * number stands there. */
 enum { BODY_INLINE = 1, BODY_PART = 2 };
@@ -37,10 +44,13 @@ enum { BODY_INLINE = 1, BODY_PART = 2 };
 /* One instruction: what its record has before `base`. */
 typedef struct BodyForm {
     uint32_t at, bytes; /* in Body.bytes: a record's head, whose length is `bytes`, and its form */
-    uint32_t n_made;    /* results of the body's instructions before it */
+    uint32_t n_made;    /* results of the body's instructions before it, but of inserted ones */
+    uint32_t n_added;   /* results of inserted ones before it */
+    uint32_t n_inserted; /* inserted ones before it */
     uint16_t op, n_in, n_external; /* external: operands whose ids or values are arguments */
     uint8_t n_out, n_attr_form, n_attr_arg, payload; /* payload: 0, BODY_INLINE or BODY_PART */
     uint8_t n_signals;                  /* in the body before it; at most 31 */
+    bool is_inserted;
     SrcPos pos;
 } BodyForm;
 
@@ -50,6 +60,7 @@ struct Body {
     Body *now;  /* of such: this one, by a number that it had; NULL: it is gone */
     uint64_t number, hash; /* hash: of bytes */
     uint32_t n, n_made;    /* instructions, results */
+    uint32_t n_added, n_inserted; /* results of inserted ones, which n_made does not count; them */
     uint32_t n_signals;    /* signals among them, at most 31 */
     uint8_t *bytes;
     size_t n_bytes;
@@ -59,6 +70,7 @@ struct Body {
 };
 
 typedef struct Bodies {
+    bool may_insert; /* set by the owner: of the dispatcher's stream */
     Body *slot[BODIES_MAX]; /* by number */
     Body *dead;
     size_t n_bytes, bytes_max; /* of forms; the latter, set while it is empty: 0: BODIES_BYTES, or
@@ -68,7 +80,8 @@ typedef struct Bodies {
 } Bodies; /* zero-initialised is empty */
 
 /* Forms one after another, as the payload of `body` has them. A number below `next` is of one that
- * is known: then nothing happens. False, with err: malformed, or beyond a limit. */
+ * is known: then nothing happens. (Where may_insert, it may be one that this reader was not told of
+ * when it was defined.) False, with err: malformed, or beyond a limit. */
 bool bodies_define(Bodies *t, uint64_t number, const void *forms, size_t n, Err *err);
 /* Body `old` has this number from now on; unless it is below `next`, or there is no such body. */
 void bodies_rename(Bodies *t, uint64_t number, uint64_t old);
@@ -85,7 +98,8 @@ void bodies_fini(Bodies *t);
 uint32_t body_operand(const Body *b, const BodyForm *f, int k);
 /* Where the arguments of an instruction that begin at `at` end; NULL: beyond `end`. */
 const uint8_t *body_args_end(const BodyForm *f, const uint8_t *at, const uint8_t *end);
-/* The record that it would be in full, *n bytes, the arena's. */
+/* The record that it would be in full, *n bytes, the arena's. base: of its results, or the next id
+ * to come. */
 uint8_t *body_record(const Body *b, const BodyForm *f, uint64_t base, const uint8_t *args,
                      size_t n_args, Arena *arena, size_t *n);
 
@@ -93,7 +107,7 @@ uint8_t *body_record(const Body *b, const BodyForm *f, uint64_t base, const uint
 typedef struct HotRun {
     Body *body;
     uint32_t from, count;
-    uint64_t base; /* id of the first result */
+    uint64_t base, added; /* ids of the first result, of the first one of what was inserted */
     uint32_t compiles; /* HotHead */
     const uint8_t *args;
     size_t n_args;

@@ -85,6 +85,7 @@ Detector *detector_new(const DetectorConfig *config, const DetectorHost *host) {
     d->host = *host;
     d->hash = d->round = config->seed;
     size_t most = config->bytes_max;
+    d->bodies.may_insert = true; /* as its writer does, or not */
     d->bodies.bytes_max = most && most < BODY_BYTES ? BODY_BYTES : most;
     return d;
 }

@@ -7,35 +7,61 @@
 
 /* ---- Writing ---- */
 
-bool hot_fold(FrameWriter *w, uint8_t *start, size_t form_bytes, uint64_t base) {
+/* What is numbered from the record's base: results, or operands that are known by distance. Where
+ * neither is, nobody looks at it. */
+static bool has_base(const FrameWriter *w, const BodyForm *f) {
+    return !w->is_placed || f->n_out || f->n_external < f->n_in;
+}
+
+static uint64_t *next_id_of(FrameWriter *w, const BodyForm *f) {
+    return f->is_inserted && f->n_out ? &w->next_added : &w->next_id;
+}
+
+/* An open hot record behind the last one, with no instructions yet, before n bytes of arguments. */
+static void begin_hot(FrameWriter *w, const uint8_t *args, size_t n, uint64_t base) {
     const Body *b = w->body;
     const BodyForm *f = &b->form[w->body_at];
-    if (f->bytes != form_bytes || base != w->next_id ||
-        memcmp(start + 4, b->bytes + f->at + 4, form_bytes - 4))
-        return false;
-    uint32_t length;
-    memcpy(&length, start, 4); /* of the whole record */
-    size_t n_args = length - form_bytes - 8;
-    HotHead *h;
-    if (!w->hot_at) {
-        w->hot_at = (size_t)(start - w->head->data);
-        memmove(start + HOT_HEAD, start + form_bytes + 8, n_args);
-        h = (HotHead *)(void *)start; /* frames are aligned to 8 bytes */
-        *h = (HotHead){.head = {.length = HOT_HEAD, .op = RECORD_HOT},
-                       .number = (uint32_t)b->number,
-                       .from = w->body_at,
-                       .base = base};
-        w->head->n += HOT_HEAD;
-        w->records++;
-    } else {
-        memmove(start, start + form_bytes + 8, n_args);
-        h = (HotHead *)(void *)(w->head->data + w->hot_at);
+    uint8_t *start = w->head->data + w->head->n;
+    size_t head = HOT_HEAD + (w->is_placed ? HOT_ADDED : 0);
+    memmove(start + head, args, n);
+    w->hot_at = w->head->n;
+    HotHead *h = (HotHead *)(void *)start; /* frames are aligned to 8 bytes */
+    *h = (HotHead){.head = {.length = (uint32_t)head, .op = RECORD_HOT},
+                   .number = (uint32_t)b->number,
+                   .from = w->body_at};
+    if (has_base(w, f)) *next_id_of(w, f) = base;
+    h->base = w->next_id;
+    if (w->is_placed) {
+        h->head.flags = IS_INSERTED;
+        memcpy(start + HOT_HEAD, &w->next_added, HOT_ADDED);
     }
+    w->head->n += head;
+    w->records++;
+}
+
+bool hot_fold(FrameWriter *w, const uint8_t *record) {
+    const Body *b = w->body;
+    const BodyForm *f = &b->form[w->body_at];
+    uint32_t length;
+    uint64_t base;
+    memcpy(&length, record, sizeof length);
+    if (length < f->bytes + 8 || memcmp(record + 4, b->bytes + f->at + 4, f->bytes - 4))
+        return false;
+    memcpy(&base, record + f->bytes, sizeof base);
+    bool begins_anywhere = w->is_placed && !w->hot_at;
+    if (has_base(w, f) && !begins_anywhere && base != *next_id_of(w, f)) return false;
+    size_t n_args = length - f->bytes - 8;
+    const uint8_t *args = record + f->bytes + 8;
+    if (!w->hot_at)
+        begin_hot(w, args, n_args, base);
+    else
+        memmove(w->head->data + w->head->n, args, n_args);
+    HotHead *h = (HotHead *)(void *)(w->head->data + w->hot_at);
     h->head.length += (uint32_t)n_args;
     h->count++;
     w->head->n += n_args;
     w->count++;
-    w->next_id += f->n_out;
+    *next_id_of(w, f) += f->n_out;
     if (++w->body_at == b->n) w->body_at = 0;
     return true;
 }
@@ -53,17 +79,20 @@ void frame_expect(FrameWriter *w, const struct Body *body, uint32_t at) {
 }
 
 bool frame_refold(FrameWriter *w, const struct Body *body, uint32_t at) {
-    if (!w->head || !w->form_at) return false;
+    size_t form_bytes;
+    if (!frame_form(w, &form_bytes)) return false;
+    buf_reserve(w->head, HOT_HEAD + HOT_ADDED);
     uint8_t *start = w->head->data + w->form_at;
+    const RecordHead *h = (const RecordHead *)(const void *)start;
     uint64_t base;
-    memcpy(&base, start + w->form_bytes, 8);
+    memcpy(&base, start + form_bytes, 8);
     FrameWriter before = *w;
     size_t n = w->head->n;
     w->head->n = w->form_at;
     w->count--, w->records--;
-    if (((const RecordHead *)(const void *)start)->n_out) w->next_id = base;
+    if (h->n_out) *(h->flags & IS_INSERTED ? &w->next_added : &w->next_id) = base;
     w->body = body, w->body_at = at, w->hot_at = 0;
-    bool ok = hot_fold(w, start, w->form_bytes, base);
+    bool ok = hot_fold(w, start);
     if (ok) {
         w->form_at = 0;
     } else {
@@ -136,12 +165,14 @@ bool hot_next_compiles(const FrameReader *r) {
 /* Length, then what the head says. */
 static const char *read_head(const FrameReader *r, const RecordHead *record, HotRun *run) {
     HotHead h;
-    if (!r->bodies || record->length < HOT_HEAD) return "a hot record where none is expected";
+    bool is_placed = record->flags == IS_INSERTED;
+    size_t head = HOT_HEAD + (is_placed ? HOT_ADDED : 0);
+    const Bodies *t = is_placed ? r->placed : r->bodies;
+    if (!t || record->length < head) return "a hot record where none is expected";
     memcpy(&h, r->at, sizeof h);
-    Body *b = r->reads_again ? bodies_get_dead(r->bodies, h.number)
-                             : bodies_get(r->bodies, h.number);
+    Body *b = r->reads_again ? bodies_get_dead(t, h.number) : bodies_get(t, h.number);
     if (!b) return "a body that is not known";
-    if (h.head.n_in || h.head.n_out || h.head.flags || h.head.n_attr_form ||
+    if (h.head.n_in || h.head.n_out || (h.head.flags && !is_placed) || h.head.n_attr_form ||
         h.head.n_attr_arg)
         return "a hot record with more than arguments";
     if (h.from >= b->n || h.count == 0 || h.count > r->count - r->next)
@@ -151,8 +182,9 @@ static const char *read_head(const FrameReader *r, const RecordHead *record, Hot
                     .count = h.count,
                     .base = h.base,
                     .compiles = h.compiles,
-                    .args = r->at + HOT_HEAD,
-                    .n_args = record->length - HOT_HEAD};
+                    .args = r->at + head,
+                    .n_args = record->length - head};
+    if (is_placed) memcpy(&run->added, r->at + HOT_HEAD, HOT_ADDED);
     return NULL;
 }
 
@@ -162,7 +194,7 @@ const char *hot_begin(FrameReader *r, const RecordHead *h) {
     if (bad) return bad;
     r->hot_body = run.body;
     r->hot_at = run.from, r->hot_left = run.count;
-    r->hot_base = run.base;
+    r->hot_base = run.base, r->hot_added = run.added;
     r->hot_head = r->at;
     r->hot_compiles = run.compiles;
     r->hot_args = run.args, r->hot_end = run.args + run.n_args;
@@ -179,12 +211,12 @@ const uint8_t *hot_record(FrameReader *r, Arena *scratch, const char **bad) {
         *bad = "arguments left over";
         return NULL;
     }
-    size_t n;
-    uint8_t *p =
-        body_record(b, f, r->hot_base, r->hot_args, (size_t)(end - r->hot_args), scratch, &n);
+    size_t n, n_args = (size_t)(end - r->hot_args);
+    uint64_t *base = f->is_inserted && f->n_out ? &r->hot_added : &r->hot_base;
+    uint8_t *p = body_record(b, f, *base, r->hot_args, n_args, scratch, &n);
     r->hot_signal = f->n_signals;
     r->hot_args = end;
-    r->hot_base += f->n_out;
+    *base += f->n_out;
     r->hot_left--;
     if (++r->hot_at == b->n) r->hot_at = 0;
     return p;
@@ -215,16 +247,18 @@ void frame_pass_hot(FrameReader *r, uint32_t n, const uint8_t *args) {
     const Body *b = r->hot_body;
     uint32_t rounds = (r->hot_at + n) / b->n, to = (r->hot_at + n) % b->n;
     assert(n > 0 && n <= r->hot_left && args <= r->hot_end);
-    uint32_t from_signal = b->form[r->hot_at].n_signals, to_signal = b->form[to].n_signals;
+    const BodyForm *from = &b->form[r->hot_at], *next = &b->form[to];
+    uint32_t from_signal = from->n_signals, to_signal = next->n_signals;
     if (rounds * b->n_signals + to_signal > from_signal) /* the last one that is passed */
         r->compiles = r->hot_compiles >> ((to_signal ? to_signal : b->n_signals) - 1) & 1;
     r->is_hot = true;
-    r->is_inserted = false;
-    r->hot_base += (uint64_t)rounds * b->n_made + b->form[to].n_made - b->form[r->hot_at].n_made;
+    r->is_inserted = b->form[(to ? to : b->n) - 1].is_inserted;
+    r->hot_base += (uint64_t)rounds * b->n_made + next->n_made - from->n_made;
+    r->hot_added += (uint64_t)rounds * b->n_added + next->n_added - from->n_added;
     r->hot_args = args;
     r->hot_left -= n;
     r->hot_at = to;
     r->next += n;
-    r->seq_next += n;
-    r->inst_seq = r->seq_next - 1;
+    r->seq_next += n - (rounds * b->n_inserted + next->n_inserted - from->n_inserted);
+    r->inst_seq = r->seq_next - !r->is_inserted;
 }

@@ -8,7 +8,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "the wire's integers are stored as they are");
 
-enum { FRAME_HEAD = 32, RECORD_HEAD = 24, ATTR_HEAD = 8, HOT_HEAD = 48 };
+enum { FRAME_HEAD = 32, RECORD_HEAD = 24, ATTR_HEAD = 8, HOT_HEAD = 48, HOT_ADDED = 8 };
 enum { RECORD_HOT = 0xFFFF }; /* the op of a hot record */
 enum { HAS_INLINE = 1, HAS_PART = 2, HAS_PAYLOAD = 3, IS_INSERTED = 4,
        COMPILES = 8 }; /* flags of a record; the last one of frames too */
@@ -35,7 +35,8 @@ typedef struct HotHead {
     uint32_t number, from, count;
     uint32_t compiles; /* bit k: flag COMPILES of the body's k-th `signal`; bit 31: of all others */
     uint64_t base;
-} HotHead;
+} HotHead; /* with IS_INSERTED: of the dispatcher's bodies; then HOT_ADDED bytes follow, the base of
+              what was inserted */
 
 _Static_assert(sizeof(FrameHead) == FRAME_HEAD, "frame head has no holes");
 _Static_assert(ATTR_COUNT <= 64, "read_attrs has a bit per key");
@@ -51,9 +52,10 @@ static inline bool record_is_signal(uint16_t op) {
 const char *record_check(const RecordHead *h); /* NULL, or what is wrong; wire.c */
 
 /* ---- hot.c ---- */
-/* The record at `start`, behind w's last, has `form_bytes` before `base`: it becomes part of the
- * open hot record, or begins one, if it is what w's body has next. False: it is not. */
-bool hot_fold(FrameWriter *w, uint8_t *start, size_t form_bytes, uint64_t base);
+/* The record at `record`, which may lie behind w's last, where there is room for it and a hot head
+ * more: it becomes part of the open hot record, or begins one, if it is what w's body has next.
+ * False: it is not. */
+bool hot_fold(FrameWriter *w, const uint8_t *record);
 /* The next instruction of r's hot record, as a record, the arena's. NULL: *bad says why. */
 const uint8_t *hot_record(FrameReader *r, Arena *scratch, const char **bad);
 /* A hot record begins at r->at, of h->length bytes. NULL, or what is wrong. */

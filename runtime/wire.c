@@ -57,10 +57,10 @@ static inline uint8_t *put_pad(uint8_t *p, const uint8_t *start) {
     return p;
 }
 
-static size_t attr_bytes(const Attr *a) {
-    AttrType type = attr_info[a->key].type;
-    return ATTR_HEAD + (type == AT_STR    ? pad8((size_t)a->n + 1)
-                        : type == AT_INTS ? 8 * (size_t)a->n
+static size_t attr_bytes(uint32_t key, uint32_t n) {
+    AttrType type = attr_info[key].type;
+    return ATTR_HEAD + (type == AT_STR    ? pad8((size_t)n + 1)
+                        : type == AT_INTS ? 8 * (size_t)n
                                           : 8);
 }
 
@@ -132,9 +132,34 @@ static uint8_t *put_payload(FrameWriter *w, uint8_t *p, const Inst *in, uint8_t 
 /* Most bytes the record may need. */
 static size_t record_bound(const Inst *in) {
     size_t n = RECORD_HEAD + pad8(4 * (size_t)in->n_in) + 8 + 8 * (size_t)in->n_in;
-    for (int i = 0; i < in->n_attr; i++) n += attr_bytes(&in->attr[i]);
+    for (int i = 0; i < in->n_attr; i++) n += attr_bytes(in->attr[i].key, in->attr[i].n);
     if (in->payload) n += 16 + pad8(in->payload_bytes);
     return n;
+}
+
+/* Of a record that is well-formed. */
+static uint32_t form_bytes(const uint8_t *record) {
+    RecordHead h;
+    memcpy(&h, record, sizeof h);
+    const uint8_t *p = record + RECORD_HEAD + pad8(4 * (size_t)h.n_in);
+    for (int i = 0; i < h.n_attr_form; i++) {
+        uint32_t head[2];
+        memcpy(head, p, sizeof head);
+        p += attr_bytes(head[0], head[1]);
+    }
+    return (uint32_t)(p - record);
+}
+
+/* The record at `start`, behind the last one, stays in full. */
+static void add_full(FrameWriter *w, const Inst *in, const uint8_t *start, size_t length,
+                     uint8_t flags) {
+    w->hot_at = 0;
+    w->last_at = w->head->n;
+    w->form_at = (uint32_t)(start - w->head->data);
+    w->head->n += length;
+    w->count++, w->records++;
+    if (!in->n_out) return;
+    *(flags & IS_INSERTED ? &w->next_added : &w->next_id) = in->out[0] + in->n_out;
 }
 
 static void add(FrameWriter *w, const Inst *in, uint8_t flags) {
@@ -142,7 +167,7 @@ static void add(FrameWriter *w, const Inst *in, uint8_t flags) {
     for (int i = 1; i < in->n_out; i++) assert(in->out[i] == in->out[0] + (uint64_t)i);
     size_t bound = record_bound(in);
     assert(bound < INT32_MAX); /* only a full frame would take a large payload into its head */
-    buf_reserve(w->head, bound + HOT_HEAD);
+    buf_reserve(w->head, bound + HOT_HEAD + HOT_ADDED);
     uint8_t *start = w->head->data + w->head->n, *p = start + RECORD_HEAD;
     RecordHead h = {.op = (uint16_t)in->op,
                     .n_out = in->n_out,
@@ -171,18 +196,17 @@ static void add(FrameWriter *w, const Inst *in, uint8_t flags) {
     h.length = (uint32_t)(p - start);
     memcpy(start, &h, sizeof h);
     w->form_at = 0;
-    if (w->body && hot_fold(w, start, form_bytes, base)) return;
-    w->hot_at = 0;
-    w->last_at = w->head->n;
-    w->form_at = (uint32_t)(start - w->head->data), w->form_bytes = (uint32_t)form_bytes;
-    w->head->n += h.length;
-    w->count++, w->records++;
-    if (in->n_out) w->next_id = in->out[0] + in->n_out;
+    if (w->body && hot_fold(w, start)) return;
+    w->form_bytes = (uint32_t)form_bytes;
+    add_full(w, in, start, h.length, flags);
 }
 
-const void *frame_form(const FrameWriter *w, size_t *n) {
+const void *frame_form(FrameWriter *w, size_t *n) {
+    if (!w->head || !w->form_at) return NULL;
+    const uint8_t *form = w->head->data + w->form_at;
+    if (!w->form_bytes) w->form_bytes = form_bytes(form);
     *n = w->form_bytes;
-    return w->head && w->form_at ? w->head->data + w->form_at : NULL;
+    return form;
 }
 
 void frame_add(FrameWriter *w, const Inst *in) { add(w, in, 0); }
@@ -196,20 +220,21 @@ void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t re
         frame_add(w, in); /* no part left: the payload is written into the head */
         return;
     }
-    buf_reserve(w->head, record_bytes);
+    buf_reserve(w->head, record_bytes + HOT_HEAD + HOT_ADDED);
     uint8_t *start = w->head->data + w->head->n;
+    if (record_is_signal(h.op)) w->compiles = (h.flags & COMPILES) != 0;
+    w->form_at = 0;
+    bool has_part = (h.flags & HAS_PART) != 0;
+    if (w->body && !has_part && hot_fold(w, record)) return;
     memcpy(start, record, record_bytes);
-    if (h.flags & HAS_PART) {
+    if (has_part) {
         assert(in->payload_buf);
         w->parts[w->n_parts++] = buf_ref(in->payload_buf);
         put_u64(start + record_bytes - 8, (uint64_t)w->n_parts);
+        if (w->body && hot_fold(w, start)) return;
     }
-    if (record_is_signal(h.op)) w->compiles = (h.flags & COMPILES) != 0;
-    w->last_at = w->head->n;
-    w->head->n += record_bytes;
-    w->count++, w->records++;
-    w->hot_at = w->form_at = 0;
-    if (in->n_out) w->next_id = in->out[0] + in->n_out;
+    w->form_bytes = 0; /* until somebody asks */
+    add_full(w, in, start, record_bytes, h.flags);
 }
 
 /* ---- In place ---- */
@@ -226,7 +251,11 @@ void record_set_compiles(void *record, bool on) {
 
 void frame_set_compiles(FrameWriter *w, bool on) {
     assert(w->count > 0);
-    record_set_compiles(w->head->data + w->last_at, on);
+    if (w->form_at)
+        record_set_compiles(w->head->data + w->last_at, on);
+    else /* it was folded */
+        hot_set_compiles(w->head->data + w->hot_at, w->body,
+                         (w->body_at ? w->body_at : w->body->n) - 1, on);
     w->compiles = on;
 }
 
@@ -432,13 +461,18 @@ static const char *next_record(FrameReader *r, Arena *scratch, const uint8_t **a
 /* A body is known from its definition on. */
 static bool define(FrameReader *r, const Inst *in, Err *err) {
     const Operand *o = in->in;
-    if (in->n_in == 2 && o[0].kind == IN_IMM_INT && o[1].kind == IN_IMM_INT && !in->payload) {
-        bodies_rename(r->bodies, (uint64_t)o[0].i, (uint64_t)o[1].i);
-        return true;
-    }
-    if (in->n_in != 1 || in->in[0].kind != IN_IMM_INT || !in->payload)
+    bool renames = in->n_in == 2 && o[0].kind == IN_IMM_INT && o[1].kind == IN_IMM_INT;
+    if (!(renames && !in->payload) &&
+        (in->n_in != 1 || o[0].kind != IN_IMM_INT || !in->payload))
         return err_set(err, ERR_PARSE, "a body without forms");
-    return bodies_define(r->bodies, (uint64_t)in->in[0].i, in->payload, in->payload_bytes, err);
+    uint64_t number = (uint64_t)o[0].i;
+    bool is_placed = number >= BODY_PLACED && number <= UINT32_MAX;
+    Bodies *t = is_placed ? r->placed : r->bodies;
+    if (!t) return !is_placed || err_set(err, ERR_PARSE, "a body that only a dispatcher has");
+    if (is_placed) number -= BODY_PLACED;
+    if (!renames) return bodies_define(t, number, in->payload, in->payload_bytes, err);
+    bodies_rename(t, number, (uint64_t)o[1].i - (is_placed ? BODY_PLACED : 0));
+    return true;
 }
 
 int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, size_t *record_bytes,
@@ -452,7 +486,8 @@ int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, si
         bad = read_record(&h, &c, r->m, scratch, in);
     }
     Err inner; /* filled where something fails */
-    if (!bad && h.op == OP_BODY && r->bodies && !define(r, in, &inner)) bad = inner.text;
+    bool defines = !bad && h.op == OP_BODY && (r->bodies || r->placed);
+    if (defines && !define(r, in, &inner)) bad = inner.text;
     if (bad) {
         err_set(err, r->records > FRAME_INSTS ? ERR_LIMIT : ERR_PARSE,
                 "malformed frame: instruction %u of %u: %s", r->next, r->count, bad);

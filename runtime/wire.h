@@ -28,7 +28,9 @@
  * A record's bytes 4 to the end of FORM are what a body's hash is made of (DESIGN 5).
  * Hot record: a head with op 0xFFFF and zeros, u32 number of the body, u32 from, u32 count, u32 0,
  *              u64 base; then per instruction what its ARGS have behind `base` (body.h). count in
- *              the frame's head counts the instructions it stands for */
+ *              the frame's head counts the instructions it stands for. Flag bit 2: the body is one
+ *              of the dispatcher's (body.h); then u64 the base of what was inserted stands behind
+ *              the other one */
 #ifndef GT_RUNTIME_WIRE_H
 #define GT_RUNTIME_WIRE_H
 #include "runtime/inst.h"
@@ -53,7 +55,9 @@ typedef struct FrameWriter {
     Buf *head; Buf *parts[MAX_MSG_PARTS]; int n_parts;
     uint32_t client, count; uint64_t seq, number; /* number: set by the owner, after frame_begin */
     uint64_t edge_id; /* operands from this id on are written as distances; UINT64_MAX: none are */
-    uint64_t next_id; /* one more than the last output id that was added */
+    uint64_t next_id; /* one more than the last output id that was added, ...                    */
+    uint64_t next_added; /* ... than the last one that was inserted                              */
+    bool is_placed; /* set by the owner: its hot bodies are the dispatcher's                     */
     bool compiles;    /* behind the last record; outlives the frames, as edge_id does */
     bool begins_compiled; /* before the first one */
     size_t last_at;       /* where in head the last record begins */
@@ -76,7 +80,7 @@ void frame_expect(FrameWriter *w, const struct Body *body, uint32_t at);
 bool frame_refold(FrameWriter *w, const struct Body *body, uint32_t at);
 /* What frame_add has just written in full, up to its `base`: a head, whose length is not the
  * form's, and the form. NULL: it was folded. Valid until something is added. */
-const void *frame_form(const FrameWriter *w, size_t *n);
+const void *frame_form(FrameWriter *w, size_t *n);
 /* The dispatcher's own; takes no sequence number. */
 void frame_insert(FrameWriter *w, const Inst *in);
 /* The last record, a `signal` of any kind, leads into a scope that is compiled at first sight, or
@@ -106,9 +110,10 @@ typedef struct FrameReader {
     /* Set by the owner behind frame_open: learns bodies, and knows those of hot records. NULL: hot
      * records are malformed. */
     struct Bodies *bodies;
+    struct Bodies *placed; /* likewise, of those that are the dispatcher's */
     bool reads_again; /* set likewise: the frame was read before, no sweep has been since */
     uint32_t records, hot_at, hot_left;
-    uint64_t hot_base;
+    uint64_t hot_base, hot_added;
     struct Body *hot_body;
     const uint8_t *hot_args, *hot_end;
 } FrameReader;
@@ -122,16 +127,17 @@ int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, si
 struct HotRun;
 bool frame_hot(const FrameReader *r, struct HotRun *run);
 /* The reader is in a hot record, or goes into the one that stands next: hot_left instructions from
- * hot_at of hot_body on are to come, hot_base is the id of their first result, and their arguments
- * stand in [hot_args, hot_end). False: neither. */
+ * hot_at of hot_body on are to come, hot_base is the id of their first result, hot_added that of
+ * the first one of what was inserted, and their arguments stand in [hot_args, hot_end). False:
+ * neither. */
 bool frame_enter_hot(FrameReader *r);
 /* n of them, perhaps several times round, have been dealt with; the arguments that are
  * left begin at args. Not the last of a record that has bytes left over: frame_next says so. */
 void frame_pass_hot(FrameReader *r, uint32_t n, const uint8_t *args);
 /* What comes next, of a hot record, is in a scope that is compiled at first sight. */
 bool hot_next_compiles(const FrameReader *r);
-/* Appends a record of an open frame as it stands (`in` is what it decodes to, unchanged); the part
- * index is renumbered. */
+/* Appends a record of an open frame as it stands (`in` is what it decodes to, unchanged), or what
+ * is left of it where it is expected; the part index is renumbered. */
 void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t record_bytes);
 
 /* ---- the other messages: one struct each, encode and decode ---- */

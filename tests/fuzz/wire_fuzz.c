@@ -60,15 +60,15 @@ static void read_frame(const Msg *m, Arena *a, Rand *r) {
     Err err;
     const void *record;
     size_t bytes;
-    Bodies bodies = {0};
+    Bodies bodies = {0}, placed = {.may_insert = true};
     if (!frame_open(&reader, m, &err)) return;
     if (reader.count > 100000) return; /* one hot record could stand for so many */
-    reader.bodies = &bodies;
+    reader.bodies = &bodies, reader.placed = &placed;
     while (frame_next(&reader, a, &in, &record, &bytes, &err) == 1) {
         encode_again(&in, a);
         print_it(&in, infer_with_any_types(&in, r, a), a);
     }
-    bodies_fini(&bodies);
+    bodies_fini(&bodies), bodies_fini(&placed);
 }
 
 static void read_others(const Msg *m, Arena *a) {
@@ -148,32 +148,42 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     return 0;
 }
 
-/* A body of one instruction, and twice its arguments. */
+/* A body of one instruction, and twice its arguments; as a client has it, or the dispatcher, which
+ * may have inserted it. */
 static void hot_seed(Rand *r, Arena *a, Msg *m) {
     Inst in = rand_inst(r, a);
-    FrameWriter w = {.edge_id = UINT64_MAX, .next_id = in.n_out ? in.out[0] : 5};
-    Bodies bodies = {0};
+    bool is_placed = rand_below(r, 2);
+    void (*add)(FrameWriter *, const Inst *) = is_placed && rand_below(r, 2) ? frame_insert
+                                                                            : frame_add;
+    uint64_t id = in.n_out ? in.out[0] : 5;
+    FrameWriter w = {.edge_id = UINT64_MAX, .next_id = id, .next_added = id};
+    Bodies bodies = {.may_insert = is_placed};
     Msg alone;
     size_t n;
+    w.is_placed = is_placed;
     frame_begin(&w, 1, 2);
-    frame_add(&w, &in);
+    add(&w, &in);
     const void *form = frame_form(&w, &n);
     Bytes forms = {0};
     bytes_add(&forms, form, n);
     memcpy(forms.data, &(uint32_t){(uint32_t)n}, 4);
     frame_end(&w, &alone);
     for (int i = 0; i < alone.n; i++) buf_unref(&alone.part[i]);
-    w.next_id = in.n_out ? in.out[0] : 5;
+    w.next_id = w.next_added = id;
     frame_begin(&w, 1, 2);
-    Operand number = {.kind = IN_IMM_INT};
-    frame_add(&w, &(Inst){.op = OP_BODY, .n_in = 1, .in = &number, .payload = forms.data,
-                          .payload_bytes = forms.n});
-    w.next_id = in.n_out ? in.out[0] : 5;
+    Operand number = {.kind = IN_IMM_INT, .i = is_placed ? BODY_PLACED : 0};
+    Inst body = {.op = OP_BODY, .n_in = 1, .in = &number, .payload = forms.data};
+    body.payload_bytes = forms.n;
+    if (is_placed)
+        frame_insert(&w, &body);
+    else
+        frame_add(&w, &body);
+    w.next_id = w.next_added = id;
     if (bodies_define(&bodies, 0, forms.data, forms.n, NULL))
         frame_expect(&w, bodies_get(&bodies, 0), 0);
-    frame_add(&w, &in);
+    add(&w, &in);
     for (int i = 0; i < in.n_out; i++) in.out[i] += in.n_out;
-    frame_add(&w, &in);
+    add(&w, &in);
     frame_end(&w, m);
     bodies_fini(&bodies);
     bytes_fini(&forms);
