@@ -137,7 +137,7 @@ struct Job {
     uint32_t body_at;  /* ... which one, ... */
     int at;            /* ... of a segment that is recorded (plan.h), ... */
     const uint8_t *args; /* ... where its arguments begin, ... */
-    uint64_t args_base;  /* ... and the next result's id before it */
+    uint64_t args_base, args_added; /* ... and the next results' ids before it */
     uint64_t need;   /* bytes of results while it waits */
     uint64_t tried;  /* Store.n_changes when there was no memory for it */
     Inst inst;       /* borrows from the frame */
@@ -194,7 +194,8 @@ struct Client {
     Names *names;
     Frame *first, *last; /* not yet acknowledged, oldest first */
     Frame *at;           /* the one being issued; NULL: all are */
-    Bodies bodies;       /* of its stream, as far as it was read */
+    Bodies bodies;       /* of its stream, as far as it was read ... */
+    Bodies placed;       /* ... and of what the dispatcher has made of it */
     Job *jobs, *last_job; /* the queue, in the order of the stream */
     Job *ready;           /* of them, those that wait for memory or their turn only; oldest first */
     uint64_t stuck_at;    /* Store.n_changes when none of them could begin */
@@ -202,6 +203,8 @@ struct Client {
     uint64_t promised; /* bytes that its waiting jobs will need */
     uint64_t cancel_end; /* instructions below are dropped */
     uint64_t plan_hold;  /* instructions below are issued one by one */
+    uint32_t n_across;   /* jobs that wait for tensors of groups that this rank is not in */
+    bool is_held;        /* what comes next is better issued when nothing waits (plan_holds) */
     bool is_cancel_told, is_gone, has_ack;
     bool is_shared;  /* it has had located instructions: its frames are for several workers */
     bool checks_nan; /* `check nan=true`: every float result is looked at */
@@ -322,7 +325,8 @@ void queue_settle(Exec *x, Client *c); /* says what is to be said */
 void queue_cancel(Exec *x, Client *c); /* jobs below cancel_end */
 void queue_drop(Exec *x, Client *c);   /* all that wait; it is gone */
 static inline bool client_may_issue(const Client *c) {
-    return c->at && c->n_waiting < WAITING_MAX && c->n_jobs < JOBS_MAX;
+    bool waits = c->is_held && c->jobs && !c->ready;
+    return c->at && !waits && c->n_waiting < WAITING_MAX && c->n_jobs < JOBS_MAX;
 }
 static inline bool client_has_work(const Exec *x, const Client *c) {
     return client_may_issue(c) || (c->ready && c->stuck_at != x->store.n_changes);

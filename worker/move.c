@@ -32,6 +32,7 @@ struct Import {
     Region mine; /* of the whole: what this rank is to have */
     bool folds;  /* terms, to be combined */
     bool is_reading;
+    bool is_across; /* this rank has no part of the operand: it comes from who does other things */
     int n, n_read, at; /* sources; `at` is the one being read or asked for */
     int n_asked;       /* pieces under way */
     Source source[];
@@ -196,6 +197,8 @@ static void issue_import(Exec *x, Job *j, const Roles *r, Storage *st, const Vie
     m->folds = r->m.from.layout.kind == LAYOUT_PARTIAL;
     j->kind = JOB_IMPORT;
     j->import = m;
+    m->is_across = r->owns < 0;
+    j->frame->client->n_across += m->is_across;
     queue_wait(x, j, &local, true, n_remote);
     map_put(&x->imports, j->number, j);
     for (int i = 0; i < m->n; i++)
@@ -293,6 +296,7 @@ static void source_read(Exec *x, Job *j, Source *s) {
 static void import_leave(Exec *x, Job *j) {
     Import *m = j->import;
     map_remove(&x->imports, j->number);
+    j->frame->client->n_across -= m->is_across;
     for (int i = 0; i < m->n; i++) {
         Source *s = &m->source[i];
         buf_unref(&s->buf);

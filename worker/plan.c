@@ -179,8 +179,7 @@ static bool may_plan(const Exec *x, const Client *c, uint64_t seq) {
 }
 
 /* Nothing that a plan can do, or see done. */
-static bool is_cut(const Inst *in, Op op) {
-    if (in && inst_attr(in, ATTR_ON)) return true;
+static bool is_cut(Op op) {
     if (op_info[op].class_ != CLASS_CONTROL) return false;
     switch (op) {
     case OP_FREE:
@@ -196,14 +195,50 @@ static bool is_cut(const Inst *in, Op op) {
 /* A segment may begin there: at the body's first instruction, behind what is cut out, and where
  * another one ended. */
 static bool is_natural(const Body *b, uint32_t at) {
-    return at == 0 || spot_at(b, at) || is_cut(NULL, (Op)b->form[at - 1].op);
+    return at == 0 || spot_at(b, at) || is_cut((Op)b->form[at - 1].op);
+}
+
+/* ---- Holding ---- */
+
+/* The others' memory is read in place: what they offer is here in some tens of microseconds. */
+static bool are_near(const Exec *x) {
+    for (uint32_t i = 0; i < x->n_peers; i++)
+        if (i != x->rank && !x->peers[i].is_gone && !x->peers[i].base) return false;
+    return true;
+}
+
+/* A segment begins there that is worth waiting for: it has so many results that one after the other
+ * they would take as long in the queue. */
+static bool is_long(const Exec *x, const FrameReader *r) {
+    enum { NEAR = 8, FAR = 48 };
+    const Body *b = r->hot_body;
+    uint32_t n = 0, rest = b->n - r->hot_at, want = are_near(x) ? NEAR : FAR;
+    if (!is_natural(b, r->hot_at)) return false;
+    if (rest > r->hot_left) rest = r->hot_left;
+    for (uint32_t i = 0; i < rest && n < want; i++) {
+        const BodyForm *f = &b->form[r->hot_at + i];
+        if (is_cut((Op)f->op)) break;
+        n += f->n_out > 0;
+    }
+    return n == want;
+}
+
+/* Its client has jobs, and they wait for ranks that carry out the same instructions. */
+static bool may_hold(const Exec *x, const Client *c, uint64_t seq) {
+    return c->jobs && !c->ready && !c->n_across && !x->first && !x->watch && !c->checks_nan &&
+           !c->is_gone && seq >= c->cancel_end && !log_is(LOG_WORKER);
+}
+
+bool plan_holds(const Exec *x, Frame *f) {
+    FrameReader *r = &f->reader;
+    return x->plans && may_hold(x, f->client, r->seq_next) && frame_enter_hot(r) && is_long(x, r);
 }
 
 bool plan_is_next(const Exec *x, Frame *f) {
     if (!x->plans || !frame_enter_hot(&f->reader)) return false;
     if (x->plans->recorder && x->plans->recorder->client == f->client) return false;
     const Spot *spot = spot_at(f->reader.hot_body, f->reader.hot_at);
-    return spot && spot->n_plans;
+    return (spot && spot->n_plans) || plan_holds(x, f);
 }
 
 /* ---- Recording ---- */
@@ -253,7 +288,7 @@ static void begin_recording(Exec *x, Job *j) {
     Plans *plans = x->plans;
     Client *c = j->frame->client;
     const FrameReader *at = &j->frame->reader;
-    if (!j->body || !is_natural(j->body, j->body_at) || is_cut(&j->inst, j->inst.op)) return;
+    if (!j->body || !is_natural(j->body, j->body_at) || is_cut(j->inst.op)) return;
     if (!may_plan(x, c, j->seq) || j->seq < c->plan_hold) return;
     enum { BYTES = 1024 /* of an instruction, about */ };
     Spot *spot = spot_make(plans, j->body, j->body_at);
@@ -282,8 +317,7 @@ static void begin_recording(Exec *x, Job *j) {
 
 static bool goes_on(const Exec *x, const Recorder *r, const Job *j) {
     return j->body == r->body && j->args == r->at && r->n < r->limit && !r->has_failed &&
-           !is_cut(&j->inst, j->inst.op) &&
-           exec_now_ns(x) - r->begin_ns < PLAN_NS;
+           !is_cut(j->inst.op) && exec_now_ns(x) - r->begin_ns < PLAN_NS;
 }
 
 void plan_before(Exec *x, Job *j) {
@@ -299,7 +333,7 @@ void plan_before(Exec *x, Job *j) {
             plan_abort(x, NULL);
     }
     if (!plans->recorder) begin_recording(x, j);
-    if (plans->recorder) recorder_before(plans->recorder, j);
+    if (plans->recorder) recorder_before(x, plans->recorder, j);
 }
 
 void plan_after(Exec *x) {
@@ -308,10 +342,11 @@ void plan_after(Exec *x) {
 
 /* ---- Is all as it was? ---- */
 
-static bool words_agree(const Plan *p, const FrameReader *r, const uint8_t *args) {
+static bool words_agree(const Plan *p, const Client *c, const FrameReader *r,
+                        const uint8_t *args) {
     uint64_t base = r->hot_base;
     for (const Word *w = p->word, *end = w + p->n_words; w < end; w++) {
-        uint64_t v = word_at(args, w->at);
+        uint64_t v = w->is_distance ? base + w->value : word_at(args, w->at);
         switch ((WordKind)w->kind) {
         case WORD_EQUAL:
             if (v != w->value) return false;
@@ -321,6 +356,12 @@ static bool words_agree(const Plan *p, const FrameReader *r, const uint8_t *args
             break;
         case WORD_MADE:
             if (v != base + w->value) return false;
+            break;
+        case WORD_ADDED:
+            if (v != r->hot_added + w->value) return false;
+            break;
+        case WORD_AWAY:
+            if (store_get(c->names, v)) return false;
             break;
         case WORD_PART:
             if (v < 1 || v >= (uint64_t)r->m->n || r->m->part[v]->n != w->value) return false;
@@ -338,6 +379,11 @@ static bool is_of(const Tensor *t, const External *e) {
     return true;
 }
 
+static bool is_part_of(const Whole *w, const External *e) {
+    if (!w || !e->has_whole) return !w && !e->has_whole;
+    return type_equal(&w->type, &e->whole.type) && layout_equal(&w->layout, &e->whole.layout);
+}
+
 /* Finds them, each another one. */
 static bool externals_agree(Exec *x, const Client *c, Plan *p, const FrameReader *r) {
     const uint8_t *args = r->hot_args;
@@ -353,7 +399,8 @@ static bool externals_agree(Exec *x, const Client *c, Plan *p, const FrameReader
         }
         t->mark = mark;
         const Storage *st = t->storage;
-        if (st->poison || st->maker || st->made || !st->data || t->whole) return false;
+        bool is_there = !st->poison && !st->maker && !st->made && st->data;
+        if (!is_there || !is_part_of(t->whole, e)) return false;
         if (e->is_dropped && (st->refs == 1 && t->offset == 0 &&
                               st->bytes == type_bytes(&t->view.type) &&
                               view_is_contiguous(&t->view)) != e->is_sole)
@@ -361,7 +408,8 @@ static bool externals_agree(Exec *x, const Client *c, Plan *p, const FrameReader
         p->base[e->region] = (char *)st->data + t->offset;
     }
     for (int i = 0; i < p->n_left; i++) /* else it is told */
-        if (store_get(c->names, base + p->left[i].delta)) return false;
+        if (store_get(c->names, p->left[i].delta + (p->left[i].is_added ? r->hot_added : base)))
+            return false;
     return true;
 }
 
@@ -428,7 +476,7 @@ typedef struct Run {
     Frame *frame;
     Plan *p;
     const uint8_t *args;
-    uint64_t base, seq;
+    uint64_t base, added, seq;
     char *block;
     bool is_given, is_bad; /* there is no way back; something has failed all the same */
 } Run;
@@ -468,7 +516,7 @@ static void poison(Run *u, const Step *s, const Err *err) {
     for (int i = s->n_read; i < s->n_patch; i++)
         p->bad[s->patch[i].region] = err->code ? err->code : ERR_INTERNAL;
     Job *j = cell_get(&u->x->jobs); /* as its job would have */
-    *j = (Job){.frame = u->frame, .seq = u->seq + (uint64_t)s->inst, .inst.op = OP_NOTE};
+    *j = (Job){.frame = u->frame, .seq = u->seq + s->seq, .inst.op = OP_NOTE};
     if (s->kind == STEP_CALL) j->inst.op = s->call->inst->op, j->inst.pos = s->call->inst->pos;
     exec_fail(u->x, j, err);
     cell_put(&u->x->jobs, j);
@@ -504,8 +552,9 @@ static bool do_fused(Run *u, const Step *s, Err *err) {
 
 static void do_data(Run *u, const Step *s) {
     const uint8_t *at = u->args + s->data_at;
-    const void *from = s->is_part ? u->frame->msg.part[word_at(at, 0)]->data : at + 8;
-    u->x->ops->copy_in(u->x->engine, u->p->base[s->patch[0].region], from, s->bytes);
+    const uint8_t *from = s->is_part ? u->frame->msg.part[word_at(at, 0)]->data : at + 8;
+    char *to = u->p->base[s->patch[0].region];
+    u->x->ops->copy_in(u->x->engine, to, from + s->skip, s->taken);
 }
 
 static bool do_step(Run *u, const Step *s, Err *err) {
@@ -588,7 +637,10 @@ static void name_results(Run *u) {
         Left *l = &p->left[i];
         Storage *st = p->kept[l->kept].storage;
         l->view.data = st->poison ? storage_base(st) : p->base[l->region] + l->offset;
-        store_put_view(store, names, u->base + l->delta, st, &l->view);
+        uint64_t base = l->is_added ? u->added : u->base;
+        Tensor *t = store_put_view(store, names, base + l->delta, st, &l->view);
+        t->group = l->group;
+        if (l->has_whole) store_set_whole(store, t, &l->whole.type, &l->whole.layout);
     }
     for (int i = 0; i < p->n_kept; i++) storage_unref(store, p->kept[i].storage);
 }
@@ -621,11 +673,12 @@ static bool is_stale(Plan *p) {
 static Miss replay(Exec *x, Frame *f, Plan *p) {
     FrameReader *r = &f->reader;
     size_t n_args = (size_t)(r->hot_end - r->hot_args);
-    Run u = {x, f->client, f, p, r->hot_args, r->hot_base, r->seq_next, NULL, false, false};
+    Run u = {.x = x, .client = f->client, .frame = f, .p = p, .args = r->hot_args};
+    u.base = r->hot_base, u.added = r->hot_added, u.seq = r->seq_next;
     if (n_args < p->n_args || (p->n == r->hot_left && n_args != p->n_args)) return MISS_VALUES;
-    if (u.base > UINT64_MAX / 2) return MISS_VALUES;
+    if (u.base > UINT64_MAX / 2 || u.added > UINT64_MAX - UINT32_MAX) return MISS_VALUES;
     if (!externals_agree(x, u.client, p, r)) return MISS_TYPES;
-    if (!words_agree(p, r, u.args)) return MISS_VALUES;
+    if (!words_agree(p, u.client, r, u.args)) return MISS_VALUES;
     if (is_stale(p)) return MISS_STALE;
     for (int i = 0; i < p->n_variables; i++)
         if (!variable_agrees(p, &p->variable[i], u.args)) return MISS_VALUES;
@@ -708,7 +761,7 @@ bool plan_run(Exec *x, Frame *f) {
         }
         if (miss != MISS_UNDONE) continue;
         p->undone++;
-        c->plan_hold = r->seq_next + p->n; /* once is enough */
+        c->plan_hold = r->seq_next + p->n_seq; /* once is enough */
         break;
     }
     return false;

@@ -2,9 +2,9 @@
  * carried out once, so that the next time round it is only done, and not worked out again.
  * SPDX-License-Identifier: MIT
  *
- * A body is cut into segments where something happens that is not arithmetic alone: effects, moves,
- * located instructions, checks; and where a segment would be too long to be one breath. A segment
- * may go round a short body several times. The second time a segment is issued as any other
+ * A body is cut into segments where something happens that is not arithmetic alone: effects, moves
+ * (collectives among them), checks; and where a segment would be too long to be one breath. A
+ * segment may go round a short body several times. The second time a segment is issued as any other
  * instructions are, with somebody looking on (plan_record.c): what the engine was asked to do, in
  * terms of values and not of memory, which names were left at the end, which came from outside. Of
  * that a plan is made (plan_make.c): the calls and kernels in their order; where each value lies,
@@ -21,6 +21,21 @@
  * a body may have one for each of a thousand shapes. All plans of all clients share some memory,
  * and those not used for longest go (runtime/lru.h). A plan that is undone each time is tried ever
  * more seldom.
+ *
+ * Bodies of the dispatcher's (runtime/body.h) hold instructions of groups, of which this rank does
+ * its part (locate.c). Which part that is, is kept with the plan: whose they are and how the
+ * results lie is said by the forms; how the operands lie, and the types of the wholes, are compared
+ * as their types here are. What is for other ranks alone is passed; what is freed and is not here
+ * must not be here the next time either.
+ *
+ * Where tensors come from other workers something waits most of the time, and what follows would be
+ * put into the queue one by one. So where a segment begins that is long enough its client is held
+ * until nothing of it waits any more, if all it waits for are tensors that this rank has a part of
+ * itself: then the others are about as far, and nearly all that follows would have to wait as well.
+ * How long it must be says what waiting may cost: less where others' memory can be read in place.
+ * Nothing is held for tensors of groups that this rank is not in (stages of a pipeline), nor while
+ * something waits for memory, which what follows may give back. (Why nothing gets stuck: queue.c; a
+ * client that is held is one that is not issued any more while older instructions of its own wait.)
  *
  * What can fail because of values (an index out of range) does so before anything from outside is
  * given up or written over: then all that was computed is forgotten, and the segment issued one by
@@ -52,8 +67,12 @@ void plans_free(Plans **p); /* no body is left that has plans */
 /* f stands where nothing was looked at ahead: true if a plan was carried out, and f's reader stands
  * behind it. */
 bool plan_run(Exec *x, Frame *f);
-/* What comes next in f may be carried out by plan_run, and is not to be looked at ahead. */
+/* What comes next in f may be carried out by plan_run, or held: it is not to be looked at ahead. */
 bool plan_is_next(const Exec *x, Frame *f);
+/* f stands where nothing was looked at ahead, at a segment that is better begun when nothing of its
+ * client waits any more; what waits, waits for ranks that are as far as this one, and not for
+ * memory. */
+bool plan_holds(const Exec *x, Frame *f);
 /* j is about to be issued: a recording may end before it or begin with it. */
 void plan_before(Exec *x, Job *j);
 void plan_after(Exec *x); /* it has been issued */

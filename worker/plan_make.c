@@ -43,7 +43,7 @@ static bool see_left(Make *m) {
     p->kept = arena_alloc(&p->arena, most * sizeof *p->kept);
     for (int i = 0; i < r->n_values_made; i++) {
         RecValue *v = r->made[i];
-        if (v->is_dropped) continue;
+        if (v->is_dropped || v->is_away) continue;
         const Tensor *t = store_get(r->client->names, v->id);
         int64_t offset;
         int slot = t ? recorder_place(r, v, &offset) : PLAN_NONE;
@@ -51,7 +51,11 @@ static bool see_left(Make *m) {
         int root = r->slot[slot].root;
         r->slot[root].is_kept = true;
         Left *l = &p->left[p->n_left++];
-        *l = (Left){.delta = v->id - r->base, .region = slot, .offset = offset, .view = t->view};
+        *l = (Left){.group = t->group, .region = slot, .offset = offset, .view = t->view};
+        l->is_added = v->id >= INSERTED_ID;
+        l->delta = v->id - (l->is_added ? r->added : r->base);
+        l->has_whole = t->whole != NULL;
+        if (t->whole) l->whole = *t->whole;
         l->kept = add_kept(p, &r->slot[root], root, t->storage);
     }
     return true;
@@ -290,7 +294,7 @@ Plan *plan_make(Exec *x, Recorder *r) {
     add_drops(&m);
     name_regions(&m);
     p->owner = x->plans;
-    p->n = r->n, p->n_made = (uint32_t)r->n_made;
+    p->n = r->n, p->n_seq = r->n_seq;
     p->n_args = (uint32_t)(r->at - r->args);
     p->compiles = r->compiles;
     p->signals = r->signals;

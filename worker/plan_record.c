@@ -27,13 +27,14 @@ Recorder *recorder_begin(Job *j, Spot *spot, uint32_t limit) {
     r->spot = spot;
     r->from = j->body_at;
     r->limit = limit;
-    r->base = j->args_base;
+    r->base = j->args_base, r->added = j->args_added;
     r->seq = j->seq;
     r->args = r->at = j->args;
     r->end = at->hot_end;
     r->compiles = j->compiles;
     r->signals = j->signals;
     r->inst = xmalloc(limit * sizeof *r->inst);
+    r->seq_at = xmalloc(limit * sizeof *r->seq_at);
     r->first_value = xcalloc(limit + 1, sizeof *r->first_value);
     return r;
 }
@@ -46,7 +47,8 @@ void recorder_free(Recorder **rp) {
     map_fini(&r->values);
     free(r->made);
     free(r->word), free(r->external), free(r->value), free(r->variable);
-    free(r->step), free(r->slot), free(r->trial), free(r->inst), free(r->first_value);
+    free(r->step), free(r->slot), free(r->trial), free(r->inst), free(r->seq_at);
+    free(r->first_value);
     free(r);
 }
 
@@ -68,27 +70,32 @@ static RecValue *new_value(Recorder *r, uint64_t id) {
     return v;
 }
 
-static void add_word(Recorder *r, size_t at, WordKind kind, uint64_t value) {
+static Word *add_word(Recorder *r, size_t at, WordKind kind, uint64_t value) {
     r->word = plan_grow(r->word, r->n_words, sizeof *r->word);
-    r->word[r->n_words++] = (Word){(uint32_t)at, (uint8_t)kind, value};
+    Word *w = &r->word[r->n_words++];
+    *w = (Word){.at = (uint32_t)at, .kind = (uint8_t)kind, .value = value};
+    return w;
 }
 
 /* at: of the word that is its id; PLAN_NONE: its distance is part of the form. */
 static RecValue *new_external(Recorder *r, uint64_t id, int64_t at) {
     const Tensor *t = store_get(r->client->names, id);
     const Storage *st = t ? t->storage : NULL;
-    if (!t || st->poison || st->maker || st->made || !st->data || t->whole) {
+    if (!t || st->poison || st->maker || st->made || !st->data) {
         recorder_fail(r, "an operand is not there");
         return NULL;
     }
     RecValue *v = new_value(r, id);
     v->type = t->view.type;
+    v->whole = t->whole ? t->whole->type : v->type;
     memcpy(v->stride, t->view.stride, sizeof v->stride);
     v->external = r->n_externals;
     r->external = plan_grow(r->external, r->n_externals, sizeof *r->external);
     External *e = &r->external[r->n_externals++];
     *e = (External){.at = at, .delta = id - r->base, .inst = r->n - 1, .type = v->type};
     memcpy(e->stride, v->stride, sizeof e->stride);
+    e->has_whole = t->whole != NULL;
+    if (t->whole) e->whole = *t->whole;
     e->is_sole = st->refs == 1 && t->offset == 0 && st->bytes == type_bytes(&v->type) &&
                  view_is_contiguous(&t->view);
     v->slot = new_slot(r, st->bytes, v->external);
@@ -103,9 +110,23 @@ static RecValue *operand(Recorder *r, uint64_t id, int64_t at) {
     const External *e = v->external >= 0 ? &r->external[v->external] : NULL;
     if (e && e->at >= 0)
         add_word(r, (size_t)at, WORD_SAME, (uint64_t)e->at);
+    else if (id >= INSERTED_ID)
+        add_word(r, (size_t)at, WORD_ADDED, id - r->added);
     else
         add_word(r, (size_t)at, WORD_MADE, id - r->base);
     return v;
+}
+
+/* Freed, and not here: another worker's. It must be so the next time. */
+static bool is_away(Recorder *r, const Inst *in, uint64_t id, int64_t at) {
+    const Client *c = r->client;
+    if (in->op != OP_FREE || !c->is_shared || map_get(&r->values, id) || store_get(c->names, id))
+        return false;
+    if (at >= 0)
+        add_word(r, (size_t)at, WORD_AWAY, 0);
+    else
+        add_word(r, 0, WORD_AWAY, id - r->base)->is_distance = true;
+    return true;
 }
 
 static void add_value(Recorder *r, Value v) {
@@ -138,18 +159,22 @@ static void read_operands(Recorder *r, const Job *j, Inst *in, const BodyForm *f
                 add_word(r, (size_t)here, WORD_EQUAL, word_at(r->args + here));
             continue;
         }
+        if (is_away(r, in, in->in[i].id, here)) continue;
         RecValue *v = operand(r, in->in[i].id, here);
         if (!v) return;
-        types[i] = v->type;
+        types[i] = v->whole;
         if (v->is_dropped) recorder_fail(r, "an operand was freed");
+        if (v->is_away && in->op != OP_FREE) recorder_fail(r, "an operand is elsewhere");
         if (in->op != OP_FREE) continue;
         v->is_dropped = true;
         if (v->external >= 0) r->external[v->external].is_dropped = true;
     }
 }
 
-/* Lists, the only ARG attributes there are: their lengths are fixed. */
+/* Lists, the only ARG attributes there are: their lengths are fixed. Where a slice of a part begins
+ * is worked out (locate.c), and must be as it was. */
 static void read_attrs(Recorder *r, Inst *in, const BodyForm *f, size_t *at) {
+    bool is_split = inst_attr(in, ATTR_SPLIT) != NULL;
     for (int i = in->n_attr - f->n_attr_arg; i < in->n_attr; i++) {
         const Attr *a = &in->attr[i];
         if (attr_info[a->key].type != AT_INTS) {
@@ -160,7 +185,7 @@ static void read_attrs(Recorder *r, Inst *in, const BodyForm *f, size_t *at) {
         *at += 8;
         for (uint32_t k = 0; k < a->n; k++, *at += 8) {
             uint64_t word = word_at(r->args + *at);
-            if (a->key == ATTR_START || a->key == ATTR_RNG)
+            if ((a->key == ATTR_START && !is_split) || a->key == ATTR_RNG)
                 add_value(r, (Value){.at = (uint32_t)*at,
                                      .last = word,
                                      .item = (int64_t *)&a->ints[k],
@@ -171,41 +196,56 @@ static void read_attrs(Recorder *r, Inst *in, const BodyForm *f, size_t *at) {
     }
 }
 
-void recorder_before(Recorder *r, Job *j) {
-    const BodyForm *f = &j->body->form[j->body_at];
-    const uint8_t *end = body_args_end(f, r->at, r->end);
-    assert(r->n < r->limit);
-    Inst *in = inst_copy(&j->inst, &r->arena);
-    in->payload = NULL, in->payload_buf = NULL;
-    r->now = in;
-    j->at = (int)r->n;
-    r->inst[r->n] = in;
-    r->first_now = r->n_values;
-    r->n++;
-    r->first_value[r->n] = r->n_values;
-    if (!end || j->args != r->at) recorder_fail(r, "arguments");
+/* Other ranks carry it out, and this one does nothing. */
+static bool is_elsewhere(const Exec *x, const Inst *in) {
+    Place place;
+    if (!inst_attr(in, ATTR_ON) || !inst_place(in, &place, NULL)) return false;
+    const Group *g = locate_group(x, place.group);
+    return g && group_place(g, (int)x->rank) < 0;
+}
+
+static void read_inst(Recorder *r, const Job *j, Inst *in, const BodyForm *f) {
+    size_t at = (size_t)(r->at - r->args);
     if (f->payload && in->op != OP_DATA) recorder_fail(r, "a payload");
     if (op_info[in->op].class_ == CLASS_CONTROL && in->n_out && in->op != OP_SHARD)
         recorder_fail(r, "a result of nothing");
     if (r->has_failed) return;
-    size_t at = (size_t)(r->at - r->args);
     TensorType *types = arena_zalloc(&r->arena, sizeof *types * (size_t)(in->n_in + 1));
     read_operands(r, j, in, f, &at, types);
     if (!r->has_failed) read_attrs(r, in, f, &at);
     r->data_at = (uint32_t)at;
-    r->at = end;
-    r->first_value[r->n] = r->n_values;
-    for (int k = 0; k < in->n_out; k++) {
-        r->made = plan_grow(r->made, r->n_values_made, sizeof *r->made);
-        RecValue *v = r->made[r->n_values_made++] = new_value(r, in->out[k]);
-        v->is_made = true;
-    }
-    r->n_made += in->n_out;
     r->n_now = r->n_values - r->first_now;
     if (!r->n_now) return;
     r->variable = plan_grow(r->variable, r->n_variables, sizeof *r->variable);
     r->variable[r->n_variables++] =
         (Variable){.inst = in, .types = types, .first = r->first_now, .n = r->n_now};
+}
+
+void recorder_before(const Exec *x, Recorder *r, Job *j) {
+    const BodyForm *f = &j->body->form[j->body_at];
+    const uint8_t *end = body_args_end(f, r->at, r->end);
+    assert(r->n < r->limit);
+    Inst *in = inst_copy(&j->inst, &r->arena);
+    in->payload = NULL, in->payload_buf = NULL;
+    bool is_here = !is_elsewhere(x, in);
+    r->now = is_here ? in : NULL;
+    j->at = (int)r->n;
+    r->inst[r->n] = in;
+    r->seq_at[r->n] = (uint32_t)(j->seq - r->seq);
+    r->first_now = r->n_values, r->n_now = 0;
+    r->n++;
+    r->n_seq += !f->is_inserted;
+    if (!end || j->args != r->at) recorder_fail(r, "arguments");
+    if (is_here && !r->has_failed) read_inst(r, j, in, f);
+    r->first_value[r->n] = r->n_values;
+    if (r->has_failed) return;
+    r->at = end;
+    for (int k = 0; k < in->n_out; k++) {
+        r->made = plan_grow(r->made, r->n_values_made, sizeof *r->made);
+        RecValue *v = r->made[r->n_values_made++] = new_value(r, in->out[k]);
+        v->is_made = true;
+        v->is_away = !is_here;
+    }
 }
 
 /* Result 0 shows operand 0. */
@@ -229,17 +269,18 @@ void recorder_after(Exec *x, Recorder *r) {
     for (int k = 0; k < in->n_out && !r->has_failed; k++) {
         RecValue *v = map_get(&r->values, in->out[k]);
         const Tensor *t = store_get(names, in->out[k]);
-        if (!t || t->storage->poison || t->whole) {
+        if (!t || t->storage->poison) {
             recorder_fail(r, "a result is not there");
             break;
         }
         v->type = t->view.type;
+        v->whole = t->whole ? t->whole->type : v->type;
         memcpy(v->stride, t->view.stride, sizeof v->stride);
         bool may_show = op_info[in->op].class_ == CLASS_VIEW || in->op == OP_SHARD ||
                         in->op == OP_CAST;
         const Tensor *from = may_show ? store_get(names, in->in[0].id) : NULL;
         if (from && from->storage == t->storage) see_view(r, v, t, from);
-        if (r->n_now) r->variable[r->n_variables - 1].out[k] = v->type;
+        if (r->n_now) r->variable[r->n_variables - 1].out[k] = v->whole;
     }
     r->now = NULL;
 }
@@ -248,7 +289,8 @@ void recorder_after(Exec *x, Recorder *r) {
 
 int recorder_step(Recorder *r, StepKind kind, int inst) {
     r->step = plan_grow(r->step, r->n_steps, sizeof *r->step);
-    r->step[r->n_steps] = (Step){.kind = (uint8_t)kind, .inst = inst, .host = PLAN_NONE};
+    r->step[r->n_steps] =
+        (Step){.kind = (uint8_t)kind, .inst = inst, .seq = r->seq_at[inst], .host = PLAN_NONE};
     r->size += sizeof(Step) + 256;
     return r->n_steps++;
 }
@@ -345,6 +387,19 @@ static DType scalar_dtype(Recorder *r, const Inst *in, const View *v) {
     return d;
 }
 
+/* As the engine gets it: of a part it has other sizes (locate.c). Random keys, which change, are
+ * those of the whole. */
+static const Inst *as_called(Recorder *r, const Job *j) {
+    const Inst *in = r->inst[j->at];
+    if (j->call.inst == &j->inst) return in;
+    Inst *part = inst_copy(j->call.inst, &r->arena);
+    part->payload = NULL, part->payload_buf = NULL;
+    const Attr *rng = inst_attr(in, ATTR_RNG);
+    for (int i = 0; i < part->n_attr && rng; i++)
+        if (part->attr[i].key == ATTR_RNG) ((Attr *)part->attr)[i].ints = rng->ints;
+    return part;
+}
+
 /* A copy of a call, whose tensor operands' patches go to `patch`: how many; -1: it has failed. */
 static int copy_call(Recorder *r, const Job *j, Call **copy, Patch *patch) {
     const Inst *in = r->inst[j->at];
@@ -352,7 +407,7 @@ static int copy_call(Recorder *r, const Job *j, Call **copy, Patch *patch) {
     int model = op_info[in->op].class_ == CLASS_SOURCE ? in->n_in - n : 0;
     Call *c = *copy = arena_alloc(&r->arena, sizeof *c);
     *c = j->call;
-    c->inst = in;
+    c->inst = as_called(r, j);
     c->in = arena_alloc(&r->arena, sizeof *c->in * (size_t)(n + 1));
     r->size += sizeof *c + sizeof(View) * (size_t)n;
     for (int i = 0; i < n; i++) {
@@ -360,7 +415,7 @@ static int copy_call(Recorder *r, const Job *j, Call **copy, Patch *patch) {
         *v = j->call.in[i];
         if (v->is_scalar) {
             v->data = memcpy(arena_alloc(&r->arena, 8), v->data, 8);
-            Value *value = value_of(r, j->at, i + model);
+            Value *value = c->inst->op == in->op ? value_of(r, j->at, i + model) : NULL;
             if (!value) continue;
             value->to = v->data;
             value->dtype = (uint8_t)scalar_dtype(r, in, v);
@@ -383,10 +438,6 @@ bool plan_is_recording(const Exec *x) { return x->plans && x->plans->recorder; }
 void plan_saw_call(Exec *x, const Job *j) {
     Recorder *r = recorder_of(x, j);
     if (!r) return;
-    if (j->call.inst != &j->inst) {
-        recorder_fail(r, "part of an instruction");
-        return;
-    }
     const Inst *in = r->inst[j->at];
     int n_out = j->call.n_out;
     Call *c;
@@ -408,13 +459,28 @@ void plan_saw_call(Exec *x, const Job *j) {
     if (op_info[in->op].class_ != CLASS_MAP && 2 * bytes > r->beside) r->beside = 2 * bytes;
 }
 
+/* Of a payload, what is taken here. False: it does not lie in one piece. */
+static bool payload_part(const Job *j, uint64_t *skip, uint64_t *taken) {
+    const Part *p = j->part;
+    *skip = 0;
+    *taken = type_bytes(&j->call.out[0].type);
+    if (!p || p->place.layout.kind != LAYOUT_SPLIT) return true;
+    View whole = {.type = p->whole[0], .data = (void *)j->inst.payload};
+    view_strides(&whole.type, whole.stride);
+    Region mine = layout_region(&p->place.layout, &whole.type, p->at);
+    View box = box_of(&whole, (int64_t[MAX_DIMS]){0}, &mine);
+    if (*taken) *skip = (uint64_t)((char *)box.data - (char *)whole.data);
+    return view_is_contiguous(&box);
+}
+
 void plan_saw_data(Exec *x, const Job *j) {
     Recorder *r = recorder_of(x, j);
     if (!r) return;
     const BodyForm *f = &r->body->form[j->body_at];
     /* Bools must be 0 or 1, which inference looks at each time. */
     bool is_bool = j->call.out[0].type.dtype == DT_BOOL;
-    if (j->part || !f->payload || j->at != (int)r->n - 1 || is_bool) {
+    uint64_t skip, taken;
+    if (!f->payload || j->at != (int)r->n - 1 || is_bool || !payload_part(j, &skip, &taken)) {
         recorder_fail(r, "data");
         return;
     }
@@ -425,7 +491,7 @@ void plan_saw_data(Exec *x, const Job *j) {
     Step *s = &r->step[step];
     s->data_at = r->data_at;
     s->is_part = f->payload == BODY_PART;
-    s->bytes = j->inst.payload_bytes;
+    s->bytes = j->inst.payload_bytes, s->skip = skip, s->taken = taken;
     if (s->is_part)
         add_word(r, r->data_at, WORD_PART, s->bytes);
     else

@@ -25,11 +25,14 @@ typedef enum WordKind {
     WORD_EQUAL, /* is `value`                                          */
     WORD_SAME,  /* is the word at `value`                              */
     WORD_MADE,  /* is the id of the segment's first result, + `value`  */
+    WORD_ADDED, /* ... of its first inserted result, + `value`         */
+    WORD_AWAY,  /* is the id of nothing that is here                   */
     WORD_PART   /* is the number of a part of the message, of `value` bytes */
 } WordKind;
 typedef struct Word {
     uint32_t at; /* bytes from the first argument on */
     uint8_t kind;
+    bool is_distance; /* WORD_AWAY: there is no such word, the id is the first result's + `value` */
     uint64_t value;
 } Word;
 
@@ -40,6 +43,8 @@ typedef struct External {
     uint32_t inst;  /* of the segment: the first that names it */
     TensorType type;
     int64_t stride[MAX_DIMS];
+    bool has_whole; /* it is a part ... */
+    Whole whole;    /* ... of this */
     bool is_dropped; /* the segment frees it; then these count too: */
     bool is_sole;    /* nothing else refers to its storage, of which it is all */
     int region;
@@ -72,7 +77,7 @@ typedef struct Shift {
 /* An instruction with such arguments: inference is asked anew when they change. */
 typedef struct Variable {
     Inst *inst;
-    TensorType *types; /* of its operands */
+    TensorType *types; /* of its operands, as wholes; so are its results' */
     TensorType out[MAX_OUT];
     Shift *shift;
     int first, n; /* values */
@@ -97,6 +102,7 @@ typedef struct Step {
     bool gives;      /* writes over what comes from outside: there is no way back */
     uint16_t n_patch, n_read; /* the first n_read are read, the others written */
     int inst;        /* within the segment */
+    uint32_t seq;    /* its number, from the segment's first on */
     int n_begin, n_drop;
     Patch *patch;
     Begin *begin;
@@ -110,7 +116,8 @@ typedef struct Step {
     Shift *shift;
     uint32_t data_at; /* STEP_DATA: of the payload's word; its bytes are behind it, or a part */
     bool is_part;
-    uint64_t bytes;
+    uint64_t bytes; /* of the payload */
+    uint64_t skip, taken; /* what is taken of it here */
 } Step;
 
 /* Steps [begin, end) are a cluster whose way is being measured, its product those before alone. */
@@ -123,6 +130,10 @@ typedef struct Trial {
 /* A name that the segment leaves. */
 typedef struct Left {
     uint64_t delta;
+    bool is_added; /* it counts from the first inserted result */
+    uint32_t group;
+    bool has_whole;
+    Whole whole;
     int kept; /* its storage */
     int region;
     int64_t offset;
@@ -147,8 +158,9 @@ struct Plan {
     Plans *owner;
     struct Spot *spot;
     uint64_t key;
-    uint32_t n, n_made; /* instructions, results */
-    uint32_t n_args;    /* bytes */
+    uint32_t n;      /* instructions */
+    uint32_t n_seq;  /* of them, those that were not inserted */
+    uint32_t n_args; /* bytes */
     bool compiles;    /* its first instruction is in a scope that is compiled at first sight, ... */
     uint32_t signals; /* ... and which signals of the body lead into one */
     uint64_t size, runs;
@@ -186,7 +198,8 @@ struct RecValue {
     int slot; /* PLAN_NONE: not filled (yet) */
     int external;
     bool is_made, is_dropped;
-    TensorType type;
+    bool is_away; /* made on other ranks alone */
+    TensorType type, whole;
     int64_t stride[MAX_DIMS];
 };
 /* Memory, or (shift) a place in another one's. */
@@ -214,8 +227,9 @@ typedef struct Recorder {
     struct Spot *spot;
     uint64_t key;
     uint32_t from, limit, n; /* instructions */
-    uint64_t base, n_made;
+    uint64_t base, added;
     uint64_t seq;
+    uint32_t n_seq;
     const uint8_t *args, *at, *end; /* the segment's first, the next one's, the record's */
     bool compiles, has_failed;
     Plan *renews; /* in whose place it comes; NULL: none's */
@@ -235,7 +249,8 @@ typedef struct Recorder {
     Step *step;
     Trial *trial;
     RecSlot *slot;
-    Inst **inst; /* by place in the segment */
+    Inst **inst; /* by place in the segment, as all below */
+    uint32_t *seq_at;
     int *first_value;
     int n_words, n_externals, n_values, n_variables, n_steps, n_slots, n_values_made, n_trials;
     uint32_t kernels, fused_ops, unstored, products;
@@ -296,7 +311,7 @@ int recorder_place(Recorder *r, RecValue *v, int64_t *offset);
 int recorder_step(Recorder *r, StepKind kind, int inst);
 void recorder_fail(Recorder *r, const char *why);
 Recorder *recorder_begin(Job *j, Spot *spot, uint32_t limit);
-void recorder_before(Recorder *r, Job *j);
+void recorder_before(const Exec *x, Recorder *r, Job *j);
 void recorder_after(Exec *x, Recorder *r);
 void recorder_free(Recorder **r);
 /* What is left is seen, and a plan made of it all: NULL where that cannot be. */

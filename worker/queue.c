@@ -14,7 +14,7 @@
  *    readers' part waits for the owners', and holds nothing but names meanwhile (owners hold the
  *    operand, which had its memory anyway);
  *  - it may have to be issued first: a client is not issued any more while many of its own older
- *    instructions wait; between clients turns are finite;
+ *    instructions wait, or (plan_holds) any; between clients turns are finite;
  *  - memory: it waits only while something older than itself may give some back: calls that the
  *    engine has, older jobs, pins of older moves, whose readers are done when their older
  *    instruction is. Nothing younger is waited for. When there is nothing older left it is out of

@@ -77,6 +77,7 @@ static void client_free(Exec *x, Client *c) {
     }
     names_leave(&x->store, &c->names); /* what peers still read stays */
     bodies_fini(&c->bodies);
+    bodies_fini(&c->placed);
     free(c);
 }
 
@@ -120,6 +121,7 @@ Client *exec_client(Exec *x, uint32_t id, bool creates) {
     Client *c = xcalloc(1, sizeof *c);
     c->id = id;
     c->names = names_new();
+    c->placed.may_insert = true;
     /* A newcomer starts level with the one that has used least, not with a claim on the past. */
     int64_t least = INT64_MAX;
     for (const Client *o = x->clients; o; o = o->next)
@@ -146,6 +148,7 @@ static void look_ahead(Exec *x, Frame *f) {
     j->body = !f->is_bad && x->plans && frame_enter_hot(&f->reader) ? at->hot_body : NULL;
     j->args = NULL;
     if (j->body) j->body_at = at->hot_at, j->args = at->hot_args, j->args_base = at->hot_base;
+    if (j->body) j->args_added = at->hot_added;
     f->is_ahead = true;
     int r = f->is_bad ? 0 : frame_next(&f->reader, &f->arena, &j->inst, NULL, NULL, &f->bad);
     f->is_bad |= r < 0;
@@ -193,7 +196,7 @@ void exec_on_frame(Exec *x, Msg *m) {
             if (o != c && o->at && o->used_ns < least) least = o->used_ns;
         if (least != INT64_MAX && c->used_ns < least) c->used_ns = least;
     }
-    f->reader.bodies = &c->bodies;
+    f->reader.bodies = &c->bodies, f->reader.placed = &c->placed;
     if (x->early.n && ++x->n_sweep > x->early.n) peer_sweep(x, 0);
 }
 
@@ -216,6 +219,7 @@ void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
     plan_abort(x, c);
     collect_flush(x);
     c->cancel_end = seq;
+    c->is_held = false;
     c->is_cancel_told = false;
     queue_cancel(x, c);
 }
@@ -260,9 +264,12 @@ static int issue_next(Exec *x, Client *c) {
     Frame *f = c->at;
     if (!f->is_begun) { /* not before: bodies are known in the order of the stream */
         bodies_sweep(&c->bodies);
+        bodies_sweep(&c->placed);
         f->is_begun = true;
     }
     if (!f->is_ahead) {
+        c->is_held = plan_holds(x, f);
+        if (c->is_held) return 1;
         if (plan_run(x, f)) return LOOK_COST;
         look_ahead(x, f);
     }
