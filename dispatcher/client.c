@@ -1,7 +1,7 @@
 /* client.c: a client's record, its credit, and what is told in order.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/client.h"
 #include "dispatcher/intake.h"
+#include "dispatcher/outgoing.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +26,7 @@ void client_free(Client **cp) {
     handles_fini(&c->tensors);
     intake_free(&c->intake);
     bodies_fini(&c->bodies);
+    outgoing_free(&c->outgoing);
     config_fini(&c->signals);
     for (int i = 0; i < c->depth; i++) free(c->scope[i].name);
     uint64_t key;

@@ -69,6 +69,7 @@ typedef struct Client {
     Lru notes;                       /* what mod_hot.c knows of them                           */
     Intake *intake;                  /* NULL: nobody looks for bodies in its stream             */
     uint64_t body_base;              /* bodies that were found there before it defined any itself */
+    struct Outgoing *outgoing;       /* hot bodies of what is written for it; NULL: none yet    */
     Config signals;                  /* what the client says of them                           */
     Scope *scope; int depth, cap_scope;
     Target target, births;           /* in force; of large sources where no scope speaks        */

@@ -17,6 +17,8 @@
 Dispatcher *dispatcher_new(const DispatcherConfig *config) {
     Dispatcher *d = xcalloc(1, sizeof *d);
     d->config = *config;
+    d->frame.is_placed = true;
+    d->hot = detector_config();
     d->next_number = 1; /* 0: a client's frame, that has none */
     if (d->config.workers_wanted < 1) d->config.workers_wanted = 1;
     return d;

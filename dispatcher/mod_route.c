@@ -4,12 +4,13 @@
  * A frame that is for the client's home worker alone and of which nothing was changed goes on as it
  * came, by reference. As soon as one of its instructions is for others, or was changed, it is
  * written anew: every instruction that has a place names its group (`on`), the home worker's too;
- * the others are for whoever gets the frame. A frame with large payloads goes to those alone who
+ * the others are for whoever gets the frame. What comes again and again is written as hot bodies
+ * (outgoing.h). A frame with large payloads goes to those alone who
  * need them. Every frame says whether it begins in a scope that is compiled at first sight, and
  * every `signal` record what is so behind it: workers remember nothing of scopes, and need not have
  * seen what came before.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/state.h"
+#include "dispatcher/outgoing.h"
 #include <assert.h>
 #include <string.h>
 
@@ -17,15 +18,19 @@
 static void flush(Dispatcher *d, Client *c, uint64_t bytes) {
     FrameWriter *w = &d->frame;
     if (!w->head) return;
+    outgoing_tell(d, c);
     Msg m;
     uint32_t count = w->count;
     w->number = d->next_number;
     d->next_number += count;
+    d->sent_bytes += frame_bytes(w);
     frame_end(w, &m);
     dispatcher_send_frame(d, c, &d->frame_to, &m, d->frame_seq, count, bytes);
     d->frame_to = (RankSet){{0}};
     d->frame_group = NULL;
 }
+
+void route_flush(Dispatcher *d, Client *c) { flush(d, c, 0); }
 
 static FrameWriter *writer(Dispatcher *d, Client *c) {
     FrameWriter *w = &d->frame;
@@ -93,7 +98,10 @@ static void write(Flow *f) {
     /* What is inserted behind an instruction (frees) still speaks of that one: it does not say
      * which comes next. */
     if (!f->is_inserted) d->frame_seq = f->seq + 1;
-    if (f->inst.op == OP_BODY) flush(d, c, 0);
+    if (f->inst.op == OP_BODY)
+        flush(d, c, 0);
+    else
+        outgoing_added(d, c, f->inst.op);
 }
 
 static bool is_signal(Op op) {
@@ -120,7 +128,7 @@ static void unfold(Dispatcher *d, Client *c) {
     }
 }
 
-void route_open(Dispatcher *d, const Client *c, Msg *m, uint64_t seq) {
+void route_open(Dispatcher *d, Client *c, Msg *m, uint64_t seq) {
     bool is_ours = atomic_load(&m->part[0]->refs) == 1;
     if (is_ours) {
         wire_set_client(m, c->id);
@@ -131,6 +139,7 @@ void route_open(Dispatcher *d, const Client *c, Msg *m, uint64_t seq) {
     d->whole = is_ours ? m : NULL;
     d->n_whole = 0;
     d->frame_seq = seq;
+    outgoing_open(d, c);
 }
 
 static void process(Flow *f, int stage) {
@@ -158,6 +167,7 @@ void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, boo
         d->next_number += d->n_whole;
         dispatcher_send_frame(d, c, &c->home->set, d->whole, seq_end, d->n_whole, bytes);
         d->whole = NULL;
+        outgoing_close(d, c, true);
         return;
     }
     if (d->whole) unfold(d, c); /* It broke off in the middle. */
@@ -165,9 +175,13 @@ void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, boo
         flush(d, c, bytes);
     else
         c->bytes -= bytes; /* Nothing is under way for it. */
+    outgoing_close(d, c, false);
 }
 
 static void stats(const struct Dispatcher *d, Bytes *out) {
+    bytes_printf(out, "sent_bytes=%llu\nsent_hot_instructions=%llu\nsent_hot_bodies=%llu\n",
+                 (unsigned long long)d->sent_bytes, (unsigned long long)d->n_outgoing,
+                 (unsigned long long)d->n_outgoing_bodies);
     for (int i = 0; i < d->n_ranks; i++)
         if (d->worker[i])
             bytes_printf(out, "w%d.queue=%llu\nw%d.clients=%d\n", i,

@@ -4,6 +4,7 @@
 #define GT_DISPATCHER_STATE_H
 #include "dispatcher/dispatcher.h"
 #include "dispatcher/modifier.h"
+#include "runtime/detector.h"
 #include "runtime/map.h"
 
 enum {
@@ -59,6 +60,7 @@ struct Dispatcher {
     const Members *frame_group; /* ... of them those that were added last ...                     */
     uint64_t frame_seq;  /* ... and the client's number of what is written next                   */
     uint64_t next_number; /* of the next instruction, over all clients                            */
+    DetectorConfig hot;  /* of what is written (outgoing.c) */
     Groups groups;
     struct TapeState *tape; /* NULL: no log */
     int64_t now_ms, beat_ms;
@@ -71,6 +73,9 @@ struct Dispatcher {
      * them; to clients the replies; from workers all else that they say. No message moves a
      * tensor. */
     uint64_t frame_bytes, payload_bytes_in, reply_bytes_out, control_bytes;
+    /* Records of frames that were written for workers, counted once for all who get them; their
+     * instructions that are arguments of hot bodies, and these. */
+    uint64_t sent_bytes, n_outgoing, n_outgoing_bodies;
 };
 
 /* ---- dispatcher.c ---- */
@@ -121,11 +126,15 @@ void hot_take(Dispatcher *d, Client *c, FrameReader *reader);
 /* ---- mod_route.c ---- */
 /* Around the instructions of one client's frame: opens it, then sends what it has become. Between
  * the two m is the route's, which may consume it. seq: of its first instruction. */
-void route_open(Dispatcher *d, const Client *c, Msg *m, uint64_t seq);
+void route_open(Dispatcher *d, Client *c, Msg *m, uint64_t seq);
 /* seq_end: of what was read; bytes: the frame's credit. */
 void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, bool is_complete);
+void route_flush(Dispatcher *d, Client *c); /* what was written so far, if anything, is sent */
 /* An instruction that has a place, with it. */
 void route_locate(const Flow *f, Located *out);
+
+/* ---- outgoing.c ---- */
+typedef struct Outgoing Outgoing;
 
 /* ---- mod_scope.c ---- */
 

@@ -23,6 +23,7 @@ typedef struct ModelWorker {
     Map groups; /* -> Group */
     Handles live[NUMBERS]; /* by client number */
     Map bodies;            /* -> Bodies, by client number: of those that have any */
+    Bodies placed[NUMBERS]; /* the dispatcher's, likewise */
     uint64_t sent[NUMBERS]; /* how far it was sent, to be acknowledged */
     uint64_t number;        /* of what comes next, at least */
 } ModelWorker;
@@ -217,7 +218,10 @@ static inline void model_free(ModelWorker *w) {
     map_fini(&w->bodies);
     for (size_t i = 0; map_next(&w->groups, &i, &key, &value);) free(value);
     map_fini(&w->groups);
-    for (int i = 0; i < NUMBERS; i++) handles_fini(&w->live[i]);
+    for (int i = 0; i < NUMBERS; i++) {
+        handles_fini(&w->live[i]);
+        bodies_fini(&w->placed[i]);
+    }
     memset(w->sent, 0, sizeof w->sent);
     w->peer = 0, w->number = 0;
 }
@@ -251,6 +255,8 @@ static inline void model_hears(ModelWorker *w, Msg *m) {
     case MSG_FRAME:
         MUST(frame_open(&r, m, &err));
         MUST(r.client < NUMBERS && r.count <= HOT_INSTS && r.count > 0);
+        r.placed = &w->placed[r.client];
+        r.placed->may_insert = true;
         MUST(r.number > w->number);
         MUST(r.seq >= w->sent[r.client]);
         r.bodies = model_bodies(w, r.client);
@@ -267,6 +273,7 @@ static inline void model_hears(ModelWorker *w, Msg *m) {
     case MSG_GONE:
         MUST(wire_read_gone(m, &gone, &err) && gone < NUMBERS);
         handles_fini(&w->live[gone]);
+        bodies_fini(&w->placed[gone]);
         model_forget_bodies(w, gone);
         break;
     case MSG_BODY:

@@ -865,7 +865,7 @@ static bool write_training(Writer *w) {
         batch[1], hidden, n, hidden);
     if (kind) say(w, "o%d = optim.%s([w%d, u%d], lr=0.05)", n, kind == 1 ? "SGD" : "Adam", n, n);
     int open = w->out->n;
-    say(w, "for k in range(3) {");
+    say(w, "for k in range(%d) {", chance(w, 50) ? 3 : 6 + below(w, 10));
     w->depth++;
     say(w, "signal s%d { h = tanh(%s.detach() @ w%d) }", a, x.name, n);
     say(w, "signal s%d { loss = ((h @ u%d - 0.5) ** 2).mean() }", b, n);
@@ -877,7 +877,7 @@ static bool write_training(Writer *w) {
             "no_grad { w%d -= 0.1 * w%d.grad; u%d -= 0.1 * u%d.grad }; w%d.grad = none; "
             "u%d.grad = none",
             n, n, n, n, n, n);
-    say(w, "print(\"loss\", loss.item())");
+    if (chance(w, 50)) say(w, "print(\"loss\", loss.item())");
     w->depth--;
     w->out->pair[open] = w->out->n;
     say(w, "}");

@@ -2,10 +2,12 @@
  * one and as hot records to the other, with shapes and values that change, ids that are dead,
  * scopes that are entered, left and defined anew, one worker or several, and frames cut anywhere:
  * workers are sent the same frames (of those that go on as they came: the same instructions),
- * clients are told the same errors, and the tables hold the same.
+ * clients are told the same errors, and the tables hold the same. A third one writes no hot bodies
+ * itself: what it has the workers do is what the others have them do.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
 #include "runtime/body.h"
+#include "runtime/map.h"
 #include "runtime/place.h"
 #include "runtime/wire.h"
 #include "tests/unit/check.h"
@@ -13,7 +15,8 @@
 #include <time.h>
 
 /* Workers are peers from 1 on. */
-enum { WORKERS = 4, ANN = 10, VARIABLES = 6, INSTS = 12, BODIES = 4, SENT_MAX = 4096 };
+enum { WORKERS = 4, ANN = 10, VARIABLES = 6, INSTS = 12, BODIES = 4 };
+enum { SENT_MAX = 4096, GROUPS = 600 };
 
 static uint64_t seed = 1;
 
@@ -29,9 +32,13 @@ typedef struct Sent {
 typedef struct Side {
     Dispatcher *d;
     FrameWriter w;
-    Bodies known[WORKERS + 1]; /* as workers know them */
+    Bodies known[WORKERS + 1], placed[WORKERS + 1]; /* as workers know them */
     Sent sent[SENT_MAX];
     int n_sent;
+    bool group[GROUPS][WORKERS + 1]; /* by number: members */
+    Map live[WORKERS + 1];           /* ids of what lies there */
+    Bytes does[WORKERS + 1];         /* what was for it, as text */
+    long n_hot;
     Bytes told;
 } Side;
 
@@ -49,11 +56,35 @@ typedef struct Loop {
 static Rand r;
 static int n_workers;
 static long n_moves;
-static Side side[2]; /* in full, hot */
+enum { SIDES = 3 };
+static Side side[SIDES]; /* in full, hot; as the first to one that writes no bodies */
 static Bodies bodies;
 static uint64_t seq, next_id, variable[VARIABLES];
 static Arena arena, scratch; /* of a round; of what is read */
 static Bytes forms;
+
+/* The part of an instruction that worker `to` carries out: frames may be cut elsewhere, and go to
+ * others too. */
+static void take_part(Side *s, PeerId to, const FrameReader *f, const Inst *in) {
+    int64_t on = inst_int(in, ATTR_ON, 0), from = inst_int(in, ATTR_FROM, 0);
+    CHECK(on >= 0 && on < GROUPS && from >= 0 && from < GROUPS);
+    Inst out = *in;
+    Operand left[64];
+    if (in->op == OP_FREE) {
+        out.in = left, out.n_in = 0;
+        for (int i = 0; i < in->n_in && i < 64; i++)
+            if (map_remove(&s->live[to], in->in[i].id)) left[out.n_in++] = in->in[i];
+        if (!out.n_in) return;
+    } else if (!s->group[on][to] && !s->group[from][to]) {
+        return;
+    }
+    for (int i = 0; i < in->n_out && s->group[on][to]; i++)
+        map_put(&s->live[to], in->out[i], s);
+    bytes_printf(&s->does[to], "%llu%s%s ", (unsigned long long)f->inst_seq,
+                 f->is_inserted ? "+" : "", f->compiles ? "!" : "");
+    inst_print(&out, NULL, &s->does[to]);
+    bytes_putc(&s->does[to], '\n');
+}
 
 /* Consumes m. */
 static void take_frame(Side *s, PeerId to, Msg *m) {
@@ -64,11 +95,14 @@ static void take_frame(Side *s, PeerId to, Msg *m) {
     Sent *sent = &s->sent[s->n_sent];
     CHECK(s->n_sent < SENT_MAX && to <= (PeerId)n_workers && frame_open(&f, m, NULL));
     *sent = (Sent){.to = to};
-    f.bodies = &s->known[to];
+    f.bodies = &s->known[to], f.placed = &s->placed[to];
+    s->placed[to].may_insert = true;
     bytes_printf(&sent->text, "w%d from %llu, number %llu\n", (int)to, (unsigned long long)f.seq,
                  (unsigned long long)f.number);
     while ((rc = frame_next(&f, &scratch, &in, NULL, NULL, NULL)) > 0) {
         sent->is_hot |= f.is_hot;
+        s->n_hot += f.is_hot && f.hot_body == bodies_get(&s->placed[to], f.hot_body->number);
+        if (n_workers > 1) take_part(s, to, &f, &in);
         defines |= in.op == OP_BODY || in.op == OP_NOTE; /* in a frame of its own */
         bytes_printf(&sent->text, "%llu%s ", (unsigned long long)f.inst_seq,
                      f.is_inserted ? "+" : "");
@@ -93,6 +127,12 @@ static void take(Side *s) {
         CHECK(!drop);
         if (wire_kind(&m) == MSG_FRAME) {
             take_frame(s, to, &m);
+        } else if (wire_kind(&m) == MSG_GROUP) {
+            uint32_t id;
+            int32_t rank[MAX_INTS];
+            int n;
+            CHECK(wire_read_group(&m, &id, rank, &n, NULL) && id < GROUPS);
+            for (int i = 0; i < n; i++) s->group[id][rank[i] + 1] = true;
         } else if (wire_kind(&m) == MSG_BODY) {
             uint32_t client;
             uint64_t number;
@@ -189,13 +229,35 @@ static void compare_sent(void) {
         CHECK_MSG(b->is_hot || same_bytes(&a->m, &b->m), "seed %llu: other bytes for\n%s",
                   (unsigned long long)seed, a->text.data);
     }
-    for (int i = 0; i < 2; i++) {
+    for (PeerId w = 1; w <= (PeerId)n_workers && !check_failed; w++) {
+        Bytes *a = &side[2].does[w], *b = &side[0].does[w];
+        bool same = a->n == b->n && (!a->n || !memcmp(a->data, b->data, a->n));
+        CHECK_MSG(same, "seed %llu, w%d: in full\n%.*s\nhot\n%.*s", (unsigned long long)seed,
+                  (int)w, (int)a->n, a->data, (int)b->n, b->data);
+        for (int i = 0; i < SIDES; i++) side[i].does[w].n = 0;
+    }
+    for (int i = 0; i < SIDES; i++) {
         for (int k = 0; k < side[i].n_sent; k++) {
             bytes_fini(&side[i].sent[k].text);
             msg_fini(&side[i].sent[k].m);
         }
         side[i].n_sent = 0;
     }
+}
+
+static void acknowledge(Side *s) {
+    for (PeerId w = 1; w <= (PeerId)n_workers; w++) {
+        Msg m;
+        wire_ack(&(Ack){.client = 1, .seq = seq}, &m);
+        say(s, w, &m);
+    }
+}
+
+static void third(const Msg *m) {
+    Msg copy = {.n = 1, .part = {buf_copy(m->part[0]->data, m->part[0]->n)}};
+    CHECK(m->n == 1);
+    say(&side[2], ANN, &copy);
+    acknowledge(&side[2]);
 }
 
 static void send_frames(void) {
@@ -205,11 +267,9 @@ static void send_frames(void) {
         if (!s->w.head) continue;
         frame_end(&s->w, &m);
         if (i) hurt(&m);
+        if (!i) third(&m);
         say(s, ANN, &m);
-        for (PeerId w = 1; w <= (PeerId)n_workers; w++) {
-            wire_ack(&(Ack){.client = 1, .seq = seq}, &m);
-            say(s, w, &m);
-        }
+        acknowledge(s);
     }
     arena_reset(&scratch);
     compare_sent();
@@ -222,7 +282,7 @@ static void send_frames(void) {
     static const char *counters[] = {"\ntensors=", "\nbytes=", "\nplaced=", "\nmoves="};
     for (int i = 0; i < 4; i++)
         CHECK_INT(counter(&side[1], counters[i]), counter(&side[0], counters[i]));
-    for (int i = 0; i < 2; i++) side[i].told.n = 0;
+    for (int i = 0; i < SIDES; i++) side[i].told.n = 0;
 }
 
 static void add(const Inst *plain, const Inst *hot) {
@@ -469,7 +529,9 @@ static void rescope(int *depth) {
 static void begin(void) {
     seq = next_id = 0;
     shapes = n_workers > 1 ? away_shapes : home_shapes;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < SIDES; i++) {
+        setenv("GT_HOTPATH_THRESHOLD", i < 2 ? "2" : "0", 1);
+        setenv("GT_HOTPATH_MIN_SEQ", "2", 1);
         side[i].d = dispatcher_new(
             &(DispatcherConfig){.client_bytes_max = limit, .workers_wanted = n_workers});
         side[i].w = (FrameWriter){0};
@@ -482,9 +544,15 @@ static void begin(void) {
 static void end(void) {
     send_frames();
     dispatcher_free(&victim);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < SIDES; i++) {
         dispatcher_free(&side[i].d);
-        for (int w = 1; w <= n_workers; w++) bodies_fini(&side[i].known[w]);
+        for (int w = 1; w <= n_workers; w++) {
+            bodies_fini(&side[i].known[w]);
+            bodies_fini(&side[i].placed[w]);
+            map_fini(&side[i].live[w]);
+            bytes_fini(&side[i].does[w]);
+        }
+        memset(side[i].group, 0, sizeof side[i].group);
         bytes_fini(&side[i].told);
     }
     bodies_fini(&bodies);
@@ -608,7 +676,7 @@ static void test_moves_home(void) {
     add(&define, &define);
     for (int i = 0; i < 5; i++) round_of(&l);
     send_frames();
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < SIDES; i++) {
         Msg m;
         FrameWriter w = {0};
         hello(&side[i], ANN + 1, ROLE_CLIENT);
@@ -641,9 +709,11 @@ int main(int argc, char **argv) {
         n_workers = i % 2 ? 2 + rand_below(&r, WORKERS - 1) : 1;
         *(n_workers > 1 ? &away : &home) += run(100);
     }
-    printf("%ld instructions were known at home, %ld elsewhere, with %ld conversions\n", home, away,
-           n_moves);
-    CHECK(home > 1000 && away > 1000 && n_moves > 100);
+    printf("%ld instructions were known at home, %ld elsewhere, with %ld conversions; %ld were hot "
+           "in what was written\n",
+           home, away, n_moves, side[0].n_hot);
+    CHECK(home > 1000 && away > 1000 && n_moves > 100 && side[0].n_hot > 10000);
+    CHECK(side[2].n_hot == 0);
     arena_fini(&arena), arena_fini(&scratch);
     bytes_fini(&forms);
     return check_report("hot");

@@ -19,7 +19,8 @@ static uint64_t seed = 1;
 /* One of the two dispatchers. */
 typedef struct Side {
     Dispatcher *d;
-    Bodies known[WORKERS + 1]; /* as workers know them */
+    Bodies known[WORKERS + 1]; /* as workers know them ... */
+    Bodies placed[WORKERS + 1]; /* ... and the dispatcher's own, which are not counted */
     Bytes sent, told;          /* instructions, errors: since the last frame */
     uint64_t number;           /* of the last frame that was sent */
     uint64_t n_hot, n_bodies; /* that came as hot records; definitions */
@@ -63,16 +64,17 @@ static void take_frame(Side *s, PeerId to, Msg *m) {
     int rc;
     Err err = {0};
     CHECK(to <= (PeerId)n_workers && frame_open(&f, m, NULL));
-    f.bodies = &s->known[to];
-    bodies_sweep(f.bodies);
+    f.bodies = &s->known[to], f.placed = &s->placed[to];
+    f.placed->may_insert = true;
+    bodies_sweep(f.bodies), bodies_sweep(f.placed);
     bool is_new = f.number > s->number;
     s->number = f.number;
     if (m->part[0]->n > s->largest) s->largest = m->part[0]->n;
     InstPrint how = {.payload_max = 64, .payload_hash = true};
     while ((rc = frame_next(&f, &scratch, &in, NULL, NULL, &err)) > 0) {
         if (!is_new) continue;
-        s->n_hot += f.is_hot;
-        s->n_bodies += in.op == OP_BODY;
+        s->n_hot += f.is_hot && bodies_get(f.bodies, f.hot_body->number) == f.hot_body;
+        s->n_bodies += in.op == OP_BODY && in.in[0].i < BODY_PLACED;
         if (in.op == OP_BODY) continue;
         bytes_printf(&s->sent, "%llu%s %d:%u ", (unsigned long long)f.inst_seq,
                      f.is_inserted ? "+" : "", f.compiles, in.pos.line);
@@ -362,7 +364,10 @@ static void end(void) {
     detector_free(&own);
     for (int i = 0; i < 2; i++) {
         dispatcher_free(&side[i].d);
-        for (int p = 1; p <= n_workers; p++) bodies_fini(&side[i].known[p]);
+        for (int p = 1; p <= n_workers; p++) {
+            bodies_fini(&side[i].known[p]);
+            bodies_fini(&side[i].placed[p]);
+        }
         bytes_fini(&side[i].sent), bytes_fini(&side[i].told);
     }
 }

@@ -4,12 +4,14 @@
  * programs with what must come of them; `shard_test -v` prints what does.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
+#include "runtime/body.h"
 #include "tests/unit/check.h"
 #include <limits.h>
 
 enum { CLIENT = 100, WORKERS = 4, LINES_MAX = 64 };
 
 static Dispatcher *d;
+static Bodies placed[WORKERS]; /* of the dispatcher's, as workers know them */
 static Bytes heard;      /* frames for workers, as text                      */
 static Bytes told;       /* what the client was told: errors and replies     */
 static uint64_t seq;
@@ -29,6 +31,7 @@ static void hear_frame(int rank, const Msg *m, char *to, const uint8_t **last) {
     *last = m->part[0]->data;
     strcpy(to, number);
     CHECK(frame_open(&r, m, NULL));
+    r.placed = &placed[rank];
     int more;
     while ((more = frame_next(&r, &a, &in, NULL, NULL, NULL)) > 0) {
         if (in.op == OP_SIGNAL_ENTER || in.op == OP_SIGNAL_EXIT || in.op == OP_SIGNAL_DEFINE)
@@ -57,6 +60,7 @@ static void listen(bool acks) {
             Arena a = {0};
             Inst in;
             CHECK(frame_open(&r, &m, NULL));
+            r.placed = &placed[to - 1];
             while (frame_next(&r, &a, &in, NULL, NULL, NULL) > 0) continue;
             end[to - 1] = r.seq_next;
             arena_fini(&a);
@@ -110,6 +114,7 @@ static void clear(Bytes *b) {
 }
 
 static void start(void) {
+    for (int k = 0; k < WORKERS; k++) placed[k].may_insert = true;
     d = dispatcher_new(&(DispatcherConfig){.workers_wanted = WORKERS});
     for (int k = 0; k < WORKERS; k++) hello((PeerId)k + 1, ROLE_WORKER);
     hello(CLIENT, ROLE_CLIENT);
@@ -120,6 +125,7 @@ static void start(void) {
 
 static void stop(void) {
     dispatcher_free(&d);
+    for (int k = 0; k < WORKERS; k++) bodies_fini(&placed[k]);
     bytes_fini(&heard);
     bytes_fini(&told);
 }

@@ -3,11 +3,12 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_SIM_BYTES_H
 #define GT_TESTS_UNIT_SIM_BYTES_H
+#include "runtime/body.h"
 #include "runtime/place.h"
 #include "runtime/wire.h"
 #include <string.h>
 
-enum { SIM_GROUPS = 256 };
+enum { SIM_GROUPS = 256, SIM_CLIENTS = 16 };
 
 typedef struct SimGroup {
     int n;
@@ -17,6 +18,7 @@ typedef struct SimGroup {
 typedef struct SimBytes {
     SimGroup group[SIM_GROUPS]; /* by number */
     uint64_t planned;           /* bytes that come from other ranks */
+    Bodies placed[SIM_CLIENTS]; /* the dispatcher's, by client */
     bool has_more_groups;       /* than there is room for: then nothing is planned */
 } SimBytes;
 
@@ -58,6 +60,8 @@ static void sim_plan(SimBytes *b, const Msg *m, uint32_t rank) {
     Inst in;
     if (wire_kind(m) != MSG_FRAME || !frame_open(&r, m, NULL)) return;
     Arena scratch = {0};
+    r.placed = &b->placed[r.client % SIM_CLIENTS];
+    r.placed->may_insert = true;
     while (frame_next(&r, &scratch, &in, NULL, NULL, NULL) > 0)
         if (op_is_move(in.op)) sim_plan_move(b, &in, rank);
     arena_fini(&scratch);

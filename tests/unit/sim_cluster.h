@@ -409,6 +409,7 @@ static void trace(Sim *s, int from, int to, const Msg *m) {
         printf(" c%u %llu", taken.client, (unsigned long long)taken.number);
     if (kind == MSG_FRAME && to > 0 && frame_open(&r, m, &err)) {
         printf(" c%u number %llu\n", r.client, (unsigned long long)r.number);
+        if (sim_is_worker(s, to)) r.placed = &s->worker[to].bytes.placed[r.client % SIM_CLIENTS];
         while (frame_next(&r, &arena, &in, NULL, NULL, &err) > 0) {
             Bytes line = {0};
             inst_print(&in, &(InstPrint){0}, &line);
@@ -611,7 +612,10 @@ static void sim_close(Sim *s) {
             link_drop(&s->link[a][b]);
             free(s->link[a][b].q);
         }
-    for (int k = 1; k <= s->n_workers; k++) worker_free(&s->worker[k].w);
+    for (int k = 1; k <= s->n_workers; k++) {
+        worker_free(&s->worker[k].w);
+        for (int i = 0; i < SIM_CLIENTS; i++) bodies_fini(&s->worker[k].bytes.placed[i]);
+    }
     for (int i = 0; i <= s->n_clients; i++) {
         SimClient *c = &s->client[i];
         for (int k = 0; c->reply && k < c->program->n; k++) bytes_fini(&c->reply[k].value);

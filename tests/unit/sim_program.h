@@ -789,6 +789,91 @@ static void gen_step(Gen *g) {
     }
 }
 
+/* ---- Loops ---- */
+
+/* Where a loop of the last instructions, at most so many, may begin: none of them frees what is
+ * older, and scopes are closed again. The earliest such place, or one later; the end: there is
+ * none. *from: ids from there on are its own. */
+static int loop_begin(Gen *g, int most, uint64_t *from) {
+    const SimProgram *p = g->p;
+    int open = 0, begin = p->n;
+    uint64_t first = g->next_id, freed = UINT64_MAX;
+    for (int k = p->n - 1; k >= 0 && p->n - k <= most; k--) {
+        const Inst *in = p->inst[k];
+        open += (in->op == OP_SIGNAL_EXIT) - (in->op == OP_SIGNAL_ENTER);
+        bool may_repeat = in->op != OP_EDGE && in->op != OP_SIGNAL_DEFINE && in->op != OP_CHECK;
+        if (!may_repeat || open < 0) break;
+        if (in->n_out && in->out[0] < first) first = in->out[0];
+        for (int i = 0; in->op == OP_FREE && i < in->n_in; i++)
+            if (in->in[i].id < freed) freed = in->in[i].id;
+        if (open || freed < first || (begin < p->n && chance(g, 10))) continue;
+        begin = k;
+        *from = first;
+    }
+    return begin;
+}
+
+/* `in` once more: ids from `from` on, of which `made` are the old ones, are its own, `by` further.
+ * Nothing else is freed. */
+static void repeat(Gen *g, const Inst *in, uint64_t from, uint64_t by) {
+    Inst again = *in;
+    Operand o[8];
+    again.in = o, again.n_in = 0;
+    for (int i = 0; i < in->n_in; i++) {
+        Operand *to = &o[again.n_in++];
+        *to = in->in[i];
+        if (to->kind != IN_TENSOR) continue;
+        if (to->id >= from)
+            to->id += by;
+        else if (in->op == OP_FREE)
+            again.n_in--;
+    }
+    if (in->op == OP_FREE && !again.n_in) return;
+    for (int k = 0; k < in->n_out; k++) again.out[k] += by;
+    program_add(g->p, &again);
+    g->p->inst[g->p->n - 1]->pos = in->pos;
+}
+
+/* All that a time round has made and not freed, as numbers from `from` on. */
+static int left_of(const SimProgram *p, int begin, int end, uint64_t from, uint64_t *left) {
+    int n = 0;
+    for (int k = begin; k < end; k++) {
+        const Inst *in = p->inst[k];
+        for (int i = 0; i < in->n_out; i++) left[n++] = in->out[i];
+        for (int i = 0; in->op == OP_FREE && i < in->n_in; i++)
+            for (int v = 0; v < n; v++)
+                if (in->in[i].id == left[v] && left[v] >= from) left[v--] = left[--n];
+    }
+    return n;
+}
+
+/* The last instructions again and again, as a loop has them: with edges, and ids of their own. */
+static void gen_loop(Gen *g) {
+    enum { MOST = 40 };
+    const SimProgram *p = g->p;
+    uint64_t left[MAX_OUT * (MOST + 2)], from = 0;
+    int end = p->n, begin = loop_begin(g, 2 + below(g, MOST), &from);
+    uint64_t by = g->next_id - from;
+    if (begin == end || !by || p->has_mistakes) return;
+    int n_left = left_of(p, begin, end, from, left), times = 2 + below(g, 9);
+    for (int t = 1; t <= times; t++) {
+        program_add(g->p, &(Inst){.op = OP_EDGE});
+        g->p->inst[p->n - 1]->pos.line = 1;
+        for (int k = begin; k < end; k++) repeat(g, p->inst[k], from, (uint64_t)t * by);
+        for (int i = 0; i < n_left; i += 8) {
+            Operand o[8];
+            Inst gone = {.op = OP_FREE, .in = o};
+            for (int k = i; k < n_left && k < i + 8; k++)
+                o[gone.n_in++] =
+                    (Operand){.kind = IN_TENSOR, .id = left[k] + (uint64_t)t * by};
+            program_add(g->p, &gone);
+            g->p->inst[p->n - 1]->pos.line = 2;
+        }
+    }
+    program_add(g->p, &(Inst){.op = OP_EDGE});
+    g->next_id += (uint64_t)times * by;
+}
+
 /* About n instructions, then a fetch of some of what is left; frees all if asked. */
 static void program_make(SimProgram *p, uint64_t seed, int n, int n_workers, bool makes_mistakes) {
     Gen *g = xcalloc(1, sizeof *g);
@@ -797,7 +882,11 @@ static void program_make(SimProgram *p, uint64_t seed, int n, int n_workers, boo
     g->numel_max = NUMEL_MAX;
     for (int i = 0; i < SIGNALS; i++)
         if (chance(g, 80)) gen_define(g);
-    for (int tries = 0; p->n < n && tries < 20 * n; tries++) gen_step(g);
+    bool loops = chance(g, 60);
+    for (int tries = 0; p->n < n && tries < 20 * n; tries++) {
+        gen_step(g);
+        if (loops && p->n > 12 && chance(g, 6)) gen_loop(g);
+    }
     for (int i = 0; i < g->n_live; i++) {
         Cand c;
         cand_init(&c, OP_FETCH);

@@ -21,7 +21,7 @@ static const char *const mode_name[MODES] = {"plain",       "tight memory", "mis
 /* What processes share: figures, and where each is. */
 typedef struct Tally {
     _Atomic uint64_t schedules, instructions, messages, of_mode[MODES], out_of_memory, cut_off,
-        failed, shards, gets, bytes;
+        failed, shards, gets, bytes, sent_hot, planned;
     _Atomic uint64_t at[64]; /* the seed that a process works on */
 } Tally;
 static Tally *tally;
@@ -152,6 +152,8 @@ static void check_bytes(Sim *s, bool is_clean) {
             sim_wrong(s, "%s is %lld, and ought to be %lld", name, (long long)got,
                       (long long)want);
         tally->bytes += (uint64_t)got;
+        snprintf(name, sizeof name, "w%u.plan.instructions", w->rank);
+        if (s->n_workers > 1) tally->planned += (uint64_t)sim_figure(s, name);
     }
 }
 
@@ -175,6 +177,7 @@ static void check_end(Sim *s, Mode mode) {
     if (s->is_traced) printf("%s\n", s->figures.data ? s->figures.data : "");
     if (s->why[0]) return;
     check_bytes(s, mode == PLAIN);
+    tally->sent_hot += (uint64_t)sim_figure(s, "sent_hot_instructions");
     check_figure(s, "clients", 1);
     check_figure(s, "tensors", 0);
     check_figure(s, "bytes", 0);
@@ -421,11 +424,13 @@ static void print_summary(void) {
         printf("%s%llu %s", m ? ", " : "", (unsigned long long)tally->of_mode[m], mode_name[m]);
     printf(
         "), %llu instructions, %llu messages, of them %llu parts of tensors offered by peers and "
-        "%llu asked for, %llu bytes; %llu clients were out of memory, %llu cut off with a worker\n",
+        "%llu asked for, %llu bytes; %llu clients were out of memory, %llu cut off with a worker; "
+        "%llu instructions were sent hot, workers had plans for %llu\n",
         (unsigned long long)tally->instructions, (unsigned long long)tally->messages,
         (unsigned long long)tally->shards, (unsigned long long)tally->gets,
         (unsigned long long)tally->bytes, (unsigned long long)tally->out_of_memory,
-        (unsigned long long)tally->cut_off);
+        (unsigned long long)tally->cut_off, (unsigned long long)tally->sent_hot,
+        (unsigned long long)tally->planned);
 }
 
 /* ---- Making a failure small ---- */
