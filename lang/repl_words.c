@@ -233,6 +233,11 @@ static void run_code(Interp *in, const char *code) {
     src->is_prompt = true;
     Program *p = parse_program(src, NULL, NULL, NULL, &e);
     if (!p || !interp_run(in, p, true, &e) || !stream_sync(in->stream, &e)) {
+        if (e.kind == E_INTERRUPT) {
+            repl_hush(in);
+            fputs(" interrupted\n", stderr);
+            return;
+        }
         e.at = (Span){0};
         repl_report(in, &e, "error");
     }

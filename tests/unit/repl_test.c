@@ -374,11 +374,25 @@ static void interrupt_prints(void) {
     expect(&s, "\ntensor(40.)\n");
     expect(&s, "gt> ");
     CHECK_MSG(!strstr(s.all.data + from, "at "), "%.200s", s.all.data + from);
+    /* A command that waits for what is still under way, interrupted too. */
+    type(&s, "while true { y = x @ x; print(\"at\", y.sum()) }\r");
+    expect(&s, "at ");
+    usleep(500000);
+    type(&s, "\003");
+    expect(&s, "prints are not shown\n");
+    expect(&s, "gt> ");
+    type(&s, ":kernel y\r");
+    expect(&s, ":kernel y\n");
+    type(&s, "\003");
+    expect(&s, "gt> ");
+    from = s.seen;
+    line(&s, "sync(); 6 * 7", "\n42\n");
+    CHECK_MSG(!strstr(s.all.data + from, "/* w0"), "%.200s", s.all.data + from);
     type(&s, "for i in progress(range(100000)) { y = x @ x; track(loss=y.sum()) }\r");
     expect(&s, "/100000 [");
     usleep(300000);
     type(&s, "\003");
-    expect(&s, " interrupted (repl:4)\n");
+    expect(&s, " interrupted (repl:7)\n");
     expect(&s, "gt> ");
     from = s.seen;
     type(&s, "sync(); 6 * 7\r");
