@@ -105,10 +105,15 @@ static inline uint32_t distance_of(const FrameWriter *w, uint64_t base, uint64_t
     return (uint32_t)(base - id);
 }
 
+/* The payload does not ride in the head. */
+static bool has_part(const FrameWriter *w, const Inst *in) {
+    return in->payload_bytes > INLINE_BYTES && w->n_parts < MAX_MSG_PARTS - 1;
+}
+
 /* A part that holds the payload, or NULL when it rides in the head. The reference is the writer's.
  */
-static Buf *payload_part(FrameWriter *w, const Inst *in) {
-    if (in->payload_bytes <= INLINE_BYTES || w->n_parts >= MAX_MSG_PARTS - 1) return NULL;
+static Buf *payload_part(const FrameWriter *w, const Inst *in) {
+    if (!has_part(w, in)) return NULL;
     Buf *b = in->payload_buf;
     if (b && b->data == in->payload && b->n == in->payload_bytes) return buf_ref(b);
     return buf_copy(in->payload, in->payload_bytes);
@@ -130,10 +135,10 @@ static uint8_t *put_payload(FrameWriter *w, uint8_t *p, const Inst *in, uint8_t 
 }
 
 /* Most bytes the record may need. */
-static size_t record_bound(const Inst *in) {
+static size_t record_bound(const FrameWriter *w, const Inst *in) {
     size_t n = RECORD_HEAD + pad8(4 * (size_t)in->n_in) + 8 + 8 * (size_t)in->n_in;
     for (int i = 0; i < in->n_attr; i++) n += attr_bytes(in->attr[i].key, in->attr[i].n);
-    if (in->payload) n += 16 + pad8(in->payload_bytes);
+    if (in->payload) n += 16 + (has_part(w, in) ? 0 : pad8(in->payload_bytes));
     return n;
 }
 
@@ -165,7 +170,7 @@ static void add_full(FrameWriter *w, const Inst *in, const uint8_t *start, size_
 static void add(FrameWriter *w, const Inst *in, uint8_t flags) {
     assert(w->head && in->n_in <= MAX_IN && in->n_out <= MAX_OUT && in->n_attr <= MAX_ATTRS);
     for (int i = 1; i < in->n_out; i++) assert(in->out[i] == in->out[0] + (uint64_t)i);
-    size_t bound = record_bound(in);
+    size_t bound = record_bound(w, in);
     assert(bound < INT32_MAX); /* only a full frame would take a large payload into its head */
     buf_reserve(w->head, bound + HOT_HEAD + HOT_ADDED);
     uint8_t *start = w->head->data + w->head->n, *p = start + RECORD_HEAD;

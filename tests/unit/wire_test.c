@@ -4,6 +4,7 @@
 #include "runtime/wire.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random_inst.h"
+#include <sys/mman.h>
 #include <time.h>
 
 static uint64_t seed = 1;
@@ -144,6 +145,29 @@ static void test_large_payloads(void) {
 }
 
 /* A frame is full at its number of instructions or of bytes, whichever comes first. */
+static void unmap(void *data, void *ctx) { munmap(data, *(size_t *)ctx); }
+
+/* A payload of a size that no head could have is kept by reference, and takes no room in it. */
+static void test_huge_payload(void) {
+    static size_t bytes = (size_t)3 << 30;
+    void *data = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(data != MAP_FAILED);
+    Buf *b = buf_wrap(data, bytes, unmap, &bytes);
+    FrameWriter w = {0};
+    frame_begin(&w, 1, 0);
+    frame_add(&w, &(Inst){.op = OP_DATA,
+                          .n_out = 1,
+                          .payload = data,
+                          .payload_bytes = bytes,
+                          .payload_buf = b});
+    CHECK(w.head->cap < 65536);
+    Msg m;
+    frame_end(&w, &m);
+    CHECK(m.n == 2 && m.part[1] == b);
+    drop(&m);
+    buf_unref(&b);
+}
+
 static void test_full(void) {
     Operand in = {.kind = IN_TENSOR, .id = 1};
     static char text[MAX_STR + 1];
@@ -601,6 +625,7 @@ int main(int argc, char **argv) {
     printf("seed %llu\n", (unsigned long long)seed);
     test_round_trip();
     test_large_payloads();
+    test_huge_payload();
     test_full();
     test_counts();
     test_hostile_frames();
