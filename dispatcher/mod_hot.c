@@ -14,6 +14,7 @@
  * Notes of a client at home are of one epoch: all of them were taken with the same types of
  * results. What does not agree begins a new one.
  * SPDX-License-Identifier: MIT */
+#include "dispatcher/outgoing.h"
 #include "dispatcher/placed.h"
 #include "runtime/log.h"
 #include "runtime/lru.h"
@@ -479,9 +480,11 @@ static uint32_t pass_all(Run *r, const FrameReader *reader, uint32_t at, uint32_
 void hot_take(Dispatcher *d, Client *c, FrameReader *reader) {
     Flow flow;
     flow.d = d, flow.client = c, flow.body = NULL, flow.hot = NULL;
-    while (is_silent(d) && frame_enter_hot(reader)) {
+    while (frame_enter_hot(reader)) {
         Body *b = reader->hot_body;
         uint32_t at = reader->hot_at, n = b->n - at;
+        if (at == 0 && b->form[b->n - 1].op != OP_EDGE) outgoing_round(d, c);
+        if (!is_silent(d)) return;
         if (n > reader->hot_left) n = reader->hot_left;
         if (at == 0) choose(b, c, reader->hot_args, reader->hot_end);
         BodyNotes *p = b->plan;

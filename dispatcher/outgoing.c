@@ -149,14 +149,20 @@ static void edge(Dispatcher *d, Outgoing *o) {
     o->round = (RankSet){{0}};
 }
 
+void outgoing_round(Dispatcher *d, Client *c) {
+    if (d->whole || !d->hot.threshold) return;
+    if (!c->outgoing) {
+        c->outgoing = outgoing_new(d, c);
+        detector_break(c->outgoing->detector, &d->frame);
+    }
+    edge(d, c->outgoing);
+}
+
 void outgoing_added(Dispatcher *d, Client *c, Op op) {
     Outgoing *o = c->outgoing;
     FrameWriter *w = &d->frame;
     if (!o) {
-        if (op != OP_EDGE || !d->hot.threshold) return;
-        o = c->outgoing = outgoing_new(d, c);
-        detector_break(o->detector, w);
-        edge(d, o);
+        if (op == OP_EDGE) outgoing_round(d, c);
         return;
     }
     detector_added(o->detector, w);

@@ -1,7 +1,7 @@
 /* outgoing.h: hot bodies (runtime/body.h) in what the dispatcher writes for groups of workers: what
- * it sends between two of a client's edges, located instructions and the moves, copies and frees
- * that it has inserted among them, is found out as a client finds out about its own stream
- * (runtime/detector.h), and goes out as arguments alone. Workers so know instructions again that
+ * it sends between two of a client's edges, or of those that intake.h has put in, located
+ * instructions and the moves, copies and frees that it has inserted among them, is found out as a
+ * client finds out about its own stream (runtime/detector.h), and goes out as arguments alone. Workers so know instructions again that
  * they have carried out before (worker/plan.h).
  *
  * A client has one table of such bodies, whoever is sent them. Frames are encoded once for all who
@@ -28,6 +28,9 @@ void outgoing_open(Dispatcher *d, Client *c);
 void outgoing_close(Dispatcher *d, Client *c, bool passes);
 /* An instruction was added to d->frame: of the client's stream, or inserted there. May send it. */
 void outgoing_added(Dispatcher *d, Client *c, Op op);
+/* A loop has come round, and no `edge` says so: a hot body of the client's that does not end with
+ * one begins. May send d->frame. */
+void outgoing_round(Dispatcher *d, Client *c);
 /* d->frame is complete, and not sent yet: all who will get it are told of its bodies. */
 void outgoing_tell(Dispatcher *d, Client *c);
 void outgoing_free(Outgoing **o); /* NULL-safe */

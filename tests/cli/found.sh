@@ -67,6 +67,13 @@ code "sharded, in full" 0 full -w 3 "$TMP/rows.gt"; rows=$(out)
 code "sharded" 0 full -d "ipc://$TMP/placed.socket" "$TMP/rows.gt"; same "sharded" "$(out)" "$rows"
 has "sharded, found" "$("$GTSH" -d "ipc://$TMP/placed.socket" -c 's = stats()
 print(s.found_instructions * 4 > s.instructions * 3, s["moves"] > 100)')" "true true"
+# Without edges it is found for what is sent to groups too, which is where its loops go round.
+"$GTSH" --emit "$TMP/rows.gt" 2>"$TMP/err" | grep -v '^edge' >"$TMP/rows.gti"
+sent='print(stats().sent_hot_instructions)'
+before=$("$GTSH" -d "ipc://$TMP/placed.socket" -c "$sent")
+code "sharded, without" 0 full -d "ipc://$TMP/placed.socket" --replay "$TMP/rows.gti"; same "sharded, without" "$(out)" "$rows"
+after=$("$GTSH" -d "ipc://$TMP/placed.socket" -c "$sent")
+[ $((after - before)) -gt 3000 ] || fail "sharded, without: $after sent hot, $before before"
 kill -TERM $looks; wait $looks
 same "as many ends as begins" "$(grep -c ' hot begin ' "$TMP/tape")" "$(grep -c ' hot end ' "$TMP/tape")"
 for c in $(sed -n 's/^[^ ]* [^ ]* + \(c[0-9]*\) .*/\1/p' "$TMP/tape"); do
