@@ -1,8 +1,8 @@
 /* outgoing.h: hot bodies (runtime/body.h) in what the dispatcher writes for groups of workers: what
  * it sends between two of a client's edges, or of those that intake.h has put in, located
  * instructions and the moves, copies and frees that it has inserted among them, is found out as a
- * client finds out about its own stream (runtime/detector.h), and goes out as arguments alone. Workers so know instructions again that
- * they have carried out before (worker/plan.h).
+ * client finds out about its own stream (runtime/detector.h), and goes out as arguments alone.
+ * Workers so know instructions again that they have carried out before (worker/plan.h).
  *
  * A client has one table of such bodies, whoever is sent them. Frames are encoded once for all who
  * get them, so each of these must know the bodies in it: a body is told to all who got the round
