@@ -476,7 +476,7 @@ static void run(void) {
 
 int main(int argc, char **argv) {
     seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
-    int runs = argc > 2 ? atoi(argv[2]) : 60;
+    int runs = argc > 2 ? atoi(argv[2]) : 30;
     printf("seed %llu\n", (unsigned long long)seed);
     r = (Rand){seed};
     large = buf_new(4 * LARGE);
