@@ -182,6 +182,7 @@ static void add(FrameWriter *w, const Inst *in, uint8_t flags) {
                     .col = in->pos.col,
                     .line = in->pos.line};
     uint64_t base = in->n_out ? in->out[0] : w->next_id;
+    if (base > UINT64_MAX - MAX_OUT) base = UINT64_MAX - MAX_OUT; /* as far as a reader goes */
     for (int i = 0; i < in->n_in; i++) {
         const Operand *o = &in->in[i];
         uint32_t distance = o->kind == IN_TENSOR ? distance_of(w, base, o->id) : 0;

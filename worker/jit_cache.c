@@ -43,7 +43,12 @@ bool cache_make_directories(const char *dir, unsigned mode) {
         if (*p && *p != '/') continue;
         char was = *p;
         *p = 0;
+        struct stat st;
         if (mkdir(path, mode) && errno != EEXIST) return false;
+        if (!stat(path, &st) && !S_ISDIR(st.st_mode)) {
+            errno = ENOTDIR;
+            return false;
+        }
         *p = was;
         if (!was) return true;
     }

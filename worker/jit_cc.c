@@ -379,7 +379,8 @@ static CcResult judge(const Cc *c, const End *end, int output, const char *objec
     said[n > 0 ? n : 0] = 0;
     const char *line = telling_line(said);
     struct stat st;
-    bool is_spent = status && (end->cpu_ms + TICK_MS >= c->cpu_s * 1000 ||
+    bool says_why = line && !strstr(line, "signal"); /* "cc: ... signal terminated program cc1" */
+    bool is_spent = status && !says_why && (end->cpu_ms + TICK_MS >= c->cpu_s * 1000 ||
                                (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU));
     if (end->error) {
         snprintf(why, size, "cannot run '%s': %s", c->command, strerror(end->error));

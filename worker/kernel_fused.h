@@ -65,7 +65,7 @@ PRO_FN void fused_ahead(const void *p, int64_t ahead, int64_t bytes) {
     if (bytes > FUSED_LINE)
         __asm__ volatile("prefetcht0 (%0)" ::"r"((const char *)p + ahead + FUSED_LINE));
 }
-/* At the end of a kernel: who sees it ended sees what it wrote. */
+/* Behind what was written so, before the kernel ends: who sees it ended sees that. */
 PRO_FN void fused_settle(void) { __asm__ volatile("sfence" ::: "memory"); }
 #else
 PRO_FN void fused_past(void *to, const void *from, int64_t bytes) {

@@ -21,6 +21,7 @@
 
 static Engine *engine[2]; /* 1 thread and 3 */
 static char cache_dir[64];
+static int n_far[FUSED_LANES + 1]; /* kernels of a unit that were to go past the caches */
 
 static void make_source(void *ctx, Bytes *out) { emit_cluster(out, ctx); }
 static const FusedKernel *ask(Jit *j, Fuse *f) {
@@ -445,6 +446,8 @@ static bool check_trial(Trial *t, const FusedKernel *k, Engine *e, Rand *r, bool
     }
     bool ok = e->ops->fused(e, &t->fuse, k);
     CHECK(ok);
+    CHECK(!t->fuse.args.is_far || e == engine[1]);
+    n_far[k->unit] += t->fuse.args.is_far != 0;
     for (int i = 0; i < t->n_stored; i++) {
         const Value *v = &t->value[t->stored[i]];
         int64_t at = 0;
@@ -797,6 +800,9 @@ int main(int argc, char **argv) {
     test_bounds();
     for (int done = 0; done < clusters; done += 48, seed++)
         test_random(clusters - done < 48 ? clusters - done : 48, seed);
+    printf("  past the caches: %d times elements, %d rows, %d lanes\n", n_far[FUSED_ELEMENTS],
+           n_far[FUSED_ROWS], n_far[FUSED_LANES]);
+    CHECK(clusters < 24 || (n_far[FUSED_ELEMENTS] && n_far[FUSED_ROWS]));
     for (int i = 0; i < 2; i++) engine[i]->ops->close(&engine[i]);
     remove_all(cache_dir);
     return check_report("fuse");

@@ -474,6 +474,41 @@ static void run(void) {
     end();
 }
 
+/* The last ids that there are: refused, as in a frame that is not written anew, and what comes
+ * behind them has no smaller ones to go by. */
+static void test_last_id(void) {
+    Loop l = {.n = 1, .step = {{.op = OP_NEG}}, .keeps = {-1, -1, -1, -1, -1}};
+    n_workers = 1;
+    style = (Style){.has_edges = true};
+    begin();
+    for (int i = 0; i < 1000; i++) round_of(&l);
+    send_frame();
+    CHECK(side[1].n_hot > 0);
+    Operand o = operand(variable[0]);
+    Inst in = {
+        .op = OP_NEG, .n_in = 1, .in = &o, .n_out = 1, .out = {UINT64_MAX - MAX_OUT}};
+    FrameWriter last = {.edge_id = UINT64_MAX, .next_id = next_id};
+    frame_begin(&last, 1, seq);
+    frame_add(&last, &in);
+    last.next_id = next_id;
+    frame_add(&last, &(Inst){.op = OP_EDGE});
+    Msg m;
+    frame_end(&last, &m);
+    seq += 2;
+    for (int i = 0; i < 2; i++) {
+        side[i].told.n = side[i].sent.n = 0;
+        Msg copy = {.n = 1, .part = {buf_copy(m.part[0]->data, m.part[0]->n)}};
+        say(&side[i], ANN, &copy);
+    }
+    msg_fini(&m);
+    CHECK(side[0].told.n > 0 && side[0].told.n == side[1].told.n &&
+          !memcmp(side[0].told.data, side[1].told.data, side[0].told.n));
+    CHECK(side[0].sent.n == side[1].sent.n);
+    round_of(&l);
+    send_frame();
+    end();
+}
+
 int main(int argc, char **argv) {
     seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
     int runs = argc > 2 ? atoi(argv[2]) : 30;
@@ -484,6 +519,7 @@ int main(int argc, char **argv) {
     memset(large->data, 0, large->n);
     test_large();
     test_placed();
+    test_last_id();
     for (int i = 0; i < runs && !check_failed; i++) {
         n_workers = i % 2 ? WORKERS : 1;
         run();
