@@ -113,7 +113,7 @@ bool env_check(Err *err) {
         if (!check(&rows[i], err)) return false;
     int64_t least = env_int("GT_HOTPATH_MIN_SEQ"), most = env_int("GT_HOTPATH_WINDOW");
     if (most > BODY_INSTS) most = BODY_INSTS;
-    return least <= most ||
+    return !env_int("GT_HOTPATH_THRESHOLD") || least <= most ||
            err_set(err, ERR_ARG, "GT_HOTPATH_MIN_SEQ=%lld is more than GT_HOTPATH_WINDOW=%lld: "
                                  "nothing could be hot", (long long)least, (long long)most);
 }
