@@ -105,8 +105,8 @@ bool client_ack(Client *c, int rank, uint64_t seq, uint64_t *insts) {
 
 uint64_t client_under_way(const Client *c, int rank) {
     uint64_t n = 0;
-    uint64_t from = rank < c->n_cursors && c->cursor[rank] > c->first_sent ? c->cursor[rank]
-                                                                         : c->first_sent;
+    uint64_t from =
+        rank < c->n_cursors && c->cursor[rank] > c->first_sent ? c->cursor[rank] : c->first_sent;
     for (uint64_t i = from; i < c->first_sent + c->n_sent; i++)
         if (ranks_has(&sent_at(c, i)->to, rank)) n += sent_at(c, i)->count;
     return n;

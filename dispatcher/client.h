@@ -54,36 +54,39 @@ typedef struct Intake Intake; /* intake.h */
 
 typedef struct Client {
     PeerId peer;
-    uint32_t id;                     /* given by us, travels in every message about it        */
-    int rank;                        /* of its home worker; -1: no worker is there yet         */
+    uint32_t id; /* given by us, travels in every message about it        */
+    int rank;    /* of its home worker; -1: no worker is there yet         */
     char name[64];
     Handles tensors;
-    size_t n_away;                   /* live tensors that are not on the home worker alone     */
-    const Members *home, *all;       /* groups: its home; the workers there were at its welcome */
-    RankSet used;                    /* workers that have heard of it                          */
+    size_t n_away;             /* live tensors that are not on the home worker alone     */
+    const Members *home, *all; /* groups: its home; the workers there were at its welcome */
+    RankSet used;              /* workers that have heard of it                          */
     int n_used;
-    uint32_t n_groups;               /* made for its signals                                   */
+    uint32_t n_groups; /* made for its signals                                   */
     bool checks_nan;
-    bool compiles;                   /* as the innermost open scope has it that says so           */
-    Bodies bodies;                   /* of its stream                                          */
-    Lru notes;                       /* what mod_hot.c knows of them                           */
-    Intake *intake;                  /* NULL: nobody looks for bodies in its stream             */
-    uint64_t body_base;              /* bodies that were found there before it defined any itself */
-    struct Outgoing *outgoing;       /* hot bodies of what is written for it; NULL: none yet    */
-    Config signals;                  /* what the client says of them                           */
-    Scope *scope; int depth, cap_scope;
+    bool compiles;             /* as the innermost open scope has it that says so           */
+    Bodies bodies;             /* of its stream                                          */
+    Lru notes;                 /* what mod_hot.c knows of them                           */
+    Intake *intake;            /* NULL: nobody looks for bodies in its stream             */
+    uint64_t body_base;        /* bodies that were found there before it defined any itself */
+    struct Outgoing *outgoing; /* hot bodies of what is written for it; NULL: none yet    */
+    Config signals;            /* what the client says of them                           */
+    Scope *scope;
+    int depth, cap_scope;
     Target target, births;           /* in force; of large sources where no scope speaks        */
     uint64_t next_inserted;          /* ids of our own, without their top bit                   */
     uint64_t next_id;                /* ids below were used                                   */
     uint64_t live_bytes, copy_bytes; /* of its tensors; of what they were converted to        */
     uint64_t next_seq, acked_seq;    /* instructions before these have come, are done          */
     uint64_t bytes;                  /* frame heads under way                                 */
-    Sent *sent; size_t n_sent, cap_sent; /* under way, oldest first: a ring                     */
-    uint64_t first_sent;             /* number of the oldest over all time: slot number & cap-1 */
-    uint64_t *cursor; int n_cursors; /* by rank: the first of `sent` that it has not acked      */
-    Map held;                        /* -> Held, by 2 seq (errors), 2 seq + 1 (answers)       */
-    uint64_t next_due;               /* what has a smaller key was told                       */
-    uint64_t n_errors, n_questions;  /* instructions refused; stats() not yet answered         */
+    Sent *sent;
+    size_t n_sent, cap_sent; /* under way, oldest first: a ring                     */
+    uint64_t first_sent;     /* number of the oldest over all time: slot number & cap-1 */
+    uint64_t *cursor;
+    int n_cursors;                  /* by rank: the first of `sent` that it has not acked      */
+    Map held;                       /* -> Held, by 2 seq (errors), 2 seq + 1 (answers)       */
+    uint64_t next_due;              /* what has a smaller key was told                       */
+    uint64_t n_errors, n_questions; /* instructions refused; stats() not yet answered         */
 } Client;
 
 Client *client_new(PeerId peer, uint32_t id, uint64_t seed);

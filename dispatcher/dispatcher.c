@@ -37,8 +37,7 @@ void dispatcher_free(Dispatcher **dp) {
     void *value;
     for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
         client_free(&(Client *){value});
-    for (int i = 0; i < d->n_ranks; i++)
-        free(d->worker[i]);
+    for (int i = 0; i < d->n_ranks; i++) free(d->worker[i]);
     for (Question *q = d->questions, *next; q; q = next) {
         next = q->next;
         question_free(q);
@@ -285,9 +284,10 @@ static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     map_put(&d->worker_by_peer, peer, w);
     d->n_workers++;
     dispatcher_tell(d, "worker w%d (%s) is here", rank, w->engine);
-    Welcome welcome = {
-        .id = (uint32_t)rank, .rank = (uint32_t)rank, .n_workers = (uint32_t)d->n_workers,
-        .token = w->token};
+    Welcome welcome = {.id = (uint32_t)rank,
+                       .rank = (uint32_t)rank,
+                       .n_workers = (uint32_t)d->n_workers,
+                       .token = w->token};
     Msg m;
     wire_welcome(&welcome, &m);
     dispatcher_post(d, peer, &m, false);
@@ -518,8 +518,8 @@ static void answer_complete(Dispatcher *d, Question *q) {
 
 /* "tensor ID", where it is, or "kernel ID", what computed it: what we think, then what the workers
  * of its group say. false: no such question. */
-static bool ask_tensor(const Client *c, const char *text, size_t n, Question *q,
-                       RankSet *whom, char *ask, size_t size) {
+static bool ask_tensor(const Client *c, const char *text, size_t n, Question *q, RankSet *whom,
+                       char *ask, size_t size) {
     char digits[32], layout[48];
     const size_t skip = 7;
     bool is_known = n > skip && (!memcmp(text, "tensor ", skip) || !memcmp(text, "kernel ", skip));

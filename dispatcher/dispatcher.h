@@ -19,9 +19,9 @@ typedef struct DispatcherConfig {
                                   makes of them; 0: no limit but the workers' arenas             */
     int64_t beat_ms;           /* between two heartbeats to every peer; 0: none (embedded)       */
     const struct Config *signals; /* every client's own go over these; NULL: none. Not owned      */
-    uint64_t seed;             /* of its hash tables: anything that clients cannot guess         */
-    DetectorConfig hot;        /* of streams whose clients look for no hot bodies: threshold, min,
-                                  window, expand_max; all zero: nobody looks there               */
+    uint64_t seed;      /* of its hash tables: anything that clients cannot guess         */
+    DetectorConfig hot; /* of streams whose clients look for no hot bodies: threshold, min,
+                           window, expand_max; all zero: nobody looks there               */
 } DispatcherConfig;
 
 typedef struct Dispatcher Dispatcher;

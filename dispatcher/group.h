@@ -8,7 +8,9 @@
 #include "runtime/place.h"
 
 enum { RANKSET_WORDS = MAX_WORKERS / 64 };
-typedef struct RankSet { uint64_t bits[RANKSET_WORDS]; } RankSet;
+typedef struct RankSet {
+    uint64_t bits[RANKSET_WORDS];
+} RankSet;
 
 static inline bool ranks_has(const RankSet *s, int rank) {
     return s->bits[rank / 64] >> (rank % 64) & 1;

@@ -15,13 +15,13 @@ typedef struct Converted {
 } Converted;
 
 typedef struct TensorHandle {
-    TensorType type;       /* all zero when is_poisoned                              */
-    bool is_poisoned;      /* the instruction that was to make it was refused here   */
-    bool is_fill;          /* all elements are this number: nobody needs to send it  */
+    TensorType type;  /* all zero when is_poisoned                              */
+    bool is_poisoned; /* the instruction that was to make it was refused here   */
+    bool is_fill;     /* all elements are this number: nobody needs to send it  */
     Operand fill;
-    Layout layout;         /* over ...                                               */
-    const Members *group;  /* ... the ranks that hold it                             */
-    Converted *converted;  /* what it was converted to; dies with it                 */
+    Layout layout;        /* over ...                                               */
+    const Members *group; /* ... the ranks that hold it                             */
+    Converted *converted; /* what it was converted to; dies with it                 */
 } TensorHandle;
 
 /* Zero-initialised is valid and empty. seed may be set while empty: it keeps a client from choosing

@@ -17,17 +17,17 @@ enum {
 struct Intake {
     Detector *detector;
     uint32_t client, threshold;
-    FrameWriter w;      /* the frame that is being written */
-    uint64_t seq;       /* of the client's instruction that comes next in it */
-    Msg *out;           /* those that were, not yet taken: from out_at on */
+    FrameWriter w; /* the frame that is being written */
+    uint64_t seq;  /* of the client's instruction that comes next in it */
+    Msg *out;      /* those that were, not yet taken: from out_at on */
     size_t out_at, n_out, cap_out;
-    bool writes;        /* frames are written anew ... */
-    bool is_new;        /* ... from the next one on */
-    uint64_t trial;     /* ends after so many instructions ... */
-    uint64_t n;         /* ... of which these have come, */
-    uint64_t hot;       /* DetectorCounts.instructions when it began */
-    uint32_t wait;      /* times a trial */
-    uint64_t skip;      /* instructions until it is looked at again */
+    bool writes;    /* frames are written anew ... */
+    bool is_new;    /* ... from the next one on */
+    uint64_t trial; /* ends after so many instructions ... */
+    uint64_t n;     /* ... of which these have come, */
+    uint64_t hot;   /* DetectorCounts.instructions when it began */
+    uint32_t wait;  /* times a trial */
+    uint64_t skip;  /* instructions until it is looked at again */
 };
 
 void intake_free(Intake **kp) {

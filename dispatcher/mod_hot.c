@@ -27,19 +27,19 @@ enum { NEVER = INT32_MAX, ATTR_BYTES_MAX = 512, MISSES = 8, MISSES_MORE = 64 };
 
 /* An operand. */
 typedef struct Slot {
-    int32_t made;    /* the result of the body that it is; -1: it comes as an argument */
+    int32_t made; /* the result of the body that it is; -1: it comes as an argument */
     Number number;
     TensorType type; /* of an argument that is a tensor */
 } Slot;
 
 typedef struct Note {
-    uint32_t epoch; /* 0: nothing is known */
-    uint32_t slot;  /* of its first operand */
-    bool may;       /* an operation that can be known */
-    bool is_random; /* its attribute among the arguments is a random key, which nobody looks at */
-    uint8_t *attr;  /* owned: attributes among the arguments, as seen */
-    size_t n_attr;  /* bytes of them */
-    Placed *placed; /* owned: where it ran, of a client that is not at home alone; or NULL */
+    uint32_t epoch;  /* 0: nothing is known */
+    uint32_t slot;   /* of its first operand */
+    bool may;        /* an operation that can be known */
+    bool is_random;  /* its attribute among the arguments is a random key, which nobody looks at */
+    uint8_t *attr;   /* owned: attributes among the arguments, as seen */
+    size_t n_attr;   /* bytes of them */
+    Placed *placed;  /* owned: where it ran, of a client that is not at home alone; or NULL */
     uint16_t missed; /* times in a row that this did not hold */
 } Note;
 
@@ -311,9 +311,9 @@ typedef struct Run {
     Client *c;
     const Body *b;
     Notes *t;
-    uint32_t from; /* its first instruction */
-    uint32_t made; /* results of the body before it */
-    uint64_t base; /* id of the body's result 0, this time */
+    uint32_t from;       /* its first instruction */
+    uint32_t made;       /* results of the body before it */
+    uint64_t base;       /* id of the body's result 0, this time */
     const uint8_t *args; /* the body's; NULL: the run begins behind its beginning */
     BodyNotes *p;
     Flow *flow;   /* of a client that is not at home alone; else NULL */

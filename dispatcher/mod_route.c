@@ -38,7 +38,7 @@ static FrameWriter *writer(Dispatcher *d, Client *c) {
     if (!w->head) {
         frame_begin(w, c->id, d->frame_seq);
         w->edge_id = UINT64_MAX; /* A changed instruction is written without distances. */
-        if (c->checks_nan) { /* Not every worker may have heard of it. */
+        if (c->checks_nan) {     /* Not every worker may have heard of it. */
             Attr nan = {.key = ATTR_NAN, .b = true};
             Inst check = {.op = OP_CHECK, .n_attr = 1, .attr = &nan};
             frame_insert(w, &check);

@@ -38,8 +38,7 @@ static const Members *group_of(Dispatcher *d, Client *c, const SignalConfig *s, 
     return g;
 }
 
-bool scope_target(Dispatcher *d, Client *c, const char *name, size_t n, Target *out,
-                  Err *err) {
+bool scope_target(Dispatcher *d, Client *c, const char *name, size_t n, Target *out, Err *err) {
     *out = (Target){0};
     const SignalConfig *s = config_find(&c->signals, name, n);
     if (!s || !signal_is_sharded(s)) return true;

@@ -141,8 +141,8 @@ static int check(Flow *f, TensorType *type, Err *err) {
     if (inst_is_located(inst))
         known = err_set(err, ERR_ARG, "where it runs is not for clients to say") - 1;
     if (inst->n_attr > ATTRS_MAX)
-        known = err_set(err, ERR_LIMIT, "%d attributes, %d are enough", inst->n_attr,
-                        ATTRS_MAX) - 1;
+        known =
+            err_set(err, ERR_LIMIT, "%d attributes, %d are enough", inst->n_attr, ATTRS_MAX) - 1;
     return known;
 }
 

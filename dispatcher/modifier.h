@@ -12,12 +12,12 @@
 typedef struct Flow {
     struct Dispatcher *d;
     Client *client;
-    uint64_t seq;         /* the client's number of the instruction                     */
-    Inst inst;            /* borrowed parts live until the chain returns                */
-    const void *record;   /* raw bytes while `inst` is unchanged; NULL after a change   */
+    uint64_t seq;       /* the client's number of the instruction                     */
+    Inst inst;          /* borrowed parts live until the chain returns                */
+    const void *record; /* raw bytes while `inst` is unchanged; NULL after a change   */
     size_t record_bytes;
-    void *hot;            /* the record in the frame that stands for it and others, or NULL; */
-    Body *body;           /* then: its body, its place there, its arguments                 */
+    void *hot;  /* the record in the frame that stands for it and others, or NULL; */
+    Body *body; /* then: its body, its place there, its arguments                 */
     uint32_t body_at;
     const uint8_t *args;
     size_t args_bytes;
@@ -32,7 +32,7 @@ typedef struct Flow {
     bool is_inserted;     /* it is our own: no sequence number ...                      */
     Op because;           /* ... and for this operation's sake                          */
     bool has_to;
-    RankSet to;           /* has_to: these get it, whoever else does                    */
+    RankSet to; /* has_to: these get it, whoever else does                    */
 } Flow;
 
 typedef struct Modifier {

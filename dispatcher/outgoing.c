@@ -10,9 +10,9 @@ struct Outgoing {
     Dispatcher *d;
     Client *c;
     Detector *detector;
-    Bodies bodies;            /* as workers know them */
-    RankSet told[BODIES_MAX]; /* of each of these, by number */
-    RankSet round;            /* who has got something since the last edge */
+    Bodies bodies;                  /* as workers know them */
+    RankSet told[BODIES_MAX];       /* of each of these, by number */
+    RankSet round;                  /* who has got something since the last edge */
     uint64_t used[BODIES_MAX / 64]; /* bodies in d->frame, by number */
     /* Of the writer, while another client has it: */
     const Body *body;
@@ -40,11 +40,10 @@ static void begin(const Dispatcher *d, const Client *c, FrameWriter *w, uint64_t
 
 static void add_definition(FrameWriter *w, const Body *b) {
     Operand in = {.kind = IN_IMM_INT, .i = (int64_t)(b->number | BODY_PLACED)};
-    frame_insert(w, &(Inst){.op = OP_BODY,
-                            .n_in = 1,
-                            .in = &in,
-                            .payload = b->bytes,
-                            .payload_bytes = b->n_bytes});
+    frame_insert(
+        w,
+        &(Inst){
+            .op = OP_BODY, .n_in = 1, .in = &in, .payload = b->bytes, .payload_bytes = b->n_bytes});
 }
 
 void outgoing_tell(Dispatcher *d, Client *c) {

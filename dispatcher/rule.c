@@ -128,8 +128,8 @@ static void rule_reduce(Rule *r) {
     const Layout terms = layout_partial(OP_SUM);
     /* Not of narrow whole numbers: their terms wrap, each by itself, where the i64 result does
      * not. */
-    bool is_one = r->inst->op == OP_SUM && type_numel(&r->out[0]) == 1 &&
-                  x->dtype == r->out[0].dtype;
+    bool is_one =
+        r->inst->op == OP_SUM && type_numel(&r->out[0]) == 1 && x->dtype == r->out[0].dtype;
     if (is_one && layout_equal(&r->have[0], &terms)) {
         r->need[0] = r->give[0] = terms;
     } else if (rule_is_split(r, 0)) {

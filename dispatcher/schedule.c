@@ -24,8 +24,7 @@ WorkerPeer *schedule_better(const Dispatcher *d, const Client *c) {
     if (is_busy || c->checks_nan) return NULL; /* its home knows that it checks */
     if (home->n_clients == 1 || home->insts == 0) return NULL;
     for (int i = 0; i < d->n_ranks; i++)
-        if (d->worker[i] && d->worker[i]->insts == 0 &&
-            d->worker[i]->n_clients < home->n_clients)
+        if (d->worker[i] && d->worker[i]->insts == 0 && d->worker[i]->n_clients < home->n_clients)
             return d->worker[i];
     return NULL;
 }

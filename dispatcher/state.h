@@ -8,8 +8,8 @@
 #include "runtime/map.h"
 
 enum {
-    ERRORS_MAX = 4096,  /* refused instructions of a client; then it is cut off (ours sends none) */
-    SCOPES_MAX = 1024,  /* open signals of one client                                             */
+    ERRORS_MAX = 4096, /* refused instructions of a client; then it is cut off (ours sends none) */
+    SCOPES_MAX = 1024, /* open signals of one client                                             */
     CLIENT_GROUPS_MAX = 256, /* groups of ranks that one client makes                         */
     QUESTIONS_MAX = 16, /* unanswered stats of one client                                         */
     WORKERS_MAX = MAX_WORKERS,
@@ -24,8 +24,8 @@ typedef struct WorkerPeer {
     uint64_t memory_bytes;
     uint64_t token; /* by which its peers know it                            */
     DataPlane data; /* and how they reach it                                 */
-    int n_clients;     /* whose home it is                                     */
-    uint64_t insts;    /* under way                                            */
+    int n_clients;  /* whose home it is                                     */
+    uint64_t insts; /* under way                                            */
 } WorkerPeer;
 
 typedef struct Letter {
@@ -58,15 +58,15 @@ struct Dispatcher {
     FrameWriter frame;   /* what it has become otherwise ...                                      */
     RankSet frame_to;    /* ... and who will get it ...                                           */
     const Members *frame_group; /* ... of them those that were added last ...                     */
-    uint64_t frame_seq;  /* ... and the client's number of what is written next                   */
+    uint64_t frame_seq; /* ... and the client's number of what is written next                   */
     uint64_t next_number; /* of the next instruction, over all clients                            */
-    DetectorConfig hot;  /* of what is written (outgoing.c) */
+    DetectorConfig hot;   /* of what is written (outgoing.c) */
     Groups groups;
     struct TapeState *tape; /* NULL: no log */
     int64_t now_ms, beat_ms;
     bool is_open; /* workers_wanted were there once: from then on one is enough */
     bool is_draining;
-    Bytes news; /* not yet told: at most NEWS_MAX bytes, a line each */
+    Bytes news;           /* not yet told: at most NEWS_MAX bytes, a line each */
     DetectorCounts found; /* intake.c: in streams of clients that do not look for bodies */
     uint64_t n_insts, n_frames, n_refused, n_cut_off, n_placed, n_moves, n_hot;
     /* What passes through: from clients the records of frames, and user data that came apart from
@@ -103,7 +103,7 @@ void tape_on_tick(Dispatcher *d, bool now); /* now: at the end of a run, else wh
 void tape_client_comes(Dispatcher *d, const Client *c);
 void tape_client_leaves(Dispatcher *d, const Client *c);
 void tape_worker_comes(Dispatcher *d, const WorkerPeer *w); /* asks it for times */
-void tape_group(Dispatcher *d, const Members *g); /* a new one of several */
+void tape_group(Dispatcher *d, const Members *g);           /* a new one of several */
 void tape_worker_leaves(Dispatcher *d, const WorkerPeer *w);
 void tape_asked(Dispatcher *d, const Client *c, const Inst *inst); /* before it is validated */
 void tape_hot(Dispatcher *d, const Client *c, const HotRun *run, bool begins);
@@ -139,8 +139,7 @@ typedef struct Outgoing Outgoing;
 /* ---- mod_scope.c ---- */
 
 /* What a signal asks for; out->group NULL: nothing. false: it cannot be had. */
-bool scope_target(Dispatcher *d, Client *c, const char *name, size_t n, Target *out,
-                  Err *err);
+bool scope_target(Dispatcher *d, Client *c, const char *name, size_t n, Target *out, Err *err);
 /* Works out again what the open scopes come to: workers have changed. */
 void scope_refresh(Dispatcher *d, Client *c);
 

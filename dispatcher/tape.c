@@ -16,9 +16,9 @@
 #include <time.h>
 
 enum {
-    SHOWN_BYTES = 1 << 20,  /* of data that a client's line holds: beyond, only its hash         */
-    FLUSH_MS = 2000,        /* what is written may lag behind by so much                         */
-    NAMES_BYTES = 1 << 20,  /* of source file names that are remembered for one client           */
+    SHOWN_BYTES = 1 << 20, /* of data that a client's line holds: beyond, only its hash         */
+    FLUSH_MS = 2000,       /* what is written may lag behind by so much                         */
+    NAMES_BYTES = 1 << 20, /* of source file names that are remembered for one client           */
 };
 
 /* The source files of a client, by number. */
@@ -30,9 +30,9 @@ typedef struct Files {
 
 typedef struct TapeState {
     Tape *tape;
-    Map files;                /* client -> Files */
+    Map files; /* client -> Files */
     int64_t flushed_ms;
-    char host[64];            /* the kernel's boot id */
+    char host[64];              /* the kernel's boot id */
     int64_t ahead[WORKERS_MAX]; /* of our clock before the worker's, ns                          */
     bool is_known[WORKERS_MAX];
 } TapeState;
@@ -220,8 +220,7 @@ void tape_hot(Dispatcher *d, const Client *c, const HotRun *run, bool begins) {
     Bytes *line = begin_line(d, TAPE_SENT, c->id, c->rank);
     bytes_printf(line, "hot %s %llu", begins ? "begin" : "end",
                  (unsigned long long)run->body->number);
-    if (begins)
-        bytes_printf(line, " from=%u count=%u of=%u", run->from, run->count, run->body->n);
+    if (begins) bytes_printf(line, " from=%u count=%u of=%u", run->from, run->count, run->body->n);
     end_line(d);
 }
 

@@ -25,8 +25,7 @@ bool bind_name(Interp *in, Node *n, const char *name, Value v, LangError *e) {
     case SCOPE_CELL: slot = &in->frame->slot[n->slot].cell->v; break;
     case SCOPE_GLOBAL: {
         GlobalVar *g = n->cache;
-        if (!g)
-            n->cache = g = globals_var(in->frame->globals, name);
+        if (!g) n->cache = g = globals_var(in->frame->globals, name);
         slot = &g->v;
         break;
     }
@@ -74,16 +73,14 @@ static bool set_field(Interp *in, const Node *n, Value base, const char *name, V
     else
         ok = fail_at(in, n, e, "fields of %s cannot be assigned", value_type_name(base));
     value_drop(v);
-    if (!ok)
-        error_locate(e, node_span(in, n));
+    if (!ok) error_locate(e, node_span(in, n));
     return ok;
 }
 
 /* ---- unpacking ---- */
 
 static bool unpack_count(Interp *in, Node *target, int64_t count, LangError *e) {
-    if (count == target->n_kids)
-        return true;
+    if (count == target->n_kids) return true;
     return fail_at(in, target, e, "%u names on the left, but %lld value%s", target->n_kids,
                    (long long)count, count == 1 ? "" : "s");
 }
@@ -129,8 +126,7 @@ static bool place_get(Interp *in, Place *p, Value *out, LangError *e);
 static bool place_set(Interp *in, Place *p, Value v, LangError *e);
 
 static void place_close(Place *p) {
-    while (p->n_subs > 0)
-        value_drop(p->sub[--p->n_subs]);
+    while (p->n_subs > 0) value_drop(p->sub[--p->n_subs]);
     value_drop(p->base);
     if (p->up) {
         place_close(p->up);
@@ -143,8 +139,7 @@ static bool place_open(Interp *in, Node *n, Place *p, LangError *e) {
     p->base = v_none();
     p->up = NULL;
     p->n_subs = 0;
-    if (n->kind == N_NAME)
-        return true;
+    if (n->kind == N_NAME) return true;
     if (n->kind != N_FIELD && n->kind != N_INDEX)
         return fail_at(in, n, e, "this cannot be assigned to");
     Node *from = n->kid[0];
@@ -159,11 +154,9 @@ static bool place_open(Interp *in, Node *n, Place *p, LangError *e) {
 }
 
 static bool place_get(Interp *in, Place *p, Value *out, LangError *e) {
-    if (p->n->kind == N_NAME)
-        return eval(in, p->n, out, e);
+    if (p->n->kind == N_NAME) return eval(in, p->n, out, e);
     in->at = p->n;
-    if (p->n->kind == N_FIELD)
-        return field_get(in, p->n, p->base, out, e);
+    if (p->n->kind == N_FIELD) return field_get(in, p->n, p->base, out, e);
     return subscript_get(in, p->n, p->base, p->sub, p->n_subs, out, e);
 }
 
@@ -186,10 +179,8 @@ static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
     Value made;
     Node *from = p->n->kid[0];
     bool stays = has_identity(p->base);
-    if (!stays && is_outer(in, from))
-        return outer_error(in, p->n, from->str, e);
-    if (!stays && (p->n->flag & NODE_UNREAD))
-        warn_unread(in, p->n);
+    if (!stays && is_outer(in, from)) return outer_error(in, p->n, from->str, e);
+    if (!stays && (p->n->flag & NODE_UNREAD)) warn_unread(in, p->n);
     in->at = p->n;
     if (!tensor_index_put(in, p->base.tensor, p->sub, p->n_subs, v, &made, e)) {
         error_locate(e, node_span(in, p->n));
@@ -199,10 +190,8 @@ static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
         value_drop(made);
         return true;
     }
-    if (p->up)
-        return place_set(in, p->up, made, e);
-    if (from->kind == N_NAME)
-        return bind_name(in, from, from->str, made, e);
+    if (p->up) return place_set(in, p->up, made, e);
+    if (from->kind == N_NAME) return bind_name(in, from, from->str, made, e);
     value_drop(made);
     fail_at(in, p->n, e, "this tensor has no name: the changed one would be lost");
     return error_hint(e, "x = ...; x[i] = v");
@@ -210,10 +199,8 @@ static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
 
 /* Consumes v. */
 static bool place_set(Interp *in, Place *p, Value v, LangError *e) {
-    if (p->n->kind == N_NAME)
-        return bind_name(in, p->n, p->n->str, v, e);
-    if (p->n->kind == N_FIELD)
-        return set_field(in, p->n, p->base, p->n->str, v, e);
+    if (p->n->kind == N_NAME) return bind_name(in, p->n, p->n->str, v, e);
+    if (p->n->kind == N_FIELD) return set_field(in, p->n, p->base, p->n->str, v, e);
     if (p->base.kind == V_TENSOR) {
         bool ok = put_element(in, p, v, e);
         value_drop(v);
@@ -267,8 +254,7 @@ static bool check_max(Interp *in, Node *target, Node *value, Value v, LangError 
         v.kind != V_TENSOR)
         return true;
     const Node *f = value->kid[0];
-    if (f->kind != N_NAME && f->kind != N_FIELD)
-        return true;
+    if (f->kind != N_NAME && f->kind != N_FIELD) return true;
     if (value->n_kids < (f->kind == N_NAME ? 3u : 2u) && strcmp(f->str, "sort"))
         return true; /* no axis: it is no pair either, but the plain message says so */
     for (int i = 0; i < 4; i++)
@@ -304,8 +290,7 @@ static bool extend(Interp *in, Node *n, List *l, Value v, LangError *e) {
     int64_t count = sequence_count(v);
     if (count > (1 << 28))
         return fail_at(in, n, e, "the list would have more than %d elements", 1 << 28);
-    for (int64_t i = 0; i < count; i++)
-        list_push(l, sequence_at(v, i));
+    for (int64_t i = 0; i < count; i++) list_push(l, sequence_at(v, i));
     return true;
 }
 
@@ -315,15 +300,12 @@ static bool augment(Interp *in, Node *n, Value cur, Value v, bool outer, Value *
     *done = true;
     in->at = n;
     if (has_identity(cur)) { /* the value is replaced, the identity stays, nothing is recorded */
-        if (tensor_augment(in, cur.tensor, n->tok, v, e))
-            return true;
+        if (tensor_augment(in, cur.tensor, n->tok, v, e)) return true;
         error_locate(e, node_span(in, n));
         return false;
     }
-    if (cur.kind == V_LIST && n->tok == O_ADD)
-        return extend(in, n, cur.list, v, e);
-    if (outer)
-        return outer_error(in, n, n->kid[0]->str, e);
+    if (cur.kind == V_LIST && n->tok == O_ADD) return extend(in, n, cur.list, v, e);
+    if (outer) return outer_error(in, n, n->kid[0]->str, e);
     *done = false;
     return operate_binary(in, n, n->tok, cur, v, out, e);
 }
@@ -345,24 +327,20 @@ OUTLINE static bool augment_place(Interp *in, Node *n, LangError *e) {
     /* p.data op= v: what comes out takes p's place */
     bool keeps = ok && p.n->kind == N_FIELD && has_identity(p.base) && cur.kind == V_TENSOR &&
                  cur.tensor->handle == p.base.tensor->handle;
-    if (keeps)
-        in->keep = cur.tensor->handle;
+    if (keeps) in->keep = cur.tensor->handle;
     ok = ok && augment(in, n, cur, v, false, &made, &done, e);
     in->no_grad_depth -= param;
     value_drop(cur);
     value_drop(v);
-    if (ok && !done)
-        ok = place_set(in, &p, made, e);
-    if (keeps)
-        in->keep = NULL;
+    if (ok && !done) ok = place_set(in, &p, made, e);
+    if (keeps) in->keep = NULL;
     place_close(&p);
     return ok;
 }
 
 bool exec_augassign(Interp *in, Node *n, LangError *e) {
     Node *target = n->kid[0];
-    if (target->kind != N_NAME)
-        return augment_place(in, n, e);
+    if (target->kind != N_NAME) return augment_place(in, n, e);
     Value cur, v, made;
     bool done;
     TRY(eval(in, target, &cur, e));
@@ -373,8 +351,7 @@ bool exec_augassign(Interp *in, Node *n, LangError *e) {
     bool ok = augment(in, n, cur, v, is_outer(in, target), &made, &done, e);
     value_drop(cur);
     value_drop(v);
-    if (ok && !done)
-        return bind_name(in, target, target->str, made, e);
+    if (ok && !done) return bind_name(in, target, target->str, made, e);
     return ok;
 }
 
@@ -384,13 +361,11 @@ static bool del_one(Interp *in, Node *t, LangError *e) {
     if (t->kind == N_NAME) {
         TRY(eval(in, t, &base, e)); /* is it there at all? */
         value_drop(base);
-        if (is_outer(in, t))
-            return outer_error(in, t, t->str, e);
+        if (is_outer(in, t)) return outer_error(in, t, t->str, e);
         return bind_name(in, t, t->str, (Value){.kind = V_UNDEF}, e);
     }
     if (t->kind == N_LIST) {
-        for (uint32_t i = 0; i < t->n_kids; i++)
-            TRY(del_one(in, t->kid[i], e));
+        for (uint32_t i = 0; i < t->n_kids; i++) TRY(del_one(in, t->kid[i], e));
         return true;
     }
     if (t->kind != N_FIELD && t->kind != N_INDEX)
@@ -402,8 +377,7 @@ static bool del_one(Interp *in, Node *t, LangError *e) {
         if (ok) {
             ok = n_subs == 1 ? subscript_del(in, t, base, sub[0], e)
                              : fail_at(in, t, e, "del takes one index");
-            while (n_subs > 0)
-                value_drop(sub[--n_subs]);
+            while (n_subs > 0) value_drop(sub[--n_subs]);
         }
     } else if (base.kind == V_OBJECT || (base.kind == V_MAP && !base.map->is_space)) {
         MapV *m = base.kind == V_MAP ? base.map : base.obj->field;
@@ -420,7 +394,6 @@ static bool del_one(Interp *in, Node *t, LangError *e) {
 }
 
 bool exec_del(Interp *in, Node *n, LangError *e) {
-    for (uint32_t i = 0; i < n->n_kids; i++)
-        TRY(del_one(in, n->kid[i], e));
+    for (uint32_t i = 0; i < n->n_kids; i++) TRY(del_one(in, n->kid[i], e));
     return true;
 }

@@ -32,8 +32,7 @@ static struct {
 /* ---- signatures ---- */
 
 static const char *skip_blanks(const char *s) {
-    while (*s == ' ')
-        s++;
+    while (*s == ' ') s++;
     return s;
 }
 
@@ -49,22 +48,17 @@ static Value default_value(const char *s, size_t n) {
         return v;
     }
     snprintf(word, sizeof word, "%.*s", (int)n, s);
-    if (!strcmp(word, "none"))
-        return v_none();
-    if (!strcmp(word, "true") || !strcmp(word, "false"))
-        return v_bool(word[0] == 't');
+    if (!strcmp(word, "none")) return v_none();
+    if (!strcmp(word, "true") || !strcmp(word, "false")) return v_bool(word[0] == 't');
     if (!strcmp(word, "inf") || !strcmp(word, "-inf"))
         return v_float(word[0] == '-' ? -INFINITY : INFINITY);
     DType d = dtype_find(word, strlen(word));
-    if (d != DT_NONE)
-        return v_dtype(d);
+    if (d != DT_NONE) return v_dtype(d);
     char *end;
     long long i = strtoll(word, &end, 0);
-    if (!*end && end != word)
-        return v_int(i);
+    if (!*end && end != word) return v_int(i);
     double f = strtod(word, &end);
-    if (!*end && end != word)
-        return v_float(f);
+    if (!*end && end != word) return v_float(f);
     panic("a signature has the default '%s'", word);
 }
 
@@ -93,8 +87,7 @@ static void parse_signature(BuiltinEntry *en) {
     for (const char *s = skip_blanks(en->b.signature), *end; *s;
          s = skip_blanks(*end ? end + 1 : end)) {
         end = param_end(s);
-        if (n == MAX_PARAMS)
-            panic("the signature of %s is too long", en->b.name);
+        if (n == MAX_PARAMS) panic("the signature of %s is too long", en->b.name);
         BuiltinParam *p = &param[n];
         *p = (BuiltinParam){.is_required = true};
         if (*s == '*') {
@@ -103,15 +96,13 @@ static void parse_signature(BuiltinEntry *en) {
             s += s[1] == '*' ? 2 : 1;
         }
         size_t len = 0;
-        while (isalnum((unsigned char)s[len]) || s[len] == '_')
-            len++;
+        while (isalnum((unsigned char)s[len]) || s[len] == '_') len++;
         p->name = intern(s, len);
         const char *eq = skip_blanks(s + len);
         if (*eq == '=') {
             eq = skip_blanks(eq + 1);
             size_t n_dflt = (size_t)(end - eq);
-            while (n_dflt && eq[n_dflt - 1] == ' ')
-                n_dflt--;
+            while (n_dflt && eq[n_dflt - 1] == ' ') n_dflt--;
             p->is_required = false;
             p->dflt = default_value(eq, n_dflt);
         }
@@ -127,17 +118,14 @@ static void parse_signature(BuiltinEntry *en) {
 /* Tensor functions that are methods only: as bare names they would hide mistakes, or are
  * something else. */
 static bool is_method_only(const char *name) {
-    static const char *const names[] = {"t",      "to",   "type",       "type_as", "float",
-                                        "double", "long", "half",       "int",     "bool",
-                                        "char",   "byte", "bfloat16",
-                                        "size",   "dim",  "contiguous", "clone",   "cpu",
-                                        "numpy",  "cuda", "item",       "tolist",  "info"};
+    static const char *const names[] = {"t",        "to",   "type", "type_as",    "float", "double",
+                                        "long",     "half", "int",  "bool",       "char",  "byte",
+                                        "bfloat16", "size", "dim",  "contiguous", "clone", "cpu",
+                                        "numpy",    "cuda", "item", "tolist",     "info"};
     size_t n = strlen(name);
-    if (name[n - 1] == '_')
-        return true;
+    if (name[n - 1] == '_') return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(name, names[i]))
-            return true;
+        if (!strcmp(name, names[i])) return true;
     return false;
 }
 
@@ -146,8 +134,7 @@ static bool is_method_only(const char *name) {
 static bool has_twin(const char *name) {
     static const char *const names[] = {"min", "max", "sum", "abs", "round", "any", "all"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(name, names[i]))
-            return true;
+        if (!strcmp(name, names[i])) return true;
     return false;
 }
 
@@ -212,8 +199,7 @@ const Builtin *builtin_method(ValueKind kind, const char *interned) {
 
 static const Node *keyword(const Node *call, int i) {
     for (uint32_t k = 1; k < call->n_kids; k++)
-        if (call->kid[k]->kind == N_KEYWORD && i-- == 0)
-            return call->kid[k];
+        if (call->kid[k]->kind == N_KEYWORD && i-- == 0) return call->kid[k];
     panic("a call has fewer keywords than were counted");
 }
 
@@ -230,8 +216,7 @@ static bool bad_call(Interp *in, const BuiltinEntry *en, const Node *at, LangErr
 
 static bool unknown_keyword(Interp *in, const BuiltinEntry *en, const Node *kw, LangError *e) {
     NameList names = {0};
-    for (int i = 0; i < en->n_params; i++)
-        names_add(&names, en->param[i].name);
+    for (int i = 0; i < en->n_params; i++) names_add(&names, en->param[i].name);
     const char *near = nearest_name(kw->str, strlen(kw->str), names.name, names.n);
     fail_at(in, kw, e, "%s() has no argument '%s'", plain_name(en), kw->str);
     const char *habit = habit_keyword(kw->str);
@@ -248,20 +233,17 @@ static bool unknown_keyword(Interp *in, const BuiltinEntry *en, const Node *kw, 
 
 static int find_param(const BuiltinEntry *en, const char *name) {
     for (int i = 0; i < en->n_params; i++)
-        if (en->param[i].name == name)
-            return i;
+        if (en->param[i].name == name) return i;
     const char *ours;
     for (int k = 0; (ours = keyword_ours(name, k)); k++)
         for (int i = 0; i < en->n_params; i++)
-            if (!strcmp(en->param[i].name, ours))
-                return i;
+            if (!strcmp(en->param[i].name, ours)) return i;
     return -1;
 }
 
 /* *shape given by keyword: shape=[2, 3], or one number. */
 static bool bind_star(Value *star, Value v) {
-    if (star->list->n > 0)
-        return false;
+    if (star->list->n > 0) return false;
     if (v.kind == V_LIST) {
         value_drop(*star);
         *star = v;
@@ -275,8 +257,7 @@ static bool bind_star(Value *star, Value v) {
 static bool bind_positional(Interp *in, const BuiltinEntry *en, Value *base, int n_pos, Value *arg,
                             const Node *call, LangError *e) {
     int before = en->star >= 0 ? en->star : en->map >= 0 ? en->map : en->n_params;
-    if (en->map >= 0)
-        arg[en->map] = v_map(in);
+    if (en->map >= 0) arg[en->map] = v_map(in);
     if (en->star < 0 && n_pos > before) {
         char what[200];
         snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d were given",
@@ -288,8 +269,7 @@ static bool bind_positional(Interp *in, const BuiltinEntry *en, Value *base, int
         arg[i] = base[i];
         base[i] = v_none();
     }
-    if (en->star < 0)
-        return true;
+    if (en->star < 0) return true;
     arg[en->star] = v_list(in, (size_t)(n_pos - direct));
     for (int i = direct; i < n_pos; i++) {
         list_push(arg[en->star].list, base[i]);
@@ -308,8 +288,7 @@ static bool bind_keywords(Interp *in, const BuiltinEntry *en, Value *kw, int n_k
             kw[k] = v_none();
             continue;
         }
-        if (i < 0)
-            return unknown_keyword(in, en, node, e);
+        if (i < 0) return unknown_keyword(in, en, node, e);
         if (en->param[i].is_star ? !bind_star(&arg[i], kw[k]) : arg[i].kind != V_UNDEF)
             return fail_at(in, node, e, "%s() got '%s' twice", plain_name(en), en->param[i].name);
         if (en->param[i].is_star) {
@@ -325,8 +304,7 @@ static bool bind_keywords(Interp *in, const BuiltinEntry *en, Value *kw, int n_k
 static bool bind_defaults(Interp *in, const BuiltinEntry *en, Value *arg, const Node *call,
                           LangError *e) {
     for (int i = 0; i < en->n_params; i++) {
-        if (arg[i].kind != V_UNDEF)
-            continue;
+        if (arg[i].kind != V_UNDEF) continue;
         if (en->param[i].is_required) {
             char what[200];
             snprintf(what, sizeof what, "%.100s() needs '%.60s'", plain_name(en),
@@ -341,8 +319,7 @@ static bool bind_defaults(Interp *in, const BuiltinEntry *en, Value *arg, const 
 bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw, const Node *call,
                   Value *out, LangError *e) {
     const BuiltinEntry *en = (const BuiltinEntry *)b;
-    if (en->twin && n_pos > 0 && base[0].kind == V_TENSOR)
-        en = en->twin;
+    if (en->twin && n_pos > 0 && base[0].kind == V_TENSOR) en = en->twin;
     int n_given = n_pos + n_kw, n_bound = 0;
     Value *arg = base;
     bool ok = true;
@@ -351,8 +328,7 @@ bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw
         if (ok) {
             arg = base + n_given;
             n_bound = en->n_params;
-            for (int i = 0; i < n_bound; i++)
-                arg[i] = (Value){.kind = V_UNDEF};
+            for (int i = 0; i < n_bound; i++) arg[i] = (Value){.kind = V_UNDEF};
             in->stack->top = arg + n_bound;
             ok = bind_positional(in, en, base, n_pos, arg, call, e) &&
                  bind_keywords(in, en, base + n_pos, n_kw, arg, call, e) &&
@@ -360,12 +336,9 @@ bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw
         }
     }
     ok = ok && en->b.fn(in, arg, out, e);
-    if (!ok)
-        error_locate(e, call ? node_span(in, call) : interp_span(in));
-    for (int i = 0; i < n_bound; i++)
-        value_drop(arg[i]);
-    for (int i = 0; i < n_given; i++)
-        value_drop(base[i]);
+    if (!ok) error_locate(e, call ? node_span(in, call) : interp_span(in));
+    for (int i = 0; i < n_bound; i++) value_drop(arg[i]);
+    for (int i = 0; i < n_given; i++) value_drop(base[i]);
     in->stack->top = base;
     return ok;
 }
@@ -384,8 +357,7 @@ static bool constant(Interp *in, const char *name, Value *out) {
         }
     if (!strcmp(name, "args")) {
         *out = v_list(in, (size_t)in->config.argc);
-        for (int i = 0; i < in->config.argc; i++)
-            list_push(out->list, v_cstr(in->config.argv[i]));
+        for (int i = 0; i < in->config.argc; i++) list_push(out->list, v_cstr(in->config.argv[i]));
         return true;
     }
     if (!strcmp(name, "float") || !strcmp(name, "int") || !strcmp(name, "bool"))
@@ -399,11 +371,9 @@ static bool constant(Interp *in, const char *name, Value *out) {
 
 bool builtin_value(Interp *in, const char *interned, Value *out, LangError *e) {
     *out = (Value){.kind = V_UNDEF};
-    if (constant(in, interned, out))
-        return true;
+    if (constant(in, interned, out)) return true;
     TRY(prelude_space(in, interned, out, e)); /* before the functions: gt is also "greater than" */
-    if (out->kind != V_UNDEF)
-        return true;
+    if (out->kind != V_UNDEF) return true;
     const Builtin *b = builtin_find(interned);
     if (b) {
         *out = (Value){.kind = V_BUILTIN, .builtin = b};
@@ -438,29 +408,25 @@ bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangEr
     }
     if (space->has_builtins) {
         TRY(builtin_value(in, interned, out, e));
-        if (out->kind != V_UNDEF)
-            return true;
+        if (out->kind != V_UNDEF) return true;
     }
     error_set(e, "'%s' has no '%s'", space->name, interned);
     const char *habit = habit_hint(interned, strlen(interned));
     if (habit) return error_hint(e, "%s", habit);
     NameList names = {0};
     Value k, v;
-    for (size_t i = 0; mapv_at(space, i, &k, &v); i++)
-        names_add(&names, k.str->s);
+    for (size_t i = 0; mapv_at(space, i, &k, &v); i++) names_add(&names, k.str->s);
     size_t n_space = strlen(space->name);
     for (size_t i = 0; i < all.n; i++)
         if (!strncmp(all.entry[i]->b.name, space->name, n_space) &&
             all.entry[i]->b.name[n_space] == '.')
             names_add(&names, all.entry[i]->b.name + n_space + 1);
-    if (space->has_builtins)
-        names_of_builtins(in, &names);
+    if (space->has_builtins) names_of_builtins(in, &names);
     static const char *const spaces[] = {"gt", "nn", "optim", "F", "signal", "debug"};
     const char *near = nearest_name(interned, strlen(interned), names.name, names.n);
     for (size_t i = 0; near && i < sizeof spaces / sizeof *spaces; i++)
         if (!strcmp(near, spaces[i])) near = NULL; /* nn.utils.nn is nothing */
-    if (near)
-        error_hint(e, "did you mean '%s.%s'?", space->name, near);
+    if (near) error_hint(e, "did you mean '%s.%s'?", space->name, near);
     names_fini(&names);
     return false;
 }
@@ -488,23 +454,19 @@ void names_of_builtins(Interp *in, NameList *l) {
         if (map_get(&all.by_name, (uint64_t)(uintptr_t)all.entry[i]->b.name) &&
             !strchr(all.entry[i]->b.name, '.'))
             names_add(l, all.entry[i]->b.name);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        names_add(l, others[i]);
-    for (int d = 0; d < DT_COUNT; d++)
-        names_add(l, dtype_info[d].name);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) names_add(l, others[i]);
+    for (int d = 0; d < DT_COUNT; d++) names_add(l, dtype_info[d].name);
     prelude_names(in, l);
 }
 
 void names_of_methods(Interp *in, Value self, NameList *l) {
     table_ready();
     for (size_t i = 0; i < all.n; i++)
-        if (all.entry[i]->b.kinds >> self.kind & 1)
-            names_add(l, all.entry[i]->b.name);
+        if (all.entry[i]->b.kinds >> self.kind & 1) names_add(l, all.entry[i]->b.name);
     if (self.kind == V_OBJECT && self.obj->module && self.obj->module->method) {
         Value k, v;
         for (size_t i = 0; mapv_at(self.obj->module->method, i, &k, &v); i++)
             names_add(l, k.str->s);
     }
-    if (self.kind == V_TENSOR)
-        prelude_names(in, l);
+    if (self.kind == V_TENSOR) prelude_names(in, l);
 }

@@ -18,8 +18,7 @@
 #define TEXT_MAX (UINT64_C(1) << 30) /* bytes that read, lines and shell take into a string */
 
 static bool path_of(Value v, LangError *e) {
-    if (v.kind != V_STR)
-        return error_set(e, "a path is a string, not %s", value_type_name(v));
+    if (v.kind != V_STR) return error_set(e, "a path is a string, not %s", value_type_name(v));
     return strlen(v.str->s) == v.str->n || error_set(e, "a path holds no NUL");
 }
 
@@ -27,8 +26,7 @@ static bool drain(FILE *f, const char *name, Bytes *out, LangError *e) {
     char block[1 << 14];
     for (size_t n; (n = fread(block, 1, sizeof block, f)) > 0;) {
         bytes_add(out, block, n);
-        if (out->n > TEXT_MAX)
-            return error_set(e, "%s is longer than 1 GiB", name);
+        if (out->n > TEXT_MAX) return error_set(e, "%s is longer than 1 GiB", name);
         TRY(stream_goes_on(e));
     }
     TRY(stream_goes_on(e)); /* what an interrupted read has left out is no end of it */
@@ -39,8 +37,7 @@ static bool read_text(Interp *in, Value path, Bytes *out, LangError *e) {
     struct stat st;
     TRY(path_of(path, e) && stream_files(in->stream, path.str->s, interp_span(in), e));
     FILE *f = fopen(path.str->s, "rb");
-    if (!f)
-        return error_set(e, "cannot read %s: %s", path.str->s, strerror(errno));
+    if (!f) return error_set(e, "cannot read %s: %s", path.str->s, strerror(errno));
     bool ok = fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode)
                   ? error_set(e, "%s is a directory", path.str->s)
                   : drain(f, path.str->s, out, e);
@@ -51,8 +48,7 @@ static bool read_text(Interp *in, Value path, Bytes *out, LangError *e) {
 static bool bi_read(Interp *in, const Value *arg, Value *out, LangError *e) {
     Bytes b = {0};
     bool ok = read_text(in, arg[0], &b, e);
-    if (ok)
-        *out = v_str(b.data ? b.data : "", b.n);
+    if (ok) *out = v_str(b.data ? b.data : "", b.n);
     bytes_fini(&b);
     return ok;
 }
@@ -102,10 +98,8 @@ static bool bi_glob(Interp *in, const Value *arg, Value *out, LangError *e) {
     if (rc && rc != GLOB_NOMATCH)
         return error_set(e, "glob: %s", rc == GLOB_NOSPACE ? "out of memory" : strerror(errno));
     *out = v_list(in, 0);
-    for (size_t i = 0; !rc && i < g.gl_pathc; i++)
-        list_push(out->list, v_cstr(g.gl_pathv[i]));
-    if (!rc)
-        globfree(&g);
+    for (size_t i = 0; !rc && i < g.gl_pathc; i++) list_push(out->list, v_cstr(g.gl_pathv[i]));
+    if (!rc) globfree(&g);
     return true;
 }
 
@@ -113,8 +107,7 @@ static bool bi_shell(Interp *in, const Value *arg, Value *out, LangError *e) {
     TRY(path_of(arg[0], e) && stream_files(in->stream, NULL, interp_span(in), e));
     fflush(NULL);
     FILE *f = popen(arg[0].str->s, "r");
-    if (!f)
-        return error_set(e, "shell: %s", strerror(errno));
+    if (!f) return error_set(e, "shell: %s", strerror(errno));
     Bytes b = {0};
     bool ok = drain(f, "the command's output", &b, e);
     int rc = pclose(f);
@@ -125,8 +118,7 @@ static bool bi_shell(Interp *in, const Value *arg, Value *out, LangError *e) {
         else
             ok = error_set(e, "shell: '%.200s' gave exit code %d", arg[0].str->s, WEXITSTATUS(rc));
     }
-    if (ok)
-        *out = v_str(b.data ? b.data : "", b.n);
+    if (ok) *out = v_str(b.data ? b.data : "", b.n);
     bytes_fini(&b);
     return ok;
 }
@@ -140,8 +132,7 @@ static bool bi_date(Interp *in, const Value *arg, Value *out, LangError *e) {
         error_set(e, "date's format is a string, not %s", value_type_name(arg[0])));
     localtime_r(&now, &tm);
     size_t n = strftime(buf, sizeof buf, arg[0].str->s, &tm);
-    if (!n && arg[0].str->n)
-        return error_set(e, "date: the text would be longer than 500 bytes");
+    if (!n && arg[0].str->n) return error_set(e, "date: the text would be longer than 500 bytes");
     *out = v_str(buf, n);
     return true;
 }
@@ -164,8 +155,7 @@ static bool bi_input(Interp *in, const Value *arg, Value *out, LangError *e) {
         clearerr(stdin);
         return stream_goes_on(e) && error_set(e, "input: the end of standard input");
     }
-    if (n && line[n - 1] == '\n')
-        n--;
+    if (n && line[n - 1] == '\n') n--;
     *out = v_str(line, (size_t)n);
     free(line);
     return true;

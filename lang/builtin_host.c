@@ -25,8 +25,7 @@ static bool listed(Interp *in, Value v, Value *out, LangError *e) {
     TRY(iter_open(in, NULL, v, &it, e));
     Value l = v_list(in, 0), el;
     int more;
-    while ((more = iter_next(in, &it, &el, e)) > 0)
-        list_push(l.list, el);
+    while ((more = iter_next(in, &it, &el, e)) > 0) list_push(l.list, el);
     iter_close(in, &it);
     if (more < 0) {
         value_drop(l);
@@ -59,8 +58,7 @@ static bool bi_print(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool ok = true, err;
     TRY(value_truth(in, arg[3], &err, e));
     for (uint32_t i = 0; i < arg[0].list->n && ok; i++) {
-        if (i)
-            ok = pieces_value(in, &p, arg[1], false, e);
+        if (i) ok = pieces_value(in, &p, arg[1], false, e);
         ok = ok && pieces_value(in, &p, arg[0].list->v[i], false, e);
     }
     ok = ok && pieces_value(in, &p, arg[2], false, e) && effect_print(in, &p, err, e);
@@ -117,10 +115,8 @@ static bool bi_range(Interp *in, const Value *arg, Value *out, LangError *e) {
     (void)in;
     int64_t a, b = 0, step;
     TRY(want_int(arg[0], "range's bound", &a, e) && want_int(arg[2], "range's step", &step, e));
-    if (arg[1].kind != V_NONE)
-        TRY(want_int(arg[1], "range's bound", &b, e));
-    if (step == 0)
-        return error_set(e, "range's step is 0");
+    if (arg[1].kind != V_NONE) TRY(want_int(arg[1], "range's bound", &b, e));
+    if (step == 0) return error_set(e, "range's step is 0");
     *out = arg[1].kind == V_NONE ? v_range(0, a, step) : v_range(a, b, step);
     return true;
 }
@@ -131,8 +127,7 @@ static bool bi_enumerate(Interp *in, const Value *arg, Value *out, LangError *e)
     TRY(want_int(arg[1], "start", &start, e) && listed(in, arg[0], &xs, e));
     for (uint32_t i = 0; i < xs.list->n; i++)
         xs.list->v[i] = pair(in, v_int((int64_t)((uint64_t)start + i)), xs.list->v[i]);
-    if (in->progress)
-        progress_move(in, arg[0], xs);
+    if (in->progress) progress_move(in, arg[0], xs);
     *out = xs;
     return true;
 }
@@ -143,8 +138,7 @@ static bool bi_zip(Interp *in, const Value *arg, Value *out, LangError *e) {
     Iter *it = xcalloc(n ? n : 1, sizeof *it);
     int more = n > 0;
     for (k = 0; k < n && more > 0; k++)
-        if (!iter_open(in, NULL, arg[0].list->v[k], &it[k], e))
-            more = -1;
+        if (!iter_open(in, NULL, arg[0].list->v[k], &it[k], e)) more = -1;
     while (more > 0) {
         Value row = v_list(in, n), el;
         for (k = 0; k < n && (more = iter_next(in, &it[k], &el, e)) > 0; k++)
@@ -155,15 +149,13 @@ static bool bi_zip(Interp *in, const Value *arg, Value *out, LangError *e) {
             value_drop(row);
     }
     for (k = 0; k < n; k++)
-        if (it[k].over.kind != V_NONE)
-            iter_close(in, &it[k]);
+        if (it[k].over.kind != V_NONE) iter_close(in, &it[k]);
     free(it);
     if (more < 0) {
         value_drop(rows);
         return false;
     }
-    if (in->progress && n)
-        progress_move(in, arg[0].list->v[0], rows);
+    if (in->progress && n) progress_move(in, arg[0].list->v[0], rows);
     *out = rows;
     return true;
 }
@@ -178,12 +170,9 @@ static bool apply(Interp *in, Value f, Value xs, bool is_filter, Value *out, Lan
     while (ok && (more = iter_next(in, &it, &el, e)) > 0) {
         bool keep = true;
         ok = interp_call(in, f, &el, 1, &r, e);
-        if (ok && is_filter)
-            ok = value_truth(in, r, &keep, e);
-        if (ok && keep)
-            list_push(l.list, value_ref(is_filter ? el : r));
-        if (ok)
-            value_drop(r);
+        if (ok && is_filter) ok = value_truth(in, r, &keep, e);
+        if (ok && keep) list_push(l.list, value_ref(is_filter ? el : r));
+        if (ok) value_drop(r);
         value_drop(el);
         ok = ok && eval_safepoint(in, e);
     }
@@ -245,17 +234,13 @@ static bool out_of_order(Sort *s, uint32_t a, uint32_t b) {
 }
 
 static void merge_sort(Sort *s, uint32_t *at, uint32_t *spare, uint32_t n) {
-    if (n < 2 || s->failed)
-        return;
+    if (n < 2 || s->failed) return;
     uint32_t half = n / 2, i = 0, j = half, k = 0;
     merge_sort(s, at, spare, half);
     merge_sort(s, at + half, spare, n - half);
-    while (i < half && j < n)
-        spare[k++] = out_of_order(s, at[i], at[j]) ? at[j++] : at[i++];
-    while (i < half)
-        spare[k++] = at[i++];
-    while (j < n)
-        spare[k++] = at[j++];
+    while (i < half && j < n) spare[k++] = out_of_order(s, at[i], at[j]) ? at[j++] : at[i++];
+    while (i < half) spare[k++] = at[i++];
+    while (j < n) spare[k++] = at[j++];
     memcpy(at, spare, n * sizeof *at);
 }
 
@@ -271,16 +256,13 @@ bool list_sorted(Interp *in, Value xs, Value key, bool reverse, LangError *e) {
         }
     }
     uint32_t *at = xmalloc((size_t)(2 * n + 1) * sizeof *at);
-    for (uint32_t i = 0; i < n; i++)
-        at[i] = i;
+    for (uint32_t i = 0; i < n; i++) at[i] = i;
     Sort s = {in, keys.list->v, reverse, false, e};
     merge_sort(&s, at, at + n, n);
     if (!s.failed) {
         Value *v = xmalloc((size_t)(n + 1) * sizeof *v);
-        for (uint32_t i = 0; i < n; i++)
-            v[i] = xs.list->v[at[i]];
-        if (n)
-            memcpy(xs.list->v, v, n * sizeof *v);
+        for (uint32_t i = 0; i < n; i++) v[i] = xs.list->v[at[i]];
+        if (n) memcpy(xs.list->v, v, n * sizeof *v);
         free(v);
     }
     free(at);
@@ -323,11 +305,9 @@ static bool extreme(Interp *in, const Value *arg, const char *name, bool is_max,
         bool less = false;
         ok = is_max ? value_less(in, keys.list->v[at], keys.list->v[i], &less, e)
                     : value_less(in, keys.list->v[i], keys.list->v[at], &less, e);
-        if (less)
-            at = i;
+        if (less) at = i;
     }
-    if (ok)
-        best = value_ref(xs.list->v[at]);
+    if (ok) best = value_ref(xs.list->v[at]);
     value_drop(xs);
     value_drop(keys);
     *out = best;
@@ -350,8 +330,7 @@ static bool bi_sum(Interp *in, const Value *arg, Value *out, LangError *e) {
     while (ok && (more = iter_next(in, &it, &el, e)) > 0) {
         ok = operate_binary(in, in->at, O_ADD, total, el, &next, e);
         value_drop(el);
-        if (ok)
-            value_set(&total, next);
+        if (ok) value_set(&total, next);
     }
     iter_close(in, &it);
     if (!ok || more < 0) {
@@ -396,13 +375,11 @@ static bool bi_distinct(Interp *in, const Value *arg, Value *out, LangError *e) 
         bool known = false;
         if (v.kind == V_STR || v.kind == V_INT) {
             known = map_find(seen.map, v) != NULL;
-            if (!known)
-                mapv_put(seen.map, value_ref(v), v_none());
+            if (!known) mapv_put(seen.map, value_ref(v), v_none());
         }
         for (uint32_t k = 0; v.kind != V_STR && !known && k < l.list->n; k++)
             known = value_equal(l.list->v[k], v);
-        if (!known)
-            list_push(l.list, value_ref(v));
+        if (!known) list_push(l.list, value_ref(v));
     }
     value_drop(seen);
     value_drop(xs);
@@ -433,16 +410,14 @@ static bool bi_round(Interp *in, const Value *arg, Value *out, LangError *e) {
     int64_t n = 0;
     if (!value_is_number(v))
         return error_set(e, "round needs a number or a tensor, not %s", value_type_name(v));
-    if (arg[1].kind != V_NONE)
-        TRY(want_int(arg[1], "round's n", &n, e));
+    if (arg[1].kind != V_NONE) TRY(want_int(arg[1], "round's n", &n, e));
     if (v.kind != V_FLOAT) {
         *out = v_int(v.kind == V_INT ? v.i : v.b);
         return true;
     }
     if (arg[1].kind == V_NONE) {
         double r = nearbyint(v.f);
-        if (!(fabs(r) < 0x1p63))
-            return error_set(e, "round: %g does not fit an int", v.f);
+        if (!(fabs(r) < 0x1p63)) return error_set(e, "round: %g does not fit an int", v.f);
         *out = v_int((int64_t)r);
         return true;
     }
@@ -461,13 +436,10 @@ static bool bi_round(Interp *in, const Value *arg, Value *out, LangError *e) {
 /* Text of a number without blanks around and underscores inside. */
 static void number_text(const Str *s, Bytes *out) {
     size_t i = 0, n = s->n;
-    while (i < n && isspace((unsigned char)s->s[i]))
-        i++;
-    while (n > i && isspace((unsigned char)s->s[n - 1]))
-        n--;
+    while (i < n && isspace((unsigned char)s->s[i])) i++;
+    while (n > i && isspace((unsigned char)s->s[n - 1])) n--;
     for (; i < n; i++)
-        if (s->s[i] != '_' || i == 0 || i + 1 == n)
-            bytes_putc(out, s->s[i]);
+        if (s->s[i] != '_' || i == 0 || i + 1 == n) bytes_putc(out, s->s[i]);
     bytes_puts(out, "");
 }
 
@@ -593,8 +565,7 @@ static bool bi_ord(Interp *in, const Value *arg, Value *out, LangError *e) {
     if (arg[0].kind != V_STR || str_chars(arg[0].str) != 1)
         return error_set(e, "ord needs a string of one character");
     uint32_t cp = 0;
-    if (!utf8_decode(arg[0].str->s, arg[0].str->n, &cp))
-        cp = (unsigned char)arg[0].str->s[0];
+    if (!utf8_decode(arg[0].str->s, arg[0].str->n, &cp)) cp = (unsigned char)arg[0].str->s[0];
     *out = v_int(cp);
     return true;
 }
@@ -605,8 +576,7 @@ static bool bi_chr(Interp *in, const Value *arg, Value *out, LangError *e) {
     char buf[4];
     TRY(want_int(arg[0], "chr's argument", &i, e));
     int n = i >= 0 && i <= 0x10ffff ? utf8_encode((uint32_t)i, buf) : 0;
-    if (!n)
-        return error_set(e, "%lld is not a code point", (long long)i);
+    if (!n) return error_set(e, "%lld is not a code point", (long long)i);
     *out = v_str(buf, (size_t)n);
     return true;
 }
@@ -645,8 +615,7 @@ static bool bi_text(Interp *in, const Value *arg, Value *out, LangError *e) {
     for (int64_t i = 0; i < sequence_count(v); i++) {
         Value el = sequence_at(v, i);
         bool ok = el.kind == V_INT && el.i >= 0 && el.i < 256;
-        if (ok)
-            bytes_putc(&b, (char)el.i);
+        if (ok) bytes_putc(&b, (char)el.i);
         value_drop(el);
         if (!ok) {
             bytes_fini(&b);
@@ -681,16 +650,14 @@ static bool copy_map(Copy *c, const MapV *from, MapV *to, int depth) {
 static bool copy_container(Copy *c, Value v, int depth, Value *out) {
     Value made = v_none();
     bool ok = true;
-    if (depth > COPY_DEPTH)
-        return error_set(c->e, "copy: nested deeper than %d", COPY_DEPTH);
+    if (depth > COPY_DEPTH) return error_set(c->e, "copy: nested deeper than %d", COPY_DEPTH);
     if (v.kind == V_LIST) {
         made = v_list(c->in, v.list->n);
         map_put(&c->done, (uint64_t)(uintptr_t)v.heap, made.heap);
         for (uint32_t i = 0; i < v.list->n && ok; i++) {
             Value el;
             ok = copy_value(c, v.list->v[i], depth + 1, &el);
-            if (ok)
-                list_push(made.list, el);
+            if (ok) list_push(made.list, el);
         }
     } else if (v.kind == V_MAP) {
         made = v_map(c->in);
@@ -757,8 +724,7 @@ const Builtin builtins_host[] = {
      "A new list in order; equal elements keep theirs.", 0, -1},
     {"reversed", "xs", bi_reversed, "The elements from the last to the first.", 0, -1},
     {"type", "x", bi_type,
-     "x's type: int float bool str none list map fn dtype tensor, or the module's name.",
-     0, -1},
+     "x's type: int float bool str none list map fn dtype tensor, or the module's name.", 0, -1},
     {"str", "x", bi_str, "x as text.", 0, -1},
     {"int", "x", bi_int, "x as a whole number, rounded towards zero; waits for a tensor.", 0, -1},
     {"float", "x", bi_float, "x as a number; waits for a tensor.", 0, -1},

@@ -36,8 +36,10 @@ static bool items_from_io(Interp *in, const IoValue *v, Value *out, LangError *e
             value_drop(all);
             return false;
         }
-        if (v->kind == IO_LIST) list_push(all.list, item);
-        else mapv_put(all.map, v_cstr(v->key[i]), item);
+        if (v->kind == IO_LIST)
+            list_push(all.list, item);
+        else
+            mapv_put(all.map, v_cstr(v->key[i]), item);
     }
     *out = all;
     return true;
@@ -140,8 +142,10 @@ static bool has_tensor(Value v, int depth) {
 }
 
 static void key_text(Value key, Bytes *out) {
-    if (key.kind == V_INT) bytes_printf(out, "%lld", (long long)key.i);
-    else if (key.kind == V_STR) bytes_add(out, key.str->s, key.str->n);
+    if (key.kind == V_INT)
+        bytes_printf(out, "%lld", (long long)key.i);
+    else if (key.kind == V_STR)
+        bytes_add(out, key.str->s, key.str->n);
 }
 
 /* A host value as JSON. */

@@ -61,8 +61,8 @@ static bool ask(Interp *in, Value x, const char *who, Value *out, LangError *e) 
     bytes_putc(&text, 0);
     *out = v_none();
     if (ok) *out = v_map(in);
-    for (const char *line = text.data; ok && *line; line += strcspn(line, "\n"),
-                    line += *line == '\n') {
+    for (const char *line = text.data; ok && *line;
+         line += strcspn(line, "\n"), line += *line == '\n') {
         size_t n = line[0] == 'w' ? 1 + strspn(line + 1, "0123456789") : 0;
         char name[16];
         if (n < 2 || n >= sizeof name || line[n] != '.') continue;
@@ -121,15 +121,19 @@ static void put_worker(const char *name, Value w, Bytes *out) {
     if (!strcmp(filled, "fused")) {
         bytes_printf(out, "one kernel of several operations, of which '%s' gives this tensor", op);
     } else if (!strcmp(filled, "in_turn")) {
-        bytes_printf(out, "'%s', one of several operations that would make a kernel and were "
-                          "carried out one by one", op);
+        bytes_printf(out,
+                     "'%s', one of several operations that would make a kernel and were "
+                     "carried out one by one",
+                     op);
         if (!*text_of(w, "state")) bytes_puts(out, ", for that would not be faster");
     } else if (!strcmp(filled, "alone")) {
-        bytes_printf(out, "'%s' by itself, by a function of engine '%s', which was built with the "
-                          "program", op, text_of(w, "engine"));
+        bytes_printf(out,
+                     "'%s' by itself, by a function of engine '%s', which was built with the "
+                     "program",
+                     op, text_of(w, "engine"));
         if (number_of(w, "off")) bytes_puts(out, "; nothing is compiled there");
-        if (*text_of(w, "why")) bytes_printf(out, "; nothing is compiled there: %s",
-                                             text_of(w, "why"));
+        if (*text_of(w, "why"))
+            bytes_printf(out, "; nothing is compiled there: %s", text_of(w, "why"));
     } else if (*text_of(w, "poisoned")) {
         bytes_printf(out, "nothing: it failed (%s)", text_of(w, "poisoned"));
     } else if (number_of(w, "absent")) {

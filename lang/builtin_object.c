@@ -10,15 +10,14 @@ static bool is_of_builtin(Value v, const char *name) {
     static const struct {
         const char *name;
         ValueKind kind;
-    } kind[] = {{"int", V_INT},     {"float", V_FLOAT}, {"bool", V_BOOL},    {"str", V_STR},
-                {"str", V_TEXT},    {"list", V_LIST},   {"list", V_RANGE},   {"range", V_RANGE},
-                {"dict", V_MAP},    {"map", V_MAP},     {"tensor", V_TENSOR}, {"int", V_BOOL},
+    } kind[] = {{"int", V_INT},         {"float", V_FLOAT},   {"bool", V_BOOL},
+                {"str", V_STR},         {"str", V_TEXT},      {"list", V_LIST},
+                {"list", V_RANGE},      {"range", V_RANGE},   {"dict", V_MAP},
+                {"map", V_MAP},         {"tensor", V_TENSOR}, {"int", V_BOOL},
                 {"nn.Module", V_OBJECT}};
     for (size_t i = 0; i < sizeof kind / sizeof *kind; i++)
-        if (v.kind == kind[i].kind && !strcmp(name, kind[i].name))
-            return true;
-    if (v.kind != V_TENSOR)
-        return false;
+        if (v.kind == kind[i].kind && !strcmp(name, kind[i].name)) return true;
+    if (v.kind != V_TENSOR) return false;
     return (v.tensor->is_param && !strcmp(name, "param")) ||
            (v.tensor->is_buffer && !strcmp(name, "buffer"));
 }
@@ -60,8 +59,7 @@ static bool field_name(Interp *in, Value v, const char **name, LangError *e) {
 }
 
 /* The field, the method, the key; *found false: there is none. */
-static bool find_field(Interp *in, Value v, Value name_arg, Value *out, bool *found,
-                       LangError *e) {
+static bool find_field(Interp *in, Value v, Value name_arg, Value *out, bool *found, LangError *e) {
     const char *name;
     *found = false;
     TRY(field_name(in, name_arg, &name, e));
@@ -71,13 +69,11 @@ static bool find_field(Interp *in, Value v, Value name_arg, Value *out, bool *fo
         TRY(tensor_field(in, v.tensor, name, out, found, e));
     } else if (v.kind == V_MAP && v.map->is_space) {
         *found = space_get(in, v.map, name, out, e);
-        if (!*found)
-            *e = (LangError){0};
+        if (!*found) *e = (LangError){0};
     } else if (v.kind == V_MAP) {
         const Value *item = map_find_name(v.map, name);
         *found = item != NULL;
-        if (item)
-            *out = value_ref(*item);
+        if (item) *out = value_ref(*item);
     }
     return true;
 }
@@ -86,8 +82,7 @@ static bool bi_hasattr(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value v = v_none();
     bool found;
     TRY(find_field(in, arg[0], arg[1], &v, &found, e));
-    if (found)
-        value_drop(v);
+    if (found) value_drop(v);
     *out = v_bool(found);
     return true;
 }
@@ -95,8 +90,7 @@ static bool bi_hasattr(Interp *in, const Value *arg, Value *out, LangError *e) {
 static bool bi_getattr(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool found;
     TRY(find_field(in, arg[0], arg[1], out, &found, e));
-    if (found)
-        return true;
+    if (found) return true;
     if (!arg[2].list->n)
         return error_set(e, "%s has no field '%.100s'", value_type_name(arg[0]),
                          arg[1].kind == V_STR ? arg[1].str->s : "?");

@@ -96,8 +96,7 @@ bool bi_placement(Interp *in, const Value *arg, Value *out, LangError *e) { /* x
     bytes_putc(&text, 0);
     if (ok && line_of(text.data, "layout", layout, sizeof layout) &&
         line_of(text.data, "group", group, sizeof group)) {
-        *out = place_of(in, text.data, layout, group,
-                        (DType)tensor_type(arg[0].tensor)->dtype);
+        *out = place_of(in, text.data, layout, group, (DType)tensor_type(arg[0].tensor)->dtype);
     } else if (ok) {
         line_of(text.data, "error", why, sizeof why);
         ok = error_set(e, "nobody knows where this tensor is%s%s", why[0] ? ": " : "", why);

@@ -19,8 +19,7 @@ typedef enum SelfMode {
 } SelfMode; /* the receiver: not passed, first argument, `self` */
 
 bool stack_room(Interp *in, size_t n, LangError *e) {
-    if ((size_t)(in->stack->end - in->stack->top) > n)
-        return true;
+    if ((size_t)(in->stack->end - in->stack->top) > n) return true;
     error_set(e, "calls nest too deep: no room for more variables");
     error_locate(e, interp_span(in));
     return false;
@@ -34,8 +33,7 @@ void fn_signature(const AstFn *f, Bytes *out) {
     for (int i = 0; i < f->n_params; i++) {
         const AstParam *p = &f->param[i];
         bytes_printf(out, "%s%s%s", i ? ", " : "", p->is_star ? "*" : "", p->name);
-        if (p->dflt)
-            bytes_printf(out, "=%s", node_text(p->dflt, quote));
+        if (p->dflt) bytes_printf(out, "=%s", node_text(p->dflt, quote));
     }
     bytes_putc(out, ')');
 }
@@ -61,15 +59,13 @@ static bool too_many(Interp *in, const AstFn *f, int given, const Node *call, La
 /* The i-th keyword argument of a call. */
 static const Node *keyword(const Node *call, int i) {
     for (uint32_t k = 1; k < call->n_kids; k++)
-        if (call->kid[k]->kind == N_KEYWORD && i-- == 0)
-            return call->kid[k];
+        if (call->kid[k]->kind == N_KEYWORD && i-- == 0) return call->kid[k];
     panic("a call has fewer keywords than were counted");
 }
 
 static bool unknown_keyword(Interp *in, const AstFn *f, const Node *kw, LangError *e) {
     NameList names = {0};
-    for (int i = 0; i < f->n_params; i++)
-        names_add(&names, f->param[i].name);
+    for (int i = 0; i < f->n_params; i++) names_add(&names, f->param[i].name);
     const char *near = nearest_name(kw->str, strlen(kw->str), names.name, names.n);
     Bytes sig = {0};
     fn_signature(f, &sig);
@@ -91,8 +87,7 @@ static bool unknown_keyword(Interp *in, const AstFn *f, const Node *kw, LangErro
 /* Which parameter has this (interned) name; n_params: none. */
 static int place_of(const AstFn *a, const char *name) {
     int i = 0;
-    while (i < a->n_params && (a->param[i].name != name || a->param[i].is_star))
-        i++;
+    while (i < a->n_params && (a->param[i].name != name || a->param[i].is_star)) i++;
     return i;
 }
 
@@ -107,8 +102,7 @@ static bool bind_keywords(Interp *in, const AstFn *a, Value *slot, Value *kw, in
         if (a->at.src && a->at.src->is_prelude) /* PyTorch's names for ours, as with builtins */
             for (int j = 0; i == a->n_params && (ours = keyword_ours(name, j)); j++)
                 i = place_of(a, intern(ours, strlen(ours)));
-        if (i == a->n_params)
-            return unknown_keyword(in, a, node, e);
+        if (i == a->n_params) return unknown_keyword(in, a, node, e);
         if (slot[i].kind != V_UNDEF)
             return fail_at(in, node, e, "%s() got '%s' twice", fn_name(a), node->str);
         slot[i] = kw[k];
@@ -134,38 +128,30 @@ static bool bind(Interp *in, const AstFn *a, Value *base, int n_pos, int n_kw, c
         int fixed = n_params - has_star;
         if (has_star) {
             rest = v_list(in, n_pos > fixed ? (size_t)(n_pos - fixed) : 0);
-            for (int i = fixed; i < n_pos; i++)
-                list_push(rest.list, base[i]);
+            for (int i = fixed; i < n_pos; i++) list_push(rest.list, base[i]);
         }
         int kept = n_pos < fixed ? n_pos : has_star ? fixed : n_pos;
         if (!has_star && n_pos > n_params) {
             ok = too_many(in, a, n_given, call, e);
-            if (kept > n_slots)
-                n_slots = kept;
+            if (kept > n_slots) n_slots = kept;
         }
-        for (int i = kept; i < n_slots; i++)
-            base[i] = (Value){.kind = V_UNDEF};
-        if (has_star)
-            base[fixed] = rest;
+        for (int i = kept; i < n_slots; i++) base[i] = (Value){.kind = V_UNDEF};
+        if (has_star) base[fixed] = rest;
         in->stack->top = kw + n_kw;
-        if (ok && n_kw)
-            ok = bind_keywords(in, a, base, kw, n_kw, call, e);
-        for (int i = 0; i < n_kw; i++)
-            value_drop(kw[i]);
+        if (ok && n_kw) ok = bind_keywords(in, a, base, kw, n_kw, call, e);
+        for (int i = 0; i < n_kw; i++) value_drop(kw[i]);
     }
     if (ok) {
         in->stack->top = base + n_slots;
         return true;
     }
-    for (int i = 0; i < n_slots; i++)
-        value_drop(base[i]);
+    for (int i = 0; i < n_slots; i++) value_drop(base[i]);
     in->stack->top = base;
     return false;
 }
 
 static void make_cells(Interp *in, const AstFn *a, Value *slot) {
-    if (!a->slot_is_cell)
-        return;
+    if (!a->slot_is_cell) return;
     for (int i = 0; i < a->n_slots; i++)
         if (a->slot_is_cell[i]) {
             Cell *c = container_new(in, V_CELL, sizeof *c);
@@ -177,8 +163,7 @@ static void make_cells(Interp *in, const AstFn *a, Value *slot) {
 static bool fill_defaults(Interp *in, const AstFn *a, Value *slot, const Node *call, LangError *e) {
     for (int i = 0; i < a->n_params; i++) {
         Value *v = slot[i].kind == V_CELL ? &slot[i].cell->v : &slot[i];
-        if (v->kind != V_UNDEF)
-            continue;
+        if (v->kind != V_UNDEF) continue;
         if (!a->param[i].dflt) {
             char what[300];
             snprintf(what, sizeof what, "%.100s() needs '%.100s'", fn_name(a), a->param[i].name);
@@ -214,14 +199,12 @@ bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, co
     else
         call = in->at;
     if (!check_depth(in, e)) {
-        for (int i = 0; i < n_pos + n_kw; i++)
-            value_drop(base[i]);
+        for (int i = 0; i < n_pos + n_kw; i++) value_drop(base[i]);
         in->stack->top = base;
         return false;
     }
     TRY(bind(in, a, base, n_pos, n_kw, call, e));
-    if (a->self_slot >= 0)
-        base[a->self_slot] = value_ref(self);
+    if (a->self_slot >= 0) base[a->self_slot] = value_ref(self);
     make_cells(in, a, base);
     f->c.h.refs++; /* a function may rebind its own name while it runs */
     Frame frame = {
@@ -229,16 +212,14 @@ bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, co
     in->frame = &frame;
     in->call_depth++;
     bool ok = fill_defaults(in, a, base, call, e);
-    if (ok && a->is_module)
-        keep_fields(in, a, self.obj, base);
+    if (ok && a->is_module) keep_fields(in, a, self.obj, base);
     if (ok && a->is_expr)
         ok = eval(in, a->body, &frame.result, e);
     else if (ok)
         ok = exec(in, a->body, e) != FLOW_ERROR;
     in->call_depth--;
     in->frame = frame.up;
-    for (int i = 0; i < a->n_slots; i++)
-        value_drop(base[i]);
+    for (int i = 0; i < a->n_slots; i++) value_drop(base[i]);
     in->stack->top = base;
     in->at = call;
     value_drop((Value){.kind = V_FN, .fn = f});
@@ -252,15 +233,13 @@ bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, co
 /* ---- calling a value ---- */
 
 static void drop_args(Interp *in, Value *base, int n) {
-    for (int i = 0; i < n; i++)
-        value_drop(base[i]);
+    for (int i = 0; i < n; i++) value_drop(base[i]);
     in->stack->top = base;
 }
 
 static bool not_callable(Interp *in, Value f, const Node *call, LangError *e) {
     char quote[80] = "";
-    if (call && call->n_kids)
-        node_text(call->kid[0], quote);
+    if (call && call->n_kids) node_text(call->kid[0], quote);
     if (f.kind == V_OBJECT)
         return fail_at(in, call, e, "'%s' cannot be called: module %s has no forward", quote,
                        value_type_name(f));
@@ -278,8 +257,7 @@ static bool not_callable(Interp *in, Value f, const Node *call, LangError *e) {
 
 /* Makes room for one value before the arguments. */
 static bool insert_first(Interp *in, Value *base, int n, Value v, LangError *e) {
-    if (!stack_room(in, 1, e))
-        return false;
+    if (!stack_room(in, 1, e)) return false;
     memmove(base + 1, base, (size_t)n * sizeof *base);
     base[0] = v;
     in->stack->top++;
@@ -305,8 +283,7 @@ static bool bound_call(Interp *in, Bound *b, Value *base, int n_pos, int n_kw, c
 static bool object_call(Interp *in, Object *o, Value *base, int n_pos, int n_kw, const Node *call,
                         Value *out, LangError *e) {
     static const char *forward;
-    if (!forward)
-        forward = intern("forward", 7);
+    if (!forward) forward = intern("forward", 7);
     Value self = value_ref((Value){.kind = V_OBJECT, .obj = o});
     const Value *field = object_find(o, forward);
     Fn *method = object_method(o, forward);
@@ -340,8 +317,7 @@ bool call_value(Interp *in, Value f, Value *base, int n_pos, int n_kw, const Nod
 bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e) {
     TRY(stack_room(in, (size_t)n_args, e));
     Value *base = in->stack->top;
-    for (int i = 0; i < n_args; i++)
-        base[i] = value_ref(arg[i]);
+    for (int i = 0; i < n_args; i++) base[i] = value_ref(arg[i]);
     in->stack->top += n_args;
     const Node *at = in->at;
     bool ok = call_value(in, f, base, n_args, 0, NULL, out, e);
@@ -425,8 +401,7 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     NameList names = {0};
     names_of_methods(in, recv, &names);
     const char *near = nearest_name(field->str, strlen(field->str), names.name, names.n);
-    if (near)
-        error_label(e, e->at, "did you mean '%s'?", near);
+    if (near) error_label(e, e->at, "did you mean '%s'?", near);
     names_fini(&names);
     return false;
 }
@@ -496,8 +471,7 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
     *mode = SELF_FIRST;
     if (recv.kind == V_TENSOR && updates_field(in, field, recv, e)) return false;
     TRY(builtin_method_value(in, recv, name, f, e));
-    if (f->kind != V_UNDEF)
-        return true;
+    if (f->kind != V_UNDEF) return true;
     if (recv.kind == V_MAP && (v = map_find_name(recv.map, name))) {
         *f = value_ref(*v);
         *mode = SELF_NONE;
@@ -516,8 +490,7 @@ static bool push_args(Interp *in, Node *n, Value *base, int *n_pos, int *n_kw, L
     bool ok = true;
     for (uint32_t k = 1; k < n->n_kids && ok; k++) {
         Node *arg = n->kid[k];
-        if (arg->kind == N_KEYWORD)
-            continue;
+        if (arg->kind == N_KEYWORD) continue;
         ok = eval(in, arg->kind == N_STAR ? arg->kid[0] : arg, &v, e);
         if (ok && arg->kind != N_STAR) {
             ok = stack_room(in, 1, e);
@@ -539,8 +512,7 @@ static bool push_args(Interp *in, Node *n, Value *base, int *n_pos, int *n_kw, L
                 ++*n_pos;
             }
             ok = ok && more == 0;
-            if (it.over.kind != V_NONE)
-                iter_close(in, &it);
+            if (it.over.kind != V_NONE) iter_close(in, &it);
         }
     }
     for (uint32_t k = 1; k < n->n_kids && ok; k++)
@@ -551,8 +523,7 @@ static bool push_args(Interp *in, Node *n, Value *base, int *n_pos, int *n_kw, L
                 ++*n_kw;
             }
         }
-    if (!ok)
-        drop_args(in, base, (int)(in->stack->top - base));
+    if (!ok) drop_args(in, base, (int)(in->stack->top - base));
     return ok;
 }
 
@@ -569,8 +540,7 @@ bool eval_call(Interp *in, Node *n, Value *out, LangError *e) {
             recv = v_none();
         }
         TRY(found);
-        if (mode == SELF_FIRST)
-            *in->stack->top++ = recv; /* the stack owns it now */
+        if (mode == SELF_FIRST) *in->stack->top++ = recv; /* the stack owns it now */
     } else {
         TRY(eval(in, callee, &f, e));
     }
@@ -581,10 +551,8 @@ bool eval_call(Interp *in, Node *n, Value *out, LangError *e) {
         ok = mode == SELF_METHOD ? fn_call(in, f.fn, recv, base, n_pos, n_kw, n, out, e)
                                  : call_value(in, f, base, n_pos, n_kw, n, out, e);
     }
-    if (!ok)
-        error_locate(e, node_span(in, n));
-    if (mode == SELF_METHOD)
-        value_drop(recv);
+    if (!ok) error_locate(e, node_span(in, n));
+    if (mode == SELF_METHOD) value_drop(recv);
     value_drop(f);
     return ok;
 }
@@ -611,16 +579,14 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
     Value k, v;
     MapV *m = base.kind == V_MAP ? base.map : base.kind == V_OBJECT ? base.obj->field : NULL;
     for (size_t i = 0; m && mapv_at(m, i, &k, &v); i++)
-        if (k.kind == V_STR)
-            names_add(&names, k.str->s);
+        if (k.kind == V_STR) names_add(&names, k.str->s);
     static const char *const of_tensor[] = {"shape", "dtype",         "ndim", "grad",
                                             "T",     "requires_grad", "data"};
     for (size_t i = 0; base.kind == V_TENSOR && i < sizeof of_tensor / sizeof *of_tensor; i++)
         names_add(&names, of_tensor[i]);
     names_of_methods(in, base, &names);
     const char *near = nearest_name(n->str, strlen(n->str), names.name, names.n);
-    if (near)
-        error_label(e, e->at, "did you mean '%s'?", near);
+    if (near) error_label(e, e->at, "did you mean '%s'?", near);
     names_fini(&names);
     return false;
 }
@@ -647,15 +613,11 @@ bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e) {
         else
             return no_field(in, n, base, e);
     }
-    if (found)
-        return true;
-    if (base.kind == V_NONE)
-        return no_field(in, n, base, e);
+    if (found) return true;
+    if (base.kind == V_NONE) return no_field(in, n, base, e);
     TRY(builtin_method_value(in, base, name, &f, e));
-    if (f.kind == V_UNDEF && base.kind != V_OBJECT)
-        TRY(visible(in, name, &f, e));
-    if (f.kind == V_UNDEF)
-        return no_field(in, n, base, e);
+    if (f.kind == V_UNDEF && base.kind != V_OBJECT) TRY(visible(in, name, &f, e));
+    if (f.kind == V_UNDEF) return no_field(in, n, base, e);
     *out = bound_new(in, base, f);
     return true;
 }

@@ -36,21 +36,18 @@ static void each_kid(Work *w, Container *c, Visit visit) {
     switch (c->h.kind) {
     case V_LIST: {
         const List *l = (const List *)c;
-        for (uint32_t i = 0; i < l->n; i++)
-            kid(w, l->v[i], visit);
+        for (uint32_t i = 0; i < l->n; i++) kid(w, l->v[i], visit);
         break;
     }
     case V_MAP: {
         const MapV *m = (const MapV *)c;
-        for (uint32_t i = 0; i < m->n; i++)
-            kid(w, m->entry[i].value, visit);
+        for (uint32_t i = 0; i < m->n; i++) kid(w, m->entry[i].value, visit);
         break;
     }
     case V_CELL: kid(w, ((const Cell *)c)->v, visit); break;
     case V_FN: {
         const Fn *f = (const Fn *)c;
-        for (int i = 0; i < f->n_cells; i++)
-            visit(w, &f->cell[i]->c);
+        for (int i = 0; i < f->n_cells; i++) visit(w, &f->cell[i]->c);
         break;
     }
     case V_BOUND:
@@ -58,16 +55,12 @@ static void each_kid(Work *w, Container *c, Visit visit) {
         kid(w, ((const Bound *)c)->f, visit);
         break;
     case V_MODULE:
-        if (((const Module *)c)->make)
-            visit(w, &((const Module *)c)->make->c);
-        if (((const Module *)c)->method)
-            visit(w, &((const Module *)c)->method->c);
+        if (((const Module *)c)->make) visit(w, &((const Module *)c)->make->c);
+        if (((const Module *)c)->method) visit(w, &((const Module *)c)->method->c);
         break;
     case V_OBJECT:
-        if (((const Object *)c)->module)
-            visit(w, &((const Object *)c)->module->c);
-        if (((const Object *)c)->field)
-            visit(w, &((const Object *)c)->field->c);
+        if (((const Object *)c)->module) visit(w, &((const Object *)c)->module->c);
+        if (((const Object *)c)->field) visit(w, &((const Object *)c)->field->c);
         break;
     default: break;
     }
@@ -79,8 +72,7 @@ static void subtract(Work *w, Container *c) {
 }
 
 static void reach(Work *w, Container *c) {
-    if (c->mark == REACHED)
-        return;
+    if (c->mark == REACHED) return;
     c->mark = REACHED;
     if (w->n == w->cap) {
         w->cap = w->cap ? w->cap * 2 : 1024;
@@ -92,17 +84,13 @@ static void reach(Work *w, Container *c) {
 void cycles_collect(Interp *in) {
     Container *head = &in->containers;
     Work w = {0};
-    if (in->is_freeing)
-        return;
-    for (Container *c = head->next; c != head; c = c->next)
-        c->mark = c->h.refs;
-    for (Container *c = head->next; c != head; c = c->next)
-        each_kid(&w, c, subtract);
+    if (in->is_freeing) return;
+    for (Container *c = head->next; c != head; c = c->next) c->mark = c->h.refs;
+    for (Container *c = head->next; c != head; c = c->next) each_kid(&w, c, subtract);
     for (Container *c = head->next; c != head; c = c->next)
         if (c->mark != 0 && c->mark != REACHED) {
             reach(&w, c);
-            while (w.n)
-                each_kid(&w, w.item[--w.n], reach);
+            while (w.n) each_kid(&w, w.item[--w.n], reach);
         }
     for (Container *c = head->next; c != head; c = c->next)
         if (c->mark == 0) {
@@ -113,11 +101,9 @@ void cycles_collect(Interp *in) {
             c->h.refs++; /* none goes while the others are being cleared */
             w.item[w.n++] = c;
         }
+    for (size_t i = 0; i < w.n; i++) container_clear(w.item[i]);
     for (size_t i = 0; i < w.n; i++)
-        container_clear(w.item[i]);
-    for (size_t i = 0; i < w.n; i++)
-        if (--w.item[i]->h.refs == 0)
-            heap_free(&w.item[i]->h);
+        if (--w.item[i]->h.refs == 0) heap_free(&w.item[i]->h);
     free(w.item);
     in->collect_at = in->n_containers * 2 > COLLECT_MIN ? in->n_containers * 2 : COLLECT_MIN;
 }

@@ -70,7 +70,7 @@ static bool point_at(const Einsum *s, size_t begin, size_t end, int i) {
 }
 
 static const char *ordinal(int i, char *buf) {
-    static const char *const words[] = {"first", "second", "third",   "fourth", "fifth",
+    static const char *const words[] = {"first", "second",  "third",  "fourth", "fifth",
                                         "sixth", "seventh", "eighth", "ninth",  "tenth"};
     if (i < 10) return words[i];
     snprintf(buf, 24, "%dth", i + 1);
@@ -395,8 +395,8 @@ static bool contract(Einsum *s, Term *x, Term *y, IdSet batch, IdSet inner) {
     uint8_t order[2 * MAX_DIMS], own[MAX_DIMS];
     int64_t shape[MAX_DIMS + 2], full[2 * MAX_DIMS];
     TRY(refuse_bool(s, x));
-    int n_batch = gather_ids(x, batch, order, 0), rows = gather_ids(x, ~(batch | inner), order,
-                                                                    n_batch);
+    int n_batch = gather_ids(x, batch, order, 0),
+        rows = gather_ids(x, ~(batch | inner), order, n_batch);
     TRY(too_many(s, rows + y->n - n_batch - (x->n - rows)));
     gather_ids(x, inner, order, rows);
     TRY(reorder(s, x, order));
@@ -405,8 +405,7 @@ static bool contract(Einsum *s, Term *x, Term *y, IdSet batch, IdSet inner) {
     gather_ids(y, ~(batch | inner), own, n_batch + x->n - rows);
     TRY(reorder(s, y, own));
     int lead = n_batch <= MAX_DIMS - 2 ? n_batch : 1; /* batch axes stay as they are, if they can */
-    for (int i = 0; i < lead; i++)
-        shape[i] = lead == n_batch ? extent(x, i) : product_of(x, batch);
+    for (int i = 0; i < lead; i++) shape[i] = lead == n_batch ? extent(x, i) : product_of(x, batch);
     for (int i = 0; i < n_batch; i++) full[i] = extent(x, i);
     int n = n_batch;
     for (int i = n_batch; i < rows; i++) full[n++] = extent(x, i);

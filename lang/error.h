@@ -13,30 +13,46 @@
 typedef struct Source {
     const char *name, *text; /* owned, NUL-terminated */
     size_t n;
-    uint32_t first_line;     /* number of its first line: at the prompt lines go on counting */
-    uint16_t id;             /* SrcPos.file; index in the interpreter's table */
-    bool is_prelude;         /* errors in it fold into the caller's line */
-    bool is_prompt;          /* expressions echo: none is a dead statement */
+    uint32_t first_line; /* number of its first line: at the prompt lines go on counting */
+    uint16_t id;         /* SrcPos.file; index in the interpreter's table */
+    bool is_prelude;     /* errors in it fold into the caller's line */
+    bool is_prompt;      /* expressions echo: none is a dead statement */
 } Source;
 
 /* A stretch of one source. line counts from the source's first_line, col from 1 in bytes; len 0: no
  * caret; col 0: only the line is known. */
-typedef struct Span { const Source *src; uint32_t line; uint16_t col, len; } Span;
+typedef struct Span {
+    const Source *src;
+    uint32_t line;
+    uint16_t col, len;
+} Span;
 
 typedef enum ErrorKind {
-    E_NONE, E_SYNTAX, E_INCOMPLETE, E_RUN, E_ASSERT, E_INTERRUPT, E_EXIT, E_GONE, E_CONFIG,
+    E_NONE,
+    E_SYNTAX,
+    E_INCOMPLETE,
+    E_RUN,
+    E_ASSERT,
+    E_INTERRUPT,
+    E_EXIT,
+    E_GONE,
+    E_CONFIG,
     E_NOINPUT
 } ErrorKind;
 
-typedef struct ErrorLabel { Span at; char text[160]; } ErrorLabel; /* text may be "" */
+typedef struct ErrorLabel {
+    Span at;
+    char text[160];
+} ErrorLabel; /* text may be "" */
 typedef struct LangError {
     ErrorKind kind;
-    bool is_late;            /* found after the fact, by a worker: what came before it is done */
-    int exit_code;           /* of E_EXIT */
-    char what[1024];         /* one sentence, lower case, no full stop */
-    Span at;                 /* main position */
-    ErrorLabel label[3]; int n_labels; /* further carets; label[0] may sit on `at` itself */
-    char hint[512];          /* "" or one remedy */
+    bool is_late;    /* found after the fact, by a worker: what came before it is done */
+    int exit_code;   /* of E_EXIT */
+    char what[1024]; /* one sentence, lower case, no full stop */
+    Span at;         /* main position */
+    ErrorLabel label[3];
+    int n_labels;   /* further carets; label[0] may sit on `at` itself */
+    char hint[512]; /* "" or one remedy */
 } LangError;
 
 /* All return false, so that `return error_at(...)` reads well. Later positions do not overwrite

@@ -25,8 +25,7 @@ Span interp_span(const Interp *in) {
 }
 
 Span node_span(Interp *in, const Node *n) {
-    if (!n->at.src || !n->at.src->is_prelude)
-        return n->at;
+    if (!n->at.src || !n->at.src->is_prelude) return n->at;
     in->at = n;
     return interp_span(in);
 }
@@ -58,15 +57,13 @@ const char *node_text(const Node *n, char *buf) {
     const Source *src = n->whole.src ? n->whole.src : n->at.src;
     const Span *at = n->whole.src ? &n->whole : &n->at;
     buf[0] = 0;
-    if (!src)
-        return buf;
+    if (!src) return buf;
     const char *p = src->text, *end = src->text + src->n;
     for (uint32_t line = src->first_line ? src->first_line : 1; p && line < at->line; line++) {
         p = memchr(p, '\n', (size_t)(end - p));
         p = p ? p + 1 : NULL;
     }
-    if (!p || p + at->col - 1 > end)
-        return buf;
+    if (!p || p + at->col - 1 > end) return buf;
     p += at->col - 1;
     size_t len = at->len < (size_t)(end - p) ? at->len : (size_t)(end - p);
     if (len < 60) {
@@ -137,16 +134,14 @@ OUTLINE static bool truth_of_tensor(Interp *in, const Node *n, const char *what,
         return two ? false : error_hint(e, "all(%s) or any(%s)", quote, quote);
     }
     in->at = n;
-    if (slow_truth(in, v, out, e))
-        return true;
+    if (slow_truth(in, v, out, e)) return true;
     error_locate(e, node_span(in, n));
     return false;
 }
 
 bool truth_at(Interp *in, const Node *n, const char *what, Value v, bool *out, LangError *e) {
     int t = host_truth(v);
-    if (t < 0)
-        return truth_of_tensor(in, n, what, v, out, e);
+    if (t < 0) return truth_of_tensor(in, n, what, v, out, e);
     *out = t;
     return true;
 }
@@ -183,15 +178,13 @@ Fn *fn_new(Interp *in, const AstFn *ast) {
 /* ---- loops ---- */
 
 bool eval_safepoint(Interp *in, LangError *e) {
-    if (in->n_containers >= in->collect_at)
-        cycles_collect(in);
+    if (in->n_containers >= in->collect_at) cycles_collect(in);
     return stream_edge(in->stream, e);
 }
 
 static Flow back_edge(Interp *in, const Node *n, LangError *e) {
     in->at = n;
-    if (eval_safepoint(in, e))
-        return FLOW_NEXT;
+    if (eval_safepoint(in, e)) return FLOW_NEXT;
     error_locate(e, node_span(in, n));
     return FLOW_ERROR;
 }
@@ -199,24 +192,18 @@ static Flow back_edge(Interp *in, const Node *n, LangError *e) {
 OUTLINE static Flow exec_while(Interp *in, Node *n, LangError *e) {
     for (;;) {
         bool go;
-        if (!condition(in, n->kid[0], "while", &go, e))
-            return FLOW_ERROR;
-        if (!go)
-            return FLOW_NEXT;
+        if (!condition(in, n->kid[0], "while", &go, e)) return FLOW_ERROR;
+        if (!go) return FLOW_NEXT;
         Flow f = exec(in, n->kid[1], e);
-        if (f == FLOW_BREAK)
-            return FLOW_NEXT;
-        if (f == FLOW_RETURN || f == FLOW_ERROR)
-            return f;
-        if (back_edge(in, n, e) == FLOW_ERROR)
-            return FLOW_ERROR;
+        if (f == FLOW_BREAK) return FLOW_NEXT;
+        if (f == FLOW_RETURN || f == FLOW_ERROR) return f;
+        if (back_edge(in, n, e) == FLOW_ERROR) return FLOW_ERROR;
     }
 }
 
 /* for i, x in xs: the usual mistake deserves its own words. */
 static bool check_pairs(Interp *in, Node *n, Value over, LangError *e) {
-    if (n->kid[0]->kind != N_LIST)
-        return true;
+    if (n->kid[0]->kind != N_LIST) return true;
     char quote[80];
     node_text(n->kid[1], quote);
     if (over.kind == V_MAP) {
@@ -233,14 +220,12 @@ static bool check_pairs(Interp *in, Node *n, Value over, LangError *e) {
 
 OUTLINE static Flow exec_for(Interp *in, Node *n, LangError *e) {
     Value over;
-    if (!eval(in, n->kid[1], &over, e))
-        return FLOW_ERROR;
+    if (!eval(in, n->kid[1], &over, e)) return FLOW_ERROR;
     Iter it;
     in->at = n->kid[1];
     bool ok = check_pairs(in, n, over, e) && iter_open(in, n->kid[1], over, &it, e);
     value_drop(over);
-    if (!ok)
-        return FLOW_ERROR;
+    if (!ok) return FLOW_ERROR;
     Flow f = FLOW_NEXT;
     for (;;) {
         Value v;
@@ -262,10 +247,8 @@ OUTLINE static Flow exec_for(Interp *in, Node *n, LangError *e) {
             f = FLOW_NEXT;
             break;
         }
-        if (f == FLOW_RETURN || f == FLOW_ERROR)
-            break;
-        if ((f = back_edge(in, n, e)) == FLOW_ERROR)
-            break;
+        if (f == FLOW_RETURN || f == FLOW_ERROR) break;
+        if ((f = back_edge(in, n, e)) == FLOW_ERROR) break;
     }
     iter_close(in, &it);
     return f;
@@ -282,8 +265,7 @@ static bool eval_label(Interp *in, Node *n, Value *out, LangError *e) {
                   ? value_look(in, v, out, e)
                   : fail_at(in, n, e, "a label is a string, not %s", value_type_name(v));
     value_drop(v);
-    if (!ok)
-        error_locate(e, node_span(in, n));
+    if (!ok) error_locate(e, node_span(in, n));
     return ok;
 }
 
@@ -317,8 +299,7 @@ static double now_seconds(void) {
 
 OUTLINE static Flow exec_time(Interp *in, Node *n, LangError *e) {
     Value label = v_none();
-    if (n->kid[0] && !eval_label(in, n->kid[0], &label, e))
-        return FLOW_ERROR;
+    if (n->kid[0] && !eval_label(in, n->kid[0], &label, e)) return FLOW_ERROR;
     in->at = n;
     Flow f = FLOW_ERROR;
     if (stream_sync(in->stream, e)) {
@@ -339,8 +320,7 @@ OUTLINE static Flow exec_time(Interp *in, Node *n, LangError *e) {
             f = FLOW_ERROR;
         }
     }
-    if (f == FLOW_ERROR)
-        error_locate(e, node_span(in, n));
+    if (f == FLOW_ERROR) error_locate(e, node_span(in, n));
     value_drop(label);
     return f;
 }
@@ -351,21 +331,17 @@ OUTLINE static Flow exec_if(Interp *in, Node *n, LangError *e) {
     uint32_t i = 0;
     for (; i + 1 < n->n_kids; i += 2) {
         bool yes;
-        if (!condition(in, n->kid[i], "if", &yes, e))
-            return FLOW_ERROR;
-        if (yes)
-            return exec(in, n->kid[i + 1], e);
+        if (!condition(in, n->kid[i], "if", &yes, e)) return FLOW_ERROR;
+        if (yes) return exec(in, n->kid[i + 1], e);
     }
     return i < n->n_kids ? exec(in, n->kid[i], e) : FLOW_NEXT;
 }
 
 OUTLINE static Flow exec_backward(Interp *in, Node *n, LangError *e) {
     Value v, seed = v_none();
-    if (!eval(in, n->kid[0], &v, e))
-        return FLOW_ERROR;
+    if (!eval(in, n->kid[0], &v, e)) return FLOW_ERROR;
     bool ok = true;
-    if (n->n_kids > 1 && n->kid[1])
-        ok = eval(in, n->kid[1], &seed, e);
+    if (n->n_kids > 1 && n->kid[1]) ok = eval(in, n->kid[1], &seed, e);
     in->at = n->kid[0];
     if (ok && v.kind != V_TENSOR)
         ok = fail_at(in, n->kid[0], e, "backward needs a tensor, not %s", value_type_name(v));
@@ -373,8 +349,7 @@ OUTLINE static Flow exec_backward(Interp *in, Node *n, LangError *e) {
         ok =
             fail_at(in, n->kid[1], e, "backward's seed is a tensor, not %s", value_type_name(seed));
     ok = ok && grad_backward(in, v.tensor, seed.kind == V_TENSOR ? seed.tensor : NULL, false, e);
-    if (!ok)
-        error_locate(e, node_span(in, n->kid[0]));
+    if (!ok) error_locate(e, node_span(in, n->kid[0]));
     value_drop(v);
     value_drop(seed);
     return ok ? FLOW_NEXT : FLOW_ERROR;
@@ -427,14 +402,12 @@ static bool assert_emitted(Interp *in, Node *n, Tensor *t, LangError *e) {
 OUTLINE static Flow exec_assert(Interp *in, Node *n, LangError *e) {
     Value v;
     bool truth = false;
-    if (!eval(in, n->kid[0], &v, e))
-        return FLOW_ERROR;
+    if (!eval(in, n->kid[0], &v, e)) return FLOW_ERROR;
     bool ok;
     if (v.kind == V_TENSOR && type_numel(tensor_type(v.tensor)) == 1 &&
         stream_mode(in->stream) != STREAM_LIVE) {
         ok = assert_emitted(in, n, v.tensor, e);
-        if (!ok)
-            error_locate(e, node_span(in, n->kid[0]));
+        if (!ok) error_locate(e, node_span(in, n->kid[0]));
     } else {
         ok = truth_at(in, n->kid[0], "assert", v, &truth, e);
         if (ok && !truth) {
@@ -450,23 +423,20 @@ OUTLINE static Flow exec_definition(Interp *in, Node *n, LangError *e) {
     Value v;
     const char *name = n->kind == N_IMPORT ? n->as : n->fn->name;
     if (n->kind == N_FN_STMT) {
-        if (n->fn->is_method)
-            return FLOW_NEXT; /* made when the module was (object.c) */
+        if (n->fn->is_method) return FLOW_NEXT; /* made when the module was (object.c) */
         v = (Value){.kind = V_FN, .fn = fn_new(in, n->fn)};
     } else {
         in->at = n;
         if (!(n->kind == N_MODULE ? module_new(in, n, &v, e) : import_statement(in, n, &v, e)))
             return FLOW_ERROR;
-        if (v.kind == V_UNDEF)
-            return FLOW_NEXT; /* import nn, gt, optim: nothing to do */
+        if (v.kind == V_UNDEF) return FLOW_NEXT; /* import nn, gt, optim: nothing to do */
     }
     return bind_name(in, n, name, v, e) ? FLOW_NEXT : FLOW_ERROR;
 }
 
 OUTLINE static Flow exec_return(Interp *in, Node *n, LangError *e) {
     Value v = v_none();
-    if (n->n_kids && n->kid[0] && !eval(in, n->kid[0], &v, e))
-        return FLOW_ERROR;
+    if (n->n_kids && n->kid[0] && !eval(in, n->kid[0], &v, e)) return FLOW_ERROR;
     value_set(&in->frame->result, v);
     return FLOW_RETURN;
 }
@@ -477,13 +447,11 @@ Flow exec(Interp *in, Node *n, LangError *e) {
     case N_BLOCK:
         for (uint32_t i = 0; i < n->n_kids; i++) {
             Flow f = exec(in, n->kid[i], e);
-            if (f != FLOW_NEXT)
-                return f;
+            if (f != FLOW_NEXT) return f;
         }
         return FLOW_NEXT;
     case N_EXPR_STMT:
-        if (!eval(in, n->kid[0], &v, e))
-            return FLOW_ERROR;
+        if (!eval(in, n->kid[0], &v, e)) return FLOW_ERROR;
         value_drop(v);
         return FLOW_NEXT;
     case N_ASSIGN: return exec_assign(in, n, e) ? FLOW_NEXT : FLOW_ERROR;

@@ -19,11 +19,9 @@ static bool not_assigned(Interp *in, const Node *n, LangError *e) {
 /* A field or method of the object whose method runs, named without self. */
 static bool is_of_self(const Frame *f, const char *name) {
     int slot = f ? f->fn->self_slot : -1;
-    if (slot < 0)
-        return false;
+    if (slot < 0) return false;
     Value self = f->fn->slot_is_cell[slot] ? f->slot[slot].cell->v : f->slot[slot];
-    return self.kind == V_OBJECT &&
-           (object_find(self.obj, name) || object_method(self.obj, name));
+    return self.kind == V_OBJECT && (object_find(self.obj, name) || object_method(self.obj, name));
 }
 
 /* Linear, Adam: with the space they are in. */
@@ -49,25 +47,20 @@ static bool not_defined(Interp *in, const Node *n, LangError *e) {
     NameList names = {0};
     const Frame *f = in->frame;
     if (in_a_space(in, n->str, e)) return false;
-    if (is_of_self(f, n->str))
-        return error_hint(e, "self.%s", n->str);
+    if (is_of_self(f, n->str)) return error_hint(e, "self.%s", n->str);
     for (int i = 0; f && i < f->fn->n_slots; i++)
-        if (f->fn->slot_name && f->fn->slot_name[i])
-            names_add(&names, f->fn->slot_name[i]);
+        if (f->fn->slot_name && f->fn->slot_name[i]) names_add(&names, f->fn->slot_name[i]);
     for (size_t i = 0; f && i < f->globals->n; i++)
-        if (f->globals->var[i]->v.kind != V_UNDEF)
-            names_add(&names, f->globals->var[i]->name);
+        if (f->globals->var[i]->v.kind != V_UNDEF) names_add(&names, f->globals->var[i]->name);
     names_of_builtins(in, &names);
     const char *near = nearest_name(n->str, strlen(n->str), names.name, names.n);
-    if (near)
-        error_label(e, e->at, "did you mean '%s'?", near);
+    if (near) error_label(e, e->at, "did you mean '%s'?", near);
     names_fini(&names);
     return false;
 }
 
 static GlobalVar *global_of(Interp *in, Node *n, const char *name) {
-    if (!n->cache)
-        n->cache = globals_var(in->frame->globals, name);
+    if (!n->cache) n->cache = globals_var(in->frame->globals, name);
     return n->cache;
 }
 
@@ -80,8 +73,7 @@ OUTLINE static bool eval_global(Interp *in, Node *n, Value *out, LangError *e) {
     if (g->builtin.kind == V_UNDEF) {
         in->at = n;
         TRY(builtin_value(in, n->str, &g->builtin, e));
-        if (g->builtin.kind == V_UNDEF)
-            return not_defined(in, n, e);
+        if (g->builtin.kind == V_UNDEF) return not_defined(in, n, e);
     }
     *out = value_ref(g->builtin);
     return true;
@@ -95,8 +87,7 @@ static inline bool eval_name(Interp *in, Node *n, Value *out, LangError *e) {
     case SCOPE_OUTER: v = in->frame->callee->cell[n->slot]->v; break;
     default: return eval_global(in, n, out, e);
     }
-    if (v.kind == V_UNDEF)
-        return not_assigned(in, n, e);
+    if (v.kind == V_UNDEF) return not_assigned(in, n, e);
     *out = value_ref(v);
     return true;
 }
@@ -153,8 +144,7 @@ OUTLINE static bool eval_map(Interp *in, Node *n, Value *out, LangError *e) {
     for (uint32_t i = 0; i + 1 < n->n_kids; i += 2) {
         Value k, v;
         bool ok = eval(in, n->kid[i], &k, e);
-        if (ok && !(ok = eval(in, n->kid[i + 1], &v, e)))
-            value_drop(k);
+        if (ok && !(ok = eval(in, n->kid[i + 1], &v, e))) value_drop(k);
         if (!ok || !put_pair(in, n->kid[i], m.map, k, v, e)) {
             value_drop(m);
             return false;
@@ -169,8 +159,7 @@ OUTLINE static bool eval_map(Interp *in, Node *n, Value *out, LangError *e) {
 /* Its variables are gone after it, and so is what they held. */
 static void forget(Interp *in, const Node *target) {
     if (target->kind == N_LIST) {
-        for (uint32_t i = 0; i < target->n_kids; i++)
-            forget(in, target->kid[i]);
+        for (uint32_t i = 0; i < target->n_kids; i++) forget(in, target->kid[i]);
         return;
     }
     Value *slot = &in->frame->slot[target->slot];
@@ -221,12 +210,10 @@ OUTLINE static bool eval_comprehension(Interp *in, Node *n, Value *out, LangErro
                 value_drop(v);
             }
         }
-        if (ok && keep)
-            ok = comp_element(in, n, result, e);
+        if (ok && keep) ok = comp_element(in, n, result, e);
         ok = ok && eval_safepoint(in, e);
     }
-    if (!ok || more < 0)
-        error_locate(e, node_span(in, n));
+    if (!ok || more < 0) error_locate(e, node_span(in, n));
     iter_close(in, &it);
     forget(in, target);
     if (!ok || more < 0) {
@@ -243,8 +230,7 @@ static bool host_format(Interp *in, Value v, const char *spec, size_t n_spec, By
                         LangError *e) {
     FormatSpec f;
     Err err = {0};
-    if (!format_parse(spec, n_spec, &f, &err))
-        return error_from(e, &err);
+    if (!format_parse(spec, n_spec, &f, &err)) return error_from(e, &err);
     bool ok;
     if (v.kind == V_INT || (v.kind == V_BOOL && f.type && f.type != 's'))
         ok = format_int(v.kind == V_INT ? v.i : v.b, &f, out, &err);
@@ -287,8 +273,7 @@ static bool tensor_format(Interp *in, Node *n, Pieces *p, Tensor *t, const char 
     if (ok && memchr(spec, '}', n_spec))
         ok = error_set(e, "a brace cannot be the fill of a tensor's format");
     bytes_fini(&b);
-    if (!ok)
-        return false;
+    if (!ok) return false;
     bytes_putc(&b, ':');
     bytes_add(&b, spec, n_spec);
     pieces_tensor(p, t, b.data, b.n);
@@ -312,8 +297,7 @@ static bool eval_format(Interp *in, Node *n, Pieces *p, LangError *e) {
     in->at = n->kid[0];
     size_t n_spec = spec.kind == V_STR ? spec.str->n : 0;
     bool has_name = n->str != NULL && n->n_str > 0;
-    if (ok && has_name)
-        pieces_text(p, n->str, n->n_str);
+    if (ok && has_name) pieces_text(p, n->str, n->n_str);
     if (ok && v.kind == V_TENSOR)
         ok = tensor_format(in, n, p, v.tensor, n_spec ? spec.str->s : "", n_spec, has_name, e);
     else if (ok && !n_spec)
@@ -324,8 +308,7 @@ static bool eval_format(Interp *in, Node *n, Pieces *p, LangError *e) {
         pieces_text(p, b.data ? b.data : "", b.n);
         bytes_fini(&b);
     }
-    if (!ok)
-        error_locate(e, node_span(in, n->kid[0]));
+    if (!ok) error_locate(e, node_span(in, n->kid[0]));
     value_drop(v);
     value_drop(spec);
     return ok;
@@ -461,8 +444,7 @@ OUTLINE static bool eval_index(Interp *in, Node *n, Value *out, LangError *e) {
         in->at = n;
         ok = subscript_get(in, n, a, sub, n_subs, out, e);
     }
-    while (n_subs > 0)
-        value_drop(sub[--n_subs]);
+    while (n_subs > 0) value_drop(sub[--n_subs]);
     value_drop(a);
     return ok;
 }

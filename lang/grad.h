@@ -96,8 +96,15 @@ typedef void (*GradRule)(GradCall *g);
 extern const GradRule grad_rule[OP_COUNT]; /* from the grad column of ops.def; NULL for `none` */
 /* Which values a rule reads: whatever it makes, or (FOR_A ...) to make that operand's gradient.
  * Nothing else is kept: tests/unit/grad_hygiene.h. OUT1: the second result. */
-enum { SAVE_NONE = 0, SAVE_A = 1, SAVE_B = 2, SAVE_C = 4, SAVE_REST = 8, SAVE_OUT = 16,
-       SAVE_OUT1 = 32 };
+enum {
+    SAVE_NONE = 0,
+    SAVE_A = 1,
+    SAVE_B = 2,
+    SAVE_C = 4,
+    SAVE_REST = 8,
+    SAVE_OUT = 16,
+    SAVE_OUT1 = 32
+};
 #define FOR_A(saves) ((saves) << 8)
 #define FOR_B(saves) ((saves) << 16)
 #define FOR_C(saves) ((saves) << 24)

@@ -156,8 +156,7 @@ static void scatter_product(GradCall *g, Arg src) {
     Arg none = where(g, op2(g, OP_EQ, zeros, NUM(0)), p, NUM(0));
     Arg only = where(g, op2(g, OP_EQ, zeros, NUM(1)), p, NUM(0));
     if (g->need[0]) give(g, 0, where(g, zero_x, only, DIV(none, safe_x)));
-    if (g->need[2])
-        give_src(g, where(g, zero, gathered(g, only), DIV(gathered(g, none), safe)));
+    if (g->need[2]) give_src(g, where(g, zero, gathered(g, only), DIV(gathered(g, none), safe)));
 }
 
 void grad_scatter_reduce(GradCall *g) {

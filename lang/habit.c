@@ -9,8 +9,7 @@
 #include <string.h>
 
 #define LOOP      "for idx in randperm(len(X)).split(64) { x = X[idx]; y = Y[idx]; … }"
-#define RNN_PAD   \
-    "not here: the padded batch as it is; outputs behind an end: y.masked_fill(mask, 0)"
+#define RNN_PAD   "not here: the padded batch as it is; outputs behind an end: y.masked_fill(mask, 0)"
 #define NO_DEVICE "drop it: programs name no devices; gtsh -w N and --engine choose"
 #define PLOT      "track(loss=loss) records curves; save(xs, \"x.csv\") for other tools"
 
@@ -382,10 +381,10 @@ const char *habit_import(const char *name) {
 
 /* Where a name that was imported is found here; *out is "" where there is no such thing. */
 static void put_name(const char *name, size_t n, Arena *arena, const char **out) {
-    static const char *const optimisers[] = {"SGD",     "Adam",    "AdamW",   "RMSprop",
-                                             "Adagrad", "Adamax",  "NAdam",   "RAdam"};
-    static const char *const none[] = {"Module",     "Tensor", "SignalConfig", "ShardConfig",
-                                       "DataLoader", "Dataset"};
+    static const char *const optimisers[] = {"SGD",     "Adam",   "AdamW", "RMSprop",
+                                             "Adagrad", "Adamax", "NAdam", "RAdam"};
+    static const char *const none[] = {"Module",      "Tensor",     "SignalConfig",
+                                       "ShardConfig", "DataLoader", "Dataset"};
     *out = "";
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         if (strlen(none[i]) == n && !memcmp(none[i], name, n)) return;
@@ -413,8 +412,8 @@ const char *habit_import_line(const char *s, Arena *arena) {
     size_t n = path_length(s, strcspn(s, "\n"));
     char root[32];
     snprintf(root, sizeof root, "%.*s", (int)strcspn(module, ". \t\n"), module);
-    bool is_ours = begins(root, "torch") || begins(root, "gt") || begins(root, "numpy") ||
-                   begins(root, "jax");
+    bool is_ours =
+        begins(root, "torch") || begins(root, "gt") || begins(root, "numpy") || begins(root, "jax");
     if (!is_ours && habit_import(root)) return habit_import(root);
     if (!is_ours) return is_from ? "import \"file.gt\" as name" : NULL;
     if (!is_from) return "drop this line: nn.Linear, optim.Adam, F.relu are built in";

@@ -54,8 +54,7 @@ Globals *globals_new(Interp *in, bool is_main, bool is_prelude) {
 
 GlobalVar *globals_var(Globals *g, const char *interned) {
     GlobalVar *v = map_get(&g->by_name, (uint64_t)(uintptr_t)interned);
-    if (v)
-        return v;
+    if (v) return v;
     v = xmalloc(sizeof *v);
     *v = (GlobalVar){interned, {.kind = V_UNDEF}, {.kind = V_UNDEF}};
     if (g->n == g->cap) {
@@ -71,8 +70,7 @@ bool interp_global(Interp *in, size_t i, const char **name, Value *v) {
     const Globals *g = in->globals;
     for (size_t k = 0; k < g->n; k++) {
         const GlobalVar *var = g->var[k];
-        if (var->v.kind == V_UNDEF || !strcmp(var->name, "main") || i--)
-            continue;
+        if (var->v.kind == V_UNDEF || !strcmp(var->name, "main") || i--) continue;
         *name = var->name;
         *v = var->v;
         return true;
@@ -132,14 +130,12 @@ static void keep_program(Interp *in, Program *p) {
 static bool echo_value(Interp *in, Node *n, LangError *e) {
     Value v;
     TRY(eval(in, n->kid[0], &v, e));
-    if (v.kind == V_NONE)
-        return true;
+    if (v.kind == V_NONE) return true;
     in->at = n->kid[0];
     bool ok = n->flag & 1 || interp_echo(in, v, e);
     GlobalVar *ans = globals_var(in->frame->globals, intern("ans", 3));
     value_set(&ans->v, v);
-    if (!ok)
-        error_locate(e, node_span(in, n->kid[0]));
+    if (!ok) error_locate(e, node_span(in, n->kid[0]));
     return ok;
 }
 
@@ -173,8 +169,7 @@ bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e) {
     }
     in->frame = frame.up;
     in->at = at;
-    for (int i = 0; i < n_slots; i++)
-        value_drop(base[i]);
+    for (int i = 0; i < n_slots; i++) value_drop(base[i]);
     value_drop(frame.result);
     in->stack->top = base;
     in->no_grad_depth = no_grad;
@@ -189,8 +184,7 @@ static bool run_text(Interp *in, const char *name, const char *text, size_t n, b
     char open_with = 0;
     Program *p = parse_program(src, is_prelude ? NULL : interp_warn_ctx, in, &open_with, e);
     if (!p) {
-        if (e->kind == E_INCOMPLETE)
-            e->kind = E_SYNTAX;
+        if (e->kind == E_INCOMPLETE) e->kind = E_SYNTAX;
         return false;
     }
     return run_program(in, p, g, false, e);
@@ -200,8 +194,7 @@ static bool run_text(Interp *in, const char *name, const char *text, size_t n, b
 
 static File *file_find(Modules *m, const char *path) {
     for (File *f = m->files; f; f = f->next)
-        if (!strcmp(f->path, path))
-            return f;
+        if (!strcmp(f->path, path)) return f;
     return NULL;
 }
 
@@ -215,8 +208,7 @@ static File *file_add(Interp *in, const char *path, bool is_prelude) {
 static bool read_file(const char *path, Bytes *out) {
     FILE *f = fopen(path, "rb");
     char block[1 << 14];
-    if (!f)
-        return false;
+    if (!f) return false;
     for (size_t n; out->n < SOURCE_MAX && (n = fread(block, 1, sizeof block, f)) > 0;)
         bytes_add(out, block, n);
     bool ok = !ferror(f);
@@ -245,14 +237,11 @@ static bool find_in(const char *dir, size_t n, const char *name, char *path) {
 /* Beside the importing file, then in GT_PATH. */
 static bool find_file(const Node *n, char *path) {
     const char *from = n->at.src->name, *slash = strrchr(from, '/');
-    if (n->str[0] == '/')
-        return find_in("", 0, n->str, path);
-    if (find_in(from, slash ? (size_t)(slash - from + 1) : 0, n->str, path))
-        return true;
+    if (n->str[0] == '/') return find_in("", 0, n->str, path);
+    if (find_in(from, slash ? (size_t)(slash - from + 1) : 0, n->str, path)) return true;
     for (const char *p = getenv("GT_PATH"); p && *p;) {
         size_t len = strcspn(p, ":");
-        if (len && find_in(p, len, n->str, path))
-            return true;
+        if (len && find_in(p, len, n->str, path)) return true;
         p += len + (p[len] == ':');
     }
     return false;
@@ -278,8 +267,7 @@ static bool not_found(Interp *in, const Node *n, LangError *e) {
     fail_at(in, n, e, "there is no file %s%s beside this one or in GT_PATH", n->str,
             strchr(n->str, '.') ? "" : ".gt");
     const char *habit = habit_import(n->str);
-    if (habit)
-        error_hint(e, "%s", habit);
+    if (habit) error_hint(e, "%s", habit);
     return false;
 }
 
@@ -289,8 +277,7 @@ bool import_statement(Interp *in, Node *n, Value *out, LangError *e) {
         TRY(prelude_space(in, intern(n->str, strlen(n->str)), out, e));
         return out->kind != V_UNDEF || not_found(in, n, e);
     }
-    if (!realpath(path, real))
-        return fail_at(in, n, e, "%s: %s", path, strerror(errno));
+    if (!realpath(path, real)) return fail_at(in, n, e, "%s: %s", path, strerror(errno));
     File *f = file_find(in->modules, real);
     if (f && f->is_running)
         return fail_at(in, n, e, "import goes round in a circle: %s is still being read", path);
@@ -317,8 +304,7 @@ bool import_statement(Interp *in, Node *n, Value *out, LangError *e) {
 
 void import_main(Interp *in, const char *path) {
     char real[PATH_MAX];
-    if (!realpath(path, real) || file_find(in->modules, real))
-        return;
+    if (!realpath(path, real) || file_find(in->modules, real)) return;
     File *f = xmalloc(sizeof *f);
     *f = (File){xstrdup(real), in->globals, true, in->modules->files};
     in->modules->files = f;
@@ -338,16 +324,13 @@ static bool is_space_file(const char *name, const char *space) {
 static void index_prelude(Modules *m) {
     m->has_prelude = true;
     for (int i = 0; prelude_files[i].name; i++) {
-        if (strchr(prelude_files[i].name, '/'))
-            continue;
+        if (strchr(prelude_files[i].name, '/')) continue;
         for (const char *p = prelude_files[i].text; p && *p;
              p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
             size_t skip = !strncmp(p, "fn ", 3) ? 3 : !strncmp(p, "module ", 7) ? 7 : 0;
-            if (!skip)
-                continue;
+            if (!skip) continue;
             size_t n = strcspn(p + skip, "( \n");
-            if (p[skip] == '_')
-                continue;
+            if (p[skip] == '_') continue;
             const char *name = intern(p + skip, n);
             map_put(&m->prelude, (uint64_t)(uintptr_t)name, (void *)(uintptr_t)(i + 1));
             names_add(&m->prelude_names, name);
@@ -377,11 +360,9 @@ bool prelude_value(Interp *in, const char *interned, Value *out, LangError *e) {
     Modules *m = in->modules;
     Globals *g;
     *out = (Value){.kind = V_UNDEF};
-    if (!m->has_prelude)
-        index_prelude(m);
+    if (!m->has_prelude) index_prelude(m);
     uintptr_t i = (uintptr_t)map_get(&m->prelude, (uint64_t)(uintptr_t)interned);
-    if (!i)
-        return true;
+    if (!i) return true;
     TRY(load_prelude(in, (int)i - 1, &g, e));
     *out = value_ref(globals_var(g, interned)->v);
     return true;
@@ -392,8 +373,7 @@ static const char *dotted_name(const char *dir) {
     char name[128];
     snprintf(name, sizeof name, "%s", dir);
     for (char *p = name; *p; p++)
-        if (*p == '/')
-            *p = '.';
+        if (*p == '/') *p = '.';
     return intern(name, strlen(name));
 }
 
@@ -403,10 +383,8 @@ static bool space_of_files(Interp *in, const char *dir, Value *out, LangError *e
     size_t n = strlen(dir);
     for (int i = 0; prelude_files[i].name; i++) {
         const char *name = prelude_files[i].name;
-        if (strncmp(name, dir, n) || name[n] != '/')
-            continue;
-        if (out->kind == V_UNDEF)
-            *out = space_new(in, dotted_name(dir), true);
+        if (strncmp(name, dir, n) || name[n] != '/') continue;
+        if (out->kind == V_UNDEF) *out = space_new(in, dotted_name(dir), true);
         if (is_space_file(name, dir)) {
             Globals *g;
             TRY(load_prelude(in, i, &g, e));
@@ -415,8 +393,7 @@ static bool space_of_files(Interp *in, const char *dir, Value *out, LangError *e
         }
         const char *rest = name + n + 1;
         Value key = name_str(in, intern(rest, strcspn(rest, "/")));
-        if (map_find(out->map, key))
-            continue;
+        if (map_find(out->map, key)) continue;
         char path[128];
         snprintf(path, sizeof path, "%s/%s", dir, key.str->s);
         Value inner = {.kind = V_UNDEF};
@@ -439,10 +416,8 @@ bool prelude_space(Interp *in, const char *interned, Value *out, LangError *e) {
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (!strcmp(interned, plain[i]))
             *out = space_new(in, interned, strcmp(interned, "signal") != 0);
-    if (out->kind == V_UNDEF)
-        TRY(space_of_files(in, interned, out, e));
-    if (out->kind == V_UNDEF)
-        return true;
+    if (out->kind == V_UNDEF) TRY(space_of_files(in, interned, out, e));
+    if (out->kind == V_UNDEF) return true;
     if (!strcmp(interned, "nn")) {
         Value f;
         TRY(prelude_space(in, intern("F", 1), &f, e));
@@ -454,10 +429,8 @@ bool prelude_space(Interp *in, const char *interned, Value *out, LangError *e) {
 
 void prelude_names(Interp *in, NameList *l) {
     Modules *m = in->modules;
-    if (!m->has_prelude)
-        index_prelude(m);
-    for (size_t i = 0; i < m->prelude_names.n; i++)
-        names_add(l, m->prelude_names.name[i]);
+    if (!m->has_prelude) index_prelude(m);
+    for (size_t i = 0; i < m->prelude_names.n; i++) names_add(l, m->prelude_names.name[i]);
 }
 
 /* ---- beginning and end ---- */
@@ -481,8 +454,7 @@ void import_free(Interp *in) {
     Modules *m = in->modules;
     for (Globals *g = m->globals, *next; g; g = next) {
         next = g->next;
-        for (size_t i = 0; i < g->n; i++)
-            free(g->var[i]);
+        for (size_t i = 0; i < g->n; i++) free(g->var[i]);
         free(g->var);
         map_fini(&g->by_name);
         free(g);
@@ -492,14 +464,12 @@ void import_free(Interp *in) {
         free(f->path);
         free(f);
     }
-    for (size_t i = 0; i < m->n_kept; i++)
-        value_drop(m->kept[i]);
+    for (size_t i = 0; i < m->n_kept; i++) value_drop(m->kept[i]);
     uint64_t key;
     void *v;
     for (size_t i = 0; map_next(&m->names, &i, &key, &v);)
         value_drop((Value){.kind = V_STR, .str = v});
-    for (size_t i = 0; i < m->n_programs; i++)
-        program_free(&m->program[i]);
+    for (size_t i = 0; i < m->n_programs; i++) program_free(&m->program[i]);
     for (size_t i = 0; i < m->n_sources; i++) {
         free((char *)m->source[i]->name);
         free((char *)m->source[i]->text);

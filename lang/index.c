@@ -456,8 +456,7 @@ static Tensor *advanced_put(Interp *in, Tensor *x, Tensor *v, bool adds, const P
     if (y) {
         arg[0] = arg_tensor(y), arg[1] = arg_tensor(v);
         memcpy(arg + 2, a.index, sizeof a.index[0] * (size_t)a.n);
-        if (!tensor_op(in, OP_INDEX_PUT, arg, a.n + 2, attr, 1 + adds, &written, e))
-            written = NULL;
+        if (!tensor_op(in, OP_INDEX_PUT, arg, a.n + 2, attr, 1 + adds, &written, e)) written = NULL;
     }
     if (written && a.permutes) {
         Tensor *back = tensor_permute(in, written, a.back, a.rank, e);
@@ -504,8 +503,8 @@ static Tensor *put(Interp *in, Tensor *x, const Value *sub, int n_subs, Tensor *
     Basic b;
     Tensor *out = NULL;
     if (plan_make(in, tensor_type(x), sub, n_subs, &p, e) && basic_of(tensor_type(x), &p, &b, e))
-        out = p.n_tensors ? advanced_put(in, x, v, false, &p, &b, e)
-                          : basic_put(in, x, v, &p, &b, e);
+        out =
+            p.n_tensors ? advanced_put(in, x, v, false, &p, &b, e) : basic_put(in, x, v, &p, &b, e);
     plan_fini(&p);
     return out;
 }

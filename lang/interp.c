@@ -78,8 +78,7 @@ static void log_memory(Interp *in) {
 
 void interp_free(Interp **inp) {
     Interp *in = *inp;
-    if (!in)
-        return;
+    if (!in) return;
     *inp = NULL;
     value_drop(in->ans);
     in->ans = v_none();

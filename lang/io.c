@@ -93,8 +93,10 @@ static uint32_t nest_add(Nest *t, uint32_t parent, const char *path, size_t n, s
     t->node[i] = (NestNode){.path = path, .n_path = n, .name_at = name_at};
     if (i) {
         NestNode *p = &t->node[parent];
-        if (p->last) t->node[p->last].next = i;
-        else p->first = i;
+        if (p->last)
+            t->node[p->last].next = i;
+        else
+            p->first = i;
         p->last = i;
         map_put(&t->by_path, hash_bytes(path, n, 0), (void *)(uintptr_t)i);
     }
@@ -284,18 +286,29 @@ static bool inflate_bytes(const char *name, const Buf *in, Buf **out, Err *err) 
 /* ---- Formats by name ---- */
 
 typedef enum Format {
-    F_NPY, F_NPZ, F_SAFETENSORS, F_CSV, F_JSON, F_JSONL, F_YAML, F_PNG, F_PNM, F_IDX, F_TXT, F_BIN,
+    F_NPY,
+    F_NPZ,
+    F_SAFETENSORS,
+    F_CSV,
+    F_JSON,
+    F_JSONL,
+    F_YAML,
+    F_PNG,
+    F_PNM,
+    F_IDX,
+    F_TXT,
+    F_BIN,
     F_UNKNOWN
 } Format;
 
 static const struct {
     const char *tail;
     Format format;
-} by_tail[] = {{".npy", F_NPY},     {".npz", F_NPZ},   {".safetensors", F_SAFETENSORS},
-               {".csv", F_CSV},     {".json", F_JSON}, {".jsonl", F_JSONL},
-               {".yaml", F_YAML},   {".yml", F_YAML},  {".png", F_PNG},
-               {".ppm", F_PNM},     {".pgm", F_PNM},   {".idx", F_IDX},
-               {"-ubyte", F_IDX},   {".txt", F_TXT},   {".bin", F_BIN}};
+} by_tail[] = {{".npy", F_NPY},   {".npz", F_NPZ},   {".safetensors", F_SAFETENSORS},
+               {".csv", F_CSV},   {".json", F_JSON}, {".jsonl", F_JSONL},
+               {".yaml", F_YAML}, {".yml", F_YAML},  {".png", F_PNG},
+               {".ppm", F_PNM},   {".pgm", F_PNM},   {".idx", F_IDX},
+               {"-ubyte", F_IDX}, {".txt", F_TXT},   {".bin", F_BIN}};
 enum { TAILS = sizeof by_tail / sizeof *by_tail };
 
 /* By form; what a file of the format holds, for errors. */
@@ -343,7 +356,10 @@ bool io_is_known(const char *path, bool to_save, Err *err) {
     if (format_of(path, &is_gz) == F_UNKNOWN) {
         Bytes tails = {0};
         for (int i = 0; i < TAILS; i++)
-            bytes_printf(&tails, "%s%s", i == 0 ? "" : i + 1 < TAILS ? " " : " or ",
+            bytes_printf(&tails, "%s%s",
+                         i == 0          ? ""
+                         : i + 1 < TAILS ? " "
+                                         : " or ",
                          by_tail[i].tail);
         err_set(err, ERR_ARG, "no file format is known for '%s'", path);
         err_hint(err, "names end in %s%s", tails.data, to_save ? "" : ", or these and .gz");
@@ -407,8 +423,10 @@ bool io_decode(const char *name, Buf *bytes, const char *element, IoValue *out, 
     Format f = format_of(name, &is_gz);
     if (f == F_UNKNOWN) return io_is_known(name, false, err);
     Buf *b = NULL;
-    if (!is_gz) b = buf_ref(bytes);
-    else TRY(inflate_bytes(name, bytes, &b, err));
+    if (!is_gz)
+        b = buf_ref(bytes);
+    else
+        TRY(inflate_bytes(name, bytes, &b, err));
     bool ok = decode(f, name, b, element, out, err);
     buf_unref(&b);
     if (!ok) io_fini(out);
@@ -612,8 +630,10 @@ bool io_save_reply(const char *path, const char *keys, size_t n_keys, const char
     bool ok = true, is_poisoned = false;
     for (uint32_t i = 0; i < r->n && ok; i++) {
         char *end = p ? strchr(p, '\n') : NULL;
-        if (!p) ok = err_set(err, ERR_ARG, "save names fewer tensors than it has");
-        else item[i] = (IoItem){.name = p, .type = r->value[i].type, .data = r->value[i].data};
+        if (!p)
+            ok = err_set(err, ERR_ARG, "save names fewer tensors than it has");
+        else
+            item[i] = (IoItem){.name = p, .type = r->value[i].type, .data = r->value[i].data};
         is_poisoned |= r->value[i].status != 0;
         if (end) *end = 0;
         p = end ? end + 1 : NULL;

@@ -27,20 +27,39 @@
 #include "runtime/wire.h"
 
 typedef enum IoKind {
-    IO_NONE, IO_BOOL, IO_INT, IO_FLOAT, IO_STR, IO_LIST, IO_MAP, IO_TENSOR
+    IO_NONE,
+    IO_BOOL,
+    IO_INT,
+    IO_FLOAT,
+    IO_STR,
+    IO_LIST,
+    IO_MAP,
+    IO_TENSOR
 } IoKind;
 
 /* data lies in buf at its start and fills it; buf is one reference, owned. */
-typedef struct IoTensor { TensorType type; Buf *buf; } IoTensor;
+typedef struct IoTensor {
+    TensorType type;
+    Buf *buf;
+} IoTensor;
 
 /* What a file holds. Owned by whoever has the root: io_fini frees all below it. */
 typedef struct IoValue IoValue;
 struct IoValue {
     IoKind kind;
     union {
-        bool b; int64_t i; double f;
-        struct { char *str; size_t n_str; };                   /* NUL-terminated             */
-        struct { IoValue *kid; char **key; uint32_t n, cap; }; /* key: maps only, one per kid */
+        bool b;
+        int64_t i;
+        double f;
+        struct {
+            char *str;
+            size_t n_str;
+        }; /* NUL-terminated             */
+        struct {
+            IoValue *kid;
+            char **key;
+            uint32_t n, cap;
+        }; /* key: maps only, one per kid */
         IoTensor *tensor;
     };
 };
@@ -67,7 +86,11 @@ typedef enum IoForm { IO_FORM_TENSOR, IO_FORM_TEXT, IO_FORM_HOST, IO_FORM_ITEMS 
 bool io_can_save(const char *path, IoForm form, Err *err); /* ERR_ARG with what the format holds */
 
 /* One tensor to be saved. name "" when the file holds just one thing. */
-typedef struct IoItem { const char *name; TensorType type; const void *data; } IoItem;
+typedef struct IoItem {
+    const char *name;
+    TensorType type;
+    const void *data;
+} IoItem;
 
 /* Writes aside in the same directory, syncs, renames; makes missing directories. meta: JSON text of
  * a map from names to host values (a null under an item's name keeps its place in the order), or of
@@ -79,13 +102,13 @@ bool io_save(const char *path, const IoItem *item, int n, const char *meta, size
 bool io_save_reply(const char *path, const char *keys, size_t n_keys, const char *meta,
                    size_t n_meta, const Reply *r, Err *err);
 
-bool io_read(const char *path, Buf **out, Err *err);         /* a file as it is          */
+bool io_read(const char *path, Buf **out, Err *err); /* a file as it is          */
 bool io_write(const char *path, const void *data, size_t n, Err *err); /* aside, then renamed */
 
 /* JSON (io_json.c): ints stay exact, floats keep a point or exponent, inf and nan are written as
  * Infinity and NaN, as Python's json does. max_nodes bounds what hostile text can allocate.
  * Duplicate keys: the last wins on reading maps. */
 bool json_parse(const char *s, size_t n, size_t max_nodes, IoValue *out, Err *err);
-void json_print(const IoValue *v, int indent, Bytes *out);   /* indent < 0: on one line  */
+void json_print(const IoValue *v, int indent, Bytes *out); /* indent < 0: on one line  */
 void json_print_str(const char *s, size_t n, Bytes *out);
 #endif

@@ -260,8 +260,10 @@ static bool put_columns(Bytes *b, const IoValue *map, Err *err) {
     for (int64_t r = 0; r < rows; r++) {
         for (uint32_t c = 0; c < map->n; c++) {
             if (c) bytes_putc(b, ',');
-            if (map->kid[c].kind == IO_TENSOR) put_element(b, map->kid[c].tensor, r);
-            else put_field(b, &map->kid[c].kid[r]);
+            if (map->kid[c].kind == IO_TENSOR)
+                put_element(b, map->kid[c].tensor, r);
+            else
+                put_field(b, &map->kid[c].kid[r]);
         }
         bytes_putc(b, '\n');
     }
@@ -304,8 +306,10 @@ static bool put_rows(Bytes *b, const IoValue *list, Err *err) {
                 return err_set(err, ERR_ARG,
                                "row %" PRIu32 " holds something that is no plain value", r);
             if (c) bytes_putc(b, ',');
-            if (v->kind == IO_TENSOR) put_element(b, v->tensor, 0);
-            else put_field(b, v);
+            if (v->kind == IO_TENSOR)
+                put_element(b, v->tensor, 0);
+            else
+                put_field(b, v);
         }
         bytes_putc(b, '\n');
     }

@@ -7,8 +7,20 @@
 
 /* Element types that occur in files; those beyond dtypes.def are widened on load. */
 typedef enum IoElement {
-    EL_BOOL, EL_U8, EL_I8, EL_U16, EL_I16, EL_U32, EL_I32, EL_U64, EL_I64,
-    EL_F16, EL_BF16, EL_F32, EL_F64, EL_COUNT
+    EL_BOOL,
+    EL_U8,
+    EL_I8,
+    EL_U16,
+    EL_I16,
+    EL_U32,
+    EL_I32,
+    EL_U64,
+    EL_I64,
+    EL_F16,
+    EL_BF16,
+    EL_F32,
+    EL_F64,
+    EL_COUNT
 } IoElement;
 
 typedef struct IoElementInfo {
@@ -34,7 +46,12 @@ Buf *io_part(Buf *bytes, size_t at, size_t n);
 size_t io_inflate_limit(size_t n);
 
 /* Where encoders write: a file with errors remembered. at: bytes written so far. */
-typedef struct IoSink { int fd; bool failed; int error; uint64_t at; } IoSink;
+typedef struct IoSink {
+    int fd;
+    bool failed;
+    int error;
+    uint64_t at;
+} IoSink;
 void io_put_bytes(IoSink *s, const void *data, size_t n);
 
 bool npy_decode(Buf *bytes, IoValue *out, Err *err);

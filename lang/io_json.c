@@ -52,12 +52,14 @@ static bool take_word(Reader *r, const char *word) {
 }
 
 static void put_utf8(Bytes *b, uint32_t c) {
-    if (c < 0x80) bytes_putc(b, (char)c);
+    if (c < 0x80)
+        bytes_putc(b, (char)c);
     else if (c < 0x800) {
         bytes_putc(b, (char)(0xc0 | c >> 6));
         bytes_putc(b, (char)(0x80 | (c & 63)));
     } else {
-        if (c < 0x10000) bytes_putc(b, (char)(0xe0 | c >> 12));
+        if (c < 0x10000)
+            bytes_putc(b, (char)(0xe0 | c >> 12));
         else {
             bytes_putc(b, (char)(0xf0 | c >> 18));
             bytes_putc(b, (char)(0x80 | (c >> 12 & 63)));
@@ -258,10 +260,14 @@ void json_print_str(const char *s, size_t n, Bytes *out) {
         if (c == '"' || c == '\\') {
             bytes_putc(out, '\\');
             bytes_putc(out, (char)c);
-        } else if (c == '\n') bytes_puts(out, "\\n");
-        else if (c == '\t') bytes_puts(out, "\\t");
-        else if (c < 32 || c == 127) bytes_printf(out, "\\u%04x", c);
-        else bytes_putc(out, (char)c);
+        } else if (c == '\n')
+            bytes_puts(out, "\\n");
+        else if (c == '\t')
+            bytes_puts(out, "\\t");
+        else if (c < 32 || c == 127)
+            bytes_printf(out, "\\u%04x", c);
+        else
+            bytes_putc(out, (char)c);
     }
     bytes_putc(out, '"');
 }

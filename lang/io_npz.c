@@ -88,8 +88,14 @@ static bool read_member(const Buf *b, const Directory *d, uint64_t *at, Member *
     if (left < CENTRAL_BYTES || memcmp(p, "PK\1\2", 4) ||
         left - CENTRAL_BYTES < (uint64_t)u16(p + 28) + u16(p + 30) + u16(p + 32))
         return err_set(err, ERR_PARSE, "the zip archive's directory is damaged");
-    *m = (Member){(const char *)p + CENTRAL_BYTES, u16(p + 28), u16(p + 8), u16(p + 10),
-                  u32(p + 16), u32(p + 20), u32(p + 24), u32(p + 42)};
+    *m = (Member){(const char *)p + CENTRAL_BYTES,
+                  u16(p + 28),
+                  u16(p + 8),
+                  u16(p + 10),
+                  u32(p + 16),
+                  u32(p + 20),
+                  u32(p + 24),
+                  u32(p + 42)};
     const uint8_t *extra = p + CENTRAL_BYTES + m->n_name;
     int n = m->n_name < 100 ? (int)m->n_name : 100;
     *at += CENTRAL_BYTES + m->n_name + u16(p + 30) + u16(p + 32);
@@ -103,8 +109,7 @@ static bool read_member(const Buf *b, const Directory *d, uint64_t *at, Member *
     m->at += LOCAL_BYTES + u16(local + 26) + u16(local + 28);
     if (m->at > b->n || m->packed > b->n - m->at)
         return err_set(err, ERR_PARSE, "member '%.*s' is cut off", n, m->name);
-    if (m->flags & 1)
-        return err_set(err, ERR_PARSE, "member '%.*s' is encrypted", n, m->name);
+    if (m->flags & 1) return err_set(err, ERR_PARSE, "member '%.*s' is encrypted", n, m->name);
     if (m->method != STORED && m->method != DEFLATED)
         return err_set(err, ERR_PARSE, "member '%.*s' is compressed by method %u, not by deflate",
                        n, m->name, m->method);
@@ -123,8 +128,8 @@ static bool inflate_member(const Buf *b, const Member *m, Buf **out) {
             z.avail_in = (uInt)(m->packed - taken < (1u << 30) ? m->packed - taken : (1u << 30));
             taken += z.avail_in;
         }
-        size_t room = (size_t)m->size + 1 - to->n < (1u << 30) ? (size_t)m->size + 1 - to->n
-                                                               : (1u << 30);
+        size_t room =
+            (size_t)m->size + 1 - to->n < (1u << 30) ? (size_t)m->size + 1 - to->n : (1u << 30);
         z.next_out = to->data + to->n;
         z.avail_out = (uInt)room;
         rc = inflate(&z, Z_NO_FLUSH);
@@ -189,8 +194,7 @@ bool npz_decode(Buf *bytes, IoValue *out, Err *err) {
         Member m;
         TRY(read_member(bytes, &d, &at, &m, err));
         packed += m.packed;
-        if (packed > bytes->n)
-            return err_set(err, ERR_PARSE, "members of the zip archive overlap");
+        if (packed > bytes->n) return err_set(err, ERR_PARSE, "members of the zip archive overlap");
         if (m.size > limit || inflated + m.size > limit) {
             err_set(err, ERR_LIMIT, "the arrays inflate to more than %zu MiB from %zu bytes",
                     limit >> 20, bytes->n);

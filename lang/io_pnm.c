@@ -18,7 +18,8 @@ static bool take_number(Cursor *c, int64_t *out) {
     while (c->at < c->end && (is_blank(*c->at) || *c->at == '#')) {
         if (*c->at == '#')
             while (c->at < c->end && *c->at != '\n') c->at++;
-        else c->at++;
+        else
+            c->at++;
     }
     const uint8_t *begin = c->at;
     *out = 0;
@@ -40,8 +41,9 @@ static bool read_header(Cursor *c, Header *h, Err *err) {
     if (kind == '1' || kind == '4')
         return err_set(err, ERR_PARSE, "P%c, a bitmap, is not read: only P2, P3, P5 and P6", kind);
     if (!kind || !strchr("2356", kind))
-        return err_set(err, ERR_PARSE, "this is no .ppm or .pgm file: it begins with none of P2, "
-                                       "P3, P5 and P6");
+        return err_set(err, ERR_PARSE,
+                       "this is no .ppm or .pgm file: it begins with none of P2, "
+                       "P3, P5 and P6");
     h->is_text = kind < '5';
     h->channels = kind == '3' || kind == '6' ? 3 : 1;
     c->at += 2;
@@ -83,8 +85,10 @@ bool pnm_decode(Buf *bytes, IoValue *out, Err *err) {
     int rank = h.channels == 1 ? 2 : 3;
     TRY(io_numel(shape, rank, &n, err));
     uint64_t have = (uint64_t)(c.end - c.at), want = (uint64_t)n;
-    if (h.is_text) have = (have + 1) / 2; /* a digit and a blank at least */
-    else if (h.max > 255) want *= 2;
+    if (h.is_text)
+        have = (have + 1) / 2; /* a digit and a blank at least */
+    else if (h.max > 255)
+        want *= 2;
     if (have < want)
         return err_set(err, ERR_PARSE,
                        "a picture of %" PRId64 " x %" PRId64 " needs %" PRIu64
@@ -105,9 +109,8 @@ bool io_is_picture(const IoItem *item, const char *channels, Err *err) {
     const TensorType *t = &item->type;
     if (t->dtype != DT_U8) {
         err_set(err, ERR_DTYPE, "pictures are of uint8, not of %s", dtype_info[t->dtype].name);
-        return dtype_is_float((DType)t->dtype)
-                   ? err_hint(err, "(x * 255).clamp(0, 255).to(uint8)")
-                   : err_hint(err, "x.clamp(0, 255).to(uint8)");
+        return dtype_is_float((DType)t->dtype) ? err_hint(err, "(x * 255).clamp(0, 255).to(uint8)")
+                                               : err_hint(err, "x.clamp(0, 255).to(uint8)");
     }
     bool ok = t->rank == 2 || (t->rank == 3 && t->shape[2] >= 1 && t->shape[2] <= 9 &&
                                strchr(channels, '0' + (int)t->shape[2]));

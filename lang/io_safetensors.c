@@ -82,7 +82,8 @@ static bool read_entries(Buf *bytes, size_t data_at, const IoValue *header, IoVa
     const IoValue *meta = NULL;
     for (uint32_t i = 0; i < header->n && ok; i++) {
         const char *name = header->key[i];
-        if (!strcmp(name, "__metadata__")) meta = &header->kid[i];
+        if (!strcmp(name, "__metadata__"))
+            meta = &header->kid[i];
         else
             ok = read_tensor(bytes, data_at, name, &header->kid[i], io_put(out, name, strlen(name)),
                              &x[n++], err);

@@ -207,8 +207,8 @@ static bool read_key(Reader *r, IoValue *map, Map *seen, IoValue **slot) {
 
 static bool read_items(Reader *r, IoValue *out, Map *seen) {
     bool is_map = r->event.type == YAML_MAPPING_START_EVENT;
-    const char *tag = (const char *)(is_map ? r->event.data.mapping_start.tag
-                                            : r->event.data.sequence_start.tag);
+    const char *tag =
+        (const char *)(is_map ? r->event.data.mapping_start.tag : r->event.data.sequence_start.tag);
     if (tag && strcmp(tag, is_map ? YAML_MAP_TAG : YAML_SEQ_TAG))
         return fail(r, "tags other than the core schema's are not read");
     if (r->depth == MAX_YAML_DEPTH) return fail(r, "nested too deep");
@@ -216,8 +216,10 @@ static bool read_items(Reader *r, IoValue *out, Map *seen) {
     TRY(next(r));
     while (r->event.type != YAML_MAPPING_END_EVENT && r->event.type != YAML_SEQUENCE_END_EVENT) {
         IoValue *slot = NULL;
-        if (is_map) TRY(read_key(r, out, seen, &slot));
-        else slot = io_push(out);
+        if (is_map)
+            TRY(read_key(r, out, seen, &slot));
+        else
+            slot = io_push(out);
         TRY(read_node(r, slot));
     }
     return true;
@@ -232,8 +234,10 @@ static bool read_node(Reader *r, IoValue *out) {
     if (type == YAML_MAPPING_START_EVENT) name = r->event.data.mapping_start.anchor;
     uint64_t key = name ? anchor_key(name) : 0;
     bool is_anchor = name != NULL, ok;
-    if (type == YAML_ALIAS_EVENT) ok = read_alias(r, out);
-    else if (type == YAML_SCALAR_EVENT) ok = read_scalar(r, out);
+    if (type == YAML_ALIAS_EVENT)
+        ok = read_alias(r, out);
+    else if (type == YAML_SCALAR_EVENT)
+        ok = read_scalar(r, out);
     else {
         Map seen = {0};
         r->depth++;
@@ -273,8 +277,8 @@ bool yaml_decode(Buf *bytes, IoValue *out, Err *err) {
 
 /* Would a reader of YAML 1.1 or 1.2 take this string, unquoted, for something else? */
 static bool needs_quotes(const char *s) {
-    static const char *const words[] = {"~",   "null", "true", "false", "yes", "no",
-                                        "on",  "off",  "y",    "n",     "=",   "<<"};
+    static const char *const words[] = {"~",  "null", "true", "false", "yes", "no",
+                                        "on", "off",  "y",    "n",     "=",   "<<"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcasecmp(s, words[i])) return true;
     return !*s || strchr("+-.0123456789", *s);
@@ -329,12 +333,12 @@ static bool emit_value(yaml_emitter_t *e, const IoValue *v) {
     case IO_MAP: break;
     }
     bool is_map = v->kind == IO_MAP;
-    TRY(is_map ? yaml_mapping_start_event_initialize(&event, NULL, NULL, 1,
-                                                     v->n ? YAML_BLOCK_MAPPING_STYLE
-                                                          : YAML_FLOW_MAPPING_STYLE)
-               : yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
-                                                      is_flat(v) ? YAML_FLOW_SEQUENCE_STYLE
-                                                                 : YAML_BLOCK_SEQUENCE_STYLE));
+    TRY(is_map
+            ? yaml_mapping_start_event_initialize(
+                  &event, NULL, NULL, 1, v->n ? YAML_BLOCK_MAPPING_STYLE : YAML_FLOW_MAPPING_STYLE)
+            : yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
+                                                   is_flat(v) ? YAML_FLOW_SEQUENCE_STYLE
+                                                              : YAML_BLOCK_SEQUENCE_STYLE));
     TRY(yaml_emitter_emit(e, &event));
     for (uint32_t i = 0; i < v->n; i++) {
         if (is_map) TRY(emit_text(e, v->key[i], strlen(v->key[i]), true));

@@ -25,9 +25,9 @@ typedef struct App {
     Options o;
     Interp *in;
     Args *args;
-    char header[600];   /* of --emit */
+    char header[600];  /* of --emit */
     Endpoint endpoint; /* of -d */
-    const char *name;   /* of the program: its path, "-c", "-p", "stdin" */
+    const char *name;  /* of the program: its path, "-c", "-p", "stdin" */
     char *text;
     size_t n; /* owned */
 } App;
@@ -67,7 +67,7 @@ static void on_interrupt(int number) {
 }
 
 static void set_signals(void) {
-    static const int ends[] = {SIGTERM, SIGHUP, SIGPIPE}; /* `gtsh x.gt | head` ends quietly */
+    static const int ends[] = {SIGTERM, SIGHUP, SIGPIPE};      /* `gtsh x.gt | head` ends quietly */
     struct sigaction interrupt = {.sa_handler = on_interrupt}; /* no SA_RESTART: waits come back */
     struct sigaction end = {.sa_handler = on_end}, before;
     sigaction(SIGINT, &interrupt, NULL);

@@ -11,17 +11,14 @@ enum { SCAN_MAX = 8 };
 #define HOLE UINT32_MAX
 
 static uint64_t key_hash(Value key) {
-    if (key.kind == V_STR)
-        return str_hash(key.str);
+    if (key.kind == V_STR) return str_hash(key.str);
     uint64_t h = (uint64_t)key.i * 0x9E3779B97F4A7C15u;
     return (h ^ h >> 32) << 1; /* even, where hashes of strings are odd: kinds never meet */
 }
 
 static bool key_equal(const MapEntry *en, Value key, uint64_t hash) {
-    if (en->hash != hash || en->key.kind != key.kind)
-        return false;
-    if (key.kind == V_INT)
-        return en->key.i == key.i;
+    if (en->hash != hash || en->key.kind != key.kind) return false;
+    if (key.kind == V_INT) return en->key.i == key.i;
     return en->key.str == key.str ||
            (en->key.str->n == key.str->n && !memcmp(en->key.str->s, key.str->s, key.str->n));
 }
@@ -35,17 +32,14 @@ size_t map_count(const MapV *m) { return m->n_live; }
 static uint32_t find(const MapV *m, Value key, uint64_t hash) {
     if (!m->index) {
         for (uint32_t i = 0; i < m->n; i++)
-            if (key_equal(&m->entry[i], key, hash))
-                return i;
+            if (key_equal(&m->entry[i], key, hash)) return i;
         return HOLE;
     }
     uint32_t mask = m->index_cap - 1;
     for (uint32_t s = (uint32_t)(hash ^ hash >> 29) & mask;; s = (s + 1) & mask) {
         uint32_t i = m->index[s];
-        if (!i)
-            return HOLE;
-        if (i != HOLE && key_equal(&m->entry[i - 1], key, hash))
-            return i - 1;
+        if (!i) return HOLE;
+        if (i != HOLE && key_equal(&m->entry[i - 1], key, hash)) return i - 1;
     }
 }
 
@@ -53,8 +47,7 @@ static uint32_t find(const MapV *m, Value key, uint64_t hash) {
 static void rebuild(MapV *m) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < m->n; i++)
-        if (m->entry[i].key.kind != V_UNDEF)
-            m->entry[n++] = m->entry[i];
+        if (m->entry[i].key.kind != V_UNDEF) m->entry[n++] = m->entry[i];
     m->n = n;
     assert(n == m->n_live);
     /* A quarter stays free, else removing and adding in turn would rebuild each time. */
@@ -65,23 +58,20 @@ static void rebuild(MapV *m) {
     }
     free(m->index);
     m->index = NULL;
-    if (m->cap <= SCAN_MAX)
-        return;
+    if (m->cap <= SCAN_MAX) return;
     for (m->index_cap = 16; m->index_cap < m->cap * 2; m->index_cap *= 2) {}
     m->index = xcalloc(m->index_cap, sizeof *m->index);
     uint32_t mask = m->index_cap - 1;
     for (uint32_t i = 0; i < n; i++) {
         uint64_t hash = m->entry[i].hash;
         uint32_t s = (uint32_t)(hash ^ hash >> 29) & mask;
-        while (m->index[s])
-            s = (s + 1) & mask;
+        while (m->index[s]) s = (s + 1) & mask;
         m->index[s] = i + 1;
     }
 }
 
 Value *map_find(const MapV *m, Value key) {
-    if (key.kind != V_STR && key.kind != V_INT)
-        return NULL;
+    if (key.kind != V_STR && key.kind != V_INT) return NULL;
     uint32_t i = find(m, key, key_hash(key));
     return i == HOLE ? NULL : &m->entry[i].value;
 }
@@ -113,31 +103,25 @@ void mapv_put(MapV *m, Value key, Value v) {
         value_set(&m->entry[i].value, v);
         return;
     }
-    if (m->n == m->cap)
-        rebuild(m);
+    if (m->n == m->cap) rebuild(m);
     m->entry[m->n] = (MapEntry){key, v, hash};
     m->n++;
     m->n_live++;
     m->version++;
-    if (!m->index)
-        return;
+    if (!m->index) return;
     uint32_t mask = m->index_cap - 1, s = (uint32_t)(hash ^ hash >> 29) & mask;
-    while (m->index[s] && m->index[s] != HOLE)
-        s = (s + 1) & mask;
+    while (m->index[s] && m->index[s] != HOLE) s = (s + 1) & mask;
     m->index[s] = m->n;
 }
 
 bool mapv_remove(MapV *m, Value key, Value *old) {
-    if (key.kind != V_STR && key.kind != V_INT)
-        return false;
+    if (key.kind != V_STR && key.kind != V_INT) return false;
     uint64_t hash = key_hash(key);
     uint32_t i = find(m, key, hash);
-    if (i == HOLE)
-        return false;
+    if (i == HOLE) return false;
     if (m->index) {
         uint32_t mask = m->index_cap - 1, s = (uint32_t)(hash ^ hash >> 29) & mask;
-        while (m->index[s] != i + 1)
-            s = (s + 1) & mask;
+        while (m->index[s] != i + 1) s = (s + 1) & mask;
         m->index[s] = HOLE;
     }
     MapEntry *en = &m->entry[i];
@@ -153,8 +137,7 @@ bool mapv_remove(MapV *m, Value key, Value *old) {
 bool mapv_at(const MapV *m, size_t i, Value *key, Value *value) {
     if (m->n != m->n_live)
         rebuild((MapV *)m); /* the same map to everyone who looks by key or order */
-    if (i >= m->n)
-        return false;
+    if (i >= m->n) return false;
     *key = m->entry[i].key;
     *value = m->entry[i].value;
     return true;

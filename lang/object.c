@@ -63,8 +63,7 @@ Value *object_items(const Object *o) {
 
 Value *object_item(const Object *o, const char *interned) {
     const Value *items = object_items(o);
-    return items && items->kind == V_MAP ? map_find(items->map, name_str(o->c.in, interned))
-                                         : NULL;
+    return items && items->kind == V_MAP ? map_find(items->map, name_str(o->c.in, interned)) : NULL;
 }
 
 bool object_get(Interp *in, Object *o, const char *interned, Value *out, bool *found,
@@ -73,8 +72,7 @@ bool object_get(Interp *in, Object *o, const char *interned, Value *out, bool *f
     const Value *v = object_find(o, interned);
     Fn *method = v ? NULL : object_method(o, interned);
     *found = true;
-    if (!v && !method)
-        v = object_item(o, interned);
+    if (!v && !method) v = object_item(o, interned);
     if (v) {
         *out = value_ref(*v);
     } else if (method) {
@@ -126,8 +124,7 @@ static Value like_with_items(Interp *in, Object *o, Value items) {
 
 /* The values (or keys) of a map as a list, or the list itself: a new reference. */
 static Value in_order(Interp *in, Value items, bool keys) {
-    if (items.kind == V_LIST)
-        return value_ref(items);
+    if (items.kind == V_LIST) return value_ref(items);
     Value l = v_list(in, map_count(items.map)), key, v;
     for (size_t i = 0; mapv_at(items.map, i, &key, &v); i++)
         list_push(l.list, value_ref(keys ? key : v));
@@ -158,8 +155,7 @@ bool object_subscript(Interp *in, const Node *n, Object *o, Value sub, Value *ou
     const char *name = value_name(sub);
     const Value *field = name ? object_find(o, name) : NULL;
     if (field || (name && !(slot && slot->kind == V_MAP))) {
-        if (field)
-            *out = value_ref(*field);
+        if (field) *out = value_ref(*field);
         return field || fail_at(in, n, e, "the %s has no field '%.100s'",
                                 value_type_name((Value){.kind = V_OBJECT, .obj = o}), name);
     }
@@ -185,8 +181,7 @@ bool object_subscript(Interp *in, const Node *n, Object *o, Value sub, Value *ou
 Value *object_target(Object *o, Value *sub) {
     Value *items = object_items(o), key, v;
     const char *name = value_name(*sub);
-    if (!items || (name && (items->kind == V_LIST || object_find(o, name))))
-        return NULL;
+    if (!items || (name && (items->kind == V_LIST || object_find(o, name)))) return NULL;
     if (items->kind == V_MAP && sub->kind == V_INT && !map_find(items->map, *sub)) {
         int64_t count = (int64_t)map_count(items->map), i = sub->i + (sub->i < 0 ? count : 0);
         if (i >= 0 && i < count && mapv_at(items->map, (size_t)i, &key, &v))
@@ -225,12 +220,12 @@ static bool show_head(Interp *in, Object *o, Pieces *p, LangError *e) {
     show_text(p, ")");
     int64_t count;
     TRY(object_count(in, o, &count, e));
-    if (count)
-        show_text(p, "  %lld parameter%s", (long long)count, count == 1 ? "" : "s");
+    if (count) show_text(p, "  %lld parameter%s", (long long)count, count == 1 ? "" : "s");
     return true;
 }
 
-#define SHOW_NEST 6 /* lists and maps in each other; also where they hold each other in a circle */
+#define SHOW_NEST 6 /* lists and maps in each other; also where they hold each other in a circle   \
+                     */
 
 static int n_dots(const char *s) {
     int n = 0;
@@ -257,8 +252,7 @@ static bool show_kid(Interp *in, const char *name, Value v, bool is_item, int in
         show_text(p, "\n%*s%s: ", indent, "", name);
         return pieces_value(in, p, v, true, e);
     }
-    if (n_dots(name) == SHOW_NEST)
-        return true;
+    if (n_dots(name) == SHOW_NEST) return true;
     is_item = !*name;
     Value key, kid;
     const char *dot = *name ? "." : "";

@@ -17,8 +17,7 @@ typedef struct Walk {
     Interp *in;
     Bytes path; /* "blocks.0.fc1.weight"                                */
     Map seen;   /* for visitors that want each thing once: Heap -> 1    */
-    bool (*visit)(struct Walk *w, Value v,
-                  LangError *e); /* tensors with identity, and objects    */
+    bool (*visit)(struct Walk *w, Value v, LangError *e); /* tensors with identity, and objects */
     Value out;
     int64_t n;
     void *ctx;
@@ -34,10 +33,8 @@ typedef struct Trail {
 static bool walk(Walk *w, Value v, const Trail *up, LangError *e);
 
 static bool walk_kid(Walk *w, Value key, Value v, const Trail *trail, LangError *e) {
-    if (!object_holds(v))
-        return true;
-    if (key.kind == V_STR && key.str->s[0] == '_')
-        return true;
+    if (!object_holds(v)) return true;
+    if (key.kind == V_STR && key.str->s[0] == '_') return true;
     size_t n = w->path.n;
     if (n && w->path.data[n - 1] != '.') /* a prefix may end with one */
         bytes_putc(&w->path, '.');
@@ -64,17 +61,14 @@ static bool walk(Walk *w, Value v, const Trail *up, LangError *e) {
     if (v.kind == V_TENSOR)
         return (!v.tensor->is_param && !v.tensor->is_buffer) || w->visit(w, v, e);
     for (const Trail *t = up; t; t = t->up)
-        if (t->at == v.heap)
-            return true; /* a cycle: what is in it is being walked already */
+        if (t->at == v.heap) return true; /* a cycle: what is in it is being walked already */
     if (up && up->depth >= WALK_DEPTH)
         return error_set(e, "fields nest deeper than %d", WALK_DEPTH);
     Trail trail = {v.heap, up, up ? up->depth + 1 : 1};
     if (v.kind != V_OBJECT)
         return (v.kind == V_MAP && v.map->is_space) || walk_kids(w, v, &trail, e);
-    if (!w->kids_first)
-        TRY(w->visit(w, v, e));
-    if (up && w->shallow)
-        return true;
+    if (!w->kids_first) TRY(w->visit(w, v, e));
+    if (up && w->shallow) return true;
     const Value *items = object_items(v.obj);
     TRY(walk_kids(w, (Value){.kind = V_MAP, .map = v.obj->field}, &trail, e));
     return (!items || walk_kids(w, *items, &trail, e)) && (!w->kids_first || w->visit(w, v, e));
@@ -82,8 +76,7 @@ static bool walk(Walk *w, Value v, const Trail *up, LangError *e) {
 
 static bool first_time(Walk *w, Value v) {
     uint64_t key = (uint64_t)(uintptr_t)v.heap;
-    if (map_get(&w->seen, key))
-        return false;
+    if (map_get(&w->seen, key)) return false;
     map_put(&w->seen, key, w);
     return true;
 }
@@ -120,15 +113,13 @@ static bool is_trained(Value v) {
 
 static bool visit_param(Walk *w, Value v, LangError *e) {
     (void)e;
-    if (is_trained(v) && first_time(w, v))
-        list_push(w->out.list, value_ref(v));
+    if (is_trained(v) && first_time(w, v)) list_push(w->out.list, value_ref(v));
     return true;
 }
 
 static bool visit_named_param(Walk *w, Value v, LangError *e) {
     (void)e;
-    if (is_trained(v) && first_time(w, v))
-        list_push(w->out.list, pair(w->in, &w->path, v));
+    if (is_trained(v) && first_time(w, v)) list_push(w->out.list, pair(w->in, &w->path, v));
     return true;
 }
 
@@ -164,8 +155,7 @@ static bool visit_named_module(Walk *w, Value v, LangError *e) {
 /* The first thing whose path is the string w->ctx. */
 static bool visit_find(Walk *w, Value v, LangError *e) {
     (void)e;
-    if (w->out.kind == V_NONE && !strcmp(w->path.data, w->ctx))
-        w->out = value_ref(v);
+    if (w->out.kind == V_NONE && !strcmp(w->path.data, w->ctx)) w->out = value_ref(v);
     return true;
 }
 
@@ -185,8 +175,7 @@ static bool visit_state(Walk *w, Value v, LangError *e) {
 
 static bool visit_count(Walk *w, Value v, LangError *e) {
     (void)e;
-    if (is_trained(v) && first_time(w, v))
-        w->n += type_numel(tensor_type(v.tensor));
+    if (is_trained(v) && first_time(w, v)) w->n += type_numel(tensor_type(v.tensor));
     return true;
 }
 
@@ -197,8 +186,7 @@ static bool visit_zero_grad(Walk *w, Value v, LangError *e) {
 
 static bool visit_mode(Walk *w, Value v, LangError *e) {
     (void)e;
-    if (v.kind == V_OBJECT)
-        object_set(w->in, v.obj, intern("training", 8), v_bool(w->n));
+    if (v.kind == V_OBJECT) object_set(w->in, v.obj, intern("training", 8), v_bool(w->n));
     return true;
 }
 
@@ -213,8 +201,7 @@ static bool visit_cast(Walk *w, Value v, LangError *e) {
     t->handle = handle_ref(cast->handle); /* the identity stays, with a value of another dtype */
     handle_unref(w->in->stream, &old);
     tensor_unref(cast);
-    if (t->grad)
-        return tensor_set_field(w->in, t, intern("grad", 4), v_none(), e);
+    if (t->grad) return tensor_set_field(w->in, t, intern("grad", 4), v_none(), e);
     return true;
 }
 
@@ -229,8 +216,7 @@ static void flatten(Interp *in, Value v, Bytes *path, Value out, int depth) {
             key = v_int((int64_t)i);
             kid = v.list->v[i];
         }
-        if (n)
-            bytes_putc(path, '.');
+        if (n) bytes_putc(path, '.');
         if (key.kind == V_STR)
             bytes_add(path, key.str->s, key.str->n);
         else
@@ -255,13 +241,11 @@ typedef struct Loading {
 static bool visit_load(Walk *w, Value v, LangError *e) {
     Loading *l = w->ctx;
     char want[256], got[256];
-    if (v.kind != V_TENSOR)
-        return true;
+    if (v.kind != V_TENSOR) return true;
     Value key = v_str(w->path.data, w->path.n);
     const Value *found = map_find(l->state.map, key);
     if (!found) {
-        if (!l->write)
-            list_push(l->missing.list, value_ref(key));
+        if (!l->write) list_push(l->missing.list, value_ref(key));
         value_drop(key);
         return true;
     }
@@ -285,13 +269,11 @@ static bool visit_load(Walk *w, Value v, LangError *e) {
 
 static void name_problems(const char *title, Value names, Bytes *out) {
     uint32_t n = names.list->n;
-    if (!n)
-        return;
+    if (!n) return;
     bytes_printf(out, "%s%s ", out->n ? "; " : "", title);
     for (uint32_t i = 0; i < n && i < PROBLEMS_SHOWN; i++)
         bytes_printf(out, "%s%s", i ? ", " : "", names.list->v[i].str->s);
-    if (n > PROBLEMS_SHOWN)
-        bytes_printf(out, " and %u more", n - PROBLEMS_SHOWN);
+    if (n > PROBLEMS_SHOWN) bytes_printf(out, " and %u more", n - PROBLEMS_SHOWN);
 }
 
 /* Whether the state's names are the missing ones behind a prefix, such as "module." or "model.":
@@ -302,8 +284,7 @@ static bool wrapped_names(const Loading *l, Bytes *out) {
     for (uint32_t i = 0; want && i < l->unexpected.list->n; i++) {
         const Str *got = l->unexpected.list->v[i].str;
         size_t k = got->n > want->n ? got->n - want->n : 0;
-        if (!k || got->s[k - 1] != '.' || strcmp(got->s + k, want->s))
-            continue;
+        if (!k || got->s[k - 1] != '.' || strcmp(got->s + k, want->s)) continue;
         bool all = true;
         for (uint32_t j = 0; j < n && all; j++) {
             Bytes name = {0};
@@ -314,8 +295,7 @@ static bool wrapped_names(const Loading *l, Bytes *out) {
             value_drop(key);
             bytes_fini(&name);
         }
-        if (!all)
-            continue;
+        if (!all) continue;
         out->n = 0;
         bytes_add(out, got->s, k);
         return true;
@@ -328,28 +308,26 @@ static bool check_state(Interp *in, Value self, Loading *l, bool strict, LangErr
     TRY(walk_all(&w, in, self, e));
     Value key, v;
     for (size_t i = 0; mapv_at(l->state.map, i, &key, &v); i++)
-        if (!map_find(l->used.map, key))
-            list_push(l->unexpected.list, value_ref(key));
+        if (!map_find(l->used.map, key)) list_push(l->unexpected.list, value_ref(key));
     Bytes text = {0};
     if (strict) {
         name_problems("missing", l->missing, &text);
         name_problems("unexpected", l->unexpected, &text);
     }
-    if (l->n_misfits)
-        bytes_printf(&text, "%s%s", text.n ? "; " : "", l->misfits.data);
+    if (l->n_misfits) bytes_printf(&text, "%s%s", text.n ? "; " : "", l->misfits.data);
     if (l->n_misfits > PROBLEMS_SHOWN)
         bytes_printf(&text, " and %d more", l->n_misfits - PROBLEMS_SHOWN);
     bool ok = text.n == 0;
     if (!ok) {
         error_set(e, "the state does not fit %s: %s", value_type_name(self), text.data);
         if (strict && wrapped_names(l, &text))
-            error_hint(e, "the names begin with '%.60s': load_state_dict({k[%zu:]: v for k, v in "
-                          "m.items() if k.startswith(\"%.60s\")})",
+            error_hint(e,
+                       "the names begin with '%.60s': load_state_dict({k[%zu:]: v for k, v in "
+                       "m.items() if k.startswith(\"%.60s\")})",
                        text.data, text.n, text.data);
         else if (strict && !l->n_misfits)
             error_hint(
-                e,
-                "load_state_dict(m, strict=false) takes what fits, gives [missing, unexpected]");
+                e, "load_state_dict(m, strict=false) takes what fits, gives [missing, unexpected]");
     }
     bytes_fini(&text);
     return ok;
@@ -392,8 +370,7 @@ static bool bi_load_state_dict(Interp *in, const Value *arg, Value *out, LangErr
 /* ---- the methods ---- */
 
 static bool text_arg(Interp *in, Value v, const char *what, Value *out, LangError *e) {
-    if (v.kind == V_STR || v.kind == V_TEXT)
-        return value_look(in, v, out, e);
+    if (v.kind == V_STR || v.kind == V_TEXT) return value_look(in, v, out, e);
     return error_set(e, "%s is a string, not %s", what, value_type_name(v));
 }
 
@@ -405,8 +382,7 @@ static bool list_of(Interp *in, const Value *arg, bool (*visit)(Walk *, Value, L
 
 static bool bi_parameters(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool deep;
-    return value_truth(in, arg[1], &deep, e) &&
-           list_of(in, arg, visit_param, !deep, NULL, out, e);
+    return value_truth(in, arg[1], &deep, e) && list_of(in, arg, visit_param, !deep, NULL, out, e);
 }
 
 static bool bi_buffers(Interp *in, const Value *arg, Value *out, LangError *e) {
@@ -495,8 +471,7 @@ static bool bi_apply(Interp *in, const Value *arg, Value *out, LangError *e) {
     }
     value_drop(all);
     *out = value_ref(arg[0]);
-    if (!ok)
-        value_drop(*out);
+    if (!ok) value_drop(*out);
     return ok;
 }
 
@@ -596,8 +571,7 @@ static bool bi_to(Interp *in, const Value *arg, Value *out, LangError *e) {
     DType d = arg[1].kind == V_DTYPE ? arg[1].dtype
               : arg[1].kind == V_STR ? dtype_find(arg[1].str->s, arg[1].str->n)
                                      : DT_NONE;
-    if (arg[1].kind == V_BUILTIN && !strcmp(arg[1].builtin->name, "float"))
-        d = DT_F32;
+    if (arg[1].kind == V_BUILTIN && !strcmp(arg[1].builtin->name, "float")) d = DT_F32;
     if (!dtype_is_float(d)) {
         error_set(e, "parameters are cast to a float dtype");
         return error_hint(e, "m.to(float64); where things run is not the program's business");

@@ -35,15 +35,13 @@ static bool by_zero(Interp *in, const Node *n, int oper, LangError *e) {
 
 static bool int_pow(Interp *in, const Node *n, int64_t a, int64_t b, Value *out, LangError *e) {
     if (b < 0) {
-        if (a == 0)
-            return by_zero(in, n, O_POW, e);
+        if (a == 0) return by_zero(in, n, O_POW, e);
         *out = v_float(pow((double)a, (double)b));
         return true;
     }
     int64_t r = 1, base = a;
     for (int64_t k = b; k > 0; k >>= 1) {
-        if ((k & 1) && __builtin_mul_overflow(r, base, &r))
-            return overflow(in, n, O_POW, a, b, e);
+        if ((k & 1) && __builtin_mul_overflow(r, base, &r)) return overflow(in, n, O_POW, a, b, e);
         if (k > 1 && __builtin_mul_overflow(base, base, &base))
             return overflow(in, n, O_POW, a, b, e);
     }
@@ -56,39 +54,31 @@ static bool int_binary(Interp *in, const Node *n, int oper, int64_t a, int64_t b
     int64_t r;
     switch (oper) {
     case O_ADD:
-        if (__builtin_add_overflow(a, b, &r))
-            return overflow(in, n, oper, a, b, e);
+        if (__builtin_add_overflow(a, b, &r)) return overflow(in, n, oper, a, b, e);
         break;
     case O_SUB:
-        if (__builtin_sub_overflow(a, b, &r))
-            return overflow(in, n, oper, a, b, e);
+        if (__builtin_sub_overflow(a, b, &r)) return overflow(in, n, oper, a, b, e);
         break;
     case O_MUL:
-        if (__builtin_mul_overflow(a, b, &r))
-            return overflow(in, n, oper, a, b, e);
+        if (__builtin_mul_overflow(a, b, &r)) return overflow(in, n, oper, a, b, e);
         break;
     case O_DIV:
-        if (b == 0)
-            return by_zero(in, n, oper, e);
+        if (b == 0) return by_zero(in, n, oper, e);
         *out = v_float((double)a / (double)b);
         return true;
     case O_FLOORDIV:
-        if (b == 0)
-            return by_zero(in, n, oper, e);
+        if (b == 0) return by_zero(in, n, oper, e);
         if (b == -1) {
-            if (a == INT64_MIN)
-                return overflow(in, n, oper, a, b, e);
+            if (a == INT64_MIN) return overflow(in, n, oper, a, b, e);
             r = -a;
         } else {
             r = a / b - (a % b != 0 && (a < 0) != (b < 0));
         }
         break;
     case O_MOD:
-        if (b == 0)
-            return by_zero(in, n, oper, e);
+        if (b == 0) return by_zero(in, n, oper, e);
         r = b == -1 ? 0 : a % b;
-        if (r != 0 && (r < 0) != (b < 0))
-            r += b;
+        if (r != 0 && (r < 0) != (b < 0)) r += b;
         break;
     case O_POW: return int_pow(in, n, a, b, out, e);
     case O_BITAND: r = a & b; break;
@@ -120,8 +110,7 @@ static bool float_binary(Interp *in, const Node *n, int oper, double a, double b
         break; /* exact where a / b would round up */
     case O_MOD: r = float_mod(a, b); break;
     case O_POW:
-        if (a == 0 && b < 0)
-            return by_zero(in, n, oper, e);
+        if (a == 0 && b < 0) return by_zero(in, n, oper, e);
         r = pow(a, b);
         break;
     default:
@@ -155,10 +144,8 @@ static bool str_concat(Interp *in, const Node *n, Value a, Value b, Value *out, 
 static Value list_concat(Interp *in, Value a, Value b) {
     int64_t na = sequence_count(a), nb = sequence_count(b);
     Value out = v_list(in, (size_t)(na + nb));
-    for (int64_t i = 0; i < na; i++)
-        list_push(out.list, sequence_at(a, i));
-    for (int64_t i = 0; i < nb; i++)
-        list_push(out.list, sequence_at(b, i));
+    for (int64_t i = 0; i < na; i++) list_push(out.list, sequence_at(a, i));
+    for (int64_t i = 0; i < nb; i++) list_push(out.list, sequence_at(b, i));
     return out;
 }
 
@@ -169,8 +156,7 @@ static bool repeat(Interp *in, const Node *n, Value a, int64_t times, Value *out
     else
         s = value_ref(a);
     int64_t size = s.kind == V_STR ? s.str->n : sequence_count(s);
-    if (times < 0)
-        times = 0;
+    if (times < 0) times = 0;
     if (size && times > REPEAT_MAX / size) {
         value_drop(s);
         fail_at(in, n, e, "the %s would have more than %d elements", value_type_name(a),
@@ -179,13 +165,11 @@ static bool repeat(Interp *in, const Node *n, Value a, int64_t times, Value *out
     }
     if (s.kind == V_STR) {
         *out = v_str(NULL, (size_t)(size * times));
-        for (int64_t i = 0; i < times; i++)
-            memcpy(out->str->s + i * size, s.str->s, (size_t)size);
+        for (int64_t i = 0; i < times; i++) memcpy(out->str->s + i * size, s.str->s, (size_t)size);
     } else {
         *out = v_list(in, (size_t)(size * times));
         for (int64_t i = 0; i < times; i++)
-            for (int64_t j = 0; j < size; j++)
-                list_push(out->list, sequence_at(s, j));
+            for (int64_t j = 0; j < size; j++) list_push(out->list, sequence_at(s, j));
     }
     value_drop(s);
     return true;
@@ -223,8 +207,7 @@ static bool compare(Interp *in, Value a, Value b, int depth, int *c, LangError *
             value_drop(x);
             value_drop(y);
             TRY(ok);
-            if (!same)
-                return true;
+            if (!same) return true;
         }
         *c = (na > nb) - (na < nb);
         return true;
@@ -280,12 +263,9 @@ bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *
     case V_MAP: *out = map_find(container.map, v) != NULL; return true;
     case V_RANGE: {
         Range *r = container.range;
-        if (v.kind == V_FLOAT && v.f == floor(v.f) && fabs(v.f) < 0x1p62)
-            v = v_int((int64_t)v.f);
-        if (v.kind == V_BOOL)
-            v = v_int(v.b);
-        if (v.kind != V_INT)
-            return true;
+        if (v.kind == V_FLOAT && v.f == floor(v.f) && fabs(v.f) < 0x1p62) v = v_int((int64_t)v.f);
+        if (v.kind == V_BOOL) v = v_int(v.b);
+        if (v.kind != V_INT) return true;
         bool inside =
             r->step > 0 ? v.i >= r->start && v.i < r->stop : v.i <= r->start && v.i > r->stop;
         uint64_t gap =
@@ -299,8 +279,7 @@ bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *
         return true;
     case V_OBJECT: {
         const Value *items = object_items(container.obj);
-        if (items)
-            return value_contains(in, *items, v, out, e);
+        if (items) return value_contains(in, *items, v, out, e);
         *out = v.kind == V_STR && map_find(container.obj->field, v) != NULL;
         return true;
     }
@@ -385,12 +364,10 @@ static bool host_binary(Interp *in, const Node *n, int oper, Value a, Value b, V
         bool bools = a.kind == V_BOOL && b.kind == V_BOOL;
         TRY(int_binary(in, n, oper, a.kind == V_BOOL ? a.b : a.i, b.kind == V_BOOL ? b.b : b.i, out,
                        e));
-        if (bits && bools)
-            *out = v_bool(out->i != 0);
+        if (bits && bools) *out = v_bool(out->i != 0);
         return true;
     }
-    if (oper == O_ADD && is_text(a) && is_text(b))
-        return str_concat(in, n, a, b, out, e);
+    if (oper == O_ADD && is_text(a) && is_text(b)) return str_concat(in, n, a, b, out, e);
     if (oper == O_ADD && is_sequence(a) && is_sequence(b)) {
         if (sequence_count(a) > REPEAT_MAX - sequence_count(b))
             return fail_at(in, n, e, "the list would have more than %d elements", REPEAT_MAX);
@@ -409,8 +386,7 @@ static bool list_with_tensor(Interp *in, const Node *n, int oper, Value a, Value
             value_type_name(b));
     if (is_sequence(a) || is_sequence(b))
         return error_hint(e, "tensor([...]) makes a tensor of a list");
-    if (is_text(a) || is_text(b))
-        return error_hint(e, "text: f\"{x}\" or str(x)");
+    if (is_text(a) || is_text(b)) return error_hint(e, "text: f\"{x}\" or str(x)");
     return false;
 }
 
@@ -435,18 +411,15 @@ bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value
         return true;
     default: break;
     }
-    if (a.kind != V_TENSOR && b.kind != V_TENSOR)
-        return host_binary(in, n, oper, a, b, out, e);
+    if (a.kind != V_TENSOR && b.kind != V_TENSOR) return host_binary(in, n, oper, a, b, out, e);
     Value other = a.kind == V_TENSOR ? b : a;
     if (other.kind == V_TENSOR || value_is_number(other)) {
-        if (tensor_binary(in, oper, a, b, out, e))
-            return true;
+        if (tensor_binary(in, oper, a, b, out, e)) return true;
         error_locate(e, node_span(in, n));
         return false;
     }
     if (oper == O_EQ || oper == O_NE) { /* x == none, x == "text": a plain answer */
-        if (is_sequence(other))
-            return list_with_tensor(in, n, oper, a, b, e);
+        if (is_sequence(other)) return list_with_tensor(in, n, oper, a, b, e);
         *out = v_bool(oper == O_NE);
         return true;
     }
@@ -455,8 +428,7 @@ bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value
 
 bool operate_unary(Interp *in, const Node *n, int oper, Value a, Value *out, LangError *e) {
     if (a.kind == V_TENSOR && oper != O_NOT) {
-        if (tensor_unary(in, oper, a, out, e))
-            return true;
+        if (tensor_unary(in, oper, a, out, e)) return true;
         error_locate(e, node_span(in, n));
         return false;
     }

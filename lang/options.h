@@ -5,7 +5,6 @@
 #include "runtime/version.h"
 #include "lang/error.h"
 
-
 typedef enum OptionId {
 #define OPTION(id, letter, name, value, help) OPTION_##id,
 #include "lang/options.def"
@@ -18,7 +17,7 @@ typedef struct Options {
     int workers, threads;                               /* threads 0: by the machine  */
     const char *engine, *dispatcher, *config, *log_dir; /* NULL: not given     */
     uint64_t memory_bytes, seed;
-    uint32_t client; /* of a tape; 0: the only one */
+    uint32_t client;   /* of a tape; 0: the only one */
     const char *debug; /* letters, "" for none       */
     int color;         /* -1 auto, 0 never, 1 always */
     int argc;

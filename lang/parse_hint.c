@@ -78,8 +78,7 @@ static const char *reserved_hint(Parser *p, const Token *t) {
     const char *s = p->src->text;
     const Token *name = t + 1;
     if (parse_is(p, t, "with")) return with_hint(p, t);
-    if (parse_is(p, t, "def") && name->kind == TOK_NAME && name->n < 60)
-        return def_hint(p, name);
+    if (parse_is(p, t, "def") && name->kind == TOK_NAME && name->n < 60) return def_hint(p, name);
     if (parse_is(p, t, "lambda")) return lambda_hint(p, t);
     if (parse_is(p, t, "class") && name->kind == TOK_NAME && name->n < 60)
         return arena_printf(p->arena, "module %.*s(params) { self.x = …; fn forward(x) { … } }",

@@ -38,8 +38,7 @@ void pieces_tensor(Pieces *p, Tensor *t, const char *spec, size_t n) {
 }
 
 void pieces_fini(Pieces *p) {
-    for (int i = 0; i < p->n; i++)
-        tensor_unref(p->t[i]);
+    for (int i = 0; i < p->n; i++) tensor_unref(p->t[i]);
     free(p->t);
     bytes_fini(&p->format);
     *p = (Pieces){0};
@@ -57,8 +56,7 @@ Value v_pieces(Pieces *p) {
     for (size_t i = 0; i < p->format.n; i++) {
         char c = p->format.data[i];
         v.str->s[n++] = c;
-        if (c == '{' || c == '}')
-            i++; /* doubled by pieces_text */
+        if (c == '{' || c == '}') i++; /* doubled by pieces_text */
     }
     v.str->s[v.str->n = n] = 0;
     pieces_fini(p);
@@ -89,19 +87,16 @@ static void put_quoted(Pieces *p, const char *s, size_t n) {
 }
 
 static bool is_word(const Str *s) {
-    if (!s->n || isdigit((unsigned char)s->s[0]))
-        return false;
+    if (!s->n || isdigit((unsigned char)s->s[0])) return false;
     for (uint32_t i = 0; i < s->n; i++)
-        if (!isalnum((unsigned char)s->s[i]) && s->s[i] != '_')
-            return false;
+        if (!isalnum((unsigned char)s->s[i]) && s->s[i] != '_') return false;
     return true;
 }
 
 static bool put_list(Interp *in, Pieces *p, const List *l, const Path *path, LangError *e) {
     puts_(p, "[");
     for (uint32_t i = 0; i < l->n; i++) {
-        if (i)
-            puts_(p, ", ");
+        if (i) puts_(p, ", ");
         TRY(put(in, p, l->v[i], true, path, e));
     }
     puts_(p, "]");
@@ -112,8 +107,7 @@ static bool put_map(Interp *in, Pieces *p, MapV *m, const Path *path, LangError 
     Value k, v;
     puts_(p, "{");
     for (size_t i = 0; mapv_at(m, i, &k, &v); i++) {
-        if (i)
-            puts_(p, ", ");
+        if (i) puts_(p, ", ");
         if (k.kind == V_STR && is_word(k.str))
             pieces_text(p, k.str->s, k.str->n);
         else
@@ -177,8 +171,7 @@ static bool put_container(Interp *in, Pieces *p, Value v, const Path *up, LangEr
     Path path = {at, up, up ? up->depth + 1 : 1};
     switch (v.kind) {
     case V_MAP:
-        if (!v.map->is_space)
-            return put_map(in, p, v.map, &path, e);
+        if (!v.map->is_space) return put_map(in, p, v.map, &path, e);
         puts_(p, "names ");
         puts_(p, v.map->name);
         return true;
@@ -260,8 +253,7 @@ bool value_look(Interp *in, Value v, Value *out, LangError *e) {
     }
     Bytes b = {0};
     bool ok = pieces_look(in, &v.text->p, &b, e);
-    if (ok)
-        *out = v_str(b.data ? b.data : "", b.n);
+    if (ok) *out = v_str(b.data ? b.data : "", b.n);
     bytes_fini(&b);
     return ok;
 }

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_PRELUDE_H
 #define GT_LANG_PRELUDE_H
-typedef struct PreludeFile { const char *name, *text; } PreludeFile;
+typedef struct PreludeFile {
+    const char *name, *text;
+} PreludeFile;
 extern const PreludeFile prelude_files[]; /* ends with {0, 0} */
 #endif

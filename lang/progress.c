@@ -60,8 +60,7 @@ static void mark_push(Bar *bar, uint64_t count) {
     if (bar->n == bar->cap && bar->cap < MAX_AHEAD) {
         uint32_t cap = bar->cap ? bar->cap * 2 : 64;
         uint64_t *mark = xmalloc(cap * sizeof *mark);
-        for (uint32_t i = 0; i < bar->n; i++)
-            mark[i] = bar->mark[(bar->head + i) % bar->cap];
+        for (uint32_t i = 0; i < bar->n; i++) mark[i] = bar->mark[(bar->head + i) % bar->cap];
         free(bar->mark);
         bar->mark = mark;
         bar->cap = cap;
@@ -99,10 +98,8 @@ static void draw(Progress *p, Bar *bar, double t) {
     int64_t done = bar_done(bar);
     double elapsed = t - bar->begun, rate = elapsed > 0 ? (double)done / elapsed : 0;
     double part = bar->total > 0 ? (double)done / (double)bar->total : 1;
-    if (p->is_tty)
-        bytes_puts(&b, "\r\033[K");
-    if (*bar->label)
-        bytes_printf(&b, "%s: ", bar->label);
+    if (p->is_tty) bytes_puts(&b, "\r\033[K");
+    if (*bar->label) bytes_printf(&b, "%s: ", bar->label);
     bytes_printf(&b, "%3.0f%% |", part * 100);
     for (int i = 0; i < BAR_CELLS; i++)
         bytes_puts(&b, (double)i + 0.5 < part * BAR_CELLS ? "█" : " ");
@@ -117,10 +114,8 @@ static void draw(Progress *p, Bar *bar, double t) {
         bytes_printf(&b, ", %.1f it/s]", rate);
     else
         bytes_printf(&b, ", %.2f s/it]", 1 / rate);
-    if (*p->tracked)
-        bytes_printf(&b, " %s", p->tracked);
-    if (!p->is_tty)
-        bytes_puts(&b, "\n");
+    if (*p->tracked) bytes_printf(&b, " %s", p->tracked);
+    if (!p->is_tty) bytes_puts(&b, "\n");
     fwrite(b.data, 1, b.n, stderr);
     fflush(stderr);
     bytes_fini(&b);
@@ -191,8 +186,7 @@ static bool last_line(void *ctx, const Reply *r, Err *err) {
     (void)err;
     bar->n = 0; /* everything before this effect is done */
     draw(bar->in->progress, bar, now());
-    if (bar->in->progress->is_tty && !bar->is_hushed)
-        fputs("\n", stderr);
+    if (bar->in->progress->is_tty && !bar->is_hushed) fputs("\n", stderr);
     return true;
 }
 
@@ -236,12 +230,9 @@ void progress_drop(Interp *in) {
 
 void progress_fini(Interp *in) {
     Progress *p = in->progress;
-    if (!p)
-        return;
-    while (p->bars)
-        bar_free(p, p->bars);
-    if (p->csv)
-        fclose(p->csv);
+    if (!p) return;
+    while (p->bars) bar_free(p, p->bars);
+    if (p->csv) fclose(p->csv);
     free(p);
     in->progress = NULL;
 }
@@ -259,8 +250,7 @@ static bool bi_progress(Interp *in, const Value *arg, Value *out, LangError *e) 
         int more;
         TRY(iter_open(in, in->at, v, &it, e));
         over = v_list(in, 0);
-        while ((more = iter_next(in, &it, &el, e)) > 0)
-            list_push(over.list, el);
+        while ((more = iter_next(in, &it, &el, e)) > 0) list_push(over.list, el);
         iter_close(in, &it);
         if (more < 0) {
             value_drop(over);
@@ -270,8 +260,7 @@ static bool bi_progress(Interp *in, const Value *arg, Value *out, LangError *e) 
     Progress *p = state(in);
     for (Bar *bar = p->bars, *next; bar; bar = next) { /* bars whose loop never came */
         next = bar->next;
-        if (value_is_heap(bar->over) && bar->over.heap->refs == 1)
-            bar_free(p, bar);
+        if (value_is_heap(bar->over) && bar->over.heap->refs == 1) bar_free(p, bar);
     }
     if (!p->bars) p->tracked[0] = 0; /* another loop's */
     Bar *bar = xcalloc(1, sizeof *bar);
@@ -298,21 +287,17 @@ typedef struct Track {
     } item[];
 } Track;
 
-static double reply_number(const ReplyValue *v) {
-    return element_float(v->type.dtype, v->data);
-}
+static double reply_number(const ReplyValue *v) { return element_float(v->type.dtype, v->data); }
 
 static bool open_csv(Interp *in, Err *err) {
     Progress *p = state(in);
     char path[4096];
     const char *dir = in->config.log_dir;
-    if (p->csv)
-        return true;
+    if (p->csv) return true;
     mkdir(dir, 0777);
     snprintf(path, sizeof path, "%s/metrics.csv", dir);
     p->csv = fopen(path, "w");
-    if (!p->csv)
-        return err_set(err, ERR_IO, "cannot write %s: %s", path, strerror(errno));
+    if (!p->csv) return err_set(err, ERR_IO, "cannot write %s: %s", path, strerror(errno));
     fputs("step,name,value\n", p->csv);
     return true;
 }
@@ -321,8 +306,7 @@ static bool track_done(void *ctx, const Reply *r, Err *err) {
     Track *t = ctx;
     Progress *p = state(t->in);
     size_t at = 0;
-    if (t->in->config.log_dir)
-        TRY(open_csv(t->in, err));
+    if (t->in->config.log_dir) TRY(open_csv(t->in, err));
     for (int i = 0; i < t->n; i++) {
         double v = t->item[i].operand >= 0 && (uint32_t)t->item[i].operand < r->n
                        ? reply_number(&r->value[t->item[i].operand])
@@ -338,8 +322,7 @@ static bool track_done(void *ctx, const Reply *r, Err *err) {
             bytes_fini(&b);
         }
     }
-    if (p->csv)
-        fflush(p->csv);
+    if (p->csv) fflush(p->csv);
     double t_now = now();
     if (p->bars && p->bars->ended &&
         is_due(p, p->bars, t_now)) /* the program may be waiting: the bar goes on */
@@ -392,8 +375,7 @@ static bool bi_track(Interp *in, const Value *arg, Value *out, LangError *e) {
                 error_set(e, "track needs numbers, but '%s' is %s", key.str->s, value_type_name(v));
         }
     }
-    if (meta.n)
-        bytes_puts(&meta, "}");
+    if (meta.n) bytes_puts(&meta, "}");
     Attr attr[2] = {{.key = ATTR_KEYS, .n = (uint32_t)keys.n, .str = keys.data},
                     {.key = ATTR_META, .n = (uint32_t)meta.n, .str = meta.data}};
     Effect ef = {OP_TRACK, attr, meta.n ? 2 : 1, handle, n_operands, track_done, free, t};

@@ -287,9 +287,9 @@ static bool colon(Interp *in, const char *line) {
         for (size_t k = 0; k < sizeof commands / sizeof *commands; k++)
             printf("%-10s %s\n", commands[k].name, commands[k].help);
     } else if (!call_for(in, word, line + strlen(word) + strspn(line + strlen(word), " "))) {
-        static const char *const known[] = {":help",  ":who",     ":quit",    ":signals", ":tape",
-                                            ":stats", ":kernel",  ":workers", ":connect",
-                                            ":check-nan"};
+        static const char *const known[] = {":help",    ":who",      ":quit",   ":signals",
+                                            ":tape",    ":stats",    ":kernel", ":workers",
+                                            ":connect", ":check-nan"};
         const char *near = nearest_name(word, strlen(word), known, sizeof known / sizeof *known);
         fprintf(stderr, "there is no command '%s'%s%s; :help lists them\n", word,
                 near ? "; did you mean " : "", near ? near : "");

@@ -28,15 +28,15 @@ typedef struct Replay {
     int n_files;
     Arena arena; /* of one line */
     const char *text;
-    size_t n;        /* the line, without its newline and a tape's columns */
-    size_t shift;    /* these columns */
-    uint32_t line;   /* its number, from 1 */
-    size_t at, end;  /* where the next one begins in src->text, and where all of them end */
-    bool is_torn;    /* it is the last and has no newline */
-    bool is_tape;    /* then only what this client asked for is a line: */
+    size_t n;       /* the line, without its newline and a tape's columns */
+    size_t shift;   /* these columns */
+    uint32_t line;  /* its number, from 1 */
+    size_t at, end; /* where the next one begins in src->text, and where all of them end */
+    bool is_torn;   /* it is the last and has no newline */
+    bool is_tape;   /* then only what this client asked for is a line: */
     uint32_t client;
-    uint64_t n_run;  /* instructions that were carried out */
-    InstLine now;  /* the line, parsed */
+    uint64_t n_run; /* instructions that were carried out */
+    InstLine now;   /* the line, parsed */
 } Replay;
 
 bool replay_is_text(const char *text, size_t n) { return n > 4 && memcmp(text, "gti ", 4) == 0; }
@@ -519,7 +519,7 @@ static bool run_line(Replay *r, LangError *e) {
     case OP_FREE: return run_free(r, e);
     case OP_EDGE: return stream_edge(r->stream, e);
     case OP_SYNC: return stream_sync(r->stream, e);
-    case OP_FILE: /* positions carry names here */
+    case OP_FILE:              /* positions carry names here */
     case OP_BODY: return true; /* the stream finds its own */
     case OP_SIGNAL_ENTER:
     case OP_SIGNAL_EXIT:

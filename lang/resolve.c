@@ -39,8 +39,8 @@ typedef struct Scope {
     struct Scope *module; /* of a method: the constructor, whose names may not be used bare    */
     bool is_file;         /* names are global, only comprehension variables are locals         */
     Map vars;             /* name -> Var */
-    Var *all, **all_end; /* in slot order */
-    Var *hidden;         /* comprehension variables that are visible now */
+    Var *all, **all_end;  /* in slot order */
+    Var *hidden;          /* comprehension variables that are visible now */
     Capture *capture;
     int n_captures, cap;
     uint32_t seq, loop_seq; /* counts reads; where the outermost running loop began, or 0 */
@@ -51,7 +51,7 @@ typedef struct Resolver {
     Program *prog;
     Arena *arena;
     Scope *scope;
-    Map defined;     /* names that the file level assigns */
+    Map defined; /* names that the file level assigns */
     WarnFn warn;
     void *ctx;
     LangError *e;
@@ -309,8 +309,7 @@ static bool is_tensor_function(Resolver *r, const char *name) {
 static const Node *meant_target(const Node *n) {
     static const char *const spaces[] = {"F", "nn", "gt", "linalg", "optim"};
     const Node *a = NULL;
-    if (n->kind == N_CALL && n->kid[0]->kind == N_FIELD)
-        a = n->kid[0]->kid[0];
+    if (n->kind == N_CALL && n->kid[0]->kind == N_FIELD) a = n->kid[0]->kid[0];
     if (a && a->kind == N_NAME) /* F.relu(x): not F */
         for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
             if (a && !strcmp(a->str, spaces[i])) a = NULL;

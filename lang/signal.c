@@ -11,15 +11,13 @@
 #include <string.h>
 
 Signals *signal_state(Interp *in) {
-    if (!in->signals)
-        in->signals = xcalloc(1, sizeof *in->signals);
+    if (!in->signals) in->signals = xcalloc(1, sizeof *in->signals);
     return in->signals;
 }
 
 static uint32_t number_of(Signals *s, const char *label) {
     uintptr_t n = (uintptr_t)map_get(&s->number, (uint64_t)(uintptr_t)label);
-    if (n)
-        return (uint32_t)n;
+    if (n) return (uint32_t)n;
     if (s->n_labels == s->cap_labels) {
         s->cap_labels = s->cap_labels ? s->cap_labels * 2 : 16;
         s->label = xrealloc(s->label, s->cap_labels * sizeof *s->label);
@@ -37,17 +35,14 @@ static void emit(Interp *in, Op op, const char *label, const char *backward) {
     Attr attr[2] = {text_attr(ATTR_NAME, label)};
     Inst inst = {.op = op, .n_attr = 1, .attr = attr};
     Span at = interp_span(in);
-    if (backward)
-        attr[inst.n_attr++] = text_attr(ATTR_BACKWARD, backward);
-    if (at.src)
-        inst.pos = (SrcPos){stream_file(in->stream, at.src), at.col, at.line};
+    if (backward) attr[inst.n_attr++] = text_attr(ATTR_BACKWARD, backward);
+    if (at.src) inst.pos = (SrcPos){stream_file(in->stream, at.src), at.col, at.line};
     stream_control(in->stream, &inst);
 }
 
 bool signal_open(Interp *in, const char *label, const char *backward, LangError *e) {
     Signals *s = signal_state(in);
-    if (s->depth >= 1000)
-        return error_set(e, "signals nest deeper than 1000");
+    if (s->depth >= 1000) return error_set(e, "signals nest deeper than 1000");
     if (s->depth == s->cap) {
         s->cap = s->cap ? s->cap * 2 : 16;
         s->scope = xrealloc(s->scope, (size_t)s->cap * sizeof *s->scope);
@@ -69,8 +64,7 @@ static bool check_label(Interp *in, const char *s, size_t n, const char *by, con
                         LangError *e) {
     if (!n || memchr(s, 0, n) || memchr(s, '\n', n))
         return error_set(e, "a signal needs a name of one line");
-    if (n > MAX_SIGNAL)
-        return error_set(e, "a signal's name is longer than %d bytes", MAX_SIGNAL);
+    if (n > MAX_SIGNAL) return error_set(e, "a signal's name is longer than %d bytes", MAX_SIGNAL);
     *out = intern(s, n);
     return signal_check(in, *out, by, e);
 }
@@ -91,11 +85,9 @@ bool signal_enter(Interp *in, const char *label, size_t n, const char *backward,
 
 void signal_made(Interp *in, int rank) {
     Signals *s = in->signals;
-    if (!s->depth)
-        return;
+    if (!s->depth) return;
     struct Scope *sc = &s->scope[s->depth - 1];
-    if (rank > sc->max_rank)
-        sc->max_rank = rank;
+    if (rank > sc->max_rank) sc->max_rank = rank;
 }
 
 /* The innermost scope ends. An axis that no tensor in it had is most likely a mistake. */
@@ -112,8 +104,7 @@ static void check_axis(Interp *in) {
     bool has = c->axis < 0 ? -c->axis <= most : c->axis < most;
     bool is_told = map_get(&s->axis_told, key) != NULL;
     map_put(&s->axis_told, key, s);
-    if (has || is_told)
-        return;
+    if (has || is_told) return;
     LangError w = {0};
     error_at(&w, sc->at, "signal '%.100s': no tensor in it has axis %d; all are whole", sc->label,
              c->axis);
@@ -123,8 +114,7 @@ static void check_axis(Interp *in) {
 
 bool signal_exit(Interp *in, const char *label, size_t n, LangError *e) {
     Signals *s = signal_state(in);
-    if (!s->depth)
-        return error_set(e, "no signal is open");
+    if (!s->depth) return error_set(e, "no signal is open");
     const char *open = s->scope[s->depth - 1].label;
     if (n && (strlen(open) != n || memcmp(open, label, n)))
         return error_set(e, "signal '%.*s' is not the innermost one: '%s' is", (int)n, label, open);
@@ -155,8 +145,7 @@ const char *signal_label(const Interp *in, uint32_t number) {
 
 void signal_fini(Interp *in) {
     Signals *s = in->signals;
-    if (!s)
-        return;
+    if (!s) return;
     free(s->scope);
     free(s->label);
     map_fini(&s->number);
@@ -185,8 +174,7 @@ static bool bi_enter(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
     *out = v_none();
-    if (arg[0].kind == V_NONE)
-        return signal_exit(in, "", 0, e);
+    if (arg[0].kind == V_NONE) return signal_exit(in, "", 0, e);
     return is_label(arg[0], e) && signal_exit(in, arg[0].str->s, arg[0].str->n, e);
 }
 
@@ -207,8 +195,7 @@ static bool bi_tensor(Interp *in, const Value *arg, Value *out, LangError *e) {
             TRY(check_label(in, c->backward, strlen(c->backward), label, &backward, e));
     }
     Attr attr[2] = {text_attr(ATTR_NAME, label)};
-    if (backward)
-        attr[1] = text_attr(ATTR_BACKWARD, backward);
+    if (backward) attr[1] = text_attr(ATTR_BACKWARD, backward);
     Arg x = arg_tensor(arg[0].tensor);
     Tensor *t = NULL;
     TRY(tensor_op(in, OP_SHARD, &x, 1, attr, 1 + (backward != NULL), &t, e));

@@ -11,14 +11,14 @@
 
 /* backward "": what the configuration says, else the scope itself. The names are checked against
  * the configuration: a warning, once for each, or with --strict an error. */
-bool signal_enter(Interp *in, const char *label, size_t n, const char *backward,
-                  size_t n_backward, LangError *e);
+bool signal_enter(Interp *in, const char *label, size_t n, const char *backward, size_t n_backward,
+                  LangError *e);
 /* The same for a label that was checked before, interned; backward NULL: none given. */
 bool signal_open(Interp *in, const char *label, const char *backward, LangError *e);
 /* label "" exits the innermost */
 bool signal_exit(Interp *in, const char *label, size_t n, LangError *e);
 int signal_depth(const Interp *in);
-void signal_unwind(Interp *in, int depth);             /* after errors: closes scopes above depth */
+void signal_unwind(Interp *in, int depth); /* after errors: closes scopes above depth */
 /* A tensor of so many axes was made: when a scope closes whose axis none of its tensors had, that
  * is told, once. */
 void signal_made(Interp *in, int rank);

@@ -29,8 +29,7 @@ static void tell(Interp *in, const Config *news, const Source *file) {
         ConfigInst ci;
         Span at = file ? place_in(file, news->signal[i]) : interp_span(in);
         config_inst(news->signal[i], &ci);
-        if (at.src)
-            ci.inst.pos = (SrcPos){stream_file(in->stream, at.src), at.col, at.line};
+        if (at.src) ci.inst.pos = (SrcPos){stream_file(in->stream, at.src), at.col, at.line};
         stream_control(in->stream, &ci.inst);
     }
 }
@@ -100,9 +99,9 @@ static void say_unknown(Interp *in, const char *label, const char *by, LangError
         error_at(e, at, "%s has no configuration", what);
     else
         error_at(e, at, "%s is not in %s%s", what, s->file ? s->file : "the configuration",
-                 in->config.strict                ? ""
-                 : in->config.stream.endpoint     ? "; unsharded, unless the dispatcher knows it"
-                                                  : "; running unsharded");
+                 in->config.strict            ? ""
+                 : in->config.stream.endpoint ? "; unsharded, unless the dispatcher knows it"
+                                              : "; running unsharded");
     if (!by && is_bare(at) && is_variable(in, label)) {
         error_hint(e, "its value as the name: signal f\"{%s}\" { … }", label);
     } else if (near) {
@@ -122,17 +121,14 @@ bool signal_check(Interp *in, const char *label, const char *by, LangError *e) {
         error_set(e, "'*' is no signal: it stands for all that is outside of signals");
         return error_hint(e, "signal.define(\"*\", axis=0), or GT_AUTO_SHARD=1");
     }
-    if (!s->has_config && !in->config.strict)
-        return true;
+    if (!s->has_config && !in->config.strict) return true;
     uint64_t key = (uint64_t)(uintptr_t)label;
-    if (config_find(&s->config, label, strlen(label)))
-        return true;
+    if (config_find(&s->config, label, strlen(label))) return true;
     if (in->config.strict) {
         say_unknown(in, label, by, e);
         return false;
     }
-    if (map_get(&s->checked, key))
-        return true;
+    if (map_get(&s->checked, key)) return true;
     map_put(&s->checked, key, s);
     LangError warning = {0};
     say_unknown(in, label, by, &warning);
@@ -144,8 +140,7 @@ bool signal_check(Interp *in, const char *label, const char *by, LangError *e) {
 
 static bool read_file(const char *path, Bytes *out) {
     FILE *f = fopen(path, "rb");
-    if (!f)
-        return false;
+    if (!f) return false;
     char block[1 << 12];
     for (size_t n; out->n <= FILE_MAX && (n = fread(block, 1, sizeof block, f)) > 0;)
         bytes_add(out, block, n);
@@ -161,8 +156,7 @@ static bool read_file(const char *path, Bytes *out) {
 static void add_workers(const Interp *in, Err *err) {
     int n = in->config.stream.workers;
     size_t used = strlen(err->hint);
-    if (strncmp(err->hint, "workers: [", 10) || in->config.stream.endpoint || n < 1)
-        return;
+    if (strncmp(err->hint, "workers: [", 10) || in->config.stream.endpoint || n < 1) return;
     if (n == 1)
         snprintf(err->hint + used, sizeof err->hint - used, "      (1 worker is connected: 0)");
     else
@@ -197,8 +191,7 @@ bool signal_load(Interp *in, const char *path, LangError *e) {
     } else {
         ok = config_parse(&news, path, text.data, text.n, &at, &err) &&
              add(in, &news, interp_source(in, path, text.data, text.n, 1, false), &at, &err);
-        if (!ok)
-            bad_file(in, path, &text, at, &err, e);
+        if (!ok) bad_file(in, path, &text, at, &err, e);
     }
     config_fini(&news);
     bytes_fini(&text);
@@ -245,14 +238,12 @@ static bool take_axis(SignalConfig *s, Value v, LangError *e) {
 static bool bad_workers(const SignalConfig *s, Value v, LangError *e) {
     error_set(e, "signal '%.100s': workers must be a list of worker numbers, not %s", s->name,
               value_type_name(v));
-    if (v.kind == V_INT)
-        return error_hint(e, "workers=[%lld]", (long long)v.i);
+    if (v.kind == V_INT) return error_hint(e, "workers=[%lld]", (long long)v.i);
     return error_hint(e, "workers=[0, 1]   (none means all)");
 }
 
 static bool take_worker(SignalConfig *s, Value list, Value v, LangError *e) {
-    if (v.kind != V_INT)
-        return bad_workers(s, list, e);
+    if (v.kind != V_INT) return bad_workers(s, list, e);
     if (v.i < 0 || v.i >= MAX_WORKERS)
         return error_set(e, "signal '%.100s': a worker's number is from 0 to %d, not %lld", s->name,
                          MAX_WORKERS - 1, (long long)v.i);
@@ -266,10 +257,8 @@ static bool take_worker(SignalConfig *s, Value list, Value v, LangError *e) {
 
 static bool take_workers(SignalConfig *s, Value v, LangError *e) {
     s->said |= SAID_WORKERS;
-    if (v.kind == V_NONE)
-        return true;
-    if (v.kind != V_LIST && v.kind != V_RANGE)
-        return bad_workers(s, v, e);
+    if (v.kind == V_NONE) return true;
+    if (v.kind != V_LIST && v.kind != V_RANGE) return bad_workers(s, v, e);
     int64_t n = sequence_count(v);
     if (n == 0) {
         error_set(e, "signal '%.100s': workers must not be empty", s->name);
@@ -309,8 +298,7 @@ static bool check_name(Value v, LangError *e) {
 
 static bool take_backward(SignalConfig *s, Value v, LangError *e) {
     s->said |= SAID_BACKWARD;
-    if (v.kind == V_NONE)
-        return true;
+    if (v.kind == V_NONE) return true;
     TRY(check_name(v, e));
     s->backward = xstrdup(v.str->s);
     return true;
@@ -321,19 +309,14 @@ static bool take_key(SignalConfig *s, bool in_shard, Value key, Value v, LangErr
     static const char *const names[2][3] = {{"shard", "backward", "compile"},
                                             {"axis", "workers", "replicated"}};
     const char *k = key.kind == V_STR ? key.str->s : "";
-    if (in_shard && !strcmp(k, "axis"))
-        return take_axis(s, v, e);
-    if (in_shard && !strcmp(k, "workers"))
-        return take_workers(s, v, e);
+    if (in_shard && !strcmp(k, "axis")) return take_axis(s, v, e);
+    if (in_shard && !strcmp(k, "workers")) return take_workers(s, v, e);
     if (in_shard && !strcmp(k, "replicated"))
         return take_bool(s, v, k, SAID_REPLICATED, &s->replicated, e);
-    if (!in_shard && !strcmp(k, "backward"))
-        return take_backward(s, v, e);
-    if (!in_shard && !strcmp(k, "compile"))
-        return take_bool(s, v, k, SAID_COMPILE, &s->compile, e);
+    if (!in_shard && !strcmp(k, "backward")) return take_backward(s, v, e);
+    if (!in_shard && !strcmp(k, "compile")) return take_bool(s, v, k, SAID_COMPILE, &s->compile, e);
     if (!in_shard && !strcmp(k, "shard")) {
-        if (v.kind == V_NONE)
-            return true;
+        if (v.kind == V_NONE) return true;
         if (v.kind != V_MAP) {
             error_set(e, "signal '%.100s': shard is a map, not %s", s->name, value_type_name(v));
             return error_hint(e, "shard: {axis: 0, workers: [0, 1]}");
@@ -348,10 +331,8 @@ static bool take_key(SignalConfig *s, bool in_shard, Value key, Value v, LangErr
               in_shard ? " in shard" : "");
     const char *near = nearest_name(k, strlen(k), names[in_shard], 3);
     for (int i = 0; i < 3 && !in_shard; i++)
-        if (!strcmp(k, names[1][i]))
-            return error_hint(e, "{shard: {%s: …}}", k);
-    if (near)
-        return error_hint(e, "did you mean '%s'?", near);
+        if (!strcmp(k, names[1][i])) return error_hint(e, "{shard: {%s: …}}", k);
+    if (near) return error_hint(e, "did you mean '%s'?", near);
     return error_hint(e, "%s, %s, %s", names[in_shard][0], names[in_shard][1], names[in_shard][2]);
 }
 
@@ -367,8 +348,7 @@ static bool take_map(Config *news, Value name, Value map, LangError *e) {
     for (size_t i = 0; ok && map.kind == V_MAP && mapv_at(map.map, i, &key, &v); i++)
         ok = take_key(&s, false, key, v, e);
     Err err = {0};
-    if (ok && !config_put(news, &s, &err))
-        ok = error_from(e, &err);
+    if (ok && !config_put(news, &s, &err)) ok = error_from(e, &err);
     signal_config_fini(&s);
     return ok;
 }
@@ -380,8 +360,7 @@ static bool take_arguments(Config *news, const Value *arg, LangError *e) {
               take_bool(&s, arg[3], "replicated", SAID_REPLICATED, &s.replicated, e) &&
               take_backward(&s, arg[4], e) &&
               take_bool(&s, arg[5], "compile", SAID_COMPILE, &s.compile, e);
-    if (ok && !config_put(news, &s, &err))
-        ok = error_from(e, &err);
+    if (ok && !config_put(news, &s, &err)) ok = error_from(e, &err);
     signal_config_fini(&s);
     return ok;
 }
@@ -400,8 +379,7 @@ static bool bi_define(Interp *in, const Value *arg, Value *out, LangError *e) {
         ok = arg[1].kind == V_MAP ? take_map(&news, arg[0], arg[1], e)
                                   : take_arguments(&news, arg, e);
     }
-    if (ok && !add(in, &news, NULL, &at, &err))
-        ok = error_from(e, &err);
+    if (ok && !add(in, &news, NULL, &at, &err)) ok = error_from(e, &err);
     config_fini(&news);
     *out = v_none();
     return ok;
@@ -417,8 +395,7 @@ static Value value_of(Interp *in, const SignalConfig *s) {
         Value workers = v_none();
         if (s->n_workers) {
             workers = v_list(in, (size_t)s->n_workers);
-            for (int i = 0; i < s->n_workers; i++)
-                list_push(workers.list, v_int(s->workers[i]));
+            for (int i = 0; i < s->n_workers; i++) list_push(workers.list, v_int(s->workers[i]));
         }
         shard = v_map(in);
         map_add(in, shard, "axis", v_int(s->axis));
@@ -452,6 +429,6 @@ const Builtin builtins_signal_config[] = {
      bi_define, "Says what a signal asks for; workers none means all. Or a map like the YAML's.", 0,
      -1},
     {"signal.get", "name=none", bi_get,
-     "What is known of a signal, as a map like the YAML's, or none. Without a name: of all.",
-     0, -1},
+     "What is known of a signal, as a map like the YAML's, or none. Without a name: of all.", 0,
+     -1},
     {NULL}};

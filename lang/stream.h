@@ -21,13 +21,13 @@ typedef enum StreamMode { STREAM_LIVE, STREAM_EMIT, STREAM_CHECK } StreamMode;
 
 typedef struct StreamConfig {
     StreamMode mode;
-    const char *endpoint;    /* of a dispatcher; NULL: embedded                         */
-    int workers, threads;    /* of an embedded cluster, as are engine and memory_bytes  */
+    const char *endpoint; /* of a dispatcher; NULL: embedded                         */
+    int workers, threads; /* of an embedded cluster, as are engine and memory_bytes  */
     const char *engine;
     uint64_t memory_bytes;
-    bool prompt;             /* window limited to PROMPT_WINDOW_MS                      */
-    int answer_ms;           /* a remote dispatcher silent for so long is gone; 0: 10 s */
-    void *emit_to;           /* FILE * for EMIT                                         */
+    bool prompt;   /* window limited to PROMPT_WINDOW_MS                      */
+    int answer_ms; /* a remote dispatcher silent for so long is gone; 0: 10 s */
+    void *emit_to; /* FILE * for EMIT                                         */
     /* Adds what the program knows of a failure; or NULL. */
     void (*explain)(void *ctx, LangError *e);
     void *explain_ctx;
@@ -36,10 +36,10 @@ typedef struct StreamConfig {
 
 typedef struct Handle {
     uint32_t refs;
-    bool is_failed;  /* a failure of the instruction that makes it has arrived */
+    bool is_failed; /* a failure of the instruction that makes it has arrived */
     uint64_t id;
     TensorType type;
-    Span made;       /* for "made at a.gt:5" */
+    Span made; /* for "made at a.gt:5" */
 } Handle;
 
 typedef struct Stream Stream;
@@ -139,5 +139,5 @@ uint64_t stream_done(const Stream *s);              /* how many of them are know
 uint16_t stream_file(Stream *s, const Source *src); /* announces its name once; its number */
 /* For what waits for something else: true: go on; false: Ctrl-C, and e says so. */
 bool stream_goes_on(LangError *e);
-extern volatile int stream_interrupted;             /* set by the SIGINT handler */
+extern volatile int stream_interrupted; /* set by the SIGINT handler */
 #endif

@@ -427,9 +427,9 @@ static bool all_is_done(const Stream *s, const void *ctx) {
 static bool ask_tensor(Stream *s, const char *word, const Handle *h, Span at, Bytes *text,
                        LangError *e) {
     if (s->mode != STREAM_LIVE)
-        return error_at(e, at, s->mode == STREAM_EMIT
-                                   ? "with --emit a tensor is nowhere"
-                                   : "nothing is computed while checking");
+        return error_at(e, at,
+                        s->mode == STREAM_EMIT ? "with --emit a tensor is nowhere"
+                                               : "nothing is computed while checking");
     TRY(stream_wait(s, all_is_done, NULL, at, e));
     char question[32];
     snprintf(question, sizeof question, "%s %llu", word, (unsigned long long)h->id);

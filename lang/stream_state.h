@@ -54,9 +54,9 @@ typedef struct Fetch {
 typedef struct Pending {
     uint64_t seq;
     bool has_inst, is_answered, has_failed;
-    bool is_behind; /* a failure that has been told */
+    bool is_behind;   /* a failure that has been told */
     bool may_be_lost; /* as in Effect, or the work before it was stopped, which has been told */
-    bool is_file; /* it writes one */
+    bool is_file;     /* it writes one */
     bool is_print, is_hushed; /* is_hushed: nobody wants to see it any more */
     Span at;
     Msg reply;
@@ -111,8 +111,8 @@ struct Stream {
     Link *link;
     bool is_started, is_welcome, is_gone, is_carrying, is_sending;
     bool awaits_acks; /* answers may pass failures of others: see stream_reply.c */
-    bool is_ended; /* gone because the dispatcher said so, in words */
-    Err gone;      /* why */
+    bool is_ended;    /* gone because the dispatcher said so, in words */
+    Err gone;         /* why */
     Welcome welcome;
     Made *made;                         /* WINDOW_INSTS of them                      */
     uint64_t sent_seq, acked_seq;       /* instructions before these were sent, are done */

@@ -27,8 +27,7 @@ static bool whole_index(Interp *in, const Node *n, Value sub, const char *what, 
         return true;
     }
     fail_at(in, n, e, "a %s is indexed by an int, not %s", what, value_type_name(sub));
-    if (sub.kind == V_FLOAT)
-        error_hint(e, "int(i), or // for whole division");
+    if (sub.kind == V_FLOAT) error_hint(e, "int(i), or // for whole division");
     return false;
 }
 
@@ -53,10 +52,8 @@ static bool slice_bound(Interp *in, const Node *n, Value v, int64_t missing, int
         return true;
     }
     TRY(whole_index(in, n, v, "slice", out, e));
-    if (*out < 0)
-        *out = *out < -count ? 0 : *out + count;
-    if (*out > count)
-        *out = count;
+    if (*out < 0) *out = *out < -count ? 0 : *out + count;
+    if (*out > count) *out = count;
     return true;
 }
 
@@ -64,16 +61,14 @@ static bool slice_bound(Interp *in, const Node *n, Value v, int64_t missing, int
 static bool slice_bounds(Interp *in, const Node *n, const Slice *s, int64_t count, int64_t *start,
                          int64_t *stop, int64_t *step, LangError *e) {
     *step = 1;
-    if (s->step.kind != V_NONE)
-        TRY(whole_index(in, n, s->step, "slice", step, e));
+    if (s->step.kind != V_NONE) TRY(whole_index(in, n, s->step, "slice", step, e));
     if (*step <= 0) {
         fail_at(in, n, e, "a slice's step must be positive, not %lld", (long long)*step);
         return error_hint(e, "reversed(xs), or flip(x, axis) for tensors");
     }
     TRY(slice_bound(in, n, s->start, 0, count, start, e));
     TRY(slice_bound(in, n, s->stop, count, count, stop, e));
-    if (*stop < *start)
-        *stop = *start;
+    if (*stop < *start) *stop = *start;
     return true;
 }
 
@@ -82,8 +77,7 @@ static bool list_get_sub(Interp *in, const Node *n, Value a, Value sub, Value *o
     if (sub.kind == V_SLICE) {
         TRY(slice_bounds(in, n, sub.slice, count, &i, &stop, &step, e));
         *out = v_list(in, (size_t)((stop - i + step - 1) / step));
-        for (; i < stop; i += step)
-            list_push(out->list, sequence_at(a, i));
+        for (; i < stop; i += step) list_push(out->list, sequence_at(a, i));
         return true;
     }
     TRY(whole_index(in, n, sub, "list", &i, e));
@@ -119,16 +113,14 @@ static bool str_get_sub(Interp *in, const Node *n, Value a, Value sub, Value *ou
 }
 
 static bool no_key(Interp *in, const Node *n, MapV *m, Value key, LangError *e) {
-    if (key.kind == V_INT)
-        return fail_at(in, n, e, "the map has no key %lld", (long long)key.i);
+    if (key.kind == V_INT) return fail_at(in, n, e, "the map has no key %lld", (long long)key.i);
     if (key.kind != V_STR)
         return fail_at(in, n, e, "keys of maps are strings or ints, not %s", value_type_name(key));
     fail_at(in, n, e, "the map has no key '%.100s'", key.str->s);
     NameList names = {0};
     Value k, v;
     for (size_t i = 0; mapv_at(m, i, &k, &v); i++)
-        if (k.kind == V_STR)
-            names_add(&names, k.str->s);
+        if (k.kind == V_STR) names_add(&names, k.str->s);
     const char *near = nearest_name(key.str->s, key.str->n, names.name, names.n);
     if (near)
         error_label(e, e->at, "did you mean '%.100s'?", near);
@@ -141,8 +133,7 @@ static bool no_key(Interp *in, const Node *n, MapV *m, Value key, LangError *e) 
 bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_subs, Value *out,
                    LangError *e) {
     if (a.kind == V_TENSOR) {
-        if (tensor_index(in, a.tensor, sub, n_subs, out, e))
-            return true;
+        if (tensor_index(in, a.tensor, sub, n_subs, out, e)) return true;
         error_locate(e, node_span(in, n));
         return false;
     }
@@ -163,18 +154,15 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
         return ok;
     case V_MAP: {
         Value key = sub[0], *v;
-        if (key.kind == V_TEXT)
-            TRY(value_look(in, key, &look, e));
+        if (key.kind == V_TEXT) TRY(value_look(in, key, &look, e));
         v = map_find(a.map, look.kind == V_STR ? look : key);
         ok = v || no_key(in, n, a.map, look.kind == V_STR ? look : key, e);
-        if (v)
-            *out = value_ref(*v);
+        if (v) *out = value_ref(*v);
         value_drop(look);
         return ok;
     }
     case V_OBJECT:
-        if (n_subs != 1)
-            return fail_at(in, n, e, "an object takes one index, not %d", n_subs);
+        if (n_subs != 1) return fail_at(in, n, e, "an object takes one index, not %d", n_subs);
         if (sub[0].kind == V_TEXT) {
             TRY(value_look(in, sub[0], &look, e));
             ok = object_subscript(in, n, a.obj, look, out, e);
@@ -201,8 +189,7 @@ static bool list_set_slice(Interp *in, const Node *n, List *l, const Slice *s, V
     if (count != sequence_count(v))
         return fail_at(in, n, e, "the slice has %lld elements, the value %lld", (long long)count,
                        (long long)sequence_count(v));
-    for (int64_t k = 0; k < count; k++)
-        value_set(&l->v[i + k * step], sequence_at(v, k));
+    for (int64_t k = 0; k < count; k++) value_set(&l->v[i + k * step], sequence_at(v, k));
     return true;
 }
 
@@ -210,8 +197,7 @@ static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangErr
     int64_t i;
     switch (a.kind) {
     case V_LIST:
-        if (sub.kind == V_SLICE)
-            return list_set_slice(in, n, a.list, sub.slice, *v, e);
+        if (sub.kind == V_SLICE) return list_set_slice(in, n, a.list, sub.slice, *v, e);
         TRY(whole_index(in, n, sub, "list", &i, e));
         TRY(in_range(in, n, "list", &i, a.list->n, e));
         value_set(&a.list->v[i], *v);
@@ -233,8 +219,7 @@ static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangErr
     case V_OBJECT: {
         const char *name = value_name(sub);
         Value *items = object_target(a.obj, &sub);
-        if (items)
-            return set(in, n, *items, sub, v, e);
+        if (items) return set(in, n, *items, sub, v, e);
         if (!name)
             return fail_at(in, n, e, "an object is indexed by the name of a field, not %s",
                            value_type_name(sub));
@@ -263,14 +248,12 @@ bool subscript_set(Interp *in, const Node *n, Value a, Value sub, Value v, LangE
 bool subscript_del(Interp *in, const Node *n, Value a, Value sub, LangError *e) {
     int64_t i, stop = 0, step = 1;
     Value old, *items = a.kind == V_OBJECT ? object_target(a.obj, &sub) : NULL;
-    if (items)
-        return subscript_del(in, n, *items, sub, e);
+    if (items) return subscript_del(in, n, *items, sub, e);
     if (a.kind == V_LIST) {
         List *l = a.list;
         if (sub.kind == V_SLICE) {
             TRY(slice_bounds(in, n, sub.slice, l->n, &i, &stop, &step, e));
-            if (step != 1)
-                return fail_at(in, n, e, "del takes a slice with step 1");
+            if (step != 1) return fail_at(in, n, e, "del takes a slice with step 1");
         } else {
             TRY(whole_index(in, n, sub, "list", &i, e));
             TRY(in_range(in, n, "list", &i, l->n, e));
@@ -286,8 +269,7 @@ bool subscript_del(Interp *in, const Node *n, Value a, Value sub, LangError *e) 
     }
     if (a.kind == V_MAP || a.kind == V_OBJECT) {
         MapV *m = a.kind == V_MAP ? a.map : a.obj->field;
-        if (!mapv_remove(m, sub, &old))
-            return no_key(in, n, m, sub, e);
+        if (!mapv_remove(m, sub, &old)) return no_key(in, n, m, sub, e);
         value_drop(old);
         return true;
     }
@@ -296,8 +278,7 @@ bool subscript_del(Interp *in, const Node *n, Value a, Value sub, LangError *e) 
 
 bool eval_subs(Interp *in, Node *n, Value *sub, int *n_subs, LangError *e) {
     *n_subs = 0;
-    if (n->n_kids - 1 > MAX_SUBS)
-        return fail_at(in, n, e, "more than %d subscripts", MAX_SUBS);
+    if (n->n_kids - 1 > MAX_SUBS) return fail_at(in, n, e, "more than %d subscripts", MAX_SUBS);
     for (uint32_t k = 1; k < n->n_kids; k++) {
         Node *s = n->kid[k];
         Value v, part[3] = {v_none(), v_none(), v_none()};
@@ -306,19 +287,16 @@ bool eval_subs(Interp *in, Node *n, Value *sub, int *n_subs, LangError *e) {
             v = v_ellipsis();
         } else if (s->kind == N_SLICE) {
             for (uint32_t i = 0; i < 3 && ok; i++)
-                if (i < s->n_kids && s->kid[i])
-                    ok = eval(in, s->kid[i], &part[i], e);
+                if (i < s->n_kids && s->kid[i]) ok = eval(in, s->kid[i], &part[i], e);
             if (ok)
                 v = v_slice(part[0], part[1], part[2]);
             else
-                for (int i = 0; i < 3; i++)
-                    value_drop(part[i]);
+                for (int i = 0; i < 3; i++) value_drop(part[i]);
         } else {
             ok = eval(in, s, &v, e);
         }
         if (!ok) {
-            while (*n_subs > 0)
-                value_drop(sub[--*n_subs]);
+            while (*n_subs > 0) value_drop(sub[--*n_subs]);
             return false;
         }
         sub[(*n_subs)++] = v;
@@ -331,8 +309,7 @@ bool eval_subs(Interp *in, Node *n, Value *sub, int *n_subs, LangError *e) {
 bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e) {
     *it = (Iter){.over = v_none()};
     const Value *items = over.kind == V_OBJECT ? object_items(over.obj) : NULL;
-    if (items)
-        over = *items;
+    if (items) over = *items;
     switch (over.kind) {
     case V_LIST: break;
     case V_RANGE: it->n = range_count(over.range); break;
@@ -348,30 +325,25 @@ bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e) {
     default: return fail_at(in, n, e, "cannot loop over %s", value_type_name(over));
     }
     it->over = value_ref(over);
-    if (in->progress)
-        it->bar = progress_find(in, over);
+    if (in->progress) it->bar = progress_find(in, over);
     return true;
 }
 
 int iter_next(Interp *in, Iter *it, Value *out, LangError *e) {
-    if (it->bar && it->i > 0)
-        progress_step(in, it->bar);
+    if (it->bar && it->i > 0) progress_step(in, it->bar);
     Value key, v;
     switch (it->over.kind) {
     case V_LIST:
-        if (it->i >= it->over.list->n)
-            return 0;
+        if (it->i >= it->over.list->n) return 0;
         *out = value_ref(it->over.list->v[it->i++]);
         return 1;
     case V_RANGE:
-        if (it->i >= it->n)
-            return 0;
+        if (it->i >= it->n) return 0;
         *out = v_int(range_at(it->over.range, it->i++));
         return 1;
     case V_STR: {
         Str *s = it->over.str;
-        if (it->byte >= s->n)
-            return 0;
+        if (it->byte >= s->n) return 0;
         size_t len = utf8_skip(s->s + it->byte, s->n - it->byte, 1);
         *out = v_str(s->s + it->byte, len);
         it->byte += len;
@@ -384,21 +356,18 @@ int iter_next(Interp *in, Iter *it, Value *out, LangError *e) {
             error_hint(e, "for k in m.keys()");
             return -1;
         }
-        if (!mapv_at(it->over.map, (size_t)it->i++, &key, &v))
-            return 0;
+        if (!mapv_at(it->over.map, (size_t)it->i++, &key, &v)) return 0;
         *out = value_ref(key);
         return 1;
     case V_TENSOR:
-        if (it->i >= it->n)
-            return 0;
+        if (it->i >= it->n) return 0;
         return tensor_iter(in, it->over.tensor, it->i++, out, e) ? 1 : -1;
     default: return 0;
     }
 }
 
 void iter_close(Interp *in, Iter *it) {
-    if (it->bar)
-        progress_end(in, it->bar);
+    if (it->bar) progress_end(in, it->bar);
     value_drop(it->over);
     it->over = v_none();
 }

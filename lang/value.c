@@ -22,8 +22,7 @@ Value v_str(const char *s, size_t n) {
     assert(n < UINT32_MAX);
     Str *str = xmalloc(sizeof *str + n + 1);
     *str = (Str){.h = {1, V_STR}, .n = (uint32_t)n, .n_chars = UINT32_MAX};
-    if (s)
-        memcpy(str->s, s, n);
+    if (s) memcpy(str->s, s, n);
     str->s[n] = 0;
     return (Value){.kind = V_STR, .str = str};
 }
@@ -31,16 +30,14 @@ Value v_str(const char *s, size_t n) {
 Value v_cstr(const char *s) { return v_str(s, strlen(s)); }
 
 size_t str_chars(Str *s) {
-    if (s->n_chars == UINT32_MAX)
-        s->n_chars = (uint32_t)utf8_count(s->s, s->n);
+    if (s->n_chars == UINT32_MAX) s->n_chars = (uint32_t)utf8_count(s->s, s->n);
     return s->n_chars;
 }
 
 size_t str_offset(Str *s, size_t i) { return str_chars(s) == s->n ? i : utf8_skip(s->s, s->n, i); }
 
 uint64_t str_hash(Str *s) {
-    if (!s->hash)
-        s->hash = hash_bytes(s->s, s->n, 0) | 1;
+    if (!s->hash) s->hash = hash_bytes(s->s, s->n, 0) | 1;
     return s->hash;
 }
 
@@ -86,13 +83,11 @@ int64_t range_count(const Range *r) {
     /* In unsigned arithmetic: the span of two int64 fits uint64. */
     uint64_t span, step;
     if (r->step > 0) {
-        if (r->stop <= r->start)
-            return 0;
+        if (r->stop <= r->start) return 0;
         span = (uint64_t)r->stop - (uint64_t)r->start;
         step = (uint64_t)r->step;
     } else {
-        if (r->stop >= r->start)
-            return 0;
+        if (r->stop >= r->start) return 0;
         span = (uint64_t)r->start - (uint64_t)r->stop;
         step = 0 - (uint64_t)r->step;
     }
@@ -134,8 +129,7 @@ void container_clear(Container *c) {
         uint32_t n = l->n;
         l->v = NULL;
         l->n = l->cap = 0;
-        for (uint32_t i = 0; i < n; i++)
-            value_drop(v[i]);
+        for (uint32_t i = 0; i < n; i++) value_drop(v[i]);
         free(v);
         break;
     }
@@ -145,8 +139,7 @@ void container_clear(Container *c) {
         Fn *f = (Fn *)c;
         int n = f->n_cells;
         f->n_cells = 0;
-        for (int i = 0; i < n; i++)
-            value_drop((Value){.kind = V_CELL, .cell = f->cell[i]});
+        for (int i = 0; i < n; i++) value_drop((Value){.kind = V_CELL, .cell = f->cell[i]});
         break;
     }
     case V_BOUND:
@@ -159,10 +152,8 @@ void container_clear(Container *c) {
         MapV *method = m->method;
         m->make = NULL;
         m->method = NULL;
-        if (make)
-            value_drop((Value){.kind = V_FN, .fn = make});
-        if (method)
-            value_drop((Value){.kind = V_MAP, .map = method});
+        if (make) value_drop((Value){.kind = V_FN, .fn = make});
+        if (method) value_drop((Value){.kind = V_MAP, .map = method});
         break;
     }
     case V_OBJECT: {
@@ -171,10 +162,8 @@ void container_clear(Container *c) {
         MapV *field = o->field;
         o->module = NULL;
         o->field = NULL;
-        if (field)
-            value_drop((Value){.kind = V_MAP, .map = field});
-        if (m)
-            value_drop((Value){.kind = V_MODULE, .module = m});
+        if (field) value_drop((Value){.kind = V_MAP, .map = field});
+        if (m) value_drop((Value){.kind = V_MODULE, .module = m});
         break;
     }
     default: panic("not a container: kind %d", c->h.kind);
@@ -186,8 +175,7 @@ static void container_free(Container *c) {
     container_unlink(c);
     c->next = in->dead;
     in->dead = c;
-    if (in->is_freeing)
-        return;
+    if (in->is_freeing) return;
     in->is_freeing = true;
     while ((c = in->dead)) {
         in->dead = c->next;
@@ -220,34 +208,26 @@ const char *value_type_name(Value v) {
         [V_STR] = "str",       [V_TEXT] = "str",      [V_LIST] = "list",    [V_RANGE] = "list",
         [V_MAP] = "map",       [V_FN] = "fn",         [V_BOUND] = "fn",     [V_MODULE] = "module",
         [V_OBJECT] = "object", [V_TENSOR] = "tensor", [V_CELL] = "cell",    [V_SLICE] = "slice"};
-    if (v.kind == V_OBJECT && v.obj->module)
-        return v.obj->module->name;
+    if (v.kind == V_OBJECT && v.obj->module) return v.obj->module->name;
     return name[v.kind];
 }
 
 /* -1, 0, 1, or 2 when unordered (nan). Exact between int and float. */
 int number_compare(Value a, Value b) {
-    if (a.kind == V_BOOL)
-        a = v_int(a.b);
-    if (b.kind == V_BOOL)
-        b = v_int(b.b);
-    if (a.kind == V_INT && b.kind == V_INT)
-        return (a.i > b.i) - (a.i < b.i);
+    if (a.kind == V_BOOL) a = v_int(a.b);
+    if (b.kind == V_BOOL) b = v_int(b.b);
+    if (a.kind == V_INT && b.kind == V_INT) return (a.i > b.i) - (a.i < b.i);
     if (a.kind == V_FLOAT && b.kind == V_FLOAT)
         return isnan(a.f) || isnan(b.f) ? 2 : (a.f > b.f) - (a.f < b.f);
     if (a.kind == V_FLOAT) {
         int c = number_compare(b, a);
         return c == 2 ? 2 : -c;
     }
-    if (isnan(b.f))
-        return 2;
-    if (b.f >= 0x1p63)
-        return -1;
-    if (b.f < -0x1p63)
-        return 1;
+    if (isnan(b.f)) return 2;
+    if (b.f >= 0x1p63) return -1;
+    if (b.f < -0x1p63) return 1;
     int64_t whole = (int64_t)b.f;
-    if (a.i != whole)
-        return a.i > whole ? 1 : -1;
+    if (a.i != whole) return a.i > whole ? 1 : -1;
     double rest = b.f - (double)whole;
     return (rest < 0) - (rest > 0);
 }
@@ -258,8 +238,7 @@ static bool is_sequence(Value v) { return v.kind == V_LIST || v.kind == V_RANGE;
 
 static bool sequence_equal(Value a, Value b, int depth) {
     int64_t n = sequence_count(a);
-    if (n != sequence_count(b))
-        return false;
+    if (n != sequence_count(b)) return false;
     for (int64_t i = 0; i < n; i++)
         if (!equal(a.kind == V_LIST ? a.list->v[i] : v_int(range_at(a.range, i)),
                    b.kind == V_LIST ? b.list->v[i] : v_int(range_at(b.range, i)), depth + 1))
@@ -268,28 +247,22 @@ static bool sequence_equal(Value a, Value b, int depth) {
 }
 
 static bool map_equal(const MapV *a, const MapV *b, int depth) {
-    if (map_count(a) != map_count(b))
-        return false;
+    if (map_count(a) != map_count(b)) return false;
     Value k, v;
     for (size_t i = 0; mapv_at(a, i, &k, &v); i++) {
         const Value *w = map_find(b, k);
-        if (!w || !equal(v, *w, depth + 1))
-            return false;
+        if (!w || !equal(v, *w, depth + 1)) return false;
     }
     return true;
 }
 
 static bool equal(Value a, Value b, int depth) {
-    if (value_is_number(a) && value_is_number(b))
-        return number_compare(a, b) == 0;
+    if (value_is_number(a) && value_is_number(b)) return number_compare(a, b) == 0;
     if (is_sequence(a) && is_sequence(b))
         return value_same(a, b) || (depth < EQUAL_DEPTH && sequence_equal(a, b, depth));
-    if (a.kind == V_DTYPE && b.kind == V_STR)
-        return dtype_find(b.str->s, b.str->n) == a.dtype;
-    if (a.kind == V_STR && b.kind == V_DTYPE)
-        return equal(b, a, depth);
-    if (a.kind != b.kind)
-        return false;
+    if (a.kind == V_DTYPE && b.kind == V_STR) return dtype_find(b.str->s, b.str->n) == a.dtype;
+    if (a.kind == V_STR && b.kind == V_DTYPE) return equal(b, a, depth);
+    if (a.kind != b.kind) return false;
     switch (a.kind) {
     case V_NONE:
     case V_ELLIPSIS: return true;
@@ -304,13 +277,10 @@ static bool equal(Value a, Value b, int depth) {
 bool value_equal(Value a, Value b) { return equal(a, b, 0); }
 
 bool value_same(Value a, Value b) {
-    if (a.kind != b.kind)
-        return false;
-    if (a.kind == V_BUILTIN)
-        return a.builtin == b.builtin;
+    if (a.kind != b.kind) return false;
+    if (a.kind == V_BUILTIN) return a.builtin == b.builtin;
     if (a.kind == V_BOUND)
         return value_same(a.bound->self, b.bound->self) && value_same(a.bound->f, b.bound->f);
-    if (a.kind == V_STR || a.kind < V_STR)
-        return equal(a, b, 0);
+    if (a.kind == V_STR || a.kind < V_STR) return equal(a, b, 0);
     return a.heap == b.heap;
 }

@@ -43,25 +43,25 @@ enum { BODY_INLINE = 1, BODY_PART = 2 };
 
 /* One instruction: what its record has before `base`. */
 typedef struct BodyForm {
-    uint32_t at, bytes; /* in Body.bytes: a record's head, whose length is `bytes`, and its form */
-    uint32_t n_made;    /* results of the body's instructions before it, but of inserted ones */
-    uint32_t n_added;   /* results of inserted ones before it */
+    uint32_t at, bytes;  /* in Body.bytes: a record's head, whose length is `bytes`, and its form */
+    uint32_t n_made;     /* results of the body's instructions before it, but of inserted ones */
+    uint32_t n_added;    /* results of inserted ones before it */
     uint32_t n_inserted; /* inserted ones before it */
     uint16_t op, n_in, n_external; /* external: operands whose ids or values are arguments */
     uint8_t n_out, n_attr_form, n_attr_arg, payload; /* payload: 0, BODY_INLINE or BODY_PART */
-    uint8_t n_signals;                  /* in the body before it; at most 31 */
+    uint8_t n_signals;                               /* in the body before it; at most 31 */
     bool is_inserted;
     SrcPos pos;
 } BodyForm;
 
 typedef struct Body Body;
 struct Body {
-    Body *dead; /* the next one that had to go */
-    Body *now;  /* of such: this one, by a number that it had; NULL: it is gone */
-    uint64_t number, hash; /* hash: of bytes */
-    uint32_t n, n_made;    /* instructions, results */
+    Body *dead;                   /* the next one that had to go */
+    Body *now;                    /* of such: this one, by a number that it had; NULL: it is gone */
+    uint64_t number, hash;        /* hash: of bytes */
+    uint32_t n, n_made;           /* instructions, results */
     uint32_t n_added, n_inserted; /* results of inserted ones, which n_made does not count; them */
-    uint32_t n_signals;    /* signals among them, at most 31 */
+    uint32_t n_signals;           /* signals among them, at most 31 */
     uint8_t *bytes;
     size_t n_bytes;
     BodyForm *form; /* n of them */
@@ -70,12 +70,12 @@ struct Body {
 };
 
 typedef struct Bodies {
-    bool may_insert; /* set by the owner: of the dispatcher's stream */
+    bool may_insert;        /* set by the owner: of the dispatcher's stream */
     Body *slot[BODIES_MAX]; /* by number */
     Body *dead;
     size_t n_bytes, bytes_max; /* of forms; the latter, set while it is empty: 0: BODIES_BYTES, or
                                   less, but no less than BODY_BYTES */
-    uint64_t next; /* numbers below were given */
+    uint64_t next;             /* numbers below were given */
     uint64_t oldest;
 } Bodies; /* zero-initialised is empty */
 
@@ -108,7 +108,7 @@ typedef struct HotRun {
     Body *body;
     uint32_t from, count;
     uint64_t base, added; /* ids of the first result, of the first one of what was inserted */
-    uint32_t compiles; /* HotHead */
+    uint32_t compiles;    /* HotHead */
     const uint8_t *args;
     size_t n_args;
 } HotRun;

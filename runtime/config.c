@@ -85,7 +85,7 @@ const char *config_nearest(const Config *c, const char *name, size_t n) {
 static const char *next_backward(const Config *c, const Config *from, const char *name) {
     size_t n = strlen(name);
     const SignalConfig *old = find(c, name, n), *new = from ? find(from, name, n) : NULL;
-    const SignalConfig *s = new && new->said &SAID_BACKWARD ? new : old;
+    const SignalConfig *s = new &&new->said &SAID_BACKWARD ? new : old;
     return s ? s->backward : NULL;
 }
 

@@ -34,7 +34,9 @@ enum {
 };
 
 /* A place in the text that is parsed: line and column from 1, len in bytes. line 0: none. */
-typedef struct ConfigAt { uint32_t line, col, len; } ConfigAt;
+typedef struct ConfigAt {
+    uint32_t line, col, len;
+} ConfigAt;
 
 typedef struct SignalConfig {
     char *name; /* owned, as are workers, backward and file */
@@ -46,7 +48,7 @@ typedef struct SignalConfig {
     char *backward; /* NULL: its own name */
     char *file;     /* where it was first spoken of: a path and `at`; NULL: by the program */
     ConfigAt at, axis_at, workers_at, backward_at; /* its name and those values in the file */
-    struct SignalConfig *next; /* of equal hash */
+    struct SignalConfig *next;                     /* of equal hash */
 } SignalConfig;
 
 /* Zero-initialised is valid and empty. */

@@ -30,9 +30,8 @@ typedef struct Reader {
 
 static ConfigAt place(const yaml_node_t *node) {
     yaml_mark_t from = node->start_mark, to = node->end_mark;
-    uint32_t len = from.line == to.line && to.column > from.column
-                       ? (uint32_t)(to.column - from.column)
-                       : 1;
+    uint32_t len =
+        from.line == to.line && to.column > from.column ? (uint32_t)(to.column - from.column) : 1;
     return (ConfigAt){(uint32_t)from.line + 1, (uint32_t)from.column + 1, len};
 }
 
@@ -150,8 +149,7 @@ static bool read_worker(Reader *r, const yaml_node_t *node) {
         return wrong(r, node, wants, "workers: [0, 1]");
     }
     for (int i = 0; i < s->n_workers; i++)
-        if (s->workers[i] == v)
-            return wrong(r, node, "a worker can be named once only", NULL);
+        if (s->workers[i] == v) return wrong(r, node, "a worker can be named once only", NULL);
     s->workers[s->n_workers++] = v;
     return true;
 }
@@ -184,8 +182,8 @@ static bool read_name(Reader *r, const yaml_node_t *node, const char *what, char
     char wants[96];
     const char *s = (const char *)node->data.scalar.value;
     bool ok = node->type == YAML_SCALAR_NODE && node->data.scalar.length > 0 &&
-              node->data.scalar.length <= MAX_SIGNAL &&
-              !memchr(s, 0, node->data.scalar.length) && !memchr(s, '\n', node->data.scalar.length);
+              node->data.scalar.length <= MAX_SIGNAL && !memchr(s, 0, node->data.scalar.length) &&
+              !memchr(s, '\n', node->data.scalar.length);
     if (!ok) {
         snprintf(wants, sizeof wants, "%s is a name of one line", what);
         return wrong(r, node, wants, NULL);
@@ -362,12 +360,12 @@ static void columns_in_bytes(const Reader *r) {
     const char *s = r->text, *end = s + r->n;
     for (uint32_t line = 1; s < end && line < at->line; s++) line += *s == '\n';
     const char *start = s;
-    for (uint32_t k = 1; s < end && *s != '\n' && k < at->col; k++)
-        do s++;
+    for (uint32_t k = 1; s < end && *s != '\n' && k < at->col; k++) do
+            s++;
         while (s < end && ((unsigned char)*s & 0xc0) == 0x80);
     const char *stop = s;
-    for (uint32_t k = 0; stop < end && *stop != '\n' && k < at->len; k++)
-        do stop++;
+    for (uint32_t k = 0; stop < end && *stop != '\n' && k < at->len; k++) do
+            stop++;
         while (stop < end && ((unsigned char)*stop & 0xc0) == 0x80);
     at->col = (uint32_t)(s - start) + 1;
     at->len = stop > s ? (uint32_t)(stop - s) : 1;
@@ -388,8 +386,8 @@ static bool bad_yaml(const Reader *r, const yaml_parser_t *p) {
     if (p->error == YAML_READER_ERROR)
         place_of_offset(r, p->problem_offset);
     else
-        *r->at = (ConfigAt){(uint32_t)p->problem_mark.line + 1,
-                            (uint32_t)p->problem_mark.column + 1, 1};
+        *r->at =
+            (ConfigAt){(uint32_t)p->problem_mark.line + 1, (uint32_t)p->problem_mark.column + 1, 1};
     err_set(r->err, ERR_PARSE, "%s", problem);
     const char *s = r->text;
     uint32_t line = 1;
@@ -399,8 +397,7 @@ static bool bad_yaml(const Reader *r, const yaml_parser_t *p) {
     return false;
 }
 
-bool config_parse(Config *c, const char *file, const char *text, size_t n, ConfigAt *at,
-                  Err *err) {
+bool config_parse(Config *c, const char *file, const char *text, size_t n, ConfigAt *at, Err *err) {
     *at = (ConfigAt){0};
     if (n > YAML_BYTES_MAX)
         return err_set(err, ERR_LIMIT, "a configuration of %zu bytes, at most %d are read", n,

@@ -30,8 +30,8 @@ typedef struct Periods {
     uint64_t recent[PERIOD_MAX]; /* by number modulo PERIOD_MAX */
     uint64_t last[PERIOD_MAX];   /* by hash modulo PERIOD_MAX: the number of the last such one */
     uint64_t n;
-    uint32_t period, run;        /* so many in a row were as `period` before */
-    uint32_t left;               /* until an edge is due; 0: none is put in */
+    uint32_t period, run; /* so many in a row were as `period` before */
+    uint32_t left;        /* until an edge is due; 0: none is put in */
 } Periods;
 
 /* Bodies that were not worth a definition yet, or had to go, by hash. */
@@ -60,7 +60,7 @@ struct Detector {
     uint32_t n;     /* instructions */
     bool is_astray; /* no body is known that begins so */
     bool is_too_long;
-    uint64_t hash; /* of forms */
+    uint64_t hash;       /* of forms */
     Bytes forms;         /* is_astray or nothing is expected: of all of them */
     uint32_t n_expanded; /* times round of the body in the open record */
     DetectorCounts counts;
@@ -102,9 +102,7 @@ void detector_free(Detector **dp) {
     free(d);
 }
 
-DetectorCounts detector_counts(const Detector *d) {
-    return d ? d->counts : (DetectorCounts){0};
-}
+DetectorCounts detector_counts(const Detector *d) { return d ? d->counts : (DetectorCounts){0}; }
 
 /* What is counted of this hash. */
 static Seen *seen_of(Detector *d, uint64_t hash) {

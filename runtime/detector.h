@@ -30,12 +30,12 @@
 #include "runtime/wire.h"
 
 typedef struct DetectorConfig {
-    uint32_t threshold;  /* a body is defined when it was the same so many times; 0: never     */
+    uint32_t threshold;   /* a body is defined when it was the same so many times; 0: never     */
     uint32_t min, window; /* instructions of one, its edge included: at least, at most          */
-    uint32_t expand_max; /* times round in one hot record                                      */
-    size_t bytes_max;    /* forms of all its bodies, at least BODY_BYTES; 0: BODIES_BYTES      */
-    uint64_t seed;       /* of its hash tables: where others choose what is added, what they
-                            cannot guess                                                       */
+    uint32_t expand_max;  /* times round in one hot record                                      */
+    size_t bytes_max;     /* forms of all its bodies, at least BODY_BYTES; 0: BODIES_BYTES      */
+    uint64_t seed;        /* of its hash tables: where others choose what is added, what they
+                             cannot guess                                                       */
 } DetectorConfig;
 /* As GT_HOTPATH_* have it (gtsh(1)); threshold is 0 where they switch it off. */
 DetectorConfig detector_config(void);

@@ -75,9 +75,7 @@ bool ucx_next(Ucx *u, uint64_t *name, Buf **b, bool *ok) {
     F(ucp_request_free)
 
 #define AS_POINTER(name) __typeof__(name) *name;
-static struct Api {
-    UCP_FUNCTIONS(AS_POINTER)
-} api;
+static struct Api { UCP_FUNCTIONS(AS_POINTER) } api;
 static pthread_mutex_t api_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *library; /* kept until the end of the process: its threads and handlers are */
 
@@ -196,12 +194,12 @@ static void on_failure(void *arg, ucp_ep_h ep, ucs_status_t status) {
 }
 
 static void do_open(Ucx *u, UcxPeer *p) {
-    ucp_ep_params_t params = {
-        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                      UCP_EP_PARAM_FIELD_ERR_HANDLER,
-        .address = (const ucp_address_t *)p->card,
-        .err_mode = UCP_ERR_HANDLING_MODE_PEER,
-        .err_handler = {.cb = on_failure, .arg = p}};
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                                            UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                                            UCP_EP_PARAM_FIELD_ERR_HANDLER,
+                              .address = (const ucp_address_t *)p->card,
+                              .err_mode = UCP_ERR_HANDLING_MODE_PEER,
+                              .err_handler = {.cb = on_failure, .arg = p}};
     if (api.ucp_ep_create(u->worker, &params, &p->ep) != UCS_OK) p->ep = NULL;
     if (!p->ep || api.ucp_ep_rkey_unpack(p->ep, p->card + p->address_n, &p->rkey) != UCS_OK)
         p->has_failed = true, p->rkey = NULL;
@@ -350,8 +348,7 @@ static bool make_card(Ucx *u, const void *memory, uint64_t bytes) {
     if (api.ucp_worker_get_address(u->worker, &address, &address_n) != UCS_OK) return false;
     bool ok = api.ucp_rkey_pack(u->context, u->memory, &rkey, &rkey_n) == UCS_OK;
     if (ok) {
-        CardHead head = {(uint64_t)(uintptr_t)memory, bytes, (uint32_t)address_n,
-                         (uint32_t)rkey_n};
+        CardHead head = {(uint64_t)(uintptr_t)memory, bytes, (uint32_t)address_n, (uint32_t)rkey_n};
         u->card_n = sizeof head + address_n + rkey_n;
         u->card = xmalloc(u->card_n);
         memcpy(u->card, &head, sizeof head);

@@ -34,7 +34,7 @@ float half_to_float(DType d, uint16_t bits) {
     int exponent = magnitude / step, fraction = magnitude % step;
     double a = magnitude == h.infinity ? INFINITY
                : exponent == 0         ? ldexp(fraction, h.lowest - h.digits + 1)
-                               : ldexp(fraction + step, h.lowest - h.digits + exponent);
+                                       : ldexp(fraction + step, h.lowest - h.digits + exponent);
     return (float)(bits & 0x8000 ? -a : a);
 }
 

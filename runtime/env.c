@@ -43,11 +43,27 @@ enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
 /* Those that others read: first what users set, behind NULL what tests, benchmarks and the programs
  * among themselves do. */
-static const char *const others[] = {
-    "GT_BACKEND", "GT_CC", "GT_CONFIG", "GT_DEBUG", "GT_DISPATCHER", "GT_HISTFILE",
-    "GT_INSTRUCTION_LOG", "GT_PATH", "GT_SAVE_COMPILED_CODE", NULL,
-    "GT_BENCH_CPU", "GT_BENCH_FIGURES", "GT_BENCH_ROUNDS", "GT_BENCH_THREADS", "GT_DATA",
-    "GT_LONG", "GT_PYTHON", "GT_SPAWNED", "GT_TEST_FACTOR", "GT_TEST_INSIDE", "GT_TEST_WORLDS"};
+static const char *const others[] = {"GT_BACKEND",
+                                     "GT_CC",
+                                     "GT_CONFIG",
+                                     "GT_DEBUG",
+                                     "GT_DISPATCHER",
+                                     "GT_HISTFILE",
+                                     "GT_INSTRUCTION_LOG",
+                                     "GT_PATH",
+                                     "GT_SAVE_COMPILED_CODE",
+                                     NULL,
+                                     "GT_BENCH_CPU",
+                                     "GT_BENCH_FIGURES",
+                                     "GT_BENCH_ROUNDS",
+                                     "GT_BENCH_THREADS",
+                                     "GT_DATA",
+                                     "GT_LONG",
+                                     "GT_PYTHON",
+                                     "GT_SPAWNED",
+                                     "GT_TEST_FACTOR",
+                                     "GT_TEST_INSIDE",
+                                     "GT_TEST_WORLDS"};
 enum { N_OTHERS = sizeof others / sizeof others[0] };
 
 static const struct Row *row_of(const char *name) {
@@ -114,8 +130,10 @@ bool env_check(Err *err) {
     int64_t least = env_int("GT_HOTPATH_MIN_SEQ"), most = env_int("GT_HOTPATH_WINDOW");
     if (most > BODY_INSTS) most = BODY_INSTS;
     return !env_int("GT_HOTPATH_THRESHOLD") || least <= most ||
-           err_set(err, ERR_ARG, "GT_HOTPATH_MIN_SEQ=%lld is more than GT_HOTPATH_WINDOW=%lld: "
-                                 "nothing could be hot", (long long)least, (long long)most);
+           err_set(err, ERR_ARG,
+                   "GT_HOTPATH_MIN_SEQ=%lld is more than GT_HOTPATH_WINDOW=%lld: "
+                   "nothing could be hot",
+                   (long long)least, (long long)most);
 }
 
 /* ---- Misspelt ---- */

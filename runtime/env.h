@@ -21,7 +21,7 @@ bool env_check(Err *err);
 void env_tell_misspelt(const char *who);
 /* The value of one in the table, or what holds without it, which also stands in for what env_check
  * refuses. */
-bool env_is_on(const char *name);     /* 0 or 1, or words for them */
+bool env_is_on(const char *name); /* 0 or 1, or words for them */
 int64_t env_int(const char *name);
 const char *env_word(const char *name); /* as it was set, off and no as 0, ...; "": it was not */
 #endif

@@ -35,7 +35,10 @@ _Noreturn void err_panic(const char *file, int line, const char *format, ...)
 #define panic(...) err_panic(__FILE__, __LINE__, __VA_ARGS__)
 
 /* Passes a failure on: the only macro of the project that hides a return. */
-#define TRY(call) do { if (!(call)) return 0; } while (0)
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        if (!(call)) return 0;                                                                     \
+    } while (0)
 
 /* malloc and friends that panic instead of returning NULL. xmalloc(0) gives a valid pointer. */
 void *xmalloc(size_t size_bytes);

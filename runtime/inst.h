@@ -17,18 +17,34 @@ typedef enum InKind { IN_TENSOR, IN_IMM_INT, IN_IMM_FLOAT, IN_IMM_BOOL } InKind;
 
 typedef struct Operand {
     InKind kind;
-    union { uint64_t id; int64_t i; double f; bool b; };
+    union {
+        uint64_t id;
+        int64_t i;
+        double f;
+        bool b;
+    };
 } Operand;
 
 typedef struct Attr {
-    uint8_t key;  /* AttrKey                                                       */
-    uint32_t n;   /* elements of ints, bytes of str; else 0                        */
+    uint8_t key; /* AttrKey                                                       */
+    uint32_t n;  /* elements of ints, bytes of str; else 0                        */
     /* What is decoded or parsed has a NUL behind str (and may hold more); who encodes need not. */
-    union { bool b; int64_t i; double f; DType dtype; const char *str; const int64_t *ints; };
+    union {
+        bool b;
+        int64_t i;
+        double f;
+        DType dtype;
+        const char *str;
+        const int64_t *ints;
+    };
 } Attr;
 
 /* line 0 = unknown; col from 1, 0 = unknown */
-typedef struct SrcPos { uint16_t file; uint16_t col; uint32_t line; } SrcPos;
+typedef struct SrcPos {
+    uint16_t file;
+    uint16_t col;
+    uint32_t line;
+} SrcPos;
 
 typedef struct Inst {
     Op op;
@@ -36,15 +52,18 @@ typedef struct Inst {
     uint8_t n_out;
     SrcPos pos;
     uint64_t out[MAX_OUT];
-    const Operand *in;    /* borrowed */
-    const Attr *attr;     /* borrowed */
-    const void *payload;  /* borrowed: elements of `data`, row-major; NULL otherwise     */
+    const Operand *in;   /* borrowed */
+    const Attr *attr;    /* borrowed */
+    const void *payload; /* borrowed: elements of `data`, row-major; NULL otherwise     */
     uint64_t payload_bytes;
-    Buf *payload_buf;   /* the buffer that payload lies in, when it may be kept by ref; else NULL */
+    Buf *payload_buf; /* the buffer that payload lies in, when it may be kept by ref; else NULL */
 } Inst;
 
 /* dtype, rank and extents of one tensor. Strides do not exist outside a worker. */
-typedef struct TensorType { uint8_t dtype, rank; int64_t shape[MAX_DIMS]; } TensorType;
+typedef struct TensorType {
+    uint8_t dtype, rank;
+    int64_t shape[MAX_DIMS];
+} TensorType;
 
 int64_t type_numel(const TensorType *t);
 uint64_t type_bytes(const TensorType *t);
@@ -54,7 +73,7 @@ bool type_equal(const TensorType *a, const TensorType *b);
 const char *type_shape_text(const TensorType *t, char *buf);
 const char *type_text(const TensorType *t, char *buf);
 
-const Attr *inst_attr(const Inst *in, AttrKey key);               /* NULL when absent        */
+const Attr *inst_attr(const Inst *in, AttrKey key); /* NULL when absent        */
 int64_t inst_int(const Inst *in, AttrKey key, int64_t missing);
 bool inst_bool(const Inst *in, AttrKey key, bool missing);
 /* Deep copy into an arena (payload kept by pointer, not copied). */
@@ -65,11 +84,11 @@ Inst *inst_copy(const Inst *in, Arena *arena);
 typedef struct InstPrint {
     const char *const *files; /* names by SrcPos.file; NULL: positions are left out */
     int n_files;
-    bool columns;             /* @file:line:col instead of @file:line               */
+    bool columns; /* @file:line:col instead of @file:line               */
     bool payload_b64_always;
-    uint64_t payload_max;     /* larger payloads are left out, `elided`; 0: none is        */
-    bool payload_hash;        /* ... and `sha256=` of their bytes stands there             */
-    const TensorType *out;    /* result types to print after ->, or NULL            */
+    uint64_t payload_max;  /* larger payloads are left out, `elided`; 0: none is        */
+    bool payload_hash;     /* ... and `sha256=` of their bytes stands there             */
+    const TensorType *out; /* result types to print after ->, or NULL            */
 } InstPrint;
 
 /* Appends one line without its newline. */
@@ -79,7 +98,8 @@ void inst_print(const Inst *in, const InstPrint *how, Bytes *out);
 typedef struct InstLine {
     bool is_empty;
     Inst inst;
-    bool has_types; TensorType types[MAX_OUT];
+    bool has_types;
+    TensorType types[MAX_OUT];
     const char *file; /* NUL-terminated, or NULL: no @ */
 } InstLine;
 /* line has no newline. Errors name the column. Checked for form only: ids are the caller's

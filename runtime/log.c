@@ -12,8 +12,10 @@ void log_environment(void) {
     static const struct {
         const char *name;
         unsigned what;
-    } variables[] = {{"GT_VERBOSE", LOG_VERBOSE},       {"GT_DEBUG_CLIENT", LOG_CLIENT},
-                     {"GT_DEBUG_WORKER", LOG_WORKER},   {"GT_DEBUG_DISPATCHER", LOG_DISPATCHER},
+    } variables[] = {{"GT_VERBOSE", LOG_VERBOSE},
+                     {"GT_DEBUG_CLIENT", LOG_CLIENT},
+                     {"GT_DEBUG_WORKER", LOG_WORKER},
+                     {"GT_DEBUG_DISPATCHER", LOG_DISPATCHER},
                      {"GT_DEBUG_COMPILE", LOG_COMPILE}};
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
         if (env_is_on(variables[i].name)) log_on |= variables[i].what;

@@ -8,14 +8,14 @@
 #include "runtime/inst.h"
 
 enum {
-    LOG_CLIENT = 1,      /* instructions, as the client emits them */
-    LOG_DISPATCHER = 2,  /* ... as the dispatcher reads them */
-    LOG_WORKER = 4,      /* ... as a worker begins them; i is all three */
-    LOG_COMPILE = 8,     /* kernels: k */
-    LOG_VERBOSE = 16,    /* who comes and goes: s */
-    LOG_WIRE = 32,       /* frames: w */
-    LOG_TAPE = 64,       /* what a backward walks: g */
-    LOG_MEMORY = 128     /* what is left at the end: m */
+    LOG_CLIENT = 1,     /* instructions, as the client emits them */
+    LOG_DISPATCHER = 2, /* ... as the dispatcher reads them */
+    LOG_WORKER = 4,     /* ... as a worker begins them; i is all three */
+    LOG_COMPILE = 8,    /* kernels: k */
+    LOG_VERBOSE = 16,   /* who comes and goes: s */
+    LOG_WIRE = 32,      /* frames: w */
+    LOG_TAPE = 64,      /* what a backward walks: g */
+    LOG_MEMORY = 128    /* what is left at the end: m */
 };
 
 /* The one mutable global of the process that is not the interner: set by the main function before
@@ -23,8 +23,8 @@ enum {
 extern unsigned log_on;
 static inline bool log_is(unsigned what) { return __builtin_expect((log_on & what) != 0, 0); }
 
-void log_environment(void);             /* adds what the variables ask for */
-void log_letters(const char *letters);  /* adds those of i g w s k m; others are the caller's */
+void log_environment(void);            /* adds what the variables ask for */
+void log_letters(const char *letters); /* adds those of i g w s k m; others are the caller's */
 /* "[WHO] text\n" in one piece. */
 void log_line(const char *who, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "[WHO] prefix t2 = add t0 t1"; files: names by number, or NULL. */

@@ -21,10 +21,10 @@ struct LruItem {
 typedef struct Lru {
     LruItem *oldest, *newest;
     uint64_t n, bytes;
-    uint64_t clock;   /* counts uses */
-    uint32_t refused; /* newcomers */
+    uint64_t clock;          /* counts uses */
+    uint32_t refused;        /* newcomers */
     uint16_t seen[LRU_SEEN]; /* keys that were wanted, by some of their bits */
-} Lru; /* zero-initialised is empty */
+} Lru;                       /* zero-initialised is empty */
 
 /* Is so large a newcomer to come in, where `most` bytes may be kept? Then the caller removes the
  * oldest until it fits. key: any hash of what it is for. */

@@ -68,11 +68,7 @@ DType dtype_find(const char *name, size_t n) {
         const char *name;
         DType dtype;
     } aliases[] = {
-        {"half", DT_F16},
-        {"float", DT_F32},
-        {"double", DT_F64},
-        {"int", DT_I64},
-        {"long", DT_I64},
+        {"half", DT_F16}, {"float", DT_F32}, {"double", DT_F64}, {"int", DT_I64}, {"long", DT_I64},
     };
     if (n == 0) return DT_NONE;
     for (int i = 0; i < DT_COUNT; i++)

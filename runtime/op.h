@@ -16,7 +16,12 @@ typedef enum Op {
 } Op;
 
 typedef enum OpClass {
-    CLASS_MAP, CLASS_REDUCE, CLASS_VIEW, CLASS_KERNEL, CLASS_SOURCE, CLASS_CONTROL
+    CLASS_MAP,
+    CLASS_REDUCE,
+    CLASS_VIEW,
+    CLASS_KERNEL,
+    CLASS_SOURCE,
+    CLASS_CONTROL
 } OpClass;
 
 typedef enum DType {
@@ -55,12 +60,20 @@ typedef struct OpInfo {
     OpClass class_;
     /* operands; -1 = variadic. Sources count immediates, a leading model tensor comes on top. */
     int arity;
-    unsigned in;  /* DSET of accepted tensor operands */
+    unsigned in; /* DSET of accepted tensor operands */
     OpOut out;
 } OpInfo;
 
-typedef struct DTypeInfo { const char *text, *name; int size_bytes; DCategory category; } DTypeInfo;
-typedef struct AttrInfo { const char *name; AttrType type; AttrPart part; } AttrInfo;
+typedef struct DTypeInfo {
+    const char *text, *name;
+    int size_bytes;
+    DCategory category;
+} DTypeInfo;
+typedef struct AttrInfo {
+    const char *name;
+    AttrType type;
+    AttrPart part;
+} AttrInfo;
 
 extern const OpInfo op_info[OP_COUNT];
 extern const DTypeInfo dtype_info[DT_COUNT + 1]; /* the last row is DT_NONE's: "none" */

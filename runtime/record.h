@@ -10,8 +10,13 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 enum { FRAME_HEAD = 32, RECORD_HEAD = 24, ATTR_HEAD = 8, HOT_HEAD = 48, HOT_ADDED = 8 };
 enum { RECORD_HOT = 0xFFFF }; /* the op of a hot record */
-enum { HAS_INLINE = 1, HAS_PART = 2, HAS_PAYLOAD = 3, IS_INSERTED = 4,
-       COMPILES = 8 }; /* flags of a record; the last one of frames too */
+enum {
+    HAS_INLINE = 1,
+    HAS_PART = 2,
+    HAS_PAYLOAD = 3,
+    IS_INSERTED = 4,
+    COMPILES = 8
+}; /* flags of a record; the last one of frames too */
 
 typedef struct FrameHead {
     uint8_t kind, flags;

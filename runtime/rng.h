@@ -14,7 +14,9 @@
 #define GT_RUNTIME_RNG_H
 #include <stdint.h>
 
-typedef struct Philox { uint32_t w[4]; } Philox;
+typedef struct Philox {
+    uint32_t w[4];
+} Philox;
 
 static inline Philox philox(uint64_t seed, uint64_t instruction, uint64_t block) {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);

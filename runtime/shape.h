@@ -75,7 +75,7 @@ bool need_fits(Infer *s, const Operand *o, DType t); /* an immediate can be a t 
 /* START, SIZE, STEP against x; out gets the slice's type. */
 bool slice_type(Infer *s, const TensorType *x, TensorType *out);
 bool need_shape(Infer *s, TensorType *t); /* SHAPE as a type's rank and extents, within limits */
-bool empty_axis(Infer *s, int axis); /* error: the largest of nothing */
+bool empty_axis(Infer *s, int axis);      /* error: the largest of nothing */
 
 static inline const char *shape_text(const TensorType *t, ShapeText *buf) {
     return type_shape_text(t, buf->s);

@@ -25,7 +25,7 @@ struct Tape {
     int fd;
     int64_t start_ns;
     uint64_t n_lines;
-    Bytes text; /* not yet written */
+    Bytes text;   /* not yet written */
     size_t tried; /* text.n when the file last took nothing: not asked again for a chunk more */
     bool is_broken, is_told;
     Err err;

@@ -59,9 +59,7 @@ static inline uint8_t *put_pad(uint8_t *p, const uint8_t *start) {
 
 static size_t attr_bytes(uint32_t key, uint32_t n) {
     AttrType type = attr_info[key].type;
-    return ATTR_HEAD + (type == AT_STR    ? pad8((size_t)n + 1)
-                        : type == AT_INTS ? 8 * (size_t)n
-                                          : 8);
+    return ATTR_HEAD + (type == AT_STR ? pad8((size_t)n + 1) : type == AT_INTS ? 8 * (size_t)n : 8);
 }
 
 static uint8_t *put_attr(uint8_t *p, const Attr *a) {
@@ -468,8 +466,7 @@ static const char *next_record(FrameReader *r, Arena *scratch, const uint8_t **a
 static bool define(FrameReader *r, const Inst *in, Err *err) {
     const Operand *o = in->in;
     bool renames = in->n_in == 2 && o[0].kind == IN_IMM_INT && o[1].kind == IN_IMM_INT;
-    if (!(renames && !in->payload) &&
-        (in->n_in != 1 || o[0].kind != IN_IMM_INT || !in->payload))
+    if (!(renames && !in->payload) && (in->n_in != 1 || o[0].kind != IN_IMM_INT || !in->payload))
         return err_set(err, ERR_PARSE, "a body without forms");
     uint64_t number = (uint64_t)o[0].i;
     bool is_placed = number >= BODY_PLACED && number <= UINT32_MAX;

@@ -52,18 +52,23 @@ MsgKind wire_kind(const Msg *m);
 /* Builds one frame after another. Zero-initialised is empty; frame_begin first. edge_id and next_id
  * outlive the frames: frame_edge sets both at each `edge`. A full frame gets nothing more. */
 typedef struct FrameWriter {
-    Buf *head; Buf *parts[MAX_MSG_PARTS]; int n_parts;
-    uint32_t client, count; uint64_t seq, number; /* number: set by the owner, after frame_begin */
+    Buf *head;
+    Buf *parts[MAX_MSG_PARTS];
+    int n_parts;
+    uint32_t client, count;
+    uint64_t seq, number; /* number: set by the owner, after frame_begin */
     uint64_t edge_id; /* operands from this id on are written as distances; UINT64_MAX: none are */
     uint64_t next_id; /* one more than the last output id that was added, ...                    */
     uint64_t next_added; /* ... than the last one that was inserted                              */
     bool is_placed; /* set by the owner: its hot bodies are the dispatcher's                     */
-    bool compiles;    /* behind the last record; outlives the frames, as edge_id does */
+    bool compiles;  /* behind the last record; outlives the frames, as edge_id does */
     bool begins_compiled; /* before the first one */
     size_t last_at;       /* where in head the last record begins */
     /* Hot bodies: what is expected next (frame_expect), where the open hot record is (0: none is),
      * the last record that was not folded (0: it was), records of this frame. */
-    const struct Body *body; uint32_t body_at, form_at, form_bytes, records; size_t hot_at;
+    const struct Body *body;
+    uint32_t body_at, form_at, form_bytes, records;
+    size_t hot_at;
 } FrameWriter;
 void frame_begin(FrameWriter *w, uint32_t client, uint64_t seq);
 /* payload_buf, if set, is kept by reference when it is large */
@@ -89,7 +94,7 @@ void frame_set_compiles(FrameWriter *w, bool on);
 size_t frame_bytes(const FrameWriter *w);
 /* FRAME_INSTS records, HOT_INSTS instructions, FRAME_BYTES, or no part left. */
 bool frame_is_full(const FrameWriter *w);
-void frame_end(FrameWriter *w, Msg *out);            /* w is empty again; count may be 0 */
+void frame_end(FrameWriter *w, Msg *out); /* w is empty again; count may be 0 */
 
 /* Walks a frame without copying. m must outlive the reader and what it yields; arena holds operand
  * and attribute arrays. What frame_next has yielded has the sequence number inst_seq, and seq_next
@@ -101,17 +106,17 @@ typedef struct FrameReader {
     const uint8_t *at, *end;
     uint32_t client, count, next;
     uint64_t seq, seq_next, inst_seq, number;
-    bool is_inserted; /* what frame_next has yielded */
-    bool compiles;    /* ... is in a scope that is compiled at first sight */
-    bool is_hot;      /* it is of a hot record ... */
-    uint32_t hot_compiles; /* its signals that lead into such a scope, ... */
-    uint32_t hot_signal;   /* ... and which of its signals this is */
+    bool is_inserted;        /* what frame_next has yielded */
+    bool compiles;           /* ... is in a scope that is compiled at first sight */
+    bool is_hot;             /* it is of a hot record ... */
+    uint32_t hot_compiles;   /* its signals that lead into such a scope, ... */
+    uint32_t hot_signal;     /* ... and which of its signals this is */
     const uint8_t *hot_head; /* its record */
     /* Set by the owner behind frame_open: learns bodies, and knows those of hot records. NULL: hot
      * records are malformed. */
     struct Bodies *bodies;
     struct Bodies *placed; /* likewise, of those that are the dispatcher's */
-    bool reads_again; /* set likewise: the frame was read before, no sweep has been since */
+    bool reads_again;      /* set likewise: the frame was read before, no sweep has been since */
     uint32_t records, hot_at, hot_left;
     uint64_t hot_base, hot_added;
     struct Body *hot_body;
@@ -171,7 +176,11 @@ typedef struct Welcome {
     char engine[64];
 } Welcome;
 /* All with sequence < seq are done. */
-typedef struct Ack { uint32_t client; uint64_t seq; uint64_t bytes; } Ack;
+typedef struct Ack {
+    uint32_t client;
+    uint64_t seq;
+    uint64_t bytes;
+} Ack;
 typedef struct Failure {
     uint32_t client;
     uint64_t seq;
@@ -179,7 +188,10 @@ typedef struct Failure {
     uint16_t op, worker;
     Err err;
 } Failure;
-typedef struct Cancel { uint32_t client; uint64_t seq; } Cancel;
+typedef struct Cancel {
+    uint32_t client;
+    uint64_t seq;
+} Cancel;
 
 /* One value of a reply. data: numel (or edge-item) elements, row-major, borrowed from the message.
  * With edge > 0 each axis longer than 2 * edge holds its first and last `edge` items only.
@@ -247,10 +259,19 @@ typedef struct Shard {
     uint64_t bytes;
 } Shard;
 /* Bytes [begin, begin + bytes) of the box in row-major order. */
-typedef struct Get { uint32_t client; uint64_t number, begin, bytes; } Get;
+typedef struct Get {
+    uint32_t client;
+    uint64_t number, begin, bytes;
+} Get;
 /* The answer; its data is the message's second part. */
-typedef struct Piece { uint32_t client; uint64_t number, begin; } Piece;
-typedef struct Taken { uint32_t client; uint64_t number; } Taken;
+typedef struct Piece {
+    uint32_t client;
+    uint64_t number, begin;
+} Piece;
+typedef struct Taken {
+    uint32_t client;
+    uint64_t number;
+} Taken;
 
 void wire_group(uint32_t id, const int32_t *rank, int n, Msg *out);
 /* rank has room for MAX_INTS; *n of them, distinct and below MAX_WORKERS. */
@@ -263,7 +284,7 @@ void wire_peer_hello(uint32_t rank, uint64_t token, Msg *out);
 bool wire_read_peer_hello(const Msg *m, uint32_t *rank, uint64_t *token, Err *err);
 void wire_card(const void *card, size_t n, Msg *out);
 bool wire_read_card(const Msg *m, const void **card, size_t *n, Err *err); /* borrowed from m */
-void wire_shard(const Shard *s, Msg *out); /* copies data */
+void wire_shard(const Shard *s, Msg *out);                                 /* copies data */
 bool wire_read_shard(const Msg *m, Shard *s, Err *err);
 void wire_get(const Get *g, Msg *out);
 bool wire_read_get(const Msg *m, Get *g, Err *err);
@@ -299,8 +320,8 @@ bool wire_read_reply(const Msg *m, Arena *arena, Reply *r, Err *err);
 /* The client id of an ACK, REPLY, ERROR or CANCEL without decoding the rest (the dispatcher's
  * relay). */
 bool wire_client(const Msg *m, uint32_t *client);
-void wire_set_client(Msg *m, uint32_t client);            /* in place; head must be unshared */
-void wire_set_number(Msg *m, uint64_t number);            /* of a frame; likewise */
+void wire_set_client(Msg *m, uint32_t client); /* in place; head must be unshared */
+void wire_set_number(Msg *m, uint64_t number); /* of a frame; likewise */
 /* Of a frame, of a `signal` record in it, and of a hot record's `signal` that is its body's
  * instruction `at`: what frame_begin and frame_set_compiles would have written; likewise. */
 void wire_set_compiles(Msg *m, bool on);

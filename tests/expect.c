@@ -76,7 +76,8 @@ static void read_comment(Expect *x, const char *c, size_t n, int line) {
     char text[4096];
     snprintf(text, sizeof text, "%.*s", (int)n, c);
     const char *s;
-    if ((s = directive(text, "expect"))) push_line(&x->out, &x->n_out, s, strlen(s), -1, line);
+    if ((s = directive(text, "expect")))
+        push_line(&x->out, &x->n_out, s, strlen(s), -1, line);
     else if (!strncmp(text, "expect~ ", 8)) {
         char *end;
         double tolerance = strtod(text + 8, &end);
@@ -85,21 +86,30 @@ static void read_comment(Expect *x, const char *c, size_t n, int line) {
         push_line(&x->out, &x->n_out, end, strlen(end), tolerance, line);
     } else if ((s = directive(text, "error")))
         push_line(&x->error, &x->n_error, s, strlen(s), -1, line);
-    else if ((s = directive(text, "stderr"))) push_line(&x->err, &x->n_err, s, strlen(s), -1, 0);
-    else if ((s = directive(text, "exit"))) x->exit_code = atoi(s);
-    else if ((s = directive(text, "args"))) set_text(&x->args, s, strlen(s));
-    else if ((s = directive(text, "options"))) set_text(&x->options, s, strlen(s));
-    else if ((s = directive(text, "worlds"))) set_text(&x->worlds, s, strlen(s));
-    else if ((s = directive(text, "skip"))) set_text(&x->skip, s, strlen(s));
+    else if ((s = directive(text, "stderr")))
+        push_line(&x->err, &x->n_err, s, strlen(s), -1, 0);
+    else if ((s = directive(text, "exit")))
+        x->exit_code = atoi(s);
+    else if ((s = directive(text, "args")))
+        set_text(&x->args, s, strlen(s));
+    else if ((s = directive(text, "options")))
+        set_text(&x->options, s, strlen(s));
+    else if ((s = directive(text, "worlds")))
+        set_text(&x->worlds, s, strlen(s));
+    else if ((s = directive(text, "skip")))
+        set_text(&x->skip, s, strlen(s));
     else if ((s = directive(text, "stdin"))) {
         text_printf(&x->stdin_text, "%s\n", s);
         x->has_stdin = true;
     } else if ((s = directive(text, "env"))) {
         x->env = realloc(x->env, (size_t)(x->n_env + 1) * sizeof *x->env);
         x->env[x->n_env++] = strdup(s);
-    } else if (!strncmp(text, "nontest", 7)) x->nontest = true;
-    else if (!strncmp(text, "err-file", 8)) x->has_err_file = true;
-    else if (!strncmp(text, "out-file", 8)) x->has_out_file = true;
+    } else if (!strncmp(text, "nontest", 7))
+        x->nontest = true;
+    else if (!strncmp(text, "err-file", 8))
+        x->has_err_file = true;
+    else if (!strncmp(text, "out-file", 8))
+        x->has_out_file = true;
 }
 
 Expect *expect_read(const char *path) {
@@ -174,8 +184,10 @@ static bool has_words(const char *s) {
         if (starts_number(s, begin)) {
             strtod(s, &end);
             s = end;
-        } else if (*s == ' ' || *s == ',') s++;
-        else return true;
+        } else if (*s == ' ' || *s == ',')
+            s++;
+        else
+            return true;
     }
     return false;
 }
@@ -195,7 +207,8 @@ static bool match_near(const char *got, const char *want, double tolerance) {
             got = got_end;
             want = want_end;
             /* "1." and "1.0" are one number: strtod has taken the point. */
-        } else if (*got++ != *want++) return false;
+        } else if (*got++ != *want++)
+            return false;
     }
 }
 
@@ -287,7 +300,8 @@ static bool check_out(const Expect *x, const char *path, const Text *out, Text *
             if (!is_extra && x->out[e].line)
                 text_printf(&diff, "- %s        (expected at %s:%d)\n", x->out[e].text, path,
                             x->out[e].line);
-            else if (!is_extra) text_printf(&diff, "- %s\n", x->out[e].text);
+            else if (!is_extra)
+                text_printf(&diff, "- %s\n", x->out[e].text);
             if (!is_missing) text_printf(&diff, "+ %s\n", l.line[i]);
         }
         if (!is_extra) e++;

@@ -20,7 +20,10 @@
 #include <stddef.h>
 
 /* Growing text, NUL-terminated; zero-initialised is empty. */
-typedef struct Text { char *data; size_t n, cap; } Text;
+typedef struct Text {
+    char *data;
+    size_t n, cap;
+} Text;
 void text_add(Text *t, const char *s, size_t n);
 void text_printf(Text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Empty (data "") when there is none; cut at the limit. */
@@ -28,19 +31,25 @@ Text text_read(const char *path, size_t limit_bytes);
 void text_free(Text *t);
 
 /* tolerance < 0: exact; line 0: anywhere. */
-typedef struct ExpectLine { char *text; double tolerance; int line; } ExpectLine;
+typedef struct ExpectLine {
+    char *text;
+    double tolerance;
+    int line;
+} ExpectLine;
 
 typedef struct Expect {
     ExpectLine *out, *err, *error;
     int n_out, n_err, n_error;
-    char *args, *options, *worlds, *skip;  /* "" when absent */
-    char **env; int n_env;
-    Text stdin_text; bool has_stdin;
-    int exit_code;                         /* -1: not said   */
+    char *args, *options, *worlds, *skip; /* "" when absent */
+    char **env;
+    int n_env;
+    Text stdin_text;
+    bool has_stdin;
+    int exit_code; /* -1: not said   */
     bool nontest, has_err_file, has_out_file;
 } Expect;
 
-Expect *expect_read(const char *path);     /* NULL: cannot read; caller frees */
+Expect *expect_read(const char *path); /* NULL: cannot read; caller frees */
 void expect_free(Expect **x);
 /* True when everything agrees; else *why says what does not, with a diff. */
 bool expect_check(const Expect *x, const char *path, const char *world, const Text *out,

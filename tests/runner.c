@@ -172,9 +172,12 @@ static void split_args(const char *s, char **argv, int *n) {
         if (!*s) break;
         char *out = malloc(strlen(s) + 1), *o = out, quote = 0;
         for (; *s && (quote || *s != ' '); s++) {
-            if (quote && *s == quote) quote = 0;
-            else if (!quote && (*s == '"' || *s == '\'')) quote = *s;
-            else *o++ = *s;
+            if (quote && *s == quote)
+                quote = 0;
+            else if (!quote && (*s == '"' || *s == '\''))
+                quote = *s;
+            else
+                *o++ = *s;
         }
         *o = 0;
         argv[(*n)++] = out;
@@ -254,7 +257,8 @@ static _Noreturn void run_child(const Runner *r, const Test *t) {
     }
     redirect(t, ".stdout", 1, O_WRONLY | O_CREAT | O_TRUNC);
     redirect(t, ".stderr", 2, O_WRONLY | O_CREAT | O_TRUNC);
-    if (t->kind == KIND_GT) gt_command(r, t, argv);
+    if (t->kind == KIND_GT)
+        gt_command(r, t, argv);
     else if (t->kind == KIND_SH) {
         argv[0] = "/bin/sh";
         argv[1] = t->path;
@@ -339,10 +343,12 @@ static void judge(Runner *r, Test *t, int status) {
     }
     if (!ok) {
         printf("FAILED %s", title);
-        if (t->timed_out) printf(": no end after %.0f s", t->limit_s);
+        if (t->timed_out)
+            printf(": no end after %.0f s", t->limit_s);
         else if (WIFSIGNALED(status))
             printf(": killed by signal %d (%s)", code - 128, strsignal(code - 128));
-        else if (t->kind != KIND_GT) printf(": exit code %d", code);
+        else if (t->kind != KIND_GT)
+            printf(": exit code %d", code);
         printf("\n");
         if (why.n) printf("%s", why.data);
         if (t->kind != KIND_GT || t->timed_out) print_tail("--- its output", &out);
@@ -401,12 +407,18 @@ static void run_all(Runner *r) {
 static void read_options(Runner *r, int argc, char **argv) {
     bool any_kind = false;
     for (int o; (o = getopt(argc, argv, "b:j:t:w:k")) != -1;) {
-        if (o == 'b') r->build = optarg;
-        else if (o == 'j') r->jobs = atoi(optarg);
-        else if (o == 't') r->factor = atof(optarg);
-        else if (o == 'w') r->worlds = optarg;
-        else if (o == 'k') r->keep = true;
-        else exit(2);
+        if (o == 'b')
+            r->build = optarg;
+        else if (o == 'j')
+            r->jobs = atoi(optarg);
+        else if (o == 't')
+            r->factor = atof(optarg);
+        else if (o == 'w')
+            r->worlds = optarg;
+        else if (o == 'k')
+            r->keep = true;
+        else
+            exit(2);
     }
     if (r->jobs < 1 || r->jobs > MAX_JOBS) r->jobs = 2;
     if (r->factor <= 0) r->factor = 1;

@@ -196,7 +196,7 @@ static bool report(Exec *x, const Job *j, const View *out, const Found *f, Err *
     Bytes at = {0};
     int64_t n = type_numel(&out->type), bad = f->nans ? f->nans : f->infs;
     bytes_printf(&at, "%s for %lld of %lld element%s",
-                 f->nans           ? "nan"
+                 f->nans          ? "nan"
                  : f->is_negative ? "-inf"
                                   : "inf",
                  (long long)bad, (long long)n, n == 1 ? "" : "s");

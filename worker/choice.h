@@ -16,13 +16,13 @@ typedef enum Way { WAY_EAGER, WAY_FUSED, WAYS } Way;
 
 /* Of one size and depth, to a factor of two. */
 typedef struct ChoiceTrial {
-    uint16_t size;    /* bits of the elements' number, of the depth's; 0: unused */
-    uint8_t n[WAYS];  /* times measured, at most CHOICE_TRIALS */
-    uint8_t rounds;   /* decided so often */
+    uint16_t size;   /* bits of the elements' number, of the depth's; 0: unused */
+    uint8_t n[WAYS]; /* times measured, at most CHOICE_TRIALS */
+    uint8_t rounds;  /* decided so often */
     uint32_t used_at;
     bool is_decided;
-    Way way;          /* if so */
-    uint32_t left;    /* runs until it is measured again */
+    Way way;            /* if so */
+    uint32_t left;      /* runs until it is measured again */
     double least[WAYS]; /* ns per element */
 } ChoiceTrial;
 

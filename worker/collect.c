@@ -20,17 +20,17 @@ enum {
     PATIENCE_MAX = 4,
     TRY_PATIENCE = 128,
     WAIT_MS = 60000,
-    SIGHTS = 2,        /* what runs once needs no kernel */
+    SIGHTS = 2,          /* what runs once needs no kernel */
     WORTH_NS = 10000000, /* so much to be saved of what it took so far is worth a compiler */
-    BATCH = 8,          /* kernels that are compiled together: fewer calls take less time */
-    PASSED_MAX = 64,   /* instructions beside an open cluster */
-    EDGE_MIN = 12      /* nodes of a cluster that ends where a loop goes round */
+    BATCH = 8,           /* kernels that are compiled together: fewer calls take less time */
+    PASSED_MAX = 64,     /* instructions beside an open cluster */
+    EDGE_MIN = 12        /* nodes of a cluster that ends where a loop goes round */
 };
 
 struct Collect {
     Jit *jit;
-    bool waits;  /* for each kernel: for tests, which want to see kernels at work */
-    bool is_off; /* there will be no kernels */
+    bool waits;    /* for each kernel: for tests, which want to see kernels at work */
+    bool is_off;   /* there will be no kernels */
     uint64_t luck; /* not 0: a kernel is used every other time, at random; for tests */
     bool is_auto;  /* else: only what is in a scope that asks for it */
     int batch_max; /* nodes of a cluster */
@@ -39,11 +39,11 @@ struct Collect {
     Job *job[FUSE_NODES];
     FuseRef operand[FUSE_NODES][3]; /* of tensor operands, by their place in held */
     int uses[FUSE_NODES];           /* as operands of pending jobs */
-    Job *product; /* a matmul that waits, issued before the cluster; NULL: none */
+    Job *product;                   /* a matmul that waits, issued before the cluster; NULL: none */
     int passed;
-    bool is_cut; /* by the clock: such a cluster may never be seen again */
+    bool is_cut;     /* by the clock: such a cluster may never be seen again */
     bool is_at_edge; /* nothing has been issued since a loop went round */
-    bool is_soon; /* some of it is in a scope that is compiled at first sight */
+    bool is_soon;    /* some of it is in a scope that is compiled at first sight */
     int64_t idle_ns; /* since when; 0: it is not */
     bool is_patient; /* it waits */
     int patience;    /* how often waiting was worth it of late, less how often it was not */
@@ -56,8 +56,8 @@ struct Collect {
     int64_t begin_ns, alone_ns; /* alone: from when on without its product */
     bool has_product;
     uint64_t launches, fused_ops, eager_ops, unstored, bytes_saved, products;
-    const char *why;  /* a cluster is carried out one by one; NULL: it is not */
-    uint32_t kernel;  /* its number with jit.h; 0: it was not asked for */
+    const char *why; /* a cluster is carried out one by one; NULL: it is not */
+    uint32_t kernel; /* its number with jit.h; 0: it was not asked for */
 };
 
 Collect *collect_new(const EngineOps *ops, const Engine *e) {
@@ -116,8 +116,8 @@ void collect_idle(Exec *x) {
     int64_t now = exec_now_ns(x);
     if (!c->idle_ns) {
         c->idle_ns = now;
-        c->is_patient = !c->is_at_edge && (c->is_soon || c->patience >= 0 ||
-                                           ++c->n_idle % TRY_PATIENCE == 0);
+        c->is_patient =
+            !c->is_at_edge && (c->is_soon || c->patience >= 0 || ++c->n_idle % TRY_PATIENCE == 0);
     }
     if (c->is_patient && now - c->idle_ns <= (c->is_soon ? SOON_NS : IDLE_NS)) return;
     if (c->is_patient && c->patience > -PATIENCE_MAX) c->patience--;
@@ -229,8 +229,7 @@ bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
                !client->checks_nan && !client->jobs && !x->first && j->inst.n_out == 1 &&
                (c->is_auto || j->compiles);
     if (may && j->inst.op == OP_MATMUL) return add_product(x, j, type, poison);
-    if (may && c->n < c->batch_max)
-        r = fit_job(&c->fuse, c->n, j, type, c->operand[c->n]);
+    if (may && c->n < c->batch_max) r = fit_job(&c->fuse, c->n, j, type, c->operand[c->n]);
     bool ends = may && !fit_is_source(j->inst.op) && !is_aside(c, type);
     if (r == FUSE_NONE && (has_pending(j) || (c->n && ends))) {
         if (!collect_settle(x, j, poison)) return false;

@@ -118,8 +118,7 @@ uint64_t cpu_key_nan(DType d);
 
 /* cpu_fused.c: EngineOps.fused and EngineOps.fused_product */
 bool cpu_fused(Engine *e, struct Fuse *f, const struct FusedKernel *k);
-bool cpu_fused_product(Engine *e, const Call *product, struct Fuse *f,
-                       const struct FusedKernel *k);
+bool cpu_fused_product(Engine *e, const Call *product, struct Fuse *f, const struct FusedKernel *k);
 bool cpu_reduce(Cpu *c, const Call *call, Err *err);
 void cpu_source(Cpu *c, const Call *call);
 /* Row-major copy of a view; `parallel` only where the caller is not inside the pool. */

@@ -13,10 +13,10 @@
 #include <string.h>
 
 enum {
-    BASE = 32,       /* order of triangles that are solved by plain loops                    */
-    PANEL = 16,      /* columns that LU eliminates one by one                                */
-    STRIP = 128,     /* columns or rows of a right side that a thread takes at a time        */
-    LARGE = 160,     /* order from which on the threads work inside of one matrix             */
+    BASE = 32,         /* order of triangles that are solved by plain loops                    */
+    PANEL = 16,        /* columns that LU eliminates one by one                                */
+    STRIP = 128,       /* columns or rows of a right side that a thread takes at a time        */
+    LARGE = 160,       /* order from which on the threads work inside of one matrix             */
     LIBRARY = 1 << 24, /* multiplications from which on a product is worth handing to oneDNN  */
 };
 
@@ -333,8 +333,8 @@ struct Batch {
     const Call *call;
     void (*one)(Batch *b, const Work *w, int64_t i);
     int64_t n, k, count;
-    Loop loop;      /* over the batch: operand 0 the matrix, 1 the permutation */
-    TensorType of;  /* the batch, for messages */
+    Loop loop;     /* over the batch: operand 0 the matrix, 1 the permutation */
+    TensorType of; /* the batch, for messages */
     Work work;
     int64_t *fault; /* per matrix: where it cannot be factorized, or -1 */
     int64_t *perm;  /* of SOLVE: row-major copies, checked */

@@ -191,8 +191,8 @@ static bool multiply(Product *p, int64_t *offset, const DnnlAfter *after, bool *
         offset[n + i] = loop_offset(&p->batch, 1, i);
     }
     DnnlShape s = {p->M, p->N, p->K, p->a_m, p->a_k, p->b_k, p->b_n, p->N};
-    *is_told = dnnl_multiply(d, n, &s, (const float *)p->a, offset, (const float *)p->b,
-                             offset + n, (float *)p->out, after);
+    *is_told = dnnl_multiply(d, n, &s, (const float *)p->a, offset, (const float *)p->b, offset + n,
+                             (float *)p->out, after);
     return true;
 }
 

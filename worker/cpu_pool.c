@@ -90,10 +90,9 @@ static void rows_at(Rows *r, const Window *w, int64_t i, int64_t j) {
 #define EACH_REACH(P, R, W, ROW, REACH)                                                            \
     for (int64_t a_ = 0; a_ < (R).a.n; a_++)                                                       \
         for (int64_t b_ = 0; b_ < (R).b.n; b_++)                                                   \
-            for (int64_t k_ = 0,                                                                   \
-                         ROW = (R).corner +                                                        \
-                               (a_ * (W)->dilation[0] * (W)->in[1] + b_ * (W)->dilation[1]) *      \
-                                   (W)->in[2];                                                     \
+            for (int64_t k_ = 0, ROW = (R).corner + (a_ * (W)->dilation[0] * (W)->in[1] +          \
+                                                     b_ * (W)->dilation[1]) *                      \
+                                                        (W)->in[2];                                \
                  k_ < (P)->n_reaches; k_++)                                                        \
                 for (const Reach *REACH = &(P)->reach[k_]; REACH; REACH = NULL)
 
@@ -103,10 +102,11 @@ static void lowest(DType d, void *value) {
     if (dtype_is_float(d))
         element_set_float(d, value, -(double)INFINITY);
     else
-        element_set_int(d, value, d == DT_I8    ? INT8_MIN
-                                  : d == DT_I32 ? INT32_MIN
-                                  : d == DT_I64 ? INT64_MIN
-                                                : 0);
+        element_set_int(d, value,
+                        d == DT_I8    ? INT8_MIN
+                        : d == DT_I32 ? INT32_MIN
+                        : d == DT_I64 ? INT64_MIN
+                                      : 0);
 }
 
 static void max_range(void *ctx, int64_t begin, int64_t end, int thread) {
@@ -128,8 +128,8 @@ static void max_range(void *ctx, int64_t begin, int64_t end, int thread) {
             for (int64_t q = 0; q < n; q++)
                 place[q] = has_rows && p->first[q] >= 0 ? r.corner + p->first[q] : 0;
             EACH_REACH(p, r, w, row, e)
-                meet(e->n, x + (row + e->at) * p->size, step, row + e->at,
-                     y + e->begin * p->size, place + e->begin);
+            meet(e->n, x + (row + e->at) * p->size, step, row + e->at, y + e->begin * p->size,
+                 place + e->begin);
             y += n * p->size, place += n;
         }
     }
@@ -154,8 +154,8 @@ static void mean_range(void *ctx, int64_t begin, int64_t end, int thread) {
         EACH_ROW(r, w) {
             memset(y, 0, (size_t)(n * p->size));
             EACH_REACH(p, r, w, row, e)
-                p->kernels->pool_add[p->dtype](e->n, x + (row + e->at) * p->size, step,
-                                               y + e->begin * p->size);
+            p->kernels->pool_add[p->dtype](e->n, x + (row + e->at) * p->size, step,
+                                           y + e->begin * p->size);
             p->kernels->pool_share[p->dtype](n, y, others_of(p, &r), p->scale, y);
             y += n * p->size;
         }
@@ -175,8 +175,8 @@ static void mean_dx_range(void *ctx, int64_t begin, int64_t end, int thread) {
         EACH_ROW(r, w) {
             p->kernels->pool_share[p->dtype](n, dy, others_of(p, &r), p->scale, share);
             EACH_REACH(p, r, w, row, e)
-                p->kernels->pool_spread[p->dtype](e->n, share + e->begin * p->size, step,
-                                                  dx + (row + e->at) * p->size);
+            p->kernels->pool_spread[p->dtype](e->n, share + e->begin * p->size, step,
+                                              dx + (row + e->at) * p->size);
             dy += n * p->size;
         }
     }
@@ -189,8 +189,11 @@ static bool pool(Cpu *c, const Call *call, const TensorType *x, const TensorType
                  Err *err) {
     const View *from = &call->in[0];
     if (type_numel(&call->out[0].type) == 0) return true;
-    Pool2 p = {.x = from->data, .y = call->out[0].data, .dtype = (DType)from->type.dtype,
-               .kernels = c->kernels, .pool = c->pool};
+    Pool2 p = {.x = from->data,
+               .y = call->out[0].data,
+               .dtype = (DType)from->type.dtype,
+               .kernels = c->kernels,
+               .pool = c->pool};
     p.size = view_size(from);
     if (call->n_out > 1) p.place = call->out[1].data;
     if (!view_is_contiguous(from)) {

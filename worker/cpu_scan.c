@@ -100,7 +100,7 @@ bool cpu_RECURRENCE(Cpu *c, const Call *call, Err *err) {
             y[i * ys] = best, place[i * ys] = where;                                               \
         }                                                                                          \
     }
-#define NEVER(v) 0
+#define NEVER(v)      0
 #define NOT_ITSELF(v) ((v) != (v))
 EXTREME(uint8_t, NEVER)
 EXTREME(int32_t, NEVER)

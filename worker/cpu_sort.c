@@ -51,8 +51,7 @@ static int64_t best_line(const LineRun *r, const char *x, int64_t stride, int64_
         int64_t m = n - begin < PIECE ? n - begin : PIECE;
         const void *from = x + begin * stride * size;
         if (stride != 1) copy_strided(side, from, stride, m, size), from = side;
-        if (is_half)
-            r->kernels->cast[r->dtype][DT_F32](m, wide, (const void *const[]){from}, 0);
+        if (is_half) r->kernels->cast[r->dtype][DT_F32](m, wide, (const void *const[]){from}, 0);
         int64_t i = begin + fn(m, is_half ? wide : from, largest);
         uint64_t key = cpu_key(r->dtype, x + i * stride * size);
         bool is_nan = dtype_is_float(r->dtype) && key == cpu_key_nan(r->dtype);
@@ -238,7 +237,7 @@ static void sort_line_put(const LineRun *r, const SortLine *s, int64_t line, int
         }                                                                                          \
         return a;                                                                                  \
     }
-#define ITEM_KEY(v) ((v).key)
+#define ITEM_KEY(v)   ((v).key)
 #define NARROW_KEY(v) (v)
 SORT(sort_items, Item, ITEM_KEY, 0)
 SORT(sort_narrow, uint64_t, NARROW_KEY, 32)

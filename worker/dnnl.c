@@ -235,9 +235,9 @@ typedef struct Run {
     const int64_t *a_offset, *b_offset;
     int64_t M, N, a_m, b_n, m, n, tiles_m, tiles_n;
     int64_t total, part;
-    bool is_aside; /* tiles are computed in scratch memory */
+    bool is_aside;          /* tiles are computed in scratch memory */
     const DnnlAfter *after; /* for tiles of whole rows; NULL: nothing is to be done */
-    Entry *entry[2][2]; /* [is last row of tiles][is last column] */
+    Entry *entry[2][2];     /* [is last row of tiles][is last column] */
 } Run;
 
 static void run_part(void *ctx, int part, int thread) {

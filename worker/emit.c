@@ -67,8 +67,8 @@ void emit_reduce(Bytes *out, Op op, DType d) {
     bytes_puts(out, ", ");
     emit_expr(out, o->expr, acc, d, abc);
     if (*how && op == OP_PROD)
-        bytes_puts(out, d == DT_I8 ? ", int16_t, int32_t, int64_t"
-                                   : ", uint16_t, uint32_t, uint64_t");
+        bytes_puts(out,
+                   d == DT_I8 ? ", int16_t, int32_t, int64_t" : ", uint16_t, uint32_t, uint64_t");
     bytes_puts(out, ")\n");
 }
 

@@ -21,10 +21,10 @@ typedef struct Emit {
     bool needs[FUSE_NODES], needs_input[FUSED_INPUTS]; /* by the loop of the pass */
     bool picks;                                        /* one element, which is not stored */
     bool is_short;                   /* rows of one block and one line: emit_rows.c */
-    int slots[FUSE_NODES];      /* is_short: of so many rows a kept node's values are there */
+    int slots[FUSE_NODES];           /* is_short: of so many rows a kept node's values are there */
     int n_pieces, piece[FUSE_NODES]; /* of the loop's body, in which a node is computed */
-    bool streams[FUSE_NODES]; /* stored, not read again here: may go past the caches */
-    bool in_full; /* a turn of whole lanes: values of such go to t first */
+    bool streams[FUSE_NODES];        /* stored, not read again here: may go past the caches */
+    bool in_full;                    /* a turn of whole lanes: values of such go to t first */
     int last_use[FUSED_INPUTS];      /* 2 pass, + 1: after the pass's loop; by rows: never over */
 } Emit;
 

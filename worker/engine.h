@@ -86,7 +86,9 @@ typedef struct EngineOps {
     bool (*fused_product)(Engine *e, const Call *product, struct Fuse *f,
                           const struct FusedKernel *k);
 } EngineOps;
-struct Engine { const EngineOps *ops; };
+struct Engine {
+    const EngineOps *ops;
+};
 
 extern const EngineOps engine_reference, engine_cpu, engine_null;
 /* "cpu", "reference", "null"; also numpy -> reference, pytorch -> cpu. NULL when unknown. */

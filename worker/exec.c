@@ -222,8 +222,8 @@ void exec_submit(Exec *x, Job *j, const Job *following, const TensorType *types)
 /* ---- Views, data, control ---- */
 
 void exec_name_view(Exec *x, Job *j, const View *view) {
-    Tensor *t = store_put_view(&x->store, j->frame->client->names, j->inst.out[0], j->held[0],
-                               view);
+    Tensor *t =
+        store_put_view(&x->store, j->frame->client->names, j->inst.out[0], j->held[0], view);
     t->group = j->group;
     if (j->part) store_set_whole(&x->store, t, &j->part->whole[0], &j->part->place.layout);
     exec_finish(x, j);

@@ -86,12 +86,12 @@ void exec_kernel(const Exec *x, uint32_t client, uint64_t id, Bytes *out);
 
 /* ---- shared by the files of exec ---- */
 
-enum { FEW = 4 };                /* operands that need no memory of their own */
-enum { WAITING_MAX = 1024 };     /* jobs of a client that wait; then it is issued no more ... */
-enum { JOBS_MAX = 4096 };        /* ... nor when so many are in its queue */
-enum { SMALL_BOX = 4096 };       /* bytes of a box that travels with its descriptor */
-enum { PIECE_BYTES = 1 << 20 };  /* of a box that cannot be read in place, at a time ... */
-enum { PIECES_MAX = 4 };         /* ... so many asked for */
+enum { FEW = 4 };               /* operands that need no memory of their own */
+enum { WAITING_MAX = 1024 };    /* jobs of a client that wait; then it is issued no more ... */
+enum { JOBS_MAX = 4096 };       /* ... nor when so many are in its queue */
+enum { SMALL_BOX = 4096 };      /* bytes of a box that travels with its descriptor */
+enum { PIECE_BYTES = 1 << 20 }; /* of a box that cannot be read in place, at a time ... */
+enum { PIECES_MAX = 4 };        /* ... so many asked for */
 
 enum { WAIT_BYTES = 24 };
 
@@ -103,10 +103,10 @@ typedef struct Import Import;
 typedef struct Watch Watch;
 
 typedef enum JobKind {
-    JOB_CALL,   /* for the engine, but `data` */
-    JOB_EFFECT, /* runs when all before it is done; or an error that waits to be told */
-    JOB_EXPORT, /* tells the readers of a move that its operand is there */
-    JOB_IMPORT, /* puts a move's result together */
+    JOB_CALL,    /* for the engine, but `data` */
+    JOB_EFFECT,  /* runs when all before it is done; or an error that waits to be told */
+    JOB_EXPORT,  /* tells the readers of a move that its operand is there */
+    JOB_IMPORT,  /* puts a move's result together */
     JOB_PENDING, /* a node of the open cluster (collect.h); in no queue */
     JOB_PRODUCT  /* a matmul that waits for the cluster that reads it; likewise */
 } JobKind;
@@ -132,23 +132,23 @@ struct Job {
     uint32_t n_waits; /* what it waits for: operands, descriptors */
     uint32_t group;   /* of a located instruction; else 0 */
     uint64_t seq;
-    uint64_t number; /* over all clients; older is smaller */
-    struct Body *body; /* of a hot record: whose instruction it is, ... */
-    uint32_t body_at;  /* ... which one, ... */
-    int at;            /* ... of a segment that is recorded (plan.h), ... */
-    const uint8_t *args; /* ... where its arguments begin, ... */
+    uint64_t number;                /* over all clients; older is smaller */
+    struct Body *body;              /* of a hot record: whose instruction it is, ... */
+    uint32_t body_at;               /* ... which one, ... */
+    int at;                         /* ... of a segment that is recorded (plan.h), ... */
+    const uint8_t *args;            /* ... where its arguments begin, ... */
     uint64_t args_base, args_added; /* ... and the next results' ids before it */
-    uint64_t need;   /* bytes of results while it waits */
-    uint64_t tried;  /* Store.n_changes when there was no memory for it */
-    Inst inst;       /* borrows from the frame */
+    uint64_t need;                  /* bytes of results while it waits */
+    uint64_t tried;                 /* Store.n_changes when there was no memory for it */
+    Inst inst;                      /* borrows from the frame */
     Call call;
     Ticket ticket;
     int64_t begin_ns; /* while somebody watches */
-    ErrCode lost;   /* an effect that will only say why it has no values */
-    double work;    /* of the call, a guess */
-    Err *err;       /* owned: told when the job's turn in the queue comes */
-    Part *part;     /* of an instruction on several ranks; the frame's */
-    Import *import; /* of JOB_IMPORT; the frame's */
+    ErrCode lost;     /* an effect that will only say why it has no values */
+    double work;      /* of the call, a guess */
+    Err *err;         /* owned: told when the job's turn in the queue comes */
+    Part *part;       /* of an instruction on several ranks; the frame's */
+    Import *import;   /* of JOB_IMPORT; the frame's */
     int n_held;
     Storage **held;        /* of tensor operands; referenced while the job is in the queue */
     Storage *out[MAX_OUT]; /* likewise */
@@ -178,8 +178,8 @@ struct Frame {
     Client *client;
     Msg msg;
     FrameReader reader;
-    Arena arena;      /* operands and attributes of all its instructions */
-    Job *ahead;       /* the next instruction, if is_ahead; NULL: there is none */
+    Arena arena; /* operands and attributes of all its instructions */
+    Job *ahead;  /* the next instruction, if is_ahead; NULL: there is none */
     bool is_ahead;
     bool is_begun;    /* it is, or was, the client's `at` */
     uint64_t arrival; /* in order of arrival, over all clients */
@@ -192,15 +192,15 @@ struct Client {
     Client *next;
     uint32_t id;
     Names *names;
-    Frame *first, *last; /* not yet acknowledged, oldest first */
-    Frame *at;           /* the one being issued; NULL: all are */
-    Bodies bodies;       /* of its stream, as far as it was read ... */
-    Bodies placed;       /* ... and of what the dispatcher has made of it */
+    Frame *first, *last;  /* not yet acknowledged, oldest first */
+    Frame *at;            /* the one being issued; NULL: all are */
+    Bodies bodies;        /* of its stream, as far as it was read ... */
+    Bodies placed;        /* ... and of what the dispatcher has made of it */
     Job *jobs, *last_job; /* the queue, in the order of the stream */
     Job *ready;           /* of them, those that wait for memory or their turn only; oldest first */
     uint64_t stuck_at;    /* Store.n_changes when none of them could begin */
     uint32_t n_jobs, n_waiting;
-    uint64_t promised; /* bytes that its waiting jobs will need */
+    uint64_t promised;   /* bytes that its waiting jobs will need */
     uint64_t cancel_end; /* instructions below are dropped */
     uint64_t plan_hold;  /* instructions below are issued one by one */
     uint32_t n_across;   /* jobs that wait for tensors of groups that this rank is not in */
@@ -227,7 +227,7 @@ typedef struct Outbox {
     struct Outgoing {
         uint32_t rank;
         Msg m;
-    } *slot; /* a ring */
+    } * slot; /* a ring */
     size_t at, n, cap;
 } Outbox;
 void outbox_put(Outbox *o, uint32_t rank, Msg *m); /* consumes m */
@@ -240,7 +240,7 @@ struct Exec {
     struct Plans *plans;     /* NULL: of hot bodies nothing is kept */
     Engine *engine;
     const EngineOps *ops;
-    char *arena; /* the engine's */
+    char *arena;            /* the engine's */
     int64_t (*clock)(void); /* of a test; NULL: the system's */
     uint32_t rank;
     int threads;
@@ -253,8 +253,8 @@ struct Exec {
     double pace;                   /* the engine's, work per ns, measured while it is busy */
     int64_t pace_ns;
     uint64_t n_frames;
-    uint64_t seen;     /* the highest number that the dispatcher has brought */
-    uint64_t n_issued; /* numbers of those that have none */
+    uint64_t seen;      /* the highest number that the dispatcher has brought */
+    uint64_t n_issued;  /* numbers of those that have none */
     uint32_t n_waiting; /* jobs of all clients */
     Outbox out, peer_out;
     Arena scratch;
@@ -275,10 +275,10 @@ struct Exec {
 /* exec.c */
 /* Operand views, types, names and storages into j and x; false: an unknown id. */
 bool exec_gather(Exec *x, Job *j, ErrCode *poison, Err *err);
-void exec_fail(Exec *x, const Job *j, const Err *err);   /* ERROR to the client, now */
+void exec_fail(Exec *x, const Job *j, const Err *err);    /* ERROR to the client, now */
 void exec_fail_in_order(Exec *x, Job *j, const Err *err); /* when what is older has been told */
-void exec_tell_cancelled(Exec *x, Job *j); /* once for each cancel */
-void exec_fail_memory(Exec *x, Job *j);                  /* there is none for j->call.out */
+void exec_tell_cancelled(Exec *x, Job *j);                /* once for each cancel */
+void exec_fail_memory(Exec *x, Job *j);                   /* there is none for j->call.out */
 void exec_poison_outputs(Exec *x, Job *j, ErrCode why, const TensorType *types);
 void exec_name(Exec *x, Job *j, int k, Storage *st, const TensorType *type); /* result k */
 /* The result is a view of operand 0's storage. Owns j. */
@@ -308,19 +308,19 @@ void exec_retire(Exec *x, bool wait); /* what the engine has done; wait: at leas
 /* Memory for results: there is some, there may be later, there is none. */
 typedef enum Room { ROOM_NOW, ROOM_LATER, ROOM_NEVER } Room;
 Room queue_new_storage(Exec *x, Job *j, uint64_t bytes, Storage **out);
-Room queue_fill(Exec *x, Job *j);  /* all j->out, of n_out */
+Room queue_fill(Exec *x, Job *j);                                /* all j->out, of n_out */
 bool queue_may_pass(const Exec *x, const Job *j, uint64_t need); /* older ones that wait */
-void queue_fly(Exec *x, Job *j);   /* j->ticket is in flight */
-void queue_tell(Job *j);           /* an effect or an error that waits for its turn */
+void queue_fly(Exec *x, Job *j);                                 /* j->ticket is in flight */
+void queue_tell(Job *j); /* an effect or an error that waits for its turn */
 /* The results are named now and made later, when n_held operands (begun, or with `commits`: done)
  * and `more` other things are there. */
 void queue_wait(Exec *x, Job *j, const TensorType *types, bool commits, uint32_t more);
 /* As queue_wait for a job whose result has a name and no memory already; its maker is j. */
 void queue_adopt(Exec *x, Job *j);
-void queue_arrive(Job *j); /* one of the other things is there */
-void queue_done(Exec *x, Job *j, ErrCode poison); /* a job that waited; its client is not freed */
+void queue_arrive(Job *j);                          /* one of the other things is there */
+void queue_done(Exec *x, Job *j, ErrCode poison);   /* a job that waited; its client is not freed */
 void queue_submit(Exec *x, Job *j, bool is_queued); /* call.out has memory */
-bool queue_run(Exec *x, Client *c); /* begins the oldest ready job that can; false: none */
+bool queue_run(Exec *x, Client *c);    /* begins the oldest ready job that can; false: none */
 void queue_settle(Exec *x, Client *c); /* says what is to be said */
 void queue_cancel(Exec *x, Client *c); /* jobs below cancel_end */
 void queue_drop(Exec *x, Client *c);   /* all that wait; it is gone */
@@ -342,7 +342,7 @@ void locate_neutral(Job *j, Op row, const TensorType *type);
 const Group *locate_group(const Exec *x, uint32_t id);
 
 /* move.c */
-void move_issue(Exec *x, Job *j); /* owns j */
+void move_issue(Exec *x, Job *j);  /* owns j */
 void export_run(Exec *x, Job *j);  /* its operand is done */
 Room import_run(Exec *x, Job *j);  /* all has arrived */
 void import_drop(Exec *x, Job *j); /* its client is gone */

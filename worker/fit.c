@@ -187,9 +187,8 @@ static FuseRef fit_reduce(Fuse *f, int n, const Job *j, const TensorType *type,
     DType d = (DType)type->dtype;
     FuseRef in[3];
     if (n && folds_rows(f, j, folded, over_rows))
-        return refs_of(f, j, true, x, in, operand)
-                   ? fuse_column(f, j->inst.op, d, true, in[0])
-                   : FUSE_NONE;
+        return refs_of(f, j, true, x, in, operand) ? fuse_column(f, j->inst.op, d, true, in[0])
+                                                   : FUSE_NONE;
     int64_t rows = 1, columns = 1;
     int lead = over_rows ? folded : x->rank - folded;
     for (int a = 0; a < x->rank; a++) *(a < lead ? &rows : &columns) *= x->shape[a];
@@ -255,8 +254,8 @@ static FuseRef fit_map(Fuse *f, int n, const Job *j, const TensorType *type, Fus
 static FuseRef fit_full(Fuse *f, int n, const Job *j, const TensorType *type) {
     const View *v = &j->call.in[0];
     DType d = (DType)type->dtype, from = (DType)v->type.dtype;
-    bool is_known = d == DT_F32 || d == DT_F64 ? dtype_is_float(from)
-                                               : d == DT_I64 && from == DT_I64;
+    bool is_known =
+        d == DT_F32 || d == DT_F64 ? dtype_is_float(from) : d == DT_I64 && from == DT_I64;
     if (!n || type_numel(type) == 0 || j->part || j->call.n_in != 1 || !is_known) return FUSE_NONE;
     bool is_row = f->trailing && is_rows(f, type);
     if (!is_row && !(f->trailing && fit_is_space(f, type)) && !becomes_rows(f, type))
@@ -271,14 +270,13 @@ static FuseRef fit_full(Fuse *f, int n, const Job *j, const TensorType *type) {
 }
 
 /* One element of each row is read, or added to: the index has the last axis, of 1. */
-static FuseRef fit_along(Fuse *f, int n, const Job *j, const TensorType *type,
-                         FuseRef operand[3]) {
+static FuseRef fit_along(Fuse *f, int n, const Job *j, const TensorType *type, FuseRef operand[3]) {
     const TensorType *x = &j->call.in[0].type;
     const Attr *axis = inst_attr(j->call.inst, ATTR_AXIS);
     bool adds = j->inst.op == OP_SCATTER_ADD;
     DType d = (DType)type->dtype;
-    if (!n || j->part || !has_pending(j) || !axis || axis->ints[0] != x->rank - 1 ||
-        x->rank < 1 || x->shape[x->rank - 1] < 2 || (adds && (dtype_is_half(d) || d == DT_BOOL)))
+    if (!n || j->part || !has_pending(j) || !axis || axis->ints[0] != x->rank - 1 || x->rank < 1 ||
+        x->shape[x->rank - 1] < 2 || (adds && (dtype_is_half(d) || d == DT_BOOL)))
         return FUSE_NONE;
     if (!same_shape(&f->space, x) && !becomes_rows(f, x)) return FUSE_NONE;
     if (f->trailing > 1) return FUSE_NONE;
@@ -303,10 +301,10 @@ FuseRef fit_job(Fuse *f, int n, const Job *j, const TensorType *type, FuseRef op
     View input[FUSED_INPUTS];
     if (may_change) memcpy(input, f->input, sizeof *input * (size_t)inputs);
     operand[0] = operand[1] = operand[2] = FUSE_NONE;
-    FuseRef r = op == OP_FULL                              ? fit_full(f, n, j, type)
+    FuseRef r = op == OP_FULL                             ? fit_full(f, n, j, type)
                 : op == OP_GATHER || op == OP_SCATTER_ADD ? fit_along(f, n, j, type, operand)
-                : is_reduce(op)                            ? fit_reduce(f, n, j, type, operand)
-                                                           : fit_map(f, n, j, type, operand);
+                : is_reduce(op)                           ? fit_reduce(f, n, j, type, operand)
+                                                          : fit_map(f, n, j, type, operand);
     if (r != FUSE_NONE || !n) return r;
     f->n_inputs = inputs, f->n_scalars = scalars, f->n_nodes = nodes;
     f->trailing = trailing;

@@ -89,11 +89,32 @@ static bool is_wide(const FuseNode *n) { return !n->is_row; }
 /* Computing it again is cheaper than a trip to memory. */
 static int cost_of(const FuseNode *n) {
     switch (n->op) {
-    case OP_ADD: case OP_SUB: case OP_MUL: case OP_NEG: case OP_ABS: case OP_SQUARE: case OP_RELU:
-    case OP_MAXIMUM: case OP_MINIMUM: case OP_WHERE: case OP_EQ: case OP_NE: case OP_LT: case OP_LE:
-    case OP_GT: case OP_GE: case OP_AND: case OP_OR: case OP_XOR: case OP_NOT: case OP_CAST:
-    case OP_SUM: case OP_MAX: case OP_MIN: case OP_FULL: case OP_SCATTER_ADD:
-        return 1;
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_NEG:
+    case OP_ABS:
+    case OP_SQUARE:
+    case OP_RELU:
+    case OP_MAXIMUM:
+    case OP_MINIMUM:
+    case OP_WHERE:
+    case OP_EQ:
+    case OP_NE:
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE:
+    case OP_AND:
+    case OP_OR:
+    case OP_XOR:
+    case OP_NOT:
+    case OP_CAST:
+    case OP_SUM:
+    case OP_MAX:
+    case OP_MIN:
+    case OP_FULL:
+    case OP_SCATTER_ADD: return 1;
     default: return 8;
     }
 }
@@ -148,8 +169,8 @@ void fuse_plan(const Fuse *f, FusePlan *p) {
             p->is_chunked[i] = f->is_lined || f->lies[k] != LIES_DENSE ||
                                dtype_is_half((DType)f->input[k].type.dtype);
         } else {
-            p->is_chunked[i] = dtype_is_half((DType)f->node[r].dtype) ||
-                               !(f->node[r].is_stored || p->is_kept[r]);
+            p->is_chunked[i] =
+                dtype_is_half((DType)f->node[r].dtype) || !(f->node[r].is_stored || p->is_kept[r]);
         }
     }
 }

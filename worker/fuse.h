@@ -35,8 +35,8 @@ typedef enum FuseLies { LIES_STILL, LIES_DENSE, LIES_APART } FuseLies; /* step 0
 
 typedef struct FuseNode {
     uint8_t op, dtype, n_in;
-    uint8_t in[3]; /* FuseRef */
-    bool is_row;   /* one value per row */
+    uint8_t in[3];  /* FuseRef */
+    bool is_row;    /* one value per row */
     bool is_column; /* a REDUCE over the rows; is_row: a total, of a row value or of totals */
     bool is_stored;
     uint8_t output; /* is_stored: its place in args.out */
@@ -103,10 +103,10 @@ static inline DType fuse_computes(DType d) { return dtype_is_half(d) ? DT_F32 : 
 typedef struct FusePlan {
     int n_passes;
     bool has_reduce, has_columns;
-    int cost; /* of an element, in units of an addition */
-    int pass[FUSE_NODES];     /* nodes of the space: computed first; of rows: there before it */
-    bool is_used[FUSE_NODES]; /* stored, or an operand of what is */
-    bool is_kept[FUSE_NODES]; /* not stored, but kept in scratch memory for later passes */
+    int cost;                    /* of an element, in units of an addition */
+    int pass[FUSE_NODES];        /* nodes of the space: computed first; of rows: there before it */
+    bool is_used[FUSE_NODES];    /* stored, or an operand of what is */
+    bool is_kept[FUSE_NODES];    /* not stored, but kept in scratch memory for later passes */
     bool is_chunked[FUSE_NODES]; /* a REDUCE whose operand is laid out for it, block by block */
 } FusePlan;
 void fuse_plan(const Fuse *f, FusePlan *p);

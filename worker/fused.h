@@ -20,7 +20,7 @@ enum {
     FUSED_INPUTS = 16,
     FUSED_OUTPUTS = 48,
     FUSED_SCALARS = 24,
-    FUSED_BLOCK = 4096, /* elements of one block of a reduction */
+    FUSED_BLOCK = 4096,    /* elements of one block of a reduction */
     FUSED_LANE_COUNT = 16, /* its lanes */
     FUSED_LINE = 64 /* is_far: outputs begin, and rows of them, at so many bytes or multiples */
 };
@@ -33,10 +33,10 @@ typedef struct FusedLoop {
 } FusedLoop;
 
 typedef struct FusedArgs {
-    int64_t rows, n, blocks; /* blocks of a row */
-    FusedLoop outer;         /* the rows */
-    FusedLoop inner;         /* the lines of a row: all its axes but the last, ... */
-    int64_t line;            /* ... which has so many elements */
+    int64_t rows, n, blocks;    /* blocks of a row */
+    FusedLoop outer;            /* the rows */
+    FusedLoop inner;            /* the lines of a row: all its axes but the last, ... */
+    int64_t line;               /* ... which has so many elements */
     int64_t step[FUSED_INPUTS]; /* and these distances, in elements: 0, 1 or another */
     const char *in[FUSED_INPUTS];
     char *out[FUSED_OUTPUTS]; /* row-major, elements of the space or one per row */
@@ -55,11 +55,11 @@ typedef void (*FusedFn)(const FusedArgs *args, int64_t begin, int64_t end, char 
 typedef enum FusedUnit { FUSED_ELEMENTS, FUSED_BLOCKS, FUSED_ROWS, FUSED_LANES } FusedUnit;
 
 typedef struct FusedKernel {
-    FusedFn run, finish; /* finish: with FUSED_BLOCKS and FUSED_LANES only */
-    int32_t unit;        /* FusedUnit: what run's range counts */
-    int32_t reductions;      /* of rows */
-    int32_t columns, totals; /* reductions over the rows: of columns, of row values */
-    int64_t scratch_n, scratch; /* fused_scratch */
+    FusedFn run, finish;           /* finish: with FUSED_BLOCKS and FUSED_LANES only */
+    int32_t unit;                  /* FusedUnit: what run's range counts */
+    int32_t reductions;            /* of rows */
+    int32_t columns, totals;       /* reductions over the rows: of columns, of row values */
+    int64_t scratch_n, scratch;    /* fused_scratch */
     int32_t cost;                  /* of an element, in units of one easy op */
     uint32_t reuse[FUSED_OUTPUTS]; /* output k may be written over input i: bit i */
     const unsigned char *signature;

@@ -25,12 +25,13 @@
 #include <unistd.h>
 
 typedef enum ItemState {
-    ITEM_ASKED,    /* it may be on disk */
-    ITEM_WANTED,   /* it is not; made when it is worth it */
+    ITEM_ASKED,  /* it may be on disk */
+    ITEM_WANTED, /* it is not; made when it is worth it */
     ITEM_BUSY,
     ITEM_COMPILED, /* it is there ... */
     ITEM_CACHED,   /* ... and was on disk */
-    ITEM_FAILED} ItemState;
+    ITEM_FAILED
+} ItemState;
 
 /* A kernel. The Shop's; state and below: under its lock. */
 typedef struct Item Item;
@@ -42,8 +43,8 @@ struct Item {
     char key[33]; /* of source and environment, 32 hexadecimal digits */
     ItemState state;
     bool is_soon;
-    bool is_wanted; /* since an earlier program */
-    char *why; /* ITEM_FAILED; owned */
+    bool is_wanted;    /* since an earlier program */
+    char *why;         /* ITEM_FAILED; owned */
     double compile_ms; /* of the call that made it, ... */
     int batch;         /* ... and so many in all */
     uint64_t bytes;    /* of its file */
@@ -51,8 +52,13 @@ struct Item {
     unsigned char signature[];
 };
 
-enum { BATCH_MAX = 64, ENTRIES_MAX = 8192, BATCH_BYTES = 40000, PATIENCE_MS = 20000,
-       WHY_ROOM = 360 };
+enum {
+    BATCH_MAX = 64,
+    ENTRIES_MAX = 8192,
+    BATCH_BYTES = 40000,
+    PATIENCE_MS = 20000,
+    WHY_ROOM = 360
+};
 
 typedef struct Shop Shop;
 struct Shop {
@@ -66,14 +72,14 @@ struct Shop {
     bool has_thread;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t wake, idle;
-    Map items; /* signature's hash -> Item */
-    Item *open;  /* not done yet, those asked for last first */
+    Map items;  /* signature's hash -> Item */
+    Item *open; /* not done yet, those asked for last first */
     uint64_t compiler_calls;
     _Atomic bool ends, is_off; /* is_off: there is no compiler, or no cache; then ... */
     char why_off[WHY_ROOM];    /* ... why */
 
     /* The thread's: */
-    bool is_ready; /* the compiler is known, or is_off */
+    bool is_ready;  /* the compiler is known, or is_off */
     bool is_astray; /* it is not called any more, for this reason: */
     char why_astray[WHY_ROOM];
     /* That there is no place for kernels, none for sources; of one that the compiler refuses: */
@@ -133,8 +139,7 @@ static void get_ready(Shop *s) {
     Bytes all = {0};
     bytes_printf(&all, "%s|%zu|", s->cc.isa, sizeof(FusedArgs));
     if (!cc_identify(&s->cc, &all)) {
-        if (errno != ENOENT)
-            snprintf(why, sizeof why, "no C compiler (%s)", strerror(errno));
+        if (errno != ENOENT) snprintf(why, sizeof why, "no C compiler (%s)", strerror(errno));
         turn_off(s, errno == ENOENT ? "no C compiler" : why, s->cc.command);
     }
     bytes_puts(&all, emit_head);
@@ -144,8 +149,7 @@ static void get_ready(Shop *s) {
 
 static void set_key(const Shop *s, Item *e) {
     uint64_t h[2];
-    for (int i = 0; i < 2; i++)
-        h[i] = hash_bytes(e->source.data, e->source.n, s->environment[i]);
+    for (int i = 0; i < 2; i++) h[i] = hash_bytes(e->source.data, e->source.n, s->environment[i]);
     snprintf(e->key, sizeof e->key, "%016llx%016llx", (unsigned long long)h[0],
              (unsigned long long)h[1]);
 }
@@ -707,9 +711,9 @@ JitStats jit_stats(Jit *j) {
 uint32_t jit_number(const JitEntry *e) { return e->number; }
 
 bool jit_about(Jit *j, uint32_t number, JitAbout *out) {
-    static const JitState states[] = {[ITEM_ASKED] = JIT_ASKED,   [ITEM_WANTED] = JIT_ASKED,
-                                      [ITEM_BUSY] = JIT_ASKED,    [ITEM_COMPILED] = JIT_COMPILED,
-                                      [ITEM_CACHED] = JIT_CACHED, [ITEM_FAILED] = JIT_FAILED};
+    static const JitState states[] = {
+        [ITEM_ASKED] = JIT_ASKED,       [ITEM_WANTED] = JIT_ASKED,  [ITEM_BUSY] = JIT_ASKED,
+        [ITEM_COMPILED] = JIT_COMPILED, [ITEM_CACHED] = JIT_CACHED, [ITEM_FAILED] = JIT_FAILED};
     if (number == 0 || number > j->n_entries) return false;
     const JitEntry *e = j->numbered[number - 1];
     const Item *item = e->item;

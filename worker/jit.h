@@ -73,7 +73,7 @@ typedef enum JitSight { SIGHT_WHOLE, SIGHT_CUT, SIGHT_SOON } JitSight;
 void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, JitSight sight);
 void jit_lost(Jit *j, JitEntry *e, int64_t ns); /* so much a kernel might have saved */
 Choice *jit_choice(JitEntry *e);
-bool jit_is_off(const Jit *j);      /* there will be no kernels ... */
+bool jit_is_off(const Jit *j);         /* there will be no kernels ... */
 const char *jit_why_off(const Jit *j); /* ... for this reason; NULL: it is on */
 
 /* These in one call, as if a kernel that is there were launched. make NULL: it is wanted only if it
@@ -99,7 +99,7 @@ typedef struct JitAbout {
 } JitAbout;
 uint32_t jit_number(const JitEntry *e); /* from 1 on, in the order of first sights */
 bool jit_about(Jit *j, uint32_t number, JitAbout *out); /* false: there is none of that number */
-int jit_pending(Jit *j);                    /* asked for, and neither there nor failed */
+int jit_pending(Jit *j);                   /* asked for, and neither there nor failed */
 bool jit_wait(Jit *j, int64_t timeout_ms); /* until none is pending; for tests and benchmarks */
 JitStats jit_stats(Jit *j);
 #endif

@@ -62,8 +62,7 @@ bool cache_open(Cache *c, char *why, size_t why_size) {
                access(c->dir, W_OK | X_OK)) {
         snprintf(why, why_size, "%.150s: %s", c->dir, strerror(errno));
     } else if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022) {
-        snprintf(why, why_size, "%.150s is not a directory that only its owner can write",
-                 c->dir);
+        snprintf(why, why_size, "%.150s is not a directory that only its owner can write", c->dir);
     } else {
         return true;
     }
@@ -76,9 +75,8 @@ void cache_path(const Cache *c, const char *key, char path[PATH_ROOM]) {
 void cache_temporary(Cache *c, const char *suffix, char path[PATH_ROOM]) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
-    snprintf(path, PATH_ROOM, "%s/%s%ld.%p.%u.%lx%s", c->dir, temporary, (long)getpid(),
-             (void *)c, c->n_temporary++, (unsigned long)(t.tv_sec * 1000000 + t.tv_nsec / 1000),
-             suffix);
+    snprintf(path, PATH_ROOM, "%s/%s%ld.%p.%u.%lx%s", c->dir, temporary, (long)getpid(), (void *)c,
+             c->n_temporary++, (unsigned long)(t.tv_sec * 1000000 + t.tv_nsec / 1000), suffix);
 }
 
 /* To a file that is opened with these flags. */

@@ -133,8 +133,7 @@ static bool find_program(const char *word, char file[PATH_BYTES], struct stat *s
         const char *end = strchr(dir, ':');
         int n = end ? (int)(end - dir) : (int)strlen(dir);
         int size = snprintf(file, PATH_BYTES, "%.*s/%s", n, n ? dir : ".", word);
-        if (size < PATH_BYTES && !access(file, X_OK) && !stat(file, st) &&
-            S_ISREG(st->st_mode))
+        if (size < PATH_BYTES && !access(file, X_OK) && !stat(file, st) && S_ISREG(st->st_mode))
             return true;
         dir = end ? end + 1 : NULL;
     }
@@ -293,8 +292,9 @@ static int start(Cc *c, char **args, int input, int output, const char *room, in
                                        POSIX_SPAWN_SETPGROUP);
     pthread_mutex_lock(&c->lock); /* so that cc_end finds the child */
     pid_t pid = 0;
-    int error = c->has_ended ? ECANCELED : posix_spawnp(&pid, args[0], &files, &how, args,
-                                                        variables ? variables : environ);
+    int error = c->has_ended ? ECANCELED
+                             : posix_spawnp(&pid, args[0], &files, &how, args,
+                                            variables ? variables : environ);
     c->child = error ? 0 : pid;
     if (c->trace) snprintf(c->trace->room, sizeof c->trace->room, "%s", room);
     if (c->trace) atomic_store(&c->trace->child, c->child);
@@ -380,8 +380,9 @@ static CcResult judge(const Cc *c, const End *end, int output, const char *objec
     const char *line = telling_line(said);
     struct stat st;
     bool says_why = line && !strstr(line, "signal"); /* "cc: ... signal terminated program cc1" */
-    bool is_spent = status && !says_why && (end->cpu_ms + TICK_MS >= c->cpu_s * 1000 ||
-                               (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU));
+    bool is_spent = status && !says_why &&
+                    (end->cpu_ms + TICK_MS >= c->cpu_s * 1000 ||
+                     (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU));
     if (end->error) {
         snprintf(why, size, "cannot run '%s': %s", c->command, strerror(end->error));
     } else if (end->is_loud) {

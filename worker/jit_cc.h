@@ -23,7 +23,7 @@ typedef struct Cc {
     pid_t child;          /* 0: none */
     _Atomic bool has_ended;
     int64_t limit_ms, cpu_s; /* of one call */
-    struct CcTrace *trace; /* of this process's, see cc_abandon; or NULL */
+    struct CcTrace *trace;   /* of this process's, see cc_abandon; or NULL */
 } Cc;
 
 /* command: words between blanks, quotes as in a shell; NULL: $GT_CC, else "cc". isa as in

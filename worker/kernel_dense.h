@@ -15,13 +15,13 @@
 
 #if defined(__AVX512F__)
 #define VECTOR_BYTES 64
-#define TILE_M 8
+#define TILE_M       8
 #elif defined(__AVX__)
 #define VECTOR_BYTES 32
-#define TILE_M 4
+#define TILE_M       4
 #else
 #define VECTOR_BYTES 16
-#define TILE_M 4
+#define TILE_M       4
 #endif
 enum { DEPTH = 256 }; /* k's of one packing: panels stay in the caches */
 
@@ -197,8 +197,8 @@ static void random_normal(int64_t pairs, const uint32_t *word, float *out) {
 }
 
 #define KERNELS_WRITTEN                                                                            \
-    .gemm = {[DT_U8] = gemm_u8, [DT_I8] = gemm_i8, [DT_I32] = gemm_i32, [DT_I64] = gemm_i64,       \
-             [DT_F32] = gemm_f32, [DT_F64] = gemm_f64},                                            \
+    .gemm = {[DT_U8] = gemm_u8,   [DT_I8] = gemm_i8,   [DT_I32] = gemm_i32,                        \
+             [DT_I64] = gemm_i64, [DT_F32] = gemm_f32, [DT_F64] = gemm_f64},                       \
     .dot = {[DT_F32] = dot_f32, [DT_F64] = dot_f64},                                               \
     .rank1 = {[DT_F32] = rank1_f32, [DT_F64] = rank1_f64}, .random_words = random_words,           \
     .random_uniform = random_uniform, .random_normal = random_normal,

@@ -121,7 +121,7 @@ PRO_FN int64_t fused_lane_rows(int64_t height, int64_t low, int64_t width) {
     }                                                                                              \
     PRO_FN R NAME##_init(void) { return (R)(INIT); }                                               \
     PRO_FN R NAME##_ending(R *lane) {                                                              \
-        FOLD_LANES(NAME, 8) FOLD_LANES(NAME, 4) FOLD_LANES(NAME, 2) FOLD_LANES(NAME, 1)            \
-        return lane[0];                                                                            \
+        FOLD_LANES(NAME, 8)                                                                        \
+        FOLD_LANES(NAME, 4) FOLD_LANES(NAME, 2) FOLD_LANES(NAME, 1) return lane[0];                \
     }
 #endif

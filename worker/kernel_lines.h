@@ -19,8 +19,7 @@ enum { BEST_BYTES = 128 }; /* of a group: lanes enough to hide what one comparis
     T lane[GROUP(T)];                                                                              \
     EACH_OF(T) lane[l] = x[0];                                                                     \
     int64_t i = 0;                                                                                 \
-    for (; i + GROUP(T) <= n; i += GROUP(T))                                                       \
-        EACH_OF(T) {                                                                               \
+    for (; i + GROUP(T) <= n; i += GROUP(T)) EACH_OF(T) {                                          \
             T v = x[i + l];                                                                        \
             lane[l] = (v OP lane[l]) | (v != v) ? v : lane[l];                                     \
         }                                                                                          \
@@ -169,7 +168,7 @@ POOL_MAX(f32, float)
 POOL_MAX(f64, double)
 
 #define ADD_FROM(STEP) EACH y[i] += x[i * (STEP)];
-#define ADD_TO(STEP) EACH y[i * (STEP)] += x[i];
+#define ADD_TO(STEP)   EACH y[i * (STEP)] += x[i];
 #define POOL_ADD(NAME, T)                                                                          \
     static void pool_add_##NAME(int64_t n, const void *x_, int64_t step, void *y_) {               \
         const T *x = x_;                                                                           \
@@ -191,14 +190,16 @@ POOL_ADD(f32, float)
 POOL_ADD(f64, double)
 
 #define BY_DTYPE(F)                                                                                \
-    {[DT_BOOL] = F##u8, [DT_U8] = F##u8, [DT_I8] = F##i8, [DT_I32] = F##i32, [DT_I64] = F##i64,    \
-     [DT_F32] = F##f32, [DT_F64] = F##f64}
+    {                                                                                              \
+        [DT_BOOL] = F##u8, [DT_U8] = F##u8, [DT_I8] = F##i8, [DT_I32] = F##i32, [DT_I64] = F##i64, \
+        [DT_F32] = F##f32, [DT_F64] = F##f64                                                       \
+    }
 #define KERNELS_LINES                                                                              \
     .best = BY_DTYPE(best_), .best_columns = BY_DTYPE(best_columns_),                              \
     .pool_max = BY_DTYPE(pool_max_),                                                               \
-    .keys = {[DT_BOOL] = keys_u8, [DT_U8] = keys_u8, [DT_I8] = keys_i8, [DT_I32] = keys_i32,       \
-             [DT_I64] = keys_i64, [DT_F16] = keys_f16, [DT_BF16] = keys_bf16,                      \
-             [DT_F32] = keys_f32, [DT_F64] = keys_f64},                                            \
+    .keys = {[DT_BOOL] = keys_u8,   [DT_U8] = keys_u8,   [DT_I8] = keys_i8,                        \
+             [DT_I32] = keys_i32,   [DT_I64] = keys_i64, [DT_F16] = keys_f16,                      \
+             [DT_BF16] = keys_bf16, [DT_F32] = keys_f32, [DT_F64] = keys_f64},                     \
     .below_32 = below_32, .below_64 = below_64,                                                    \
     .pool_add = {[DT_F32] = pool_add_f32, [DT_F64] = pool_add_f64},                                \
     .pool_spread = {[DT_F32] = pool_spread_f32, [DT_F64] = pool_spread_f64},                       \

@@ -10,11 +10,11 @@
 #include "worker/prologue.h"
 
 #define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
-#define TEXT_(a) #a
-#define TEXT(a) TEXT_(a)
+#define PASTE(a, b)  PASTE_(a, b)
+#define TEXT_(a)     #a
+#define TEXT(a)      TEXT_(a)
 #define KERNELS_NAME PASTE(kernels_, ISA)
-#define KERNELS_ISA TEXT(ISA)
+#define KERNELS_ISA  TEXT(ISA)
 
 #define EACH _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)
 
@@ -126,7 +126,8 @@ _Static_assert((int)LANES == (int)REDUCE_LANES, "one order of reductions");
             for (int64_t r = 0; r < rows; r++) out[r] = NAME##_row(n, x + r * row_stride);         \
         } else {                                                                                   \
             for (int64_t c = 0; c < rows; c += COLUMNS)                                            \
-                NAME##_columns(n, rows - c < COLUMNS ? rows - c : COLUMNS, x + c, stride, out + c);\
+                NAME##_columns(n, rows - c < COLUMNS ? rows - c : COLUMNS, x + c, stride,          \
+                               out + c);                                                           \
         }                                                                                          \
     }                                                                                              \
     static void NAME##_merge(int64_t n, void *a_, const void *b_) {                                \

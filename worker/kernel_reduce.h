@@ -36,8 +36,8 @@ enum { LANES = 16 };
             __builtin_memcpy(tail, x + i, (size_t)(n - i) * sizeof(A));                            \
             LANE lane[l] = NAME##_op(lane[l], tail[l]);                                            \
         }                                                                                          \
-        FOLD_LANES(NAME, 8) FOLD_LANES(NAME, 4) FOLD_LANES(NAME, 2) FOLD_LANES(NAME, 1)            \
-        return lane[0];                                                                            \
+        FOLD_LANES(NAME, 8)                                                                        \
+        FOLD_LANES(NAME, 4) FOLD_LANES(NAME, 2) FOLD_LANES(NAME, 1) return lane[0];                \
     }
 /* Sums and products of bytes in int64, exact in any order: narrow where they fit. A lane of a sum
  * adds up at most 4096 / 64 elements, below 2^15; eight bytes multiplied are below 2^64. */

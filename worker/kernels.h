@@ -68,7 +68,7 @@ typedef struct Kernels {
     GemmFn gemm[DT_COUNT];          /* all but bool and halves */
     DotFn dot[DT_COUNT];            /* floats */
     Rank1Fn rank1[DT_COUNT];        /* f32, f64 */
-    BestFn best[DT_COUNT]; /* these three: all but halves */
+    BestFn best[DT_COUNT];          /* these three: all but halves */
     BestColumnsFn best_columns[DT_COUNT];
     PoolMaxFn pool_max[DT_COUNT];
     KeysFn keys[DT_COUNT];

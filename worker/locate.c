@@ -72,8 +72,8 @@ static bool infer_parts(Exec *x, Job *j, const TensorType *types, int n_out, Err
     TensorType out[MAX_OUT];
     int n;
     Err refused = {0};
-    bool is_term = op_info[j->inst.op].class_ == CLASS_REDUCE &&
-                   p->place.layout.kind == LAYOUT_PARTIAL;
+    bool is_term =
+        op_info[j->inst.op].class_ == CLASS_REDUCE && p->place.layout.kind == LAYOUT_PARTIAL;
     if (!inst_infer(j->call.inst, x->types, out, &n, &refused)) {
         p->is_neutral = is_term && type_numel(&x->types[0]) == 0;
         p->is_empty = true;

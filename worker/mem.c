@@ -128,8 +128,7 @@ static bool file_grow(int fd, uint64_t bytes) {
 static int file_make(uint64_t bytes) {
     int fd = memfd_create("gt-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return -1;
-    if (file_grow(fd, bytes) &&
-        !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+    if (file_grow(fd, bytes) && !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
         return fd;
     close(fd);
     return -1;

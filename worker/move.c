@@ -165,8 +165,7 @@ static void issue_import(Exec *x, Job *j, const Roles *r, Storage *st, const Vie
     const Layout *to = &r->m.to.layout;
     TensorType local = layout_local(to, &r->m.type, r->reads);
     uint32_t n_remote = 0;
-    Import *m = arena_alloc(&j->frame->arena,
-                            sizeof *m + sizeof m->source[0] * (size_t)r->from->n);
+    Import *m = arena_alloc(&j->frame->arena, sizeof *m + sizeof m->source[0] * (size_t)r->from->n);
     *m = (Import){.move = r->m, .mine = layout_region(to, &r->m.type, r->reads)};
     j->call.n_out = 1;
     j->n_held = 0;

@@ -280,9 +280,7 @@ static uint32_t length_here(const Body *b, const Spot *spot, uint32_t at, uint32
     return rounds * rest <= left ? rounds * rest : 0;
 }
 
-static bool may_try(const Spot *spot) {
-    return spot->renews || spot->tries < 8 + spot->n / 16;
-}
+static bool may_try(const Spot *spot) { return spot->renews || spot->tries < 8 + spot->n / 16; }
 
 static void begin_recording(Exec *x, Job *j) {
     Plans *plans = x->plans;
@@ -342,8 +340,7 @@ void plan_after(Exec *x) {
 
 /* ---- Is all as it was? ---- */
 
-static bool words_agree(const Plan *p, const Client *c, const FrameReader *r,
-                        const uint8_t *args) {
+static bool words_agree(const Plan *p, const Client *c, const FrameReader *r, const uint8_t *args) {
     uint64_t base = r->hot_base;
     for (const Word *w = p->word, *end = w + p->n_words; w < end; w++) {
         uint64_t v = w->is_distance ? base + w->value : word_at(args, w->at);
@@ -401,9 +398,9 @@ static bool externals_agree(Exec *x, const Client *c, Plan *p, const FrameReader
         const Storage *st = t->storage;
         bool is_there = !st->poison && !st->maker && !st->made && st->data;
         if (!is_there || !is_part_of(t->whole, e)) return false;
-        if (e->is_dropped && (st->refs == 1 && t->offset == 0 &&
-                              st->bytes == type_bytes(&t->view.type) &&
-                              view_is_contiguous(&t->view)) != e->is_sole)
+        if (e->is_dropped &&
+            (st->refs == 1 && t->offset == 0 && st->bytes == type_bytes(&t->view.type) &&
+             view_is_contiguous(&t->view)) != e->is_sole)
             return false;
         p->base[e->region] = (char *)st->data + t->offset;
     }
@@ -583,8 +580,7 @@ static bool do_steps(Run *u) {
     for (int i = 0; i < p->n_steps; i++) {
         const Step *s = &p->step[i];
         Err err;
-        if (trial < end && i == trial->begin)
-            trial->begin_ns = trial->alone_ns = exec_now_ns(u->x);
+        if (trial < end && i == trial->begin) trial->begin_ns = trial->alone_ns = exec_now_ns(u->x);
         if (trial < end && i == trial->alone && i > trial->begin)
             trial->alone_ns = exec_now_ns(u->x);
         if (u->is_bad && is_poisoned(u, s)) {

@@ -59,7 +59,7 @@ typedef struct Plans Plans;
 struct Fuse;
 struct FusedKernel;
 
-Plans *plans_new(void); /* NULL: they are off */
+Plans *plans_new(void);     /* NULL: they are off */
 void plans_free(Plans **p); /* no body is left that has plans */
 
 /* ---- for turn.c ---- */
@@ -75,7 +75,7 @@ bool plan_is_next(const Exec *x, Frame *f);
 bool plan_holds(const Exec *x, Frame *f);
 /* j is about to be issued: a recording may end before it or begin with it. */
 void plan_before(Exec *x, Job *j);
-void plan_after(Exec *x); /* it has been issued */
+void plan_after(Exec *x);                 /* it has been issued */
 void plan_leave(Exec *x, const Frame *f); /* f has ended */
 /* A recording of this client (NULL: of any) is forgotten. */
 void plan_abort(Exec *x, const Client *c);

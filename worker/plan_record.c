@@ -276,8 +276,8 @@ void recorder_after(Exec *x, Recorder *r) {
         v->type = t->view.type;
         v->whole = t->whole ? t->whole->type : v->type;
         memcpy(v->stride, t->view.stride, sizeof v->stride);
-        bool may_show = op_info[in->op].class_ == CLASS_VIEW || in->op == OP_SHARD ||
-                        in->op == OP_CAST;
+        bool may_show =
+            op_info[in->op].class_ == CLASS_VIEW || in->op == OP_SHARD || in->op == OP_CAST;
         const Tensor *from = may_show ? store_get(names, in->in[0].id) : NULL;
         if (from && from->storage == t->storage) see_view(r, v, t, from);
         if (r->n_now) r->variable[r->n_variables - 1].out[k] = v->whole;
@@ -380,8 +380,7 @@ static DType scalar_dtype(Recorder *r, const Inst *in, const View *v) {
     if (op_info[in->op].class_ != CLASS_MAP) return (DType)v->type.dtype;
     DType d = DT_NONE;
     for (int i = 0; i < in->n_in; i++) {
-        const RecValue *t =
-            in->in[i].kind == IN_TENSOR ? map_get(&r->values, in->in[i].id) : NULL;
+        const RecValue *t = in->in[i].kind == IN_TENSOR ? map_get(&r->values, in->in[i].id) : NULL;
         if (t) d = (DType)t->type.dtype;
     }
     return d;
@@ -514,8 +513,8 @@ static bool bind_node(Recorder *r, Fuse *g, int i, const Job *j, const int opera
     for (int a = 0, k = 0; a < j->call.n_in; a++) {
         const View *v = &j->call.in[a];
         if (v->is_scalar) {
-            int model = op_info[j->inst.op].class_ == CLASS_SOURCE ? j->inst.n_in - j->call.n_in
-                                                                   : 0;
+            int model =
+                op_info[j->inst.op].class_ == CLASS_SOURCE ? j->inst.n_in - j->call.n_in : 0;
             Value *value = value_of(r, j->at, a + model);
             int ref = g->node[i].in[a];
             if (!value) continue;
@@ -531,8 +530,8 @@ static bool bind_node(Recorder *r, Fuse *g, int i, const Job *j, const int opera
         RecValue *t = map_get(&r->values, j->inst.in[a].id), **known = &input[ref - FUSE_INPUT];
         int64_t at, other;
         if (!t) return false;
-        if (*known && (recorder_place(r, t, &at) != recorder_place(r, *known, &other) ||
-                       at != other))
+        if (*known &&
+            (recorder_place(r, t, &at) != recorder_place(r, *known, &other) || at != other))
             return false; /* the same view by chance */
         *known = t;
     }

@@ -9,11 +9,11 @@
 #include "worker/plan.h"
 
 enum {
-    PLAN_INSTS = 512,           /* of one segment */
-    PLAN_ROUNDS = 96,           /* instructions that a short body is repeated for */
-    PLAN_NS = 20000000,         /* of one segment, when it is recorded */
-    PLANS_OF_KEY = 12,          /* of one spot, leads' types: the one used least recently goes */
-    PLANS_BYTES = 64 << 20,     /* of all plans, about; likewise */
+    PLAN_INSTS = 512,       /* of one segment */
+    PLAN_ROUNDS = 96,       /* instructions that a short body is repeated for */
+    PLAN_NS = 20000000,     /* of one segment, when it is recorded */
+    PLANS_OF_KEY = 12,      /* of one spot, leads' types: the one used least recently goes */
+    PLANS_BYTES = 64 << 20, /* of all plans, about; likewise */
     LEADS_MAX = 4,
     PLAN_NONE = -1
 };
@@ -43,8 +43,8 @@ typedef struct External {
     uint32_t inst;  /* of the segment: the first that names it */
     TensorType type;
     int64_t stride[MAX_DIMS];
-    bool has_whole; /* it is a part ... */
-    Whole whole;    /* ... of this */
+    bool has_whole;  /* it is a part ... */
+    Whole whole;     /* ... of this */
     bool is_dropped; /* the segment frees it; then these count too: */
     bool is_sole;    /* nothing else refers to its storage, of which it is all */
     int region;
@@ -57,11 +57,11 @@ typedef struct External {
 typedef struct Value {
     uint32_t at;
     uint64_t last;
-    Operand *operand; /* of the instruction; or ... */
-    int64_t *item;    /* ... of its attribute */
-    int slot;         /* operand's place */
-    char *to;         /* the engine's scalar; NULL: it reads none */
-    uint8_t dtype;    /* what exec_immediate is asked for */
+    Operand *operand;  /* of the instruction; or ... */
+    int64_t *item;     /* ... of its attribute */
+    int slot;          /* operand's place */
+    char *to;          /* the engine's scalar; NULL: it reads none */
+    uint8_t dtype;     /* what exec_immediate is asked for */
     uint8_t to_dtype;  /* of `to`, in a cluster; DT_NONE: what exec_immediate makes of it */
     bool is_condition; /* of where, in a cluster: 0 or 1 */
 } Value;
@@ -98,11 +98,11 @@ typedef struct Begin {
 typedef enum StepKind { STEP_CALL, STEP_FUSED, STEP_DATA, STEP_SHIFT } StepKind;
 typedef struct Step {
     uint8_t kind;
-    bool may_fail;   /* because of values */
-    bool gives;      /* writes over what comes from outside: there is no way back */
+    bool may_fail;            /* because of values */
+    bool gives;               /* writes over what comes from outside: there is no way back */
     uint16_t n_patch, n_read; /* the first n_read are read, the others written */
-    int inst;        /* within the segment */
-    uint32_t seq;    /* its number, from the segment's first on */
+    int inst;                 /* within the segment */
+    uint32_t seq;             /* its number, from the segment's first on */
     int n_begin, n_drop;
     Patch *patch;
     Begin *begin;
@@ -116,7 +116,7 @@ typedef struct Step {
     Shift *shift;
     uint32_t data_at; /* STEP_DATA: of the payload's word; its bytes are behind it, or a part */
     bool is_part;
-    uint64_t bytes; /* of the payload */
+    uint64_t bytes;       /* of the payload */
     uint64_t skip, taken; /* what is taken of it here */
 } Step;
 
@@ -153,20 +153,20 @@ typedef struct Kept {
 typedef struct Plan Plan;
 struct Plan {
     LruItem item; /* first: of all there are */
-    Plan *next; /* of its key */
-    Arena arena; /* all of it */
+    Plan *next;   /* of its key */
+    Arena arena;  /* all of it */
     Plans *owner;
     struct Spot *spot;
     uint64_t key;
-    uint32_t n;      /* instructions */
-    uint32_t n_seq;  /* of them, those that were not inserted */
-    uint32_t n_args; /* bytes */
+    uint32_t n;       /* instructions */
+    uint32_t n_seq;   /* of them, those that were not inserted */
+    uint32_t n_args;  /* bytes */
     bool compiles;    /* its first instruction is in a scope that is compiled at first sight, ... */
     uint32_t signals; /* ... and which signals of the body lead into one */
     uint64_t size, runs;
     uint32_t undone, skipped; /* times in a row that it was undone; not tried since */
-    uint64_t look_at;        /* runs after which there may be news of its trials */
-    uint32_t renewed, stale; /* times: the plans before it; it was found to be */
+    uint64_t look_at;         /* runs after which there may be news of its trials */
+    uint32_t renewed, stale;  /* times: the plans before it; it was found to be */
     int n_words, n_externals, n_values, n_variables, n_steps, n_left, n_kept, n_regions, n_drops;
     int n_trials; /* while there are any, it is made anew now and then */
     Trial *trial;
@@ -177,10 +177,10 @@ struct Plan {
     Step *step;
     Left *left;
     Kept *kept;
-    int *drop; /* externals that go behind the last step */
-    char **base;    /* of regions, in this run */
-    int64_t *place; /* of regions, in the block; PLAN_NONE: elsewhere */
-    ErrCode *bad;   /* of regions, in this run: poison */
+    int *drop;                   /* externals that go behind the last step */
+    char **base;                 /* of regions, in this run */
+    int64_t *place;              /* of regions, in the block; PLAN_NONE: elsewhere */
+    ErrCode *bad;                /* of regions, in this run: poison */
     uint64_t block, own, beside; /* bytes: of temporaries, of what is left, of calls meanwhile */
     uint32_t kernels, fused_ops, unstored, products; /* for the statistics */
     uint64_t bytes_saved;
@@ -191,7 +191,7 @@ struct Plan {
 typedef struct RecValue RecValue;
 struct RecValue {
     uint64_t id;
-    RecValue *of; /* a view of this one; NULL: of none */
+    RecValue *of;   /* a view of this one; NULL: of none */
     int64_t offset; /* in it */
     Shift *shift;   /* its start is an argument */
     int shift_slot;
@@ -216,7 +216,7 @@ typedef struct RecRegion {
     int first, last;
     uint64_t bytes;
     bool is_kept, is_shift;
-    int external; /* that it begins with */
+    int external;  /* that it begins with */
     bool is_taken; /* ... and that others lie in the place of */
     int64_t place;
 } RecRegion;
@@ -239,7 +239,7 @@ typedef struct Recorder {
     Arena arena; /* becomes the plan's */
     Map values;  /* id -> RecValue */
     RecValue **made;
-    const Inst *now; /* being issued */
+    const Inst *now;      /* being issued */
     int n_now, first_now; /* its values */
     uint32_t data_at;     /* its payload, in the arguments */
     Word *word;
@@ -276,18 +276,18 @@ typedef struct Lead {
 
 /* One position of a body where segments begin. */
 typedef struct Spot {
-    Map plans;     /* by a hash of the leads' types: lists of Plan, the longest first */
+    Map plans; /* by a hash of the leads' types: lists of Plan, the longest first */
     uint32_t n_plans, n_leads;
     Lead lead[LEADS_MAX], next_lead;
     bool has_next_lead;
     uint64_t last_key;
-    uint32_t turns;   /* times that the key was another, or a plan's later time round was */
-    uint32_t visits;  /* one by one, since the last recording */
-    uint32_t tries;   /* recordings, but of plans made anew or the first of their key */
-    uint32_t lost;    /* visits with plans of the key since one was carried out */
-    uint64_t n;       /* times that it was come to */
+    uint32_t turns;  /* times that the key was another, or a plan's later time round was */
+    uint32_t visits; /* one by one, since the last recording */
+    uint32_t tries;  /* recordings, but of plans made anew or the first of their key */
+    uint32_t lost;   /* visits with plans of the key since one was carried out */
+    uint64_t n;      /* times that it was come to */
     uint8_t last_miss;
-    Plan *renews;     /* is to be made anew; NULL: none */
+    Plan *renews; /* is to be made anew; NULL: none */
 } Spot;
 /* Body.plan */
 typedef struct Spots {

@@ -14,10 +14,10 @@
 #include <string.h>
 
 enum {
-    GUESTS_MAX = 64,   /* connections that wait ...                                             */
-    GUEST_MS = 10000,  /* ... so long ...                                                       */
-    HELD_MSGS = 4096,  /* ... with so many messages, all of them together ...                   */
-    LOST_MS = 15000    /* a broken connection: the dispatcher hears of deaths within 10 s       */
+    GUESTS_MAX = 64,  /* connections that wait ...                                             */
+    GUEST_MS = 10000, /* ... so long ...                                                       */
+    HELD_MSGS = 4096, /* ... with so many messages, all of them together ...                   */
+    LOST_MS = 15000   /* a broken connection: the dispatcher hears of deaths within 10 s       */
 };
 static const uint64_t held_bytes = UINT64_C(64) << 20; /* ... of so many bytes */
 
@@ -27,7 +27,7 @@ typedef struct Other {
     bool is_lost;   /* it cannot be reached                                        */
     uint64_t token;
     DataPlane data;
-    Link *link;      /* to its hub; NULL: not opened yet, or broken                 */
+    Link *link; /* to its hub; NULL: not opened yet, or broken                 */
     int64_t opened_ms;
     PeerId heard;    /* its connection to ours; 0: none yet                         */
     bool is_broken;  /* one of the two broke ...                                    */

@@ -29,8 +29,8 @@ typedef struct PlaneConfig {
 
 typedef struct Plane Plane;
 Plane *plane_open(const PlaneConfig *config, Err *err);
-void plane_close(Plane **p); /* after it no peer's memory may be read */
-Hub *plane_hub(Plane *p);    /* to wait for; plane_recv reads it      */
+void plane_close(Plane **p);                 /* after it no peer's memory may be read */
+Hub *plane_hub(Plane *p);                    /* to wait for; plane_recv reads it      */
 const DataPlane *plane_data(const Plane *p); /* for this worker's hello */
 
 /* ---- what the dispatcher says ---- */

@@ -121,8 +121,7 @@ static uint32_t run_share(Pool *p, int t, int thread) {
 /* Its own share, then what others have not begun. */
 static uint32_t run_parts(Pool *p, int thread) {
     uint32_t n = 0;
-    for (int i = 0; i < p->n_threads; i++)
-        n += run_share(p, (thread + i) % p->n_threads, thread);
+    for (int i = 0; i < p->n_threads; i++) n += run_share(p, (thread + i) % p->n_threads, thread);
     return n;
 }
 

@@ -17,10 +17,10 @@
 #include <stdint.h>
 
 #ifdef __CUDACC__
-#define PRO_FN static __device__ __forceinline__
+#define PRO_FN   static __device__ __forceinline__
 #define PRO_DATA __device__
 #else
-#define PRO_FN static inline __attribute__((always_inline, unused))
+#define PRO_FN   static inline __attribute__((always_inline, unused))
 #define PRO_DATA __attribute__((unused))
 #endif
 
@@ -29,7 +29,7 @@
 
 /* ---- float64 ---- */
 
-#define f64_lowest (-__builtin_inf())
+#define f64_lowest  (-__builtin_inf())
 #define f64_highest __builtin_inf()
 
 PRO_FN double f64_add(double a, double b) { return a + b; }
@@ -95,49 +95,55 @@ PRO_FN double f64_floordiv(double a, double b) {
 
 /* ---- whole numbers: S signed type, U the unsigned type in which it wraps ---- */
 
-#define PRO_INT(P, S, U, LOW, HIGH, NEGATIVE)                                                     \
-PRO_FN S P##_add(S a, S b) { return (S)((U)a + (U)b); }                                           \
-PRO_FN S P##_sub(S a, S b) { return (S)((U)a - (U)b); }                                           \
-PRO_FN S P##_mul(S a, S b) { return (S)((U)a * (U)b); }                                           \
-PRO_FN S P##_neg(S a) { return (S)((U)0 - (U)a); }                                                \
-PRO_FN S P##_abs(S a) { return NEGATIVE(a) ? P##_neg(a) : a; }                                    \
-PRO_FN S P##_sign(S a) { return (S)((a > 0) - NEGATIVE(a)); }                                     \
-PRO_FN S P##_max(S a, S b) { return a > b ? a : b; }                                              \
-PRO_FN S P##_min(S a, S b) { return a < b ? a : b; }                                              \
-PRO_FN S P##_floor(S a) { return a; }                                                             \
-PRO_FN S P##_ceil(S a) { return a; }                                                              \
-PRO_FN S P##_round(S a) { return a; }                                                             \
-PRO_FN S P##_trunc(S a) { return a; }                                                             \
-PRO_FN S P##_not(S a) { return (S)~a; }                                                           \
-PRO_FN uint8_t P##_isnan(S a) { (void)a; return 0; }                                              \
-PRO_FN uint8_t P##_isfinite(S a) { (void)a; return 1; }                                           \
-/* b 0 and b -1 (the lowest number by -1 would trap) are kept from the hardware. */               \
-PRO_FN S P##_floordiv(S a, S b) {                                                                 \
-    S d = (b == 0) | (NEGATIVE(b) & (b == (S)-1)) ? (S)1 : b;                                     \
-    S q = (S)(a / d);                                                                             \
-    q = (S)(q - ((a % d != 0) & (NEGATIVE(a) != NEGATIVE(d))));                                   \
-    return b == 0 ? (S)0 : d != b ? P##_neg(a) : q;                                               \
-}                                                                                                 \
-PRO_FN S P##_mod(S a, S b) {                                                                      \
-    S d = (b == 0) | (NEGATIVE(b) & (b == (S)-1)) ? (S)1 : b;                                     \
-    S m = (S)(a % d);                                                                             \
-    return (m != 0) & (NEGATIVE(m) != NEGATIVE(d)) ? (S)(m + d) : m;                              \
-}                                                                                                 \
-PRO_FN S P##_fmod(S a, S b) {                                                                     \
-    S d = (b == 0) | (NEGATIVE(b) & (b == (S)-1)) ? (S)1 : b;                                     \
-    return (S)(a % d);                                                                            \
-}                                                                                                 \
-/* By squaring; a negative exponent gives 0 unless the base is 1 or -1. */                        \
-PRO_FN S P##_pow(S a, S b) {                                                                      \
-    U n = NEGATIVE(b) ? (U)0 - (U)b : (U)b;                                                       \
-    U base = (U)a, y = 1;                                                                         \
-    for (; n != 0; n = (U)(n >> 1), base = (U)(base * base)) y = n & 1 ? (U)(y * base) : y;       \
-    return NEGATIVE(b) & (a != 1) & (a != (S)-1) ? (S)0 : (S)y;                                   \
-}                                                                                                 \
-static PRO_DATA const S P##_lowest = LOW, P##_highest = HIGH;
+#define PRO_INT(P, S, U, LOW, HIGH, NEGATIVE)                                                      \
+    PRO_FN S P##_add(S a, S b) { return (S)((U)a + (U)b); }                                        \
+    PRO_FN S P##_sub(S a, S b) { return (S)((U)a - (U)b); }                                        \
+    PRO_FN S P##_mul(S a, S b) { return (S)((U)a * (U)b); }                                        \
+    PRO_FN S P##_neg(S a) { return (S)((U)0 - (U)a); }                                             \
+    PRO_FN S P##_abs(S a) { return NEGATIVE(a) ? P##_neg(a) : a; }                                 \
+    PRO_FN S P##_sign(S a) { return (S)((a > 0) - NEGATIVE(a)); }                                  \
+    PRO_FN S P##_max(S a, S b) { return a > b ? a : b; }                                           \
+    PRO_FN S P##_min(S a, S b) { return a < b ? a : b; }                                           \
+    PRO_FN S P##_floor(S a) { return a; }                                                          \
+    PRO_FN S P##_ceil(S a) { return a; }                                                           \
+    PRO_FN S P##_round(S a) { return a; }                                                          \
+    PRO_FN S P##_trunc(S a) { return a; }                                                          \
+    PRO_FN S P##_not(S a) { return (S)~a; }                                                        \
+    PRO_FN uint8_t P##_isnan(S a) {                                                                \
+        (void)a;                                                                                   \
+        return 0;                                                                                  \
+    }                                                                                              \
+    PRO_FN uint8_t P##_isfinite(S a) {                                                             \
+        (void)a;                                                                                   \
+        return 1;                                                                                  \
+    }                                                                                              \
+    /* b 0 and b -1 (the lowest number by -1 would trap) are kept from the hardware. */            \
+    PRO_FN S P##_floordiv(S a, S b) {                                                              \
+        S d = (b == 0) | (NEGATIVE(b) & (b == (S)-1)) ? (S)1 : b;                                  \
+        S q = (S)(a / d);                                                                          \
+        q = (S)(q - ((a % d != 0) & (NEGATIVE(a) != NEGATIVE(d))));                                \
+        return b == 0 ? (S)0 : d != b ? P##_neg(a) : q;                                            \
+    }                                                                                              \
+    PRO_FN S P##_mod(S a, S b) {                                                                   \
+        S d = (b == 0) | (NEGATIVE(b) & (b == (S)-1)) ? (S)1 : b;                                  \
+        S m = (S)(a % d);                                                                          \
+        return (m != 0) & (NEGATIVE(m) != NEGATIVE(d)) ? (S)(m + d) : m;                           \
+    }                                                                                              \
+    PRO_FN S P##_fmod(S a, S b) {                                                                  \
+        S d = (b == 0) | (NEGATIVE(b) & (b == (S)-1)) ? (S)1 : b;                                  \
+        return (S)(a % d);                                                                         \
+    }                                                                                              \
+    /* By squaring; a negative exponent gives 0 unless the base is 1 or -1. */                     \
+    PRO_FN S P##_pow(S a, S b) {                                                                   \
+        U n = NEGATIVE(b) ? (U)0 - (U)b : (U)b;                                                    \
+        U base = (U)a, y = 1;                                                                      \
+        for (; n != 0; n = (U)(n >> 1), base = (U)(base * base)) y = n & 1 ? (U)(y * base) : y;    \
+        return NEGATIVE(b) & (a != 1) & (a != (S)-1) ? (S)0 : (S)y;                                \
+    }                                                                                              \
+    static PRO_DATA const S P##_lowest = LOW, P##_highest = HIGH;
 
 #define PRO_IS_NEGATIVE(x) ((x) < 0)
-#define PRO_NEVER(x) 0
+#define PRO_NEVER(x)       0
 PRO_INT(u8, uint8_t, uint8_t, 0, UINT8_MAX, PRO_NEVER)
 PRO_INT(i8, int8_t, uint8_t, INT8_MIN, INT8_MAX, PRO_IS_NEGATIVE)
 PRO_INT(i32, int32_t, uint32_t, INT32_MIN, INT32_MAX, PRO_IS_NEGATIVE)
@@ -164,12 +170,14 @@ PRO_FN uint8_t f64_to_u8(double a) { return (uint8_t)f64_to_i64(a); }
 PRO_FN int8_t f32_to_i8(float a) { return (int8_t)f32_to_u8(a); }
 PRO_FN int8_t f64_to_i8(double a) { return (int8_t)f64_to_u8(a); }
 
-#define PRO_TO(FROM, F, TO, S) PRO_FN S FROM##_to_##TO(F a) { return (S)a; }
-#define PRO_TO_BOOL(FROM, F) PRO_FN uint8_t FROM##_to_b1(F a) { return a != 0; }
-#define PRO_FROM_INT(FROM, F)                                                                     \
-PRO_TO(FROM, F, u8, uint8_t) PRO_TO(FROM, F, i8, int8_t) PRO_TO(FROM, F, i32, int32_t)            \
-PRO_TO(FROM, F, i64, int64_t) PRO_TO(FROM, F, f32, float) PRO_TO(FROM, F, f64, double)            \
-PRO_TO_BOOL(FROM, F)
+#define PRO_TO(FROM, F, TO, S)                                                                     \
+    PRO_FN S FROM##_to_##TO(F a) { return (S)a; }
+#define PRO_TO_BOOL(FROM, F)                                                                       \
+    PRO_FN uint8_t FROM##_to_b1(F a) { return a != 0; }
+#define PRO_FROM_INT(FROM, F)                                                                      \
+    PRO_TO(FROM, F, u8, uint8_t)                                                                   \
+    PRO_TO(FROM, F, i8, int8_t) PRO_TO(FROM, F, i32, int32_t) PRO_TO(FROM, F, i64, int64_t)        \
+        PRO_TO(FROM, F, f32, float) PRO_TO(FROM, F, f64, double) PRO_TO_BOOL(FROM, F)
 PRO_FROM_INT(b1, uint8_t)
 PRO_FROM_INT(u8, uint8_t)
 PRO_FROM_INT(i8, int8_t)

@@ -23,15 +23,31 @@
 #ifndef GT_WORKER_PROLOGUE_F32_H
 #define GT_WORKER_PROLOGUE_F32_H
 
-#define f32_inf __builtin_inff()
-#define f32_nan __builtin_nanf("")
-#define f32_lowest (-f32_inf)
+#define f32_inf     __builtin_inff()
+#define f32_nan     __builtin_nanf("")
+#define f32_lowest  (-f32_inf)
 #define f32_highest f32_inf
 
-PRO_FN int32_t f32_bits(float x) { int32_t i; __builtin_memcpy(&i, &x, 4); return i; }
-PRO_FN float f32_of_bits(int32_t i) { float x; __builtin_memcpy(&x, &i, 4); return x; }
-PRO_FN int64_t f64_bits(double x) { int64_t i; __builtin_memcpy(&i, &x, 8); return i; }
-PRO_FN double f64_of_bits(int64_t i) { double x; __builtin_memcpy(&x, &i, 8); return x; }
+PRO_FN int32_t f32_bits(float x) {
+    int32_t i;
+    __builtin_memcpy(&i, &x, 4);
+    return i;
+}
+PRO_FN float f32_of_bits(int32_t i) {
+    float x;
+    __builtin_memcpy(&x, &i, 4);
+    return x;
+}
+PRO_FN int64_t f64_bits(double x) {
+    int64_t i;
+    __builtin_memcpy(&i, &x, 8);
+    return i;
+}
+PRO_FN double f64_of_bits(int64_t i) {
+    double x;
+    __builtin_memcpy(&x, &i, 8);
+    return x;
+}
 #if defined FP_FAST_FMAF || defined __CUDACC__
 PRO_FN float f32_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 #else
@@ -263,7 +279,7 @@ PRO_FN double f32_sin_cos(double f, double *cosine) {
     s = s * z - 0x1.a00f7e10cdc9fp-13;
     s = s * z + 0x1.1111086905950p-7;
     s = s * z - 0x1.5555554c6ff04p-3;
-    s = y * (1 + z * s); /* from here on: the sine */
+    s = y * (1 + z * s);              /* from here on: the sine */
     double c = 0x1.991641b651cf9p-16; /* (cos(y) - 1) / y^2, 2^-34 */
     c = c * z - 0x1.6c07efd8d468ep-10;
     c = c * z + 0x1.55553c74a094fp-5;

@@ -222,8 +222,7 @@ void queue_wait(Exec *x, Job *j, const TensorType *types, bool commits, uint32_t
         j->need += bytes;
     }
     for (int i = 0; i < j->n_held; i++)
-        if (j->held[i]->maker || (commits && j->held[i]->made))
-            wait_for(x, j, j->held[i], commits);
+        if (j->held[i]->maker || (commits && j->held[i]->made)) wait_for(x, j, j->held[i], commits);
     rebase(j, false);
     enqueue(j, JOB_WAITS);
     c->n_waiting++;

@@ -256,8 +256,8 @@ static const char *map_file(const DataPlane *d, Sight *out) {
         why = "it is another user's";
     else if (!(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK))
         why = "it could be shortened";
-    void *base = why ? MAP_FAILED
-                     : mmap(NULL, d->arena_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    void *base =
+        why ? MAP_FAILED : mmap(NULL, d->arena_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (!why && base == MAP_FAILED) why = strerror(errno);
     close(fd);
     if (why) return why;

@@ -130,9 +130,7 @@ static double side_bytes(const Call *c) {
     switch (op) {
     case OP_SORT:
     case OP_ARGSORT:
-    case OP_TOPK:
-        bytes = 16 * (double)x->type.shape[inst_attr(c->inst, ATTR_AXIS)->ints[0]];
-        break;
+    case OP_TOPK: bytes = 16 * (double)x->type.shape[inst_attr(c->inst, ATTR_AXIS)->ints[0]]; break;
     case OP_CHOLESKY:
     case OP_LU:
     case OP_SOLVE:

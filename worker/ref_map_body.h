@@ -11,76 +11,76 @@
 #define F_MUL(a, b) ((a) & (b))
 #define F_MAX(a, b) ((a) | (b))
 #define F_MIN(a, b) ((a) & (b))
-#define F_NOT(a) (!(a))
+#define F_NOT(a)    (!(a))
 #elif defined REF_INT
-#define F_ADD(a, b) int_add(a, b)
-#define F_SUB(a, b) int_sub(a, b)
-#define F_MUL(a, b) int_mul(a, b)
+#define F_ADD(a, b)      int_add(a, b)
+#define F_SUB(a, b)      int_sub(a, b)
+#define F_MUL(a, b)      int_mul(a, b)
 #define F_FLOORDIV(a, b) int_floordiv(a, b)
-#define F_MOD(a, b) int_mod(a, b)
-#define F_FMOD(a, b) int_fmod(a, b)
-#define F_POW(a, b) int_pow(a, b)
-#define F_MAX(a, b) int_max(a, b)
-#define F_MIN(a, b) int_min(a, b)
-#define F_NEG(a) int_neg(a)
-#define F_ABS(a) int_abs(a)
-#define F_SIGN(a) int_sign(a)
-#define F_FLOOR(a) (a)
-#define F_CEIL(a) (a)
-#define F_ROUND(a) (a)
-#define F_TRUNC(a) (a)
-#define F_ISNAN(a) ((void)(a), 0)
-#define F_ISFINITE(a) ((void)(a), 1)
-#define F_NOT(a) (~(a))
-#define F_LOWEST INT64_MIN
-#define F_HIGHEST INT64_MAX
+#define F_MOD(a, b)      int_mod(a, b)
+#define F_FMOD(a, b)     int_fmod(a, b)
+#define F_POW(a, b)      int_pow(a, b)
+#define F_MAX(a, b)      int_max(a, b)
+#define F_MIN(a, b)      int_min(a, b)
+#define F_NEG(a)         int_neg(a)
+#define F_ABS(a)         int_abs(a)
+#define F_SIGN(a)        int_sign(a)
+#define F_FLOOR(a)       (a)
+#define F_CEIL(a)        (a)
+#define F_ROUND(a)       (a)
+#define F_TRUNC(a)       (a)
+#define F_ISNAN(a)       ((void)(a), 0)
+#define F_ISFINITE(a)    ((void)(a), 1)
+#define F_NOT(a)         (~(a))
+#define F_LOWEST         INT64_MIN
+#define F_HIGHEST        INT64_MAX
 #else
-#define F_ADD(a, b) ((T)((a) + (b)))
-#define F_SUB(a, b) ((T)((a) - (b)))
-#define F_MUL(a, b) ((T)((a) * (b)))
+#define F_ADD(a, b)      ((T)((a) + (b)))
+#define F_SUB(a, b)      ((T)((a) - (b)))
+#define F_MUL(a, b)      ((T)((a) * (b)))
 #define F_FLOORDIV(a, b) float_floordiv(a, b)
-#define F_MOD(a, b) float_mod(a, b)
-#define F_FMOD(a, b) fmod(a, b)
-#define F_ATAN2(a, b) atan2(a, b)
-#define F_HYPOT(a, b) hypot(a, b)
-#define F_POW(a, b) pow(a, b)
-#define F_MAX(a, b) float_max(a, b)
-#define F_MIN(a, b) float_min(a, b)
-#define F_NEG(a) (-(a))
-#define F_ABS(a) fabs(a)
-#define F_SIGN(a) float_sign(a)
-#define F_EXP(a) exp(a)
-#define F_EXPM1(a) expm1(a)
-#define F_LOG(a) log(a)
-#define F_LOG1P(a) log1p(a)
-#define F_SQRT(a) sqrt(a)
-#define F_SIN(a) sin(a)
-#define F_COS(a) cos(a)
-#define F_TAN(a) tan(a)
-#define F_ASIN(a) asin(a)
-#define F_ACOS(a) acos(a)
-#define F_ATAN(a) atan(a)
-#define F_SINH(a) sinh(a)
-#define F_COSH(a) cosh(a)
-#define F_ASINH(a) asinh(a)
-#define F_ACOSH(a) acosh(a)
-#define F_ATANH(a) atanh(a)
-#define F_LOG2(a) log2(a)
-#define F_LOG10(a) log10(a)
-#define F_EXP2(a) exp2(a)
-#define F_TANH(a) tanh(a)
-#define F_ERF(a) erf(a)
-#define F_SIGMOID(a) float_sigmoid(a)
-#define F_SOFTPLUS(a) float_softplus(a)
-#define F_GELU(a) float_gelu(a)
-#define F_FLOOR(a) floor(a)
-#define F_CEIL(a) ceil(a)
-#define F_ROUND(a) nearbyint(a)
-#define F_TRUNC(a) trunc(a)
-#define F_ISNAN(a) isnan(a)
-#define F_ISFINITE(a) isfinite(a)
-#define F_LOWEST (-INFINITY)
-#define F_HIGHEST INFINITY
+#define F_MOD(a, b)      float_mod(a, b)
+#define F_FMOD(a, b)     fmod(a, b)
+#define F_ATAN2(a, b)    atan2(a, b)
+#define F_HYPOT(a, b)    hypot(a, b)
+#define F_POW(a, b)      pow(a, b)
+#define F_MAX(a, b)      float_max(a, b)
+#define F_MIN(a, b)      float_min(a, b)
+#define F_NEG(a)         (-(a))
+#define F_ABS(a)         fabs(a)
+#define F_SIGN(a)        float_sign(a)
+#define F_EXP(a)         exp(a)
+#define F_EXPM1(a)       expm1(a)
+#define F_LOG(a)         log(a)
+#define F_LOG1P(a)       log1p(a)
+#define F_SQRT(a)        sqrt(a)
+#define F_SIN(a)         sin(a)
+#define F_COS(a)         cos(a)
+#define F_TAN(a)         tan(a)
+#define F_ASIN(a)        asin(a)
+#define F_ACOS(a)        acos(a)
+#define F_ATAN(a)        atan(a)
+#define F_SINH(a)        sinh(a)
+#define F_COSH(a)        cosh(a)
+#define F_ASINH(a)       asinh(a)
+#define F_ACOSH(a)       acosh(a)
+#define F_ATANH(a)       atanh(a)
+#define F_LOG2(a)        log2(a)
+#define F_LOG10(a)       log10(a)
+#define F_EXP2(a)        exp2(a)
+#define F_TANH(a)        tanh(a)
+#define F_ERF(a)         erf(a)
+#define F_SIGMOID(a)     float_sigmoid(a)
+#define F_SOFTPLUS(a)    float_softplus(a)
+#define F_GELU(a)        float_gelu(a)
+#define F_FLOOR(a)       floor(a)
+#define F_CEIL(a)        ceil(a)
+#define F_ROUND(a)       nearbyint(a)
+#define F_TRUNC(a)       trunc(a)
+#define F_ISNAN(a)       isnan(a)
+#define F_ISFINITE(a)    isfinite(a)
+#define F_LOWEST         (-INFINITY)
+#define F_HIGHEST        INFINITY
 #endif
 
 /* Rows that do not accept this dtype vanish. */
@@ -91,8 +91,8 @@
 #define IF_BITS(...) __VA_ARGS__
 #define IF_FLOAT(...)
 #elif defined REF_INT
-#define IF_NUM(...) __VA_ARGS__
-#define IF_INT(...) __VA_ARGS__
+#define IF_NUM(...)  __VA_ARGS__
+#define IF_INT(...)  __VA_ARGS__
 #define IF_BITS(...) __VA_ARGS__
 #define IF_FLOAT(...)
 #else
@@ -120,10 +120,10 @@ static void PASTE(map_, S)(const Call *call) {
         T a = PASTE(load_, S)(call, 0, index), b = PASTE(load_, S)(call, 1, index);
         T c = PASTE(load_, S)(call, 2, index);
         switch (call->inst->op) {
-#define OUT_AS_same(expr) *(T *)ref_ptr(o, at) = (T)(expr)
+#define OUT_AS_same(expr)    *(T *)ref_ptr(o, at) = (T)(expr)
 #define OUT_AS_boolean(expr) *(uint8_t *)ref_ptr(o, at) = (expr) != 0
-#define MAP(id, name, arity, in, out, grad, expr, doc) \
-    IF_##in(case OP_##id: OUT_AS_##out(expr); break;)
+#define MAP(id, name, arity, in, out, grad, expr, doc)                                             \
+    IF_##in(case OP_##id : OUT_AS_##out(expr); break;)
 #include "runtime/ops.def"
         default:
             panic("the reference engine has no '%s' for this dtype", op_info[call->inst->op].name);
@@ -150,35 +150,48 @@ static void PASTE(reduce_, S)(const Call *call) {
     int64_t *flag = xcalloc((size_t)n + 1, sizeof *flag);
     for (int64_t i = 0; i < n; i++) {
         switch (call->inst->op) {
-#define INIT_AS_same(init) value[i] = init
-#define INIT_AS_wide(init) value[i] = init
+#define INIT_AS_same(init)    value[i] = init
+#define INIT_AS_wide(init)    value[i] = init
 #define INIT_AS_boolean(init) flag[i] = init
-#define REDUCE(id, name, in, out, grad, init, expr, doc) case OP_##id: INIT_AS_##out(init); break;
+#define REDUCE(id, name, in, out, grad, init, expr, doc)                                           \
+    case OP_##id:                                                                                  \
+        INIT_AS_##out(init);                                                                       \
+        break;
 #include "runtime/ops.def"
         default: break;
         }
     }
     int64_t index[MAX_DIMS] = {0};
     if (!ref_is_empty(&x->type)) do {
-        int64_t i = 0, offset = ref_offset(x, index, x->type.rank);
-        for (int d = 0; d < x->type.rank; d++) i += index[d] * out_step[d];
-        T b = ref_is_float(x) ? (T)ref_float(x, offset) : (T)ref_int(x, offset);
-        switch (call->inst->op) {
-#define FOLD_AS_same(expr) { T a = value[i]; value[i] = (T)(expr); }
+            int64_t i = 0, offset = ref_offset(x, index, x->type.rank);
+            for (int d = 0; d < x->type.rank; d++) i += index[d] * out_step[d];
+            T b = ref_is_float(x) ? (T)ref_float(x, offset) : (T)ref_int(x, offset);
+            switch (call->inst->op) {
+#define FOLD_AS_same(expr)                                                                         \
+    {                                                                                              \
+        T a = value[i];                                                                            \
+        value[i] = (T)(expr);                                                                      \
+    }
 #define FOLD_AS_wide(expr) FOLD_AS_same(expr)
-#define FOLD_AS_boolean(expr) { int64_t a = flag[i]; flag[i] = (expr); }
-#define REDUCE(id, name, in, out, grad, init, expr, doc) \
-    IF_##in(case OP_##id: FOLD_AS_##out(expr) break;)
+#define FOLD_AS_boolean(expr)                                                                      \
+    {                                                                                              \
+        int64_t a = flag[i];                                                                       \
+        flag[i] = (expr);                                                                          \
+    }
+#define REDUCE(id, name, in, out, grad, init, expr, doc)                                           \
+    IF_##in(case OP_##id : FOLD_AS_##out(expr) break;)
 #include "runtime/ops.def"
-        default: panic("the reference engine has no '%s'", op_info[call->inst->op].name);
-        }
-    } while (ref_step(index, &x->type));
+            default: panic("the reference engine has no '%s'", op_info[call->inst->op].name);
+            }
+        } while (ref_step(index, &x->type));
     for (int64_t i = 0; i < n; i++) {
         if (op_info[call->inst->op].out == OUT_boolean) ref_set_int(o, i, flag[i]);
 #ifdef REF_FLOAT
-        else ref_set_float(o, i, value[i]);
+        else
+            ref_set_float(o, i, value[i]);
 #else
-        else ref_set_int(o, i, value[i]);
+        else
+            ref_set_int(o, i, value[i]);
 #endif
     }
     free(value);

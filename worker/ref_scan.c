@@ -123,8 +123,8 @@ bool ref_SEARCHSORTED(const Call *c, Err *err) {
         for (int i = 0; i < last; i++) line += x->stride[i] * index[i];
         while (low < high) {
             int64_t middle = low + (high - low) / 2;
-            if (is_before(x, line + middle * x->stride[last], v,
-                          ref_offset(v, index, v->type.rank), right))
+            if (is_before(x, line + middle * x->stride[last], v, ref_offset(v, index, v->type.rank),
+                          right))
                 low = middle + 1;
             else
                 high = middle;

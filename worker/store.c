@@ -219,7 +219,7 @@ void store_largest(const Names *n, char *buf, size_t size) {
         const Tensor *t = p;
         if (t->offset || !t->storage->data || !t->storage->bytes)
             continue; /* a view names its whole elsewhere */
-        int same = 0;     /* of several names of one storage the oldest */
+        int same = 0; /* of several names of one storage the oldest */
         while (same < TOP && (!top[same] || top[same]->storage != t->storage)) same++;
         if (same < TOP) {
             if (id < top_id[same]) top[same] = t, top_id[same] = id;

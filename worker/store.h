@@ -45,10 +45,10 @@ typedef enum Filled {
 typedef struct Storage {
     void *data; /* the engine's; NULL: none yet, or poisoned before it had any */
     uint64_t bytes;
-    uint32_t refs;  /* names, jobs and readers on other workers */
-    uint32_t users; /* jobs among them */
-    Ticket made;    /* of the call that fills it while that is in flight; 0: it is filled */
-    ErrCode poison; /* ERR_NONE, or why there is nothing in it */
+    uint32_t refs;   /* names, jobs and readers on other workers */
+    uint32_t users;  /* jobs among them */
+    Ticket made;     /* of the call that fills it while that is in flight; 0: it is filled */
+    ErrCode poison;  /* ERR_NONE, or why there is nothing in it */
     uint32_t kernel; /* of a cluster: its number with jit.h; else 0 */
     uint16_t op;     /* that filled it */
     uint8_t filled;  /* Filled */

@@ -33,7 +33,7 @@ struct Worker {
 
 /* For figures, or where one tensor lies. */
 struct Question {
-    uint64_t frames; /* that came before it */
+    uint64_t frames;              /* that came before it */
     bool asks_place, asks_kernel; /* of one tensor */
     uint32_t client;
     uint64_t id;
@@ -51,18 +51,15 @@ static void complain(Err *why, const Err *err) {
 
 static int cores(void) {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return CPU_COUNT(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (int)n : 1;
 }
 
 Worker *worker_new(const WorkerConfig *config, Err *err) {
     const char *name = config->engine;
-    if (!name || !name[0])
-        name = getenv("GT_BACKEND");
-    if (!name || !name[0])
-        name = "cpu";
+    if (!name || !name[0]) name = getenv("GT_BACKEND");
+    if (!name || !name[0]) name = "cpu";
     const EngineOps *ops = engine_find(name);
     if (!ops) {
         err_set(err, ERR_ARG, "there is no engine '%s'", name);
@@ -73,15 +70,11 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
     EngineConfig engine = {.memory_bytes = config->memory_bytes,
                            .threads = config->threads,
                            .is_shared = config->is_shared};
-    if (!engine.memory_bytes)
-        engine.memory_bytes = mem_default_bytes(workers);
-    if (engine.threads <= 0)
-        engine.threads = cores() / workers;
-    if (engine.threads <= 0)
-        engine.threads = 1;
+    if (!engine.memory_bytes) engine.memory_bytes = mem_default_bytes(workers);
+    if (engine.threads <= 0) engine.threads = cores() / workers;
+    if (engine.threads <= 0) engine.threads = 1;
     Exec *exec = exec_new(ops, &engine, err);
-    if (!exec)
-        return NULL;
+    if (!exec) return NULL;
     Worker *w = xcalloc(1, sizeof *w);
     w->exec = exec;
     w->why = config->why;
@@ -98,8 +91,7 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
 }
 
 void worker_free(Worker **w) {
-    if (!*w)
-        return;
+    if (!*w) return;
     free((*w)->asked);
     exec_free(&(*w)->exec);
     free(*w);
@@ -111,20 +103,17 @@ void worker_free(Worker **w) {
 static void on_welcome(Worker *w, const Msg *m) {
     Welcome welcome;
     Err err = {0};
-    if (!wire_read_welcome(m, &welcome, &err))
-        return;
+    if (!wire_read_welcome(m, &welcome, &err)) return;
     w->rank = welcome.rank;
     w->token = welcome.token;
     w->is_welcome = true;
     exec_set_rank(w->exec, welcome.rank);
-    if (w->tell_welcome)
-        w->tell_welcome(w);
+    if (w->tell_welcome) w->tell_welcome(w);
 }
 
 static void on_refuse(Worker *w, const Msg *m) {
     Err why = {0}, err = {0};
-    if (!wire_read_refuse(m, &why, &err))
-        why = err;
+    if (!wire_read_refuse(m, &why, &err)) why = err;
     err_set(&err, why.code, "refused by the dispatcher: %s", why.text);
     complain(w->why, &err);
     w->has_left = w->is_refused = true;
@@ -169,8 +158,7 @@ static bool next_stats(Worker *w, Msg *out) {
         exec_kernel(w->exec, q->client, q->id, &text);
     else
         exec_stats(w->exec, &text);
-    if (!q->asks_place && !q->asks_kernel && w->plane)
-        plane_stats(w->plane, &text);
+    if (!q->asks_place && !q->asks_kernel && w->plane) plane_stats(w->plane, &text);
     wire_text(MSG_STATS_REPLY, text.data, text.n, out);
     bytes_fini(&text);
     memmove(w->asked, w->asked + 1, sizeof *w->asked * (size_t)--w->n_asked);
@@ -187,25 +175,20 @@ void worker_on_message(Worker *w, Msg *m) {
     switch (wire_kind(m)) {
     case MSG_FRAME: exec_on_frame(w->exec, m); break;
     case MSG_CANCEL:
-        if (wire_read_cancel(m, &cancel, NULL))
-            exec_on_cancel(w->exec, cancel.client, cancel.seq);
+        if (wire_read_cancel(m, &cancel, NULL)) exec_on_cancel(w->exec, cancel.client, cancel.seq);
         break;
     case MSG_BODY: exec_on_body(w->exec, m); break;
     case MSG_GONE:
-        if (wire_read_gone(m, &client, NULL))
-            exec_on_gone(w->exec, client);
+        if (wire_read_gone(m, &client, NULL)) exec_on_gone(w->exec, client);
         break;
     case MSG_GROUP:
-        if (wire_read_group(m, &group, ranks, &n, NULL))
-            exec_on_group(w->exec, group, ranks, n);
+        if (wire_read_group(m, &group, ranks, &n, NULL)) exec_on_group(w->exec, group, ranks, n);
         break;
     case MSG_PEER: /* how it is reached is the shell's business */
-        if (wire_read_peer(m, &peer, NULL))
-            exec_on_peer_there(w->exec, peer.rank);
+        if (wire_read_peer(m, &peer, NULL)) exec_on_peer_there(w->exec, peer.rank);
         break;
     case MSG_PEER_GONE:
-        if (wire_read_peer_gone(m, &rank, NULL))
-            exec_on_peer_gone(w->exec, rank);
+        if (wire_read_peer_gone(m, &rank, NULL)) exec_on_peer_gone(w->exec, rank);
         break;
     case MSG_STATS: on_stats(w, m); break;
     case MSG_WATCH:
@@ -258,8 +241,7 @@ static int64_t now_ms(void) {
 }
 
 static bool is_told_to_stop(Worker *w) {
-    if (w->stop && *w->stop)
-        w->has_left = true;
+    if (w->stop && *w->stop) w->has_left = true;
     return w->has_left;
 }
 
@@ -271,14 +253,11 @@ static void on_message(Worker *w, Plane *plane, Msg *m, int64_t now) {
     PeerInfo peer;
     uint32_t rank;
     MsgKind kind = wire_kind(m);
-    if (kind == MSG_PEER && wire_read_peer(m, &peer, NULL))
-        plane_on_peer(plane, &peer, now);
+    if (kind == MSG_PEER && wire_read_peer(m, &peer, NULL)) plane_on_peer(plane, &peer, now);
     bool is_gone = kind == MSG_PEER_GONE && wire_read_peer_gone(m, &rank, NULL);
     worker_on_message(w, m);
-    if (is_gone)
-        plane_on_peer_gone(plane, rank);
-    if (kind == MSG_WELCOME && w->is_welcome)
-        plane_on_welcome(plane, w->rank, w->token);
+    if (is_gone) plane_on_peer_gone(plane, rank);
+    if (kind == MSG_WELCOME && w->is_welcome) plane_on_welcome(plane, w->rank, w->token);
 }
 
 static void hear_peers(Worker *w, Plane *plane, int64_t now) {
@@ -287,8 +266,7 @@ static void hear_peers(Worker *w, Plane *plane, int64_t now) {
     const void *base;
     uint64_t bytes;
     while (plane_recv(plane, &rank, &m, now)) {
-        if (plane_memory(plane, rank, &base, &bytes))
-            worker_peer_memory(w, rank, base, bytes);
+        if (plane_memory(plane, rank, &base, &bytes)) worker_peer_memory(w, rank, base, bytes);
         worker_on_peer(w, rank, &m);
     }
 }
@@ -319,14 +297,12 @@ static bool serve(Worker *w, Link *link, Plane *plane) {
     for (; !is_told_to_stop(w); now = now_ms()) {
         int got;
         while ((got = link_recv(link, &m)) > 0) on_message(w, plane, &m, now);
-        if (got < 0)
-            return w->has_left; /* It said so before it went. */
+        if (got < 0) return w->has_left; /* It said so before it went. */
         hear_peers(w, plane, now);
         bool more = worker_step(w, STEP_US);
         tell_peers(w, plane, now);
         while (worker_next(w, &m))
-            if (!link_send(link, &m))
-                return false;
+            if (!link_send(link, &m)) return false;
         if (now - tick >= PLANE_TICK_MS) {
             Err err = {0};
             tick = now;
@@ -338,11 +314,9 @@ static bool serve(Worker *w, Link *link, Plane *plane) {
             more = true; /* Something may have come of it. */
         }
         bool is_patient = more && worker_is_patient(w);
-        if ((more && !is_patient) || w->has_left)
-            continue;
+        if ((more && !is_patient) || w->has_left) continue;
         net_wait(link, plane_hub(plane), is_patient ? EXEC_PATIENCE_MS : IDLE_MS);
-        if (is_patient)
-            continue;
+        if (is_patient) continue;
         now = now_ms();
         if (!w->is_welcome && w->welcome_ms > 0 && now - began > w->welcome_ms) {
             Err err = {0};
@@ -351,12 +325,10 @@ static bool serve(Worker *w, Link *link, Plane *plane) {
             complain(w->why, &err);
             return false;
         }
-        if (now - beat < BEAT_MS)
-            continue;
+        if (now - beat < BEAT_MS) continue;
         beat = now;
         wire_text(MSG_BEAT, "", 0, &m);
-        if (!link_send(link, &m))
-            return false;
+        if (!link_send(link, &m)) return false;
     }
     return true;
 }
@@ -368,8 +340,7 @@ static Plane *open_plane(Worker *w, const WorkerConfig *config, Err *err) {
     e->ops->arena(e, &base, &plane.arena_bytes, &plane.arena_fd);
     plane.arena = base;
     Plane *p = plane_open(&plane, err);
-    if (!p)
-        return NULL;
+    if (!p) return NULL;
     w->hello.data = *plane_data(p);
     w->plane = p;
     return p;

@@ -20,8 +20,8 @@ typedef struct WorkerConfig {
     bool is_shared;        /* peers in other processes are to read its memory */
     const char *endpoint;  /* the dispatcher's, for worker_run */
     const char *data_endpoint; /* where it hears its peers; NULL: worked out from the former */
-    Err *why;              /* filled when worker_run cannot start or is refused; NULL: stderr */
-    int welcome_ms;        /* worker_run's wait for the dispatcher; 0: 10 s; < 0: for ever */
+    Err *why;                  /* filled when worker_run cannot start or is refused; NULL: stderr */
+    int welcome_ms;            /* worker_run's wait for the dispatcher; 0: 10 s; < 0: for ever */
     /* Both may be NULL. *stop != 0: leave (set by a signal handler). on_welcome: it has a rank. */
     const volatile sig_atomic_t *stop;
     void (*on_welcome)(const Worker *w);
@@ -49,7 +49,7 @@ bool worker_next_peer(Worker *w, uint32_t *rank, Msg *out);
 void worker_peer_memory(Worker *w, uint32_t rank, const void *base, uint64_t bytes);
 /* The memory that offsets in SHARD messages count from. */
 void worker_arena(const Worker *w, void **base, uint64_t *bytes);
-bool worker_has_left(const Worker *w);          /* BYE, REFUSE or a lost dispatcher */
+bool worker_has_left(const Worker *w); /* BYE, REFUSE or a lost dispatcher */
 uint32_t worker_rank(const Worker *w);
 const char *worker_isa(const Worker *w); /* the engine's, "cpu-v4" */
 uint64_t worker_memory_bytes(const Worker *w);

@@ -32,8 +32,8 @@ enum { WORKERS = 72, CLIENT = 1000 };
 typedef struct Bench {
     Dispatcher *d;
     FrameWriter frame;
-    Arena arena; /* of one line */
-    uint64_t id, seq; /* of the client: the next ones */
+    Arena arena;         /* of one line */
+    uint64_t id, seq;    /* of the client: the next ones */
     bool is_hot, learns; /* a body is sent; its forms are being gathered */
     bool has_no_edges;
     Bytes forms;
@@ -312,7 +312,8 @@ int main(int argc, char **argv) {
     if (most < 1 || most > WORKERS) stop("workers", "1 to 72");
     enum { N = sizeof counts / sizeof counts[0] };
     printf("CPU us per client instruction, workers %9d %7d %7d %7d   budget  per recipient  moves "
-           "per inst\n", counts[0], counts[1], counts[2], counts[3]);
+           "per inst\n",
+           counts[0], counts[1], counts[2], counts[3]);
     for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
         if (argc > 2 && !strstr(streams[i].name, argv[2])) continue;
         Figure f[N];

@@ -79,11 +79,11 @@ static int op(Program *p, Op o, int a, int b) {
     View *v = &p->value[p->n_values];
     bool reduces = op_info[o].class_ == CLASS_REDUCE;
     int rank = p->fuse.space.rank;
-    v->type = p->value[a].is_scalar || (b >= 0 && p->value[b].type.rank == rank &&
-                                        type_numel(&p->value[b].type) >
-                                            type_numel(&p->value[a].type))
-                  ? p->value[b].type
-                  : p->value[a].type;
+    v->type =
+        p->value[a].is_scalar || (b >= 0 && p->value[b].type.rank == rank &&
+                                  type_numel(&p->value[b].type) > type_numel(&p->value[a].type))
+            ? p->value[b].type
+            : p->value[a].type;
     if (reduces) v->type.shape[rank - 1] = 1;
     bool is_row = p->fuse.trailing && v->type.shape[rank - 1] == 1;
     view_strides(&v->type, v->stride);
@@ -91,12 +91,15 @@ static int op(Program *p, Op o, int a, int b) {
     s->axis = rank - 1;
     s->attr[0] = (Attr){.key = ATTR_AXIS, .n = 1, .ints = &s->axis};
     s->attr[1] = (Attr){.key = ATTR_KEEPDIMS, .b = true};
-    s->inst = (Inst){.op = o, .n_in = (uint16_t)(1 + (b >= 0)), .n_out = 1, .in = s->operand,
-                     .attr = s->attr, .n_attr = reduces ? 2 : 0};
+    s->inst = (Inst){.op = o,
+                     .n_in = (uint16_t)(1 + (b >= 0)),
+                     .n_out = 1,
+                     .in = s->operand,
+                     .attr = s->attr,
+                     .n_attr = reduces ? 2 : 0};
     s->in[0] = p->value[a];
     if (b >= 0) s->in[1] = p->value[b];
-    s->call = (Call){.inst = &s->inst, .n_in = s->inst.n_in, .n_out = 1, .in = s->in,
-                     .out = {*v}};
+    s->call = (Call){.inst = &s->inst, .n_in = s->inst.n_in, .n_out = 1, .in = s->in, .out = {*v}};
     FuseRef in[2] = {p->ref[a], b >= 0 ? p->ref[b] : FUSE_NONE};
     p->ref[p->n_values] = fuse_node(&p->fuse, o, DT_F32, is_row, in, s->inst.n_in);
     return p->n_values++;

@@ -229,8 +229,11 @@ static void bench_linalg(void) {
     static const struct {
         Op op;
         double flops; /* in n cubed */
-    } row[] = {{OP_MATMUL, 2}, {OP_CHOLESKY, 1 / 3.}, {OP_LU, 2 / 3.},
-               {OP_SOLVE, 2},  {OP_SOLVE_TRIANGULAR, 1}};
+    } row[] = {{OP_MATMUL, 2},
+               {OP_CHOLESKY, 1 / 3.},
+               {OP_LU, 2 / 3.},
+               {OP_SOLVE, 2},
+               {OP_SOLVE_TRIANGULAR, 1}};
     printf("factorizations beside matmul\n");
     for (size_t s = 0; s < 2 * sizeof sizes / sizeof *sizes; s++) {
         int64_t n = sizes[s / 2];

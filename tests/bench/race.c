@@ -169,8 +169,8 @@ int main(int argc, char **argv) {
     start(&racer[GTSH], (char *[]){gtsh, "--threads", count, "tests/bench/race.gt", NULL});
     start(&racer[FLOOR], (char *[]){bare, count, NULL});
     if (*python) {
-        start(&racer[PYTHON], (char *[]){(char *)python, "-W", "ignore", "-B",
-                                         "tests/bench/race.py", count, NULL});
+        start(&racer[PYTHON],
+              (char *[]){(char *)python, "-W", "ignore", "-B", "tests/bench/race.py", count, NULL});
         if (listen_to(&racer[PYTHON], line, sizeof line, FIRST_MS))
             printf("versions %s\n", line);
         else

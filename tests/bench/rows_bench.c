@@ -31,8 +31,8 @@ static const Case cases[] = {
     {"index_put", "T[1024,1024] T[1024,1024] i64[1024]~1024", " axis=0", 0},
     {"gather", "T[1024,1024] i64[1024,1024]~1024", " axis=1", 0},
     {"scatter_add", "T[1024,1024] i64[1024,1024]~1024 T[1024,1024]", " axis=1", 0},
-    {"scatter_reduce", "T[1024,1024] i64[1024,1024]~1024 T[1024,1024]",
-     " axis=1 reduce=\"amax\"", 0},
+    {"scatter_reduce", "T[1024,1024] i64[1024,1024]~1024 T[1024,1024]", " axis=1 reduce=\"amax\"",
+     0},
     {"searchsorted", "T[1024]~ramp T[1024,256]", "", 0},
     {"topk", "T[1024,1024]", " axis=1 k=8", 0},
     {"cholesky", "T[512,512]~eye", "", 512.0 * 512 * 512 / 3},
@@ -92,7 +92,7 @@ static const char *reason_of(Op op) {
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (!strcmp(reasons[i].op, op_info[op].name)) return reasons[i].why;
     const char *e = op_info[op].expr; /* a transcendental function costs what it costs */
-    static const char *const heavy[] = {"EXP", "LOG", "POW",  "SIN",  "COS",   "TAN",
+    static const char *const heavy[] = {"EXP", "LOG",  "POW",  "SIN",  "COS",   "TAN",
                                         "ERF", "GELU", "SIGM", "SOFT", "HYPOT", "DIV("};
     for (size_t i = 0; i < sizeof heavy / sizeof *heavy; i++)
         if (strstr(e, heavy[i])) return "arithmetic, not memory, is its bound";
@@ -177,8 +177,10 @@ static bool prepare(Work *w, Op op, const char *operands, const char *attrs, DTy
     w->call = (Call){.in = w->view};
     while (*operands) operands = add_operand(w, operands, d);
     char text[400], *p = text, *end = text + sizeof text;
-    p += snprintf(p, 64, "t100%s = %s", op == OP_LU || op == OP_TOPK || op == OP_CUMMAX ||
-                  op == OP_MAX_POOL ? ",t101" : "", op_info[op].name);
+    p += snprintf(p, 64, "t100%s = %s",
+                  op == OP_LU || op == OP_TOPK || op == OP_CUMMAX || op == OP_MAX_POOL ? ",t101"
+                                                                                       : "",
+                  op_info[op].name);
     for (int i = 0; i < w->call.n_in; i++) p += snprintf(p, (size_t)(end - p), " t%d", i);
     snprintf(p, (size_t)(end - p), "%s", attrs);
     if (!inst_parse(text, strlen(text), &w->arena, &w->line, err)) return false;
@@ -217,7 +219,9 @@ static void defaults(Op op, DType d, char *operands, size_t cap, char *attrs, si
         const char *shape = op == OP_ARANGE ? "1048576" : "1024,1024";
         snprintf(attrs, cap_attrs, " [%s] %s%s%s", shape, dtype_info[d].text,
                  strcmp(o->shape_name, "random") ? "" : " rng=1:2",
-                 op == OP_FULL ? " 1" : o->arity == 2 ? " 0 5" : "");
+                 op == OP_FULL   ? " 1"
+                 : o->arity == 2 ? " 0 5"
+                                 : "");
         return;
     }
     for (int i = 0; i < (o->arity < 0 ? 2 : o->arity); i++)
@@ -245,8 +249,8 @@ static void bench(Op op, DType d, double peak) {
     Err err = {0};
     bool is_float_only = op == OP_RAND || op == OP_RANDN || op == OP_CHOLESKY || op == OP_LU ||
                          op == OP_SOLVE || op == OP_SOLVE_TRIANGULAR;
-    bool is_wide_only = op == OP_CHOLESKY || op == OP_LU || op == OP_SOLVE ||
-                        op == OP_SOLVE_TRIANGULAR;
+    bool is_wide_only =
+        op == OP_CHOLESKY || op == OP_LU || op == OP_SOLVE || op == OP_SOLVE_TRIANGULAR;
     if (!(o->in & DSET(d)) || (is_float_only && !dtype_is_float(d)) ||
         (is_wide_only && dtype_is_half(d)))
         d = o->in & DSET(DT_F32) ? DT_F32 : DT_I64;

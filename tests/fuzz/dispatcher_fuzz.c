@@ -264,9 +264,7 @@ static void make_kernel(World *w, Player *p, Maker *k) {
         k->inst.op = OP_RANDN; /* like a model */
         put_list(k, ATTR_RNG, 0, (int64_t[]){1, how}, 2);
         break;
-    default:
-        k->inst.op = OP_SHARD;
-        put_name(w, k, ATTR_NAME);
+    default: k->inst.op = OP_SHARD; put_name(w, k, ATTR_NAME);
     }
 }
 
@@ -379,9 +377,9 @@ static void make_hard(World *w, Player *p, Maker *k) {
 static void make_control(World *w, Player *p, Maker *k, int how) {
     int64_t list[WORKERS];
     int n = 0;
-    Op ops[] = {OP_SIGNAL_DEFINE, OP_SIGNAL_ENTER, OP_SIGNAL_ENTER, OP_SIGNAL_EXIT,
-                OP_EDGE,          OP_SYNC,         OP_FETCH,        OP_PRINT,
-                OP_FREE,          OP_FREE,         OP_FREE,         OP_FREE,
+    Op ops[] = {OP_SIGNAL_DEFINE, OP_SIGNAL_ENTER, OP_SIGNAL_ENTER,  OP_SIGNAL_EXIT,
+                OP_EDGE,          OP_SYNC,         OP_FETCH,         OP_PRINT,
+                OP_FREE,          OP_FREE,         OP_FREE,          OP_FREE,
                 OP_FREE,          OP_SIGNAL_EXIT,  OP_SIGNAL_DEFINE, OP_CHECK};
     k->inst.op = ops[how];
     switch (k->inst.op) {
@@ -600,9 +598,7 @@ static void worker_says(World *w, const ModelWorker *from) {
     switch (byte(w) % 8) {
     case 0: wire_ack(&(Ack){.client = client, .seq = seq}, &m); break;
     case 5:
-    case 6:
-        wire_ack(&(Ack){.client = client, .seq = from->sent[client]}, &m);
-        break;
+    case 6: wire_ack(&(Ack){.client = client, .seq = from->sent[client]}, &m); break;
     case 1: wire_reply(&r, NULL, &m); break;
     case 2: wire_failure(&f, &m); break;
     case 3:
@@ -698,8 +694,7 @@ static void frees_all(World *w, Player *p) {
         for (size_t i = 0; i < t->cap; i++) {
             if (!t->key[i]) continue;
             fprintf(stderr, "w%d still has t%llu%s\n", w->worker[k].rank,
-                    (unsigned long long)t->key[i] - 1,
-                    t->value[i].is_poisoned ? ", poisoned" : "");
+                    (unsigned long long)t->key[i] - 1, t->value[i].is_poisoned ? ", poisoned" : "");
             abort();
         }
     }

@@ -20,9 +20,9 @@ enum { NUMBERS = 4096 }; /* of clients in one run */
 typedef struct ModelWorker {
     PeerId peer; /* 0: not there */
     int rank;
-    Map groups; /* -> Group */
-    Handles live[NUMBERS]; /* by client number */
-    Map bodies;            /* -> Bodies, by client number: of those that have any */
+    Map groups;             /* -> Group */
+    Handles live[NUMBERS];  /* by client number */
+    Map bodies;             /* -> Bodies, by client number: of those that have any */
     Bodies placed[NUMBERS]; /* the dispatcher's, likewise */
     uint64_t sent[NUMBERS]; /* how far it was sent, to be acknowledged */
     uint64_t number;        /* of what comes next, at least */
@@ -84,8 +84,7 @@ static inline void model_move(ModelWorker *w, Handles *t, const Inst *in) {
         MUST(layout_equal(&h->layout, &m.from.layout));
         MUST(h->fill.id == m.from.group || (h->fill.id == 0 && from->n == 1)); /* 0: here */
     }
-    if (m.from.layout.kind == LAYOUT_SPLIT)
-        MUST(layout_covers(&m.from.layout, &m.type, from->n));
+    if (m.from.layout.kind == LAYOUT_SPLIT) MUST(layout_covers(&m.from.layout, &m.type, from->n));
     MUST(from->n > 1 || m.from.layout.kind == LAYOUT_REPLICATE);
     MUST(to->n > 1 || m.to.layout.kind == LAYOUT_REPLICATE);
     if (reads) model_put(w, t, m.out, false, &m.type, m.to.group, &m.to.layout);
@@ -104,8 +103,8 @@ static inline void model_parts(const ModelWorker *w, const Inst *in, const Tenso
     int n;
     bool is_empty = true;
     if (in->op == OP_DATA) return;
-    layout_localise(in, first ? &first->type : NULL, first ? &first->layout : &whole, &out[0],
-                    give, at, &local);
+    layout_localise(in, first ? &first->type : NULL, first ? &first->layout : &whole, &out[0], give,
+                    at, &local);
     bool has_sizes = op_info[in->op].class_ == CLASS_SOURCE || inst_attr(in, ATTR_SHAPE) ||
                      inst_attr(in, ATTR_SIZE) || inst_attr(in, ATTR_GROUPS);
     const Inst *mine = give->kind == LAYOUT_SPLIT && has_sizes ? &local.inst : in;
@@ -115,8 +114,8 @@ static inline void model_parts(const ModelWorker *w, const Inst *in, const Tenso
             TensorType want = layout_local(give, &out[k], at);
             is_empty = is_empty && type_numel(&want) == 0;
         }
-        MUST(is_empty || (op_info[in->op].class_ == CLASS_REDUCE &&
-                          give->kind == LAYOUT_PARTIAL && type_numel(&part[0]) == 0));
+        MUST(is_empty || (op_info[in->op].class_ == CLASS_REDUCE && give->kind == LAYOUT_PARTIAL &&
+                          type_numel(&part[0]) == 0));
         return;
     }
     MUST(n == n_out);
@@ -174,8 +173,7 @@ static inline void model_call(ModelWorker *w, Handles *t, const Inst *in, const 
                   give);
 }
 
-static inline void model_inst_comes(ModelWorker *w, uint32_t client, const Inst *in,
-                                    Arena *arena) {
+static inline void model_inst_comes(ModelWorker *w, uint32_t client, const Inst *in, Arena *arena) {
     Handles *t = &w->live[client];
     Layout whole = layout_replicate();
     Place place = {0};

@@ -22,11 +22,9 @@ static int64_t work_of(const Call *c) {
     for (int i = 0; i < c->n_in + c->n_out; i++) {
         const View *v = i < c->n_in ? &c->in[i] : &c->out[i - c->n_in];
         int64_t n = type_numel(&v->type);
-        if (n > most)
-            most = n;
+        if (n > most) most = n;
     }
-    if (c->inst->op != OP_MATMUL || most > WORK_MAX)
-        return most;
+    if (c->inst->op != OP_MATMUL || most > WORK_MAX) return most;
     const TensorType *a = &c->in[0].type;
     return type_numel(&c->out[0].type) * (a->shape[a->rank - 1] + 1);
 }
@@ -35,21 +33,18 @@ static int index_of(const Engine *e) { return e->ops == inner_ops[1]; }
 
 /* Declined calls get a ticket that engines never give. */
 static Ticket bounded_submit(Engine *e, const Call *c, const Ticket *after, int n) {
-    if (work_of(c) > WORK_MAX)
-        return UINT64_MAX;
+    if (work_of(c) > WORK_MAX) return UINT64_MAX;
     return inner_ops[index_of(e)]->submit(e, c, after, n);
 }
 static int bounded_done(Engine *e, Ticket t, bool wait, Err *err) {
-    if (t != UINT64_MAX)
-        return inner_ops[index_of(e)]->done(e, t, wait, err);
+    if (t != UINT64_MAX) return inner_ops[index_of(e)]->done(e, t, wait, err);
     err_set(err, ERR_LIMIT, "too much work");
     return -1;
 }
 
 static Exec *exec_of(int k) {
     static Exec *exec[2];
-    if (exec[k])
-        return exec[k];
+    if (exec[k]) return exec[k];
     inner_ops[k] = engine_find(k ? "cpu" : "reference");
     bounded_ops[k] = *inner_ops[k];
     bounded_ops[k].submit = bounded_submit;
@@ -64,8 +59,7 @@ static Exec *exec_of(int k) {
 static void drain(Exec *x) {
     while (exec_step(x, 100000)) {}
     Msg m = {0};
-    while (exec_next(x, &m))
-        msg_fini(&m);
+    while (exec_next(x, &m)) msg_fini(&m);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
@@ -100,12 +94,10 @@ static bool add_case(FrameWriter *w, Op op, DType d, uint64_t *id) {
     Err err = {0};
     uint64_t bytes = 0;
     for (int i = 0; i < c.inst.n_in; i++)
-        if (!c.arg[i].is_imm)
-            bytes += type_bytes(&c.type[i]);
+        if (!c.arg[i].is_imm) bytes += type_bytes(&c.type[i]);
     bool ok = bytes < SEED_BYTES && inst_infer(&c.inst, c.type, c.out, &n_out, &err);
     for (int i = 0; i < c.inst.n_in && ok; i++) {
-        if (c.arg[i].is_imm)
-            continue;
+        if (c.arg[i].is_imm) continue;
         View v = c.arg[i].view;
         v.data = c.arg[i].base + c.arg[i].offset * dtype_info[v.type.dtype].size_bytes;
         char *plain = xmalloc(type_bytes(&v.type) + 1);
@@ -120,13 +112,11 @@ static bool add_case(FrameWriter *w, Op op, DType d, uint64_t *id) {
         c.in[i].id = *id;
     }
     if (ok) {
-        for (int k = 0; k < c.inst.n_out; k++)
-            c.inst.out[k] = ++*id;
+        for (int k = 0; k < c.inst.n_out; k++) c.inst.out[k] = ++*id;
         frame_add(w, &c.inst);
         Operand out = {.kind = IN_TENSOR, .id = c.inst.out[0]};
         frame_add(w, &(Inst){.op = OP_FETCH, .n_in = 1, .in = &out});
-        if (pick(2))
-            frame_add(w, &(Inst){.op = OP_FREE, .n_in = 1, .in = &out});
+        if (pick(2)) frame_add(w, &(Inst){.op = OP_FREE, .n_in = 1, .in = &out});
     }
     case_free(&c);
     return ok;
@@ -139,8 +129,7 @@ static void fuzz_seed(Rand *r, Bytes *out) {
     uint64_t id = 0;
     for (int tries = 0, made = 0; tries < 20 && made < 3; tries++) {
         Op op = (Op)rand_below(r, OP_COUNT);
-        if (!samplers[op] || op == OP_DATA)
-            continue;
+        if (!samplers[op] || op == OP_DATA) continue;
         DType d = (DType)rand_below(r, DT_COUNT);
         if (op_info[op].in & DSET(d) && frame_bytes(&w) < SEED_BYTES)
             made += add_case(&w, op, d, &id);

@@ -383,9 +383,8 @@ int main(int argc, char **argv) {
         tally->failed++;
         printf("fuse: a job has crashed\n");
     }
-    printf("fuse: seeds %llu to %llu: %u programs, %u runs, %u failed\n",
-           (unsigned long long)first, (unsigned long long)(first + n - 1), tally->programs,
-           tally->runs, tally->failed);
+    printf("fuse: seeds %llu to %llu: %u programs, %u runs, %u failed\n", (unsigned long long)first,
+           (unsigned long long)(first + n - 1), tally->programs, tally->runs, tally->failed);
     printf("fuse: %lu launches of %lu ops, %lu with a product, %lu ops one by one; kernels: %lu "
            "compiled, %lu from disk; %lu files damaged\n",
            tally->launches, tally->fused, tally->products, tally->in_turn, tally->compiled,

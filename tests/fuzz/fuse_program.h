@@ -152,8 +152,7 @@ static bool map_inst(Program *p, Op op) {
             int c = choose(p);
             if (p->live[c].type.dtype == want) k = c;
         }
-        in[i] = k < 0 ? immediate(&p->r, want)
-                      : (Operand){.kind = IN_TENSOR, .id = p->live[k].id};
+        in[i] = k < 0 ? immediate(&p->r, want) : (Operand){.kind = IN_TENSOR, .id = p->live[k].id};
         if (k >= 0) types[i] = p->live[k].type;
     }
     return try_inst(p, &(Inst){.op = op, .n_in = (uint16_t)n, .in = in}, types);
@@ -161,9 +160,9 @@ static bool map_inst(Program *p, Op op) {
 
 /* A row of the class; of pointwise ones every other time one that programs are full of. */
 static Op some_row(Rand *r, OpClass c) {
-    static const Op usual[16] = {
-        OP_ADD, OP_ADD,  OP_SUB,  OP_MUL,     OP_MUL,  OP_DIV,   OP_NEG, OP_EXP,
-        OP_LOG, OP_TANH, OP_SQRT, OP_MAXIMUM, OP_RELU, OP_WHERE, OP_GT,  OP_EQ};
+    static const Op usual[16] = {OP_ADD,  OP_ADD,   OP_SUB, OP_MUL,  OP_MUL,  OP_DIV,
+                                 OP_NEG,  OP_EXP,   OP_LOG, OP_TANH, OP_SQRT, OP_MAXIMUM,
+                                 OP_RELU, OP_WHERE, OP_GT,  OP_EQ};
     if (c == CLASS_MAP && rand_below(r, 2)) return usual[rand_below(r, 16)];
     for (;;) {
         Op op = (Op)rand_below(r, OP_COUNT);
@@ -274,7 +273,8 @@ static void along_rows(Program *p) {
     }
     Attr fold[] = {axis, {.key = ATTR_KEEPDIMS, .b = true}};
     if (!unary(p, OP_MAX, fold, 2, &x) || !constant(p, &x.type)) return;
-    Operand in[] = {{.kind = IN_TENSOR, .id = p->live[n + 2].id}, index,
+    Operand in[] = {{.kind = IN_TENSOR, .id = p->live[n + 2].id},
+                    index,
                     {.kind = IN_TENSOR, .id = p->live[n + 1].id}};
     TensorType types[] = {p->live[n + 2].type, t, p->live[n + 1].type};
     Inst inst = {.op = OP_SCATTER_ADD, .n_in = 3, .in = in, .n_attr = 1, .attr = &axis};

@@ -11,9 +11,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static const char *const names[] = {
-    "a.npy", "a.safetensors", "a.csv", "a.json", "a.idx", "a.txt", "a.bin", "a.csv.gz", "a.idx.gz",
-    "a.npz", "a.png",         "a.ppm", "a.yaml", "a.jsonl"};
+static const char *const names[] = {"a.npy", "a.safetensors", "a.csv",    "a.json",   "a.idx",
+                                    "a.txt", "a.bin",         "a.csv.gz", "a.idx.gz", "a.npz",
+                                    "a.png", "a.ppm",         "a.yaml",   "a.jsonl"};
 enum { NAMES = sizeof names / sizeof *names };
 
 static void look(const IoValue *v) {
@@ -56,19 +56,21 @@ static const struct {
     const char *s;
     size_t n;
 } seeds[] = {
-#define SEED(name, s) {name, s, sizeof s - 1}
+#define SEED(name, s)                                                                              \
+    { name, s, sizeof s - 1 }
     SEED(0, "\x93NUMPY\x01\x00\x3b\x00{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), } "
-         "\n12345678"),
-    SEED(1, "\x88\x00\x00\x00\x00\x00\x00\x00{\"__metadata__\":{\"gt\":\"{\\\"a/0\\\":1,\\\"a/"
+            "\n12345678"),
+    SEED(1,
+         "\x88\x00\x00\x00\x00\x00\x00\x00{\"__metadata__\":{\"gt\":\"{\\\"a/0\\\":1,\\\"a/"
          "1\\\":[2]}\"},\"w/x\":{\"dtype\":\"F16\",\"shape\":[2],"
          "\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"BOOL\",\"shape\":[],\"data_offsets\":[4,5]}}  "
          "12345"),
     SEED(2, "a,b,\"c\"\n1,2.5,x\n\"4\",\"5\"\"\",6\n"),
     SEED(3, "{\"a\": [1, 2.5, \"x\\n\\u0041\", true, null], \"b\": {\"c\": -Infinity}}"),
     SEED(4, "\x00\x00\x0b\x02\x00\x00\x00\x02\x00\x00\x00\x01"
-         "1234"),
+            "1234"),
     SEED(7, "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x33\xd4\x31\xe2\x02\x00\x3f\x6c\x1e\x5c\x04"
-         "\x00\x00\x00"),
+            "\x00\x00\x00"),
     SEED(9, npz_numpy),
     SEED(9, npz_compressed),
     SEED(9, npz_streamed),
@@ -112,9 +114,12 @@ int main(int argc, char **argv) {
     long runs = 20000;
     uint64_t seed = 1;
     for (int o; (o = getopt(argc, argv, "n:s:")) != -1;) {
-        if (o == 'n') runs = atol(optarg);
-        else if (o == 's') seed = strtoull(optarg, NULL, 10);
-        else return 2;
+        if (o == 'n')
+            runs = atol(optarg);
+        else if (o == 's')
+            seed = strtoull(optarg, NULL, 10);
+        else
+            return 2;
     }
     static uint8_t data[1 << 16];
     for (int i = optind; i < argc; i++) {

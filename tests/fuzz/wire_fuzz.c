@@ -115,8 +115,7 @@ static void read_peers(const Msg *m) {
     volatile uint64_t sum = 0;
     if (wire_read_group(m, &id, rank, &count, &err))
         for (int i = 0; i < count; i++) sum += (uint64_t)rank[i];
-    if (wire_read_peer(m, &peer, &err))
-        sum += strlen(peer.data.host) + strlen(peer.data.endpoint);
+    if (wire_read_peer(m, &peer, &err)) sum += strlen(peer.data.host) + strlen(peer.data.endpoint);
     wire_read_peer_gone(m, &id, &err), wire_read_peer_hello(m, &id, &token, &err);
     wire_read_get(m, &get, &err), wire_read_taken(m, &taken, &err);
     if (wire_read_shard(m, &shard, &err))
@@ -153,8 +152,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
 static void hot_seed(Rand *r, Arena *a, Msg *m) {
     Inst in = rand_inst(r, a);
     bool is_placed = rand_below(r, 2);
-    void (*add)(FrameWriter *, const Inst *) = is_placed && rand_below(r, 2) ? frame_insert
-                                                                            : frame_add;
+    void (*add)(FrameWriter *, const Inst *) =
+        is_placed && rand_below(r, 2) ? frame_insert : frame_add;
     uint64_t id = in.n_out ? in.out[0] : 5;
     FrameWriter w = {.edge_id = UINT64_MAX, .next_id = id, .next_added = id};
     Bodies bodies = {.may_insert = is_placed};

@@ -25,7 +25,7 @@ typedef struct World {
     Arena a, scratch;
     FrameWriter w;
     Bodies writes, reads; /* as either side knows them */
-    bool is_placed; /* as the dispatcher writes it */
+    bool is_placed;       /* as the dispatcher writes it */
     uint64_t next_id, next_added, seq, number;
     Inst sent[2 * HOT_INSTS];
     bool is_inserted[2 * HOT_INSTS];

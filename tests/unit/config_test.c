@@ -71,8 +71,8 @@ static const Wrong wrong[] = {
      "signal 'f': workers must be a list of worker numbers, got x", "workers: [0, 1]"},
     {"f: {shard: {workers: []}}", 1, 22, "signal 'f': workers must not be empty, got a list",
      "workers: null   means all"},
-    {"f: {shard: {workers: [0, 0]}}", 1, 26,
-     "signal 'f': a worker can be named once only, got 0", ""},
+    {"f: {shard: {workers: [0, 0]}}", 1, 26, "signal 'f': a worker can be named once only, got 0",
+     ""},
     {"f: {shard: {workers: [-1]}}", 1, 23,
      "signal 'f': a worker's number is from 0 to 1023, got -1", "workers: [0, 1]"},
     {"f: {shard: {axis: x}}", 1, 19, "signal 'f': axis must be a whole number, got x", "axis: 0"},
@@ -86,8 +86,7 @@ static const Wrong wrong[] = {
      "replicated: true"},
     {"f: {compile: yes}", 1, 14, "signal 'f': compile is true or false, got yes",
      "compile: true; yes, no, on and off are strings in YAML 1.2"},
-    {"f:\n  shard:\n    replicated: Off", 3, 17,
-     "signal 'f': replicated is true or false, got Off",
+    {"f:\n  shard:\n    replicated: Off", 3, 17, "signal 'f': replicated is true or false, got Off",
      "replicated: false; yes, no, on and off are strings in YAML 1.2"},
     {"f: {compile: \"true\"}", 1, 14, "signal 'f': compile is true or false, got \"true\"",
      "compile: true"},
@@ -143,8 +142,8 @@ static void test_mistakes(void) {
                   at.col);
         config_fini(&c);
     }
-    static const char *const broken[] = {"f: {", "f: [", "\"", "f:\n\tshard: 1\n", "a: b: c",
-                                         "\xff\xfe", "*x", "&a"};
+    static const char *const broken[] = {"f: {",    "f: [",     "\"", "f:\n\tshard: 1\n",
+                                         "a: b: c", "\xff\xfe", "*x", "&a"};
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
         Config c;
         ConfigAt at;
@@ -191,8 +190,8 @@ static void test_merge(void) {
     CHECK(parse(&c, "a: {shard: {axis: 1, workers: [0, 1]}, backward: b}\nb: {compile: true}\n",
                 &at, &err));
     uint64_t epoch = c.epoch;
-    CHECK(parse(&more, "a: {compile: true, shard: {workers: null}}\nz: {backward: a}\n", &at,
-                &err));
+    CHECK(
+        parse(&more, "a: {compile: true, shard: {workers: null}}\nz: {backward: a}\n", &at, &err));
     CHECK(config_merge(&c, &more, &at, &err) && c.epoch > epoch);
     const SignalConfig *a = find(&c, "a");
     CHECK(a->compile && a->n_workers == 0 && !strcmp(a->backward, "b") && c.n == 3);

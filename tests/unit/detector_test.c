@@ -110,8 +110,8 @@ static void test_any(void) {
         if (k % 300 == 0 || rand_below(&r, 100) == 0) { /* another loop, perhaps a longer one */
             n = rand_below(&r, 2) && 2 * n <= STEPS ? 2 * n : 1 + rand_below(&r, STEPS);
             for (int i = 0; i < n; i++)
-                pattern[i] = i >= n / 2 && rand_below(&r, 2) ? pattern[i - n / 2]
-                                                              : rand_below(&r, 3);
+                pattern[i] =
+                    i >= n / 2 && rand_below(&r, 2) ? pattern[i - n / 2] : rand_below(&r, 3);
         }
         uint64_t first = next_id;
         for (int i = 0; i < n; i++) {

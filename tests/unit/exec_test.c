@@ -761,7 +761,7 @@ int main(int argc, char **argv) {
         test_huge_view(engines[i]);
         test_cancel(engines[i]);
         test_watch(engines[i]);
-    test_clients(engines[i]);
+        test_clients(engines[i]);
     }
     test_huge_operand();
     test_cancel_soon();

@@ -213,8 +213,8 @@ static Value random_index(Trial *t, Rand *lie, Rand *r, DType d) {
 
 /* ---- Random clusters ---- */
 
-static const DType dtypes[] = {DT_F32, DT_F32, DT_F32, DT_F32, DT_F64, DT_F16, DT_BF16,
-                               DT_I32, DT_I64, DT_U8,  DT_I8,  DT_BOOL};
+static const DType dtypes[] = {DT_F32,  DT_F32, DT_F32, DT_F32, DT_F64, DT_F16,
+                               DT_BF16, DT_I32, DT_I64, DT_U8,  DT_I8,  DT_BOOL};
 
 /* Any value of the space (rows_only false), of rows, or a total; dtype DT_NONE: any. */
 static const Value *any_value(const Trial *t, Rand *g, DType d, bool is_row, bool is_column) {
@@ -510,8 +510,8 @@ static void test_random(int clusters, uint64_t seed) {
         bool ok = check_trial(t, k, engine[1], &r, false, what) &&
                   check_trial(t, k, engine[0], &r, true, what);
         if (!ok && check_failed < 20)
-            fprintf(stderr, "%s\n", jit_source(jit, t->fuse.signature, t->fuse.signature_bytes,
-                                               t->fuse.hash));
+            fprintf(stderr, "%s\n",
+                    jit_source(jit, t->fuse.signature, t->fuse.signature_bytes, t->fuse.hash));
     }
     JitStats s = jit_stats(jit);
     printf("  %d clusters, %d pairs share a kernel, %llu kernels in %llu calls, %.0f ms\n",

@@ -55,7 +55,11 @@ static bool tap_run(Tap *t, const char *format, ...) {
 enum { LINES_MAX = 4000, IDS_MAX = 20000 };
 typedef struct Look {
     int n;
-    struct { uint64_t out[MAX_OUT]; int n_out; char text[60]; } line[LINES_MAX];
+    struct {
+        uint64_t out[MAX_OUT];
+        int n_out;
+        char text[60];
+    } line[LINES_MAX];
     bool made[IDS_MAX], freed[IDS_MAX], read[IDS_MAX];
 } Look;
 

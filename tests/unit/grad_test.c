@@ -71,8 +71,7 @@ static const Sample samples[] = {
     {OP_SOLVE_TRIANGULAR, "fn(a, b) => solve_triangular(b[:2], a, upper=true, left=false)",
      "[" A ", " B "]"},
     {OP_SOLVE_TRIANGULAR,
-     "fn(a, b) => solve_triangular(b @ b.T, a, upper=true, unitriangular=true)",
-     "[" A ", " B "]"},
+     "fn(a, b) => solve_triangular(b @ b.T, a, upper=true, unitriangular=true)", "[" A ", " B "]"},
     {OP_SHARD, "fn(x) => signal.tensor(x * x, \"a\") * x", "[" A "]"},
     {OP_TOPK, "fn(x) => topk(x, 2, axis=1)[0] * x[:, 1:]", "[" A "]"},
     {OP_CONV, "fn(x, w) => conv2d(x, w, stride=[2, 1], padding=1, dilation=[1, 2], groups=2)",
@@ -171,13 +170,14 @@ static void check_map(Op op) {
         }
         check(name, f, "[" POSITIVE " * 0.9]");
         check_shapes(name, f, POSITIVE " * 0.9");
-        static const Op inner[] = {OP_LOG,  OP_LOG2, OP_LOG10, OP_LOG1P, OP_SQRT,
+        static const Op inner[] = {OP_LOG,   OP_LOG2, OP_LOG10, OP_LOG1P, OP_SQRT,
                                    OP_RSQRT, OP_ASIN, OP_ACOS,  OP_ATANH};
         bool positive = false;
         for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) positive |= op == inner[i];
         if (op == OP_TAN) /* steep near pi / 2 */
             check(name, f, "[" A " * 0.5]");
-        else if (!positive) check(name, f, "[" A "]");
+        else if (!positive)
+            check(name, f, "[" A "]");
         return;
     }
     const char *left = op == OP_POW ? "[" POSITIVE ", " A "]" : "[" A ", " B "]";

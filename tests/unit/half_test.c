@@ -71,7 +71,8 @@ static void test_boundaries(DType d) {
         struct {
             float x;
             int want;
-        } tries[] = {{nextafterf(middle, 0), i}, {middle, i + (i & 1)},
+        } tries[] = {{nextafterf(middle, 0), i},
+                     {middle, i + (i & 1)},
                      {nextafterf(middle, INFINITY), i + 1}};
         for (int t = 0; t < 3; t++) {
             for (int sign = 0; sign < 2; sign++) {

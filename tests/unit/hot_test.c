@@ -78,8 +78,7 @@ static void take_part(Side *s, PeerId to, const FrameReader *f, const Inst *in) 
     } else if (!s->group[on][to] && !s->group[from][to]) {
         return;
     }
-    for (int i = 0; i < in->n_out && s->group[on][to]; i++)
-        map_put(&s->live[to], in->out[i], s);
+    for (int i = 0; i < in->n_out && s->group[on][to]; i++) map_put(&s->live[to], in->out[i], s);
     bytes_printf(&s->does[to], "%llu%s%s ", (unsigned long long)f->inst_seq,
                  f->is_inserted ? "+" : "", f->compiles ? "!" : "");
     inst_print(&out, NULL, &s->does[to]);
@@ -224,8 +223,8 @@ static void compare_sent(void) {
         const Sent *a = &side[0].sent[i], *b = &side[1].sent[i];
         bool same = a->to == b->to && a->text.n == b->text.n &&
                     !memcmp(a->text.data, b->text.data, a->text.n);
-        CHECK_MSG(same, "seed %llu: in full\n%s\nhot\n%s", (unsigned long long)seed,
-                  a->text.data, b->text.data);
+        CHECK_MSG(same, "seed %llu: in full\n%s\nhot\n%s", (unsigned long long)seed, a->text.data,
+                  b->text.data);
         CHECK_MSG(b->is_hot || same_bytes(&a->m, &b->m), "seed %llu: other bytes for\n%s",
                   (unsigned long long)seed, a->text.data);
     }
@@ -352,9 +351,9 @@ static Inst inst_of(const Loop *l, const Step *s, const uint64_t *made, Operand 
     Attr *a = arena_alloc(&arena, 3 * sizeof *a);
     int64_t *ints = arena_alloc(&arena, 8 * sizeof *ints);
     for (int k = 0; k < 2; k++)
-        o[k] = (Operand){.kind = IN_TENSOR,
-                         .id = s->in[k] < VARIABLES ? variable[s->in[k]]
-                                                    : made[s->in[k] - VARIABLES]};
+        o[k] =
+            (Operand){.kind = IN_TENSOR,
+                      .id = s->in[k] < VARIABLES ? variable[s->in[k]] : made[s->in[k] - VARIABLES]};
     if (rarely() && s->in[0] < VARIABLES) o[0].id = (uint64_t)rand_below(&r, (int)next_id + 1);
     Inst in = {.op = s->op, .n_in = 1, .in = o, .attr = a, .n_out = 1, .pos = {.line = 1}};
     in.pos.line += (uint32_t)(s - l->step);
@@ -625,9 +624,19 @@ static uint64_t shaped_source(int64_t rows) {
     Operand o = {.kind = IN_IMM_FLOAT, .f = 1};
     Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape}, {.key = ATTR_DTYPE}};
     attr[1].dtype = DT_F32;
-    add(&(Inst){.op = OP_FULL, .n_in = 1, .in = &o, .n_attr = 2, .attr = attr, .n_out = 1,
+    add(&(Inst){.op = OP_FULL,
+                .n_in = 1,
+                .in = &o,
+                .n_attr = 2,
+                .attr = attr,
+                .n_out = 1,
                 .out = {next_id}},
-        &(Inst){.op = OP_FULL, .n_in = 1, .in = &o, .n_attr = 2, .attr = attr, .n_out = 1,
+        &(Inst){.op = OP_FULL,
+                .n_in = 1,
+                .in = &o,
+                .n_attr = 2,
+                .attr = attr,
+                .n_out = 1,
                 .out = {next_id}});
     return next_id++;
 }

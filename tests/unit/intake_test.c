@@ -20,12 +20,12 @@ static uint64_t seed = 1;
 /* One of the two dispatchers. */
 typedef struct Side {
     Dispatcher *d;
-    Bodies known[WORKERS + 1]; /* as workers know them ... */
+    Bodies known[WORKERS + 1];  /* as workers know them ... */
     Bodies placed[WORKERS + 1]; /* ... and the dispatcher's own, which are not counted */
-    Bytes sent, told;          /* instructions, errors: since the last frame */
-    uint64_t number;           /* of the last frame that was sent */
-    uint64_t n_hot, n_bodies; /* that came as hot records; definitions */
-    size_t largest;           /* head of a frame */
+    Bytes sent, told;           /* instructions, errors: since the last frame */
+    uint64_t number;            /* of the last frame that was sent */
+    uint64_t n_hot, n_bodies;   /* that came as hot records; definitions */
+    size_t largest;             /* head of a frame */
 } Side;
 
 typedef struct Step {
@@ -41,7 +41,7 @@ typedef struct Loop {
 /* How the client writes. */
 typedef struct Style {
     bool has_edges, has_distances, cuts; /* cuts: frames end anywhere */
-    int odd; /* one round in so many differs; 0: none does */
+    int odd;                             /* one round in so many differs; 0: none does */
 } Style;
 
 static Rand r;
@@ -153,8 +153,8 @@ static void send_frame(void) {
     msg_fini(&m);
     compare("sent", &side[0].sent, &side[1].sent);
     compare("told", &side[0].told, &side[1].told);
-    static const char *counters[] = {"\ntensors=", "\nbytes=", "\nplaced=", "\nmoves=",
-                                     "\ncut_off="};
+    static const char *counters[] = {
+        "\ntensors=", "\nbytes=", "\nplaced=", "\nmoves=", "\ncut_off="};
     for (int i = 0; i < 5; i++)
         CHECK_INT(counter(&side[1], counters[i]), counter(&side[0], counters[i]));
     arena_reset(&scratch);
@@ -203,9 +203,9 @@ static void replace(int v) {
 }
 
 static void loop_new(Loop *l) {
-    static const Op ops[] = {OP_ADD,   OP_MUL, OP_NEG,   OP_SUM,  OP_SLICE, OP_RANDN,
-                             OP_FETCH, OP_SUB, OP_FULL,  OP_DATA, OP_ADD,   OP_MATMUL,
-                             OP_SYNC,  OP_DIV, OP_CUMMAX};
+    static const Op ops[] = {OP_ADD,   OP_MUL,    OP_NEG,  OP_SUM,  OP_SLICE,
+                             OP_RANDN, OP_FETCH,  OP_SUB,  OP_FULL, OP_DATA,
+                             OP_ADD,   OP_MATMUL, OP_SYNC, OP_DIV,  OP_CUMMAX};
     l->n = 1 + rand_below(&r, STEPS - 2);
     for (int i = 0; i < l->n; i++) {
         Step *s = &l->step[i];
@@ -254,7 +254,9 @@ static Inst inst_of(const Loop *l, const Step *s, const uint64_t *made, Operand 
         for (int k = 0; k < 6; k++) ints[k] = 1;
         ints[0] = rarely() ? 90 : 0, ints[1] = 0;
         for (int k = 0; k < 3; k++)
-            a[k] = (Attr){.key = k == 0 ? ATTR_START : k == 1 ? ATTR_SIZE : ATTR_STEP,
+            a[k] = (Attr){.key = k == 0   ? ATTR_START
+                                 : k == 1 ? ATTR_SIZE
+                                          : ATTR_STEP,
                           .n = 2,
                           .ints = ints + 2 * k};
         in.n_attr = 3;
@@ -485,8 +487,7 @@ static void test_last_id(void) {
     send_frame();
     CHECK(side[1].n_hot > 0);
     Operand o = operand(variable[0]);
-    Inst in = {
-        .op = OP_NEG, .n_in = 1, .in = &o, .n_out = 1, .out = {UINT64_MAX - MAX_OUT}};
+    Inst in = {.op = OP_NEG, .n_in = 1, .in = &o, .n_out = 1, .out = {UINT64_MAX - MAX_OUT}};
     FrameWriter last = {.edge_id = UINT64_MAX, .next_id = next_id};
     frame_begin(&last, 1, seq);
     frame_add(&last, &in);

@@ -86,14 +86,16 @@ static void damage(const char *name, const char *file, size_t n) {
     char *copy = malloc(n);
     for (size_t i = 0; i < n; i++) {
         Err e = {0};
-        CHECK_MSG(!decode(name, file, i, &v, &e) && e.text[0] && v.kind == IO_NONE,
-                  "%s cut at %zu", name, i);
+        CHECK_MSG(!decode(name, file, i, &v, &e) && e.text[0] && v.kind == IO_NONE, "%s cut at %zu",
+                  name, i);
         for (int bit = 0; bit < 8; bit++) {
             memcpy(copy, file, n);
             copy[i] ^= (char)(1 << bit);
             e = (Err){0};
-            if (decode(name, copy, n, &v, &e)) io_fini(&v);
-            else CHECK_MSG(e.text[0] && v.kind == IO_NONE, "%s with a wrong byte %zu", name, i);
+            if (decode(name, copy, n, &v, &e))
+                io_fini(&v);
+            else
+                CHECK_MSG(e.text[0] && v.kind == IO_NONE, "%s with a wrong byte %zu", name, i);
         }
     }
     free(copy);
@@ -109,7 +111,12 @@ static void test_npz_hostile(void) {
     size_t n = sizeof npz_compressed - 1, central = n - 4;
     memcpy(copy, npz_compressed, n);
     while (memcmp(copy + central, "PK\1\2", 4)) central--; /* the last member's entry */
-    struct { int at; const char *bytes; size_t n; const char *says; } bad[] = {
+    struct {
+        int at;
+        const char *bytes;
+        size_t n;
+        const char *says;
+    } bad[] = {
         {8, "\1", 1, "encrypted"},
         {10, "\x0c", 1, "method 12"},
         {16, "\0\0\0", 3, "checksum"},
@@ -194,8 +201,13 @@ static void test_pictures_round(void) {
 }
 
 static void test_pnm_read(void) {
-    static const struct { const char *file; size_t n; int rank; const char *want; size_t n_want; }
-    good[] = {
+    static const struct {
+        const char *file;
+        size_t n;
+        int rank;
+        const char *want;
+        size_t n_want;
+    } good[] = {
 #define GOOD(file, rank, want) {file, sizeof file - 1, rank, want, sizeof want - 1}
         GOOD("P2 # made by hand\n2 2\n#x\n255\n0 1\n2 255", 2, "\0\1\2\xff"),
         GOOD("P3\n1 1 15 0 15 7\n", 3, "\0\xff\x77"),
@@ -213,15 +225,30 @@ static void test_pnm_read(void) {
                   "case %zu: %s", i, e.text);
         io_fini(&v);
     }
-    static const char *const bad[] = {
-        "", "P", "P5", "P7 1 1 255 a", "P4 8 1 a", "P5 1 1", "P5 1 1 255", "P5 2 1 255\na",
-        "P5 1 1 0 a", "P5 1 1 65536 a", "P5 999999999 999999999 255\na", "P5 1234567890 1 255\na",
-        "P5 -1 1 255\na", "P2 2 1 255 1", "P2 2 1 255 1 256", "P2 2 1 255 1 x", "P2 # no end",
-        "P5 1 1 10\n\xff", "P6 1 1 255\nab", "P2 999999999 1000000 255 1 1"};
+    static const char *const bad[] = {"",
+                                      "P",
+                                      "P5",
+                                      "P7 1 1 255 a",
+                                      "P4 8 1 a",
+                                      "P5 1 1",
+                                      "P5 1 1 255",
+                                      "P5 2 1 255\na",
+                                      "P5 1 1 0 a",
+                                      "P5 1 1 65536 a",
+                                      "P5 999999999 999999999 255\na",
+                                      "P5 1234567890 1 255\na",
+                                      "P5 -1 1 255\na",
+                                      "P2 2 1 255 1",
+                                      "P2 2 1 255 1 256",
+                                      "P2 2 1 255 1 x",
+                                      "P2 # no end",
+                                      "P5 1 1 10\n\xff",
+                                      "P6 1 1 255\nab",
+                                      "P2 999999999 1000000 255 1 1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         e = (Err){0};
-        CHECK_MSG(!decode("a.pgm", bad[i], strlen(bad[i]), &v, &e) && e.text[0],
-                  "accepted: %s", bad[i]);
+        CHECK_MSG(!decode("a.pgm", bad[i], strlen(bad[i]), &v, &e) && e.text[0], "accepted: %s",
+                  bad[i]);
     }
 }
 
@@ -232,8 +259,10 @@ static void reads_as(const char *name, const char *text, const char *want) {
     IoValue v;
     Err e = {0};
     Bytes json = {0};
-    if (decode(name, text, strlen(text), &v, &e)) json_print(&v, -1, &json);
-    else bytes_puts(&json, e.text);
+    if (decode(name, text, strlen(text), &v, &e))
+        json_print(&v, -1, &json);
+    else
+        bytes_puts(&json, e.text);
     CHECK_STR(json.data, want);
     bytes_fini(&json);
     io_fini(&v);
@@ -306,10 +335,19 @@ static void test_jsonl_read(void) {
 
 static void test_text_round(void) {
     static const char *const hosts[] = {
-        "null", "true", "-5", "1e+20", "-0.0", "[NaN, Infinity, -Infinity, 1.5e-300]",
-        "\"\"", "\"a\\nb \"", "[\"1\", \"null\", \"yes\", \"-\", \"a: b\", \"#\", \"\xc3\xa9\", "
+        "null",
+        "true",
+        "-5",
+        "1e+20",
+        "-0.0",
+        "[NaN, Infinity, -Infinity, 1.5e-300]",
+        "\"\"",
+        "\"a\\nb \"",
+        "[\"1\", \"null\", \"yes\", \"-\", \"a: b\", \"#\", \"\xc3\xa9\", "
         "\"\\u0001\", \"<<\", \"=\", \" x\"]",
-        "{}", "[]", "{\"a\": {\"b\": [[1, 2], [], {\"\": null}]}, \"7\": \"12\", \"<<\": 1}",
+        "{}",
+        "[]",
+        "{\"a\": {\"b\": [[1, 2], [], {\"\": null}]}, \"7\": \"12\", \"<<\": 1}",
         "[[[[1]]], {\"x\": [{\"y\": 1}, {}]}]",
     };
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
@@ -354,8 +392,8 @@ int main(void) {
     test_yaml_refuses();
     test_jsonl_read();
     test_text_round();
-    static const char *const left[] = {"deep/x.npz", "deep", "x.png", "x.ppm", "x.pgm", "x.yaml",
-                                       "x.jsonl"};
+    static const char *const left[] = {"deep/x.npz", "deep",   "x.png",  "x.ppm",
+                                       "x.pgm",      "x.yaml", "x.jsonl"};
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) remove(in_dir(left[i]));
     CHECK(rmdir(dir) == 0); /* nothing else is left: temporary files are gone */
     return check_report("io formats");

@@ -198,7 +198,8 @@ static void test_limits(void) {
     CHECK_INT(call("exec yes", 60, 20, why), CC_ASTRAY);
     CHECK_MSG(strstr(why, "said more than 1024 KiB"), "%s", why);
     CHECK_INT(call("while [ $# -gt 1 ]; do [ $1 = -o ] && out=$2; shift; done; exec yes >$out", 60,
-                   20, why), CC_REFUSED);
+                   20, why),
+              CC_REFUSED);
     CHECK_MSG(strstr(why, "was ended by signal 25"), "%s", why);
     CHECK_INT(call("echo 'cc: error: none of that' >&2; exit 1", 60, 20, why), CC_REFUSED);
     CHECK_INT(call("exec cc \"$@\"", 60, 20, why), CC_MADE);

@@ -183,7 +183,7 @@ static void test_shared(void) {
     CHECK(fd >= 0 && !fstat(fd, &s));
     CHECK_INT(s.st_size, bytes);
     CHECK(s.st_blocks < 10000); /* of 512 bytes: 5 of 65536 MB */
-    signal(SIGXFSZ, SIG_IGN); /* where the tests' own limit is asked before the seal */
+    signal(SIGXFSZ, SIG_IGN);   /* where the tests' own limit is asked before the seal */
     CHECK(ftruncate(fd, 4096) < 0 && ftruncate(fd, INT64_C(1) << 37) < 0);
     char *p = mem_alloc(m, 5 << 20);
     CHECK(p > (char *)base && p + (5 << 20) < (char *)base + bytes);

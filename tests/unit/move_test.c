@@ -165,9 +165,7 @@ static double fold(Op op, double a, double b) {
     default: return a != 0 && b != 0;
     }
 }
-static double fold_first(Op op, double a) {
-    return op == OP_ANY || op == OP_ALL ? a != 0 : a;
-}
+static double fold_first(Op op, double a) { return op == OP_ANY || op == OP_ALL ? a != 0 : a; }
 
 /* A reduction along the axis that is split: a term of it on each rank. */
 static void make_terms(World *w, Cli *c) {
@@ -380,8 +378,8 @@ static void check_done(World *w) {
     for (int i = 0; i < w->n; i++) {
         if (w->is_dead[i]) continue;
         bool done = exec_has_done(w->x[i], exec_frames(w->x[i]), 0);
-        CHECK_MSG(done, "seed %llu: %s: w%d of %d is stuck", (unsigned long long)w->seed,
-                  w->name, i, w->n);
+        CHECK_MSG(done, "seed %llu: %s: w%d of %d is stuck", (unsigned long long)w->seed, w->name,
+                  i, w->n);
         if (!done) tell_stuck(w, i);
         for (int k = 0; k < CLIENTS; k++)
             if (!w->c[k].is_gone) CHECK_INT(w->c[k].acked[i], w->c[k].sent[i]);
@@ -493,8 +491,8 @@ static void test_peer_gone(uint64_t seed) {
 
 /* Memory for a few tensors only: errors, but nothing wrong and nothing stuck. */
 static void test_tiny(uint64_t seed) {
-    World *w = world_new(seed, some_engine(), some_size(), 40000 + (uint64_t)below(200000),
-                         some_reach());
+    World *w =
+        world_new(seed, some_engine(), some_size(), 40000 + (uint64_t)below(200000), some_reach());
     w->name = "tiny";
     w->expects_errors = true;
     program(w, &w->c[0], 150, 14, 0);

@@ -36,8 +36,8 @@ static void test_dtypes(void) {
     } names[] = {
         {"f32", DT_F32},  {"float32", DT_F32}, {"float", DT_F32}, {"double", DT_F64},
         {"long", DT_I64}, {"int", DT_I64},     {"int32", DT_I32}, {"bool", DT_BOOL},
-        {"b1", DT_BOOL},  {"uint8", DT_U8},    {"f99", DT_NONE},   {"int8", DT_I8},
-        {"f16", DT_F16},  {"half", DT_F16},    {"bf16", DT_BF16},  {"bfloat16", DT_BF16},
+        {"b1", DT_BOOL},  {"uint8", DT_U8},    {"f99", DT_NONE},  {"int8", DT_I8},
+        {"f16", DT_F16},  {"half", DT_F16},    {"bf16", DT_BF16}, {"bfloat16", DT_BF16},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         CHECK_MSG(dtype_find(names[i].name, strlen(names[i].name)) == names[i].dtype, "%s",

@@ -19,10 +19,10 @@ enum { CLIENT = 3, CARRIED = 5, LINES = 64, INDEX = CARRIED - 1 };
 
 typedef struct Line {
     Op op;
-    int n_in, in[3];  /* carried ones, then what the body has made; -1: a number */
+    int n_in, in[3]; /* carried ones, then what the body has made; -1: a number */
     int n_free, free[8];
-    int made;         /* by those before it */
-    bool is_int;      /* its number */
+    int made;    /* by those before it */
+    bool is_int; /* its number */
     int n_attr;
     Attr attr[4];
     int64_t ints[4][2];
@@ -302,7 +302,12 @@ static void fill(World *w, int c, int64_t rows, double v) {
     Operand imm = {.kind = IN_IMM_FLOAT, .f = v};
     if (c == INDEX) imm = (Operand){.kind = IN_IMM_INT, .i = (int64_t)v}, shape[0] = 5;
     w->id[c] = w->next_id;
-    emit(w, &(Inst){.op = OP_FULL, .n_in = 1, .in = &imm, .n_attr = 2, .attr = attr, .n_out = 1,
+    emit(w, &(Inst){.op = OP_FULL,
+                    .n_in = 1,
+                    .in = &imm,
+                    .n_attr = 2,
+                    .attr = attr,
+                    .n_out = 1,
                     .out = {w->id[c]}});
 }
 
@@ -319,7 +324,12 @@ static void disturb(World *w) {
         Attr a = {.key = ATTR_AXES, .n = 2, .ints = axes};
         Operand in = {.kind = IN_TENSOR, .id = w->id[d]};
         w->id[c] = w->next_id;
-        emit(w, &(Inst){.op = OP_PERMUTE, .n_in = 1, .in = &in, .n_attr = 1, .attr = &a, .n_out = 1,
+        emit(w, &(Inst){.op = OP_PERMUTE,
+                        .n_in = 1,
+                        .in = &in,
+                        .n_attr = 1,
+                        .attr = &a,
+                        .n_out = 1,
                         .out = {w->id[c]}});
     }
     free_id(w, old);
@@ -389,9 +399,12 @@ static void try_body(const EngineOps *ops, uint64_t memory, char how, bool is_lo
         go_round(&w, &b, round);
         if (below(shake)) continue;
         frame_expect(&w.w, NULL, 0);
-        if (below(2)) disturb(&w);
-        else if (below(2)) refresh(&w);
-        else fetch_all(&w);
+        if (below(2))
+            disturb(&w);
+        else if (below(2))
+            refresh(&w);
+        else
+            fetch_all(&w);
         if (how == 'c' && below(2)) {
             send(&w, below(3));
             for (int i = 0; i < 2; i++) exec_on_cancel(w.x[i], CLIENT, w.seq - (uint64_t)below(9));
@@ -460,7 +473,12 @@ static uint64_t source(World *w, int64_t rows, DType d, double v) {
     Operand imm = {.kind = IN_IMM_FLOAT, .f = v};
     if (d == DT_I64) imm = (Operand){.kind = IN_IMM_INT, .i = (int64_t)v};
     uint64_t id = w->next_id;
-    emit(w, &(Inst){.op = OP_FULL, .n_in = 1, .in = &imm, .n_attr = 2, .attr = attr, .n_out = 1,
+    emit(w, &(Inst){.op = OP_FULL,
+                    .n_in = 1,
+                    .in = &imm,
+                    .n_attr = 2,
+                    .attr = attr,
+                    .n_out = 1,
                     .out = {id}});
     return id;
 }
@@ -468,7 +486,8 @@ static uint64_t source(World *w, int64_t rows, DType d, double v) {
 /* exp(-(w * x)), and beside it x[index] where there is one, which are freed. */
 static void round_of(World *w, uint64_t by, uint64_t x, uint64_t index) {
     uint64_t at = w->next_id;
-    Operand o[] = {{.kind = IN_TENSOR, .id = by}, {.kind = IN_TENSOR, .id = x},
+    Operand o[] = {{.kind = IN_TENSOR, .id = by},
+                   {.kind = IN_TENSOR, .id = x},
                    {.kind = IN_TENSOR, .id = index}};
     Operand made[4];
     for (int i = 0; i < 4; i++) made[i] = (Operand){.kind = IN_TENSOR, .id = at + (uint64_t)i};
@@ -479,8 +498,13 @@ static void round_of(World *w, uint64_t by, uint64_t x, uint64_t index) {
     emit(w, &(Inst){.op = OP_NEG, .n_in = 1, .in = made, .n_out = 1, .out = {at + 1}});
     emit(w, &(Inst){.op = OP_EXP, .n_in = 1, .in = made + 1, .n_out = 1, .out = {at + 2}});
     if (index)
-        emit(w, &(Inst){.op = OP_INDEX, .n_in = 2, .in = o + 1, .n_attr = 1, .attr = &axis,
-                        .n_out = 1, .out = {at + 3}});
+        emit(w, &(Inst){.op = OP_INDEX,
+                        .n_in = 2,
+                        .in = o + 1,
+                        .n_attr = 1,
+                        .attr = &axis,
+                        .n_out = 1,
+                        .out = {at + 3}});
     emit(w, &(Inst){.op = OP_FREE, .n_in = index ? 4 : 3, .in = made});
     edge(w);
     if (w->keeps_forms) define(w);

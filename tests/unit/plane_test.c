@@ -113,7 +113,7 @@ static void test_talk(const char *dispatcher) {
     say(&e[2], 0, 7), say(&e[2], 1, 8);
     CHECK(hear(&e[0], &rank) == 7 && rank == 2);
     CHECK(hear(&e[1], &rank) == 8 && rank == 2);
-    say(&e[2], 3, 9);        /* no such rank */
+    say(&e[2], 3, 9); /* no such rank */
     say(&e[2], UINT32_MAX, 9);
     /* In one process memory is read where it is; once per peer it is said so. */
     const void *base = NULL;
@@ -524,14 +524,26 @@ static void test_processes(Child *c) {
 
 /* The boxes that the owner offers. */
 static const Shard boxes[] = {
-    {.number = 1, .offset = 300000, .box = {.dtype = DT_F32, .rank = 2, .shape = {100, 250}},
-     .stride = {250, 1}, .bytes = 100000},
-    {.number = 2, .offset = 65536, .box = {.dtype = DT_U8, .rank = 3, .shape = {4, 16, 4096}},
-     .stride = {128 << 10, 8192, 1}, .bytes = 4 * 16 * 4096},
-    {.number = 3, .offset = 100, .box = {.dtype = DT_F64, .rank = 2, .shape = {64, 2}},
-     .stride = {512, 1}, .bytes = 64 * 16},
-    {.number = 4, .offset = (1 << 20) - 100, .box = {.dtype = DT_U8, .rank = 1, .shape = {4096}},
-     .stride = {1}, .bytes = 4096},
+    {.number = 1,
+     .offset = 300000,
+     .box = {.dtype = DT_F32, .rank = 2, .shape = {100, 250}},
+     .stride = {250, 1},
+     .bytes = 100000},
+    {.number = 2,
+     .offset = 65536,
+     .box = {.dtype = DT_U8, .rank = 3, .shape = {4, 16, 4096}},
+     .stride = {128 << 10, 8192, 1},
+     .bytes = 4 * 16 * 4096},
+    {.number = 3,
+     .offset = 100,
+     .box = {.dtype = DT_F64, .rank = 2, .shape = {64, 2}},
+     .stride = {512, 1},
+     .bytes = 64 * 16},
+    {.number = 4,
+     .offset = (1 << 20) - 100,
+     .box = {.dtype = DT_U8, .rank = 1, .shape = {4096}},
+     .stride = {1},
+     .bytes = 4096},
 };
 enum { BOXES = sizeof boxes / sizeof *boxes };
 

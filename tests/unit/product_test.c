@@ -122,8 +122,12 @@ static void run_part(const FusedArgs *a, int64_t begin, int64_t end, char *scrat
 /* How many parts a sum, or no sum, over (rows, n) is cut into on three threads. */
 static int parts_of(FusedUnit unit, int64_t rows, int64_t n) {
     View t = {.type = {DT_F32, 2, {rows, n}}, .stride = {n, 1}};
-    FusedKernel k = {.run = run_part, .finish = run_part, .unit = unit, .reductions = 1,
-                     .columns = unit == FUSED_LANES, .cost = 24};
+    FusedKernel k = {.run = run_part,
+                     .finish = run_part,
+                     .unit = unit,
+                     .reductions = 1,
+                     .columns = unit == FUSED_LANES,
+                     .cost = 24};
     Fuse f;
     fuse_init(&f, &t.type, unit == FUSED_ELEMENTS ? 0 : 1);
     FuseRef r[2] = {fuse_input(&f, &t), fuse_input(&f, &t)};

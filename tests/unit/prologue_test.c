@@ -39,8 +39,14 @@ typedef struct Unary {
     float hard[4]; /* arguments near which errors are largest, as found by trying all */
 } Unary;
 
-#define ROW(OP, name, ulp_max, ...) {#name, OP_##OP, name, Q(name), ulp_max, {__VA_ARGS__}}
-#define OWN(OP, name, ulp_max, ...) {#name, OP_##OP, d_##name, q_##name, ulp_max, {__VA_ARGS__}}
+#define ROW(OP, name, ulp_max, ...)                                                                \
+    {                                                                                              \
+#name, OP_##OP, name, Q(name), ulp_max, { __VA_ARGS__ }                                    \
+    }
+#define OWN(OP, name, ulp_max, ...)                                                                \
+    {                                                                                              \
+#name, OP_##OP, d_##name, q_##name, ulp_max, { __VA_ARGS__ }                               \
+    }
 static const Unary unary[] = {
     ROW(EXP, exp, 1, -5.88952f, 88.72f, -87.4f, -103.9f),
     ROW(EXPM1, expm1, 2, 0.376542f, -17.4f, 88.72f),
@@ -247,9 +253,9 @@ static void test_pow(uint32_t n) {
 static void test_pairs(uint32_t n) {
     double worst[2] = {0};
     uint64_t state = 11;
-    static const float s[] = {0.0f, -0.0f,     1,         -1,       3,         -0.5f,
-                              1e-40f, -1e-40f, 3e38f,     -3e38f,   INFINITY,  -INFINITY,
-                              NAN,  0x1p-149f, 0x1p-126f, 1.00001f, -1.00001f, 0.4142136f};
+    static const float s[] = {0.0f,   -0.0f,     1,         -1,       3,         -0.5f,
+                              1e-40f, -1e-40f,   3e38f,     -3e38f,   INFINITY,  -INFINITY,
+                              NAN,    0x1p-149f, 0x1p-126f, 1.00001f, -1.00001f, 0.4142136f};
     enum { SPECIAL = sizeof s / sizeof *s };
     for (uint32_t i = 0; i < n + SPECIAL * SPECIAL; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;

@@ -401,8 +401,10 @@ static void interrupt_prints(void) {
     CHECK_MSG(!strstr(s.all.data + from, "/100000"), "%.200s", s.all.data + from);
     type(&s, "\004");
     CHECK_INT(finish(&s), 0);
-    s = start((const char *[]){"-i", "-c", "x = randn(500, 500)\n"
-                                           "while true { print(\"at\", (x @ x).sum()) }", NULL});
+    s = start((const char *[]){"-i", "-c",
+                               "x = randn(500, 500)\n"
+                               "while true { print(\"at\", (x @ x).sum()) }",
+                               NULL});
     expect(&s, "at ");
     type(&s, "\003");
     expect(&s, "error: interrupted");

@@ -238,8 +238,9 @@ static const Program programs[] = {
      "+ t9223372036854775809 = move t4 shape=2 dtype=f32 on=2 from=1\n"
      "t5 = add t9223372036854775809 t0 on=2\n"
      "-> w0 w1 w2 w3 \n"},
-    {"births without a scope", "signal define \"*\" axis=0\nt0 = full 0 [512,512] f32\n"
-                               "t1 = full 0 [8] f32\nt2 = add t0 1\n",
+    {"births without a scope",
+     "signal define \"*\" axis=0\nt0 = full 0 [512,512] f32\n"
+     "t1 = full 0 [8] f32\nt2 = add t0 1\n",
      "t0 = full 0 [512,512] f32 on=5 split=[0,128]\n"
      "t1 = full 0 [8] f32 on=1\n"
      "t2 = add t0 1 on=5 split=[0,128]\n"

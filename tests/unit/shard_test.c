@@ -12,8 +12,8 @@ enum { CLIENT = 100, WORKERS = 4, LINES_MAX = 64 };
 
 static Dispatcher *d;
 static Bodies placed[WORKERS]; /* of the dispatcher's, as workers know them */
-static Bytes heard;      /* frames for workers, as text                      */
-static Bytes told;       /* what the client was told: errors and replies     */
+static Bytes heard;            /* frames for workers, as text                      */
+static Bytes told;             /* what the client was told: errors and replies     */
 static uint64_t seq;
 static uint64_t done[WORKERS]; /* before which each has done all it was sent */
 
@@ -188,7 +188,9 @@ static void ack(int rank, uint64_t at) {
 }
 
 static void reply(int rank, uint64_t at, ErrCode status, uint32_t n) {
-    ReplyValue v = {.status = (uint8_t)status, .type = {.dtype = DT_F32}, .data = "\0\0\0\0",
+    ReplyValue v = {.status = (uint8_t)status,
+                    .type = {.dtype = DT_F32},
+                    .data = "\0\0\0\0",
                     .bytes = status ? 0 : 4};
     Reply r = {.client = 1, .seq = at, .n = n, .value = &v};
     Buf *none[1] = {NULL};
@@ -350,11 +352,10 @@ static void test_check(void) {
         "signal enter a\nt1 = exp t0\n");
     say("t2 = exp t1\n");
     listen(true);
-    CHECK_STR(heard.data,
-              "t0 = full 1 [8,2] f32 on=1\ncheck nan=true\n"
-              "+ t9223372036854775808 = full 1 [8,2] f32 on=5 split=[0,2]\n"
-              "t1 = exp t9223372036854775808 on=5 split=[0,2]\n-> w0 w1 w2 w3 \n"
-              "+ check nan=true\nt2 = exp t1 on=5 split=[0,2]\n-> w0 w1 w2 w3 \n");
+    CHECK_STR(heard.data, "t0 = full 1 [8,2] f32 on=1\ncheck nan=true\n"
+                          "+ t9223372036854775808 = full 1 [8,2] f32 on=5 split=[0,2]\n"
+                          "t1 = exp t9223372036854775808 on=5 split=[0,2]\n-> w0 w1 w2 w3 \n"
+                          "+ check nan=true\nt2 = exp t1 on=5 split=[0,2]\n-> w0 w1 w2 w3 \n");
     stop();
 }
 

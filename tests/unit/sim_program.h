@@ -864,8 +864,7 @@ static void gen_loop(Gen *g) {
             Operand o[8];
             Inst gone = {.op = OP_FREE, .in = o};
             for (int k = i; k < n_left && k < i + 8; k++)
-                o[gone.n_in++] =
-                    (Operand){.kind = IN_TENSOR, .id = left[k] + (uint64_t)t * by};
+                o[gone.n_in++] = (Operand){.kind = IN_TENSOR, .id = left[k] + (uint64_t)t * by};
             program_add(g->p, &gone);
             g->p->inst[p->n - 1]->pos.line = 2;
         }

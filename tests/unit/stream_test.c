@@ -240,7 +240,7 @@ static void test_failure(Stream *s) {
     CHECK(stream_sync(s, &error)); /* told once */
     CHECK(effect(s, "done", y, 3) && stream_sync(s, &error));
     CHECK_STR(story, "done 1; ");
-    CHECK(value(s, w) == -1);      /* asked for by name: said again, with the place */
+    CHECK(value(s, w) == -1); /* asked for by name: said again, with the place */
     CHECK(error.kind == E_RUN && strstr(error.what, "earlier error") && error.at.line == 9);
     CHECK(value(s, y) == 1);
     /* Not yet told, the cause itself is the answer. */

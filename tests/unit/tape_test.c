@@ -115,7 +115,9 @@ static void test_reader(void) {
         {"0.1 2 - c4294967295 w0", '-', UINT32_MAX, ""},
         {"0.1\t2\t<\tc3\tw12\tdone t4\r", '<', 3, "done t4\r"},
     };
-    static const struct { const char *line, *why; } bad[] = {
+    static const struct {
+        const char *line, *why;
+    } bad[] = {
         {"", "column 1: seconds"},
         {"x 1 > c1 - a", "column 1: seconds"},
         {". 1 > c1 - a", "column 1: seconds"},

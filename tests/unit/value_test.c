@@ -14,8 +14,7 @@ static uint32_t random_below(uint32_t n) {
 
 static Value random_key(void) {
     char text[16];
-    if (random_below(2))
-        return v_int((int64_t)random_below(40) - 20);
+    if (random_below(2)) return v_int((int64_t)random_below(40) - 20);
     snprintf(text, sizeof text, "k%u", random_below(40));
     return v_cstr(text);
 }
@@ -29,8 +28,7 @@ typedef struct Model {
 
 static int model_find(const Model *m, Value key) {
     for (int i = 0; i < m->n; i++)
-        if (m->key[i].kind == key.kind && value_equal(m->key[i], key))
-            return i;
+        if (m->key[i].kind == key.kind && value_equal(m->key[i], key)) return i;
     return -1;
 }
 
@@ -74,12 +72,10 @@ static void maps(Interp *in) {
                 }
             }
             value_drop(key);
-            if (step % 37 == 0)
-                same_as_model(map.map, &model);
+            if (step % 37 == 0) same_as_model(map.map, &model);
         }
         same_as_model(map.map, &model);
-        for (int i = 0; i < model.n; i++)
-            value_drop(model.key[i]);
+        for (int i = 0; i < model.n; i++) value_drop(model.key[i]);
         value_drop(map);
     }
 }

@@ -155,11 +155,10 @@ static void test_huge_payload(void) {
     Buf *b = buf_wrap(data, bytes, unmap, &bytes);
     FrameWriter w = {0};
     frame_begin(&w, 1, 0);
-    frame_add(&w, &(Inst){.op = OP_DATA,
-                          .n_out = 1,
-                          .payload = data,
-                          .payload_bytes = bytes,
-                          .payload_buf = b});
+    frame_add(
+        &w,
+        &(Inst){
+            .op = OP_DATA, .n_out = 1, .payload = data, .payload_bytes = bytes, .payload_buf = b});
     CHECK(w.head->cap < 65536);
     Msg m;
     frame_end(&w, &m);
@@ -554,8 +553,14 @@ static void test_peers(void) {
     msg_fini(&m);
     PeerInfo p = {.rank = 5,
                   .token = UINT64_C(0xfedcba9876543210),
-                  .data = {.process = 1, .arena_at = 2, .arena_bytes = 3, .pid = 4, .fd = -1,
-                           .inode = 6, .host = "a-b", .endpoint = "tcp://10.0.0.1:5"}},
+                  .data = {.process = 1,
+                           .arena_at = 2,
+                           .arena_bytes = 3,
+                           .pid = 4,
+                           .fd = -1,
+                           .inode = 6,
+                           .host = "a-b",
+                           .endpoint = "tcp://10.0.0.1:5"}},
              p2;
     wire_peer(&p, &m);
     torture(&m, reads_peer, true);
@@ -578,8 +583,12 @@ static void test_peers(void) {
     CHECK(wire_read_peer_hello(&m, &r, &token, NULL) && r == 3 && token == p.token);
     msg_fini(&m);
     float data[6] = {1, 2, 3, 4, 5, 6};
-    Shard s = {.client = 4, .number = 1u << 20, .offset = 4096, .bytes = sizeof data,
-               .box = {.dtype = DT_F32, .rank = 2, .shape = {2, 3}}, .stride = {100, -1}},
+    Shard s = {.client = 4,
+               .number = 1u << 20,
+               .offset = 4096,
+               .bytes = sizeof data,
+               .box = {.dtype = DT_F32, .rank = 2, .shape = {2, 3}},
+               .stride = {100, -1}},
           s2;
     for (int with = 0; with < 2; with++) {
         s.data = with ? data : NULL;

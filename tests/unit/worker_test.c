@@ -35,10 +35,8 @@ static bool await(Hub *hub, MsgKind kind, PeerId *from, Msg *m) {
     for (int waited = 0; waited < WAIT_MS; waited += 100) {
         int r;
         while ((r = hub_recv(hub, from, m))) {
-            if (r < 0)
-                return false;
-            if (wire_kind(m) == kind)
-                return true;
+            if (r < 0) return false;
+            if (wire_kind(m) == kind) return true;
             msg_fini(m);
         }
         hub_wait(hub, 100);
@@ -128,16 +126,14 @@ static void test_transport(const char *endpoint) {
     Err err = {0};
     Hub *hub = hub_open(endpoint, &err);
     CHECK_MSG(hub != NULL, "%s", err.text);
-    if (!hub)
-        return;
+    if (!hub) return;
     Run runs[2] = {{0}, {0}};
     PeerId peer[2];
     for (int i = 0; i < 2; i++) {
         start(&runs[i], hub_endpoint(hub));
         peer[i] = greet(hub, (uint32_t)i);
     }
-    for (int i = 0; i < 2; i++)
-        work(hub, peer[i], (uint32_t)i);
+    for (int i = 0; i < 2; i++) work(hub, peer[i], (uint32_t)i);
     /* one is told to leave, the other finds the dispatcher gone */
     Msg m = {0};
     wire_text(MSG_BYE, "", 0, &m);
