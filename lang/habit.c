@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define LOOP      "for idx in randperm(len(X)).split(64) { x = X[idx]; y = Y[idx]; … }"
-#define RNN_PAD   "not here: the padded batch as it is; outputs behind an end: y.masked_fill(mask, 0)"
+#define RNN_PAD   "not here: pad the batch; outputs behind an end: y.masked_fill(mask, 0)"
 #define NO_DEVICE "drop it: programs name no devices; gtsh -w N and --engine choose"
 #define PLOT      "track(loss=loss) records curves; save(xs, \"x.csv\") for other tools"
 
