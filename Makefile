@@ -24,8 +24,9 @@ LIBS      = $(PKG_LIBS) -lm -ldl -lpthread
 # Debian packages that building and testing need; scripts/deps installs what is missing.
 DEBS     := gcc make pkg-config libc6-dev libzmq3-dev libyaml-dev libreadline-dev libdnnl-dev libpng-dev zlib1g-dev
 
-MAINS    := lang/main.c dispatcher/main.c worker/main.c worker/genkernels.c
-SRC      := $(filter-out $(MAINS),$(wildcard runtime/*.c lang/*.c dispatcher/*.c worker/*.c))
+MAINS    := lang/main.c dispatcher/main.c worker/main.c worker/kernel/genkernels.c
+ROOMS    := runtime lang dispatcher worker
+SRC      := $(filter-out $(MAINS),$(wildcard $(foreach r,$(ROOMS),$(r)/*.c $(r)/*/*.c)))
 PRELUDE  := $(sort $(wildcard lang/prelude/*.gt lang/prelude/*/*.gt lang/prelude/*/*/*.gt lang/prelude/*/*/*/*.gt))
 LIB      := $(B)/libgt.a
 PROGRAMS := $(B)/gtsh $(B)/gt-dispatcher $(B)/gt-worker
@@ -85,7 +86,7 @@ accuracy: $(B)/test/prologue_test                 ## every float through every f
 	$(Q)$(B)/test/prologue_test $(or $(STRIDE),1)
 test-torch: all                                   ## a GPT, a ResNet-18 and Transformers here and in PyTorch (GT_PYTHON)
 	$(Q)$(or $(GT_PYTHON),python3) -c 'import torch' 2>/dev/null || { echo "PyTorch is not installed: skipped (GT_PYTHON chooses the interpreter)"; exit 0; }; \
-	  text=../shared/data/tinyshakespeare.txt; [ -e $$text ] || { text=$(B)/gpt.txt; cat README.md lang/*.c >$$text; }; \
+	  text=../shared/data/tinyshakespeare.txt; [ -e $$text ] || { text=$(B)/gpt.txt; cat README.md lang/*/*.c >$$text; }; \
 	  $(or $(GT_PYTHON),python3) -B tests/torch/gpt.py $(B)/gtsh $$text && \
 	  $(or $(GT_PYTHON),python3) -W ignore -B tests/torch/models.py $(B)/gtsh
 lint:                                             ## house rules: columns, rooms, headers alone, manual pages
@@ -110,16 +111,16 @@ $(B)/obj/%.o: %.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -MMD -MP -c -o $@ $<
-$(B)/obj/runtime/dp_ucx.o: ALL_CF += $(UCX_CF)
-# Kernels: one generated source, compiled once per instruction set; worker/cpu.c chooses at run time.
-$(B)/obj/gen/kernels_%.o: $(B)/gen/kernels.c $(wildcard worker/prologue*.h worker/kernel*.h) runtime/rng.h
+$(B)/obj/runtime/net/dp_ucx.o: ALL_CF += $(UCX_CF)
+# Kernels: one generated source, compiled once per instruction set; worker/cpu/cpu.c chooses at run time.
+$(B)/obj/gen/kernels_%.o: $(B)/gen/kernels.c $(wildcard worker/kernel/*.h) runtime/base/rng.h
 	$(call say,CC,"kernels for $*")
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I. $(FLOATS) -O3 -g1 -Wno-stringop-overflow $(SAN) $(MARCH_$*) -DISA=$* -c -o $@ $<
 $(B)/gen/kernels.c: $(B)/gen/genkernels
 	@mkdir -p $(@D)
 	$(Q)$< > $@
-$(B)/gen/genkernels: worker/genkernels.c worker/emit.c worker/emit.h runtime/op.c runtime/err.c runtime/map.c runtime/arena.c $(wildcard runtime/*.def runtime/*.h)
+$(B)/gen/genkernels: worker/kernel/genkernels.c worker/kernel/emit.c worker/kernel/emit.h runtime/inst/op.c runtime/base/err.c runtime/base/map.c runtime/base/arena.c $(wildcard runtime/*/*.def runtime/*/*.h)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I. $(WARN) -O1 -g -o $@ $(filter %.c,$^)
@@ -130,9 +131,9 @@ $(B)/obj/gen/prelude.o: $(B)/gen/prelude.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -c -o $@ $<
 # The head of kernels compiled at run time, and the flags that give them the bits of those above.
-$(B)/gen/emit_head.c: scripts/embedc $(wildcard worker/prologue*.h) $(wildcard worker/kernel_*.h) worker/fused.h
+$(B)/gen/emit_head.c: scripts/embedc $(wildcard worker/kernel/*.h)
 	@mkdir -p $(@D)
-	$(Q)sh scripts/embedc emit_head worker/kernel_fused.h > $@
+	$(Q)sh scripts/embedc emit_head worker/kernel/kernel_fused.h > $@
 $(B)/obj/gen/emit_head.o: $(B)/gen/emit_head.c
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CF) -c -o $@ $<
 
@@ -159,7 +160,7 @@ $(B)/bench/%: tests/bench/%.c $(LIB)
 	$(Q)$(CC) $(ALL_CF) -o $@ $< $(LIB) $(LIBS)
 
 # ---- the rest ----
-$(B)/man/gt-ops.7: scripts/genman runtime/ops.def
+$(B)/man/gt-ops.7: scripts/genman runtime/inst/ops.def
 	@mkdir -p $(@D)
 	$(Q)sh scripts/genman > $@
 install: all $(B)/man/gt-ops.7                    ## into $(DESTDIR)$(PREFIX)

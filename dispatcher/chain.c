@@ -1,6 +1,6 @@
 /* chain.c: the stream's modifiers in their order. A new one is a file mod_NAME.c and a row here.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/modifier.h"
+#include "dispatcher/chain/modifier.h"
 
 #define MODIFIERS(X) X(hot) X(validate) X(scope) X(shard) X(route)
 

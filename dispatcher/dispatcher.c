@@ -4,8 +4,8 @@
  * frames bear; a worker for the clients of whom it has had frames. What a peer may not say ends the
  * connection, in words; the others go on.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/intake.h"
-#include "runtime/log.h"
+#include "dispatcher/hot/intake.h"
+#include "runtime/base/log.h"
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* dispatcher.h: the dispatcher as a step function over events; it does no I/O, never waits, never
  * locks.
  *
- * Shells (main.c for the daemon, lang/local.c for the embedded cluster, the tests' simulator) feed
+ * Shells (main.c for the daemon, local.c for the embedded cluster, the tests' simulator) feed
  * it messages and the time, and send what it puts out. Per client it keeps an id space, scopes,
  * credit, live bytes and deferred errors; the stream goes through a chain of modifiers
  * (modifier.h, chain.c): hot, validate, scope, shard, route; before them frames of clients that
@@ -9,9 +9,9 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_DISPATCHER_H
 #define GT_DISPATCHER_DISPATCHER_H
-#include "runtime/detector.h"
-#include "runtime/net.h"
-#include "runtime/wire.h"
+#include "runtime/wire/detector.h"
+#include "runtime/net/net.h"
+#include "runtime/wire/wire.h"
 
 typedef struct DispatcherConfig {
     int workers_wanted;        /* clients are first welcomed when so many workers are there; 0: 1 */
@@ -27,7 +27,7 @@ typedef struct DispatcherConfig {
 typedef struct Dispatcher Dispatcher;
 Dispatcher *dispatcher_new(const DispatcherConfig *config);
 void dispatcher_free(Dispatcher **d);
-/* From now on all that passes is written into this file (runtime/tape.h), and workers are asked for
+/* From now on all that passes is written into this file (tape.h), and workers are asked for
  * times. false: it cannot be opened. */
 bool dispatcher_log(Dispatcher *d, const char *path, Err *err);
 void dispatcher_on_message(Dispatcher *d, PeerId from, Msg *m, int64_t now_ms); /* consumes m */

@@ -5,12 +5,12 @@
  * then everybody is told. A second one ends it at once.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
-#include "runtime/config.h"
-#include "runtime/endpoint.h"
-#include "runtime/env.h"
-#include "runtime/flags.h"
-#include "runtime/log.h"
-#include "runtime/version.h"
+#include "runtime/layout/config.h"
+#include "runtime/net/endpoint.h"
+#include "runtime/base/env.h"
+#include "runtime/inst/flags.h"
+#include "runtime/base/log.h"
+#include "runtime/base/version.h"
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>

@@ -2,15 +2,15 @@
  * process ends. A program is text; text that begins with `gti 1` is instructions; without either,
  * the prompt. Results go to standard output, everything else to standard error.
  * SPDX-License-Identifier: MIT */
-#include "lang/args.h"
-#include "lang/local.h"
-#include "lang/options.h"
-#include "lang/repl.h"
-#include "lang/replay.h"
-#include "lang/signal.h"
-#include "runtime/log.h"
-#include "runtime/endpoint.h"
-#include "runtime/env.h"
+#include "lang/builtin/args.h"
+#include "lang/stream/local.h"
+#include "lang/shell/options.h"
+#include "lang/shell/repl.h"
+#include "lang/shell/replay.h"
+#include "lang/tensor/signal.h"
+#include "runtime/base/log.h"
+#include "runtime/net/endpoint.h"
+#include "runtime/base/env.h"
 #include <errno.h>
 #include <locale.h>
 #include <signal.h>

@@ -3,11 +3,11 @@
  *
  * A worker holds nothing that outlives its dispatcher's tables, so coming back means starting anew.
  * SPDX-License-Identifier: MIT */
-#include "runtime/endpoint.h"
-#include "runtime/env.h"
-#include "runtime/flags.h"
-#include "runtime/log.h"
-#include "runtime/version.h"
+#include "runtime/net/endpoint.h"
+#include "runtime/base/env.h"
+#include "runtime/inst/flags.h"
+#include "runtime/base/log.h"
+#include "runtime/base/version.h"
 #include "worker/worker.h"
 #include <errno.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
  * does I/O and sleeps.
  * SPDX-License-Identifier: MIT */
 #include "worker/worker.h"
-#include "worker/exec.h"
-#include "worker/jit_cc.h"
-#include "worker/mem.h"
-#include "worker/plane.h"
+#include "worker/exec/exec.h"
+#include "worker/jit/jit_cc.h"
+#include "worker/engine/mem.h"
+#include "worker/plane/plane.h"
 
 #include <sched.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_WORKER_H
 #define GT_WORKER_WORKER_H
-#include "runtime/net.h"
-#include "worker/engine.h"
+#include "runtime/net/net.h"
+#include "worker/engine/engine.h"
 #include <signal.h>
 
 typedef struct Worker Worker;

@@ -17,7 +17,7 @@
 
 static struct BareApi {
 #define DNNL(function) __typeof__(&function) function;
-#include "worker/dnnl_api.def"
+#include "worker/dnnl/dnnl_api.def"
     void (*omp_set_num_threads)(int);
 } bare_api;
 static dnnl_engine_t bare_engine;
@@ -38,7 +38,7 @@ static inline bool bare_open(void) {
 #define DNNL(function)                                                                             \
     *(void **)&bare_api.function = dlsym(l, #function);                                            \
     if (!bare_api.function) return false;
-#include "worker/dnnl_api.def"
+#include "worker/dnnl/dnnl_api.def"
     *(void **)&bare_api.omp_set_num_threads = dlsym(l, "omp_set_num_threads");
     return bare_api.omp_set_num_threads &&
            !bare_api.dnnl_engine_create(&bare_engine, dnnl_cpu, 0) &&

@@ -4,9 +4,9 @@
  * Figures are GFLOP/s and ratios. Skipped where the library is missing. Usage: conv_bench [THREADS]
  * SPDX-License-Identifier: MIT */
 #include "tests/bench/clock.h"
-#include "runtime/inst.h"
-#include "runtime/window.h"
-#include "worker/engine.h"
+#include "runtime/inst/inst.h"
+#include "runtime/infer/window.h"
+#include "worker/engine/engine.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 static struct Api {
 #define DNNL(function) __typeof__(&function) function;
-#include "worker/dnnl_api.def"
+#include "worker/dnnl/dnnl_api.def"
     void (*omp_set_num_threads)(int);
 } api;
 static dnnl_engine_t bare_engine;
@@ -31,7 +31,7 @@ static bool load(void) {
 #define DNNL(function)                                                                             \
     *(void **)&api.function = dlsym(l, #function);                                                 \
     if (!api.function) return false;
-#include "worker/dnnl_api.def"
+#include "worker/dnnl/dnnl_api.def"
     *(void **)&api.omp_set_num_threads = dlsym(l, "omp_set_num_threads");
     return api.omp_set_num_threads && !api.dnnl_engine_create(&bare_engine, dnnl_cpu, 0) &&
            !api.dnnl_stream_create(&bare_stream, bare_engine, dnnl_stream_default_flags);

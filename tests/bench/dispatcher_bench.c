@@ -4,9 +4,9 @@
  *   unsharded     t = t + x; free: one worker does all, the others wait
  *   data-parallel a step over rows that are split over all workers: no conversion
  *   collectives   a gradient step whose weights meet an inserted all_reduce each time
- *   hot           the same, sent as a hot body (runtime/body.h): its arguments alone
+ *   hot           the same, sent as a hot body (runtime/wire/body.h): its arguments alone
  *   found         sent in full, by a client that does not look for bodies: found here, by edges or
- *                 without any, and written anew (dispatcher/intake.h)
+ *                 without any, and written anew (dispatcher/hot/intake.h)
  *   in vain       likewise, but nothing comes again
  *   in short frames: each step of 6 instructions is a frame of its own
  *
@@ -19,7 +19,7 @@
  * names; so many workers instead of 72
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
-#include "runtime/body.h"
+#include "runtime/wire/body.h"
 #include "tests/bench/figure.h"
 #include <stdarg.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: MIT */
 #include "tests/bench/bare.h"
 #include "tests/bench/clock.h"
-#include "worker/pool.h"
+#include "worker/engine/pool.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

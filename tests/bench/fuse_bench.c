@@ -5,12 +5,12 @@
  * SPDX-License-Identifier: MIT */
 #include "tests/bench/clock.h"
 #include "tests/bench/figure.h"
-#include "runtime/inst.h"
-#include "worker/emit.h"
-#include "worker/fuse.h"
-#include "worker/jit.h"
-#include "worker/kernels.h"
-#include "worker/pool.h"
+#include "runtime/inst/inst.h"
+#include "worker/kernel/emit.h"
+#include "worker/emit/fuse.h"
+#include "worker/jit/jit.h"
+#include "worker/kernel/kernels.h"
+#include "worker/engine/pool.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

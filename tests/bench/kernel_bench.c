@@ -5,8 +5,8 @@
 #include "tests/bench/bare.h"
 #include "tests/bench/clock.h"
 #include "tests/bench/figure.h"
-#include "runtime/inst.h"
-#include "worker/engine.h"
+#include "runtime/inst/inst.h"
+#include "worker/engine/engine.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

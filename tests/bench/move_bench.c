@@ -7,8 +7,8 @@
  *
  * Usage: move_bench [MIB [REPEATS]]
  * SPDX-License-Identifier: MIT */
-#include "runtime/place.h"
-#include "runtime/wire.h"
+#include "runtime/layout/place.h"
+#include "runtime/wire/wire.h"
 #include "worker/worker.h"
 #include <signal.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
  * Usage: path_bench [ADDS]
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
-#include "lang/stream.h"
+#include "lang/stream/stream.h"
 #include "tests/bench/count.h"
 #include "tests/bench/figure.h"
 #include "worker/worker.h"

@@ -6,9 +6,9 @@
  * line in `cases` where the default operands do not fit. Usage: rows_bench [DTYPE [THREADS [ROW]]]
  * SPDX-License-Identifier: MIT */
 #include "tests/bench/clock.h"
-#include "runtime/element.h"
-#include "runtime/inst.h"
-#include "worker/engine.h"
+#include "runtime/base/element.h"
+#include "runtime/inst/inst.h"
+#include "worker/engine/engine.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

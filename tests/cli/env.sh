@@ -41,7 +41,7 @@ same "of others" "$(err)" ""
 code "gt-dispatcher, GT_PLANE" 1 env GT_PLANE=0 "$B/gt-dispatcher" --ipc /dev/null/x; has "gt-dispatcher" "$(err)" "gt-dispatcher: warning: GT_PLANE is set"
 code "gt-worker, GT_PLANE" 69 env GT_PLANE=0 "$B/gt-worker" --wait 1; has "gt-worker" "$(err)" "gt-worker: warning: GT_PLANE is set"
 # What is in the table is in the pages.
-for name in $(sed -n 's/^    {"\(GT_[A-Z_]*\)".*/\1/p; /others\[\] = {/,/NULL/p' runtime/env.c | grep -o 'GT_[A-Z_]*'); do
+for name in $(sed -n 's/^    {"\(GT_[A-Z_]*\)".*/\1/p; /others\[\] = {/,/NULL/p' runtime/base/env.c | grep -o 'GT_[A-Z_]*'); do
     grep -q "$name" man/gtsh.1 || fail "gtsh.1 lacks $name"
 done
 # A relative path in XDG_... counts as not set.

@@ -1,7 +1,7 @@
 /* config_fuzz.c: damaged configurations: an answer, or an error with a place inside the text and
  * nothing left behind. What is accepted survives the way through instructions.
  * SPDX-License-Identifier: MIT */
-#include "runtime/config.h"
+#include "runtime/layout/config.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_signal(Config *through, const SignalConfig *s) {

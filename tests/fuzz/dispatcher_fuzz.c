@@ -7,7 +7,7 @@
  * left nothing is left at all. With libFuzzer: build with -DLIBFUZZER -fsanitize=fuzzer. Else:
  * dispatcher_fuzz [-n RUNS] [-s SEED] [-v] [FILE ...]; -v: how often each operation was cut up.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/state.h"
+#include "dispatcher/state/state.h"
 #include "tests/fuzz/dispatcher_model.h"
 #include "tests/unit/random_inst.h"
 #include <unistd.h>

@@ -1,14 +1,14 @@
 /* dispatcher_model.h: workers as dispatcher_fuzz plays them: what each knows of groups and of each
  * client's tensors, and whether what it is sent can be carried out. Every operand of an instruction
- * must be there on every rank that takes part, laid out such that the parts fit (as worker/locate.c
+ * must be there on every rank that takes part, laid out such that the parts fit (as locate.c
  * finds); a result's name must be new. Values are not computed.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_FUZZ_DISPATCHER_MODEL_H
 #define GT_TESTS_FUZZ_DISPATCHER_MODEL_H
-#include "dispatcher/handle.h"
-#include "runtime/body.h"
-#include "runtime/inst_text.h"
-#include "runtime/wire.h"
+#include "dispatcher/state/handle.h"
+#include "runtime/wire/body.h"
+#include "runtime/inst/inst_text.h"
+#include "runtime/wire/wire.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

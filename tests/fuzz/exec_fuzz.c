@@ -5,7 +5,7 @@
  * sees it.
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/ops_sample.h"
-#include "worker/exec.h"
+#include "worker/exec/exec.h"
 
 #include "tests/fuzz/fuzz.h"
 

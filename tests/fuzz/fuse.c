@@ -11,9 +11,9 @@
  *   fuse SEED                                         one, with what differs
  * SPDX-License-Identifier: MIT */
 #include "tests/fuzz/fuse_program.h"
-#include "runtime/log.h"
-#include "worker/exec.h"
-#include "worker/jit_cache.h"
+#include "runtime/base/log.h"
+#include "worker/exec/exec.h"
+#include "worker/jit/jit_cache.h"
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>

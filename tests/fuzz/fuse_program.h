@@ -7,8 +7,8 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_FUZZ_FUSE_PROGRAM_H
 #define GT_TESTS_FUZZ_FUSE_PROGRAM_H
-#include "runtime/element.h"
-#include "runtime/inst.h"
+#include "runtime/base/element.h"
+#include "runtime/inst/inst.h"
 #include "tests/unit/random.h"
 #include <math.h>
 #include <string.h>

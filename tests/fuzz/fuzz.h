@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_FUZZ_FUZZ_H
 #define GT_TESTS_FUZZ_FUZZ_H
-#include "runtime/arena.h"
+#include "runtime/base/arena.h"
 #include "tests/unit/random.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* inst_text_fuzz.c: instruction text from anywhere. Whatever comes: an instruction or an error with
  * a column. What parses must print, read back as itself, and go through the binary form unharmed.
  * SPDX-License-Identifier: MIT */
-#include "runtime/wire.h"
+#include "runtime/wire/wire.h"
 #include "tests/unit/random_inst.h"
 #include "tests/fuzz/fuzz.h"
 

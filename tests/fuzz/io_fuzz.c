@@ -2,7 +2,7 @@
  * giant allocation. With libFuzzer: build with -DLIBFUZZER -fsanitize=fuzzer. Else: io_fuzz [-n
  * RUNS] [-s SEED] [FILE ...] (files are replayed; the first byte chooses the format).
  * SPDX-License-Identifier: MIT */
-#include "lang/io.h"
+#include "lang/file/io.h"
 #include "tests/unit/io_files.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* parse_fuzz.c: source text from anywhere, as a script and as a line at the prompt. Whatever comes:
  * a tree that prints, or an error with a kind, a sentence and, unless it is about the end, a place
  * inside the text. What is incomplete tells what is open. SPDX-License-Identifier: MIT */
-#include "lang/ast.h"
-#include "lang/lex.h"
+#include "lang/syntax/ast.h"
+#include "lang/syntax/lex.h"
 #include "tests/fuzz/fuzz.h"
 
 static void print_warning(void *ctx, const LangError *w) { error_print(w, "warning", false, ctx); }

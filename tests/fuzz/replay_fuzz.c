@@ -3,7 +3,7 @@
  * is the point: whatever inference lets pass, the engines must be able to run. Then a few bytes
  * change. SPDX-License-Identifier: MIT */
 #define FUZZ_CALM 2
-#include "lang/replay.h"
+#include "lang/shell/replay.h"
 #include "tests/fuzz/fuzz.h"
 #include <math.h>
 

@@ -13,8 +13,8 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_FUZZ_SHARD_PROGRAM_H
 #define GT_TESTS_FUZZ_SHARD_PROGRAM_H
-#include "runtime/arena.h"
-#include "runtime/err.h"
+#include "runtime/base/arena.h"
+#include "runtime/base/err.h"
 #include "tests/unit/random.h"
 #include <math.h>
 #include <stdio.h>

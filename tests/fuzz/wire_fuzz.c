@@ -2,8 +2,8 @@
  * must encode to something that decodes the same, survive inference with any operand types, and
  * print as text.
  * SPDX-License-Identifier: MIT */
-#include "runtime/body.h"
-#include "runtime/wire.h"
+#include "runtime/wire/body.h"
+#include "runtime/wire/wire.h"
 #include "tests/unit/random_inst.h"
 #include "tests/fuzz/fuzz.h"
 

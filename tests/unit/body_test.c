@@ -2,11 +2,11 @@
  * cut into frames anywhere, read as if each instruction stood there in full; so as a client writes
  * them, and as the dispatcher does, with inserted instructions and raw records. Damaged ones are
  * refused. SPDX-License-Identifier: MIT */
-#include "runtime/body.h"
+#include "runtime/wire/body.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random_inst.h"
-#include "runtime/place.h"
-#include "runtime/wire.h"
+#include "runtime/layout/place.h"
+#include "runtime/wire/wire.h"
 #include <time.h>
 
 static uint64_t seed = 1;

@@ -1,7 +1,7 @@
 /* choice_test: which way a cluster goes: while nothing is known both are tried, then the faster one
  * is taken, sizes apart, one bad measurement does not decide, and what changes is noticed.
  * SPDX-License-Identifier: MIT */
-#include "worker/choice.h"
+#include "worker/jit/choice.h"
 #include "tests/unit/check.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* config_test: what signals ask for: YAML with the place of every mistake, merging, the way into
  * an instruction and back.
  * SPDX-License-Identifier: MIT */
-#include "runtime/config.h"
+#include "runtime/layout/config.h"
 #include "tests/unit/check.h"
 
 static bool parse(Config *c, const char *text, ConfigAt *at, Err *err) {

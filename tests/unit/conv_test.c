@@ -3,10 +3,10 @@
  * must be close to sums in double; memory is back at 0; and where there is too little of it, that
  * is an answer. (ops_test has all rows at small sizes against the reference engine.)
  * SPDX-License-Identifier: MIT */
-#include "runtime/inst.h"
-#include "runtime/window.h"
+#include "runtime/inst/inst.h"
+#include "runtime/infer/window.h"
 #include "tests/unit/check.h"
-#include "worker/engine.h"
+#include "worker/engine/engine.h"
 #include <math.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_DELAYED_ENGINE_H
 #define GT_TESTS_UNIT_DELAYED_ENGINE_H
-#include "worker/ref.h"
+#include "worker/ref/ref.h"
 
 #include <stdlib.h>
 #include <string.h>

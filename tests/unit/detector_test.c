@@ -3,8 +3,8 @@
  * the ids, breaks, and frames that end anywhere: what is read is what was written, most of what
  * comes again goes out as arguments, and a detector has no more than it may.
  * SPDX-License-Identifier: MIT */
-#include "runtime/detector.h"
-#include "runtime/body.h"
+#include "runtime/wire/detector.h"
+#include "runtime/wire/body.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 #include <time.h>

@@ -1,7 +1,7 @@
 /* dispatcher_test: the dispatcher as a step function: who may say what, ids, poison in stream
  * order, credit, leaving.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/client.h"
+#include "dispatcher/state/client.h"
 #include "dispatcher/dispatcher.h"
 #include "tests/unit/check.h"
 

@@ -2,8 +2,8 @@
  * hints that do not fit, positions outside of the text, colour; exit codes; near names.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
-#include "lang/error.h"
-#include "lang/utf8.h"
+#include "lang/error/error.h"
+#include "lang/error/utf8.h"
 
 static Source source(const char *name, const char *text, uint32_t first_line) {
     return (Source){.name = name, .text = text, .n = strlen(text), .first_line = first_line};

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "delayed_engine.h"
-#include "worker/exec.h"
+#include "worker/exec/exec.h"
 
 #include <time.h>
 

@@ -2,7 +2,7 @@
  * the same values, float32 against NumPy's shortest decimals; errors where Python raises.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
-#include "lang/format.h"
+#include "lang/text/format.h"
 #include <math.h>
 
 #define I(v, spec_, want_)                                                                         \

@@ -6,9 +6,9 @@
  *   functions_test [DIRECTORY]
  *
  * SPDX-License-Identifier: MIT */
-#include "lang/builtin_tensor.h"
-#include "lang/interp.h"
-#include "lang/prelude.h"
+#include "lang/math/builtin_tensor.h"
+#include "lang/value/interp.h"
+#include "lang/eval/prelude.h"
 #include "tests/unit/check.h"
 #include <ctype.h>
 

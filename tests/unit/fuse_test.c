@@ -6,14 +6,14 @@
  * share a kernel, and the kernels' cache: from disk, damaged, by two at once, too large, not there,
  * no compiler.
  * Usage: fuse_test [CLUSTERS [SEED]] SPDX-License-Identifier: MIT */
-#include "runtime/element.h"
-#include "runtime/inst.h"
+#include "runtime/base/element.h"
+#include "runtime/inst/inst.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
-#include "worker/emit.h"
-#include "worker/fuse.h"
-#include "worker/jit.h"
-#include "worker/kernels.h"
+#include "worker/kernel/emit.h"
+#include "worker/emit/fuse.h"
+#include "worker/jit/jit.h"
+#include "worker/kernel/kernels.h"
 #include <dirent.h>
 #include <math.h>
 #include <sys/stat.h>

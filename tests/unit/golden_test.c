@@ -5,8 +5,8 @@
  *   golden_test [FILE ...]
  * SPDX-License-Identifier: MIT */
 #include "check.h"
-#include "worker/exec.h"
-#include "worker/ref.h"
+#include "worker/exec/exec.h"
+#include "worker/ref/ref.h"
 
 #include <glob.h>
 #include <math.h>

@@ -3,8 +3,8 @@
  * their own cases from name and arity; every other differentiable row must have one below, so that
  * a row without a test fails. Runs programs of the language on the reference engine.
  * SPDX-License-Identifier: MIT */
-#include "lang/grad.h"
-#include "lang/interp.h"
+#include "lang/tensor/grad.h"
+#include "lang/value/interp.h"
 #include "tests/unit/check.h"
 #include "tests/unit/grad_hygiene.h"
 

@@ -6,10 +6,10 @@
  * itself: what it has the workers do is what the others have them do.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
-#include "runtime/body.h"
-#include "runtime/map.h"
-#include "runtime/place.h"
-#include "runtime/wire.h"
+#include "runtime/wire/body.h"
+#include "runtime/base/map.h"
+#include "runtime/layout/place.h"
+#include "runtime/wire/wire.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 #include <time.h>

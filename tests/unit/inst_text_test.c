@@ -1,7 +1,7 @@
 /* inst_text_test.c: the text form of instructions: the canonical text of each kind, errors with
  * their column, and two laws over random instructions: parse(print(x)) is x, and text through the
  * binary form is itself. SPDX-License-Identifier: MIT */
-#include "runtime/wire.h"
+#include "runtime/wire/wire.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random_inst.h"
 #include <time.h>

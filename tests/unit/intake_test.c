@@ -5,8 +5,8 @@
  * numbers of its own. Workers are sent the same instructions, clients are told the same errors, and
  * the tables hold the same; and most of what comes again is found.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/state.h"
-#include "runtime/body.h"
+#include "dispatcher/state/state.h"
+#include "runtime/wire/body.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 #include <time.h>

@@ -1,7 +1,7 @@
 /* io_format_test.c: .npz, pictures (.png, .ppm, .pgm), .yaml and .jsonl: files of other programs
  * (io_files.h), what we write read back, and hostile files. The other formats: io_test.c.
  * SPDX-License-Identifier: MIT */
-#include "lang/io.h"
+#include "lang/file/io.h"
 #include "tests/unit/check.h"
 #include "tests/unit/io_files.h"
 #include <math.h>

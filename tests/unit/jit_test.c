@@ -2,9 +2,9 @@
  * of a process share them, processes with one cache make each once, and nothing is compiled before
  * it is worth it. Without a C compiler the test says so and passes.
  * SPDX-License-Identifier: MIT */
-#include "worker/jit.h"
+#include "worker/jit/jit.h"
 #include "tests/unit/check.h"
-#include "worker/jit_cc.h"
+#include "worker/jit/jit_cc.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,12 +6,12 @@
  * bytes, and indices out of range. KERNELS_ROUNDS and KERNELS_SEED in the environment: more and
  * other calls.
  * SPDX-License-Identifier: MIT */
-#include "runtime/element.h"
-#include "runtime/inst.h"
+#include "runtime/base/element.h"
+#include "runtime/inst/inst.h"
 #include "tests/unit/check.h"
-#include "worker/engine.h"
-#include "worker/kernels.h"
-#include "worker/prologue.h"
+#include "worker/engine/engine.h"
+#include "worker/kernel/kernels.h"
+#include "worker/kernel/prologue.h"
 
 enum { N_ENGINES = 6 };
 static Engine *reference, *engine[N_ENGINES];

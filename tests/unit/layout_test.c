@@ -6,10 +6,10 @@
  *   layout_test [SEED [OP | all]]    with OP: also how many were computed whole all the same
  * SPDX-License-Identifier: MIT */
 #include "check.h"
-#include "dispatcher/rule.h"
+#include "dispatcher/rule/rule.h"
 #include "ops_sample.h"
-#include "runtime/place.h"
-#include "worker/view.h"
+#include "runtime/layout/place.h"
+#include "worker/engine/view.h"
 
 #include <time.h>
 

@@ -1,6 +1,6 @@
 /* lru_test.c: who goes and who comes in. Against an array that tells the truth; then what more goes
  * round than there is room for, and what is wanted once. SPDX-License-Identifier: MIT */
-#include "runtime/lru.h"
+#include "runtime/wire/lru.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* map_test.c: random operations against an array that tells the truth; ids that come in order, as
  * they do in life, and keys that collide. SPDX-License-Identifier: MIT */
-#include "runtime/map.h"
+#include "runtime/base/map.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 #include <time.h>

@@ -2,9 +2,9 @@
  * threads, for float32 values whose sums do round, all four layouts, odd sizes, batches and
  * vectors; and they must be close to sums in double. (kernels_test has the exact comparisons with
  * the reference engine.) SPDX-License-Identifier: MIT */
-#include "runtime/inst.h"
+#include "runtime/inst/inst.h"
 #include "tests/unit/check.h"
-#include "worker/engine.h"
+#include "worker/engine/engine.h"
 #include <math.h>
 
 static const int threads[] = {1, 2, 3, 8};

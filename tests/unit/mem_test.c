@@ -3,7 +3,7 @@
  * sizes do not splinter it.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
-#include "worker/mem.h"
+#include "worker/engine/mem.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>

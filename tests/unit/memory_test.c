@@ -1,8 +1,8 @@
 /* memory_test.c: arenas, byte strings, shared buffers and error texts.
  * SPDX-License-Identifier: MIT */
-#include "runtime/arena.h"
-#include "runtime/buf.h"
-#include "runtime/err.h"
+#include "runtime/base/arena.h"
+#include "runtime/base/buf.h"
+#include "runtime/base/err.h"
 #include "tests/unit/check.h"
 #include <stdint.h>
 

@@ -7,7 +7,7 @@
 #include "check.h"
 #include "delayed_engine.h"
 #include "random.h"
-#include "worker/exec.h"
+#include "worker/exec/exec.h"
 
 enum { WORKERS_MAX = 8, GROUPS = 6, TENSORS = 24, CLIENTS = 2, QUEUE = 1 << 16 };
 

@@ -2,7 +2,7 @@
  * both sides, taken endpoints, wake-ups, a link and a hub waited for together; and the rings under
  * two threads and millions of messages.
  * SPDX-License-Identifier: MIT */
-#include "runtime/net.h"
+#include "runtime/net/net.h"
 #include "tests/unit/check.h"
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* op_test.c: the op table as data: rows are complete, names lead back to their rows, dtypes promote
  * as LANGUAGE 3.2 says, the hash of the tables stays the same within a build.
  * SPDX-License-Identifier: MIT */
-#include "runtime/op.h"
+#include "runtime/inst/op.h"
 #include "tests/unit/check.h"
 
 static void test_rows(void) {

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_OPS_SAMPLE_H
 #define GT_TESTS_UNIT_OPS_SAMPLE_H
-#include "worker/ref.h"
+#include "worker/ref/ref.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -736,7 +736,7 @@ static void (*const samplers[OP_COUNT])(Case *) = {
 #define VIEW(id, name, in, shape, grad, doc)             [OP_##id] = sample_##id,
 #define KERNEL(id, name, arity, in, shape, grad, doc)    [OP_##id] = sample_##id,
 #define SOURCE(id, name, arity, shape, doc)              [OP_##id] = sample_##id,
-#include "runtime/ops.def"
+#include "runtime/inst/ops.def"
 };
 
 static void case_make(Case *c, Op op, DType d, Style style) {

@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "ops_sample.h"
-#include "worker/view.h"
+#include "worker/engine/view.h"
 
 #include <time.h>
 

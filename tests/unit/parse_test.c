@@ -2,9 +2,9 @@
  * incomplete and what the prompt shows then, warnings, limits, every prefix of a program, and every
  * block of the specification where it lies beside us. SPDX-License-Identifier: MIT */
 #include "check.h"
-#include "lang/ast.h"
-#include "lang/lex.h"
-#include "runtime/limits.h"
+#include "lang/syntax/ast.h"
+#include "lang/syntax/lex.h"
+#include "runtime/base/limits.h"
 
 static char *read_file(const char *path, size_t *n) {
     FILE *f = fopen(path, "rb");

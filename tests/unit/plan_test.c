@@ -1,4 +1,4 @@
-/* plan_test: what a worker keeps of hot bodies (worker/plan.h) changes nothing that is seen. Random
+/* plan_test: what a worker keeps of hot bodies (plan.h) changes nothing that is seen. Random
  * bodies go round and round, with numbers, slices and random keys that change, tensors from outside
  * that change their shapes or become another's view, indices out of range, effects in the middle,
  * frames that end anywhere: a worker with plans and one without say the same, byte for byte, in the
@@ -7,9 +7,9 @@
  * Usage: plan_test [BODIES [SEED]] SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "delayed_engine.h"
-#include "runtime/body.h"
+#include "runtime/wire/body.h"
 #include "tests/unit/random.h"
-#include "worker/exec.h"
+#include "worker/exec/exec.h"
 
 #include <time.h>
 

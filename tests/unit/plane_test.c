@@ -2,10 +2,10 @@
  * wrong and early; limits; order; who reaches whom; another process's memory read in place, its
  * descriptions forged, its death.
  * SPDX-License-Identifier: MIT */
-#include "worker/plane.h"
+#include "worker/plane/plane.h"
 #include "tests/unit/check.h"
-#include "worker/mem.h"
-#include "worker/reach.h"
+#include "worker/engine/mem.h"
+#include "worker/plane/reach.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>

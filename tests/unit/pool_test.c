@@ -2,7 +2,7 @@
  * there when pool_run returns; with few and many threads, with pauses long enough that threads
  * go to sleep in between; and a thread that is late holds up its own part only. Meant to be run
  * under ThreadSanitizer as well. SPDX-License-Identifier: MIT */
-#include "worker/pool.h"
+#include "worker/engine/pool.h"
 #include "tests/unit/check.h"
 #include <stdatomic.h>
 #include <stdint.h>

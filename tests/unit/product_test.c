@@ -4,10 +4,10 @@
  * each element is seen exactly once, after it was written; and a cluster that takes a few
  * microseconds is not cut at all. (fuse.sh has whole programs.)
  * SPDX-License-Identifier: MIT */
-#include "runtime/inst.h"
+#include "runtime/inst/inst.h"
 #include "tests/unit/check.h"
-#include "worker/engine.h"
-#include "worker/fuse.h"
+#include "worker/engine/engine.h"
+#include "worker/emit/fuse.h"
 #include <math.h>
 #include <stdatomic.h>
 

@@ -9,8 +9,8 @@
  * Usage: prologue_test [STRIDE [FUNCTION]]; a stride of 1 tries every float there is, which takes
  * some minutes a function (`make accuracy`). SPDX-License-Identifier: MIT */
 #include "tests/unit/check.h"
-#include "worker/kernels.h"
-#include "worker/prologue.h"
+#include "worker/kernel/kernels.h"
+#include "worker/kernel/prologue.h"
 #include <stdbool.h>
 #ifdef HAVE_QUADMATH
 #include <quadmath.h>

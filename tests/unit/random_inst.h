@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_RANDOM_INST_H
 #define GT_TESTS_UNIT_RANDOM_INST_H
-#include "runtime/inst.h"
+#include "runtime/inst/inst.h"
 #include "tests/unit/random.h"
 #include <math.h>
 #include <string.h>

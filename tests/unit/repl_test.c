@@ -2,7 +2,7 @@
  * help, errors, Ctrl-C at the prompt and during work, Ctrl-D, history; and what a script does on
  * Ctrl-C. The program is $GTSH, else build/gtsh. SPDX-License-Identifier: MIT */
 #include "check.h"
-#include "runtime/arena.h"
+#include "runtime/base/arena.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

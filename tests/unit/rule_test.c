@@ -6,10 +6,10 @@
  *
  *   rule_test [NAME]    one program, with every instruction's layouts
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/rule.h"
-#include "lang/interp.h"
-#include "lang/parse.h"
-#include "runtime/place.h"
+#include "dispatcher/rule/rule.h"
+#include "lang/value/interp.h"
+#include "lang/syntax/parse.h"
+#include "runtime/layout/place.h"
 #include "tests/unit/check.h"
 
 enum { RANKS = 4, COPIES = 4, TENSORS = 20000, DEPTH = 8 };

@@ -1,7 +1,7 @@
 /* shape_test.c: inference, case by case: an instruction as text, the types of t0, t1 ..., and the
  * result types or the error (with its hint after " | "). Every op of the table must come up in a
  * good case. SPDX-License-Identifier: MIT */
-#include "runtime/inst.h"
+#include "runtime/inst/inst.h"
 #include "tests/unit/check.h"
 
 typedef struct Case {

@@ -4,7 +4,7 @@
  * programs with what must come of them; `shard_test -v` prints what does.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
-#include "runtime/body.h"
+#include "runtime/wire/body.h"
 #include "tests/unit/check.h"
 #include <limits.h>
 

@@ -2,8 +2,8 @@
  * same text as the whole tensor cut down here; formats with braces, specs and too few or too many
  * values.
  * SPDX-License-Identifier: MIT */
-#include "lang/show.h"
-#include "runtime/inst.h"
+#include "lang/text/show.h"
+#include "runtime/inst/inst.h"
 #include "tests/unit/check.h"
 
 /* The value as a worker sends it: of each axis longer than 2 * edge its first and last `edge`

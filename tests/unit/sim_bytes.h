@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_SIM_BYTES_H
 #define GT_TESTS_UNIT_SIM_BYTES_H
-#include "runtime/body.h"
-#include "runtime/place.h"
-#include "runtime/wire.h"
+#include "runtime/wire/body.h"
+#include "runtime/layout/place.h"
+#include "runtime/wire/wire.h"
 #include <string.h>
 
 enum { SIM_GROUPS = 256, SIM_CLIENTS = 16 };

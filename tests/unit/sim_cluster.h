@@ -28,8 +28,8 @@ static const EngineOps *sim_engine_find(const char *name) {
 static uint64_t sim_small_box, sim_piece_bytes;
 #define SMALL_BOX   sim_small_box
 #define PIECE_BYTES sim_piece_bytes
-#include "worker/move.c"
-#include "worker/peer.c"
+#include "worker/exec/move.c"
+#include "worker/exec/peer.c"
 #undef SMALL_BOX
 #undef PIECE_BYTES
 
@@ -379,7 +379,7 @@ static bool link_may_deliver(const Sim *s, int from, int to) {
 static void trace(Sim *s, int from, int to, const Msg *m) {
     static const char *const names[] = {
 #define MSG(id, name, doc) name,
-#include "runtime/msgs.def"
+#include "runtime/wire/msgs.def"
     };
     Ack ack;
     Reply reply;

@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_SIM_PROGRAM_H
 #define GT_TESTS_UNIT_SIM_PROGRAM_H
-#include "runtime/inst.h"
+#include "runtime/inst/inst.h"
 #include "tests/unit/random.h"
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * order, or not at all.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
-#include "lang/stream.h"
+#include "lang/stream/stream.h"
 #include "tests/unit/check.h"
 #include "worker/worker.h"
 #include <malloc.h>

@@ -1,7 +1,7 @@
 /* tape_test: the log's writer (a file, a full disk, a pipe without reader, a slow reader) and the
  * reader of its columns.
  * SPDX-License-Identifier: MIT */
-#include "runtime/tape.h"
+#include "runtime/inst/tape.h"
 #include "tests/unit/check.h"
 #include <fcntl.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* wire_test.c: records and messages survive the binary form; no truncation, no flipped bit and no
  * noise makes a reader crash, over-read or allocate wildly (run it under ASan); what decodes
  * encodes again. SPDX-License-Identifier: MIT */
-#include "runtime/wire.h"
+#include "runtime/wire/wire.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random_inst.h"
 #include <sys/mman.h>

@@ -3,7 +3,7 @@
  * vanishes; engines that do not exist.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
-#include "runtime/wire.h"
+#include "runtime/wire/wire.h"
 #include "worker/worker.h"
 
 #include <pthread.h>

@@ -1,0 +1,259 @@
+/* convert.c: see convert.h.
+ *
+ * Large terms become whole in two steps, parts first (reduce_scatter), then all parts
+ * (all_gather): each rank then moves 2 (n - 1) / n of the tensor's bytes instead of n - 1 times
+ * them (Thakur, Rabenseifner, Gropp: "Optimization of collective communication operations in
+ * MPICH", 2005). Both ways combine the terms of an element in rank order, so the bits are the same.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/chain/convert.h"
+#include "runtime/base/log.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TWO_STEP_BYTES = 16 << 10,
+    COPIES_MAX = 16,          /* of one tensor that are remembered: those used last */
+    SCAN_MAX = 2 * COPIES_MAX /* an instruction may add thousands, and find them late */
+};
+
+bool convert_is_there(const TensorHandle *h, const Members *g, const Layout *l) {
+    if (h->group == g && layout_equal(&h->layout, l)) return true;
+    return l->kind == LAYOUT_REPLICATE && h->layout.kind == LAYOUT_REPLICATE &&
+           ranks_covers(&h->group->set, &g->set);
+}
+
+static void log_conversion(const Flow *f, uint64_t id, const Members *from,
+                           const Layout *from_layout, const Members *to, const Layout *to_layout,
+                           const Inst *inst) {
+    char text[48], who[64], prefix[96];
+    snprintf(prefix, sizeof prefix, "c%u + %s: ", f->client->id, members_text(to, who));
+    log_inst("DISPATCHER", prefix, inst, NULL, 0);
+    Bytes why = {0};
+    bytes_printf(&why, "     because %s wants t%llu", op_info[f->inst.op].name,
+                 (unsigned long long)id);
+    bytes_printf(&why, " on %s", members_text(to, who));
+    if (to->n > 1) bytes_printf(&why, ", %s", layout_text(to_layout, text));
+    bytes_printf(&why, "; it is on %s", members_text(from, who));
+    if (from->n > 1) bytes_printf(&why, ", %s", layout_text(from_layout, text));
+    log_line("DISPATCHER", "%.*s", (int)why.n, why.data);
+    bytes_fini(&why);
+}
+
+static void log_move(const Flow *f, const Move *m, const Inst *inst) {
+    if (!log_is(LOG_DISPATCHER)) return;
+    log_conversion(f, m->in, f->d->groups.member[m->from.group - 1], &m->from.layout,
+                   f->d->groups.member[m->to.group - 1], &m->to.layout, inst);
+}
+
+/* An instruction of ours, for f's sake. What is not set here nobody reads. */
+static void begin(Flow *g, const Flow *f, const Inst *inst) {
+    g->d = f->d, g->client = f->client, g->seq = f->seq, g->inst = *inst;
+    g->record = NULL, g->record_bytes = 0, g->n_out = 0, g->group = NULL;
+    g->is_for_all = g->has_to = g->is_located = false;
+    g->is_inserted = true, g->because = f->inst.op;
+}
+
+/* Sends it to all of a and b, which may be NULL; it says itself what each does. */
+static void insert(Flow *f, const Inst *inst, const RankSet *a, const RankSet *b) {
+    Flow g;
+    begin(&g, f, inst);
+    g.is_for_all = g.has_to = true;
+    g.to = *a;
+    if (b) ranks_join(&g.to, b);
+    chain_next(&g, n_modifiers - 1);
+}
+
+static uint64_t move(Flow *f, uint64_t id, const TensorType *type, const Members *from,
+                     const Layout *from_layout, const Members *to, const Layout *to_layout) {
+    uint64_t out = INSERTED_ID | f->client->next_inserted++;
+    Move m = {.in = id,
+              .out = out,
+              .type = *type,
+              .from = {from->id, *from_layout},
+              .to = {to->id, *to_layout}};
+    MoveInst inst;
+    move_inst(&m, f->inst.pos, &inst);
+    log_move(f, &m, &inst.inst);
+    f->d->n_moves++;
+    insert(f, &inst.inst, &from->set, &to->set);
+    return out;
+}
+
+static void remember(Flow *f, TensorHandle *h, uint64_t id, const Members *g, const Layout *l) {
+    Converted *v = xmalloc(sizeof *v);
+    *v = (Converted){.next = h->converted, .id = id, .group = g, .layout = *l};
+    h->converted = v;
+    f->client->copy_bytes += type_bytes(&h->type);
+}
+
+/* What is found comes to the front. */
+static const Converted *find(TensorHandle *h, const Members *g, const Layout *l) {
+    Converted **at = &h->converted;
+    for (int k = 0; *at && k < SCAN_MAX; at = &(*at)->next, k++) {
+        Converted *v = *at;
+        TensorHandle as = {.group = v->group, .layout = v->layout};
+        if (!convert_is_there(&as, g, l)) continue;
+        *at = v->next, v->next = h->converted, h->converted = v;
+        return v;
+    }
+    return NULL;
+}
+
+/* Forgets copies from the keep-th on. */
+static void drop(Flow *f, TensorHandle *h, int keep) {
+    Converted **at = &h->converted;
+    while (*at && keep-- > 0) at = &(*at)->next;
+    for (const Converted *v = *at; v; v = v->next) {
+        convert_forget(f, v->id, v->group);
+        f->client->copy_bytes -= type_bytes(&h->type);
+    }
+    converted_free(at);
+}
+
+void convert_trim(Flow *f, TensorHandle *h) {
+    uint64_t limit = f->d->config.client_bytes_max;
+    drop(f, h, limit && f->client->copy_bytes > limit ? 0 : COPIES_MAX);
+}
+
+void convert_drop(Flow *f, TensorHandle *h) { drop(f, h, 0); }
+
+/* The longest axis, if it gives every rank some rows; -1: none does. */
+static int axis_for_parts(const TensorType *t, int n) {
+    int best = -1;
+    for (int a = 0; a < t->rank; a++)
+        if (t->shape[a] >= n && (best < 0 || t->shape[a] > t->shape[best])) best = a;
+    return best;
+}
+
+/* Not a window, which has some rows only. */
+static bool is_complete(const TensorHandle *h, const Converted *v) {
+    return v->layout.kind != LAYOUT_SPLIT || layout_covers(&v->layout, &h->type, v->group->n);
+}
+
+/* What was made of terms by combining them; NULL: they have not been. */
+static const Converted *combined(const TensorHandle *h, const Members *g) {
+    const Converted *v = h->converted;
+    for (int k = 0; v && k < SCAN_MAX; v = v->next, k++)
+        if (v->layout.kind != LAYOUT_PARTIAL && is_complete(h, v) && (!g || v->group == g))
+            return v;
+    return NULL;
+}
+
+Layout convert_best(const TensorHandle *h, const Members *g) {
+    const Converted *v = h->layout.kind == LAYOUT_PARTIAL ? combined(h, g) : NULL;
+    return v ? v->layout : h->layout;
+}
+
+/* Terms that are wanted whole: as parts first. */
+static const Converted *sum_in_parts(Flow *f, uint64_t id, TensorHandle *h) {
+    const Members *g = h->group;
+    int axis = axis_for_parts(&h->type, g->n);
+    if (h->layout.kind != LAYOUT_PARTIAL || axis < 0 || g->n < 3 ||
+        type_bytes(&h->type) < TWO_STEP_BYTES)
+        return NULL;
+    Layout parts = layout_split(&h->type, axis, g->n);
+    remember(f, h, move(f, id, &h->type, g, &h->layout, g, &parts), g, &parts);
+    return h->converted;
+}
+
+/* Where the values are best taken from: the tensor, or something that it was converted to. */
+static uint64_t source(Flow *f, uint64_t id, TensorHandle *h, const Members *g, const Layout *l,
+                       const Members **from, Layout *from_layout) {
+    *from = h->group, *from_layout = h->layout;
+    if (h->group != g && h->layout.kind != LAYOUT_PARTIAL) { /* a whole copy there is nearest */
+        const Layout whole = layout_replicate();
+        const Converted *v = find(h, g, &whole);
+        if (!v || v->group != g) return id;
+        *from = g, *from_layout = whole;
+        return v->id;
+    }
+    if (h->layout.kind != LAYOUT_PARTIAL || l->kind == LAYOUT_PARTIAL) return id;
+    const Converted *parts = combined(h, NULL);
+    if (!parts && l->kind == LAYOUT_REPLICATE) parts = sum_in_parts(f, id, h);
+    if (!parts) return id;
+    *from = parts->group, *from_layout = parts->layout;
+    return parts->id;
+}
+
+/* A constant is not sent: it is made once more, where it is wanted. */
+static uint64_t fill(Flow *f, uint64_t id, const TensorHandle *h, const Members *g,
+                     const Layout *l) {
+    int64_t shape[MAX_DIMS];
+    memcpy(shape, h->type.shape, sizeof shape);
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = h->type.rank, .ints = shape},
+                   {.key = ATTR_DTYPE, .dtype = (DType)h->type.dtype}};
+    Inst inst = {.op = OP_FULL, .n_in = 1, .n_attr = 2, .n_out = 1, .in = &h->fill, .attr = attr};
+    inst.pos = f->inst.pos;
+    inst.out[0] = INSERTED_ID | f->client->next_inserted++;
+    if (log_is(LOG_DISPATCHER)) log_conversion(f, id, h->group, &h->layout, g, l, &inst);
+    Flow born;
+    begin(&born, f, &inst);
+    born.group = g, born.layout = *l;
+    chain_next(&born, n_modifiers - 1);
+    return inst.out[0];
+}
+
+/* Zeros also as terms of a sum; a window has rows only in part. */
+static bool can_fill(const TensorHandle *h, const Members *g, const Layout *l) {
+    const Operand *v = &h->fill;
+    bool is_zero = v->kind == IN_IMM_FLOAT ? v->f == 0 : v->kind == IN_IMM_INT && v->i == 0;
+    if (!h->is_fill) return false;
+    if (l->kind == LAYOUT_PARTIAL) return is_zero && l->op == OP_SUM;
+    return l->kind == LAYOUT_REPLICATE || layout_covers(l, &h->type, g->n);
+}
+
+uint64_t convert_to(Flow *f, uint64_t id, TensorHandle *h, const Members *g, Layout l) {
+    if (g->n == 1) l = layout_replicate();
+    if (convert_is_there(h, g, &l)) return id;
+    const Converted *known = find(h, g, &l);
+    if (known) return known->id;
+    uint64_t out;
+    if (can_fill(h, g, &l)) {
+        out = fill(f, id, h, g, &l);
+        remember(f, h, out, g, &l);
+        return out;
+    }
+    const Members *from;
+    Layout from_layout;
+    uint64_t in = source(f, id, h, g, &l, &from, &from_layout);
+    out = move(f, in, &h->type, from, &from_layout, g, &l);
+    remember(f, h, out, g, &l);
+    return out;
+}
+
+uint64_t convert_once(Flow *f, uint64_t id, TensorHandle *h, const Members *g, bool *is_temporary) {
+    Layout l = layout_replicate(), from_layout;
+    const Members *from;
+    *is_temporary = false;
+    if (h->is_poisoned || convert_is_there(h, g, &l)) return id;
+    const Converted *known = find(h, g, &l);
+    if (known) return known->id;
+    *is_temporary = true;
+    uint64_t in = source(f, id, h, g, &l, &from, &from_layout);
+    return move(f, in, &h->type, from, &from_layout, g, &l);
+}
+
+void convert_forget(Flow *f, uint64_t id, const Members *g) {
+    Operand o = {.kind = IN_TENSOR, .id = id};
+    Inst inst = {.op = OP_FREE, .n_in = 1, .in = &o};
+    insert(f, &inst, &g->set, NULL);
+}
+
+void convert_become(Flow *f, uint64_t in, const TensorType *type, const Members *from,
+                    const Layout *from_layout, const Members *to, const Layout *to_layout,
+                    MoveInst *m) {
+    Move v = {.in = in,
+              .out = f->inst.out[0],
+              .type = *type,
+              .from = {from->id, *from_layout},
+              .to = {to->id, *to_layout}};
+    move_inst(&v, f->inst.pos, m);
+    log_move(f, &v, &m->inst);
+    f->d->n_moves++;
+    f->inst = m->inst;
+    f->record = NULL;
+    f->is_for_all = f->has_to = true;
+    f->to = from->set;
+    ranks_join(&f->to, &to->set);
+}

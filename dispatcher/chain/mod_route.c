@@ -1,0 +1,191 @@
+/* mod_route.c: the end of the chain: instructions go into the frame that is being made of a
+ * client's frame, and that frame to all workers that it concerns, encoded once.
+ *
+ * A frame that is for the client's home worker alone and of which nothing was changed goes on as it
+ * came, by reference. As soon as one of its instructions is for others, or was changed, it is
+ * written anew: every instruction that has a place names its group (`on`), the home worker's too;
+ * the others are for whoever gets the frame. What comes again and again is written as hot bodies
+ * (outgoing.h). A frame with large payloads goes to those alone who
+ * need them. Every frame says whether it begins in a scope that is compiled at first sight, and
+ * every `signal` record what is so behind it: workers remember nothing of scopes, and need not have
+ * seen what came before.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/chain/outgoing.h"
+#include <assert.h>
+#include <string.h>
+
+/* Sends the frame that was written; everything before frame_seq has then been sent. */
+static void flush(Dispatcher *d, Client *c, uint64_t bytes) {
+    FrameWriter *w = &d->frame;
+    if (!w->head) return;
+    outgoing_tell(d, c);
+    Msg m;
+    uint32_t count = w->count;
+    w->number = d->next_number;
+    d->next_number += count;
+    d->sent_bytes += frame_bytes(w);
+    frame_end(w, &m);
+    dispatcher_send_frame(d, c, &d->frame_to, &m, d->frame_seq, count, bytes);
+    d->frame_to = (RankSet){{0}};
+    d->frame_group = NULL;
+}
+
+void route_flush(Dispatcher *d, Client *c) { flush(d, c, 0); }
+
+static FrameWriter *writer(Dispatcher *d, Client *c) {
+    FrameWriter *w = &d->frame;
+    if (w->head && frame_is_full(w)) flush(d, c, 0);
+    if (!w->head) {
+        frame_begin(w, c->id, d->frame_seq);
+        w->edge_id = UINT64_MAX; /* A changed instruction is written without distances. */
+        if (c->checks_nan) {     /* Not every worker may have heard of it. */
+            Attr nan = {.key = ATTR_NAN, .b = true};
+            Inst check = {.op = OP_CHECK, .n_attr = 1, .attr = &nan};
+            frame_insert(w, &check);
+        }
+    }
+    return w;
+}
+
+/* Who must get it; *g: the group that was added last. */
+static void add_recipients(const Flow *f, bool has_place, RankSet *to, const Members **g) {
+    const Members *home = f->client->home, *group = f->group ? f->group : home;
+    if (f->has_to) ranks_join(to, &f->to);
+    if (!has_place && f->has_to) return;
+    if (!has_place) group = home;
+    if (*g != group) ranks_join(to, &group->set);
+    *g = group;
+}
+
+/* A frame of which nobody shall have more than concerns him. */
+static bool is_for_others(const Flow *f, bool has_place) {
+    RankSet to = {{0}};
+    const Members *g = NULL;
+    add_recipients(f, has_place, &to, &g);
+    return memcmp(&to, &f->d->frame_to, sizeof to) != 0;
+}
+
+void route_locate(const Flow *f, Located *out) {
+    Layout whole = layout_replicate();
+    bool ok = f->group ? inst_locate(&f->inst, f->group->id, &f->layout, out)
+                       : inst_locate(&f->inst, f->client->home->id, &whole, out);
+    assert(ok); /* validate leaves room for it */
+}
+
+static void write(Flow *f) {
+    Dispatcher *d = f->d;
+    Client *c = f->client;
+    bool has_place = !f->is_for_all && shard_has_place(f->inst.op);
+    bool is_large = f->inst.payload_bytes > INLINE_BYTES || d->frame.n_parts > 0;
+    /* Bodies are for the home worker alone, which must know them all, or the first ones of them
+     * (dispatcher.c, move_home). */
+    bool is_alone = is_large || f->inst.op == OP_BODY;
+    if (is_alone && d->frame.head && is_for_others(f, has_place)) flush(d, c, 0);
+    FrameWriter *w = writer(d, c);
+    add_recipients(f, has_place, &d->frame_to, &d->frame_group);
+    Located located;
+    Inst *inst = &f->inst;
+    if (has_place && !f->is_located) {
+        route_locate(f, &located);
+        inst = &located.inst;
+    }
+    if (f->is_inserted)
+        frame_insert(w, inst);
+    else if (f->record && (!has_place || f->is_located))
+        frame_add_raw(w, inst, f->record, f->record_bytes);
+    else
+        frame_add(w, inst);
+    /* What is inserted behind an instruction (frees) still speaks of that one: it does not say
+     * which comes next. */
+    if (!f->is_inserted) d->frame_seq = f->seq + 1;
+    if (f->inst.op == OP_BODY)
+        flush(d, c, 0);
+    else
+        outgoing_added(d, c, f->inst.op);
+}
+
+static bool is_signal(Op op) {
+    return op == OP_SIGNAL_ENTER || op == OP_SIGNAL_EXIT || op == OP_SIGNAL_DEFINE;
+}
+
+/* The frame is not to go on as it came after all: its instructions so far are written. */
+static void unfold(Dispatcher *d, Client *c) {
+    const Msg *m = d->whole;
+    d->whole = NULL;
+    FrameReader r;
+    Flow f = {.d = d, .client = c};
+    bool ok = frame_open(&r, m, NULL);
+    assert(ok); /* It was read before. */
+    r.bodies = &c->bodies;
+    r.reads_again = true; /* a body that it uses may have had to go for one that it defines */
+    for (; d->n_whole > 0; d->n_whole--) {
+        int more = frame_next(&r, &d->scratch, &f.inst, &f.record, &f.record_bytes, NULL);
+        assert(more == 1);
+        f.seq = r.inst_seq;
+        f.is_inserted = r.is_inserted;
+        write(&f);
+        if (is_signal(f.inst.op)) frame_set_compiles(&d->frame, r.compiles);
+    }
+}
+
+void route_open(Dispatcher *d, Client *c, Msg *m, uint64_t seq) {
+    bool is_ours = atomic_load(&m->part[0]->refs) == 1;
+    if (is_ours) {
+        wire_set_client(m, c->id);
+        wire_set_number(m, d->next_number);
+        wire_set_compiles(m, c->compiles);
+    }
+    d->frame.compiles = c->compiles;
+    d->whole = is_ours ? m : NULL;
+    d->n_whole = 0;
+    d->frame_seq = seq;
+    outgoing_open(d, c);
+}
+
+static void process(Flow *f, int stage) {
+    (void)stage;
+    Dispatcher *d = f->d;
+    if (d->tape) tape_sent(f);
+    if (d->whole) {
+        if (f->record && !f->group && !f->has_to) {
+            bool compiles = f->client->compiles;
+            if (is_signal(f->inst.op) && f->hot) /* the frame is ours alone */
+                hot_set_compiles(f->hot, f->body, f->body_at, compiles);
+            else if (is_signal(f->inst.op))
+                record_set_compiles((void *)f->record, compiles);
+            d->n_whole++;
+            return;
+        }
+        unfold(d, f->client);
+    }
+    write(f);
+    if (is_signal(f->inst.op)) frame_set_compiles(&d->frame, f->client->compiles);
+}
+
+void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, bool is_complete) {
+    if (d->whole && is_complete && d->n_whole > 0) {
+        d->next_number += d->n_whole;
+        dispatcher_send_frame(d, c, &c->home->set, d->whole, seq_end, d->n_whole, bytes);
+        d->whole = NULL;
+        outgoing_close(d, c, true);
+        return;
+    }
+    if (d->whole) unfold(d, c); /* It broke off in the middle. */
+    if (d->frame.head)
+        flush(d, c, bytes);
+    else
+        c->bytes -= bytes; /* Nothing is under way for it. */
+    outgoing_close(d, c, false);
+}
+
+static void stats(const struct Dispatcher *d, Bytes *out) {
+    bytes_printf(out, "sent_bytes=%llu\nsent_hot_instructions=%llu\nsent_hot_bodies=%llu\n",
+                 (unsigned long long)d->sent_bytes, (unsigned long long)d->n_outgoing,
+                 (unsigned long long)d->n_outgoing_bodies);
+    for (int i = 0; i < d->n_ranks; i++)
+        if (d->worker[i])
+            bytes_printf(out, "w%d.queue=%llu\nw%d.clients=%d\n", i,
+                         (unsigned long long)d->worker[i]->insts, i, d->worker[i]->n_clients);
+}
+
+const Modifier modifier_route = {"route", process, stats};

@@ -1,0 +1,143 @@
+/* mod_scope.c: which signals are open and what they ask for. Definitions are remembered for that
+ * client alone (its own over the dispatcher's), and what a scope comes to is worked out when it is
+ * entered and again when definitions or workers change. Of nested scopes the innermost that says
+ * where tensors are laid out counts; one that is unknown, or says nothing of that, leaves the outer
+ * one in force; likewise of compilation at first sight, which mod_route.c tells the workers. All of
+ * it goes on to the workers, who skip it.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/state/state.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The group that a signal speaks of. NULL: err says why there is none. */
+static const Members *group_of(Dispatcher *d, Client *c, const SignalConfig *s, Err *err) {
+    int32_t rank[MAX_INTS];
+    if (s->n_workers == 0) return c->all;
+    for (int i = 0; i < s->n_workers; i++) {
+        int64_t r = s->workers[i];
+        if (r < 0 || r >= d->n_ranks || !d->worker[r]) {
+            err_set(err, ERR_ARG, "signal '%.100s': there is no worker %lld", s->name,
+                    (long long)r);
+            if (d->n_workers == 1)
+                err_hint(err, "one worker is connected: %d", schedule_home(d)->rank);
+            else
+                err_hint(err, "%d workers are connected: 0-%d", d->n_workers, d->n_ranks - 1);
+            return NULL;
+        }
+        rank[i] = (int32_t)r;
+    }
+    uint32_t before = d->groups.n;
+    bool may_make = c->n_groups < CLIENT_GROUPS_MAX;
+    const Members *g = may_make ? dispatcher_group(d, rank, s->n_workers)
+                                : groups_find(&d->groups, rank, s->n_workers);
+    c->n_groups += d->groups.n - before;
+    if (!g)
+        err_set(err, ERR_LIMIT, "signal '%.100s': more groups of workers than one client may make",
+                s->name);
+    return g;
+}
+
+bool scope_target(Dispatcher *d, Client *c, const char *name, size_t n, Target *out, Err *err) {
+    *out = (Target){0};
+    const SignalConfig *s = config_find(&c->signals, name, n);
+    if (!s || !signal_is_sharded(s)) return true;
+    out->group = group_of(d, c, s, err);
+    out->axis = s->axis;
+    out->is_whole = (s->said & SAID_REPLICATED) && s->replicated;
+    return out->group != NULL;
+}
+
+static Compile compile_of(const Client *c, const char *name, size_t n) {
+    const SignalConfig *s = config_find(&c->signals, name, n);
+    if (!s || !(s->said & SAID_COMPILE)) return COMPILE_UNSAID;
+    return s->compile ? COMPILE_YES : COMPILE_NO;
+}
+
+static void choose(Client *c) {
+    c->target = (Target){0};
+    for (int i = c->depth; i-- > 0 && !c->target.group;) c->target = c->scope[i].target;
+    Compile compile = COMPILE_UNSAID;
+    for (int i = c->depth; i-- > 0 && !compile;) compile = c->scope[i].compile;
+    c->compiles = compile == COMPILE_YES;
+}
+
+void scope_refresh(Dispatcher *d, Client *c) {
+    Err err = {0};
+    for (int i = 0; i < c->depth; i++)
+        scope_target(d, c, c->scope[i].name, c->scope[i].n, &c->scope[i].target, &err);
+    scope_target(d, c, CONFIG_EVERYWHERE, 1, &c->births, &err);
+    choose(c);
+}
+
+static bool is_named(const Scope *s, const Attr *name) {
+    return s->n == name->n && !memcmp(s->name, name->str, s->n);
+}
+
+/* The same after a definition: of what has that name, once for all. */
+static void redefined(Dispatcher *d, Client *c, const Attr *name) {
+    Err err = {0};
+    Target t;
+    scope_target(d, c, name->str, name->n, &t, &err);
+    Compile compile = compile_of(c, name->str, name->n);
+    for (int i = 0; i < c->depth; i++)
+        if (is_named(&c->scope[i], name)) c->scope[i].target = t, c->scope[i].compile = compile;
+    if (name->n == 1 && name->str[0] == CONFIG_EVERYWHERE[0]) c->births = t;
+    choose(c);
+}
+
+/* false: what it asks for cannot be had; it is open all the same, for its exit will come. */
+static bool enter(Dispatcher *d, Client *c, const Inst *inst, Err *err) {
+    const Attr *name = inst_attr(inst, ATTR_NAME);
+    if (c->depth == SCOPES_MAX) return err_set(err, ERR_LIMIT, "signals nest too deep");
+    if (c->depth == c->cap_scope) {
+        c->cap_scope = c->cap_scope ? 2 * c->cap_scope : 8;
+        c->scope = xrealloc(c->scope, (size_t)c->cap_scope * sizeof c->scope[0]);
+    }
+    Scope *s = &c->scope[c->depth++];
+    s->name = xstrndup(name->str, name->n);
+    s->n = name->n;
+    s->compile = compile_of(c, s->name, name->n);
+    bool ok = scope_target(d, c, s->name, name->n, &s->target, err);
+    choose(c);
+    return ok;
+}
+
+/* Closes the innermost scope of that name, and what was left open within. */
+static bool leave(Client *c, const Inst *inst, Err *err) {
+    const Attr *name = inst_attr(inst, ATTR_NAME);
+    int i = c->depth - 1;
+    while (i >= 0 && name && !is_named(&c->scope[i], name)) i--;
+    if (i < 0) return err_set(err, ERR_ARG, "no such signal is open");
+    while (c->depth > i) free(c->scope[--c->depth].name);
+    choose(c);
+    return true;
+}
+
+static void process(Flow *f, int stage) {
+    Err err; /* filled where something fails */
+    Client *c = f->client;
+    bool ok = true;
+    switch (f->inst.op) {
+    case OP_SIGNAL_ENTER: ok = enter(f->d, c, &f->inst, &err); break;
+    case OP_SIGNAL_EXIT: ok = leave(c, &f->inst, &err); break;
+    case OP_SIGNAL_DEFINE:
+        ok = config_define(&c->signals, &f->inst, &err);
+        if (ok) redefined(f->d, c, inst_attr(&f->inst, ATTR_NAME));
+        break;
+    default: break;
+    }
+    if (!ok) dispatcher_refuse_inst(f->d, c, f->seq, &f->inst, &err);
+    chain_next(f, stage + 1);
+}
+
+static void stats(const struct Dispatcher *d, Bytes *out) {
+    uint64_t key;
+    void *value;
+    int n = 0;
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
+        n += ((const Client *)value)->signals.n;
+    bytes_printf(out, "signals=%d\ngroups=%u\n", n, d->groups.n);
+}
+
+const Modifier modifier_scope = {"scope", process, stats};

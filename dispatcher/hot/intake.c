@@ -1,0 +1,208 @@
+/* intake.c: see intake.h. A client's state is one of: it was not looked at yet (no intake), it is
+ * looked at, written anew, or waits after a trial in vain; or it has bodies of its own.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/hot/intake.h"
+#include "runtime/wire/body.h"
+#include <stdlib.h>
+
+enum {
+    LOOK_AFTER = 512,           /* instructions without a body: then a client is looked at    */
+    HEAD_MAX = 2 * FRAME_BYTES, /* bytes of a frame that is written anew                      */
+    TRIAL = 4096,               /* instructions after which it is asked what was gained ...   */
+    TRIAL_ROUNDS = 8,           /* ... and what goes round, so often and twice the threshold  */
+    WAIT = 8,                   /* times a trial in vain until the next one; doubles ...      */
+    WAIT_MAX = 64               /* ... up to so many                                          */
+};
+
+struct Intake {
+    Detector *detector;
+    uint32_t client, threshold;
+    FrameWriter w; /* the frame that is being written */
+    uint64_t seq;  /* of the client's instruction that comes next in it */
+    Msg *out;      /* those that were, not yet taken: from out_at on */
+    size_t out_at, n_out, cap_out;
+    bool writes;    /* frames are written anew ... */
+    bool is_new;    /* ... from the next one on */
+    uint64_t trial; /* ends after so many instructions ... */
+    uint64_t n;     /* ... of which these have come, */
+    uint64_t hot;   /* DetectorCounts.instructions when it began */
+    uint32_t wait;  /* times a trial */
+    uint64_t skip;  /* instructions until it is looked at again */
+};
+
+void intake_free(Intake **kp) {
+    Intake *k = *kp;
+    *kp = NULL;
+    if (!k) return;
+    detector_free(&k->detector);
+    for (size_t i = k->out_at; i < k->n_out; i++) msg_fini(&k->out[i]);
+    if (k->w.head) {
+        Msg m;
+        frame_end(&k->w, &m);
+        msg_fini(&m);
+    }
+    free(k->out);
+    free(k);
+}
+
+/* ---- Writing ---- */
+
+static void push(Intake *k) {
+    if (!k->w.head) return;
+    if (k->n_out == k->cap_out) {
+        k->cap_out = k->cap_out ? 2 * k->cap_out : 4;
+        k->out = xrealloc(k->out, k->cap_out * sizeof k->out[0]);
+    }
+    frame_end(&k->w, &k->out[k->n_out++]);
+}
+
+/* For one more instruction. */
+static void make_room(Intake *k) {
+    if (k->w.head && frame_is_full(&k->w)) push(k);
+    if (!k->w.head) frame_begin(&k->w, k->client, k->seq);
+}
+
+/* Of the detector. */
+static void define(void *ctx, FrameWriter *w, const Inst *body) {
+    make_room(ctx);
+    frame_insert(w, body);
+}
+
+/* Loops go round behind an `edge`, and before a result where the detector would have one. */
+static void add(Intake *k, const Inst *in) {
+    FrameWriter *w = &k->w;
+    if (in->n_out && detector_is_edge_due(k->detector, in)) {
+        frame_edge(w, in->out[0]);
+        detector_edge(k->detector, w, true);
+    }
+    make_room(k);
+    frame_add(w, in);
+    k->seq++;
+    detector_added(k->detector, w);
+    if (in->op != OP_EDGE) return;
+    frame_edge(w, w->next_id);
+    detector_edge(k->detector, w, false);
+}
+
+/* What has it gained? Less than half: it was in vain. */
+static void judge(Intake *k) {
+    uint64_t hot = detector_counts(k->detector).instructions - k->hot;
+    bool is_worth_it = 2 * hot >= k->n;
+    if (is_worth_it) {
+        k->wait = 0;
+    } else {
+        k->writes = false;
+        k->wait = !k->wait ? WAIT : k->wait < WAIT_MAX ? 2 * k->wait : WAIT_MAX;
+        k->skip = (uint64_t)k->wait * k->n;
+        detector_forget(k->detector);
+    }
+    k->n = 0;
+    k->hot += hot;
+}
+
+int intake_write(Dispatcher *d, Client *c, FrameReader *r, Err *err) {
+    Intake *k = c->intake;
+    Inst in;
+    int more;
+    DetectorCounts before = detector_counts(k->detector);
+    if (k->is_new) {
+        detector_break(k->detector, &k->w);
+        frame_edge(&k->w, c->next_id);
+        k->hot = before.instructions;
+        k->n = 0;
+        k->is_new = false;
+    }
+    k->seq = r->seq;
+    while ((more = frame_next(r, &d->scratch, &in, NULL, NULL, err)) > 0 && !r->is_inserted)
+        add(k, &in);
+    push(k);
+    if (more > 0) more = err_set(err, ERR_PARSE, "clients do not insert instructions") - 1;
+    DetectorCounts after = detector_counts(k->detector);
+    d->found.bodies += after.bodies - before.bodies;
+    d->found.runs += after.runs - before.runs;
+    d->found.instructions += after.instructions - before.instructions;
+    k->n += r->next;
+    if (k->n >= k->trial) judge(k);
+    return more;
+}
+
+bool intake_next(Client *c, Msg *m) {
+    Intake *k = c->intake;
+    if (k->out_at == k->n_out) {
+        k->out_at = k->n_out = 0;
+        return false;
+    }
+    msg_move(m, &k->out[k->out_at++]);
+    return true;
+}
+
+/* ---- Looking on ---- */
+
+static Intake *intake_new(const Dispatcher *d, const Client *c) {
+    DetectorConfig config = d->config.hot;
+    Intake *k = xcalloc(1, sizeof *k);
+    DetectorHost host = {.ctx = k, .define = define};
+    config.bytes_max = BODY_BYTES;
+    config.seed = d->config.seed;
+    k->client = c->id, k->threshold = config.threshold;
+    k->detector = detector_new(&config, &host);
+    return k;
+}
+
+static void number_bodies(Client *c, Msg *m) {
+    if (atomic_load(&m->part[0]->refs) > 1) { /* somebody else's too */
+        Buf *own = buf_copy(m->part[0]->data, m->part[0]->n);
+        buf_unref(&m->part[0]);
+        m->part[0] = own;
+    }
+    frame_number_bodies(m, c->body_base);
+}
+
+/* The client finds its bodies itself. It knows nothing of those that were found here: the numbers
+ * of its own go on behind theirs. */
+static void leave_alone(Client *c, Msg *m) {
+    c->body_base = c->bodies.next;
+    intake_free(&c->intake);
+    if (c->body_base) number_bodies(c, m);
+}
+
+bool intake_comes(Dispatcher *d, Client *c, Msg *m) {
+    Intake *k = c->intake;
+    if (!k) {
+        if (c->body_base)
+            number_bodies(c, m);
+        else if (!c->bodies.next && d->config.hot.threshold && c->next_seq >= LOOK_AFTER)
+            c->intake = intake_new(d, c);
+        return false;
+    }
+    if ((k->writes || c->bodies.next) && frame_has_bodies(m)) {
+        leave_alone(c, m);
+        return false;
+    }
+    if (!k->writes || m->part[0]->n <= HEAD_MAX) return k->writes;
+    k->is_new = true;
+    return false;
+}
+
+void intake_sees(Client *c, const Inst *inst) {
+    Intake *k = c->intake;
+    if (inst->op == OP_BODY) { /* its own, for nothing was found here */
+        intake_free(&c->intake);
+        return;
+    }
+    if (k->writes) return;
+    if (k->skip) {
+        k->skip--;
+        return;
+    }
+    uint64_t n = detector_repeats(k->detector, inst);
+    if (!n) return;
+    k->writes = k->is_new = true;
+    k->trial = TRIAL + (TRIAL_ROUNDS + 2 * (uint64_t)k->threshold) * n;
+}
+
+void intake_stats(const Dispatcher *d, Bytes *out) {
+    bytes_printf(out, "found_bodies=%llu\nfound_runs=%llu\nfound_instructions=%llu\n",
+                 (unsigned long long)d->found.bodies, (unsigned long long)d->found.runs,
+                 (unsigned long long)d->found.instructions);
+}

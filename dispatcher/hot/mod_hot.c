@@ -1,0 +1,517 @@
+/* mod_hot.c: hot bodies (body.h): what was found out about an instruction of a body holds
+ * for the next time round as long as its operands have the types that they had, and then neither
+ * inference nor the rest of the chain has anything new to say.
+ *
+ * As a modifier it takes notes of what passes: types of operands and results, per instruction of
+ * the body. hot_take, before the chain, passes instructions that are known: their operands are
+ * looked up and compared, and of their results only those get handles that outlive the run. That is
+ * so of a client all of whose tensors lie on its home worker, outside of scopes that place anything
+ * elsewhere: its frame goes on as it came. Of others the frame is written anew, from what is kept
+ * of each instruction (placed.h). Numbers must fit their dtype, and what else inference looks at
+ * (slice starts) must be what it has seen. Whatever is not known, or has changed, goes through the
+ * chain as if it stood there in full, and is then known anew.
+ *
+ * Notes of a client at home are of one epoch: all of them were taken with the same types of
+ * results. What does not agree begins a new one.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/chain/outgoing.h"
+#include "dispatcher/hot/placed.h"
+#include "runtime/base/log.h"
+#include "runtime/wire/lru.h"
+#include "runtime/base/map.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NEVER = INT32_MAX, ATTR_BYTES_MAX = 512, MISSES = 8, MISSES_MORE = 64 };
+
+/* An operand. */
+typedef struct Slot {
+    int32_t made; /* the result of the body that it is; -1: it comes as an argument */
+    Number number;
+    TensorType type; /* of an argument that is a tensor */
+} Slot;
+
+typedef struct Note {
+    uint32_t epoch;  /* 0: nothing is known */
+    uint32_t slot;   /* of its first operand */
+    bool may;        /* an operation that can be known */
+    bool is_random;  /* its attribute among the arguments is a random key, which nobody looks at */
+    uint8_t *attr;   /* owned: attributes among the arguments, as seen */
+    size_t n_attr;   /* bytes of them */
+    Placed *placed;  /* owned: where it ran, of a client that is not at home alone; or NULL */
+    uint16_t missed; /* times in a row that this did not hold */
+} Note;
+
+typedef struct Result {
+    uint32_t epoch;
+    int32_t freed_at; /* the instruction of the body that frees it; NEVER */
+    uint64_t bytes;
+    TensorType type;
+} Result;
+
+typedef struct BodyNotes BodyNotes;
+typedef struct Notes {
+    LruItem item; /* first: of the client's */
+    BodyNotes *of;
+    uint64_t key;
+    uint32_t epoch, n;
+    Note *note;     /* by instruction */
+    Slot *slot;     /* by operand */
+    Result *result; /* by result */
+} Notes;
+
+enum { LEADS_MAX = 4, NOTE_BYTES_MAX = 16 << 20 };
+
+/* What is known of a body (Body.plan): a loop over parameters has notes for each shape. They are
+ * told apart by the types of its lead operands: those arguments that were seen to change. */
+struct BodyNotes {
+    Map notes;  /* by a hash of the leads' types: equal ones of others only lead to new notes */
+    Notes *now; /* of this time round; NULL: none */
+    Lru *all;   /* the client's */
+    int n_leads;
+    uint32_t lead[LEADS_MAX]; /* where its id stands among the arguments, in bytes */
+    uint32_t next_lead;       /* plus 1: found to change this time round; 0: none */
+};
+
+static void notes_free(Notes *t) {
+    lru_remove(t->of->all, &t->item);
+    if (t->of->now == t) t->of->now = NULL;
+    for (uint32_t i = 0; i < t->n; i++) {
+        free(t->note[i].attr);
+        free(t->note[i].placed);
+    }
+    free(t->note);
+    free(t->slot);
+    free(t->result);
+    free(t);
+}
+
+static void forget(Notes *t) {
+    map_remove(&t->of->notes, t->key);
+    notes_free(t);
+}
+
+static void forget_all(BodyNotes *p) {
+    uint64_t key;
+    void *t;
+    for (size_t i = 0; map_next(&p->notes, &i, &key, &t);) notes_free(t);
+    map_fini(&p->notes);
+}
+
+static void body_notes_free(void *p) {
+    forget_all(p);
+    free(p);
+}
+
+static bool may_be_known(const BodyForm *f) {
+    Op op = (Op)f->op;
+    if (f->payload || op == OP_SHARD) return false;
+    bool is_plain = !f->n_attr_form && !f->n_attr_arg && !f->n_out;
+    if (op == OP_FREE) return is_plain && f->n_in <= FREE_MAX;
+    if (op == OP_EDGE) return is_plain && f->n_in == 0;
+    if (f->n_in > (int)(sizeof((Flow *)0)->in_type / sizeof(TensorType))) return false;
+    if (op_info[op].class_ != CLASS_CONTROL) return true;
+    return op == OP_NOTE || (op_is_effect(op) && op != OP_SYNC);
+}
+
+/* NULL: there is no room, or they may never be wanted again. */
+static Notes *notes_new(const Body *b, BodyNotes *of, uint64_t key) {
+    uint32_t n_slots = 0;
+    for (uint32_t i = 0; i < b->n; i++) n_slots += b->form[i].n_in;
+    uint64_t size =
+        sizeof(Notes) + b->n * sizeof(Note) + n_slots * sizeof(Slot) + b->n_made * sizeof(Result);
+    if (!lru_admits(of->all, key ^ b->hash, size, NOTE_BYTES_MAX)) return NULL;
+    while (of->all->bytes + size > NOTE_BYTES_MAX) forget((Notes *)of->all->oldest);
+    Notes *t = xcalloc(1, sizeof *t);
+    lru_add(of->all, &t->item, size);
+    t->of = of, t->key = key;
+    map_put(&of->notes, key, t);
+    t->epoch = 1;
+    t->n = b->n;
+    t->note = xcalloc(b->n, sizeof *t->note);
+    t->slot = xcalloc(n_slots + 1, sizeof *t->slot);
+    t->result = xcalloc(b->n_made + 1, sizeof *t->result);
+    for (uint32_t r = 0; r < b->n_made; r++) t->result[r].freed_at = NEVER;
+    n_slots = 0;
+    for (uint32_t i = 0; i < b->n; i++) {
+        const BodyForm *f = &b->form[i];
+        Note *note = &t->note[i];
+        note->slot = n_slots;
+        note->may = may_be_known(f);
+        for (int k = 0; k < f->n_in; k++) {
+            Slot *s = &t->slot[n_slots++];
+            uint32_t word = body_operand(b, f, k), distance = word >> 2;
+            s->number.kind = word & 3;
+            s->made = -1;
+            if (!distance) continue;
+            if (distance > f->n_made) { /* before the edge: nothing that we write does this */
+                note->may = false;
+                continue;
+            }
+            s->made = (int32_t)(f->n_made - distance);
+            Result *r = &t->result[s->made];
+            if (f->op == OP_FREE && r->freed_at == NEVER) r->freed_at = (int32_t)i;
+        }
+    }
+    return t;
+}
+
+static BodyNotes *notes_of(Body *b, Client *c) {
+    if (b->plan) return b->plan;
+    BodyNotes *p = xcalloc(1, sizeof *p);
+    p->all = &c->notes;
+    b->plan = p;
+    b->plan_free = body_notes_free;
+    return p;
+}
+
+/* Its type, and how it lies. */
+static uint64_t hash_handle(const TensorHandle *h, uint64_t hash) {
+    static const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
+    const TensorType *t = &h->type;
+    const Layout *l = &h->layout;
+    hash = (hash ^ (uint64_t)(t->dtype << 8 | t->rank)) * factor;
+    for (int d = 0; d < t->rank; d++) hash = (hash ^ hash >> 32 ^ (uint64_t)t->shape[d]) * factor;
+    hash = (hash ^ hash >> 32 ^ (uint64_t)h->group->id << 16 ^ (l->kind << 8 | l->axis)) * factor;
+    return hash ^ hash >> 32;
+}
+
+/* The body begins, with these arguments: which notes are for it. New ones, if there are none and
+ * there is room. */
+static void choose(Body *b, Client *c, const uint8_t *args, const uint8_t *end) {
+    BodyNotes *p = notes_of(b, c);
+    if (p->next_lead) {
+        forget_all(p);
+        p->lead[p->n_leads++] = p->next_lead - 1;
+        p->next_lead = 0;
+    }
+    uint64_t key = 0;
+    for (int i = 0; i < p->n_leads; i++) {
+        uint64_t id;
+        if ((size_t)(end - args) < p->lead[i] + sizeof id) continue;
+        memcpy(&id, args + p->lead[i], sizeof id);
+        const TensorHandle *h = handles_find(&c->tensors, id);
+        if (h && !h->is_poisoned) key = hash_handle(h, key);
+    }
+    p->now = map_get(&p->notes, key);
+    if (p->now)
+        lru_use(p->all, &p->now->item);
+    else
+        p->now = notes_new(b, p, key);
+}
+
+/* ---- Taking notes ---- */
+
+static void note_result(Notes *t, int32_t i, const TensorType *type) {
+    Result *r = &t->result[i];
+    if (r->epoch && r->epoch == t->epoch && !type_equal(&r->type, type)) t->epoch++;
+    r->epoch = t->epoch;
+    r->type = *type;
+    r->bytes = type_bytes(type);
+}
+
+/* What its operands and results are. */
+static void note_types(Notes *t, const Flow *f, const Inst *was) {
+    const BodyForm *form = &f->body->form[f->body_at];
+    for (int i = 0; i < was->n_in && was->op != OP_FREE; i++) {
+        Slot *s = &t->slot[t->note[f->body_at].slot + (uint32_t)i];
+        if (was->in[i].kind != IN_TENSOR) {
+            number_note(&s->number, f, was, i);
+        } else if (s->made >= 0) {
+            note_result(t, s->made, &f->in_type[i]);
+        } else {
+            s->type = f->in_type[i];
+        }
+    }
+    for (int i = 0; i < f->n_out; i++) note_result(t, (int32_t)form->n_made + i, &f->out_type[i]);
+}
+
+/* It has passed: all that the next one of its form will be compared with. */
+static void take_note(const Flow *f, const Inst *was) {
+    Notes *t = ((BodyNotes *)f->body->plan)->now;
+    const BodyForm *form = &f->body->form[f->body_at];
+    Note *note = &t->note[f->body_at];
+    note->epoch = 0;
+    if (!note->may) return;
+    for (int i = 0; i < f->n_out; i++) {
+        const TensorHandle *h = handles_find(&f->client->tensors, was->out[i]);
+        if (!h || h->is_poisoned || h->is_fill) return;
+    }
+    uint32_t epoch;
+    do { /* a new epoch may begin in the middle: then all of it is of that one */
+        epoch = t->epoch;
+        note_types(t, f, was);
+    } while (t->epoch != epoch);
+    size_t operands = 8 * (size_t)form->n_external;
+    if (f->args_bytes - operands > ATTR_BYTES_MAX) return;
+    free(note->attr);
+    note->n_attr = f->args_bytes - operands;
+    note->attr =
+        note->n_attr ? memcpy(xmalloc(note->n_attr), f->args + operands, note->n_attr) : NULL;
+    note->is_random = form->n_attr_arg == 1 && inst_attr(was, ATTR_RNG);
+    note->epoch = t->epoch;
+}
+
+static void keep_placed(BodyNotes *p, Note *note, Placed *placed) {
+    uint64_t change = placed_bytes(placed) - placed_bytes(note->placed);
+    p->all->bytes += change;
+    p->now->item.bytes += change;
+    free(note->placed);
+    note->placed = placed;
+}
+
+/* Where a client is not at home alone: where it ran. What seldom holds is seldom noted. */
+static void process_placed(Flow *f, int stage) {
+    BodyNotes *p = f->body->plan;
+    Note *note = &p->now->note[f->body_at];
+    bool may = note->may && op_info[f->inst.op].class_ != CLASS_CONTROL;
+    if (!may || (++note->missed > MISSES && note->missed % MISSES_MORE)) {
+        chain_next(f, stage + 1);
+        return;
+    }
+    PlacedIn in[PLACED_IN];
+    Inst was = f->inst;
+    uint64_t n_errors = f->client->n_errors;
+    placed_look(f, in);
+    chain_next(f, stage + 1);
+    bool is_known = f->client->n_errors == n_errors && f->inst.op == was.op;
+    bool has_room = p->all->bytes < NOTE_BYTES_MAX;
+    keep_placed(p, note, is_known && has_room ? placed_new(f, &was, in) : NULL);
+}
+
+/* Nobody watches each instruction. */
+static bool is_silent(const Dispatcher *d) { return !d->tape && !log_is(LOG_DISPATCHER); }
+
+static void process(Flow *f, int stage) {
+    BodyNotes *p = f->body && is_silent(f->d) ? f->body->plan : NULL;
+    bool is_quiet = shard_is_quiet(f->client);
+    if (!p || !p->now || (is_quiet && !f->d->whole)) {
+        chain_next(f, stage + 1);
+        return;
+    }
+    if (!is_quiet) {
+        process_placed(f, stage);
+        return;
+    }
+    Inst was = f->inst;
+    uint64_t n_errors = f->client->n_errors;
+    chain_next(f, stage + 1);
+    if (f->client->n_errors != n_errors || f->inst.op != was.op)
+        p->now->note[f->body_at].epoch = 0;
+    else
+        take_note(f, &was);
+}
+
+/* ---- Passing what is known ---- */
+
+/* A run of known instructions of one time round. */
+typedef struct Run {
+    Dispatcher *d;
+    Client *c;
+    const Body *b;
+    Notes *t;
+    uint32_t from;       /* its first instruction */
+    uint32_t made;       /* results of the body before it */
+    uint64_t base;       /* id of the body's result 0, this time */
+    const uint8_t *args; /* the body's; NULL: the run begins behind its beginning */
+    BodyNotes *p;
+    Flow *flow;   /* of a client that is not at home alone; else NULL */
+    uint64_t seq; /* of the first instruction */
+} Run;
+
+static inline bool same_type(const TensorType *a, const TensorType *b) {
+    if (a->dtype != b->dtype || a->rank != b->rank) return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->shape[i] != b->shape[i]) return false;
+    return true;
+}
+
+/* Operand s, a tensor that was there before the run, is there with this type. */
+static bool is_there(const Run *r, uint64_t id, const TensorType *type) {
+    const TensorHandle *h = handles_find(&r->c->tensors, id);
+    return h && !h->is_poisoned && same_type(&h->type, type);
+}
+
+/* The argument at `at` is another tensor than was seen: its type may be what tells notes apart. */
+static void see_change(const Run *r, const uint8_t *at) {
+    BodyNotes *p = r->p;
+    uint64_t id;
+    memcpy(&id, at, 8);
+    if (!r->args || p->n_leads == LEADS_MAX || !handles_find(&r->c->tensors, id)) return;
+    uint32_t lead = (uint32_t)(at - r->args);
+    for (int i = 0; i < p->n_leads; i++)
+        if (p->lead[i] == lead) return;
+    p->next_lead = lead + 1;
+}
+
+/* Ids of tensors that a free names and that were there before the run; -1: it is not known. */
+static int freed(const Run *r, const Note *note, const BodyForm *f, const uint8_t *args,
+                 uint64_t *id) {
+    int n = 0;
+    for (int k = 0; k < f->n_in; k++) {
+        const Slot *s = &r->t->slot[note->slot + (uint32_t)k];
+        if (s->number.kind != IN_TENSOR) return -1;
+        if (s->made >= 0 && (uint32_t)s->made >= r->made) continue;
+        if (s->made >= 0) {
+            id[n] = r->base + (uint64_t)s->made;
+        } else {
+            memcpy(&id[n], args, 8);
+            args += 8;
+        }
+        const TensorHandle *h = handles_find(&r->c->tensors, id[n]);
+        if (!h || h->group != r->c->home || h->converted) return -1;
+        for (int i = 0; i < n; i++)
+            if (id[i] == id[n]) return -1;
+        n++;
+    }
+    return n;
+}
+
+static bool pass_free(Run *r, const Note *note, const BodyForm *f, const uint8_t *args,
+                      uint32_t at) {
+    uint64_t id[FREE_MAX];
+    Client *c = r->c;
+    int n = freed(r, note, f, args, id);
+    if (n < 0) return false;
+    for (int k = 0; k < f->n_in; k++) { /* made in the run: they have no handles */
+        int32_t made = r->t->slot[note->slot + (uint32_t)k].made;
+        if (made < 0 || (uint32_t)made < r->made) continue;
+        if (r->t->result[made].freed_at != (int32_t)at) return false;
+    }
+    for (int k = 0; k < f->n_in; k++) {
+        int32_t made = r->t->slot[note->slot + (uint32_t)k].made;
+        if (made >= 0 && (uint32_t)made >= r->made) c->live_bytes -= r->t->result[made].bytes;
+    }
+    for (int k = 0; k < n; k++) {
+        TensorHandle old;
+        handles_remove(&c->tensors, id[k], &old);
+        c->live_bytes -= old.is_poisoned ? 0 : type_bytes(&old.type);
+    }
+    return true;
+}
+
+/* All that inference would look at is as it was. */
+static bool is_known(const Run *r, const Note *note, const BodyForm *f, const uint8_t *args) {
+    for (int k = 0; k < f->n_in; k++) {
+        const Slot *s = &r->t->slot[note->slot + (uint32_t)k];
+        if (s->made >= 0) {
+            const Result *made = &r->t->result[s->made];
+            if ((uint32_t)s->made < r->made &&
+                !is_there(r, r->base + (uint64_t)s->made, &made->type))
+                return false;
+            continue;
+        }
+        uint64_t value;
+        memcpy(&value, args, 8);
+        args += 8;
+        bool is_tensor = s->number.kind == IN_TENSOR;
+        if (is_tensor ? is_there(r, value, &s->type) : number_fits(&s->number, value)) continue;
+        if (is_tensor) see_change(r, args - 8);
+        return false;
+    }
+    size_t compared = note->is_random ? 8 : note->n_attr;
+    return !compared || !memcmp(args, note->attr, compared);
+}
+
+static bool pass(Run *r, const Note *note, const BodyForm *f, const uint8_t *args, uint32_t at) {
+    if (!note->may || note->epoch != r->t->epoch) return false;
+    if (f->op == OP_FREE) return pass_free(r, note, f, args, at);
+    if (f->n_in || note->n_attr)
+        if (!is_known(r, note, f, args)) return false;
+    uint64_t bytes = 0, limit = r->d->config.client_bytes_max;
+    for (int i = 0; i < f->n_out; i++) bytes += r->t->result[f->n_made + (uint32_t)i].bytes;
+    if (limit && r->c->live_bytes + bytes > limit) return false;
+    r->c->live_bytes += bytes;
+    return true;
+}
+
+/* The run ends before instruction `to`: what it made and did not free is live. */
+static void settle(Run *r, uint32_t to) {
+    uint32_t end = to == r->b->n ? r->b->n_made : r->b->form[to].n_made;
+    for (uint32_t i = r->made; i < end; i++) {
+        const Result *made = &r->t->result[i];
+        if (made->freed_at < (int32_t)to) continue;
+        TensorHandle *h = handles_add(&r->c->tensors, r->base + i);
+        h->type = made->type;
+        h->group = r->c->home;
+    }
+    if (end > r->made) r->c->next_id = r->base + end;
+}
+
+/* Instruction `at`, the i-th of the run. */
+static bool pass_placed(Run *r, Note *note, const BodyForm *f, const uint8_t *args, size_t n_args,
+                        uint32_t i) {
+    HotInst hot = {.body = r->b, .form = f, .base = r->base + f->n_made};
+    hot.args = args, hot.n_args = n_args;
+    r->flow->seq = r->seq + i;
+    if (!note->may || shard_is_quiet(r->c)) return false;
+    if (op_info[f->op].class_ == CLASS_CONTROL) return placed_other(r->flow, &hot);
+    if (note->placed && placed_again(note->placed, r->flow, &hot)) {
+        note->missed = 0;
+        return true;
+    }
+    if (hot.changed) see_change(r, hot.changed);
+    return false;
+}
+
+/* How many of the next n instructions are known; *args: where those of the next one begin. */
+static uint32_t pass_all(Run *r, const FrameReader *reader, uint32_t at, uint32_t n,
+                         const uint8_t **args) {
+    uint32_t i = 0;
+    for (; i < n; i++) {
+        const BodyForm *f = &r->b->form[at + i];
+        Note *note = &r->t->note[at + i];
+        const uint8_t *end = body_args_end(f, *args, reader->hot_end);
+        bool is_last = i + 1 == reader->hot_left;
+        if (!end || (is_last && end != reader->hot_end)) break;
+        size_t n_args = (size_t)(end - *args);
+        if (r->flow) {
+            if (!pass_placed(r, note, f, *args, n_args, i)) break;
+        } else {
+            if (note->n_attr && n_args != 8 * (size_t)f->n_external + note->n_attr) break;
+            if (!pass(r, note, f, *args, at + i)) break;
+        }
+        *args = end;
+    }
+    return i;
+}
+
+void hot_take(Dispatcher *d, Client *c, FrameReader *reader) {
+    Flow flow;
+    flow.d = d, flow.client = c, flow.body = NULL, flow.hot = NULL;
+    while (frame_enter_hot(reader)) {
+        Body *b = reader->hot_body;
+        uint32_t at = reader->hot_at, n = b->n - at;
+        if (at == 0 && b->form[b->n - 1].op != OP_EDGE) outgoing_round(d, c);
+        if (!is_silent(d)) return;
+        if (n > reader->hot_left) n = reader->hot_left;
+        if (at == 0) choose(b, c, reader->hot_args, reader->hot_end);
+        BodyNotes *p = b->plan;
+        Notes *t = p ? p->now : NULL;
+        if (!t || reader->hot_base < c->next_id || reader->hot_base >= INSERTED_ID - b->n_made)
+            return;
+        bool is_quiet = shard_is_quiet(c);
+        if (is_quiet && !d->whole) return;
+        Run r = {.d = d, .c = c, .b = b, .t = t, .p = p, .made = b->form[at].n_made};
+        if (at == 0) r.args = reader->hot_args;
+        r.base = reader->hot_base - r.made;
+        r.flow = is_quiet ? NULL : &flow;
+        r.seq = reader->seq_next;
+        const uint8_t *args = reader->hot_args;
+        uint32_t i = pass_all(&r, reader, at, n, &args);
+        if (i > 0) {
+            if (is_quiet) settle(&r, at + i);
+            frame_pass_hot(reader, i, args);
+            if (is_quiet) d->n_whole += i;
+            d->n_hot += i;
+        }
+        if (i < n) return;
+    }
+}
+
+static void stats(const struct Dispatcher *d, Bytes *out) {
+    bytes_printf(out, "hot_instructions=%llu\n", (unsigned long long)d->n_hot);
+}
+
+const Modifier modifier_hot = {"hot", process, stats};

@@ -1,0 +1,163 @@
+/* client.c: a client's record, its credit, and what is told in order.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/hot/intake.h"
+#include "dispatcher/chain/outgoing.h"
+#include <stdlib.h>
+#include <string.h>
+
+Client *client_new(PeerId peer, uint32_t id, uint64_t seed) {
+    Client *c = xcalloc(1, sizeof *c);
+    c->peer = peer;
+    c->id = id;
+    c->rank = -1;
+    c->tensors.seed = seed;
+    return c;
+}
+
+static void held_free(Held *h) {
+    msg_fini(&h->msg);
+    free(h);
+}
+
+void client_free(Client **cp) {
+    Client *c = *cp;
+    *cp = NULL;
+    if (!c) return;
+    handles_fini(&c->tensors);
+    intake_free(&c->intake);
+    bodies_fini(&c->bodies);
+    outgoing_free(&c->outgoing);
+    config_fini(&c->signals);
+    for (int i = 0; i < c->depth; i++) free(c->scope[i].name);
+    uint64_t key;
+    void *held;
+    for (size_t i = 0; map_next(&c->held, &i, &key, &held);) held_free(held);
+    map_fini(&c->held);
+    free(c->scope);
+    free(c->sent);
+    free(c->cursor);
+    free(c);
+}
+
+/* ---- Credit ---- */
+
+static Sent *sent_at(const Client *c, uint64_t number) {
+    return &c->sent[number & (c->cap_sent - 1)];
+}
+
+bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err) {
+    uint64_t insts = c->next_seq - c->acked_seq + count;
+    if (insts > WINDOW_INSTS)
+        return err_set(err, ERR_LIMIT, "%llu instructions under way, the window is %d",
+                       (unsigned long long)insts, WINDOW_INSTS);
+    if (c->bytes + head_bytes > WINDOW_BYTES && c->n_sent > 0)
+        return err_set(err, ERR_LIMIT, "%llu bytes of frames under way, the window is %u",
+                       (unsigned long long)(c->bytes + head_bytes), WINDOW_BYTES);
+    c->next_seq += count;
+    c->bytes += head_bytes;
+    return true;
+}
+
+void client_sent(Client *c, const RankSet *to, uint64_t seq_end, uint32_t count, uint64_t bytes) {
+    if (c->n_sent == c->cap_sent) {
+        size_t cap = c->cap_sent ? 2 * c->cap_sent : 64;
+        Sent *ring = xmalloc(cap * sizeof *ring);
+        for (size_t i = 0; i < c->n_sent; i++) {
+            uint64_t number = c->first_sent + i;
+            ring[number & (cap - 1)] = *sent_at(c, number);
+        }
+        free(c->sent);
+        c->sent = ring, c->cap_sent = cap;
+    }
+    *sent_at(c, c->first_sent + c->n_sent++) = (Sent){
+        .seq_end = seq_end, .bytes = bytes, .count = count, .n_owed = ranks_count(to), .to = *to};
+}
+
+static uint64_t *cursor_of(Client *c, int rank) {
+    if (rank >= c->n_cursors) {
+        c->cursor = xrealloc(c->cursor, (size_t)(rank + 1) * sizeof c->cursor[0]);
+        for (int i = c->n_cursors; i <= rank; i++) c->cursor[i] = 0;
+        c->n_cursors = rank + 1;
+    }
+    if (c->cursor[rank] < c->first_sent) c->cursor[rank] = c->first_sent;
+    return &c->cursor[rank];
+}
+
+bool client_ack(Client *c, int rank, uint64_t seq, uint64_t *insts) {
+    *insts = 0;
+    if (seq > c->next_seq) return false;
+    uint64_t *at = cursor_of(c, rank), end = c->first_sent + c->n_sent;
+    for (; *at < end; ++*at) {
+        Sent *s = sent_at(c, *at);
+        if (s->seq_end > seq) break;
+        if (!ranks_has(&s->to, rank)) continue;
+        s->n_owed--;
+        *insts += s->count;
+    }
+    while (c->n_sent > 0 && sent_at(c, c->first_sent)->n_owed == 0) {
+        c->acked_seq = sent_at(c, c->first_sent)->seq_end;
+        c->bytes -= sent_at(c, c->first_sent)->bytes;
+        c->first_sent++;
+        c->n_sent--;
+    }
+    return true;
+}
+
+uint64_t client_under_way(const Client *c, int rank) {
+    uint64_t n = 0;
+    uint64_t from =
+        rank < c->n_cursors && c->cursor[rank] > c->first_sent ? c->cursor[rank] : c->first_sent;
+    for (uint64_t i = from; i < c->first_sent + c->n_sent; i++)
+        if (ranks_has(&sent_at(c, i)->to, rank)) n += sent_at(c, i)->count;
+    return n;
+}
+
+/* ---- In order ---- */
+
+static uint64_t key_of_error(uint64_t seq) { return 2 * seq; }
+static uint64_t key_of_answer(uint64_t seq) { return 2 * seq + 1; }
+
+static Held *hold(Client *c, uint64_t key) {
+    if (c->held.n == 0) c->next_due = 2 * c->acked_seq;
+    Held *h = map_get(&c->held, key);
+    if (!h) map_put(&c->held, key, h = xcalloc(1, sizeof *h));
+    return h;
+}
+
+void client_hold_error(Client *c, uint64_t seq, int rank, Msg *m) {
+    bool is_known = seq >= c->acked_seq && seq < c->next_seq;
+    Held *h = is_known ? hold(c, key_of_error(seq)) : NULL;
+    if (h && (h->msg.n == 0 || rank < h->rank)) {
+        msg_fini(&h->msg);
+        msg_move(&h->msg, m);
+        h->rank = rank;
+    }
+    msg_fini(m);
+}
+
+void client_hold_answer(Client *c, uint64_t seq, Msg *m) {
+    bool is_known = seq >= c->acked_seq && seq < c->next_seq;
+    Held *h = is_known ? hold(c, key_of_answer(seq)) : NULL;
+    if (h && h->msg.n == 0) msg_move(&h->msg, m);
+    msg_fini(m);
+}
+
+void client_expect_sync(Client *c, uint64_t seq) { hold(c, key_of_answer(seq)); }
+
+bool client_expects_sync(const Client *c, uint64_t seq) {
+    const Held *h = map_get(&c->held, key_of_answer(seq));
+    return h && h->msg.n == 0;
+}
+
+bool client_due(Client *c, Msg *m) {
+    while (c->held.n > 0 && c->next_due < 2 * c->acked_seq) {
+        Held *h = map_remove(&c->held, c->next_due++);
+        if (!h) continue;
+        bool is_there = h->msg.n > 0;
+        if (is_there) msg_move(m, &h->msg);
+        held_free(h);
+        if (c->held.n == 0) map_fini(&c->held);
+        if (is_there) return true;
+    }
+    return false;
+}

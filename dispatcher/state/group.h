@@ -1,0 +1,60 @@
+/* group.h: the groups of ranks that instructions name (place.h), each once, and sets of
+ * ranks. A group lives as long as the dispatcher; its pointer is stable. All workers know all
+ * groups: whoever makes one tells them.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_DISPATCHER_STATE_GROUP_H
+#define GT_DISPATCHER_STATE_GROUP_H
+#include "runtime/base/map.h"
+#include "runtime/layout/place.h"
+
+enum { RANKSET_WORDS = MAX_WORKERS / 64 };
+typedef struct RankSet {
+    uint64_t bits[RANKSET_WORDS];
+} RankSet;
+
+static inline bool ranks_has(const RankSet *s, int rank) {
+    return s->bits[rank / 64] >> (rank % 64) & 1;
+}
+static inline void ranks_add(RankSet *s, int rank) {
+    s->bits[rank / 64] |= UINT64_C(1) << (rank % 64);
+}
+static inline void ranks_remove(RankSet *s, int rank) {
+    s->bits[rank / 64] &= ~(UINT64_C(1) << (rank % 64));
+}
+static inline void ranks_join(RankSet *s, const RankSet *other) {
+    for (int i = 0; i < RANKSET_WORDS; i++) s->bits[i] |= other->bits[i];
+}
+static inline bool ranks_covers(const RankSet *s, const RankSet *part) {
+    uint64_t missing = 0;
+    for (int i = 0; i < RANKSET_WORDS; i++) missing |= part->bits[i] & ~s->bits[i];
+    return !missing;
+}
+int ranks_count(const RankSet *s);
+/* The first rank of s from `rank` on; -1: none. for (int r = -1; (r = ranks_next(s, r + 1)) >= 0;)
+ */
+int ranks_next(const RankSet *s, int rank);
+
+typedef struct Members {
+    uint32_t id;
+    int n;
+    RankSet set;
+    int32_t rank[]; /* in order */
+} Members;
+
+/* "w0", "w0 w2", "w0..w71", "w3 w1 w4 ... (12 in all)"; buf >= 64 bytes. */
+const char *members_text(const Members *m, char *buf);
+
+/* Zero-initialised is valid and empty. */
+typedef struct Groups {
+    Members **member; /* by id - 1 */
+    uint32_t n, cap;
+    Map by_hash; /* -> the last one of equal hash */
+    uint32_t *next;
+} Groups;
+/* The group of these distinct ranks in this order; *is_new: it did not exist. NULL: there are
+ * MAX_GROUPS. */
+const Members *groups_get(Groups *g, const int32_t *rank, int n, bool *is_new);
+/* NULL: it does not exist. */
+const Members *groups_find(const Groups *g, const int32_t *rank, int n);
+void groups_fini(Groups *g);
+#endif

@@ -1,0 +1,39 @@
+/* member.c: how workers come to know one another: each gets a token of its own, is told of all
+ * others (PEER), and hears when one is gone (PEER_GONE). The dispatcher carries no tensor between
+ * them; this is all that it does for it.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/state/state.h"
+#include <sys/random.h>
+
+uint64_t member_token(void) {
+    uint64_t token = 0;
+    while (token == 0)
+        if (getrandom(&token, sizeof token, 0) != sizeof token) token = 0;
+    return token;
+}
+
+static void introduce(Dispatcher *d, const WorkerPeer *to, const WorkerPeer *w) {
+    PeerInfo p = {.rank = (uint32_t)w->rank, .token = w->token, .data = w->data};
+    Msg m;
+    wire_peer(&p, &m);
+    dispatcher_post(d, to->peer, &m, false);
+}
+
+void member_comes(Dispatcher *d, const WorkerPeer *w) {
+    for (int i = 0; i < d->n_ranks; i++) {
+        const WorkerPeer *other = d->worker[i];
+        if (!other || other == w) continue;
+        introduce(d, other, w);
+        introduce(d, w, other);
+    }
+}
+
+void member_leaves(Dispatcher *d, const WorkerPeer *w) {
+    for (int i = 0; i < d->n_ranks; i++) {
+        const WorkerPeer *other = d->worker[i];
+        if (!other || other == w) continue;
+        Msg m;
+        wire_peer_gone((uint32_t)w->rank, &m);
+        dispatcher_post(d, other->peer, &m, false);
+    }
+}

@@ -1,0 +1,30 @@
+/* schedule.c: who takes new work: load per worker. A client's home is chosen when it says hello,
+ * and again whenever it holds nothing: its tensors stay together, and clients spread.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/state/state.h"
+
+/* Few clients first, then few instructions under way, then the lowest rank. */
+static bool is_less_loaded(const WorkerPeer *a, const WorkerPeer *b) {
+    if (a->n_clients != b->n_clients) return a->n_clients < b->n_clients;
+    return a->insts < b->insts;
+}
+
+WorkerPeer *schedule_home(const Dispatcher *d) {
+    WorkerPeer *best = NULL;
+    for (int i = 0; i < d->n_ranks; i++) {
+        WorkerPeer *w = d->worker[i];
+        if (w && (!best || is_less_loaded(w, best))) best = w;
+    }
+    return best;
+}
+
+WorkerPeer *schedule_better(const Dispatcher *d, const Client *c) {
+    const WorkerPeer *home = d->worker[c->rank];
+    bool is_busy = c->tensors.n > 0 || c->n_sent > 0 || c->depth > 0 || c->held.n > 0;
+    if (is_busy || c->checks_nan) return NULL; /* its home knows that it checks */
+    if (home->n_clients == 1 || home->insts == 0) return NULL;
+    for (int i = 0; i < d->n_ranks; i++)
+        if (d->worker[i] && d->worker[i]->insts == 0 && d->worker[i]->n_clients < home->n_clients)
+            return d->worker[i];
+    return NULL;
+}

@@ -1,0 +1,312 @@
+/* tape.c: what the dispatcher writes into the instruction log (tape.h): asked, sent, done,
+ * failed, who comes and goes. Its hooks are called only while there is a log, so that without one
+ * an instruction costs a branch.
+ *
+ * A worker's clock: on this machine it is ours; elsewhere its distance is taken to be the least
+ * that was seen between what a message says of its sending and its arrival, which is too much by
+ * the fastest journey.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/state/state.h"
+#include "runtime/inst/inst_text.h"
+#include "runtime/base/log.h"
+#include "runtime/inst/tape.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    SHOWN_BYTES = 1 << 20, /* of data that a client's line holds: beyond, only its hash         */
+    FLUSH_MS = 2000,       /* what is written may lag behind by so much                         */
+    NAMES_BYTES = 1 << 20, /* of source file names that are remembered for one client           */
+};
+
+/* The source files of a client, by number. */
+typedef struct Files {
+    char **name;
+    int n;
+    size_t bytes;
+} Files;
+
+typedef struct TapeState {
+    Tape *tape;
+    Map files; /* client -> Files */
+    int64_t flushed_ms;
+    char host[64];              /* the kernel's boot id */
+    int64_t ahead[WORKERS_MAX]; /* of our clock before the worker's, ns                          */
+    bool is_known[WORKERS_MAX];
+} TapeState;
+
+/* ---- Opening and closing ---- */
+
+static void read_host(char host[64]) {
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (!f || !fgets(host, 64, f)) host[0] = 0;
+    if (f) fclose(f);
+    host[strcspn(host, "\n")] = 0;
+}
+
+static void files_free(Files *f) {
+    if (!f) return;
+    for (int i = 0; i < f->n; i++) free(f->name[i]);
+    free(f->name);
+    free(f);
+}
+
+static void watch(Dispatcher *d, const WorkerPeer *w) {
+    Msg m;
+    wire_watch(true, &m);
+    dispatcher_post(d, w->peer, &m, false);
+}
+
+bool dispatcher_log(Dispatcher *d, const char *path, Err *err) {
+    Tape *tape = tape_open(path, err);
+    if (!tape) return false;
+    tape_fini(d);
+    d->tape = xcalloc(1, sizeof *d->tape);
+    d->tape->tape = tape;
+    read_host(d->tape->host);
+    for (int i = 0; i < d->n_ranks; i++)
+        if (d->worker[i]) tape_worker_comes(d, d->worker[i]);
+    for (uint32_t i = 0; i < d->groups.n; i++)
+        if (d->groups.member[i]->n > 1) tape_group(d, d->groups.member[i]);
+    return true;
+}
+
+void tape_fini(Dispatcher *d) {
+    TapeState *t = d->tape;
+    d->tape = NULL;
+    if (!t) return;
+    uint64_t key;
+    void *value;
+    for (size_t i = 0; map_next(&t->files, &i, &key, &value);) files_free(value);
+    map_fini(&t->files);
+    tape_close(&t->tape);
+    free(t);
+}
+
+static void end_line(Dispatcher *d) {
+    Err err;
+    tape_end(d->tape->tape);
+    if (tape_take_error(d->tape->tape, &err)) log_line("DISPATCHER", "%s", err.text);
+}
+
+static Bytes *begin_line(Dispatcher *d, TapeEvent event, uint32_t client, int rank) {
+    Tape *tape = d->tape->tape;
+    return tape_begin(tape, tape_now_ns(tape), event, client, rank < 0 ? '-' : 'w', (uint32_t)rank);
+}
+
+void tape_on_tick(Dispatcher *d, bool now) {
+    TapeState *t = d->tape;
+    Err err;
+    if (!now && d->now_ms - t->flushed_ms < FLUSH_MS) return;
+    t->flushed_ms = d->now_ms;
+    tape_flush(t->tape);
+    if (tape_take_error(t->tape, &err)) log_line("DISPATCHER", "%s", err.text);
+}
+
+/* ---- Who comes and goes ---- */
+
+void tape_client_comes(Dispatcher *d, const Client *c) {
+    Bytes *b = begin_line(d, TAPE_COMES, c->id, -1);
+    bytes_puts(b, "client ");
+    inst_quote(b, c->name, strlen(c->name));
+    end_line(d);
+}
+
+void tape_client_leaves(Dispatcher *d, const Client *c) {
+    bytes_puts(begin_line(d, TAPE_LEAVES, c->id, -1), "client left");
+    end_line(d);
+    files_free(map_remove(&d->tape->files, c->id));
+}
+
+void tape_worker_comes(Dispatcher *d, const WorkerPeer *w) {
+    TapeState *t = d->tape;
+    bool is_here = t->host[0] && !strcmp(t->host, w->data.host);
+    t->is_known[w->rank] = is_here;
+    t->ahead[w->rank] = 0;
+    Bytes *b = begin_line(d, TAPE_COMES, 0, w->rank);
+    bytes_puts(b, "worker ");
+    inst_quote(b, w->engine, strlen(w->engine));
+    bytes_printf(b, " threads=%u memory=%llu", w->threads, (unsigned long long)w->memory_bytes);
+    end_line(d);
+    watch(d, w);
+}
+
+void tape_group(Dispatcher *d, const Members *g) {
+    Tape *tape = d->tape->tape;
+    Bytes *b = tape_begin(tape, tape_now_ns(tape), TAPE_COMES, 0, 'g', g->id);
+    bytes_puts(b, "group");
+    for (int i = 0; i < g->n; i++) bytes_printf(b, " w%d", g->rank[i]);
+    end_line(d);
+}
+
+void tape_worker_leaves(Dispatcher *d, const WorkerPeer *w) {
+    bytes_puts(begin_line(d, TAPE_LEAVES, 0, w->rank), "worker left");
+    end_line(d);
+}
+
+/* ---- Instructions ---- */
+
+static Files *files_of(Dispatcher *d, uint32_t client) {
+    Files *f = map_get(&d->tape->files, client);
+    if (!f) map_put(&d->tape->files, client, f = xcalloc(1, sizeof *f));
+    return f;
+}
+
+/* `file 3 "train.gt"`: what positions of this client mean from now on. */
+static void learn_file(Files *f, const Inst *inst) {
+    const Attr *name = inst_attr(inst, ATTR_NAME);
+    if (!name || inst->n_in < 1 || inst->in[0].kind != IN_IMM_INT) return;
+    int64_t k = inst->in[0].i;
+    if (k < 0 || k > UINT16_MAX || f->bytes + name->n > NAMES_BYTES) return;
+    if (k >= f->n) {
+        f->name = xrealloc(f->name, ((size_t)k + 1) * sizeof f->name[0]);
+        while (f->n <= k) f->name[f->n++] = NULL;
+    }
+    free(f->name[k]);
+    f->name[k] = xstrndup(name->str, name->n);
+    f->bytes += name->n;
+}
+
+/* Result types, as validate will find them; false: there are none to be told. */
+static bool types_of(Dispatcher *d, const Client *c, const Inst *inst, TensorType *out) {
+    if (inst->n_out == 0) return false;
+    TensorType *in = arena_alloc(&d->scratch, ((size_t)inst->n_in + 1) * sizeof *in);
+    for (int i = 0; i < inst->n_in; i++) {
+        if (inst->in[i].kind != IN_TENSOR) continue;
+        const TensorHandle *h = handles_find(&c->tensors, inst->in[i].id);
+        if (!h || h->is_poisoned) return false;
+        in[i] = h->type;
+    }
+    int n_out;
+    return inst_infer(inst, in, out, &n_out, NULL) && n_out == inst->n_out;
+}
+
+/* Where it comes from, if its file is known. */
+static void add_files(const Files *f, const Inst *inst, InstPrint *how) {
+    if (inst->pos.line == 0 || inst->pos.file >= f->n || !f->name[inst->pos.file]) return;
+    how->files = (const char *const *)f->name;
+    how->n_files = f->n;
+}
+
+void tape_asked(Dispatcher *d, const Client *c, const Inst *inst) {
+    if (inst->op == OP_BODY) return; /* what it stands for will be there in full */
+    Files *f = files_of(d, c->id);
+    if (inst->op == OP_FILE) learn_file(f, inst);
+    TensorType out[MAX_OUT];
+    InstPrint how = {.payload_max = SHOWN_BYTES, .payload_hash = true};
+    add_files(f, inst, &how);
+    if (types_of(d, c, inst, out)) how.out = out;
+    inst_print(inst, &how, begin_line(d, TAPE_ASKED, c->id, -1));
+    end_line(d);
+}
+
+/* Whose it is: a group, a single worker, or (frees, notes) whoever gets the frame. */
+static char place_of(const Flow *f, uint32_t *number) {
+    const Dispatcher *d = f->d;
+    const Client *c = f->client;
+    const Members *g = f->group;
+    uint64_t on = f->is_for_all ? (uint64_t)inst_int(&f->inst, ATTR_ON, 0) : 0;
+    if (on > 0 && on <= d->groups.n) g = d->groups.member[on - 1];
+    if (!g && !f->has_to && (shard_has_place(f->inst.op) || c->n_used <= 1)) g = c->home;
+    if (!g) return '-';
+    *number = g->n > 1 ? g->id : (uint32_t)g->rank[0];
+    return g->n > 1 ? 'g' : 'w';
+}
+
+/* In a body's terms for who reads the tape; its instructions stand between the two. */
+void tape_hot(Dispatcher *d, const Client *c, const HotRun *run, bool begins) {
+    Bytes *line = begin_line(d, TAPE_SENT, c->id, c->rank);
+    bytes_printf(line, "hot %s %llu", begins ? "begin" : "end",
+                 (unsigned long long)run->body->number);
+    if (begins) bytes_printf(line, " from=%u count=%u of=%u", run->from, run->count, run->body->n);
+    end_line(d);
+}
+
+void tape_sent(const Flow *f) {
+    if (f->inst.op == OP_BODY) return;
+    Tape *tape = f->d->tape->tape;
+    InstPrint how = {.payload_max = 512};
+    uint32_t number = 0;
+    char kind = place_of(f, &number);
+    Located located;
+    const Inst *inst = &f->inst;
+    if (f->group && shard_has_place(inst->op) &&
+        inst_locate(inst, f->group->id, &f->layout, &located))
+        inst = &located.inst;
+    Bytes *b = tape_begin(tape, tape_now_ns(tape), TAPE_SENT, f->client->id, kind, number);
+    inst_print(inst, &how, b);
+    if (f->is_inserted && inst->op != OP_FREE)
+        bytes_printf(b, " # for %s", op_info[f->because].name);
+    end_line(f->d);
+}
+
+void tape_failed(Dispatcher *d, const Failure *f) {
+    int rank = f->worker == UINT16_MAX ? -1 : f->worker;
+    Bytes *b = begin_line(d, TAPE_FAILED, f->client, rank);
+    bytes_printf(b, "error %s ", op_info[f->op].name);
+    inst_quote(b, f->err.text, strlen(f->err.text));
+    const Files *files = map_get(&d->tape->files, f->client);
+    if (files && f->pos.line && f->pos.file < files->n && files->name[f->pos.file])
+        inst_put_position(b, files->name[f->pos.file], f->pos, false);
+    end_line(d);
+}
+
+void tape_error(Dispatcher *d, const Msg *m) {
+    Failure f;
+    if (wire_read_failure(m, &f, NULL)) tape_failed(d, &f);
+}
+
+void tape_cut_off(Dispatcher *d, const Client *c, const Err *err) {
+    Bytes *b = begin_line(d, TAPE_FAILED, c->id, -1);
+    bytes_puts(b, "ended ");
+    inst_quote(b, err->text, strlen(err->text));
+    end_line(d);
+}
+
+/* ---- Times ---- */
+
+static void put_us(Bytes *b, uint64_t ns) {
+    if (ns < 100000)
+        bytes_printf(b, "%.1f", (double)ns / 1e3);
+    else
+        bytes_printf(b, "%llu", (unsigned long long)(ns / 1000));
+}
+
+static void put_done(Bytes *b, const TimeRow *row) {
+    bytes_puts(b, "done ");
+    for (int i = 0; i < row->n_out; i++)
+        bytes_printf(b, "%st%llu", i ? "," : "", (unsigned long long)row->id + (unsigned)i);
+    bytes_puts(b, row->n_out ? " us=" : "- us="); /* the same columns always */
+    put_us(b, row->ns);
+    bytes_printf(b, " bytes=%llu op=%s", (unsigned long long)row->bytes, op_info[row->op].name);
+}
+
+static int64_t monotonic_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+void tape_times(Dispatcher *d, const WorkerPeer *w, const Msg *m) {
+    TapeState *t = d->tape;
+    Times times;
+    arena_reset(&d->scratch);
+    if (!wire_read_times(m, &d->scratch, &times, NULL)) return;
+    int64_t now = monotonic_ns(), ahead;
+    bool is_here = t->host[0] && !strcmp(t->host, w->data.host);
+    if (!is_here && !__builtin_sub_overflow(now, times.now_ns, &ahead) &&
+        (!t->is_known[w->rank] || ahead < t->ahead[w->rank])) {
+        t->ahead[w->rank] = ahead;
+        t->is_known[w->rank] = true;
+    }
+    for (uint32_t i = 0; i < times.n; i++) {
+        const TimeRow *row = &times.row[i];
+        /* Sums that overflow come from a worker that lies. */
+        uint64_t end = (uint64_t)row->begin_ns + row->ns + (uint64_t)t->ahead[w->rank];
+        int64_t at = (int64_t)((uint64_t)tape_now_ns(t->tape) - ((uint64_t)now - end));
+        put_done(tape_begin(t->tape, at, TAPE_DONE, times.client, 'w', (uint32_t)w->rank), row);
+        end_line(d);
+    }
+}

@@ -1,0 +1,174 @@
+/* builtin_file.c: files, the shell and the clock's calendar, as host functions: a path or
+ * command in, text out, nothing left open. write is an effect, so that it keeps its place
+ * between print and save; the others act at once, but not before what was written so far is there.
+ * SPDX-License-Identifier: MIT */
+#include "lang/text/effects.h"
+#include "lang/eval/eval.h"
+#include "lang/tensor/tensor.h"
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TEXT_MAX (UINT64_C(1) << 30) /* bytes that read, lines and shell take into a string */
+
+static bool path_of(Value v, LangError *e) {
+    if (v.kind != V_STR) return error_set(e, "a path is a string, not %s", value_type_name(v));
+    return strlen(v.str->s) == v.str->n || error_set(e, "a path holds no NUL");
+}
+
+static bool drain(FILE *f, const char *name, Bytes *out, LangError *e) {
+    char block[1 << 14];
+    for (size_t n; (n = fread(block, 1, sizeof block, f)) > 0;) {
+        bytes_add(out, block, n);
+        if (out->n > TEXT_MAX) return error_set(e, "%s is longer than 1 GiB", name);
+        TRY(stream_goes_on(e));
+    }
+    TRY(stream_goes_on(e)); /* what an interrupted read has left out is no end of it */
+    return !ferror(f) || error_set(e, "%s: %s", name, strerror(errno));
+}
+
+static bool read_text(Interp *in, Value path, Bytes *out, LangError *e) {
+    struct stat st;
+    TRY(path_of(path, e) && stream_files(in->stream, path.str->s, interp_span(in), e));
+    FILE *f = fopen(path.str->s, "rb");
+    if (!f) return error_set(e, "cannot read %s: %s", path.str->s, strerror(errno));
+    bool ok = fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode)
+                  ? error_set(e, "%s is a directory", path.str->s)
+                  : drain(f, path.str->s, out, e);
+    fclose(f);
+    return ok;
+}
+
+static bool bi_read(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Bytes b = {0};
+    bool ok = read_text(in, arg[0], &b, e);
+    if (ok) *out = v_str(b.data ? b.data : "", b.n);
+    bytes_fini(&b);
+    return ok;
+}
+
+static bool bi_lines(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Bytes b = {0};
+    if (!read_text(in, arg[0], &b, e)) {
+        bytes_fini(&b);
+        return false;
+    }
+    *out = v_list(in, 0);
+    for (size_t i = 0; i < b.n;) {
+        const char *end = memchr(b.data + i, '\n', b.n - i);
+        size_t n = end ? (size_t)(end - b.data) - i : b.n - i;
+        list_push(out->list, v_str(b.data + i, n && b.data[i + n - 1] == '\r' ? n - 1 : n));
+        i += n + 1;
+    }
+    bytes_fini(&b);
+    return true;
+}
+
+static bool bi_write(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Pieces p = {0};
+    bool append;
+    TRY(path_of(arg[0], e) && value_truth(in, arg[2], &append, e));
+    if (arg[1].kind != V_STR && arg[1].kind != V_TEXT) {
+        error_set(e, "write needs text, not %s", value_type_name(arg[1]));
+        return error_hint(e, "write(path, str(x)), or save(x, path)");
+    }
+    bool ok =
+        pieces_value(in, &p, arg[1], false, e) && effect_write(in, arg[0].str->s, append, &p, e);
+    pieces_fini(&p);
+    *out = v_none();
+    return ok;
+}
+
+static bool bi_exists(Interp *in, const Value *arg, Value *out, LangError *e) {
+    TRY(path_of(arg[0], e) && stream_files(in->stream, arg[0].str->s, interp_span(in), e));
+    *out = v_bool(access(arg[0].str->s, F_OK) == 0);
+    return true;
+}
+
+static bool bi_glob(Interp *in, const Value *arg, Value *out, LangError *e) {
+    glob_t g;
+    TRY(path_of(arg[0], e) && stream_files(in->stream, NULL, interp_span(in), e));
+    int rc = glob(arg[0].str->s, 0, NULL, &g);
+    if (rc && rc != GLOB_NOMATCH)
+        return error_set(e, "glob: %s", rc == GLOB_NOSPACE ? "out of memory" : strerror(errno));
+    *out = v_list(in, 0);
+    for (size_t i = 0; !rc && i < g.gl_pathc; i++) list_push(out->list, v_cstr(g.gl_pathv[i]));
+    if (!rc) globfree(&g);
+    return true;
+}
+
+static bool bi_shell(Interp *in, const Value *arg, Value *out, LangError *e) {
+    TRY(path_of(arg[0], e) && stream_files(in->stream, NULL, interp_span(in), e));
+    fflush(NULL);
+    FILE *f = popen(arg[0].str->s, "r");
+    if (!f) return error_set(e, "shell: %s", strerror(errno));
+    Bytes b = {0};
+    bool ok = drain(f, "the command's output", &b, e);
+    int rc = pclose(f);
+    if (ok && rc != 0) {
+        if (WIFSIGNALED(rc))
+            ok =
+                error_set(e, "shell: '%.200s' was ended by signal %d", arg[0].str->s, WTERMSIG(rc));
+        else
+            ok = error_set(e, "shell: '%.200s' gave exit code %d", arg[0].str->s, WEXITSTATUS(rc));
+    }
+    if (ok) *out = v_str(b.data ? b.data : "", b.n);
+    bytes_fini(&b);
+    return ok;
+}
+
+static bool bi_date(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    char buf[512];
+    time_t now = time(NULL);
+    struct tm tm;
+    TRY(arg[0].kind == V_STR ||
+        error_set(e, "date's format is a string, not %s", value_type_name(arg[0])));
+    localtime_r(&now, &tm);
+    size_t n = strftime(buf, sizeof buf, arg[0].str->s, &tm);
+    if (!n && arg[0].str->n) return error_set(e, "date: the text would be longer than 500 bytes");
+    *out = v_str(buf, n);
+    return true;
+}
+
+static bool bi_input(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Bytes b = {0};
+    TRY(stream_sync(in->stream, e)); /* what was printed before stands above the prompt */
+    bool ok = value_str(in, arg[0], &b, e);
+    if (ok) {
+        fwrite(b.data, 1, b.n, stdout);
+        fflush(stdout); /* who answers may be a program at the other end of pipes */
+    }
+    bytes_fini(&b);
+    TRY(ok);
+    char *line = NULL;
+    size_t cap = 0;
+    ssize_t n = stream_interrupted ? -1 : getline(&line, &cap, stdin);
+    if (n < 0) {
+        free(line);
+        clearerr(stdin);
+        return stream_goes_on(e) && error_set(e, "input: the end of standard input");
+    }
+    if (n && line[n - 1] == '\n') n--;
+    *out = v_str(line, (size_t)n);
+    free(line);
+    return true;
+}
+
+const Builtin builtins_file[] = {
+    {"read", "path", bi_read, "A file's text.", 0, -1},
+    {"lines", "path", bi_lines, "A file's lines, without their ends.", 0, -1},
+    {"write", "path, text, append=false", bi_write,
+     "Writes text into a file, in stream order; never waits for tensors in it.", 0, -1},
+    {"exists", "path", bi_exists, "Is there such a file or directory?", 0, -1},
+    {"glob", "pattern", bi_glob, "The paths that match, sorted.", 0, -1},
+    {"shell", "command", bi_shell, "What the command prints; an error if it fails.", 0, -1},
+    {"date", "format=\"%Y-%m-%d %H:%M:%S\"", bi_date, "The local date and time as text.", 0, -1},
+    {"input", "prompt=\"\"", bi_input, "A line from standard input.", 0, -1},
+    {NULL}};

@@ -1,0 +1,356 @@
+/* builtin_io.c: load and save in the language. load reads at once, in the client, and its tensors
+ * enter the stream as data; save is an instruction: it names its tensors now and writes when their
+ * values arrive, in stream order, so that it never waits and a replay saves too. What the files
+ * look like is io.h's business.
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/eval.h"
+#include "lang/file/io.h"
+#include "lang/tensor/tensor.h"
+#include "runtime/base/sha256.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_SAVE_DEPTH = 32,
+    EMIT_DATA_BYTES = 1 << 20, /* more is not written out as instruction text (STREAM 1) */
+};
+
+static bool take_path(Interp *in, Value v, Value *path, LangError *e) {
+    if (v.kind != V_STR && v.kind != V_TEXT)
+        return error_set(e, "a path is a string, not %s", value_type_name(v));
+    TRY(value_look(in, v, path, e));
+    if (path->str->n && !memchr(path->str->s, 0, path->str->n)) return true;
+    value_drop(*path);
+    return error_set(e, "the path is %s", path->str->n ? "cut by a zero byte" : "empty");
+}
+
+/* ---- load ---- */
+
+static bool value_from_io(Interp *in, const IoValue *v, Value *out, LangError *e);
+
+static bool items_from_io(Interp *in, const IoValue *v, Value *out, LangError *e) {
+    Value all = v->kind == IO_LIST ? v_list(in, v->n) : v_map(in);
+    for (uint32_t i = 0; i < v->n; i++) {
+        Value item;
+        if (!value_from_io(in, &v->kid[i], &item, e)) {
+            value_drop(all);
+            return false;
+        }
+        if (v->kind == IO_LIST)
+            list_push(all.list, item);
+        else
+            mapv_put(all.map, v_cstr(v->key[i]), item);
+    }
+    *out = all;
+    return true;
+}
+
+static bool value_from_io(Interp *in, const IoValue *v, Value *out, LangError *e) {
+    switch (v->kind) {
+    case IO_NONE: *out = v_none(); return true;
+    case IO_BOOL: *out = v_bool(v->b); return true;
+    case IO_INT: *out = v_int(v->i); return true;
+    case IO_FLOAT: *out = v_float(v->f); return true;
+    case IO_STR: *out = v_str(v->str, v->n_str); return true;
+    case IO_LIST:
+    case IO_MAP: return items_from_io(in, v, out, e);
+    case IO_TENSOR: break;
+    }
+    const IoTensor *t = v->tensor;
+    Handle *h = stream_data(in->stream, &t->type, t->buf->data, t->buf, interp_span(in), e);
+    if (!h) return false;
+    *out = v_tensor(tensor_new(in, h));
+    return true;
+}
+
+/* dtype= as a dtype, a string, or one of the builtins float int bool. */
+static const char *element_name(Value v) {
+    return v.kind == V_DTYPE     ? dtype_info[v.dtype].name
+           : v.kind == V_STR     ? v.str->s
+           : v.kind == V_BUILTIN ? v.builtin->name
+                                 : "";
+}
+
+/* Under --emit a large file is named, with its hash, instead of being written out. */
+static bool emit_load(Interp *in, const char *path, const Buf *bytes, const TensorType *t,
+                      Value *out, LangError *e) {
+    char hex[65];
+    sha256_hex(bytes->data, bytes->n, hex);
+    Handle *h = stream_load(in->stream, t, path, hex, interp_span(in), e);
+    if (!h) return false;
+    *out = v_tensor(tensor_new(in, h));
+    return true;
+}
+
+static bool load_file(Interp *in, const char *path, const char *element, Value *out, LangError *e) {
+    IoValue file;
+    Buf *bytes;
+    Err err = {0};
+    if (!io_load(path, element, &bytes, &file, &err)) return error_from(e, &err);
+    bool is_large = file.kind == IO_TENSOR && file.tensor->buf->n > EMIT_DATA_BYTES && !*element;
+    bool ok = is_large && stream_mode(in->stream) == STREAM_EMIT
+                  ? emit_load(in, path, bytes, &file.tensor->type, out, e)
+                  : value_from_io(in, &file, out, e);
+    buf_unref(&bytes);
+    io_fini(&file);
+    return ok;
+}
+
+static bool bi_load(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value path;
+    TRY(take_path(in, arg[0], &path, e));
+    bool ok = stream_files(in->stream, path.str->s, interp_span(in), e) &&
+              load_file(in, path.str->s, element_name(arg[1]), out, e);
+    value_drop(path);
+    return ok;
+}
+
+/* ---- save ---- */
+
+/* What a value comes to: tensors by name, and JSON of the host values among them. */
+typedef struct Job {
+    char *path;
+    Bytes keys, meta;
+    bool in_order; /* meta gets a null for each tensor, which keeps its place */
+    Handle **handle;
+    int n, cap; /* while collecting; references */
+} Job;
+
+static void job_free(void *ctx) {
+    Job *j = ctx;
+    free(j->path);
+    bytes_fini(&j->keys);
+    bytes_fini(&j->meta);
+    free(j->handle);
+    free(j);
+}
+
+static bool job_done(void *ctx, const Reply *r, Err *err) {
+    const Job *j = ctx;
+    return io_save_reply(j->path, j->keys.data, j->keys.n, j->meta.data, j->meta.n, r, err);
+}
+
+static bool has_tensor(Value v, int depth) {
+    Value key, item;
+    if (v.kind == V_TENSOR || v.kind == V_OBJECT) return true;
+    if (depth == MAX_SAVE_DEPTH) return true; /* collect says what is wrong */
+    for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++)
+        if (has_tensor(v.list->v[i], depth + 1)) return true;
+    for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &item); i++)
+        if (has_tensor(item, depth + 1)) return true;
+    return false;
+}
+
+static void key_text(Value key, Bytes *out) {
+    if (key.kind == V_INT)
+        bytes_printf(out, "%lld", (long long)key.i);
+    else if (key.kind == V_STR)
+        bytes_add(out, key.str->s, key.str->n);
+}
+
+/* A host value as JSON. */
+static bool json_of(Interp *in, Value v, int depth, Bytes *out, LangError *e) {
+    IoValue plain = {.kind = IO_NONE};
+    Value text, key, item;
+    if (depth == MAX_SAVE_DEPTH)
+        return error_set(e, "cannot save: values nest more than %d deep (a cycle?)",
+                         MAX_SAVE_DEPTH);
+    switch (v.kind) {
+    case V_NONE: break;
+    case V_BOOL: plain = (IoValue){.kind = IO_BOOL, .b = v.b}; break;
+    case V_INT: plain = (IoValue){.kind = IO_INT, .i = v.i}; break;
+    case V_FLOAT: plain = (IoValue){.kind = IO_FLOAT, .f = v.f}; break;
+    case V_DTYPE:
+        json_print_str(dtype_info[v.dtype].name, strlen(dtype_info[v.dtype].name), out);
+        return true;
+    case V_STR:
+    case V_TEXT:
+        TRY(value_look(in, v, &text, e));
+        json_print_str(text.str->s, text.str->n, out);
+        value_drop(text);
+        return true;
+    case V_LIST:
+    case V_RANGE:
+        bytes_putc(out, '[');
+        for (int64_t i = 0, n = sequence_count(v); i < n; i++) {
+            if (i) bytes_puts(out, ", ");
+            item = sequence_at(v, i);
+            bool ok = json_of(in, item, depth + 1, out, e);
+            value_drop(item);
+            if (!ok) return false;
+        }
+        bytes_putc(out, ']');
+        return true;
+    case V_MAP:
+        bytes_putc(out, '{');
+        for (size_t i = 0; mapv_at(v.map, i, &key, &item); i++) {
+            Bytes name = {0};
+            key_text(key, &name);
+            if (i) bytes_puts(out, ", ");
+            json_print_str(name.n ? name.data : "", name.n, out);
+            bytes_fini(&name);
+            bytes_puts(out, ": ");
+            TRY(json_of(in, item, depth + 1, out, e));
+        }
+        bytes_putc(out, '}');
+        return true;
+    default: return error_set(e, "cannot save a value of type %s", value_type_name(v));
+    }
+    json_print(&plain, -1, out);
+    return true;
+}
+
+static void meta_name(Job *j, const char *name, size_t n) {
+    bytes_puts(&j->meta, j->meta.n ? ", " : "{");
+    json_print_str(name ? name : "", n, &j->meta);
+    bytes_puts(&j->meta, ": ");
+}
+
+static bool add_tensor(Job *j, const Tensor *t, const char *name, size_t n, LangError *e) {
+    if (n && memchr(name, '\n', n))
+        return error_set(e, "the name of a saved tensor has a line break in it");
+    if (j->n == MAX_IN) return error_set(e, "cannot save more than %d tensors in one file", MAX_IN);
+    if (j->n == j->cap) {
+        j->cap = j->cap ? 2 * j->cap : 16;
+        j->handle = xrealloc(j->handle, (size_t)j->cap * sizeof *j->handle);
+    }
+    if (j->n) bytes_putc(&j->keys, '\n');
+    bytes_add(&j->keys, name ? name : "", n);
+    j->handle[j->n++] = handle_ref(t->handle);
+    if (j->in_order) {
+        meta_name(j, name, n);
+        bytes_puts(&j->meta, "null");
+    }
+    return true;
+}
+
+/* An object is what its state_dict says: its own, or the builtin one. */
+static bool object_state(Interp *in, Value v, Value *out, LangError *e) {
+    Value f = v_none();
+    bool found;
+    TRY(object_get(in, v.obj, intern("state_dict", 10), &f, &found, e));
+    if (!found) {
+        const Builtin *b = builtin_method(V_OBJECT, intern("state_dict", 10));
+        return b ? interp_call(in, (Value){.kind = V_BUILTIN, .builtin = b}, &v, 1, out, e)
+                 : error_set(e, "cannot save a value of type %s", value_type_name(v));
+    }
+    bool ok = interp_call(in, f, NULL, 0, out, e);
+    value_drop(f);
+    return ok;
+}
+
+static bool collect(Interp *in, Job *j, Value v, Bytes *name, int depth, LangError *e);
+
+static bool collect_item(Interp *in, Job *j, Value key, Value item, Bytes *name, int depth,
+                         LangError *e) {
+    size_t n = name->n;
+    if (n) bytes_putc(name, '/');
+    key_text(key, name);
+    bool ok = collect(in, j, item, name, depth + 1, e);
+    name->n = n;
+    if (name->data) name->data[n] = 0;
+    return ok;
+}
+
+static bool collect(Interp *in, Job *j, Value v, Bytes *name, int depth, LangError *e) {
+    if (depth == MAX_SAVE_DEPTH)
+        return error_set(e, "cannot save: values nest more than %d deep (a cycle?)",
+                         MAX_SAVE_DEPTH);
+    if (v.kind == V_TENSOR) return add_tensor(j, v.tensor, name->data, name->n, e);
+    if (v.kind == V_OBJECT) {
+        Value state;
+        TRY(object_state(in, v, &state, e));
+        bool ok = collect(in, j, state, name, depth + 1, e);
+        value_drop(state);
+        return ok;
+    }
+    if (has_tensor(v, depth) || (v.kind == V_MAP && depth == 0)) {
+        Value key, item;
+        for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++)
+            TRY(collect_item(in, j, v_int(i), v.list->v[i], name, depth, e));
+        for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &item); i++)
+            TRY(collect_item(in, j, key, item, name, depth, e));
+        return true;
+    }
+    meta_name(j, name->data, name->n);
+    return json_of(in, v, depth, &j->meta, e);
+}
+
+/* Fills the job from the value, in the form that the file's format wants. */
+static bool prepare(Interp *in, Job *j, Value v, LangError *e) {
+    bool by_name = io_is_by_name(j->path), is_host = !has_tensor(v, 0);
+    bool is_text = v.kind == V_STR || v.kind == V_TEXT;
+    Err err = {0};
+    IoForm form = v.kind == V_TENSOR ? IO_FORM_TENSOR
+                  : is_text          ? IO_FORM_TEXT
+                  : is_host          ? IO_FORM_HOST
+                                     : IO_FORM_ITEMS;
+    if (!io_can_save(j->path, form, &err)) return error_from(e, &err);
+    if (is_host && !by_name) return json_of(in, v, 0, &j->meta, e);
+    if (by_name && v.kind != V_MAP && v.kind != V_OBJECT && v.kind != V_LIST) {
+        error_set(e, "a %s file holds values by name, not one %s", strrchr(j->path, '.'),
+                  value_type_name(v));
+        return error_hint(e, "save({name: value}, path)");
+    }
+    Bytes name = {0};
+    j->in_order = !by_name && v.kind != V_TENSOR;
+    bool ok = collect(in, j, v, &name, 0, e);
+    bytes_fini(&name);
+    if (ok && j->meta.n) bytes_putc(&j->meta, '}');
+    return ok;
+}
+
+static bool send_job(Interp *in, Job *j, LangError *e) {
+    Attr attr[3] = {
+        {.key = ATTR_PATH, .n = (uint32_t)strlen(j->path), .str = j->path},
+        {.key = ATTR_KEYS, .n = (uint32_t)j->keys.n, .str = j->keys.data ? j->keys.data : ""},
+        {.key = ATTR_META, .n = (uint32_t)j->meta.n, .str = j->meta.data},
+    };
+    if (j->keys.n > MAX_STR || j->meta.n > MAX_STR)
+        return error_set(e, "cannot save: names or host values take more than %u KiB",
+                         MAX_STR >> 10);
+    Handle **handle = j->handle;
+    int n = j->n;
+    j->handle = NULL;
+    j->n = 0;
+    Effect ef = {.op = OP_SAVE,
+                 .attr = attr,
+                 .n_attr = j->meta.n ? 3 : 2,
+                 .handle = handle,
+                 .n = n,
+                 .done = job_done,
+                 .drop = job_free,
+                 .ctx = j};
+    bool ok =
+        stream_effect(in->stream, &ef, interp_span(in), e); /* consumes j, also when it fails */
+    for (int i = 0; i < n; i++) handle_unref(in->stream, &handle[i]);
+    free(handle);
+    return ok;
+}
+
+static bool bi_save(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value path;
+    TRY(take_path(in, arg[1], &path, e));
+    Job *j = xcalloc(1, sizeof *j);
+    j->path = xstrndup(path.str->s, path.str->n);
+    value_drop(path);
+    *out = v_none();
+    if (prepare(in, j, arg[0], e)) return send_job(in, j, e);
+    for (int i = 0; i < j->n; i++) handle_unref(in->stream, &j->handle[i]);
+    job_free(j);
+    return false;
+}
+
+const Builtin builtins_io[] = {
+    {"load", "path, dtype=none", bi_load,
+     "What a file holds, by its extension: .npy a tensor, .safetensors a map, .csv a matrix or "
+     "columns, .json host values, "
+     ".idx, *-ubyte, .txt bytes as uint8, .bin elements of dtype; .gz of any. Example: "
+     "load(\"t10k-images-idx3-ubyte.gz\")",
+     0, -1},
+    {"save", "obj, path", bi_save,
+     "Writes a tensor, map, list or model to a file, by its extension, in the order of the program "
+     "and without waiting: aside "
+     "first, then renamed. Example: save({model: model, step: 10}, \"run/check.safetensors\")",
+     0, -1},
+    {0}};

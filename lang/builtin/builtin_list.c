@@ -1,0 +1,166 @@
+/* builtin_list.c: methods of lists (LANGUAGE 3.1, 3.4): the ones that change the list change it in
+ * place and give none. A range is a list that is not stored: it can be asked, not changed.
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/eval.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST     (1u << V_LIST)
+#define SEQUENCE (1u << V_LIST | 1u << V_RANGE)
+
+static bool bi_append(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    (void)e;
+    list_push(arg[0].list, value_ref(arg[1]));
+    *out = v_none();
+    return true;
+}
+
+/* A position from either end in 0 .. n-1. */
+static bool position(Value v, uint32_t n, const char *what, int64_t *out, LangError *e) {
+    if (v.kind != V_INT)
+        return error_set(e, "%s must be a whole number, not %s", what, value_type_name(v));
+    *out = v.i < 0 ? v.i + n : v.i;
+    if (*out >= 0 && *out < n) return true;
+    return n ? error_set(e, "position %lld is out of range for a list of %u", (long long)v.i, n)
+             : error_set(e, "the list is empty");
+}
+
+static void take_out(List *l, int64_t i) {
+    l->n--;
+    memmove(l->v + i, l->v + i + 1, (l->n - (size_t)i) * sizeof *l->v);
+}
+
+static bool bi_pop(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    List *l = arg[0].list;
+    int64_t i = 0;
+    TRY(position(arg[1], l->n, "the position", &i, e));
+    *out = l->v[i];
+    take_out(l, i);
+    return true;
+}
+
+static bool bi_insert(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    List *l = arg[0].list;
+    if (arg[1].kind != V_INT)
+        return error_set(e, "the position must be a whole number, not %s", value_type_name(arg[1]));
+    int64_t i = arg[1].i < 0 ? arg[1].i + l->n : arg[1].i; /* beyond an end: at it, as in Python */
+    if (i < 0) i = 0;
+    if (i > l->n) i = l->n;
+    list_push(l, v_none());
+    memmove(l->v + i + 1, l->v + i, (l->n - 1 - (size_t)i) * sizeof *l->v);
+    l->v[i] = value_ref(arg[2]);
+    *out = v_none();
+    return true;
+}
+
+static bool bi_extend(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Iter it;
+    Value item;
+    int more;
+    *out = v_none();
+    if (arg[1].kind == V_LIST) { /* also xs.extend(xs): as many as there were */
+        for (uint32_t k = 0, n = arg[1].list->n; k < n; k++)
+            list_push(arg[0].list, value_ref(arg[1].list->v[k]));
+        return true;
+    }
+    TRY(iter_open(in, in->at, arg[1], &it, e));
+    while ((more = iter_next(in, &it, &item, e)) > 0) list_push(arg[0].list, item);
+    iter_close(in, &it);
+    return more == 0;
+}
+
+/* The first element equal to v from `from` on, or -1. */
+static int64_t index_of(Value seq, Value v, int64_t from) {
+    for (int64_t i = from, n = sequence_count(seq); i < n; i++) {
+        Value x = sequence_at(seq, i);
+        bool same = value_equal(x, v);
+        value_drop(x);
+        if (same) return i;
+    }
+    return -1;
+}
+
+static bool not_there(Interp *in, Value v, LangError *e) {
+    Bytes b = {0};
+    LangError ignored = {0};
+    bool shown =
+        v.kind != V_TEXT && v.kind != V_TENSOR && value_repr(in, v, &b, &ignored) && b.n < 80;
+    error_set(e, "%s is not in the list", shown ? b.data : "the value");
+    bytes_fini(&b);
+    return error_hint(e, "x in xs tells");
+}
+
+static bool bi_index(Interp *in, const Value *arg, Value *out, LangError *e) {
+    int64_t i = index_of(arg[0], arg[1], 0);
+    if (i < 0) return not_there(in, arg[1], e);
+    *out = v_int(i);
+    return true;
+}
+
+static bool bi_count(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    (void)e;
+    int64_t n = 0;
+    for (int64_t i = -1; (i = index_of(arg[0], arg[1], i + 1)) >= 0;) n++;
+    *out = v_int(n);
+    return true;
+}
+
+static bool bi_remove(Interp *in, const Value *arg, Value *out, LangError *e) {
+    int64_t i = index_of(arg[0], arg[1], 0);
+    if (i < 0) return not_there(in, arg[1], e);
+    Value old = arg[0].list->v[i];
+    take_out(arg[0].list, i);
+    value_drop(old);
+    *out = v_none();
+    return true;
+}
+
+static bool bi_sort(Interp *in, const Value *arg, Value *out, LangError *e) {
+    bool reverse;
+    TRY(value_truth(in, arg[2], &reverse, e));
+    *out = v_none();
+    return list_sorted(in, arg[0], arg[1], reverse, e);
+}
+
+static bool bi_reverse(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    (void)e;
+    List *l = arg[0].list;
+    for (uint32_t i = 0, j = l->n; i + 1 < j; i++) {
+        Value v = l->v[i];
+        l->v[i] = l->v[--j];
+        l->v[j] = v;
+    }
+    *out = v_none();
+    return true;
+}
+
+static bool bi_clear(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    (void)e;
+    List *l = arg[0].list;
+    while (l->n) value_drop(l->v[--l->n]);
+    *out = v_none();
+    return true;
+}
+
+const Builtin builtins_list[] = {
+    {"append", "xs, x", bi_append, "Adds x at the end.", LIST, -1},
+    {"pop", "xs, i=-1", bi_pop, "Takes out the element at i, the last unless said, and gives it.",
+     LIST, -1},
+    {"insert", "xs, i, x", bi_insert, "Puts x before position i.", LIST, -1},
+    {"extend", "xs, ys", bi_extend, "Adds all elements of ys at the end.", LIST, -1},
+    {"remove", "xs, x", bi_remove, "Takes out the first element equal to x.", LIST, -1},
+    {"sort", "xs, key=none, reverse=false", bi_sort,
+     "Sorts the list itself, stably; sorted(xs) gives a new one.", LIST, -1},
+    {"reverse", "xs", bi_reverse, "Turns the list itself round; reversed(xs) gives a new one.",
+     LIST, -1},
+    {"clear", "xs", bi_clear, "Takes out all elements.", LIST, -1},
+    {"index", "xs, x", bi_index, "The first position of x; an error if there is none.", SEQUENCE,
+     -1},
+    {"count", "xs, x", bi_count, "How many elements equal x.", SEQUENCE, -1},
+    {0}};

@@ -1,0 +1,130 @@
+/* builtin_object.c: functions that ask what a value is and what fields an object has:
+ * isinstance, hasattr, getattr, setattr, as in Python. Methods of objects are in object_walk.c.
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/eval.h"
+#include "lang/tensor/tensor.h"
+#include <string.h>
+
+/* Names of builtins that stand for kinds of values. */
+static bool is_of_builtin(Value v, const char *name) {
+    static const struct {
+        const char *name;
+        ValueKind kind;
+    } kind[] = {{"int", V_INT},         {"float", V_FLOAT},   {"bool", V_BOOL},
+                {"str", V_STR},         {"str", V_TEXT},      {"list", V_LIST},
+                {"list", V_RANGE},      {"range", V_RANGE},   {"dict", V_MAP},
+                {"map", V_MAP},         {"tensor", V_TENSOR}, {"int", V_BOOL},
+                {"nn.Module", V_OBJECT}};
+    for (size_t i = 0; i < sizeof kind / sizeof *kind; i++)
+        if (v.kind == kind[i].kind && !strcmp(name, kind[i].name)) return true;
+    if (v.kind != V_TENSOR) return false;
+    return (v.tensor->is_param && !strcmp(name, "param")) ||
+           (v.tensor->is_buffer && !strcmp(name, "buffer"));
+}
+
+static bool is_instance(Value v, Value of, bool *out, LangError *e) {
+    *out = false;
+    if (of.kind == V_LIST) {
+        for (uint32_t i = 0; i < of.list->n && !*out; i++)
+            TRY(is_instance(v, of.list->v[i], out, e));
+        return true;
+    }
+    if (of.kind == V_MODULE)
+        *out = v.kind == V_OBJECT && v.obj->module == of.module;
+    else if (of.kind == V_STR)
+        *out = !strcmp(value_type_name(v), of.str->s);
+    else if (of.kind == V_BUILTIN)
+        *out = is_of_builtin(v, of.builtin->name);
+    else {
+        error_set(e, "isinstance needs a module or a kind, not %s", value_type_name(of));
+        return error_hint(e, "isinstance(m, nn.Linear), isinstance(x, [int, float]), type(x)");
+    }
+    return true;
+}
+
+static bool bi_isinstance(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    *out = v_bool(false);
+    return is_instance(arg[0], arg[1], &out->b, e);
+}
+
+static bool field_name(Interp *in, Value v, const char **name, LangError *e) {
+    Value s;
+    if (v.kind != V_STR && v.kind != V_TEXT)
+        return error_set(e, "a name is a string, not %s", value_type_name(v));
+    TRY(value_look(in, v, &s, e));
+    *name = intern(s.str->s, s.str->n);
+    value_drop(s);
+    return true;
+}
+
+/* The field, the method, the key; *found false: there is none. */
+static bool find_field(Interp *in, Value v, Value name_arg, Value *out, bool *found, LangError *e) {
+    const char *name;
+    *found = false;
+    TRY(field_name(in, name_arg, &name, e));
+    if (v.kind == V_OBJECT) {
+        TRY(object_get(in, v.obj, name, out, found, e));
+    } else if (v.kind == V_TENSOR) {
+        TRY(tensor_field(in, v.tensor, name, out, found, e));
+    } else if (v.kind == V_MAP && v.map->is_space) {
+        *found = space_get(in, v.map, name, out, e);
+        if (!*found) *e = (LangError){0};
+    } else if (v.kind == V_MAP) {
+        const Value *item = map_find_name(v.map, name);
+        *found = item != NULL;
+        if (item) *out = value_ref(*item);
+    }
+    return true;
+}
+
+static bool bi_hasattr(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value v = v_none();
+    bool found;
+    TRY(find_field(in, arg[0], arg[1], &v, &found, e));
+    if (found) value_drop(v);
+    *out = v_bool(found);
+    return true;
+}
+
+static bool bi_getattr(Interp *in, const Value *arg, Value *out, LangError *e) {
+    bool found;
+    TRY(find_field(in, arg[0], arg[1], out, &found, e));
+    if (found) return true;
+    if (!arg[2].list->n)
+        return error_set(e, "%s has no field '%.100s'", value_type_name(arg[0]),
+                         arg[1].kind == V_STR ? arg[1].str->s : "?");
+    *out = value_ref(arg[2].list->v[0]);
+    return true;
+}
+
+static bool bi_setattr(Interp *in, const Value *arg, Value *out, LangError *e) {
+    const char *name;
+    TRY(field_name(in, arg[1], &name, e));
+    *out = v_none();
+    if (arg[0].kind == V_OBJECT)
+        object_set(in, arg[0].obj, name, value_ref(arg[2]));
+    else if (arg[0].kind == V_TENSOR)
+        return tensor_set_field(in, arg[0].tensor, name, arg[2], e);
+    else
+        return error_set(e, "fields of %s cannot be assigned", value_type_name(arg[0]));
+    return true;
+}
+
+static bool bi_module(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in, (void)arg, (void)out;
+    error_set(e, "nn.Module is no constructor: it is what isinstance(m, nn.Module) asks for");
+    return error_hint(e, "module Net(n) { self.fc = nn.Linear(n, n)   fn forward(x) => ... }");
+}
+
+const Builtin builtins_class[] = {
+    {"isinstance", "x, of", bi_isinstance,
+     "Whether x was made by a module, or is of a kind (int float str list map tensor ...), or of "
+     "one of a list of these.",
+     0, -1},
+    {"hasattr", "x, name", bi_hasattr, "Whether x has a field or method of that name.", 0, -1},
+    {"getattr", "x, name, *otherwise", bi_getattr,
+     "The field of that name; what is given otherwise, if there is none.", 0, -1},
+    {"setattr", "x, name, v", bi_setattr, "x.name = v, with a name that is computed.", 0, -1},
+    {"nn.Module", "", bi_module, "What all modules are: isinstance(m, nn.Module).", 0, -1},
+    {NULL}};

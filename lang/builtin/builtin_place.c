@@ -1,0 +1,106 @@
+/* builtin_place.c: x.placement(): where a tensor lies, asked of the dispatcher, who has the layout,
+ * and of the workers, who say what they hold. The answer is KEY=VALUE lines:
+ *
+ *   layout=split 0 / 25        as layout_text writes it
+ *   group=0,1                  ranks, in order
+ *   w0.shape=[25,8]            of each of them; no line: it has nothing
+ *
+ * A map comes of it that holds what its layout has: {layout: "split", axis: 0, block: 25, workers:
+ * [0, 1], shapes: [[25, 8], [25, 8]], bytes: [800, 800]}; of a partial one the op, of a replicated
+ * one neither.
+ * SPDX-License-Identifier: MIT */
+#include "lang/math/builtin_tensor.h"
+#include "lang/eval/eval.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The value of a key in a text of lines, NUL-terminated by the caller; false: it is not there. */
+static bool line_of(const char *text, const char *key, char *out, size_t cap) {
+    size_t n = strlen(key);
+    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, n) || line[n] != '=') continue;
+        snprintf(out, cap, "%.*s", (int)strcspn(line + n + 1, "\n"), line + n + 1);
+        return true;
+    }
+    return false;
+}
+
+static void put(Interp *in, Value map, const char *name, Value v) {
+    mapv_put(map.map, value_ref(name_str(in, intern(name, strlen(name)))), v);
+}
+
+/* The whole numbers in a text, whatever stands between them. */
+static Value numbers_of(Interp *in, const char *s) {
+    Value l = v_list(in, 0);
+    while (*(s += strcspn(s, "0123456789"))) {
+        char *end;
+        list_push(l.list, v_int(strtoll(s, &end, 10)));
+        s = end;
+    }
+    return l;
+}
+
+static Value shapes_of(Interp *in, const char *text, const List *workers) {
+    Value shapes = v_list(in, workers->n);
+    for (size_t i = 0; i < workers->n; i++) {
+        char key[32], shape[256];
+        snprintf(key, sizeof key, "w%lld.shape", (long long)workers->v[i].i);
+        bool is_there = line_of(text, key, shape, sizeof shape) && shape[0] == '[';
+        list_push(shapes.list, is_there ? numbers_of(in, shape) : v_none());
+    }
+    return shapes;
+}
+
+/* What the parts of such shapes take; none where there is no part. */
+static Value bytes_of(Interp *in, const List *shapes, DType d) {
+    Value all = v_list(in, shapes->n);
+    for (size_t i = 0; i < shapes->n; i++) {
+        Value shape = shapes->v[i];
+        int64_t bytes = dtype_info[d].size_bytes;
+        for (size_t k = 0; shape.kind == V_LIST && k < shape.list->n; k++)
+            bytes *= shape.list->v[k].i;
+        list_push(all.list, shape.kind == V_LIST ? v_int(bytes) : v_none());
+    }
+    return all;
+}
+
+static Value place_of(Interp *in, const char *text, const char *layout, const char *group,
+                      DType d) {
+    Value map = v_map(in), workers = numbers_of(in, group);
+    const char *rest = layout + strcspn(layout, " ");
+    put(in, map, "layout", v_str(layout, (size_t)(rest - layout)));
+    int axis;
+    int64_t block;
+    if (sscanf(layout, "split %d / %" SCNd64, &axis, &block) == 2) {
+        put(in, map, "axis", v_int(axis));
+        put(in, map, "block", v_int(block));
+    } else if (*rest) {
+        put(in, map, "op", v_cstr(rest + 1));
+    }
+    put(in, map, "workers", workers);
+    Value shapes = shapes_of(in, text, workers.list);
+    put(in, map, "shapes", shapes);
+    put(in, map, "bytes", bytes_of(in, shapes.list, d));
+    return map;
+}
+
+bool bi_placement(Interp *in, const Value *arg, Value *out, LangError *e) { /* x */
+    if (arg[0].kind != V_TENSOR)
+        return error_set(e, "placement needs a tensor, not %s", value_type_name(arg[0]));
+    char layout[64], group[8 * MAX_WORKERS], why[256] = "";
+    Bytes text = {0};
+    bool ok = stream_where(in->stream, arg[0].tensor->handle, interp_span(in), &text, e);
+    bytes_putc(&text, 0);
+    if (ok && line_of(text.data, "layout", layout, sizeof layout) &&
+        line_of(text.data, "group", group, sizeof group)) {
+        *out = place_of(in, text.data, layout, group, (DType)tensor_type(arg[0].tensor)->dtype);
+    } else if (ok) {
+        line_of(text.data, "error", why, sizeof why);
+        ok = error_set(e, "nobody knows where this tensor is%s%s", why[0] ? ": " : "", why);
+    }
+    bytes_fini(&text);
+    return ok;
+}

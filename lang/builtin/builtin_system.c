@@ -1,0 +1,356 @@
+/* builtin_system.c: the running program itself: leaving, time, going on after errors, waiting
+ * for the stream; and random numbers of the host, which come from the same Philox stream as the
+ * workers' and so repeat with the seed.
+ * SPDX-License-Identifier: MIT */
+#include "lang/text/effects.h"
+#include "lang/eval/eval.h"
+#include "lang/tensor/signal.h"
+#include "lang/tensor/tensor.h"
+#include "runtime/net/endpoint.h"
+#include "runtime/base/rng.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- leaving, time, environment ---- */
+
+static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    (void)out;
+    Value v = arg[0];
+    if (v.kind != V_INT && v.kind != V_BOOL)
+        return error_set(e, "exit needs a whole number, not %s", value_type_name(v));
+    e->kind = E_EXIT;
+    e->what[0] = 0; /* nothing to say */
+    e->exit_code = v.kind == V_INT ? (int)(v.i & 255) : v.b;
+    return false;
+}
+
+static double seconds(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static bool bi_time(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    (void)arg;
+    (void)e;
+    *out = v_float(seconds(CLOCK_REALTIME));
+    return true;
+}
+
+static bool bi_sleep(Interp *in, const Value *arg, Value *out, LangError *e) {
+    if (!value_is_number(arg[0]) || !(value_double(arg[0]) >= 0))
+        return error_set(e, "sleep needs seconds, 0 or more");
+    double end = seconds(CLOCK_MONOTONIC) + value_double(arg[0]), left;
+    stream_flush(in->stream);
+    while ((left = end - seconds(CLOCK_MONOTONIC)) > 0 && !stream_interrupted) {
+        double nap =
+            left < 0.05 ? left : 0.05; /* effects that arrive meanwhile are not kept waiting */
+        struct timespec t = {0, (long)(nap * 1e9)};
+        nanosleep(&t, NULL);
+        stream_poll(in->stream);
+    }
+    *out = v_none();
+    return stream_goes_on(e);
+}
+
+static bool bi_getenv(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    if (arg[0].kind != V_STR)
+        return error_set(e, "getenv needs a name, not %s", value_type_name(arg[0]));
+    const char *s = getenv(arg[0].str->s);
+    *out = s ? v_cstr(s) : value_ref(arg[1]);
+    return true;
+}
+
+/* ---- the stream ---- */
+
+static bool bi_sync(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)arg;
+    *out = v_none();
+    return stream_sync(in->stream, e);
+}
+
+/* f(*args), then everything done: [true, value], or [false, message]. Scopes are as before in
+ * both cases. What was asked for before is done first: a failure of that is not f's. */
+static bool bi_attempt(Interp *in, const Value *arg, Value *out, LangError *e) {
+    TRY(stream_sync(in->stream, e));
+    int depth = signal_depth(in), no_grad = in->no_grad_depth;
+    LangError inner = {0};
+    Value r = v_none(), result;
+    bool ok = interp_call(in, arg[0], arg[1].list->v, (int)arg[1].list->n, &r, &inner);
+    ok = ok && stream_sync(in->stream, &inner);
+    if (!ok) {
+        signal_unwind(in, depth);
+        in->no_grad_depth = no_grad;
+        if (inner.kind != E_RUN && inner.kind != E_ASSERT) {
+            value_drop(r);
+            *e = inner;
+            return false;
+        }
+        LangError other = {0}; /* what else failed by then belongs to the same attempt */
+        stream_sync(in->stream, &other);
+        while (stream_take_error(in->stream, &other)) continue;
+        value_set(&r, v_cstr(inner.what));
+    }
+    result = v_list(in, 2);
+    list_push(result.list, v_bool(ok));
+    list_push(result.list, r);
+    *out = result;
+    return true;
+}
+
+static bool bi_note(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Pieces p = {0};
+    bool ok = pieces_value(in, &p, arg[0], false, e) && effect_note(in, &p, e);
+    pieces_fini(&p);
+    *out = v_none();
+    return ok;
+}
+
+/* "w0.fused.ops" and "w1.fused.ops" add up to "fused.ops"; likewise all that begins so, with
+ * jit or with plan. The mean of operations per kernel is of these sums. */
+static void add_sums(Interp *in, Value map) {
+    Value key, v, sums = v_map(in);
+    for (size_t i = 0; mapv_at(map.map, i, &key, &v); i++) {
+        const char *name = key.str->s, *dot = strchr(name, '.');
+        if (v.kind != V_INT || !dot || name[0] != 'w' ||
+            1 + strspn(name + 1, "0123456789") != (size_t)(dot - name))
+            continue;
+        if (strncmp(dot, ".fused.", 7) && strncmp(dot, ".jit.", 5) && strncmp(dot, ".plan.", 6))
+            continue;
+        Value sum = v_cstr(dot + 1), *so_far = map_find(sums.map, sum);
+        if (so_far) {
+            so_far->i += v.i;
+            value_drop(sum);
+        } else {
+            mapv_put(sums.map, sum, v);
+        }
+    }
+    int64_t ops = 0, launches = 0;
+    for (size_t i = 0; mapv_at(sums.map, i, &key, &v); i++) {
+        if (!strcmp(key.str->s, "fused.ops")) ops = v.i;
+        if (!strcmp(key.str->s, "fused.launches")) launches = v.i;
+        mapv_put(map.map, value_ref(key), v);
+    }
+    if (launches)
+        mapv_put(map.map, v_cstr("fused.ops_per_launch"), v_float((double)ops / (double)launches));
+    value_drop(sums);
+}
+
+/* KEY=VALUE lines as a map; whole numbers as ints. */
+static bool bi_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)arg;
+    Bytes b = {0};
+    if (!stream_stats(in->stream, &b, e)) {
+        bytes_fini(&b);
+        return false;
+    }
+    *out = v_map(in);
+    for (char *line = b.data, *next; line && *line; line = next) {
+        next = strchr(line, '\n');
+        if (next) *next++ = 0;
+        char *eq = strchr(line, '='), *end;
+        if (!eq) continue;
+        long long i = strtoll(eq + 1, &end, 10);
+        mapv_put(out->map, v_str(line, (size_t)(eq - line)),
+                 *end || end == eq + 1 ? v_cstr(eq + 1) : v_int(i));
+    }
+    bytes_fini(&b);
+    add_sums(in, *out);
+    return true;
+}
+
+/* "w0.kernels" of stats() goes to {w0: {kernels: ...}}. */
+static bool bi_worker_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value all, key, v;
+    TRY(bi_stats(in, arg, &all, e));
+    *out = v_map(in);
+    for (size_t i = 0; mapv_at(all.map, i, &key, &v); i++) {
+        const char *name = key.str->s, *dot = strchr(name, '.');
+        size_t n = dot ? (size_t)(dot - name) : 0;
+        if (n < 2 || name[0] != 'w' || strspn(name + 1, "0123456789") != n - 1) continue;
+        Value worker = v_str(name, n), *own = map_find(out->map, worker);
+        if (!own) {
+            mapv_put(out->map, value_ref(worker), v_map(in));
+            own = map_find(out->map, worker);
+        }
+        mapv_put(own->map, v_cstr(dot + 1), value_ref(v));
+        value_drop(worker);
+    }
+    value_drop(all);
+    return true;
+}
+
+static bool bi_print_worker_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value all, worker, figures, key, v;
+    Pieces p = {0};
+    TRY(bi_worker_stats(in, arg, &all, e));
+    for (size_t i = 0; mapv_at(all.map, i, &worker, &figures); i++) {
+        pieces_text(&p, worker.str->s, worker.str->n);
+        pieces_text(&p, ":\n", 2);
+        for (size_t k = 0; mapv_at(figures.map, k, &key, &v); k++) {
+            Bytes line = {0};
+            bytes_printf(&line, "  %s: ", key.str->s);
+            value_str(in, v, &line, e);
+            bytes_putc(&line, '\n');
+            pieces_text(&p, line.data, line.n);
+            bytes_fini(&line);
+        }
+    }
+    if (!p.format.n) pieces_text(&p, "no workers yet\n", 15);
+    bool ok = effect_print(in, &p, false, e);
+    pieces_fini(&p);
+    value_drop(all);
+    *out = v_none();
+    return ok;
+}
+
+static bool bi_check_nan(Interp *in, const Value *arg, Value *out, LangError *e) {
+    if (arg[0].kind != V_BOOL)
+        return error_set(e, "debug.check_nan takes true or false, not %s", value_type_name(arg[0]));
+    stream_check_nan(in->stream, arg[0].b);
+    *out = v_none();
+    return true;
+}
+
+/* ---- the cluster ---- */
+
+/* gpu_workers(n) of the original: how many workers this program starts; before the first tensor. */
+static bool bi_workers(Interp *in, const Value *arg, Value *out, LangError *e) {
+    if (arg[0].kind != V_NONE) {
+        if (arg[0].kind != V_INT || arg[0].i < 1 || arg[0].i > MAX_WORKERS)
+            return error_set(e, "workers needs a number from 1 to %d", MAX_WORKERS);
+        int n = (int)arg[0].i;
+        if (in->config.stream.endpoint)
+            return error_set(e, "the workers of a running dispatcher are its own");
+        if (!stream_set_workers(in->stream, n)) {
+            error_set(e, "workers(%d) comes too late: %d worker%s at work", n,
+                      in->config.stream.workers, in->config.stream.workers == 1 ? " is" : "s are");
+            return error_hint(e, "before the first tensor, or: gtsh -w %d", n);
+        }
+        in->config.stream.workers = n;
+        *out = v_int(n);
+        return true;
+    }
+    int n = 0;
+    TRY(stream_workers(in->stream, &n, e));
+    *out = v_int(n);
+    return true;
+}
+
+static bool bi_connect(Interp *in, const Value *arg, Value *out, LangError *e) {
+    if (arg[0].kind != V_STR)
+        return error_set(e, "connect needs \"host:port\", not %s", value_type_name(arg[0]));
+    *out = v_none();
+    Endpoint endpoint;
+    Err err = {0};
+    if (!endpoint_find(arg[0].str->s, &endpoint, &err)) return error_from(e, &err);
+    TRY(stream_connect(in->stream, endpoint.text, interp_span(in), e));
+    in->config.stream.endpoint = stream_endpoint(in->stream);
+    return true;
+}
+
+/* text: a warning at the place of the user's call, once for each place. */
+static bool bi_warn(Interp *in, const Value *arg, Value *out, LangError *e) {
+    if (arg[0].kind != V_STR)
+        return error_set(e, "warn needs a text, not %s", value_type_name(arg[0]));
+    LangError w = {.kind = E_RUN};
+    Span at = interp_span(in);
+    *out = v_none();
+    for (size_t i = 0; i < in->n_warned; i++)
+        if (in->warned[i].src == at.src && in->warned[i].line == at.line &&
+            in->warned[i].col == at.col)
+            return true;
+    in->warned = xrealloc(in->warned, (in->n_warned + 1) * sizeof at);
+    in->warned[in->n_warned++] = at;
+    error_at(&w, at, "%s", arg[0].str->s);
+    interp_warn(in, &w);
+    return true;
+}
+
+const Builtin builtins_system[] = {
+    {"warn", "text", bi_warn, "A warning with the line of the call, printed once.", 0, -1},
+    {"exit", "code=0", bi_exit, "Ends the program with an exit code.", 0, -1},
+    {"time", "", bi_time, "Seconds since 1970.", 0, -1},
+    {"sleep", "seconds", bi_sleep, "Waits that long.", 0, -1},
+    {"getenv", "name, otherwise=none", bi_getenv, "An environment variable.", 0, -1},
+    {"sync", "", bi_sync, "Waits until everything so far is done.", 0, -1},
+    {"attempt", "f, *args", bi_attempt,
+     "Calls f and waits: [true, its value], or [false, message] if something failed.", 0, -1},
+    {"note", "text", bi_note, "A remark in the instruction stream.", 0, -1},
+    {"workers", "n=none", bi_workers,
+     "How many workers this program has; with n, before the first tensor: so many.", 0, -1},
+    {"gpu_workers", "n=none", bi_workers, "The original's name of workers.", 0, -1},
+    {"connect", "address", bi_connect,
+     "Uses the dispatcher at \"host:port\" instead of own workers; before the first tensor.", 0,
+     -1},
+    {"debug.get_worker_stats", "", bi_worker_stats,
+     "The workers' counters: a map by worker, like {w0: {kernels: 3, ...}}; waits.", 0, -1},
+    {"debug.print_worker_stats", "", bi_print_worker_stats, "Prints the workers' counters; waits.",
+     0, -1},
+    {"debug.check_nan", "on=true", bi_check_nan,
+     "From here on the first value that is not finite is an error, as with --check-nan.", 0, -1},
+    {"stats", "", bi_stats, "Counters of dispatcher and workers, as a map; waits.", 0, -1},
+    {NULL}};
+
+/* ---- random numbers of the host ---- */
+
+/* The tensors' k-th instruction has counter k; the host's numbers count from 2^63, so that
+ * neither moves the other. */
+static uint64_t random_bits(Interp *in) {
+    Philox p = philox(in->seed, UINT64_C(1) << 63 | in->host_rng_counter++, 0);
+    return (uint64_t)p.w[1] << 32 | p.w[0];
+}
+
+static bool bi_random(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)arg;
+    (void)e;
+    uint64_t bits = random_bits(in);
+    *out = v_float(rng_double((uint32_t)bits, (uint32_t)(bits >> 32)));
+    return true;
+}
+
+static bool is_sequence(Value v) { return v.kind == V_LIST || v.kind == V_RANGE; }
+
+static bool bi_choice(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value xs = arg[0];
+    if (xs.kind == V_STR && xs.str->n) {
+        Value sub = v_int((int64_t)rng_below(random_bits(in), str_chars(xs.str)));
+        return subscript_get(in, in->at, xs, &sub, 1, out, e);
+    }
+    if (!is_sequence(xs)) return error_set(e, "choice needs a list, not %s", value_type_name(xs));
+    int64_t n = sequence_count(xs);
+    if (!n) return error_set(e, "choice from an empty list");
+    *out = sequence_at(xs, (int64_t)rng_below(random_bits(in), (uint64_t)n));
+    return true;
+}
+
+static bool bi_shuffle(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value xs = arg[0];
+    if (!is_sequence(xs)) {
+        error_set(e, "shuffle needs a list, not %s", value_type_name(xs));
+        return xs.kind == V_TENSOR ? error_hint(e, "x[randperm(len(x))]") : false;
+    }
+    int64_t n = sequence_count(xs);
+    if (n > 1 << 28) return error_set(e, "shuffle: more than %d elements", 1 << 28);
+    *out = v_list(in, (size_t)n);
+    for (int64_t i = 0; i < n; i++) list_push(out->list, sequence_at(xs, i));
+    for (int64_t i = n - 1; i > 0; i--) {
+        int64_t j = (int64_t)rng_below(random_bits(in), (uint64_t)i + 1);
+        Value t = out->list->v[i];
+        out->list->v[i] = out->list->v[j];
+        out->list->v[j] = t;
+    }
+    return true;
+}
+
+const Builtin builtins_random[] = {
+    {"random", "", bi_random, "A number in [0, 1), drawn inside the client.", 0, -1},
+    {"choice", "xs", bi_choice, "One element, at random.", 0, -1},
+    {"shuffle", "xs", bi_shuffle, "A new list in random order.", 0, -1},
+    {NULL}};

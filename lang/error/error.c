@@ -1,0 +1,421 @@
+/* error.c: filling LangErrors and drawing them (LANGUAGE 3.3). The drawing knows nothing of the
+ * language: a header line, then per source line the text and one row of carets, the texts of labels
+ * right of and below their carets, the hint last. SPDX-License-Identifier: MIT */
+#include "lang/error/error.h"
+#include "lang/error/utf8.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_MAX_COLUMNS 120 /* a hint that would pass this goes on a line of its own */
+
+/* Formats into a fixed buffer; what does not fit is cut at a character. */
+static void set_text(char *to, size_t size, const char *format, va_list ap) {
+    int n = vsnprintf(to, size, format, ap);
+    if (n < 0) {
+        to[0] = '\0';
+        return;
+    }
+    if ((size_t)n < size) return;
+    size_t end = size - 1;
+    for (size_t back = 1; back <= 4 && back <= end; back++) {
+        unsigned char c = (unsigned char)to[end - back];
+        if ((c & 0xc0) == 0x80) continue;
+        if (c >= 0xc0 && utf8_decode(to + end - back, back, NULL) == 0) to[end - back] = '\0';
+        break;
+    }
+}
+
+void error_locate(LangError *e, Span at) {
+    if (e->at.src == NULL) e->at = at;
+}
+
+bool error_at(LangError *e, Span at, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    set_text(e->what, sizeof e->what, format, ap);
+    va_end(ap);
+    if (e->kind == E_NONE) e->kind = E_RUN;
+    error_locate(e, at);
+    return false;
+}
+
+bool error_set(LangError *e, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    set_text(e->what, sizeof e->what, format, ap);
+    va_end(ap);
+    if (e->kind == E_NONE) e->kind = E_RUN;
+    return false;
+}
+
+bool error_hint(LangError *e, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    set_text(e->hint, sizeof e->hint, format, ap);
+    va_end(ap);
+    return false;
+}
+
+bool error_label(LangError *e, Span at, const char *format, ...) {
+    if (e->n_labels == (int)(sizeof e->label / sizeof *e->label)) return false;
+    ErrorLabel *l = &e->label[e->n_labels++];
+    va_list ap;
+    va_start(ap, format);
+    set_text(l->text, sizeof l->text, format, ap);
+    va_end(ap);
+    l->at = at;
+    return false;
+}
+
+bool error_from(LangError *e, const Err *err) {
+    error_set(e, "%s", err->text);
+    if (err->hint[0]) error_hint(e, "%s", err->hint);
+    if (err->code == ERR_GONE || err->code == ERR_TIMEOUT)
+        e->kind = E_GONE;
+    else if (err->code == ERR_CANCELLED)
+        e->kind = E_INTERRUPT;
+    else if (err->code == ERR_ASSERT)
+        e->kind = E_ASSERT;
+    return false;
+}
+
+int error_exit_code(const LangError *e) {
+    switch (e->kind) {
+    case E_NONE: return 0;
+    case E_SYNTAX:
+    case E_INCOMPLETE: return 65;
+    case E_RUN:
+    case E_ASSERT: return 1;
+    case E_INTERRUPT: return 130;
+    case E_EXIT: return e->exit_code;
+    case E_GONE: return 69;
+    case E_CONFIG: return 78;
+    case E_NOINPUT: return 66;
+    }
+    return 1;
+}
+
+/* ---- drawing ---- */
+
+typedef struct Paint {
+    const char *bold, *tone, *off;
+} Paint;
+typedef struct Caret {
+    uint32_t col, len;
+    const char *text;
+} Caret; /* col from 1, in bytes */
+
+/* The text of a line, counted from the source's first; false if there is no such line. */
+static bool source_line(const Source *src, uint32_t line, const char **s, size_t *n) {
+    uint32_t first = src->first_line ? src->first_line : 1;
+    if (!src->text || line < first) return false;
+    const char *p = src->text, *end = src->text + src->n;
+    for (uint32_t k = first; k < line; k++) {
+        p = memchr(p, '\n', (size_t)(end - p));
+        if (!p) return false;
+        p++;
+    }
+    const char *nl = memchr(p, '\n', (size_t)(end - p));
+    *s = p;
+    *n = (size_t)((nl ? nl : end) - p);
+    if (*n && p[*n - 1] == '\r') --*n;
+    return true;
+}
+
+const char *span_text(Span at, size_t *n) {
+    const char *s;
+    size_t len;
+    *n = 0;
+    if (!at.src || !at.col || !source_line(at.src, at.line, &s, &len) || at.col > len) return NULL;
+    *n = at.len < len - (at.col - 1u) ? at.len : len - (at.col - 1u);
+    return s + at.col - 1;
+}
+
+/* Appends the line so that it cannot steer a terminal; tabs stay. */
+static void put_line(const char *s, size_t n, Bytes *out) {
+    for (size_t i = 0; i < n;) {
+        uint32_t cp = 0;
+        int len = utf8_decode(s + i, n - i, &cp);
+        if (len == 0 || (cp < 0x20 && cp != '\t') || (cp >= 0x7f && cp < 0xa0))
+            bytes_putc(out, '?');
+        else
+            bytes_add(out, s + i, (size_t)len);
+        i += len ? (size_t)len : 1;
+    }
+}
+
+/* Walks the line from *i to byte `to`: appends `c` per column, or for blanks a tab where the line
+ * has one. Returns columns. */
+static int put_columns(const char *s, size_t n, size_t *i, size_t to, char c, Bytes *out) {
+    int columns = 0;
+    while (*i < to) {
+        uint32_t cp = 0;
+        int len = *i < n ? utf8_decode(s + *i, n - *i, &cp) : 0;
+        int width = len ? utf8_width(cp) : 1;
+        if (len && cp < 0x20) width = 1;
+        if (c == ' ' && *i < n && s[*i] == '\t')
+            bytes_putc(out, '\t');
+        else
+            for (int k = 0; k < width; k++) bytes_putc(out, c);
+        columns += width;
+        *i += len ? (size_t)len : 1;
+    }
+    return columns;
+}
+
+static int by_column(const void *a, const void *b) {
+    const Caret *x = a, *y = b;
+    return x->col < y->col ? -1 : x->col > y->col;
+}
+
+static int gutter(uint32_t line) { return line > 99999 ? 6 : line > 9999 ? 5 : line > 999 ? 4 : 3; }
+
+static void put_hint(const char *hint, const Paint *p, Bytes *out) {
+    if (strncmp(hint, "did you mean", 12)) bytes_printf(out, "%shint:%s ", p->bold, p->off);
+    bytes_puts(out, hint);
+}
+
+/* The hint behind what is already in the row that begins at row_at, or on a row of its own. */
+static void finish_row(size_t row_at, int width, const char *hint, bool has_text, const Paint *p,
+                       Bytes *out) {
+    if (hint[0]) {
+        size_t used = utf8_count(out->data + row_at, out->n - row_at);
+        size_t gap = has_text ? 6 : 1;
+        if (used + gap + 6 + utf8_count(hint, strlen(hint)) > LINE_MAX_COLUMNS) {
+            bytes_printf(out, "\n%*s | ", width, "");
+        } else {
+            bytes_printf(out, "%*s", (int)gap, "");
+        }
+        put_hint(hint, p, out);
+    }
+    bytes_putc(out, '\n');
+}
+
+static void draw_line(const Source *src, uint32_t line, Caret *caret, int n_carets,
+                      const char *hint, const Paint *p, Bytes *out) {
+    const char *s = "";
+    size_t n = 0;
+    if (!source_line(src, line, &s, &n)) {
+        if (hint[0]) {
+            bytes_printf(out, "    ");
+            put_hint(hint, p, out);
+            bytes_putc(out, '\n');
+        }
+        return;
+    }
+    int width = gutter(line);
+    bytes_printf(out, "%*u | ", width, line);
+    put_line(s, n, out);
+    bytes_putc(out, '\n');
+    if (n_carets == 0 && !hint[0]) return;
+    qsort(caret, (size_t)n_carets, sizeof *caret, by_column);
+    bytes_printf(out, "%*s | ", width, "");
+    size_t row_at = out->n - 3 - (size_t)width, i = 0;
+    bool has_text = false;
+    for (int k = 0; k < n_carets; k++) {
+        size_t from = caret[k].col - 1, to = from + (caret[k].len ? caret[k].len : 1);
+        if (from > n) from = n;
+        if (to > n + 1 || to > n) to = from < n ? n : n + 1;
+        if (from + caret[k].len < to) to = from + (caret[k].len ? caret[k].len : 1);
+        if (k && from < i) continue;
+        put_columns(s, n, &i, from, ' ', out);
+        bytes_puts(out, p->tone);
+        put_columns(s, n, &i, to, '^', out);
+        bytes_puts(out, p->off);
+    }
+    if (n_carets && caret[n_carets - 1].text[0]) {
+        bytes_printf(out, " %s", caret[n_carets - 1].text);
+        has_text = true;
+    }
+    for (int k = n_carets - 2; k >= 0; k--) {
+        if (!caret[k].text[0]) continue;
+        bytes_printf(out, "\n%*s | ", width, "");
+        row_at = out->n - 3 - (size_t)width;
+        i = 0;
+        put_columns(s, n, &i, caret[k].col - 1 < n ? caret[k].col - 1 : n, ' ', out);
+        bytes_puts(out, caret[k].text);
+        has_text = true;
+    }
+    finish_row(row_at, width, hint, has_text, p, out);
+}
+
+static bool same_line(Span a, Span b) { return a.src == b.src && a.line == b.line; }
+
+void error_print(const LangError *e, const char *severity, bool color, Bytes *out) {
+    bool warning = !strcmp(severity, "warning");
+    Paint p = color ? (Paint){"\033[1m", warning ? "\033[1;35m" : "\033[1;31m", "\033[0m"}
+                    : (Paint){"", "", ""};
+    const Source *src = e->at.src;
+    bytes_puts(out, p.bold);
+    if (!src)
+        bytes_puts(out, "gtsh: ");
+    else if (e->at.col)
+        bytes_printf(out, "%s:%u:%u: ", src->name, e->at.line, e->at.col);
+    else
+        bytes_printf(out, "%s:%u: ", src->name, e->at.line);
+    bytes_printf(out, "%s%s%s: %s%s\n", p.off, p.tone, severity, p.off, e->what);
+    if (!src) {
+        if (e->hint[0]) {
+            bytes_puts(out, "    ");
+            put_hint(e->hint, &p, out);
+            bytes_putc(out, '\n');
+        }
+        return;
+    }
+    /* Carets of the main line: its labels, else the position itself. */
+    bool drawn[3] = {false};
+    Caret caret[4];
+    int n = 0, later = 0;
+    for (int k = 0; k < e->n_labels; k++) {
+        if (!e->label[k].at.src) {
+            drawn[k] = true;
+            continue;
+        }
+        if (!e->at.col || !same_line(e->label[k].at, e->at)) {
+            later++;
+            continue;
+        }
+        caret[n++] = (Caret){e->label[k].at.col, e->label[k].at.len, e->label[k].text};
+        drawn[k] = true;
+    }
+    if (n == 0 && e->at.col && (e->at.len || !later))
+        caret[n++] = (Caret){e->at.col, e->at.len, ""};
+    if (e->at.col || !later) draw_line(src, e->at.line, caret, n, later ? "" : e->hint, &p, out);
+    for (int k = 0; k < e->n_labels; k++) {
+        if (drawn[k]) continue;
+        const Span at = e->label[k].at;
+        n = 0;
+        for (int j = k; j < e->n_labels; j++) {
+            if (drawn[j] || !same_line(e->label[j].at, at)) continue;
+            caret[n++] = (Caret){e->label[j].at.col, e->label[j].at.len, e->label[j].text};
+            drawn[j] = true;
+            later--;
+        }
+        if (at.src != src) bytes_printf(out, "  in %s:%u\n", at.src->name, at.line);
+        draw_line(at.src, at.line, caret, n, later ? "" : e->hint, &p, out);
+    }
+}
+
+/* ---- names ---- */
+
+static const char *const habits[][2] = {
+    {"let", "assignment needs no word: x = 1"},
+    {"var", "assignment needs no word: x = 1"},
+    {"const", "assignment needs no word: x = 1"},
+    {"auto", "assignment needs no word: x = 1"},
+    {"local", "a name that a function assigns is local: x = 1"},
+    {"int", "assignment needs no type: x = 1"},
+    {"float", "assignment needs no type: x = 1.0"},
+    {"string", "assignment needs no type: x = \"a\""},
+    {"print", "print(x)"},
+    {"echo", "print(x)"},
+    {"puts", "print(x)"},
+    {"printf", "print(f\"{x:.4f}\")"},
+    {"switch", "if x == 1 { … } elif x == 2 { … } else { … }"},
+    {"match", "if x == 1 { … } elif x == 2 { … } else { … }"},
+    {"case", "if x == 1 { … } elif x == 2 { … } else { … }"},
+    {"elseif", "elif"},
+    {"elsif", "elif"},
+    {"elif", "elif follows the } of an if"},
+    {"else", "else follows the } of an if"},
+    {"manual_seed", "seed(n)"},
+    {"set_printoptions", "set_print(precision=4)"},
+    {"null", "none"},
+    {"nil", "none"},
+    {"undefined", "none"},
+    {"NULL", "none"},
+    {"nullptr", "none"},
+    {"NaN", "nan"},
+    {"func", "fn f(x) { … }"},
+    {"function", "fn f(x) { … }"},
+    {"fun", "fn f(x) { … }"},
+    {"proc", "fn f(x) { … }"},
+    {"struct", "module M(params) { self.x = … }"},
+    {"object", "module M(params) { self.x = … }"},
+    {"from", "import \"file.gt\" as name"},
+    {"require", "import \"file.gt\" as name"},
+    {"include", "import \"file.gt\" as name"},
+    {"use", "import \"file.gt\" as name"},
+    {"do", "while condition { … }"},
+    {"until", "while not condition { … }"},
+    {"loop", "while true { … }"},
+    {"repeat", "while true { … }"},
+    {"unless", "if not condition { … }"},
+    {"foreach", "for x in xs { … }"},
+    {"throw", "assert condition, \"message\""},
+    {"pass", "an empty block is { }"},
+    {"end", "blocks end with }"},
+    {"then", "if condition { … }"},
+    {"async", "every tensor operation is asynchronous already"},
+    {"await", "every tensor operation is asynchronous already"},
+    {"delete", "del x"},
+    {"this", "self"},
+    {"and_then", "and"},
+    {"torch", "tensor functions are builtins: randn(2, 3)"},
+    {"np", "tensor functions are builtins: zeros(2, 3)"},
+    {"numpy", "tensor functions are builtins: zeros(2, 3)"},
+    {"os", "getenv(\"X\"), args, glob(pattern), shell(cmd)"},
+    {"math", "math functions are builtins: sqrt(2)"},
+    {"tuple", "list(x); (1, 2) is a list"},
+    {"set", "unique(xs)"},
+    {"isinstance", "type(x) == \"tensor\" (int float str list map fn, or a module's name)"},
+    {"DataLoader", "for idx in randperm(len(X)).split(64) { x = X[idx]; y = Y[idx]; … }"},
+    {"self", "methods see self; outside of a module there is none"},
+    {"tqdm", "for x in progress(xs, \"train\") { … }"},
+    {"trange", "for i in progress(n, \"train\") { … }"},
+    {"device", "drop it: programs name no devices; gtsh -w N and --engine choose"},
+    {"open", "read(path), lines(path), write(path, text)"},
+    {"deepcopy", "copy(x) copies deeply"},
+    {"OrderedDict", "a map keeps its order: {a: 1, b: 2}"},
+    {"is_tensor", "isinstance(x, tensor)"},
+    {"set_default_dtype", "x.double(), m.double(), or dtype=float64 where tensors are made"},
+    {"get_default_dtype", "float32"},
+    {"set_grad_enabled", "no_grad { … }"},
+    {"finfo", "max, eps: 65504, 2**-10 (float16); 3.389e38, 2**-7 (bfloat16); 3.4028e38, 2**-23"},
+    {"vmap", "write f for a batch, or stack([f(row) for row in x])"},
+    {"GradScaler", "bfloat16 needs none; float16: (loss * scale).backward(), p.grad / scale"},
+    {"LBFGS", "not here yet; grad(loss, p) and hvp(f, x, v) are what such a method needs"},
+    {"Variable", "drop it: x = param(x) where a gradient is wanted"},
+    {"defaultdict", "m.setdefault(k, [])"},
+    {"partial", "fn(y) => f(x, y)"},
+    {"SummaryWriter", "track(loss=loss)"},
+    {"Exception", "assert condition, \"message\""},
+    {"ValueError", "assert condition, \"message\""},
+    {"__name__", "if main { … }"},
+    {"__init__", "module M(params) { self.x = … }"},
+    {"autocast", "m.to(bfloat16), x.bfloat16()"},
+    {"setattr", "obj[\"name\"] = v"},
+    {"vars", "named_parameters(), or a map"},
+    {"Path", "paths are strings: dir + \"/\" + name"},
+    {"complex", "no complex numbers: two tensors"},
+    {"super", "drop the line: modules have no base; another object goes into a field"},
+    {"svd", "not here yet; what there is: lu, cholesky, solve, inv, det"},
+    {"svdvals", "not here yet; what there is: lu, cholesky, solve, inv, det"},
+    {"qr", "not here yet; what there is: lu, cholesky, solve, inv, det"},
+    {"eig", "not here yet; what there is: lu, cholesky, solve, inv, det"},
+    {"eigh", "not here yet; what there is: lu, cholesky, solve, inv, det"},
+    {"eigvalsh", "not here yet; what there is: lu, cholesky, solve, inv, det"},
+    {"lstsq", "not here yet; with independent columns: solve(a.T @ a, a.T @ b)"},
+    {"pinv", "not here yet; with independent columns: solve(a.T @ a, a.T)"},
+    {"pinverse", "not here yet; with independent columns: solve(a.T @ a, a.T)"},
+    {"True", "true"},
+    {"TRUE", "true"},
+    {"FALSE", "false"},
+    {"def", "functions: fn f(x) { … }"},
+    {"class", "module M(params) { self.x = …; fn f(x) { … } }"},
+    {"lambda", "fn(x) => x + 1"},
+    {"with", "signal a { … }   no_grad { … }   time \"label\" { … }"},
+    {"try", "ok, r = attempt(f, x)"},
+    {"except", "ok, r = attempt(f, x)"},
+    {"raise", "assert condition, \"message\""},
+    {"yield", "return a list, or call a function for each element"},
+    {"global", "shared state lives in a map or object: s = {n: 0}, then s.n += 1"},
+    {"nonlocal", "shared state lives in a map or object: s = {n: 0}, then s.n += 1"},
+};
+
+const char *habit_hint(const char *s, size_t n) {
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
+        if (strlen(habits[i][0]) == n && !memcmp(habits[i][0], s, n)) return habits[i][1];
+    return NULL;
+}

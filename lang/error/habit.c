@@ -1,0 +1,438 @@
+/* habit.c: tables of what other languages write, and how it is said here. In the right column % is
+ * the argument list that stands in the program, parentheses included.
+ * SPDX-License-Identifier: MIT */
+#include "lang/error/habit.h"
+#include "lang/eval/eval.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOP      "for idx in randperm(len(X)).split(64) { x = X[idx]; y = Y[idx]; … }"
+#define RNN_PAD   "not here: pad the batch; outputs behind an end: y.masked_fill(mask, 0)"
+#define NO_DEVICE "drop it: programs name no devices; gtsh -w N and --engine choose"
+#define PLOT      "track(loss=loss) records curves; save(xs, \"x.csv\") for other tools"
+
+/* A path that ends in * matches all that begin so. The first match counts. */
+static const char *const paths[][2] = {
+    {"torch.manual_seed", "seed%"},
+    {"torch.random.manual_seed", "seed%"},
+    {"torch.cuda.manual_seed*", "seed%"},
+    {"torch.no_grad", "no_grad { … }"},
+    {"torch.inference_mode", "no_grad { … }"},
+    {"torch.set_grad_enabled", "no_grad { … }"},
+    {"torch.enable_grad", "gradients are recorded outside no_grad { … }"},
+    {"torch.save", "save(model, \"model.safetensors\")"},
+    {"torch.load", "load(\"model.safetensors\")"},
+    {"torch.device", NO_DEVICE},
+    {"torch.cuda*", NO_DEVICE},
+    {"torch.backends*", NO_DEVICE},
+    {"torch.amp*", "m.to(bfloat16), x.bfloat16()"},
+    {"torch.compile", "drop it: kernels are compiled where it pays"},
+    {"torch.jit*", "drop it: kernels are compiled where it pays"},
+    {"torch.use_deterministic_algorithms", "drop it: results are always deterministic"},
+    {"torch.set_num_threads", "gtsh --threads N"},
+    {"torch.utils.data*", LOOP},
+    {"torch.utils.checkpoint*", "checkpoint(f, x)"},
+    {"torch.autograd.grad", "grad%"},
+    {"torch.autograd.set_detect_anomaly", "debug.check_nan(), or gtsh --check-nan"},
+    {"torch.autograd.gradcheck", "gradcheck%"},
+    {"torch.optim.lr_scheduler*", "opt.lr = optim.cosine(step, total, warmup)"},
+    {"torch.nn.utils.clip_grad_norm_", "clip_grad_norm%"},
+    {"torch.nn.Parameter", "param%"},
+    {"torch.nn.Module", "module M() { fn forward(x) => x }"},
+    {"torch.Tensor", "tensor%"},
+    {"torch.FloatTensor", "tensor%"},
+    {"torch.LongTensor", "int64: tensor(xs, dtype=int64), x.long()"},
+    {"torch.concat", "cat%"},
+    {"torch.clamp_min", "clamp(x, min=a)"},
+    {"torch.set_printoptions", "set_print(precision=4)"},
+    {"torch.distributed*", "signal a { … } and --config say who computes what"},
+    {"nn.utils.clip_grad_norm_", "clip_grad_norm%"},
+    {"nn.Parameter", "param%"},
+    {"nn.ModuleList", "a list: [nn.Linear(2, 2) for i in range(3)]"},
+    {"nn.ModuleDict", "a map: {a: nn.Linear(2, 2)}"},
+    {"nn.ParameterList", "a list: [param(zeros(2)) for i in range(3)]"},
+    {"nn.Module", "module M() { fn forward(x) => x }"},
+    {"nn.DataParallel", "signal a { … } and --config say who computes what"},
+    {"optim.lr_scheduler*", "opt.lr = optim.cosine(step, total, warmup)"},
+    {"np.array", "tensor%"},
+    {"np.asarray", "tensor%"},
+    {"np.float*", "float32, float64"},
+    {"np.random.seed", "seed%"},
+    {"np.random.default_rng", "seed%"},
+    {"np.random.permutation", "randperm%"},
+    {"np.random.shuffle", "xs = shuffle%"},
+    {"np.random.random", "rand%"},
+    {"np.concatenate", "cat%"},
+    {"np.vstack", "cat(xs, axis=0)"},
+    {"np.hstack", "cat(xs, axis=1)"},
+    {"np.load", "load%"},
+    {"np.save", "save(x, \"x.npy\")"},
+    {"np.savez", "save({a: x}, \"x.npz\")"},
+    {"np.loadtxt", "load(\"x.csv\")"},
+    {"np.genfromtxt", "load(\"x.csv\")"},
+    {"np.newaxis", "none: x[:, none]"},
+    {"np.expand_dims", "unsqueeze%"},
+    {"np.dot", "a @ b"},
+    {"np.power", "pow%"},
+    {"np.absolute", "abs%"},
+    {"np.clip", "clamp%"},
+    {"np.set_printoptions", "set_print(precision=4)"},
+    {"os.getenv", "getenv%"},
+    {"os.path.exists", "exists%"},
+    {"os.path.isfile", "exists%"},
+    {"os.path.join", "dir + \"/\" + name"},
+    {"os.makedirs", "drop it: save and write make directories"},
+    {"os.mkdir", "drop it: save and write make directories"},
+    {"os.listdir", "glob(\"dir/*\")"},
+    {"os.system", "shell%"},
+    {"os*", "getenv(\"X\"), args, glob(pattern), shell(cmd)"},
+    {"sys.argv*", "args, or lr = arg(\"lr\", 0.1)"},
+    {"sys.exit", "exit%"},
+    {"sys.stdout*", "print(x, end=\"\")"},
+    {"sys.stderr*", "print(x, err=true)"},
+    {"sys.path*", "GT_PATH=dir gtsh x.gt"},
+    {"sys*", "args, exit(n), print(x, err=true)"},
+    {"json.load*", "load(\"x.json\")"},
+    {"json.dump*", "save(x, \"x.json\")"},
+    {"pickle.load*", "load(\"x.safetensors\")"},
+    {"pickle.dump*", "save(obj, \"x.safetensors\")"},
+    {"yaml.dump*", "save(x, \"x.yaml\")"},
+    {"yaml*", "load(\"x.yaml\"); signal.load(\"c.yaml\") for signals"},
+    {"Image.open", "load(\"x.png\")"},
+    {"plt.imread", "load(\"x.png\")"},
+    {"plt.imsave", "save((x * 255).clamp(0, 255).to(uint8), \"x.png\")"},
+    {"np.savez_compressed", "save({a: x}, \"x.npz\")"},
+    {"plt*", PLOT},
+    {"matplotlib*", PLOT},
+    {"wandb*", "track(loss=loss)"},
+    {"pd*", "load(\"x.csv\")"},
+    {"argparse*", "lr = arg(\"lr\", 0.1, \"learning rate\")"},
+    {"parser*", "lr = arg(\"lr\", 0.1, \"learning rate\")"},
+    {"subprocess*", "shell(cmd)"},
+    {"logging*", "print(x, err=true)"},
+    {"datetime*", "date()"},
+    {"time.sleep", "sleep%"},
+    {"time*", "time()"},
+    {"random.seed", "seed%"},
+    {"random.choice", "choice%"},
+    {"random.shuffle", "xs = shuffle%"},
+    {"random.randint", "choice(range(a, b + 1))"},
+    {"random.uniform", "lo + (hi - lo) * random()"},
+    {"random.sample", "shuffle(xs)[:k]"},
+    {"random*", "random()"},
+    {"copy*", "copy%"},
+    {"glob*", "glob%"},
+    {"cuda*", NO_DEVICE},
+    {"nn.utils.rnn.pack_padded_sequence", RNN_PAD},
+    {"nn.utils.rnn.pad_packed_sequence", RNN_PAD},
+    {"nn.Embedding.from_pretrained", "e = nn.Embedding(n, d); e.weight.copy_(w)"},
+    {"nn.Transformer.generate_square_subsequent_mask",
+     "full([n, n], -inf).triu(1), or ones(n, n, dtype=bool).triu(1)"},
+    {"utils.data*", LOOP},
+    {"utils.checkpoint*", "checkpoint(f, x)"},
+    {"amp*", "m.to(bfloat16), x.bfloat16()"},
+    {"autograd.grad", "grad%"},
+    {"autograd.functional.jacobian", "jacobian%"},
+    {"autograd.functional.hessian", "hessian%"},
+    {"autograd.gradcheck", "gradcheck%"},
+};
+
+/* Fields and methods, of any value. */
+static const char *const members[][2] = {
+    {"device", NO_DEVICE},
+    {"cuda", NO_DEVICE},
+    {"is_cuda", NO_DEVICE},
+    {"pin_memory", NO_DEVICE},
+    {"grad_fn", "debug.print_tape()"},
+    {"retain_grad", "grad(y, x) gives the gradient of any tensor"},
+    {"register_hook", "grad(y, x) gives the gradient of any tensor"},
+    {"new_tensor", "tensor([1, 2], dtype=x.dtype)"},
+    {"new_full", "full((2, 3), 1, dtype=x.dtype)"},
+    {"is_contiguous", "drop it: layout is not the program's business"},
+    {"stride", "drop it: layout is not the program's business"},
+    {"format", "f\"loss {x:.4f}\""},
+    {"register_buffer", "self.name = buffer(x)"},
+    {"register_parameter", "self.name = param(x)"},
+    {"add_module", "self.name = layer"},
+    {"param_groups", "opt.lr = 0.01"},
+    {"apply", "for name, p in m.named_parameters() { … }"},
+    {"requires_grad_", "x = param(x)"},
+    {"share_memory", "drop it: workers share what they need"},
+    {"astype", "x.to(float32)"},
+    {"copy", "drop it: tensors are values that nobody else can change"},
+    {"iteritems", "m.items()"},
+    {"has_key", "\"k\" in m"},
+    {"startsWith", "s.startswith(\"a\")"},
+    {"nelement", "x.numel()"},
+    {"ndimension", "x.ndim"},
+    {"element_size", "x.dtype says it: 4 bytes for float32 and int32"},
+    {"nbytes", "x.numel() times the size of x.dtype"},
+    {"is_leaf", "isinstance(x, param)"},
+    {"masked_fill_", "x = x.masked_fill(mask, v), or x[mask] = v"},
+    {"index_put_", "x[i, j] = v; sums of equal places: x = x.index_add(axis, ids, v)"},
+    {"fill_diagonal_", "x[range(n), range(n)] = v"},
+    {"register_forward_hook", "give forward a second result, or keep it: self.last = x.detach()"},
+    {"short", "there is no int16: x.int()"},
+    {"length", "len(x)"},
+    {"len", "len(x)"},
+};
+
+/* Arguments, of any function. */
+static const char *const keywords[][2] = {
+    {"device", NO_DEVICE},
+    {"map_location", NO_DEVICE},
+    {"non_blocking", NO_DEVICE},
+    {"pin_memory", NO_DEVICE},
+    {"inplace", "drop it: values never change, the result is what counts"},
+    {"generator", "drop it: seed(n) begins all random numbers"},
+    {"memory_format", "drop it: layout is not the program's business"},
+    {"layout", "drop it: layout is not the program's business"},
+    {"foreach", "drop it: it only chooses how PyTorch computes"},
+    {"fused", "drop it: it only chooses how PyTorch computes"},
+    {"capturable", "drop it: it only chooses how PyTorch computes"},
+    {"use_reentrant", "drop it: there is one kind of checkpoint"},
+    {"preserve_rng_state", "drop it: random numbers are the same again by themselves"},
+    {"only_inputs", "drop it: grad touches no .grad"},
+    {"retain_graph", "drop it: grad leaves the graph as it is"},
+    {"create_graph", "grad(y, xs, create_graph=true) gives gradients with a history"},
+    {"allow_unused", "drop it: what y does not depend on has gradient 0"},
+    {"verbose", "drop it, and print(opt.lr)"},
+    {"weights_only", "drop it: files hold values, never code"},
+    {"num_workers", "drop it: programs name no devices; gtsh -w N says how many workers there are"},
+};
+
+static const char *const imports[][2] = {
+    {"torch", "not needed: its functions are built in (randn, zeros, nn.Linear, optim.Adam, gt.x)"},
+    {"numpy", "not needed: its functions are built in (randn, zeros, nn.Linear, optim.Adam, gt.x)"},
+    {"jax", "not needed: its functions are built in (randn, zeros, nn.Linear, optim.Adam, gt.x)"},
+    {"os", "not needed: getenv(\"X\"), args, glob(pattern), exists(path), shell(cmd)"},
+    {"sys", "not needed: args, exit(n), print(x, err=true)"},
+    {"math", "not needed: sqrt(2), exp(1), pi, inf"},
+    {"random", "not needed: random(), choice(xs), shuffle(xs), seed(n)"},
+    {"time", "not needed: time(), sleep(s), time \"label\" { … }"},
+    {"json", "not needed: load(\"x.json\"), save(x, \"x.json\")"},
+    {"yaml", "not needed: load(\"x.yaml\"), save(x, \"x.yaml\")"},
+    {"PIL", "not needed: load(\"x.png\"), save(x, \"x.png\")"},
+    {"imageio", "not needed: load(\"x.png\"), save(x, \"x.png\")"},
+    {"pickle", "not needed: save(obj, \"x.safetensors\"), load(path)"},
+    {"copy", "not needed: copy(x)"},
+    {"glob", "not needed: glob(pattern)"},
+    {"tqdm", "not needed: for x in progress(xs) { … }"},
+    {"pandas", "not needed: load(\"x.csv\")"},
+    {"matplotlib", "not here: " PLOT},
+    {"argparse", "not needed: lr = arg(\"lr\", 0.1, \"learning rate\")"},
+    {"torchvision", "not here: load(\"train-images-idx3-ubyte.gz\"), load(\"x.png\")"},
+    {"typing", "not needed: names have no types"},
+    {"dataclasses", "not needed: module Config(lr=0.1, steps=100) { }"},
+    {"wandb", "not needed: track(loss=loss)"},
+    {"einops", "not here: x.reshape(…).permute(…), einsum(\"ij,jk->ik\", a, b)"},
+};
+
+/* ---- the text ---- */
+
+/* What stands from `at` to the end of its line. */
+static const char *text_at(Span at, size_t *n) {
+    at.len = UINT16_MAX;
+    return span_text(at, n);
+}
+
+static size_t path_length(const char *s, size_t n) {
+    size_t k = 0;
+    while (k < n && (isalnum((unsigned char)s[k]) || s[k] == '_' || s[k] == '.')) k++;
+    while (k && s[k - 1] == '.') k--;
+    return k;
+}
+
+/* From ( to its ), without the prefixes torch. and np.; "(…)" when it is long or goes on. */
+static void put_args(const char *s, size_t n, char *out, size_t size) {
+    size_t depth = 0, k = 0, w = 0;
+    if (!n || *s != '(') {
+        snprintf(out, size, "(…)");
+        return;
+    }
+    for (; k < n; k++) {
+        bool starts = !k || !(isalnum((unsigned char)s[k - 1]) || s[k - 1] == '_');
+        size_t skip = starts && n - k > 6 && !memcmp(s + k, "torch.", 6) ? 6
+                      : starts && n - k > 3 && !memcmp(s + k, "np.", 3)  ? 3
+                                                                         : 0;
+        k += skip;
+        if (starts && n - k > 7 && !memcmp(s + k, "device=", 7)) { /* leaves without a trace */
+            while (w && (out[w - 1] == ' ' || out[w - 1] == ',')) w--;
+            while (k < n && s[k] != ',' && s[k] != ')') k++;
+            if (k >= n) break;
+        }
+        depth += s[k] == '(';
+        if (w + 2 < size) out[w++] = s[k];
+        if (s[k] == ')' && --depth == 0) break;
+    }
+    out[w] = 0;
+    if (k >= n || w > 60) snprintf(out, size, "(…)");
+}
+
+static void hint_from(const char *pattern, const char *args, bool is_call, LangError *e) {
+    const char *percent = strchr(pattern, '%');
+    if (!is_call) args = "";
+    if (percent)
+        error_hint(e, "%.*s%s%s", (int)(percent - pattern), pattern, args, percent + 1);
+    else
+        error_hint(e, "%s", pattern);
+}
+
+static bool matches(const char *row, const char *path) {
+    size_t n = strlen(row);
+    if (row[n - 1] != '*') return !strcmp(row, path);
+    n--;
+    return !strncmp(row, path, n) && (!path[n] || path[n] == '.' || memchr(row, '.', n));
+}
+
+/* os.environ["GT_CONFIG"] = "c.yaml" */
+static bool hint_environ(const char *s, size_t n, LangError *e) {
+    char key[64] = "X", value[128] = "";
+    const char *open = memchr(s, '[', n);
+    if (open) sscanf(open, "[%*[\"']%63[^\"']", key);
+    const char *eq = memchr(s, '=', n);
+    if (eq) sscanf(eq, "= %*[\"']%127[^\"']", value);
+    if (!strcmp(key, "GT_CONFIG"))
+        return error_hint(e, "signal.load(\"%s\"), or: gtsh --config %s x.gt",
+                          *value ? value : "c.yaml", *value ? value : "c.yaml"),
+               true;
+    if (*value) return error_hint(e, "outside: %s=%s gtsh x.gt", key, value), true;
+    return error_hint(e, "getenv(\"%s\")", key), true;
+}
+
+/* The last words of a path of torch or np, as they are called here: nn.Linear, relu. */
+static bool hint_builtin(Interp *in, const char *path, const char *args, bool is_call,
+                         LangError *e) {
+    const char *last = strrchr(path, '.');
+    if (!last) return false;
+    const char *start = ++last;
+    if (isupper((unsigned char)*last))
+        start = strstr(path, "nn.") ? strstr(path, "nn.") : strstr(path, "optim.");
+    else if (strstr(path, "nn.init."))
+        start = strstr(path, "nn.init.");
+    if (!start) return false;
+    if (start == last) {
+        Value v = {.kind = V_UNDEF};
+        LangError ignored = {0};
+        bool known = builtin_value(in, intern(last, strlen(last)), &v, &ignored);
+        bool found = known && v.kind != V_UNDEF;
+        if (known) value_drop(v);
+        if (!found) return false;
+    }
+    error_hint(e, "%s%s", start, is_call ? args : "");
+    return true;
+}
+
+bool habit_path(Interp *in, Span at, LangError *e) {
+    size_t n;
+    const char *s = text_at(at, &n);
+    size_t k = s ? path_length(s, n) : 0;
+    char path[128], args[160];
+    if (!k || k > 100) return false;
+    bool is_numpy = k >= 5 && !memcmp(s, "numpy", 5) && (k == 5 || s[5] == '.');
+    bool is_jnp = k >= 4 && !memcmp(s, "jnp.", 4);
+    if (is_numpy || is_jnp)
+        snprintf(path, sizeof path, "np%.*s", (int)(k - (is_numpy ? 5 : 3)),
+                 s + (is_numpy ? 5 : 3));
+    else
+        snprintf(path, sizeof path, "%.*s", (int)k, s);
+    put_args(s + k, n - k, args, sizeof args);
+    if (!strncmp(path, "os.environ", 10)) return hint_environ(s, n, e);
+    bool is_module = strchr(path, '.') != NULL;
+    for (size_t i = 0; is_module && i < sizeof paths / sizeof *paths; i++)
+        if (matches(paths[i][0], path)) {
+            hint_from(paths[i][1], args, k < n && s[k] == '(', e);
+            return true;
+        }
+    static const char *const roots[] = {"torch.", "np.", "math.", "scipy.", "F.", "tf."};
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
+        if (!strncmp(path, roots[i], strlen(roots[i])))
+            return hint_builtin(in, path, args, k < n && s[k] == '(', e);
+    return false;
+}
+
+bool habit_member(Value v, const char *name, LangError *e) {
+    bool is_text = v.kind == V_STR || v.kind == V_TEXT;
+    if (is_text != !strcmp(name, "format") && !strcmp(name, "format")) return false;
+    if (!strcmp(name, "copy") && v.kind != V_TENSOR) return false;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (!strcmp(members[i][0], name)) {
+            error_hint(e, "%s", members[i][1]);
+            return true;
+        }
+    return false;
+}
+
+const char *habit_keyword(const char *name) {
+    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
+        if (!strcmp(keywords[i][0], name)) return keywords[i][1];
+    return NULL;
+}
+
+const char *habit_import(const char *name) {
+    for (size_t i = 0; i < sizeof imports / sizeof *imports; i++)
+        if (!strcmp(imports[i][0], name)) return imports[i][1];
+    return NULL;
+}
+
+/* ---- lines that import ---- */
+
+/* Where a name that was imported is found here; *out is "" where there is no such thing. */
+static void put_name(const char *name, size_t n, Arena *arena, const char **out) {
+    static const char *const optimisers[] = {"SGD",     "Adam",   "AdamW", "RMSprop",
+                                             "Adagrad", "Adamax", "NAdam", "RAdam"};
+    static const char *const none[] = {"Module",      "Tensor",     "SignalConfig",
+                                       "ShardConfig", "DataLoader", "Dataset"};
+    *out = "";
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (strlen(none[i]) == n && !memcmp(none[i], name, n)) return;
+    for (size_t i = 0; i < sizeof optimisers / sizeof *optimisers; i++)
+        if (strlen(optimisers[i]) == n && !memcmp(optimisers[i], name, n)) {
+            *out = arena_printf(arena, "optim.%.*s", (int)n, name);
+            return;
+        }
+    if (isupper((unsigned char)*name) && n > 1)
+        *out = arena_printf(arena, "nn.%.*s", (int)n, name);
+    else
+        *out = arena_printf(arena, "%.*s", (int)n, name);
+}
+
+static bool begins(const char *s, const char *word) {
+    size_t n = strlen(word);
+    return !strncmp(s, word, n) && !isalnum((unsigned char)s[n]) && s[n] != '_';
+}
+
+const char *habit_import_line(const char *s, Arena *arena) {
+    bool is_from = begins(s, "from");
+    s += strcspn(s, " \t\n");
+    s += strspn(s, " \t");
+    const char *module = s;
+    size_t n = path_length(s, strcspn(s, "\n"));
+    char root[32];
+    snprintf(root, sizeof root, "%.*s", (int)strcspn(module, ". \t\n"), module);
+    bool is_ours =
+        begins(root, "torch") || begins(root, "gt") || begins(root, "numpy") || begins(root, "jax");
+    if (!is_ours && habit_import(root)) return habit_import(root);
+    if (!is_ours) return is_from ? "import \"file.gt\" as name" : NULL;
+    if (!is_from) return "drop this line: nn.Linear, optim.Adam, F.relu are built in";
+    if (n >= 16 && !memcmp(module, "torch.utils.data", 16)) return "drop this line; " LOOP;
+    const char *list = strstr(module, " import ");
+    Bytes names = {0};
+    if (list) {
+        for (s = list + 8; *s && *s != '\n' && *s != '#';) {
+            s += strspn(s, " \t(),");
+            size_t len = path_length(s, strcspn(s, "\n"));
+            if (!len) break;
+            const char *name;
+            put_name(s, len, arena, &name);
+            if (*name && names.n < 80) bytes_printf(&names, "%s%s", names.n ? ", " : "", name);
+            s += len;
+        }
+    }
+    const char *hint = names.n ? arena_printf(arena, "drop this line, and write %s", names.data)
+                               : "drop this line: its names are built in";
+    bytes_fini(&names);
+    return hint;
+}

@@ -1,0 +1,399 @@
+/* assign.c: what stands left of `=`, `op=` and `del`. A Place is a target whose own expressions
+ * have been evaluated once, so that it can be read and written. Elements of a tensor value are
+ * written by making a new tensor and storing it where the old one was; a parameter keeps its
+ * identity instead, whatever the target that leads to it.
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/eval.h"
+#include "lang/tensor/tensor.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Place {
+    Node *n;          /* N_NAME, N_FIELD or N_INDEX                                */
+    Value base;       /* of a field or an element                                  */
+    struct Place *up; /* where base came from, if that was a field or an element   */
+    int n_subs;
+    Value sub[MAX_SUBS];
+} Place;
+
+/* ---- names ---- */
+
+bool bind_name(Interp *in, Node *n, const char *name, Value v, LangError *e) {
+    Value *slot;
+    switch (n->scope) {
+    case SCOPE_LOCAL: slot = &in->frame->slot[n->slot]; break;
+    case SCOPE_CELL: slot = &in->frame->slot[n->slot].cell->v; break;
+    case SCOPE_GLOBAL: {
+        GlobalVar *g = n->cache;
+        if (!g) n->cache = g = globals_var(in->frame->globals, name);
+        slot = &g->v;
+        break;
+    }
+    default:
+        value_drop(v);
+        return fail_at(in, n, e, "'%s' belongs to the function around this one", name);
+    }
+    if (slot->kind == V_TENSOR && v.kind == V_TENSOR && slot->tensor->is_param &&
+        !v.tensor->is_param && v.tensor->h.refs == 1)
+        v.tensor->was_param = true; /* w = w - ...: the next w.grad tells */
+    value_set(slot, v);
+    return true;
+}
+
+static bool is_outer(const Interp *in, const Node *name) {
+    return name->kind == N_NAME &&
+           (name->scope == SCOPE_OUTER || (name->scope == SCOPE_GLOBAL && in->frame->callee));
+}
+
+static bool outer_error(Interp *in, const Node *n, const char *name, LangError *e) {
+    fail_at(in, n, e, "'%s' belongs to the code around this function, which cannot rebind it",
+            name);
+    return error_hint(e, "share a map: s = {n: 0}, then s.n += 1; or return the new value");
+}
+
+/* ---- fields ---- */
+
+/* Consumes v. */
+static bool set_field(Interp *in, const Node *n, Value base, const char *name, Value v,
+                      LangError *e) {
+    bool ok = true;
+    in->at = n;
+    if (base.kind == V_OBJECT) {
+        object_set(in, base.obj, name, v);
+        return true;
+    }
+    if (base.kind == V_MAP && !base.map->is_space) {
+        mapv_put(base.map, value_ref(name_str(in, name)), v);
+        return true;
+    }
+    if (base.kind == V_TENSOR)
+        ok = tensor_set_field(in, base.tensor, name, v, e);
+    else if (base.kind == V_MAP)
+        ok = fail_at(in, n, e, "names of '%s' cannot be assigned", base.map->name);
+    else
+        ok = fail_at(in, n, e, "fields of %s cannot be assigned", value_type_name(base));
+    value_drop(v);
+    if (!ok) error_locate(e, node_span(in, n));
+    return ok;
+}
+
+/* ---- unpacking ---- */
+
+static bool unpack_count(Interp *in, Node *target, int64_t count, LangError *e) {
+    if (count == target->n_kids) return true;
+    return fail_at(in, target, e, "%u names on the left, but %lld value%s", target->n_kids,
+                   (long long)count, count == 1 ? "" : "s");
+}
+
+static bool unpack(Interp *in, Node *target, Value v, bool fresh, LangError *e) {
+    switch (v.kind) {
+    case V_LIST:
+    case V_RANGE: TRY(unpack_count(in, target, sequence_count(v), e)); break;
+    case V_TENSOR:
+        if (tensor_type(v.tensor)->rank == 0)
+            return fail_at(in, target, e, "%u names on the left, but the tensor is a single number",
+                           target->n_kids);
+        TRY(unpack_count(in, target, tensor_type(v.tensor)->shape[0], e));
+        break;
+    case V_MAP:
+        fail_at(in, target, e, "maps do not unpack");
+        return error_hint(e, "m.values(), m.items()");
+    case V_STR:
+    case V_TEXT: fail_at(in, target, e, "strings do not unpack"); return error_hint(e, "s.split()");
+    default:
+        return fail_at(in, target, e, "%s does not unpack into %u names", value_type_name(v),
+                       target->n_kids);
+    }
+    for (uint32_t i = 0; i < target->n_kids; i++) {
+        Value el;
+        in->at = target;
+        if (v.kind != V_TENSOR && i >= sequence_count(v))
+            return fail_at(in, target, e, "the list lost elements while it was unpacked");
+        if (v.kind != V_TENSOR)
+            el = sequence_at(v, i);
+        else if (!tensor_iter(in, v.tensor, i, &el, e)) {
+            error_locate(e, node_span(in, target));
+            return false;
+        }
+        TRY(assign(in, target->kid[i], el, fresh, e));
+    }
+    return true;
+}
+
+/* ---- places ---- */
+
+static bool place_get(Interp *in, Place *p, Value *out, LangError *e);
+static bool place_set(Interp *in, Place *p, Value v, LangError *e);
+
+static void place_close(Place *p) {
+    while (p->n_subs > 0) value_drop(p->sub[--p->n_subs]);
+    value_drop(p->base);
+    if (p->up) {
+        place_close(p->up);
+        free(p->up);
+    }
+}
+
+static bool place_open(Interp *in, Node *n, Place *p, LangError *e) {
+    p->n = n;
+    p->base = v_none();
+    p->up = NULL;
+    p->n_subs = 0;
+    if (n->kind == N_NAME) return true;
+    if (n->kind != N_FIELD && n->kind != N_INDEX)
+        return fail_at(in, n, e, "this cannot be assigned to");
+    Node *from = n->kid[0];
+    if (n->kind == N_INDEX && (from->kind == N_FIELD || from->kind == N_INDEX)) {
+        p->up = xmalloc(sizeof *p->up);
+        TRY(place_open(in, from, p->up, e));
+        TRY(place_get(in, p->up, &p->base, e));
+    } else {
+        TRY(eval(in, from, &p->base, e));
+    }
+    return n->kind == N_FIELD || eval_subs(in, n, p->sub, &p->n_subs, e);
+}
+
+static bool place_get(Interp *in, Place *p, Value *out, LangError *e) {
+    if (p->n->kind == N_NAME) return eval(in, p->n, out, e);
+    in->at = p->n;
+    if (p->n->kind == N_FIELD) return field_get(in, p->n, p->base, out, e);
+    return subscript_get(in, p->n, p->base, p->sub, p->n_subs, out, e);
+}
+
+/* Parameters and buffers: they keep their identity when they are written. */
+static bool has_identity(Value v) {
+    return v.kind == V_TENSOR && (v.tensor->is_param || v.tensor->is_buffer);
+}
+
+static void warn_unread(Interp *in, Node *n) {
+    LangError w = {0};
+    n->flag &= (uint8_t)~NODE_UNREAD;
+    fail_at(in, n, &w, "the caller does not see this change of its tensor");
+    error_hint(&w, "return %s", n->kid[0]->kind == N_NAME ? n->kid[0]->str : "it");
+    interp_warn(in, &w);
+}
+
+/* A new tensor with the element written, stored where the old one was; a parameter is updated in
+ * place. */
+static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
+    Value made;
+    Node *from = p->n->kid[0];
+    bool stays = has_identity(p->base);
+    if (!stays && is_outer(in, from)) return outer_error(in, p->n, from->str, e);
+    if (!stays && (p->n->flag & NODE_UNREAD)) warn_unread(in, p->n);
+    in->at = p->n;
+    if (!tensor_index_put(in, p->base.tensor, p->sub, p->n_subs, v, &made, e)) {
+        error_locate(e, node_span(in, p->n));
+        return false;
+    }
+    if (stays) {
+        value_drop(made);
+        return true;
+    }
+    if (p->up) return place_set(in, p->up, made, e);
+    if (from->kind == N_NAME) return bind_name(in, from, from->str, made, e);
+    value_drop(made);
+    fail_at(in, p->n, e, "this tensor has no name: the changed one would be lost");
+    return error_hint(e, "x = ...; x[i] = v");
+}
+
+/* Consumes v. */
+static bool place_set(Interp *in, Place *p, Value v, LangError *e) {
+    if (p->n->kind == N_NAME) return bind_name(in, p->n, p->n->str, v, e);
+    if (p->n->kind == N_FIELD) return set_field(in, p->n, p->base, p->n->str, v, e);
+    if (p->base.kind == V_TENSOR) {
+        bool ok = put_element(in, p, v, e);
+        value_drop(v);
+        return ok;
+    }
+    if (p->n_subs != 1) {
+        value_drop(v);
+        return fail_at(in, p->n, e, "a %s takes one index, not %d", value_type_name(p->base),
+                       p->n_subs);
+    }
+    in->at = p->n;
+    return subscript_set(in, p->n, p->base, p->sub[0], v, e);
+}
+
+/* ---- statements ---- */
+
+OUTLINE static bool assign_place(Interp *in, Node *target, Value v, LangError *e) {
+    Place p;
+    bool ok = place_open(in, target, &p, e);
+    if (ok)
+        ok = place_set(in, &p, v, e);
+    else
+        value_drop(v);
+    place_close(&p);
+    return ok;
+}
+
+bool assign(Interp *in, Node *target, Value v, bool fresh, LangError *e) {
+    if (target->kind == N_NAME) {
+        if (fresh && target->scope == SCOPE_CELL) {
+            Cell *c = container_new(in, V_CELL, sizeof *c);
+            c->v = v;
+            value_set(&in->frame->slot[target->slot], (Value){.kind = V_CELL, .cell = c});
+            return true;
+        }
+        return bind_name(in, target, target->str, v, e);
+    }
+    if (target->kind == N_LIST) {
+        bool ok = unpack(in, target, v, fresh, e);
+        value_drop(v);
+        return ok;
+    }
+    return assign_place(in, target, v, e);
+}
+
+/* v, i = x.max(axis=0): PyTorch gives two things there, we do not. */
+static bool check_max(Interp *in, Node *target, Node *value, Value v, LangError *e) {
+    static const char *const kin[][2] = {
+        {"max", "argmax"}, {"min", "argmin"}, {"sort", "argsort"}, {"median", "argsort"}};
+    if (target->kind != N_LIST || target->n_kids != 2 || value->kind != N_CALL ||
+        v.kind != V_TENSOR)
+        return true;
+    const Node *f = value->kid[0];
+    if (f->kind != N_NAME && f->kind != N_FIELD) return true;
+    if (value->n_kids < (f->kind == N_NAME ? 3u : 2u) && strcmp(f->str, "sort"))
+        return true; /* no axis: it is no pair either, but the plain message says so */
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(f->str, kin[i][0])) {
+            fail_at(in, target, e, "%s gives the values only", f->str);
+            return error_hint(e, "indices: %s(x, axis=...); both: topk(x, k)", kin[i][1]);
+        }
+    return true;
+}
+
+bool exec_assign(Interp *in, Node *n, LangError *e) {
+    Value v;
+    Node *value = n->kid[n->n_kids - 1];
+    TRY(eval(in, value, &v, e));
+    if (n->kid[0]->kind == N_LIST && !check_max(in, n->kid[0], value, v, e)) {
+        value_drop(v);
+        return false;
+    }
+    for (uint32_t i = 0; i + 2 < n->n_kids; i++)
+        if (!assign(in, n->kid[i], value_ref(v), false, e)) {
+            value_drop(v);
+            return false;
+        }
+    return assign(in, n->kid[n->n_kids - 2], v, false, e);
+}
+
+static bool extend(Interp *in, Node *n, List *l, Value v, LangError *e) {
+    if (v.kind != V_LIST && v.kind != V_RANGE) {
+        fail_at(in, n, e, "cannot extend a list by %s", value_type_name(v));
+        return error_hint(e, v.kind == V_TENSOR ? "xs.append(x), or xs += x.tolist()"
+                                                : "xs.append(x)");
+    }
+    int64_t count = sequence_count(v);
+    if (count > (1 << 28))
+        return fail_at(in, n, e, "the list would have more than %d elements", 1 << 28);
+    for (int64_t i = 0; i < count; i++) list_push(l, sequence_at(v, i));
+    return true;
+}
+
+/* cur op= v. done: nothing is left to store. */
+static bool augment(Interp *in, Node *n, Value cur, Value v, bool outer, Value *out, bool *done,
+                    LangError *e) {
+    *done = true;
+    in->at = n;
+    if (has_identity(cur)) { /* the value is replaced, the identity stays, nothing is recorded */
+        if (tensor_augment(in, cur.tensor, n->tok, v, e)) return true;
+        error_locate(e, node_span(in, n));
+        return false;
+    }
+    if (cur.kind == V_LIST && n->tok == O_ADD) return extend(in, n, cur.list, v, e);
+    if (outer) return outer_error(in, n, n->kid[0]->str, e);
+    *done = false;
+    return operate_binary(in, n, n->tok, cur, v, out, e);
+}
+
+OUTLINE static bool augment_place(Interp *in, Node *n, LangError *e) {
+    Place p;
+    Value cur = v_none(), v = v_none(), made;
+    bool done = true, ok = place_open(in, n->kid[0], &p, e),
+         param = ok && p.n->kind == N_INDEX && has_identity(p.base);
+    in->no_grad_depth += param;
+    ok = ok && place_get(in, &p, &cur, e);
+    in->no_grad_depth -= param;
+    ok = ok && eval(in, n->kid[1], &v, e);
+    if (ok && param && !tensor_no_path(in, v, e)) {
+        error_locate(e, node_span(in, n));
+        ok = false;
+    }
+    in->no_grad_depth += param;
+    /* p.data op= v: what comes out takes p's place */
+    bool keeps = ok && p.n->kind == N_FIELD && has_identity(p.base) && cur.kind == V_TENSOR &&
+                 cur.tensor->handle == p.base.tensor->handle;
+    if (keeps) in->keep = cur.tensor->handle;
+    ok = ok && augment(in, n, cur, v, false, &made, &done, e);
+    in->no_grad_depth -= param;
+    value_drop(cur);
+    value_drop(v);
+    if (ok && !done) ok = place_set(in, &p, made, e);
+    if (keeps) in->keep = NULL;
+    place_close(&p);
+    return ok;
+}
+
+bool exec_augassign(Interp *in, Node *n, LangError *e) {
+    Node *target = n->kid[0];
+    if (target->kind != N_NAME) return augment_place(in, n, e);
+    Value cur, v, made;
+    bool done;
+    TRY(eval(in, target, &cur, e));
+    if (!eval(in, n->kid[1], &v, e)) {
+        value_drop(cur);
+        return false;
+    }
+    bool ok = augment(in, n, cur, v, is_outer(in, target), &made, &done, e);
+    value_drop(cur);
+    value_drop(v);
+    if (ok && !done) return bind_name(in, target, target->str, made, e);
+    return ok;
+}
+
+static bool del_one(Interp *in, Node *t, LangError *e) {
+    Value base, sub[MAX_SUBS], old;
+    int n_subs;
+    if (t->kind == N_NAME) {
+        TRY(eval(in, t, &base, e)); /* is it there at all? */
+        value_drop(base);
+        if (is_outer(in, t)) return outer_error(in, t, t->str, e);
+        return bind_name(in, t, t->str, (Value){.kind = V_UNDEF}, e);
+    }
+    if (t->kind == N_LIST) {
+        for (uint32_t i = 0; i < t->n_kids; i++) TRY(del_one(in, t->kid[i], e));
+        return true;
+    }
+    if (t->kind != N_FIELD && t->kind != N_INDEX)
+        return fail_at(in, t, e, "del takes names, elements and fields");
+    TRY(eval(in, t->kid[0], &base, e));
+    bool ok;
+    if (t->kind == N_INDEX) {
+        ok = eval_subs(in, t, sub, &n_subs, e);
+        if (ok) {
+            ok = n_subs == 1 ? subscript_del(in, t, base, sub[0], e)
+                             : fail_at(in, t, e, "del takes one index");
+            while (n_subs > 0) value_drop(sub[--n_subs]);
+        }
+    } else if (base.kind == V_OBJECT || (base.kind == V_MAP && !base.map->is_space)) {
+        MapV *m = base.kind == V_MAP ? base.map : base.obj->field;
+        ok = mapv_remove(m, name_str(in, t->str), &old);
+        if (ok)
+            value_drop(old);
+        else
+            fail_at(in, t, e, "the %s has no field '%s'", value_type_name(base), t->str);
+    } else {
+        ok = fail_at(in, t, e, "fields of %s cannot be deleted", value_type_name(base));
+    }
+    value_drop(base);
+    return ok;
+}
+
+bool exec_del(Interp *in, Node *n, LangError *e) {
+    for (uint32_t i = 0; i < n->n_kids; i++) TRY(del_one(in, n->kid[i], e));
+    return true;
+}

@@ -1,0 +1,472 @@
+/* builtin.c: one table of all builtins, joined from the rooms' tables, and the one binder that
+ * lays arguments out as a signature says: "x, axis=none, keepdims=false", "*shape,
+ * dtype=float32". Signatures are parsed once, when the table is made at the first look-up; after
+ * that it never changes. A positional call that gives every parameter binds nothing at all.
+ *
+ * The table belongs to the process, like the interned names that it is keyed by. Names that it
+ * lacks may be constants, name spaces (gt, nn, signal ...) or functions of the prelude:
+ * builtin_value knows the order.
+ * SPDX-License-Identifier: MIT */
+#include "lang/error/habit.h"
+#include "lang/eval/eval.h"
+#include "lang/error/keyword.h"
+#include "lang/tensor/signal.h"
+#include "lang/tensor/tensor.h"
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <threads.h>
+
+enum { KINDS = V_SLICE + 1, MAX_PARAMS = 24 };
+
+/* The joined table: set up once by call_once, read only afterwards. */
+static struct {
+    once_flag once;
+    BuiltinEntry **entry;
+    size_t n, cap;
+    Map by_name, method[KINDS]; /* interned name -> BuiltinEntry */
+} all = {.once = ONCE_FLAG_INIT};
+
+/* ---- signatures ---- */
+
+static const char *skip_blanks(const char *s) {
+    while (*s == ' ') s++;
+    return s;
+}
+
+/* The value of a default as it is written: none true false number "text" [] dtype inf. */
+static Value default_value(const char *s, size_t n) {
+    char word[64];
+    if (n >= 2 && (s[0] == '"' || s[0] == '\'')) {
+        Bytes b = {0};
+        for (size_t i = 1; i + 1 < n; i++)
+            bytes_putc(&b, s[i] == '\\' && s[++i] == 'n' ? '\n' : s[i]);
+        Value v = v_str(b.data ? b.data : "", b.n);
+        bytes_fini(&b);
+        return v;
+    }
+    snprintf(word, sizeof word, "%.*s", (int)n, s);
+    if (!strcmp(word, "none")) return v_none();
+    if (!strcmp(word, "true") || !strcmp(word, "false")) return v_bool(word[0] == 't');
+    if (!strcmp(word, "inf") || !strcmp(word, "-inf"))
+        return v_float(word[0] == '-' ? -INFINITY : INFINITY);
+    DType d = dtype_find(word, strlen(word));
+    if (d != DT_NONE) return v_dtype(d);
+    char *end;
+    long long i = strtoll(word, &end, 0);
+    if (!*end && end != word) return v_int(i);
+    double f = strtod(word, &end);
+    if (!*end && end != word) return v_float(f);
+    panic("a signature has the default '%s'", word);
+}
+
+/* End of the parameter at s: the comma outside quotes and brackets, or the end. */
+static const char *param_end(const char *s) {
+    int depth = 0;
+    for (char quote = 0; *s; s++) {
+        if (quote)
+            quote = *s == quote ? 0 : quote;
+        else if (*s == '"' || *s == '\'')
+            quote = *s;
+        else if (*s == '(' || *s == '[')
+            depth++;
+        else if (*s == ')' || *s == ']')
+            depth--;
+        else if (*s == ',' && !depth)
+            break;
+    }
+    return s;
+}
+
+static void parse_signature(BuiltinEntry *en) {
+    BuiltinParam param[MAX_PARAMS];
+    int n = 0;
+    en->star = en->map = -1;
+    for (const char *s = skip_blanks(en->b.signature), *end; *s;
+         s = skip_blanks(*end ? end + 1 : end)) {
+        end = param_end(s);
+        if (n == MAX_PARAMS) panic("the signature of %s is too long", en->b.name);
+        BuiltinParam *p = &param[n];
+        *p = (BuiltinParam){.is_required = true};
+        if (*s == '*') {
+            p->is_star = true;
+            *(s[1] == '*' ? &en->map : &en->star) = n;
+            s += s[1] == '*' ? 2 : 1;
+        }
+        size_t len = 0;
+        while (isalnum((unsigned char)s[len]) || s[len] == '_') len++;
+        p->name = intern(s, len);
+        const char *eq = skip_blanks(s + len);
+        if (*eq == '=') {
+            eq = skip_blanks(eq + 1);
+            size_t n_dflt = (size_t)(end - eq);
+            while (n_dflt && eq[n_dflt - 1] == ' ') n_dflt--;
+            p->is_required = false;
+            p->dflt = default_value(eq, n_dflt);
+        }
+        n++;
+    }
+    en->n_params = n;
+    en->param = xmalloc((size_t)(n ? n : 1) * sizeof *param);
+    memcpy(en->param, param, (size_t)n * sizeof *param);
+}
+
+/* ---- the joined table ---- */
+
+/* Tensor functions that are methods only: as bare names they would hide mistakes, or are
+ * something else. */
+static bool is_method_only(const char *name) {
+    static const char *const names[] = {"t",        "to",   "type", "type_as",    "float", "double",
+                                        "long",     "half", "int",  "bool",       "char",  "byte",
+                                        "bfloat16", "size", "dim",  "contiguous", "clone", "cpu",
+                                        "numpy",    "cuda", "item", "tolist",     "info"};
+    size_t n = strlen(name);
+    if (name[n - 1] == '_') return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i])) return true;
+    return false;
+}
+
+/* Host functions that hand over to the tensor function of the same name when their first
+ * argument is a tensor. */
+static bool has_twin(const char *name) {
+    static const char *const names[] = {"min", "max", "sum", "abs", "round", "any", "all"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i])) return true;
+    return false;
+}
+
+static void join(const Builtin *table, bool is_functions, uint32_t kinds) {
+    for (; table->name; table++) {
+        BuiltinEntry *en = xcalloc(1, sizeof *en);
+        en->b = *table;
+        en->b.name = intern(table->name, strlen(table->name));
+        en->b.kinds |= kinds;
+        parse_signature(en);
+        if (all.n == all.cap) {
+            all.cap = all.cap ? all.cap * 2 : 256;
+            all.entry = xrealloc(all.entry, all.cap * sizeof *all.entry);
+        }
+        all.entry[all.n++] = en;
+        uint64_t key = (uint64_t)(uintptr_t)en->b.name;
+        if (is_functions && !(en->b.kinds & (1u << V_TENSOR) && is_method_only(en->b.name))) {
+            BuiltinEntry *first = map_get(&all.by_name, key);
+            if (!first)
+                map_put(&all.by_name, key, en);
+            else if (!first->twin && (en->b.kinds & (1u << V_TENSOR)) && has_twin(en->b.name))
+                first->twin = en;
+        }
+        for (int kind = 0; kind < KINDS; kind++)
+            if ((en->b.kinds >> kind & 1) && !map_get(&all.method[kind], key))
+                map_put(&all.method[kind], key, en);
+    }
+}
+
+static void join_all(void) {
+    join(builtins_host, true, 0);
+    join(builtins_class, true, 0);
+    join(builtins_random, true, 0);
+    join(builtins_file, true, 0);
+    join(builtins_io, true, 0);
+    join(builtins_system, true, 0);
+    join(builtins_kernel, true, 0);
+    join(builtins_args, true, 0);
+    join(builtins_signal, true, 0);
+    join(builtins_signal_config, true, 0);
+    join(builtins_progress, true, 0);
+    join(builtins_object, false, 1u << V_OBJECT);
+    join(builtins_string, false, 1u << V_STR | 1u << V_TEXT);
+    join(builtins_list, false, 1u << V_LIST | 1u << V_RANGE);
+    join(builtins_map, false, 1u << V_MAP);
+    join(builtins_tensor, true, 0);
+}
+
+static inline void table_ready(void) { call_once(&all.once, join_all); }
+
+const Builtin *builtin_find(const char *interned) {
+    table_ready();
+    return map_get(&all.by_name, (uint64_t)(uintptr_t)interned);
+}
+
+const Builtin *builtin_method(ValueKind kind, const char *interned) {
+    table_ready();
+    return map_get(&all.method[kind], (uint64_t)(uintptr_t)interned);
+}
+
+/* ---- binding ---- */
+
+static const Node *keyword(const Node *call, int i) {
+    for (uint32_t k = 1; k < call->n_kids; k++)
+        if (call->kid[k]->kind == N_KEYWORD && i-- == 0) return call->kid[k];
+    panic("a call has fewer keywords than were counted");
+}
+
+static const char *plain_name(const BuiltinEntry *en) {
+    const char *dot = strrchr(en->b.name, '.');
+    return dot ? dot + 1 : en->b.name;
+}
+
+static bool bad_call(Interp *in, const BuiltinEntry *en, const Node *at, LangError *e,
+                     const char *what) {
+    fail_at(in, at, e, "%s", what);
+    return error_label(e, e->at, "%s(%.140s)", plain_name(en), en->b.signature);
+}
+
+static bool unknown_keyword(Interp *in, const BuiltinEntry *en, const Node *kw, LangError *e) {
+    NameList names = {0};
+    for (int i = 0; i < en->n_params; i++) names_add(&names, en->param[i].name);
+    const char *near = nearest_name(kw->str, strlen(kw->str), names.name, names.n);
+    fail_at(in, kw, e, "%s() has no argument '%s'", plain_name(en), kw->str);
+    const char *habit = habit_keyword(kw->str);
+    if (habit)
+        error_hint(e, "%s", habit);
+    else if (near)
+        error_label(e, e->at, "did you mean '%s'?   %s(%.100s)", near, plain_name(en),
+                    en->b.signature);
+    else
+        error_label(e, e->at, "%s(%.140s)", plain_name(en), en->b.signature);
+    names_fini(&names);
+    return false;
+}
+
+static int find_param(const BuiltinEntry *en, const char *name) {
+    for (int i = 0; i < en->n_params; i++)
+        if (en->param[i].name == name) return i;
+    const char *ours;
+    for (int k = 0; (ours = keyword_ours(name, k)); k++)
+        for (int i = 0; i < en->n_params; i++)
+            if (!strcmp(en->param[i].name, ours)) return i;
+    return -1;
+}
+
+/* *shape given by keyword: shape=[2, 3], or one number. */
+static bool bind_star(Value *star, Value v) {
+    if (star->list->n > 0) return false;
+    if (v.kind == V_LIST) {
+        value_drop(*star);
+        *star = v;
+    } else
+        list_push(star->list, v);
+    return true;
+}
+
+/* Positional values into arg[]; those that *star collects into a new list. arg[] is V_UNDEF
+ * everywhere before. */
+static bool bind_positional(Interp *in, const BuiltinEntry *en, Value *base, int n_pos, Value *arg,
+                            const Node *call, LangError *e) {
+    int before = en->star >= 0 ? en->star : en->map >= 0 ? en->map : en->n_params;
+    if (en->map >= 0) arg[en->map] = v_map(in);
+    if (en->star < 0 && n_pos > before) {
+        char what[200];
+        snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d were given",
+                 plain_name(en), before, before == 1 ? "" : "s", n_pos);
+        return bad_call(in, en, call, e, what);
+    }
+    int direct = n_pos < before ? n_pos : before;
+    for (int i = 0; i < direct; i++) {
+        arg[i] = base[i];
+        base[i] = v_none();
+    }
+    if (en->star < 0) return true;
+    arg[en->star] = v_list(in, (size_t)(n_pos - direct));
+    for (int i = direct; i < n_pos; i++) {
+        list_push(arg[en->star].list, base[i]);
+        base[i] = v_none();
+    }
+    return true;
+}
+
+static bool bind_keywords(Interp *in, const BuiltinEntry *en, Value *kw, int n_kw, Value *arg,
+                          const Node *call, LangError *e) {
+    for (int k = 0; k < n_kw; k++) {
+        const Node *node = keyword(call, k);
+        int i = find_param(en, node->str);
+        if (i < 0 && en->map >= 0) {
+            mapv_put(arg[en->map].map, value_ref(name_str(in, node->str)), kw[k]);
+            kw[k] = v_none();
+            continue;
+        }
+        if (i < 0) return unknown_keyword(in, en, node, e);
+        if (en->param[i].is_star ? !bind_star(&arg[i], kw[k]) : arg[i].kind != V_UNDEF)
+            return fail_at(in, node, e, "%s() got '%s' twice", plain_name(en), en->param[i].name);
+        if (en->param[i].is_star) {
+            kw[k] = v_none();
+            continue;
+        }
+        arg[i] = kw[k];
+        kw[k] = v_none();
+    }
+    return true;
+}
+
+static bool bind_defaults(Interp *in, const BuiltinEntry *en, Value *arg, const Node *call,
+                          LangError *e) {
+    for (int i = 0; i < en->n_params; i++) {
+        if (arg[i].kind != V_UNDEF) continue;
+        if (en->param[i].is_required) {
+            char what[200];
+            snprintf(what, sizeof what, "%.100s() needs '%.60s'", plain_name(en),
+                     en->param[i].name);
+            return bad_call(in, en, call, e, what);
+        }
+        arg[i] = value_ref(en->param[i].dflt);
+    }
+    return true;
+}
+
+bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw, const Node *call,
+                  Value *out, LangError *e) {
+    const BuiltinEntry *en = (const BuiltinEntry *)b;
+    if (en->twin && n_pos > 0 && base[0].kind == V_TENSOR) en = en->twin;
+    int n_given = n_pos + n_kw, n_bound = 0;
+    Value *arg = base;
+    bool ok = true;
+    if (n_kw || en->star >= 0 || en->map >= 0 || n_pos != en->n_params) {
+        ok = stack_room(in, (size_t)en->n_params, e);
+        if (ok) {
+            arg = base + n_given;
+            n_bound = en->n_params;
+            for (int i = 0; i < n_bound; i++) arg[i] = (Value){.kind = V_UNDEF};
+            in->stack->top = arg + n_bound;
+            ok = bind_positional(in, en, base, n_pos, arg, call, e) &&
+                 bind_keywords(in, en, base + n_pos, n_kw, arg, call, e) &&
+                 bind_defaults(in, en, arg, call, e);
+        }
+    }
+    ok = ok && en->b.fn(in, arg, out, e);
+    if (!ok) error_locate(e, call ? node_span(in, call) : interp_span(in));
+    for (int i = 0; i < n_bound; i++) value_drop(arg[i]);
+    for (int i = 0; i < n_given; i++) value_drop(base[i]);
+    in->stack->top = base;
+    return ok;
+}
+
+/* ---- what names mean ---- */
+
+static bool constant(Interp *in, const char *name, Value *out) {
+    static const struct {
+        const char *name;
+        double f;
+    } number[] = {{"pi", 3.14159265358979323846}, {"inf", INFINITY}, {"nan", NAN}};
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        if (!strcmp(name, number[i].name)) {
+            *out = v_float(number[i].f);
+            return true;
+        }
+    if (!strcmp(name, "args")) {
+        *out = v_list(in, (size_t)in->config.argc);
+        for (int i = 0; i < in->config.argc; i++) list_push(out->list, v_cstr(in->config.argv[i]));
+        return true;
+    }
+    if (!strcmp(name, "float") || !strcmp(name, "int") || !strcmp(name, "bool"))
+        return false; /* functions; taken for dtypes where one is wanted */
+    DType d = dtype_find(name, strlen(name));
+    if (d == DT_NONE || strcmp(name, dtype_info[d].text) == 0)
+        return false; /* f32 is instruction text, not the language */
+    *out = v_dtype(d);
+    return true;
+}
+
+bool builtin_value(Interp *in, const char *interned, Value *out, LangError *e) {
+    *out = (Value){.kind = V_UNDEF};
+    if (constant(in, interned, out)) return true;
+    TRY(prelude_space(in, interned, out, e)); /* before the functions: gt is also "greater than" */
+    if (out->kind != V_UNDEF) return true;
+    const Builtin *b = builtin_find(interned);
+    if (b) {
+        *out = (Value){.kind = V_BUILTIN, .builtin = b};
+        return true;
+    }
+    return prelude_value(in, interned, out, e);
+}
+
+bool builtin_method_value(Interp *in, Value self, const char *interned, Value *out, LangError *e) {
+    *out = (Value){.kind = V_UNDEF};
+    const Builtin *b = builtin_method(self.kind, interned);
+    if (b) {
+        *out = (Value){.kind = V_BUILTIN, .builtin = b};
+        return true;
+    }
+    return self.kind != V_TENSOR || prelude_value(in, interned, out, e);
+}
+
+bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangError *e) {
+    const Value *own = map_find(space, name_str(in, interned));
+    if (own) {
+        *out = value_ref(*own);
+        return true;
+    }
+    char dotted[128];
+    int n = snprintf(dotted, sizeof dotted, "%s.%s", space->name, interned);
+    const Builtin *b =
+        n > 0 && n < (int)sizeof dotted ? builtin_find(intern(dotted, (size_t)n)) : NULL;
+    if (b) {
+        *out = (Value){.kind = V_BUILTIN, .builtin = b};
+        return true;
+    }
+    if (space->has_builtins) {
+        TRY(builtin_value(in, interned, out, e));
+        if (out->kind != V_UNDEF) return true;
+    }
+    error_set(e, "'%s' has no '%s'", space->name, interned);
+    const char *habit = habit_hint(interned, strlen(interned));
+    if (habit) return error_hint(e, "%s", habit);
+    NameList names = {0};
+    Value k, v;
+    for (size_t i = 0; mapv_at(space, i, &k, &v); i++) names_add(&names, k.str->s);
+    size_t n_space = strlen(space->name);
+    for (size_t i = 0; i < all.n; i++)
+        if (!strncmp(all.entry[i]->b.name, space->name, n_space) &&
+            all.entry[i]->b.name[n_space] == '.')
+            names_add(&names, all.entry[i]->b.name + n_space + 1);
+    if (space->has_builtins) names_of_builtins(in, &names);
+    static const char *const spaces[] = {"gt", "nn", "optim", "F", "signal", "debug"};
+    const char *near = nearest_name(interned, strlen(interned), names.name, names.n);
+    for (size_t i = 0; near && i < sizeof spaces / sizeof *spaces; i++)
+        if (!strcmp(near, spaces[i])) near = NULL; /* nn.utils.nn is nothing */
+    if (near) error_hint(e, "did you mean '%s.%s'?", space->name, near);
+    names_fini(&names);
+    return false;
+}
+
+/* ---- names for near matches and completion ---- */
+
+void names_add(NameList *l, const char *name) {
+    if (l->n == l->cap) {
+        l->cap = l->cap ? l->cap * 2 : 64;
+        l->name = xrealloc(l->name, l->cap * sizeof *l->name);
+    }
+    l->name[l->n++] = name;
+}
+
+void names_fini(NameList *l) {
+    free(l->name);
+    *l = (NameList){0};
+}
+
+void names_of_builtins(Interp *in, NameList *l) {
+    static const char *const others[] = {"pi", "inf",   "nan", "args",   "gt",
+                                         "nn", "optim", "F",   "signal", "debug"};
+    table_ready();
+    for (size_t i = 0; i < all.n; i++)
+        if (map_get(&all.by_name, (uint64_t)(uintptr_t)all.entry[i]->b.name) &&
+            !strchr(all.entry[i]->b.name, '.'))
+            names_add(l, all.entry[i]->b.name);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) names_add(l, others[i]);
+    for (int d = 0; d < DT_COUNT; d++) names_add(l, dtype_info[d].name);
+    prelude_names(in, l);
+}
+
+void names_of_methods(Interp *in, Value self, NameList *l) {
+    table_ready();
+    for (size_t i = 0; i < all.n; i++)
+        if (all.entry[i]->b.kinds >> self.kind & 1) names_add(l, all.entry[i]->b.name);
+    if (self.kind == V_OBJECT && self.obj->module && self.obj->module->method) {
+        Value k, v;
+        for (size_t i = 0; mapv_at(self.obj->module->method, i, &k, &v); i++)
+            names_add(l, k.str->s);
+    }
+    if (self.kind == V_TENSOR) prelude_names(in, l);
+}

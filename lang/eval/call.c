@@ -1,0 +1,631 @@
+/* call.c: calls. Arguments are evaluated onto the value stack, where they already stand in the
+ * slots of the callee's frame: a call with positional arguments copies and allocates nothing.
+ * `a.f(x)` finds f in this order: field or method of an object or key of a name space, built-in
+ * method for the kind (on a map, a method before a key), visible function f(a, x).
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/eval.h"
+#include "lang/error/habit.h"
+#include "lang/error/keyword.h"
+#include "lang/tensor/tensor.h"
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum SelfMode {
+    SELF_NONE,
+    SELF_FIRST,
+    SELF_METHOD
+} SelfMode; /* the receiver: not passed, first argument, `self` */
+
+bool stack_room(Interp *in, size_t n, LangError *e) {
+    if ((size_t)(in->stack->end - in->stack->top) > n) return true;
+    error_set(e, "calls nest too deep: no room for more variables");
+    error_locate(e, interp_span(in));
+    return false;
+}
+
+/* ---- messages ---- */
+
+void fn_signature(const AstFn *f, Bytes *out) {
+    char quote[80];
+    bytes_printf(out, "%s(", f->name && *f->name ? f->name : "fn");
+    for (int i = 0; i < f->n_params; i++) {
+        const AstParam *p = &f->param[i];
+        bytes_printf(out, "%s%s%s", i ? ", " : "", p->is_star ? "*" : "", p->name);
+        if (p->dflt) bytes_printf(out, "=%s", node_text(p->dflt, quote));
+    }
+    bytes_putc(out, ')');
+}
+
+static const char *fn_name(const AstFn *f) { return f->name && *f->name ? f->name : "fn"; }
+
+static bool call_error(Interp *in, const AstFn *f, const Node *at, LangError *e, const char *what) {
+    Bytes sig = {0};
+    fn_signature(f, &sig);
+    fail_at(in, at, e, "%s", what);
+    error_label(e, e->at, "%.150s", sig.data);
+    bytes_fini(&sig);
+    return false;
+}
+
+static bool too_many(Interp *in, const AstFn *f, int given, const Node *call, LangError *e) {
+    char what[300];
+    snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d were given", fn_name(f),
+             f->n_params, f->n_params == 1 ? "" : "s", given);
+    return call_error(in, f, call, e, what);
+}
+
+/* The i-th keyword argument of a call. */
+static const Node *keyword(const Node *call, int i) {
+    for (uint32_t k = 1; k < call->n_kids; k++)
+        if (call->kid[k]->kind == N_KEYWORD && i-- == 0) return call->kid[k];
+    panic("a call has fewer keywords than were counted");
+}
+
+static bool unknown_keyword(Interp *in, const AstFn *f, const Node *kw, LangError *e) {
+    NameList names = {0};
+    for (int i = 0; i < f->n_params; i++) names_add(&names, f->param[i].name);
+    const char *near = nearest_name(kw->str, strlen(kw->str), names.name, names.n);
+    Bytes sig = {0};
+    fn_signature(f, &sig);
+    fail_at(in, kw, e, "%s() has no argument '%s'", fn_name(f), kw->str);
+    const char *habit = habit_keyword(kw->str);
+    if (habit)
+        error_hint(e, "%s", habit);
+    else if (near)
+        error_label(e, e->at, "did you mean '%s'?   %.100s", near, sig.data);
+    else
+        error_label(e, e->at, "%.150s", sig.data);
+    bytes_fini(&sig);
+    names_fini(&names);
+    return false;
+}
+
+/* ---- functions of the language ---- */
+
+/* Which parameter has this (interned) name; n_params: none. */
+static int place_of(const AstFn *a, const char *name) {
+    int i = 0;
+    while (i < a->n_params && (a->param[i].name != name || a->param[i].is_star)) i++;
+    return i;
+}
+
+/* Keyword values, moved out of the way to kw[], find their slots. */
+static bool bind_keywords(Interp *in, const AstFn *a, Value *slot, Value *kw, int n_kw,
+                          const Node *call, LangError *e) {
+    for (int k = 0; k < n_kw; k++) {
+        const Node *node = keyword(call, k);
+        const char *name = node->str;
+        const char *ours;
+        int i = place_of(a, name);
+        if (a->at.src && a->at.src->is_prelude) /* PyTorch's names for ours, as with builtins */
+            for (int j = 0; i == a->n_params && (ours = keyword_ours(name, j)); j++)
+                i = place_of(a, intern(ours, strlen(ours)));
+        if (i == a->n_params) return unknown_keyword(in, a, node, e);
+        if (slot[i].kind != V_UNDEF)
+            return fail_at(in, node, e, "%s() got '%s' twice", fn_name(a), node->str);
+        slot[i] = kw[k];
+        kw[k] = v_none();
+    }
+    return true;
+}
+
+/* Puts arguments into slots: base[0 .. n_pos + n_kw) becomes the parameters, in order, V_UNDEF
+ * where not given, and all other slots V_UNDEF. On failure the values are dropped. */
+static bool bind(Interp *in, const AstFn *a, Value *base, int n_pos, int n_kw, const Node *call,
+                 LangError *e) {
+    int n_params = a->n_params, n_slots = a->n_slots, n_given = n_pos + n_kw;
+    bool has_star = n_params > 0 && a->param[n_params - 1].is_star, ok = true;
+    Value *kw = base + (n_given > n_slots ? n_given : n_slots);
+    Value rest = {.kind = V_UNDEF};
+    if (!stack_room(in, (size_t)(n_given + n_slots), e)) {
+        in->stack->top = base + n_given;
+        ok = false;
+        n_slots = n_given;
+    } else {
+        memcpy(kw, base + n_pos, (size_t)n_kw * sizeof *kw);
+        int fixed = n_params - has_star;
+        if (has_star) {
+            rest = v_list(in, n_pos > fixed ? (size_t)(n_pos - fixed) : 0);
+            for (int i = fixed; i < n_pos; i++) list_push(rest.list, base[i]);
+        }
+        int kept = n_pos < fixed ? n_pos : has_star ? fixed : n_pos;
+        if (!has_star && n_pos > n_params) {
+            ok = too_many(in, a, n_given, call, e);
+            if (kept > n_slots) n_slots = kept;
+        }
+        for (int i = kept; i < n_slots; i++) base[i] = (Value){.kind = V_UNDEF};
+        if (has_star) base[fixed] = rest;
+        in->stack->top = kw + n_kw;
+        if (ok && n_kw) ok = bind_keywords(in, a, base, kw, n_kw, call, e);
+        for (int i = 0; i < n_kw; i++) value_drop(kw[i]);
+    }
+    if (ok) {
+        in->stack->top = base + n_slots;
+        return true;
+    }
+    for (int i = 0; i < n_slots; i++) value_drop(base[i]);
+    in->stack->top = base;
+    return false;
+}
+
+static void make_cells(Interp *in, const AstFn *a, Value *slot) {
+    if (!a->slot_is_cell) return;
+    for (int i = 0; i < a->n_slots; i++)
+        if (a->slot_is_cell[i]) {
+            Cell *c = container_new(in, V_CELL, sizeof *c);
+            c->v = slot[i];
+            slot[i] = (Value){.kind = V_CELL, .cell = c};
+        }
+}
+
+static bool fill_defaults(Interp *in, const AstFn *a, Value *slot, const Node *call, LangError *e) {
+    for (int i = 0; i < a->n_params; i++) {
+        Value *v = slot[i].kind == V_CELL ? &slot[i].cell->v : &slot[i];
+        if (v->kind != V_UNDEF) continue;
+        if (!a->param[i].dflt) {
+            char what[300];
+            snprintf(what, sizeof what, "%.100s() needs '%.100s'", fn_name(a), a->param[i].name);
+            in->frame = in->frame->up; /* the mistake is the caller's */
+            return call_error(in, a, call, e, what);
+        }
+        Value d;
+        TRY(eval(in, a->param[i].dflt, &d, e));
+        *v = d;
+    }
+    return true;
+}
+
+static void keep_fields(Interp *in, const AstFn *a, Object *o, const Value *slot) {
+    for (int i = 0; i < a->n_params; i++)
+        object_set(in, o, a->param[i].name,
+                   value_ref(slot[i].kind == V_CELL ? slot[i].cell->v : slot[i]));
+}
+
+static bool check_depth(Interp *in, LangError *e) {
+    if (in->call_depth < MAX_CALL_DEPTH && (char *)__builtin_frame_address(0) > in->stack_end)
+        return true;
+    error_at(e, interp_span(in), "calls nest deeper than %d",
+             in->call_depth < MAX_CALL_DEPTH ? in->call_depth : MAX_CALL_DEPTH);
+    return error_hint(e, "a recursion without an end? A loop has no such limit");
+}
+
+bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, const Node *call,
+             Value *out, LangError *e) {
+    const AstFn *a = f->ast;
+    if (call)
+        in->at = call;
+    else
+        call = in->at;
+    if (!check_depth(in, e)) {
+        for (int i = 0; i < n_pos + n_kw; i++) value_drop(base[i]);
+        in->stack->top = base;
+        return false;
+    }
+    TRY(bind(in, a, base, n_pos, n_kw, call, e));
+    if (a->self_slot >= 0) base[a->self_slot] = value_ref(self);
+    make_cells(in, a, base);
+    f->c.h.refs++; /* a function may rebind its own name while it runs */
+    Frame frame = {
+        .up = in->frame, .fn = a, .callee = f, .globals = f->globals, .slot = base, .call = call};
+    in->frame = &frame;
+    in->call_depth++;
+    bool ok = fill_defaults(in, a, base, call, e);
+    if (ok && a->is_module) keep_fields(in, a, self.obj, base);
+    if (ok && a->is_expr)
+        ok = eval(in, a->body, &frame.result, e);
+    else if (ok)
+        ok = exec(in, a->body, e) != FLOW_ERROR;
+    in->call_depth--;
+    in->frame = frame.up;
+    for (int i = 0; i < a->n_slots; i++) value_drop(base[i]);
+    in->stack->top = base;
+    in->at = call;
+    value_drop((Value){.kind = V_FN, .fn = f});
+    if (ok)
+        *out = frame.result;
+    else
+        value_drop(frame.result);
+    return ok;
+}
+
+/* ---- calling a value ---- */
+
+static void drop_args(Interp *in, Value *base, int n) {
+    for (int i = 0; i < n; i++) value_drop(base[i]);
+    in->stack->top = base;
+}
+
+static bool not_callable(Interp *in, Value f, const Node *call, LangError *e) {
+    char quote[80] = "";
+    if (call && call->n_kids) node_text(call->kid[0], quote);
+    if (f.kind == V_OBJECT)
+        return fail_at(in, call, e, "'%s' cannot be called: module %s has no forward", quote,
+                       value_type_name(f));
+    if (f.kind == V_DTYPE) {
+        fail_at(in, call, e, "a dtype is not a function");
+        return error_hint(e, "x.to(%s), tensor(v, dtype=%s)", dtype_info[f.dtype].name,
+                          dtype_info[f.dtype].name);
+    }
+    fail_at(in, call, e, "'%s' is %s%s, not a function", quote,
+            f.kind == V_NONE ? "" : "a value of type ", value_type_name(f));
+    if (f.kind == V_TENSOR || f.kind == V_LIST || f.kind == V_MAP)
+        return error_hint(e, "elements: x[i]");
+    return false;
+}
+
+/* Makes room for one value before the arguments. */
+static bool insert_first(Interp *in, Value *base, int n, Value v, LangError *e) {
+    if (!stack_room(in, 1, e)) return false;
+    memmove(base + 1, base, (size_t)n * sizeof *base);
+    base[0] = v;
+    in->stack->top++;
+    return true;
+}
+
+static bool bound_call(Interp *in, Bound *b, Value *base, int n_pos, int n_kw, const Node *call,
+                       Value *out, LangError *e) {
+    Value keep = value_ref((Value){.kind = V_BOUND, .bound = b});
+    bool ok;
+    if (b->f.kind == V_FN && b->f.fn->ast->self_slot >= 0) {
+        ok = fn_call(in, b->f.fn, b->self, base, n_pos, n_kw, call, out, e);
+    } else if (insert_first(in, base, n_pos + n_kw, value_ref(b->self), e)) {
+        ok = call_value(in, b->f, base, n_pos + 1, n_kw, call, out, e);
+    } else {
+        drop_args(in, base, n_pos + n_kw);
+        ok = false;
+    }
+    value_drop(keep);
+    return ok;
+}
+
+static bool object_call(Interp *in, Object *o, Value *base, int n_pos, int n_kw, const Node *call,
+                        Value *out, LangError *e) {
+    static const char *forward;
+    if (!forward) forward = intern("forward", 7);
+    Value self = value_ref((Value){.kind = V_OBJECT, .obj = o});
+    const Value *field = object_find(o, forward);
+    Fn *method = object_method(o, forward);
+    bool ok;
+    if (field && field->kind != V_OBJECT) {
+        Value f = value_ref(*field);
+        ok = call_value(in, f, base, n_pos, n_kw, call, out, e);
+        value_drop(f);
+    } else if (method) {
+        ok = fn_call(in, method, self, base, n_pos, n_kw, call, out, e);
+    } else {
+        drop_args(in, base, n_pos + n_kw);
+        ok = not_callable(in, self, call, e);
+    }
+    value_drop(self);
+    return ok;
+}
+
+bool call_value(Interp *in, Value f, Value *base, int n_pos, int n_kw, const Node *call, Value *out,
+                LangError *e) {
+    switch (f.kind) {
+    case V_FN: return fn_call(in, f.fn, v_none(), base, n_pos, n_kw, call, out, e);
+    case V_BUILTIN: return builtin_call(in, f.builtin, base, n_pos, n_kw, call, out, e);
+    case V_BOUND: return bound_call(in, f.bound, base, n_pos, n_kw, call, out, e);
+    case V_MODULE: return module_call(in, f.module, base, n_pos, n_kw, call, out, e);
+    case V_OBJECT: return object_call(in, f.obj, base, n_pos, n_kw, call, out, e);
+    default: drop_args(in, base, n_pos + n_kw); return not_callable(in, f, call, e);
+    }
+}
+
+bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e) {
+    TRY(stack_room(in, (size_t)n_args, e));
+    Value *base = in->stack->top;
+    for (int i = 0; i < n_args; i++) base[i] = value_ref(arg[i]);
+    in->stack->top += n_args;
+    const Node *at = in->at;
+    bool ok = call_value(in, f, base, n_args, 0, NULL, out, e);
+    in->at = at;
+    return ok;
+}
+
+/* ---- finding methods ---- */
+
+/* A function that the program can see under this name: local, global, builtin. V_UNDEF: none. */
+static bool visible(Interp *in, const char *name, Value *out, LangError *e) {
+    const Frame *f = in->frame;
+    *out = (Value){.kind = V_UNDEF};
+    for (int i = 0; i < f->fn->n_slots && f->fn->slot_name; i++)
+        if (f->fn->slot_name[i] == name) {
+            Value v = f->slot[i].kind == V_CELL ? f->slot[i].cell->v : f->slot[i];
+            if (value_is_callable(v)) {
+                *out = value_ref(v);
+                return true;
+            }
+        }
+    const GlobalVar *g = map_get(&f->globals->by_name, (uint64_t)(uintptr_t)name);
+    if (g && value_is_callable(g->v)) {
+        *out = value_ref(g->v);
+        return true;
+    }
+    TRY(builtin_value(in, name, out, e));
+    if (out->kind != V_UNDEF && !value_is_callable(*out)) {
+        value_drop(*out);
+        *out = (Value){.kind = V_UNDEF};
+    }
+    return true;
+}
+
+static const char *with_article(Value v, char *buf, size_t n) {
+    const char *t = value_type_name(v);
+    snprintf(buf, n, "%s %s", strchr("aeio", *t) ? "an" : "a", t);
+    return buf;
+}
+
+static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
+    char kind[120], quote[80];
+    if (recv.kind == V_TENSOR) { /* x.shape(): there is such a thing, but it is no method */
+        Value v;
+        bool found = false;
+        if (tensor_field(in, recv.tensor, field->str, &v, &found, e) && found) {
+            value_drop(v);
+            fail_at(in, field, e, "'%s' is a field of a tensor, not a method", field->str);
+            return error_hint(e, "%s.%s", node_text(field->kid[0], quote), field->str);
+        }
+        *e = (LangError){0};
+    }
+    if (recv.kind == V_NONE) {
+        fail_at(in, field, e, "'%s' is none: it has no method '%s'",
+                node_text(field->kid[0], quote), field->str);
+        size_t n = strlen(quote);
+        if (n > 5 && !strcmp(quote + n - 5, ".grad"))
+            error_hint(e, "before the first backward there is none; %s = none clears it", quote);
+        return false;
+    }
+    fail_at(in, field, e, "%s has no method '%s'", with_article(recv, kind, sizeof kind),
+            field->str);
+    if (recv.kind == V_MODULE && habit_path(in, field->whole, e)) return false;
+    if (habit_member(recv, field->str, e)) return false;
+    const char *habit = recv.kind == V_TENSOR ? habit_hint(field->str, strlen(field->str)) : NULL;
+    if (habit) return error_hint(e, "%s", habit);
+    size_t n = strlen(field->str);
+    if (recv.kind == V_TENSOR && n > 1 && field->str[n - 1] == '_') { /* PyTorch's x.relu_() */
+        const char *stem = intern(field->str, n - 1);
+        Value f;
+        if (builtin_method_value(in, recv, stem, &f, &(LangError){0}) && f.kind != V_UNDEF) {
+            value_drop(f);
+            const char *x = node_text(field->kid[0], quote);
+            if (recv.tensor->is_param || recv.tensor->is_buffer)
+                return error_hint(e, "%s.data = %s.%s(…)", x, x, stem);
+            if (field->kid[0]->kind != N_NAME)
+                return error_hint(e, "%s(…) gives a new value; nothing changes in place", stem);
+            return error_hint(e, "values never change: %s = %s.%s(…)", x, x, stem);
+        }
+    }
+    NameList names = {0};
+    names_of_methods(in, recv, &names);
+    const char *near = nearest_name(field->str, strlen(field->str), names.name, names.n);
+    if (near) error_label(e, e->at, "did you mean '%s'?", near);
+    names_fini(&names);
+    return false;
+}
+
+/* PyTorch's p.data.clamp_(…) and p.grad.mul_(…): the value of a parameter's field never changes. */
+static bool updates_field(Interp *in, Node *field, Value recv, LangError *e) {
+    const Node *base = field->kid[0];
+    size_t n = strlen(field->str);
+    char quote[64];
+    if (n < 2 || field->str[n - 1] != '_' || base->kind != N_FIELD ||
+        (strcmp(base->str, "data") && strcmp(base->str, "grad")) || recv.tensor->is_param ||
+        !strcmp(field->str, "requires_grad_"))
+        return false;
+    if (base->kid[0]->kind == N_FIELD && !strcmp(base->kid[0]->str, "grad")) base = base->kid[0];
+    const char *x = node_text(base->kid[0], quote), *stem = intern(field->str, n - 1);
+    Value f = {.kind = V_UNDEF};
+    fail_at(in, field, e, "%s.%s is a value, and values never change", x, base->str);
+    bool is_data = !strcmp(base->str, "data");
+    if (!is_data && !strcmp(field->str, "zero_")) return error_hint(e, "%s.grad = none", x), true;
+    if (!builtin_method_value(in, recv, field->str, &f, &(LangError){0})) return true;
+    bool is_update = f.kind != V_UNDEF;
+    value_drop(f);
+    if (is_data && is_update) return error_hint(e, "%s.%s(…)", x, field->str), true;
+    if (!builtin_method_value(in, recv, stem, &f, &(LangError){0})) return true;
+    bool is_known = f.kind != V_UNDEF;
+    value_drop(f);
+    if (is_known) error_hint(e, "%s.%s = %s.%s.%s(…)", x, base->str, x, base->str, stem);
+    return true;
+}
+
+static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode *mode,
+                        LangError *e) {
+    const char *name = field->str;
+    in->at = field;
+    *mode = SELF_NONE;
+    *f = (Value){.kind = V_UNDEF};
+    Value *v;
+    Fn *method;
+    switch (recv.kind) {
+    case V_OBJECT:
+        if ((v = object_find(recv.obj, name))) {
+            *f = value_ref(*v);
+            return true;
+        }
+        if ((method = object_method(recv.obj, name))) {
+            *f = value_ref((Value){.kind = V_FN, .fn = method});
+            *mode = SELF_METHOD;
+            return true;
+        }
+        if ((v = object_item(recv.obj, name))) {
+            *f = value_ref(*v);
+            return true;
+        }
+        break;
+    case V_MAP:
+        if (recv.map->is_space)
+            return space_get(in, recv.map, name, f, e) ||
+                   (error_locate(e, node_span(in, field)), habit_path(in, field->whole, e), false);
+        break;
+    case V_BUILTIN: /* random.seed(0): a module elsewhere, a function here */
+        if (field->kid[0]->kind == N_NAME && habit_path(in, field->whole, e))
+            return fail_at(in, field->kid[0], e, "'%s' is a function, not a module",
+                           field->kid[0]->str);
+        break;
+    default: break;
+    }
+    *mode = SELF_FIRST;
+    if (recv.kind == V_TENSOR && updates_field(in, field, recv, e)) return false;
+    TRY(builtin_method_value(in, recv, name, f, e));
+    if (f->kind != V_UNDEF) return true;
+    if (recv.kind == V_MAP && (v = map_find_name(recv.map, name))) {
+        *f = value_ref(*v);
+        *mode = SELF_NONE;
+        return true;
+    }
+    TRY(visible(in, name, f, e));
+    return f->kind != V_UNDEF || no_method(in, field, recv, e);
+}
+
+/* ---- the call expression ---- */
+
+/* Pushes the values of a call's arguments: positional ones, then those of keywords. On failure
+ * all pushed are dropped. */
+static bool push_args(Interp *in, Node *n, Value *base, int *n_pos, int *n_kw, LangError *e) {
+    Value v;
+    bool ok = true;
+    for (uint32_t k = 1; k < n->n_kids && ok; k++) {
+        Node *arg = n->kid[k];
+        if (arg->kind == N_KEYWORD) continue;
+        ok = eval(in, arg->kind == N_STAR ? arg->kid[0] : arg, &v, e);
+        if (ok && arg->kind != N_STAR) {
+            ok = stack_room(in, 1, e);
+            if (!ok) {
+                value_drop(v);
+                break;
+            }
+            *in->stack->top++ = v;
+            ++*n_pos;
+        } else if (ok) {
+            Iter it;
+            in->at = arg;
+            ok = iter_open(in, arg, v, &it, e);
+            value_drop(v);
+            int more = 0;
+            while (ok && (ok = stack_room(in, 1, e)) &&
+                   (more = iter_next(in, &it, in->stack->top, e)) > 0) {
+                in->stack->top++;
+                ++*n_pos;
+            }
+            ok = ok && more == 0;
+            if (it.over.kind != V_NONE) iter_close(in, &it);
+        }
+    }
+    for (uint32_t k = 1; k < n->n_kids && ok; k++)
+        if (n->kid[k]->kind == N_KEYWORD) {
+            ok = stack_room(in, 1, e) && eval(in, n->kid[k]->kid[0], &v, e);
+            if (ok) {
+                *in->stack->top++ = v;
+                ++*n_kw;
+            }
+        }
+    if (!ok) drop_args(in, base, (int)(in->stack->top - base));
+    return ok;
+}
+
+bool eval_call(Interp *in, Node *n, Value *out, LangError *e) {
+    Node *callee = n->kid[0];
+    Value *base = in->stack->top, f, recv = v_none();
+    SelfMode mode = SELF_NONE;
+    TRY(stack_room(in, n->n_kids + 1, e));
+    if (callee->kind == N_FIELD) {
+        TRY(eval(in, callee->kid[0], &recv, e));
+        bool found = find_method(in, callee, recv, &f, &mode, e);
+        if (!found || mode == SELF_NONE) {
+            value_drop(recv);
+            recv = v_none();
+        }
+        TRY(found);
+        if (mode == SELF_FIRST) *in->stack->top++ = recv; /* the stack owns it now */
+    } else {
+        TRY(eval(in, callee, &f, e));
+    }
+    int n_pos = mode == SELF_FIRST, n_kw = 0;
+    bool ok = push_args(in, n, base, &n_pos, &n_kw, e);
+    if (ok) {
+        in->at = n;
+        ok = mode == SELF_METHOD ? fn_call(in, f.fn, recv, base, n_pos, n_kw, n, out, e)
+                                 : call_value(in, f, base, n_pos, n_kw, n, out, e);
+    }
+    if (!ok) error_locate(e, node_span(in, n));
+    if (mode == SELF_METHOD) value_drop(recv);
+    value_drop(f);
+    return ok;
+}
+
+/* ---- fields ---- */
+
+static Value bound_new(Interp *in, Value self, Value f) {
+    Bound *b = container_new(in, V_BOUND, sizeof *b);
+    b->self = value_ref(self);
+    b->f = f;
+    return (Value){.kind = V_BOUND, .bound = b};
+}
+
+static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
+    char kind[120], quote[80];
+    if (base.kind == V_NONE)
+        return fail_at(in, n, e, "'%s' is none: it has no field '%s'", node_text(n->kid[0], quote),
+                       n->str);
+    if (base.kind == V_BUILTIN && n->kid[0]->kind == N_NAME && habit_path(in, n->whole, e))
+        return fail_at(in, n->kid[0], e, "'%s' is a function, not a module", n->kid[0]->str);
+    fail_at(in, n, e, "%s has no field '%s'", with_article(base, kind, sizeof kind), n->str);
+    if (habit_member(base, n->str, e)) return false;
+    NameList names = {0};
+    Value k, v;
+    MapV *m = base.kind == V_MAP ? base.map : base.kind == V_OBJECT ? base.obj->field : NULL;
+    for (size_t i = 0; m && mapv_at(m, i, &k, &v); i++)
+        if (k.kind == V_STR) names_add(&names, k.str->s);
+    static const char *const of_tensor[] = {"shape", "dtype",         "ndim", "grad",
+                                            "T",     "requires_grad", "data"};
+    for (size_t i = 0; base.kind == V_TENSOR && i < sizeof of_tensor / sizeof *of_tensor; i++)
+        names_add(&names, of_tensor[i]);
+    names_of_methods(in, base, &names);
+    const char *near = nearest_name(n->str, strlen(n->str), names.name, names.n);
+    if (near) error_label(e, e->at, "did you mean '%s'?", near);
+    names_fini(&names);
+    return false;
+}
+
+bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e) {
+    const char *name = n->str;
+    bool found = false;
+    Value f = {.kind = V_UNDEF};
+    in->at = n;
+    if (base.kind == V_OBJECT) {
+        TRY(object_get(in, base.obj, name, out, &found, e));
+    } else if (base.kind == V_TENSOR) {
+        if (!tensor_field(in, base.tensor, name, out, &found, e)) {
+            error_locate(e, node_span(in, n));
+            return false;
+        }
+    } else if (base.kind == V_MAP) {
+        if (base.map->is_space)
+            return space_get(in, base.map, name, out, e) ||
+                   (error_locate(e, node_span(in, n)), habit_path(in, n->whole, e), false);
+        Value *v = map_find(base.map, name_str(in, name));
+        if ((found = v != NULL))
+            *out = value_ref(*v);
+        else
+            return no_field(in, n, base, e);
+    }
+    if (found) return true;
+    if (base.kind == V_NONE) return no_field(in, n, base, e);
+    TRY(builtin_method_value(in, base, name, &f, e));
+    if (f.kind == V_UNDEF && base.kind != V_OBJECT) TRY(visible(in, name, &f, e));
+    if (f.kind == V_UNDEF) return no_field(in, n, base, e);
+    *out = bound_new(in, base, f);
+    return true;
+}
+
+bool eval_field(Interp *in, Node *n, Value *out, LangError *e) {
+    Value base;
+    TRY(eval(in, n->kid[0], &base, e));
+    bool ok = field_get(in, n, base, out, e);
+    value_drop(base);
+    return ok;
+}

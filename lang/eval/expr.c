@@ -1,0 +1,477 @@
+/* expr.c: expressions to values: names, literals, f-strings, comprehensions, and the way to
+ * operators (operate.c), calls (call.c) and subscripts (subscript.c). The result is a reference
+ * of its own; temporaries are given up as soon as they have been used, so that their tensors'
+ * `free` leaves then.
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/eval.h"
+#include "lang/text/format.h"
+#include "lang/error/habit.h"
+#include "lang/tensor/tensor.h"
+#include <string.h>
+
+/* ---- names ---- */
+
+static bool not_assigned(Interp *in, const Node *n, LangError *e) {
+    fail_at(in, n, e, "'%s' has no value yet", n->str);
+    return error_hint(e, "a name that a function assigns anywhere is local in all of it");
+}
+
+/* A field or method of the object whose method runs, named without self. */
+static bool is_of_self(const Frame *f, const char *name) {
+    int slot = f ? f->fn->self_slot : -1;
+    if (slot < 0) return false;
+    Value self = f->fn->slot_is_cell[slot] ? f->slot[slot].cell->v : f->slot[slot];
+    return self.kind == V_OBJECT && (object_find(self.obj, name) || object_method(self.obj, name));
+}
+
+/* Linear, Adam: with the space they are in. */
+static bool in_a_space(Interp *in, const char *name, LangError *e) {
+    static const char *const spaces[] = {"nn", "optim"};
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+        Value space, *found;
+        LangError ignored = {0};
+        if (!prelude_space(in, intern(spaces[i], strlen(spaces[i])), &space, &ignored)) continue;
+        found = space.kind == V_MAP ? map_find(space.map, name_str(in, name)) : NULL;
+        if (found) error_label(e, e->at, "did you mean '%s.%s'?", spaces[i], name);
+        value_drop(space);
+        if (found) return true;
+    }
+    return false;
+}
+
+static bool not_defined(Interp *in, const Node *n, LangError *e) {
+    fail_at(in, n, e, "'%s' is not defined", n->str);
+    if (habit_path(in, n->at, e)) return false;
+    const char *habit = habit_hint(n->str, strlen(n->str)); /* null, np, torch ... */
+    if (habit) return error_hint(e, "%s", habit);
+    NameList names = {0};
+    const Frame *f = in->frame;
+    if (in_a_space(in, n->str, e)) return false;
+    if (is_of_self(f, n->str)) return error_hint(e, "self.%s", n->str);
+    for (int i = 0; f && i < f->fn->n_slots; i++)
+        if (f->fn->slot_name && f->fn->slot_name[i]) names_add(&names, f->fn->slot_name[i]);
+    for (size_t i = 0; f && i < f->globals->n; i++)
+        if (f->globals->var[i]->v.kind != V_UNDEF) names_add(&names, f->globals->var[i]->name);
+    names_of_builtins(in, &names);
+    const char *near = nearest_name(n->str, strlen(n->str), names.name, names.n);
+    if (near) error_label(e, e->at, "did you mean '%s'?", near);
+    names_fini(&names);
+    return false;
+}
+
+static GlobalVar *global_of(Interp *in, Node *n, const char *name) {
+    if (!n->cache) n->cache = globals_var(in->frame->globals, name);
+    return n->cache;
+}
+
+OUTLINE static bool eval_global(Interp *in, Node *n, Value *out, LangError *e) {
+    GlobalVar *g = global_of(in, n, n->str);
+    if (g->v.kind != V_UNDEF) {
+        *out = value_ref(g->v);
+        return true;
+    }
+    if (g->builtin.kind == V_UNDEF) {
+        in->at = n;
+        TRY(builtin_value(in, n->str, &g->builtin, e));
+        if (g->builtin.kind == V_UNDEF) return not_defined(in, n, e);
+    }
+    *out = value_ref(g->builtin);
+    return true;
+}
+
+static inline bool eval_name(Interp *in, Node *n, Value *out, LangError *e) {
+    Value v;
+    switch (n->scope) {
+    case SCOPE_LOCAL: v = in->frame->slot[n->slot]; break;
+    case SCOPE_CELL: v = in->frame->slot[n->slot].cell->v; break;
+    case SCOPE_OUTER: v = in->frame->callee->cell[n->slot]->v; break;
+    default: return eval_global(in, n, out, e);
+    }
+    if (v.kind == V_UNDEF) return not_assigned(in, n, e);
+    *out = value_ref(v);
+    return true;
+}
+
+/* ---- literals ---- */
+
+OUTLINE static Value string_constant(Interp *in, Node *n) {
+    if (!n->cache) {
+        Value v = v_str(n->str, n->n_str);
+        keep_value(in, v);
+        n->cache = v.str;
+    }
+    return value_ref((Value){.kind = V_STR, .str = n->cache});
+}
+
+OUTLINE static bool eval_list(Interp *in, Node *n, Value *out, LangError *e) {
+    Value l = v_list(in, n->n_kids);
+    for (uint32_t i = 0; i < n->n_kids; i++) {
+        Value v;
+        if (!eval(in, n->kid[i], &v, e)) {
+            value_drop(l);
+            return false;
+        }
+        list_push(l.list, v);
+    }
+    *out = l;
+    return true;
+}
+
+/* Consumes key and v. */
+static bool put_pair(Interp *in, const Node *n, MapV *m, Value key, Value v, LangError *e) {
+    if (key.kind == V_TEXT) {
+        Value look;
+        bool ok = value_look(in, key, &look, e);
+        value_drop(key);
+        if (!ok) {
+            value_drop(v);
+            return false;
+        }
+        key = look;
+    }
+    if (key.kind != V_STR && key.kind != V_INT) {
+        fail_at(in, n, e, "keys of maps are strings or ints, not %s", value_type_name(key));
+        value_drop(key);
+        value_drop(v);
+        return false;
+    }
+    mapv_put(m, key, v);
+    return true;
+}
+
+OUTLINE static bool eval_map(Interp *in, Node *n, Value *out, LangError *e) {
+    Value m = v_map(in);
+    for (uint32_t i = 0; i + 1 < n->n_kids; i += 2) {
+        Value k, v;
+        bool ok = eval(in, n->kid[i], &k, e);
+        if (ok && !(ok = eval(in, n->kid[i + 1], &v, e))) value_drop(k);
+        if (!ok || !put_pair(in, n->kid[i], m.map, k, v, e)) {
+            value_drop(m);
+            return false;
+        }
+    }
+    *out = m;
+    return true;
+}
+
+/* ---- comprehensions ---- */
+
+/* Its variables are gone after it, and so is what they held. */
+static void forget(Interp *in, const Node *target) {
+    if (target->kind == N_LIST) {
+        for (uint32_t i = 0; i < target->n_kids; i++) forget(in, target->kid[i]);
+        return;
+    }
+    Value *slot = &in->frame->slot[target->slot];
+    if (target->scope == SCOPE_CELL) {
+        Cell *c = container_new(in, V_CELL, sizeof *c);
+        c->v.kind = V_UNDEF;
+        value_set(slot, (Value){.kind = V_CELL, .cell = c});
+    } else {
+        value_set(slot, (Value){.kind = V_UNDEF});
+    }
+}
+
+static bool comp_element(Interp *in, Node *n, Value result, LangError *e) {
+    Value k, v;
+    if (n->kind == N_LISTCOMP) {
+        TRY(eval(in, n->kid[0], &v, e));
+        list_push(result.list, v);
+        return true;
+    }
+    TRY(eval(in, n->kid[0], &k, e));
+    if (!eval(in, n->kid[1], &v, e)) {
+        value_drop(k);
+        return false;
+    }
+    return put_pair(in, n->kid[0], result.map, k, v, e);
+}
+
+OUTLINE static bool eval_comprehension(Interp *in, Node *n, Value *out, LangError *e) {
+    uint32_t first = n->kind == N_LISTCOMP ? 1 : 2;
+    Node *target = n->kid[first], *over_node = n->kid[first + 1];
+    Node *condition = n->n_kids > first + 2 ? n->kid[first + 2] : NULL;
+    Value over;
+    TRY(eval(in, over_node, &over, e));
+    Iter it;
+    in->at = over_node;
+    bool ok = iter_open(in, over_node, over, &it, e);
+    value_drop(over);
+    TRY(ok);
+    Value result = n->kind == N_LISTCOMP ? v_list(in, 0) : v_map(in), v;
+    int more = 0;
+    while (ok && (in->at = n, more = iter_next(in, &it, &v, e)) > 0) {
+        bool keep = true;
+        ok = assign(in, target, v, true, e);
+        if (ok && condition) {
+            ok = eval(in, condition, &v, e);
+            if (ok) {
+                ok = truth_at(in, condition, "if", v, &keep, e);
+                value_drop(v);
+            }
+        }
+        if (ok && keep) ok = comp_element(in, n, result, e);
+        ok = ok && eval_safepoint(in, e);
+    }
+    if (!ok || more < 0) error_locate(e, node_span(in, n));
+    iter_close(in, &it);
+    forget(in, target);
+    if (!ok || more < 0) {
+        value_drop(result);
+        return false;
+    }
+    *out = result;
+    return true;
+}
+
+/* ---- f-strings ---- */
+
+static bool host_format(Interp *in, Value v, const char *spec, size_t n_spec, Bytes *out,
+                        LangError *e) {
+    FormatSpec f;
+    Err err = {0};
+    if (!format_parse(spec, n_spec, &f, &err)) return error_from(e, &err);
+    bool ok;
+    if (v.kind == V_INT || (v.kind == V_BOOL && f.type && f.type != 's'))
+        ok = format_int(v.kind == V_INT ? v.i : v.b, &f, out, &err);
+    else if (v.kind == V_FLOAT)
+        ok = format_float(v.f, &f, out, &err);
+    else {
+        Bytes b = {0};
+        if (!value_str(in, v, &b, e)) {
+            bytes_fini(&b);
+            return false;
+        }
+        ok = format_str(b.data ? b.data : "", b.n, &f, out, &err);
+        bytes_fini(&b);
+    }
+    return ok || error_from(e, &err);
+}
+
+/* A tensor in an f-string: its spec is checked now, its text is made when it is shown. */
+static bool tensor_format(Interp *in, Node *n, Pieces *p, Tensor *t, const char *spec,
+                          size_t n_spec, bool is_repr, LangError *e) {
+    const TensorType *type = tensor_type(t);
+    char shape[256], quote[80];
+    if (!n_spec) {
+        if (type->rank == 0 && !is_repr)
+            pieces_tensor(p, t, "", 0);
+        else
+            return pieces_value(in, p, (Value){.kind = V_TENSOR, .tensor = t}, true, e);
+        return true;
+    }
+    if (type_numel(type) != 1) {
+        fail_at(in, n->kid[0], e, "a format needs a single number, but '%s' has shape %s",
+                node_text(n->kid[0], quote), type_shape_text(type, shape));
+        return error_hint(e, "f\"{x}\" shows all of it; f\"{x.mean():.3f}\" one number");
+    }
+    Bytes b = {0};
+    Value probe = dtype_is_float(type->dtype) ? v_float(0)
+                  : type->dtype == DT_BOOL    ? v_bool(false)
+                                              : v_int(0);
+    bool ok = host_format(in, probe, spec, n_spec, &b, e);
+    if (ok && memchr(spec, '}', n_spec))
+        ok = error_set(e, "a brace cannot be the fill of a tensor's format");
+    bytes_fini(&b);
+    if (!ok) return false;
+    bytes_putc(&b, ':');
+    bytes_add(&b, spec, n_spec);
+    pieces_tensor(p, t, b.data, b.n);
+    bytes_fini(&b);
+    return true;
+}
+
+static bool eval_format(Interp *in, Node *n, Pieces *p, LangError *e) {
+    Value v, spec = v_none();
+    TRY(eval(in, n->kid[0], &v, e));
+    bool ok = true;
+    if (n->n_kids > 1 && n->kid[1]) {
+        ok = eval(in, n->kid[1], &spec, e);
+        if (ok && spec.kind == V_TEXT) {
+            Value look;
+            ok = value_look(in, spec, &look, e);
+            value_drop(spec);
+            spec = ok ? look : v_none();
+        }
+    }
+    in->at = n->kid[0];
+    size_t n_spec = spec.kind == V_STR ? spec.str->n : 0;
+    bool has_name = n->str != NULL && n->n_str > 0;
+    if (ok && has_name) pieces_text(p, n->str, n->n_str);
+    if (ok && v.kind == V_TENSOR)
+        ok = tensor_format(in, n, p, v.tensor, n_spec ? spec.str->s : "", n_spec, has_name, e);
+    else if (ok && !n_spec)
+        ok = pieces_value(in, p, v, has_name, e);
+    else if (ok) {
+        Bytes b = {0};
+        ok = host_format(in, v, spec.str->s, n_spec, &b, e);
+        pieces_text(p, b.data ? b.data : "", b.n);
+        bytes_fini(&b);
+    }
+    if (!ok) error_locate(e, node_span(in, n->kid[0]));
+    value_drop(v);
+    value_drop(spec);
+    return ok;
+}
+
+OUTLINE static bool eval_fstring(Interp *in, Node *n, Value *out, LangError *e) {
+    Pieces p = {0};
+    for (uint32_t i = 0; i < n->n_kids; i++) {
+        Node *k = n->kid[i];
+        if (k->kind == N_FORMAT) {
+            if (!eval_format(in, k, &p, e)) {
+                pieces_fini(&p);
+                return false;
+            }
+        } else {
+            pieces_text(&p, k->str, k->n_str);
+        }
+    }
+    *out = v_pieces(&p);
+    return true;
+}
+
+/* ---- operators ---- */
+
+OUTLINE static bool eval_logic(Interp *in, Node *n, Value *out, LangError *e) {
+    Value v;
+    bool truth;
+    TRY(eval(in, n->kid[0], &v, e));
+    const char *word = n->kind == N_AND ? "and" : "or";
+    if (!truth_at(in, n->kid[0], word, v, &truth, e)) {
+        bool is_wide = v.kind == V_TENSOR && type_numel(tensor_type(v.tensor)) != 1;
+        value_drop(v);
+        char a[80], b[80];
+        if (is_wide) {
+            node_text(n->kid[0], a);
+            node_text(n->kid[1], b);
+            const char *op = n->kind == N_AND ? "&" : "|", *fold = n->kind == N_AND ? "all" : "any";
+            error_hint(e, "elementwise: (%s) %s (%s); one answer: %s((%s) %s (%s))", a, op, b, fold,
+                       a, op, b);
+        }
+        return false;
+    }
+    if (truth == (n->kind == N_OR)) {
+        *out = v;
+        return true;
+    }
+    value_drop(v);
+    return eval(in, n->kid[1], out, e);
+}
+
+OUTLINE static bool eval_binary(Interp *in, Node *n, Value *out, LangError *e) {
+    Value a, b;
+    TRY(eval(in, n->kid[0], &a, e));
+    if (!eval(in, n->kid[1], &b, e)) {
+        value_drop(a);
+        return false;
+    }
+    if (a.kind == V_INT && b.kind == V_INT) {
+        int64_t r;
+        switch (n->tok) {
+        case O_ADD:
+            if (!__builtin_add_overflow(a.i, b.i, &r)) {
+                *out = v_int(r);
+                return true;
+            }
+            break;
+        case O_SUB:
+            if (!__builtin_sub_overflow(a.i, b.i, &r)) {
+                *out = v_int(r);
+                return true;
+            }
+            break;
+        case O_MUL:
+            if (!__builtin_mul_overflow(a.i, b.i, &r)) {
+                *out = v_int(r);
+                return true;
+            }
+            break;
+        case O_LT: *out = v_bool(a.i < b.i); return true;
+        case O_EQ: *out = v_bool(a.i == b.i); return true;
+        default: break;
+        }
+    }
+    in->at = n;
+    bool ok = operate_binary(in, n, n->tok, a, b, out, e);
+    value_drop(a);
+    value_drop(b);
+    return ok;
+}
+
+OUTLINE static bool eval_unary(Interp *in, Node *n, Value *out, LangError *e) {
+    Value a;
+    TRY(eval(in, n->kid[0], &a, e));
+    in->at = n;
+    bool ok;
+    if (n->tok == O_NOT) {
+        bool b;
+        ok = truth_at(in, n->kid[0], "not", a, &b, e);
+        if (ok)
+            *out = v_bool(!b);
+        else if (a.kind == V_TENSOR && type_numel(tensor_type(a.tensor)) != 1)
+            error_hint(e, "elementwise: ~(x > 0); x == 0");
+    } else {
+        ok = operate_unary(in, n, n->tok, a, out, e);
+    }
+    value_drop(a);
+    return ok;
+}
+
+OUTLINE static bool eval_if(Interp *in, Node *n, Value *out, LangError *e) {
+    Value v;
+    bool truth;
+    TRY(eval(in, n->kid[1], &v, e));
+    bool ok = truth_at(in, n->kid[1], "if", v, &truth, e);
+    value_drop(v);
+    TRY(ok);
+    return eval(in, n->kid[truth ? 0 : 2], out, e);
+}
+
+OUTLINE static bool eval_index(Interp *in, Node *n, Value *out, LangError *e) {
+    Value a, sub[MAX_SUBS];
+    int n_subs;
+    TRY(eval(in, n->kid[0], &a, e));
+    if (!eval_subs(in, n, sub, &n_subs, e)) {
+        value_drop(a);
+        return false;
+    }
+    bool ok = true;
+    if (a.kind == V_LIST && n_subs == 1 && sub[0].kind == V_INT && sub[0].i >= 0 &&
+        sub[0].i < a.list->n) {
+        *out = value_ref(a.list->v[sub[0].i]);
+    } else {
+        in->at = n;
+        ok = subscript_get(in, n, a, sub, n_subs, out, e);
+    }
+    while (n_subs > 0) value_drop(sub[--n_subs]);
+    value_drop(a);
+    return ok;
+}
+
+bool eval(Interp *in, Node *n, Value *out, LangError *e) {
+    switch (n->kind) {
+    case N_NONE: *out = v_none(); return true;
+    case N_TRUE: *out = v_bool(true); return true;
+    case N_FALSE: *out = v_bool(false); return true;
+    case N_INT: *out = v_int(n->i); return true;
+    case N_FLOAT: *out = v_float(n->f); return true;
+    case N_STRING: *out = string_constant(in, n); return true;
+    case N_FSTRING: return eval_fstring(in, n, out, e);
+    case N_NAME: return eval_name(in, n, out, e);
+    case N_LIST: return eval_list(in, n, out, e);
+    case N_MAP: return eval_map(in, n, out, e);
+    case N_LISTCOMP:
+    case N_MAPCOMP: return eval_comprehension(in, n, out, e);
+    case N_FN: *out = (Value){.kind = V_FN, .fn = fn_new(in, n->fn)}; return true;
+    case N_UNARY: return eval_unary(in, n, out, e);
+    case N_BINARY: return eval_binary(in, n, out, e);
+    case N_AND:
+    case N_OR: return eval_logic(in, n, out, e);
+    case N_IF_EXPR: return eval_if(in, n, out, e);
+    case N_CALL: return eval_call(in, n, out, e);
+    case N_INDEX: return eval_index(in, n, out, e);
+    case N_FIELD: return eval_field(in, n, out, e);
+    default: return fail_at(in, n, e, "this cannot stand in an expression");
+    }
+}

@@ -1,0 +1,486 @@
+/* import.c: where names at file level live, and how other files come in: `import`, and the
+ * prelude, which is parsed when one of its names is first used. A file runs once; sources,
+ * programs and constants stay until the interpreter goes, because functions and error messages
+ * point into them.
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/eval.h"
+#include "lang/error/habit.h"
+#include "lang/eval/prelude.h"
+#include "lang/tensor/signal.h"
+#include "lang/tensor/tensor.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { SOURCE_MAX = 64 << 20 }; /* bytes of one program text */
+
+/* One file of a program: by its real path, or "prelude:nn.gt". */
+typedef struct File {
+    char *path;
+    Globals *globals;
+    bool is_running;
+    struct File *next;
+} File;
+
+typedef struct Modules {
+    Source **source;
+    size_t n_sources, cap_sources;
+    Program **program;
+    size_t n_programs, cap_programs;
+    Value *kept;
+    size_t n_kept, cap_kept; /* constants of programs */
+    Map names;               /* interned name -> Str  */
+    File *files;
+    Globals *globals;       /* all, linked           */
+    Value spaces;           /* nn, gt ...: name -> V_MAP */
+    Map prelude;            /* interned name of a prelude function -> index of its file + 1 */
+    NameList prelude_names; /* the same names in the order of the text */
+    bool has_prelude;
+} Modules;
+
+/* ---- names at file level ---- */
+
+Globals *globals_new(Interp *in, bool is_main, bool is_prelude) {
+    Globals *g = xcalloc(1, sizeof *g);
+    g->is_prelude = is_prelude;
+    g->next = in->modules->globals;
+    in->modules->globals = g;
+    globals_var(g, intern("main", 4))->v = v_bool(is_main);
+    return g;
+}
+
+GlobalVar *globals_var(Globals *g, const char *interned) {
+    GlobalVar *v = map_get(&g->by_name, (uint64_t)(uintptr_t)interned);
+    if (v) return v;
+    v = xmalloc(sizeof *v);
+    *v = (GlobalVar){interned, {.kind = V_UNDEF}, {.kind = V_UNDEF}};
+    if (g->n == g->cap) {
+        g->cap = g->cap ? g->cap * 2 : 32;
+        g->var = xrealloc(g->var, g->cap * sizeof *g->var);
+    }
+    g->var[g->n++] = v;
+    map_put(&g->by_name, (uint64_t)(uintptr_t)interned, v);
+    return v;
+}
+
+bool interp_global(Interp *in, size_t i, const char **name, Value *v) {
+    const Globals *g = in->globals;
+    for (size_t k = 0; k < g->n; k++) {
+        const GlobalVar *var = g->var[k];
+        if (var->v.kind == V_UNDEF || !strcmp(var->name, "main") || i--) continue;
+        *name = var->name;
+        *v = var->v;
+        return true;
+    }
+    return false;
+}
+
+Value name_str(Interp *in, const char *interned) {
+    Map *names = &in->modules->names;
+    Str *s = map_get(names, (uint64_t)(uintptr_t)interned);
+    if (!s) {
+        s = v_cstr(interned).str;
+        map_put(names, (uint64_t)(uintptr_t)interned, s);
+    }
+    return (Value){.kind = V_STR, .str = s};
+}
+
+void keep_value(Interp *in, Value v) {
+    Modules *m = in->modules;
+    if (m->n_kept == m->cap_kept) {
+        m->cap_kept = m->cap_kept ? m->cap_kept * 2 : 64;
+        m->kept = xrealloc(m->kept, m->cap_kept * sizeof *m->kept);
+    }
+    m->kept[m->n_kept++] = v;
+}
+
+/* ---- sources and programs ---- */
+
+Source *interp_source(Interp *in, const char *name, const char *text, size_t n, uint32_t first_line,
+                      bool is_prelude) {
+    Modules *m = in->modules;
+    if (m->n_sources == m->cap_sources) {
+        m->cap_sources = m->cap_sources ? m->cap_sources * 2 : 16;
+        m->source = xrealloc(m->source, m->cap_sources * sizeof *m->source);
+    }
+    Source *s = xmalloc(sizeof *s);
+    *s = (Source){.name = xstrdup(name),
+                  .text = xstrndup(text, n),
+                  .n = n,
+                  .first_line = first_line,
+                  .id = (uint16_t)(m->n_sources < UINT16_MAX ? m->n_sources : UINT16_MAX),
+                  .is_prelude = is_prelude};
+    m->source[m->n_sources++] = s;
+    return s;
+}
+
+static void keep_program(Interp *in, Program *p) {
+    Modules *m = in->modules;
+    if (m->n_programs == m->cap_programs) {
+        m->cap_programs = m->cap_programs ? m->cap_programs * 2 : 16;
+        m->program = xrealloc(m->program, m->cap_programs * sizeof *m->program);
+    }
+    m->program[m->n_programs++] = p;
+}
+
+/* At the prompt: the value of a statement, shown unless none, and kept as `ans`. */
+static bool echo_value(Interp *in, Node *n, LangError *e) {
+    Value v;
+    TRY(eval(in, n->kid[0], &v, e));
+    if (v.kind == V_NONE) return true;
+    in->at = n->kid[0];
+    bool ok = n->flag & 1 || interp_echo(in, v, e);
+    GlobalVar *ans = globals_var(in->frame->globals, intern("ans", 3));
+    value_set(&ans->v, v);
+    if (!ok) error_locate(e, node_span(in, n->kid[0]));
+    return ok;
+}
+
+bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e) {
+    int depth = signal_depth(in), no_grad = in->no_grad_depth;
+    const Node *at = in->at;
+    keep_program(in, p);
+    Value *base = in->stack->top;
+    int n_slots = p->top ? p->top->n_slots : 0;
+    TRY(stack_room(in, (size_t)n_slots, e));
+    for (int i = 0; i < n_slots; i++) {
+        base[i] = (Value){.kind = V_UNDEF};
+        if (p->top->slot_is_cell && p->top->slot_is_cell[i]) {
+            Cell *c = container_new(in, V_CELL, sizeof *c);
+            c->v.kind = V_UNDEF;
+            base[i] = (Value){.kind = V_CELL, .cell = c};
+        }
+    }
+    in->stack->top += n_slots;
+    const Frame *up = in->frame;
+    Frame frame = {.up = in->frame, .fn = p->top, .globals = g, .slot = base, .call = at};
+    in->frame = &frame;
+    bool ok = true;
+    for (uint32_t i = 0; i < p->body->n_kids && ok; i++) {
+        Node *n = p->body->kid[i];
+        const Node *next = i + 1 < p->body->n_kids ? p->body->kid[i + 1] : NULL;
+        bool is_main = up == NULL, is_expr = n->kind == N_EXPR_STMT;
+        if (is_main && in->n_dead_warnings && !is_expr) interp_warn_until(in, next);
+        ok = echo && is_expr ? echo_value(in, n, e) : exec(in, n, e) != FLOW_ERROR;
+        if (is_main && in->n_dead_warnings && is_expr && ok) interp_warn_until(in, next);
+    }
+    in->frame = frame.up;
+    in->at = at;
+    for (int i = 0; i < n_slots; i++) value_drop(base[i]);
+    value_drop(frame.result);
+    in->stack->top = base;
+    in->no_grad_depth = no_grad;
+    signal_unwind(in, depth);
+    return ok;
+}
+
+/* Parses and runs a text as a file of its own; its names are in *globals. */
+static bool run_text(Interp *in, const char *name, const char *text, size_t n, bool is_prelude,
+                     Globals *g, LangError *e) {
+    Source *src = interp_source(in, name, text, n, 1, is_prelude);
+    char open_with = 0;
+    Program *p = parse_program(src, is_prelude ? NULL : interp_warn_ctx, in, &open_with, e);
+    if (!p) {
+        if (e->kind == E_INCOMPLETE) e->kind = E_SYNTAX;
+        return false;
+    }
+    return run_program(in, p, g, false, e);
+}
+
+/* ---- files ---- */
+
+static File *file_find(Modules *m, const char *path) {
+    for (File *f = m->files; f; f = f->next)
+        if (!strcmp(f->path, path)) return f;
+    return NULL;
+}
+
+static File *file_add(Interp *in, const char *path, bool is_prelude) {
+    File *f = xmalloc(sizeof *f);
+    *f = (File){xstrdup(path), globals_new(in, false, is_prelude), true, in->modules->files};
+    in->modules->files = f;
+    return f;
+}
+
+static bool read_file(const char *path, Bytes *out) {
+    FILE *f = fopen(path, "rb");
+    char block[1 << 14];
+    if (!f) return false;
+    for (size_t n; out->n < SOURCE_MAX && (n = fread(block, 1, sizeof block, f)) > 0;)
+        bytes_add(out, block, n);
+    bool ok = !ferror(f);
+    fclose(f);
+    bytes_puts(out, "");
+    return ok;
+}
+
+static bool is_file(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* name or name.gt in a directory (n bytes, may be empty: here). */
+static bool find_in(const char *dir, size_t n, const char *name, char *path) {
+    const char *slash = n && dir[n - 1] != '/' ? "/" : "";
+    for (int with_ext = 0; with_ext < 2; with_ext++) {
+        int len =
+            snprintf(path, PATH_MAX, "%.*s%s%s%s", (int)n, dir, slash, name, with_ext ? ".gt" : "");
+        if (len > 0 && len < PATH_MAX && is_file(path) && (with_ext || strchr(name, '.')))
+            return true;
+    }
+    return false;
+}
+
+/* Beside the importing file, then in GT_PATH. */
+static bool find_file(const Node *n, char *path) {
+    const char *from = n->at.src->name, *slash = strrchr(from, '/');
+    if (n->str[0] == '/') return find_in("", 0, n->str, path);
+    if (find_in(from, slash ? (size_t)(slash - from + 1) : 0, n->str, path)) return true;
+    for (const char *p = getenv("GT_PATH"); p && *p;) {
+        size_t len = strcspn(p, ":");
+        if (len && find_in(p, len, n->str, path)) return true;
+        p += len + (p[len] == ':');
+    }
+    return false;
+}
+
+static Value space_new(Interp *in, const char *name, bool has_builtins) {
+    Value m = v_map(in);
+    m.map->is_space = true;
+    m.map->has_builtins = has_builtins;
+    m.map->name = name;
+    return m;
+}
+
+static void space_fill(Interp *in, MapV *space, const Globals *g) {
+    for (size_t i = 0; i < g->n; i++) {
+        const GlobalVar *var = g->var[i];
+        if (var->v.kind != V_UNDEF && var->name[0] != '_' && strcmp(var->name, "main"))
+            mapv_put(space, value_ref(name_str(in, var->name)), value_ref(var->v));
+    }
+}
+
+static bool not_found(Interp *in, const Node *n, LangError *e) {
+    fail_at(in, n, e, "there is no file %s%s beside this one or in GT_PATH", n->str,
+            strchr(n->str, '.') ? "" : ".gt");
+    const char *habit = habit_import(n->str);
+    if (habit) error_hint(e, "%s", habit);
+    return false;
+}
+
+bool import_statement(Interp *in, Node *n, Value *out, LangError *e) {
+    char path[PATH_MAX], real[PATH_MAX];
+    if (!find_file(n, path)) {
+        TRY(prelude_space(in, intern(n->str, strlen(n->str)), out, e));
+        return out->kind != V_UNDEF || not_found(in, n, e);
+    }
+    if (!realpath(path, real)) return fail_at(in, n, e, "%s: %s", path, strerror(errno));
+    File *f = file_find(in->modules, real);
+    if (f && f->is_running)
+        return fail_at(in, n, e, "import goes round in a circle: %s is still being read", path);
+    if (!f) {
+        Bytes text = {0};
+        if (!read_file(path, &text)) {
+            bytes_fini(&text);
+            return fail_at(in, n, e, "cannot read %s: %s", path, strerror(errno));
+        }
+        f = file_add(in, real, false);
+        in->at = n;
+        bool ok = run_text(in, path, text.data, text.n, false, f->globals, e);
+        f->is_running = false;
+        bytes_fini(&text);
+        if (!ok) { /* it may be mended and imported again */
+            f->path[0] = 0;
+            return false;
+        }
+    }
+    *out = space_new(in, n->as, false);
+    space_fill(in, out->map, f->globals);
+    return true;
+}
+
+void import_main(Interp *in, const char *path) {
+    char real[PATH_MAX];
+    if (!realpath(path, real) || file_find(in->modules, real)) return;
+    File *f = xmalloc(sizeof *f);
+    *f = (File){xstrdup(real), in->globals, true, in->modules->files};
+    in->modules->files = f;
+}
+
+/* ---- the prelude ---- */
+
+/* Files of a directory belong to the name space of that name ("nn/layers.gt" to nn, "nn/init/x.gt"
+ * to nn.init); those of none define functions that are visible everywhere. */
+static bool is_space_file(const char *name, const char *space) {
+    size_t n = strlen(space);
+    return !strncmp(name, space, n) && name[n] == '/' && !strchr(name + n + 1, '/');
+}
+
+/* Which prelude file defines a name that is visible everywhere: the lines that begin with fn NAME
+ * or module NAME. */
+static void index_prelude(Modules *m) {
+    m->has_prelude = true;
+    for (int i = 0; prelude_files[i].name; i++) {
+        if (strchr(prelude_files[i].name, '/')) continue;
+        for (const char *p = prelude_files[i].text; p && *p;
+             p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
+            size_t skip = !strncmp(p, "fn ", 3) ? 3 : !strncmp(p, "module ", 7) ? 7 : 0;
+            if (!skip) continue;
+            size_t n = strcspn(p + skip, "( \n");
+            if (p[skip] == '_') continue;
+            const char *name = intern(p + skip, n);
+            map_put(&m->prelude, (uint64_t)(uintptr_t)name, (void *)(uintptr_t)(i + 1));
+            names_add(&m->prelude_names, name);
+        }
+    }
+}
+
+/* Runs prelude file i if that has not happened yet. */
+static bool load_prelude(Interp *in, int i, Globals **g, LangError *e) {
+    char path[128];
+    snprintf(path, sizeof path, "prelude:%s", prelude_files[i].name);
+    File *f = file_find(in->modules, path);
+    if (!f) {
+        f = file_add(in, path, true);
+        int no_grad = in->no_grad_depth;
+        bool ok = run_text(in, prelude_files[i].name, prelude_files[i].text,
+                           strlen(prelude_files[i].text), true, f->globals, e);
+        in->no_grad_depth = no_grad;
+        f->is_running = false;
+        TRY(ok);
+    }
+    *g = f->globals;
+    return true;
+}
+
+bool prelude_value(Interp *in, const char *interned, Value *out, LangError *e) {
+    Modules *m = in->modules;
+    Globals *g;
+    *out = (Value){.kind = V_UNDEF};
+    if (!m->has_prelude) index_prelude(m);
+    uintptr_t i = (uintptr_t)map_get(&m->prelude, (uint64_t)(uintptr_t)interned);
+    if (!i) return true;
+    TRY(load_prelude(in, (int)i - 1, &g, e));
+    *out = value_ref(globals_var(g, interned)->v);
+    return true;
+}
+
+/* "nn/init" as programs write it: "nn.init". */
+static const char *dotted_name(const char *dir) {
+    char name[128];
+    snprintf(name, sizeof name, "%s", dir);
+    for (char *p = name; *p; p++)
+        if (*p == '/') *p = '.';
+    return intern(name, strlen(name));
+}
+
+/* The names of all files of the prelude's directory `dir`, and its directories as spaces within;
+ * undefined when there is none. */
+static bool space_of_files(Interp *in, const char *dir, Value *out, LangError *e) {
+    size_t n = strlen(dir);
+    for (int i = 0; prelude_files[i].name; i++) {
+        const char *name = prelude_files[i].name;
+        if (strncmp(name, dir, n) || name[n] != '/') continue;
+        if (out->kind == V_UNDEF) *out = space_new(in, dotted_name(dir), true);
+        if (is_space_file(name, dir)) {
+            Globals *g;
+            TRY(load_prelude(in, i, &g, e));
+            space_fill(in, out->map, g);
+            continue;
+        }
+        const char *rest = name + n + 1;
+        Value key = name_str(in, intern(rest, strcspn(rest, "/")));
+        if (map_find(out->map, key)) continue;
+        char path[128];
+        snprintf(path, sizeof path, "%s/%s", dir, key.str->s);
+        Value inner = {.kind = V_UNDEF};
+        bool ok = space_of_files(in, path, &inner, e);
+        mapv_put(out->map, value_ref(key), inner);
+        TRY(ok);
+    }
+    return true;
+}
+
+bool prelude_space(Interp *in, const char *interned, Value *out, LangError *e) {
+    static const char *const plain[] = {"gt", "debug", "signal"};
+    Modules *m = in->modules;
+    const Value *known = map_find(m->spaces.map, name_str(in, interned));
+    *out = (Value){.kind = V_UNDEF};
+    if (known) {
+        *out = value_ref(*known);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (!strcmp(interned, plain[i]))
+            *out = space_new(in, interned, strcmp(interned, "signal") != 0);
+    if (out->kind == V_UNDEF) TRY(space_of_files(in, interned, out, e));
+    if (out->kind == V_UNDEF) return true;
+    if (!strcmp(interned, "nn")) {
+        Value f;
+        TRY(prelude_space(in, intern("F", 1), &f, e));
+        mapv_put(out->map, value_ref(name_str(in, intern("functional", 10))), f);
+    }
+    mapv_put(m->spaces.map, value_ref(name_str(in, interned)), value_ref(*out));
+    return true;
+}
+
+void prelude_names(Interp *in, NameList *l) {
+    Modules *m = in->modules;
+    if (!m->has_prelude) index_prelude(m);
+    for (size_t i = 0; i < m->prelude_names.n; i++) names_add(l, m->prelude_names.name[i]);
+}
+
+/* ---- beginning and end ---- */
+
+void import_init(Interp *in) {
+    in->modules = xcalloc(1, sizeof *in->modules);
+    in->modules->spaces = v_map(in);
+}
+
+void import_fini(Interp *in) {
+    Modules *m = in->modules;
+    for (Globals *g = m->globals; g; g = g->next)
+        for (size_t i = 0; i < g->n; i++) {
+            value_set(&g->var[i]->v, (Value){.kind = V_UNDEF});
+            value_set(&g->var[i]->builtin, (Value){.kind = V_UNDEF});
+        }
+    value_set(&m->spaces, v_none());
+}
+
+void import_free(Interp *in) {
+    Modules *m = in->modules;
+    for (Globals *g = m->globals, *next; g; g = next) {
+        next = g->next;
+        for (size_t i = 0; i < g->n; i++) free(g->var[i]);
+        free(g->var);
+        map_fini(&g->by_name);
+        free(g);
+    }
+    for (File *f = m->files, *next; f; f = next) {
+        next = f->next;
+        free(f->path);
+        free(f);
+    }
+    for (size_t i = 0; i < m->n_kept; i++) value_drop(m->kept[i]);
+    uint64_t key;
+    void *v;
+    for (size_t i = 0; map_next(&m->names, &i, &key, &v);)
+        value_drop((Value){.kind = V_STR, .str = v});
+    for (size_t i = 0; i < m->n_programs; i++) program_free(&m->program[i]);
+    for (size_t i = 0; i < m->n_sources; i++) {
+        free((char *)m->source[i]->name);
+        free((char *)m->source[i]->text);
+        free(m->source[i]);
+    }
+    map_fini(&m->names);
+    map_fini(&m->prelude);
+    names_fini(&m->prelude_names);
+    free(m->kept);
+    free(m->program);
+    free(m->source);
+    free(m);
+    in->modules = NULL;
+}

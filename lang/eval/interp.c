@@ -1,0 +1,154 @@
+/* interp.c: the interpreter's beginning and end, and running a program in it.
+ * SPDX-License-Identifier: MIT */
+#include "lang/value/interp.h"
+#include "lang/text/effects.h"
+#include "lang/eval/eval.h"
+#include "lang/tensor/signal.h"
+#include "lang/tensor/tensor.h"
+#include "runtime/base/log.h"
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { STACK_VALUES = 4 << 20, COLLECT_FIRST = 10000 };
+#define C_STACK_WANTED                                                                             \
+    (UINT64_C(120) << 20) /* bytes: 10,000 nested calls, with room for sanitizers */
+#define C_STACK_SPARE                                                                              \
+    (2 << 20) /* below stack_end: what one deep expression and its builtins may take */
+
+/* The main thread's stack grows up to the soft limit as it stands when it grows, so raising the
+ * limit is enough. In another thread the stack is what it is. */
+static char *c_stack_end(void) {
+    struct rlimit lim;
+    if (getrlimit(RLIMIT_STACK, &lim) == 0 && lim.rlim_cur < C_STACK_WANTED) {
+        lim.rlim_cur = lim.rlim_max < C_STACK_WANTED ? lim.rlim_max : C_STACK_WANTED;
+        setrlimit(RLIMIT_STACK, &lim);
+    }
+    pthread_attr_t attr;
+    void *low = NULL;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+        pthread_attr_getstack(&attr, &low, &size);
+        pthread_attr_destroy(&attr);
+    }
+    char *here = __builtin_frame_address(0);
+    if (!low || size > C_STACK_WANTED) /* unlimited: we take no more than we asked for */
+        low = here - (size ? C_STACK_WANTED : 4 << 20);
+    return (char *)low + C_STACK_SPARE;
+}
+
+Interp *interp_new(const InterpConfig *config, LangError *e) {
+    Interp *in = xcalloc(1, sizeof *in);
+    in->config = *config;
+    in->seed = config->seed;
+    in->containers.next = in->containers.prev = &in->containers;
+    in->collect_at = COLLECT_FIRST;
+    in->stack_end = c_stack_end();
+    in->stack = xmalloc(sizeof *in->stack);
+    in->stack->base = in->stack->top =
+        xmalloc(STACK_VALUES * sizeof(Value)); /* touched only as far as calls nest */
+    in->stack->end = in->stack->base + STACK_VALUES;
+    import_init(in);
+    in->globals = globals_new(in, true, false);
+    in->config.stream.explain = signal_explain;
+    in->config.stream.explain_ctx = in;
+    in->stream = stream_new(&in->config.stream);
+    if (!in->stream) {
+        error_set(e, "the instruction stream cannot be set up");
+        interp_free(&in);
+    }
+    return in;
+}
+
+/* What the end of the program leaves: the client's, the dispatcher's and the workers' counts. */
+static void log_memory(Interp *in) {
+    Bytes text = {0};
+    LangError ignored = {0};
+    log_line("CLIENT", "%zu containers", in->n_containers);
+    if (stream_stats(in->stream, &text, &ignored))
+        for (char *line = text.data, *end; line && (end = strchr(line, '\n')); line = end + 1) {
+            *end = 0;
+            if (strstr(line, "tensors") || strstr(line, "bytes")) log_line("CLIENT", "%s", line);
+        }
+    bytes_fini(&text);
+}
+
+void interp_free(Interp **inp) {
+    Interp *in = *inp;
+    if (!in) return;
+    *inp = NULL;
+    value_drop(in->ans);
+    in->ans = v_none();
+    import_fini(in);
+    progress_drop(in);
+    cycles_collect(in);
+    import_free(in);
+    if (in->stream) {
+        tensor_fini(in);
+        if (log_is(LOG_MEMORY)) log_memory(in);
+        stream_free(&in->stream);
+    }
+    progress_fini(in); /* after the stream, which may still hold last lines */
+    signal_fini(in);
+    assert(in->stack->top == in->stack->base);
+    free(in->stack->base);
+    free(in->stack);
+    free(in->dead_warning);
+    free(in->warned);
+    free(in);
+}
+
+bool interp_run(Interp *in, Program *p, bool echo, LangError *e) {
+    bool ok = run_program(in, p, in->globals, echo, e);
+    if (in->n_containers >= in->collect_at || (echo && in->n_containers < COLLECT_FIRST))
+        cycles_collect(in);
+    return ok;
+}
+
+bool interp_echo(Interp *in, Value v, LangError *e) {
+    Pieces p = {0};
+    bool ok = pieces_value(in, &p, v, true, e);
+    pieces_text(&p, "\n", 1);
+    bool waits = p.n > 0;
+    ok = ok && effect_print(in, &p, false, e) && (!waits || stream_sync(in->stream, e));
+    pieces_fini(&p);
+    return ok;
+}
+
+void interp_warn(Interp *in, const LangError *w) {
+    Bytes b = {0};
+    progress_clear(in);
+    error_print(w, "warning", in->config.color_err, &b);
+    fwrite(b.data, 1, b.n, stderr);
+    bytes_fini(&b);
+}
+
+void interp_warn_late(void *interp, const LangError *w) {
+    Interp *in = interp;
+    if (strcmp(w->what, "result not used")) {
+        interp_warn(in, w);
+        return;
+    }
+    size_t n = in->n_dead_warnings++;
+    in->dead_warning = xrealloc(in->dead_warning, (n + 1) * sizeof *w);
+    in->dead_warning[n] = *w;
+}
+
+void interp_warn_until(Interp *in, const Node *next) {
+    size_t n = 0;
+    for (; n < in->n_dead_warnings; n++) {
+        Span at = in->dead_warning[n].at;
+        if (next && (at.src != next->whole.src || at.line > next->whole.line ||
+                     (at.line == next->whole.line && at.col >= next->whole.col)))
+            break;
+        fflush(stdout);
+        interp_warn(in, &in->dead_warning[n]);
+    }
+    in->n_dead_warnings -= n;
+    if (n) memmove(in->dead_warning, in->dead_warning + n, in->n_dead_warnings * sizeof(LangError));
+}
+
+void interp_warn_ctx(void *interp, const LangError *w) { interp_warn(interp, w); }

@@ -1,0 +1,640 @@
+/* object_walk.c: what every object can do because its fields can be walked: parameters(),
+ * state_dict(), train(), apply(f) and so on. A walk goes through fields, lists and maps in order;
+ * names beginning with _ are private to the module: not walked, saved or printed. What an object
+ * holds as _items (object.c) is walked as if it were fields of its own.
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/eval.h"
+#include "lang/tensor/tensor.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WALK_DEPTH = 100, PROBLEMS_SHOWN = 8 };
+
+/* ---- walking ---- */
+
+typedef struct Walk {
+    Interp *in;
+    Bytes path; /* "blocks.0.fc1.weight"                                */
+    Map seen;   /* for visitors that want each thing once: Heap -> 1    */
+    bool (*visit)(struct Walk *w, Value v, LangError *e); /* tensors with identity, and objects */
+    Value out;
+    int64_t n;
+    void *ctx;
+    const char *prefix;       /* of all paths; NULL: none                   */
+    bool shallow, kids_first; /* not into objects within; visits after kids */
+} Walk;
+typedef struct Trail {
+    const void *at;
+    const struct Trail *up;
+    int depth;
+} Trail;
+
+static bool walk(Walk *w, Value v, const Trail *up, LangError *e);
+
+static bool walk_kid(Walk *w, Value key, Value v, const Trail *trail, LangError *e) {
+    if (!object_holds(v)) return true;
+    if (key.kind == V_STR && key.str->s[0] == '_') return true;
+    size_t n = w->path.n;
+    if (n && w->path.data[n - 1] != '.') /* a prefix may end with one */
+        bytes_putc(&w->path, '.');
+    if (key.kind == V_STR)
+        bytes_add(&w->path, key.str->s, key.str->n);
+    else
+        bytes_printf(&w->path, "%lld", (long long)key.i);
+    bool ok = walk(w, v, trail, e);
+    w->path.n = n;
+    w->path.data[n] = 0;
+    return ok;
+}
+
+static bool walk_kids(Walk *w, Value v, const Trail *trail, LangError *e) {
+    Value key, kid;
+    for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++)
+        TRY(walk_kid(w, v_int(i), v.list->v[i], trail, e));
+    for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &kid); i++)
+        TRY(walk_kid(w, key, kid, trail, e));
+    return true;
+}
+
+static bool walk(Walk *w, Value v, const Trail *up, LangError *e) {
+    if (v.kind == V_TENSOR)
+        return (!v.tensor->is_param && !v.tensor->is_buffer) || w->visit(w, v, e);
+    for (const Trail *t = up; t; t = t->up)
+        if (t->at == v.heap) return true; /* a cycle: what is in it is being walked already */
+    if (up && up->depth >= WALK_DEPTH)
+        return error_set(e, "fields nest deeper than %d", WALK_DEPTH);
+    Trail trail = {v.heap, up, up ? up->depth + 1 : 1};
+    if (v.kind != V_OBJECT)
+        return (v.kind == V_MAP && v.map->is_space) || walk_kids(w, v, &trail, e);
+    if (!w->kids_first) TRY(w->visit(w, v, e));
+    if (up && w->shallow) return true;
+    const Value *items = object_items(v.obj);
+    TRY(walk_kids(w, (Value){.kind = V_MAP, .map = v.obj->field}, &trail, e));
+    return (!items || walk_kids(w, *items, &trail, e)) && (!w->kids_first || w->visit(w, v, e));
+}
+
+static bool first_time(Walk *w, Value v) {
+    uint64_t key = (uint64_t)(uintptr_t)v.heap;
+    if (map_get(&w->seen, key)) return false;
+    map_put(&w->seen, key, w);
+    return true;
+}
+
+static bool walk_all(Walk *w, Interp *in, Value self, LangError *e) {
+    w->in = in;
+    bytes_puts(&w->path, w->prefix ? w->prefix : "");
+    bool ok = walk(w, self, NULL, e);
+    bytes_fini(&w->path);
+    map_fini(&w->seen);
+    return ok;
+}
+
+/* Walks self with a list or map, w.out, as result. */
+static bool gather(Interp *in, Value self, Walk w, Value *result, LangError *e) {
+    if (!walk_all(&w, in, self, e)) {
+        value_drop(w.out);
+        return false;
+    }
+    *result = w.out;
+    return true;
+}
+
+static Value pair(Interp *in, const Bytes *name, Value v) {
+    Value p = v_list(in, 2);
+    list_push(p.list, v_str(name->data, name->n));
+    list_push(p.list, value_ref(v));
+    return p;
+}
+
+static bool is_trained(Value v) {
+    return v.kind == V_TENSOR && v.tensor->is_param && !v.tensor->is_buffer;
+}
+
+static bool visit_param(Walk *w, Value v, LangError *e) {
+    (void)e;
+    if (is_trained(v) && first_time(w, v)) list_push(w->out.list, value_ref(v));
+    return true;
+}
+
+static bool visit_named_param(Walk *w, Value v, LangError *e) {
+    (void)e;
+    if (is_trained(v) && first_time(w, v)) list_push(w->out.list, pair(w->in, &w->path, v));
+    return true;
+}
+
+static bool visit_buffer(Walk *w, Value v, LangError *e) {
+    (void)e;
+    if (v.kind == V_TENSOR && v.tensor->is_buffer && first_time(w, v))
+        list_push(w->out.list, value_ref(v));
+    return true;
+}
+
+static bool visit_named_buffer(Walk *w, Value v, LangError *e) {
+    (void)e;
+    if (v.kind == V_TENSOR && v.tensor->is_buffer && first_time(w, v))
+        list_push(w->out.list, pair(w->in, &w->path, v));
+    return true;
+}
+
+/* w->ctx, if it is given, is the object that is not meant itself. */
+static bool visit_module(Walk *w, Value v, LangError *e) {
+    (void)e;
+    if (v.kind == V_OBJECT && v.obj != w->ctx && first_time(w, v))
+        list_push(w->out.list, value_ref(v));
+    return true;
+}
+
+static bool visit_named_module(Walk *w, Value v, LangError *e) {
+    (void)e;
+    if (v.kind == V_OBJECT && v.obj != w->ctx && first_time(w, v))
+        list_push(w->out.list, pair(w->in, &w->path, v));
+    return true;
+}
+
+/* The first thing whose path is the string w->ctx. */
+static bool visit_find(Walk *w, Value v, LangError *e) {
+    (void)e;
+    if (w->out.kind == V_NONE && !strcmp(w->path.data, w->ctx)) w->out = value_ref(v);
+    return true;
+}
+
+static bool visit_requires(Walk *w, Value v, LangError *e) {
+    static const char name[] = "requires_grad";
+    return !is_trained(v) ||
+           tensor_set_field(w->in, v.tensor, intern(name, sizeof name - 1), v_bool(w->n), e);
+}
+
+static bool visit_state(Walk *w, Value v, LangError *e) {
+    (void)e;
+    if (v.kind == V_TENSOR)
+        mapv_put(w->out.map, v_str(w->path.data, w->path.n),
+                 v_tensor(tensor_detach(w->in, v.tensor)));
+    return true;
+}
+
+static bool visit_count(Walk *w, Value v, LangError *e) {
+    (void)e;
+    if (is_trained(v) && first_time(w, v)) w->n += type_numel(tensor_type(v.tensor));
+    return true;
+}
+
+static bool visit_zero_grad(Walk *w, Value v, LangError *e) {
+    static const char grad[] = "grad";
+    return !is_trained(v) || tensor_set_field(w->in, v.tensor, intern(grad, 4), v_none(), e);
+}
+
+static bool visit_mode(Walk *w, Value v, LangError *e) {
+    (void)e;
+    if (v.kind == V_OBJECT) object_set(w->in, v.obj, intern("training", 8), v_bool(w->n));
+    return true;
+}
+
+static bool visit_cast(Walk *w, Value v, LangError *e) {
+    if (v.kind != V_TENSOR || !dtype_is_float(tensor_type(v.tensor)->dtype) || !first_time(w, v))
+        return true;
+    Tensor *t = v.tensor, *value = tensor_detach(w->in, t),
+           *cast = tensor_cast(w->in, value, (DType)w->n, e);
+    tensor_unref(value);
+    TRY(cast != NULL);
+    Handle *old = t->handle;
+    t->handle = handle_ref(cast->handle); /* the identity stays, with a value of another dtype */
+    handle_unref(w->in->stream, &old);
+    tensor_unref(cast);
+    if (t->grad) return tensor_set_field(w->in, t, intern("grad", 4), v_none(), e);
+    return true;
+}
+
+/* ---- state ---- */
+
+static void flatten(Interp *in, Value v, Bytes *path, Value out, int depth) {
+    Value key, kid;
+    bool is_list = v.kind == V_LIST;
+    for (size_t i = 0; is_list ? i < v.list->n : mapv_at(v.map, i, &key, &kid); i++) {
+        size_t n = path->n;
+        if (is_list) {
+            key = v_int((int64_t)i);
+            kid = v.list->v[i];
+        }
+        if (n) bytes_putc(path, '.');
+        if (key.kind == V_STR)
+            bytes_add(path, key.str->s, key.str->n);
+        else
+            bytes_printf(path, "%lld", (long long)key.i);
+        if ((kid.kind == V_MAP || kid.kind == V_LIST) && depth < WALK_DEPTH)
+            flatten(in, kid, path, out, depth + 1);
+        else
+            mapv_put(out.map, v_str(path->data, path->n), value_ref(kid));
+        path->n = n;
+        path->data[n] = 0;
+    }
+}
+
+/* What does not fit, by name: three lists, and the writing that waits until all is known to fit. */
+typedef struct Loading {
+    Value state, missing, unexpected, used;
+    Bytes misfits;
+    int n_misfits;
+    bool write;
+} Loading;
+
+static bool visit_load(Walk *w, Value v, LangError *e) {
+    Loading *l = w->ctx;
+    char want[256], got[256];
+    if (v.kind != V_TENSOR) return true;
+    Value key = v_str(w->path.data, w->path.n);
+    const Value *found = map_find(l->state.map, key);
+    if (!found) {
+        if (!l->write) list_push(l->missing.list, value_ref(key));
+        value_drop(key);
+        return true;
+    }
+    const TensorType *type = tensor_type(v.tensor),
+                     *other = found->kind == V_TENSOR ? tensor_type(found->tensor) : NULL;
+    bool fits = other && other->rank == type->rank &&
+                !memcmp(other->shape, type->shape, type->rank * sizeof *type->shape);
+    if (!l->write) {
+        mapv_put(l->used.map, value_ref(key), v_bool(true));
+        if (!fits && l->n_misfits++ < PROBLEMS_SHOWN)
+            bytes_printf(&l->misfits, "%s%s is %s, needed %s", l->n_misfits > 1 ? "; " : "",
+                         key.str->s, other ? type_shape_text(other, got) : value_type_name(*found),
+                         type_shape_text(type, want));
+    }
+    Value value = value_ref(*found);
+    value_drop(key);
+    bool ok = !l->write || !fits || tensor_update(w->in, v.tensor, value, e);
+    value_drop(value);
+    return ok;
+}
+
+static void name_problems(const char *title, Value names, Bytes *out) {
+    uint32_t n = names.list->n;
+    if (!n) return;
+    bytes_printf(out, "%s%s ", out->n ? "; " : "", title);
+    for (uint32_t i = 0; i < n && i < PROBLEMS_SHOWN; i++)
+        bytes_printf(out, "%s%s", i ? ", " : "", names.list->v[i].str->s);
+    if (n > PROBLEMS_SHOWN) bytes_printf(out, " and %u more", n - PROBLEMS_SHOWN);
+}
+
+/* Whether the state's names are the missing ones behind a prefix, such as "module." or "model.":
+ * then that is *out. */
+static bool wrapped_names(const Loading *l, Bytes *out) {
+    uint32_t n = l->missing.list->n;
+    const Str *want = n ? l->missing.list->v[0].str : NULL;
+    for (uint32_t i = 0; want && i < l->unexpected.list->n; i++) {
+        const Str *got = l->unexpected.list->v[i].str;
+        size_t k = got->n > want->n ? got->n - want->n : 0;
+        if (!k || got->s[k - 1] != '.' || strcmp(got->s + k, want->s)) continue;
+        bool all = true;
+        for (uint32_t j = 0; j < n && all; j++) {
+            Bytes name = {0};
+            bytes_add(&name, got->s, k);
+            bytes_add(&name, l->missing.list->v[j].str->s, l->missing.list->v[j].str->n);
+            Value key = v_str(name.data, name.n);
+            all = map_find(l->state.map, key) != NULL;
+            value_drop(key);
+            bytes_fini(&name);
+        }
+        if (!all) continue;
+        out->n = 0;
+        bytes_add(out, got->s, k);
+        return true;
+    }
+    return false;
+}
+
+static bool check_state(Interp *in, Value self, Loading *l, bool strict, LangError *e) {
+    Walk w = {.visit = visit_load, .ctx = l};
+    TRY(walk_all(&w, in, self, e));
+    Value key, v;
+    for (size_t i = 0; mapv_at(l->state.map, i, &key, &v); i++)
+        if (!map_find(l->used.map, key)) list_push(l->unexpected.list, value_ref(key));
+    Bytes text = {0};
+    if (strict) {
+        name_problems("missing", l->missing, &text);
+        name_problems("unexpected", l->unexpected, &text);
+    }
+    if (l->n_misfits) bytes_printf(&text, "%s%s", text.n ? "; " : "", l->misfits.data);
+    if (l->n_misfits > PROBLEMS_SHOWN)
+        bytes_printf(&text, " and %d more", l->n_misfits - PROBLEMS_SHOWN);
+    bool ok = text.n == 0;
+    if (!ok) {
+        error_set(e, "the state does not fit %s: %s", value_type_name(self), text.data);
+        if (strict && wrapped_names(l, &text))
+            error_hint(e,
+                       "the names begin with '%.60s': load_state_dict({k[%zu:]: v for k, v in "
+                       "m.items() if k.startswith(\"%.60s\")})",
+                       text.data, text.n, text.data);
+        else if (strict && !l->n_misfits)
+            error_hint(
+                e, "load_state_dict(m, strict=false) takes what fits, gives [missing, unexpected]");
+    }
+    bytes_fini(&text);
+    return ok;
+}
+
+static bool bi_load_state_dict(Interp *in, const Value *arg, Value *out, LangError *e) {
+    bool strict;
+    TRY(value_truth(in, arg[2], &strict, e));
+    if (arg[1].kind != V_MAP && arg[1].kind != V_LIST) /* names "0", "1" load as a list */
+        return error_set(e, "load_state_dict needs a map of names to tensors, not %s",
+                         value_type_name(arg[1]));
+    Loading l = {.state = v_map(in),
+                 .missing = v_list(in, 0),
+                 .unexpected = v_list(in, 0),
+                 .used = v_map(in)};
+    Bytes path = {0};
+    bytes_puts(&path, "");
+    flatten(in, arg[1], &path, l.state, 0);
+    bytes_fini(&path);
+    bool ok = check_state(in, arg[0], &l, strict, e);
+    if (ok) {
+        Walk w = {.visit = visit_load, .ctx = &l};
+        l.write = true;
+        ok = walk_all(&w, in, arg[0], e);
+    }
+    *out = v_none();
+    if (ok && !strict) {
+        *out = v_list(in, 2);
+        list_push(out->list, value_ref(l.missing));
+        list_push(out->list, value_ref(l.unexpected));
+    }
+    bytes_fini(&l.misfits);
+    value_drop(l.state);
+    value_drop(l.missing);
+    value_drop(l.unexpected);
+    value_drop(l.used);
+    return ok;
+}
+
+/* ---- the methods ---- */
+
+static bool text_arg(Interp *in, Value v, const char *what, Value *out, LangError *e) {
+    if (v.kind == V_STR || v.kind == V_TEXT) return value_look(in, v, out, e);
+    return error_set(e, "%s is a string, not %s", what, value_type_name(v));
+}
+
+static bool list_of(Interp *in, const Value *arg, bool (*visit)(Walk *, Value, LangError *),
+                    bool shallow, void *but, Value *out, LangError *e) {
+    Walk w = {.visit = visit, .out = v_list(in, 0), .shallow = shallow, .ctx = but};
+    return gather(in, arg[0], w, out, e);
+}
+
+static bool bi_parameters(Interp *in, const Value *arg, Value *out, LangError *e) {
+    bool deep;
+    return value_truth(in, arg[1], &deep, e) && list_of(in, arg, visit_param, !deep, NULL, out, e);
+}
+
+static bool bi_buffers(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return list_of(in, arg, visit_buffer, false, NULL, out, e);
+}
+
+static bool bi_named_buffers(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return list_of(in, arg, visit_named_buffer, false, NULL, out, e);
+}
+
+static bool bi_modules(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return list_of(in, arg, visit_module, false, NULL, out, e);
+}
+
+static bool bi_named_modules(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return list_of(in, arg, visit_named_module, false, NULL, out, e);
+}
+
+static bool bi_children(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return list_of(in, arg, visit_module, true, arg[0].obj, out, e);
+}
+
+static bool bi_named_children(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return list_of(in, arg, visit_named_module, true, arg[0].obj, out, e);
+}
+
+/* What has names with a prefix before them: "encoder." */
+static bool with_prefix(Interp *in, const Value *arg, Value prefix, Walk w, Value *out,
+                        LangError *e) {
+    Value text;
+    if (!text_arg(in, prefix, "a prefix", &text, e)) {
+        value_drop(w.out);
+        return false;
+    }
+    w.prefix = text.str->s;
+    bool ok = gather(in, arg[0], w, out, e);
+    value_drop(text);
+    return ok;
+}
+
+static bool bi_named_parameters(Interp *in, const Value *arg, Value *out, LangError *e) {
+    bool deep;
+    TRY(value_truth(in, arg[2], &deep, e));
+    Walk w = {.visit = visit_named_param, .out = v_list(in, 0), .shallow = !deep};
+    return with_prefix(in, arg, arg[1], w, out, e);
+}
+
+static bool bi_state_dict(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Walk w = {.visit = visit_state, .out = v_map(in)};
+    return with_prefix(in, arg, arg[1], w, out, e);
+}
+
+static bool find_path(Interp *in, const Value *arg, bool module, Value *out, LangError *e) {
+    Value path;
+    TRY(text_arg(in, arg[1], "a path", &path, e));
+    Walk w = {.visit = visit_find, .out = v_none(), .ctx = path.str->s};
+    bool ok = gather(in, arg[0], w, out, e);
+    if (ok && (module ? out->kind != V_OBJECT : out->kind != V_TENSOR)) {
+        value_drop(*out);
+        ok = error_set(e, "%s has no %s '%.200s'", value_type_name(arg[0]),
+                       module ? "module" : "parameter", path.str->s);
+        error_hint(e, module ? "m.named_modules()" : "m.named_parameters()");
+    }
+    value_drop(path);
+    return ok;
+}
+
+static bool bi_get_submodule(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return find_path(in, arg, true, out, e);
+}
+
+static bool bi_get_parameter(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return find_path(in, arg, false, out, e);
+}
+
+/* f(m) for all modules, those within before the one that holds them. */
+static bool bi_apply(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Walk w = {.visit = visit_module, .out = v_list(in, 0), .kids_first = true};
+    Value all;
+    TRY(gather(in, arg[0], w, &all, e));
+    bool ok = true;
+    for (uint32_t i = 0; i < all.list->n && ok; i++) {
+        Value r = v_none();
+        ok = interp_call(in, arg[1], &all.list->v[i], 1, &r, e);
+        value_drop(r);
+    }
+    value_drop(all);
+    *out = value_ref(arg[0]);
+    if (!ok) value_drop(*out);
+    return ok;
+}
+
+static bool bi_requires_grad_(Interp *in, const Value *arg, Value *out, LangError *e) {
+    bool on;
+    TRY(value_truth(in, arg[1], &on, e));
+    Walk w = {.visit = visit_requires, .n = on};
+    TRY(walk_all(&w, in, arg[0], e));
+    *out = value_ref(arg[0]);
+    return true;
+}
+
+/* A field by name: PyTorch's register_buffer, register_parameter, add_module. */
+static bool set_named(Interp *in, const Value *arg, Value v, Value *out, LangError *e) {
+    Value name;
+    bool ok = text_arg(in, arg[1], "a name", &name, e);
+    if (!ok) {
+        value_drop(v);
+        return false;
+    }
+    object_set(in, arg[0].obj, intern(name.str->s, name.str->n), v);
+    value_drop(name);
+    *out = v_none();
+    return true;
+}
+
+static bool bi_register_buffer(Interp *in, const Value *arg, Value *out, LangError *e) {
+    bool kept;
+    TRY(value_truth(in, arg[3], &kept, e));
+    if (arg[2].kind != V_TENSOR && arg[2].kind != V_NONE)
+        return error_set(e, "a buffer is a tensor or none, not %s", value_type_name(arg[2]));
+    Value v = value_ref(arg[2]);
+    if (v.kind == V_TENSOR) {
+        value_drop(v);
+        v = kept ? tensor_param(in, arg[2].tensor, true, e)
+                 : v_tensor(tensor_detach(in, arg[2].tensor));
+        TRY(v.kind == V_TENSOR);
+    }
+    return set_named(in, arg, v, out, e);
+}
+
+static bool bi_register_parameter(Interp *in, const Value *arg, Value *out, LangError *e) {
+    if (arg[2].kind != V_NONE && (arg[2].kind != V_TENSOR || !arg[2].tensor->is_param)) {
+        error_set(e, "register_parameter takes a parameter or none, not %s",
+                  value_type_name(arg[2]));
+        return error_hint(e, "param(t)");
+    }
+    return set_named(in, arg, value_ref(arg[2]), out, e);
+}
+
+static bool bi_add_module(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return set_named(in, arg, value_ref(arg[2]), out, e);
+}
+
+bool object_count(Interp *in, Object *o, int64_t *n, LangError *e) {
+    Walk w = {.visit = visit_count};
+    TRY(walk_all(&w, in, (Value){.kind = V_OBJECT, .obj = o}, e));
+    *n = w.n;
+    return true;
+}
+
+static bool bi_num_params(Interp *in, const Value *arg, Value *out, LangError *e) {
+    *out = v_int(0);
+    return object_count(in, arg[0].obj, &out->i, e);
+}
+
+static bool bi_zero_grad(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Walk w = {.visit = visit_zero_grad};
+    *out = v_none();
+    return walk_all(&w, in, arg[0], e);
+}
+
+static bool set_mode(Interp *in, Value self, bool training, Value *out, LangError *e) {
+    Walk w = {.visit = visit_mode, .n = training};
+    TRY(walk_all(&w, in, self, e));
+    *out = value_ref(self);
+    return true;
+}
+
+static bool bi_train(Interp *in, const Value *arg, Value *out, LangError *e) {
+    bool on;
+    return value_truth(in, arg[1], &on, e) && set_mode(in, arg[0], on, out, e);
+}
+
+static bool bi_eval(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return set_mode(in, arg[0], false, out, e);
+}
+
+static bool cast_all(Interp *in, Value self, DType d, Value *out, LangError *e) {
+    Walk w = {.visit = visit_cast, .n = d};
+    TRY(walk_all(&w, in, self, e));
+    *out = value_ref(self);
+    return true;
+}
+
+static bool bi_to(Interp *in, const Value *arg, Value *out, LangError *e) {
+    DType d = arg[1].kind == V_DTYPE ? arg[1].dtype
+              : arg[1].kind == V_STR ? dtype_find(arg[1].str->s, arg[1].str->n)
+                                     : DT_NONE;
+    if (arg[1].kind == V_BUILTIN && !strcmp(arg[1].builtin->name, "float")) d = DT_F32;
+    if (!dtype_is_float(d)) {
+        error_set(e, "parameters are cast to a float dtype");
+        return error_hint(e, "m.to(float64); where things run is not the program's business");
+    }
+    return cast_all(in, arg[0], d, out, e);
+}
+
+static bool bi_float(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return cast_all(in, arg[0], DT_F32, out, e);
+}
+
+static bool bi_double(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return cast_all(in, arg[0], DT_F64, out, e);
+}
+
+static bool bi_half(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return cast_all(in, arg[0], DT_F16, out, e);
+}
+
+static bool bi_bfloat16(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return cast_all(in, arg[0], DT_BF16, out, e);
+}
+
+const Builtin builtins_object[] = {
+    {"parameters", "self, recurse=true", bi_parameters,
+     "The parameters in fields, lists and maps, in order, each once.", 0, -1},
+    {"named_parameters", "self, prefix=\"\", recurse=true", bi_named_parameters,
+     "[name, parameter] for each parameter, in order, each once.", 0, -1},
+    {"buffers", "self", bi_buffers, "The buffers, in order, each once.", 0, -1},
+    {"named_buffers", "self", bi_named_buffers, "[name, buffer] for each buffer.", 0, -1},
+    {"state_dict", "self, prefix=\"\"", bi_state_dict,
+     "A map of names to values of parameters and buffers: a snapshot.", 0, -1},
+    {"load_state_dict", "self, m, strict=true", bi_load_state_dict,
+     "Writes values into parameters and buffers by name; all that does not fit is named at once.",
+     0, -1},
+    {"zero_grad", "self, set_to_none=true", bi_zero_grad, "Sets .grad of all parameters to none.",
+     0, -1},
+    {"requires_grad_", "self, requires_grad=true", bi_requires_grad_,
+     "Whether the parameters are trained; with false they stay as they are.", 0, -1},
+    {"train", "self, mode=true", bi_train, "Sets self.training of the module and all in it.", 0,
+     -1},
+    {"eval", "self", bi_eval, "train(false): dropout and the like do nothing.", 0, -1},
+    {"num_params", "self", bi_num_params, "How many numbers its parameters hold.", 0, -1},
+    {"modules", "self", bi_modules, "The module and all modules in it.", 0, -1},
+    {"named_modules", "self", bi_named_modules,
+     "[name, module] for the module (\"\") and all in it.", 0, -1},
+    {"children", "self", bi_children, "The modules that it holds itself.", 0, -1},
+    {"named_children", "self", bi_named_children,
+     "[name, module] for the modules that it holds itself.", 0, -1},
+    {"get_submodule", "self, path", bi_get_submodule, "The module at a path: \"blocks.0.fc\".", 0,
+     -1},
+    {"get_parameter", "self, path", bi_get_parameter,
+     "The parameter or buffer at a path: \"blocks.0.fc.weight\".", 0, -1},
+    {"apply", "self, f", bi_apply,
+     "Calls f with each module in it, inner ones first, and at last with itself; gives itself.", 0,
+     -1},
+    {"register_buffer", "self, name, t, persistent=true", bi_register_buffer,
+     "self.name = buffer(t); not persistent: a plain value, which is not saved.", 0, -1},
+    {"register_parameter", "self, name, p", bi_register_parameter, "self.name = p.", 0, -1},
+    {"add_module", "self, name, m", bi_add_module, "self.name = m.", 0, -1},
+    {"to", "self, dtype", bi_to, "Casts the parameters.", 0, -1},
+    {"float", "self", bi_float, "Casts the parameters to float32.", 0, -1},
+    {"double", "self", bi_double, "Casts the parameters to float64.", 0, -1},
+    {"half", "self", bi_half, "Casts the parameters to float16.", 0, -1},
+    {"bfloat16", "self", bi_bfloat16, "Casts the parameters to bfloat16.", 0, -1},
+    {NULL}};

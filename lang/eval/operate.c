@@ -1,0 +1,466 @@
+/* operate.c: operators on host values. Ints are checked for overflow and for division by zero,
+ * floats follow IEEE but for division by zero; int with float is exact where it compares. Where
+ * either side is a tensor, tensor_binary takes over.
+ * SPDX-License-Identifier: MIT */
+#include "lang/text/effects.h"
+#include "lang/eval/eval.h"
+#include "lang/tensor/tensor.h"
+#include <math.h>
+#include <string.h>
+
+enum { REPEAT_MAX = 1 << 28 }; /* elements or bytes that `*` may make at once */
+
+static const char *const oper_text[] = {
+    [O_ADD] = "+",         [O_SUB] = "-",   [O_MUL] = "*",         [O_DIV] = "/",
+    [O_FLOORDIV] = "//",   [O_MOD] = "%",   [O_POW] = "**",        [O_MATMUL] = "@",
+    [O_BITAND] = "&",      [O_BITOR] = "|", [O_BITXOR] = "^",      [O_EQ] = "==",
+    [O_NE] = "!=",         [O_LT] = "<",    [O_LE] = "<=",         [O_GT] = ">",
+    [O_GE] = ">=",         [O_IN] = "in",   [O_NOT_IN] = "not in", [O_IS] = "is",
+    [O_IS_NOT] = "is not", [O_NEG] = "-",   [O_POS] = "+",         [O_INVERT] = "~",
+    [O_NOT] = "not"};
+
+/* ---- numbers ---- */
+
+static bool overflow(Interp *in, const Node *n, int oper, int64_t a, int64_t b, LangError *e) {
+    fail_at(in, n, e, "int overflow: %lld %s %lld does not fit 64 bits", (long long)a,
+            oper_text[oper], (long long)b);
+    return error_hint(e, "use floats: float(%lld) %s %lld", (long long)a, oper_text[oper],
+                      (long long)b);
+}
+
+static bool by_zero(Interp *in, const Node *n, int oper, LangError *e) {
+    return fail_at(in, n, e,
+                   oper == O_MOD ? "remainder of a division by zero" : "division by zero");
+}
+
+static bool int_pow(Interp *in, const Node *n, int64_t a, int64_t b, Value *out, LangError *e) {
+    if (b < 0) {
+        if (a == 0) return by_zero(in, n, O_POW, e);
+        *out = v_float(pow((double)a, (double)b));
+        return true;
+    }
+    int64_t r = 1, base = a;
+    for (int64_t k = b; k > 0; k >>= 1) {
+        if ((k & 1) && __builtin_mul_overflow(r, base, &r)) return overflow(in, n, O_POW, a, b, e);
+        if (k > 1 && __builtin_mul_overflow(base, base, &base))
+            return overflow(in, n, O_POW, a, b, e);
+    }
+    *out = v_int(r);
+    return true;
+}
+
+static bool int_binary(Interp *in, const Node *n, int oper, int64_t a, int64_t b, Value *out,
+                       LangError *e) {
+    int64_t r;
+    switch (oper) {
+    case O_ADD:
+        if (__builtin_add_overflow(a, b, &r)) return overflow(in, n, oper, a, b, e);
+        break;
+    case O_SUB:
+        if (__builtin_sub_overflow(a, b, &r)) return overflow(in, n, oper, a, b, e);
+        break;
+    case O_MUL:
+        if (__builtin_mul_overflow(a, b, &r)) return overflow(in, n, oper, a, b, e);
+        break;
+    case O_DIV:
+        if (b == 0) return by_zero(in, n, oper, e);
+        *out = v_float((double)a / (double)b);
+        return true;
+    case O_FLOORDIV:
+        if (b == 0) return by_zero(in, n, oper, e);
+        if (b == -1) {
+            if (a == INT64_MIN) return overflow(in, n, oper, a, b, e);
+            r = -a;
+        } else {
+            r = a / b - (a % b != 0 && (a < 0) != (b < 0));
+        }
+        break;
+    case O_MOD:
+        if (b == 0) return by_zero(in, n, oper, e);
+        r = b == -1 ? 0 : a % b;
+        if (r != 0 && (r < 0) != (b < 0)) r += b;
+        break;
+    case O_POW: return int_pow(in, n, a, b, out, e);
+    case O_BITAND: r = a & b; break;
+    case O_BITOR: r = a | b; break;
+    case O_BITXOR: r = a ^ b; break;
+    default: return fail_at(in, n, e, "'%s' needs tensors, not int and int", oper_text[oper]);
+    }
+    *out = v_int(r);
+    return true;
+}
+
+static double float_mod(double a, double b) {
+    double r = fmod(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r == 0 ? copysign(0, b) : r;
+}
+
+static bool float_binary(Interp *in, const Node *n, int oper, double a, double b, Value *out,
+                         LangError *e) {
+    double r;
+    if ((oper == O_DIV || oper == O_FLOORDIV || oper == O_MOD) && b == 0)
+        return by_zero(in, n, oper, e);
+    switch (oper) {
+    case O_ADD: r = a + b; break;
+    case O_SUB: r = a - b; break;
+    case O_MUL: r = a * b; break;
+    case O_DIV: r = a / b; break;
+    case O_FLOORDIV:
+        r = round((a - float_mod(a, b)) / b);
+        break; /* exact where a / b would round up */
+    case O_MOD: r = float_mod(a, b); break;
+    case O_POW:
+        if (a == 0 && b < 0) return by_zero(in, n, oper, e);
+        r = pow(a, b);
+        break;
+    default:
+        return fail_at(in, n, e, "'%s' needs %s, not floats", oper_text[oper],
+                       oper == O_MATMUL ? "tensors" : "ints or bools");
+    }
+    *out = v_float(r);
+    return true;
+}
+
+/* ---- sequences ---- */
+
+static bool str_concat(Interp *in, const Node *n, Value a, Value b, Value *out, LangError *e) {
+    if (a.kind == V_STR && b.kind == V_STR) {
+        if ((uint64_t)a.str->n + b.str->n > REPEAT_MAX * 4ull)
+            return fail_at(in, n, e, "the string would be longer than 1 GiB");
+        *out = v_str(NULL, (size_t)a.str->n + b.str->n);
+        memcpy(out->str->s, a.str->s, a.str->n);
+        memcpy(out->str->s + a.str->n, b.str->s, b.str->n);
+        return true;
+    }
+    Pieces p = {0};
+    if (!pieces_value(in, &p, a, false, e) || !pieces_value(in, &p, b, false, e)) {
+        pieces_fini(&p);
+        return false;
+    }
+    *out = v_pieces(&p);
+    return true;
+}
+
+static Value list_concat(Interp *in, Value a, Value b) {
+    int64_t na = sequence_count(a), nb = sequence_count(b);
+    Value out = v_list(in, (size_t)(na + nb));
+    for (int64_t i = 0; i < na; i++) list_push(out.list, sequence_at(a, i));
+    for (int64_t i = 0; i < nb; i++) list_push(out.list, sequence_at(b, i));
+    return out;
+}
+
+static bool repeat(Interp *in, const Node *n, Value a, int64_t times, Value *out, LangError *e) {
+    Value s = v_none();
+    if (a.kind == V_TEXT)
+        TRY(value_look(in, a, &s, e));
+    else
+        s = value_ref(a);
+    int64_t size = s.kind == V_STR ? s.str->n : sequence_count(s);
+    if (times < 0) times = 0;
+    if (size && times > REPEAT_MAX / size) {
+        value_drop(s);
+        fail_at(in, n, e, "the %s would have more than %d elements", value_type_name(a),
+                REPEAT_MAX);
+        return error_hint(e, "for numbers use a tensor: zeros(n), full((n,), v)");
+    }
+    if (s.kind == V_STR) {
+        *out = v_str(NULL, (size_t)(size * times));
+        for (int64_t i = 0; i < times; i++) memcpy(out->str->s + i * size, s.str->s, (size_t)size);
+    } else {
+        *out = v_list(in, (size_t)(size * times));
+        for (int64_t i = 0; i < times; i++)
+            for (int64_t j = 0; j < size; j++) list_push(out->list, sequence_at(s, j));
+    }
+    value_drop(s);
+    return true;
+}
+
+static bool is_text(Value v) { return v.kind == V_STR || v.kind == V_TEXT; }
+static bool is_sequence(Value v) { return v.kind == V_LIST || v.kind == V_RANGE; }
+
+/* ---- comparing ---- */
+
+static bool compare(Interp *in, Value a, Value b, int depth, int *c, LangError *e) {
+    if (value_is_number(a) && value_is_number(b)) {
+        *c = number_compare(a, b);
+        return true;
+    }
+    if (is_text(a) && is_text(b)) {
+        Value s, t;
+        TRY(value_look(in, a, &s, e));
+        if (!value_look(in, b, &t, e)) {
+            value_drop(s);
+            return false;
+        }
+        uint32_t n = s.str->n < t.str->n ? s.str->n : t.str->n;
+        int r = memcmp(s.str->s, t.str->s, n);
+        *c = r ? (r > 0) - (r < 0) : (s.str->n > t.str->n) - (s.str->n < t.str->n);
+        value_drop(s);
+        value_drop(t);
+        return true;
+    }
+    if (is_sequence(a) && is_sequence(b) && depth < 100) {
+        int64_t na = sequence_count(a), nb = sequence_count(b);
+        for (int64_t i = 0; i < na && i < nb; i++) {
+            Value x = sequence_at(a, i), y = sequence_at(b, i);
+            bool same = value_equal(x, y), ok = same || compare(in, x, y, depth + 1, c, e);
+            value_drop(x);
+            value_drop(y);
+            TRY(ok);
+            if (!same) return true;
+        }
+        *c = (na > nb) - (na < nb);
+        return true;
+    }
+    if (a.kind == V_TENSOR || b.kind == V_TENSOR) {
+        Value la = value_ref(a), lb = value_ref(b);
+        bool ok = true;
+        if (a.kind == V_TENSOR) {
+            value_drop(la);
+            la = v_none();
+            ok = tensor_item(in, a.tensor, &la, e);
+        }
+        if (ok && b.kind == V_TENSOR) {
+            value_drop(lb);
+            lb = v_none();
+            ok = tensor_item(in, b.tensor, &lb, e);
+        }
+        ok = ok && compare(in, la, lb, depth + 1, c, e);
+        value_drop(la);
+        value_drop(lb);
+        return ok;
+    }
+    return error_set(e, "cannot order %s and %s", value_type_name(a), value_type_name(b));
+}
+
+bool value_less(Interp *in, Value a, Value b, bool *out, LangError *e) {
+    int c = 0;
+    TRY(compare(in, a, b, 0, &c, e));
+    *out = c == -1;
+    return true;
+}
+
+static bool text_contains(Interp *in, Value container, Value v, bool *out, LangError *e) {
+    if (!is_text(v))
+        return error_set(e, "'in' a string needs a string, not %s", value_type_name(v));
+    Value s, t;
+    TRY(value_look(in, container, &s, e));
+    if (!value_look(in, v, &t, e)) {
+        value_drop(s);
+        return false;
+    }
+    *out = t.str->n == 0 || memmem(s.str->s, s.str->n, t.str->s, t.str->n) != NULL;
+    value_drop(s);
+    value_drop(t);
+    return true;
+}
+
+bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *e) {
+    *out = false;
+    switch (container.kind) {
+    case V_STR:
+    case V_TEXT: return text_contains(in, container, v, out, e);
+    case V_MAP: *out = map_find(container.map, v) != NULL; return true;
+    case V_RANGE: {
+        Range *r = container.range;
+        if (v.kind == V_FLOAT && v.f == floor(v.f) && fabs(v.f) < 0x1p62) v = v_int((int64_t)v.f);
+        if (v.kind == V_BOOL) v = v_int(v.b);
+        if (v.kind != V_INT) return true;
+        bool inside =
+            r->step > 0 ? v.i >= r->start && v.i < r->stop : v.i <= r->start && v.i > r->stop;
+        uint64_t gap =
+            r->step > 0 ? (uint64_t)v.i - (uint64_t)r->start : (uint64_t)r->start - (uint64_t)v.i;
+        *out = inside && gap % (r->step > 0 ? (uint64_t)r->step : 0 - (uint64_t)r->step) == 0;
+        return true;
+    }
+    case V_LIST:
+        for (uint32_t i = 0; i < container.list->n && !*out; i++)
+            *out = value_equal(container.list->v[i], v);
+        return true;
+    case V_OBJECT: {
+        const Value *items = object_items(container.obj);
+        if (items) return value_contains(in, *items, v, out, e);
+        *out = v.kind == V_STR && map_find(container.obj->field, v) != NULL;
+        return true;
+    }
+    case V_TENSOR:
+        error_set(e, "'in' does not look into tensors");
+        return error_hint(e, "(x == v).any()");
+    default:
+        return error_set(e, "'in' needs a string, list or map on the right, not %s",
+                         value_type_name(container));
+    }
+}
+
+/* ---- dispatch ---- */
+
+static bool unfit(Interp *in, const Node *n, int oper, Value a, Value b, LangError *e) {
+    static const char *const verb[] = {
+        [O_ADD] = "add",    [O_SUB] = "subtract",    [O_MUL] = "multiply",
+        [O_DIV] = "divide", [O_FLOORDIV] = "divide", [O_MOD] = "divide",
+        [O_POW] = "raise",  [O_MATMUL] = "multiply"};
+    const char *ta = value_type_name(a), *tb = value_type_name(b);
+    if (oper <= O_MATMUL)
+        fail_at(in, n, e, "cannot %s %s and %s: %s %s %s", verb[oper], ta, tb, ta, oper_text[oper],
+                tb);
+    else
+        fail_at(in, n, e, "'%s' does not work on %s and %s", oper_text[oper], ta, tb);
+    if (oper == O_ADD && (is_text(a) || is_text(b)))
+        error_hint(e, "text: str(x) or f\"{x}\"");
+    else if (oper == O_MOD && is_text(a))
+        error_hint(e, "text: f\"{x:.3f}\"");
+    else if (a.kind == V_NONE || b.kind == V_NONE)
+        error_hint(e, "a function without return gives none");
+    else if (a.kind == V_LIST || b.kind == V_LIST)
+        error_hint(e, "tensor([...]) makes a tensor of a list");
+    return false;
+}
+
+static bool compare_values(Interp *in, const Node *n, int oper, Value a, Value b, Value *out,
+                           LangError *e) {
+    if (a.kind == V_TENSOR || b.kind == V_TENSOR ||
+        !((value_is_number(a) && value_is_number(b)) || (is_text(a) && is_text(b)) ||
+          (is_sequence(a) && is_sequence(b))))
+        return unfit(in, n, oper, a, b, e);
+    int c = 0;
+    TRY(compare(in, a, b, 0, &c, e));
+    *out = v_bool(c != 2 && (oper == O_LT   ? c < 0
+                             : oper == O_LE ? c <= 0
+                             : oper == O_GT ? c > 0
+                                            : c >= 0));
+    return true;
+}
+
+static bool looked_equal(Interp *in, Value a, Value b, bool *out, LangError *e) {
+    if (!(is_text(a) && is_text(b)) || (a.kind == V_STR && b.kind == V_STR)) {
+        *out = value_equal(a, b);
+        return true;
+    }
+    int c = 0;
+    TRY(compare(in, a, b, 0, &c, e));
+    *out = c == 0;
+    return true;
+}
+
+static bool host_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value *out,
+                        LangError *e) {
+    bool r = false;
+    switch (oper) {
+    case O_EQ:
+    case O_NE:
+        TRY(looked_equal(in, a, b, &r, e));
+        *out = v_bool(r == (oper == O_EQ));
+        return true;
+    case O_LT:
+    case O_LE:
+    case O_GT:
+    case O_GE: return compare_values(in, n, oper, a, b, out, e);
+    default: break;
+    }
+    if (value_is_number(a) && value_is_number(b)) {
+        if (a.kind == V_FLOAT || b.kind == V_FLOAT)
+            return float_binary(in, n, oper, value_double(a), value_double(b), out, e);
+        bool bits = oper == O_BITAND || oper == O_BITOR || oper == O_BITXOR;
+        bool bools = a.kind == V_BOOL && b.kind == V_BOOL;
+        TRY(int_binary(in, n, oper, a.kind == V_BOOL ? a.b : a.i, b.kind == V_BOOL ? b.b : b.i, out,
+                       e));
+        if (bits && bools) *out = v_bool(out->i != 0);
+        return true;
+    }
+    if (oper == O_ADD && is_text(a) && is_text(b)) return str_concat(in, n, a, b, out, e);
+    if (oper == O_ADD && is_sequence(a) && is_sequence(b)) {
+        if (sequence_count(a) > REPEAT_MAX - sequence_count(b))
+            return fail_at(in, n, e, "the list would have more than %d elements", REPEAT_MAX);
+        *out = list_concat(in, a, b);
+        return true;
+    }
+    if (oper == O_MUL && (is_text(a) || is_sequence(a)) && (b.kind == V_INT || b.kind == V_BOOL))
+        return repeat(in, n, a, b.kind == V_INT ? b.i : b.b, out, e);
+    if (oper == O_MUL && (is_text(b) || is_sequence(b)) && (a.kind == V_INT || a.kind == V_BOOL))
+        return repeat(in, n, b, a.kind == V_INT ? a.i : a.b, out, e);
+    return unfit(in, n, oper, a, b, e);
+}
+
+static bool list_with_tensor(Interp *in, const Node *n, int oper, Value a, Value b, LangError *e) {
+    fail_at(in, n, e, "'%s' does not join a %s and a %s", oper_text[oper], value_type_name(a),
+            value_type_name(b));
+    if (is_sequence(a) || is_sequence(b))
+        return error_hint(e, "tensor([...]) makes a tensor of a list");
+    if (is_text(a) || is_text(b)) return error_hint(e, "text: f\"{x}\" or str(x)");
+    return false;
+}
+
+bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value *out,
+                    LangError *e) {
+    bool r = false;
+    switch (oper) {
+    case O_IS:
+    case O_IS_NOT:
+        r = a.kind == V_STR || a.kind == V_TEXT || (value_is_number(a) && value_is_number(b))
+                ? value_equal(a, b)
+                : value_same(a, b);
+        *out = v_bool(r == (oper == O_IS));
+        return true;
+    case O_IN:
+    case O_NOT_IN:
+        if (!value_contains(in, b, a, &r, e)) {
+            error_locate(e, node_span(in, n));
+            return false;
+        }
+        *out = v_bool(r == (oper == O_IN));
+        return true;
+    default: break;
+    }
+    if (a.kind != V_TENSOR && b.kind != V_TENSOR) return host_binary(in, n, oper, a, b, out, e);
+    Value other = a.kind == V_TENSOR ? b : a;
+    if (other.kind == V_TENSOR || value_is_number(other)) {
+        if (tensor_binary(in, oper, a, b, out, e)) return true;
+        error_locate(e, node_span(in, n));
+        return false;
+    }
+    if (oper == O_EQ || oper == O_NE) { /* x == none, x == "text": a plain answer */
+        if (is_sequence(other)) return list_with_tensor(in, n, oper, a, b, e);
+        *out = v_bool(oper == O_NE);
+        return true;
+    }
+    return list_with_tensor(in, n, oper, a, b, e);
+}
+
+bool operate_unary(Interp *in, const Node *n, int oper, Value a, Value *out, LangError *e) {
+    if (a.kind == V_TENSOR && oper != O_NOT) {
+        if (tensor_unary(in, oper, a, out, e)) return true;
+        error_locate(e, node_span(in, n));
+        return false;
+    }
+    switch (oper) {
+    case O_NOT: {
+        bool b;
+        TRY(truth_at(in, n, "not", a, &b, e));
+        *out = v_bool(!b);
+        return true;
+    }
+    case O_NEG:
+        if (a.kind == V_INT && a.i == INT64_MIN)
+            return fail_at(in, n, e, "int overflow: -(%lld) does not fit 64 bits", (long long)a.i);
+        if (value_is_number(a)) {
+            *out =
+                a.kind == V_FLOAT ? v_float(-a.f) : v_int(a.kind == V_INT ? -a.i : -(int64_t)a.b);
+            return true;
+        }
+        break;
+    case O_POS:
+        if (value_is_number(a)) {
+            *out = a.kind == V_BOOL ? v_int(a.b) : a;
+            return true;
+        }
+        break;
+    case O_INVERT:
+        if (a.kind == V_INT || a.kind == V_BOOL) {
+            *out = a.kind == V_BOOL ? v_bool(!a.b) : v_int(~a.i);
+            return true;
+        }
+        break;
+    default: break;
+    }
+    return fail_at(in, n, e, "'%s' does not work on %s", oper_text[oper], value_type_name(a));
+}

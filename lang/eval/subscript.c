@@ -1,0 +1,373 @@
+/* subscript.c: a[i] on host containers (lists, ranges, strings, maps, objects), and going
+ * through things with `for`. A loop over a string goes by code point, over a map by key, over a
+ * tensor along its first axis.
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/eval.h"
+#include "lang/tensor/tensor.h"
+#include "lang/error/utf8.h"
+#include <string.h>
+
+/* ---- reading ---- */
+
+static bool whole_index(Interp *in, const Node *n, Value sub, const char *what, int64_t *i,
+                        LangError *e) {
+    if (sub.kind == V_INT) {
+        *i = sub.i;
+        return true;
+    }
+    if (sub.kind == V_BOOL) {
+        *i = sub.b;
+        return true;
+    }
+    if (sub.kind == V_TENSOR && type_numel(tensor_type(sub.tensor)) == 1 &&
+        !dtype_is_float(tensor_type(sub.tensor)->dtype)) {
+        Value v;
+        TRY(tensor_item(in, sub.tensor, &v, e));
+        *i = v.kind == V_BOOL ? v.b : v.i;
+        return true;
+    }
+    fail_at(in, n, e, "a %s is indexed by an int, not %s", what, value_type_name(sub));
+    if (sub.kind == V_FLOAT) error_hint(e, "int(i), or // for whole division");
+    return false;
+}
+
+static bool in_range(Interp *in, const Node *n, const char *what, int64_t *i, int64_t count,
+                     LangError *e) {
+    int64_t at = *i < 0 ? *i + count : *i;
+    if (at < 0 || at >= count) {
+        if (count == 0)
+            return fail_at(in, n, e, "index %lld is out of range: the %s is empty", (long long)*i,
+                           what);
+        return fail_at(in, n, e, "index %lld is out of range: the %s has %lld elements",
+                       (long long)*i, what, (long long)count);
+    }
+    *i = at;
+    return true;
+}
+
+static bool slice_bound(Interp *in, const Node *n, Value v, int64_t missing, int64_t count,
+                        int64_t *out, LangError *e) {
+    if (v.kind == V_NONE) {
+        *out = missing;
+        return true;
+    }
+    TRY(whole_index(in, n, v, "slice", out, e));
+    if (*out < 0) *out = *out < -count ? 0 : *out + count;
+    if (*out > count) *out = count;
+    return true;
+}
+
+/* start, stop and step of a slice over count elements, clamped; stop >= start. */
+static bool slice_bounds(Interp *in, const Node *n, const Slice *s, int64_t count, int64_t *start,
+                         int64_t *stop, int64_t *step, LangError *e) {
+    *step = 1;
+    if (s->step.kind != V_NONE) TRY(whole_index(in, n, s->step, "slice", step, e));
+    if (*step <= 0) {
+        fail_at(in, n, e, "a slice's step must be positive, not %lld", (long long)*step);
+        return error_hint(e, "reversed(xs), or flip(x, axis) for tensors");
+    }
+    TRY(slice_bound(in, n, s->start, 0, count, start, e));
+    TRY(slice_bound(in, n, s->stop, count, count, stop, e));
+    if (*stop < *start) *stop = *start;
+    return true;
+}
+
+static bool list_get_sub(Interp *in, const Node *n, Value a, Value sub, Value *out, LangError *e) {
+    int64_t count = sequence_count(a), i, stop, step;
+    if (sub.kind == V_SLICE) {
+        TRY(slice_bounds(in, n, sub.slice, count, &i, &stop, &step, e));
+        *out = v_list(in, (size_t)((stop - i + step - 1) / step));
+        for (; i < stop; i += step) list_push(out->list, sequence_at(a, i));
+        return true;
+    }
+    TRY(whole_index(in, n, sub, "list", &i, e));
+    TRY(in_range(in, n, "list", &i, count, e));
+    *out = sequence_at(a, i);
+    return true;
+}
+
+static bool str_get_sub(Interp *in, const Node *n, Value a, Value sub, Value *out, LangError *e) {
+    Str *s = a.str;
+    int64_t count = (int64_t)str_chars(s), i, stop, step;
+    if (sub.kind != V_SLICE) {
+        TRY(whole_index(in, n, sub, "string", &i, e));
+        TRY(in_range(in, n, "string", &i, count, e));
+        size_t at = str_offset(s, (size_t)i);
+        *out = v_str(s->s + at, utf8_skip(s->s + at, s->n - at, 1));
+        return true;
+    }
+    TRY(slice_bounds(in, n, sub.slice, count, &i, &stop, &step, e));
+    size_t from = str_offset(s, (size_t)i), to = str_offset(s, (size_t)stop);
+    if (step == 1) {
+        *out = v_str(s->s + from, to - from);
+        return true;
+    }
+    Bytes b = {0};
+    while (from < to) {
+        bytes_add(&b, s->s + from, utf8_skip(s->s + from, to - from, 1));
+        from += utf8_skip(s->s + from, to - from, (size_t)step);
+    }
+    *out = v_str(b.data ? b.data : "", b.n);
+    bytes_fini(&b);
+    return true;
+}
+
+static bool no_key(Interp *in, const Node *n, MapV *m, Value key, LangError *e) {
+    if (key.kind == V_INT) return fail_at(in, n, e, "the map has no key %lld", (long long)key.i);
+    if (key.kind != V_STR)
+        return fail_at(in, n, e, "keys of maps are strings or ints, not %s", value_type_name(key));
+    fail_at(in, n, e, "the map has no key '%.100s'", key.str->s);
+    NameList names = {0};
+    Value k, v;
+    for (size_t i = 0; mapv_at(m, i, &k, &v); i++)
+        if (k.kind == V_STR) names_add(&names, k.str->s);
+    const char *near = nearest_name(key.str->s, key.str->n, names.name, names.n);
+    if (near)
+        error_label(e, e->at, "did you mean '%.100s'?", near);
+    else
+        error_hint(e, "m.get(key, otherwise)");
+    names_fini(&names);
+    return false;
+}
+
+bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_subs, Value *out,
+                   LangError *e) {
+    if (a.kind == V_TENSOR) {
+        if (tensor_index(in, a.tensor, sub, n_subs, out, e)) return true;
+        error_locate(e, node_span(in, n));
+        return false;
+    }
+    if (n_subs != 1 && a.kind != V_OBJECT) {
+        fail_at(in, n, e, "a %s takes one index, not %d", value_type_name(a), n_subs);
+        return a.kind == V_LIST ? error_hint(e, "xs[i][j]; tensor(xs)[i, j]") : false;
+    }
+    Value look = v_none();
+    bool ok;
+    switch (a.kind) {
+    case V_LIST:
+    case V_RANGE: return list_get_sub(in, n, a, sub[0], out, e);
+    case V_STR: return str_get_sub(in, n, a, sub[0], out, e);
+    case V_TEXT:
+        TRY(value_look(in, a, &look, e));
+        ok = str_get_sub(in, n, look, sub[0], out, e);
+        value_drop(look);
+        return ok;
+    case V_MAP: {
+        Value key = sub[0], *v;
+        if (key.kind == V_TEXT) TRY(value_look(in, key, &look, e));
+        v = map_find(a.map, look.kind == V_STR ? look : key);
+        ok = v || no_key(in, n, a.map, look.kind == V_STR ? look : key, e);
+        if (v) *out = value_ref(*v);
+        value_drop(look);
+        return ok;
+    }
+    case V_OBJECT:
+        if (n_subs != 1) return fail_at(in, n, e, "an object takes one index, not %d", n_subs);
+        if (sub[0].kind == V_TEXT) {
+            TRY(value_look(in, sub[0], &look, e));
+            ok = object_subscript(in, n, a.obj, look, out, e);
+            value_drop(look);
+            return ok;
+        }
+        return object_subscript(in, n, a.obj, sub[0], out, e);
+    default:
+        fail_at(in, n, e, "%s cannot be indexed", value_type_name(a));
+        return value_is_callable(a) ? error_hint(e, "call it: f(x)") : false;
+    }
+}
+
+/* ---- writing ---- */
+
+static bool list_set_slice(Interp *in, const Node *n, List *l, const Slice *s, Value v,
+                           LangError *e) {
+    int64_t i, stop, step;
+    TRY(slice_bounds(in, n, s, l->n, &i, &stop, &step, e));
+    if (v.kind != V_LIST && v.kind != V_RANGE)
+        return fail_at(in, n, e, "a slice of a list is replaced by a list, not %s",
+                       value_type_name(v));
+    int64_t count = (stop - i + step - 1) / step;
+    if (count != sequence_count(v))
+        return fail_at(in, n, e, "the slice has %lld elements, the value %lld", (long long)count,
+                       (long long)sequence_count(v));
+    for (int64_t k = 0; k < count; k++) value_set(&l->v[i + k * step], sequence_at(v, k));
+    return true;
+}
+
+static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangError *e) {
+    int64_t i;
+    switch (a.kind) {
+    case V_LIST:
+        if (sub.kind == V_SLICE) return list_set_slice(in, n, a.list, sub.slice, *v, e);
+        TRY(whole_index(in, n, sub, "list", &i, e));
+        TRY(in_range(in, n, "list", &i, a.list->n, e));
+        value_set(&a.list->v[i], *v);
+        break;
+    case V_MAP: {
+        Value key = value_ref(sub);
+        if (sub.kind == V_TEXT) {
+            value_drop(key);
+            TRY(value_look(in, sub, &key, e));
+        }
+        if (key.kind != V_STR && key.kind != V_INT) {
+            value_drop(key);
+            return fail_at(in, n, e, "keys of maps are strings or ints, not %s",
+                           value_type_name(sub));
+        }
+        mapv_put(a.map, key, *v);
+        break;
+    }
+    case V_OBJECT: {
+        const char *name = value_name(sub);
+        Value *items = object_target(a.obj, &sub);
+        if (items) return set(in, n, *items, sub, v, e);
+        if (!name)
+            return fail_at(in, n, e, "an object is indexed by the name of a field, not %s",
+                           value_type_name(sub));
+        object_set(in, a.obj, name, *v);
+        break;
+    }
+    case V_STR:
+    case V_TEXT:
+        fail_at(in, n, e, "strings do not change");
+        return error_hint(e, "s = s.replace(old, new)");
+    case V_RANGE:
+        fail_at(in, n, e, "a range does not change");
+        return error_hint(e, "list(range(n)) makes a list that does");
+    default: return fail_at(in, n, e, "elements of %s cannot be assigned", value_type_name(a));
+    }
+    *v = v_none(); /* consumed */
+    return true;
+}
+
+bool subscript_set(Interp *in, const Node *n, Value a, Value sub, Value v, LangError *e) {
+    bool ok = set(in, n, a, sub, &v, e);
+    value_drop(v);
+    return ok;
+}
+
+bool subscript_del(Interp *in, const Node *n, Value a, Value sub, LangError *e) {
+    int64_t i, stop = 0, step = 1;
+    Value old, *items = a.kind == V_OBJECT ? object_target(a.obj, &sub) : NULL;
+    if (items) return subscript_del(in, n, *items, sub, e);
+    if (a.kind == V_LIST) {
+        List *l = a.list;
+        if (sub.kind == V_SLICE) {
+            TRY(slice_bounds(in, n, sub.slice, l->n, &i, &stop, &step, e));
+            if (step != 1) return fail_at(in, n, e, "del takes a slice with step 1");
+        } else {
+            TRY(whole_index(in, n, sub, "list", &i, e));
+            TRY(in_range(in, n, "list", &i, l->n, e));
+            stop = i + 1;
+        }
+        for (int64_t k = i; k < stop && i < l->n; k++) {
+            old = l->v[i];
+            memmove(&l->v[i], &l->v[i + 1], (size_t)(l->n - (uint32_t)i - 1) * sizeof *l->v);
+            l->n--;
+            value_drop(old);
+        }
+        return true;
+    }
+    if (a.kind == V_MAP || a.kind == V_OBJECT) {
+        MapV *m = a.kind == V_MAP ? a.map : a.obj->field;
+        if (!mapv_remove(m, sub, &old)) return no_key(in, n, m, sub, e);
+        value_drop(old);
+        return true;
+    }
+    return fail_at(in, n, e, "del does not take elements out of %s", value_type_name(a));
+}
+
+bool eval_subs(Interp *in, Node *n, Value *sub, int *n_subs, LangError *e) {
+    *n_subs = 0;
+    if (n->n_kids - 1 > MAX_SUBS) return fail_at(in, n, e, "more than %d subscripts", MAX_SUBS);
+    for (uint32_t k = 1; k < n->n_kids; k++) {
+        Node *s = n->kid[k];
+        Value v, part[3] = {v_none(), v_none(), v_none()};
+        bool ok = true;
+        if (s->kind == N_ELLIPSIS) {
+            v = v_ellipsis();
+        } else if (s->kind == N_SLICE) {
+            for (uint32_t i = 0; i < 3 && ok; i++)
+                if (i < s->n_kids && s->kid[i]) ok = eval(in, s->kid[i], &part[i], e);
+            if (ok)
+                v = v_slice(part[0], part[1], part[2]);
+            else
+                for (int i = 0; i < 3; i++) value_drop(part[i]);
+        } else {
+            ok = eval(in, s, &v, e);
+        }
+        if (!ok) {
+            while (*n_subs > 0) value_drop(sub[--*n_subs]);
+            return false;
+        }
+        sub[(*n_subs)++] = v;
+    }
+    return true;
+}
+
+/* ---- iteration ---- */
+
+bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e) {
+    *it = (Iter){.over = v_none()};
+    const Value *items = over.kind == V_OBJECT ? object_items(over.obj) : NULL;
+    if (items) over = *items;
+    switch (over.kind) {
+    case V_LIST: break;
+    case V_RANGE: it->n = range_count(over.range); break;
+    case V_MAP: it->version = over.map->version; break;
+    case V_STR: break;
+    case V_TEXT: return value_look(in, over, &it->over, e);
+    case V_TENSOR:
+        if (tensor_type(over.tensor)->rank == 0)
+            return fail_at(in, n, e, "cannot loop over a tensor with one number");
+        it->n = tensor_type(over.tensor)->shape[0];
+        break;
+    case V_INT: fail_at(in, n, e, "cannot loop over int"); return error_hint(e, "range(n)");
+    default: return fail_at(in, n, e, "cannot loop over %s", value_type_name(over));
+    }
+    it->over = value_ref(over);
+    if (in->progress) it->bar = progress_find(in, over);
+    return true;
+}
+
+int iter_next(Interp *in, Iter *it, Value *out, LangError *e) {
+    if (it->bar && it->i > 0) progress_step(in, it->bar);
+    Value key, v;
+    switch (it->over.kind) {
+    case V_LIST:
+        if (it->i >= it->over.list->n) return 0;
+        *out = value_ref(it->over.list->v[it->i++]);
+        return 1;
+    case V_RANGE:
+        if (it->i >= it->n) return 0;
+        *out = v_int(range_at(it->over.range, it->i++));
+        return 1;
+    case V_STR: {
+        Str *s = it->over.str;
+        if (it->byte >= s->n) return 0;
+        size_t len = utf8_skip(s->s + it->byte, s->n - it->byte, 1);
+        *out = v_str(s->s + it->byte, len);
+        it->byte += len;
+        it->i++;
+        return 1;
+    }
+    case V_MAP:
+        if (it->over.map->version != it->version) {
+            error_set(e, "the map got or lost keys while a loop goes through it");
+            error_hint(e, "for k in m.keys()");
+            return -1;
+        }
+        if (!mapv_at(it->over.map, (size_t)it->i++, &key, &v)) return 0;
+        *out = value_ref(key);
+        return 1;
+    case V_TENSOR:
+        if (it->i >= it->n) return 0;
+        return tensor_iter(in, it->over.tensor, it->i++, out, e) ? 1 : -1;
+    default: return 0;
+    }
+}
+
+void iter_close(Interp *in, Iter *it) {
+    if (it->bar) progress_end(in, it->bar);
+    value_drop(it->over);
+    it->over = v_none();
+}

@@ -1,0 +1,645 @@
+/* io.c: reading and writing whole files: gzip, the choice of format by name, atomic writes, and the
+ * trees that files hold. The formats themselves are in io_npy.c, io_safetensors.c, io_csv.c,
+ * io_raw.c (idx, bytes) and io_json.c; how elements become tensors is in io_element.c.
+ * SPDX-License-Identifier: MIT */
+#include "lang/file/io.h"
+#include "lang/file/io_format.h"
+#include "runtime/base/map.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum {
+    MAX_NEST = 16, /* levels of "/" in a name                                                  */
+    JSON_NODES = 64 * 1000 * 1000,
+    META_NODES = 2 * 1000 * 1000
+};
+#define INFLATE_BASE   ((size_t)64 << 20)
+#define INFLATE_RATIO  128
+#define MAX_FILE_BYTES ((size_t)1 << 40)
+
+/* ---- Trees ---- */
+
+void io_fini(IoValue *v) {
+    if (v->kind == IO_STR) free(v->str);
+    if (v->kind == IO_TENSOR) {
+        buf_unref(&v->tensor->buf);
+        free(v->tensor);
+    }
+    if (v->kind == IO_LIST || v->kind == IO_MAP) {
+        for (uint32_t i = 0; i < v->n; i++) {
+            io_fini(&v->kid[i]);
+            if (v->key) free(v->key[i]);
+        }
+        free(v->kid);
+        free(v->key);
+    }
+    *v = (IoValue){0};
+}
+
+static IoValue *grow(IoValue *v) {
+    if (v->n == v->cap) {
+        v->cap = v->cap ? 2 * v->cap : 4;
+        v->kid = xrealloc(v->kid, v->cap * sizeof *v->kid);
+        if (v->kind == IO_MAP) v->key = xrealloc(v->key, v->cap * sizeof *v->key);
+    }
+    v->kid[v->n] = (IoValue){0};
+    return &v->kid[v->n++];
+}
+
+IoValue *io_push(IoValue *list) { return grow(list); }
+
+IoValue *io_put(IoValue *map, const char *key, size_t n) {
+    IoValue *v = grow(map);
+    map->key[map->n - 1] = xstrndup(key, n);
+    return v;
+}
+
+IoValue *io_get(const IoValue *map, const char *key) {
+    for (uint32_t i = 0; map->kind == IO_MAP && i < map->n; i++)
+        if (!strcmp(map->key[i], key)) return &map->kid[i];
+    return NULL;
+}
+
+/* ---- Nesting by "/" ---- */
+
+/* A tree by first child and sibling while it grows; made into IoValues when complete. Found by the
+ * hash of the whole path. */
+typedef struct NestNode {
+    const char *path;
+    size_t n_path, name_at;
+    uint32_t first, last, next;
+    IoValue *leaf;
+} NestNode;
+typedef struct Nest {
+    NestNode *node;
+    uint32_t n, cap;
+    Map by_path;
+} Nest;
+
+static uint32_t nest_add(Nest *t, uint32_t parent, const char *path, size_t n, size_t name_at) {
+    if (t->n == t->cap) {
+        t->cap = t->cap ? 2 * t->cap : 64;
+        t->node = xrealloc(t->node, t->cap * sizeof *t->node);
+    }
+    uint32_t i = t->n++;
+    t->node[i] = (NestNode){.path = path, .n_path = n, .name_at = name_at};
+    if (i) {
+        NestNode *p = &t->node[parent];
+        if (p->last)
+            t->node[p->last].next = i;
+        else
+            p->first = i;
+        p->last = i;
+        map_put(&t->by_path, hash_bytes(path, n, 0), (void *)(uintptr_t)i);
+    }
+    return i;
+}
+
+/* False when the name cannot be a path: empty parts, too deep, or a leaf where another name needs a
+ * level. */
+static bool nest_name(Nest *t, const char *name, IoValue *leaf) {
+    uint32_t at = 0;
+    size_t begin = 0;
+    for (int depth = 0;; depth++) {
+        size_t end = begin + strcspn(name + begin, "/");
+        if (end == begin || depth == MAX_NEST || t->node[at].leaf) return false;
+        uint32_t i = (uint32_t)(uintptr_t)map_get(&t->by_path, hash_bytes(name, end, 0));
+        if (i && (t->node[i].n_path != end || memcmp(t->node[i].path, name, end))) return false;
+        if (!i) i = nest_add(t, at, name, end, begin);
+        at = i;
+        if (!name[end]) break;
+        begin = end + 1;
+    }
+    if (t->node[at].leaf || t->node[at].first) return false;
+    t->node[at].leaf = leaf;
+    return true;
+}
+
+/* The number that a canonical decimal key is, or -1. */
+static int64_t key_number(const char *s) {
+    if (!*s || (s[0] == '0' && s[1])) return -1;
+    int64_t n = 0;
+    for (; *s; s++) {
+        if (*s < '0' || *s > '9' || n > INT32_MAX) return -1;
+        n = 10 * n + (*s - '0');
+    }
+    return n;
+}
+
+static void list_if_numbered(IoValue *v) {
+    if (v->n == 0) return;
+    IoValue *sorted = xcalloc(v->n, sizeof *sorted);
+    bool *seen = xcalloc(v->n, sizeof *seen), ok = true;
+    for (uint32_t i = 0; i < v->n && ok; i++) {
+        int64_t k = key_number(v->key[i]);
+        ok = k >= 0 && k < v->n && !seen[k];
+        if (ok) {
+            seen[k] = true;
+            sorted[k] = v->kid[i];
+        }
+    }
+    if (ok) {
+        for (uint32_t i = 0; i < v->n; i++) free(v->key[i]);
+        free(v->key);
+        free(v->kid);
+        *v = (IoValue){.kind = IO_LIST, .kid = sorted, .n = v->n, .cap = v->n};
+    } else {
+        free(sorted);
+    }
+    free(seen);
+}
+
+static void nest_build(const Nest *t, uint32_t i, IoValue *out) {
+    if (t->node[i].leaf) {
+        *out = *t->node[i].leaf;
+        *t->node[i].leaf = (IoValue){0};
+        return;
+    }
+    *out = (IoValue){.kind = IO_MAP};
+    for (uint32_t k = t->node[i].first; k; k = t->node[k].next) {
+        const NestNode *n = &t->node[k];
+        nest_build(t, k, io_put(out, n->path + n->name_at, n->n_path - n->name_at));
+    }
+    list_if_numbered(out);
+}
+
+void io_nest(IoValue *flat) {
+    Nest t = {0};
+    nest_add(&t, 0, "", 0, 0);
+    bool ok = true;
+    for (uint32_t i = 0; i < flat->n && ok; i++) ok = nest_name(&t, flat->key[i], &flat->kid[i]);
+    if (ok) {
+        IoValue nested;
+        nest_build(&t, 0, &nested);
+        io_fini(flat);
+        *flat = nested;
+    }
+    map_fini(&t.by_path);
+    free(t.node);
+}
+
+/* ---- Reading ---- */
+
+static bool io_error(Err *err, const char *doing, const char *path) {
+    return err_set(err, ERR_IO, "cannot %s '%s': %s", doing, path, strerror(errno));
+}
+
+bool io_put_meta(const char *json, size_t n, IoValue *flat, Err *err) {
+    IoValue host;
+    TRY(json_parse(json, n, META_NODES, &host, err));
+    for (uint32_t i = 0; host.kind == IO_MAP && i < host.n; i++) {
+        *io_put(flat, host.key[i], strlen(host.key[i])) = host.kid[i];
+        host.kid[i] = (IoValue){0};
+    }
+    io_fini(&host);
+    return true;
+}
+
+bool io_read(const char *path, Buf **out, Err *err) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0) return io_error(err, "read", path);
+    bool has_stat = fstat(fd, &st) == 0;
+    if (!has_stat || S_ISDIR(st.st_mode)) {
+        if (has_stat) errno = EISDIR;
+        io_error(err, "read", path);
+        close(fd);
+        return false;
+    }
+    /* Pipes and /proc say size 0: then the buffer grows. */
+    Buf *b = buf_new(st.st_size > 0 ? (size_t)st.st_size + 1 : 65536);
+    for (;;) {
+        if (b->n == b->cap) buf_reserve(b, b->cap);
+        ssize_t n =
+            read(fd, b->data + b->n, b->cap - b->n < (1u << 30) ? b->cap - b->n : (1u << 30));
+        if (n == 0) break;
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 || b->n + (size_t)n > MAX_FILE_BYTES) {
+            if (n >= 0) errno = EFBIG;
+            io_error(err, "read", path);
+            close(fd);
+            buf_unref(&b);
+            return false;
+        }
+        b->n += (size_t)n;
+    }
+    close(fd);
+    *out = b;
+    return true;
+}
+
+size_t io_inflate_limit(size_t n) { return INFLATE_BASE + INFLATE_RATIO * n; }
+
+static bool inflate_bytes(const char *name, const Buf *in, Buf **out, Err *err) {
+    size_t limit = io_inflate_limit(in->n), taken = 0;
+    z_stream z = {0};
+    if (inflateInit2(&z, 15 + 16) != Z_OK) return err_set(err, ERR_MEMORY, "cannot start zlib");
+    Buf *b = buf_new(in->n * 4 < limit ? in->n * 4 + 4096 : limit + 1);
+    int rc = Z_OK;
+    while (rc == Z_OK || rc == Z_STREAM_END) {
+        if (z.avail_in == 0 && taken < in->n) {
+            size_t n = in->n - taken < (1u << 30) ? in->n - taken : (1u << 30);
+            z.next_in = in->data + taken;
+            z.avail_in = (uInt)n;
+            taken += n;
+        }
+        if (rc == Z_STREAM_END) {
+            if (z.avail_in == 0) break; /* several members may follow each other */
+            rc = inflateReset(&z);
+            continue;
+        }
+        if (b->n == b->cap) buf_reserve(b, b->cap < limit ? b->cap : 1);
+        size_t room = b->cap - b->n < (1u << 30) ? b->cap - b->n : (1u << 30);
+        z.next_out = b->data + b->n;
+        z.avail_out = (uInt)room;
+        rc = inflate(&z, Z_NO_FLUSH);
+        b->n += room - z.avail_out;
+        if (rc == Z_BUF_ERROR && z.avail_in == 0 && taken == in->n && z.avail_out > 0) break;
+        if (rc == Z_BUF_ERROR) rc = Z_OK;
+        if (b->n > limit) break;
+    }
+    inflateEnd(&z);
+    if (b->n > limit) {
+        err_set(err, ERR_LIMIT, "'%s' inflates to more than %zu MiB from %zu bytes", name,
+                limit >> 20, in->n);
+        err_hint(err, "if that is meant: gunzip it first");
+    } else if (rc == Z_STREAM_END) {
+        *out = b;
+        return true;
+    } else if (rc == Z_BUF_ERROR) {
+        err_set(err, ERR_PARSE, "'%s' is cut off: its gzip data end too soon", name);
+    } else {
+        err_set(err, ERR_PARSE, "'%s' is not valid gzip data", name);
+    }
+    buf_unref(&b);
+    return false;
+}
+
+/* ---- Formats by name ---- */
+
+typedef enum Format {
+    F_NPY,
+    F_NPZ,
+    F_SAFETENSORS,
+    F_CSV,
+    F_JSON,
+    F_JSONL,
+    F_YAML,
+    F_PNG,
+    F_PNM,
+    F_IDX,
+    F_TXT,
+    F_BIN,
+    F_UNKNOWN
+} Format;
+
+static const struct {
+    const char *tail;
+    Format format;
+} by_tail[] = {{".npy", F_NPY},   {".npz", F_NPZ},   {".safetensors", F_SAFETENSORS},
+               {".csv", F_CSV},   {".json", F_JSON}, {".jsonl", F_JSONL},
+               {".yaml", F_YAML}, {".yml", F_YAML},  {".png", F_PNG},
+               {".ppm", F_PNM},   {".pgm", F_PNM},   {".idx", F_IDX},
+               {"-ubyte", F_IDX}, {".txt", F_TXT},   {".bin", F_BIN}};
+enum { TAILS = sizeof by_tail / sizeof *by_tail };
+
+/* By form; what a file of the format holds, for errors. */
+#define FORM(f) (1u << IO_FORM_##f)
+static const struct {
+    unsigned forms;
+    const char *holds;
+} format_info[] = {
+    [F_NPY] = {FORM(TENSOR), "one tensor"},
+    [F_NPZ] = {FORM(ITEMS) | FORM(HOST) | FORM(TENSOR) | FORM(TEXT), "values by name"},
+    [F_SAFETENSORS] = {FORM(ITEMS) | FORM(HOST) | FORM(TENSOR) | FORM(TEXT), "values by name"},
+    [F_CSV] = {FORM(TENSOR) | FORM(HOST) | FORM(ITEMS), "a table"},
+    [F_JSON] = {FORM(TENSOR) | FORM(TEXT) | FORM(HOST) | FORM(ITEMS), "host values"},
+    [F_JSONL] = {FORM(TENSOR) | FORM(HOST) | FORM(ITEMS), "a list, one value per line"},
+    [F_YAML] = {FORM(TENSOR) | FORM(TEXT) | FORM(HOST) | FORM(ITEMS), "host values"},
+    [F_PNG] = {FORM(TENSOR), "one picture, a tensor"},
+    [F_PNM] = {FORM(TENSOR), "one picture, a tensor"},
+    [F_IDX] = {FORM(TENSOR), "one tensor"},
+    [F_TXT] = {FORM(TENSOR) | FORM(TEXT), "one tensor or text"},
+    [F_BIN] = {FORM(TENSOR) | FORM(TEXT), "one tensor or text"},
+};
+
+static bool has_tail(const char *s, size_t n, const char *tail) {
+    size_t m = strlen(tail);
+    return n > m && !strncasecmp(s + n - m, tail, m);
+}
+
+/* Index in by_tail; TAILS: none. */
+static int tail_of(const char *path, bool *is_gz) {
+    size_t n = strlen(path);
+    int i = 0;
+    *is_gz = has_tail(path, n, ".gz");
+    if (*is_gz) n -= 3;
+    while (i < TAILS && !has_tail(path, n, by_tail[i].tail)) i++;
+    return i;
+}
+
+static Format format_of(const char *path, bool *is_gz) {
+    int i = tail_of(path, is_gz);
+    return i < TAILS ? by_tail[i].format : F_UNKNOWN;
+}
+
+bool io_is_known(const char *path, bool to_save, Err *err) {
+    bool is_gz;
+    if (format_of(path, &is_gz) == F_UNKNOWN) {
+        Bytes tails = {0};
+        for (int i = 0; i < TAILS; i++)
+            bytes_printf(&tails, "%s%s",
+                         i == 0          ? ""
+                         : i + 1 < TAILS ? " "
+                                         : " or ",
+                         by_tail[i].tail);
+        err_set(err, ERR_ARG, "no file format is known for '%s'", path);
+        err_hint(err, "names end in %s%s", tails.data, to_save ? "" : ", or these and .gz");
+        bytes_fini(&tails);
+        return false;
+    }
+    if (to_save && is_gz)
+        return err_set(err, ERR_ARG, "save does not compress: '%s' ends in .gz", path);
+    return true;
+}
+
+bool io_is_by_name(const char *path) {
+    bool is_gz;
+    Format f = format_of(path, &is_gz);
+    return f == F_NPZ || f == F_SAFETENSORS;
+}
+
+bool io_can_save(const char *path, IoForm form, Err *err) {
+    TRY(io_is_known(path, true, err));
+    bool is_gz;
+    int i = tail_of(path, &is_gz);
+    Format f = by_tail[i].format;
+    if (format_info[f].forms >> form & 1) return true;
+    if (f == F_CSV) return err_set(err, ERR_ARG, "a .csv file holds a table, not text");
+    err_set(err, ERR_ARG, "a %s file holds %s", by_tail[i].tail, format_info[f].holds);
+    return err_hint(err, form == IO_FORM_HOST || form == IO_FORM_TEXT
+                             ? ".json holds host values"
+                             : ".safetensors holds tensors by name, and host values");
+}
+
+static bool decode(Format f, const char *name, Buf *b, const char *element, IoValue *out,
+                   Err *err) {
+    IoElement el = EL_U8;
+    if (element && *element) {
+        el = io_element_find(element, strlen(element));
+        if (f != F_BIN) {
+            err_set(err, ERR_ARG, "dtype= is for .bin files: '%s' says itself what it holds", name);
+            return err_hint(err, "load(path).to(%s)", element);
+        }
+        if (el == EL_COUNT)
+            return err_set(err, ERR_ARG, "'%s' is no element type of files", element);
+    }
+    switch (f) {
+    case F_NPY: return npy_decode(b, out, err);
+    case F_NPZ: return npz_decode(b, out, err);
+    case F_SAFETENSORS: return safetensors_decode(b, out, err);
+    case F_CSV: return csv_decode(b, out, err);
+    case F_JSON: return json_parse((const char *)b->data, b->n, JSON_NODES, out, err);
+    case F_JSONL: return jsonl_decode(b, JSON_NODES, out, err);
+    case F_YAML: return yaml_decode(b, out, err);
+    case F_PNG: return png_decode(b, out, err);
+    case F_PNM: return pnm_decode(b, out, err);
+    case F_IDX: return idx_decode(b, out, err);
+    default: return raw_decode(b, el, out, err);
+    }
+}
+
+bool io_decode(const char *name, Buf *bytes, const char *element, IoValue *out, Err *err) {
+    *out = (IoValue){0};
+    bool is_gz;
+    Format f = format_of(name, &is_gz);
+    if (f == F_UNKNOWN) return io_is_known(name, false, err);
+    Buf *b = NULL;
+    if (!is_gz)
+        b = buf_ref(bytes);
+    else
+        TRY(inflate_bytes(name, bytes, &b, err));
+    bool ok = decode(f, name, b, element, out, err);
+    buf_unref(&b);
+    if (!ok) io_fini(out);
+    return ok;
+}
+
+/* "cannot read 'a.npy': the header is cut off": a mistake in a file names it. */
+static void name_file(Err *err, const char *doing, const char *path) {
+    if (!err || !err->code || strstr(err->text, path)) return;
+    Err old = *err;
+    err_set(err, old.code, "cannot %s '%.200s': %.280s", doing, path, old.text);
+    if (old.hint[0]) err_hint(err, "%s", old.hint);
+}
+
+bool io_load(const char *path, const char *element, Buf **bytes, IoValue *out, Err *err) {
+    *out = (IoValue){0};
+    Buf *b = NULL;
+    TRY(io_is_known(path, false, err));
+    TRY(io_read(path, &b, err));
+    bool ok = io_decode(path, b, element, out, err);
+    if (ok && bytes) *bytes = buf_ref(b);
+    buf_unref(&b);
+    if (!ok) name_file(err, "read", path);
+    return ok;
+}
+
+/* ---- Writing ---- */
+
+static bool make_parents(const char *path, Err *err) {
+    char dir[PATH_MAX];
+    if (strlen(path) >= sizeof dir)
+        return err_set(err, ERR_IO, "the path is too long: '%.100s...'", path);
+    for (size_t i = 1; path[i]; i++) {
+        if (path[i] != '/') continue;
+        memcpy(dir, path, i);
+        dir[i] = 0;
+        if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+            return io_error(err, "make the directory", dir);
+    }
+    return true;
+}
+
+typedef struct Aside {
+    IoSink sink;
+    char name[PATH_MAX];
+} Aside;
+
+/* A file beside the target, so that a crash leaves the old one whole. */
+static bool aside_open(Aside *a, const char *path, Err *err) {
+    TRY(make_parents(path, err));
+    const char *slash = strrchr(path, '/');
+    int n =
+        snprintf(a->name, sizeof a->name, "%.*s.%s.%ld.tmp", slash ? (int)(slash - path + 1) : 0,
+                 path, slash ? slash + 1 : path, (long)getpid());
+    if (n >= (int)sizeof a->name)
+        return err_set(err, ERR_IO, "the path is too long: '%.100s...'", path);
+    a->sink = (IoSink){.fd = open(a->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
+    return a->sink.fd >= 0 || io_error(err, "write", path);
+}
+
+static bool aside_close(Aside *a, const char *path, bool ok, Err *err) {
+    if (ok && (a->sink.failed || fsync(a->sink.fd) != 0)) {
+        if (a->sink.failed) errno = a->sink.error;
+        ok = io_error(err, "write", path);
+    }
+    if (close(a->sink.fd) != 0 && ok) ok = io_error(err, "write", path);
+    if (ok && rename(a->name, path) != 0) ok = io_error(err, "write", path);
+    if (!ok) unlink(a->name);
+    return ok;
+}
+
+void io_put_bytes(IoSink *s, const void *data, size_t n) {
+    const char *p = data;
+    while (n && !s->failed) {
+        ssize_t w = write(s->fd, p, n < (1u << 30) ? n : (1u << 30));
+        if (w < 0 && errno == EINTR) continue;
+        if (w < 0) {
+            s->failed = true;
+            s->error = errno;
+        } else {
+            p += w;
+            n -= (size_t)w;
+            s->at += (uint64_t)w;
+        }
+    }
+}
+
+bool io_write(const char *path, const void *data, size_t n, Err *err) {
+    Aside a;
+    TRY(aside_open(&a, path, err));
+    io_put_bytes(&a.sink, data, n);
+    return aside_close(&a, path, true, err);
+}
+
+/* One tree of items and host values: the form that text formats are written from. */
+static bool tree_of(const IoItem *item, int n, const char *meta, size_t n_meta, IoValue *out,
+                    Err *err) {
+    *out = (IoValue){0};
+    if (n_meta) TRY(json_parse(meta, n_meta, JSON_NODES, out, err));
+    if (n == 0) return true;
+    if (out->kind == IO_NONE) out->kind = IO_MAP;
+    if (out->kind != IO_MAP)
+        return err_set(err, ERR_ARG, "the header beside tensors must be a map of names");
+    for (int i = 0; i < n; i++) {
+        IoValue *v =
+            io_get(out, item[i].name); /* a null keeps the tensor's place among the host values */
+        if (!v || v->kind != IO_NONE) v = io_put(out, item[i].name, strlen(item[i].name));
+        v->kind = IO_TENSOR;
+        v->tensor = xmalloc(sizeof *v->tensor);
+        v->tensor->type = item[i].type;
+        v->tensor->buf = buf_copy(item[i].data, (size_t)type_bytes(&item[i].type));
+    }
+    if (n == 1 && !item[0].name[0] && out->n == 1) { /* the tensor itself */
+        IoValue v = out->kid[0];
+        out->kid[0] = (IoValue){0};
+        io_fini(out);
+        *out = v;
+        return true;
+    }
+    io_nest(out);
+    return true;
+}
+
+/* Tensors become nested lists. */
+static bool make_lists(IoValue *v, Err *err) {
+    for (uint32_t i = 0; (v->kind == IO_LIST || v->kind == IO_MAP) && i < v->n; i++)
+        TRY(make_lists(&v->kid[i], err));
+    if (v->kind != IO_TENSOR) return true;
+    Bytes text = {0};
+    json_print(v, -1, &text);
+    io_fini(v);
+    bool ok = json_parse(text.data, text.n, JSON_NODES, v, err);
+    bytes_fini(&text);
+    return ok;
+}
+
+static bool encode_tree(Format f, IoSink *s, IoValue *v, Err *err) {
+    if (f == F_CSV) return csv_encode(s, v, err);
+    if (f == F_YAML) return make_lists(v, err) && yaml_encode(s, v, err);
+    if (f == F_JSONL) return make_lists(v, err) && jsonl_encode(s, v, err);
+    Bytes text = {0};
+    json_print(v, 1, &text);
+    bytes_putc(&text, '\n');
+    io_put_bytes(s, text.data, text.n);
+    bytes_fini(&text);
+    return true;
+}
+
+static bool encode_bytes(IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta,
+                         Err *err) {
+    if (n == 1) {
+        io_put_bytes(s, item->data, (size_t)type_bytes(&item->type));
+        return true;
+    }
+    IoValue v = {0};
+    TRY(json_parse(meta, n_meta, 16, &v, err));
+    bool ok = v.kind == IO_STR;
+    if (ok) io_put_bytes(s, v.str, v.n_str);
+    io_fini(&v);
+    return ok || err_set(err, ERR_ARG, "a .txt or .bin file holds a string or one tensor");
+}
+
+static bool encode(const char *path, Format f, IoSink *s, const IoItem *item, int n,
+                   const char *meta, size_t n_meta, Err *err) {
+    bool is_one = n == 1 && !item->name[0];
+    if (f == F_SAFETENSORS) return safetensors_encode(s, item, n, meta, n_meta, err);
+    if (f == F_NPZ) return npz_encode(s, item, n, meta, n_meta, err);
+    if (f == F_CSV || f == F_JSON || f == F_JSONL || f == F_YAML) {
+        IoValue v;
+        bool ok = tree_of(item, n, meta, n_meta, &v, err) && encode_tree(f, s, &v, err);
+        io_fini(&v);
+        return ok;
+    }
+    if ((f == F_TXT || f == F_BIN) && (is_one || n == 0))
+        return encode_bytes(s, item, n, meta, n_meta, err);
+    TRY(io_can_save(path, is_one ? IO_FORM_TENSOR : n ? IO_FORM_ITEMS : IO_FORM_HOST, err));
+    switch (f) {
+    case F_NPY: return npy_encode(s, item, err);
+    case F_PNG: return png_encode(s, item, err);
+    case F_PNM: return pnm_encode(s, item, err);
+    default: return idx_encode(s, item, err);
+    }
+}
+
+bool io_save(const char *path, const IoItem *item, int n, const char *meta, size_t n_meta,
+             Err *err) {
+    bool is_gz;
+    Format f = format_of(path, &is_gz);
+    TRY(io_is_known(path, true, err));
+    Aside a;
+    TRY(aside_open(&a, path, err));
+    bool ok = aside_close(&a, path, encode(path, f, &a.sink, item, n, meta, n_meta, err), err);
+    if (!ok) name_file(err, "write", path);
+    return ok;
+}
+
+bool io_save_reply(const char *path, const char *keys, size_t n_keys, const char *meta,
+                   size_t n_meta, const Reply *r, Err *err) {
+    IoItem *item = xcalloc(r->n + 1, sizeof *item);
+    char *copy = xstrndup(keys ? keys : "", n_keys), *p = copy;
+    bool ok = true, is_poisoned = false;
+    for (uint32_t i = 0; i < r->n && ok; i++) {
+        char *end = p ? strchr(p, '\n') : NULL;
+        if (!p)
+            ok = err_set(err, ERR_ARG, "save names fewer tensors than it has");
+        else
+            item[i] = (IoItem){.name = p, .type = r->value[i].type, .data = r->value[i].data};
+        is_poisoned |= r->value[i].status != 0;
+        if (end) *end = 0;
+        p = end ? end + 1 : NULL;
+    }
+    if (ok && !is_poisoned) ok = io_save(path, item, (int)r->n, meta, n_meta, err);
+    free(item);
+    free(copy);
+    return ok;
+}

@@ -1,0 +1,145 @@
+/* io_element.c: from the elements of a file to those of a tensor: types that the system lacks are
+ * widened, foreign byte orders swapped, bools made 0 or 1, and bytes that already lie right are
+ * shared instead of copied.
+ * SPDX-License-Identifier: MIT */
+#include "lang/file/io_format.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const IoElementInfo io_element[EL_COUNT] = {
+    [EL_BOOL] = {"bool", "BOOL", "b1", 1, DT_BOOL},
+    [EL_U8] = {"uint8", "U8", "u1", 1, DT_U8},
+    [EL_I8] = {"int8", "I8", "i1", 1, DT_I8},
+    [EL_U16] = {"uint16", "U16", "u2", 2, DT_I32},
+    [EL_I16] = {"int16", "I16", "i2", 2, DT_I32},
+    [EL_U32] = {"uint32", "U32", "u4", 4, DT_I64},
+    [EL_I32] = {"int32", "I32", "i4", 4, DT_I32},
+    [EL_U64] = {"uint64", "U64", "u8", 8, DT_I64},
+    [EL_I64] = {"int64", "I64", "i8", 8, DT_I64},
+    [EL_F16] = {"float16", "F16", "f2", 2, DT_F16},
+    [EL_BF16] = {"bfloat16", "BF16", "--", 2, DT_BF16},
+    [EL_F32] = {"float32", "F32", "f4", 4, DT_F32},
+    [EL_F64] = {"float64", "F64", "f8", 8, DT_F64},
+};
+
+IoElement io_element_of(DType d) {
+    static const IoElement of[DT_COUNT] = {
+        [DT_BOOL] = EL_BOOL, [DT_U8] = EL_U8,   [DT_I8] = EL_I8,
+        [DT_I32] = EL_I32,   [DT_I64] = EL_I64, [DT_F16] = EL_F16,
+        [DT_BF16] = EL_BF16, [DT_F32] = EL_F32, [DT_F64] = EL_F64};
+    return of[d];
+}
+
+IoElement io_element_find(const char *name, size_t n) {
+    static const struct {
+        const char *name;
+        IoElement el;
+    } alias[] = {{"half", EL_F16}, {"float", EL_F32}, {"double", EL_F64},
+                 {"long", EL_I64}, {"int", EL_I64},   {"byte", EL_U8}};
+    for (int i = 0; i < EL_COUNT; i++)
+        if (strlen(io_element[i].name) == n && !memcmp(io_element[i].name, name, n))
+            return (IoElement)i;
+    for (size_t i = 0; i < sizeof alias / sizeof *alias; i++)
+        if (strlen(alias[i].name) == n && !memcmp(alias[i].name, name, n)) return alias[i].el;
+    return EL_COUNT;
+}
+
+bool io_numel(const int64_t *shape, int rank, int64_t *out, Err *err) {
+    if (rank > MAX_DIMS)
+        return err_set(err, ERR_LIMIT, "%d axes are more than the %d that a tensor can have", rank,
+                       MAX_DIMS);
+    int64_t n = 1;
+    bool is_empty = false;
+    for (int i = 0; i < rank; i++) {
+        if (shape[i] < 0)
+            return err_set(err, ERR_PARSE, "an axis of %" PRId64 " elements", shape[i]);
+        is_empty |= shape[i] == 0;
+    }
+    for (int i = 0; i < rank; i++) {
+        int64_t extent = is_empty && shape[i] == 0 ? 1 : shape[i];
+        if (extent > MAX_NUMEL / n)
+            return err_set(err, ERR_LIMIT, "the shape has more elements than a tensor can hold");
+        n *= extent;
+    }
+    *out = is_empty ? 0 : n;
+    return true;
+}
+
+/* ---- Conversion ---- */
+
+static uint64_t load_bits(const uint8_t *p, int size, bool is_swapped) {
+    uint64_t v = 0;
+    for (int i = 0; i < size; i++) v |= (uint64_t)p[is_swapped ? size - 1 - i : i] << (8 * i);
+    return v;
+}
+
+static bool convert_one(IoElement el, uint64_t bits, uint8_t *out, Err *err) {
+    int32_t i32;
+    int64_t i64;
+    switch (el) {
+    case EL_BOOL: *out = bits != 0; return true;
+    case EL_U8: *out = (uint8_t)bits; return true;
+    case EL_I8: *out = (uint8_t)bits; return true;
+    case EL_U16: i32 = (int32_t)bits; break;
+    case EL_I16: i32 = (int16_t)bits; break;
+    case EL_I32: i32 = (int32_t)(uint32_t)bits; break;
+    case EL_U64:
+        if (bits >> 63)
+            return err_set(err, ERR_PARSE, "an element of %" PRIu64 " does not fit int64", bits);
+        /* fall through */
+    case EL_U32:
+    case EL_I64:
+        i64 = (int64_t)bits;
+        memcpy(out, &i64, 8);
+        return true;
+    case EL_F16:
+    case EL_BF16: memcpy(out, &bits, 2); return true;
+    case EL_F32: memcpy(out, &bits, 4); return true;
+    default: memcpy(out, &bits, 8); return true;
+    }
+    memcpy(out, &i32, 4);
+    return true;
+}
+
+static void release_part(void *data, void *ctx) {
+    (void)data;
+    Buf *whole = ctx;
+    buf_unref(&whole);
+}
+
+Buf *io_part(Buf *bytes, size_t at, size_t n) {
+    return buf_wrap(bytes->data + at, n, release_part, buf_ref(bytes));
+}
+
+bool io_tensor(IoValue *out, const int64_t *shape, int rank, IoElement el, bool is_swapped,
+               Buf *bytes, const void *data, Err *err) {
+    const IoElementInfo *info = &io_element[el];
+    TensorType type = {.dtype = (uint8_t)info->dtype, .rank = (uint8_t)rank};
+    int64_t n;
+    TRY(io_numel(shape, rank, &n, err));
+    memcpy(type.shape, shape, (size_t)rank * sizeof *shape);
+    int to = dtype_info[info->dtype].size_bytes;
+    bool is_same =
+        el == io_element_of(info->dtype) && el != EL_BOOL && (!is_swapped || info->size_bytes == 1);
+    Buf *b;
+    if (is_same && (uintptr_t)data % (uintptr_t)to == 0) {
+        b = buf_wrap((void *)data, (size_t)n * (size_t)to, release_part, buf_ref(bytes));
+    } else {
+        b = buf_new((size_t)n * (size_t)to + 1);
+        b->n = (size_t)n * (size_t)to;
+        const uint8_t *p = data;
+        if (is_same) memcpy(b->data, p, b->n);
+        for (int64_t i = 0; !is_same && i < n; i++) {
+            uint64_t bits = load_bits(p + i * info->size_bytes, info->size_bytes, is_swapped);
+            if (convert_one(el, bits, b->data + i * to, err)) continue;
+            buf_unref(&b);
+            return false;
+        }
+    }
+    out->kind = IO_TENSOR;
+    out->tensor = xmalloc(sizeof *out->tensor);
+    *out->tensor = (IoTensor){type, b};
+    return true;
+}

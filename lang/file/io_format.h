@@ -1,0 +1,86 @@
+/* io_format.h: what the formats (io_npy.c, io_npz.c, io_safetensors.c, ...) and io.c share: how
+ * elements are read, how far files may blow up, and where encoded bytes go. Private to lang/file/.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_FILE_IO_FORMAT_H
+#define GT_LANG_FILE_IO_FORMAT_H
+#include "lang/file/io.h"
+
+/* Element types that occur in files; those beyond dtypes.def are widened on load. */
+typedef enum IoElement {
+    EL_BOOL,
+    EL_U8,
+    EL_I8,
+    EL_U16,
+    EL_I16,
+    EL_U32,
+    EL_I32,
+    EL_U64,
+    EL_I64,
+    EL_F16,
+    EL_BF16,
+    EL_F32,
+    EL_F64,
+    EL_COUNT
+} IoElement;
+
+typedef struct IoElementInfo {
+    const char *name, *safetensors, *npy;
+    int size_bytes;
+    DType dtype;
+} IoElementInfo;
+extern const IoElementInfo io_element[EL_COUNT];
+IoElement io_element_of(DType d);
+IoElement io_element_find(const char *name, size_t n); /* "uint16", "half" ...; EL_COUNT: none */
+
+/* Product of extents; false when rank, an extent or the product is beyond the limits. */
+bool io_numel(const int64_t *shape, int rank, int64_t *out, Err *err);
+/* A tensor of numel elements at data, which lies in bytes: shared where layout and alignment allow,
+ * else converted. The caller has checked that data holds numel elements. */
+bool io_tensor(IoValue *out, const int64_t *shape, int rank, IoElement el, bool is_swapped,
+               Buf *bytes, const void *data, Err *err);
+
+/* n bytes of a file from at, sharing it: one reference. They must lie inside. */
+Buf *io_part(Buf *bytes, size_t at, size_t n);
+/* How many bytes compressed data of n bytes may become: they can blow up a thousandfold, and an
+ * honest file may be all zeros, but then it is small. */
+size_t io_inflate_limit(size_t n);
+
+/* Where encoders write: a file with errors remembered. at: bytes written so far. */
+typedef struct IoSink {
+    int fd;
+    bool failed;
+    int error;
+    uint64_t at;
+} IoSink;
+void io_put_bytes(IoSink *s, const void *data, size_t n);
+
+bool npy_decode(Buf *bytes, IoValue *out, Err *err);
+bool npy_encode(IoSink *s, const IoItem *item, Err *err);
+bool npy_header(const IoItem *item, Bytes *b, Err *err); /* all that is before the elements */
+bool npz_decode(Buf *bytes, IoValue *out, Err *err);
+bool npz_encode(IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta, Err *err);
+bool safetensors_decode(Buf *bytes, IoValue *out, Err *err);
+bool safetensors_encode(IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta,
+                        Err *err);
+bool csv_decode(Buf *bytes, IoValue *out, Err *err);
+bool csv_encode(IoSink *s, const IoValue *v, Err *err);
+bool idx_decode(Buf *bytes, IoValue *out, Err *err);
+bool idx_encode(IoSink *s, const IoItem *item, Err *err);
+bool jsonl_decode(Buf *bytes, size_t max_nodes, IoValue *out, Err *err); /* a list */
+bool jsonl_encode(IoSink *s, const IoValue *v, Err *err);
+bool yaml_decode(Buf *bytes, IoValue *out, Err *err);
+bool yaml_encode(IoSink *s, const IoValue *v, Err *err); /* no tensors */
+bool png_decode(Buf *bytes, IoValue *out, Err *err);
+bool png_encode(IoSink *s, const IoItem *item, Err *err);
+bool pnm_decode(Buf *bytes, IoValue *out, Err *err); /* .ppm and .pgm by their contents */
+bool pnm_encode(IoSink *s, const IoItem *item, Err *err);
+/* Is it a picture: uint8 (H, W) or (H, W, C) with C one of the digits in channels ("134")? */
+bool io_is_picture(const IoItem *item, const char *channels, Err *err);
+bool raw_decode(Buf *bytes, IoElement el, IoValue *out, Err *err);
+
+/* JSON text of a map, as save's meta: its values put beside the tensors of a flat map of names. */
+bool io_put_meta(const char *json, size_t n, IoValue *flat, Err *err);
+/* A map of names becomes nested maps at each "/"; levels named 0, 1, ... become lists. Stays as it
+ * is when a name has empty parts or is both a value and a level. */
+void io_nest(IoValue *flat);
+#endif

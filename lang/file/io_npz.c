@@ -1,0 +1,329 @@
+/* io_npz.c: NumPy's .npz: a zip archive whose members are .npy files, stored or deflated (format:
+ * PKWARE's APPNOTE 6.3, sections 4.3 and 4.5). Host values travel as JSON in one more member,
+ * gt.json, which NumPy shows as bytes. Written stored, with the elements on 64-byte boundaries so
+ * that reading shares the file's bytes; ZIP64 fields appear where sizes need them. Sizes are taken
+ * from the directory at the end, hence data descriptors need no care. No encryption, no parts.
+ * SPDX-License-Identifier: MIT */
+#include "lang/file/io_format.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum {
+    LOCAL_BYTES = 30,
+    CENTRAL_BYTES = 46,
+    END_BYTES = 22,
+    END64_BYTES = 56,
+    LOCATOR_BYTES = 20,
+    MAX_COMMENT = 65535,
+    STORED = 0,
+    DEFLATED = 8,
+    MAX_RATIO = 1032, /* deflate's own limit */
+    ALIGN = 64,
+    PAD_ID = 0xd935, /* the extra field that other aligning writers use */
+};
+#define META_MEMBER "gt.json"
+
+typedef struct Member {
+    const char *name; /* in the file, not terminated; a writer's: terminated */
+    size_t n_name;
+    uint32_t flags, method, crc;
+    uint64_t packed, size, at;
+} Member;
+
+static uint32_t u16(const uint8_t *p) { return p[0] | (uint32_t)p[1] << 8; }
+static uint32_t u32(const uint8_t *p) { return u16(p) | u16(p + 2) << 16; }
+static uint64_t u64(const uint8_t *p) { return u32(p) | (uint64_t)u32(p + 4) << 32; }
+
+/* ---- Reading ---- */
+
+typedef struct Directory {
+    uint64_t at, size, count;
+} Directory;
+
+static bool find_directory(const Buf *b, Directory *d, Err *err) {
+    const uint8_t *p = b->data;
+    size_t at = b->n < END_BYTES ? 0 : b->n - END_BYTES;
+    size_t least = at > MAX_COMMENT ? at - MAX_COMMENT : 0;
+    if (b->n < END_BYTES || memcmp(p, "PK", 2))
+        return err_set(err, ERR_PARSE, "this is no .npz file: it does not begin like a zip");
+    while (memcmp(p + at, "PK\5\6", 4) || at + END_BYTES + u16(p + at + 20) != b->n)
+        if (at-- == least)
+            return err_set(err, ERR_PARSE, "the zip archive is cut off: it has no directory");
+    *d = (Directory){u32(p + at + 16), u32(p + at + 12), u16(p + at + 10)};
+    if (at >= LOCATOR_BYTES && !memcmp(p + at - LOCATOR_BYTES, "PK\6\7", 4)) {
+        uint64_t end64 = u64(p + at - LOCATOR_BYTES + 8);
+        if (end64 > at || at - end64 < END64_BYTES || memcmp(p + end64, "PK\6\6", 4))
+            return err_set(err, ERR_PARSE, "the zip archive's ZIP64 end is damaged");
+        *d = (Directory){u64(p + end64 + 48), u64(p + end64 + 40), u64(p + end64 + 32)};
+    }
+    if (d->at > b->n || d->size > b->n - d->at || d->count > d->size / CENTRAL_BYTES)
+        return err_set(err, ERR_PARSE, "the zip archive's directory is outside of the file");
+    return true;
+}
+
+/* ZIP64 sizes are in an extra field, those only whose 32-bit place is full. */
+static bool read_zip64(Member *m, const uint8_t *p, const uint8_t *end) {
+    uint64_t *const field[] = {&m->size, &m->packed, &m->at};
+    while (end - p >= 4 && end - p - 4 >= (ptrdiff_t)u16(p + 2)) {
+        const uint8_t *q = p + 4, *stop = q + u16(p + 2);
+        bool is_zip64 = u16(p) == 1;
+        p = stop;
+        for (int i = 0; is_zip64 && i < 3; i++) {
+            if (*field[i] != UINT32_MAX) continue;
+            if (stop - q < 8) return false;
+            *field[i] = u64(q);
+            q += 8;
+        }
+        if (is_zip64) return true;
+    }
+    return true;
+}
+
+/* One entry of the directory; *at moves behind it. Afterwards m->at is where the data begin. */
+static bool read_member(const Buf *b, const Directory *d, uint64_t *at, Member *m, Err *err) {
+    const uint8_t *p = b->data + *at;
+    uint64_t left = d->at + d->size - *at;
+    if (left < CENTRAL_BYTES || memcmp(p, "PK\1\2", 4) ||
+        left - CENTRAL_BYTES < (uint64_t)u16(p + 28) + u16(p + 30) + u16(p + 32))
+        return err_set(err, ERR_PARSE, "the zip archive's directory is damaged");
+    *m = (Member){(const char *)p + CENTRAL_BYTES,
+                  u16(p + 28),
+                  u16(p + 8),
+                  u16(p + 10),
+                  u32(p + 16),
+                  u32(p + 20),
+                  u32(p + 24),
+                  u32(p + 42)};
+    const uint8_t *extra = p + CENTRAL_BYTES + m->n_name;
+    int n = m->n_name < 100 ? (int)m->n_name : 100;
+    *at += CENTRAL_BYTES + m->n_name + u16(p + 30) + u16(p + 32);
+    if (memchr(m->name, 0, m->n_name))
+        return err_set(err, ERR_PARSE, "a member's name has a zero byte in it");
+    if (!read_zip64(m, extra, extra + u16(p + 30)) || m->at > b->n || b->n - m->at < LOCAL_BYTES ||
+        memcmp(b->data + m->at, "PK\3\4", 4))
+        return err_set(err, ERR_PARSE, "member '%.*s' does not begin where the directory says", n,
+                       m->name);
+    const uint8_t *local = b->data + m->at;
+    m->at += LOCAL_BYTES + u16(local + 26) + u16(local + 28);
+    if (m->at > b->n || m->packed > b->n - m->at)
+        return err_set(err, ERR_PARSE, "member '%.*s' is cut off", n, m->name);
+    if (m->flags & 1) return err_set(err, ERR_PARSE, "member '%.*s' is encrypted", n, m->name);
+    if (m->method != STORED && m->method != DEFLATED)
+        return err_set(err, ERR_PARSE, "member '%.*s' is compressed by method %u, not by deflate",
+                       n, m->name, m->method);
+    return true;
+}
+
+static bool inflate_member(const Buf *b, const Member *m, Buf **out) {
+    z_stream z = {0};
+    if (inflateInit2(&z, -15) != Z_OK) return false;
+    Buf *to = buf_new((size_t)m->size + 1); /* one more: too much is seen */
+    uint64_t taken = 0;
+    int rc = Z_OK;
+    while (rc == Z_OK && to->n <= m->size) {
+        if (z.avail_in == 0) {
+            z.next_in = b->data + m->at + taken;
+            z.avail_in = (uInt)(m->packed - taken < (1u << 30) ? m->packed - taken : (1u << 30));
+            taken += z.avail_in;
+        }
+        size_t room =
+            (size_t)m->size + 1 - to->n < (1u << 30) ? (size_t)m->size + 1 - to->n : (1u << 30);
+        z.next_out = to->data + to->n;
+        z.avail_out = (uInt)room;
+        rc = inflate(&z, Z_NO_FLUSH);
+        to->n += room - z.avail_out;
+    }
+    inflateEnd(&z);
+    *out = to;
+    return rc == Z_STREAM_END && to->n == m->size;
+}
+
+static uint32_t crc_of(uint32_t crc, const void *p, size_t n) {
+    return n ? (uint32_t)crc32_z(crc, p, n) : crc; /* zlib takes NULL for a new beginning */
+}
+
+/* The bytes of a member, checked: one reference. */
+static bool unpack(Buf *b, const Member *m, Buf **out, Err *err) {
+    int n = m->n_name < 100 ? (int)m->n_name : 100;
+    *out = NULL;
+    bool ok = true;
+    if (m->method == STORED) {
+        ok = m->size == m->packed;
+        if (ok) *out = io_part(b, (size_t)m->at, (size_t)m->size);
+    } else {
+        ok = m->size / MAX_RATIO <= m->packed && inflate_member(b, m, out);
+    }
+    if (ok && crc_of(0, (*out)->data, (*out)->n) == m->crc) return true;
+    buf_unref(out);
+    return err_set(err, ERR_PARSE, "member '%.*s' is damaged: %s", n, m->name,
+                   ok ? "its checksum is wrong" : "it is not of the size that it claims");
+}
+
+static bool read_one(Buf *b, const Member *m, IoValue *out, Err *err) {
+    size_t n = m->n_name, n_meta = sizeof META_MEMBER - 1;
+    bool is_meta = n == n_meta && !memcmp(m->name, META_MEMBER, n);
+    bool is_array = n >= 4 && !memcmp(m->name + n - 4, ".npy", 4);
+    if (n && m->name[n - 1] == '/') return true; /* a directory */
+    if (!is_meta && !is_array)
+        return err_set(err, ERR_PARSE, "member '%.*s' is no .npy array", n < 100 ? (int)n : 100,
+                       m->name);
+    Buf *part;
+    TRY(unpack(b, m, &part, err));
+    bool ok;
+    if (is_meta) {
+        ok = io_put_meta((const char *)part->data, part->n, out, err);
+    } else {
+        Err inner = {0};
+        ok = npy_decode(part, io_put(out, m->name, n - 4), &inner) ||
+             err_set(err, inner.code, "member '%.*s': %.300s", n < 100 ? (int)n : 100, m->name,
+                     inner.text);
+    }
+    buf_unref(&part);
+    return ok;
+}
+
+bool npz_decode(Buf *bytes, IoValue *out, Err *err) {
+    Directory d = {0};
+    TRY(find_directory(bytes, &d, err));
+    uint64_t at = d.at, packed = 0, inflated = 0;
+    size_t limit = io_inflate_limit(bytes->n);
+    *out = (IoValue){.kind = IO_MAP};
+    for (uint64_t i = 0; i < d.count; i++) {
+        Member m;
+        TRY(read_member(bytes, &d, &at, &m, err));
+        packed += m.packed;
+        if (packed > bytes->n) return err_set(err, ERR_PARSE, "members of the zip archive overlap");
+        if (m.size > limit || inflated + m.size > limit) {
+            err_set(err, ERR_LIMIT, "the arrays inflate to more than %zu MiB from %zu bytes",
+                    limit >> 20, bytes->n);
+            return err_hint(err, "if that is meant: write them uncompressed");
+        }
+        inflated += m.size;
+        TRY(read_one(bytes, &m, out, err));
+    }
+    io_nest(out);
+    return true;
+}
+
+/* ---- Writing ---- */
+
+static void put(Bytes *b, uint64_t v, int bytes) {
+    for (int i = 0; i < bytes; i++) bytes_putc(b, (char)(v >> (8 * i)));
+}
+
+static uint32_t low(uint64_t v) { return v < UINT32_MAX ? (uint32_t)v : UINT32_MAX; }
+
+/* From the version needed to the sizes: the same in both headers. */
+static void put_common(Bytes *b, const Member *m, bool is_64) {
+    put(b, is_64 ? 45 : 20, 2);
+    put(b, 1 << 11, 2); /* names are UTF-8 */
+    put(b, STORED, 2);
+    put(b, 0, 2);
+    put(b, 0x21, 2); /* 1980-01-01: the same values give the same file */
+    put(b, m->crc, 4);
+    put(b, low(m->size), 4);
+    put(b, low(m->size), 4);
+    put(b, m->n_name, 2);
+}
+
+static void put_local(Bytes *b, const Member *m) {
+    bool is_64 = m->size >= UINT32_MAX;
+    size_t fixed = LOCAL_BYTES + m->n_name + (is_64 ? 20 : 0) + 4,
+           pad = (ALIGN - (size_t)((m->at + fixed) % ALIGN)) % ALIGN;
+    bytes_add(b, "PK\3\4", 4);
+    put_common(b, m, is_64);
+    put(b, (is_64 ? 20 : 0) + 4 + pad, 2);
+    bytes_add(b, m->name, m->n_name);
+    if (is_64) {
+        put(b, 1, 2);
+        put(b, 16, 2);
+        put(b, m->size, 8);
+        put(b, m->size, 8);
+    }
+    put(b, PAD_ID, 2);
+    put(b, pad, 2);
+    for (size_t i = 0; i < pad; i++) bytes_putc(b, 0);
+}
+
+static void put_central(Bytes *b, const Member *m) {
+    bool wide = m->size >= UINT32_MAX, far = m->at >= UINT32_MAX;
+    int n = (wide ? 16 : 0) + (far ? 8 : 0);
+    bytes_add(b, "PK\1\2", 4);
+    put(b, 45, 2);
+    put_common(b, m, n != 0);
+    put(b, n ? n + 4 : 0, 2);
+    put(b, 0, 2 + 2 + 2); /* comment, part, attributes for text */
+    put(b, 0, 4);
+    put(b, low(m->at), 4);
+    bytes_add(b, m->name, m->n_name);
+    if (!n) return;
+    put(b, 1, 2);
+    put(b, (uint64_t)n, 2);
+    if (wide) put(b, m->size, 8);
+    if (wide) put(b, m->size, 8);
+    if (far) put(b, m->at, 8);
+}
+
+static void put_end(Bytes *b, uint64_t at, uint64_t size, uint64_t count) {
+    if (at >= UINT32_MAX || size >= UINT32_MAX || count >= UINT16_MAX) {
+        bytes_add(b, "PK\6\6", 4);
+        put(b, END64_BYTES - 12, 8);
+        put(b, 45, 2);
+        put(b, 45, 2);
+        put(b, 0, 8);
+        put(b, count, 8);
+        put(b, count, 8);
+        put(b, size, 8);
+        put(b, at, 8);
+        bytes_add(b, "PK\6\7", 4);
+        put(b, 0, 4);
+        put(b, at + size, 8);
+        put(b, 1, 4);
+    }
+    bytes_add(b, "PK\5\6", 4);
+    put(b, 0, 4);
+    put(b, count < UINT16_MAX ? count : UINT16_MAX, 2);
+    put(b, count < UINT16_MAX ? count : UINT16_MAX, 2);
+    put(b, low(size), 4);
+    put(b, low(at), 4);
+    put(b, 0, 2);
+}
+
+static void put_member(IoSink *s, const char *name, const Bytes *head, const void *data, size_t n,
+                       Bytes *central) {
+    Bytes local = {0};
+    Member m = {.name = name, .n_name = strlen(name), .size = head->n + n, .at = s->at};
+    m.crc = crc_of(crc_of(0, head->data, head->n), data, n);
+    put_local(&local, &m);
+    put_central(central, &m);
+    io_put_bytes(s, local.data, local.n);
+    io_put_bytes(s, head->data, head->n);
+    io_put_bytes(s, data, n);
+    bytes_fini(&local);
+}
+
+bool npz_encode(IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta, Err *err) {
+    Bytes central = {0}, head = {0}, name = {0};
+    bool ok = true;
+    for (int i = 0; i < n && ok; i++) {
+        name.n = head.n = 0;
+        bytes_printf(&name, "%s.npy", item[i].name);
+        ok = name.n <= UINT16_MAX ||
+             err_set(err, ERR_LIMIT, "the name '%.60s...' is too long", item[i].name);
+        ok = ok && npy_header(&item[i], &head, err);
+        if (ok)
+            put_member(s, name.data, &head, item[i].data, (size_t)type_bytes(&item[i].type),
+                       &central);
+    }
+    head.n = 0;
+    if (ok && n_meta) put_member(s, META_MEMBER, &head, meta, n_meta, &central);
+    uint64_t at = s->at, size = central.n;
+    put_end(&central, at, size, (uint64_t)n + (n_meta != 0));
+    if (ok) io_put_bytes(s, central.data, central.n);
+    bytes_fini(&central);
+    bytes_fini(&head);
+    bytes_fini(&name);
+    return ok;
+}

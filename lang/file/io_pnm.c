@@ -1,0 +1,146 @@
+/* io_pnm.c: netpbm's pictures: .pgm (grey: P2 in text, P5 in bytes) and .ppm (RGB: P3, P6), as its
+ * manual pages pgm(5) and ppm(5) describe them. Read by the magic number, whatever the name;
+ * samples of another range than 0 to 255 are scaled to it; of several pictures the first is taken.
+ * Written as P5 or P6. No bitmaps (P1, P4).
+ * SPDX-License-Identifier: MIT */
+#include "lang/file/io_format.h"
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct Cursor {
+    const uint8_t *at, *end;
+} Cursor;
+
+static bool is_blank(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* Blanks and comments, then a number of at most 9 digits. */
+static bool take_number(Cursor *c, int64_t *out) {
+    while (c->at < c->end && (is_blank(*c->at) || *c->at == '#')) {
+        if (*c->at == '#')
+            while (c->at < c->end && *c->at != '\n') c->at++;
+        else
+            c->at++;
+    }
+    const uint8_t *begin = c->at;
+    *out = 0;
+    for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++) {
+        if (c->at - begin == 9) return false;
+        *out = 10 * *out + (*c->at - '0');
+    }
+    return c->at > begin;
+}
+
+typedef struct Header {
+    int64_t width, height, max, channels;
+    bool is_text;
+} Header;
+
+static bool read_header(Cursor *c, Header *h, Err *err) {
+    size_t n = (size_t)(c->end - c->at);
+    char kind = n > 2 && c->at[0] == 'P' ? (char)c->at[1] : 0;
+    if (kind == '1' || kind == '4')
+        return err_set(err, ERR_PARSE, "P%c, a bitmap, is not read: only P2, P3, P5 and P6", kind);
+    if (!kind || !strchr("2356", kind))
+        return err_set(err, ERR_PARSE,
+                       "this is no .ppm or .pgm file: it begins with none of P2, "
+                       "P3, P5 and P6");
+    h->is_text = kind < '5';
+    h->channels = kind == '3' || kind == '6' ? 3 : 1;
+    c->at += 2;
+    if (!take_number(c, &h->width) || !take_number(c, &h->height) || !take_number(c, &h->max))
+        return err_set(err, ERR_PARSE, "the header needs width, height and the largest sample");
+    if (h->max < 1 || h->max > 65535)
+        return err_set(err, ERR_PARSE, "the largest sample is %" PRId64 ", not 1 to 65535", h->max);
+    if (!h->is_text && (c->at == c->end || !is_blank(*c->at)))
+        return err_set(err, ERR_PARSE, "a blank is missing after the header");
+    c->at += !h->is_text;
+    return true;
+}
+
+static bool read_samples(Cursor *c, const Header *h, int64_t n, uint8_t *out, Err *err) {
+    int size = h->max > 255 ? 2 : 1;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t v;
+        if (h->is_text) {
+            if (!take_number(c, &v))
+                return err_set(err, ERR_PARSE, "sample %" PRId64 " of %" PRId64 " is no number",
+                               i + 1, n);
+        } else {
+            v = size == 2 ? c->at[0] << 8 | c->at[1] : c->at[0];
+            c->at += size;
+        }
+        if (v > h->max)
+            return err_set(err, ERR_PARSE, "a sample of %" PRId64 " is above the largest, %" PRId64,
+                           v, h->max);
+        out[i] = (uint8_t)((v * 255 + h->max / 2) / h->max);
+    }
+    return true;
+}
+
+bool pnm_decode(Buf *bytes, IoValue *out, Err *err) {
+    Cursor c = {bytes->data, bytes->data + bytes->n};
+    Header h = {0};
+    TRY(read_header(&c, &h, err));
+    int64_t shape[3] = {h.height, h.width, h.channels}, n;
+    int rank = h.channels == 1 ? 2 : 3;
+    TRY(io_numel(shape, rank, &n, err));
+    uint64_t have = (uint64_t)(c.end - c.at), want = (uint64_t)n;
+    if (h.is_text)
+        have = (have + 1) / 2; /* a digit and a blank at least */
+    else if (h.max > 255)
+        want *= 2;
+    if (have < want)
+        return err_set(err, ERR_PARSE,
+                       "a picture of %" PRId64 " x %" PRId64 " needs %" PRIu64
+                       " %s, the file has %s%" PRIu64,
+                       h.width, h.height, want, h.is_text ? "samples" : "bytes",
+                       h.is_text ? "at most " : "", have);
+    if (!h.is_text && h.max == 255)
+        return io_tensor(out, shape, rank, EL_U8, false, bytes, c.at, err);
+    Buf *b = buf_new((size_t)n + 1);
+    b->n = (size_t)n;
+    bool ok = read_samples(&c, &h, n, b->data, err) &&
+              io_tensor(out, shape, rank, EL_U8, false, b, b->data, err);
+    buf_unref(&b);
+    return ok;
+}
+
+bool io_is_picture(const IoItem *item, const char *channels, Err *err) {
+    const TensorType *t = &item->type;
+    if (t->dtype != DT_U8) {
+        err_set(err, ERR_DTYPE, "pictures are of uint8, not of %s", dtype_info[t->dtype].name);
+        return dtype_is_float((DType)t->dtype) ? err_hint(err, "(x * 255).clamp(0, 255).to(uint8)")
+                                               : err_hint(err, "x.clamp(0, 255).to(uint8)");
+    }
+    bool ok = t->rank == 2 || (t->rank == 3 && t->shape[2] >= 1 && t->shape[2] <= 9 &&
+                               strchr(channels, '0' + (int)t->shape[2]));
+    if (!ok) {
+        Bytes text = {0};
+        for (const char *c = channels; *c; c++)
+            bytes_printf(&text, "%s%c", c == channels ? "" : c[1] ? ", " : " or ", *c);
+        bytes_puts(&text, ", not (");
+        for (int i = 0; i < t->rank; i++)
+            bytes_printf(&text, "%s%" PRId64, i ? ", " : "", t->shape[i]);
+        err_set(err, ERR_SHAPE, "a picture here is (H, W) or (H, W, C) with C %s)", text.data);
+        bytes_fini(&text);
+        bool is_first = t->rank == 3 && t->shape[0] <= 4;
+        return is_first ? err_hint(err, "channels are last: x.permute(1, 2, 0)") : false;
+    }
+    for (int i = 0; i < 2; i++)
+        if (t->shape[i] < 1 || t->shape[i] > INT32_MAX)
+            return err_set(err, ERR_SHAPE, "a picture of %" PRId64 " x %" PRId64 " cannot be saved",
+                           t->shape[1], t->shape[0]);
+    return true;
+}
+
+bool pnm_encode(IoSink *s, const IoItem *item, Err *err) {
+    TRY(io_is_picture(item, "13", err));
+    Bytes b = {0};
+    bool is_rgb = item->type.rank == 3 && item->type.shape[2] == 3;
+    bytes_printf(&b, "P%c\n%" PRId64 " %" PRId64 "\n255\n", is_rgb ? '6' : '5', item->type.shape[1],
+                 item->type.shape[0]);
+    io_put_bytes(s, b.data, b.n);
+    io_put_bytes(s, item->data, (size_t)type_bytes(&item->type));
+    bytes_fini(&b);
+    return true;
+}

@@ -1,0 +1,51 @@
+/* grad_conv.c: gradient rules of convolutions and poolings. They are closed: each gradient is
+ * another row of the same family, with the same attributes and the shape of what it is the gradient
+ * of. See grad_rule.h for the notation.
+ * SPDX-License-Identifier: MIT */
+#include "lang/grad/grad_rule.h"
+
+/* The call's attributes but for SHAPE, and this shape unless it is NULL. */
+static int window_attrs(const GradCall *g, const TensorType *shape, Attr *attr) {
+    int n = 0;
+    for (int i = 0; i < g->n->n_attr; i++)
+        if (g->n->attr[i].key != ATTR_SHAPE) attr[n++] = g->n->attr[i];
+    if (shape) attr[n++] = attr_ints(ATTR_SHAPE, shape->shape, shape->rank);
+    return n;
+}
+static Arg with_window(GradCall *g, Op op, Arg a, Arg b, const TensorType *shape) {
+    Attr attr[MAX_ATTRS];
+    Arg arg[2] = {a, b};
+    return op_with(g, op, arg, op_info[op].arity, attr, window_attrs(g, shape, attr));
+}
+
+void grad_conv(GradCall *g) { /* of x, w */
+    if (g->need[0]) give(g, 0, with_window(g, OP_CONV_DX, d, B, in_type(g, 0)));
+    if (g->need[1]) give(g, 1, with_window(g, OP_CONV_DW, A, d, in_type(g, 1)));
+}
+void grad_conv_dx(GradCall *g) { /* of dy, w */
+    if (g->need[0]) give(g, 0, with_window(g, OP_CONV, d, B, NULL));
+    if (g->need[1]) give(g, 1, with_window(g, OP_CONV_DW, d, A, in_type(g, 1)));
+}
+void grad_conv_dw(GradCall *g) { /* of x, dy */
+    if (g->need[0]) give(g, 0, with_window(g, OP_CONV_DX, B, d, in_type(g, 0)));
+    if (g->need[1]) give(g, 1, with_window(g, OP_CONV, A, d, NULL));
+}
+
+/* Spatial axes folded into one. */
+static Arg as_planes(GradCall *g, Arg x, int n) {
+    if (!g->ok) return x;
+    TensorType t = *tensor_type(x.t);
+    int lead = t.rank - n;
+    for (int i = lead + 1; i < t.rank; i++) t.shape[lead] *= t.shape[i];
+    return reshape_to(g, x, t.shape, lead + 1);
+}
+void grad_max_pool(GradCall *g) {
+    int n = (int)attr_of(g, ATTR_KERNEL)->n;
+    const TensorType *t = in_type(g, 0);
+    int64_t axis = t->rank - n;
+    Arg arg[3] = {as_planes(g, zeros_of(g, t), n), as_planes(g, g->out[1], n), as_planes(g, d, n)};
+    Attr attr = attr_ints(ATTR_AXIS, &axis, 1);
+    give(g, 0, reshape_to(g, op_with(g, OP_SCATTER_ADD, arg, 3, &attr, 1), t->shape, t->rank));
+}
+void grad_avg_pool(GradCall *g) { give(g, 0, with_window(g, OP_AVG_POOL_DX, d, d, in_type(g, 0))); }
+void grad_avg_pool_dx(GradCall *g) { give(g, 0, with_window(g, OP_AVG_POOL, d, d, NULL)); }

@@ -1,0 +1,342 @@
+/* builtin_tensor.c: the table of tensor functions and methods (LANGUAGE 3.1). Pointwise functions
+ * come from the MAP rows of ops.def by themselves; what needs more than the row (axes, shapes,
+ * random keys) has a function in a builtin_tensor_*.c; what can be written in the language is in
+ * the prelude. Here too: how arguments are read.
+ * SPDX-License-Identifier: MIT */
+#include "lang/math/builtin_tensor.h"
+#include <string.h>
+
+/* ---- arguments ---- */
+
+Tensor *arg_as_tensor(Interp *in, Value v, LangError *e) {
+    Value made;
+    if (v.kind == V_TENSOR) return tensor_ref(v.tensor);
+    if (!value_is_number(v) && value_count(v) < 0) {
+        error_set(e, "expected a tensor, got %s", value_type_name(v));
+        return NULL;
+    }
+    return tensor_from_value(in, v, DT_NONE, &made, e) ? made.tensor : NULL;
+}
+
+bool arg_int_of(Value v, const char *name, int64_t *out, LangError *e) {
+    if (v.kind == V_INT) return *out = v.i, true;
+    if (v.kind == V_BOOL) return *out = v.b, true;
+    return error_set(e, "'%s' must be a whole number, not %s", name, value_type_name(v));
+}
+
+bool arg_float_of(Value v, const char *name, double *out, LangError *e) {
+    if (v.kind == V_FLOAT) return *out = v.f, true;
+    if (v.kind == V_INT) return *out = (double)v.i, true;
+    return error_set(e, "'%s' must be a number, not %s", name, value_type_name(v));
+}
+
+bool arg_bool_of(Value v, const char *name, bool *out, LangError *e) {
+    if (v.kind == V_BOOL) return *out = v.b, true;
+    return error_set(e, "'%s' must be true or false, not %s", name, value_type_name(v));
+}
+
+/* The builtins float, int and bool stand for float32, int64 and bool where a dtype is wanted. */
+bool arg_dtype_of(Value v, DType missing, DType *out, LangError *e) {
+    if (v.kind == V_NONE) return *out = missing, true;
+    if (v.kind == V_DTYPE) return *out = v.dtype, true;
+    const char *name = v.kind == V_STR ? v.str->s : v.kind == V_BUILTIN ? v.builtin->name : NULL;
+    if (name && v.kind == V_BUILTIN && !strcmp(name, "int")) name = "int64";
+    DType d = name ? dtype_find(name, strlen(name)) : DT_NONE;
+    if (d != DT_NONE) return *out = d, true;
+    if (name)
+        error_set(e, "'%s' is not a dtype", name);
+    else
+        error_set(e, "'dtype' must be a dtype, not %s", value_type_name(v));
+    return error_hint(e, "bool uint8 int8 int32 int64 float16 bfloat16 float32 float64");
+}
+
+bool arg_axis(Value v, int rank, int *out, LangError *e) {
+    int64_t i = 0;
+    TRY(arg_int_of(v, "axis", &i, e));
+    if (i >= -rank && i < rank) return *out = (int)(i < 0 ? i + rank : i), true;
+    if (!rank)
+        return error_set(e, "axis %lld, but the tensor is a single number without axes",
+                         (long long)i);
+    return error_set(e, "axis %lld is not in %d to %d", (long long)i, -rank, rank - 1);
+}
+
+bool arg_axes(Value v, int rank, int64_t *axes, int *n, LangError *e) {
+    int64_t count = value_count(v);
+    int axis;
+    *n = 0;
+    if (v.kind == V_NONE) {
+        for (; *n < rank; (*n)++) axes[*n] = *n;
+        return true;
+    }
+    if (count < 0) return arg_axis(v, rank, &axis, e) && (axes[(*n)++] = axis, true);
+    if (count > rank)
+        return error_set(e, "%lld axes for a tensor of rank %d", (long long)count, rank);
+    for (int64_t i = 0; i < count; i++) {
+        TRY(arg_axis(value_at(v, i), rank, &axis, e));
+        for (int k = 0; k < *n; k++)
+            if (axes[k] == axis) return error_set(e, "axis %d is given twice", axis);
+        axes[(*n)++] = axis;
+    }
+    return true;
+}
+
+bool arg_shape(Value v, int64_t *shape, int *rank, LangError *e) {
+    if (value_count(v) == 1 && value_count(value_at(v, 0)) >= 0) v = value_at(v, 0);
+    int64_t n = value_count(v);
+    *rank = 0;
+    if (n < 0) return arg_int_of(v, "shape", &shape[(*rank)++], e);
+    if (n > MAX_DIMS)
+        return error_set(e, "%lld axes, but a tensor has at most %d", (long long)n, MAX_DIMS);
+    for (int64_t i = 0; i < n; i++) {
+        Value x = value_at(v, i);
+        if (x.kind != V_INT) {
+            error_set(e, "a shape is made of whole numbers, not %s", value_type_name(x));
+            if (x.kind == V_FLOAT) error_hint(e, "a // b divides to a whole number");
+            return false;
+        }
+        shape[(*rank)++] = x.i;
+    }
+    return true;
+}
+
+bool shape_is_valid(const int64_t *shape, int rank, LangError *e) {
+    for (int i = 0; i < rank; i++)
+        if (shape[i] < 0)
+            return error_set(e, "an axis cannot have %lld elements", (long long)shape[i]);
+    return true;
+}
+
+/* ---- pointwise rows ---- */
+
+#define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc)
+#define MAP(id, name, arity, in_, out_, grad, expr, doc)                                           \
+    static bool bi_map_##id(Interp *in, const Value *arg, Value *out, LangError *e) {              \
+        return map_call(in, OP_##id, arg, out, e);                                                 \
+    }
+#include "runtime/inst/ops.def"
+
+#define MAP_SIGNATURE_1 "x"
+#define MAP_SIGNATURE_2 "a, b"
+#define MAP_SIGNATURE_3 "c, a, b"
+#define TENSOR          (1u << V_TENSOR)
+#define F(name, signature, doc)                                                                    \
+    { #name, signature, bi_##name, doc, TENSOR, -1 } /* function and method */
+#define M(name, fn, signature, doc)                                                                \
+    { name, signature, bi_##fn, doc, TENSOR, -1 }
+#define C(name, signature, doc)                                                                    \
+    { #name, signature, bi_##name, doc, 0, -1 } /* function only       */
+
+#define CONV   "x, weight, bias=none, stride=1, padding=0, dilation=1, groups=1"
+#define CONV_T "x, weight, bias=none, stride=1, padding=0, output_padding=0, groups=1, dilation=1"
+#define MAX_POOL                                                                                   \
+    "x, kernel_size, stride=none, padding=0, dilation=1, ceil_mode=false, return_indices=false"
+#define AVG_POOL                                                                                   \
+    "x, kernel_size, stride=none, padding=0, ceil_mode=false, count_include_pad=true, "            \
+    "divisor_override=none"
+
+const Builtin builtins_tensor[] = {
+    C(tensor, "data, dtype=none, requires_grad=false", "A tensor of a number or of nested lists."),
+    C(zeros, "*shape, dtype=float32, requires_grad=false", "All elements 0."),
+    C(ones, "*shape, dtype=float32, requires_grad=false", "All elements 1."),
+    {"empty", "*shape, dtype=float32, requires_grad=false", bi_zeros,
+     "As zeros: nothing is ever undefined here.", 0, -1},
+    C(full, "shape, value, dtype=none, requires_grad=false", "All elements equal to value."),
+    C(eye, "n, m=none, dtype=float32", "The unit matrix."),
+    C(arange, "a, b=none, step=1, dtype=none",
+      "a, a + step, ... below b; from 0 when only one bound is given."),
+    C(linspace, "a, b, n, dtype=float32", "n numbers from a to b, both included."),
+    C(rand, "*shape, dtype=float32, requires_grad=false", "Uniform in [0, 1)."),
+    C(randn, "*shape, dtype=float32, requires_grad=false", "Standard normal."),
+    C(randint, "lo, hi, shape=none, dtype=int64",
+      "Whole numbers in [lo, hi); randint(hi, shape) starts at 0."),
+    C(randperm, "n", "0 to n - 1 in random order."),
+    C(uniform, "lo, hi, shape, dtype=float32", "Uniform in [lo, hi)."),
+    C(normal, "mu, sigma=1.0, shape=none, dtype=float32",
+      "Normal with mean mu and standard deviation sigma: numbers, or tensors that give the shape."),
+    F(bernoulli, "p, shape=none", "1 with probability p, else 0; p may be a tensor."),
+    F(zeros_like, "x, dtype=none", "Zeros in x's shape and dtype."),
+    F(ones_like, "x, dtype=none", "Ones in x's shape and dtype."),
+    M("empty_like", zeros_like, "x, dtype=none", "As zeros_like: nothing is ever undefined here."),
+    F(full_like, "x, value, dtype=none", "value in x's shape and dtype."),
+    F(rand_like, "x, dtype=none", "Uniform in [0, 1) in x's shape."),
+    F(randn_like, "x, dtype=none", "Standard normal in x's shape."),
+    F(param, "x, requires_grad=true",
+      "A parameter: a leaf with identity, .grad and in-place updates. Whole numbers become "
+      "float32."),
+    F(buffer, "x", "Identity without gradients: saved with the model, never trained."),
+    C(seed, "n", "Starts the random numbers again from seed n."),
+
+    F(add, "a, b, alpha=1", "a + alpha * b."),
+    F(sub, "a, b, alpha=1", "a - alpha * b."),
+    F(div, "a, b, rounding_mode=none", "a / b; rounded with \"floor\" or \"trunc\"."),
+    F(where, "c, a=none, b=none",
+      "a where c is true, else b; where(c) alone: the indices of true elements, a list by axis."),
+    F(softplus, "x, beta=1, threshold=20", "log(1 + exp(beta * x)) / beta, without overflow."),
+    F(gelu, "x, approximate=\"none\"",
+      "a times the normal distribution function at a; or its \"tanh\" approximation."),
+    F(round, "x, n=0", "Nearest number with n decimals, halves to even."),
+    F(clamp, "x, min=none, max=none", "x limited to [min, max]."),
+    M("clip", clamp, "x, min=none, max=none", "As clamp."),
+    F(masked_fill, "x, mask, value", "value where the mask is true, else x."),
+    F(sum, "x, axis=none, keepdims=false, dtype=none", "Sum over the given axes, or over all."),
+    F(prod, "x, axis=none, keepdims=false, dtype=none",
+      "Product over the given axes, or over all."),
+    F(mean, "x, axis=none, keepdims=false, dtype=none", "Mean over the given axes, or over all."),
+    F(max, "x, axis=none, keepdims=false",
+      "Largest value; indices by argmax, elementwise by maximum."),
+    F(min, "x, axis=none, keepdims=false",
+      "Smallest value; indices by argmin, elementwise by minimum."),
+    M("amax", max, "x, axis=none, keepdims=false", "As max."),
+    M("amin", min, "x, axis=none, keepdims=false", "As min."),
+    F(any, "x, axis=none, keepdims=false", "True where any element is not 0."),
+    F(all, "x, axis=none, keepdims=false", "True where no element is 0."),
+    F(argmax, "x, axis=none, keepdims=false", "Index of the largest element, the first of equals."),
+    F(argmin, "x, axis=none, keepdims=false",
+      "Index of the smallest element, the first of equals."),
+    F(var, "x, axis=none, correction=1, keepdims=false, unbiased=none",
+      "Variance: squared distances from the mean over n - correction."),
+    F(std, "x, axis=none, correction=1, keepdims=false, unbiased=none", "Standard deviation."),
+    F(norm, "x, p=2, axis=none, keepdims=false",
+      "The p-norm; p = inf is the largest absolute value."),
+    F(logsumexp, "x, axis=none, keepdims=false", "log(sum(exp(x))) without overflow."),
+    F(cumsum, "x, axis, dtype=none", "Running sum along an axis."),
+    F(cummax, "x, axis",
+      "[values, indices]: the largest so far along an axis, the last of equals."),
+    F(cummin, "x, axis", "[values, indices]: the smallest so far along an axis."),
+    F(recurrence, "a, b, axis=-1, reverse=false",
+      "y[i] = a[i] * y[i - 1] + b[i] along an axis, from 0; cumprod, discounts, averages."),
+    F(sort, "x, axis=-1, descending=false, stable=true",
+      "Values in order along an axis; their places by argsort."),
+    F(argsort, "x, axis=-1, descending=false, stable=true", "Indices that sort an axis, stable."),
+    F(topk, "x, k, axis=-1, largest=true, sorted=true",
+      "[values, indices] of the k largest along an axis, in order."),
+    F(matmul, "a, b", "Matrix product: 1-D, 2-D and batched, as a @ b."),
+    M("mm", matmul, "a, b", "As matmul."),
+    M("bmm", matmul, "a, b", "As matmul."),
+    M("dot", matmul, "a, b", "As matmul."),
+    C(einsum, "spec, *operands",
+      "Sum of products by names of axes: einsum(\"ij,jk->ik\", a, b) is a @ b; \"...\" "
+      "broadcasts."),
+    F(cholesky, "a, upper=false",
+      "Triangle L with L @ L.T = a (upper: U with U.T @ U = a) of positive definite matrices."),
+    F(lu, "a", "[LU, perm]: a[perm] = L @ U, both in one matrix; L has ones on its diagonal."),
+    F(solve, "a, b, left=true", "x with a @ x = b, or x @ a = b; b may be a vector."),
+    F(solve_triangular, "a, b, upper=false, left=true, unitriangular=false",
+      "x with a @ x = b, of a only the lower or upper triangle being read."),
+
+    F(reshape, "x, *shape", "Same elements, new shape; one axis may be -1."),
+    M("view", reshape, "x, *shape", "As reshape."),
+    F(flatten, "x, start=0, end=-1", "Axes start to end folded into one."),
+    F(permute, "x, *axes", "Axes in the given order."),
+    F(transpose, "x, a=-2, b=-1", "Two axes swapped."),
+    M("t", transpose, "x, a=-2, b=-1", "As transpose."),
+    M("swapaxes", transpose, "x, a, b", "As transpose."),
+    F(squeeze, "x, axis=none", "Without the axes of size 1, or without one of them."),
+    F(unsqueeze, "x, axis", "With a new axis of size 1."),
+    F(expand, "x, *shape", "Axes of size 1 repeated without copying; -1 keeps an axis."),
+    F(repeat, "x, *times", "Tiles: the whole tensor repeated along each axis."),
+    F(tile, "x, *times", "Repeated along the last axes, as often as the counts say."),
+    C(cat, "tensors, axis=0", "Joined along an axis."),
+    {"concat", "tensors, axis=0", bi_cat, "As cat.", 0, -1},
+    {"concatenate", "tensors, axis=0", bi_cat, "As cat.", 0, -1},
+    C(stack, "tensors, axis=0", "Joined along a new axis."),
+    F(split, "x, size, axis=0", "A list of parts of a size, or of the sizes in a list."),
+    F(chunk, "x, n, axis=0", "A list of at most n parts of equal size."),
+    F(unbind, "x, axis=0", "A list of the slices along an axis."),
+    F(flip, "x, *axis", "In reverse order along axes."),
+    F(tril, "x, k=0", "The part of the last two axes on and below diagonal k, else 0."),
+    F(triu, "x, k=0", "The part of the last two axes on and above diagonal k, else 0."),
+    F(pad, "x, widths, mode=\"constant\", value=0",
+      "Wider by [before, after] of the last axis, then of the one before, and so on: filled with "
+      "value, or by mode \"reflect\", \"replicate\", \"circular\". Negative widths cut off."),
+    F(gather, "x, axis, index", "out[i][j] = x[i][index[i][j]] for axis 1."),
+    F(index_select, "x, axis, index", "Slices of an axis by number."),
+    F(scatter_add, "x, axis, index, src", "x with src added where gather would have read."),
+    F(scatter_with, "x, axis, index, src, how",
+      "x with src multiplied in (\"prod\") or compared (\"amax\", \"amin\") at index."),
+    F(index_put, "x, indices, values, accumulate=false",
+      "x with values written, or added, at a list of index tensors."),
+    F(searchsorted, "sorted, values, right=false, side=none",
+      "Where each value would go into the sorted last axis; right: behind equals."),
+    F(one_hot, "ids, n", "1 at each id along a new last axis of n, else 0; int64."),
+    F(nonzero, "x, as_tuple=false",
+      "Indices of elements that are not 0, one row each, or a list by axis; waits for the count."),
+    C(meshgrid, "*tensors, indexing=\"ij\"", "Grids in which the i-th vector varies along axis i."),
+
+    F(conv1d, CONV,
+      "Convolution of images (n, channels, ...) with weights (out, channels / groups, ...)."),
+    F(conv2d, CONV,
+      "Convolution of images (n, channels, ...) with weights (out, channels / groups, ...)."),
+    F(conv3d, CONV,
+      "Convolution of images (n, channels, ...) with weights (out, channels / groups, ...)."),
+    F(conv_transpose1d, CONV_T, "Transposed convolution: what conv1d's gradient does."),
+    F(conv_transpose2d, CONV_T, "Transposed convolution: what conv2d's gradient does."),
+    F(conv_transpose3d, CONV_T, "Transposed convolution: what conv3d's gradient does."),
+    F(max_pool1d, MAX_POOL,
+      "Largest of each window; with return_indices also its place in the plane."),
+    F(max_pool2d, MAX_POOL,
+      "Largest of each window; with return_indices also its place in the plane."),
+    F(max_pool3d, MAX_POOL,
+      "Largest of each window; with return_indices also its place in the plane."),
+    F(avg_pool1d, AVG_POOL, "Mean of each window."),
+    F(avg_pool2d, AVG_POOL, "Mean of each window."),
+    F(avg_pool3d, AVG_POOL, "Mean of each window."),
+
+    F(item, "x", "The one element as a number; waits."),
+    F(tolist, "x", "Nested lists of numbers; waits."),
+    M("to", to, "x, dtype", "Cast to a dtype."),
+    M("type", to, "x, dtype", "Cast to a dtype."),
+    M("type_as", to, "x, dtype", "Cast to the dtype of another tensor."),
+    M("float", to_float, "x", "Cast to float32."),
+    M("half", to_half, "x", "Cast to float16."),
+    M("bfloat16", to_bfloat16, "x", "Cast to bfloat16."),
+    M("char", to_char, "x", "Cast to int8."),
+    M("byte", to_byte, "x", "Cast to uint8."),
+    M("double", to_double, "x", "Cast to float64."),
+    M("long", to_long, "x", "Cast to int64."),
+    M("int", to_int, "x", "Cast to int32."),
+    M("bool", to_bool, "x", "Cast to bool."),
+    M("size", size, "x, axis=none", "The shape, or one extent of it."),
+    F(numel, "x", "Number of elements."),
+    M("dim", dim, "x", "Number of axes."),
+    M("contiguous", itself, "x", "x itself."),
+    M("clone", itself, "x", "x itself: values never change."),
+    M("cpu", itself, "x", "x itself."),
+    F(detach, "x", "The same value, cut from its history."),
+    M("numpy", detach, "x", "As detach."),
+    M("cuda", cuda, "x", "Not needed here."),
+    M("requires_grad_", requires_grad_, "x, flag=true", "Sets requires_grad of a parameter."),
+    F(placement, "x",
+      "Where x lies: {layout, workers, shapes, bytes}, of a split also axis and block, of a "
+      "partial op; waits."),
+    M("info", info, "x", "Prints shape, dtype, size and statistics of the values."),
+    M("zero_", zero_, "p", "Sets a parameter to 0."),
+    M("copy_", copy_, "p, x", "Sets a parameter's value."),
+    M("fill_", fill_, "p, value", "Sets all elements of a parameter."),
+    M("lerp_", lerp_, "p, x, weight", "Moves a parameter towards x by weight."),
+    M("normal_", normal_, "p, mu=0.0, sigma=1.0", "Normal random values in a parameter."),
+    M("uniform_", uniform_, "p, lo=0.0, hi=1.0", "Uniform random values in a parameter."),
+    M("add_", add_, "p, x, alpha=1", "p += x."),
+    M("sub_", sub_, "p, x, alpha=1", "p -= x."),
+    M("mul_", mul_, "p, x", "p *= x."),
+    M("div_", div_, "p, x", "p /= x."),
+    F(backward, "y, seed=none, retain_graph=false",
+      "Gradients of y by all parameters below it, added to their .grad."),
+    C(grad, "y, xs, seed=none, create_graph=false",
+      "Gradients of y by xs, without touching .grad."),
+    C(checkpoint, "f, *xs",
+      "f(*xs) that keeps nothing but its arguments and computes f again in backward."),
+    {"debug.tape", "x=none", bi_tape, "The recorded operations below x, or all that live, as text.",
+     0, -1},
+    {"debug.get_tape", "x=none", bi_get_tape,
+     "The same as a list of maps: output_id, output_shape, input_ids, grad_fn, line, signal.", 0,
+     -1},
+    {"debug.print_tape", "x=none", bi_print_tape, "Prints the recorded operations.", 0, -1},
+    C(set_print, "precision=none, edgeitems=none, threshold=none, linewidth=none, sci=none",
+      "How tensors are printed."),
+
+#define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc)
+#define MAP(id, name, arity, in, out, grad, expr, doc)                                             \
+    {name, MAP_SIGNATURE_##arity, bi_map_##id, doc, TENSOR, OP_##id},
+#include "runtime/inst/ops.def"
+    {NULL}};

@@ -1,0 +1,124 @@
+/* builtin_tensor_linalg.c: factorizations and equations: the rows of ops.def behind PyTorch's names
+ * and keywords. What can be composed of these (inv, det, slogdet ...) is in prelude/linalg.gt.
+ * SPDX-License-Identifier: MIT */
+#include "lang/math/builtin_tensor.h"
+#include <string.h>
+
+#define BUILTIN(name) bool bi_##name(Interp *in, const Value *arg, Value *out, LangError *e)
+
+/* Whole numbers become float32 (LANGUAGE 3.2). A new reference, or NULL. */
+static Tensor *as_float(Interp *in, Value v, LangError *e) {
+    Tensor *t = arg_as_tensor(in, v, e), *f;
+    if (!t || dtype_is_float((DType)tensor_type(t)->dtype)) return t;
+    f = tensor_cast(in, t, DT_F32, e);
+    tensor_unref(t);
+    return f;
+}
+
+/* The last two axes swapped; consumes t (NULL passes through). */
+static Tensor *swapped(Interp *in, Tensor *t, LangError *e) {
+    if (!t) return NULL;
+    int rank = tensor_type(t)->rank;
+    Tensor *s = rank < 2 ? tensor_ref(t) : tensor_transpose(in, t, rank - 2, rank - 1, e);
+    tensor_unref(t);
+    return s;
+}
+
+/* Two operands in their common dtype, swapped when the unknown stands on the left. */
+static bool both_sides(Interp *in, const Value *arg, bool left, Tensor **a, Tensor **b,
+                       LangError *e) {
+    *a = as_float(in, arg[0], e);
+    *b = *a ? as_float(in, arg[1], e) : NULL;
+    if (*b) {
+        DType d = dtype_promote((DType)tensor_type(*a)->dtype, (DType)tensor_type(*b)->dtype);
+        Tensor *x = tensor_cast(in, *a, d, e), *y = x ? tensor_cast(in, *b, d, e) : NULL;
+        tensor_unref(*a), tensor_unref(*b);
+        *a = x, *b = y;
+    }
+    if (*b && !left) *a = swapped(in, *a, e), *b = swapped(in, *b, e);
+    if (*a && *b) return true;
+    tensor_unref(*a), tensor_unref(*b);
+    return false;
+}
+
+BUILTIN(cholesky) { /* a, upper */
+    bool upper;
+    TRY(arg_bool_of(arg[1], "upper", &upper, e));
+    Tensor *a = as_float(in, arg[0], e), *l = NULL;
+    if (upper) a = swapped(in, a, e);
+    Arg x = arg_tensor(a);
+    if (a && !tensor_op(in, OP_CHOLESKY, &x, 1, NULL, 0, &l, e)) l = NULL;
+    tensor_unref(a);
+    return give_tensor(upper ? swapped(in, l, e) : l, out);
+}
+
+BUILTIN(lu) {
+    Tensor *a = as_float(in, arg[0], e), *r[MAX_OUT];
+    Arg x = arg_tensor(a);
+    bool ok = a && tensor_op(in, OP_LU, &x, 1, NULL, 0, r, e);
+    tensor_unref(a);
+    if (!ok) return false;
+    *out = v_list(in, 2);
+    list_push(out->list, v_tensor(r[0])), list_push(out->list, v_tensor(r[1]));
+    return true;
+}
+
+BUILTIN(solve_triangular) { /* a, b, upper, left, unitriangular */
+    bool upper, left, unit;
+    Tensor *a, *b, *x = NULL;
+    TRY(arg_bool_of(arg[2], "upper", &upper, e) && arg_bool_of(arg[3], "left", &left, e) &&
+        arg_bool_of(arg[4], "unitriangular", &unit, e) && both_sides(in, arg, left, &a, &b, e));
+    Arg operand[2] = {arg_tensor(a), arg_tensor(b)};
+    Attr attr[2] = {attr_bool(ATTR_UPPER, upper == left), attr_bool(ATTR_UNIT, unit)};
+    if (!tensor_op(in, OP_SOLVE_TRIANGULAR, operand, 2, attr, 2, &x, e)) x = NULL;
+    tensor_unref(a), tensor_unref(b);
+    return give_tensor(left ? x : swapped(in, x, e), out);
+}
+
+/* b is a vector, or a batch of vectors, for every matrix of a (PyTorch's rule). */
+static bool is_vectors(const TensorType *a, const TensorType *b) {
+    return b->rank == 1 || (a->rank == b->rank + 1 && b->rank > 0 &&
+                            !memcmp(a->shape, b->shape, sizeof a->shape[0] * b->rank));
+}
+
+/* The factors are made unrecorded: the gradient goes through the operand a. */
+static Tensor *solve(Interp *in, Tensor *a, Tensor *b, LangError *e) {
+    Tensor *r[MAX_OUT], *x = NULL;
+    Arg operand[4] = {arg_tensor(a), arg_tensor(b)};
+    in->no_grad_depth++;
+    bool ok = tensor_op(in, OP_LU, operand, 1, NULL, 0, r, e);
+    in->no_grad_depth--;
+    if (!ok) return NULL;
+    operand[2] = arg_tensor(r[0]), operand[3] = arg_tensor(r[1]);
+    Attr attr = attr_bool(ATTR_TRANSPOSED, false);
+    if (!tensor_op(in, OP_SOLVE, operand, 4, &attr, 1, &x, e)) x = NULL;
+    tensor_unref(r[0]), tensor_unref(r[1]);
+    return x;
+}
+
+BUILTIN(solve) { /* a, b, left */
+    bool left, is_vector;
+    Tensor *a, *b, *x;
+    TRY(arg_bool_of(arg[2], "left", &left, e) && both_sides(in, arg, true, &a, &b, e));
+    is_vector = is_vectors(tensor_type(a), tensor_type(b));
+    TensorType t = *tensor_type(b);
+    if (is_vector && t.rank < MAX_DIMS) { /* a column, or with the unknown on the left a row */
+        if (left)
+            t.shape[t.rank] = 1;
+        else
+            t.shape[t.rank] = t.shape[t.rank - 1], t.shape[t.rank - 1] = 1;
+        Tensor *column = tensor_reshape(in, b, t.shape, t.rank + 1, e);
+        tensor_unref(b), b = column;
+    }
+    if (!left) a = swapped(in, a, e), b = swapped(in, b, e);
+    x = a && b ? solve(in, a, b, e) : NULL;
+    tensor_unref(a), tensor_unref(b);
+    if (!left) x = swapped(in, x, e);
+    if (x && is_vector) {
+        t = *tensor_type(x);
+        if (!left) t.shape[t.rank - 2] = t.shape[t.rank - 1];
+        Tensor *flat = tensor_reshape(in, x, t.shape, t.rank - 1, e);
+        tensor_unref(x), x = flat;
+    }
+    return give_tensor(x, out);
+}

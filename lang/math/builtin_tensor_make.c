@@ -1,0 +1,306 @@
+/* builtin_tensor_make.c: creation of tensors: from host data, constant, counted, random. Every
+ * random instruction takes the next key (seed, k), whatever it is for, so a program's numbers
+ * depend on its seed and its order alone.
+ * SPDX-License-Identifier: MIT */
+#include "lang/math/builtin_tensor.h"
+#include <math.h>
+#include <string.h>
+
+#define BUILTIN(name) bool bi_##name(Interp *in, const Value *arg, Value *out, LangError *e)
+
+/* Consumes t; a parameter of its value when requires_grad. */
+static bool give_maybe_param(Interp *in, Tensor *t, Value requires_grad, Value *out, LangError *e) {
+    bool is_param;
+    if (!t) return false;
+    if (!arg_bool_of(requires_grad, "requires_grad", &is_param, e)) return tensor_unref(t), false;
+    if (!is_param) return *out = v_tensor(t), true;
+    *out = tensor_param(in, t, false, e);
+    tensor_unref(t);
+    return out->kind == V_TENSOR;
+}
+
+BUILTIN(tensor) { /* data, dtype, requires_grad */
+    DType d;
+    Value made;
+    TRY(arg_dtype_of(arg[1], DT_NONE, &d, e));
+    TRY(tensor_from_value(in, arg[0], d, &made, e));
+    Tensor *plain = tensor_detach(in, made.tensor);
+    value_drop(made);
+    return give_maybe_param(in, plain, arg[2], out, e);
+}
+
+static bool shape_of(const Value *arg, int64_t *shape, int *rank, LangError *e) {
+    return arg_shape(arg[0], shape, rank, e) && shape_is_valid(shape, *rank, e);
+}
+
+static bool constant(Interp *in, const Value *arg, int value, Value *out,
+                     LangError *e) { /* *shape, dtype, requires_grad */
+    int64_t shape[MAX_DIMS];
+    int rank;
+    DType d;
+    TRY(shape_of(arg, shape, &rank, e) && arg_dtype_of(arg[1], DT_F32, &d, e));
+    Operand v = {.kind = IN_IMM_INT, .i = value};
+    return give_maybe_param(in, tensor_full(in, shape, rank, d, v, e), arg[2], out, e);
+}
+
+BUILTIN(zeros) { return constant(in, arg, 0, out, e); }
+BUILTIN(ones) { return constant(in, arg, 1, out, e); }
+
+/* A host number as it stands in a tensor of dtype d. */
+static bool number_for(Value v, DType *d, Operand *imm, LangError *e) {
+    if (!value_is_number(v))
+        return error_set(e, "'value' must be a number, not %s", value_type_name(v));
+    if (*d == DT_NONE) *d = v.kind == V_FLOAT ? DT_F32 : v.kind == V_INT ? DT_I64 : DT_BOOL;
+    if (v.kind == V_FLOAT && !dtype_is_float(*d))
+        v = *d == DT_BOOL ? v_bool(v.f != 0) : v_int((int64_t)v.f);
+    if (v.kind == V_INT && *d == DT_BOOL) v = v_bool(v.i != 0);
+    if (v.kind == V_BOOL && *d != DT_BOOL) v = v_int(v.b);
+    *imm = v.kind == V_FLOAT ? arg_float(v.f).imm
+           : v.kind == V_INT ? arg_int(v.i).imm
+                             : arg_bool(v.b).imm;
+    return true;
+}
+
+BUILTIN(full) { /* shape, value, dtype, requires_grad */
+    int64_t shape[MAX_DIMS];
+    int rank;
+    DType d;
+    Operand v;
+    TRY(shape_of(arg, shape, &rank, e) && arg_dtype_of(arg[2], DT_NONE, &d, e) &&
+        number_for(arg[1], &d, &v, e));
+    return give_maybe_param(in, tensor_full(in, shape, rank, d, v, e), arg[3], out, e);
+}
+
+/* Like x in shape, and in dtype unless one is given. x is the instruction's operand, so that the
+ * result is laid out as x is. */
+static bool like(Interp *in, Op op, Value x, Value dtype, const Operand *imm, Value *out,
+                 LangError *e) {
+    Tensor *model = arg_as_tensor(in, x, e), *made[MAX_OUT] = {0};
+    DType d = DT_NONE;
+    if (!model) return false;
+    bool ok = arg_dtype_of(dtype, DT_NONE, &d, e);
+    if (d == DT_NONE && op != OP_FULL && !dtype_is_float(tensor_type(model)->dtype)) d = DT_F32;
+    Arg a[2] = {arg_tensor(model), {.imm = imm ? *imm : (Operand){0}}};
+    int64_t key[2] = {(int64_t)in->seed, op == OP_FULL ? 0 : (int64_t)in->rng_counter++};
+    Attr attr[2];
+    int n = 0;
+    if (d != DT_NONE) attr[n++] = attr_dtype(d);
+    if (op != OP_FULL) attr[n++] = attr_ints(ATTR_RNG, key, 2);
+    in->no_grad_depth++;
+    ok = ok && tensor_op(in, op, a, imm ? 2 : 1, attr, n, made, e);
+    in->no_grad_depth--;
+    tensor_unref(model);
+    return ok && give_tensor(made[0], out);
+}
+
+static bool full_like(Interp *in, Value x, Value value, Value dtype, Value *out, LangError *e) {
+    DType d;
+    Operand imm;
+    TRY(arg_dtype_of(dtype, DT_NONE, &d, e));
+    if (d == DT_NONE && x.kind == V_TENSOR) d = (DType)tensor_type(x.tensor)->dtype;
+    TRY(number_for(value, &d, &imm, e));
+    return like(in, OP_FULL, x, dtype, &imm, out, e);
+}
+
+BUILTIN(zeros_like) { return full_like(in, arg[0], v_int(0), arg[1], out, e); }
+BUILTIN(ones_like) { return full_like(in, arg[0], v_int(1), arg[1], out, e); }
+BUILTIN(full_like) { return full_like(in, arg[0], arg[1], arg[2], out, e); }
+BUILTIN(rand_like) { return like(in, OP_RAND, arg[0], arg[1], NULL, out, e); }
+BUILTIN(randn_like) { return like(in, OP_RANDN, arg[0], arg[1], NULL, out, e); }
+
+BUILTIN(eye) { /* n, m, dtype */
+    int64_t n, m;
+    DType d;
+    TRY(arg_int_of(arg[0], "n", &n, e) && arg_dtype_of(arg[2], DT_F32, &d, e));
+    m = n;
+    if (arg[1].kind != V_NONE) TRY(arg_int_of(arg[1], "m", &m, e));
+    TRY(shape_is_valid((int64_t[]){n, m}, 2, e));
+    int64_t column[2] = {n, 1};
+    Tensor *i = tensor_arange(in, arg_int(0), arg_int(1), n, DT_I64, e), *j = NULL, *rows = NULL,
+           *hit = NULL, *t = NULL;
+    if (i) rows = tensor_reshape(in, i, column, 2, e);
+    if (rows) j = tensor_arange(in, arg_int(0), arg_int(1), m, DT_I64, e);
+    if (j) hit = tensor_op2(in, OP_EQ, arg_tensor(rows), arg_tensor(j), e);
+    if (hit) t = tensor_cast(in, hit, d, e);
+    tensor_unref(i), tensor_unref(j), tensor_unref(rows), tensor_unref(hit);
+    return give_tensor(t, out);
+}
+
+BUILTIN(arange) { /* a, b, step, dtype */
+    Value a = arg[0], b = arg[1];
+    if (b.kind == V_NONE) b = a, a = v_int(0);
+    double lo, hi, step, count;
+    DType d;
+    TRY(arg_float_of(a, "a", &lo, e) && arg_float_of(b, "b", &hi, e) &&
+        arg_float_of(arg[2], "step", &step, e));
+    bool is_int = a.kind == V_INT && b.kind == V_INT && arg[2].kind == V_INT;
+    TRY(arg_dtype_of(arg[3], is_int ? DT_I64 : DT_F32, &d, e));
+    if (step == 0) return error_set(e, "arange: the step is 0");
+    if (is_int) {
+        int64_t gap = step > 0 ? b.i - a.i : a.i - b.i, by = step > 0 ? arg[2].i : -arg[2].i;
+        count = gap > 0 ? (double)((gap - 1) / by + 1) : 0;
+    } else
+        count = ceil((hi - lo) / step);
+    if (!(count < (double)MAX_NUMEL))
+        return error_set(e, "arange: %g elements are too many", count);
+    if (count < 0) count = 0;
+    Arg start = is_int ? arg_int(a.i) : arg_float(lo),
+        by = is_int ? arg_int(arg[2].i) : arg_float(step);
+    if (!is_int && !dtype_is_float(d)) start = arg_int((int64_t)lo), by = arg_int((int64_t)step);
+    return give_tensor(tensor_arange(in, start, by, (int64_t)count, d, e), out);
+}
+
+BUILTIN(linspace) { /* a, b, n, dtype; counted in float64, so that the last element is b */
+    double a, b;
+    int64_t n;
+    DType d;
+    TRY(arg_float_of(arg[0], "a", &a, e) && arg_float_of(arg[1], "b", &b, e) &&
+        arg_int_of(arg[2], "n", &n, e));
+    TRY(arg_dtype_of(arg[3], DT_F32, &d, e));
+    if (n < 0 || n > MAX_NUMEL)
+        return error_set(e, "linspace: cannot make %lld elements", (long long)n);
+    Tensor *t = tensor_arange(in, arg_float(a), arg_float(n > 1 ? (b - a) / (double)(n - 1) : 0), n,
+                              DT_F64, e);
+    Tensor *r = t ? tensor_cast(in, t, d, e) : NULL;
+    tensor_unref(t);
+    return give_tensor(r, out);
+}
+
+/* ---- random ---- */
+
+static bool random_shape(Interp *in, Op op, const Value *arg, Value *out,
+                         LangError *e) { /* *shape, dtype, requires_grad */
+    int64_t shape[MAX_DIMS];
+    int rank;
+    DType d;
+    TRY(shape_of(arg, shape, &rank, e) && arg_dtype_of(arg[1], DT_F32, &d, e));
+    return give_maybe_param(in, tensor_random(in, op, shape, rank, d, NULL, 0, e), arg[2], out, e);
+}
+
+BUILTIN(rand) { return random_shape(in, OP_RAND, arg, out, e); }
+BUILTIN(randn) { return random_shape(in, OP_RANDN, arg, out, e); }
+
+BUILTIN(randint) { /* lo, hi, shape, dtype */
+    Value lo = arg[0], hi = arg[1], s = arg[2];
+    int64_t shape[MAX_DIMS], a, b;
+    int rank;
+    DType d;
+    if (s.kind == V_NONE && value_count(hi) >= 0) s = hi, hi = lo, lo = v_int(0);
+    if (s.kind == V_NONE) return error_set(e, "randint needs a shape: randint(lo, hi, shape)");
+    TRY(arg_int_of(lo, "lo", &a, e) && arg_int_of(hi, "hi", &b, e) &&
+        arg_shape(s, shape, &rank, e));
+    TRY(shape_is_valid(shape, rank, e) && arg_dtype_of(arg[3], DT_I64, &d, e));
+    Arg bounds[2] = {arg_int(a), arg_int(b)};
+    return give_tensor(tensor_random(in, OP_RANDINT, shape, rank, d, bounds, 2, e), out);
+}
+
+BUILTIN(randperm) { /* n: the order of n random numbers */
+    int64_t n, axis = 0;
+    TRY(arg_int_of(arg[0], "n", &n, e) && shape_is_valid(&n, 1, e));
+    Tensor *r = tensor_random(in, OP_RAND, &n, 1, DT_F64, NULL, 0, e), *order = NULL;
+    Arg a = arg_tensor(r);
+    Attr attr = attr_ints(ATTR_AXIS, &axis, 1);
+    if (r && !tensor_op(in, OP_ARGSORT, &a, 1, &attr, 1, &order, e)) order = NULL;
+    tensor_unref(r);
+    return give_tensor(order, out);
+}
+
+/* r * scale + shift, consumes r. */
+static Tensor *scaled(Interp *in, Tensor *r, double scale, double shift, LangError *e) {
+    Tensor *s = r ? tensor_op2(in, OP_MUL, arg_tensor(r), arg_float(scale), e) : NULL;
+    Tensor *t = s ? tensor_op2(in, OP_ADD, arg_tensor(s), arg_float(shift), e) : NULL;
+    tensor_unref(r), tensor_unref(s);
+    return t;
+}
+
+static bool random_scaled(Interp *in, Op op, const Value *arg, double scale, double shift,
+                          Value *out, LangError *e) {
+    int64_t shape[MAX_DIMS]; /* arg: shape, dtype */
+    int rank;
+    DType d;
+    TRY(shape_of(arg, shape, &rank, e) && arg_dtype_of(arg[1], DT_F32, &d, e));
+    return give_tensor(
+        scaled(in, tensor_random(in, op, shape, rank, d, NULL, 0, e), scale, shift, e), out);
+}
+
+BUILTIN(uniform) { /* lo, hi, shape, dtype */
+    double lo, hi;
+    TRY(arg_float_of(arg[0], "lo", &lo, e) && arg_float_of(arg[1], "hi", &hi, e));
+    return random_scaled(in, OP_RAND, arg + 2, hi - lo, lo, out, e);
+}
+
+/* normal of tensors: one number for each element of mu and sigma. */
+static bool normal_of(Interp *in, Value mu, Value sigma, Value *out, LangError *e) {
+    Arg m, s;
+    TRY(arg_from_value(in, mu, &m, e) && arg_from_value(in, sigma, &s, e));
+    TensorType one = {.dtype = DT_F32}, shape;
+    TensorType a = m.t ? *tensor_type(m.t) : one, b = s.t ? *tensor_type(s.t) : one;
+    char ta[256], tb[256];
+    if (!shape_broadcast(&a, &b, &shape))
+        return error_set(e, "normal: mu of shape %s and sigma of shape %s do not broadcast",
+                         type_shape_text(&a, ta), type_shape_text(&b, tb));
+    DType d = a.dtype == DT_F64 || b.dtype == DT_F64 ? DT_F64 : DT_F32;
+    if (m.t && dtype_is_float(a.dtype)) d = (DType)a.dtype;
+    Tensor *r = tensor_random(in, OP_RANDN, shape.shape, shape.rank, d, NULL, 0, e);
+    Tensor *scaled = r ? tensor_op2(in, OP_MUL, arg_tensor(r), s, e) : NULL;
+    Tensor *t = scaled ? tensor_op2(in, OP_ADD, arg_tensor(scaled), m, e) : NULL;
+    tensor_unref(r), tensor_unref(scaled);
+    return give_tensor(t, out);
+}
+
+BUILTIN(normal) { /* mu, sigma, shape, dtype */
+    double mu, sigma;
+    if (arg[0].kind == V_TENSOR || arg[1].kind == V_TENSOR) {
+        if (arg[2].kind == V_NONE) return normal_of(in, arg[0], arg[1], out, e);
+        return error_set(e, "normal takes its shape from mu and sigma where they are tensors");
+    }
+    if (arg[2].kind == V_NONE) {
+        error_set(e, "normal of numbers needs a shape");
+        return error_hint(e, "normal(mu, sigma, [2, 3])");
+    }
+    TRY(arg_float_of(arg[0], "mu", &mu, e) && arg_float_of(arg[1], "sigma", &sigma, e));
+    return random_scaled(in, OP_RANDN, arg + 2, sigma, mu, out, e);
+}
+
+BUILTIN(bernoulli) { /* p, shape: 1 where a uniform number is below p */
+    Arg p;
+    int64_t shape[MAX_DIMS];
+    int rank = 0;
+    TRY(arg_from_value(in, arg[0], &p, e));
+    if (arg[1].kind != V_NONE)
+        TRY(arg_shape(arg[1], shape, &rank, e) && shape_is_valid(shape, rank, e));
+    else if (p.t)
+        rank = tensor_type(p.t)->rank,
+        memcpy(shape, tensor_type(p.t)->shape, sizeof shape[0] * (size_t)rank);
+    in->no_grad_depth++;
+    Tensor *r = tensor_random(in, OP_RAND, shape, rank, DT_F32, NULL, 0, e);
+    Tensor *hit = r ? tensor_op2(in, OP_LT, arg_tensor(r), p, e) : NULL,
+           *t = hit ? tensor_cast(in, hit, DT_F32, e) : NULL;
+    in->no_grad_depth--;
+    tensor_unref(r), tensor_unref(hit);
+    return give_tensor(t, out);
+}
+
+BUILTIN(seed) {
+    int64_t n;
+    TRY(arg_int_of(arg[0], "n", &n, e));
+    in->seed = (uint64_t)n, in->rng_counter = in->host_rng_counter = 0;
+    return *out = v_none(), true;
+}
+
+/* ---- identity ---- */
+
+static bool identity(Interp *in, Value v, bool is_buffer, Value *out, LangError *e) {
+    Tensor *t = arg_as_tensor(in, v, e);
+    if (!t) return false;
+    *out = tensor_param(in, t, is_buffer, e);
+    tensor_unref(t);
+    return out->kind == V_TENSOR;
+}
+
+BUILTIN(param) { /* x, requires_grad */
+    bool on;
+    TRY(arg_bool_of(arg[1], "requires_grad", &on, e) && identity(in, arg[0], false, out, e));
+    return out->tensor->requires_grad = on, true;
+}
+BUILTIN(buffer) { return identity(in, arg[0], true, out, e); }

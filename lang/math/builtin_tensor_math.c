@@ -1,0 +1,672 @@
+/* builtin_tensor_math.c: pointwise functions of tensors and of host numbers, and reductions.
+ * Composites that are one line of the language are in the prelude; here is what decides on axes,
+ * dtypes or numerical range.
+ * SPDX-License-Identifier: MIT */
+#include "lang/math/builtin_tensor.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUILTIN(name) bool bi_##name(Interp *in, const Value *arg, Value *out, LangError *e)
+
+/* ---- pointwise ---- */
+
+static double number(Value v) {
+    return v.kind == V_FLOAT ? v.f : v.kind == V_INT ? (double)v.i : v.b;
+}
+
+static double host_sigmoid(double a) { return a >= 0 ? 1 / (1 + exp(-a)) : exp(a) / (1 + exp(a)); }
+
+/* A MAP row on one host number. IEEE rules: log(0) is -inf. */
+static bool host_one(Op op, Value v, Value *out) {
+    double a = number(v);
+    bool whole = v.kind != V_FLOAT;
+    switch (op) {
+    case OP_NEG: *out = whole ? v_int(-(int64_t)a) : v_float(-a); return true;
+    case OP_ABS: *out = whole ? v_int(llabs((int64_t)a)) : v_float(fabs(a)); return true;
+    case OP_SIGN:
+        *out = whole ? v_int((a > 0) - (a < 0)) : v_float(isnan(a) ? a : (a > 0) - (a < 0));
+        return true;
+    case OP_SQUARE:
+        *out = whole && fabs(a) < 3e9 ? v_int((int64_t)a * (int64_t)a) : v_float(a * a);
+        return true;
+    case OP_RELU:
+        *out = whole ? v_int(a > 0 ? (int64_t)a : 0) : v_float(a < 0 ? 0 : a);
+        return true;
+    case OP_FLOOR:
+    case OP_CEIL:
+    case OP_TRUNC:
+    case OP_ROUND:
+        a = op == OP_FLOOR   ? floor(a)
+            : op == OP_CEIL  ? ceil(a)
+            : op == OP_TRUNC ? trunc(a)
+                             : rint(a);
+        *out = fabs(a) < 9.2e18 ? v_int((int64_t)a) : v_float(a);
+        return true;
+    case OP_ISNAN: *out = v_bool(isnan(a)); return true;
+    case OP_ISFINITE: *out = v_bool(isfinite(a)); return true;
+    case OP_NOT: *out = v.kind == V_BOOL ? v_bool(!v.b) : v_int(~v.i); return whole;
+    default: break;
+    }
+    switch (op) {
+    case OP_EXP: a = exp(a); break;
+    case OP_EXPM1: a = expm1(a); break;
+    case OP_LOG: a = log(a); break;
+    case OP_LOG1P: a = log1p(a); break;
+    case OP_SQRT: a = sqrt(a); break;
+    case OP_RSQRT: a = 1 / sqrt(a); break;
+    case OP_SIN: a = sin(a); break;
+    case OP_COS: a = cos(a); break;
+    case OP_TAN: a = tan(a); break;
+    case OP_ASIN: a = asin(a); break;
+    case OP_ACOS: a = acos(a); break;
+    case OP_ATAN: a = atan(a); break;
+    case OP_SINH: a = sinh(a); break;
+    case OP_COSH: a = cosh(a); break;
+    case OP_ASINH: a = asinh(a); break;
+    case OP_ACOSH: a = acosh(a); break;
+    case OP_ATANH: a = atanh(a); break;
+    case OP_LOG2: a = log2(a); break;
+    case OP_LOG10: a = log10(a); break;
+    case OP_EXP2: a = exp2(a); break;
+    case OP_TANH: a = tanh(a); break;
+    case OP_ERF: a = erf(a); break;
+    case OP_SIGMOID: a = host_sigmoid(a); break;
+    case OP_SOFTPLUS: a = fmax(a, 0) + log1p(exp(-fabs(a))); break;
+    case OP_GELU: a = 0.5 * a * (1 + erf(a * M_SQRT1_2)); break;
+    case OP_SILU: a = a * host_sigmoid(a); break;
+    default: return false;
+    }
+    *out = v_float(a);
+    return true;
+}
+
+static bool host_two(Op op, Value a, Value b, Value *out) {
+    bool whole = a.kind == V_INT && b.kind == V_INT;
+    double x = number(a), y = number(b);
+    switch (op) {
+    case OP_MAXIMUM: *out = isnan(x) || (!isnan(y) && x >= y) ? a : b; return true;
+    case OP_MINIMUM: *out = isnan(x) || (!isnan(y) && x <= y) ? a : b; return true;
+    case OP_POW: {
+        double p = pow(x, y);
+        *out = whole && b.i >= 0 && fabs(p) < 9e15 ? v_int((int64_t)p) : v_float(p);
+        return true;
+    }
+    case OP_DIV: *out = v_float(x / y); return true;
+    case OP_ATAN2: *out = v_float(atan2(x, y)); return true;
+    case OP_HYPOT: *out = v_float(hypot(x, y)); return true;
+    case OP_FMOD:
+        *out = whole && b.i != 0 ? v_int(b.i == -1 ? 0 : a.i % b.i) : v_float(fmod(x, y));
+        return true;
+    case OP_ADD:
+        *out = whole ? v_int(a.i + b.i) : v_float(x + y);
+        return !whole || fabs(x + y) < 9e18;
+    case OP_SUB:
+        *out = whole ? v_int(a.i - b.i) : v_float(x - y);
+        return !whole || fabs(x - y) < 9e18;
+    case OP_MUL:
+        *out = whole ? v_int((int64_t)(x * y)) : v_float(x * y);
+        return !whole || fabs(x * y) < 9e15;
+    case OP_EQ: *out = v_bool(x == y); return true;
+    case OP_NE: *out = v_bool(x != y); return true;
+    case OP_LT: *out = v_bool(x < y); return true;
+    case OP_LE: *out = v_bool(x <= y); return true;
+    case OP_GT: *out = v_bool(x > y); return true;
+    case OP_GE: *out = v_bool(x >= y); return true;
+    default: return false;
+    }
+}
+
+static bool map_host(Op op, const Value *arg, Value *out) {
+    int n = op_info[op].arity;
+    if (op == OP_WHERE) return *out = number(arg[0]) != 0 ? arg[1] : arg[2], true;
+    return n == 1 ? host_one(op, arg[0], out) : n == 2 && host_two(op, arg[0], arg[1], out);
+}
+
+bool map_call(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
+    int n = op_info[op].arity;
+    Arg a[3];
+    Tensor *t;
+    bool all_numbers = true;
+    for (int i = 0; i < n; i++) all_numbers &= value_is_number(arg[i]);
+    if (all_numbers) {
+        if (map_host(op, arg, out)) return true;
+        return error_set(e, "%s needs a tensor here, not only numbers", op_info[op].name);
+    }
+    for (int i = 0; i < n; i++) {
+        if (arg_from_value(in, arg[i], &a[i], e)) continue;
+        error_set(e, "%s works on tensors and numbers, not %s", op_info[op].name,
+                  value_type_name(arg[i]));
+        return false;
+    }
+    TRY(tensor_op(in, op, a, n, NULL, 0, &t, e));
+    *out = v_tensor(t);
+    return true;
+}
+
+/* a op alpha * b: PyTorch's add and sub. */
+static bool scaled_call(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
+    if (arg[2].kind == V_INT && arg[2].i == 1) return map_call(in, op, arg, out, e);
+    Value by[2] = {arg[1], arg[2]}, both[2] = {arg[0], v_none()};
+    TRY(map_call(in, OP_MUL, by, &both[1], e));
+    bool ok = map_call(in, op, both, out, e);
+    value_drop(both[1]);
+    return ok;
+}
+BUILTIN(add) { return scaled_call(in, OP_ADD, arg, out, e); } /* a, b, alpha */
+BUILTIN(sub) { return scaled_call(in, OP_SUB, arg, out, e); }
+
+BUILTIN(div) { /* a, b, rounding_mode */
+    if (arg[2].kind == V_NONE) return map_call(in, OP_DIV, arg, out, e);
+    const char *how = arg[2].kind == V_STR ? arg[2].str->s : "";
+    if (!strcmp(how, "floor")) return map_call(in, OP_FLOORDIV, arg, out, e);
+    if (strcmp(how, "trunc"))
+        return error_set(e, "'rounding_mode' is none, \"floor\" or \"trunc\"");
+    Value rest, whole[2] = {arg[0], v_none()}, quotient[2] = {v_none(), arg[1]};
+    TRY(map_call(in, OP_FMOD, arg, &rest, e));
+    bool is_float = rest.kind == V_TENSOR ? dtype_is_float(tensor_type(rest.tensor)->dtype)
+                                          : rest.kind == V_FLOAT;
+    whole[1] = rest;
+    Op first = is_float ? OP_DIV : OP_SUB, then = is_float ? OP_TRUNC : OP_FLOORDIV;
+    bool ok = map_call(in, first, is_float ? arg : whole, &quotient[0], e);
+    value_drop(rest);
+    ok = ok && map_call(in, then, quotient, out, e);
+    value_drop(quotient[0]);
+    return ok;
+}
+
+BUILTIN(softplus) { /* x, beta; exact everywhere, so PyTorch's threshold is not needed */
+    double beta;
+    TRY(arg_float_of(arg[1], "beta", &beta, e));
+    if (beta == 1) return map_call(in, OP_SOFTPLUS, arg, out, e);
+    Value v[2] = {arg[0], v_float(beta)}, soft[2] = {v_none(), v_float(beta)}, product;
+    TRY(map_call(in, OP_MUL, v, &product, e));
+    bool ok = map_call(in, OP_SOFTPLUS, &product, &soft[0], e);
+    value_drop(product);
+    ok = ok && map_call(in, OP_DIV, soft, out, e);
+    value_drop(soft[0]);
+    return ok;
+}
+
+/* c, a, b; where(c) alone is nonzero(c, as_tuple=true). */
+BUILTIN(where) {
+    if (arg[1].kind == V_NONE && arg[2].kind == V_NONE)
+        return bi_nonzero(in, (const Value[]){arg[0], v_bool(true)}, out, e);
+    if (arg[1].kind == V_NONE || arg[2].kind == V_NONE)
+        return error_set(e, "where needs both values, for true and for false");
+    return map_call(in, OP_WHERE, arg, out, e);
+}
+
+/* x as float32 or float64, for means and the like; a new reference. What is made of halves is
+ * rounded back at the end, by give_rounded. */
+static Tensor *as_float(Interp *in, Tensor *x, LangError *e) {
+    return tensor_cast(in, x, tensor_type(x)->dtype == DT_F64 ? DT_F64 : DT_F32, e);
+}
+
+/* Consumes t and x. t is given in x's dtype if that is a half. */
+static bool give_rounded(Interp *in, Tensor *t, Tensor *x, Value *out, LangError *e) {
+    DType d = (DType)tensor_type(x)->dtype;
+    tensor_unref(x);
+    if (!t || !dtype_is_half(d)) return give_tensor(t, out);
+    Tensor *half = tensor_cast(in, t, d, e);
+    tensor_unref(t);
+    return give_tensor(half, out);
+}
+
+/* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) */
+static Tensor *gelu_tanh(Interp *in, Tensor *x, LangError *e) {
+    Tensor *t[7] = {tensor_op1(in, OP_SQUARE, arg_tensor(x), e)};
+    if (t[0])
+        t[1] = tensor_op2(in, OP_MUL, arg_tensor(t[0]),
+                          arg_float(0.044715 * M_SQRT1_2 * M_2_SQRTPI), e);
+    if (t[1]) t[2] = tensor_op2(in, OP_ADD, arg_tensor(t[1]), arg_float(M_SQRT1_2 * M_2_SQRTPI), e);
+    if (t[2]) t[3] = tensor_op2(in, OP_MUL, arg_tensor(x), arg_tensor(t[2]), e);
+    if (t[3]) t[4] = tensor_op1(in, OP_TANH, arg_tensor(t[3]), e);
+    if (t[4]) t[5] = tensor_op2(in, OP_ADD, arg_tensor(t[4]), arg_float(1), e);
+    if (t[5]) t[6] = tensor_op2(in, OP_MUL, arg_tensor(x), arg_float(0.5), e);
+    Tensor *y = t[6] ? tensor_op2(in, OP_MUL, arg_tensor(t[6]), arg_tensor(t[5]), e) : NULL;
+    for (int i = 0; i < 7; i++) tensor_unref(t[i]);
+    return y;
+}
+
+BUILTIN(gelu) { /* x, approximate */
+    const char *how = arg[1].kind == V_STR ? arg[1].str->s : "";
+    if (!strcmp(how, "none")) return map_call(in, OP_GELU, arg, out, e);
+    if (strcmp(how, "tanh")) return error_set(e, "'approximate' is \"none\" or \"tanh\"");
+    Tensor *x = arg_as_tensor(in, arg[0], e), *wide = x ? as_float(in, x, e) : NULL;
+    Tensor *y = wide ? gelu_tanh(in, wide, e) : NULL;
+    tensor_unref(wide);
+    return x && give_rounded(in, y, x, out, e);
+}
+
+BUILTIN(round) { /* x, n */
+    int64_t n;
+    TRY(arg_int_of(arg[1], "n", &n, e));
+    if (!n) return map_call(in, OP_ROUND, arg, out, e);
+    if (n < -300 || n > 300)
+        return error_set(e, "'n' must be in -300 to 300, not %lld", (long long)n);
+    double by = pow(10, (double)llabs(n));
+    Op up = n > 0 ? OP_MUL : OP_DIV, down = n > 0 ? OP_DIV : OP_MUL;
+    Tensor *x = arg_as_tensor(in, arg[0], e),
+           *t = x ? tensor_op2(in, up, arg_tensor(x), arg_float(by), e) : NULL;
+    Tensor *whole = t ? tensor_op1(in, OP_ROUND, arg_tensor(t), e) : NULL;
+    Tensor *y = whole ? tensor_op2(in, down, arg_tensor(whole), arg_float(by), e) : NULL;
+    tensor_unref(x), tensor_unref(t), tensor_unref(whole);
+    return give_tensor(y, out);
+}
+
+/* where(x <= bound, bound, x): at a number the gradient is 0, as PyTorch's, and nan stays nan.
+ * Consumes x. */
+static Tensor *limit(Interp *in, Tensor *x, Op beyond, Value bound, LangError *e) {
+    Arg b;
+    Tensor *out = NULL;
+    if (!x || bound.kind == V_NONE) return x;
+    if (bound.kind == V_TENSOR) { /* ties share, as PyTorch's tensor bounds */
+        out = tensor_op2(in, beyond == OP_LE ? OP_MAXIMUM : OP_MINIMUM, arg_tensor(x),
+                         arg_tensor(bound.tensor), e);
+        return tensor_unref(x), out;
+    }
+    Tensor *hit =
+        arg_from_value(in, bound, &b, e) ? tensor_op2(in, beyond, arg_tensor(x), b, e) : NULL;
+    Arg arg[3] = {arg_tensor(hit), b, arg_tensor(x)};
+    if (hit && !tensor_op(in, OP_WHERE, arg, 3, NULL, 0, &out, e)) out = NULL;
+    tensor_unref(hit), tensor_unref(x);
+    return out;
+}
+
+BUILTIN(clamp) { /* x, min, max */
+    if (arg[1].kind == V_NONE && arg[2].kind == V_NONE)
+        return error_set(e, "clamp needs min, max or both");
+    if (value_is_number(arg[0]) && arg[1].kind != V_TENSOR && arg[2].kind != V_TENSOR) {
+        Value v = arg[0];
+        if (arg[1].kind != V_NONE && number(v) < number(arg[1])) v = arg[1];
+        if (arg[2].kind != V_NONE && number(v) > number(arg[2])) v = arg[2];
+        return *out = v, true;
+    }
+    return give_tensor(
+        limit(in, limit(in, arg_as_tensor(in, arg[0], e), OP_LE, arg[1], e), OP_GE, arg[2], e),
+        out);
+}
+
+BUILTIN(masked_fill) { /* x, mask, value */
+    Arg a[3];
+    Tensor *t;
+    TRY(arg_from_value(in, arg[1], &a[0], e) && arg_from_value(in, arg[2], &a[1], e) &&
+        arg_from_value(in, arg[0], &a[2], e));
+    if (!a[2].t) return error_set(e, "masked_fill needs a tensor first");
+    TRY(tensor_op(in, OP_WHERE, a, 3, NULL, 0, &t, e));
+    return give_tensor(t, out);
+}
+
+BUILTIN(matmul) {
+    Tensor *a = arg_as_tensor(in, arg[0], e), *b = a ? arg_as_tensor(in, arg[1], e) : NULL,
+           *t = NULL;
+    if (b && !tensor_matmul(in, a, b, &t, e)) t = NULL;
+    tensor_unref(a), tensor_unref(b);
+    return give_tensor(t, out);
+}
+
+/* ---- reductions: arguments x, axis, keepdims unless a comment says otherwise ---- */
+
+typedef struct Fold {
+    Tensor *x;
+    int64_t axes[MAX_DIMS];
+    int n;
+    bool keepdims, is_all;
+} Fold;
+
+static bool fold_args(Interp *in, Value x, Value axis, Value keepdims, Fold *f, LangError *e) {
+    f->x = arg_as_tensor(in, x, e);
+    if (!f->x) return false;
+    f->is_all = axis.kind == V_NONE;
+    if (arg_axes(axis, tensor_type(f->x)->rank, f->axes, &f->n, e) &&
+        arg_bool_of(keepdims, "keepdims", &f->keepdims, e))
+        return true;
+    tensor_unref(f->x);
+    return false;
+}
+
+/* An empty list of axes reduces nothing; tensor_reduce takes it for all. */
+static Tensor *fold(Interp *in, Op op, Tensor *x, const Fold *f, bool keepdims, LangError *e) {
+    if (!x) return NULL;
+    if (!f->n && tensor_type(x)->rank) return tensor_ref(x);
+    return tensor_reduce(in, op, x, f->axes, f->n, keepdims, e);
+}
+
+static bool simple_fold(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
+    Fold f;
+    TRY(fold_args(in, arg[0], arg[1], arg[2], &f, e));
+    Tensor *t = fold(in, op, f.x, &f, f.keepdims, e);
+    tensor_unref(f.x);
+    return give_tensor(t, out);
+}
+
+/* x cast to the dtype that a reduction was asked for; a new value. */
+static bool cast_first(Interp *in, Value x, Value dtype, Value *out, LangError *e) {
+    DType d;
+    TRY(arg_dtype_of(dtype, DT_NONE, &d, e));
+    if (d == DT_NONE) return *out = value_ref(x), true;
+    Tensor *t = arg_as_tensor(in, x, e), *c = t ? tensor_cast(in, t, d, e) : NULL;
+    tensor_unref(t);
+    return give_tensor(c, out);
+}
+
+/* x, axis, keepdims, dtype */
+static bool cast_fold(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
+    Value a[3] = {v_none(), arg[1], arg[2]};
+    TRY(cast_first(in, arg[0], arg[3], &a[0], e));
+    bool ok = simple_fold(in, op, a, out, e);
+    value_drop(a[0]);
+    return ok;
+}
+
+BUILTIN(sum) { return cast_fold(in, OP_SUM, arg, out, e); }
+BUILTIN(prod) { return cast_fold(in, OP_PROD, arg, out, e); }
+BUILTIN(any) { return simple_fold(in, OP_ANY, arg, out, e); }
+BUILTIN(all) { return simple_fold(in, OP_ALL, arg, out, e); }
+
+static bool extreme(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
+    if (arg[0].kind == V_TENSOR && !tensor_type(arg[0].tensor)->rank && arg[1].kind != V_NONE) {
+        error_set(e, "%s(x, n) reduces axis n, but x is a single number", op_info[op].name);
+        return error_hint(e, "elementwise: %simum(x, n)", op_info[op].name);
+    }
+    if (arg[1].kind == V_TENSOR || arg[1].kind == V_FLOAT) {
+        error_set(e, "the second argument of %s is an axis, not %s", op_info[op].name,
+                  value_type_name(arg[1]));
+        return error_hint(e, "elementwise: %simum(a, b)", op_info[op].name);
+    }
+    return simple_fold(in, op, arg, out, e);
+}
+
+BUILTIN(max) { return extreme(in, OP_MAX, arg, out, e); }
+BUILTIN(min) { return extreme(in, OP_MIN, arg, out, e); }
+
+static int64_t fold_count(const Fold *f) {
+    int64_t n = 1;
+    for (int i = 0; i < f->n; i++) n *= tensor_type(f->x)->shape[f->axes[i]];
+    return n;
+}
+
+static Tensor *mean_of(Interp *in, Tensor *x, const Fold *f, double count, bool keepdims,
+                       LangError *e) {
+    Tensor *s = fold(in, OP_SUM, x, f, keepdims, e),
+           *t = s ? tensor_op2(in, OP_DIV, arg_tensor(s), arg_float(count), e) : NULL;
+    tensor_unref(s);
+    return t;
+}
+
+BUILTIN(mean) { /* x, axis, keepdims, dtype */
+    Fold f;
+    Value cast;
+    TRY(cast_first(in, arg[0], arg[3], &cast, e));
+    bool fits = fold_args(in, cast, arg[1], arg[2], &f, e);
+    value_drop(cast);
+    if (!fits) return false;
+    Tensor *x = as_float(in, f.x, e),
+           *t = x ? mean_of(in, x, &f, (double)fold_count(&f), f.keepdims, e) : NULL;
+    tensor_unref(x);
+    return give_rounded(in, t, f.x, out, e);
+}
+
+/* x, axis, correction, keepdims, unbiased; *from: x itself, the caller's to drop */
+static Tensor *variance(Interp *in, const Value *arg, Tensor **from, LangError *e) {
+    Fold f;
+    double correction;
+    Value c = arg[4].kind == V_NONE ? arg[2] : arg[4]; /* PyTorch's older name: true is 1 */
+    if (c.kind == V_BOOL) c = v_int(c.b);
+    if (!arg_float_of(c, "correction", &correction, e) ||
+        !fold_args(in, arg[0], arg[1], arg[3], &f, e))
+        return NULL;
+    double n = (double)fold_count(&f);
+    Tensor *x = as_float(in, f.x, e), *m = x ? mean_of(in, x, &f, n, true, e) : NULL;
+    Tensor *gap = m ? tensor_op2(in, OP_SUB, arg_tensor(x), arg_tensor(m), e) : NULL;
+    Tensor *sq = gap ? tensor_op1(in, OP_SQUARE, arg_tensor(gap), e) : NULL;
+    Tensor *t =
+        sq ? mean_of(in, sq, &f, n - correction > 0 ? n - correction : 0, f.keepdims, e) : NULL;
+    *from = f.x;
+    tensor_unref(x), tensor_unref(m), tensor_unref(gap), tensor_unref(sq);
+    return t;
+}
+
+/* The square root of a sum of squares, with gradient 0 where it is 0, as PyTorch's norm and std.
+ * Consumes s. */
+static Tensor *root(Interp *in, Tensor *s, LangError *e) {
+    if (s && !(grad_is_on(in) && tensor_needs_grad(s))) {
+        Tensor *plain = tensor_op1(in, OP_SQRT, arg_tensor(s), e);
+        tensor_unref(s);
+        return plain;
+    }
+    Tensor *zero = s ? tensor_op2(in, OP_EQ, arg_tensor(s), arg_int(0), e) : NULL;
+    Tensor *safe = NULL, *r = NULL, *out = NULL;
+    Arg to_one[3] = {arg_tensor(zero), arg_int(1), arg_tensor(s)};
+    if (zero && !tensor_op(in, OP_WHERE, to_one, 3, NULL, 0, &safe, e)) safe = NULL;
+    if (safe) r = tensor_op1(in, OP_SQRT, arg_tensor(safe), e);
+    Arg to_zero[3] = {arg_tensor(zero), arg_int(0), arg_tensor(r)};
+    if (r && !tensor_op(in, OP_WHERE, to_zero, 3, NULL, 0, &out, e)) out = NULL;
+    tensor_unref(s), tensor_unref(zero), tensor_unref(safe), tensor_unref(r);
+    return out;
+}
+
+BUILTIN(var) {
+    Tensor *x = NULL, *t = variance(in, arg, &x, e);
+    return x && give_rounded(in, t, x, out, e);
+}
+
+BUILTIN(std) {
+    Tensor *x = NULL, *t = root(in, variance(in, arg, &x, e), e);
+    return x && give_rounded(in, t, x, out, e);
+}
+
+/* x to the power of p, where the gradient at x == 0 is 0, as that of PyTorch's norms. */
+static Tensor *power_beside_0(Interp *in, Tensor *x, double p, LangError *e) {
+    Tensor *zero = tensor_op2(in, OP_EQ, arg_tensor(x), arg_int(0), e), *safe = NULL, *power = NULL,
+           *out = NULL;
+    Arg one[3] = {arg_tensor(zero), arg_int(1), arg_tensor(x)};
+    if (zero && !tensor_op(in, OP_WHERE, one, 3, NULL, 0, &safe, e)) safe = NULL;
+    if (safe) power = tensor_op2(in, OP_POW, arg_tensor(safe), arg_float(p), e);
+    Arg back[3] = {arg_tensor(zero), arg_float(p < 0 ? INFINITY : 0), arg_tensor(power)};
+    if (power && !tensor_op(in, OP_WHERE, back, 3, NULL, 0, &out, e)) out = NULL;
+    tensor_unref(zero), tensor_unref(safe), tensor_unref(power);
+    return out;
+}
+
+BUILTIN(norm) { /* x, p, axis, keepdims */
+    Fold f;
+    double p = 2;
+    bool is_plain =
+        arg[1].kind == V_NONE || (arg[1].kind == V_STR && !strcmp(arg[1].str->s, "fro"));
+    TRY((is_plain || arg_float_of(arg[1], "p", &p, e)) &&
+        fold_args(in, arg[0], arg[2], arg[3], &f, e));
+    Tensor *x = as_float(in, f.x, e), *a = NULL, *s = NULL, *t = NULL;
+    if (x) a = tensor_op1(in, p == 2 ? OP_SQUARE : OP_ABS, arg_tensor(x), e);
+    if (a && p != 2 && p != 1 && !isinf(p)) {
+        Tensor *b = p == 0 ? tensor_op2(in, OP_NE, arg_tensor(a), arg_int(0), e)
+                           : power_beside_0(in, a, p, e);
+        tensor_unref(a);
+        a = b;
+    }
+    s = fold(in, isinf(p) ? p > 0 ? OP_MAX : OP_MIN : OP_SUM, a, &f, f.keepdims, e);
+    if (!s)
+        t = NULL;
+    else if (p == 2)
+        t = root(in, tensor_ref(s), e);
+    else if (p == 0)
+        t = tensor_cast(in, s, (DType)tensor_type(x)->dtype, e);
+    else if (p == 1 || isinf(p))
+        t = tensor_ref(s);
+    else
+        t = power_beside_0(in, s, 1 / p, e);
+    tensor_unref(x), tensor_unref(a), tensor_unref(s);
+    return give_rounded(in, t, f.x, out, e);
+}
+
+/* log(sum(exp(x - m))) + m with m the largest, or 0 where that is infinite; m is a constant of the
+ * gradient. */
+BUILTIN(logsumexp) {
+    Fold f;
+    TRY(fold_args(in, arg[0], arg[1], arg[2], &f, e));
+    Tensor *x = as_float(in, f.x, e), *m = NULL, *finite = NULL, *safe = NULL, *gap = NULL,
+           *ex = NULL, *s = NULL, *l = NULL, *t = NULL;
+    if (x && !tensor_numel(x)) { /* no largest element: log(0) where there is a result */
+        ex = tensor_op1(in, OP_EXP, arg_tensor(x), e);
+        if (ex) s = fold(in, OP_SUM, ex, &f, f.keepdims, e);
+        if (s) t = tensor_op1(in, OP_LOG, arg_tensor(s), e);
+        tensor_unref(x), tensor_unref(ex), tensor_unref(s);
+        return give_rounded(in, t, f.x, out, e);
+    }
+    in->no_grad_depth++;
+    if (x) m = fold(in, OP_MAX, x, &f, true, e);
+    if (m) finite = tensor_op1(in, OP_ISFINITE, arg_tensor(m), e);
+    Arg w[3] = {arg_tensor(finite), arg_tensor(m), arg_float(0)};
+    if (finite && !tensor_op(in, OP_WHERE, w, 3, NULL, 0, &safe, e)) safe = NULL;
+    in->no_grad_depth--;
+    if (safe) gap = tensor_op2(in, OP_SUB, arg_tensor(x), arg_tensor(safe), e);
+    if (gap) ex = tensor_op1(in, OP_EXP, arg_tensor(gap), e);
+    s = fold(in, OP_SUM, ex, &f, f.keepdims, e);
+    if (s) l = tensor_op1(in, OP_LOG, arg_tensor(s), e);
+    if (l) {
+        Tensor *back = tensor_reshape(in, safe, tensor_type(l)->shape, tensor_type(l)->rank, e);
+        if (back) t = tensor_op2(in, OP_ADD, arg_tensor(l), arg_tensor(back), e);
+        tensor_unref(back);
+    }
+    tensor_unref(x), tensor_unref(m), tensor_unref(finite), tensor_unref(safe);
+    tensor_unref(gap), tensor_unref(ex), tensor_unref(s), tensor_unref(l);
+    return give_rounded(in, t, f.x, out, e);
+}
+
+/* ---- along one axis ---- */
+
+static bool arg_extreme(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
+    Tensor *x = arg_as_tensor(in, arg[0], e), *t = NULL;
+    int axis = 0;
+    bool keep = false;
+    if (!x) return false;
+    bool ok = (arg[1].kind == V_NONE || arg_axis(arg[1], tensor_type(x)->rank, &axis, e)) &&
+              arg_bool_of(arg[2], "keepdims", &keep, e);
+    int64_t a = axis;
+    Attr attr[2] = {attr_bool(ATTR_KEEPDIMS, keep), attr_ints(ATTR_AXIS, &a, 1)};
+    Arg operand = arg_tensor(x);
+    if (ok && !tensor_op(in, op, &operand, 1, attr, arg[1].kind == V_NONE ? 1 : 2, &t, e)) t = NULL;
+    tensor_unref(x);
+    return give_tensor(t, out);
+}
+
+BUILTIN(argmax) { return arg_extreme(in, OP_ARGMAX, arg, out, e); }
+BUILTIN(argmin) { return arg_extreme(in, OP_ARGMIN, arg, out, e); }
+
+/* x and one axis of it; a single number counts as having one. A new reference in *x. */
+static bool along(Interp *in, Value v, Value axis, Tensor **x, int64_t *a, LangError *e) {
+    int k = 0;
+    *x = arg_as_tensor(in, v, e);
+    if (!*x) return false;
+    if (!tensor_type(*x)->rank) {
+        int64_t one = 1;
+        Tensor *line = tensor_reshape(in, *x, &one, 1, e);
+        tensor_unref(*x), *x = line;
+        if (!line) return false;
+    }
+    if (!arg_axis(axis, tensor_type(*x)->rank, &k, e)) return tensor_unref(*x), false;
+    return *a = k, true;
+}
+
+/* Consumes t, made of `along`'s line: of a single number the result is one again. */
+static Tensor *off_line(Interp *in, Value x, Tensor *t, LangError *e) {
+    bool is_single = x.kind == V_TENSOR ? !tensor_type(x.tensor)->rank : value_count(x) < 0;
+    if (!t || !is_single || tensor_numel(t) != 1) return t;
+    int64_t none = 0;
+    Tensor *one = tensor_reshape(in, t, &none, 0, e);
+    tensor_unref(t);
+    return one;
+}
+
+static bool run_along(Interp *in, Op op, Value x, Value axis, Attr flag, Value *out, LangError *e) {
+    Tensor *t, *r = NULL;
+    int64_t a;
+    TRY(along(in, x, axis, &t, &a, e));
+    Attr attr[2] = {attr_ints(ATTR_AXIS, &a, 1), flag};
+    Arg operand = arg_tensor(t);
+    if (!tensor_op(in, op, &operand, 1, attr, flag.key == ATTR_AXIS ? 1 : 2, &r, e)) r = NULL;
+    tensor_unref(t);
+    return give_tensor(off_line(in, x, r, e), out);
+}
+
+BUILTIN(cumsum) { /* x, axis, dtype */
+    Value x;
+    TRY(cast_first(in, arg[0], arg[2], &x, e));
+    bool ok = run_along(in, OP_CUMSUM, x, arg[1], (Attr){.key = ATTR_AXIS}, out, e);
+    value_drop(x);
+    return ok;
+}
+
+static bool running_extreme(Interp *in, const Value *arg, bool largest, Value *out, LangError *e) {
+    Tensor *t, *r[MAX_OUT];
+    int64_t a; /* arg: x, axis */
+    TRY(along(in, arg[0], arg[1], &t, &a, e));
+    Attr attr[2] = {attr_ints(ATTR_AXIS, &a, 1), attr_bool(ATTR_LARGEST, largest)};
+    Arg operand = arg_tensor(t);
+    bool ok = tensor_op(in, OP_CUMMAX, &operand, 1, attr, 2, r, e);
+    tensor_unref(t);
+    if (!ok) return false;
+    *out = v_list(in, 2);
+    for (int i = 0; i < 2; i++) {
+        Tensor *one = off_line(in, arg[0], r[i], e);
+        ok &= one != NULL;
+        if (one) list_push(out->list, v_tensor(one));
+    }
+    if (!ok) value_drop(*out);
+    return ok;
+}
+
+BUILTIN(cummax) { return running_extreme(in, arg, true, out, e); }
+BUILTIN(cummin) { return running_extreme(in, arg, false, out, e); }
+
+BUILTIN(recurrence) { /* a, b, axis, reverse */
+    bool reverse;
+    int axis = 0;
+    Arg ab[2];
+    Tensor *t = NULL;
+    TRY(arg_bool_of(arg[3], "reverse", &reverse, e));
+    Tensor *a = arg_as_tensor(in, arg[0], e), *b = a ? arg_as_tensor(in, arg[1], e) : NULL;
+    if (b && arg_axis(arg[2], tensor_type(a)->rank, &axis, e)) {
+        int64_t k = axis;
+        Attr attr[2] = {attr_ints(ATTR_AXIS, &k, 1), attr_bool(ATTR_REVERSE, reverse)};
+        ab[0] = arg_tensor(a), ab[1] = arg_tensor(b);
+        if (!tensor_op(in, OP_RECURRENCE, ab, 2, attr, 2, &t, e)) t = NULL;
+    }
+    tensor_unref(a), tensor_unref(b);
+    return give_tensor(t, out);
+}
+
+BUILTIN(sort) { /* x, axis, descending */
+    bool down;
+    return arg_bool_of(arg[2], "descending", &down, e) &&
+           run_along(in, OP_SORT, arg[0], arg[1], attr_bool(ATTR_DESCENDING, down), out, e);
+}
+
+BUILTIN(argsort) {
+    bool down;
+    return arg_bool_of(arg[2], "descending", &down, e) &&
+           run_along(in, OP_ARGSORT, arg[0], arg[1], attr_bool(ATTR_DESCENDING, down), out, e);
+}
+
+BUILTIN(topk) { /* x, k, axis, largest */
+    Tensor *t, *r[MAX_OUT];
+    int64_t a, k;
+    bool largest;
+    TRY(arg_int_of(arg[1], "k", &k, e) && arg_bool_of(arg[3], "largest", &largest, e) &&
+        along(in, arg[0], arg[2], &t, &a, e));
+    Attr attr[3] = {attr_ints(ATTR_AXIS, &a, 1), attr_int(ATTR_K, k),
+                    attr_bool(ATTR_LARGEST, largest)};
+    Arg operand = arg_tensor(t);
+    bool ok = tensor_op(in, OP_TOPK, &operand, 1, attr, 3, r, e);
+    tensor_unref(t);
+    if (!ok) return false;
+    *out = v_list(in, 2);
+    for (int i = 0; i < 2; i++) {
+        Tensor *one = off_line(in, arg[0], r[i], e);
+        ok &= one != NULL;
+        if (one) list_push(out->list, v_tensor(one));
+    }
+    if (!ok) value_drop(*out);
+    return ok;
+}

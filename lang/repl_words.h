@@ -1,8 +1,0 @@
-/* repl_words.h: what the prompt answers to `:word`, `?name`, `??name` and `!command`.
- * SPDX-License-Identifier: MIT */
-#ifndef GT_LANG_REPL_WORDS_H
-#define GT_LANG_REPL_WORDS_H
-#include "lang/interp.h"
-
-bool repl_word(Interp *in, const char *line); /* false: leave the prompt */
-#endif

@@ -1,0 +1,235 @@
+/* options.c: from argv and the environment to Options; rows and help texts are in options.def.
+ * Options end at the script's name (with -c, -p and --replay: at the first word that is none) and
+ * at `--`; what follows belongs to the script. SPDX-License-Identifier: MIT */
+#include "lang/shell/options.h"
+#include "runtime/base/env.h"
+#include "runtime/inst/flags.h"
+#include "runtime/inst/tape.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct OptionRow {
+    char letter;
+    const char *name, *value, *help;
+} rows[OPTION_COUNT] = {
+#define OPTION(id, letter_, name_, value_, help_) [OPTION_##id] = {letter_, name_, value_, help_},
+#include "lang/shell/options.def"
+};
+
+void options_help(Bytes *out) {
+    bytes_puts(out, "usage: gtsh [options] [script.gt | program.gti | -] [arguments]\n"
+                    "Without a script: the prompt, or the program on standard input when that is "
+                    "no terminal.\n\n");
+    for (int k = 0; k < OPTION_COUNT; k++) {
+        const struct OptionRow *r = &rows[k];
+        char left[64], letter[8] = "   ";
+        if (r->letter) snprintf(letter, sizeof letter, "-%c%s", r->letter, r->name[0] ? "," : " ");
+        bool equals = r->name[0] && r->value[0];
+        snprintf(left, sizeof left, "%s %s%s%s%s", letter, r->name[0] ? "--" : "", r->name,
+                 equals ? "=" : "", r->value);
+        bytes_printf(out, "  %-26s %s\n", left, r->help);
+    }
+    bytes_puts(out, "\nexit codes: 0 fine, 1 error in the script, 2 usage, 65 syntax, 66 no input, "
+                    "69 dispatcher or worker gone,\n"
+                    "78 configuration, 130 interrupted; exit(n) gives n\n");
+}
+
+static bool usage(LangError *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool usage(LangError *e, const char *format, ...) {
+    char text[600];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    *e = (LangError){.kind = E_EXIT, .exit_code = 2};
+    error_set(e, "%s", text);
+    return error_hint(e, "gtsh --help lists the options");
+}
+
+/* ---- values ---- */
+
+static bool whole(const char *what, const char *s, uint64_t least, uint64_t most, uint64_t *out,
+                  LangError *e) {
+    char *end;
+    errno = 0;
+    *out = strtoull(s, &end, 10);
+    if (end == s || *end || errno || s[0] == '-' || *out < least || *out > most)
+        return usage(e, "%s needs a whole number from %llu on, got '%.100s'", what,
+                     (unsigned long long)least, s);
+    return true;
+}
+
+static bool size(const char *what, const char *s, uint64_t *out, LangError *e) {
+    Err err = {0};
+    return flag_bytes(what, s, out, &err) || usage(e, "%s", err.text);
+}
+
+/* The engine's own name; the names of the original's backends are accepted. */
+static bool engine(const char *what, const char *s, const char **out, LangError *e) {
+    static const char *const known[][2] = {{"cpu", "cpu"},     {"reference", "reference"},
+                                           {"null", "null"},   {"numpy", "reference"},
+                                           {"pytorch", "cpu"}, {"torch", "cpu"}};
+    enum { N = sizeof known / sizeof known[0] };
+    const char *names[N];
+    for (int k = 0; k < N; k++) {
+        names[k] = known[k][0];
+        if (!strcmp(s, known[k][0])) {
+            *out = known[k][1];
+            return true;
+        }
+    }
+    const char *near = nearest_name(s, strlen(s), names, 3);
+    usage(e, "%s: there is no engine '%.100s'", what, s);
+    return near ? error_hint(e, "did you mean '%s'?", near) : error_hint(e, "cpu or reference");
+}
+
+static bool when(const char *s, int *out, LangError *e) {
+    if (!strcmp(s, "auto"))
+        *out = -1;
+    else if (!strcmp(s, "always") || !strcmp(s, "yes"))
+        *out = 1;
+    else if (!strcmp(s, "never") || !strcmp(s, "no"))
+        *out = 0;
+    else
+        return usage(e, "--color is auto, always or never, got '%.100s'", s);
+    return true;
+}
+
+static bool letters(const char *what, const char *s, const char **out, LangError *e) {
+    size_t n = strspn(s, "taigwskm");
+    if (s[n]) return usage(e, "%s: there is no letter '%c'", what, s[n]);
+    *out = s;
+    return true;
+}
+
+static bool set(Options *o, OptionId id, const char *v, LangError *e) {
+    uint64_t n = 0;
+    char what[32];
+    if (rows[id].name[0])
+        snprintf(what, sizeof what, "--%s", rows[id].name);
+    else
+        snprintf(what, sizeof what, "-%c", rows[id].letter);
+    switch (id) {
+    case OPTION_CODE: o->code = v; return true;
+    case OPTION_PRINT: o->expr = v; return true;
+    case OPTION_CHECK: o->check = true; return true;
+    case OPTION_PROMPT: o->prompt = true; return true;
+    case OPTION_QUIET: o->quiet = true; return true;
+    case OPTION_WORKERS:
+        if (!whole(what, v, 1, 1024, &n, e)) return false;
+        o->workers = (int)n;
+        return true;
+    case OPTION_THREADS:
+        if (!whole(what, v, 1, 1024, &n, e)) return false;
+        o->threads = (int)n;
+        return true;
+    case OPTION_ENGINE: return engine(what, v, &o->engine, e);
+    case OPTION_MEMORY: return size(what, v, &o->memory_bytes, e);
+    case OPTION_DISPATCHER: o->dispatcher = v; return true;
+    case OPTION_CONFIG: o->config = v; return true;
+    case OPTION_STRICT: o->strict = true; return true;
+    case OPTION_CHECK_NAN: o->check_nan = true; return true;
+    case OPTION_DETERMINISTIC: return true;
+    case OPTION_LOG_DIR: o->log_dir = v; return true;
+    case OPTION_SEED: return whole(what, v, 0, INT64_MAX, &o->seed, e);
+    case OPTION_EMIT: o->emit = true; return true;
+    case OPTION_REPLAY: o->replay = v; return true;
+    case OPTION_CLIENT:
+        o->client = tape_client(v, strlen(v));
+        return o->client > 0 ||
+               usage(e, "--client names one as tapes do, such as c1, got '%.100s'", v);
+    case OPTION_COLOR: return when(v, &o->color, e);
+    case OPTION_NORC: o->norc = true; return true;
+    case OPTION_DEBUG: return letters(what, v, &o->debug, e);
+    case OPTION_VERSION: o->version = true; return true;
+    case OPTION_HELP: o->help = true; return true;
+    case OPTION_COUNT: break;
+    }
+    return false;
+}
+
+/* ---- words ---- */
+
+static bool unknown(const char *s, LangError *e) {
+    const char *names[OPTION_COUNT];
+    for (int k = 0; k < OPTION_COUNT; k++) names[k] = rows[k].name;
+    size_t n = strcspn(s, "=");
+    usage(e, "unknown option '%.*s'", (int)n, s);
+    const char *near = n > 2 ? nearest_name(s + 2, n - 2, names, OPTION_COUNT) : NULL;
+    if (near) error_hint(e, "did you mean '--%s'?", near);
+    return false;
+}
+
+/* --name, --name=value, --name value */
+static bool long_option(Options *o, int argc, char **argv, int *i, LangError *e) {
+    const char *s = argv[*i] + 2;
+    size_t n = strcspn(s, "=");
+    for (int k = 0; k < OPTION_COUNT; k++) {
+        if (!rows[k].name[0] || strlen(rows[k].name) != n || memcmp(rows[k].name, s, n)) continue;
+        if (!rows[k].value[0]) {
+            if (s[n] == '=') return usage(e, "--%s takes no value", rows[k].name);
+            return set(o, (OptionId)k, NULL, e);
+        }
+        if (s[n] == '=') return set(o, (OptionId)k, s + n + 1, e);
+        if (*i + 1 >= argc) return usage(e, "--%s needs %s", rows[k].name, rows[k].value);
+        return set(o, (OptionId)k, argv[++*i], e);
+    }
+    return unknown(argv[*i], e);
+}
+
+/* -x, -xVALUE, -x VALUE, -iq */
+static bool short_options(Options *o, int argc, char **argv, int *i, LangError *e) {
+    for (const char *s = argv[*i] + 1; *s; s++) {
+        int k = 0;
+        while (k < OPTION_COUNT && rows[k].letter != *s) k++;
+        if (k == OPTION_COUNT) return unknown(argv[*i], e);
+        if (!rows[k].value[0]) {
+            if (!set(o, (OptionId)k, NULL, e)) return false;
+            continue;
+        }
+        if (s[1]) return set(o, (OptionId)k, s + 1, e);
+        if (*i + 1 >= argc) return usage(e, "-%c needs %s", *s, rows[k].value);
+        return set(o, (OptionId)k, argv[++*i], e);
+    }
+    return true;
+}
+
+static const char *environment(const char *name) {
+    const char *s = getenv(name);
+    return s && *s ? s : NULL;
+}
+
+bool options_parse(int argc, char **argv, Options *o, LangError *e) {
+    *o = (Options){.workers = 1, .color = -1, .debug = ""};
+    const char *s;
+    o->dispatcher = environment("GT_DISPATCHER");
+    o->config = environment("GT_CONFIG");
+    Err wrong = {0};
+    if (!env_check(&wrong)) {
+        usage(e, "%s", wrong.text);
+        return error_hint(e, "gtsh(1), ENVIRONMENT, says what it does");
+    }
+    o->check_nan = env_is_on("GT_CHECK_NAN");
+    o->auto_shard = env_is_on("GT_AUTO_SHARD");
+    if ((s = environment("GT_BACKEND")) && !engine("GT_BACKEND", s, &o->engine, e)) return false;
+    if ((s = environment("GT_DEBUG")) && !letters("GT_DEBUG", s, &o->debug, e)) return false;
+    int i = 1;
+    for (; i < argc; i++) {
+        s = argv[i];
+        if (!strcmp(s, "--")) {
+            i++;
+            break;
+        }
+        if (s[0] != '-' || !strcmp(s, "-")) break;
+        if (s[1] == '-' ? !long_option(o, argc, argv, &i, e) : !short_options(o, argc, argv, &i, e))
+            return false;
+    }
+    if (!o->code && !o->expr && !o->replay && i < argc) o->script = argv[i++];
+    o->argc = argc - i;
+    o->argv = argv + i;
+    if (o->code && o->expr) return usage(e, "-c and -p exclude each other");
+    if (o->emit && o->replay) return usage(e, "--emit and --replay exclude each other");
+    return true;
+}

@@ -1,0 +1,30 @@
+/* options.h: the command line of gtsh, parsed.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_SHELL_OPTIONS_H
+#define GT_LANG_SHELL_OPTIONS_H
+#include "runtime/base/version.h"
+#include "lang/error/error.h"
+
+typedef enum OptionId {
+#define OPTION(id, letter, name, value, help) OPTION_##id,
+#include "lang/shell/options.def"
+    OPTION_COUNT
+} OptionId;
+
+typedef struct Options {
+    const char *code, *expr, *script, *replay; /* borrowed from argv; script "-": standard input */
+    bool check, prompt, quiet, strict, check_nan, auto_shard, emit, norc, version, help;
+    int workers, threads;                               /* threads 0: by the machine  */
+    const char *engine, *dispatcher, *config, *log_dir; /* NULL: not given     */
+    uint64_t memory_bytes, seed;
+    uint32_t client;   /* of a tape; 0: the only one */
+    const char *debug; /* letters, "" for none       */
+    int color;         /* -1 auto, 0 never, 1 always */
+    int argc;
+    char **argv; /* what follows the script    */
+} Options;
+
+/* Environment first, then the command line. false: e is set, of kind E_EXIT with code 2. */
+bool options_parse(int argc, char **argv, Options *o, LangError *e);
+void options_help(Bytes *out);
+#endif

@@ -1,0 +1,459 @@
+/* repl.c: the prompt. Lines come from readline's callback interface, so that replies of the cluster
+ * are taken in while the user thinks; a statement runs as soon as the parser finds it complete;
+ * what was pasted is fed line by line, so that it runs statement by statement and stops at the
+ * first error. Words behind `:`, `?` and `!` are in repl_words.c. SPDX-License-Identifier: MIT */
+#include "lang/shell/repl.h"
+#include "lang/syntax/lex.h"
+#include "lang/shell/options.h"
+#include "lang/shell/repl_lost.h"
+#include "lang/shell/repl_words.h"
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <readline/readline.h>
+#include <readline/history.h>
+
+typedef struct Repl {
+    Interp *in;
+    const ReplConfig *config;
+    bool is_terminal; /* readline, else plain lines                              */
+    Bytes statement;  /* lines of the one being typed                            */
+    Bytes pasted;     /* lines that are still to be fed                          */
+    char open_with;
+    bool is_open;         /* what the prompt shows                                   */
+    uint32_t line;        /* number of the first line of `statement`                 */
+    Lost *lost;           /* of a cancel, until all is known */
+    bool was_interrupted; /* the last statement: its work may still be going on      */
+    char *history;        /* path, or NULL                                           */
+    int exit_code;
+    bool is_done;
+} Repl;
+
+/* Readline's handler takes no argument: the line that it brought, and whether it did. */
+static struct {
+    char *line;
+    bool has_line;
+} typed;
+
+/* ---- messages ---- */
+
+void repl_report(const Interp *in, const LangError *e, const char *severity) {
+    Bytes b = {0};
+    fflush(stdout);
+    error_print(e, severity, in->config.color_err, &b);
+    fwrite(b.data, 1, b.n, stderr);
+    bytes_fini(&b);
+}
+
+void repl_warn(void *interp, const LangError *w) { repl_report(interp, w, "warning"); }
+
+void repl_debug(const char *letters, const Source *src, const Program *p) {
+    Bytes b = {0};
+    if (strchr(letters, 't')) {
+        Arena arena = {0};
+        Tokens t;
+        lex_source(src, &arena, &t);
+        lex_print(&t, &b);
+        arena_fini(&arena);
+    }
+    if (strchr(letters, 'a') && p) ast_print(p->body, &b);
+    fwrite(b.data ? b.data : "", 1, b.n, stderr);
+    bytes_fini(&b);
+}
+
+static void run_failed(Repl *r, const LangError *e);
+
+/* ---- history ---- */
+
+/* Makes the directories above the file. */
+static void make_parents(const char *path) {
+    char *copy = xstrdup(path);
+    for (char *p = copy + 1; *p; p++) {
+        if (*p != '/') continue;
+        *p = '\0';
+        mkdir(copy, 0700);
+        *p = '/';
+    }
+    free(copy);
+}
+
+/* $GT_HISTFILE (empty: none), else $XDG_STATE_HOME/gt/history, else ~/.local/state/gt/history; a
+ * relative $XDG_... counts as not set. */
+static char *history_path(void) {
+    const char *file = getenv("GT_HISTFILE"), *state = getenv("XDG_STATE_HOME"),
+               *home = getenv("HOME");
+    Bytes b = {0};
+    if (file) return *file ? xstrdup(file) : NULL;
+    if (state && *state == '/')
+        bytes_printf(&b, "%s/gt/history", state);
+    else if (home && *home)
+        bytes_printf(&b, "%s/.local/state/gt/history", home);
+    return b.data;
+}
+
+static void history_open(Repl *r) {
+    using_history();
+    history_comment_char = '#'; /* with timestamps, so that entries of several lines survive */
+    history_write_timestamps = 1;
+    r->history = history_path();
+    if (r->history) read_history(r->history);
+}
+
+/* Appends, so that prompts side by side merge. A leading blank keeps a line out. */
+static void history_keep(Repl *r, const char *text, size_t n) {
+    while (n && text[n - 1] == '\n') n--;
+    if (!r->is_terminal || n == 0 || text[0] == ' ') return;
+    char *entry = xstrndup(text, n);
+    add_history(entry);
+    free(entry);
+    if (!r->history) return;
+    make_parents(r->history);
+    FILE *f = fopen(r->history, "ab");
+    if (!f) return;
+    fclose(f);
+    append_history(1, r->history);
+}
+
+/* ---- reading ---- */
+
+static void on_line(char *line) {
+    typed.line = line;
+    typed.has_line = true;
+    rl_callback_handler_remove();
+}
+
+/* The second Ctrl-C. What has begun may take longer than a user waits: then the names of what was
+ * lost come later, above the prompt. */
+static void cancel(Repl *r) {
+    lost_unref(&r->lost);
+    r->lost = lost_begin(r->in);
+    for (int k = 0; k < 50 && !lost_is_done(r->lost); k++) {
+        usleep(10000);
+        stream_poll(r->in->stream);
+    }
+    lost_print(r->lost);
+    if (lost_is_done(r->lost)) lost_unref(&r->lost);
+}
+
+/* A failure that arrived late: how much a cancel took belongs to its report. */
+static void told(Repl *r, const LangError *e) {
+    if (e->kind == E_INTERRUPT && r->lost)
+        lost_tell(r->lost, e->what);
+    else
+        run_failed(r, e);
+}
+
+/* Says what was lost as soon as it is known. */
+static bool lost_told(Repl *r) {
+    if (!r->lost || !lost_is_done(r->lost)) return false;
+    lost_print(r->lost);
+    lost_unref(&r->lost);
+    return true;
+}
+
+/* While nothing is typed: takes what has arrived. */
+static void idle(Repl *r) {
+    LangError e = {0};
+    stream_poll(r->in->stream);
+    bool failed = r->lost && lost_is_done(r->lost) && stream_take_error(r->in->stream, &e);
+    if (!r->lost || !lost_is_done(r->lost)) return;
+    fputc('\n', stderr);
+    if (failed) told(r, &e);
+    lost_told(r);
+    rl_on_new_line();
+    rl_redisplay();
+}
+
+/* At the prompt Ctrl-C drops the line; after an interrupted statement it also cancels what of it
+ * has not begun. */
+static void drop_line(Repl *r) {
+    stream_interrupted = 0;
+    r->statement.n = r->pasted.n = 0;
+    r->is_open = false;
+    fputs("\n", stderr);
+    if (!r->was_interrupted) return;
+    r->was_interrupted = false;
+    cancel(r);
+}
+
+/* A line without its newline, malloc'ed; NULL at the end of input, or when *dropped. */
+static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    typed.line = NULL;
+    typed.has_line = false;
+    rl_callback_handler_install(prompt, on_line);
+    while (!typed.has_line) {
+        int n = poll(&in, 1, 100);
+        if (stream_interrupted) {
+            rl_free_line_state();
+            rl_callback_sigcleanup();
+            rl_callback_handler_remove();
+            drop_line(r);
+            *dropped = true;
+            return NULL;
+        }
+        if (n > 0)
+            rl_callback_read_char();
+        else if (n == 0)
+            idle(r);
+        else if (errno != EINTR) {
+            rl_callback_handler_remove();
+            return NULL;
+        }
+    }
+    return typed.line;
+}
+
+static char *read_plain(const char *prompt) {
+    char *line = NULL;
+    size_t cap = 0;
+    fputs(prompt, stderr);
+    fflush(stderr);
+    ssize_t n = getline(&line, &cap, stdin);
+    if (n < 0) {
+        free(line);
+        return NULL;
+    }
+    if (n && line[n - 1] == '\n') line[n - 1] = '\0';
+    return line;
+}
+
+static char *read_line(Repl *r, bool *dropped) {
+    char prompt[16] = "gt> ";
+    if (r->is_open && r->open_with)
+        snprintf(prompt, sizeof prompt, " %c…> ", r->open_with);
+    else if (r->is_open)
+        snprintf(prompt, sizeof prompt, " …> ");
+    *dropped = false;
+    return r->is_terminal ? read_typed(r, prompt, dropped) : read_plain(prompt);
+}
+
+/* Behind the prompts that a pasted transcript brings along. */
+static const char *skip_prompts(const char *s) {
+    for (;;) {
+        if (!strncmp(s, "gt> ", 4)) {
+            s += 4;
+            continue;
+        }
+        if (s[0] == ' ' && s[1] && strchr("{([\"'", s[1]) && !strncmp(s + 2, "…> ", 5)) {
+            s += 7;
+            continue;
+        }
+        if (!strncmp(s, " …> ", 6)) {
+            s += 6;
+            continue;
+        }
+        return s;
+    }
+}
+
+/* ---- running ---- */
+
+size_t repl_hush(Interp *in) {
+    clearerr(stdout); /* a write that was interrupted is no failure of standard output */
+    progress_hush(in);
+    return stream_hush(in->stream);
+}
+
+static void run_failed(Repl *r, const LangError *e) {
+    if (e->kind == E_EXIT) {
+        if (e->what[0]) repl_report(r->in, e, "error");
+        r->is_done = true;
+        r->exit_code = e->exit_code;
+    } else if (e->kind == E_INTERRUPT) {
+        fflush(stdout);
+        size_t n = repl_hush(r->in);
+        fprintf(stderr, "%s%s", r->is_terminal ? " " : "", e->what[0] ? e->what : "interrupted");
+        if (e->at.src) fprintf(stderr, " (%s:%u)", e->at.src->name, e->at.line);
+        if (n) fprintf(stderr, "; %zu print%s not shown", n, n == 1 ? " is" : "s are");
+        fputc('\n', stderr);
+        r->was_interrupted = true;
+    } else {
+        repl_report(r->in, e, "error");
+        if (!r->is_terminal) r->exit_code = error_exit_code(e);
+    }
+}
+
+/* Runs one complete text; its output and its failures come before the next prompt. */
+static bool run_source(Repl *r, Source *src) {
+    LangError e = {0};
+    src->is_prompt = true;
+    stream_interrupted = 0;
+    r->was_interrupted = false;
+    Program *p = parse_program(src, repl_warn, r->in, NULL, &e);
+    repl_debug(r->config->debug, src, p);
+    bool ok = p && interp_run(r->in, p, true, &e);
+    if (!ok) run_failed(r, &e);
+    if (e.kind != E_INTERRUPT) {
+        LangError late = {0};
+        if (!stream_sync(r->in->stream, &late)) {
+            told(r, &late);
+            ok = false;
+        }
+    }
+    lost_told(r);
+    fflush(stdout);
+    if (stream_interrupted >= 2) {
+        cancel(r);
+        r->was_interrupted = false;
+    }
+    stream_interrupted = 0;
+    return ok;
+}
+
+static uint32_t count_lines(const char *s, size_t n) {
+    uint32_t lines = 0;
+    for (size_t i = 0; i < n; i++) lines += s[i] == '\n';
+    return lines;
+}
+
+/* Does the next pasted line that says anything begin with else or elif? */
+static bool else_follows(const Repl *r) {
+    const char *s = r->pasted.n ? r->pasted.data : "";
+    for (;;) {
+        s = skip_prompts(s);
+        s += strspn(s, " \t");
+        if (*s != '#' && *s != '\n' && *s != '\r') break;
+        s += strcspn(s, "\n");
+        if (!*s) return false;
+        s++;
+    }
+    return (!strncmp(s, "else", 4) || !strncmp(s, "elif", 4)) &&
+           !strchr("abcdefghijklmnopqrstuvwxyz_0123456789", s[4] ? s[4] : ' ');
+}
+
+/* Adds a line to the statement; runs it when it is complete. */
+static void feed(Repl *r, const char *line) {
+    Bytes *b = &r->statement;
+    bytes_puts(b, line);
+    bytes_putc(b, '\n');
+    Source probe = {
+        .name = "repl", .text = b->data, .n = b->n, .first_line = r->line, .is_prompt = true};
+    LangError e = {0};
+    Program *p = parse_program(&probe, NULL, NULL, &r->open_with, &e);
+    r->is_open = !p && e.kind == E_INCOMPLETE;
+    program_free(&p);
+    if (r->is_open || (e.kind == E_NONE && else_follows(r))) return;
+    if (strspn(b->data, " \t\r\n") < b->n) {
+        history_keep(r, b->data, b->n);
+        Source *src = interp_source(r->in, "repl", b->data, b->n, r->line, false);
+        if (!run_source(r, src)) r->pasted.n = 0; /* what was pasted stops at the first error */
+    }
+    r->line += count_lines(b->data, b->n);
+    b->n = 0;
+}
+
+/* Takes the next pasted line; false when there is none. */
+static char *next_pasted(Repl *r) {
+    if (!r->pasted.n) return NULL;
+    char *nl = memchr(r->pasted.data, '\n', r->pasted.n);
+    size_t n = nl ? (size_t)(nl - r->pasted.data) : r->pasted.n, used = nl ? n + 1 : n;
+    char *line = xstrndup(r->pasted.data, n);
+    memmove(r->pasted.data, r->pasted.data + used, r->pasted.n - used + 1);
+    r->pasted.n -= used;
+    return line;
+}
+
+static void take_line(Repl *r, const char *line) {
+    line = skip_prompts(line);
+    bool fresh = r->statement.n == 0;
+    if (fresh && (*line == ':' || *line == '?' || *line == '!')) {
+        history_keep(r, line, strlen(line));
+        stream_interrupted = 0;
+        if (!repl_word(r->in, line)) r->is_done = true;
+        stream_interrupted = 0;
+        r->line++;
+        return;
+    }
+    feed(r, line);
+}
+
+/* ---- the loop ---- */
+
+static void run_init_file(Repl *r) {
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    Bytes path = {0}, text = {0};
+    if (config && *config == '/') bytes_printf(&path, "%s/gt/gtshrc", config);
+    if ((!path.n || access(path.data, R_OK)) && home && *home) {
+        path.n = 0;
+        bytes_printf(&path, "%s/.gtshrc", home);
+    }
+    FILE *f = path.n ? fopen(path.data, "rb") : NULL;
+    if (f) {
+        char chunk[4096];
+        for (size_t n; (n = fread(chunk, 1, sizeof chunk, f)) > 0;) bytes_add(&text, chunk, n);
+        fclose(f);
+        run_source(r,
+                   interp_source(r->in, path.data, text.data ? text.data : "", text.n, 1, false));
+    }
+    bytes_fini(&path);
+    bytes_fini(&text);
+}
+
+static void banner(const Repl *r) {
+    const StreamConfig *c = &r->in->config.stream;
+    if (c->endpoint)
+        fprintf(stderr, "gtsh %s · dispatcher at %s", GTSH_VERSION, c->endpoint);
+    else
+        fprintf(stderr, "gtsh %s · local dispatcher · %d worker%s (%s)", GTSH_VERSION, c->workers,
+                c->workers == 1 ? "" : "s", c->engine ? c->engine : "cpu");
+    fputs(" · ?help  :q quits\n", stderr);
+}
+
+static void unfinished(Repl *r) {
+    LangError e = {0};
+    Source src = {.name = "repl",
+                  .text = r->statement.data,
+                  .n = r->statement.n,
+                  .first_line = r->line,
+                  .is_prompt = true};
+    Program *p = parse_program(&src, NULL, NULL, NULL, &e);
+    if (!p) {
+        repl_report(r->in, &e, "error");
+        r->exit_code = error_exit_code(&e);
+    }
+    program_free(&p);
+}
+
+int repl_run(Interp *in, const ReplConfig *config) {
+    Repl repl = {.in = in,
+                 .config = config,
+                 .line = 1,
+                 .is_terminal = isatty(STDIN_FILENO),
+                 .was_interrupted = config->was_interrupted};
+    Repl *r = &repl;
+    stream_interrupted = 0;
+    if (r->is_terminal) {
+        rl_readline_name = "gtsh";
+        rl_outstream = stderr;
+        rl_catch_signals = 0;
+        history_open(r);
+        if (!config->norc) run_init_file(r);
+    }
+    if (!config->quiet) banner(r);
+    while (!r->is_done) {
+        bool dropped = false, is_pasted = r->pasted.n > 0;
+        char *line = is_pasted ? next_pasted(r) : read_line(r, &dropped);
+        if (dropped) continue;
+        if (!line) break;
+        char *nl = strchr(line, '\n'); /* bracketed paste: several lines at once */
+        if (nl && !is_pasted) {
+            bytes_puts(&r->pasted, nl + 1);
+            if (r->pasted.n) bytes_putc(&r->pasted, '\n');
+            *nl = '\0';
+        }
+        take_line(r, line);
+        free(line);
+    }
+    if (r->statement.n && !r->is_terminal) unfinished(r);
+    if (!r->is_done && r->is_terminal) fputc('\n', stderr);
+    lost_unref(&r->lost);
+    bytes_fini(&r->statement);
+    bytes_fini(&r->pasted);
+    free(r->history);
+    return r->exit_code;
+}

@@ -1,0 +1,113 @@
+/* repl_lost.c: see repl_lost.h. Whether a tensor has a value only its worker knows, so each is
+ * asked for, by an effect; an effect of a poisoned tensor is dropped without having been carried
+ * out. The answers may come long after the prompt is back, so the record lives until the last of
+ * them and the prompt have let go of it. SPDX-License-Identifier: MIT */
+#include "lang/shell/repl_lost.h"
+#include "lang/tensor/tensor.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_DEPTH = 8 };
+
+typedef struct Variable {
+    const char *name; /* interned */
+    int asked, alive; /* of its tensors */
+} Variable;
+
+struct Lost {
+    int refs, pending; /* pending: effects under way; each holds a reference */
+    char what[256];
+    int n;
+    Variable var[];
+};
+
+typedef struct Question {
+    Lost *lost;
+    int i;
+} Question;
+
+static bool on_value(void *ctx, const Reply *r, Err *err) {
+    Question *q = ctx;
+    (void)r, (void)err;
+    q->lost->var[q->i].alive++;
+    return true;
+}
+
+static void on_end(void *ctx) {
+    Question *q = ctx;
+    Lost *l = q->lost;
+    l->pending--;
+    lost_unref(&l);
+    free(q);
+}
+
+static void ask(Interp *in, Value v, Lost *l, int i, int depth) {
+    Value key, item;
+    if (v.kind == V_TENSOR) {
+        LangError e = {0};
+        Attr attr[2] = {attr_int(ATTR_EDGE, 1), attr_int(ATTR_THRESHOLD, 0)};
+        Question *q = xmalloc(sizeof *q);
+        *q = (Question){l, i};
+        Effect ef = {.op = OP_PEEK, .attr = attr, .n_attr = 2, .handle = &v.tensor->handle, .n = 1};
+        ef.done = on_value;
+        ef.drop = on_end;
+        ef.ctx = q;
+        ef.may_be_lost = true;
+        l->refs++;
+        l->pending++;
+        l->var[i].asked++;
+        stream_effect(in->stream, &ef, (Span){0}, &e);
+    }
+    if (depth == MAX_DEPTH) return;
+    if (v.kind == V_OBJECT) v = (Value){.kind = V_MAP, .map = object_fields(v.obj)};
+    for (uint32_t k = 0; v.kind == V_LIST && k < v.list->n; k++)
+        ask(in, v.list->v[k], l, i, depth + 1);
+    for (size_t k = 0; v.kind == V_MAP && mapv_at(v.map, k, &key, &item); k++)
+        ask(in, item, l, i, depth + 1);
+}
+
+void lost_tell(Lost *l, const char *what) { snprintf(l->what, sizeof l->what, "%.250s", what); }
+
+Lost *lost_begin(Interp *in) {
+    const char *name;
+    Value v;
+    int n = 0;
+    while (interp_global(in, (size_t)n, &name, &v)) n++;
+    Lost *l = xcalloc(1, sizeof *l + (size_t)n * sizeof l->var[0]);
+    l->refs = 1;
+    l->n = n;
+    strcpy(l->what, "interrupted");
+    stream_cancel(in->stream);
+    LangError e = {0};
+    for (int k = 0; k < 30 && !stream_take_error(in->stream, &e); k++) {
+        usleep(10000);
+        stream_poll(in->stream);
+    }
+    if (e.what[0]) lost_tell(l, e.what);
+    for (int i = 0; i < n && interp_global(in, (size_t)i, &name, &v); i++) {
+        l->var[i].name = name;
+        ask(in, v, l, i, 0);
+    }
+    stream_flush(in->stream);
+    return l;
+}
+
+bool lost_is_done(const Lost *l) { return l->pending == 0; }
+
+void lost_print(const Lost *l) {
+    fputs(l->what, stderr);
+    const char *before = "; lost: ";
+    for (int i = 0; i < l->n && lost_is_done(l); i++) {
+        if (l->var[i].alive == l->var[i].asked) continue;
+        fprintf(stderr, "%s%s", before, l->var[i].name);
+        before = ", ";
+    }
+    fputs(lost_is_done(l) ? "\n" : "; what has begun is still running\n", stderr);
+}
+
+void lost_unref(Lost **l) {
+    if (*l && --(*l)->refs == 0) free(*l);
+    *l = NULL;
+}

@@ -1,0 +1,322 @@
+/* repl_words.c: meta commands and help at the prompt, from the tables of builtins and from what the
+ * program has defined. SPDX-License-Identifier: MIT */
+#include "lang/shell/repl_words.h"
+#include "lang/eval/eval.h"
+#include "lang/shell/pager.h"
+#include "lang/shell/repl.h"
+#include "lang/tensor/tensor.h"
+#include "lang/error/utf8.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *help;
+} commands[] = {
+    {":help", "this list"},
+    {":who", "the variables, what they are and how large"},
+    {":signals", "what is known of signals"},
+    {":tape", "the operations that are recorded for gradients"},
+    {":stats", "the workers' counters"},
+    {":kernel", ":kernel X shows the source of the kernel that computed tensor X"},
+    {":workers", "how many workers there are; :workers N before the first tensor"},
+    {":connect", ":connect HOST:PORT uses a running dispatcher"},
+    {":check-nan", "on or off: stop where values first become nan or infinite"},
+    {":q", "leave (also Ctrl-D, exit(n))"},
+    {"?name", "what a function does; ? lists all, ? words searches the texts"},
+    {"??name", "the source of a function that is written in the language"},
+    {"!command", "run a shell command"},
+};
+
+/* ---- :who ---- */
+
+static void describe(Interp *in, Value v, Bytes *out) {
+    char shape[256];
+    if (v.kind == V_TENSOR) {
+        const TensorType *t = tensor_type(v.tensor);
+        bytes_printf(out, "tensor %s, %llu bytes%s", type_text(t, shape),
+                     (unsigned long long)type_bytes(t),
+                     v.tensor->is_param ? v.tensor->is_buffer ? ", buffer" : ", param" : "");
+    } else if (v.kind == V_FN)
+        fn_signature(v.fn->ast, out);
+    else if (v.kind == V_MODULE) {
+        bytes_puts(out, "module ");
+        fn_signature(v.module->make->ast, out);
+    } else if (v.kind == V_LIST)
+        bytes_printf(out, "list of %u", v.list->n);
+    else if (v.kind == V_MAP)
+        bytes_printf(out, "map of %zu", map_count(v.map));
+    else if (v.kind <= V_STR || v.kind == V_RANGE) {
+        LangError e = {0};
+        size_t from = out->n;
+        if (!value_repr(in, v, out, &e)) {
+            out->n = from;
+            bytes_puts(out, value_type_name(v));
+        }
+        size_t keep = utf8_skip(out->data + from, out->n - from, 60);
+        if (from + keep < out->n) {
+            out->n = from + keep;
+            bytes_puts(out, "…");
+        }
+        for (size_t i = from; i < out->n; i++)
+            if (out->data[i] == '\n') out->data[i] = ' ';
+    } else
+        bytes_puts(out, value_type_name(v));
+}
+
+static void who(Interp *in) {
+    const char *name;
+    Value v;
+    Bytes b = {0};
+    for (size_t i = 0; interp_global(in, i, &name, &v); i++) {
+        if (v.kind == V_UNDEF) continue;
+        bytes_printf(&b, "%-12s  ", name);
+        describe(in, v, &b);
+        bytes_putc(&b, '\n');
+    }
+    fputs(b.n ? b.data : "no variables\n", stdout);
+    bytes_fini(&b);
+}
+
+/* ---- ?name ---- */
+
+/* The documentation of a value that a name stands for; false: it has none. */
+static bool put_doc(const char *name, Value v, Bytes *out) {
+    const AstFn *fn = v.kind == V_FN ? v.fn->ast : v.kind == V_MODULE ? v.module->make->ast : NULL;
+    if (v.kind == V_BUILTIN) {
+        bytes_printf(out, "%s(%s)\n", name, v.builtin->signature);
+        if (v.builtin->doc && *v.builtin->doc) bytes_printf(out, "    %s\n", v.builtin->doc);
+        return true;
+    }
+    if (!fn) return false;
+    if (v.kind == V_MODULE) bytes_puts(out, "module ");
+    fn_signature(fn, out);
+    bytes_putc(out, '\n');
+    for (const char *s = fn->doc; s && *s;) {
+        size_t n = strcspn(s, "\n");
+        bytes_printf(out, "    %.*s\n", (int)n, s);
+        s += n + (s[n] == '\n');
+    }
+    return true;
+}
+
+/* A name, or a path like nn.Linear or x.mean: the program's own first. *v is a new reference. */
+static bool find_value(Interp *in, const char *name, size_t n, Value *v) {
+    const char *dot = memchr(name, '.', n), *found;
+    const char *first = intern(name, dot ? (size_t)(dot - name) : n);
+    LangError e = {0};
+    Value global;
+    *v = (Value){.kind = V_UNDEF};
+    for (size_t i = 0; interp_global(in, i, &found, &global); i++)
+        if (found == first && global.kind != V_UNDEF) {
+            *v = value_ref(global);
+            break;
+        }
+    if (v->kind == V_UNDEF && !builtin_value(in, first, v, &e)) return false;
+    if (v->kind == V_UNDEF) return false;
+    if (!dot) return true;
+    Value base = *v;
+    const char *rest = intern(dot + 1, n - (size_t)(dot + 1 - name));
+    *v = (Value){.kind = V_UNDEF};
+    bool ok;
+    if (base.kind == V_MAP && base.map->is_space)
+        ok = space_get(in, base.map, rest, v, &e);
+    else if (base.kind == V_OBJECT) {
+        Fn *f = object_method(base.obj, rest);
+        ok = f != NULL;
+        if (f) *v = value_ref((Value){.kind = V_FN, .fn = f});
+    } else
+        ok = builtin_method_value(in, base, rest, v, &e);
+    value_drop(base);
+    return ok && v->kind != V_UNDEF;
+}
+
+static bool method_doc(const char *name, Bytes *out) {
+    static const struct {
+        ValueKind kind;
+        const char *what;
+    } kinds[] = {{V_STR, "string"},
+                 {V_LIST, "list"},
+                 {V_MAP, "map"},
+                 {V_TENSOR, "tensor"},
+                 {V_OBJECT, "object"}};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        const Builtin *b = builtin_method(kinds[k].kind, intern(name, strlen(name)));
+        if (!b) continue;
+        const char *rest = strchr(b->signature, ',');
+        bytes_printf(out, "%s.%s(%s)\n    %s\n", kinds[k].what, name,
+                     rest ? rest + 1 + (rest[1] == ' ') : "", b->doc);
+        return true;
+    }
+    return false;
+}
+
+/* All names, or those whose text holds the words. */
+static void search_docs(Interp *in, const char *words, Bytes *out) {
+    NameList names = {0};
+    size_t column = 0;
+    names_of_builtins(in, &names);
+    for (size_t i = 0; i < names.n; i++) {
+        const char *name = names.name[i];
+        const Builtin *b = builtin_find(intern(name, strlen(name)));
+        if (!words) {
+            if (column + strlen(name) + 2 > 78) {
+                bytes_putc(out, '\n');
+                column = 0;
+            }
+            bytes_printf(out, "%s  ", name);
+            column += strlen(name) + 2;
+        } else if (b && ((b->doc && strcasestr(b->doc, words)) || strcasestr(name, words)))
+            bytes_printf(out, "%s(%s)\n    %s\n", name, b->signature, b->doc ? b->doc : "");
+    }
+    if (!words) bytes_puts(out, "\n?name explains one; ? words searches the texts\n");
+    names_fini(&names);
+}
+
+static void help(Interp *in, const char *what) {
+    Bytes b = {0};
+    Value v;
+    size_t n = strlen(what);
+    bool is_search = *what == ' ' || strchr(what, ' ');
+    what += strspn(what, " ");
+    n = strlen(what);
+    if (!strcmp(what, "help")) {
+        repl_word(in, ":help");
+        return;
+    }
+    if (!*what)
+        search_docs(in, NULL, &b);
+    else if (!is_search && find_value(in, what, n, &v)) {
+        if (!put_doc(what, v, &b)) {
+            bytes_printf(&b, "%s  ", what);
+            describe(in, v, &b);
+            bytes_putc(&b, '\n');
+        }
+        value_drop(v);
+    } else if (is_search || !method_doc(what, &b))
+        search_docs(in, what, &b);
+    if (b.n)
+        fputs(b.data, stdout);
+    else
+        fprintf(stderr, "nothing is known of '%s'\n", what);
+    bytes_fini(&b);
+}
+
+static void show_source(Interp *in, const char *name) {
+    Value v;
+    if (!find_value(in, name, strlen(name), &v)) {
+        help(in, name);
+        return;
+    }
+    const AstFn *fn = v.kind == V_FN ? v.fn->ast : v.kind == V_MODULE ? v.module->make->ast : NULL;
+    if (fn && fn->at.src) {
+        const char *s = fn->at.src->text;
+        uint32_t line = fn->at.src->first_line ? fn->at.src->first_line : 1;
+        for (; *s && line < fn->at.line; line++) s += strcspn(s, "\n") + 1;
+        const char *end = s;
+        for (; *end && line <= fn->end.line; line++)
+            end += strcspn(end, "\n") + (strchr(end, '\n') != NULL);
+        printf("%.*s", (int)(end - s), s);
+        if (end > s && end[-1] != '\n') putchar('\n');
+    } else
+        help(in, name);
+    value_drop(v);
+}
+
+/* ---- the words ---- */
+
+/* Runs a line of the language that a command stands for. */
+static void run_code(Interp *in, const char *code) {
+    LangError e = {0};
+    Source *src = interp_source(in, "command", code, strlen(code), 1, false);
+    src->is_prompt = true;
+    Program *p = parse_program(src, NULL, NULL, NULL, &e);
+    if (!p || !interp_run(in, p, true, &e) || !stream_sync(in->stream, &e)) {
+        if (e.kind == E_INTERRUPT) {
+            repl_hush(in);
+            fputs(" interrupted\n", stderr);
+            return;
+        }
+        e.at = (Span){0};
+        repl_report(in, &e, "error");
+    }
+}
+
+/* Commands that are short for a call; false: it is none of them. */
+static bool call_for(Interp *in, const char *word, const char *rest) {
+    char code[300];
+    if (!strcmp(word, ":tape"))
+        run_code(in, "debug.print_tape()");
+    else if (!strcmp(word, ":stats"))
+        run_code(in, "debug.print_worker_stats()");
+    else if (!strcmp(word, ":signals"))
+        run_code(in, "for name, config in signal.get().items() { print(name + \":\", config) }");
+    else if (!strcmp(word, ":workers")) {
+        snprintf(code, sizeof code, "print(workers(%.*s))", (int)strspn(rest, "0123456789"), rest);
+        run_code(in, code);
+    } else if (!strcmp(word, ":kernel")) {
+        if (!*rest || strlen(rest) > 200) {
+            fputs(":kernel needs a tensor, such as :kernel x\n", stderr);
+            return true;
+        }
+        snprintf(code, sizeof code, "debug.print_kernel(%s)", rest);
+        run_code(in, code);
+    } else if (!strcmp(word, ":check-nan")) {
+        snprintf(code, sizeof code, "debug.check_nan(%s)", !strcmp(rest, "off") ? "false" : "true");
+        run_code(in, code);
+    } else if (!strcmp(word, ":connect")) {
+        if (!*rest || strpbrk(rest, "\"\\ ") || strlen(rest) > 200) {
+            fputs(":connect needs HOST:PORT\n", stderr);
+            return true;
+        }
+        snprintf(code, sizeof code, "connect(\"%s\")", rest);
+        run_code(in, code);
+    } else
+        return false;
+    return true;
+}
+
+static bool colon(Interp *in, const char *line) {
+    char word[32] = "";
+    sscanf(line, "%31s", word);
+    if (!strcmp(word, ":q") || !strcmp(word, ":quit")) return false;
+    if (!strcmp(word, ":who"))
+        who(in);
+    else if (!strcmp(word, ":help") || !strcmp(word, ":")) {
+        for (size_t k = 0; k < sizeof commands / sizeof *commands; k++)
+            printf("%-10s %s\n", commands[k].name, commands[k].help);
+    } else if (!call_for(in, word, line + strlen(word) + strspn(line + strlen(word), " "))) {
+        static const char *const known[] = {":help",    ":who",      ":quit",   ":signals",
+                                            ":tape",    ":stats",    ":kernel", ":workers",
+                                            ":connect", ":check-nan"};
+        const char *near = nearest_name(word, strlen(word), known, sizeof known / sizeof *known);
+        fprintf(stderr, "there is no command '%s'%s%s; :help lists them\n", word,
+                near ? "; did you mean " : "", near ? near : "");
+    }
+    return true;
+}
+
+bool repl_word(Interp *in, const char *line) {
+    char *copy = xstrdup(line);
+    size_t n = strlen(copy);
+    while (n && isspace((unsigned char)copy[n - 1])) copy[--n] = '\0';
+    bool stay = true;
+    fflush(stdout);
+    if (*copy == '!') {
+        int status = system(copy + 1);
+        if (status == -1) fprintf(stderr, "cannot start a shell\n");
+        free(copy);
+        return true;
+    }
+    pager_begin();
+    if (*copy == ':')
+        stay = colon(in, copy);
+    else if (copy[1] == '?')
+        show_source(in, copy + 2 + strspn(copy + 2, " "));
+    else
+        help(in, copy + 1);
+    pager_end();
+    free(copy);
+    return stay;
+}

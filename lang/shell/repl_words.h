@@ -1,0 +1,8 @@
+/* repl_words.h: what the prompt answers to `:word`, `?name`, `??name` and `!command`.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_SHELL_REPL_WORDS_H
+#define GT_LANG_SHELL_REPL_WORDS_H
+#include "lang/value/interp.h"
+
+bool repl_word(Interp *in, const char *line); /* false: leave the prompt */
+#endif

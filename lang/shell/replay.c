@@ -1,0 +1,598 @@
+/* replay.c: instruction text as a program. Two passes: the first only reads, so that nothing is
+ * sent of a text that is wrong; the second sends each line through the interpreter's stream, the
+ * file's ids mapped to handles of ours, and carries effects out as a live program would. An id that
+ * is used after its `free`, or twice defined, is found by a bit per id; only when that happens is
+ * the text searched for the line that did it.
+ * SPDX-License-Identifier: MIT */
+#include "lang/shell/replay.h"
+#include "lang/text/effects.h"
+#include "lang/file/io.h"
+#include "lang/text/show.h"
+#include "runtime/base/map.h"
+#include "runtime/base/sha256.h"
+#include "runtime/inst/tape.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILES_MAX = 1000, SEEN_IDS = 512 /* ids of one block of bits */ };
+
+typedef struct Replay {
+    Interp *in;
+    Stream *stream;
+    const Source *src;
+    Map handle;              /* id of the text -> Handle, a reference */
+    Map seen;                /* id / SEEN_IDS -> bits: ids that were defined */
+    Source *file[FILES_MAX]; /* by the names that positions give; the interpreter's */
+    int n_files;
+    Arena arena; /* of one line */
+    const char *text;
+    size_t n;       /* the line, without its newline and a tape's columns */
+    size_t shift;   /* these columns */
+    uint32_t line;  /* its number, from 1 */
+    size_t at, end; /* where the next one begins in src->text, and where all of them end */
+    bool is_torn;   /* it is the last and has no newline */
+    bool is_tape;   /* then only what this client asked for is a line: */
+    uint32_t client;
+    uint64_t n_run; /* instructions that were carried out */
+    InstLine now;   /* the line, parsed */
+} Replay;
+
+bool replay_is_text(const char *text, size_t n) { return n > 4 && memcmp(text, "gti ", 4) == 0; }
+
+/* ---- lines ---- */
+
+static bool next_raw_line(Replay *r) {
+    if (r->at >= r->end) return false;
+    const char *s = r->src->text + r->at, *end = memchr(s, '\n', r->end - r->at);
+    r->is_torn = !end;
+    r->text = s, r->n = end ? (size_t)(end - s) : r->end - r->at;
+    r->shift = 0;
+    r->at += r->n + 1;
+    r->line++;
+    return true;
+}
+
+/* Of a tape: the next line that is this client's. Its columns were checked before. */
+static bool next_line(Replay *r) {
+    TapeLine tape;
+    while (next_raw_line(r)) {
+        if (!r->is_tape) return true;
+        if (!tape_read(r->text, r->n, &tape, NULL) || tape.event != TAPE_ASKED ||
+            tape.client != r->client)
+            continue;
+        r->text += tape.text, r->n -= tape.text;
+        r->shift = tape.text;
+        return true;
+    }
+    return false;
+}
+
+static void rewind_lines(Replay *r) { r->at = 0, r->line = 0; }
+
+/* Here in the text itself; column 0: the line as a whole. */
+static Span here(const Replay *r, int column) {
+    return (Span){.src = r->src,
+                  .line = r->src->first_line + r->line - 1,
+                  .col = (uint16_t)(column > 0 ? column + (int)r->shift : 0),
+                  .len = column > 0};
+}
+
+/* A parse error: "column 12: ..." becomes a position. */
+static bool fail_parse(const Replay *r, const Err *err, LangError *e) {
+    int column = 0, skip = 0;
+    if (sscanf(err->text, "column %d: %n", &column, &skip) < 1 || column > UINT16_MAX) column = 0;
+    error_at(e, here(r, column), "%s", err->text + skip);
+    return err->hint[0] ? error_hint(e, "%s", err->hint) : false;
+}
+
+/* A line cut by a crash: said, not done. */
+static void warn_torn(const Replay *r) {
+    LangError w = {.kind = E_RUN};
+    error_at(&w, here(r, 0), "the last line is torn, and skipped");
+    interp_warn(r->in, &w);
+}
+
+/* ---- tapes ---- */
+
+enum { CLIENTS_SHOWN = 8 };
+
+/* "c1, c2, ...", the lowest first. */
+static const char *clients_text(Replay *r, const Map *asked) {
+    Bytes b = {0};
+    uint64_t last = 0, client;
+    for (size_t k = 0; k < asked->n && k < CLIENTS_SHOWN; k++) {
+        uint64_t next = UINT64_MAX;
+        for (size_t i = 0; map_next(asked, &i, &client, NULL);)
+            if (client > last && client < next) next = client;
+        bytes_printf(&b, "%sc%llu", k ? ", " : "", (unsigned long long)next);
+        last = next;
+    }
+    if (asked->n > CLIENTS_SHOWN) bytes_puts(&b, ", ...");
+    const char *text = arena_strndup(&r->arena, b.data, b.n);
+    bytes_fini(&b);
+    return text;
+}
+
+/* The one that was named, else the only one. */
+static bool choose_client(Replay *r, const Map *asked, LangError *e) {
+    if (r->client && map_get(asked, r->client)) return true;
+    if (!r->client && asked->n == 1) {
+        uint64_t only = 0;
+        map_next(asked, &(size_t){0}, &only, NULL);
+        r->client = (uint32_t)only;
+        return true;
+    }
+    const Span head = here(&(Replay){.src = r->src, .line = 1}, 1);
+    e->kind = E_SYNTAX;
+    if (asked->n == 0) return error_at(e, head, "nobody asked for anything on this tape");
+    if (r->client) {
+        error_at(e, head, "c%u asked for nothing on this tape", r->client);
+        return error_hint(e, "it has %s", clients_text(r, asked));
+    }
+    error_at(e, head, "%zu clients are on this tape", asked->n);
+    return error_hint(e, "choose one with --client: %s", clients_text(r, asked));
+}
+
+/* The columns of all lines, and whose instructions are to be replayed. Lines are written as a
+ * whole: what has no newline is torn, even where it can be read. */
+static bool check_tape(Replay *r, LangError *e) {
+    Map asked = {0};
+    Err err = {0};
+    next_raw_line(r);
+    bool ok = inst_parse(r->text, r->n, &r->arena, &r->now, &err); /* its version */
+    if (!ok) {
+        e->kind = E_SYNTAX;
+        return fail_parse(r, &err, e);
+    }
+    while (ok && next_raw_line(r)) {
+        TapeLine tape;
+        if (r->is_torn) {
+            warn_torn(r);
+            r->end = (size_t)(r->text - r->src->text);
+        } else if (!tape_read(r->text, r->n, &tape, &err)) {
+            e->kind = E_SYNTAX;
+            ok = fail_parse(r, &err, e);
+        } else if (tape.event == TAPE_ASKED && tape.client) {
+            map_put(&asked, tape.client, r);
+        }
+    }
+    rewind_lines(r);
+    ok = ok && choose_client(r, &asked, e);
+    map_fini(&asked);
+    return r->is_tape = ok;
+}
+
+static void tell_summary(const Replay *r) {
+    fflush(stdout);
+    fprintf(stderr, "gtsh: replayed %llu instruction%s of c%u from %s%s\n",
+            (unsigned long long)r->n_run, r->n_run == 1 ? "" : "s", r->client, r->src->name,
+            r->end < r->src->n ? "; its torn last line was skipped" : "");
+}
+
+/* Reads everything once. A torn last line is cut off. */
+static bool check_lines(Replay *r, LangError *e) {
+    bool has_header = false;
+    const char *end = memchr(r->src->text, '\n', r->src->n);
+    if (tape_is_header(r->src->text, end ? (size_t)(end - r->src->text) : r->src->n)) {
+        TRY(check_tape(r, e));
+        has_header = true;
+    }
+    while (next_line(r)) {
+        Err err = {0};
+        arena_reset(&r->arena);
+        bool is_header = replay_is_text(r->text, r->n);
+        if (!inst_parse(r->text, r->n, &r->arena, &r->now, &err)) {
+            if (r->is_torn && has_header) {
+                warn_torn(r);
+                r->end = (size_t)(r->text - r->src->text);
+                break;
+            }
+            e->kind = E_SYNTAX;
+            return fail_parse(r, &err, e);
+        }
+        has_header |= is_header;
+        if (has_header || r->now.is_empty) continue;
+        e->kind = E_SYNTAX;
+        error_at(e, here(r, 1), "this is not instruction text: its first line is missing");
+        return error_hint(e, "gti 1");
+    }
+    rewind_lines(r);
+    return true;
+}
+
+/* ---- positions ---- */
+
+/* The source of a position; its text is not needed, only its name. NULL: too many of them. */
+static Source *file_of(Replay *r, const char *name) {
+    for (int i = r->n_files; i-- > 0;) /* nearly always the latest */
+        if (strcmp(r->file[i]->name, name) == 0) return r->file[i];
+    if (r->n_files == FILES_MAX) return NULL;
+    return r->file[r->n_files++] = interp_source(r->in, name, "", 0, 1, false);
+}
+
+/* Where the line comes from, if it says so, else the line itself. */
+static Span origin(Replay *r) {
+    const Source *file = r->now.file ? file_of(r, r->now.file) : NULL;
+    if (!file) return here(r, 0);
+    return (Span){.src = file, .line = r->now.inst.pos.line, .col = r->now.inst.pos.col};
+}
+
+/* ---- ids ---- */
+
+static bool was_seen(const Replay *r, uint64_t id) {
+    const uint64_t *bits = map_get(&r->seen, id / SEEN_IDS);
+    return bits && bits[id % SEEN_IDS / 64] >> id % 64 & 1;
+}
+
+static void mark_seen(Replay *r, uint64_t id) {
+    uint64_t *bits = map_get(&r->seen, id / SEEN_IDS);
+    if (!bits) map_put(&r->seen, id / SEEN_IDS, bits = xcalloc(SEEN_IDS / 64, 8));
+    bits[id % SEEN_IDS / 64] |= UINT64_C(1) << id % 64;
+}
+
+/* The last line before this one that frees id (or defines it); 0 if there is none. */
+static uint32_t find_line(const Replay *r, uint64_t id, bool frees) {
+    Replay scan = {.src = r->src, .end = r->end, .is_tape = r->is_tape, .client = r->client};
+    uint32_t found = 0;
+    while (next_line(&scan) && scan.line < r->line) {
+        arena_reset(&scan.arena);
+        if (!inst_parse(scan.text, scan.n, &scan.arena, &scan.now, NULL) || scan.now.is_empty)
+            continue;
+        const Inst *inst = &scan.now.inst;
+        for (int i = 0; i < inst->n_out && !frees; i++)
+            if (inst->out[i] == id) found = scan.line;
+        for (int i = 0; i < inst->n_in && frees && inst->op == OP_FREE; i++)
+            if (inst->in[i].kind == IN_TENSOR && inst->in[i].id == id) found = scan.line;
+    }
+    arena_fini(&scan.arena);
+    return found;
+}
+
+static bool unknown_id(Replay *r, uint64_t id, LangError *e) {
+    if (!was_seen(r, id))
+        return error_at(e, here(r, 0), "t%llu is not defined", (unsigned long long)id);
+    uint32_t line = find_line(r, id, true);
+    if (line == 0)
+        return error_at(e, here(r, 0), "t%llu is not there: its definition failed",
+                        (unsigned long long)id);
+    error_at(e, here(r, 0), "t%llu was freed in line %u", (unsigned long long)id, line);
+    Replay there = {.src = r->src, .line = line};
+    return error_label(e, here(&there, 1), "freed here");
+}
+
+/* The tensor operands as handles: handle[i] is NULL for an immediate. The arrays are the line's. */
+static bool find_operands(Replay *r, Operand **in, Handle ***handle, LangError *e) {
+    const Inst *inst = &r->now.inst;
+    *in = arena_alloc(&r->arena, inst->n_in * sizeof **in);
+    *handle = arena_alloc(&r->arena, inst->n_in * sizeof **handle);
+    for (int i = 0; i < inst->n_in; i++) {
+        (*in)[i] = inst->in[i];
+        (*handle)[i] = NULL;
+        if (inst->in[i].kind != IN_TENSOR) continue;
+        Handle *h = map_get(&r->handle, inst->in[i].id);
+        if (!h) return unknown_id(r, inst->in[i].id, e);
+        (*handle)[i] = h;
+        (*in)[i] = operand_of(h);
+    }
+    return true;
+}
+
+/* Takes the reference to h. */
+static bool define(Replay *r, uint64_t id, Handle *h, LangError *e) {
+    if (was_seen(r, id)) {
+        handle_unref(r->stream, &h);
+        return error_at(e, here(r, 1), "t%llu was defined in line %u; an id is used once",
+                        (unsigned long long)id, find_line(r, id, false));
+    }
+    mark_seen(r, id);
+    map_put(&r->handle, id, h);
+    return true;
+}
+
+/* Results: as many as the line names, of the types it says; then they get their names. Takes the
+ * references. */
+static bool define_results(Replay *r, Handle **out, int n, LangError *e) {
+    const InstLine *now = &r->now;
+    const char *op = op_info[now->inst.op].name;
+    bool ok = true;
+    if (n != now->inst.n_out)
+        ok = error_at(e, here(r, 0), "%s gives %d result%s, not %d", op, n, n == 1 ? "" : "s",
+                      now->inst.n_out);
+    for (int i = 0; ok && now->has_types && i < n; i++) {
+        char said[256], is[256];
+        if (type_equal(&out[i]->type, &now->types[i])) continue;
+        ok = error_at(e, here(r, 0), "%s gives %s here, not %s as the line says", op,
+                      type_text(&out[i]->type, is), type_text(&now->types[i], said));
+    }
+    for (int i = 0; i < n; i++) {
+        if (ok)
+            ok = define(r, now->inst.out[i], out[i], e);
+        else
+            handle_unref(r->stream, &out[i]);
+    }
+    return ok;
+}
+
+/* ---- operations ---- */
+
+/* Slices that end "at the end" get their size from the operand. */
+static void complete_slices(Replay *r, const Handle *x) {
+    const Attr *start = inst_attr(&r->now.inst, ATTR_START),
+               *size = inst_attr(&r->now.inst, ATTR_SIZE),
+               *step = inst_attr(&r->now.inst, ATTR_STEP);
+    if (!start || !size || !step || size->n != x->type.rank || start->n != size->n ||
+        step->n != size->n)
+        return;
+    int64_t *whole = (int64_t *)size->ints; /* the parser's, in our arena */
+    for (uint32_t i = 0; i < size->n; i++) {
+        int64_t left = x->type.shape[i] - start->ints[i];
+        if (whole[i] == -1 && start->ints[i] >= 0 && step->ints[i] >= 1)
+            whole[i] = left > 0 ? (left - 1) / step->ints[i] + 1 : 0;
+    }
+}
+
+static bool run_op(Replay *r, LangError *e) {
+    const Inst *inst = &r->now.inst;
+    Operand *in;
+    Handle **handle, *out[MAX_OUT];
+    int n_out;
+    TRY(find_operands(r, &in, &handle, e));
+    if ((inst->op == OP_SLICE || inst->op == OP_SLICE_PUT) && inst->n_in > 0 && handle[0])
+        complete_slices(r, handle[0]);
+    TRY(stream_op(r->stream, inst->op, in, (const Handle *const *)handle, inst->n_in, inst->attr,
+                  inst->n_attr, origin(r), out, &n_out, e));
+    return define_results(r, out, n_out, e);
+}
+
+/* What inference says of an instruction that stream_op does not see. handle NULL: it may not have
+ * operands. */
+static bool check(Replay *r, const Inst *inst, Handle *const *handle, TensorType *out,
+                  LangError *e) {
+    TensorType *in = arena_zalloc(&r->arena, (inst->n_in + 1) * sizeof *in);
+    for (int i = 0; i < inst->n_in; i++)
+        if (handle && handle[i]) in[i] = handle[i]->type;
+    int n_out;
+    Err err = {0};
+    if (inst_infer(inst, in, out, &n_out, &err)) return true;
+    error_from(e, &err);
+    error_locate(e, origin(r));
+    return false;
+}
+
+static bool run_data(Replay *r, LangError *e) {
+    TensorType type[MAX_OUT];
+    TRY(check(r, &r->now.inst, NULL, type, e)); /* so the payload is as long as its type says */
+    Handle *h = stream_data(r->stream, &type[0], r->now.inst.payload, NULL, origin(r), e);
+    return h && define_results(r, &h, 1, e);
+}
+
+static bool run_free(Replay *r, LangError *e) {
+    const Inst *inst = &r->now.inst;
+    for (int i = 0; i < inst->n_in; i++) {
+        if (inst->in[i].kind != IN_TENSOR) return error_at(e, here(r, 0), "free takes ids");
+        Handle *h = map_remove(&r->handle, inst->in[i].id);
+        if (!h) return unknown_id(r, inst->in[i].id, e);
+        handle_unref(r->stream, &h);
+    }
+    return true;
+}
+
+static bool run_scope(Replay *r, LangError *e) {
+    Inst inst = r->now.inst;
+    TensorType out[MAX_OUT];
+    TRY(check(r, &inst, NULL, out, e));
+    Span at = origin(r);
+    inst.pos = (SrcPos){.file = stream_file(r->stream, at.src), .col = at.col, .line = at.line};
+    stream_control(r->stream, &inst);
+    return true;
+}
+
+/* ---- files ---- */
+
+static bool has_digest(const Buf *b, const Attr *want) {
+    char hex[65];
+    sha256_hex(b->data, b->n, hex);
+    return want->n >= 4 && want->n <= 64 && strncasecmp(hex, want->str, want->n) == 0;
+}
+
+static bool load(const char *path, const Attr *digest, IoValue *v, Err *err) {
+    Buf *bytes;
+    TRY(io_read(path, &bytes, err));
+    bool ok =
+        !digest || has_digest(bytes, digest) ||
+        err_set(err, ERR_IO,
+                "'%s' is not the file that the stream was made with: its sha256 differs", path);
+    ok = ok && io_decode(path, bytes, NULL, v, err);
+    buf_unref(&bytes);
+    if (!ok || v->kind == IO_TENSOR) return ok;
+    io_fini(v);
+    return err_set(err, ERR_ARG, "'%s' does not hold one tensor", path);
+}
+
+static bool run_load(Replay *r, LangError *e) {
+    const Attr *path = inst_attr(&r->now.inst, ATTR_PATH),
+               *digest = inst_attr(&r->now.inst, ATTR_SHA256);
+    if (!path || strlen(path->str) != path->n)
+        return error_at(e, here(r, 0), "load needs the name of a file");
+    IoValue v;
+    Err err = {0};
+    if (!load(path->str, digest, &v, &err)) {
+        error_from(e, &err);
+        error_locate(e, origin(r));
+        return false;
+    }
+    Handle *h =
+        stream_data(r->stream, &v.tensor->type, v.tensor->buf->data, v.tensor->buf, origin(r), e);
+    io_fini(&v);
+    return h && define_results(r, &h, 1, e);
+}
+
+typedef struct SaveJob {
+    char *path, *keys, *meta;
+    size_t n_keys, n_meta;
+} SaveJob;
+
+static bool save_done(void *ctx, const Reply *reply, Err *err) {
+    const SaveJob *j = ctx;
+    return io_save_reply(j->path, j->keys, j->n_keys, j->meta, j->n_meta, reply, err);
+}
+
+static void save_drop(void *ctx) {
+    SaveJob *j = ctx;
+    free(j->path), free(j->keys), free(j->meta);
+    free(j);
+}
+
+static char *text_of(const Inst *inst, AttrKey key, size_t *n) {
+    const Attr *a = inst_attr(inst, key);
+    *n = a ? a->n : 0;
+    return xstrndup(a ? a->str : "", *n);
+}
+
+static SaveJob *save_job(const Inst *inst) {
+    SaveJob *j = xcalloc(1, sizeof *j);
+    size_t n;
+    j->path = text_of(inst, ATTR_PATH, &n);
+    j->keys = text_of(inst, ATTR_KEYS, &j->n_keys);
+    j->meta = text_of(inst, ATTR_META, &j->n_meta);
+    return j;
+}
+
+/* ---- values ---- */
+
+/* fetch and peek: the value on standard output, after the name that `as` gives: loss =
+ * tensor(2.5000) */
+typedef struct Shown {
+    PrintOptions options;
+    char name[];
+} Shown;
+
+static Shown *shown_new(Replay *r) {
+    const Inst *inst = &r->now.inst;
+    const Attr *as = inst_attr(inst, ATTR_AS);
+    const char *name = as ? arena_printf(&r->arena, "%s = ", as->str) : "";
+    Shown *x = xcalloc(1, sizeof *x + strlen(name) + 1);
+    strcpy(x->name, name);
+    x->options = print_defaults;
+    if (r->in->config.width > 0) x->options.linewidth = r->in->config.width;
+    x->options.edgeitems = (int)inst_int(inst, ATTR_EDGE, x->options.edgeitems);
+    x->options.threshold = (int)inst_int(inst, ATTR_THRESHOLD, x->options.threshold);
+    return x;
+}
+
+static bool shown_done(void *ctx, const Reply *reply, Err *err) {
+    const Shown *x = ctx;
+    Bytes text = {0};
+    bool ok = show_format("{!r}\n", 5, reply, &x->options, &text, err);
+    if (ok) printf("%s%s", x->name, text.data);
+    bytes_fini(&text);
+    return ok;
+}
+
+/* What waits for values, in stream order. */
+static bool run_effect(Replay *r, LangError *e) {
+    Inst inst = r->now.inst;
+    Operand *in;
+    Handle **handle;
+    TensorType out[MAX_OUT];
+    TRY(find_operands(r, &in, &handle, e));
+    TRY(check(r, &inst, handle, out, e));
+    inst.in = in;
+    Effect ef = {
+        .op = inst.op, .attr = inst.attr, .n_attr = inst.n_attr, .handle = handle, .n = inst.n_in};
+    switch (inst.op) {
+    case OP_SAVE: ef.done = save_done, ef.drop = save_drop, ef.ctx = save_job(&inst); break;
+    case OP_FETCH:
+    case OP_PEEK: ef.done = shown_done, ef.drop = free, ef.ctx = shown_new(r); break;
+    case OP_TRACK: break; /* recorded by who reads the stream; nothing is shown */
+    default: return effect_inst(r->in, &inst, handle, origin(r), e);
+    }
+    return stream_effect(r->stream, &ef, origin(r), e);
+}
+
+/* ---- the program ---- */
+
+static bool run_line(Replay *r, LangError *e) {
+    switch (r->now.inst.op) {
+    case OP_FREE: return run_free(r, e);
+    case OP_EDGE: return stream_edge(r->stream, e);
+    case OP_SYNC: return stream_sync(r->stream, e);
+    case OP_FILE:              /* positions carry names here */
+    case OP_BODY: return true; /* the stream finds its own */
+    case OP_SIGNAL_ENTER:
+    case OP_SIGNAL_EXIT:
+    case OP_SIGNAL_DEFINE:
+    case OP_CHECK: return run_scope(r, e);
+    case OP_LOAD: return run_load(r, e);
+    case OP_DATA: return run_data(r, e);
+    case OP_FETCH:
+    case OP_PEEK:
+    case OP_PRINT:
+    case OP_WRITE:
+    case OP_NOTE:
+    case OP_ASSERT:
+    case OP_SAVE:
+    case OP_TRACK: return run_effect(r, e);
+    case OP_POISON: return error_at(e, here(r, 0), "poison is not for programs");
+    default: return run_op(r, e);
+    }
+}
+
+static bool run_lines(Replay *r, LangError *e) {
+    while (next_line(r)) {
+        arena_reset(&r->arena);
+        Err err = {0};
+        if (!inst_parse(r->text, r->n, &r->arena, &r->now, &err)) return fail_parse(r, &err, e);
+        if (r->now.is_empty) continue;
+        if (!run_line(r, e)) return false;
+        r->n_run++;
+        if (stream_take_error(r->stream, e)) return false; /* the first error ends a script */
+        if (!stream_interrupted) continue;
+        e->kind = E_INTERRUPT;
+        return error_at(e, here(r, 0), "interrupted");
+    }
+    return true;
+}
+
+static int by_id(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* What the text has not freed is freed in the order of its ids, not of the map. */
+static void drop_handles(Replay *r) {
+    uint64_t *ids = xmalloc(r->handle.n * sizeof *ids);
+    size_t n = 0;
+    for (size_t i = 0; map_next(&r->handle, &i, &ids[n], NULL);) n++;
+    qsort(ids, n, sizeof *ids, by_id);
+    for (size_t i = 0; i < n; i++) {
+        Handle *h = map_remove(&r->handle, ids[i]);
+        handle_unref(r->stream, &h);
+    }
+    free(ids);
+}
+
+static void replay_fini(Replay *r) {
+    uint64_t block;
+    void *bits;
+    drop_handles(r);
+    for (size_t i = 0; map_next(&r->seen, &i, &block, &bits);) free(bits);
+    map_fini(&r->handle);
+    map_fini(&r->seen);
+    arena_fini(&r->arena);
+}
+
+bool replay_run(Interp *in, const Source *src, uint32_t client, LangError *e) {
+    Replay *r = xcalloc(1, sizeof *r);
+    *r = (Replay){.in = in, .stream = in->stream, .src = src, .end = src->n, .client = client};
+    bool ok = check_lines(r, e);
+    if (ok) {
+        ok = run_lines(r, e);
+        if (r->is_tape) tell_summary(r);
+    }
+    replay_fini(r);
+    free(r);
+    return ok;
+}

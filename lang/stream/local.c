@@ -1,0 +1,147 @@
+/* local.c: the embedded cluster: one dispatcher, stepped in the client's thread, and workers in
+ * threads of their own that run what a worker daemon runs. GT_NET=inproc puts ZeroMQ between them
+ * instead of rings (for tests).
+ *
+ * Worker threads take no signals: Ctrl-C belongs to the client. The only lang/ file that calls
+ * other rooms.
+ * SPDX-License-Identifier: MIT */
+#include "lang/stream/local.h"
+#include "dispatcher/dispatcher.h"
+#include "runtime/base/env.h"
+#include "worker/worker.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { START_MS = 10000, STOP_MS = 5000, STEP_MS = 20 };
+
+typedef struct Member {
+    pthread_t thread;
+    WorkerConfig config;
+    Err why;         /* it could not start; read once it has ended */
+    bool is_running; /* the thread was made and not yet joined */
+    _Atomic bool has_ended;
+} Member;
+
+struct Local {
+    Hub *hub;
+    Dispatcher *dispatcher;
+    char endpoint[64];
+    char *engine;
+    Member **member; /* apart, because a worker that cannot be joined keeps its own */
+    int n;
+};
+
+static void *member_main(void *ctx) {
+    Member *m = ctx;
+    worker_run(&m->config);
+    atomic_store(&m->has_ended, true);
+    return NULL;
+}
+
+static bool start_member(Local *l, const StreamConfig *config, Err *err) {
+    Member *m = xcalloc(1, sizeof *m);
+    m->config = (WorkerConfig){.engine = l->engine,
+                               .threads = config->threads,
+                               .memory_bytes = config->memory_bytes,
+                               .workers_on_host = config->workers,
+                               .endpoint = l->endpoint,
+                               .why = &m->why};
+    if (m->config.workers_on_host < 1) m->config.workers_on_host = 1;
+    l->member[l->n++] = m;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(&m->thread, NULL, member_main, m);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    m->is_running = rc == 0;
+    return rc == 0 || err_set(err, ERR_IO, "cannot start a worker thread: %s", strerror(rc));
+}
+
+static int64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static bool await_members(Local *l, Err *err) {
+    int64_t end = now_ms() + START_MS;
+    while (dispatcher_workers(l->dispatcher) < l->n) {
+        if (stream_interrupted)
+            return err_set(err, ERR_CANCELLED, "interrupted while the workers started");
+        for (int i = 0; i < l->n; i++) {
+            if (!atomic_load(&l->member[i]->has_ended)) continue;
+            const Err *why = &l->member[i]->why;
+            err_set(err, why->code ? why->code : ERR_GONE, "worker w%d could not start%s%s", i,
+                    why->text[0] ? ": " : "", why->text);
+            return why->hint[0] ? err_hint(err, "%s", why->hint) : false;
+        }
+        if (now_ms() > end)
+            return err_set(err, ERR_TIMEOUT, "the workers did not start within 10 s");
+        dispatcher_pump(l->dispatcher, l->hub, STEP_MS);
+    }
+    return true;
+}
+
+Local *local_start(const StreamConfig *config, Err *err) {
+    int n = config->workers > 0 ? config->workers : 1;
+    Local *l = xcalloc(1, sizeof *l);
+    const char *scheme = !strcmp(env_word("GT_NET"), "inproc") ? "inproc" : "ring";
+    snprintf(l->endpoint, sizeof l->endpoint, "%s://gt-local-%p", scheme, (void *)l);
+    l->engine = config->engine ? xstrdup(config->engine) : NULL;
+    l->member = xcalloc((size_t)n, sizeof l->member[0]);
+    /* .hot: none; the client looks for hot bodies itself */
+    DispatcherConfig dispatcher = {.workers_wanted = n};
+    l->dispatcher = dispatcher_new(&dispatcher);
+    const char *log = getenv("GT_INSTRUCTION_LOG");
+    bool ok = (l->hub = hub_open(l->endpoint, err)) != NULL;
+    if (ok && log && *log) ok = dispatcher_log(l->dispatcher, log, err);
+    while (ok && l->n < n) ok = start_member(l, config, err);
+    if (ok) ok = await_members(l, err);
+    if (!ok) local_stop(&l);
+    return l;
+}
+
+const char *local_endpoint(const Local *l) { return l->endpoint; }
+
+void local_step(Local *l, int timeout_ms) { dispatcher_pump(l->dispatcher, l->hub, timeout_ms); }
+
+/* Joins a worker within the time limit; one that computes for longer is left to the end of the
+ * process. */
+static bool join_member(Member *m, const struct timespec *end) {
+    if (!m->is_running) return true;
+    if (pthread_timedjoin_np(m->thread, NULL, end) == 0) return true;
+    pthread_detach(m->thread);
+    return false;
+}
+
+void local_stop(Local **lp) {
+    Local *l = *lp;
+    *lp = NULL;
+    if (!l) return;
+    hub_close(&l->hub); /* Workers see that the dispatcher is gone, and leave. */
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += STOP_MS / 1000;
+    bool all = true;
+    for (int i = 0; i < l->n; i++) {
+        if (join_member(l->member[i], &end))
+            free(l->member[i]);
+        else
+            all = false;
+    }
+    dispatcher_free(&l->dispatcher);
+    if (!all) { /* A worker still reads the endpoint and the engine's name. */
+        worker_abandon();
+        return;
+    }
+    free(l->engine);
+    free(l->member);
+    free(l);
+}
+
+void local_abandon(void) { worker_abandon(); }

@@ -1,0 +1,444 @@
+/* stream_link.c: the stream's way out and in: connecting, sending frames, counting credit, taking
+ * messages, waiting.
+ *
+ * A frame leaves when it is full, when somebody waits, and when the worker would run dry: with
+ * little under way, small frames go early. Waits look at the interrupt flag every WAIT_MS and end
+ * when the dispatcher shows no sign of life.
+ * SPDX-License-Identifier: MIT */
+#include "lang/stream/stream_state.h"
+#include "runtime/base/log.h"
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t now_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+static int64_t now_ms(void) { return now_us() / 1000; }
+
+/* ---- The end of it ---- */
+
+static void gone(Stream *s, const Err *why) {
+    if (s->is_gone) return;
+    s->is_gone = true;
+    s->gone = *why;
+    s->n_frees = 0;
+    if (s->n_effects) s->lost_at = s->effect[s->effect_at].at;
+    stream_drop_effects(s);
+}
+
+static void gone_because(Stream *s, const char *reason) {
+    Err err = {0};
+    err_set(&err, ERR_GONE, "%s", reason);
+    gone(s, &err);
+}
+
+/* A remote dispatcher beats every 2 s; what we did not read before the wait began does not count
+ * against it. */
+static void check_alive(Stream *s, int64_t since_ms) {
+    if (!s->endpoint || s->is_gone) return;
+    int64_t heard = s->heard_ms > since_ms ? s->heard_ms : since_ms;
+    if (now_ms() - heard <= s->config.answer_ms) return;
+    Err why = {0};
+    err_set(&why, ERR_GONE, "no %s for %g s", s->is_started ? "heartbeat" : "answer",
+            s->config.answer_ms / 1000.0);
+    gone(s, &why);
+}
+
+bool stream_lost(Stream *s, Span at, LangError *e) {
+    *e = (LangError){.kind = E_GONE};
+    if (!at.src) at = s->lost_at; /* The end of a program has no line of its own. */
+    if (s->endpoint && s->is_ended) {
+        error_at(e, at, "%s", s->gone.text);
+        return error_hint(e, "start again, from the last checkpoint");
+    }
+    if (s->endpoint) {
+        error_at(e, at, "lost the dispatcher at %s (%s); %llu tensor%s gone", s->endpoint,
+                 s->gone.text, (unsigned long long)s->n_live, s->n_live == 1 ? " is" : "s are");
+        return error_hint(e, "restart it, then load the last checkpoint");
+    }
+    error_from(e, &s->gone);
+    e->kind = E_GONE;
+    error_locate(e, at);
+    return false;
+}
+
+/* ---- Sending ---- */
+
+/* Frames under way, oldest first, in a ring whose size is a power of 2. */
+static Sent *sent_push(Stream *s) {
+    if (s->n_sent == s->cap_sent) {
+        size_t cap = s->cap_sent ? 2 * s->cap_sent : 64;
+        Sent *ring = xmalloc(cap * sizeof *ring);
+        for (size_t i = 0; i < s->n_sent; i++)
+            ring[i] = s->sent[(s->sent_at + i) & (s->cap_sent - 1)];
+        free(s->sent);
+        s->sent = ring, s->cap_sent = cap, s->sent_at = 0;
+    }
+    return &s->sent[(s->sent_at + s->n_sent++) & (s->cap_sent - 1)];
+}
+
+/* A frame with long texts in it may be too much for the window, although there is room for more
+ * instructions. */
+static void await_bytes(Stream *s, size_t bytes) {
+    int64_t start = 0;
+    while (!s->is_gone && s->n_sent > 0 && s->head_bytes + bytes > WINDOW_BYTES) {
+        if (!start) start = now_ms();
+        stream_pump(s, WAIT_MS);
+        check_alive(s, start);
+    }
+}
+
+void stream_send(Stream *s) {
+    if (!s->frame.head || s->frame.count == 0 || s->is_sending) return;
+    s->is_sending = true; /* Waiting for credit may carry out effects, which may poll. */
+    await_bytes(s, frame_bytes(&s->frame));
+    s->is_sending = false;
+    if (s->is_gone) return;
+    Msg m;
+    frame_end(&s->frame, &m);
+    Sent *sent = sent_push(s);
+    *sent = (Sent){.seq_end = s->next_seq, .head_bytes = m.part[0]->n};
+    for (int i = 1; i < m.n; i++) sent->payload_bytes += m.part[i]->n;
+    sent->at_us = s->sent_us = now_us();
+    s->head_bytes += sent->head_bytes;
+    s->payload_bytes += sent->payload_bytes;
+    s->sent_seq = s->next_seq;
+    if (log_is(LOG_WIRE))
+        log_line("CLIENT", "frame: %llu bytes, %llu of payload, up to instruction %llu",
+                 (unsigned long long)sent->head_bytes, (unsigned long long)sent->payload_bytes,
+                 (unsigned long long)sent->seq_end);
+    if (!link_send(s->link, &m))
+        gone_because(s, "the connection is closed");
+    else
+        stream_pump(s, 0);
+}
+
+/* The worker's time per instruction, from its latest frames: at the prompt it sizes the window. */
+static void keep_pace(Stream *s, const Sent *frame, uint64_t insts) {
+    int64_t now = now_us(), began = frame->at_us > s->acked_us ? frame->at_us : s->acked_us;
+    int64_t ns = (now - began) * 1000 / (int64_t)(insts ? insts : 1) + 1;
+    s->inst_ns = s->inst_ns ? (s->inst_ns + ns) / 2 : ns;
+    s->acked_us = now;
+}
+
+static void on_ack(Stream *s, const Msg *m) {
+    Ack ack;
+    if (!wire_read_ack(m, &ack, NULL) || ack.seq <= s->acked_seq || ack.seq > s->sent_seq) return;
+    uint64_t insts = ack.seq - s->acked_seq;
+    s->acked_seq = ack.seq;
+    while (s->n_sent > 0 && s->sent[s->sent_at].seq_end <= ack.seq) {
+        const Sent *frame = &s->sent[s->sent_at];
+        if (s->config.prompt && frame->seq_end == ack.seq) keep_pace(s, frame, insts);
+        s->head_bytes -= frame->head_bytes;
+        s->payload_bytes -= frame->payload_bytes;
+        s->sent_at = (s->sent_at + 1) & (s->cap_sent - 1);
+        s->n_sent--;
+    }
+    if (s->awaits_acks) stream_carry(s);
+}
+
+/* ---- Receiving ---- */
+
+static void on_refuse(Stream *s, const Msg *m) {
+    Err why = {0};
+    if (!wire_read_refuse(m, &why, NULL)) err_set(&why, ERR_GONE, "it refuses us");
+    s->is_ended = true;
+    gone(s, &why);
+}
+
+static void on_welcome(Stream *s, const Msg *m) {
+    Err err = {0};
+    if (s->is_welcome) return;
+    if (!wire_read_welcome(m, &s->welcome, &err))
+        gone(s, &err);
+    else
+        s->is_welcome = true;
+}
+
+static void on_stats(Stream *s, const Msg *m) {
+    const char *text;
+    size_t n;
+    if (!wire_read_text(m, &text, &n, NULL)) return;
+    s->stats.n = 0;
+    bytes_add(&s->stats, text, n);
+    s->has_stats = true;
+}
+
+/* Consumes m. */
+static void on_message(Stream *s, Msg *m) {
+    switch (wire_kind(m)) {
+    case MSG_ACK: on_ack(s, m); break;
+    case MSG_REPLY: stream_on_reply(s, m); break;
+    case MSG_ERROR: stream_on_failure(s, m); break;
+    case MSG_WELCOME: on_welcome(s, m); break;
+    case MSG_REFUSE: on_refuse(s, m); break;
+    case MSG_STATS_REPLY: on_stats(s, m); break;
+    case MSG_BYE: gone_because(s, "it has stopped"); break;
+    default: break; /* BEAT, and what a later dispatcher may say */
+    }
+    msg_fini(m);
+}
+
+static bool take_messages(Stream *s) {
+    bool any = false;
+    Msg m;
+    int r = 0;
+    while (!s->is_gone && (r = link_recv(s->link, &m)) > 0) {
+        any = true;
+        if (s->endpoint) s->heard_ms = now_ms();
+        on_message(s, &m);
+    }
+    if (!s->is_gone && r < 0) gone_because(s, "the connection is closed");
+    return any;
+}
+
+void stream_pump(Stream *s, int timeout_ms) {
+    if (!s->link || s->is_gone) return;
+    if (s->local) {
+        if (timeout_ms > 0 && take_messages(s)) return;
+        local_step(s->local, timeout_ms);
+        take_messages(s);
+    } else if (!take_messages(s) && timeout_ms > 0 && link_wait(s->link, timeout_ms)) {
+        take_messages(s);
+    }
+}
+
+/* With one frame or less under way the worker would soon have nothing to do. */
+void stream_send_if_dry(Stream *s) {
+    if (s->frame.count > 0 && s->sent_seq - s->acked_seq <= FRAME_INSTS &&
+        now_us() - s->sent_us >= SEND_US)
+        stream_send(s);
+}
+
+void stream_poll(Stream *s) {
+    if (!s->is_started) return;
+    stream_pump(s, 0);
+    stream_send_if_dry(s);
+}
+
+/* ---- Waiting ---- */
+
+bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), const void *ctx,
+                 Span at, LangError *e) {
+    stream_frees(s);
+    stream_send(s);
+    int64_t start = now_ms();
+    while (!is_met(s, ctx)) {
+        if (s->is_gone) return stream_lost(s, at, e);
+        if (stream_interrupted) {
+            *e = (LangError){.kind = E_INTERRUPT};
+            return error_at(e, at, "interrupted");
+        }
+        stream_pump(s, WAIT_MS);
+        check_alive(s, start);
+    }
+    return true;
+}
+
+static bool fits(const Stream *s, uint64_t insts) {
+    return s->next_seq - s->acked_seq < insts &&
+           (s->head_bytes + frame_bytes(&s->frame) < WINDOW_BYTES - 2 * FRAME_BYTES ||
+            s->n_sent == 0) &&
+           (s->payload_bytes < PAYLOAD_BYTES_MAX || s->n_sent == 0);
+}
+
+/* At the prompt the window is PROMPT_WINDOW_MS of work, by the pace so far. */
+static bool fits_prompt(const Stream *s) {
+    uint64_t limit = PROMPT_INSTS;
+    if (s->inst_ns) limit = PROMPT_WINDOW_MS * UINT64_C(1000000) / (uint64_t)s->inst_ns;
+    if (limit < POLL_INSTS) limit = POLL_INSTS;
+    if (s->next_seq - s->acked_seq >= limit) return false;
+    bool is_frame_new = s->frame.count == 0; /* One look at the clock per frame is enough. */
+    return !is_frame_new || s->n_sent == 0 ||
+           now_us() - s->sent[s->sent_at].at_us <= PROMPT_WINDOW_MS * INT64_C(1000);
+}
+
+static bool has_room(const Stream *s, const void *ctx) {
+    (void)ctx;
+    return fits(s, WINDOW_INSTS - CONTROL_INSTS) && (!s->config.prompt || fits_prompt(s));
+}
+
+bool stream_room(Stream *s, Span at, LangError *e) {
+    if (s->is_gone) return stream_lost(s, at, e);
+    return has_room(s, NULL) || stream_wait(s, has_room, NULL, at, e);
+}
+
+void stream_room_control(Stream *s) {
+    int64_t start = 0;
+    while (!s->is_gone && !fits(s, WINDOW_INSTS)) {
+        if (!start) start = now_ms();
+        stream_send(s);
+        stream_pump(s, WAIT_MS);
+        check_alive(s, start);
+    }
+}
+
+/* ---- Beginning and end ---- */
+
+enum { TELL_MS = 3000, WORKER_MS = 60000 };
+typedef struct Waiting {
+    int64_t since_ms;
+    bool is_told, is_late;
+} Waiting;
+
+static bool connect_to(Stream *s, Err *err) {
+    if (!s->endpoint) {
+        TRY(s->local = local_start(&s->config, err));
+        return (s->link = link_open(local_endpoint(s->local), err)) != NULL;
+    }
+    return (s->link = link_open(s->endpoint, err)) != NULL;
+}
+
+/* A dispatcher without workers lets its clients wait: for a while in silence, then with a word. */
+static bool is_welcome(const Stream *s, const void *ctx) {
+    Waiting *w = (Waiting *)ctx;
+    int64_t waited = now_ms() - w->since_ms;
+    if (s->is_welcome || !s->endpoint) return s->is_welcome;
+    bool is_heard = s->heard_ms >= w->since_ms;
+    if (is_heard && !w->is_told && waited > TELL_MS) {
+        fprintf(stderr, "waiting for a worker at %s (Ctrl-C gives up)\n", s->endpoint);
+        w->is_told = true;
+    }
+    return w->is_late = is_heard && waited > WORKER_MS;
+}
+
+static void disconnect(Stream *s) {
+    link_close(&s->link);
+    local_stop(&s->local);
+}
+
+bool stream_start(Stream *s, Span at, LangError *e) {
+    if (s->is_gone) return stream_lost(s, at, e);
+    Err err = {0};
+    if (!connect_to(s, &err)) {
+        disconnect(s);
+        error_from(e, &err);
+        if (e->kind != E_INTERRUPT) e->kind = E_GONE;
+        error_locate(e, at);
+        return false;
+    }
+    Hello hello = {.version = WIRE_VERSION,
+                   .table_hash = op_table_hash(),
+                   .role = ROLE_CLIENT,
+                   .name = "gtsh"};
+    Msg m;
+    wire_hello(&hello, &m);
+    link_send(s->link, &m);
+    Waiting waiting = {.since_ms = now_ms()};
+    bool is_met = stream_wait(s, is_welcome, &waiting, at, e);
+    if (is_met && waiting.is_late) {
+        disconnect(s);
+        *e = (LangError){.kind = E_GONE};
+        error_at(e, at, "the dispatcher at %s has no worker; waited %d s", s->endpoint,
+                 WORKER_MS / 1000);
+        return error_hint(e, "start one: gt-worker -d %s", s->endpoint);
+    }
+    if (!is_met) {
+        if (e->kind == E_GONE && s->endpoint) {
+            const char *address = strstr(s->endpoint, "://");
+            address = address ? address + 3 : s->endpoint;
+            e->what[0] = '\0';
+            error_set(e, "no dispatcher at %s: %s", s->endpoint, s->gone.text);
+            error_hint(e, "is it running, and is %s its address?", address);
+        }
+        disconnect(s);
+        s->is_gone = false; /* The next attempt may find one. */
+        return false;
+    }
+    s->made = xcalloc(WINDOW_INSTS, sizeof *s->made);
+    s->is_started = true;
+    s->awaits_acks = (s->endpoint || s->welcome.n_workers > 1) && !s->config.prompt;
+    if (log_is(LOG_VERBOSE))
+        log_line("CLIENT", "client c%u at %s: %u worker%s, engine %s", s->welcome.id,
+                 s->endpoint ? s->endpoint : "a dispatcher of its own", s->welcome.n_workers,
+                 s->welcome.n_workers == 1 ? "" : "s", s->welcome.engine);
+    stream_announce(s);
+    return true;
+}
+
+void stream_close(Stream *s) {
+    if (s->is_started && log_is(LOG_VERBOSE))
+        log_line("CLIENT", "leaves after %llu instructions", (unsigned long long)s->next_seq);
+    if (s->link && !s->is_gone) {
+        Msg m;
+        wire_text(MSG_BYE, "", 0, &m);
+        link_send(s->link, &m);
+    }
+    disconnect(s);
+    s->is_gone = true;
+}
+
+void stream_cancel(Stream *s) {
+    if (!s->is_started || s->is_gone) return;
+    for (size_t i = 0; i < s->n_effects; i++)
+        s->effect[(s->effect_at + i) & (s->cap_effects - 1)].may_be_lost = true;
+    stream_send(s);
+    Cancel c = {.client = s->welcome.id, .seq = s->next_seq};
+    Msg m;
+    wire_cancel(&c, &m);
+    link_send(s->link, &m);
+    stream_pump(s, 0);
+}
+
+static bool has_stats(const Stream *s, const void *ctx) {
+    (void)ctx;
+    return s->has_stats;
+}
+
+/* Asks the dispatcher, and appends its answer. */
+static bool ask(Stream *s, const char *question, Span at, Bytes *text, LangError *e) {
+    stream_frees(s);
+    stream_send(s);
+    s->has_stats = false;
+    Msg m;
+    wire_text(MSG_STATS, question, strlen(question), &m);
+    if (!s->is_gone) link_send(s->link, &m);
+    TRY(stream_wait(s, has_stats, NULL, at, e));
+    bytes_add(text, s->stats.data, s->stats.n);
+    return true;
+}
+
+static void hot_stats(DetectorCounts c, Bytes *text) {
+    bytes_printf(text,
+                 "client_hot_bodies=%llu\nclient_hot_runs=%llu\nclient_hot_instructions=%llu\n",
+                 (unsigned long long)c.bodies, (unsigned long long)c.runs,
+                 (unsigned long long)c.instructions);
+}
+
+bool stream_stats(Stream *s, Bytes *text, LangError *e) {
+    if (s->endpoint && s->mode == STREAM_LIVE && !s->is_started) TRY(stream_start(s, (Span){0}, e));
+    bytes_printf(text, "client_instructions=%llu\nclient_tensors=%llu\n",
+                 (unsigned long long)s->next_seq, (unsigned long long)s->n_live);
+    if (s->hot) hot_stats(detector_counts(s->hot), text);
+    return !s->is_started || ask(s, "", (Span){0}, text, e);
+}
+
+static bool all_is_done(const Stream *s, const void *ctx) {
+    (void)ctx;
+    return s->acked_seq == s->next_seq;
+}
+
+/* One question about one tensor. */
+static bool ask_tensor(Stream *s, const char *word, const Handle *h, Span at, Bytes *text,
+                       LangError *e) {
+    if (s->mode != STREAM_LIVE)
+        return error_at(e, at,
+                        s->mode == STREAM_EMIT ? "with --emit a tensor is nowhere"
+                                               : "nothing is computed while checking");
+    TRY(stream_wait(s, all_is_done, NULL, at, e));
+    char question[32];
+    snprintf(question, sizeof question, "%s %llu", word, (unsigned long long)h->id);
+    return ask(s, question, at, text, e);
+}
+
+bool stream_where(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e) {
+    return ask_tensor(s, "tensor", h, at, text, e);
+}
+bool stream_kernel(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e) {
+    return ask_tensor(s, "kernel", h, at, text, e);
+}

@@ -1,0 +1,393 @@
+/* stream_reply.c: what comes back: values for effects, carried out in stream order whatever the
+ * order of arrival, and failures, each told once at its own position.
+ *
+ * The queue holds one entry per effect; entries without operands (a print of host values behind a
+ * print of tensors) only wait for their turn. A failure does not stop the stream: it is remembered
+ * until somebody asks.
+ *
+ * In a script a failure is where the program ended: an effect behind it, in the order of the
+ * stream, is not carried out, nor is a value given, whether or not it depends on what failed, and
+ * whichever was heard of first. One worker says everything in the order of the stream, so what
+ * stands before an answer is known when the answer comes. With several, and behind a dispatcher,
+ * which may move a client to another worker, one's answer may come before another's failure: there
+ * an answer waits for the acknowledgement of its frame, before which the dispatcher tells all
+ * failures of it. What the dispatcher itself refuses is told at once, and so waits for that too.
+ * SPDX-License-Identifier: MIT */
+#include "lang/stream/stream_state.h"
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Causes ---- */
+
+/* A new cause in the list; the oldest told one makes room, else NULL: 64 untold ones are enough to
+ * tell. */
+static Cause *cause_new(Stream *s) {
+    if (s->n_causes == CAUSES_MAX) {
+        int old = 0;
+        while (old < CAUSES_MAX && !s->cause[old]->is_told) old++;
+        if (old == CAUSES_MAX) return NULL;
+        free(s->cause[old]);
+        memmove(&s->cause[old], &s->cause[old + 1],
+                (size_t)(CAUSES_MAX - old - 1) * sizeof s->cause[0]);
+        s->n_causes--;
+    }
+    return s->cause[s->n_causes++] = xcalloc(1, sizeof(Cause));
+}
+
+/* The same mistake at the same place, in an instruction that was under way when it was told. */
+static bool is_repeat(const Cause *c, ErrCode code, uint64_t seq, Span at) {
+    const Span *was = &c->error.at;
+    return c->code == code && was->src == at.src && was->line == at.line && was->col == at.col &&
+           (!c->is_told || seq < c->told_seq);
+}
+
+static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at, bool is_ordered) {
+    for (int i = 0; i < s->n_causes; i++) {
+        if (!is_repeat(s->cause[i], err->code, seq, at)) continue;
+        if (seq < s->cause[i]->seq) s->cause[i]->seq = seq;
+        return;
+    }
+    Cause *c = cause_new(s);
+    if (!c) return;
+    c->code = err->code;
+    c->seq = seq;
+    c->is_ordered = is_ordered;
+    Err plain = *err;
+    bool may_label = err->code == ERR_NAN || err->code == ERR_MEMORY;
+    char *label = may_label ? strchr(plain.text, '\n') : NULL;
+    if (label) *label++ = 0;
+    error_from(&c->error, &plain);
+    error_locate(&c->error, at);
+    if (label) error_label(&c->error, at, "%s", label);
+    if (s->config.explain) s->config.explain(s->config.explain_ctx, &c->error);
+    c->error.is_late = true;
+    s->n_untold++;
+}
+
+static void cause_tell(Stream *s, Cause *c, LangError *e) {
+    *e = c->error;
+    if (c->is_told) return;
+    c->is_told = true;
+    c->told_seq = s->next_seq;
+    s->n_untold--;
+    for (size_t i = 0; i < s->n_effects; i++) {
+        Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
+        p->is_behind |= c->seq < p->seq;
+    }
+}
+
+/* The first in the stream of those that nobody was told of; NULL: there is none. */
+static Cause *first_untold(const Stream *s) {
+    Cause *first = NULL;
+    for (int i = 0; i < s->n_causes && s->n_untold; i++)
+        if (!s->cause[i]->is_told && (!first || s->cause[i]->seq < first->seq)) first = s->cause[i];
+    return first;
+}
+
+bool stream_has_error(const Stream *s) {
+    const Cause *c = first_untold(s);
+    return c && (c->is_ordered || c->seq < s->acked_seq || s->config.prompt || s->is_gone);
+}
+
+bool stream_take_error(Stream *s, LangError *e) {
+    if (!stream_has_error(s)) return false;
+    cause_tell(s, first_untold(s), e);
+    return true;
+}
+
+bool stream_is_behind(Stream *s, uint64_t seq, LangError *e) {
+    Cause *c = s->config.prompt ? NULL : first_untold(s);
+    if (!c || c->seq >= seq) return false;
+    cause_tell(s, c, e);
+    return true;
+}
+
+bool stream_cause(Stream *s, ErrCode code, Span at, LangError *e) {
+    Cause *best = NULL; /* untold before told, then the same kind, then the latest */
+    int best_rank = -1;
+    for (int i = 0; i < s->n_causes; i++) {
+        int rank = (s->cause[i]->code == code) + 2 * !s->cause[i]->is_told;
+        if (rank >= best_rank) best = s->cause[i], best_rank = rank;
+    }
+    if (best && !best->is_told) {
+        cause_tell(s, best, e);
+        return false;
+    }
+    *e = (LangError){.kind = E_RUN};
+    if (code == ERR_CANCELLED)
+        return error_at(e, at, "this value was lost when the work was interrupted");
+    if (!best)
+        return error_at(e, at, "this value was lost to an earlier error (%s)", err_name(code));
+    error_at(e, at, "this value was lost to an earlier error: %s", best->error.what);
+    if (best->error.at.src) error_label(e, best->error.at, "failed here");
+    return false;
+}
+
+/* ---- Failures ---- */
+
+/* Where the live handle with this id was made; no line: nobody knows. */
+static Span made_at(const Stream *s, uint64_t id) {
+    for (const SlotBlock *b = s->blocks; b; b = b->next)
+        for (size_t i = 0; i < sizeof b->slot / sizeof b->slot[0]; i++)
+            if (b->slot[i].h.refs && b->slot[i].h.id == id) return b->slot[i].h.made;
+    return (Span){0};
+}
+
+/* A worker out of memory says "the result is SHAPE; largest here: t12 SHAPE BYTES, ...": the result
+ * goes to the caret, and tensors are named by the line that made them instead of by number. */
+static void explain_memory(const Stream *s, Err *err) {
+    static const char start[] = "the result is ", largest[] = "; largest here: ";
+    char *list = strstr(err->hint, largest), hint[sizeof err->hint + 256];
+    if (strncmp(err->hint, start, sizeof start - 1)) return;
+    size_t n = strlen(err->text);
+    snprintf(err->text + n, sizeof err->text - n, "\n%.*s",
+             (int)((list ? (size_t)(list - err->hint) : strlen(err->hint)) - sizeof start + 1),
+             err->hint + sizeof start - 1);
+    if (!list) {
+        err->hint[0] = 0;
+        return;
+    }
+    n = (size_t)snprintf(hint, sizeof hint, "largest here: ");
+    for (char *at = list + sizeof largest - 1, *end; *at && n < sizeof hint; at = end) {
+        char *next = strstr(at, ", t"), *rest;
+        end = next ? next + 2 : at + strlen(at);
+        unsigned long long id = *at == 't' ? strtoull(at + 1, &rest, 10) : 0;
+        Span made = *at == 't' ? made_at(s, id) : (Span){0};
+        if (made.src && !made.src->is_prelude)
+            n += (size_t)snprintf(hint + n, sizeof hint - n, "%.*s from %s:%u%s",
+                                  (int)((next ? next : end) - rest - 1), rest + 1, made.src->name,
+                                  made.line, next ? ", " : "");
+        else
+            n += (size_t)snprintf(hint + n, sizeof hint - n, "%.*s", (int)(end - at), at);
+    }
+    snprintf(err->hint, sizeof err->hint, "%.255s", hint);
+}
+
+void stream_on_failure(Stream *s, const Msg *m) {
+    Failure f;
+    if (!wire_read_failure(m, &f, NULL)) return;
+    if (f.err.code == ERR_MEMORY) explain_memory(s, &f.err);
+    Span at = {.line = f.pos.line, .col = f.pos.col};
+    if (f.pos.line && f.pos.file < s->n_sources) at.src = s->sources[f.pos.file];
+    if (f.seq < s->next_seq && s->next_seq - f.seq <= WINDOW_INSTS) {
+        Made *made = &s->made[f.seq % WINDOW_INSTS];
+        at.len = made->len;
+        if (made->slot && made->slot->h.id == made->id) made->slot->h.is_failed = true;
+    }
+    cause_add(s, &f.err, f.seq, at, f.worker != UINT16_MAX);
+    for (size_t i = 0; i < s->n_effects; i++) { /* An effect that failed itself gets no reply. */
+        Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
+        if (!p->has_inst || p->seq != f.seq || p->is_answered) continue;
+        p->is_answered = p->has_failed = true;
+        if (p->fetch) p->fetch->status = (uint8_t)f.err.code;
+    }
+    stream_carry(s);
+}
+
+/* ---- Carrying out ---- */
+
+static void fetch_carry(Pending *p, const Reply *r) {
+    Fetch *f = p->fetch;
+    if (r) {
+        const ReplyValue *v = &r->value[0];
+        f->status = v->status;
+        if (v->status == 0) {
+            f->data = xmalloc(v->bytes);
+            if (v->bytes) memcpy(f->data, v->data, v->bytes);
+        }
+    }
+    f->is_done = true;
+    if (!f->is_abandoned) return;
+    free(f->data);
+    free(f);
+}
+
+/* The reply of p's turn, checked against what was asked; false: err says what is wrong. */
+static bool reply_read(Stream *s, const Pending *p, Reply *r, Err *err) {
+    *r = (Reply){0};
+    if (!p->has_inst) return true;
+    TRY(wire_read_reply(&p->reply, &s->arena, r, err));
+    bool is_right = r->n == (uint32_t)p->n;
+    for (uint32_t i = 0; is_right && i < r->n; i++) {
+        const ReplyValue *v = &r->value[i];
+        if (v->status == 0)
+            is_right = type_equal(&v->type, &p->handle[i]->type) && (!p->fetch || v->edge == 0);
+    }
+    return is_right || err_set(err, ERR_INTERNAL, "a worker's answer does not fit the question");
+}
+
+/* Why an operand is poisoned; ERR_NONE: none is. */
+static ErrCode poison_of(const Reply *r) {
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->value[i].status) return (ErrCode)r->value[i].status;
+    return ERR_NONE;
+}
+
+/* An effect was not carried out, for a value was lost to a failure. That is a failure of its own
+ * where the one that lost it has been told, and survived, before the effect was asked for: nothing
+ * that should have been saved is missing without a word. */
+static void add_lost(Stream *s, const Pending *p, ErrCode poison) {
+    if (p->is_behind || p->may_be_lost || first_untold(s)) return;
+    if (poison != ERR_CANCELLED && s->n_causes == 0) return; /* it will be heard of */
+    LangError e;
+    stream_cause(s, poison, p->at, &e);
+    Cause *c = cause_new(s);
+    if (!c) return;
+    c->error = e;
+    c->error.is_late = true;
+    c->seq = p->seq;
+    c->is_ordered = true;
+    s->n_untold++;
+}
+
+static void pending_fini(Stream *s, Pending *p) {
+    if (p->drop) p->drop(p->ctx);
+    msg_fini(&p->reply);
+    for (int i = 0; i < p->n; i++) handle_unref(s, &p->handle[i]);
+    free(p->handle);
+}
+
+/* Behind a failure in a script, and asked for before the script was told of it. */
+static bool is_behind_error(const Stream *s, const Pending *p) {
+    if (s->config.prompt) return false;
+    const Cause *c = first_untold(s);
+    return p->is_behind || (c && c->seq < p->seq);
+}
+
+/* Does what p asks for. false: the world refused, *err says why. */
+static bool carry(Stream *s, Pending *p, Err *err) {
+    Reply r;
+    bool ok = true;
+    arena_reset(&s->arena);
+    if (p->is_hushed || (!p->fetch && is_behind_error(s, p))) {
+        /* skipped */
+    } else if (p->has_failed) {
+        if (p->fetch) fetch_carry(p, NULL);
+    } else if (!reply_read(s, p, &r, err)) {
+        ok = false;
+        if (p->fetch) p->fetch->status = (uint8_t)err->code, fetch_carry(p, NULL);
+    } else if (p->fetch) {
+        fetch_carry(p, &r);
+    } else if (p->done && poison_of(&r)) {
+        add_lost(s, p, poison_of(&r));
+    } else if (p->done) {
+        ok = p->done(p->ctx, &r, err);
+    }
+    pending_fini(s, p);
+    return ok;
+}
+
+static Pending pop_effect(Stream *s) {
+    Pending p = s->effect[s->effect_at];
+    s->effect_at = (s->effect_at + 1) & (s->cap_effects - 1);
+    s->n_effects--;
+    s->n_files -= p.is_file;
+    return p;
+}
+
+static bool is_due(const Stream *s, const Pending *p) {
+    return p->is_answered && (!p->has_inst || !s->awaits_acks || p->seq < s->acked_seq);
+}
+
+void stream_carry(Stream *s) {
+    if (s->is_carrying) return;
+    s->is_carrying = true;
+    while (s->n_effects > 0 && is_due(s, &s->effect[s->effect_at])) {
+        Pending p = pop_effect(s);
+        Err err = {0};
+        if (!carry(s, &p, &err)) cause_add(s, &err, p.seq, p.at, true);
+    }
+    s->is_carrying = false;
+}
+
+void stream_on_reply(Stream *s, Msg *m) {
+    Reply r;
+    Err err;
+    arena_reset(&s->arena);
+    if (wire_read_reply(m, &s->arena, &r, &err)) {
+        for (size_t i = 0; i < s->n_effects; i++) { /* Nearly always the first. */
+            Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
+            if (!p->has_inst || p->seq != r.seq || p->is_answered) continue;
+            p->is_answered = true;
+            msg_move(&p->reply, m);
+            break;
+        }
+    }
+    stream_carry(s);
+}
+
+void stream_drop_effects(Stream *s) {
+    while (s->n_effects > 0) {
+        Pending p = pop_effect(s);
+        if (p.fetch) p.fetch->status = ERR_GONE, fetch_carry(&p, NULL);
+        pending_fini(s, &p);
+    }
+}
+
+size_t stream_hush(Stream *s) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_effects; i++) {
+        Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
+        n += p->is_print && !p->is_hushed;
+        p->is_hushed |= p->is_print;
+    }
+    return n;
+}
+
+/* ---- The queue ---- */
+
+static bool has_turn(const Stream *s, const void *ctx) {
+    (void)ctx;
+    return s->n_effects < EFFECTS_MAX;
+}
+
+static Pending *push_effect(Stream *s) {
+    if (s->n_effects == s->cap_effects) {
+        size_t cap = s->cap_effects ? 2 * s->cap_effects : 16;
+        Pending *ring = xmalloc(cap * sizeof *ring);
+        for (size_t i = 0; i < s->n_effects; i++)
+            ring[i] = s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
+        free(s->effect);
+        s->effect = ring, s->cap_effects = cap, s->effect_at = 0;
+    }
+    return &s->effect[(s->effect_at + s->n_effects++) & (s->cap_effects - 1)];
+}
+
+/* Room for one more effect of n operands, and all that comes before its instruction. */
+static bool queue_ready(Stream *s, int n, Span at, LangError *e) {
+    if (n > 0 && !s->is_started) TRY(stream_start(s, at, e));
+    if (s->n_effects >= EFFECTS_MAX) TRY(stream_wait(s, has_turn, NULL, at, e));
+    if (n == 0) return true;
+    stream_pos(s, at);
+    stream_frees(s);
+    return stream_room(s, at, e);
+}
+
+bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Span at,
+                  LangError *e) {
+    if (!queue_ready(s, n, at, e)) {
+        if (p->drop) p->drop(p->ctx);
+        free(p->fetch);
+        return false;
+    }
+    Pending q = *p;
+    q.at = at;
+    q.seq = s->next_seq;
+    q.n = n;
+    q.has_inst = n > 0;
+    q.is_answered = n == 0;
+    if (n == 0 && s->n_effects == 0) {
+        Err err = {0};
+        if (carry(s, &q, &err)) return true;
+        error_from(e, &err);
+        error_locate(e, at);
+        return false;
+    }
+    q.handle = n ? xmalloc((size_t)n * sizeof q.handle[0]) : NULL;
+    for (int i = 0; i < n; i++) q.handle[i] = handle_ref(handle[i]);
+    *push_effect(s) = q;
+    s->n_files += q.is_file;
+    return true;
+}

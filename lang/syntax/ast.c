@@ -1,0 +1,222 @@
+/* ast.c: the tree as text (--debug=a, golden tests) and the table of interned names. Statements
+ * take a line each, two blanks per depth; expressions stay on it. Locals show their place: x@0
+ * slot, x%0 slot with a cell, x^0 capture. SPDX-License-Identifier: MIT */
+#include "lang/syntax/ast.h"
+#include "runtime/base/map.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- names ---- */
+
+typedef struct Names {
+    char **slot;
+    size_t n, cap;
+} Names; /* open addressing; cap a power of two */
+static Names names;
+
+static size_t name_slot(const Names *t, const char *s, size_t n) {
+    size_t k = hash_bytes(s, n, 0) & (t->cap - 1);
+    while (t->slot[k] && (strncmp(t->slot[k], s, n) || t->slot[k][n])) k = (k + 1) & (t->cap - 1);
+    return k;
+}
+
+const char *intern(const char *s, size_t n) {
+    Names *t = &names;
+    if (2 * t->n >= t->cap) {
+        Names more = {xcalloc(t->cap ? 2 * t->cap : 512, sizeof(char *)), t->n,
+                      t->cap ? 2 * t->cap : 512};
+        for (size_t k = 0; k < t->cap; k++)
+            if (t->slot[k])
+                more.slot[name_slot(&more, t->slot[k], strlen(t->slot[k]))] = t->slot[k];
+        free(t->slot);
+        *t = more;
+    }
+    size_t k = name_slot(t, s, n);
+    if (!t->slot[k]) {
+        t->slot[k] = xstrndup(s, n);
+        t->n++;
+    }
+    return t->slot[k];
+}
+
+/* ---- printing ---- */
+
+static const char *const oper_text[] = {
+    [O_ADD] = "+",         [O_SUB] = "-",   [O_MUL] = "*",         [O_DIV] = "/",
+    [O_FLOORDIV] = "//",   [O_MOD] = "%",   [O_POW] = "**",        [O_MATMUL] = "@",
+    [O_BITAND] = "&",      [O_BITOR] = "|", [O_BITXOR] = "^",      [O_EQ] = "==",
+    [O_NE] = "!=",         [O_LT] = "<",    [O_LE] = "<=",         [O_GT] = ">",
+    [O_GE] = ">=",         [O_IN] = "in",   [O_NOT_IN] = "not-in", [O_IS] = "is",
+    [O_IS_NOT] = "is-not", [O_NEG] = "-",   [O_POS] = "+",         [O_INVERT] = "~",
+    [O_NOT] = "not",
+};
+
+static const char *const head_text[] = {
+    [N_FSTRING] = "fstring",
+    [N_FORMAT] = "format",
+    [N_LIST] = "list",
+    [N_MAP] = "map",
+    [N_LISTCOMP] = "listcomp",
+    [N_MAPCOMP] = "mapcomp",
+    [N_AND] = "and",
+    [N_OR] = "or",
+    [N_IF_EXPR] = "if-expr",
+    [N_CALL] = "call",
+    [N_STAR] = "star",
+    [N_INDEX] = "index",
+    [N_SLICE] = "slice",
+    [N_BLOCK] = "block",
+    [N_EXPR_STMT] = "do",
+    [N_ASSIGN] = "=",
+    [N_IF] = "if",
+    [N_WHILE] = "while",
+    [N_FOR] = "for",
+    [N_SIGNAL] = "signal",
+    [N_NO_GRAD] = "no_grad",
+    [N_TIME] = "time",
+    [N_BACKWARD] = "backward",
+    [N_RETURN] = "return",
+    [N_BREAK] = "break",
+    [N_CONTINUE] = "continue",
+    [N_DEL] = "del",
+    [N_ASSERT] = "assert",
+    [N_IMPORT] = "import",
+};
+
+static void print_string(const char *s, size_t n, Bytes *out) {
+    bytes_putc(out, '"');
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if (c == '"' || c == '\\')
+            bytes_printf(out, "\\%c", c);
+        else if (c == '\n')
+            bytes_puts(out, "\\n");
+        else if (c < 0x20 || c == 0x7f)
+            bytes_printf(out, "\\x%02x", c);
+        else
+            bytes_putc(out, (char)c);
+    }
+    bytes_putc(out, '"');
+}
+
+static void print_place(const Node *n, Bytes *out) {
+    static const char mark[] = {[SCOPE_LOCAL] = '@', [SCOPE_CELL] = '%', [SCOPE_OUTER] = '^'};
+    if (n->scope != SCOPE_GLOBAL) bytes_printf(out, "%c%d", mark[n->scope], n->slot);
+}
+
+static void print_at(const Node *n, int depth, Bytes *out);
+
+static void print_fn(const Node *n, int depth, Bytes *out) {
+    const AstFn *fn = n->fn;
+    bytes_puts(out, fn->is_module ? "(module" : fn->is_method ? "(method" : "(fn");
+    if (fn->name[0]) {
+        bytes_printf(out, " %s", fn->name);
+        print_place(n, out);
+    }
+    bytes_puts(out, " (");
+    for (int k = 0; k < fn->n_params; k++) {
+        bytes_printf(out, "%s%s%s", k ? " " : "", fn->param[k].is_star ? "*" : "",
+                     fn->param[k].name);
+        if (fn->param[k].dflt) {
+            bytes_putc(out, '=');
+            print_at(fn->param[k].dflt, depth, out);
+        }
+    }
+    bytes_puts(out, ") ");
+    print_at(fn->body, depth, out);
+    bytes_putc(out, ')');
+}
+
+static void print_kids(const Node *n, int depth, Bytes *out) {
+    for (uint32_t k = 0; k < n->n_kids; k++) {
+        if (n->kind == N_BLOCK)
+            bytes_printf(out, "\n%*s", 2 * depth + 2, "");
+        else
+            bytes_putc(out, ' ');
+        if (n->kid[k])
+            print_at(n->kid[k], depth + (n->kind == N_BLOCK), out);
+        else
+            bytes_putc(out, '_');
+    }
+    bytes_putc(out, ')');
+}
+
+static void print_float(double f, Bytes *out) {
+    char text[32];
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, f);
+        if (strtod(text, NULL) == f) break;
+    }
+    bytes_puts(out, text);
+    if (isfinite(f) && !strpbrk(text, ".e")) bytes_puts(out, ".0");
+}
+
+static void print_at(const Node *n, int depth, Bytes *out) {
+    switch (n->kind) {
+    case N_NONE: bytes_puts(out, "none"); return;
+    case N_TRUE: bytes_puts(out, "true"); return;
+    case N_FALSE: bytes_puts(out, "false"); return;
+    case N_INT: bytes_printf(out, "%lld", (long long)n->i); return;
+    case N_FLOAT: print_float(n->f, out); return;
+    case N_STRING: print_string(n->str, n->n_str, out); return;
+    case N_NAME:
+        bytes_puts(out, n->str);
+        print_place(n, out);
+        return;
+    case N_ELLIPSIS: bytes_puts(out, "..."); return;
+    case N_FN:
+    case N_FN_STMT:
+    case N_MODULE: print_fn(n, depth, out); return;
+    case N_KEYWORD:
+        bytes_printf(out, "(: %s", n->str);
+        print_kids(n, depth, out);
+        return;
+    case N_FIELD:
+        bytes_printf(out, "(. %s", n->str);
+        print_kids(n, depth, out);
+        return;
+    case N_UNARY:
+    case N_BINARY:
+        bytes_printf(out, "(%s", oper_text[n->tok]);
+        print_kids(n, depth, out);
+        return;
+    case N_AUGASSIGN:
+        bytes_printf(out, "(%s=", oper_text[n->tok]);
+        print_kids(n, depth, out);
+        return;
+    case N_IMPORT:
+        bytes_printf(out, "(import %s%s%s as %s", n->flag ? "\"" : "", n->str, n->flag ? "\"" : "",
+                     n->as);
+        print_place(n, out);
+        bytes_putc(out, ')');
+        return;
+    case N_FORMAT:
+        bytes_puts(out, "(format ");
+        if (n->str) {
+            print_string(n->str, n->n_str, out);
+            bytes_putc(out, ' ');
+        }
+        print_at(n->kid[0], depth, out);
+        if (n->kid[1]) {
+            bytes_putc(out, ' ');
+            print_at(n->kid[1], depth, out);
+        }
+        bytes_putc(out, ')');
+        return;
+    case N_EXPR_STMT:
+        bytes_puts(out, n->flag ? "(do;" : "(do");
+        print_kids(n, depth, out);
+        return;
+    default:
+        bytes_printf(out, "(%s", head_text[n->kind]);
+        print_kids(n, depth, out);
+        return;
+    }
+}
+
+void ast_print(const Node *n, Bytes *out) {
+    print_at(n, 0, out);
+    bytes_putc(out, '\n');
+}

@@ -1,0 +1,181 @@
+/* ast.h: the tree that the parser builds and the evaluator walks. Nodes live in the arena of their
+ * Source's Program and never change after resolve.c has given every name its place. One struct for
+ * all nodes, by kind; children named per kind in the comment beside it.
+ * Lists are arrays kid[0 .. n_kids-1].
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_SYNTAX_AST_H
+#define GT_LANG_SYNTAX_AST_H
+#include "lang/error/error.h"
+
+typedef enum NodeKind {
+    /* expressions */
+    N_NONE,
+    N_TRUE,
+    N_FALSE,
+    N_INT,
+    N_FLOAT,    /* i; f */
+    N_STRING,   /* str, n_str (escapes already resolved, may hold NUL) */
+    N_FSTRING,  /* kids: N_STRING pieces and N_FORMAT */
+    N_FORMAT,   /* kid[0] expr, kid[1] spec (N_STRING or N_FSTRING) or NULL; str = "x=" of {x=} */
+    N_NAME,     /* str; after resolve: scope, slot */
+    N_LIST,     /* kids; also "a, b" and (a, b) */
+    N_MAP,      /* kids: key, value alternately; a WORD key is N_STRING */
+    N_LISTCOMP, /* kid[0] element, kid[1] target, kid[2] iterable, kid[3] condition or NULL */
+    N_MAPCOMP,  /* kid[0] key, kid[1] value, kid[2] target, kid[3] iterable, kid[4] if or NULL */
+    N_FN,       /* fn expression: fn */
+    N_UNARY,    /* tok: an Oper; kid[0] */
+    N_BINARY,   /* tok; kid[0], kid[1] */
+    N_AND,
+    N_OR,      /* kid[0], kid[1] */
+    N_IF_EXPR, /* kid[0] value, kid[1] condition, kid[2] otherwise */
+    N_CALL,    /* kid[0] callee; kids 1.. arguments: expression, N_KEYWORD or N_STAR */
+    N_KEYWORD, /* str = name; kid[0] */
+    N_STAR,    /* kid[0] */
+    N_INDEX,   /* kid[0] object; kids 1.. subscripts: expression, N_SLICE or N_ELLIPSIS */
+    N_SLICE,   /* kid[0..2] start, stop, step, each may be NULL */
+    N_ELLIPSIS,
+    N_FIELD, /* kid[0] object; str = name (interned) */
+    /* statements */
+    N_BLOCK,     /* kids */
+    N_EXPR_STMT, /* kid[0]; flag: ends with `;` (no echo) */
+    N_ASSIGN,    /* targets in source order (a = b = e has two; may be N_LIST), then the value */
+    N_AUGASSIGN, /* tok (the operator without =); kid[0] target, kid[1] value */
+    N_IF,        /* kids: condition, block alternately; a last odd one is else */
+    N_WHILE,     /* kid[0] condition, kid[1] block */
+    N_FOR,       /* kid[0] target, kid[1] iterable, kid[2] block */
+    N_FN_STMT,   /* fn; scope, slot: where the name is bound */
+    N_MODULE,    /* fn: params and body of the constructor; scope, slot */
+    N_SIGNAL,    /* kid[0] label (a string), kid[1] backward label or NULL, kid[2] block */
+    N_NO_GRAD,   /* kid[0] block */
+    N_TIME,      /* kid[0] label or NULL, kid[1] block */
+    N_BACKWARD,  /* kid[0]. `backward(y, seed)` is N_EXPR_STMT of a call (LANGUAGE 2.7) */
+    N_RETURN,    /* kid[0] or n_kids = 0 */
+    N_BREAK,
+    N_CONTINUE,
+    N_DEL,    /* kids */
+    N_ASSERT, /* kid[0], kid[1] message or absent */
+    N_IMPORT  /* str = module or path; flag: was a string; as: name bound; scope, slot */
+} NodeKind;
+
+/* Node.tok of N_UNARY, N_BINARY and N_AUGASSIGN: the operator, not its spelling. */
+typedef enum Oper {
+    O_ADD,
+    O_SUB,
+    O_MUL,
+    O_DIV,
+    O_FLOORDIV,
+    O_MOD,
+    O_POW,
+    O_MATMUL,
+    O_BITAND,
+    O_BITOR,
+    O_BITXOR,
+    O_EQ,
+    O_NE,
+    O_LT,
+    O_LE,
+    O_GT,
+    O_GE,
+    O_IN,
+    O_NOT_IN,
+    O_IS,
+    O_IS_NOT,
+    O_NEG,
+    O_POS,
+    O_INVERT,
+    O_NOT
+} Oper;
+
+/* Bits of flag for expressions: */
+#define NODE_PAREN 0x80 /* stood in parentheses of its own */
+#define NODE_UNREAD                                                                                \
+    0x02 /* N_INDEX as a target: of an own parameter that nothing reads afterwards                 \
+          * (LANGUAGE 2.7, dead statements: warn when its value is a tensor) */
+
+typedef enum NameScope { SCOPE_LOCAL, SCOPE_CELL, SCOPE_OUTER, SCOPE_GLOBAL } NameScope;
+/* LOCAL: slot of the running call's frame. CELL: likewise, but the slot holds a Cell, as an inner
+ * function captures it. OUTER: captured, `slot` of the function's captures. GLOBAL: a name of the
+ * file, else a builtin: found by name (str, fn->name, as) and kept in `cache` by the evaluator;
+ * slot is not used.
+ * Comprehension variables are hidden locals of the enclosing function (at file level: of
+ * Program.top), each with a slot of its own; when an inner fn captures one, its target node has
+ * SCOPE_CELL and the evaluator makes a new cell per element. */
+
+typedef struct Node Node;
+typedef struct AstFn AstFn;
+
+struct Node {
+    uint8_t kind, tok, scope, flag;
+    uint16_t height; /* of the tree below: at most MAX_TREE_HEIGHT: walks may recurse */
+    uint32_t n_kids;
+    int32_t slot;
+    Span at;    /* what a caret points at: the operator of N_BINARY, the name of N_FIELD,
+                   the bracket of N_INDEX, the callee of N_CALL; first token else */
+    Span whole; /* first to last token, as far as they are on one line: for quoting */
+    union {
+        int64_t i;
+        double f;
+        AstFn *fn;
+        struct {
+            const char *str;
+            uint32_t n_str;
+        };
+    };
+    const char *as;
+    Node **kid;
+    void *cache; /* the evaluator's: inline caches, interned constants */
+};
+
+typedef struct AstParam {
+    const char *name;
+    Node *dflt;
+    bool is_star, is_cell;
+    int32_t slot;
+    Span at;
+} AstParam;
+
+struct AstFn {
+    const char *name; /* "" for fn expressions */
+    const char *doc;  /* text of the ## lines directly above, or NULL */
+    AstParam *param;
+    int n_params;
+    Node *body; /* N_BLOCK, or an expression when is_expr */
+    bool is_expr, is_module;
+    bool is_method; /* a fn directly in a module's block; its N_FN_STMT binds no name.
+                       Its `outer`, like the module's own, is the function around the module
+                       (NULL: file level): methods do not see the constructor's names */
+    Span at, end;   /* `fn` ... closing brace, for ??name */
+    /* resolve.c: */
+    int n_slots;   /* parameters first, then self, other locals, comprehension variables */
+    int self_slot; /* of modules and methods: the local `self` (it may be a cell); else -1 */
+    const char **slot_name;
+    bool *slot_is_cell;
+    int n_captures; /* cells taken from the enclosing frame, or from its captures */
+    struct {
+        bool from_local;
+        int32_t slot;
+    } * capture;
+    AstFn *outer;
+};
+
+/* One parsed Source. top: a pseudo function whose slots are the hidden locals at file level (there
+ * may be none); its body is the N_BLOCK `body`. Global names are shared by all Programs of one file
+ * or of the prompt. Functions point into the arena: a Program lives as long as any of them. */
+typedef struct Program {
+    Source *src;
+    Node *body;
+    AstFn *top;
+    Arena arena;
+} Program;
+
+/* Parses a whole source. NULL with e->kind E_SYNTAX, or E_INCOMPLETE when only more input is
+ * missing (open_with: the character of the innermost opener, or 0 for a continuation). Warnings
+ * (a & 1 == 0, dead statements) are handed to warn, if not NULL. Caller owns the Program. */
+typedef void (*WarnFn)(void *ctx, const LangError *w);
+Program *parse_program(Source *src, WarnFn warn, void *ctx, char *open_with, LangError *e);
+void program_free(Program **p);
+void ast_print(const Node *n, Bytes *out); /* --debug=a: s-expressions, two blanks per depth */
+/* One pointer per distinct name, for ever; names compare by pointer. The one table of the process;
+ * the client's thread only. */
+const char *intern(const char *s, size_t n);
+#endif

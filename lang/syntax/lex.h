@@ -1,0 +1,58 @@
+/* lex.h: source text to tokens. The whole text at once, into an array in the caller's arena: the
+ * grammar is LL(2), but `backward (…)` and a few hints look further. Newlines are tokens, except
+ * after a token that continues the statement; inside brackets the parser skips them, since only it
+ * can tell a map's brace from a block's.
+ *
+ * A mistake (a character that belongs nowhere, an unfinished string) ends the array with TOK_BAD
+ * and is kept in `error`: the parser reports it when it gets there, so the first mistake of the
+ * text is the one that is told. SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_SYNTAX_LEX_H
+#define GT_LANG_SYNTAX_LEX_H
+#include "lang/error/error.h"
+
+typedef enum Tok {
+#define TOKEN(id, text, more) TOK_##id,
+#include "lang/syntax/tokens.def"
+    TOK_COUNT
+} Tok;
+
+typedef struct Token {
+    uint8_t kind;
+    bool is_word;       /* a NAME, keyword or reserved word: may follow a dot or name an argument */
+    bool is_glued;      /* no blank between it and the token before                               */
+    uint32_t at, n;     /* bytes of the source: offset and length                                 */
+    uint32_t line, col; /* as in Span; col from 1                                                 */
+    union {
+        uint64_t i;
+        double f;
+    }; /* INT (unsigned: -9223372036854775808 is minus a literal), FLOAT  */
+} Token;
+
+typedef struct Tokens {
+    const Source *src;
+    Token *tok;
+    size_t n; /* ends with NEWLINE END, or BAD; END alone right after a token that continues */
+    LangError
+        *error; /* of TOK_BAD: E_SYNTAX, or E_INCOMPLETE for an unfinished triple-quoted string */
+} Tokens;
+
+/* Tokens of src->text[from .. to), which starts at the given line and column. The array lives in
+ * the arena. */
+void lex_range(const Source *src, size_t from, size_t to, uint32_t line, uint32_t col, Arena *arena,
+               Tokens *out);
+static inline void lex_source(const Source *src, Arena *arena, Tokens *out) {
+    lex_range(src, 0, src->n, src->first_line ? src->first_line : 1, 1, arena, out);
+}
+Span lex_span(const Source *src, const Token *t);
+const char *lex_text(int tok); /* "+", "while", "not in", "name"; static                         */
+const char *lex_name(int tok); /* "ADD", "WHILE"; static                                         */
+void lex_print(const Tokens *t, Bytes *out); /* --debug=t: line:col kind text */
+
+/* The value of a STRING token, or of a piece of an f-string: resolves escapes. false: e is set at
+ * the escape. */
+bool lex_unescape(const Source *src, size_t from, size_t to, uint32_t line, uint32_t col,
+                  Bytes *out, LangError *e);
+/* From `at`, just behind a `{` of an f-string, to the `}`, `:`, `=` or `!` that ends the expression
+ * (strings and brackets inside are skipped). Returns the offset, or `to` when there is none. */
+size_t lex_field_end(const char *text, size_t at, size_t to);
+#endif

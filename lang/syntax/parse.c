@@ -1,0 +1,261 @@
+/* parse.c: the parser's frame: looking at tokens, failing, INCOMPLETE, making nodes, and
+ * parse_program. The grammar itself is in parse_expr.c and parse_stmt.c, the hints for habits from
+ * other languages in parse_hint.c. SPDX-License-Identifier: MIT */
+#include "lang/syntax/parse.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SOURCE_BYTES (1u << 30) /* token offsets are 32 bits */
+
+/* ---- tokens ---- */
+
+const Token *parse_peek(Parser *p) {
+    while (p->skip_newlines && p->t.tok[p->i].kind == TOK_NEWLINE) p->i++;
+    return &p->t.tok[p->i];
+}
+
+const Token *parse_peek2(Parser *p) {
+    const Token *t = parse_peek(p);
+    if (t->kind == TOK_END || t->kind == TOK_BAD) return t;
+    for (t++; p->skip_newlines && t->kind == TOK_NEWLINE;) t++;
+    return t;
+}
+
+const Token *parse_take(Parser *p) {
+    const Token *t = parse_peek(p);
+    p->before = p->i;
+    if (t->kind != TOK_END && t->kind != TOK_BAD) p->i++;
+    return t;
+}
+
+bool parse_accept(Parser *p, int kind) {
+    if (!parse_at(p, kind)) return false;
+    parse_take(p);
+    return true;
+}
+
+const Token *parse_expect(Parser *p, int kind, const char *where) {
+    if (parse_at(p, kind)) return parse_take(p);
+    char what[128];
+    bool quoted = kind > TOK_FSTRING;
+    snprintf(what, sizeof what, quoted ? "'%s'%s%s" : "a %s%s%s", lex_text(kind),
+             where[0] ? " " : "", where);
+    parse_unexpected(p, what);
+}
+
+bool parse_is(const Parser *p, const Token *t, const char *word) {
+    return t->is_word && strlen(word) == t->n && !memcmp(p->src->text + t->at, word, t->n);
+}
+
+const char *parse_name(Parser *p, const Token *t) { return intern(p->src->text + t->at, t->n); }
+
+/* ---- failing ---- */
+
+static _Noreturn void give_up(Parser *p) { longjmp(p->fail, 1); }
+
+void parse_fail(Parser *p, Span at, const char *hint, const char *format, ...) {
+    char what[1024];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(what, sizeof what, format, ap);
+    va_end(ap);
+    *p->e = (LangError){.kind = E_SYNTAX};
+    error_at(p->e, at, "%s", what);
+    if (hint && hint[0]) error_hint(p->e, "%s", hint);
+    give_up(p);
+}
+
+void parse_warn(Parser *p, Span at, const char *hint, const char *format, ...) {
+    if (!p->warn) return;
+    char what[1024];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(what, sizeof what, format, ap);
+    va_end(ap);
+    LangError w = {.kind = E_SYNTAX};
+    error_at(&w, at, "%s", what);
+    if (hint && hint[0]) error_hint(&w, "%s", hint);
+    p->warn(p->warn_ctx, &w);
+}
+
+/* The last line that holds anything. */
+static uint32_t last_line(const Parser *p) {
+    size_t n = p->src->n;
+    uint32_t line = p->t.tok[p->t.n - 1].line;
+    while (n > 0 && (p->src->text[n - 1] == '\n' || p->src->text[n - 1] == ' ')) {
+        if (p->src->text[--n] == '\n' && line > 1) line--;
+    }
+    return line;
+}
+
+/* "for:14, if:16" of the open blocks from k on. */
+static void list_open(const Parser *p, int k, char *text, size_t size) {
+    size_t n = (size_t)snprintf(text, size, " (%d deep: ", p->n_open - k);
+    for (int first = k; k < p->n_open && n + 32 < size; k++)
+        n += (size_t)snprintf(text + n, size - n, "%s%s:%u", k > first ? ", " : "", p->open[k].what,
+                              p->open[k].line);
+    snprintf(text + n, size - n, k < p->n_open ? ", …)" : ")");
+}
+
+static _Noreturn void incomplete(Parser *p) {
+    *p->e = (LangError){.kind = E_INCOMPLETE};
+    uint32_t line = last_line(p);
+    if (p->n_open == 0) {
+        const Token *t = &p->t.tok[p->before];
+        p->open_with = 0;
+        error_at(p->e, lex_span(p->src, t), "the text ends after '%.*s'",
+                 (int)(t->n < 60 ? t->n : 60), p->src->text + t->at);
+        give_up(p);
+    }
+    const Opener *o = &p->open[p->n_open - 1];
+    p->open_with = p->src->text[o->at.at];
+    Span end = {p->src, line, 0, 0};
+    if (!o->what) {
+        error_at(p->e, end, "'%c' opened at %s:%u:%u is never closed", p->open_with, p->src->name,
+                 o->at.line, o->at.col);
+        error_label(p->e, lex_span(p->src, &o->at), "still open at end of file");
+        give_up(p);
+    }
+    int k = p->n_open - 1; /* outermost of the blocks that are open one in another */
+    while (k > 0 && p->open[k - 1].what) k--;
+    char list[400] = "";
+    if (k < p->n_open - 1)
+        list_open(p, k, list, sizeof list > sizeof p->e->label[0].text - 32 ? 128 : sizeof list);
+    error_at(p->e, end, "block opened at %s:%u is never closed", p->src->name, p->open[k].at.line);
+    error_label(p->e, lex_span(p->src, &p->open[k].at), "still open at end of file%s", list);
+    give_up(p);
+}
+
+void parse_unexpected(Parser *p, const char *expected) {
+    const Token *t = parse_peek(p);
+    if (t->kind == TOK_BAD) {
+        *p->e = *p->t.error;
+        if (p->e->kind == E_INCOMPLETE) p->open_with = p->src->text[t->at];
+        give_up(p);
+    }
+    Span at = lex_span(p->src, t);
+    if (at.len == 0) at.len = 1;
+    if (t->kind == TOK_END && p->in_fstring)
+        parse_fail(p, at, "a brace itself is written {{", "expected %s before the field ends",
+                   expected);
+    if (t->kind == TOK_END) incomplete(p);
+    const char *hint = parse_hint(p, t);
+    if (t->kind == TOK_NEWLINE)
+        parse_fail(p, at, hint, "expected %s before the end of the line", expected);
+    if (t->kind == TOK_RESERVED)
+        parse_fail(p, at, hint, "'%.*s' is not a word of this language", (int)t->n,
+                   p->src->text + t->at);
+    parse_fail(p, at, hint, "expected %s, but found '%.*s'", expected, at.len < 40 ? at.len : 40,
+               p->src->text + t->at);
+}
+
+void parse_enter(Parser *p) {
+    if (++p->depth > MAX_PARSE_DEPTH)
+        parse_fail(p, lex_span(p->src, parse_peek(p)), "give the inner parts names",
+                   "nested more than %d deep", MAX_PARSE_DEPTH);
+}
+
+void parse_open(Parser *p, const Token *bracket, const char *what, uint32_t line) {
+    if (p->n_open == (int)(sizeof p->open / sizeof *p->open))
+        parse_fail(p, lex_span(p->src, bracket), NULL, "nested more than %d deep", MAX_PARSE_DEPTH);
+    p->open[p->n_open++] = (Opener){*bracket, what, line};
+}
+
+/* ---- nodes ---- */
+
+void parse_push(Parser *p, Node *n) {
+    if (p->n_scratch == p->scratch_cap) {
+        p->scratch_cap = p->scratch_cap ? 2 * p->scratch_cap : 64;
+        p->scratch = xrealloc(p->scratch, p->scratch_cap * sizeof *p->scratch);
+    }
+    p->scratch[p->n_scratch++] = n;
+}
+
+/* From token `first` to the last one taken, but not beyond the end of first's line. */
+static Span stretch(const Parser *p, size_t first) {
+    const Token *a = &p->t.tok[first], *b = a;
+    Span s = lex_span(p->src, a);
+    for (const Token *t = a; t <= &p->t.tok[p->before] && t->line == a->line; t++)
+        if (t->kind != TOK_NEWLINE) b = t;
+    if (b > a) {
+        size_t n = (size_t)lex_span(p->src, b).len + (b->at - a->at);
+        s.len = n > 0xffff ? 0xffff : (uint16_t)n;
+    }
+    return s;
+}
+
+Node *parse_node(Parser *p, NodeKind kind, size_t first) {
+    Node *n = arena_zalloc(p->arena, sizeof *n);
+    n->kind = (uint8_t)kind;
+    n->height = 1;
+    n->at = lex_span(p->src, &p->t.tok[first]);
+    n->whole = n->at;
+    return n;
+}
+
+static unsigned height_of(const Node *n) {
+    if (!n) return 0;
+    return n->height;
+}
+
+void parse_finish(Parser *p, Node *n, size_t first, size_t mark) {
+    size_t count = p->n_scratch - mark;
+    unsigned height = n->height;
+    n->whole = stretch(p, first);
+    if (count) {
+        n->kid = arena_alloc(p->arena, count * sizeof *n->kid);
+        memcpy(n->kid, p->scratch + mark, count * sizeof *n->kid);
+        n->n_kids = (uint32_t)count;
+        p->n_scratch = mark;
+    }
+    for (size_t k = 0; k < count; k++)
+        if (height_of(n->kid[k]) + 1 > height) height = height_of(n->kid[k]) + 1;
+    if (height > MAX_TREE_HEIGHT)
+        parse_fail(p, n->at, "give the parts names, or use a list and a loop",
+                   "the expression is more than %d operations deep", MAX_TREE_HEIGHT);
+    n->height = (uint16_t)height;
+}
+
+/* ---- the whole text ---- */
+
+void program_free(Program **p) {
+    if (!*p) return;
+    Arena a = (*p)->arena;
+    *p = NULL;
+    arena_fini(&a);
+}
+
+Program *parse_program(Source *src, WarnFn warn, void *ctx, char *open_with, LangError *e) {
+    if (open_with) *open_with = 0;
+    if (src->n > MAX_SOURCE_BYTES) {
+        e->kind = E_SYNTAX;
+        error_set(e, "%s is larger than 1 GiB: that is no program", src->name);
+        return NULL;
+    }
+    Arena arena = {0};
+    Program *prog = arena_zalloc(&arena, sizeof *prog);
+    Parser *p = arena_zalloc(&arena, sizeof *p);
+    LangError *found = arena_zalloc(&arena, sizeof *found);
+    Arena *keep = &prog->arena; /* the blocks move here, so that the Program owns itself */
+    *keep = arena;
+    *p = (Parser){.src = src, .arena = keep, .e = found, .warn = warn, .warn_ctx = ctx};
+    if (setjmp(p->fail)) {
+        free(p->scratch);
+        if (open_with) *open_with = p->open_with;
+        *e = *found;
+        program_free(&prog);
+        return NULL;
+    }
+    lex_source(src, keep, &p->t);
+    size_t mark = parse_mark(p);
+    Node *body = parse_node(p, N_BLOCK, 0);
+    parse_statements(p, TOK_END);
+    p->before = p->t.n - 1;
+    parse_finish(p, body, 0, mark);
+    prog->src = src;
+    prog->body = body;
+    if (!resolve_program(prog, warn, ctx, found)) give_up(p);
+    free(p->scratch);
+    return prog;
+}

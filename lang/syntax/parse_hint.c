@@ -1,0 +1,183 @@
+/* parse_hint.c: what to write instead, when the next token does not fit: guesses from the tokens
+ * around it at the habit that it comes from (LANGUAGE 3.3). Knows no grammar; a wrong guess is only
+ * a poor hint. SPDX-License-Identifier: MIT */
+#include "lang/error/habit.h"
+#include "lang/syntax/parse.h"
+#include <ctype.h>
+#include <string.h>
+
+static const char *rest_of_line(Parser *p, const Token *t, const char *before, const char *after) {
+    const char *s = p->src->text + t->at;
+    size_t n = strcspn(s, "\n;#");
+    while (n && (s[n - 1] == ' ' || s[n - 1] == '\r' || s[n - 1] == '\t')) n--;
+    if (n > 60) return NULL;
+    return arena_printf(p->arena, "%s%.*s%s", before, (int)n, s, after);
+}
+
+static bool is_identifier(const char *s, size_t n) {
+    if (!n || (s[0] >= '0' && s[0] <= '9')) return false;
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)s[i]) && s[i] != '_') return false;
+    return true;
+}
+
+/* A label: a word where the string is one, else the string as it stands, in our quotes. */
+static const char *label_text(Parser *p, const Token *t) {
+    const char *s = p->src->text + t->at;
+    if (t->n > 60 || t->n < 3) return "a";
+    if (t->kind == TOK_FSTRING) return arena_printf(p->arena, "f\"%.*s\"", (int)t->n - 3, s + 2);
+    if (is_identifier(s + 1, t->n - 2)) return arena_printf(p->arena, "%.*s", (int)t->n - 2, s + 1);
+    return arena_printf(p->arena, "\"%.*s\"", (int)t->n - 2, s + 1);
+}
+
+/* `with gt.signal.context('a', backward='b'):` and its kin. */
+static const char *with_hint(Parser *p, const Token *t) {
+    const char *label = NULL;
+    for (; t->kind != TOK_NEWLINE && t->kind != TOK_END && t->kind != TOK_BAD; t++) {
+        if (parse_is(p, t, "no_grad") || parse_is(p, t, "inference_mode")) return "no_grad { … }";
+        if (parse_is(p, t, "open")) return "read(path), lines(path), write(path, text)";
+        if (parse_is(p, t, "autocast")) return "drop it: m.to(bfloat16), x.bfloat16()";
+        if (t->kind != TOK_STRING && t->kind != TOK_FSTRING) continue;
+        if (label)
+            return arena_printf(p->arena, "signal %s backward %s { … }", label, label_text(p, t));
+        label = label_text(p, t);
+    }
+    if (label) return arena_printf(p->arena, "signal %s { … }", label);
+    return "signal a { … }   no_grad { … }   time \"label\" { … }";
+}
+
+/* `def forward(self, x):` gives fn forward(x) { … }. */
+static const char *def_hint(Parser *p, const Token *name) {
+    const char *s = p->src->text + name->at, *open = s + name->n;
+    size_t line = strcspn(open, "\n"), n = 0;
+    while (n < line && open[n] != ')') n++;
+    if (*open != '(' || n == line || n > 60 || memchr(open, ':', n))
+        return arena_printf(p->arena, "functions: fn %.*s(…) { … }", (int)name->n, s);
+    const char *params = open + 1, *end = open + n;
+    if (end - params >= 4 && !memcmp(params, "self", 4) && (params[4] == ',' || params[4] == ')')) {
+        params += 4;
+        while (params < end && (*params == ',' || *params == ' ')) params++;
+    }
+    if (name->n == 8 && !memcmp(s, "__init__", 8))
+        return arena_printf(p->arena, "the module's own list: module M(%.*s) { self.x = … }",
+                            (int)(end - params), params);
+    return arena_printf(p->arena, "functions: fn %.*s(%.*s) { … }", (int)name->n, s,
+                        (int)(end - params), params);
+}
+
+/* `lambda a, b: a + b` gives fn(a, b) => …. */
+static const char *lambda_hint(Parser *p, const Token *t) {
+    const char *s = p->src->text + t->at + t->n;
+    size_t line = strcspn(s, "\n"), colon = strcspn(s, ":\n");
+    while (colon && *s == ' ') s++, colon--, line--;
+    if (colon >= line || colon > 40) return "fn(x) => x + 1";
+    return arena_printf(p->arena, "fn(%.*s) => …", (int)colon, s);
+}
+
+static const char *reserved_hint(Parser *p, const Token *t) {
+    const char *s = p->src->text;
+    const Token *name = t + 1;
+    if (parse_is(p, t, "with")) return with_hint(p, t);
+    if (parse_is(p, t, "def") && name->kind == TOK_NAME && name->n < 60) return def_hint(p, name);
+    if (parse_is(p, t, "lambda")) return lambda_hint(p, t);
+    if (parse_is(p, t, "class") && name->kind == TOK_NAME && name->n < 60)
+        return arena_printf(p->arena, "module %.*s(params) { self.x = …; fn forward(x) { … } }",
+                            (int)name->n, s + name->at);
+    return habit_hint(s + t->at, t->n);
+}
+
+/* Two things side by side: `let x`, `print x`, "a" "b". */
+static const char *neighbour_hint(Parser *p, const Token *before, const Token *t) {
+    const char *s = p->src->text;
+    if (before->kind == TOK_STRING || before->kind == TOK_FSTRING)
+        return t->kind == TOK_STRING || t->kind == TOK_FSTRING ? "join strings with +" : "";
+    if (before->kind != TOK_NAME) return "";
+    if ((parse_is(p, before, "r") || parse_is(p, before, "b")) && t->kind == TOK_STRING &&
+        t->is_glued)
+        return parse_is(p, before, "r") ? "no raw strings: double the backslashes" : "bytes(\"…\")";
+    if (parse_is(p, before, "print")) return rest_of_line(p, t, "print(", ")");
+    if (t->kind == TOK_NAME &&
+        (parse_is(p, before, "let") || parse_is(p, before, "var") || parse_is(p, before, "const")))
+        return rest_of_line(p, t, "assignment needs no word: ", "");
+    if (t->kind == TOK_RBRACE || t->kind == TOK_NEWLINE) return "";
+    return habit_hint(s + before->at, before->n);
+}
+
+static bool is_header_word(int kind) {
+    return kind == TOK_IF || kind == TOK_ELIF || kind == TOK_WHILE || kind == TOK_FOR ||
+           kind == TOK_ELSE || kind == TOK_FN || kind == TOK_MODULE;
+}
+
+/* The first token of t's line (and statement). */
+static const Token *line_start(const Parser *p, const Token *t) {
+    while (t > p->t.tok && t[-1].line == t->line && t[-1].kind != TOK_SEMI &&
+           t[-1].kind != TOK_NEWLINE)
+        t--;
+    while (t->kind == TOK_RBRACE) t++;
+    return t;
+}
+
+/* Within the [ ] of a list that does not begin its line, and so is no target. */
+static bool is_in_list(const Parser *p) {
+    const Opener *o = p->n_open ? &p->open[p->n_open - 1] : NULL;
+    const char *text = p->src->text;
+    if (!o || text[o->at.at] != '[') return false;
+    return o->at.at > 0 && text[o->at.at - 1] != '\n' && text[o->at.at - 1] != ';';
+}
+
+const char *parse_hint(Parser *p, const Token *t) {
+    const Token *before = &p->t.tok[p->before], *start = line_start(p, t);
+    bool header = is_header_word(start->kind) || parse_is(p, start, "signal");
+    const char *hint;
+    switch (t->kind) {
+    case TOK_RESERVED: hint = reserved_hint(p, t); return hint ? hint : "";
+    case TOK_COLON:
+        for (const Token *k = start; header && k < t; k++)
+            if (parse_is(p, k, "__name__")) return "if main { … }";
+        if (header || t[1].kind == TOK_NEWLINE) return "blocks stand in braces: { … }";
+        if (before->kind == TOK_NAME) return "names have no types; a map is {a: 1}";
+        return "";
+    case TOK_NEWLINE:
+        if (t[1].kind == TOK_LBRACE) return "the { stands at the end of the line before";
+        if (before->kind == TOK_DOT || before->kind == TOK_NAME) break;
+        return "";
+    case TOK_ASSIGN:
+        return start->kind == TOK_FOR ? "for i in range(n) { … }" : header ? "compare with ==" : "";
+    case TOK_ARROW: return "a function is fn(x) => …";
+    case TOK_FOR: return "a list in brackets: [x for x in xs]";
+    case TOK_MATMUL:
+        if (t != start) return "";
+        for (const Token *k = t; k->line == t->line && k->kind != TOK_END; k++)
+            if (parse_is(p, k, "no_grad")) return "no_grad { … } inside the function";
+        return "there are no decorators";
+    case TOK_MUL:
+        if (is_in_list(p)) return "join lists: a + b";
+        if (before->kind == TOK_ASSIGN) return "targets and values take no *: x = y, or x = xs[0]";
+        return t == start || before->kind == TOK_COMMA
+                   ? "targets take no *: first = xs[0]; rest = xs[1:]"
+                   : "";
+    case TOK_POW: return before->kind == TOK_LBRACE ? "copy(m) and .update(other) join maps" : "";
+    case TOK_LBRACE:
+        if (before->kind == TOK_ARROW) return "a body in braces has no =>: fn f(x) { … }";
+        if (before->kind == TOK_NAME) {
+            hint = habit_hint(p->src->text + before->at, before->n);
+            return hint ? hint : "";
+        }
+        return "";
+    default: break;
+    }
+    const Opener *o = p->n_open ? &p->open[p->n_open - 1] : NULL;
+    if (o && !o->what && o->line != t->line)
+        return arena_printf(p->arena, "'%c' was opened at line %u", p->src->text[o->at.at],
+                            o->line);
+    if (start->kind == TOK_FOR && parse_is(p, t, "of")) return "for x in xs { … }";
+    if (header && parse_is(p, t, "then")) return "if condition { … }";
+    if (start->kind == TOK_IMPORT || parse_is(p, start, "from")) {
+        hint = habit_import_line(p->src->text + start->at, p->arena);
+        if (hint) return hint;
+    }
+    if (start->kind == TOK_IMPORT && t->kind == TOK_DOT) return "import \"dir/file.gt\" as name";
+    if (before == t) before = t > p->t.tok ? t - 1 : t;
+    hint = neighbour_hint(p, before, t);
+    return hint ? hint : "";
+}

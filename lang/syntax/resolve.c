@@ -1,0 +1,449 @@
+/* resolve.c: gives every name its place before anything runs (LANGUAGE 2.3, 2.7), so that the
+ * evaluator never looks up a local by name. One walk over the tree; a function's assigned names are
+ * collected first, since they are local in all of it. Whether a local must be a cell is known only
+ * at the function's end: its uses are chained through Node.cache until then. Also here, because it
+ * needs the same walk: bare uses of a constructor's names in methods, dead statements, and elements
+ * of a parameter that nobody reads afterwards.
+ * SPDX-License-Identifier: MIT */
+#include "lang/syntax/parse.h"
+#include "runtime/base/map.h"
+#include "runtime/inst/op.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Var {
+    const char *name;
+    int slot;
+    bool is_cell;
+    Node *uses;         /* chained through cache */
+    uint32_t last_read; /* 0: never read         */
+    struct Var *next_all, *next_hidden;
+} Var;
+
+/* x[i] = v, x a parameter */
+typedef struct PutSite {
+    Node *n;
+    Var *v;
+    uint32_t seq, loop_seq;
+    struct PutSite *next;
+} PutSite;
+typedef struct Capture {
+    Var *v;
+    bool from_local;
+    int slot;
+} Capture;
+
+typedef struct Scope {
+    AstFn *fn;
+    struct Scope *outer;  /* where names are looked for next; a method's is the module's outer */
+    struct Scope *module; /* of a method: the constructor, whose names may not be used bare    */
+    bool is_file;         /* names are global, only comprehension variables are locals         */
+    Map vars;             /* name -> Var */
+    Var *all, **all_end;  /* in slot order */
+    Var *hidden;          /* comprehension variables that are visible now */
+    Capture *capture;
+    int n_captures, cap;
+    uint32_t seq, loop_seq; /* counts reads; where the outermost running loop began, or 0 */
+    PutSite *puts;
+} Scope;
+
+typedef struct Resolver {
+    Program *prog;
+    Arena *arena;
+    Scope *scope;
+    Map defined; /* names that the file level assigns */
+    WarnFn warn;
+    void *ctx;
+    LangError *e;
+} Resolver;
+
+static uint64_t key_of(const void *p) { return (uint64_t)(uintptr_t)p; }
+
+static bool walk(Resolver *r, Node *n);
+
+/* ---- variables ---- */
+
+static Var *var_add(Resolver *r, Scope *s, const char *name) {
+    Var *v = arena_zalloc(r->arena, sizeof *v);
+    v->name = name;
+    v->slot = s->fn->n_slots++;
+    *s->all_end = v;
+    s->all_end = &v->next_all;
+    return v;
+}
+
+static Var *declare(Resolver *r, Scope *s, const char *name) {
+    Var *v = map_get(&s->vars, key_of(name));
+    if (v) return v;
+    v = var_add(r, s, name);
+    map_put(&s->vars, key_of(name), v);
+    return v;
+}
+
+static Var *var_in(Scope *s, const char *name) {
+    for (Var *v = s->hidden; v; v = v->next_hidden)
+        if (v->name == name) return v;
+    return s->is_file ? NULL : map_get(&s->vars, key_of(name));
+}
+
+/* The index among s's captures of a variable that `owner`, a scope further out, holds. */
+static int capture_of(Scope *s, Var *v, Scope *owner) {
+    for (int k = 0; k < s->n_captures; k++)
+        if (s->capture[k].v == v) return k;
+    Capture c = {v, s->outer == owner, v->slot};
+    if (c.from_local)
+        v->is_cell = true;
+    else
+        c.slot = capture_of(s->outer, v, owner);
+    if (s->n_captures == s->cap) {
+        s->cap = s->cap ? 2 * s->cap : 8;
+        s->capture = xrealloc(s->capture, (size_t)s->cap * sizeof *s->capture);
+    }
+    s->capture[s->n_captures] = c;
+    return s->n_captures++;
+}
+
+static bool constructor_name(Resolver *r, const Node *n, const char *name, const Scope *module) {
+    r->e->kind = E_SYNTAX;
+    for (int k = 0; k < module->fn->n_params; k++)
+        if (module->fn->param[k].name == name)
+            return error_at(r->e, n->at, "'%s' is the constructor's: write self.%s", name, name);
+    error_at(r->e, n->at, "'%s' is the constructor's: write self.%s", name, name);
+    return error_hint(r->e, "keep it as a field in the module's body: self.%s = %s", name, name);
+}
+
+/* Binds a node that mentions `name`: a read (is_read), a target, or a definition. */
+static bool bind(Resolver *r, Node *n, const char *name, bool is_read) {
+    Scope *s = r->scope, *owner = s;
+    Var *v = NULL;
+    for (; owner; owner = owner->outer) {
+        v = var_in(owner, name);
+        if (v) break;
+        if (owner->module && !owner->module->is_file) {
+            Var *theirs = map_get(&owner->module->vars, key_of(name));
+            if (theirs && theirs->slot != owner->module->fn->self_slot)
+                return constructor_name(r, n, name, owner->module);
+        }
+    }
+    if (!v) {
+        n->scope = SCOPE_GLOBAL;
+        return true;
+    }
+    if (owner != s) {
+        n->scope = SCOPE_OUTER;
+        n->slot = capture_of(s, v, owner);
+        return true;
+    }
+    n->slot = v->slot;
+    n->cache = v->uses;
+    v->uses = n;
+    if (is_read) v->last_read = ++s->seq;
+    return true;
+}
+
+/* ---- functions ---- */
+
+static void scope_open(Resolver *r, Scope *s, AstFn *fn, Scope *outer) {
+    *s = (Scope){.fn = fn, .outer = outer};
+    s->all_end = &s->all;
+    r->scope = s;
+}
+
+/* Patches all uses, writes the tables of slots and captures. */
+static void scope_close(Resolver *r, Scope *s) {
+    AstFn *fn = s->fn;
+    int n = fn->n_slots;
+    fn->slot_name = arena_zalloc(r->arena, (size_t)(n ? n : 1) * sizeof *fn->slot_name);
+    fn->slot_is_cell = arena_zalloc(r->arena, (size_t)(n ? n : 1) * sizeof *fn->slot_is_cell);
+    for (Var *v = s->all; v; v = v->next_all) {
+        fn->slot_name[v->slot] = v->name;
+        fn->slot_is_cell[v->slot] = v->is_cell;
+        for (Node *use = v->uses, *next; use; use = next) {
+            next = use->cache;
+            use->cache = NULL;
+            use->scope = v->is_cell ? SCOPE_CELL : SCOPE_LOCAL;
+        }
+        if (v->slot < fn->n_params) fn->param[v->slot].is_cell = v->is_cell;
+    }
+    for (PutSite *u = s->puts; u; u = u->next) {
+        uint32_t since = u->loop_seq ? u->loop_seq : u->seq;
+        if (!u->v->is_cell && u->v->last_read <= since) u->n->flag |= NODE_UNREAD;
+    }
+    fn->n_captures = s->n_captures;
+    fn->capture =
+        arena_zalloc(r->arena, (size_t)(s->n_captures ? s->n_captures : 1) * sizeof *fn->capture);
+    for (int k = 0; k < s->n_captures; k++) {
+        fn->capture[k].from_local = s->capture[k].from_local;
+        fn->capture[k].slot = s->capture[k].slot;
+    }
+    free(s->capture);
+    map_fini(&s->vars);
+}
+
+/* A failure inside: uses stay chained, nobody will look. */
+static void scope_drop(Scope *s) {
+    free(s->capture);
+    map_fini(&s->vars);
+}
+
+typedef void (*NameFn)(Resolver *r, const char *name);
+
+static void target_names(Resolver *r, const Node *n, NameFn f) {
+    if (n->kind == N_NAME)
+        f(r, n->str);
+    else if (n->kind == N_LIST)
+        for (uint32_t k = 0; k < n->n_kids; k++) target_names(r, n->kid[k], f);
+}
+
+/* Calls f for each name that the statements below n assign; does not enter functions. */
+static void assigned_names(Resolver *r, const Node *n, NameFn f) {
+    switch (n->kind) {
+    case N_ASSIGN:
+        for (uint32_t k = 0; k + 1 < n->n_kids; k++) target_names(r, n->kid[k], f);
+        return;
+    case N_FOR:
+        target_names(r, n->kid[0], f);
+        assigned_names(r, n->kid[2], f);
+        return;
+    case N_FN_STMT:
+        if (!n->fn->is_method) f(r, n->fn->name);
+        return;
+    case N_MODULE: f(r, n->fn->name); return;
+    case N_IMPORT: f(r, n->as); return;
+    case N_BLOCK:
+    case N_IF:
+    case N_WHILE:
+    case N_SIGNAL:
+    case N_NO_GRAD:
+    case N_TIME:
+        for (uint32_t k = 0; k < n->n_kids; k++)
+            if (n->kid[k]) assigned_names(r, n->kid[k], f);
+        return;
+    default: return;
+    }
+}
+static void declare_here(Resolver *r, const char *name) { declare(r, r->scope, name); }
+static void note_defined(Resolver *r, const char *name) {
+    map_put(&r->defined, key_of(name), &r->defined);
+}
+
+/* Parameters take the first slots, then self; a default is resolved before its own parameter and
+ * later ones are visible. */
+static bool parameters(Resolver *r, Scope *s) {
+    AstFn *fn = s->fn;
+    for (int k = 0; k < fn->n_params; k++) var_add(r, s, fn->param[k].name);
+    Var *v = s->all;
+    if (fn->is_module || fn->is_method) fn->self_slot = declare(r, s, intern("self", 4))->slot;
+    for (int k = 0; k < fn->n_params; k++, v = v->next_all) {
+        if (fn->param[k].dflt) TRY(walk(r, fn->param[k].dflt));
+        fn->param[k].slot = v->slot;
+        map_put(&s->vars, key_of(v->name), v);
+    }
+    return true;
+}
+
+static bool function(Resolver *r, AstFn *fn) {
+    Scope *around = r->scope, *outer = fn->is_method ? around->outer : around, s;
+    scope_open(r, &s, fn, outer);
+    s.module = fn->is_method ? around : NULL;
+    fn->outer = outer && !outer->is_file ? outer->fn : NULL;
+    bool ok = parameters(r, &s);
+    if (ok && !fn->is_expr) assigned_names(r, fn->body, declare_here);
+    ok = ok && walk(r, fn->body);
+    if (ok)
+        scope_close(r, &s);
+    else
+        scope_drop(&s);
+    r->scope = around;
+    return ok;
+}
+
+/* ---- comprehensions ---- */
+
+static void hide_targets(Resolver *r, Node *n) {
+    Scope *s = r->scope;
+    if (n->kind == N_LIST) {
+        for (uint32_t k = 0; k < n->n_kids; k++) hide_targets(r, n->kid[k]);
+        return;
+    }
+    Var *v = var_add(r, s, n->str);
+    v->next_hidden = s->hidden;
+    s->hidden = v;
+}
+
+/* The iterable belongs to the outside; the rest sees the variables. */
+static bool comprehension(Resolver *r, Node *n) {
+    int first = n->kind == N_MAPCOMP ? 2 : 1;
+    Scope *s = r->scope;
+    TRY(walk(r, n->kid[first + 1]));
+    Var *hidden = s->hidden;
+    uint32_t loop = s->loop_seq;
+    if (!loop) s->loop_seq = ++s->seq;
+    hide_targets(r, n->kid[first]);
+    bool ok = walk(r, n->kid[first]);
+    for (int k = 0; ok && k < first; k++) ok = walk(r, n->kid[k]);
+    if (ok && n->kid[first + 2]) ok = walk(r, n->kid[first + 2]);
+    s->loop_seq = loop;
+    s->hidden = hidden;
+    return ok;
+}
+
+/* ---- statements that nobody needs ---- */
+
+static bool is_tensor_function(Resolver *r, const char *name) {
+    static const char *const composed[] = {
+        "clamp",      "mean",      "var",     "std",       "softmax",     "log_softmax",
+        "flatten",    "transpose", "squeeze", "unsqueeze", "masked_fill", "norm",
+        "logsumexp",  "tril",      "triu",    "flip",      "roll",        "stack",
+        "leaky_relu", "detach",    "cumprod", "one_hot"};
+    if (map_get(&r->defined, key_of(name))) return false;
+    for (size_t k = 0; k < sizeof composed / sizeof *composed; k++)
+        if (!strcmp(composed[k], name)) return true;
+    Op op = op_find(name, strlen(name));
+    if (op == OP_COUNT || op == OP_SORT || op == OP_INDEX) return false; /* also methods of lists */
+    OpClass c = op_info[op].class_;
+    return c == CLASS_MAP || c == CLASS_REDUCE || c == CLASS_VIEW || c == CLASS_KERNEL;
+}
+
+/* The name that the statement was probably meant to change, or NULL. */
+static const Node *meant_target(const Node *n) {
+    static const char *const spaces[] = {"F", "nn", "gt", "linalg", "optim"};
+    const Node *a = NULL;
+    if (n->kind == N_CALL && n->kid[0]->kind == N_FIELD) a = n->kid[0]->kid[0];
+    if (a && a->kind == N_NAME) /* F.relu(x): not F */
+        for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+            if (a && !strcmp(a->str, spaces[i])) a = NULL;
+    if (a) return a->kind == N_NAME ? a : NULL;
+    if (n->kind == N_CALL && n->n_kids > 1)
+        a = n->kid[1];
+    else if (n->kind == N_BINARY)
+        a = n->kid[0];
+    return a && a->kind == N_NAME ? a : NULL;
+}
+
+static void warn_dead(Resolver *r, const Node *n) {
+    bool pure = n->kind == N_UNARY || n->kind == N_BINARY;
+    if (n->kind == N_CALL) {
+        const Node *f = n->kid[0];
+        bool named = f->kind == N_FIELD || (f->kind == N_NAME && f->scope == SCOPE_GLOBAL);
+        pure = named && is_tensor_function(r, f->str);
+    }
+    if (!pure || !r->warn) return;
+    LangError w = {.kind = E_RUN};
+    error_at(&w, n->whole, "result not used");
+    const Node *target = meant_target(n);
+    size_t len;
+    const char *text = span_text(n->whole, &len);
+    bool compares = n->kind == N_BINARY && n->tok >= O_EQ;
+    if (target && text && len < 60 && compares && n->tok == O_EQ) {
+        const char *right = span_text(n->kid[1]->whole, &len);
+        error_hint(&w, "did you mean %s = %.*s?", target->str, (int)len, right);
+    } else if (target && text && len < 60 && !compares)
+        error_hint(&w, "did you mean %s = %.*s?", target->str, (int)len, text);
+    r->warn(r->ctx, &w);
+}
+
+/* ---- the walk ---- */
+
+static bool walk_kids(Resolver *r, Node *n) {
+    for (uint32_t k = 0; k < n->n_kids; k++)
+        if (n->kid[k]) TRY(walk(r, n->kid[k]));
+    return true;
+}
+
+/* A target: names are written, not read; the base of x[i] = v neither. */
+static bool target(Resolver *r, Node *n) {
+    if (n->kind == N_NAME) {
+        if (n->str == intern("self", 4) && r->scope->fn->self_slot >= 0) {
+            r->e->kind = E_SYNTAX;
+            error_at(r->e, n->at, "'self' is the object itself");
+            return error_hint(r->e, "self.name = …");
+        }
+        return bind(r, n, n->str, false);
+    }
+    if (n->kind == N_LIST) {
+        for (uint32_t k = 0; k < n->n_kids; k++) TRY(target(r, n->kid[k]));
+        return true;
+    }
+    if (n->kind != N_INDEX || n->kid[0]->kind != N_NAME) return walk_kids(r, n);
+    Node *base = n->kid[0];
+    TRY(bind(r, base, base->str, false));
+    for (uint32_t k = 1; k < n->n_kids; k++) TRY(walk(r, n->kid[k]));
+    Scope *s = r->scope;
+    Var *v = s->is_file ? NULL : map_get(&s->vars, key_of(base->str));
+    if (v && v->slot < s->fn->n_params && var_in(s, base->str) == v) {
+        PutSite *u = arena_zalloc(r->arena, sizeof *u);
+        *u = (PutSite){n, v, s->seq, s->loop_seq, s->puts};
+        s->puts = u;
+    }
+    return true;
+}
+
+static bool assign(Resolver *r, Node *n) {
+    uint32_t last = n->n_kids - 1;
+    TRY(walk(r, n->kid[last]));
+    for (uint32_t k = 0; k < last; k++) TRY(target(r, n->kid[k]));
+    return true;
+}
+
+static bool loop(Resolver *r, Node *n) {
+    Scope *s = r->scope;
+    uint32_t outer = s->loop_seq;
+    if (n->kind == N_FOR) TRY(walk(r, n->kid[1]));
+    if (!outer) s->loop_seq = ++s->seq;
+    bool ok;
+    if (n->kind == N_FOR)
+        ok = target(r, n->kid[0]) && walk(r, n->kid[2]);
+    else
+        ok = walk(r, n->kid[0]) && walk(r, n->kid[1]);
+    s->loop_seq = outer;
+    return ok;
+}
+
+static bool walk(Resolver *r, Node *n) {
+    switch (n->kind) {
+    case N_NAME: return bind(r, n, n->str, true);
+    case N_LISTCOMP:
+    case N_MAPCOMP: return comprehension(r, n);
+    case N_FN: return function(r, n->fn);
+    case N_FN_STMT:
+    case N_MODULE:
+        if (n->fn->is_method)
+            n->scope = SCOPE_GLOBAL;
+        else
+            TRY(bind(r, n, n->fn->name, false));
+        return function(r, n->fn);
+    case N_IMPORT: return bind(r, n, n->as, false);
+    case N_ASSIGN: return assign(r, n);
+    case N_AUGASSIGN:
+        return walk(r, n->kid[1]) &&
+               (n->kid[0]->kind == N_NAME ? walk(r, n->kid[0]) : target(r, n->kid[0]));
+    case N_FOR:
+    case N_WHILE: return loop(r, n);
+    case N_EXPR_STMT:
+        TRY(walk_kids(r, n));
+        if (!r->prog->src->is_prompt) warn_dead(r, n->kid[0]);
+        return true;
+    default: return walk_kids(r, n);
+    }
+}
+
+bool resolve_program(Program *p, WarnFn warn, void *ctx, LangError *e) {
+    Resolver r = {.prog = p, .arena = &p->arena, .warn = warn, .ctx = ctx, .e = e};
+    Scope file;
+    p->top = arena_zalloc(&p->arena, sizeof *p->top);
+    p->top->name = "";
+    p->top->body = p->body;
+    p->top->self_slot = -1;
+    p->top->at = p->top->end = p->body->at;
+    scope_open(&r, &file, p->top, NULL);
+    file.is_file = true;
+    assigned_names(&r, p->body, note_defined);
+    bool ok = walk(&r, p->body);
+    if (ok)
+        scope_close(&r, &file);
+    else
+        scope_drop(&file);
+    map_fini(&r.defined);
+    return ok;
+}

@@ -1,0 +1,549 @@
+/* index.c: x[...] and x[...] = v (LANGUAGE 2.3, 2.7). Subscripts are first laid out over the axes
+ * (ellipsis expanded, masks turned into the indices of their true places); then the basic part
+ * (ints, slices, new axes) is one slice and one reshape, and index tensors are one `index`, after a
+ * permute when they are not neighbours: their axes then come first, as in NumPy, where an int
+ * beside an index tensor counts as one. Writing goes the same way down and back up again.
+ * SPDX-License-Identifier: MIT */
+#include "lang/tensor/grad.h"
+#include "lang/tensor/tensor.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- subscripts as values ---- */
+
+Value v_slice(Value start, Value stop, Value step) {
+    Slice *s = xmalloc(sizeof *s);
+    *s = (Slice){.h = {.refs = 1, .kind = V_SLICE}, .start = start, .stop = stop, .step = step};
+    return (Value){.kind = V_SLICE, .slice = s};
+}
+
+void slice_free(Slice *s) {
+    value_drop(s->start), value_drop(s->stop), value_drop(s->step);
+    free(s);
+}
+
+/* Where subscript i stands in the source. */
+static Span sub_span(const Interp *in, int i) {
+    const Node *n = in->at;
+    if (n && (n->kind == N_ASSIGN || n->kind == N_AUGASSIGN) && n->n_kids) n = n->kid[0];
+    if (!n || n->kind != N_INDEX || i + 1 >= (int)n->n_kids || n->kid[i + 1]->whole.src->is_prelude)
+        return interp_span(in);
+    return n->kid[i + 1]->whole;
+}
+
+static bool error_sub(Interp *in, int i,
+                      LangError *e) { /* puts the caret of an error just set on subscript i */
+    e->at = sub_span(in, i);
+    if (e->at.len) error_label(e, e->at, "%s", "");
+    return false;
+}
+
+/* ---- the plan ---- */
+
+typedef enum SubKind { SUB_INT, SUB_SLICE, SUB_NEW, SUB_TENSOR } SubKind;
+typedef struct Sub {
+    SubKind kind;
+    int64_t start, size, step;
+    Tensor *t;
+} Sub; /* t owned, integers */
+/* One Sub per axis of x in order, SUB_NEW in between. */
+typedef struct Plan {
+    Sub sub[3 * MAX_DIMS];
+    int n, n_tensors;
+    bool is_apart, is_basic_noop;
+} Plan;
+
+static void plan_fini(Plan *p) {
+    for (int i = 0; i < p->n; i++) tensor_unref(p->sub[i].t);
+}
+
+static bool bound_of(Interp *in, Value v, int64_t missing, int64_t *out, LangError *e) {
+    if (v.kind == V_NONE) return *out = missing, true;
+    if (v.kind == V_INT) return *out = v.i, true;
+    if (v.kind == V_TENSOR && tensor_numel(v.tensor) == 1) { /* this waits */
+        Value item;
+        TRY(tensor_item(in, v.tensor, &item, e));
+        if (item.kind == V_INT) return *out = item.i, true;
+    }
+    return error_set(e, "slice bounds must be whole numbers, not %s", value_type_name(v));
+}
+
+/* Python's clamping for step > 0. */
+static bool slice_sub(Interp *in, const Slice *s, int64_t n, Sub *out, LangError *e) {
+    int64_t start, stop, step;
+    TRY(bound_of(in, s->start, 0, &start, e) && bound_of(in, s->stop, n, &stop, e) &&
+        bound_of(in, s->step, 1, &step, e));
+    if (step <= 0) {
+        error_set(e, "a slice's step must be positive, not %lld", (long long)step);
+        return error_hint(e, "flip(x, axis) reverses");
+    }
+    if (start < 0) start = start < -n ? 0 : start + n;
+    if (stop < 0) stop = stop < -n ? 0 : stop + n;
+    if (start > n) start = n;
+    if (stop > n) stop = n;
+    int64_t size = stop > start ? (stop - start - 1) / step + 1 : 0;
+    *out = (Sub){SUB_SLICE, size ? start : 0, size, size > 1 ? step : 1, NULL};
+    return true;
+}
+
+static bool int_sub(int64_t i, int64_t n, int axis, Sub *out, LangError *e) {
+    if (i < -n || i >= n) {
+        error_set(e, "index %lld is out of range for axis %d of size %lld", (long long)i, axis,
+                  (long long)n);
+        return false;
+    }
+    *out = (Sub){SUB_INT, i < 0 ? i + n : i, 1, 1, NULL};
+    return true;
+}
+
+/* Fetches a bool tensor and makes the index tensors of its true places: k of them, (count) int64.
+ */
+static bool mask_indices(Interp *in, Tensor *mask, Tensor **out, LangError *e) {
+    const TensorType *t = tensor_type(mask);
+    int64_t n = type_numel(t), count = 0;
+    void *data;
+    TRY(stream_value(in->stream, mask->handle, interp_span(in), &data, e));
+    const uint8_t *true_at = data;
+    for (int64_t i = 0; i < n; i++) count += true_at[i] != 0;
+    int64_t *index = xmalloc(sizeof *index * (size_t)(count * t->rank + 1));
+    for (int64_t i = 0, k = 0; i < n; i++) {
+        if (!true_at[i]) continue;
+        for (int64_t axis = t->rank, rest = i; axis-- > 0; rest /= t->shape[axis])
+            index[axis * count + k] = rest % t->shape[axis];
+        k++;
+    }
+    free(data);
+    TensorType type = {.dtype = DT_I64, .rank = 1, .shape = {count}};
+    bool ok = true;
+    for (int axis = 0; axis < t->rank; axis++) {
+        out[axis] = ok ? tensor_data(in, &type, index + axis * count, e) : NULL;
+        ok = out[axis] != NULL;
+    }
+    for (int axis = 0; !ok && axis < t->rank; axis++) tensor_unref(out[axis]), out[axis] = NULL;
+    free(index);
+    return ok;
+}
+
+bool tensor_nonzero(Interp *in, Tensor *t, Tensor **out, LangError *e) {
+    Tensor *mask = tensor_op2(in, OP_NE, arg_tensor(t), arg_int(0), e), *index[MAX_DIMS] = {0},
+           *column[MAX_DIMS] = {0};
+    int rank = tensor_type(t)->rank;
+    *out = NULL;
+    bool ok = mask && mask_indices(in, mask, index, e);
+    for (int i = 0; ok && i < rank; i++) {
+        int64_t shape[2] = {tensor_numel(index[i]), 1};
+        ok = (column[i] = tensor_reshape(in, index[i], shape, 2, e)) != NULL;
+    }
+    if (ok && rank)
+        *out = tensor_cat(in, column, rank, 1, e);
+    else if (ok)
+        error_set(e, "nonzero of a single number");
+    for (int i = 0; i < rank; i++) tensor_unref(index[i]), tensor_unref(column[i]);
+    tensor_unref(mask);
+    return *out != NULL;
+}
+
+/* A list or tensor among the subscripts: index tensor(s); consumes *axes axes of x. */
+static bool tensor_subs(Interp *in, const TensorType *x, int axis, Value v, Plan *p, int *axes,
+                        LangError *e) {
+    Value made;
+    char a[256], b[256];
+    if (value_count(v) == 0) {
+        TensorType empty = {.dtype = DT_I64, .rank = 1};
+        Tensor *t = tensor_data(in, &empty, "", e);
+        if (!t) return false;
+        made = v_tensor(t);
+    } else
+        TRY(tensor_from_value(in, v, DT_NONE, &made, e));
+    Tensor *t = made.tensor;
+    const TensorType *type = tensor_type(t);
+    bool ok = true;
+    if (dtype_is_float(type->dtype)) {
+        ok = error_set(e, "indices must be whole numbers or a bool mask, not %s",
+                       dtype_info[type->dtype].name);
+        error_hint(e, "idx.to(int64)");
+    } else if (type->dtype != DT_BOOL) {
+        p->sub[p->n++] = (Sub){.kind = SUB_TENSOR, .t = tensor_ref(t)};
+        *axes = 1;
+    } else if (!type->rank || axis + type->rank > x->rank ||
+               memcmp(type->shape, x->shape + axis, sizeof x->shape[0] * type->rank)) {
+        ok = error_set(e, "a mask of shape %s does not fit shape %s from axis %d",
+                       type_shape_text(type, a), type_shape_text(x, b), axis);
+    } else {
+        Tensor *index[MAX_DIMS];
+        ok = mask_indices(in, t, index, e);
+        for (int i = 0; ok && i < type->rank; i++)
+            p->sub[p->n++] = (Sub){.kind = SUB_TENSOR, .t = index[i]};
+        *axes = type->rank;
+    }
+    value_drop(made);
+    return ok;
+}
+
+/* Axes of x that subscript v takes; -1: the rest (ellipsis). */
+static int sub_axes(Value v) {
+    if (v.kind == V_NONE) return 0;
+    if (v.kind == V_ELLIPSIS) return -1;
+    if (v.kind == V_TENSOR && tensor_type(v.tensor)->dtype == DT_BOOL)
+        return tensor_type(v.tensor)->rank;
+    if (v.kind != V_LIST || !v.list->n) return 1;
+    int depth = 1;
+    for (v = v.list->v[0]; v.kind == V_LIST && v.list->n; v = v.list->v[0]) depth++;
+    return v.kind == V_BOOL ? depth : 1;
+}
+
+static bool one_sub(Interp *in, const TensorType *x, int axis, Value v, Plan *p, int *axes,
+                    LangError *e) {
+    *axes = 1;
+    switch (v.kind) {
+    case V_INT: TRY(int_sub(v.i, x->shape[axis], axis, &p->sub[p->n], e)); break;
+    case V_SLICE: TRY(slice_sub(in, v.slice, x->shape[axis], &p->sub[p->n], e)); break;
+    case V_TENSOR:
+    case V_LIST:
+    case V_RANGE: return tensor_subs(in, x, axis, v, p, axes, e);
+    default:
+        error_set(e, "cannot index a tensor with %s", value_type_name(v));
+        if (v.kind == V_FLOAT) error_hint(e, "int(i), or i // 1 of whole numbers");
+        return false;
+    }
+    p->n++;
+    return true;
+}
+
+/* Lays the subscripts out over the axes of x. */
+static bool plan_make(Interp *in, const TensorType *x, const Value *sub, int n, Plan *p,
+                      LangError *e) {
+    int taken = 0, ellipses = 0, axis = 0, fresh = 0;
+    char shape[256];
+    for (int i = 0; i < n; i++) {
+        int k = sub_axes(sub[i]);
+        if (k < 0)
+            ellipses++;
+        else
+            taken += k, fresh += sub[i].kind == V_NONE;
+    }
+    if (ellipses > 1) return error_set(e, "only one ... per index");
+    if (taken > x->rank || fresh > MAX_DIMS) {
+        error_set(e, "too many indices: %d for a tensor of shape %s", taken,
+                  type_shape_text(x, shape));
+        return error_sub(in, n - 1, e);
+    }
+    for (int i = 0; i <= n; i++) {
+        int fill = i == n ? x->rank - axis : sub[i].kind == V_ELLIPSIS ? x->rank - taken : 0;
+        while (fill-- > 0) p->sub[p->n++] = (Sub){SUB_SLICE, 0, x->shape[axis], 1, NULL}, axis++;
+        if (i == n || sub[i].kind == V_ELLIPSIS) continue;
+        int axes = 0;
+        if (sub[i].kind == V_NONE)
+            p->sub[p->n++] = (Sub){.kind = SUB_NEW};
+        else if (!one_sub(in, x, axis, sub[i], p, &axes, e))
+            return e->at.src ? false : error_sub(in, i, e);
+        axis += axes;
+    }
+    int first = -1, last = -1, between = 0;
+    for (int i = 0; i < p->n; i++) {
+        p->n_tensors += p->sub[i].kind == SUB_TENSOR;
+        if (p->sub[i].kind != SUB_TENSOR && p->sub[i].kind != SUB_INT) continue;
+        if (first < 0) first = i;
+        last = i;
+    }
+    for (int i = first; i >= 0 && i < last; i++)
+        between += p->sub[i].kind == SUB_SLICE || p->sub[i].kind == SUB_NEW;
+    p->is_apart = p->n_tensors && between;
+    p->is_basic_noop = true;
+    for (int i = 0, k = 0; i < p->n; i++) {
+        const Sub *s = &p->sub[i];
+        if (s->kind == SUB_INT || s->kind == SUB_NEW ||
+            (s->kind == SUB_SLICE && s->size != x->shape[k]))
+            p->is_basic_noop = false;
+        k += s->kind != SUB_NEW;
+    }
+    return true;
+}
+
+/* The slice of the basic part: x's rank, index tensors' axes whole. */
+typedef struct Basic {
+    int64_t start[MAX_DIMS], size[MAX_DIMS], step[MAX_DIMS];
+    int rank;
+    int64_t shape[3 * MAX_DIMS];
+    int shape_rank;
+    bool is_whole;
+} Basic; /* shape: without ints, with new axes */
+
+static bool basic_of(const TensorType *x, const Plan *p, Basic *b, LangError *e) {
+    *b = (Basic){.is_whole = true};
+    for (int i = 0; i < p->n; i++) {
+        const Sub *s = &p->sub[i];
+        if (s->kind == SUB_NEW) {
+            b->shape[b->shape_rank++] = 1;
+            continue;
+        }
+        int k = b->rank++;
+        bool all = s->kind == SUB_TENSOR;
+        b->start[k] = all ? 0 : s->start, b->size[k] = all ? x->shape[k] : s->size,
+        b->step[k] = all ? 1 : s->step;
+        if (b->size[k] != x->shape[k]) b->is_whole = false;
+        if (s->kind != SUB_INT) b->shape[b->shape_rank++] = b->size[k];
+    }
+    return b->shape_rank <= MAX_DIMS ||
+           error_set(e, "a result of %d axes, but a tensor has at most %d", b->shape_rank,
+                     MAX_DIMS);
+}
+
+static Tensor *basic_get(Interp *in, Tensor *x, const Basic *b, LangError *e) {
+    Attr attr[3] = {attr_ints(ATTR_START, b->start, b->rank),
+                    attr_ints(ATTR_SIZE, b->size, b->rank), attr_ints(ATTR_STEP, b->step, b->rank)};
+    Arg arg = arg_tensor(x);
+    Tensor *part = NULL;
+    if (b->is_whole)
+        part = tensor_ref(x);
+    else if (!tensor_op(in, OP_SLICE, &arg, 1, attr, 3, &part, e))
+        return NULL;
+    Tensor *out = tensor_reshape(in, part, b->shape, b->shape_rank, e);
+    tensor_unref(part);
+    return out;
+}
+
+/* Where the index tensors act on the result of the basic part: first axis, and the permutation that
+ * makes them neighbours. */
+typedef struct Advanced {
+    int axis, n;
+    Arg index[MAX_DIMS];
+    int64_t perm[MAX_DIMS], back[MAX_DIMS];
+    int rank;
+    bool permutes;
+} Advanced;
+
+static void advanced_of(const Plan *p, Advanced *a) {
+    int at[MAX_DIMS], axis = 0, k = 0;
+    *a = (Advanced){0};
+    for (int i = 0; i < p->n; i++) {
+        if (p->sub[i].kind == SUB_INT) continue;
+        if (p->sub[i].kind == SUB_TENSOR)
+            at[a->n] = axis, a->index[a->n++] = arg_tensor(p->sub[i].t);
+        axis++;
+    }
+    a->rank = axis;
+    a->axis = p->is_apart ? 0 : at[0];
+    for (int i = 0; p->is_apart && i < a->n; i++) a->perm[k++] = at[i];
+    for (int i = 0, j = 0; p->is_apart && i < axis; i++) {
+        if (j < a->n && at[j] == i)
+            j++;
+        else
+            a->perm[k++] = i;
+    }
+    a->permutes = p->is_apart;
+    for (int i = 0; p->is_apart && i < axis; i++) a->back[a->perm[i]] = i;
+}
+
+static Tensor *advanced_get(Interp *in, Tensor *x, const Advanced *a, LangError *e) {
+    Arg arg[MAX_DIMS + 1];
+    int64_t axis = a->axis;
+    Attr attr = attr_ints(ATTR_AXIS, &axis, 1);
+    Tensor *y = a->permutes ? tensor_permute(in, x, a->perm, a->rank, e) : tensor_ref(x),
+           *out = NULL;
+    if (!y) return NULL;
+    arg[0] = arg_tensor(y);
+    memcpy(arg + 1, a->index, sizeof a->index[0] * (size_t)a->n);
+    if (!tensor_op(in, OP_INDEX, arg, a->n + 1, &attr, 1, &out, e)) out = NULL;
+    tensor_unref(y);
+    return out;
+}
+
+/* ---- reading ---- */
+
+bool tensor_index(Interp *in, Tensor *x, const Value *sub, int n_subs, Value *out, LangError *e) {
+    Plan p = {0};
+    Basic b;
+    Tensor *part = NULL, *result = NULL;
+    if (plan_make(in, tensor_type(x), sub, n_subs, &p, e) && basic_of(tensor_type(x), &p, &b, e)) {
+        part = basic_get(in, x, &b, e);
+        if (part && p.n_tensors) {
+            Advanced a;
+            advanced_of(&p, &a);
+            result = advanced_get(in, part, &a, e);
+            tensor_unref(part);
+        } else
+            result = part;
+    }
+    plan_fini(&p);
+    if (!result) return false;
+    *out = v_tensor(tensor_value(result)); /* p[...] is a value, not p itself */
+    return true;
+}
+
+bool tensor_iter(Interp *in, Tensor *t, int64_t i, Value *out, LangError *e) {
+    if (!tensor_type(t)->rank) return error_set(e, "a single number has no elements to go through");
+    Value sub = v_int(i);
+    return tensor_index(in, t, &sub, 1, out, e);
+}
+
+/* ---- writing ---- */
+
+/* The value to write, as a tensor of x's dtype: floats into whole numbers truncate, as in a cast.
+ */
+static Tensor *value_for(Interp *in, Tensor *x, Value v, LangError *e) {
+    DType d = (DType)tensor_type(x)->dtype;
+    Arg a;
+    if (v.kind == V_LIST || v.kind == V_RANGE) {
+        Value made;
+        return tensor_from_value(in, v, d, &made, e) ? made.tensor : NULL;
+    }
+    if (!arg_from_value(in, v, &a, e)) return NULL;
+    if (a.t) return tensor_cast(in, a.t, d, e);
+    if (a.imm.kind == IN_IMM_FLOAT && !dtype_is_float(d)) {
+        bool fits = a.imm.f > -9.2e18 && a.imm.f < 9.2e18;
+        if (!fits)
+            return error_set(e, "%g does not fit into %s", a.imm.f, dtype_info[d].name), NULL;
+        a = d == DT_BOOL ? arg_bool(a.imm.f != 0) : arg_int((int64_t)a.imm.f);
+    } else if (a.imm.kind == IN_IMM_INT && d == DT_BOOL)
+        a = arg_bool(a.imm.i != 0);
+    return tensor_full(in, NULL, 0, d, a.imm, e);
+}
+
+static bool error_value_shape(const TensorType *v, const int64_t *shape, int rank, LangError *e) {
+    TensorType want = {.rank = (uint8_t)rank};
+    char a[256], b[256];
+    memcpy(want.shape, shape, sizeof *shape * (size_t)rank);
+    return error_set(e, "cannot write a value of shape %s where the shape is %s",
+                     type_shape_text(v, a), type_shape_text(&want, b));
+}
+
+/* v, which broadcasts to the basic part's shape, as it broadcasts to the slice itself: 1 for ints,
+ * nothing for new axes. */
+static Tensor *value_for_slice(Interp *in, Tensor *v, const Plan *p, const Basic *b, LangError *e) {
+    TensorType t = *tensor_type(v);
+    int64_t padded[MAX_DIMS], shape[MAX_DIMS];
+    int skip = t.rank > b->shape_rank ? t.rank - b->shape_rank : 0,
+        lead = b->shape_rank - (t.rank - skip), n = 0, k = 0;
+    bool fits = true;
+    for (int i = 0; i < skip; i++) fits &= t.shape[i] == 1;
+    for (int i = 0; i < b->shape_rank; i++) {
+        padded[i] = i < lead ? 1 : t.shape[i - lead + skip];
+        fits &= padded[i] == 1 || padded[i] == b->shape[i];
+    }
+    if (!fits) return error_value_shape(&t, b->shape, b->shape_rank, e), NULL;
+    for (int i = 0; i < p->n; i++) {
+        if (p->sub[i].kind == SUB_NEW)
+            k++;
+        else
+            shape[n++] = p->sub[i].kind == SUB_INT ? 1 : padded[k++];
+    }
+    return tensor_reshape(in, v, shape, n, e);
+}
+
+static Tensor *basic_put(Interp *in, Tensor *x, Tensor *v, const Plan *p, const Basic *b,
+                         LangError *e) {
+    Attr attr[3] = {attr_ints(ATTR_START, b->start, b->rank),
+                    attr_ints(ATTR_SIZE, b->size, b->rank), attr_ints(ATTR_STEP, b->step, b->rank)};
+    Tensor *fitted = value_for_slice(in, v, p, b, e), *out = NULL;
+    if (!fitted) return NULL;
+    Arg arg[2] = {arg_tensor(x), arg_tensor(fitted)};
+    if (!tensor_op(in, OP_SLICE_PUT, arg, 2, attr, 3, &out, e)) out = NULL;
+    tensor_unref(fitted);
+    return out;
+}
+
+static Tensor *advanced_put(Interp *in, Tensor *x, Tensor *v, bool adds, const Plan *p,
+                            const Basic *b, LangError *e) {
+    Advanced a;
+    advanced_of(p, &a);
+    Arg arg[MAX_DIMS + 2];
+    int64_t axis = a.axis;
+    Attr attr[2] = {attr_ints(ATTR_AXIS, &axis, 1), attr_bool(ATTR_ACCUMULATE, true)};
+    Tensor *part = basic_get(in, x, b, e), *y = NULL, *written = NULL, *out = NULL;
+    if (part) y = a.permutes ? tensor_permute(in, part, a.perm, a.rank, e) : tensor_ref(part);
+    if (y) {
+        arg[0] = arg_tensor(y), arg[1] = arg_tensor(v);
+        memcpy(arg + 2, a.index, sizeof a.index[0] * (size_t)a.n);
+        if (!tensor_op(in, OP_INDEX_PUT, arg, a.n + 2, attr, 1 + adds, &written, e)) written = NULL;
+    }
+    if (written && a.permutes) {
+        Tensor *back = tensor_permute(in, written, a.back, a.rank, e);
+        tensor_unref(written), written = back;
+    }
+    if (written) out = p->is_basic_noop ? tensor_ref(written) : basic_put(in, x, written, p, b, e);
+    tensor_unref(part), tensor_unref(y), tensor_unref(written);
+    return out;
+}
+
+/* x[mask] = v is where(mask, v, x), the mask aligned to the leading axes. */
+static Tensor *mask_put(Interp *in, Tensor *x, Tensor *mask, Tensor *v, LangError *e) {
+    TensorType t = *tensor_type(mask);
+    const TensorType *tx = tensor_type(x), *tv = tensor_type(v);
+    char a[256], b[256];
+    if (t.rank > tx->rank || memcmp(t.shape, tx->shape, sizeof t.shape[0] * t.rank)) {
+        error_set(e, "a mask of shape %s does not fit shape %s", type_shape_text(&t, a),
+                  type_shape_text(tx, b));
+        return error_sub(in, 0, e), NULL;
+    }
+    int rest = tx->rank - t.rank;
+    bool fits = tv->rank <= rest;
+    for (int i = 1; fits && i <= tv->rank; i++)
+        fits = tv->shape[tv->rank - i] == 1 || tv->shape[tv->rank - i] == tx->shape[tx->rank - i];
+    if (!fits) {
+        error_set(e, "x[mask] = v needs a single value v, not shape %s", type_shape_text(tv, a));
+        error_hint(e, tv->rank == 1 && !rest ? "x = x.masked_scatter(mask, v); x[mask] op= v: "
+                                               "x = where(mask, x op v, x)"
+                                             : "x = where(mask, v, x) takes v of x's shape");
+        return NULL;
+    }
+    for (int i = 0; i < rest; i++) t.shape[t.rank++] = 1;
+    Tensor *m = tensor_reshape(in, mask, t.shape, t.rank, e), *out = NULL;
+    Arg arg[3] = {arg_tensor(m), arg_tensor(v), arg_tensor(x)};
+    if (m && !tensor_op(in, OP_WHERE, arg, 3, NULL, 0, &out, e)) out = NULL;
+    tensor_unref(m);
+    return out;
+}
+
+static Tensor *put(Interp *in, Tensor *x, const Value *sub, int n_subs, Tensor *v, LangError *e) {
+    if (n_subs == 1 && sub[0].kind == V_TENSOR && tensor_type(sub[0].tensor)->dtype == DT_BOOL)
+        return mask_put(in, x, sub[0].tensor, v, e);
+    Plan p = {0};
+    Basic b;
+    Tensor *out = NULL;
+    if (plan_make(in, tensor_type(x), sub, n_subs, &p, e) && basic_of(tensor_type(x), &p, &b, e))
+        out =
+            p.n_tensors ? advanced_put(in, x, v, false, &p, &b, e) : basic_put(in, x, v, &p, &b, e);
+    plan_fini(&p);
+    return out;
+}
+
+bool tensor_index_put(Interp *in, Tensor *x, const Value *sub, int n_subs, Value v, Value *out,
+                      LangError *e) {
+    bool in_place = x->is_param || x->is_buffer;
+    if (in_place) TRY(tensor_no_path(in, v, e));
+    in->no_grad_depth += in_place;
+    Tensor *value = value_for(in, x, v, e);
+    if (in_place) in->keep = x->handle;
+    Tensor *result = value ? put(in, x, sub, n_subs, value, e) : NULL;
+    tensor_unref(value);
+    in->no_grad_depth -= in_place;
+    bool ok = result && (!in_place || tensor_update(in, x, v_tensor(result), e));
+    if (in_place) in->keep = NULL;
+    if (!result) return false;
+    if (in_place) tensor_unref(result), result = ok ? tensor_ref(x) : NULL;
+    if (ok) *out = v_tensor(result);
+    return ok;
+}
+
+bool tensor_index_add(Interp *in, Tensor *x, const Value *sub, int n_subs, Value v, Value *out,
+                      LangError *e) {
+    Plan p = {0};
+    Basic b;
+    const TensorType *t = tensor_type(x);
+    Tensor *value = value_for(in, x, v, e), *result = NULL;
+    bool ok = value && plan_make(in, t, sub, n_subs, &p, e) && basic_of(t, &p, &b, e);
+    if (ok && p.n_tensors)
+        result = advanced_put(in, x, value, true, &p, &b, e);
+    else if (ok) { /* no element is named twice */
+        Tensor *zeros = tensor_full(in, t->shape, t->rank, (DType)t->dtype, arg_int(0).imm, e);
+        Tensor *more = zeros ? put(in, zeros, sub, n_subs, value, e) : NULL;
+        if (more) result = tensor_op2(in, OP_ADD, arg_tensor(x), arg_tensor(more), e);
+        tensor_unref(zeros), tensor_unref(more);
+    }
+    plan_fini(&p);
+    tensor_unref(value);
+    if (result) *out = v_tensor(result);
+    return result != NULL;
+}

@@ -1,0 +1,227 @@
+/* signal.c: the scopes that are open in the running program. Entering and leaving are
+ * instructions of the stream; what a scope does is up to the dispatcher. The client itself needs
+ * only the label under which gradients of what is recorded now shall run: the clause
+ * `backward b`, else what the configuration says, else the scope's own name. signal_config.c has
+ * the configuration.
+ * SPDX-License-Identifier: MIT */
+#include "lang/tensor/signal.h"
+#include "lang/eval/eval.h"
+#include "lang/tensor/tensor.h"
+#include <stdlib.h>
+#include <string.h>
+
+Signals *signal_state(Interp *in) {
+    if (!in->signals) in->signals = xcalloc(1, sizeof *in->signals);
+    return in->signals;
+}
+
+static uint32_t number_of(Signals *s, const char *label) {
+    uintptr_t n = (uintptr_t)map_get(&s->number, (uint64_t)(uintptr_t)label);
+    if (n) return (uint32_t)n;
+    if (s->n_labels == s->cap_labels) {
+        s->cap_labels = s->cap_labels ? s->cap_labels * 2 : 16;
+        s->label = xrealloc(s->label, s->cap_labels * sizeof *s->label);
+    }
+    s->label[s->n_labels++] = label;
+    map_put(&s->number, (uint64_t)(uintptr_t)label, (void *)(uintptr_t)s->n_labels);
+    return s->n_labels;
+}
+
+static Attr text_attr(AttrKey key, const char *s) {
+    return (Attr){.key = (uint8_t)key, .n = (uint32_t)strlen(s), .str = s};
+}
+
+static void emit(Interp *in, Op op, const char *label, const char *backward) {
+    Attr attr[2] = {text_attr(ATTR_NAME, label)};
+    Inst inst = {.op = op, .n_attr = 1, .attr = attr};
+    Span at = interp_span(in);
+    if (backward) attr[inst.n_attr++] = text_attr(ATTR_BACKWARD, backward);
+    if (at.src) inst.pos = (SrcPos){stream_file(in->stream, at.src), at.col, at.line};
+    stream_control(in->stream, &inst);
+}
+
+bool signal_open(Interp *in, const char *label, const char *backward, LangError *e) {
+    Signals *s = signal_state(in);
+    if (s->depth >= 1000) return error_set(e, "signals nest deeper than 1000");
+    if (s->depth == s->cap) {
+        s->cap = s->cap ? s->cap * 2 : 16;
+        s->scope = xrealloc(s->scope, (size_t)s->cap * sizeof *s->scope);
+    }
+    struct Scope *sc = &s->scope[s->depth++];
+    const SignalConfig *config = backward ? NULL : config_find(&s->config, label, strlen(label));
+    const char *back = config ? signal_backward_name(config) : label;
+    sc->label = label;
+    sc->at = interp_span(in);
+    sc->max_rank = 0;
+    sc->backward = number_of(s, backward ? backward : intern(back, strlen(back)));
+    emit(in, OP_SIGNAL_ENTER, label, backward);
+    return true;
+}
+
+/* A name, interned; told if the configuration does not know it. by: whose configuration gave it, or
+ * NULL: the program did. */
+static bool check_label(Interp *in, const char *s, size_t n, const char *by, const char **out,
+                        LangError *e) {
+    if (!n || memchr(s, 0, n) || memchr(s, '\n', n))
+        return error_set(e, "a signal needs a name of one line");
+    if (n > MAX_SIGNAL) return error_set(e, "a signal's name is longer than %d bytes", MAX_SIGNAL);
+    *out = intern(s, n);
+    return signal_check(in, *out, by, e);
+}
+
+bool signal_enter(Interp *in, const char *label, size_t n, const char *backward, size_t n_backward,
+                  LangError *e) {
+    const char *back = NULL, *of_config;
+    TRY(check_label(in, label, n, NULL, &label, e));
+    if (n_backward) {
+        TRY(check_label(in, backward, n_backward, NULL, &back, e));
+    } else {
+        const SignalConfig *c = config_find(&signal_state(in)->config, label, n);
+        if (c && c->backward)
+            TRY(check_label(in, c->backward, strlen(c->backward), label, &of_config, e));
+    }
+    return signal_open(in, label, back, e);
+}
+
+void signal_made(Interp *in, int rank) {
+    Signals *s = in->signals;
+    if (!s->depth) return;
+    struct Scope *sc = &s->scope[s->depth - 1];
+    if (rank > sc->max_rank) sc->max_rank = rank;
+}
+
+/* The innermost scope ends. An axis that no tensor in it had is most likely a mistake. */
+static void check_axis(Interp *in) {
+    Signals *s = in->signals;
+    const struct Scope *sc = &s->scope[s->depth - 1];
+    uint64_t key = (uint64_t)(uintptr_t)sc->label;
+    int most = sc->max_rank;
+    if (s->depth > 1 && s->scope[s->depth - 2].max_rank < most)
+        s->scope[s->depth - 2].max_rank = most;
+    const SignalConfig *c = config_find(&s->config, sc->label, strlen(sc->label));
+    if (!c || !(c->said & SAID_AXIS) || c->replicated || most < 2) /* a bias alone says nothing */
+        return;
+    bool has = c->axis < 0 ? -c->axis <= most : c->axis < most;
+    bool is_told = map_get(&s->axis_told, key) != NULL;
+    map_put(&s->axis_told, key, s);
+    if (has || is_told) return;
+    LangError w = {0};
+    error_at(&w, sc->at, "signal '%.100s': no tensor in it has axis %d; all are whole", sc->label,
+             c->axis);
+    error_hint(&w, "they have at most %d axes: 0 to %d", most, most - 1);
+    interp_warn(in, &w);
+}
+
+bool signal_exit(Interp *in, const char *label, size_t n, LangError *e) {
+    Signals *s = signal_state(in);
+    if (!s->depth) return error_set(e, "no signal is open");
+    const char *open = s->scope[s->depth - 1].label;
+    if (n && (strlen(open) != n || memcmp(open, label, n)))
+        return error_set(e, "signal '%.*s' is not the innermost one: '%s' is", (int)n, label, open);
+    check_axis(in);
+    s->depth--;
+    emit(in, OP_SIGNAL_EXIT, open, NULL);
+    return true;
+}
+
+int signal_depth(const Interp *in) { return in->signals ? in->signals->depth : 0; }
+
+void signal_unwind(Interp *in, int depth) {
+    while (signal_depth(in) > depth) {
+        Signals *s = in->signals;
+        emit(in, OP_SIGNAL_EXIT, s->scope[--s->depth].label, NULL);
+    }
+}
+
+uint32_t signal_backward(const Interp *in) {
+    const Signals *s = in->signals;
+    return s && s->depth ? s->scope[s->depth - 1].backward : 0;
+}
+
+const char *signal_label(const Interp *in, uint32_t number) {
+    const Signals *s = in->signals;
+    return s && number > 0 && number <= s->n_labels ? s->label[number - 1] : NULL;
+}
+
+void signal_fini(Interp *in) {
+    Signals *s = in->signals;
+    if (!s) return;
+    free(s->scope);
+    free(s->label);
+    map_fini(&s->number);
+    map_fini(&s->checked);
+    map_fini(&s->axis_told);
+    config_fini(&s->config);
+    free(s->source);
+    free(s);
+    in->signals = NULL;
+}
+
+/* ---- signal.enter("a", backward="b"), signal.exit("a"), signal.tensor(x, "a") ---- */
+
+static bool is_label(Value v, LangError *e) {
+    return v.kind == V_STR ||
+           error_set(e, "a signal's name is a string, not %s", value_type_name(v));
+}
+
+static bool bi_enter(Interp *in, const Value *arg, Value *out, LangError *e) {
+    bool has = arg[1].kind != V_NONE;
+    TRY(is_label(arg[0], e) && (!has || is_label(arg[1], e)));
+    *out = v_none();
+    return signal_enter(in, arg[0].str->s, arg[0].str->n, has ? arg[1].str->s : NULL,
+                        has ? arg[1].str->n : 0, e);
+}
+
+static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
+    *out = v_none();
+    if (arg[0].kind == V_NONE) return signal_exit(in, "", 0, e);
+    return is_label(arg[0], e) && signal_exit(in, arg[0].str->s, arg[0].str->n, e);
+}
+
+/* A copy elsewhere: an instruction with the operand's value as its result. Its gradient is such a
+ * copy too, where a backward signal is given or configured. */
+static bool bi_tensor(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value back = arg[2].kind != V_NONE ? arg[2] : arg[3];
+    TRY(is_label(arg[1], e) && (back.kind == V_NONE || is_label(back, e)));
+    if (arg[0].kind != V_TENSOR)
+        return error_set(e, "signal.tensor needs a tensor, not %s", value_type_name(arg[0]));
+    const char *label, *backward = NULL;
+    TRY(check_label(in, arg[1].str->s, arg[1].str->n, NULL, &label, e));
+    if (back.kind == V_STR) {
+        TRY(check_label(in, back.str->s, back.str->n, NULL, &backward, e));
+    } else {
+        const SignalConfig *c = config_find(&signal_state(in)->config, label, strlen(label));
+        if (c && c->backward)
+            TRY(check_label(in, c->backward, strlen(c->backward), label, &backward, e));
+    }
+    Attr attr[2] = {text_attr(ATTR_NAME, label)};
+    if (backward) attr[1] = text_attr(ATTR_BACKWARD, backward);
+    Arg x = arg_tensor(arg[0].tensor);
+    Tensor *t = NULL;
+    TRY(tensor_op(in, OP_SHARD, &x, 1, attr, 1 + (backward != NULL), &t, e));
+    *out = (Value){.kind = V_TENSOR, .tensor = t};
+    return true;
+}
+
+/* The original's form, which needs `with`. */
+static bool bi_context(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    (void)out;
+    TRY(is_label(arg[0], e));
+    error_set(e, "a scope is a statement of its own");
+    bool has = arg[1].kind == V_STR;
+    return error_hint(e, "signal \"%s\"%s%s%s { … }", arg[0].str->s, has ? " backward \"" : "",
+                      has ? arg[1].str->s : "", has ? "\"" : "");
+}
+
+const Builtin builtins_signal[] = {
+    {"signal.enter", "name, backward=none", bi_enter, "Opens a named scope; signal.exit closes it.",
+     0, -1},
+    {"signal.exit", "name=none", bi_exit, "Closes the innermost scope, which must have that name.",
+     0, -1},
+    {"signal.tensor", "x, name, backward=none, backward_name=none", bi_tensor,
+     "A copy of x, laid out as the named signal says; its gradient as the backward signal says.", 0,
+     -1},
+    {"signal.context", "name, backward=none", bi_context,
+     "The original's word for the statement: signal a { … }.", 0, -1},
+    {NULL}};

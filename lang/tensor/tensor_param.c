@@ -1,0 +1,219 @@
+/* tensor_param.c: what has identity: parameters and buffers, their updates in place
+ * (LANGUAGE 2.3, 2.7), and the fields of tensors. An update swaps the handle; graphs built before
+ * keep the handles that they saw. Nothing here is ever recorded.
+ * SPDX-License-Identifier: MIT */
+#include "lang/tensor/grad.h"
+#include "lang/tensor/signal.h"
+#include "lang/tensor/tensor.h"
+#include <string.h>
+
+/* ---- identity ---- */
+
+Value tensor_param(Interp *in, const Tensor *t, bool is_buffer, LangError *e) {
+    DType d = (DType)tensor_type(t)->dtype;
+    Tensor *p;
+    if (is_buffer || dtype_is_float(d))
+        p = tensor_new(in, handle_ref(t->handle));
+    else {
+        in->no_grad_depth++;
+        p = tensor_cast(in, (Tensor *)t, DT_F32, e);
+        in->no_grad_depth--;
+        if (!p) return v_none();
+    }
+    p->is_buffer = is_buffer, p->is_param = !is_buffer;
+    if (!is_buffer) p->requires_grad = true, p->node = grad_leaf(in, p);
+    return v_tensor(p);
+}
+
+/* The spelling of the expression whose field or method is being used, for messages: 'w'. */
+static const char *subject_name(const Interp *in) {
+    const Node *n = in->at;
+    if (n && (n->kind == N_ASSIGN || n->kind == N_AUGASSIGN) && n->n_kids) n = n->kid[0];
+    if (n && n->kind == N_CALL) n = n->kid[0];
+    if (n && n->kind == N_FIELD) n = n->kid[0];
+    return n && n->kind == N_NAME ? n->str : NULL;
+}
+
+bool tensor_no_path(Interp *in, Value v, LangError *e) {
+    if (v.kind != V_TENSOR || !grad_is_on(in) || !tensor_needs_grad(v.tensor)) return true;
+    error_set(
+        e,
+        "updating a parameter in place is never recorded, but the new value depends on parameters");
+    return error_hint(e, "no_grad { p -= lr * p.grad }   or   .detach()");
+}
+
+/* v as a tensor of p's dtype that broadcasts to p's shape, in p's shape. */
+static Tensor *as_value_of(Interp *in, const Tensor *p, Value v, LangError *e) {
+    const TensorType *t = tensor_type(p);
+    char a[256], b[256];
+    Arg arg;
+    Value made = v_none();
+    if (v.kind == V_LIST || v.kind == V_RANGE) {
+        if (!tensor_from_value(in, v, (DType)t->dtype, &made, e)) return NULL;
+        v = made;
+    }
+    if (!arg_from_value(in, v, &arg, e)) return NULL;
+    if (!arg.t) {
+        if (!dtype_is_float(t->dtype) && arg.imm.kind == IN_IMM_FLOAT)
+            arg = arg_int((int64_t)arg.imm.f);
+        Arg like[2] = {arg_tensor((Tensor *)p), arg}; /* it lies where p lies */
+        Tensor *full = NULL;
+        if (!tensor_op(in, OP_FULL, like, 2, NULL, 0, &full, e)) return NULL;
+        in->keep = full->handle;
+        return full;
+    }
+    TensorType both;
+    Tensor *cast = NULL, *out = NULL;
+    if (!shape_broadcast(t, tensor_type(arg.t), &both) || both.rank != t->rank ||
+        memcmp(both.shape, t->shape, sizeof t->shape[0] * t->rank)) {
+        error_set(e, "a parameter keeps its shape %s; the new value has %s", type_shape_text(t, a),
+                  type_shape_text(tensor_type(arg.t), b));
+    } else if (dtype_is_float(tensor_type(arg.t)->dtype) && !dtype_is_float(t->dtype) &&
+               p->is_param) {
+        error_set(e, "a parameter keeps its dtype %s", dtype_info[t->dtype].name);
+    } else if ((cast = tensor_cast(in, arg.t, (DType)t->dtype, e)))
+        out = tensor_expand(in, cast, t->shape, t->rank, e);
+    tensor_unref(cast);
+    value_drop(made);
+    return out;
+}
+
+/* May somebody's configuration lay tensors out? */
+static bool may_shard(const Interp *in) {
+    return in->config.stream.endpoint || (in->signals && in->signals->config.n > 0);
+}
+
+/* v written over all of p, so that it lies where p lies. Consumes v. */
+static Tensor *in_place_of(Interp *in, Tensor *p, Tensor *v, LangError *e) {
+    int64_t start[MAX_DIMS] = {0}, step[MAX_DIMS];
+    const TensorType *t = tensor_type(p);
+    for (int i = 0; i < t->rank; i++) step[i] = 1;
+    Attr attr[3] = {attr_ints(ATTR_START, start, t->rank), attr_ints(ATTR_SIZE, t->shape, t->rank),
+                    attr_ints(ATTR_STEP, step, t->rank)};
+    Arg arg[2] = {arg_tensor(p), arg_tensor(v)};
+    Tensor *out = NULL;
+    in->keep = p->handle;
+    if (!tensor_op(in, OP_SLICE_PUT, arg, 2, attr, 3, &out, e)) out = NULL;
+    in->keep = NULL;
+    tensor_unref(v);
+    return out;
+}
+
+bool tensor_update(Interp *in, Tensor *p, Value v, LangError *e) {
+    in->no_grad_depth++;
+    Tensor *value = as_value_of(in, p, v, e);
+    bool is_kept = value && (value->handle == in->keep || value->handle == p->handle);
+    in->keep = NULL;
+    if (value && !is_kept && may_shard(in)) value = in_place_of(in, p, value, e);
+    in->no_grad_depth--;
+    if (!value) return false;
+    Handle *old = p->handle;
+    p->handle = handle_ref(value->handle);
+    handle_unref(in->stream, &old);
+    tensor_unref(value);
+    return true;
+}
+
+bool tensor_augment(Interp *in, Tensor *p, int oper, Value v, LangError *e) {
+    Value result;
+    TRY(tensor_no_path(in, v, e));
+    in->no_grad_depth++;
+    in->keep = p->handle;
+    bool ok = tensor_binary(in, oper, v_tensor(p), v, &result, e);
+    in->no_grad_depth--;
+    if (ok) {
+        ok = tensor_update(in, p, result, e);
+        value_drop(result);
+    }
+    in->keep = NULL;
+    return ok;
+}
+
+/* ---- fields ---- */
+
+static bool error_no_grad_field(Interp *in, const Tensor *t, LangError *e) {
+    const char *name = subject_name(in), *x = name ? name : "x";
+    Span made = t->handle->made;
+    if (t->was_param && made.src) {
+        error_set(e, "'%s' is no longer a parameter: the assignment at %s:%u made it a plain value",
+                  x, made.src->name, made.line);
+        return error_hint(e, "update in place: %s -= lr * %s.grad", x, x);
+    }
+    error_set(e, "only parameters have .grad, and '%s' is a value", x);
+    return error_hint(e,
+                      t->node ? "grad(y, %s) gives the gradient of y by it"
+                              : "%s = param(...) makes a parameter",
+                      x);
+}
+
+static Value shape_list(Interp *in, const TensorType *t) {
+    Value l = v_list(in, t->rank);
+    for (int i = 0; i < t->rank; i++) list_push(l.list, v_int(t->shape[i]));
+    return l;
+}
+
+bool tensor_field(Interp *in, Tensor *t, const char *name, Value *out, bool *found, LangError *e) {
+    const TensorType *type = tensor_type(t);
+    *found = true;
+    if (!strcmp(name, "shape")) return *out = shape_list(in, type), true;
+    if (!strcmp(name, "dtype")) return *out = v_dtype((DType)type->dtype), true;
+    if (!strcmp(name, "ndim")) return *out = v_int(type->rank), true;
+    if (!strcmp(name, "grad")) {
+        if (!t->is_param && !t->is_buffer) return error_no_grad_field(in, t, e);
+        return *out = t->grad ? v_tensor(tensor_ref(t->grad)) : v_none(), true;
+    }
+    if (!strcmp(name, "T") || !strcmp(name, "mT")) {
+        Tensor *r = type->rank < 2 ? tensor_ref(t)
+                                   : tensor_transpose(in, t, type->rank - 2, type->rank - 1, e);
+        return r && (*out = v_tensor(tensor_value(r)), true);
+    }
+    if (!strcmp(name, "requires_grad"))
+        return *out = v_bool(t->is_param ? t->requires_grad : t->node != NULL), true;
+    if (!strcmp(name, "data")) return *out = v_tensor(tensor_detach(in, t)), true;
+    if (!strcmp(name, "is_param")) return *out = v_bool(t->is_param), true;
+    if (!strcmp(name, "is_buffer")) return *out = v_bool(t->is_buffer), true;
+    *found = false;
+    return true;
+}
+
+static bool set_grad(Interp *in, Tensor *t, Value v, LangError *e) {
+    char a[256], b[256];
+    if (!t->is_param) return error_no_grad_field(in, t, e);
+    if (v.kind != V_NONE && v.kind != V_TENSOR)
+        return error_set(e, ".grad is a tensor or none, not %s", value_type_name(v));
+    Tensor *grad = NULL;
+    if (v.kind == V_TENSOR) {
+        const TensorType *want = tensor_type(t), *got = tensor_type(v.tensor);
+        if (want->rank != got->rank ||
+            memcmp(want->shape, got->shape, sizeof want->shape[0] * want->rank))
+            return error_set(e, "the gradient of shape %s does not fit the parameter's %s",
+                             type_shape_text(got, a), type_shape_text(want, b));
+        Tensor *plain = tensor_detach(in, v.tensor);
+        in->no_grad_depth++;
+        grad = tensor_cast(in, plain, (DType)want->dtype, e);
+        in->no_grad_depth--;
+        tensor_unref(plain);
+        if (!grad) return false;
+    }
+    tensor_unref(t->grad);
+    t->grad = grad;
+    return true;
+}
+
+bool tensor_set_field(Interp *in, Tensor *t, const char *name, Value v, LangError *e) {
+    if (!strcmp(name, "grad")) return set_grad(in, t, v, e);
+    if (!strcmp(name, "data")) {
+        if (t->is_param || t->is_buffer) return tensor_update(in, t, v, e);
+        error_set(e, "only parameters and buffers have settable data; a value is immutable");
+        return error_hint(e, "x = e");
+    }
+    if (!strcmp(name, "requires_grad")) {
+        if (v.kind != V_BOOL) return error_set(e, "requires_grad is true or false");
+        if (t->is_param) return t->requires_grad = v.b, true;
+        if (!v.b && !t->node) return true;
+        error_set(e, "only parameters have a settable requires_grad");
+        return error_hint(e, v.b ? "x = param(x)" : "x = x.detach()");
+    }
+    error_set(e, "a tensor has no settable field '%s'", name);
+    return error_hint(e, "fields that can be set: grad, data, requires_grad of a parameter");
+}

@@ -1,0 +1,259 @@
+/* pieces.c: values as text. Text is put together as a format string and the tensors that belong
+ * into it, so that printing need not wait; only who looks at the characters (value_str, joining,
+ * comparing) pays for fetching them.
+ * SPDX-License-Identifier: MIT */
+#include "lang/text/effects.h"
+#include "lang/eval/eval.h"
+#include "lang/text/format.h"
+#include "lang/text/show.h"
+#include "lang/tensor/tensor.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOW_DEPTH = 100, RANGE_SHOWN = 1000 };
+
+/* The containers that are being printed: one inside itself prints as "...". */
+typedef struct Path {
+    const void *at;
+    const struct Path *up;
+    int depth;
+} Path;
+
+static bool put(Interp *in, Pieces *p, Value v, bool is_repr, const Path *up, LangError *e);
+
+void pieces_text(Pieces *p, const char *s, size_t n) { show_escape(s, n, &p->format); }
+
+static void puts_(Pieces *p, const char *s) { pieces_text(p, s, strlen(s)); }
+
+void pieces_tensor(Pieces *p, Tensor *t, const char *spec, size_t n) {
+    if (p->n == p->cap) {
+        p->cap = p->cap ? p->cap * 2 : 4;
+        p->t = xrealloc(p->t, (size_t)p->cap * sizeof *p->t);
+    }
+    p->t[p->n++] = tensor_ref(t);
+    bytes_putc(&p->format, '{');
+    bytes_add(&p->format, spec, n);
+    bytes_putc(&p->format, '}');
+}
+
+void pieces_fini(Pieces *p) {
+    for (int i = 0; i < p->n; i++) tensor_unref(p->t[i]);
+    free(p->t);
+    bytes_fini(&p->format);
+    *p = (Pieces){0};
+}
+
+Value v_pieces(Pieces *p) {
+    if (p->n) {
+        Text *t = xmalloc(sizeof *t);
+        *t = (Text){{1, V_TEXT}, *p};
+        *p = (Pieces){0};
+        return (Value){.kind = V_TEXT, .text = t};
+    }
+    Value v = v_str(NULL, p->format.n);
+    uint32_t n = 0;
+    for (size_t i = 0; i < p->format.n; i++) {
+        char c = p->format.data[i];
+        v.str->s[n++] = c;
+        if (c == '{' || c == '}') i++; /* doubled by pieces_text */
+    }
+    v.str->s[v.str->n = n] = 0;
+    pieces_fini(p);
+    return v;
+}
+
+static void put_quoted(Pieces *p, const char *s, size_t n) {
+    Bytes b = {0};
+    bytes_putc(&b, '"');
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s[i];
+        switch (c) {
+        case '"': bytes_puts(&b, "\\\""); break;
+        case '\\': bytes_puts(&b, "\\\\"); break;
+        case '\n': bytes_puts(&b, "\\n"); break;
+        case '\t': bytes_puts(&b, "\\t"); break;
+        case '\r': bytes_puts(&b, "\\r"); break;
+        default:
+            if (c < 0x20 || c == 0x7f)
+                bytes_printf(&b, "\\x%02x", c);
+            else
+                bytes_putc(&b, (char)c);
+        }
+    }
+    bytes_putc(&b, '"');
+    pieces_text(p, b.data, b.n);
+    bytes_fini(&b);
+}
+
+static bool is_word(const Str *s) {
+    if (!s->n || isdigit((unsigned char)s->s[0])) return false;
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!isalnum((unsigned char)s->s[i]) && s->s[i] != '_') return false;
+    return true;
+}
+
+static bool put_list(Interp *in, Pieces *p, const List *l, const Path *path, LangError *e) {
+    puts_(p, "[");
+    for (uint32_t i = 0; i < l->n; i++) {
+        if (i) puts_(p, ", ");
+        TRY(put(in, p, l->v[i], true, path, e));
+    }
+    puts_(p, "]");
+    return true;
+}
+
+static bool put_map(Interp *in, Pieces *p, MapV *m, const Path *path, LangError *e) {
+    Value k, v;
+    puts_(p, "{");
+    for (size_t i = 0; mapv_at(m, i, &k, &v); i++) {
+        if (i) puts_(p, ", ");
+        if (k.kind == V_STR && is_word(k.str))
+            pieces_text(p, k.str->s, k.str->n);
+        else
+            TRY(put(in, p, k, true, path, e));
+        puts_(p, ": ");
+        TRY(put(in, p, v, true, path, e));
+    }
+    puts_(p, "}");
+    return true;
+}
+
+static void put_fn(Pieces *p, Value v) {
+    Bytes b = {0};
+    if (v.kind == V_BUILTIN) {
+        bytes_printf(&b, "fn %s(%s)", v.builtin->name, v.builtin->signature);
+    } else {
+        bytes_puts(&b, v.kind == V_MODULE ? "module " : "fn ");
+        fn_signature(v.kind == V_MODULE ? v.module->make->ast : v.fn->ast, &b);
+    }
+    pieces_text(p, b.data, b.n);
+    bytes_fini(&b);
+}
+
+/* A range prints as the list that it is; one too long for that as it was asked for. */
+static void put_range(Pieces *p, const Range *r) {
+    int64_t n = range_count(r);
+    if (n > RANGE_SHOWN) {
+        bytes_printf(&p->format, "range(%lld, %lld, %lld)", (long long)r->start, (long long)r->stop,
+                     (long long)r->step);
+        return;
+    }
+    bytes_putc(&p->format, '[');
+    for (int64_t i = 0; i < n; i++)
+        bytes_printf(&p->format, "%s%lld", i ? ", " : "", (long long)range_at(r, i));
+    bytes_putc(&p->format, ']');
+}
+
+static void put_tensor(Pieces *p, const Tensor *t) {
+    bool grad = t->node != NULL || (t->is_param && t->requires_grad);
+    pieces_tensor(p, (Tensor *)t, grad ? "!rg" : "!r", grad ? 3 : 2);
+}
+
+static void put_text(Pieces *p, const Pieces *from) {
+    bytes_add(&p->format, from->format.data, from->format.n);
+    for (int i = 0; i < from->n;
+         i++) { /* the placeholders have just come along: only the references are missing */
+        size_t n = p->format.n;
+        pieces_tensor(p, from->t[i], "", 0);
+        p->format.n = n;
+        p->format.data[n] = 0;
+    }
+}
+
+static bool put_container(Interp *in, Pieces *p, Value v, const Path *up, LangError *e) {
+    const void *at = v.heap;
+    for (const Path *a = up; a; a = a->up)
+        if (a->at == at || a->depth >= SHOW_DEPTH) {
+            puts_(p, v.kind == V_MAP ? "{...}" : v.kind == V_LIST ? "[...]" : "...");
+            return true;
+        }
+    Path path = {at, up, up ? up->depth + 1 : 1};
+    switch (v.kind) {
+    case V_MAP:
+        if (!v.map->is_space) return put_map(in, p, v.map, &path, e);
+        puts_(p, "names ");
+        puts_(p, v.map->name);
+        return true;
+    case V_BOUND: return put(in, p, v.bound->f, true, &path, e);
+    case V_OBJECT: return object_show(in, v.obj, 0, p, e);
+    default: return put_list(in, p, v.list, &path, e);
+    }
+}
+
+static bool put(Interp *in, Pieces *p, Value v, bool is_repr, const Path *up, LangError *e) {
+    Bytes b = {0};
+    switch (v.kind) {
+    case V_NONE: puts_(p, "none"); break;
+    case V_BOOL: puts_(p, v.b ? "true" : "false"); break;
+    case V_INT: bytes_printf(&p->format, "%lld", (long long)v.i); break;
+    case V_FLOAT:
+        format_double(v.f, &b);
+        pieces_text(p, b.data, b.n);
+        bytes_fini(&b);
+        break;
+    case V_DTYPE: puts_(p, dtype_info[v.dtype].name); break;
+    case V_STR:
+        if (is_repr)
+            put_quoted(p, v.str->s, v.str->n);
+        else
+            pieces_text(p, v.str->s, v.str->n);
+        break;
+    case V_TEXT:
+        if (is_repr) { /* quoting looks at every character */
+            Value s;
+            TRY(value_look(in, v, &s, e));
+            put_quoted(p, s.str->s, s.str->n);
+            value_drop(s);
+        } else {
+            put_text(p, &v.text->p);
+        }
+        break;
+    case V_TENSOR: put_tensor(p, v.tensor); break;
+    case V_BUILTIN:
+    case V_FN:
+    case V_MODULE: put_fn(p, v); break;
+    case V_RANGE: put_range(p, v.range); break;
+    case V_LIST:
+    case V_MAP:
+    case V_BOUND:
+    case V_OBJECT: return put_container(in, p, v, up, e);
+    default: puts_(p, value_type_name(v));
+    }
+    return true;
+}
+
+bool pieces_value(Interp *in, Pieces *p, Value v, bool is_repr, LangError *e) {
+    return put(in, p, v, is_repr, NULL, e);
+}
+
+static bool as_text(Interp *in, Value v, bool is_repr, Bytes *out, LangError *e) {
+    Pieces p = {0};
+    bool ok = put(in, &p, v, is_repr, NULL, e) && pieces_look(in, &p, out, e);
+    pieces_fini(&p);
+    return ok;
+}
+
+bool value_str(Interp *in, Value v, Bytes *out, LangError *e) {
+    if (v.kind == V_STR) {
+        bytes_add(out, v.str->s, v.str->n);
+        return true;
+    }
+    return as_text(in, v, false, out, e);
+}
+
+bool value_repr(Interp *in, Value v, Bytes *out, LangError *e) {
+    return as_text(in, v, true, out, e);
+}
+
+bool value_look(Interp *in, Value v, Value *out, LangError *e) {
+    if (v.kind == V_STR) {
+        *out = value_ref(v);
+        return true;
+    }
+    Bytes b = {0};
+    bool ok = pieces_look(in, &v.text->p, &b, e);
+    if (ok) *out = v_str(b.data ? b.data : "", b.n);
+    bytes_fini(&b);
+    return ok;
+}

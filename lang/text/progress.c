@@ -1,0 +1,397 @@
+/* progress.c: the line that shows how far a loop is, and scalars that are tracked along it.
+ * progress(n) gives back a list that the loop goes through; the bar knows it by identity, so an
+ * ordinary list costs nothing. On a terminal the line is drawn at most ten times a second,
+ * elsewhere every ten seconds. track never waits: its values come with the stream, in step
+ * order, onto the bar and, with --log-dir, into metrics.csv.
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/eval.h"
+#include "lang/text/format.h"
+#include "lang/tensor/tensor.h"
+#include "runtime/base/element.h"
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BAR_CELLS = 20, MAX_TRACKED = 64, MAX_AHEAD = 1 << 16 };
+
+typedef struct Bar {
+    Interp *in;
+    Value over; /* what the loop goes through: a reference, so that its identity stays */
+    char *label;
+    int64_t ended, total; /* iterations that the program has left behind, and all */
+    uint64_t *mark; /* ring: stream_count at the end of iterations whose work is not done yet */
+    uint32_t head, n, cap;
+    double begun, drawn; /* seconds */
+    bool is_shown;       /* stands on the terminal's last line */
+    bool is_hushed;      /* its loop was interrupted: it stays as it is */
+    struct Bar *next;
+} Bar;
+
+typedef struct Progress {
+    Bar *bars;
+    bool is_tty;
+    char tracked[256]; /* "loss 0.1234  lr 0.001": the newest values */
+    int64_t step;      /* of the next track() */
+    FILE *csv;
+} Progress;
+
+static Progress *state(Interp *in) {
+    if (!in->progress) {
+        in->progress = xcalloc(1, sizeof *in->progress);
+        in->progress->is_tty = isatty(STDERR_FILENO);
+    }
+    return in->progress;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- how far it is: the program runs ahead of the work ---- */
+
+static void mark_push(Bar *bar, uint64_t count) {
+    if (bar->n == bar->cap && bar->cap < MAX_AHEAD) {
+        uint32_t cap = bar->cap ? bar->cap * 2 : 64;
+        uint64_t *mark = xmalloc(cap * sizeof *mark);
+        for (uint32_t i = 0; i < bar->n; i++) mark[i] = bar->mark[(bar->head + i) % bar->cap];
+        free(bar->mark);
+        bar->mark = mark;
+        bar->cap = cap;
+        bar->head = 0;
+    }
+    if (bar->n == bar->cap) { /* further ahead than we remember: count the oldest as done */
+        bar->head = (bar->head + 1) % bar->cap;
+        bar->n--;
+    }
+    bar->mark[(bar->head + bar->n++) % bar->cap] = count;
+}
+
+static int64_t bar_done(Bar *bar) {
+    uint64_t done = stream_done(bar->in->stream);
+    while (bar->n && bar->mark[bar->head] <= done) {
+        bar->head = (bar->head + 1) % bar->cap;
+        bar->n--;
+    }
+    return bar->ended - bar->n;
+}
+
+/* ---- the line ---- */
+
+static void put_clock(Bytes *b, double s) {
+    long long t = isfinite(s) && s < 1e9 ? (long long)s : 0;
+    if (t >= 3600)
+        bytes_printf(b, "%lld:%02lld:%02lld", t / 3600, t / 60 % 60, t % 60);
+    else
+        bytes_printf(b, "%02lld:%02lld", t / 60, t % 60);
+}
+
+static void draw(Progress *p, Bar *bar, double t) {
+    if (bar->is_hushed) return;
+    Bytes b = {0};
+    int64_t done = bar_done(bar);
+    double elapsed = t - bar->begun, rate = elapsed > 0 ? (double)done / elapsed : 0;
+    double part = bar->total > 0 ? (double)done / (double)bar->total : 1;
+    if (p->is_tty) bytes_puts(&b, "\r\033[K");
+    if (*bar->label) bytes_printf(&b, "%s: ", bar->label);
+    bytes_printf(&b, "%3.0f%% |", part * 100);
+    for (int i = 0; i < BAR_CELLS; i++)
+        bytes_puts(&b, (double)i + 0.5 < part * BAR_CELLS ? "█" : " ");
+    bytes_printf(&b, "| %lld/%lld [", (long long)done, (long long)bar->total);
+    put_clock(&b, elapsed);
+    bytes_puts(&b, "<");
+    if (rate > 0)
+        put_clock(&b, (double)(bar->total - done) / rate);
+    else
+        bytes_puts(&b, "?");
+    if (rate >= 1 || rate == 0)
+        bytes_printf(&b, ", %.1f it/s]", rate);
+    else
+        bytes_printf(&b, ", %.2f s/it]", 1 / rate);
+    if (*p->tracked) bytes_printf(&b, " %s", p->tracked);
+    if (!p->is_tty) bytes_puts(&b, "\n");
+    fwrite(b.data, 1, b.n, stderr);
+    fflush(stderr);
+    bytes_fini(&b);
+    bar->drawn = t;
+    bar->is_shown = p->is_tty;
+}
+
+void progress_clear(Interp *in) {
+    Progress *p = in->progress;
+    for (Bar *bar = p ? p->bars : NULL; bar; bar = bar->next)
+        if (bar->is_shown) {
+            fputs("\r\033[K", stderr);
+            fflush(stderr);
+            bar->is_shown = false;
+            bar->drawn = 0;
+        }
+}
+
+void progress_hush(Interp *in) {
+    Progress *p = in->progress;
+    for (Bar *bar = p ? p->bars : NULL; bar; bar = bar->next) {
+        if (bar->is_shown) fputc('\n', stderr);
+        bar->is_shown = false;
+        bar->is_hushed = true;
+    }
+}
+
+struct Bar *progress_find(Interp *in, Value over) {
+    for (Bar *bar = in->progress->bars; bar; bar = bar->next)
+        if (value_is_heap(over) && value_is_heap(bar->over) && bar->over.heap == over.heap) {
+            bar->ended = bar->n = 0;
+            bar->begun = now();
+            bar->drawn = in->progress->is_tty ? 0 : bar->begun;
+            return bar;
+        }
+    return NULL;
+}
+
+static bool is_due(const Progress *p, const Bar *bar, double t) {
+    return t - bar->drawn >= (p->is_tty ? 0.1 : 10);
+}
+
+void progress_step(Interp *in, struct Bar *bar) {
+    double t = now();
+    bar->ended++;
+    mark_push(bar, stream_count(in->stream));
+    if (is_due(in->progress, bar, t)) {
+        stream_poll(in->stream); /* acknowledgements and tracked values that have come meanwhile */
+        draw(in->progress, bar, t);
+    }
+}
+
+static void bar_free(Progress *p, Bar *bar) {
+    for (Bar **b = &p->bars; *b; b = &(*b)->next)
+        if (*b == bar) {
+            *b = bar->next;
+            break;
+        }
+    value_drop(bar->over);
+    free(bar->label);
+    free(bar->mark);
+    free(bar);
+}
+
+static bool last_line(void *ctx, const Reply *r, Err *err) {
+    Bar *bar = ctx;
+    (void)r;
+    (void)err;
+    bar->n = 0; /* everything before this effect is done */
+    draw(bar->in->progress, bar, now());
+    if (bar->in->progress->is_tty && !bar->is_hushed) fputs("\n", stderr);
+    return true;
+}
+
+static void last_drop(void *ctx) {
+    Bar *bar = ctx;
+    bar_free(bar->in->progress, bar);
+}
+
+/* The loop is over, its work may not be: the last line is drawn when the stream has come this
+ * far. */
+void progress_end(Interp *in, struct Bar *bar) {
+    value_set(&bar->over, v_none());
+    if (stream_mode(in->stream) == STREAM_LIVE && bar_done(bar) < bar->ended) {
+        Attr attr = {.key = ATTR_FORMAT, .n = 0, .str = ""};
+        Effect ef = {.op = OP_NOTE,
+                     .attr = &attr,
+                     .n_attr = 1,
+                     .done = last_line,
+                     .drop = last_drop,
+                     .ctx = bar};
+        LangError ignored = {0};
+        stream_effect(in->stream, &ef, interp_span(in), &ignored);
+        return;
+    }
+    last_line(bar, NULL, NULL);
+    last_drop(bar);
+}
+
+void progress_move(Interp *in, Value from, Value to) {
+    for (Bar *bar = in->progress->bars; bar; bar = bar->next)
+        if (value_is_heap(from) && value_is_heap(bar->over) && bar->over.heap == from.heap) {
+            value_set(&bar->over, value_ref(to));
+            return;
+        }
+}
+
+void progress_drop(Interp *in) {
+    for (Bar *bar = in->progress ? in->progress->bars : NULL; bar; bar = bar->next)
+        value_set(&bar->over, v_none());
+}
+
+void progress_fini(Interp *in) {
+    Progress *p = in->progress;
+    if (!p) return;
+    while (p->bars) bar_free(p, p->bars);
+    if (p->csv) fclose(p->csv);
+    free(p);
+    in->progress = NULL;
+}
+
+static bool bi_progress(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value v = arg[0], over, el;
+    if (arg[1].kind != V_STR)
+        return error_set(e, "progress: the label is a string, not %s", value_type_name(arg[1]));
+    if (v.kind == V_INT) {
+        over = v_range(0, v.i, 1);
+    } else if (v.kind == V_RANGE) {
+        over = v_range(v.range->start, v.range->stop, v.range->step);
+    } else {
+        Iter it;
+        int more;
+        TRY(iter_open(in, in->at, v, &it, e));
+        over = v_list(in, 0);
+        while ((more = iter_next(in, &it, &el, e)) > 0) list_push(over.list, el);
+        iter_close(in, &it);
+        if (more < 0) {
+            value_drop(over);
+            return false;
+        }
+    }
+    Progress *p = state(in);
+    for (Bar *bar = p->bars, *next; bar; bar = next) { /* bars whose loop never came */
+        next = bar->next;
+        if (value_is_heap(bar->over) && bar->over.heap->refs == 1) bar_free(p, bar);
+    }
+    if (!p->bars) p->tracked[0] = 0; /* another loop's */
+    Bar *bar = xcalloc(1, sizeof *bar);
+    bar->in = in;
+    bar->over = value_ref(over);
+    bar->label = xstrdup(arg[1].str->s);
+    bar->total = sequence_count(over);
+    bar->next = p->bars;
+    p->bars = bar;
+    *out = over;
+    return true;
+}
+
+/* ---- tracked scalars ---- */
+
+typedef struct Track {
+    Interp *in;
+    int64_t step;
+    int n; /* names in order; value from the reply where operand >= 0 */
+    struct {
+        char name[64];
+        double v;
+        int operand;
+    } item[];
+} Track;
+
+static double reply_number(const ReplyValue *v) { return element_float(v->type.dtype, v->data); }
+
+static bool open_csv(Interp *in, Err *err) {
+    Progress *p = state(in);
+    char path[4096];
+    const char *dir = in->config.log_dir;
+    if (p->csv) return true;
+    mkdir(dir, 0777);
+    snprintf(path, sizeof path, "%s/metrics.csv", dir);
+    p->csv = fopen(path, "w");
+    if (!p->csv) return err_set(err, ERR_IO, "cannot write %s: %s", path, strerror(errno));
+    fputs("step,name,value\n", p->csv);
+    return true;
+}
+
+static bool track_done(void *ctx, const Reply *r, Err *err) {
+    Track *t = ctx;
+    Progress *p = state(t->in);
+    size_t at = 0;
+    if (t->in->config.log_dir) TRY(open_csv(t->in, err));
+    for (int i = 0; i < t->n; i++) {
+        double v = t->item[i].operand >= 0 && (uint32_t)t->item[i].operand < r->n
+                       ? reply_number(&r->value[t->item[i].operand])
+                       : t->item[i].v;
+        int n = snprintf(p->tracked + at, sizeof p->tracked - at, "%s%s %.4g", i ? "  " : "",
+                         t->item[i].name, v);
+        at = n > 0 && at + (size_t)n < sizeof p->tracked ? at + (size_t)n : at;
+        p->tracked[at] = 0;
+        if (p->csv) {
+            Bytes b = {0};
+            format_double(v, &b);
+            fprintf(p->csv, "%lld,%s,%s\n", (long long)t->step, t->item[i].name, b.data);
+            bytes_fini(&b);
+        }
+    }
+    if (p->csv) fflush(p->csv);
+    double t_now = now();
+    if (p->bars && p->bars->ended &&
+        is_due(p, p->bars, t_now)) /* the program may be waiting: the bar goes on */
+        draw(p, p->bars, t_now);
+    return true;
+}
+
+static void put_json_number(Bytes *b, double v) {
+    if (isfinite(v))
+        format_double(v, b);
+    else
+        bytes_puts(b, "null");
+}
+
+static bool bi_track(Interp *in, const Value *arg, Value *out, LangError *e) {
+    MapV *m = arg[0].map;
+    size_t n = map_count(m);
+    Handle *handle[MAX_TRACKED];
+    Value key, v;
+    if (!n || n > MAX_TRACKED)
+        return error_set(e,
+                         n ? "track: more than %d values" : "track needs names: track(loss=loss)",
+                         MAX_TRACKED);
+    Track *t = xcalloc(1, sizeof *t + n * sizeof *t->item);
+    Bytes keys = {0}, meta = {0};
+    int n_operands = 0;
+    bool ok = true;
+    t->in = in;
+    t->step = state(in)->step++;
+    bytes_puts(&keys, "");
+    for (size_t i = 0; ok && mapv_at(m, i, &key, &v); i++) {
+        snprintf(t->item[i].name, sizeof t->item[i].name, "%s", key.str->s);
+        t->item[i].operand = -1;
+        t->n++;
+        if (v.kind == V_TENSOR) {
+            char shape[256];
+            const TensorType *type = tensor_type(v.tensor);
+            if (type_numel(type) != 1)
+                ok = error_set(e, "track needs single numbers, but '%s' has shape %s", key.str->s,
+                               type_shape_text(type, shape));
+            t->item[i].operand = n_operands;
+            bytes_printf(&keys, "%s%s", n_operands ? "\n" : "", key.str->s);
+            handle[n_operands++] = v.tensor->handle;
+        } else if (value_is_number(v)) {
+            t->item[i].v = value_double(v);
+            bytes_printf(&meta, "%s\"%s\": ", meta.n ? ", " : "{", key.str->s);
+            put_json_number(&meta, t->item[i].v);
+        } else {
+            ok =
+                error_set(e, "track needs numbers, but '%s' is %s", key.str->s, value_type_name(v));
+        }
+    }
+    if (meta.n) bytes_puts(&meta, "}");
+    Attr attr[2] = {{.key = ATTR_KEYS, .n = (uint32_t)keys.n, .str = keys.data},
+                    {.key = ATTR_META, .n = (uint32_t)meta.n, .str = meta.data}};
+    Effect ef = {OP_TRACK, attr, meta.n ? 2 : 1, handle, n_operands, track_done, free, t};
+    if (ok)
+        ok = stream_effect(in->stream, &ef, interp_span(in), e);
+    else
+        free(t);
+    bytes_fini(&keys);
+    bytes_fini(&meta);
+    *out = v_none();
+    return ok;
+}
+
+const Builtin builtins_progress[] = {
+    {"progress", "over, label=\"\"", bi_progress,
+     "A loop with a line on stderr that shows how far it is: a number or a list.", 0, -1},
+    {"track", "**values", bi_track,
+     "Shows scalars on the progress line, and logs them under --log-dir, when they arrive.", 0, -1},
+    {NULL}};

@@ -1,0 +1,29 @@
+/* show.h: tensors as text, by PyTorch's rules (LANGUAGE 1.3), from the values that a reply brings.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_TEXT_SHOW_H
+#define GT_LANG_TEXT_SHOW_H
+#include "runtime/wire/wire.h"
+
+typedef struct PrintOptions {
+    int precision, edgeitems, threshold, linewidth;
+    int sci; /* -1 auto, 0, 1 */
+} PrintOptions;
+extern const PrintOptions print_defaults; /* 4, 3, 1000, 80, -1 */
+
+/* tensor([[1., 2.],\n        [3., 4.]]) with dtype=, shape= and requires_grad= suffixes; indent:
+ * columns before "tensor(". */
+void show_tensor(const ReplyValue *v, const PrintOptions *p, bool requires_grad, int indent,
+                 Bytes *out);
+/* One value by a format spec ("" = str: a 0-d tensor as the shortest decimal of its dtype, others
+ * as show_tensor). */
+bool show_value(const ReplyValue *v, const char *spec, size_t n, const PrintOptions *p, int indent,
+                Bytes *out, Err *err);
+/* The text of a PRINT, WRITE, ASSERT or NOTE instruction: {} and {:spec} of `format` replaced by
+ * the reply's values in order,
+ * {{ and }} by braces. {!r} is echo's form, tensor(3.14) also for rank 0; {!rg} adds
+ * requires_grad=true; {!t} is bytes as text. Used live and by replay alike. */
+bool show_format(const char *format, size_t n, const Reply *r, const PrintOptions *p, Bytes *out,
+                 Err *err);
+/* Appends text to a format string so that it comes out as itself (doubles braces). */
+void show_escape(const char *s, size_t n, Bytes *format);
+#endif

@@ -1,0 +1,109 @@
+/* cycles.c: containers that only hold each other. Reference counts free everything else at once,
+ * so this runs rarely: when the number of containers has doubled, after statements at the
+ * prompt, and at the end.
+ *
+ * Trial deletion (D. F. Bacon and V. T. Rajan, "Concurrent cycle collection in reference counted
+ * systems", ECOOP 2001, in the simple form that CPython uses): subtract from every count the
+ * references that containers hold; what stays above zero is held from outside, with all that it
+ * reaches; the rest is garbage. References on the C stack count as outside by themselves.
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/eval.h"
+#include <stdlib.h>
+
+enum { COLLECT_MIN = 10000 };
+#define REACHED UINT32_MAX /* mark of a container that is known to live */
+
+typedef struct Work {
+    Container **item;
+    size_t n, cap;
+} Work;
+typedef void (*Visit)(Work *w, Container *c);
+
+static void kid(Work *w, Value v, Visit visit) {
+    switch (v.kind) {
+    case V_LIST:
+    case V_MAP:
+    case V_FN:
+    case V_BOUND:
+    case V_MODULE:
+    case V_OBJECT:
+    case V_CELL: visit(w, (Container *)v.heap); break;
+    default: break; /* strings, ranges, tensors and text hold no containers */
+    }
+}
+
+static void each_kid(Work *w, Container *c, Visit visit) {
+    switch (c->h.kind) {
+    case V_LIST: {
+        const List *l = (const List *)c;
+        for (uint32_t i = 0; i < l->n; i++) kid(w, l->v[i], visit);
+        break;
+    }
+    case V_MAP: {
+        const MapV *m = (const MapV *)c;
+        for (uint32_t i = 0; i < m->n; i++) kid(w, m->entry[i].value, visit);
+        break;
+    }
+    case V_CELL: kid(w, ((const Cell *)c)->v, visit); break;
+    case V_FN: {
+        const Fn *f = (const Fn *)c;
+        for (int i = 0; i < f->n_cells; i++) visit(w, &f->cell[i]->c);
+        break;
+    }
+    case V_BOUND:
+        kid(w, ((const Bound *)c)->self, visit);
+        kid(w, ((const Bound *)c)->f, visit);
+        break;
+    case V_MODULE:
+        if (((const Module *)c)->make) visit(w, &((const Module *)c)->make->c);
+        if (((const Module *)c)->method) visit(w, &((const Module *)c)->method->c);
+        break;
+    case V_OBJECT:
+        if (((const Object *)c)->module) visit(w, &((const Object *)c)->module->c);
+        if (((const Object *)c)->field) visit(w, &((const Object *)c)->field->c);
+        break;
+    default: break;
+    }
+}
+
+static void subtract(Work *w, Container *c) {
+    (void)w;
+    c->mark--;
+}
+
+static void reach(Work *w, Container *c) {
+    if (c->mark == REACHED) return;
+    c->mark = REACHED;
+    if (w->n == w->cap) {
+        w->cap = w->cap ? w->cap * 2 : 1024;
+        w->item = xrealloc(w->item, w->cap * sizeof *w->item);
+    }
+    w->item[w->n++] = c;
+}
+
+void cycles_collect(Interp *in) {
+    Container *head = &in->containers;
+    Work w = {0};
+    if (in->is_freeing) return;
+    for (Container *c = head->next; c != head; c = c->next) c->mark = c->h.refs;
+    for (Container *c = head->next; c != head; c = c->next) each_kid(&w, c, subtract);
+    for (Container *c = head->next; c != head; c = c->next)
+        if (c->mark != 0 && c->mark != REACHED) {
+            reach(&w, c);
+            while (w.n) each_kid(&w, w.item[--w.n], reach);
+        }
+    for (Container *c = head->next; c != head; c = c->next)
+        if (c->mark == 0) {
+            if (w.n == w.cap) {
+                w.cap = w.cap ? w.cap * 2 : 1024;
+                w.item = xrealloc(w.item, w.cap * sizeof *w.item);
+            }
+            c->h.refs++; /* none goes while the others are being cleared */
+            w.item[w.n++] = c;
+        }
+    for (size_t i = 0; i < w.n; i++) container_clear(w.item[i]);
+    for (size_t i = 0; i < w.n; i++)
+        if (--w.item[i]->h.refs == 0) heap_free(&w.item[i]->h);
+    free(w.item);
+    in->collect_at = in->n_containers * 2 > COLLECT_MIN ? in->n_containers * 2 : COLLECT_MIN;
+}

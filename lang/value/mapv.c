@@ -1,0 +1,159 @@
+/* mapv.c: the language's maps: insertion order, keys strings or ints, compact entries with an
+ * open-addressed index beside them (none below nine entries, where a scan of hashes is as fast).
+ * Removal leaves a hole that the next growth, or the next walk by position, closes.
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/eval.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCAN_MAX = 8 };
+#define HOLE UINT32_MAX
+
+static uint64_t key_hash(Value key) {
+    if (key.kind == V_STR) return str_hash(key.str);
+    uint64_t h = (uint64_t)key.i * 0x9E3779B97F4A7C15u;
+    return (h ^ h >> 32) << 1; /* even, where hashes of strings are odd: kinds never meet */
+}
+
+static bool key_equal(const MapEntry *en, Value key, uint64_t hash) {
+    if (en->hash != hash || en->key.kind != key.kind) return false;
+    if (key.kind == V_INT) return en->key.i == key.i;
+    return en->key.str == key.str ||
+           (en->key.str->n == key.str->n && !memcmp(en->key.str->s, key.str->s, key.str->n));
+}
+
+Value v_map(Interp *in) {
+    return (Value){.kind = V_MAP, .map = container_new(in, V_MAP, sizeof(MapV))};
+}
+
+size_t map_count(const MapV *m) { return m->n_live; }
+
+static uint32_t find(const MapV *m, Value key, uint64_t hash) {
+    if (!m->index) {
+        for (uint32_t i = 0; i < m->n; i++)
+            if (key_equal(&m->entry[i], key, hash)) return i;
+        return HOLE;
+    }
+    uint32_t mask = m->index_cap - 1;
+    for (uint32_t s = (uint32_t)(hash ^ hash >> 29) & mask;; s = (s + 1) & mask) {
+        uint32_t i = m->index[s];
+        if (!i) return HOLE;
+        if (i != HOLE && key_equal(&m->entry[i - 1], key, hash)) return i - 1;
+    }
+}
+
+/* Closes holes, makes room for one more entry and rebuilds the index. */
+static void rebuild(MapV *m) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < m->n; i++)
+        if (m->entry[i].key.kind != V_UNDEF) m->entry[n++] = m->entry[i];
+    m->n = n;
+    assert(n == m->n_live);
+    /* A quarter stays free, else removing and adding in turn would rebuild each time. */
+    if (n >= m->cap - m->cap / 4) {
+        assert(m->cap < UINT32_MAX / 4);
+        m->cap = m->cap ? m->cap * 2 : 4;
+        m->entry = xrealloc(m->entry, m->cap * sizeof *m->entry);
+    }
+    free(m->index);
+    m->index = NULL;
+    if (m->cap <= SCAN_MAX) return;
+    for (m->index_cap = 16; m->index_cap < m->cap * 2; m->index_cap *= 2) {}
+    m->index = xcalloc(m->index_cap, sizeof *m->index);
+    uint32_t mask = m->index_cap - 1;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t hash = m->entry[i].hash;
+        uint32_t s = (uint32_t)(hash ^ hash >> 29) & mask;
+        while (m->index[s]) s = (s + 1) & mask;
+        m->index[s] = i + 1;
+    }
+}
+
+Value *map_find(const MapV *m, Value key) {
+    if (key.kind != V_STR && key.kind != V_INT) return NULL;
+    uint32_t i = find(m, key, key_hash(key));
+    return i == HOLE ? NULL : &m->entry[i].value;
+}
+
+Value *map_find_name(const MapV *m, const char *interned) {
+    size_t n = strlen(interned);
+    uint64_t hash = hash_bytes(interned, n, 0) | 1;
+    if (!m->index) {
+        for (uint32_t i = 0; i < m->n; i++) {
+            const MapEntry *en = &m->entry[i];
+            if (en->hash == hash && en->key.kind == V_STR && en->key.str->n == n &&
+                !memcmp(en->key.str->s, interned, n))
+                return &m->entry[i].value;
+        }
+        return NULL;
+    }
+    Value key = v_str(interned, n);
+    Value *v = map_find(m, key);
+    value_drop(key);
+    return v;
+}
+
+void mapv_put(MapV *m, Value key, Value v) {
+    assert(key.kind == V_STR || key.kind == V_INT);
+    uint64_t hash = key_hash(key);
+    uint32_t i = find(m, key, hash);
+    if (i != HOLE) {
+        value_drop(key);
+        value_set(&m->entry[i].value, v);
+        return;
+    }
+    if (m->n == m->cap) rebuild(m);
+    m->entry[m->n] = (MapEntry){key, v, hash};
+    m->n++;
+    m->n_live++;
+    m->version++;
+    if (!m->index) return;
+    uint32_t mask = m->index_cap - 1, s = (uint32_t)(hash ^ hash >> 29) & mask;
+    while (m->index[s] && m->index[s] != HOLE) s = (s + 1) & mask;
+    m->index[s] = m->n;
+}
+
+bool mapv_remove(MapV *m, Value key, Value *old) {
+    if (key.kind != V_STR && key.kind != V_INT) return false;
+    uint64_t hash = key_hash(key);
+    uint32_t i = find(m, key, hash);
+    if (i == HOLE) return false;
+    if (m->index) {
+        uint32_t mask = m->index_cap - 1, s = (uint32_t)(hash ^ hash >> 29) & mask;
+        while (m->index[s] != i + 1) s = (s + 1) & mask;
+        m->index[s] = HOLE;
+    }
+    MapEntry *en = &m->entry[i];
+    *old = en->value;
+    Value gone = en->key;
+    *en = (MapEntry){.key = {.kind = V_UNDEF}};
+    m->n_live--;
+    m->version++;
+    value_drop(gone);
+    return true;
+}
+
+bool mapv_at(const MapV *m, size_t i, Value *key, Value *value) {
+    if (m->n != m->n_live)
+        rebuild((MapV *)m); /* the same map to everyone who looks by key or order */
+    if (i >= m->n) return false;
+    *key = m->entry[i].key;
+    *value = m->entry[i].value;
+    return true;
+}
+
+void mapv_clear(MapV *m) {
+    MapEntry *entry = m->entry;
+    uint32_t n = m->n;
+    free(m->index);
+    m->entry = NULL;
+    m->index = NULL;
+    m->n = m->n_live = m->cap = 0;
+    m->version++;
+    for (uint32_t i = 0; i < n; i++) {
+        value_drop(entry[i].key);
+        value_drop(entry[i].value);
+    }
+    free(entry);
+}

@@ -1,0 +1,286 @@
+/* value.c: making, comparing and giving up values. Containers whose last reference goes are put
+ * on the interpreter's list of dead ones and freed in a loop, so that a list nested a million
+ * deep costs no C stack. Maps live in mapv.c, text in text.c, tensors in tensor.c.
+ * SPDX-License-Identifier: MIT */
+#include "lang/value/value.h"
+#include "lang/eval/eval.h"
+#include "lang/tensor/tensor.h"
+#include "lang/error/utf8.h"
+#include "runtime/base/map.h"
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    EQUAL_DEPTH = 1000
+}; /* nested containers that == follows; deeper ones compare by identity */
+
+/* ---- strings ---- */
+
+Value v_str(const char *s, size_t n) {
+    assert(n < UINT32_MAX);
+    Str *str = xmalloc(sizeof *str + n + 1);
+    *str = (Str){.h = {1, V_STR}, .n = (uint32_t)n, .n_chars = UINT32_MAX};
+    if (s) memcpy(str->s, s, n);
+    str->s[n] = 0;
+    return (Value){.kind = V_STR, .str = str};
+}
+
+Value v_cstr(const char *s) { return v_str(s, strlen(s)); }
+
+size_t str_chars(Str *s) {
+    if (s->n_chars == UINT32_MAX) s->n_chars = (uint32_t)utf8_count(s->s, s->n);
+    return s->n_chars;
+}
+
+size_t str_offset(Str *s, size_t i) { return str_chars(s) == s->n ? i : utf8_skip(s->s, s->n, i); }
+
+uint64_t str_hash(Str *s) {
+    if (!s->hash) s->hash = hash_bytes(s->s, s->n, 0) | 1;
+    return s->hash;
+}
+
+const char *value_name(Value v) { return v.kind == V_STR ? intern(v.str->s, v.str->n) : NULL; }
+
+/* ---- containers ---- */
+
+void *container_new(Interp *in, ValueKind kind, size_t size_bytes) {
+    Container *c = xcalloc(1, size_bytes);
+    c->h = (Heap){1, (uint8_t)kind};
+    c->in = in;
+    c->next = in->containers.next;
+    c->prev = &in->containers;
+    c->next->prev = c;
+    in->containers.next = c;
+    in->n_containers++;
+    return c;
+}
+
+static void container_unlink(Container *c) {
+    c->prev->next = c->next;
+    c->next->prev = c->prev;
+    c->in->n_containers--;
+}
+
+Value v_list(Interp *in, size_t cap) {
+    List *l = container_new(in, V_LIST, sizeof *l);
+    if (cap) {
+        l->v = xmalloc(cap * sizeof *l->v);
+        l->cap = (uint32_t)cap;
+    }
+    return (Value){.kind = V_LIST, .list = l};
+}
+
+Value v_range(int64_t start, int64_t stop, int64_t step) {
+    assert(step != 0);
+    Range *r = xmalloc(sizeof *r);
+    *r = (Range){{1, V_RANGE}, start, stop, step};
+    return (Value){.kind = V_RANGE, .range = r};
+}
+
+int64_t range_count(const Range *r) {
+    /* In unsigned arithmetic: the span of two int64 fits uint64. */
+    uint64_t span, step;
+    if (r->step > 0) {
+        if (r->stop <= r->start) return 0;
+        span = (uint64_t)r->stop - (uint64_t)r->start;
+        step = (uint64_t)r->step;
+    } else {
+        if (r->stop >= r->start) return 0;
+        span = (uint64_t)r->start - (uint64_t)r->stop;
+        step = 0 - (uint64_t)r->step;
+    }
+    uint64_t n = (span - 1) / step + 1;
+    return n > INT64_MAX ? INT64_MAX : (int64_t)n;
+}
+
+int64_t range_at(const Range *r, int64_t i) {
+    return (int64_t)((uint64_t)r->start + (uint64_t)i * (uint64_t)r->step);
+}
+
+void list_push(List *l, Value v) {
+    if (l->n == l->cap) {
+        assert(l->cap < UINT32_MAX / 2);
+        l->cap = l->cap ? l->cap * 2 : 4;
+        l->v = xrealloc(l->v, l->cap * sizeof *l->v);
+    }
+    l->v[l->n++] = v;
+}
+
+Value list_get(const List *l, int64_t i) {
+    assert(i >= 0 && i < (int64_t)l->n);
+    return l->v[i];
+}
+
+Value sequence_at(Value v, int64_t i) {
+    return v.kind == V_LIST ? value_ref(v.list->v[i]) : v_int(range_at(v.range, i));
+}
+
+MapV *object_fields(const Object *o) { return o->field; }
+
+/* What a container holds is given up; the container's own memory stays. Also how the collector
+ * breaks cycles. */
+void container_clear(Container *c) {
+    switch (c->h.kind) {
+    case V_LIST: {
+        List *l = (List *)c;
+        Value *v = l->v;
+        uint32_t n = l->n;
+        l->v = NULL;
+        l->n = l->cap = 0;
+        for (uint32_t i = 0; i < n; i++) value_drop(v[i]);
+        free(v);
+        break;
+    }
+    case V_MAP: mapv_clear((MapV *)c); break;
+    case V_CELL: value_set(&((Cell *)c)->v, v_none()); break;
+    case V_FN: {
+        Fn *f = (Fn *)c;
+        int n = f->n_cells;
+        f->n_cells = 0;
+        for (int i = 0; i < n; i++) value_drop((Value){.kind = V_CELL, .cell = f->cell[i]});
+        break;
+    }
+    case V_BOUND:
+        value_set(&((Bound *)c)->self, v_none());
+        value_set(&((Bound *)c)->f, v_none());
+        break;
+    case V_MODULE: {
+        Module *m = (Module *)c;
+        Fn *make = m->make;
+        MapV *method = m->method;
+        m->make = NULL;
+        m->method = NULL;
+        if (make) value_drop((Value){.kind = V_FN, .fn = make});
+        if (method) value_drop((Value){.kind = V_MAP, .map = method});
+        break;
+    }
+    case V_OBJECT: {
+        Object *o = (Object *)c;
+        Module *m = o->module;
+        MapV *field = o->field;
+        o->module = NULL;
+        o->field = NULL;
+        if (field) value_drop((Value){.kind = V_MAP, .map = field});
+        if (m) value_drop((Value){.kind = V_MODULE, .module = m});
+        break;
+    }
+    default: panic("not a container: kind %d", c->h.kind);
+    }
+}
+
+static void container_free(Container *c) {
+    Interp *in = c->in;
+    container_unlink(c);
+    c->next = in->dead;
+    in->dead = c;
+    if (in->is_freeing) return;
+    in->is_freeing = true;
+    while ((c = in->dead)) {
+        in->dead = c->next;
+        container_clear(c);
+        free(c);
+    }
+    in->is_freeing = false;
+}
+
+void heap_free(Heap *h) {
+    switch (h->kind) {
+    case V_STR:
+    case V_RANGE: free(h); break;
+    case V_TEXT:
+        pieces_fini(&((Text *)h)->p);
+        free(h);
+        break;
+    case V_TENSOR: tensor_free((Tensor *)h); break;
+    case V_SLICE: slice_free((Slice *)h); break;
+    default: container_free((Container *)h);
+    }
+}
+
+/* ---- names and equality ---- */
+
+const char *value_type_name(Value v) {
+    static const char *const name[] = {
+        [V_NONE] = "none",     [V_BOOL] = "bool",     [V_INT] = "int",      [V_FLOAT] = "float",
+        [V_DTYPE] = "dtype",   [V_BUILTIN] = "fn",    [V_ELLIPSIS] = "...", [V_UNDEF] = "undefined",
+        [V_STR] = "str",       [V_TEXT] = "str",      [V_LIST] = "list",    [V_RANGE] = "list",
+        [V_MAP] = "map",       [V_FN] = "fn",         [V_BOUND] = "fn",     [V_MODULE] = "module",
+        [V_OBJECT] = "object", [V_TENSOR] = "tensor", [V_CELL] = "cell",    [V_SLICE] = "slice"};
+    if (v.kind == V_OBJECT && v.obj->module) return v.obj->module->name;
+    return name[v.kind];
+}
+
+/* -1, 0, 1, or 2 when unordered (nan). Exact between int and float. */
+int number_compare(Value a, Value b) {
+    if (a.kind == V_BOOL) a = v_int(a.b);
+    if (b.kind == V_BOOL) b = v_int(b.b);
+    if (a.kind == V_INT && b.kind == V_INT) return (a.i > b.i) - (a.i < b.i);
+    if (a.kind == V_FLOAT && b.kind == V_FLOAT)
+        return isnan(a.f) || isnan(b.f) ? 2 : (a.f > b.f) - (a.f < b.f);
+    if (a.kind == V_FLOAT) {
+        int c = number_compare(b, a);
+        return c == 2 ? 2 : -c;
+    }
+    if (isnan(b.f)) return 2;
+    if (b.f >= 0x1p63) return -1;
+    if (b.f < -0x1p63) return 1;
+    int64_t whole = (int64_t)b.f;
+    if (a.i != whole) return a.i > whole ? 1 : -1;
+    double rest = b.f - (double)whole;
+    return (rest < 0) - (rest > 0);
+}
+
+static bool equal(Value a, Value b, int depth);
+
+static bool is_sequence(Value v) { return v.kind == V_LIST || v.kind == V_RANGE; }
+
+static bool sequence_equal(Value a, Value b, int depth) {
+    int64_t n = sequence_count(a);
+    if (n != sequence_count(b)) return false;
+    for (int64_t i = 0; i < n; i++)
+        if (!equal(a.kind == V_LIST ? a.list->v[i] : v_int(range_at(a.range, i)),
+                   b.kind == V_LIST ? b.list->v[i] : v_int(range_at(b.range, i)), depth + 1))
+            return false;
+    return true;
+}
+
+static bool map_equal(const MapV *a, const MapV *b, int depth) {
+    if (map_count(a) != map_count(b)) return false;
+    Value k, v;
+    for (size_t i = 0; mapv_at(a, i, &k, &v); i++) {
+        const Value *w = map_find(b, k);
+        if (!w || !equal(v, *w, depth + 1)) return false;
+    }
+    return true;
+}
+
+static bool equal(Value a, Value b, int depth) {
+    if (value_is_number(a) && value_is_number(b)) return number_compare(a, b) == 0;
+    if (is_sequence(a) && is_sequence(b))
+        return value_same(a, b) || (depth < EQUAL_DEPTH && sequence_equal(a, b, depth));
+    if (a.kind == V_DTYPE && b.kind == V_STR) return dtype_find(b.str->s, b.str->n) == a.dtype;
+    if (a.kind == V_STR && b.kind == V_DTYPE) return equal(b, a, depth);
+    if (a.kind != b.kind) return false;
+    switch (a.kind) {
+    case V_NONE:
+    case V_ELLIPSIS: return true;
+    case V_DTYPE: return a.dtype == b.dtype;
+    case V_STR:
+        return a.str == b.str || (a.str->n == b.str->n && !memcmp(a.str->s, b.str->s, a.str->n));
+    case V_MAP: return a.map == b.map || (depth < EQUAL_DEPTH && map_equal(a.map, b.map, depth));
+    default: return value_same(a, b);
+    }
+}
+
+bool value_equal(Value a, Value b) { return equal(a, b, 0); }
+
+bool value_same(Value a, Value b) {
+    if (a.kind != b.kind) return false;
+    if (a.kind == V_BUILTIN) return a.builtin == b.builtin;
+    if (a.kind == V_BOUND)
+        return value_same(a.bound->self, b.bound->self) && value_same(a.bound->f, b.bound->f);
+    if (a.kind == V_STR || a.kind < V_STR) return equal(a, b, 0);
+    return a.heap == b.heap;
+}

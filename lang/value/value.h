@@ -1,0 +1,218 @@
+/* value.h: values of the language: a kind and 8 bytes, heap objects behind reference counts.
+ *
+ * Ownership: a Value that a function returns or stores is a reference of its own; parameters are
+ * borrowed unless the comment says "consumes". value_drop gives one up; when a tensor's last
+ * reference goes, `free` is emitted there and then. Containers that can form cycles (lists,
+ * maps, functions, objects, cells) are on one intrusive list per interpreter, so that
+ * cycles_collect can find what only they themselves hold.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_VALUE_VALUE_H
+#define GT_LANG_VALUE_VALUE_H
+#include "lang/syntax/ast.h"
+#include "runtime/base/arena.h"
+#include "runtime/inst/op.h"
+
+typedef enum ValueKind {
+    /* no heap; ELLIPSIS only as a subscript */
+    V_NONE,
+    V_BOOL,
+    V_INT,
+    V_FLOAT,
+    V_DTYPE,
+    V_BUILTIN,
+    V_ELLIPSIS,
+    V_UNDEF, /* a variable without a value: never leaves the evaluator */
+    V_STR,
+    V_TEXT,
+    V_LIST,
+    V_RANGE,
+    V_MAP,
+    V_FN,
+    V_BOUND,
+    V_MODULE,
+    V_OBJECT,
+    V_TENSOR,
+    V_CELL,
+    V_SLICE /* a:b:c, only as a subscript */
+} ValueKind;
+
+typedef struct Heap {
+    uint32_t refs;
+    uint8_t kind;
+} Heap; /* first member of all heap values */
+typedef struct Str Str;
+typedef struct List List;
+typedef struct MapV MapV;
+typedef struct Fn Fn;
+typedef struct Object Object;
+typedef struct Tensor Tensor;
+typedef struct Range Range;
+typedef struct Text Text;
+typedef struct Slice Slice;
+typedef struct Bound Bound;
+typedef struct Cell Cell;
+typedef struct Module Module;
+typedef struct Builtin Builtin;
+typedef struct Interp Interp;
+
+typedef struct Value {
+    uint8_t kind;
+    union {
+        bool b;
+        int64_t i;
+        double f;
+        DType dtype;
+        const Builtin *builtin;
+        Heap *heap;
+        Str *str;
+        Text *text;
+        List *list;
+        Range *range;
+        MapV *map;
+        Fn *fn;
+        Bound *bound;
+        Object *obj;
+        Tensor *tensor;
+        Cell *cell;
+        Slice *slice;
+        Module *module;
+    };
+} Value;
+
+/* UTF-8, NUL after n bytes; n_chars: str_chars */
+struct Str {
+    Heap h;
+    uint32_t n, n_chars;
+    uint64_t hash;
+    char s[];
+};
+/* What may form cycles starts with a Container: linked into the interpreter's list. mark is the
+ * collector's. */
+typedef struct Container {
+    Heap h;
+    uint32_t mark;
+    Interp *in;
+    struct Container *prev, *next;
+} Container;
+struct List {
+    Container c;
+    uint32_t n, cap;
+    Value *v;
+};
+struct Range {
+    Heap h;
+    int64_t start, stop, step;
+}; /* step != 0 */
+struct Slice {
+    Heap h;
+    Value start, stop, step;
+}; /* V_NONE where absent; freed by slice_free */
+struct Cell {
+    Container c;
+    Value v;
+}; /* a captured variable */
+struct Fn {
+    Container c;
+    const AstFn *ast;
+    struct Globals *globals;
+    int n_cells;
+    Cell *cell[];
+};
+struct Bound {
+    Container c;
+    Value self, f;
+}; /* object and method, made on access */
+/* method: name -> V_FN, self passed apart */
+struct Module {
+    Container c;
+    const char *name;
+    Fn *make;
+    MapV *method;
+};
+struct Object {
+    Container c;
+    Module *module;
+    MapV *field;
+}; /* fields in order of assignment */
+
+/* Text being put together for print, write, assert, f-strings: `format` is text with braces
+ * doubled and one {} or {:spec} per tensor, in order (show.h); t[] are references of its own.
+ * "{!r}" is echo's form, tensor(3.14); "{}" is 3.14 for rank 0; a g after the r, "{!rg}", adds
+ * requires_grad=true; "{!t}" is a tensor's bytes as text. No tensor is fetched by putting it in. */
+typedef struct Pieces {
+    Bytes format;
+    Tensor **t;
+    int n, cap;
+} Pieces;
+struct Text {
+    Heap h;
+    Pieces p;
+}; /* a string with tensors in it that nobody has looked at yet */
+void pieces_text(Pieces *p, const char *s, size_t n);
+/* between the braces: "", ":.4f", "!r" */
+void pieces_tensor(Pieces *p, Tensor *t, const char *spec, size_t n);
+/* print's form, or echo's */
+bool pieces_value(Interp *in, Pieces *p, Value v, bool is_repr, LangError *e);
+void pieces_fini(Pieces *p);
+Value v_pieces(Pieces *p); /* consumes: V_STR when there is no tensor in it, else V_TEXT */
+
+/* ---- making; the result is a new reference ---- */
+static inline Value v_none(void) { return (Value){.kind = V_NONE}; }
+static inline Value v_bool(bool b) { return (Value){.kind = V_BOOL, .b = b}; }
+static inline Value v_int(int64_t i) { return (Value){.kind = V_INT, .i = i}; }
+static inline Value v_float(double f) { return (Value){.kind = V_FLOAT, .f = f}; }
+static inline Value v_dtype(DType d) { return (Value){.kind = V_DTYPE, .dtype = d}; }
+Value v_str(const char *s, size_t n);
+Value v_cstr(const char *s);
+Value v_list(Interp *in, size_t cap);
+Value v_map(Interp *in);
+Value v_range(int64_t start, int64_t stop, int64_t step);
+
+static inline bool value_is_number(Value v) {
+    return v.kind == V_INT || v.kind == V_FLOAT || v.kind == V_BOOL;
+}
+static inline bool value_is_heap(Value v) { return v.kind >= V_STR; }
+void heap_free(Heap *h);     /* refs reached 0; values of any depth, no recursion */
+void tensor_free(Tensor *t); /* heap_free's case V_TENSOR (tensor.c) */
+void slice_free(Slice *s);   /* heap_free's case V_SLICE (index.c) */
+static inline Value value_ref(Value v) {
+    if (value_is_heap(v)) v.heap->refs++;
+    return v;
+}
+static inline void value_drop(Value v) {
+    if (value_is_heap(v) && --v.heap->refs == 0) heap_free(v.heap);
+}
+/* consumes v */
+static inline void value_set(Value *slot, Value v) {
+    Value old = *slot;
+    *slot = v;
+    value_drop(old);
+}
+
+const char *value_type_name(Value v); /* "int", "list", a module's name for its objects */
+/* LANGUAGE 2.7, host values; identity for objects and tensors */
+bool value_equal(Value a, Value b);
+bool value_same(Value a, Value b); /* `is` */
+
+size_t str_chars(Str *s);                 /* code points */
+size_t str_offset(Str *s, size_t i);      /* byte offset of code point i <= str_chars */
+void list_push(List *l, Value v);         /* consumes v */
+Value list_get(const List *l, int64_t i); /* borrowed; i in range */
+/* Maps are ordered by insertion; keys are strings or ints. */
+size_t map_count(const MapV *m);
+Value *map_find(const MapV *m, Value key); /* borrowed slot, or NULL; valid until the map changes */
+Value *map_find_name(const MapV *m, const char *interned);
+void mapv_put(MapV *m, Value key, Value v);       /* consumes both */
+bool mapv_remove(MapV *m, Value key, Value *old); /* old: new reference, if found */
+/* i-th live entry in order, borrowed */
+bool mapv_at(const MapV *m, size_t i, Value *key, Value *value);
+
+/* interned text of a V_STR that is a name: for lookups by pointer */
+const char *value_name(Value v);
+MapV *object_fields(const Object *o); /* borrowed */
+
+/* print's form (top level strings bare) and echo's form (strings quoted). Tensors inside are
+ * fetched: may wait and fail. */
+bool value_str(Interp *in, Value v, Bytes *out, LangError *e);
+bool value_repr(Interp *in, Value v, Bytes *out, LangError *e);
+#endif

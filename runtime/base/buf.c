@@ -1,0 +1,73 @@
+/* buf.c: reference-counted bytes. The count is the only field that several threads touch at once;
+ * data is written by its maker before the Buf is shared and never after.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/base/buf.h"
+#include "runtime/base/err.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGN 64
+
+static uint8_t *data_new(size_t cap) {
+    assert(cap <= SIZE_MAX / 4);
+    uint8_t *p = aligned_alloc(ALIGN, cap ? (cap + ALIGN - 1) & ~(size_t)(ALIGN - 1) : ALIGN);
+    if (!p) panic("out of host memory: %zu bytes", cap);
+    return p;
+}
+
+static Buf *buf_make(void *data, size_t n, size_t cap) {
+    Buf *b = xmalloc(sizeof *b);
+    *b = (Buf){.n = n, .cap = cap, .data = data};
+    atomic_init(&b->refs, 1);
+    return b;
+}
+
+Buf *buf_new(size_t cap_bytes) { return buf_make(data_new(cap_bytes), 0, cap_bytes); }
+
+Buf *buf_wrap(void *data, size_t n, void (*release)(void *data, void *ctx), void *ctx) {
+    Buf *b = buf_make(data, n, n);
+    assert(release);
+    b->release = release, b->ctx = ctx;
+    return b;
+}
+
+Buf *buf_copy(const void *data, size_t n) {
+    Buf *b = buf_new(n);
+    if (n) memcpy(b->data, data, n);
+    b->n = n;
+    return b;
+}
+
+Buf *buf_ref(Buf *b) {
+    uint32_t before = atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+    assert(before > 0);
+    return b;
+}
+
+void buf_unref(Buf **bp) {
+    Buf *b = *bp;
+    *bp = NULL;
+    if (!b) return;
+    /* acq_rel: whoever frees must see all that the other holders did with the bytes. */
+    uint32_t before = atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel);
+    assert(before > 0);
+    if (before > 1) return;
+    if (b->release)
+        b->release(b->data, b->ctx);
+    else
+        free(b->data);
+    free(b);
+}
+
+void buf_reserve(Buf *b, size_t extra) {
+    assert(!b->release && atomic_load_explicit(&b->refs, memory_order_relaxed) == 1);
+    assert(extra <= SIZE_MAX / 4);
+    if (b->cap - b->n >= extra) return;
+    size_t cap = b->cap * 2 > b->n + extra ? b->cap * 2 : b->n + extra;
+    uint8_t *data = data_new(cap);
+    if (b->n) memcpy(data, b->data, b->n);
+    free(b->data);
+    b->data = data, b->cap = cap;
+}

@@ -1,0 +1,94 @@
+/* err.c: errors as values, and the two places where the process may stop: a broken invariant and
+ * the host's own memory.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const err_names[ERR_COUNT] = {
+#define ERROR(id, name, doc) [ERR_##id] = name,
+#include "runtime/base/errors.def"
+};
+
+/* vsnprintf into buf of `size` bytes; a text that does not fit ends before the character that would
+ * be cut. */
+static void print_whole(char *buf, size_t size, const char *format, va_list ap) {
+    int n = vsnprintf(buf, size, format, ap);
+    if (n < 0) {
+        buf[0] = 0;
+        return;
+    }
+    if ((size_t)n < size) return;
+    size_t end = size - 1;
+    while (end > 0 && ((unsigned char)buf[end - 1] & 0xC0) == 0x80) end--; /* continuation bytes */
+    size_t tail = size - 1 - end;
+    unsigned char lead = end > 0 ? (unsigned char)buf[end - 1] : 0;
+    size_t wants = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC0 ? 1 : 0;
+    if (wants > 0 && tail < wants) buf[end - 1] = 0;
+}
+
+bool err_set(Err *e, ErrCode code, const char *format, ...) {
+    if (!e) return false;
+    va_list ap;
+    va_start(ap, format);
+    print_whole(e->text, sizeof e->text, format, ap);
+    va_end(ap);
+    e->code = code;
+    e->hint[0] = 0;
+    return false;
+}
+
+bool err_hint(Err *e, const char *format, ...) {
+    if (!e) return false;
+    va_list ap;
+    va_start(ap, format);
+    print_whole(e->hint, sizeof e->hint, format, ap);
+    va_end(ap);
+    return false;
+}
+
+const char *err_name(ErrCode code) {
+    return (unsigned)code < ERR_COUNT ? err_names[code] : "unknown";
+}
+
+_Noreturn void err_panic(const char *file, int line, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    fprintf(stderr, "%s:%d: panic: ", file, line);
+    vfprintf(stderr, format, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+    abort();
+}
+
+/* ---- Host memory ---- */
+
+void *xmalloc(size_t size_bytes) {
+    void *p = malloc(size_bytes ? size_bytes : 1);
+    if (!p) panic("out of host memory: %zu bytes", size_bytes);
+    return p;
+}
+
+void *xcalloc(size_t count, size_t size_bytes) {
+    void *p = calloc(count ? count : 1, size_bytes ? size_bytes : 1);
+    if (!p) panic("out of host memory: %zu times %zu bytes", count, size_bytes);
+    return p;
+}
+
+void *xrealloc(void *p, size_t size_bytes) {
+    void *q = realloc(p, size_bytes ? size_bytes : 1);
+    if (!q) panic("out of host memory: %zu bytes", size_bytes);
+    return q;
+}
+
+char *xstrdup(const char *s) { return xstrndup(s, strlen(s)); }
+
+char *xstrndup(const char *s, size_t n) {
+    char *p = xmalloc(n + 1);
+    if (n) memcpy(p, s, n);
+    p[n] = 0;
+    return p;
+}

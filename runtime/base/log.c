@@ -1,0 +1,63 @@
+/* log.c: see log.h. SPDX-License-Identifier: MIT */
+#include "runtime/base/log.h"
+#include "runtime/base/env.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+unsigned log_on;
+
+void log_environment(void) {
+    static const struct {
+        const char *name;
+        unsigned what;
+    } variables[] = {{"GT_VERBOSE", LOG_VERBOSE},
+                     {"GT_DEBUG_CLIENT", LOG_CLIENT},
+                     {"GT_DEBUG_WORKER", LOG_WORKER},
+                     {"GT_DEBUG_DISPATCHER", LOG_DISPATCHER},
+                     {"GT_DEBUG_COMPILE", LOG_COMPILE}};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        if (env_is_on(variables[i].name)) log_on |= variables[i].what;
+}
+
+void log_letters(const char *letters) {
+    for (const char *s = letters; *s; s++) {
+        switch (*s) {
+        case 'i': log_on |= LOG_CLIENT | LOG_DISPATCHER | LOG_WORKER; break;
+        case 'g': log_on |= LOG_TAPE; break;
+        case 'w': log_on |= LOG_WIRE; break;
+        case 's': log_on |= LOG_VERBOSE; break;
+        case 'k': log_on |= LOG_COMPILE; break;
+        case 'm': log_on |= LOG_MEMORY; break;
+        default: break;
+        }
+    }
+}
+
+void log_line(const char *who, const char *format, ...) {
+    char text[1024];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    fprintf(stderr, "[%s] %s\n", who, text);
+}
+
+void log_inst(const char *who, const char *prefix, const Inst *inst, const char *const *files,
+              int n_files) {
+    Bytes line = {0};
+    InstPrint how = {.files = files, .n_files = n_files};
+    Inst shown = *inst;
+    bytes_printf(&line, "[%s] %s", who, prefix);
+    if (inst->payload_bytes > 512) { /* data is not what a log is read for */
+        shown.payload = NULL;
+        shown.payload_bytes = 0;
+    }
+    inst_print(&shown, &how, &line);
+    if (inst->payload_bytes > 512)
+        bytes_printf(&line, " # %llu bytes", (unsigned long long)inst->payload_bytes);
+    bytes_putc(&line, '\n');
+    fwrite(line.data, 1, line.n, stderr);
+    bytes_fini(&line);
+}

@@ -1,0 +1,43 @@
+/* near.c: the nearest of some names, for "did you mean". SPDX-License-Identifier: MIT */
+#include "runtime/base/near.h"
+
+#include <string.h>
+
+/* Damerau-Levenshtein (neighbours may swap) of two short names; anything above `limit` comes back
+ * as limit + 1. */
+static size_t distance(const char *a, size_t na, const char *b, size_t nb, size_t limit) {
+    enum { LONGEST = 64 };
+    if (na > LONGEST || nb > LONGEST || (na > nb ? na - nb : nb - na) > limit) return limit + 1;
+    size_t row[3][LONGEST + 1];
+    for (size_t j = 0; j <= nb; j++) row[0][j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t *now = row[i % 3], *up = row[(i + 2) % 3], *up2 = row[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t d = up[j - 1] + (a[i - 1] != b[j - 1]);
+            if (up[j] + 1 < d) d = up[j] + 1;
+            if (now[j - 1] + 1 < d) d = now[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                up2[j - 2] + 1 < d)
+                d = up2[j - 2] + 1;
+            now[j] = d;
+        }
+    }
+    size_t d = row[na % 3][nb];
+    return d > limit ? limit + 1 : d;
+}
+
+const char *nearest_name(const char *s, size_t n, const char *const *names, size_t n_names) {
+    size_t best = n / 3 + 1;
+    const char *found = NULL;
+    if (n < 3) return NULL;
+    for (size_t i = 0; i < n_names; i++) {
+        if (!names[i]) continue;
+        size_t d = distance(s, n, names[i], strlen(names[i]), best);
+        if (d < best && d > 0) {
+            best = d;
+            found = names[i];
+        }
+    }
+    return found;
+}

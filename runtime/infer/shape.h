@@ -1,0 +1,84 @@
+/* shape.h: inside shape inference: what the rules infer_WORD share. Everybody else asks inst_infer
+ * (inst.h). A rule checks operands and attributes of one instruction and fills the result types;
+ * the words are those of ops.def's `shape` column, so a missing rule is a compile error in
+ * shape.c's table. SPDX-License-Identifier: MIT */
+#ifndef GT_RUNTIME_INFER_SHAPE_H
+#define GT_RUNTIME_INFER_SHAPE_H
+#include "runtime/inst/inst.h"
+
+typedef struct Infer {
+    const Inst *inst;
+    const OpInfo *info;
+    const TensorType *in; /* of tensor operands only          */
+    TensorType *out;      /* MAX_OUT of them                  */
+    int n_out;            /* 1 unless the rule says otherwise */
+    Err *err;
+} Infer;
+
+typedef struct ShapeText {
+    char s[256];
+} ShapeText;
+
+/* Rules in shape.c */
+bool infer_broadcast(Infer *s);
+bool infer_reduce(Infer *s);
+bool infer_reshape(Infer *s);
+bool infer_permute(Infer *s);
+bool infer_expand(Infer *s);
+bool infer_slice(Infer *s);
+bool infer_cast(Infer *s);
+bool infer_data(Infer *s);
+bool infer_full(Infer *s);
+bool infer_arange(Infer *s);
+bool infer_random(Infer *s);
+bool infer_control(Infer *s);
+/* Rules in shape_kernel.c */
+bool infer_matmul(Infer *s);
+bool infer_cat(Infer *s);
+bool infer_slice_put(Infer *s);
+bool infer_index(Infer *s);
+bool infer_index_put(Infer *s);
+bool infer_gather(Infer *s);
+bool infer_scatter_add(Infer *s);
+bool infer_arg_reduce(Infer *s);
+bool infer_cumsum(Infer *s);
+bool infer_sort(Infer *s);
+bool infer_argsort(Infer *s);
+bool infer_topk(Infer *s);
+bool infer_scatter_reduce(Infer *s);
+bool infer_recurrence(Infer *s);
+bool infer_cummax(Infer *s);
+bool infer_searchsorted(Infer *s);
+/* Rules in shape_linalg.c */
+bool infer_cholesky(Infer *s);
+bool infer_lu(Infer *s);
+bool infer_solve(Infer *s);
+bool infer_solve_triangular(Infer *s);
+/* Rules in shape_conv.c */
+bool infer_conv(Infer *s);
+bool infer_conv_dx(Infer *s);
+bool infer_conv_dw(Infer *s);
+bool infer_max_pool(Infer *s);
+bool infer_avg_pool(Infer *s);
+bool infer_avg_pool_dx(Infer *s);
+
+/* ---- Checks that rules share; each returns false after filling s->err ---- */
+
+bool need_tensors(Infer *s, int least, int most); /* all operands are tensors, so many of them */
+bool need_dtype(Infer *s, int i);              /* operand i's dtype is in the row's `in`          */
+bool need_same_dtype(Infer *s, int i);         /* operand i has operand 0's dtype                 */
+bool need_index_dtype(Infer *s, int i);        /* operand i is of whole numbers                   */
+bool need_axis(Infer *s, int rank, int *axis); /* AXIS is one axis below rank                     */
+bool need_numel(Infer *s, const TensorType *t); /* within MAX_NUMEL, empty axes not counted */
+bool missing_attr(Infer *s, AttrKey key); /* error: a needed attribute is absent             */
+bool need_fits(Infer *s, const Operand *o, DType t); /* an immediate can be a t */
+/* START, SIZE, STEP against x; out gets the slice's type. */
+bool slice_type(Infer *s, const TensorType *x, TensorType *out);
+bool need_shape(Infer *s, TensorType *t); /* SHAPE as a type's rank and extents, within limits */
+bool empty_axis(Infer *s, int axis);      /* error: the largest of nothing */
+
+static inline const char *shape_text(const TensorType *t, ShapeText *buf) {
+    return type_shape_text(t, buf->s);
+}
+static inline const char *op_name(const Infer *s) { return s->info->name; }
+#endif

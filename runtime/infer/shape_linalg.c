@@ -1,0 +1,66 @@
+/* shape_linalg.c: shape rules of the factorizations and of what solves equations with them. The
+ * last two axes are a matrix, those before them a batch. See shape.h for what rules share.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/infer/shape.h"
+
+/* Operand i is of square matrices, in a dtype with digits enough to divide by pivots. */
+static bool need_square(Infer *s, int i) {
+    const TensorType *t = &s->in[i];
+    if (t->dtype != DT_F32 && t->dtype != DT_F64) {
+        err_set(s->err, ERR_DTYPE, "%s takes float32 or float64, not %s", op_name(s),
+                dtype_info[t->dtype].name);
+        return err_hint(s->err, "x.float()");
+    }
+    if (t->rank >= 2 && t->shape[t->rank - 1] == t->shape[t->rank - 2]) return true;
+    ShapeText text;
+    return err_set(s->err, ERR_SHAPE, "%s needs square matrices, not shape %s", op_name(s),
+                   shape_text(t, &text));
+}
+
+bool infer_cholesky(Infer *s) {
+    TRY(need_tensors(s, 1, 1) && need_square(s, 0));
+    s->out[0] = s->in[0];
+    return true;
+}
+
+bool infer_lu(Infer *s) {
+    TRY(need_tensors(s, 1, 1) && need_square(s, 0));
+    s->out[0] = s->in[0];
+    s->out[1] = s->in[0];
+    s->out[1].rank--;
+    s->out[1].dtype = DT_I64;
+    s->n_out = 2;
+    return true;
+}
+
+/* Of a (.., n, n) and b (.., n, k): (.., n, k), batches broadcast. */
+static bool solved_type(Infer *s) {
+    TRY(need_square(s, 0) && need_same_dtype(s, 1));
+    TensorType a = s->in[0], b = s->in[1], r;
+    ShapeText ta, tb;
+    if (b.rank < 2 || b.shape[b.rank - 2] != a.shape[a.rank - 1])
+        return err_set(s->err, ERR_SHAPE, "%s: %s equations, but right sides of shape %s",
+                       op_name(s), shape_text(&a, &ta), shape_text(&b, &tb));
+    int64_t n = b.shape[b.rank - 2], k = b.shape[b.rank - 1];
+    a.rank -= 2, b.rank -= 2;
+    if (!shape_broadcast(&a, &b, &r))
+        return err_set(s->err, ERR_SHAPE, "%s: leading axes do not broadcast: %s and %s",
+                       op_name(s), shape_text(&s->in[0], &ta), shape_text(&s->in[1], &tb));
+    r.dtype = a.dtype;
+    r.shape[r.rank++] = n, r.shape[r.rank++] = k;
+    TRY(need_numel(s, &r));
+    s->out[0] = r;
+    return true;
+}
+
+bool infer_solve(Infer *s) {
+    TRY(need_tensors(s, 4, 4) && solved_type(s));
+    TensorType perm = s->in[0];
+    perm.rank--, perm.dtype = DT_I64;
+    if (type_equal(&s->in[2], &s->in[0]) && type_equal(&s->in[3], &perm)) return true;
+    ShapeText ta, tb;
+    return err_set(s->err, ERR_SHAPE, "solve: %s and %s are not what lu gives",
+                   shape_text(&s->in[2], &ta), shape_text(&s->in[3], &tb));
+}
+
+bool infer_solve_triangular(Infer *s) { return need_tensors(s, 2, 2) && solved_type(s); }

@@ -1,0 +1,97 @@
+/* flags.c: see flags.h.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/inst/flags.h"
+#include "runtime/base/near.h"
+#include <assert.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int unknown(const char *word, const Flag *flag, int n, Err *err) {
+    const char *name[FLAGS_MAX], *bare = word + strspn(word, "-");
+    for (int i = 0; i < n; i++) name[i] = flag[i].name;
+    const char *near = nearest_name(bare, strcspn(bare, "="), name, (size_t)n);
+    err_set(err, ERR_ARG, "there is no option '%.60s'", word);
+    if (near)
+        err_hint(err, "did you mean '--%s'?", near);
+    else
+        err_hint(err, "--help lists the options");
+    return FLAGS_ERROR;
+}
+
+int flags_next(int argc, char **argv, const Flag *flag, int n, const char **value, Err *err) {
+    struct option row[FLAGS_MAX + 1] = {0};
+    char letters[3 * FLAGS_MAX + 2] = ":";
+    size_t at = 1;
+    assert(n <= FLAGS_MAX);
+    for (int i = 0; i < n; i++) {
+        bool takes = flag[i].value[0] != '\0';
+        row[i] =
+            (struct option){flag[i].name, takes ? required_argument : no_argument, NULL, 256 + i};
+        if (!flag[i].letter) continue;
+        letters[at++] = flag[i].letter;
+        if (takes) letters[at++] = ':';
+    }
+    letters[at] = '\0';
+    opterr = 0;
+    int before = optind, got = getopt_long(argc, argv, letters, row, NULL);
+    *value = optarg;
+    const char *word = argv[before < argc ? before : argc - 1];
+    if (got == ':') {
+        err_set(err, ERR_ARG, "%.60s needs a value", word);
+        return FLAGS_ERROR;
+    }
+    if (got == '?') return unknown(word, flag, n, err);
+    if (got >= 256) return got - 256;
+    for (int i = 0; got != -1 && i < n; i++)
+        if (flag[i].letter == got) return i;
+    if (optind < argc) {
+        err_set(err, ERR_ARG, "'%.60s' is no option, and there are no other arguments",
+                argv[optind]);
+        return FLAGS_ERROR;
+    }
+    return FLAGS_END;
+}
+
+void flags_help(const char *usage, const Flag *flag, int n, Bytes *out) {
+    bytes_printf(out, "usage: %s\n\n", usage);
+    for (int i = 0; i < n; i++) {
+        char left[64], letter[8] = "   ";
+        if (flag[i].letter) snprintf(letter, sizeof letter, "-%c,", flag[i].letter);
+        snprintf(left, sizeof left, "%s --%s%s%s", letter, flag[i].name,
+                 flag[i].value[0] ? "=" : "", flag[i].value);
+        bytes_printf(out, "  %-30s %s\n", left, flag[i].help);
+    }
+}
+
+bool flag_int(const char *what, const char *s, int64_t least, int64_t most, int64_t *out,
+              Err *err) {
+    char *end;
+    errno = 0;
+    long long v = strtoll(s, &end, 10);
+    if (end == s || *end || errno || v < least || v > most)
+        return err_set(err, ERR_ARG, "%s needs a whole number from %lld to %lld, not '%.60s'", what,
+                       (long long)least, (long long)most, s);
+    *out = v;
+    return true;
+}
+
+bool flag_bytes(const char *what, const char *s, uint64_t *out, Err *err) {
+    static const char unit[] = "KMGT";
+    char *end;
+    double v = strtod(s, &end);
+    const char *u = *end ? strchr(unit, *end >= 'a' ? *end - 32 : *end) : NULL;
+    if (u && *u) {
+        for (long k = 0; k <= u - unit; k++) v *= 1024;
+        end++;
+        if (*end == 'i') end++;
+    }
+    if (*end == 'B' || *end == 'b') end++;
+    if (end == s || *end || !(v >= 1 << 20) || v > 1e15)
+        return err_set(err, ERR_ARG,
+                       "%s needs a size of at least 1M, such as 512M or 4G, not '%.60s'", what, s);
+    *out = (uint64_t)v;
+    return true;
+}

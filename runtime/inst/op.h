@@ -1,0 +1,125 @@
+/* op.h: the op table as C data: enum Op, DType, AttrKey and the rows behind them.
+ * Everything that asks "what is this op" asks here. See ops.def, dtypes.def, attrs.def for the rows
+ * themselves.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_RUNTIME_INST_OP_H
+#define GT_RUNTIME_INST_OP_H
+#include "runtime/base/err.h"
+#include "runtime/base/limits.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum Op {
+#define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc) OP_##id,
+#include "runtime/inst/ops.def"
+    OP_COUNT
+} Op;
+
+typedef enum OpClass {
+    CLASS_MAP,
+    CLASS_REDUCE,
+    CLASS_VIEW,
+    CLASS_KERNEL,
+    CLASS_SOURCE,
+    CLASS_CONTROL
+} OpClass;
+
+typedef enum DType {
+#define DTYPE(id, text, name, ctype, size_bytes, category) DT_##id,
+#include "runtime/inst/dtypes.def"
+    DT_COUNT,
+    DT_NONE = DT_COUNT
+} DType;
+
+typedef enum DCategory { CAT_BOOL, CAT_INT, CAT_FLOAT } DCategory;
+
+typedef enum AttrKey {
+#define ATTR(id, name, type, part) ATTR_##id,
+#include "runtime/inst/attrs.def"
+    ATTR_COUNT
+} AttrKey;
+
+typedef enum AttrType { AT_BOOL, AT_INT, AT_FLOAT, AT_DTYPE, AT_STR, AT_INTS } AttrType;
+typedef enum AttrPart { PART_FORM, PART_ARG } AttrPart;
+
+/* Sets of dtypes: the `in` column. */
+#define DSET(dt) (1u << (dt))
+enum {
+    DSET_BITS = DSET(DT_BOOL) | DSET(DT_U8) | DSET(DT_I8) | DSET(DT_I32) | DSET(DT_I64),
+    DSET_HALF = DSET(DT_F16) | DSET(DT_BF16),
+    DSET_FLOAT = DSET_HALF | DSET(DT_F32) | DSET(DT_F64),
+    DSET_INT = DSET_BITS & ~DSET(DT_BOOL),
+    DSET_NUM = DSET_INT | DSET_FLOAT,
+    DSET_ALL = DSET_NUM | DSET(DT_BOOL)
+};
+typedef enum OpOut { OUT_same, OUT_wide, OUT_boolean } OpOut;
+
+typedef struct OpInfo {
+    const char *name, *expr, *init, *doc;
+    const char *shape_name, *grad_name;
+    OpClass class_;
+    /* operands; -1 = variadic. Sources count immediates, a leading model tensor comes on top. */
+    int arity;
+    unsigned in; /* DSET of accepted tensor operands */
+    OpOut out;
+} OpInfo;
+
+typedef struct DTypeInfo {
+    const char *text, *name;
+    int size_bytes;
+    DCategory category;
+} DTypeInfo;
+typedef struct AttrInfo {
+    const char *name;
+    AttrType type;
+    AttrPart part;
+} AttrInfo;
+
+extern const OpInfo op_info[OP_COUNT];
+extern const DTypeInfo dtype_info[DT_COUNT + 1]; /* the last row is DT_NONE's: "none" */
+extern const AttrInfo attr_info[ATTR_COUNT];
+
+Op op_find(const char *name, size_t n);        /* or OP_COUNT; "signal enter" has a space */
+DType dtype_find(const char *name, size_t n);  /* text, name or alias (float ...); DT_NONE */
+AttrKey attr_find(const char *name, size_t n); /* or ATTR_COUNT */
+uint64_t op_table_hash(void); /* FNV-1a over all rows of the three tables, for HELLO */
+
+/* Conversions between layouts, which the dispatcher inserts. */
+static inline bool op_is_move(Op op) { return op >= OP_ALL_GATHER && op <= OP_MOVE; }
+/* Rows of the kind LAYOUT: of class CONTROL, but with one result. */
+static inline bool op_is_layout(Op op) { return op == OP_SHARD || op_is_move(op); }
+
+/* How many tensors an op gives; of no interest for control ops. */
+static inline int op_outputs(Op op) {
+    return op == OP_TOPK || op == OP_CUMMAX || op == OP_LU || op == OP_MAX_POOL ? 2 : 1;
+}
+
+static inline bool dtype_is_float(DType d) {
+    return d < DT_COUNT && dtype_info[d].category == CAT_FLOAT;
+}
+/* Stored in 16 bits, computed in float32, rounded to nearest even after every instruction. */
+static inline bool dtype_is_half(DType d) { return d == DT_F16 || d == DT_BF16; }
+/* It is answered with a REPLY, and runs in the order of its client's stream. */
+static inline bool op_is_effect(Op op) {
+    switch (op) {
+    case OP_FETCH:
+    case OP_PEEK:
+    case OP_SYNC:
+    case OP_PRINT:
+    case OP_WRITE:
+    case OP_ASSERT:
+    case OP_SAVE:
+    case OP_TRACK: return true;
+    default: return false;
+    }
+}
+/* A scalar operand of these is a factor or a divisor: with half tensors it stays a float32 instead
+ * of taking their dtype (PyTorch). */
+static inline bool op_scales(Op op) { return op == OP_MUL || op == OP_DIV || op == OP_FLOORDIV; }
+/* Category first, then width; depends on dtypes only (LANGUAGE 3.2). Int with float gives that
+ * float. Different types of one width give the first wider one. */
+DType dtype_promote(DType a, DType b);
+/* As dtype_promote, but an operand of rank 0 does not widen one of rank >= 1 within its category
+ * (PyTorch). */
+DType dtype_promote_ranked(DType a, int rank_a, DType b, int rank_b);
+#endif

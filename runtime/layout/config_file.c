@@ -1,0 +1,34 @@
+/* config_file.c: a configuration from a file, for programs without a prompt to point with.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/layout/config.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FILE_MAX = 1 << 20 };
+
+bool config_read(Config *c, const char *path, Err *err) {
+    FILE *f = fopen(path, "rb");
+    if (!f) return err_set(err, ERR_IO, "cannot read '%.200s': %s", path, strerror(errno));
+    Bytes text = {0};
+    bytes_reserve(&text, FILE_MAX + 1);
+    text.n = fread(text.data, 1, FILE_MAX + 1, f);
+    bool ok = !ferror(f);
+    fclose(f);
+    ConfigAt at = {0};
+    Err why = {0};
+    if (!ok)
+        err_set(err, ERR_IO, "cannot read '%.200s'", path);
+    else if (text.n > FILE_MAX)
+        ok = err_set(err, ERR_LIMIT, "'%.200s' is longer than %d bytes", path, FILE_MAX);
+    else if (!config_parse(c, path, text.data, text.n, &at, &why)) {
+        ok = false;
+        if (at.line)
+            err_set(err, why.code, "%.200s:%u:%u: %s", path, at.line, at.col, why.text);
+        else
+            err_set(err, why.code, "%.200s: %s", path, why.text);
+        if (why.hint[0]) err_hint(err, "%s", why.hint);
+    }
+    bytes_fini(&text);
+    return ok;
+}

@@ -1,0 +1,98 @@
+/* layout.h: how one tensor lies on an ordered group of ranks, and what it takes to lay it out
+ * differently (DESIGN 5, Layouts). Pure arithmetic over types: dispatcher (which layout), workers
+ * (which part is mine, which parts do I pull) and tests ask the same functions.
+ *
+ *   replicate        every rank has all of it
+ *   split            rank i has rows [i * block, (i + 1) * block) of one axis; the tail is short or
+ *                    empty. (DESIGN says split(axis, unit): a unit and the number of ranks give a
+ *                    block, and two splits agree exactly when their blocks do; so the block is
+ *                    kept.)
+ *   partial          every rank has a term of the tensor's shape; combined in rank order by a
+ *                    REDUCE row (sum, and max, min, prod, any, all likewise) they give the tensor
+ *                    (Terms of halves are rounded, as are the sums of some of them: the error is
+ *                    that of one rounding of the whole 1.4 times for 2 ranks, 1.9 for 4, 3.2 for
+ *                    16,
+ *                    6 for 64, measured: about 3/4 of the root of n. What other systems do with
+ *                    gradients of halves is no better; loss and norms are float32 here.)
+ *
+ * A window is a split that begins elsewhere: rank i has those of the rows begin + i * block ..
+ * begin + (i + 1) * block - 1 that exist. begin < 0: the first ranks have none; begin > 0: rows
+ * before it are nobody's. It is what slice, cat and slice_put along a split axis need of their
+ * operands, so that each rank pulls just the rows that it lacks; tensors are moved into it, but
+ * nothing results in it or is converted from it (layout_covers).
+ *
+ * Ranks here are places within the group, 0 .. n - 1.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_RUNTIME_LAYOUT_LAYOUT_H
+#define GT_RUNTIME_LAYOUT_LAYOUT_H
+#include "runtime/inst/inst.h"
+
+typedef enum LayoutKind { LAYOUT_REPLICATE, LAYOUT_SPLIT, LAYOUT_PARTIAL } LayoutKind;
+
+typedef struct Layout {
+    uint8_t kind, axis; /* axis: of SPLIT                                   */
+    uint16_t op;        /* of PARTIAL: OP_SUM ...                           */
+    int64_t block;      /* of SPLIT: rows per rank, at least 1              */
+    int64_t begin;      /* of SPLIT: row where rank 0 begins; not 0: window */
+} Layout;
+
+static inline Layout layout_replicate(void) { return (Layout){.kind = LAYOUT_REPLICATE}; }
+static inline Layout layout_partial(Op op) {
+    return (Layout){.kind = LAYOUT_PARTIAL, .op = (uint16_t)op};
+}
+/* As a new tensor is split over n ranks: equal blocks, as far as they go. */
+static inline Layout layout_split(const TensorType *t, int axis, int n) {
+    int64_t block = (t->shape[axis] + n - 1) / n;
+    return (Layout){.kind = LAYOUT_SPLIT, .axis = (uint8_t)axis, .block = block > 0 ? block : 1};
+}
+bool layout_equal(const Layout *a, const Layout *b);
+/* Of SPLIT: every row is somebody's, among n ranks; not so of most windows. A copy of a tensor in a
+ * layout that does not cover it serves what it was made for, and nothing else. */
+static inline bool layout_covers(const Layout *l, const TensorType *t, int n) {
+    return l->begin == 0 && (t->shape[l->axis] <= 0 || (t->shape[l->axis] - 1) / l->block < n);
+}
+/* Of SPLIT: the rows of rank i, begin == end where it has none. */
+void layout_rows(const Layout *l, const TensorType *t, int i, int64_t *begin, int64_t *end);
+/* What rank i holds. */
+TensorType layout_local(const Layout *l, const TensorType *t, int i);
+/* "replicate", "split 0 / 25", "split 0 / 25 from 3", "partial sum"; buf >= 48 bytes. */
+const char *layout_text(const Layout *l, char *buf);
+
+/* A box of elements of the whole tensor. */
+typedef struct Region {
+    int64_t begin[MAX_DIMS], size[MAX_DIMS];
+} Region;
+/* All that rank i holds. */
+Region layout_region(const Layout *l, const TensorType *t, int i);
+
+/* One source of what rank `to` needs. */
+typedef struct Pull {
+    int from;      /* rank in the source's group */
+    Region region; /* of the whole tensor; all of it lies in what `from` holds */
+} Pull;
+/* The pulls by which rank i of n_to comes by its part of layout `to`, of a tensor that lies as
+ * `from` on n_from ranks. `same`: one group, so that a replicated tensor is taken from itself.
+ * Split and replicated sources: disjoint regions that cover the part, in the order of their rows.
+ * Partial sources: the same region from every rank, to be combined in that order, unless `to` is
+ * the same partial layout. A partial `to` of whole values: the value on rank 0, nothing elsewhere
+ * (there the terms are the neutral element; of float sums that is -0.0, which keeps zeros' signs).
+ * pull has room for n_from; returns how many. */
+int layout_pulls(const Layout *from, int n_from, const Layout *to, int n_to, int i, bool same,
+                 const TensorType *t, Pull *pull);
+/* The one of them that comes from rank k: what an owner asks, for each reader. False: there is
+ * none. */
+bool layout_pull(const Layout *from, int n_from, const Layout *to, int n_to, int i, bool same,
+                 const TensorType *t, int k, Region *out);
+uint64_t region_bytes(const Region *r, const TensorType *t);
+
+/* The instruction as rank i carries it out on its parts: shapes and sizes are those of the parts,
+ * and a source gets a window into the whole (attribute `window`). `give` is the first result's
+ * layout, `in` the first operand's whole type and layout. Borrows from inst and from *local. */
+typedef struct LocalInst {
+    Inst inst;
+    Attr attr[MAX_ATTRS];
+    int64_t shape[MAX_DIMS], start[MAX_DIMS], size[MAX_DIMS], window[3];
+} LocalInst;
+void layout_localise(const Inst *inst, const TensorType *in, const Layout *need,
+                     const TensorType *out, const Layout *give, int i, LocalInst *local);
+#endif

@@ -1,0 +1,68 @@
+/* place.h: where an instruction is carried out and how its results lie there: what the dispatcher
+ * adds to a client's instruction, once for all ranks (DESIGN 5, SPMD groups).
+ *
+ *   t8 = matmul t6 t7 on=3 split=[0,25]          ranks of group 3, each its 25 rows of axis 0
+ *   t9 = sum t8 axis=[0] on=3 partial="sum"      each a term
+ *   t5 = add t1 t2 on=1                          whole on each rank of the group
+ *   t9223372036854775808 = all_gather t8 on=3 from=3 from_split=[0,25] shape=[100,8] dtype=f32
+ *
+ * Moves into a window (layout.h) say its begin as third number: split=[0,25,-3].
+ *
+ * An instruction without `on` is for whoever receives it. Types and attributes are those of the
+ * whole tensors; each rank works out its own part (layout_localise). All results of an instruction
+ * lie alike. Conversions ("moves") are instructions of their own with everything in them that a
+ * rank needs which does not know the operand. Ids that the dispatcher makes have the top bit.
+ *
+ * A group is an ordered list of distinct ranks with a number that the dispatcher gives; its members
+ * are told by a GROUP message before the first instruction that names it.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_RUNTIME_LAYOUT_PLACE_H
+#define GT_RUNTIME_LAYOUT_PLACE_H
+#include "runtime/layout/layout.h"
+
+#define INSERTED_ID (UINT64_C(1) << 63) /* ids from here on are the dispatcher's */
+
+typedef struct Group {
+    uint32_t id; /* from 1 */
+    int n;
+    int32_t rank[]; /* in order */
+} Group;
+/* Place of a rank in the group, 0 .. n - 1; -1: it is no member. */
+int group_place(const Group *g, int rank);
+
+/* An instruction with its place added. Borrows from inst; must not be moved. */
+typedef struct Located {
+    Inst inst;
+    Attr attr[MAX_ATTRS];
+    int64_t split[3];
+} Located;
+/* false: the instruction has no room for more attributes. */
+bool inst_locate(const Inst *inst, uint32_t group, const Layout *layout, Located *out);
+
+/* The place that an instruction names. group 0: none. false: it is malformed. */
+typedef struct Place {
+    uint32_t group;
+    Layout layout;
+} Place;
+bool inst_place(const Inst *inst, Place *out, Err *err);
+/* It carries an attribute that only the dispatcher may add. */
+bool inst_is_located(const Inst *inst);
+
+/* A conversion: `in`, of the given type, which lies as `from`, becomes `out`, which lies as `to`.
+ */
+typedef struct Move {
+    uint64_t in, out;
+    TensorType type; /* of the whole */
+    Place from, to;
+} Move;
+/* The row that a conversion is an instance of: its name on the tape. */
+Op move_op(const Move *m);
+typedef struct MoveInst {
+    Inst inst;
+    Operand in;
+    Attr attr[6];
+    int64_t split[3], from_split[3], shape[MAX_DIMS];
+} MoveInst;
+void move_inst(const Move *m, SrcPos pos, MoveInst *out); /* out must not be moved */
+bool move_read(const Inst *inst, Move *out, Err *err);    /* checks all of it */
+#endif

@@ -1,9 +1,0 @@
-/* near.h: the name that somebody who mistyped probably meant.
- * SPDX-License-Identifier: MIT */
-#ifndef GT_RUNTIME_NEAR_H
-#define GT_RUNTIME_NEAR_H
-#include <stddef.h>
-
-/* Nearest name to `s` within a third of its length (Damerau-Levenshtein), or NULL. */
-const char *nearest_name(const char *s, size_t n, const char *const *names, size_t n_names);
-#endif

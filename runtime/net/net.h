@@ -1,0 +1,79 @@
+/* net.h: messages between client, dispatcher and workers. net.c is the only file that includes
+ * zmq.h.
+ *
+ * A Msg is a list of Bufs: part 0 is the head (its first byte is a MsgKind, see wire.h), the others
+ * are payloads, never copied on the way within a process. There are two ends: a Hub accepts many
+ * peers and names each by a PeerId that it gives itself; a Link is one connection to a Hub. Two
+ * mechanisms behind the same calls, chosen by the endpoint's scheme:
+ *   ring://name     within one process: two lock-free queues per link, futex wake-up (ring.c)
+ *   inproc://name, ipc://path, tcp://host:port   ZeroMQ ROUTER and DEALER (net.c)
+ * Rings exist because an embedded cluster's latency is all thread wake-ups, and because TSan sees
+ * through them.
+ *
+ * High-water marks are 0 (flow is by credit, DESIGN 5); a ROUTER has ROUTER_MANDATORY: a send to a
+ * peer that is gone is an error, not silence. Sends never block. One thread uses a Hub; one thread
+ * uses a Link; _wake may come from any. A worker is at both ends: it waits for its link to the
+ * dispatcher and for the hub of its peers with net_wait.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_RUNTIME_NET_NET_H
+#define GT_RUNTIME_NET_NET_H
+#include "runtime/base/buf.h"
+#include "runtime/base/err.h"
+#include "runtime/base/limits.h"
+
+/* Owns its parts. */
+typedef struct Msg {
+    int n;
+    Buf *part[MAX_MSG_PARTS];
+} Msg;
+typedef uint32_t PeerId; /* from 1; never reused within a Hub */
+
+/* Consumes b; the caller has checked MAX_MSG_PARTS. */
+static inline void msg_push(Msg *m, Buf *b) { m->part[m->n++] = b; }
+void msg_fini(Msg *m); /* drops all parts; m is empty again */
+void msg_move(Msg *to, Msg *from);
+static inline uint64_t msg_bytes(const Msg *m) { /* of all parts */
+    uint64_t n = 0;
+    for (int i = 0; i < m->n; i++) n += m->part[i]->n;
+    return n;
+}
+
+typedef struct Hub Hub;
+typedef struct Link Link;
+
+/* endpoint as above; binding a taken endpoint is refused with ERR_IO. Caller owns the result. */
+Hub *hub_open(const char *endpoint, Err *err);
+void hub_close(Hub **hub);                /* peers see it; the endpoint is free again */
+const char *hub_endpoint(const Hub *hub); /* with the port filled in for tcp://host:* */
+/* Next event without waiting: 1 a message, 0 nothing, -1 peer `from` is gone (msg empty), which
+ * comes after all that it sent. */
+int hub_recv(Hub *hub, PeerId *from, Msg *msg);
+bool hub_send(Hub *hub, PeerId to, Msg *msg); /* consumes msg in any case; false: peer gone */
+void hub_drop(Hub *hub, PeerId peer);         /* forgets a peer: its later messages are ignored */
+/* True when hub_recv may give something, or after hub_wake. A signal ends it early. timeout_ms < 0:
+ * no limit. */
+bool hub_wait(Hub *hub, int timeout_ms);
+void hub_wake(Hub *hub); /* any thread: ends a hub_wait */
+
+/* ring and inproc: the hub must exist already. ipc and tcp: connecting goes on behind the scenes,
+ * what is sent meanwhile waits. */
+Link *link_open(const char *endpoint, Err *err);
+/* The same, for a thread that waits for the link and for a hub of its own together, with net_wait.
+ * Both are rings, or neither is. The link is closed before the hub. */
+Link *link_open_beside(const char *endpoint, Hub *hub, Err *err);
+void link_close(Link **link);
+bool link_send(Link *link, Msg *msg); /* consumes msg in any case; false: the hub is gone */
+int link_recv(Link *link, Msg *msg);  /* 1 message, 0 nothing, -1 the hub is gone */
+/* A hub answered at the other end. ring and inproc: always. ipc and tcp: from when link_recv or a
+ * wait has noticed. */
+bool link_is_connected(const Link *link);
+bool link_wait(Link *link, int timeout_ms);
+void link_wake(Link *link);
+/* True when link_recv or hub_recv may give something, or after link_wake or hub_wake. link was
+ * opened beside hub. */
+bool net_wait(Link *link, Hub *hub, int timeout_ms);
+
+/* Frees the process's ZeroMQ context, if one was made; all hubs and links are closed. At most half
+ * a second, for messages on their way out. */
+void net_fini(void);
+#endif

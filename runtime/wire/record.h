@@ -1,0 +1,68 @@
+/* record.h: how frames and records lie in bytes, for wire.c, hot.c and body.c alone (wire.h says
+ * what they mean). SPDX-License-Identifier: MIT */
+#ifndef GT_RUNTIME_WIRE_RECORD_H
+#define GT_RUNTIME_WIRE_RECORD_H
+#include "runtime/wire/wire.h"
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "the wire's integers are stored as they are");
+
+enum { FRAME_HEAD = 32, RECORD_HEAD = 24, ATTR_HEAD = 8, HOT_HEAD = 48, HOT_ADDED = 8 };
+enum { RECORD_HOT = 0xFFFF }; /* the op of a hot record */
+enum {
+    HAS_INLINE = 1,
+    HAS_PART = 2,
+    HAS_PAYLOAD = 3,
+    IS_INSERTED = 4,
+    COMPILES = 8
+}; /* flags of a record; the last one of frames too */
+
+typedef struct FrameHead {
+    uint8_t kind, flags;
+    uint16_t zero;
+    uint32_t client;
+    uint64_t seq;
+    uint32_t count, body_bytes;
+    uint64_t number;
+} FrameHead;
+
+typedef struct RecordHead {
+    uint32_t length; /* of the whole record; what follows it is part of the form */
+    uint16_t op;
+    uint8_t n_out, n_attr_form, n_attr_arg, flags;
+    uint16_t n_in, file, col, zero;
+    uint32_t line;
+} RecordHead;
+
+typedef struct HotHead {
+    RecordHead head;
+    uint32_t number, from, count;
+    uint32_t compiles; /* bit k: flag COMPILES of the body's k-th `signal`; bit 31: of all others */
+    uint64_t base;
+} HotHead; /* with IS_INSERTED: of the dispatcher's bodies; then HOT_ADDED bytes follow, the base of
+              what was inserted */
+
+_Static_assert(sizeof(FrameHead) == FRAME_HEAD, "frame head has no holes");
+_Static_assert(ATTR_COUNT <= 64, "read_attrs has a bit per key");
+_Static_assert(sizeof(RecordHead) == RECORD_HEAD, "record head has no holes");
+_Static_assert(sizeof(HotHead) == HOT_HEAD, "hot head has no holes");
+
+static inline size_t pad8(size_t n) { return (n + 7) & ~(size_t)7; }
+
+static inline bool record_is_signal(uint16_t op) {
+    return op == OP_SIGNAL_ENTER || op == OP_SIGNAL_EXIT || op == OP_SIGNAL_DEFINE;
+}
+
+const char *record_check(const RecordHead *h); /* NULL, or what is wrong; wire.c */
+
+/* ---- hot.c ---- */
+/* The record at `record`, which may lie behind w's last, where there is room for it and a hot head
+ * more: it becomes part of the open hot record, or begins one, if it is what w's body has next.
+ * False: it is not. */
+bool hot_fold(FrameWriter *w, const uint8_t *record);
+/* The next instruction of r's hot record, as a record, the arena's. NULL: *bad says why. */
+const uint8_t *hot_record(FrameReader *r, Arena *scratch, const char **bad);
+/* A hot record begins at r->at, of h->length bytes. NULL, or what is wrong. */
+const char *hot_begin(FrameReader *r, const RecordHead *h);
+#endif

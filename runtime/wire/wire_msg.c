@@ -1,0 +1,320 @@
+/* wire_msg.c: all messages but frames and what workers say to one another. Heads begin with u8
+ * kind, u8 0, u16 0, u32 client, so that a relay can change the client in place. See wire.h for
+ * what the messages mean.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/wire/wire_io.h"
+
+#include <assert.h>
+
+/* ---- Greeting ---- */
+
+void wire_hello(const Hello *h, Msg *out) {
+    Buf *b = head_new(MSG_HELLO, 0, 128);
+    put_u32(b, h->version);
+    put_u64(b, h->table_hash);
+    put_u8(b, h->role);
+    put_u64(b, h->memory_bytes);
+    put_u32(b, h->threads);
+    put_str(b, h->name);
+    put_data_plane(b, &h->data);
+    finish(b, out);
+}
+
+/* Another version may go on differently after the hash: then the rest is left alone. */
+bool wire_read_hello(const Msg *m, Hello *h, Err *err) {
+    Reader r;
+    *h = (Hello){0};
+    TRY(reader_open(&r, m, MSG_HELLO, err));
+    h->version = take_u32(&r);
+    h->table_hash = take_u64(&r);
+    if (!r.bad && h->version != WIRE_VERSION) return true;
+    h->role = take_u8(&r);
+    h->memory_bytes = take_u64(&r);
+    h->threads = take_u32(&r);
+    take_str(&r, h->name, sizeof h->name);
+    take_data_plane(&r, &h->data);
+    if (h->role > ROLE_WORKER) r.bad = true;
+    return done(&r, "hello", err);
+}
+
+void wire_welcome(const Welcome *w, Msg *out) {
+    Buf *b = head_new(MSG_WELCOME, w->id, 128);
+    put_u32(b, w->rank);
+    put_u32(b, w->n_workers);
+    put_u64(b, w->window_insts);
+    put_u64(b, w->window_bytes);
+    put_u64(b, w->token);
+    put_str(b, w->engine);
+    finish(b, out);
+}
+
+bool wire_read_welcome(const Msg *m, Welcome *w, Err *err) {
+    Reader r;
+    *w = (Welcome){0};
+    TRY(reader_open(&r, m, MSG_WELCOME, err));
+    w->id = client_of(&r);
+    w->rank = take_u32(&r);
+    w->n_workers = take_u32(&r);
+    w->window_insts = take_u64(&r);
+    w->window_bytes = take_u64(&r);
+    w->token = take_u64(&r);
+    take_str(&r, w->engine, sizeof w->engine);
+    return done(&r, "welcome", err);
+}
+
+/* ---- Errors ---- */
+
+static void put_err(Buf *b, const Err *e) {
+    put_u32(b, e->code);
+    put_str(b, e->text);
+    put_str(b, e->hint);
+}
+
+static void take_err(Reader *r, Err *e) {
+    uint32_t code = take_u32(r);
+    if (code >= ERR_COUNT) r->bad = true;
+    e->code = code < ERR_COUNT ? (ErrCode)code : ERR_INTERNAL;
+    take_str(r, e->text, sizeof e->text);
+    take_str(r, e->hint, sizeof e->hint);
+}
+
+void wire_refuse(const Err *e, Msg *out) {
+    Buf *b = head_new(MSG_REFUSE, 0, 256);
+    put_err(b, e);
+    finish(b, out);
+}
+
+bool wire_read_refuse(const Msg *m, Err *e, Err *err) {
+    Reader r;
+    TRY(reader_open(&r, m, MSG_REFUSE, err));
+    take_err(&r, e);
+    return done(&r, "refuse", err);
+}
+
+void wire_failure(const Failure *f, Msg *out) {
+    Buf *b = head_new(MSG_ERROR, f->client, 256);
+    put_u64(b, f->seq);
+    put_u16(b, f->pos.file);
+    put_u16(b, f->pos.col);
+    put_u32(b, f->pos.line);
+    put_u16(b, f->op);
+    put_u16(b, f->worker);
+    put_err(b, &f->err);
+    finish(b, out);
+}
+
+bool wire_read_failure(const Msg *m, Failure *f, Err *err) {
+    Reader r;
+    TRY(reader_open(&r, m, MSG_ERROR, err));
+    f->client = client_of(&r);
+    f->seq = take_u64(&r);
+    f->pos.file = take_u16(&r);
+    f->pos.col = take_u16(&r);
+    f->pos.line = take_u32(&r);
+    f->op = take_u16(&r);
+    f->worker = take_u16(&r);
+    take_err(&r, &f->err);
+    if (f->op >= OP_COUNT) r.bad = true;
+    return done(&r, "error", err);
+}
+
+/* ---- Flow ---- */
+
+void wire_ack(const Ack *a, Msg *out) {
+    Buf *b = head_new(MSG_ACK, a->client, 16);
+    put_u64(b, a->seq);
+    put_u64(b, a->bytes);
+    finish(b, out);
+}
+
+bool wire_read_ack(const Msg *m, Ack *a, Err *err) {
+    Reader r;
+    TRY(reader_open(&r, m, MSG_ACK, err));
+    a->client = client_of(&r);
+    a->seq = take_u64(&r);
+    a->bytes = take_u64(&r);
+    return done(&r, "ack", err);
+}
+
+void wire_cancel(const Cancel *c, Msg *out) {
+    Buf *b = head_new(MSG_CANCEL, c->client, 8);
+    put_u64(b, c->seq);
+    finish(b, out);
+}
+
+bool wire_read_cancel(const Msg *m, Cancel *c, Err *err) {
+    Reader r;
+    TRY(reader_open(&r, m, MSG_CANCEL, err));
+    c->client = client_of(&r);
+    c->seq = take_u64(&r);
+    return done(&r, "cancel", err);
+}
+
+void wire_gone(uint32_t client, Msg *out) { finish(head_new(MSG_GONE, client, 0), out); }
+
+bool wire_read_gone(const Msg *m, uint32_t *client, Err *err) {
+    Reader r;
+    TRY(reader_open(&r, m, MSG_GONE, err));
+    *client = client_of(&r);
+    return done(&r, "gone", err);
+}
+
+void wire_body(uint32_t client, uint64_t number, const void *forms, size_t n, Msg *out) {
+    Buf *b = head_new(MSG_BODY, client, 16 + n);
+    put_u64(b, number);
+    put_u64(b, n);
+    put(b, forms, n);
+    finish(b, out);
+}
+
+bool wire_read_body(const Msg *m, uint32_t *client, uint64_t *number, const void **forms, size_t *n,
+                    Err *err) {
+    Reader r;
+    TRY(reader_open(&r, m, MSG_BODY, err));
+    *client = client_of(&r);
+    *number = take_u64(&r);
+    *n = take_u64(&r);
+    *forms = take(&r, *n);
+    return done(&r, "body", err);
+}
+
+static bool is_text(MsgKind kind) {
+    return kind == MSG_STATS || kind == MSG_STATS_REPLY || kind == MSG_BYE || kind == MSG_BEAT;
+}
+
+void wire_text(MsgKind kind, const char *s, size_t n, Msg *out) {
+    assert(is_text(kind));
+    Buf *b = head_new(kind, 0, n);
+    put(b, s, n);
+    finish(b, out);
+}
+
+bool wire_read_text(const Msg *m, const char **s, size_t *n, Err *err) {
+    Reader r;
+    MsgKind kind = wire_kind(m);
+    if (!is_text(kind)) return err_set(err, ERR_PARSE, "a message of the wrong kind");
+    TRY(reader_open(&r, m, kind, err));
+    *s = (const char *)r.at, *n = (size_t)(r.end - r.at);
+    return true;
+}
+
+/* ---- Replies ---- */
+
+uint64_t reply_value_numel(const TensorType *t, uint32_t edge) {
+    uint64_t n = 1;
+    for (int i = 0; i < t->rank; i++) {
+        uint64_t extent = (uint64_t)t->shape[i];
+        n *= edge > 0 && extent > 2 * (uint64_t)edge ? 2 * (uint64_t)edge : extent;
+    }
+    return n;
+}
+
+/* Value: u8 status, u8 dtype, u8 rank, u8 part (0: inline), u32 edge, extents, u64 bytes, then
+ * data, padded to 8. */
+void wire_reply(const Reply *reply, Buf **bufs, Msg *out) {
+    Buf *b = head_new(MSG_REPLY, reply->client, 64 * ((size_t)reply->n + 1));
+    finish(b, out);
+    put_u64(b, reply->seq);
+    put_u64(b, reply->n);
+    for (uint32_t i = 0; i < reply->n; i++) {
+        const ReplyValue *v = &reply->value[i];
+        Buf *part = bufs ? bufs[i] : NULL;
+        bool apart = part && v->bytes > INLINE_BYTES && out->n < MAX_MSG_PARTS;
+        assert(!part || v->bytes <= part->n);
+        put_u8(b, v->status);
+        put_u8(b, v->type.dtype);
+        put_u8(b, v->type.rank);
+        put_u8(b, apart ? (uint8_t)out->n : 0);
+        put_u32(b, v->edge);
+        put(b, v->type.shape, 8 * (size_t)v->type.rank);
+        put_u64(b, v->bytes);
+        if (apart) {
+            msg_push(out, part);
+            continue;
+        }
+        put(b, v->data, v->bytes);
+        put_pad(b);
+        if (part) buf_unref(&part);
+    }
+}
+
+/* Extents as inst_infer would allow them, and as many bytes as they say. */
+static bool type_is_sound(const ReplyValue *v) {
+    const TensorType *t = &v->type;
+    int64_t n = 1;
+    for (int i = 0; i < t->rank; i++) {
+        if (t->shape[i] < 0) return false;
+        if (t->shape[i] == 0) continue;
+        if (t->shape[i] > MAX_NUMEL / n) return false;
+        n *= t->shape[i];
+    }
+    if (v->status != 0) return v->bytes == 0;
+    return v->bytes == reply_value_numel(t, v->edge) * (uint64_t)dtype_info[t->dtype].size_bytes;
+}
+
+static void take_value(Reader *r, const Msg *m, Arena *arena, ReplyValue *v) {
+    *v = (ReplyValue){.status = take_u8(r)};
+    v->type.dtype = take_u8(r);
+    v->type.rank = take_u8(r);
+    uint8_t part = take_u8(r);
+    v->edge = take_u32(r);
+    if (v->status >= ERR_COUNT || v->type.dtype >= DT_COUNT || v->type.rank > MAX_DIMS)
+        r->bad = true;
+    if (r->bad) return;
+    take_into(r, v->type.shape, 8 * (size_t)v->type.rank);
+    v->bytes = take_u64(r);
+    if (r->bad || !type_is_sound(v)) {
+        r->bad = true;
+        return;
+    }
+    if (part) {
+        if (part >= m->n || m->part[part]->n < v->bytes)
+            r->bad = true;
+        else
+            v->data = m->part[part]->data;
+        return;
+    }
+    v->data = take(r, v->bytes);
+    take_pad(r);
+    if (v->data && ((uintptr_t)v->data &
+                    7)) /* a transport that does not align: readers want int64 and double */
+        v->data = memcpy(arena_alloc(arena, v->bytes), v->data, v->bytes);
+}
+
+bool wire_read_reply(const Msg *m, Arena *arena, Reply *reply, Err *err) {
+    Reader r;
+    *reply = (Reply){0};
+    TRY(reader_open(&r, m, MSG_REPLY, err));
+    reply->client = client_of(&r);
+    reply->seq = take_u64(&r);
+    uint64_t n = take_u64(&r);
+    if (n > (uint64_t)(r.end - r.at) / 16 || n > MAX_IN)
+        r.bad = true; /* a value has 16 bytes at least */
+    if (!r.bad) reply->value = arena_zalloc(arena, (size_t)n * sizeof *reply->value);
+    for (uint64_t i = 0; !r.bad && i < n; i++) take_value(&r, m, arena, &reply->value[i]);
+    reply->n = (uint32_t)n;
+    return done(&r, "reply", err);
+}
+
+/* ---- Relay ---- */
+
+bool wire_client(const Msg *m, uint32_t *client) {
+    MsgKind kind = wire_kind(m);
+    if (kind != MSG_ACK && kind != MSG_REPLY && kind != MSG_ERROR && kind != MSG_CANCEL)
+        return false;
+    if (m->part[0]->n < HEAD) return false;
+    memcpy(client, m->part[0]->data + 4, 4);
+    return true;
+}
+
+void wire_set_number(Msg *m, uint64_t number) {
+    Buf *b = m->part[0];
+    assert(b->n >= 32 && atomic_load(&b->refs) == 1);
+    memcpy(b->data + 24, &number, 8);
+}
+
+void wire_set_client(Msg *m, uint32_t client) {
+    Buf *b = m->part[0];
+    assert(b->n >= HEAD && atomic_load(&b->refs) == 1);
+    memcpy(b->data + 4, &client, 4);
+}

@@ -1,0 +1,194 @@
+/* cpu.c: the engine `cpu`: memory from mem.h, threads from pool.h, inner loops from kernels.h. A
+ * call is executed while it is submitted, large ones on all threads; so `after` is always done, and
+ * a ticket only matters to ask for a failure. SPDX-License-Identifier: MIT */
+#include "worker/cpu/cpu.h"
+#include "runtime/base/env.h"
+#include "worker/exec/store.h"
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct CpuFailure CpuFailure;
+struct CpuFailure {
+    Ticket ticket;
+    Err err;
+    CpuFailure *next;
+};
+
+static bool (*const rows[OP_COUNT])(Cpu *, const Call *, Err *) = {
+#define KERNEL(id, name, arity, in, shape, grad, doc) [OP_##id] = cpu_##id,
+#include "runtime/inst/ops.def"
+};
+
+/* Rows that only move, compare or convert elements: they take halves as they are. */
+static const bool takes_halves[OP_COUNT] = {
+    [OP_CAST] = true,    [OP_CAT] = true,    [OP_SLICE_PUT] = true, [OP_INDEX] = true,
+    [OP_GATHER] = true,  [OP_ARGMAX] = true, [OP_ARGMIN] = true,    [OP_SORT] = true,
+    [OP_ARGSORT] = true, [OP_TOPK] = true,   [OP_CUMMAX] = true,    [OP_SEARCHSORTED] = true,
+};
+static bool run_row(Cpu *c, const Call *call, Err *err) {
+    Op op = call->inst->op;
+    bool moves =
+        takes_halves[op] || (op == OP_INDEX_PUT && !inst_bool(call->inst, ATTR_ACCUMULATE, false));
+    return moves || !call_has_half(call) ? rows[op](c, call, err)
+                                         : cpu_widened(c, call, rows[op], err);
+}
+
+const Kernels *kernels_find(void) {
+    const char *most = env_word("GT_ISA");
+    bool v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+              __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+              __builtin_cpu_supports("avx512vl");
+    bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+              __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+              __builtin_cpu_supports("f16c");
+    if (!strcmp(most, "base")) v3 = false;
+    if (!strcmp(most, "v3")) v4 = false;
+    return v3 && v4 ? &kernels_v4 : v3 ? &kernels_v3 : &kernels_base;
+}
+
+/* Of the last level, as the kernel lists it: sysconf may count those of all dies as one. */
+static uint64_t cache_bytes(void) {
+    enum { UNKNOWN = 16 << 20, LEVELS = 8 };
+    uint64_t kib = (uint64_t)env_int("GT_LLC_KIB");
+    for (int i = 0; i < LEVELS && !kib; i++) {
+        char path[80];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size",
+                 LEVELS - 1 - i);
+        FILE *f = fopen(path, "re");
+        if (!f) continue;
+        unsigned long n = 0;
+        char unit = 0;
+        if (fscanf(f, "%lu%c", &n, &unit) == 2 && (unit == 'K' || unit == 'M'))
+            kib = unit == 'K' ? n : n << 10;
+        fclose(f);
+    }
+    return kib ? kib << 10 : UNKNOWN;
+}
+
+static Engine *cpu_open(const EngineConfig *config, Err *err) {
+    Mem *mem = mem_open(config->memory_bytes, config->is_shared, err);
+    if (!mem) return NULL;
+    Cpu *c = xcalloc(1, sizeof *c);
+    c->engine.ops = &engine_cpu;
+    c->mem = mem;
+    c->pool = pool_new(config->threads > 0 ? config->threads : 1);
+    c->kernels = kernels_find();
+    c->dense = dense_new();
+    c->cache_bytes = cache_bytes();
+    snprintf(c->isa, sizeof c->isa, "cpu-%s", c->kernels->isa);
+    return &c->engine;
+}
+
+static void cpu_close(Engine **e) {
+    if (!*e) return;
+    Cpu *c = (Cpu *)*e;
+    while (c->failures) {
+        CpuFailure *f = c->failures;
+        c->failures = f->next;
+        free(f);
+    }
+    pool_free(&c->pool);
+    dense_free(&c->dense);
+    mem_close(&c->mem);
+    free(c);
+    *e = NULL;
+}
+
+static const char *cpu_isa(const Engine *e) { return ((const Cpu *)e)->isa; }
+static void *cpu_alloc(Engine *e, uint64_t bytes) { return mem_alloc(((Cpu *)e)->mem, bytes); }
+static void cpu_free(Engine *e, void *p, uint64_t bytes) { mem_release(((Cpu *)e)->mem, p, bytes); }
+static void cpu_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total) {
+    mem_usage(((const Cpu *)e)->mem, used, peak, total);
+}
+static bool cpu_has_room(const Engine *e, uint64_t bytes) {
+    return mem_has(((const Cpu *)e)->mem, bytes);
+}
+static void cpu_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
+    mem_range(((const Cpu *)e)->mem, base, bytes, fd);
+}
+
+void *cpu_side(Cpu *c, const Call *call, int64_t bytes, Err *err) {
+    assert(c->n_sides < CPU_SIDES && bytes >= 0);
+    void *p = mem_alloc(c->mem, (uint64_t)bytes);
+    if (!p) {
+        char need[24], left[24], all[24];
+        uint64_t used, peak, total;
+        mem_usage(c->mem, &used, &peak, &total);
+        err_set(err, ERR_MEMORY, "out of memory: '%s' needs %s beside its result, %s of %s free",
+                op_info[call->inst->op].name, bytes_text((uint64_t)bytes, need),
+                bytes_text(total - used, left), bytes_text(total, all));
+        return NULL;
+    }
+    c->side[c->n_sides++] = (struct Side){p, (uint64_t)bytes};
+    return p;
+}
+
+void cpu_free_sides(Cpu *c) {
+    while (c->n_sides > 0) {
+        const struct Side *s = &c->side[--c->n_sides];
+        mem_release(c->mem, s->data, s->bytes);
+    }
+}
+
+static Ticket cpu_submit(Engine *e, const Call *call, const Ticket *after, int n_after) {
+    (void)after, (void)n_after; /* all that was submitted is done */
+    Cpu *c = (Cpu *)e;
+    Ticket ticket = ++c->last;
+    Op op = call->inst->op;
+    Err err = {0};
+    bool ok = true;
+    switch (op_info[op].class_) {
+    case CLASS_MAP: cpu_map(c, call); break;
+    case CLASS_REDUCE: ok = cpu_reduce(c, call, &err); break;
+    case CLASS_VIEW: cpu_copy(c, &call->in[0], call->out[0].data); break;
+    case CLASS_SOURCE: cpu_source(c, call); break;
+    case CLASS_KERNEL: ok = run_row(c, call, &err); break;
+    case CLASS_CONTROL: panic("'%s' is not for engines", op_info[op].name);
+    }
+    cpu_free_sides(c);
+    if (!ok) {
+        CpuFailure *f = xmalloc(sizeof *f);
+        *f = (CpuFailure){ticket, err, c->failures};
+        c->failures = f;
+    }
+    return ticket;
+}
+
+static int cpu_done(Engine *e, Ticket t, bool wait, Err *err) {
+    (void)wait;
+    for (CpuFailure **at = &((Cpu *)e)->failures; *at; at = &(*at)->next) {
+        if ((*at)->ticket != t) continue;
+        CpuFailure *f = *at;
+        *at = f->next;
+        if (err) *err = f->err;
+        free(f);
+        return -1;
+    }
+    return 1;
+}
+
+static void cpu_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {
+    (void)e;
+    if (bytes) memcpy(device, host, bytes);
+}
+static void cpu_copy_out(Engine *e, void *host, const View *v) { cpu_copy((Cpu *)e, v, host); }
+
+const EngineOps engine_cpu = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .isa = cpu_isa,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .memory = cpu_memory,
+    .has_room = cpu_has_room,
+    .arena = cpu_arena,
+    .submit = cpu_submit,
+    .done = cpu_done,
+    .copy_in = cpu_copy_in,
+    .copy_out = cpu_copy_out,
+    .fused = cpu_fused,
+    .fused_product = cpu_fused_product,
+};

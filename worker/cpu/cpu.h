@@ -1,0 +1,148 @@
+/* cpu.h: what the files of the engine `cpu` share. cpu.c owns the struct and dispatches calls; each
+ * other cpu_*.c executes one class of ops, splitting large calls into parts of fixed boundaries
+ * over the pool (worker/engine/pool.h) and leaving the inner loops to a table of kernels
+ * (worker/kernel/kernels.h). Nothing here may depend on the number of threads.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_CPU_CPU_H
+#define GT_WORKER_CPU_CPU_H
+#include "worker/engine/engine.h"
+#include "worker/kernel/kernels.h"
+#include "worker/engine/mem.h"
+#include "worker/engine/pool.h"
+
+enum {
+    CPU_PART = 32 * 1024, /* elements of one part: what 10 us of an easy kernel do              */
+    CPU_CHUNK = 1024,     /* elements of a strided operand that are laid side by side at a time */
+    CPU_OPERANDS = 4,     /* operands of a Loop, the output included                            */
+    CPU_SIDES = 8         /* pieces of memory that a call takes beside its results              */
+};
+
+typedef struct Dense Dense; /* cpu_matmul.c: library, caches */
+
+typedef struct Cpu {
+    Engine engine;
+    Mem *mem;
+    Pool *pool;
+    const Kernels *kernels;
+    Dense *dense;
+    Ticket last;
+    struct CpuFailure *failures; /* calls whose failure nobody has asked for yet */
+    struct Side {
+        void *data;
+        uint64_t bytes;
+    } side[CPU_SIDES]; /* of the call that runs */
+    int n_sides;
+    uint64_t cache_bytes; /* of the last level */
+    char isa[16];
+} Cpu;
+
+/* A loop over a shape with one stride per axis and operand, axes merged where all operands allow
+ * it. Axis 0 is the outermost; rank 0 is one element. */
+typedef struct Loop {
+    int rank;
+    int64_t n; /* elements */
+    int64_t shape[MAX_DIMS];
+    int64_t stride[CPU_OPERANDS][MAX_DIMS];
+} Loop;
+
+/* cpu_loop.c: operands broadcast to the shape; no axis of extent 1 is left. */
+void loop_init(Loop *l, const TensorType *shape, const View *const *operand, int n_operands);
+/* Element offset of row-major index i of the loop's axes, for one operand. */
+int64_t loop_offset(const Loop *l, int operand, int64_t i);
+/* A walk over the rows (all axes but the innermost) of a loop: where row `row` begins in each
+ * operand. */
+typedef struct Walk {
+    int64_t index[MAX_DIMS], offset[CPU_OPERANDS];
+} Walk;
+void walk_init(Walk *w, const Loop *l, int n_operands, int64_t row);
+void walk_next(Walk *w, const Loop *l, int n_operands);
+/* Copies elements [begin, end) of the loop's row-major order from operand `operand` (at base) to
+ * `to`. */
+void loop_gather(const Loop *l, int operand, const void *base, int size, int64_t begin, int64_t end,
+                 void *to);
+/* to[i] = from[i * stride], elements of `size` 1, 2, 4 or 8 bytes. */
+void copy_strided(void *to, const void *from, int64_t stride, int64_t n, int size);
+/* to[i * stride] = from[i]. */
+void copy_scattered(void *to, int64_t stride, const void *from, int64_t n, int size);
+/* to[i * out + j] = from[j * in + i], i < rows, j < columns. */
+void copy_transposed(void *to, int64_t out, const void *from, int64_t in, int64_t rows,
+                     int64_t columns, int size);
+void copy_filled(void *to, const void *value, int64_t n, int size);
+
+/* Calls fn(ctx, begin, end, thread) over [0, n) in ranges of `part`, on the pool when there are
+ * several. */
+typedef void (*RangeFn)(void *ctx, int64_t begin, int64_t end, int thread);
+void cpu_ranges(Cpu *c, int64_t n, int64_t part, RangeFn fn, void *ctx);
+/* Parts for work of `cost` units per item: so many items that they make about CPU_PART units. */
+int64_t cpu_part(int64_t cost);
+
+void cpu_map(Cpu *c, const Call *call);
+/* `from`, of any dtype and strides, into `to`, which is row-major and has the same shape. */
+void cpu_cast_view(Cpu *c, const View *from, const View *to);
+
+/* cpu_half.c: a kernel whose operands or result may be halves: those are widened to float32 before
+ * and narrowed after it. half_map_init: fn computes with the operands' dtypes, F32 for halves;
+ * half_map_cast: converts. */
+typedef struct HalfMap {
+    MapFn fn, widen[3], narrow;
+    int n_in, size[3], out_size;
+    bool has_half;
+} HalfMap;
+void half_map_init(HalfMap *h, const Kernels *k, MapFn fn, const DType *in, int n_in, DType out);
+void half_map_cast(HalfMap *h, const Kernels *k, DType from, DType to);
+void half_map_chunks(const HalfMap *h, int64_t n, void *out, const void *const *in,
+                     unsigned scalars);
+static inline void half_map(const HalfMap *h, int64_t n, void *out, const void *const *in,
+                            unsigned scalars) {
+    if (h->has_half)
+        half_map_chunks(h, n, out, in, scalars);
+    else
+        h->fn(n, out, in, scalars);
+}
+/* n elements side by side; different dtypes. */
+void cpu_cast(const Kernels *k, int64_t n, void *to, DType to_dtype, const void *from,
+              DType from_dtype);
+/* Calls a KERNEL row that knows no halves with float32 in their place, and rounds its results. */
+bool cpu_widened(Cpu *c, const Call *call, bool (*row)(Cpu *, const Call *, Err *), Err *err);
+bool call_has_half(const Call *call);
+/* Memory until the end of the call, from the arena, so that what a call needs beside its results is
+ * bounded like them (a view may be far larger than what it shows). NULL: there is none, err says
+ * so. Not from inside the pool. */
+void *cpu_side(Cpu *c, const Call *call, int64_t bytes, Err *err);
+void cpu_free_sides(Cpu *c); /* the call has ended */
+
+/* cpu_sort.c: an element as an unsigned number that is ordered as the elements are, nan above
+ * everything; and nan's key. */
+uint64_t cpu_key(DType d, const void *p);
+uint64_t cpu_key_nan(DType d);
+
+/* cpu_fused.c: EngineOps.fused and EngineOps.fused_product */
+bool cpu_fused(Engine *e, struct Fuse *f, const struct FusedKernel *k);
+bool cpu_fused_product(Engine *e, const Call *product, struct Fuse *f, const struct FusedKernel *k);
+bool cpu_reduce(Cpu *c, const Call *call, Err *err);
+void cpu_source(Cpu *c, const Call *call);
+/* Row-major copy of a view; `parallel` only where the caller is not inside the pool. */
+void cpu_copy(Cpu *c, const View *from, void *to);
+/* One per KERNEL row; an index out of range fails, and too little memory for what it needs beside
+ * its results. */
+#define KERNEL(id, name, arity, in, shape, grad, doc)                                              \
+    bool cpu_##id(Cpu *c, const Call *call, Err *err);
+#include "runtime/inst/ops.def"
+
+/* cpu_matmul.c: a matrix product, and fn (NULL: nothing) for ranges of its elements, whole rows, as
+ * soon as they are there. is_told: fn was called for all of them; else for none. False: there is no
+ * memory for it. */
+bool cpu_product(Cpu *c, const Call *call, RangeFn fn, void *ctx, bool *is_told, Err *err);
+/* out (M,N) = a (M,K) @ b (K,N) of float32 by the library, row-major; false: it is
+ * not there, or strides or shape are not for it. Not from inside the pool. */
+bool dense_product(Cpu *c, int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
+                   const void *b, int64_t b_k, int64_t b_n, void *out);
+struct Dnnl *cpu_dnnl(Cpu *c); /* loaded on first use; NULL: it is not there */
+Dense *dense_new(void);
+void dense_free(Dense **d);
+
+static inline int view_size(const View *v) { return dtype_info[v->type.dtype].size_bytes; }
+static inline void *view_at(const View *v, int64_t element) {
+    return (char *)v->data + element * view_size(v);
+}
+#endif

@@ -1,0 +1,177 @@
+/* cpu_copy.c: moving elements: copies of views, cat, slice_put. A copy whose inner axis is not
+ * contiguous while another one is (a transpose) goes by square blocks, so that cache lines are read
+ * and written whole.
+ * SPDX-License-Identifier: MIT */
+#include "worker/cpu/cpu.h"
+#include <assert.h>
+#include <string.h>
+
+/* Two loops over one shape: operand 0 is read, operand 1 written. */
+typedef struct CopyRun {
+    Loop loop;
+    const char *from;
+    char *to;
+    int size;
+    int fast; /* axis that is contiguous in `from` when the innermost is not; -1 if none */
+} CopyRun;
+
+static void copy_rows(void *ctx, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const CopyRun *r = ctx;
+    const Loop *l = &r->loop;
+    int inner = l->rank - 1;
+    int64_t in = l->stride[0][inner], out = l->stride[1][inner], length = l->shape[inner];
+    Walk walk;
+    walk_init(&walk, l, 2, begin / length);
+    int64_t at = begin % length;
+    for (int64_t i = begin, n; i < end; i += n, at = 0, walk_next(&walk, l, 2)) {
+        n = length - at;
+        if (n > end - i) n = end - i;
+        const char *from = r->from + (walk.offset[0] + at * in) * r->size;
+        char *to = r->to + (walk.offset[1] + at * out) * r->size;
+        if (out == 1) {
+            copy_strided(to, from, in, n, r->size);
+        } else if (in == 1) {
+            copy_scattered(to, out, from, n, r->size);
+        } else {
+            for (int64_t j = 0; j < n; j++)
+                memcpy(to + j * out * r->size, from + j * in * r->size, (size_t)r->size);
+        }
+    }
+}
+
+/* By blocks of a cache line's width. Columns go outermost: a block column reads few lines of `from`
+ * whole, one after the other, wherever its rows lie. */
+#define TRANSPOSE(T, N)                                                                            \
+    static void transpose_##T(T *to, int64_t out, const T *from, int64_t in, int64_t rows,         \
+                              int64_t columns) {                                                   \
+        for (int64_t j = 0; j < columns; j += N) {                                                 \
+            int64_t w = columns - j < N ? columns - j : N;                                         \
+            for (int64_t i = 0; i < rows; i += N) {                                                \
+                int64_t h = rows - i < N ? rows - i : N;                                           \
+                if (h == N && w == N) {                                                            \
+                    T block[N][N];                                                                 \
+                    for (int b = 0; b < N; b++)                                                    \
+                        for (int a = 0; a < N; a++) block[a][b] = from[(j + b) * in + i + a];      \
+                    for (int a = 0; a < N; a++)                                                    \
+                        memcpy(to + (i + a) * out + j, block[a], sizeof block[a]);                 \
+                } else {                                                                           \
+                    for (int64_t a = 0; a < h; a++)                                                \
+                        for (int64_t b = 0; b < w; b++)                                            \
+                            to[(i + a) * out + j + b] = from[(j + b) * in + i + a];                \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+TRANSPOSE(uint8_t, 32)
+TRANSPOSE(uint16_t, 32)
+TRANSPOSE(uint32_t, 16)
+TRANSPOSE(uint64_t, 8)
+
+void copy_transposed(void *to, int64_t out, const void *from, int64_t in, int64_t rows,
+                     int64_t columns, int size) {
+    switch (size) {
+    case 1: transpose_uint8_t(to, out, from, in, rows, columns); break;
+    case 2: transpose_uint16_t(to, out, from, in, rows, columns); break;
+    case 4: transpose_uint32_t(to, out, from, in, rows, columns); break;
+    default: transpose_uint64_t(to, out, from, in, rows, columns);
+    }
+}
+
+/* Lines are pairs (index of all axes but `fast` and the innermost, strip of STRIP rows of `fast`).
+ */
+enum { STRIP = 64 };
+static void transposed_lines(void *ctx, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const CopyRun *r = ctx;
+    const Loop *l = &r->loop;
+    int inner = l->rank - 1, fast = r->fast;
+    int64_t strips = (l->shape[fast] + STRIP - 1) / STRIP;
+    for (int64_t t = begin; t < end; t++) {
+        int64_t rest = t / strips, row = t % strips * STRIP;
+        int64_t from = row * l->stride[0][fast], to = row * l->stride[1][fast];
+        for (int d = inner - 1; d >= 0; d--) {
+            if (d == fast) continue;
+            int64_t i = rest % l->shape[d];
+            rest /= l->shape[d];
+            from += i * l->stride[0][d];
+            to += i * l->stride[1][d];
+        }
+        int64_t rows = l->shape[fast] - row < STRIP ? l->shape[fast] - row : STRIP;
+        int64_t in = l->stride[0][inner], out = l->stride[1][fast], columns = l->shape[inner];
+        copy_transposed(r->to + to * r->size, out, r->from + from * r->size, in, rows, columns,
+                        r->size);
+    }
+}
+
+/* Copies `from`, broadcast to the shape of `to`, into it. */
+static void copy_view(Cpu *c, const View *from, const View *to) {
+    CopyRun r = {.from = from->data, .to = to->data, .size = view_size(to), .fast = -1};
+    loop_init(&r.loop, &to->type, (const View *const[]){from, to}, 2);
+    const Loop *l = &r.loop;
+    if (l->n == 0) return;
+    if (l->rank == 0) {
+        memcpy(r.to, r.from, (size_t)r.size);
+        return;
+    }
+    int inner = l->rank - 1;
+    if (l->stride[0][inner] > 1 && l->stride[1][inner] == 1 && l->shape[inner] >= 8) {
+        for (int d = 0; d < inner; d++)
+            if (l->stride[0][d] == 1 && l->shape[d] >= 8) r.fast = d;
+    }
+    if (r.fast < 0) {
+        cpu_ranges(c, l->n, CPU_PART, copy_rows, &r);
+        return;
+    }
+    int64_t strips = (l->shape[r.fast] + STRIP - 1) / STRIP;
+    int64_t lines = l->n / l->shape[inner] / l->shape[r.fast] * strips;
+    cpu_ranges(c, lines, cpu_part(l->shape[inner] * STRIP), transposed_lines, &r);
+}
+
+void cpu_copy(Cpu *c, const View *from, void *to) {
+    View out = {.type = from->type, .data = to};
+    view_strides(&out.type, out.stride);
+    copy_view(c, from, &out);
+}
+
+/* The part of a row-major tensor that starts at `start` and has steps `step`, as a view. */
+static View part_of(const View *o, const TensorType *part, const int64_t *start,
+                    const int64_t *step) {
+    View v = {.type = *part};
+    int64_t at = 0, natural[MAX_DIMS];
+    view_strides(&o->type, natural);
+    for (int d = 0; d < part->rank; d++) {
+        at += start[d] * natural[d];
+        v.stride[d] = natural[d] * (step ? step[d] : 1);
+    }
+    v.data = view_at(o, at);
+    return v;
+}
+
+bool cpu_CAT(Cpu *c, const Call *call, Err *err) {
+    (void)err;
+    int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0];
+    int64_t start[MAX_DIMS] = {0};
+    for (int i = 0; i < call->n_in; i++) {
+        const View *x = &call->in[i];
+        if (type_numel(&x->type) == 0) continue;
+        View part = part_of(&call->out[0], &x->type, start, NULL);
+        copy_view(c, x, &part);
+        start[axis] += x->type.shape[axis];
+    }
+    return true;
+}
+
+bool cpu_SLICE_PUT(Cpu *c, const Call *call, Err *err) {
+    (void)err;
+    const View *o = &call->out[0];
+    cpu_copy(c, &call->in[0], o->data);
+    TensorType type = o->type;
+    const int64_t *size = inst_attr(call->inst, ATTR_SIZE)->ints;
+    for (int d = 0; d < type.rank; d++) type.shape[d] = size[d];
+    if (type_numel(&type) == 0) return true;
+    View part = part_of(o, &type, inst_attr(call->inst, ATTR_START)->ints,
+                        inst_attr(call->inst, ATTR_STEP)->ints);
+    copy_view(c, &call->in[1], &part);
+    return true;
+}

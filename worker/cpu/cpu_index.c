@@ -1,0 +1,423 @@
+/* cpu_index.c: KERNEL rows that read or write at indices. All indices are resolved first, in
+ * row-major order, so that the first bad one is the one reported whatever the threads do. Writes to
+ * one element happen in the order of the indices: work is split by what is written, never by who
+ * writes. SPDX-License-Identifier: MIT */
+#include "worker/cpu/cpu.h"
+#include "worker/kernel/prologue.h"
+#include <string.h>
+
+/* ---- Indices ---- */
+
+/* Adds stride * index to offset[i] for each element of `idx` broadcast to `shape`. Row-major. */
+static bool add_indices(const View *idx, const TensorType *shape, int axis, int64_t size,
+                        int64_t stride, int64_t *offset, Err *err) {
+    Loop l;
+    loop_init(&l, shape, (const View *const[]){idx}, 1);
+    union {
+        uint8_t b[CPU_CHUNK];
+        int8_t s[CPU_CHUNK];
+        int32_t w[CPU_CHUNK];
+        int64_t i[CPU_CHUNK];
+    } chunk;
+    for (int64_t begin = 0; begin < l.n; begin += CPU_CHUNK) {
+        int64_t n = l.n - begin < CPU_CHUNK ? l.n - begin : CPU_CHUNK;
+        loop_gather(&l, 0, idx->data, view_size(idx), begin, begin + n, &chunk);
+        for (int64_t i = 0; i < n; i++) {
+            int64_t v = idx->type.dtype == DT_I64   ? chunk.i[i]
+                        : idx->type.dtype == DT_I32 ? chunk.w[i]
+                        : idx->type.dtype == DT_I8  ? chunk.s[i]
+                                                    : chunk.b[i];
+            if (v < -size || v >= size) {
+                return err_set(err, ERR_INDEX,
+                               "index %lld is out of range for axis %d of size %lld", (long long)v,
+                               axis, (long long)size);
+            }
+            offset[begin + i] += (v < 0 ? v + size : v) * stride;
+        }
+    }
+    return true;
+}
+
+/* A tensor of x's shape without the axes from `first` up to `last`: what lies before or after them.
+ */
+static TensorType axes_of(const TensorType *t, int first, int last) {
+    TensorType r = {.dtype = t->dtype};
+    for (int d = first; d < last; d++) r.shape[r.rank++] = t->shape[d];
+    return r;
+}
+static View view_axes(const View *v, int first, int last) {
+    View r = *v;
+    r.type = axes_of(&v->type, first, last);
+    memmove(r.stride, v->stride + first, sizeof(int64_t) * (size_t)r.type.rank);
+    return r;
+}
+/* View v broadcast to rank `rank`: leading axes of one element are added. */
+static View view_raised(const View *v, int rank) {
+    View r = *v;
+    int shift = rank - v->type.rank;
+    for (int d = rank - 1; d >= 0; d--) {
+        r.type.shape[d] = d < shift ? 1 : v->type.shape[d - shift];
+        r.stride[d] = d < shift ? 0 : v->stride[d - shift];
+    }
+    r.type.rank = (uint8_t)rank;
+    return r;
+}
+
+/* x[before, index, after]: runs of `after` elements at the offsets of `index`, for each element of
+ * `before`. */
+typedef struct IndexRun {
+    Loop before, after; /* operand 0: x or the output; operand 1: the values put */
+    Loop common;        /* operand 0: the values put */
+    int64_t *offset;    /* of the common axes, in x or the output */
+    int64_t n_common;
+    const View *x;
+    char *out;
+    const View *value;
+    int size;
+    MapFn add; /* NULL: overwrite */
+} IndexRun;
+
+/* n zeros. */
+static int64_t *offsets_new(Cpu *c, const Call *call, int64_t n, Err *err) {
+    int64_t bytes = n * (int64_t)sizeof(int64_t), *offset = cpu_side(c, call, bytes, err);
+    return offset ? memset(offset, 0, (size_t)bytes) : NULL;
+}
+
+/* Resolves the k index operands of x along axis, axis + 1, ...; NULL after an error. */
+static int64_t *resolve(Cpu *c, const Call *call, const View *x, const int64_t *stride,
+                        const View *idx, int k, int axis, TensorType *common, Err *err) {
+    *common = idx[0].type;
+    for (int i = 1; i < k; i++) {
+        TensorType before = *common;
+        shape_broadcast(&before, &idx[i].type, common);
+    }
+    int64_t n = type_numel(common);
+    int64_t *offset = offsets_new(c, call, n, err);
+    if (!offset) return NULL;
+    /* An element's own indices are checked from the left, elements in order: as one would read
+     * them. */
+    for (int i = 0; i < k; i++) {
+        if (!add_indices(&idx[i], common, axis + i, x->type.shape[axis + i], stride[axis + i],
+                         offset, err))
+            return NULL;
+    }
+    return offset;
+}
+
+/* Elements x[offset[i]], i < n. */
+static void take(void *out, const void *x, const int64_t *offset, int64_t n, int size) {
+#define TAKE_LINE(T)                                                                               \
+    for (int64_t i = 0; i < n; i++) ((T *)out)[i] = ((const T *)x)[offset[i]];
+    switch (size) {
+    case 1: TAKE_LINE(uint8_t) break;
+    case 2: TAKE_LINE(uint16_t) break;
+    case 4: TAKE_LINE(uint32_t) break;
+    default: TAKE_LINE(uint64_t)
+    }
+}
+
+static void index_range(void *ctx, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const IndexRun *r = ctx;
+    int64_t run = r->after.n;
+    const char *x = r->x->data;
+    for (int64_t i = begin, n; run == 1 && i < end; i += n) { /* a line of indices at a time */
+        n = r->n_common - i % r->n_common;
+        if (n > end - i) n = end - i;
+        int64_t line = loop_offset(&r->before, 0, i / r->n_common);
+        take(r->out + i * r->size, x + line * r->size, r->offset + i % r->n_common, n, r->size);
+    }
+    for (int64_t i = begin; run != 1 && i < end; i++) {
+        int64_t at = loop_offset(&r->before, 0, i / r->n_common) + r->offset[i % r->n_common];
+        loop_gather(&r->after, 0, x + at * r->size, r->size, 0, run, r->out + i * run * r->size);
+    }
+}
+
+bool cpu_INDEX(Cpu *c, const Call *call, Err *err) {
+    const View *x = &call->in[0], *o = &call->out[0];
+    int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0], k = call->n_in - 1;
+    if (type_numel(&o->type) == 0) return true;
+    TensorType common;
+    IndexRun r = {.x = x, .out = o->data, .size = view_size(x)};
+    r.offset = resolve(c, call, x, x->stride, call->in + 1, k, axis, &common, err);
+    if (!r.offset) return false;
+    r.n_common = type_numel(&common);
+    View before = view_axes(x, 0, axis), after = view_axes(x, axis + k, x->type.rank);
+    loop_init(&r.before, &before.type, (const View *const[]){&before}, 1);
+    loop_init(&r.after, &after.type, (const View *const[]){&after}, 1);
+    cpu_ranges(c, r.before.n * r.n_common, cpu_part(r.after.n), index_range, &r);
+    return true;
+}
+
+/* Items are (element of before, strip of after): disjoint in the output. */
+enum { PUT_STRIP = 1024 };
+static void put_range(void *ctx, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const IndexRun *r = ctx;
+    int64_t strips = (r->after.n + PUT_STRIP - 1) / PUT_STRIP;
+    int64_t step = r->after.rank ? r->after.stride[1][r->after.rank - 1] : 0;
+    bool is_line = r->after.rank <= 1 && (step == 0 || step == 1);
+    uint64_t buffer[PUT_STRIP];
+    for (int64_t t = begin; t < end; t++) {
+        int64_t b = t / strips, first = t % strips * PUT_STRIP, n = r->after.n - first;
+        if (n > PUT_STRIP) n = PUT_STRIP;
+        char *out = r->out + (loop_offset(&r->before, 0, b) + first) * r->size;
+        const char *value = (char *)r->value->data + loop_offset(&r->before, 1, b) * r->size;
+        for (int64_t i = 0; i < r->n_common; i++) {
+            const char *from = value + loop_offset(&r->common, 0, i) * r->size;
+            char *to = out + r->offset[i] * r->size;
+            if (is_line) {
+                from += first * step * r->size;
+            } else {
+                loop_gather(&r->after, 1, from, r->size, first, first + n, buffer);
+                from = (const char *)buffer;
+            }
+            bool is_one = is_line && step == 0 && n > 1;
+            if (r->add)
+                r->add(n, to, (const void *const[]){to, from}, is_one ? 2 : 0);
+            else if (is_one)
+                copy_filled(to, from, n, r->size);
+            else
+                memcpy(to, from, (size_t)(n * r->size));
+        }
+    }
+}
+
+bool cpu_INDEX_PUT(Cpu *c, const Call *call, Err *err) {
+    const View *x = &call->in[0], *o = &call->out[0];
+    int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0], k = call->n_in - 2;
+    cpu_copy(c, x, o->data);
+    IndexRun r = {.out = o->data, .size = view_size(o)};
+    if (inst_bool(call->inst, ATTR_ACCUMULATE, false))
+        r.add = c->kernels->map[OP_ADD][o->type.dtype];
+    int64_t stride[MAX_DIMS];
+    view_strides(&o->type, stride);
+    TensorType common;
+    View before = view_axes(o, 0, axis), after = view_axes(o, axis + k, o->type.rank);
+    if (type_numel(&before.type) == 0 || type_numel(&after.type) == 0) return true;
+    memcpy(before.stride, stride, sizeof(int64_t) * (size_t)axis);
+    view_strides(&after.type, after.stride);
+    r.offset = resolve(c, call, o, stride, call->in + 2, k, axis, &common, err);
+    if (!r.offset) return false;
+    r.n_common = type_numel(&common);
+    int at = before.type.rank, rank = at + common.rank + after.type.rank;
+    View v = view_raised(&call->in[1], rank);
+    View v_before = view_axes(&v, 0, at), v_common = view_axes(&v, at, at + common.rank);
+    View v_after = view_axes(&v, at + common.rank, rank);
+    r.value = &v;
+    loop_init(&r.before, &before.type, (const View *const[]){&before, &v_before}, 2);
+    loop_init(&r.after, &after.type, (const View *const[]){&after, &v_after}, 2);
+    loop_init(&r.common, &common, (const View *const[]){&v_common}, 1);
+    if (r.n_common > 0) {
+        int64_t strips = (r.after.n + PUT_STRIP - 1) / PUT_STRIP;
+        int64_t cost = (r.after.n < PUT_STRIP ? r.after.n : PUT_STRIP) * r.n_common;
+        cpu_ranges(c, r.before.n * strips, cpu_part(cost), put_range, &r);
+    }
+    return true;
+}
+
+/* ---- Along one axis ---- */
+
+/* Shape (outer, A, inner) of idx around the axis; x and src have strides of their own. */
+typedef struct AlongRun {
+    Loop outer, inner; /* operand 0: x or the output; 1: src */
+    int64_t A;
+    const int64_t *offset; /* (outer, A, inner): what the index contributes */
+    const View *x, *src;
+    int64_t src_stride; /* along the axis */
+    char *out;
+    int size;
+    DType dtype;
+    Op how; /* scatter_reduce: mul, maximum or minimum */
+} AlongRun;
+
+/* Offset of inner element i; usually a product. */
+static int64_t inner_offset(const Loop *l, int operand, int64_t i) {
+    return l->rank == 1 ? i * l->stride[operand][0] : loop_offset(l, operand, i);
+}
+
+static void gather_range(void *ctx, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const AlongRun *r = ctx;
+    for (int64_t t = begin, n; r->inner.n == 1 && t < end; t += n) { /* a line of A at a time */
+        n = r->A - t % r->A;
+        if (n > end - t) n = end - t;
+        const char *x = (char *)r->x->data + loop_offset(&r->outer, 0, t / r->A) * r->size;
+        take(r->out + t * r->size, x, r->offset + t, n, r->size);
+    }
+    if (r->inner.n == 1) return;
+    for (int64_t t = begin; t < end; t++) { /* t: (outer, A) */
+        const char *x = (char *)r->x->data + loop_offset(&r->outer, 0, t / r->A) * r->size;
+        const int64_t *offset = r->offset + t * r->inner.n;
+        char *out = r->out + t * r->inner.n * r->size;
+        for (int64_t i = 0; i < r->inner.n; i++) {
+            const char *from = x + (offset[i] + inner_offset(&r->inner, 0, i)) * r->size;
+            switch (r->size) {
+            case 1: out[i] = *from; break;
+            case 2: ((uint16_t *)out)[i] = *(const uint16_t *)from; break;
+            case 4: ((uint32_t *)out)[i] = *(const uint32_t *)from; break;
+            default: ((uint64_t *)out)[i] = *(const uint64_t *)from;
+            }
+        }
+    }
+}
+
+#define SCATTER(T, U)                                                                              \
+    static void scatter_##T(const AlongRun *r, int64_t outer, int64_t first, int64_t last) {       \
+        T *o = (T *)r->out + loop_offset(&r->outer, 0, outer);                                     \
+        const T *src = (const T *)r->src->data + loop_offset(&r->outer, 1, outer);                 \
+        if (r->inner.n == 1) {                                                                     \
+            const int64_t *offset = r->offset + outer * r->A, step = r->src_stride;                \
+            for (int64_t a = 0; a < r->A; a++)                                                     \
+                o[offset[a]] = (T)((U)o[offset[a]] + (U)src[a * step]);                            \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t a = 0; a < r->A; a++) {                                                       \
+            const int64_t *offset = r->offset + (outer * r->A + a) * r->inner.n;                   \
+            for (int64_t i = first; i < last; i++) {                                               \
+                T *to = o + offset[i] + inner_offset(&r->inner, 0, i);                             \
+                T v = src[a * r->src_stride + inner_offset(&r->inner, 1, i)];                      \
+                *to = (T)((U)*to + (U)v);                                                          \
+            }                                                                                      \
+        }                                                                                          \
+    }
+SCATTER(uint8_t, unsigned)
+SCATTER(int8_t, unsigned)
+SCATTER(int32_t, uint32_t)
+SCATTER(int64_t, uint64_t)
+SCATTER(float, float)
+SCATTER(double, double)
+
+enum { SCATTER_STRIP = 256 };
+static void scatter_range(void *ctx, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const AlongRun *r = ctx;
+    int64_t strips = (r->inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
+    for (int64_t t = begin; t < end; t++) {
+        int64_t outer = t / strips, first = t % strips * SCATTER_STRIP;
+        int64_t last = first + SCATTER_STRIP < r->inner.n ? first + SCATTER_STRIP : r->inner.n;
+        switch (r->dtype) {
+        case DT_U8: scatter_uint8_t(r, outer, first, last); break;
+        case DT_I8: scatter_int8_t(r, outer, first, last); break;
+        case DT_I32: scatter_int32_t(r, outer, first, last); break;
+        case DT_I64: scatter_int64_t(r, outer, first, last); break;
+        case DT_F32: scatter_float(r, outer, first, last); break;
+        case DT_F64: scatter_double(r, outer, first, last); break;
+        default: panic("scatter_add of %s", dtype_info[r->dtype].name);
+        }
+    }
+}
+
+/* Fills everything but the strides of src. `x` is read or written; idx's shape rules. */
+static bool along_init(AlongRun *r, Cpu *c, const Call *call, const View *x, const View *src,
+                       int axis, Err *err) {
+    const View *idx = &call->in[1];
+    int rank = x->type.rank;
+    int64_t n = type_numel(&idx->type);
+    int64_t *offset = offsets_new(c, call, n, err);
+    if (!offset ||
+        !add_indices(idx, &idx->type, axis, x->type.shape[axis], x->stride[axis], offset, err))
+        return false;
+    r->offset = offset;
+    r->A = idx->type.shape[axis];
+    r->x = x, r->src = src, r->size = view_size(x), r->dtype = (DType)x->type.dtype;
+    View a = *x, b = src ? *src : *x; /* of idx's shape: src may be longer */
+    for (int d = 0; d < rank; d++) a.type.shape[d] = b.type.shape[d] = idx->type.shape[d];
+    r->src_stride = b.stride[axis];
+    View ao = view_axes(&a, 0, axis), bo = view_axes(&b, 0, axis);
+    View ai = view_axes(&a, axis + 1, rank), bi = view_axes(&b, axis + 1, rank);
+    loop_init(&r->outer, &ao.type, (const View *const[]){&ao, &bo}, 2);
+    loop_init(&r->inner, &ai.type, (const View *const[]){&ai, &bi}, 2);
+    return true;
+}
+
+bool cpu_GATHER(Cpu *c, const Call *call, Err *err) {
+    int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0];
+    if (type_numel(&call->out[0].type) == 0) return true;
+    AlongRun r = {.out = call->out[0].data};
+    if (!along_init(&r, c, call, &call->in[0], NULL, axis, err)) return false;
+    cpu_ranges(c, r.outer.n * r.A, cpu_part(r.inner.n), gather_range, &r);
+    return true;
+}
+
+bool cpu_SCATTER_ADD(Cpu *c, const Call *call, Err *err) {
+    int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0];
+    View o = call->out[0];
+    view_strides(&o.type, o.stride);
+    cpu_copy(c, &call->in[0], o.data);
+    if (type_numel(&call->in[1].type) == 0) return true;
+    AlongRun r = {.out = o.data};
+    if (!along_init(&r, c, call, &o, &call->in[2], axis, err)) return false;
+    int64_t strips = (r.inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
+    int64_t cost = r.A * (r.inner.n < SCATTER_STRIP ? r.inner.n : SCATTER_STRIP);
+    cpu_ranges(c, r.outer.n * strips, cpu_part(cost), scatter_range, &r);
+    return true;
+}
+
+/* Elements first .. last-1 of each of the axis's A, in order; F(what is there, what comes). */
+#define MEET_ALL(T, F)                                                                             \
+    if (r->inner.n == 1) {                                                                         \
+        const int64_t *offset = r->offset + outer * r->A, step = r->src_stride;                    \
+        for (int64_t a = 0; a < r->A; a++) o[offset[a]] = F(o[offset[a]], src[a * step]);          \
+        return;                                                                                    \
+    }                                                                                              \
+    for (int64_t a = 0; a < r->A; a++) {                                                           \
+        const int64_t *offset = r->offset + (outer * r->A + a) * r->inner.n;                       \
+        for (int64_t i = first; i < last; i++) {                                                   \
+            T *to = o + offset[i] + inner_offset(&r->inner, 0, i);                                 \
+            *to = F(*to, src[a * r->src_stride + inner_offset(&r->inner, 1, i)]);                  \
+        }                                                                                          \
+    }
+#define MEET(NAME, T)                                                                              \
+    static void meet_##NAME(const AlongRun *r, int64_t outer, int64_t first, int64_t last) {       \
+        T *o = (T *)r->out + loop_offset(&r->outer, 0, outer);                                     \
+        const T *src = (const T *)r->src->data + loop_offset(&r->outer, 1, outer);                 \
+        if (r->how == OP_MUL) {                                                                    \
+            MEET_ALL(T, NAME##_mul)                                                                \
+        } else if (r->how == OP_MAXIMUM) {                                                         \
+            MEET_ALL(T, NAME##_max)                                                                \
+        } else {                                                                                   \
+            MEET_ALL(T, NAME##_min)                                                                \
+        }                                                                                          \
+    }
+MEET(u8, uint8_t)
+MEET(i8, int8_t)
+MEET(i32, int32_t)
+MEET(i64, int64_t)
+MEET(f32, float)
+MEET(f64, double)
+
+static void meet_range(void *ctx, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const AlongRun *r = ctx;
+    int64_t strips = (r->inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
+    for (int64_t t = begin; t < end; t++) {
+        int64_t outer = t / strips, first = t % strips * SCATTER_STRIP;
+        int64_t last = first + SCATTER_STRIP < r->inner.n ? first + SCATTER_STRIP : r->inner.n;
+        switch (r->dtype) {
+        case DT_U8: meet_u8(r, outer, first, last); break;
+        case DT_I8: meet_i8(r, outer, first, last); break;
+        case DT_I32: meet_i32(r, outer, first, last); break;
+        case DT_I64: meet_i64(r, outer, first, last); break;
+        case DT_F32: meet_f32(r, outer, first, last); break;
+        case DT_F64: meet_f64(r, outer, first, last); break;
+        default: panic("scatter_reduce of %s", dtype_info[r->dtype].name);
+        }
+    }
+}
+
+bool cpu_SCATTER_REDUCE(Cpu *c, const Call *call, Err *err) {
+    int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0];
+    const char *how = inst_attr(call->inst, ATTR_REDUCE)->str;
+    View o = call->out[0];
+    view_strides(&o.type, o.stride);
+    cpu_copy(c, &call->in[0], o.data);
+    if (type_numel(&call->in[1].type) == 0) return true;
+    AlongRun r = {.out = o.data};
+    if (!along_init(&r, c, call, &o, &call->in[2], axis, err)) return false;
+    r.how = how[0] == 'p' ? OP_MUL : how[2] == 'a' ? OP_MAXIMUM : OP_MINIMUM;
+    int64_t strips = (r.inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
+    int64_t cost = 4 * r.A * (r.inner.n < SCATTER_STRIP ? r.inner.n : SCATTER_STRIP);
+    cpu_ranges(c, r.outer.n * strips, cpu_part(cost), meet_range, &r);
+    return true;
+}

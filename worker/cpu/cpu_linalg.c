@@ -1,0 +1,505 @@
+/* cpu_linalg.c: factorizations and triangular systems of the engine `cpu`. All of them are
+ * recursive: a matrix is cut in half, one half factorized, the rest brought up to date by a matrix
+ * product (the table's, or oneDNN's), until a few columns are left for plain loops; so nearly all
+ * work is in products. Batches of small matrices go to the threads one matrix each, large matrices
+ * one after the other with the threads inside; which of the two, and every cut, depends on shapes
+ * alone, and so do the bits. Method: recursive LU and Cholesky after Toledo (1997) and Gustavson
+ * (1997).
+ * SPDX-License-Identifier: MIT */
+#include "worker/cpu/cpu.h"
+#include "worker/engine/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    BASE = 32,         /* order of triangles that are solved by plain loops                    */
+    PANEL = 16,        /* columns that LU eliminates one by one                                */
+    STRIP = 128,       /* columns or rows of a right side that a thread takes at a time        */
+    LARGE = 160,       /* order from which on the threads work inside of one matrix             */
+    LIBRARY = 1 << 24, /* multiplications from which on a product is worth handing to oneDNN  */
+};
+
+/* One matrix being worked on. */
+typedef struct Work {
+    Cpu *cpu;
+    DType dtype;
+    int size;
+    bool is_wide; /* the pool is ours */
+    int thread;
+    char *temp; /* of wide float32 work: room for the largest product */
+} Work;
+
+static inline double value_at(const Work *w, const char *p) {
+    return w->dtype == DT_F32 ? (double)*(const float *)(const void *)p
+                              : *(const double *)(const void *)p;
+}
+
+static void ranges(const Work *w, int64_t n, int64_t part, RangeFn fn, void *ctx) {
+    if (w->is_wide)
+        cpu_ranges(w->cpu, n, part, fn, ctx);
+    else
+        fn(ctx, 0, n, w->thread);
+}
+
+/* x[i] = x[i] - y[i] and x[i] / y for n elements. */
+static void subtract(const Work *w, int64_t n, char *x, const char *y) {
+    w->cpu->kernels->map[OP_SUB][w->dtype](n, x, (const void *const[]){x, y}, 0);
+}
+static void divide(const Work *w, int64_t n, char *x, const char *y) {
+    w->cpu->kernels->map[OP_DIV][w->dtype](n, x, (const void *const[]){x, y}, 2);
+}
+
+/* ---- C (M,N) -= A (M,K) @ B (K,N) ---- */
+
+typedef struct Update {
+    const Work *w;
+    int64_t M, N, K, a_m, a_k, b_k, b_n, c_m;
+    const char *a, *b;
+    char *c;
+} Update;
+
+static void update_tiles(void *ctx, int64_t begin, int64_t end, int thread) {
+    const Update *u = ctx;
+    const Work *w = u->w;
+    int size = w->size;
+    int64_t across = (u->N + GEMM_N - 1) / GEMM_N;
+    char *side = pool_scratch(w->cpu->pool, thread, GEMM_SIDE + 8 * GEMM_M * GEMM_N);
+    char *product = side + GEMM_SIDE;
+    for (int64_t t = begin; t < end; t++) {
+        int64_t m = t / across * GEMM_M, n = t % across * GEMM_N;
+        int64_t h = u->M - m < GEMM_M ? u->M - m : GEMM_M;
+        int64_t width = u->N - n < GEMM_N ? u->N - n : GEMM_N;
+        w->cpu->kernels->gemm[w->dtype](h, width, u->K, u->a + m * u->a_m * size, u->a_m, u->a_k,
+                                        u->b + n * u->b_n * size, u->b_k, u->b_n, product, width,
+                                        side);
+        for (int64_t i = 0; i < h; i++)
+            subtract(w, width, u->c + ((m + i) * u->c_m + n) * size, product + i * width * size);
+    }
+}
+
+static void subtract_rows(void *ctx, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const Update *u = ctx;
+    int size = u->w->size;
+    for (int64_t i = begin; i < end; i++)
+        subtract(u->w, u->N, u->c + i * u->c_m * size, u->w->temp + i * u->N * size);
+}
+
+static void update(const Work *w, int64_t M, int64_t N, int64_t K, const char *a, int64_t a_m,
+                   int64_t a_k, const char *b, int64_t b_k, int64_t b_n, char *c, int64_t c_m) {
+    Update u = {w, M, N, K, a_m, a_k, b_k, b_n, c_m, a, b, c};
+    if (!M || !N || !K) return;
+    if (w->temp && M * N >= LIBRARY / K &&
+        dense_product(w->cpu, M, N, K, a, a_m, a_k, b, b_k, b_n, w->temp)) {
+        ranges(w, M, cpu_part(N), subtract_rows, &u);
+        return;
+    }
+    int64_t tiles = (M + GEMM_M - 1) / GEMM_M * ((N + GEMM_N - 1) / GEMM_N);
+    int64_t h = M < GEMM_M ? M : GEMM_M, width = N < GEMM_N ? N : GEMM_N;
+    ranges(w, tiles, cpu_part(h * width * K / 8), update_tiles, &u);
+}
+
+/* ---- Triangles ---- */
+
+/* A triangle of order n with any strides. */
+typedef struct Triangle {
+    const char *at;
+    int64_t row, col;
+    bool upper, unit;
+} Triangle;
+
+static Triangle triangle_part(const Work *w, const Triangle *t, int64_t i, int64_t j) {
+    Triangle p = *t;
+    p.at += (i * t->row + j * t->col) * w->size;
+    return p;
+}
+
+typedef struct Solve {
+    const Work *w;
+    int64_t n, total, b_m; /* right sides: (n, total), or (total, n) for solve_right */
+    const char *block;     /* the triangle: column i side by side from block + i * BASE */
+    bool upper, unit;
+    char *b;
+} Solve;
+
+/* Some columns of B (n, total) := T^-1 B. */
+static void left_strip(void *ctx, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const Solve *s = ctx;
+    int size = s->w->size;
+    for (int64_t c = begin; c < end; c++) {
+        char *b = s->b + c * STRIP * size;
+        int64_t width = s->total - c * STRIP < STRIP ? s->total - c * STRIP : STRIP;
+        for (int64_t k = 0; k < s->n; k++) {
+            int64_t i = s->upper ? s->n - 1 - k : k;
+            const char *column = s->block + i * BASE * size;
+            char *row = b + i * s->b_m * size;
+            if (!s->unit) divide(s->w, width, row, column + i * size);
+            if (s->upper)
+                s->w->cpu->kernels->rank1[s->w->dtype](i, width, b, s->b_m, column, 1, row);
+            else
+                s->w->cpu->kernels->rank1[s->w->dtype](s->n - 1 - i, width, row + s->b_m * size,
+                                                       s->b_m, column + (i + 1) * size, 1, row);
+        }
+    }
+}
+
+/* Some rows of B (total, n) := B T^-1, T upper; block holds its rows instead of its columns. */
+static void right_strip(void *ctx, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const Solve *s = ctx;
+    int size = s->w->size;
+    int64_t first = begin * STRIP, last = end * STRIP < s->total ? end * STRIP : s->total;
+    char *b = s->b + first * s->b_m * size;
+    for (int64_t j = 0; j < s->n; j++) {
+        const char *row = s->block + j * BASE * size;
+        for (int64_t i = 0; i < last - first; i++) {
+            char *x = b + (i * s->b_m + j) * size;
+            if (size == 4)
+                *(float *)(void *)x /= *(const float *)(const void *)(row + j * size);
+            else
+                *(double *)(void *)x /= *(const double *)(const void *)(row + j * size);
+        }
+        s->w->cpu->kernels->rank1[s->w->dtype](last - first, s->n - 1 - j, b + (j + 1) * size,
+                                               s->b_m, b + j * size, s->b_m, row + (j + 1) * size);
+    }
+}
+
+/* Half of n, in whole bases. */
+static int64_t half(int64_t n, int64_t base) { return (n / 2 + base - 1) / base * base; }
+
+/* B (n, k) := T^-1 B; rows of B lie b_m apart. */
+static void solve_left(const Work *w, int64_t n, const Triangle *t, char *b, int64_t b_m,
+                       int64_t k) {
+    if (n > BASE) {
+        int64_t h = half(n, BASE);
+        Triangle low = triangle_part(w, t, h, h);
+        char *rest = b + h * b_m * w->size;
+        if (t->upper) {
+            solve_left(w, n - h, &low, rest, b_m, k);
+            update(w, h, k, n - h, t->at + h * t->col * w->size, t->row, t->col, rest, b_m, 1, b,
+                   b_m);
+            solve_left(w, h, t, b, b_m, k);
+        } else {
+            solve_left(w, h, t, b, b_m, k);
+            update(w, n - h, k, h, t->at + h * t->row * w->size, t->row, t->col, b, b_m, 1, rest,
+                   b_m);
+            solve_left(w, n - h, &low, rest, b_m, k);
+        }
+        return;
+    }
+    double block[BASE * BASE];
+    for (int64_t j = 0; j < n; j++)
+        copy_strided((char *)block + j * BASE * w->size, t->at + j * t->col * w->size, t->row, n,
+                     w->size);
+    Solve s = {w, n, k, b_m, (const char *)block, t->upper, t->unit, b};
+    ranges(w, (k + STRIP - 1) / STRIP, cpu_part(n * n * STRIP / 8), left_strip, &s);
+}
+
+/* B (m, n) := B T^-1 of an upper triangle. */
+static void solve_right(const Work *w, int64_t n, const Triangle *t, char *b, int64_t b_m,
+                        int64_t m) {
+    if (n > BASE) {
+        int64_t h = half(n, BASE);
+        Triangle low = triangle_part(w, t, h, h);
+        solve_right(w, h, t, b, b_m, m);
+        update(w, m, n - h, h, b, b_m, 1, t->at + h * t->col * w->size, t->row, t->col,
+               b + h * w->size, b_m);
+        solve_right(w, n - h, &low, b + h * w->size, b_m, m);
+        return;
+    }
+    double block[BASE * BASE];
+    for (int64_t i = 0; i < n; i++)
+        copy_strided((char *)block + i * BASE * w->size, t->at + i * t->row * w->size, t->col, n,
+                     w->size);
+    Solve s = {w, n, m, b_m, (const char *)block, true, false, b};
+    ranges(w, (m + STRIP - 1) / STRIP, cpu_part(n * n * STRIP / 8), right_strip, &s);
+}
+
+/* ---- Cholesky ---- */
+
+/* The lower triangle of C (n, n) -= P (n, k) @ P.T, all in one matrix with rows ld apart. */
+static void update_lower(const Work *w, int64_t n, int64_t k, const char *p, char *c, int64_t ld) {
+    int64_t h = half(n, BASE);
+    if (n <= GEMM_N || h >= n) {
+        update(w, n, n, k, p, ld, 1, p, 1, ld, c, ld);
+        return;
+    }
+    const char *low = p + h * ld * w->size;
+    update_lower(w, h, k, p, c, ld);
+    update(w, n - h, h, k, low, ld, 1, p, 1, ld, c + h * ld * w->size, ld);
+    update_lower(w, n - h, k, low, c + h * (ld + 1) * w->size, ld);
+}
+
+/* A (n, n), rows ld apart: its lower triangle becomes L. Gives n, or the first pivot that is not
+ * positive. */
+static int64_t cholesky(const Work *w, int64_t n, char *a, int64_t ld) {
+    int size = w->size;
+    if (n > BASE) {
+        int64_t h = half(n, BASE), bad;
+        char *low = a + h * ld * size, *rest = low + h * size;
+        Triangle t = {.at = a, .row = 1, .col = ld, .upper = true};
+        if ((bad = cholesky(w, h, a, ld)) < h) return bad;
+        solve_right(w, h, &t, low, ld, n - h);
+        update_lower(w, n - h, h, low, rest, ld);
+        return h + cholesky(w, n - h, rest, ld);
+    }
+    double column[BASE];
+    for (int64_t j = 0; j < n; j++) {
+        char *diagonal = a + j * (ld + 1) * size, *below = diagonal + ld * size;
+        double d = value_at(w, diagonal);
+        if (!(d > 0)) return j;
+        if (size == 4)
+            *(float *)(void *)diagonal = sqrtf((float)d);
+        else
+            *(double *)(void *)diagonal = sqrt(d);
+        copy_strided(column, below, ld, n - 1 - j, size);
+        divide(w, n - 1 - j, (char *)column, diagonal);
+        copy_scattered(below, ld, column, n - 1 - j, size);
+        w->cpu->kernels->rank1[w->dtype](n - 1 - j, n - 1 - j, below + size, ld, column, 1, column);
+    }
+    return n;
+}
+
+/* ---- LU ---- */
+
+static void swap_rows(char *x, char *y, int64_t bytes) {
+    char block[512];
+    for (int64_t n; bytes > 0; bytes -= n, x += n, y += n) {
+        n = bytes < (int64_t)sizeof block ? bytes : (int64_t)sizeof block;
+        memcpy(block, x, (size_t)n);
+        memcpy(x, y, (size_t)n);
+        memcpy(y, block, (size_t)n);
+    }
+}
+
+/* The row from `from` on with the largest element of column j; the first of equals. */
+static int64_t find_pivot(const Work *w, const char *a, int64_t N, int64_t j, int64_t from) {
+    int64_t best = from;
+    double most = fabs(value_at(w, a + (from * N + j) * w->size));
+    for (int64_t i = from + 1; i < N; i++) {
+        double v = fabs(value_at(w, a + (i * N + j) * w->size));
+        if (v > most) most = v, best = i;
+    }
+    return best;
+}
+
+/* Eliminates columns first .. first + n - 1 of A (N, N) below their diagonal. */
+static void lu_panel(const Work *w, char *a, int64_t N, int64_t first, int64_t n, int64_t *perm) {
+    int size = w->size;
+    for (int64_t j = first; j < first + n; j++) {
+        int64_t p = find_pivot(w, a, N, j, j), at = perm[p];
+        if (p != j) {
+            swap_rows(a + p * N * size, a + j * N * size, N * size);
+            perm[p] = perm[j], perm[j] = at;
+        }
+        const char *pivot = a + j * (N + 1) * size;
+        if (value_at(w, pivot) == 0) continue;
+        for (int64_t i = j + 1; i < N; i++) {
+            char *x = a + (i * N + j) * size;
+            if (size == 4)
+                *(float *)(void *)x /= *(const float *)(const void *)pivot;
+            else
+                *(double *)(void *)x /= *(const double *)(const void *)pivot;
+        }
+        w->cpu->kernels->rank1[w->dtype](N - 1 - j, first + n - 1 - j,
+                                         a + ((j + 1) * N + j + 1) * size, N,
+                                         a + ((j + 1) * N + j) * size, N, pivot + size);
+    }
+}
+
+static void lu(const Work *w, char *a, int64_t N, int64_t first, int64_t n, int64_t *perm) {
+    int64_t h = half(n, PANEL);
+    if (n <= PANEL || h >= n) {
+        lu_panel(w, a, N, first, n, perm);
+        return;
+    }
+    int size = w->size;
+    char *corner = a + first * (N + 1) * size, *right = corner + h * size;
+    Triangle t = {.at = corner, .row = N, .col = 1, .unit = true};
+    lu(w, a, N, first, h, perm);
+    solve_left(w, h, &t, right, N, n - h);
+    update(w, N - first - h, n - h, h, corner + h * N * size, N, 1, right, N, 1,
+           right + h * N * size, N);
+    lu(w, a, N, first + h, n - h, perm);
+}
+
+/* ---- Calls: one matrix after the other, or one for each thread ---- */
+
+typedef struct Batch Batch;
+struct Batch {
+    Cpu *cpu;
+    const Call *call;
+    void (*one)(Batch *b, const Work *w, int64_t i);
+    int64_t n, k, count;
+    Loop loop;     /* over the batch: operand 0 the matrix, 1 the permutation */
+    TensorType of; /* the batch, for messages */
+    Work work;
+    int64_t *fault; /* per matrix: where it cannot be factorized, or -1 */
+    int64_t *perm;  /* of SOLVE: row-major copies, checked */
+    char *temp;     /* of SOLVE transposed: the right sides on their way */
+};
+
+static void batch_range(void *ctx, int64_t begin, int64_t end, int thread) {
+    Batch *b = ctx;
+    Work w = b->work;
+    w.thread = thread;
+    for (int64_t i = begin; i < end; i++) b->one(b, &w, i);
+}
+
+static bool batch_init(Batch *b, Cpu *c, const Call *call, const View *matrix, const View *perm,
+                       Err *err) {
+    const View *o = &call->out[0];
+    int rank = o->type.rank;
+    *b = (Batch){.cpu = c, .call = call, .of = o->type};
+    b->n = o->type.shape[rank - 2], b->k = o->type.shape[rank - 1];
+    b->of.rank -= 2;
+    b->count = type_numel(&b->of);
+    b->work = (Work){.cpu = c, .dtype = (DType)o->type.dtype, .size = view_size(o)};
+    View m = *matrix, p = perm ? *perm : *matrix;
+    m.type.rank -= 2, p.type.rank -= perm ? 1 : 2;
+    loop_init(&b->loop, &b->of, (const View *const[]){&m, &p}, 2);
+    b->work.is_wide = b->n >= LARGE || b->count == 1;
+    bool ok = (b->fault = cpu_side(c, call, b->count * 8, err)) != NULL;
+    int64_t most = half(b->n, BASE) * (b->k > b->n ? b->k : b->n);
+    if (ok && b->work.is_wide && b->work.dtype == DT_F32 && most >= LIBRARY / b->n)
+        ok = (b->work.temp = cpu_side(c, call, most * 4, err)) != NULL;
+    return ok;
+}
+
+/* The first matrix that failed, or -1. */
+static int64_t batch_run(Batch *b, void (*one)(Batch *, const Work *, int64_t)) {
+    b->one = one;
+    for (int64_t i = 0; i < b->count; i++) b->fault[i] = -1;
+    if (b->work.is_wide)
+        batch_range(b, 0, b->count, 0);
+    else
+        cpu_ranges(b->cpu, b->count, cpu_part(b->n * b->n * (b->n + b->k) / 4), batch_range, b);
+    for (int64_t i = 0; i < b->count; i++)
+        if (b->fault[i] >= 0) return i;
+    return -1;
+}
+
+static char *result_of(const Batch *b, int64_t i) {
+    return view_at(&b->call->out[0], i * b->n * b->k);
+}
+
+static void cholesky_one(Batch *b, const Work *w, int64_t i) {
+    char *a = result_of(b, i);
+    int64_t bad = cholesky(w, b->n, a, b->n);
+    if (bad < b->n) b->fault[i] = bad;
+    for (int64_t r = 0; r < b->n; r++)
+        memset(a + (r * b->n + r + 1) * w->size, 0, (size_t)((b->n - 1 - r) * w->size));
+}
+
+bool cpu_CHOLESKY(Cpu *c, const Call *call, Err *err) {
+    Batch b;
+    if (type_numel(&call->out[0].type) == 0) return true;
+    TRY(batch_init(&b, c, call, &call->in[0], NULL, err));
+    cpu_copy(c, &call->in[0], call->out[0].data);
+    int64_t bad = batch_run(&b, cholesky_one);
+    return bad < 0 || linalg_indefinite(&b.of, bad, b.fault[bad], err);
+}
+
+static void lu_one(Batch *b, const Work *w, int64_t i) {
+    int64_t *perm = (int64_t *)b->call->out[1].data + i * b->n;
+    for (int64_t k = 0; k < b->n; k++) perm[k] = k;
+    lu(w, result_of(b, i), b->n, 0, b->n, perm);
+}
+
+bool cpu_LU(Cpu *c, const Call *call, Err *err) {
+    Batch b;
+    if (type_numel(&call->out[0].type) == 0) return true;
+    TRY(batch_init(&b, c, call, &call->in[0], NULL, err));
+    cpu_copy(c, &call->in[0], call->out[0].data);
+    batch_run(&b, lu_one);
+    return true;
+}
+
+static Triangle triangle_of(const Batch *b, const View *v, int64_t i) {
+    int rank = v->type.rank;
+    return (Triangle){.at = view_at(v, loop_offset(&b->loop, 0, i)),
+                      .row = v->stride[rank - 2],
+                      .col = v->stride[rank - 1]};
+}
+
+static void solve_triangular_one(Batch *b, const Work *w, int64_t i) {
+    Triangle t = triangle_of(b, &b->call->in[0], i);
+    t.upper = inst_bool(b->call->inst, ATTR_UPPER, false);
+    t.unit = inst_bool(b->call->inst, ATTR_UNIT, false);
+    solve_left(w, b->n, &t, result_of(b, i), b->k, b->k);
+}
+
+/* An operand broadcast to the result, row-major. */
+static void copy_broadcast(Cpu *c, const View *from, const View *o, void *to) {
+    View v = *o;
+    v.data = from->data;
+    int lead = o->type.rank - from->type.rank;
+    for (int d = 0; d < o->type.rank; d++)
+        v.stride[d] = d < lead || from->type.shape[d - lead] == 1 ? 0 : from->stride[d - lead];
+    cpu_copy(c, &v, to);
+}
+
+bool cpu_SOLVE_TRIANGULAR(Cpu *c, const Call *call, Err *err) {
+    Batch b;
+    if (type_numel(&call->out[0].type) == 0) return true;
+    TRY(batch_init(&b, c, call, &call->in[0], NULL, err));
+    copy_broadcast(c, &call->in[1], &call->out[0], call->out[0].data);
+    batch_run(&b, solve_triangular_one);
+    return true;
+}
+
+/* Row i of `to` is row perm[i] of `from`; scatter: the other way round. */
+static void permute_rows(const Batch *b, const int64_t *perm, bool scatter, const char *from,
+                         char *to) {
+    size_t bytes = (size_t)(b->k * b->work.size);
+    for (int64_t i = 0; i < b->n; i++) {
+        int64_t p = perm[i];
+        memcpy(to + (scatter ? p : i) * (int64_t)bytes, from + (scatter ? i : p) * (int64_t)bytes,
+               bytes);
+    }
+}
+
+static void solve_one(Batch *b, const Work *w, int64_t i) {
+    Triangle l = triangle_of(b, &b->call->in[2], i), u = l;
+    for (int64_t k = 0; k < b->n; k++)
+        if (value_at(w, u.at + k * (u.row + u.col) * w->size) == 0) {
+            b->fault[i] = k;
+            return;
+        }
+    char *x = result_of(b, i), *y = b->temp + i * b->n * b->k * w->size;
+    const int64_t *perm = b->perm + i * b->n;
+    l.unit = true, u.upper = true;
+    if (!inst_bool(b->call->inst, ATTR_TRANSPOSED, false)) {
+        permute_rows(b, perm, false, y, x);
+        solve_left(w, b->n, &l, x, b->k, b->k);
+        solve_left(w, b->n, &u, x, b->k, b->k);
+        return;
+    }
+    l.row = u.col, l.col = u.row, u.row = l.row, u.col = l.col;
+    l.upper = true, u.upper = false;
+    solve_left(w, b->n, &u, y, b->k, b->k);
+    solve_left(w, b->n, &l, y, b->k, b->k);
+    permute_rows(b, perm, true, y, x);
+}
+
+bool cpu_SOLVE(Cpu *c, const Call *call, Err *err) {
+    Batch b;
+    const View *o = &call->out[0];
+    int64_t bytes = (int64_t)type_bytes(&o->type);
+    if (bytes == 0) return true;
+    TRY(batch_init(&b, c, call, &call->in[2], &call->in[3], err));
+    if (!(b.temp = cpu_side(c, call, bytes, err))) return false;
+    if (!(b.perm = cpu_side(c, call, b.count * b.n * 8, err))) return false;
+    const View *perm = &call->in[3];
+    for (int64_t i = 0; i < b.count; i++) {
+        int64_t *to = b.perm + i * b.n;
+        copy_strided(to, view_at(perm, loop_offset(&b.loop, 1, i)),
+                     perm->stride[perm->type.rank - 1], b.n, 8);
+        TRY(linalg_is_perm(to, b.n, err));
+    }
+    copy_broadcast(c, &call->in[1], o, b.temp);
+    int64_t bad = batch_run(&b, solve_one);
+    return bad < 0 || linalg_singular(&b.of, bad, b.fault[bad], err);
+}

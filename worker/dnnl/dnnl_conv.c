@@ -1,0 +1,438 @@
+/* dnnl_conv.c: convolutions by oneDNN, see dnnl.h. The library is fast on layouts of its own only
+ * (on rows of planes up to ten times slower), so a tile is: operands into the layout that the
+ * library asks for, the convolution, the result back; all in memory that stays in the cache. Tiles
+ * are blocks of images, and of the result's channels where there are few images; weights are laid
+ * out once for all tiles. A weight gradient is made per block of images, and the blocks are added
+ * in order. Each tile is one single-threaded call on a pool thread, and what the tiles are depends
+ * on the shape alone. Where layouts would cost more than they give (1 x 1, few input channels),
+ * tiles are taken as they lie.
+ * SPDX-License-Identifier: MIT */
+#include "worker/dnnl/dnnl_core.h"
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef HAS_DNNL
+bool dnnl_conv_plan(Dnnl *d, const DnnlConv *s, DnnlPlan *p) {
+    (void)d, (void)s, (void)p;
+    return false;
+}
+int64_t dnnl_conv_bytes(const Dnnl *d, const DnnlPlan *p) {
+    (void)d, (void)p;
+    return 0;
+}
+void dnnl_conv_run(Dnnl *d, const DnnlPlan *p, const float *a, const float *b, float *out,
+                   void *side) {
+    (void)d, (void)p, (void)a, (void)b, (void)out, (void)side;
+}
+#else
+
+enum { ENTRIES = 256, HEADS = 512 };
+enum { A, B, OUT, SCRATCH, N_MEMORIES }; /* operands, result, the library's scratchpad */
+
+/* What one thread needs to run an entry: memory objects with plain layout and the library's. */
+typedef struct ConvSlot {
+    dnnl_memory_t plain[3], own[N_MEMORIES];
+} ConvSlot;
+
+/* One tile's primitives. */
+typedef struct ConvEntry {
+    DnnlConv s; /* of the tile ... */
+    int64_t r;  /* ... and so many channels of the result of s's */
+    bool is_unfit;
+    dnnl_primitive_t conv, reorder[3]; /* reorder NULL: plain and own layout are one */
+    dnnl_memory_desc_t plain[3], own[N_MEMORIES];
+    int64_t bytes[N_MEMORIES]; /* of own; of operands only where they are laid out anew */
+    ConvSlot *slot;            /* one per thread */
+    uint64_t used;
+    struct ConvEntry *next;
+} ConvEntry;
+
+typedef struct DnnlConvolutions {
+    ConvEntry *head[HEADS];
+    int n_entries;
+} Convolutions;
+
+static int64_t volume(const int64_t v[3]) { return v[0] * v[1] * v[2]; }
+static int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/* ---- Primitives ---- */
+
+static void entry_free(Dnnl *d, ConvEntry *e) {
+    for (int t = 0; e->slot && t < d->n_threads; t++) {
+        for (int k = 0; k < N_MEMORIES; k++) {
+            if (k < 3 && e->slot[t].plain[k]) d->api.dnnl_memory_destroy(e->slot[t].plain[k]);
+            if (e->slot[t].own[k]) d->api.dnnl_memory_destroy(e->slot[t].own[k]);
+        }
+    }
+    for (int k = 0; k < 3; k++)
+        if (e->reorder[k]) d->api.dnnl_primitive_destroy(e->reorder[k]);
+    if (e->conv) d->api.dnnl_primitive_destroy(e->conv);
+    free(e->slot);
+    free(e);
+}
+
+void dnnl_convolutions_free(Dnnl *d) {
+    for (int h = 0; d->convolutions && h < HEADS; h++) {
+        while (d->convolutions->head[h]) {
+            ConvEntry *e = d->convolutions->head[h];
+            d->convolutions->head[h] = e->next;
+            entry_free(d, e);
+        }
+    }
+    free(d->convolutions);
+}
+
+/* The memory of x, w or y as the library sees it: with groups, weights have an axis more. */
+typedef struct Dims {
+    int n;
+    dnnl_dims_t dim, stride;
+} Dims;
+
+static void add_dim(Dims *m, int64_t extent, int64_t stride) {
+    m->dim[m->n] = extent, m->stride[m->n++] = stride;
+}
+static void add_spatial(Dims *m, const int64_t v[3], int lead) {
+    for (int i = lead; i < 3; i++) {
+        int64_t stride = 1;
+        for (int k = i + 1; k < 3; k++) stride *= v[k];
+        add_dim(m, v[i], stride);
+    }
+}
+static Dims image_dims(int64_t n, int64_t channels, int64_t all_channels, const int64_t v[3],
+                       int lead) {
+    Dims m = {0};
+    add_dim(&m, n, all_channels * volume(v));
+    add_dim(&m, channels, volume(v));
+    add_spatial(&m, v, lead);
+    return m;
+}
+static Dims weight_dims(const DnnlConv *s, int64_t C, int64_t O, int lead) {
+    Dims m = {0};
+    int64_t g = s->groups, k = volume(s->kernel), row = s->C / g * k;
+    if (g > 1) add_dim(&m, g, O / g * row);
+    add_dim(&m, O / g, row);
+    add_dim(&m, C / g, k);
+    add_spatial(&m, s->kernel, lead);
+    return m;
+}
+
+/* Layouts would cost more than they give. */
+static bool is_plain(const DnnlConv *s) {
+    bool is_1x1 = s->groups == 1;
+    for (int i = 0; i < 3; i++)
+        if (s->kernel[i] != 1 || s->stride[i] != 1 || s->padding[i] != 0) is_1x1 = false;
+    return is_1x1 || (s->kind == DNNL_CONV_DX && s->groups == 1 && s->C <= 4);
+}
+
+/* The primitive's description; NULL: the library cannot, or only with its slow reference. */
+static dnnl_primitive_desc_t describe(Dnnl *d, const DnnlConv *s, const dnnl_memory_desc_t m[3],
+                                      dnnl_primitive_attr_t attr, int lead) {
+    const dnnl_memory_desc_t *x = &m[s->kind == DNNL_CONV_DX ? OUT : A];
+    const dnnl_memory_desc_t *w = &m[s->kind == DNNL_CONV_DW ? OUT : B];
+    const dnnl_memory_desc_t *y = &m[s->kind == DNNL_CONV ? OUT : s->kind == DNNL_CONV_DX ? A : B];
+    dnnl_dims_t stride, gap, padding;
+    for (int i = lead; i < 3; i++) {
+        int k = i - lead;
+        stride[k] = s->stride[i], gap[k] = s->dilation[i] - 1, padding[k] = s->padding[i];
+    }
+    dnnl_convolution_desc_t desc;
+    dnnl_primitive_desc_t forward, pd = NULL;
+    const dnnl_alg_kind_t direct = dnnl_convolution_direct;
+    if (d->api.dnnl_dilated_convolution_forward_desc_init(
+            &desc, dnnl_forward_training, direct, x, w, NULL, y, stride, gap, padding, padding) ||
+        d->api.dnnl_primitive_desc_create(&forward, &desc, attr, d->engine, NULL))
+        return NULL;
+    if (s->kind == DNNL_CONV) {
+        pd = forward;
+    } else {
+        dnnl_status_t status =
+            s->kind == DNNL_CONV_DX
+                ? d->api.dnnl_dilated_convolution_backward_data_desc_init(
+                      &desc, direct, x, w, y, stride, gap, padding, padding)
+                : d->api.dnnl_dilated_convolution_backward_weights_desc_init(
+                      &desc, direct, x, w, NULL, y, stride, gap, padding, padding);
+        if (status || d->api.dnnl_primitive_desc_create(&pd, &desc, attr, d->engine, forward))
+            pd = NULL;
+        d->api.dnnl_primitive_desc_destroy(forward);
+    }
+    const char *name = "";
+    if (pd && (d->api.dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) ||
+               strstr(name, "ref"))) {
+        d->api.dnnl_primitive_desc_destroy(pd);
+        pd = NULL;
+    }
+    return pd;
+}
+
+static bool make_reorder(Dnnl *d, ConvEntry *e, int k) {
+    const dnnl_memory_desc_t *from = k == OUT ? &e->own[k] : &e->plain[k];
+    const dnnl_memory_desc_t *to = k == OUT ? &e->plain[k] : &e->own[k];
+    dnnl_primitive_desc_t pd;
+    if (d->api.dnnl_reorder_primitive_desc_create(&pd, from, d->engine, to, d->engine, NULL))
+        return false;
+    bool ok = !d->api.dnnl_primitive_create(&e->reorder[k], pd);
+    d->api.dnnl_primitive_desc_destroy(pd);
+    return ok;
+}
+
+static const dnnl_query_t queries[3][3] = {
+    [DNNL_CONV] = {dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md},
+    [DNNL_CONV_DX] = {dnnl_query_diff_dst_md, dnnl_query_weights_md, dnnl_query_diff_src_md},
+    [DNNL_CONV_DW] = {dnnl_query_src_md, dnnl_query_diff_dst_md, dnnl_query_diff_weights_md},
+};
+
+/* Everything but the slots' memories; false: not for the library. */
+static bool entry_make(Dnnl *d, ConvEntry *e) {
+    const DnnlConv *s = &e->s;
+    bool is_flat = s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1;
+    int lead = is_flat ? 1 : 0;
+    int64_t C = s->kind == DNNL_CONV_DX ? e->r : s->C, O = s->kind == DNNL_CONV_DX ? s->O : e->r;
+    Dims x = image_dims(s->N, C, s->C, s->in, lead), y = image_dims(s->N, O, s->O, s->out, lead);
+    Dims w = weight_dims(s, C, O, lead);
+    const Dims *dims[3][3] = {{&x, &w, &y}, {&y, &w, &x}, {&x, &y, &w}};
+    dnnl_memory_desc_t wanted[3];
+    for (int k = 0; k < 3; k++) {
+        const Dims *m = dims[s->kind][k];
+        if (d->api.dnnl_memory_desc_init_by_strides(&e->plain[k], m->n, m->dim, dnnl_f32,
+                                                    m->stride) ||
+            d->api.dnnl_memory_desc_init_by_tag(&wanted[k], m->n, m->dim, dnnl_f32,
+                                                dnnl_format_tag_any))
+            return false;
+        if (is_plain(s)) wanted[k] = e->plain[k];
+    }
+    dnnl_primitive_attr_t attr;
+    MUST(dnnl_primitive_attr_create(&attr));
+    MUST(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user));
+    dnnl_primitive_desc_t pd = describe(d, s, wanted, attr, lead);
+    d->api.dnnl_primitive_attr_destroy(attr);
+    if (!pd) return false;
+    for (int k = 0; k < 3; k++)
+        e->own[k] = *d->api.dnnl_primitive_desc_query_md(pd, queries[s->kind][k], 0);
+    e->own[SCRATCH] = *d->api.dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    bool ok = !d->api.dnnl_primitive_create(&e->conv, pd);
+    d->api.dnnl_primitive_desc_destroy(pd);
+    for (int k = 0; k < N_MEMORIES && ok; k++) {
+        if (k < 3 && d->api.dnnl_memory_desc_equal(&e->own[k], &e->plain[k])) continue;
+        e->bytes[k] = rounded((int64_t)d->api.dnnl_memory_desc_get_size(&e->own[k]));
+        ok = k == SCRATCH || make_reorder(d, e, k);
+    }
+    return ok;
+}
+
+static size_t conv_hash(const DnnlConv *s, int64_t r) {
+    uint64_t h = (uint64_t)r;
+    const int64_t *v = (const int64_t *)s;
+    for (size_t i = 0; i < sizeof *s / sizeof *v; i++)
+        h = (h ^ (uint64_t)v[i]) * 0x9E3779B97F4A7C15u, h ^= h >> 32;
+    return (size_t)h % HEADS;
+}
+
+static void evict_oldest(Dnnl *d) {
+    ConvEntry **oldest = NULL;
+    for (int h = 0; h < HEADS; h++)
+        for (ConvEntry **at = &d->convolutions->head[h]; *at; at = &(*at)->next)
+            if (!oldest || (*at)->used < (*oldest)->used) oldest = at;
+    ConvEntry *e = *oldest;
+    *oldest = e->next;
+    entry_free(d, e);
+    d->convolutions->n_entries--;
+}
+
+static ConvEntry *entry_get(Dnnl *d, const DnnlConv *s, int64_t r) {
+    if (!d->convolutions) d->convolutions = xcalloc(1, sizeof *d->convolutions);
+    ConvEntry **head = &d->convolutions->head[conv_hash(s, r)];
+    for (ConvEntry *e = *head; e; e = e->next) {
+        if (e->r != r || memcmp(&e->s, s, sizeof *s)) continue;
+        e->used = ++d->uses;
+        return e;
+    }
+    if (d->convolutions->n_entries == ENTRIES) evict_oldest(d);
+    d->api.omp_set_num_threads(1);
+    ConvEntry *e = xcalloc(1, sizeof *e);
+    e->s = *s, e->r = r, e->used = ++d->uses;
+    e->slot = xcalloc((size_t)d->n_threads, sizeof *e->slot);
+    e->is_unfit = !entry_make(d, e);
+    e->next = *head;
+    *head = e;
+    d->convolutions->n_entries++;
+    return e;
+}
+
+/* ---- Tiles ---- */
+
+enum {
+    TILE_BYTES = 1 << 20, /* of a tile's images: about half of a core's cache             */
+    TILES = 16,           /* of images, at most so many are wanted                        */
+    PARTS = 8,            /* tiles that keep several threads busy                         */
+    CHANNELS = 64,        /* of a tile at least: its other operand is laid out each time  */
+    PIXELS = 1024,        /* that a block of images adds up: each pays for a whole gradient */
+    TABLE = 1 << 22,      /* elements of all partial sums of a weight gradient, about     */
+    SMALL = 1 << 23       /* products that one thread does in no time                     */
+};
+
+static int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static void tile_sizes(const DnnlConv *s, DnnlPlan *p) {
+    int64_t row = s->C / s->groups * volume(s->kernel), result = s->O * volume(s->out);
+    int64_t all = s->kind == DNNL_CONV_DX ? s->C : s->O; /* channels of the result */
+    int64_t image = 4 * (s->C * volume(s->in) + result);
+    double work = (double)s->N * (double)result * (double)row;
+    if (s->kind == DNNL_CONV_DW) {
+        int64_t blocks = s->N * volume(s->out) / PIXELS, most = TABLE / (s->O * row) + 1;
+        if (blocks > most) blocks = most;
+        if (blocks > PARTS) blocks = PARTS;
+        p->n = divided(s->N, blocks < 1 ? 1 : blocks);
+    } else {
+        p->n = TILE_BYTES / image;
+        if (p->n > divided(s->N, TILES)) p->n = divided(s->N, TILES);
+    }
+    if (p->n < 1) p->n = 1;
+    if (work < SMALL) p->n = s->N;
+    p->tiles_n = divided(s->N, p->n);
+    p->r = all;
+    if (s->groups == 1 && !is_plain(s) && work >= SMALL && p->tiles_n < PARTS) {
+        p->r = divided(divided(all, divided(PARTS, p->tiles_n)), CHANNELS) * CHANNELS;
+        if (p->r > all) p->r = all;
+    }
+    p->tiles_r = divided(all, p->r);
+}
+
+bool dnnl_conv_plan(Dnnl *d, const DnnlConv *s, DnnlPlan *p) {
+    *p = (DnnlPlan){.s = *s};
+    tile_sizes(s, p);
+    int64_t all = s->kind == DNNL_CONV_DX ? s->C : s->O;
+    for (int i = 0; i < 2; i++) {
+        for (int j = 0; j < 2; j++) {
+            if ((!i && p->tiles_n == 1) || (!j && p->tiles_r == 1)) continue;
+            DnnlConv tile = *s;
+            tile.N = i ? s->N - (p->tiles_n - 1) * p->n : p->n;
+            int64_t r = j ? all - (p->tiles_r - 1) * p->r : p->r;
+            ConvEntry *e = p->entry[i][j] = entry_get(d, &tile, r);
+            if (e->is_unfit) return false;
+            int64_t bytes = e->bytes[A] + e->bytes[OUT] + e->bytes[SCRATCH];
+            if (s->kind == DNNL_CONV_DW)
+                bytes += e->bytes[B];
+            else if (e->bytes[B] > p->b_bytes)
+                p->b_bytes = e->bytes[B];
+            if (bytes > p->tile_bytes) p->tile_bytes = bytes;
+        }
+    }
+    /* Tiles of images must agree on the layout of the weights that they share. */
+    for (int j = 0; j < 2 && p->b_bytes && p->tiles_n > 1; j++) {
+        ConvEntry *first = p->entry[0][j], *last = p->entry[1][j];
+        if (first && !d->api.dnnl_memory_desc_equal(&first->own[B], &last->own[B])) return false;
+    }
+    if (s->kind == DNNL_CONV_DW && p->tiles_n > 1)
+        p->table_bytes = rounded(4 * p->tiles_n * s->O * (s->C / s->groups) * volume(s->kernel));
+    return true;
+}
+
+int64_t dnnl_conv_bytes(const Dnnl *d, const DnnlPlan *p) {
+    return p->tile_bytes * d->n_threads + p->b_bytes * p->tiles_r + p->table_bytes;
+}
+
+/* ---- Running ---- */
+
+typedef struct Run {
+    Dnnl *d;
+    const DnnlPlan *p;
+    const float *a, *b;
+    float *out, *table;
+    char *tiles, *weights;
+    int64_t sum_n; /* elements of one block of the table */
+} Run;
+
+/* The thread's memory object with this layout, at these data. */
+static dnnl_memory_t memory_at(Dnnl *d, dnnl_memory_t *m, const dnnl_memory_desc_t *desc,
+                               const void *data) {
+    if (*m)
+        MUST(dnnl_memory_set_data_handle(*m, (void *)data));
+    else
+        MUST(dnnl_memory_create(m, desc, d->engine, (void *)data));
+    return *m;
+}
+
+/* Operand or result k between its plain place and the library's. */
+static void reorder(Dnnl *d, ConvEntry *e, int thread, int k, const void *plain, const void *own) {
+    ConvSlot *s = &e->slot[thread];
+    dnnl_memory_t p = memory_at(d, &s->plain[k], &e->plain[k], plain);
+    dnnl_memory_t o = memory_at(d, &s->own[k], &e->own[k], own);
+    dnnl_exec_arg_t arg[2] = {{DNNL_ARG_FROM, k == OUT ? o : p}, {DNNL_ARG_TO, k == OUT ? p : o}};
+    MUST(dnnl_primitive_execute(e->reorder[k], dnnl_thread_stream(d, thread), 2, arg));
+}
+
+static void weights_part(void *ctx, int part, int thread) {
+    const Run *r = ctx;
+    const DnnlPlan *p = r->p;
+    ConvEntry *e = p->entry[1][part == p->tiles_r - 1];
+    int64_t kernel = volume(p->s.kernel), first = part * p->r;
+    int64_t step = p->s.kind == DNNL_CONV_DX ? kernel : p->s.C / p->s.groups * kernel;
+    reorder(r->d, e, thread, B, r->b + first * step, r->weights + part * p->b_bytes);
+}
+
+static void tile_part(void *ctx, int part, int thread) {
+    const Run *r = ctx;
+    const DnnlPlan *p = r->p;
+    const DnnlConv *s = &p->s;
+    Dnnl *d = r->d;
+    int64_t i = part / p->tiles_r, j = part % p->tiles_r, channel = j * p->r;
+    ConvEntry *e = p->entry[i == p->tiles_n - 1][j == p->tiles_r - 1];
+    int64_t in = volume(s->in), out = volume(s->out), kernel = volume(s->kernel);
+    int64_t row = s->C / s->groups * kernel, x = i * p->n * s->C * in, y = i * p->n * s->O * out;
+    const float *at[3] = {r->a, r->b, r->out};
+    switch (s->kind) {
+    case DNNL_CONV: at[A] += x, at[B] += channel * row, at[OUT] += y + channel * out; break;
+    case DNNL_CONV_DX: at[A] += y, at[B] += channel * kernel, at[OUT] += x + channel * in; break;
+    default:
+        at[A] += x, at[B] += y + channel * out;
+        at[OUT] = (r->table ? r->table + i * r->sum_n : r->out) + channel * row;
+    }
+    static const int kinds[3][N_MEMORIES] = {
+        {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD},
+        {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC, DNNL_ARG_SCRATCHPAD},
+        {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_SCRATCHPAD},
+    };
+    char *side = r->tiles + thread * p->tile_bytes;
+    const void *own[N_MEMORIES];
+    dnnl_exec_arg_t arg[N_MEMORIES];
+    for (int k = 0; k < N_MEMORIES; k++) {
+        bool is_shared = k == B && s->kind != DNNL_CONV_DW && e->reorder[B];
+        if (is_shared)
+            own[k] = r->weights + j * p->b_bytes;
+        else if (k < 3 && !e->reorder[k])
+            own[k] = at[k];
+        else
+            own[k] = side, side += e->bytes[k];
+        if (k < OUT && e->reorder[k] && !is_shared) reorder(d, e, thread, k, at[k], own[k]);
+        arg[k].arg = kinds[s->kind][k];
+        arg[k].memory = memory_at(d, &e->slot[thread].own[k], &e->own[k], own[k]);
+    }
+    MUST(dnnl_primitive_execute(e->conv, dnnl_thread_stream(d, thread), N_MEMORIES, arg));
+    if (e->reorder[OUT]) reorder(d, e, thread, OUT, at[OUT], own[OUT]);
+}
+
+enum { SUM_PART = 16 * 1024 };
+static void sum_part(void *ctx, int part, int thread) {
+    (void)thread;
+    const Run *r = ctx;
+    int64_t begin = (int64_t)part * SUM_PART, end = begin + SUM_PART;
+    if (end > r->sum_n) end = r->sum_n;
+    float *out = r->out;
+    memcpy(out + begin, r->table + begin, sizeof(float) * (size_t)(end - begin));
+    for (int64_t b = 1; b < r->p->tiles_n; b++) {
+        const float *from = r->table + b * r->sum_n;
+        for (int64_t i = begin; i < end; i++) out[i] += from[i];
+    }
+}
+
+void dnnl_conv_run(Dnnl *d, const DnnlPlan *p, const float *a, const float *b, float *out,
+                   void *side) {
+    Run r = {.d = d, .p = p, .a = a, .b = b, .out = out, .tiles = side};
+    r.weights = r.tiles + p->tile_bytes * d->n_threads;
+    if (p->table_bytes) r.table = (float *)(r.weights + p->b_bytes * p->tiles_r);
+    r.sum_n = p->s.O * (p->s.C / p->s.groups) * volume(p->s.kernel);
+    if (p->b_bytes) pool_run(d->pool, (int)p->tiles_r, weights_part, &r);
+    pool_run(d->pool, (int)(p->tiles_n * p->tiles_r), tile_part, &r);
+    if (r.table) pool_run(d->pool, (int)divided(r.sum_n, SUM_PART), sum_part, &r);
+}
+#endif

@@ -1,0 +1,53 @@
+/* dnnl_core.h: what the two files that call oneDNN (dnnl.c products, dnnl_conv.c convolutions)
+ * share: the library's functions, found at run time, and the state behind the handle of dnnl.h.
+ * Nobody else includes it. HAS_DNNL: its headers are there.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_DNNL_DNNL_CORE_H
+#define GT_WORKER_DNNL_DNNL_CORE_H
+#include "runtime/base/err.h"
+#include "worker/dnnl/dnnl.h"
+
+#if defined __has_include
+#if __has_include(<oneapi/dnnl/dnnl.h>)
+#define HAS_DNNL
+#endif
+#endif
+
+#ifdef HAS_DNNL
+#include <oneapi/dnnl/dnnl.h>
+
+typedef struct DnnlApi {
+#define DNNL(function) __typeof__(&function) function;
+#include "worker/dnnl/dnnl_api.def"
+    void (*omp_set_num_threads)(int);
+} DnnlApi;
+
+typedef struct DnnlThread {
+    dnnl_stream_t stream;
+    char pad[64 - sizeof(void *)];
+} DnnlThread;
+
+struct Dnnl {
+    void *library;
+    DnnlApi api;
+    Pool *pool;
+    int n_threads;
+    dnnl_engine_t engine;
+    DnnlThread *thread;
+    struct DnnlProducts *products;         /* dnnl.c: primitives kept      */
+    struct DnnlConvolutions *convolutions; /* dnnl_conv.c; NULL: none yet  */
+    uint64_t uses;                         /* of primitives: tells old ones */
+};
+
+/* A call that cannot fail: what it was given has been tried. Of `d` in scope. */
+#define MUST(call)                                                                                 \
+    do {                                                                                           \
+        dnnl_status_t status_ = d->api.call;                                                       \
+        if (status_ != dnnl_success) panic("oneDNN: %s gave %d", #call, (int)status_);             \
+    } while (0)
+
+/* The stream of a pool thread that is running; sees to it that the library uses this one thread. */
+dnnl_stream_t dnnl_thread_stream(Dnnl *d, int thread);
+void dnnl_convolutions_free(Dnnl *d);
+#endif
+#endif

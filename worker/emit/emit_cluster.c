@@ -1,0 +1,283 @@
+/* emit_cluster.c: the C source of a cluster (fuse.h), see fused.h for the form of what comes out,
+ * and emit_pass.h for the names in it. Functions are called FUSED(...), a macro that is another one
+ * for each cluster of a file. SPDX-License-Identifier: MIT */
+#include "worker/emit/emit_rows.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Functions ---- */
+
+static void put_head(Emit *e, const char *name) {
+    const Fuse *f = e->f;
+    emit_line(e,
+              "static void FUSED(%s)(const FusedArgs *A, int64_t begin, int64_t end, "
+              "char *scratch) {",
+              name);
+    emit_line(e, "const int64_t n = A->n, blocks = A->blocks;");
+    for (int k = 0; k < f->n_scalars; k++) {
+        emit_line(e, "%s s%d;", emit_ctype(f->scalar[k]), k);
+        emit_line(e, "__builtin_memcpy(&s%d, A->scalar[%d], sizeof s%d);", k, k, k);
+    }
+    for (int k = 0; k < f->n_inputs; k++)
+        if (f->lies[k] == LIES_APART) emit_line(e, "const int64_t d%d = A->step[%d];", k, k);
+    emit_line(e, "const int64_t zero = A->zero;");
+    emit_line(e, "(void)n, (void)blocks, (void)scratch, (void)zero;");
+}
+
+static void put_tables(Emit *e) {
+    int k = 0;
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (fuse_is_reduce(&e->f->node[i]) && e->plan.is_used[i])
+            emit_line(e, "%s *const T%d = (%s *)(A->table + (%d * A->rows + row) * blocks * 8);",
+                      emit_lane_type(e, i), i, emit_lane_type(e, i), k++);
+}
+static void put_elements(Emit *e, int64_t *scratch, int64_t *per_element) {
+    put_head(e, "run");
+    *scratch = emit_scratch(e, per_element);
+    emit_line(e, "const int64_t row = 0, from = begin, to = end;");
+    for (int k = 0; k < e->f->n_inputs; k++)
+        emit_line(e, "const char *const b%d = A->in[%d];", k, k);
+    pass_loop(e, 0);
+    emit_line(e, "}");
+}
+
+static void put_blocks(Emit *e, int64_t *scratch, int64_t *per_element) {
+    put_head(e, "run");
+    *scratch = emit_scratch(e, per_element);
+    emit_line(e, "int64_t row = begin / blocks, block = begin %% blocks;");
+    emit_walk(e, "row");
+    emit_line(e, "for (int64_t unit = begin; unit < end; unit++) {");
+    emit_bases(e);
+    emit_row_inputs(e);
+    put_tables(e);
+    emit_line(e, "const int64_t from = block * FUSED_BLOCK;");
+    emit_line(e, "const int64_t to = n - from < FUSED_BLOCK ? n : from + FUSED_BLOCK;");
+    emit_row_values(e, 0, false);
+    pass_loop(e, 0);
+    emit_folds(e, 0);
+    emit_line(e, "if (++block < blocks) continue;");
+    emit_line(e, "block = 0, row++;");
+    emit_line(e, "fused_next(&rows, &A->outer, %d);", e->f->n_inputs);
+    emit_line(e, "}");
+    emit_line(e, "}");
+    put_head(e, "finish");
+    emit_walk(e, "begin");
+    emit_line(e, "for (int64_t row = begin; row < end; row++) {");
+    emit_bases(e);
+    emit_row_inputs(e);
+    put_tables(e);
+    emit_row_values(e, 0, true);
+    emit_row_values(e, 1, true);
+    emit_line(e, "fused_next(&rows, &A->outer, %d);", e->f->n_inputs);
+    emit_line(e, "}");
+    emit_line(e, "}");
+}
+
+/* T: a reduction's accumulators of blocks. */
+static void put_accumulators(Emit *e) {
+    for (int i = 0; i < e->f->n_nodes && !e->is_short; i++) {
+        if (!fuse_is_reduce(&e->f->node[i]) || !e->plan.is_used[i]) continue;
+        emit_line(e, "%s *const T%d = (%s *)scratch;", emit_lane_type(e, i), i,
+                  emit_lane_type(e, i));
+        emit_line(e, "scratch += 8 * blocks;");
+    }
+}
+static void next_row(Emit *e, const char *step) {
+    emit_line(e, "const int64_t row = begin + %s;", step);
+}
+static void put_rows(Emit *e, int64_t *scratch, int64_t *per_element) {
+    put_head(e, "run");
+    *scratch = emit_scratch(e, per_element);
+    put_accumulators(e);
+    emit_walk(e, "begin");
+    emit_rows(e, "end - begin", next_row);
+    emit_line(e, "}");
+}
+
+/* L: the accumulators over the rows, of lanes from `unit` on. */
+static void put_lane_tables(Emit *e, const char *unit) {
+    int columns = 0, totals = 0, all = 0;
+    for (int i = 0; i < e->f->n_nodes; i++)
+        all += e->f->node[i].is_column && !e->f->node[i].is_row && e->plan.is_used[i];
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        const FuseNode *n = &e->f->node[i];
+        if (!emit_folds_rows(e, i)) continue;
+        if (n->is_row)
+            emit_line(e, "%s *const L%d = (%s *)(A->table + 8 * lanes * (%d * n + %d)) + %s;",
+                      emit_lane_type(e, i), i, emit_lane_type(e, i), all, totals++, unit);
+        else
+            emit_line(e, "%s *const L%d = (%s *)(A->table + 8 * lanes * %d * n) + %s * n;",
+                      emit_lane_type(e, i), i, emit_lane_type(e, i), columns++, unit);
+    }
+}
+/* What is folded from row values, and computed from that. */
+static void put_totals(Emit *e) {
+    const Fuse *f = e->f;
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (!emit_is_total(e, i)) continue;
+        for (int j = 0; j < n->n_in; j++) {
+            int k = n->in[j] - FUSE_INPUT;
+            if (emit_folds_rows(e, i) || !fuse_is_input(n->in[j]) || e->needs_input[k]) continue;
+            e->needs_input[k] = true; /* said */
+            char where[16];
+            snprintf(where, sizeof where, "A->in[%d]", k);
+            emit_input(e, 'y', k, where);
+        }
+        if (emit_folds_rows(e, i)) {
+            char text[64];
+            emit_line(e, "%s_lanes(L%d, A->rows, 1, 0, 1);", emit_kernel(e, i).text, i);
+            snprintf(text, sizeof text, "L%d[0]", i);
+            emit_value(e, i, text);
+        } else {
+            emit_value(e, i, NULL);
+        }
+        if (n->is_stored)
+            emit_line(e, "*(%s *)A->out[%d] = %sr%d;", emit_ctype(n->dtype), n->output,
+                      dtype_is_half((DType)n->dtype) ? "h_" : "", i);
+    }
+}
+static void next_of_lanes(Emit *e, const char *step) {
+    emit_line(e, "const int64_t row = top + %s / width * FUSED_LANE_COUNT + low + %s %% width;",
+              step, step);
+    emit_line(e, "fused_seek(&rows, &A->outer, %d, row);", e->f->n_inputs);
+}
+/* The rows of some lanes of a block, in order. */
+static void put_lanes(Emit *e, int64_t *scratch, int64_t *per_element) {
+    const Fuse *f = e->f;
+    put_head(e, "run");
+    *scratch = emit_scratch(e, per_element);
+    put_accumulators(e);
+    emit_walk(e, "0");
+    emit_line(e, "const int64_t lanes = fused_lanes(A);");
+    emit_line(e, "for (int64_t unit = begin, width; unit < end; unit += width) {");
+    emit_line(e, "const int64_t low = unit %% FUSED_LANE_COUNT, top = unit / FUSED_LANE_COUNT * "
+                 "FUSED_BLOCK;");
+    emit_line(e,
+              "width = FUSED_LANE_COUNT - low < end - unit ? FUSED_LANE_COUNT - low : end - unit;");
+    emit_line(e,
+              "const int64_t height = A->rows - top < FUSED_BLOCK ? A->rows - top : FUSED_BLOCK;");
+    put_lane_tables(e, "(unit - low)");
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (!emit_folds_rows(e, i)) continue;
+        const char *per = n->is_row ? "" : " * n";
+        emit_line(e, "for (int64_t i = low%s; i < (low + width)%s; i++) L%d[i] = %s_init();", per,
+                  per, i, emit_kernel(e, i).text);
+    }
+    emit_rows(e, "fused_lane_rows(height, low, width)", next_of_lanes);
+    emit_line(e, "}");
+    emit_line(e, "}");
+    put_head(e, "finish");
+    emit_line(e, "const int64_t lanes = fused_lanes(A);");
+    put_lane_tables(e, "0");
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (n->is_row || !emit_folds_rows(e, i)) continue;
+        emit_line(e, "%s_lanes(L%d, A->rows, n, begin, end);", emit_kernel(e, i).text, i);
+        emit_line(e, "for (int64_t i = begin; i < end; i++) {");
+        char text[24];
+        snprintf(text, sizeof text, "L%d[i]", i);
+        emit_value(e, i, text);
+        emit_line(e, "((%s *)A->out[%d])[i] = %sv%d;", emit_ctype(n->dtype), n->output,
+                  dtype_is_half((DType)n->dtype) ? "h_" : "", i);
+        emit_line(e, "}");
+    }
+    emit_line(e, "if (begin) return;");
+    memset(e->needs_input, 0, sizeof e->needs_input);
+    put_totals(e);
+    emit_line(e, "}");
+}
+
+/* ---- The whole ---- */
+
+static void put_summary(Emit *e) {
+    const Fuse *f = e->f;
+    static const char *const lies[] = {"one value", "side by side", "apart"};
+    bytes_printf(e->out, "/* %d ops", f->n_nodes);
+    for (int k = 0; k < f->n_inputs; k++)
+        bytes_printf(e->out, "\n * x%d: %s, %s", k, dtype_info[f->input[k].type.dtype].text,
+                     lies[f->lies[k]]);
+    for (int k = 0; k < f->n_scalars; k++)
+        bytes_printf(e->out, "\n * s%d: %s", k, dtype_info[f->scalar[k]].text);
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        bytes_printf(e->out, "\n * %s = %s", emit_name(e, i, false).text, op_info[n->op].name);
+        for (int k = 0; k < n->n_in; k++)
+            bytes_printf(e->out, " %s", emit_name(e, n->in[k], false).text);
+        bytes_printf(e->out, " -> %s%s%s", dtype_info[n->dtype].text,
+                     n->is_column ? ", over the rows" : "", n->is_stored ? ", stored" : "");
+    }
+    bytes_puts(e->out, " */\n");
+}
+
+static void put_reductions(Emit *e) {
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        const FuseNode *n = &e->f->node[i];
+        if (op_info[n->op].class_ != CLASS_REDUCE) continue;
+        EmitName k = emit_kernel(e, i);
+        emit_line(e, "#ifndef HAVE_%s", k.text);
+        emit_line(e, "#define HAVE_%s", k.text);
+        emit_reduce(e->out, n->op, fuse_computes(emit_dtype(e, n->in[0])));
+        emit_line(e, "#endif");
+    }
+}
+
+void emit_cluster(Bytes *out, const Fuse *f) {
+    _Static_assert((int)FUSED_BLOCK == 4096 && (int)FUSED_RANK == MAX_DIMS, "fused.h");
+    Emit e = {.f = f, .out = out};
+    fuse_plan(f, &e.plan);
+    e.is_short = f->trailing && f->args.blocks == 1 && !f->is_lined;
+    put_summary(&e);
+    put_reductions(&e);
+    int64_t scratch = 0, per_element = 0;
+    FusedUnit unit = e.plan.has_columns                          ? FUSED_LANES
+                     : !f->trailing                              ? FUSED_ELEMENTS
+                     : e.plan.has_reduce && e.plan.n_passes == 1 ? FUSED_BLOCKS
+                                                                 : FUSED_ROWS;
+    e.is_short &= unit >= FUSED_ROWS;
+    for (int i = 0; i < f->n_nodes && e.is_short; i++) e.plan.is_chunked[i] = true;
+    pass_find_streams(&e);
+    static void (*const put[])(Emit *, int64_t *, int64_t *) = {put_elements, put_blocks, put_rows,
+                                                                put_lanes};
+    static const char *const unit_name[] = {"FUSED_ELEMENTS", "FUSED_BLOCKS", "FUSED_ROWS",
+                                            "FUSED_LANES"};
+    put[unit](&e, &scratch, &per_element);
+    int reductions = 0, columns = 0, totals = 0;
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (!e.plan.is_used[i]) continue;
+        reductions += fuse_is_reduce(n);
+        columns += n->is_column && !n->is_row;
+        totals += n->is_row && emit_folds_rows(&e, i);
+    }
+    bytes_puts(out, "static const unsigned char FUSED(signature)[] = {");
+    for (size_t i = 0; i < f->signature_bytes; i++) bytes_printf(out, "%d,", f->signature[i]);
+    bytes_puts(out, "};\nconst FusedKernel FUSED(kernel) = {\n");
+    bytes_printf(out, "    .run = FUSED(run),%s .unit = %s, .reductions = %d,\n",
+                 unit == FUSED_BLOCKS || unit == FUSED_LANES ? " .finish = FUSED(finish)," : "",
+                 unit_name[unit], reductions);
+    bytes_printf(out, "    .columns = %d, .totals = %d,\n", columns, totals);
+    bytes_printf(out, "    .scratch_n = %lld, .scratch = %lld, .cost = %d, .reuse = {",
+                 (long long)per_element, (long long)scratch, e.plan.cost);
+    bool has_index = false; /* it may have to be done again, from the same inputs */
+    for (int i = 0; i < f->n_nodes; i++)
+        has_index |= f->node[i].op == OP_GATHER || f->node[i].op == OP_SCATTER_ADD;
+    for (int k = 0; k < f->n_outputs; k++) {
+        uint32_t over = 0;
+        if (has_index) {
+            bytes_puts(out, "0,");
+            continue;
+        }
+        for (int i = 0; i < f->n_nodes; i++) {
+            const FuseNode *n = &f->node[i];
+            if (!n->is_stored || n->output != k || n->is_row || n->is_column) continue;
+            for (int j = 0; j < f->n_inputs; j++)
+                if (f->lies[j] == LIES_DENSE && e.last_use[j] <= 2 * e.plan.pass[i])
+                    over |= UINT32_C(1) << j;
+        }
+        bytes_printf(out, "%u,", over);
+    }
+    bytes_puts(out, "},\n    .signature = FUSED(signature), "
+                    ".signature_bytes = sizeof FUSED(signature)};\n");
+}

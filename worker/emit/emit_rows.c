@@ -1,0 +1,354 @@
+/* emit_rows.c: see emit_rows.h.
+ *
+ * Long rows, and rows of several lines, go one by one, pass after pass, block by block.
+ *
+ * Short rows are staggered: one loop does pass 0 of a row, pass 1 of the row before it, pass 2 of
+ * the one before that. The passes of a row wait for each other (nothing can be divided by a sum
+ * that is not there), those of different rows do not: so the processor finds work for all its units
+ * at once, the long chain of an exponential hides the divisions of the row before, and memory is
+ * read and written all the time, not by turns. A row's place and its values for later passes are
+ * kept in slot step mod passes (or fewer, where its elements are kept: the nearest cache is small).
+ * What a pass without a row (at both ends) reads and writes is `idle`.
+ * Turns of the loop are LANES elements, so that reductions stay in registers, in the order of
+ * kernel_reduce.h.
+ * SPDX-License-Identifier: MIT */
+#include "worker/emit/emit_rows.h"
+#include <stdio.h>
+#include <string.h>
+
+bool emit_is_row_value(const Emit *e, int i) {
+    return e->f->node[i].is_row && !e->f->node[i].is_column && e->plan.is_used[i];
+}
+bool emit_folds_rows(const Emit *e, int i) {
+    const FuseNode *n = &e->f->node[i];
+    return n->is_column && op_info[n->op].class_ == CLASS_REDUCE && e->plan.is_used[i];
+}
+bool emit_is_total(const Emit *e, int i) {
+    return e->f->node[i].is_row && e->f->node[i].is_column && e->plan.is_used[i];
+}
+
+/* ---- What both kinds of rows need ---- */
+
+/* For so many rows node i is needed: from the pass that computes it to the last that loads it. */
+static int slots_of(Emit *e, int i) {
+    if (!e->is_short) return 1;
+    int last = e->plan.pass[i];
+    for (int pass = last + 1; pass < e->plan.n_passes; pass++) {
+        pass_find_needs(e, pass);
+        if (e->needs[i] && pass_loads(e, i, pass)) last = pass;
+    }
+    for (int j = 0; j < e->f->n_nodes; j++) /* may load it between the passes */
+        if (e->f->node[j].op == OP_GATHER) last = e->plan.n_passes - 1;
+    return last - e->plan.pass[i] + 1;
+}
+int64_t emit_scratch(Emit *e, int64_t *per_element) {
+    const Fuse *f = e->f;
+    int64_t bytes = 0;
+    *per_element = 0;
+    emit_line(e, "const int64_t stride = (n + 15) & ~INT64_C(15);");
+    emit_line(e, "(void)stride;");
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (!e->plan.is_used[i]) continue;
+        if (fuse_is_reduce(n) && e->plan.is_chunked[i] && !e->is_short) {
+            const char *type = emit_held(emit_dtype(e, n->in[0]));
+            int size = emit_held_size(emit_dtype(e, n->in[0]));
+            emit_line(e, "%s *const c%d = (%s *)scratch;", type, i, type);
+            emit_line(e, "scratch += %d * FUSED_BLOCK;", size);
+            bytes += size * FUSED_BLOCK;
+        }
+        if (e->plan.is_kept[i]) {
+            const char *type = emit_held(n->dtype);
+            int size = emit_held_size(n->dtype) * (e->slots[i] = slots_of(e, i));
+            emit_line(e, "%s *const %c%d = (%s *)scratch;", type, e->is_short ? 'K' : 'k', i, type);
+            emit_line(e, "scratch += %d * stride;", size);
+            *per_element += size;
+            bytes += FUSED_LANE_COUNT * size;
+        }
+    }
+    if (e->is_short) {
+        emit_line(e, "char *const idle = scratch + (-(uintptr_t)scratch & (FUSED_LINE - 1));");
+        *per_element += 8;
+        bytes += 8 * FUSED_LANE_COUNT + FUSED_LINE;
+    }
+    return bytes;
+}
+void emit_walk(Emit *e, const char *from) {
+    emit_line(e, "FusedWalk rows;");
+    emit_line(e, "fused_seek(&rows, &A->outer, %d, %s);", e->f->n_inputs, from);
+}
+void emit_bases(Emit *e) {
+    for (int k = 0; k < e->f->n_inputs; k++)
+        emit_line(e, "const char *const b%d = A->in[%d] + rows.offset[%d];", k, k, k);
+}
+void emit_row_inputs(Emit *e) {
+    const Fuse *f = e->f;
+    for (int k = 0; k < f->n_inputs; k++) {
+        bool is_used = false;
+        for (int i = 0; i < f->n_nodes; i++)
+            for (int j = 0; j < f->node[i].n_in; j++)
+                is_used |= ((emit_is_row_value(e, i) && !fuse_is_reduce(&f->node[i])) ||
+                            (emit_is_total(e, i) && emit_folds_rows(e, i))) &&
+                           f->node[i].in[j] == FUSE_INPUT + k;
+        if (!is_used) continue;
+        e->last_use[k] = EMIT_NEVER_OVER;
+        char where[16];
+        snprintf(where, sizeof where, "b%d", k);
+        emit_input(e, 'y', k, where);
+    }
+}
+void emit_row_values(Emit *e, int pass, bool stores) {
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        const FuseNode *n = &e->f->node[i];
+        if (emit_is_total(e, i) && emit_folds_rows(e, i) && e->plan.pass[i] == pass)
+            emit_line(e, "*l%d = %s_op(*l%d, %s);", i, emit_kernel(e, i).text, i,
+                      emit_name(e, n->in[0], true).text);
+        if (!emit_is_row_value(e, i) || e->plan.pass[i] != pass) continue;
+        if (fuse_is_reduce(n)) {
+            char text[48];
+            const char *from = e->is_short ? "%s_ending(f%d)" : "%s_tree(T%d, blocks)";
+            snprintf(text, sizeof text, from, emit_kernel(e, i).text, i);
+            emit_value(e, i, text);
+        } else if (n->op == OP_GATHER) {
+            pass_pick(e, i, pass);
+        } else {
+            emit_value(e, i, NULL);
+        }
+        if (n->is_stored && stores)
+            emit_line(e, "((%s *)A->out[%d])[row] = %sr%d;", emit_ctype(n->dtype), n->output,
+                      dtype_is_half((DType)n->dtype) ? "h_" : "", i);
+        if (e->is_short) emit_line(e, "R%d[g] = r%d;", i, i);
+    }
+}
+/* The accumulators of the row, over the rows. */
+static void put_lane_names(Emit *e) {
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        const FuseNode *n = &e->f->node[i];
+        if (emit_folds_rows(e, i))
+            emit_line(e, "%s *const l%d = L%d + (row - top) %% FUSED_LANE_COUNT%s;",
+                      emit_lane_type(e, i), i, i, n->is_row ? "" : " * n");
+    }
+}
+
+/* ---- Long rows ---- */
+
+/* Where the elements of the block begin that reduction i folds. */
+static void fold_source(const Emit *e, int i, char *to, size_t size) {
+    FuseRef r = e->f->node[i].in[0];
+    const char *type = emit_ctype(emit_dtype(e, r));
+    if (e->plan.is_chunked[i])
+        snprintf(to, size, "c%d", i);
+    else if (fuse_is_input(r))
+        snprintf(to, size, "(const %s *)b%d + from", type, r - FUSE_INPUT);
+    else if (e->f->node[r].is_stored)
+        snprintf(to, size, "(const %s *)A->out[%d] + row * n + from", type, e->f->node[r].output);
+    else
+        snprintf(to, size, "k%d + from", r);
+}
+void emit_folds(Emit *e, int pass) {
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        if (!pass_folds(e, i, pass)) continue;
+        char from[96];
+        fold_source(e, i, from, sizeof from);
+        emit_line(e, "T%d[block] = %s_row(to - from, %s);", i, emit_kernel(e, i).text, from);
+    }
+}
+static bool has_folds(const Emit *e, int pass) {
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (pass_folds(e, i, pass)) return true;
+    return false;
+}
+static void put_long(Emit *e, const char *count, void (*next)(Emit *, const char *)) {
+    emit_line(e, "for (int64_t step = 0; step < %s; step++) {", count);
+    next(e, "step");
+    emit_bases(e);
+    emit_row_inputs(e);
+    put_lane_names(e);
+    emit_row_values(e, 0, true);
+    for (int pass = 0; pass < e->plan.n_passes; pass++) {
+        if (has_folds(e, pass)) {
+            emit_line(e, "for (int64_t block = 0; block < blocks; block++) {");
+            emit_line(e, "const int64_t from = block * FUSED_BLOCK;");
+            emit_line(e, "const int64_t to = n - from < FUSED_BLOCK ? n : from + FUSED_BLOCK;");
+        } else {
+            emit_line(e, "{");
+            emit_line(e, "const int64_t from = 0, to = n;");
+        }
+        pass_loop(e, pass);
+        emit_folds(e, pass);
+        emit_line(e, "}");
+        emit_row_values(e, pass + 1, true);
+    }
+    emit_line(e, "fused_next(&rows, &A->outer, %d);", e->f->n_inputs);
+    emit_line(e, "}");
+}
+
+/* ---- Short rows ---- */
+
+/* Variables of a pass are known outside the loop over elements by two numbers, as p0_2: its p0.
+ * DECLARE: what they are without a row; EXPORT: from the names of a block; IMPORT: into them. */
+typedef enum Way { DECLARE, EXPORT, IMPORT } Way;
+static void put_variable(Emit *e, Way way, const char *type, char letter, int i, int pass) {
+    bool is_pointer = type[strlen(type) - 1] == '*';
+    if (way == EXPORT)
+        emit_line(e, "%c%d_%d = %c%d;", letter, i, pass, letter, i);
+    else if (way == IMPORT)
+        emit_line(e, "%s %s%c%d = %c%d_%d;", type, is_pointer ? "const " : "", letter, i, letter, i,
+                  pass);
+    else if (is_pointer)
+        emit_line(e, "%s%c%d_%d = (%s)idle;", type, letter, i, pass, type);
+    else
+        emit_line(e, "%s %c%d_%d = 0;", type, letter, i, pass);
+}
+/* What the loop of the pass (pass_find_needs) uses. */
+static void put_variables(Emit *e, Way way, int pass) {
+    const Fuse *f = e->f;
+    bool row[FUSE_NODES] = {0};
+    char type[32];
+    for (int k = 0; k < f->n_inputs; k++) {
+        if (!e->needs_input[k]) continue;
+        DType d = (DType)f->input[k].type.dtype;
+        snprintf(type, sizeof type, "const %s *", emit_ctype(d));
+        if (f->lies[k] == LIES_STILL)
+            put_variable(e, way, emit_held(d), 'x', k, pass);
+        else
+            put_variable(e, way, type, 'p', k, pass);
+        if (f->lies[k] == LIES_APART) /* `idle` is short: there it is 0 */
+            put_variable(e, way, "int64_t", 'd', k, pass);
+    }
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        bool computes = pass_computes(e, i, pass);
+        if (pass_writes(e, i, pass) || (e->needs[i] && pass_loads(e, i, pass))) {
+            snprintf(type, sizeof type, "%s *",
+                     n->is_stored ? emit_ctype((DType)n->dtype) : emit_held((DType)n->dtype));
+            put_variable(e, way, type, n->is_stored ? 'o' : 'q', i, pass);
+        }
+        if (pass_has_column(e, i, pass)) {
+            snprintf(type, sizeof type, "%s *", emit_lane_type(e, i));
+            put_variable(e, way, type, 'a', i, pass);
+        }
+        if (n->op == OP_SCATTER_ADD && computes) put_variable(e, way, "int32_t", 'j', i, pass);
+        for (int k = 0; (computes || pass_has_column(e, i, pass)) && k < n->n_in; k++)
+            if (fuse_is_node(n->in[k]) && f->node[n->in[k]].is_row) row[n->in[k]] = true;
+    }
+    for (int i = 0; i < f->n_nodes; i++)
+        if (row[i]) put_variable(e, way, emit_held((DType)f->node[i].dtype), 'r', i, pass);
+}
+
+/* if (the pass has a row) {, and what is known of that row when the pass begins. */
+static void put_row_of(Emit *e, int pass) {
+    const Fuse *f = e->f;
+    if (pass)
+        emit_line(e, "if (step >= %d && step - %d < count) {", pass, pass);
+    else
+        emit_line(e, "if (step < count) {");
+    emit_line(e, "const int64_t g = (step - %d) %% %d, row = N[g], at = 0;", pass,
+              e->plan.n_passes);
+    emit_line(e, "(void)row, (void)at;");
+    for (int k = 0; k < f->n_inputs; k++) emit_line(e, "const char *const b%d = B%d[g];", k, k);
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (emit_is_row_value(e, i) && e->plan.pass[i] <= pass)
+            emit_line(e, "const %s r%d = R%d[g];", emit_held((DType)n->dtype), i, i);
+        if (e->plan.is_kept[i])
+            emit_line(e, "%s *const k%d = K%d + (step - %d) %% %d * stride;",
+                      emit_held((DType)n->dtype), i, i, pass, e->slots[i]);
+    }
+    put_lane_names(e);
+}
+/* Element i of all passes, which is of lane l. */
+static void put_turn(Emit *e) {
+    emit_line(e, "const int64_t i = i0 + l, at = 0;");
+    emit_line(e, "(void)at;");
+    for (int pass = 0; pass < e->plan.n_passes; pass++) {
+        if (!pass_find_needs(e, pass)) continue;
+        emit_line(e, "{");
+        put_variables(e, IMPORT, pass);
+        pass_body(e, pass);
+        emit_line(e, "}");
+    }
+}
+/* The loop over a row, and a masked turn for its rest. */
+static void put_turns(Emit *e) {
+    emit_line(e, "int64_t i0 = 0;");
+    emit_line(e, "for (; i0 + LANES <= n; i0 += LANES) {");
+    for (int pass = 0; pass < e->plan.n_passes; pass++) pass_places(e, pass);
+    emit_line(e, "#pragma GCC ivdep");
+    emit_line(e, "#pragma GCC unroll 1");
+    emit_line(e, "for (int64_t l = 0; l < LANES; l++) {");
+    e->in_full = true;
+    put_turn(e);
+    e->in_full = false;
+    emit_line(e, "}");
+    bool asked[FUSED_INPUTS] = {0};
+    emit_line(e, "if (is_far) {");
+    for (int pass = 0; pass < e->plan.n_passes; pass++)
+        if (pass_find_needs(e, pass)) pass_out(e, pass, true, asked);
+    emit_line(e, "} else {");
+    for (int pass = 0; pass < e->plan.n_passes; pass++)
+        if (pass_find_needs(e, pass)) pass_out(e, pass, false, asked);
+    emit_line(e, "}");
+    emit_line(e, "}");
+    emit_line(e, "if (i0 < n) {");
+    emit_line(e, "#pragma GCC ivdep");
+    emit_line(e, "#pragma GCC unroll 1");
+    emit_line(e, "for (int64_t l = 0; l < LANES; l++) {");
+    emit_line(e, "if (l < n - i0) { /* masked, where the processor can */");
+    put_turn(e);
+    emit_line(e, "}");
+    emit_line(e, "}");
+    emit_line(e, "}");
+}
+static void put_short(Emit *e, const char *count, void (*next)(Emit *, const char *)) {
+    const Fuse *f = e->f;
+    int n_passes = e->plan.n_passes;
+    emit_line(e, "const int64_t is_far = A->is_far;");
+    for (int k = 0; k < f->n_inputs; k++) emit_line(e, "const char *B%d[%d];", k, n_passes);
+    for (int i = 0; i < f->n_nodes; i++)
+        if (emit_is_row_value(e, i))
+            emit_line(e, "%s R%d[%d];", emit_held((DType)f->node[i].dtype), i, n_passes);
+    emit_line(e, "int64_t N[%d];", n_passes);
+    emit_line(e, "const int64_t count = %s;", count);
+    emit_line(e, "for (int64_t step = 0; step < count + %d; step++) {", n_passes - 1);
+    emit_line(e, "if (step < count) {");
+    next(e, "step");
+    emit_line(e, "const int64_t g = step %% %d;", n_passes);
+    emit_line(e, "N[g] = row;");
+    emit_bases(e);
+    for (int k = 0; k < f->n_inputs; k++) emit_line(e, "B%d[g] = b%d;", k, k);
+    emit_row_inputs(e);
+    put_lane_names(e);
+    emit_row_values(e, 0, true);
+    emit_line(e, "fused_next(&rows, &A->outer, %d);", f->n_inputs);
+    emit_line(e, "}");
+    for (int pass = 0; pass < n_passes; pass++) {
+        if (!pass_find_needs(e, pass)) continue;
+        put_variables(e, DECLARE, pass);
+        put_row_of(e, pass);
+        pass_pointers(e, pass);
+        put_variables(e, EXPORT, pass);
+        emit_line(e, "}");
+    }
+    for (int i = 0; i < f->n_nodes; i++) {
+        if (!fuse_is_reduce(&f->node[i]) || !e->plan.is_used[i]) continue;
+        emit_line(e, "%s f%d[LANES];", emit_lane_type(e, i), i);
+        emit_line(e, "LANE f%d[l] = %s_init();", i, emit_kernel(e, i).text);
+    }
+    put_turns(e);
+    for (int pass = 0; pass < n_passes; pass++) {
+        put_row_of(e, pass);
+        emit_row_inputs(e);
+        emit_row_values(e, pass + 1, true);
+        emit_line(e, "}");
+    }
+    emit_line(e, "}");
+    emit_line(e, "if (is_far) fused_settle();");
+}
+
+void emit_rows(Emit *e, const char *count, void (*next)(Emit *e, const char *step)) {
+    if (e->is_short)
+        put_short(e, count, next);
+    else
+        put_long(e, count, next);
+}

@@ -1,0 +1,113 @@
+/* null.c: the engine `null`, for benchmarks and simulation: exec infers shapes and keeps its books,
+ * nothing is computed and no tensor's memory is ever touched, so that many workers fit into one
+ * machine. Every value is zero. Memory is addresses only: they are counted against --memory and
+ * handed out in turn, whoever has them.
+ * SPDX-License-Identifier: MIT */
+#include "worker/engine/engine.h"
+#include "worker/engine/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { ALIGN = 64 };
+
+typedef struct Null {
+    Engine engine;
+    Mem *mem; /* for its range alone */
+    char *base;
+    uint64_t total, at, used, peak;
+    Ticket last;
+} Null;
+
+static uint64_t rounded(uint64_t bytes) {
+    return bytes ? (bytes + ALIGN - 1) / ALIGN * ALIGN : ALIGN;
+}
+
+static Engine *null_open(const EngineConfig *config, Err *err) {
+    Mem *mem = mem_open(config->memory_bytes, config->is_shared, err);
+    if (!mem) return NULL;
+    Null *n = xcalloc(1, sizeof *n);
+    int fd;
+    void *base;
+    n->engine.ops = &engine_null;
+    n->mem = mem;
+    mem_range(mem, &base, &n->total, &fd);
+    n->base = base;
+    madvise(base, n->total, MADV_NOHUGEPAGE);
+    madvise(base, n->total, MADV_DONTNEED); /* mem_open's own marks, which nobody will read */
+    return &n->engine;
+}
+
+static void null_close(Engine **e) {
+    if (!*e) return;
+    Null *n = (Null *)*e;
+    mem_close(&n->mem);
+    free(n);
+    *e = NULL;
+}
+
+static const char *null_isa(const Engine *e) {
+    (void)e;
+    return "null";
+}
+
+static void *null_alloc(Engine *e, uint64_t bytes) {
+    Null *n = (Null *)e;
+    uint64_t need = bytes <= n->total ? rounded(bytes) : bytes;
+    if (need > n->total - n->used) return NULL;
+    if (need > n->total - n->at) n->at = 0;
+    void *p = n->base + n->at;
+    n->at += need;
+    n->used += need;
+    if (n->used > n->peak) n->peak = n->used;
+    return p;
+}
+
+static void null_free(Engine *e, void *p, uint64_t bytes) {
+    if (p) ((Null *)e)->used -= rounded(bytes);
+}
+
+static void null_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total) {
+    const Null *n = (const Null *)e;
+    *used = n->used, *peak = n->peak, *total = n->total;
+}
+
+static void null_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
+    mem_range(((const Null *)e)->mem, base, bytes, fd);
+}
+
+static Ticket null_submit(Engine *e, const Call *call, const Ticket *after, int n_after) {
+    (void)call, (void)after, (void)n_after;
+    return ++((Null *)e)->last;
+}
+
+static int null_done(Engine *e, Ticket t, bool wait, Err *err) {
+    (void)e, (void)t, (void)wait, (void)err;
+    return 1;
+}
+
+static void null_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {
+    (void)e, (void)device, (void)host, (void)bytes;
+}
+
+static void null_copy_out(Engine *e, void *host, const View *v) {
+    (void)e;
+    uint64_t bytes = type_bytes(&v->type);
+    if (bytes) memset(host, 0, bytes);
+}
+
+const EngineOps engine_null = {
+    .name = "null",
+    .open = null_open,
+    .close = null_close,
+    .isa = null_isa,
+    .alloc = null_alloc,
+    .free = null_free,
+    .memory = null_memory,
+    .arena = null_arena,
+    .submit = null_submit,
+    .done = null_done,
+    .copy_in = null_copy_in,
+    .copy_out = null_copy_out,
+};

@@ -1,0 +1,31 @@
+/* pool.h: threads that run kernels. What the parts of a job are is fixed, and each has a thread
+ * that should run it, so that data stay near a core; who is done with its own parts takes those
+ * of others that have not begun. So a thread that wakes up late, or whose core is taken by
+ * another program, delays nobody by more than the part it is in. Who ran a part changes no
+ * result. The caller is thread 0 and takes part. No OpenMP: TSan cannot see through it. Idle
+ * threads spin about 100 us (less when there are more threads than cores), then sleep on a
+ * futex. SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_ENGINE_POOL_H
+#define GT_WORKER_ENGINE_POOL_H
+#include <stddef.h>
+
+typedef struct Pool Pool;
+/* thread: 0 <= thread < pool_threads, for scratch memory */
+typedef void (*PoolFn)(void *ctx, int part, int thread);
+
+Pool *pool_new(int threads); /* threads >= 1; 1 makes no thread at all */
+void pool_free(Pool **p);
+int pool_threads(const Pool *p);
+/* Runs fn for every part 0 .. n_parts-1, each once, and returns when all are done: thread t begins
+ * with a run of parts, the t-th of as many as there are threads with work. `thread` may be any of
+ * the pool, however few the parts; one part alone runs in the caller. Results must not depend on
+ * it. Not reentrant. */
+void pool_run(Pool *p, int n_parts, PoolFn fn, void *ctx);
+/* Between these calls, by any thread, threads of all pools sleep as soon as they have nothing to
+ * do, so that other work of the process has their cores meanwhile: a compiler. */
+void pool_lend(void);
+void pool_return(void);
+/* Scratch of a thread, at least `bytes`, 64-byte aligned, kept between calls; valid until the next
+ * call for that thread. */
+void *pool_scratch(Pool *p, int thread, size_t bytes);
+#endif

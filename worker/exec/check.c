@@ -1,0 +1,250 @@
+/* check.c: --check-nan: is every float result finite, and if not, did this instruction make it so?
+ *
+ * A nan is news where no operand has one; an infinity where no operand and no immediate is one
+ * (masks of -inf are meant). Results are looked at through copy_out, a piece at a time, so that
+ * this works with every engine; nothing of it runs unless a client asked with `check nan=true`.
+ * SPDX-License-Identifier: MIT */
+#include "worker/exec/exec.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PIECE = 8192, DATA_LITERAL = 64 }; /* elements of larger data come from a file */
+
+/* How many of which kind, and where the first stands (row-major). */
+typedef struct Found {
+    int64_t nans, infs, first;
+    bool is_negative; /* the first, when it is infinite */
+} Found;
+
+/* ---- Elements ---- */
+
+/* Exponent bits of a float dtype: all set means infinite or nan. */
+static uint64_t exponent_of(DType t) {
+    switch (dtype_info[t].size_bytes) {
+    case 8: return UINT64_C(0x7ff) << 52;
+    case 4: return UINT64_C(0xff) << 23;
+    default: return dtype_info[t].text[0] == 'b' ? 0x7f80 : 0x7c00;
+    }
+}
+
+static uint64_t bits_at(const void *p, int64_t i, int size) {
+    uint64_t u = 0;
+    memcpy(&u, (const char *)p + i * size, (size_t)size);
+    return u;
+}
+
+static void count_piece(const void *p, int64_t n, DType t, int64_t base, Found *f) {
+    int size = dtype_info[t].size_bytes;
+    uint64_t exponent = exponent_of(t), sign = UINT64_C(1) << (8 * size - 1);
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t u = bits_at(p, i, size);
+        if ((u & exponent) != exponent) continue;
+        if (f->nans + f->infs == 0) f->first = base + i, f->is_negative = (u & sign) != 0;
+        if (u & ~(exponent | sign))
+            f->nans++;
+        else
+            f->infs++;
+    }
+}
+
+/* The fast way through what is nearly always fine. */
+static bool piece_is_finite(const void *p, int64_t n, DType t) {
+    uint64_t exponent = exponent_of(t);
+    bool bad = false;
+    if (dtype_info[t].size_bytes == 4) {
+        const uint32_t *u = p, e = (uint32_t)exponent;
+        for (int64_t i = 0; i < n; i++) bad |= (u[i] & e) == e;
+    } else if (dtype_info[t].size_bytes == 8) {
+        const uint64_t *u = p;
+        for (int64_t i = 0; i < n; i++) bad |= (u[i] & exponent) == exponent;
+    } else {
+        const uint16_t *u = p, e = (uint16_t)exponent;
+        for (int64_t i = 0; i < n; i++) bad |= (u[i] & e) == e;
+    }
+    return !bad;
+}
+
+/* Walks a view along its first axes down to pieces that fit. */
+static void look(Exec *x, const View *v, int64_t base, void *buf, Found *f) {
+    int64_t n = type_numel(&v->type);
+    if (n == 0) return;
+    if (n <= PIECE) {
+        x->ops->copy_out(x->engine, buf, v);
+        if (!piece_is_finite(buf, n, (DType)v->type.dtype))
+            count_piece(buf, n, (DType)v->type.dtype, base, f);
+        return;
+    }
+    int size = dtype_info[v->type.dtype].size_bytes;
+    int64_t inner = n / v->type.shape[0];
+    int64_t step = inner < PIECE ? PIECE / inner : 1;
+    for (int64_t i = 0; i < v->type.shape[0]; i += step) {
+        View part = *v;
+        part.data = (char *)v->data + i * v->stride[0] * size;
+        part.type.shape[0] = v->type.shape[0] - i < step ? v->type.shape[0] - i : step;
+        if (step == 1) { /* one row, which may still be too large */
+            part.type.rank--;
+            memmove(part.type.shape, part.type.shape + 1, part.type.rank * sizeof(int64_t));
+            memmove(part.stride, part.stride + 1, part.type.rank * sizeof(int64_t));
+        }
+        look(x, &part, base + i * inner, buf, f);
+    }
+}
+
+static Found find(Exec *x, const View *v) {
+    Found f = {.first = -1};
+    if (v->is_scalar || !dtype_is_float((DType)v->type.dtype)) return f;
+    look(x, v, 0, arena_alloc(&x->scratch, PIECE * 8), &f);
+    arena_reset(&x->scratch);
+    return f;
+}
+
+static double as_double(const void *p, DType t) {
+    uint64_t u = bits_at(p, 0, dtype_info[t].size_bytes);
+    if (!dtype_is_float(t)) {
+        int shift = 64 - 8 * dtype_info[t].size_bytes;
+        bool is_signed = dtype_info[t].text[0] == 'i';
+        return is_signed ? (double)((int64_t)(u << shift) >> shift) : (double)u;
+    }
+    double d;
+    float f;
+    uint32_t w = (uint32_t)u;
+    switch (dtype_info[t].size_bytes) {
+    case 8: memcpy(&d, &u, 8); return d;
+    case 4: memcpy(&f, &w, 4); return (double)f;
+    default: break;
+    }
+    int bits = dtype_info[t].text[0] == 'b' ? 7 : 10; /* of the mantissa */
+    int exponent = (int)(w >> bits) & (bits == 7 ? 0xff : 0x1f), most = bits == 7 ? 0xff : 0x1f;
+    double m = (double)(w & ((1u << bits) - 1)) / (1 << bits), s = w & 0x8000 ? -1 : 1;
+    if (exponent == most) return m > 0 ? NAN : s * INFINITY;
+    return s * ldexp(exponent ? 1 + m : m, (exponent ? exponent : 1) - most / 2);
+}
+
+/* The operand's element that the result's i-th was made of, by the rule of broadcasting. */
+static double element_for(Exec *x, const View *v, const TensorType *out, int64_t i) {
+    char value[8] = {0};
+    if (v->is_scalar) return as_double(v->data, (DType)v->type.dtype);
+    View one = {.type = {.dtype = v->type.dtype}};
+    int64_t offset = 0;
+    for (int d = out->rank - 1; d >= 0; d--) {
+        int64_t at = i % out->shape[d];
+        int own = d - (out->rank - v->type.rank);
+        i /= out->shape[d];
+        if (own >= 0 && v->type.shape[own] != 1) offset += at * v->stride[own];
+    }
+    one.data = (char *)v->data + offset * dtype_info[v->type.dtype].size_bytes;
+    x->ops->copy_out(x->engine, value, &one);
+    return as_double(value, (DType)v->type.dtype);
+}
+
+/* ---- Words ---- */
+
+/* 0.0, 88.5, -1e+30: short, and with a point where it is whole. */
+static void put_number(Bytes *b, double v) {
+    char text[32];
+    snprintf(text, sizeof text, "%.6g", v);
+    bytes_puts(b, text);
+    if (!strpbrk(text, ".einf")) bytes_puts(b, ".0");
+}
+
+static void put_inputs(Exec *x, const Job *j, const Found *f, Bytes *b) {
+    const Call *c = &j->call;
+    if (op_info[j->inst.op].class_ != CLASS_MAP && j->inst.op != OP_CAST) return;
+    bytes_puts(b, c->n_in == 1 ? ", where the input is " : ", where the inputs are ");
+    for (int i = 0; i < c->n_in; i++) {
+        if (i) bytes_puts(b, i + 1 < c->n_in ? ", " : " and ");
+        put_number(b, element_for(x, &c->in[i], &c->out[0].type, f->first));
+    }
+}
+
+static const char *hint_for(const Inst *in, const Found *f) {
+    static const struct {
+        Op op;
+        const char *inf, *nan;
+    } hints[] = {
+        {OP_LOG, "log_softmax, or clamp(x, 1e-9)", "the input is negative: clamp(x, 1e-9)"},
+        {OP_LOG1P, "clamp(x, -1 + 1e-6)", "the input is below -1: clamp(x, -1 + 1e-6)"},
+        {OP_DIV, "x / (y + 1e-8), or where(y == 0, 0, x / where(y == 0, 1, y))",
+         "0 / 0: x / (y + 1e-8)"},
+        {OP_EXP, "subtract the maximum first (softmax, logsumexp), or clamp(x, max=80)", NULL},
+        {OP_EXPM1, "clamp(x, max=80)", NULL},
+        {OP_SQRT, NULL, "the input is negative: clamp(x, 0), or sqrt(x + 1e-8)"},
+        {OP_RSQRT, "rsqrt(x + 1e-8)", "the input is negative: rsqrt(clamp(x, 1e-8))"},
+        {OP_POW, "clamp the base, or add 1e-8 to it", "a negative base: abs(x) ** y"},
+        {OP_MUL, "too large for the dtype: a smaller learning rate, or clip_grad_norm",
+         "0 * inf: where(mask, x, 0) instead of x * mask"},
+        {OP_SUB, NULL, "inf - inf: mask with a large number instead of inf"},
+        {OP_CAST, "too large for the dtype: bfloat16 or float32, or scale the values", NULL},
+        {OP_MATMUL, "too large for the dtype: a smaller learning rate, or clip_grad_norm",
+         "0 * inf: mask before the product"},
+        {OP_SUM, "too large for the dtype: mean, or x.double()", "inf - inf"},
+        {OP_SQUARE, "too large for the dtype: a smaller learning rate, or clip_grad_norm", NULL},
+        {OP_DATA, "nan_to_num(x), or look at the file: (~isfinite(x)).sum()",
+         "nan_to_num(x), or look at the file: isnan(x).sum()"},
+    };
+    bool is_nan = f->nans > 0;
+    for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++)
+        if (hints[i].op == in->op) return is_nan ? hints[i].nan : hints[i].inf;
+    if (!strncmp(op_info[in->op].name, "log", 3)) return hints[0].inf;
+    return NULL;
+}
+
+/* "-inf for 3 of 4096 elements, where the input is 0.0" stands at the caret. */
+static bool report(Exec *x, const Job *j, const View *out, const Found *f, Err *err) {
+    Bytes at = {0};
+    int64_t n = type_numel(&out->type), bad = f->nans ? f->nans : f->infs;
+    bytes_printf(&at, "%s for %lld of %lld element%s",
+                 f->nans          ? "nan"
+                 : f->is_negative ? "-inf"
+                                  : "inf",
+                 (long long)bad, (long long)n, n == 1 ? "" : "s");
+    put_inputs(x, j, f, &at);
+    if (j->inst.op == OP_DATA)
+        err_set(err, ERR_NAN, "the data that is given here is not finite (--check-nan)\n%s",
+                at.data);
+    else
+        err_set(err, ERR_NAN, "non-finite values first appear in '%s' (--check-nan)\n%s",
+                op_info[j->inst.op].name, at.data);
+    const char *hint = hint_for(&j->inst, f);
+    if (hint) err_hint(err, "%s", hint);
+    bytes_fini(&at);
+    return false;
+}
+
+/* ---- The question ---- */
+
+static bool has_infinite_immediate(const Inst *in) {
+    for (int i = 0; i < in->n_in; i++)
+        if (in->in[i].kind == IN_IMM_FLOAT && !isfinite(in->in[i].f)) return true;
+    return false;
+}
+
+static bool has_nan_immediate(const Inst *in) {
+    for (int i = 0; i < in->n_in; i++)
+        if (in->in[i].kind == IN_IMM_FLOAT && isnan(in->in[i].f)) return true;
+    return false;
+}
+
+bool check_call(Exec *x, const Job *j, Err *err) {
+    const Inst *in = j->call.inst; /* the largest of an empty part is made as a full of -inf */
+    for (int k = 0; k < j->call.n_out; k++) {
+        Found f = find(x, &j->call.out[k]);
+        if (f.nans + f.infs == 0) continue;
+        if (f.nans ? has_nan_immediate(in) : has_infinite_immediate(in)) continue;
+        bool is_old = false;
+        for (int i = 0; i < j->call.n_in && !is_old; i++) {
+            Found g = find(x, &j->call.in[i]);
+            is_old = f.nans ? g.nans > 0 : g.nans + g.infs > 0;
+        }
+        if (!is_old) return report(x, j, &j->call.out[k], &f, err);
+    }
+    return true;
+}
+
+bool check_data(Exec *x, const Job *j, const View *v, Err *err) {
+    Found f = find(x, v);
+    if (f.nans == 0 && (f.infs == 0 || type_numel(&v->type) <= DATA_LITERAL)) return true;
+    return report(x, j, v, &f, err);
+}

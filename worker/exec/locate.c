@@ -1,0 +1,168 @@
+/* locate.c: instructions that several ranks carry out, each its part. A tensor on a group of
+ * several ranks is known here by the type of the whole and its layout beside the view of what is
+ * here. The dispatcher's rules have seen to it that the parts of the operands fit one another, and
+ * this file that they do: inference is asked about the whole and about the parts, and the answers
+ * must agree. On a group of one, parts are wholes, and nothing of this is looked at again.
+ * SPDX-License-Identifier: MIT */
+#include "worker/exec/exec.h"
+#include "runtime/base/element.h"
+
+#include <math.h>
+#include <string.h>
+
+const Group *locate_group(const Exec *x, uint32_t id) { return map_get(&x->groups, id); }
+
+bool locate_begin(Exec *x, Job *j, Err *err) {
+    Place place;
+    if (op_is_move(j->inst.op)) return true; /* has two places, and is read by move.c */
+    TRY(inst_place(&j->inst, &place, err));
+    const Group *g = locate_group(x, place.group);
+    if (!g)
+        return err_set(err, ERR_INTERNAL, "%s: group %u is not known here",
+                       op_info[j->inst.op].name, place.group);
+    int at = group_place(g, (int)x->rank);
+    if (at < 0) return false;
+    if (op_is_effect(j->inst.op) && at > 0) return false; /* one answer is enough */
+    j->group = place.group;
+    if (g->n == 1) return true;
+    Part *p = j->part = arena_alloc(&j->frame->arena, sizeof *p);
+    *p = (Part){.place = place, .group = g, .at = at};
+    return true;
+}
+
+/* The types of the whole operands into x->wholes; false: they are what is here. */
+static bool gather_wholes(Exec *x, const Inst *in) {
+    bool differs = false;
+    for (int i = 0; i < in->n_in; i++) {
+        if (in->in[i].kind != IN_TENSOR) continue;
+        const Whole *w = x->in[i]->whole;
+        x->wholes[i] = w ? w->type : x->types[i];
+        differs |= w && w->layout.kind == LAYOUT_SPLIT;
+    }
+    return differs;
+}
+
+/* The instruction with the sizes of the parts; itself where that is no other. */
+static const Inst *localise(Exec *x, Job *j) {
+    const Inst *in = &j->inst;
+    const Part *p = j->part;
+    const Layout *give = &p->place.layout;
+    static const Layout whole;
+    bool has_first = in->n_in > 0 && in->in[0].kind == IN_TENSOR && x->in[0]->whole;
+    const Layout *need = has_first ? &x->in[0]->whole->layout : &whole;
+    bool has_sizes = op_info[in->op].class_ == CLASS_SOURCE || inst_attr(in, ATTR_SHAPE) ||
+                     inst_attr(in, ATTR_SIZE) || inst_attr(in, ATTR_GROUPS);
+    if (give->kind != LAYOUT_SPLIT || !has_sizes) return in;
+    LocalInst *l = arena_alloc(&j->frame->arena, sizeof *l);
+    layout_localise(in, &x->wholes[0], need, &p->whole[0], give, p->at, l);
+    return &l->inst;
+}
+
+/* What a slice's or shape's localised attribute says about an axis must be there. */
+static bool fits(const Inst *in, const Layout *l, const TensorType *t, Err *err) {
+    return l->kind != LAYOUT_SPLIT || l->axis < t->rank ||
+           err_set(err, ERR_INTERNAL, "%s: no axis %d to split along", op_info[in->op].name,
+                   l->axis);
+}
+
+/* Inference about the parts. What it refuses, though the whole is fine, is an empty part: the
+ * largest of nothing is the neutral element of what is combined, or there is nothing to give. */
+static bool infer_parts(Exec *x, Job *j, const TensorType *types, int n_out, Err *err) {
+    Part *p = j->part;
+    TensorType out[MAX_OUT];
+    int n;
+    Err refused = {0};
+    bool is_term =
+        op_info[j->inst.op].class_ == CLASS_REDUCE && p->place.layout.kind == LAYOUT_PARTIAL;
+    if (!inst_infer(j->call.inst, x->types, out, &n, &refused)) {
+        p->is_neutral = is_term && type_numel(&x->types[0]) == 0;
+        p->is_empty = true;
+        for (int k = 0; k < n_out; k++) p->is_empty &= type_numel(&types[k]) == 0;
+        if (p->is_neutral || p->is_empty) return true;
+        if (err) *err = refused;
+        return false;
+    }
+    for (int k = 0; k < n_out; k++) {
+        char got[256], want[256];
+        if (n == n_out && type_equal(&out[k], &types[k])) continue;
+        return err_set(err, ERR_INTERNAL, "%s: the part here is %s, and ought to be %s",
+                       op_info[j->inst.op].name, type_text(&out[k], got),
+                       type_text(&types[k], want));
+    }
+    return true;
+}
+
+bool locate_infer(Exec *x, Job *j, TensorType *types, int *n_out, Err *err) {
+    Part *p = j->part;
+    const Layout *give = &p->place.layout;
+    bool differs = gather_wholes(x, &j->inst);
+    TRY(inst_infer(&j->inst, x->wholes, p->whole, n_out, err));
+    for (int k = 0; k < *n_out; k++) {
+        TRY(fits(&j->inst, give, &p->whole[k], err));
+        types[k] = layout_local(give, &p->whole[k], p->at);
+    }
+    if (j->inst.op == OP_DATA) return true; /* takes its rows of the payload */
+    if (!differs && give->kind != LAYOUT_SPLIT) return true;
+    j->call.inst = localise(x, j);
+    return infer_parts(x, j, types, *n_out, err);
+}
+
+/* ---- The neutral element ---- */
+
+static double neutral_float(Op row) {
+    switch (row) {
+    case OP_PROD:
+    case OP_ALL: return 1;
+    case OP_MAX: return -INFINITY;
+    case OP_MIN: return INFINITY;
+    case OP_SUM: return -0.0; /* keeps the sign of zeros */
+    default: return 0;
+    }
+}
+
+static int64_t neutral_int(Op row, DType t) {
+    int64_t low, high;
+    dtype_range(t, &low, &high);
+    switch (row) {
+    case OP_PROD:
+    case OP_ALL: return 1;
+    case OP_MAX: return low;
+    case OP_MIN: return high;
+    default: return 0;
+    }
+}
+
+void locate_neutral(Job *j, Op row, const TensorType *type) {
+    struct {
+        Inst inst;
+        Attr attr[2];
+        TensorType type;
+        Operand value;
+    } *full = arena_alloc(&j->frame->arena, sizeof *full);
+    full->type = *type;
+    full->attr[0] = (Attr){.key = ATTR_SHAPE, .n = type->rank, .ints = full->type.shape};
+    full->attr[1] = (Attr){.key = ATTR_DTYPE, .dtype = (DType)type->dtype};
+    full->inst = (Inst){.op = OP_FULL,
+                        .n_in = 1,
+                        .n_attr = 2,
+                        .n_out = 1,
+                        .out = {j->inst.out[0]},
+                        .in = &full->value,
+                        .attr = full->attr};
+    bool is_real = dtype_is_float((DType)type->dtype);
+    View *v = &j->view_few[0];
+    *v = (View){.is_scalar = true, .data = &j->imm[0]};
+    v->type.dtype = is_real ? DT_F64 : DT_I64;
+    if (is_real) {
+        full->value = (Operand){.kind = IN_IMM_FLOAT, .f = neutral_float(row)};
+        j->imm[0].f = full->value.f;
+    } else {
+        full->value = (Operand){.kind = IN_IMM_INT, .i = neutral_int(row, (DType)type->dtype)};
+        j->imm[0].i = full->value.i;
+    }
+    j->call.inst = &full->inst;
+    j->call.in = j->view_few;
+    j->call.n_in = 1;
+    j->n_held = 0; /* nothing of the operands goes into it */
+    j->n_late = 0;
+}

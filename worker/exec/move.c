@@ -1,0 +1,457 @@
+/* move.c: tensors that change their layout or their group. A move goes to all ranks of both groups,
+ * and each works out by layout_pull which box of elements goes from whom to whom. As an owner it
+ * offers its boxes to their readers when the operand is done (a job of kind EXPORT), as a reader it
+ * puts its part together when all it needs is offered (IMPORT): pulls are a state machine, and the
+ * destination has no memory before it can be filled at once. What comes from itself is copied here,
+ * or is a view where it is all there is.
+ *
+ * Terms are combined in the order of the ranks, by the engine, so that the bits do not depend on
+ * who was faster. The engine is waited for: a move's calls are few, and who is told that its memory
+ * was read must be told the truth.
+ * SPDX-License-Identifier: MIT */
+#include "worker/exec/exec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum SourceState { SOURCE_AWAITED, SOURCE_THERE, SOURCE_READ } SourceState;
+
+typedef struct Source {
+    uint32_t rank;
+    uint8_t state;
+    bool is_own, owes; /* owes: its owner keeps a pin until it is told */
+    ErrCode status;
+    Region region; /* of the whole */
+    View box;      /* data NULL: is to be asked for */
+    Buf *buf;      /* came along */
+    uint64_t bytes, asked, got;
+} Source;
+
+struct Import {
+    Move move;
+    Region mine; /* of the whole: what this rank is to have */
+    bool folds;  /* terms, to be combined */
+    bool is_reading;
+    bool is_across; /* this rank has no part of the operand: it comes from who does other things */
+    int n, n_read, at; /* sources; `at` is the one being read or asked for */
+    int n_asked;       /* pieces under way */
+    Source source[];
+};
+
+/* ---- Issuing ---- */
+
+typedef struct Roles {
+    Move m;
+    const Group *from, *to;
+    int owns, reads; /* places, or -1 */
+    bool is_same;
+} Roles;
+
+static bool read_roles(const Exec *x, const Inst *inst, Roles *r, Err *err) {
+    TRY(move_read(inst, &r->m, err));
+    r->from = locate_group(x, r->m.from.group);
+    r->to = locate_group(x, r->m.to.group);
+    if (!r->from || !r->to)
+        return err_set(err, ERR_INTERNAL, "%s: group %u is not known here", op_info[inst->op].name,
+                       r->from ? r->m.to.group : r->m.from.group);
+    r->owns = group_place(r->from, (int)x->rank);
+    r->reads = group_place(r->to, (int)x->rank);
+    r->is_same = r->from == r->to;
+    return true;
+}
+
+/* The box of reader i that place k owns. */
+static bool pull(const Roles *r, int i, int k, Region *out) {
+    return layout_pull(&r->m.from.layout, r->from->n, &r->m.to.layout, r->to->n, i, r->is_same,
+                       &r->m.type, k, out);
+}
+
+/* Layouts whose terms can be combined, and a number by which peers know it. */
+static bool check_move(const Exec *x, const Job *j, const Roles *r, Err *err) {
+    const Layout *l = &r->m.from.layout;
+    if (l->kind == LAYOUT_PARTIAL && (l->op == OP_ANY || l->op == OP_ALL) &&
+        r->m.type.dtype != DT_BOOL)
+        return err_set(err, ERR_INTERNAL, "%s: terms of %s that are not bool",
+                       op_info[j->inst.op].name, op_info[l->op].name);
+    if (j->frame->reader.number == 0 || j->number >= UINT64_C(1) << 54)
+        return err_set(err, ERR_INTERNAL, "%s: has no number", op_info[j->inst.op].name);
+    if (map_get(&x->imports, j->number))
+        return err_set(err, ERR_INTERNAL, "%s: its number has been used", op_info[j->inst.op].name);
+    return true;
+}
+
+static Storage *poisoned_operand(Exec *x, Names *names, ErrCode why, View *v) {
+    Storage *st = storage_poisoned(&x->store, names, why);
+    v->data = storage_base(st);
+    return st;
+}
+
+/* The operand as it is here, referenced; a poisoned one where it is not what the move says. */
+static Storage *operand(Exec *x, const Roles *r, Job *j, View *v, Err *err) {
+    Names *names = j->frame->client->names;
+    const Tensor *t = store_get(names, r->m.in);
+    TensorType mine = layout_local(&r->m.from.layout, &r->m.type, r->owns);
+    *v = (View){.type = mine};
+    if (!t) {
+        err_set(err, ERR_ID, "%s: t%llu is not a tensor of this client (freed, or never made)",
+                op_info[j->inst.op].name, (unsigned long long)r->m.in);
+        return poisoned_operand(x, names, ERR_ID, v);
+    }
+    if (t->storage->poison) return v->data = storage_base(t->storage), storage_ref(t->storage);
+    if (!type_equal(&t->view.type, &mine)) {
+        char got[256], want[256];
+        err_set(err, ERR_INTERNAL, "%s: the part here is %s, and ought to be %s",
+                op_info[j->inst.op].name, type_text(&t->view.type, got), type_text(&mine, want));
+        return poisoned_operand(x, names, ERR_INTERNAL, v);
+    }
+    tensor_view(t, v);
+    return storage_ref(t->storage);
+}
+
+static void hold(Job *j, Storage *st, const View *v) {
+    j->held = j->held_few;
+    j->held[0] = st;
+    j->n_held = 1;
+    j->call.in = j->view_few;
+    j->call.in[0] = *v;
+    j->call.n_in = 1;
+}
+
+static bool has_readers(const Exec *x, const Roles *r) {
+    Region box;
+    for (int i = 0; i < r->to->n; i++)
+        if (r->to->rank[i] != (int32_t)x->rank && pull(r, i, r->owns, &box)) return true;
+    return false;
+}
+
+/* The owner's part, as a job of its own: it must not wait for what the reader's part waits for. */
+static void issue_export(Exec *x, const Job *j, Storage *st, const View *v) {
+    Job *e = cell_get(&x->jobs);
+    e->frame = j->frame;
+    e->kind = JOB_EXPORT;
+    e->state = JOB_NEW;
+    e->group = j->group;
+    e->seq = j->seq;
+    e->number = j->number;
+    e->inst = j->inst;
+    e->err = NULL;
+    e->part = NULL;
+    e->call.inst = &e->inst;
+    e->call.n_out = 0;
+    hold(e, st, v);
+    if (st->maker || st->made) {
+        queue_wait(x, e, NULL, true, 0);
+        return;
+    }
+    export_run(x, e);
+    cell_put(&x->jobs, e);
+}
+
+void export_run(Exec *x, Job *j) {
+    Roles r;
+    Region box, mine;
+    if (!read_roles(x, &j->inst, &r, NULL)) return;
+    mine = layout_region(&r.m.from.layout, &r.m.type, r.owns);
+    for (int i = 0; i < r.to->n; i++) {
+        if (r.to->rank[i] == (int32_t)x->rank || !pull(&r, i, r.owns, &box)) continue;
+        View v = box_of(&j->call.in[0], mine.begin, &box);
+        peer_offer(x, j, (uint32_t)r.to->rank[i], j->held[0], &v, j->held[0]->poison);
+    }
+}
+
+/* ---- The reader's part ---- */
+
+static void issue_import(Exec *x, Job *j, const Roles *r, Storage *st, const View *own) {
+    const Layout *to = &r->m.to.layout;
+    TensorType local = layout_local(to, &r->m.type, r->reads);
+    uint32_t n_remote = 0;
+    Import *m = arena_alloc(&j->frame->arena, sizeof *m + sizeof m->source[0] * (size_t)r->from->n);
+    *m = (Import){.move = r->m, .mine = layout_region(to, &r->m.type, r->reads)};
+    j->call.n_out = 1;
+    j->n_held = 0;
+    for (int k = 0; k < r->from->n; k++) {
+        Source *s = &m->source[m->n];
+        *s = (Source){.rank = (uint32_t)r->from->rank[k]};
+        if (!pull(r, r->reads, k, &s->region)) continue;
+        s->bytes = region_bytes(&s->region, &r->m.type);
+        s->is_own = s->rank == x->rank;
+        n_remote += !s->is_own;
+        if (s->is_own) {
+            Region mine = layout_region(&r->m.from.layout, &r->m.type, k);
+            View box = box_of(own, mine.begin, &s->region);
+            hold(j, st, &box);
+            s->state = SOURCE_THERE;
+        }
+        m->n++;
+    }
+    if (m->n == 0) { /* no elements, or none here of a tensor whose terms are to be added up */
+        locate_neutral(j, to->kind == LAYOUT_PARTIAL ? (Op)to->op : OP_SUM, &local);
+        exec_submit(x, j, NULL, &local);
+        return;
+    }
+    if (m->n == 1 && m->source[0].is_own) {
+        exec_name_view(x, j, &j->call.in[0]);
+        return;
+    }
+    m->folds = r->m.from.layout.kind == LAYOUT_PARTIAL;
+    j->kind = JOB_IMPORT;
+    j->import = m;
+    m->is_across = r->owns < 0;
+    j->frame->client->n_across += m->is_across;
+    queue_wait(x, j, &local, true, n_remote);
+    map_put(&x->imports, j->number, j);
+    for (int i = 0; i < m->n; i++)
+        if (!m->source[i].is_own) peer_deliver_early(x, j, m->source[i].rank);
+}
+
+void move_issue(Exec *x, Job *j) {
+    Roles r;
+    Err err = {0};
+    j->frame->client->is_shared = true;
+    if (!read_roles(x, &j->inst, &r, &err) || !check_move(x, j, &r, &err)) {
+        exec_fail_in_order(x, j, &err);
+        exec_poison_outputs(x, j, err.code, NULL);
+        exec_finish(x, j);
+        return;
+    }
+    if (r.owns < 0 && r.reads < 0) {
+        exec_finish(x, j);
+        return;
+    }
+    x->moves++;
+    Storage *st = NULL;
+    View own = {0};
+    if (r.owns >= 0) st = operand(x, &r, j, &own, &err);
+    if (r.reads >= 0 && store_get(j->frame->client->names, r.m.out))
+        err_set(&err, ERR_ID, "%s: t%llu exists already", op_info[j->inst.op].name,
+                (unsigned long long)r.m.out);
+    if (err.code) exec_fail_in_order(x, j, &err);
+    if (st && has_readers(x, &r)) issue_export(x, j, st, &own);
+    if (r.reads >= 0 && !store_get(j->frame->client->names, r.m.out)) {
+        j->group = r.m.to.group;
+        if (r.to->n > 1) {
+            j->part = arena_alloc(&j->frame->arena, sizeof *j->part);
+            *j->part = (Part){.place = r.m.to, .group = r.to, .at = r.reads};
+            j->part->whole[0] = r.m.type;
+        }
+        issue_import(x, j, &r, st, &own);
+    } else {
+        exec_finish(x, j);
+    }
+    if (st) storage_unref(&x->store, st);
+}
+
+/* ---- Descriptors ---- */
+
+static Source *source_of(Import *m, uint32_t rank) {
+    for (int i = 0; i < m->n; i++)
+        if (m->source[i].rank == rank && !m->source[i].is_own) return &m->source[i];
+    return NULL;
+}
+
+static bool is_expected(const Import *m, const Source *s, const TensorType *box) {
+    TensorType want = m->move.type;
+    memcpy(want.shape, s->region.size, sizeof want.shape);
+    return type_equal(&want, box);
+}
+
+bool import_deliver(Exec *x, Job *j, uint32_t rank, const Shard *d) {
+    Source *s = source_of(j->import, rank);
+    if (!s || s->state != SOURCE_AWAITED || d->client != j->frame->client->id) return false;
+    const Peer *p = peer_of(x, rank);
+    s->state = SOURCE_THERE;
+    s->status = (ErrCode)d->status;
+    s->owes = !d->status && !d->data;
+    s->box.type = d->box;
+    memcpy(s->box.stride, d->stride, sizeof s->box.stride);
+    if (!s->status && !is_expected(j->import, s, &d->box)) {
+        s->status = ERR_INTERNAL;
+    } else if (!s->status && d->data) {
+        s->buf = buf_copy(d->data, d->bytes); /* aligned */
+        s->box.data = s->buf->data;
+        view_strides(&s->box.type, s->box.stride);
+    } else if (!s->status && p->base) {
+        if (box_lies_within(&d->box, d->stride, d->offset, p->bytes))
+            s->box.data = (char *)p->base + d->offset;
+        else
+            s->status = ERR_INTERNAL;
+    }
+    queue_arrive(j);
+    return true;
+}
+
+/* ---- Reading ---- */
+
+static void source_read(Exec *x, Job *j, Source *s) {
+    s->state = SOURCE_READ;
+    j->import->n_read++;
+    buf_unref(&s->buf);
+    if (!s->is_own) x->bytes_in += s->bytes;
+    if (s->owes) peer_taken(x, j->frame->client->id, j->number, s->rank);
+    s->owes = false;
+}
+
+/* Lets go of all sources. */
+static void import_leave(Exec *x, Job *j) {
+    Import *m = j->import;
+    map_remove(&x->imports, j->number);
+    j->frame->client->n_across -= m->is_across;
+    for (int i = 0; i < m->n; i++) {
+        Source *s = &m->source[i];
+        buf_unref(&s->buf);
+        if (s->owes) peer_taken(x, j->frame->client->id, j->number, s->rank);
+        s->owes = false;
+    }
+}
+
+static void import_end(Exec *x, Job *j, ErrCode poison) {
+    if (x->watch && j->import->is_reading) watch_done(x, j, 0);
+    import_leave(x, j);
+    queue_done(x, j, poison);
+}
+
+void import_drop(Exec *x, Job *j) { import_leave(x, j); }
+
+/* acc = acc combined with the term. The engine may have no room beside it (halves): then it fails,
+ * and is told. */
+static bool combine(Exec *x, Job *j, const View *acc, const View *term) {
+    static const Op map[OP_COUNT] = {
+        [OP_SUM] = OP_ADD,     [OP_PROD] = OP_MUL, [OP_MAX] = OP_MAXIMUM,
+        [OP_MIN] = OP_MINIMUM, [OP_ANY] = OP_OR,   [OP_ALL] = OP_AND,
+    };
+    Operand in[2] = {{.kind = IN_TENSOR, .id = 1}, {.kind = IN_TENSOR, .id = 2}};
+    Op row = (Op)j->import->move.from.layout.op;
+    Inst inst = {.op = map[row], .n_in = 2, .n_out = 1, .out = {3}, .in = in};
+    View views[2] = {*acc, *term};
+    Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = views, .out = {*acc}};
+    Ticket t = x->ops->submit(x->engine, &call, NULL, 0);
+    Err err = {0};
+    if (x->ops->done(x->engine, t, true, &err) > 0) return true;
+    exec_fail_in_order(x, j, &err);
+    import_end(x, j, err.code ? err.code : ERR_INTERNAL);
+    return false;
+}
+
+/* Tensors have no values there, and their memory is not to be touched. */
+static bool is_void(const Exec *x) { return x->ops == &engine_null; }
+
+/* All of a box that can be read. false: the import has failed and is ended. */
+static bool take_box(Exec *x, Job *j, int i) {
+    Import *m = j->import;
+    Source *s = &m->source[i];
+    if (is_void(x)) {
+        source_read(x, j, s);
+        return true;
+    }
+    const View *box = s->is_own ? &j->call.in[0] : &s->box;
+    View to = box_of(&j->call.out[0], m->mine.begin, &s->region);
+    if (!m->folds || i == 0)
+        box_copy(&to, box);
+    else if (!combine(x, j, &to, box))
+        return false;
+    source_read(x, j, s);
+    return true;
+}
+
+/* Copies what can be read and asks for the rest, a few pieces at a time; terms one rank after the
+ * other. */
+static void import_read(Exec *x, Job *j) {
+    Import *m = j->import;
+    while (m->at < m->n) {
+        Source *s = &m->source[m->at];
+        if (s->is_own || s->box.data) {
+            if (!take_box(x, j, m->at++)) return;
+        } else if (s->asked < s->bytes) {
+            if (m->n_asked == PIECES_MAX) return;
+            uint64_t left = s->bytes - s->asked, n = left < PIECE_BYTES ? left : PIECE_BYTES;
+            peer_get(x, j, s->rank, s->asked, n);
+            s->asked += n;
+            m->n_asked++;
+        } else if (m->folds && s->got < s->bytes) {
+            return;
+        } else {
+            m->at++;
+        }
+    }
+    if (m->n_read == m->n) import_end(x, j, ERR_NONE);
+}
+
+Room import_run(Exec *x, Job *j) {
+    Import *m = j->import;
+    ErrCode poison = ERR_NONE;
+    for (int i = 0; i < m->n && !poison; i++)
+        poison = m->source[i].is_own ? j->held[0]->poison : m->source[i].status;
+    if (poison) {
+        import_end(x, j, poison);
+        return ROOM_NOW;
+    }
+    Room room = queue_fill(x, j);
+    if (room == ROOM_NEVER) {
+        exec_fail_memory(x, j);
+        import_end(x, j, ERR_MEMORY);
+    }
+    if (room != ROOM_NOW) return room;
+    m->is_reading = true;
+    watch_begin(x, j);
+    import_read(x, j);
+    return ROOM_NOW;
+}
+
+/* false: the import has failed and is ended. */
+static bool take_piece(Exec *x, Job *j, Source *s, const void *data, uint64_t bytes) {
+    Import *m = j->import;
+    if (is_void(x)) return true;
+    if (!m->folds || s == &m->source[0]) {
+        View to = box_of(&j->call.out[0], m->mine.begin, &s->region);
+        box_put(&to, s->got, bytes, data);
+        return true;
+    }
+    Buf *aligned = (uintptr_t)data & 7 ? buf_copy(data, bytes) : NULL;
+    int64_t n = (int64_t)bytes / dtype_info[m->move.type.dtype].size_bytes;
+    View acc = {.type = {.dtype = m->move.type.dtype, .rank = 1, .shape = {n}}, .stride = {1}};
+    View term = acc; /* the box is all of the result: both row-major */
+    acc.data = (char *)j->call.out[0].data + s->got;
+    term.data = aligned ? aligned->data : (void *)data;
+    bool ok = combine(x, j, &acc, &term);
+    buf_unref(&aligned);
+    return ok;
+}
+
+void import_piece(Exec *x, Job *j, uint32_t rank, const Piece *p, const void *data,
+                  uint64_t bytes) {
+    Import *m = j->import;
+    Source *s = source_of(m, rank);
+    if (!s || s->state != SOURCE_THERE || p->begin != s->got || s->got >= s->asked) return;
+    uint64_t left = s->bytes - s->got, want = left < PIECE_BYTES ? left : PIECE_BYTES;
+    if (bytes != want) { /* it cannot be made whole any more */
+        import_end(x, j, ERR_INTERNAL);
+        queue_settle(x, j->frame->client);
+        return;
+    }
+    Client *c = j->frame->client;
+    if (!take_piece(x, j, s, data, bytes)) {
+        queue_settle(x, c);
+        return;
+    }
+    s->got += bytes;
+    m->n_asked--;
+    if (s->got == s->bytes) source_read(x, j, s);
+    import_read(x, j);
+    queue_settle(x, c);
+}
+
+void import_peer_gone(Exec *x, Job *j, uint32_t rank) {
+    Source *s = source_of(j->import, rank);
+    if (!s || s->state == SOURCE_READ) return;
+    s->owes = false;
+    if (s->state == SOURCE_AWAITED) {
+        Shard gone = {.client = j->frame->client->id, .status = ERR_GONE};
+        import_deliver(x, j, rank, &gone);
+    } else if (!s->buf) { /* what came along stays */
+        s->status = ERR_GONE;
+        if (!j->import->is_reading) return;
+        Client *c = j->frame->client;
+        import_end(x, j, ERR_GONE);
+        queue_settle(x, c);
+    }
+}

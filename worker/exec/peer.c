@@ -1,0 +1,354 @@
+/* peer.c: what this worker knows of the others: groups of ranks, where a peer's memory can be read,
+ * and what is said between workers (DESIGN 6, Lifetime).
+ *
+ * An owner offers a box (SHARD): a small one travels along; of a large one the storage is pinned,
+ * for that reader, until it says TAKEN or is dead. A pin outlives the client: the owner may hear
+ * that it left before the reader does. A reader may get a descriptor before the dispatcher has
+ * brought the instruction; it is kept, by number and rank. One that nobody will wait for (the
+ * client has left) is answered at once. What a peer can make us hold is bounded: who sends more
+ * descriptors ahead than any program has is treated as dead.
+ * SPDX-License-Identifier: MIT */
+#include "worker/exec/exec.h"
+#include "runtime/base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { EARLY_MAX = 1 << 20, EARLY_BYTES = 256 << 20 }; /* of one peer */
+
+typedef struct Pin {
+    Storage *st; /* referenced */
+    View box;
+    uint64_t number, bytes, served;
+    uint32_t rank;
+} Pin;
+
+typedef struct Early {
+    Shard shard; /* data is ours */
+    uint32_t rank;
+} Early;
+
+static uint64_t key_of(uint64_t number, uint32_t rank) { return number << 10 | rank; }
+
+/* ---- Messages out ---- */
+
+void outbox_put(Outbox *o, uint32_t rank, Msg *m) {
+    if (o->n == o->cap) {
+        size_t cap = o->cap ? o->cap * 2 : 16;
+        struct Outgoing *slot = xmalloc(cap * sizeof *slot);
+        for (size_t i = 0; i < o->n; i++) {
+            struct Outgoing *from = &o->slot[(o->at + i) % o->cap];
+            slot[i].rank = from->rank;
+            msg_move(&slot[i].m, &from->m);
+        }
+        free(o->slot);
+        o->slot = slot;
+        o->cap = cap;
+        o->at = 0;
+    }
+    struct Outgoing *to = &o->slot[(o->at + o->n++) % o->cap];
+    to->rank = rank;
+    msg_move(&to->m, m);
+}
+
+bool outbox_take(Outbox *o, uint32_t *rank, Msg *m) {
+    if (!o->n) return false;
+    *rank = o->slot[o->at].rank;
+    msg_move(m, &o->slot[o->at].m);
+    o->at = (o->at + 1) % o->cap;
+    o->n--;
+    return true;
+}
+
+void outbox_fini(Outbox *o) {
+    Msg m = {0};
+    uint32_t rank;
+    while (outbox_take(o, &rank, &m)) msg_fini(&m);
+    free(o->slot);
+    *o = (Outbox){0};
+}
+
+/* What is for the dead is dropped. */
+bool exec_next_peer(Exec *x, uint32_t *rank, Msg *out) {
+    while (outbox_take(&x->peer_out, rank, out)) {
+        if (!peer_is_gone(x, *rank)) return true;
+        msg_fini(out);
+    }
+    return false;
+}
+
+/* ---- Groups and peers ---- */
+
+void exec_on_group(Exec *x, uint32_t id, const int32_t *rank, int n) {
+    if (id == 0 || n < 1 || n > MAX_INTS || map_get(&x->groups, id)) return;
+    if (x->groups.n >= MAX_GROUPS) return;
+    Group *g = xmalloc(sizeof *g + sizeof g->rank[0] * (size_t)n);
+    g->id = id;
+    g->n = n;
+    memcpy(g->rank, rank, sizeof g->rank[0] * (size_t)n);
+    map_put(&x->groups, id, g);
+}
+
+Peer *peer_of(Exec *x, uint32_t rank) {
+    if (rank >= MAX_WORKERS) return NULL;
+    if (rank >= x->n_peers) {
+        x->peers = xrealloc(x->peers, sizeof *x->peers * (rank + 1));
+        memset(x->peers + x->n_peers, 0, sizeof *x->peers * (rank + 1 - x->n_peers));
+        x->n_peers = rank + 1;
+    }
+    return &x->peers[rank];
+}
+
+bool peer_is_gone(const Exec *x, uint32_t rank) {
+    return rank < x->n_peers && x->peers[rank].is_gone;
+}
+
+void exec_peer_memory(Exec *x, uint32_t rank, const void *base, uint64_t bytes) {
+    Peer *p = peer_of(x, rank);
+    if (!p) return;
+    p->base = base;
+    p->bytes = base ? bytes : 0;
+}
+
+void exec_on_peer_there(Exec *x, uint32_t rank) {
+    Peer *p = peer_of(x, rank);
+    if (p) p->is_gone = false;
+}
+
+/* ---- The owner's side ---- */
+
+static void unpin(Exec *x, Pin *p) {
+    map_remove(&x->pins, key_of(p->number, p->rank));
+    storage_unref(&x->store, p->st);
+    free(p);
+    x->store.n_changes++;
+}
+
+void peer_offer(Exec *x, const Job *j, uint32_t rank, Storage *st, const View *box,
+                ErrCode poison) {
+    uint64_t key = key_of(j->number, rank);
+    if (peer_is_gone(x, rank) || map_get(&x->pins, key)) return;
+    Shard s = {.client = j->frame->client->id,
+               .number = j->number,
+               .status = (uint8_t)poison,
+               .box = box->type,
+               .bytes = type_bytes(&box->type)};
+    if (!poison && s.bytes <= SMALL_BOX) {
+        void *data = arena_alloc(&x->scratch, SMALL_BOX);
+        x->ops->copy_out(x->engine, data, box);
+        s.data = data;
+        x->inline_bytes += s.bytes;
+    } else if (!poison) {
+        s.offset = (uint64_t)((char *)box->data - x->arena);
+        memcpy(s.stride, box->stride, sizeof s.stride);
+        Pin *p = xmalloc(sizeof *p);
+        *p = (Pin){storage_ref(st), *box, j->number, s.bytes, 0, rank};
+        map_put(&x->pins, key, p);
+    }
+    if (!poison) x->bytes_out += s.bytes;
+    Msg m = {0};
+    wire_shard(&s, &m);
+    outbox_put(&x->peer_out, rank, &m);
+    arena_reset(&x->scratch);
+}
+
+/* Each byte of a box is asked for once. */
+static void on_get(Exec *x, uint32_t rank, const Get *g) {
+    Pin *p = map_get(&x->pins, key_of(g->number, rank));
+    uint64_t size = p ? (uint64_t)dtype_info[p->box.type.dtype].size_bytes : 1;
+    if (!p || g->bytes == 0 || g->bytes > PIECE_BYTES || g->bytes % size || g->begin % size) return;
+    if (g->begin > p->bytes || g->bytes > p->bytes - g->begin) return;
+    if (g->bytes > p->bytes - p->served) return;
+    p->served += g->bytes;
+    Buf *data = buf_new(g->bytes);
+    if (x->ops == &engine_null)
+        memset(data->data, 0, g->bytes); /* its memory is not to be touched */
+    else
+        box_get(&p->box, g->begin, g->bytes, data->data);
+    data->n = g->bytes;
+    Msg m = {0};
+    wire_piece(&(Piece){.client = g->client, .number = g->number, .begin = g->begin}, data, &m);
+    outbox_put(&x->peer_out, rank, &m);
+}
+
+bool peer_has_older_pin(const Exec *x, uint64_t number) {
+    void *p;
+    for (size_t i = 0; map_next(&x->pins, &i, NULL, &p);)
+        if (((Pin *)p)->number < number) return true;
+    return false;
+}
+
+/* ---- The reader's side ---- */
+
+void peer_get(Exec *x, const Job *j, uint32_t rank, uint64_t begin, uint64_t bytes) {
+    Get g = {.client = j->frame->client->id, .number = j->number, .begin = begin, .bytes = bytes};
+    Msg m = {0};
+    wire_get(&g, &m);
+    outbox_put(&x->peer_out, rank, &m);
+}
+
+void peer_taken(Exec *x, uint32_t client, uint64_t number, uint32_t rank) {
+    if (peer_is_gone(x, rank)) return;
+    Msg m = {0};
+    wire_taken(&(Taken){.client = client, .number = number}, &m);
+    outbox_put(&x->peer_out, rank, &m);
+}
+
+/* Nobody waits for it, now or later: all that the dispatcher had brought up to it has been issued,
+ * or its client has left. */
+static bool is_past(Exec *x, const Shard *s) {
+    if (s->number > x->seen) return false;
+    const Client *c = exec_client(x, s->client, false);
+    if (!c || !c->at) return true;
+    const Frame *f = c->at;
+    return s->number < (f->ahead ? f->ahead->number : f->reader.number + f->reader.next);
+}
+
+/* Out of the table; the owner is told unless somebody took it. */
+static void early_free(Exec *x, Early *e, bool is_lost) {
+    Peer *p = peer_of(x, e->rank);
+    map_remove(&x->early, key_of(e->shard.number, e->rank));
+    p->n_early--;
+    p->early_bytes -= e->shard.data ? e->shard.bytes : 0;
+    if (is_lost && !e->shard.status && !e->shard.data)
+        peer_taken(x, e->shard.client, e->shard.number, e->rank);
+    free((void *)e->shard.data);
+    free(e);
+}
+
+void peer_deliver_early(Exec *x, Job *j, uint32_t rank) {
+    if (peer_is_gone(x, rank)) {
+        import_peer_gone(x, j, rank);
+        return;
+    }
+    Early *e = map_get(&x->early, key_of(j->number, rank));
+    if (e) early_free(x, e, !import_deliver(x, j, rank, &e->shard));
+}
+
+static void keep(Exec *x, uint32_t rank, const Shard *s) {
+    Peer *p = peer_of(x, rank);
+    uint64_t key = key_of(s->number, rank);
+    if (s->number >= UINT64_C(1) << 54 || map_get(&x->early, key)) return;
+    if (p->n_early >= EARLY_MAX || p->early_bytes > EARLY_BYTES) {
+        if (log_is(LOG_WORKER)) log_line("WORKER", "w%u sends too much ahead", rank);
+        exec_on_peer_gone(x, rank);
+        return;
+    }
+    Early *e = xmalloc(sizeof *e);
+    *e = (Early){*s, rank};
+    if (s->data && s->bytes > SMALL_BOX) e->shard.status = ERR_INTERNAL, e->shard.data = NULL;
+    if (e->shard.data) {
+        void *data = xmalloc(s->bytes + 1);
+        memcpy(data, s->data, s->bytes);
+        e->shard.data = data;
+        p->early_bytes += s->bytes;
+    }
+    p->n_early++;
+    map_put(&x->early, key, e);
+}
+
+static void on_shard(Exec *x, uint32_t rank, const Shard *s) {
+    Job *j = map_get(&x->imports, s->number);
+    if (j && import_deliver(x, j, rank, s)) return;
+    if (!j && !is_past(x, s)) {
+        keep(x, rank, s);
+        return;
+    }
+    if (!s->status && !s->data) peer_taken(x, s->client, s->number, rank);
+}
+
+void peer_sweep(Exec *x, uint32_t client) {
+    x->n_sweep = 0;
+    if (!x->early.n) return;
+    Early **lost = xmalloc(x->early.n * sizeof *lost);
+    size_t n = 0;
+    void *p;
+    for (size_t i = 0; map_next(&x->early, &i, NULL, &p);) {
+        Early *e = p;
+        if (client ? e->shard.client == client : is_past(x, &e->shard)) lost[n++] = e;
+    }
+    for (size_t i = 0; i < n; i++) early_free(x, lost[i], true);
+    free(lost);
+}
+
+/* ---- Messages in ---- */
+
+void exec_on_peer(Exec *x, uint32_t rank, Msg *m) {
+    Shard s;
+    Get g;
+    Piece p;
+    Taken t;
+    const void *data;
+    uint64_t bytes;
+    if (peer_of(x, rank) && !peer_is_gone(x, rank) && rank != x->rank) {
+        switch (wire_kind(m)) {
+        case MSG_SHARD:
+            if (wire_read_shard(m, &s, NULL)) on_shard(x, rank, &s);
+            break;
+        case MSG_GET:
+            if (wire_read_get(m, &g, NULL)) on_get(x, rank, &g);
+            break;
+        case MSG_PIECE: {
+            if (!wire_read_piece(m, &p, &data, &bytes, NULL)) break;
+            Job *j = map_get(&x->imports, p.number);
+            if (j) import_piece(x, j, rank, &p, data, bytes);
+            break;
+        }
+        case MSG_TAKEN: {
+            if (!wire_read_taken(m, &t, NULL) || t.number >= UINT64_C(1) << 54) break;
+            Pin *pin = map_get(&x->pins, key_of(t.number, rank));
+            if (pin) unpin(x, pin);
+            break;
+        }
+        default: break;
+        }
+    }
+    msg_fini(m);
+}
+
+/* All values of a map; the caller frees. */
+static void **values(const Map *m, size_t *n) {
+    void **all = xmalloc((m->n + 1) * sizeof *all), *v;
+    *n = 0;
+    for (size_t i = 0; map_next(m, &i, NULL, &v);) all[(*n)++] = v;
+    return all;
+}
+
+void exec_on_peer_gone(Exec *x, uint32_t rank) {
+    size_t n;
+    Peer *peer = peer_of(x, rank);
+    if (!peer || rank == x->rank) return;
+    peer->is_gone = true;
+    peer->base = NULL;
+    peer->bytes = 0;
+    void **all = values(&x->pins, &n);
+    for (size_t i = 0; i < n; i++)
+        if (((Pin *)all[i])->rank == rank) unpin(x, all[i]);
+    free(all);
+    all = values(&x->early, &n);
+    for (size_t i = 0; i < n; i++)
+        if (((Early *)all[i])->rank == rank) early_free(x, all[i], false);
+    free(all);
+    all = values(&x->imports, &n);
+    for (size_t i = 0; i < n; i++) import_peer_gone(x, all[i], rank);
+    free(all);
+}
+
+void peer_fini(Exec *x) {
+    size_t n;
+    void **all = values(&x->pins, &n);
+    for (size_t i = 0; i < n; i++) unpin(x, all[i]);
+    free(all);
+    all = values(&x->early, &n);
+    for (size_t i = 0; i < n; i++) early_free(x, all[i], false);
+    free(all);
+    all = values(&x->groups, &n);
+    for (size_t i = 0; i < n; i++) free(all[i]);
+    free(all);
+    map_fini(&x->pins);
+    map_fini(&x->early);
+    map_fini(&x->groups);
+    map_fini(&x->imports);
+    outbox_fini(&x->peer_out);
+    free(x->peers);
+}

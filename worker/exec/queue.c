@@ -1,0 +1,525 @@
+/* queue.c: what has been issued and is not done: jobs that the engine has, jobs that wait, and the
+ * order in which a client hears of them.
+ *
+ * A job waits for its operands while the jobs that make them wait; for descriptors from peers, if
+ * it is a move; then for memory. Its results have names from the start, and memory when it begins,
+ * so that a name's view is an offset until then. A storage knows who waits for it. Of a client's
+ * jobs that wait for memory alone the oldest begins first.
+ *
+ * Why nothing gets stuck (DESIGN 6, Order). Numbers are the same on all workers, so take, over all
+ * of them, the unfinished instruction with the smallest. What it waits for is older than itself, or
+ * is its own number on another worker:
+ *  - an operand is made by an older instruction of this worker;
+ *  - the owners' part of a move waits for its operand alone, never for memory or readers; the
+ *    readers' part waits for the owners', and holds nothing but names meanwhile (owners hold the
+ *    operand, which had its memory anyway);
+ *  - it may have to be issued first: a client is not issued any more while many of its own older
+ *    instructions wait, or (plan_holds) any; between clients turns are finite;
+ *  - memory: it waits only while something older than itself may give some back: calls that the
+ *    engine has, older jobs, pins of older moves, whose readers are done when their older
+ *    instruction is. Nothing younger is waited for. When there is nothing older left it is out of
+ *    memory and says so.
+ * So that being passed costs the older ones nothing, younger instructions take no memory that has
+ * been promised to older ones that wait; and those of the same client only while a quarter of the
+ * arena would be left beside it.
+ * SPDX-License-Identifier: MIT */
+#include "worker/exec/exec.h"
+#include "worker/fuse/collect.h"
+#include "worker/plan/plan.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct Wait {
+    Wait *next;
+    Job *job;
+    bool commits; /* until it is filled, not only begun */
+};
+_Static_assert(sizeof(Wait) == WAIT_BYTES, "exec.h knows the size of a Wait's cell");
+
+/* ---- How far ahead ---- */
+
+/* What is handed to an engine cannot be cancelled any more: no more of it than takes about AHEAD_NS
+ * by the pace so far, nor more calls than FLYING_MAX; but always enough to keep it busy. */
+enum { FLYING_MIN = 4, FLYING_MAX = 1024, AHEAD_NS = 100000000, PACE_NS = 1000000 };
+enum { CALL_WORK = 1 << 14 }; /* of starting a call */
+const double exec_first_pace = 0.25;
+
+/* About the bytes that are moved; a product's multiplications count for half a byte each. */
+static double work_of(const Call *call) {
+    double work = CALL_WORK;
+    for (int i = 0; i < call->n_in; i++)
+        if (!call->in[i].is_scalar) work += (double)type_bytes(&call->in[i].type);
+    for (int i = 0; i < call->n_out; i++) work += (double)type_bytes(&call->out[i].type);
+    switch (call->inst->op) {
+    case OP_MATMUL:
+    case OP_CHOLESKY:
+    case OP_LU:
+    case OP_SOLVE:
+    case OP_SOLVE_TRIANGULAR: {
+        const TensorType *a = &call->in[0].type;
+        work += 0.5 * (double)type_numel(&call->out[0].type) * (double)a->shape[a->rank - 1];
+        break;
+    }
+    default: break;
+    }
+    return work;
+}
+
+bool exec_is_far_ahead(const Exec *x) {
+    return x->n_flying > FLYING_MAX ||
+           (x->n_flying > FLYING_MIN && x->flying_work > AHEAD_NS * x->pace);
+}
+
+static void keep_pace(Exec *x, double work) {
+    x->flying_work = x->first ? x->flying_work - work : 0;
+    x->done_work += work;
+    int64_t now = exec_now_ns(x), ns = now - x->pace_ns;
+    if (ns < PACE_NS) return;
+    x->pace = (x->pace + x->done_work / (double)ns) / 2;
+    x->done_work = 0;
+    x->pace_ns = now;
+}
+
+/* ---- The client's queue ---- */
+
+static void enqueue(Job *j, JobState state) {
+    Client *c = j->frame->client;
+    for (int i = 0; i < j->n_held; i++) storage_ref(j->held[i])->users++;
+    for (int i = 0; i < j->call.n_out; i++) storage_ref(j->out[i])->users++;
+    j->state = (uint8_t)state;
+    j->frame->pending++;
+    c->n_jobs++;
+    j->next = NULL;
+    if (c->last_job)
+        c->last_job->next = j;
+    else
+        c->jobs = j;
+    c->last_job = j;
+}
+
+static void release(Exec *x, Storage *st) {
+    st->users--;
+    storage_unref(&x->store, st);
+}
+
+static void let_go(Exec *x, Job *j) {
+    for (int i = 0; i < j->call.n_out; i++) release(x, j->out[i]);
+    for (int i = 0; i < j->n_held; i++) release(x, j->held[i]);
+    j->n_held = j->call.n_out = 0;
+}
+
+/* While a job is not begun the data of its operands' views are offsets. */
+static void rebase(Job *j, bool to_memory) {
+    if (op_info[j->inst.op].class_ == CLASS_SOURCE) return; /* a model is not looked into */
+    for (int i = 0, k = 0; i < j->inst.n_in && k < j->n_held; i++) {
+        if (j->inst.in[i].kind != IN_TENSOR) continue;
+        View *v = &j->call.in[i];
+        uintptr_t base = (uintptr_t)storage_base(j->held[k++]), at = (uintptr_t)v->data;
+        v->data = (void *)(to_memory ? at + base : at - base);
+    }
+}
+
+void queue_tell(Job *j) {
+    if (!op_is_effect(j->inst.op)) j->n_held = 0;
+    j->call.n_out = 0;
+    rebase(j, false);
+    enqueue(j, JOB_DONE);
+}
+
+void queue_settle(Exec *x, Client *c) {
+    for (Job *j; (j = c->jobs) && j->state == JOB_DONE;) {
+        c->jobs = j->next;
+        if (!c->jobs) c->last_job = NULL;
+        if (j->err) exec_fail(x, j, j->err);
+        free(j->err);
+        if (j->kind == JOB_EFFECT) {
+            rebase(j, true);
+            if (op_is_effect(j->inst.op)) effect_run(x, j);
+            let_go(x, j);
+        }
+        Frame *f = j->frame;
+        bool is_last = --c->n_jobs == 0;
+        cell_put(&x->jobs, j);
+        f->pending--;
+        exec_frame_done(x, f); /* a client that is gone goes with its last job */
+        if (is_last) return;
+    }
+}
+
+/* ---- Who waits for what ---- */
+
+static void make_ready(Job *j) {
+    Client *c = j->frame->client;
+    Job **at = &c->ready;
+    while (*at && (*at)->number <= j->number) at = &(*at)->follows;
+    j->follows = *at;
+    *at = j;
+    j->is_ready = true;
+    j->tried = UINT64_MAX;
+    c->stuck_at = UINT64_MAX;
+}
+
+static void unready(Job *j) {
+    Job **at = &j->frame->client->ready;
+    while (*at != j) at = &(*at)->follows;
+    *at = j->follows;
+    j->is_ready = false;
+}
+
+void queue_arrive(Job *j) {
+    assert(j->n_waits > 0);
+    if (--j->n_waits == 0) make_ready(j);
+}
+
+static void wait_for(Exec *x, Job *j, Storage *st, bool commits) {
+    Wait *w = cell_get(&x->waits);
+    *w = (Wait){st->waits, j, commits};
+    st->waits = w;
+    j->n_waits++;
+}
+
+static void wake(Exec *x, Storage *st, bool is_filled) {
+    for (Wait **at = &st->waits; *at;) {
+        Wait *w = *at;
+        if (w->commits && !is_filled) {
+            at = &w->next;
+            continue;
+        }
+        *at = w->next;
+        queue_arrive(w->job);
+        cell_put(&x->waits, w);
+    }
+}
+
+static void stop_waiting(Exec *x, Job *j) {
+    for (int i = 0; i < j->n_held && j->n_waits; i++)
+        for (Wait **at = &j->held[i]->waits; *at;) {
+            Wait *w = *at;
+            if (w->job != j) {
+                at = &w->next;
+                continue;
+            }
+            *at = w->next;
+            cell_put(&x->waits, w);
+        }
+    j->n_waits = 0;
+    if (j->is_ready) unready(j);
+}
+
+void queue_wait(Exec *x, Job *j, const TensorType *types, bool commits, uint32_t more) {
+    Client *c = j->frame->client;
+    j->n_waits = more;
+    j->need = 0;
+    j->is_ready = false;
+    for (int k = 0; k < j->call.n_out; k++) {
+        uint64_t bytes = type_bytes(&types[k]);
+        View *v = &j->call.out[k];
+        *v = (View){.type = types[k]};
+        view_strides(&types[k], v->stride);
+        j->out[k] = storage_late(&x->store, c->names, bytes, j);
+        exec_name(x, j, k, j->out[k], &types[k]);
+        j->need += bytes;
+    }
+    for (int i = 0; i < j->n_held; i++)
+        if (j->held[i]->maker || (commits && j->held[i]->made)) wait_for(x, j, j->held[i], commits);
+    rebase(j, false);
+    enqueue(j, JOB_WAITS);
+    c->n_waiting++;
+    x->n_waiting++;
+    c->promised += j->need;
+    if (j->n_waits == 0) make_ready(j);
+}
+
+void queue_adopt(Exec *x, Job *j) {
+    j->n_waits = 0;
+    j->is_ready = false;
+    j->need = j->out[0]->bytes;
+    for (int i = 0; i < j->n_held; i++)
+        if (j->held[i]->maker) wait_for(x, j, j->held[i], false);
+    rebase(j, false);
+    enqueue(j, JOB_WAITS);
+    j->frame->client->n_waiting++;
+    j->frame->client->promised += j->need;
+    x->n_waiting++;
+    if (j->n_waits == 0) make_ready(j);
+}
+
+/* It has begun, or never will. */
+static void end_wait(Exec *x, Job *j) {
+    stop_waiting(x, j);
+    Client *c = j->frame->client;
+    c->promised -= j->need;
+    j->need = 0;
+    c->n_waiting--;
+    x->n_waiting--;
+}
+
+void queue_done(Exec *x, Job *j, ErrCode poison) {
+    if (j->state == JOB_WAITS) end_wait(x, j);
+    for (int k = 0; k < j->call.n_out; k++) {
+        Storage *st = j->out[k];
+        st->maker = NULL;
+        if (poison) st->poison = poison;
+        wake(x, st, true);
+    }
+    let_go(x, j);
+    j->state = JOB_DONE;
+    x->store.n_changes++; /* who waited for this one's memory looks again */
+}
+
+/* ---- The engine's queue ---- */
+
+static void fly(Exec *x, Job *j) {
+    x->n_flying++;
+    j->work = work_of(&j->call);
+    x->flying_work += j->work;
+    if (!x->first) x->pace_ns = exec_now_ns(x), x->done_work = 0;
+    j->follows = NULL;
+    if (x->last)
+        x->last->follows = j;
+    else
+        x->first = j;
+    x->last = j;
+}
+
+/* The engine's failure, or an operand's that became known only now, reaches the outputs. */
+static void finish_call(Exec *x, Job *j, int result, const Err *err) {
+    if (x->watch) watch_done(x, j, 0);
+    ErrCode poison = ERR_NONE;
+    for (int i = 0; i < j->n_held && !poison; i++) poison = j->held[i]->poison;
+    if (!poison && result < 0) {
+        exec_fail_in_order(x, j, err);
+        poison = err->code ? err->code : ERR_INTERNAL;
+    }
+    Err bad = {0};
+    if (!poison && j->frame->client->checks_nan && !check_call(x, j, &bad)) {
+        exec_fail_in_order(x, j, &bad);
+        poison = bad.code;
+    }
+    for (int i = 0; i < j->call.n_out; i++) {
+        Storage *st = j->out[i];
+        if (poison) st->poison = poison;
+        if (st->made == j->ticket) st->made = 0;
+        if (st->waits && !st->made) wake(x, st, true);
+    }
+}
+
+void exec_retire(Exec *x, bool wait) {
+    double work = 0;
+    for (Job *j; (j = x->first); wait = false) {
+        Err err;
+        int result = x->ops->done(x->engine, j->ticket, wait, &err);
+        if (!result) break;
+        x->first = j->follows;
+        if (!x->first) x->last = NULL;
+        x->n_flying--;
+        work += j->work;
+        finish_call(x, j, result, &err);
+        let_go(x, j);
+        j->state = JOB_DONE;
+        queue_settle(x, j->frame->client);
+    }
+    if (work > 0) keep_pace(x, work);
+}
+
+void queue_submit(Exec *x, Job *j, bool is_queued) {
+    int n_after = 0;
+    for (int i = 0; i < j->n_held; i++)
+        if (j->held[i]->made) x->after[n_after++] = j->held[i]->made;
+    watch_begin(x, j);
+    if (plan_is_recording(x)) plan_saw_call(x, j);
+    j->ticket = x->ops->submit(x->engine, &j->call, x->after, n_after);
+    j->frame->client->kernels++;
+    x->kernels++;
+    for (int i = 0; i < j->call.n_out; i++) {
+        j->out[i]->made = j->ticket;
+        storage_note(j->out[i], FILLED_ALONE, j->inst.op, 0);
+    }
+    Err err;
+    int result = x->first ? 0 : x->ops->done(x->engine, j->ticket, false, &err);
+    if (!result) {
+        if (!is_queued) enqueue(j, JOB_FLIES);
+        j->state = JOB_FLIES;
+        fly(x, j);
+        for (int i = 0; i < j->call.n_out && is_queued; i++) wake(x, j->out[i], false);
+        return;
+    }
+    finish_call(x, j, result, &err);
+    if (!is_queued) {
+        exec_finish(x, j);
+        return;
+    }
+    let_go(x, j);
+    j->state = JOB_DONE;
+}
+
+/* ---- Memory ---- */
+
+/* The oldest of the client's jobs that wait, if it is older than j. */
+static bool has_older(const Client *c, const Job *j) {
+    const Job *o = c->n_waiting ? c->jobs : NULL;
+    while (o && o->state != JOB_WAITS) o = o->next;
+    return o && o != j && o->number < j->number;
+}
+
+/* What older jobs have been promised is theirs; of its own client's it is to leave a quarter of
+ * the arena more. */
+bool queue_may_pass(const Exec *x, const Job *j, uint64_t need) {
+    if (need == 0 || x->n_waiting == 0) return true;
+    uint64_t used, peak, total, others = 0;
+    bool passes = false;
+    x->ops->memory(x->engine, &used, &peak, &total);
+    uint64_t room = total > used ? total - used : 0;
+    for (const Client *c = x->clients; c; c = c->next) {
+        if (!has_older(c, j)) continue;
+        bool is_own = c == j->frame->client;
+        passes = true;
+        others += c->promised - (is_own && j->state == JOB_WAITS ? j->need : 0);
+        if (is_own) others += total / 4;
+    }
+    return !passes || (others <= room && need <= room - others);
+}
+
+/* Nothing is in flight. */
+static Room none_now(const Exec *x, const Job *j) {
+    for (const Client *c = x->clients; c; c = c->next)
+        if (has_older(c, j)) return ROOM_LATER;
+    return peer_has_older_pin(x, j->number) ? ROOM_LATER : ROOM_NEVER;
+}
+
+Room queue_new_storage(Exec *x, Job *j, uint64_t bytes, Storage **out) {
+    while (!(*out = storage_new(&x->store, j->frame->client->names, bytes))) {
+        if (collect_is_open(x, NULL)) { /* it holds operands that are freed by name */
+            collect_flush(x);
+            continue;
+        }
+        if (!x->first) return none_now(x, j);
+        exec_retire(x, true);
+    }
+    return ROOM_NOW;
+}
+
+static bool fill_all(Exec *x, Job *j) {
+    for (int k = 0; k < j->call.n_out; k++) {
+        if (storage_fill(&x->store, j->out[k])) continue;
+        while (k-- > 0) storage_empty(&x->store, j->out[k]);
+        return false;
+    }
+    for (int k = 0; k < j->call.n_out; k++) j->call.out[k].data = j->out[k]->data;
+    return true;
+}
+
+Room queue_fill(Exec *x, Job *j) {
+    if (!queue_may_pass(x, j, j->need)) return ROOM_LATER;
+    while (!fill_all(x, j)) {
+        if (!x->first) return none_now(x, j);
+        exec_retire(x, true);
+    }
+    j->frame->client->promised -= j->need;
+    j->need = 0;
+    rebase(j, true);
+    return ROOM_NOW;
+}
+
+/* ---- Beginning what waited ---- */
+
+static Room begin_call(Exec *x, Job *j) {
+    ErrCode poison = ERR_NONE;
+    for (int i = 0; i < j->n_held && !poison; i++) poison = j->held[i]->poison;
+    if (poison) {
+        queue_done(x, j, poison);
+        return ROOM_NOW;
+    }
+    Room room = queue_fill(x, j);
+    if (room == ROOM_NEVER) exec_fail_memory(x, j);
+    if (room == ROOM_NEVER) queue_done(x, j, ERR_MEMORY);
+    if (room != ROOM_NOW) return room;
+    end_wait(x, j);
+    if (j->call.inst->op == OP_DATA) {
+        Err bad = {0};
+        watch_begin(x, j);
+        exec_copy_payload(x, j, &j->call.out[0]);
+        if (x->watch) watch_done(x, j, 0);
+        if (j->frame->client->checks_nan && !check_data(x, j, &j->call.out[0], &bad))
+            exec_fail_in_order(x, j, &bad);
+        j->state = JOB_FLIES;
+        queue_done(x, j, bad.code);
+        return ROOM_NOW;
+    }
+    for (int k = 0; k < j->call.n_out; k++) j->out[k]->maker = NULL;
+    queue_submit(x, j, true);
+    x->store.n_changes++;
+    return ROOM_NOW;
+}
+
+static Room begin(Exec *x, Job *j) {
+    switch ((JobKind)j->kind) {
+    case JOB_EXPORT:
+        rebase(j, true);
+        export_run(x, j);
+        queue_done(x, j, ERR_NONE);
+        return ROOM_NOW;
+    case JOB_IMPORT: return import_run(x, j);
+    default: return begin_call(x, j);
+    }
+}
+
+bool queue_run(Exec *x, Client *c) {
+    for (Job *j = c->ready; j;) {
+        if (j->tried == x->store.n_changes) {
+            j = j->follows;
+            continue;
+        }
+        unready(j);
+        if (begin(x, j) != ROOM_LATER) {
+            queue_settle(x, c);
+            return true;
+        }
+        make_ready(j);
+        j->tried = x->store.n_changes;
+        j = c->ready;
+    }
+    c->stuck_at = x->store.n_changes;
+    return false;
+}
+
+/* ---- Dropping ---- */
+
+void queue_cancel(Exec *x, Client *c) {
+    for (Job *j = c->jobs; j; j = j->next) {
+        if (j->state != JOB_WAITS || j->kind != JOB_CALL || j->seq >= c->cancel_end) continue;
+        exec_tell_cancelled(x, j);
+        queue_done(x, j, ERR_CANCELLED);
+    }
+    queue_settle(x, c);
+}
+
+void queue_drop(Exec *x, Client *c) {
+    Job *all = c->jobs;
+    c->jobs = c->last_job = NULL;
+    for (Job *j = all, *next; j; j = next) {
+        next = j->next;
+        j->next = NULL;
+        if (j->state == JOB_FLIES) { /* the engine is not to be stopped */
+            if (c->last_job)
+                c->last_job->next = j;
+            else
+                c->jobs = j;
+            c->last_job = j;
+            continue;
+        }
+        if (j->kind == JOB_IMPORT && j->state == JOB_WAITS) import_drop(x, j);
+        if (j->state == JOB_WAITS) end_wait(x, j);
+        for (int k = 0; k < j->call.n_out; k++) { /* who waits for it is dropped as well */
+            j->out[k]->maker = NULL;
+            if (!j->out[k]->data) j->out[k]->poison = ERR_GONE;
+        }
+        let_go(x, j);
+        free(j->err);
+        j->frame->pending--;
+        c->n_jobs--;
+        cell_put(&x->jobs, j);
+    }
+    x->store.n_changes++;
+}

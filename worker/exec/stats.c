@@ -1,0 +1,88 @@
+/* stats.c: figures of a worker, and where a tensor lies and what filled it, as text for whoever
+ * asks. Bytes between workers are counted where they are read (bytes_in) and where they are offered
+ * (bytes_out); of these, inline_bytes travelled with their descriptor.
+ * SPDX-License-Identifier: MIT */
+#include "worker/exec/exec.h"
+#include "worker/fuse/collect.h"
+#include "worker/plan/plan.h"
+#include <string.h>
+
+void exec_stats(const Exec *x, Bytes *out) {
+    uint64_t used, peak, total, tensors = 0, clients = 0;
+    x->ops->memory(x->engine, &used, &peak, &total);
+    for (const Client *c = x->clients; c; c = c->next) tensors += c->names->map.n, clients++;
+    bytes_printf(out, "engine=%s\nisa=%s\nthreads=%d\n", x->ops->name, x->ops->isa(x->engine),
+                 x->threads);
+    bytes_printf(out, "instructions=%llu\nkernels=%llu\n", (unsigned long long)x->instructions,
+                 (unsigned long long)x->kernels);
+    bytes_printf(out, "bytes_used=%llu\nbytes_peak=%llu\nbytes_total=%llu\n",
+                 (unsigned long long)used, (unsigned long long)peak, (unsigned long long)total);
+    bytes_printf(out, "tensors=%llu\nstorages=%llu\nclients=%llu\n", (unsigned long long)tensors,
+                 (unsigned long long)x->store.n_storages, (unsigned long long)clients);
+    bytes_printf(out, "moves=%llu\nbytes_in=%llu\nbytes_out=%llu\ninline_bytes=%llu\n",
+                 (unsigned long long)x->moves, (unsigned long long)x->bytes_in,
+                 (unsigned long long)x->bytes_out, (unsigned long long)x->inline_bytes);
+    collect_stats(x, out);
+    plan_stats(x, out);
+    bytes_printf(out, "pins=%zu\nwaiting=%u\n", x->pins.n, x->n_waiting);
+    for (const Client *c = x->clients; c; c = c->next) {
+        bytes_printf(out, "client.%u.instructions=%llu\nclient.%u.kernels=%llu\n", c->id,
+                     (unsigned long long)c->instructions, c->id, (unsigned long long)c->kernels);
+        bytes_printf(out,
+                     "client.%u.tensors=%zu\nclient.%u.bytes=%llu\nclient.%u.bytes_peak=%llu\n",
+                     c->id, c->names->map.n, c->id, (unsigned long long)c->names->bytes, c->id,
+                     (unsigned long long)c->names->bytes_peak);
+        bytes_printf(out, "client.%u.ms=%lld\n", c->id, (long long)(c->used_ns / 1000000));
+    }
+}
+
+/* NULL: there is nothing to be said of it, and that has been said. */
+static const Tensor *find_tensor(const Exec *x, uint32_t client, uint64_t id, Bytes *out) {
+    const Client *c = x->clients;
+    while (c && (c->id != client || c->is_gone)) c = c->next;
+    const Tensor *t = c ? store_get(c->names, id) : NULL;
+    if (!t) {
+        bytes_puts(out, "absent=1\n");
+        return NULL;
+    }
+    if (!t->storage->poison) return t;
+    bytes_printf(out, "poisoned=%s\n", err_name(t->storage->poison));
+    return NULL;
+}
+
+void exec_kernel(const Exec *x, uint32_t client, uint64_t id, Bytes *out) {
+    static const char *const filled[] = {"otherwise", "alone", "in_turn", "fused"};
+    const Tensor *t = find_tensor(x, client, id, out);
+    if (!t) return;
+    const Storage *st = t->storage;
+    bytes_printf(out, "filled=%s\n", filled[st->filled]);
+    if (st->filled != FILLED_OTHERWISE) bytes_printf(out, "op=%s\n", op_info[st->op].name);
+    bytes_printf(out, "engine=%s\n", x->ops->name);
+    if (!x->collect) bytes_puts(out, "off=1\n");
+    JitAbout about;
+    bool is_known = collect_about(x, st->kernel, &about);
+    const char *why = is_known ? about.why : collect_why_off(x);
+    if (why) bytes_printf(out, "why=%s\n", why);
+    if (!is_known) return;
+    bytes_printf(out, "state=%s\nhits=%llu\n", collect_state(about.state),
+                 (unsigned long long)about.hits);
+    if (about.key)
+        bytes_printf(out, "key=%s\nbytes=%llu\ncompile_ms=%.0f\nbatch=%d\n", about.key,
+                     (unsigned long long)about.bytes, about.compile_ms, about.batch);
+    for (const char *line = about.source; line && *line;) {
+        size_t n = strcspn(line, "\n");
+        bytes_printf(out, "source=%.*s\n", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
+void exec_placement(const Exec *x, uint32_t client, uint64_t id, Bytes *out) {
+    const Tensor *t = find_tensor(x, client, id, out);
+    if (!t) return;
+    char text[48];
+    Layout layout = t->whole ? t->whole->layout : layout_replicate();
+    bytes_puts(out, "shape=[");
+    for (int d = 0; d < t->view.type.rank; d++)
+        bytes_printf(out, "%s%lld", d ? "," : "", (long long)t->view.type.shape[d]);
+    bytes_printf(out, "]\nlayout=%s\ngroup=%u\n", layout_text(&layout, text), t->group);
+}

@@ -1,0 +1,136 @@
+/* store.h: what a worker holds: tensors by client and id, and the memory behind them.
+ *
+ * A Tensor is a name for a View of a Storage; views of one tensor share its Storage, which goes
+ * back to the engine when names and calls in flight have all let go of it. Poison sits on the
+ * Storage: a failure that becomes known late reaches every view. Everything comes from free
+ * lists: no malloc per instruction. Owned by the worker's thread.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_EXEC_STORE_H
+#define GT_WORKER_EXEC_STORE_H
+#include "runtime/layout/layout.h"
+#include "runtime/base/map.h"
+#include "worker/engine/engine.h"
+
+/* A free list of cells of one size. */
+typedef struct Cells {
+    size_t size;
+    void *free, *chunks;
+} Cells;
+void *cell_get(Cells *c); /* uninitialised */
+void cell_put(Cells *c, void *p);
+void cells_fini(Cells *c);
+
+/* A client's ids and what they cost. Outlives every Storage that it owns: when its client leaves
+ * (names_leave) it goes with the last of them. */
+typedef struct Names {
+    Map map;                    /* id -> Tensor */
+    uint64_t bytes, bytes_peak; /* of the storages owned */
+    uint64_t n_storages;
+    bool is_left;
+} Names;
+
+struct Job;
+typedef struct Wait Wait; /* of jobs; queue.c's */
+
+/* How a storage came to be filled. */
+typedef enum Filled {
+    FILLED_OTHERWISE, /* from outside, or not yet */
+    FILLED_ALONE,     /* by one call of the engine */
+    FILLED_IN_TURN,   /* likewise, in a cluster (collect.h) that was carried out one by one */
+    FILLED_FUSED      /* by a kernel of several operations */
+} Filled;
+
+/* A storage has no memory before the job that fills it begins (`maker` says which), so that what
+ * waits costs nothing. */
+typedef struct Storage {
+    void *data; /* the engine's; NULL: none yet, or poisoned before it had any */
+    uint64_t bytes;
+    uint32_t refs;   /* names, jobs and readers on other workers */
+    uint32_t users;  /* jobs among them */
+    Ticket made;     /* of the call that fills it while that is in flight; 0: it is filled */
+    ErrCode poison;  /* ERR_NONE, or why there is nothing in it */
+    uint32_t kernel; /* of a cluster: its number with jit.h; else 0 */
+    uint16_t op;     /* that filled it */
+    uint8_t filled;  /* Filled */
+    Names *owner;
+    struct Job *maker; /* has not begun; NULL: it has */
+    Wait *waits;       /* jobs that wait for it */
+} Storage;
+
+/* What a name of a part stands for. */
+typedef struct Whole {
+    TensorType type;
+    Layout layout;
+} Whole;
+
+typedef struct Tensor {
+    Storage *storage;
+    View view;       /* of what is here; its data is tensor_view's to fill in */
+    uint64_t offset; /* of its first element in the storage, bytes */
+    Whole *whole;    /* of a tensor on a group of several; NULL: all of it is here */
+    uint32_t group;  /* 0: not told */
+    uint32_t mark;   /* plan.c's */
+} Tensor;
+
+typedef struct Store {
+    const EngineOps *ops;
+    Engine *engine;
+    Cells storages, tensors, wholes;
+    uint64_t n_storages;
+    uint64_t n_changes; /* grows whenever there may be memory that there was not */
+} Store;
+
+void store_init(Store *s, Engine *e);
+void store_fini(Store *s); /* all names must be gone */
+
+Names *names_new(void);
+/* All names are dropped; *n is freed now, or when nobody reads its storages any more. */
+void names_leave(Store *s, Names **n);
+
+/* New memory with one reference; NULL when the engine is full. */
+Storage *storage_new(Store *s, Names *owner, uint64_t bytes);
+Storage *storage_poisoned(Store *s, Names *owner, ErrCode why);
+/* One reference, no memory until storage_fill, which may fail. */
+Storage *storage_late(Store *s, Names *owner, uint64_t bytes, struct Job *maker);
+bool storage_fill(Store *s, Storage *st);
+void storage_empty(Store *s, Storage *st); /* as it was before storage_fill */
+/* Memory that counts as the owner's, without a storage; NULL: none. */
+void *store_alloc(Store *s, Names *owner, uint64_t bytes);
+void store_free(Store *s, Names *owner, void *data, uint64_t bytes);
+/* One reference; the memory is store_alloc's, or what storage_give has taken away from one of the
+ * same owner and size. */
+Storage *storage_adopt(Store *s, Names *owner, void *data, uint64_t bytes);
+void *storage_give(Storage *st);
+/* What offsets count from: its memory, or an address where nothing is. */
+static inline char *storage_base(const Storage *st) {
+    return st->data ? st->data : (char *)(UINT64_C(1) << 40);
+}
+static inline void storage_note(Storage *st, Filled how, Op op, uint32_t kernel) {
+    st->filled = (uint8_t)how, st->op = (uint16_t)op, st->kernel = kernel;
+}
+static inline Storage *storage_ref(Storage *st) {
+    st->refs++;
+    return st;
+}
+void storage_unref(Store *s, Storage *st);
+
+static inline Tensor *store_get(const Names *n, uint64_t id) { return map_get(&n->map, id); }
+/* Names a storage (consumes one reference); id must be unused. The view is the whole of it,
+ * row-major. */
+Tensor *store_put(Store *s, Names *n, uint64_t id, Storage *st, const TensorType *type);
+/* Names a view of another tensor's storage (takes a reference). */
+Tensor *store_put_view(Store *s, Names *n, uint64_t id, Storage *st, const View *view);
+/* Where the storage has no memory yet, data is storage_base and the offset. */
+static inline void tensor_view(const Tensor *t, View *v) {
+    *v = t->view;
+    v->data = storage_base(t->storage) + t->offset;
+}
+/* Says that it is a part. */
+void store_set_whole(Store *s, Tensor *t, const TensorType *type, const Layout *layout);
+bool store_drop(Store *s, Names *n, uint64_t id); /* false: no such id */
+/* The largest storages that n's names keep, for messages: "t12 (1000, 1000) f32 3.8 MiB, ...";
+ * "" when there is none. */
+void store_largest(const Names *n, char *buf, size_t size);
+/* "4.0 GiB", "812 B"; buf >= 24 bytes. */
+const char *bytes_text(uint64_t bytes, char *buf);
+#endif

@@ -1,0 +1,367 @@
+/* turn.c: frames, clients and whose turn it is. A client's frames are issued in order; between
+ * clients the one that has used least of the worker's time goes next, for a slice at a time, so
+ * that a loop of one does not starve another. A frame is acknowledged when it and all before it
+ * are done; acknowledgements are cumulative and wait until they are asked for, so that a burst
+ * of frames costs one message.
+ * SPDX-License-Identifier: MIT */
+#include "worker/exec/exec.h"
+#include "worker/fuse/collect.h"
+#include "worker/plan/plan.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    SLICE_NS = 500000,
+    LOOK_COST = 16,      /* instructions between looks at the clock */
+    LARGE_CALL = 1 << 16 /* bytes of a result that are worth a look */
+};
+
+int64_t exec_now_ns(const Exec *x) {
+    struct timespec t;
+    if (__builtin_expect(x->clock != NULL, 0)) return x->clock();
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* ---- Making and freeing ---- */
+
+Exec *exec_new(const EngineOps *ops, const EngineConfig *config, Err *err) {
+    Engine *e = ops->open(config, err);
+    if (!e) return NULL;
+    Exec *x = xcalloc(1, sizeof *x);
+    x->engine = e;
+    x->ops = ops;
+    x->threads = config->threads;
+    x->jobs.size = sizeof(Job);
+    x->waits.size = WAIT_BYTES;
+    x->pace = exec_first_pace;
+    store_init(&x->store, e);
+    void *base;
+    uint64_t bytes;
+    int fd;
+    ops->arena(e, &base, &bytes, &fd);
+    x->arena = base;
+    x->collect = collect_new(ops, e);
+    x->plans = plans_new();
+    return x;
+}
+
+static void frame_free(Frame *f) {
+    msg_fini(&f->msg);
+    arena_fini(&f->arena);
+    free(f);
+}
+
+/* Forgets a frame; its memory serves the next one. */
+static void frame_recycle(Exec *x, Frame *f) {
+    if (f->ahead) cell_put(&x->jobs, f->ahead);
+    f->ahead = NULL;
+    msg_fini(&f->msg);
+    arena_reset(&f->arena);
+    f->next = x->spare;
+    x->spare = f;
+}
+
+/* Once nothing of it is in the queue. */
+static void client_free(Exec *x, Client *c) {
+    Client **at = &x->clients;
+    while (*at != c) at = &(*at)->next;
+    *at = c->next;
+    while (c->first) {
+        Frame *f = c->first;
+        c->first = f->next;
+        frame_recycle(x, f);
+    }
+    names_leave(&x->store, &c->names); /* what peers still read stays */
+    bodies_fini(&c->bodies);
+    bodies_fini(&c->placed);
+    free(c);
+}
+
+void exec_free(Exec **at) {
+    Exec *x = *at;
+    if (!x) return;
+    plan_abort(x, NULL);
+    collect_flush(x);
+    while (x->first) exec_retire(x, true);
+    while (x->clients) {
+        x->clients->is_gone = true;
+        queue_drop(x, x->clients);
+        client_free(x, x->clients);
+    }
+    while (x->spare) {
+        Frame *f = x->spare;
+        x->spare = f->next;
+        frame_free(f);
+    }
+    exec_watch(x, false);
+    peer_fini(x);
+    outbox_fini(&x->out);
+    store_fini(&x->store);
+    cells_fini(&x->jobs);
+    cells_fini(&x->waits);
+    arena_fini(&x->scratch);
+    plans_free(&x->plans);
+    collect_free(&x->collect);
+    x->ops->close(&x->engine);
+    free(x);
+    *at = NULL;
+}
+
+void exec_set_rank(Exec *x, uint32_t rank) { x->rank = rank; }
+Engine *exec_engine(Exec *x) { return x->engine; }
+
+Client *exec_client(Exec *x, uint32_t id, bool creates) {
+    for (Client *c = x->clients; c; c = c->next)
+        if (c->id == id && !c->is_gone) return c;
+    if (!creates) return NULL;
+    Client *c = xcalloc(1, sizeof *c);
+    c->id = id;
+    c->names = names_new();
+    c->placed.may_insert = true;
+    /* A newcomer starts level with the one that has used least, not with a claim on the past. */
+    int64_t least = INT64_MAX;
+    for (const Client *o = x->clients; o; o = o->next)
+        if (o->used_ns < least) least = o->used_ns;
+    c->used_ns = x->clients ? least : 0;
+    c->next = x->clients;
+    return x->clients = c;
+}
+
+/* ---- Messages in ---- */
+
+static void refuse(Exec *x, uint32_t client, uint64_t seq, const Err *err) {
+    Failure f = {
+        .client = client, .seq = seq, .op = OP_NOTE, .worker = (uint16_t)x->rank, .err = *err};
+    Msg m = {0};
+    wire_failure(&f, &m);
+    exec_send(x, &m);
+}
+
+/* Decodes the next instruction into f->ahead; none at the end, or when the rest cannot be read. */
+static void look_ahead(Exec *x, Frame *f) {
+    Job *j = cell_get(&x->jobs);
+    const FrameReader *at = &f->reader;
+    j->body = !f->is_bad && x->plans && frame_enter_hot(&f->reader) ? at->hot_body : NULL;
+    j->args = NULL;
+    if (j->body) j->body_at = at->hot_at, j->args = at->hot_args, j->args_base = at->hot_base;
+    if (j->body) j->args_added = at->hot_added;
+    f->is_ahead = true;
+    int r = f->is_bad ? 0 : frame_next(&f->reader, &f->arena, &j->inst, NULL, NULL, &f->bad);
+    f->is_bad |= r < 0;
+    f->ahead = r > 0 ? j : NULL;
+    if (r <= 0) {
+        cell_put(&x->jobs, j);
+        return;
+    }
+    j->frame = f;
+    j->seq = at->inst_seq;
+    j->number = at->number ? at->number + at->next - 1 : 0;
+    j->compiles = at->compiles;
+    j->signals = at->is_hot ? at->hot_compiles : 0;
+}
+
+void exec_on_frame(Exec *x, Msg *m) {
+    Frame *f = x->spare;
+    if (f)
+        x->spare = f->next;
+    else
+        f = xcalloc(1, sizeof *f);
+    Arena arena = f->arena;
+    *f = (Frame){.arena = arena};
+    msg_move(&f->msg, m);
+    Err err = {0};
+    if (!frame_open(&f->reader, &f->msg, &err)) {
+        refuse(x, 0, 0, &err);
+        frame_recycle(x, f);
+        return;
+    }
+    f->arrival = ++x->n_frames;
+    uint64_t last = f->reader.number + f->reader.count - (f->reader.count > 0);
+    if (f->reader.number && last > x->seen) x->seen = last;
+    Client *c = f->client = exec_client(x, f->reader.client, true);
+    if (c->last)
+        c->last->next = f;
+    else
+        c->first = f;
+    c->last = f;
+    if (!c->at) {
+        c->at = f;
+        /* Who was idle has no claim on the time it did not use. */
+        int64_t least = INT64_MAX;
+        for (const Client *o = x->clients; o; o = o->next)
+            if (o != c && o->at && o->used_ns < least) least = o->used_ns;
+        if (least != INT64_MAX && c->used_ns < least) c->used_ns = least;
+    }
+    f->reader.bodies = &c->bodies, f->reader.placed = &c->placed;
+    if (x->early.n && ++x->n_sweep > x->early.n) peer_sweep(x, 0);
+}
+
+void exec_on_body(Exec *x, const Msg *m) {
+    uint32_t client;
+    uint64_t number;
+    const void *forms;
+    size_t n;
+    Err err;
+    if (!wire_read_body(m, &client, &number, &forms, &n, &err)) return;
+    Client *c = exec_client(x, client, true);
+    plan_abort(x, c);
+    bodies_sweep(&c->bodies);
+    bodies_define(&c->bodies, number, forms, n, &err); /* what uses it in vain will be told */
+}
+
+void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
+    Client *c = exec_client(x, client, false);
+    if (!c || seq <= c->cancel_end) return;
+    plan_abort(x, c);
+    collect_flush(x);
+    c->cancel_end = seq;
+    c->is_held = false;
+    c->is_cancel_told = false;
+    queue_cancel(x, c);
+}
+
+void exec_on_gone(Exec *x, uint32_t client) {
+    Client *c = exec_client(x, client, false);
+    if (!c) {
+        peer_sweep(x, client);
+        return;
+    }
+    plan_abort(x, c);
+    collect_flush(x);
+    c->is_gone = true;
+    c->at = NULL;
+    c->has_ack = false;
+    queue_drop(x, c);
+    peer_sweep(x, client);
+    if (!c->n_jobs) client_free(x, c);
+}
+
+/* ---- Turns ---- */
+
+void exec_frame_done(Exec *x, Frame *f) {
+    Client *c = f->client;
+    if (c->is_gone) {
+        if (!c->n_jobs) client_free(x, c);
+        return;
+    }
+    while ((f = c->first) && f->is_issued && !f->pending) {
+        c->has_ack = true;
+        c->ack_seq = f->reader.seq_next;
+        c->ack_bytes += f->msg.part[0]->n;
+        c->first = f->next;
+        if (!c->first) c->last = NULL;
+        frame_recycle(x, f);
+    }
+}
+
+/* Issues one instruction of the client, or ends its frame. Returns a guess of its cost,
+ * LOOK_COST when the clock should be looked at. */
+static int issue_next(Exec *x, Client *c) {
+    Frame *f = c->at;
+    if (!f->is_begun) { /* not before: bodies are known in the order of the stream */
+        bodies_sweep(&c->bodies);
+        bodies_sweep(&c->placed);
+        f->is_begun = true;
+    }
+    if (!f->is_ahead) {
+        c->is_held = plan_holds(x, f);
+        if (c->is_held) return 1;
+        if (plan_run(x, f)) return LOOK_COST;
+        look_ahead(x, f);
+    }
+    Job *j = f->ahead;
+    if (!j) {
+        plan_leave(x, f);
+        if (f->is_bad) refuse(x, c->id, f->reader.seq_next, &f->bad);
+        f->is_issued = true;
+        c->at = f->next;
+        exec_frame_done(x, f);
+        return 1;
+    }
+    plan_before(x, j);
+    f->ahead = NULL;
+    f->is_ahead = false;
+    if (!plan_is_next(x, f)) look_ahead(x, f);
+    bool is_heavy =
+        op_info[j->inst.op].class_ == CLASS_KERNEL || op_info[j->inst.op].class_ == CLASS_SOURCE;
+    uint64_t before = c->names->bytes;
+    exec_issue(x, j, f->ahead);
+    plan_after(x);
+    return is_heavy || c->names->bytes > before + LARGE_CALL ? LOOK_COST : 1;
+}
+
+/* What waited comes first: it is older. */
+static int advance(Exec *x, Client *c) {
+    if (c->ready && c->stuck_at != x->store.n_changes && queue_run(x, c)) return LOOK_COST;
+    return client_may_issue(c) ? issue_next(x, c) : LOOK_COST;
+}
+
+static Client *next_client(const Exec *x) {
+    Client *best = NULL;
+    for (Client *c = x->clients; c; c = c->next)
+        if (client_has_work(x, c) && (!best || c->used_ns < best->used_ns)) best = c;
+    return best;
+}
+
+bool exec_step(Exec *x, int64_t budget_us) {
+    int64_t start = exec_now_ns(x), now = start, end = start + budget_us * 1000;
+    if (x->first) exec_retire(x, false);
+    Client *c;
+    if (next_client(x)) collect_awake(x);
+    while ((c = next_client(x))) {
+        int64_t began = now, slice_end = now + SLICE_NS < end ? now + SLICE_NS : end;
+        bool is_alone = c->next == NULL && c == x->clients;
+        int cost = 0;
+        do {
+            cost += advance(x, c);
+            while (exec_is_far_ahead(x)) exec_retire(x, true);
+            if (cost >= LOOK_COST) cost = 0, now = exec_now_ns(x);
+        } while (client_has_work(x, c) && now < (is_alone ? end : slice_end) && !x->peer_out.n);
+        now = exec_now_ns(x);
+        c->used_ns += now - began;
+        if (x->first) exec_retire(x, false);
+        if (now >= end || x->peer_out.n) break; /* Somebody waits for what was done. */
+    }
+    if (!next_client(x) && x->first && !x->peer_out.n) exec_retire(x, true);
+    bool has_more = next_client(x) || x->first;
+    if (!has_more && collect_is_open(x, NULL)) {
+        collect_idle(x);
+        return true;
+    }
+    return has_more; /* what waits for peers is woken by their messages */
+}
+
+bool exec_is_patient(const Exec *x) {
+    return !x->first && !next_client(x) && collect_is_open(x, NULL);
+}
+
+/* ---- Messages out ---- */
+
+void exec_send(Exec *x, Msg *m) { outbox_put(&x->out, 0, m); }
+
+bool exec_next(Exec *x, Msg *out) {
+    uint32_t none;
+    if (x->watch && watch_next(x, out)) return true; /* before answers: who has them may leave */
+    if (outbox_take(&x->out, &none, out)) return true;
+    for (Client *c = x->clients; c; c = c->next) {
+        if (!c->has_ack) continue;
+        wire_ack(&(Ack){.client = c->id, .seq = c->ack_seq, .bytes = c->ack_bytes}, out);
+        c->has_ack = false;
+        c->ack_bytes = 0;
+        return true;
+    }
+    return false;
+}
+
+uint64_t exec_frames(const Exec *x) { return x->n_frames; }
+
+bool exec_has_done(const Exec *x, uint64_t n, uint32_t client) {
+    for (const Client *c = x->clients; c; c = c->next)
+        if ((!client || c->id == client) && c->first && !c->is_gone && c->first->arrival <= n)
+            return false;
+    return true;
+}

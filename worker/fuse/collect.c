@@ -1,0 +1,680 @@
+/* collect.c: see collect.h. SPDX-License-Identifier: MIT */
+#include "worker/fuse/collect.h"
+#include "runtime/base/element.h"
+#include "runtime/base/env.h"
+#include "runtime/base/log.h"
+#include "worker/kernel/emit.h"
+#include "worker/fuse/fit.h"
+#include "worker/emit/fuse.h"
+#include "worker/plan/plan.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    IDLE_NS = 100000,  /* without anything to issue: then the cluster is carried out; at once
+                        * where that has mostly been in vain, but for one time in TRY_PATIENCE */
+    SOON_NS = 1000000, /* the same in a scope that is compiled at first sight: what the clock cuts
+                        * there all the same has been seen */
+    PATIENCE_MAX = 4,
+    TRY_PATIENCE = 128,
+    WAIT_MS = 60000,
+    SIGHTS = 2,          /* what runs once needs no kernel */
+    WORTH_NS = 10000000, /* so much to be saved of what it took so far is worth a compiler */
+    BATCH = 8,           /* kernels that are compiled together: fewer calls take less time */
+    PASSED_MAX = 64,     /* instructions beside an open cluster */
+    EDGE_MIN = 12        /* nodes of a cluster that ends where a loop goes round */
+};
+
+struct Collect {
+    Jit *jit;
+    bool waits;    /* for each kernel: for tests, which want to see kernels at work */
+    bool is_off;   /* there will be no kernels */
+    uint64_t luck; /* not 0: a kernel is used every other time, at random; for tests */
+    bool is_auto;  /* else: only what is in a scope that asks for it */
+    int batch_max; /* nodes of a cluster */
+    Client *client;
+    int n;
+    Job *job[FUSE_NODES];
+    FuseRef operand[FUSE_NODES][3]; /* of tensor operands, by their place in held */
+    int uses[FUSE_NODES];           /* as operands of pending jobs */
+    Job *product;                   /* a matmul that waits, issued before the cluster; NULL: none */
+    int passed;
+    bool is_cut;     /* by the clock: such a cluster may never be seen again */
+    bool is_at_edge; /* nothing has been issued since a loop went round */
+    bool is_soon;    /* some of it is in a scope that is compiled at first sight */
+    int64_t idle_ns; /* since when; 0: it is not */
+    bool is_patient; /* it waits */
+    int patience;    /* how often waiting was worth it of late, less how often it was not */
+    unsigned n_idle;
+    Fuse fuse;
+    /* While it is carried out: */
+    JitEntry *entry; /* NULL: there is no kernel for the like of it */
+    ChoiceTrial *trial;
+    bool is_timed;
+    int64_t begin_ns, alone_ns; /* alone: from when on without its product */
+    bool has_product;
+    uint64_t launches, fused_ops, eager_ops, unstored, bytes_saved, products;
+    const char *why; /* a cluster is carried out one by one; NULL: it is not */
+    uint32_t kernel; /* its number with jit.h; 0: it was not asked for */
+};
+
+Collect *collect_new(const EngineOps *ops, const Engine *e) {
+    const char *on = env_word("GT_FUSE");
+    if (!strcmp(on, "0") || !ops->fused) return NULL;
+    int64_t most = env_int("GT_WORKER_BATCH_SIZE");
+    if (!env_is_on("GT_COMPILE") || most < 2) return NULL;
+    Collect *c = xcalloc(1, sizeof *c);
+    c->is_auto = env_is_on("GT_AUTO_COMPILE");
+    c->batch_max = most < FUSE_NODES ? (int)most : FUSE_NODES;
+    c->waits = !strcmp(on, "wait");
+    const char *isa = strchr(ops->isa(e), '-'); /* "cpu-v4" */
+    JitConfig config = {.isa = isa ? isa + 1 : "base", .sights = 1};
+    if (!strncmp(on, "luck:", 5)) c->luck = strtoull(on + 5, NULL, 10) | 1;
+    if (!c->waits && !c->luck)
+        config.sights = SIGHTS, config.worth_ns = WORTH_NS, config.batch_max = BATCH;
+    c->jit = jit_new(&config);
+    return c;
+}
+
+void collect_free(Collect **c) {
+    if (!*c) return;
+    assert((*c)->n == 0 && !(*c)->product);
+    jit_free(&(*c)->jit);
+    free(*c);
+    *c = NULL;
+}
+
+bool collect_is_open(const Exec *x, const Client *c) {
+    const Collect *o = x->collect;
+    return o && (o->n || o->product) && o->client != c;
+}
+
+void collect_issued(Exec *x) {
+    Collect *c = x->collect;
+    c->is_at_edge = false;
+    if ((c->n || c->product) && ++c->passed > PASSED_MAX) collect_flush(x);
+}
+
+void collect_edge(Exec *x) {
+    Collect *c = x->collect;
+    if (!c) return;
+    if (c->n >= EDGE_MIN) collect_flush(x);
+    c->is_at_edge = true;
+}
+
+void collect_awake(Exec *x) {
+    Collect *c = x->collect;
+    if (!c || !c->idle_ns) return;
+    if (c->is_patient && c->patience < PATIENCE_MAX) c->patience++;
+    c->idle_ns = 0;
+}
+
+void collect_idle(Exec *x) {
+    Collect *c = x->collect;
+    int64_t now = exec_now_ns(x);
+    if (!c->idle_ns) {
+        c->idle_ns = now;
+        c->is_patient =
+            !c->is_at_edge && (c->is_soon || c->patience >= 0 || ++c->n_idle % TRY_PATIENCE == 0);
+    }
+    if (c->is_patient && now - c->idle_ns <= (c->is_soon ? SOON_NS : IDLE_NS)) return;
+    if (c->is_patient && c->patience > -PATIENCE_MAX) c->patience--;
+    c->is_cut = !c->is_at_edge && !c->is_soon;
+    collect_flush(x);
+}
+
+void collect_launched(Exec *x, JitEntry *e) {
+    x->collect->launches++;
+    jit_launched(x->collect->jit, e);
+}
+
+void collect_count(Exec *x, uint64_t fused_ops, uint64_t unstored, uint64_t bytes_saved,
+                   uint64_t products) {
+    Collect *c = x->collect;
+    if (!c) return;
+    c->products += products;
+    c->fused_ops += fused_ops;
+    c->unstored += unstored;
+    c->bytes_saved += bytes_saved;
+}
+
+void collect_stats(const Exec *x, Bytes *out) {
+    const Collect *c = x->collect;
+    if (!c) return;
+    JitStats s = jit_stats(c->jit);
+    bytes_printf(out, "fused.launches=%llu\nfused.ops=%llu\nfused.eager_ops=%llu\n",
+                 (unsigned long long)c->launches, (unsigned long long)c->fused_ops,
+                 (unsigned long long)c->eager_ops);
+    bytes_printf(out, "fused.unstored=%llu\nfused.bytes_saved=%llu\nfused.products=%llu\n",
+                 (unsigned long long)c->unstored, (unsigned long long)c->bytes_saved,
+                 (unsigned long long)c->products);
+    bytes_printf(out, "jit.hits=%llu\njit.misses=%llu\njit.compiled=%llu\njit.cached=%llu\n",
+                 (unsigned long long)s.hits, (unsigned long long)s.misses,
+                 (unsigned long long)s.compiled, (unsigned long long)s.cached);
+    bytes_printf(out, "jit.pending=%llu\njit.failed=%llu\njit.compile_ms=%.0f\n",
+                 (unsigned long long)s.pending, (unsigned long long)s.failed, s.compile_ms);
+}
+
+/* ---- Taking in ---- */
+
+/* A number beside an open cluster of tensors, of which it reads nothing. */
+static bool is_aside(const Collect *c, const TensorType *type) {
+    return c->n && type_numel(type) == 1 && type_numel(&c->fuse.space) > 1;
+}
+
+static bool has_pending(const Job *j) {
+    for (int k = 0; k < j->n_held; k++)
+        if (fit_is_pending(j->held[k]) || fit_is_product(j->held[k])) return true;
+    return false;
+}
+
+bool collect_settle(Exec *x, Job *j, ErrCode *poison) {
+    *poison = ERR_NONE;
+    if (!x->collect || !has_pending(j)) return true;
+    collect_flush(x);
+    Err none;
+    exec_gather(x, j, poison, &none);
+    return !*poison;
+}
+
+/* j holds its operands; its result has a name, and no memory. */
+static void promise(Exec *x, Job *j, const TensorType *type, JobKind kind) {
+    x->collect->client = j->frame->client;
+    x->collect->passed = 0;
+    x->collect->is_at_edge = false;
+    for (int k = 0; k < j->n_held; k++) storage_ref(j->held[k])->users++;
+    j->kind = (uint8_t)kind;
+    j->state = JOB_WAITS;
+    j->call.n_out = 1;
+    Storage *st = storage_late(&x->store, j->frame->client->names, type_bytes(type), j);
+    View *v = &j->call.out[0];
+    v->type = *type;
+    v->is_scalar = false;
+    view_strides(type, v->stride);
+    j->out[0] = st;
+    storage_ref(st)->users++;
+    exec_name(x, j, 0, st, type);
+    j->frame->pending++;
+}
+
+/* It pays for products that the library makes, and where what follows is pointwise. */
+static bool suits_waiting(const Exec *x, const Job *j, const TensorType *type) {
+    enum { TINY = 32 * 32 * 32 };
+    const TensorType *a = &j->call.in[0].type;
+    return x->ops->fused_product && type->dtype == DT_F32 && type->rank >= 2 && a->rank >= 2 &&
+           type_numel(type) > 0 && type_numel(type) > TINY / (a->shape[a->rank - 1] + 1);
+}
+
+/* A matmul as the one that waits. False: it does not, but its operands are there (or poisoned). */
+static bool add_product(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
+    Collect *c = x->collect;
+    const Client *client = j->frame->client;
+    if (!collect_settle(x, j, poison)) return false;
+    if (c->n || !suits_waiting(x, j, type)) return false;
+    collect_flush(x); /* an older one */
+    if (client->jobs || x->first || j->n_late) return false;
+    promise(x, j, type, JOB_PRODUCT);
+    c->product = j;
+    return true;
+}
+
+bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
+    Collect *c = x->collect;
+    Client *client = j->frame->client;
+    *poison = ERR_NONE;
+    FuseRef r = FUSE_NONE;
+    bool may = !c->is_off && (fit_is_kind(j->inst.op) || j->inst.op == OP_MATMUL) &&
+               !client->checks_nan && !client->jobs && !x->first && j->inst.n_out == 1 &&
+               (c->is_auto || j->compiles);
+    if (may && j->inst.op == OP_MATMUL) return add_product(x, j, type, poison);
+    if (may && c->n < c->batch_max) r = fit_job(&c->fuse, c->n, j, type, c->operand[c->n]);
+    bool ends = may && !fit_is_source(j->inst.op) && !is_aside(c, type);
+    if (r == FUSE_NONE && (has_pending(j) || (c->n && ends))) {
+        if (!collect_settle(x, j, poison)) return false;
+        collect_flush(x);
+        if (may && !client->jobs && !x->first) r = fit_job(&c->fuse, 0, j, type, c->operand[0]);
+    }
+    if (r == FUSE_NONE) return false;
+    assert(r == c->n);
+    c->job[c->n++] = j;
+    c->uses[r] = 0;
+    c->is_soon |= j->compiles;
+    j->node = r;
+    for (int k = 0; k < j->n_held; k++)
+        if (fit_is_pending(j->held[k])) c->uses[j->held[k]->maker->node]++;
+    promise(x, j, type, JOB_PENDING);
+    return true;
+}
+
+/* ---- Carrying it out ---- */
+
+static bool fill(Exec *x, Storage *st) {
+    while (!storage_fill(&x->store, st)) {
+        if (!x->first) return false;
+        exec_retire(x, true);
+    }
+    return true;
+}
+
+/* `to` gets the memory of `from`, which nobody needs any more. */
+static void take_memory(Storage *to, Storage *from) {
+    to->data = from->data;
+    from->data = NULL;
+}
+
+/* References of pending jobs to a storage. */
+static uint32_t held_here(const Collect *c, const Storage *st) {
+    uint32_t n = 0;
+    for (int i = 0; i < c->n; i++) {
+        n += c->job[i]->out[0] == st;
+        for (int k = 0; k < c->job[i]->n_held; k++) n += c->job[i]->held[k] == st;
+    }
+    return n;
+}
+static bool is_wanted(const Collect *c, int i) {
+    return c->job[i]->out[0]->refs > 1 + (uint32_t)c->uses[i];
+}
+
+/* The storage of input k of the cluster, if this cluster is the last to see it. */
+static Storage *dying_input(const Collect *c, int k, const Storage *out) {
+    const View *v = &c->fuse.input[k];
+    Storage *st = NULL;
+    for (int i = 0; i < c->n && !st; i++)
+        for (int h = 0; h < c->job[i]->n_held; h++)
+            if (c->operand[i][h] == FUSE_INPUT + k) st = c->job[i]->held[h];
+    if (!st || st->data != v->data || st->bytes != out->bytes || st->owner != out->owner ||
+        st->refs != held_here(c, st) || !view_is_contiguous(v) || !fit_is_space(&c->fuse, &v->type))
+        return NULL;
+    for (int o = 0; o < c->fuse.n_inputs; o++) {
+        const char *p = c->fuse.input[o].data;
+        if (o != k && p >= (char *)st->data && p < (char *)st->data + st->bytes) return NULL;
+    }
+    return st;
+}
+
+static void make_source(void *ctx, Bytes *out) { emit_cluster(out, ctx); }
+
+static bool is_lucky(Collect *c) {
+    c->luck = c->luck * UINT64_C(6364136223846793005) + 1442695040888963407; /* Knuth's */
+    return c->luck >> 63;
+}
+
+/* An index may be wrong, and that is told although nobody reads the result. */
+static bool may_fail(Op op) { return op == OP_GATHER || op == OP_SCATTER_ADD; }
+
+/* All such nodes are computed. false: there is no room. */
+static bool store_unread(Fuse *f) {
+    bool is_read[FUSE_NODES] = {0};
+    for (int i = f->n_nodes; i-- > 0;) {
+        const FuseNode *n = &f->node[i];
+        if (may_fail((Op)n->op) && !is_read[i] && !n->is_stored && !fuse_store(f, i)) return false;
+        for (int k = 0; k < n->n_in && (is_read[i] || n->is_stored); k++)
+            if (fuse_is_node(n->in[k])) is_read[n->in[k]] = true;
+    }
+    return true;
+}
+
+/* The kernel of the cluster if it is to be carried out by it; else NULL. */
+static const FusedKernel *chosen_kernel(Exec *x) {
+    Collect *c = x->collect;
+    Fuse *f = &c->fuse;
+    c->why = "alone";
+    if (c->n < 2 && !c->product) return NULL;
+    c->why = "more results than one kernel has";
+    for (int i = 0; i < c->n; i++)
+        if (is_wanted(c, i) && !fuse_store(f, i)) return NULL;
+    if (!store_unread(f)) return NULL;
+    c->why = "nothing of it is wanted, or its rows are too long";
+    if (!fuse_done(f)) return NULL;
+    c->why = "its lines are short or far apart: by itself each is faster";
+    if (!fuse_is_worth(f)) return NULL;
+    c->why = "no kernel yet";
+    c->entry = jit_entry(c->jit, f->signature, f->signature_bytes, f->hash);
+    if (!c->entry) return NULL;
+    c->kernel = jit_number(c->entry);
+    const FusedKernel *k = jit_kernel(c->entry);
+    /* Where the clock cuts is mostly another place each time. */
+    bool is_part = c->is_cut && !c->waits && !c->luck;
+    JitSight sight = is_part ? SIGHT_CUT : c->is_soon ? SIGHT_SOON : SIGHT_WHOLE;
+    if (!k) jit_want(c->jit, c->entry, f->hash, make_source, f, sight);
+    if (c->waits) {
+        if (!k && jit_wait(c->jit, WAIT_MS)) k = jit_kernel(c->entry);
+        return k;
+    }
+    if (c->luck) return is_lucky(c) ? k : NULL;
+    const View *a = c->product ? &c->product->call.in[0] : NULL; /* (.., M, K) */
+    c->has_product = a != NULL;
+    c->trial = choice_trial(jit_choice(c->entry), type_numel(&f->space),
+                            a ? a->type.shape[a->type.rank - 1] : 0);
+    c->is_timed = true;
+    Way way = k ? choice_way(c->trial, &c->is_timed) : WAY_EAGER;
+    if (!k) c->is_off = jit_is_off(c->jit);
+    if (k && way == WAY_EAGER) c->why = "measured: one by one is as fast";
+    if (c->is_timed) c->begin_ns = c->alone_ns = exec_now_ns(x);
+    return way == WAY_FUSED ? k : NULL;
+}
+
+bool collect_has_news(const CollectTrial *t) {
+    if (!t->has_kernel) return jit_kernel(t->entry) != NULL;
+    if (t->trial->size != t->size) return true;
+    Way way = t->is_fused ? WAY_FUSED : WAY_EAGER;
+    return t->trial->is_decided || t->trial->n[way] >= CHOICE_TRIALS;
+}
+
+void collect_tell(Exec *x, const CollectTrial *t, int64_t ns, int64_t alone_ns) {
+    Way way = t->is_fused ? WAY_FUSED : WAY_EAGER;
+    if (t->trial->size == t->size) choice_tell(t->trial, way, t->elements, ns);
+    if (!t->is_fused) jit_lost(x->collect->jit, t->entry, (int64_t)((double)alone_ns * t->gain));
+}
+
+/* What it took, if that was to be measured. mark: plan_mark before it; alone: behind the product.
+ */
+static void tell_time(Exec *x, bool is_fused, int mark, int alone) {
+    const Collect *c = x->collect;
+    if (!c->is_timed) return;
+    CollectTrial t = {.entry = c->entry,
+                      .trial = c->trial,
+                      .size = c->trial->size,
+                      .is_fused = is_fused,
+                      .has_kernel = jit_kernel(c->entry) != NULL,
+                      .elements = type_numel(&c->fuse.space),
+                      .gain = fuse_gain(&c->fuse, c->has_product)};
+    int64_t now = exec_now_ns(x);
+    collect_tell(x, &t, now - c->begin_ns, now - c->alone_ns);
+    plan_saw_trial(x, mark, alone, &t);
+}
+
+/* The input of the cluster that is the waiting product, element for element; -1: none is. */
+static int product_input(const Collect *c) {
+    const Storage *t = c->product ? c->product->out[0] : NULL;
+    if (!t || !c->n || type_numel(&c->fuse.space) != type_numel(&c->product->call.out[0].type))
+        return -1;
+    for (int i = 0; i < c->n; i++)
+        for (int k = 0; k < c->job[i]->n_held; k++)
+            if (c->job[i]->held[k] == t) return c->operand[i][k] - FUSE_INPUT;
+    return -1;
+}
+
+/* Where the product is to be: if the cluster alone reads it, where a result will be written over
+ * it, so that it takes no memory. from: of the results that have an input's memory. NULL: there is
+ * none. */
+static char *place_product(Exec *x, const FusedKernel *k, int input, Storage *const *from) {
+    Collect *c = x->collect;
+    Storage *t = c->product->out[0];
+    bool is_read_elsewhere = t->refs > 1 + held_here(c, t);
+    for (int i = 0; i < c->n && !is_read_elsewhere; i++) {
+        const FuseNode *n = &c->fuse.node[i];
+        const Storage *st = c->job[i]->out[0];
+        if (n->is_stored && !from[i] && st->bytes == t->bytes && k->reuse[n->output] >> input & 1)
+            return st->data;
+    }
+    return fill(x, t) ? t->data : NULL;
+}
+
+/* Both, with outputs that have their memory. */
+static bool run_with_product(Exec *x, const FusedKernel *k, Storage *const *from) {
+    Collect *c = x->collect;
+    int input = product_input(c);
+    char *at = place_product(x, k, input, from);
+    if (!at) return false;
+    c->product->call.out[0].data = at;
+    c->fuse.args.in[input] = at;
+    Storage *t = c->product->out[0];
+    if (x->ops->fused_product(x->engine, &c->product->call, &c->fuse, k)) {
+        if (t->data) storage_note(t, FILLED_ALONE, OP_MATMUL, 0);
+        return true;
+    }
+    if (t->data) storage_empty(&x->store, t);
+    return false;
+}
+
+static bool run_fused(Exec *x) {
+    Collect *c = x->collect;
+    Fuse *f = &c->fuse;
+    const FusedKernel *k = chosen_kernel(x);
+    if (!k) return false;
+    c->why = "no memory at once";
+    bool ok = true;
+    uint32_t taken = 0;
+    Storage *from[FUSE_NODES] = {0};
+    for (int i = 0; i < c->n && ok; i++) {
+        if (!f->node[i].is_stored) continue;
+        Storage *st = c->job[i]->out[0];
+        uint32_t over = k->reuse[f->node[i].output] & ~taken;
+        for (int in = 0; over && in < f->n_inputs && !from[i]; in++) {
+            if (!(over >> in & 1) || !(from[i] = dying_input(c, in, st))) continue;
+            taken |= UINT32_C(1) << in;
+        }
+        if (from[i])
+            take_memory(st, from[i]);
+        else
+            ok = fill(x, st);
+        f->args.out[f->node[i].output] = st->data;
+    }
+    Job *last = c->job[c->n - 1]; /* who watches sees one launch */
+    watch_begin(x, last);
+    ok = ok && (c->product ? run_with_product(x, k, from) : x->ops->fused(x->engine, f, k));
+    if (ok && x->watch) watch_done(x, last, 0);
+    for (int i = 0; i < c->n && !ok; i++) { /* as it was */
+        Storage *st = c->job[i]->out[0];
+        if (from[i])
+            take_memory(from[i], st);
+        else if (st->data)
+            storage_empty(&x->store, st);
+    }
+    if (!ok) {
+        c->is_timed = false; /* what follows is not the eager way alone */
+        return false;
+    }
+    c->why = NULL;
+    collect_launched(x, c->entry);
+    c->fused_ops += (uint64_t)c->n;
+    if (c->product) {
+        c->products++;
+        if (!c->product->out[0]->data) c->unstored++, c->bytes_saved += c->product->out[0]->bytes;
+    }
+    for (int i = 0; i < c->n; i++) {
+        if (f->node[i].is_stored) {
+            storage_note(c->job[i]->out[0], FILLED_FUSED, c->job[i]->inst.op, c->kernel);
+            continue;
+        }
+        c->unstored++;
+        c->bytes_saved += 2 * c->job[i]->out[0]->bytes;
+    }
+    x->kernels++;
+    c->client->kernels++;
+    if (plan_is_recording(x))
+        plan_saw_cluster(x, f, c->entry, k, c->job, c->n, c->operand, c->product,
+                         c->product ? product_input(c) : -1);
+    return true;
+}
+
+static void let_go(Exec *x, Storage *st) {
+    st->users--;
+    storage_unref(&x->store, st);
+}
+static void let_job_go(Exec *x, Job *j) {
+    Frame *f = j->frame;
+    if (j->out[0]->maker == j) j->out[0]->maker = NULL;
+    let_go(x, j->out[0]);
+    for (int k = 0; k < j->n_held; k++) let_go(x, j->held[k]);
+    f->pending--;
+    cell_put(&x->jobs, j);
+    exec_frame_done(x, f);
+}
+
+/* Memory for job i's result: that of an operand which ends with it, or new. */
+static bool fill_result(Exec *x, int i) {
+    Collect *c = x->collect;
+    Job *j = c->job[i];
+    Storage *out = j->out[0];
+    for (int k = 0; k < j->n_held && op_info[j->inst.op].class_ == CLASS_MAP; k++) {
+        Storage *st = j->held[k];
+        const View *v = NULL;
+        for (int a = 0, t = 0; a < j->call.n_in; a++)
+            if (!j->call.in[a].is_scalar && t++ == k) v = &j->call.in[a];
+        if (st->data && v->data == st->data && st->bytes == out->bytes && st->owner == out->owner &&
+            st->refs == 1 && type_equal(&v->type, &j->call.out[0].type) && view_is_contiguous(v)) {
+            take_memory(out, st);
+            return true;
+        }
+    }
+    return fill(x, out);
+}
+
+static void submit(Exec *x, Job *j) {
+    Err err;
+    j->call.out[0].data = j->out[0]->data;
+    watch_begin(x, j);
+    if (plan_is_recording(x)) plan_saw_call(x, j);
+    j->ticket = x->ops->submit(x->engine, &j->call, NULL, 0);
+    if (x->ops->done(x->engine, j->ticket, true, &err) < 0) {
+        exec_fail_in_order(x, j, &err);
+        j->out[0]->poison = err.code ? err.code : ERR_INTERNAL;
+    }
+    if (x->watch) watch_done(x, j, 0);
+    const Collect *c = x->collect;
+    storage_note(j->out[0], c->n > 1 ? FILLED_IN_TURN : FILLED_ALONE, j->inst.op, c->kernel);
+    x->kernels++;
+    j->frame->client->kernels++;
+    x->collect->eager_ops++;
+}
+
+/* j, whose operands have their addresses, waits for memory like others. */
+static void adopt(Exec *x, Job *j) {
+    j->kind = JOB_CALL;
+    queue_adopt(x, j);
+    let_go(x, j->out[0]);
+    for (int k = 0; k < j->n_held; k++) let_go(x, j->held[k]);
+    j->frame->pending--; /* the queue counts it now */
+}
+
+/* The product by itself; jobs of the cluster then find it there. */
+static void run_product(Exec *x) {
+    Collect *c = x->collect;
+    Job *p = c->product;
+    Storage *t = p->out[0];
+    c->product = NULL;
+    for (int k = 0; k < p->n_held && !t->poison; k++) t->poison = p->held[k]->poison;
+    if (t->refs > 1 && !t->poison) { /* else nobody will ever see it */
+        const char *before = storage_base(t);
+        if (!fill(x, t)) {
+            adopt(x, p);
+            return;
+        }
+        submit(x, p);
+        for (int i = 0; i < c->n; i++) {
+            Job *j = c->job[i];
+            for (int k = 0, a = 0; a < j->call.n_in; a++) {
+                View *v = &j->call.in[a];
+                if (v->is_scalar || j->held[k++] != t) continue;
+                v->data = (char *)t->data + ((char *)v->data - before);
+                FuseRef r = c->operand[i][k - 1];
+                if (fuse_is_input(r)) c->fuse.input[r - FUSE_INPUT].data = v->data;
+            }
+        }
+    }
+    let_job_go(x, p);
+}
+
+static bool has_late(const Job *j) {
+    for (int k = 0; k < j->n_held; k++)
+        if (j->held[k]->maker) return true;
+    return false;
+}
+
+/* One by one, as they would have been without all this. */
+static void run_eagerly(Exec *x) {
+    Collect *c = x->collect;
+    int n = c->n, i = 0;
+    for (; i < n; i++) {
+        Job *j = c->job[i];
+        Storage *out = j->out[0];
+        for (int k = 0, a = 0; a < j->call.n_in; a++) {
+            if (j->call.in[a].is_scalar) continue;
+            if (fuse_is_node(c->operand[i][k])) j->call.in[a].data = j->held[k]->data;
+            k++;
+        }
+        if (has_late(j)) break; /* the product waits for memory */
+        for (int k = 0; k < j->n_held && !out->poison; k++) out->poison = j->held[k]->poison;
+        /* Else nobody will ever see it. */
+        if ((out->refs > 1 || may_fail(j->inst.op)) && !out->poison) {
+            if (!fill_result(x, i)) break;
+            submit(x, j);
+        }
+        let_job_go(x, j);
+    }
+    if (i < n) c->is_timed = false;
+    for (; i < n; i++) { /* no memory: they wait for it like others */
+        Job *j = c->job[i];
+        for (int k = 0, a = 0; a < j->call.n_in; a++) {
+            if (j->call.in[a].is_scalar) continue;
+            if (fuse_is_node(c->operand[i][k])) j->call.in[a].data = storage_base(j->held[k]);
+            k++;
+        }
+        adopt(x, j);
+    }
+}
+
+bool collect_about(const Exec *x, uint32_t kernel, JitAbout *out) {
+    return x->collect && jit_about(x->collect->jit, kernel, out);
+}
+
+const char *collect_why_off(const Exec *x) {
+    return x->collect ? jit_why_off(x->collect->jit) : NULL;
+}
+
+const char *collect_state(JitState s) {
+    static const char *const states[] = {"seen", "asked", "compiled", "cached", "failed"};
+    return states[s];
+}
+
+/* "w0 c1: sub exp sum div over [64,64]: compiled, 3f0c..", or "...: one by one: no kernel yet" */
+static void log_cluster(const Exec *x) {
+    const Collect *c = x->collect;
+    const Fuse *f = &c->fuse;
+    Bytes line = {0};
+    bytes_printf(&line, "w%u c%u:%s", x->rank, c->client->id, c->product ? " matmul" : "");
+    for (int i = 0; i < c->n; i++) bytes_printf(&line, " %s", op_info[f->node[i].op].name);
+    bytes_puts(&line, " over [");
+    for (int d = 0; d < f->space.rank; d++)
+        bytes_printf(&line, d ? ",%lld" : "%lld", (long long)f->space.shape[d]);
+    bytes_puts(&line, c->why ? "]: one by one: " : "]: ");
+    JitAbout about;
+    if (c->why) bytes_puts(&line, c->why);
+    if (jit_about(c->jit, c->kernel, &about))
+        bytes_printf(&line, "%s%s%s%.32s%s%s", c->why ? ", " : "", collect_state(about.state),
+                     about.key ? " " : "", about.key ? about.key : "", about.why ? ": " : "",
+                     about.why ? about.why : "");
+    log_line("COMPILE", "%s", line.data);
+    bytes_fini(&line);
+}
+
+void collect_flush(Exec *x) {
+    Collect *c = x->collect;
+    if (!c || (!c->n && !c->product)) return;
+    c->entry = NULL;
+    c->kernel = 0;
+    c->is_timed = false;
+    if (c->product && product_input(c) < 0) run_product(x);
+    int mark = plan_mark(x), alone = mark;
+    bool is_fused = c->n && run_fused(x);
+    if (log_is(LOG_COMPILE) && c->n + (c->product != NULL) > 1) log_cluster(x);
+    for (int i = 0; is_fused && i < c->n; i++) let_job_go(x, c->job[i]);
+    if (c->product && is_fused) {
+        let_job_go(x, c->product);
+        c->product = NULL;
+    } else if (c->product) {
+        run_product(x);
+        alone = plan_mark(x);
+        if (c->is_timed) c->alone_ns = exec_now_ns(x);
+    }
+    if (!is_fused) run_eagerly(x);
+    tell_time(x, is_fused, mark, alone);
+    c->n = 0;
+    c->client = NULL;
+    c->idle_ns = 0;
+    c->is_cut = c->is_soon = false;
+}

@@ -1,0 +1,81 @@
+/* collect.h: pending instructions, gathered into clusters (fuse.h).
+ *
+ * A pointwise instruction, a cast, a reduction along the last or the first axes, or another that
+ * fit.h knows, is not carried out when it is issued: its result has a name and no memory (a late
+ * storage whose maker is the pending job), and the job becomes a node of the open cluster, if its
+ * shape is the cluster's. The cluster is carried out when something needs one of its values
+ * (another kind of instruction, an effect, a move, another client), when it is full, or when
+ * nothing else comes: at once where a loop goes round, else after a while. Waiting for that while,
+ * instead of ending clusters where a frame ends, makes the clusters of a loop the same each time
+ * round, whatever the timing; where it proves to be in vain (the client waits for what it has sent,
+ * and sends no more) it is given up.
+ *
+ * Until then most temporaries have been freed: nobody names them, so they are never stored. Views
+ * of pending values are names like others. When the kernel is not there yet (jit.h) the jobs go to
+ * the engine one by one, in order, which gives the same bits; when there is no memory, to the
+ * client's queue, where they wait as any other. So nothing depends on whether or when a kernel is
+ * ready, nor on what was gathered with what. Pending jobs hold their operands; no pending job
+ * outlives its client's cancel, its end, or the engine.
+ *
+ * A matmul of float32 waits likewise, while nothing else is open: if the cluster that follows reads
+ * it element for element (a bias, an activation, a scale, an optimizer's step, a softmax), the
+ * engine computes both tile by tile, while the tile is in the cache, and the product is stored only
+ * if somebody else wants it.
+ *
+ * GT_AUTO_COMPILE=0: only what is in a scope that says `compile: true`. GT_WORKER_BATCH_SIZE=N: at
+ * most N in one kernel. Off with 1, with GT_COMPILE=0 or GT_FUSE=0, without a compiler (jit.h), and
+ * for an engine without `fused`. GT_FUSE=wait waits for each kernel; GT_FUSE=luck:SEED, for tests
+ * too, asks for each at once and uses it every other time only. Which way a cluster with a kernel
+ * goes otherwise, choice.h says.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_FUSE_COLLECT_H
+#define GT_WORKER_FUSE_COLLECT_H
+#include "worker/exec/exec.h"
+#include "worker/jit/choice.h"
+#include "worker/jit/jit.h"
+
+typedef struct Collect Collect;
+
+Collect *collect_new(const EngineOps *ops, const Engine *e); /* NULL: it is off */
+void collect_free(Collect **c);                              /* it must have been flushed */
+/* Takes j, with operands and immediates set, as pending. False: it is not for the open cluster, nor
+ * for a new one; then none of its operands is pending any more, and poison says what became of
+ * them. */
+bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison);
+/* j's operands, pending ones among them carried out. False: they are poisoned. */
+bool collect_settle(Exec *x, Job *j, ErrCode *poison);
+/* All that is pending is carried out, or waits in its client's queue. */
+void collect_flush(Exec *x);
+/* Something is pending of another client than c (NULL: of any). */
+bool collect_is_open(const Exec *x, const Client *c);
+void collect_issued(Exec *x); /* an instruction was issued beside the cluster */
+/* A loop goes round: clusters that end here are the same each time. */
+void collect_edge(Exec *x);
+/* Nothing else is to be done: carries the cluster out when that has been so for long enough. */
+void collect_idle(Exec *x);
+void collect_awake(Exec *x); /* there is something to be done */
+/* What is known of a kernel by Storage.kernel; false: nothing. */
+bool collect_about(const Exec *x, uint32_t kernel, JitAbout *out);
+/* Why nothing is compiled any more; NULL: it is. */
+const char *collect_why_off(const Exec *x);
+const char *collect_state(JitState s); /* "seen", "asked", "compiled", "cached", "failed" */
+/* A cluster whose way of being carried out (choice.h) is still being measured. */
+typedef struct CollectTrial {
+    JitEntry *entry;
+    ChoiceTrial *trial; /* of this size; of another one: it had to go */
+    uint16_t size;
+    bool is_fused; /* the way it goes */
+    bool has_kernel;
+    int64_t elements;
+    double gain; /* fuse_gain */
+} CollectTrial;
+/* A kernel has come, or this way has been measured often enough: it may go on another way. */
+bool collect_has_news(const CollectTrial *t);
+/* It took ns, of which alone_ns without the product. */
+void collect_tell(Exec *x, const CollectTrial *t, int64_t ns, int64_t alone_ns);
+void collect_launched(Exec *x, JitEntry *e); /* its kernel, once */
+/* What a plan (plan.h) has done counts as if it had been gathered. */
+void collect_count(Exec *x, uint64_t fused_ops, uint64_t unstored, uint64_t bytes_saved,
+                   uint64_t products);
+void collect_stats(const Exec *x, Bytes *out);
+#endif

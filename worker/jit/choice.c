@@ -1,0 +1,44 @@
+/* choice.c: see choice.h. SPDX-License-Identifier: MIT */
+#include "worker/jit/choice.h"
+
+/* AGAIN: runs after the first decision until both are measured anew; after each later one twice as
+ * many, so that measuring costs a hundredth at first and then nothing. */
+enum { AGAIN = 500, ROUNDS_MAX = 12 };
+
+static unsigned bits(int64_t n) { return n > 0 ? 64u - (unsigned)__builtin_clzll((uint64_t)n) : 0; }
+
+/* Sizes side by side are in sets side by side. */
+ChoiceTrial *choice_trial(Choice *c, int64_t elements, int64_t depth) {
+    unsigned of_elements = bits(elements | 1), of_depth = bits(depth);
+    uint16_t size = (uint16_t)(of_elements | of_depth << 8);
+    ChoiceTrial *set = c->trial[(of_elements + 5 * of_depth) % CHOICE_SETS], *t = set;
+    for (int i = 0; i < CHOICE_SIZES && t->size != size; i++)
+        if (set[i].size == size || set[i].used_at < t->used_at) t = &set[i];
+    if (t->size != size) *t = (ChoiceTrial){.size = size};
+    t->used_at = ++c->clock;
+    return t;
+}
+
+Way choice_way(ChoiceTrial *t, bool *is_timed) {
+    *is_timed = false;
+    if (t->is_decided && t->left--) return t->way;
+    if (t->is_decided) {
+        t->is_decided = false;
+        t->n[WAY_EAGER] = t->n[WAY_FUSED] = 0;
+    }
+    *is_timed = true;
+    if (t->n[WAY_FUSED] < CHOICE_TRIALS) return WAY_FUSED;
+    if (t->n[WAY_EAGER] < CHOICE_TRIALS) return WAY_EAGER;
+    *is_timed = false;
+    t->is_decided = true;
+    t->way = t->least[WAY_FUSED] <= t->least[WAY_EAGER] ? WAY_FUSED : WAY_EAGER;
+    t->left = (uint32_t)AGAIN << t->rounds;
+    t->rounds += t->rounds < ROUNDS_MAX;
+    return t->way;
+}
+
+void choice_tell(ChoiceTrial *t, Way way, int64_t elements, int64_t ns) {
+    double each = (double)ns / (double)(elements > 0 ? elements : 1);
+    if (!t->n[way] || each < t->least[way]) t->least[way] = each;
+    t->n[way] += t->n[way] < CHOICE_TRIALS;
+}

@@ -1,0 +1,734 @@
+/* jit.c: what is asked for, and the thread that answers. The cache's files are jit_cache.c's, the
+ * compiler is jit_cc.c's.
+ *
+ * All workers of a process that want the same kind of kernels share a Shop: one thread, one queue,
+ * each kernel once. A worker has a Jit with JitEntries of its own, which it alone touches; each
+ * leads to the Shop's Item. Items are made and asked for under the Shop's lock; a kernel is
+ * published through an atomic pointer, so that a hit takes no lock. SPDX-License-Identifier: MIT */
+#include "worker/jit/jit.h"
+#include "runtime/base/log.h"
+#include "runtime/base/map.h"
+#include "worker/kernel/emit.h"
+#include "worker/jit/jit_cache.h"
+#include "worker/jit/jit_cc.h"
+#include "worker/engine/pool.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef enum ItemState {
+    ITEM_ASKED,  /* it may be on disk */
+    ITEM_WANTED, /* it is not; made when it is worth it */
+    ITEM_BUSY,
+    ITEM_COMPILED, /* it is there ... */
+    ITEM_CACHED,   /* ... and was on disk */
+    ITEM_FAILED
+} ItemState;
+
+/* A kernel. The Shop's; state and below: under its lock. */
+typedef struct Item Item;
+struct Item {
+    Item *same_hash, *next; /* next: of those that are not done */
+    _Atomic(const FusedKernel *) kernel;
+    _Atomic uint64_t lost_ns; /* without it, in all workers: what it may be worth */
+    Bytes source;
+    char key[33]; /* of source and environment, 32 hexadecimal digits */
+    ItemState state;
+    bool is_soon;
+    bool is_wanted;    /* since an earlier program */
+    char *why;         /* ITEM_FAILED; owned */
+    double compile_ms; /* of the call that made it, ... */
+    int batch;         /* ... and so many in all */
+    uint64_t bytes;    /* of its file */
+    size_t n;
+    unsigned char signature[];
+};
+
+enum {
+    BATCH_MAX = 64,
+    ENTRIES_MAX = 8192,
+    BATCH_BYTES = 40000,
+    PATIENCE_MS = 20000,
+    WHY_ROOM = 360
+};
+
+typedef struct Shop Shop;
+struct Shop {
+    Shop *next; /* of the process's, under shops_lock */
+    int refs;
+    uint64_t worth_ns;
+    int batch_max;
+    Cc cc;
+    Cache cache;
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t wake, idle;
+    Map items;  /* signature's hash -> Item */
+    Item *open; /* not done yet, those asked for last first */
+    uint64_t compiler_calls;
+    _Atomic bool ends, is_off; /* is_off: there is no compiler, or no cache; then ... */
+    char why_off[WHY_ROOM];    /* ... why */
+
+    /* The thread's: */
+    bool is_ready;  /* the compiler is known, or is_off */
+    bool is_astray; /* it is not called any more, for this reason: */
+    char why_astray[WHY_ROOM];
+    /* That there is no place for kernels, none for sources; of one that the compiler refuses: */
+    bool has_told_lost, has_told_save, has_told_failed;
+    uint64_t environment[2];
+    void **handle;
+    size_t n_handles;
+};
+
+struct JitEntry {
+    JitEntry *same_hash;
+    Item *item;   /* NULL: not asked for yet */
+    bool is_ours; /* this worker was the first to ask */
+    int sights, cuts;
+    bool is_soon; /* it was asked for at first sight */
+    uint32_t number;
+    uint64_t hits;
+    const FusedKernel *kernel;
+    Choice choice;
+    size_t n;
+    unsigned char signature[];
+};
+
+struct Jit {
+    Shop *shop;
+    Map entries; /* signature's hash -> JitEntry */
+    JitEntry **numbered;
+    uint32_t n_entries;
+    int sights;
+    uint64_t hits, misses;
+};
+
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* ---- The thread: one batch ---- */
+
+static void turn_off(Shop *s, const char *why, const char *what) {
+    snprintf(s->why_off, sizeof s->why_off, "%.180s%s%.160s", why, what ? ": " : "",
+             what ? what : "");
+    s->is_off = true;
+    log_line("COMPILE", "kernels are not fused: %s", s->why_off);
+}
+
+/* Once, before the first kernel: which compiler it is, and that it and the cache are there. */
+static void get_ready(Shop *s) {
+    char why[256];
+    s->is_ready = true;
+    if (!cache_open(&s->cache, why, sizeof why)) {
+        turn_off(s, why, NULL);
+        return;
+    }
+    cache_sweep(&s->cache);
+    Bytes all = {0};
+    bytes_printf(&all, "%s|%zu|", s->cc.isa, sizeof(FusedArgs));
+    if (!cc_identify(&s->cc, &all)) {
+        if (errno != ENOENT) snprintf(why, sizeof why, "no C compiler (%s)", strerror(errno));
+        turn_off(s, errno == ENOENT ? "no C compiler" : why, s->cc.command);
+    }
+    bytes_puts(&all, emit_head);
+    for (int i = 0; i < 2; i++) s->environment[i] = hash_bytes(all.data, all.n, (uint64_t)i);
+    bytes_fini(&all);
+}
+
+static void set_key(const Shop *s, Item *e) {
+    uint64_t h[2];
+    for (int i = 0; i < 2; i++) h[i] = hash_bytes(e->source.data, e->source.n, s->environment[i]);
+    snprintf(e->key, sizeof e->key, "%016llx%016llx", (unsigned long long)h[0],
+             (unsigned long long)h[1]);
+}
+
+/* The kernel from a shared object that is whole. False: why, if not NULL, says why not. */
+static bool load(Shop *s, Item *e, const char *path, char why[WHY_ROOM]) {
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "k%s_kernel", e->key);
+    const FusedKernel *k = handle ? dlsym(handle, symbol) : NULL;
+    if (!k || k->signature_bytes != (int64_t)e->n || memcmp(k->signature, e->signature, e->n)) {
+        const char *words = handle ? "the kernel is not in it" : dlerror();
+        size_t n = strlen(path); /* which it begins with */
+        if (words && !strncmp(words, path, n) && words[n] == ':') words += n + 1;
+        if (why)
+            snprintf(why, WHY_ROOM, "what '%.100s' made cannot be loaded: %.200s", s->cc.command,
+                     words ? words + (*words == ' ') : "");
+        if (handle) dlclose(handle);
+        return false;
+    }
+    s->handle = xrealloc(s->handle, (s->n_handles + 1) * sizeof *s->handle);
+    s->handle[s->n_handles++] = handle;
+    struct stat st;
+    e->bytes = stat(path, &st) ? 0 : (uint64_t)st.st_size;
+    atomic_store_explicit(&e->kernel, k, memory_order_release);
+    return true;
+}
+static bool load_cached(Shop *s, Item *e) {
+    char path[PATH_ROOM];
+    cache_path(&s->cache, e->key, path);
+    return cache_verify(path) && load(s, e, path, NULL);
+}
+
+static void put_source(const Item *e, Bytes *out) {
+    bytes_printf(out, "\n#define FUSED(x) k%s_##x\n", e->key);
+    bytes_add(out, e->source.data, e->source.n);
+    bytes_puts(out, "#undef FUSED\n");
+}
+
+/* GT_SAVE_COMPILED_CODE: the head once, each kernel as a file that includes it. */
+static void save_code(Shop *s, const Item *e) {
+    const char *dir = getenv("GT_SAVE_COMPILED_CODE");
+    if (!dir || !*dir || s->has_told_save) return;
+    char path[PATH_ROOM];
+    Bytes text = {0};
+    bytes_puts(&text, "#include \"fused.h\"\n");
+    put_source(e, &text);
+    bool ok = cache_make_directories(dir, 0777);
+    snprintf(path, sizeof path, "%s/fused.h", dir);
+    if (ok && access(path, F_OK)) ok = cache_write(path, emit_head, strlen(emit_head));
+    if (ok) snprintf(path, sizeof path, "%s/%s.c", dir, e->key);
+    ok = ok && cache_write(path, text.data, text.n);
+    if (!ok)
+        log_line("COMPILE", "GT_SAVE_COMPILED_CODE: no more sources are saved: %.300s: %s", path,
+                 strerror(errno));
+    s->has_told_save = !ok;
+    bytes_fini(&text);
+}
+
+static void set_state(Shop *s, Item *e, ItemState state) {
+    pthread_mutex_lock(&s->lock);
+    e->state = state;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void set_failed(Shop *s, Item *e, const char *why) {
+    pthread_mutex_lock(&s->lock);
+    e->state = ITEM_FAILED;
+    e->why = xstrdup(why);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Of what may go wrong again and again the first is told; all are where somebody looks. */
+static void tell_once(bool *has_told, const char *what, const char *why) {
+    if (!*has_told || log_is(LOG_COMPILE))
+        log_line("COMPILE", "%s: %s%s", what, why,
+                 log_is(LOG_COMPILE) ? "" : " (told once: GT_DEBUG_COMPILE=1 tells all)");
+    *has_told = true;
+}
+static void tell_lost(Shop *s, const char *why) {
+    tell_once(&s->has_told_lost, "kernels cannot be kept, and what has none goes on without", why);
+}
+static void tell_failed(Shop *s, const char *why) {
+    tell_once(&s->has_told_failed, "a kernel cannot be compiled and is not fused", why);
+}
+
+/* Refused: by the compiler; no place: on the cache's disk; astray: see cc_compile. */
+typedef enum Made { MADE, REFUSED, NO_PLACE, ASTRAY } Made;
+
+/* The shared object of these sources, not sealed yet; else why says why not. */
+static Made make_object(Shop *s, const Bytes *text, bool is_urgent, char object[PATH_ROOM],
+                        char why[WHY_ROOM]) {
+    enum { TRIES = 2 }; /* the directory may go while the compiler runs */
+    for (int i = 0; i < TRIES && !s->ends; i++) {
+        if (!cache_open(&s->cache, why, WHY_ROOM)) break;
+        cache_temporary(&s->cache, ".so", object);
+        CcResult result = cc_compile(&s->cc, text, object, is_urgent, why, WHY_ROOM);
+        if (result == CC_MADE) return MADE;
+        unlink(object);
+        cc_forget(&s->cc);
+        if (result == CC_ASTRAY) return ASTRAY;
+        if (!cache_is_lost(&s->cache, why, WHY_ROOM)) return REFUSED;
+    }
+    return NO_PLACE;
+}
+
+/* Kernels that were loaded from a new object get their names in the cache. */
+static void keep(Shop *s, Item **e, int n, const char *object) {
+    char path[PATH_ROOM], why[WHY_ROOM];
+    snprintf(path, sizeof path, "%s", object);
+    bool ok = cache_seal(object);
+    for (int i = 0; i < n && ok; i++) {
+        cache_path(&s->cache, e[i]->key, path);
+        ok = e[i]->state != ITEM_COMPILED || cache_link(&s->cache, object, path);
+    }
+    int error = errno;
+    unlink(object);
+    cc_forget(&s->cc);
+    if (ok) cache_trim(&s->cache);
+    for (int i = 0; i < n && ok; i++) cache_want(&s->cache, e[i]->key, false);
+    if (ok || (error == ENOENT && cache_open(&s->cache, why, sizeof why))) return;
+    snprintf(why, sizeof why, "%.250s: %s", path, strerror(error));
+    tell_lost(s, why);
+}
+
+/* A compiler that hangs would do so for each kernel: it is not called again, and what waits for it
+ * has failed. What is on disk is still found there. */
+static void go_astray(Shop *s, const char *why) {
+    if (s->is_astray) return;
+    s->is_astray = true;
+    snprintf(s->why_astray, sizeof s->why_astray, "%s", why);
+    log_line("COMPILE", "no more kernels are compiled: %s", why);
+}
+static void fail_wanted(Shop *s) {
+    for (Item *e = s->open; e; e = e->next) {
+        if (e->state != ITEM_WANTED) continue;
+        e->state = ITEM_FAILED;
+        e->why = xstrdup(s->why_astray);
+    }
+}
+
+/* One compiler call for n items; when it fails, one for each of them. */
+static void compile_batch(Shop *s, Item **e, int n) {
+    if (n == 0 || s->ends) return;
+    char object[PATH_ROOM], why[WHY_ROOM] = "";
+    Bytes text = {0};
+    bytes_puts(&text, emit_head);
+    bool is_wanted = false;
+    for (int i = 0; i < n; i++) put_source(e[i], &text), is_wanted |= e[i]->is_wanted;
+    int64_t begin = now_ns();
+    pool_lend();
+    Made made = make_object(s, &text, is_wanted, object, why);
+    pool_return();
+    double ms = (double)(now_ns() - begin) * 1e-6;
+    bytes_fini(&text);
+    if (s->ends && made != MADE) return;
+    if (log_is(LOG_COMPILE) && made == MADE) log_line("COMPILE", "compiled %d in %.0f ms", n, ms);
+    pthread_mutex_lock(&s->lock);
+    s->compiler_calls++;
+    for (int i = 0; made == MADE && i < n; i++) e[i]->compile_ms = ms, e[i]->batch = n;
+    pthread_mutex_unlock(&s->lock);
+    if (made == NO_PLACE) tell_lost(s, why);
+    if (made == ASTRAY) go_astray(s, why);
+    for (int i = 0; i < n; i++) {
+        if (made == MADE && load(s, e[i], object, why)) {
+            set_state(s, e[i], ITEM_COMPILED);
+        } else if (made == REFUSED && n > 1 && !s->is_astray) {
+            compile_batch(s, &e[i], 1);
+        } else {
+            set_failed(s, e[i], s->is_astray ? s->why_astray : why);
+            if (made == NO_PLACE || s->is_astray) continue;
+            cache_want(&s->cache, e[i]->key, false);
+            tell_failed(s, why);
+        }
+    }
+    if (made == MADE) keep(s, e, n, object);
+}
+
+/* One process of the machine compiles at a time, and the others then find what it has made. */
+static void make_kernels(Shop *s, Item **e, int n) {
+    int lock = cache_lock(&s->cache, PATIENCE_MS, &s->ends), rest = 0;
+    for (int i = 0; i < n; i++) {
+        if (!load_cached(s, e[i])) {
+            e[rest++] = e[i];
+            if (log_is(LOG_COMPILE)) log_line("COMPILE", "compiling %s", e[i]->key);
+            continue;
+        }
+        set_state(s, e[i], ITEM_CACHED);
+    }
+    compile_batch(s, e, rest);
+    cache_unlock(lock);
+}
+
+/* What was asked for and not looked for on disk yet. */
+static void look_up(Shop *s, Item *e) {
+    bool is_there = false, is_wanted = false;
+    if (!s->is_ready) get_ready(s);
+    if (!s->is_off) {
+        set_key(s, e);
+        save_code(s, e);
+        is_there = load_cached(s, e);
+        is_wanted = !is_there && cache_is_wanted(&s->cache, e->key);
+        if (log_is(LOG_COMPILE) && is_there) log_line("COMPILE", "%s is in the cache", e->key);
+    }
+    if (s->is_off || (s->is_astray && !is_there)) {
+        set_failed(s, e, s->is_off ? s->why_off : s->why_astray);
+        return;
+    }
+    pthread_mutex_lock(&s->lock);
+    e->is_wanted = is_wanted;
+    e->state = is_there ? ITEM_CACHED : ITEM_WANTED;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- The thread: what is next (all under the lock) ---- */
+
+static uint64_t gain_of(const Item *e) {
+    uint64_t ns = atomic_load_explicit(&e->lost_ns, memory_order_relaxed);
+    return e->is_soon || e->is_wanted ? ns | UINT64_C(1) << 63 : ns;
+}
+static bool is_pending(const Shop *s, const Item *e) {
+    return e->state == ITEM_ASKED || e->state == ITEM_BUSY ||
+           (e->state == ITEM_WANTED && gain_of(e) >= s->worth_ns);
+}
+static int n_pending(const Shop *s) {
+    int n = 0;
+    for (const Item *e = s->open; e; e = e->next) n += is_pending(s, e);
+    return n;
+}
+static void drop_done(Shop *s) {
+    for (Item **at = &s->open; *at;) {
+        Item *e = *at;
+        if (e->state <= ITEM_BUSY)
+            at = &e->next;
+        else
+            *at = e->next;
+    }
+}
+/* The one with most to gain of those that are worth a compiler and are not busy. */
+static Item *best_wanted(const Shop *s) {
+    Item *best = NULL;
+    for (Item *e = s->open; e; e = e->next)
+        if (e->state == ITEM_WANTED && is_pending(s, e) && (!best || gain_of(e) > gain_of(best)))
+            best = e;
+    return best;
+}
+
+/* Kernels of the next call. Several in one take less time than one by one; but a program that is
+ * over soon should leave the best one behind for the next time. */
+static int batch_limit(const Shop *s) {
+    if (!s->worth_ns || s->compiler_calls > 5) return s->batch_max;
+    int n = 1 << s->compiler_calls;
+    return n < s->batch_max ? n : s->batch_max;
+}
+
+static void *thread_main(void *arg) {
+    Shop *s = arg;
+    pthread_mutex_lock(&s->lock);
+    while (!s->ends) {
+        Item *batch[BATCH_MAX], *asked = NULL;
+        for (Item *e = s->open; e; e = e->next)
+            if (e->state == ITEM_ASKED) asked = e; /* the oldest */
+        int n = 0;
+        size_t bytes = 0;
+        while (!asked && n < batch_limit(s) && bytes < BATCH_BYTES) {
+            Item *e = best_wanted(s);
+            if (!e) break;
+            e->state = ITEM_BUSY;
+            bytes += s->worth_ns ? e->source.n : 0;
+            batch[n++] = e;
+        }
+        if (asked) asked->state = ITEM_BUSY;
+        if (asked || n) {
+            pthread_mutex_unlock(&s->lock);
+            if (asked)
+                look_up(s, asked);
+            else
+                make_kernels(s, batch, n);
+            pthread_mutex_lock(&s->lock);
+            if (s->is_astray) fail_wanted(s);
+            drop_done(s);
+        }
+        if (!n_pending(s)) pthread_cond_broadcast(&s->idle);
+        if (!asked && !n && !s->ends) pthread_cond_wait(&s->wake, &s->lock);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* ---- Shops ---- */
+
+static pthread_mutex_t shops_lock = PTHREAD_MUTEX_INITIALIZER;
+static Shop *shops; /* of this process, few */
+
+static bool is_same(const Shop *a, const Shop *b) {
+    return !strcmp(a->cc.isa, b->cc.isa) && !strcmp(a->cc.command, b->cc.command) &&
+           !strcmp(a->cache.dir, b->cache.dir) && a->cache.bytes_max == b->cache.bytes_max &&
+           a->worth_ns == b->worth_ns && a->batch_max == b->batch_max;
+}
+
+static void shop_free(Shop *s) {
+    if (s->has_thread) {
+        pthread_mutex_lock(&s->lock);
+        s->ends = true;
+        pthread_cond_signal(&s->wake);
+        pthread_mutex_unlock(&s->lock);
+        cc_end(&s->cc);
+        pthread_join(s->thread, NULL);
+    }
+    for (const Item *e = s->open; e; e = e->next) /* what there was no time for */
+        if (is_pending(s, e) && e->key[0]) cache_want(&s->cache, e->key, true);
+    for (size_t i = 0; i < s->n_handles; i++) dlclose(s->handle[i]);
+    free(s->handle);
+    uint64_t key;
+    void *v;
+    for (size_t i = 0; map_next(&s->items, &i, &key, &v);) {
+        for (Item *e = v, *next; e; e = next) {
+            next = e->same_hash;
+            bytes_fini(&e->source);
+            free(e->why);
+            free(e);
+        }
+    }
+    map_fini(&s->items);
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->wake);
+    pthread_cond_destroy(&s->idle);
+    cc_fini(&s->cc);
+    free(s);
+}
+
+static Shop *shop_new(const JitConfig *config) {
+    Shop *s = xcalloc(1, sizeof *s);
+    s->refs = 1;
+    s->worth_ns = config->worth_ns;
+    s->batch_max = config->batch_max > 0 ? config->batch_max : 16;
+    if (s->batch_max > BATCH_MAX) s->batch_max = BATCH_MAX;
+    cc_init(&s->cc, config->compiler, config->isa);
+    cache_init(&s->cache, config->dir, config->bytes_max);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->wake, NULL);
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->idle, &clock);
+    pthread_condattr_destroy(&clock);
+    return s;
+}
+
+static Shop *shop_ref(const JitConfig *config) {
+    Shop *s = shop_new(config);
+    pthread_mutex_lock(&shops_lock);
+    Shop *other = shops;
+    while (other && !is_same(other, s)) other = other->next;
+    if (other) {
+        other->refs++;
+    } else {
+        s->next = shops;
+        shops = s;
+    }
+    pthread_mutex_unlock(&shops_lock);
+    if (other) shop_free(s);
+    return other ? other : s;
+}
+
+static void shop_unref(Shop *s) {
+    pthread_mutex_lock(&shops_lock);
+    bool is_last = --s->refs == 0;
+    Shop **at = &shops;
+    while (is_last && *at != s) at = &(*at)->next;
+    if (is_last) *at = s->next;
+    pthread_mutex_unlock(&shops_lock);
+    if (is_last) shop_free(s);
+}
+
+/* ---- Asking ---- */
+
+Jit *jit_new(const JitConfig *config) {
+    Jit *j = xcalloc(1, sizeof *j);
+    j->shop = shop_ref(config);
+    j->sights = config->sights > 0 ? config->sights : 1;
+    return j;
+}
+
+void jit_free(Jit **jp) {
+    Jit *j = *jp;
+    if (!j) return;
+    shop_unref(j->shop);
+    uint64_t key;
+    void *v;
+    for (size_t i = 0; map_next(&j->entries, &i, &key, &v);) {
+        for (JitEntry *e = v, *next; e; e = next) {
+            next = e->same_hash;
+            free(e);
+        }
+    }
+    map_fini(&j->entries);
+    free(j->numbered);
+    free(j);
+    *jp = NULL;
+}
+
+static JitEntry *find(const Jit *j, const void *signature, size_t n, uint64_t hash) {
+    JitEntry *e = map_get(&j->entries, hash);
+    while (e && (e->n != n || memcmp(e->signature, signature, n))) e = e->same_hash;
+    return e;
+}
+
+JitEntry *jit_entry(Jit *j, const void *signature, size_t n, uint64_t hash) {
+    JitEntry *e = find(j, signature, n, hash);
+    if (e || j->n_entries >= ENTRIES_MAX) return e;
+    e = xcalloc(1, sizeof *e + n);
+    e->n = n;
+    memcpy(e->signature, signature, n);
+    e->same_hash = map_get(&j->entries, hash);
+    map_put(&j->entries, hash, e);
+    if (!(j->n_entries & (j->n_entries + 1))) /* room for twice as many and one */
+        j->numbered = xrealloc(j->numbered, (2 * (size_t)j->n_entries + 1) * sizeof(JitEntry *));
+    j->numbered[j->n_entries] = e;
+    e->number = ++j->n_entries;
+    return e;
+}
+
+const FusedKernel *jit_kernel(JitEntry *e) {
+    if (!e->kernel && e->item)
+        e->kernel = atomic_load_explicit(&e->item->kernel, memory_order_acquire);
+    return e->kernel;
+}
+
+void jit_launched(Jit *j, JitEntry *e) { j->hits++, e->hits++; }
+
+Choice *jit_choice(JitEntry *e) { return &e->choice; }
+
+static void start_thread(Shop *s) {
+    if (s->has_thread) return;
+    sigset_t all, before; /* signals belong to the program's own threads */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    s->has_thread = pthread_create(&s->thread, NULL, thread_main, s) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* The item of e, made and asked for if nobody has yet. */
+static void ask(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, bool is_soon) {
+    Shop *s = j->shop;
+    pthread_mutex_lock(&s->lock);
+    start_thread(s);
+    Item *item = map_get(&s->items, hash);
+    while (item && (item->n != e->n || memcmp(item->signature, e->signature, e->n)))
+        item = item->same_hash;
+    e->is_ours |= !item;
+    if (!item && s->has_thread) {
+        item = xcalloc(1, sizeof *item + e->n);
+        item->n = e->n;
+        memcpy(item->signature, e->signature, e->n);
+        make(ctx, &item->source);
+        item->same_hash = map_get(&s->items, hash);
+        map_put(&s->items, hash, item);
+        item->next = s->open;
+        s->open = item;
+    }
+    if (item) item->is_soon |= is_soon;
+    e->item = item;
+    pthread_cond_signal(&s->wake);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, JitSight sight) {
+    enum { CUTS = 4 };
+    j->misses++;
+    bool is_soon = sight == SIGHT_SOON, is_hurried = is_soon && !e->is_soon;
+    e->is_soon |= is_soon;
+    if ((e->item && !is_hurried) || (sight == SIGHT_CUT && ++e->cuts % CUTS)) return;
+    if (++e->sights >= j->sights || is_soon) ask(j, e, hash, make, ctx, is_soon);
+}
+
+void jit_lost(Jit *j, JitEntry *e, int64_t ns) {
+    if (!e->item || ns <= 0) return;
+    Shop *s = j->shop;
+    uint64_t add = (uint64_t)ns;
+    uint64_t was = atomic_fetch_add_explicit(&e->item->lost_ns, add, memory_order_relaxed);
+    if (was >= s->worth_ns || was + add < s->worth_ns) return;
+    pthread_mutex_lock(&s->lock);
+    pthread_cond_signal(&s->wake);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool jit_is_off(const Jit *j) {
+    return atomic_load_explicit(&j->shop->is_off, memory_order_relaxed);
+}
+
+const char *jit_why_off(const Jit *j) {
+    return atomic_load(&j->shop->is_off) ? j->shop->why_off : NULL;
+}
+
+static const FusedKernel *get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
+                              void *ctx, bool is_soon) {
+    JitEntry *e = jit_entry(j, signature, n, hash);
+    const FusedKernel *k = e ? jit_kernel(e) : NULL;
+    if (k) jit_launched(j, e);
+    if (e && !k && make) jit_want(j, e, hash, make, ctx, is_soon ? SIGHT_SOON : SIGHT_WHOLE);
+    return k;
+}
+const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
+                           void *ctx) {
+    return get(j, signature, n, hash, make, ctx, false);
+}
+const FusedKernel *jit_get_soon(Jit *j, const void *signature, size_t n, uint64_t hash,
+                                JitMake make, void *ctx) {
+    return get(j, signature, n, hash, make, ctx, true);
+}
+
+const char *jit_source(Jit *j, const void *signature, size_t n, uint64_t hash) {
+    const JitEntry *e = find(j, signature, n, hash);
+    return e && e->item ? e->item->source.data : NULL;
+}
+
+int jit_pending(Jit *j) {
+    pthread_mutex_lock(&j->shop->lock);
+    int n = n_pending(j->shop);
+    pthread_mutex_unlock(&j->shop->lock);
+    return n;
+}
+
+bool jit_wait(Jit *j, int64_t timeout_ms) {
+    Shop *s = j->shop;
+    int64_t end = now_ns() + timeout_ms * 1000000;
+    struct timespec until = {.tv_sec = end / 1000000000, .tv_nsec = end % 1000000000};
+    pthread_mutex_lock(&s->lock);
+    while (n_pending(s) && pthread_cond_timedwait(&s->idle, &s->lock, &until) == 0) {}
+    bool ok = n_pending(s) == 0;
+    pthread_mutex_unlock(&s->lock);
+    return ok;
+}
+
+JitStats jit_stats(Jit *j) {
+    Shop *s = j->shop;
+    JitStats all = {.hits = j->hits, .misses = j->misses};
+    pthread_mutex_lock(&s->lock);
+    all.is_off = s->is_off;
+    all.compiler_calls = s->compiler_calls;
+    uint64_t key;
+    void *v;
+    for (size_t i = 0; map_next(&j->entries, &i, &key, &v);) {
+        for (const JitEntry *e = v; e; e = e->same_hash) {
+            const Item *item = e->is_ours ? e->item : NULL;
+            if (!item) continue;
+            all.compiled += item->state == ITEM_COMPILED;
+            all.cached += item->state == ITEM_CACHED;
+            all.failed += item->state == ITEM_FAILED;
+            all.pending += is_pending(s, item);
+            all.compile_ms += item->batch ? item->compile_ms / item->batch : 0;
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+    return all;
+}
+
+uint32_t jit_number(const JitEntry *e) { return e->number; }
+
+bool jit_about(Jit *j, uint32_t number, JitAbout *out) {
+    static const JitState states[] = {
+        [ITEM_ASKED] = JIT_ASKED,       [ITEM_WANTED] = JIT_ASKED,  [ITEM_BUSY] = JIT_ASKED,
+        [ITEM_COMPILED] = JIT_COMPILED, [ITEM_CACHED] = JIT_CACHED, [ITEM_FAILED] = JIT_FAILED};
+    if (number == 0 || number > j->n_entries) return false;
+    const JitEntry *e = j->numbered[number - 1];
+    const Item *item = e->item;
+    *out = (JitAbout){.state = JIT_SEEN, .hits = e->hits};
+    if (!item) return true;
+    pthread_mutex_lock(&j->shop->lock);
+    out->state = states[item->state];
+    out->source = item->source.data;
+    if (item->state > ITEM_BUSY) {
+        out->key = item->key;
+        out->bytes = item->bytes;
+        out->compile_ms = item->compile_ms;
+        out->batch = item->batch;
+        out->why = item->why;
+    }
+    pthread_mutex_unlock(&j->shop->lock);
+    return true;
+}

@@ -1,0 +1,268 @@
+/* jit_cache.c: see jit_cache.h. A sealed file ends in 24 bytes: "GTK1", 4 zeros, the length of what
+ * is before them and its hash, which linkers and loaders do not mind.
+ * SPDX-License-Identifier: MIT */
+#include "worker/jit/jit_cache.h"
+#include "runtime/base/err.h"
+#include "runtime/base/map.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How names begin of files that are no kernels yet, and how they end of those that are wanted. */
+static const char temporary[] = "tmp.", wanted[] = ".want";
+
+void cache_init(Cache *c, const char *dir, uint64_t bytes_max) {
+    *c = (Cache){.bytes_max = bytes_max ? bytes_max : UINT64_C(256) << 20};
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n = 0;
+    if (dir)
+        n = snprintf(c->dir, sizeof c->dir, "%s", dir);
+    else if (xdg && *xdg == '/')
+        n = snprintf(c->dir, sizeof c->dir, "%s/gt", xdg);
+    else if (home && *home == '/')
+        n = snprintf(c->dir, sizeof c->dir, "%s/.cache/gt", home);
+    if (n >= (int)sizeof c->dir) c->dir[0] = 0;
+}
+
+bool cache_make_directories(const char *dir, unsigned mode) {
+    char path[PATH_ROOM];
+    if (snprintf(path, sizeof path, "%s", dir) >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    for (char *p = path + 1;; p++) {
+        if (*p && *p != '/') continue;
+        char was = *p;
+        *p = 0;
+        struct stat st;
+        if (mkdir(path, mode) && errno != EEXIST) return false;
+        if (!stat(path, &st) && !S_ISDIR(st.st_mode)) {
+            errno = ENOTDIR;
+            return false;
+        }
+        *p = was;
+        if (!was) return true;
+    }
+}
+
+bool cache_open(Cache *c, char *why, size_t why_size) {
+    struct stat st;
+    if (!c->dir[0]) {
+        snprintf(why, why_size, "neither XDG_CACHE_HOME nor HOME says where the cache may be");
+    } else if (!cache_make_directories(c->dir, 0700) || stat(c->dir, &st) ||
+               access(c->dir, W_OK | X_OK)) {
+        snprintf(why, why_size, "%.150s: %s", c->dir, strerror(errno));
+    } else if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022) {
+        snprintf(why, why_size, "%.150s is not a directory that only its owner can write", c->dir);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+void cache_path(const Cache *c, const char *key, char path[PATH_ROOM]) {
+    snprintf(path, PATH_ROOM, "%s/%s.so", c->dir, key);
+}
+void cache_temporary(Cache *c, const char *suffix, char path[PATH_ROOM]) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    snprintf(path, PATH_ROOM, "%s/%s%ld.%p.%u.%lx%s", c->dir, temporary, (long)getpid(), (void *)c,
+             c->n_temporary++, (unsigned long)(t.tv_sec * 1000000 + t.tv_nsec / 1000), suffix);
+}
+
+/* To a file that is opened with these flags. */
+static bool put(const char *path, int how, const char *data, size_t n) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC | how, 0600);
+    if (fd < 0) return false;
+    size_t at = 0;
+    while (at < n) {
+        ssize_t k = write(fd, data + at, n - at);
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) break;
+        at += (size_t)k;
+    }
+    int error = errno;
+    bool ok = close(fd) == 0 && at == n;
+    if (at < n) errno = error;
+    return ok;
+}
+
+bool cache_write(const char *path, const char *data, size_t n) {
+    return put(path, O_CREAT | O_TRUNC, data, n);
+}
+
+static bool read_file(const char *path, Bytes *out) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    ssize_t k;
+    char buf[16384];
+    while ((k = read(fd, buf, sizeof buf)) > 0 || (k < 0 && errno == EINTR))
+        if (k > 0) bytes_add(out, buf, (size_t)k);
+    close(fd);
+    return k == 0;
+}
+
+typedef struct Seal {
+    char magic[8];
+    uint64_t bytes, hash;
+} Seal;
+static Seal seal_of(const char *data, size_t n) {
+    return (Seal){"GTK1", n, hash_bytes(data, n, 1)};
+}
+
+bool cache_seal(const char *path) {
+    Bytes b = {0};
+    bool ok = read_file(path, &b) && b.n > 0;
+    if (ok) {
+        Seal s = seal_of(b.data, b.n);
+        ok = put(path, O_APPEND, (const char *)&s, sizeof s);
+    }
+    bytes_fini(&b);
+    return ok;
+}
+
+bool cache_verify(const char *path) {
+    Bytes b = {0};
+    bool ok = read_file(path, &b) && b.n > sizeof(Seal);
+    if (ok) {
+        Seal s = seal_of(b.data, b.n - sizeof s);
+        ok = !memcmp(b.data + b.n - sizeof s, &s, sizeof s);
+        if (ok) utimensat(AT_FDCWD, path, NULL, 0);
+    }
+    bytes_fini(&b);
+    return ok;
+}
+
+bool cache_link(Cache *c, const char *from, const char *path) {
+    char name[PATH_ROOM];
+    cache_temporary(c, ".so", name);
+    if (link(from, name)) return false;
+    bool ok = rename(name, path) == 0;
+    unlink(name); /* there only if it failed */
+    return ok;
+}
+
+/* ---- What is wanted ---- */
+
+static void wanted_path(const Cache *c, const char *key, char path[PATH_ROOM]) {
+    snprintf(path, PATH_ROOM, "%s/%s%s", c->dir, key, wanted);
+}
+void cache_want(const Cache *c, const char *key, bool on) {
+    char path[PATH_ROOM];
+    wanted_path(c, key, path);
+    if (on)
+        cache_write(path, "", 0);
+    else
+        unlink(path);
+}
+bool cache_is_wanted(const Cache *c, const char *key) {
+    char path[PATH_ROOM];
+    wanted_path(c, key, path);
+    return access(path, F_OK) == 0;
+}
+
+/* ---- One process at a time ---- */
+
+int cache_lock(const Cache *c, int timeout_ms, const _Atomic bool *ends) {
+    enum { POLL_MS = 10 };
+    int fd = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int ms = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB); ms += POLL_MS) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || ms >= timeout_ms || *ends) {
+            close(fd);
+            return -1;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000}, NULL);
+    }
+    return fd;
+}
+
+void cache_unlock(int lock) {
+    if (lock >= 0) close(lock);
+}
+
+/* ---- Trimming ---- */
+
+typedef struct File {
+    char name[64];
+    int64_t used;
+    uint64_t bytes; /* its share of a file of several names */
+} File;
+
+static int by_age(const void *a, const void *b) {
+    int64_t x = ((const File *)a)->used, y = ((const File *)b)->used;
+    return (x > y) - (x < y);
+}
+
+void cache_trim(Cache *c) {
+    DIR *d = opendir(c->dir);
+    if (!d) return;
+    File *file = NULL;
+    size_t n = 0, cap = 0;
+    uint64_t bytes = 0;
+    char path[PATH_ROOM];
+    for (struct dirent *e; (e = readdir(d));) {
+        struct stat st;
+        if (e->d_name[0] == '.' || strlen(e->d_name) >= sizeof file->name) continue;
+        if (!strncmp(e->d_name, temporary, strlen(temporary))) continue;
+        snprintf(path, sizeof path, "%s/%.63s", c->dir, e->d_name);
+        if (stat(path, &st) || !S_ISREG(st.st_mode)) continue;
+        if (n == cap) file = xrealloc(file, (cap = cap ? 2 * cap : 64) * sizeof *file);
+        File *f = &file[n++];
+        snprintf(f->name, sizeof f->name, "%.63s", e->d_name);
+        f->used = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+        f->bytes = (uint64_t)st.st_size / (st.st_nlink ? st.st_nlink : 1);
+        bytes += f->bytes;
+    }
+    closedir(d);
+    if (bytes > c->bytes_max) {
+        qsort(file, n, sizeof *file, by_age);
+        for (size_t i = 0; i < n && bytes > c->bytes_max / 4 * 3; i++) {
+            snprintf(path, sizeof path, "%s/%s", c->dir, file[i].name);
+            if (unlink(path) == 0) bytes -= file[i].bytes;
+        }
+    }
+    free(file);
+}
+
+/* A file may be of a process on another machine, whose number says nothing here; but nobody works
+ * on one for so long. */
+static bool is_stale(const char *name, time_t age_s) {
+    enum { GONE_S = 60, STALE_S = 600, WANTED_S = 7 * 86400 };
+    const char *end = strstr(name, wanted);
+    if (end && !end[strlen(wanted)]) return age_s > WANTED_S;
+    if (strncmp(name, temporary, strlen(temporary))) return false;
+    long pid = strtol(name + strlen(temporary), NULL, 10);
+    bool is_gone = pid <= 0 || (kill((pid_t)pid, 0) && errno == ESRCH);
+    return age_s > (is_gone ? GONE_S : STALE_S);
+}
+
+void cache_sweep(const Cache *c) {
+    DIR *d = opendir(c->dir);
+    char path[PATH_ROOM];
+    for (struct dirent *e; d && (e = readdir(d));) {
+        struct stat st;
+        if (strlen(e->d_name) > 100 || !is_stale(e->d_name, INT32_MAX)) continue;
+        snprintf(path, sizeof path, "%s/%.100s", c->dir, e->d_name);
+        if (stat(path, &st) || !S_ISREG(st.st_mode)) continue;
+        if (is_stale(e->d_name, time(NULL) - st.st_mtime)) unlink(path);
+    }
+    if (d) closedir(d);
+}
+
+bool cache_is_lost(const Cache *c, char *why, size_t why_size) {
+    enum { ROOM = 65536 }; /* of some kernels */
+    struct statvfs fs;
+    int error = statvfs(c->dir, &fs) ? errno : 0;
+    if (!error && (uint64_t)fs.f_bavail * fs.f_frsize < ROOM) error = ENOSPC;
+    if (error) snprintf(why, why_size, "%.150s: %s", c->dir, strerror(error));
+    return error != 0;
+}

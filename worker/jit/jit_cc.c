@@ -1,0 +1,455 @@
+/* jit_cc.c: see jit_cc.h. SPDX-License-Identifier: MIT */
+#include "worker/jit/jit_cc.h"
+#include "runtime/base/env.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* So low that a step on all cores loses a tenth of its speed or less to a compiler beside it, not a
+ * half as with 0; and not so low that kernels never come while all cores are busy. Urgent: beside
+ * four other programs on two cores a kernel comes within 3 s or so, which it otherwise does not. */
+enum { ARGS_MAX = 160, NICE = 10, NICE_URGENT = 5, PATH_BYTES = 1024 };
+
+/* What a call may say, and (64 MiB) what any file of its may be long. */
+enum { SAID_MAX = 1 << 20, FILE_MAX = 64 << 20 };
+
+static const char *march(const char *isa) {
+    if (!strcmp(isa, "v4")) return "-march=x86-64-v4 -mprefer-vector-width=512";
+    if (!strcmp(isa, "v3")) return "-march=x86-64-v3";
+#ifdef __x86_64__
+    return "-march=x86-64";
+#else
+    return "";
+#endif
+}
+/* The floats' flags are those of the kernels built with the program (Makefile). Half GCC's time of
+ * -O3 there, for kernels as fast: loops are vectorised and functions inlined, as there; without
+ * -ftree-pre and -fgcse loops that follow one another, in pieces, take twice their time. Clang has
+ * other names for all this, and no use for most of them. */
+#define FLAGS_OF_ALL "-w -shared -fPIC -ffp-contract=off -fno-math-errno -fno-trapping-math"
+static const char *flags(const Cc *c) {
+    return c->is_clang
+               ? "-std=c11 -O2 " FLAGS_OF_ALL
+               : "-std=c11 -O1 -ftree-loop-vectorize -fvect-cost-model=dynamic -finline-functions "
+                 "-finline-small-functions -ftree-pre -fgcse -fschedule-insns2 " FLAGS_OF_ALL;
+}
+
+/* ---- What is left if the process ends now ---- */
+
+/* What cc_abandon finds, with nothing but loads. */
+enum { TRACES = 4 };
+struct CcTrace {
+    _Atomic bool is_taken, has_object;
+    _Atomic pid_t child;
+    char object[PATH_BYTES];
+    char room[PATH_BYTES]; /* see room_make; of the call that runs, while child is set */
+};
+static struct CcTrace traces[TRACES];
+
+static struct CcTrace *trace_new(void) {
+    for (int i = 0; i < TRACES; i++)
+        if (!atomic_exchange(&traces[i].is_taken, true)) return &traces[i];
+    return NULL;
+}
+
+void cc_abandon(void) {
+    for (int i = 0; i < TRACES; i++) {
+        pid_t child = atomic_load(&traces[i].child);
+        if (child) kill(-child, SIGTERM);
+        if (atomic_load(&traces[i].has_object)) unlink(traces[i].object);
+        /* A compiler that was asked to end removes its files; then the room is empty. */
+        for (int n = child ? 100 : 0; n && rmdir(traces[i].room) && errno != ENOENT; n--)
+            nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+}
+
+void cc_forget(Cc *c) {
+    if (c->trace) atomic_store(&c->trace->has_object, false);
+}
+
+/* ---- Which it is ---- */
+
+void cc_init(Cc *c, const char *command, const char *isa) {
+    *c = (Cc){.child = 0};
+    if (!command) command = getenv("GT_CC");
+    if (!command || !*command) command = "cc";
+    c->is_long = strlen(command) >= sizeof c->command;
+    snprintf(c->command, sizeof c->command, "%s", command);
+    snprintf(c->isa, sizeof c->isa, "%s", isa);
+    c->limit_ms = env_int("GT_CC_SECONDS") * 1000;
+    c->cpu_s = c->limit_ms / 3000 ? c->limit_ms / 3000 : 1;
+    pthread_mutex_init(&c->lock, NULL);
+    c->trace = trace_new();
+}
+void cc_fini(Cc *c) {
+    pthread_mutex_destroy(&c->lock);
+    if (c->trace) atomic_store(&c->trace->is_taken, false);
+}
+
+/* text's words behind args[n]; text is cut up. What stands between quotes, single or double, is one
+ * word or part of one. -1: a quote is not closed, or there are too many words. */
+static int add_words(char **args, int n, char *text) {
+    char *to = text;
+    for (const char *s = text + strspn(text, " "); *s; s += strspn(s, " ")) {
+        if (n == ARGS_MAX - 8) return -1;
+        args[n++] = to;
+        for (char quote = 0; *s && (quote || *s != ' '); s++) {
+            if (quote ? *s == quote : *s == '\'' || *s == '"')
+                quote = quote ? 0 : *s;
+            else
+                *to++ = *s;
+            if (quote && !s[1]) return -1;
+        }
+        s += *s != 0; /* before `to` is written over it */
+        *to++ = 0;
+    }
+    return n;
+}
+
+/* The program that `word` calls: its file, as a shell finds it. */
+static bool find_program(const char *word, char file[PATH_BYTES], struct stat *st) {
+    if (strchr(word, '/')) {
+        snprintf(file, PATH_BYTES, "%s", word);
+        if (stat(word, st) || access(word, X_OK)) return false;
+        errno = EISDIR; /* if it is none of those */
+        return S_ISREG(st->st_mode);
+    }
+    const char *path = getenv("PATH");
+    for (const char *dir = path ? path : "/bin:/usr/bin"; dir;) {
+        const char *end = strchr(dir, ':');
+        int n = end ? (int)(end - dir) : (int)strlen(dir);
+        int size = snprintf(file, PATH_BYTES, "%.*s/%s", n, n ? dir : ".", word);
+        if (size < PATH_BYTES && !access(file, X_OK) && !stat(file, st) && S_ISREG(st->st_mode))
+            return true;
+        dir = end ? end + 1 : NULL;
+    }
+    errno = ENOENT;
+    return false;
+}
+
+/* By its name, or by that of what a link to it, such as cc, leads to. */
+static bool is_clang(const char *file) {
+    char *path = realpath(file, NULL);
+    const char *name = path ? strrchr(path, '/') : NULL;
+    bool is = name && strstr(name, "clang");
+    free(path);
+    return is;
+}
+
+bool cc_identify(Cc *c, Bytes *out) {
+    char words[sizeof c->command], *args[ARGS_MAX], file[PATH_BYTES];
+    Bytes programs = {0};
+    memcpy(words, c->command, sizeof words);
+    int n = add_words(args, 0, words);
+    if (n < 0 || c->is_long) {
+        errno = c->is_long ? E2BIG : EINVAL;
+        return false;
+    }
+    bool is_there = false;
+    int error = ENOENT;
+    for (int i = 0; i < n && (i == 0 || is_there); i++) { /* "ccache gcc" is two programs */
+        struct stat st;
+        bool is_one = find_program(args[i], file, &st);
+        if (i == 0) is_there = is_one, error = errno;
+        if (!is_one) continue;
+        c->is_clang |= is_clang(file);
+        bytes_printf(&programs, "%llu %lld %lld.%09ld|", (unsigned long long)st.st_ino,
+                     (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+    }
+    bytes_printf(out, "%s|%s|%s|", c->command, flags(c), march(c->isa));
+    bytes_add(out, programs.data, programs.n);
+    bytes_fini(&programs);
+    errno = error;
+    return is_there;
+}
+
+/* ---- Running it ---- */
+
+/* The first line that says what is wrong, else the first that says anything, as it stands; NULL:
+ * there is none. */
+static const char *telling_line(char *said) {
+    const char *first = NULL;
+    char *rest = NULL;
+    for (char *line = strtok_r(said, "\r\n", &rest); line; line = strtok_r(NULL, "\r\n", &rest)) {
+        if (strstr(line, "error") || strstr(line, "failed")) return line;
+        if (!first && line[strspn(line, " \t")]) first = line;
+    }
+    return first;
+}
+
+/* Appends s to text so that it cannot steer a terminal: control characters, UTF-8's too, and bytes
+ * that are no UTF-8 as \xNN. */
+static void add_visible(char *text, size_t size, const char *s) {
+    size_t n = strlen(text);
+    for (int left = 0; *s && n + 5 < size; s++) {
+        unsigned char c = (unsigned char)*s;
+        bool is_next = (c & 0xc0) == 0x80;
+        bool is_control = c < 0x20 || c == 0x7f || (is_next && !left) ||
+                          (c == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xa0);
+        left = is_control || c < 0x80 ? 0 : is_next ? left - 1 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+        n += (size_t)snprintf(text + n, size - n, is_control ? "\\x%02x" : "%c", c);
+    }
+}
+
+/* A file in memory, or -1. */
+static int memory_file(const char *data, size_t n) {
+    int fd = memfd_create("gt-kernel", MFD_CLOEXEC);
+    while (fd >= 0 && n > 0) {
+        ssize_t k = write(fd, data, n);
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) {
+            close(fd);
+            return -1;
+        }
+        data += k, n -= (size_t)k;
+    }
+    if (fd >= 0) lseek(fd, 0, SEEK_SET);
+    return fd;
+}
+
+static void limit(pid_t pid, int resource, rlim_t soft, rlim_t hard) {
+    struct rlimit was;
+    if (prlimit(pid, resource, NULL, &was)) return;
+    if (soft < was.rlim_cur) was.rlim_cur = soft;
+    if (hard < was.rlim_max) was.rlim_max = hard;
+    prlimit(pid, resource, &was, NULL);
+}
+
+/* The compiler proper, which pid starts, inherits it. */
+static void hold_back(const Cc *c, pid_t pid, int nice) {
+    rlim_t cpu_s = (rlim_t)c->cpu_s;
+    setpriority(PRIO_PGRP, (id_t)pid, getpriority(PRIO_PROCESS, 0) + nice);
+    limit(pid, RLIMIT_CPU, cpu_s, cpu_s + 1);
+    limit(pid, RLIMIT_FSIZE, FILE_MAX, FILE_MAX);
+}
+
+/* A directory for the temporary files of one call: a compiler that is ended at a bad moment leaves
+ * some behind, and nobody else would know whose they are. Empty: it cannot be made, and then they
+ * are where they always are. */
+static void room_make(char *room, size_t size) {
+    const char *tmp = getenv("TMPDIR");
+    int n = snprintf(room, size, "%s/gt-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (n >= (int)size || !mkdtemp(room)) *room = 0;
+}
+static void room_remove(const char *room) {
+    DIR *d = *room ? opendir(room) : NULL;
+    if (!d) return;
+    for (const struct dirent *e; (e = readdir(d));)
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+    rmdir(room);
+}
+/* Ours, with that TMPDIR; owned, its strings are not. */
+static char **environment(char *tmpdir) {
+    size_t n = 0, k = 0;
+    while (environ[n]) n++;
+    char **all = xmalloc((n + 2) * sizeof *all);
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(environ[i], "TMPDIR=", 7)) all[k++] = environ[i];
+    all[k++] = tmpdir;
+    all[k] = NULL;
+    return all;
+}
+
+/* Starts args with that input and output, and room for its files. An errno, or 0. */
+static int start(Cc *c, char **args, int input, int output, const char *room, int nice) {
+    char tmpdir[PATH_BYTES + 8];
+    snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s", room);
+    char **variables = *room ? environment(tmpdir) : NULL;
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, input, 0);
+    posix_spawn_file_actions_adddup2(&files, output, 1);
+    posix_spawn_file_actions_adddup2(&files, output, 2);
+    posix_spawnattr_init(&how);
+    sigset_t none, usual;
+    sigemptyset(&none);
+    sigemptyset(&usual);
+    sigaddset(&usual, SIGINT);
+    sigaddset(&usual, SIGTERM);
+    sigaddset(&usual, SIGHUP);
+    sigaddset(&usual, SIGPIPE);
+    sigaddset(&usual, SIGCHLD);
+    posix_spawnattr_setsigmask(&how, &none);
+    posix_spawnattr_setsigdefault(&how, &usual);
+    posix_spawnattr_setpgroup(&how, 0); /* a Ctrl-C at the terminal is not for it */
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                       POSIX_SPAWN_SETPGROUP);
+    pthread_mutex_lock(&c->lock); /* so that cc_end finds the child */
+    pid_t pid = 0;
+    int error = c->has_ended ? ECANCELED
+                             : posix_spawnp(&pid, args[0], &files, &how, args,
+                                            variables ? variables : environ);
+    c->child = error ? 0 : pid;
+    if (c->trace) snprintf(c->trace->room, sizeof c->trace->room, "%s", room);
+    if (c->trace) atomic_store(&c->trace->child, c->child);
+    if (!error) hold_back(c, pid, nice);
+    pthread_mutex_unlock(&c->lock);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&how);
+    free(variables);
+    return error;
+}
+
+static int64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* How a call ended: status -1: nobody knows. */
+typedef struct End {
+    int status, error; /* error: an errno, it never began */
+    int64_t cpu_ms;    /* of it and those that it waited for */
+    bool is_late;      /* it was still there after limit_ms */
+    bool is_loud;      /* it said more than SAID_MAX */
+} End;
+
+static void end_child(Cc *c, int number) {
+    pthread_mutex_lock(&c->lock);
+    if (c->child) kill(-c->child, number);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static bool is_over_limit(const Cc *c, int64_t ms, int output, End *end) {
+    struct stat said;
+    end->is_late = ms > c->limit_ms;
+    end->is_loud = fstat(output, &said) == 0 && said.st_size > SAID_MAX;
+    return end->is_late || end->is_loud;
+}
+
+/* Until the child has ended; if that takes too long or it says too much it is ended, asked first (a
+ * compiler then removes its temporary files). What even SIGKILL does not end at once, because the
+ * system does not answer it, is left behind. */
+static void await_child(Cc *c, int output, End *end) {
+    enum { ASKED_MS = 500, KILLED_MS = 2000, PAUSE_MAX_MS = 20 };
+    int64_t begin = now_ms(), asked = 0, killed = 0;
+    struct rusage used = {0};
+    for (;;) {
+        siginfo_t info = {0};
+        int error = waitid(P_PID, (id_t)c->child, &info, WEXITED | WNOWAIT | WNOHANG);
+        int64_t now = now_ms(), pause_ms = 1 + (now - begin) / 16;
+        if (info.si_pid || (error && errno != EINTR)) break;
+        bool is_over = asked || c->has_ended || is_over_limit(c, now - begin, output, end);
+        if (is_over && !asked) {
+            asked = now;
+            end_child(c, SIGTERM);
+        } else if (is_over && !killed && now - asked > ASKED_MS) {
+            killed = now;
+            end_child(c, SIGKILL);
+        } else if (killed && now - killed > KILLED_MS) {
+            break;
+        }
+        if (pause_ms > PAUSE_MAX_MS) pause_ms = PAUSE_MAX_MS;
+        nanosleep(&(struct timespec){.tv_nsec = pause_ms * 1000000}, NULL);
+    }
+    pthread_mutex_lock(&c->lock);
+    if (wait4(c->child, &end->status, WNOHANG, &used) != c->child) end->status = -1;
+    c->child = 0; /* from here on the number may be another's */
+    if (c->trace) atomic_store(&c->trace->child, 0);
+    pthread_mutex_unlock(&c->lock);
+    end->cpu_ms = (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * INT64_C(1000) +
+                  (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000;
+    struct stat said;
+    end->is_loud = fstat(output, &said) == 0 && said.st_size > SAID_MAX;
+}
+
+/* Why there is no object. */
+static CcResult judge(const Cc *c, const End *end, int output, const char *object, char *why,
+                      size_t size) {
+    enum { TICK_MS = 200 }; /* to within which the system counts, and more */
+    char said[4096];
+    int status = end->status;
+    ssize_t n = output < 0 ? 0 : pread(output, said, sizeof said - 1, 0);
+    said[n > 0 ? n : 0] = 0;
+    const char *line = telling_line(said);
+    struct stat st;
+    bool says_why = line && !strstr(line, "signal"); /* "cc: ... signal terminated program cc1" */
+    bool is_spent = status && !says_why &&
+                    (end->cpu_ms + TICK_MS >= c->cpu_s * 1000 ||
+                     (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU));
+    if (end->error) {
+        snprintf(why, size, "cannot run '%s': %s", c->command, strerror(end->error));
+    } else if (end->is_loud) {
+        snprintf(why, size, "'%s' said more than %d KiB", c->command, SAID_MAX >> 10);
+        return CC_ASTRAY;
+    } else if (end->is_late) {
+        snprintf(why, size, "'%s' had not ended after %lld s", c->command,
+                 (long long)c->limit_ms / 1000);
+        return CC_ASTRAY;
+    } else if (is_spent) {
+        snprintf(why, size, "'%s' had not ended after %lld s of CPU time", c->command,
+                 (long long)c->cpu_s);
+        return CC_ASTRAY;
+    } else if (status != -1 && WIFSIGNALED(status)) {
+        snprintf(why, size, "'%s' was ended by signal %d (%s)", c->command, WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    } else if (status && line) {
+        why[0] = 0;
+        add_visible(why, size < 240 ? size : 240, line);
+    } else if (status) {
+        snprintf(why, size, "'%s' failed, exit status %d, and did not say why", c->command,
+                 status == -1 ? -1 : WEXITSTATUS(status));
+    } else if (stat(object, &st) || st.st_size == 0) {
+        snprintf(why, size, "'%s' made nothing, though it did not fail%s", c->command,
+                 line ? ": " : "");
+        add_visible(why, size, line ? line : "");
+    } else {
+        return CC_MADE;
+    }
+    return CC_REFUSED;
+}
+
+CcResult cc_compile(Cc *c, const Bytes *source, const char *object, bool is_urgent, char *why,
+                    size_t why_size) {
+    char *args[ARGS_MAX], command[sizeof c->command], rest[512];
+    memcpy(command, c->command, sizeof command);
+    snprintf(rest, sizeof rest, "%s %s", flags(c), march(c->isa));
+    int n = add_words(args, 0, command);
+    n = add_words(args, n < 0 ? 0 : n, rest); /* cc_identify has refused such a command */
+    args[n++] = (char *)"-o";
+    args[n++] = (char *)object;
+    args[n++] = (char *)"-x";
+    args[n++] = (char *)"c";
+    args[n++] = (char *)"-"; /* its input */
+    args[n++] = (char *)"-lm";
+    args[n] = NULL;
+    if (c->trace) {
+        snprintf(c->trace->object, sizeof c->trace->object, "%s", object);
+        atomic_store(&c->trace->has_object, true);
+    }
+    int input = memory_file(source->data, source->n), output = memory_file(NULL, 0);
+    int nice = is_urgent ? NICE_URGENT : NICE;
+    End end = {0};
+    char room[PATH_BYTES];
+    room_make(room, sizeof room);
+    end.error = input < 0 || output < 0 ? errno : start(c, args, input, output, room, nice);
+    if (!end.error) await_child(c, output, &end);
+    room_remove(room);
+    CcResult result = judge(c, &end, output, object, why, why_size);
+    if (input >= 0) close(input);
+    if (output >= 0) close(output);
+    return result;
+}
+
+void cc_end(Cc *c) {
+    pthread_mutex_lock(&c->lock);
+    c->has_ended = true; /* who waits for the child does the rest */
+    if (c->child) kill(-c->child, SIGTERM);
+    pthread_mutex_unlock(&c->lock);
+}

@@ -1,0 +1,79 @@
+/* emit.c: see emit.h. The scanner knows C only as far as identifiers go: they are replaced whole,
+ * and everything else is copied. SPDX-License-Identifier: MIT */
+#include "worker/kernel/emit.h"
+#include <ctype.h>
+#include <string.h>
+
+static const char *const ctype[DT_COUNT] = {
+#define DTYPE(id, text, name, ctype_, size_bytes, category) [DT_##id] = #ctype_,
+#include "runtime/inst/dtypes.def"
+};
+
+const char *emit_ctype(DType d) { return ctype[d]; }
+
+static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+void emit_expr(Bytes *out, const char *expr, DType functions, DType element,
+               const char *const operand[3]) {
+    for (const char *p = expr; *p;) {
+        size_t n = 0;
+        while (is_word(p[n])) n++;
+        if (n == 0) {
+            bytes_putc(out, *p++);
+        } else if (n > 2 && p[0] == 'F' && p[1] == '_') {
+            bytes_printf(out, "%s_", dtype_info[functions].text);
+            for (size_t i = 2; i < n; i++) bytes_putc(out, (char)tolower((unsigned char)p[i]));
+        } else if (n == 1 && *p == 'T') {
+            bytes_puts(out, ctype[element]);
+        } else if (n == 1 && *p >= 'a' && *p <= 'c') {
+            bytes_puts(out, operand[*p - 'a']);
+        } else {
+            bytes_add(out, p, n);
+        }
+        p += n;
+    }
+}
+
+DType emit_accumulator(Op op, DType d) {
+    switch (op_info[op].out) {
+    case OUT_boolean: return DT_BOOL;
+    case OUT_wide: return dtype_is_float(d) ? d : DT_I64;
+    case OUT_same: break;
+    }
+    return d;
+}
+
+static const char *const abc[3] = {"a", "b", "c"};
+
+void emit_map(Bytes *out, Op op, DType d) {
+    const OpInfo *o = &op_info[op];
+    DType result = o->out == OUT_boolean ? DT_BOOL : d;
+    bytes_printf(out, "MAP%d(%s_%s, %s, %s, ", o->arity, o->name, dtype_info[d].text, ctype[d],
+                 ctype[result]);
+    emit_expr(out, o->expr, d, d, abc);
+    bytes_puts(out, ")\n");
+}
+
+void emit_reduce(Bytes *out, Op op, DType d) {
+    const OpInfo *o = &op_info[op];
+    DType acc = emit_accumulator(op, d);
+    const char *how = dtype_info[d].size_bytes > 1 ? ""
+                      : op == OP_SUM               ? "_SUM_BYTES"
+                      : op == OP_PROD              ? "_PROD_BYTES"
+                                                   : "";
+    bytes_printf(out, "REDUCE%s(%s_%s, %s, %s, ", how, o->name, dtype_info[d].text, ctype[d],
+                 ctype[acc]);
+    emit_expr(out, o->init, acc, d, abc);
+    bytes_puts(out, ", ");
+    emit_expr(out, o->expr, acc, d, abc);
+    if (*how && op == OP_PROD)
+        bytes_puts(out,
+                   d == DT_I8 ? ", int16_t, int32_t, int64_t" : ", uint16_t, uint32_t, uint64_t");
+    bytes_puts(out, ")\n");
+}
+
+void emit_cast(Bytes *out, DType from, DType to) {
+    const char *f = dtype_info[from].text, *t = dtype_info[to].text;
+    bytes_printf(out, "MAP1(cast_%s_%s, %s, %s, %s_to_%s(a))\n", f, t, ctype[from], ctype[to], f,
+                 t);
+}

@@ -1,0 +1,138 @@
+/* kernel_loops.h: the loops that the generated lines MAP1..3(...) and REDUCE(...) stand for;
+ * included by build/gen/kernels.c only. Written for gcc's vectoriser: `ivdep` says that `out` may
+ * be an operand itself, but never a shifted one; `unroll 1` keeps the 16 lanes a loop, which then
+ * becomes one vector operation.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_KERNEL_KERNEL_LOOPS_H
+#define GT_WORKER_KERNEL_KERNEL_LOOPS_H
+#include "worker/kernel/kernels.h" /* before REDUCE is a macro */
+#include "worker/kernel/kernel_reduce.h"
+#include "worker/kernel/prologue.h"
+
+#define PASTE_(a, b) a##b
+#define PASTE(a, b)  PASTE_(a, b)
+#define TEXT_(a)     #a
+#define TEXT(a)      TEXT_(a)
+#define KERNELS_NAME PASTE(kernels_, ISA)
+#define KERNELS_ISA  TEXT(ISA)
+
+#define EACH _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)
+
+#define MAP1(NAME, A, R, EXPR)                                                                     \
+    static void NAME(int64_t n, void *out_, const void *const *in, unsigned scalars) {             \
+        R *out = out_;                                                                             \
+        const A *x = in[0];                                                                        \
+        if (scalars) {                                                                             \
+            const A a = *x;                                                                        \
+            const R r = (R)(EXPR);                                                                 \
+            EACH out[i] = r;                                                                       \
+        } else {                                                                                   \
+            EACH {                                                                                 \
+                const A a = x[i];                                                                  \
+                out[i] = (R)(EXPR);                                                                \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+/* One loop with operands at x[I], y[J]. */
+#define LOOP2(A, R, I, J, EXPR)                                                                    \
+    EACH {                                                                                         \
+        const A a = x[I], b = y[J];                                                                \
+        out[i] = (R)(EXPR);                                                                        \
+    }
+#define MAP2(NAME, A, R, EXPR)                                                                     \
+    static void NAME(int64_t n, void *out_, const void *const *in, unsigned scalars) {             \
+        R *out = out_;                                                                             \
+        const A *x = in[0], *y = in[1];                                                            \
+        switch (scalars) {                                                                         \
+        case 0: LOOP2(A, R, i, i, EXPR) break;                                                     \
+        case 1: {                                                                                  \
+            const A a = *x;                                                                        \
+            EACH {                                                                                 \
+                const A b = y[i];                                                                  \
+                out[i] = (R)(EXPR);                                                                \
+            }                                                                                      \
+            break;                                                                                 \
+        }                                                                                          \
+        case 2: {                                                                                  \
+            const A b = *y;                                                                        \
+            EACH {                                                                                 \
+                const A a = x[i];                                                                  \
+                out[i] = (R)(EXPR);                                                                \
+            }                                                                                      \
+            break;                                                                                 \
+        }                                                                                          \
+        default: {                                                                                 \
+            const A a = *x, b = *y;                                                                \
+            const R r = (R)(EXPR);                                                                 \
+            EACH out[i] = r;                                                                       \
+        }                                                                                          \
+        }                                                                                          \
+    }
+
+/* The first operand is bool. */
+#define LOOP3(A, J, K, EXPR)                                                                       \
+    EACH {                                                                                         \
+        const uint8_t a = x[i];                                                                    \
+        const A b = J, c = K;                                                                      \
+        out[i] = EXPR;                                                                             \
+    }
+#define MAP3(NAME, A, R, EXPR)                                                                     \
+    static void NAME(int64_t n, void *out_, const void *const *in, unsigned scalars) {             \
+        R *out = out_;                                                                             \
+        const uint8_t *x = in[0];                                                                  \
+        const A *y = in[1], *z = in[2], b0 = *y, c0 = *z;                                          \
+        switch (scalars) {                                                                         \
+        case 0: LOOP3(A, y[i], z[i], EXPR) break;                                                  \
+        case 2: LOOP3(A, b0, z[i], EXPR) break;                                                    \
+        case 4: LOOP3(A, y[i], c0, EXPR) break;                                                    \
+        case 6: LOOP3(A, b0, c0, EXPR) break;                                                      \
+        default: {                                                                                 \
+            const uint8_t a = *x;                                                                  \
+            const int64_t j = !(scalars & 2), k = !(scalars & 4);                                  \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const A b = y[i * j], c = z[i * k];                                                \
+                out[i] = EXPR;                                                                     \
+            }                                                                                      \
+        }                                                                                          \
+        }                                                                                          \
+    }
+
+enum { COLUMNS = 256 };
+_Static_assert((int)LANES == (int)REDUCE_LANES, "one order of reductions");
+/* NAME: see ReduceFn. NAME_columns: up to COLUMNS results side by side, elements `stride` apart. */
+#define REDUCE_REST(NAME, A, R, INIT)                                                              \
+    static void NAME##_columns(int64_t n, int64_t columns, const A *x, int64_t stride, R *out) {   \
+        R lane[LANES][COLUMNS];                                                                    \
+        int used = n < LANES ? (int)n : LANES;                                                     \
+        for (int l = 0; l < used; l++)                                                             \
+            for (int64_t c = 0; c < columns; c++) lane[l][c] = NAME##_op(INIT, x[l * stride + c]); \
+        for (int64_t i = LANES; i < n; i++) {                                                      \
+            const A *row = x + i * stride;                                                         \
+            R *acc = lane[i % LANES];                                                              \
+            for (int64_t c = 0; c < columns; c++) acc[c] = NAME##_op(acc[c], row[c]);              \
+        }                                                                                          \
+        for (int w = LANES / 2; w; w /= 2)                                                         \
+            for (int l = 0; l < w && l + w < used; l++)                                            \
+                for (int64_t c = 0; c < columns; c++)                                              \
+                    lane[l][c] = NAME##_both(lane[l][c], lane[l + w][c]);                          \
+        for (int64_t c = 0; c < columns; c++) out[c] = used ? lane[0][c] : (R)(INIT);              \
+    }                                                                                              \
+    static void NAME(int64_t n, int64_t rows, const void *x_, int64_t stride, int64_t row_stride,  \
+                     void *out_) {                                                                 \
+        const A *x = x_;                                                                           \
+        R *out = out_;                                                                             \
+        if (stride == 1 || n <= 1) {                                                               \
+            for (int64_t r = 0; r < rows; r++) out[r] = NAME##_row(n, x + r * row_stride);         \
+        } else {                                                                                   \
+            for (int64_t c = 0; c < rows; c += COLUMNS)                                            \
+                NAME##_columns(n, rows - c < COLUMNS ? rows - c : COLUMNS, x + c, stride,          \
+                               out + c);                                                           \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME##_merge(int64_t n, void *a_, const void *b_) {                                \
+        R *a = a_;                                                                                 \
+        const R *b = b_;                                                                           \
+        EACH a[i] = NAME##_both(a[i], b[i]);                                                       \
+    }
+#endif

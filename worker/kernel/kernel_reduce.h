@@ -1,0 +1,75 @@
+/* kernel_reduce.h: one block of a reduction whose elements lie side by side, in the order that
+ * every engine and every kernel keeps (DESIGN 6): 16 lanes by index mod 16, then a binary tree over
+ * the lanes. Kernels built with the program (kernel_loops.h) and kernels compiled at run time
+ * (kernel_fused.h) both include this file; each defines REDUCE_REST, which ends a reduction.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_KERNEL_KERNEL_REDUCE_H
+#define GT_WORKER_KERNEL_KERNEL_REDUCE_H
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LANES = 16 };
+#define LANE _Pragma("GCC unroll 1") for (int l = 0; l < LANES; l++)
+/* A level of the tree, of a width that compilers see: half of it is vector code then. */
+#define FOLD_LANES(NAME, w)                                                                        \
+    for (int l = 0; l < w; l++) lane[l] = NAME##_both(lane[l], lane[l + w]);
+
+/* NAME_row: n elements side by side, at most a block. NAME_op: an accumulator and an element,
+ * NAME_both: two accumulators. Lanes that got nothing hold INIT, which changes nothing: no
+ * accumulator is -0. */
+#define REDUCE(NAME, A, R, INIT, EXPR)                                                             \
+    REDUCE_OPS(NAME, A, R, EXPR)                                                                   \
+    REDUCE_ROW(NAME, A, R, INIT)                                                                   \
+    REDUCE_REST(NAME, A, R, INIT)
+#define REDUCE_OPS(NAME, A, R, EXPR)                                                               \
+    static inline R NAME##_op(R a, A b) { return (R)(EXPR); }                                      \
+    static inline R NAME##_both(R a, R b) { return (R)(EXPR); }
+#define REDUCE_ROW(NAME, A, R, INIT)                                                               \
+    static inline R NAME##_row(int64_t n, const A *x) {                                            \
+        R lane[LANES];                                                                             \
+        LANE lane[l] = INIT;                                                                       \
+        int64_t i = 0;                                                                             \
+        for (; i + LANES <= n; i += LANES) LANE lane[l] = NAME##_op(lane[l], x[i + l]);            \
+        if (i < n) {                                                                               \
+            A tail[LANES];                                                                         \
+            LANE tail[l] = (A)(INIT);                                                              \
+            __builtin_memcpy(tail, x + i, (size_t)(n - i) * sizeof(A));                            \
+            LANE lane[l] = NAME##_op(lane[l], tail[l]);                                            \
+        }                                                                                          \
+        FOLD_LANES(NAME, 8)                                                                        \
+        FOLD_LANES(NAME, 4) FOLD_LANES(NAME, 2) FOLD_LANES(NAME, 1) return lane[0];                \
+    }
+/* Sums and products of bytes in int64, exact in any order: narrow where they fit. A lane of a sum
+ * adds up at most 4096 / 64 elements, below 2^15; eight bytes multiplied are below 2^64. */
+#define REDUCE_SUM_BYTES(NAME, A, R, INIT, EXPR)                                                   \
+    REDUCE_OPS(NAME, A, R, EXPR)                                                                   \
+    static inline R NAME##_row(int64_t n, const A *x) {                                            \
+        int16_t lane[64] = {0};                                                                    \
+        int64_t i = 0, sum = 0;                                                                    \
+        for (; i + 64 <= n; i += 64)                                                               \
+            for (int l = 0; l < 64; l++) lane[l] = (int16_t)(lane[l] + x[i + l]);                  \
+        for (int l = 0; l < 64; l++) sum += lane[l];                                               \
+        for (; i < n; i++) sum += x[i];                                                            \
+        return sum;                                                                                \
+    }                                                                                              \
+    REDUCE_REST(NAME, A, R, INIT)
+/* W, D, Q: of A's sign, 2, 4 and 8 bytes. */
+#define REDUCE_PROD_BYTES(NAME, A, R, INIT, EXPR, W, D, Q)                                         \
+    REDUCE_OPS(NAME, A, R, EXPR)                                                                   \
+    static inline R NAME##_row(int64_t n, const A *x) {                                            \
+        uint64_t lane[16], product = 1;                                                            \
+        LANE lane[l] = 1;                                                                          \
+        int64_t i = 0;                                                                             \
+        for (; i + 128 <= n; i += 128) {                                                           \
+            W w[64];                                                                               \
+            D d[32];                                                                               \
+            for (int l = 0; l < 64; l++) w[l] = (W)(x[i + l] * x[i + 64 + l]);                     \
+            for (int l = 0; l < 32; l++) d[l] = (D)w[l] * (D)w[l + 32];                            \
+            LANE lane[l] *= (uint64_t)((Q)d[l] * (Q)d[l + 16]);                                    \
+        }                                                                                          \
+        LANE product *= lane[l];                                                                   \
+        for (; i < n; i++) product *= (uint64_t)(Q)x[i];                                           \
+        return (R)product;                                                                         \
+    }                                                                                              \
+    REDUCE_REST(NAME, A, R, INIT)
+#endif

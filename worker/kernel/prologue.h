@@ -1,0 +1,192 @@
+/* prologue.h: the functions that expressions of ops.def are made of, per dtype: F_EXP(a) in a row
+ * is f32_exp(a) or f64_exp(a) in a kernel, where F_ becomes the dtype's prefix (b1_ u8_ i8_ i32_
+ * i64_ f32_ f64_; halves have conversions only) and T its C type. Build-time kernels and kernels
+ * compiled at run time include this one file, so that they agree to the last bit.
+ *
+ * Everything is C that is nearly CUDA C, without undefined behaviour: ints wrap, division of ints
+ * by zero gives 0. No contraction, fma only where written. Where the processor has no FMA (the
+ * `base` kernels) a written fma is computed in double and rounded a second time, which differs once
+ * in about 2^29: bits belong to an instruction set, errors do not. (A nan's payload and sign are
+ * not promised.) float32 lives in prologue_f32.h; float64 calls libm, everywhere the same way.
+ * Compile with -ffp-contract=off -fno-math-errno -fno-trapping-math and nothing else that changes
+ * floats.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_KERNEL_PROLOGUE_H
+#define GT_WORKER_KERNEL_PROLOGUE_H
+#include <math.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define PRO_FN   static __device__ __forceinline__
+#define PRO_DATA __device__
+#else
+#define PRO_FN   static inline __attribute__((always_inline, unused))
+#define PRO_DATA __attribute__((unused))
+#endif
+
+#include "worker/kernel/prologue_f32.h"
+#include "worker/kernel/prologue_half.h"
+
+/* ---- float64 ---- */
+
+#define f64_lowest  (-__builtin_inf())
+#define f64_highest __builtin_inf()
+
+PRO_FN double f64_add(double a, double b) { return a + b; }
+PRO_FN double f64_sub(double a, double b) { return a - b; }
+PRO_FN double f64_mul(double a, double b) { return a * b; }
+PRO_FN double f64_neg(double a) { return -a; }
+PRO_FN double f64_abs(double a) { return __builtin_fabs(a); }
+PRO_FN double f64_sign(double a) { return a != a ? a : (double)((a > 0) - (a < 0)); }
+PRO_FN double f64_max(double a, double b) { return a > b ? a : a != a ? a : b; }
+PRO_FN double f64_min(double a, double b) { return a < b ? a : a != a ? a : b; }
+PRO_FN double f64_floor(double a) { return __builtin_floor(a); }
+PRO_FN double f64_ceil(double a) { return __builtin_ceil(a); }
+PRO_FN double f64_trunc(double a) { return __builtin_trunc(a); }
+PRO_FN double f64_round(double a) { return __builtin_rint(a); }
+PRO_FN double f64_sqrt(double a) { return __builtin_sqrt(a); }
+PRO_FN uint8_t f64_isnan(double a) { return a != a; }
+PRO_FN uint8_t f64_isfinite(double a) { return __builtin_fabs(a) < __builtin_inf(); }
+PRO_FN double f64_exp(double a) { return exp(a); }
+PRO_FN double f64_expm1(double a) { return expm1(a); }
+PRO_FN double f64_log(double a) { return log(a); }
+PRO_FN double f64_log1p(double a) { return log1p(a); }
+PRO_FN double f64_sin(double a) { return sin(a); }
+PRO_FN double f64_cos(double a) { return cos(a); }
+PRO_FN double f64_tanh(double a) { return tanh(a); }
+PRO_FN double f64_erf(double a) { return erf(a); }
+PRO_FN double f64_tan(double a) { return tan(a); }
+PRO_FN double f64_asin(double a) { return asin(a); }
+PRO_FN double f64_acos(double a) { return acos(a); }
+PRO_FN double f64_atan(double a) { return atan(a); }
+PRO_FN double f64_sinh(double a) { return sinh(a); }
+PRO_FN double f64_cosh(double a) { return cosh(a); }
+PRO_FN double f64_asinh(double a) { return asinh(a); }
+PRO_FN double f64_acosh(double a) { return acosh(a); }
+PRO_FN double f64_atanh(double a) { return atanh(a); }
+PRO_FN double f64_log2(double a) { return log2(a); }
+PRO_FN double f64_log10(double a) { return log10(a); }
+PRO_FN double f64_exp2(double a) { return exp2(a); }
+PRO_FN double f64_atan2(double a, double b) { return atan2(a, b); }
+PRO_FN double f64_hypot(double a, double b) { return hypot(a, b); }
+PRO_FN double f64_fmod(double a, double b) { return fmod(a, b); }
+PRO_FN double f64_pow(double a, double b) { return pow(a, b); }
+PRO_FN double f64_sigmoid(double a) {
+    double e = exp(-__builtin_fabs(a));
+    return (a < 0 ? e : 1.0) / (1 + e);
+}
+PRO_FN double f64_softplus(double a) { return (a < 0 ? 0.0 : a) + log1p(exp(-__builtin_fabs(a))); }
+PRO_FN double f64_gelu(double a) {
+    double c = a < -40 ? -40 : a; /* 0 in double, and -inf times 0 is kept away */
+    return 0.5 * c * erfc(c * -0.70710678118654752440);
+}
+PRO_FN double f64_mod(double a, double b) {
+    double m = fmod(a, b);
+    return m != 0 ? ((m < 0) != (b < 0) ? m + b : m) : __builtin_copysign(0, b);
+}
+PRO_FN double f64_floordiv(double a, double b) {
+    double m = fmod(a, b);
+    double d = (a - m) / b;
+    d = m != 0 && (m < 0) != (b < 0) ? d - 1 : d;
+    double f = __builtin_floor(d);
+    f = d - f > 0.5 ? f + 1 : f;
+    return b == 0 ? a / b : d == 0 ? __builtin_copysign(0, a / b) : f;
+}
+
+/* ---- whole numbers: S signed type, U the unsigned type in which it wraps ---- */
+
+#define PRO_INT(P, S, U, LOW, HIGH, NEGATIVE)                                                      \
+    PRO_FN S P##_add(S a, S b) { return (S)((U)a + (U)b); }                                        \
+    PRO_FN S P##_sub(S a, S b) { return (S)((U)a - (U)b); }                                        \
+    PRO_FN S P##_mul(S a, S b) { return (S)((U)a * (U)b); }                                        \
+    PRO_FN S P##_neg(S a) { return (S)((U)0 - (U)a); }                                             \
+    PRO_FN S P##_abs(S a) { return NEGATIVE(a) ? P##_neg(a) : a; }                                 \
+    PRO_FN S P##_sign(S a) { return (S)((a > 0) - NEGATIVE(a)); }                                  \
+    PRO_FN S P##_max(S a, S b) { return a > b ? a : b; }                                           \
+    PRO_FN S P##_min(S a, S b) { return a < b ? a : b; }                                           \
+    PRO_FN S P##_floor(S a) { return a; }                                                          \
+    PRO_FN S P##_ceil(S a) { return a; }                                                           \
+    PRO_FN S P##_round(S a) { return a; }                                                          \
+    PRO_FN S P##_trunc(S a) { return a; }                                                          \
+    PRO_FN S P##_not(S a) { return (S)~a; }                                                        \
+    PRO_FN uint8_t P##_isnan(S a) {                                                                \
+        (void)a;                                                                                   \
+        return 0;                                                                                  \
+    }                                                                                              \
+    PRO_FN uint8_t P##_isfinite(S a) {                                                             \
+        (void)a;                                                                                   \
+        return 1;                                                                                  \
+    }                                                                                              \
+    /* b 0 and b -1 (the lowest number by -1 would trap) are kept from the hardware. */            \
+    PRO_FN S P##_floordiv(S a, S b) {                                                              \
+        S d = (b == 0) | (NEGATIVE(b) & (b == (S)-1)) ? (S)1 : b;                                  \
+        S q = (S)(a / d);                                                                          \
+        q = (S)(q - ((a % d != 0) & (NEGATIVE(a) != NEGATIVE(d))));                                \
+        return b == 0 ? (S)0 : d != b ? P##_neg(a) : q;                                            \
+    }                                                                                              \
+    PRO_FN S P##_mod(S a, S b) {                                                                   \
+        S d = (b == 0) | (NEGATIVE(b) & (b == (S)-1)) ? (S)1 : b;                                  \
+        S m = (S)(a % d);                                                                          \
+        return (m != 0) & (NEGATIVE(m) != NEGATIVE(d)) ? (S)(m + d) : m;                           \
+    }                                                                                              \
+    PRO_FN S P##_fmod(S a, S b) {                                                                  \
+        S d = (b == 0) | (NEGATIVE(b) & (b == (S)-1)) ? (S)1 : b;                                  \
+        return (S)(a % d);                                                                         \
+    }                                                                                              \
+    /* By squaring; a negative exponent gives 0 unless the base is 1 or -1. */                     \
+    PRO_FN S P##_pow(S a, S b) {                                                                   \
+        U n = NEGATIVE(b) ? (U)0 - (U)b : (U)b;                                                    \
+        U base = (U)a, y = 1;                                                                      \
+        for (; n != 0; n = (U)(n >> 1), base = (U)(base * base)) y = n & 1 ? (U)(y * base) : y;    \
+        return NEGATIVE(b) & (a != 1) & (a != (S)-1) ? (S)0 : (S)y;                                \
+    }                                                                                              \
+    static PRO_DATA const S P##_lowest = LOW, P##_highest = HIGH;
+
+#define PRO_IS_NEGATIVE(x) ((x) < 0)
+#define PRO_NEVER(x)       0
+PRO_INT(u8, uint8_t, uint8_t, 0, UINT8_MAX, PRO_NEVER)
+PRO_INT(i8, int8_t, uint8_t, INT8_MIN, INT8_MAX, PRO_IS_NEGATIVE)
+PRO_INT(i32, int32_t, uint32_t, INT32_MIN, INT32_MAX, PRO_IS_NEGATIVE)
+PRO_INT(i64, int64_t, uint64_t, INT64_MIN, INT64_MAX, PRO_IS_NEGATIVE)
+
+/* ---- bool: 0 or 1 in a byte ---- */
+
+static PRO_DATA const uint8_t b1_lowest = 0, b1_highest = 1;
+PRO_FN uint8_t b1_add(uint8_t a, uint8_t b) { return a | b; }
+PRO_FN uint8_t b1_mul(uint8_t a, uint8_t b) { return a & b; }
+PRO_FN uint8_t b1_max(uint8_t a, uint8_t b) { return a | b; }
+PRO_FN uint8_t b1_min(uint8_t a, uint8_t b) { return a & b; }
+PRO_FN uint8_t b1_not(uint8_t a) { return a ^ 1; }
+
+/* ---- conversions: x_to_y. Floats to ints truncate; what does not fit int64 gives its lowest
+ * value, and narrower ints take the low bits of the int64. ---- */
+
+PRO_FN int64_t f32_to_i64(float a) { return a >= -0x1p63f && a < 0x1p63f ? (int64_t)a : INT64_MIN; }
+PRO_FN int64_t f64_to_i64(double a) { return a >= -0x1p63 && a < 0x1p63 ? (int64_t)a : INT64_MIN; }
+PRO_FN int32_t f32_to_i32(float a) { return (int32_t)(uint32_t)f32_to_i64(a); }
+PRO_FN int32_t f64_to_i32(double a) { return (int32_t)(uint32_t)f64_to_i64(a); }
+PRO_FN uint8_t f32_to_u8(float a) { return (uint8_t)f32_to_i64(a); }
+PRO_FN uint8_t f64_to_u8(double a) { return (uint8_t)f64_to_i64(a); }
+PRO_FN int8_t f32_to_i8(float a) { return (int8_t)f32_to_u8(a); }
+PRO_FN int8_t f64_to_i8(double a) { return (int8_t)f64_to_u8(a); }
+
+#define PRO_TO(FROM, F, TO, S)                                                                     \
+    PRO_FN S FROM##_to_##TO(F a) { return (S)a; }
+#define PRO_TO_BOOL(FROM, F)                                                                       \
+    PRO_FN uint8_t FROM##_to_b1(F a) { return a != 0; }
+#define PRO_FROM_INT(FROM, F)                                                                      \
+    PRO_TO(FROM, F, u8, uint8_t)                                                                   \
+    PRO_TO(FROM, F, i8, int8_t) PRO_TO(FROM, F, i32, int32_t) PRO_TO(FROM, F, i64, int64_t)        \
+        PRO_TO(FROM, F, f32, float) PRO_TO(FROM, F, f64, double) PRO_TO_BOOL(FROM, F)
+PRO_FROM_INT(b1, uint8_t)
+PRO_FROM_INT(u8, uint8_t)
+PRO_FROM_INT(i8, int8_t)
+PRO_FROM_INT(i32, int32_t)
+PRO_FROM_INT(i64, int64_t)
+PRO_TO(f32, float, f32, float)
+PRO_TO(f32, float, f64, double)
+PRO_TO(f64, double, f32, float)
+PRO_TO(f64, double, f64, double)
+PRO_TO_BOOL(f32, float)
+PRO_TO_BOOL(f64, double)
+#endif

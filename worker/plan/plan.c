@@ -1,0 +1,780 @@
+/* plan.c: which plan is for what comes next, and doing it: see plan.h.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/base/element.h"
+#include "runtime/base/env.h"
+#include "runtime/base/log.h"
+#include "worker/fuse/collect.h"
+#include "worker/plan/plan_state.h"
+#include "worker/engine/view.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+Plans *plans_new(void) {
+    if (!env_is_on("GT_PLAN")) return NULL;
+    return xcalloc(1, sizeof(Plans));
+}
+
+void plans_free(Plans **p) {
+    if (!*p) return;
+    recorder_free(&(*p)->recorder);
+    assert((*p)->all.n == 0);
+    free(*p);
+    *p = NULL;
+}
+
+/* ---- Spots ---- */
+
+static void free_plan(Plan *p) {
+    Plans *plans = p->owner;
+    p->spot->n_plans--;
+    if (p->spot->renews == p) p->spot->renews = NULL;
+    if (plans->recorder && plans->recorder->renews == p) plans->recorder->renews = NULL;
+    lru_remove(&plans->all, &p->item);
+    plan_free(&p);
+}
+
+static void drop_plan(Plan *p) {
+    Map *map = &p->spot->plans;
+    Plan *first = map_get(map, p->key), **at = &first;
+    while (*at != p) at = &(*at)->next;
+    *at = p->next;
+    if (first)
+        map_put(map, p->key, first);
+    else
+        map_remove(map, p->key);
+    free_plan(p);
+}
+
+static void drop_plans(Spot *spot) {
+    void *first;
+    for (size_t i = 0; map_next(&spot->plans, &i, NULL, &first);)
+        for (Plan *p = first, *next; p; p = next) {
+            next = p->next;
+            free_plan(p);
+        }
+    map_fini(&spot->plans);
+}
+
+static void spots_free(void *ctx) {
+    Spots *ps = ctx;
+    for (uint32_t i = 0; i < ps->n; i++) {
+        if (!ps->at[i]) continue;
+        drop_plans(ps->at[i]);
+        free(ps->at[i]);
+    }
+    free(ps);
+}
+
+static Spot *spot_at(const Body *b, uint32_t at) {
+    const Spots *ps = b->plan;
+    return ps ? ps->at[at] : NULL;
+}
+
+static Spot *spot_make(Plans *plans, Body *b, uint32_t at) {
+    Spots *ps = b->plan;
+    if (!ps) {
+        ps = b->plan = xcalloc(1, sizeof *ps + b->n * sizeof ps->at[0]);
+        ps->n = b->n;
+        ps->owner = plans;
+        b->plan_free = spots_free;
+        plans->bodies++;
+    }
+    if (!ps->at[at]) ps->at[at] = xcalloc(1, sizeof *ps->at[at]);
+    return ps->at[at];
+}
+
+enum { LOOK_AGAIN = 4, STALE_MAX = 10 };
+
+/* Longest first; of those of one length the youngest. renews goes. */
+static void spot_add(Plans *plans, Spot *spot, Plan *p, Plan *renews) {
+    bool is_new = !renews && !map_get(&spot->plans, p->key);
+    if (renews) {
+        p->renewed = renews->renewed + 1;
+        drop_plan(renews);
+    }
+    if (p->size > PLANS_BYTES) {
+        plan_free(&p);
+        return;
+    }
+    while (plans->all.bytes + p->size > PLANS_BYTES) drop_plan((Plan *)plans->all.oldest);
+    Plan *oldest = NULL;
+    int n = 0;
+    for (Plan *o = map_get(&spot->plans, p->key); o; o = o->next, n++)
+        if (!oldest || o->item.used_at < oldest->item.used_at) oldest = o;
+    if (n >= PLANS_OF_KEY) drop_plan(oldest);
+    p->look_at = LOOK_AGAIN;
+    p->spot = spot;
+    Plan *first = map_get(&spot->plans, p->key), **at = &first;
+    while (*at && (*at)->n > p->n) at = &(*at)->next;
+    p->next = *at;
+    *at = p;
+    map_put(&spot->plans, p->key, first);
+    lru_add(&plans->all, &p->item, p->size);
+    spot->n_plans++;
+    plans->made++;
+    spot->tries -= is_new;
+}
+
+/* ---- Leads ---- */
+
+static inline uint64_t word_at(const uint8_t *args, uint64_t at) {
+    uint64_t v;
+    memcpy(&v, args + at, sizeof v);
+    return v;
+}
+
+/* A segment is about to begin at the spot, with these arguments: of what types its leads are. */
+static uint64_t key_of(Spot *spot, const Client *c, const uint8_t *args, const uint8_t *end,
+                       uint64_t base) {
+    static const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
+    if (spot->has_next_lead) { /* known by less */
+        drop_plans(spot);
+        spot->lead[spot->n_leads++] = spot->next_lead;
+        spot->has_next_lead = false;
+    }
+    uint64_t key = 0;
+    for (const Lead *l = spot->lead; l < spot->lead + spot->n_leads; l++) {
+        if (l->at >= 0 && (size_t)(end - args) < (size_t)l->at + 8) continue;
+        const Tensor *t =
+            store_get(c->names, l->at >= 0 ? word_at(args, (uint64_t)l->at) : base + l->delta);
+        if (!t) continue;
+        const TensorType *type = &t->view.type;
+        key = (key ^ (uint64_t)(type->dtype << 8 | type->rank)) * factor;
+        for (int d = 0; d < type->rank; d++) {
+            key = (key ^ key >> 32 ^ (uint64_t)type->shape[d]) * factor;
+            key = (key ^ key >> 32 ^ (uint64_t)t->view.stride[d]) * factor;
+        }
+        key ^= key >> 32;
+    }
+    spot->turns += key != spot->last_key;
+    return spot->last_key = key;
+}
+
+/* e is of another type than it was: that may be what tells plans apart. */
+static void see_change(Spot *spot, const Plan *p, const External *e, uint32_t round) {
+    if (p->n > round && e->inst >= round) {
+        spot->turns++;
+        return;
+    }
+    for (uint32_t i = 0; i < spot->n_leads; i++)
+        if (spot->lead[i].at == e->at && (e->at >= 0 || spot->lead[i].delta == e->delta)) return;
+    if (spot->n_leads == LEADS_MAX) return;
+    spot->next_lead = (Lead){e->at, e->delta};
+    spot->has_next_lead = true;
+}
+
+/* Where types change from one time round to the next, segments go round once. */
+static bool goes_once(const Spot *spot) {
+    enum { SOME = 4, OFTEN = 8 };
+    return spot->turns > SOME && (uint64_t)spot->turns * OFTEN > spot->n;
+}
+
+/* ---- May it be? ---- */
+
+static bool may_plan(const Exec *x, const Client *c, uint64_t seq) {
+    return !x->watch && !x->first && !x->n_waiting && !c->jobs && !c->checks_nan && !c->is_gone &&
+           seq >= c->cancel_end && !log_is(LOG_WORKER);
+}
+
+/* Nothing that a plan can do, or see done. */
+static bool is_cut(Op op) {
+    if (op_info[op].class_ != CLASS_CONTROL) return false;
+    switch (op) {
+    case OP_FREE:
+    case OP_EDGE:
+    case OP_SHARD:
+    case OP_NOTE:
+    case OP_SIGNAL_ENTER:
+    case OP_SIGNAL_EXIT: return false;
+    default: return true;
+    }
+}
+
+/* A segment may begin there: at the body's first instruction, behind what is cut out, and where
+ * another one ended. */
+static bool is_natural(const Body *b, uint32_t at) {
+    return at == 0 || spot_at(b, at) || is_cut((Op)b->form[at - 1].op);
+}
+
+/* ---- Holding ---- */
+
+/* The others' memory is read in place: what they offer is here in some tens of microseconds. */
+static bool are_near(const Exec *x) {
+    for (uint32_t i = 0; i < x->n_peers; i++)
+        if (i != x->rank && !x->peers[i].is_gone && !x->peers[i].base) return false;
+    return true;
+}
+
+/* A segment begins there that is worth waiting for: it has so many results that one after the other
+ * they would take as long in the queue. */
+static bool is_long(const Exec *x, const FrameReader *r) {
+    enum { NEAR = 8, FAR = 48 };
+    const Body *b = r->hot_body;
+    uint32_t n = 0, rest = b->n - r->hot_at, want = are_near(x) ? NEAR : FAR;
+    if (!is_natural(b, r->hot_at)) return false;
+    if (rest > r->hot_left) rest = r->hot_left;
+    for (uint32_t i = 0; i < rest && n < want; i++) {
+        const BodyForm *f = &b->form[r->hot_at + i];
+        if (is_cut((Op)f->op)) break;
+        n += f->n_out > 0;
+    }
+    return n == want;
+}
+
+/* Its client has jobs, and they wait for ranks that carry out the same instructions. */
+static bool may_hold(const Exec *x, const Client *c, uint64_t seq) {
+    return c->jobs && !c->ready && !c->n_across && !x->first && !x->watch && !c->checks_nan &&
+           !c->is_gone && seq >= c->cancel_end && !log_is(LOG_WORKER);
+}
+
+bool plan_holds(const Exec *x, Frame *f) {
+    FrameReader *r = &f->reader;
+    return x->plans && may_hold(x, f->client, r->seq_next) && frame_enter_hot(r) && is_long(x, r);
+}
+
+bool plan_is_next(const Exec *x, Frame *f) {
+    if (!x->plans || !frame_enter_hot(&f->reader)) return false;
+    if (x->plans->recorder && x->plans->recorder->client == f->client) return false;
+    const Spot *spot = spot_at(f->reader.hot_body, f->reader.hot_at);
+    return (spot && spot->n_plans) || plan_holds(x, f);
+}
+
+/* ---- Recording ---- */
+
+static void end_recording(Exec *x) {
+    Plans *plans = x->plans;
+    Recorder *r = plans->recorder;
+    Plan *p = plan_make(x, r);
+    plans->recorder = NULL;
+    if (p) {
+        spot_add(plans, r->spot, p, r->renews);
+        uint32_t at = (r->from + r->n) % r->body->n;
+        spot_make(plans, r->body, at);
+        r->spot->visits = 0;
+    }
+    recorder_free(&r);
+}
+
+void plan_abort(Exec *x, const Client *c) {
+    if (!x->plans || !x->plans->recorder || (c && x->plans->recorder->client != c)) return;
+    recorder_free(&x->plans->recorder);
+}
+
+void plan_leave(Exec *x, const Frame *f) {
+    Recorder *r = x->plans ? x->plans->recorder : NULL;
+    if (!r || r->client != f->client) return;
+    if (r->n == r->limit)
+        end_recording(x);
+    else
+        plan_abort(x, NULL);
+}
+
+/* How long a segment that begins here with `left` instructions to come is to be; 0: none. A body
+ * is gone round a power of two times, so that few lengths make up all numbers. */
+static uint32_t length_here(const Body *b, const Spot *spot, uint32_t at, uint32_t left) {
+    uint32_t rounds = 1, rest = b->n - at < PLAN_INSTS ? b->n - at : PLAN_INSTS;
+    if (at == 0 && rest == b->n && !goes_once(spot))
+        while (2 * rounds * b->n <= PLAN_ROUNDS && 2 * rounds * b->n <= left) rounds *= 2;
+    return rounds * rest <= left ? rounds * rest : 0;
+}
+
+static bool may_try(const Spot *spot) { return spot->renews || spot->tries < 8 + spot->n / 16; }
+
+static void begin_recording(Exec *x, Job *j) {
+    Plans *plans = x->plans;
+    Client *c = j->frame->client;
+    const FrameReader *at = &j->frame->reader;
+    if (!j->body || !is_natural(j->body, j->body_at) || is_cut(j->inst.op)) return;
+    if (!may_plan(x, c, j->seq) || j->seq < c->plan_hold) return;
+    enum { BYTES = 1024 /* of an instruction, about */ };
+    Spot *spot = spot_make(plans, j->body, j->body_at);
+    uint32_t limit = length_here(j->body, spot, j->body_at, at->hot_left + 1);
+    spot->n++;
+    spot->visits++;
+    if (limit < 2 || !may_try(spot)) return;
+    uint64_t key = key_of(spot, c, j->args, at->hot_end, j->args_base);
+    if (spot->visits < 2 && map_get(&spot->plans, key)) return;
+    if (!spot->renews && !lru_admits(&plans->all, key ^ (uint64_t)(uintptr_t)spot,
+                                     (uint64_t)limit * BYTES, PLANS_BYTES))
+        return;
+    for (const Plan *p = map_get(&spot->plans, key); p; p = p->next) /* no other length */
+        if (p->n <= limit && spot->last_miss != MISS_TYPES && spot->last_miss != MISS_VALUES &&
+            !spot->renews && p->compiles == j->compiles && p->signals == j->signals)
+            return;
+    collect_flush(x);
+    if (!may_plan(x, c, j->seq)) return;
+    spot->tries += !spot->renews;
+    plans->recorder = recorder_begin(j, spot, limit);
+    plans->recorder->begin_ns = exec_now_ns(x);
+    plans->recorder->key = key;
+    plans->recorder->renews = spot->renews;
+    spot->renews = NULL;
+}
+
+static bool goes_on(const Exec *x, const Recorder *r, const Job *j) {
+    return j->body == r->body && j->args == r->at && r->n < r->limit && !r->has_failed &&
+           !is_cut(j->inst.op) && exec_now_ns(x) - r->begin_ns < PLAN_NS;
+}
+
+void plan_before(Exec *x, Job *j) {
+    Plans *plans = x->plans;
+    if (!plans) return;
+    Recorder *r = plans->recorder;
+    if (r && r->client != j->frame->client) return;
+    if (r && !goes_on(x, r, j)) {
+        bool is_whole = !r->has_failed && r->n > 1 && (r->n == r->limit || j->args == r->at);
+        if (is_whole)
+            end_recording(x);
+        else
+            plan_abort(x, NULL);
+    }
+    if (!plans->recorder) begin_recording(x, j);
+    if (plans->recorder) recorder_before(x, plans->recorder, j);
+}
+
+void plan_after(Exec *x) {
+    if (plan_is_recording(x)) recorder_after(x, x->plans->recorder);
+}
+
+/* ---- Is all as it was? ---- */
+
+static bool words_agree(const Plan *p, const Client *c, const FrameReader *r, const uint8_t *args) {
+    uint64_t base = r->hot_base;
+    for (const Word *w = p->word, *end = w + p->n_words; w < end; w++) {
+        uint64_t v = w->is_distance ? base + w->value : word_at(args, w->at);
+        switch ((WordKind)w->kind) {
+        case WORD_EQUAL:
+            if (v != w->value) return false;
+            break;
+        case WORD_SAME:
+            if (v != word_at(args, w->value)) return false;
+            break;
+        case WORD_MADE:
+            if (v != base + w->value) return false;
+            break;
+        case WORD_ADDED:
+            if (v != r->hot_added + w->value) return false;
+            break;
+        case WORD_AWAY:
+            if (store_get(c->names, v)) return false;
+            break;
+        case WORD_PART:
+            if (v < 1 || v >= (uint64_t)r->m->n || r->m->part[v]->n != w->value) return false;
+            break;
+        }
+    }
+    return true;
+}
+
+static bool is_of(const Tensor *t, const External *e) {
+    const TensorType *a = &t->view.type, *b = &e->type;
+    if (a->dtype != b->dtype || a->rank != b->rank) return false;
+    for (int d = 0; d < a->rank; d++)
+        if (a->shape[d] != b->shape[d] || t->view.stride[d] != e->stride[d]) return false;
+    return true;
+}
+
+static bool is_part_of(const Whole *w, const External *e) {
+    if (!w || !e->has_whole) return !w && !e->has_whole;
+    return type_equal(&w->type, &e->whole.type) && layout_equal(&w->layout, &e->whole.layout);
+}
+
+/* Finds them, each another one. */
+static bool externals_agree(Exec *x, const Client *c, Plan *p, const FrameReader *r) {
+    const uint8_t *args = r->hot_args;
+    uint64_t base = r->hot_base;
+    uint32_t mark = ++x->plans->mark;
+    for (External *e = p->external, *end = e + p->n_externals; e < end; e++) {
+        e->id = e->at >= 0 ? word_at(args, (uint64_t)e->at) : base + e->delta;
+        Tensor *t = e->tensor = store_get(c->names, e->id);
+        if (!t || t->mark == mark) return false;
+        if (!is_of(t, e)) {
+            see_change(p->spot, p, e, r->hot_body->n - r->hot_at);
+            return false;
+        }
+        t->mark = mark;
+        const Storage *st = t->storage;
+        bool is_there = !st->poison && !st->maker && !st->made && st->data;
+        if (!is_there || !is_part_of(t->whole, e)) return false;
+        if (e->is_dropped &&
+            (st->refs == 1 && t->offset == 0 && st->bytes == type_bytes(&t->view.type) &&
+             view_is_contiguous(&t->view)) != e->is_sole)
+            return false;
+        p->base[e->region] = (char *)st->data + t->offset;
+    }
+    for (int i = 0; i < p->n_left; i++) /* else it is told */
+        if (store_get(c->names, p->left[i].delta + (p->left[i].is_added ? r->hot_added : base)))
+            return false;
+    return true;
+}
+
+static void put_value(Value *v, uint64_t word) {
+    if (v->item) {
+        memcpy(v->item, &word, sizeof word);
+        return;
+    }
+    v->operand->id = word; /* as frames hold them */
+    if (v->operand->kind == IN_IMM_BOOL) v->operand->b = word == 1;
+}
+
+static void put_scalar(const Variable *var, const Value *v) {
+    char value[8] = {0};
+    if (!v->to) return;
+    DType held = exec_immediate(var->inst->op, v->operand, (DType)v->dtype, value);
+    DType d = (DType)v->to_dtype;
+    if (v->is_condition)
+        *v->to = element_float(held, value) != 0;
+    else if (d == DT_NONE || d == held)
+        memcpy(v->to, value, (size_t)dtype_info[held].size_bytes);
+    else if (dtype_is_float(d)) /* `full` among others */
+        element_set_float(d, v->to, element_float(held, value));
+    else
+        element_set_int(d, v->to, element_int(held, value));
+}
+
+/* Numbers that are others than last time: what inference says of them, and where they go. */
+static bool variable_agrees(Plan *p, Variable *var, const uint8_t *args) {
+    Value *first = &p->value[var->first], *end = first + var->n;
+    bool changes = false, ok = true;
+    for (const Value *v = first; v < end; v++) changes |= word_at(args, v->at) != v->last;
+    if (!changes) return true;
+    for (Value *v = first; v < end; v++) {
+        uint64_t word = word_at(args, v->at);
+        ok &= !(v->operand && v->operand->kind == IN_IMM_BOOL && word > 1);
+        put_value(v, word);
+    }
+    TensorType out[MAX_OUT];
+    int n_out;
+    if (ok) ok = inst_infer(var->inst, var->types, out, &n_out, NULL) && n_out == var->inst->n_out;
+    for (int k = 0; k < var->inst->n_out && ok; k++) ok = type_equal(&out[k], &var->out[k]);
+    View view;
+    Shift *s = var->shift;
+    if (ok && s) {
+        s->in.data = (char *)(UINT64_C(1) << 40);
+        ok = view_apply(var->inst, &s->in, &s->out, &view);
+        if (ok) s->delta = (char *)view.data - (char *)s->in.data;
+    }
+    for (Value *v = first; v < end; v++) {
+        if (!ok) put_value(v, v->last);
+        if (!ok) continue;
+        v->last = word_at(args, v->at);
+        put_scalar(var, v);
+    }
+    return ok;
+}
+
+/* ---- Doing it ---- */
+
+typedef struct Run {
+    Exec *x;
+    Client *client;
+    Frame *frame;
+    Plan *p;
+    const uint8_t *args;
+    uint64_t base, added, seq;
+    char *block;
+    bool is_given, is_bad; /* there is no way back; something has failed all the same */
+} Run;
+
+static bool has_room(const Exec *x, uint64_t bytes) {
+    if (x->ops->has_room) return x->ops->has_room(x->engine, bytes);
+    void *p = x->ops->alloc(x->engine, bytes);
+    if (p) x->ops->free(x->engine, p, bytes);
+    return p != NULL;
+}
+
+/* What was computed is forgotten. */
+static void undo(Run *u, int n_steps) {
+    Plan *p = u->p;
+    Store *store = &u->x->store;
+    Names *names = u->client->names;
+    for (int i = 0; i < n_steps; i++)
+        for (int k = 0; k < p->step[i].n_begin; k++) {
+            const Begin *b = &p->step[i].begin[k];
+            if (p->base[b->region]) store_free(store, names, p->base[b->region], b->bytes);
+            p->base[b->region] = NULL;
+        }
+    store_free(store, names, u->block, p->block);
+}
+
+static void drop(Run *u, const int *which, int n) {
+    for (int i = 0; i < n; i++)
+        store_drop(&u->x->store, u->client->names, u->p->external[which[i]].id);
+}
+
+/* It failed behind the point of no return, which only memory can bring about: what depends on it is
+ * poisoned, and the rest goes on. */
+static void poison(Run *u, const Step *s, const Err *err) {
+    Plan *p = u->p;
+    if (!u->is_bad) memset(p->bad, 0, sizeof *p->bad * (size_t)p->n_regions);
+    u->is_bad = true;
+    for (int i = s->n_read; i < s->n_patch; i++)
+        p->bad[s->patch[i].region] = err->code ? err->code : ERR_INTERNAL;
+    Job *j = cell_get(&u->x->jobs); /* as its job would have */
+    *j = (Job){.frame = u->frame, .seq = u->seq + s->seq, .inst.op = OP_NOTE};
+    if (s->kind == STEP_CALL) j->inst.op = s->call->inst->op, j->inst.pos = s->call->inst->pos;
+    exec_fail(u->x, j, err);
+    cell_put(&u->x->jobs, j);
+}
+
+/* A step that reads poison passes it on. */
+static bool is_poisoned(Run *u, const Step *s) {
+    Plan *p = u->p;
+    ErrCode why = ERR_NONE;
+    for (int i = 0; i < s->n_read && !why; i++) why = p->bad[s->patch[i].region];
+    if (s->kind == STEP_SHIFT) why = p->bad[s->shift->from];
+    for (int i = s->n_read; i < s->n_patch; i++) p->bad[s->patch[i].region] = why;
+    if (s->kind == STEP_SHIFT) p->bad[s->shift->region] = why;
+    return why != ERR_NONE;
+}
+
+static bool do_call(Run *u, const Step *s, Err *err) {
+    const EngineOps *ops = u->x->ops;
+    Ticket t = ops->submit(u->x->engine, s->call, NULL, 0);
+    return ops->done(u->x->engine, t, true, err) > 0;
+}
+
+static bool do_fused(Run *u, const Step *s, Err *err) {
+    const EngineOps *ops = u->x->ops;
+    if (s->product ? ops->fused_product(u->x->engine, s->product, s->fuse, s->kernel)
+                   : ops->fused(u->x->engine, s->fuse, s->kernel)) {
+        collect_launched(u->x, s->entry);
+        return true;
+    }
+    return err_set(err, ERR_MEMORY, "worker w%u is out of memory for what a kernel needs",
+                   u->x->rank);
+}
+
+static void do_data(Run *u, const Step *s) {
+    const uint8_t *at = u->args + s->data_at;
+    const uint8_t *from = s->is_part ? u->frame->msg.part[word_at(at, 0)]->data : at + 8;
+    char *to = u->p->base[s->patch[0].region];
+    u->x->ops->copy_in(u->x->engine, to, from + s->skip, s->taken);
+}
+
+static bool do_step(Run *u, const Step *s, Err *err) {
+    char **base = u->p->base;
+    for (int i = 0; i < s->n_begin; i++) {
+        const Begin *b = &s->begin[i];
+        base[b->region] = store_alloc(&u->x->store, u->client->names, b->bytes);
+        if (!base[b->region]) return err_set(err, ERR_MEMORY, "out of memory");
+    }
+    for (const Patch *p = s->patch, *end = p + s->n_patch; p < end; p++)
+        *p->to = base[p->region] + p->offset;
+    switch ((StepKind)s->kind) {
+    case STEP_CALL: return do_call(u, s, err);
+    case STEP_FUSED: return do_fused(u, s, err);
+    case STEP_DATA: do_data(u, s); return true;
+    case STEP_SHIFT:
+        base[s->shift->region] = base[s->shift->from] + s->shift->offset + s->shift->delta;
+        return true;
+    }
+    return true;
+}
+
+static bool do_steps(Run *u) {
+    Plan *p = u->p;
+    Trial *trial = p->trial, *end = trial + p->n_trials;
+    for (int i = 0; i < p->n_steps; i++) {
+        const Step *s = &p->step[i];
+        Err err;
+        if (trial < end && i == trial->begin) trial->begin_ns = trial->alone_ns = exec_now_ns(u->x);
+        if (trial < end && i == trial->alone && i > trial->begin)
+            trial->alone_ns = exec_now_ns(u->x);
+        if (u->is_bad && is_poisoned(u, s)) {
+            drop(u, s->drop, s->n_drop);
+            continue;
+        }
+        u->is_given |= s->gives;
+        if (!do_step(u, s, &err)) {
+            if (!u->is_given) {
+                undo(u, i + 1);
+                return false;
+            }
+            poison(u, s, &err);
+        }
+        if (s->n_drop) {
+            u->is_given = true;
+            drop(u, s->drop, s->n_drop);
+        }
+        if (trial == end || i + 1 != trial->end) continue;
+        int64_t now = exec_now_ns(u->x);
+        collect_tell(u->x, &trial->what, now - trial->begin_ns, now - trial->alone_ns);
+        trial++;
+    }
+    return true;
+}
+
+/* The names that are left, with the storages behind them. */
+static void name_results(Run *u) {
+    Plan *p = u->p;
+    Store *store = &u->x->store;
+    Names *names = u->client->names;
+    for (int i = 0; i < p->n_kept; i++) {
+        Kept *k = &p->kept[i];
+        ErrCode bad = u->is_bad ? p->bad[k->region] : ERR_NONE;
+        if (k->external >= 0 && !k->is_taken) {
+            k->storage = storage_ref(p->external[k->external].tensor->storage);
+            continue;
+        }
+        char *data = p->base[k->region];
+        if (k->is_taken) data = storage_give(p->external[k->external].tensor->storage);
+        if (bad) {
+            if (data) store_free(store, names, data, k->bytes);
+            k->storage = storage_poisoned(store, names, bad);
+        } else {
+            k->storage = storage_adopt(store, names, data, k->bytes);
+            storage_note(k->storage, (Filled)k->filled, (Op)k->op, k->kernel);
+        }
+    }
+    for (int i = 0; i < p->n_left; i++) {
+        Left *l = &p->left[i];
+        Storage *st = p->kept[l->kept].storage;
+        l->view.data = st->poison ? storage_base(st) : p->base[l->region] + l->offset;
+        uint64_t base = l->is_added ? u->added : u->base;
+        Tensor *t = store_put_view(store, names, base + l->delta, st, &l->view);
+        t->group = l->group;
+        if (l->has_whole) store_set_whole(store, t, &l->whole.type, &l->whole.layout);
+    }
+    for (int i = 0; i < p->n_kept; i++) storage_unref(store, p->kept[i].storage);
+}
+
+static void count(Run *u) {
+    const Plan *p = u->p;
+    Exec *x = u->x;
+    x->instructions += p->n;
+    u->client->instructions += p->n;
+    x->kernels += p->kernels;
+    u->client->kernels += p->kernels;
+    if (!u->frame->reader.number) x->n_issued += p->n;
+    collect_count(x, p->fused_ops, p->unstored, p->bytes_saved, p->products);
+    x->store.n_changes++;
+}
+
+/* A kernel has come, it is decided whether it is used, or it may be asked for: clusters are seen
+ * only when they are gathered. */
+static bool is_stale(Plan *p) {
+    enum { SIGHTS = 2 };
+    if (!p->n_trials || p->runs < p->look_at) return false;
+    p->look_at = p->runs + LOOK_AGAIN;
+    bool is = p->renewed < SIGHTS;
+    for (int i = 0; i < p->n_trials && !is; i++) is = collect_has_news(&p->trial[i].what);
+    if (is) p->look_at = p->runs + ((uint64_t)LOOK_AGAIN << p->stale);
+    if (is && p->stale < STALE_MAX) p->stale++;
+    return is;
+}
+
+static Miss replay(Exec *x, Frame *f, Plan *p) {
+    FrameReader *r = &f->reader;
+    size_t n_args = (size_t)(r->hot_end - r->hot_args);
+    Run u = {.x = x, .client = f->client, .frame = f, .p = p, .args = r->hot_args};
+    u.base = r->hot_base, u.added = r->hot_added, u.seq = r->seq_next;
+    if (n_args < p->n_args || (p->n == r->hot_left && n_args != p->n_args)) return MISS_VALUES;
+    if (u.base > UINT64_MAX / 2 || u.added > UINT64_MAX - UINT32_MAX) return MISS_VALUES;
+    if (!externals_agree(x, u.client, p, r)) return MISS_TYPES;
+    if (!words_agree(p, u.client, r, u.args)) return MISS_VALUES;
+    if (is_stale(p)) return MISS_STALE;
+    for (int i = 0; i < p->n_variables; i++)
+        if (!variable_agrees(p, &p->variable[i], u.args)) return MISS_VALUES;
+    uint64_t need = p->block + p->own + p->beside + 1024;
+    if (!has_room(x, need)) return MISS_MEMORY;
+    u.block = store_alloc(&x->store, u.client->names, p->block);
+    if (!u.block) return MISS_MEMORY;
+    for (int i = 0; i < p->n_regions; i++)
+        if (p->place[i] >= 0) p->base[i] = u.block + p->place[i];
+    for (int i = 0; i < p->n_steps; i++)
+        for (int k = 0; k < p->step[i].n_begin; k++) p->base[p->step[i].begin[k].region] = NULL;
+    if (!do_steps(&u)) return MISS_UNDONE;
+    name_results(&u);
+    drop(&u, p->drop, p->n_drops);
+    store_free(&x->store, u.client->names, u.block, p->block);
+    count(&u);
+    frame_pass_hot(r, p->n, u.args + p->n_args);
+    return MISS_NONE;
+}
+
+/* It was undone each time, and is tried ever more seldom, at last one of 32 times that it is asked
+ * for, which where nothing else is carried out either (LOST) is one of 512: it is to be noticed
+ * soon that it is right again. */
+static bool is_in_vain(Plan *p) {
+    enum { UNDONE = 3, SELDOM = 5 };
+    if (p->undone < UNDONE) return false;
+    uint32_t more = p->undone < SELDOM ? p->undone : SELDOM;
+    if (++p->skipped < UINT32_C(1) << more) return true;
+    p->skipped = 0;
+    return false;
+}
+
+bool plan_run(Exec *x, Frame *f) {
+    Plans *plans = x->plans;
+    FrameReader *r = &f->reader;
+    Client *c = f->client;
+    if (!plans || (plans->recorder && plans->recorder->client == c)) return false;
+    if (r->seq_next < c->plan_hold || !frame_enter_hot(r)) return false;
+    bool compiles = hot_next_compiles(r);
+    Spot *spot = spot_at(r->hot_body, r->hot_at);
+    if (!spot || !spot->n_plans) return false;
+    if (!may_plan(x, c, r->seq_next)) {
+        plans->miss_state++;
+        return false;
+    }
+    enum { LOST = 64 };
+    Plan *first = map_get(&spot->plans, key_of(spot, c, r->hot_args, r->hot_end, r->hot_base));
+    if (!first || (++spot->lost > LOST && spot->lost % 16)) return false; /* in vain, mostly */
+    bool has_flushed = false;
+    spot->renews = NULL;
+    spot->last_miss = MISS_NONE;
+    uint32_t most = goes_once(spot) ? r->hot_body->n - r->hot_at : r->hot_left;
+    if (most > r->hot_left) most = r->hot_left;
+    for (Plan *p = first; p; p = p->next) {
+        bool is_alike = p->compiles == compiles && p->signals == r->hot_compiles;
+        if (p->n > most || !is_alike) continue;
+        if (is_in_vain(p)) {
+            spot->last_miss = MISS_UNDONE;
+            continue;
+        }
+        if (!has_flushed) collect_flush(x);
+        has_flushed = true;
+        if (!may_plan(x, c, r->seq_next)) return false;
+        Miss miss = replay(x, f, p);
+        spot->last_miss = (uint8_t)miss;
+        if (miss == MISS_NONE) {
+            p->runs++, spot->n++, plans->runs++;
+            spot->lost = 0;
+            p->undone = 0;
+            plans->instructions += p->n;
+            lru_use(&plans->all, &p->item);
+            spot->visits = 0;
+            return true;
+        }
+        plans->misses[miss]++;
+        if (miss == MISS_STALE) {
+            spot->renews = p;
+            spot->visits = 1;
+            break;
+        }
+        if (miss != MISS_UNDONE) continue;
+        p->undone++;
+        c->plan_hold = r->seq_next + p->n_seq; /* once is enough */
+        break;
+    }
+    return false;
+}
+
+void plan_stats(const Exec *x, Bytes *out) {
+    const Plans *p = x->plans;
+    if (!p) return;
+    bytes_printf(out, "plan.bodies=%llu\nplan.plans=%llu\nplan.made=%llu\nplan.runs=%llu\n",
+                 (unsigned long long)p->bodies, (unsigned long long)p->all.n,
+                 (unsigned long long)p->made, (unsigned long long)p->runs);
+    bytes_printf(out, "plan.instructions=%llu\n", (unsigned long long)p->instructions);
+    bytes_printf(out,
+                 "plan.miss_types=%llu\nplan.miss_values=%llu\nplan.miss_memory=%llu\n"
+                 "plan.miss_waiting=%llu\nplan.undone=%llu\n",
+                 (unsigned long long)p->misses[MISS_TYPES],
+                 (unsigned long long)p->misses[MISS_VALUES],
+                 (unsigned long long)p->misses[MISS_MEMORY], (unsigned long long)p->miss_state,
+                 (unsigned long long)p->misses[MISS_UNDONE]);
+}

@@ -1,0 +1,100 @@
+/* plan.h: what a worker keeps of a hot body (body.h): how a run of its instructions was
+ * carried out once, so that the next time round it is only done, and not worked out again.
+ * SPDX-License-Identifier: MIT
+ *
+ * A body is cut into segments where something happens that is not arithmetic alone: effects, moves
+ * (collectives among them), checks; and where a segment would be too long to be one breath. A
+ * segment may go round a short body several times. The second time a segment is issued as any other
+ * instructions are, with somebody looking on (plan_record.c): what the engine was asked to do, in
+ * terms of values and not of memory, which names were left at the end, which came from outside. Of
+ * that a plan is made (plan_make.c): the calls and kernels in their order; where each value lies,
+ * temporaries side by side in one block that is theirs for that long, results over operands that
+ * end with them; what depends on arguments.
+ *
+ * Where the segment comes again, the plan is used if all is as it was: what comes from outside has
+ * the same types and strides, is the only name of its memory or is not, and is there; of the
+ * arguments those that have to be equal are; immediates, slice starts and random keys fit their
+ * instructions, are set in their places, and lead to the same types; nothing of the client waits,
+ * and there is memory for all of it. Otherwise nothing has happened, and the instructions are
+ * issued one by one; after a while that is recorded too, as another plan of the same place. Plans
+ * of a place are found by the types of those tensors from outside that were seen to change, so that
+ * a body may have one for each of a thousand shapes. All plans of all clients share some memory,
+ * and those not used for longest go (lru.h). A plan that is undone each time is tried ever
+ * more seldom.
+ *
+ * Bodies of the dispatcher's (body.h) hold instructions of groups, of which this rank does
+ * its part (locate.c). Which part that is, is kept with the plan: whose they are and how the
+ * results lie is said by the forms; how the operands lie, and the types of the wholes, are compared
+ * as their types here are. What is for other ranks alone is passed; what is freed and is not here
+ * must not be here the next time either.
+ *
+ * Where tensors come from other workers something waits most of the time, and what follows would be
+ * put into the queue one by one. So where a segment begins that is long enough its client is held
+ * until nothing of it waits any more, if all it waits for are tensors that this rank has a part of
+ * itself: then the others are about as far, and nearly all that follows would have to wait as well.
+ * How long it must be says what waiting may cost: less where others' memory can be read in place.
+ * Nothing is held for tensors of groups that this rank is not in (stages of a pipeline), nor while
+ * something waits for memory, which what follows may give back. (Why nothing gets stuck: queue.c; a
+ * client that is held is one that is not issued any more while older instructions of its own wait.)
+ *
+ * What can fail because of values (an index out of range) does so before anything from outside is
+ * given up or written over: then all that was computed is forgotten, and the segment issued one by
+ * one, which finds the same and says so at the right instruction. So a plan is all or nothing.
+ *
+ * The engine does what it did, in the same order on the same values: the bits are those of
+ * instructions one by one (DESIGN 9, law 2). What was a cluster is carried out as it was then, by
+ * its kernel or one by one; while it is not decided which is faster (choice.h) that is measured
+ * here too, and recorded anew now and then.
+ *
+ * GT_PLAN=0: every instruction one by one.
+ *
+ * Plans belong to the body (Body.plan) and go with it; a recording that is not complete when its
+ * record ends, or when its client is cancelled or goes, is forgotten. Whoever is watched, logged
+ * or checked for nan gets no plans. By the worker's thread. */
+#ifndef GT_WORKER_PLAN_PLAN_H
+#define GT_WORKER_PLAN_PLAN_H
+#include "worker/fuse/collect.h"
+
+typedef struct Plans Plans;
+struct Fuse;
+struct FusedKernel;
+
+Plans *plans_new(void);     /* NULL: they are off */
+void plans_free(Plans **p); /* no body is left that has plans */
+
+/* ---- for turn.c ---- */
+
+/* f stands where nothing was looked at ahead: true if a plan was carried out, and f's reader stands
+ * behind it. */
+bool plan_run(Exec *x, Frame *f);
+/* What comes next in f may be carried out by plan_run, or held: it is not to be looked at ahead. */
+bool plan_is_next(const Exec *x, Frame *f);
+/* f stands where nothing was looked at ahead, at a segment that is better begun when nothing of its
+ * client waits any more; what waits, waits for ranks that are as far as this one, and not for
+ * memory. */
+bool plan_holds(const Exec *x, Frame *f);
+/* j is about to be issued: a recording may end before it or begin with it. */
+void plan_before(Exec *x, Job *j);
+void plan_after(Exec *x);                 /* it has been issued */
+void plan_leave(Exec *x, const Frame *f); /* f has ended */
+/* A recording of this client (NULL: of any) is forgotten. */
+void plan_abort(Exec *x, const Client *c);
+
+/* ---- what is seen of the engine's work; only where there is a recording ---- */
+
+bool plan_is_recording(const Exec *x);
+void plan_saw_call(Exec *x, const Job *j); /* j->call, about to be submitted */
+void plan_saw_data(Exec *x, const Job *j); /* its payload was copied to its result */
+/* A cluster (fuse.h) was carried out by its kernel, that of e: nodes 0 to n of jobs, whose tensor
+ * operands are `operand`, by their place in the call. product: the matmul that was computed with
+ * it, input `input` of the cluster; NULL: none. */
+void plan_saw_cluster(Exec *x, const struct Fuse *f, JitEntry *e, const struct FusedKernel *k,
+                      Job *const *job, int n, int (*operand)[3], const Job *product, int input);
+/* How many steps it has. What was done since `mark` was one cluster, since `alone` without its
+ * product, whose way is being measured (choice.h): until that is decided plans of it measure too,
+ * and are made anew now and then. */
+int plan_mark(const Exec *x);
+void plan_saw_trial(Exec *x, int mark, int alone, const CollectTrial *trial);
+
+void plan_stats(const Exec *x, Bytes *out);
+#endif

@@ -1,0 +1,612 @@
+/* plan_record.c: looks on while a segment is issued one by one (plan.h): what comes from outside,
+ * which words of the arguments matter how, what the engine is asked to do. Values are known by
+ * their ids; where they lie is not looked at, but for views, whose place in what they show is kept.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/base/element.h"
+#include "worker/plan/plan_state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *plan_grow(void *array, int n, size_t size) {
+    if (n & (n - 1)) return array;
+    return xrealloc(array, (n < 4 ? 8 : 2 * (size_t)n) * size);
+}
+
+void recorder_fail(Recorder *r, const char *why) {
+    if (!r->has_failed) r->why = why;
+    r->has_failed = true;
+}
+
+Recorder *recorder_begin(Job *j, Spot *spot, uint32_t limit) {
+    const FrameReader *at = &j->frame->reader;
+    Recorder *r = xcalloc(1, sizeof *r);
+    r->client = j->frame->client;
+    r->body = j->body;
+    r->spot = spot;
+    r->from = j->body_at;
+    r->limit = limit;
+    r->base = j->args_base, r->added = j->args_added;
+    r->seq = j->seq;
+    r->args = r->at = j->args;
+    r->end = at->hot_end;
+    r->compiles = j->compiles;
+    r->signals = j->signals;
+    r->inst = xmalloc(limit * sizeof *r->inst);
+    r->seq_at = xmalloc(limit * sizeof *r->seq_at);
+    r->first_value = xcalloc(limit + 1, sizeof *r->first_value);
+    return r;
+}
+
+void recorder_free(Recorder **rp) {
+    Recorder *r = *rp;
+    *rp = NULL;
+    if (!r) return;
+    arena_fini(&r->arena);
+    map_fini(&r->values);
+    free(r->made);
+    free(r->word), free(r->external), free(r->value), free(r->variable);
+    free(r->step), free(r->slot), free(r->trial), free(r->inst), free(r->seq_at);
+    free(r->first_value);
+    free(r);
+}
+
+/* ---- Values ---- */
+
+static int new_slot(Recorder *r, uint64_t bytes, int external) {
+    int i = r->n_slots;
+    r->slot = plan_grow(r->slot, i, sizeof *r->slot);
+    r->slot[r->n_slots++] =
+        (RecSlot){.root = i, .external = external, .bytes = bytes, .first = -1, .last = -1};
+    return i;
+}
+
+static RecValue *new_value(Recorder *r, uint64_t id) {
+    RecValue *v = arena_zalloc(&r->arena, sizeof *v);
+    v->id = id;
+    v->slot = v->shift_slot = v->external = PLAN_NONE;
+    map_put(&r->values, id, v);
+    return v;
+}
+
+static Word *add_word(Recorder *r, size_t at, WordKind kind, uint64_t value) {
+    r->word = plan_grow(r->word, r->n_words, sizeof *r->word);
+    Word *w = &r->word[r->n_words++];
+    *w = (Word){.at = (uint32_t)at, .kind = (uint8_t)kind, .value = value};
+    return w;
+}
+
+/* at: of the word that is its id; PLAN_NONE: its distance is part of the form. */
+static RecValue *new_external(Recorder *r, uint64_t id, int64_t at) {
+    const Tensor *t = store_get(r->client->names, id);
+    const Storage *st = t ? t->storage : NULL;
+    if (!t || st->poison || st->maker || st->made || !st->data) {
+        recorder_fail(r, "an operand is not there");
+        return NULL;
+    }
+    RecValue *v = new_value(r, id);
+    v->type = t->view.type;
+    v->whole = t->whole ? t->whole->type : v->type;
+    memcpy(v->stride, t->view.stride, sizeof v->stride);
+    v->external = r->n_externals;
+    r->external = plan_grow(r->external, r->n_externals, sizeof *r->external);
+    External *e = &r->external[r->n_externals++];
+    *e = (External){.at = at, .delta = id - r->base, .inst = r->n - 1, .type = v->type};
+    memcpy(e->stride, v->stride, sizeof e->stride);
+    e->has_whole = t->whole != NULL;
+    if (t->whole) e->whole = *t->whole;
+    e->is_sole = st->refs == 1 && t->offset == 0 && st->bytes == type_bytes(&v->type) &&
+                 view_is_contiguous(&t->view);
+    v->slot = new_slot(r, st->bytes, v->external);
+    return v;
+}
+
+/* An operand that is a tensor; at: where its id stands in the arguments, or PLAN_NONE. */
+static RecValue *operand(Recorder *r, uint64_t id, int64_t at) {
+    RecValue *v = map_get(&r->values, id);
+    if (!v) return new_external(r, id, at);
+    if (at < 0) return v;
+    const External *e = v->external >= 0 ? &r->external[v->external] : NULL;
+    if (e && e->at >= 0)
+        add_word(r, (size_t)at, WORD_SAME, (uint64_t)e->at);
+    else if (id >= INSERTED_ID)
+        add_word(r, (size_t)at, WORD_ADDED, id - r->added);
+    else
+        add_word(r, (size_t)at, WORD_MADE, id - r->base);
+    return v;
+}
+
+/* Freed, and not here: another worker's. It must be so the next time. */
+static bool is_away(Recorder *r, const Inst *in, uint64_t id, int64_t at) {
+    const Client *c = r->client;
+    if (in->op != OP_FREE || !c->is_shared || map_get(&r->values, id) || store_get(c->names, id))
+        return false;
+    if (at >= 0)
+        add_word(r, (size_t)at, WORD_AWAY, 0);
+    else
+        add_word(r, 0, WORD_AWAY, id - r->base)->is_distance = true;
+    return true;
+}
+
+static void add_value(Recorder *r, Value v) {
+    r->value = plan_grow(r->value, r->n_values, sizeof *r->value);
+    r->value[r->n_values++] = v;
+}
+
+static uint64_t word_at(const uint8_t *p) {
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* ---- An instruction ---- */
+
+static void read_operands(Recorder *r, const Job *j, Inst *in, const BodyForm *f, size_t *at,
+                          TensorType *types) {
+    OpClass class_ = op_info[in->op].class_;
+    for (int i = 0; i < in->n_in && !r->has_failed; i++) {
+        bool is_arg = body_operand(j->body, f, i) >> 2 == 0;
+        int64_t here = is_arg ? (int64_t)*at : PLAN_NONE;
+        if (is_arg) *at += 8;
+        if (in->in[i].kind != IN_TENSOR) {
+            if (class_ == CLASS_MAP || class_ == CLASS_SOURCE)
+                add_value(r, (Value){.at = (uint32_t)here,
+                                     .last = word_at(r->args + here),
+                                     .operand = (Operand *)&in->in[i],
+                                     .slot = i});
+            else
+                add_word(r, (size_t)here, WORD_EQUAL, word_at(r->args + here));
+            continue;
+        }
+        if (is_away(r, in, in->in[i].id, here)) continue;
+        RecValue *v = operand(r, in->in[i].id, here);
+        if (!v) return;
+        types[i] = v->whole;
+        if (v->is_dropped) recorder_fail(r, "an operand was freed");
+        if (v->is_away && in->op != OP_FREE) recorder_fail(r, "an operand is elsewhere");
+        if (in->op != OP_FREE) continue;
+        v->is_dropped = true;
+        if (v->external >= 0) r->external[v->external].is_dropped = true;
+    }
+}
+
+/* Lists, the only ARG attributes there are: their lengths are fixed. Where a slice of a part begins
+ * is worked out (locate.c), and must be as it was. */
+static void read_attrs(Recorder *r, Inst *in, const BodyForm *f, size_t *at) {
+    bool is_split = inst_attr(in, ATTR_SPLIT) != NULL;
+    for (int i = in->n_attr - f->n_attr_arg; i < in->n_attr; i++) {
+        const Attr *a = &in->attr[i];
+        if (attr_info[a->key].type != AT_INTS) {
+            recorder_fail(r, "an attribute");
+            return;
+        }
+        add_word(r, *at, WORD_EQUAL, word_at(r->args + *at));
+        *at += 8;
+        for (uint32_t k = 0; k < a->n; k++, *at += 8) {
+            uint64_t word = word_at(r->args + *at);
+            if ((a->key == ATTR_START && !is_split) || a->key == ATTR_RNG)
+                add_value(r, (Value){.at = (uint32_t)*at,
+                                     .last = word,
+                                     .item = (int64_t *)&a->ints[k],
+                                     .slot = PLAN_NONE});
+            else
+                add_word(r, *at, WORD_EQUAL, word);
+        }
+    }
+}
+
+/* Other ranks carry it out, and this one does nothing. */
+static bool is_elsewhere(const Exec *x, const Inst *in) {
+    Place place;
+    if (!inst_attr(in, ATTR_ON) || !inst_place(in, &place, NULL)) return false;
+    const Group *g = locate_group(x, place.group);
+    return g && group_place(g, (int)x->rank) < 0;
+}
+
+static void read_inst(Recorder *r, const Job *j, Inst *in, const BodyForm *f) {
+    size_t at = (size_t)(r->at - r->args);
+    if (f->payload && in->op != OP_DATA) recorder_fail(r, "a payload");
+    if (op_info[in->op].class_ == CLASS_CONTROL && in->n_out && in->op != OP_SHARD)
+        recorder_fail(r, "a result of nothing");
+    if (r->has_failed) return;
+    TensorType *types = arena_zalloc(&r->arena, sizeof *types * (size_t)(in->n_in + 1));
+    read_operands(r, j, in, f, &at, types);
+    if (!r->has_failed) read_attrs(r, in, f, &at);
+    r->data_at = (uint32_t)at;
+    r->n_now = r->n_values - r->first_now;
+    if (!r->n_now) return;
+    r->variable = plan_grow(r->variable, r->n_variables, sizeof *r->variable);
+    r->variable[r->n_variables++] =
+        (Variable){.inst = in, .types = types, .first = r->first_now, .n = r->n_now};
+}
+
+void recorder_before(const Exec *x, Recorder *r, Job *j) {
+    const BodyForm *f = &j->body->form[j->body_at];
+    const uint8_t *end = body_args_end(f, r->at, r->end);
+    assert(r->n < r->limit);
+    Inst *in = inst_copy(&j->inst, &r->arena);
+    in->payload = NULL, in->payload_buf = NULL;
+    bool is_here = !is_elsewhere(x, in);
+    r->now = is_here ? in : NULL;
+    j->at = (int)r->n;
+    r->inst[r->n] = in;
+    r->seq_at[r->n] = (uint32_t)(j->seq - r->seq);
+    r->first_now = r->n_values, r->n_now = 0;
+    r->n++;
+    r->n_seq += !f->is_inserted;
+    if (!end || j->args != r->at) recorder_fail(r, "arguments");
+    if (is_here && !r->has_failed) read_inst(r, j, in, f);
+    r->first_value[r->n] = r->n_values;
+    if (r->has_failed) return;
+    r->at = end;
+    for (int k = 0; k < in->n_out; k++) {
+        r->made = plan_grow(r->made, r->n_values_made, sizeof *r->made);
+        RecValue *v = r->made[r->n_values_made++] = new_value(r, in->out[k]);
+        v->is_made = true;
+        v->is_away = !is_here;
+    }
+}
+
+/* Result 0 shows operand 0. */
+static void see_view(Recorder *r, RecValue *v, const Tensor *t, const Tensor *from) {
+    v->of = map_get(&r->values, r->now->in[0].id);
+    v->offset = (int64_t)(t->offset - from->offset);
+    if (!r->n_now) return;
+    Shift *s = v->shift = arena_zalloc(&r->arena, sizeof *s);
+    s->inst = r->inst[r->n - 1];
+    s->in = from->view;
+    s->out = t->view.type;
+    s->delta = v->offset;
+    r->variable[r->n_variables - 1].shift = s;
+}
+
+void recorder_after(Exec *x, Recorder *r) {
+    const Inst *in = r->now;
+    const Names *names = r->client->names;
+    if (!in || r->has_failed) return;
+    if (x->first || r->client->jobs) recorder_fail(r, "something waits");
+    for (int k = 0; k < in->n_out && !r->has_failed; k++) {
+        RecValue *v = map_get(&r->values, in->out[k]);
+        const Tensor *t = store_get(names, in->out[k]);
+        if (!t || t->storage->poison) {
+            recorder_fail(r, "a result is not there");
+            break;
+        }
+        v->type = t->view.type;
+        v->whole = t->whole ? t->whole->type : v->type;
+        memcpy(v->stride, t->view.stride, sizeof v->stride);
+        bool may_show =
+            op_info[in->op].class_ == CLASS_VIEW || in->op == OP_SHARD || in->op == OP_CAST;
+        const Tensor *from = may_show ? store_get(names, in->in[0].id) : NULL;
+        if (from && from->storage == t->storage) see_view(r, v, t, from);
+        if (r->n_now) r->variable[r->n_variables - 1].out[k] = v->whole;
+    }
+    r->now = NULL;
+}
+
+/* ---- What the engine does ---- */
+
+int recorder_step(Recorder *r, StepKind kind, int inst) {
+    r->step = plan_grow(r->step, r->n_steps, sizeof *r->step);
+    r->step[r->n_steps] =
+        (Step){.kind = (uint8_t)kind, .inst = inst, .seq = r->seq_at[inst], .host = PLAN_NONE};
+    r->size += sizeof(Step) + 256;
+    return r->n_steps++;
+}
+
+static void touch(Recorder *r, int slot, int step) {
+    RecSlot *s = &r->slot[r->slot[slot].root];
+    if (s->first < 0) s->first = step;
+    s->last = step;
+}
+
+int recorder_place(Recorder *r, RecValue *v, int64_t *offset) {
+    *offset = 0;
+    if (!v->of) return v->slot;
+    int64_t from_offset;
+    int from = recorder_place(r, v->of, &from_offset);
+    if (from < 0) return PLAN_NONE;
+    if (!v->shift) {
+        *offset = from_offset + v->offset;
+        return from;
+    }
+    if (v->shift_slot < 0) {
+        v->shift_slot = new_slot(r, 0, PLAN_NONE);
+        r->slot[v->shift_slot].root = r->slot[from].root;
+        int step = recorder_step(r, STEP_SHIFT, 0);
+        r->step[step].shift = v->shift;
+        v->shift->from = from, v->shift->offset = from_offset;
+        v->shift->region = v->shift_slot;
+        touch(r, from, step);
+    }
+    return v->shift_slot;
+}
+
+/* The engine finds v at *to; region is a slot as long as this is a recording. */
+static bool add_patch(Recorder *r, Patch *p, RecValue *v, char **to) {
+    int64_t offset;
+    int slot = v ? recorder_place(r, v, &offset) : PLAN_NONE;
+    if (slot < 0) {
+        recorder_fail(r, "a value that lies nowhere");
+        return false;
+    }
+    *p = (Patch){to, slot, offset};
+    return true;
+}
+
+static void add_result(Recorder *r, Patch *p, uint64_t id, const TensorType *t, char **to) {
+    RecValue *v = map_get(&r->values, id);
+    if (!v || v->slot >= 0 || v->of) {
+        recorder_fail(r, "a result twice");
+        return;
+    }
+    v->slot = new_slot(r, type_bytes(t), PLAN_NONE);
+    *p = (Patch){to, v->slot, 0};
+}
+
+static void end_step(Recorder *r, int step, Patch *patch, int n_read, int n_patch) {
+    Step *s = &r->step[step];
+    s->patch = patch;
+    s->n_read = (uint16_t)n_read, s->n_patch = (uint16_t)n_patch;
+    for (int i = 0; i < n_patch && !r->has_failed; i++) touch(r, patch[i].region, step);
+}
+
+static bool may_fail(Op op) {
+    if (op_info[op].class_ != CLASS_KERNEL) return false;
+    switch (op) {
+    case OP_INDEX:
+    case OP_INDEX_PUT:
+    case OP_GATHER:
+    case OP_SCATTER_ADD:
+    case OP_SCATTER_REDUCE:
+    case OP_CHOLESKY:
+    case OP_LU:
+    case OP_SOLVE:
+    case OP_SOLVE_TRIANGULAR: return true;
+    default: return false;
+    }
+}
+
+/* The argument behind operand i of an instruction; NULL: there is none. */
+static Value *value_of(Recorder *r, int inst, int i) {
+    for (int k = r->first_value[inst]; k < r->first_value[inst + 1]; k++)
+        if (r->value[k].slot == i) return &r->value[k];
+    return NULL;
+}
+
+/* What exec.c makes of immediates: the dtype of the last tensor. */
+static DType scalar_dtype(Recorder *r, const Inst *in, const View *v) {
+    if (op_info[in->op].class_ != CLASS_MAP) return (DType)v->type.dtype;
+    DType d = DT_NONE;
+    for (int i = 0; i < in->n_in; i++) {
+        const RecValue *t = in->in[i].kind == IN_TENSOR ? map_get(&r->values, in->in[i].id) : NULL;
+        if (t) d = (DType)t->type.dtype;
+    }
+    return d;
+}
+
+/* As the engine gets it: of a part it has other sizes (locate.c). Random keys, which change, are
+ * those of the whole. */
+static const Inst *as_called(Recorder *r, const Job *j) {
+    const Inst *in = r->inst[j->at];
+    if (j->call.inst == &j->inst) return in;
+    Inst *part = inst_copy(j->call.inst, &r->arena);
+    part->payload = NULL, part->payload_buf = NULL;
+    const Attr *rng = inst_attr(in, ATTR_RNG);
+    for (int i = 0; i < part->n_attr && rng; i++)
+        if (part->attr[i].key == ATTR_RNG) ((Attr *)part->attr)[i].ints = rng->ints;
+    return part;
+}
+
+/* A copy of a call, whose tensor operands' patches go to `patch`: how many; -1: it has failed. */
+static int copy_call(Recorder *r, const Job *j, Call **copy, Patch *patch) {
+    const Inst *in = r->inst[j->at];
+    int n = j->call.n_in, n_patch = 0;
+    int model = op_info[in->op].class_ == CLASS_SOURCE ? in->n_in - n : 0;
+    Call *c = *copy = arena_alloc(&r->arena, sizeof *c);
+    *c = j->call;
+    c->inst = as_called(r, j);
+    c->in = arena_alloc(&r->arena, sizeof *c->in * (size_t)(n + 1));
+    r->size += sizeof *c + sizeof(View) * (size_t)n;
+    for (int i = 0; i < n; i++) {
+        View *v = &c->in[i];
+        *v = j->call.in[i];
+        if (v->is_scalar) {
+            v->data = memcpy(arena_alloc(&r->arena, 8), v->data, 8);
+            Value *value = c->inst->op == in->op ? value_of(r, j->at, i + model) : NULL;
+            if (!value) continue;
+            value->to = v->data;
+            value->dtype = (uint8_t)scalar_dtype(r, in, v);
+            value->to_dtype = DT_NONE;
+            continue;
+        }
+        if (!add_patch(r, &patch[n_patch++], map_get(&r->values, in->in[i].id), (char **)&v->data))
+            return -1;
+    }
+    return n_patch;
+}
+
+static Recorder *recorder_of(Exec *x, const Job *j) {
+    Recorder *r = x->plans ? x->plans->recorder : NULL;
+    return r && !r->has_failed && r->client == j->frame->client ? r : NULL;
+}
+
+bool plan_is_recording(const Exec *x) { return x->plans && x->plans->recorder; }
+
+void plan_saw_call(Exec *x, const Job *j) {
+    Recorder *r = recorder_of(x, j);
+    if (!r) return;
+    const Inst *in = r->inst[j->at];
+    int n_out = j->call.n_out;
+    Call *c;
+    Patch *patch = arena_alloc(&r->arena, sizeof *patch * (size_t)(j->call.n_in + n_out));
+    int n_patch = copy_call(r, j, &c, patch), n_read = n_patch;
+    if (n_read < 0) return;
+    int step = recorder_step(r, STEP_CALL, j->at);
+    uint64_t bytes = 0;
+    for (int i = 0; i < c->n_in; i++)
+        if (!c->in[i].is_scalar) bytes += type_bytes(&c->in[i].type);
+    for (int k = 0; k < n_out; k++) {
+        add_result(r, &patch[n_patch++], in->out[k], &c->out[k].type, (char **)&c->out[k].data);
+        bytes += type_bytes(&c->out[k].type);
+    }
+    r->step[step].call = c;
+    r->step[step].may_fail = may_fail(in->op);
+    end_step(r, step, patch, n_read, n_patch);
+    r->kernels++;
+    if (op_info[in->op].class_ != CLASS_MAP && 2 * bytes > r->beside) r->beside = 2 * bytes;
+}
+
+/* Of a payload, what is taken here. False: it does not lie in one piece. */
+static bool payload_part(const Job *j, uint64_t *skip, uint64_t *taken) {
+    const Part *p = j->part;
+    *skip = 0;
+    *taken = type_bytes(&j->call.out[0].type);
+    if (!p || p->place.layout.kind != LAYOUT_SPLIT) return true;
+    View whole = {.type = p->whole[0], .data = (void *)j->inst.payload};
+    view_strides(&whole.type, whole.stride);
+    Region mine = layout_region(&p->place.layout, &whole.type, p->at);
+    View box = box_of(&whole, (int64_t[MAX_DIMS]){0}, &mine);
+    if (*taken) *skip = (uint64_t)((char *)box.data - (char *)whole.data);
+    return view_is_contiguous(&box);
+}
+
+void plan_saw_data(Exec *x, const Job *j) {
+    Recorder *r = recorder_of(x, j);
+    if (!r) return;
+    const BodyForm *f = &r->body->form[j->body_at];
+    /* Bools must be 0 or 1, which inference looks at each time. */
+    bool is_bool = j->call.out[0].type.dtype == DT_BOOL;
+    uint64_t skip, taken;
+    if (!f->payload || j->at != (int)r->n - 1 || is_bool || !payload_part(j, &skip, &taken)) {
+        recorder_fail(r, "data");
+        return;
+    }
+    Patch *patch = arena_alloc(&r->arena, sizeof *patch);
+    int step = recorder_step(r, STEP_DATA, j->at);
+    char **to = arena_zalloc(&r->arena, sizeof *to);
+    add_result(r, patch, j->inst.out[0], &j->call.out[0].type, to);
+    Step *s = &r->step[step];
+    s->data_at = r->data_at;
+    s->is_part = f->payload == BODY_PART;
+    s->bytes = j->inst.payload_bytes, s->skip = skip, s->taken = taken;
+    if (s->is_part)
+        add_word(r, r->data_at, WORD_PART, s->bytes);
+    else
+        add_word(r, r->data_at, WORD_EQUAL, s->bytes);
+    end_step(r, step, patch, 0, 1);
+}
+
+int plan_mark(const Exec *x) { return plan_is_recording(x) ? x->plans->recorder->n_steps : 0; }
+
+void plan_saw_trial(Exec *x, int mark, int alone, const CollectTrial *trial) {
+    Recorder *r = plan_is_recording(x) ? x->plans->recorder : NULL;
+    if (!r || r->n_steps == mark) return;
+    r->trial = plan_grow(r->trial, r->n_trials, sizeof *r->trial);
+    r->trial[r->n_trials++] = (Trial){*trial, mark, alone, r->n_steps, 0, 0};
+}
+
+/* Inputs of node i of the copy g, whose tensor operands are `operand`. */
+static bool bind_node(Recorder *r, Fuse *g, int i, const Job *j, const int operand[3],
+                      RecValue *input[FUSED_INPUTS]) {
+    for (int a = 0, k = 0; a < j->call.n_in; a++) {
+        const View *v = &j->call.in[a];
+        if (v->is_scalar) {
+            int model =
+                op_info[j->inst.op].class_ == CLASS_SOURCE ? j->inst.n_in - j->call.n_in : 0;
+            Value *value = value_of(r, j->at, a + model);
+            int ref = g->node[i].in[a];
+            if (!value) continue;
+            if (ref < FUSE_SCALAR || ref >= FUSE_SCALAR + g->n_scalars) return false;
+            value->to = g->args.scalar[ref - FUSE_SCALAR];
+            value->dtype = (uint8_t)scalar_dtype(r, &j->inst, v);
+            value->to_dtype = (uint8_t)g->scalar[ref - FUSE_SCALAR];
+            value->is_condition = a == 0 && j->call.n_in == 3;
+            continue;
+        }
+        int ref = operand[k++];
+        if (!fuse_is_input(ref)) continue;
+        RecValue *t = map_get(&r->values, j->inst.in[a].id), **known = &input[ref - FUSE_INPUT];
+        int64_t at, other;
+        if (!t) return false;
+        if (*known &&
+            (recorder_place(r, t, &at) != recorder_place(r, *known, &other) || at != other))
+            return false; /* the same view by chance */
+        *known = t;
+    }
+    return true;
+}
+
+/* Where the product lies until the cluster has read it: in its own memory, if it has any, else in a
+ * result's. */
+static void place_product(Recorder *r, Step *s, const Job *j, int input, Patch *patch,
+                          int *n_patch) {
+    char **to[] = {(char **)&s->product->out[0].data, (char **)&s->fuse->args.in[input]};
+    s->host = PLAN_NONE;
+    if (j->out[0]->data) {
+        add_result(r, &patch[*n_patch], j->inst.out[0], &j->call.out[0].type, to[0]);
+    } else {
+        int w = s->n_read;
+        while (w < *n_patch && *patch[w].to != j->call.out[0].data) w++;
+        if (w == *n_patch) {
+            recorder_fail(r, "a product that lies nowhere");
+            return;
+        }
+        s->host = w;
+        patch[*n_patch] = (Patch){to[0], patch[w].region, 0};
+    }
+    patch[*n_patch + 1] = (Patch){to[1], patch[*n_patch].region, 0};
+    *n_patch += 2;
+}
+
+void plan_saw_cluster(Exec *x, const Fuse *f, JitEntry *e, const FusedKernel *k, Job *const *job,
+                      int n, int (*operand)[3], const Job *product, int input) {
+    Recorder *r = recorder_of(x, job[0]);
+    if (!r) return;
+    Fuse *g = memcpy(arena_alloc(&r->arena, sizeof *g), f, sizeof *g);
+    RecValue *read[FUSED_INPUTS] = {0};
+    for (int i = 0; i < n; i++)
+        if (!bind_node(r, g, i, job[i], operand[i], read)) {
+            recorder_fail(r, "operands of a cluster");
+            return;
+        }
+    int most = g->n_inputs + g->n_outputs + (product ? product->call.n_in + 2 : 0);
+    Patch *patch = arena_alloc(&r->arena, sizeof *patch * (size_t)(most + 1));
+    int n_patch = 0;
+    for (int i = 0; i < g->n_inputs; i++)
+        if (i != input && !add_patch(r, &patch[n_patch++], read[i], (char **)&g->args.in[i]))
+            return;
+    Call *call = NULL;
+    int more = product ? copy_call(r, product, &call, patch + n_patch) : 0;
+    if (more < 0) return;
+    n_patch += more;
+    int step = recorder_step(r, STEP_FUSED, job[n - 1]->at);
+    Step *s = &r->step[step];
+    s->n_read = (uint16_t)n_patch;
+    for (int i = 0; i < n; i++) {
+        const FuseNode *node = &g->node[i];
+        s->may_fail |= may_fail((Op)node->op);
+        if (!node->is_stored) {
+            r->unstored++;
+            r->bytes_saved += 2 * job[i]->out[0]->bytes;
+            continue;
+        }
+        add_result(r, &patch[n_patch++], job[i]->inst.out[0], &job[i]->call.out[0].type,
+                   &g->args.out[node->output]);
+    }
+    s->fuse = g;
+    s->kernel = k, s->entry = e;
+    s->product = call;
+    if (product) place_product(r, s, product, input, patch, &n_patch);
+    end_step(r, step, patch, s->n_read, n_patch);
+    r->kernels++;
+    r->products += product != NULL;
+    r->fused_ops += (uint32_t)n;
+    r->size += sizeof *g;
+    const FusedArgs *a = &g->args;
+    uint64_t beside = 8 * (uint64_t)k->reductions * (uint64_t)a->rows * (uint64_t)a->blocks +
+                      (uint64_t)fused_table(a, k->columns, k->totals);
+    for (int i = 0; call && i < call->n_in; i++) beside += 2 * type_bytes(&call->in[i].type);
+    if (beside > r->beside) r->beside = beside;
+}

@@ -1,0 +1,320 @@
+/* plan_state.h: what the files of plan.h share: a plan, and a recording of which one is made.
+ * plan.c chooses and carries out, plan_record.c looks on, plan_make.c makes the one of the other.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_PLAN_PLAN_STATE_H
+#define GT_WORKER_PLAN_PLAN_STATE_H
+#include "runtime/wire/lru.h"
+#include "runtime/base/map.h"
+#include "worker/emit/fuse.h"
+#include "worker/plan/plan.h"
+
+enum {
+    PLAN_INSTS = 512,       /* of one segment */
+    PLAN_ROUNDS = 96,       /* instructions that a short body is repeated for */
+    PLAN_NS = 20000000,     /* of one segment, when it is recorded */
+    PLANS_OF_KEY = 12,      /* of one spot, leads' types: the one used least recently goes */
+    PLANS_BYTES = 64 << 20, /* of all plans, about; likewise */
+    LEADS_MAX = 4,
+    PLAN_NONE = -1
+};
+
+/* ---- A plan ---- */
+
+/* A word (8 bytes) of the arguments that is given by others. */
+typedef enum WordKind {
+    WORD_EQUAL, /* is `value`                                          */
+    WORD_SAME,  /* is the word at `value`                              */
+    WORD_MADE,  /* is the id of the segment's first result, + `value`  */
+    WORD_ADDED, /* ... of its first inserted result, + `value`         */
+    WORD_AWAY,  /* is the id of nothing that is here                   */
+    WORD_PART   /* is the number of a part of the message, of `value` bytes */
+} WordKind;
+typedef struct Word {
+    uint32_t at; /* bytes from the first argument on */
+    uint8_t kind;
+    bool is_distance; /* WORD_AWAY: there is no such word, the id is the first result's + `value` */
+    uint64_t value;
+} Word;
+
+/* A tensor that was made before the segment. */
+typedef struct External {
+    int64_t at;     /* of the word that is its id; PLAN_NONE: it is known by distance ... */
+    uint64_t delta; /* ... from the segment's first result */
+    uint32_t inst;  /* of the segment: the first that names it */
+    TensorType type;
+    int64_t stride[MAX_DIMS];
+    bool has_whole;  /* it is a part ... */
+    Whole whole;     /* ... of this */
+    bool is_dropped; /* the segment frees it; then these count too: */
+    bool is_sole;    /* nothing else refers to its storage, of which it is all */
+    int region;
+    /* Of this run: */
+    uint64_t id;
+    Tensor *tensor;
+} External;
+
+/* An argument that is a number: when it is another than last time it is set where it belongs. */
+typedef struct Value {
+    uint32_t at;
+    uint64_t last;
+    Operand *operand;  /* of the instruction; or ... */
+    int64_t *item;     /* ... of its attribute */
+    int slot;          /* operand's place */
+    char *to;          /* the engine's scalar; NULL: it reads none */
+    uint8_t dtype;     /* what exec_immediate is asked for */
+    uint8_t to_dtype;  /* of `to`, in a cluster; DT_NONE: what exec_immediate makes of it */
+    bool is_condition; /* of where, in a cluster: 0 or 1 */
+} Value;
+/* A view whose start is an argument. */
+typedef struct Shift {
+    Inst *inst;
+    View in;
+    TensorType out;
+    int64_t delta; /* bytes from where its operand begins */
+    int from, region;
+    int64_t offset;
+} Shift;
+/* An instruction with such arguments: inference is asked anew when they change. */
+typedef struct Variable {
+    Inst *inst;
+    TensorType *types; /* of its operands, as wholes; so are its results' */
+    TensorType out[MAX_OUT];
+    Shift *shift;
+    int first, n; /* values */
+} Variable;
+
+/* A pointer of a call: where the region is, and so many bytes on. */
+typedef struct Patch {
+    char **to;
+    int region;
+    int64_t offset;
+} Patch;
+/* Memory that outlives the segment, to be there before a step. */
+typedef struct Begin {
+    int region;
+    uint64_t bytes;
+} Begin;
+
+typedef enum StepKind { STEP_CALL, STEP_FUSED, STEP_DATA, STEP_SHIFT } StepKind;
+typedef struct Step {
+    uint8_t kind;
+    bool may_fail;            /* because of values */
+    bool gives;               /* writes over what comes from outside: there is no way back */
+    uint16_t n_patch, n_read; /* the first n_read are read, the others written */
+    int inst;                 /* within the segment */
+    uint32_t seq;             /* its number, from the segment's first on */
+    int n_begin, n_drop;
+    Patch *patch;
+    Begin *begin;
+    int *drop; /* externals whose name goes behind it */
+    Call *call;
+    Fuse *fuse;
+    JitEntry *entry; /* of the kernel */
+    const FusedKernel *kernel;
+    Call *product; /* is computed with it; NULL: none */
+    int host;      /* the patch of the result that it lies under at first; PLAN_NONE: none */
+    Shift *shift;
+    uint32_t data_at; /* STEP_DATA: of the payload's word; its bytes are behind it, or a part */
+    bool is_part;
+    uint64_t bytes;       /* of the payload */
+    uint64_t skip, taken; /* what is taken of it here */
+} Step;
+
+/* Steps [begin, end) are a cluster whose way is being measured, its product those before alone. */
+typedef struct Trial {
+    CollectTrial what;
+    int begin, alone, end;
+    int64_t begin_ns, alone_ns; /* in this run */
+} Trial;
+
+/* A name that the segment leaves. */
+typedef struct Left {
+    uint64_t delta;
+    bool is_added; /* it counts from the first inserted result */
+    uint32_t group;
+    bool has_whole;
+    Whole whole;
+    int kept; /* its storage */
+    int region;
+    int64_t offset;
+    View view;
+} Left;
+typedef struct Kept {
+    int region;
+    int external;  /* it is this one's own, of which the segment leaves a view; or PLAN_NONE ... */
+    bool is_taken; /* ... or it takes over its memory */
+    uint64_t bytes;
+    uint8_t filled;
+    uint16_t op;
+    uint32_t kernel;
+    Storage *storage; /* of this run */
+} Kept;
+
+typedef struct Plan Plan;
+struct Plan {
+    LruItem item; /* first: of all there are */
+    Plan *next;   /* of its key */
+    Arena arena;  /* all of it */
+    Plans *owner;
+    struct Spot *spot;
+    uint64_t key;
+    uint32_t n;       /* instructions */
+    uint32_t n_seq;   /* of them, those that were not inserted */
+    uint32_t n_args;  /* bytes */
+    bool compiles;    /* its first instruction is in a scope that is compiled at first sight, ... */
+    uint32_t signals; /* ... and which signals of the body lead into one */
+    uint64_t size, runs;
+    uint32_t undone, skipped; /* times in a row that it was undone; not tried since */
+    uint64_t look_at;         /* runs after which there may be news of its trials */
+    uint32_t renewed, stale;  /* times: the plans before it; it was found to be */
+    int n_words, n_externals, n_values, n_variables, n_steps, n_left, n_kept, n_regions, n_drops;
+    int n_trials; /* while there are any, it is made anew now and then */
+    Trial *trial;
+    Word *word;
+    External *external;
+    Value *value;
+    Variable *variable;
+    Step *step;
+    Left *left;
+    Kept *kept;
+    int *drop;                   /* externals that go behind the last step */
+    char **base;                 /* of regions, in this run */
+    int64_t *place;              /* of regions, in the block; PLAN_NONE: elsewhere */
+    ErrCode *bad;                /* of regions, in this run: poison */
+    uint64_t block, own, beside; /* bytes: of temporaries, of what is left, of calls meanwhile */
+    uint32_t kernels, fused_ops, unstored, products; /* for the statistics */
+    uint64_t bytes_saved;
+};
+
+/* ---- A recording ---- */
+
+typedef struct RecValue RecValue;
+struct RecValue {
+    uint64_t id;
+    RecValue *of;   /* a view of this one; NULL: of none */
+    int64_t offset; /* in it */
+    Shift *shift;   /* its start is an argument */
+    int shift_slot;
+    int slot; /* PLAN_NONE: not filled (yet) */
+    int external;
+    bool is_made, is_dropped;
+    bool is_away; /* made on other ranks alone */
+    TensorType type, whole;
+    int64_t stride[MAX_DIMS];
+};
+/* Memory, or (shift) a place in another one's. */
+typedef struct RecSlot {
+    int root; /* itself, or of what it lies in */
+    int external;
+    uint64_t bytes;
+    int first, last; /* steps */
+    bool is_kept;
+    int region;
+} RecSlot;
+/* Slots that lie in the same place one after the other. */
+typedef struct RecRegion {
+    int first, last;
+    uint64_t bytes;
+    bool is_kept, is_shift;
+    int external;  /* that it begins with */
+    bool is_taken; /* ... and that others lie in the place of */
+    int64_t place;
+} RecRegion;
+
+typedef struct Recorder {
+    Client *client;
+    struct Body *body;
+    struct Spot *spot;
+    uint64_t key;
+    uint32_t from, limit, n; /* instructions */
+    uint64_t base, added;
+    uint64_t seq;
+    uint32_t n_seq;
+    const uint8_t *args, *at, *end; /* the segment's first, the next one's, the record's */
+    bool compiles, has_failed;
+    Plan *renews; /* in whose place it comes; NULL: none's */
+    uint32_t signals;
+    const char *why;
+    int64_t begin_ns;
+    Arena arena; /* becomes the plan's */
+    Map values;  /* id -> RecValue */
+    RecValue **made;
+    const Inst *now;      /* being issued */
+    int n_now, first_now; /* its values */
+    uint32_t data_at;     /* its payload, in the arguments */
+    Word *word;
+    External *external;
+    Value *value;
+    Variable *variable;
+    Step *step;
+    Trial *trial;
+    RecSlot *slot;
+    Inst **inst; /* by place in the segment, as all below */
+    uint32_t *seq_at;
+    int *first_value;
+    int n_words, n_externals, n_values, n_variables, n_steps, n_slots, n_values_made, n_trials;
+    uint32_t kernels, fused_ops, unstored, products;
+    uint64_t bytes_saved, size, beside;
+} Recorder;
+
+/* Why a plan was not for what came. */
+typedef enum Miss {
+    MISS_NONE,
+    MISS_TYPES,  /* what comes from outside has another type or is not there */
+    MISS_VALUES, /* arguments */
+    MISS_MEMORY, /* there is not enough of it */
+    MISS_UNDONE, /* something failed on the way */
+    MISS_STALE,  /* none: there is news of its clusters, and it is to be made anew */
+    MISS_COUNT
+} Miss;
+
+/* A tensor from outside that was seen to be of several types: where it is named (External). */
+typedef struct Lead {
+    int64_t at;
+    uint64_t delta;
+} Lead;
+
+/* One position of a body where segments begin. */
+typedef struct Spot {
+    Map plans; /* by a hash of the leads' types: lists of Plan, the longest first */
+    uint32_t n_plans, n_leads;
+    Lead lead[LEADS_MAX], next_lead;
+    bool has_next_lead;
+    uint64_t last_key;
+    uint32_t turns;  /* times that the key was another, or a plan's later time round was */
+    uint32_t visits; /* one by one, since the last recording */
+    uint32_t tries;  /* recordings, but of plans made anew or the first of their key */
+    uint32_t lost;   /* visits with plans of the key since one was carried out */
+    uint64_t n;      /* times that it was come to */
+    uint8_t last_miss;
+    Plan *renews; /* is to be made anew; NULL: none */
+} Spot;
+/* Body.plan */
+typedef struct Spots {
+    Plans *owner;
+    uint32_t n;
+    Spot *at[];
+} Spots;
+
+struct Plans {
+    Recorder *recorder; /* NULL: none */
+    uint32_t mark;
+    Lru all;
+    uint64_t bodies, made, runs, instructions;
+    uint64_t misses[MISS_COUNT], miss_state;
+};
+
+/* Room for one more of n elements. */
+void *plan_grow(void *array, int n, size_t size);
+/* Where a value lies: slot and offset; PLAN_NONE: nowhere. A shift on the way becomes a step. */
+int recorder_place(Recorder *r, RecValue *v, int64_t *offset);
+int recorder_step(Recorder *r, StepKind kind, int inst);
+void recorder_fail(Recorder *r, const char *why);
+Recorder *recorder_begin(Job *j, Spot *spot, uint32_t limit);
+void recorder_before(const Exec *x, Recorder *r, Job *j);
+void recorder_after(Exec *x, Recorder *r);
+void recorder_free(Recorder **r);
+/* What is left is seen, and a plan made of it all: NULL where that cannot be. */
+Plan *plan_make(Exec *x, Recorder *r);
+void plan_free(Plan **p);
+#endif

@@ -1,0 +1,440 @@
+/* plane.c: see plane.h. Three tables: peers by rank (what the dispatcher told), connections by
+ * PeerId (whose name is sure), and guests (connections that said hello and wait for the
+ * dispatcher's word, with what else they said).
+ * SPDX-License-Identifier: MIT */
+#include "worker/plane/plane.h"
+#include "runtime/base/env.h"
+#include "runtime/base/log.h"
+#include "runtime/base/map.h"
+#include "worker/plane/onesided.h"
+#include "worker/plane/reach.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    GUESTS_MAX = 64,  /* connections that wait ...                                             */
+    GUEST_MS = 10000, /* ... so long ...                                                       */
+    HELD_MSGS = 4096, /* ... with so many messages, all of them together ...                   */
+    LOST_MS = 15000   /* a broken connection: the dispatcher hears of deaths within 10 s       */
+};
+static const uint64_t held_bytes = UINT64_C(64) << 20; /* ... of so many bytes */
+
+typedef struct Other {
+    bool is_known;  /* PEER was told, PEER_GONE not yet                            */
+    bool is_looked; /* for its memory                                              */
+    bool is_lost;   /* it cannot be reached                                        */
+    uint64_t token;
+    DataPlane data;
+    Link *link; /* to its hub; NULL: not opened yet, or broken                 */
+    int64_t opened_ms;
+    PeerId heard;    /* its connection to ours; 0: none yet                         */
+    bool is_broken;  /* one of the two broke ...                                    */
+    int64_t when_ms; /* ... then                                                    */
+    Sight sight;
+} Other;
+
+typedef struct Guest {
+    struct Guest *next;
+    PeerId id;
+    uint32_t rank;
+    uint64_t token;
+    int64_t since_ms;
+    bool is_admitted; /* what it said is being handed out                           */
+    Msg *said;
+    size_t at, n, cap;
+    uint64_t bytes;
+} Guest;
+
+struct Plane {
+    Hub *hub;
+    DataPlane data;
+    uint32_t rank;
+    uint64_t token;
+    bool is_welcome, is_copying;
+    Onesided *onesided; /* NULL: GET is sent like the rest */
+    uint64_t n_sent, bytes_sent;
+    bool has_refused, has_no_sight; /* told once */
+    Other *other;                   /* by rank */
+    uint32_t n_others;
+    Map ranks; /* PeerId -> rank + 1 */
+    Guest *guests;
+    size_t n_guests, n_held;
+    uint64_t held_bytes;
+};
+
+/* ---- Making and unmaking ---- */
+
+static void ring(void *hub) { hub_wake(hub); }
+
+/* What GT_DATA_PLANE asks for. */
+static bool choose_way(Plane *p, const PlaneConfig *config, Err *err) {
+    const char *way = env_word("GT_DATA_PLANE");
+    if (!*way || !strcmp(way, "memfd")) return true;
+    p->is_copying = true;
+    if (!strcmp(way, "zmq")) return true;
+    if (strcmp(way, "ucx")) {
+        err_set(err, ERR_ARG, "GT_DATA_PLANE is '%.40s'", way);
+        return err_hint(err, "memfd, zmq or ucx");
+    }
+    if (!config->arena) return true; /* an engine without memory */
+    p->onesided = onesided_open(config->arena, config->arena_bytes, ring, p->hub, err);
+    return p->onesided != NULL;
+}
+
+Plane *plane_open(const PlaneConfig *config, Err *err) {
+    Endpoint at, told;
+    if (config->endpoint)
+        TRY(endpoint_find(config->endpoint, &at, err));
+    else
+        TRY(reach_endpoint(config->dispatcher, &at, err));
+    Hub *hub = hub_open(at.text, err);
+    if (!hub) return NULL;
+    Plane *p = xcalloc(1, sizeof *p);
+    p->hub = hub;
+    if (!choose_way(p, config, err)) {
+        plane_close(&p);
+        return NULL;
+    }
+    snprintf(told.text, sizeof told.text, "%s", hub_endpoint(hub));
+    reach_public(&told);
+    reach_describe(told.text, config->arena, config->arena_bytes, config->arena_fd, &p->data);
+    return p;
+}
+
+static void guest_free(Plane *p, Guest *g) {
+    Guest **at = &p->guests;
+    while (*at != g) at = &(*at)->next;
+    *at = g->next;
+    p->n_guests--;
+    p->n_held -= g->n - g->at;
+    p->held_bytes -= g->bytes;
+    for (; g->at < g->n; g->at++) msg_fini(&g->said[g->at]);
+    free(g->said);
+    free(g);
+}
+
+static void other_forget(Plane *p, Other *o) {
+    link_close(&o->link);
+    sight_close(&o->sight);
+    if (p->onesided) onesided_forget(p->onesided, (uint32_t)(o - p->other));
+    if (o->heard) {
+        map_remove(&p->ranks, o->heard);
+        hub_drop(p->hub, o->heard);
+    }
+    *o = (Other){0};
+}
+
+void plane_close(Plane **pp) {
+    Plane *p = *pp;
+    *pp = NULL;
+    if (!p) return;
+    while (p->guests) guest_free(p, p->guests);
+    for (uint32_t i = 0; i < p->n_others; i++) other_forget(p, &p->other[i]);
+    onesided_close(&p->onesided); /* It rings the hub. */
+    hub_close(&p->hub);
+    map_fini(&p->ranks);
+    free(p->other);
+    free(p);
+}
+
+Hub *plane_hub(Plane *p) { return p->hub; }
+const DataPlane *plane_data(const Plane *p) { return &p->data; }
+
+/* ---- Peers ---- */
+
+static Other *other_find(Plane *p, uint32_t rank) {
+    return rank < p->n_others && p->other[rank].is_known ? &p->other[rank] : NULL;
+}
+
+static void lose(Plane *p, Other *o, const char *why) {
+    if (o->is_lost) return;
+    o->is_lost = true;
+    link_close(&o->link);
+    log_line("WORKER", "w%u cannot reach w%u at %s: %s; what they have to exchange fails", p->rank,
+             (unsigned)(o - p->other), o->data.endpoint, why);
+}
+
+static void break_off(Other *o, int64_t now_ms) {
+    link_close(&o->link);
+    if (!o->is_broken) o->is_broken = true, o->when_ms = now_ms;
+}
+
+/* In the same time whatever the tokens are. */
+static bool token_is(uint64_t a, uint64_t b) {
+    volatile uint64_t differ = a ^ b;
+    return differ == 0;
+}
+
+static void drop_stranger(Plane *p, PeerId id, const char *why) {
+    hub_drop(p->hub, id);
+    if (p->has_refused && !log_is(LOG_VERBOSE)) return;
+    p->has_refused = true;
+    log_line("WORKER", "w%u refused a connection to %s: %s", p->rank, p->data.endpoint, why);
+}
+
+/* The connection's name is sure. A peer that connects anew takes its former connection's place. */
+static void admit(Plane *p, Other *o, PeerId id) {
+    if (o->heard) {
+        map_remove(&p->ranks, o->heard);
+        hub_drop(p->hub, o->heard);
+    }
+    o->heard = id;
+    map_put(&p->ranks, id, (void *)(uintptr_t)(o - p->other + 1));
+}
+
+void plane_on_welcome(Plane *p, uint32_t rank, uint64_t token) {
+    p->rank = rank;
+    p->token = token;
+    p->is_welcome = true;
+}
+
+void plane_on_peer(Plane *p, const PeerInfo *peer, int64_t now_ms) {
+    (void)now_ms;
+    if (peer->rank >= MAX_WORKERS) return;
+    if (peer->rank >= p->n_others) {
+        size_t n = peer->rank + 1;
+        p->other = xrealloc(p->other, n * sizeof *p->other);
+        memset(p->other + p->n_others, 0, (n - p->n_others) * sizeof *p->other);
+        p->n_others = (uint32_t)n;
+    }
+    Other *o = &p->other[peer->rank];
+    other_forget(p, o);
+    o->is_known = true;
+    o->token = peer->token;
+    o->data = peer->data;
+    if (!reach_is_mutual(&p->data, &o->data)) {
+        lose(p, o, "one of the two listens for its own machine only (gt-worker --data-endpoint)");
+        return;
+    }
+    for (Guest *g = p->guests; g; g = g->next) {
+        if (g->is_admitted || g->rank != peer->rank || !token_is(g->token, o->token)) continue;
+        g->is_admitted = true;
+        admit(p, o, g->id);
+    }
+}
+
+void plane_on_peer_gone(Plane *p, uint32_t rank) {
+    Other *o = other_find(p, rank);
+    if (!o) return;
+    for (Guest *g = p->guests, *next; g; g = next) {
+        next = g->next;
+        if (g->is_admitted && g->rank == rank) guest_free(p, g);
+    }
+    other_forget(p, o);
+}
+
+bool plane_memory(Plane *p, uint32_t rank, const void **base, uint64_t *bytes) {
+    Other *o = other_find(p, rank);
+    if (!o || o->is_looked) return false;
+    o->is_looked = true;
+    const char *why = NULL;
+    if (!p->is_copying && !sight_open(&p->data, &o->data, &o->sight, &why) && why &&
+        !p->has_no_sight) {
+        p->has_no_sight = true;
+        log_line("WORKER", "w%u cannot read the memory of w%u in place (%s): it is sent", p->rank,
+                 rank, why);
+    }
+    *base = o->sight.base;
+    *bytes = o->sight.bytes;
+    return true;
+}
+
+/* ---- Connections that come in ---- */
+
+/* A connection's first message. Whether it is admitted or a guest, its next ones may come. */
+static void on_stranger(Plane *p, PeerId id, const Msg *m, int64_t now_ms) {
+    uint32_t rank;
+    uint64_t token;
+    if (!wire_read_peer_hello(m, &rank, &token, NULL)) {
+        drop_stranger(p, id, "it does not say who it is");
+        return;
+    }
+    Other *o = other_find(p, rank);
+    if (o && token_is(token, o->token)) {
+        admit(p, o, id);
+        return;
+    }
+    /* A rank that is told anew may have this token: its predecessor's death is still to be
+     * heard. */
+    if (p->n_guests >= GUESTS_MAX) {
+        drop_stranger(p, id, "too many of them wait");
+        return;
+    }
+    Guest *g = xcalloc(1, sizeof *g), **last = &p->guests;
+    *g = (Guest){.id = id, .rank = rank, .token = token, .since_ms = now_ms};
+    while (*last) last = &(*last)->next;
+    *last = g;
+    p->n_guests++;
+}
+
+static Guest *guest_find(const Plane *p, PeerId id) {
+    Guest *g = p->guests;
+    while (g && g->id != id) g = g->next;
+    return g;
+}
+
+/* Consumes m. */
+static void on_guest(Plane *p, Guest *g, Msg *m) {
+    uint64_t bytes = msg_bytes(m);
+    if (p->n_held >= HELD_MSGS || p->held_bytes + bytes > held_bytes) {
+        msg_fini(m);
+        drop_stranger(p, g->id, "it says too much before it is known");
+        guest_free(p, g);
+        return;
+    }
+    if (g->n == g->cap) {
+        g->cap = g->cap ? 2 * g->cap : 8;
+        g->said = xrealloc(g->said, g->cap * sizeof *g->said);
+    }
+    msg_move(&g->said[g->n++], m);
+    p->n_held++;
+    g->bytes += bytes;
+    p->held_bytes += bytes;
+}
+
+static void on_left(Plane *p, PeerId id, int64_t now_ms) {
+    uint32_t rank = (uint32_t)(uintptr_t)map_remove(&p->ranks, id);
+    Guest *g = guest_find(p, id);
+    Other *o = rank ? other_find(p, rank - 1) : NULL;
+    if (g && !g->is_admitted) guest_free(p, g);
+    if (!o || o->heard != id) return;
+    o->heard = 0;
+    break_off(o, now_ms);
+}
+
+/* What an admitted guest said while it waited. */
+static bool next_held(Plane *p, uint32_t *rank, Msg *m) {
+    for (Guest *g = p->guests, *next; g; g = next) {
+        next = g->next;
+        if (!g->is_admitted) continue;
+        if (g->at < g->n) {
+            uint64_t bytes = msg_bytes(&g->said[g->at]);
+            msg_move(m, &g->said[g->at++]);
+            p->n_held--;
+            g->bytes -= bytes;
+            p->held_bytes -= bytes;
+            *rank = g->rank;
+            return true;
+        }
+        guest_free(p, g);
+    }
+    return false;
+}
+
+static bool next_said(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
+    if (p->guests && next_held(p, rank, m)) return true;
+    PeerId from;
+    for (int r; (r = hub_recv(p->hub, &from, m));) {
+        if (r < 0) {
+            on_left(p, from, now_ms);
+            continue;
+        }
+        uintptr_t known = (uintptr_t)map_get(&p->ranks, from);
+        Guest *g = known ? NULL : guest_find(p, from);
+        if (known && !p->other[known - 1].is_lost) {
+            *rank = (uint32_t)(known - 1);
+            return true;
+        }
+        if (g) {
+            on_guest(p, g, m);
+            continue;
+        }
+        if (!known) on_stranger(p, from, m, now_ms);
+        msg_fini(m);
+    }
+    return false;
+}
+
+/* ---- Speaking ---- */
+
+static bool open_link(Plane *p, Other *o, int64_t now_ms) {
+    Err err = {0};
+    o->opened_ms = now_ms;
+    o->link = link_open(o->data.endpoint, &err);
+    if (!o->link) return false;
+    Msg m;
+    wire_peer_hello(p->rank, p->token, &m);
+    if (!link_send(o->link, &m)) return false;
+    if (!p->onesided) return true;
+    onesided_greet(p->onesided, &m);
+    return link_send(o->link, &m);
+}
+
+static void tell(Plane *p, uint32_t rank, Msg *m, int64_t now_ms) {
+    Other *o = other_find(p, rank);
+    if (!o || o->is_lost || o->is_broken || (!o->link && !open_link(p, o, now_ms))) {
+        msg_fini(m);
+        if (o && !o->is_lost) break_off(o, now_ms);
+        return;
+    }
+    p->n_sent++;
+    p->bytes_sent += msg_bytes(m);
+    if (!link_send(o->link, m)) break_off(o, now_ms);
+}
+
+void plane_send(Plane *p, uint32_t rank, Msg *m, int64_t now_ms) {
+    if (p->onesided && other_find(p, rank) && onesided_ask(p->onesided, rank, m)) return;
+    tell(p, rank, m, now_ms);
+}
+
+/* ---- Hearing ---- */
+
+bool plane_recv(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
+    for (int r; p->onesided && (r = onesided_next(p->onesided, rank, m));) {
+        if (r > 0) return true;
+        tell(p, *rank, m, now_ms);
+    }
+    while (next_said(p, rank, m, now_ms))
+        if (!p->onesided || !onesided_hear(p->onesided, *rank, m)) return true;
+    return false;
+}
+
+/* ---- Once in a while ---- */
+
+void plane_tick(Plane *p, int64_t now_ms) {
+    for (Guest *g = p->guests, *next; g; g = next) {
+        next = g->next;
+        if (g->is_admitted || now_ms - g->since_ms < GUEST_MS) continue;
+        drop_stranger(p, g->id, "the dispatcher knows no such worker");
+        guest_free(p, g);
+    }
+    for (uint32_t i = 0; i < p->n_others; i++) {
+        Other *o = &p->other[i];
+        Msg m;
+        int r = 0;
+        if (!o->is_known) continue;
+        while (o->link && (r = link_recv(o->link, &m)) > 0) msg_fini(&m); /* Hubs do not answer. */
+        if (r < 0) break_off(o, now_ms);
+        if (o->is_broken && now_ms - o->when_ms >= LOST_MS) lose(p, o, "the connection broke");
+    }
+}
+
+bool plane_is_stranded(const Plane *p, int64_t now_ms, Err *err) {
+    for (uint32_t i = 0; i < p->n_others; i++) {
+        const Other *o = &p->other[i];
+        if (!o->link || link_is_connected(o->link) || now_ms - o->opened_ms < LOST_MS) continue;
+        err_set(err, ERR_GONE, "worker w%u cannot connect to w%u at %s", p->rank, i,
+                o->data.endpoint);
+        return !err_hint(err, "if a firewall is in between, give w%u --data-endpoint HOST:PORT", i);
+    }
+    return false;
+}
+
+bool plane_lost(const Plane *p, uint32_t *at, uint32_t *rank) {
+    for (; *at < p->n_others; ++*at) {
+        if (!p->other[*at].is_known || !p->other[*at].is_lost) continue;
+        *rank = (*at)++;
+        return true;
+    }
+    return false;
+}
+
+void plane_stats(const Plane *p, Bytes *out) {
+    int n_mapped = 0;
+    for (uint32_t i = 0; i < p->n_others; i++) n_mapped += p->other[i].sight.base != NULL;
+    bytes_printf(out, "peer_messages=%llu\npeer_bytes=%llu\nonesided_bytes=%llu\npeers_mapped=%d\n",
+                 (unsigned long long)p->n_sent, (unsigned long long)p->bytes_sent,
+                 (unsigned long long)(p->onesided ? onesided_bytes(p->onesided) : 0), n_mapped);
+}

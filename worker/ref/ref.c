@@ -1,0 +1,239 @@
+/* ref.c: the engine `reference`: runs every call at once, with plain loops, in the arena of
+ * mem.h. Its other files are the rows: ref_map.c, ref_kernel.c, ref_index.c, ref_sort.c,
+ * ref_source.c. See ref.h for what it is for.
+ * SPDX-License-Identifier: MIT */
+#include "worker/engine/mem.h"
+#include "worker/ref/ref.h"
+#include "worker/exec/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Failed Failed;
+struct Failed {
+    Ticket ticket;
+    Err err;
+    Failed *next;
+};
+
+typedef struct Ref {
+    Engine engine;
+    Mem *mem;
+    Ticket last;
+    Failed *failed; /* calls whose failure nobody has asked for yet */
+} Ref;
+
+static bool (*const kernels[OP_COUNT])(const Call *, Err *) = {
+#define KERNEL(id, name, arity, in, shape, grad, doc) [OP_##id] = ref_##id,
+#include "runtime/inst/ops.def"
+};
+
+static Engine *ref_open(const EngineConfig *config, Err *err) {
+    Mem *mem = mem_open(config->memory_bytes, config->is_shared, err);
+    if (!mem) return NULL;
+    Ref *r = xcalloc(1, sizeof *r);
+    r->engine.ops = &engine_reference;
+    r->mem = mem;
+    return &r->engine;
+}
+
+static void ref_close(Engine **e) {
+    if (!*e) return;
+    Ref *r = (Ref *)*e;
+    while (r->failed) {
+        Failed *f = r->failed;
+        r->failed = f->next;
+        free(f);
+    }
+    mem_close(&r->mem);
+    free(r);
+    *e = NULL;
+}
+
+static const char *ref_isa(const Engine *e) {
+    (void)e;
+    return "reference";
+}
+static void *ref_alloc(Engine *e, uint64_t bytes) { return mem_alloc(((Ref *)e)->mem, bytes); }
+static void ref_free(Engine *e, void *p, uint64_t bytes) { mem_release(((Ref *)e)->mem, p, bytes); }
+static void ref_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total) {
+    mem_usage(((const Ref *)e)->mem, used, peak, total);
+}
+static bool ref_has_room(const Engine *e, uint64_t bytes) {
+    return mem_has(((const Ref *)e)->mem, bytes);
+}
+static void ref_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
+    mem_range(((const Ref *)e)->mem, base, bytes, fd);
+}
+
+/* ---- Halves: computed in double, rounded by way of float32 when the row is done ---- */
+
+static bool is_half(const View *v) { return dtype_is_half((DType)v->type.dtype); }
+
+/* An immediate of a call with halves is a float32. */
+static bool widens(const View *v) {
+    return is_half(v) || (v->is_scalar && v->type.dtype == DT_F32);
+}
+
+static View wide_view(const View *v) {
+    View w = {.type = v->type, .is_scalar = v->is_scalar};
+    w.type.dtype = DT_F64;
+    view_strides(&w.type, w.stride);
+    w.data = xcalloc((size_t)type_numel(&w.type) + 1, sizeof(double));
+    return w;
+}
+static void convert(const View *from, const View *to) {
+    int64_t index[MAX_DIMS] = {0}, at = 0;
+    if (ref_is_empty(&to->type)) return;
+    do {
+        ref_set_float(to, at++, ref_float(from, ref_offset(from, index, to->type.rank)));
+    } while (ref_step(index, &to->type));
+}
+
+/* A call with doubles in place of halves; narrow gives its results back. */
+static Call widen(const Call *c) {
+    Call w = *c;
+    w.in = xcalloc((size_t)c->n_in + 1, sizeof *w.in);
+    for (int i = 0; i < c->n_in; i++) {
+        w.in[i] = c->in[i];
+        if (widens(&c->in[i])) w.in[i] = wide_view(&c->in[i]), convert(&c->in[i], &w.in[i]);
+    }
+    for (int i = 0; i < c->n_out; i++)
+        if (is_half(&c->out[i])) w.out[i] = wide_view(&c->out[i]);
+    return w;
+}
+
+static void narrow(Call *wide, const Call *c) {
+    for (int i = 0; i < c->n_in; i++)
+        if (widens(&c->in[i])) free(wide->in[i].data);
+    for (int i = 0; i < c->n_out; i++) {
+        if (!is_half(&c->out[i])) continue;
+        convert(&wide->out[i], &c->out[i]);
+        free(wide->out[i].data);
+    }
+    free(wide->in);
+}
+
+static bool has_half(const Call *c) {
+    bool has = false;
+    for (int i = 0; i < c->n_in; i++) has |= is_half(&c->in[i]);
+    for (int i = 0; i < c->n_out; i++) has |= is_half(&c->out[i]);
+    return has;
+}
+
+/* Bytes that a row takes beside its results. Operands are counted as they look: those that only
+ * repeat a few elements may look far larger than the memory that there is. */
+static double side_bytes(const Call *c) {
+    Op op = c->inst->op;
+    const View *x = &c->in[0], *o = &c->out[0];
+    double bytes = 0;
+    switch (op) {
+    case OP_SORT:
+    case OP_ARGSORT:
+    case OP_TOPK: bytes = 16 * (double)x->type.shape[inst_attr(c->inst, ATTR_AXIS)->ints[0]]; break;
+    case OP_CHOLESKY:
+    case OP_LU:
+    case OP_SOLVE:
+    case OP_SOLVE_TRIANGULAR: {
+        double n = (double)o->type.shape[o->type.rank - 2];
+        bytes = 8 * n * (n + 2 * (double)o->type.shape[o->type.rank - 1]);
+        break;
+    }
+    default: break;
+    }
+    if (!has_half(c) || op == OP_CAST) return bytes;
+    for (int i = 0; i < c->n_in; i++)
+        if (widens(&c->in[i])) bytes += 8 * (double)type_numel(&c->in[i].type);
+    for (int i = 0; i < c->n_out; i++)
+        if (is_half(&c->out[i])) bytes += 8 * (double)type_numel(&c->out[i].type);
+    return bytes;
+}
+
+/* That much must fit into the engine's memory, although it is taken elsewhere. */
+static bool has_room(const Ref *r, const Call *c, Err *err) {
+    char need[24], all[24];
+    uint64_t used, peak, total;
+    double bytes = side_bytes(c);
+    mem_usage(r->mem, &used, &peak, &total);
+    if (bytes <= (double)total) return true;
+    return err_set(err, ERR_MEMORY, "out of memory: '%s' needs %s beside its result, of %s",
+                   op_info[c->inst->op].name,
+                   bytes_text(bytes < 0x1p63 ? (uint64_t)bytes : UINT64_MAX, need),
+                   bytes_text(total, all));
+}
+
+/* A MAP or KERNEL row. */
+static bool run_row(const Ref *r, const Call *c, Err *err) {
+    Op op = c->inst->op;
+    if (!has_room(r, c, err)) return false;
+    bool is_map = op_info[op].class_ == CLASS_MAP, ok = true;
+    bool is_wide = has_half(c) && op != OP_CAST; /* a cast reads and writes any dtype itself */
+    Call call = is_wide ? widen(c) : *c;
+    if (is_map)
+        ref_map(&call);
+    else
+        ok = kernels[op](&call, err);
+    if (is_wide) narrow(&call, c);
+    return ok;
+}
+
+static Ticket ref_submit(Engine *e, const Call *call, const Ticket *after, int n_after) {
+    (void)after, (void)n_after; /* all that was submitted is done */
+    Ref *r = (Ref *)e;
+    Ticket ticket = ++r->last;
+    Op op = call->inst->op;
+    switch (op_info[op].class_) {
+    case CLASS_REDUCE: ref_reduce(call); break;
+    case CLASS_VIEW: ref_copy(&call->in[0], call->out[0].data); break;
+    case CLASS_SOURCE: ref_source(call); break;
+    case CLASS_MAP:
+    case CLASS_KERNEL: {
+        Err err = {0};
+        if (run_row(r, call, &err)) break;
+        Failed *f = xmalloc(sizeof *f);
+        *f = (Failed){ticket, err, r->failed};
+        r->failed = f;
+        break;
+    }
+    case CLASS_CONTROL: panic("'%s' is not for engines", op_info[op].name);
+    }
+    return ticket;
+}
+
+static int ref_done(Engine *e, Ticket t, bool wait, Err *err) {
+    (void)wait;
+    for (Failed **at = &((Ref *)e)->failed; *at; at = &(*at)->next) {
+        if ((*at)->ticket != t) continue;
+        Failed *f = *at;
+        *at = f->next;
+        if (err) *err = f->err;
+        free(f);
+        return -1;
+    }
+    return 1;
+}
+
+static void ref_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {
+    (void)e;
+    if (bytes) memcpy(device, host, bytes);
+}
+static void ref_copy_out(Engine *e, void *host, const View *v) {
+    (void)e;
+    ref_copy(v, host);
+}
+
+const EngineOps engine_reference = {
+    .name = "reference",
+    .open = ref_open,
+    .close = ref_close,
+    .isa = ref_isa,
+    .alloc = ref_alloc,
+    .free = ref_free,
+    .memory = ref_memory,
+    .has_room = ref_has_room,
+    .arena = ref_arena,
+    .submit = ref_submit,
+    .done = ref_done,
+    .copy_in = ref_copy_in,
+    .copy_out = ref_copy_out,
+};
