@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/hot/intake.h"
 #include "runtime/base/log.h"
+#include "runtime/inst/inst_log.h"
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -379,7 +380,7 @@ static bool frame_is_fair(const Client *c, const FrameReader *r, Err *err) {
 static void log_client_inst(const Client *c, const Inst *inst) {
     char prefix[32];
     snprintf(prefix, sizeof prefix, "c%u > ", c->id);
-    log_inst("DISPATCHER", prefix, inst, NULL, 0);
+    inst_log("DISPATCHER", prefix, inst, NULL, 0);
 }
 
 static void move_home(Dispatcher *d, Client *c) {

@@ -8,7 +8,7 @@
 #include "runtime/layout/config.h"
 #include "runtime/net/endpoint.h"
 #include "runtime/base/env.h"
-#include "runtime/inst/flags.h"
+#include "runtime/base/flags.h"
 #include "runtime/base/log.h"
 #include "runtime/base/version.h"
 #include <errno.h>

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/endpoint.h"
 #include "runtime/base/env.h"
-#include "runtime/inst/flags.h"
+#include "runtime/base/flags.h"
 #include "runtime/base/log.h"
 #include "runtime/base/version.h"
 #include "worker/worker.h"

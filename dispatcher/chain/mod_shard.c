@@ -15,6 +15,7 @@
 #include "dispatcher/chain/convert.h"
 #include "dispatcher/rule/rule.h"
 #include "runtime/base/log.h"
+#include "runtime/inst/inst_log.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -216,7 +217,7 @@ static void log_place(const Flow *f, const Members *g, const Layout *l) {
     char text[48], who[64], prefix[160];
     snprintf(prefix, sizeof prefix, "c%u = %s, %s: ", f->client->id, members_text(g, who),
              g->n > 1 ? layout_text(l, text) : "whole");
-    log_inst("DISPATCHER", prefix, &f->inst, NULL, 0);
+    inst_log("DISPATCHER", prefix, &f->inst, NULL, 0);
 }
 
 static void place_tensor(Flow *f, int stage) {

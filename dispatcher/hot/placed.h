@@ -11,7 +11,7 @@
 #ifndef GT_DISPATCHER_HOT_PLACED_H
 #define GT_DISPATCHER_HOT_PLACED_H
 #include "dispatcher/state/state.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 
 enum { PLACED_IN = 8, FREE_MAX = 64 };
 

@@ -3,7 +3,7 @@
  * hostile text cannot exhaust stack or memory.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -3,7 +3,7 @@
  * at `--`; what follows belongs to the script. SPDX-License-Identifier: MIT */
 #include "lang/shell/options.h"
 #include "runtime/base/env.h"
-#include "runtime/inst/flags.h"
+#include "runtime/base/flags.h"
 #include "runtime/inst/tape.h"
 #include <errno.h>
 #include <stdio.h>

@@ -6,6 +6,7 @@
 #define GT_LANG_STREAM_STREAM_STATE_H
 #include "lang/stream/local.h"
 #include "lang/stream/stream.h"
+#include "runtime/net/net.h"
 #include "runtime/wire/detector.h"
 #include "runtime/base/map.h"
 

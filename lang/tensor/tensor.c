@@ -8,7 +8,7 @@
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
 #include "lang/tensor/grad.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/grad.h"
 #include "lang/tensor/tensor.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * 9 for float32, from 1 for halves), and neighbours where the value sits on a power of two.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/format.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include "lang/error/utf8.h"
 #include <float.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #include "lang/eval/eval.h"
 #include "lang/text/format.h"
 #include "lang/tensor/tensor.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

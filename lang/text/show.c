@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/text/show.h"
 #include "lang/text/format.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>

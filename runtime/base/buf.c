@@ -4,6 +4,7 @@
 #include "runtime/base/buf.h"
 #include "runtime/base/err.h"
 
+#include <stdio.h>
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,4 +71,13 @@ void buf_reserve(Buf *b, size_t extra) {
     if (b->n) memcpy(data, b->data, b->n);
     free(b->data);
     b->data = data, b->cap = cap;
+}
+
+const char *bytes_text(uint64_t bytes, char *buf) {
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double x = (double)bytes;
+    int u = 0;
+    while (x >= 1024 && u < 4) x /= 1024, u++;
+    snprintf(buf, 24, u == 0 || x >= 10 ? "%.0f %s" : "%.1f %s", x, unit[u]);
+    return buf;
 }

@@ -1,7 +1,7 @@
 /* env.c: see env.h. SPDX-License-Identifier: MIT */
 #include "runtime/base/env.h"
-#include "runtime/wire/body.h"
-#include "runtime/inst/flags.h"
+#include "runtime/base/limits.h"
+#include "runtime/base/flags.h"
 #include "runtime/base/near.h"
 #include <assert.h>
 #include <stdio.h>

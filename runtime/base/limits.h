@@ -15,6 +15,7 @@
 #define FRAME_INSTS      256                 /* instructions of a frame before it is sent */
 #define FRAME_BYTES      (256u << 10)        /* head bytes of a frame before it is sent */
 #define INLINE_BYTES     (64u << 10)         /* payload that rides inside the head of its frame */
+#define BODY_INSTS       (16 * 1024)         /* instructions of one hot body */
 #define WINDOW_INSTS     (64 * 1024)         /* unacknowledged instructions of one client */
 #define WINDOW_BYTES     (16u << 20)         /* unacknowledged head bytes of one client */
 #define PROMPT_WINDOW_MS 2000                /* at the prompt: age of the oldest frame under way */

@@ -2,6 +2,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/env.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,22 +43,4 @@ void log_line(const char *who, const char *format, ...) {
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
     fprintf(stderr, "[%s] %s\n", who, text);
-}
-
-void log_inst(const char *who, const char *prefix, const Inst *inst, const char *const *files,
-              int n_files) {
-    Bytes line = {0};
-    InstPrint how = {.files = files, .n_files = n_files};
-    Inst shown = *inst;
-    bytes_printf(&line, "[%s] %s", who, prefix);
-    if (inst->payload_bytes > 512) { /* data is not what a log is read for */
-        shown.payload = NULL;
-        shown.payload_bytes = 0;
-    }
-    inst_print(&shown, &how, &line);
-    if (inst->payload_bytes > 512)
-        bytes_printf(&line, " # %llu bytes", (unsigned long long)inst->payload_bytes);
-    bytes_putc(&line, '\n');
-    fwrite(line.data, 1, line.n, stderr);
-    bytes_fini(&line);
 }

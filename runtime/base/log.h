@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_BASE_LOG_H
 #define GT_RUNTIME_BASE_LOG_H
-#include "runtime/inst/inst.h"
+#include "runtime/base/buf.h"
 
 enum {
     LOG_CLIENT = 1,     /* instructions, as the client emits them */
@@ -27,7 +27,4 @@ void log_environment(void);            /* adds what the variables ask for */
 void log_letters(const char *letters); /* adds those of i g w s k m; others are the caller's */
 /* "[WHO] text\n" in one piece. */
 void log_line(const char *who, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* "[WHO] prefix t2 = add t0 t1"; files: names by number, or NULL. */
-void log_inst(const char *who, const char *prefix, const Inst *inst, const char *const *files,
-              int n_files);
 #endif

@@ -4,7 +4,7 @@
  * sources and control; shape_kernel.c has the hand-written kernels. Errors are sentences for users.
  * SPDX-License-Identifier: MIT */
 #include "runtime/infer/shape.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include "runtime/layout/place.h"
 
 #include <assert.h>

@@ -4,7 +4,7 @@
  * business, and a slice's `:` or `2:` comes out as size -1, for who knows the operand.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/inst_text.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 
 #include <math.h>
 #include <stdio.h>

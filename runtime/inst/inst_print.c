@@ -4,7 +4,7 @@
  * prints a line per instruction. The grammar is STREAM 1's, see gti(5).
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/inst_text.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include "runtime/base/sha256.h"
 
 #include <float.h>

@@ -40,17 +40,6 @@ enum {
 
 /* ---- Messages ---- */
 
-void msg_fini(Msg *m) {
-    for (int i = 0; i < m->n; i++) buf_unref(&m->part[i]);
-    m->n = 0;
-}
-
-void msg_move(Msg *to, Msg *from) {
-    to->n = from->n;
-    memcpy(to->part, from->part, (size_t)from->n * sizeof from->part[0]);
-    from->n = 0;
-}
-
 /* ---- What all sockets of a process share ---- */
 
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,8 +1,7 @@
 /* net.h: messages between client, dispatcher and workers. net.c is the only file that includes
  * zmq.h.
  *
- * A Msg is a list of Bufs: part 0 is the head (its first byte is a MsgKind, see wire.h), the others
- * are payloads, never copied on the way within a process. There are two ends: a Hub accepts many
+ * There are two ends: a Hub accepts many
  * peers and names each by a PeerId that it gives itself; a Link is one connection to a Hub. Two
  * mechanisms behind the same calls, chosen by the endpoint's scheme:
  *   ring://name     within one process: two lock-free queues per link, futex wake-up (ring.c)
@@ -17,26 +16,10 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_NET_NET_H
 #define GT_RUNTIME_NET_NET_H
-#include "runtime/base/buf.h"
 #include "runtime/base/err.h"
-#include "runtime/base/limits.h"
+#include "runtime/base/msg.h"
 
-/* Owns its parts. */
-typedef struct Msg {
-    int n;
-    Buf *part[MAX_MSG_PARTS];
-} Msg;
 typedef uint32_t PeerId; /* from 1; never reused within a Hub */
-
-/* Consumes b; the caller has checked MAX_MSG_PARTS. */
-static inline void msg_push(Msg *m, Buf *b) { m->part[m->n++] = b; }
-void msg_fini(Msg *m); /* drops all parts; m is empty again */
-void msg_move(Msg *to, Msg *from);
-static inline uint64_t msg_bytes(const Msg *m) { /* of all parts */
-    uint64_t n = 0;
-    for (int i = 0; i < m->n; i++) n += m->part[i]->n;
-    return n;
-}
 
 typedef struct Hub Hub;
 typedef struct Link Link;

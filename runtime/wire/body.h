@@ -29,7 +29,6 @@
 
 enum {
     BODIES_MAX = 128,       /* of one stream */
-    BODY_INSTS = 16 * 1024, /* of one body */
     BODY_BYTES = 1 << 20,   /* of one body's forms */
     BODY_FORM_BYTES = 4096, /* of one form: so much an instruction of a hot record may unfold to,
                                besides its arguments */

@@ -34,7 +34,7 @@
 #ifndef GT_RUNTIME_WIRE_WIRE_H
 #define GT_RUNTIME_WIRE_WIRE_H
 #include "runtime/inst/inst.h"
-#include "runtime/net/net.h"
+#include "runtime/base/msg.h"
 
 #define WIRE_VERSION 4
 

@@ -6,7 +6,7 @@
  * line in `cases` where the default operands do not fit. Usage: rows_bench [DTYPE [THREADS [ROW]]]
  * SPDX-License-Identifier: MIT */
 #include "tests/bench/clock.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include "runtime/inst/inst.h"
 #include "worker/engine/engine.h"
 #include <stdio.h>

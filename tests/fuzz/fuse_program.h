@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_FUZZ_FUSE_PROGRAM_H
 #define GT_TESTS_FUZZ_FUSE_PROGRAM_H
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include "runtime/inst/inst.h"
 #include "tests/unit/random.h"
 #include <math.h>

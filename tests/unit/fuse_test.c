@@ -6,7 +6,7 @@
  * share a kernel, and the kernels' cache: from disk, damaged, by two at once, too large, not there,
  * no compiler.
  * Usage: fuse_test [CLUSTERS [SEED]] SPDX-License-Identifier: MIT */
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include "runtime/inst/inst.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"

@@ -1,8 +1,8 @@
 /* half_test.c: float16 and bfloat16 numbers: all 65,536 of each, both ways, on every instruction
  * set; and the rounding of float32 around every boundary between two of them. Three answers are
- * compared: what a number is by definition, runtime/base/element.c, and the kernels' casts.
+ * compared: what a number is by definition, runtime/inst/element.c, and the kernels' casts.
  * SPDX-License-Identifier: MIT */
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include "tests/unit/check.h"
 #include "worker/kernel/kernels.h"
 #include "worker/kernel/prologue.h"

@@ -1,7 +1,7 @@
 /* io_test.c: files of every format: what other programs wrote (bytes spelled out here), what we
  * write read back, and hostile files, which must give an error and never a large allocation.
  * SPDX-License-Identifier: MIT */
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include "lang/file/io.h"
 #include "tests/unit/check.h"
 #include <fcntl.h>

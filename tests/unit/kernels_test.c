@@ -6,7 +6,7 @@
  * bytes, and indices out of range. KERNELS_ROUNDS and KERNELS_SEED in the environment: more and
  * other calls.
  * SPDX-License-Identifier: MIT */
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include "runtime/inst/inst.h"
 #include "tests/unit/check.h"
 #include "worker/engine/engine.h"

@@ -8,7 +8,7 @@
  *   move_test [SEED [ROUNDS]]
  * SPDX-License-Identifier: MIT */
 #include "move_world.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 
 #include <time.h>
 

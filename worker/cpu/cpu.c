@@ -3,7 +3,7 @@
  * a ticket only matters to ask for a failure. SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include "runtime/base/env.h"
-#include "worker/exec/store.h"
+#include "runtime/base/buf.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

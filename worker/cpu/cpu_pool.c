@@ -1,6 +1,6 @@
 /* cpu_pool.c: poolings: a plane at a time, on all threads. Sums go through a window, and through
  * the windows of a plane, in row-major order. SPDX-License-Identifier: MIT */
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include "runtime/infer/window.h"
 #include "worker/cpu/cpu.h"
 #include <math.h>

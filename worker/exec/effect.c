@@ -3,7 +3,7 @@
  * moves less than 1 KB.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/exec.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 
 #include <stdlib.h>
 #include <string.h>

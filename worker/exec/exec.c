@@ -5,7 +5,8 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/exec.h"
 #include "runtime/base/log.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/inst_log.h"
+#include "runtime/inst/element.h"
 #include "worker/fuse/collect.h"
 #include "worker/plan/plan.h"
 #include "worker/engine/view.h"
@@ -431,7 +432,7 @@ static void drop_cancelled(Exec *x, Job *j) {
 static void log_job(const Exec *x, const Job *j) {
     char prefix[32];
     snprintf(prefix, sizeof prefix, "w%u c%u ", x->rank, j->frame->client->id);
-    log_inst("WORKER", prefix, &j->inst, NULL, 0);
+    inst_log("WORKER", prefix, &j->inst, NULL, 0);
 }
 
 /* Not for this worker, or not to be read: then it is dealt with, and false. */

@@ -5,7 +5,7 @@
  * must agree. On a group of one, parts are wholes, and nothing of this is looked at again.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/exec.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 
 #include <math.h>
 #include <string.h>

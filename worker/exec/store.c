@@ -195,15 +195,6 @@ bool store_drop(Store *s, Names *n, uint64_t id) {
 
 /* ---- For messages ---- */
 
-const char *bytes_text(uint64_t bytes, char *buf) {
-    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double x = (double)bytes;
-    int u = 0;
-    while (x >= 1024 && u < 4) x /= 1024, u++;
-    snprintf(buf, 24, u == 0 || x >= 10 ? "%.0f %s" : "%.1f %s", x, unit[u]);
-    return buf;
-}
-
 /* Larger first, then by id, whatever the map's order. */
 static bool comes_before(const Tensor *a, uint64_t id_a, const Tensor *b, uint64_t id_b) {
     return !b || a->storage->bytes > b->storage->bytes ||

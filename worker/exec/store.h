@@ -131,6 +131,4 @@ bool store_drop(Store *s, Names *n, uint64_t id); /* false: no such id */
 /* The largest storages that n's names keep, for messages: "t12 (1000, 1000) f32 3.8 MiB, ...";
  * "" when there is none. */
 void store_largest(const Names *n, char *buf, size_t size);
-/* "4.0 GiB", "812 B"; buf >= 24 bytes. */
-const char *bytes_text(uint64_t bytes, char *buf);
 #endif

@@ -1,6 +1,6 @@
 /* fit.c: see fit.h. SPDX-License-Identifier: MIT */
 #include "worker/fuse/fit.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include <string.h>
 
 enum {

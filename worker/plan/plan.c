@@ -1,6 +1,6 @@
 /* plan.c: which plan is for what comes next, and doing it: see plan.h.
  * SPDX-License-Identifier: MIT */
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "worker/fuse/collect.h"

@@ -2,7 +2,7 @@
  * which words of the arguments matter how, what the engine is asked to do. Values are known by
  * their ids; where they lie is not looked at, but for views, whose place in what they show is kept.
  * SPDX-License-Identifier: MIT */
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include "worker/plan/plan_state.h"
 
 #include <assert.h>

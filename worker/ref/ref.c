@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/mem.h"
 #include "worker/ref/ref.h"
-#include "worker/exec/store.h"
+#include "runtime/base/buf.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_REF_REF_H
 #define GT_WORKER_REF_REF_H
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include "worker/engine/engine.h"
 
 void ref_map(const Call *c); /* ref_map.c: MAP and REDUCE rows, from ops.def's expressions */

@@ -1,7 +1,7 @@
 /* element.c: see element.h. A half is `digits` significant binary digits and an exponent from
  * `lowest`; a number of it is found by counting units of its last digit, which frexp gives.
  * SPDX-License-Identifier: MIT */
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* flags.c: see flags.h.
  * SPDX-License-Identifier: MIT */
-#include "runtime/inst/flags.h"
+#include "runtime/base/flags.h"
 #include "runtime/base/near.h"
 #include <assert.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
  * that name what was meant. (gtsh has its own reader, options.c: its options end where the
  * script's begin.)
  * SPDX-License-Identifier: MIT */
-#ifndef GT_RUNTIME_INST_FLAGS_H
-#define GT_RUNTIME_INST_FLAGS_H
+#ifndef GT_RUNTIME_BASE_FLAGS_H
+#define GT_RUNTIME_BASE_FLAGS_H
 #include "runtime/base/arena.h"
 #include "runtime/base/err.h"
 #include <stdint.h>

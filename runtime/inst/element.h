@@ -2,8 +2,8 @@
  * host values. Plain arithmetic, nothing fast: engines have kernels of their own for what is here
  * (worker/kernel/prologue_half.h), and the reference engine, which uses this, checks them.
  * SPDX-License-Identifier: MIT */
-#ifndef GT_RUNTIME_BASE_ELEMENT_H
-#define GT_RUNTIME_BASE_ELEMENT_H
+#ifndef GT_RUNTIME_INST_ELEMENT_H
+#define GT_RUNTIME_INST_ELEMENT_H
 #include "runtime/inst/op.h"
 
 /* d is F16 or BF16. Any nan gives the quiet nan without sign. From float: to nearest, halves to

@@ -1,0 +1,22 @@
+/* inst_log.c: see inst_log.h. SPDX-License-Identifier: MIT */
+#include "runtime/inst/inst_log.h"
+
+#include <stdio.h>
+
+void inst_log(const char *who, const char *prefix, const Inst *inst, const char *const *files,
+              int n_files) {
+    Bytes line = {0};
+    InstPrint how = {.files = files, .n_files = n_files};
+    Inst shown = *inst;
+    bytes_printf(&line, "[%s] %s", who, prefix);
+    if (inst->payload_bytes > 512) { /* data is not what a log is read for */
+        shown.payload = NULL;
+        shown.payload_bytes = 0;
+    }
+    inst_print(&shown, &how, &line);
+    if (inst->payload_bytes > 512)
+        bytes_printf(&line, " # %llu bytes", (unsigned long long)inst->payload_bytes);
+    bytes_putc(&line, '\n');
+    fwrite(line.data, 1, line.n, stderr);
+    bytes_fini(&line);
+}
