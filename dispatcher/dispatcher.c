@@ -4,6 +4,11 @@
  * frames bear; a worker for the clients of whom it has had frames. What a peer may not say ends the
  * connection, in words; the others go on.
  * SPDX-License-Identifier: MIT */
+#include "dispatcher/hot/mod_hot.h"
+#include "dispatcher/chain/mod_route.h"
+#include "dispatcher/chain/mod_scope.h"
+#include "dispatcher/chain/modifier.h"
+#include "dispatcher/chain/outgoing.h"
 #include "dispatcher/hot/intake.h"
 #include "runtime/base/log.h"
 #include "runtime/inst/inst_log.h"
@@ -30,14 +35,19 @@ static void question_free(Question *q) {
     free(q);
 }
 
+static void free_client(Client *c) {
+    intake_free(&c->intake);
+    outgoing_free(&c->outgoing);
+    client_free(&c);
+}
+
 void dispatcher_free(Dispatcher **dp) {
     Dispatcher *d = *dp;
     *dp = NULL;
     if (!d) return;
     uint64_t key;
     void *value;
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
-        client_free(&(Client *){value});
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) free_client(value);
     for (int i = 0; i < d->n_ranks; i++) free(d->worker[i]);
     for (Question *q = d->questions, *next; q; q = next) {
         next = q->next;
@@ -179,7 +189,7 @@ static void client_leaves(Dispatcher *d, Client *c) {
     if (d->tape) tape_client_leaves(d, c);
     map_remove(&d->client_by_peer, c->peer);
     map_remove(&d->client_by_id, c->id);
-    client_free(&c);
+    free_client(c);
 }
 
 static void cut_off(Dispatcher *d, Client *c, const Err *err) {

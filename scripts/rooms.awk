@@ -36,13 +36,16 @@ match($0, /^#include "[^"]*"/) {
     path = substr($0, 11, RLENGTH - 11)
     if (index(path, "/") == 0) { printf "%s:%d: include by the path from the root: %s\n", FILENAME, FNR, path; next }
     to = folder(path); name = path; sub(/.*\//, "", name)
+    if (FILENAME == here "/" here ".h" && to !~ /^runtime\//) up[FILENAME] = path
     if (to == here) next
+    if (to "/" to ".h" == path && index(here, to "/") == 1) { asked[path] = FILENAME; next }
     if ((here " " path) in waiver) { used[here " " path] = 1; next }
     if (!allowed(here, to)) printf "%s:%d: %s may not include %s (scripts/rooms)\n", FILENAME, FNR, here, path
     else if (name ~ /_state\.h$/ || !is_public(to, name)) printf "%s:%d: %s is not a public header (scripts/rooms)\n", FILENAME, FNR, path
 }
 /^#include <zmq/ && FILENAME != "runtime/net/net.c" { printf "%s:%d: zmq.h is for runtime/net/net.c\n", FILENAME, FNR }
 END {
+    for (face in asked) if (face in up) printf "%s: includes %s, but %s includes it\n", face, up[face], asked[face]
     for (name in may) visit(name, "")
     if (whole) {
         for (w in waiver) if (!(w in used)) printf "scripts/rooms:%d: nothing needs this waiver\n", waiver[w]

@@ -5,6 +5,7 @@
  * them (Thakur, Rabenseifner, Gropp: "Optimization of collective communication operations in
  * MPICH", 2005). Both ways combine the terms of an element in rank order, so the bits are the same.
  * SPDX-License-Identifier: MIT */
+#include "dispatcher/chain/modifier.h"
 #include "dispatcher/chain/convert.h"
 #include "runtime/base/log.h"
 #include "runtime/inst/inst_log.h"

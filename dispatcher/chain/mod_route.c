@@ -10,6 +10,8 @@
  * every `signal` record what is so behind it: workers remember nothing of scopes, and need not have
  * seen what came before.
  * SPDX-License-Identifier: MIT */
+#include "dispatcher/chain/mod_route.h"
+#include "dispatcher/chain/modifier.h"
 #include "dispatcher/chain/outgoing.h"
 #include <assert.h>
 #include <string.h>
@@ -75,7 +77,7 @@ void route_locate(const Flow *f, Located *out) {
 static void write(Flow *f) {
     Dispatcher *d = f->d;
     Client *c = f->client;
-    bool has_place = !f->is_for_all && shard_has_place(f->inst.op);
+    bool has_place = !f->is_for_all && op_has_place(f->inst.op);
     bool is_large = f->inst.payload_bytes > INLINE_BYTES || d->frame.n_parts > 0;
     /* Bodies are for the home worker alone, which must know them all, or the first ones of them
      * (dispatcher.c, move_home). */

@@ -5,6 +5,8 @@
  * one in force; likewise of compilation at first sight, which mod_route.c tells the workers. All of
  * it goes on to the workers, who skip it.
  * SPDX-License-Identifier: MIT */
+#include "dispatcher/chain/mod_scope.h"
+#include "dispatcher/chain/modifier.h"
 #include "dispatcher/state/state.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,6 +12,9 @@
  * A client all of whose tensors are on its home worker, outside of scopes that ask for others,
  * costs nothing here.
  * SPDX-License-Identifier: MIT */
+#include "dispatcher/chain/mod_scope.h"
+#include "dispatcher/chain/mod_shard.h"
+#include "dispatcher/chain/modifier.h"
 #include "dispatcher/chain/convert.h"
 #include "dispatcher/rule/rule.h"
 #include "runtime/base/log.h"
@@ -22,12 +25,6 @@
 enum { FEW = 8, BIRTH_BYTES = 1 << 20 };
 
 /* ---- Who takes part ---- */
-
-bool shard_has_place(Op op) {
-    /* What was refused is poisoned at home, where it will be freed. */
-    bool is_made = op_info[op].class_ != CLASS_CONTROL || op_is_layout(op) || op == OP_POISON;
-    return is_made || op_is_effect(op);
-}
 
 /* Handles of the tensor operands; NULL for immediates. */
 static TensorHandle **operands(Flow *f, TensorHandle **few) {
@@ -274,7 +271,7 @@ static void process(Flow *f, int stage) {
         return;
     }
     bool is_quiet = shard_is_quiet(c);
-    bool stays = !shard_has_place(op) || op == OP_POISON;
+    bool stays = !op_has_place(op) || op == OP_POISON;
     if (stays || (is_quiet && op != OP_SHARD && op != OP_SYNC)) {
         chain_next(f, stage + 1);
         return;

@@ -3,6 +3,7 @@
  * once and becomes a `poison` of its results in the same place of the stream, so that whatever
  * reads them later is skipped, on every worker alike.
  * SPDX-License-Identifier: MIT */
+#include "dispatcher/chain/modifier.h"
 #include "dispatcher/chain/convert.h"
 
 /* Of a client's instruction: the dispatcher adds its place (on, split) and workers a window. */

@@ -1,5 +1,6 @@
 /* outgoing.c: see outgoing.h.
  * SPDX-License-Identifier: MIT */
+#include "dispatcher/chain/mod_route.h"
 #include "dispatcher/chain/outgoing.h"
 #include "runtime/wire/detector.h"
 #include <assert.h>

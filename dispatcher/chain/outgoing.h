@@ -21,6 +21,7 @@
 #define GT_DISPATCHER_CHAIN_OUTGOING_H
 #include "dispatcher/state/state.h"
 
+typedef struct Outgoing Outgoing;
 enum { OUTGOING_BYTES = 2 << 20 }; /* forms of a client's bodies */
 
 /* Around what is written of a client's frame; passes: nothing was, it goes on as it came. */

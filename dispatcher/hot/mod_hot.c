@@ -14,6 +14,9 @@
  * Notes of a client at home are of one epoch: all of them were taken with the same types of
  * results. What does not agree begins a new one.
  * SPDX-License-Identifier: MIT */
+#include "dispatcher/hot/mod_hot.h"
+#include "dispatcher/chain/mod_shard.h"
+#include "dispatcher/chain/modifier.h"
 #include "dispatcher/chain/outgoing.h"
 #include "dispatcher/hot/placed.h"
 #include "runtime/base/log.h"

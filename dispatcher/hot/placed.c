@@ -1,5 +1,7 @@
 /* placed.c: see placed.h.
  * SPDX-License-Identifier: MIT */
+#include "dispatcher/chain/mod_route.h"
+#include "dispatcher/chain/modifier.h"
 #include "dispatcher/hot/placed.h"
 #include "dispatcher/chain/convert.h"
 #include <stdlib.h>

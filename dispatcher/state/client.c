@@ -1,7 +1,7 @@
 /* client.c: a client's record, its credit, and what is told in order.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/hot/intake.h"
-#include "dispatcher/chain/outgoing.h"
+#include "dispatcher/state/client.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,9 +24,7 @@ void client_free(Client **cp) {
     *cp = NULL;
     if (!c) return;
     handles_fini(&c->tensors);
-    intake_free(&c->intake);
     bodies_fini(&c->bodies);
-    outgoing_free(&c->outgoing);
     config_fini(&c->signals);
     for (int i = 0; i < c->depth; i++) free(c->scope[i].name);
     uint64_t key;

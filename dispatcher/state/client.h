@@ -90,6 +90,7 @@ typedef struct Client {
 } Client;
 
 Client *client_new(PeerId peer, uint32_t id, uint64_t seed);
+/* intake and outgoing have been freed before. */
 void client_free(Client **c);
 /* Takes credit for a frame of `count` instructions. false: beyond the window, err says how. */
 bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err);

@@ -3,7 +3,7 @@
 #ifndef GT_DISPATCHER_STATE_STATE_H
 #define GT_DISPATCHER_STATE_STATE_H
 #include "dispatcher/dispatcher.h"
-#include "dispatcher/chain/modifier.h"
+#include "dispatcher/state/flow.h"
 #include "runtime/wire/detector.h"
 #include "runtime/base/map.h"
 
@@ -119,37 +119,4 @@ WorkerPeer *schedule_home(const Dispatcher *d); /* the least loaded; NULL: none 
  * clients are at work. NULL: it stays. */
 WorkerPeer *schedule_better(const Dispatcher *d, const Client *c);
 
-/* ---- mod_hot.c ---- */
-/* Passes what comes next of a hot record and is known; the rest is for the chain. */
-void hot_take(Dispatcher *d, Client *c, FrameReader *reader);
-
-/* ---- mod_route.c ---- */
-/* Around the instructions of one client's frame: opens it, then sends what it has become. Between
- * the two m is the route's, which may consume it. seq: of its first instruction. */
-void route_open(Dispatcher *d, Client *c, Msg *m, uint64_t seq);
-/* seq_end: of what was read; bytes: the frame's credit. */
-void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, bool is_complete);
-void route_flush(Dispatcher *d, Client *c); /* what was written so far, if anything, is sent */
-/* An instruction that has a place, with it. */
-void route_locate(const Flow *f, Located *out);
-
-/* ---- outgoing.c ---- */
-typedef struct Outgoing Outgoing;
-
-/* ---- mod_scope.c ---- */
-
-/* What a signal asks for; out->group NULL: nothing. false: it cannot be had. */
-bool scope_target(Dispatcher *d, Client *c, const char *name, size_t n, Target *out, Err *err);
-/* Works out again what the open scopes come to: workers have changed. */
-void scope_refresh(Dispatcher *d, Client *c);
-
-/* ---- mod_shard.c ---- */
-
-/* It is carried out somewhere in particular, and names its group. */
-bool shard_has_place(Op op);
-/* All that it has is on its home worker, and nothing that it makes goes elsewhere. */
-static inline bool shard_is_quiet(const Client *c) {
-    const Members *target = c->target.group, *births = c->births.group;
-    return c->n_away == 0 && (!target || target == c->home) && (!births || births == c->home);
-}
 #endif

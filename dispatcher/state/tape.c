@@ -209,7 +209,7 @@ static char place_of(const Flow *f, uint32_t *number) {
     const Members *g = f->group;
     uint64_t on = f->is_for_all ? (uint64_t)inst_int(&f->inst, ATTR_ON, 0) : 0;
     if (on > 0 && on <= d->groups.n) g = d->groups.member[on - 1];
-    if (!g && !f->has_to && (shard_has_place(f->inst.op) || c->n_used <= 1)) g = c->home;
+    if (!g && !f->has_to && (op_has_place(f->inst.op) || c->n_used <= 1)) g = c->home;
     if (!g) return '-';
     *number = g->n > 1 ? g->id : (uint32_t)g->rank[0];
     return g->n > 1 ? 'g' : 'w';
@@ -232,8 +232,7 @@ void tape_sent(const Flow *f) {
     char kind = place_of(f, &number);
     Located located;
     const Inst *inst = &f->inst;
-    if (f->group && shard_has_place(inst->op) &&
-        inst_locate(inst, f->group->id, &f->layout, &located))
+    if (f->group && op_has_place(inst->op) && inst_locate(inst, f->group->id, &f->layout, &located))
         inst = &located.inst;
     Bytes *b = tape_begin(tape, tape_now_ns(tape), TAPE_SENT, f->client->id, kind, number);
     inst_print(inst, &how, b);

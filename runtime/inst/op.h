@@ -113,6 +113,12 @@ static inline bool op_is_effect(Op op) {
     default: return false;
     }
 }
+/* The operation is carried out by certain workers, and its instruction names their group. A refused
+ * one leaves its results poisoned on its client's home worker, which frees them. */
+static inline bool op_has_place(Op op) {
+    bool is_made = op_info[op].class_ != CLASS_CONTROL || op_is_layout(op) || op == OP_POISON;
+    return is_made || op_is_effect(op);
+}
 /* A scalar operand of these is a factor or a divisor: with half tensors it stays a float32 instead
  * of taking their dtype (PyTorch). */
 static inline bool op_scales(Op op) { return op == OP_MUL || op == OP_DIV || op == OP_FLOORDIV; }

@@ -6,6 +6,7 @@
 #ifndef GT_TESTS_FUZZ_DISPATCHER_MODEL_H
 #define GT_TESTS_FUZZ_DISPATCHER_MODEL_H
 #include "dispatcher/state/handle.h"
+#include "runtime/net/net.h"
 #include "runtime/wire/body.h"
 #include "runtime/inst/inst_text.h"
 #include "runtime/wire/wire.h"
