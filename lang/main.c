@@ -2,6 +2,7 @@
  * process ends. A program is text; text that begins with `gti 1` is instructions; without either,
  * the prompt. Results go to standard output, everything else to standard error.
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/import.h"
 #include "lang/builtin/args.h"
 #include "lang/stream/local.h"
 #include "lang/shell/options.h"
@@ -244,7 +245,7 @@ static bool wrap_in_print(Program *p, LangError *e) {
     return true;
 }
 
-static bool run_program(App *a, Source *src, LangError *e) {
+static bool run_source(App *a, Source *src, LangError *e) {
     src->is_prompt = a->o.expr != NULL; /* its value is used */
     Program *p = parse_program(src, a->o.check ? repl_warn : interp_warn_late, a->in, NULL, e);
     repl_debug(a->o.debug, src, p);
@@ -300,7 +301,7 @@ static int run_text(App *a) {
     LangError e = {0}, late = {0};
     Source *src = interp_source(a->in, a->name, a->text, a->n, 1, false);
     bool instructions = a->o.replay || replay_is_text(a->text, a->n);
-    bool ok = instructions ? replay_run(a->in, src, a->o.client, &e) : run_program(a, src, &e);
+    bool ok = instructions ? replay_run(a->in, src, a->o.client, &e) : run_source(a, src, &e);
     bool interrupted = !ok && e.kind == E_INTERRUPT, is_told = !ok && e.is_late && a->o.prompt;
     if (is_told) report(a, &e);
     if (!interrupted && (ok || e.kind != E_GONE)) {

@@ -1,6 +1,8 @@
 /* args.c: options of scripts (contract in args.h). The command line stays as it came; each arg()
  * looks through it for its own name, and marks what it took: only a default tells whether `--x y`
  * takes y along. SPDX-License-Identifier: MIT */
+#include "lang/value/heap.h"
+#include "lang/eval/builtin.h"
 #include "lang/builtin/args.h"
 #include "lang/text/format.h"
 #include <errno.h>

@@ -3,7 +3,9 @@
  * between print and save; the others act at once, but not before what was written so far is there.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
+#include "lang/text/pieces.h"
 #include "lang/eval/eval.h"
+#include "lang/eval/builtin.h"
 #include "lang/tensor/tensor.h"
 #include <errno.h>
 #include <glob.h>

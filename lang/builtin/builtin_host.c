@@ -2,8 +2,17 @@
  * Where a tensor comes first, min, max, sum, abs, round, any and all are the tensor's functions
  * instead (builtin.c, twin).
  * SPDX-License-Identifier: MIT */
+#include "runtime/base/map.h"
 #include "lang/text/effects.h"
+#include "lang/value/heap.h"
+#include "lang/text/pieces.h"
+#include "lang/text/progress.h"
 #include "lang/eval/eval.h"
+#include "lang/eval/operate.h"
+#include "lang/eval/subscript.h"
+#include "lang/eval/builtin.h"
+#include "lang/eval/object.h"
+#include "lang/builtin/builtin_host.h"
 #include "lang/tensor/tensor.h"
 #include "lang/error/utf8.h"
 #include <ctype.h>

@@ -3,7 +3,10 @@
  * values arrive, in stream order, so that it never waits and a replay saves too. What the files
  * look like is io.h's business.
  * SPDX-License-Identifier: MIT */
-#include "lang/eval/eval.h"
+#include "lang/value/heap.h"
+#include "lang/text/pieces.h"
+#include "lang/eval/builtin.h"
+#include "lang/eval/object.h"
 #include "lang/file/io.h"
 #include "lang/tensor/tensor.h"
 #include "runtime/base/sha256.h"

@@ -12,7 +12,8 @@
  * comment, then the source, once where workers have the same one.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
-#include "lang/eval/eval.h"
+#include "lang/text/pieces.h"
+#include "lang/eval/builtin.h"
 #include "lang/tensor/tensor.h"
 #include <stdlib.h>
 #include <string.h>

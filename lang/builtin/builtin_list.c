@@ -1,7 +1,12 @@
 /* builtin_list.c: methods of lists (LANGUAGE 3.1, 3.4): the ones that change the list change it in
  * place and give none. A range is a list that is not stored: it can be asked, not changed.
  * SPDX-License-Identifier: MIT */
+#include "lang/value/heap.h"
+#include "lang/text/pieces.h"
 #include "lang/eval/eval.h"
+#include "lang/eval/subscript.h"
+#include "lang/eval/builtin.h"
+#include "lang/builtin/builtin_host.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,8 @@
 /* builtin_map.c: methods of maps (LANGUAGE 2.7, 3.1, 3.4). Keys are strings or ints, in order of
  * insertion. SPDX-License-Identifier: MIT */
-#include "lang/eval/eval.h"
+#include "lang/value/heap.h"
+#include "lang/text/pieces.h"
+#include "lang/eval/builtin.h"
 #include <string.h>
 
 #define MAP (1u << V_MAP)

@@ -1,7 +1,10 @@
 /* builtin_object.c: functions that ask what a value is and what fields an object has:
  * isinstance, hasattr, getattr, setattr, as in Python. Methods of objects are in object_walk.c.
  * SPDX-License-Identifier: MIT */
-#include "lang/eval/eval.h"
+#include "lang/value/heap.h"
+#include "lang/text/pieces.h"
+#include "lang/eval/builtin.h"
+#include "lang/eval/object.h"
 #include "lang/tensor/tensor.h"
 #include <string.h>
 

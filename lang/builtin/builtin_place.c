@@ -10,7 +10,7 @@
  * one neither.
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
-#include "lang/eval/eval.h"
+#include "lang/eval/import.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

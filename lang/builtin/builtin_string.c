@@ -1,7 +1,10 @@
 /* builtin_string.c: methods of strings (LANGUAGE 3.1, 3.4). Strings are UTF-8; positions and widths
  * count code points. Text with tensors in it is looked at first, so these wait for them; only join
  * does not. SPDX-License-Identifier: MIT */
-#include "lang/eval/eval.h"
+#include "lang/value/heap.h"
+#include "lang/text/pieces.h"
+#include "lang/eval/subscript.h"
+#include "lang/eval/builtin.h"
 #include "lang/error/utf8.h"
 #include <stdlib.h>
 #include <string.h>

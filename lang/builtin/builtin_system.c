@@ -3,7 +3,10 @@
  * workers' and so repeat with the seed.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
-#include "lang/eval/eval.h"
+#include "lang/value/heap.h"
+#include "lang/text/pieces.h"
+#include "lang/eval/subscript.h"
+#include "lang/eval/builtin.h"
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
 #include "runtime/net/endpoint.h"

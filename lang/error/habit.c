@@ -2,7 +2,7 @@
  * the argument list that stands in the program, parentheses included.
  * SPDX-License-Identifier: MIT */
 #include "lang/error/habit.h"
-#include "lang/eval/eval.h"
+#include "lang/eval/builtin.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,15 @@
  * written by making a new tensor and storing it where the old one was; a parameter keeps its
  * identity instead, whatever the target that leads to it.
  * SPDX-License-Identifier: MIT */
+#include "lang/value/heap.h"
+#include "lang/value/frame.h"
 #include "lang/eval/eval.h"
+#include "lang/eval/operate.h"
+#include "lang/eval/subscript.h"
+#include "lang/eval/assign.h"
+#include "lang/eval/call.h"
+#include "lang/eval/object.h"
+#include "lang/eval/import.h"
 #include "lang/tensor/tensor.h"
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,11 @@
  * builtin_value knows the order.
  * SPDX-License-Identifier: MIT */
 #include "lang/error/habit.h"
+#include "lang/value/heap.h"
 #include "lang/eval/eval.h"
+#include "lang/eval/call.h"
+#include "lang/eval/builtin.h"
+#include "lang/eval/import.h"
 #include "lang/error/keyword.h"
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"

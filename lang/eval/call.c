@@ -3,7 +3,14 @@
  * `a.f(x)` finds f in this order: field or method of an object or key of a name space, built-in
  * method for the kind (on a map, a method before a key), visible function f(a, x).
  * SPDX-License-Identifier: MIT */
+#include "lang/value/heap.h"
+#include "lang/value/frame.h"
 #include "lang/eval/eval.h"
+#include "lang/eval/subscript.h"
+#include "lang/eval/call.h"
+#include "lang/eval/builtin.h"
+#include "lang/eval/object.h"
+#include "lang/eval/import.h"
 #include "lang/error/habit.h"
 #include "lang/error/keyword.h"
 #include "lang/tensor/tensor.h"

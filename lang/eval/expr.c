@@ -3,7 +3,17 @@
  * of its own; temporaries are given up as soon as they have been used, so that their tensors'
  * `free` leaves then.
  * SPDX-License-Identifier: MIT */
+#include "lang/value/heap.h"
+#include "lang/value/frame.h"
+#include "lang/text/pieces.h"
 #include "lang/eval/eval.h"
+#include "lang/eval/operate.h"
+#include "lang/eval/subscript.h"
+#include "lang/eval/assign.h"
+#include "lang/eval/call.h"
+#include "lang/eval/builtin.h"
+#include "lang/eval/object.h"
+#include "lang/eval/import.h"
 #include "lang/text/format.h"
 #include "lang/error/habit.h"
 #include "lang/tensor/tensor.h"

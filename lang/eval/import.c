@@ -3,7 +3,12 @@
  * programs and constants stay until the interpreter goes, because functions and error messages
  * point into them.
  * SPDX-License-Identifier: MIT */
+#include "lang/value/heap.h"
+#include "lang/value/frame.h"
 #include "lang/eval/eval.h"
+#include "lang/eval/call.h"
+#include "lang/eval/builtin.h"
+#include "lang/eval/import.h"
 #include "lang/error/habit.h"
 #include "lang/eval/prelude.h"
 #include "lang/tensor/signal.h"

@@ -2,7 +2,11 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/value/interp.h"
 #include "lang/text/effects.h"
+#include "lang/value/heap.h"
+#include "lang/text/pieces.h"
+#include "lang/text/progress.h"
 #include "lang/eval/eval.h"
+#include "lang/eval/import.h"
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
 #include "runtime/base/log.h"
@@ -98,6 +102,7 @@ void interp_free(Interp **inp) {
     free(in->stack);
     free(in->dead_warning);
     free(in->warned);
+    free(in->print);
     free(in);
 }
 

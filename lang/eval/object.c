@@ -4,7 +4,13 @@
  * saved and printed as if they were fields of the object itself (nn.Sequential, nn.ModuleList,
  * nn.ModuleDict). What can be done with all that an object holds is in object_walk.c.
  * SPDX-License-Identifier: MIT */
+#include "lang/value/heap.h"
+#include "lang/text/pieces.h"
 #include "lang/eval/eval.h"
+#include "lang/eval/subscript.h"
+#include "lang/eval/call.h"
+#include "lang/eval/object.h"
+#include "lang/eval/import.h"
 #include "lang/tensor/tensor.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,8 +230,9 @@ static bool show_head(Interp *in, Object *o, Pieces *p, LangError *e) {
     return true;
 }
 
-#define SHOW_NEST 6 /* lists and maps in each other; also where they hold each other in a circle   \
-                     */
+#define SHOW_NEST                                                                                  \
+    6 /* lists and maps in each other; also where they hold each other in a circle                 \
+       */
 
 static int n_dots(const char *s) {
     int n = 0;

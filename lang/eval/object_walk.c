@@ -3,7 +3,12 @@
  * names beginning with _ are private to the module: not walked, saved or printed. What an object
  * holds as _items (object.c) is walked as if it were fields of its own.
  * SPDX-License-Identifier: MIT */
+#include "lang/value/heap.h"
+#include "runtime/base/map.h"
+#include "lang/text/pieces.h"
 #include "lang/eval/eval.h"
+#include "lang/eval/builtin.h"
+#include "lang/eval/object.h"
 #include "lang/tensor/tensor.h"
 #include <stdio.h>
 #include <stdlib.h>

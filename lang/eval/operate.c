@@ -3,7 +3,11 @@
  * either side is a tensor, tensor_binary takes over.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
+#include "lang/value/heap.h"
+#include "lang/text/pieces.h"
 #include "lang/eval/eval.h"
+#include "lang/eval/operate.h"
+#include "lang/eval/object.h"
 #include "lang/tensor/tensor.h"
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,13 @@
  * through things with `for`. A loop over a string goes by code point, over a map by key, over a
  * tensor along its first axis.
  * SPDX-License-Identifier: MIT */
+#include "lang/value/heap.h"
+#include "lang/text/pieces.h"
+#include "lang/text/progress.h"
 #include "lang/eval/eval.h"
+#include "lang/eval/subscript.h"
+#include "lang/eval/builtin.h"
+#include "lang/eval/object.h"
 #include "lang/tensor/tensor.h"
 #include "lang/error/utf8.h"
 #include <string.h>

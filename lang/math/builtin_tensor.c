@@ -3,6 +3,7 @@
  * random keys) has a function in a builtin_tensor_*.c; what can be written in the language is in
  * the prelude. Here too: how arguments are read.
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/builtin.h"
 #include "lang/math/builtin_tensor.h"
 #include <string.h>
 

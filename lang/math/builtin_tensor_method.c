@@ -1,6 +1,7 @@
 /* builtin_tensor_method.c: methods that look at a tensor, convert it or update a parameter in
  * place, and the functions of automatic differentiation.
  * SPDX-License-Identifier: MIT */
+#include "lang/text/pieces.h"
 #include "lang/math/builtin_tensor.h"
 #include "lang/text/effects.h"
 #include "lang/text/show.h"
@@ -353,7 +354,7 @@ BUILTIN(set_print) { /* precision, edgeitems, threshold, linewidth, sci */
         p.sci = -1;
     else
         return error_set(e, "'sci' is true, false or none");
-    Tape *tape = tape_of(in);
-    tape->print = p, in->print = &tape->print;
+    if (!in->print) in->print = xmalloc(sizeof *in->print);
+    *in->print = p;
     return *out = v_none(), true;
 }

@@ -2,6 +2,7 @@
  * are taken in while the user thinks; a statement runs as soon as the parser finds it complete;
  * what was pasted is fed line by line, so that it runs statement by statement and stops at the
  * first error. Words behind `:`, `?` and `!` are in repl_words.c. SPDX-License-Identifier: MIT */
+#include "lang/text/progress.h"
 #include "lang/shell/repl.h"
 #include "lang/syntax/lex.h"
 #include "lang/shell/options.h"

@@ -1,7 +1,11 @@
 /* repl_words.c: meta commands and help at the prompt, from the tables of builtins and from what the
  * program has defined. SPDX-License-Identifier: MIT */
+#include "lang/value/heap.h"
 #include "lang/shell/repl_words.h"
-#include "lang/eval/eval.h"
+#include "lang/text/pieces.h"
+#include "lang/eval/call.h"
+#include "lang/eval/builtin.h"
+#include "lang/eval/object.h"
 #include "lang/shell/pager.h"
 #include "lang/shell/repl.h"
 #include "lang/tensor/tensor.h"

@@ -9,7 +9,6 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_TENSOR_GRAD_H
 #define GT_LANG_TENSOR_GRAD_H
-#include "lang/text/show.h"
 #include "lang/tensor/tensor.h"
 
 enum { NODE_LEAF = OP_COUNT, NODE_CHECKPOINT }; /* GradNode.op beyond the table */
@@ -42,14 +41,12 @@ struct GradNode {
     GradInput in[];
 };
 
-/* What tensors need per interpreter: live nodes in order of birth, counters, the free list,
- * printing as set_print says. */
+/* What tensors need per interpreter: live nodes in order of birth, counters, the free list. */
 typedef struct Tape {
     GradNode live; /* list head */
     size_t n_live;
     uint64_t seq, walk;
     Tensor *free_tensors;
-    PrintOptions print; /* in->print points here once set_print was called */
 } Tape;
 Tape *tape_of(Interp *in); /* made on first use; freed by tensor_fini */
 

@@ -5,7 +5,7 @@
  * the configuration.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/signal.h"
-#include "lang/eval/eval.h"
+#include "lang/eval/builtin.h"
 #include "lang/tensor/tensor.h"
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,9 @@
  * names, to know where gradients run, and to answer signal.get; each change goes into the stream
  * as a `signal define`, because the dispatcher is who acts on it.
  * SPDX-License-Identifier: MIT */
-#include "lang/eval/eval.h"
+#include "lang/value/heap.h"
+#include "lang/value/frame.h"
+#include "lang/eval/import.h"
 #include "lang/tensor/signal.h"
 #include <assert.h>
 #include <errno.h>

@@ -2,7 +2,6 @@
  * that hang off live tensors, in the order of their birth.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/tape.h"
-#include "lang/eval/eval.h"
 #include "lang/tensor/signal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -38,9 +37,7 @@ void tape_print(Interp *in, Tensor *below, Bytes *out) {
     free(node);
 }
 
-static void put(Interp *in, Value map, const char *key, Value v) {
-    mapv_put(map.map, value_ref(name_str(in, intern(key, strlen(key)))), v);
-}
+static void put(Value map, const char *key, Value v) { mapv_put(map.map, v_cstr(key), v); }
 
 Value tape_list(Interp *in, Tensor *below) {
     GradNode **node;
@@ -52,13 +49,13 @@ Value tape_list(Interp *in, Tensor *below) {
         for (int k = 0; k < p->type.rank; k++) list_push(shape.list, v_int(p->type.shape[k]));
         for (int k = 0; k < p->n_in; k++)
             if (p->in[k].node) list_push(inputs.list, v_int((int64_t)p->in[k].node->seq));
-        put(in, m, "output_id", v_int((int64_t)p->seq));
-        put(in, m, "output_shape", shape);
-        put(in, m, "input_ids", inputs);
-        put(in, m, "grad_fn", v_cstr(node_name(p)));
-        put(in, m, "requires_grad", v_bool(true));
-        put(in, m, "line", p->made.src ? v_int(p->made.line) : v_none());
-        put(in, m, "signal", p->signal ? v_cstr(signal_label(in, p->signal)) : v_none());
+        put(m, "output_id", v_int((int64_t)p->seq));
+        put(m, "output_shape", shape);
+        put(m, "input_ids", inputs);
+        put(m, "grad_fn", v_cstr(node_name(p)));
+        put(m, "requires_grad", v_bool(true));
+        put(m, "line", p->made.src ? v_int(p->made.line) : v_none());
+        put(m, "signal", p->signal ? v_cstr(signal_label(in, p->signal)) : v_none());
         list_push(list.list, m);
     }
     free(node);

@@ -53,7 +53,7 @@ void tensor_fini(Interp *in) {
     if (!tape) return;
     for (Tensor *t = tape->free_tensors, *next; t; t = next) next = t->grad, free(t);
     free(tape);
-    in->tape = NULL, in->print = NULL;
+    in->tape = NULL;
 }
 
 /* ---- errors: what the expression shows ---- */

@@ -2,6 +2,7 @@
  * when its values arrive, in stream order; a poisoned operand skips it (the stream sees to that).
  * Looking at text is the exception: it waits.
  * SPDX-License-Identifier: MIT */
+#include "lang/text/progress.h"
 #include "lang/text/effects.h"
 #include "lang/text/show.h"
 #include "lang/tensor/tensor.h"

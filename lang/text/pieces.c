@@ -3,7 +3,10 @@
  * comparing) pays for fetching them.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
-#include "lang/eval/eval.h"
+#include "lang/value/heap.h"
+#include "lang/text/pieces.h"
+#include "lang/eval/call.h"
+#include "lang/eval/object.h"
 #include "lang/text/format.h"
 #include "lang/text/show.h"
 #include "lang/tensor/tensor.h"
@@ -35,13 +38,6 @@ void pieces_tensor(Pieces *p, Tensor *t, const char *spec, size_t n) {
     bytes_putc(&p->format, '{');
     bytes_add(&p->format, spec, n);
     bytes_putc(&p->format, '}');
-}
-
-void pieces_fini(Pieces *p) {
-    for (int i = 0; i < p->n; i++) tensor_unref(p->t[i]);
-    free(p->t);
-    bytes_fini(&p->format);
-    *p = (Pieces){0};
 }
 
 Value v_pieces(Pieces *p) {

@@ -4,7 +4,10 @@
  * elsewhere every ten seconds. track never waits: its values come with the stream, in step
  * order, onto the bar and, with --log-dir, into metrics.csv.
  * SPDX-License-Identifier: MIT */
-#include "lang/eval/eval.h"
+#include "lang/value/heap.h"
+#include "lang/text/progress.h"
+#include "lang/eval/subscript.h"
+#include "lang/eval/builtin.h"
 #include "lang/text/format.h"
 #include "lang/tensor/tensor.h"
 #include "runtime/inst/element.h"

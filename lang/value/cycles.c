@@ -7,7 +7,8 @@
  * references that containers hold; what stays above zero is held from outside, with all that it
  * reaches; the rest is garbage. References on the C stack count as outside by themselves.
  * SPDX-License-Identifier: MIT */
-#include "lang/eval/eval.h"
+#include "lang/value/interp.h"
+#include "lang/value/heap.h"
 #include <stdlib.h>
 
 enum { COLLECT_MIN = 10000 };

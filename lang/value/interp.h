@@ -34,7 +34,7 @@ struct Interp {
     struct Globals *globals;    /* of the running file                                      */
     struct Modules *modules;    /* imported files by path, prelude included; sources, programs */
     struct Args *args;          /* arg(): declared options and what the command line gave   */
-    struct PrintOptions *print; /* set_print                                                */
+    struct PrintOptions *print; /* set_print; NULL: as it comes */
     uint64_t seed, rng_counter, host_rng_counter;
     /* warnings about dead statements, printed when their statement has run (import.c) */
     LangError *dead_warning;
@@ -62,9 +62,6 @@ bool interp_run(Interp *in, Program *p, bool echo, LangError *e);
 bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e);
 /* where the user's program is now; prelude frames fold into the caller */
 Span interp_span(const Interp *in);
-/* takes the progress line off the terminal before something else is shown */
-void progress_clear(Interp *in);
-void progress_hush(Interp *in); /* an interrupt: it stays where it is, and moves no more */
 void interp_warn(Interp *in, const LangError *w);       /* prints a warning */
 void interp_warn_ctx(void *interp, const LangError *w); /* the same as a WarnFn for parse_program */
 /* A WarnFn for the started script: what a statement does not use is told once it has run, for an
@@ -72,11 +69,6 @@ void interp_warn_ctx(void *interp, const LangError *w); /* the same as a WarnFn 
 void interp_warn_late(void *interp, const LangError *w);
 /* Prints those kept for text before `next` (NULL: all that is left). */
 void interp_warn_until(Interp *in, const Node *next);
-/* Names the file that interp_run is about to run, so that importing it again is seen as a
- * circle. */
-void import_main(Interp *in, const char *path);
-void cycles_collect(Interp *in); /* frees containers that only cycles hold */
-bool value_truth(Interp *in, Value v, bool *out, LangError *e); /* waits for a one-element tensor */
 
 /* Names at file level, for completion and :who: i-th in order of definition, builtins not among
  * them; false at the end. */
@@ -97,11 +89,4 @@ struct Builtin {
     uint32_t kinds; /* method for these kinds: bit V_TENSOR, V_STR, ...; 0: function only */
     int op;         /* OP_xxx when the op table made it, else -1 */
 };
-/* Rooms offer tables ended by {NULL}; builtin.c joins them: host, tensor, io, system, and the
- * MAP rows of ops.def. */
-extern const Builtin builtins_host[], builtins_string[], builtins_list[], builtins_map[],
-    builtins_tensor[], builtins_io[], builtins_system[], builtins_kernel[];
-extern const Builtin builtins_args[];                                     /* args.c: arg */
-const Builtin *builtin_find(const char *interned_name);                   /* function, or NULL */
-const Builtin *builtin_method(ValueKind kind, const char *interned_name); /* or NULL */
 #endif

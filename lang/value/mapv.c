@@ -2,7 +2,8 @@
  * open-addressed index beside them (none below nine entries, where a scan of hashes is as fast).
  * Removal leaves a hole that the next growth, or the next walk by position, closes.
  * SPDX-License-Identifier: MIT */
-#include "lang/eval/eval.h"
+#include "runtime/base/map.h"
+#include "lang/value/heap.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

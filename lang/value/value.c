@@ -2,9 +2,9 @@
  * on the interpreter's list of dead ones and freed in a loop, so that a list nested a million
  * deep costs no C stack. Maps live in mapv.c, text in text.c, tensors in tensor.c.
  * SPDX-License-Identifier: MIT */
+#include "lang/value/interp.h"
 #include "lang/value/value.h"
-#include "lang/eval/eval.h"
-#include "lang/tensor/tensor.h"
+#include "lang/value/heap.h"
 #include "lang/error/utf8.h"
 #include "runtime/base/map.h"
 #include <assert.h>
@@ -183,6 +183,13 @@ static void container_free(Container *c) {
         free(c);
     }
     in->is_freeing = false;
+}
+
+void pieces_fini(Pieces *p) {
+    for (int i = 0; i < p->n; i++) value_drop((Value){.kind = V_TENSOR, .tensor = p->t[i]});
+    free(p->t);
+    bytes_fini(&p->format);
+    *p = (Pieces){0};
 }
 
 void heap_free(Heap *h) {

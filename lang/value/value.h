@@ -147,14 +147,8 @@ typedef struct Pieces {
 struct Text {
     Heap h;
     Pieces p;
-}; /* a string with tensors in it that nobody has looked at yet */
-void pieces_text(Pieces *p, const char *s, size_t n);
-/* between the braces: "", ":.4f", "!r" */
-void pieces_tensor(Pieces *p, Tensor *t, const char *spec, size_t n);
-/* print's form, or echo's */
-bool pieces_value(Interp *in, Pieces *p, Value v, bool is_repr, LangError *e);
-void pieces_fini(Pieces *p);
-Value v_pieces(Pieces *p); /* consumes: V_STR when there is no tensor in it, else V_TEXT */
+};                           /* a string with tensors in it that nobody has looked at yet */
+void pieces_fini(Pieces *p); /* drops the tensors; p is empty again */
 
 /* ---- making; the result is a new reference ---- */
 static inline Value v_none(void) { return (Value){.kind = V_NONE}; }
@@ -210,9 +204,4 @@ bool mapv_at(const MapV *m, size_t i, Value *key, Value *value);
 /* interned text of a V_STR that is a name: for lookups by pointer */
 const char *value_name(Value v);
 MapV *object_fields(const Object *o); /* borrowed */
-
-/* print's form (top level strings bare) and echo's form (strings quoted). Tensors inside are
- * fetched: may wait and fail. */
-bool value_str(Interp *in, Value v, Bytes *out, LangError *e);
-bool value_repr(Interp *in, Value v, Bytes *out, LangError *e);
 #endif

@@ -6,6 +6,7 @@
  *   functions_test [DIRECTORY]
  *
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/builtin.h"
 #include "lang/math/builtin_tensor.h"
 #include "lang/value/interp.h"
 #include "lang/eval/prelude.h"

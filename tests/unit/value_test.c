@@ -2,7 +2,8 @@
  * order of numbers; strings by code point; containers that only hold each other, or nest a
  * million deep, being freed.
  * SPDX-License-Identifier: MIT */
-#include "lang/eval/eval.h"
+#include "lang/value/interp.h"
+#include "lang/value/heap.h"
 #include "tests/unit/check.h"
 #include <math.h>
 

@@ -1,0 +1,22 @@
+/* call.h: calls of functions, builtins and modules; fields.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_EVAL_CALL_H
+#define GT_LANG_EVAL_CALL_H
+#include "lang/value/interp.h"
+
+bool eval_call(Interp *in, Node *n, Value *out, LangError *e);
+/* Calls f with n_pos values at base (the stack's top end), then n_kw keyword values in the order
+ * of call's N_KEYWORDs. Consumes the values: the stack's top is base afterwards. call may be
+ * NULL when n_kw is 0. */
+bool call_value(Interp *in, Value f, Value *base, int n_pos, int n_kw, const Node *call, Value *out,
+                LangError *e);
+/* The same for a function of the language; self (borrowed) goes into its self slot, if it has
+ * one. */
+bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, const Node *call,
+             Value *out, LangError *e);
+bool stack_room(Interp *in, size_t n, LangError *e);
+bool eval_field(Interp *in, Node *n, Value *out, LangError *e); /* a.f not called */
+/* the same for a base at hand */
+bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e);
+void fn_signature(const AstFn *f, Bytes *out); /* "f(a, b=1, *rest)" */
+#endif

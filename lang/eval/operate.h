@@ -1,0 +1,13 @@
+/* operate.h: operators on host values, and the way to those on tensors.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_EVAL_OPERATE_H
+#define GT_LANG_EVAL_OPERATE_H
+#include "lang/value/interp.h"
+
+bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value *out,
+                    LangError *e);
+bool operate_unary(Interp *in, const Node *n, int oper, Value a, Value *out, LangError *e);
+bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *e);
+/* order for sorted, min, max */
+bool value_less(Interp *in, Value a, Value b, bool *out, LangError *e);
+#endif

@@ -1,0 +1,25 @@
+/* subscript.h: host containers by index, and iteration.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_EVAL_SUBSCRIPT_H
+#define GT_LANG_EVAL_SUBSCRIPT_H
+#include "lang/value/interp.h"
+
+bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_subs, Value *out,
+                   LangError *e);
+/* list, map, object; consumes v */
+bool subscript_set(Interp *in, const Node *n, Value a, Value sub, Value v, LangError *e);
+bool subscript_del(Interp *in, const Node *n, Value a, Value sub, LangError *e);
+/* of an N_INDEX; at most MAX_SUBS */
+bool eval_subs(Interp *in, Node *n, Value *sub, int *n_subs, LangError *e);
+enum { MAX_SUBS = 2 * MAX_DIMS + 1 };
+typedef struct Iter {
+    Value over;
+    int64_t i, n;
+    uint32_t version;
+    size_t byte;
+    struct Bar *bar;
+} Iter;
+bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e); /* refs over */
+int iter_next(Interp *in, Iter *it, Value *out, LangError *e); /* 1: *out; 0: end; -1: error */
+void iter_close(Interp *in, Iter *it);
+#endif

@@ -1,0 +1,39 @@
+/* heap.h: what lies behind values on the heap: containers, maps, ranges. value.c, mapv.c, cycles.c.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_VALUE_HEAP_H
+#define GT_LANG_VALUE_HEAP_H
+#include "lang/value/value.h"
+
+typedef struct MapEntry {
+    Value key, value;
+    uint64_t hash;
+} MapEntry; /* key V_UNDEF: a hole */
+struct MapV {
+    Container c;
+    uint32_t n, n_live, cap, index_cap, version;
+    bool is_space;     /* a name space (nn, an imported file): keys before methods, then builtins */
+    bool has_builtins; /* of a space: names it lacks are looked for among the builtins */
+    const char *name;  /* of a space: "nn", for errors and for builtins called nn.x */
+    MapEntry *entry;
+    uint32_t *index;
+};
+void *container_new(Interp *in, ValueKind kind, size_t size_bytes); /* zeroed, refs 1, linked */
+void container_clear(Container *c);                                 /* drops what it holds */
+void mapv_clear(MapV *m);
+uint64_t str_hash(Str *s); /* odd, never 0 */
+int64_t range_count(const Range *r);
+int64_t range_at(const Range *r, int64_t i);
+int number_compare(Value a, Value b); /* -1 0 1, 2 unordered; exact */
+static inline double value_double(Value v) {
+    return v.kind == V_FLOAT ? v.f : v.kind == V_INT ? (double)v.i : v.b;
+}
+static inline bool value_is_callable(Value v) {
+    return v.kind == V_FN || v.kind == V_BUILTIN || v.kind == V_BOUND || v.kind == V_MODULE ||
+           v.kind == V_OBJECT;
+}
+static inline int64_t sequence_count(Value v) {
+    return v.kind == V_LIST ? v.list->n : range_count(v.range);
+}
+Value sequence_at(Value v, int64_t i); /* new reference; V_LIST or V_RANGE */
+void cycles_collect(Interp *in);       /* frees containers that only cycles hold */
+#endif
