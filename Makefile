@@ -146,7 +146,7 @@ $(B)/test/%: tests/unit/%.c $(LIB) $(wildcard tests/unit/*.h)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -o $@ $< $(LIB) $(LIBS)
-$(B)/test/runner: $(wildcard tests/*.c) tests/expect.h
+$(B)/test/runner: $(wildcard tests/*.[ch])
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -o $@ $(filter %.c,$^) -lm

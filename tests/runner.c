@@ -4,12 +4,15 @@
  * (build/fuzz/X_fuzz), a shell script (tests/.../X.sh, exit 0 = passed, 77 = skipped) or a program
  * of the language (tests/.../X.gt) in one world. Expectations of a .gt file are comments beside the
  * line that prints; expect.c reads them. Each program, script or (script, world) counts as one
- * test, however many checks it holds. Tests run two at a time, each with a time limit, an own
- * process group, a fresh directory $TMP, and an environment without GT_*; what they print goes to
- * files. The last line of the output is "N passed, N failed". Usage: runner [-b BUILD] [-j JOBS]
- * [-t FACTOR] [-w WORLD,...] [-k] [unit] [fuzz] [sh] [gt] [NAME-PART ...]
+ * test, however many checks it holds. As many run at a time as there are cores, each beneath a
+ * guard (guard.h), with a fresh directory $TMP and an environment without GT_*; what they print
+ * goes to files. Limits of time hold on a busy machine: they count CPU time, and time in which a
+ * test uses none. The last line of the output is "N passed, N failed".
+ * Usage: runner [-b BUILD] [-j JOBS] [-t FACTOR] [-w WORLD,...] [-k] [-T] [KIND ...] [NAME-PART
+ * ...]
  * SPDX-License-Identifier: MIT */
 #include "tests/expect.h"
+#include "tests/guard.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,25 +29,35 @@
 
 enum { KIND_UNIT, KIND_FUZZ, KIND_SH, KIND_GT, KINDS };
 static const char *const kind_name[KINDS] = {"unit", "fuzz", "sh", "gt"};
+/* Of CPU time, user and system, of a test and all that it starts. */
 static const int kind_limit_s[KINDS] = {90, 60, 60, 20};
+/* A test that uses less than IDLE_CPU_S in IDLE_S hangs, even on a machine with a load of 100. The
+ * last limit is for one that does neither work nor nothing. */
+enum { IDLE_S = 150, LAST_LIMIT_S = 3600 };
+enum { REST_S = 30 }; /* for processes that are ending when their test ends */
+#define IDLE_CPU_S 0.3
 enum { MAX_ARGS = 64, MAX_JOBS = 16, OUTPUT_BYTES = 1 << 22 };
 
 typedef struct Test {
     int kind;
     char *path;
-    char *world;    /* of a .gt: "" is the common one */
-    Expect *expect; /* of a .gt; owned by the first of its worlds */
-    pid_t pid;
+    char *world;        /* of a .gt: "" is the common one */
+    Expect *expect;     /* of a .gt; owned by the first of its worlds */
     char dir[PATH_MAX]; /* $TMP of a running test */
-    double started, limit_s;
-    bool timed_out;
+    Guard guard;
+    double started, looked, cpu_limit_s;
+    double idle_since, idle_cpu_s; /* when it was last seen at work, and what it had used then */
+    char late[64];                 /* why it was stopped, if it was */
+    double cpu_s, wall_s;          /* once it has ended */
 } Test;
 
 typedef struct Runner {
     const char *build;
+    char here[PATH_MAX];
     char gtsh[PATH_MAX];
     const char *worlds; /* further worlds for every script, or "" */
     bool keep;          /* leave $TMP of failed tests */
+    bool shows_times;
     double factor;
     int jobs;
     bool kinds[KINDS];
@@ -53,7 +66,14 @@ typedef struct Runner {
     Test *test;
     int n, cap;
     int passed, failed, skipped;
+    bool is_interrupted;
 } Runner;
+
+/* What the process of a test needs to know. */
+typedef struct Start {
+    const Runner *r;
+    const Test *t;
+} Start;
 
 static double now(void) {
     struct timespec t;
@@ -217,8 +237,8 @@ static void clean_environment(const Runner *r, const Test *t) {
         snprintf(name, sizeof name, "%.*s", (int)strcspn(*e, "="), *e);
         unsetenv(name);
     }
-    setenv("TMP", t->dir, 1);
-    setenv("HOME", t->dir, 1);
+    static const char *const own[] = {"TMP", "TMPDIR", "HOME", "XDG_RUNTIME_DIR"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) setenv(own[i], t->dir, 1);
     setenv("GTSH", r->gtsh, 1);
     setenv("B", r->build, 1);
     setenv("LC_ALL", "C.UTF-8", 1);
@@ -238,12 +258,10 @@ static void redirect(const Test *t, const char *name, int fd, int flags) {
     close(f);
 }
 
-static _Noreturn void run_child(const Runner *r, const Test *t) {
+static void run_test(const void *start) {
+    const Runner *r = ((const Start *)start)->r;
+    const Test *t = ((const Start *)start)->t;
     char *argv[2 * MAX_ARGS] = {t->path, NULL};
-    setpgid(0, 0);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
     struct rlimit file;
     getrlimit(RLIMIT_FSIZE, &file);
     file.rlim_cur = (rlim_t)1 << 30; /* The hard limit stays: a worker's arena is a file, sparse. */
@@ -287,13 +305,11 @@ static void start(Runner *r, Test *t) {
         fwrite(t->expect->stdin_text.data, 1, t->expect->stdin_text.n, f);
         fclose(f);
     }
-    t->limit_s = kind_limit_s[t->kind] * r->factor;
-    t->started = now();
+    t->cpu_limit_s = kind_limit_s[t->kind] * r->factor;
+    t->started = t->looked = t->idle_since = now();
     fflush(stdout);
-    t->pid = fork();
-    if (t->pid < 0) die("cannot fork for", t->path);
-    if (t->pid == 0) run_child(r, t);
-    setpgid(t->pid, t->pid);
+    if (!guard_start(&t->guard, REST_S * r->factor, run_test, &(Start){r, t}))
+        die("cannot fork for", t->path);
 }
 
 /* ---- Judging ---- */
@@ -324,10 +340,21 @@ static void print_tail(const char *label, const Text *s) {
     if (s->n) printf("%s\n%s%s", label, p, s->n && s->data[s->n - 1] == '\n' ? "" : "\n");
 }
 
-static void judge(Runner *r, Test *t, int status) {
+static void print_way_out(const Runner *r, const Test *t) {
+    const char *path = t->path, *build = r->build;
+    size_t n = strlen(r->here);
+    if (!strncmp(build, r->here, n) && build[n] == '/') build += n + 1;
+    if (!strncmp(path, r->here, n) && path[n] == '/') path += n + 1;
+    printf("    alone:           sh scripts/runtests %s %s\n"
+           "    with more time:  GT_TEST_FACTOR=4 make test\n",
+           build, path);
+}
+
+static void judge(Runner *r, Test *t, const GuardReport *report) {
+    int status = report->status;
     Text out = read_output(t, ".stdout"), err = read_output(t, ".stderr"), why = {0};
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    bool ok = !t->timed_out;
+    bool ok = !t->late[0] && !report->n_left;
     char title[PATH_MAX + 64];
     snprintf(title, sizeof title, "%.4000s%s%.40s", t->path, t->world[0] ? " in world " : "",
              t->world);
@@ -343,16 +370,19 @@ static void judge(Runner *r, Test *t, int status) {
     }
     if (!ok) {
         printf("FAILED %s", title);
-        if (t->timed_out)
-            printf(": no end after %.0f s", t->limit_s);
+        if (t->late[0])
+            printf(": %s", t->late);
+        else if (report->n_left)
+            printf(": it left %d process%s running", report->n_left, report->n_left > 1 ? "es" : "");
         else if (WIFSIGNALED(status))
             printf(": killed by signal %d (%s)", code - 128, strsignal(code - 128));
         else if (t->kind != KIND_GT)
             printf(": exit code %d", code);
         printf("\n");
+        if (t->late[0]) print_way_out(r, t);
         if (why.n) printf("%s", why.data);
-        if (t->kind != KIND_GT || t->timed_out) print_tail("--- its output", &out);
-        if (t->kind != KIND_GT || t->timed_out || !why.n) print_tail("--- its errors", &err);
+        if (t->kind != KIND_GT || !why.n) print_tail("--- its output", &out);
+        if (t->kind != KIND_GT || !why.n) print_tail("--- its errors", &err);
         if (r->keep) printf("--- left in %s\n", t->dir);
         printf("\n");
     }
@@ -362,51 +392,71 @@ static void judge(Runner *r, Test *t, int status) {
     text_free(&why);
 }
 
-/* Waits for one of the running tests to end, or to run out of time. */
-static void reap(Runner *r, Test **running, int *n_running) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
+/* Stops a test that has used its time, or hangs. Looks once a second. */
+static void check_time(const Runner *r, Test *t) {
+    double at = now();
+    if (t->late[0] || at - t->looked < 1) return;
+    t->looked = at;
+    double cpu_s = guard_cpu_s(&t->guard), idle_s = IDLE_S * r->factor;
+    if (cpu_s < 0 || cpu_s - t->idle_cpu_s > IDLE_CPU_S) {
+        t->idle_since = at;
+        t->idle_cpu_s = cpu_s;
+    }
+    if (cpu_s > t->cpu_limit_s)
+        snprintf(t->late, sizeof t->late, "no end after %g s of CPU time", t->cpu_limit_s);
+    else if (at - t->idle_since > idle_s)
+        snprintf(t->late, sizeof t->late, "it hangs: nothing done for %g s", idle_s);
+    else if (at - t->started > LAST_LIMIT_S * r->factor)
+        snprintf(t->late, sizeof t->late, "no end after %g s", LAST_LIMIT_S * r->factor);
+    if (t->late[0]) guard_stop(&t->guard);
+}
+
+/* Waits for one of the running tests to end. On an interrupt all are stopped. */
+static void reap(Runner *r, Test **running, int *n_running, const sigset_t *set) {
     for (;;) {
         for (int i = 0; i < *n_running; i++) {
             Test *t = running[i];
-            int status;
-            if (waitpid(t->pid, &status, WNOHANG) == t->pid) {
-                kill(-t->pid, SIGKILL); /* whatever it left behind */
-                judge(r, t, status);
+            GuardReport report;
+            if (guard_ended(&t->guard, &report)) {
+                t->wall_s = now() - t->started;
+                t->cpu_s = report.cpu_s;
+                if (r->is_interrupted)
+                    remove_tree(t->dir);
+                else
+                    judge(r, t, &report);
                 running[i] = running[--*n_running];
                 return;
             }
-            if (!t->timed_out && now() - t->started > t->limit_s) {
-                t->timed_out = true;
-                kill(-t->pid, SIGKILL);
-            }
+            check_time(r, t);
         }
-        struct timespec tick = {0, 50 * 1000 * 1000};
-        sigtimedwait(&set, NULL, &tick);
+        int sig = sigtimedwait(set, NULL, &(struct timespec){0, 50 * 1000 * 1000});
+        if (sig <= 0 || sig == SIGCHLD) continue;
+        r->is_interrupted = true;
+        for (int i = 0; i < *n_running; i++) guard_stop(&running[i]->guard);
     }
 }
 
-static void run_all(Runner *r) {
+static void run_all(Runner *r, const sigset_t *set) {
     Test *running[MAX_JOBS];
     int n_running = 0;
-    for (int i = 0; i < r->n; i++) {
+    for (int i = 0; i < r->n && !r->is_interrupted; i++) {
         Test *t = &r->test[i];
         if (t->kind == KIND_GT && t->expect->skip[0]) {
             r->skipped++;
             printf("skipped %s: %s\n", t->path, t->expect->skip);
             continue;
         }
-        while (n_running == r->jobs) reap(r, running, &n_running);
+        while (n_running == r->jobs) reap(r, running, &n_running, set);
+        if (r->is_interrupted) break;
         start(r, t);
         running[n_running++] = t;
     }
-    while (n_running) reap(r, running, &n_running);
+    while (n_running) reap(r, running, &n_running, set);
 }
 
 static void read_options(Runner *r, int argc, char **argv) {
     bool any_kind = false;
-    for (int o; (o = getopt(argc, argv, "b:j:t:w:k")) != -1;) {
+    for (int o; (o = getopt(argc, argv, "b:j:t:w:kT")) != -1;) {
         if (o == 'b')
             r->build = optarg;
         else if (o == 'j')
@@ -417,10 +467,14 @@ static void read_options(Runner *r, int argc, char **argv) {
             r->worlds = optarg;
         else if (o == 'k')
             r->keep = true;
+        else if (o == 'T')
+            r->shows_times = true;
         else
             exit(2);
     }
-    if (r->jobs < 1 || r->jobs > MAX_JOBS) r->jobs = 2;
+    if (r->jobs < 1) r->jobs = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    if (r->jobs < 1) r->jobs = 1;
+    if (r->jobs > MAX_JOBS) r->jobs = MAX_JOBS;
     if (r->factor <= 0) r->factor = 1;
     r->part = calloc((size_t)argc + 1, sizeof *r->part);
     for (int i = optind; i < argc; i++) {
@@ -430,23 +484,45 @@ static void read_options(Runner *r, int argc, char **argv) {
         if (!is_kind) r->part[r->n_parts++] = argv[i];
     }
     for (int k = 0; k < KINDS && !any_kind; k++) r->kinds[k] = true;
+    if (!getcwd(r->here, sizeof r->here)) r->here[0] = 0;
     char build[PATH_MAX];
     if (!realpath(r->build, build)) die("no build in", r->build);
     r->build = strdup(build);
     snprintf(r->gtsh, sizeof r->gtsh, "%.4000s/gtsh", build);
 }
 
+static int by_cpu(const void *a, const void *b) {
+    double x = ((const Test *)a)->cpu_s, y = ((const Test *)b)->cpu_s;
+    return (x > y) - (x < y);
+}
+
+/* The dearest last. The order of the tests, by which worlds share expectations, is lost. */
+static void print_times(Runner *r) {
+    double cpu_s = 0;
+    qsort(r->test, (size_t)r->n, sizeof *r->test, by_cpu);
+    for (int i = 0; i < r->n; i++) {
+        const Test *t = &r->test[i];
+        cpu_s += t->cpu_s;
+        printf("%7.2f s CPU %7.2f s  %s %s\n", t->cpu_s, t->wall_s, t->path, t->world);
+    }
+    printf("%7.2f s CPU of all tests\n", cpu_s);
+}
+
 int main(int argc, char **argv) {
-    Runner r = {.build = "build", .worlds = "", .jobs = 2, .factor = 1};
+    Runner r = {.build = "build", .worlds = "", .factor = 1};
     read_options(&r, argc, argv);
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
     sigprocmask(SIG_BLOCK, &set, NULL);
     add_programs(&r, KIND_UNIT, "test", "_test");
     add_programs(&r, KIND_FUZZ, "fuzz", "_fuzz");
     add_tree(&r, "tests");
-    run_all(&r);
+    run_all(&r, &set);
+    if (r.shows_times) print_times(&r);
     for (int i = 0; i < r.n; i++) {
         if (!r.test[i].world[0]) expect_free(&r.test[i].expect);
         free(r.test[i].path);
@@ -455,6 +531,7 @@ int main(int argc, char **argv) {
     free(r.test);
     free(r.part);
     free((char *)r.build);
+    if (r.is_interrupted) return 130;
     if (r.skipped) printf("%d skipped\n", r.skipped);
     printf("%d passed, %d failed\n", r.passed, r.failed);
     return r.failed != 0 || r.passed + r.skipped == 0;

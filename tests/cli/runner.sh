@@ -1,0 +1,31 @@
+# What the runner of the tests itself promises: limits count CPU time and hanging, not time on the clock; a failure by time
+# says what to do; nothing that a test started outlives it. With a hundredth of the time that tests have.
+. tests/fixtures/check.sh
+mkdir -p "$TMP/tree/tests" "$TMP/tree/build/test" && cd "$TMP/tree" || exit 1
+echo 'while :; do :; done' >tests/spins.sh
+echo 'echo begun; exec sleep 1000' >tests/hangs.sh
+echo 'setsid sleep 1001 & exit 0' >tests/leaves.sh
+echo 'echo "no such thing here"; exit 77' >tests/skips.sh
+run() { "$B/test/runner" -b build -t 0.01 -j 8 "$@" >"$TMP/out" 2>"$TMP/err"; }
+run hangs spins leaves skips
+same "its exit code" "$?" 1
+has "a test that never ends" "$(out)" "FAILED tests/spins.sh: no end after 0.6 s of CPU time"
+has "a test that hangs" "$(out)" "FAILED tests/hangs.sh: it hangs: nothing done for 1.5 s"
+has "what it printed" "$(out)" "begun"
+has "what to do" "$(out)" "sh scripts/runtests build tests/hangs.sh"
+has "what to do" "$(out)" "GT_TEST_FACTOR="
+has "a test that leaves a process" "$(out)" "FAILED tests/leaves.sh: it left 1 process running"
+has "a skipped test" "$(out)" "skipped tests/skips.sh: no such thing here"
+has "the sum" "$(out)" "0 passed, 3 failed"
+# Interrupted, the runner ends what runs and removes its directories. The process is found by an argument of its own.
+mark=$((100000 + $$))
+printf '%s\n' 'echo "$TMP" >where' "sleep $mark & exec sleep $mark" >tests/hangs.sh
+"$B/test/runner" -b build hangs >"$TMP/out" 2>&1 &
+await where gt-test
+kill -TERM $!; wait $!
+same "the exit code of an interrupted run" "$?" 130
+[ ! -e "$(cat where)" ] || fail "$(cat where) is still there"
+for f in /proc/[0-9]*/cmdline; do
+    case "$(tr '\0' ' ' <"$f" 2>/dev/null)" in "sleep $mark "*) fail "$f: still there" ;; esac
+done 2>/dev/null
+finish
