@@ -652,6 +652,8 @@ static bool copy_map(Copy *c, const MapV *from, MapV *to, int depth) {
     for (size_t i = 0; mapv_at(from, i, &k, &v); i++) {
         TRY(copy_value(c, v, depth, &made));
         mapv_put(to, value_ref(k), made);
+        uint8_t tag = from->entry[i].tag;
+        if (tag) *slot_tag(map_find(to, k)) = tag;
     }
     return true;
 }
@@ -701,6 +703,7 @@ static bool copy_value(Copy *c, Value v, int depth, Value *out) {
         Value made = tensor_param(c->in, v.tensor, v.tensor->is_buffer, c->e);
         TRY(made.kind == V_TENSOR);
         made.tensor->requires_grad = v.tensor->requires_grad;
+        made.tensor->is_unsaved = v.tensor->is_unsaved;
         map_put(&c->done, (uint64_t)(uintptr_t)v.heap, made.heap);
         *out = made;
         return true;

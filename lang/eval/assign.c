@@ -67,8 +67,9 @@ static bool set_field(Interp *in, const Node *n, Value base, const char *name, V
     bool ok = true;
     in->at = n;
     if (base.kind == V_OBJECT) {
-        object_set(in, base.obj, name, v);
-        return true;
+        if (object_set(in, base.obj, name, v, e)) return true;
+        error_locate(e, node_span(in, n));
+        return false;
     }
     if (base.kind == V_MAP && !base.map->is_space) {
         mapv_put(base.map, value_ref(name_str(in, name)), v);
@@ -103,6 +104,15 @@ static bool unpack(Interp *in, Node *target, Value v, bool fresh, LangError *e) 
                            target->n_kids);
         TRY(unpack_count(in, target, tensor_type(v.tensor)->shape[0], e));
         break;
+    case V_OBJECT:
+        if (object_items(v.obj)) {
+            Value items = object_elements(in, v.obj);
+            bool ok = unpack(in, target, items, fresh, e);
+            value_drop(items);
+            return ok;
+        }
+        return fail_at(in, target, e, "%s does not unpack into %u names", value_type_name(v),
+                       target->n_kids);
     case V_MAP:
         fail_at(in, target, e, "maps do not unpack");
         return error_hint(e, "m.values(), m.items()");
@@ -313,6 +323,8 @@ static bool augment(Interp *in, Node *n, Value cur, Value v, bool outer, Value *
         return false;
     }
     if (cur.kind == V_LIST && n->tok == O_ADD) return extend(in, n, cur.list, v, e);
+    if (cur.kind == V_OBJECT && n->tok == O_ADD && object_items(cur.obj))
+        return object_extend(in, n, cur.obj, v, e);
     if (outer) return outer_error(in, n, n->kid[0]->str, e);
     *done = false;
     return operate_binary(in, n, n->tok, cur, v, out, e);

@@ -186,8 +186,8 @@ static bool fill_defaults(Interp *in, const AstFn *a, Value *slot, const Node *c
 
 static void keep_fields(Interp *in, const AstFn *a, Object *o, const Value *slot) {
     for (int i = 0; i < a->n_params; i++)
-        object_set(in, o, a->param[i].name,
-                   value_ref(slot[i].kind == V_CELL ? slot[i].cell->v : slot[i]));
+        object_keep(in, o, a->param[i].name,
+                    value_ref(slot[i].kind == V_CELL ? slot[i].cell->v : slot[i]));
 }
 
 static bool check_depth(Interp *in, LangError *e) {

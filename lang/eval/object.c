@@ -1,16 +1,16 @@
 /* object.c: modules and their instances: making them, their fields and methods, and how they are
- * printed: as a tree. A field _items that is a list or a map makes an object a container:
+ * ordered. A field _items that is a list or a map makes an object a container:
  * m[i], m[a:b], m["name"], len(m), `for x in m` and `k in m` mean those, and they are walked,
  * saved and printed as if they were fields of the object itself (nn.Sequential, nn.ModuleList,
  * nn.ModuleDict). What can be done with all that an object holds is in object_walk.c.
  * SPDX-License-Identifier: MIT */
-#include "lang/value/heap.h"
-#include "lang/text/pieces.h"
-#include "lang/eval/eval.h"
-#include "lang/eval/subscript.h"
-#include "lang/eval/call.h"
 #include "lang/eval/object.h"
+#include "runtime/base/map.h"
 #include "lang/eval/import.h"
+#include "lang/eval/call.h"
+#include "lang/eval/subscript.h"
+#include "lang/value/heap.h"
+#include "lang/eval/eval.h"
 #include "lang/tensor/tensor.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,17 +42,22 @@ bool module_call(Interp *in, Module *m, Value *base, int n_pos, int n_kw, const 
     o->module = m;
     m->c.h.refs++;
     o->field = v_map(in).map;
+    o->is_new = true;
     if (!fn_call(in, m->make, self, base, n_pos, n_kw, call, &result, e)) {
         value_drop(self);
         return false;
     }
+    o->is_new = false;
     value_drop(result);
     *out = self;
     return true;
 }
 
+/* ---- fields ---- */
+
 Value *object_find(Object *o, const char *interned) {
-    return map_find(o->field, name_str(o->c.in, interned));
+    Value name = name_str(o->c.in, interned), *v = map_find(o->field, name);
+    return v && *slot_tag(v) == FIELD_LINK ? map_find(v->list->v[0].map, name) : v;
 }
 
 Fn *object_method(const Object *o, const char *interned) {
@@ -98,22 +103,215 @@ bool object_holds(Value v) {
     return v.kind == V_OBJECT || v.kind == V_LIST || v.kind == V_MAP || v.kind == V_TENSOR;
 }
 
-/* A setting that the constructor was given (bias=true) and that becomes a parameter takes its
- * place in the order anew, so that parameters come in the order in which the body makes them. */
-void object_set(Interp *in, Object *o, const char *interned, Value v) {
-    Value key = name_str(in, interned), gone;
-    const Value *old = map_find(o->field, key);
-    Value *item = old ? NULL : object_item(o, interned);
-    if (item) {
-        value_set(item, v);
-        return;
-    }
-    if (old && !object_holds(*old) && object_holds(v) && mapv_remove(o->field, key, &gone))
-        value_drop(gone);
-    mapv_put(o->field, value_ref(key), v);
+/* The place of a value in PyTorch's order: parameters, buffers, all else that holds something. */
+enum { PASS_PARAM, PASS_BUFFER, PASS_REST, N_PASSES };
+static int pass_of(Value v) {
+    if (v.kind != V_TENSOR) return object_holds(v) ? PASS_REST : N_PASSES;
+    return v.tensor->is_param ? PASS_PARAM : v.tensor->is_buffer ? PASS_BUFFER : N_PASSES;
 }
 
+/* What a field takes: FIELD_PARAM, FIELD_BUFFER, FIELD_UNSAVED; FIELD_PLAIN: anything. An argument
+ * is not yet assigned while the constructor runs. */
+static FieldTag role_of(const Object *o, Value *slot) {
+    if (!slot || (o->is_new && *slot_tag(slot) == FIELD_GIVEN)) return FIELD_PLAIN;
+    int pass = pass_of(*slot), tag = *slot_tag(slot);
+    if (pass == PASS_PARAM) return FIELD_PARAM;
+    if (pass == PASS_BUFFER) return slot->tensor->is_unsaved ? FIELD_UNSAVED : FIELD_BUFFER;
+    bool is_role = tag == FIELD_PARAM || tag == FIELD_BUFFER || tag == FIELD_UNSAVED;
+    return slot->kind == V_NONE && is_role ? (FieldTag)tag : FIELD_PLAIN;
+}
+
+/* The target as the program spells it: net.fc.weight. */
+static const char *target_text(const Interp *in, const char *name, char *buf) {
+    const Node *n = in->at;
+    if (!n || (n->kind != N_FIELD && n->kind != N_INDEX)) return name;
+    return node_text(n, buf);
+}
+
+static bool is_param(Value v) { return v.kind == V_TENSOR && v.tensor->is_param; }
+
+static bool param_error(Interp *in, const char *name, Value old, Value v, LangError *e) {
+    char quote[80];
+    const char *x = target_text(in, name, quote);
+    error_set(e, "'%s' is a parameter: %s %s cannot take its place, it would not be trained", x,
+              v.kind == V_TENSOR ? "a plain" : "a value of type", value_type_name(v));
+    if (old.kind == V_NONE) return error_hint(e, "%s = param(…), or none", x);
+    return error_hint(e, "%s.copy_(…) writes into it, %s = param(…) makes a new one", x, x);
+}
+
+/* What a field of this role makes of *v; *v stays the caller's on failure. */
+static bool fit_role(Interp *in, const char *name, FieldTag role, Value old, Value *v,
+                     LangError *e) {
+    char quote[80];
+    if (v->kind == V_NONE || is_param(*v) || role == FIELD_PLAIN) return true;
+    if (role == FIELD_PARAM) return param_error(in, name, old, *v, e);
+    if (v->kind == V_OBJECT) return true;
+    if (v->kind != V_TENSOR) {
+        const char *x = target_text(in, name, quote);
+        error_set(e, "'%s' is a buffer: it takes a tensor or none, not %s", x, value_type_name(*v));
+        return value_is_number(*v) ? error_hint(e, "%s.fill_(v)", x) : false;
+    }
+    bool unsaved = role == FIELD_UNSAVED;
+    if (v->tensor->is_buffer && v->tensor->is_unsaved == unsaved) return true;
+    Tensor *t = tensor_as_buffer(in, v->tensor);
+    t->is_unsaved = unsaved;
+    value_set(v, v_tensor(t));
+    return true;
+}
+
+static FieldTag tag_after(FieldTag role, Value v) {
+    if (v.kind == V_NONE) return role;
+    return is_param(v) ? FIELD_PARAM : v.kind == V_TENSOR ? role : FIELD_PLAIN;
+}
+
+/* A field that begins to hold another kind of thing takes its place in the order anew, and so does
+ * an argument of the constructor that is assigned. Consumes v. */
+static void put_field(Object *o, Value key, Value *old, Value v, FieldTag role) {
+    bool moves = false;
+    if (old && object_holds(v)) {
+        FieldTag was = role_of(o, old);
+        int pass = was == FIELD_PLAIN   ? pass_of(*old)
+                   : was == FIELD_PARAM ? PASS_PARAM
+                                        : PASS_BUFFER;
+        moves = *slot_tag(old) == FIELD_GIVEN || pass != pass_of(v);
+    }
+    Value gone;
+    if (moves && mapv_remove(o->field, key, &gone)) value_drop(gone);
+    FieldTag tag = tag_after(role, v);
+    if (old && !moves) {
+        *slot_tag(old) = (uint8_t)tag; /* first: dropping what was there may run anything */
+        value_set(old, v);
+        return;
+    }
+    mapv_put(o->field, value_ref(key), v);
+    if (tag) *slot_tag(map_find(o->field, key)) = (uint8_t)tag;
+}
+
+static void set_linked(const List *maps, Value key, Value v) {
+    for (uint32_t i = 0; i < maps->n; i++) mapv_put(maps->v[i].map, value_ref(key), value_ref(v));
+    value_drop(v);
+}
+
+bool object_register(Interp *in, Object *o, const char *interned, Value v, FieldTag role,
+                     LangError *e) {
+    Value key = name_str(in, interned), *old = map_find(o->field, key);
+    FieldTag was = role_of(o, old);
+    if (was == FIELD_PARAM) role = was;
+    if (!fit_role(in, interned, role, old ? *old : v_none(), &v, e)) {
+        value_drop(v);
+        return false;
+    }
+    put_field(o, key, old, v, role);
+    return true;
+}
+
+bool object_set(Interp *in, Object *o, const char *interned, Value v, LangError *e) {
+    Value key = name_str(in, interned), *old = map_find(o->field, key);
+    if (old && *slot_tag(old) == FIELD_LINK) {
+        set_linked(old->list, key, v);
+        return true;
+    }
+    bool is_child = v.kind == V_OBJECT && *interned != '_' && object_is_container(o);
+    if (is_child || (!old && object_item(o, interned)))
+        return object_put_named(in, o, interned, v, e);
+    return object_register(in, o, interned, v, role_of(o, old), e);
+}
+
+void object_keep(Interp *in, Object *o, const char *interned, Value v) {
+    Value key = name_str(in, interned);
+    mapv_put(o->field, value_ref(key), v);
+    *slot_tag(map_find(o->field, key)) = FIELD_GIVEN;
+}
+
+void object_link(Interp *in, Object *o, const char *interned, Value maps) {
+    Value key = name_str(in, interned);
+    mapv_put(o->field, value_ref(key), value_ref(maps));
+    *slot_tag(map_find(o->field, key)) = FIELD_LINK;
+}
+
+/* ---- what an object holds, in order ---- */
+
+enum { ASSIGNED_DEPTH = 100 };
+
+static void note_assigned(Map *seen, Value v, int depth) {
+    uint64_t id = (uint64_t)(uintptr_t)v.heap;
+    Value key, kid;
+    if (!object_holds(v) || depth == ASSIGNED_DEPTH || map_get(seen, id)) return;
+    map_put(seen, id, v.heap);
+    for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++)
+        note_assigned(seen, v.list->v[i], depth + 1);
+    MapV *m = v.kind == V_OBJECT                    ? v.obj->field
+              : v.kind == V_MAP && !v.map->is_space ? v.map
+                                                    : NULL;
+    for (size_t i = 0; m && mapv_at(m, i, &key, &kid); i++)
+        if (v.kind != V_OBJECT || (key.str->s[0] != '_' && m->entry[i].tag != FIELD_LINK))
+            note_assigned(seen, kid, depth + 1);
+    const Value *items = v.kind == V_OBJECT ? object_items(v.obj) : NULL;
+    if (items) note_assigned(seen, *items, depth + 1);
+}
+
+static bool is_private(Value key) { return key.kind == V_STR && key.str->s[0] == '_'; }
+
+void object_iter_open(ObjectIter *it, Object *o) {
+    Value key, v;
+    MapV *m = o->field;
+    bool any = false;
+    *it = (ObjectIter){.o = o};
+    for (size_t i = 0; !any && mapv_at(m, i, &key, &v); i++)
+        any = m->entry[i].tag == FIELD_GIVEN && object_holds(v) && !is_private(key);
+    if (!any) return;
+    for (size_t i = 0; mapv_at(m, i, &key, &v); i++)
+        if (!is_private(key) && m->entry[i].tag != FIELD_GIVEN && m->entry[i].tag != FIELD_LINK)
+            note_assigned(&it->assigned, v, 0);
+    const Value *items = object_items(o);
+    if (items) note_assigned(&it->assigned, *items, 0);
+}
+
+static bool next_field(ObjectIter *it, Value *key, Value *v) {
+    while (mapv_at(it->o->field, it->i, key, v)) {
+        FieldTag tag = (FieldTag)it->o->field->entry[it->i++].tag;
+        if (is_private(*key) || tag == FIELD_LINK) continue;
+        it->is_given = tag == FIELD_GIVEN;
+        return true;
+    }
+    it->is_given = false;
+    return false;
+}
+
+static bool next_item(ObjectIter *it, Value *key, Value *v) {
+    const Value *items = object_items(it->o);
+    if (!items || items->kind == V_MAP) return items && mapv_at(items->map, it->i++, key, v);
+    if (it->i >= items->list->n) return false;
+    *v = items->list->v[it->i];
+    *key = v_int((int64_t)it->i++);
+    return true;
+}
+
+bool object_iter_next(ObjectIter *it, Value *key, Value *v) {
+    for (; it->pass < N_PASSES; it->pass++, it->in_items = false, it->i = 0) {
+        for (;;) {
+            if (it->in_items ? !next_item(it, key, v) : !next_field(it, key, v)) {
+                if (it->in_items) break;
+                it->in_items = true;
+                it->i = 0;
+                continue;
+            }
+            int pass = pass_of(*v);
+            if (pass == N_PASSES) pass = PASS_REST; /* functions, for printing */
+            if (pass == it->pass) return true;
+        }
+    }
+    return false;
+}
+
+void object_iter_close(ObjectIter *it) { map_fini(&it->assigned); }
+
 /* ---- containers ---- */
+
+bool object_is_container(const Object *o) {
+    const AstFn *f = o->module && o->module->make ? o->module->make->ast : NULL;
+    return f && f->at.src && f->at.src->is_prelude && object_items(o);
+}
 
 /* An object like o whose items are others; consumes items. */
 static Value like_with_items(Interp *in, Object *o, Value items) {
@@ -122,9 +320,11 @@ static Value like_with_items(Interp *in, Object *o, Value items) {
     copy->module = o->module;
     o->module->c.h.refs++;
     copy->field = v_map(in).map;
-    for (size_t i = 0; mapv_at(o->field, i, &key, &v); i++)
+    for (size_t i = 0; mapv_at(o->field, i, &key, &v); i++) {
         mapv_put(copy->field, value_ref(key), value_ref(v));
-    object_set(in, copy, intern("_items", 6), items);
+        *slot_tag(map_find(copy->field, key)) = o->field->entry[i].tag;
+    }
+    mapv_put(copy->field, value_ref(name_str(in, intern("_items", 6))), items);
     return (Value){.kind = V_OBJECT, .obj = copy};
 }
 
@@ -135,6 +335,129 @@ static Value in_order(Interp *in, Value items, bool keys) {
     for (size_t i = 0; mapv_at(items.map, i, &key, &v); i++)
         list_push(l.list, value_ref(keys ? key : v));
     return l;
+}
+
+bool object_gives_keys(const Object *o) {
+    const Value *items = object_items(o);
+    return items->kind == V_MAP &&
+           (!object_is_container(o) || object_method(o, intern("keys", 4)) != NULL);
+}
+
+Value object_elements(Interp *in, Object *o) {
+    return in_order(in, *object_items(o), object_gives_keys(o));
+}
+
+bool object_take_item(Interp *in, Object *o, const Value *old, Value *v, LangError *e) {
+    if (old && is_param(*old) && v->kind != V_NONE && !is_param(*v))
+        return param_error(in, "the item", *old, *v, e);
+    Fn *f = object_is_container(o) ? object_method(o, intern("_item", 5)) : NULL;
+    Value made;
+    if (!f) return true;
+    TRY(stack_room(in, 1, e));
+    Value *base = in->stack->top++;
+    *base = value_ref(*v);
+    TRY(fn_call(in, f, (Value){.kind = V_OBJECT, .obj = o}, base, 1, 0, NULL, &made, e));
+    value_set(v, made);
+    return true;
+}
+
+/* A list of items as a map: what stands at i has the name "i". */
+static void name_items(Interp *in, Value *items) {
+    Value map = v_map(in);
+    char name[24];
+    for (uint32_t i = 0; i < items->list->n; i++) {
+        int n = snprintf(name, sizeof name, "%u", i);
+        mapv_put(map.map, v_str(name, (size_t)n), value_ref(items->list->v[i]));
+    }
+    value_set(items, map);
+}
+
+/* The place that a name stands for: "0" ... of the list, or its end. */
+static bool place_of_name(const List *l, const char *name, uint32_t *place) {
+    char *end;
+    unsigned long i = strtoul(name, &end, 10);
+    *place = (uint32_t)i;
+    return *name >= '0' && *name <= '9' && !*end && (*name != '0' || !name[1]) && i <= l->n;
+}
+
+bool object_put_named(Interp *in, Object *o, const char *interned, Value v, LangError *e) {
+    Value *items = object_items(o), key = name_str(in, interned);
+    uint32_t i = 0;
+    bool is_place = items->kind == V_LIST && place_of_name(items->list, interned, &i);
+    const Value *old = items->kind == V_MAP             ? map_find(items->map, key)
+                       : is_place && i < items->list->n ? &items->list->v[i]
+                                                        : NULL;
+    if (!object_take_item(in, o, old, &v, e)) {
+        value_drop(v);
+        return false;
+    }
+    items = object_items(o);
+    if (items->kind == V_LIST && !is_place) name_items(in, items);
+    if (items->kind == V_MAP)
+        mapv_put(items->map, value_ref(key), v);
+    else if (i < items->list->n)
+        value_set(&items->list->v[i], v);
+    else
+        list_push(items->list, v);
+    return true;
+}
+
+/* All that `more` has, as a list: a new reference. */
+static bool gathered(Interp *in, const Node *n, Value more, Value *out, LangError *e) {
+    Iter it;
+    Value item, all = v_list(in, 0);
+    int got = -1;
+    if (more.kind == V_OBJECT && object_items(more.obj)) {
+        value_drop(all);
+        *out = in_order(in, *object_items(more.obj), false);
+        return true;
+    }
+    if (iter_open(in, n, more, &it, e)) {
+        while ((got = iter_next(in, &it, &item, e)) > 0) list_push(all.list, item);
+        iter_close(in, &it);
+    }
+    *out = all;
+    if (got < 0) value_drop(all);
+    return got == 0;
+}
+
+bool object_extend(Interp *in, const Node *n, Object *o, Value more, LangError *e) {
+    Value all;
+    char name[24];
+    TRY(gathered(in, n, more, &all, e));
+    bool ok = true;
+    for (uint32_t i = 0, count = all.list->n; ok && i < count; i++) {
+        Value v = value_ref(all.list->v[i]);
+        ok = object_take_item(in, o, NULL, &v, e);
+        Value *items = object_items(o);
+        if (!ok) {
+            value_drop(v);
+        } else if (items->kind == V_LIST) {
+            list_push(items->list, v);
+        } else {
+            int len = snprintf(name, sizeof name, "%zu", map_count(items->map));
+            mapv_put(items->map, v_str(name, (size_t)len), v);
+        }
+    }
+    value_drop(all);
+    if (!ok) error_locate(e, node_span(in, n));
+    return ok;
+}
+
+bool object_concat(Interp *in, const Node *n, Object *o, Value more, Value *out, LangError *e) {
+    Value mine = *object_items(o), all, key, v;
+    if (mine.kind == V_LIST) {
+        all = v_list(in, mine.list->n);
+        for (uint32_t i = 0; i < mine.list->n; i++) list_push(all.list, value_ref(mine.list->v[i]));
+    } else {
+        all = v_map(in);
+        for (size_t i = 0; mapv_at(mine.map, i, &key, &v); i++)
+            mapv_put(all.map, value_ref(key), value_ref(v));
+    }
+    *out = like_with_items(in, o, all);
+    if (object_extend(in, n, out->obj, more, e)) return true;
+    value_drop(*out);
+    return false;
 }
 
 /* A slice of the items is an object of the same kind, as PyTorch's Sequential. */
@@ -194,104 +517,4 @@ Value *object_target(Object *o, Value *sub) {
             *sub = key; /* by place */
     }
     return items;
-}
-
-/* ---- as text: a tree ---- */
-
-static void show_text(Pieces *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void show_text(Pieces *p, const char *format, ...) {
-    char line[512];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(line, sizeof line, format, ap);
-    va_end(ap);
-    pieces_text(p, line, strlen(line));
-}
-
-/* MLP(n_in=2, n_out=1): what the constructor was given, as far as it is a plain value. */
-static bool show_head(Interp *in, Object *o, Pieces *p, LangError *e) {
-    const AstFn *f = o->module->make ? o->module->make->ast : NULL;
-    bool first = true;
-    show_text(p, "%s(", o->module->name);
-    for (int i = 0; f && i < f->n_params; i++) {
-        const Value *v = object_find(o, f->param[i].name);
-        if (!v || *f->param[i].name == '_' ||
-            (!value_is_number(*v) && v->kind != V_STR && v->kind != V_NONE) ||
-            (v->kind == V_NONE && f->param[i].dflt))
-            continue;
-        show_text(p, "%s%s=", first ? "" : ", ", f->param[i].name);
-        TRY(pieces_value(in, p, *v, true, e));
-        first = false;
-    }
-    show_text(p, ")");
-    int64_t count;
-    TRY(object_count(in, o, &count, e));
-    if (count) show_text(p, "  %lld parameter%s", (long long)count, count == 1 ? "" : "s");
-    return true;
-}
-
-#define SHOW_NEST                                                                                  \
-    6 /* lists and maps in each other; also where they hold each other in a circle                 \
-       */
-
-static int n_dots(const char *s) {
-    int n = 0;
-    for (; *s; s++) n += *s == '.';
-    return n;
-}
-
-static bool show_kid(Interp *in, const char *name, Value v, bool is_item, int indent, Pieces *p,
-                     LangError *e) {
-    char shape[256], path[300];
-    if (v.kind == V_TENSOR && (v.tensor->is_param || v.tensor->is_buffer)) {
-        const TensorType *t = tensor_type(v.tensor);
-        show_text(p, "\n%*s%s  %s%s%s%s", indent, "", name, type_shape_text(t, shape),
-                  t->dtype == DT_F32 ? "" : " ",
-                  t->dtype == DT_F32 ? "" : dtype_info[t->dtype].name,
-                  v.tensor->is_buffer ? " buffer" : "");
-        return true;
-    }
-    if (v.kind == V_OBJECT) {
-        show_text(p, "\n%*s%s: ", indent, "", name);
-        return object_show(in, v.obj, indent, p, e);
-    }
-    if (value_is_callable(v) && is_item) { /* Sequential(fc, relu): the tree says so */
-        show_text(p, "\n%*s%s: ", indent, "", name);
-        return pieces_value(in, p, v, true, e);
-    }
-    if (n_dots(name) == SHOW_NEST) return true;
-    is_item = !*name;
-    Value key, kid;
-    const char *dot = *name ? "." : "";
-    for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++) {
-        snprintf(path, sizeof path, "%.200s%s%u", name, dot, i);
-        TRY(show_kid(in, path, v.list->v[i], is_item, indent, p, e));
-    }
-    for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &kid); i++) {
-        if (key.kind == V_STR)
-            snprintf(path, sizeof path, "%.200s%s%.90s", name, dot, key.str->s);
-        else
-            snprintf(path, sizeof path, "%.200s%s%lld", name, dot, (long long)key.i);
-        if (key.kind != V_STR || key.str->s[0] != '_')
-            TRY(show_kid(in, path, kid, is_item, indent, p, e));
-    }
-    return true;
-}
-
-bool object_show(Interp *in, Object *o, int indent, Pieces *p, LangError *e) {
-    if (!o->module) {
-        show_text(p, "object");
-        return true;
-    }
-    if (indent > 40) { /* also where objects hold each other in a circle */
-        show_text(p, "%s(...)", o->module->name);
-        return true;
-    }
-    TRY(show_head(in, o, p, e));
-    Value key, v;
-    for (size_t i = 0; mapv_at(o->field, i, &key, &v); i++)
-        if (key.kind == V_STR && key.str->s[0] != '_')
-            TRY(show_kid(in, key.str->s, v, false, indent + 2, p, e));
-    const Value *items = object_items(o);
-    return !items || show_kid(in, "", *items, false, indent + 2, p, e);
 }

@@ -1,7 +1,9 @@
 /* object_walk.c: what every object can do because its fields can be walked: parameters(),
- * state_dict(), train(), apply(f) and so on. A walk goes through fields, lists and maps in order;
- * names beginning with _ are private to the module: not walked, saved or printed. What an object
- * holds as _items (object.c) is walked as if it were fields of its own.
+ * state_dict(), train(), apply(f) and so on. A walk goes through objects in PyTorch's order
+ * (object_iter_next), through lists and maps as they are; names beginning with _ are private to the
+ * module: not walked, saved or printed. What an object holds as _items (object.c) is walked as if
+ * it were fields of its own. What a constructor was given and also keeps under another name is
+ * walked under that name only.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "runtime/base/map.h"
@@ -9,6 +11,7 @@
 #include "lang/eval/eval.h"
 #include "lang/eval/builtin.h"
 #include "lang/eval/object.h"
+#include "lang/tensor/grad.h"
 #include "lang/tensor/tensor.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +31,9 @@ typedef struct Walk {
     void *ctx;
     const char *prefix;       /* of all paths; NULL: none                   */
     bool shallow, kids_first; /* not into objects within; visits after kids */
+    const Map *assigned;      /* within an argument of a constructor: what is also elsewhere */
+    bool aliases;             /* goes there too, with is_alias set */
+    bool is_alias;
 } Walk;
 typedef struct Trail {
     const void *at;
@@ -38,8 +44,12 @@ typedef struct Trail {
 static bool walk(Walk *w, Value v, const Trail *up, LangError *e);
 
 static bool walk_kid(Walk *w, Value key, Value v, const Trail *trail, LangError *e) {
+    bool was = w->is_alias;
     if (!object_holds(v)) return true;
-    if (key.kind == V_STR && key.str->s[0] == '_') return true;
+    if (w->assigned && map_get(w->assigned, (uint64_t)(uintptr_t)v.heap)) {
+        if (!w->aliases) return true;
+        w->is_alias = true;
+    }
     size_t n = w->path.n;
     if (n && w->path.data[n - 1] != '.') /* a prefix may end with one */
         bytes_putc(&w->path, '.');
@@ -50,6 +60,7 @@ static bool walk_kid(Walk *w, Value key, Value v, const Trail *trail, LangError 
     bool ok = walk(w, v, trail, e);
     w->path.n = n;
     w->path.data[n] = 0;
+    w->is_alias = was;
     return ok;
 }
 
@@ -60,6 +71,21 @@ static bool walk_kids(Walk *w, Value v, const Trail *trail, LangError *e) {
     for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &kid); i++)
         TRY(walk_kid(w, key, kid, trail, e));
     return true;
+}
+
+static bool walk_object(Walk *w, Object *o, const Trail *trail, LangError *e) {
+    const Map *outer = w->assigned;
+    ObjectIter it;
+    Value key, kid;
+    bool ok = true;
+    object_iter_open(&it, o);
+    while (ok && object_iter_next(&it, &key, &kid)) {
+        w->assigned = it.is_given ? &it.assigned : NULL;
+        ok = walk_kid(w, key, kid, trail, e);
+    }
+    w->assigned = outer;
+    object_iter_close(&it);
+    return ok;
 }
 
 static bool walk(Walk *w, Value v, const Trail *up, LangError *e) {
@@ -74,9 +100,7 @@ static bool walk(Walk *w, Value v, const Trail *up, LangError *e) {
         return (v.kind == V_MAP && v.map->is_space) || walk_kids(w, v, &trail, e);
     if (!w->kids_first) TRY(w->visit(w, v, e));
     if (up && w->shallow) return true;
-    const Value *items = object_items(v.obj);
-    TRY(walk_kids(w, (Value){.kind = V_MAP, .map = v.obj->field}, &trail, e));
-    return (!items || walk_kids(w, *items, &trail, e)) && (!w->kids_first || w->visit(w, v, e));
+    return walk_object(w, v.obj, &trail, e) && (!w->kids_first || w->visit(w, v, e));
 }
 
 static bool first_time(Walk *w, Value v) {
@@ -172,7 +196,7 @@ static bool visit_requires(Walk *w, Value v, LangError *e) {
 
 static bool visit_state(Walk *w, Value v, LangError *e) {
     (void)e;
-    if (v.kind == V_TENSOR)
+    if (v.kind == V_TENSOR && !v.tensor->is_unsaved)
         mapv_put(w->out.map, v_str(w->path.data, w->path.n),
                  v_tensor(tensor_detach(w->in, v.tensor)));
     return true;
@@ -190,9 +214,7 @@ static bool visit_zero_grad(Walk *w, Value v, LangError *e) {
 }
 
 static bool visit_mode(Walk *w, Value v, LangError *e) {
-    (void)e;
-    if (v.kind == V_OBJECT) object_set(w->in, v.obj, intern("training", 8), v_bool(w->n));
-    return true;
+    return v.kind != V_OBJECT || object_set(w->in, v.obj, intern("training", 8), v_bool(w->n), e);
 }
 
 static bool visit_cast(Walk *w, Value v, LangError *e) {
@@ -206,6 +228,7 @@ static bool visit_cast(Walk *w, Value v, LangError *e) {
     t->handle = handle_ref(cast->handle); /* the identity stays, with a value of another dtype */
     handle_unref(w->in->stream, &old);
     tensor_unref(cast);
+    if (t->is_buffer) grad_node_unref(w->in, &t->node);
     if (t->grad) return tensor_set_field(w->in, t, intern("grad", 4), v_none(), e);
     return true;
 }
@@ -246,11 +269,11 @@ typedef struct Loading {
 static bool visit_load(Walk *w, Value v, LangError *e) {
     Loading *l = w->ctx;
     char want[256], got[256];
-    if (v.kind != V_TENSOR) return true;
+    if (v.kind != V_TENSOR || v.tensor->is_unsaved) return true;
     Value key = v_str(w->path.data, w->path.n);
     const Value *found = map_find(l->state.map, key);
     if (!found) {
-        if (!l->write) list_push(l->missing.list, value_ref(key));
+        if (!l->write && !w->is_alias) list_push(l->missing.list, value_ref(key));
         value_drop(key);
         return true;
     }
@@ -309,7 +332,7 @@ static bool wrapped_names(const Loading *l, Bytes *out) {
 }
 
 static bool check_state(Interp *in, Value self, Loading *l, bool strict, LangError *e) {
-    Walk w = {.visit = visit_load, .ctx = l};
+    Walk w = {.visit = visit_load, .ctx = l, .aliases = true};
     TRY(walk_all(&w, in, self, e));
     Value key, v;
     for (size_t i = 0; mapv_at(l->state.map, i, &key, &v); i++)
@@ -354,7 +377,7 @@ static bool bi_load_state_dict(Interp *in, const Value *arg, Value *out, LangErr
     bytes_fini(&path);
     bool ok = check_state(in, arg[0], &l, strict, e);
     if (ok) {
-        Walk w = {.visit = visit_load, .ctx = &l};
+        Walk w = {.visit = visit_load, .ctx = &l, .aliases = true};
         l.write = true;
         ok = walk_all(&w, in, arg[0], e);
     }
@@ -489,46 +512,64 @@ static bool bi_requires_grad_(Interp *in, const Value *arg, Value *out, LangErro
     return true;
 }
 
-/* A field by name: PyTorch's register_buffer, register_parameter, add_module. */
-static bool set_named(Interp *in, const Value *arg, Value v, Value *out, LangError *e) {
-    Value name;
-    bool ok = text_arg(in, arg[1], "a name", &name, e);
-    if (!ok) {
-        value_drop(v);
-        return false;
+/* The name of something that is registered. A private one would be neither walked nor saved. */
+static bool register_name(Interp *in, const Value *arg, bool may_be_private, const char **name,
+                          LangError *e) {
+    Value text;
+    TRY(text_arg(in, arg[1], "a name", &text, e));
+    const char *s = *name = intern(text.str->s, text.str->n);
+    value_drop(text);
+    if (!*s) return error_set(e, "a name is not empty");
+    if (strchr(s, '.')) return error_set(e, "a name has no dots: '%.100s'", s);
+    if (*s == '_' && !may_be_private) {
+        error_set(e, "'%.100s': names that begin with _ are private: not walked, not saved", s);
+        return error_hint(e, "\"%.100s\"", s + strspn(s, "_"));
     }
-    object_set(in, arg[0].obj, intern(name.str->s, name.str->n), v);
-    value_drop(name);
-    *out = v_none();
     return true;
 }
 
 static bool bi_register_buffer(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool kept;
-    TRY(value_truth(in, arg[3], &kept, e));
+    const char *name;
+    TRY(value_truth(in, arg[3], &kept, e) && register_name(in, arg, !kept, &name, e));
     if (arg[2].kind != V_TENSOR && arg[2].kind != V_NONE)
         return error_set(e, "a buffer is a tensor or none, not %s", value_type_name(arg[2]));
-    Value v = value_ref(arg[2]);
-    if (v.kind == V_TENSOR) {
-        value_drop(v);
-        v = kept ? tensor_param(in, arg[2].tensor, true, e)
-                 : v_tensor(tensor_detach(in, arg[2].tensor));
-        TRY(v.kind == V_TENSOR);
+    Value v = v_none();
+    if (arg[2].kind == V_TENSOR) {
+        Tensor *t = arg[2].tensor;
+        v = t->is_param ? tensor_param(in, t, true, e) : v_tensor(tensor_as_buffer(in, t));
+        v.tensor->is_unsaved = !kept;
     }
-    return set_named(in, arg, v, out, e);
+    *out = v_none();
+    return object_register(in, arg[0].obj, name, v, kept ? FIELD_BUFFER : FIELD_UNSAVED, e);
 }
 
 static bool bi_register_parameter(Interp *in, const Value *arg, Value *out, LangError *e) {
+    const char *name;
+    TRY(register_name(in, arg, false, &name, e));
     if (arg[2].kind != V_NONE && (arg[2].kind != V_TENSOR || !arg[2].tensor->is_param)) {
         error_set(e, "register_parameter takes a parameter or none, not %s",
                   value_type_name(arg[2]));
         return error_hint(e, "param(t)");
     }
-    return set_named(in, arg, value_ref(arg[2]), out, e);
+    *out = v_none();
+    return object_register(in, arg[0].obj, name, value_ref(arg[2]), FIELD_PARAM, e);
 }
 
+/* Of a container of nn it is an item; functions may be too. */
 static bool bi_add_module(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return set_named(in, arg, value_ref(arg[2]), out, e);
+    const char *name;
+    Object *o = arg[0].obj;
+    TRY(register_name(in, arg, false, &name, e));
+    if (arg[2].kind != V_NONE && !value_is_callable(arg[2]))
+        return error_set(e, "add_module takes a module, not %s", value_type_name(arg[2]));
+    const Value *old = object_find(o, name);
+    if (object_method(o, name) || (old && old->kind != V_NONE && !value_is_callable(*old)))
+        return error_set(e, "the %s has a %s '%.100s' already", value_type_name(arg[0]),
+                         old ? "field" : "method", name);
+    *out = v_none();
+    if (object_is_container(o)) return object_put_named(in, o, name, value_ref(arg[2]), e);
+    return object_set(in, o, name, value_ref(arg[2]), e);
 }
 
 bool object_count(Interp *in, Object *o, int64_t *n, LangError *e) {
@@ -602,7 +643,9 @@ static bool bi_bfloat16(Interp *in, const Value *arg, Value *out, LangError *e) 
 
 const Builtin builtins_object[] = {
     {"parameters", "self, recurse=true", bi_parameters,
-     "The parameters in fields, lists and maps, in order, each once.", 0, -1},
+     "The parameters, each once: the module's own, then those of what it holds, in the order of "
+     "assignment.",
+     0, -1},
     {"named_parameters", "self, prefix=\"\", recurse=true", bi_named_parameters,
      "[name, parameter] for each parameter, in order, each once.", 0, -1},
     {"buffers", "self", bi_buffers, "The buffers, in order, each once.", 0, -1},
@@ -634,9 +677,12 @@ const Builtin builtins_object[] = {
      "Calls f with each module in it, inner ones first, and at last with itself; gives itself.", 0,
      -1},
     {"register_buffer", "self, name, t, persistent=true", bi_register_buffer,
-     "self.name = buffer(t); not persistent: a plain value, which is not saved.", 0, -1},
-    {"register_parameter", "self, name, p", bi_register_parameter, "self.name = p.", 0, -1},
-    {"add_module", "self, name, m", bi_add_module, "self.name = m.", 0, -1},
+     "self.name = buffer(t); not persistent: one that is in no state_dict.", 0, -1},
+    {"register_parameter", "self, name, p", bi_register_parameter,
+     "self.name = p, a parameter or none; later only such may be assigned to it.", 0, -1},
+    {"add_module", "self, name, m", bi_add_module,
+     "self.name = m; of nn.Sequential and its kin an item of that name, called after the others.",
+     0, -1},
     {"to", "self, dtype", bi_to, "Casts the parameters.", 0, -1},
     {"float", "self", bi_float, "Casts the parameters to float32.", 0, -1},
     {"double", "self", bi_double, "Casts the parameters to float64.", 0, -1},

@@ -283,6 +283,12 @@ bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *
         return true;
     case V_OBJECT: {
         const Value *items = object_items(container.obj);
+        if (items && items->kind == V_MAP && !object_gives_keys(container.obj)) {
+            Value all = object_elements(in, container.obj);
+            bool ok = value_contains(in, all, v, out, e);
+            value_drop(all);
+            return ok;
+        }
         if (items) return value_contains(in, *items, v, out, e);
         *out = v.kind == V_STR && map_find(container.obj->field, v) != NULL;
         return true;
@@ -378,6 +384,9 @@ static bool host_binary(Interp *in, const Node *n, int oper, Value a, Value b, V
         *out = list_concat(in, a, b);
         return true;
     }
+    if (oper == O_ADD && a.kind == V_OBJECT && object_items(a.obj) &&
+        (is_sequence(b) || (b.kind == V_OBJECT && object_items(b.obj))))
+        return object_concat(in, n, a.obj, b, out, e);
     if (oper == O_MUL && (is_text(a) || is_sequence(a)) && (b.kind == V_INT || b.kind == V_BOOL))
         return repeat(in, n, a, b.kind == V_INT ? b.i : b.b, out, e);
     if (oper == O_MUL && (is_text(b) || is_sequence(b)) && (a.kind == V_INT || a.kind == V_BOOL))

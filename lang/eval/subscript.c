@@ -199,6 +199,26 @@ static bool list_set_slice(Interp *in, const Node *n, List *l, const Slice *s, V
     return true;
 }
 
+static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangError *e);
+
+/* m[sub] = *v of a container. */
+static bool set_item(Interp *in, const Node *n, Object *o, Value items, Value sub, Value *v,
+                     LangError *e) {
+    const Value *old = NULL;
+    if (sub.kind == V_SLICE && object_is_container(o))
+        return fail_at(in, n, e, "items of a %s are assigned one by one", o->module->name);
+    if (items.kind == V_MAP)
+        old = map_find(items.map, sub);
+    else if (sub.kind == V_INT && sub.i >= -(int64_t)items.list->n && sub.i < items.list->n)
+        old = &items.list->v[sub.i < 0 ? sub.i + items.list->n : sub.i];
+    in->at = n;
+    if (!object_take_item(in, o, old, v, e)) {
+        error_locate(e, node_span(in, n));
+        return false;
+    }
+    return set(in, n, items, sub, v, e);
+}
+
 static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangError *e) {
     int64_t i;
     switch (a.kind) {
@@ -225,11 +245,15 @@ static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangErr
     case V_OBJECT: {
         const char *name = value_name(sub);
         Value *items = object_target(a.obj, &sub);
-        if (items) return set(in, n, *items, sub, v, e);
+        if (items) return set_item(in, n, a.obj, *items, sub, v, e);
         if (!name)
             return fail_at(in, n, e, "an object is indexed by the name of a field, not %s",
                            value_type_name(sub));
-        object_set(in, a.obj, name, *v);
+        if (!object_set(in, a.obj, name, value_ref(*v), e)) {
+            error_locate(e, node_span(in, n));
+            return false;
+        }
+        value_drop(*v);
         break;
     }
     case V_STR:
@@ -315,6 +339,10 @@ bool eval_subs(Interp *in, Node *n, Value *sub, int *n_subs, LangError *e) {
 bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e) {
     *it = (Iter){.over = v_none()};
     const Value *items = over.kind == V_OBJECT ? object_items(over.obj) : NULL;
+    if (items && items->kind == V_MAP && !object_gives_keys(over.obj)) {
+        it->over = object_elements(in, over.obj);
+        return true;
+    }
     if (items) over = *items;
     switch (over.kind) {
     case V_LIST: break;

@@ -512,7 +512,7 @@ static Tensor *put(Interp *in, Tensor *x, const Value *sub, int n_subs, Tensor *
 bool tensor_index_put(Interp *in, Tensor *x, const Value *sub, int n_subs, Value v, Value *out,
                       LangError *e) {
     bool in_place = x->is_param || x->is_buffer;
-    if (in_place) TRY(tensor_no_path(in, v, e));
+    if (in_place) TRY(tensor_no_path(in, v, e) && tensor_has_no_path(in, x, e));
     in->no_grad_depth += in_place;
     Tensor *value = value_for(in, x, v, e);
     if (in_place) in->keep = x->handle;

@@ -16,11 +16,12 @@ typedef struct GradNode GradNode; /* grad.h */
 struct Tensor {
     Heap h;
     bool is_param, is_buffer, requires_grad; /* a value's requires_grad is `node != NULL` */
-    bool was_param; /* assigned to a name that held a parameter (w = w - ...): .grad says so */
-    Interp *in;     /* whose stream the handle belongs to */
-    Handle *handle; /* owned; swapped by updates of a parameter */
-    GradNode *node; /* owned reference; NULL: not recorded. A parameter's is its leaf node */
-    Tensor *grad;   /* parameters: owned, or NULL */
+    bool is_unsaved; /* a buffer that is in no state_dict: persistent=false */
+    bool was_param;  /* assigned to a name that held a parameter (w = w - ...): .grad says so */
+    Interp *in;      /* whose stream the handle belongs to */
+    Handle *handle;  /* owned; swapped by updates of a parameter */
+    GradNode *node;  /* owned reference; NULL: not recorded. A parameter's is its leaf node */
+    Tensor *grad;    /* parameters: owned, or NULL */
 };
 
 static inline const TensorType *tensor_type(const Tensor *t) { return &t->handle->type; }
@@ -39,6 +40,9 @@ void tensor_fini(
     Interp *in); /* at the interpreter's end, when all tensors are gone, before the stream */
 Value tensor_param(Interp *in, const Tensor *t, bool is_buffer,
                    LangError *e); /* a new identity; ints become float32 */
+/* A buffer with the value of t, and with its history: what is computed from it goes back to where t
+ * came from, until the buffer is updated in place. */
+Tensor *tensor_as_buffer(Interp *in, Tensor *t);
 
 /* An operand of an operation: a tensor or a host number. */
 typedef struct Arg {
@@ -123,6 +127,8 @@ bool tensor_update(Interp *in, Tensor *param, Value v, LangError *e);
 /* p op= v. An error if v carries a gradient path outside no_grad. */
 bool tensor_augment(Interp *in, Tensor *param, int oper, Value v, LangError *e);
 bool tensor_no_path(Interp *in, Value v, LangError *e); /* the error of that */
+/* The same for what is there: a buffer whose value has a history (tensor_as_buffer). */
+bool tensor_has_no_path(Interp *in, Tensor *p, LangError *e);
 bool tensor_field(Interp *in, Tensor *t, const char *name, Value *out, bool *found,
                   LangError *e); /* shape dtype grad T ... */
 bool tensor_set_field(Interp *in, Tensor *t, const char *name, Value v, LangError *e);

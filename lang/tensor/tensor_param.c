@@ -25,6 +25,13 @@ Value tensor_param(Interp *in, const Tensor *t, bool is_buffer, LangError *e) {
     return v_tensor(p);
 }
 
+Tensor *tensor_as_buffer(Interp *in, Tensor *t) {
+    Tensor *b = tensor_new(in, handle_ref(t->handle));
+    b->is_buffer = true;
+    if (tensor_needs_grad(t)) b->node = t->node, b->node->refs++;
+    return b;
+}
+
 /* The spelling of the expression whose field or method is being used, for messages: 'w'. */
 static const char *subject_name(const Interp *in) {
     const Node *n = in->at;
@@ -110,13 +117,18 @@ bool tensor_update(Interp *in, Tensor *p, Value v, LangError *e) {
     Handle *old = p->handle;
     p->handle = handle_ref(value->handle);
     handle_unref(in->stream, &old);
+    if (p->is_buffer) grad_node_unref(in, &p->node); /* its history was that of the old value */
     tensor_unref(value);
     return true;
 }
 
+bool tensor_has_no_path(Interp *in, Tensor *p, LangError *e) {
+    return !p->is_buffer || tensor_no_path(in, v_tensor(p), e);
+}
+
 bool tensor_augment(Interp *in, Tensor *p, int oper, Value v, LangError *e) {
     Value result;
-    TRY(tensor_no_path(in, v, e));
+    TRY(tensor_no_path(in, v, e) && tensor_has_no_path(in, p, e));
     in->no_grad_depth++;
     in->keep = p->handle;
     bool ok = tensor_binary(in, oper, v_tensor(p), v, &result, e);

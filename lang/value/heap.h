@@ -3,11 +3,17 @@
 #ifndef GT_LANG_VALUE_HEAP_H
 #define GT_LANG_VALUE_HEAP_H
 #include "lang/value/value.h"
+#include <stddef.h>
 
 typedef struct MapEntry {
     Value key, value;
-    uint64_t hash;
-} MapEntry; /* key V_UNDEF: a hole */
+    uint32_t hash;
+    uint8_t tag; /* of an object's field: a FieldTag; else 0 */
+} MapEntry;      /* key V_UNDEF: a hole */
+/* The tag of the entry whose slot map_find gave. A key that is removed and put again has tag 0. */
+static inline uint8_t *slot_tag(Value *slot) {
+    return &((MapEntry *)((char *)slot - offsetof(MapEntry, value)))->tag;
+}
 struct MapV {
     Container c;
     uint32_t n, n_live, cap, index_cap, version;

@@ -11,13 +11,18 @@
 enum { SCAN_MAX = 8 };
 #define HOLE UINT32_MAX
 
-static uint64_t key_hash(Value key) {
-    if (key.kind == V_STR) return str_hash(key.str);
+/* Odd for strings, even for ints: kinds never meet. */
+static uint32_t name_hash(uint64_t h) { return (uint32_t)(h ^ h >> 29) | 1; }
+
+static uint32_t key_hash(Value key) {
+    if (key.kind == V_STR) return name_hash(str_hash(key.str));
     uint64_t h = (uint64_t)key.i * 0x9E3779B97F4A7C15u;
-    return (h ^ h >> 32) << 1; /* even, where hashes of strings are odd: kinds never meet */
+    return (uint32_t)(h ^ h >> 32) << 1;
 }
 
-static bool key_equal(const MapEntry *en, Value key, uint64_t hash) {
+static uint32_t first_place(uint32_t hash, uint32_t mask) { return hash >> 1 & mask; }
+
+static bool key_equal(const MapEntry *en, Value key, uint32_t hash) {
     if (en->hash != hash || en->key.kind != key.kind) return false;
     if (key.kind == V_INT) return en->key.i == key.i;
     return en->key.str == key.str ||
@@ -30,14 +35,14 @@ Value v_map(Interp *in) {
 
 size_t map_count(const MapV *m) { return m->n_live; }
 
-static uint32_t find(const MapV *m, Value key, uint64_t hash) {
+static uint32_t find(const MapV *m, Value key, uint32_t hash) {
     if (!m->index) {
         for (uint32_t i = 0; i < m->n; i++)
             if (key_equal(&m->entry[i], key, hash)) return i;
         return HOLE;
     }
     uint32_t mask = m->index_cap - 1;
-    for (uint32_t s = (uint32_t)(hash ^ hash >> 29) & mask;; s = (s + 1) & mask) {
+    for (uint32_t s = first_place(hash, mask);; s = (s + 1) & mask) {
         uint32_t i = m->index[s];
         if (!i) return HOLE;
         if (i != HOLE && key_equal(&m->entry[i - 1], key, hash)) return i - 1;
@@ -64,8 +69,7 @@ static void rebuild(MapV *m) {
     m->index = xcalloc(m->index_cap, sizeof *m->index);
     uint32_t mask = m->index_cap - 1;
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t hash = m->entry[i].hash;
-        uint32_t s = (uint32_t)(hash ^ hash >> 29) & mask;
+        uint32_t s = first_place(m->entry[i].hash, mask);
         while (m->index[s]) s = (s + 1) & mask;
         m->index[s] = i + 1;
     }
@@ -79,7 +83,7 @@ Value *map_find(const MapV *m, Value key) {
 
 Value *map_find_name(const MapV *m, const char *interned) {
     size_t n = strlen(interned);
-    uint64_t hash = hash_bytes(interned, n, 0) | 1;
+    uint32_t hash = name_hash(hash_bytes(interned, n, 0) | 1);
     if (!m->index) {
         for (uint32_t i = 0; i < m->n; i++) {
             const MapEntry *en = &m->entry[i];
@@ -97,7 +101,7 @@ Value *map_find_name(const MapV *m, const char *interned) {
 
 void mapv_put(MapV *m, Value key, Value v) {
     assert(key.kind == V_STR || key.kind == V_INT);
-    uint64_t hash = key_hash(key);
+    uint32_t hash = key_hash(key);
     uint32_t i = find(m, key, hash);
     if (i != HOLE) {
         value_drop(key);
@@ -105,23 +109,23 @@ void mapv_put(MapV *m, Value key, Value v) {
         return;
     }
     if (m->n == m->cap) rebuild(m);
-    m->entry[m->n] = (MapEntry){key, v, hash};
+    m->entry[m->n] = (MapEntry){.key = key, .value = v, .hash = hash};
     m->n++;
     m->n_live++;
     m->version++;
     if (!m->index) return;
-    uint32_t mask = m->index_cap - 1, s = (uint32_t)(hash ^ hash >> 29) & mask;
+    uint32_t mask = m->index_cap - 1, s = first_place(hash, mask);
     while (m->index[s] && m->index[s] != HOLE) s = (s + 1) & mask;
     m->index[s] = m->n;
 }
 
 bool mapv_remove(MapV *m, Value key, Value *old) {
     if (key.kind != V_STR && key.kind != V_INT) return false;
-    uint64_t hash = key_hash(key);
+    uint32_t hash = key_hash(key);
     uint32_t i = find(m, key, hash);
     if (i == HOLE) return false;
     if (m->index) {
-        uint32_t mask = m->index_cap - 1, s = (uint32_t)(hash ^ hash >> 29) & mask;
+        uint32_t mask = m->index_cap - 1, s = first_place(hash, mask);
         while (m->index[s] != i + 1) s = (s + 1) & mask;
         m->index[s] = HOLE;
     }

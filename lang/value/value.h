@@ -132,8 +132,9 @@ struct Module {
 struct Object {
     Container c;
     Module *module;
-    MapV *field;
-}; /* fields in order of assignment */
+    MapV *field; /* in order of assignment */
+    bool is_new; /* its constructor runs   */
+};
 
 /* Text being put together for print, write, assert, f-strings: `format` is text with braces
  * doubled and one {} or {:spec} per tensor, in order (show.h); t[] are references of its own.

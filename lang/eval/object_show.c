@@ -1,0 +1,158 @@
+/* object_show.c: objects as text: a tree of what they hold, each with the settings that it was made
+ * with. A module's own extra_repr() says what stands between the parentheses, as in PyTorch.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/base/map.h"
+#include "lang/eval/object.h"
+#include "lang/eval/call.h"
+#include "lang/text/pieces.h"
+#include "lang/value/frame.h"
+#include "lang/value/heap.h"
+#include "lang/tensor/tensor.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Lists and maps in each other, also where they hold each other in a circle; the longest list that
+ * is shown as a setting. */
+enum { SHOW_NEST = 6, SHOW_SIZES = 8 };
+
+static void show_text(Pieces *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void show_text(Pieces *p, const char *format, ...) {
+    char line[512];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(line, sizeof line, format, ap);
+    va_end(ap);
+    pieces_text(p, line, strlen(line));
+}
+
+/* A list of numbers and strings: kernel_size=[3, 3]. */
+static bool is_plain(Value v) {
+    if (value_is_number(v) || v.kind == V_STR || v.kind == V_NONE) return true;
+    if (v.kind == V_LIST && v.list->n <= SHOW_SIZES) {
+        for (uint32_t i = 0; i < v.list->n; i++)
+            if (!value_is_number(v.list->v[i]) && v.list->v[i].kind != V_STR) return false;
+        return true;
+    }
+    return v.kind == V_DTYPE;
+}
+
+static bool is_switch(const AstParam *p) {
+    return p->dflt && (p->dflt->kind == N_TRUE || p->dflt->kind == N_FALSE);
+}
+
+/* What a setting is shown as. bias=true that became a parameter, or none, is still true or false.
+ */
+static bool setting(const AstParam *p, const Value *v, Value *out) {
+    if (!v || *p->name == '_') return false;
+    *out = *v;
+    if (is_switch(p) && (v->kind == V_TENSOR || v->kind == V_NONE))
+        *out = v_bool(v->kind == V_TENSOR);
+    return is_plain(*out) && (out->kind != V_NONE || !p->dflt);
+}
+
+/* n_in=2, n_out=1: what the constructor was given, as far as it is plain values. */
+static bool show_settings(Interp *in, Object *o, Pieces *p, LangError *e) {
+    const AstFn *f = o->module->make ? o->module->make->ast : NULL;
+    bool first = true;
+    for (int i = 0; f && i < f->n_params; i++) {
+        Value v;
+        if (!setting(&f->param[i], object_find(o, f->param[i].name), &v)) continue;
+        show_text(p, "%s%s=", first ? "" : ", ", f->param[i].name);
+        TRY(pieces_value(in, p, v, true, e));
+        first = false;
+    }
+    return true;
+}
+
+/* What the module's own extra_repr() says. */
+static bool show_extra(Interp *in, Object *o, Fn *f, Pieces *p, LangError *e) {
+    Value text;
+    TRY(stack_room(in, 1, e));
+    Value self = value_ref((Value){.kind = V_OBJECT, .obj = o});
+    bool ok = fn_call(in, f, self, in->stack->top, 0, 0, NULL, &text, e);
+    if (ok) {
+        ok = pieces_value(in, p, text, false, e);
+        value_drop(text);
+    }
+    value_drop(self);
+    return ok;
+}
+
+static bool show_head(Interp *in, Object *o, Pieces *p, LangError *e) {
+    Fn *extra = object_method(o, intern("extra_repr", 10));
+    show_text(p, "%s(", o->module->name);
+    TRY(extra ? show_extra(in, o, extra, p, e) : show_settings(in, o, p, e));
+    show_text(p, ")");
+    int64_t count;
+    TRY(object_count(in, o, &count, e));
+    if (count) show_text(p, "  %lld parameter%s", (long long)count, count == 1 ? "" : "s");
+    return true;
+}
+
+static int n_dots(const char *s) {
+    int n = 0;
+    for (; *s; s++) n += *s == '.';
+    return n;
+}
+
+static bool show_kid(Interp *in, const char *name, Value v, bool is_item, int indent, Pieces *p,
+                     LangError *e) {
+    char shape[256], path[300];
+    if (v.kind == V_TENSOR && (v.tensor->is_param || v.tensor->is_buffer)) {
+        const TensorType *t = tensor_type(v.tensor);
+        show_text(p, "\n%*s%s  %s%s%s%s", indent, "", name, type_shape_text(t, shape),
+                  t->dtype == DT_F32 ? "" : " ",
+                  t->dtype == DT_F32 ? "" : dtype_info[t->dtype].name,
+                  v.tensor->is_buffer ? " buffer" : "");
+        return true;
+    }
+    if (v.kind == V_OBJECT) {
+        show_text(p, "\n%*s%s: ", indent, "", name);
+        return object_show(in, v.obj, indent, p, e);
+    }
+    if (value_is_callable(v) && is_item) { /* Sequential(fc, relu): the tree says so */
+        show_text(p, "\n%*s%s: ", indent, "", name);
+        return pieces_value(in, p, v, true, e);
+    }
+    if (n_dots(name) == SHOW_NEST) return true;
+    is_item = !*name;
+    Value key, kid;
+    const char *dot = *name ? "." : "";
+    for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++) {
+        snprintf(path, sizeof path, "%.200s%s%u", name, dot, i);
+        TRY(show_kid(in, path, v.list->v[i], is_item, indent, p, e));
+    }
+    for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &kid); i++) {
+        if (key.kind == V_STR)
+            snprintf(path, sizeof path, "%.200s%s%.90s", name, dot, key.str->s);
+        else
+            snprintf(path, sizeof path, "%.200s%s%lld", name, dot, (long long)key.i);
+        TRY(show_kid(in, path, kid, is_item, indent, p, e));
+    }
+    return true;
+}
+
+bool object_show(Interp *in, Object *o, int indent, Pieces *p, LangError *e) {
+    if (!o->module) {
+        show_text(p, "object");
+        return true;
+    }
+    if (indent > 40) { /* also where objects hold each other in a circle */
+        show_text(p, "%s(...)", o->module->name);
+        return true;
+    }
+    TRY(show_head(in, o, p, e));
+    ObjectIter it;
+    Value key, v;
+    char name[24];
+    bool ok = true;
+    object_iter_open(&it, o);
+    while (ok && object_iter_next(&it, &key, &v)) {
+        if (it.is_given && object_holds(v) && map_get(&it.assigned, (uint64_t)(uintptr_t)v.heap))
+            continue;
+        if (key.kind == V_INT) snprintf(name, sizeof name, "%lld", (long long)key.i);
+        ok = show_kid(in, key.kind == V_STR ? key.str->s : name, v, it.in_items, indent + 2, p, e);
+    }
+    object_iter_close(&it);
+    return ok;
+}
