@@ -105,6 +105,7 @@ static bool bi_len(Interp *in, const Value *arg, Value *out, LangError *e) {
         value_drop(s);
         return true;
     case V_TENSOR:
+        if (v.tensor->pair) return pair_error(v.tensor, "", "len", e);
         if (tensor_type(v.tensor)->rank == 0)
             return error_set(e, "a tensor with one number has no length");
         *out = v_int(tensor_type(v.tensor)->shape[0]);

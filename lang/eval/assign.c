@@ -99,6 +99,10 @@ static bool unpack(Interp *in, Node *target, Value v, bool fresh, LangError *e) 
     case V_LIST:
     case V_RANGE: TRY(unpack_count(in, target, sequence_count(v), e)); break;
     case V_TENSOR:
+        if (v.tensor->pair) {
+            TRY(unpack_count(in, target, 2, e));
+            break;
+        }
         if (tensor_type(v.tensor)->rank == 0)
             return fail_at(in, target, e, "%u names on the left, but the tensor is a single number",
                            target->n_kids);
@@ -129,7 +133,8 @@ static bool unpack(Interp *in, Node *target, Value v, bool fresh, LangError *e) 
             return fail_at(in, target, e, "the list lost elements while it was unpacked");
         if (v.kind != V_TENSOR)
             el = sequence_at(v, i);
-        else if (!tensor_iter(in, v.tensor, i, &el, e)) {
+        else if (v.tensor->pair ? !pair_part(in, v.tensor, (int)i, &el, e)
+                                : !tensor_iter(in, v.tensor, i, &el, e)) {
             error_locate(e, node_span(in, target));
             return false;
         }
@@ -200,6 +205,12 @@ static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
     if (!stays && is_outer(in, from)) return outer_error(in, p->n, from->str, e);
     if (!stays && (p->n->flag & NODE_UNREAD)) warn_unread(in, p->n);
     in->at = p->n;
+    if (p->base.tensor->pair) {
+        char quote[80];
+        pair_error(p->base.tensor, node_text(from, quote), "writing an element", e);
+        error_locate(e, node_span(in, p->n));
+        return false;
+    }
     if (!tensor_index_put(in, p->base.tensor, p->sub, p->n_subs, v, &made, e)) {
         error_locate(e, node_span(in, p->n));
         return false;
@@ -264,33 +275,10 @@ bool assign(Interp *in, Node *target, Value v, bool fresh, LangError *e) {
     return assign_place(in, target, v, e);
 }
 
-/* v, i = x.max(axis=0): PyTorch gives two things there, we do not. */
-static bool check_max(Interp *in, Node *target, Node *value, Value v, LangError *e) {
-    static const char *const kin[][2] = {
-        {"max", "argmax"}, {"min", "argmin"}, {"sort", "argsort"}, {"median", "argsort"}};
-    if (target->kind != N_LIST || target->n_kids != 2 || value->kind != N_CALL ||
-        v.kind != V_TENSOR)
-        return true;
-    const Node *f = value->kid[0];
-    if (f->kind != N_NAME && f->kind != N_FIELD) return true;
-    if (value->n_kids < (f->kind == N_NAME ? 3u : 2u) && strcmp(f->str, "sort"))
-        return true; /* no axis: it is no pair either, but the plain message says so */
-    for (int i = 0; i < 4; i++)
-        if (!strcmp(f->str, kin[i][0])) {
-            fail_at(in, target, e, "%s gives the values only", f->str);
-            return error_hint(e, "indices: %s(x, axis=...); both: topk(x, k)", kin[i][1]);
-        }
-    return true;
-}
-
 bool exec_assign(Interp *in, Node *n, LangError *e) {
     Value v;
     Node *value = n->kid[n->n_kids - 1];
     TRY(eval(in, value, &v, e));
-    if (n->kid[0]->kind == N_LIST && !check_max(in, n->kid[0], value, v, e)) {
-        value_drop(v);
-        return false;
-    }
     for (uint32_t i = 0; i + 2 < n->n_kids; i++)
         if (!assign(in, n->kid[i], value_ref(v), false, e)) {
             value_drop(v);

@@ -598,6 +598,22 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
     return false;
 }
 
+/* [values, indices], as topk, kthvalue, mode, cummax give them: a tensor and whole numbers in its
+ * shape. */
+static bool pair_field(Value base, const char *name, Value *out) {
+    bool is_values = !strcmp(name, "values");
+    if (base.kind != V_LIST || base.list->n != 2 || (!is_values && strcmp(name, "indices")))
+        return false;
+    const Value *v = base.list->v;
+    if (v[0].kind != V_TENSOR || v[1].kind != V_TENSOR) return false;
+    const TensorType *a = tensor_type(v[0].tensor), *b = tensor_type(v[1].tensor);
+    if (b->dtype != DT_I64 || a->rank != b->rank ||
+        memcmp(a->shape, b->shape, sizeof a->shape[0] * a->rank))
+        return false;
+    *out = value_ref(v[!is_values]);
+    return true;
+}
+
 bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e) {
     const char *name = n->str;
     bool found = false;
@@ -620,7 +636,7 @@ bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e) {
         else
             return no_field(in, n, base, e);
     }
-    if (found) return true;
+    if (found || pair_field(base, name, out)) return true;
     if (base.kind == V_NONE) return no_field(in, n, base, e);
     TRY(builtin_method_value(in, base, name, &f, e));
     if (f.kind == V_UNDEF && base.kind != V_OBJECT) TRY(visible(in, name, &f, e));

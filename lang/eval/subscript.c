@@ -11,6 +11,7 @@
 #include "lang/eval/object.h"
 #include "lang/tensor/tensor.h"
 #include "lang/error/utf8.h"
+#include <stdio.h>
 #include <string.h>
 
 /* ---- reading ---- */
@@ -136,8 +137,28 @@ static bool no_key(Interp *in, const Node *n, MapV *m, Value key, LangError *e) 
     return false;
 }
 
+/* r = x.max(axis): r[0] and r[1] are PyTorch's. */
+static bool pair_subscript(Interp *in, const Node *n, Tensor *t, const Value *sub, int n_subs,
+                           Value *out, LangError *e) {
+    char quote[80] = "", use[100];
+    if (n_subs == 1 && sub[0].kind == V_INT && sub[0].i >= -2 && sub[0].i < 2) {
+        if (pair_part(in, t, (int)(sub[0].i & 1), out, e)) return true;
+    } else {
+        if (n_subs == 1 && sub[0].kind == V_INT)
+            snprintf(use, sizeof use, "[%lld]", (long long)sub[0].i);
+        else
+            snprintf(use, sizeof use, "this index");
+        const Node *of = n->kind == N_INDEX ? n->kid[0] : NULL;
+        pair_error(t, of ? node_text(of, quote) : "", use, e);
+    }
+    error_locate(e, node_span(in, n));
+    return false;
+}
+
 bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_subs, Value *out,
                    LangError *e) {
+    if (a.kind == V_TENSOR && a.tensor->pair)
+        return pair_subscript(in, n, a.tensor, sub, n_subs, out, e);
     if (a.kind == V_TENSOR) {
         if (tensor_index(in, a.tensor, sub, n_subs, out, e)) return true;
         error_locate(e, node_span(in, n));
@@ -351,6 +372,11 @@ bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e) {
     case V_STR: break;
     case V_TEXT: return value_look(in, over, &it->over, e);
     case V_TENSOR:
+        if (over.tensor->pair) {
+            char quote[80] = "";
+            pair_error(over.tensor, n ? node_text(n, quote) : "", "a loop", e);
+            return n ? (error_locate(e, node_span(in, n)), false) : false;
+        }
         if (tensor_type(over.tensor)->rank == 0)
             return fail_at(in, n, e, "cannot loop over a tensor with one number");
         it->n = tensor_type(over.tensor)->shape[0];

@@ -365,19 +365,42 @@ BUILTIN(prod) { return cast_fold(in, OP_PROD, arg, out, e); }
 BUILTIN(any) { return simple_fold(in, OP_ANY, arg, out, e); }
 BUILTIN(all) { return simple_fold(in, OP_ALL, arg, out, e); }
 
+/* x, axis, keepdims; or two tensors: the larger of each pair of elements. Along one axis the
+ * indices are to be had as well. */
 static bool extreme(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
+    if (arg[1].kind == V_TENSOR) {
+        Tensor *a = arg_as_tensor(in, arg[0], e), *t = NULL;
+        if (a)
+            t = tensor_op2(in, op == OP_MAX ? OP_MAXIMUM : OP_MINIMUM, arg_tensor(a),
+                           arg_tensor(arg[1].tensor), e);
+        tensor_unref(a);
+        return give_tensor(t, out);
+    }
     if (arg[0].kind == V_TENSOR && !tensor_type(arg[0].tensor)->rank && arg[1].kind != V_NONE) {
         error_set(e, "%s(x, n) reduces axis n, but x is a single number", op_info[op].name);
         return error_hint(e, "elementwise: %simum(x, n)", op_info[op].name);
     }
-    if (arg[1].kind == V_TENSOR || arg[1].kind == V_FLOAT) {
+    if (arg[1].kind == V_FLOAT) {
         error_set(e, "the second argument of %s is an axis, not %s", op_info[op].name,
                   value_type_name(arg[1]));
         return error_hint(e, "elementwise: %simum(a, b)", op_info[op].name);
     }
-    return simple_fold(in, op, arg, out, e);
+    if (arg[1].kind != V_INT) return simple_fold(in, op, arg, out, e);
+    Fold f;
+    TRY(fold_args(in, arg[0], arg[1], arg[2], &f, e));
+    Tensor *t = fold(in, op, f.x, &f, f.keepdims, e);
+    PairIndices how = {.op = op == OP_MAX ? OP_ARGMAX : OP_ARGMIN,
+                       .of = f.x->handle,
+                       .axis = f.axes[0],
+                       .flag = ATTR_KEEPDIMS,
+                       .is_set = f.keepdims};
+    if (t) *out = v_tensor(pair_later(in, t, op_info[op].name, &how));
+    tensor_unref(f.x);
+    return t != NULL;
 }
 
+BUILTIN(amax) { return simple_fold(in, OP_MAX, arg, out, e); }
+BUILTIN(amin) { return simple_fold(in, OP_MIN, arg, out, e); }
 BUILTIN(max) { return extreme(in, OP_MAX, arg, out, e); }
 BUILTIN(min) { return extreme(in, OP_MIN, arg, out, e); }
 
@@ -639,8 +662,23 @@ BUILTIN(recurrence) { /* a, b, axis, reverse */
 
 BUILTIN(sort) { /* x, axis, descending */
     bool down;
-    return arg_bool_of(arg[2], "descending", &down, e) &&
-           run_along(in, OP_SORT, arg[0], arg[1], attr_bool(ATTR_DESCENDING, down), out, e);
+    Tensor *x;
+    int64_t a;
+    TRY(arg_bool_of(arg[2], "descending", &down, e) && along(in, arg[0], arg[1], &x, &a, e));
+    PairIndices how = {
+        .op = OP_ARGSORT, .of = x->handle, .axis = a, .flag = ATTR_DESCENDING, .is_set = down};
+    bool ok = run_along(in, OP_SORT, arg[0], arg[1], attr_bool(ATTR_DESCENDING, down), out, e);
+    if (ok) out->tensor = pair_later(in, out->tensor, "sort", &how);
+    tensor_unref(x);
+    return ok;
+}
+
+BUILTIN(with_indices) { /* values, indices, name */
+    Tensor *values = arg_as_tensor(in, arg[0], e),
+           *i = values ? arg_as_tensor(in, arg[1], e) : NULL;
+    if (i) *out = v_tensor(pair_new(in, tensor_ref(values), value_name(arg[2]), i));
+    tensor_unref(values), tensor_unref(i);
+    return i != NULL;
 }
 
 BUILTIN(argsort) {

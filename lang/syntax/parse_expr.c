@@ -512,33 +512,6 @@ static void subscript(Parser *p) {
     parse_push(p, n);
 }
 
-/* x.max(1)[0], x.sort(0)[1]: PyTorch's way to the values, or the indices, of a pair that is none
- * here. */
-static void warn_pair(Parser *p, const Node *n) {
-    static const char *const kin[][2] = {
-        {"max", "argmax"}, {"min", "argmin"}, {"median", "argsort"}, {"sort", "argsort"}};
-    const Node *call = n->kid[0], *at = n->kid[1];
-    if (n->n_kids != 2 || at->kind != N_INT || at->i < 0 || at->i > 1 || call->kind != N_CALL ||
-        call->kid[0]->kind != N_FIELD)
-        return;
-    bool has_axis = false;
-    for (uint32_t k = 1; k < call->n_kids; k++) {
-        const Node *arg = call->kid[k];
-        bool named = arg->kind == N_KEYWORD;
-        has_axis |= !named || !strcmp(arg->str, "axis") || !strcmp(arg->str, "dim");
-    }
-    for (int k = 0; k < 4 && has_axis; k++) {
-        const char *name = kin[k][0];
-        if (strcmp(call->kid[0]->str, name) || (k == 3 && at->i == 0)) continue;
-        char hint[120];
-        snprintf(hint, sizeof hint, "indices: x.%s(axis); one row's: x[%d].%s()", kin[k][1],
-                 (int)at->i, name);
-        parse_warn(p, n->at, hint, "%s gives the values only, and [%d] takes one of them", name,
-                   (int)at->i);
-        return;
-    }
-}
-
 static Node *index_of(Parser *p, Node *object, size_t first) {
     size_t mark = parse_mark(p);
     Node *n = parse_node(p, N_INDEX, first);
@@ -551,7 +524,6 @@ static Node *index_of(Parser *p, Node *object, size_t first) {
     } while (parse_accept(p, TOK_COMMA));
     close_bracket(p, TOK_RBRACKET, "or ',' in the index", skip);
     parse_finish(p, n, first, mark);
-    warn_pair(p, n);
     return n;
 }
 

@@ -38,6 +38,7 @@ Tensor *tensor_new(Interp *in, Handle *h) {
 void tensor_free(Tensor *t) {
     Interp *in = t->in;
     if (t->grad) tensor_unref(t->grad);
+    if (t->pair) pair_free(in, &t->pair);
     if (t->node) {
         if (t->node->param == t) t->node->param = NULL;
         grad_node_unref(in, &t->node);

@@ -12,6 +12,7 @@
 #include "lang/value/interp.h"
 
 typedef struct GradNode GradNode; /* grad.h */
+typedef struct Pair Pair;         /* pair.c */
 
 struct Tensor {
     Heap h;
@@ -22,6 +23,7 @@ struct Tensor {
     Handle *handle;  /* owned; swapped by updates of a parameter */
     GradNode *node;  /* owned reference; NULL: not recorded. A parameter's is its leaf node */
     Tensor *grad;    /* parameters: owned, or NULL */
+    Pair *pair;      /* owned: these are values that know their indices; NULL: plain */
 };
 
 static inline const TensorType *tensor_type(const Tensor *t) { return &t->handle->type; }
@@ -100,7 +102,7 @@ Tensor *tensor_cat(Interp *in, Tensor *const *t, int64_t n, int axis,
 Tensor *tensor_detach(Interp *in, Tensor *t); /* same value, not recorded */
 /* Consumes t. A parameter or buffer becomes the value that it has now, recorded as one that comes
  * from it: what a function gives is a value, also where it had nothing to do (p.reshape(p.shape)).
- */
+ * A pair becomes its values. */
 Tensor *tensor_value(Tensor *t);
 int64_t tensor_numel(const Tensor *t);
 
@@ -132,6 +134,25 @@ bool tensor_has_no_path(Interp *in, Tensor *p, LangError *e);
 bool tensor_field(Interp *in, Tensor *t, const char *name, Value *out, bool *found,
                   LangError *e); /* shape dtype grad T ... */
 bool tensor_set_field(Interp *in, Tensor *t, const char *name, Value v, LangError *e);
+
+/* ---- values that know their indices (pair.c): max(x, axis) and its kin ---- */
+typedef struct PairIndices {
+    Op op;      /* OP_ARGMAX, OP_ARGMIN or OP_ARGSORT of `of`  */
+    Handle *of; /* borrowed                                    */
+    int64_t axis;
+    AttrKey flag; /* ATTR_KEEPDIMS or ATTR_DESCENDING, and ... */
+    bool is_set;  /* ... its value                             */
+} PairIndices;
+/* Consumes values. name: the function, static. The indices have the shape of the values; those of
+ * pair_later are computed when they are asked for. */
+Tensor *pair_later(Interp *in, Tensor *values, const char *name, const PairIndices *how);
+Tensor *pair_new(Interp *in, Tensor *values, const char *name, Tensor *indices);
+/* t->pair: part 0 is the values as a plain tensor, part 1 the indices. */
+bool pair_part(Interp *in, Tensor *t, int part, Value *out, LangError *e);
+/* The error of a `use` ("[2]", "a loop") that could mean either of the two. text: the expression as
+ * the program spells it, or "". Always false. */
+bool pair_error(const Tensor *t, const char *text, const char *use, LangError *e);
+void pair_free(Interp *in, Pair **p);
 
 /* ---- values in and out ---- */
 bool tensor_item(Interp *in, Tensor *t, Value *out, LangError *e);   /* waits */

@@ -147,14 +147,15 @@ Tensor *tensor_cat(Interp *in, Tensor *const *t, int64_t n, int axis, LangError 
 }
 
 Tensor *tensor_detach(Interp *in, Tensor *t) {
-    if (!t->node && !t->is_param && !t->is_buffer) return tensor_ref(t);
+    if (!t->node && !t->is_param && !t->is_buffer && !t->pair) return tensor_ref(t);
     return tensor_new(in, handle_ref(t->handle));
 }
 
 Tensor *tensor_value(Tensor *t) {
-    if (!t->is_param && !t->is_buffer) return t;
+    if (!t->is_param && !t->is_buffer && !t->pair) return t;
     Tensor *v = tensor_new(t->in, handle_ref(t->handle));
-    if (grad_is_on(t->in) && tensor_needs_grad(t)) v->node = t->node, v->node->refs++;
+    if (t->node && (t->pair || (grad_is_on(t->in) && tensor_needs_grad(t))))
+        v->node = t->node, v->node->refs++;
     tensor_unref(t);
     return v;
 }

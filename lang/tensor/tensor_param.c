@@ -182,6 +182,8 @@ bool tensor_field(Interp *in, Tensor *t, const char *name, Value *out, bool *fou
     if (!strcmp(name, "requires_grad"))
         return *out = v_bool(t->is_param ? t->requires_grad : t->node != NULL), true;
     if (!strcmp(name, "data")) return *out = v_tensor(tensor_detach(in, t)), true;
+    if (t->pair && (!strcmp(name, "values") || !strcmp(name, "indices")))
+        return pair_part(in, t, name[0] == 'i', out, e);
     if (!strcmp(name, "is_param")) return *out = v_bool(t->is_param), true;
     if (!strcmp(name, "is_buffer")) return *out = v_bool(t->is_buffer), true;
     *found = false;
