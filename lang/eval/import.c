@@ -174,6 +174,7 @@ bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e) {
     }
     in->frame = frame.up;
     in->at = at;
+    if (ok && up && !g->is_prelude) signal_warn_open(in, depth);
     for (int i = 0; i < n_slots; i++) value_drop(base[i]);
     value_drop(frame.result);
     in->stack->top = base;

@@ -74,8 +74,10 @@ bool png_decode(Buf *bytes, IoValue *out, Err *err);
 bool png_encode(IoSink *s, const IoItem *item, Err *err);
 bool pnm_decode(Buf *bytes, IoValue *out, Err *err); /* .ppm and .pgm by their contents */
 bool pnm_encode(IoSink *s, const IoItem *item, Err *err);
-/* Is it a picture: uint8 (H, W) or (H, W, C) with C one of the digits in channels ("134")? */
-bool io_is_picture(const IoItem *item, const char *channels, Err *err);
+/* Is it a picture: (H, W) or (H, W, C) with C one of the digits in channels ("134"), of uint8 or
+ * floats? Then the bytes to write, as (x * 255).clamp(0, 255).to(uint8) has them for floats:
+ * item's own data, or *made, which is malloc'ed (NULL if not). NULL: err is set. */
+const uint8_t *io_picture(const IoItem *item, const char *channels, uint8_t **made, Err *err);
 bool raw_decode(Buf *bytes, IoElement el, IoValue *out, Err *err);
 
 /* JSON text of a map, as save's meta: its values put beside the tensors of a flat map of names. */

@@ -109,32 +109,36 @@ static void on_write(png_structp png, png_bytep from, size_t n) {
 
 static void on_flush(png_structp png) { (void)png; }
 
-static bool run_write(png_structp png, png_infop info, IoSink *s, const IoItem *item) {
+static bool run_write(png_structp png, png_infop info, IoSink *s, const TensorType *t,
+                      const uint8_t *sample) {
     static const int color[] = {0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
                                 PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
-    const TensorType *t = &item->type;
     size_t channels = t->rank == 3 ? (size_t)t->shape[2] : 1, row = (size_t)t->shape[1] * channels;
     if (setjmp(png_jmpbuf(png))) return false;
     png_set_write_fn(png, s, on_write, on_flush);
     png_set_IHDR(png, info, (png_uint_32)t->shape[1], (png_uint_32)t->shape[0], 8, color[channels],
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(png, info);
-    for (int64_t i = 0; i < t->shape[0]; i++)
-        png_write_row(png, (png_const_bytep)item->data + (size_t)i * row);
+    for (int64_t i = 0; i < t->shape[0]; i++) png_write_row(png, sample + (size_t)i * row);
     png_write_end(png, NULL);
     return true;
 }
 
 bool png_encode(IoSink *s, const IoItem *item, Err *err) {
-    TRY(io_is_picture(item, "1234", err));
-    if (item->type.shape[0] > MAX_SIDE || item->type.shape[1] > MAX_SIDE)
+    uint8_t *made;
+    const uint8_t *sample = io_picture(item, "1234", &made, err);
+    if (!sample) return false;
+    if (item->type.shape[0] > MAX_SIDE || item->type.shape[1] > MAX_SIDE) {
+        free(made);
         return err_set(err, ERR_LIMIT, "a PNG has at most %d rows and columns here", MAX_SIDE);
+    }
     Err own = {0};
     png_structp png =
         png_create_write_struct(PNG_LIBPNG_VER_STRING, err ? err : &own, on_error, on_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
-    bool ok =
-        info ? run_write(png, info, s, item) : err_set(err, ERR_MEMORY, "cannot start libpng");
+    bool ok = info ? run_write(png, info, s, &item->type, sample)
+                   : err_set(err, ERR_MEMORY, "cannot start libpng");
     png_destroy_write_struct(&png, &info);
+    free(made);
     return ok;
 }

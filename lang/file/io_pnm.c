@@ -4,7 +4,9 @@
  * Written as P5 or P6. No bitmaps (P1, P4).
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
+#include "runtime/base/element.h"
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct Cursor {
@@ -105,12 +107,12 @@ bool pnm_decode(Buf *bytes, IoValue *out, Err *err) {
     return ok;
 }
 
-bool io_is_picture(const IoItem *item, const char *channels, Err *err) {
-    const TensorType *t = &item->type;
-    if (t->dtype != DT_U8) {
-        err_set(err, ERR_DTYPE, "pictures are of uint8, not of %s", dtype_info[t->dtype].name);
-        return dtype_is_float((DType)t->dtype) ? err_hint(err, "(x * 255).clamp(0, 255).to(uint8)")
-                                               : err_hint(err, "x.clamp(0, 255).to(uint8)");
+static bool is_picture(const TensorType *t, const char *channels, Err *err) {
+    if (t->dtype != DT_U8 && !dtype_is_float((DType)t->dtype)) {
+        err_set(err, ERR_DTYPE, "pictures are of uint8, or of floats from 0 to 1, not of %s",
+                dtype_info[t->dtype].name);
+        return err_hint(err,
+                        t->dtype == DT_BOOL ? "(x * 255).to(uint8)" : "x.clamp(0, 255).to(uint8)");
     }
     bool ok = t->rank == 2 || (t->rank == 3 && t->shape[2] >= 1 && t->shape[2] <= 9 &&
                                strchr(channels, '0' + (int)t->shape[2]));
@@ -133,14 +135,35 @@ bool io_is_picture(const IoItem *item, const char *channels, Err *err) {
     return true;
 }
 
+const uint8_t *io_picture(const IoItem *item, const char *channels, uint8_t **made, Err *err) {
+    DType d = (DType)item->type.dtype;
+    *made = NULL;
+    if (!is_picture(&item->type, channels, err)) return NULL;
+    if (d == DT_U8) return item->data;
+    int64_t n = type_numel(&item->type);
+    uint8_t *out = xmalloc((size_t)n + 1);
+    const char *from = item->data;
+    for (int64_t i = 0; i < n; i++, from += dtype_info[d].size_bytes) {
+        double product;
+        char rounded[sizeof product]; /* as an operation of this dtype rounds it */
+        element_set_float(d, rounded, element_float(d, from) * 255);
+        product = element_float(d, rounded);
+        out[i] = product > 0 ? product < 255 ? (uint8_t)product : 255 : 0; /* nan: 0 */
+    }
+    return *made = out;
+}
+
 bool pnm_encode(IoSink *s, const IoItem *item, Err *err) {
-    TRY(io_is_picture(item, "13", err));
+    uint8_t *made;
+    const uint8_t *sample = io_picture(item, "13", &made, err);
+    if (!sample) return false;
     Bytes b = {0};
     bool is_rgb = item->type.rank == 3 && item->type.shape[2] == 3;
     bytes_printf(&b, "P%c\n%" PRId64 " %" PRId64 "\n255\n", is_rgb ? '6' : '5', item->type.shape[1],
                  item->type.shape[0]);
     io_put_bytes(s, b.data, b.n);
-    io_put_bytes(s, item->data, (size_t)type_bytes(&item->type));
+    io_put_bytes(s, sample, (size_t)type_numel(&item->type));
+    free(made);
     bytes_fini(&b);
     return true;
 }

@@ -46,8 +46,9 @@ static Arg square_of(GradCall *g, Arg x) {
     return NUM(v * v);
 }
 
-static void grad_atan2(GradCall *g) { /* of the point (b, a) */
-    Arg over = DIV(d, ADD(square_of(g, A), square_of(g, B)));
+static void grad_atan2(GradCall *g) { /* of the point (b, a); 0 at the origin, as PyTorch's */
+    Arg square = ADD(square_of(g, A), square_of(g, B));
+    Arg over = DIV(d, where(g, op2(g, OP_EQ, square, NUM(0)), NUM(1), square));
     if (g->need[0]) give(g, 0, MUL(over, B));
     if (g->need[1]) give_minus(g, 1, MUL(over, A));
 }

@@ -1,8 +1,9 @@
 /* index.c: x[...] and x[...] = v (LANGUAGE 2.3, 2.7). Subscripts are first laid out over the axes
  * (ellipsis expanded, masks turned into the indices of their true places); then the basic part
  * (ints, slices, new axes) is one slice and one reshape, and index tensors are one `index`, after a
- * permute when they are not neighbours: their axes then come first, as in NumPy, where an int
- * beside an index tensor counts as one. Writing goes the same way down and back up again.
+ * permute when they are not neighbours: their axes then come first. As in PyTorch, and unlike
+ * NumPy, an int (and an index tensor of one number) removes its axis before that is judged. Writing
+ * goes the same way down and back up again.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/grad.h"
 #include "lang/tensor/tensor.h"
@@ -51,7 +52,7 @@ typedef struct Sub {
 typedef struct Plan {
     Sub sub[3 * MAX_DIMS];
     int n, n_tensors;
-    bool is_apart, is_basic_noop;
+    bool is_basic_noop;
 } Plan;
 
 static void plan_fini(Plan *p) {
@@ -240,16 +241,7 @@ static bool plan_make(Interp *in, const TensorType *x, const Value *sub, int n, 
             return e->at.src ? false : error_sub(in, i, e);
         axis += axes;
     }
-    int first = -1, last = -1, between = 0;
-    for (int i = 0; i < p->n; i++) {
-        p->n_tensors += p->sub[i].kind == SUB_TENSOR;
-        if (p->sub[i].kind != SUB_TENSOR && p->sub[i].kind != SUB_INT) continue;
-        if (first < 0) first = i;
-        last = i;
-    }
-    for (int i = first; i >= 0 && i < last; i++)
-        between += p->sub[i].kind == SUB_SLICE || p->sub[i].kind == SUB_NEW;
-    p->is_apart = p->n_tensors && between;
+    for (int i = 0; i < p->n; i++) p->n_tensors += p->sub[i].kind == SUB_TENSOR;
     p->is_basic_noop = true;
     for (int i = 0, k = 0; i < p->n; i++) {
         const Sub *s = &p->sub[i];
@@ -315,25 +307,29 @@ typedef struct Advanced {
 } Advanced;
 
 static void advanced_of(const Plan *p, Advanced *a) {
-    int at[MAX_DIMS], axis = 0, k = 0;
+    int at[MAX_DIMS], rest[3 * MAX_DIMS], n_rest = 0, first = -1, alone = -1, k = 0;
+    bool is_over = false, is_apart = false;
     *a = (Advanced){0};
     for (int i = 0; i < p->n; i++) {
-        if (p->sub[i].kind == SUB_INT) continue;
-        if (p->sub[i].kind == SUB_TENSOR)
-            at[a->n] = axis, a->index[a->n++] = arg_tensor(p->sub[i].t);
-        axis++;
+        const Sub *s = &p->sub[i];
+        if (s->kind == SUB_INT) continue;
+        if (s->kind != SUB_TENSOR) {
+            is_over = first >= 0;
+            rest[n_rest++] = a->rank++;
+            continue;
+        }
+        if (tensor_type(s->t)->rank) {
+            if (first < 0) first = n_rest;
+            is_apart |= is_over;
+        }
+        if (alone < 0) alone = n_rest;
+        at[a->n] = a->rank++, a->index[a->n++] = arg_tensor(s->t);
     }
-    a->rank = axis;
-    a->axis = p->is_apart ? 0 : at[0];
-    for (int i = 0; p->is_apart && i < a->n; i++) a->perm[k++] = at[i];
-    for (int i = 0, j = 0; p->is_apart && i < axis; i++) {
-        if (j < a->n && at[j] == i)
-            j++;
-        else
-            a->perm[k++] = i;
-    }
-    a->permutes = p->is_apart;
-    for (int i = 0; p->is_apart && i < axis; i++) a->back[a->perm[i]] = i;
+    a->axis = is_apart ? 0 : first < 0 ? alone : first; /* all of one number: no axes to place */
+    for (int i = 0; i < a->axis; i++) a->perm[k++] = rest[i];
+    for (int i = 0; i < a->n; i++) a->perm[k++] = at[i];
+    for (int i = a->axis; i < n_rest; i++) a->perm[k++] = rest[i];
+    for (int i = 0; i < a->rank; i++) a->back[a->perm[i]] = i, a->permutes |= a->perm[i] != i;
 }
 
 static Tensor *advanced_get(Interp *in, Tensor *x, const Advanced *a, LangError *e) {

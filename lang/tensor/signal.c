@@ -126,6 +126,16 @@ bool signal_exit(Interp *in, const char *label, size_t n, LangError *e) {
 
 int signal_depth(const Interp *in) { return in->signals ? in->signals->depth : 0; }
 
+void signal_warn_open(Interp *in, int depth) {
+    for (int i = depth; i < signal_depth(in); i++) {
+        const struct Scope *sc = &in->signals->scope[i];
+        LangError w = {0};
+        error_at(&w, sc->at, "signal '%.100s' ends with this file, which is imported", sc->label);
+        error_hint(&w, "enter it in the file that needs it: signal %.100s { ... }", sc->label);
+        interp_warn(in, &w);
+    }
+}
+
 void signal_unwind(Interp *in, int depth) {
     while (signal_depth(in) > depth) {
         Signals *s = in->signals;

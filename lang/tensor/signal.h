@@ -19,6 +19,8 @@ bool signal_open(Interp *in, const char *label, const char *backward, LangError 
 bool signal_exit(Interp *in, const char *label, size_t n, LangError *e);
 int signal_depth(const Interp *in);
 void signal_unwind(Interp *in, int depth); /* after errors: closes scopes above depth */
+/* An imported file has run: scopes above depth that it left open end with it, which is said. */
+void signal_warn_open(Interp *in, int depth);
 /* A tensor of so many axes was made: when a scope closes whose axis none of its tensors had, that
  * is told, once. */
 void signal_made(Interp *in, int rank);

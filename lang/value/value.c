@@ -263,7 +263,23 @@ static bool map_equal(const MapV *a, const MapV *b, int depth) {
     return true;
 }
 
+/* type(x) == str, x.dtype == bool, type(m) == Linear: a name beside what bears it. */
+static bool names_kind(Value a, Value of) {
+    const char *name = of.kind == V_MODULE ? of.module->name : of.builtin->name;
+    if (a.kind == V_STR) {
+        if (of.kind == V_BUILTIN && !strcmp(name, "dict")) name = "map";
+        return !strcmp(a.str->s, name);
+    }
+    if (a.kind != V_DTYPE || of.kind != V_BUILTIN) return false;
+    if (!strcmp(name, "int")) name = "int64";
+    return dtype_find(name, strlen(name)) == a.dtype;
+}
+
+static bool is_kind(Value v) { return v.kind == V_BUILTIN || v.kind == V_MODULE; }
+
 static bool equal(Value a, Value b, int depth) {
+    if (is_kind(b) && !is_kind(a)) return names_kind(a, b);
+    if (is_kind(a) && !is_kind(b)) return names_kind(b, a);
     if (value_is_number(a) && value_is_number(b)) return number_compare(a, b) == 0;
     if (is_sequence(a) && is_sequence(b))
         return value_same(a, b) || (depth < EQUAL_DEPTH && sequence_equal(a, b, depth));
@@ -284,7 +300,7 @@ static bool equal(Value a, Value b, int depth) {
 bool value_equal(Value a, Value b) { return equal(a, b, 0); }
 
 bool value_same(Value a, Value b) {
-    if (a.kind != b.kind) return false;
+    if (a.kind != b.kind) return (is_kind(a) || is_kind(b)) && equal(a, b, 0);
     if (a.kind == V_BUILTIN) return a.builtin == b.builtin;
     if (a.kind == V_BOUND)
         return value_same(a.bound->self, b.bound->self) && value_same(a.bound->f, b.bound->f);
