@@ -66,7 +66,7 @@ static void insert(Flow *f, const Inst *inst, const RankSet *a, const RankSet *b
     chain_next(&g, n_modifiers - 1);
 }
 
-static uint64_t move(Flow *f, uint64_t id, const TensorType *type, const Members *from,
+static uint64_t send(Flow *f, uint64_t id, const TensorType *type, const Members *from,
                      const Layout *from_layout, const Members *to, const Layout *to_layout) {
     uint64_t out = INSERTED_ID | f->client->next_inserted++;
     Move m = {.in = id,
@@ -80,6 +80,43 @@ static uint64_t move(Flow *f, uint64_t id, const TensorType *type, const Members
     f->d->n_moves++;
     insert(f, &inst.inst, &from->set, &to->set);
     return out;
+}
+
+/* `id`, which lies as l on g, as another dtype there. */
+static uint64_t cast(Flow *f, uint64_t id, DType to, const Members *g, const Layout *l) {
+    Operand in = {.kind = IN_TENSOR, .id = id};
+    Attr attr = {.key = ATTR_DTYPE, .dtype = to};
+    Inst inst = {.op = OP_CAST, .n_in = 1, .n_attr = 1, .n_out = 1, .in = &in, .attr = &attr};
+    inst.pos = f->inst.pos;
+    inst.out[0] = INSERTED_ID | f->client->next_inserted++;
+    Flow made;
+    begin(&made, f, &inst);
+    made.group = g, made.layout = *l;
+    chain_next(&made, n_modifiers - 1);
+    return inst.out[0];
+}
+
+/* Terms of halves are widened before they are spread, and rounded when they have been combined. */
+static uint64_t move(Flow *f, uint64_t id, const TensorType *type, const Members *from,
+                     const Layout *from_layout, const Members *to, const Layout *to_layout) {
+    TensorType held = layout_held(from_layout, type), wanted = layout_held(to_layout, type);
+    DType was = (DType)held.dtype, will = (DType)wanted.dtype;
+    if (was == will) return send(f, id, &held, from, from_layout, to, to_layout);
+    uint64_t between, out;
+    if (will == DT_F32) {
+        between = cast(f, id, will, from, from_layout);
+        out = send(f, between, &wanted, from, from_layout, to, to_layout);
+        convert_forget(f, between, from);
+    } else {
+        between = send(f, id, &held, from, from_layout, to, to_layout);
+        out = cast(f, between, will, to, to_layout);
+        convert_forget(f, between, to);
+    }
+    return out;
+}
+
+uint64_t convert_widen(Flow *f, uint64_t id, const Members *g, const Layout *l) {
+    return cast(f, id, DT_F32, g, l);
 }
 
 static void remember(Flow *f, TensorHandle *h, uint64_t id, const Members *g, const Layout *l) {
@@ -142,9 +179,18 @@ static const Converted *combined(const TensorHandle *h, const Members *g) {
     return NULL;
 }
 
-Layout convert_best(const TensorHandle *h, const Members *g) {
+/* Operations that read terms of halves as they are. */
+static bool reads_terms(Op op) { return op_info[op].class_ == CLASS_VIEW; }
+
+bool convert_makes_terms(const Flow *f, const Layout *give) {
+    return !reads_terms(f->inst.op) && f->n_out > 0 && layout_widens(give, &f->out_type[0]);
+}
+
+Layout convert_best(const TensorHandle *h, const Members *g, Op reader) {
     const Converted *v = h->layout.kind == LAYOUT_PARTIAL ? combined(h, g) : NULL;
-    return v ? v->layout : h->layout;
+    if (v) return v->layout;
+    bool rounds = layout_widens(&h->layout, &h->type) && !reads_terms(reader);
+    return rounds ? layout_replicate() : h->layout;
 }
 
 /* Terms that are wanted whole: as parts first. */
@@ -159,6 +205,17 @@ static const Converted *sum_in_parts(Flow *f, uint64_t id, TensorHandle *h) {
     return h->converted;
 }
 
+/* Terms of halves that are wanted as a window, or as terms of rounded values: parts or all of them
+ * first, rounded. */
+static const Converted *sum_rounded(Flow *f, uint64_t id, TensorHandle *h) {
+    const Layout whole = layout_replicate();
+    const Members *g = h->group;
+    const Converted *parts = sum_in_parts(f, id, h);
+    if (parts) return parts;
+    remember(f, h, move(f, id, &h->type, g, &h->layout, g, &whole), g, &whole);
+    return h->converted;
+}
+
 /* Where the values are best taken from: the tensor, or something that it was converted to. */
 static uint64_t source(Flow *f, uint64_t id, TensorHandle *h, const Members *g, const Layout *l,
                        const Members **from, Layout *from_layout) {
@@ -170,9 +227,14 @@ static uint64_t source(Flow *f, uint64_t id, TensorHandle *h, const Members *g, 
         *from = g, *from_layout = whole;
         return v->id;
     }
-    if (h->layout.kind != LAYOUT_PARTIAL || l->kind == LAYOUT_PARTIAL) return id;
+    bool widens = layout_widens(&h->layout, &h->type), is_partial = l->kind == LAYOUT_PARTIAL;
+    if (h->layout.kind != LAYOUT_PARTIAL || (is_partial && !widens)) return id;
     const Converted *parts = combined(h, NULL);
-    if (!parts && l->kind == LAYOUT_REPLICATE) parts = sum_in_parts(f, id, h);
+    bool is_window = l->kind == LAYOUT_SPLIT && !layout_covers(l, &h->type, g->n);
+    if (!parts && l->kind == LAYOUT_REPLICATE)
+        parts = sum_in_parts(f, id, h);
+    else if (!parts && widens && (is_partial || is_window))
+        parts = sum_rounded(f, id, h);
     if (!parts) return id;
     *from = parts->group, *from_layout = parts->layout;
     return parts->id;
@@ -181,10 +243,11 @@ static uint64_t source(Flow *f, uint64_t id, TensorHandle *h, const Members *g, 
 /* A constant is not sent: it is made once more, where it is wanted. */
 static uint64_t fill(Flow *f, uint64_t id, const TensorHandle *h, const Members *g,
                      const Layout *l) {
+    DType dtype = (DType)layout_held(l, &h->type).dtype;
     int64_t shape[MAX_DIMS];
     memcpy(shape, h->type.shape, sizeof shape);
     Attr attr[] = {{.key = ATTR_SHAPE, .n = h->type.rank, .ints = shape},
-                   {.key = ATTR_DTYPE, .dtype = (DType)h->type.dtype}};
+                   {.key = ATTR_DTYPE, .dtype = dtype}};
     Inst inst = {.op = OP_FULL, .n_in = 1, .n_attr = 2, .n_out = 1, .in = &h->fill, .attr = attr};
     inst.pos = f->inst.pos;
     inst.out[0] = INSERTED_ID | f->client->next_inserted++;
@@ -207,7 +270,9 @@ static bool can_fill(const TensorHandle *h, const Members *g, const Layout *l) {
 
 uint64_t convert_to(Flow *f, uint64_t id, TensorHandle *h, const Members *g, Layout l) {
     if (g->n == 1) l = layout_replicate();
-    if (convert_is_there(h, g, &l)) return id;
+    bool rounds = l.kind == LAYOUT_PARTIAL && layout_widens(&h->layout, &h->type) &&
+                  !reads_terms(f->inst.op);
+    if (!rounds && convert_is_there(h, g, &l)) return id;
     const Converted *known = find(h, g, &l);
     if (known) return known->id;
     uint64_t out;

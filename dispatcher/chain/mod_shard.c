@@ -178,10 +178,16 @@ static void place_copy(Flow *f, int stage) {
     const Members *g = t.group ? t.group : h->group;
     bool is_there = convert_is_there(h, g, &l);
     TensorHandle from = *h;
+    if (!is_there && layout_widens(&from.layout, &from.type)) { /* rounded on the way */
+        set_operand(f, 0, convert_to(f, id, h, g, l));
+        is_there = true;
+    }
     settle(f, g, &l);
     MoveInst m;
     if (!is_there) convert_become(f, id, &from.type, from.group, &from.layout, g, &l, &m);
     chain_next(f, stage + 1);
+    h = handles_find(&c->tensors, id);
+    if (h->converted) convert_trim(f, h);
 }
 
 /* What the operands must be laid out as on g, and how the results lie. */
@@ -195,7 +201,8 @@ static Layout apply_rule(Flow *f, TensorHandle **h, const Members *g, int want_a
         if (!h[i]) continue;
         in[i] = h[i]->type;
         have[i] =
-            h[i]->group == g && !(keeps && i > 0) ? convert_best(h[i], g) : layout_replicate();
+            h[i]->group == g && !(keeps && i > 0) ? convert_best(h[i], g, f->inst.op)
+                                                   : layout_replicate();
         if (keeps && i == 0 && have[i].kind == LAYOUT_PARTIAL) have[i] = layout_replicate();
     }
     Rule r = {.inst = &f->inst,
@@ -215,6 +222,20 @@ static void log_place(const Flow *f, const Members *g, const Layout *l) {
     snprintf(prefix, sizeof prefix, "c%u = %s, %s: ", f->client->id, members_text(g, who),
              g->n > 1 ? layout_text(l, text) : "whole");
     inst_log("DISPATCHER", prefix, &f->inst, NULL, 0);
+}
+
+/* Whoever makes terms of halves computes with float32, so that they are not rounded: operands that
+ * are halves are widened. Returns how many: their ids, to be forgotten. */
+static int widen_operands(Flow *f, TensorHandle **h, const Members *g, const Layout *need,
+                          uint64_t *wide) {
+    int n = 0;
+    for (int i = 0; i < f->inst.n_in; i++) {
+        if (!h[i] || !dtype_is_half((DType)h[i]->type.dtype)) continue;
+        if (layout_widens(&need[i], &h[i]->type)) continue; /* it is */
+        wide[n] = convert_widen(f, f->inst.in[i].id, g, &need[i]);
+        set_operand(f, i, wide[n++]);
+    }
+    return n;
 }
 
 static void place_tensor(Flow *f, int stage) {
@@ -247,9 +268,16 @@ static void place_tensor(Flow *f, int stage) {
         if (g->n == 1) need[i] = layout_replicate();
         set_operand(f, i, convert_to(f, inst->in[i].id, h[i], g, need[i]));
     }
+    uint64_t few_wide[FEW], *wide = few_wide;
+    int n_wide = 0;
+    if (convert_makes_terms(f, &give)) {
+        if (inst->n_in > FEW) wide = arena_alloc(&f->d->scratch, inst->n_in * sizeof *wide);
+        n_wide = widen_operands(f, h, g, need, wide);
+    }
     settle(f, g, &give);
     if (log_is(LOG_DISPATCHER) && f->group) log_place(f, g, &give);
     chain_next(f, stage + 1);
+    for (int i = 0; i < n_wide; i++) convert_forget(f, wide[i], g);
     trim(f, h);
 }
 

@@ -63,7 +63,7 @@ void placed_look(const Flow *f, PlacedIn *in) {
         in[i].is_fill = h->is_fill;
         in[i].group = h->group;
         in[i].layout = h->layout;
-        in[i].best = convert_best(h, h->group);
+        in[i].best = convert_best(h, h->group, f->inst.op);
     }
 }
 
@@ -84,6 +84,7 @@ Placed *placed_new(const Flow *f, const Inst *was, const PlacedIn *in) {
     bool is_fill = false;
     Operand fill;
     if (f->is_for_all || f->has_to || !results_lie_so(f, was, &fill, &is_fill)) return NULL;
+    if (convert_makes_terms(f, &f->layout)) return NULL; /* it was not written alone */
     Located located;
     FrameWriter w = {.edge_id = UINT64_MAX};
     size_t n_form;
@@ -135,12 +136,12 @@ static inline bool same_target(const Target *a, const Target *b) {
     return a->group == b->group && a->is_whole == b->is_whole && a->axis == b->axis;
 }
 
-static bool lies_so(const TensorHandle *h, const PlacedIn *in) {
+static bool lies_so(const TensorHandle *h, const PlacedIn *in, Op reader) {
     if (h->group != in->group || h->is_poisoned || h->is_fill != in->is_fill ||
         !layout_equal(&h->layout, &in->layout) || !type_equal(&h->type, &in->type))
         return false;
     if (h->layout.kind != LAYOUT_PARTIAL) return true;
-    Layout best = convert_best(h, h->group);
+    Layout best = convert_best(h, h->group, reader);
     return layout_equal(&best, &in->best);
 }
 
@@ -163,7 +164,7 @@ static bool operands_are(const Placed *p, const Client *c, HotInst *hot, uint64_
             continue;
         }
         h[i] = handles_find(&c->tensors, id[i]);
-        if (h[i] && lies_so(h[i], in)) continue;
+        if (h[i] && lies_so(h[i], in, (Op)hot->form->op)) continue;
         if (!in->distance) hot->changed = args - 8;
         return false;
     }

@@ -9,11 +9,10 @@
  *                    kept.)
  *   partial          every rank has a term of the tensor's shape; combined in rank order by a
  *                    REDUCE row (sum, and max, min, prod, any, all likewise) they give the tensor
- *                    (Terms of halves are rounded, as are the sums of some of them: the error is
- *                    that of one rounding of the whole 1.4 times for 2 ranks, 1.9 for 4, 3.2 for
- *                    16,
- *                    6 for 64, measured: about 3/4 of the root of n. What other systems do with
- *                    gradients of halves is no better; loss and norms are float32 here.)
+ *                    Terms of sums and products of halves are float32 tensors (layout_held): they
+ *                    are rounded once, when they have been combined. The dispatcher sees to it, by
+ *                    casts around the operation that makes them and behind the move that combines
+ *                    them (dispatcher/chain/convert.h); workers compute with what they are given.
  *
  * A window is a split that begins elsewhere: rank i has those of the rows begin + i * block ..
  * begin + (i + 1) * block - 1 that exist. begin < 0: the first ranks have none; begin > 0: rows
@@ -50,6 +49,17 @@ bool layout_equal(const Layout *a, const Layout *b);
  * layout that does not cover it serves what it was made for, and nothing else. */
 static inline bool layout_covers(const Layout *l, const TensorType *t, int n) {
     return l->begin == 0 && (t->shape[l->axis] <= 0 || (t->shape[l->axis] - 1) / l->block < n);
+}
+/* The type in which ranks hold their parts of a t: t, or float32 where these are terms of halves. */
+static inline TensorType layout_held(const Layout *l, const TensorType *t) {
+    TensorType held = *t;
+    bool adds_up = l->kind == LAYOUT_PARTIAL && (l->op == OP_SUM || l->op == OP_PROD);
+    if (adds_up && dtype_is_half((DType)t->dtype)) held.dtype = DT_F32;
+    return held;
+}
+/* They hold float32 for a half. */
+static inline bool layout_widens(const Layout *l, const TensorType *t) {
+    return layout_held(l, t).dtype != t->dtype;
 }
 /* Of SPLIT: the rows of rank i, begin == end where it has none. */
 void layout_rows(const Layout *l, const TensorType *t, int i, int64_t *begin, int64_t *end);

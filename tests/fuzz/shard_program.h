@@ -3,8 +3,9 @@
  *
  * A program is a list of lines. Two kinds: `whole` ones work on small whole numbers through
  * operations that keep them exact, so that every difference is a mistake; `real` ones use
- * everything, in float64. The dtype is the variable dt, set in the first line by who runs it: a
- * whole program that does not print the same in float32 and in float64 was not exact after all.
+ * everything, in float64. Whole ones in halves have larger numbers, and round them. The dtype is
+ * the variable dt, set in the first line by who runs it: a whole program that does not print the
+ * same in float32 and in float64 was not exact after all.
  *
  * What a variable may be used for depends on its class: RAW values are made without sums, so two of
  * them are equal in every run or in none, and they may be compared and sorted; SUMMED ones may not,
@@ -48,6 +49,7 @@ typedef struct Writer {
     Var var[VARS_MAX];
     int n_var, count, open[8], depth;
     bool is_whole, is_large; /* is_large: some tensors of thousands of elements */
+    int most;                /* of whole numbers that tensors are born with */
 } Writer;
 
 static int below(Writer *w, int n) { return rand_below(&w->r, n); }
@@ -160,7 +162,9 @@ static Var *birth(Writer *w, int rank, const int *shape) {
         say(w, "%s = %stensor([i * 7 %% 13 %% 7 - 3 for i in range(%d)], dtype=dt).reshape(%s)%s",
             v.name, open, (int)numel(&v), s, close);
     } else if (w->is_whole || kind == 6) {
-        say(w, "%s = %srandint(-3, 4, %s).to(dt)%s", v.name, open, s, close);
+        say(w, "%s = %srandint(-%d, %d, %s).to(dt)%s", v.name, open, w->most, w->most + 1, s,
+            close);
+        v.bound = w->most;
     } else {
         say(w, "%s = %s%s(%s, dtype=dt)%s", v.name, open, kind ? "randn" : "rand", s, close);
     }
@@ -908,10 +912,11 @@ static void write_statement(Writer *w) {
 }
 
 /* About n statements. Line 0 is left to the caller: it says what dt is. */
-static void program_write(Lines *out, uint64_t seed, int n, bool is_whole) {
+/* most: of the whole numbers that tensors are born with. */
+static void program_write(Lines *out, uint64_t seed, int n, bool is_whole, int most) {
     Writer *w = xcalloc(1, sizeof *w);
     w->r.state = seed, w->out = out, w->is_whole = is_whole, w->is_large = chance(w, 10);
-    out->n = 0;
+    out->n = 0, w->most = most;
     say(w, "dt = float64");
     for (int i = 0; i < n; i++) write_statement(w);
     while (w->depth) close_scope(w);
