@@ -29,6 +29,12 @@ struct Worker {
     Hello hello;
     struct Question *asked; /* oldest first */
     int n_asked, cap_asked;
+    /* While serving: what a look at the link in the middle of a call has brought. */
+    Link *link;
+    Msg *heard; /* oldest first, from heard_at on */
+    size_t heard_at, n_heard, cap_heard;
+    bool is_broken; /* the link is; heard comes first */
+    int64_t beat;   /* ms; when the last one was sent */
 };
 
 /* For figures, or where one tensor lies. */
@@ -93,6 +99,8 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
 void worker_free(Worker **w) {
     if (!*w) return;
     free((*w)->asked);
+    for (size_t i = (*w)->heard_at; i < (*w)->n_heard; i++) msg_fini(&(*w)->heard[i]);
+    free((*w)->heard);
     exec_free(&(*w)->exec);
     free(*w);
     *w = NULL;
@@ -245,6 +253,62 @@ static bool is_told_to_stop(Worker *w) {
     return w->has_left;
 }
 
+/* ---- Hearing ---- */
+
+static bool send_beat(Worker *w, int64_t now) {
+    Msg m = {0};
+    w->beat = now;
+    wire_text(MSG_BEAT, "", 0, &m);
+    return link_send(w->link, &m);
+}
+
+/* Does it end what is being computed? */
+static void look_at(Worker *w, const Msg *m) {
+    Cancel cancel;
+    uint32_t client;
+    switch (wire_kind(m)) {
+    case MSG_CANCEL:
+        if (wire_read_cancel(m, &cancel, NULL)) exec_cut_off(w->exec, cancel.client, cancel.seq);
+        break;
+    case MSG_GONE:
+        if (wire_read_gone(m, &client, NULL)) exec_cut_off(w->exec, client, UINT64_MAX);
+        break;
+    case MSG_BYE: exec_end(w->exec); break;
+    default: break;
+    }
+}
+
+/* In the middle of a call: what has arrived is kept, in order, until the call has ended; and the
+ * dispatcher hears that there is somebody. */
+static void hear(void *ctx) {
+    Worker *w = ctx;
+    Msg m = {0};
+    int got = 0;
+    while (!w->is_broken && (got = link_recv(w->link, &m)) > 0) {
+        look_at(w, &m);
+        if (w->n_heard == w->cap_heard) {
+            w->cap_heard = w->cap_heard ? 2 * w->cap_heard : 16;
+            w->heard = xrealloc(w->heard, sizeof *w->heard * w->cap_heard);
+        }
+        w->heard[w->n_heard++] = (Msg){0};
+        msg_move(&w->heard[w->n_heard - 1], &m);
+    }
+    w->is_broken |= got < 0;
+    int64_t now = now_ms();
+    if (!w->is_broken && now - w->beat >= BEAT_MS) w->is_broken = !send_beat(w, now);
+    if (w->is_broken || is_told_to_stop(w)) exec_end(w->exec);
+}
+
+/* As link_recv. */
+static int next_message(Worker *w, Msg *m) {
+    if (w->heard_at < w->n_heard) {
+        *m = w->heard[w->heard_at++];
+        return 1;
+    }
+    w->heard_at = w->n_heard = 0;
+    return w->is_broken ? -1 : link_recv(w->link, m);
+}
+
 /* ---- With its peers ---- */
 
 /* What the dispatcher says about peers is for the plane first, which must know of them before they
@@ -289,14 +353,17 @@ static void give_up_lost(Worker *w, Plane *plane, int64_t now) {
     }
 }
 
-/* Serves until told to leave; false: the dispatcher is gone. Messages are looked at between
- * kernels, so that a cancel or a goodbye is heard in the middle of a long frame. */
+/* Serves until told to leave; false: the dispatcher is gone. Messages are taken between kernels, so
+ * that a cancel or a goodbye is heard in the middle of a long frame; in the middle of a long kernel
+ * by `hear`. */
 static bool serve(Worker *w, Link *link, Plane *plane) {
-    int64_t now = now_ms(), began = now, beat = now, tick = now;
+    int64_t now = now_ms(), began = now, tick = now;
     Msg m = {0};
+    w->link = link, w->beat = now;
+    exec_on_hear(w->exec, hear, w);
     for (; !is_told_to_stop(w); now = now_ms()) {
         int got;
-        while ((got = link_recv(link, &m)) > 0) on_message(w, plane, &m, now);
+        while ((got = next_message(w, &m)) > 0) on_message(w, plane, &m, now);
         if (got < 0) return w->has_left; /* It said so before it went. */
         hear_peers(w, plane, now);
         bool more = worker_step(w, STEP_US);
@@ -325,10 +392,7 @@ static bool serve(Worker *w, Link *link, Plane *plane) {
             complain(w->why, &err);
             return false;
         }
-        if (now - beat < BEAT_MS) continue;
-        beat = now;
-        wire_text(MSG_BEAT, "", 0, &m);
-        if (!link_send(link, &m)) return false;
+        if (now - w->beat >= BEAT_MS && !send_beat(w, now)) return false;
     }
     return true;
 }
@@ -364,6 +428,7 @@ WorkerEnd worker_run(const WorkerConfig *config) {
         end = WORKER_GONE;
     else
         end = w->is_refused ? WORKER_REFUSED : WORKER_LEFT;
+    exec_on_hear(w->exec, NULL, NULL);
     link_close(&link);
     worker_free(&w); /* It may read a peer's memory until then. */
     plane_close(&plane);

@@ -357,6 +357,26 @@ static void history(void) {
 
 /* What a loop was to print and has not yet does not come after Ctrl-C, not below the prompt, nor
  * while the next line is typed; nor does a progress line go on. Values still become complete. */
+/* A9: one instruction that would take minutes: Ctrl-C gives the prompt, the second one ends what is
+ * being computed, and the worker is free at once. */
+static void interrupt_endless(void) {
+    Session s = start((const char *[]){"-q", "--norc", "-w", "1", NULL});
+    expect(&s, "gt> ");
+    line(&s, "x = ones(2)", NULL);
+    type(&s, "y = ones(1).expand(2 ** 42).sum(); print(y)\r");
+    usleep(200000);
+    type(&s, "\003");
+    expect(&s, "interrupted");
+    expect(&s, "gt> ");
+    type(&s, "\003");
+    expect(&s, "were not carried out");
+    expect(&s, "gt> ");
+    line(&s, "x + 1", "\ntensor([2., 2.])\n");
+    line(&s, "y", "interrupted");
+    type(&s, "exit(3)\r");
+    CHECK_INT(finish(&s), 3);
+}
+
 static void interrupt_prints(void) {
     Session s = start((const char *[]){"-q", "--norc", NULL});
     expect(&s, "gt> ");
@@ -501,6 +521,7 @@ int main(void) {
     paste();
     interrupt();
     training();
+    interrupt_endless();
     interrupt_prints();
     interrupt_input();
     interrupt_memory();

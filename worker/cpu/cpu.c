@@ -148,6 +148,8 @@ static Ticket cpu_submit(Engine *e, const Call *call, const Ticket *after, int n
     case CLASS_CONTROL: panic("'%s' is not for engines", op_info[op].name);
     }
     cpu_free_sides(c);
+    if (pool_was_cut(c->pool))
+        ok = err_set(&err, ERR_CANCELLED, "'%s' was cut off", op_info[op].name);
     if (!ok) {
         CpuFailure *f = xmalloc(sizeof *f);
         *f = (CpuFailure){ticket, err, c->failures};
@@ -175,6 +177,11 @@ static void cpu_copy_in(Engine *e, void *device, const void *host, uint64_t byte
 }
 static void cpu_copy_out(Engine *e, void *host, const View *v) { cpu_copy((Cpu *)e, v, host); }
 
+static void cpu_ask(Engine *e, bool (*is_cut)(void *ctx), void *ctx) {
+    pool_ask(((Cpu *)e)->pool, is_cut, ctx);
+}
+static void cpu_cut(Engine *e, bool is_cut) { pool_cut(((Cpu *)e)->pool, is_cut); }
+
 const EngineOps engine_cpu = {
     .name = "cpu",
     .open = cpu_open,
@@ -191,4 +198,6 @@ const EngineOps engine_cpu = {
     .copy_out = cpu_copy_out,
     .fused = cpu_fused,
     .fused_product = cpu_fused_product,
+    .ask = cpu_ask,
+    .cut = cpu_cut,
 };

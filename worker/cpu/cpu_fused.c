@@ -48,6 +48,7 @@ bool cpu_fused_product(Engine *e, const Call *product, Fuse *f, const FusedKerne
     bool is_told;
     bool ok = cpu_product(c, product, fits ? product_range : NULL, &r, &is_told, &err);
     cpu_free_sides(c);
+    ok = ok && !pool_was_cut(c->pool);
     return ok && (is_told ? !bad : cpu_fused(e, f, k));
 }
 
@@ -80,12 +81,24 @@ static void set_far(const Cpu *c, Fuse *f, const FusedKernel *k) {
     a->is_far &= bytes / 3 > c->cache_bytes / 4;
 }
 
+/* One row, or one lane, is what a thread does without asking whether it is to end early (pool_ask):
+ * some tenths of a second at most. What is longer (a view may show far more than there is memory)
+ * is done op by op. */
+static bool is_endless(const Fuse *f, const FusedKernel *k) {
+    enum { MOST = 1 << 28 };
+    const FusedArgs *a = &f->args;
+    if (k->unit == FUSED_ROWS) return a->n > MOST;
+    return k->unit == FUSED_LANES &&
+           a->n * ((a->rows + fused_lanes(a) - 1) / fused_lanes(a)) > MOST;
+}
+
 enum { ROWS_OF_PART = 64, WHOLE_LINES = 512 /* elements */ };
 bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
     Cpu *c = (Cpu *)e;
     FusedArgs *a = &f->args;
     int32_t bad = 0; /* then it is done op by op, which says what is wrong */
     a->bad = &bad;
+    if (is_endless(f, k)) return false;
     set_far(c, f, k);
     FusedRun r = {a, k->run, c->pool, (size_t)fused_scratch(k, a->n), 0};
     int64_t cost = 1 + k->cost / 4; /* of an element, in those of a plain kernel */
@@ -93,7 +106,7 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
         /* Parts begin where cache lines do, whatever the dtype, and only the last has a rest. */
         int64_t part = fused_part(a->n, cost);
         cpu_ranges(c, a->n, (part + WHOLE_LINES - 1) / WHOLE_LINES * WHOLE_LINES, fused_range, &r);
-        return !bad;
+        return !bad && !pool_was_cut(c->pool);
     }
     if (k->unit == FUSED_ROWS) {
         /* Each part begins and ends with passes that have no row: some rows to a part. */
@@ -101,7 +114,7 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
                 share = a->rows / pool_threads(c->pool) / 4;
         int64_t many = share < ROWS_OF_PART ? share : ROWS_OF_PART;
         cpu_ranges(c, a->rows, part < many ? many : part, fused_range, &r);
-        return !bad;
+        return !bad && !pool_was_cut(c->pool);
     }
     bool is_lanes = k->unit == FUSED_LANES;
     uint64_t table_bytes = (uint64_t)(is_lanes ? fused_table(a, k->columns, k->totals)
@@ -125,5 +138,5 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
         cpu_ranges(c, a->rows, cpu_part(a->blocks + 4), fused_range, &r);
     }
     mem_release(c->mem, a->table, table_bytes);
-    return !bad;
+    return !bad && !pool_was_cut(c->pool);
 }

@@ -8,8 +8,9 @@
 
 /* ---- Indices ---- */
 
-/* Adds stride * index to offset[i] for each element of `idx` broadcast to `shape`. Row-major. */
-static bool add_indices(const View *idx, const TensorType *shape, int axis, int64_t size,
+/* Adds stride * index to offset[i] for each element of `idx` broadcast to `shape`. Row-major. False
+ * also when the call is cut off. */
+static bool add_indices(Cpu *c, const View *idx, const TensorType *shape, int axis, int64_t size,
                         int64_t stride, int64_t *offset, Err *err) {
     Loop l;
     loop_init(&l, shape, (const View *const[]){idx}, 1);
@@ -21,6 +22,7 @@ static bool add_indices(const View *idx, const TensorType *shape, int axis, int6
     } chunk;
     for (int64_t begin = 0; begin < l.n; begin += CPU_CHUNK) {
         int64_t n = l.n - begin < CPU_CHUNK ? l.n - begin : CPU_CHUNK;
+        if (begin % POOL_AHEAD == POOL_AHEAD - CPU_CHUNK && pool_is_cut(c->pool, 0)) return false;
         loop_gather(&l, 0, idx->data, view_size(idx), begin, begin + n, &chunk);
         for (int64_t i = 0; i < n; i++) {
             int64_t v = idx->type.dtype == DT_I64   ? chunk.i[i]
@@ -75,6 +77,7 @@ typedef struct IndexRun {
     const View *value;
     int size;
     MapFn add; /* NULL: overwrite */
+    Pool *pool;
 } IndexRun;
 
 /* n zeros. */
@@ -97,7 +100,7 @@ static int64_t *resolve(Cpu *c, const Call *call, const View *x, const int64_t *
     /* An element's own indices are checked from the left, elements in order: as one would read
      * them. */
     for (int i = 0; i < k; i++) {
-        if (!add_indices(&idx[i], common, axis + i, x->type.shape[axis + i], stride[axis + i],
+        if (!add_indices(c, &idx[i], common, axis + i, x->type.shape[axis + i], stride[axis + i],
                          offset, err))
             return NULL;
     }
@@ -150,9 +153,8 @@ bool cpu_INDEX(Cpu *c, const Call *call, Err *err) {
 }
 
 /* Items are (element of before, strip of after): disjoint in the output. */
-enum { PUT_STRIP = 1024 };
+enum { PUT_STRIP = 1024, PUT_ASKS = 4096 };
 static void put_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const IndexRun *r = ctx;
     int64_t strips = (r->after.n + PUT_STRIP - 1) / PUT_STRIP;
     int64_t step = r->after.rank ? r->after.stride[1][r->after.rank - 1] : 0;
@@ -164,6 +166,7 @@ static void put_range(void *ctx, int64_t begin, int64_t end, int thread) {
         char *out = r->out + (loop_offset(&r->before, 0, b) + first) * r->size;
         const char *value = (char *)r->value->data + loop_offset(&r->before, 1, b) * r->size;
         for (int64_t i = 0; i < r->n_common; i++) {
+            if (i % PUT_ASKS == PUT_ASKS - 1 && pool_is_cut(r->pool, thread)) return;
             const char *from = value + loop_offset(&r->common, 0, i) * r->size;
             char *to = out + r->offset[i] * r->size;
             if (is_line) {
@@ -187,7 +190,7 @@ bool cpu_INDEX_PUT(Cpu *c, const Call *call, Err *err) {
     const View *x = &call->in[0], *o = &call->out[0];
     int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0], k = call->n_in - 2;
     cpu_copy(c, x, o->data);
-    IndexRun r = {.out = o->data, .size = view_size(o)};
+    IndexRun r = {.out = o->data, .size = view_size(o), .pool = c->pool};
     if (inst_bool(call->inst, ATTR_ACCUMULATE, false))
         r.add = c->kernels->map[OP_ADD][o->type.dtype];
     int64_t stride[MAX_DIMS];
@@ -229,6 +232,7 @@ typedef struct AlongRun {
     int size;
     DType dtype;
     Op how; /* scatter_reduce: mul, maximum or minimum */
+    Pool *pool;
 } AlongRun;
 
 /* Offset of inner element i; usually a product. */
@@ -262,17 +266,20 @@ static void gather_range(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
+enum { ALONG_ASKS = 4096 };
 #define SCATTER(T, U)                                                                              \
-    static void scatter_##T(const AlongRun *r, int64_t outer, int64_t first, int64_t last) {       \
+    static void scatter_##T(const AlongRun *r, int64_t outer, int64_t first, int64_t last,         \
+                            int thread) {                                                          \
         T *o = (T *)r->out + loop_offset(&r->outer, 0, outer);                                     \
         const T *src = (const T *)r->src->data + loop_offset(&r->outer, 1, outer);                 \
         if (r->inner.n == 1) {                                                                     \
             const int64_t *offset = r->offset + outer * r->A, step = r->src_stride;                \
-            for (int64_t a = 0; a < r->A; a++)                                                     \
-                o[offset[a]] = (T)((U)o[offset[a]] + (U)src[a * step]);                            \
+            for (int64_t a = 0, end; (end = pool_ahead(r->pool, thread, a, r->A)) > a;)            \
+                for (; a < end; a++) o[offset[a]] = (T)((U)o[offset[a]] + (U)src[a * step]);       \
             return;                                                                                \
         }                                                                                          \
         for (int64_t a = 0; a < r->A; a++) {                                                       \
+            if (a % ALONG_ASKS == ALONG_ASKS - 1 && pool_is_cut(r->pool, thread)) return;          \
             const int64_t *offset = r->offset + (outer * r->A + a) * r->inner.n;                   \
             for (int64_t i = first; i < last; i++) {                                               \
                 T *to = o + offset[i] + inner_offset(&r->inner, 0, i);                             \
@@ -290,19 +297,18 @@ SCATTER(double, double)
 
 enum { SCATTER_STRIP = 256 };
 static void scatter_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const AlongRun *r = ctx;
     int64_t strips = (r->inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
     for (int64_t t = begin; t < end; t++) {
         int64_t outer = t / strips, first = t % strips * SCATTER_STRIP;
         int64_t last = first + SCATTER_STRIP < r->inner.n ? first + SCATTER_STRIP : r->inner.n;
         switch (r->dtype) {
-        case DT_U8: scatter_uint8_t(r, outer, first, last); break;
-        case DT_I8: scatter_int8_t(r, outer, first, last); break;
-        case DT_I32: scatter_int32_t(r, outer, first, last); break;
-        case DT_I64: scatter_int64_t(r, outer, first, last); break;
-        case DT_F32: scatter_float(r, outer, first, last); break;
-        case DT_F64: scatter_double(r, outer, first, last); break;
+        case DT_U8: scatter_uint8_t(r, outer, first, last, thread); break;
+        case DT_I8: scatter_int8_t(r, outer, first, last, thread); break;
+        case DT_I32: scatter_int32_t(r, outer, first, last, thread); break;
+        case DT_I64: scatter_int64_t(r, outer, first, last, thread); break;
+        case DT_F32: scatter_float(r, outer, first, last, thread); break;
+        case DT_F64: scatter_double(r, outer, first, last, thread); break;
         default: panic("scatter_add of %s", dtype_info[r->dtype].name);
         }
     }
@@ -316,7 +322,7 @@ static bool along_init(AlongRun *r, Cpu *c, const Call *call, const View *x, con
     int64_t n = type_numel(&idx->type);
     int64_t *offset = offsets_new(c, call, n, err);
     if (!offset ||
-        !add_indices(idx, &idx->type, axis, x->type.shape[axis], x->stride[axis], offset, err))
+        !add_indices(c, idx, &idx->type, axis, x->type.shape[axis], x->stride[axis], offset, err))
         return false;
     r->offset = offset;
     r->A = idx->type.shape[axis];
@@ -346,7 +352,7 @@ bool cpu_SCATTER_ADD(Cpu *c, const Call *call, Err *err) {
     view_strides(&o.type, o.stride);
     cpu_copy(c, &call->in[0], o.data);
     if (type_numel(&call->in[1].type) == 0) return true;
-    AlongRun r = {.out = o.data};
+    AlongRun r = {.out = o.data, .pool = c->pool};
     if (!along_init(&r, c, call, &o, &call->in[2], axis, err)) return false;
     int64_t strips = (r.inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
     int64_t cost = r.A * (r.inner.n < SCATTER_STRIP ? r.inner.n : SCATTER_STRIP);
@@ -358,10 +364,12 @@ bool cpu_SCATTER_ADD(Cpu *c, const Call *call, Err *err) {
 #define MEET_ALL(T, F)                                                                             \
     if (r->inner.n == 1) {                                                                         \
         const int64_t *offset = r->offset + outer * r->A, step = r->src_stride;                    \
-        for (int64_t a = 0; a < r->A; a++) o[offset[a]] = F(o[offset[a]], src[a * step]);          \
+        for (int64_t a = 0, end; (end = pool_ahead(r->pool, thread, a, r->A)) > a;)                \
+            for (; a < end; a++) o[offset[a]] = F(o[offset[a]], src[a * step]);                    \
         return;                                                                                    \
     }                                                                                              \
     for (int64_t a = 0; a < r->A; a++) {                                                           \
+        if (a % ALONG_ASKS == ALONG_ASKS - 1 && pool_is_cut(r->pool, thread)) return;              \
         const int64_t *offset = r->offset + (outer * r->A + a) * r->inner.n;                       \
         for (int64_t i = first; i < last; i++) {                                                   \
             T *to = o + offset[i] + inner_offset(&r->inner, 0, i);                                 \
@@ -369,7 +377,8 @@ bool cpu_SCATTER_ADD(Cpu *c, const Call *call, Err *err) {
         }                                                                                          \
     }
 #define MEET(NAME, T)                                                                              \
-    static void meet_##NAME(const AlongRun *r, int64_t outer, int64_t first, int64_t last) {       \
+    static void meet_##NAME(const AlongRun *r, int64_t outer, int64_t first, int64_t last,         \
+                            int thread) {                                                          \
         T *o = (T *)r->out + loop_offset(&r->outer, 0, outer);                                     \
         const T *src = (const T *)r->src->data + loop_offset(&r->outer, 1, outer);                 \
         if (r->how == OP_MUL) {                                                                    \
@@ -388,19 +397,18 @@ MEET(f32, float)
 MEET(f64, double)
 
 static void meet_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const AlongRun *r = ctx;
     int64_t strips = (r->inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
     for (int64_t t = begin; t < end; t++) {
         int64_t outer = t / strips, first = t % strips * SCATTER_STRIP;
         int64_t last = first + SCATTER_STRIP < r->inner.n ? first + SCATTER_STRIP : r->inner.n;
         switch (r->dtype) {
-        case DT_U8: meet_u8(r, outer, first, last); break;
-        case DT_I8: meet_i8(r, outer, first, last); break;
-        case DT_I32: meet_i32(r, outer, first, last); break;
-        case DT_I64: meet_i64(r, outer, first, last); break;
-        case DT_F32: meet_f32(r, outer, first, last); break;
-        case DT_F64: meet_f64(r, outer, first, last); break;
+        case DT_U8: meet_u8(r, outer, first, last, thread); break;
+        case DT_I8: meet_i8(r, outer, first, last, thread); break;
+        case DT_I32: meet_i32(r, outer, first, last, thread); break;
+        case DT_I64: meet_i64(r, outer, first, last, thread); break;
+        case DT_F32: meet_f32(r, outer, first, last, thread); break;
+        case DT_F64: meet_f64(r, outer, first, last, thread); break;
         default: panic("scatter_reduce of %s", dtype_info[r->dtype].name);
         }
     }
@@ -413,7 +421,7 @@ bool cpu_SCATTER_REDUCE(Cpu *c, const Call *call, Err *err) {
     view_strides(&o.type, o.stride);
     cpu_copy(c, &call->in[0], o.data);
     if (type_numel(&call->in[1].type) == 0) return true;
-    AlongRun r = {.out = o.data};
+    AlongRun r = {.out = o.data, .pool = c->pool};
     if (!along_init(&r, c, call, &o, &call->in[2], axis, err)) return false;
     r.how = how[0] == 'p' ? OP_MUL : how[2] == 'a' ? OP_MAXIMUM : OP_MINIMUM;
     int64_t strips = (r.inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;

@@ -42,6 +42,9 @@ static void ranges(const Work *w, int64_t n, int64_t part, RangeFn fn, void *ctx
         fn(ctx, 0, n, w->thread);
 }
 
+/* The call ends early (pool_ask), whatever is left undone. */
+static bool is_cut(const Work *w) { return pool_is_cut(w->cpu->pool, w->thread); }
+
 /* x[i] = x[i] - y[i] and x[i] / y for n elements. */
 static void subtract(const Work *w, int64_t n, char *x, const char *y) {
     w->cpu->kernels->map[OP_SUB][w->dtype](n, x, (const void *const[]){x, y}, 0);
@@ -172,6 +175,7 @@ static int64_t half(int64_t n, int64_t base) { return (n / 2 + base - 1) / base 
 /* B (n, k) := T^-1 B; rows of B lie b_m apart. */
 static void solve_left(const Work *w, int64_t n, const Triangle *t, char *b, int64_t b_m,
                        int64_t k) {
+    if (is_cut(w)) return;
     if (n > BASE) {
         int64_t h = half(n, BASE);
         Triangle low = triangle_part(w, t, h, h);
@@ -200,6 +204,7 @@ static void solve_left(const Work *w, int64_t n, const Triangle *t, char *b, int
 /* B (m, n) := B T^-1 of an upper triangle. */
 static void solve_right(const Work *w, int64_t n, const Triangle *t, char *b, int64_t b_m,
                         int64_t m) {
+    if (is_cut(w)) return;
     if (n > BASE) {
         int64_t h = half(n, BASE);
         Triangle low = triangle_part(w, t, h, h);
@@ -236,6 +241,7 @@ static void update_lower(const Work *w, int64_t n, int64_t k, const char *p, cha
  * positive. */
 static int64_t cholesky(const Work *w, int64_t n, char *a, int64_t ld) {
     int size = w->size;
+    if (is_cut(w)) return n;
     if (n > BASE) {
         int64_t h = half(n, BASE), bad;
         char *low = a + h * ld * size, *rest = low + h * size;
@@ -311,6 +317,7 @@ static void lu_panel(const Work *w, char *a, int64_t N, int64_t first, int64_t n
 
 static void lu(const Work *w, char *a, int64_t N, int64_t first, int64_t n, int64_t *perm) {
     int64_t h = half(n, PANEL);
+    if (is_cut(w)) return;
     if (n <= PANEL || h >= n) {
         lu_panel(w, a, N, first, n, perm);
         return;
@@ -345,7 +352,7 @@ static void batch_range(void *ctx, int64_t begin, int64_t end, int thread) {
     Batch *b = ctx;
     Work w = b->work;
     w.thread = thread;
-    for (int64_t i = begin; i < end; i++) b->one(b, &w, i);
+    for (int64_t i = begin; i < end && !is_cut(&w); i++) b->one(b, &w, i);
 }
 
 static bool batch_init(Batch *b, Cpu *c, const Call *call, const View *matrix, const View *perm,

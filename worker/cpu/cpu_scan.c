@@ -14,6 +14,7 @@ typedef struct ScanRun {
     const View *out[2];
     bool flag; /* reverse, largest or right */
     DType dtype;
+    Pool *pool;
 } ScanRun;
 
 static void scan_init(ScanRun *r, const Call *call, const View *second) {
@@ -38,13 +39,14 @@ static void *at(const ScanRun *r, const View *v, int operand, int64_t line) {
 
 #define RECURRENCE(T, A)                                                                           \
     static void recurrence_##T(const T *a, int64_t as, const T *b, int64_t bs, T *y, int64_t ys,   \
-                               int64_t n) {                                                        \
+                               int64_t n, Pool *p, int thread) {                                   \
         A last = (A)b[0];                                                                          \
         y[0] = (T)last;                                                                            \
-        for (int64_t i = 1; i < n; i++) {                                                          \
-            last = (A)a[i * as] * last + (A)b[i * bs];                                             \
-            y[i * ys] = (T)last;                                                                   \
-        }                                                                                          \
+        for (int64_t i = 1, end; (end = pool_ahead(p, thread, i, n)) > i;)                         \
+            for (; i < end; i++) {                                                                 \
+                last = (A)a[i * as] * last + (A)b[i * bs];                                         \
+                y[i * ys] = (T)last;                                                               \
+            }                                                                                      \
     }
 RECURRENCE(uint8_t, uint64_t)
 RECURRENCE(int8_t, uint64_t)
@@ -54,8 +56,8 @@ RECURRENCE(float, double)
 RECURRENCE(double, double)
 
 static void recurrence_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const ScanRun *r = ctx;
+    Pool *p = r->pool;
     int size = view_size(r->in[0]);
     int64_t s[3], skip[3];
     for (int k = 0; k < 3; k++) {
@@ -67,12 +69,12 @@ static void recurrence_range(void *ctx, int64_t begin, int64_t end, int thread) 
         const void *b = (char *)at(r, r->in[1], 1, i) + skip[1];
         void *y = (char *)at(r, r->out[0], 2, i) + skip[2];
         switch (r->dtype) {
-        case DT_U8: recurrence_uint8_t(a, s[0], b, s[1], y, s[2], r->n); break;
-        case DT_I8: recurrence_int8_t(a, s[0], b, s[1], y, s[2], r->n); break;
-        case DT_I32: recurrence_int32_t(a, s[0], b, s[1], y, s[2], r->n); break;
-        case DT_I64: recurrence_int64_t(a, s[0], b, s[1], y, s[2], r->n); break;
-        case DT_F32: recurrence_float(a, s[0], b, s[1], y, s[2], r->n); break;
-        case DT_F64: recurrence_double(a, s[0], b, s[1], y, s[2], r->n); break;
+        case DT_U8: recurrence_uint8_t(a, s[0], b, s[1], y, s[2], r->n, p, thread); break;
+        case DT_I8: recurrence_int8_t(a, s[0], b, s[1], y, s[2], r->n, p, thread); break;
+        case DT_I32: recurrence_int32_t(a, s[0], b, s[1], y, s[2], r->n, p, thread); break;
+        case DT_I64: recurrence_int64_t(a, s[0], b, s[1], y, s[2], r->n, p, thread); break;
+        case DT_F32: recurrence_float(a, s[0], b, s[1], y, s[2], r->n, p, thread); break;
+        case DT_F64: recurrence_double(a, s[0], b, s[1], y, s[2], r->n, p, thread); break;
         default: panic("recurrence of %s", dtype_info[r->dtype].name);
         }
     }
@@ -81,7 +83,7 @@ static void recurrence_range(void *ctx, int64_t begin, int64_t end, int thread) 
 bool cpu_RECURRENCE(Cpu *c, const Call *call, Err *err) {
     (void)err;
     if (type_numel(&call->out[0].type) == 0) return true;
-    ScanRun r = {.flag = inst_bool(call->inst, ATTR_REVERSE, false)};
+    ScanRun r = {.flag = inst_bool(call->inst, ATTR_REVERSE, false), .pool = c->pool};
     scan_init(&r, call, &call->in[1]);
     cpu_ranges(c, r.lines.n, cpu_part(r.n * 4), recurrence_range, &r);
     return true;
@@ -91,14 +93,15 @@ bool cpu_RECURRENCE(Cpu *c, const Call *call, Err *err) {
 
 #define EXTREME(T, IS_NAN)                                                                         \
     static void extreme_##T(const T *x, int64_t xs, T *y, int64_t *place, int64_t ys, int64_t n,   \
-                            bool largest) {                                                        \
+                            bool largest, Pool *p, int thread) {                                   \
         T best = x[0];                                                                             \
-        for (int64_t i = 0, where = 0; i < n; i++) {                                               \
-            T v = x[i * xs];                                                                       \
-            bool wins = IS_NAN(v) || (largest ? v >= best : v <= best);                            \
-            best = wins ? v : best, where = wins ? i : where;                                      \
-            y[i * ys] = best, place[i * ys] = where;                                               \
-        }                                                                                          \
+        for (int64_t i = 0, where = 0, end; (end = pool_ahead(p, thread, i, n)) > i;)              \
+            for (; i < end; i++) {                                                                 \
+                T v = x[i * xs];                                                                   \
+                bool wins = IS_NAN(v) || (largest ? v >= best : v <= best);                        \
+                best = wins ? v : best, where = wins ? i : where;                                  \
+                y[i * ys] = best, place[i * ys] = where;                                           \
+            }                                                                                      \
     }
 #define NEVER(v)      0
 #define NOT_ITSELF(v) ((v) != (v))
@@ -108,11 +111,12 @@ EXTREME(int64_t, NEVER)
 EXTREME(float, NOT_ITSELF)
 EXTREME(double, NOT_ITSELF)
 
-static void extreme_by_key(const ScanRun *r, const char *x, char *y, int64_t *place) {
+static void extreme_by_key(const ScanRun *r, const char *x, char *y, int64_t *place, int thread) {
     int size = view_size(r->in[0]);
     uint64_t best = 0;
     bool has_nan = false, is_float = dtype_is_float(r->dtype);
     for (int64_t i = 0, where = 0; i < r->n; i++) {
+        if (i % POOL_AHEAD == POOL_AHEAD - 1 && pool_is_cut(r->pool, thread)) return;
         uint64_t key = cpu_key(r->dtype, x + i * r->step[0] * size);
         bool is_nan = is_float && key == cpu_key_nan(r->dtype);
         if (!r->flag) key = ~key;
@@ -124,8 +128,8 @@ static void extreme_by_key(const ScanRun *r, const char *x, char *y, int64_t *pl
 }
 
 static void extreme_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const ScanRun *r = ctx;
+    Pool *p = r->pool;
     int64_t s = r->step[0], step = r->step[2];
     for (int64_t i = begin; i < end; i++) {
         const void *x = at(r, r->in[0], 0, i);
@@ -133,12 +137,12 @@ static void extreme_range(void *ctx, int64_t begin, int64_t end, int thread) {
         int64_t *place = at(r, r->out[1], 2, i);
         switch (r->dtype) {
         case DT_BOOL:
-        case DT_U8: extreme_uint8_t(x, s, y, place, step, r->n, r->flag); break;
-        case DT_I32: extreme_int32_t(x, s, y, place, step, r->n, r->flag); break;
-        case DT_I64: extreme_int64_t(x, s, y, place, step, r->n, r->flag); break;
-        case DT_F32: extreme_float(x, s, y, place, step, r->n, r->flag); break;
-        case DT_F64: extreme_double(x, s, y, place, step, r->n, r->flag); break;
-        default: extreme_by_key(r, x, y, place);
+        case DT_U8: extreme_uint8_t(x, s, y, place, step, r->n, r->flag, p, thread); break;
+        case DT_I32: extreme_int32_t(x, s, y, place, step, r->n, r->flag, p, thread); break;
+        case DT_I64: extreme_int64_t(x, s, y, place, step, r->n, r->flag, p, thread); break;
+        case DT_F32: extreme_float(x, s, y, place, step, r->n, r->flag, p, thread); break;
+        case DT_F64: extreme_double(x, s, y, place, step, r->n, r->flag, p, thread); break;
+        default: extreme_by_key(r, x, y, place, thread);
         }
     }
 }
@@ -146,7 +150,9 @@ static void extreme_range(void *ctx, int64_t begin, int64_t end, int thread) {
 bool cpu_CUMMAX(Cpu *c, const Call *call, Err *err) {
     (void)err;
     if (type_numel(&call->out[0].type) == 0) return true;
-    ScanRun r = {.flag = inst_bool(call->inst, ATTR_LARGEST, true), .out[1] = &call->out[1]};
+    ScanRun r = {.flag = inst_bool(call->inst, ATTR_LARGEST, true),
+                 .out[1] = &call->out[1],
+                 .pool = c->pool};
     scan_init(&r, call, &call->in[0]);
     cpu_ranges(c, r.lines.n, cpu_part(r.n * 4), extreme_range, &r);
     return true;

@@ -58,6 +58,7 @@ static int64_t best_line(const LineRun *r, const char *x, int64_t stride, int64_
         if (is_nan) return i;
         if (!largest) key = ~key;
         if (begin == 0 || key > top) top = key, best = i;
+        if (begin % (64 * PIECE) == 0 && pool_is_cut(r->pool, thread)) break;
     }
     return best;
 }
@@ -178,11 +179,18 @@ static void sort_line_init(SortLine *s, const LineRun *r, int64_t line, int thre
     s->key = p + 32 * n, s->copy = p + 40 * n;
     s->is_narrow = view_size(r->x) < 8 && n <= UINT32_MAX;
     s->x = view_at(r->x, loop_offset(&r->lines, 0, line)), s->step = r->in_stride;
-    if (s->step != 1) {
-        copy_strided(s->copy, s->x, s->step, n, view_size(r->x));
-        s->x = s->copy, s->step = 1;
+    bool is_copied = s->step != 1;
+    const char *from = s->x;
+    if (is_copied) s->x = s->copy, s->step = 1;
+    int64_t size = view_size(r->x), key_size = size < 8 ? 4 : 8;
+    for (int64_t i = 0, end; (end = pool_ahead(r->pool, thread, i, n)) > i; i = end) {
+        const char *x = s->x + i * size;
+        if (is_copied)
+            copy_strided((char *)s->copy + i * size, from + i * r->in_stride * size, r->in_stride,
+                         end - i, (int)size);
+        r->kernels->keys[r->dtype](end - i, x, r->descends ? UINT64_MAX : 0,
+                                   (char *)s->key + i * key_size);
     }
-    r->kernels->keys[r->dtype](n, s->x, r->descends ? UINT64_MAX : 0, s->key);
 }
 static uint64_t sort_key(const LineRun *r, const SortLine *s, int64_t i) {
     return view_size(r->x) < 8 ? ((const uint32_t *)s->key)[i] : ((const uint64_t *)s->key)[i];
@@ -190,11 +198,11 @@ static uint64_t sort_key(const LineRun *r, const SortLine *s, int64_t i) {
 
 /* Elements at `position` become the first `count` of the line's results. */
 static void sort_line_put(const LineRun *r, const SortLine *s, int64_t line, int64_t count,
-                          const int64_t *position) {
+                          const int64_t *position, int thread) {
     int64_t at = loop_offset(&r->lines, 1, line), step = r->out_stride;
 #define PUT(T)                                                                                     \
-    for (int64_t i = 0; i < count; i++)                                                            \
-        ((T *)r->out)[at + i * step] = ((const T *)s->x)[position[i]];
+    for (int64_t i = 0, end; (end = pool_ahead(r->pool, thread, i, count)) > i;)                   \
+        for (; i < end; i++) ((T *)r->out)[at + i * step] = ((const T *)s->x)[position[i]];
     if (r->out) {
         switch (view_size(r->x)) {
         case 1: PUT(uint8_t) break;
@@ -208,7 +216,8 @@ static void sort_line_put(const LineRun *r, const SortLine *s, int64_t line, int
 }
 
 /* NAME_few: by insertion. NAME_many: by radix, digits of 8 bits from bit LOW up, skipping those
- * that all keys share; the result is in a or in spare, and is returned. Both are stable. */
+ * that all keys share; the result is in a or in spare, and is returned; NULL when it is cut off
+ * (pool_ask). Both are stable. */
 #define SORT(NAME, T, KEY, LOW)                                                                    \
     static void NAME##_few(T *a, int64_t n) {                                                      \
         for (int64_t i = 1; i < n; i++) {                                                          \
@@ -218,19 +227,24 @@ static void sort_line_put(const LineRun *r, const SortLine *s, int64_t line, int
             a[j] = v;                                                                              \
         }                                                                                          \
     }                                                                                              \
-    static T *NAME##_many(T *a, T *spare, int64_t n) {                                             \
+    static T *NAME##_many(T *a, T *spare, int64_t n, Pool *p, int thread) {                        \
         uint64_t differs = 0;                                                                      \
-        for (int64_t i = 1; i < n; i++) differs |= KEY(a[i]) ^ KEY(a[0]);                          \
+        for (int64_t i = 0, end; (end = pool_ahead(p, thread, i, n)) > i;)                         \
+            for (; i < end; i++) differs |= KEY(a[i]) ^ KEY(a[0]);                                 \
         for (int shift = LOW; shift < 64; shift += 8) {                                            \
             if (!(differs >> shift & 255)) continue;                                               \
             int64_t place[256] = {0}, sum = 0;                                                     \
-            for (int64_t i = 0; i < n; i++) place[KEY(a[i]) >> shift & 255]++;                     \
+            for (int64_t i = 0, end; (end = pool_ahead(p, thread, i, n)) > i;)                     \
+                for (; i < end; i++) place[KEY(a[i]) >> shift & 255]++;                            \
+            if (pool_is_cut(p, thread)) return NULL; /* places are wrong */                        \
             for (int d = 0; d < 256; d++) {                                                        \
                 int64_t count = place[d];                                                          \
                 place[d] = sum;                                                                    \
                 sum += count;                                                                      \
             }                                                                                      \
-            for (int64_t i = 0; i < n; i++) spare[place[KEY(a[i]) >> shift & 255]++] = a[i];       \
+            for (int64_t i = 0, end; (end = pool_ahead(p, thread, i, n)) > i;)                     \
+                for (; i < end; i++) spare[place[KEY(a[i]) >> shift & 255]++] = a[i];              \
+            if (pool_is_cut(p, thread)) return NULL;                                               \
             T *t = a;                                                                              \
             a = spare;                                                                             \
             spare = t;                                                                             \
@@ -242,6 +256,9 @@ static void sort_line_put(const LineRun *r, const SortLine *s, int64_t line, int
 SORT(sort_items, Item, ITEM_KEY, 0)
 SORT(sort_narrow, uint64_t, NARROW_KEY, 32)
 
+#define EACH(N, I)                                                                                 \
+    for (int64_t I = 0, end_; (end_ = pool_ahead(r->pool, thread, I, N)) > I;)                     \
+        for (; I < end_; I++)
 static void sort_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const LineRun *r = ctx;
     int64_t n = r->n;
@@ -252,26 +269,31 @@ static void sort_range(void *ctx, int64_t begin, int64_t end, int thread) {
         if (s.is_narrow) {
             const uint32_t *key = s.key;
             uint64_t *sorted = s.narrow;
-            for (int64_t i = 0; i < n; i++) sorted[i] = (uint64_t)key[i] << 32 | (uint64_t)i;
+            EACH(n, i) sorted[i] = (uint64_t)key[i] << 32 | (uint64_t)i;
             if (n < FEW)
                 sort_narrow_few(sorted, n);
             else
-                sorted = sort_narrow_many(sorted, s.narrow_spare, n);
-            for (int64_t i = 0; i < n; i++) sorted[i] &= UINT32_MAX;
+                sorted = sort_narrow_many(sorted, s.narrow_spare, n, r->pool, thread);
+            if (!sorted) return;
+            EACH(n, i) sorted[i] &= UINT32_MAX;
             position = (int64_t *)sorted;
         } else {
             Item *sorted = s.item;
-            for (int64_t i = 0; i < n; i++) sorted[i] = (Item){sort_key(r, &s, i), i};
+            EACH(n, i) sorted[i] = (Item){sort_key(r, &s, i), i};
             if (n < FEW)
                 sort_items_few(sorted, n);
             else
-                sorted = sort_items_many(sorted, s.spare, n);
+                sorted = sort_items_many(sorted, s.spare, n, r->pool, thread);
+            if (!sorted) return;
             position = s.key; /* no longer needed */
-            for (int64_t i = 0; i < n; i++) position[i] = sorted[i].position;
+            EACH(n, i) position[i] = sorted[i].position;
         }
-        sort_line_put(r, &s, line, r->count, position);
+        if (pool_is_cut(r->pool, thread)) return;
+        sort_line_put(r, &s, line, r->count, position, thread);
     }
 }
+
+#undef EACH
 
 /* Few of many: the best so far, in order; what is not below the last of them is passed over. */
 enum { MOST_SELECTED = 128 };
@@ -292,7 +314,7 @@ static void select_range(void *ctx, int64_t begin, int64_t end, int thread) {
             best[j] = (Item){key, i};
         }
         for (int64_t i = 0; i < k; i++) position[i] = best[i].position;
-        sort_line_put(r, &s, line, k, position);
+        sort_line_put(r, &s, line, k, position, thread);
     }
 }
 
@@ -302,7 +324,7 @@ static bool in_order(Cpu *c, const Call *call, bool descends, int64_t count, con
     const View *x = &call->in[0];
     int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0];
     if (type_numel(&x->type) == 0) return true;
-    LineRun r = {.descends = descends, .kernels = c->kernels};
+    LineRun r = {.descends = descends, .kernels = c->kernels, .pool = c->pool};
     lines_init(&r, x, value ? value : position, axis);
     r.count = count < 0 ? r.n : count;
     r.out = value ? value->data : NULL;
@@ -333,9 +355,11 @@ bool cpu_TOPK(Cpu *c, const Call *call, Err *err) {
 /* ---- Running sums: one after the other along the axis; floats in double ---- */
 
 #define CUMSUM(T, R, A)                                                                            \
-    static void cumsum_##T(const T *x, int64_t in, R *out, int64_t step, int64_t n) {              \
+    static void cumsum_##T(const T *x, int64_t in, R *out, int64_t step, int64_t n, Pool *p,       \
+                           int thread) {                                                           \
         A sum = 0;                                                                                 \
-        for (int64_t i = 0; i < n; i++) out[i * step] = (R)(sum += (A)x[i * in]);                  \
+        for (int64_t i = 0, end; (end = pool_ahead(p, thread, i, n)) > i;)                         \
+            for (; i < end; i++) out[i * step] = (R)(sum += (A)x[i * in]);                         \
     }
 CUMSUM(uint8_t, int64_t, uint64_t)
 CUMSUM(int8_t, int64_t, uint64_t)
@@ -345,18 +369,21 @@ CUMSUM(float, float, double)
 CUMSUM(double, double, double)
 
 static void cumsum_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const LineRun *r = ctx;
     for (int64_t i = begin; i < end; i++) {
         const void *x = view_at(r->x, loop_offset(&r->lines, 0, i));
         int64_t at = loop_offset(&r->lines, 1, i), in = r->in_stride, out = r->out_stride;
         switch (r->dtype) {
-        case DT_I8: cumsum_int8_t(x, in, (int64_t *)r->out + at, out, r->n); break;
-        case DT_I32: cumsum_int32_t(x, in, (int64_t *)r->out + at, out, r->n); break;
-        case DT_I64: cumsum_int64_t(x, in, (int64_t *)r->out + at, out, r->n); break;
-        case DT_F32: cumsum_float(x, in, (float *)r->out + at, out, r->n); break;
-        case DT_F64: cumsum_double(x, in, (double *)r->out + at, out, r->n); break;
-        default: cumsum_uint8_t(x, in, (int64_t *)r->out + at, out, r->n);
+        case DT_I8: cumsum_int8_t(x, in, (int64_t *)r->out + at, out, r->n, r->pool, thread); break;
+        case DT_I32:
+            cumsum_int32_t(x, in, (int64_t *)r->out + at, out, r->n, r->pool, thread);
+            break;
+        case DT_I64:
+            cumsum_int64_t(x, in, (int64_t *)r->out + at, out, r->n, r->pool, thread);
+            break;
+        case DT_F32: cumsum_float(x, in, (float *)r->out + at, out, r->n, r->pool, thread); break;
+        case DT_F64: cumsum_double(x, in, (double *)r->out + at, out, r->n, r->pool, thread); break;
+        default: cumsum_uint8_t(x, in, (int64_t *)r->out + at, out, r->n, r->pool, thread);
         }
     }
 }
@@ -364,7 +391,7 @@ bool cpu_CUMSUM(Cpu *c, const Call *call, Err *err) {
     (void)err;
     const View *x = &call->in[0];
     if (type_numel(&x->type) == 0) return true;
-    LineRun r = {0};
+    LineRun r = {.pool = c->pool};
     lines_init(&r, x, &call->out[0], (int)inst_attr(call->inst, ATTR_AXIS)->ints[0]);
     cpu_ranges(c, r.lines.n, cpu_part(r.n), cumsum_range, &r);
     return true;

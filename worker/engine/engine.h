@@ -85,6 +85,12 @@ typedef struct EngineOps {
      * have happened, nothing that doing them again would not mend. */
     bool (*fused_product)(Engine *e, const Call *product, struct Fuse *f,
                           const struct FusedKernel *k);
+    /* Optional, for engines that compute inside submit: is_cut is asked every few ms meanwhile, by
+     * the thread that submitted. True: what is being computed ends early, and so does everything
+     * that comes after it until cut says otherwise: calls fail with ERR_CANCELLED, `fused` is
+     * false. What is left of their results has no meaning. */
+    void (*ask)(Engine *e, bool (*is_cut)(void *ctx), void *ctx);
+    void (*cut)(Engine *e, bool is_cut);
 } EngineOps;
 struct Engine {
     const EngineOps *ops;

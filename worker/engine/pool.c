@@ -28,6 +28,9 @@
  * GPT's step on two threads was no faster than on one. With more threads than cores spinning
  * only takes time from the others. */
 enum { SPIN_NS = 100000, SPIN_CROWDED_NS = 2000, PAUSES = 32 /* between two looks at the clock */ };
+/* Between two questions whether the work is to end early. The coarse clock is read, which costs a
+ * few ns and moves every 1 to 4 ms. */
+enum { ASK_NS = 5000000 };
 
 typedef struct Gate {
     _Atomic uint32_t word;
@@ -51,6 +54,10 @@ struct Pool {
     int64_t spin_ns;
     PoolFn fn;
     void *ctx;
+    bool (*ask)(void *ctx); /* NULL: nobody wants to be asked */
+    void *ask_ctx;
+    int64_t asked_ns;
+    _Atomic bool is_cut;
     _Alignas(64) Gate left; /* parts that are not done */
 };
 
@@ -70,8 +77,9 @@ static int64_t now_ns(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Waits until the word differs from `old`. */
-static uint32_t gate_wait(Gate *g, uint32_t old, int64_t spin_ns) {
+/* Waits until the word differs from `old`; no longer than most_ns behind the spinning (0: for
+ * ever), then it gives `old`. */
+static uint32_t gate_wait(Gate *g, uint32_t old, int64_t spin_ns, int64_t most_ns) {
     for (int64_t until = 0, at = 0; at <= until;) {
         for (int i = 0; i < PAUSES; i++) {
             uint32_t now = atomic_load_explicit(&g->word, memory_order_acquire);
@@ -82,12 +90,14 @@ static uint32_t gate_wait(Gate *g, uint32_t old, int64_t spin_ns) {
         if (!until) until = at + spin_ns;
     }
     atomic_store(&g->asleep, 1);
+    const struct timespec most = {.tv_nsec = most_ns};
     uint32_t now;
     while ((now = atomic_load(&g->word)) == old) {
-        syscall(SYS_futex, &g->word, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
+        syscall(SYS_futex, &g->word, FUTEX_WAIT_PRIVATE, old, most_ns ? &most : NULL, NULL, 0);
+        if (most_ns) break;
     }
     atomic_store_explicit(&g->asleep, 0, memory_order_relaxed);
-    return now;
+    return most_ns ? atomic_load_explicit(&g->word, memory_order_acquire) : now;
 }
 
 static void gate_wake(Gate *g) {
@@ -99,6 +109,30 @@ static uint64_t share_of(int n, int t, int T) {
     return (uint64_t)((int64_t)n * t / T) | (uint64_t)((int64_t)n * (t + 1) / T) << 32;
 }
 
+/* ---- Ending early ---- */
+
+void pool_ask(Pool *p, bool (*is_cut)(void *ctx), void *ctx) { p->ask = is_cut, p->ask_ctx = ctx; }
+
+void pool_cut(Pool *p, bool is_cut) {
+    atomic_store_explicit(&p->is_cut, is_cut, memory_order_relaxed);
+}
+
+bool pool_was_cut(const Pool *p) { return atomic_load_explicit(&p->is_cut, memory_order_relaxed); }
+
+bool pool_is_cut(Pool *p, int thread) {
+    if (pool_was_cut(p)) return true;
+    if (thread || !p->ask) return false;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    int64_t now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    if (now - p->asked_ns < ASK_NS) return false;
+    p->asked_ns = now;
+    if (p->ask(p->ask_ctx)) pool_cut(p, true);
+    return pool_was_cut(p);
+}
+
+/* ---- Parts ---- */
+
 /* Runs what is left of t's share as thread `thread`; returns the number of parts. */
 static uint32_t run_share(Pool *p, int t, int thread) {
     _Atomic uint64_t *share = &p->thread[t].share;
@@ -107,13 +141,14 @@ static uint32_t run_share(Pool *p, int t, int thread) {
     for (;;) {
         uint32_t first = (uint32_t)left, end = (uint32_t)(left >> 32);
         if (first >= end) return n;
-        bool is_own = t == thread;
+        bool is_own = t == thread, is_cut = pool_is_cut(p, thread);
         uint64_t rest = is_own ? left + 1 : left - (UINT64_C(1) << 32);
+        if (is_cut) rest = end | (uint64_t)end << 32; /* all of them, and none is run */
         if (!atomic_compare_exchange_weak_explicit(share, &left, rest, memory_order_acquire,
                                                    memory_order_acquire))
             continue;
-        p->fn(p->ctx, (int)(is_own ? first : end - 1), thread);
-        n++;
+        n += is_cut ? end - first : 1;
+        if (!is_cut) p->fn(p->ctx, (int)(is_own ? first : end - 1), thread);
         left = atomic_load_explicit(share, memory_order_acquire);
     }
 }
@@ -130,7 +165,7 @@ static void *thread_main(void *arg) {
     Pool *p = t->pool;
     for (uint32_t seen = 0;;) {
         bool is_lent = atomic_load_explicit(&n_lent, memory_order_relaxed) > 0;
-        seen = gate_wait(&t->go, seen, is_lent ? SPIN_CROWDED_NS : p->spin_ns);
+        seen = gate_wait(&t->go, seen, is_lent ? SPIN_CROWDED_NS : p->spin_ns, 0);
         if (seen & END) return NULL;
         uint32_t n = run_parts(p, t->index);
         if (n && atomic_fetch_sub(&p->left.word, n) == n) gate_wake(&p->left);
@@ -183,7 +218,7 @@ int pool_threads(const Pool *p) { return p->n_threads; }
 void pool_run(Pool *p, int n_parts, PoolFn fn, void *ctx) {
     int others = (n_parts < p->n_threads ? n_parts : p->n_threads) - 1;
     if (others <= 0) {
-        for (int part = 0; part < n_parts; part++) fn(ctx, part, 0);
+        for (int part = 0; part < n_parts && !pool_is_cut(p, 0); part++) fn(ctx, part, 0);
         return;
     }
     assert(atomic_load_explicit(&p->left.word, memory_order_relaxed) == 0);
@@ -199,7 +234,10 @@ void pool_run(Pool *p, int n_parts, PoolFn fn, void *ctx) {
         gate_wake(g);
     }
     uint32_t n = run_parts(p, 0), left = atomic_fetch_sub(&p->left.word, n) - n;
-    while (left) left = gate_wait(&p->left, left, p->spin_ns);
+    while (left) {
+        left = gate_wait(&p->left, left, p->spin_ns, p->ask ? ASK_NS : 0);
+        if (left) pool_is_cut(p, 0);
+    }
 }
 
 void *pool_scratch(Pool *p, int thread, size_t bytes) {

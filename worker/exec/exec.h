@@ -38,6 +38,14 @@ void exec_on_frame(Exec *x, Msg *m); /* consumes m */
  * are lost. Frees among them are carried out. */
 void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq);
 void exec_on_gone(Exec *x, uint32_t client);
+/* While a call is carried out that takes long: hear(ctx) is called every few ms, is to take in what
+ * has arrived, and to say by exec_cut_off what of it ends the call. NULL: no longer. */
+void exec_on_hear(Exec *x, void (*hear)(void *ctx), void *ctx);
+/* A cancel has arrived (seq), or the client's end (UINT64_MAX), but is not handed in yet: if the
+ * call under way is of that client and before seq it is cut off, and poisoned; that it was is told
+ * like what a cancel drops. */
+void exec_cut_off(Exec *x, uint32_t client, uint64_t seq);
+void exec_end(Exec *x); /* the worker leaves: every call from now on is cut off */
 /* A hot body of a client of whom nothing is under way here. */
 void exec_on_body(Exec *x, const Msg *m);
 
@@ -206,8 +214,10 @@ struct Client {
     uint32_t n_across;   /* jobs that wait for tensors of groups that this rank is not in */
     bool is_held;        /* what comes next is better issued when nothing waits (plan_holds) */
     bool is_cancel_told, is_gone, has_ack;
-    bool is_shared;  /* it has had located instructions: its frames are for several workers */
-    bool checks_nan; /* `check nan=true`: every float result is looked at */
+    bool is_shared;   /* it has had located instructions: its frames are for several workers */
+    bool checks_nan;  /* `check nan=true`: every float result is looked at */
+    bool is_cut;      /* by a cancel, or its end, that is still to be handed in: */
+    uint64_t cut_end; /* its seq */
     uint64_t ack_seq, ack_bytes;
     uint64_t instructions, kernels;
     int64_t used_ns; /* virtual time: who has used least goes next */
@@ -240,8 +250,13 @@ struct Exec {
     struct Plans *plans;     /* NULL: of hot bodies nothing is kept */
     Engine *engine;
     const EngineOps *ops;
-    char *arena;            /* the engine's */
-    int64_t (*clock)(void); /* of a test; NULL: the system's */
+    char *arena;             /* the engine's */
+    int64_t (*clock)(void);  /* of a test; NULL: the system's */
+    void (*hear)(void *ctx); /* NULL: nobody wants to know */
+    void *hear_ctx;
+    Client *busy; /* whose call is being carried out, which may be cut off; NULL: none */
+    uint64_t busy_seq;
+    bool may_be_cut, is_ending; /* may: a client is, or is_ending */
     uint32_t rank;
     int threads;
     Client *clients;
@@ -278,7 +293,15 @@ bool exec_gather(Exec *x, Job *j, ErrCode *poison, Err *err);
 void exec_fail(Exec *x, const Job *j, const Err *err);    /* ERROR to the client, now */
 void exec_fail_in_order(Exec *x, Job *j, const Err *err); /* when what is older has been told */
 void exec_tell_cancelled(Exec *x, Job *j);                /* once for each cancel */
-void exec_fail_memory(Exec *x, Job *j);                   /* there is none for j->call.out */
+/* To the engine, as a call of the client that a cancel, or its end, cuts off. */
+Ticket exec_call(Exec *x, Client *c, uint64_t seq, const Call *call, const Ticket *after,
+                 int n_after);
+bool exec_fused(Exec *x, Client *c, uint64_t seq, const Call *product, struct Fuse *f,
+                const struct FusedKernel *k); /* product: NULL without one */
+void exec_uncut(Exec *x, Client *c);          /* what cut it off has been handed in */
+/* The engine's failure of j, told in order; one that was cut off says what a cancel says. */
+void exec_call_failed(Exec *x, Job *j, const Err *err);
+void exec_fail_memory(Exec *x, Job *j); /* there is none for j->call.out */
 void exec_poison_outputs(Exec *x, Job *j, ErrCode why, const TensorType *types);
 void exec_name(Exec *x, Job *j, int k, Storage *st, const TensorType *type); /* result k */
 /* The result is a view of operand 0's storage. Owns j. */

@@ -289,7 +289,7 @@ static void finish_call(Exec *x, Job *j, int result, const Err *err) {
     ErrCode poison = ERR_NONE;
     for (int i = 0; i < j->n_held && !poison; i++) poison = j->held[i]->poison;
     if (!poison && result < 0) {
-        exec_fail_in_order(x, j, err);
+        exec_call_failed(x, j, err);
         poison = err->code ? err->code : ERR_INTERNAL;
     }
     Err bad = {0};
@@ -329,7 +329,7 @@ void queue_submit(Exec *x, Job *j, bool is_queued) {
         if (j->held[i]->made) x->after[n_after++] = j->held[i]->made;
     watch_begin(x, j);
     if (plan_is_recording(x)) plan_saw_call(x, j);
-    j->ticket = x->ops->submit(x->engine, &j->call, x->after, n_after);
+    j->ticket = exec_call(x, j->frame->client, j->seq, &j->call, x->after, n_after);
     j->frame->client->kernels++;
     x->kernels++;
     for (int i = 0; i < j->call.n_out; i++) {

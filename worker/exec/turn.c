@@ -84,6 +84,7 @@ static void client_free(Exec *x, Client *c) {
 void exec_free(Exec **at) {
     Exec *x = *at;
     if (!x) return;
+    exec_end(x);
     plan_abort(x, NULL);
     collect_flush(x);
     while (x->first) exec_retire(x, true);
@@ -215,12 +216,13 @@ void exec_on_body(Exec *x, const Msg *m) {
 
 void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
     Client *c = exec_client(x, client, false);
-    if (!c || seq <= c->cancel_end) return;
+    if (!c || seq < c->cancel_end || (seq == c->cancel_end && !c->is_cut)) return;
     plan_abort(x, c);
     collect_flush(x);
+    if (seq > c->cancel_end) c->is_cancel_told = false; /* else a call that was cut off has told */
     c->cancel_end = seq;
     c->is_held = false;
-    c->is_cancel_told = false;
+    exec_uncut(x, c);
     queue_cancel(x, c);
 }
 
@@ -233,6 +235,7 @@ void exec_on_gone(Exec *x, uint32_t client) {
     plan_abort(x, c);
     collect_flush(x);
     c->is_gone = true;
+    exec_uncut(x, c);
     c->at = NULL;
     c->has_ack = false;
     queue_drop(x, c);

@@ -422,7 +422,7 @@ static bool run_with_product(Exec *x, const FusedKernel *k, Storage *const *from
     c->product->call.out[0].data = at;
     c->fuse.args.in[input] = at;
     Storage *t = c->product->out[0];
-    if (x->ops->fused_product(x->engine, &c->product->call, &c->fuse, k)) {
+    if (exec_fused(x, c->client, c->product->seq, &c->product->call, &c->fuse, k)) {
         if (t->data) storage_note(t, FILLED_ALONE, OP_MATMUL, 0);
         return true;
     }
@@ -455,7 +455,8 @@ static bool run_fused(Exec *x) {
     }
     Job *last = c->job[c->n - 1]; /* who watches sees one launch */
     watch_begin(x, last);
-    ok = ok && (c->product ? run_with_product(x, k, from) : x->ops->fused(x->engine, f, k));
+    ok = ok && (c->product ? run_with_product(x, k, from)
+                           : exec_fused(x, c->client, c->job[0]->seq, NULL, f, k));
     if (ok && x->watch) watch_done(x, last, 0);
     for (int i = 0; i < c->n && !ok; i++) { /* as it was */
         Storage *st = c->job[i]->out[0];
@@ -529,9 +530,9 @@ static void submit(Exec *x, Job *j) {
     j->call.out[0].data = j->out[0]->data;
     watch_begin(x, j);
     if (plan_is_recording(x)) plan_saw_call(x, j);
-    j->ticket = x->ops->submit(x->engine, &j->call, NULL, 0);
+    j->ticket = exec_call(x, j->frame->client, j->seq, &j->call, NULL, 0);
     if (x->ops->done(x->engine, j->ticket, true, &err) < 0) {
-        exec_fail_in_order(x, j, &err);
+        exec_call_failed(x, j, &err);
         j->out[0]->poison = err.code ? err.code : ERR_INTERNAL;
     }
     if (x->watch) watch_done(x, j, 0);

@@ -515,7 +515,7 @@ static void poison(Run *u, const Step *s, const Err *err) {
     Job *j = cell_get(&u->x->jobs); /* as its job would have */
     *j = (Job){.frame = u->frame, .seq = u->seq + s->seq, .inst.op = OP_NOTE};
     if (s->kind == STEP_CALL) j->inst.op = s->call->inst->op, j->inst.pos = s->call->inst->pos;
-    exec_fail(u->x, j, err);
+    exec_call_failed(u->x, j, err); /* at once: no job is in the client's queue */
     cell_put(&u->x->jobs, j);
 }
 
@@ -531,18 +531,16 @@ static bool is_poisoned(Run *u, const Step *s) {
 }
 
 static bool do_call(Run *u, const Step *s, Err *err) {
-    const EngineOps *ops = u->x->ops;
-    Ticket t = ops->submit(u->x->engine, s->call, NULL, 0);
-    return ops->done(u->x->engine, t, true, err) > 0;
+    Ticket t = exec_call(u->x, u->client, u->seq + s->seq, s->call, NULL, 0);
+    return u->x->ops->done(u->x->engine, t, true, err) > 0;
 }
 
 static bool do_fused(Run *u, const Step *s, Err *err) {
-    const EngineOps *ops = u->x->ops;
-    if (s->product ? ops->fused_product(u->x->engine, s->product, s->fuse, s->kernel)
-                   : ops->fused(u->x->engine, s->fuse, s->kernel)) {
+    if (exec_fused(u->x, u->client, u->seq + s->seq, s->product, s->fuse, s->kernel)) {
         collect_launched(u->x, s->entry);
         return true;
     }
+    if (u->client->is_cut) return err_set(err, ERR_CANCELLED, "interrupted");
     return err_set(err, ERR_MEMORY, "worker w%u is out of memory for what a kernel needs",
                    u->x->rank);
 }

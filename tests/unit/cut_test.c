@@ -1,0 +1,199 @@
+/* cut_test.c: calls that a cancel, or their client's end, cuts off while they are carried out (A9):
+ * each kind of kernel that may take long ends early, its result is poisoned, one error tells of all
+ * that is lost, what comes behind is dropped without being begun, and the next instructions are
+ * carried out as if nothing had been. The engine asks at the first part that it may leave out, for
+ * it has never asked before; so nothing here depends on time.
+ * SPDX-License-Identifier: MIT */
+#include "check.h"
+#include "worker/exec/exec.h"
+
+enum { CLIENT = 3, OTHER = 4, THREADS = 3 };
+
+typedef struct Talk {
+    Exec *x;
+    uint64_t seq;
+    int heard;       /* times that the engine asked */
+    uint32_t names;  /* the client that is cut off then */
+    uint64_t before; /* its instructions below; 0: nobody is */
+    int replies, failures;
+    uint8_t status; /* of the last reply */
+    double value;
+    Failure failure;
+} Talk;
+
+static void hear(void *ctx) {
+    Talk *t = ctx;
+    t->heard++;
+    if (t->before) exec_cut_off(t->x, t->names, t->before);
+}
+
+static void take(Talk *t) {
+    Msg m = {0};
+    Arena a = {0};
+    Reply r;
+    while (exec_next(t->x, &m)) {
+        if (wire_kind(&m) == MSG_REPLY && wire_read_reply(&m, &a, &r, NULL) && ++t->replies) {
+            t->status = r.value[0].status;
+            float f = 0;
+            if (!t->status) memcpy(&f, r.value[0].data, sizeof f);
+            t->value = (double)f;
+        }
+        if (wire_kind(&m) == MSG_ERROR && wire_read_failure(&m, &t->failure, NULL)) t->failures++;
+        msg_fini(&m);
+        arena_reset(&a);
+    }
+    arena_fini(&a);
+}
+
+/* Instruction text, a line each, as one frame. */
+static void say(Talk *t, uint32_t client, const char *text) {
+    Arena a = {0};
+    FrameWriter w = {0};
+    frame_begin(&w, client, t->seq);
+    for (const char *end; *text; text = end + 1) {
+        end = strchr(text, '\n');
+        InstLine line = {0};
+        Err err = {0};
+        bool ok = inst_parse(text, (size_t)(end - text), &a, &line, &err);
+        CHECK_MSG(ok, "%.*s: %s", (int)(end - text), text, err.text);
+        if (!ok) break;
+        frame_add(&w, &line.inst);
+        t->seq++;
+    }
+    Msg m = {0};
+    frame_end(&w, &m);
+    exec_on_frame(t->x, &m);
+    for (int i = 0; i < 100000 && exec_step(t->x, 1000); i++) {}
+    take(t);
+    arena_fini(&a);
+}
+
+static void talk_open(Talk *t, const EngineOps *ops) {
+    *t = (Talk){0};
+    Err err = {0};
+    t->x = exec_new(ops, &(EngineConfig){.memory_bytes = 256 << 20, .threads = THREADS}, &err);
+    CHECK_MSG(t->x != NULL, "%s", err.text);
+}
+
+/* t1 is the long one's result, or one of them. */
+typedef struct Case {
+    const char *before, *text;
+} Case;
+#define EXPANDED "t0 = full 1 [1] f32\nt8 = expand t0 [68719476736]\n"
+#define LINE     "t0 = full 1 [1100000] f32\n"
+static const Case cases[] = {
+    {EXPANDED, "t1 = sum t8\n"},
+    {EXPANDED, "t1 = max t8\n"},
+    {LINE, "t1 = add t0 1\nt2 = exp t1\nt3 = mul t1 t2\n"},
+    {"", "t1 = rand [1100000] f32 rng=1:0\n"},
+    {LINE, "t1 = sort t0 axis=0 descending=false\n"},
+    {LINE, "t1 = argsort t0 axis=0 descending=true\n"},
+    {LINE, "t1,t2 = topk t0 1000 axis=0\n"},
+    {"t0 = full 1 [1100000] f64\n", "t1 = sort t0 axis=0 descending=false\n"},
+    {LINE, "t1 = cumsum t0 axis=0\n"},
+    {LINE, "t1 = recurrence t0 t0 axis=0\n"},
+    {LINE, "t1,t2 = cummax t0 axis=0\n"},
+    {"t0 = full 1 [1100000] f16\n", "t1,t2 = cummax t0 axis=0\n"},
+    {"t0 = full 1 [1100000] f16\n", "t1 = argmax t0 keepdims=false\n"},
+    {"t0 = full 1 [1000,1000] f32\n", "t1 = matmul t0 t0\n"},
+    {"t0 = full 1 [500,500] f64\n", "t1 = matmul t0 t0\n"},
+    {"t0 = full 1 [300,300] f32\n", "t1,t2 = lu t0\n"},
+    {"t0 = full 1 [300,300] f32\n", "t1 = cholesky t0\n"},
+    {"t0 = full 1 [200,40,40] f32\n", "t1,t2 = lu t0\n"},
+    {"t0 = full 1 [16,8,32,32] f32\nt5 = full 1 [8,8,3,3] f32\n",
+     "t1 = conv t0 t5 stride=[1,1] padding=[1,1] dilation=[1,1] groups=1\n"},
+    {LINE "t5 = full 0 [1100000] i64\n", "t1 = index t0 t5 axis=0\n"},
+    {LINE "t5 = full 0 [1100000] i64\n", "t1 = gather t0 t5 axis=0\n"},
+    {LINE "t5 = full 0 [1100000] i64\n", "t1 = scatter_add t0 t5 t0 axis=0\n"},
+    {LINE "t5 = full 0 [1100000] i64\n", "t1 = scatter_reduce t0 t5 t0 axis=0 reduce=amax\n"},
+    {LINE "t5 = full 0 [1100000] i64\n", "t1 = index_put t0 t0 t5 axis=0 accumulate=true\n"},
+};
+
+/* What each call leaves when it is cut off at the first question. */
+static void each(const EngineOps *ops) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        Talk t;
+        talk_open(&t, ops);
+        const char *text = cases[i].text;
+        say(&t, CLIENT, cases[i].before);
+        CHECK_MSG(t.failures == 0, "%s: %s", cases[i].before, t.failure.err.text);
+        exec_on_hear(t.x, hear, &t);
+        t.names = CLIENT;
+        t.before = t.seq + 100;
+        uint64_t first = t.seq;
+        say(&t, CLIENT, text);
+        say(&t, CLIENT, "t9 = full 5 [2] f32\nfetch t1\n");
+        CHECK_MSG(t.heard == 1, "%s: asked %d times", text, t.heard);
+        CHECK_MSG(t.failures == 1 && t.failure.err.code == ERR_CANCELLED, "%s: %d failures: %s",
+                  text, t.failures, t.failure.err.text);
+        CHECK_INT(t.failure.seq, first);
+        CHECK_MSG(t.replies == 1 && t.status == ERR_CANCELLED, "%s: status %d", text, t.status);
+        exec_on_cancel(t.x, CLIENT, t.before); /* that which cut it off, at last */
+        CHECK_INT(t.failures, 1);
+        t.seq = t.before;
+        t.before = 0;
+        say(&t, CLIENT, "t10 = full 5 [2] f32\nt11 = add t10 1\nt12 = sum t11\nfetch t12\n");
+        CHECK_INT(t.replies, 2);
+        CHECK_INT(t.status, 0);
+        CHECK(t.value == 12);
+        CHECK_INT(t.failures, 1);
+        exec_free(&t.x);
+    }
+}
+
+/* Cut off at the end of its client: nobody is told, and all memory comes back. */
+static void gone(void) {
+    Talk t;
+    uint64_t used, peak, total;
+    talk_open(&t, &engine_cpu);
+    exec_on_hear(t.x, hear, &t);
+    t.names = CLIENT, t.before = UINT64_MAX;
+    say(&t, CLIENT, EXPANDED "t1 = sum t8\nt2 = sum t8\nfetch t2\n");
+    CHECK_INT(t.heard, 1);
+    CHECK_INT(t.failures, 0);
+    exec_on_gone(t.x, CLIENT);
+    t.x->ops->memory(t.x->engine, &used, &peak, &total);
+    CHECK_INT(used, 0);
+    t.seq = 0, t.before = 0;
+    say(&t, OTHER, "t0 = full 2 [8] f32\nt1 = sum t0\nfetch t1\n");
+    CHECK(t.status == 0 && t.value == 16);
+    exec_free(&t.x);
+}
+
+/* A cancel of another client, or of what came before, cuts off nothing. */
+static void others(void) {
+    static const struct {
+        uint32_t client;
+        uint64_t before;
+    } wrong[] = {{OTHER, 100}, {CLIENT, 10}};
+    for (int i = 0; i < 2; i++) {
+        Talk t;
+        talk_open(&t, &engine_cpu);
+        exec_on_hear(t.x, hear, &t);
+        t.names = wrong[i].client, t.before = wrong[i].before, t.seq = 10;
+        say(&t, CLIENT, LINE "t1 = cumsum t0 axis=0\nt2 = max t1\nfetch t2\n");
+        CHECK(t.heard > 0);
+        CHECK_INT(t.failures, 0);
+        CHECK(t.status == 0 && t.value == 1100000);
+        exec_free(&t.x);
+    }
+}
+
+/* The worker leaves. */
+static void the_end(void) {
+    Talk t;
+    talk_open(&t, &engine_cpu);
+    exec_on_hear(t.x, hear, &t);
+    exec_end(t.x);
+    say(&t, CLIENT, EXPANDED "t1 = sum t8\nfetch t1\n");
+    CHECK_INT(t.status, ERR_CANCELLED);
+    exec_free(&t.x);
+}
+
+int main(void) {
+    each(&engine_cpu);
+    gone();
+    others();
+    the_end();
+    return check_report("cut");
+}
