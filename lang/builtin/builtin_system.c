@@ -1,4 +1,4 @@
-/* builtin_system.c: the running program itself: leaving, time, going on after errors, waiting
+/* builtin_system.c: the running program itself: leaving, time, waiting
  * for the stream; and random numbers of the host, which come from the same Philox stream as the
  * workers' and so repeat with the seed.
  * SPDX-License-Identifier: MIT */
@@ -76,35 +76,6 @@ static bool bi_sync(Interp *in, const Value *arg, Value *out, LangError *e) {
     (void)arg;
     *out = v_none();
     return stream_sync(in->stream, e);
-}
-
-/* f(*args), then everything done: [true, value], or [false, message]. Scopes are as before in
- * both cases. What was asked for before is done first: a failure of that is not f's. */
-static bool bi_attempt(Interp *in, const Value *arg, Value *out, LangError *e) {
-    TRY(stream_sync(in->stream, e));
-    int depth = signal_depth(in), no_grad = in->no_grad_depth;
-    LangError inner = {0};
-    Value r = v_none(), result;
-    bool ok = interp_call(in, arg[0], arg[1].list->v, (int)arg[1].list->n, &r, &inner);
-    ok = ok && stream_sync(in->stream, &inner);
-    if (!ok) {
-        signal_unwind(in, depth);
-        in->no_grad_depth = no_grad;
-        if (inner.kind != E_RUN && inner.kind != E_ASSERT) {
-            value_drop(r);
-            *e = inner;
-            return false;
-        }
-        LangError other = {0}; /* what else failed by then belongs to the same attempt */
-        stream_sync(in->stream, &other);
-        while (stream_take_error(in->stream, &other)) continue;
-        value_set(&r, v_cstr(inner.what));
-    }
-    result = v_list(in, 2);
-    list_push(result.list, v_bool(ok));
-    list_push(result.list, r);
-    *out = result;
-    return true;
 }
 
 static bool bi_note(Interp *in, const Value *arg, Value *out, LangError *e) {
@@ -283,8 +254,6 @@ const Builtin builtins_system[] = {
     {"sleep", "seconds", bi_sleep, "Waits that long.", 0, -1},
     {"getenv", "name, otherwise=none", bi_getenv, "An environment variable.", 0, -1},
     {"sync", "", bi_sync, "Waits until everything so far is done.", 0, -1},
-    {"attempt", "f, *args", bi_attempt,
-     "Calls f and waits: [true, its value], or [false, message] if something failed.", 0, -1},
     {"note", "text", bi_note, "A remark in the instruction stream.", 0, -1},
     {"workers", "n=none", bi_workers,
      "How many workers this program has; with n, before the first tensor: so many.", 0, -1},

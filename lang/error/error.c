@@ -132,8 +132,7 @@ const char *span_text(Span at, size_t *n) {
     return s + at.col - 1;
 }
 
-/* Appends the line so that it cannot steer a terminal; tabs stay. */
-static void put_line(const char *s, size_t n, Bytes *out) {
+void error_put_line(const char *s, size_t n, Bytes *out) {
     for (size_t i = 0; i < n;) {
         uint32_t cp = 0;
         int len = utf8_decode(s + i, n - i, &cp);
@@ -206,7 +205,7 @@ static void draw_line(const Source *src, uint32_t line, Caret *caret, int n_care
     }
     int width = gutter(line);
     bytes_printf(out, "%*u | ", width, line);
-    put_line(s, n, out);
+    error_put_line(s, n, out);
     bytes_putc(out, '\n');
     if (n_carets == 0 && !hint[0]) return;
     qsort(caret, (size_t)n_carets, sizeof *caret, by_column);
@@ -242,7 +241,7 @@ static void draw_line(const Source *src, uint32_t line, Caret *caret, int n_care
 
 static bool same_line(Span a, Span b) { return a.src == b.src && a.line == b.line; }
 
-void error_print(const LangError *e, const char *severity, bool color, Bytes *out) {
+static void print_message(const LangError *e, const char *severity, bool color, Bytes *out) {
     bool warning = !strcmp(severity, "warning");
     Paint p = color ? (Paint){"\033[1m", warning ? "\033[1;35m" : "\033[1;31m", "\033[0m"}
                     : (Paint){"", "", ""};
@@ -295,6 +294,11 @@ void error_print(const LangError *e, const char *severity, bool color, Bytes *ou
         if (at.src != src) bytes_printf(out, "  in %s:%u\n", at.src->name, at.line);
         draw_line(at.src, at.line, caret, n, later ? "" : e->hint, &p, out);
     }
+}
+
+void error_print(const LangError *e, const char *severity, bool color, Bytes *out) {
+    print_message(e, severity, color, out);
+    error_stack_print(e, out);
 }
 
 /* ---- names ---- */

@@ -44,15 +44,31 @@ typedef struct ErrorLabel {
     Span at;
     char text[160];
 } ErrorLabel; /* text may be "" */
+
+/* One call that was running: frames are told innermost first. */
+typedef struct ErrorFrame {
+    const char
+        *name;      /* interned: "block", "Net.forward", "nn.Linear"; of a file its path; "": fn */
+    Span call;      /* where it was called, or imported */
+    uint32_t again; /* so many further calls of the same function at the same place */
+    bool is_prelude, is_file;
+} ErrorFrame;
+/* A deeper stack keeps its inner and its outer ends. */
+enum { ERROR_FRAMES = 12, ERROR_FRAMES_INNER = 8 };
+
 typedef struct LangError {
     ErrorKind kind;
     bool is_late;    /* found after the fact, by a worker: what came before it is done */
+    bool has_stack;  /* its frames are known: unwinding adds none */
     int exit_code;   /* of E_EXIT */
     char what[1024]; /* one sentence, lower case, no full stop */
     Span at;         /* main position */
     ErrorLabel label[3];
     int n_labels;   /* further carets; label[0] may sit on `at` itself */
     char hint[512]; /* "" or one remedy */
+    ErrorFrame frame[ERROR_FRAMES];
+    int n_frames;
+    uint32_t n_left_out; /* calls between the inner frames and the rest */
 } LangError;
 
 /* All return false, so that `return error_at(...)` reads well. Later positions do not overwrite
@@ -65,8 +81,15 @@ bool error_label(LangError *e, Span at, const char *format, ...)
 bool error_from(LangError *e, const Err *err); /* a runtime Err becomes what and hint */
 void error_locate(LangError *e, Span at);      /* sets `at` if it has none */
 
+/* The next outer call on the error's stack; the same again is folded. name is interned. */
+void error_frame(LangError *e, const ErrorFrame *f);
+/* The stack's lines, as they follow the message. */
+void error_stack_print(const LangError *e, Bytes *out);
+
 /* Renders with or without colour; "error" or "warning" by severity. Ends with a newline. */
 void error_print(const LangError *e, const char *severity, bool color, Bytes *out);
+/* Appends a stretch of source so that it cannot steer a terminal; tabs stay. */
+void error_put_line(const char *s, size_t n, Bytes *out);
 /* The text that a span covers, borrowed from its source, not NUL-terminated; NULL: none. */
 const char *span_text(Span at, size_t *n);
 /* The exit code of LANGUAGE 1.2: 65 syntax, 1 run and assert, 66 no input, 69 gone, 78 config, 130

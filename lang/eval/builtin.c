@@ -23,7 +23,7 @@
 #include <string.h>
 #include <threads.h>
 
-enum { KINDS = V_SLICE + 1, MAX_PARAMS = 24 };
+enum { KINDS = V_ERROR + 1, MAX_PARAMS = 24 };
 
 /* The joined table: set up once by call_once, read only afterwards. */
 static struct {
@@ -176,6 +176,7 @@ static void join_all(void) {
     join(builtins_io, true, 0);
     join(builtins_system, true, 0);
     join(builtins_kernel, true, 0);
+    join(builtins_error, true, 0);
     join(builtins_args, true, 0);
     join(builtins_signal, true, 0);
     join(builtins_signal_config, true, 0);

@@ -3,6 +3,9 @@
  * `a.f(x)` finds f in this order: field or method of an object or key of a name space, built-in
  * method for the kind (on a map, a method before a key), visible function f(a, x).
  * SPDX-License-Identifier: MIT */
+#include "lang/text/error_value.h"
+#include "lang/eval/trace.h"
+#include "runtime/base/map.h"
 #include "lang/value/heap.h"
 #include "lang/value/frame.h"
 #include "lang/eval/eval.h"
@@ -225,6 +228,7 @@ bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, co
     else if (ok)
         ok = exec(in, a->body, e) != FLOW_ERROR;
     in->call_depth--;
+    if (!ok && in->frame == &frame) trace_leave(a, call, e); /* else it has not begun */
     in->frame = frame.up;
     for (int i = 0; i < a->n_slots; i++) value_drop(base[i]);
     in->stack->top = base;
@@ -387,6 +391,8 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     }
     fail_at(in, field, e, "%s has no method '%s'", with_article(recv, kind, sizeof kind),
             field->str);
+    if (recv.kind == V_ERROR)
+        return error_hint(e, "%s.message is a text", node_text(field->kid[0], quote));
     if (recv.kind == V_MODULE && habit_path(in, field->whole, e)) return false;
     if (habit_member(recv, field->str, e)) return false;
     const char *habit = recv.kind == V_TENSOR ? habit_hint(field->str, strlen(field->str)) : NULL;
@@ -636,6 +642,7 @@ bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e) {
         else
             return no_field(in, n, base, e);
     }
+    if (base.kind == V_ERROR) TRY(error_field(in, base, name, out, &found, e));
     if (found || pair_field(base, name, out)) return true;
     if (base.kind == V_NONE) return no_field(in, n, base, e);
     TRY(builtin_method_value(in, base, name, &f, e));

@@ -3,11 +3,11 @@
  * returning: every function gives up what it owns, and blocks close the scopes (signal, no_grad)
  * that they opened, however they are left. Expressions are in expr.c.
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/eval.h"
 #include "lang/value/heap.h"
 #include "lang/value/frame.h"
 #include "lang/text/pieces.h"
 #include "lang/text/progress.h"
-#include "lang/eval/eval.h"
 #include "lang/eval/subscript.h"
 #include "lang/eval/assign.h"
 #include "lang/eval/object.h"

@@ -3,6 +3,8 @@
  * programs and constants stay until the interpreter goes, because functions and error messages
  * point into them.
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/trace.h"
+#include "runtime/base/map.h"
 #include "lang/value/heap.h"
 #include "lang/value/frame.h"
 #include "lang/eval/eval.h"
@@ -172,6 +174,7 @@ bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e) {
         ok = echo && is_expr ? echo_value(in, n, e) : exec(in, n, e) != FLOW_ERROR;
         if (is_main && in->n_dead_warnings && is_expr && ok) interp_warn_until(in, next);
     }
+    if (!ok && up) trace_leave(p->top, at, e);
     in->frame = frame.up;
     in->at = at;
     if (ok && up && !g->is_prelude) signal_warn_open(in, depth);
@@ -191,6 +194,8 @@ static bool run_text(Interp *in, const char *name, const char *text, size_t n, b
     Program *p = parse_program(src, is_prelude ? NULL : interp_warn_ctx, in, &open_with, e);
     if (!p) {
         if (e->kind == E_INCOMPLETE) e->kind = E_SYNTAX;
+        ErrorFrame f = {.name = intern(name, strlen(name)), .call = in->at->at, .is_file = true};
+        if (!is_prelude) error_frame(e, &f);
         return false;
     }
     return run_program(in, p, g, false, e);

@@ -1,5 +1,6 @@
 /* interp.c: the interpreter's beginning and end, and running a program in it.
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/trace.h"
 #include "lang/value/interp.h"
 #include "lang/text/effects.h"
 #include "lang/value/heap.h"
@@ -44,6 +45,11 @@ static char *c_stack_end(void) {
     return (char *)low + C_STACK_SPARE;
 }
 
+static void explain(void *interp, uint32_t calls, LangError *e) {
+    signal_explain(interp, e);
+    trace_explain(interp, calls, e);
+}
+
 Interp *interp_new(const InterpConfig *config, LangError *e) {
     Interp *in = xcalloc(1, sizeof *in);
     in->config = *config;
@@ -57,8 +63,9 @@ Interp *interp_new(const InterpConfig *config, LangError *e) {
     in->stack->end = in->stack->base + STACK_VALUES;
     import_init(in);
     in->globals = globals_new(in, true, false);
-    in->config.stream.explain = signal_explain;
-    in->config.stream.explain_ctx = in;
+    in->config.stream.calls = trace_calls;
+    in->config.stream.explain = explain;
+    in->config.stream.program = in;
     in->stream = stream_new(&in->config.stream);
     if (!in->stream) {
         error_set(e, "the instruction stream cannot be set up");
@@ -100,6 +107,8 @@ void interp_free(Interp **inp) {
     assert(in->stack->top == in->stack->base);
     free(in->stack->base);
     free(in->stack);
+    trace_fini(in);
+    free(in->last_error);
     free(in->dead_warning);
     free(in->warned);
     free(in->print);

@@ -4,7 +4,7 @@
  * Written as P5 or P6. No bitmaps (P1, P4).
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -42,8 +42,12 @@ static struct {
 
 /* ---- messages ---- */
 
-void repl_report(const Interp *in, const LangError *e, const char *severity) {
+void repl_report(Interp *in, const LangError *e, const char *severity) {
     Bytes b = {0};
+    if (e->at.src && !strcmp(severity, "error")) {
+        if (!in->last_error) in->last_error = xmalloc(sizeof *e);
+        *in->last_error = *e;
+    }
     fflush(stdout);
     error_print(e, severity, in->config.color_err, &b);
     fwrite(b.data, 1, b.n, stderr);

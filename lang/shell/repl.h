@@ -17,7 +17,7 @@ int repl_run(Interp *in, const ReplConfig *config);
 size_t repl_hush(Interp *in);
 /* What main does with every error and warning, too: prints it to standard error, after what
  * standard output still holds. */
-void repl_report(const Interp *in, const LangError *e, const char *severity);
+void repl_report(Interp *in, const LangError *e, const char *severity);
 void repl_warn(void *interp, const LangError *w); /* a WarnFn */
 /* Prints what --debug asks for: the tokens of src, the tree of p. */
 void repl_debug(const char *letters, const Source *src, const Program *p);

@@ -26,6 +26,7 @@ static const struct {
     {":kernel", ":kernel X shows the source of the kernel that computed tensor X"},
     {":workers", "how many workers there are; :workers N before the first tensor"},
     {":connect", ":connect HOST:PORT uses a running dispatcher"},
+    {":where", "the last error again, with the calls that led to it"},
     {":check-nan", "on or off: stop where values first become nan or infinite"},
     {":q", "leave (also Ctrl-D, exit(n))"},
     {"?name", "what a function does; ? lists all, ? words searches the texts"},
@@ -281,19 +282,31 @@ static bool call_for(Interp *in, const char *word, const char *rest) {
     return true;
 }
 
+static void where(Interp *in) {
+    Bytes b = {0};
+    if (in->last_error)
+        error_print(in->last_error, "error", in->config.color_out, &b);
+    else
+        bytes_puts(&b, "there was no error\n");
+    fputs(b.data, stdout);
+    bytes_fini(&b);
+}
+
 static bool colon(Interp *in, const char *line) {
     char word[32] = "";
     sscanf(line, "%31s", word);
     if (!strcmp(word, ":q") || !strcmp(word, ":quit")) return false;
     if (!strcmp(word, ":who"))
         who(in);
+    else if (!strcmp(word, ":where"))
+        where(in);
     else if (!strcmp(word, ":help") || !strcmp(word, ":")) {
         for (size_t k = 0; k < sizeof commands / sizeof *commands; k++)
             printf("%-10s %s\n", commands[k].name, commands[k].help);
     } else if (!call_for(in, word, line + strlen(word) + strspn(line + strlen(word), " "))) {
-        static const char *const known[] = {":help",    ":who",      ":quit",   ":signals",
-                                            ":tape",    ":stats",    ":kernel", ":workers",
-                                            ":connect", ":check-nan"};
+        static const char *const known[] = {":help",    ":who",       ":quit",   ":signals",
+                                            ":tape",    ":stats",     ":kernel", ":workers",
+                                            ":connect", ":check-nan", ":where"};
         const char *near = nearest_name(word, strlen(word), known, sizeof known / sizeof *known);
         fprintf(stderr, "there is no command '%s'%s%s; :help lists them\n", word,
                 near ? "; did you mean " : "", near ? near : "");

@@ -238,8 +238,8 @@ void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const
     if (!s->frame.head) frame_begin(&s->frame, s->welcome.id, seq);
     frame_add(&s->frame, inst);
     if (s->hot && inst->op != OP_BODY) detector_added(s->hot, &s->frame);
-    s->made[seq % WINDOW_INSTS] =
-        (Made){slot ? slot[0] : NULL, inst->n_out ? inst->out[0] : 0, len};
+    s->made[seq % WINDOW_INSTS] = (Made){slot ? slot[0] : NULL, inst->n_out ? inst->out[0] : 0, len,
+                                         inst->pos.line ? stream_calls(s) : 0};
     if (frame_is_full(&s->frame))
         stream_send(s);
     else if (s->frame.count % POLL_INSTS == 0)

@@ -28,9 +28,11 @@ typedef struct StreamConfig {
     bool prompt;   /* window limited to PROMPT_WINDOW_MS                      */
     int answer_ms; /* a remote dispatcher silent for so long is gone; 0: 10 s */
     void *emit_to; /* FILE * for EMIT                                         */
-    /* Adds what the program knows of a failure; or NULL. */
-    void (*explain)(void *ctx, LangError *e);
-    void *explain_ctx;
+    /* What the program knows, or NULL: the calls that are running, as a number (0: none), which
+     * explain gets back with a failure of what was asked for then, to add to it what is known. */
+    uint32_t (*calls)(void *program);
+    void (*explain)(void *program, uint32_t calls, LangError *e);
+    void *program;
     const char *emit_header; /* " prog=\"x.gt\" seed=0" for the first line              */
 } StreamConfig;
 

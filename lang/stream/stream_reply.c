@@ -43,7 +43,8 @@ static bool is_repeat(const Cause *c, ErrCode code, uint64_t seq, Span at) {
            (!c->is_told || seq < c->told_seq);
 }
 
-static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at, bool is_ordered) {
+static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at, uint32_t calls,
+                      bool is_ordered) {
     for (int i = 0; i < s->n_causes; i++) {
         if (!is_repeat(s->cause[i], err->code, seq, at)) continue;
         if (seq < s->cause[i]->seq) s->cause[i]->seq = seq;
@@ -61,8 +62,8 @@ static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at, bool is_
     error_from(&c->error, &plain);
     error_locate(&c->error, at);
     if (label) error_label(&c->error, at, "%s", label);
-    if (s->config.explain) s->config.explain(s->config.explain_ctx, &c->error);
-    c->error.is_late = true;
+    if (s->config.explain) s->config.explain(s->config.program, calls, &c->error);
+    c->error.is_late = c->error.has_stack = true;
     s->n_untold++;
 }
 
@@ -170,13 +171,14 @@ void stream_on_failure(Stream *s, const Msg *m) {
     if (!wire_read_failure(m, &f, NULL)) return;
     if (f.err.code == ERR_MEMORY) explain_memory(s, &f.err);
     Span at = {.line = f.pos.line, .col = f.pos.col};
+    uint32_t calls = 0;
     if (f.pos.line && f.pos.file < s->n_sources) at.src = s->sources[f.pos.file];
     if (f.seq < s->next_seq && s->next_seq - f.seq <= WINDOW_INSTS) {
         Made *made = &s->made[f.seq % WINDOW_INSTS];
-        at.len = made->len;
+        at.len = made->len, calls = made->calls;
         if (made->slot && made->slot->h.id == made->id) made->slot->h.is_failed = true;
     }
-    cause_add(s, &f.err, f.seq, at, f.worker != UINT16_MAX);
+    cause_add(s, &f.err, f.seq, at, calls, f.worker != UINT16_MAX);
     for (size_t i = 0; i < s->n_effects; i++) { /* An effect that failed itself gets no reply. */
         Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
         if (!p->has_inst || p->seq != f.seq || p->is_answered) continue;
@@ -236,7 +238,8 @@ static void add_lost(Stream *s, const Pending *p, ErrCode poison) {
     Cause *c = cause_new(s);
     if (!c) return;
     c->error = e;
-    c->error.is_late = true;
+    if (s->config.explain) s->config.explain(s->config.program, p->calls, &c->error);
+    c->error.is_late = c->error.has_stack = true;
     c->seq = p->seq;
     c->is_ordered = true;
     s->n_untold++;
@@ -297,7 +300,7 @@ void stream_carry(Stream *s) {
     while (s->n_effects > 0 && is_due(s, &s->effect[s->effect_at])) {
         Pending p = pop_effect(s);
         Err err = {0};
-        if (!carry(s, &p, &err)) cause_add(s, &err, p.seq, p.at, true);
+        if (!carry(s, &p, &err)) cause_add(s, &err, p.seq, p.at, p.calls, true);
     }
     s->is_carrying = false;
 }
@@ -374,6 +377,7 @@ bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Spa
     }
     Pending q = *p;
     q.at = at;
+    q.calls = stream_calls(s);
     q.seq = s->next_seq;
     q.n = n;
     q.has_inst = n > 0;

@@ -36,7 +36,8 @@ typedef struct SlotBlock {
 typedef struct Made {
     Slot *slot; /* of its first result */
     uint64_t id;
-    uint16_t len; /* of its Span */
+    uint16_t len;   /* of its Span */
+    uint32_t calls; /* that were running: StreamConfig.calls */
 } Made;
 
 typedef struct Sent {
@@ -60,6 +61,7 @@ typedef struct Pending {
     bool is_file;     /* it writes one */
     bool is_print, is_hushed; /* is_hushed: nobody wants to see it any more */
     Span at;
+    uint32_t calls; /* that were running */
     Msg reply;
     int n;
     Handle **handle; /* owned references */
@@ -143,6 +145,9 @@ void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const
 void stream_frees(Stream *s);    /* the queued frees as instructions */
 void stream_announce(Stream *s); /* what a new cluster must know: sources' names, open scopes */
 SrcPos stream_pos(Stream *s, Span at);
+static inline uint32_t stream_calls(Stream *s) {
+    return s->config.calls ? s->config.calls(s->config.program) : 0;
+}
 
 /* ---- stream_link.c ---- */
 bool stream_start(Stream *s, Span at, LangError *e); /* connects, once */

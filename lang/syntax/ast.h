@@ -135,12 +135,14 @@ typedef struct AstParam {
 } AstParam;
 
 struct AstFn {
-    const char *name; /* "" for fn expressions */
-    const char *doc;  /* text of the ## lines directly above, or NULL */
+    const char *name;  /* "" for fn expressions */
+    const char *owner; /* of a method: its module's name; else NULL */
+    const char *doc;   /* text of the ## lines directly above, or NULL */
     AstParam *param;
     int n_params;
     Node *body; /* N_BLOCK, or an expression when is_expr */
     bool is_expr, is_module;
+    bool is_file;   /* Program.top */
     bool is_method; /* a fn directly in a module's block; its N_FN_STMT binds no name.
                        Its `outer`, like the module's own, is the function around the module
                        (NULL: file level): methods do not see the constructor's names */

@@ -34,6 +34,7 @@ typedef struct Parser {
     int fn_depth, loop_depth; /* is return, is break allowed here                        */
     bool in_module_body;      /* directly in a module's block: fn statements are methods */
     bool in_module;           /* the function being parsed is a constructor              */
+    const char *module;       /* the name of the module whose block that is              */
     Node **scratch;
     size_t n_scratch, scratch_cap;
     char open_with;

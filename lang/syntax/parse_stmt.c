@@ -225,6 +225,7 @@ AstFn *parse_fn(Parser *p, const Token *word, const char *name, bool is_module) 
     AstFn *fn = arena_zalloc(p->arena, sizeof *fn);
     bool in_body = p->in_module_body, in_module = p->in_module;
     int loops = p->loop_depth;
+    const char *module = p->module;
     fn->name = name;
     fn->at = lex_span(p->src, word);
     fn->is_module = is_module;
@@ -233,6 +234,7 @@ AstFn *parse_fn(Parser *p, const Token *word, const char *name, bool is_module) 
     p->fn_depth++;
     p->loop_depth = 0;
     p->in_module_body = p->in_module = is_module;
+    if (is_module) p->module = name;
     if (!is_module && parse_accept(p, TOK_ARROW)) {
         fn->is_expr = true;
         fn->body = parse_expr(p);
@@ -244,6 +246,7 @@ AstFn *parse_fn(Parser *p, const Token *word, const char *name, bool is_module) 
     p->loop_depth = loops;
     p->in_module_body = in_body;
     p->in_module = in_module;
+    p->module = module;
     fn->end = lex_span(p->src, &p->t.tok[p->before]);
     return fn;
 }
@@ -265,6 +268,7 @@ static Node *fn_statement(Parser *p, size_t first) {
     fn->at = lex_span(p->src, name);
     fn->doc = doc_above(p, word->at);
     fn->is_method = is_method;
+    if (is_method) fn->owner = p->module;
     Node *n = parse_node(p, is_module ? N_MODULE : N_FN_STMT, first);
     n->fn = fn;
     n->height = parse_fn_height(fn);

@@ -433,6 +433,7 @@ bool resolve_program(Program *p, WarnFn warn, void *ctx, LangError *e) {
     Scope file;
     p->top = arena_zalloc(&p->arena, sizeof *p->top);
     p->top->name = "";
+    p->top->is_file = true;
     p->top->body = p->body;
     p->top->self_slot = -1;
     p->top->at = p->top->end = p->body->at;

@@ -2,6 +2,7 @@
  * into it, so that printing need not wait; only who looks at the characters (value_str, joining,
  * comparing) pays for fetching them.
  * SPDX-License-Identifier: MIT */
+#include "lang/text/error_value.h"
 #include "lang/text/effects.h"
 #include "lang/value/heap.h"
 #include "lang/text/pieces.h"
@@ -141,6 +142,19 @@ static void put_range(Pieces *p, const Range *r) {
     bytes_putc(&p->format, ']');
 }
 
+/* In full, or within a list or map as error("message"). */
+static void put_error(Pieces *p, const ErrorV *v, bool is_within) {
+    Bytes b = {0};
+    if (!is_within) error_text(&v->e, &b);
+    if (is_within) puts_(p, "error(");
+    if (is_within)
+        put_quoted(p, v->e.what, strlen(v->e.what));
+    else
+        pieces_text(p, b.data, b.n);
+    if (is_within) puts_(p, ")");
+    bytes_fini(&b);
+}
+
 static void put_tensor(Pieces *p, const Tensor *t) {
     bool grad = t->node != NULL || (t->is_param && t->requires_grad);
     pieces_tensor(p, (Tensor *)t, grad ? "!rg" : "!r", grad ? 3 : 2);
@@ -210,6 +224,7 @@ static bool put(Interp *in, Pieces *p, Value v, bool is_repr, const Path *up, La
     case V_FN:
     case V_MODULE: put_fn(p, v); break;
     case V_RANGE: put_range(p, v.range); break;
+    case V_ERROR: put_error(p, v.error, up != NULL); break;
     case V_LIST:
     case V_MAP:
     case V_BOUND:

@@ -29,6 +29,7 @@ typedef struct Frame {
     Value *slot;
     const Node *call; /* where the call stands, in the caller   */
     Value result;     /* of `return`                            */
+    uint32_t trace;   /* trace.c: the number of this chain of calls */
 } Frame;
 
 /* Locals and arguments of all running calls, one block that never moves. */

@@ -28,6 +28,7 @@ struct Interp {
     struct Frame *frame;        /* eval.h: the running call                                  */
     struct Stack *stack;        /* eval.h: locals and arguments of all calls                 */
     char *stack_end;            /* C stack: calls stop with an error before it               */
+    struct Traces *traces;      /* trace.c                                                   */
     struct Signals *signals;    /* signal.c                                                  */
     struct Progress *progress;  /* progress.c                                                */
     struct Tape *tape;          /* grad.c: list of live nodes, for debug.tape only          */
@@ -40,8 +41,9 @@ struct Interp {
     LangError *dead_warning;
     size_t n_dead_warnings;
     Span *warned;
-    size_t n_warned;      /* where warn() has spoken */
-    Container containers; /* list head of cycle candidates                            */
+    size_t n_warned;       /* where warn() has spoken */
+    LangError *last_error; /* that was reported, for :where; NULL: none */
+    Container containers;  /* list head of cycle candidates                            */
     /* value.c: containers whose last reference went, not yet freed */
     Container *dead;
     bool is_freeing;

@@ -195,6 +195,7 @@ void pieces_fini(Pieces *p) {
 void heap_free(Heap *h) {
     switch (h->kind) {
     case V_STR:
+    case V_ERROR:
     case V_RANGE: free(h); break;
     case V_TEXT:
         pieces_fini(&((Text *)h)->p);
@@ -214,7 +215,8 @@ const char *value_type_name(Value v) {
         [V_DTYPE] = "dtype",   [V_BUILTIN] = "fn",    [V_ELLIPSIS] = "...", [V_UNDEF] = "undefined",
         [V_STR] = "str",       [V_TEXT] = "str",      [V_LIST] = "list",    [V_RANGE] = "list",
         [V_MAP] = "map",       [V_FN] = "fn",         [V_BOUND] = "fn",     [V_MODULE] = "module",
-        [V_OBJECT] = "object", [V_TENSOR] = "tensor", [V_CELL] = "cell",    [V_SLICE] = "slice"};
+        [V_OBJECT] = "object", [V_TENSOR] = "tensor", [V_CELL] = "cell",    [V_SLICE] = "slice",
+        [V_ERROR] = "error"};
     if (v.kind == V_OBJECT && v.obj->module) return v.obj->module->name;
     return name[v.kind];
 }

@@ -33,7 +33,8 @@ typedef enum ValueKind {
     V_OBJECT,
     V_TENSOR,
     V_CELL,
-    V_SLICE /* a:b:c, only as a subscript */
+    V_SLICE, /* a:b:c, only as a subscript */
+    V_ERROR
 } ValueKind;
 
 typedef struct Heap {
@@ -52,6 +53,7 @@ typedef struct Slice Slice;
 typedef struct Bound Bound;
 typedef struct Cell Cell;
 typedef struct Module Module;
+typedef struct ErrorV ErrorV;
 typedef struct Builtin Builtin;
 typedef struct Interp Interp;
 
@@ -76,6 +78,7 @@ typedef struct Value {
         Cell *cell;
         Slice *slice;
         Module *module;
+        ErrorV *error;
     };
 } Value;
 
@@ -134,6 +137,12 @@ struct Object {
     Module *module;
     MapV *field; /* in order of assignment */
     bool is_new; /* its constructor runs   */
+};
+
+/* What attempt() gives for a failure. */
+struct ErrorV {
+    Heap h;
+    LangError e;
 };
 
 /* Text being put together for print, write, assert, f-strings: `format` is text with braces

@@ -58,7 +58,7 @@ signal a { signal b { attempt(fn() => inner()) ; y = ones(1) } }
 fn opens() { signal.enter("left"); return 1 // 0 }
 attempt(opens)
 x = ones(1)
-print(attempt(fn() => signal.exit())[1])
+print(attempt(fn() => signal.exit())[1].message)
 GT
 code "attempt" 0 "$GTSH" "$TMP/open.gt"; same attempt "$(out)" "no signal is open"
 code "attempt: the stream" 0 "$GTSH" --emit "$TMP/open.gt"
@@ -70,7 +70,7 @@ cat >"$TMP/int.gt" <<'GT'
 fn wait() { print("go", err=true); while true { x = 1 } }
 signal a { signal b { wait() } }
 GT
-printf '\nprint(attempt(fn() => signal.exit())[1])\n' >"$TMP/more"
+printf '\nprint(attempt(fn() => signal.exit())[1].message)\n' >"$TMP/more"
 "$GTSH" -i -q "$TMP/int.gt" <"$TMP/more" >"$TMP/out" 2>"$TMP/err" &
 pid=$!
 for _ in $(seq 100); do grep -q go "$TMP/err" && break; sleep 0.1; done

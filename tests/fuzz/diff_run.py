@@ -39,7 +39,7 @@ fn show(name, x) {
 }
 fn probe(f) {
     ok, r = attempt(f)
-    return r if ok else "REFUSED " + r
+    return r if ok else "REFUSED " + r.message
 }
 """
 # In worlds nothing may wait: every element is printed as it is, with all its digits.
@@ -78,7 +78,7 @@ def gt_program(i, stmts, world=False):
     if world:
         return text + f'print("#{i}")\np{i}()\n'
     return text + (f'print("#{i}")\nok, r = attempt(p{i})\n'
-                   'if not ok { print("!", r.replace("\\n", " ")) }\n')
+                   'if not ok { print("!", r.message.replace("\\n", " ")) }\n')
 
 
 def gt_run(text, options=(), env=None, timeout=120, stdin=None):

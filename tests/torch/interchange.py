@@ -87,7 +87,7 @@ def main(gtsh, folder):
     wrapped = nn.Sequential(nn.Linear(2, 2))
     write(f"{folder}/wrapped.safetensors", {"module." + k: v for k, v in wrapped.state_dict().items()})
     program += ["state = load(f\"{folder}/wrapped.safetensors\")", "ok, why = attempt(fn() { nn.Sequential(nn.Linear(2, 2)).load_state_dict(state) })",
-                "assert not ok and \"module.\" in why, why", "nn.Sequential(nn.Linear(2, 2)).load_state_dict({k[7:]: v for k, v in state.items()})"]
+                "assert not ok and \"module.\" in why.message, why", "nn.Sequential(nn.Linear(2, 2)).load_state_dict({k[7:]: v for k, v in state.items()})"]
     path = f"{folder}/interchange.gt"
     with open(path, "w") as f:
         f.write("\n".join(program) + "\n")

@@ -1,0 +1,103 @@
+/* stack.c: the calls that were running when something failed: keeping them in a LangError, which
+ * has room for the inner and the outer end of a deep stack, and telling them in lines behind the
+ * message. Calls into the prelude are named together, for the user's line is the one that called
+ * them. SPDX-License-Identifier: MIT */
+#include "lang/error/error.h"
+#include "lang/error/utf8.h"
+#include <string.h>
+
+enum { SOURCE_COLUMNS = 60, NAMES_MAX = 3 };
+
+static bool is_same(const ErrorFrame *a, const ErrorFrame *b) {
+    return a->name == b->name && a->call.src == b->call.src && a->call.line == b->call.line &&
+           a->call.col == b->call.col;
+}
+
+void error_frame(LangError *e, const ErrorFrame *f) {
+    if (e->n_frames && is_same(&e->frame[e->n_frames - 1], f)) {
+        e->frame[e->n_frames - 1].again += 1 + f->again;
+        return;
+    }
+    if (e->n_frames == ERROR_FRAMES) {
+        ErrorFrame *gone = &e->frame[ERROR_FRAMES_INNER];
+        e->n_left_out += 1 + gone->again;
+        memmove(gone, gone + 1, (ERROR_FRAMES - ERROR_FRAMES_INNER - 1) * sizeof *gone);
+        e->n_frames--;
+    }
+    e->frame[e->n_frames++] = *f;
+}
+
+/* The whole line without its indentation, cut to fit. */
+static void put_source(Span at, Bytes *out) {
+    size_t n;
+    at.col = 1, at.len = UINT16_MAX;
+    const char *s = span_text(at, &n);
+    if (!s) return;
+    while (n && (*s == ' ' || *s == '\t')) s++, n--;
+    while (n && (s[n - 1] == ' ' || s[n - 1] == '\t')) n--;
+    if (!n) return;
+    size_t keep = utf8_skip(s, n, SOURCE_COLUMNS);
+    bytes_puts(out, ": ");
+    error_put_line(s, keep, out);
+    if (keep < n) bytes_puts(out, " ...");
+}
+
+/* Does the caret already stand under this name? nn.Linear under Linear counts. */
+static bool is_shown(const LangError *e, const char *name) {
+    size_t n, len = strlen(name);
+    const char *s = span_text(e->at, &n);
+    return s && n && n <= len && !memcmp(name + len - n, s, n) &&
+           (n == len || name[len - n - 1] == '.');
+}
+
+/* "in nll_loss, in cross_entropy (prelude)": frames first to last, without the one that the caret
+ * names. false: nothing is left to name. */
+static bool put_prelude(const LangError *e, int first, int last, Bytes *out) {
+    int n = 0;
+    const char *before = NULL;
+    for (int i = first; i <= last; i++) {
+        const char *name = e->frame[i].name, *dot = strrchr(name, '.');
+        bool is_private = name[0] == '_' || !name[0] || (dot && dot[1] == '_');
+        if (name == before || is_private || (first == 0 && i == last && is_shown(e, name)))
+            continue;
+        before = name;
+        if (n++ < NAMES_MAX) bytes_printf(out, "%s in %s", n == 1 ? " " : ",", name);
+    }
+    if (n > NAMES_MAX) bytes_puts(out, ", ...");
+    if (n) bytes_puts(out, " (prelude)");
+    return n > 0;
+}
+
+static bool is_same_line(Span a, Span b) { return a.src == b.src && a.line == b.line; }
+static bool is_in_program(Span at) { return at.src && !at.src->is_prelude && at.line; }
+
+void error_stack_print(const LangError *e, Bytes *out) {
+    Span reached = e->at; /* the line that has been told last */
+    for (int i = 0, next; i < e->n_frames; i = next) {
+        const ErrorFrame *f = &e->frame[i];
+        next = i + 1;
+        if (e->n_left_out && i == ERROR_FRAMES_INNER)
+            bytes_printf(out, "  ... %u more calls\n", e->n_left_out);
+        if (!*f->name && !f->again && is_same_line(f->call, reached)) continue; /* f(fn() => x) */
+        bool is_said = true;
+        for (; f->is_prelude && next < e->n_frames && e->frame[next].is_prelude &&
+               !(e->n_left_out && next == ERROR_FRAMES_INNER);)
+            next++;
+        const Span call = e->frame[next - 1].call;
+        if (f->is_prelude)
+            is_said = put_prelude(e, i, next - 1, out);
+        else
+            bytes_printf(out, "  in %s", *f->name ? f->name : "fn");
+        bool is_at = i == 0 && f->is_prelude && is_same_line(call, reached);
+        if (is_in_program(call) && !is_at) {
+            bytes_printf(out, "%s %s at %s:%u", is_said ? "," : " ",
+                         f->is_file ? "imported" : "called", call.src->name, call.line);
+            put_source(call, out);
+            is_said = true;
+            reached = call;
+        }
+        if (is_said) bytes_putc(out, '\n');
+        uint32_t again = e->frame[next - 1].again;
+        if (again && !f->is_prelude) bytes_printf(out, "  ... %u more of the same\n", again);
+    }
+}

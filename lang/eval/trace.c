@@ -1,0 +1,167 @@
+/* trace.c: which calls are running, for messages. A failure that a worker finds arrives when the
+ * calls that asked for it are over, so each instruction keeps the number of its chain of calls.
+ * Chains are made when the first instruction asks within a call, and kept once: a link is a call's
+ * place and function on top of another chain. The table has a bound; when it is full it begins
+ * anew, and what was asked for before has no stack any more.
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/trace.h"
+#include "lang/value/frame.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINKS_MAX = 1 << 16, LINKS_FIRST = 256 };
+
+typedef struct Link {
+    const Node *call;
+    const AstFn *fn;
+    uint32_t up; /* number of the chain around it; 0: file level */
+} Link;
+
+typedef struct Traces {
+    Link *link;
+    uint32_t n, cap, base; /* link[i] has the number base + i + 1       */
+    uint32_t *slot;        /* 2 * cap of them: i + 1 of a link, or 0    */
+    Frame **open;          /* frames that have no number yet, outermost last */
+    size_t cap_open;
+} Traces;
+
+static size_t place(const Traces *t, const Node *call, const AstFn *fn, uint32_t up) {
+    uint64_t h = (uint64_t)(uintptr_t)call * UINT64_C(0x9e3779b97f4a7c15);
+    h = (h ^ (uint64_t)(uintptr_t)fn ^ up) * UINT64_C(0xd6e8feb86659fd93);
+    return (size_t)(h >> 32) & (2 * t->cap - 1);
+}
+
+static void put_slot(Traces *t, uint32_t i) {
+    size_t k = place(t, t->link[i].call, t->link[i].fn, t->link[i].up);
+    while (t->slot[k]) k = (k + 1) & (2 * t->cap - 1);
+    t->slot[k] = i + 1;
+}
+
+static void grow(Traces *t) {
+    t->cap = t->cap ? 2 * t->cap : LINKS_FIRST;
+    t->link = xrealloc(t->link, t->cap * sizeof *t->link);
+    free(t->slot);
+    t->slot = xcalloc(2 * (size_t)t->cap, sizeof *t->slot);
+    for (uint32_t i = 0; i < t->n; i++) put_slot(t, i);
+}
+
+/* The number of a link, for which there is room. */
+static uint32_t number(Traces *t, const Node *call, const AstFn *fn, uint32_t up) {
+    if (t->cap == 0) grow(t);
+    for (size_t k = place(t, call, fn, up); t->slot[k]; k = (k + 1) & (2 * t->cap - 1)) {
+        const Link *l = &t->link[t->slot[k] - 1];
+        if (l->call == call && l->fn == fn && l->up == up) return t->base + t->slot[k];
+    }
+    if (t->n == t->cap) grow(t);
+    t->link[t->n] = (Link){call, fn, up};
+    put_slot(t, t->n++);
+    return t->base + t->n;
+}
+
+/* Forgets all links; false: numbers have run out, and no stack is known from here on. */
+static bool begin_anew(Traces *t) {
+    if (t->base > UINT32_MAX - 2 * LINKS_MAX) return false;
+    t->base += t->n;
+    t->n = 0;
+    memset(t->slot, 0, 2 * (size_t)t->cap * sizeof *t->slot);
+    return true;
+}
+
+/* The frames that have no number, outermost last, and the number of the chain around them. */
+static size_t unnumbered(Traces *t, Frame *f, uint32_t *up) {
+    size_t n = 0;
+    for (; f->up && f->trace <= t->base; f = f->up) {
+        if (n == t->cap_open) {
+            t->cap_open = t->cap_open ? 2 * t->cap_open : 64;
+            t->open = xrealloc(t->open, t->cap_open * sizeof(Frame *));
+        }
+        t->open[n++] = f;
+    }
+    *up = f->up ? f->trace : 0;
+    return n;
+}
+
+static uint32_t make_chain(Interp *in) {
+    if (!in->traces) in->traces = xcalloc(1, sizeof *in->traces);
+    Traces *t = in->traces;
+    uint32_t up;
+    size_t n = unnumbered(t, in->frame, &up);
+    if (t->n + n > LINKS_MAX) {
+        if (n > LINKS_MAX || !begin_anew(t)) return 0;
+        n = unnumbered(t, in->frame, &up);
+    }
+    while (n-- > 0) t->open[n]->trace = up = number(t, t->open[n]->call, t->open[n]->fn, up);
+    return up;
+}
+
+uint32_t trace_calls(void *interp) {
+    Interp *in = interp;
+    const Frame *f = in->frame;
+    if (!f || !f->up) return 0;
+    if (in->traces && f->trace > in->traces->base) return f->trace;
+    return make_chain(in);
+}
+
+/* ---- frames of an error ---- */
+
+/* "Net.forward", "nn.Linear": layers of the prelude by their module's name alone. */
+static const char *frame_name(const AstFn *fn) {
+    const Source *src = fn->at.src;
+    Bytes b = {0};
+    bool ours = src && src->is_prelude;
+    if (fn->is_file) return src ? intern(src->name, strlen(src->name)) : "";
+    if (!*fn->name) return "";
+    if (ours && strchr(src->name, '/')) {
+        bytes_add(&b, src->name, (size_t)(strrchr(src->name, '/') - src->name));
+        for (size_t i = 0; i < b.n; i++)
+            if (b.data[i] == '/') b.data[i] = '.';
+        bytes_putc(&b, '.');
+    }
+    if (fn->owner) bytes_puts(&b, fn->owner);
+    if (!fn->owner)
+        bytes_puts(&b, fn->name);
+    else if (!ours || strcmp(fn->name, "forward"))
+        bytes_printf(&b, ".%s", fn->name);
+    const char *name = intern(b.data, b.n);
+    bytes_fini(&b);
+    return name;
+}
+
+static void add_frame(const AstFn *fn, const Node *call, LangError *e) {
+    bool ours = fn->at.src && fn->at.src->is_prelude;
+    if (fn->is_file && ours) return; /* the prelude's files are nobody's imports */
+    ErrorFrame f = {.name = frame_name(fn),
+                    .call = call ? call->at : (Span){0},
+                    .is_prelude = ours,
+                    .is_file = fn->is_file};
+    error_frame(e, &f);
+}
+
+void trace_explain(Interp *in, uint32_t calls, LangError *e) {
+    const Traces *t = in->traces;
+    while (t && calls > t->base && calls <= t->base + t->n) {
+        const Link *l = &t->link[calls - t->base - 1];
+        add_frame(l->fn, l->call, e);
+        calls = l->up;
+    }
+}
+
+void trace_leave(const AstFn *fn, const Node *call, LangError *e) {
+    if (!e->has_stack) add_frame(fn, call, e);
+}
+
+void trace_complete(const Interp *in, LangError *e) {
+    for (const Frame *f = in->frame; f && f->up && !e->has_stack; f = f->up)
+        add_frame(f->fn, f->call, e);
+    e->has_stack = true;
+}
+
+void trace_fini(Interp *in) {
+    Traces *t = in->traces;
+    if (!t) return;
+    free(t->link);
+    free(t->slot);
+    free(t->open);
+    free(t);
+    in->traces = NULL;
+}
