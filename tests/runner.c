@@ -373,7 +373,8 @@ static void judge(Runner *r, Test *t, const GuardReport *report) {
         if (t->late[0])
             printf(": %s", t->late);
         else if (report->n_left)
-            printf(": it left %d process%s running", report->n_left, report->n_left > 1 ? "es" : "");
+            printf(": it left %d process%s running", report->n_left,
+                   report->n_left > 1 ? "es" : "");
         else if (WIFSIGNALED(status))
             printf(": killed by signal %d (%s)", code - 128, strsignal(code - 128));
         else if (t->kind != KIND_GT)

@@ -19,8 +19,8 @@ Layout convert_best(const TensorHandle *h, const Members *g, Op reader);
 /* The id under which tensor `id` (handle h) lies as l on g; inserts moves in front of f where it
  * must. Over a group of one every layout is whole. */
 uint64_t convert_to(Flow *f, uint64_t id, TensorHandle *h, const Members *g, Layout l);
-/* f's results, which are to lie so, are terms of halves that f adds up itself: its operands are to be
- * widened. */
+/* f's results, which are to lie so, are terms of halves that f adds up itself: its operands are to
+ * be widened. */
 bool convert_makes_terms(const Flow *f, const Layout *give);
 /* `id`, a half, lies as l on g: its id as float32, for f alone. The caller frees it
  * (convert_forget). */

@@ -50,7 +50,8 @@ bool layout_equal(const Layout *a, const Layout *b);
 static inline bool layout_covers(const Layout *l, const TensorType *t, int n) {
     return l->begin == 0 && (t->shape[l->axis] <= 0 || (t->shape[l->axis] - 1) / l->block < n);
 }
-/* The type in which ranks hold their parts of a t: t, or float32 where these are terms of halves. */
+/* The type in which ranks hold their parts of a t: t, or float32 where these are terms of halves.
+ */
 static inline TensorType layout_held(const Layout *l, const TensorType *t) {
     TensorType held = *t;
     bool adds_up = l->kind == LAYOUT_PARTIAL && (l->op == OP_SUM || l->op == OP_PROD);
