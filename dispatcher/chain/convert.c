@@ -270,8 +270,8 @@ static bool can_fill(const TensorHandle *h, const Members *g, const Layout *l) {
 
 uint64_t convert_to(Flow *f, uint64_t id, TensorHandle *h, const Members *g, Layout l) {
     if (g->n == 1) l = layout_replicate();
-    bool rounds = l.kind == LAYOUT_PARTIAL && layout_widens(&h->layout, &h->type) &&
-                  !reads_terms(f->inst.op);
+    bool rounds =
+        l.kind == LAYOUT_PARTIAL && layout_widens(&h->layout, &h->type) && !reads_terms(f->inst.op);
     if (!rounds && convert_is_there(h, g, &l)) return id;
     const Converted *known = find(h, g, &l);
     if (known) return known->id;

@@ -200,9 +200,8 @@ static Layout apply_rule(Flow *f, TensorHandle **h, const Members *g, int want_a
     for (int i = 0; i < n; i++) {
         if (!h[i]) continue;
         in[i] = h[i]->type;
-        have[i] =
-            h[i]->group == g && !(keeps && i > 0) ? convert_best(h[i], g, f->inst.op)
-                                                   : layout_replicate();
+        have[i] = h[i]->group == g && !(keeps && i > 0) ? convert_best(h[i], g, f->inst.op)
+                                                        : layout_replicate();
         if (keeps && i == 0 && have[i].kind == LAYOUT_PARTIAL) have[i] = layout_replicate();
     }
     Rule r = {.inst = &f->inst,

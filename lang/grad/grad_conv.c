@@ -4,11 +4,12 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/grad/grad_rule.h"
 
-/* The call's attributes but for SHAPE, and this shape unless it is NULL. */
+/* The call's attributes but for SHAPE and DTYPE, and this shape unless it is NULL. */
 static int window_attrs(const GradCall *g, const TensorType *shape, Attr *attr) {
     int n = 0;
     for (int i = 0; i < g->n->n_attr; i++)
-        if (g->n->attr[i].key != ATTR_SHAPE) attr[n++] = g->n->attr[i];
+        if (g->n->attr[i].key != ATTR_SHAPE && g->n->attr[i].key != ATTR_DTYPE)
+            attr[n++] = g->n->attr[i];
     if (shape) attr[n++] = attr_ints(ATTR_SHAPE, shape->shape, shape->rank);
     return n;
 }
@@ -17,18 +18,20 @@ static Arg with_window(GradCall *g, Op op, Arg a, Arg b, const TensorType *shape
     Arg arg[2] = {a, b};
     return op_with(g, op, arg, op_info[op].arity, attr, window_attrs(g, shape, attr));
 }
+/* In the operands' dtype, than which the result's may be wider. */
+static Arg narrowed(GradCall *g, Arg x) { return cast_to(g, x, (DType)in_type(g, 0)->dtype); }
 
 void grad_conv(GradCall *g) { /* of x, w */
-    if (g->need[0]) give(g, 0, with_window(g, OP_CONV_DX, d, B, in_type(g, 0)));
-    if (g->need[1]) give(g, 1, with_window(g, OP_CONV_DW, A, d, in_type(g, 1)));
+    if (g->need[0]) give(g, 0, narrowed(g, with_window(g, OP_CONV_DX, d, B, in_type(g, 0))));
+    if (g->need[1]) give(g, 1, narrowed(g, with_window(g, OP_CONV_DW, A, d, in_type(g, 1))));
 }
 void grad_conv_dx(GradCall *g) { /* of dy, w */
-    if (g->need[0]) give(g, 0, with_window(g, OP_CONV, d, B, NULL));
-    if (g->need[1]) give(g, 1, with_window(g, OP_CONV_DW, d, A, in_type(g, 1)));
+    if (g->need[0]) give(g, 0, narrowed(g, with_window(g, OP_CONV, d, B, NULL)));
+    if (g->need[1]) give(g, 1, narrowed(g, with_window(g, OP_CONV_DW, d, A, in_type(g, 1))));
 }
 void grad_conv_dw(GradCall *g) { /* of x, dy */
-    if (g->need[0]) give(g, 0, with_window(g, OP_CONV_DX, B, d, in_type(g, 0)));
-    if (g->need[1]) give(g, 1, with_window(g, OP_CONV, A, d, NULL));
+    if (g->need[0]) give(g, 0, narrowed(g, with_window(g, OP_CONV_DX, B, d, in_type(g, 0))));
+    if (g->need[1]) give(g, 1, narrowed(g, with_window(g, OP_CONV, A, d, NULL)));
 }
 
 /* Spatial axes folded into one. */

@@ -241,16 +241,17 @@ static bool is_transposed(const GradCall *g, int i) {
     return made && made->op == OP_PERMUTE && in_type(g, i)->rank == 2;
 }
 
-static void grad_matmul(GradCall *g) { /* y (.., M, N) = a (.., M, K) @ b (.., K, N) */
-    if (g->need[0]) give(g, 0, op2(g, OP_MATMUL, d, transposed(g, B)));
+static void grad_matmul(GradCall *g) {     /* y (.., M, N) = a (.., M, K) @ b (.., K, N) */
+    DType t = (DType)in_type(g, 0)->dtype; /* the result may be wider */
+    if (g->need[0]) give(g, 0, cast_to(g, op2(g, OP_MATMUL, d, transposed(g, B)), t));
     if (!g->need[1]) return;
     /* One matrix for the whole batch: one product over all rows, no sum over the batch. */
     bool rows = in_type(g, 1)->rank == 2 && in_type(g, 0)->rank > 2;
     Arg a = rows ? as_rows(g, A) : A, dy = rows ? as_rows(g, d) : d;
     if (is_transposed(g, 1))
-        give(g, 1, transposed(g, op2(g, OP_MATMUL, transposed(g, dy), a)));
+        give(g, 1, cast_to(g, transposed(g, op2(g, OP_MATMUL, transposed(g, dy), a)), t));
     else
-        give(g, 1, op2(g, OP_MATMUL, transposed(g, a), dy));
+        give(g, 1, cast_to(g, op2(g, OP_MATMUL, transposed(g, a), dy), t));
 }
 
 static void grad_cat(GradCall *g) {

@@ -213,10 +213,12 @@ const Builtin builtins_tensor[] = {
     F(argsort, "x, axis=-1, descending=false, stable=true", "Indices that sort an axis, stable."),
     F(topk, "x, k, axis=-1, largest=true, sorted=true",
       "[values, indices] of the k largest along an axis, in order."),
-    F(matmul, "a, b", "Matrix product: 1-D, 2-D and batched, as a @ b."),
-    M("mm", matmul, "a, b", "As matmul."),
-    M("bmm", matmul, "a, b", "As matmul."),
-    M("dot", matmul, "a, b", "As matmul."),
+    F(matmul, "a, b, out_dtype=none",
+      "Matrix product: 1-D, 2-D and batched, as a @ b; with float32 sums of halves are not "
+      "rounded."),
+    M("mm", matmul, "a, b, out_dtype=none", "As matmul."),
+    M("bmm", matmul, "a, b, out_dtype=none", "As matmul."),
+    M("dot", matmul, "a, b, out_dtype=none", "As matmul."),
     C(einsum, "spec, *operands",
       "Sum of products by names of axes: einsum(\"ij,jk->ik\", a, b) is a @ b; \"...\" "
       "broadcasts."),

@@ -52,9 +52,19 @@ static bool became(Tensor **t, Tensor *next) {
     return (*t = next) != NULL;
 }
 
-/* Adds the bias (channels), and drops the axis of images again. Consumes y. */
-static bool finish(Interp *in, const char *name, Tensor *y, Value bias, int n, bool is_one,
-                   Value *out, LangError *e) {
+/* Halves that get a bias are rounded once, behind it: one more attribute, so that their sums are
+ * not. */
+static int put_wide(Value bias, const Tensor *x, const Tensor *w, Attr *attr) {
+    DType d = (DType)tensor_type(x)->dtype;
+    bool rounds = bias.kind != V_NONE && dtype_is_half(d) && tensor_type(w)->dtype == d;
+    if (rounds) *attr = attr_dtype(DT_F32);
+    return rounds;
+}
+
+/* Adds the bias (channels), rounds to `narrow` unless that is DT_NONE, and drops the axis of images
+ * again. Consumes y. */
+static bool finish(Interp *in, const char *name, Tensor *y, Value bias, DType narrow, int n,
+                   bool is_one, Value *out, LangError *e) {
     if (bias.kind != V_NONE) {
         Tensor *b = arg_as_tensor(in, bias, e);
         if (!b) return tensor_unref(y), false;
@@ -70,6 +80,7 @@ static bool finish(Interp *in, const char *name, Tensor *y, Value bias, int n, b
         tensor_unref(b), tensor_unref(column);
         if (!became(&y, sum)) return false;
     }
+    if (narrow != DT_NONE && !became(&y, tensor_cast(in, y, narrow, e))) return false;
     if (is_one) {
         TensorType t = *tensor_type(y);
         if (!became(&y, tensor_reshape(in, y, t.shape + 1, n + 1, e))) return false;
@@ -131,14 +142,17 @@ static bool conv(Interp *in, int n, const Value *arg, Value *out, LangError *e) 
     bool ok = (w = arg_as_tensor(in, arg[1], e)) && per_axis(arg[3], "stride", n, 1, a.stride, e) &&
               per_axis(arg[5], "dilation", n, 1, a.dilation, e) &&
               read_padding(arg[4], n, w, &a, e) && arg_int_of(arg[6], "groups", &a.groups, e);
-    Attr attr[4];
+    Attr attr[5];
     Arg operand[2] = {arg_tensor(x), arg_tensor(w)};
-    ok = ok && tensor_op(in, OP_CONV, operand, 2, attr, conv_attrs(&a, n, attr), &y, e);
+    int n_attr = ok ? conv_attrs(&a, n, attr) : 0,
+        is_wide = ok && put_wide(arg[2], x, w, attr + n_attr);
+    DType narrow = is_wide ? (DType)tensor_type(x)->dtype : DT_NONE;
+    ok = ok && tensor_op(in, OP_CONV, operand, 2, attr, n_attr + is_wide, &y, e);
     tensor_unref(x), tensor_unref(w);
     for (int i = 0; ok && i < n; i++)
         if (a.cut[i])
             ok = became(&y, tensor_slice(in, y, 2 + i, 1, tensor_type(y)->shape[2 + i] - 1, 1, e));
-    return ok && finish(in, "conv", y, arg[2], n, is_one, out, e);
+    return ok && finish(in, "conv", y, arg[2], narrow, n, is_one, out, e);
 }
 
 /* The shape that a transposed convolution gives: the input's that a convolution would have had. */
@@ -187,13 +201,15 @@ static bool conv_transpose(Interp *in, int n, const Value *arg, Value *out, Lang
               arg_int_of(arg[6], "groups", &a.groups, e) &&
               per_axis(arg[7], "dilation", n, 1, a.dilation, e) &&
               transposed_shape(x, w, n, &a, extra, shape, e);
-    Attr attr[5];
-    int n_attr = conv_attrs(&a, n, attr);
+    Attr attr[6];
+    int n_attr = conv_attrs(&a, n, attr), is_wide = ok && put_wide(arg[2], x, w, attr + n_attr);
+    DType narrow = is_wide ? (DType)tensor_type(x)->dtype : DT_NONE;
+    n_attr += is_wide;
     attr[n_attr++] = attr_ints(ATTR_SHAPE, shape, n + 2);
     Arg operand[2] = {arg_tensor(x), arg_tensor(w)};
     ok = ok && tensor_op(in, OP_CONV_DX, operand, 2, attr, n_attr, &y, e);
     tensor_unref(x), tensor_unref(w);
-    return ok && finish(in, "conv_transpose", y, arg[2], n, is_one, out, e);
+    return ok && finish(in, "conv_transpose", y, arg[2], narrow, n, is_one, out, e);
 }
 
 /* ---- pooling ---- */

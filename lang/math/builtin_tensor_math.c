@@ -301,7 +301,9 @@ BUILTIN(masked_fill) { /* x, mask, value */
 BUILTIN(matmul) {
     Tensor *a = arg_as_tensor(in, arg[0], e), *b = a ? arg_as_tensor(in, arg[1], e) : NULL,
            *t = NULL;
-    if (b && !tensor_matmul(in, a, b, &t, e)) t = NULL;
+    DType wide = DT_NONE;
+    bool ok = b && arg_dtype_of(arg[2], DT_NONE, &wide, e) && tensor_matmul(in, a, b, wide, &t, e);
+    if (!ok) t = NULL;
     tensor_unref(a), tensor_unref(b);
     return give_tensor(t, out);
 }

@@ -451,7 +451,7 @@ bool tensor_binary(Interp *in, int oper, Value a, Value b, Value *out, LangError
             error_set(e, "'@' multiplies tensors, not numbers");
             return error_hint(e, "use *");
         }
-        TRY(tensor_matmul(in, arg[0].t, arg[1].t, &t, e));
+        TRY(tensor_matmul(in, arg[0].t, arg[1].t, DT_NONE, &t, e));
     } else
         TRY(tensor_op(in, oper_op[oper], arg, 2, NULL, 0, &t, e));
     *out = v_tensor(t);
@@ -470,12 +470,14 @@ bool tensor_unary(Interp *in, int oper, Value a, Value *out, LangError *e) {
 
 /* Both have rank 2 or more for the op itself; a vector becomes a row or a column first and the axis
  * goes again after. */
-bool tensor_matmul(Interp *in, Tensor *a, Tensor *b, Tensor **out, LangError *e) {
+bool tensor_matmul(Interp *in, Tensor *a, Tensor *b, DType wide, Tensor **out, LangError *e) {
     const TensorType *ta = tensor_type(a), *tb = tensor_type(b);
     char sa[256], sb[256];
+    Attr attr = attr_dtype(wide);
+    int n_attr = wide != DT_NONE;
     if (!ta->rank || !tb->rank || (ta->rank > 1 && tb->rank > 1)) {
         Arg arg[2] = {arg_tensor(a), arg_tensor(b)};
-        if (ta->rank && tb->rank) return tensor_op(in, OP_MATMUL, arg, 2, NULL, 0, out, e);
+        if (ta->rank && tb->rank) return tensor_op(in, OP_MATMUL, arg, 2, &attr, n_attr, out, e);
         error_set(e, "cannot multiply %s @ %s: a single number has no axes",
                   type_shape_text(ta, sa), type_shape_text(tb, sb));
         error_hint(e, "use *");
@@ -496,7 +498,7 @@ bool tensor_matmul(Interp *in, Tensor *a, Tensor *b, Tensor **out, LangError *e)
            *p = NULL;
     Arg arg[2] = {arg_tensor(x), arg_tensor(y)};
     *out = NULL;
-    if (y && tensor_op(in, OP_MATMUL, arg, 2, NULL, 0, &p, e)) {
+    if (y && tensor_op(in, OP_MATMUL, arg, 2, &attr, n_attr, &p, e)) {
         TensorType t = *tensor_type(p);
         if (ta->rank == 1) t.shape[t.rank - 2] = t.shape[t.rank - 1], t.rank--;
         if (tb->rank == 1) t.rank--;

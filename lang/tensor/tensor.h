@@ -73,8 +73,9 @@ bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, 
  * `op=` is tensor_augment. */
 bool tensor_binary(Interp *in, int oper, Value a, Value b, Value *out, LangError *e);
 bool tensor_unary(Interp *in, int oper, Value a, Value *out, LangError *e);
-bool tensor_matmul(Interp *in, Tensor *a, Tensor *b, Tensor **out,
-                   LangError *e); /* 1-D, 2-D and batched, as PyTorch's */
+/* 1-D, 2-D and batched, as PyTorch's. wide: DT_F32 of halves keeps their sums as they are; DT_NONE:
+ * the operands' dtype. */
+bool tensor_matmul(Interp *in, Tensor *a, Tensor *b, DType wide, Tensor **out, LangError *e);
 
 /* ---- one op each, operands borrowed; a new reference, or NULL with e filled ---- */
 Tensor *tensor_op1(Interp *in, Op op, Arg a, LangError *e);

@@ -122,6 +122,16 @@ bool need_numel(Infer *s, const TensorType *t) {
                    op_name(s), shape_text(t, &text));
 }
 
+bool sum_dtype(Infer *s, uint8_t *dtype) {
+    const Attr *a = inst_attr(s->inst, ATTR_DTYPE);
+    DType of = (DType)s->in[0].dtype;
+    *dtype = (uint8_t)(a ? a->dtype : of);
+    if (*dtype == of || (a->dtype == DT_F32 && dtype_is_half(of))) return true;
+    return err_set(s->err, ERR_DTYPE, "%s: a product of %s is %s%s, not %s", op_name(s),
+                   dtype_info[of].name, dtype_info[of].name, dtype_is_half(of) ? " or float32" : "",
+                   a->dtype < DT_COUNT ? dtype_info[a->dtype].name : "of an unknown dtype");
+}
+
 bool need_shape(Infer *s, TensorType *t) {
     const Attr *a = inst_attr(s->inst, ATTR_SHAPE);
     if (!a) return missing_attr(s, ATTR_SHAPE);

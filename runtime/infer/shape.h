@@ -74,6 +74,8 @@ bool missing_attr(Infer *s, AttrKey key); /* error: a needed attribute is absent
 bool need_fits(Infer *s, const Operand *o, DType t); /* an immediate can be a t */
 /* START, SIZE, STEP against x; out gets the slice's type. */
 bool slice_type(Infer *s, const TensorType *x, TensorType *out);
+/* The dtype of a sum of products: operand 0's, or with DTYPE f32 of halves that, not rounded. */
+bool sum_dtype(Infer *s, uint8_t *dtype);
 bool need_shape(Infer *s, TensorType *t); /* SHAPE as a type's rank and extents, within limits */
 bool empty_axis(Infer *s, int axis);      /* error: the largest of nothing */
 

@@ -173,7 +173,7 @@ static bool two_numbers(Infer *s) {
 
 bool infer_conv(Infer *s) {
     TRY(two_numbers(s));
-    return conv_type(s, &s->in[0], &s->in[1], &s->out[0]);
+    return conv_type(s, &s->in[0], &s->in[1], &s->out[0]) && sum_dtype(s, &s->out[0].dtype);
 }
 
 /* The gradient must have the shape of what the forward pass gives. */
@@ -192,7 +192,7 @@ bool infer_conv_dx(Infer *s) {
     TRY(need_shape(s, &x));
     TRY(conv_type(s, &x, &s->in[1], &y) && need_gradient_of(s, &s->in[0], &y));
     s->out[0] = x;
-    return true;
+    return sum_dtype(s, &s->out[0].dtype);
 }
 
 bool infer_conv_dw(Infer *s) {
@@ -201,7 +201,7 @@ bool infer_conv_dw(Infer *s) {
     TRY(need_shape(s, &w));
     TRY(conv_type(s, &s->in[0], &w, &y) && need_gradient_of(s, &s->in[1], &y));
     s->out[0] = w;
-    return true;
+    return sum_dtype(s, &s->out[0].dtype);
 }
 
 /* ---- Poolings ---- */

@@ -40,7 +40,7 @@ bool infer_matmul(Infer *s) {
     batch_b.rank = b->rank > 2 ? b->rank - 2 : 0;
     if (!shape_broadcast(&batch_a, &batch_b, &r))
         return cannot_multiply(s, "leading axes do not broadcast", 0, 0);
-    r.dtype = a->dtype;
+    TRY(sum_dtype(s, &r.dtype));
     if (a->rank > 1) r.shape[r.rank++] = a->shape[a->rank - 2];
     if (b->rank > 1) r.shape[r.rank++] = b->shape[b->rank - 1];
     TRY(need_numel(s, &r));

@@ -16,7 +16,8 @@
  * model operand has done its work in inference), as f64 where the result is a float (but
  * randint's), else i64; `data` is never submitted (copy_in). VIEW: only RESHAPE, as a copy:
  * out[0] takes in[0]'s elements in row-major order. KERNEL: all operands. REDUCE: one. CONTROL:
- * none is submitted. Floats to ints (cast): truncated to i64 (nan and what is outside of i64
+ * none is submitted. The result of a matmul or a convolution of halves may be float32: then its
+ * sums are not rounded. Floats to ints (cast): truncated to i64 (nan and what is outside of i64
  * give INT64_MIN), then the low bits. Index operands may count from the end: -n <= i < n.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_ENGINE_ENGINE_H
