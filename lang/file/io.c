@@ -393,10 +393,15 @@ bool io_can_save(const char *path, IoForm form, Err *err) {
 static bool decode(Format f, const char *name, Buf *b, const char *element, IoValue *out,
                    Err *err) {
     IoElement el = EL_U8;
-    if (element && *element) {
+    DType numbers = DT_NONE;
+    if (element && *element && f == F_CSV) {
+        numbers = dtype_find(element, strlen(element));
+        if (numbers == DT_NONE) return err_set(err, ERR_ARG, "'%s' is not a dtype", element);
+    } else if (element && *element) {
         el = io_element_find(element, strlen(element));
         if (f != F_BIN) {
-            err_set(err, ERR_ARG, "dtype= is for .bin files: '%s' says itself what it holds", name);
+            err_set(err, ERR_ARG,
+                    "dtype= is for .csv and .bin files: '%s' says itself what it holds", name);
             return err_hint(err, "load(path).to(%s)", element);
         }
         if (el == EL_COUNT)
@@ -406,7 +411,7 @@ static bool decode(Format f, const char *name, Buf *b, const char *element, IoVa
     case F_NPY: return npy_decode(b, out, err);
     case F_NPZ: return npz_decode(b, out, err);
     case F_SAFETENSORS: return safetensors_decode(b, out, err);
-    case F_CSV: return csv_decode(b, out, err);
+    case F_CSV: return csv_decode(b, numbers, out, err);
     case F_JSON: return json_parse((const char *)b->data, b->n, JSON_NODES, out, err);
     case F_JSONL: return jsonl_decode(b, JSON_NODES, out, err);
     case F_YAML: return yaml_decode(b, out, err);

@@ -5,7 +5,7 @@
  *   .npy          one tensor
  *   .npz          tensors by name, host values as JSON in the member gt.json
  *   .safetensors  tensors by name, host values as JSON in the header
- *   .csv          a float32 matrix, or columns by name when it has a header
+ *   .csv          a matrix, or columns by name when it has a header: int64 or float32
  *   .json         host values
  *   .jsonl        a list of host values, one per line
  *   .yaml .yml    host values

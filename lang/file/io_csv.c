@@ -1,9 +1,14 @@
 /* io_csv.c: tables as text (RFC 4180): fields between commas (or tabs, or semicolons, whichever the
- * first line has), quoted ones may hold anything. Without a header a file is a float32 matrix; a
- * first line with a field that is no number is a header, and the file a map of columns: numbers as
- * float32 tensors (empty fields are nan), others as lists of strings.
+ * first line has), quoted ones may hold anything. Without a header a file is a matrix; a first line
+ * with a field that is no number is a header, and the file a map of columns: numbers as tensors,
+ * others as lists of strings.
+ *
+ * Numbers that are written whole are never rounded. A column, or a matrix, of such alone is int64.
+ * Others are float32, empty fields nan; but float64 where float32 would round a whole number, or
+ * make infinity or 0 of one that is not. What neither holds (whole numbers beyond int64) is text.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
+#include "runtime/base/element.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -109,39 +114,145 @@ static bool read_row(Table *t, const char **at, const char *end, char separator,
     return true;
 }
 
-/* Empty fields are nan. */
-static bool field_number(const Field *f, float *out) {
+/* ---- Numbers ---- */
+
+typedef enum Whole { NOT_WHOLE, WHOLE, TOO_LARGE } Whole;
+
+/* A sign and digits: their value, if it is an int64. */
+static Whole field_whole(const Field *f, int64_t *out) {
+    bool has_sign = f->n && (*f->s == '-' || *f->s == '+');
+    bool is_minus = has_sign && *f->s == '-', fits = true;
+    if (f->n == (uint32_t)has_sign) return NOT_WHOLE;
+    *out = 0;
+    for (uint32_t i = has_sign; i < f->n; i++) {
+        int digit = f->s[i] - '0';
+        if (digit < 0 || digit > 9) return NOT_WHOLE;
+        fits = fits && !__builtin_mul_overflow(*out, 10, out) &&
+               !__builtin_add_overflow(*out, is_minus ? -digit : digit, out);
+    }
+    return fits ? WHOLE : TOO_LARGE;
+}
+
+/* Decimal, or nan or inf; empty fields are nan. */
+static bool field_float(const Field *f, double *wide, float *narrow) {
     char text[64], *end;
-    *out = NAN;
+    *wide = *narrow = NAN;
     if (f->n == 0) return !f->is_quoted;
     if (f->n >= sizeof text) return false;
     memcpy(text, f->s, f->n);
     text[f->n] = 0;
-    if (strpbrk(text, "xXpP")) return false; /* strtof would take hexadecimal */
-    *out = strtof(text, &end);
+    if (strpbrk(text, "xXpP")) return false; /* strtod would take hexadecimal */
+    *wide = strtod(text, &end);
+    *narrow = strtof(text, NULL); /* not by way of double, which would round twice */
     return !*end;
 }
 
+static bool is_number(const Field *f) {
+    double wide;
+    float narrow;
+    return field_float(f, &wide, &narrow);
+}
+
+static bool is_infinite(const Field *f) {
+    return f->n && !strpbrk((char[]){f->s[0], f->s[f->n > 1], 0}, "0123456789.");
+}
+
+/* The field as an element of the dtype; false: it is none. is_exact: whole numbers must stay what
+ * they are, and others neither 0 nor infinite if they are not. */
+static bool put_number(const Field *f, DType d, bool is_exact, void *to) {
+    int64_t whole, low, high;
+    double wide;
+    float narrow;
+    Whole kind = field_whole(f, &whole);
+    if (!dtype_is_float(d)) {
+        dtype_range(d, &low, &high);
+        if (kind != WHOLE || whole < low || whole > high) return false;
+        element_set_int(d, to, whole);
+        return true;
+    }
+    if (!field_float(f, &wide, &narrow) || (is_exact && kind == TOO_LARGE)) return false;
+    if (d == DT_F64)
+        memcpy(to, &wide, sizeof wide);
+    else
+        element_set_float(d, to, (double)narrow);
+    double got = element_float(d, to);
+    if (isinf(got) && !is_infinite(f)) return false;
+    if (!is_exact) return true;
+    if (kind == WHOLE) return fabs(got) < 0x1p63 && (int64_t)got == whole;
+    return got != 0 || wide == 0;
+}
+
+/* Fields first, first + step, ... of the table, n of them, as a tensor. *bad: the first that is no
+ * such number. */
+static bool put_all(const Table *t, size_t first, size_t step, size_t n, DType d, bool is_exact,
+                    Buf **out, size_t *bad) {
+    size_t size = (size_t)dtype_info[d].size_bytes;
+    Buf *b = *out = buf_new(n * size + 1);
+    b->n = n * size;
+    for (size_t i = 0; i < n; i++)
+        if (!put_number(&t->field[first + i * step], d, is_exact, b->data + i * size)) {
+            *bad = i;
+            buf_unref(out);
+            return false;
+        }
+    return true;
+}
+
+/* The same as the dtype that holds all of them, or as the one that is asked for. DT_NONE: there is
+ * none. */
+static DType put_fitting(const Table *t, size_t first, size_t step, size_t n, DType asked,
+                         Buf **out, size_t *bad) {
+    static const DType held[] = {DT_I64, DT_F32, DT_F64};
+    *out = NULL;
+    if (asked != DT_NONE)
+        return put_all(t, first, step, n, asked, false, out, bad) ? asked : DT_NONE;
+    for (int i = n == 0; i < 3; i++) /* nothing is float32, as tensor([]) is */
+        if (put_all(t, first, step, n, held[i], true, out, bad)) return held[i];
+    return DT_NONE;
+}
+
 static bool has_header(const Table *t) {
-    float f;
     for (size_t c = 0; c < t->columns; c++)
-        if (!field_number(&t->field[c], &f)) return true;
+        if (!is_number(&t->field[c])) return true;
     return false;
 }
 
-static bool make_column(const Table *t, size_t c, IoValue *out, Err *err) {
-    int64_t n = (int64_t)t->rows - 1;
-    Buf *b = buf_new((size_t)n * 4 + 1);
-    b->n = (size_t)n * 4;
-    bool is_number = true;
-    for (int64_t r = 0; r < n && is_number; r++)
-        is_number = field_number(&t->field[(size_t)(r + 1) * t->columns + c], (float *)b->data + r);
-    bool ok = !is_number || io_tensor(out, &n, 1, EL_F32, false, b, b->data, err);
-    buf_unref(&b);
-    if (is_number) return ok;
+static bool no_such_number(const Field *f, size_t row, size_t column, DType d, Err *err) {
+    int n = f->n > 40 ? 40 : (int)f->n;
+    int64_t unused;
+    if (d == DT_NONE && is_number(f) && field_whole(f, &unused) == NOT_WHOLE)
+        return err_set(err, ERR_PARSE, "row %zu, field %zu: '%.*s' is beyond float64", row, column,
+                       n, f->s);
+    if (d == DT_NONE && is_number(f)) {
+        err_set(err, ERR_PARSE,
+                "row %zu, field %zu: '%.*s' is a whole number that would be rounded", row, column,
+                n, f->s);
+        return err_hint(err, "dtype=float64 rounds it");
+    }
+    if (f->n == 0 && d != DT_NONE)
+        return err_set(err, ERR_PARSE, "row %zu, field %zu is empty: there is no nan of %s", row,
+                       column, dtype_info[d].name);
+    return err_set(err, ERR_PARSE, "row %zu, field %zu: '%.*s' is no %s", row, column, n, f->s,
+                   d == DT_NONE || !is_number(f) ? "number" : dtype_info[d].name);
+}
+
+static bool make_column(const Table *t, size_t c, DType asked, IoValue *out, Err *err) {
+    size_t n = t->rows - 1, bad = 0;
+    int64_t shape = (int64_t)n;
+    Buf *b;
+    DType d = put_fitting(t, t->columns + c, t->columns, n, asked, &b, &bad);
+    if (d != DT_NONE) {
+        bool ok = io_tensor(out, &shape, 1, io_element_of(d), false, b, b->data, err);
+        buf_unref(&b);
+        return ok;
+    }
+    bool is_text = asked == DT_NONE;
+    for (size_t r = 1; r <= n && !is_text; r++) is_text = !is_number(&t->field[r * t->columns + c]);
+    if (!is_text)
+        return no_such_number(&t->field[(bad + 1) * t->columns + c], bad + 2, c + 1, asked, err);
     out->kind = IO_LIST;
-    for (int64_t r = 0; r < n; r++) {
-        const Field *f = &t->field[(size_t)(r + 1) * t->columns + c];
+    for (size_t r = 1; r <= n; r++) {
+        const Field *f = &t->field[r * t->columns + c];
         IoValue *v = io_push(out);
         v->kind = IO_STR;
         v->str = xstrndup(f->s, f->n);
@@ -150,23 +261,20 @@ static bool make_column(const Table *t, size_t c, IoValue *out, Err *err) {
     return true;
 }
 
-static bool make_matrix(const Table *t, IoValue *out, Err *err) {
+static bool make_matrix(const Table *t, DType asked, IoValue *out, Err *err) {
     int64_t shape[2] = {(int64_t)t->rows, (int64_t)t->columns};
-    Buf *b = buf_new(t->n * 4 + 1);
-    b->n = t->n * 4;
-    bool ok = true;
-    for (size_t i = 0; i < t->n && ok; i++) {
-        const Field *f = &t->field[i];
-        if (!field_number(f, (float *)b->data + i))
-            ok = err_set(err, ERR_PARSE, "row %zu, field %zu: '%.*s' is no number",
-                         i / t->columns + 1, i % t->columns + 1, f->n > 40 ? 40 : (int)f->n, f->s);
-    }
-    if (ok) ok = io_tensor(out, shape, 2, EL_F32, false, b, b->data, err);
+    size_t bad = 0;
+    Buf *b;
+    DType d = put_fitting(t, 0, 1, t->n, asked, &b, &bad);
+    if (d == DT_NONE)
+        return no_such_number(&t->field[bad], bad / t->columns + 1, bad % t->columns + 1, asked,
+                              err);
+    bool ok = io_tensor(out, shape, 2, io_element_of(d), false, b, b->data, err);
     buf_unref(&b);
     return ok;
 }
 
-bool csv_decode(Buf *bytes, IoValue *out, Err *err) {
+bool csv_decode(Buf *bytes, DType asked, IoValue *out, Err *err) {
     Table t = {0};
     const char *p = (const char *)bytes->data, *end = p + bytes->n;
     if (bytes->n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3)) p += 3;
@@ -176,9 +284,9 @@ bool csv_decode(Buf *bytes, IoValue *out, Err *err) {
     if (ok && t.rows && has_header(&t)) {
         out->kind = IO_MAP;
         for (size_t c = 0; c < t.columns && ok; c++)
-            ok = make_column(&t, c, io_put(out, t.field[c].s, t.field[c].n), err);
+            ok = make_column(&t, c, asked, io_put(out, t.field[c].s, t.field[c].n), err);
     } else if (ok) {
-        ok = make_matrix(&t, out, err);
+        ok = make_matrix(&t, asked, out, err);
     }
     free(t.field);
     arena_fini(&t.arena);

@@ -62,7 +62,8 @@ bool npz_encode(IoSink *s, const IoItem *item, int n, const char *meta, size_t n
 bool safetensors_decode(Buf *bytes, IoValue *out, Err *err);
 bool safetensors_encode(IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta,
                         Err *err);
-bool csv_decode(Buf *bytes, IoValue *out, Err *err);
+/* asked: the dtype of all numbers; DT_NONE: of each column, the one that holds them. */
+bool csv_decode(Buf *bytes, DType asked, IoValue *out, Err *err);
 bool csv_encode(IoSink *s, const IoValue *v, Err *err);
 bool idx_decode(Buf *bytes, IoValue *out, Err *err);
 bool idx_encode(IoSink *s, const IoItem *item, Err *err);

@@ -266,7 +266,8 @@ static void test_csv(void) {
     CHECK(decode("a.csv", s, strlen(s), &v, &e));
     CHECK(v.kind == IO_MAP && io_get(&v, "name")->kind == IO_LIST);
     CHECK_STR(io_get(&v, "name")->kid[0].str, "a;\"b\"\n");
-    CHECK(((float *)io_get(&v, "x")->tensor->buf->data)[1] == 2);
+    CHECK(io_get(&v, "x")->tensor->type.dtype == DT_I64);
+    CHECK(((int64_t *)io_get(&v, "x")->tensor->buf->data)[1] == 2);
     io_fini(&v);
     CHECK_FAIL(decode("a.csv", "1,2\n3\n", 6, &v, &err), ERR_PARSE);
     CHECK_FAIL(decode("a.csv", "1,2\n3,x\n", 8, &v, &err), ERR_PARSE);
@@ -351,7 +352,7 @@ static void test_gz(void) {
     Err e = {0};
     Buf *b = gz("1,2\n3,4\n", 8);
     CHECK(io_decode("a.csv.gz", b, NULL, &v, &e));
-    CHECK(((float *)v.tensor->buf->data)[3] == 4);
+    CHECK(((int64_t *)v.tensor->buf->data)[3] == 4);
     io_fini(&v);
     for (size_t n = 0; n < b->n; n++) {
         Buf *cut = buf_copy(b->data, n);
