@@ -13,7 +13,7 @@ WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvl
 WARN     += $(if $(WERROR),-Werror)
 # Floats: what is written is what is computed (DESIGN 6); nothing else that changes floats is ever added.
 FLOATS   := -ffp-contract=off -fno-math-errno -fno-trapping-math
-PKGS     := libzmq yaml-0.1 readline libpng zlib
+PKGS     := libzmq yaml-0.1 readline libpng zlib libcrypto
 PKG_CF    = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS  = $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 # UCX is optional: without its headers that way between machines is not built in.
@@ -22,7 +22,7 @@ ALL_CF    = -std=c11 -D_GNU_SOURCE -I. -I$(B)/gen $(WARN) $(FLOATS) $(PKG_CF) $(
 LIBS      = $(PKG_LIBS) -lm -ldl -lpthread
 
 # Debian packages that building and testing need; scripts/deps installs what is missing.
-DEBS     := gcc make pkg-config libc6-dev libzmq3-dev libyaml-dev libreadline-dev libdnnl-dev libpng-dev zlib1g-dev
+DEBS     := gcc make pkg-config libc6-dev libzmq3-dev libyaml-dev libreadline-dev libdnnl-dev libpng-dev zlib1g-dev libssl-dev
 
 MAINS    := lang/main.c dispatcher/main.c worker/main.c worker/kernel/genkernels.c
 ROOMS    := runtime lang dispatcher worker
