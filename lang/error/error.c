@@ -144,6 +144,23 @@ void error_put_line(const char *s, size_t n, Bytes *out) {
     }
 }
 
+void error_words(const char *s, bool has_lines, Bytes *out) {
+    for (size_t n = strlen(s); n > 0;) {
+        uint32_t cp = 0;
+        int len = utf8_decode(s, n, &cp);
+        unsigned char c = (unsigned char)*s;
+        bool is_plain = len > 0 && cp >= 0x20 && !(cp >= 0x7f && cp < 0xa0);
+        if (is_plain || c == '\t' || (c == '\n' && has_lines))
+            bytes_add(out, s, (size_t)(len ? len : 1));
+        else if (c == '\n')
+            bytes_puts(out, "\\n");
+        else
+            for (int i = 0; i < (len ? len : 1); i++)
+                bytes_printf(out, "\\x%02x", (unsigned char)s[i]);
+        s += len ? len : 1, n -= (size_t)(len ? len : 1);
+    }
+}
+
 /* Walks the line from *i to byte `to`: appends `c` per column, or for blanks a tab where the line
  * has one. Returns columns. */
 static int put_columns(const char *s, size_t n, size_t *i, size_t to, char c, Bytes *out) {
@@ -172,7 +189,7 @@ static int gutter(uint32_t line) { return line > 99999 ? 6 : line > 9999 ? 5 : l
 
 static void put_hint(const char *hint, const Paint *p, Bytes *out) {
     if (strncmp(hint, "did you mean", 12)) bytes_printf(out, "%shint:%s ", p->bold, p->off);
-    bytes_puts(out, hint);
+    error_words(hint, false, out);
 }
 
 /* The hint behind what is already in the row that begins at row_at, or on a row of its own. */
@@ -224,7 +241,8 @@ static void draw_line(const Source *src, uint32_t line, Caret *caret, int n_care
         bytes_puts(out, p->off);
     }
     if (n_carets && caret[n_carets - 1].text[0]) {
-        bytes_printf(out, " %s", caret[n_carets - 1].text);
+        bytes_putc(out, ' ');
+        error_words(caret[n_carets - 1].text, false, out);
         has_text = true;
     }
     for (int k = n_carets - 2; k >= 0; k--) {
@@ -233,7 +251,7 @@ static void draw_line(const Source *src, uint32_t line, Caret *caret, int n_care
         row_at = out->n - 3 - (size_t)width;
         i = 0;
         put_columns(s, n, &i, caret[k].col - 1 < n ? caret[k].col - 1 : n, ' ', out);
-        bytes_puts(out, caret[k].text);
+        error_words(caret[k].text, false, out);
         has_text = true;
     }
     finish_row(row_at, width, hint, has_text, p, out);
@@ -249,11 +267,15 @@ static void print_message(const LangError *e, const char *severity, bool color, 
     bytes_puts(out, p.bold);
     if (!src)
         bytes_puts(out, "gtsh: ");
-    else if (e->at.col)
-        bytes_printf(out, "%s:%u:%u: ", src->name, e->at.line, e->at.col);
     else
-        bytes_printf(out, "%s:%u: ", src->name, e->at.line);
-    bytes_printf(out, "%s%s%s: %s%s\n", p.off, p.tone, severity, p.off, e->what);
+        error_words(src->name, false, out);
+    if (src && e->at.col)
+        bytes_printf(out, ":%u:%u: ", e->at.line, e->at.col);
+    else if (src)
+        bytes_printf(out, ":%u: ", e->at.line);
+    bytes_printf(out, "%s%s%s: %s", p.off, p.tone, severity, p.off);
+    error_words(e->what, e->kind == E_ASSERT, out);
+    bytes_putc(out, '\n');
     if (!src) {
         if (e->hint[0]) {
             bytes_puts(out, "    ");
@@ -291,7 +313,11 @@ static void print_message(const LangError *e, const char *severity, bool color, 
             drawn[j] = true;
             later--;
         }
-        if (at.src != src) bytes_printf(out, "  in %s:%u\n", at.src->name, at.line);
+        if (at.src != src) {
+            bytes_puts(out, "  in ");
+            error_words(at.src->name, false, out);
+            bytes_printf(out, ":%u\n", at.line);
+        }
         draw_line(at.src, at.line, caret, n, later ? "" : e->hint, &p, out);
     }
 }

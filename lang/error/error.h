@@ -86,6 +86,9 @@ void error_frame(LangError *e, const ErrorFrame *f);
 /* The stack's lines, as they follow the message. */
 void error_stack_print(const LangError *e, Bytes *out);
 
+/* Appends a text of a message so that it cannot steer a terminal: control characters and bytes that
+ * are no UTF-8 as \xHH, a line break as \n unless has_lines. */
+void error_words(const char *s, bool has_lines, Bytes *out);
 /* Renders with or without colour; "error" or "warning" by severity. Ends with a newline. */
 void error_print(const LangError *e, const char *severity, bool color, Bytes *out);
 /* Appends a stretch of source so that it cannot steer a terminal; tabs stay. */

@@ -36,6 +36,22 @@ static void plain(void) {
           "    |     ^^^^^ hint: randn(4, 4)\n");
 }
 
+/* What comes from files cannot steer the terminal; line breaks are the program's own alone. */
+static void controls(void) {
+    Source a = source("a\x1b[2J.gti", "t0 = \x1b[1mx\n", 1);
+    LangError e = {0};
+    error_at(&e, at(&a, 1, 6, 1), "%s", "no '\x1b]0;t\x07' \n in caf\xc3\xa9 \xff\xc2\x9b");
+    error_label(&e, at(&a, 1, 6, 1), "%s", "\x7f here");
+    error_hint(&e, "%s", "\r\x08");
+    draws(&e, "error",
+          "a\\x1b[2J.gti:1:6: error: no '\\x1b]0;t\\x07' \\n in caf\xc3\xa9 \\xff\\xc2\\x9b\n"
+          "  1 | t0 = ?[1mx\n"
+          "    |      ^ \\x7f here      hint: \\x0d\\x08\n");
+    e = (LangError){.kind = E_ASSERT};
+    error_set(&e, "two\nlines\x1b");
+    draws(&e, "error", "gtsh: error: two\nlines\\x1b\n");
+}
+
 static void labels(void) {
     Source a = source("a.gt", "y = x @ w2\ne = yhat - y\n", 9);
     LangError e = {0};
@@ -235,6 +251,7 @@ static void spans(void) {
 
 int main(void) {
     plain();
+    controls();
     labels();
     no_column();
     columns();
