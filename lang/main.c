@@ -6,6 +6,7 @@
 #include "lang/builtin/args.h"
 #include "lang/stream/local.h"
 #include "lang/shell/options.h"
+#include "lang/shell/pager.h"
 #include "lang/shell/repl.h"
 #include "lang/shell/replay.h"
 #include "lang/tensor/signal.h"
@@ -100,6 +101,7 @@ static void report(App *a, const LangError *e) {
 
 static int leave(App *a, int code) {
     if (a->in) interp_free(&a->in);
+    pager_end();
     args_free(&a->args);
     free(a->text);
     if (fflush(stdout) != 0 || ferror(stdout)) {
@@ -348,6 +350,7 @@ int main(int argc, char **argv) {
     }
     set_signals();
     InterpConfig config = interp_config(&a, at_prompt);
+    if (a.o.emit && !at_prompt && !a.o.prompt) pager_begin();
     a.in = interp_new(&config, &e);
     if (a.in && a.o.auto_shard) signal_auto_shard(a.in);
     if (a.in && a.o.config && !signal_load(a.in, a.o.config, &e)) e.kind = E_CONFIG;

@@ -1,6 +1,6 @@
-/* pager.h: what commands of the prompt print goes through $PAGER where it is longer than the
- * terminal; values never do. Off a terminal, on one that cannot move its cursor (TERM=dumb), and
- * with an empty PAGER it is printed as it is.
+/* pager.h: what commands of the prompt and --emit print goes through $PAGER where it is longer than
+ * the terminal; values never do. Off a terminal, on one that cannot move its cursor (TERM=dumb),
+ * and with an empty PAGER it is printed as it is.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_SHELL_PAGER_H
 #define GT_LANG_SHELL_PAGER_H

@@ -310,6 +310,14 @@ static void pager(void) {
         CHECK_INT(finish(&s), 0);
     }
     setenv("PAGER", "sed 's/^/paged: /'", 1);
+    s = start((const char *[]){"--emit", "-c", "for i in range(50) { print(ones(2) + i) }", NULL});
+    expect(&s, "paged: gti 1 prog=\"-c\"");
+    expect(&s, "paged: free t");
+    CHECK_INT(finish(&s), 0);
+    s = start((const char *[]){"--emit", "-c", "print(1)", NULL}); /* short */
+    expect(&s, "gti 1 prog=\"-c\"");
+    CHECK(!strstr(s.all.data, "paged"));
+    CHECK_INT(finish(&s), 0);
     unsetenv("REPL_TERM"); /* TERM=dumb */
     s = start((const char *[]){"-q", "--norc", NULL});
     expect(&s, "gt> ");
