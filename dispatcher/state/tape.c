@@ -16,7 +16,7 @@
 #include <time.h>
 
 enum {
-    SHOWN_BYTES = 1 << 20, /* of data that a client's line holds: beyond, only its hash         */
+    SHOWN_BYTES = 1 << 20, /* of data that a client's line holds: more lies beside the tape     */
     FLUSH_MS = 2000,       /* what is written may lag behind by so much                         */
     NAMES_BYTES = 1 << 20, /* of source file names that are remembered for one client           */
 };
@@ -198,6 +198,10 @@ void tape_asked(Dispatcher *d, const Client *c, const Inst *inst) {
     InstPrint how = {.payload_max = SHOWN_BYTES, .payload_hash = true};
     add_files(f, inst, &how);
     if (types_of(d, c, inst, out)) how.out = out;
+    InstBeside beside;
+    if (inst->payload_bytes > SHOWN_BYTES &&
+        tape_keep(d->tape->tape, inst->payload, inst->payload_bytes, &beside))
+        how.beside = &beside;
     inst_print(inst, &how, begin_line(d, TAPE_ASKED, c->id, -1));
     end_line(d);
 }

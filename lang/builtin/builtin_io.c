@@ -15,7 +15,7 @@
 
 enum {
     MAX_SAVE_DEPTH = 32,
-    EMIT_DATA_BYTES = 1 << 20, /* more is not written out as instruction text (STREAM 1) */
+    EMIT_DATA_BYTES = 1 << 20, /* a file that gives more is named in instruction text (STREAM 1) */
 };
 
 static bool take_path(Interp *in, Value v, Value *path, LangError *e) {
@@ -29,26 +29,55 @@ static bool take_path(Interp *in, Value v, Value *path, LangError *e) {
 
 /* ---- load ---- */
 
-static bool value_from_io(Interp *in, const IoValue *v, Value *out, LangError *e);
+/* Where a file's tensors come from: their elements, or (under --emit, of a large file) its name,
+ * theirs in it, and its hash. */
+typedef struct Loading {
+    Interp *in;
+    LoadFrom from; /* path NULL: by their elements */
+    Bytes key;     /* names of the levels above, joined by "/" */
+    int depth;     /* how many these are */
+} Loading;
 
-static bool items_from_io(Interp *in, const IoValue *v, Value *out, LangError *e) {
-    Value all = v->kind == IO_LIST ? v_list(in, v->n) : v_map(in);
-    for (uint32_t i = 0; i < v->n; i++) {
+static bool value_from_io(Loading *l, const IoValue *v, Value *out, LangError *e);
+
+static bool items_from_io(Loading *l, const IoValue *v, Value *out, LangError *e) {
+    Value all = v->kind == IO_LIST ? v_list(l->in, v->n) : v_map(l->in);
+    bool ok = true;
+    for (uint32_t i = 0; i < v->n && ok; i++) {
         Value item;
-        if (!value_from_io(in, &v->kid[i], &item, e)) {
-            value_drop(all);
-            return false;
-        }
+        size_t n = l->key.n;
+        if (l->depth++ > 0) bytes_putc(&l->key, '/');
         if (v->kind == IO_LIST)
-            list_push(all.list, item);
+            bytes_printf(&l->key, "%u", i);
         else
+            bytes_puts(&l->key, v->key[i]);
+        ok = value_from_io(l, &v->kid[i], &item, e);
+        l->depth--;
+        l->key.n = n;
+        if (l->key.data) l->key.data[n] = 0;
+        if (ok && v->kind == IO_LIST)
+            list_push(all.list, item);
+        else if (ok)
             mapv_put(all.map, v_cstr(v->key[i]), item);
     }
+    if (!ok) value_drop(all);
     *out = all;
-    return true;
+    return ok;
 }
 
-static bool value_from_io(Interp *in, const IoValue *v, Value *out, LangError *e) {
+static bool tensor_from_io(Loading *l, const IoTensor *t, Value *out, LangError *e) {
+    Handle *h;
+    if (l->from.path) {
+        l->from.key = l->depth == 0 ? NULL : l->key.n ? l->key.data : "";
+        h = stream_load(l->in->stream, &t->type, &l->from, interp_span(l->in), e);
+    } else {
+        h = stream_data(l->in->stream, &t->type, t->buf->data, t->buf, interp_span(l->in), e);
+    }
+    if (h) *out = v_tensor(tensor_new(l->in, h));
+    return h != NULL;
+}
+
+static bool value_from_io(Loading *l, const IoValue *v, Value *out, LangError *e) {
     switch (v->kind) {
     case IO_NONE: *out = v_none(); return true;
     case IO_BOOL: *out = v_bool(v->b); return true;
@@ -56,14 +85,10 @@ static bool value_from_io(Interp *in, const IoValue *v, Value *out, LangError *e
     case IO_FLOAT: *out = v_float(v->f); return true;
     case IO_STR: *out = v_str(v->str, v->n_str); return true;
     case IO_LIST:
-    case IO_MAP: return items_from_io(in, v, out, e);
+    case IO_MAP: return items_from_io(l, v, out, e);
     case IO_TENSOR: break;
     }
-    const IoTensor *t = v->tensor;
-    Handle *h = stream_data(in->stream, &t->type, t->buf->data, t->buf, interp_span(in), e);
-    if (!h) return false;
-    *out = v_tensor(tensor_new(in, h));
-    return true;
+    return tensor_from_io(l, v->tensor, out, e);
 }
 
 /* dtype= as a dtype, a string, or one of the builtins float int bool. */
@@ -74,26 +99,26 @@ static const char *element_name(Value v) {
                                  : "";
 }
 
-/* Under --emit a large file is named, with its hash, instead of being written out. */
-static bool emit_load(Interp *in, const char *path, const Buf *bytes, const TensorType *t,
-                      Value *out, LangError *e) {
-    char hex[65];
-    sha256_hex(bytes->data, bytes->n, hex);
-    Handle *h = stream_load(in->stream, t, path, hex, interp_span(in), e);
-    if (!h) return false;
-    *out = v_tensor(tensor_new(in, h));
-    return true;
+static uint64_t tensor_bytes(const IoValue *v) {
+    uint64_t n = v->kind == IO_TENSOR ? v->tensor->buf->n : 0;
+    for (uint32_t i = 0; (v->kind == IO_LIST || v->kind == IO_MAP) && i < v->n; i++)
+        n += tensor_bytes(&v->kid[i]);
+    return n;
 }
 
 static bool load_file(Interp *in, const char *path, const char *element, Value *out, LangError *e) {
     IoValue file;
     Buf *bytes;
     Err err = {0};
+    char hex[65];
     if (!io_load(path, element, &bytes, &file, &err)) return error_from(e, &err);
-    bool is_large = file.kind == IO_TENSOR && file.tensor->buf->n > EMIT_DATA_BYTES && !*element;
-    bool ok = is_large && stream_mode(in->stream) == STREAM_EMIT
-                  ? emit_load(in, path, bytes, &file.tensor->type, out, e)
-                  : value_from_io(in, &file, out, e);
+    Loading l = {.in = in};
+    if (stream_mode(in->stream) == STREAM_EMIT && tensor_bytes(&file) > EMIT_DATA_BYTES) {
+        sha256_hex(bytes->data, bytes->n, hex);
+        l.from = (LoadFrom){.path = path, .element = element, .sha256 = hex};
+    }
+    bool ok = value_from_io(&l, &file, out, e);
+    bytes_fini(&l.key);
     buf_unref(&bytes);
     io_fini(&file);
     return ok;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -19,7 +20,8 @@
 enum {
     MAX_NEST = 16, /* levels of "/" in a name                                                  */
     JSON_NODES = 64 * 1000 * 1000,
-    META_NODES = 2 * 1000 * 1000
+    META_NODES = 2 * 1000 * 1000,
+    MAPPED_BYTES = 1 << 20, /* a file of so many is mapped by io_map, not read */
 };
 #define INFLATE_BASE   ((size_t)64 << 20)
 #define INFLATE_RATIO  128
@@ -233,6 +235,21 @@ bool io_read(const char *path, Buf **out, Err *err) {
     }
     close(fd);
     *out = b;
+    return true;
+}
+
+static void release_map(void *data, void *ctx) { munmap(data, (size_t)(uintptr_t)ctx); }
+
+bool io_map(const char *path, Buf **out, Err *err) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0) return io_error(err, "read", path);
+    void *data = MAP_FAILED;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= MAPPED_BYTES)
+        data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (data == MAP_FAILED) return io_read(path, out, err);
+    *out = buf_wrap(data, (size_t)st.st_size, release_map, (void *)(uintptr_t)st.st_size);
     return true;
 }
 

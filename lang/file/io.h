@@ -103,6 +103,8 @@ bool io_save_reply(const char *path, const char *keys, size_t n_keys, const char
                    size_t n_meta, const Reply *r, Err *err);
 
 bool io_read(const char *path, Buf **out, Err *err); /* a file as it is          */
+/* As io_read, but a large file is mapped: whoever cuts it short meanwhile ends the program. */
+bool io_map(const char *path, Buf **out, Err *err);
 bool io_write(const char *path, const void *data, size_t n, Err *err); /* aside, then renamed */
 
 /* JSON (io_json.c): ints stay exact, floats keep a point or exponent, inf and nan are written as

@@ -5,11 +5,11 @@
  * the text searched for the line that did it.
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/replay.h"
+#include "lang/shell/replay_files.h"
 #include "lang/text/effects.h"
 #include "lang/file/io.h"
 #include "lang/text/show.h"
 #include "runtime/base/map.h"
-#include "runtime/base/sha256.h"
 #include "runtime/inst/tape.h"
 
 #include <stdio.h>
@@ -26,7 +26,8 @@ typedef struct Replay {
     Map seen;                /* id / SEEN_IDS -> bits: ids that were defined */
     Source *file[FILES_MAX]; /* by the names that positions give; the interpreter's */
     int n_files;
-    Arena arena; /* of one line */
+    ReplayFiles *files; /* that load and data name */
+    Arena arena;        /* of one line */
     const char *text;
     size_t n;       /* the line, without its newline and a tape's columns */
     size_t shift;   /* these columns */
@@ -171,6 +172,20 @@ static void tell_summary(const Replay *r) {
             r->end < r->src->n ? "; its torn last line was skipped" : "");
 }
 
+/* The first line that says something is not `gti 1`. is_read: it could be an instruction. */
+static bool not_instructions(const Replay *r, bool is_read, LangError *e) {
+    size_t n = strlen(r->src->name);
+    bool is_program = n > 3 && !strcmp(r->src->name + n - 3, ".gt");
+    const char *name = is_program ? r->src->name : "a.gt";
+    e->kind = E_SYNTAX;
+    error_at(e, here(r, 1), "this is not instruction text: it does not begin with 'gti 1'");
+    if (is_read && !is_program) return error_hint(e, "put the line 'gti 1' before it");
+    return error_hint(e,
+                      "if it is a program: gtsh %.100s runs it, gtsh --emit %.100s makes "
+                      "instruction text of it",
+                      name, name);
+}
+
 /* Reads everything once. A torn last line is cut off. */
 static bool check_lines(Replay *r, LangError *e) {
     bool has_header = false;
@@ -183,7 +198,10 @@ static bool check_lines(Replay *r, LangError *e) {
         Err err = {0};
         arena_reset(&r->arena);
         bool is_header = replay_is_text(r->text, r->n);
-        if (!inst_parse(r->text, r->n, &r->arena, &r->now, &err)) {
+        bool is_read = inst_parse(r->text, r->n, &r->arena, &r->now, &err);
+        if (!has_header && !is_header && !(is_read && r->now.is_empty))
+            return not_instructions(r, is_read, e);
+        if (!is_read || !inst_check_keys(&r->now, &err)) {
             if (r->is_torn && has_header) {
                 warn_torn(r);
                 r->end = (size_t)(r->text - r->src->text);
@@ -193,10 +211,6 @@ static bool check_lines(Replay *r, LangError *e) {
             return fail_parse(r, &err, e);
         }
         has_header |= is_header;
-        if (has_header || r->now.is_empty) continue;
-        e->kind = E_SYNTAX;
-        error_at(e, here(r, 1), "this is not instruction text: its first line is missing");
-        return error_hint(e, "gti 1");
     }
     rewind_lines(r);
     return true;
@@ -250,16 +264,34 @@ static uint32_t find_line(const Replay *r, uint64_t id, bool frees) {
     return found;
 }
 
+/* Where an id stands in a line as an operand: the last of them, for results come first. */
+static Span here_id(const Replay *r, uint64_t id) {
+    char word[24];
+    size_t n = (size_t)snprintf(word, sizeof word, "t%llu", (unsigned long long)id), found = 0;
+    bool is_quoted = false;
+    for (size_t i = 0; i < r->n && (is_quoted || (r->text[i] != '#' && r->text[i] != '@')); i++) {
+        if (r->text[i] == '"') is_quoted = !is_quoted;
+        if (is_quoted && r->text[i] == '\\') i++;
+        bool begins = i == 0 || strchr(" \t,=", r->text[i - 1]);
+        if (is_quoted || !begins || r->n - i < n || memcmp(r->text + i, word, n)) continue;
+        if (r->n - i == n || strchr(" \t\r,#", r->text[i + n])) found = i + 1;
+    }
+    Span at = here(r, found <= UINT16_MAX ? (int)found : 0);
+    if (at.col) at.len = (uint16_t)n;
+    return at;
+}
+
 static bool unknown_id(Replay *r, uint64_t id, LangError *e) {
-    if (!was_seen(r, id))
-        return error_at(e, here(r, 0), "t%llu is not defined", (unsigned long long)id);
+    Span at = here_id(r, id);
+    if (!was_seen(r, id)) return error_at(e, at, "t%llu is not defined", (unsigned long long)id);
     uint32_t line = find_line(r, id, true);
     if (line == 0)
-        return error_at(e, here(r, 0), "t%llu is not there: its definition failed",
-                        (unsigned long long)id);
-    error_at(e, here(r, 0), "t%llu was freed in line %u", (unsigned long long)id, line);
-    Replay there = {.src = r->src, .line = line};
-    return error_label(e, here(&there, 1), "freed here");
+        return error_at(e, at, "t%llu is not there: its definition failed", (unsigned long long)id);
+    error_at(e, at, "t%llu was freed in line %u", (unsigned long long)id, line);
+    Replay scan = {.src = r->src, .end = r->end, .is_tape = r->is_tape, .client = r->client};
+    while (next_line(&scan) && scan.line < line) continue;
+    error_label(e, at, "used here");
+    return error_label(e, here_id(&scan, id), "freed here");
 }
 
 /* The tensor operands as handles: handle[i] is NULL for an immediate. The arrays are the line's. */
@@ -333,19 +365,6 @@ static void complete_slices(Replay *r, const Handle *x) {
     }
 }
 
-static bool run_op(Replay *r, LangError *e) {
-    const Inst *inst = &r->now.inst;
-    Operand *in;
-    Handle **handle, *out[MAX_OUT];
-    int n_out;
-    TRY(find_operands(r, &in, &handle, e));
-    if ((inst->op == OP_SLICE || inst->op == OP_SLICE_PUT) && inst->n_in > 0 && handle[0])
-        complete_slices(r, handle[0]);
-    TRY(stream_op(r->stream, inst->op, in, (const Handle *const *)handle, inst->n_in, inst->attr,
-                  inst->n_attr, origin(r), out, &n_out, e));
-    return define_results(r, out, n_out, e);
-}
-
 /* What inference says of an instruction that stream_op does not see. handle NULL: it may not have
  * operands. */
 static bool check(Replay *r, const Inst *inst, Handle *const *handle, TensorType *out,
@@ -356,15 +375,63 @@ static bool check(Replay *r, const Inst *inst, Handle *const *handle, TensorType
     int n_out;
     Err err = {0};
     if (inst_infer(inst, in, out, &n_out, &err)) return true;
+    inst_hint_text(inst, in, &err);
     error_from(e, &err);
     error_locate(e, origin(r));
     return false;
 }
 
+static bool run_op(Replay *r, LangError *e) {
+    const Inst *inst = &r->now.inst;
+    Operand *in;
+    Handle **handle, *out[MAX_OUT];
+    int n_out;
+    TRY(find_operands(r, &in, &handle, e));
+    if ((inst->op == OP_SLICE || inst->op == OP_SLICE_PUT) && inst->n_in > 0 && handle[0])
+        complete_slices(r, handle[0]);
+    if (stream_op(r->stream, inst->op, in, (const Handle *const *)handle, inst->n_in, inst->attr,
+                  inst->n_attr, origin(r), out, &n_out, e))
+        return define_results(r, out, n_out, e);
+    LangError plain = {0}; /* the same mistake, with a hint for instruction text */
+    TensorType types[MAX_OUT];
+    Inst unnumbered = *inst;
+    unnumbered.n_out = 0;
+    if (e->kind == E_RUN && !check(r, &unnumbered, handle, types, &plain)) *e = plain;
+    return false;
+}
+
+/* The type that dtype and shape say, of elements that are not there yet. */
+static bool said_type(const Inst *inst, TensorType *type) {
+    const Attr *dtype = inst_attr(inst, ATTR_DTYPE), *shape = inst_attr(inst, ATTR_SHAPE);
+    if (!dtype || dtype->dtype >= DT_COUNT || !shape || shape->n > MAX_DIMS) return false;
+    *type = (TensorType){.dtype = (uint8_t)dtype->dtype, .rank = (uint8_t)shape->n};
+    int64_t numel = 1;
+    for (uint32_t i = 0; i < shape->n; i++) {
+        type->shape[i] = shape->ints[i];
+        if (shape->ints[i] < 0 || __builtin_mul_overflow(numel, shape->ints[i], &numel) ||
+            numel > MAX_NUMEL)
+            return false;
+    }
+    return true;
+}
+
 static bool run_data(Replay *r, LangError *e) {
+    Inst *inst = &r->now.inst;
     TensorType type[MAX_OUT];
-    TRY(check(r, &r->now.inst, NULL, type, e)); /* so the payload is as long as its type says */
-    Handle *h = stream_data(r->stream, &type[0], r->now.inst.payload, NULL, origin(r), e);
+    Buf *buf = NULL;
+    Err err = {0};
+    if (inst_attr(inst, ATTR_PATH) && !inst->payload && said_type(inst, &type[0])) {
+        if (!replay_files_data(r->files, inst, type_bytes(&type[0]), &buf, &err)) {
+            error_from(e, &err);
+            error_locate(e, origin(r));
+            return false;
+        }
+        inst->payload = buf->data, inst->payload_bytes = buf->n;
+    }
+    Handle *h = NULL; /* check: the payload is as long as its type says */
+    if (check(r, inst, NULL, type, e))
+        h = stream_data(r->stream, &type[0], inst->payload, buf, origin(r), e);
+    buf_unref(&buf);
     return h && define_results(r, &h, 1, e);
 }
 
@@ -391,41 +458,16 @@ static bool run_scope(Replay *r, LangError *e) {
 
 /* ---- files ---- */
 
-static bool has_digest(const Buf *b, const Attr *want) {
-    char hex[65];
-    sha256_hex(b->data, b->n, hex);
-    return want->n >= 4 && want->n <= 64 && strncasecmp(hex, want->str, want->n) == 0;
-}
-
-static bool load(const char *path, const Attr *digest, IoValue *v, Err *err) {
-    Buf *bytes;
-    TRY(io_read(path, &bytes, err));
-    bool ok =
-        !digest || has_digest(bytes, digest) ||
-        err_set(err, ERR_IO,
-                "'%s' is not the file that the stream was made with: its sha256 differs", path);
-    ok = ok && io_decode(path, bytes, NULL, v, err);
-    buf_unref(&bytes);
-    if (!ok || v->kind == IO_TENSOR) return ok;
-    io_fini(v);
-    return err_set(err, ERR_ARG, "'%s' does not hold one tensor", path);
-}
-
 static bool run_load(Replay *r, LangError *e) {
-    const Attr *path = inst_attr(&r->now.inst, ATTR_PATH),
-               *digest = inst_attr(&r->now.inst, ATTR_SHA256);
-    if (!path || strlen(path->str) != path->n)
-        return error_at(e, here(r, 0), "load needs the name of a file");
-    IoValue v;
+    IoTensor t;
     Err err = {0};
-    if (!load(path->str, digest, &v, &err)) {
+    if (!replay_files_load(r->files, &r->now.inst, &t, &err)) {
         error_from(e, &err);
         error_locate(e, origin(r));
         return false;
     }
-    Handle *h =
-        stream_data(r->stream, &v.tensor->type, v.tensor->buf->data, v.tensor->buf, origin(r), e);
-    io_fini(&v);
+    Handle *h = stream_data(r->stream, &t.type, t.buf->data, t.buf, origin(r), e);
+    buf_unref(&t.buf);
     return h && define_results(r, &h, 1, e);
 }
 
@@ -472,9 +514,11 @@ typedef struct Shown {
 static Shown *shown_new(Replay *r) {
     const Inst *inst = &r->now.inst;
     const Attr *as = inst_attr(inst, ATTR_AS);
-    const char *name = as ? arena_printf(&r->arena, "%s = ", as->str) : "";
-    Shown *x = xcalloc(1, sizeof *x + strlen(name) + 1);
-    strcpy(x->name, name);
+    Bytes name = {0};
+    if (as) error_words(as->str, false, &name);
+    Shown *x = xcalloc(1, sizeof *x + name.n + sizeof " = ");
+    if (as) sprintf(x->name, "%s = ", name.n ? name.data : "");
+    bytes_fini(&name);
     x->options = print_defaults;
     if (r->in->config.width > 0) x->options.linewidth = r->in->config.width;
     x->options.edgeitems = (int)inst_int(inst, ATTR_EDGE, x->options.edgeitems);
@@ -581,12 +625,14 @@ static void replay_fini(Replay *r) {
     for (size_t i = 0; map_next(&r->seen, &i, &block, &bits);) free(bits);
     map_fini(&r->handle);
     map_fini(&r->seen);
+    replay_files_free(&r->files);
     arena_fini(&r->arena);
 }
 
 bool replay_run(Interp *in, const Source *src, uint32_t client, LangError *e) {
     Replay *r = xcalloc(1, sizeof *r);
     *r = (Replay){.in = in, .stream = in->stream, .src = src, .end = src->n, .client = client};
+    r->files = replay_files_new(src->name);
     bool ok = check_lines(r, e);
     if (ok) {
         ok = run_lines(r, e);

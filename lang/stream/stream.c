@@ -222,7 +222,8 @@ SrcPos stream_pos(Stream *s, Span at) {
 /* ---- Encoding ---- */
 
 static void emit_line(Stream *s, const Inst *inst, const TensorType *out) {
-    InstPrint how = {.files = s->names, .n_files = (int)s->n_sources, .out = out};
+    InstPrint how = {
+        .files = s->names, .n_files = (int)s->n_sources, .payload_packed = true, .out = out};
     s->line.n = 0;
     inst_print(inst, &how, &s->line);
     bytes_putc(&s->line, '\n');
@@ -362,14 +363,18 @@ Handle *stream_data(Stream *s, const TensorType *t, const void *data, Buf *buf, 
     return out[0];
 }
 
-Handle *stream_load(Stream *s, const TensorType *t, const char *path, const char *sha256, Span at,
-                    LangError *e) {
+Handle *stream_load(Stream *s, const TensorType *t, const LoadFrom *from, Span at, LangError *e) {
     assert(s->mode == STREAM_EMIT);
-    Attr attr[] = {{.key = ATTR_PATH, .n = (uint32_t)strlen(path), .str = path},
-                   {.key = ATTR_SHA256, .n = (uint32_t)strlen(sha256), .str = sha256}};
-    Inst inst = {.op = OP_LOAD, .n_attr = 2, .attr = attr};
+    const char *text[] = {from->path, from->key, from->element, from->sha256};
+    static const AttrKey key[] = {ATTR_PATH, ATTR_KEY, ATTR_AS, ATTR_SHA256};
+    Attr attr[4];
+    Inst inst = {.op = OP_LOAD, .attr = attr};
+    for (int i = 0; i < 4; i++)
+        if (text[i] && (text[i][0] || key[i] == ATTR_KEY))
+            attr[inst.n_attr++] =
+                (Attr){.key = (uint8_t)key[i], .n = (uint32_t)strlen(text[i]), .str = text[i]};
     Handle *out[MAX_OUT];
-    TRY(ready(s, at, e));
+    TRY(within_limits(0, attr, inst.n_attr, at, e) && ready(s, at, e));
     inst.pos = stream_pos(s, at);
     emit_op(s, &inst, t, 1, at, out);
     return out[0];

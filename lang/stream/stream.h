@@ -68,10 +68,13 @@ bool stream_op(Stream *s, Op op, const Operand *in, const Handle *const *handle,
 /* `data`: elements are copied (small) or taken by reference through buf. */
 Handle *stream_data(Stream *s, const TensorType *t, const void *data, Buf *buf, Span at,
                     LangError *e);
-/* EMIT only: `load`, for a file too large to stand in the text. sha256: 64 hexadecimal digits of
- * its bytes. */
-Handle *stream_load(Stream *s, const TensorType *t, const char *path, const char *sha256, Span at,
-                    LangError *e);
+/* EMIT only: `load`, for a file too large to stand in the text: all of it, or the tensor named key
+ * (else NULL) in it; element: of .bin files, else "". sha256: 64 hexadecimal digits of its bytes.
+ */
+typedef struct LoadFrom {
+    const char *path, *key, *element, *sha256;
+} LoadFrom;
+Handle *stream_load(Stream *s, const TensorType *t, const LoadFrom *from, Span at, LangError *e);
 static inline Operand operand_of(const Handle *h) {
     return (Operand){.kind = IN_TENSOR, .id = h->id};
 }

@@ -81,14 +81,23 @@ Inst *inst_copy(const Inst *in, Arena *arena);
 
 /* ---- text form (inst_print.c, inst_parse.c) ---- */
 
+/* Where elements lie that are not in the text: `path="run.tape.data" at=64 sha256=...`. */
+typedef struct InstBeside {
+    const char *path; /* a file beside the text */
+    uint64_t at;      /* where they begin there */
+    char sha256[65];  /* of these bytes alone   */
+} InstBeside;
+
 typedef struct InstPrint {
     const char *const *files; /* names by SrcPos.file; NULL: positions are left out */
     int n_files;
     bool columns; /* @file:line:col instead of @file:line               */
     bool payload_b64_always;
-    uint64_t payload_max;  /* larger payloads are left out, `elided`; 0: none is        */
-    bool payload_hash;     /* ... and `sha256=` of their bytes stands there             */
-    const TensorType *out; /* result types to print after ->, or NULL            */
+    bool payload_packed;      /* larger payloads are compressed, where that makes them shorter  */
+    const InstBeside *beside; /* the payload lies there; or NULL                                */
+    uint64_t payload_max;     /* larger payloads are left out, `elided`; 0: none is        */
+    bool payload_hash;        /* ... and `sha256=` of their bytes stands there             */
+    const TensorType *out;    /* result types to print after ->, or NULL            */
 } InstPrint;
 
 /* Appends one line without its newline. */
@@ -100,13 +109,20 @@ typedef struct InstLine {
     Inst inst;
     bool has_types;
     TensorType types[MAX_OUT];
-    const char *file; /* NUL-terminated, or NULL: no @ */
+    const char *file;           /* NUL-terminated, or NULL: no @ */
+    int attr_column[MAX_ATTRS]; /* where inst.attr[i] stands in the line, from 1 */
 } InstLine;
 /* line has no newline. Errors name the column. Checked for form only: ids are the caller's
  * business, types inst_infer's. A slice written `2:` or `:` has size -1 ("to the end"): whoever
  * knows the operand's type fills it in before inst_infer. Unknown KEY=VALUE come out in ATTR_OTHER.
  * pos.file is 0: the caller numbers `file`. */
 bool inst_parse(const char *line, size_t n, Arena *arena, InstLine *out, Err *err);
+/* What else a line that somebody wrote must satisfy: its operation takes every key that it gives.
+ * Keys with a point in them are annotations, which any line may have. err names the column. */
+bool inst_check_keys(const InstLine *line, Err *err);
+bool inst_takes(Op op, AttrKey key);
+/* The operation that somebody may have meant by a name that is none, as a hint. */
+bool inst_hint_op(const char *name, size_t n, Err *err);
 
 /* ---- inference (shape.c): what every program asks ---- */
 
@@ -118,6 +134,9 @@ bool inst_parse(const char *line, size_t n, Arena *arena, InstLine *out, Err *er
  * present and in range. Errors are sentences for users: "cannot multiply (64, 784) @ (256, 10):
  * inner sizes 784 and 256 differ". */
 bool inst_infer(const Inst *inst, const TensorType *in, TensorType *out, int *n_out, Err *err);
+/* The way out of what inst_infer has refused, in terms of instruction text: err->hint is replaced,
+ * or empty where there is none. */
+void inst_hint_text(const Inst *inst, const TensorType *in, Err *err);
 /* NumPy's right-aligned rule; false when the shapes do not broadcast. */
 bool shape_broadcast(const TensorType *a, const TensorType *b, TensorType *out);
 #endif

@@ -25,7 +25,9 @@ typedef struct Parser {
     size_t keys_n;
     int n_named; /* NAME=tN of save and track */
     char *other;
-    size_t other_n; /* unknown KEY=VALUE         */
+    size_t other_n;   /* unknown KEY=VALUE         */
+    int other_column; /* of the first that is no remark, else of the first */
+    bool other_is_remark;
     uint8_t *payload;
     size_t payload_cap; /* elements of data          */
     Err *err;
@@ -226,6 +228,7 @@ static bool add_attr(Parser *p, const char *at, const Attr *a) {
         return bad(p, at, "'%s' is given twice", attr_info[a->key].name);
     if (p->in->n_attr == MAX_ATTRS) return bad(p, at, "more than %d attributes", MAX_ATTRS);
     if (!p->attr) p->in->attr = p->attr = arena_alloc(p->arena, MAX_ATTRS * sizeof *p->attr);
+    p->out->attr_column[p->in->n_attr] = (int)(at - p->line) + 1;
     p->attr[p->in->n_attr++] = *a;
     return true;
 }
@@ -283,7 +286,8 @@ static bool is_plain_pair(const char *s, size_t n) {
     if (!is_name_text(s, length) || length + 1 >= n || s[length] != '=') return false;
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f) return false;
-    return attr_find(s, length) == ATTR_COUNT && !is_word(s, length, "b64");
+    return attr_find(s, length) == ATTR_COUNT && !is_word(s, length, "b64") &&
+           !is_word(s, length, "z64");
 }
 
 bool inst_other_is_plain(const char *s, size_t n) {
@@ -305,6 +309,9 @@ static bool parse_other(Parser *p, const char *start) {
     if (!stop) return bad(p, p->at, "a string is not closed");
     size_t n = (size_t)(stop - start);
     if (!is_plain_pair(start, n)) return bad(p, start, "not a KEY=VALUE");
+    bool is_remark = memchr(start, '.', (size_t)(p->at - start)) != NULL; /* my.note=3 */
+    if (!p->other_column || (p->other_is_remark && !is_remark))
+        p->other_column = (int)(start - p->line) + 1, p->other_is_remark = is_remark;
     if (!p->other) p->other = arena_alloc(p->arena, (size_t)(p->end - p->line) + 1);
     if (p->other_n) p->other[p->other_n++] = ' ';
     memcpy(p->other + p->other_n, start, n);
@@ -381,7 +388,7 @@ static bool parse_element(Parser *p) {
     if (is_word(s, n, "elided")) {
         bad(p, s, "the elements were left out of this text");
         return err_hint(p->err,
-                        "data of more than 1 MiB is on no tape; gtsh --emit names its file");
+                        "the tape had no room for them: gti(5), Tapes; gtsh --emit has them all");
     }
     if (!dtype || !inst_attr(p->in, ATTR_SHAPE))
         return bad(p, s, "dtype and shape come before the elements");
@@ -404,8 +411,8 @@ static int b64_digit(char c) {
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* "AAAA..." at the cursor. */
-static bool parse_b64(Parser *p) {
+/* "AAAA..." at the cursor as bytes, the arena's. */
+static bool parse_base64(Parser *p, uint8_t **bytes, size_t *n_bytes) {
     const char *start = p->at;
     if (p->in->op != OP_DATA || p->in->payload)
         return bad(p, start, "elements are not expected here");
@@ -415,7 +422,7 @@ static bool parse_b64(Parser *p) {
         return bad(p, start, "b64 is a quoted text of full groups of four");
     size_t n = (size_t)(close - s), pad = 0;
     while (pad < 2 && pad < n && s[n - 1 - pad] == '=') pad++;
-    uint8_t *to = p->payload = arena_alloc(p->arena, n / 4 * 3);
+    uint8_t *to = *bytes = arena_alloc(p->arena, n / 4 * 3);
     for (size_t i = 0; i < n; i += 4) {
         uint32_t v = 0;
         for (size_t k = 0; k < 4; k++) {
@@ -425,9 +432,46 @@ static bool parse_b64(Parser *p) {
         }
         *to++ = (uint8_t)(v >> 16), *to++ = (uint8_t)(v >> 8), *to++ = (uint8_t)v;
     }
-    p->in->payload_bytes = p->payload_cap = n / 4 * 3 - pad;
-    p->in->payload = p->payload;
+    *n_bytes = n / 4 * 3 - pad;
     p->at = close + 1;
+    return true;
+}
+
+static bool parse_b64(Parser *p) {
+    size_t n;
+    TRY(parse_base64(p, &p->payload, &n));
+    p->in->payload = p->payload;
+    p->in->payload_bytes = p->payload_cap = n;
+    return true;
+}
+
+/* How many elements the shape before it says; SIZE_MAX: too many, or it is not there. */
+static size_t said_numel(const Parser *p) {
+    const Attr *shape = inst_attr(p->in, ATTR_SHAPE);
+    size_t n = 1;
+    for (uint32_t i = 0; shape && i < shape->n; i++)
+        if (shape->ints[i] < 0 || __builtin_mul_overflow(n, (size_t)shape->ints[i], &n))
+            return SIZE_MAX;
+    return shape ? n : SIZE_MAX;
+}
+
+/* The same, compressed (inst_pack.c). */
+static bool parse_z64(Parser *p) {
+    const char *start = p->at;
+    const Attr *dtype = inst_attr(p->in, ATTR_DTYPE);
+    uint8_t *packed;
+    size_t n_packed, numel = said_numel(p), n;
+    if (!dtype || numel == SIZE_MAX)
+        return bad(p, start, "dtype and shape come before the elements");
+    TRY(parse_base64(p, &packed, &n_packed));
+    size_t width = (size_t)dtype_info[dtype->dtype].size_bytes;
+    if (__builtin_mul_overflow(numel, width, &n) || !inst_may_unpack(n_packed, n))
+        return bad(p, start, "too few bytes for so many elements");
+    p->payload = arena_alloc(p->arena, n);
+    if (!inst_unpack(packed, n_packed, numel, width, p->payload))
+        return bad(p, start, "these are not the compressed bytes of so many elements");
+    p->in->payload = p->payload;
+    p->in->payload_bytes = p->payload_cap = n;
     return true;
 }
 
@@ -440,6 +484,7 @@ static bool parse_pair(Parser *p, const char *start, const char *key, size_t n, 
         return parse_named_operand(p, key, n);
     if (quoted || !is_name_text(key, n)) return bad(p, start, "a strange key");
     if (is_word(key, n, "b64")) return parse_b64(p);
+    if (is_word(key, n, "z64")) return parse_z64(p);
     AttrKey k = attr_find(key, n);
     if (k == ATTR_COUNT) return parse_other(p, start);
     Attr a;
@@ -661,7 +706,10 @@ static bool parse_op(Parser *p) {
         }
     }
     p->in->op = op_find(name, n);
-    if (p->in->op == OP_COUNT) return bad(p, s, "unknown op '%.*s'", (int)n, name);
+    if (p->in->op == OP_COUNT) {
+        bad(p, s, "unknown op '%.*s'", (int)n, name);
+        return inst_hint_op(name, n, p->err);
+    }
     if (p->in->n_out == 0 && op_info[p->in->op].class_ != CLASS_CONTROL)
         return bad(p, s, "%s needs a result: t0 = %s ...", op_info[p->in->op].name,
                    op_info[p->in->op].name);
@@ -681,7 +729,7 @@ static bool finish(Parser *p) {
         if (p->other_n > MAX_STR) return bad(p, p->end, "too many unknown attributes");
         p->other[p->other_n] = 0;
         Attr a = {.key = ATTR_OTHER, .n = (uint32_t)p->other_n, .str = p->other};
-        TRY(add_attr(p, p->end, &a));
+        TRY(add_attr(p, p->line + p->other_column - 1, &a));
     }
     return true;
 }

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INLINE_ELEMENTS = 64 };
+enum { INLINE_ELEMENTS = 64, PACKED_BYTES = 1024 };
 
 /* ---- Pieces ---- */
 
@@ -291,6 +291,13 @@ static void put_payload(Line *l) {
     const Inst *in = l->in;
     if (in->payload_bytes == 0) return;
     const uint8_t *p = in->payload;
+    if (l->how && l->how->beside) {
+        const InstBeside *beside = l->how->beside;
+        bytes_puts(l->out, " path=");
+        inst_quote(l->out, beside->path, strlen(beside->path));
+        bytes_printf(l->out, " at=%llu sha256=%s", (unsigned long long)beside->at, beside->sha256);
+        return;
+    }
     if (l->how && l->how->payload_max && in->payload_bytes > l->how->payload_max) {
         put_elided(l);
         return;
@@ -302,9 +309,16 @@ static void put_payload(Line *l) {
                  n <= INLINE_ELEMENTS && n * width == in->payload_bytes;
     for (size_t i = 0; plain && i < n; i++) plain = element_is_plain(dtype->dtype, p + i * width);
     if (!plain) {
-        bytes_puts(l->out, " b64=\"");
-        put_b64(l->out, p, in->payload_bytes);
+        Bytes packed = {0};
+        bool is_packed = l->how && l->how->payload_packed && in->payload_bytes >= PACKED_BYTES &&
+                         n * width == in->payload_bytes && inst_pack(p, n, width, &packed);
+        bytes_puts(l->out, is_packed ? " z64=\"" : " b64=\"");
+        if (is_packed)
+            put_b64(l->out, (const uint8_t *)packed.data, packed.n);
+        else
+            put_b64(l->out, p, in->payload_bytes);
         bytes_putc(l->out, '"');
+        bytes_fini(&packed);
         return;
     }
     for (size_t i = 0; i < n; i++) {

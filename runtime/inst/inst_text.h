@@ -52,6 +52,13 @@ void inst_quote(Bytes *b, const char *s, size_t n);
 /* " @train.gt:6" */
 void inst_put_position(Bytes *b, const char *file, SrcPos pos, bool column);
 
+/* Elements compressed (inst_pack.c): false, or nothing in *out, when that does not make them
+ * shorter. n bytes are numel elements of width bytes. */
+bool inst_pack(const uint8_t *p, size_t numel, size_t width, Bytes *out);
+/* Can n_packed bytes be n bytes compressed? Nothing is allocated for more. */
+bool inst_may_unpack(size_t n_packed, size_t n);
+bool inst_unpack(const uint8_t *packed, size_t n_packed, size_t numel, size_t width, uint8_t *out);
+
 /* A character of an unquoted word: names, keys, paths, hashes. */
 static inline bool is_word_char(unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

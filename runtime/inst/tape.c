@@ -3,6 +3,7 @@
  * cache.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/tape.h"
+#include "runtime/base/sha256.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,7 +20,21 @@ enum {
     CHUNK_BYTES = 64 << 10, /* are gathered before they are written                          */
     WAIT_BYTES = 64 << 20,  /* may wait for the reader of a pipe                             */
     CLOSE_MS = 1000,
+    DATA_ALIGN = 64, /* elements begin at multiples of it: a replay maps the file */
 };
+
+/* The file beside the tape: elements by the hash of their bytes. */
+typedef struct Beside {
+    char *path;       /* NULL: there can be none */
+    const char *name; /* of it, without its directory */
+    int fd;           /* -1: nothing was kept yet */
+    uint64_t bytes;
+    struct Kept {
+        uint64_t at, n;
+        char sha256[65];
+    } * kept;
+    size_t n_kept;
+} Beside;
 
 struct Tape {
     char *path;
@@ -29,12 +45,34 @@ struct Tape {
     size_t tried; /* text.n when the file last took nothing: not asked again for a chunk more */
     bool is_broken, is_told;
     Err err;
+    Beside beside;
+    bool is_full, is_full_told; /* ... and why */
+    Err full;
 };
 
 static int64_t now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* PATH.data, for a tape that is a file; made when it is needed. */
+static void beside_init(Tape *t) {
+    struct stat st;
+    t->beside.fd = -1;
+    if (fstat(t->fd, &st) != 0 || !S_ISREG(st.st_mode)) return;
+    size_t n = strlen(t->path);
+    char *path = t->beside.path = xmalloc(n + sizeof ".data"), *slash;
+    memcpy(path, t->path, n);
+    memcpy(path + n, ".data", sizeof ".data");
+    slash = strrchr(path, '/');
+    t->beside.name = slash ? slash + 1 : path;
+}
+
+static void beside_fini(Beside *b) {
+    if (b->fd >= 0) close(b->fd);
+    free(b->path);
+    free(b->kept);
 }
 
 Tape *tape_open(const char *path, Err *err) {
@@ -48,6 +86,7 @@ Tape *tape_open(const char *path, Err *err) {
     t->path = xstrdup(path);
     t->fd = fd;
     t->start_ns = now_ns();
+    beside_init(t);
     bytes_puts(&t->text, "gti 1 kind=tape\n");
     return t;
 }
@@ -102,8 +141,60 @@ void tape_close(Tape **tp) {
         poll(&(struct pollfd){.fd = t->fd, .events = POLLOUT}, 1, 50);
     close(t->fd);
     bytes_fini(&t->text);
+    beside_fini(&t->beside);
     free(t->path);
     free(t);
+}
+
+/* ---- Beside the tape ---- */
+
+static bool no_more(Tape *t, const char *why) {
+    t->is_full = true;
+    return err_set(&t->full, ERR_IO, "'%.300s' takes no more elements: %s; lines say 'elided'",
+                   t->beside.path, why);
+}
+
+/* A new file: who replays an older tape of this name has the old one, and a link that somebody has
+ * put there is not followed. */
+static bool beside_open(Tape *t) {
+    Beside *b = &t->beside;
+    if (b->fd >= 0) return true;
+    if (unlink(b->path) != 0 && errno != ENOENT) return no_more(t, strerror(errno));
+    b->fd = open(b->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return b->fd >= 0 || no_more(t, strerror(errno));
+}
+
+static bool write_all(int fd, const void *data, size_t n, uint64_t at) {
+    const char *p = data;
+    while (n > 0) {
+        ssize_t w = pwrite(fd, p, n < (1u << 30) ? n : (1u << 30), (off_t)at);
+        if (w < 0 && errno == EINTR) continue;
+        if (w <= 0) return false;
+        p += w, n -= (size_t)w, at += (uint64_t)w;
+    }
+    return true;
+}
+
+bool tape_keep(Tape *t, const void *data, size_t n, InstBeside *out) {
+    Beside *b = &t->beside;
+    if (!b->path || t->is_full || t->is_broken) return false;
+    if (n > TAPE_DATA_BYTES) return no_more(t, "it holds 1 GiB");
+    sha256_hex(data, n, out->sha256);
+    out->path = b->name;
+    for (size_t i = 0; i < b->n_kept; i++)
+        if (b->kept[i].n == n && !strcmp(b->kept[i].sha256, out->sha256))
+            return out->at = b->kept[i].at, true;
+    uint64_t at = (b->bytes + DATA_ALIGN - 1) / DATA_ALIGN * DATA_ALIGN;
+    if (at > TAPE_DATA_BYTES - n) return no_more(t, "it holds 1 GiB");
+    TRY(beside_open(t));
+    if (!write_all(b->fd, data, n, at)) return no_more(t, strerror(errno));
+    b->kept = xrealloc(b->kept, (b->n_kept + 1) * sizeof *b->kept);
+    struct Kept *kept = &b->kept[b->n_kept++];
+    *kept = (struct Kept){.at = at, .n = n};
+    memcpy(kept->sha256, out->sha256, sizeof kept->sha256);
+    b->bytes = at + n;
+    out->at = at;
+    return true;
 }
 
 int64_t tape_now_ns(const Tape *t) { return now_ns() - t->start_ns; }
@@ -158,6 +249,10 @@ void tape_end(Tape *t) {
 }
 
 bool tape_take_error(Tape *t, Err *err) {
+    if (t->is_full && !t->is_full_told) {
+        *err = t->full;
+        return t->is_full_told = true;
+    }
     if (!t->is_broken || t->is_told) return false;
     *err = t->err;
     return t->is_told = true;

@@ -12,6 +12,9 @@
  * younger ones), number of the line, event, client (c1), worker (w0) or group (g3); - for none.
  * The columns of one line are separated by single spaces.
  *
+ * Elements that are too many for a line lie in a file beside the tape, PATH.data, each once
+ * (tape_keep); the lines say where, and their hash.
+ *
  * A tape is buffered and owned by one thread. Writing does not wait for a slow reader of a pipe.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_INST_TAPE_H
@@ -29,6 +32,8 @@ typedef enum TapeEvent {
 
 /* ---- Writing ---- */
 
+#define TAPE_DATA_BYTES (UINT64_C(1) << 30) /* of elements beside a tape */
+
 typedef struct Tape Tape;
 /* Truncates the file, begins the clock. NULL: err says why not. */
 Tape *tape_open(const char *path, Err *err);
@@ -41,7 +46,12 @@ Bytes *tape_begin(Tape *t, int64_t at_ns, TapeEvent event, uint32_t client, char
                   uint32_t number);
 void tape_end(Tape *t);   /* ends that line; writes when there is much */
 void tape_flush(Tape *t); /* writes what there is */
-/* Writing has failed, or its reader is too slow: told once; nothing is logged from then on. */
+/* n elements' bytes into the file beside the tape, unless they are there already; *out says where,
+ * its path is the tape's. false: there is none (the tape is a pipe), it holds TAPE_DATA_BYTES, or
+ * it cannot be written: then they are to be left out. */
+bool tape_keep(Tape *t, const void *data, size_t n, InstBeside *out);
+/* Writing has failed, or its reader is too slow: told once; nothing is logged from then on. Also
+ * once: from here on there is no room beside the tape. */
 bool tape_take_error(Tape *t, Err *err);
 
 /* ---- Reading ---- */

@@ -65,7 +65,7 @@ wrong() { # WHAT CODE LINE SENTENCE, text on standard input
     replay "$1" "$2"
     has "$1" "$(err)" "$3: error: $4"
 }
-wrong freed 1 a.gti:4 't0 was freed in line 3' <<'GTI'
+wrong freed 1 a.gti:4:10 't0 was freed in line 3' <<'GTI'
 t0 = full 1 [2] f32
 free t0
 t1 = neg t0
@@ -109,7 +109,7 @@ t0 = poison
 GTI
 wrong elided 65 a.gti:2:19 'the elements were left out of this text
   2 | t0 = data f32 [9] elided sha256=00
-    |                   ^ hint: data of more than 1 MiB is on no tape; gtsh --emit names its file' <<'GTI'
+    |                   ^ hint: the tape had no room for them: gti(5), Tapes; gtsh --emit has them all' <<'GTI'
 t0 = data f32 [9] elided sha256=00
 GTI
 wrong scope 1 a.gti:2 'signal enter takes 0 operands' <<'GTI'
@@ -140,7 +140,7 @@ printf '0.006 9 > c1 - t1 = full 2 [2] f32' >>"$f"
 code "tape, torn" 0 "$GTSH" --replay "$f" --client c1; has torn "$(err)" 'a.gti:10: warning: the last line is torn'
 has torn "$(err)" 'replayed 2 instructions of c1'
 printf '\n0.007 10 > c1 - t2 = matmul t0 t5\n' >>"$f"
-code "tape, error" 1 "$GTSH" --replay "$f" --client c1; has "its place" "$(err)" 'a.gti:11: error: t5 is not defined'
+code "tape, error" 1 "$GTSH" --replay "$f" --client c1; has "its place" "$(err)" 'a.gti:11:32: error: t5 is not defined'
 has "how far" "$(err)" 'replayed 3 instructions'
 printf '0.008 11 ~ c1 - sync\n' >>"$f"
 code "tape, event" 65 "$GTSH" --replay "$f" --client c1; has event "$(err)" 'a.gti:12:10: error: an event is expected'

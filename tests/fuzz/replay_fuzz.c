@@ -211,6 +211,8 @@ static bool grow(Growth *p) {
         o[i].id = p->id[k], t[i] = p->type[k];
     }
     add_attrs(p, &in, attr, &t[0]);
+    for (int i = in.n_attr; i-- > 0;) /* a replay refuses what the operation does not take */
+        if (!inst_takes(in.op, (AttrKey)attr[i].key)) attr[i] = attr[--in.n_attr];
     int n_out;
     if (!inst_infer(&in, t, out, &n_out, NULL)) return false;
     for (int i = 0; i < n_out; i++)

@@ -33,6 +33,9 @@ static const char *const canonical[] = {
     "b64=\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4vMDEyMzQ1Njc4OTo7PD0+"
     "P0BBQkNERQ==\"",
     "t3 = load \"mnist.npy\" sha256=9f2c -> u8[60000,784]",
+    "t3 = load \"gpt.safetensors\" key=\"h/0/w\" sha256=77e1 -> f32[768,2304]",
+    "t3 = load \"train.bin\" as=\"uint16\" sha256=b031 -> i32[301966]",
+    "t3 = data i64 [4] path=\"run.tape.data\" at=64 sha256=0cd1 -> i64[4]",
     "t4 = cast t3 f32 -> f32[60000,784]",
     "t5 = div t4 255 -> f32[60000,784]",
     "t5 = pow t4 -0.5",
@@ -147,6 +150,7 @@ static const char *const loose[][2] = {
     {"t1 = data b1 [2] true false", "t1 = data b1 [2] 1 0"},
     {"t1 = data f32 [2] b64=\"AACAPwAAAEA=\"", "t1 = data f32 [2] 1 2"},
     {"t5 = sum axis=[1] t4", "t5 = sum t4 axis=1"},
+    {"t1 = data i64 [3] z64=\"eJxjZGJmwAYAAKAABw==\"", "t1 = data i64 [3] 1 2 3"},
     {"print t4 \"{}\"", "print \"{}\" t4"},
     {"t5 = randn rng=1:2 f32 [ 2 , 3 ]", "t5 = randn [2,3] f32 rng=1:2"},
     {"t5 = randn rng=[1,2] float32 [2]", "t5 = randn [2] f32 rng=1:2"},
@@ -214,6 +218,14 @@ static const struct {
     {"t0 = data f32 [1] b64=\"AA\"", "column 23: b64 is a quoted text of full groups of four"},
     {"t0 = data f32 [1] b64=\"AA*=\"", "column 26: not a base64 digit"},
     {"t0 = neg t1 b64=\"AAAA\"", "column 17: elements are not expected here"},
+    {"t0 = data z64=\"AAAA\"", "column 15: dtype and shape come before the elements"},
+    {"t0 = data f32 [1] z64=\"AAAA\"",
+     "column 23: these are not the compressed bytes of so many elements"},
+    {"t0 = data f32 [99,99,99,99] z64=\"AAAA\"", "column 33: too few bytes for so many elements"},
+    {"t1 = data i64 [2] z64=\"eJxjZGJmwAYAAKAABw==\"",
+     "column 23: these are not the compressed bytes of so many elements"},
+    {"t1 = data i64 [4] z64=\"eJxjZGJmwAYAAKAABw==\"",
+     "column 23: these are not the compressed bytes of so many elements"},
     {"t0 = slice t1 [3]", "column 17: ':' is missing"},
     {"t0 = slice t1 [3:1]", "column 16: not a slice that goes forward"},
     {"t0 = slice t1 [3:9:0]", "column 16: not a slice that goes forward"},
@@ -287,6 +299,87 @@ static void test_wrong(void) {
     arena_fini(&a);
 }
 
+/* Which keys an operation takes: those that inference reads are among them, whatever an op is
+ * added.
+ */
+static void test_keys(void) {
+    static const struct {
+        const char *line, *error, *hint;
+    } refused[] = {
+        {"t1 = sum t0 axes=[0]", "column 13: sum has no attribute 'axes'", "did you mean 'axis'?"},
+        {"t1 = add t0 t1 foo=3 a.b=4", "column 16: add has no attribute 'foo'",
+         "it takes none; a remark has a point in its key: my.note=3"},
+        {"t1 = add t0 t1 a.b=\"x y\" foo=3", "column 26: add has no attribute 'foo'",
+         "it takes none; a remark has a point in its key: my.note=3"},
+        {"print axis=1 \"a\"", "column 7: print has no attribute 'axis'", NULL},
+        {"save \"a.npz\" w=t0 x=3", "column 19: save has no attribute 'x'", NULL},
+        {"t0 = randn [2] f32 rgn=0:0", "column 20: randn has no attribute 'rgn'",
+         "did you mean 'rng'?"},
+    };
+    static const char *const taken[] = {
+        "t1 = sum t0 axis=0 keepdims=true a.b=1",
+        "t1 = add t0 t2 keep=true x.y=\"a=b c\"",
+        "save \"a.npz\" fc1.weight=t0 my.note=3",
+        "t0 = load \"a.npz\" key=w sha256=0011",
+        "print \"a\" err=true edge=3",
+        "signal define a axis=0 workers=[0,1]",
+        "t1,t2 = topk t0 3 axis=0 largest=false",
+        "",
+        "t1 = conv t0 t2 stride=[2] padding=[1]",
+        "gti 1 prog=x",
+    };
+    Arena a = {0};
+    InstLine line;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        Err err = {0};
+        CHECK_MSG(parse(refused[i].line, &a, &line, &err), "%s: %s", refused[i].line, err.text);
+        CHECK_MSG(!inst_check_keys(&line, &err), "%s is taken", refused[i].line);
+        CHECK_STR(err.text, refused[i].error);
+        if (refused[i].hint) CHECK_STR(err.hint, refused[i].hint);
+    }
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        Err err = {0};
+        CHECK_MSG(parse(taken[i], &a, &line, &err) && inst_check_keys(&line, &err), "%s: %s",
+                  taken[i], err.text);
+    }
+    arena_fini(&a);
+}
+
+/* Elements that are compressed come back, whatever their width and their number. */
+static void test_packed(void) {
+    Rand r = {seed};
+    Arena a = {0};
+    for (int round = 0; round < 200; round++) {
+        DType t = (DType)rand_below(&r, DT_COUNT);
+        int64_t n = 200 + rand_below(&r, 3000);
+        size_t bytes = (size_t)n * (size_t)dtype_info[t].size_bytes;
+        uint8_t *p = arena_alloc(&a, bytes);
+        int kinds = 1 + rand_below(&r, 256); /* from one value to noise */
+        for (size_t i = 0; i < bytes; i++)
+            p[i] = (uint8_t)(t == DT_BOOL ? rand_below(&r, 2) : rand_below(&r, kinds));
+        Attr attr[] = {{.key = ATTR_DTYPE, .dtype = t}, {.key = ATTR_SHAPE, .n = 1, .ints = &n}};
+        Inst in = {.op = OP_DATA,
+                   .n_out = 1,
+                   .n_attr = 2,
+                   .attr = attr,
+                   .payload = p,
+                   .payload_bytes = bytes};
+        InstPrint how = {.payload_packed = true};
+        Bytes text = {0}, plain = {0};
+        inst_print(&in, &how, &text);
+        inst_print(&in, NULL, &plain);
+        CHECK(text.n <= plain.n);
+        InstLine line;
+        Err err = {0};
+        CHECK_MSG(parse(text.data, &a, &line, &err), "seed %llu: %s", (unsigned long long)seed,
+                  err.text);
+        CHECK(same_inst(&in, &line.inst));
+        bytes_fini(&text), bytes_fini(&plain);
+        arena_reset(&a);
+    }
+    arena_fini(&a);
+}
+
 static void test_random(void) {
     Rand r = {seed};
     Arena a = {0}, b = {0};
@@ -322,6 +415,8 @@ int main(int argc, char **argv) {
     test_canonical();
     test_loose();
     test_wrong();
+    test_keys();
+    test_packed();
     test_random();
     return check_report("inst_text");
 }

@@ -48,6 +48,49 @@ static void test_writer(void) {
     CHECK(t == NULL && stat(path, &st) == 0 && st.st_size > 3500000);
 }
 
+/* Elements beside the tape: each content once, aligned, in a file of its own; full is told once. */
+static void test_beside(void) {
+    char data[80], text[4096];
+    snprintf(data, sizeof data, "%s.data", path);
+    FILE *victim = fopen("/dev/null", "w");
+    CHECK(victim && symlink("/dev/null", data) == 0); /* a planted link is not followed */
+    if (victim) fclose(victim);
+    Tape *t = tape_open(path, &why);
+    InstBeside a, b, c;
+    CHECK(tape_keep(t, "hello", 5, &a) && a.at == 0);
+    CHECK_STR(a.path, strrchr(data, '/') + 1);
+    CHECK_STR(a.sha256, "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824");
+    CHECK(tape_keep(t, "world", 5, &b) && b.at == 64);
+    CHECK(tape_keep(t, "hello", 5, &c) && c.at == 0);
+    struct stat st;
+    CHECK(lstat(data, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 69);
+    int64_t n = 5;
+    Attr attr[] = {{.key = ATTR_DTYPE, .dtype = DT_U8}, {.key = ATTR_SHAPE, .n = 1, .ints = &n}};
+    Inst in = {.op = OP_DATA,
+               .n_out = 1,
+               .out = {7},
+               .n_attr = 2,
+               .attr = attr,
+               .payload = "world",
+               .payload_bytes = 5};
+    InstPrint how = {.payload_max = 1, .beside = &b};
+    inst_print(&in, &how, tape_begin(t, 0, TAPE_ASKED, 1, '-', 0));
+    tape_end(t);
+    tape_flush(t);
+    read_file(text, sizeof text);
+    CHECK(strstr(text, "t7 = data u8 [5] path=\"") &&
+          strstr(text, ".data\" at=64 sha256=486ea462"));
+    CHECK(!tape_take_error(t, &why));
+    CHECK(!tape_keep(t, "x", TAPE_DATA_BYTES + 1, &c)); /* not looked at */
+    CHECK(tape_take_error(t, &why) && strstr(why.text, "it holds 1 GiB"));
+    CHECK(!tape_take_error(t, &why) && !tape_keep(t, "y", 1, &c)); /* once, and no more */
+    bytes_puts(tape_begin(t, 0, TAPE_SENT, 1, 'w', 0), "the tape goes on");
+    tape_end(t);
+    tape_close(&t);
+    CHECK(read_file(text, sizeof text) > 0 && strstr(text, "the tape goes on"));
+    unlink(data);
+}
+
 static void test_failures(void) {
     CHECK_FAIL(tape_open("/nowhere/tape", &err), ERR_IO);
     Tape *t = tape_open("/dev/full", &why);
@@ -156,6 +199,7 @@ int main(void) {
     if (!mkdtemp(dir)) return 1;
     snprintf(path, sizeof path, "%s/tape", dir);
     test_writer();
+    test_beside();
     test_failures();
     test_pipe();
     test_reader();

@@ -1,0 +1,245 @@
+/* replay_files.c: see replay_files.h. The files used last stay open; hashes are taken of what is
+ * mapped, so what was checked is what is used.
+ * SPDX-License-Identifier: MIT */
+#include "lang/shell/replay_files.h"
+#include "runtime/base/near.h"
+#include "runtime/base/sha256.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILES_OPEN = 8, NAMES_SHOWN = 6 };
+
+typedef struct OpenFile {
+    char *path, *element; /* element: of .bin files, or "" */
+    Buf *bytes;
+    char sha256[65]; /* "": not taken yet */
+    IoValue value;   /* none: not decoded yet */
+    bool is_decoded;
+    struct stat st; /* what was opened: another file of this name is opened anew */
+    uint64_t used;  /* when */
+} OpenFile;
+
+struct ReplayFiles {
+    char *dir; /* with its slash, or "" */
+    OpenFile file[FILES_OPEN];
+    uint64_t clock;
+};
+
+static void close_file(OpenFile *o) {
+    io_fini(&o->value);
+    buf_unref(&o->bytes);
+    free(o->path);
+    free(o->element);
+    *o = (OpenFile){0};
+}
+
+ReplayFiles *replay_files_new(const char *text) {
+    ReplayFiles *f = xcalloc(1, sizeof *f);
+    const char *slash = strrchr(text, '/');
+    f->dir = xstrndup(text, slash ? (size_t)(slash - text) + 1 : 0);
+    return f;
+}
+
+void replay_files_free(ReplayFiles **fp) {
+    ReplayFiles *f = *fp;
+    *fp = NULL;
+    if (!f) return;
+    for (int i = 0; i < FILES_OPEN; i++) close_file(&f->file[i]);
+    free(f->dir);
+    free(f);
+}
+
+/* The attribute as a C string; "" when it is not there. false: it has a zero byte inside. */
+static bool text_of(const Inst *in, AttrKey key, const char **text, Err *err) {
+    const Attr *a = inst_attr(in, key);
+    *text = a ? a->str : "";
+    return !a || strlen(a->str) == a->n ||
+           err_set(err, ERR_ARG, "'%s' is cut by a zero byte", attr_info[key].name);
+}
+
+/* As the text has it, seen from the text's directory if there is such a file. */
+static char *resolve(const ReplayFiles *f, const char *path) {
+    Bytes b = {0};
+    if (path[0] != '/') bytes_puts(&b, f->dir);
+    bytes_puts(&b, path);
+    if (access(b.data, F_OK) != 0 && access(path, F_OK) == 0) {
+        b.n = 0;
+        bytes_puts(&b, path);
+    }
+    return b.data;
+}
+
+static bool is_same_file(const struct stat *a, const struct stat *b) {
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static OpenFile *open_file(ReplayFiles *f, const char *path, const char *element, Err *err) {
+    OpenFile *oldest = &f->file[0];
+    char *found = resolve(f, path);
+    struct stat st = {0};
+    bool is_there = stat(found, &st) == 0;
+    for (OpenFile *o = f->file; o < f->file + FILES_OPEN; o++) {
+        if (o->path && is_there && !strcmp(o->path, found) && !strcmp(o->element, element) &&
+            is_same_file(&o->st, &st)) {
+            free(found);
+            o->used = ++f->clock;
+            return o;
+        }
+        if (o->used < oldest->used) oldest = o;
+    }
+    Buf *bytes;
+    if (!io_map(found, &bytes, err)) {
+        free(found);
+        return NULL;
+    }
+    close_file(oldest);
+    oldest->path = found;
+    oldest->element = xstrdup(element);
+    oldest->bytes = bytes;
+    oldest->st = st;
+    oldest->used = ++f->clock;
+    return oldest;
+}
+
+/* A prefix of at least four digits will do. */
+static bool is_digest(const char *is, const char *want) {
+    size_t n = strlen(want);
+    return n >= 4 && n <= 64 && strncasecmp(is, want, n) == 0;
+}
+
+static bool differs(const char *path, const char *is, const char *want, Err *err) {
+    err_set(err, ERR_IO,
+            "'%.200s' is not what the stream was made with: its sha256 is %s, not %.64s", path, is,
+            want);
+    return err_hint(err, "put the file back, or make the stream again: gtsh --emit");
+}
+
+/* What is to be put there, where there is nothing. */
+static bool missing(const char *want, Err *err) {
+    if (want[0] && err) err_hint(err, "it is the file with sha256 %.64s", want);
+    return false;
+}
+
+/* ---- load ---- */
+
+/* The value under a name whose levels are joined by "/" (io_nest). */
+static const IoValue *find(const IoValue *v, const char *key) {
+    for (uint32_t i = 0; (v->kind == IO_MAP || v->kind == IO_LIST) && i < v->n; i++) {
+        char number[16];
+        snprintf(number, sizeof number, "%u", i);
+        const char *name = v->kind == IO_MAP ? v->key[i] : number;
+        size_t n = strlen(name);
+        if (strncmp(key, name, n) != 0) continue;
+        if (key[n] == 0) return &v->kid[i];
+        const IoValue *inner = key[n] == '/' ? find(&v->kid[i], key + n + 1) : NULL;
+        if (inner) return inner;
+    }
+    return NULL;
+}
+
+/* The names of all tensors. */
+static void list_names(const IoValue *v, Bytes *prefix, Bytes *names, size_t *n) {
+    for (uint32_t i = 0; (v->kind == IO_MAP || v->kind == IO_LIST) && i < v->n; i++) {
+        size_t before = prefix->n;
+        if (before) bytes_putc(prefix, '/');
+        if (v->kind == IO_MAP)
+            bytes_puts(prefix, v->key[i]);
+        else
+            bytes_printf(prefix, "%u", i);
+        if (v->kid[i].kind == IO_TENSOR) {
+            bytes_add(names, prefix->data, prefix->n + 1);
+            ++*n;
+        } else {
+            list_names(&v->kid[i], prefix, names, n);
+        }
+        prefix->n = before;
+        prefix->data[before] = 0;
+    }
+}
+
+/* The name that was meant, or some that there are. */
+static bool hint_names(const IoValue *v, const char *key, Err *err) {
+    Bytes prefix = {0}, names = {0}, shown = {0};
+    size_t n = 0;
+    list_names(v, &prefix, &names, &n);
+    const char **name = xmalloc((n + 1) * sizeof *name), *at = names.data;
+    for (size_t i = 0; i < n; i++, at += strlen(at) + 1) name[i] = at;
+    const char *near = nearest_name(key, strlen(key), name, n);
+    for (size_t i = 0; i < n && i < NAMES_SHOWN; i++)
+        bytes_printf(&shown, "%s%.30s", i ? ", " : "", name[i]);
+    if (near)
+        err_hint(err, "did you mean key=\"%.100s\"?", near);
+    else if (n)
+        err_hint(err, "its tensors: %s%s", shown.data, n > NAMES_SHOWN ? ", ..." : "");
+    free(name);
+    bytes_fini(&prefix), bytes_fini(&names), bytes_fini(&shown);
+    return false;
+}
+
+static bool decode(OpenFile *o, Err *err) {
+    if (o->is_decoded) return true;
+    TRY(io_decode(o->path, o->bytes, o->element, &o->value, err));
+    return o->is_decoded = true;
+}
+
+bool replay_files_load(ReplayFiles *f, const Inst *load, IoTensor *out, Err *err) {
+    const char *path, *key, *element, *want;
+    TRY(text_of(load, ATTR_PATH, &path, err) && text_of(load, ATTR_KEY, &key, err) &&
+        text_of(load, ATTR_AS, &element, err) && text_of(load, ATTR_SHA256, &want, err));
+    if (!path[0]) return err_set(err, ERR_ARG, "load needs the name of a file");
+    TRY(io_is_known(path, false, err));
+    OpenFile *o = open_file(f, path, element, err);
+    if (!o) return missing(want, err);
+    if (inst_attr(load, ATTR_SHA256)) {
+        if (!o->sha256[0]) sha256_hex(o->bytes->data, o->bytes->n, o->sha256);
+        if (!is_digest(o->sha256, want)) return differs(o->path, o->sha256, want, err);
+    }
+    TRY(decode(o, err));
+    const IoValue *v = inst_attr(load, ATTR_KEY) ? find(&o->value, key) : &o->value;
+    if (!v) {
+        err_set(err, ERR_ARG, "'%.200s' holds nothing named '%.100s'", path, key);
+        return hint_names(&o->value, key, err);
+    }
+    if (v->kind != IO_TENSOR && v == &o->value) {
+        err_set(err, ERR_ARG, "'%.200s' does not hold one tensor: key=\"...\" names one", path);
+        return hint_names(&o->value, "", err);
+    }
+    if (v->kind != IO_TENSOR)
+        return err_set(err, ERR_ARG, "'%.100s' in '%.200s' is no tensor", key, path);
+    *out = (IoTensor){v->tensor->type, buf_ref(v->tensor->buf)};
+    return true;
+}
+
+/* ---- data ---- */
+
+static void release_part(void *data, void *ctx) {
+    (void)data;
+    Buf *whole = ctx;
+    buf_unref(&whole);
+}
+
+bool replay_files_data(ReplayFiles *f, const Inst *data, uint64_t n, Buf **out, Err *err) {
+    const char *name, *want;
+    TRY(text_of(data, ATTR_PATH, &name, err) && text_of(data, ATTR_SHA256, &want, err));
+    int64_t at = inst_int(data, ATTR_AT, 0);
+    if (!name[0] || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
+        return err_set(err, ERR_ARG, "data lies beside its text: '%.200s' is no plain file name",
+                       name);
+    if (!want[0]) return err_set(err, ERR_ARG, "data in a file needs the sha256 of its bytes");
+    OpenFile *o = open_file(f, name, "", err);
+    if (!o) return missing("", err);
+    if (at < 0 || (uint64_t)at > o->bytes->n || n > o->bytes->n - (uint64_t)at)
+        return err_set(err, ERR_IO, "'%.200s' has %zu bytes: %llu from %lld on are not there",
+                       o->path, o->bytes->n, (unsigned long long)n, (long long)at);
+    char is[65];
+    sha256_hex(o->bytes->data + at, n, is);
+    if (!is_digest(is, want)) return differs(o->path, is, want, err);
+    *out = buf_wrap(o->bytes->data + at, n, release_part, buf_ref(o->bytes));
+    return true;
+}

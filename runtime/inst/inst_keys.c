@@ -1,0 +1,231 @@
+/* inst_keys.c: which attributes an operation takes, for instruction text that somebody wrote: a key
+ * that is misspelt or belongs to another operation would otherwise change nothing and say nothing.
+ * What programs themselves send is not held against this table. SPDX-License-Identifier: MIT */
+#include "runtime/base/near.h"
+#include "runtime/inst/inst_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Keys ---- */
+
+#define BIT(key) (UINT64_C(1) << ATTR_##key)
+#define SLICE    (BIT(START) | BIT(SIZE) | BIT(STEP))
+#define CONV     (BIT(STRIDE) | BIT(PADDING) | BIT(DILATION) | BIT(GROUPS))
+#define AVG_POOL                                                                                   \
+    (BIT(KERNEL) | BIT(STRIDE) | BIT(PADDING) | BIT(CEIL) | BIT(COUNT_PAD) | BIT(DIVISOR))
+#define SHOW      (BIT(EDGE) | BIT(THRESHOLD) | BIT(PRECISION) | BIT(SCI) | BIT(LINEWIDTH))
+#define SOURCE    (BIT(SHAPE) | BIT(DTYPE))
+#define EVERY_KEY (~UINT64_C(0))
+
+_Static_assert(ATTR_COUNT <= 64, "a key is a bit");
+
+static uint64_t kernel_keys(Op op) {
+    switch (op) {
+    case OP_CAST: return BIT(DTYPE);
+    case OP_SLICE_PUT: return SLICE;
+    case OP_CAT:
+    case OP_INDEX:
+    case OP_GATHER:
+    case OP_SCATTER_ADD:
+    case OP_CUMSUM: return BIT(AXIS);
+    case OP_INDEX_PUT: return BIT(AXIS) | BIT(ACCUMULATE);
+    case OP_SCATTER_REDUCE: return BIT(AXIS) | BIT(REDUCE);
+    case OP_ARGMAX:
+    case OP_ARGMIN: return BIT(AXIS) | BIT(KEEPDIMS);
+    case OP_RECURRENCE: return BIT(AXIS) | BIT(REVERSE);
+    case OP_CUMMAX: return BIT(AXIS) | BIT(LARGEST);
+    case OP_SEARCHSORTED: return BIT(RIGHT);
+    case OP_SORT:
+    case OP_ARGSORT: return BIT(AXIS) | BIT(DESCENDING);
+    case OP_TOPK: return BIT(K) | BIT(AXIS) | BIT(LARGEST);
+    case OP_SOLVE: return BIT(TRANSPOSED);
+    case OP_SOLVE_TRIANGULAR: return BIT(UPPER) | BIT(UNIT);
+    case OP_CONV: return CONV;
+    case OP_CONV_DX:
+    case OP_CONV_DW: return CONV | BIT(SHAPE);
+    case OP_MAX_POOL: return BIT(KERNEL) | BIT(STRIDE) | BIT(PADDING) | BIT(DILATION) | BIT(CEIL);
+    case OP_AVG_POOL: return AVG_POOL;
+    case OP_AVG_POOL_DX: return AVG_POOL | BIT(SHAPE);
+    default: return 0;
+    }
+}
+
+static uint64_t control_keys(Op op) {
+    switch (op) {
+    case OP_FETCH: return BIT(AS);
+    case OP_PEEK: return BIT(AS) | BIT(EDGE) | BIT(THRESHOLD);
+    case OP_PRINT: return BIT(FORMAT) | BIT(ERR) | SHOW;
+    case OP_WRITE: return BIT(FORMAT) | BIT(PATH) | BIT(APPEND) | SHOW;
+    case OP_ASSERT:
+    case OP_NOTE: return BIT(FORMAT) | SHOW;
+    case OP_SAVE: return BIT(PATH) | BIT(KEYS) | BIT(META);
+    case OP_TRACK: return BIT(KEYS) | BIT(META);
+    case OP_LOAD: return BIT(PATH) | BIT(KEY) | BIT(AS) | BIT(SHA256);
+    case OP_SIGNAL_ENTER:
+    case OP_SIGNAL_EXIT:
+    case OP_SHARD: return BIT(NAME) | BIT(BACKWARD);
+    case OP_SIGNAL_DEFINE:
+        return BIT(NAME) | BIT(BACKWARD) | BIT(AXIS) | BIT(WORKERS) | BIT(REPLICATED) |
+               BIT(COMPILE);
+    case OP_FILE: return BIT(NAME);
+    case OP_CHECK: return BIT(NAN);
+    case OP_FREE:
+    case OP_SYNC:
+    case OP_EDGE: return 0;
+    default: return EVERY_KEY; /* between dispatcher and workers */
+    }
+}
+
+static uint64_t keys_of(Op op) {
+    switch (op_info[op].class_) {
+    case CLASS_REDUCE: return BIT(AXIS) | BIT(KEEPDIMS);
+    case CLASS_VIEW: return op == OP_SLICE ? SLICE : op == OP_PERMUTE ? BIT(AXES) : BIT(SHAPE);
+    case CLASS_KERNEL: return kernel_keys(op);
+    case CLASS_SOURCE:
+        if (op == OP_DATA) return SOURCE | BIT(PATH) | BIT(AT) | BIT(SHA256);
+        return op == OP_FULL || op == OP_ARANGE ? SOURCE : SOURCE | BIT(RNG);
+    case CLASS_CONTROL: return control_keys(op);
+    default: return 0;
+    }
+}
+
+bool inst_takes(Op op, AttrKey key) {
+    bool has_result = op_info[op].class_ != CLASS_CONTROL || op_is_layout(op);
+    if (key == ATTR_OTHER || (key == ATTR_KEEP && has_result)) return true;
+    return keys_of(op) >> key & 1;
+}
+
+/* Keys as other systems spell them. */
+static const char *const habits[][2] = {
+    {"dim", "axis"},           {"dims", "axis"},    {"axes", "axis"},        {"axis", "axes"},
+    {"dims", "axes"},          {"perm", "axes"},    {"keepdim", "keepdims"}, {"size", "shape"},
+    {"dilations", "dilation"}, {"pads", "padding"}, {"name", "as"},          {"name", "key"},
+};
+
+static const char *meant_key(Op op, const char *key, size_t n) {
+    const char *names[ATTR_COUNT];
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
+        const char *to = habits[i][1];
+        if (strlen(habits[i][0]) == n && !memcmp(habits[i][0], key, n) &&
+            inst_takes(op, attr_find(to, strlen(to))))
+            return to;
+    }
+    for (int k = 0; k < ATTR_COUNT; k++)
+        names[k] = k != ATTR_OTHER && k != ATTR_KEEP && inst_takes(op, (AttrKey)k)
+                       ? attr_info[k].name
+                       : NULL;
+    return nearest_name(key, n, names, ATTR_COUNT);
+}
+
+/* "it takes axis, keepdims" */
+static bool hint_keys(Op op, Err *err) {
+    Bytes list = {0};
+    for (int k = 0; k < ATTR_COUNT; k++)
+        if (k != ATTR_OTHER && k != ATTR_KEEP && inst_takes(op, (AttrKey)k))
+            bytes_printf(&list, "%s%s", list.n ? ", " : "", attr_info[k].name);
+    if (list.n)
+        err_hint(err, "it takes %s; a remark has a point in its key: my.note=3", list.data);
+    else
+        err_hint(err, "it takes none; a remark has a point in its key: my.note=3");
+    bytes_fini(&list);
+    return false;
+}
+
+static bool unknown_key(Op op, int column, const char *key, size_t n, Err *err) {
+    err_set(err, ERR_PARSE, "column %d: %s has no attribute '%.*s'", column, op_info[op].name,
+            n < 100 ? (int)n : 100, key);
+    const char *meant = meant_key(op, key, n);
+    return meant ? err_hint(err, "did you mean '%s'?", meant) : hint_keys(op, err);
+}
+
+/* The pairs of ATTR_OTHER, between single blanks: each an annotation? */
+static bool check_other(Op op, const Attr *other, int column, Err *err) {
+    bool is_quoted = false, is_key = true;
+    size_t start = 0;
+    for (size_t i = 0; i < other->n; i++) {
+        char c = other->str[i];
+        if (is_key && c == '=') {
+            size_t n = i - start;
+            if (!memchr(other->str + start, '.', n))
+                return unknown_key(op, column, other->str + start, n, err);
+            is_key = false;
+        }
+        if (c == '"') is_quoted = !is_quoted;
+        if (is_quoted && c == '\\') i++;
+        if (!is_quoted && c == ' ') is_key = true, start = i + 1;
+    }
+    return true;
+}
+
+bool inst_check_keys(const InstLine *line, Err *err) {
+    const Inst *in = &line->inst;
+    if (line->is_empty) return true;
+    for (int i = 0; i < in->n_attr; i++) {
+        AttrKey key = (AttrKey)in->attr[i].key;
+        const char *name = attr_info[key].name;
+        if (key == ATTR_OTHER)
+            TRY(check_other(in->op, &in->attr[i], line->attr_column[i], err));
+        else if (!inst_takes(in->op, key))
+            return unknown_key(in->op, line->attr_column[i], name, strlen(name), err);
+    }
+    return true;
+}
+
+/* ---- Operations ---- */
+
+/* What other systems and the language call operations that are spelt otherwise here. */
+static const char *const other_names[][2] = {
+    {"ones", "t0 = full 1 [2,3] f32"},
+    {"zeros", "t0 = full 0 [2,3] f32"},
+    {"fill", "t0 = full 1 [2,3] f32"},
+    {"constant", "t0 = data f32 [3] 1 2 3, or full 1 [2,3] f32"},
+    {"const", "t0 = data f32 [3] 1 2 3, or full 1 [2,3] f32"},
+    {"tensor", "t0 = data f32 [3] 1 2 3"},
+    {"ones_like", "t1 = full t0 1"},
+    {"zeros_like", "t1 = full t0 0"},
+    {"normal", "t0 = randn [2,3] f32 rng=0:0"},
+    {"uniform", "t0 = rand [2,3] f32 rng=0:0"},
+    {"range", "t0 = arange 0 1 [10] i64"},
+    {"iota", "t0 = arange 0 1 [10] i64"},
+    {"multiply", "mul"},
+    {"subtract", "sub"},
+    {"divide", "div"},
+    {"mm", "matmul"},
+    {"bmm", "matmul"},
+    {"dot", "matmul"},
+    {"linear", "t3 = matmul t0 t1, then t4 = add t3 t2"},
+    {"concat", "cat"},
+    {"concatenate", "cat"},
+    {"convert", "t1 = cast t0 f32"},
+    {"astype", "t1 = cast t0 f32"},
+    {"to", "t1 = cast t0 f32"},
+    {"transpose", "t1 = permute t0 axes=[1,0]"},
+    {"view", "t1 = reshape t0 [2,3]"},
+    {"squeeze", "t1 = reshape t0 [2,3]"},
+    {"unsqueeze", "t1 = reshape t0 [2,3,1]"},
+    {"flatten", "t1 = reshape t0 [6]"},
+    {"broadcast_to", "t1 = expand t0 [2,3]"},
+    {"mean", "t1 = sum t0 axis=1, then t2 = div t1 3"},
+    {"clamp", "t1 = maximum t0 0, then t2 = minimum t1 1"},
+    {"take", "t2 = index t0 t1 axis=0"},
+    {"softmax", "max, sub, exp, sum and div: gtsh --emit shows how"},
+    {"signal begin", "signal enter a"},
+    {"signal end", "signal exit a"},
+    {"dump", "print or fetch"},
+    {"show", "print or fetch"},
+    {"delete", "free t0"},
+    {"del", "free t0"},
+};
+
+bool inst_hint_op(const char *name, size_t n, Err *err) {
+    const char *names[OP_COUNT];
+    for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++)
+        if (strlen(other_names[i][0]) == n && !memcmp(other_names[i][0], name, n))
+            return err_hint(err, "%s", other_names[i][1]);
+    for (int i = 0; i < OP_COUNT; i++)
+        names[i] = op_is_move((Op)i) || i == OP_POISON || i == OP_BODY ? NULL : op_info[i].name;
+    const char *meant = nearest_name(name, n, names, OP_COUNT);
+    return meant ? err_hint(err, "did you mean '%s'?", meant)
+                 : err_hint(err, "gt-ops(7) lists the operations");
+}
