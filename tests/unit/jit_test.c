@@ -66,6 +66,37 @@ static void test_shared(const JitConfig *config) {
     CHECK_INT(n_files(true), 2);
 }
 
+static JitEntry *seen(Jit *j, int n) { return jit_entry(j, &n, sizeof n, (uint64_t)n); }
+
+/* More signatures than there is room for (A10): those seen longest ago go, with their kernels, but
+ * for what is held; who comes later gets a kernel all the same. */
+static void test_many(const JitConfig *config) {
+    enum { MANY = 2 * JIT_ENTRIES_MAX + 1000, LAST = 200 };
+    Jit *j = jit_new(config);
+    const FusedKernel *held = NULL, *k = NULL;
+    ask(j, 1), ask(j, 2);
+    CHECK(jit_wait(j, 60000));
+    held = ask(j, 1);
+    CHECK(held && ask(j, 2));
+    uint32_t kept = jit_number(want(j, 1, false)), gone = jit_number(want(j, 2, false));
+    jit_hold(want(j, 1, false));
+    for (int n = 300; n < 300 + MANY; n++)
+        if (!seen(j, n)) CHECK_MSG(false, "no entry for the %d-th", n);
+    JitAbout about;
+    CHECK(jit_about(j, kept, &about) && about.state == JIT_COMPILED);
+    CHECK(!jit_about(j, gone, &about));
+    CHECK(ask(j, 1) == held && held->signature[0] == 1);
+    ask(j, LAST);
+    CHECK(jit_wait(j, 60000));
+    k = ask(j, LAST);
+    CHECK(k && k->signature[0] == LAST);
+    CHECK(jit_wait(j, 60000) && ask(j, 2) == NULL); /* made anew, from disk */
+    CHECK(jit_wait(j, 60000) && ask(j, 2));
+    jit_let_go(want(j, 1, false));
+    jit_free(&j);
+    n_files(true);
+}
+
 static void test_worth(JitConfig config) {
     config.worth_ns = 1000000;
     config.sights = 2;
@@ -216,6 +247,7 @@ int main(void) {
     test_limits();
     test_processes(&config); /* first: no threads yet */
     test_shared(&config);
+    test_many(&config);
     test_worth(config);
     test_wanted(config);
     test_ended(&config);

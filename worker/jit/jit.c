@@ -11,7 +11,9 @@
 #include "worker/kernel/emit.h"
 #include "worker/jit/jit_cache.h"
 #include "worker/jit/jit_cc.h"
+#include "runtime/wire/lru.h"
 #include "worker/engine/pool.h"
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -37,6 +39,9 @@ typedef enum ItemState {
 typedef struct Item Item;
 struct Item {
     Item *same_hash, *next; /* next: of those that are not done */
+    uint32_t refs;          /* entries of workers; without any it goes */
+    uint64_t hash;
+    void *handle; /* of its shared object; NULL: none */
     _Atomic(const FusedKernel *) kernel;
     _Atomic uint64_t lost_ns; /* without it, in all workers: what it may be worth */
     Bytes source;
@@ -52,13 +57,7 @@ struct Item {
     unsigned char signature[];
 };
 
-enum {
-    BATCH_MAX = 64,
-    ENTRIES_MAX = 8192,
-    BATCH_BYTES = 40000,
-    PATIENCE_MS = 20000,
-    WHY_ROOM = 360
-};
+enum { BATCH_MAX = 64, BATCH_BYTES = 40000, PATIENCE_MS = 20000, WHY_ROOM = 360 };
 
 typedef struct Shop Shop;
 struct Shop {
@@ -85,12 +84,13 @@ struct Shop {
     /* That there is no place for kernels, none for sources; of one that the compiler refuses: */
     bool has_told_lost, has_told_save, has_told_failed;
     uint64_t environment[2];
-    void **handle;
-    size_t n_handles;
 };
 
 struct JitEntry {
+    LruItem used; /* first: see oldest_free */
     JitEntry *same_hash;
+    uint64_t hash;
+    uint32_t holders;
     Item *item;   /* NULL: not asked for yet */
     bool is_ours; /* this worker was the first to ask */
     int sights, cuts;
@@ -105,9 +105,10 @@ struct JitEntry {
 
 struct Jit {
     Shop *shop;
-    Map entries; /* signature's hash -> JitEntry */
-    JitEntry **numbered;
-    uint32_t n_entries;
+    Map entries;  /* signature's hash -> JitEntry */
+    Map numbered; /* number -> JitEntry */
+    Lru used;
+    uint32_t last_number;
     int sights;
     uint64_t hits, misses;
 };
@@ -170,8 +171,7 @@ static bool load(Shop *s, Item *e, const char *path, char why[WHY_ROOM]) {
         if (handle) dlclose(handle);
         return false;
     }
-    s->handle = xrealloc(s->handle, (s->n_handles + 1) * sizeof *s->handle);
-    s->handle[s->n_handles++] = handle;
+    e->handle = handle;
     struct stat st;
     e->bytes = stat(path, &st) ? 0 : (uint64_t)st.st_size;
     atomic_store_explicit(&e->kernel, k, memory_order_release);
@@ -379,14 +379,44 @@ static int n_pending(const Shop *s) {
     for (const Item *e = s->open; e; e = e->next) n += is_pending(s, e);
     return n;
 }
+static void item_free(Item *e) {
+    if (e->handle) dlclose(e->handle);
+    bytes_fini(&e->source);
+    free(e->why);
+    free(e);
+}
+
+/* Nobody knows it any more. */
+static void item_drop(Shop *s, Item *e) {
+    Item *first = map_get(&s->items, e->hash), **at = &first;
+    while (*at != e) at = &(*at)->same_hash;
+    *at = e->same_hash;
+    if (first)
+        map_put(&s->items, e->hash, first);
+    else
+        map_remove(&s->items, e->hash);
+    item_free(e);
+}
+
 static void drop_done(Shop *s) {
     for (Item **at = &s->open; *at;) {
         Item *e = *at;
-        if (e->state <= ITEM_BUSY)
+        bool is_done = e->state > ITEM_BUSY, is_left = !e->refs && e->state != ITEM_BUSY;
+        if (!is_done && !is_left) {
             at = &e->next;
-        else
-            *at = e->next;
+            continue;
+        }
+        *at = e->next;
+        if (is_left) item_drop(s, e);
     }
+}
+
+static void item_unref(Shop *s, Item *e) {
+    pthread_mutex_lock(&s->lock);
+    bool is_open = false; /* then the thread drops it, or what was wanted is noted at the end */
+    for (const Item *o = s->open; o && !is_open; o = o->next) is_open = o == e;
+    if (--e->refs == 0 && !is_open) item_drop(s, e);
+    pthread_mutex_unlock(&s->lock);
 }
 /* The one with most to gain of those that are worth a compiler and are not busy. */
 static Item *best_wanted(const Shop *s) {
@@ -461,16 +491,12 @@ static void shop_free(Shop *s) {
     }
     for (const Item *e = s->open; e; e = e->next) /* what there was no time for */
         if (is_pending(s, e) && e->key[0]) cache_want(&s->cache, e->key, true);
-    for (size_t i = 0; i < s->n_handles; i++) dlclose(s->handle[i]);
-    free(s->handle);
     uint64_t key;
     void *v;
     for (size_t i = 0; map_next(&s->items, &i, &key, &v);) {
         for (Item *e = v, *next; e; e = next) {
             next = e->same_hash;
-            bytes_fini(&e->source);
-            free(e->why);
-            free(e);
+            item_free(e);
         }
     }
     map_fini(&s->items);
@@ -534,20 +560,40 @@ Jit *jit_new(const JitConfig *config) {
     return j;
 }
 
+/* For whoever holds it no more. */
+static void entry_free(Jit *j, JitEntry *e) {
+    JitEntry *first = map_get(&j->entries, e->hash), **at = &first;
+    while (*at != e) at = &(*at)->same_hash;
+    *at = e->same_hash;
+    if (first)
+        map_put(&j->entries, e->hash, first);
+    else
+        map_remove(&j->entries, e->hash);
+    map_remove(&j->numbered, e->number);
+    lru_remove(&j->used, &e->used);
+    if (e->item) item_unref(j->shop, e->item);
+    free(e);
+}
+
+/* The one of those that nobody holds which was asked for longest ago, or so: what is held is used.
+ * NULL: all the oldest are held. */
+static JitEntry *oldest_free(Jit *j) {
+    enum { LOOKED_AT = 64 };
+    for (int i = 0; i < LOOKED_AT; i++) {
+        JitEntry *e = (JitEntry *)j->used.oldest;
+        if (!e->holders) return e;
+        lru_use(&j->used, &e->used);
+    }
+    return NULL;
+}
+
 void jit_free(Jit **jp) {
     Jit *j = *jp;
     if (!j) return;
+    while (j->used.oldest) entry_free(j, (JitEntry *)j->used.oldest);
     shop_unref(j->shop);
-    uint64_t key;
-    void *v;
-    for (size_t i = 0; map_next(&j->entries, &i, &key, &v);) {
-        for (JitEntry *e = v, *next; e; e = next) {
-            next = e->same_hash;
-            free(e);
-        }
-    }
     map_fini(&j->entries);
-    free(j->numbered);
+    map_fini(&j->numbered);
     free(j);
     *jp = NULL;
 }
@@ -560,17 +606,31 @@ static JitEntry *find(const Jit *j, const void *signature, size_t n, uint64_t ha
 
 JitEntry *jit_entry(Jit *j, const void *signature, size_t n, uint64_t hash) {
     JitEntry *e = find(j, signature, n, hash);
-    if (e || j->n_entries >= ENTRIES_MAX) return e;
+    if (e) {
+        lru_use(&j->used, &e->used);
+        return e;
+    }
+    if (j->used.n >= JIT_ENTRIES_MAX) {
+        JitEntry *old = oldest_free(j);
+        if (!old) return NULL;
+        entry_free(j, old);
+    }
     e = xcalloc(1, sizeof *e + n);
     e->n = n;
+    e->hash = hash;
     memcpy(e->signature, signature, n);
     e->same_hash = map_get(&j->entries, hash);
     map_put(&j->entries, hash, e);
-    if (!(j->n_entries & (j->n_entries + 1))) /* room for twice as many and one */
-        j->numbered = xrealloc(j->numbered, (2 * (size_t)j->n_entries + 1) * sizeof(JitEntry *));
-    j->numbered[j->n_entries] = e;
-    e->number = ++j->n_entries;
+    e->number = ++j->last_number;
+    map_put(&j->numbered, e->number, e);
+    lru_add(&j->used, &e->used, 0);
     return e;
+}
+
+void jit_hold(JitEntry *e) { e->holders++; }
+void jit_let_go(JitEntry *e) {
+    assert(e->holders > 0);
+    e->holders--;
 }
 
 const FusedKernel *jit_kernel(JitEntry *e) {
@@ -608,10 +668,12 @@ static void ask(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, boo
         make(ctx, &item->source);
         item->same_hash = map_get(&s->items, hash);
         map_put(&s->items, hash, item);
+        item->hash = hash;
         item->next = s->open;
         s->open = item;
     }
     if (item) item->is_soon |= is_soon;
+    if (item && !e->item) item->refs++;
     e->item = item;
     pthread_cond_signal(&s->wake);
     pthread_mutex_unlock(&s->lock);
@@ -714,8 +776,8 @@ bool jit_about(Jit *j, uint32_t number, JitAbout *out) {
     static const JitState states[] = {
         [ITEM_ASKED] = JIT_ASKED,       [ITEM_WANTED] = JIT_ASKED,  [ITEM_BUSY] = JIT_ASKED,
         [ITEM_COMPILED] = JIT_COMPILED, [ITEM_CACHED] = JIT_CACHED, [ITEM_FAILED] = JIT_FAILED};
-    if (number == 0 || number > j->n_entries) return false;
-    const JitEntry *e = j->numbered[number - 1];
+    const JitEntry *e = number ? map_get(&j->numbered, number) : NULL;
+    if (!e) return false;
     const Item *item = e->item;
     *out = (JitAbout){.state = JIT_SEEN, .hits = e->hits};
     if (!item) return true;

@@ -31,6 +31,7 @@
 #include "worker/kernel/fused.h"
 
 typedef struct Jit Jit;
+enum { JIT_ENTRIES_MAX = 8192 /* of a worker */ };
 
 /* NULL and 0: from the environment, as above. Strings are copied. */
 typedef struct JitConfig {
@@ -61,9 +62,13 @@ typedef struct JitEntry JitEntry;
 /* Appends the source of what ctx stands for: text as emit_cluster makes it, a function of the
  * signature alone. */
 typedef void (*JitMake)(void *ctx, Bytes *out);
-/* By one thread. hash: of the signature's n bytes, any. NULL: there are too many. */
+/* By one thread. hash: of the signature's n bytes, any. When there are JIT_ENTRIES_MAX, the one
+ * goes that nobody holds and that was asked for longest ago, and its kernel with it; NULL: too many
+ * are held. */
 JitEntry *jit_entry(Jit *j, const void *signature, size_t n, uint64_t hash);
-/* The kernel, which lives as long as j, or NULL. */
+void jit_hold(JitEntry *e); /* for longer than until the next jit_entry */
+void jit_let_go(JitEntry *e);
+/* The kernel, which lives as long as e, or NULL. */
 const FusedKernel *jit_kernel(JitEntry *e);
 void jit_launched(Jit *j, JitEntry *e); /* it was, once: a hit */
 /* It is not there, and wanted: a miss. make is called here, at most once for an entry. SIGHT_SOON:
@@ -86,7 +91,7 @@ const FusedKernel *jit_get_soon(Jit *j, const void *signature, size_t n, uint64_
 const char *jit_source(Jit *j, const void *signature, size_t n, uint64_t hash);
 
 typedef enum JitState { JIT_SEEN, JIT_ASKED, JIT_COMPILED, JIT_CACHED, JIT_FAILED } JitState;
-/* What is known of one kernel. Strings are borrowed until jit_free. */
+/* What is known of one kernel. Strings are borrowed until the next jit_entry. */
 typedef struct JitAbout {
     JitState state;
     const char *key;    /* its name in the cache; NULL: it is not settled yet */
@@ -98,7 +103,8 @@ typedef struct JitAbout {
     int batch;          /* ... and so many in all */
 } JitAbout;
 uint32_t jit_number(const JitEntry *e); /* from 1 on, in the order of first sights */
-bool jit_about(Jit *j, uint32_t number, JitAbout *out); /* false: there is none of that number */
+/* False: there is none of that number, or no longer. */
+bool jit_about(Jit *j, uint32_t number, JitAbout *out);
 int jit_pending(Jit *j);                   /* asked for, and neither there nor failed */
 bool jit_wait(Jit *j, int64_t timeout_ms); /* until none is pending; for tests and benchmarks */
 JitStats jit_stats(Jit *j);

@@ -254,6 +254,13 @@ static void name_regions(Make *m) {
 
 /* ---- All of it ---- */
 
+void plan_hold_entries(const Step *step, int n_steps, const Trial *trial, int n_trials, bool on) {
+    void (*fn)(JitEntry *) = on ? jit_hold : jit_let_go;
+    for (int i = 0; i < n_steps; i++)
+        if (step[i].entry) fn(step[i].entry);
+    for (int i = 0; i < n_trials; i++) fn(trial[i].what.entry);
+}
+
 static void *keep(Arena *a, const void *array, int n, size_t size) {
     void *p = arena_alloc(a, (size_t)(n + 1) * size);
     return n ? memcpy(p, array, (size_t)n * size) : p;
@@ -270,6 +277,7 @@ static void move_lists(Recorder *r, Plan *p) {
     p->n_trials = r->n_trials;
     p->trial = keep(a, r->trial, r->n_trials, sizeof *r->trial);
     p->step = keep(a, r->step, r->n_steps, sizeof *r->step);
+    plan_hold_entries(p->step, p->n_steps, p->trial, p->n_trials, true);
 }
 
 Plan *plan_make(Exec *x, Recorder *r) {
@@ -317,6 +325,7 @@ void plan_free(Plan **pp) {
     Plan *p = *pp;
     *pp = NULL;
     if (!p) return;
+    plan_hold_entries(p->step, p->n_steps, p->trial, p->n_trials, false);
     arena_fini(&p->arena);
     free(p);
 }

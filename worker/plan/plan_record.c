@@ -43,6 +43,7 @@ void recorder_free(Recorder **rp) {
     Recorder *r = *rp;
     *rp = NULL;
     if (!r) return;
+    plan_hold_entries(r->step, r->n_steps, r->trial, r->n_trials, false);
     arena_fini(&r->arena);
     map_fini(&r->values);
     free(r->made);
@@ -505,6 +506,7 @@ void plan_saw_trial(Exec *x, int mark, int alone, const CollectTrial *trial) {
     if (!r || r->n_steps == mark) return;
     r->trial = plan_grow(r->trial, r->n_trials, sizeof *r->trial);
     r->trial[r->n_trials++] = (Trial){*trial, mark, alone, r->n_steps, 0, 0};
+    jit_hold(trial->entry);
 }
 
 /* Inputs of node i of the copy g, whose tensor operands are `operand`. */
@@ -597,6 +599,7 @@ void plan_saw_cluster(Exec *x, const Fuse *f, JitEntry *e, const FusedKernel *k,
     }
     s->fuse = g;
     s->kernel = k, s->entry = e;
+    jit_hold(e);
     s->product = call;
     if (product) place_product(r, s, product, input, patch, &n_patch);
     end_step(r, step, patch, s->n_read, n_patch);

@@ -313,6 +313,8 @@ void recorder_fail(Recorder *r, const char *why);
 Recorder *recorder_begin(Job *j, Spot *spot, uint32_t limit);
 void recorder_before(const Exec *x, Recorder *r, Job *j);
 void recorder_after(Exec *x, Recorder *r);
+/* Kernels' entries stay in their table for as long as somebody holds them. */
+void plan_hold_entries(const Step *step, int n_steps, const Trial *trial, int n_trials, bool on);
 void recorder_free(Recorder **r);
 /* What is left is seen, and a plan made of it all: NULL where that cannot be. */
 Plan *plan_make(Exec *x, Recorder *r);
