@@ -152,6 +152,7 @@ static void choose_all(Dispatcher *d, Client *c) {
         if (d->worker[i] && (!c->all || ranks_has(&c->all->set, i))) rank[n++] = i;
     const Members *all = n > 0 ? dispatcher_group(d, rank, n) : NULL;
     c->all = all ? all : c->home;
+    dispatcher_hold_group(d, c, c->all);
     scope_refresh(d, c);
 }
 
@@ -174,6 +175,20 @@ static void welcome_client(Dispatcher *d, Client *c) {
 }
 
 /* Forgets a client and frees what it had. Its peer is told elsewhere, if at all. */
+/* Workers have heard before that the client is gone. */
+static void let_groups_go(Dispatcher *d, Client *c) {
+    for (uint32_t i = 0; i < c->n_groups; i++) {
+        if (!groups_let_go(&d->groups, c->group[i])) continue;
+        for (int r = 0; r < d->n_ranks; r++) {
+            Msg m;
+            if (!d->worker[r]) continue;
+            wire_group_gone(c->group[i], &m);
+            dispatcher_post(d, d->worker[r]->peer, &m, false);
+        }
+    }
+    c->n_groups = 0;
+}
+
 static void client_leaves(Dispatcher *d, Client *c) {
     for (int r = -1; (r = ranks_next(&c->used, r + 1)) >= 0;) {
         WorkerPeer *w = d->worker[r];
@@ -189,6 +204,7 @@ static void client_leaves(Dispatcher *d, Client *c) {
     if (d->tape) tape_client_leaves(d, c);
     map_remove(&d->client_by_peer, c->peer);
     map_remove(&d->client_by_id, c->id);
+    let_groups_go(d, c);
     free_client(c);
 }
 
@@ -240,13 +256,25 @@ static void tell_group(Dispatcher *d, const WorkerPeer *w, const Members *g) {
 const Members *dispatcher_group(Dispatcher *d, const int32_t *rank, int n) {
     bool is_new;
     /* The last ones are for single workers: each must have its own. */
-    bool has_room = n == 1 || d->groups.n < MAX_GROUPS - MAX_WORKERS;
+    bool has_room = n == 1 || d->groups.by_id.n < MAX_GROUPS - MAX_WORKERS;
     if (!has_room) return groups_find(&d->groups, rank, n);
     const Members *g = groups_get(&d->groups, rank, n, &is_new);
     for (int i = 0; g && is_new && i < d->n_ranks; i++)
         if (d->worker[i]) tell_group(d, d->worker[i], g);
     if (d->tape && g && is_new && n > 1) tape_group(d, g);
     return g;
+}
+
+void dispatcher_hold_group(Dispatcher *d, Client *c, const Members *g) {
+    if (g->n == 1) return;
+    for (uint32_t i = c->n_groups; i-- > 0;)
+        if (c->group[i] == g->id) return;
+    if (c->n_groups == c->cap_groups) {
+        c->cap_groups = c->cap_groups ? 2 * c->cap_groups : 4;
+        c->group = xrealloc(c->group, c->cap_groups * sizeof c->group[0]);
+    }
+    c->group[c->n_groups++] = g->id;
+    groups_hold(&d->groups, g->id);
 }
 
 static Msg shared(const Msg *m) {
@@ -304,7 +332,7 @@ static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     dispatcher_post(d, peer, &m, false);
     if (d->tape) tape_worker_comes(d, w);
     member_comes(d, w);
-    for (uint32_t i = 0; i < d->groups.n; i++) tell_group(d, w, d->groups.member[i]);
+    for (const Members *g = d->groups.first; g; g = g->younger) tell_group(d, w, g);
     dispatcher_group(d, &(int32_t){rank}, 1);
     welcome_waiting(d);
 }

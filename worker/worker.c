@@ -192,6 +192,9 @@ void worker_on_message(Worker *w, Msg *m) {
     case MSG_GROUP:
         if (wire_read_group(m, &group, ranks, &n, NULL)) exec_on_group(w->exec, group, ranks, n);
         break;
+    case MSG_GROUP_GONE:
+        if (wire_read_group_gone(m, &group, NULL)) exec_on_group_gone(w->exec, group);
+        break;
     case MSG_PEER: /* how it is reached is the shell's business */
         if (wire_read_peer(m, &peer, NULL)) exec_on_peer_there(w->exec, peer.rank);
         break;

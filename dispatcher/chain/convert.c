@@ -44,8 +44,8 @@ static void log_conversion(const Flow *f, uint64_t id, const Members *from,
 
 static void log_move(const Flow *f, const Move *m, const Inst *inst) {
     if (!log_is(LOG_DISPATCHER)) return;
-    log_conversion(f, m->in, f->d->groups.member[m->from.group - 1], &m->from.layout,
-                   f->d->groups.member[m->to.group - 1], &m->to.layout, inst);
+    log_conversion(f, m->in, groups_by_id(&f->d->groups, m->from.group), &m->from.layout,
+                   groups_by_id(&f->d->groups, m->to.group), &m->to.layout, inst);
 }
 
 /* An instruction of ours, for f's sake. What is not set here nobody reads. */

@@ -29,12 +29,12 @@ static const Members *group_of(Dispatcher *d, Client *c, const SignalConfig *s, 
         }
         rank[i] = (int32_t)r;
     }
-    uint32_t before = d->groups.n;
     bool may_make = c->n_groups < CLIENT_GROUPS_MAX;
     const Members *g = may_make ? dispatcher_group(d, rank, s->n_workers)
                                 : groups_find(&d->groups, rank, s->n_workers);
-    c->n_groups += d->groups.n - before;
-    if (!g)
+    if (g)
+        dispatcher_hold_group(d, c, g);
+    else
         err_set(err, ERR_LIMIT, "signal '%.100s': more groups of workers than one client may make",
                 s->name);
     return g;
@@ -139,7 +139,7 @@ static void stats(const struct Dispatcher *d, Bytes *out) {
     int n = 0;
     for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
         n += ((const Client *)value)->signals.n;
-    bytes_printf(out, "signals=%d\ngroups=%u\n", n, d->groups.n);
+    bytes_printf(out, "signals=%d\ngroups=%u\n", n, (unsigned)d->groups.by_id.n);
 }
 
 const Modifier modifier_scope = {"scope", process, stats};

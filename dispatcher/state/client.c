@@ -32,6 +32,7 @@ void client_free(Client **cp) {
     for (size_t i = 0; map_next(&c->held, &i, &key, &held);) held_free(held);
     map_fini(&c->held);
     free(c->scope);
+    free(c->group);
     free(c->sent);
     free(c->cursor);
     free(c);

@@ -62,7 +62,8 @@ typedef struct Client {
     const Members *home, *all; /* groups: its home; the workers there were at its welcome */
     RankSet used;              /* workers that have heard of it                          */
     int n_used;
-    uint32_t n_groups; /* made for its signals                                   */
+    uint32_t *group; /* numbers of the groups that it holds, of several workers each   */
+    uint32_t n_groups, cap_groups;
     bool checks_nan;
     bool compiles;             /* as the innermost open scope has it that says so           */
     Bodies bodies;             /* of its stream                                          */

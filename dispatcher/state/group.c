@@ -1,6 +1,7 @@
 /* group.c: see group.h.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/group.h"
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,43 +40,65 @@ static uint64_t key_of(const int32_t *rank, int n) {
 }
 
 const Members *groups_find(const Groups *g, const int32_t *rank, int n) {
-    for (uint32_t i = (uint32_t)(uintptr_t)map_get(&g->by_hash, key_of(rank, n)); i;
-         i = g->next[i - 1]) {
-        const Members *m = g->member[i - 1];
-        if (m->n == n && !memcmp(m->rank, rank, (size_t)n * sizeof rank[0])) return m;
-    }
-    return NULL;
+    const Members *m = map_get(&g->by_hash, key_of(rank, n));
+    while (m && (m->n != n || memcmp(m->rank, rank, (size_t)n * sizeof rank[0]))) m = m->same_hash;
+    return m;
 }
+
+const Members *groups_by_id(const Groups *g, uint64_t id) { return map_get(&g->by_id, id); }
 
 const Members *groups_get(Groups *g, const int32_t *rank, int n, bool *is_new) {
     size_t bytes = (size_t)n * sizeof rank[0];
     const Members *known = groups_find(g, rank, n);
     *is_new = false;
     if (known) return known;
-    if (g->n == MAX_GROUPS) return NULL;
+    if (g->by_id.n >= MAX_GROUPS || g->last_id == UINT32_MAX) return NULL;
     uint64_t key = key_of(rank, n);
-    uint32_t first = (uint32_t)(uintptr_t)map_get(&g->by_hash, key);
-    if (g->n == g->cap) {
-        g->cap = g->cap ? 2 * g->cap : 16;
-        g->member = xrealloc(g->member, g->cap * sizeof g->member[0]);
-        g->next = xrealloc(g->next, g->cap * sizeof g->next[0]);
-    }
     Members *m = xcalloc(1, sizeof *m + bytes);
-    m->id = g->n + 1;
+    m->id = ++g->last_id;
     m->n = n;
     memcpy(m->rank, rank, bytes);
     for (int i = 0; i < n; i++) ranks_add(&m->set, rank[i]);
-    g->next[g->n] = first;
-    g->member[g->n++] = m;
-    map_put(&g->by_hash, key, (void *)(uintptr_t)m->id);
+    m->same_hash = map_get(&g->by_hash, key);
+    map_put(&g->by_hash, key, m);
+    map_put(&g->by_id, m->id, m);
+    m->older = g->last;
+    *(g->last ? &g->last->younger : &g->first) = m;
+    g->last = m;
     *is_new = true;
     return m;
 }
 
+void groups_hold(Groups *g, uint32_t id) {
+    Members *m = map_get(&g->by_id, id);
+    m->holders++;
+}
+
+bool groups_let_go(Groups *g, uint32_t id) {
+    Members *m = map_get(&g->by_id, id);
+    assert(m->holders > 0);
+    if (--m->holders > 0) return false;
+    uint64_t key = key_of(m->rank, m->n);
+    Members *first = map_get(&g->by_hash, key), **at = &first;
+    while (*at != m) at = &(*at)->same_hash;
+    *at = m->same_hash;
+    if (first)
+        map_put(&g->by_hash, key, first);
+    else
+        map_remove(&g->by_hash, key);
+    map_remove(&g->by_id, id);
+    *(m->older ? &m->older->younger : &g->first) = m->younger;
+    *(m->younger ? &m->younger->older : &g->last) = m->older;
+    free(m);
+    return true;
+}
+
 void groups_fini(Groups *g) {
-    for (uint32_t i = 0; i < g->n; i++) free(g->member[i]);
-    free(g->member);
-    free(g->next);
+    for (Members *m = g->first, *next; m; m = next) {
+        next = m->younger;
+        free(m);
+    }
     map_fini(&g->by_hash);
+    map_fini(&g->by_id);
     *g = (Groups){0};
 }

@@ -1,6 +1,7 @@
 /* group.h: the groups of ranks that instructions name (place.h), each once, and sets of
- * ranks. A group lives as long as the dispatcher; its pointer is stable. All workers know all
- * groups: whoever makes one tells them.
+ * ranks. A group lives until its last holder lets it go, a single worker's as long as the
+ * dispatcher; its pointer is stable, and no other ever has its number. All workers know all groups:
+ * whoever makes one, or ends it, tells them.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_STATE_GROUP_H
 #define GT_DISPATCHER_STATE_GROUP_H
@@ -36,7 +37,9 @@ int ranks_next(const RankSet *s, int rank);
 
 typedef struct Members {
     uint32_t id;
+    uint32_t holders; /* clients */
     int n;
+    struct Members *same_hash, *older, *younger;
     RankSet set;
     int32_t rank[]; /* in order */
 } Members;
@@ -46,15 +49,20 @@ const char *members_text(const Members *m, char *buf);
 
 /* Zero-initialised is valid and empty. */
 typedef struct Groups {
-    Members **member; /* by id - 1 */
-    uint32_t n, cap;
-    Map by_hash; /* -> the last one of equal hash */
-    uint32_t *next;
+    Map by_id;
+    Map by_hash;    /* -> the last one of equal hash */
+    Members *first; /* oldest; then `younger` */
+    Members *last;
+    uint32_t last_id;
 } Groups;
 /* The group of these distinct ranks in this order; *is_new: it did not exist. NULL: there are
  * MAX_GROUPS. */
 const Members *groups_get(Groups *g, const int32_t *rank, int n, bool *is_new);
 /* NULL: it does not exist. */
 const Members *groups_find(const Groups *g, const int32_t *rank, int n);
+const Members *groups_by_id(const Groups *g, uint64_t id); /* NULL: there is none */
+void groups_hold(Groups *g, uint32_t id);
+/* True: that was its last holder, and it is gone. */
+bool groups_let_go(Groups *g, uint32_t id);
 void groups_fini(Groups *g);
 #endif

@@ -86,6 +86,8 @@ void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *
 
 /* The group of these ranks; all workers have been told of it. NULL: there are too many. */
 const Members *dispatcher_group(Dispatcher *d, const int32_t *rank, int n);
+/* The group stays for as long as the client, at least. */
+void dispatcher_hold_group(Dispatcher *d, Client *c, const Members *g);
 /* Sends a frame of a client's to all of `to` (by reference) and takes note of it (client_sent).
  * Consumes m. */
 void dispatcher_send_frame(Dispatcher *d, Client *c, const RankSet *to, Msg *m, uint64_t seq_end,

@@ -68,8 +68,8 @@ bool dispatcher_log(Dispatcher *d, const char *path, Err *err) {
     read_host(d->tape->host);
     for (int i = 0; i < d->n_ranks; i++)
         if (d->worker[i]) tape_worker_comes(d, d->worker[i]);
-    for (uint32_t i = 0; i < d->groups.n; i++)
-        if (d->groups.member[i]->n > 1) tape_group(d, d->groups.member[i]);
+    for (const Members *g = d->groups.first; g; g = g->younger)
+        if (g->n > 1) tape_group(d, g);
     return true;
 }
 
@@ -212,7 +212,7 @@ static char place_of(const Flow *f, uint32_t *number) {
     const Client *c = f->client;
     const Members *g = f->group;
     uint64_t on = f->is_for_all ? (uint64_t)inst_int(&f->inst, ATTR_ON, 0) : 0;
-    if (on > 0 && on <= d->groups.n) g = d->groups.member[on - 1];
+    if (on > 0 && groups_by_id(&d->groups, on)) g = groups_by_id(&d->groups, on);
     if (!g && !f->has_to && (op_has_place(f->inst.op) || c->n_used <= 1)) g = c->home;
     if (!g) return '-';
     *number = g->n > 1 ? g->id : (uint32_t)g->rank[0];

@@ -276,6 +276,8 @@ typedef struct Taken {
 void wire_group(uint32_t id, const int32_t *rank, int n, Msg *out);
 /* rank has room for MAX_INTS; *n of them, distinct and below MAX_WORKERS. */
 bool wire_read_group(const Msg *m, uint32_t *id, int32_t *rank, int *n, Err *err);
+void wire_group_gone(uint32_t id, Msg *out);
+bool wire_read_group_gone(const Msg *m, uint32_t *id, Err *err);
 void wire_peer(const PeerInfo *p, Msg *out);
 bool wire_read_peer(const Msg *m, PeerInfo *p, Err *err);
 void wire_peer_gone(uint32_t rank, Msg *out);

@@ -31,6 +31,19 @@ bool wire_read_group(const Msg *m, uint32_t *id, int32_t *rank, int *n, Err *err
     return done(&r, "group", err);
 }
 
+void wire_group_gone(uint32_t id, Msg *out) {
+    Buf *b = head_new(MSG_GROUP_GONE, 0, 8);
+    put_u32(b, id);
+    finish(b, out);
+}
+
+bool wire_read_group_gone(const Msg *m, uint32_t *id, Err *err) {
+    Reader r;
+    TRY(reader_open(&r, m, MSG_GROUP_GONE, err));
+    *id = take_u32(&r);
+    return done(&r, "group_gone", err);
+}
+
 void wire_peer(const PeerInfo *p, Msg *out) {
     Buf *b = head_new(MSG_PEER, 0, 256);
     put_u32(b, p->rank);

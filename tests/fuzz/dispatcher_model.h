@@ -251,6 +251,11 @@ static inline void model_hears(ModelWorker *w, Msg *m) {
         map_put(&w->groups, id, g);
         break;
     }
+    case MSG_GROUP_GONE:
+        MUST(wire_read_group_gone(m, &id, &err));
+        MUST(map_get(&w->groups, id));
+        free(map_remove(&w->groups, id));
+        break;
     case MSG_FRAME:
         MUST(frame_open(&r, m, &err));
         MUST(r.client < NUMBERS && r.count <= HOT_INSTS && r.count > 0);

@@ -117,6 +117,7 @@ static void read_peers(const Msg *m) {
         for (int i = 0; i < count; i++) sum += (uint64_t)rank[i];
     if (wire_read_peer(m, &peer, &err)) sum += strlen(peer.data.host) + strlen(peer.data.endpoint);
     wire_read_peer_gone(m, &id, &err), wire_read_peer_hello(m, &id, &token, &err);
+    wire_read_group_gone(m, &(uint32_t){0}, &err);
     wire_read_get(m, &get, &err), wire_read_taken(m, &taken, &err);
     if (wire_read_shard(m, &shard, &err))
         for (uint64_t i = 0; shard.data && i < shard.bytes; i++)
@@ -214,7 +215,8 @@ static void fuzz_seed(Rand *r, Bytes *out) {
         PeerInfo peer = {1, 2, {.fd = -1, .host = "a", .endpoint = "ring://b"}};
         Shard shard = {1, 2, 0, {DT_F64, 2, {2, 2}}, 64, {2, 1}, data, 32};
         int32_t ranks[] = {0, 2, 1};
-        switch (rand_below(r, 14)) {
+        switch (rand_below(r, 15)) {
+        case 14: wire_group_gone(1, &m); break;
         case 5: wire_group(1, ranks, 3, &m); break;
         case 6: wire_peer(&peer, &m); break;
         case 7: wire_peer_gone(1, &m); break;

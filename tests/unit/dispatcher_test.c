@@ -389,6 +389,90 @@ static void test_window_bytes(void) {
     stop(d);
 }
 
+/* A cancel goes on to the workers with the number of the client that sent it, whomever it names. */
+static void test_cancel(void) {
+    Dispatcher *d = start(&(DispatcherConfig){0});
+    hello(d, BOB, ROLE_CLIENT);
+    Welcome w[2];
+    Err err;
+    for (int i = 0; i < 2; i++) {
+        Msg *m = heard(i ? BOB : ANN, MSG_WELCOME, 0);
+        CHECK(m && wire_read_welcome(m, &w[i], &err));
+        begin(0);
+        full(1, shape_23);
+        end(d, i ? BOB : ANN);
+    }
+    CHECK(w[0].id != w[1].id);
+    forget();
+    Msg m;
+    wire_cancel(&(Cancel){.client = w[1].id, .seq = 1}, &m); /* Ann says Bob */
+    say(d, ANN, &m);
+    Cancel got = {0};
+    Msg *told = heard(WORKER, MSG_CANCEL, 0);
+    CHECK(told && wire_read_cancel(told, &got, &err));
+    CHECK_INT(got.client, w[0].id);
+    CHECK_INT(got.seq, 1);
+    CHECK(!heard(WORKER, MSG_CANCEL, 1));
+    stop(d);
+}
+
+static void define(const char *name, const int64_t *worker, int n) {
+    Attr attr[] = {{.key = ATTR_NAME, .n = (uint32_t)strlen(name), .str = name},
+                   {.key = ATTR_AXIS, .n = 1, .ints = (int64_t[]){0}},
+                   {.key = ATTR_WORKERS, .n = (uint32_t)n, .ints = worker}};
+    frame_add(&writer, &(Inst){.op = OP_SIGNAL_DEFINE, .n_attr = 3, .attr = attr});
+}
+static void enter(const char *name, Op op) {
+    Attr attr = {.key = ATTR_NAME, .n = (uint32_t)strlen(name), .str = name};
+    frame_add(&writer, &(Inst){.op = op, .n_attr = 1, .attr = &attr});
+}
+
+/* Groups of workers go with the last client that uses them (A10): many clients that come, make as
+ * many as they may, and leave, take nothing from those who come later; and workers hear of it. */
+static void test_groups(void) {
+    enum { WORKERS = 8, CLIENTS = 60, GROUPS = 200, A_FRAME = 80 };
+    Dispatcher *d = start(&(DispatcherConfig){0});
+    for (int i = 1; i < WORKERS; i++) hello(d, 1000 + (PeerId)i, ROLE_WORKER);
+    long before = counter(d, "groups");
+    uint64_t number = 0;
+    int made = 0, gone = 0;
+    for (PeerId k = 0; k < CLIENTS; k++) {
+        PeerId peer = 2000 + k;
+        hello(d, peer, ROLE_CLIENT);
+        begin(0);
+        for (int g = 0; g < GROUPS; g++, number++) { /* an order of eight that nobody had */
+            int64_t worker[WORKERS];
+            uint64_t rest = number * 2 + 2;
+            for (int i = 0; i < WORKERS; i++) worker[i] = i;
+            for (int i = WORKERS; i > 1; rest /= (uint64_t)i, i--) {
+                int64_t t = worker[i - 1];
+                worker[i - 1] = worker[rest % (uint64_t)i];
+                worker[rest % (uint64_t)i] = t;
+            }
+            define("s", worker, WORKERS);
+            enter("s", OP_SIGNAL_ENTER);
+            enter("s", OP_SIGNAL_EXIT);
+            if (g % A_FRAME != A_FRAME - 1) continue;
+            end(d, peer);
+            begin(3 * (uint64_t)(g + 1));
+        }
+        end(d, peer);
+        Msg *bad = heard(peer, MSG_ERROR, 0);
+        CHECK_MSG(!bad, "%s", bad ? failure(peer, 0).err.text : "");
+        CHECK(!was_dropped(peer));
+        Msg m;
+        wire_text(MSG_BYE, "", 0, &m);
+        say(d, peer, &m);
+        while (heard(WORKER, MSG_GROUP, made)) made++;
+        while (heard(WORKER, MSG_GROUP_GONE, gone)) gone++;
+        CHECK_INT(made - gone, k ? 0 : made - gone);
+        made = gone = 0;
+        forget();
+    }
+    CHECK_INT(counter(d, "groups"), before);
+    stop(d);
+}
+
 static void test_garbage(void) {
     Dispatcher *d = start(&(DispatcherConfig){0});
     hello(d, BOB, ROLE_CLIENT);
@@ -646,6 +730,8 @@ int main(void) {
     test_payload();
     test_window();
     test_window_bytes();
+    test_cancel();
+    test_groups();
     test_garbage();
     test_hello();
     test_schedule();

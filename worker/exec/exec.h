@@ -53,6 +53,8 @@ void exec_on_body(Exec *x, const Msg *m);
 
 /* Members of a group, in order, before an instruction names it. A group is told once. */
 void exec_on_group(Exec *x, uint32_t id, const int32_t *rank, int n);
+/* Its clients are gone, and what they had under way with them. */
+void exec_on_group_gone(Exec *x, uint32_t id);
 /* SHARD, GET, PIECE or TAKEN from that worker; consumes m. What is malformed, or about a transfer
  * that there is not, is ignored. */
 void exec_on_peer(Exec *x, uint32_t rank, Msg *m);

@@ -89,6 +89,8 @@ void exec_on_group(Exec *x, uint32_t id, const int32_t *rank, int n) {
     map_put(&x->groups, id, g);
 }
 
+void exec_on_group_gone(Exec *x, uint32_t id) { free(map_remove(&x->groups, id)); }
+
 Peer *peer_of(Exec *x, uint32_t rank) {
     if (rank >= MAX_WORKERS) return NULL;
     if (rank >= x->n_peers) {
