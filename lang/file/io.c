@@ -572,6 +572,27 @@ static bool tree_of(const IoItem *item, int n, const char *meta, size_t n_meta, 
     return true;
 }
 
+bool io_has_few_lists(const TensorType *t, Err *err) {
+    enum { EMPTY_MAX = 1 << 20 };
+    char shape[256];
+    int64_t n = 1;
+    if (type_numel(t) > 0) return true;
+    for (int d = 0; d < t->rank && t->shape[d]; d++) { /* the product of all is within bounds */
+        n = n > EMPTY_MAX / t->shape[d] ? EMPTY_MAX + 1 : n * t->shape[d];
+        if (n <= EMPTY_MAX) continue;
+        err_set(err, ERR_LIMIT, "shape %s is more than %d lists with nothing in them",
+                type_shape_text(t, shape), EMPTY_MAX);
+        return err_hint(err, "save it as .npy, or x.reshape(0)");
+    }
+    return true;
+}
+
+static bool has_few_lists(const IoValue *v, Err *err) {
+    for (uint32_t i = 0; (v->kind == IO_LIST || v->kind == IO_MAP) && i < v->n; i++)
+        TRY(has_few_lists(&v->kid[i], err));
+    return v->kind != IO_TENSOR || io_has_few_lists(&v->tensor->type, err);
+}
+
 /* Tensors become nested lists. */
 static bool make_lists(IoValue *v, Err *err) {
     for (uint32_t i = 0; (v->kind == IO_LIST || v->kind == IO_MAP) && i < v->n; i++)
@@ -587,6 +608,7 @@ static bool make_lists(IoValue *v, Err *err) {
 
 static bool encode_tree(Format f, IoSink *s, IoValue *v, Err *err) {
     if (f == F_CSV) return csv_encode(s, v, err);
+    TRY(has_few_lists(v, err));
     if (f == F_YAML) return make_lists(v, err) && yaml_encode(s, v, err);
     if (f == F_JSONL) return make_lists(v, err) && jsonl_encode(s, v, err);
     Bytes text = {0};

@@ -113,4 +113,8 @@ bool io_write(const char *path, const void *data, size_t n, Err *err); /* aside,
 bool json_parse(const char *s, size_t n, size_t max_nodes, IoValue *out, Err *err);
 void json_print(const IoValue *v, int indent, Bytes *out); /* indent < 0: on one line  */
 void json_print_str(const char *s, size_t n, Bytes *out);
+/* May this be written as nested lists? Not where they would be a million lists and more with
+ * nothing in them, as a file of 12 bytes can say: ERR_LIMIT. What has elements has memory that
+ * bounds it. */
+bool io_has_few_lists(const TensorType *t, Err *err);
 #endif

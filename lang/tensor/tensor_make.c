@@ -2,6 +2,7 @@
  * host values into tensors (nested lists) and back (item, tolist). A shorthand that would change
  * nothing gives its operand back.
  * SPDX-License-Identifier: MIT */
+#include "lang/file/io.h"
 #include "lang/tensor/grad.h"
 #include "lang/tensor/tensor.h"
 #include "runtime/inst/element.h"
@@ -327,6 +328,12 @@ static Value nested(Interp *in, const TensorType *t, int axis, const void *data,
 bool tensor_tolist(Interp *in, Tensor *t, Value *out, LangError *e) {
     void *data;
     int64_t i = 0;
+    Err err = {0};
+    if (!io_has_few_lists(tensor_type(t), &err)) {
+        error_from(e, &err);
+        error_locate(e, interp_span(in));
+        return false;
+    }
     TRY(stream_value(in->stream, t->handle, interp_span(in), &data, e));
     *out = nested(in, tensor_type(t), 0, data, &i);
     free(data);

@@ -1,0 +1,34 @@
+# What takes no memory may still be much to write (A12): a tensor of no elements and 900 million rows, from a file of 12
+# bytes, as lists; one element that is shown 2^44 times. Each is an answer or an error at once, and no file is left.
+. tests/fixtures/check.sh
+printf '\0\0\010\002\065\244\351\0\0\0\0\0' >"$TMP/a-idx2-ubyte"
+gt() { timeout 60 "$GTSH" --memory 64M --threads 1 -c "$1" >"$TMP/out" 2>"$TMP/err"; got=$?; }
+gt "x = load('$TMP/a-idx2-ubyte'); print(x); save(x, '$TMP/a.npy'); print(load('$TMP/a.npy').shape)"
+same "no elements" "$got $(out)" "0 tensor([], shape=(900000000, 0), dtype=uint8)
+[900000000, 0]"
+for name in a.json a.jsonl a.yaml; do
+    gt "x = load('$TMP/a-idx2-ubyte'); save({x: x}, '$TMP/$name')"
+    same "$name" "$got" 1
+    has "$name" "$(err)" "shape (900000000, 0) is more than 1048576 lists with nothing in them"
+    [ ! -e "$TMP/$name" ] || fail "$name is left"
+done
+gt "print(zeros(2, 300, 300000000, 0).tolist())"
+same "tolist" "$got" 1
+has "tolist" "$(err)" "lists with nothing in them"
+gt "print(zeros(2, 0, 3).tolist(), zeros(0).tolist(), zeros(0, 900000000).tolist())"
+same "a few" "$got $(out)" "0 [[], []] [] []"
+
+gt "x = ones(1).expand(2**44); print(x); print(x.reshape(2**22, 2**22)[5]); for v in x { print(v); break }"
+same "a large view" "$got $(out)" "0 tensor([1., 1., 1.,  ..., 1., 1., 1.], shape=(17592186044416))
+tensor([1., 1., 1.,  ..., 1., 1., 1.], shape=(4194304))
+tensor(1.)"
+for name in b.npy b.csv b.json b.bin; do
+    gt "save(ones(1).expand(2**44), '$TMP/$name')"
+    same "$name" "$got" 1
+    has "$name" "$(err)" "64 TiB"
+    [ ! -e "$TMP/$name" ] || fail "$name is left"
+done
+gt "x = ones(1).expand(2**44).tolist()"
+same "fetch" "$got" 1
+has "fetch" "$(err)" "64 TiB"
+finish
