@@ -596,7 +596,7 @@ static void on_stats(Dispatcher *d, Client *c, const Msg *asked) {
     if (!ask_tensor(c, text, n, q, &whom, ask, sizeof ask)) {
         dispatcher_stats(d, &q->text);
         bytes_printf(&q->text, "your_tensors=%zu\nyour_bytes=%llu\n", c->tensors.n,
-                     (unsigned long long)c->live_bytes);
+                     (unsigned long long)handles_bytes(&c->tensors));
         for (int i = 0; i < d->n_ranks; i++) ranks_add(&whom, i);
         snprintf(ask, sizeof ask, "client %u", c->id);
     }
@@ -820,7 +820,7 @@ void dispatcher_stats(const Dispatcher *d, Bytes *out) {
         const Client *c = value;
         tensors += c->tensors.n;
         slots += c->tensors.cap;
-        bytes += c->live_bytes;
+        bytes += handles_bytes(&c->tensors);
     }
     bytes_printf(out, "clients=%zu\nworkers=%d\n", d->client_by_id.n, d->n_workers);
     bytes_printf(out, "instructions=%llu\nframes=%llu\n", (unsigned long long)d->n_insts,

@@ -63,7 +63,7 @@ static void process_free(Flow *f, int stage) {
     for (int i = 0; i < f->inst.n_in; i++) {
         const Operand *o = &f->inst.in[i];
         if (o->kind == IN_TENSOR && handles_remove(&c->tensors, o->id, &old)) {
-            c->live_bytes -= old.is_poisoned ? 0 : type_bytes(&old.type);
+            c->live_bytes -= old.is_poisoned ? 0 : tensor_bytes(&old.type);
             is_home |= old.group == c->home;
             if (old.group != c->home || old.converted) forget_away(f, &old, &last);
             if (live) live[n_live] = *o;
@@ -109,7 +109,7 @@ static bool results_fit(Flow *f, int n_out, Err *err) {
         return err_set(err, ERR_ARG, "%s has %d results, not %d", op_info[inst->op].name, n_out,
                        inst->n_out);
     uint64_t bytes = 0, limit = f->d->config.client_bytes_max;
-    for (int i = 0; i < n_out; i++) bytes += type_bytes(&f->out_type[i]);
+    for (int i = 0; i < n_out; i++) bytes += tensor_bytes(&f->out_type[i]);
     if (limit && c->live_bytes + bytes > limit)
         return err_set(err, ERR_MEMORY,
                        "'%s' needs %llu bytes, %llu of %llu are free for this client",

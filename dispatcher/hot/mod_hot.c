@@ -211,7 +211,7 @@ static void note_result(Notes *t, int32_t i, const TensorType *type) {
     if (r->epoch && r->epoch == t->epoch && !type_equal(&r->type, type)) t->epoch++;
     r->epoch = t->epoch;
     r->type = *type;
-    r->bytes = type_bytes(type);
+    r->bytes = tensor_bytes(type);
 }
 
 /* What its operands and results are. */
@@ -389,7 +389,7 @@ static bool pass_free(Run *r, const Note *note, const BodyForm *f, const uint8_t
     for (int k = 0; k < n; k++) {
         TensorHandle old;
         handles_remove(&c->tensors, id[k], &old);
-        c->live_bytes -= old.is_poisoned ? 0 : type_bytes(&old.type);
+        c->live_bytes -= old.is_poisoned ? 0 : tensor_bytes(&old.type);
     }
     return true;
 }

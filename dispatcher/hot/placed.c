@@ -117,7 +117,7 @@ Placed *placed_new(const Flow *f, const Inst *was, const PlacedIn *in) {
     }
     for (int i = 0; i < p->n_out; i++) {
         p->out_type[i] = f->out_type[i];
-        p->out_bytes += type_bytes(&p->out_type[i]);
+        p->out_bytes += tensor_bytes(&p->out_type[i]);
     }
     p->record = memcpy((uint8_t *)&p->in[p->n_in], w.head->data + w.last_at, n_record);
     Msg m;

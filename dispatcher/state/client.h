@@ -77,7 +77,7 @@ typedef struct Client {
     Target target, births;           /* in force; of large sources where no scope speaks        */
     uint64_t next_inserted;          /* ids of our own, without their top bit                   */
     uint64_t next_id;                /* ids below were used                                   */
-    uint64_t live_bytes, copy_bytes; /* of its tensors; of what they were converted to        */
+    uint64_t live_bytes, copy_bytes; /* tensor_bytes of its own; of what they were converted to */
     uint64_t next_seq, acked_seq;    /* instructions before these have come, are done          */
     uint64_t bytes;                  /* frame heads under way                                 */
     Sent *sent;

@@ -27,6 +27,13 @@ static size_t slot_of(const Handles *t, uint64_t key) {
     return i;
 }
 
+uint64_t handles_bytes(const Handles *t) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < t->cap; i++)
+        if (t->key[i] && !t->value[i].is_poisoned) bytes += type_bytes(&t->value[i].type);
+    return bytes;
+}
+
 static void resize(Handles *t, size_t cap) {
     Handles old = *t;
     t->cap = cap;

@@ -33,6 +33,12 @@ typedef struct Handles {
     uint64_t seed;
 } Handles;
 
+/* What counts against a client's limit: also that there is a tensor at all, for millions without
+ * any elements take memory too. */
+enum { TENSOR_HEAD = 256 };
+static inline uint64_t tensor_bytes(const TensorType *t) { return type_bytes(t) + TENSOR_HEAD; }
+/* Bytes of the elements of all that are not poisoned. */
+uint64_t handles_bytes(const Handles *t);
 /* NULL: not live. The pointer is valid until the table changes. */
 TensorHandle *handles_find(const Handles *t, uint64_t id);
 /* id must not be in the table. The value is zero. */

@@ -296,12 +296,30 @@ static void test_ids(void) {
 }
 
 static void test_limit(void) {
-    Dispatcher *d = start(&(DispatcherConfig){.client_bytes_max = 100});
+    /* Two tensors, and not a byte more than 100 in both. */
+    Dispatcher *d = start(&(DispatcherConfig){.client_bytes_max = 100 + 2 * TENSOR_HEAD});
     forget();
     begin(0), full(0, shape_45), full(1, shape_23), drop(0, 0), full(2, shape_23), end(d, ANN);
     CHECK_STR(frame_text(0, NULL, NULL), "full =0; poison =1; free 0; full =2");
     CHECK_INT(failure(ANN, 0).err.code, ERR_MEMORY);
     CHECK_INT(counter(d, "\nbytes"), 24);
+    stop(d);
+}
+
+/* Tensors of no elements count as well (A11): each has a head. */
+static void test_limit_heads(void) {
+    enum { MOST = 50 };
+    static const int64_t empty[] = {0, 3};
+    Dispatcher *d = start(&(DispatcherConfig){.client_bytes_max = MOST * TENSOR_HEAD});
+    forget();
+    begin(0);
+    for (uint64_t i = 0; i < MOST; i++) full(i, empty);
+    end(d, ANN);
+    CHECK(!heard(ANN, MSG_ERROR, 0));
+    forget();
+    begin(MOST), full(MOST, empty), drop(0, 1), full(MOST + 1, empty), end(d, ANN);
+    CHECK_INT(failure(ANN, 0).err.code, ERR_MEMORY);
+    CHECK(!heard(ANN, MSG_ERROR, 1));
     stop(d);
 }
 
@@ -727,6 +745,7 @@ int main(void) {
     test_poison();
     test_ids();
     test_limit();
+    test_limit_heads();
     test_payload();
     test_window();
     test_window_bytes();

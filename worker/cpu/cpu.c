@@ -97,8 +97,18 @@ static void cpu_close(Engine **e) {
 }
 
 static const char *cpu_isa(const Engine *e) { return ((const Cpu *)e)->isa; }
-static void *cpu_alloc(Engine *e, uint64_t bytes) { return mem_alloc(((Cpu *)e)->mem, bytes); }
-static void cpu_free(Engine *e, void *p, uint64_t bytes) { mem_release(((Cpu *)e)->mem, p, bytes); }
+/* What has no elements takes no memory: else millions of such would leave none to others. */
+static void *cpu_alloc(Engine *e, uint64_t bytes) {
+    if (bytes) return mem_alloc(((Cpu *)e)->mem, bytes);
+    void *base;
+    uint64_t all;
+    int fd;
+    mem_range(((Cpu *)e)->mem, &base, &all, &fd);
+    return base;
+}
+static void cpu_free(Engine *e, void *p, uint64_t bytes) {
+    if (bytes) mem_release(((Cpu *)e)->mem, p, bytes);
+}
 static void cpu_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total) {
     mem_usage(((const Cpu *)e)->mem, used, peak, total);
 }
