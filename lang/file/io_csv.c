@@ -8,7 +8,7 @@
  * make infinity or 0 of one that is not. What neither holds (whole numbers beyond int64) is text.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
-#include "runtime/base/element.h"
+#include "runtime/inst/element.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
