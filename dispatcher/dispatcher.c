@@ -381,6 +381,8 @@ static void worker_leaves(Dispatcher *d, WorkerPeer *w, const char *why) {
 
 /* ---- Messages of anybody ---- */
 
+static size_t n_peers(const Dispatcher *d) { return d->client_by_id.n + (size_t)d->n_workers; }
+
 static void on_hello(Dispatcher *d, PeerId from, const Msg *m) {
     Hello h;
     Err err = {0};
@@ -392,6 +394,10 @@ static void on_hello(Dispatcher *d, PeerId from, const Msg *m) {
     } else if (is_read && h.table_hash != op_table_hash()) {
         err_set(&err, ERR_VERSION, "another table of operations is used here");
         err_hint(&err, "run the same build of gtsh, gt-dispatcher and gt-worker");
+    } else if (is_read && d->config.peers_max > 0 && n_peers(d) >= (size_t)d->config.peers_max) {
+        err_set(&err, ERR_LIMIT, "the dispatcher has %zu clients and workers, and room for no more",
+                n_peers(d));
+        err_hint(&err, "each takes an open file: start gt-dispatcher with a larger ulimit -n");
     } else if (is_read && h.role == ROLE_WORKER) {
         worker_comes(d, from, &h);
     } else if (is_read && d->is_draining) {
@@ -614,9 +620,28 @@ static void on_stats(Dispatcher *d, Client *c, const Msg *asked) {
     if (q->n_owed == 0) answer_complete(d, q);
 }
 
+/* false: too many messages of a kind that takes no credit. */
+static bool is_in_rate(Dispatcher *d, Client *c, const Msg *m, Err *err) {
+    FrameReader r;
+    switch (wire_kind(m)) {
+    case MSG_BEAT: return client_rate(c, FREE_BEAT, d->now_ms, err);
+    case MSG_CANCEL: return client_rate(c, FREE_CANCEL, d->now_ms, err);
+    case MSG_STATS: return client_rate(c, FREE_STATS, d->now_ms, err);
+    case MSG_FRAME:
+        return !frame_open(&r, m, NULL) || r.count > 0 ||
+               client_rate(c, FREE_FRAME, d->now_ms, err);
+    default: return true;
+    }
+}
+
 /* Consumes m. */
 static void client_says(Dispatcher *d, Client *c, Msg *m) {
     Err err = {0};
+    if (!is_in_rate(d, c, m, &err)) {
+        cut_off(d, c, &err);
+        msg_fini(m);
+        return;
+    }
     switch (wire_kind(m)) {
     case MSG_FRAME: on_frame(d, c, m); break;
     case MSG_CANCEL: on_cancel(d, c, m); break;

@@ -17,6 +17,7 @@ typedef struct DispatcherConfig {
     int workers_wanted;        /* clients are first welcomed when so many workers are there; 0: 1 */
     uint64_t client_bytes_max; /* live bytes per client, and again of copies that the dispatcher
                                   makes of them; 0: no limit but the workers' arenas             */
+    int peers_max;             /* clients and workers at the same time; 0: no limit              */
     int64_t beat_ms;           /* between two heartbeats to every peer; 0: none (embedded)       */
     const struct Config *signals; /* every client's own go over these; NULL: none. Not owned      */
     uint64_t seed;      /* of its hash tables: anything that clients cannot guess         */
@@ -51,7 +52,7 @@ void dispatcher_stats(const Dispatcher *d, Bytes *out);
 bool dispatcher_news(Dispatcher *d, Bytes *out);
 
 /* ---- loop.c: the thin shell ---- */
-/* Waits up to timeout_ms for something at the hub, then feeds the dispatcher all that is there and
- * sends what it says. True when there was anything. */
+/* Waits up to timeout_ms for something at the hub, then feeds the dispatcher what is there, for
+ * PUMP_MS at most, and sends what it says. True when there was anything. */
 bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms);
 #endif

@@ -6,6 +6,9 @@
 /* Messages taken in before what they caused is sent: 8 full frames are about half a millisecond,
  * which is what an answer may wait for while another client floods. */
 enum { TURN_MAX = 8 };
+/* Whoever calls looks at signals and at its children between two pumps, however many messages there
+ * are. */
+enum { PUMP_MS = 50 };
 
 static int64_t now_ms(void) {
     struct timespec t;
@@ -26,10 +29,10 @@ static void send_all(Dispatcher *d, Hub *hub) {
 bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms) {
     bool any = false;
     if (timeout_ms) hub_wait(hub, timeout_ms);
-    for (int r = 1; r;) {
+    int64_t now = now_ms(), end = now + PUMP_MS;
+    for (int r = 1; r && now < end; now = now_ms()) {
         PeerId from;
         Msg m;
-        int64_t now = now_ms();
         for (int i = 0; i < TURN_MAX && (r = hub_recv(hub, &from, &m)); i++) {
             any = true;
             if (r > 0)

@@ -12,6 +12,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/version.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <signal.h>
@@ -125,7 +126,7 @@ static bool choose_endpoint(App *a, Err *err) {
         snprintf(word, sizeof word, "%.200s/%.90s", full, a->ipc);
         return endpoint_find(word, &a->endpoint, err);
     }
-    if (!a->has_port) return endpoint_local(true, &a->endpoint, err);
+    if (!a->has_port) return endpoint_find("local", &a->endpoint, err);
     const char *bind = a->bind ? a->bind : "127.0.0.1";
     bool bare = strchr(bind, ':') && bind[0] != '['; /* IPv6 */
     snprintf(word, sizeof word, bare ? "[%s]:%d" : "%s:%d", bind, (int)a->port);
@@ -186,6 +187,7 @@ static bool spawn(App *a, const char *program, Err *err) {
     if (pid < 0) return err_set(err, ERR_IO, "cannot start a worker: %s", strerror(errno));
     if (pid == 0) {
         setenv("GT_SPAWNED", "1", 1);
+        setenv("GT_TOKEN", a->endpoint.token, 1);
         execvp(program, (char **)argv);
         fprintf(stderr, "gt-dispatcher: cannot run '%s': %s\n", program, strerror(errno));
         _exit(127);
@@ -270,12 +272,15 @@ static bool start_workers(App *a, Err *err) {
     return true;
 }
 
-/* Aside, then renamed: who reads it sees all of it or nothing. */
+/* The endpoint and its token, for this user alone. Aside, then renamed: who reads it sees all of it
+ * or nothing. */
 static bool write_file(const App *a, Err *err) {
     char aside[PATH_MAX];
     snprintf(aside, sizeof aside, "%s.%d", a->file, (int)getpid());
-    FILE *f = fopen(aside, "w");
-    bool ok = f && fprintf(f, "%s\n", a->endpoint.text) > 0;
+    unlink(aside);
+    int fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+    bool ok = f && fprintf(f, "%s\n%s\n", a->endpoint.text, a->endpoint.token) > 0;
     if (f && fclose(f)) ok = false;
     if (ok && !rename(aside, a->file)) return true;
     err_set(err, ERR_IO, "cannot write '%s': %s", a->file, strerror(errno));
@@ -300,6 +305,8 @@ static bool start(App *a, Err *err) {
     a->config.beat_ms = BEAT_MS;
     a->config.hot = detector_config();
     a->config.workers_wanted = a->n_workers > 0 ? (int)a->n_workers : 1;
+    net_set_token(a->endpoint.token);
+    a->config.peers_max = net_files_raise();
     mode_t mask = umask(077); /* The socket is this user's alone. */
     a->hub = hub_open(a->endpoint.text, err);
     umask(mask);

@@ -12,6 +12,7 @@
 #include "lang/tensor/signal.h"
 #include "runtime/base/log.h"
 #include "runtime/net/endpoint.h"
+#include "runtime/net/net.h"
 #include "runtime/base/env.h"
 #include <errno.h>
 #include <locale.h>
@@ -183,7 +184,11 @@ static bool find_text(App *a, bool *at_prompt, LangError *e) {
 
 static bool find_dispatcher(App *a, LangError *e) {
     Err err = {0};
-    if (!a->o.dispatcher || endpoint_find(a->o.dispatcher, &a->endpoint, &err)) return true;
+    if (!a->o.dispatcher) return true;
+    if (endpoint_find(a->o.dispatcher, &a->endpoint, &err)) {
+        net_set_token(a->endpoint.token);
+        return true;
+    }
     error_from(e, &err);
     e->kind = E_CONFIG;
     return false;

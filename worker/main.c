@@ -4,6 +4,7 @@
  * A worker holds nothing that outlives its dispatcher's tables, so coming back means starting anew.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/endpoint.h"
+#include "runtime/net/net.h"
 #include "runtime/base/env.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/log.h"
@@ -191,6 +192,8 @@ int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     /* Started by gt-dispatcher: ends with it, however that ends. */
     if (getenv("GT_SPAWNED")) prctl(PR_SET_PDEATHSIG, SIGTERM);
+    net_set_token(a->endpoint.token);
+    net_files_raise();
     a->worker.endpoint = a->endpoint.text;
     a->worker.is_shared = true;
     a->worker.stop = &stop;

@@ -356,6 +356,16 @@ static void give_up_lost(Worker *w, Plane *plane, int64_t now) {
     }
 }
 
+/* The dispatcher is gone: true where it said so before. */
+static bool is_over(Worker *w, const Link *link) {
+    const Err *why = link_error(link);
+    if (!w->has_left && why) {
+        complain(w->why, why);
+        w->is_refused = true;
+    }
+    return w->has_left || w->is_refused;
+}
+
 /* Serves until told to leave; false: the dispatcher is gone. Messages are taken between kernels, so
  * that a cancel or a goodbye is heard in the middle of a long frame; in the middle of a long kernel
  * by `hear`. */
@@ -367,7 +377,7 @@ static bool serve(Worker *w, Link *link, Plane *plane) {
     for (; !is_told_to_stop(w); now = now_ms()) {
         int got;
         while ((got = next_message(w, &m)) > 0) on_message(w, plane, &m, now);
-        if (got < 0) return w->has_left; /* It said so before it went. */
+        if (got < 0) return is_over(w, link);
         hear_peers(w, plane, now);
         bool more = worker_step(w, STEP_US);
         tell_peers(w, plane, now);

@@ -57,6 +57,24 @@ bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err) {
     return true;
 }
 
+bool client_rate(Client *c, Free kind, int64_t now_ms, Err *err) {
+    static const struct {
+        int per_s;
+        const char *what;
+    } rates[FREE_KINDS] = {[FREE_BEAT] = {RATE_BEATS, "heartbeats"},
+                           [FREE_CANCEL] = {RATE_CANCELS, "cancels"},
+                           [FREE_FRAME] = {RATE_EMPTY, "frames without instructions"},
+                           [FREE_STATS] = {RATE_STATS, "questions"}};
+    Rate *r = &c->rate[kind];
+    int64_t per_s = rates[kind].per_s, full = per_s * RATE_BURST * 1000;
+    int64_t past = r->at_ms ? now_ms - r->at_ms : RATE_BURST * INT64_C(1000);
+    if (past > RATE_BURST * 1000) past = RATE_BURST * 1000;
+    if (past > 0 || !r->at_ms) r->left += past * per_s, r->at_ms = now_ms ? now_ms : 1;
+    if (r->left > full) r->left = full;
+    if ((r->left -= 1000) >= 0) return true;
+    return err_set(err, ERR_LIMIT, "more than %d %s a second", (int)per_s, rates[kind].what);
+}
+
 void client_sent(Client *c, const RankSet *to, uint64_t seq_end, uint32_t count, uint64_t bytes) {
     if (c->n_sent == c->cap_sent) {
         size_t cap = c->cap_sent ? 2 * c->cap_sent : 64;

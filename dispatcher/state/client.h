@@ -50,6 +50,14 @@ typedef struct Held {
     Msg msg;  /* empty: a sync's answer that is yet to come   */
 } Held;
 
+/* Messages that take no credit, by kind: a client may send so many a second, and RATE_BURST
+ * seconds' worth of them at once. */
+typedef enum Free { FREE_BEAT, FREE_CANCEL, FREE_FRAME, FREE_STATS, FREE_KINDS } Free;
+enum { RATE_BEATS = 20, RATE_CANCELS = 50, RATE_EMPTY = 50, RATE_STATS = 1000, RATE_BURST = 4 };
+typedef struct Rate {
+    int64_t at_ms, left; /* left: thousandths of a message, as of at_ms */
+} Rate;
+
 typedef struct Intake Intake; /* intake.h */
 
 typedef struct Client {
@@ -88,6 +96,7 @@ typedef struct Client {
     Map held;                       /* -> Held, by 2 seq (errors), 2 seq + 1 (answers)       */
     uint64_t next_due;              /* what has a smaller key was told                       */
     uint64_t n_errors, n_questions; /* instructions refused; stats() not yet answered         */
+    Rate rate[FREE_KINDS];
 } Client;
 
 Client *client_new(PeerId peer, uint32_t id, uint64_t seed);
@@ -95,6 +104,8 @@ Client *client_new(PeerId peer, uint32_t id, uint64_t seed);
 void client_free(Client **c);
 /* Takes credit for a frame of `count` instructions. false: beyond the window, err says how. */
 bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err);
+/* Counts a message that takes none. false: there are too many of its kind, err says how many. */
+bool client_rate(Client *c, Free kind, int64_t now_ms, Err *err);
 /* A frame went out to `to`: everything before seq_end that was not sent before. */
 void client_sent(Client *c, const RankSet *to, uint64_t seq_end, uint32_t count, uint64_t bytes);
 /* A worker has done everything before seq that it was sent. *insts: how many that are of what was

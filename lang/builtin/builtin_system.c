@@ -10,6 +10,7 @@
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
 #include "runtime/net/endpoint.h"
+#include "runtime/net/net.h"
 #include "runtime/base/rng.h"
 #include <math.h>
 #include <stdio.h>
@@ -224,6 +225,7 @@ static bool bi_connect(Interp *in, const Value *arg, Value *out, LangError *e) {
     Endpoint endpoint;
     Err err = {0};
     if (!endpoint_find(arg[0].str->s, &endpoint, &err)) return error_from(e, &err);
+    net_set_token(endpoint.token);
     TRY(stream_connect(in->stream, endpoint.text, interp_span(in), e));
     in->config.stream.endpoint = stream_endpoint(in->stream);
     return true;

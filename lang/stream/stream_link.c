@@ -193,7 +193,11 @@ static bool take_messages(Stream *s) {
         if (s->endpoint) s->heard_ms = now_ms();
         on_message(s, &m);
     }
-    if (!s->is_gone && r < 0) gone_because(s, "the connection is closed");
+    const Err *why = r < 0 ? link_error(s->link) : NULL;
+    if (!s->is_gone && why)
+        gone(s, why);
+    else if (!s->is_gone && r < 0)
+        gone_because(s, "the connection is closed");
     return any;
 }
 

@@ -2,9 +2,12 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/endpoint.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,22 +35,99 @@ static bool put(const char *scheme, const char *rest, Endpoint *out, Err *err) {
     return (n > 0 && (size_t)n < sizeof out->text) || no_endpoint(rest, err);
 }
 
-static bool from_file(const char *path, Endpoint *out, Err *err) {
-    char line[ENDPOINT_MAX];
-    FILE *f = fopen(path, "r");
-    if (!f) {
-        err_set(err, ERR_IO, "cannot read '%.200s': %s", path, strerror(errno));
-        return err_hint(err, "gt-dispatcher --endpoint-file=%.200s writes it", path);
+/* ---- Tokens ---- */
+
+static bool take_token(const char *from, const char *text, Endpoint *out, Err *err) {
+    static const char alphabet[] =
+        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_.";
+    size_t n = strspn(text, alphabet);
+    if (n < TOKEN_MIN || n > TOKEN_MAX || text[n]) {
+        err_set(err, ERR_ARG, "%.200s holds no token: %d to %d letters and digits", from, TOKEN_MIN,
+                TOKEN_MAX);
+        return err_hint(err, "gt-dispatcher --endpoint-file=FILE writes one, for -d @FILE");
     }
-    bool ok = fgets(line, sizeof line, f) != NULL;
-    fclose(f);
-    line[ok ? strcspn(line, "\r\n") : 0] = '\0';
-    if (!line[0] || line[0] == '@') return no_endpoint(line, err);
-    return endpoint_find(line, out, err);
+    memcpy(out->token, text, n + 1);
+    return true;
 }
 
-bool endpoint_find(const char *word, Endpoint *out, Err *err) {
-    if (!word || !word[0] || !strcmp(word, "local")) return endpoint_local(false, out, err);
+/* Reads the first bytes of a file, and tells whose it is. */
+static bool read_own(const char *path, char *text, size_t size, struct stat *s, Err *err) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+    if (n < 0 || fstat(fd, s)) {
+        err_set(err, ERR_IO, "cannot read '%.200s': %s", path, strerror(errno));
+        if (fd >= 0) close(fd);
+        return false;
+    }
+    text[n] = '\0';
+    close(fd);
+    return true;
+}
+
+static bool is_closed(const char *path, const struct stat *s, Err *err) {
+    if ((s->st_uid == getuid() || s->st_uid == 0) && (s->st_mode & 077) == 0) return true;
+    err_set(err, ERR_IO, "'%.200s' holds a token, and others can read or write it", path);
+    return err_hint(err, "chmod 600 %.200s, and start the dispatcher anew", path);
+}
+
+/* A new token under the name, unless another program was faster. */
+static bool make_token(const char *path, Err *err) {
+    uint8_t random[32];
+    char text[2 * sizeof random + 2], aside[ENDPOINT_MAX];
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        return err_set(err, ERR_IO, "no random bytes for a token: %s", strerror(errno));
+    for (size_t i = 0; i < sizeof random; i++) snprintf(text + 2 * i, 3, "%02x", random[i]);
+    strcpy(text + 2 * sizeof random, "\n");
+    snprintf(aside, sizeof aside, "%.250s.%ld", path, (long)getpid());
+    unlink(aside);
+    int fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    ssize_t n = (ssize_t)strlen(text);
+    bool ok = fd >= 0 && write(fd, text, (size_t)n) == n;
+    if (fd >= 0 && close(fd)) ok = false;
+    ok = ok && (!link(aside, path) || errno == EEXIST);
+    if (!ok) err_set(err, ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+    unlink(aside);
+    return ok;
+}
+
+/* GT_TOKEN, else this user's. */
+static bool own_token(Endpoint *out, Err *err) {
+    const char *given = getenv("GT_TOKEN");
+    if (given && given[0]) return take_token("GT_TOKEN", given, out, err);
+    Endpoint local;
+    char path[ENDPOINT_MAX], text[TOKEN_MAX + 2];
+    struct stat s;
+    TRY(endpoint_local(&local, err));
+    char *slash = strrchr(local.text, '/');
+    snprintf(path, sizeof path, "%.*s/token", (int)(slash - local.text - 6), local.text + 6);
+    if (access(path, F_OK)) TRY(make_token(path, err));
+    TRY(read_own(path, text, sizeof text, &s, err));
+    TRY(is_closed(path, &s, err));
+    text[strcspn(text, "\r\n")] = '\0';
+    return take_token(path, text, out, err);
+}
+
+/* ---- Words ---- */
+
+static bool find(const char *word, Endpoint *out, Err *err);
+
+static bool from_file(const char *path, Endpoint *out, Err *err) {
+    char text[ENDPOINT_MAX + TOKEN_MAX];
+    struct stat s;
+    if (!read_own(path, text, sizeof text, &s, err))
+        return err_hint(err, "gt-dispatcher --endpoint-file=%.200s writes it", path);
+    char *line = strchr(text, '\n');
+    if (line) *line++ = '\0';
+    text[strcspn(text, "\r")] = '\0';
+    if (!text[0] || text[0] == '@') return no_endpoint(text, err);
+    TRY(find(text, out, err));
+    if (!line || !*line) return true;
+    line[strcspn(line, "\r\n")] = '\0';
+    return is_closed(path, &s, err) && take_token(path, line, out, err);
+}
+
+static bool find(const char *word, Endpoint *out, Err *err) {
+    if (!word || !word[0] || !strcmp(word, "local")) return endpoint_local(out, err);
     if (word[0] == '@') return from_file(word + 1, out, err);
     if (word[0] == '/') return put("ipc://", word, out, err);
     if (is_prefix("ipc://", word) && word[6]) return put("", word, out, err);
@@ -57,19 +137,40 @@ bool endpoint_find(const char *word, Endpoint *out, Err *err) {
     return put("tcp://", word, out, err);
 }
 
-bool endpoint_local(bool make, Endpoint *out, Err *err) {
+bool endpoint_find(const char *word, Endpoint *out, Err *err) {
+    out->token[0] = '\0';
+    TRY(find(word, out, err));
+    bool is_remote = is_prefix("ipc://", out->text) || is_prefix("tcp://", out->text);
+    return !is_remote || out->token[0] || own_token(out, err);
+}
+
+bool endpoint_dir_is_safe(const char *dir) {
+    struct stat s;
+    if (stat(dir, &s) || !S_ISDIR(s.st_mode)) return false;
+    if (s.st_uid != getuid() && s.st_uid != 0) return false;
+    return (s.st_mode & 022) == 0 || (s.st_mode & S_ISVTX) != 0;
+}
+
+bool endpoint_local(Endpoint *out, Err *err) {
     char dir[200];
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     bool has_runtime = runtime && runtime[0] == '/' && strlen(runtime) < 100;
+    out->token[0] = '\0';
     if (has_runtime && !access(runtime, W_OK | X_OK))
         snprintf(dir, sizeof dir, "%s/gt", runtime);
     else
         snprintf(dir, sizeof dir, "/tmp/gt-%lu", (unsigned long)getuid());
-    if (make && mkdir(dir, 0700) && errno != EEXIST)
+    char *slash = strrchr(dir, '/');
+    *slash = '\0';
+    if (!endpoint_dir_is_safe(dir)) {
+        err_set(err, ERR_IO, "other users can put what they like into '%s'", dir);
+        return err_hint(err, "XDG_RUNTIME_DIR should name a directory of mode 700");
+    }
+    *slash = '/';
+    if (mkdir(dir, 0700) && errno != EEXIST)
         return err_set(err, ERR_IO, "cannot make '%s': %s", dir, strerror(errno));
     struct stat s;
-    if (lstat(dir, &s) == 0 &&
-        (!S_ISDIR(s.st_mode) || s.st_uid != getuid() || (s.st_mode & 077) != 0)) {
+    if (lstat(dir, &s) || !S_ISDIR(s.st_mode) || s.st_uid != getuid() || (s.st_mode & 077) != 0) {
         err_set(err, ERR_IO, "'%s' is not a directory of yours that is closed to others", dir);
         return err_hint(err, "remove it, or chmod 700 %s", dir);
     }

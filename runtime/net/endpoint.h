@@ -5,8 +5,12 @@
  *   ipc://PATH, /PATH            a socket in the file system
  *   local                        this user's dispatcher on this machine: a socket in a directory
  *                                that nobody else may enter
- *   @FILE                        the first line of FILE, which gt-dispatcher --endpoint-file wrote;
- *                                it may be on a disk that all machines share
+ *   @FILE                        FILE, which gt-dispatcher --endpoint-file wrote: the endpoint,
+ * then its token; it may be on a disk that all machines share
+ *
+ * The token is the secret that a dispatcher, its workers and its clients share (net_set_token): of
+ * the FILE, else GT_TOKEN, else this user's own, in the directory of `local`, made by the first
+ * program that needs it.
  *
  * Knows nothing of sockets: net.h opens them.
  * SPDX-License-Identifier: MIT */
@@ -14,18 +18,23 @@
 #define GT_RUNTIME_NET_ENDPOINT_H
 #include "runtime/base/err.h"
 
-enum { ENDPOINT_MAX = 300 };
+enum { ENDPOINT_MAX = 300, TOKEN_MIN = 32, TOKEN_MAX = 128 };
 typedef struct Endpoint {
     char text[ENDPOINT_MAX];
+    char token[TOKEN_MAX + 1]; /* "": none, within one process */
 } Endpoint;
 
 /* word NULL or "": `local`. Errors: a word of no such form, a port beyond 65535, a file that cannot
- * be read. */
+ * be read, one with a token that others may read or write, a token of other than TOKEN_MIN to
+ * TOKEN_MAX letters and digits. */
 bool endpoint_find(const char *word, Endpoint *out, Err *err);
-/* The socket of `local`: $XDG_RUNTIME_DIR/gt/dispatcher, else /tmp/gt-UID/dispatcher. make: creates
- * the directory (0700). An existing one must be this user's and closed to others, so that nobody
- * can put a socket of theirs there. */
-bool endpoint_local(bool make, Endpoint *out, Err *err);
+/* The socket of `local`: $XDG_RUNTIME_DIR/gt/dispatcher, else /tmp/gt-UID/dispatcher. Creates the
+ * directory (0700), so that nobody else does. An existing one must be this user's and closed to
+ * others. No token. */
+bool endpoint_local(Endpoint *out, Err *err);
+/* Only this user (or root) can put something else in the place of an entry of the directory: it is
+ * theirs, and others cannot write it, or it is sticky. */
+bool endpoint_dir_is_safe(const char *dir);
 /* tcp to this machine only, or ipc. */
 bool endpoint_is_private(const Endpoint *e);
 #endif

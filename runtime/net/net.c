@@ -1,20 +1,29 @@
 /* net.c: Hubs and Links over ZeroMQ, and the choice between them and rings by the endpoint's
- * scheme. The only file that includes zmq.h.
+ * scheme. With guard.c, which says who may connect, the only file that includes zmq.h.
  *
  * A hub is a ROUTER, a link a DEALER. ZeroMQ itself never says who has left, so that is put
  * together here from three signs: a goodbye (a message of one empty part) that both sides send when
  * they close; the socket monitor's "disconnected" for tcp and ipc, matched by file descriptor; and
  * a send that finds no route. Over inproc, parts travel as Buf pointers, so that the hand-over is
  * an atomic count and nothing is copied.
+ *
+ * ZeroMQ's own heartbeats are not used: in 4.3.4 they abort the process when a connection breaks at
+ * a bad moment (zeromq/libzmq#4364). TCP's keepalive finds machines and cables that are gone; who
+ * has to know of a peer that stopped beats by messages.
+ *
+ * A part larger than PART_MAX travels in pieces of that size, behind a part that says how large all
+ * are: so no end that has not shown the token can make us keep more than one piece.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/net.h"
 #include "runtime/base/map.h"
+#include "runtime/net/guard.h"
 #include "runtime/net/ring.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,11 +40,15 @@ enum {
     LINGER_MS = 500,
     COPY_BYTES = 32 << 10,
     IDENTITY_BYTES = 5,
-    /* ZeroMQ's own heartbeats, from its I/O threads: a peer that computes is never taken for dead,
-     * but a machine or process that stopped is, after SILENT_MS. */
-    PING_MS = 2000,
     SOCKETS_MAX = 8192, /* a link has three; a worker a link to each of its peers */
-    SILENT_MS = 10000
+    PART_MAX = 1 << 20,
+    SEALED_MAX = PART_MAX + 4096, /* one that is encrypted */
+    AHEAD_MAX = 4096,             /* messages of one peer that a hub reads ahead */
+    HANDSHAKE_MS = 5000,
+    KEEPALIVE_S = 2, /* of silence, then so often three times */
+    MAXRT_MS = 8000, /* for what was sent and not received */
+    LOOK_MS = 100,   /* between looks for a socket that is not there yet */
+    REFUSALS = 3 /* connections that the other end closed in the handshake: it does not want us */
 };
 
 /* ---- Messages ---- */
@@ -66,6 +79,7 @@ void net_fini(void) {
     void *c = process_context;
     process_context = NULL;
     pthread_mutex_unlock(&process_lock);
+    if (c) guard_stop(c);
     while (c && zmq_ctx_term(c) && errno == EINTR) continue;
 }
 
@@ -113,18 +127,26 @@ static bool scheme_is_known(const char *endpoint, Err *err) {
 
 /* ---- Sockets ---- */
 
+enum {
+    EVENTS_REFUSED = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                     ZMQ_EVENT_HANDSHAKE_FAILED_AUTH
+};
+
 /* A ZeroMQ socket, its monitor (tcp and ipc) and the descriptor that wakes its owner. */
 typedef struct Socket {
     void *zmq, *monitor;
     int wake_fd;
     bool is_inproc, is_dealer;
-    bool is_connected, has_broken; /* a DEALER: what its monitor said */
+    bool is_connected, has_broken; /* a DEALER: what its monitor said ...                    */
+    bool is_refused;               /* ... in the handshake                                    */
+    int n_refusals;
 } Socket;
 
 static bool socket_open(Socket *s, int type, bool is_inproc, Err *err) {
     static const int linger = LINGER_MS, unlimited = 0, on = 1;
-    static const int ping = PING_MS, silent = SILENT_MS;
-    static const int64_t part_max = (int64_t)MAX_MSG_BYTES;
+    static const int ahead = AHEAD_MAX, handshake = HANDSHAKE_MS, alive = KEEPALIVE_S;
+    static const int probes = 3, maxrt = MAXRT_MS;
+    static const int64_t part_max = SEALED_MAX;
     *s = (Socket){.wake_fd = -1,
                   .is_inproc = is_inproc,
                   .is_dealer = type == ZMQ_DEALER,
@@ -134,24 +156,28 @@ static bool socket_open(Socket *s, int type, bool is_inproc, Err *err) {
         return err_set(err, ERR_IO, "cannot make a socket: %s", zmq_strerror(errno));
     zmq_setsockopt(s->zmq, ZMQ_LINGER, &linger, sizeof linger);
     zmq_setsockopt(s->zmq, ZMQ_SNDHWM, &unlimited, sizeof unlimited);
-    zmq_setsockopt(s->zmq, ZMQ_RCVHWM, &unlimited, sizeof unlimited);
+    zmq_setsockopt(s->zmq, ZMQ_RCVHWM, type == ZMQ_ROUTER ? &ahead : &unlimited, sizeof ahead);
+    zmq_setsockopt(s->zmq, ZMQ_HANDSHAKE_IVL, &handshake, sizeof handshake);
     zmq_setsockopt(s->zmq, ZMQ_MAXMSGSIZE, &part_max, sizeof part_max);
     zmq_setsockopt(s->zmq, ZMQ_IPV6, &on, sizeof on);
     if (type == ZMQ_ROUTER) zmq_setsockopt(s->zmq, ZMQ_ROUTER_MANDATORY, &on, sizeof on);
     s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->wake_fd < 0) return err_set(err, ERR_IO, "cannot make an eventfd: %s", strerror(errno));
     if (is_inproc) return true;
-    zmq_setsockopt(s->zmq, ZMQ_HEARTBEAT_IVL, &ping, sizeof ping);
-    zmq_setsockopt(s->zmq, ZMQ_HEARTBEAT_TIMEOUT, &silent, sizeof silent);
-    zmq_setsockopt(s->zmq, ZMQ_HEARTBEAT_TTL, &silent, sizeof silent);
+    zmq_setsockopt(s->zmq, ZMQ_TCP_KEEPALIVE, &on, sizeof on);
+    zmq_setsockopt(s->zmq, ZMQ_TCP_KEEPALIVE_IDLE, &alive, sizeof alive);
+    zmq_setsockopt(s->zmq, ZMQ_TCP_KEEPALIVE_INTVL, &alive, sizeof alive);
+    zmq_setsockopt(s->zmq, ZMQ_TCP_KEEPALIVE_CNT, &probes, sizeof probes);
+    zmq_setsockopt(s->zmq, ZMQ_TCP_MAXRT, &maxrt, sizeof maxrt);
 
     char name[64];
     pthread_mutex_lock(&process_lock);
     snprintf(name, sizeof name, "inproc://gt-monitor-%u", ++monitors_made);
     pthread_mutex_unlock(&process_lock);
     static const int none = 0;
-    int events = ZMQ_EVENT_DISCONNECTED |
-                 (type == ZMQ_ROUTER ? ZMQ_EVENT_CLOSED : ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+    int events =
+        ZMQ_EVENT_DISCONNECTED |
+        (type == ZMQ_ROUTER ? ZMQ_EVENT_CLOSED : ZMQ_EVENT_HANDSHAKE_SUCCEEDED | EVENTS_REFUSED);
     if (zmq_socket_monitor(s->zmq, name, events) || !(s->monitor = zmq_socket(c, ZMQ_PAIR)) ||
         zmq_setsockopt(s->monitor, ZMQ_LINGER, &none, sizeof none) ||
         zmq_setsockopt(s->monitor, ZMQ_RCVHWM, &unlimited, sizeof unlimited) ||
@@ -190,11 +216,16 @@ static int socket_news(Socket *s, int *fd) {
     return kind;
 }
 
-/* Takes in what a DEALER's monitor says. */
+/* Takes in what a DEALER's monitor says. A connection that ends in the handshake is tried again:
+ * the other end may be about to stop, or may be full. */
 static void dealer_watch(Socket *s) {
     for (int fd, kind; (kind = socket_news(s, &fd));) {
         s->is_connected = s->is_connected || kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
-        s->has_broken = s->has_broken || kind == ZMQ_EVENT_DISCONNECTED;
+        s->has_broken = s->has_broken || (s->is_connected && kind == ZMQ_EVENT_DISCONNECTED);
+        if (kind & EVENTS_REFUSED) s->n_refusals++;
+        bool is_final = kind & EVENTS_REFUSED && kind != ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
+        if (s->is_connected || !(is_final || s->n_refusals >= REFUSALS)) continue;
+        s->is_refused = s->has_broken = true;
     }
 }
 
@@ -271,19 +302,48 @@ static bool part_send(Socket *s, Buf *b, bool more) {
     return rc >= 0;
 }
 
+/* What a part that gives sizes holds, in the byte order of all messages. No head begins so, for a
+ * head begins with a MsgKind. */
+static const char sizes_mark[8] = "\xffsizes";
+typedef struct Sizes {
+    char mark[8];
+    uint64_t n;
+    uint64_t size[MAX_MSG_PARTS];
+} Sizes;
+
+static Buf *sizes_of(const Msg *msg) {
+    Sizes s = {.n = (uint64_t)msg->n};
+    memcpy(s.mark, sizes_mark, sizeof s.mark);
+    for (int i = 0; i < msg->n; i++) s.size[i] = msg->part[i]->n;
+    return buf_copy(&s, offsetof(Sizes, size) + sizeof s.size[0] * s.n);
+}
+
+/* Sends one part, in pieces where it is large; consumes b. */
+static bool pieces_send(Socket *s, Buf *b, bool more) {
+    if (s->is_inproc || b->n <= PART_MAX) return part_send(s, b, more);
+    bool ok = true;
+    for (size_t at = 0; ok && at < b->n; at += PART_MAX) {
+        size_t n = b->n - at < PART_MAX ? b->n - at : PART_MAX;
+        Buf *piece = buf_wrap(b->data + at, n, release_buf, buf_ref(b));
+        ok = part_send(s, piece, more || at + n < b->n);
+    }
+    buf_unref(&b);
+    return ok;
+}
+
 /* Consumes msg. */
 static bool parts_send(Socket *s, Msg *msg) {
     assert(msg->n > 0);
-    for (int i = 0; i < msg->n; i++) {
+    bool ok = true, is_large = false;
+    for (int i = 0; i < msg->n; i++) is_large = is_large || msg->part[i]->n > PART_MAX;
+    if (is_large && !s->is_inproc) ok = part_send(s, sizes_of(msg), true);
+    for (int i = 0; i < msg->n && ok; i++) {
         Buf *b = msg->part[i];
         msg->part[i] = NULL;
-        if (!part_send(s, b, i + 1 < msg->n)) {
-            msg_fini(msg);
-            return false;
-        }
+        ok = pieces_send(s, b, i + 1 < msg->n);
     }
-    msg->n = 0;
-    return true;
+    msg_fini(msg);
+    return ok;
 }
 
 static void release_zmq(void *data, void *ctx) {
@@ -315,26 +375,69 @@ static Buf *part_take(Socket *s, zmq_msg_t *m, bool is_head) {
     return b;
 }
 
-/* Receives the rest of a message whose first part is in *m. false: too long a message; msg is then
- * empty. */
-static bool parts_recv(Socket *s, zmq_msg_t *m, Msg *msg) {
-    bool fits = true;
+/* The next part of the message; false: that was the last. They arrive together: this never waits.
+ */
+static bool part_next(Socket *s, zmq_msg_t *m) {
+    int rc, more = 0;
+    size_t n = sizeof more;
+    if (zmq_getsockopt(s->zmq, ZMQ_RCVMORE, &more, &n) || !more) return false;
+    do rc = zmq_msg_recv(m, s->zmq, 0);
+    while (rc < 0 && errno == EINTR);
+    return rc >= 0;
+}
+
+static bool sizes_read(zmq_msg_t *m, Sizes *out) {
+    size_t n = zmq_msg_size(m), head = offsetof(Sizes, size);
     uint64_t total = 0;
-    msg->n = 0;
-    for (;;) {
-        bool more = zmq_msg_more(m);
-        total += s->is_inproc ? 0 : zmq_msg_size(m);
-        fits = fits && msg->n < MAX_MSG_PARTS && total <= MAX_MSG_BYTES;
-        if (fits) msg_push(msg, part_take(s, m, msg->n == 0));
-        if (!more) break;
-        int rc; /* Parts of one message arrive together: this never waits. */
-        do rc = zmq_msg_recv(m, s->zmq, 0);
-        while (rc < 0 && errno == EINTR);
-        if (rc < 0) {
-            fits = false;
-            break;
-        }
+    if (n < head || n > sizeof *out) return false;
+    memcpy(out, zmq_msg_data(m), n);
+    if (out->n == 0 || out->n > MAX_MSG_PARTS || n != head + out->n * sizeof out->size[0])
+        return false;
+    for (uint64_t i = 0; i < out->n; i++) {
+        if (out->size[i] > MAX_MSG_BYTES) return false;
+        total += out->size[i];
     }
+    return total <= MAX_MSG_BYTES;
+}
+
+/* A part of `size` bytes whose first piece is in *m; all its pieces are taken. NULL: they are not
+ * what was said. Memory is taken for what is there, not for what is said. */
+static Buf *pieces_take(Socket *s, zmq_msg_t *m, uint64_t size, bool is_head) {
+    if (size <= PART_MAX) return zmq_msg_size(m) == size ? part_take(s, m, is_head) : NULL;
+    Buf *b = buf_new(2 * PART_MAX);
+    for (;;) {
+        uint64_t left = size - b->n, n = zmq_msg_size(m);
+        if (n != (left < PART_MAX ? left : PART_MAX)) break;
+        if (b->n + n > b->cap) buf_reserve(b, left < b->cap ? left : b->cap);
+        memcpy(b->data + b->n, zmq_msg_data(m), n);
+        b->n += n;
+        if (b->n == size) return b;
+        if (!part_next(s, m)) break;
+    }
+    buf_unref(&b);
+    return NULL;
+}
+
+/* Receives the rest of a message whose first part is in *m. false: it is not as it should be; msg
+ * is then empty. */
+static bool parts_recv(Socket *s, zmq_msg_t *m, Msg *msg) {
+    bool is_sized = !s->is_inproc && zmq_msg_size(m) >= offsetof(Sizes, size), more = true;
+    is_sized = is_sized && !memcmp(zmq_msg_data(m), sizes_mark, sizeof sizes_mark);
+    Sizes sizes = {.n = MAX_MSG_PARTS};
+    bool fits = !is_sized || (sizes_read(m, &sizes) && part_next(s, m));
+    msg->n = 0;
+    while (fits && more) {
+        bool is_head = msg->n == 0;
+        Buf *b = NULL;
+        if ((uint64_t)msg->n < sizes.n)
+            b = is_sized ? pieces_take(s, m, sizes.size[msg->n], is_head)
+                         : part_take(s, m, is_head);
+        if (b) msg_push(msg, b);
+        fits = b != NULL;
+        more = fits && part_next(s, m);
+    }
+    fits = fits && (!is_sized || (uint64_t)msg->n == sizes.n);
+    while (part_next(s, m)) continue; /* what is left of one that does not fit */
     if (!fits) msg_fini(msg);
     return fits;
 }
@@ -432,6 +535,8 @@ Hub *hub_open(const char *endpoint, Err *err) {
     if (has_scheme(endpoint, "ipc://") && !ipc_claim(hub, endpoint + strlen("ipc://"), err))
         goto failed;
     if (!socket_open(&hub->socket, ZMQ_ROUTER, is_inproc, err)) goto failed;
+    if (!is_inproc && !guard_hub(context(), hub->socket.zmq, has_scheme(endpoint, "ipc://"), err))
+        goto failed;
     if (zmq_bind(hub->socket.zmq, endpoint)) {
         err_set(err, ERR_IO, "cannot listen at %s: %s", endpoint,
                 errno == EADDRINUSE ? "another program does" : zmq_strerror(errno));
@@ -644,25 +749,77 @@ struct Link {
     RingLink *ring; /* else the rest */
     Socket socket;
     bool is_gone;
+    Err why;        /* it is gone, where that is known; its code else ERR_NONE */
+    char *endpoint; /* ipc: of a socket that was not there yet ...              */
+    Msg *said;      /* ... and what waits for it                                */
+    int n_said;
+    int64_t looked_ms;
 };
+
+/* Connects over ipc once this user listens there; what was said until then goes first. A look every
+ * LOOK_MS. */
+static void link_look(Link *l) {
+    if (!l->endpoint || l->is_gone || now_ms() - l->looked_ms < LOOK_MS) return;
+    l->looked_ms = now_ms();
+    int met = guard_meet(l->endpoint + strlen("ipc://"), &l->why);
+    if (met == 0) return;
+    if (met > 0 && zmq_connect(l->socket.zmq, l->endpoint)) {
+        err_set(&l->why, ERR_IO, "cannot connect to %s: %s", l->endpoint, zmq_strerror(errno));
+        met = -1;
+    }
+    l->is_gone = met < 0;
+    free(l->endpoint);
+    l->endpoint = NULL;
+    for (int i = 0; i < l->n_said; i++)
+        if (l->is_gone)
+            msg_fini(&l->said[i]);
+        else
+            parts_send(&l->socket, &l->said[i]);
+    l->n_said = 0;
+}
+
+/* How long a wait may be until the next look. */
+static int look_timeout(const Link *l, int timeout_ms) {
+    return l->endpoint && (timeout_ms < 0 || timeout_ms > LOOK_MS) ? LOOK_MS : timeout_ms;
+}
+
+/* Consumes msg. */
+static void link_keep(Link *l, Msg *msg) {
+    l->said = xrealloc(l->said, (size_t)(l->n_said + 1) * sizeof *l->said);
+    msg_move(&l->said[l->n_said++], msg);
+}
+
+static bool link_connect(Link *link, const char *endpoint, Err *err) {
+    bool is_ipc = has_scheme(endpoint, "ipc://");
+    TRY(guard_link(link->socket.zmq, is_ipc, err));
+    if (!is_ipc)
+        return !zmq_connect(link->socket.zmq, endpoint) ||
+               err_set(err, ERR_IO, "cannot connect to %s: %s", endpoint, zmq_strerror(errno));
+    link->endpoint = xstrdup(endpoint);
+    link_look(link);
+    if (link->is_gone) *err = link->why;
+    return !link->is_gone;
+}
 
 static Link *open_link(const char *endpoint, RingHub *beside, Err *err) {
     TRY(scheme_is_known(endpoint, err));
     Link *link = xcalloc(1, sizeof *link);
     link->socket.wake_fd = -1;
+    link->looked_ms = -LOOK_MS;
     if (ring_name(endpoint)) {
         if ((link->ring = ring_link_open(ring_name(endpoint), beside, err))) return link;
         free(link);
         return NULL;
     }
     bool is_inproc = has_scheme(endpoint, "inproc://");
-    if (is_inproc && !inproc_is_bound(endpoint)) {
+    if (is_inproc && !inproc_is_bound(endpoint))
         err_set(err, ERR_IO, "nobody listens at %s", endpoint);
-    } else if (socket_open(&link->socket, ZMQ_DEALER, is_inproc, err)) {
-        if (!zmq_connect(link->socket.zmq, endpoint)) return link;
-        err_set(err, ERR_IO, "cannot connect to %s: %s", endpoint, zmq_strerror(errno));
-    }
+    else if (socket_open(&link->socket, ZMQ_DEALER, is_inproc, err) &&
+             (is_inproc ? !zmq_connect(link->socket.zmq, endpoint)
+                        : link_connect(link, endpoint, err)))
+        return link;
     socket_close(&link->socket);
+    free(link->endpoint);
     free(link);
     return NULL;
 }
@@ -684,25 +841,41 @@ void link_close(Link **link) {
     } else {
         Msg bye;
         goodbye(&bye);
-        if (l->is_gone)
+        if (l->is_gone || l->endpoint)
             msg_fini(&bye);
         else
             parts_send(&l->socket, &bye);
         socket_close(&l->socket);
+        for (int i = 0; i < l->n_said; i++) msg_fini(&l->said[i]);
+        free(l->said);
+        free(l->endpoint);
     }
     free(l);
 }
 
 bool link_send(Link *link, Msg *msg) {
     if (link->ring) return ring_link_send(link->ring, msg);
+    link_look(link);
+    if (link->endpoint && !link->is_gone) {
+        link_keep(link, msg);
+        return true;
+    }
     if (!link->is_gone && parts_send(&link->socket, msg)) return true;
     msg_fini(msg);
     return false;
 }
 
+static void link_refused(Link *l) {
+    err_set(&l->why, ERR_GONE, "it refuses us: it has another token, or no room for a connection");
+    err_hint(&l->why, "-d @FILE, of gt-dispatcher --endpoint-file, or GT_TOKEN says which token");
+}
+
+const Err *link_error(const Link *link) { return link->why.code ? &link->why : NULL; }
+
 int link_recv(Link *link, Msg *msg) {
     msg->n = 0;
     if (link->ring) return ring_link_recv(link->ring, msg);
+    link_look(link);
     if (link->is_gone) return -1;
     zmq_msg_t m;
     zmq_msg_init(&m);
@@ -715,6 +888,7 @@ int link_recv(Link *link, Msg *msg) {
     } else {
         dealer_watch(&link->socket);
         if (link->socket.has_broken) event = -1;
+        if (link->socket.is_refused) link_refused(link);
     }
     zmq_msg_close(&m);
     if (event < 0) {
@@ -729,7 +903,7 @@ bool link_is_connected(const Link *link) { return link->ring || link->socket.is_
 bool link_wait(Link *link, int timeout_ms) {
     if (link->ring) return ring_link_wait(link->ring, timeout_ms);
     if (link->is_gone || link->socket.has_broken) return true;
-    return socket_wait(&link->socket, timeout_ms);
+    return socket_wait(&link->socket, look_timeout(link, timeout_ms));
 }
 
 void link_wake(Link *link) {
@@ -743,5 +917,5 @@ bool net_wait(Link *link, Hub *hub, int timeout_ms) {
     if (link->ring) return ring_wait(link->ring, hub->ring, timeout_ms);
     Socket *both[] = {&link->socket, &hub->socket};
     if (link->is_gone || link->socket.has_broken || hub->n_lost > 0) return true;
-    return sockets_wait(both, 2, timeout_ms);
+    return sockets_wait(both, 2, look_timeout(link, timeout_ms));
 }

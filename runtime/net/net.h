@@ -1,5 +1,5 @@
-/* net.h: messages between client, dispatcher and workers. net.c is the only file that includes
- * zmq.h.
+/* net.h: messages between client, dispatcher and workers. net.c and guard.c are the only files that
+ * include zmq.h.
  *
  * There are two ends: a Hub accepts many
  * peers and names each by a PeerId that it gives itself; a Link is one connection to a Hub. Two
@@ -9,10 +9,11 @@
  * Rings exist because an embedded cluster's latency is all thread wake-ups, and because TSan sees
  * through them.
  *
- * High-water marks are 0 (flow is by credit, DESIGN 5); a ROUTER has ROUTER_MANDATORY: a send to a
- * peer that is gone is an error, not silence. Sends never block. One thread uses a Hub; one thread
- * uses a Link; _wake may come from any. A worker is at both ends: it waits for its link to the
- * dispatcher and for the hub of its peers with net_wait.
+ * Sending has no high-water mark (flow is by credit, DESIGN 5); a hub reads some thousand messages
+ * of a peer ahead, then the peer's own memory holds them. A ROUTER has ROUTER_MANDATORY: a send to
+ * a peer that is gone is an error, not silence. Sends never block. One thread uses a Hub; one
+ * thread uses a Link; _wake may come from any. A worker is at both ends: it waits for its link to
+ * the dispatcher and for the hub of its peers with net_wait.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_NET_NET_H
 #define GT_RUNTIME_NET_NET_H
@@ -39,7 +40,8 @@ bool hub_wait(Hub *hub, int timeout_ms);
 void hub_wake(Hub *hub); /* any thread: ends a hub_wait */
 
 /* ring and inproc: the hub must exist already. ipc and tcp: connecting goes on behind the scenes,
- * what is sent meanwhile waits. */
+ * what is sent meanwhile waits. Over ipc nothing is said to a hub of another user: refused with
+ * ERR_IO, here or by link_error. */
 Link *link_open(const char *endpoint, Err *err);
 /* The same, for a thread that waits for the link and for a hub of its own together, with net_wait.
  * Both are rings, or neither is. The link is closed before the hub. */
@@ -47,6 +49,9 @@ Link *link_open_beside(const char *endpoint, Hub *hub, Err *err);
 void link_close(Link **link);
 bool link_send(Link *link, Msg *msg); /* consumes msg in any case; false: the hub is gone */
 int link_recv(Link *link, Msg *msg);  /* 1 message, 0 nothing, -1 the hub is gone */
+/* Why it is gone, where more is known than that: it is another user's, or has another token. NULL:
+ * not. Borrowed. */
+const Err *link_error(const Link *link);
 /* A hub answered at the other end. ring and inproc: always. ipc and tcp: from when link_recv or a
  * wait has noticed. */
 bool link_is_connected(const Link *link);
@@ -55,6 +60,13 @@ void link_wake(Link *link);
 /* True when link_recv or hub_recv may give something, or after link_wake or hub_wake. link was
  * opened beside hub. */
 bool net_wait(Link *link, Hub *hub, int timeout_ms);
+
+/* The secret that all ends of ipc and tcp show each other from now on; NULL or "": none is asked
+ * for. At most TOKEN_MAX bytes (endpoint.h), copied. Any thread. */
+void net_set_token(const char *token);
+/* Raises the limit of open files as far as the system lets it; a connection that would come near it
+ * is closed at once. How many there may be beside what a daemon opens itself. */
+int net_files_raise(void);
 
 /* Frees the process's ZeroMQ context, if one was made; all hubs and links are closed. At most half
  * a second, for messages on their way out. */

@@ -40,7 +40,7 @@ done
 # nothing is left of them on any worker
 left=
 for _ in $(seq 20); do
-    left=$("$GTSH" -d "@$TMP/where" -c 'x = 1; connect("'"$(cat "$TMP/where")"'"); s = stats(); print([s[f"w{i}.storages"] for i in range(4)])')
+    left=$("$GTSH" -d "@$TMP/where" -c 'x = 1; connect("'"$(sed -n 1p "$TMP/where")"'"); s = stats(); print([s[f"w{i}.storages"] for i in range(4)])')
     [ "$left" = "[0, 0, 0, 0]" ] && break
     sleep 0.1
 done

@@ -157,7 +157,7 @@ static void sweep(const char *directory) {
 
 static bool private_socket(Endpoint *out, Err *err) {
     Endpoint local;
-    TRY(endpoint_local(true, &local, err));
+    TRY(endpoint_local(&local, err));
     *strrchr(local.text, '/') = '\0';
     sweep(local.text + strlen("ipc://"));
     int n = snprintf(out->text, sizeof out->text, "%.240s/worker-%08x", local.text,
