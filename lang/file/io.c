@@ -491,32 +491,100 @@ static bool make_parents(const char *path, Err *err) {
     return true;
 }
 
+/* A target that is being written. A regular file is written beside, with the mode and the owner of
+ * the one that it replaces, synced and renamed: whatever happens, one of the two is there, whole. A
+ * symbolic link stays one: what it leads to is replaced. Anything else (a pipe, a terminal) is
+ * written as it is. */
 typedef struct Aside {
     IoSink sink;
-    char name[PATH_MAX];
+    char target[PATH_MAX], name[PATH_MAX];
+    bool is_direct;
 } Aside;
 
-/* A file beside the target, so that a crash leaves the old one whole. */
+enum { LINKS_MAX = 40 };
+
+/* A descriptor's name, such as what /dev/stdout leads to. */
+static bool is_descriptor(const char *path) {
+    return !strncmp(path, "/proc/", 6) || !strncmp(path, "/dev/fd/", 8);
+}
+
+/* Where the links lead that the path ends in; not beyond a descriptor. */
+static bool resolve(const char *path, char to[PATH_MAX], Err *err) {
+    char link[PATH_MAX];
+    if ((size_t)snprintf(to, PATH_MAX, "%s", path) >= PATH_MAX)
+        return err_set(err, ERR_IO, "the path is too long: '%.100s...'", path);
+    for (int i = 0; i < LINKS_MAX; i++) {
+        ssize_t n = is_descriptor(to) ? -1 : readlink(to, link, sizeof link - 1);
+        if (n < 0) return true;
+        link[n] = '\0';
+        char *slash = link[0] == '/' ? NULL : strrchr(to, '/');
+        size_t at = slash ? (size_t)(slash - to) + 1 : 0;
+        if (at + (size_t)n >= PATH_MAX) break;
+        memcpy(to + at, link, (size_t)n + 1);
+    }
+    errno = ELOOP;
+    return io_error(err, "write", path);
+}
+
+/* Mode and owner of what is replaced; where the group cannot be kept, it gets no more than others
+ * do. */
+static bool take_after(int fd, const struct stat *old) {
+    mode_t mode = old->st_mode & 0777;
+    if (fchown(fd, old->st_uid, old->st_gid) && fchown(fd, (uid_t)-1, old->st_gid))
+        mode &= ~(mode_t)070 | (mode & 07) << 3;
+    return !fchmod(fd, mode);
+}
+
 static bool aside_open(Aside *a, const char *path, Err *err) {
-    TRY(make_parents(path, err));
-    const char *slash = strrchr(path, '/');
-    int n =
-        snprintf(a->name, sizeof a->name, "%.*s.%s.%ld.tmp", slash ? (int)(slash - path + 1) : 0,
-                 path, slash ? slash + 1 : path, (long)getpid());
+    struct stat old;
+    TRY(resolve(path, a->target, err));
+    bool is_there = !stat(a->target, &old);
+    a->is_direct = is_there && (!S_ISREG(old.st_mode) || is_descriptor(a->target));
+    if (a->is_direct) {
+        a->sink = (IoSink){.fd = open(a->target, O_WRONLY | O_TRUNC | O_CLOEXEC)};
+        return a->sink.fd >= 0 || io_error(err, "write", path);
+    }
+    if (is_there && access(a->target, W_OK)) return io_error(err, "write", path);
+    const char *slash = strrchr(a->target, '/');
+    int n = snprintf(a->name, sizeof a->name, "%.*s.%s.%ld.tmp",
+                     slash ? (int)(slash - a->target + 1) : 0, a->target,
+                     slash ? slash + 1 : a->target, (long)getpid());
     if (n >= (int)sizeof a->name)
         return err_set(err, ERR_IO, "the path is too long: '%.100s...'", path);
-    a->sink = (IoSink){.fd = open(a->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-    return a->sink.fd >= 0 || io_error(err, "write", path);
+    unlink(a->name);
+    a->sink = (IoSink){.fd = open(a->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                                  is_there ? 0600 : 0666)};
+    if (a->sink.fd < 0) return io_error(err, "write", path);
+    if (!is_there || take_after(a->sink.fd, &old)) return true;
+    io_error(err, "write", path);
+    close(a->sink.fd);
+    unlink(a->name);
+    return false;
+}
+
+/* The new name is on the disk, too. Not every file system can say so. */
+static void sync_directory(const char *path) {
+    char dir[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    fsync(fd);
+    close(fd);
 }
 
 static bool aside_close(Aside *a, const char *path, bool ok, Err *err) {
-    if (ok && (a->sink.failed || fsync(a->sink.fd) != 0)) {
+    if (ok && (a->sink.failed || (!a->is_direct && fsync(a->sink.fd) != 0))) {
         if (a->sink.failed) errno = a->sink.error;
         ok = io_error(err, "write", path);
     }
     if (close(a->sink.fd) != 0 && ok) ok = io_error(err, "write", path);
-    if (ok && rename(a->name, path) != 0) ok = io_error(err, "write", path);
-    if (!ok) unlink(a->name);
+    if (a->is_direct) return ok;
+    if (ok && rename(a->name, a->target) != 0) ok = io_error(err, "write", path);
+    if (ok)
+        sync_directory(a->target);
+    else
+        unlink(a->name);
     return ok;
 }
 
@@ -541,6 +609,22 @@ bool io_write(const char *path, const void *data, size_t n, Err *err) {
     TRY(aside_open(&a, path, err));
     io_put_bytes(&a.sink, data, n);
     return aside_close(&a, path, true, err);
+}
+
+bool io_append(const char *path, const void *data, size_t n, Err *err) {
+    struct stat s;
+    IoSink sink = {.fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)};
+    if (sink.fd < 0) return io_error(err, "write", path);
+    bool ok = !fstat(sink.fd, &s);
+    io_put_bytes(&sink, data, n);
+    if (sink.failed) errno = sink.error;
+    ok = ok && !sink.failed;
+    if (!ok) {
+        io_error(err, "write", path);
+        if (sink.at && S_ISREG(s.st_mode) && ftruncate(sink.fd, s.st_size))
+            err_hint(err, "a part of it was written");
+    }
+    return !close(sink.fd) || !ok ? ok : io_error(err, "write", path);
 }
 
 /* One tree of items and host values: the form that text formats are written from. */
@@ -661,6 +745,7 @@ bool io_save(const char *path, const IoItem *item, int n, const char *meta, size
     Format f = format_of(path, &is_gz);
     TRY(io_is_known(path, true, err));
     Aside a;
+    TRY(make_parents(path, err));
     TRY(aside_open(&a, path, err));
     bool ok = aside_close(&a, path, encode(path, f, &a.sink, item, n, meta, n_meta, err), err);
     if (!ok) name_file(err, "write", path);

@@ -105,7 +105,10 @@ bool io_save_reply(const char *path, const char *keys, size_t n_keys, const char
 bool io_read(const char *path, Buf **out, Err *err); /* a file as it is          */
 /* As io_read, but a large file is mapped: whoever cuts it short meanwhile ends the program. */
 bool io_map(const char *path, Buf **out, Err *err);
-bool io_write(const char *path, const void *data, size_t n, Err *err); /* aside, then renamed */
+/* Replaces a file as io_save does; its directory is there. */
+bool io_write(const char *path, const void *data, size_t n, Err *err);
+/* All is added to the end, or nothing is. */
+bool io_append(const char *path, const void *data, size_t n, Err *err);
 
 /* JSON (io_json.c): ints stay exact, floats keep a point or exponent, inf and nan are written as
  * Infinity and NaN, as Python's json does. max_nodes bounds what hostile text can allocate.

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/text/progress.h"
 #include "lang/text/effects.h"
+#include "lang/file/io.h"
 #include "lang/text/show.h"
 #include "lang/tensor/tensor.h"
 #include <errno.h>
@@ -40,13 +41,8 @@ static bool write_done(void *ctx, const Reply *r, Err *err) {
     TextEffect *x = ctx;
     Bytes text = {0};
     bool ok = show_format(x->format, x->n, r, &x->options, &text, err);
-    FILE *f = ok ? fopen(x->path, x->append ? "ab" : "wb") : NULL;
-    if (ok && !f) ok = err_set(err, ERR_IO, "cannot write %s: %s", x->path, strerror(errno));
-    if (f) {
-        bool written = fwrite(text.data ? text.data : "", 1, text.n, f) == text.n;
-        if (fclose(f) || !written)
-            ok = err_set(err, ERR_IO, "cannot write %s: %s", x->path, strerror(errno));
-    }
+    const char *data = text.data ? text.data : "";
+    ok = ok && (x->append ? io_append : io_write)(x->path, data, text.n, err);
     bytes_fini(&text);
     return ok;
 }

@@ -8,6 +8,7 @@
 #include "lang/text/progress.h"
 #include "lang/eval/subscript.h"
 #include "lang/eval/builtin.h"
+#include "lang/file/io.h"
 #include "lang/text/format.h"
 #include "lang/tensor/tensor.h"
 #include "runtime/inst/element.h"
@@ -299,10 +300,10 @@ static bool open_csv(Interp *in, Err *err) {
     if (p->csv) return true;
     mkdir(dir, 0777);
     snprintf(path, sizeof path, "%s/metrics.csv", dir);
-    p->csv = fopen(path, "w");
-    if (!p->csv) return err_set(err, ERR_IO, "cannot write %s: %s", path, strerror(errno));
-    fputs("step,name,value\n", p->csv);
-    return true;
+    static const char head[] = "step,name,value\n"; /* takes an old file's place, or that stays */
+    TRY(io_write(path, head, sizeof head - 1, err));
+    p->csv = fopen(path, "a");
+    return p->csv || err_set(err, ERR_IO, "cannot write %s: %s", path, strerror(errno));
 }
 
 static bool track_done(void *ctx, const Reply *r, Err *err) {
@@ -325,7 +326,9 @@ static bool track_done(void *ctx, const Reply *r, Err *err) {
             bytes_fini(&b);
         }
     }
-    if (p->csv) fflush(p->csv);
+    if (p->csv && fflush(p->csv))
+        return err_set(err, ERR_IO, "cannot write %s/metrics.csv: %s", t->in->config.log_dir,
+                       strerror(errno));
     double t_now = now();
     if (p->bars && p->bars->ended &&
         is_due(p, p->bars, t_now)) /* the program may be waiting: the bar goes on */

@@ -1,0 +1,55 @@
+# What a program writes takes an old file's place or leaves it alone: mode, links and, on a full disk, all of it stay; for
+# save, write and track alike (A4). And scripts/cluster writes through nobody's link (A3).
+. tests/fixtures/check.sh
+cd "$TMP" || exit 1
+mode() { stat -c %a "$1"; }
+umask 022
+cat >save.gt <<'G'
+x = arange(6).float()
+save(x, "t.npy"); save({w: x}, "m.safetensors"); save({a: [1, 2]}, "v.json")
+write("s.txt", f"new {x.sum().item()}\n")
+write("log.txt", "more\n", append=true)
+G
+for f in t.npy m.safetensors v.json s.txt log.txt; do printf 'old\n' >$f; chmod 600 $f; done
+mkdir -m 700 far; printf 'old\n' >far/real.json; chmod 640 far/real.json; ln -sf far/real.json link.json; ln -s far/none.json to.json
+code "it runs" 0 "$GTSH" save.gt
+for f in t.npy m.safetensors v.json s.txt log.txt; do same "the mode of $f" "$(mode $f)" 600; done
+same "written" "$(cat s.txt)" "new 15.0"
+same "added" "$(cat log.txt)" "old
+more"
+"$GTSH" -c 'save({a: 1}, "link.json"); save({a: 2}, "to.json"); save({a: 3}, "fresh.json")'
+[ -L link.json ] && [ -L to.json ] || fail "a link is no link any more"
+same "where it leads" "$(tr -d ' \n' <far/real.json)" '{"a":1}'
+same "its mode" "$(mode far/real.json)" 640
+same "where nothing was" "$(tr -d ' \n' <far/none.json)" '{"a":2}'
+same "a new file" "$(mode fresh.json)" 644
+mkdir run; printf 'old\n' >run/metrics.csv
+chmod 600 run/metrics.csv
+code "track" 0 "$GTSH" --log-dir run -c 'track(loss=2.0)'
+same "track keeps the mode" "$(mode run/metrics.csv)" 600
+same "track's rows" "$(cat run/metrics.csv)" "step,name,value
+0,loss,2.0"
+same "to a device" "$("$GTSH" -c 'write("/dev/stdout", "hi\n")')" hi
+ls -A | grep -q tmp && fail "a file is left beside: $(ls -A)"
+
+# The disk is full: what was there stays whole, nothing is left beside.
+for f in t.npy m.safetensors v.json s.txt log.txt; do printf 'old\n' >$f; done
+for what in 'save(zeros(100000), "t.npy")' 'save({w: zeros(100000)}, "m.safetensors")' 'write("s.txt", f"{list(range(20000))}")' \
+    'save(list(range(20000)), "v.json")' 'write("log.txt", f"{list(range(20000))}", append=true)'; do
+    (trap '' XFSZ; ulimit -f 16; exec "$GTSH" -c "$what" >out 2>err) && fail "$what: no error"
+    has "$what: it says so" "$(cat err)" "cannot write"
+done
+for f in t.npy m.safetensors v.json s.txt log.txt; do same "$f is as before" "$(cat $f)" old; done
+ls -A | grep -q tmp && fail "a file is left beside: $(ls -A)"
+
+# A directory that is another's, or open to others, or a link.
+cd - >/dev/null || exit 1
+printf 'precious\n' >"$TMP/precious"
+mkdir -m 700 "$TMP/rt" && mkdir "$TMP/rt/gt" && chmod 777 "$TMP/rt/gt" && ln -s "$TMP/precious" "$TMP/rt/gt/cluster.log"
+XDG_RUNTIME_DIR=$TMP/rt code "a directory open to others" 1 sh scripts/cluster up -w 1
+has "it says so" "$(err)" "closed to others"
+same "not written through" "$(cat "$TMP/precious")" precious
+mkdir -m 700 "$TMP/rl" "$TMP/elsewhere"; ln -s "$TMP/elsewhere" "$TMP/rl/gt"
+XDG_RUNTIME_DIR=$TMP/rl code "a link" 1 sh scripts/cluster up -w 1
+has "it says so" "$(err)" "closed to others"
+finish
