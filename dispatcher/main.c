@@ -50,8 +50,8 @@ static const Flag flags[F_COUNT] = {
     [F_PORT] = {'p', "port", "PORT", "listen for tcp at this port (0: any that is free)"},
     [F_BIND] = {'b', "bind", "ADDRESS", "... of this address (127.0.0.1; * is all of them)"},
     [F_IPC] = {0, "ipc", "PATH", "listen at this socket (without --port: this user's own)"},
-    [F_INSECURE] = {0, "insecure", "", "yes, other machines may connect, unencrypted"},
-    [F_FILE] = {0, "endpoint-file", "FILE", "write the endpoint there, for -d @FILE elsewhere"},
+    [F_INSECURE] = {0, "insecure", "", "yes, other machines may connect, with the token"},
+    [F_FILE] = {0, "endpoint-file", "FILE", "write endpoint and token there, for -d @FILE"},
     [F_WORKERS] = {'w', "workers", "N", "start so many gt-worker processes here"},
     [F_ENGINE] = {0, "engine", "NAME", "... of this engine"},
     [F_THREADS] = {'t', "threads", "N", "... with so many threads each"},
@@ -133,7 +133,7 @@ static bool choose_endpoint(App *a, Err *err) {
     if (a->port == 0) snprintf(word, sizeof word, bare ? "[%s]:*" : "%s:*", bind);
     TRY(endpoint_find(word, &a->endpoint, err));
     if (endpoint_is_private(&a->endpoint) || a->is_insecure) return true;
-    err_set(err, ERR_ARG, "%s would be open to other machines, without encryption", bind);
+    err_set(err, ERR_ARG, "%s would be open to other machines, to all who have the token", bind);
     return err_hint(err, "add --insecure if the network is trusted, or tunnel: ssh -L");
 }
 

@@ -44,6 +44,7 @@ enum {
     PART_MAX = 1 << 20,
     SEALED_MAX = PART_MAX + 4096, /* one that is encrypted */
     AHEAD_MAX = 4096,             /* messages of one peer that a hub reads ahead */
+    IGNORED_MAX = 64,             /* messages of dropped peers that one hub_recv passes over */
     HANDSHAKE_MS = 5000,
     KEEPALIVE_S = 2, /* of silence, then so often three times */
     MAXRT_MS = 8000, /* for what was sent and not received */
@@ -618,7 +619,7 @@ static int zmq_hub_recv(Hub *hub, PeerId *from, Msg *msg) {
     zmq_msg_t m;
     zmq_msg_init(&m);
     int event = 0;
-    while (!event) {
+    for (int ignored = 0; !event && ignored < IGNORED_MAX; ignored++) {
         uint32_t route = 0;
         int rc = zmq_msg_recv(&m, hub->socket.zmq, ZMQ_DONTWAIT);
         if (rc < 0 && errno == EINTR) continue;

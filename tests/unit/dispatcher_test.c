@@ -693,6 +693,59 @@ static void test_beat(void) {
 }
 
 /* The table against a plain array: random ids come and go. */
+/* Messages that take no credit: so many a second of each kind, then the client is cut off; one that
+ * keeps to it goes on for ever (A8). */
+static void test_rate(void) {
+    DispatcherConfig config = {0};
+    for (int kind = 0; kind < 3; kind++) {
+        static const char *const what[] = {"20 heartbeats", "50 cancels",
+                                           "50 frames without instructions"};
+        static const int per_s[] = {RATE_BEATS, RATE_CANCELS, RATE_EMPTY};
+        Dispatcher *d = start(&config);
+        int64_t now = 1000;
+        for (int i = 0, n = per_s[kind] * (2 * RATE_BURST + 10) + 1; i < n; i++) {
+            Msg m;
+            Cancel cancel = {.seq = 0};
+            bool is_patient = i < per_s[kind] * (RATE_BURST + 10);
+            if (is_patient && i >= per_s[kind] * RATE_BURST) now += 1000 / per_s[kind];
+            if (kind == 0) {
+                wire_text(MSG_BEAT, "", 0, &m);
+            } else if (kind == 1) {
+                wire_cancel(&cancel, &m);
+            } else {
+                begin(0);
+                frame_end(&writer, &m);
+                writer = (FrameWriter){0};
+            }
+            dispatcher_on_message(d, ANN, &m, now);
+            collect(d);
+            if (is_patient) CHECK(!was_dropped(ANN));
+        }
+        Err why;
+        Msg *m = heard(ANN, MSG_REFUSE, 0);
+        CHECK(m && wire_read_refuse(m, &why, NULL) && strstr(why.text, what[kind]));
+        CHECK(was_dropped(ANN));
+        stop(d);
+    }
+}
+
+/* More clients and workers than there is room for: the next one is told so (A5). */
+static void test_crowd(void) {
+    DispatcherConfig config = {.peers_max = 3};
+    Dispatcher *d = start(&config);
+    hello(d, BOB, ROLE_CLIENT);
+    CHECK(!was_dropped(BOB));
+    hello(d, EVE, ROLE_CLIENT);
+    Err why;
+    Msg *m = heard(EVE, MSG_REFUSE, 0);
+    CHECK(m && wire_read_refuse(m, &why, NULL) && strstr(why.text, "has 3 clients and workers"));
+    CHECK(was_dropped(EVE));
+    dispatcher_on_gone(d, BOB, 0);
+    hello(d, LATE, ROLE_WORKER);
+    CHECK(!was_dropped(LATE));
+    stop(d);
+}
+
 static void test_handles(void) {
     enum { IDS = 5000 };
     static bool is_live[IDS];
@@ -758,6 +811,8 @@ int main(void) {
     test_members();
     test_bytes();
     test_beat();
+    test_rate();
+    test_crowd();
     test_handles();
     test_flat();
     return check_report("dispatcher");
