@@ -314,6 +314,7 @@ static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
         d->worker = xrealloc(d->worker, (size_t)++d->n_ranks * sizeof d->worker[0]);
     WorkerPeer *w = d->worker[rank] = xcalloc(1, sizeof *w);
     w->peer = peer;
+    w->heard_ms = d->now_ms;
     w->rank = rank;
     w->threads = h->threads;
     w->memory_bytes = h->memory_bytes;
@@ -547,6 +548,20 @@ static void on_cancel(Dispatcher *d, Client *c, Msg *m) {
     }
 }
 
+/* The client has taken answers: their workers may send more. */
+static bool on_heard(Dispatcher *d, Client *c, const Msg *m, Err *err) {
+    uint32_t client;
+    uint64_t bytes, of_rank;
+    TRY(wire_read_heard(m, &client, &bytes, err));
+    for (int rank; (rank = client_hears(c, &bytes, &of_rank)) >= 0;) {
+        Msg out;
+        if (!d->worker[rank]) continue;
+        wire_heard(c->id, of_rank, &out);
+        dispatcher_post(d, d->worker[rank]->peer, &out, false);
+    }
+    return bytes == 0 || err_set(err, ERR_PARSE, "it has taken more answers than it was given");
+}
+
 static void answer_complete(Dispatcher *d, Question *q) {
     Question **at = &d->questions;
     while (*at != q) at = &(*at)->next;
@@ -646,6 +661,9 @@ static void client_says(Dispatcher *d, Client *c, Msg *m) {
     case MSG_FRAME: on_frame(d, c, m); break;
     case MSG_CANCEL: on_cancel(d, c, m); break;
     case MSG_STATS: on_stats(d, c, m); break;
+    case MSG_HEARD:
+        if (!on_heard(d, c, m, &err)) cut_off(d, c, &err);
+        break;
     case MSG_BEAT: break;
     case MSG_BYE: client_leaves(d, c); break;
     default: err_set(&err, ERR_PARSE, "a message that clients do not send"); cut_off(d, c, &err);
@@ -729,6 +747,7 @@ static void worker_says(Dispatcher *d, WorkerPeer *w, Msg *m) {
     Client *c = NULL;
     const char *text;
     size_t n;
+    w->heard_ms = d->now_ms;
     if (wire_kind(m) != MSG_REPLY) d->control_bytes += msg_bytes(m);
     switch (wire_kind(m)) {
     case MSG_ACK:
@@ -737,6 +756,7 @@ static void worker_says(Dispatcher *d, WorkerPeer *w, Msg *m) {
     case MSG_REPLY:
         if (!(c = client_of(d, w, m))) break;
         d->reply_bytes_out += msg_bytes(m);
+        client_answered(c, w->rank, msg_bytes(m));
         on_reply(d, c, m);
         break;
     case MSG_ERROR:
@@ -787,6 +807,20 @@ void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms) {
         client_leaves(d, c);
     else if (w)
         worker_leaves(d, w, "it ended, or was silent for 10 s");
+}
+
+PeerId dispatcher_silent(Dispatcher *d, int64_t now_ms) {
+    bool was_away = now_ms - d->silent_ms > SILENT_MS / 4; /* we were stopped, not they */
+    d->silent_ms = now_ms;
+    for (int i = 0; i < d->n_ranks && was_away; i++)
+        if (d->worker[i]) d->worker[i]->heard_ms = now_ms;
+    for (int i = 0; i < d->n_ranks && d->config.beat_ms; i++) {
+        WorkerPeer *w = d->worker[i];
+        if (!w || now_ms - w->heard_ms < SILENT_MS) continue;
+        w->heard_ms = now_ms; /* asked about once in a while */
+        return w->peer;
+    }
+    return 0;
 }
 
 static void beat(Dispatcher *d, PeerId peer) {

@@ -35,6 +35,9 @@ void dispatcher_on_message(Dispatcher *d, PeerId from, Msg *m, int64_t now_ms); 
 /* A client: all it had is freed. A worker: its clients get errors. */
 void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms);
 void dispatcher_on_tick(Dispatcher *d, int64_t now_ms); /* heartbeats, timeouts */
+/* A worker of whom nothing was heard for 10 s, and which is to be said to be gone unless a message
+ * of it is on its way; 0: none. */
+PeerId dispatcher_silent(Dispatcher *d, int64_t now_ms);
 /* Next message to send; false: none. *drop: the peer is to be forgotten after it. */
 bool dispatcher_next(Dispatcher *d, PeerId *to, Msg *out, bool *drop);
 int dispatcher_workers(const Dispatcher *d); /* how many are registered */

@@ -9,6 +9,8 @@ enum { TURN_MAX = 8 };
 /* Whoever calls looks at signals and at its children between two pumps, however many messages there
  * are. */
 enum { PUMP_MS = 50 };
+/* Bytes of a peer that came so lately belong to a large message: it lives. */
+enum { ARRIVING_MS = 5000 };
 
 static int64_t now_ms(void) {
     struct timespec t;
@@ -27,7 +29,7 @@ static void send_all(Dispatcher *d, Hub *hub) {
 }
 
 bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms) {
-    bool any = false;
+    bool any = false, is_empty = false;
     if (timeout_ms) hub_wait(hub, timeout_ms);
     int64_t now = now_ms(), end = now + PUMP_MS;
     for (int r = 1; r && now < end; now = now_ms()) {
@@ -42,6 +44,14 @@ bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms) {
         }
         dispatcher_on_tick(d, now);
         send_all(d, hub);
+        is_empty = r == 0;
     }
+    /* Only now is known that nothing of theirs waits to be read. */
+    for (PeerId silent; is_empty && (silent = dispatcher_silent(d, now));) {
+        if (hub_hears(hub, silent, ARRIVING_MS)) continue;
+        hub_drop(hub, silent);
+        dispatcher_on_gone(d, silent, now);
+    }
+    send_all(d, hub);
     return any;
 }

@@ -177,6 +177,7 @@ void worker_on_message(Worker *w, Msg *m) {
     Cancel cancel;
     PeerInfo peer;
     uint32_t client, group, rank;
+    uint64_t bytes;
     int32_t ranks[MAX_INTS];
     int n;
     bool is_watched;
@@ -184,6 +185,9 @@ void worker_on_message(Worker *w, Msg *m) {
     case MSG_FRAME: exec_on_frame(w->exec, m); break;
     case MSG_CANCEL:
         if (wire_read_cancel(m, &cancel, NULL)) exec_on_cancel(w->exec, cancel.client, cancel.seq);
+        break;
+    case MSG_HEARD:
+        if (wire_read_heard(m, &client, &bytes, NULL)) exec_on_heard(w->exec, client, bytes);
         break;
     case MSG_BODY: exec_on_body(w->exec, m); break;
     case MSG_GONE:

@@ -35,6 +35,7 @@ void client_free(Client **cp) {
     free(c->group);
     free(c->sent);
     free(c->cursor);
+    free(c->unheard);
     free(c);
 }
 
@@ -73,6 +74,30 @@ bool client_rate(Client *c, Free kind, int64_t now_ms, Err *err) {
     if (r->left > full) r->left = full;
     if ((r->left -= 1000) >= 0) return true;
     return err_set(err, ERR_LIMIT, "more than %d %s a second", (int)per_s, rates[kind].what);
+}
+
+void client_answered(Client *c, int rank, uint64_t bytes) {
+    Unheard *last = c->n_unheard ? &c->unheard[c->n_unheard - 1] : NULL;
+    if (last && last->rank == rank) {
+        last->bytes += bytes;
+        return;
+    }
+    if (c->n_unheard == c->cap_unheard) {
+        c->cap_unheard = c->cap_unheard ? 2 * c->cap_unheard : 8;
+        c->unheard = xrealloc(c->unheard, c->cap_unheard * sizeof *c->unheard);
+    }
+    c->unheard[c->n_unheard++] = (Unheard){.rank = rank, .bytes = bytes};
+}
+
+int client_hears(Client *c, uint64_t *bytes, uint64_t *of_rank) {
+    if (c->n_unheard == 0 || *bytes == 0) return -1;
+    Unheard *first = c->unheard;
+    int rank = first->rank;
+    *of_rank = *bytes < first->bytes ? *bytes : first->bytes;
+    *bytes -= *of_rank;
+    if ((first->bytes -= *of_rank) > 0) return rank;
+    memmove(first, first + 1, --c->n_unheard * sizeof *first);
+    return rank;
 }
 
 void client_sent(Client *c, const RankSet *to, uint64_t seq_end, uint32_t count, uint64_t bytes) {

@@ -50,6 +50,12 @@ typedef struct Held {
     Msg msg;  /* empty: a sync's answer that is yet to come   */
 } Held;
 
+/* Bytes of answers of one worker that went to the client, one after another. */
+typedef struct Unheard {
+    int rank;
+    uint64_t bytes;
+} Unheard;
+
 /* Messages that take no credit, by kind: a client may send so many a second, and RATE_BURST
  * seconds' worth of them at once. */
 typedef enum Free { FREE_BEAT, FREE_CANCEL, FREE_FRAME, FREE_STATS, FREE_KINDS } Free;
@@ -92,9 +98,11 @@ typedef struct Client {
     size_t n_sent, cap_sent; /* under way, oldest first: a ring                     */
     uint64_t first_sent;     /* number of the oldest over all time: slot number & cap-1 */
     uint64_t *cursor;
-    int n_cursors;                  /* by rank: the first of `sent` that it has not acked      */
-    Map held;                       /* -> Held, by 2 seq (errors), 2 seq + 1 (answers)       */
-    uint64_t next_due;              /* what has a smaller key was told                       */
+    int n_cursors;     /* by rank: the first of `sent` that it has not acked      */
+    Map held;          /* -> Held, by 2 seq (errors), 2 seq + 1 (answers)       */
+    uint64_t next_due; /* what has a smaller key was told                       */
+    Unheard *unheard;  /* answers that it has not taken, oldest first */
+    size_t n_unheard, cap_unheard;
     uint64_t n_errors, n_questions; /* instructions refused; stats() not yet answered         */
     Rate rate[FREE_KINDS];
 } Client;
@@ -106,6 +114,11 @@ void client_free(Client **c);
 bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err);
 /* Counts a message that takes none. false: there are too many of its kind, err says how many. */
 bool client_rate(Client *c, Free kind, int64_t now_ms, Err *err);
+/* Answers of a worker's go to the client; it has taken some: the oldest of those that are left, and
+ * whose they are. bytes: in, of how many it speaks; out, how many are left of them. -1: none are
+ * left. */
+void client_answered(Client *c, int rank, uint64_t bytes);
+int client_hears(Client *c, uint64_t *bytes, uint64_t *of_rank);
 /* A frame went out to `to`: everything before seq_end that was not sent before. */
 void client_sent(Client *c, const RankSet *to, uint64_t seq_end, uint32_t count, uint64_t bytes);
 /* A worker has done everything before seq that it was sent. *insts: how many that are of what was

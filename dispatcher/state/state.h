@@ -14,6 +14,7 @@ enum {
     QUESTIONS_MAX = 16, /* unanswered stats of one client                                         */
     WORKERS_MAX = MAX_WORKERS,
     NEWS_MAX = 4096,
+    SILENT_MS = 10000, /* without a word of a worker, which beats every 2 s: it is gone       */
 };
 
 typedef struct WorkerPeer {
@@ -26,6 +27,7 @@ typedef struct WorkerPeer {
     DataPlane data; /* and how they reach it                                 */
     int n_clients;  /* whose home it is                                     */
     uint64_t insts; /* under way                                            */
+    int64_t heard_ms;
 } WorkerPeer;
 
 typedef struct Letter {
@@ -63,7 +65,7 @@ struct Dispatcher {
     DetectorConfig hot;   /* of what is written (outgoing.c) */
     Groups groups;
     struct TapeState *tape; /* NULL: no log */
-    int64_t now_ms, beat_ms;
+    int64_t now_ms, beat_ms, silent_ms;
     bool is_open; /* workers_wanted were there once: from then on one is enough */
     bool is_draining;
     Bytes news;           /* not yet told: at most NEWS_MAX bytes, a line each */

@@ -169,11 +169,23 @@ static void on_stats(Stream *s, const Msg *m) {
     s->has_stats = true;
 }
 
+/* Answers are taken as they come, so a worker waits only for a client that is away. */
+static void tell_heard(Stream *s, uint64_t bytes) {
+    Msg m;
+    if ((s->unheard += bytes) < REPLY_BYTES / 8) return;
+    wire_heard(s->welcome.id, s->unheard, &m);
+    s->unheard = 0;
+    link_send(s->link, &m);
+}
+
 /* Consumes m. */
 static void on_message(Stream *s, Msg *m) {
     switch (wire_kind(m)) {
     case MSG_ACK: on_ack(s, m); break;
-    case MSG_REPLY: stream_on_reply(s, m); break;
+    case MSG_REPLY:
+        tell_heard(s, msg_bytes(m));
+        stream_on_reply(s, m);
+        break;
     case MSG_ERROR: stream_on_failure(s, m); break;
     case MSG_WELCOME: on_welcome(s, m); break;
     case MSG_REFUSE: on_refuse(s, m); break;

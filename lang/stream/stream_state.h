@@ -123,6 +123,7 @@ struct Stream {
     Sent *sent;                         /* frames under way, oldest first: a ring    */
     size_t sent_at, n_sent, cap_sent;
     int64_t heard_ms, sent_us;
+    uint64_t unheard;          /* bytes of answers taken, of which the workers were not told */
     int64_t acked_us, inst_ns; /* at the prompt: last ack; the worker's pace, 0: not known */
     unsigned n_edges;
     Span lost_at; /* when it is gone: the oldest effect that was still awaited */

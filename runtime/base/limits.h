@@ -18,13 +18,14 @@
 #define BODY_INSTS       (16 * 1024)         /* instructions of one hot body */
 #define WINDOW_INSTS     (64 * 1024)         /* unacknowledged instructions of one client */
 #define WINDOW_BYTES     (16u << 20)         /* unacknowledged head bytes of one client */
-#define PROMPT_WINDOW_MS 2000                /* at the prompt: age of the oldest frame under way */
-#define MAX_SIGNAL       1000                /* bytes of a signal's name */
-#define MAX_SIGNALS      4096                /* signals that a client or a file defines */
-#define MAX_WORKERS      1024                /* workers of a dispatcher */
-#define MAX_GROUPS       4096                /* groups of ranks that a dispatcher knows */
-#define MAX_CALL_DEPTH   10000               /* nested calls of the language */
-#define MAX_PARSE_DEPTH  200                 /* nested expressions or blocks in source text */
-#define MAX_TREE_HEIGHT  1000                /* of a syntax tree: a + b + c ... leans to the left */
+#define REPLY_BYTES      (16u << 20) /* of answers that a worker has sent and a client not taken */
+#define PROMPT_WINDOW_MS 2000        /* at the prompt: age of the oldest frame under way */
+#define MAX_SIGNAL       1000        /* bytes of a signal's name */
+#define MAX_SIGNALS      4096        /* signals that a client or a file defines */
+#define MAX_WORKERS      1024        /* workers of a dispatcher */
+#define MAX_GROUPS       4096        /* groups of ranks that a dispatcher knows */
+#define MAX_CALL_DEPTH   10000       /* nested calls of the language */
+#define MAX_PARSE_DEPTH  200         /* nested expressions or blocks in source text */
+#define MAX_TREE_HEIGHT  1000        /* of a syntax tree: a + b + c ... leans to the left */
 
 #endif

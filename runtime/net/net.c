@@ -21,6 +21,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -678,6 +680,15 @@ bool hub_send(Hub *hub, PeerId to, Msg *msg) {
     if (peer_send(hub, p, msg)) return true;
     if (!p->is_lost) p->is_lost = true, hub->n_lost++; /* No route: hub_recv will say so. */
     return false;
+}
+
+bool hub_hears(const Hub *hub, PeerId peer, int within_ms) {
+    const Peer *p = hub->ring ? NULL : map_get(&hub->by_id, peer);
+    struct tcp_info info = {0};
+    socklen_t n = sizeof info;
+    if (!p || p->is_lost || p->fd < 0 || !has_scheme(hub->endpoint, "tcp://")) return false;
+    if (getsockopt(p->fd, IPPROTO_TCP, TCP_INFO, &info, &n)) return false;
+    return info.tcpi_last_data_recv < (uint32_t)within_ms;
 }
 
 void hub_drop(Hub *hub, PeerId peer) {

@@ -33,7 +33,10 @@ const char *hub_endpoint(const Hub *hub); /* with the port filled in for tcp://h
  * comes after all that it sent. */
 int hub_recv(Hub *hub, PeerId *from, Msg *msg);
 bool hub_send(Hub *hub, PeerId to, Msg *msg); /* consumes msg in any case; false: peer gone */
-void hub_drop(Hub *hub, PeerId peer);         /* forgets a peer: its later messages are ignored */
+/* Bytes of the peer have come within that time, perhaps of a message that is not complete. Known
+ * for tcp; elsewhere false, for there a message comes at once. */
+bool hub_hears(const Hub *hub, PeerId peer, int within_ms);
+void hub_drop(Hub *hub, PeerId peer); /* forgets a peer: its later messages are ignored */
 /* True when hub_recv may give something, or after hub_wake. A signal ends it early. timeout_ms < 0:
  * no limit. */
 bool hub_wait(Hub *hub, int timeout_ms);

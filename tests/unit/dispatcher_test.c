@@ -729,6 +729,58 @@ static void test_rate(void) {
     }
 }
 
+/* A worker that says nothing for 10 s is asked about; not one that beats, nor after the dispatcher
+ * itself was away (A15). */
+static void test_silence(void) {
+    DispatcherConfig config = {.beat_ms = 2000};
+    Dispatcher *d = start(&config);
+    int64_t now = 1000;
+    PeerId silent = 0;
+    for (; now < 40000 && !silent; now += 1000) {
+        Msg m;
+        wire_text(MSG_BEAT, "", 0, &m);
+        if (now <= 20000)
+            dispatcher_on_message(d, WORKER, &m, now);
+        else
+            msg_fini(&m);
+        silent = dispatcher_silent(d, now);
+    }
+    CHECK_INT(silent, WORKER);
+    CHECK_INT(now, 31000);
+    now += 60000;
+    CHECK_INT(dispatcher_silent(d, now), 0);
+    stop(d);
+}
+
+/* What a client has taken is told to the worker that sent it; more than it was given is a lie (A7).
+ */
+static void test_heard(void) {
+    DispatcherConfig config = {0};
+    Dispatcher *d = start(&config);
+    begin(0);
+    full(1, shape_23);
+    fetch(1);
+    end(d, ANN);
+    float value[6] = {0};
+    ReplyValue v = {.type = {.dtype = DT_F32, .rank = 2, .shape = {2, 3}}, .data = value};
+    v.bytes = sizeof value;
+    Reply reply = {.client = 1, .seq = 1, .n = 1, .value = &v};
+    Msg m;
+    wire_reply(&reply, NULL, &m);
+    uint64_t bytes = msg_bytes(&m), told;
+    uint32_t client;
+    say(d, WORKER, &m);
+    CHECK(heard(ANN, MSG_REPLY, 0));
+    wire_heard(1, bytes - 10, &m);
+    say(d, ANN, &m);
+    Msg *at = heard(WORKER, MSG_HEARD, 0);
+    CHECK(at && wire_read_heard(at, &client, &told, NULL) && client == 1 && told == bytes - 10);
+    wire_heard(1, 11, &m);
+    say(d, ANN, &m);
+    CHECK(was_dropped(ANN));
+    stop(d);
+}
+
 /* More clients and workers than there is room for: the next one is told so (A5). */
 static void test_crowd(void) {
     DispatcherConfig config = {.peers_max = 3};
@@ -812,6 +864,8 @@ int main(void) {
     test_bytes();
     test_beat();
     test_rate();
+    test_silence();
+    test_heard();
     test_crowd();
     test_handles();
     test_flat();

@@ -38,6 +38,9 @@ void exec_on_frame(Exec *x, Msg *m); /* consumes m */
  * are lost. Frees among them are carried out. */
 void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq);
 void exec_on_gone(Exec *x, uint32_t client);
+/* The client has taken so many more bytes of answers. One that leaves REPLY_BYTES of them lying is
+ * not served until it does: nothing of it is issued, and no effect of it carried out. */
+void exec_on_heard(Exec *x, uint32_t client, uint64_t bytes);
 /* While a call is carried out that takes long: hear(ctx) is called every few ms, is to take in what
  * has arrived, and to say by exec_cut_off what of it ends the call. NULL: no longer. */
 void exec_on_hear(Exec *x, void (*hear)(void *ctx), void *ctx);
@@ -221,6 +224,7 @@ struct Client {
     bool is_cut;      /* by a cancel, or its end, that is still to be handed in: */
     uint64_t cut_end; /* its seq */
     uint64_t ack_seq, ack_bytes;
+    uint64_t unheard; /* bytes of answers that it has not taken */
     uint64_t instructions, kernels;
     int64_t used_ns; /* virtual time: who has used least goes next */
 };
@@ -349,9 +353,13 @@ bool queue_run(Exec *x, Client *c);    /* begins the oldest ready job that can; 
 void queue_settle(Exec *x, Client *c); /* says what is to be said */
 void queue_cancel(Exec *x, Client *c); /* jobs below cancel_end */
 void queue_drop(Exec *x, Client *c);   /* all that wait; it is gone */
+static inline bool client_is_full(const Client *c) {
+    return c->unheard >= REPLY_BYTES && !c->is_gone;
+}
 static inline bool client_may_issue(const Client *c) {
     bool waits = c->is_held && c->jobs && !c->ready;
-    return c->at && !waits && c->n_waiting < WAITING_MAX && c->n_jobs < JOBS_MAX;
+    return c->at && !waits && !client_is_full(c) && c->n_waiting < WAITING_MAX &&
+           c->n_jobs < JOBS_MAX;
 }
 static inline bool client_has_work(const Exec *x, const Client *c) {
     return client_may_issue(c) || (c->ready && c->stuck_at != x->store.n_changes);

@@ -129,6 +129,7 @@ void queue_tell(Job *j) {
 
 void queue_settle(Exec *x, Client *c) {
     for (Job *j; (j = c->jobs) && j->state == JOB_DONE;) {
+        if (j->kind == JOB_EFFECT && client_is_full(c)) return; /* exec_on_heard goes on */
         c->jobs = j->next;
         if (!c->jobs) c->last_job = NULL;
         if (j->err) exec_fail(x, j, j->err);

@@ -226,6 +226,14 @@ void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
     queue_cancel(x, c);
 }
 
+void exec_on_heard(Exec *x, uint32_t client, uint64_t bytes) {
+    Client *c = exec_client(x, client, false);
+    if (!c) return;
+    bool was_full = client_is_full(c);
+    c->unheard -= bytes < c->unheard ? bytes : c->unheard;
+    if (was_full && !client_is_full(c)) queue_settle(x, c);
+}
+
 void exec_on_gone(Exec *x, uint32_t client) {
     Client *c = exec_client(x, client, false);
     if (!c) {
