@@ -463,28 +463,29 @@ static Tensor *advanced_put(Interp *in, Tensor *x, Tensor *v, bool adds, const P
     return out;
 }
 
-/* x[mask] = v is where(mask, v, x), the mask aligned to the leading axes. */
-static Tensor *mask_put(Interp *in, Tensor *x, Tensor *mask, Tensor *v, LangError *e) {
-    TensorType t = *tensor_type(mask);
-    const TensorType *tx = tensor_type(x), *tv = tensor_type(v);
+/* The mask is of x's leading axes. */
+static bool mask_fits(Interp *in, const TensorType *t, const TensorType *tx, LangError *e) {
     char a[256], b[256];
-    if (t.rank > tx->rank || memcmp(t.shape, tx->shape, sizeof t.shape[0] * t.rank)) {
-        error_set(e, "a mask of shape %s does not fit shape %s", type_shape_text(&t, a),
-                  type_shape_text(tx, b));
-        return error_sub(in, 0, e), NULL;
-    }
-    int rest = tx->rank - t.rank;
+    if (t->rank <= tx->rank && !memcmp(t->shape, tx->shape, sizeof t->shape[0] * t->rank))
+        return true;
+    error_set(e, "a mask of shape %s does not fit shape %s", type_shape_text(t, a),
+              type_shape_text(tx, b));
+    return error_sub(in, 0, e);
+}
+
+/* v broadcasts to the last `rest` axes of x: it is what each true place gets. */
+static bool is_for_each(const TensorType *tx, int rest, const TensorType *tv) {
     bool fits = tv->rank <= rest;
     for (int i = 1; fits && i <= tv->rank; i++)
         fits = tv->shape[tv->rank - i] == 1 || tv->shape[tv->rank - i] == tx->shape[tx->rank - i];
-    if (!fits) {
-        error_set(e, "x[mask] = v needs a single value v, not shape %s", type_shape_text(tv, a));
-        error_hint(e, tv->rank == 1 && !rest ? "x = x.masked_scatter(mask, v); x[mask] op= v: "
-                                               "x = where(mask, x op v, x)"
-                                             : "x = where(mask, v, x) takes v of x's shape");
-        return NULL;
-    }
-    for (int i = 0; i < rest; i++) t.shape[t.rank++] = 1;
+    return fits;
+}
+
+/* x[mask] = v is where(mask, v, x), the mask aligned to the leading axes. Nobody needs to know
+ * where it is true. */
+static Tensor *mask_put(Interp *in, Tensor *x, Tensor *mask, Tensor *v, LangError *e) {
+    TensorType t = *tensor_type(mask);
+    for (int rank = tensor_type(x)->rank; t.rank < rank;) t.shape[t.rank++] = 1;
     Tensor *m = tensor_reshape(in, mask, t.shape, t.rank, e), *out = NULL;
     Arg arg[3] = {arg_tensor(m), arg_tensor(v), arg_tensor(x)};
     if (m && !tensor_op(in, OP_WHERE, arg, 3, NULL, 0, &out, e)) out = NULL;
@@ -492,13 +493,36 @@ static Tensor *mask_put(Interp *in, Tensor *x, Tensor *mask, Tensor *v, LangErro
     return out;
 }
 
+/* A value for each of the true places, in their order. */
+static bool suits_places(Interp *in, const Plan *p, const TensorType *tx, int rest,
+                         const TensorType *tv, LangError *e) {
+    Advanced a;
+    char text[256];
+    advanced_of(p, &a);
+    int64_t places = tensor_type(a.index[0].t)->shape[0];
+    TensorType each = *tv;
+    bool fits = tv->rank == rest + 1 && (tv->shape[0] == places || tv->shape[0] == 1);
+    if (fits) memmove(each.shape, each.shape + 1, sizeof each.shape[0] * --each.rank);
+    if (fits && is_for_each(tx, rest, &each)) return true;
+    error_set(e, "x[mask] = v: %lld places are true, v has shape %s", (long long)places,
+              type_shape_text(tv, text));
+    error_hint(e, "v is one value for all places, or one for each: x[mask] = t[mask]");
+    return error_sub(in, 0, e);
+}
+
 static Tensor *put(Interp *in, Tensor *x, const Value *sub, int n_subs, Tensor *v, LangError *e) {
+    const TensorType *tx = tensor_type(x), *mask = NULL;
     if (n_subs == 1 && sub[0].kind == V_TENSOR && tensor_type(sub[0].tensor)->dtype == DT_BOOL)
+        mask = tensor_type(sub[0].tensor);
+    if (mask && !mask_fits(in, mask, tx, e)) return NULL;
+    int rest = mask ? tx->rank - mask->rank : 0;
+    if (mask && (mask->rank == 0 || is_for_each(tx, rest, tensor_type(v))))
         return mask_put(in, x, sub[0].tensor, v, e);
     Plan p = {0};
     Basic b;
     Tensor *out = NULL;
-    if (plan_make(in, tensor_type(x), sub, n_subs, &p, e) && basic_of(tensor_type(x), &p, &b, e))
+    if (plan_make(in, tx, sub, n_subs, &p, e) && basic_of(tx, &p, &b, e) &&
+        (!mask || suits_places(in, &p, tx, rest, tensor_type(v), e)))
         out =
             p.n_tensors ? advanced_put(in, x, v, false, &p, &b, e) : basic_put(in, x, v, &p, &b, e);
     plan_fini(&p);
