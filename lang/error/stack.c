@@ -90,8 +90,9 @@ void error_stack_print(const LangError *e, Bytes *out) {
             bytes_printf(out, "  in %s", *f->name ? f->name : "fn");
         bool is_at = i == 0 && f->is_prelude && is_same_line(call, reached);
         if (is_in_program(call) && !is_at) {
-            bytes_printf(out, "%s %s at %s:%u", is_said ? "," : " ",
-                         f->is_file ? "imported" : "called", call.src->name, call.line);
+            bytes_printf(out, "%s %s at ", is_said ? "," : " ", f->is_file ? "imported" : "called");
+            error_words(call.src->name, false, out);
+            bytes_printf(out, ":%u", call.line);
             put_source(call, out);
             is_said = true;
             reached = call;

@@ -11,7 +11,7 @@
 
 #define BIT(key) (UINT64_C(1) << ATTR_##key)
 #define SLICE    (BIT(START) | BIT(SIZE) | BIT(STEP))
-#define CONV     (BIT(STRIDE) | BIT(PADDING) | BIT(DILATION) | BIT(GROUPS))
+#define CONV     (BIT(STRIDE) | BIT(PADDING) | BIT(DILATION) | BIT(GROUPS) | BIT(DTYPE))
 #define AVG_POOL                                                                                   \
     (BIT(KERNEL) | BIT(STRIDE) | BIT(PADDING) | BIT(CEIL) | BIT(COUNT_PAD) | BIT(DIVISOR))
 #define SHOW      (BIT(EDGE) | BIT(THRESHOLD) | BIT(PRECISION) | BIT(SCI) | BIT(LINEWIDTH))
@@ -22,7 +22,8 @@ _Static_assert(ATTR_COUNT <= 64, "a key is a bit");
 
 static uint64_t kernel_keys(Op op) {
     switch (op) {
-    case OP_CAST: return BIT(DTYPE);
+    case OP_CAST:
+    case OP_MATMUL: return BIT(DTYPE);
     case OP_SLICE_PUT: return SLICE;
     case OP_CAT:
     case OP_INDEX:

@@ -317,6 +317,7 @@ static void test_keys(void) {
          "did you mean 'rng'?"},
     };
     static const char *const taken[] = {
+        "t2 = matmul t0 t1 dtype=f32",
         "t1 = sum t0 axis=0 keepdims=true a.b=1",
         "t1 = add t0 t2 keep=true x.y=\"a=b c\"",
         "save \"a.npz\" fc1.weight=t0 my.note=3",
