@@ -168,7 +168,8 @@ $(B)/man/gt-ops.7: scripts/genman runtime/inst/ops.def
 install: all $(B)/man/gt-ops.7                    ## into $(DESTDIR)$(PREFIX)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/gt/scripts
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 scripts/*.gt $(DESTDIR)$(PREFIX)/share/gt/scripts
+	install -m 644 scripts/*.gt scripts/*.yaml $(DESTDIR)$(PREFIX)/share/gt/scripts
+	install -m 755 scripts/cluster $(DESTDIR)$(PREFIX)/share/gt/scripts
 	for s in 1 5 7; do install -d $(DESTDIR)$(PREFIX)/share/man/man$$s; \
 	  for f in man/*.$$s $(B)/man/*.$$s; do [ ! -e $$f ] || install -m 644 $$f $(DESTDIR)$(PREFIX)/share/man/man$$s; done; done
 uninstall:                                        ## removes what install put there
