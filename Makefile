@@ -7,7 +7,12 @@ CC       ?= cc
 CFLAGS   ?= -O2 -g
 V        ?= 0
 Q        := $(if $(filter 0,$(V)),@,)
-say       = $(if $(filter 0,$(V)),@printf '  %-7s %s\n' $(1) $(2),@:)
+# Each step of a build is counted; how many there are is what `make -n` would take, asked for once. STEPS=1: this is asked.
+STEPS     = $(eval STEPS := $(shell $(MAKE) --no-print-directory -n STEPS=1 V=0 $(MAKEOVERRIDES) $(MAKECMDGOALS) 2>/dev/null | grep -c '^: a step'))$(STEPS)
+STEP      = $(eval STEP_LIST += x)$(words $(STEP_LIST))
+say       = $(if $(filter 0,$(V)),$(if $(filter command,$(firstword $(origin STEPS))),@: a step,@printf '[%3d/%d] %-7s %s\n' $(STEP) $(STEPS) $(1) $(2)),@:)
+# All cores build, unless -j says how many.
+JOBS      = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 1))
 
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -fno-common -Wno-missing-field-initializers
 WARN     += $(if $(WERROR),-Werror)
@@ -50,11 +55,11 @@ deps:                                             ## install what building needs
 	$(Q)sh scripts/deps $(DEBS)
 
 run: deps                                         ## build, then train a small GPT for about a minute
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all
 	$(Q)sh scripts/demo $(B)
 
 test: deps                                        ## build, then run all tests
-	$(Q)$(MAKE) --no-print-directory all tests-built
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all tests-built
 	$(Q)sh scripts/runtests $(B)
 
 .PHONY: tests-built
@@ -141,7 +146,7 @@ $(B)/obj/gen/emit_head.o: $(B)/gen/emit_head.c
 
 # ---- tests ----
 # The reference of prologue_test, which comes with gcc where long double is not it already.
-QUADMATH := $(if $(wildcard $(shell $(CC) -print-file-name=libquadmath.so)),-lquadmath)
+QUADMATH := $(if $(wildcard $(shell $(CC) -print-file-name=libquadmath.so 2>/dev/null)),-lquadmath)
 $(B)/test/prologue_test: LIBS += $(QUADMATH)
 $(B)/test/prologue_test: ALL_CF += $(if $(QUADMATH),-DHAVE_QUADMATH)
 $(B)/test/%: tests/unit/%.c $(LIB) $(wildcard tests/unit/*.h)
