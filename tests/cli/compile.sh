@@ -39,7 +39,7 @@ define= ; asked 1 --config "$TMP/hot.yaml"
 cat >"$TMP/cut.gt" <<'EOF'
 signal.define("hot", compile=true)
 x = arange(4096.0) / 64.0
-signal hot { y = x * 2.0 + 1.0; sleep(0.2); z = (tanh(y - 0.5) * y).mean() }
+signal hot { y = x * 2.0 + 1.0; sleep(1); z = (tanh(y - 0.5) * y).mean() }
 print(z.item())
 s = stats()
 print(s["w0.jit.pending"] + s["w0.jit.compiled"] + s["w0.jit.cached"] + s["w0.jit.failed"])

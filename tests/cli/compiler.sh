@@ -1,7 +1,7 @@
 # A compiler that fails, is killed, makes rubbish or nothing, or is not there; a cache that is full, removed, or left untidy by
 # processes that were killed: results are the same, what is wrong is told once and in words, and nothing is left behind.
 . tests/fixtures/check.sh
-command -v cc >/dev/null || { echo "skipped: no C compiler"; exit 77; }
+command -v cc >/dev/null || { echo "no C compiler"; exit 77; }
 GT_FUSE=wait; export GT_FUSE
 cat >"$TMP/k.gt" <<'EOF'
 seed(1); x = rand(64, 64)
@@ -12,7 +12,7 @@ debug.print_kernel(y)
 EOF
 values=$(GT_FUSE=0 "$GTSH" "$TMP/k.gt" | head -1)
 run() {
-    timeout 60 "$GTSH" "$TMP/k.gt" >"$TMP/out" 2>"$TMP/err" || fail "$*: exit code $?"
+    "$GTSH" "$TMP/k.gt" >"$TMP/out" 2>"$TMP/err" || fail "$*: exit code $?"
     same "$*: values" "$(head -1 "$TMP/out")" "$values"
 }
 once() { same "$1: told once" "$(grep -c COMPILE "$TMP/err")" 1; }
@@ -117,7 +117,7 @@ has "sources into a file" "$(err)" "GT_SAVE_COMPILED_CODE: no more sources are s
 once "sources into a file"
 
 # Ended by a signal while a compiler runs: it ends too, and leaves no file.
-printf '%s\n' '#!/bin/sh' "$output" "echo begun >\"\$out\"; echo \$\$ >'$TMP/pid'; exec sleep 60" >"$TMP/sleeps"
+printf '%s\n' '#!/bin/sh' "$output" "echo begun >\"\$out\"; echo \$\$ >'$TMP/pid'; exec sleep 3600" >"$TMP/sleeps"
 chmod +x "$TMP/sleeps"
 cat >"$TMP/busy.gt" <<'EOF'
 signal.define("c", compile=true)
@@ -136,7 +136,8 @@ for signal in TERM HUP INT PIPE; do
         kill -$signal $pid
         wait $pid 2>/dev/null; [ $? -gt 128 ] || fail "SIG$signal did not end it"
     fi
-    for _ in 1 2 3 4 5 6 7 8 9 10; do runs "$(cat "$TMP/pid")" && sleep 0.1; done
+    has_ended() { ! runs "$(cat "$TMP/pid")"; }
+    poll has_ended
     same "SIG$signal: files" "$(ls "$TMP/cache-signal/gt" | grep -v 'want$')" ""
     runs "$(cat "$TMP/pid")" && fail "SIG$signal: the compiler runs on"
 done

@@ -1,7 +1,7 @@
 # A compiler that hangs, asked to end or not, that spins, or that floods its output is ended: told once and with the reason,
 # the work goes on without new kernels, GT_FUSE=wait waits no longer than that, and nothing is left behind, no process either.
 . tests/fixtures/check.sh
-command -v cc >/dev/null || { echo "skipped: no C compiler"; exit 77; }
+command -v cc >/dev/null || { echo "no C compiler"; exit 77; }
 GT_FUSE=wait GT_CC_SECONDS=1; export GT_FUSE GT_CC_SECONDS
 cat >"$TMP/k.gt" <<'EOF'
 seed(1); x = rand(64, 64)
@@ -17,7 +17,7 @@ astray() {
     name=$1 words=$2
     shift 2
     printf '%s\n' '#!/bin/sh' "echo \$\$ >'$TMP/pid'" "$@" >"$TMP/$name"; chmod +x "$TMP/$name"
-    GT_CC=$TMP/$name XDG_CACHE_HOME=$TMP/cache-$name timeout 30 "$GTSH" "$TMP/k.gt" >"$TMP/out" 2>"$TMP/err" ||
+    GT_CC=$TMP/$name XDG_CACHE_HOME=$TMP/cache-$name "$GTSH" "$TMP/k.gt" >"$TMP/out" 2>"$TMP/err" ||
         fail "$name: exit code $?"
     same "$name: values" "$(head -1 "$TMP/out")" "$values"
     has "$name, told" "$(err)" "no more kernels are compiled: '$TMP/$name' $words"
@@ -28,7 +28,7 @@ astray() {
     kill -0 "$(cat "$TMP/pid")" 2>/dev/null && fail "$name: it runs on"
 }
 late="had not ended after 1 s"
-astray hangs "$late" 'exec sleep 100'
+astray hangs "$late" 'exec sleep 3600'
 astray deaf "$late" "trap '' TERM" 'while :; do sleep 1; done'
 astray spins "$late" 'while :; do :; done'
 astray floods "said more than 1024 KiB" 'exec yes'
@@ -39,16 +39,16 @@ signal.define("c", compile=true); x = rand(64, 64)
 signal c { for i in range(200) { y = tanh(x * 2.0 + 1.0); sync() } }; print(y.shape)'
 # One that is not asked for its time, and does not end when it is asked to, ends with the program.
 rm "$TMP/pid"
-GT_FUSE=1 GT_CC=$TMP/deaf GT_CC_SECONDS=60 XDG_CACHE_HOME=$TMP/cache-deaf code "deaf, at the end" 0 timeout 10 "$GTSH" -c '
+GT_FUSE=1 GT_CC=$TMP/deaf GT_CC_SECONDS=3600 XDG_CACHE_HOME=$TMP/cache-deaf code "deaf, at the end" 0 "$GTSH" -c '
 signal.define("c", compile=true); signal c { y = tanh(rand(64, 64) * 2.0 + 1.0); sync() }; sleep(0.5)'
 kill -0 "$(cat "$TMP/pid")" 2>/dev/null && fail "deaf, at the end: it runs on"
 # What is on disk is found all the same.
-printf '%s\n' '#!/bin/sh' "[ -e '$TMP/was' ] && exec sleep 100" "touch '$TMP/was'" 'exec cc "$@"' >"$TMP/once"; chmod +x "$TMP/once"
+printf '%s\n' '#!/bin/sh' "[ -e '$TMP/was' ] && exec sleep 3600" "touch '$TMP/was'" 'exec cc "$@"' >"$TMP/once"; chmod +x "$TMP/once"
 cat >"$TMP/two.gt" <<'EOF'
 x = rand(64, 64); y = tanh(x * 2.0 + 1.0); sync(); z = exp(x * 3 + 2) - 1; sync()
 s = stats(); print(s["jit.compiled"], s["jit.cached"], s["jit.failed"], s["fused.launches"])
 EOF
-GT_CC=$TMP/once XDG_CACHE_HOME=$TMP/cache-once GT_CC_SECONDS=10; export GT_CC XDG_CACHE_HOME GT_CC_SECONDS
+GT_CC=$TMP/once XDG_CACHE_HOME=$TMP/cache-once GT_CC_SECONDS=600; export GT_CC XDG_CACHE_HOME GT_CC_SECONDS
 "$GTSH" -c 'x = rand(64, 64); y = tanh(x * 2.0 + 1.0); sync()'
 GT_CC_SECONDS=1
 same "one on disk" "$("$GTSH" "$TMP/two.gt" 2>/dev/null)" "0 1 1 1"

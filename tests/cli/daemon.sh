@@ -50,7 +50,7 @@ for i in 1 2 3 4 5; do eval "wait \$p$i"; same "client $i" "$(cat "$TMP/c$i")" "
 
 # garbage at the port ends nobody else's work
 printf 'GET / HTTP/1.0\r\n\r\n' >"$TMP/get"
-timeout 5 bash -c "cat '$TMP/get' >/dev/tcp/127.0.0.1/${at##*:}" 2>/dev/null
+timeout 100 bash -c "cat '$TMP/get' >/dev/tcp/127.0.0.1/${at##*:}" 2>/dev/null
 same "after garbage" "$("$GTSH" -d "$at" -c 'print(ones(2).sum())')" "tensor(2.)"
 
 # a worker dies in the middle: the client hears of it at once, at its line; the dispatcher lives, and so does the next client
@@ -59,7 +59,7 @@ await "$TMP/loop.err" go
 sleep 0.3
 kill -KILL $w; begin=$(date +%s)
 wait $c; same "exit code" $? 69
-[ $(($(date +%s) - begin)) -le 3 ] || fail "the client waited for $(($(date +%s) - begin)) s"
+soon "the client hears of it" "$begin" 3
 has "the cause" "$(cat "$TMP/loop.err")" "worker w0 is gone"
 has "the line" "$(cat "$TMP/loop.err")" "-c:1:"
 # a client that comes while there is no worker waits for one
@@ -79,16 +79,12 @@ has "the line of the output" "$(cat "$TMP/end.err")" "-c:3:1: error: worker w0 i
 start worker3 "$W" --host 127.0.0.1 -p "${at##*:}" --threads 1 --once; w2=$pid
 await "$TMP/worker3.out" "gt-worker: w0 at"
 # memory is given back when a client is killed
-start held "$GTSH" -d "$at" -c 'x = ones(1000, 1000); x.sum().item(); print("have", err=true); sleep(60)'; c=$pid
+start held "$GTSH" -d "$at" -c 'x = ones(1000, 1000); x.sum().item(); print("have", err=true); sleep(3600)'; c=$pid
 await "$TMP/held.err" have
 same "held" "$("$GTSH" -d "$at" -c 'y = ones(1); print(stats().bytes > 4000000)')" true
 kill -KILL $c; wait $c 2>/dev/null
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-    left=$("$GTSH" -d "$at" -c 'y = ones(1); sync(); print(stats()["w0.storages"])')
-    [ "$left" = 1 ] && break
-    sleep 0.1
-done
-same "given back" "$left" 1
+is_back() { left=$("$GTSH" -d "$at" -c 'y = ones(1); sync(); print(stats()["w0.storages"])') && [ "$left" = 1 ]; }
+poll is_back; same "given back" "$left" 1
 # SIGTERM while a client works: what is under way is finished, then the client is told
 start busy "$GTSH" -d "$at" -c 'print("go", err=true); while true { x = randn(8, 8); sleep(0.01) }'; c=$pid
 await "$TMP/busy.err" go

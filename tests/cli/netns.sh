@@ -2,10 +2,8 @@
 # trains and leaves, memory that is back where it was; tensors in messages and, where it is built in, through UCX.
 . tests/fixtures/check.sh
 if [ -z "$GT_TEST_INSIDE" ]; then
-    command -v ip >/dev/null && unshare -rmnpf --mount-proc true 2>/dev/null || {
-        echo "skipped: no iproute2, or namespaces are not allowed here"
-        exit 77
-    }
+    command -v ip >/dev/null || { echo "there is no 'ip' (iproute2) here"; exit 77; }
+    why=$(unshare -rmnpf --mount-proc true 2>&1) || { echo "namespaces are not allowed here: $why"; exit 77; }
     export GT_TEST_INSIDE=1 GTSH TMP B
     exec unshare -rmnpf --mount-proc sh tests/cli/netns.sh # all of it ends with this process
 fi
@@ -55,12 +53,8 @@ for way in zmq ucx ""; do
     storages=$(figure storages)
     same "$way: as in one process" "$(on desk "$GTSH" -d 10.77.0.1:9000 $yaml $train 2>"$TMP/err")" "$want"
     same "$way: no errors" "$(grep error "$TMP/err")" ""
-    for _ in 1 2 3 4 5 6 7 8 9 10; do
-        left=$(figure storages)
-        [ "$left" = "$storages" ] && break
-        sleep 0.1
-    done
-    same "$way: memory is given back" "$left" "$storages"
+    is_back() { left=$(figure storages) && [ "$left" = "$storages" ]; }
+    poll is_back; same "$way: memory is given back" "$left" "$storages"
     moved=$(figure bytes_in) sent=$(figure peer_bytes) onesided=$(figure onesided_bytes) mapped=$(figure peers_mapped)
     [ "$moved" -gt 1000000 ] || fail "$way: $moved bytes moved"
     case $way in
@@ -82,8 +76,7 @@ await "$TMP/loop.err" go
 sleep 0.3
 ip link set right down; begin=$(date +%s)
 wait $c; same "cut: exit code" $? 69
-took=$(($(date +%s) - begin))
-[ $took -le 20 ] || fail "cut: the client waited for $took s"
+soon "cut: the client hears of it" "$begin" 20
 has "cut: the cause" "$(cat "$TMP/loop.err")" "is gone"
 has "cut: afterwards" "$(on desk "$GTSH" -d 10.77.0.1:9000 $yaml -c 'signal batch { x = ones(40, 30) }
 print((x.permute(1, 0) @ x).sum().item())')" 36000.0

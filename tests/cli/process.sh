@@ -49,9 +49,9 @@ same "closed pipe" "$(cat "$TMP/out")$(err)" "line 0"
 [ ! -w /dev/full ] || { "$GTSH" -c 'print(1)' >/dev/full 2>"$TMP/err"; [ $? != 0 ] || fail "a full disk is not noticed"; }
 
 # SIGINT: what was printed is there, the process dies by the signal
-"$GTSH" -c 'print("begun"); while true { x = randn(4, 4) }' >"$TMP/out" 2>"$TMP/err" &
+"$GTSH" -c 'print("begun"); print("go", err=true); while true { x = randn(4, 4) }' >"$TMP/out" 2>"$TMP/err" &
 pid=$!
-sleep 1.5
+await "$TMP/err" go
 kill -INT $pid
 wait $pid
 got=$?

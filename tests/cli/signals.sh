@@ -73,7 +73,7 @@ GT
 printf '\nprint(attempt(fn() => signal.exit())[1].message)\n' >"$TMP/more"
 "$GTSH" -i -q "$TMP/int.gt" <"$TMP/more" >"$TMP/out" 2>"$TMP/err" &
 pid=$!
-for _ in $(seq 100); do grep -q go "$TMP/err" && break; sleep 0.1; done
+await "$TMP/err" go
 kill -INT $pid; wait $pid
 has "Ctrl-C" "$(out)" "no signal is open"
 

@@ -1,5 +1,5 @@
 # A reader that stops (SIGSTOP) for a while: the owner keeps what it is to read, the others go on, and when it goes on
-# all ends right and memory is back at its baseline. One that is killed while others wait for it: they hear of it in 2 s.
+# all ends right and memory is back at its baseline. One that is killed while others wait for it: they hear of it soon.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
 start d "$D" --endpoint-file "$TMP/where"; d=$pid
@@ -32,7 +32,7 @@ await "$TMP/c.err" ready
 kill -STOP $w2
 sleep 0.2
 # another client, on the workers that go on
-same "others go on" "$(timeout 20 "$GTSH" -d "@$TMP/where" -c 'print(ones(3).sum())')" "tensor(3.)"
+same "others go on" "$("$GTSH" -d "@$TMP/where" -c 'print(ones(3).sum())')" "tensor(3.)"
 sleep 1
 kill -CONT $w2
 wait $c; same "exit code" $? 0
@@ -46,11 +46,9 @@ done
 start c2 "$GTSH" -d "@$TMP/where" "$TMP/gather.gt"; c=$pid
 await "$TMP/c2.err" ready
 kill -STOP $w2; sleep 0.2
-kill -KILL $w2; begin=$(date +%s%N)
-wait $c; code=$?
-took=$((($(date +%s%N) - begin) / 1000000))
-same "exit code" $code 69
+kill -KILL $w2; begin=$(date +%s)
+wait $c; same "exit code" $? 69
+soon "the client hears of it" "$begin" 2
 has "who and where" "$(cat "$TMP/c2.err")" "worker w2 is gone"
 has "who and where" "$(cat "$TMP/c2.err")" "gather.gt"
-[ $took -le 2000 ] || fail "the client heard of it after $took ms"
-same "the others" "$(timeout 20 "$GTSH" -d "@$TMP/where" -c 'print(ones(4).sum())')" "tensor(4.)"
+same "the others" "$("$GTSH" -d "@$TMP/where" -c 'print(ones(4).sum())')" "tensor(4.)"

@@ -83,11 +83,11 @@ awk '$3 == "<" && $10 == "op=matmul" { us = substr($8, 4); print $1 - us / 1e6, 
 # a daemon's: flushed while it runs, complete after SIGTERM; clients by name
 "$B/gt-dispatcher" -w 1 --threads 1 --memory 64M --log "$t" >"$TMP/d.out" 2>"$TMP/d.err" & d=$!
 trap 'kill -KILL $d 2>/dev/null' EXIT
-for _ in $(seq 200); do grep -q ready "$TMP/d.out" && break; sleep 0.1; done
+await "$TMP/d.out" ready
 "$GTSH" -d local -c 'print(ones(2).sum())' >"$TMP/1" & one=$!
 "$GTSH" -d local -c 'print(ones(3).sum())' >"$TMP/2"
 wait $one
-for _ in $(seq 60); do grep -q ' - c2 ' "$t" && break; sleep 0.1; done
+poll grep -q ' - c2 - client left' "$t"
 has "flushed while it runs" "$(cat "$t")" " - c2 - client left"
 kill -TERM $d; wait $d; same "ends in order" $? 0
 same "whole lines" "$(tail -c 1 "$t" | od -An -c | tr -d ' ')" '\n'

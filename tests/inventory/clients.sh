@@ -38,15 +38,14 @@ for n in 2 5 10; do
     done
 done
 # nothing is left of them on any worker
-left=
-for _ in $(seq 20); do
+is_back() {
     left=$("$GTSH" -d "@$TMP/where" -c 'x = 1; connect("'"$(sed -n 1p "$TMP/where")"'"); s = stats(); print([s[f"w{i}.storages"] for i in range(4)])')
-    [ "$left" = "[0, 0, 0, 0]" ] && break
-    sleep 0.1
-done
+    [ "$left" = "[0, 0, 0, 0]" ]
+}
+poll is_back
 same "given back" "$left" "[0, 0, 0, 0]"
 
-# case 131: worker 2 dies; who uses it hears of it within 2 s, at its line; who does not goes on
+# case 131: worker 2 dies; who uses it hears of it soon, at its line; who does not goes on
 cat >"$TMP/uses.gt" <<'GT'
 signal.define("all", axis=0)
 signal all { x = randn(64, 64) }
@@ -74,10 +73,9 @@ await "$TMP/other.err" go
 start uses "$GTSH" -d "@$TMP/where" "$TMP/uses.gt"; uses=$pid
 await "$TMP/uses.err" go
 sleep 0.3
-kill -KILL "$w2"; begin=$(date +%s%N)
+kill -KILL "$w2"; begin=$(date +%s)
 wait "$uses"; same "exit code" $? 69
-ms=$((($(date +%s%N) - begin) / 1000000))
-[ "$ms" -le 2000 ] || fail "the client waited for $ms ms"
+soon "the client hears of it" "$begin" 2
 has "the worker" "$(cat "$TMP/uses.err")" "worker w2 is gone"
 has "the line" "$(cat "$TMP/uses.err")" "uses.gt:"
 sleep 0.3

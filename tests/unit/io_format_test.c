@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char dir[64];
+static char dir[100];
 static const char *in_dir(const char *name) {
     static char path[4][200];
     static int k;
@@ -380,7 +380,8 @@ static void test_text_round(void) {
 }
 
 int main(void) {
-    snprintf(dir, sizeof dir, "/tmp/gt-io-format-test-%ld", (long)getpid());
+    snprintf(dir, sizeof dir, "%s/gt-io-format-test-%ld",
+             getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (long)getpid());
     mkdir(dir, 0700);
     test_npz_read();
     test_npz_round();

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-static char dir[64];
+static char dir[100];
 static const char *in_dir(const char *name) {
     static char path[4][200];
     static int k;
@@ -400,7 +400,8 @@ static void test_whole_files(void) {
 }
 
 int main(void) {
-    snprintf(dir, sizeof dir, "/tmp/gt-io-test-%ld", (long)getpid());
+    snprintf(dir, sizeof dir, "%s/gt-io-test-%ld", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+             (long)getpid());
     mkdir(dir, 0700);
     test_npy_read();
     test_npy_hostile();

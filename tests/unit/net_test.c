@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/net.h"
 #include "tests/unit/check.h"
+#include "tests/unit/patience.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <time.h>
@@ -19,7 +20,7 @@ static int64_t now_ms(void) {
 
 /* hub_recv and link_recv that wait at most 5 s. */
 static int hub_get(Hub *h, PeerId *from, Msg *m) {
-    for (int64_t end = now_ms() + 5000; now_ms() < end; hub_wait(h, 100)) {
+    for (int64_t end = now_ms() + patient_ms(5000); now_ms() < end; hub_wait(h, 100)) {
         int r = hub_recv(h, from, m);
         if (r) return r;
     }
@@ -27,7 +28,7 @@ static int hub_get(Hub *h, PeerId *from, Msg *m) {
 }
 
 static int link_get(Link *l, Msg *m) {
-    for (int64_t end = now_ms() + 5000; now_ms() < end; link_wait(l, 100)) {
+    for (int64_t end = now_ms() + patient_ms(5000); now_ms() < end; link_wait(l, 100)) {
         int r = link_recv(l, m);
         if (r) return r;
     }
@@ -206,8 +207,8 @@ static void test_wait(const char *endpoint) {
     CHECK(now_ms() - start >= 29);
     pthread_t thread;
     pthread_create(&thread, NULL, wake_later, hub);
-    CHECK(hub_wait(hub, 5000));
-    CHECK(now_ms() - start < 4000);
+    CHECK(hub_wait(hub, 60000));
+    CHECK(now_ms() - start < patient_ms(4000));
     pthread_join(thread, NULL);
     Link *link = link_open(hub_endpoint(hub), &err);
     CHECK(!link_wait(link, 0));
@@ -241,9 +242,9 @@ static bool is_woken(Link *link, Hub *hub, void *(*act)(void *), void *ctx) {
     int64_t start = now_ms();
     pthread_t thread;
     pthread_create(&thread, NULL, act, ctx);
-    bool woken = net_wait(link, hub, 5000);
+    bool woken = net_wait(link, hub, 60000);
     pthread_join(thread, NULL);
-    return woken && now_ms() - start < 4000;
+    return woken && now_ms() - start < patient_ms(4000);
 }
 
 typedef struct Sending {
@@ -303,7 +304,7 @@ static void test_beside(const char *far_at, const char *near_at) {
     }
     hub_close(&far);
     int gone = 0;
-    for (start = now_ms(); gone >= 0 && now_ms() - start < 5000;) {
+    for (start = now_ms(); gone >= 0 && now_ms() - start < patient_ms(5000);) {
         net_wait(link, near, 1000);
         gone = link_recv(link, &m);
     }

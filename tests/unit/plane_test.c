@@ -85,7 +85,7 @@ static int64_t hear_for(End *e, uint32_t *rank, int limit_ms) {
         hub_wait(plane_hub(e->plane), 10);
     }
 }
-static int64_t hear(End *e, uint32_t *rank) { return hear_for(e, rank, 5000); }
+static int64_t hear(End *e, uint32_t *rank) { return hear_for(e, rank, 60000); }
 static int64_t hear_nothing(End *e) {
     uint32_t rank;
     return hear_for(e, &rank, 60);
@@ -585,7 +585,7 @@ static void owner_main(int in, int out) {
     if (read(in, &peer, sizeof peer) != sizeof peer) _exit(3);
     plane_on_peer(e.plane, &peer, clock_ms);
     for (int i = 0; i < BOXES; i++) wire_shard(&boxes[i], &m), plane_send(e.plane, 0, &m, clock_ms);
-    for (int64_t end = now_ms() + 20000; now_ms() < end; hub_wait(plane_hub(e.plane), 50)) {
+    for (int64_t end = now_ms() + 120000; now_ms() < end; hub_wait(plane_hub(e.plane), 50)) {
         Get get;
         while (plane_recv(e.plane, &rank, &m, clock_ms)) {
             bool ok = wire_read_get(&m, &get, NULL);
@@ -602,7 +602,7 @@ static void owner_main(int in, int out) {
 
 static bool hear_kind(End *e, MsgKind kind, Msg *m) {
     uint32_t rank;
-    for (int64_t end = now_ms() + 5000; now_ms() < end; hub_wait(plane_hub(e->plane), 50))
+    for (int64_t end = now_ms() + 60000; now_ms() < end; hub_wait(plane_hub(e->plane), 50))
         while (plane_recv(e->plane, &rank, m, clock_ms)) {
             if (wire_kind(m) == kind && rank == 1) return true;
             msg_fini(m);

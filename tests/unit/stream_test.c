@@ -6,6 +6,7 @@
 #include "lang/stream/stream.h"
 #include "tests/unit/check.h"
 #include "worker/worker.h"
+#include "tests/unit/patience.h"
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -255,7 +256,7 @@ static void test_failure(Stream *s) {
     /* A loop learns of it at its edge. */
     x = full(s, 4, 1, 1), bad = ints(s, 9, 9, 1), z = binary(s, OP_INDEX, x, bad, 2);
     error = (LangError){0};
-    int64_t end = now_ms() + 5000;
+    int64_t end = now_ms() + patient_ms(5000);
     while (stream_edge(s, &error) && now_ms() < end) continue;
     CHECK(error.kind == E_RUN && error.at.line == 2);
     handle_unref(s, &x), handle_unref(s, &bad), handle_unref(s, &z);
@@ -463,7 +464,7 @@ static void test_remote(const char *endpoint) {
     Handle *x = full(s, 2, 5, 1), *y = full(t, 2, 6, 1);
     CHECK(value(s, x) == 5 && value(t, y) == 6);
     stream_free(&s);
-    for (int i = 0; i < 200 && stat_of(t, "\ntensors") != 1; i++) usleep(10000);
+    for (int i = 0; i < 6000 && stat_of(t, "\ntensors") != 1; i++) usleep(10000);
     CHECK_INT(stat_of(t, "\ntensors"), 1); /* What the other had is gone, its goodbye once read. */
     cluster_stop(&c);
     CHECK(value(t, y) == -1);
@@ -700,7 +701,8 @@ static void test_interrupt(void) {
             CHECK(stream_count(g.s) <= WINDOW_INSTS && stream_count(g.s) > WINDOW_INSTS / 2);
         }
         CHECK(error.kind == E_INTERRUPT);
-        CHECK_MSG(now_ms() - start < 3000, "it took %lld ms", (long long)(now_ms() - start));
+        CHECK_MSG(now_ms() - start < patient_ms(3000), "it took %lld ms",
+                  (long long)(now_ms() - start));
         pthread_join(thread, NULL);
     }
     error = (LangError){0};
@@ -708,7 +710,7 @@ static void test_interrupt(void) {
     CHECK(!stream_sync(g.s, &error) && error.kind == E_INTERRUPT);
     stream_interrupted = 0;
     stream_cancel(g.s);
-    for (int i = 0; i < 500 && !atomic_load(&g.fake.cancelled); i++) usleep(10000);
+    for (int i = 0; i < 6000 && !atomic_load(&g.fake.cancelled); i++) usleep(10000);
     CHECK_INT(atomic_load(&g.fake.cancelled), stream_count(g.s));
     handle_unref(g.s, &x);
     CHECK_INT(n_dropped, 0);
@@ -735,7 +737,7 @@ static void test_prompt_window(void) {
     CHECK(stream_count(s) - count > 10);
     int64_t end = now_ms();
     CHECK(stream_sync(s, &error));
-    CHECK_MSG(now_ms() - end < 8000, "%lld ms", (long long)(now_ms() - end));
+    CHECK_MSG(now_ms() - end < patient_ms(8000), "%lld ms", (long long)(now_ms() - end));
     handle_unref(s, &x);
     x = full(s, 2, 0, 1);
     add_many(s, &x, one, 20000);
@@ -773,7 +775,7 @@ static void test_death(void) {
     Handle *x = full(g.s, 2, 4, 1);
     int64_t start = now_ms();
     CHECK(value(g.s, x) == -1);
-    CHECK(error.kind == E_GONE && strstr(error.what, "w0") && now_ms() - start < 5000);
+    CHECK(error.kind == E_GONE && strstr(error.what, "w0") && now_ms() - start < patient_ms(5000));
     error = (LangError){0};
     CHECK(!stream_edge(g.s, &error) || !stream_sync(g.s, &error) || !full(g.s, 1, 1, 1));
     CHECK(error.kind == E_GONE);
@@ -791,7 +793,7 @@ static void test_silence(void) {
     int64_t start = now_ms();
     CHECK(!full(s, 2, 1, 1));
     CHECK(error.kind == E_GONE && strstr(error.what, endpoint) && strstr(error.what, "0.2 s"));
-    CHECK(now_ms() - start < 3000);
+    CHECK(now_ms() - start < patient_ms(3000));
     /* connect(): an error, and everything as before; then the workers of one's own serve. */
     StreamConfig own = {.engine = "reference", .workers = 1, .threads = 1, .answer_ms = 200};
     own.memory_bytes = 64 << 20;
@@ -827,7 +829,7 @@ static void test_silence(void) {
     start = now_ms();
     CHECK(value(g.s, x) == -1);
     CHECK(error.kind == E_GONE && strstr(error.what, "no heartbeat for 1 s"));
-    CHECK(now_ms() - start < 9000);
+    CHECK(now_ms() - start < patient_ms(9000));
     handle_unref(g.s, &x);
     stage_stop(&g);
 }

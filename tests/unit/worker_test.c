@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 10000 };
+enum { WAIT_MS = 120000 };
 
 typedef struct Run {
     pthread_t thread;
