@@ -45,7 +45,7 @@ KERNELS  := $(ISAS:%=$(B)/obj/gen/kernels_%.o)
 OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(B)/obj/gen/emit_head.o $(KERNELS)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test unit asan ubsan tsan bench fuzz fuzz-torch fuzz-shard fuzz-fuse sim soak test-torch lint count deps install uninstall clean help
+.PHONY: all run test soak unit asan ubsan tsan bench fuzz fuzz-torch fuzz-shard fuzz-fuse sim test-torch lint count deps install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -64,6 +64,10 @@ test: deps                                        ## build, then run all tests
 
 .PHONY: tests-built
 tests-built: $(UNITS) $(FUZZERS) $(B)/fuzz/shard $(B)/fuzz/fuse $(B)/test/runner
+
+soak: deps                                        ## what is random in the tests, much more of it, and long checks (SOAK_SECONDS=600, SOAK_SEED)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all tests-built
+	$(Q)sh scripts/soak $(B) $(or $(SOAK_SECONDS),600)
 
 unit: tests-built                                 ## the C unit tests alone
 	$(Q)sh scripts/runtests $(B) unit
@@ -89,8 +93,6 @@ sim: $(B)/test/sim_test                           ## random schedules of a whole
 	$(Q)$(B)/test/sim_test -n $(or $(SIM_SCHEDULES),100000) -s $(or $(SIM_SEED),1) -j $(or $(SIM_JOBS),$(shell nproc))
 accuracy: $(B)/test/prologue_test                 ## every float through every function (an hour; STRIDE=7 a seventh)
 	$(Q)$(B)/test/prologue_test $(or $(STRIDE),1)
-soak: all $(B)/test/runner                        ## long checks that make test leaves out: a checkpoint of 500 MB
-	$(Q)CHECKPOINT_MB=500 sh scripts/runtests $(B) gti_files
 test-torch: all                                   ## a GPT, a ResNet-18 and Transformers here and in PyTorch (GT_PYTHON)
 	$(Q)$(or $(GT_PYTHON),python3) -c 'import torch' 2>/dev/null || { echo "PyTorch is not installed: skipped (GT_PYTHON chooses the interpreter)"; exit 0; }; \
 	  text=../shared/data/tinyshakespeare.txt; [ -e $$text ] || { text=$(B)/gpt.txt; cat README.md lang/*/*.c >$$text; }; \

@@ -59,11 +59,12 @@ static const char *const others[] = {"GT_BACKEND",
                                      "GT_BENCH_ROUNDS",
                                      "GT_BENCH_THREADS",
                                      "GT_DATA",
-                                     "GT_LONG",
                                      "GT_PYTHON",
                                      "GT_SPAWNED",
                                      "GT_TEST_FACTOR",
                                      "GT_TEST_INSIDE",
+                                     "GT_TEST_JOBS",
+                                     "GT_TEST_TIMES",
                                      "GT_TEST_WORLDS"};
 enum { N_OTHERS = sizeof others / sizeof others[0] };
 

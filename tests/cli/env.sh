@@ -35,7 +35,7 @@ same "GT_FUSES" "$(out) $(err)" "1 warning: GT_FUSES is set, and nothing reads i
 code "two" 0 env GT_NO_FUSE=1 GT_DEBUG_COMPILER=1 GT_HISTFIL=x GT_FUZE= "$GTSH" -c 'print(1)'
 has "two" "$(err)" "GT_DEBUG_COMPILER is set, and nothing reads it; did you mean GT_DEBUG_COMPILE?"
 has "two" "$(err)" "did you mean GT_HISTFILE?"; same "two" "$(grep -c warning "$TMP/err")" 2
-code "of others" 0 env GT_LEARNING_RATE=1 GT_DATA=x GT_PYTHON=x GT_LONG=1 GT_BENCH_CPU=1 GT_TEST_FACTOR=1 GT_HOME=/x GT_SPAWNED=1 \
+code "of others" 0 env GT_LEARNING_RATE=1 GT_DATA=x GT_PYTHON=x GT_TEST_JOBS=1 GT_BENCH_CPU=1 GT_TEST_FACTOR=1 GT_HOME=/x GT_SPAWNED=1 \
     "$GTSH" -c 'print(1)'
 same "of others" "$(err)" ""
 code "gt-dispatcher, GT_PLANE" 1 env GT_PLANE=0 "$B/gt-dispatcher" --ipc /dev/null/x; has "gt-dispatcher" "$(err)" "gt-dispatcher: warning: GT_PLANE is set"

@@ -1,6 +1,7 @@
 # Fused is eager, bit for bit (law 2): a training loop and random programs print the same text with clusters carried out
 # one by one, by kernels that are waited for, by kernels from the disk cache, with two workers, and without a compiler.
-# FUZZ_PROGRAMS says how many random programs.
+# `make test`: some sizes and dtypes, one random program, an instruction set for each program in turn; `make soak`: all sizes,
+# dtypes and instruction sets, and other random programs.
 . tests/fixtures/check.sh
 XDG_CACHE_HOME=$TMP/cache; export XDG_CACHE_HOME
 cat >"$TMP/train.gt" <<'EOF'
@@ -43,8 +44,9 @@ fn small(x) {
     e = exp(x.to(float64) - x.to(float64).max(axis=1, keepdim=true))
     return [x * s, g / g.sum(axis=1, keepdim=true), i.max(axis=1), z, e, i - i.min(axis=1, keepdim=true)]
 }
-for n in [2, 15, 16, 17, 128, 4096, 4097] {
-    for rows in [1, 2, 70] {
+all = arg("all", false)
+for n in [2, 15, 16, 17, 128, 4096, 4097] if all else [2, 17, 4097] {
+    for rows in [1, 2, 70] if all else [1, 70] {
         for f in [five, small] {
             x = randn(rows, n); sync()
             r = f(x)
@@ -58,7 +60,7 @@ EOF
 # What has no rows, and rows of several blocks.
 cat >"$TMP/light.gt" <<'EOF'
 seed(9)
-for d in [float32, float64, float16, int32, int8] {
+for d in [float32, float64, float16, int32, int8] if arg("all", false) else [float32, int8] {
     x = (randn(3, 5000) * 9).to(d); z = (randn(3, 5000) * 9).to(d); sync()
     y = (x * z + x).maximum(z - x); b = x < z
     r = [y, b, (x + z)[1], softmax(x.to(float32), axis=1), x - (x * z).max(axis=1, keepdim=true)]
@@ -66,19 +68,22 @@ for d in [float32, float64, float16, int32, int8] {
     for v in r { print(d, (v.to(float64).reshape(-1) * arange(v.numel()).to(float64)).sum().item()) }
 }
 EOF
-"$GTSH" tests/fuzz/laws.gt --programs "${FUZZ_PROGRAMS:-2}" --start "${FUZZ_SEED:-5}" >"$TMP/laws.gt"
+"$GTSH" tests/fuzz/laws.gt --programs "${SOAK:-1}" --start "${SOAK_SEED:-5}" >"$TMP/laws.gt"
 run() { "$GTSH" "$@" >"$TMP/out" 2>"$TMP/err" || fail "GT_FUSE=$GT_FUSE $*: $(err)"; }
-for program in train far rows light laws; do
+for each in train:base far:v4 rows:v3 light:base laws:v4; do
+    program=${each%:*} isas=${each#*:} all=
+    case $program in rows | light) all=${SOAK:+--all} ;; esac
+    [ -z "${SOAK:-}" ] || isas="base v3 v4"
     GT_FUSE=0; export GT_FUSE
-    run "$TMP/$program.gt"; cp "$TMP/out" "$TMP/plain"
+    run "$TMP/$program.gt" $all; cp "$TMP/out" "$TMP/plain"
     for how in wait 1; do
         GT_FUSE=$how
-        run "$TMP/$program.gt"; same "$program, GT_FUSE=$how" "$(out)" "$(cat "$TMP/plain")"
+        run "$TMP/$program.gt" $all; same "$program, GT_FUSE=$how" "$(out)" "$(cat "$TMP/plain")"
     done
-    run -w 2 --threads 3 "$TMP/$program.gt"; same "$program, two workers" "$(out)" "$(cat "$TMP/plain")"
+    run -w 2 --threads 3 "$TMP/$program.gt" $all; same "$program, two workers" "$(out)" "$(cat "$TMP/plain")"
     GT_FUSE=wait
-    for isa in base v3 v4; do # outputs written past the caches, as those of large tensors are
-        GT_ISA=$isa GT_LLC_KIB=1 run --threads 3 "$TMP/$program.gt"
+    for isa in $isas; do # outputs written past the caches, as those of large tensors are
+        GT_ISA=$isa GT_LLC_KIB=1 run --threads 3 "$TMP/$program.gt" $all
         same "$program, $isa, more than the caches hold" "$(out)" "$(cat "$TMP/plain")"
     done
 done

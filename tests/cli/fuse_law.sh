@@ -1,9 +1,8 @@
 # Law 2: fused is eager, bit for bit: random programs with kernels that become ready at any moment, damaged caches, and
-# processes that share one (tests/fuzz/fuse.c). `make fuzz-fuse N=500` runs more; LAW_SEED says which.
+# processes that share one (tests/fuzz/fuse.c). `make soak` and `make fuzz-fuse N=500` run more.
 . tests/fixtures/check.sh
-TMPDIR=$TMP; export TMPDIR
-seed=${LAW_SEED:-$(date +%s)}
-timeout 100 "$B/fuzz/fuse" -n 2 -l 90 -s "$seed" >"$TMP/out" 2>&1 || fail "$B/fuzz/fuse -n 2 -l 90 -s $seed: $(out)"
+seed=${SOAK_SEED:-1} n=$((2 * ${SOAK:-1}))
+"$B/fuzz/fuse" -n $n -l 60 -s "$seed" >"$TMP/out" 2>&1 || fail "$B/fuzz/fuse -n $n -l 60 -s $seed: $(out)"
 tail -n 2 "$TMP/out"
 same "nothing is left behind" "$(ls "$TMP" | grep '^fuse')" ""
 finish

@@ -1,8 +1,8 @@
 # Random programs (tests/fuzz/laws.gt) print the same text in every world: with two workers, other numbers of threads,
 # from standard input, through --emit | --replay -, and once more; and memory is back at its baseline.
-# FUZZ_PROGRAMS and FUZZ_SEED say how many and which.
+# 25 programs in `make test`, others in `make soak`.
 . tests/fixtures/check.sh
-n=${FUZZ_PROGRAMS:-25} seed=${FUZZ_SEED:-1}
+n=$((25 * ${SOAK:-1})) seed=${SOAK_SEED:-1}
 "$GTSH" tests/fuzz/laws.gt --programs "$n" --start "$seed" >"$TMP/a.gt" 2>"$TMP/err" || fail "laws.gt: $(err)"
 "$GTSH" "$TMP/a.gt" >"$TMP/plain" 2>"$TMP/err" || fail "plain, seed $seed: $(err)"
 world() { # world NAME COMMAND...: its output is the plain run's

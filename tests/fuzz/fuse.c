@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LAST = 8, BATCH = 16, READY_MS = 60000, MATES = 2 };
+enum { LAST = 8, BATCH = 16, READY_MS = 600000, MATES = 2 };
 
 typedef struct Tally {
     _Atomic unsigned programs, runs, unready, failed;

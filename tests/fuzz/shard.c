@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CONFIGS = 2, SECONDS = 30 };
+enum { CONFIGS = 2, SECONDS = 600 };
 
 typedef struct Tally {
     _Atomic unsigned programs, refused, rounded, runs, failed;

@@ -403,8 +403,7 @@ static void test_late(void) {
 }
 
 int main(int argc, char **argv) {
-    seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
-    printf("seed %llu\n", (unsigned long long)seed);
+    seed = rand_seed(argc, argv);
     test_streams(false);
     test_streams(true);
     test_hostile(false);

@@ -193,9 +193,8 @@ static void test_bytes(void) {
 }
 
 int main(int argc, char **argv) {
-    seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
-    int runs = argc > 2 ? atoi(argv[2]) : 60;
-    printf("seed %llu\n", (unsigned long long)seed);
+    seed = rand_seed(argc, argv);
+    int runs = argc > 2 ? atoi(argv[2]) : rand_rounds(60);
     r = (Rand){seed};
     test_due();
     test_repeats();

@@ -3,6 +3,7 @@
  * hostile frames, and random programs that must give the same replies on both.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
+#include "random.h"
 #include "delayed_engine.h"
 #include "worker/exec/exec.h"
 
@@ -748,8 +749,7 @@ static void test_hostile(uint64_t seed) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
-    printf("seed %llu\n", (unsigned long long)seed);
+    uint64_t seed = rand_seed(argc, argv);
     const EngineOps *engines[] = {&engine_reference, &engine_delayed};
     for (int i = 0; i < 2; i++) {
         test_values(engines[i]);
@@ -766,7 +766,7 @@ int main(int argc, char **argv) {
     test_huge_operand();
     test_cancel_soon();
     test_turns();
-    for (uint64_t i = 0; i < 20; i++) test_random(seed + i * 1000 + 1);
+    for (uint64_t i = 0; i < (uint64_t)rand_rounds(6); i++) test_random(seed + i * 1000 + 1);
     test_hostile(seed + 5);
     CHECK_INT(delayed_violations, 0);
     return check_report("exec");

@@ -783,9 +783,10 @@ static void test_bounds(void) {
 }
 
 int main(int argc, char **argv) {
-    int clusters = argc > 1 ? atoi(argv[1]) : 24;
-    uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-    snprintf(cache_dir, sizeof cache_dir, "/tmp/gt_fuse_test.XXXXXX");
+    int clusters = argc > 1 ? atoi(argv[1]) : rand_rounds(12);
+    uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : rand_seed(1, argv);
+    snprintf(cache_dir, sizeof cache_dir, "%s/gt_fuse_test.XXXXXX",
+             getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     if (!mkdtemp(cache_dir)) return 1;
     for (int i = 0; i < 2; i++) {
         Err err;
@@ -802,7 +803,7 @@ int main(int argc, char **argv) {
         test_random(clusters - done < 48 ? clusters - done : 48, seed);
     printf("  past the caches: %d times elements, %d rows, %d lanes\n", n_far[FUSED_ELEMENTS],
            n_far[FUSED_ROWS], n_far[FUSED_LANES]);
-    CHECK(clusters < 24 || (n_far[FUSED_ELEMENTS] && n_far[FUSED_ROWS]));
+    CHECK(clusters < 12 || (n_far[FUSED_ELEMENTS] && n_far[FUSED_ROWS]));
     for (int i = 0; i < 2; i++) engine[i]->ops->close(&engine[i]);
     remove_all(cache_dir);
     return check_report("fuse");

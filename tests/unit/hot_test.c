@@ -706,9 +706,8 @@ static void test_moves_home(void) {
 }
 
 int main(int argc, char **argv) {
-    seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
-    int runs = argc > 2 ? atoi(argv[2]) : 80;
-    printf("seed %llu\n", (unsigned long long)seed);
+    seed = rand_seed(argc, argv);
+    int runs = argc > 2 ? atoi(argv[2]) : rand_rounds(40);
     long home = 0, away = 0;
     r = (Rand){seed};
     test_moves_home();

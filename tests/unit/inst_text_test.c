@@ -411,8 +411,7 @@ static void test_random(void) {
 }
 
 int main(int argc, char **argv) {
-    seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
-    printf("seed %llu\n", (unsigned long long)seed);
+    seed = rand_seed(argc, argv);
     test_canonical();
     test_loose();
     test_wrong();

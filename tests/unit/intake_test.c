@@ -511,9 +511,8 @@ static void test_last_id(void) {
 }
 
 int main(int argc, char **argv) {
-    seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
-    int runs = argc > 2 ? atoi(argv[2]) : 30;
-    printf("seed %llu\n", (unsigned long long)seed);
+    seed = rand_seed(argc, argv);
+    int runs = argc > 2 ? atoi(argv[2]) : rand_rounds(8);
     r = (Rand){seed};
     large = buf_new(4 * LARGE);
     large->n = 4 * LARGE;

@@ -3,12 +3,13 @@
  * call runs on the reference engine, which must agree (floats to a tolerance, the rest exactly),
  * and on cpu engines of every instruction set and with 1, 2, 3 and 8 threads, which must agree to
  * the bit. Then the order of reductions against a plain writing-down of its definition, extreme
- * bytes, and indices out of range. KERNELS_ROUNDS and KERNELS_SEED in the environment: more and
- * other calls.
+ * bytes, and indices out of range. Few rounds in `make test`, more and other ones in
+ * `make soak` (random.h).
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "runtime/inst/inst.h"
 #include "tests/unit/check.h"
+#include "tests/unit/random.h"
 #include "worker/engine/engine.h"
 #include "worker/kernel/kernels.h"
 #include "worker/kernel/prologue.h"
@@ -631,9 +632,9 @@ static void test_bytes(void) {
     free(x);
 }
 
-int main(void) {
-    int rounds = getenv("KERNELS_ROUNDS") ? atoi(getenv("KERNELS_ROUNDS")) : 60;
-    if (getenv("KERNELS_SEED")) state = strtoull(getenv("KERNELS_SEED"), NULL, 10);
+int main(int argc, char **argv) {
+    int rounds = rand_rounds(20);
+    state = rand_seed(argc, argv);
     Err err = {0};
     EngineConfig config = {.memory_bytes = 256 << 20, .threads = 1};
     reference = engine_reference.open(&config, &err);

@@ -6,6 +6,7 @@
  *   layout_test [SEED [OP | all]]    with OP: also how many were computed whole all the same
  * SPDX-License-Identifier: MIT */
 #include "check.h"
+#include "random.h"
 #include "dispatcher/rule/rule.h"
 #include "ops_sample.h"
 #include "runtime/layout/place.h"
@@ -13,7 +14,7 @@
 
 #include <time.h>
 
-enum { ROUNDS = 15, RANKS_MAX = 8 };
+enum { ROUNDS = 3, RANKS_MAX = 8 };
 
 typedef struct Piece {
     char *data;
@@ -451,14 +452,13 @@ static void test_windows(void) {
 
 static void test_row(Op op, uint64_t seed) {
     for (int d = 0; d < DT_COUNT; d++)
-        for (int k = 0; k < ROUNDS && (op_info[op].in & DSET(d)); k++)
+        for (int k = 0; k < rand_rounds(ROUNDS) && (op_info[op].in & DSET(d)); k++)
             test_case(op, (DType)d, style_for(op, k),
                       seed + (uint64_t)op * 1000003u + (uint64_t)d * 10007u + (uint64_t)k);
 }
 
 int main(int argc, char **argv) {
-    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
-    printf("seed %llu\n", (unsigned long long)seed);
+    uint64_t seed = rand_seed(argc, argv);
     Err err = {0};
     test_blocks();
     test_windows();

@@ -57,9 +57,8 @@ static int go_round(Lru *l, LruItem *item, bool *is_in, int kinds, int room, int
     return found;
 }
 
-int main(void) {
-    uint64_t seed = (uint64_t)time(NULL);
-    printf("seed %llu\n", (unsigned long long)seed);
+int main(int argc, char **argv) {
+    uint64_t seed = rand_seed(argc, argv);
     test_against_model(seed);
     enum { MANY = 3000 };
     static LruItem item[MANY];

@@ -59,8 +59,7 @@ static void test_window(void) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
-    printf("seed %llu\n", (unsigned long long)seed);
+    uint64_t seed = rand_seed(argc, argv);
     test_against_model(seed);
     test_window();
     CHECK(hash_bytes("", 0, 0) == 0xcbf29ce484222325u); /* FNV-1a's published vectors */

@@ -3,6 +3,7 @@
  * sizes do not splinter it.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
+#include "random.h"
 #include "worker/engine/mem.h"
 
 #include <sys/mman.h>
@@ -256,8 +257,7 @@ static void test_held(void) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
-    printf("seed %llu\n", (unsigned long long)seed);
+    uint64_t seed = rand_seed(argc, argv);
     for (uint64_t i = 0; i < 4; i++) test_model(seed * 4 + i + 1);
     test_limits();
     test_reuse();

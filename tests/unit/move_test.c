@@ -766,9 +766,8 @@ static void test_tight(uint64_t seed) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL) * 1000;
-    int rounds = argc > 2 ? atoi(argv[2]) : 30;
-    printf("seed %llu\n", (unsigned long long)seed);
+    uint64_t seed = rand_seed(argc, argv);
+    int rounds = argc > 2 ? atoi(argv[2]) : rand_rounds(20);
     rng.state = seed;
     test_within();
     test_overlap(&engine_reference);

@@ -7,12 +7,13 @@
  *   ops_test [SEED [OP]]
  * SPDX-License-Identifier: MIT */
 #include "check.h"
+#include "random.h"
 #include "ops_sample.h"
 #include "worker/engine/view.h"
 
 #include <time.h>
 
-enum { ROUNDS = 24, THREADS_MANY = 3, SHOWN = 8, LARGEST = 32 << 20 };
+enum { ROUNDS = 9, THREADS_MANY = 3, SHOWN = 8, LARGEST = 32 << 20 };
 
 typedef struct Bench {
     const EngineOps *ops;
@@ -282,7 +283,7 @@ static void test_row(Op op, uint64_t seed, const Bench *bench, int n) {
     int cases = 0;
     for (int d = 0; d < DT_COUNT; d++) {
         if (!(op_info[op].in & DSET(d))) continue;
-        for (int r = 0; r < ROUNDS; r++) {
+        for (int r = 0; r < rand_rounds(ROUNDS); r++) {
             Style style = styles[r % 3];
             if (style == SPECIAL && adds_up(op)) style = WHOLE;
             cases += test_case(op, (DType)d, style,
@@ -338,8 +339,7 @@ static Bench open_bench(const char *name, int threads) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
-    printf("seed %llu\n", (unsigned long long)seed);
+    uint64_t seed = rand_seed(argc, argv);
     Bench bench[] = {open_bench("reference", 1), open_bench("cpu", 1),
                      open_bench("cpu", THREADS_MANY)};
     bench[2].name = "cpu with threads";

@@ -619,9 +619,8 @@ static void test_room(void) {
 }
 
 int main(int argc, char **argv) {
-    int n = argc > 1 ? atoi(argv[1]) : 300;
-    uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)time(NULL) << 16;
-    printf("seed %llu\n", (unsigned long long)first);
+    int n = argc > 1 ? atoi(argv[1]) : rand_rounds(150);
+    uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : rand_seed(1, argv);
     for (int i = 0; i < n; i++) {
         seed = first + (uint64_t)i;
         r.state = seed;

@@ -1,8 +1,12 @@
-/* random.h: random numbers for tests, from a seed that the test prints.
+/* random.h: random numbers for tests, from a seed that the test prints, and how many rounds of what
+ * is random a test does. `make test` does few and always the same ones; `make soak` does $SOAK
+ * times as many, each time from another $SOAK_SEED.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_RANDOM_H
 #define GT_TESTS_UNIT_RANDOM_H
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 typedef struct Rand {
     uint64_t state;
@@ -16,4 +20,19 @@ static inline uint64_t rand_u64(Rand *r) {
     return z ^ z >> 31;
 }
 static inline int rand_below(Rand *r, int n) { return (int)(rand_u64(r) % (uint64_t)n); }
+
+/* The seed of a test: its first argument, else $SOAK_SEED, else 1. Printed. */
+__attribute__((unused)) static uint64_t rand_seed(int argc, char **argv) {
+    const char *text = argc > 1 ? argv[1] : getenv("SOAK_SEED");
+    uint64_t seed = text ? strtoull(text, NULL, 10) : 1;
+    printf("seed %llu\n", (unsigned long long)seed);
+    return seed;
+}
+
+/* So many rounds where `make test` has n. */
+__attribute__((unused)) static int rand_rounds(int n) {
+    const char *text = getenv("SOAK");
+    int factor = text ? atoi(text) : 1;
+    return factor > 1 ? n * factor : n;
+}
 #endif

@@ -480,7 +480,7 @@ static void shrink(uint64_t seed) {
 
 int main(int argc, char **argv) {
     tally = mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    uint64_t first = 1, n = 0, one = 0;
+    uint64_t first = rand_seed(1, argv), n = 0, one = 0;
     bool shrinks = false;
     for (int i = 1; i < argc; i++) {
         const char *next = i + 1 < argc ? argv[i + 1] : "";
@@ -507,7 +507,7 @@ int main(int argc, char **argv) {
         printf("%s\n", why[0] ? why : "all is well");
         return why[0] != 0;
     }
-    run_many(first, n ? n : 500, n > 0);
+    run_many(first, n ? n : (uint64_t)rand_rounds(200), n > 0);
     if (n) print_summary();
     check_passed = (int)(tally->schedules - tally->failed), check_failed = (int)tally->failed;
     return check_report("sim");

@@ -630,8 +630,7 @@ static void test_peers(void) {
 }
 
 int main(int argc, char **argv) {
-    seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
-    printf("seed %llu\n", (unsigned long long)seed);
+    seed = rand_seed(argc, argv);
     test_round_trip();
     test_large_payloads();
     test_huge_payload();
