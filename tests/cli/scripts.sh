@@ -26,6 +26,10 @@ code moons 0 "$GTSH" scripts/moons.gt --rows 7; has moons "$(out)" "accuracy 100
 code lstm 0 "$GTSH" scripts/lstm.gt --data README.md --steps 6 --batch 4 --ctx 12 --width 8 --hidden 8 --layers 2 --sample 5 --out "$TMP/l.safetensors"
 has lstm "$(out)" "step    5  loss"
 code "lstm goes on" 0 "$GTSH" scripts/lstm.gt --steps 0 --resume "$TMP/l.safetensors" --sample 5 --prompt "gradient"; has "lstm goes on" "$(out)" "gradient"
+# what `make run` shows: a text of words, and what to try next
+mkdir "$TMP/b"; ln -s "$GTSH" "$TMP/b/gtsh"
+code demo 0 env DEMO_STEPS=2 sh scripts/demo "$TMP/b"
+has demo "$(out)" "loss on unseen text"; has "what to try next" "$(out)" "scripts/moons.gt"; has demo "$(ls "$TMP/b/demo")" charlm.safetensors
 XDG_CACHE_HOME=$TMP/cache; export XDG_CACHE_HOME
 code compile 0 "$GTSH" scripts/compile.gt --steps 20 --rows 16 --cols 40 --times --source
 has compile "$(out)" "the same bits: true"; has "compile's statistics" "$(out)" "launches of kernels for"
