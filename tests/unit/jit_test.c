@@ -243,6 +243,7 @@ int main(void) {
     }
     snprintf(dir, sizeof dir, "%s/gt_jit_test.XXXXXX", getenv("TMP") ? getenv("TMP") : "/tmp");
     if (!mkdtemp(dir)) return 1;
+    unsetenv("GT_CC_SECONDS"); /* of the runner */
     JitConfig config = {.isa = "base", .dir = dir};
     test_limits();
     test_processes(&config); /* first: no threads yet */
