@@ -284,7 +284,7 @@ static void run_test(const void *start) {
         argv[2] = NULL;
     } else if (t->kind == KIND_FUZZ) {
         argv[1] = "-n";
-        argv[2] = "500";
+        argv[2] = "300";
         argv[3] = "-s";
         argv[4] = "1";
         argv[5] = NULL;
