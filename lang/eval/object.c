@@ -224,8 +224,9 @@ void object_keep(Interp *in, Object *o, const char *interned, Value v) {
 }
 
 void object_link(Interp *in, Object *o, const char *interned, Value maps) {
-    Value key = name_str(in, interned);
-    mapv_put(o->field, value_ref(key), value_ref(maps));
+    Value key = name_str(in, interned), own = v_list(in, maps.list->n);
+    for (uint32_t i = 0; i < maps.list->n; i++) list_push(own.list, value_ref(maps.list->v[i]));
+    mapv_put(o->field, value_ref(key), own); /* a list that nobody else can change */
     *slot_tag(map_find(o->field, key)) = FIELD_LINK;
 }
 

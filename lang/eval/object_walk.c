@@ -572,6 +572,20 @@ static bool bi_add_module(Interp *in, const Value *arg, Value *out, LangError *e
     return object_set(in, o, name, value_ref(arg[2]), e);
 }
 
+/* self.name means name of the first map, and sets it in all. */
+static bool bi_link_field(Interp *in, const Value *arg, Value *out, LangError *e) {
+    const char *name;
+    TRY(register_name(in, arg, true, &name, e));
+    const List *maps = arg[2].kind == V_LIST ? arg[2].list : NULL;
+    bool ok = maps && maps->n;
+    for (uint32_t i = 0; ok && i < maps->n; i++)
+        ok = maps->v[i].kind == V_MAP && map_find_name(maps->v[i].map, name);
+    if (!ok) return error_set(e, "link_field takes a list of maps that have the key '%s'", name);
+    object_link(in, arg[0].obj, name, arg[2]);
+    *out = v_none();
+    return true;
+}
+
 bool object_count(Interp *in, Object *o, int64_t *n, LangError *e) {
     Walk w = {.visit = visit_count};
     TRY(walk_all(&w, in, (Value){.kind = V_OBJECT, .obj = o}, e));
@@ -683,6 +697,9 @@ const Builtin builtins_object[] = {
     {"add_module", "self, name, m", bi_add_module,
      "self.name = m; of nn.Sequential and its kin an item of that name, called after the others.",
      0, -1},
+    {"link_field", "self, name, maps", bi_link_field,
+     "self.name is name of the first of these maps, and writing it writes it in all of them.", 0,
+     -1},
     {"to", "self, dtype", bi_to, "Casts the parameters.", 0, -1},
     {"float", "self", bi_float, "Casts the parameters to float32.", 0, -1},
     {"double", "self", bi_double, "Casts the parameters to float64.", 0, -1},
