@@ -19,11 +19,26 @@ static bool give_maybe_param(Interp *in, Tensor *t, Value requires_grad, Value *
     return out->kind == V_TENSOR;
 }
 
+/* Whole numbers of the program that become a parameter are float32: param([1, 2]). A tensor has a
+ * dtype, and keeps it. */
+static bool numbers_as_float(Interp *in, Value v, Value *made, LangError *e) {
+    if (v.kind == V_TENSOR || dtype_is_float(tensor_type(made->tensor)->dtype)) return true;
+    Tensor *t = tensor_cast(in, made->tensor, DT_F32, e);
+    if (t) value_set(made, v_tensor(t));
+    return t != NULL;
+}
+
 BUILTIN(tensor) { /* data, dtype, requires_grad */
     DType d;
     Value made;
+    bool on;
     TRY(arg_dtype_of(arg[1], DT_NONE, &d, e));
+    TRY(arg_bool_of(arg[2], "requires_grad", &on, e));
     TRY(tensor_from_value(in, arg[0], d, &made, e));
+    if (on && d == DT_NONE && !numbers_as_float(in, arg[0], &made, e)) {
+        value_drop(made);
+        return false;
+    }
     Tensor *plain = tensor_detach(in, made.tensor);
     value_drop(made);
     return give_maybe_param(in, plain, arg[2], out, e);
@@ -292,9 +307,12 @@ BUILTIN(seed) {
 
 static bool identity(Interp *in, Value v, bool is_buffer, Value *out, LangError *e) {
     Tensor *t = arg_as_tensor(in, v, e);
+    *out = v_none();
     if (!t) return false;
-    *out = tensor_param(in, t, is_buffer, e);
-    tensor_unref(t);
+    Value made = v_tensor(t);
+    if (is_buffer || numbers_as_float(in, v, &made, e))
+        *out = tensor_param(in, made.tensor, is_buffer, e);
+    value_drop(made);
     return out->kind == V_TENSOR;
 }
 

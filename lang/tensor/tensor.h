@@ -41,7 +41,7 @@ static inline void tensor_unref(Tensor *t) {
 void tensor_fini(
     Interp *in); /* at the interpreter's end, when all tensors are gone, before the stream */
 Value tensor_param(Interp *in, const Tensor *t, bool is_buffer,
-                   LangError *e); /* a new identity; ints become float32 */
+                   LangError *e); /* a new identity; only floats can be parameters */
 /* A buffer with the value of t, and with its history: what is computed from it goes back to where t
  * came from, until the buffer is updated in place. */
 Tensor *tensor_as_buffer(Interp *in, Tensor *t);

@@ -11,15 +11,13 @@
 
 Value tensor_param(Interp *in, const Tensor *t, bool is_buffer, LangError *e) {
     DType d = (DType)tensor_type(t)->dtype;
-    Tensor *p;
-    if (is_buffer || dtype_is_float(d))
-        p = tensor_new(in, handle_ref(t->handle));
-    else {
-        in->no_grad_depth++;
-        p = tensor_cast(in, (Tensor *)t, DT_F32, e);
-        in->no_grad_depth--;
-        if (!p) return v_none();
+    if (!is_buffer && !dtype_is_float(d)) {
+        error_set(e, "only float tensors can be parameters, not %s", dtype_info[d].name);
+        error_hint(e, "param(x.float()), or dtype=float32 where it is made; "
+                      "buffer(x) keeps whole numbers");
+        return v_none();
     }
+    Tensor *p = tensor_new(in, handle_ref(t->handle));
     p->is_buffer = is_buffer, p->is_param = !is_buffer;
     if (!is_buffer) p->requires_grad = true, p->node = grad_leaf(in, p);
     return v_tensor(p);

@@ -452,7 +452,7 @@ tensor([1, true, 0])
 tensor([9007199254740993])
 """, torch.tensor)
 cases("param", """
-param(x) | f(2, 3) ; f64(2) ; i64(2) ; b1(2) ; f() ; f(0, 2) ; f16(2) ; bf16(2) ; u8(2) | nograd
+param(x) | f(2, 3) ; f64(2) ; f() ; f(0, 2) ; f16(2) ; bf16(2) | nograd
 x.param() | f(2) | nograd
-""", lambda x: x if x.is_floating_point() else x.float())
+""", lambda x: torch.nn.Parameter(x).detach())
 cases("buffer", "buffer(x) | f(2, 3) ; f64(2) ; i64(2) ; b1(2) ; f() ; f(0, 2) ; f16(2) ; bf16(2) ; u8(2) | nograd", lambda x: x)
