@@ -394,6 +394,10 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     if (recv.kind == V_ERROR)
         return error_hint(e, "%s.message is a text", node_text(field->kid[0], quote));
     if (recv.kind == V_MODULE && habit_path(in, field->whole, e)) return false;
+    if (recv.kind == V_MODULE && !strcmp(field->str, "apply")) {
+        const char *m = recv.module->name;
+        return error_hint(e, "%s()(x) calls one; a gradient of its own: g + (f - g).detach()", m);
+    }
     if (habit_member(recv, field->str, e)) return false;
     const char *habit = recv.kind == V_TENSOR ? habit_hint(field->str, strlen(field->str)) : NULL;
     if (habit) return error_hint(e, "%s", habit);

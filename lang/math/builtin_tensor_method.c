@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/text/pieces.h"
 #include "lang/math/builtin_tensor.h"
+#include "lang/eval/eval.h"
 #include "lang/text/effects.h"
 #include "lang/text/show.h"
 #include "lang/tensor/tape.h"
@@ -141,11 +142,20 @@ BUILTIN(info) {
 
 /* ---- updates in place ---- */
 
-static bool need_param(Value v, const char *method, const char *instead, LangError *e) {
+/* m.bias[0].fill_(3): what an element is written by. */
+static bool element_hint(Interp *in, LangError *e) {
+    char quote[80];
+    const Node *n = in->at && in->at->kind == N_CALL ? in->at->kid[0] : in->at;
+    if (!n || n->kind != N_FIELD || n->kid[0]->kind != N_INDEX) return false;
+    error_hint(e, "%s = …", node_text(n->kid[0], quote));
+    return true;
+}
+
+static bool need_param(Interp *in, Value v, const char *method, const char *instead, LangError *e) {
     TRY(need_tensor(v, method, e));
     if (v.tensor->is_param || v.tensor->is_buffer) return true;
     error_set(e, "%s works on parameters and buffers only; a value is immutable", method);
-    return error_hint(e, "%s", instead);
+    return element_hint(in, e) ? false : error_hint(e, "%s", instead);
 }
 
 /* The result of an update method is the parameter. */
@@ -155,16 +165,16 @@ static bool updated(Interp *in, Value p, Value v, Value *out, LangError *e) {
 }
 
 BUILTIN(zero_) {
-    return need_param(arg[0], "zero_()", "p.grad = none clears a gradient; else x = zeros_like(x)",
-                      e) &&
+    return need_param(in, arg[0], "zero_()",
+                      "p.grad = none clears a gradient; else x = zeros_like(x)", e) &&
            updated(in, arg[0], v_int(0), out, e);
 }
 BUILTIN(copy_) {
-    return need_param(arg[0], "copy_()", "x = y", e) && updated(in, arg[0], arg[1], out, e);
+    return need_param(in, arg[0], "copy_()", "x = y", e) && updated(in, arg[0], arg[1], out, e);
 }
 
 BUILTIN(fill_) {
-    TRY(need_param(arg[0], "fill_()", "x = full_like(x, v)", e));
+    TRY(need_param(in, arg[0], "fill_()", "x = full_like(x, v)", e));
     if (!value_is_number(arg[1]))
         return error_set(e, "fill_ takes a number, not %s", value_type_name(arg[1]));
     return updated(in, arg[0], arg[1], out, e);
@@ -172,7 +182,8 @@ BUILTIN(fill_) {
 
 BUILTIN(lerp_) { /* p, x, weight: p + weight * (x - p) */
     Arg x, w;
-    TRY(need_param(arg[0], "lerp_()", "x = x + w * (y - x)", e) && tensor_no_path(in, arg[1], e));
+    TRY(need_param(in, arg[0], "lerp_()", "x = x + w * (y - x)", e) &&
+        tensor_no_path(in, arg[1], e));
     TRY(arg_from_value(in, arg[1], &x, e) && arg_from_value(in, arg[2], &w, e));
     in->no_grad_depth++;
     Tensor *gap = tensor_op2(in, OP_SUB, x, arg_tensor(arg[0].tensor), e);
@@ -203,21 +214,21 @@ static bool random_update(Interp *in, Value p, Op op, double scale, double shift
 
 BUILTIN(normal_) { /* p, mu, sigma */
     double mu, sigma;
-    TRY(need_param(arg[0], "normal_()", "x = randn_like(x)", e) &&
+    TRY(need_param(in, arg[0], "normal_()", "x = randn_like(x)", e) &&
         arg_float_of(arg[1], "mu", &mu, e) && arg_float_of(arg[2], "sigma", &sigma, e));
     return random_update(in, arg[0], OP_RANDN, sigma, mu, out, e);
 }
 
 BUILTIN(uniform_) { /* p, lo, hi */
     double lo, hi;
-    TRY(need_param(arg[0], "uniform_()", "x = rand_like(x)", e) &&
+    TRY(need_param(in, arg[0], "uniform_()", "x = rand_like(x)", e) &&
         arg_float_of(arg[1], "lo", &lo, e) && arg_float_of(arg[2], "hi", &hi, e));
     return random_update(in, arg[0], OP_RAND, hi - lo, lo, out, e);
 }
 
 static bool augmented(Interp *in, const Value *arg, int oper, Value alpha, const char *method,
                       const char *instead, Value *out, LangError *e) {
-    TRY(need_param(arg[0], method, instead, e));
+    TRY(need_param(in, arg[0], method, instead, e));
     Value step = value_ref(arg[1]);
     if (alpha.kind != V_NONE && !(alpha.kind == V_INT && alpha.i == 1)) {
         Arg x, a;
