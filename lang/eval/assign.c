@@ -244,6 +244,109 @@ static bool place_set(Interp *in, Place *p, Value v, LangError *e) {
     return subscript_set(in, p->n, p->base, p->sub[0], v, e);
 }
 
+/* ---- updates by a method: p.data.clamp_(0, 1), p.grad.mul_(c), p[0].fill_(3) ---- */
+
+/* An advanced index gathers, and a write into what it gathered is lost, as in PyTorch. */
+static bool is_basic(const Place *p) {
+    for (int i = 0; i < p->n_subs; i++) {
+        ValueKind k = (ValueKind)p->sub[i].kind;
+        if (k == V_TENSOR || k == V_LIST || k == V_RANGE) return false;
+    }
+    return true;
+}
+
+static bool is_data(const Node *n) {
+    return n->kind == N_FIELD && (!strcmp(n->str, "data") || !strcmp(n->str, "grad"));
+}
+
+static bool is_update(const Node *callee) {
+    size_t n = callee->kind == N_FIELD ? strlen(callee->str) : 0;
+    return n > 1 && callee->str[n - 1] == '_' && callee->str[n - 2] != '_';
+}
+
+/* Reading it twice gives the same and does nothing else. */
+static bool is_pure(const Node *n) {
+    switch (n->kind) {
+    case N_NAME:
+    case N_INT:
+    case N_STRING:
+    case N_NONE:
+    case N_ELLIPSIS: return true;
+    case N_FIELD:
+    case N_INDEX:
+    case N_SLICE:
+    case N_UNARY:
+        for (uint32_t i = 0; i < n->n_kids; i++)
+            if (n->kid[i] && !is_pure(n->kid[i])) return false;
+        return true;
+    default: return false;
+    }
+}
+
+/* What p.data.mul_(a).add_(b) updates: p.data, which both calls write. NULL: no such place. */
+static Node *updated_place(Node *callee) {
+    if (!is_update(callee)) return NULL;
+    Node *at = callee->kid[0];
+    bool chained = at->kind == N_CALL;
+    while (at->kind == N_CALL && is_update(at->kid[0])) at = at->kid[0]->kid[0];
+    if ((at->kind != N_INDEX && !is_data(at)) || (chained && !is_pure(at))) return NULL;
+    bool is_grad_data = is_data(at) && !strcmp(at->str, "data") && at->kid[0]->kind == N_FIELD &&
+                        !strcmp(at->kid[0]->str, "grad");
+    return is_grad_data ? at->kid[0] : at; /* p.grad.data is p.grad */
+}
+
+/* A part of a parameter, its data or gradient, or a part of these. */
+static bool is_part(const Place *p) {
+    return has_identity(p->base) || (p->up && is_data(p->up->n) && has_identity(p->up->base));
+}
+
+bool update_open(Interp *in, Node *callee, Place **place, Value *recv, LangError *e) {
+    Node *at = updated_place(callee);
+    Value chained = v_none();
+    *place = NULL;
+    if (!at) return eval(in, callee->kid[0], recv, e);
+    if (callee->kid[0]->kind == N_CALL) { /* the calls before it */
+        TRY(eval(in, callee->kid[0], recv, e));
+        if (recv->kind != V_TENSOR || has_identity(*recv)) return true;
+        chained = *recv;
+    }
+    Place *p = xmalloc(sizeof *p);
+    in->no_grad_depth++; /* what is read here is written again, and never recorded */
+    bool ok = place_open(in, at, p, e) && place_get(in, p, recv, e);
+    in->no_grad_depth--;
+    if (ok && recv->kind == V_TENSOR && !has_identity(*recv) && is_part(p) && is_basic(p)) {
+        Tensor *t = tensor_detach(in, recv->tensor);
+        value_set(recv, v_tensor(tensor_as_buffer(in, t)));
+        tensor_unref(t);
+        value_drop(chained);
+        *place = p;
+        return true;
+    }
+    place_close(p);
+    free(p);
+    if (!ok || chained.kind == V_NONE) {
+        value_drop(chained);
+        return ok;
+    }
+    value_set(recv, chained); /* no such place after all */
+    return true;
+}
+
+bool update_is_checked(const Place *p) { return p->n->kind == N_INDEX && has_identity(p->base); }
+
+bool update_close(Interp *in, Place *p, Value recv, bool ok, Value *out, LangError *e) {
+    if (ok) {
+        value_drop(*out);
+        *out = v_tensor(tensor_detach(in, recv.tensor));
+        ok = place_set(in, p, value_ref(*out), e);
+        if (!ok) value_drop(*out);
+    }
+    value_drop(recv);
+    place_close(p);
+    free(p);
+    return ok;
+}
+
 /* ---- statements ---- */
 
 OUTLINE static bool assign_place(Interp *in, Node *target, Value v, LangError *e) {

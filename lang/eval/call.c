@@ -10,6 +10,7 @@
 #include "lang/value/frame.h"
 #include "lang/eval/eval.h"
 #include "lang/eval/subscript.h"
+#include "lang/eval/assign.h"
 #include "lang/eval/call.h"
 #include "lang/eval/builtin.h"
 #include "lang/eval/object.h"
@@ -25,8 +26,9 @@
 typedef enum SelfMode {
     SELF_NONE,
     SELF_FIRST,
+    SELF_UPDATE,
     SELF_METHOD
-} SelfMode; /* the receiver: not passed, first argument, `self` */
+} SelfMode; /* the receiver: not passed, first argument, that and result, `self` */
 
 bool stack_room(Interp *in, size_t n, LangError *e) {
     if ((size_t)(in->stack->end - in->stack->top) > n) return true;
@@ -408,8 +410,6 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
         if (builtin_method_value(in, recv, stem, &f, &(LangError){0}) && f.kind != V_UNDEF) {
             value_drop(f);
             const char *x = node_text(field->kid[0], quote);
-            if (recv.tensor->is_param || recv.tensor->is_buffer)
-                return error_hint(e, "%s.data = %s.%s(…)", x, x, stem);
             if (field->kid[0]->kind != N_NAME)
                 return error_hint(e, "%s(…) gives a new value; nothing changes in place", stem);
             return error_hint(e, "values never change: %s = %s.%s(…)", x, x, stem);
@@ -423,30 +423,44 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     return false;
 }
 
-/* PyTorch's p.data.clamp_(…) and p.grad.mul_(…): the value of a parameter's field never changes. */
-static bool updates_field(Interp *in, Node *field, Value recv, LangError *e) {
-    const Node *base = field->kid[0];
-    size_t n = strlen(field->str);
-    char quote[64];
-    if (n < 2 || field->str[n - 1] != '_' || base->kind != N_FIELD ||
-        (strcmp(base->str, "data") && strcmp(base->str, "grad")) || recv.tensor->is_param ||
-        !strcmp(field->str, "requires_grad_"))
-        return false;
-    if (base->kid[0]->kind == N_FIELD && !strcmp(base->kid[0]->str, "grad")) base = base->kid[0];
-    const char *x = node_text(base->kid[0], quote), *stem = intern(field->str, n - 1);
-    Value f = {.kind = V_UNDEF};
-    fail_at(in, field, e, "%s.%s is a value, and values never change", x, base->str);
-    bool is_data = !strcmp(base->str, "data");
-    if (!is_data && !strcmp(field->str, "zero_")) return error_hint(e, "%s.grad = none", x), true;
-    if (!builtin_method_value(in, recv, field->str, &f, &(LangError){0})) return true;
-    bool is_update = f.kind != V_UNDEF;
-    value_drop(f);
-    if (is_data && is_update) return error_hint(e, "%s.%s(…)", x, field->str), true;
-    if (!builtin_method_value(in, recv, stem, &f, &(LangError){0})) return true;
-    bool is_known = f.kind != V_UNDEF;
-    value_drop(f);
-    if (is_known) error_hint(e, "%s.%s = %s.%s.%s(…)", x, base->str, x, base->str, stem);
-    return true;
+/* p.clamp_(0, 1) of a parameter: what clamp gives becomes its value. */
+static bool find_update(Interp *in, const char *name, Value recv, Value *f, LangError *e) {
+    size_t n = strlen(name);
+    *f = (Value){.kind = V_UNDEF};
+    if (recv.kind != V_TENSOR || !(recv.tensor->is_param || recv.tensor->is_buffer)) return true;
+    if (n < 2 || name[n - 1] != '_' || name[n - 2] == '_') return true;
+    return builtin_method_value(in, recv, intern(name, n - 1), f, e);
+}
+
+static bool update_call(Interp *in, Value f, Value *base, int n_pos, int n_kw, const Node *call,
+                        Value *out, LangError *e) {
+    Value p = value_ref(base[0]);
+    char was[256], is[256];
+    bool ok = tensor_has_no_path(in, p.tensor, e);
+    for (int i = 1; i < n_pos + n_kw && ok; i++) ok = tensor_no_path(in, base[i], e);
+    if (!ok) {
+        for (int i = 0; i < n_pos + n_kw; i++) value_drop(base[i]);
+        in->stack->top = base;
+    }
+    in->no_grad_depth++;
+    ok = ok && call_value(in, f, base, n_pos, n_kw, call, out, e);
+    in->no_grad_depth--;
+    if (ok && out->kind == V_TENSOR) {
+        const TensorType *a = tensor_type(p.tensor), *b = tensor_type(out->tensor);
+        ok = a->rank == b->rank && !memcmp(a->shape, b->shape, sizeof *a->shape * a->rank);
+        if (!ok)
+            fail_at(in, call, e, "'%s' gives shape %s, but what is updated in place is %s",
+                    call->kid[0]->str, type_shape_text(b, is), type_shape_text(a, was));
+        ok = ok && tensor_update(in, p.tensor, *out, e);
+        value_drop(*out);
+    } else if (ok) {
+        ok = fail_at(in, call, e, "'%s' gives %s: nothing to update a tensor with",
+                     call->kid[0]->str, value_type_name(*out));
+        value_drop(*out);
+    }
+    *out = ok ? p : v_none();
+    if (!ok) value_drop(p);
+    return ok;
 }
 
 static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode *mode,
@@ -486,7 +500,6 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
     default: break;
     }
     *mode = SELF_FIRST;
-    if (recv.kind == V_TENSOR && updates_field(in, field, recv, e)) return false;
     TRY(builtin_method_value(in, recv, name, f, e));
     if (f->kind != V_UNDEF) return true;
     if (recv.kind == V_MAP && (v = map_find_name(recv.map, name))) {
@@ -495,6 +508,9 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
         return true;
     }
     TRY(visible(in, name, f, e));
+    if (f->kind != V_UNDEF) return true;
+    *mode = SELF_UPDATE;
+    TRY(find_update(in, name, recv, f, e));
     return f->kind != V_UNDEF || no_method(in, field, recv, e);
 }
 
@@ -546,28 +562,36 @@ static bool push_args(Interp *in, Node *n, Value *base, int *n_pos, int *n_kw, L
 
 bool eval_call(Interp *in, Node *n, Value *out, LangError *e) {
     Node *callee = n->kid[0];
-    Value *base = in->stack->top, f, recv = v_none();
+    Value *base = in->stack->top, f, recv = v_none(), updated = v_none();
     SelfMode mode = SELF_NONE;
+    Place *place = NULL;
     TRY(stack_room(in, n->n_kids + 1, e));
     if (callee->kind == N_FIELD) {
-        TRY(eval(in, callee->kid[0], &recv, e));
+        TRY(update_open(in, callee, &place, &recv, e));
+        if (place) updated = value_ref(recv);
         bool found = find_method(in, callee, recv, &f, &mode, e);
         if (!found || mode == SELF_NONE) {
             value_drop(recv);
             recv = v_none();
         }
-        TRY(found);
-        if (mode == SELF_FIRST) *in->stack->top++ = recv; /* the stack owns it now */
+        if (!found) return place ? update_close(in, place, updated, false, out, e) : false;
+        if (mode == SELF_FIRST || mode == SELF_UPDATE)
+            *in->stack->top++ = recv; /* the stack owns it now */
     } else {
         TRY(eval(in, callee, &f, e));
     }
-    int n_pos = mode == SELF_FIRST, n_kw = 0;
+    int n_pos = mode == SELF_FIRST || mode == SELF_UPDATE, n_kw = 0;
     bool ok = push_args(in, n, base, &n_pos, &n_kw, e);
     if (ok) {
+        bool is_quiet = place && !update_is_checked(place);
         in->at = n;
-        ok = mode == SELF_METHOD ? fn_call(in, f.fn, recv, base, n_pos, n_kw, n, out, e)
-                                 : call_value(in, f, base, n_pos, n_kw, n, out, e);
+        in->no_grad_depth += is_quiet;
+        ok = mode == SELF_METHOD   ? fn_call(in, f.fn, recv, base, n_pos, n_kw, n, out, e)
+             : mode == SELF_UPDATE ? update_call(in, f, base, n_pos, n_kw, n, out, e)
+                                   : call_value(in, f, base, n_pos, n_kw, n, out, e);
+        in->no_grad_depth -= is_quiet;
     }
+    if (place) ok = update_close(in, place, updated, ok, out, e);
     if (!ok) error_locate(e, node_span(in, n));
     if (mode == SELF_METHOD) value_drop(recv);
     value_drop(f);
