@@ -188,11 +188,29 @@ static bool has_identity(Value v) {
     return v.kind == V_TENSOR && (v.tensor->is_param || v.tensor->is_buffer);
 }
 
-static void warn_unread(Interp *in, Node *n) {
+/* Only parameters of the running function have a caller who may expect to see the change. */
+static bool is_own_param(const Interp *in, const Node *name) {
+    const Frame *f = in->frame;
+    return f->up && name->scope == SCOPE_LOCAL && name->slot < f->fn->n_params;
+}
+
+/* n, marked NODE_UNREAD, writes a plain tensor under `name`. Names of a file that is imported, or
+ * that a prompt follows, may be read later. */
+static void warn_unread(Interp *in, Node *n, const Node *name) {
     LangError w = {0};
     n->flag &= (uint8_t)~NODE_UNREAD;
-    fail_at(in, n, &w, "the caller does not see this change of its tensor");
-    error_hint(&w, "return %s", n->kid[0]->kind == N_NAME ? n->kid[0]->str : "it");
+    if (name->scope == SCOPE_GLOBAL && (in->frame->up || in->config.interactive)) return;
+    if (is_own_param(in, name) && in->frame->fn->is_module) {
+        fail_at(in, n, &w, "self.%s keeps what the constructor was given", name->str);
+        error_hint(&w, "self.%s = ...", name->str);
+    } else if (is_own_param(in, name)) {
+        fail_at(in, n, &w, "the caller does not see this change of its tensor");
+        error_hint(&w, "return %s", name->str);
+    } else {
+        fail_at(in, n, &w, "this changes '%s' alone, which is not read again", name->str);
+        error_hint(&w, n->kind == N_INDEX ? "write to the tensor itself: x[i, j] = v; p[i] = v"
+                                          : "write to where it came from: xs[i] += v, p += v");
+    }
     interp_warn(in, &w);
 }
 
@@ -203,7 +221,6 @@ static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
     Node *from = p->n->kid[0];
     bool stays = has_identity(p->base);
     if (!stays && is_outer(in, from)) return outer_error(in, p->n, from->str, e);
-    if (!stays && (p->n->flag & NODE_UNREAD)) warn_unread(in, p->n);
     in->at = p->n;
     if (p->base.tensor->pair) {
         char quote[80];
@@ -219,6 +236,7 @@ static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
         value_drop(made);
         return true;
     }
+    if (p->n->flag & NODE_UNREAD) warn_unread(in, p->n, from);
     if (p->up) return place_set(in, p->up, made, e);
     if (from->kind == N_NAME) return bind_name(in, from, from->str, made, e);
     value_drop(made);
@@ -460,6 +478,7 @@ bool exec_augassign(Interp *in, Node *n, LangError *e) {
         return false;
     }
     bool ok = augment(in, n, cur, v, is_outer(in, target), &made, &done, e);
+    if (ok && !done && (n->flag & NODE_UNREAD) && cur.kind == V_TENSOR) warn_unread(in, n, target);
     value_drop(cur);
     value_drop(v);
     if (ok && !done) return bind_name(in, target, target->str, made, e);

@@ -200,6 +200,28 @@ const Builtin *builtin_method(ValueKind kind, const char *interned) {
     return map_get(&all.method[kind], (uint64_t)(uintptr_t)interned);
 }
 
+/* ---- effects ---- */
+
+static bool is_among(const char *name, const char *names) {
+    size_t n = strlen(name);
+    for (const char *p = names; (p = strstr(p, name)); p += n)
+        if ((p == names || p[-1] == ' ') && (p[n] == ' ' || !p[n])) return true;
+    return false;
+}
+
+bool builtin_is_pure(const Builtin *b) {
+    if (b->kinds & 1u << V_STR) return true;
+    if (b->kinds & 1u << V_LIST) return is_among(b->name, "index count");
+    if (b->kinds & 1u << V_MAP) return is_among(b->name, "keys values items get");
+    if (b->kinds & 1u << V_TENSOR) /* the others wait, show, draw random numbers or update */
+        return !is_among(b->name, "item tolist placement info backward bernoulli rand_like "
+                                  "randn_like") &&
+               b->name[strlen(b->name) - 1] != '_';
+    return is_among(b->name, "shuffle sorted reversed len range enumerate zip type str list dict "
+                             "min max sum abs round any all copy ord chr bytes isinstance hasattr "
+                             "getattr");
+}
+
 /* ---- binding ---- */
 
 static const Node *keyword(const Node *call, int i) {

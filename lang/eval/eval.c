@@ -449,6 +449,24 @@ OUTLINE static Flow exec_return(Interp *in, Node *n, LangError *e) {
     return FLOW_RETURN;
 }
 
+/* A statement whose value v nobody uses: opt.step without (), or a call without effects. */
+OUTLINE static void warn_unused(Interp *in, Node *n, Value v) {
+    LangError w = {0};
+    bool is_function =
+        v.kind == V_FN || v.kind == V_BOUND || v.kind == V_BUILTIN || v.kind == V_MODULE;
+    if (n->kind == N_CALL && !(n->flag & NODE_DROPPED)) return;
+    if (n->kind == N_CALL) {
+        unused_warning(n, &w);
+        interp_warn(in, &w);
+    } else if (is_function && (n->kind == N_FIELD || n->kind == N_NAME)) {
+        char quote[80];
+        fail_whole(in, n, &w, "'%s' is a function, and is not called", node_text(n, quote));
+        error_hint(&w, "%s()", quote);
+        interp_warn(in, &w);
+    }
+    n->flag &= (uint8_t) ~(NODE_UNUSED | NODE_DROPPED);
+}
+
 Flow exec(Interp *in, Node *n, LangError *e) {
     Value v;
     switch (n->kind) {
@@ -460,6 +478,7 @@ Flow exec(Interp *in, Node *n, LangError *e) {
         return FLOW_NEXT;
     case N_EXPR_STMT:
         if (!eval(in, n->kid[0], &v, e)) return FLOW_ERROR;
+        if (n->kid[0]->flag & NODE_UNUSED) warn_unused(in, n->kid[0], v);
         value_drop(v);
         return FLOW_NEXT;
     case N_ASSIGN: return exec_assign(in, n, e) ? FLOW_NEXT : FLOW_ERROR;

@@ -89,8 +89,13 @@ typedef enum Oper {
 /* Bits of flag for expressions: */
 #define NODE_PAREN 0x80 /* stood in parentheses of its own */
 #define NODE_UNREAD                                                                                \
-    0x02 /* N_INDEX as a target: of an own parameter that nothing reads afterwards                 \
+    0x02 /* N_INDEX as a target, N_AUGASSIGN: writes a name that nothing reads afterwards          \
           * (LANGUAGE 2.7, dead statements: warn when its value is a tensor) */
+
+#define NODE_UNUSED                                                                                \
+    0x04 /* the whole of a statement: its value is used by nobody; cleared when that was said      \
+          */
+#define NODE_DROPPED 0x08 /* N_CALL with NODE_UNUSED: a function without effects was called */
 
 typedef enum NameScope { SCOPE_LOCAL, SCOPE_CELL, SCOPE_OUTER, SCOPE_GLOBAL } NameScope;
 /* LOCAL: slot of the running call's frame. CELL: likewise, but the slot holds a Cell, as an inner
@@ -175,6 +180,8 @@ typedef struct Program {
  * (a & 1 == 0, dead statements) are handed to warn, if not NULL. Caller owns the Program. */
 typedef void (*WarnFn)(void *ctx, const LangError *w);
 Program *parse_program(Source *src, WarnFn warn, void *ctx, char *open_with, LangError *e);
+/* "result not used" of an expression that is a statement, with what was probably meant. */
+void unused_warning(const Node *n, LangError *w);
 void program_free(Program **p);
 void ast_print(const Node *n, Bytes *out); /* --debug=a: s-expressions, two blanks per depth */
 /* One pointer per distinct name, for ever; names compare by pointer. The one table of the process;

@@ -11,6 +11,7 @@
 #include "lang/syntax/ast.h"
 #include "lang/syntax/lex.h"
 #include "runtime/base/limits.h"
+#include "runtime/base/map.h"
 #include <setjmp.h>
 
 /* A bracket or block that is open: for INCOMPLETE and its message. */
@@ -98,4 +99,9 @@ const char *parse_hint(Parser *p, const Token *t);
 /* Gives every name its place. false: e is set (a bare use of a constructor's name, return outside a
  * function ...). */
 bool resolve_program(Program *p, WarnFn warn, void *ctx, LangError *e);
+
+/* ---- unread.c ---- */
+/* Marks (NODE_UNREAD) the writes to names of a resolved function that nothing reads afterwards.
+ * escaped: of the file instead of a function, whose own names these functions use. */
+void unread_writes(AstFn *fn, Node *body, const Map *escaped);
 #endif

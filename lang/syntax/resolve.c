@@ -2,8 +2,7 @@
  * evaluator never looks up a local by name. One walk over the tree; a function's assigned names are
  * collected first, since they are local in all of it. Whether a local must be a cell is known only
  * at the function's end: its uses are chained through Node.cache until then. Also here, because it
- * needs the same walk: bare uses of a constructor's names in methods, dead statements, and elements
- * of a parameter that nobody reads afterwards.
+ * needs the same walk: bare uses of a constructor's names in methods, and dead statements.
  * SPDX-License-Identifier: MIT */
 #include "lang/syntax/parse.h"
 #include "runtime/base/map.h"
@@ -15,18 +14,10 @@ typedef struct Var {
     const char *name;
     int slot;
     bool is_cell;
-    Node *uses;         /* chained through cache */
-    uint32_t last_read; /* 0: never read         */
+    Node *uses; /* chained through cache */
     struct Var *next_all, *next_hidden;
 } Var;
 
-/* x[i] = v, x a parameter */
-typedef struct PutSite {
-    Node *n;
-    Var *v;
-    uint32_t seq, loop_seq;
-    struct PutSite *next;
-} PutSite;
 typedef struct Capture {
     Var *v;
     bool from_local;
@@ -43,8 +34,6 @@ typedef struct Scope {
     Var *hidden;          /* comprehension variables that are visible now */
     Capture *capture;
     int n_captures, cap;
-    uint32_t seq, loop_seq; /* counts reads; where the outermost running loop began, or 0 */
-    PutSite *puts;
 } Scope;
 
 typedef struct Resolver {
@@ -52,6 +41,7 @@ typedef struct Resolver {
     Arena *arena;
     Scope *scope;
     Map defined; /* names that the file level assigns */
+    Map escaped; /* names of the file that functions use */
     WarnFn warn;
     void *ctx;
     LangError *e;
@@ -112,8 +102,8 @@ static bool constructor_name(Resolver *r, const Node *n, const char *name, const
     return error_hint(r->e, "keep it as a field in the module's body: self.%s = %s", name, name);
 }
 
-/* Binds a node that mentions `name`: a read (is_read), a target, or a definition. */
-static bool bind(Resolver *r, Node *n, const char *name, bool is_read) {
+/* Binds a node that mentions `name`: a read, a target, or a definition. */
+static bool bind(Resolver *r, Node *n, const char *name) {
     Scope *s = r->scope, *owner = s;
     Var *v = NULL;
     for (; owner; owner = owner->outer) {
@@ -127,6 +117,7 @@ static bool bind(Resolver *r, Node *n, const char *name, bool is_read) {
     }
     if (!v) {
         n->scope = SCOPE_GLOBAL;
+        if (!s->is_file) map_put(&r->escaped, key_of(name), r);
         return true;
     }
     if (owner != s) {
@@ -137,7 +128,6 @@ static bool bind(Resolver *r, Node *n, const char *name, bool is_read) {
     n->slot = v->slot;
     n->cache = v->uses;
     v->uses = n;
-    if (is_read) v->last_read = ++s->seq;
     return true;
 }
 
@@ -164,10 +154,6 @@ static void scope_close(Resolver *r, Scope *s) {
             use->scope = v->is_cell ? SCOPE_CELL : SCOPE_LOCAL;
         }
         if (v->slot < fn->n_params) fn->param[v->slot].is_cell = v->is_cell;
-    }
-    for (PutSite *u = s->puts; u; u = u->next) {
-        uint32_t since = u->loop_seq ? u->loop_seq : u->seq;
-        if (!u->v->is_cell && u->v->last_read <= since) u->n->flag |= NODE_UNREAD;
     }
     fn->n_captures = s->n_captures;
     fn->capture =
@@ -254,6 +240,7 @@ static bool function(Resolver *r, AstFn *fn) {
         scope_close(r, &s);
     else
         scope_drop(&s);
+    if (ok && !r->prog->src->is_prelude && !fn->is_expr) unread_writes(fn, fn->body, NULL);
     r->scope = around;
     return ok;
 }
@@ -277,13 +264,10 @@ static bool comprehension(Resolver *r, Node *n) {
     Scope *s = r->scope;
     TRY(walk(r, n->kid[first + 1]));
     Var *hidden = s->hidden;
-    uint32_t loop = s->loop_seq;
-    if (!loop) s->loop_seq = ++s->seq;
     hide_targets(r, n->kid[first]);
     bool ok = walk(r, n->kid[first]);
     for (int k = 0; ok && k < first; k++) ok = walk(r, n->kid[k]);
     if (ok && n->kid[first + 2]) ok = walk(r, n->kid[first + 2]);
-    s->loop_seq = loop;
     s->hidden = hidden;
     return ok;
 }
@@ -321,25 +305,35 @@ static const Node *meant_target(const Node *n) {
     return a && a->kind == N_NAME ? a : NULL;
 }
 
-static void warn_dead(Resolver *r, const Node *n) {
-    bool pure = n->kind == N_UNARY || n->kind == N_BINARY;
-    if (n->kind == N_CALL) {
-        const Node *f = n->kid[0];
-        bool named = f->kind == N_FIELD || (f->kind == N_NAME && f->scope == SCOPE_GLOBAL);
-        pure = named && is_tensor_function(r, f->str);
-    }
-    if (!pure || !r->warn) return;
-    LangError w = {.kind = E_RUN};
-    error_at(&w, n->whole, "result not used");
+void unused_warning(const Node *n, LangError *w) {
+    error_at(w, n->whole, "result not used");
     const Node *target = meant_target(n);
     size_t len;
     const char *text = span_text(n->whole, &len);
     bool compares = n->kind == N_BINARY && n->tok >= O_EQ;
     if (target && text && len < 60 && compares && n->tok == O_EQ) {
         const char *right = span_text(n->kid[1]->whole, &len);
-        error_hint(&w, "did you mean %s = %.*s?", target->str, (int)len, right);
+        error_hint(w, "did you mean %s = %.*s?", target->str, (int)len, right);
     } else if (target && text && len < 60 && !compares)
-        error_hint(&w, "did you mean %s = %.*s?", target->str, (int)len, text);
+        error_hint(w, "did you mean %s = %.*s?", target->str, (int)len, text);
+}
+
+/* A statement that is an expression. Operators and functions of tensors are known to have no effect
+ * by their names; of other calls the evaluator knows, which is why they are marked. */
+static void dead_statement(Resolver *r, Node *n) {
+    bool pure = n->kind == N_UNARY || n->kind == N_BINARY;
+    if (!r->warn) return;
+    if (n->kind == N_CALL) {
+        const Node *f = n->kid[0];
+        bool named = f->kind == N_FIELD || (f->kind == N_NAME && f->scope == SCOPE_GLOBAL);
+        pure = named && is_tensor_function(r, f->str);
+    }
+    if (!pure) {
+        n->flag |= NODE_UNUSED;
+        return;
+    }
+    LangError w = {.kind = E_RUN};
+    unused_warning(n, &w);
     r->warn(r->ctx, &w);
 }
 
@@ -359,7 +353,7 @@ static bool target(Resolver *r, Node *n) {
             error_at(r->e, n->at, "'self' is the object itself");
             return error_hint(r->e, "self.name = …");
         }
-        return bind(r, n, n->str, false);
+        return bind(r, n, n->str);
     }
     if (n->kind == N_LIST) {
         for (uint32_t k = 0; k < n->n_kids; k++) TRY(target(r, n->kid[k]));
@@ -367,15 +361,8 @@ static bool target(Resolver *r, Node *n) {
     }
     if (n->kind != N_INDEX || n->kid[0]->kind != N_NAME) return walk_kids(r, n);
     Node *base = n->kid[0];
-    TRY(bind(r, base, base->str, false));
+    TRY(bind(r, base, base->str));
     for (uint32_t k = 1; k < n->n_kids; k++) TRY(walk(r, n->kid[k]));
-    Scope *s = r->scope;
-    Var *v = s->is_file ? NULL : map_get(&s->vars, key_of(base->str));
-    if (v && v->slot < s->fn->n_params && var_in(s, base->str) == v) {
-        PutSite *u = arena_zalloc(r->arena, sizeof *u);
-        *u = (PutSite){n, v, s->seq, s->loop_seq, s->puts};
-        s->puts = u;
-    }
     return true;
 }
 
@@ -387,22 +374,13 @@ static bool assign(Resolver *r, Node *n) {
 }
 
 static bool loop(Resolver *r, Node *n) {
-    Scope *s = r->scope;
-    uint32_t outer = s->loop_seq;
-    if (n->kind == N_FOR) TRY(walk(r, n->kid[1]));
-    if (!outer) s->loop_seq = ++s->seq;
-    bool ok;
-    if (n->kind == N_FOR)
-        ok = target(r, n->kid[0]) && walk(r, n->kid[2]);
-    else
-        ok = walk(r, n->kid[0]) && walk(r, n->kid[1]);
-    s->loop_seq = outer;
-    return ok;
+    if (n->kind == N_WHILE) return walk(r, n->kid[0]) && walk(r, n->kid[1]);
+    return walk(r, n->kid[1]) && target(r, n->kid[0]) && walk(r, n->kid[2]);
 }
 
 static bool walk(Resolver *r, Node *n) {
     switch (n->kind) {
-    case N_NAME: return bind(r, n, n->str, true);
+    case N_NAME: return bind(r, n, n->str);
     case N_LISTCOMP:
     case N_MAPCOMP: return comprehension(r, n);
     case N_FN: return function(r, n->fn);
@@ -411,9 +389,9 @@ static bool walk(Resolver *r, Node *n) {
         if (n->fn->is_method)
             n->scope = SCOPE_GLOBAL;
         else
-            TRY(bind(r, n, n->fn->name, false));
+            TRY(bind(r, n, n->fn->name));
         return function(r, n->fn);
-    case N_IMPORT: return bind(r, n, n->as, false);
+    case N_IMPORT: return bind(r, n, n->as);
     case N_ASSIGN: return assign(r, n);
     case N_AUGASSIGN:
         return walk(r, n->kid[1]) &&
@@ -422,7 +400,7 @@ static bool walk(Resolver *r, Node *n) {
     case N_WHILE: return loop(r, n);
     case N_EXPR_STMT:
         TRY(walk_kids(r, n));
-        if (!r->prog->src->is_prompt) warn_dead(r, n->kid[0]);
+        if (!r->prog->src->is_prompt) dead_statement(r, n->kid[0]);
         return true;
     default: return walk_kids(r, n);
     }
@@ -445,6 +423,8 @@ bool resolve_program(Program *p, WarnFn warn, void *ctx, LangError *e) {
         scope_close(&r, &file);
     else
         scope_drop(&file);
+    if (ok && !p->src->is_prompt && !p->src->is_prelude) unread_writes(p->top, p->body, &r.escaped);
     map_fini(&r.defined);
+    map_fini(&r.escaped);
     return ok;
 }

@@ -199,7 +199,7 @@ static void unread(void) {
         {"fn f(w) { for i in a { w[0] = w[1] } }", false},
         {"fn f(w) { while g(w) { w[0] = 1 } }", false},
         {"fn f(w) { [w for w in w]; w[0] = 1 }", true},
-        {"fn f(v) { w = v; w[0] = 1 }", false},
+        {"fn f(v) { w = v; w[0] = 1 }", true},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         Source src = {
