@@ -244,8 +244,19 @@ static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
     return error_hint(e, "x = ...; x[i] = v");
 }
 
+/* x.shape[0] = 5: the list was made for the reader. Consumes v. */
+static bool set_in_tensor_field(Interp *in, Place *p, Value v, LangError *e) {
+    value_drop(v);
+    const char *name = p->up->n->str;
+    fail_at(in, p->n, e, "a tensor's %s does not change", name);
+    return strcmp(name, "shape") ? false : error_hint(e, "x = x.reshape(...)");
+}
+
 /* Consumes v. */
 static bool place_set(Interp *in, Place *p, Value v, LangError *e) {
+    if (p->n->kind == N_INDEX && p->base.kind == V_LIST && p->up && p->up->n->kind == N_FIELD &&
+        p->up->base.kind == V_TENSOR)
+        return set_in_tensor_field(in, p, v, e);
     if (p->n->kind == N_NAME) return bind_name(in, p->n, p->n->str, v, e);
     if (p->n->kind == N_FIELD) return set_field(in, p->n, p->base, p->n->str, v, e);
     if (p->base.kind == V_TENSOR) {
@@ -436,7 +447,13 @@ static bool augment(Interp *in, Node *n, Value cur, Value v, bool outer, Value *
         return object_extend(in, n, cur.obj, v, e);
     if (outer) return outer_error(in, n, n->kid[0]->str, e);
     *done = false;
-    return operate_binary(in, n, n->tok, cur, v, out, e);
+    TRY(operate_binary(in, n, n->tok, cur, v, out, e));
+    if (cur.kind != V_TENSOR || out->kind != V_TENSOR) return true;
+    in->at = n;
+    if (tensor_keeps_kind(cur.tensor, out->tensor, e)) return true;
+    error_locate(e, node_span(in, n));
+    value_drop(*out);
+    return false;
 }
 
 OUTLINE static bool augment_place(Interp *in, Node *n, LangError *e) {

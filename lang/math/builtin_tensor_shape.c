@@ -513,15 +513,38 @@ BUILTIN(index_put) { /* x, indices, values, accumulate */
     return ok;
 }
 
+/* ids looked up in 0 .. n - 1: an id that is not there fails where the values are. An index may
+ * count from the end, an id may not: below 0 it is moved out of range. */
+static Tensor *known_ids(Interp *in, Tensor *ids, Tensor *classes, int64_t n, LangError *e) {
+    Tensor *wide = tensor_cast(in, ids, DT_I64, e), *is_low = NULL, *low = NULL, *index = NULL,
+           *known = NULL;
+    int64_t axis = 0;
+    Attr attr = attr_ints(ATTR_AXIS, &axis, 1);
+    if (wide) is_low = tensor_op2(in, OP_LT, arg_tensor(wide), arg_int(0), e);
+    if (is_low) low = tensor_op2(in, OP_SUB, arg_tensor(wide), arg_int(n), e);
+    Arg pick[3] = {arg_tensor(is_low), arg_tensor(low), arg_tensor(wide)};
+    if (low && !tensor_op(in, OP_WHERE, pick, 3, NULL, 0, &index, e)) index = NULL;
+    Arg look[2] = {arg_tensor(classes), arg_tensor(index)};
+    if (index && !tensor_op(in, OP_INDEX, look, 2, &attr, 1, &known, e)) known = NULL;
+    tensor_unref(wide), tensor_unref(is_low), tensor_unref(low), tensor_unref(index);
+    return known;
+}
+
 BUILTIN(one_hot) { /* ids, n */
     int64_t n;
-    Tensor *ids = arg_as_tensor(in, arg[0], e), *column = NULL, *classes = NULL, *hit = NULL,
-           *t = NULL;
+    Tensor *ids = arg_as_tensor(in, arg[0], e), *known = NULL, *column = NULL, *classes = NULL,
+           *hit = NULL, *t = NULL;
     if (!ids) return false;
-    if (arg_int_of(arg[1], "n", &n, e) && shape_is_valid(&n, 1, e))
-        column = unsqueezed(in, ids, type_of(ids)->rank, e);
-    if (column) classes = tensor_arange(in, arg_int(0), arg_int(1), n, DT_I64, e);
-    if (classes) hit = tensor_op2(in, OP_EQ, arg_tensor(column), arg_tensor(classes), e);
+    if (dtype_is_float((DType)type_of(ids)->dtype)) {
+        error_set(e, "one_hot: ids must be whole numbers, not %s",
+                  dtype_info[type_of(ids)->dtype].name);
+        error_hint(e, "ids.to(int64)");
+    } else if (arg_int_of(arg[1], "n", &n, e) && shape_is_valid(&n, 1, e))
+        classes = tensor_arange(in, arg_int(0), arg_int(1), n, DT_I64, e);
+    if (classes) known = known_ids(in, ids, classes, n, e);
+    if (known) column = unsqueezed(in, known, type_of(known)->rank, e);
+    tensor_unref(known);
+    if (column) hit = tensor_op2(in, OP_EQ, arg_tensor(column), arg_tensor(classes), e);
     if (hit) t = tensor_cast(in, hit, DT_I64, e);
     tensor_unref(column), tensor_unref(classes), tensor_unref(hit);
     return finish(ids, t, out);

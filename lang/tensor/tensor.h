@@ -132,6 +132,8 @@ bool tensor_augment(Interp *in, Tensor *param, int oper, Value v, LangError *e);
 bool tensor_no_path(Interp *in, Value v, LangError *e); /* the error of that */
 /* The same for what is there: a buffer whose value has a history (tensor_as_buffer). */
 bool tensor_has_no_path(Interp *in, Tensor *p, LangError *e);
+/* x op= v gave result: an error if whole numbers became floats, or bools numbers. */
+bool tensor_keeps_kind(const Tensor *x, const Tensor *result, LangError *e);
 bool tensor_field(Interp *in, Tensor *t, const char *name, Value *out, bool *found,
                   LangError *e); /* shape dtype grad T ... */
 bool tensor_set_field(Interp *in, Tensor *t, const char *name, Value v, LangError *e);

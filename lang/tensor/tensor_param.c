@@ -124,6 +124,19 @@ bool tensor_has_no_path(Interp *in, Tensor *p, LangError *e) {
     return !p->is_buffer || tensor_no_path(in, v_tensor(p), e);
 }
 
+static int category(DType d) { return dtype_is_float(d) ? 2 : d != DT_BOOL; }
+
+bool tensor_keeps_kind(const Tensor *x, const Tensor *result, LangError *e) {
+    DType from = (DType)tensor_type(x)->dtype, to = (DType)tensor_type(result)->dtype;
+    if (category(to) <= category(from)) return true;
+    const char *name = subject_name(x->in);
+    if (!name) name = "x";
+    error_set(e, "%s keeps its dtype %s in op=, but the result is %s", name, dtype_info[from].name,
+              dtype_info[to].name);
+    return error_hint(e, "%s = %s.to(%s) before; or %s = ... without op=", name, name,
+                      dtype_info[to].name, name);
+}
+
 bool tensor_augment(Interp *in, Tensor *p, int oper, Value v, LangError *e) {
     Value result;
     TRY(tensor_no_path(in, v, e) && tensor_has_no_path(in, p, e));
@@ -132,7 +145,7 @@ bool tensor_augment(Interp *in, Tensor *p, int oper, Value v, LangError *e) {
     bool ok = tensor_binary(in, oper, v_tensor(p), v, &result, e);
     in->no_grad_depth--;
     if (ok) {
-        ok = tensor_update(in, p, result, e);
+        ok = tensor_keeps_kind(p, result.tensor, e) && tensor_update(in, p, result, e);
         value_drop(result);
     }
     in->keep = NULL;
