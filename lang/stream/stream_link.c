@@ -139,7 +139,7 @@ static void on_ack(Stream *s, const Msg *m) {
         s->sent_at = (s->sent_at + 1) & (s->cap_sent - 1);
         s->n_sent--;
     }
-    if (s->awaits_acks) stream_carry(s);
+    if (s->n_effects > 0) stream_carry(s);
 }
 
 /* ---- Receiving ---- */

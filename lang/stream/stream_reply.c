@@ -1,8 +1,8 @@
 /* stream_reply.c: what comes back: values for effects, carried out in stream order whatever the
  * order of arrival, and failures, each told once at its own position.
  *
- * The queue holds one entry per effect; entries without operands (a print of host values behind a
- * print of tensors) only wait for their turn. A failure does not stop the stream: it is remembered
+ * The queue holds one entry per effect; entries without operands (a print of host values) only wait
+ * for their turn. A failure does not stop the stream: it is remembered
  * until somebody asks.
  *
  * In a script a failure is where the program ended: an effect behind it, in the order of the
@@ -290,8 +290,12 @@ static Pending pop_effect(Stream *s) {
     return p;
 }
 
+/* A print of host values waits until all instructions before it are done, so that a line about
+ * work appears when the work is done; at the prompt, where a statement ends before its work, it
+ * only keeps its order among the effects. */
 static bool is_due(const Stream *s, const Pending *p) {
-    return p->is_answered && (!p->has_inst || !s->awaits_acks || p->seq < s->acked_seq);
+    if (!p->has_inst) return !p->is_print || s->config.prompt || p->seq <= s->acked_seq;
+    return p->is_answered && (!s->awaits_acks || p->seq < s->acked_seq);
 }
 
 void stream_carry(Stream *s) {
@@ -382,7 +386,8 @@ bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Spa
     q.n = n;
     q.has_inst = n > 0;
     q.is_answered = n == 0;
-    if (n == 0 && s->n_effects == 0) {
+    if (n == 0 && !is_due(s, &q)) stream_poll(s);
+    if (n == 0 && s->n_effects == 0 && is_due(s, &q)) {
         Err err = {0};
         if (carry(s, &q, &err)) return true;
         error_from(e, &err);
