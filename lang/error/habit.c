@@ -177,6 +177,11 @@ static const char *const members[][2] = {
     {"short", "there is no int16: x.int()"},
     {"length", "len(x)"},
     {"len", "len(x)"},
+    {"push", "xs.append(x)"},
+    {"values", "values: x.max(1); their places: x.argmax(1); both: values, places = x.topk(k)"},
+    {"indices", "values: x.max(1); their places: x.argmax(1); both: values, places = x.topk(k)"},
+    {"generate_square_subsequent_mask",
+     "full([n, n], -inf).triu(1), or ones(n, n, dtype=bool).triu(1)"},
 };
 
 /* Arguments, of any function. */
@@ -227,6 +232,14 @@ static const char *const imports[][2] = {
     {"typing", "not needed: names have no types"},
     {"dataclasses", "not needed: module Config(lr=0.1, steps=100) { }"},
     {"wandb", "not needed: track(loss=loss)"},
+    {"re", "not here: s.find, s.split, s.replace, s.startswith"},
+    {"collections", "not needed: m[k] = m.get(k, 0) + 1; xs.pop(0)"},
+    {"functools", "not needed: fn(y) => f(x, y)"},
+    {"itertools", "not needed: loops and comprehensions"},
+    {"heapq", "not needed: xs.append(x); xs.sort()"},
+    {"string", "not needed: s.upper(), s.split()"},
+    {"pathlib", "not needed: paths are strings: dir + \"/\" + name"},
+    {"scipy", "not here: linalg, optim and the math functions are built in"},
     {"einops", "not here: x.reshape(…).permute(…), einsum(\"ij,jk->ik\", a, b)"},
 };
 
@@ -308,6 +321,8 @@ static bool hint_builtin(Interp *in, const char *path, const char *args, bool is
     const char *last = strrchr(path, '.');
     if (!last) return false;
     const char *start = ++last;
+    const char *absent = isupper((unsigned char)*last) ? habit_hint(last, strlen(last)) : NULL;
+    if (absent) return error_hint(e, "%s", absent), true;
     if (isupper((unsigned char)*last))
         start = strstr(path, "nn.") ? strstr(path, "nn.") : strstr(path, "optim.");
     else if (strstr(path, "nn.init."))
@@ -319,6 +334,8 @@ static bool hint_builtin(Interp *in, const char *path, const char *args, bool is
         bool known = builtin_value(in, intern(last, strlen(last)), &v, &ignored);
         bool found = known && v.kind != V_UNDEF;
         if (known) value_drop(v);
+        const char *habit = found ? NULL : habit_hint(last, strlen(last));
+        if (habit) return error_hint(e, "%s", habit), true;
         if (!found) return false;
     }
     error_hint(e, "%s%s", start, is_call ? args : "");
@@ -404,6 +421,17 @@ static bool begins(const char *s, const char *word) {
     return !strncmp(s, word, n) && !isalnum((unsigned char)s[n]) && s[n] != '_';
 }
 
+/* from lib import f, g */
+static const char *from_hint(const char *module, size_t n, Arena *arena) {
+    const char *list = strstr(module, " import ");
+    list = list ? list + 8 + strspn(list + 8, " (") : "";
+    size_t len = path_length(list, strcspn(list, " ,;\n"));
+    if (!n || !len || n > 40 || len > 40 || memchr(module, '.', n))
+        return "import \"file.gt\" as name, then name.f";
+    return arena_printf(arena, "import %.*s; %.*s = %.*s.%.*s", (int)n, module, (int)len, list,
+                        (int)n, module, (int)len, list);
+}
+
 const char *habit_import_line(const char *s, Arena *arena) {
     bool is_from = begins(s, "from");
     s += strcspn(s, " \t\n");
@@ -411,11 +439,12 @@ const char *habit_import_line(const char *s, Arena *arena) {
     const char *module = s;
     size_t n = path_length(s, strcspn(s, "\n"));
     char root[32];
-    snprintf(root, sizeof root, "%.*s", (int)strcspn(module, ". \t\n"), module);
+    snprintf(root, sizeof root, "%.*s", (int)strcspn(module, ". ,\t\n"), module);
     bool is_ours =
         begins(root, "torch") || begins(root, "gt") || begins(root, "numpy") || begins(root, "jax");
     if (!is_ours && habit_import(root)) return habit_import(root);
-    if (!is_ours) return is_from ? "import \"file.gt\" as name" : NULL;
+    if (!is_ours && is_from) return from_hint(module, n, arena);
+    if (!is_ours) return strchr(s, ',') ? "one file per line: import a" : NULL;
     if (!is_from) return "drop this line: nn.Linear, optim.Adam, F.relu are built in";
     if (n >= 16 && !memcmp(module, "torch.utils.data", 16)) return "drop this line; " LOOP;
     const char *list = strstr(module, " import ");

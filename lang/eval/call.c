@@ -65,7 +65,8 @@ static bool too_many(Interp *in, const AstFn *f, int given, const Node *call, La
     char what[300];
     snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d were given", fn_name(f),
              f->n_params, f->n_params == 1 ? "" : "s", given);
-    return call_error(in, f, call, e, what);
+    call_error(in, f, call, e, what);
+    return f->is_module && error_hint(e, "a layer is made first: %.80s(…)(x)", fn_name(f));
 }
 
 /* The i-th keyword argument of a call. */
@@ -617,7 +618,7 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
     if (base.kind == V_BUILTIN && n->kid[0]->kind == N_NAME && habit_path(in, n->whole, e))
         return fail_at(in, n->kid[0], e, "'%s' is a function, not a module", n->kid[0]->str);
     fail_at(in, n, e, "%s has no field '%s'", with_article(base, kind, sizeof kind), n->str);
-    if (habit_member(base, n->str, e)) return false;
+    if (base.kind != V_MAP && habit_member(base, n->str, e)) return false;
     NameList names = {0};
     Value k, v;
     MapV *m = base.kind == V_MAP ? base.map : base.kind == V_OBJECT ? base.obj->field : NULL;
@@ -629,7 +630,10 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
         names_add(&names, of_tensor[i]);
     names_of_methods(in, base, &names);
     const char *near = nearest_name(n->str, strlen(n->str), names.name, names.n);
-    if (near) error_label(e, e->at, "did you mean '%s'?", near);
+    if (near)
+        error_label(e, e->at, "did you mean '%s'?", near);
+    else if (base.kind == V_MAP)
+        error_hint(e, "%s.get(\"%s\", otherwise)", node_text(n->kid[0], quote), n->str);
     names_fini(&names);
     return false;
 }

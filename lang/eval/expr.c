@@ -49,6 +49,15 @@ static bool in_a_space(Interp *in, const char *name, LangError *e) {
     return false;
 }
 
+/* model.train(): a dot follows the name. */
+static bool is_field_base(const Node *n) {
+    size_t len;
+    Span more = n->at;
+    more.len++;
+    const char *s = span_text(more, &len);
+    return s && len == more.len && s[len - 1] == '.';
+}
+
 static bool not_defined(Interp *in, const Node *n, LangError *e) {
     fail_at(in, n, e, "'%s' is not defined", n->str);
     if (habit_path(in, n->at, e)) return false;
@@ -62,7 +71,7 @@ static bool not_defined(Interp *in, const Node *n, LangError *e) {
         if (f->fn->slot_name && f->fn->slot_name[i]) names_add(&names, f->fn->slot_name[i]);
     for (size_t i = 0; f && i < f->globals->n; i++)
         if (f->globals->var[i]->v.kind != V_UNDEF) names_add(&names, f->globals->var[i]->name);
-    names_of_builtins(in, &names);
+    if (!is_field_base(n)) names_of_builtins(in, &names); /* functions have no fields */
     const char *near = nearest_name(n->str, strlen(n->str), names.name, names.n);
     if (near) error_label(e, e->at, "did you mean '%s'?", near);
     names_fini(&names);

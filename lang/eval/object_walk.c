@@ -633,8 +633,14 @@ static bool bi_to(Interp *in, const Value *arg, Value *out, LangError *e) {
                                      : DT_NONE;
     if (arg[1].kind == V_BUILTIN && !strcmp(arg[1].builtin->name, "float")) d = DT_F32;
     if (!dtype_is_float(d)) {
+        bool is_device = arg[1].kind == V_STR &&
+                         (!strncmp(arg[1].str->s, "cuda", 4) || !strcmp(arg[1].str->s, "cpu"));
+        if (is_device) {
+            error_set(e, "modules have no device here: the cluster places their parameters");
+            return error_hint(e, "drop the .to(\"%s\")", arg[1].str->s);
+        }
         error_set(e, "parameters are cast to a float dtype");
-        return error_hint(e, "m.to(float64); where things run is not the program's business");
+        return error_hint(e, "m.to(float64)");
     }
     return cast_all(in, arg[0], d, out, e);
 }

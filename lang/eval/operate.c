@@ -304,6 +304,16 @@ bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *
 
 /* ---- dispatch ---- */
 
+/* Operand i is none: a gradient, or what a call gave. */
+static void none_hint(const Node *n, uint32_t i, LangError *e) {
+    char quote[80];
+    const Node *kid = i < n->n_kids ? n->kid[i] : n;
+    if (kid->kind == N_FIELD && !strcmp(kid->str, "grad"))
+        error_hint(e, "%s is none until backward has run", node_text(kid, quote));
+    else
+        error_hint(e, "a function without return gives none");
+}
+
 static bool unfit(Interp *in, const Node *n, int oper, Value a, Value b, LangError *e) {
     static const char *const verb[] = {
         [O_ADD] = "add",    [O_SUB] = "subtract",    [O_MUL] = "multiply",
@@ -320,7 +330,7 @@ static bool unfit(Interp *in, const Node *n, int oper, Value a, Value b, LangErr
     else if (oper == O_MOD && is_text(a))
         error_hint(e, "text: f\"{x:.3f}\"");
     else if (a.kind == V_NONE || b.kind == V_NONE)
-        error_hint(e, "a function without return gives none");
+        none_hint(n, a.kind == V_NONE ? 0 : 1, e);
     else if (a.kind == V_LIST || b.kind == V_LIST)
         error_hint(e, "tensor([...]) makes a tensor of a list");
     return false;

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/trace.h"
 #include "lang/value/frame.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +138,47 @@ static void add_frame(const AstFn *fn, const Node *call, LangError *e) {
     error_frame(e, &f);
 }
 
+/* ---- in the words of the function that the program called ---- */
+
+/* Failures of what a prelude function does to carry out what the program asked for, and how they
+ * read there. In text %lld are the numbers of the message. */
+static const struct {
+    const char *inner, *what, *text;
+} words[] = {
+    {"_pick_logits", "index %lld is out of range for axis %*d of size %lld",
+     "class %lld is out of range: there are %lld classes, counted from 0"},
+    {"_pick_targets", "index %lld is out of range for axis %*d of size %lld",
+     "class %lld is out of range: there are %lld classes, counted from 0"},
+    {"nn.Embedding", "index %lld is out of range for axis %*d of size %lld",
+     "index %lld is out of range: the embedding has %lld rows, counted from 0"},
+};
+
+/* The stack begins in the prelude. "solve: the matrix is singular" where the program called inv:
+ * what the prelude uses within is of no interest. */
+static void tell_in_callers_words(LangError *e) {
+    int outer = -1;
+    while (outer + 1 < e->n_frames && e->frame[outer + 1].is_prelude) outer++;
+    if (outer < 0 || e->kind != E_RUN) return;
+    char text[sizeof e->what];
+    long long a, b;
+    for (int i = 0; i <= outer; i++)
+        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+            if (!strcmp(e->frame[i].name, words[k].inner) &&
+                sscanf(e->what, words[k].what, &a, &b) == 2) {
+                snprintf(text, sizeof text, words[k].text, a, b);
+                snprintf(e->what, sizeof e->what, "%s: %.900s", e->frame[outer].name, text);
+                return;
+            }
+    size_t n = strspn(e->what, "abcdefghijklmnopqrstuvwxyz_0123456789");
+    const char *name = e->frame[outer].name, *dot = strrchr(name, '.');
+    bool is_op = n && !strncmp(e->what + n, ": ", 2) && builtin_find(intern(e->what, n));
+    const char *last = dot ? dot + 1 : name;
+    if (!is_op || !*name || *last == '_' || (strlen(last) == n && !memcmp(last, e->what, n)))
+        return;
+    snprintf(text, sizeof text, "%s%s", name, e->what + n);
+    snprintf(e->what, sizeof e->what, "%s", text);
+}
+
 void trace_explain(Interp *in, uint32_t calls, LangError *e) {
     const Traces *t = in->traces;
     while (t && calls > t->base && calls <= t->base + t->n) {
@@ -144,10 +186,16 @@ void trace_explain(Interp *in, uint32_t calls, LangError *e) {
         add_frame(l->fn, l->call, e);
         calls = l->up;
     }
+    tell_in_callers_words(e);
 }
 
 void trace_leave(const AstFn *fn, const Node *call, LangError *e) {
-    if (!e->has_stack) add_frame(fn, call, e);
+    if (e->has_stack) return;
+    bool is_first = e->n_frames == 0 || e->frame[e->n_frames - 1].is_prelude;
+    add_frame(fn, call, e);
+    if (is_first && fn->at.src && fn->at.src->is_prelude && call && call->at.src &&
+        !call->at.src->is_prelude)
+        tell_in_callers_words(e);
 }
 
 void trace_complete(const Interp *in, LangError *e) {

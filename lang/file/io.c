@@ -368,6 +368,11 @@ static Format format_of(const char *path, bool *is_gz) {
     return i < TAILS ? by_tail[i].format : F_UNKNOWN;
 }
 
+static bool is_torch(const char *path) {
+    size_t n = strlen(path);
+    return has_tail(path, n, ".pt") || has_tail(path, n, ".pth") || has_tail(path, n, ".ckpt");
+}
+
 bool io_is_known(const char *path, bool to_save, Err *err) {
     bool is_gz;
     if (format_of(path, &is_gz) == F_UNKNOWN) {
@@ -379,7 +384,12 @@ bool io_is_known(const char *path, bool to_save, Err *err) {
                                          : " or ",
                          by_tail[i].tail);
         err_set(err, ERR_ARG, "no file format is known for '%s'", path);
-        err_hint(err, "names end in %s%s", tails.data, to_save ? "" : ", or these and .gz");
+        if (is_torch(path))
+            err_hint(err, to_save ? "PyTorch reads .safetensors: safetensors.torch.load_file(path)"
+                                  : "in PyTorch: safetensors.torch.save_file(model.state_dict(), "
+                                    "\"x.safetensors\")");
+        else
+            err_hint(err, "names end in %s%s", tails.data, to_save ? "" : ", or these and .gz");
         bytes_fini(&tails);
         return false;
     }

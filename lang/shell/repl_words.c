@@ -179,6 +179,22 @@ static void search_docs(Interp *in, const char *words, Bytes *out) {
     names_fini(&names);
 }
 
+/* ?Adam: the name as it stands in a name space. */
+static void unknown(Interp *in, const char *what) {
+    static const char *const spaces[] = {"optim", "nn", "F", "linalg", "nn.init"};
+    char name[160];
+    Value v;
+    fprintf(stderr, "nothing is known of '%s'", what);
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces && strlen(what) < 100; i++) {
+        int n = snprintf(name, sizeof name, "%s.%s", spaces[i], what);
+        if (!find_value(in, name, (size_t)n, &v)) continue;
+        value_drop(v);
+        fprintf(stderr, "; did you mean ?%s", name);
+        break;
+    }
+    fputc('\n', stderr);
+}
+
 static void help(Interp *in, const char *what) {
     Bytes b = {0};
     Value v;
@@ -204,7 +220,7 @@ static void help(Interp *in, const char *what) {
     if (b.n)
         fputs(b.data, stdout);
     else
-        fprintf(stderr, "nothing is known of '%s'\n", what);
+        unknown(in, what);
     bytes_fini(&b);
 }
 

@@ -74,12 +74,22 @@ static const char *lambda_hint(Parser *p, const Token *t) {
     return arena_printf(p->arena, "fn(%.*s) => …", (int)colon, s);
 }
 
+/* `raise ValueError("no")` gives error("no"). */
+static const char *raise_hint(Parser *p, const Token *t) {
+    for (const Token *k = t; k->kind != TOK_NEWLINE && k->kind != TOK_END && k->kind != TOK_BAD;
+         k++)
+        if ((k->kind == TOK_STRING || k->kind == TOK_FSTRING) && k->n < 60)
+            return arena_printf(p->arena, "error(%.*s)", (int)k->n, p->src->text + k->at);
+    return habit_hint("raise", 5);
+}
+
 static const char *reserved_hint(Parser *p, const Token *t) {
     const char *s = p->src->text;
     const Token *name = t + 1;
     if (parse_is(p, t, "with")) return with_hint(p, t);
     if (parse_is(p, t, "def") && name->kind == TOK_NAME && name->n < 60) return def_hint(p, name);
     if (parse_is(p, t, "lambda")) return lambda_hint(p, t);
+    if (parse_is(p, t, "raise")) return raise_hint(p, t);
     if (parse_is(p, t, "class") && name->kind == TOK_NAME && name->n < 60)
         return arena_printf(p->arena, "module %.*s(params) { self.x = …; fn forward(x) { … } }",
                             (int)name->n, s + name->at);
@@ -100,7 +110,16 @@ static const char *neighbour_hint(Parser *p, const Token *before, const Token *t
         (parse_is(p, before, "let") || parse_is(p, before, "var") || parse_is(p, before, "const")))
         return rest_of_line(p, t, "assignment needs no word: ", "");
     if (t->kind == TOK_RBRACE || t->kind == TOK_NEWLINE) return "";
-    return habit_hint(s + before->at, before->n);
+    const char *habit = habit_hint(s + before->at, before->n);
+    if (habit || before->line != t->line || before->n > 40) return habit;
+    if (parse_is(p, before, "time") && t->kind == TOK_NAME && t->n < 40)
+        return arena_printf(p->arena, "time \"%.*s\" { … }", (int)t->n, s + t->at);
+    bool is_value =
+        t->kind == TOK_NAME || t->kind == TOK_STRING || t->kind == TOK_INT || t->kind == TOK_FLOAT;
+    if (!is_value) return "";
+    const char *begin =
+        arena_printf(p->arena, "a call has parentheses: %.*s(", (int)before->n, s + before->at);
+    return rest_of_line(p, t, begin, ")");
 }
 
 static bool is_header_word(int kind) {
@@ -129,6 +148,11 @@ const char *parse_hint(Parser *p, const Token *t) {
     const Token *before = &p->t.tok[p->before], *start = line_start(p, t);
     bool header = is_header_word(start->kind) || parse_is(p, start, "signal");
     const char *hint;
+    for (const Token *k = start; k <= t && k->kind != TOK_END; k++) { /* a // b is fine, too */
+        bool is_c = k->kind == TOK_DIV && k[1].kind == TOK_MUL && k[1].is_glued;
+        if (is_c || (k->kind == TOK_FLOORDIV && (k == t || t->kind == TOK_NAME)))
+            return "comments begin with #";
+    }
     switch (t->kind) {
     case TOK_RESERVED: hint = reserved_hint(p, t); return hint ? hint : "";
     case TOK_COLON:
@@ -159,6 +183,12 @@ const char *parse_hint(Parser *p, const Token *t) {
     case TOK_POW: return before->kind == TOK_LBRACE ? "copy(m) and .update(other) join maps" : "";
     case TOK_LBRACE:
         if (before->kind == TOK_ARROW) return "a body in braces has no =>: fn f(x) { … }";
+        if (before->kind == TOK_NAME && start->kind == TOK_MODULE && before->n < 40)
+            return arena_printf(p->arena, "module %.*s() { … }", (int)before->n,
+                                p->src->text + before->at);
+        if (before->kind == TOK_NAME && start->kind == TOK_FN && before->n < 40)
+            return arena_printf(p->arena, "fn %.*s() { … }", (int)before->n,
+                                p->src->text + before->at);
         if (before->kind == TOK_NAME) {
             hint = habit_hint(p->src->text + before->at, before->n);
             return hint ? hint : "";
@@ -172,6 +202,11 @@ const char *parse_hint(Parser *p, const Token *t) {
                             o->line);
     if (start->kind == TOK_FOR && parse_is(p, t, "of")) return "for x in xs { … }";
     if (header && parse_is(p, t, "then")) return "if condition { … }";
+    if (before->kind == TOK_RBRACE && t->kind == TOK_NAME &&
+        (hint = habit_hint(p->src->text + t->at, t->n)))
+        return hint;
+    if (header && before->kind == TOK_RPAREN && t->kind == TOK_NAME)
+        return "blocks stand in braces: { … }";
     if (start->kind == TOK_IMPORT || parse_is(p, start, "from")) {
         hint = habit_import_line(p->src->text + start->at, p->arena);
         if (hint) return hint;

@@ -392,6 +392,8 @@ bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, 
             label_made(in, 1, p.arg[1].t, e);
             label_made(in, 0, p.arg[0].t, e);
         }
+        if (in->at && in->at->at.src && in->at->at.src->is_prelude)
+            e->hint[0] = 0; /* it names what the program does not see */
         goto done;
     }
     if (n_all > n_attr) in->keep = h[0];
