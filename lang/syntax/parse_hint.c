@@ -96,6 +96,15 @@ static const char *reserved_hint(Parser *p, const Token *t) {
     return habit_hint(s + t->at, t->n);
 }
 
+/* The first token of t's line (and statement). */
+static const Token *line_start(const Parser *p, const Token *t) {
+    while (t > p->t.tok && t[-1].line == t->line && t[-1].kind != TOK_SEMI &&
+           t[-1].kind != TOK_NEWLINE)
+        t--;
+    while (t->kind == TOK_RBRACE) t++;
+    return t;
+}
+
 /* Two things side by side: `let x`, `print x`, "a" "b". */
 static const char *neighbour_hint(Parser *p, const Token *before, const Token *t) {
     const char *s = p->src->text;
@@ -116,7 +125,8 @@ static const char *neighbour_hint(Parser *p, const Token *before, const Token *t
         return arena_printf(p->arena, "time \"%.*s\" { … }", (int)t->n, s + t->at);
     bool is_value =
         t->kind == TOK_NAME || t->kind == TOK_STRING || t->kind == TOK_INT || t->kind == TOK_FLOAT;
-    if (!is_value) return "";
+    bool begins = line_start(p, before) == before || before[-1].kind == TOK_ASSIGN;
+    if (!is_value || !begins || t->is_glued || p->in_fstring) return "";
     const char *begin =
         arena_printf(p->arena, "a call has parentheses: %.*s(", (int)before->n, s + before->at);
     return rest_of_line(p, t, begin, ")");
@@ -125,15 +135,6 @@ static const char *neighbour_hint(Parser *p, const Token *before, const Token *t
 static bool is_header_word(int kind) {
     return kind == TOK_IF || kind == TOK_ELIF || kind == TOK_WHILE || kind == TOK_FOR ||
            kind == TOK_ELSE || kind == TOK_FN || kind == TOK_MODULE;
-}
-
-/* The first token of t's line (and statement). */
-static const Token *line_start(const Parser *p, const Token *t) {
-    while (t > p->t.tok && t[-1].line == t->line && t[-1].kind != TOK_SEMI &&
-           t[-1].kind != TOK_NEWLINE)
-        t--;
-    while (t->kind == TOK_RBRACE) t++;
-    return t;
 }
 
 /* Within the [ ] of a list that does not begin its line, and so is no target. */
