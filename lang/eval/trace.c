@@ -5,6 +5,7 @@
  * anew, and what was asked for before has no stack any more.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/trace.h"
+#include "lang/eval/builtin.h"
 #include "lang/value/frame.h"
 #include <stdio.h>
 #include <stdlib.h>
