@@ -111,7 +111,6 @@ works 'a = x.sum(dim=1, keepdim=True); b = x.mean(0); c = x.std(dim=0); d = x.no
 works 'a = x.mm(y.T); b = x @ y.T; c = x.pow(2).sum().sqrt(); d = cat((x, y), dim=0); e = stack([x, y], dim=1)'
 works 'x[0, 0] = 5; x[x > 0] = 0; a = x[:, None]; b = x[..., 0]; c = x[::2]; d = x.masked_fill(x > 0, float("-inf"))'
 works 'a = F.relu(x); b = F.softmax(x, dim=-1); c = nn.functional.relu(x); d = F.cross_entropy(randn(4, 3), ids)'
-hint 'v, i = x.max(dim=1)' 'argmax'
 hint 'z = x.cuda()' 'drop the .cuda()'
 hint 'z = x.to("cuda")' 'drop the .to("cuda")'
 hint 'z = x.to(device)' 'programs name no devices'
