@@ -295,6 +295,9 @@ static void test_wrong(void) {
         CHECK_STR(err.text, wrong[i].error);
     }
     CHECK_FAIL(parse("gti 2", &a, &line, &err), ERR_VERSION);
+    /* Law 3 (A14): as text such a number, inf, would be the signal's name. */
+    CHECK_FAIL(parse("signal define 3e+0610", &a, &line, &err), ERR_PARSE);
+    CHECK_FAIL(parse("signal enter \"a\" -inf", &a, &line, &err), ERR_PARSE);
     test_limits(&a);
     arena_fini(&a);
 }
