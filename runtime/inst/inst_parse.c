@@ -325,8 +325,8 @@ static bool parse_other(Parser *p, const char *start) {
 static bool add_operand(Parser *p, const char *at, Operand o) {
     Inst *in = p->in;
     bool is_named = p->form.n_strings && p->form.string[0] == ATTR_NAME;
-    if (is_named && o.kind != IN_TENSOR) /* as text inf and true would be names */
-        return bad(p, at, "%s takes no numbers", op_info[in->op].name);
+    if (is_named && (o.kind == IN_IMM_FLOAT || o.kind == IN_IMM_BOOL)) /* inf and true are names */
+        return bad(p, at, "%s takes no such number", op_info[in->op].name);
     if (in->n_in == MAX_IN) return bad(p, at, "more than %d operands", MAX_IN);
     if (in->n_in == p->operand_cap) {
         int cap = p->operand_cap ? 4 * p->operand_cap : 8;
