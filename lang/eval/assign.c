@@ -456,26 +456,11 @@ static bool augment(Interp *in, Node *n, Value cur, Value v, bool outer, Value *
     return false;
 }
 
-/* x[mask] op= v: what the mask picks has no place of its own to go back to. */
-static bool check_mask(Interp *in, Node *n, const Place *p, LangError *e) {
-    char x[80], mask[80], v[80];
-    if (p->n->kind != N_INDEX || p->base.kind != V_TENSOR || p->n_subs != 1 ||
-        p->sub[0].kind != V_TENSOR || tensor_type(p->sub[0].tensor)->dtype != DT_BOOL)
-        return true;
-    node_text(p->n->kid[0], x), node_text(p->n->kid[1], mask), node_text(n->kid[1], v);
-    size_t len;
-    const char *oper = span_text(n->at, &len); /* += */
-    if (!oper || len < 2) oper = "+=", len = 2;
-    fail_at(in, n, e, "what a mask picks cannot be updated by %.*s", (int)len, oper);
-    return error_hint(e, "%s = where(%s, %s %.*s %s, %s)", x, mask, x, (int)len - 1, oper, v, x);
-}
-
 OUTLINE static bool augment_place(Interp *in, Node *n, LangError *e) {
     Place p;
     Value cur = v_none(), v = v_none(), made;
     bool done = true, ok = place_open(in, n->kid[0], &p, e),
          param = ok && p.n->kind == N_INDEX && has_identity(p.base);
-    ok = ok && check_mask(in, n, &p, e);
     in->no_grad_depth += param;
     ok = ok && place_get(in, &p, &cur, e);
     in->no_grad_depth -= param;

@@ -168,8 +168,11 @@ class Linalg:
     norm = staticmethod(lambda x, ord=None, axis=None, keepdims=False: torch.linalg.norm(x, ord, axis, keepdims))
     vector_norm = staticmethod(lambda x, ord=2, axis=None, keepdims=False: torch.linalg.vector_norm(x, ord, axis, keepdims))
     matrix_norm = staticmethod(lambda x, ord="fro", axis=(-2, -1), keepdims=False: torch.linalg.matrix_norm(x, ord, tuple(axis), keepdims))
+    # PyTorch's own cannot go back
+    vander = staticmethod(lambda x, n=None: torch.stack([x ** p for p in range(n or x.shape[-1])], -1))
     cross = staticmethod(lambda a, b, axis=-1: torch.linalg.cross(a, b, dim=axis))
     diagonal = staticmethod(lambda a, offset=0, dim1=-2, dim2=-1: torch.linalg.diagonal(a, offset=offset, dim1=dim1, dim2=dim2))
 
 
 MEANING["linalg"] = Linalg
+cases("linalg.vander", "linalg.vander(x) | f(3) ; f64(2) ; i64(3) ; f(1) ; f16(2) ; bf16(2) ; f(2, 3)\nlinalg.vander(x, 2) | f(3)\nlinalg.vander(x, n=4) | f(2) ; i64(2)", Linalg.vander)

@@ -70,7 +70,8 @@ TIES = "{f}(x) | fv(2, 1, 2, 1) ; f64v(1, 1, 1)\n{f}(x, axis=0) | f(3, 2, lo=0, 
 for name, f in [("max", torch.amax), ("min", torch.amin)]:
     reduction(name, lambda x, axis=None, keepdims=False, f=f: f(x, axes(x, axis), keepdims), ALONG, SEVERAL, TIES, EMPTY_AXIS, WHOLE,
               "x.a{f}(axis=1) | f(2, 3)\n{f}(x, 1) | f(2, 3)\n{f}(x, axis=0) | f(2, 0)\n")
-MEANING["amax"], MEANING["amin"] = MEANING["max"], MEANING["min"]
+    reduction("a" + name, lambda x, axis=None, keepdims=False, f=f: f(x, axes(x, axis), keepdims), ALONG, SEVERAL, TIES, EMPTY_AXIS, WHOLE,
+              "x.{f}(axis=1) | f(2, 3)\n{f}(x, 1) | f(2, 3)\n{f}(x, axis=0) | f(2, 0)\n")
 LOGIC = """
 {f}(x) | b1(3, 4) ; b1(0) ; b1(1, 1) ; b1() ; i64(2, 3) ; f(3) ; fv(0, nan) ; fv(0, 0) ; u8(3) ; i8(3) ; f16(3) ; bf16(3) ; b1v(True, True)
 {f}(x, axis=0) | b1(3, 4) ; b1(0, 3) ; i32(2, 3, lo=0, hi=1)

@@ -27,7 +27,9 @@ typedef struct Exception {
 #define TRAINING "works on .grad of parameters: tests/nn"
 #define CONFIG   "configurations of signals, no tensors: tests/unit/config_test.c"
 #define SHOWN    "says something, gives no value: tests/lang, tests/cli"
+#define PAIRS    "values that know their indices: tests/lang/values_indices.gt"
 static const Exception exceptions[] = {
+    {"with_indices", PAIRS},
     {"rand", RANDOM},
     {"randn", RANDOM},
     {"rand_like", RANDOM},

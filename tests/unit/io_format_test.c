@@ -189,11 +189,19 @@ static void test_pictures_round(void) {
         round_trip("x.pgm", c, c <= 1 || c == 3);
     }
     Err e = {0};
-    float f[4] = {0};
-    IoItem item = {"", {.dtype = DT_F32, .rank = 2, .shape = {2, 2}}, f};
+    int64_t whole[4] = {0};
+    IoItem item = {"", {.dtype = DT_I64, .rank = 2, .shape = {2, 2}}, whole};
     CHECK(!io_save(in_dir("x.png"), &item, 1, "", 0, &e) && e.code == ERR_DTYPE);
-    CHECK_STR(e.hint, "(x * 255).clamp(0, 255).to(uint8)");
+    CHECK_STR(e.hint, "x.clamp(0, 255).to(uint8)");
     CHECK(strstr(e.text, "x.png") != NULL);
+    /* Floats from 0 to 1 are rounded to bytes; what lies beyond is cut off. */
+    float f[4] = {0, 1, 0.5f, 7};
+    item = (IoItem){"", {.dtype = DT_F32, .rank = 2, .shape = {2, 2}}, f};
+    CHECK(io_save(in_dir("f.png"), &item, 1, "", 0, &e));
+    IoValue v;
+    CHECK(io_load(in_dir("f.png"), NULL, NULL, &v, &e));
+    CHECK(is_tensor(&v, DT_U8, 2, (const uint8_t[]){0, 255, 127, 255}, 4));
+    io_fini(&v);
     item.type = (TensorType){.dtype = DT_U8, .rank = 2, .shape = {0, 2}};
     CHECK_FAIL(io_save(in_dir("x.png"), &item, 1, "", 0, &err), ERR_SHAPE);
     item.type = (TensorType){.dtype = DT_U8, .rank = 1, .shape = {2}};
@@ -393,8 +401,8 @@ int main(void) {
     test_yaml_refuses();
     test_jsonl_read();
     test_text_round();
-    static const char *const left[] = {"deep/x.npz", "deep",   "x.png",  "x.ppm",
-                                       "x.pgm",      "x.yaml", "x.jsonl"};
+    static const char *const left[] = {"deep/x.npz", "deep",  "x.png",  "x.ppm",
+                                       "x.pgm",      "f.png", "x.yaml", "x.jsonl"};
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) remove(in_dir(left[i]));
     CHECK(rmdir(dir) == 0); /* nothing else is left: temporary files are gone */
     return check_report("io formats");
