@@ -189,6 +189,7 @@ static void test_large(Stream *s) {
 
 static void test_effects(Stream *s) {
     story[0] = 0, n_dropped = 0;
+    CHECK(stream_sync(s, &error));
     CHECK(effect(s, "now", NULL, 1)); /* nothing is pending: at once */
     CHECK_STR(story, "now; ");
     Handle *h[20];
