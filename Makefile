@@ -49,15 +49,17 @@ OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(B)/obj/gen/emit_hea
 .DELETE_ON_ERROR:
 .SECONDARY:
 
+##@ Build and run
 all: $(PROGRAMS)                                  ## build the programs into build/
 
 deps:                                             ## install what building needs (apt), or say how
 	$(Q)sh scripts/deps $(DEBS)
 
-run: deps                                         ## build, then train a small GPT for about a minute
+run: deps                                         ## build, then train a small GPT and let it write
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all
 	$(Q)sh scripts/demo $(B)
 
+##@ Test
 test: deps                                        ## build, then run all tests
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all tests-built
 	$(Q)sh scripts/runtests $(B)
@@ -78,9 +80,11 @@ ubsan:                                            ## all tests under UndefinedBe
 	$(Q)$(MAKE) --no-print-directory test B=build/ubsan SAN="-fsanitize=undefined -fno-sanitize-recover=undefined" CFLAGS="-O1 -g"
 tsan:                                             ## all tests under ThreadSanitizer
 	$(Q)$(MAKE) --no-print-directory test B=build/tsan SAN="-fsanitize=thread" CFLAGS="-O1 -g"
+##@ Measure
 bench: all                                        ## speed beside PyTorch and NumPy: a table and a picture (ONLY="charlm adam": those)
 	$(Q)$(MAKE) --no-print-directory $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 	$(Q)sh tests/bench/run $(B) $(ONLY)
+##@ Search for faults
 fuzz: $(FUZZERS)                                  ## fuzz the decoders and parsers (FUZZ_SECONDS=60 each)
 	$(Q)sh scripts/fuzz $(B) $(or $(FUZZ_SECONDS),60)
 fuzz-torch: all                                   ## random programs against PyTorch (GT_PYTHON, FUZZ_PROGRAMS, FUZZ_SEED)
@@ -98,11 +102,11 @@ test-torch: all                                   ## a GPT, a ResNet-18 and Tran
 	  text=../shared/data/tinyshakespeare.txt; [ -e $$text ] || { text=$(B)/gpt.txt; cat README.md lang/*/*.c >$$text; }; \
 	  $(or $(GT_PYTHON),python3) -B tests/torch/gpt.py $(B)/gtsh $$text && \
 	  $(or $(GT_PYTHON),python3) -W ignore -B tests/torch/models.py $(B)/gtsh
+##@ Check the code
 lint:                                             ## house rules: columns, rooms, headers alone, manual pages
 	$(Q)sh scripts/lint
-count:                                            ## lines per room
-	$(Q)for r in runtime lang dispatcher worker tests scripts; do printf '%-11s %6d\n' $$r \
-	  $$(find $$r -name '*.[ch]' -o -name '*.def' -o -name '*.gt' | xargs cat | wc -l); done
+count:                                            ## figures of the code: lines per folder, waivers, long functions, constants
+	$(Q)sh scripts/count $(B)
 
 # ---- programs ----
 $(B)/gtsh: $(B)/obj/lang/main.o $(LIB)
@@ -172,6 +176,7 @@ $(B)/bench/%: tests/bench/%.c $(LIB)
 $(B)/man/gt-ops.7: scripts/genman runtime/inst/ops.def
 	@mkdir -p $(@D)
 	$(Q)sh scripts/genman > $@
+##@ Install
 install: all $(B)/man/gt-ops.7                    ## into $(DESTDIR)$(PREFIX)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/gt/scripts
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
@@ -186,6 +191,6 @@ uninstall:                                        ## removes what install put th
 clean:                                            ## remove build/
 	rm -rf build
 help:                                             ## this list
-	@awk -F':.*## ' '/^[a-z].*:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F':.*## ' '/^##@/ { printf "%s%s\n", n++ ? "\n" : "", substr($$0, 5) } /^[a-z].*:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
