@@ -2,7 +2,6 @@
  * the argument list that stands in the program, parentheses included.
  * SPDX-License-Identifier: MIT */
 #include "lang/error/habit.h"
-#include "lang/eval/builtin.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -316,8 +315,8 @@ static bool hint_environ(const char *s, size_t n, LangError *e) {
 }
 
 /* The last words of a path of torch or np, as they are called here: nn.Linear, relu. */
-static bool hint_builtin(Interp *in, const char *path, const char *args, bool is_call,
-                         LangError *e) {
+static bool hint_builtin(const char *path, const char *args, bool is_call, HabitKnown known,
+                         void *ctx, LangError *e) {
     const char *last = strrchr(path, '.');
     if (!last) return false;
     const char *start = ++last;
@@ -329,11 +328,7 @@ static bool hint_builtin(Interp *in, const char *path, const char *args, bool is
         start = strstr(path, "nn.init.");
     if (!start) return false;
     if (start == last) {
-        Value v = {.kind = V_UNDEF};
-        LangError ignored = {0};
-        bool known = builtin_value(in, intern(last, strlen(last)), &v, &ignored);
-        bool found = known && v.kind != V_UNDEF;
-        if (known) value_drop(v);
+        bool found = known(ctx, last);
         const char *habit = found ? NULL : habit_hint(last, strlen(last));
         if (habit) return error_hint(e, "%s", habit), true;
         if (!found) return false;
@@ -342,7 +337,7 @@ static bool hint_builtin(Interp *in, const char *path, const char *args, bool is
     return true;
 }
 
-bool habit_path(Interp *in, Span at, LangError *e) {
+bool habit_path(Span at, HabitKnown known, void *ctx, LangError *e) {
     size_t n;
     const char *s = text_at(at, &n);
     size_t k = s ? path_length(s, n) : 0;
@@ -366,14 +361,14 @@ bool habit_path(Interp *in, Span at, LangError *e) {
     static const char *const roots[] = {"torch.", "np.", "math.", "scipy.", "F.", "tf."};
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
         if (!strncmp(path, roots[i], strlen(roots[i])))
-            return hint_builtin(in, path, args, k < n && s[k] == '(', e);
+            return hint_builtin(path, args, k < n && s[k] == '(', known, ctx, e);
     return false;
 }
 
-bool habit_member(Value v, const char *name, LangError *e) {
-    bool is_text = v.kind == V_STR || v.kind == V_TEXT;
+bool habit_member(const char *kind, const char *name, LangError *e) {
+    bool is_text = !strcmp(kind, "str");
     if (is_text != !strcmp(name, "format") && !strcmp(name, "format")) return false;
-    if (!strcmp(name, "copy") && v.kind != V_TENSOR) return false;
+    if (!strcmp(name, "copy") && strcmp(kind, "tensor")) return false;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (!strcmp(members[i][0], name)) {
             error_hint(e, "%s", members[i][1]);

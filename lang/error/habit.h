@@ -3,13 +3,17 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_ERROR_HABIT_H
 #define GT_LANG_ERROR_HABIT_H
-#include "lang/value/interp.h"
+#include "lang/error/error.h"
+#include "runtime/base/arena.h"
 
+/* Does the language have a function of this name? ctx: the caller's. */
+typedef bool (*HabitKnown)(void *ctx, const char *name);
 /* For a dotted name that begins at `at` ("torch.manual_seed(0)", "os.environ[...]"): sets e's hint
  * and returns true where something is known. */
-bool habit_path(Interp *in, Span at, LangError *e);
-/* A field or method that values of other systems have: x.device, model.cuda(). */
-bool habit_member(Value v, const char *name, LangError *e);
+bool habit_path(Span at, HabitKnown known, void *ctx, LangError *e);
+/* A field or method that values of other systems have: x.device, model.cuda(). kind: the value's,
+ * "tensor", "str" ... Sets e's hint and returns true where something is known. */
+bool habit_member(const char *kind, const char *name, LangError *e);
 /* An argument that functions of other systems take: device=, inplace=. NULL: unknown. */
 const char *habit_keyword(const char *name);
 /* A file that is not there, but is a module elsewhere: import os. NULL: unknown. */

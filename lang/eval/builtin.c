@@ -409,6 +409,15 @@ bool builtin_value(Interp *in, const char *interned, Value *out, LangError *e) {
     return prelude_value(in, interned, out, e);
 }
 
+bool builtin_is_known(void *interp, const char *name) {
+    Value v = {.kind = V_UNDEF};
+    LangError ignored = {0};
+    if (!builtin_value(interp, intern(name, strlen(name)), &v, &ignored)) return false;
+    bool found = v.kind != V_UNDEF;
+    value_drop(v);
+    return found;
+}
+
 bool builtin_method_value(Interp *in, Value self, const char *interned, Value *out, LangError *e) {
     *out = (Value){.kind = V_UNDEF};
     const Builtin *b = builtin_method(self.kind, interned);

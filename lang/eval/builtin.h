@@ -25,6 +25,8 @@ bool builtin_is_pure(const Builtin *b);
 /* What a name means that no file defines: function, constant, name space, prelude function.
  * false: nothing. */
 bool builtin_value(Interp *in, const char *interned, Value *out, LangError *e);
+/* Is there a builtin or prelude function of this name? A HabitKnown; interp: an Interp. */
+bool builtin_is_known(void *interp, const char *name);
 /* V_UNDEF: none */
 bool builtin_method_value(Interp *in, Value self, const char *interned, Value *out, LangError *e);
 /* A name of a space: its own, "space.name" among the builtins, or any builtin if it falls back. */

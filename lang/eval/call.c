@@ -39,17 +39,6 @@ bool stack_room(Interp *in, size_t n, LangError *e) {
 
 /* ---- messages ---- */
 
-void fn_signature(const AstFn *f, Bytes *out) {
-    char quote[80];
-    bytes_printf(out, "%s(", f->name && *f->name ? f->name : "fn");
-    for (int i = 0; i < f->n_params; i++) {
-        const AstParam *p = &f->param[i];
-        bytes_printf(out, "%s%s%s", i ? ", " : "", p->is_star ? "*" : "", p->name);
-        if (p->dflt) bytes_printf(out, "=%s", node_text(p->dflt, quote));
-    }
-    bytes_putc(out, ')');
-}
-
 static const char *fn_name(const AstFn *f) { return f->name && *f->name ? f->name : "fn"; }
 
 static bool call_error(Interp *in, const AstFn *f, const Node *at, LangError *e, const char *what) {
@@ -396,12 +385,12 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
             field->str);
     if (recv.kind == V_ERROR)
         return error_hint(e, "%s.message is a text", node_text(field->kid[0], quote));
-    if (recv.kind == V_MODULE && habit_path(in, field->whole, e)) return false;
+    if (recv.kind == V_MODULE && habit_path(field->whole, builtin_is_known, in, e)) return false;
     if (recv.kind == V_MODULE && !strcmp(field->str, "apply")) {
         const char *m = recv.module->name;
         return error_hint(e, "%s()(x) calls one; a gradient of its own: g + (f - g).detach()", m);
     }
-    if (habit_member(recv, field->str, e)) return false;
+    if (habit_member(value_type_name(recv), field->str, e)) return false;
     const char *habit = recv.kind == V_TENSOR ? habit_hint(field->str, strlen(field->str)) : NULL;
     if (habit) return error_hint(e, "%s", habit);
     size_t n = strlen(field->str);
@@ -491,10 +480,11 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
     case V_MAP:
         if (recv.map->is_space)
             return space_get(in, recv.map, name, f, e) ||
-                   (error_locate(e, node_span(in, field)), habit_path(in, field->whole, e), false);
+                   (error_locate(e, node_span(in, field)),
+                    habit_path(field->whole, builtin_is_known, in, e), false);
         break;
     case V_BUILTIN: /* random.seed(0): a module elsewhere, a function here */
-        if (field->kid[0]->kind == N_NAME && habit_path(in, field->whole, e))
+        if (field->kid[0]->kind == N_NAME && habit_path(field->whole, builtin_is_known, in, e))
             return fail_at(in, field->kid[0], e, "'%s' is a function, not a module",
                            field->kid[0]->str);
         break;
@@ -615,10 +605,11 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
     if (base.kind == V_NONE)
         return fail_at(in, n, e, "'%s' is none: it has no field '%s'", node_text(n->kid[0], quote),
                        n->str);
-    if (base.kind == V_BUILTIN && n->kid[0]->kind == N_NAME && habit_path(in, n->whole, e))
+    if (base.kind == V_BUILTIN && n->kid[0]->kind == N_NAME &&
+        habit_path(n->whole, builtin_is_known, in, e))
         return fail_at(in, n->kid[0], e, "'%s' is a function, not a module", n->kid[0]->str);
     fail_at(in, n, e, "%s has no field '%s'", with_article(base, kind, sizeof kind), n->str);
-    if (base.kind != V_MAP && habit_member(base, n->str, e)) return false;
+    if (base.kind != V_MAP && habit_member(value_type_name(base), n->str, e)) return false;
     NameList names = {0};
     Value k, v;
     MapV *m = base.kind == V_MAP ? base.map : base.kind == V_OBJECT ? base.obj->field : NULL;
@@ -669,7 +660,8 @@ bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e) {
     } else if (base.kind == V_MAP) {
         if (base.map->is_space)
             return space_get(in, base.map, name, out, e) ||
-                   (error_locate(e, node_span(in, n)), habit_path(in, n->whole, e), false);
+                   (error_locate(e, node_span(in, n)),
+                    habit_path(n->whole, builtin_is_known, in, e), false);
         Value *v = map_find(base.map, name_str(in, name));
         if ((found = v != NULL))
             *out = value_ref(*v);

@@ -18,5 +18,4 @@ bool stack_room(Interp *in, size_t n, LangError *e);
 bool eval_field(Interp *in, Node *n, Value *out, LangError *e); /* a.f not called */
 /* the same for a base at hand */
 bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e);
-void fn_signature(const AstFn *f, Bytes *out); /* "f(a, b=1, *rest)" */
 #endif

@@ -60,30 +60,6 @@ bool fail_at(Interp *in, const Node *n, LangError *e, const char *format, ...) {
     return error_at(e, n ? node_span(in, n) : interp_span(in), "%s", text);
 }
 
-/* What stands between line:col and len columns on. */
-const char *node_text(const Node *n, char *buf) {
-    const Source *src = n->whole.src ? n->whole.src : n->at.src;
-    const Span *at = n->whole.src ? &n->whole : &n->at;
-    buf[0] = 0;
-    if (!src) return buf;
-    const char *p = src->text, *end = src->text + src->n;
-    for (uint32_t line = src->first_line ? src->first_line : 1; p && line < at->line; line++) {
-        p = memchr(p, '\n', (size_t)(end - p));
-        p = p ? p + 1 : NULL;
-    }
-    if (!p || p + at->col - 1 > end) return buf;
-    p += at->col - 1;
-    size_t len = at->len < (size_t)(end - p) ? at->len : (size_t)(end - p);
-    if (len < 60) {
-        memcpy(buf, p, len);
-        buf[len] = 0;
-    } else {
-        memcpy(buf, p, 56);
-        memcpy(buf + 56, " ...", 5);
-    }
-    return buf;
-}
-
 /* ---- truth ---- */
 
 /* 1, 0, or -1 when the value has none without a message of its own. */

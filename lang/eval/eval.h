@@ -21,10 +21,7 @@ bool eval_safepoint(Interp *in, LangError *e); /* a back-edge: interrupts, failu
 bool fail_at(Interp *in, const Node *n, LangError *e, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 Span node_span(Interp *in, const Node *n); /* n->at, folded out of the prelude */
-/* The text of an expression as it stands in the source, cut to fit: for messages. buf of 80
- * bytes. */
-const char *node_text(const Node *n, char *buf);
-Fn *fn_new(Interp *in, const AstFn *ast); /* a closure over the running frame */
+Fn *fn_new(Interp *in, const AstFn *ast);  /* a closure over the running frame */
 /* The truth of n's value; `what` names the asker: "if", "and" ... */
 bool truth_at(Interp *in, const Node *n, const char *what, Value v, bool *out, LangError *e);
 bool value_truth(Interp *in, Value v, bool *out, LangError *e); /* waits for a one-element tensor */

@@ -220,3 +220,40 @@ void ast_print(const Node *n, Bytes *out) {
     print_at(n, 0, out);
     bytes_putc(out, '\n');
 }
+
+/* ---- for messages ---- */
+
+/* What stands between line:col and len columns on. */
+const char *node_text(const Node *n, char *buf) {
+    const Source *src = n->whole.src ? n->whole.src : n->at.src;
+    const Span *at = n->whole.src ? &n->whole : &n->at;
+    buf[0] = 0;
+    if (!src) return buf;
+    const char *p = src->text, *end = src->text + src->n;
+    for (uint32_t line = src->first_line ? src->first_line : 1; p && line < at->line; line++) {
+        p = memchr(p, '\n', (size_t)(end - p));
+        p = p ? p + 1 : NULL;
+    }
+    if (!p || p + at->col - 1 > end) return buf;
+    p += at->col - 1;
+    size_t len = at->len < (size_t)(end - p) ? at->len : (size_t)(end - p);
+    if (len < 60) {
+        memcpy(buf, p, len);
+        buf[len] = 0;
+    } else {
+        memcpy(buf, p, 56);
+        memcpy(buf + 56, " ...", 5);
+    }
+    return buf;
+}
+
+void fn_signature(const AstFn *f, Bytes *out) {
+    char quote[80];
+    bytes_printf(out, "%s(", f->name && *f->name ? f->name : "fn");
+    for (int i = 0; i < f->n_params; i++) {
+        const AstParam *p = &f->param[i];
+        bytes_printf(out, "%s%s%s", i ? ", " : "", p->is_star ? "*" : "", p->name);
+        if (p->dflt) bytes_printf(out, "=%s", node_text(p->dflt, quote));
+    }
+    bytes_putc(out, ')');
+}

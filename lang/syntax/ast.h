@@ -187,4 +187,8 @@ void ast_print(const Node *n, Bytes *out); /* --debug=a: s-expressions, two blan
 /* One pointer per distinct name, for ever; names compare by pointer. The one table of the process;
  * the client's thread only. */
 const char *intern(const char *s, size_t n);
+/* The text of an expression as it stands in the source, cut to fit: for messages. buf of 80
+ * bytes. */
+const char *node_text(const Node *n, char *buf);
+void fn_signature(const AstFn *f, Bytes *out); /* "f(a, b=1, *rest)" */
 #endif

@@ -6,7 +6,6 @@
 #include "lang/text/effects.h"
 #include "lang/value/heap.h"
 #include "lang/text/pieces.h"
-#include "lang/eval/call.h"
 #include "lang/eval/object.h"
 #include "lang/text/format.h"
 #include "lang/text/show.h"
