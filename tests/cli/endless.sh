@@ -23,6 +23,7 @@ done
 # sharded: all of its workers are free again
 start c "$GTSH" -d "@$TMP/where" -c 'signal.define("s", axis=0, workers=[0, 1])
 signal "s" { x = ones(2, 1).expand(2, 2**40) }
+sync()
 print("begins", err=true)
 print(x.sum(1))'; c=$pid
 await "$TMP/c.err" begins
