@@ -179,7 +179,6 @@ static void join_all(void) {
     join(builtins_error, true, 0);
     join(builtins_args, true, 0);
     join(builtins_signal, true, 0);
-    join(builtins_signal_config, true, 0);
     join(builtins_progress, true, 0);
     join(builtins_object, false, 1u << V_OBJECT);
     join(builtins_string, false, 1u << V_STR | 1u << V_TEXT);

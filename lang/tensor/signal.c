@@ -5,7 +5,6 @@
  * the configuration.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/signal.h"
-#include "lang/eval/builtin.h"
 #include "lang/tensor/tensor.h"
 #include <stdlib.h>
 #include <string.h>
@@ -167,38 +166,14 @@ void signal_fini(Interp *in) {
     in->signals = NULL;
 }
 
-/* ---- signal.enter("a", backward="b"), signal.exit("a"), signal.tensor(x, "a") ---- */
+/* ---- signal.tensor ---- */
 
-static bool is_label(Value v, LangError *e) {
-    return v.kind == V_STR ||
-           error_set(e, "a signal's name is a string, not %s", value_type_name(v));
-}
-
-static bool bi_enter(Interp *in, const Value *arg, Value *out, LangError *e) {
-    bool has = arg[1].kind != V_NONE;
-    TRY(is_label(arg[0], e) && (!has || is_label(arg[1], e)));
-    *out = v_none();
-    return signal_enter(in, arg[0].str->s, arg[0].str->n, has ? arg[1].str->s : NULL,
-                        has ? arg[1].str->n : 0, e);
-}
-
-static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
-    *out = v_none();
-    if (arg[0].kind == V_NONE) return signal_exit(in, "", 0, e);
-    return is_label(arg[0], e) && signal_exit(in, arg[0].str->s, arg[0].str->n, e);
-}
-
-/* A copy elsewhere: an instruction with the operand's value as its result. Its gradient is such a
- * copy too, where a backward signal is given or configured. */
-static bool bi_tensor(Interp *in, const Value *arg, Value *out, LangError *e) {
-    Value back = arg[2].kind != V_NONE ? arg[2] : arg[3];
-    TRY(is_label(arg[1], e) && (back.kind == V_NONE || is_label(back, e)));
-    if (arg[0].kind != V_TENSOR)
-        return error_set(e, "signal.tensor needs a tensor, not %s", value_type_name(arg[0]));
+bool signal_tensor(Interp *in, Tensor *x, const Str *name, const Str *back, Tensor **out,
+                   LangError *e) {
     const char *label, *backward = NULL;
-    TRY(check_label(in, arg[1].str->s, arg[1].str->n, NULL, &label, e));
-    if (back.kind == V_STR) {
-        TRY(check_label(in, back.str->s, back.str->n, NULL, &backward, e));
+    TRY(check_label(in, name->s, name->n, NULL, &label, e));
+    if (back) {
+        TRY(check_label(in, back->s, back->n, NULL, &backward, e));
     } else {
         const SignalConfig *c = config_find(&signal_state(in)->config, label, strlen(label));
         if (c && c->backward)
@@ -206,32 +181,6 @@ static bool bi_tensor(Interp *in, const Value *arg, Value *out, LangError *e) {
     }
     Attr attr[2] = {text_attr(ATTR_NAME, label)};
     if (backward) attr[1] = text_attr(ATTR_BACKWARD, backward);
-    Arg x = arg_tensor(arg[0].tensor);
-    Tensor *t = NULL;
-    TRY(tensor_op(in, OP_SHARD, &x, 1, attr, 1 + (backward != NULL), &t, e));
-    *out = (Value){.kind = V_TENSOR, .tensor = t};
-    return true;
+    Arg arg = arg_tensor(x);
+    return tensor_op(in, OP_SHARD, &arg, 1, attr, 1 + (backward != NULL), out, e);
 }
-
-/* The original's form, which needs `with`. */
-static bool bi_context(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
-    (void)out;
-    TRY(is_label(arg[0], e));
-    error_set(e, "a scope is a statement of its own");
-    bool has = arg[1].kind == V_STR;
-    return error_hint(e, "signal \"%s\"%s%s%s { … }", arg[0].str->s, has ? " backward \"" : "",
-                      has ? arg[1].str->s : "", has ? "\"" : "");
-}
-
-const Builtin builtins_signal[] = {
-    {"signal.enter", "name, backward=none", bi_enter, "Opens a named scope; signal.exit closes it.",
-     0, -1},
-    {"signal.exit", "name=none", bi_exit, "Closes the innermost scope, which must have that name.",
-     0, -1},
-    {"signal.tensor", "x, name, backward=none, backward_name=none", bi_tensor,
-     "A copy of x, laid out as the named signal says; its gradient as the backward signal says.", 0,
-     -1},
-    {"signal.context", "name, backward=none", bi_context,
-     "The original's word for the statement: signal a { … }.", 0, -1},
-    {NULL}};

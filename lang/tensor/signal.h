@@ -27,6 +27,11 @@ void signal_made(Interp *in, int rank);
 /* The backward scope of what is recorded now: an interned number (0 = none) and its label. */
 uint32_t signal_backward(const Interp *in);
 const char *signal_label(const Interp *in, uint32_t number);
+/* A copy of x elsewhere: an instruction with the operand's value as its result, laid out as the
+ * signal `name` says. Its gradient is such a copy too, where a backward signal is given (back; or
+ * NULL) or configured. *out is a new reference. */
+bool signal_tensor(Interp *in, Tensor *x, const Str *name, const Str *back, Tensor **out,
+                   LangError *e);
 void signal_fini(Interp *in);
 
 /* ---- signal_config.c ---- */
@@ -34,6 +39,8 @@ void signal_fini(Interp *in);
 /* Reads a YAML file, adds what it says, and tells the stream. false: e has the place in the file,
  * and nothing of it counts. */
 bool signal_load(Interp *in, const char *path, LangError *e);
+/* Adds what the program says about signals at its present line, and tells the stream. */
+bool signal_add(Interp *in, const Config *news, Err *err);
 /* A failure that speaks of a signal gets the place in a file that asked for it. An explain of
  * StreamConfig; interp is an Interp. */
 void signal_explain(void *interp, LangError *e);
@@ -64,5 +71,4 @@ typedef struct Signals {
     Map axis_told;    /* ... of whose axis */
 } Signals;
 Signals *signal_state(Interp *in);
-extern const Builtin builtins_signal_config[];
 #endif
