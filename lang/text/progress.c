@@ -6,8 +6,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "lang/text/progress.h"
-#include "lang/eval/subscript.h"
-#include "lang/eval/builtin.h"
 #include "lang/file/io.h"
 #include "lang/text/format.h"
 #include "lang/tensor/tensor.h"
@@ -241,26 +239,7 @@ void progress_fini(Interp *in) {
     in->progress = NULL;
 }
 
-static bool bi_progress(Interp *in, const Value *arg, Value *out, LangError *e) {
-    Value v = arg[0], over, el;
-    if (arg[1].kind != V_STR)
-        return error_set(e, "progress: the label is a string, not %s", value_type_name(arg[1]));
-    if (v.kind == V_INT) {
-        over = v_range(0, v.i, 1);
-    } else if (v.kind == V_RANGE) {
-        over = v_range(v.range->start, v.range->stop, v.range->step);
-    } else {
-        Iter it;
-        int more;
-        TRY(iter_open(in, in->at, v, &it, e));
-        over = v_list(in, 0);
-        while ((more = iter_next(in, &it, &el, e)) > 0) list_push(over.list, el);
-        iter_close(in, &it);
-        if (more < 0) {
-            value_drop(over);
-            return false;
-        }
-    }
+void progress_open(Interp *in, Value over, const char *label) {
     Progress *p = state(in);
     for (Bar *bar = p->bars, *next; bar; bar = next) { /* bars whose loop never came */
         next = bar->next;
@@ -270,12 +249,10 @@ static bool bi_progress(Interp *in, const Value *arg, Value *out, LangError *e) 
     Bar *bar = xcalloc(1, sizeof *bar);
     bar->in = in;
     bar->over = value_ref(over);
-    bar->label = xstrdup(arg[1].str->s);
+    bar->label = xstrdup(label);
     bar->total = sequence_count(over);
     bar->next = p->bars;
     p->bars = bar;
-    *out = over;
-    return true;
 }
 
 /* ---- tracked scalars ---- */
@@ -343,8 +320,7 @@ static void put_json_number(Bytes *b, double v) {
         bytes_puts(b, "null");
 }
 
-static bool bi_track(Interp *in, const Value *arg, Value *out, LangError *e) {
-    MapV *m = arg[0].map;
+bool progress_track(Interp *in, const MapV *m, LangError *e) {
     size_t n = map_count(m);
     Handle *handle[MAX_TRACKED];
     Value key, v;
@@ -391,13 +367,5 @@ static bool bi_track(Interp *in, const Value *arg, Value *out, LangError *e) {
         free(t);
     bytes_fini(&keys);
     bytes_fini(&meta);
-    *out = v_none();
     return ok;
 }
-
-const Builtin builtins_progress[] = {
-    {"progress", "over, label=\"\"", bi_progress,
-     "A loop with a line on stderr that shows how far it is: a number or a list.", 0, -1},
-    {"track", "**values", bi_track,
-     "Shows scalars on the progress line, and logs them under --log-dir, when they arrive.", 0, -1},
-    {NULL}};

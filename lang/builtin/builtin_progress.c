@@ -1,0 +1,42 @@
+/* builtin_progress.c: loops that show how far they are, and scalars that are tracked along them.
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/builtin.h"
+#include "lang/eval/subscript.h"
+#include "lang/text/progress.h"
+
+static bool bi_progress(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value v = arg[0], over, el;
+    if (arg[1].kind != V_STR)
+        return error_set(e, "progress: the label is a string, not %s", value_type_name(arg[1]));
+    if (v.kind == V_INT) {
+        over = v_range(0, v.i, 1);
+    } else if (v.kind == V_RANGE) {
+        over = v_range(v.range->start, v.range->stop, v.range->step);
+    } else {
+        Iter it;
+        int more;
+        TRY(iter_open(in, in->at, v, &it, e));
+        over = v_list(in, 0);
+        while ((more = iter_next(in, &it, &el, e)) > 0) list_push(over.list, el);
+        iter_close(in, &it);
+        if (more < 0) {
+            value_drop(over);
+            return false;
+        }
+    }
+    progress_open(in, over, arg[1].str->s);
+    *out = over;
+    return true;
+}
+
+static bool bi_track(Interp *in, const Value *arg, Value *out, LangError *e) {
+    *out = v_none();
+    return progress_track(in, arg[0].map, e);
+}
+
+const Builtin builtins_progress[] = {
+    {"progress", "over, label=\"\"", bi_progress,
+     "A loop with a line on stderr that shows how far it is: a number or a list.", 0, -1},
+    {"track", "**values", bi_track,
+     "Shows scalars on the progress line, and logs them under --log-dir, when they arrive.", 0, -1},
+    {NULL}};
