@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/stream_state.h"
 #include "runtime/base/log.h"
+#include "runtime/net/endpoint.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -310,6 +311,18 @@ static bool connect_to(Stream *s, Err *err) {
     return (s->link = link_open(s->endpoint, err)) != NULL;
 }
 
+/* Nobody listens at the dispatcher's endpoint, or nobody answers. */
+static bool no_dispatcher(const Stream *s, const Err *why, Span at, LangError *e) {
+    const char *address = strstr(s->endpoint, "://");
+    Endpoint local;
+    *e = (LangError){.kind = E_GONE};
+    error_at(e, at, "no dispatcher at %s: %s", s->endpoint, why->text);
+    if (endpoint_local(&local, NULL) && !strcmp(local.text, s->endpoint))
+        return error_hint(e, "scripts/cluster up starts one, and so does gt-dispatcher -w 2");
+    return error_hint(e, "is it running, and is %s its address?",
+                      address ? address + 3 : s->endpoint);
+}
+
 /* A dispatcher without workers lets its clients wait: for a while in silence, then with a word. */
 static bool is_welcome(const Stream *s, const void *ctx) {
     Waiting *w = (Waiting *)ctx;
@@ -338,6 +351,10 @@ bool stream_start(Stream *s, Span at, LangError *e) {
         error_locate(e, at);
         return false;
     }
+    if (s->endpoint && !endpoint_is_served(s->endpoint, &err)) {
+        disconnect(s);
+        return no_dispatcher(s, &err, at, e);
+    }
     Hello hello = {.version = WIRE_VERSION,
                    .table_hash = op_table_hash(),
                    .role = ROLE_CLIENT,
@@ -355,13 +372,7 @@ bool stream_start(Stream *s, Span at, LangError *e) {
         return error_hint(e, "start one: gt-worker -d %s", s->endpoint);
     }
     if (!is_met) {
-        if (e->kind == E_GONE && s->endpoint) {
-            const char *address = strstr(s->endpoint, "://");
-            address = address ? address + 3 : s->endpoint;
-            e->what[0] = '\0';
-            error_set(e, "no dispatcher at %s: %s", s->endpoint, s->gone.text);
-            error_hint(e, "is it running, and is %s its address?", address);
-        }
+        if (e->kind == E_GONE && s->endpoint) no_dispatcher(s, &s->gone, at, e);
         disconnect(s);
         s->is_gone = false; /* The next attempt may find one. */
         return false;

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static bool is_prefix(const char *prefix, const char *s) {
@@ -184,4 +186,19 @@ bool endpoint_is_private(const Endpoint *e) {
     for (size_t i = 0; i < sizeof near / sizeof *near; i++)
         if (is_prefix(near[i], e->text)) return true;
     return false;
+}
+
+bool endpoint_is_served(const char *text, Err *err) {
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    if (!is_prefix("ipc:///", text)) return true;
+    const char *path = text + strlen("ipc://");
+    if (strlen(path) >= sizeof at.sun_path) return true;
+    strcpy(at.sun_path, path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return true;
+    int why = connect(fd, (struct sockaddr *)&at, sizeof at) ? errno : 0;
+    close(fd);
+    if (why == ENOENT) return err_set(err, ERR_GONE, "there is no such socket");
+    if (why == ECONNREFUSED) return err_set(err, ERR_GONE, "nobody listens there any more");
+    return true;
 }

@@ -37,4 +37,8 @@ bool endpoint_local(Endpoint *out, Err *err);
 bool endpoint_dir_is_safe(const char *dir);
 /* tcp to this machine only, or ipc. */
 bool endpoint_is_private(const Endpoint *e);
+/* false: an ipc socket on which nobody listens now: there is no such file, or its owner has ended.
+ * For other endpoints, and where this cannot be found out: true. Connects
+ * to it: after a Link has found that it is this user's. */
+bool endpoint_is_served(const char *text, Err *err);
 #endif

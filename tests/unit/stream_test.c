@@ -793,14 +793,15 @@ static void test_silence(void) {
     Stream *s = stream_new(&c);
     int64_t start = now_ms();
     CHECK(!full(s, 2, 1, 1));
-    CHECK(error.kind == E_GONE && strstr(error.what, endpoint) && strstr(error.what, "0.2 s"));
+    CHECK(error.kind == E_GONE && strstr(error.what, endpoint));
+    CHECK(strstr(error.what, "there is no such socket"));
     CHECK(now_ms() - start < patient_ms(3000));
     /* connect(): an error, and everything as before; then the workers of one's own serve. */
     StreamConfig own = {.engine = "reference", .workers = 1, .threads = 1, .answer_ms = 200};
     own.memory_bytes = 64 << 20;
     Stream *u = stream_new(&own);
     CHECK(!stream_connect(u, endpoint, at(1), &error) && error.kind == E_GONE);
-    CHECK(strstr(error.what, "no dispatcher at ipc://") && strstr(error.what, "no answer"));
+    CHECK(strstr(error.what, "no dispatcher at ipc://") && strstr(error.what, "no such socket"));
     CHECK(!stream_endpoint(u) && stream_set_workers(u, 1));
     Handle *mine = full(u, 2, 7, 1);
     CHECK(value(u, mine) == 7);
@@ -811,7 +812,7 @@ static void test_silence(void) {
     stream_free(&u);
     Hub *hub = hub_open(endpoint, &err); /* the next attempt meets a mute one */
     CHECK(!full(s, 2, 1, 1));
-    CHECK(error.kind == E_GONE);
+    CHECK(error.kind == E_GONE && strstr(error.what, "0.2 s"));
     hub_close(&hub);
     stream_free(&s);
     Stage g;
