@@ -44,6 +44,44 @@ static int is_intact(const Slot *s) {
     return !s->bytes || s->p[s->bytes - 1] == s->mark;
 }
 
+/* Pages of [p, p + bytes) that are in memory. */
+static int pages_in(const void *p, uint64_t bytes) {
+    static unsigned char in[(8 << 20) / 4096 + 1];
+    int n = 0;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    void *begin = (void *)((uintptr_t)p / page * page);
+    if (mincore(begin, bytes, in)) return -1;
+    for (uint64_t i = 0; i < bytes / page; i++) n += in[i] & 1;
+    return n;
+}
+
+/* Pages of freed blocks go back to the system, those of live ones stay, and all can be had again
+ * (D1). */
+static void test_trim(bool is_shared) {
+    Err err = {0};
+    enum { BYTES = 8 << 20 };
+    Mem *m = mem_open(64 << 20, is_shared, &err);
+    unsigned char *gone = mem_alloc(m, BYTES), *small = mem_alloc(m, 100),
+                  *stays = mem_alloc(m, BYTES);
+    memset(gone, 1, BYTES), memset(stays, 2, BYTES), memset(small, 3, 100);
+    CHECK(pages_in(gone, BYTES) > 2000);
+    mem_release(m, gone, BYTES);
+    mem_trim(m);
+    CHECK(pages_in(gone, BYTES) < 20);
+    CHECK(pages_in(stays, BYTES) > 2000);
+    int bad = 0;
+    for (int i = 0; i < BYTES; i += 97) bad += stays[i] != 2;
+    for (int i = 0; i < 100; i++) bad += small[i] != 3;
+    CHECK_INT(bad, 0);
+    gone = mem_alloc(m, BYTES);
+    CHECK(gone);
+    memset(gone, 4, BYTES);
+    mem_release(m, gone, BYTES), mem_release(m, stays, BYTES), mem_release(m, small, 100);
+    mem_trim(m);
+    CHECK(mem_has(m, 60 << 20) && used_of(m) == 0);
+    mem_close(&m);
+}
+
 static void test_model(uint64_t seed) {
     state = seed;
     Err err = {0};
@@ -257,6 +295,8 @@ static void test_held(void) {
 }
 
 int main(int argc, char **argv) {
+    test_trim(false);
+    test_trim(true);
     uint64_t seed = rand_seed(argc, argv);
     for (uint64_t i = 0; i < 4; i++) test_model(seed * 4 + i + 1);
     test_limits();

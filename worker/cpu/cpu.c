@@ -115,6 +115,7 @@ static void cpu_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t
 static bool cpu_has_room(const Engine *e, uint64_t bytes) {
     return mem_has(((const Cpu *)e)->mem, bytes);
 }
+static void cpu_trim(Engine *e) { mem_trim(((Cpu *)e)->mem); }
 static void cpu_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
     mem_range(((const Cpu *)e)->mem, base, bytes, fd);
 }
@@ -201,6 +202,7 @@ const EngineOps engine_cpu = {
     .free = cpu_free,
     .memory = cpu_memory,
     .has_room = cpu_has_room,
+    .trim = cpu_trim,
     .arena = cpu_arena,
     .submit = cpu_submit,
     .done = cpu_done,

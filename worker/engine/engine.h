@@ -65,6 +65,8 @@ typedef struct EngineOps {
     /* Optional: whatever is asked of alloc, so many bytes in all can be had. NULL: see whether it
      * gives them in one piece. */
     bool (*has_room)(const Engine *e, uint64_t bytes);
+    /* Optional: gives what is free back to the system, though it may be had again. */
+    void (*trim)(Engine *e);
     /* Where alloc's memory lies: all of it within [base, base + bytes), for as long as the engine
      * is open. fd: the file that it is, which other processes can map; -1: none. */
     void (*arena)(const Engine *e, void **base, uint64_t *bytes, int *fd);

@@ -319,6 +319,17 @@ void mem_usage(const Mem *m, uint64_t *used, uint64_t *peak, uint64_t *total) {
     *total = m->total;
 }
 
+void mem_trim(Mem *m) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    int how = m->pages->fd < 0 ? MADV_DONTNEED : MADV_REMOVE;
+    for (int c = 0; c < CLASSES; c++)
+        for (Block *b = m->list[c]; b; b = b->next) {
+            uintptr_t begin = ((uintptr_t)payload(b) + page - 1) / page * page;
+            uintptr_t end = (uintptr_t)above(b) / page * page;
+            if (begin < end) madvise((void *)begin, end - begin, how);
+        }
+}
+
 void mem_range(const Mem *m, void **base, uint64_t *bytes, int *fd) {
     *base = m->base;
     *bytes = m->total;

@@ -1,5 +1,5 @@
 /* mem.h: a worker's arena (DESIGN 6, Memory): one sparse reservation of `total` bytes,
- * size-class free lists on top; pages are kept while the worker lives. Owned by one thread. Used
+ * size-class free lists on top; pages are kept until mem_trim. Owned by one thread. Used
  * by the engines that live in host memory. Its pages are this process's alone, or a file's without
  * a name (memfd) that cannot shrink, so that other processes can map it and read on even after this
  * one has died.
@@ -22,6 +22,8 @@ void mem_release(Mem *m, void *p, uint64_t bytes);
  * met. */
 bool mem_has(const Mem *m, uint64_t bytes);
 void mem_usage(const Mem *m, uint64_t *used, uint64_t *peak, uint64_t *total);
+/* Gives the pages of what is free back to the system; the next use of them costs a page fault. */
+void mem_trim(Mem *m);
 /* All that alloc gives lies there; fd -1: it is no file. */
 void mem_range(const Mem *m, void **base, uint64_t *bytes, int *fd);
 /* For another worker in this process (any thread): is this one of its arenas? Then it stays

@@ -81,6 +81,7 @@ bool exec_step(Exec *x, int64_t budget_us);
 enum { EXEC_PATIENCE_MS = 1 };
 bool exec_is_patient(const Exec *x);
 bool exec_next(Exec *x, Msg *out);          /* replies, errors, acknowledgements */
+void exec_trim(Exec *x);                    /* gives free memory back to the system */
 void exec_stats(const Exec *x, Bytes *out); /* KEY=VALUE lines */
 /* Frames are counted as they come; true when all up to the n-th are done, of one client or (0) of
  * all. */

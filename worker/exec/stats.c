@@ -5,7 +5,24 @@
 #include "worker/exec/exec.h"
 #include "worker/fuse/collect.h"
 #include "worker/plan/plan.h"
+#include <malloc.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Bytes of this process that are in memory; 0: unknown. */
+static uint64_t resident(void) {
+    unsigned long long all, pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f && fscanf(f, "%llu %llu", &all, &pages) != 2) pages = 0;
+    if (f) fclose(f);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void exec_trim(Exec *x) {
+    if (x->ops->trim) x->ops->trim(x->engine);
+    malloc_trim(0);
+}
 
 void exec_stats(const Exec *x, Bytes *out) {
     uint64_t used, peak, total, tensors = 0, clients = 0;
@@ -17,6 +34,7 @@ void exec_stats(const Exec *x, Bytes *out) {
                  (unsigned long long)x->kernels);
     bytes_printf(out, "bytes_used=%llu\nbytes_peak=%llu\nbytes_total=%llu\n",
                  (unsigned long long)used, (unsigned long long)peak, (unsigned long long)total);
+    bytes_printf(out, "bytes_resident=%llu\n", (unsigned long long)resident());
     bytes_printf(out, "tensors=%llu\nstorages=%llu\nclients=%llu\n", (unsigned long long)tensors,
                  (unsigned long long)x->store.n_storages, (unsigned long long)clients);
     bytes_printf(out, "moves=%llu\nbytes_in=%llu\nbytes_out=%llu\ninline_bytes=%llu\n",

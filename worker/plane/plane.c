@@ -431,6 +431,8 @@ bool plane_lost(const Plane *p, uint32_t *at, uint32_t *rank) {
     return false;
 }
 
+bool plane_is_pinned(const Plane *p) { return p->onesided != NULL; }
+
 void plane_stats(const Plane *p, Bytes *out) {
     int n_mapped = 0;
     for (uint32_t i = 0; i < p->n_others; i++) n_mapped += p->other[i].sight.base != NULL;

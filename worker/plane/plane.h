@@ -58,5 +58,7 @@ bool plane_is_stranded(const Plane *p, int64_t now_ms, Err *err);
  * cannot be reached. The worker treats them as dead. */
 bool plane_lost(const Plane *p, uint32_t *at, uint32_t *rank);
 /* KEY=VALUE lines: messages and bytes sent to peers, bytes read one-sided, peers read in place. */
+/* Peers read the arena where it lies, by its physical pages. */
+bool plane_is_pinned(const Plane *p);
 void plane_stats(const Plane *p, Bytes *out);
 #endif

@@ -62,6 +62,7 @@ static void ref_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t
 static bool ref_has_room(const Engine *e, uint64_t bytes) {
     return mem_has(((const Ref *)e)->mem, bytes);
 }
+static void ref_trim(Engine *e) { mem_trim(((Ref *)e)->mem); }
 static void ref_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
     mem_range(((const Ref *)e)->mem, base, bytes, fd);
 }
@@ -231,6 +232,7 @@ const EngineOps engine_reference = {
     .free = ref_free,
     .memory = ref_memory,
     .has_room = ref_has_room,
+    .trim = ref_trim,
     .arena = ref_arena,
     .submit = ref_submit,
     .done = ref_done,
