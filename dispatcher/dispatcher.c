@@ -320,6 +320,7 @@ static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     w->memory_bytes = h->memory_bytes;
     w->token = member_token();
     w->data = h->data;
+    w->spawned = h->spawned;
     memcpy(w->engine, h->name, sizeof w->engine);
     map_put(&d->worker_by_peer, peer, w);
     d->n_workers++;
@@ -378,6 +379,15 @@ static void worker_leaves(Dispatcher *d, WorkerPeer *w, const char *why) {
     for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
         if (((Client *)value)->rank >= 0) choose_all(d, value);
     free(w);
+}
+
+static void worker_lost(Dispatcher *d, WorkerPeer *w, bool is_silent) {
+    char why[128];
+    snprintf(why, sizeof why, "%s",
+             is_silent ? "it was silent for 10 s" : "it ended, or its connection broke");
+    if (d->config.lost && w->spawned)
+        d->config.lost(d->config.ctx, w->spawned, is_silent, why, sizeof why);
+    worker_leaves(d, w, why);
 }
 
 /* ---- Messages of anybody ---- */
@@ -806,7 +816,13 @@ void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms) {
     if (c)
         client_leaves(d, c);
     else if (w)
-        worker_leaves(d, w, "it ended, or was silent for 10 s");
+        worker_lost(d, w, false);
+}
+
+void dispatcher_on_silent(Dispatcher *d, PeerId worker, int64_t now_ms) {
+    d->now_ms = now_ms;
+    WorkerPeer *w = map_get(&d->worker_by_peer, worker);
+    if (w) worker_lost(d, w, true);
 }
 
 PeerId dispatcher_silent(Dispatcher *d, int64_t now_ms) {

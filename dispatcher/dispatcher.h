@@ -23,6 +23,11 @@ typedef struct DispatcherConfig {
     uint64_t seed;      /* of its hash tables: anything that clients cannot guess         */
     DetectorConfig hot; /* of streams whose clients look for no hot bodies: threshold, min,
                            window, expand_max; all zero: nobody looks there               */
+    /* A worker that the shell has started (Hello.spawned) is lost: its connection has ended, or
+     * nothing was heard of it for 10 s. `why` says so for its clients, and may be replaced by what
+     * the shell knows of the process. It may wait for a moment. NULL: there is no such shell. */
+    void (*lost)(void *ctx, uint64_t spawned, bool is_silent, char *why, size_t size);
+    void *ctx;
 } DispatcherConfig;
 
 typedef struct Dispatcher Dispatcher;
@@ -34,7 +39,8 @@ bool dispatcher_log(Dispatcher *d, const char *path, Err *err);
 void dispatcher_on_message(Dispatcher *d, PeerId from, Msg *m, int64_t now_ms); /* consumes m */
 /* A client: all it had is freed. A worker: its clients get errors. */
 void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms);
-void dispatcher_on_tick(Dispatcher *d, int64_t now_ms); /* heartbeats, timeouts */
+void dispatcher_on_silent(Dispatcher *d, PeerId worker, int64_t now_ms); /* likewise */
+void dispatcher_on_tick(Dispatcher *d, int64_t now_ms);                  /* heartbeats, timeouts */
 /* A worker of whom nothing was heard for 10 s, and which is to be said to be gone unless a message
  * of it is on its way; 0: none. */
 PeerId dispatcher_silent(Dispatcher *d, int64_t now_ms);

@@ -50,7 +50,7 @@ bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms) {
     for (PeerId silent; is_empty && (silent = dispatcher_silent(d, now));) {
         if (hub_hears(hub, silent, ARRIVING_MS)) continue;
         hub_drop(hub, silent);
-        dispatcher_on_gone(d, silent, now);
+        dispatcher_on_silent(d, silent, now);
     }
     send_all(d, hub);
     return any;

@@ -26,6 +26,12 @@
 #include <unistd.h>
 
 enum { EXIT_USAGE = 2, TICK_MS = 200, BEAT_MS = 2000, START_MS = 20000, SPAWN_MAX = 256 };
+enum {
+    LIVED_MS = 10000, /* a worker that lived for so long is started again at once, ... */
+    PAUSE_MS = 500,   /* ... another after this, then twice this, ... */
+    PAUSE_MAX_MS = 30000,
+    END_MS = 200 /* between the end of a worker's connection and of its process */
+};
 
 enum {
     F_PORT,
@@ -52,7 +58,8 @@ static const Flag flags[F_COUNT] = {
     [F_IPC] = {0, "ipc", "PATH", "listen at this socket (without --port: this user's own)"},
     [F_INSECURE] = {0, "insecure", "", "yes, other machines may connect, with the token"},
     [F_FILE] = {0, "endpoint-file", "FILE", "write endpoint and token there, for -d @FILE"},
-    [F_WORKERS] = {'w', "workers", "N", "start so many gt-worker processes here"},
+    [F_WORKERS] = {'w', "workers", "N",
+                   "start so many gt-worker processes here, again if they end"},
     [F_ENGINE] = {0, "engine", "NAME", "... of this engine"},
     [F_THREADS] = {'t', "threads", "N", "... with so many threads each"},
     [F_MEMORY] = {'m', "memory", "SIZE", "... and so much memory each"},
@@ -65,6 +72,18 @@ static const Flag flags[F_COUNT] = {
     [F_VERSION] = {0, "version", "", "the version"},
 };
 
+/* A worker of its own. One that ends unasked is started again: at once when it has lived for a
+ * while, else after a pause that doubles. */
+typedef struct Child {
+    pid_t pid;       /* 0: it has ended */
+    uint64_t token;  /* by which the dispatcher knows it (Hello.spawned) */
+    int64_t born_ms; /* when it was started */
+    int64_t due_ms;  /* when it is to be started again; pid is 0 */
+    int pause_ms;
+    uint64_t ended_token; /* of the one before ... */
+    char ended[64];       /* ... and how it ended, in words */
+} Child;
+
 typedef struct App {
     DispatcherConfig config;
     Endpoint endpoint;
@@ -72,16 +91,20 @@ typedef struct App {
     Config signals;
     int64_t port, n_workers, drain_s;
     bool has_port, is_insecure, is_quiet;
-    pid_t child[SPAWN_MAX];
+    Child child[SPAWN_MAX];
     int n_children;
+    char program[PATH_MAX]; /* gt-worker's */
+    bool is_up;             /* from now on workers that end are started again */
     Hub *hub;
     Dispatcher *d;
 } App;
 
-static volatile sig_atomic_t signals;
+static volatile sig_atomic_t signals, is_repair_due;
 static void on_signal(int number) {
-    (void)number;
-    signals++;
+    if (number == SIGUSR1)
+        is_repair_due = 1;
+    else
+        signals++;
 }
 
 static void complain(const Err *err) {
@@ -173,8 +196,14 @@ static void worker_program(char path[PATH_MAX]) {
     strcpy(path, "gt-worker");
 }
 
-static bool spawn(App *a, const char *program, Err *err) {
-    char share[32];
+static int64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static bool spawn(App *a, Child *c, Err *err) {
+    char share[32], token[32];
     const char *argv[16] = {"gt-worker", "--once",         "--quiet", "--wait=20",
                             "-d",        a->endpoint.text, "--share"};
     int n = 7;
@@ -183,54 +212,108 @@ static bool spawn(App *a, const char *program, Err *err) {
     if (a->engine) argv[n++] = "--engine", argv[n++] = a->engine;
     if (a->threads) argv[n++] = "--threads", argv[n++] = a->threads;
     if (a->memory) argv[n++] = "--memory", argv[n++] = a->memory;
+    do
+        if (getrandom(&c->token, sizeof c->token, 0) != sizeof c->token) c->token = 0;
+    while (!c->token);
+    snprintf(token, sizeof token, "%llu", (unsigned long long)c->token);
     pid_t pid = fork();
     if (pid < 0) return err_set(err, ERR_IO, "cannot start a worker: %s", strerror(errno));
     if (pid == 0) {
-        setenv("GT_SPAWNED", "1", 1);
+        setenv("GT_SPAWNED", token, 1);
         setenv("GT_TOKEN", a->endpoint.token, 1);
-        execvp(program, (char **)argv);
-        fprintf(stderr, "gt-dispatcher: cannot run '%s': %s\n", program, strerror(errno));
+        execvp(a->program, (char **)argv);
+        fprintf(stderr, "gt-dispatcher: cannot run '%s': %s\n", a->program, strerror(errno));
         _exit(127);
     }
-    a->child[a->n_children++] = pid;
+    c->pid = pid;
+    c->born_ms = now_ms();
     return true;
 }
 
-/* Takes note of workers that have ended; false: one did, without being asked to. */
-static bool reap(App *a, bool is_expected) {
-    bool fine = true;
-    int status;
-    for (int i = 0; i < a->n_children;) {
-        if (waitpid(a->child[i], &status, WNOHANG) != a->child[i]) {
-            i++;
-            continue;
-        }
-        fine = fine && is_expected;
-        if (!is_expected && WIFSIGNALED(status))
-            fprintf(stderr, "gt-dispatcher: worker process %d ended by signal %d (%s)\n",
-                    (int)a->child[i], WTERMSIG(status), strsignal(WTERMSIG(status)));
-        else if (!is_expected)
-            fprintf(stderr, "gt-dispatcher: worker process %d ended with code %d\n",
-                    (int)a->child[i], WEXITSTATUS(status));
-        a->child[i] = a->child[--a->n_children];
-    }
-    return fine;
+/* Takes note of a worker process that has ended, and when the next one is to be started. */
+static void child_ended(App *a, Child *c, int status, bool is_expected) {
+    bool is_signal = WIFSIGNALED(status);
+    int number = is_signal ? WTERMSIG(status) : WEXITSTATUS(status), pid = (int)c->pid;
+    int64_t now = now_ms();
+    c->pid = 0;
+    c->ended_token = c->token;
+    if (is_signal)
+        snprintf(c->ended, sizeof c->ended, "ended by signal %d (%s)", number, strsignal(number));
+    else
+        snprintf(c->ended, sizeof c->ended, "ended with exit code %d", number);
+    if (is_expected) return;
+    int doubled = c->pause_ms ? 2 * c->pause_ms : PAUSE_MS;
+    c->pause_ms = now - c->born_ms >= LIVED_MS ? 0 : doubled;
+    if (c->pause_ms > PAUSE_MAX_MS) c->pause_ms = PAUSE_MAX_MS;
+    c->due_ms = now + c->pause_ms;
+    fprintf(stderr, "gt-dispatcher: worker process %d %s", pid, c->ended);
+    bool is_again = a->is_up && !signals;
+    if (is_again && c->pause_ms)
+        fprintf(stderr, "; another is started in %g s", c->pause_ms / 1000.0);
+    else if (is_again)
+        fputs("; another is started", stderr);
+    fputc('\n', stderr);
 }
 
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+/* false: this worker's process is still there, or there is none. */
+static bool reap_one(App *a, Child *c, bool is_expected) {
+    int status;
+    if (!c->pid || waitpid(c->pid, &status, WNOHANG) != c->pid) return false;
+    child_ended(a, c, status, is_expected);
+    return true;
+}
+
+/* Takes note of workers that have ended; how many. */
+static int reap(App *a, bool is_expected) {
+    int n = 0;
+    for (int i = 0; i < a->n_children; i++) n += reap_one(a, &a->child[i], is_expected);
+    return n;
+}
+
+static int n_alive(const App *a) {
+    int n = 0;
+    for (int i = 0; i < a->n_children; i++) n += a->child[i].pid != 0;
+    return n;
+}
+
+/* Starts again those whose time has come; all that are missing when asked to (SIGUSR1). */
+static void repair(App *a) {
+    bool is_asked = is_repair_due;
+    is_repair_due = 0;
+    for (int i = 0; i < a->n_children; i++) {
+        Child *c = &a->child[i];
+        Err err = {0};
+        if (is_asked) c->pause_ms = 0;
+        if (c->pid || (!is_asked && now_ms() < c->due_ms) || spawn(a, c, &err)) continue;
+        complain(&err);
+        c->due_ms = now_ms() + PAUSE_MAX_MS;
+    }
+}
+
+/* DispatcherConfig.lost. Its process ends a moment after its connection; one that is silent is
+ * ended, for the dispatcher has forgotten it. */
+static void on_lost(void *ctx, uint64_t spawned, bool is_silent, char *why, size_t size) {
+    App *a = ctx;
+    Child *c = a->child;
+    while (c < a->child + a->n_children && c->token != spawned && c->ended_token != spawned) c++;
+    if (c == a->child + a->n_children) return;
+    if (is_silent && c->token == spawned && c->pid) kill(c->pid, SIGKILL);
+    int64_t end = now_ms() + END_MS;
+    while (c->token == spawned && c->pid && !reap_one(a, c, false) && now_ms() < end) usleep(2000);
+    if (!is_silent && c->ended_token == spawned) snprintf(why, size, "it %s", c->ended);
+    size_t n = strlen(why);
+    if (c->ended_token == spawned) snprintf(why + n, size - n, "; another is started");
 }
 
 static void stop_children(App *a) {
     int64_t end = now_ms() + 5000;
-    while (a->n_children > 0 && now_ms() < end) {
+    while (n_alive(a) > 0 && now_ms() < end) {
         reap(a, true);
         usleep(20000);
     }
-    for (int i = 0; i < a->n_children; i++) kill(a->child[i], SIGKILL);
-    while (a->n_children > 0) {
+    for (int i = 0; i < a->n_children; i++)
+        if (a->child[i].pid) kill(a->child[i].pid, SIGKILL);
+    while (n_alive(a) > 0) {
         reap(a, true);
         usleep(20000);
     }
@@ -258,12 +341,12 @@ static void step(App *a) {
 }
 
 static bool start_workers(App *a, Err *err) {
-    char program[PATH_MAX];
-    worker_program(program);
-    for (int i = 0; i < a->n_workers; i++) TRY(spawn(a, program, err));
+    worker_program(a->program);
+    for (; a->n_children < a->n_workers; a->n_children++)
+        TRY(spawn(a, &a->child[a->n_children], err));
     int64_t end = now_ms() + START_MS;
     while (dispatcher_workers(a->d) < a->n_workers && !signals) {
-        if (!reap(a, false)) return err_set(err, ERR_GONE, "a worker could not start");
+        if (reap(a, false)) return err_set(err, ERR_GONE, "a worker could not start");
         if (now_ms() > end)
             return err_set(err, ERR_TIMEOUT, "the workers did not start within %d s",
                            START_MS / 1000);
@@ -303,6 +386,8 @@ static bool start(App *a, Err *err) {
     if (getrandom(&a->config.seed, sizeof a->config.seed, 0) < 0)
         a->config.seed = (uint64_t)time(NULL);
     a->config.beat_ms = BEAT_MS;
+    a->config.lost = on_lost;
+    a->config.ctx = a;
     a->config.hot = detector_config();
     a->config.workers_wanted = a->n_workers > 0 ? (int)a->n_workers : 1;
     net_set_token(a->endpoint.token);
@@ -358,6 +443,7 @@ int main(int argc, char **argv) {
     struct sigaction act = {.sa_handler = on_signal};
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGINT, &act, NULL);
+    sigaction(SIGUSR1, &act, NULL);
     signal(SIGPIPE, SIG_IGN);
     if (!start(a, &err)) {
         complain(&err);
@@ -369,10 +455,13 @@ int main(int argc, char **argv) {
     if (!signals)
         printf("gt-dispatcher: ready at %s, %d worker%s\n", a->endpoint.text, n, n == 1 ? "" : "s");
     fflush(stdout);
+    a->is_up = true;
     while (!signals) {
         step(a);
         reap(a, false);
+        if (!signals) repair(a);
     }
+    a->is_up = false;
     drain(a);
     finish(a);
     return 0;

@@ -191,7 +191,11 @@ int main(int argc, char **argv) {
     sigaction(SIGINT, &act, NULL);
     signal(SIGPIPE, SIG_IGN);
     /* Started by gt-dispatcher: ends with it, however that ends. */
-    if (getenv("GT_SPAWNED")) prctl(PR_SET_PDEATHSIG, SIGTERM);
+    const char *spawned = getenv("GT_SPAWNED");
+    if (spawned) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        a->worker.spawned = strtoull(spawned, NULL, 10);
+    }
     net_set_token(a->endpoint.token);
     net_files_raise();
     a->worker.endpoint = a->endpoint.text;

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STEP_US = 200, IDLE_MS = 1000, BEAT_MS = 2000, WELCOME_MS = 10000 };
+enum { STEP_US = 200, IDLE_MS = 1000, TRIM_MS = 3000, BEAT_MS = 2000, WELCOME_MS = 10000 };
 
 struct Worker {
     Exec *exec;
@@ -33,8 +33,10 @@ struct Worker {
     Link *link;
     Msg *heard; /* oldest first, from heard_at on */
     size_t heard_at, n_heard, cap_heard;
-    bool is_broken; /* the link is; heard comes first */
-    int64_t beat;   /* ms; when the last one was sent */
+    bool is_broken;  /* the link is; heard comes first */
+    int64_t beat;    /* ms; when the last one was sent */
+    int64_t busy;    /* ms; when there was last something to do ... */
+    bool is_trimmed; /* ... and since then memory has been given back */
 };
 
 /* For figures, or where one tensor lies. */
@@ -91,6 +93,7 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
                        .table_hash = op_table_hash(),
                        .role = ROLE_WORKER,
                        .memory_bytes = engine.memory_bytes,
+                       .spawned = config->spawned,
                        .threads = (uint32_t)engine.threads};
     snprintf(w->hello.name, sizeof w->hello.name, "%s", ops->isa(exec_engine(exec)));
     return w;
@@ -325,6 +328,7 @@ static void on_message(Worker *w, Plane *plane, Msg *m, int64_t now) {
     uint32_t rank;
     MsgKind kind = wire_kind(m);
     if (kind == MSG_PEER && wire_read_peer(m, &peer, NULL)) plane_on_peer(plane, &peer, now);
+    if (kind == MSG_FRAME || kind == MSG_GONE) w->busy = now, w->is_trimmed = false;
     bool is_gone = kind == MSG_PEER_GONE && wire_read_peer_gone(m, &rank, NULL);
     worker_on_message(w, m);
     if (is_gone) plane_on_peer_gone(plane, rank);
@@ -360,6 +364,14 @@ static void give_up_lost(Worker *w, Plane *plane, int64_t now) {
     }
 }
 
+/* After a while without work, pages without tensors go back to the system. Peers may have pinned
+ * the arena to read it without asking: then they stay. */
+static void trim(Worker *w, const Plane *plane, int64_t now) {
+    if (w->is_trimmed || now - w->busy < TRIM_MS) return;
+    w->is_trimmed = true;
+    if (!plane_is_pinned(plane)) exec_trim(w->exec);
+}
+
 /* The dispatcher is gone: true where it said so before. */
 static bool is_over(Worker *w, const Link *link) {
     const Err *why = link_error(link);
@@ -384,6 +396,7 @@ static bool serve(Worker *w, Link *link, Plane *plane) {
         if (got < 0) return is_over(w, link);
         hear_peers(w, plane, now);
         bool more = worker_step(w, STEP_US);
+        if (more) w->busy = now, w->is_trimmed = false;
         tell_peers(w, plane, now);
         while (worker_next(w, &m))
             if (!link_send(link, &m)) return false;
@@ -399,6 +412,7 @@ static bool serve(Worker *w, Link *link, Plane *plane) {
         }
         bool is_patient = more && worker_is_patient(w);
         if ((more && !is_patient) || w->has_left) continue;
+        trim(w, plane, now);
         net_wait(link, plane_hub(plane), is_patient ? EXEC_PATIENCE_MS : IDLE_MS);
         if (is_patient) continue;
         now = now_ms();

@@ -19,6 +19,7 @@ typedef struct WorkerConfig {
     int workers_on_host;   /* for the shares above; 0 means 1 */
     bool is_shared;        /* peers in other processes are to read its memory */
     const char *endpoint;  /* the dispatcher's, for worker_run */
+    uint64_t spawned;      /* Hello's */
     const char *data_endpoint; /* where it hears its peers; NULL: worked out from the former */
     Err *why;                  /* filled when worker_run cannot start or is refused; NULL: stderr */
     int welcome_ms;            /* worker_run's wait for the dispatcher; 0: 10 s; < 0: for ever */

@@ -23,10 +23,11 @@ typedef struct WorkerPeer {
     char engine[64];
     uint32_t threads;
     uint64_t memory_bytes;
-    uint64_t token; /* by which its peers know it                            */
-    DataPlane data; /* and how they reach it                                 */
-    int n_clients;  /* whose home it is                                     */
-    uint64_t insts; /* under way                                            */
+    uint64_t token;   /* by which its peers know it                            */
+    DataPlane data;   /* and how they reach it                                 */
+    int n_clients;    /* whose home it is                                     */
+    uint64_t insts;   /* under way                                            */
+    uint64_t spawned; /* Hello's                                            */
     int64_t heard_ms;
 } WorkerPeer;
 

@@ -36,7 +36,7 @@
 #include "runtime/inst/inst.h"
 #include "runtime/base/msg.h"
 
-#define WIRE_VERSION 5
+#define WIRE_VERSION 6
 
 typedef enum MsgKind {
 #define MSG(id, name, doc) MSG_##id,
@@ -167,7 +167,8 @@ typedef struct Hello {
     uint64_t memory_bytes;
     uint32_t threads;
     char name[64];
-    DataPlane data; /* of workers */
+    DataPlane data;   /* of workers */
+    uint64_t spawned; /* of one that the dispatcher has started: the number it was given; else 0 */
 } Hello;
 typedef struct Welcome {
     uint32_t id, rank, n_workers;

@@ -17,6 +17,7 @@ void wire_hello(const Hello *h, Msg *out) {
     put_u32(b, h->threads);
     put_str(b, h->name);
     put_data_plane(b, &h->data);
+    put_u64(b, h->spawned);
     finish(b, out);
 }
 
@@ -33,6 +34,7 @@ bool wire_read_hello(const Msg *m, Hello *h, Err *err) {
     h->threads = take_u32(&r);
     take_str(&r, h->name, sizeof h->name);
     take_data_plane(&r, &h->data);
+    h->spawned = take_u64(&r);
     if (h->role > ROLE_WORKER) r.bad = true;
     return done(&r, "hello", err);
 }

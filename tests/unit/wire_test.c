@@ -442,10 +442,11 @@ static void torture(const Msg *m, Reads reads, bool exact) {
 static void test_messages(void) {
     Msg m;
     Hello hello = {WIRE_VERSION, op_table_hash(), ROLE_WORKER, 1u << 30, 4, "cpu"}, hello2;
+    hello.spawned = 0xfedcba9876543210;
     wire_hello(&hello, &m);
     CHECK(wire_read_hello(&m, &hello2, NULL) && hello2.threads == 4 && !strcmp(hello2.name, "cpu"));
     CHECK(hello2.role == ROLE_WORKER && hello2.table_hash == op_table_hash() &&
-          hello2.memory_bytes == 1u << 30);
+          hello2.memory_bytes == 1u << 30 && hello2.spawned == hello.spawned);
     torture(&m, reads_hello, true), drop(&m);
     Welcome welcome = {3, 1, 2, WINDOW_INSTS, WINDOW_BYTES, 77, "cpu-avx512"}, welcome2;
     wire_welcome(&welcome, &m);
