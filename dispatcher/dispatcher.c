@@ -558,15 +558,19 @@ static void on_cancel(Dispatcher *d, Client *c, Msg *m) {
     }
 }
 
-/* The client has taken answers: their workers may send more. */
+/* The client has taken answers: their workers may send more. However many answers, and in whatever
+ * order the workers gave them, each worker gets one message. */
 static bool on_heard(Dispatcher *d, Client *c, const Msg *m, Err *err) {
     uint32_t client;
     uint64_t bytes, of_rank;
     TRY(wire_read_heard(m, &client, &bytes, err));
-    for (int rank; (rank = client_hears(c, &bytes, &of_rank)) >= 0;) {
+    arena_reset(&d->scratch);
+    uint64_t *taken = arena_zalloc(&d->scratch, (size_t)d->n_ranks * sizeof *taken);
+    for (int rank; (rank = client_hears(c, &bytes, &of_rank)) >= 0;) taken[rank] += of_rank;
+    for (int rank = 0; rank < d->n_ranks; rank++) {
         Msg out;
-        if (!d->worker[rank]) continue;
-        wire_heard(c->id, of_rank, &out);
+        if (!taken[rank] || !d->worker[rank]) continue;
+        wire_heard(c->id, taken[rank], &out);
         dispatcher_post(d, d->worker[rank]->peer, &out, false);
     }
     return bytes == 0 || err_set(err, ERR_PARSE, "it has taken more answers than it was given");

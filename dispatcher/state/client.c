@@ -77,10 +77,17 @@ bool client_rate(Client *c, Free kind, int64_t now_ms, Err *err) {
 }
 
 void client_answered(Client *c, int rank, uint64_t bytes) {
-    Unheard *last = c->n_unheard ? &c->unheard[c->n_unheard - 1] : NULL;
+    bool any = c->unheard_at < c->n_unheard;
+    Unheard *last = any ? &c->unheard[c->n_unheard - 1] : NULL;
     if (last && last->rank == rank) {
         last->bytes += bytes;
         return;
+    }
+    if (c->unheard_at > c->cap_unheard / 2) { /* rare: each one moves once for each that went */
+        memmove(c->unheard, c->unheard + c->unheard_at,
+                (c->n_unheard - c->unheard_at) * sizeof *c->unheard);
+        c->n_unheard -= c->unheard_at;
+        c->unheard_at = 0;
     }
     if (c->n_unheard == c->cap_unheard) {
         c->cap_unheard = c->cap_unheard ? 2 * c->cap_unheard : 8;
@@ -90,13 +97,12 @@ void client_answered(Client *c, int rank, uint64_t bytes) {
 }
 
 int client_hears(Client *c, uint64_t *bytes, uint64_t *of_rank) {
-    if (c->n_unheard == 0 || *bytes == 0) return -1;
-    Unheard *first = c->unheard;
+    if (c->unheard_at == c->n_unheard || *bytes == 0) return -1;
+    Unheard *first = &c->unheard[c->unheard_at];
     int rank = first->rank;
     *of_rank = *bytes < first->bytes ? *bytes : first->bytes;
     *bytes -= *of_rank;
-    if ((first->bytes -= *of_rank) > 0) return rank;
-    memmove(first, first + 1, --c->n_unheard * sizeof *first);
+    if ((first->bytes -= *of_rank) == 0) c->unheard_at++;
     return rank;
 }
 

@@ -102,7 +102,7 @@ typedef struct Client {
     Map held;          /* -> Held, by 2 seq (errors), 2 seq + 1 (answers)       */
     uint64_t next_due; /* what has a smaller key was told                       */
     Unheard *unheard;  /* answers that it has not taken, oldest first */
-    size_t n_unheard, cap_unheard;
+    size_t unheard_at, n_unheard, cap_unheard; /* from unheard_at on              */
     uint64_t n_errors, n_questions; /* instructions refused; stats() not yet answered         */
     Rate rate[FREE_KINDS];
 } Client;

@@ -781,6 +781,48 @@ static void test_heard(void) {
     stop(d);
 }
 
+/* A thousand answers of two workers in turn that a client takes at once are one message to each
+ * worker: what a client has left lying costs the dispatcher no more than it cost to send it. */
+static void test_heard_of_many(void) {
+    enum { OTHER = 1001, ANSWERS = 500, ROUNDS = 3 };
+    DispatcherConfig config = {0};
+    Dispatcher *d = start(&config);
+    hello(d, OTHER, ROLE_WORKER);
+    begin(0);
+    define("s", (const int64_t[]){0, 1}, 2);
+    enter("s", OP_SIGNAL_ENTER);
+    full(1, shape_23);
+    end(d, ANN);
+    for (uint64_t round = 0, left = 0; round < ROUNDS; round++) {
+        uint64_t bytes = 0, told, of[2] = {0};
+        for (int i = 0; i < 2 * ANSWERS; i++) {
+            ReplyValue v = {.type = {.dtype = DT_F32}, .data = &(float){1}, .bytes = 4};
+            Reply reply = {.client = 1, .seq = 2, .n = 1, .value = &v};
+            Msg m;
+            wire_reply(&reply, NULL, &m);
+            bytes += msg_bytes(&m);
+            say(d, i % 2 ? OTHER : WORKER, &m);
+        }
+        forget();
+        Msg m;
+        uint64_t taken = bytes + left - bytes / 4; /* the last quarter stays */
+        wire_heard(1, taken, &m);
+        say(d, ANN, &m);
+        for (int k = 0; k < 2; k++) {
+            uint32_t client;
+            PeerId worker = k ? OTHER : WORKER;
+            Msg *at = heard(worker, MSG_HEARD, 0);
+            CHECK(at && wire_read_heard(at, &client, &told, NULL) && client == 1);
+            if (at) of[k] = told;
+            CHECK(!heard(worker, MSG_HEARD, 1));
+        }
+        CHECK_INT(of[0] + of[1], taken);
+        left = bytes / 4;
+        CHECK(!was_dropped(ANN));
+    }
+    stop(d);
+}
+
 /* More clients and workers than there is room for: the next one is told so (A5). */
 static void test_crowd(void) {
     DispatcherConfig config = {.peers_max = 3};
@@ -866,6 +908,7 @@ int main(void) {
     test_rate();
     test_silence();
     test_heard();
+    test_heard_of_many();
     test_crowd();
     test_handles();
     test_flat();
