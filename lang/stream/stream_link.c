@@ -39,11 +39,13 @@ static void gone_because(Stream *s, const char *reason) {
 }
 
 /* A remote dispatcher beats every 2 s; what we did not read before the wait began does not count
- * against it. */
+ * against it. Behind a large answer over a slow connection a beat comes late, so the bytes of the
+ * answer count, too. */
 static void check_alive(Stream *s, int64_t since_ms) {
     if (!s->endpoint || s->is_gone) return;
     int64_t heard = s->heard_ms > since_ms ? s->heard_ms : since_ms;
     if (now_ms() - heard <= s->config.answer_ms) return;
+    if (link_hears(s->link, s->config.answer_ms)) return;
     Err why = {0};
     err_set(&why, ERR_GONE, "no %s for %g s", s->is_started ? "heartbeat" : "answer",
             s->config.answer_ms / 1000.0);

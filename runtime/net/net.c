@@ -143,6 +143,7 @@ typedef struct Socket {
     bool is_connected, has_broken; /* a DEALER: what its monitor said ...                    */
     bool is_refused;               /* ... in the handshake                                    */
     int n_refusals;
+    int fd; /* of its connection, while it is connected */
 } Socket;
 
 static bool socket_open(Socket *s, int type, bool is_inproc, Err *err) {
@@ -151,6 +152,7 @@ static bool socket_open(Socket *s, int type, bool is_inproc, Err *err) {
     static const int probes = 3, maxrt = MAXRT_MS;
     static const int64_t part_max = SEALED_MAX;
     *s = (Socket){.wake_fd = -1,
+                  .fd = -1,
                   .is_inproc = is_inproc,
                   .is_dealer = type == ZMQ_DEALER,
                   .is_connected = is_inproc};
@@ -180,7 +182,8 @@ static bool socket_open(Socket *s, int type, bool is_inproc, Err *err) {
     static const int none = 0;
     int events =
         ZMQ_EVENT_DISCONNECTED |
-        (type == ZMQ_ROUTER ? ZMQ_EVENT_CLOSED : ZMQ_EVENT_HANDSHAKE_SUCCEEDED | EVENTS_REFUSED);
+        (type == ZMQ_ROUTER ? ZMQ_EVENT_CLOSED
+                            : ZMQ_EVENT_CONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | EVENTS_REFUSED);
     if (zmq_socket_monitor(s->zmq, name, events) || !(s->monitor = zmq_socket(c, ZMQ_PAIR)) ||
         zmq_setsockopt(s->monitor, ZMQ_LINGER, &none, sizeof none) ||
         zmq_setsockopt(s->monitor, ZMQ_RCVHWM, &unlimited, sizeof unlimited) ||
@@ -223,6 +226,8 @@ static int socket_news(Socket *s, int *fd) {
  * the other end may be about to stop, or may be full. */
 static void dealer_watch(Socket *s) {
     for (int fd, kind; (kind = socket_news(s, &fd));) {
+        if (kind == ZMQ_EVENT_CONNECTED) s->fd = fd;
+        if (kind & (ZMQ_EVENT_DISCONNECTED | EVENTS_REFUSED)) s->fd = -1;
         s->is_connected = s->is_connected || kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
         s->has_broken = s->has_broken || (s->is_connected && kind == ZMQ_EVENT_DISCONNECTED);
         if (kind & EVENTS_REFUSED) s->n_refusals++;
@@ -276,6 +281,14 @@ static bool sockets_wait(Socket *const *s, int n_sockets, int timeout_ms) {
 }
 
 static bool socket_wait(Socket *s, int timeout_ms) { return sockets_wait(&s, 1, timeout_ms); }
+
+/* Bytes have come at a connection over tcp; at any other it is an error to ask. */
+static bool is_arriving(int fd, int within_ms) {
+    struct tcp_info info = {0};
+    socklen_t n = sizeof info;
+    if (fd < 0 || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n)) return false;
+    return info.tcpi_last_data_recv < (uint32_t)within_ms;
+}
 
 /* ---- Parts ---- */
 
@@ -684,11 +697,7 @@ bool hub_send(Hub *hub, PeerId to, Msg *msg) {
 
 bool hub_hears(const Hub *hub, PeerId peer, int within_ms) {
     const Peer *p = hub->ring ? NULL : map_get(&hub->by_id, peer);
-    struct tcp_info info = {0};
-    socklen_t n = sizeof info;
-    if (!p || p->is_lost || p->fd < 0 || !has_scheme(hub->endpoint, "tcp://")) return false;
-    if (getsockopt(p->fd, IPPROTO_TCP, TCP_INFO, &info, &n)) return false;
-    return info.tcpi_last_data_recv < (uint32_t)within_ms;
+    return p && !p->is_lost && is_arriving(p->fd, within_ms);
 }
 
 void hub_drop(Hub *hub, PeerId peer) {
@@ -908,6 +917,10 @@ int link_recv(Link *link, Msg *msg) {
         msg_fini(msg);
     }
     return event;
+}
+
+bool link_hears(const Link *link, int within_ms) {
+    return !link->ring && !link->is_gone && is_arriving(link->socket.fd, within_ms);
 }
 
 bool link_is_connected(const Link *link) { return link->ring || link->socket.is_connected; }

@@ -34,7 +34,7 @@ const char *hub_endpoint(const Hub *hub); /* with the port filled in for tcp://h
 int hub_recv(Hub *hub, PeerId *from, Msg *msg);
 bool hub_send(Hub *hub, PeerId to, Msg *msg); /* consumes msg in any case; false: peer gone */
 /* Bytes of the peer have come within that time, perhaps of a message that is not complete. Known
- * for tcp; elsewhere false, for there a message comes at once. */
+ * of tcp; elsewhere false, for there a message comes at once. */
 bool hub_hears(const Hub *hub, PeerId peer, int within_ms);
 void hub_drop(Hub *hub, PeerId peer); /* forgets a peer: its later messages are ignored */
 /* True when hub_recv may give something, or after hub_wake. A signal ends it early. timeout_ms < 0:
@@ -55,6 +55,8 @@ int link_recv(Link *link, Msg *msg);  /* 1 message, 0 nothing, -1 the hub is gon
 /* Why it is gone, where more is known than that: it is another user's, or has another token. NULL:
  * not. Borrowed. */
 const Err *link_error(const Link *link);
+/* Bytes of the hub have come within that time, as hub_hears has it. */
+bool link_hears(const Link *link, int within_ms);
 /* A hub answered at the other end. ring and inproc: always. ipc and tcp: from when link_recv or a
  * wait has noticed. */
 bool link_is_connected(const Link *link);

@@ -7,11 +7,13 @@
 #include "tests/unit/check.h"
 #include "worker/worker.h"
 #include "tests/unit/patience.h"
+#include <arpa/inet.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -189,7 +191,7 @@ static void test_large(Stream *s) {
 
 static void test_effects(Stream *s) {
     story[0] = 0, n_dropped = 0;
-    CHECK(stream_sync(s, &error));
+    CHECK(stream_sync(s, &error));    /* of what came before, frees too */
     CHECK(effect(s, "now", NULL, 1)); /* nothing is pending: at once */
     CHECK_STR(story, "now; ");
     Handle *h[20];
@@ -784,6 +786,77 @@ static void test_death(void) {
     stage_stop(&g);
 }
 
+/* A slow link: a hub, and what passes on PACE_BYTES of what it says every PACE_MS. */
+enum { PACE_MS = 20, PACE_BYTES = 4096 };
+typedef struct SlowLink {
+    Hub *hub;
+    int listener;
+    size_t bytes;          /* of the one answer                       */
+    _Atomic size_t passed; /* of what the hub has said                */
+    _Atomic bool is_over;
+} SlowLink;
+
+static void pass_all(int from, int to) {
+    char data[4096];
+    ssize_t n = recv(from, data, sizeof data, MSG_DONTWAIT);
+    if (n > 0) CHECK(send(to, data, (size_t)n, MSG_NOSIGNAL) == n);
+}
+
+static void *slow_link(void *arg) {
+    SlowLink *l = arg;
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    to.sin_port = htons((uint16_t)atoi(strrchr(hub_endpoint(l->hub), ':') + 1));
+    int down = accept(l->listener, NULL, NULL), up = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(down >= 0 && !connect(up, (struct sockaddr *)&to, sizeof to));
+    for (char data[PACE_BYTES]; !atomic_load(&l->is_over); usleep(PACE_MS * 1000)) {
+        PeerId peer;
+        Msg m;
+        pass_all(down, up);
+        ssize_t n = recv(up, data, sizeof data, MSG_DONTWAIT);
+        if (n > 0 && send(down, data, (size_t)n, MSG_NOSIGNAL) == n)
+            atomic_fetch_add(&l->passed, (size_t)n);
+        if (hub_recv(l->hub, &peer, &m) <= 0) continue;
+        msg_fini(&m);
+        Bytes text = {0};
+        while (text.n < l->bytes) bytes_putc(&text, '.');
+        wire_text(MSG_BEAT, text.data, text.n, &m);
+        hub_send(l->hub, peer, &m);
+        bytes_fini(&text);
+    }
+    close(up);
+    close(down);
+    return NULL;
+}
+
+/* One answer takes longer to arrive than a dispatcher may be silent: its bytes are signs of life
+ * (A13). When they end, and nothing comes, it is gone. */
+static void test_slow_link(void) {
+    Err err;
+    char endpoint[64];
+    struct sockaddr_in at_port = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t n = sizeof at_port;
+    int answer_ms = (int)patient_ms(100);
+    SlowLink l = {.hub = hub_open("tcp://127.0.0.1:*", &err),
+                  .listener = socket(AF_INET, SOCK_STREAM, 0),
+                  .bytes = (size_t)(2 * answer_ms / PACE_MS * PACE_BYTES)};
+    CHECK(l.hub && !bind(l.listener, (struct sockaddr *)&at_port, n) && !listen(l.listener, 1));
+    CHECK(!getsockname(l.listener, (struct sockaddr *)&at_port, &n));
+    snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%d", ntohs(at_port.sin_port));
+    pthread_t thread;
+    pthread_create(&thread, NULL, slow_link, &l);
+    StreamConfig c = {.mode = STREAM_LIVE, .endpoint = endpoint, .answer_ms = answer_ms};
+    Stream *s = stream_new(&c);
+    CHECK(!full(s, 2, 1, 1));
+    CHECK_MSG(error.kind == E_GONE && strstr(error.what, "no answer for"), "%s", error.what);
+    size_t passed = atomic_load(&l.passed);
+    CHECK_MSG(passed >= l.bytes, "%zu of %zu bytes have come", passed, l.bytes);
+    stream_free(&s);
+    atomic_store(&l.is_over, true);
+    pthread_join(thread, NULL);
+    close(l.listener);
+    hub_close(&l.hub);
+}
+
 /* Somebody listens but says nothing: no welcome; nobody listens at all; the heart stops. */
 static void test_silence(void) {
     Err err;
@@ -889,6 +962,7 @@ int main(void) {
     test_prompt();
     test_death();
     test_silence();
+    test_slow_link();
     net_fini();
     CHECK_INT(rmdir(directory), 0);
     return check_report("stream");
