@@ -25,7 +25,7 @@ static const struct {
     {":stats", "the workers' counters"},
     {":kernel", ":kernel X shows the source of the kernel that computed tensor X"},
     {":workers", "how many workers there are; :workers N before the first tensor"},
-    {":connect", ":connect HOST:PORT uses a running dispatcher"},
+    {":connect", ":connect [HOST:PORT] uses a running dispatcher, the last one again after a loss"},
     {":where", "the last error again, with the calls that led to it"},
     {":check-nan", "on or off: stop where values first become nan or infinite"},
     {":q", "leave (also Ctrl-D, exit(n))"},
@@ -247,8 +247,8 @@ static void show_source(Interp *in, const char *name) {
 
 /* ---- the words ---- */
 
-/* Runs a line of the language that a command stands for. */
-static void run_code(Interp *in, const char *code) {
+/* Runs a line of the language that a command stands for. false: it failed, which has been said. */
+static bool run_code(Interp *in, const char *code) {
     LangError e = {0};
     Source *src = interp_source(in, "command", code, strlen(code), 1, false);
     src->is_prompt = true;
@@ -257,11 +257,37 @@ static void run_code(Interp *in, const char *code) {
         if (e.kind == E_INTERRUPT) {
             repl_hush(in);
             fputs(" interrupted\n", stderr);
-            return;
+            return false;
         }
         e.at = (Span){0};
         repl_report(in, &e, "error");
+        return false;
     }
+    return true;
+}
+
+/* :connect, and what has come of it. */
+static void connect_to(Interp *in, const char *where) {
+    char code[300];
+    const char *last = stream_endpoint(in->stream);
+    bool was_lost = stream_is_lost(in->stream);
+    uint64_t n = stream_tensors(in->stream), before = stream_count(in->stream);
+    if (!*where && last) where = last;
+    if (!*where || strpbrk(where, "\"\\ ") || strlen(where) > 200) {
+        fputs(":connect needs HOST:PORT\n", stderr);
+        return;
+    }
+    bool is_there = last && !was_lost && before;
+    snprintf(code, sizeof code, "connect(\"%s\")", where);
+    if (!run_code(in, code)) return;
+    int workers = 0;
+    LangError e = {0};
+    stream_workers(in->stream, &workers, &e);
+    fprintf(stderr, "%s %s, %d worker%s\n", is_there ? "already connected to" : "connected to",
+            stream_endpoint(in->stream), workers, workers == 1 ? "" : "s");
+    if (was_lost)
+        fprintf(stderr, "%llu tensor%s lost; all other values are kept\n", (unsigned long long)n,
+                n == 1 ? " is" : "s are");
 }
 
 /* Commands that are short for a call; false: it is none of them. */
@@ -287,12 +313,7 @@ static bool call_for(Interp *in, const char *word, const char *rest) {
         snprintf(code, sizeof code, "debug.check_nan(%s)", !strcmp(rest, "off") ? "false" : "true");
         run_code(in, code);
     } else if (!strcmp(word, ":connect")) {
-        if (!*rest || strpbrk(rest, "\"\\ ") || strlen(rest) > 200) {
-            fputs(":connect needs HOST:PORT\n", stderr);
-            return true;
-        }
-        snprintf(code, sizeof code, "connect(\"%s\")", rest);
-        run_code(in, code);
+        connect_to(in, rest);
     } else
         return false;
     return true;

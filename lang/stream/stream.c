@@ -33,15 +33,20 @@ static void end_frame(void *ctx, FrameWriter *w) {
     stream_send(ctx);
 }
 
+void stream_look_for_bodies(Stream *s) {
+    DetectorConfig hot = detector_config();
+    DetectorHost host = {.ctx = s, .define = define_body, .end_frame = end_frame};
+    detector_free(&s->hot);
+    s->hot = detector_new(&hot, &host);
+}
+
 Stream *stream_new(const StreamConfig *config) {
     Stream *s = xcalloc(1, sizeof *s);
     s->config = *config;
     s->mode = config->mode;
     if (s->config.answer_ms <= 0) s->config.answer_ms = ANSWER_MS;
     if (config->endpoint) s->config.endpoint = s->endpoint = xstrdup(config->endpoint);
-    DetectorConfig hot = detector_config();
-    DetectorHost host = {.ctx = s, .define = define_body, .end_frame = end_frame};
-    if (s->mode == STREAM_LIVE) s->hot = detector_new(&hot, &host);
+    if (s->mode == STREAM_LIVE) stream_look_for_bodies(s);
     if (s->mode == STREAM_EMIT) {
         assert(config->emit_to);
         const char *header = config->emit_header ? config->emit_header : "";
@@ -100,6 +105,8 @@ bool stream_workers(Stream *s, int *n, LangError *e) {
 }
 
 bool stream_connect(Stream *s, const char *endpoint, Span at, LangError *e) {
+    if (stream_is_lost(s) && !s->config.prompt) return stream_lost(s, at, e);
+    if (stream_is_lost(s)) stream_reset(s);
     if (s->endpoint && strcmp(s->endpoint, endpoint) == 0 && s->is_started) return true;
     if (s->is_started) {
         const char *to = s->endpoint ? s->endpoint : "workers of its own";
@@ -119,6 +126,8 @@ bool stream_connect(Stream *s, const char *endpoint, Span at, LangError *e) {
     free(before);
     return true;
 }
+bool stream_is_lost(const Stream *s) { return s->is_started && s->is_gone; }
+uint64_t stream_tensors(const Stream *s) { return s->n_live; }
 uint64_t stream_count(const Stream *s) { return s->next_seq; }
 uint64_t stream_done(const Stream *s) {
     return s->config.mode == STREAM_LIVE ? s->acked_seq : s->next_seq;
@@ -141,7 +150,7 @@ static Slot *slot_new(Stream *s, uint64_t id, const TensorType *type, Span at) {
     s->n_live++;
     Handle *h = &slot->h;
     h->refs = 1;
-    h->is_failed = false;
+    h->is_failed = h->is_lost = false;
     h->id = id;
     h->made = at;
     h->type.dtype = type->dtype;
@@ -164,6 +173,7 @@ void handle_unref(Stream *s, Handle **hp) {
     Slot *slot = (Slot *)h;
     slot->next_free = s->free_slots;
     s->free_slots = slot;
+    if (h->is_lost) return;
     s->n_live--;
     if (s->mode == STREAM_CHECK || s->is_gone) return;
     if (s->n_frees == s->cap_frees) {
@@ -171,6 +181,15 @@ void handle_unref(Stream *s, Handle **hp) {
         s->frees = xrealloc(s->frees, (size_t)s->cap_frees * sizeof s->frees[0]);
     }
     s->frees[s->n_frees++] = (Operand){.kind = IN_TENSOR, .id = h->id};
+}
+
+bool stream_has(const Stream *s, const Handle *const *handle, int n, Span at, LangError *e) {
+    for (int i = 0; i < n; i++) {
+        if (!handle[i] || !handle[i]->is_lost) continue;
+        error_at(e, at, "this tensor was lost with its dispatcher: %s", s->lost);
+        return error_hint(e, "compute it again, or load it from a checkpoint");
+    }
+    return true;
 }
 
 /* ---- Sources ---- */
@@ -204,9 +223,9 @@ void stream_announce(Stream *s) {
         if (s->names[id]) announce_one(s, id);
     for (int i = 0; i < s->n_early; i++) {
         stream_inst(s, s->early[i].inst, NULL, NULL, 0);
-        arena_fini(&s->early[i].arena);
+        if (!s->config.prompt) arena_fini(&s->early[i].arena);
     }
-    s->n_early = 0;
+    if (!s->config.prompt) s->n_early = 0; /* else for the next one, should this one be lost */
 }
 
 uint16_t stream_file(Stream *s, const Source *src) {
@@ -334,6 +353,7 @@ bool stream_op(Stream *s, Op op, const Operand *in, const Handle *const *handle,
     Inst inst = {
         .op = op, .n_in = (uint16_t)n_in, .n_attr = (uint16_t)n_attr, .in = in, .attr = attr};
     TensorType type[MAX_OUT];
+    TRY(stream_has(s, handle, handle ? n_in : 0, at, e));
     TRY(infer(&inst, handle, type, n_out, at, e));
     TRY(ready(s, at, e));
     inst.pos = stream_pos(s, at);
@@ -411,6 +431,9 @@ static void control_early(Stream *s, const Inst *inst) {
         while (i-- > 0)
             if (is_same_signal(s->early[i].inst, inst) && says_all(inst, s->early[i].inst))
                 early_remove(s, i);
+    if (inst->op == OP_CHECK)
+        while (i-- > 0)
+            if (s->early[i].inst->op == OP_CHECK) early_remove(s, i);
     if (inst->op != OP_SIGNAL_ENTER && inst->op != OP_SIGNAL_DEFINE && inst->op != OP_CHECK) return;
     s->early = xrealloc(s->early, (size_t)(s->n_early + 1) * sizeof *s->early);
     Early *e = &s->early[s->n_early++];
@@ -421,10 +444,8 @@ static void control_early(Stream *s, const Inst *inst) {
 void stream_control(Stream *s, const Inst *inst) {
     assert(inst->n_out == 0);
     if (s->mode == STREAM_CHECK) return;
-    if (s->mode == STREAM_LIVE && !s->is_started) {
-        control_early(s, inst);
-        return;
-    }
+    if (s->mode == STREAM_LIVE && (!s->is_started || s->config.prompt)) control_early(s, inst);
+    if (s->mode == STREAM_LIVE && !s->is_started) return;
     stream_frees(s);
     if (s->mode == STREAM_LIVE) stream_room_control(s);
     stream_inst(s, inst, NULL, NULL, 0);
@@ -482,7 +503,8 @@ static void remember_file(Stream *s, const Effect *ef) {
 }
 
 bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e) {
-    if (!within_limits(ef->n, ef->attr, ef->n_attr, at, e)) {
+    if (!within_limits(ef->n, ef->attr, ef->n_attr, at, e) ||
+        !stream_has(s, (const Handle *const *)ef->handle, ef->n, at, e)) {
         if (ef->drop) ef->drop(ef->ctx);
         return false;
     }
@@ -517,6 +539,7 @@ bool stream_value(Stream *s, const Handle *h, Span at, void **data, LangError *e
         return error_hint(e, "run it with GT_INSTRUCTION_LOG=run.tape, then --replay run.tape");
     }
     if (s->mode == STREAM_CHECK) return error_at(e, at, "nothing is computed while checking");
+    TRY(stream_has(s, &h, 1, at, e));
     Fetch *f = xcalloc(1, sizeof *f);
     Pending p = {.fetch = f};
     Handle *operand = (Handle *)h; /* Counted while the fetch is under way. */

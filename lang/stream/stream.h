@@ -39,6 +39,7 @@ typedef struct StreamConfig {
 typedef struct Handle {
     uint32_t refs;
     bool is_failed; /* a failure of the instruction that makes it has arrived */
+    bool is_lost;   /* it was in a cluster that is gone; another is in its place */
     uint64_t id;
     TensorType type;
     Span made; /* for "made at a.gt:5" */
@@ -54,8 +55,12 @@ bool stream_set_workers(Stream *s, int n);
  * when this client came. false: nobody answers there. */
 bool stream_workers(Stream *s, int *n, LangError *e);
 /* Uses the dispatcher at an endpoint, and waits for its welcome. false: something is connected
- * already, or nobody answers there; then the stream is as it was. */
+ * already, or nobody answers there; then the stream is as it was. At the prompt a lost dispatcher
+ * may be followed by another, or by itself: tensors of before are lost, and whatever needs one
+ * fails and says so; signals that were defined are defined again. */
 bool stream_connect(Stream *s, const char *endpoint, Span at, LangError *e);
+bool stream_is_lost(const Stream *s);         /* it was connected, and is no longer */
+uint64_t stream_tensors(const Stream *s);     /* that are live, lost ones left out */
 const char *stream_endpoint(const Stream *s); /* NULL: the cluster is embedded */
 
 /* ---- instructions ---- */

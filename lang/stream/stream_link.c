@@ -52,16 +52,21 @@ static void check_alive(Stream *s, int64_t since_ms) {
     gone(s, &why);
 }
 
+/* At the prompt there is no need to start again. */
+#define AGAIN ":connect connects again; variables stay, but for tensors"
+
 bool stream_lost(Stream *s, Span at, LangError *e) {
     *e = (LangError){.kind = E_GONE};
     if (!at.src) at = s->lost_at; /* The end of a program has no line of its own. */
     if (s->endpoint && s->is_ended) {
         error_at(e, at, "%s", s->gone.text);
+        if (s->config.prompt) return error_hint(e, AGAIN);
         return error_hint(e, "start again, from the last checkpoint");
     }
     if (s->endpoint) {
         error_at(e, at, "lost the dispatcher at %s (%s); %llu tensor%s gone", s->endpoint,
                  s->gone.text, (unsigned long long)s->n_live, s->n_live == 1 ? " is" : "s are");
+        if (s->config.prompt) return error_hint(e, AGAIN);
         return error_hint(e, "restart it, then load the last checkpoint");
     }
     error_from(e, &s->gone);
@@ -390,6 +395,33 @@ bool stream_start(Stream *s, Span at, LangError *e) {
     return true;
 }
 
+void stream_reset(Stream *s) {
+    disconnect(s);
+    snprintf(s->lost, sizeof s->lost, "%.159s", s->gone.text);
+    for (SlotBlock *b = s->blocks; b; b = b->next)
+        for (size_t i = 0; i < sizeof b->slot / sizeof b->slot[0]; i++)
+            if (b->slot[i].h.refs) b->slot[i].h.is_lost = true;
+    s->n_live = 0;
+    for (int i = 0; i < s->n_causes; i++) free(s->cause[i]);
+    s->n_causes = s->n_untold = 0;
+    if (s->frame.head) {
+        Msg m;
+        frame_end(&s->frame, &m);
+        msg_fini(&m);
+    }
+    s->frame = (FrameWriter){0};
+    if (s->hot) stream_look_for_bodies(s);
+    free(s->made);
+    s->made = NULL;
+    s->next_id = s->next_seq = s->edge_seq = s->sent_seq = s->acked_seq = s->unheard = 0;
+    s->head_bytes = s->payload_bytes = 0;
+    s->n_sent = 0;
+    s->n_frees = 0;
+    s->acked_us = s->inst_ns = 0;
+    s->lost_at = (Span){0};
+    s->is_started = s->is_welcome = s->is_gone = s->is_ended = s->has_stats = false;
+}
+
 void stream_close(Stream *s) {
     if (s->is_started && log_is(LOG_VERBOSE))
         log_line("CLIENT", "leaves after %llu instructions", (unsigned long long)s->next_seq);
@@ -459,6 +491,7 @@ static bool ask_tensor(Stream *s, const char *word, const Handle *h, Span at, By
         return error_at(e, at,
                         s->mode == STREAM_EMIT ? "with --emit a tensor is nowhere"
                                                : "nothing is computed while checking");
+    TRY(stream_has(s, &h, 1, at, e));
     TRY(stream_wait(s, all_is_done, NULL, at, e));
     char question[32];
     snprintf(question, sizeof question, "%s %llu", word, (unsigned long long)h->id);

@@ -126,8 +126,9 @@ struct Stream {
     uint64_t unheard;          /* bytes of answers taken, of which the workers were not told */
     int64_t acked_us, inst_ns; /* at the prompt: last ack; the worker's pace, 0: not known */
     unsigned n_edges;
-    Span lost_at; /* when it is gone: the oldest effect that was still awaited */
-    Bytes stats;  /* the answer to the last question */
+    char lost[160]; /* why the dispatcher before this one is gone; "": there was none */
+    Span lost_at;   /* when it is gone: the oldest effect that was still awaited */
+    Bytes stats;    /* the answer to the last question */
     bool has_stats;
 
     /* effects and failures */
@@ -140,10 +141,13 @@ struct Stream {
 };
 
 /* ---- stream.c ---- */
+/* None of these (NULL: no tensor) was lost with an earlier dispatcher; else e says so. */
+bool stream_has(const Stream *s, const Handle *const *handle, int n, Span at, LangError *e);
 /* Numbers an instruction and encodes it; slot: of its results, or NULL; len: of its Span. */
 void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const *slot,
                  uint16_t len);
-void stream_frees(Stream *s);    /* the queued frees as instructions */
+void stream_look_for_bodies(Stream *s); /* from here on, for hot ones */
+void stream_frees(Stream *s);           /* the queued frees as instructions */
 void stream_announce(Stream *s); /* what a new cluster must know: sources' names, open scopes */
 SrcPos stream_pos(Stream *s, Span at);
 static inline uint32_t stream_calls(Stream *s) {
@@ -162,6 +166,7 @@ void stream_room_control(Stream *s);
 bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), const void *ctx,
                  Span at, LangError *e);
 bool stream_lost(Stream *s, Span at, LangError *e); /* the error of a lost dispatcher; false */
+void stream_reset(Stream *s);                       /* as before the first stream_start */
 void stream_close(Stream *s);                       /* says goodbye, stops the cluster */
 
 /* ---- stream_reply.c ---- */

@@ -1,0 +1,50 @@
+# A prompt survives the loss of its worker or dispatcher (F4): :connect connects again, says what it did, and keeps all that
+# is no tensor; signals are defined again.
+. tests/fixtures/check.sh
+. tests/fixtures/daemons.sh
+start d "$D" -w 1 --threads 1 --memory 64M; d=$pid
+await "$TMP/d.out" "ready at"
+mkfifo "$TMP/keys"
+exec 3<>"$TMP/keys"
+"$GTSH" -i -d local <"$TMP/keys" >"$TMP/prompt.out" 2>"$TMP/prompt.err" &
+c=$!; all="$all $c"
+type() { printf '%s\n' "$1" >&3; }
+type 'host = [1, "two"]; x = ones(3); signal.define("a", replicated=true); signal a { y = x + 1 }'
+type 'print("first", y.sum())'
+await "$TMP/prompt.out" "first tensor(6.)"
+type ':connect'
+await "$TMP/prompt.err" "already connected to ipc://"
+kill -KILL "$(ps -o pid= --ppid $d | tr -d ' ')"
+await "$TMP/d.err" "another is started"
+type 'x = x + 1'
+await "$TMP/prompt.err" "worker w0 is gone, and with it"
+has "the way out" "$(cat "$TMP/prompt.err")" "hint: :connect connects again"
+type ':connect local'
+await "$TMP/prompt.err" "> connected to ipc://$TMP/gt/dispatcher, 1 worker"
+await "$TMP/prompt.err" "2 tensors are lost; all other values are kept"
+type 'print("second", host, ones(4).sum())'
+await "$TMP/prompt.out" 'second \[1, "two"\] tensor(4.)'
+type 'y * 2'
+await "$TMP/prompt.err" "this tensor was lost with its dispatcher: worker w0 is gone"
+type 'y'
+await "$TMP/prompt.err" "hint: compute it again, or load it from a checkpoint"
+type 'x = none; y = none; signal a { y = ones(5) }; print("third", y.sum(), signal.get().keys())'
+await "$TMP/prompt.out" "third tensor(5.)"
+# the dispatcher: while there is none, and when there is one again
+kill -KILL $d; wait $d 2>/dev/null
+type 'y + 1'
+await "$TMP/prompt.err" "lost the dispatcher at ipc://"
+type ':connect'
+await "$TMP/prompt.err" "no dispatcher at ipc://"
+rm "$TMP/gt/dispatcher"
+start d2 "$D" -w 1 --threads 1 --memory 64M; d=$pid
+await "$TMP/d2.out" "ready at"
+type ':connect'
+type 'for k in range(20) { z = ones(2) * k }'
+type 'print("fourth", host, z)'
+await "$TMP/prompt.out" 'fourth \[1, "two"\] tensor(\[19., 19.\])'
+type :q
+wait $c
+has "it ended in order" "$(tail -n 1 "$TMP/prompt.out")" fourth
+kill -TERM $d; wait $d
+finish
