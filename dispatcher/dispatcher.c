@@ -174,7 +174,6 @@ static void welcome_client(Dispatcher *d, Client *c) {
     dispatcher_post(d, c->peer, &m, false);
 }
 
-/* Forgets a client and frees what it had. Its peer is told elsewhere, if at all. */
 /* Workers have heard before that the client is gone. */
 static void let_groups_go(Dispatcher *d, Client *c) {
     for (uint32_t i = 0; i < c->n_groups; i++) {
@@ -189,6 +188,7 @@ static void let_groups_go(Dispatcher *d, Client *c) {
     c->n_groups = 0;
 }
 
+/* Forgets a client and frees what it had. Its peer is told elsewhere, if at all. */
 static void client_leaves(Dispatcher *d, Client *c) {
     for (int r = -1; (r = ranks_next(&c->used, r + 1)) >= 0;) {
         WorkerPeer *w = d->worker[r];
@@ -558,15 +558,17 @@ static void on_cancel(Dispatcher *d, Client *c, Msg *m) {
     }
 }
 
-/* The client has taken answers: their workers may send more. However many answers, and in whatever
- * order the workers gave them, each worker gets one message. */
+/* The client has taken answers: their workers may send more, and it may ask more itself. However
+ * many answers, and in whatever order the workers gave them, each worker gets one message. */
 static bool on_heard(Dispatcher *d, Client *c, const Msg *m, Err *err) {
     uint32_t client;
-    uint64_t bytes, of_rank;
+    uint64_t bytes, of_rank, unread = 0;
     TRY(wire_read_heard(m, &client, &bytes, err));
     arena_reset(&d->scratch);
     uint64_t *taken = arena_zalloc(&d->scratch, (size_t)d->n_ranks * sizeof *taken);
-    for (int rank; (rank = client_hears(c, &bytes, &of_rank)) >= 0;) taken[rank] += of_rank;
+    for (int rank; (rank = client_hears(c, &bytes, &of_rank)) >= 0;)
+        *(rank < d->n_ranks ? &taken[rank] : &unread) += of_rank;
+    c->unread -= unread;
     for (int rank = 0; rank < d->n_ranks; rank++) {
         Msg out;
         if (!taken[rank] || !d->worker[rank]) continue;
@@ -584,6 +586,8 @@ static void answer_complete(Dispatcher *d, Question *q) {
     if (c) {
         Msg m;
         wire_text(MSG_STATS_REPLY, q->text.data ? q->text.data : "", q->text.n, &m);
+        client_answered(c, WORKERS_MAX, msg_bytes(&m));
+        c->unread += msg_bytes(&m);
         dispatcher_post(d, c->peer, &m, false);
         c->n_questions--;
     }
@@ -620,9 +624,12 @@ static void on_stats(Dispatcher *d, Client *c, const Msg *asked) {
     char ask[64] = "";
     RankSet whom = {{0}};
     if (!wire_read_text(asked, &text, &n, NULL)) n = 0;
-    if (++c->n_questions > QUESTIONS_MAX) {
+    if (++c->n_questions > QUESTIONS_MAX || c->unread > REPLY_BYTES) {
         Err err = {0};
-        err_set(&err, ERR_LIMIT, "more than %d questions at once", QUESTIONS_MAX);
+        if (c->unread > REPLY_BYTES)
+            err_set(&err, ERR_LIMIT, "it asks, and does not take the answers");
+        else
+            err_set(&err, ERR_LIMIT, "more than %d questions at once", QUESTIONS_MAX);
         cut_off(d, c, &err);
         return;
     }
@@ -655,7 +662,6 @@ static bool is_in_rate(Dispatcher *d, Client *c, const Msg *m, Err *err) {
     switch (wire_kind(m)) {
     case MSG_BEAT: return client_rate(c, FREE_BEAT, d->now_ms, err);
     case MSG_CANCEL: return client_rate(c, FREE_CANCEL, d->now_ms, err);
-    case MSG_STATS: return client_rate(c, FREE_STATS, d->now_ms, err);
     case MSG_FRAME:
         return !frame_open(&r, m, NULL) || r.count > 0 ||
                client_rate(c, FREE_FRAME, d->now_ms, err);

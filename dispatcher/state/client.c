@@ -64,8 +64,7 @@ bool client_rate(Client *c, Free kind, int64_t now_ms, Err *err) {
         const char *what;
     } rates[FREE_KINDS] = {[FREE_BEAT] = {RATE_BEATS, "heartbeats"},
                            [FREE_CANCEL] = {RATE_CANCELS, "cancels"},
-                           [FREE_FRAME] = {RATE_EMPTY, "frames without instructions"},
-                           [FREE_STATS] = {RATE_STATS, "questions"}};
+                           [FREE_FRAME] = {RATE_EMPTY, "frames without instructions"}};
     Rate *r = &c->rate[kind];
     int64_t per_s = rates[kind].per_s, full = per_s * RATE_BURST * 1000;
     int64_t past = r->at_ms ? now_ms - r->at_ms : RATE_BURST * INT64_C(1000);

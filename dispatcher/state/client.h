@@ -50,7 +50,8 @@ typedef struct Held {
     Msg msg;  /* empty: a sync's answer that is yet to come   */
 } Held;
 
-/* Bytes of answers of one worker that went to the client, one after another. */
+/* Bytes of answers of one worker that went to the client, one after another; WORKERS_MAX: of the
+ * dispatcher's to its questions. */
 typedef struct Unheard {
     int rank;
     uint64_t bytes;
@@ -58,8 +59,8 @@ typedef struct Unheard {
 
 /* Messages that take no credit, by kind: a client may send so many a second, and RATE_BURST
  * seconds' worth of them at once. */
-typedef enum Free { FREE_BEAT, FREE_CANCEL, FREE_FRAME, FREE_STATS, FREE_KINDS } Free;
-enum { RATE_BEATS = 20, RATE_CANCELS = 50, RATE_EMPTY = 50, RATE_STATS = 1000, RATE_BURST = 4 };
+typedef enum Free { FREE_BEAT, FREE_CANCEL, FREE_FRAME, FREE_KINDS } Free;
+enum { RATE_BEATS = 20, RATE_CANCELS = 50, RATE_EMPTY = 50, RATE_BURST = 4 };
 typedef struct Rate {
     int64_t at_ms, left; /* left: thousandths of a message, as of at_ms */
 } Rate;
@@ -103,6 +104,7 @@ typedef struct Client {
     uint64_t next_due; /* what has a smaller key was told                       */
     Unheard *unheard;  /* answers that it has not taken, oldest first */
     size_t unheard_at, n_unheard, cap_unheard; /* from unheard_at on              */
+    uint64_t unread;                /* bytes of them that answer its questions               */
     uint64_t n_errors, n_questions; /* instructions refused; stats() not yet answered         */
     Rate rate[FREE_KINDS];
 } Client;

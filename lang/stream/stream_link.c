@@ -197,7 +197,10 @@ static void on_message(Stream *s, Msg *m) {
     case MSG_ERROR: stream_on_failure(s, m); break;
     case MSG_WELCOME: on_welcome(s, m); break;
     case MSG_REFUSE: on_refuse(s, m); break;
-    case MSG_STATS_REPLY: on_stats(s, m); break;
+    case MSG_STATS_REPLY:
+        tell_heard(s, msg_bytes(m));
+        on_stats(s, m);
+        break;
     case MSG_BYE: gone_because(s, "it has stopped"); break;
     default: break; /* BEAT, and what a later dispatcher may say */
     }

@@ -823,6 +823,38 @@ static void test_heard_of_many(void) {
     stop(d);
 }
 
+/* A client may ask as often as it likes, one question after another, for as long as it takes the
+ * answers. */
+static void test_questions(void) {
+    enum { QUESTIONS = 20000 };
+    static const char question[] = "tensor 7";
+    for (int reads = 1; reads >= 0; reads--) {
+        DispatcherConfig config = {0};
+        Dispatcher *d = start(&config);
+        Msg m;
+        uint64_t bytes = 0;
+        long asked = 0;
+        for (; !was_dropped(ANN) && bytes <= 2 * REPLY_BYTES && (!reads || asked < QUESTIONS);
+             asked++) {
+            forget();
+            wire_text(MSG_STATS, question, sizeof question - 1, &m);
+            say(d, ANN, &m);
+            Msg *answer = heard(ANN, MSG_STATS_REPLY, 0);
+            CHECK(answer || was_dropped(ANN));
+            if (!answer) break;
+            bytes += msg_bytes(answer);
+            if (!reads || asked % 1000) continue;
+            wire_heard(1, bytes, &m);
+            say(d, ANN, &m);
+            bytes = 0;
+        }
+        CHECK_MSG(was_dropped(ANN) == !reads, "%ld answers, %llu bytes unread", asked,
+                  (unsigned long long)bytes);
+        CHECK(bytes <= REPLY_BYTES + 1024);
+        stop(d);
+    }
+}
+
 /* More clients and workers than there is room for: the next one is told so (A5). */
 static void test_crowd(void) {
     DispatcherConfig config = {.peers_max = 3};
@@ -908,6 +940,7 @@ int main(void) {
     test_rate();
     test_silence();
     test_heard();
+    test_questions();
     test_heard_of_many();
     test_crowd();
     test_handles();
