@@ -288,8 +288,8 @@ static void look_at(Worker *w, const Msg *m) {
     }
 }
 
-/* In the middle of a call: what has arrived is kept, in order, until the call has ended; and the
- * dispatcher hears that there is somebody. */
+/* In the middle of a call: what has arrived is kept, in order, until the call has ended; answers and
+ * acknowledgements of what came before it go out, and the dispatcher gets its beats. */
 static void hear(void *ctx) {
     Worker *w = ctx;
     Msg m = {0};
@@ -304,6 +304,7 @@ static void hear(void *ctx) {
         msg_move(&w->heard[w->n_heard - 1], &m);
     }
     w->is_broken |= got < 0;
+    while (!w->is_broken && worker_next(w, &m)) w->is_broken = !link_send(w->link, &m);
     int64_t now = now_ms();
     if (!w->is_broken && now - w->beat >= BEAT_MS) w->is_broken = !send_beat(w, now);
     if (w->is_broken || is_told_to_stop(w)) exec_end(w->exec);

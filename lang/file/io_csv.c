@@ -8,6 +8,7 @@
  * make infinity or 0 of one that is not. What neither holds (whole numbers beyond int64) is text.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
+#include "runtime/base/map.h"
 #include "runtime/inst/element.h"
 #include <inttypes.h>
 #include <math.h>
@@ -274,6 +275,22 @@ static bool make_matrix(const Table *t, DType asked, IoValue *out, Err *err) {
     return ok;
 }
 
+/* The header's name of column c. One that an earlier column has gets a number: x, x.1, x.2. taken:
+ * hash of a name -> the last number tried with it, plus 1. */
+static Field column_name(Table *t, size_t c, Map *taken) {
+    Field own = t->field[c], f = own;
+    uint64_t first = hash_bytes(own.s, own.n, 0), key = first;
+    uintptr_t n = (uintptr_t)map_get(taken, first);
+    while (map_get(taken, key)) {
+        f.s = arena_printf(&t->arena, "%.*s.%zu", (int)own.n, own.s, (size_t)n++);
+        f.n = strlen(f.s);
+        key = hash_bytes(f.s, f.n, 0);
+    }
+    map_put(taken, key, (void *)(uintptr_t)1);
+    if (key != first) map_put(taken, first, (void *)n);
+    return f;
+}
+
 bool csv_decode(Buf *bytes, DType asked, IoValue *out, Err *err) {
     Table t = {0};
     const char *p = (const char *)bytes->data, *end = p + bytes->n;
@@ -283,8 +300,12 @@ bool csv_decode(Buf *bytes, DType asked, IoValue *out, Err *err) {
     while (p < end && ok) ok = read_row(&t, &p, end, separator, err);
     if (ok && t.rows && has_header(&t)) {
         out->kind = IO_MAP;
-        for (size_t c = 0; c < t.columns && ok; c++)
-            ok = make_column(&t, c, asked, io_put(out, t.field[c].s, t.field[c].n), err);
+        Map taken = {0};
+        for (size_t c = 0; c < t.columns && ok; c++) {
+            Field name = column_name(&t, c, &taken);
+            ok = make_column(&t, c, asked, io_put(out, name.s, name.n), err);
+        }
+        map_fini(&taken);
     } else if (ok) {
         ok = make_matrix(&t, asked, out, err);
     }

@@ -272,10 +272,17 @@ BUILTIN(backward) { /* y, seed, retain_graph */
     return *out = v_none(), grad_backward(in, arg[0].tensor, seed, retain, e);
 }
 
-/* Whole numbers have no gradients: said, not answered with zeros. */
+/* Whole numbers, and tensors that nothing recorded, have no gradients: zeros would hide that. */
 static bool can_differ(const Tensor *x, int64_t i, LangError *e) {
     DType d = (DType)tensor_type(x)->dtype;
-    if (dtype_is_float(d)) return true;
+    if (dtype_is_float(d)) {
+        if (tensor_needs_grad(x)) return true;
+        if (i < 0)
+            error_set(e, "grad by a tensor that records no gradient");
+        else
+            error_set(e, "grad by tensors of which element %lld records no gradient", (long long)i);
+        return error_hint(e, "x = param(x) before computing");
+    }
     if (i < 0)
         error_set(e, "grad by a tensor of %s: only float tensors have gradients",
                   dtype_info[d].name);

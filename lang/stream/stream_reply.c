@@ -386,7 +386,7 @@ bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Spa
     q.n = n;
     q.has_inst = n > 0;
     q.is_answered = n == 0;
-    if (n == 0 && !is_due(s, &q)) stream_poll(s);
+    if (n == 0 && !is_due(s, &q)) stream_flush(s), stream_poll(s); /* acks come by the frame */
     if (n == 0 && s->n_effects == 0 && is_due(s, &q)) {
         Err err = {0};
         if (carry(s, &q, &err)) return true;

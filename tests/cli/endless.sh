@@ -7,7 +7,6 @@ start d "$D" --endpoint-file "$TMP/where" -w 2; d=$pid
 await "$TMP/d.out" "ready at"
 cat >"$TMP/endless.gt" <<'EOF'
 x = ones(1)
-sync()
 print("begins", err=true)
 print(x.expand(2**42).sum())
 EOF
@@ -23,7 +22,6 @@ done
 # sharded: all of its workers are free again
 start c "$GTSH" -d "@$TMP/where" -c 'signal.define("s", axis=0, workers=[0, 1])
 signal "s" { x = ones(2, 1).expand(2, 2**40) }
-sync()
 print("begins", err=true)
 print(x.sum(1))'; c=$pid
 await "$TMP/c.err" begins
