@@ -288,7 +288,7 @@ static void look_at(Worker *w, const Msg *m) {
     }
 }
 
-/* In the middle of a call: what has arrived is kept, in order, until the call has ended; answers and
+/* In the middle of a call: what arrives is kept, in order, until the call has ended; answers and
  * acknowledgements of what came before it go out, and the dispatcher gets its beats. */
 static void hear(void *ctx) {
     Worker *w = ctx;

@@ -235,16 +235,9 @@ static bool bi_warn(Interp *in, const Value *arg, Value *out, LangError *e) {
     if (arg[0].kind != V_STR)
         return error_set(e, "warn needs a text, not %s", value_type_name(arg[0]));
     LangError w = {.kind = E_RUN};
-    Span at = interp_span(in);
     *out = v_none();
-    for (size_t i = 0; i < in->n_warned; i++)
-        if (in->warned[i].src == at.src && in->warned[i].line == at.line &&
-            in->warned[i].col == at.col)
-            return true;
-    in->warned = xrealloc(in->warned, (in->n_warned + 1) * sizeof at);
-    in->warned[in->n_warned++] = at;
-    error_at(&w, at, "%s", arg[0].str->s);
-    interp_warn(in, &w);
+    error_at(&w, interp_span(in), "%s", arg[0].str->s);
+    interp_warn_once(in, &w);
     return true;
 }
 

@@ -140,6 +140,16 @@ void interp_warn(Interp *in, const LangError *w) {
     bytes_fini(&b);
 }
 
+void interp_warn_once(Interp *in, const LangError *w) {
+    for (size_t i = 0; i < in->n_warned; i++)
+        if (in->warned[i].src == w->at.src && in->warned[i].line == w->at.line &&
+            in->warned[i].col == w->at.col)
+            return;
+    in->warned = xrealloc(in->warned, (in->n_warned + 1) * sizeof *in->warned);
+    in->warned[in->n_warned++] = w->at;
+    interp_warn(in, w);
+}
+
 void interp_warn_late(void *interp, const LangError *w) {
     Interp *in = interp;
     if (strcmp(w->what, "result not used")) {

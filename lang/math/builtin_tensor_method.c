@@ -272,25 +272,26 @@ BUILTIN(backward) { /* y, seed, retain_graph */
     return *out = v_none(), grad_backward(in, arg[0].tensor, seed, retain, e);
 }
 
-/* Whole numbers, and tensors that nothing recorded, have no gradients: zeros would hide that. */
-static bool can_differ(const Tensor *x, int64_t i, LangError *e) {
+/* Whole numbers have no gradients: said, not answered with zeros. A tensor that records nothing has
+ * zeros, which is hardly what was meant: warned of, once a place. */
+static bool can_differ(Interp *in, const Tensor *x, int64_t i, LangError *e) {
     DType d = (DType)tensor_type(x)->dtype;
-    if (dtype_is_float(d)) {
-        if (tensor_needs_grad(x)) return true;
+    if (!dtype_is_float(d)) {
         if (i < 0)
-            error_set(e, "grad by a tensor that records no gradient");
+            error_set(e, "grad by a tensor of %s: only float tensors have gradients",
+                      dtype_info[d].name);
         else
-            error_set(e, "grad by tensors of which element %lld records no gradient", (long long)i);
-        return error_hint(e, "x = param(x) before computing");
+            error_set(
+                e, "grad by tensors of which element %lld is %s: only float tensors have gradients",
+                (long long)i, dtype_info[d].name);
+        return error_hint(e, "x = param(x.float()) before computing");
     }
-    if (i < 0)
-        error_set(e, "grad by a tensor of %s: only float tensors have gradients",
-                  dtype_info[d].name);
-    else
-        error_set(e,
-                  "grad by tensors of which element %lld is %s: only float tensors have gradients",
-                  (long long)i, dtype_info[d].name);
-    return error_hint(e, "x = param(x.float()) before computing");
+    if (tensor_needs_grad(x) || x->is_param || !grad_is_on(in)) return true;
+    LangError w = {0};
+    error_at(&w, interp_span(in), "grad by a tensor that records no gradient gives zeros");
+    error_hint(&w, "x = param(x) before computing");
+    interp_warn_once(in, &w);
+    return true;
 }
 
 BUILTIN(grad) { /* y, xs, seed, create_graph */
@@ -301,7 +302,7 @@ BUILTIN(grad) { /* y, xs, seed, create_graph */
         arg_bool_of(arg[3], "create_graph", &create, e));
     if (arg[1].kind == V_TENSOR) {
         one = arg[1].tensor;
-        TRY(can_differ(one, -1, e));
+        TRY(can_differ(in, one, -1, e));
         return grad_of(in, arg[0].tensor, &one, 1, seed, create, &got, e) && give_tensor(got, out);
     }
     if (n < 0)
@@ -311,7 +312,7 @@ BUILTIN(grad) { /* y, xs, seed, create_graph */
     bool ok = true;
     for (int64_t i = 0; ok && i < n; i++) {
         Value x = value_at(arg[1], i);
-        ok = need_tensor(x, "grad", e) && can_differ(x.tensor, i, e);
+        ok = need_tensor(x, "grad", e) && can_differ(in, x.tensor, i, e);
         xs[i] = ok ? x.tensor : NULL;
     }
     ok = ok && grad_of(in, arg[0].tensor, xs, (int)n, seed, create, g, e);

@@ -65,6 +65,8 @@ bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, 
 /* where the user's program is now; prelude frames fold into the caller */
 Span interp_span(const Interp *in);
 void interp_warn(Interp *in, const LangError *w);       /* prints a warning */
+/* The same, once for each place in the program. */
+void interp_warn_once(Interp *in, const LangError *w);
 void interp_warn_ctx(void *interp, const LangError *w); /* the same as a WarnFn for parse_program */
 /* A WarnFn for the started script: what a statement does not use is told once it has run, for an
  * error in it is the better news; other warnings at once. */
