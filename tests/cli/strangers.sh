@@ -2,7 +2,7 @@
 # a client, not have bytes kept, not end it by connections, not keep it from its signals (A1, A2, A5, A6, A8).
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
-command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+command -v python3 >/dev/null || { echo "no python3"; exit 77; }
 unset GT_TOKEN
 stranger() { (unset GT_TOKEN; XDG_RUNTIME_DIR="$TMP/else" "$@"); }
 mkdir -m 700 "$TMP/else"
