@@ -139,7 +139,6 @@ static bool bi_load(Interp *in, const Value *arg, Value *out, LangError *e) {
 typedef struct Job {
     char *path;
     Bytes keys, meta;
-    bool in_order; /* meta gets a null for each tensor, which keeps its place */
     Handle **handle;
     int n, cap; /* while collecting; references */
 } Job;
@@ -169,73 +168,21 @@ static bool has_tensor(Value v, int depth) {
     return false;
 }
 
-static void key_text(Value key, Bytes *out) {
-    if (key.kind == V_INT)
-        bytes_printf(out, "%lld", (long long)key.i);
-    else if (key.kind == V_STR)
-        bytes_add(out, key.str->s, key.str->n);
-}
-
-/* A host value as JSON. */
-static bool json_of(Interp *in, Value v, int depth, Bytes *out, LangError *e) {
-    IoValue plain = {.kind = IO_NONE};
-    Value text, key, item;
-    if (depth == MAX_SAVE_DEPTH)
-        return error_set(e, "cannot save: values nest more than %d deep (a cycle?)",
-                         MAX_SAVE_DEPTH);
-    switch (v.kind) {
-    case V_NONE: break;
-    case V_BOOL: plain = (IoValue){.kind = IO_BOOL, .b = v.b}; break;
-    case V_INT: plain = (IoValue){.kind = IO_INT, .i = v.i}; break;
-    case V_FLOAT: plain = (IoValue){.kind = IO_FLOAT, .f = v.f}; break;
-    case V_DTYPE:
-        json_print_str(dtype_info[v.dtype].name, strlen(dtype_info[v.dtype].name), out);
-        return true;
-    case V_STR:
-    case V_TEXT:
-        TRY(value_look(in, v, &text, e));
-        json_print_str(text.str->s, text.str->n, out);
-        value_drop(text);
-        return true;
-    case V_LIST:
-    case V_RANGE:
-        bytes_putc(out, '[');
-        for (int64_t i = 0, n = sequence_count(v); i < n; i++) {
-            if (i) bytes_puts(out, ", ");
-            item = sequence_at(v, i);
-            bool ok = json_of(in, item, depth + 1, out, e);
-            value_drop(item);
-            if (!ok) return false;
-        }
-        bytes_putc(out, ']');
-        return true;
-    case V_MAP:
-        bytes_putc(out, '{');
-        for (size_t i = 0; mapv_at(v.map, i, &key, &item); i++) {
-            Bytes name = {0};
-            key_text(key, &name);
-            if (i) bytes_puts(out, ", ");
-            json_print_str(name.n ? name.data : "", name.n, out);
-            bytes_fini(&name);
-            bytes_puts(out, ": ");
-            TRY(json_of(in, item, depth + 1, out, e));
-        }
-        bytes_putc(out, '}');
-        return true;
-    default: return error_set(e, "cannot save a value of type %s", value_type_name(v));
+/* What a file has for a key: a string, whole. */
+static bool key_text(Value key, Bytes *out, LangError *e) {
+    if (key.kind != V_STR) {
+        error_set(e, "cannot save: a key is the int %lld, and files have only strings there",
+                  (long long)key.i);
+        return error_hint(e, "save({str(k): v for k, v in m.items()}, path)");
     }
-    json_print(&plain, -1, out);
+    if (memchr(key.str->s, 0, key.str->n))
+        return error_set(e, "cannot save: a key has a zero byte in it");
+    bytes_add(out, key.str->s, key.str->n);
     return true;
 }
 
-static void meta_name(Job *j, const char *name, size_t n) {
-    bytes_puts(&j->meta, j->meta.n ? ", " : "{");
-    json_print_str(name ? name : "", n, &j->meta);
-    bytes_puts(&j->meta, ": ");
-}
-
-static bool add_tensor(Job *j, const Tensor *t, const char *name, size_t n, LangError *e) {
-    if (n && memchr(name, '\n', n))
+static bool add_tensor(Job *j, const Tensor *t, const Bytes *name, LangError *e) {
+    if (name->n && memchr(name->data, '\n', name->n))
         return error_set(e, "the name of a saved tensor has a line break in it");
     if (j->n == MAX_IN) return error_set(e, "cannot save more than %d tensors in one file", MAX_IN);
     if (j->n == j->cap) {
@@ -243,16 +190,12 @@ static bool add_tensor(Job *j, const Tensor *t, const char *name, size_t n, Lang
         j->handle = xrealloc(j->handle, (size_t)j->cap * sizeof *j->handle);
     }
     if (j->n) bytes_putc(&j->keys, '\n');
-    bytes_add(&j->keys, name ? name : "", n);
+    bytes_add(&j->keys, name->n ? name->data : "", name->n);
     j->handle[j->n++] = handle_ref(t->handle);
-    if (j->in_order) {
-        meta_name(j, name, n);
-        bytes_puts(&j->meta, "null");
-    }
     return true;
 }
 
-/* An object is what its state_dict says: its own, or the builtin one. */
+/* An object is the map that its state_dict says: its own, or the builtin one. */
 static bool object_state(Interp *in, Value v, Value *out, LangError *e) {
     Value f = v_none();
     bool found;
@@ -264,7 +207,110 @@ static bool object_state(Interp *in, Value v, Value *out, LangError *e) {
     }
     bool ok = interp_call(in, f, NULL, 0, out, e);
     value_drop(f);
+    if (!ok || out->kind == V_MAP) return ok;
+    error_set(e, "cannot save: state_dict() gave %s, not a map", value_type_name(*out));
+    value_drop(*out);
+    return false;
+}
+
+static bool is_too_deep(int depth, LangError *e) {
+    return depth == MAX_SAVE_DEPTH &&
+           !error_set(e, "cannot save: values nest more than %d deep (a cycle?)", MAX_SAVE_DEPTH);
+}
+
+static bool json_of(Interp *in, Job *j, Value v, Bytes *at, int depth, LangError *e);
+
+/* An item of a list or map. at gets its place behind that of the whole, as io_save wants it. */
+static bool json_item(Interp *in, Job *j, const Bytes *key, Value item, Bytes *at, int depth,
+                      LangError *e) {
+    size_t n = at->n;
+    if (depth) bytes_putc(at, '/');
+    for (size_t i = 0; i < key->n; i++)
+        switch (key->data[i]) {
+        case '~': bytes_puts(at, "~0"); break;
+        case '/': bytes_puts(at, "~1"); break;
+        default: bytes_putc(at, key->data[i]);
+        }
+    bool ok = json_of(in, j, item, at, depth + 1, e);
+    at->n = n;
     return ok;
+}
+
+static bool json_list(Interp *in, Job *j, Value v, Bytes *at, int depth, LangError *e) {
+    bool ok = true;
+    bytes_putc(&j->meta, '[');
+    for (int64_t i = 0, n = sequence_count(v); i < n && ok; i++) {
+        Bytes key = {0};
+        if (i) bytes_puts(&j->meta, ", ");
+        bytes_printf(&key, "%lld", (long long)i);
+        Value item = sequence_at(v, i);
+        ok = json_item(in, j, &key, item, at, depth, e);
+        value_drop(item);
+        bytes_fini(&key);
+    }
+    bytes_putc(&j->meta, ']');
+    return ok;
+}
+
+static bool json_map(Interp *in, Job *j, Value v, Bytes *at, int depth, LangError *e) {
+    bool ok = true;
+    Value key, item;
+    bytes_putc(&j->meta, '{');
+    for (size_t i = 0; ok && mapv_at(v.map, i, &key, &item); i++) {
+        Bytes name = {0};
+        ok = key_text(key, &name, e);
+        if (i) bytes_puts(&j->meta, ", ");
+        json_print_str(name.n ? name.data : "", name.n, &j->meta);
+        bytes_puts(&j->meta, ": ");
+        ok = ok && json_item(in, j, &name, item, at, depth, e);
+        bytes_fini(&name);
+    }
+    bytes_putc(&j->meta, '}');
+    return ok;
+}
+
+/* A value as JSON behind meta, with a null for each tensor, whose place is its name. */
+static bool json_of(Interp *in, Job *j, Value v, Bytes *at, int depth, LangError *e) {
+    IoValue plain = {.kind = IO_NONE};
+    Value text;
+    if (is_too_deep(depth, e)) return false;
+    switch (v.kind) {
+    case V_NONE: break;
+    case V_BOOL: plain = (IoValue){.kind = IO_BOOL, .b = v.b}; break;
+    case V_INT: plain = (IoValue){.kind = IO_INT, .i = v.i}; break;
+    case V_FLOAT: plain = (IoValue){.kind = IO_FLOAT, .f = v.f}; break;
+    case V_TENSOR: TRY(add_tensor(j, v.tensor, at, e)); break;
+    case V_DTYPE:
+        json_print_str(dtype_info[v.dtype].name, strlen(dtype_info[v.dtype].name), &j->meta);
+        return true;
+    case V_STR:
+    case V_TEXT:
+        TRY(value_look(in, v, &text, e));
+        json_print_str(text.str->s, text.str->n, &j->meta);
+        value_drop(text);
+        return true;
+    case V_LIST:
+    case V_RANGE: return json_list(in, j, v, at, depth, e);
+    case V_MAP: return json_map(in, j, v, at, depth, e);
+    case V_OBJECT: {
+        Value state;
+        TRY(object_state(in, v, &state, e));
+        bool ok = json_of(in, j, state, at, depth, e);
+        value_drop(state);
+        return ok;
+    }
+    default: return error_set(e, "cannot save a value of type %s", value_type_name(v));
+    }
+    json_print(&plain, -1, &j->meta);
+    return true;
+}
+
+/* ---- by name ---- */
+
+static void meta_name(Job *j, const Bytes *name) {
+    bytes_puts(&j->meta, j->meta.n ? ", " : "{");
+    json_print_str(name->n ? name->data : "", name->n, &j->meta);
+    bytes_puts(&j->meta, ": ");
 }
 
 static bool collect(Interp *in, Job *j, Value v, Bytes *name, int depth, LangError *e);
@@ -273,35 +319,65 @@ static bool collect_item(Interp *in, Job *j, Value key, Value item, Bytes *name,
                          LangError *e) {
     size_t n = name->n;
     if (n) bytes_putc(name, '/');
-    key_text(key, name);
+    if (key.kind == V_INT)
+        bytes_printf(name, "%lld", (long long)key.i);
+    else if (key.kind == V_STR)
+        bytes_add(name, key.str->s, key.str->n);
     bool ok = collect(in, j, item, name, depth + 1, e);
     name->n = n;
     if (name->data) name->data[n] = 0;
     return ok;
 }
 
+/* A key of a map that is parted into names: "/" stands between these. */
+static bool is_name(Value key, LangError *e) {
+    Bytes text = {0};
+    bool ok = key_text(key, &text, e);
+    bytes_fini(&text);
+    TRY(ok);
+    if (!key.str->n)
+        return error_set(e, "cannot save: a key is \"\", and values by name need names");
+    if (!memchr(key.str->s, '/', key.str->n)) return true;
+    error_set(e, "cannot save: the key \"%.60s\" has a '/', which parts the levels of such a file",
+              key.str->s);
+    return error_hint(e, "another character, or maps in maps; .json holds any key");
+}
+
+/* The names of a map that begin with a number may all be numbers, which means a list where nothing
+ * says otherwise: that it is a map is said by a {} under its own name. */
+static bool looks_like_list(Value v) {
+    Value key, item;
+    return v.kind == V_MAP && mapv_at(v.map, 0, &key, &item) && key.kind == V_STR &&
+           strspn(key.str->s, "0123456789") == key.str->n;
+}
+
 static bool collect(Interp *in, Job *j, Value v, Bytes *name, int depth, LangError *e) {
-    if (depth == MAX_SAVE_DEPTH)
-        return error_set(e, "cannot save: values nest more than %d deep (a cycle?)",
-                         MAX_SAVE_DEPTH);
-    if (v.kind == V_TENSOR) return add_tensor(j, v.tensor, name->data, name->n, e);
+    Value key, item;
+    if (is_too_deep(depth, e)) return false;
+    if (v.kind == V_TENSOR) return add_tensor(j, v.tensor, name, e);
     if (v.kind == V_OBJECT) {
         Value state;
         TRY(object_state(in, v, &state, e));
-        bool ok = collect(in, j, state, name, depth + 1, e);
+        bool ok = collect(in, j, state, name, depth, e);
         value_drop(state);
         return ok;
     }
-    if (has_tensor(v, depth) || (v.kind == V_MAP && depth == 0)) {
-        Value key, item;
-        for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++)
-            TRY(collect_item(in, j, v_int(i), v.list->v[i], name, depth, e));
-        for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &item); i++)
-            TRY(collect_item(in, j, key, item, name, depth, e));
-        return true;
+    if (!has_tensor(v, depth) && (v.kind != V_MAP || depth)) {
+        Bytes at = {0};
+        meta_name(j, name);
+        bool ok = json_of(in, j, v, &at, depth, e);
+        bytes_fini(&at);
+        return ok;
     }
-    meta_name(j, name->data, name->n);
-    return json_of(in, v, depth, &j->meta, e);
+    if (looks_like_list(v)) {
+        meta_name(j, name);
+        bytes_puts(&j->meta, "{}");
+    }
+    for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++)
+        TRY(collect_item(in, j, v_int(i), v.list->v[i], name, depth, e));
+    for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &item); i++)
+        TRY(is_name(key, e) && collect_item(in, j, key, item, name, depth, e));
+    return true;
 }
 
 /* Fills the job from the value, in the form that the file's format wants. */
@@ -314,17 +390,17 @@ static bool prepare(Interp *in, Job *j, Value v, LangError *e) {
                   : is_host          ? IO_FORM_HOST
                                      : IO_FORM_ITEMS;
     if (!io_can_save(j->path, form, &err)) return error_from(e, &err);
-    if (is_host && !by_name) return json_of(in, v, 0, &j->meta, e);
     if (by_name && v.kind != V_MAP && v.kind != V_OBJECT && v.kind != V_LIST) {
         error_set(e, "a %s file holds values by name, not one %s", strrchr(j->path, '.'),
                   value_type_name(v));
         return error_hint(e, "save({name: value}, path)");
     }
     Bytes name = {0};
-    j->in_order = !by_name && v.kind != V_TENSOR;
-    bool ok = collect(in, j, v, &name, 0, e);
+    bool ok = by_name                ? collect(in, j, v, &name, 0, e)
+              : v.kind == V_TENSOR ? add_tensor(j, v.tensor, &name, e)
+                                     : json_of(in, j, v, &name, 0, e);
     bytes_fini(&name);
-    if (ok && j->meta.n) bytes_putc(&j->meta, '}');
+    if (ok && by_name && j->meta.n) bytes_putc(&j->meta, '}');
     return ok;
 }
 

@@ -18,7 +18,7 @@
 #include <zlib.h>
 
 enum {
-    MAX_NEST = 16, /* levels of "/" in a name                                                  */
+    MAX_NEST = 32, /* levels of "/" in a name, as save makes them                              */
     JSON_NODES = 64 * 1000 * 1000,
     META_NODES = 2 * 1000 * 1000,
     MAPPED_BYTES = 1 << 20, /* a file of so many is mapped by io_map, not read */
@@ -105,14 +105,19 @@ static uint32_t nest_add(Nest *t, uint32_t parent, const char *path, size_t n, s
     return i;
 }
 
+static bool is_empty(const IoValue *v) {
+    return (v->kind == IO_LIST || v->kind == IO_MAP) && !v->n;
+}
+
 /* False when the name cannot be a path: empty parts, too deep, or a leaf where another name needs a
- * level. */
+ * level. An empty map or list may be both: it says what the level is. */
 static bool nest_name(Nest *t, const char *name, IoValue *leaf) {
     uint32_t at = 0;
     size_t begin = 0;
-    for (int depth = 0;; depth++) {
+    for (int depth = 0; name[0]; depth++) {
         size_t end = begin + strcspn(name + begin, "/");
-        if (end == begin || depth == MAX_NEST || t->node[at].leaf) return false;
+        if (end == begin || depth == MAX_NEST) return false;
+        if (t->node[at].leaf && !is_empty(t->node[at].leaf)) return false;
         uint32_t i = (uint32_t)(uintptr_t)map_get(&t->by_path, hash_bytes(name, end, 0));
         if (i && (t->node[i].n_path != end || memcmp(t->node[i].path, name, end))) return false;
         if (!i) i = nest_add(t, at, name, end, begin);
@@ -120,7 +125,7 @@ static bool nest_name(Nest *t, const char *name, IoValue *leaf) {
         if (!name[end]) break;
         begin = end + 1;
     }
-    if (t->node[at].leaf || t->node[at].first) return false;
+    if (t->node[at].leaf || (t->node[at].first && !is_empty(leaf))) return false;
     t->node[at].leaf = leaf;
     return true;
 }
@@ -160,9 +165,10 @@ static void list_if_numbered(IoValue *v) {
 }
 
 static void nest_build(const Nest *t, uint32_t i, IoValue *out) {
-    if (t->node[i].leaf) {
-        *out = *t->node[i].leaf;
-        *t->node[i].leaf = (IoValue){0};
+    IoValue *leaf = t->node[i].leaf;
+    if (leaf && !t->node[i].first) {
+        *out = *leaf;
+        *leaf = (IoValue){0};
         return;
     }
     *out = (IoValue){.kind = IO_MAP};
@@ -170,7 +176,7 @@ static void nest_build(const Nest *t, uint32_t i, IoValue *out) {
         const NestNode *n = &t->node[k];
         nest_build(t, k, io_put(out, n->path + n->name_at, n->n_path - n->name_at));
     }
-    list_if_numbered(out);
+    if (!leaf || leaf->kind == IO_LIST) list_if_numbered(out);
 }
 
 void io_nest(IoValue *flat) {
@@ -637,32 +643,47 @@ bool io_append(const char *path, const void *data, size_t n, Err *err) {
     return !close(sink.fd) || !ok ? ok : io_error(err, "write", path);
 }
 
-/* One tree of items and host values: the form that text formats are written from. */
+/* Does the key begin at s, written as io_save's names are, up to the next "/" or the end? */
+static bool is_key(const char *key, const char *s) {
+    for (; *s && *s != '/'; s++, key++) {
+        char c = *s == '~' ? *++s == '0' ? '~' : '/' : *s;
+        if (!*s || *key != c) return false;
+    }
+    return !*key;
+}
+
+/* What a name leads to, below v; or NULL. */
+static IoValue *place_of(IoValue *v, const char *name) {
+    for (;;) {
+        IoValue *kid = NULL;
+        int64_t k = v->kind == IO_LIST ? strtoll(name, NULL, 10) : -1;
+        if (k >= 0 && k < v->n) kid = &v->kid[k];
+        for (uint32_t i = 0; v->kind == IO_MAP && !kid && i < v->n; i++)
+            if (is_key(v->key[i], name)) kid = &v->kid[i];
+        name += strcspn(name, "/");
+        if (!kid || !*name) return kid;
+        v = kid;
+        name++;
+    }
+}
+
+/* The form that text formats are written from: the tree of meta, with the items in their places;
+ * without meta the names of the items make it. */
 static bool tree_of(const IoItem *item, int n, const char *meta, size_t n_meta, IoValue *out,
                     Err *err) {
-    *out = (IoValue){0};
+    *out = (IoValue){.kind = n ? IO_MAP : IO_NONE};
     if (n_meta) TRY(json_parse(meta, n_meta, JSON_NODES, out, err));
-    if (n == 0) return true;
-    if (out->kind == IO_NONE) out->kind = IO_MAP;
-    if (out->kind != IO_MAP)
-        return err_set(err, ERR_ARG, "the header beside tensors must be a map of names");
     for (int i = 0; i < n; i++) {
-        IoValue *v =
-            io_get(out, item[i].name); /* a null keeps the tensor's place among the host values */
-        if (!v || v->kind != IO_NONE) v = io_put(out, item[i].name, strlen(item[i].name));
+        IoValue *v = n_meta ? place_of(out, item[i].name)
+                            : io_put(out, item[i].name, strlen(item[i].name));
+        if (!v || v->kind != IO_NONE)
+            return err_set(err, ERR_ARG, "the host values have no null at '%.100s'", item[i].name);
         v->kind = IO_TENSOR;
         v->tensor = xmalloc(sizeof *v->tensor);
         v->tensor->type = item[i].type;
         v->tensor->buf = buf_copy(item[i].data, (size_t)type_bytes(&item[i].type));
     }
-    if (n == 1 && !item[0].name[0] && out->n == 1) { /* the tensor itself */
-        IoValue v = out->kid[0];
-        out->kid[0] = (IoValue){0};
-        io_fini(out);
-        *out = v;
-        return true;
-    }
-    io_nest(out);
+    if (!n_meta) io_nest(out);
     return true;
 }
 

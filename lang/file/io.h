@@ -18,8 +18,9 @@
  *
  * Files are hostile: every size is checked against what is there before anything is allocated for
  * it, element types that the system lacks are widened (int16 to int32, bfloat16 to float32), byte
- * orders are made native. Names of nested maps and lists are joined with "/"; a level whose names
- * are 0, 1, ... comes back as a list.
+ * orders are made native. In files by name those of nested maps and lists are joined with "/". A
+ * level whose names are 0, 1, ... comes back as a list, unless its own name holds an empty map; ""
+ * names the outermost level.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_FILE_IO_H
 #define GT_LANG_FILE_IO_H
@@ -92,9 +93,10 @@ typedef struct IoItem {
     const void *data;
 } IoItem;
 
-/* Writes aside in the same directory, syncs, renames; makes missing directories. meta: JSON text of
- * a map from names to host values (a null under an item's name keeps its place in the order), or of
- * one host value when there are no items; "" when there are none. */
+/* Writes aside in the same directory, syncs, renames; makes missing directories. meta: "", or JSON
+ * text; in files by name of a map from names to host values, in others of all that is saved, with a
+ * null for each item. The item's name says where: keys, and places in lists, joined by "/"; in a
+ * key "~1" is "/" and "~0" is "~" (RFC 6901). */
 bool io_save(const char *path, const IoItem *item, int n, const char *meta, size_t n_meta,
              Err *err);
 /* The `save` instruction's form: keys are separated by newlines, one per value of the reply. A

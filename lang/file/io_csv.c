@@ -322,7 +322,8 @@ static void put_field(Bytes *b, const IoValue *v) {
         json_print(v, -1, b);
         return;
     }
-    if (v->n_str && !memchr(v->str, ',', v->n_str) && !strpbrk(v->str, "\"\n\r\t;")) {
+    bool is_bare = v->n_str && !memchr(v->str, ',', v->n_str) && !strpbrk(v->str, "\"\n\r\t;");
+    if (is_bare && !is_blank(v->str[0]) && !is_blank(v->str[v->n_str - 1])) {
         bytes_add(b, v->str, v->n_str);
         return;
     }
@@ -334,9 +335,19 @@ static void put_field(Bytes *b, const IoValue *v) {
     bytes_putc(b, '"');
 }
 
-static void put_name(Bytes *b, const char *name) {
-    IoValue v = {.kind = IO_STR, .str = (char *)name, .n_str = strlen(name)};
-    put_field(b, &v);
+static bool put_names(Bytes *b, const IoValue *map, Err *err) {
+    bool has_word = !map->n;
+    for (uint32_t c = 0; c < map->n; c++) {
+        IoValue v = {.kind = IO_STR, .str = map->key[c], .n_str = strlen(map->key[c])};
+        has_word |= !is_number(&(Field){v.str, (uint32_t)v.n_str, v.n_str == 0});
+        if (c) bytes_putc(b, ',');
+        put_field(b, &v);
+    }
+    bytes_putc(b, '\n');
+    if (has_word) return true;
+    err_set(err, ERR_ARG, "all names are numbers, like '%.60s': a reader takes them for a row",
+            map->key[0]);
+    return err_hint(err, "a name such as 'c%.60s', or a matrix", map->key[0]);
 }
 
 /* One element of a tensor as a 0-d one, printed as json does but for nan and inf, which every
@@ -382,10 +393,8 @@ static bool put_columns(Bytes *b, const IoValue *map, Err *err) {
             return err_set(err, ERR_ARG, "column '%s' has %" PRId64 " rows, '%s' has %" PRId64,
                            map->key[c], n, map->key[0], rows);
         rows = n;
-        if (c) bytes_putc(b, ',');
-        put_name(b, map->key[c]);
     }
-    bytes_putc(b, '\n');
+    TRY(put_names(b, map, err));
     for (int64_t r = 0; r < rows; r++) {
         for (uint32_t c = 0; c < map->n; c++) {
             if (c) bytes_putc(b, ',');
@@ -413,11 +422,7 @@ static bool put_matrix(Bytes *b, const IoTensor *t, Err *err) {
 /* Lists of maps: the first map's keys are the columns. Lists of lists: rows without a header. */
 static bool put_rows(Bytes *b, const IoValue *list, Err *err) {
     const IoValue *first = list->n ? &list->kid[0] : NULL;
-    for (uint32_t c = 0; first && first->kind == IO_MAP && c < first->n; c++) {
-        if (c) bytes_putc(b, ',');
-        put_name(b, first->key[c]);
-    }
-    if (first && first->kind == IO_MAP) bytes_putc(b, '\n');
+    if (first && first->kind == IO_MAP) TRY(put_names(b, first, err));
     for (uint32_t r = 0; r < list->n; r++) {
         const IoValue *row = &list->kid[r];
         if (row->kind != first->kind ||
