@@ -83,9 +83,10 @@ static bool find_field(Interp *in, Value v, Value name_arg, Value *out, bool *fo
 static bool bi_hasattr(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value v = v_none();
     bool found;
-    TRY(find_field(in, arg[0], arg[1], &v, &found, e));
+    const char *name;
+    TRY(find_field(in, arg[0], arg[1], &v, &found, e) && field_name(in, arg[1], &name, e));
     if (found) value_drop(v);
-    *out = v_bool(found);
+    *out = v_bool(found || (arg[0].kind != V_MAP && builtin_method(arg[0].kind, name)));
     return true;
 }
 
