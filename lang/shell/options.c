@@ -104,8 +104,15 @@ static bool letters(const char *what, const char *s, const char **out, LangError
     return true;
 }
 
+/* Workers, threads, engine, memory: a running dispatcher has what it has. */
+static bool is_of_own_cluster(OptionId id) {
+    return id == OPTION_WORKERS || id == OPTION_THREADS || id == OPTION_ENGINE ||
+           id == OPTION_MEMORY;
+}
+
 static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     uint64_t n = 0;
+    if (is_of_own_cluster(id)) o->own = rows[id].name;
     char what[32];
     if (rows[id].name[0])
         snprintf(what, sizeof what, "--%s", rows[id].name);
@@ -230,6 +237,13 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e) {
     o->argc = argc - i;
     o->argv = argv + i;
     if (o->code && o->expr) return usage(e, "-c and -p exclude each other");
+    if (o->own && o->dispatcher) {
+        usage(e, "--%s is for workers of our own, but the dispatcher at '%.100s' has its own",
+              o->own, o->dispatcher);
+        return error_hint(e, "%s --%s says it there; or drop %s",
+                          strcmp(o->own, "workers") ? "gt-worker" : "gt-dispatcher", o->own,
+                          o->dispatcher == environment("GT_DISPATCHER") ? "GT_DISPATCHER" : "-d");
+    }
     if (o->emit && o->replay) return usage(e, "--emit and --replay exclude each other");
     return true;
 }

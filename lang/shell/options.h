@@ -16,6 +16,7 @@ typedef struct Options {
     bool check, prompt, quiet, strict, check_nan, auto_shard, emit, norc, version, help;
     int workers, threads;                               /* threads 0: by the machine  */
     const char *engine, *dispatcher, *config, *log_dir; /* NULL: not given     */
+    const char *own; /* the last option given that only workers of our own have; or NULL */
     uint64_t memory_bytes, seed;
     uint32_t client;   /* of a tape; 0: the only one */
     const char *debug; /* letters, "" for none       */
