@@ -145,6 +145,11 @@ static bool unpack(Interp *in, Node *target, Value v, bool fresh, LangError *e) 
 
 /* ---- places ---- */
 
+/* Parameters and buffers: they keep their identity when they are written. */
+static bool has_identity(Value v) {
+    return v.kind == V_TENSOR && (v.tensor->is_param || v.tensor->is_buffer);
+}
+
 static bool place_get(Interp *in, Place *p, Value *out, LangError *e);
 static bool place_set(Interp *in, Place *p, Value v, LangError *e);
 
@@ -169,7 +174,11 @@ static bool place_open(Interp *in, Node *n, Place *p, LangError *e) {
     if (n->kind == N_INDEX && (from->kind == N_FIELD || from->kind == N_INDEX)) {
         p->up = xmalloc(sizeof *p->up);
         TRY(place_open(in, from, p->up, e));
-        TRY(place_get(in, p->up, &p->base, e));
+        bool is_written = from->kind == N_INDEX && has_identity(p->up->base);
+        in->no_grad_depth += is_written; /* a part of a parameter is read to be written again */
+        bool ok = place_get(in, p->up, &p->base, e);
+        in->no_grad_depth -= is_written;
+        TRY(ok);
     } else {
         TRY(eval(in, from, &p->base, e));
     }
@@ -181,11 +190,6 @@ static bool place_get(Interp *in, Place *p, Value *out, LangError *e) {
     in->at = p->n;
     if (p->n->kind == N_FIELD) return field_get(in, p->n, p->base, out, e);
     return subscript_get(in, p->n, p->base, p->sub, p->n_subs, out, e);
-}
-
-/* Parameters and buffers: they keep their identity when they are written. */
-static bool has_identity(Value v) {
-    return v.kind == V_TENSOR && (v.tensor->is_param || v.tensor->is_buffer);
 }
 
 /* Only parameters of the running function have a caller who may expect to see the change. */

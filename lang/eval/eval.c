@@ -425,14 +425,33 @@ OUTLINE static Flow exec_return(Interp *in, Node *n, LangError *e) {
     return FLOW_RETURN;
 }
 
+/* Is v of the kind that the name has which the statement was probably meant to change? */
+static bool is_same_kind(Interp *in, Node *n, Value v) {
+    const Node *name = unused_target(n);
+    LangError e = {0};
+    Value old;
+    if (!name || !eval(in, (Node *)name, &old, &e)) return false;
+    bool same = old.kind == v.kind && v.kind != V_MAP && v.kind != V_INT && v.kind != V_FLOAT;
+    value_drop(old);
+    return same;
+}
+
+/* What forward() is to give, and does not. */
+static bool is_lost_output(const Interp *in, const Node *n, Value v) {
+    const AstFn *fn = in->frame->fn;
+    return n->kind == N_CALL && n->flag & NODE_LAST && fn->is_method && v.kind == V_TENSOR &&
+           !strcmp(fn->name, "forward");
+}
+
 /* A statement whose value v nobody uses: opt.step without (), or a call without effects. */
 OUTLINE static void warn_unused(Interp *in, Node *n, Value v) {
     LangError w = {0};
     bool is_function =
         v.kind == V_FN || v.kind == V_BOUND || v.kind == V_BUILTIN || v.kind == V_MODULE;
-    if (n->kind == N_CALL && !(n->flag & NODE_DROPPED)) return;
+    bool is_lost = is_lost_output(in, n, v);
+    if (n->kind == N_CALL && !(n->flag & NODE_DROPPED) && !is_lost) return;
     if (n->kind == N_CALL) {
-        unused_warning(n, &w);
+        unused_warning(n, is_same_kind(in, n, v), &w);
         interp_warn(in, &w);
     } else if (is_function && (n->kind == N_FIELD || n->kind == N_NAME)) {
         char quote[80];

@@ -95,6 +95,7 @@ typedef enum Oper {
 #define NODE_UNUSED                                                                                \
     0x04 /* the whole of a statement: its value is used by nobody; cleared when that was said      \
           */
+#define NODE_LAST    0x10 /* of a statement with NODE_UNUSED: its function ends behind it */
 #define NODE_DROPPED 0x08 /* N_CALL with NODE_UNUSED: a function without effects was called */
 
 typedef enum NameScope { SCOPE_LOCAL, SCOPE_CELL, SCOPE_OUTER, SCOPE_GLOBAL } NameScope;
@@ -180,8 +181,10 @@ typedef struct Program {
  * (a & 1 == 0, dead statements) are handed to warn, if not NULL. Caller owns the Program. */
 typedef void (*WarnFn)(void *ctx, const LangError *w);
 Program *parse_program(Source *src, WarnFn warn, void *ctx, char *open_with, LangError *e);
-/* "result not used" of an expression that is a statement, with what was probably meant. */
-void unused_warning(const Node *n, LangError *w);
+/* "result not used" of an expression that is a statement, with what was probably meant.
+ * is_same_kind: its value may be of the kind of its first operand's. */
+void unused_warning(const Node *n, bool is_same_kind, LangError *w);
+const Node *unused_target(const Node *n); /* that operand, a name; or NULL */
 void program_free(Program **p);
 void ast_print(const Node *n, Bytes *out); /* --debug=a: s-expressions, two blanks per depth */
 /* One pointer per distinct name, for ever; names compare by pointer. The one table of the process;

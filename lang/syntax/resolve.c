@@ -228,12 +228,23 @@ static bool parameters(Resolver *r, Scope *s) {
     return true;
 }
 
+/* The statements that a function may end with, and whose values it might be meant to return. */
+static void mark_last(Node *n) {
+    if (n->kind == N_EXPR_STMT) n->kid[0]->flag |= NODE_LAST;
+    if (n->kind == N_BLOCK && n->n_kids) mark_last(n->kid[n->n_kids - 1]);
+    if (n->kind == N_SIGNAL || n->kind == N_NO_GRAD || n->kind == N_TIME)
+        mark_last(n->kid[n->n_kids - 1]);
+    for (uint32_t k = 0; n->kind == N_IF && k < n->n_kids; k++)
+        if (k % 2 || k + 1 == n->n_kids) mark_last(n->kid[k]);
+}
+
 static bool function(Resolver *r, AstFn *fn) {
     Scope *around = r->scope, *outer = fn->is_method ? around->outer : around, s;
     scope_open(r, &s, fn, outer);
     s.module = fn->is_method ? around : NULL;
     fn->outer = outer && !outer->is_file ? outer->fn : NULL;
     bool ok = parameters(r, &s);
+    if (!fn->is_expr && !fn->is_module) mark_last(fn->body);
     if (ok && !fn->is_expr) assigned_names(r, fn->body, declare_here);
     ok = ok && walk(r, fn->body);
     if (ok)
@@ -290,7 +301,7 @@ static bool is_tensor_function(Resolver *r, const char *name) {
 }
 
 /* The name that the statement was probably meant to change, or NULL. */
-static const Node *meant_target(const Node *n) {
+const Node *unused_target(const Node *n) {
     static const char *const spaces[] = {"F", "nn", "gt", "linalg", "optim"};
     const Node *a = NULL;
     if (n->kind == N_CALL && n->kid[0]->kind == N_FIELD) a = n->kid[0]->kid[0];
@@ -305,16 +316,22 @@ static const Node *meant_target(const Node *n) {
     return a && a->kind == N_NAME ? a : NULL;
 }
 
-void unused_warning(const Node *n, LangError *w) {
+void unused_warning(const Node *n, bool is_same_kind, LangError *w) {
     error_at(w, n->whole, "result not used");
-    const Node *target = meant_target(n);
-    size_t len;
-    const char *text = span_text(n->whole, &len);
-    bool compares = n->kind == N_BINARY && n->tok >= O_EQ;
-    if (target && text && len < 60 && compares && n->tok == O_EQ) {
-        const char *right = span_text(n->kid[1]->whole, &len);
-        error_hint(w, "did you mean %s = %.*s?", target->str, (int)len, right);
-    } else if (target && text && len < 60 && !compares)
+    const Node *target = is_same_kind ? unused_target(n) : NULL;
+    size_t len, n_right = 0, n_op = 0;
+    const char *text = span_text(n->whole, &len), *op = NULL;
+    const char *right = n->kind == N_BINARY ? span_text(n->kid[1]->whole, &n_right) : NULL;
+    if (right) op = span_text(n->at, &n_op);
+    if (!text || len >= 60) return;
+    if (n->flag & NODE_LAST)
+        error_hint(w, "return %.*s", (int)len, text);
+    else if (target && right && n->tok < O_EQ && n_op)
+        error_hint(w, "did you mean %s %.*s= %.*s?", target->str, (int)n_op, op, (int)n_right,
+                   right);
+    else if (target && right && n->tok == O_EQ)
+        error_hint(w, "did you mean %s = %.*s?", target->str, (int)n_right, right);
+    else if (target && !right)
         error_hint(w, "did you mean %s = %.*s?", target->str, (int)len, text);
 }
 
@@ -333,7 +350,7 @@ static void dead_statement(Resolver *r, Node *n) {
         return;
     }
     LangError w = {.kind = E_RUN};
-    unused_warning(n, &w);
+    unused_warning(n, true, &w);
     r->warn(r->ctx, &w);
 }
 
@@ -400,7 +417,7 @@ static bool walk(Resolver *r, Node *n) {
     case N_WHILE: return loop(r, n);
     case N_EXPR_STMT:
         TRY(walk_kids(r, n));
-        if (!r->prog->src->is_prompt) dead_statement(r, n->kid[0]);
+        if (!r->prog->src->is_prompt || !r->scope->is_file) dead_statement(r, n->kid[0]);
         return true;
     default: return walk_kids(r, n);
     }
