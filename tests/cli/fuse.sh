@@ -1,7 +1,7 @@
 # Fused is eager, bit for bit (law 2): a training loop and random programs print the same text with clusters carried out
 # one by one, by kernels that are waited for, by kernels from the disk cache, with two workers, and without a compiler.
-# `make test`: some sizes and dtypes, one random program, another instruction set for three of them; `make soak`: all sizes,
-# dtypes and instruction sets, and other random programs.
+# `make test`: some sizes and dtypes, one random program, and kernels of another instruction set for three of them beside
+# the machine's own eager values; `make soak`: all sizes, dtypes and instruction sets, and other random programs.
 . tests/fixtures/check.sh
 XDG_CACHE_HOME=$TMP/cache; export XDG_CACHE_HOME
 cat >"$TMP/train.gt" <<'EOF'
@@ -70,24 +70,26 @@ for d in [float32, float64, float16, int32, int8] if arg("all", false) else [flo
 EOF
 "$GTSH" tests/fuzz/laws.gt --programs "${SOAK:-1}" --start "${SOAK_SEED:-5}" >"$TMP/laws.gt"
 run() { "$GTSH" "$@" >"$TMP/out" 2>"$TMP/err" || fail "GT_FUSE=$GT_FUSE $*: $(err)"; }
-for each in train:base far:v4 rows:v3 light: laws:; do
-    program=${each%:*} isas=${each#*:} all=
+for each in train:base far:v4 rows:v3 light:own laws:own; do
+    program=${each%:*} all=
     case $program in rows | light) all=${SOAK:+--all} ;; esac
-    [ -z "${SOAK:-}" ] || isas="base v3 v4"
-    GT_FUSE=0; export GT_FUSE
+    GT_FUSE=0 GT_ISA=; export GT_FUSE GT_ISA
     run "$TMP/$program.gt" $all; cp "$TMP/out" "$TMP/plain"
-    for how in wait 1; do
-        GT_FUSE=$how
-        run "$TMP/$program.gt" $all; same "$program, GT_FUSE=$how" "$(out)" "$(cat "$TMP/plain")"
-    done
-    run -w 2 --threads 3 "$TMP/$program.gt" $all; same "$program, two workers" "$(out)" "$(cat "$TMP/plain")"
-    GT_FUSE=wait
-    for isa in $isas; do # outputs written past the caches, as those of large tensors are
-        GT_ISA=$isa GT_LLC_KIB=1 run --threads 3 "$TMP/$program.gt" $all
+    isas=${each#*:}
+    [ -z "${SOAK:-}" ] || isas="base v3 v4 own"
+    for isa in $isas; do
+        [ "$isa" = own ] && GT_ISA= || GT_ISA=$isa
+        for how in wait 1; do
+            GT_FUSE=$how
+            run "$TMP/$program.gt" $all; same "$program, $isa, GT_FUSE=$how" "$(out)" "$(cat "$TMP/plain")"
+        done
+        run -w 2 --threads 3 "$TMP/$program.gt" $all; same "$program, $isa, two workers" "$(out)" "$(cat "$TMP/plain")"
+        GT_FUSE=wait # outputs written past the caches, as those of large tensors are
+        GT_LLC_KIB=1 run --threads 3 "$TMP/$program.gt" $all
         same "$program, $isa, more than the caches hold" "$(out)" "$(cat "$TMP/plain")"
     done
 done
-GT_FUSE=wait; GT_SAVE_COMPILED_CODE=$TMP/code; export GT_SAVE_COMPILED_CODE
+GT_FUSE=wait GT_ISA=base; GT_SAVE_COMPILED_CODE=$TMP/code; export GT_SAVE_COMPILED_CODE
 run "$TMP/train.gt" --stats; has "kernels at work" "$(out)" "true 0"
 has "the source that was compiled" "$(cat "$TMP"/code/*.c)" "/* rsqrt */"
 cc -std=c11 -w -fsyntax-only "$TMP"/code/*.c || fail "the sources do not compile"
