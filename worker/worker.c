@@ -2,9 +2,11 @@
  * does I/O and sleeps.
  * SPDX-License-Identifier: MIT */
 #include "worker/worker.h"
-#include "worker/exec/exec.h"
+#include "worker/exec/stage.h"
+#include "worker/fuse/collect.h"
 #include "worker/jit/jit_cc.h"
 #include "worker/engine/mem.h"
+#include "worker/plan/plan.h"
 #include "worker/plane/plane.h"
 
 #include <sched.h>
@@ -64,6 +66,15 @@ static int cores(void) {
     return n > 0 ? (int)n : 1;
 }
 
+Exec *worker_exec(const EngineOps *ops, const EngineConfig *config, Err *err) {
+    Exec *x = exec_new(ops, config, err);
+    if (!x) return NULL;
+    Stage *collect = collect_new(ops, exec_engine(x));
+    exec_put(x, collect);
+    exec_put(x, plans_new(collect));
+    return x;
+}
+
 Worker *worker_new(const WorkerConfig *config, Err *err) {
     const char *name = config->engine;
     if (!name || !name[0]) name = getenv("GT_BACKEND");
@@ -81,7 +92,7 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
     if (!engine.memory_bytes) engine.memory_bytes = mem_default_bytes(workers);
     if (engine.threads <= 0) engine.threads = cores() / workers;
     if (engine.threads <= 0) engine.threads = 1;
-    Exec *exec = exec_new(ops, &engine, err);
+    Exec *exec = worker_exec(ops, &engine, err);
     if (!exec) return NULL;
     Worker *w = xcalloc(1, sizeof *w);
     w->exec = exec;

@@ -12,6 +12,7 @@
 #include <signal.h>
 
 typedef struct Worker Worker;
+struct Exec;
 typedef struct WorkerConfig {
     const char *engine;    /* "cpu", "reference"; NULL: GT_BACKEND, else cpu */
     int threads;           /* of the pool, the worker's own included; 0: its share of the cores */
@@ -36,6 +37,8 @@ typedef enum WorkerEnd {
     WORKER_FAILED   /* could not start: engine, memory, endpoint            */
 } WorkerEnd;
 
+/* What carries instructions out (exec.h), with its stages; for tests too. */
+struct Exec *worker_exec(const EngineOps *ops, const EngineConfig *config, Err *err);
 Worker *worker_new(const WorkerConfig *config, Err *err);
 void worker_free(Worker **w);                   /* waits for the engine, frees all */
 void worker_on_message(Worker *w, Msg *m);      /* consumes m */

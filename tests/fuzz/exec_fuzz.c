@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/ops_sample.h"
 #include "worker/exec/exec.h"
+#include "worker/worker.h"
 
 #include "tests/fuzz/fuzz.h"
 
@@ -51,7 +52,7 @@ static Exec *exec_of(int k) {
     bounded_ops[k].done = bounded_done;
     Err err = {0};
     EngineConfig config = {.memory_bytes = 16 << 20, .threads = 2};
-    exec[k] = exec_new(&bounded_ops[k], &config, &err);
+    exec[k] = worker_exec(&bounded_ops[k], &config, &err);
     MUST(exec[k]);
     return exec[k];
 }

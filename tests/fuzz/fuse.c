@@ -13,6 +13,7 @@
 #include "tests/fuzz/fuse_program.h"
 #include "runtime/base/log.h"
 #include "worker/exec/exec.h"
+#include "worker/worker.h"
 #include "worker/jit/jit_cache.h"
 #include <dirent.h>
 #include <limits.h>
@@ -170,7 +171,7 @@ static Exec *open_world(const char *how, int batch, int threads) {
     setenv("GT_LLC_KIB", batch % 2 ? "1" : "32768", 1);
     Err err = {0};
     EngineConfig config = {.memory_bytes = UINT64_C(1) << 28, .threads = threads};
-    Exec *x = exec_new(engine_find("cpu"), &config, &err);
+    Exec *x = worker_exec(engine_find("cpu"), &config, &err);
     if (!x) panic("fuse: %s", err.text);
     return x;
 }

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "worker/exec/exec.h"
+#include "worker/worker.h"
 
 enum { CLIENT = 3, OTHER = 4, THREADS = 3 };
 
@@ -73,7 +74,7 @@ static void say(Talk *t, uint32_t client, const char *text) {
 static void talk_open(Talk *t, const EngineOps *ops, int threads) {
     *t = (Talk){0};
     Err err = {0};
-    t->x = exec_new(ops, &(EngineConfig){.memory_bytes = 256 << 20, .threads = threads}, &err);
+    t->x = worker_exec(ops, &(EngineConfig){.memory_bytes = 256 << 20, .threads = threads}, &err);
     CHECK_MSG(t->x != NULL, "%s", err.text);
 }
 

@@ -6,6 +6,7 @@
 #include "random.h"
 #include "delayed_engine.h"
 #include "worker/exec/exec.h"
+#include "worker/worker.h"
 
 #include <time.h>
 
@@ -40,7 +41,7 @@ typedef struct Talk {
 static Talk *talk_new(const EngineOps *ops, uint64_t memory) {
     Talk *t = xcalloc(1, sizeof *t);
     Err err = {0};
-    t->x = exec_new(ops, &(EngineConfig){.memory_bytes = memory, .threads = 1}, &err);
+    t->x = worker_exec(ops, &(EngineConfig){.memory_bytes = memory, .threads = 1}, &err);
     CHECK_MSG(t->x != NULL, "%s", err.text);
     t->client = CLIENT;
     frame_begin(&t->w, CLIENT, 0);

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "worker/exec/exec.h"
+#include "worker/worker.h"
 #include "worker/ref/ref.h"
 
 #include <glob.h>
@@ -81,7 +82,7 @@ static void run(const char *engine, const char *text, size_t n, bool *seen) {
     const EngineOps *ops = engine_find(engine);
     CHECK_MSG(ops != NULL, "there is no engine %s", engine);
     if (!ops) return;
-    Exec *x = exec_new(ops, &(EngineConfig){.memory_bytes = 64 << 20, .threads = 2}, &err);
+    Exec *x = worker_exec(ops, &(EngineConfig){.memory_bytes = 64 << 20, .threads = 2}, &err);
     CHECK_MSG(x != NULL, "%s", err.text);
     Arena arena = {0};
     uint64_t seq = 0, last_out = 0;

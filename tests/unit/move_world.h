@@ -8,6 +8,7 @@
 #include "delayed_engine.h"
 #include "random.h"
 #include "worker/exec/exec.h"
+#include "worker/worker.h"
 
 enum { WORKERS_MAX = 8, GROUPS = 6, TENSORS = 24, CLIENTS = 2, QUEUE = 1 << 16 };
 
@@ -125,7 +126,7 @@ static World *world_new(uint64_t seed, const EngineOps *ops, int n, uint64_t mem
     w->number = 1;
     for (int i = 0; i < n; i++) {
         Err err = {0};
-        w->x[i] = exec_new(ops, &(EngineConfig){.memory_bytes = memory, .threads = 1}, &err);
+        w->x[i] = worker_exec(ops, &(EngineConfig){.memory_bytes = memory, .threads = 1}, &err);
         CHECK_MSG(w->x[i] != NULL, "%s", err.text);
         exec_set_rank(w->x[i], (uint32_t)i);
         if (ops == &engine_delayed) delayed_seed(exec_engine(w->x[i]), seed * 31 + (uint64_t)i);

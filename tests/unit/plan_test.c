@@ -10,6 +10,7 @@
 #include "runtime/wire/body.h"
 #include "tests/unit/random.h"
 #include "worker/exec/exec.h"
+#include "worker/worker.h"
 
 #include <time.h>
 
@@ -383,7 +384,7 @@ static void try_body(const EngineOps *ops, uint64_t memory, char how, bool is_lo
     Err err;
     for (int i = 0; i < 2; i++) {
         setenv("GT_PLAN", i ? "1" : "0", 1);
-        w.x[i] = exec_new(ops, &(EngineConfig){.memory_bytes = memory, .threads = 1}, &err);
+        w.x[i] = worker_exec(ops, &(EngineConfig){.memory_bytes = memory, .threads = 1}, &err);
         if (ops == &engine_delayed) delayed_seed(exec_engine(w.x[i]), seed);
     }
     Loop b;
@@ -450,7 +451,7 @@ static void world_open(World *w, World *beside) {
     for (int i = 0; i < 2; i++) {
         setenv("GT_PLAN", i ? "1" : "0", 1);
         EngineConfig config = {.memory_bytes = 256 << 20, .threads = 1};
-        w->x[i] = beside ? beside->x[i] : exec_new(&engine_cpu, &config, &err);
+        w->x[i] = beside ? beside->x[i] : worker_exec(&engine_cpu, &config, &err);
     }
 }
 

@@ -469,24 +469,24 @@ static void node_dies(Sim *s, int node) {
     link_push(s, node, 0, &none);
 }
 
-typedef struct Choice {
+typedef struct Pick {
     int kind, a, b, priority;
-} Choice; /* 0 deliver, 1 work, 2 send, 3 tick */
+} Pick; /* 0 deliver, 1 work, 2 send, 3 tick */
 
-static int list_choices(Sim *s, Choice *out) {
+static int list_choices(Sim *s, Pick *out) {
     int n = 0, last = sim_client_node(s, s->n_clients);
     for (int a = 0; a <= last; a++)
         for (int b = 0; b <= last; b++)
-            if (link_may_deliver(s, a, b)) out[n++] = (Choice){0, a, b, s->link[a][b].priority};
+            if (link_may_deliver(s, a, b)) out[n++] = (Pick){0, a, b, s->link[a][b].priority};
     for (int k = 1; k <= s->n_workers; k++)
         if (s->worker[k].w && s->worker[k].has_more && !s->worker[k].is_dead)
-            out[n++] = (Choice){1, k, 0, s->worker[k].priority};
+            out[n++] = (Pick){1, k, 0, s->worker[k].priority};
     for (int i = 0; i < s->n_clients; i++)
-        if (client_may_send(&s->client[i])) out[n++] = (Choice){2, i, 0, s->client[i].priority};
+        if (client_may_send(&s->client[i])) out[n++] = (Pick){2, i, 0, s->client[i].priority};
     return n;
 }
 
-static void demote(Sim *s, const Choice *c) {
+static void demote(Sim *s, const Pick *c) {
     int p = sim_below(s, 1000);
     if (c->kind == 0) s->link[c->a][c->b].priority = p;
     if (c->kind == 1) s->worker[c->a].priority = p;
@@ -519,7 +519,7 @@ static void open_late(Sim *s, int64_t *next) {
 
 /* One event; false: nothing can happen any more. */
 static bool sim_step(Sim *s) {
-    static Choice choice[NODES * NODES + 2 * NODES];
+    static Pick choice[NODES * NODES + 2 * NODES];
     s->step++;
     int64_t opens;
     open_late(s, &opens);

@@ -3,13 +3,11 @@
  * queue.c. What fails poisons its outputs; what reads poison is skipped. See exec.h for the order
  * of things, locate.c for instructions that are carried out on several ranks.
  * SPDX-License-Identifier: MIT */
-#include "worker/exec/exec.h"
 #include "runtime/base/log.h"
-#include "runtime/inst/inst_log.h"
 #include "runtime/inst/element.h"
-#include "worker/fuse/collect.h"
-#include "worker/plan/plan.h"
+#include "runtime/inst/inst_log.h"
 #include "worker/engine/view.h"
+#include "worker/exec/stage.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -182,6 +180,15 @@ bool exec_gather(Exec *x, Job *j, ErrCode *poison, Err *err) {
     return true;
 }
 
+bool exec_settle(Exec *x, Job *j, ErrCode *poison) {
+    *poison = ERR_NONE;
+    if (!x->pending_of || !job_reads_pending(j)) return true;
+    exec_flush(x);
+    Err none;
+    exec_gather(x, j, poison, &none);
+    return !*poison;
+}
+
 DType exec_immediate(Op op, const Operand *o, DType t, void *value) {
     DType held = dtype_is_half(t) ? DT_F32 : t;
     int64_t i = o->kind == IN_IMM_BOOL ? o->b : o->kind == IN_IMM_INT ? o->i : 0;
@@ -311,7 +318,7 @@ static void issue_view(Exec *x, Job *j, const TensorType *type) {
     View view;
     if (!view_apply(j->call.inst, &j->call.in[0], type, &view)) {
         ErrCode poison;
-        if (!collect_settle(x, j, &poison)) {
+        if (!exec_settle(x, j, &poison)) {
             drop_poisoned(x, j, poison, type);
             return;
         }
@@ -361,7 +368,7 @@ static void issue_data(Exec *x, Job *j, const TensorType *type) {
         Err bad = {0};
         watch_begin(x, j);
         exec_copy_payload(x, j, &j->call.out[0]);
-        if (plan_is_recording(x)) plan_saw_data(x, j);
+        if (x->observer) x->observer->saw_data(x->observer, j);
         if (x->watch) watch_done(x, j, 0);
         exec_name(x, j, 0, j->out[0], type);
         if (c->checks_nan && !check_data(x, j, &j->call.out[0], &bad)) {
@@ -457,7 +464,7 @@ static void issue_tensor(Exec *x, Job *j, const Job *following) {
     } else if (in->op == OP_SHARD || (in->op == OP_CAST && types[0].dtype == x->types[0].dtype)) {
         exec_name_view(x, j, &j->call.in[0]);
     } else if (j->part && (j->part->is_neutral || j->part->is_empty)) {
-        if (!collect_settle(x, j, &poison)) {
+        if (!exec_settle(x, j, &poison)) {
             drop_poisoned(x, j, poison, types);
             return;
         }
@@ -465,13 +472,12 @@ static void issue_tensor(Exec *x, Job *j, const Job *following) {
         exec_submit(x, j, NULL, types);
     } else {
         set_immediates(x, j, types);
-        if (x->collect) {
-            if (collect_add(x, j, types, &poison)) return;
+        if (x->takes) {
+            if (x->takes->take(x->takes, j, types, &poison)) return;
             if (poison) {
                 drop_poisoned(x, j, poison, types);
                 return;
             }
-            collect_issued(x);
             set_immediates(x, j, types); /* operands may have been gathered anew */
         }
         exec_submit(x, j, following, types);
@@ -520,7 +526,7 @@ static bool is_here(Exec *x, Job *j) {
 }
 
 /* What is pending must be done, or be in the queue, before it. */
-static bool ends_cluster(const Job *j) {
+static bool ends_pending(const Job *j) {
     Op op = j->inst.op;
     return op_is_effect(op) || op_is_move(op) || op == OP_CHECK ||
            j->seq < j->frame->client->cancel_end;
@@ -541,7 +547,7 @@ void exec_issue(Exec *x, Job *j, const Job *following) {
     if (log_is(LOG_WORKER)) log_job(x, j);
     x->instructions++;
     j->frame->client->instructions++;
-    if (collect_is_open(x, j->frame->client) || (x->collect && ends_cluster(j))) collect_flush(x);
+    if (x->pending_of && (x->pending_of != j->frame->client || ends_pending(j))) exec_flush(x);
     if (op == OP_FREE) {
         issue_free(x, j);
     } else if (op_is_move(op)) { /* a cancel does not stop it: peers wait for it */
@@ -556,7 +562,7 @@ void exec_issue(Exec *x, Job *j, const Job *following) {
         j->frame->client->checks_nan = inst_bool(&j->inst, ATTR_NAN, false);
         cell_put(&x->jobs, j);
     } else {
-        if (op == OP_EDGE) collect_edge(x);
+        if (op == OP_EDGE && x->takes) x->takes->edge(x->takes);
         /* poison: the dispatcher has reported the cause; signals, notes, edges, file names: not
          * for workers. */
         exec_poison_outputs(x, j, ERR_GONE, NULL);

@@ -15,8 +15,8 @@
  *
  * Files: turn.c frames and clients, exec.c one instruction, locate.c its part, queue.c what waits
  * (there: why nothing gets stuck), move.c tensors that come from other workers, peer.c what is said
- * between workers, box.c copying, effect.c answers, check.c nan, plan.h hot bodies, stats.c
- * figures, watch.c times.
+ * between workers, box.c copying, effect.c answers, check.c nan, stats.c figures, watch.c times;
+ * stage.h what other folders put in (clusters, plans).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_EXEC_H
 #define GT_WORKER_EXEC_EXEC_H
@@ -115,14 +115,16 @@ typedef struct Job Job;
 typedef struct Part Part;
 typedef struct Import Import;
 typedef struct Watch Watch;
+typedef struct Stage Stage;
+typedef struct Observer Observer;
 
 typedef enum JobKind {
     JOB_CALL,    /* for the engine, but `data` */
     JOB_EFFECT,  /* runs when all before it is done; or an error that waits to be told */
     JOB_EXPORT,  /* tells the readers of a move that its operand is there */
     JOB_IMPORT,  /* puts a move's result together */
-    JOB_PENDING, /* a node of the open cluster (collect.h); in no queue */
-    JOB_PRODUCT  /* a matmul that waits for the cluster that reads it; likewise */
+    JOB_PENDING, /* a stage has it (stage.h), as the node of a cluster; in no queue */
+    JOB_PRODUCT  /* likewise, a matmul that waits for the cluster that reads it */
 } JobKind;
 
 typedef enum JobState {
@@ -149,7 +151,7 @@ struct Job {
     uint64_t number;                /* over all clients; older is smaller */
     struct Body *body;              /* of a hot record: whose instruction it is, ... */
     uint32_t body_at;               /* ... which one, ... */
-    int at;                         /* ... of a segment that is recorded (plan.h), ... */
+    int at;                         /* ... of what is recorded (plan_record.c), ... */
     const uint8_t *args;            /* ... where its arguments begin, ... */
     uint64_t args_base, args_added; /* ... and the next results' ids before it */
     uint64_t need;                  /* bytes of results while it waits */
@@ -218,7 +220,7 @@ struct Client {
     uint64_t cancel_end; /* instructions below are dropped */
     uint64_t plan_hold;  /* instructions below are issued one by one */
     uint32_t n_across;   /* jobs that wait for tensors of groups that this rank is not in */
-    bool is_held;        /* what comes next is better issued when nothing waits (plan_holds) */
+    bool is_held;        /* LOOK_HELD: what comes next is better issued when nothing waits */
     bool is_cancel_told, is_gone, has_ack;
     bool is_shared;   /* it has had located instructions: its frames are for several workers */
     bool checks_nan;  /* `check nan=true`: every float result is looked at */
@@ -253,8 +255,10 @@ void outbox_fini(Outbox *o);
 
 struct Exec {
     Store store;
-    struct Collect *collect; /* NULL: instructions are carried out one by one */
-    struct Plans *plans;     /* NULL: of hot bodies nothing is kept */
+    Stage *stages;        /* all (stage.h); of them, NULL without one: */
+    Stage *looks, *takes; /* the one with `look`; with `take` ... */
+    Client *pending_of;   /* ... and whose instructions that has taken; NULL: none are pending */
+    Observer *observer;   /* NULL: nobody looks on */
     Engine *engine;
     const EngineOps *ops;
     char *arena;             /* the engine's */

@@ -14,7 +14,7 @@
  *    readers' part waits for the owners', and holds nothing but names meanwhile (owners hold the
  *    operand, which had its memory anyway);
  *  - it may have to be issued first: a client is not issued any more while many of its own older
- *    instructions wait, or (plan_holds) any; between clients turns are finite;
+ *    instructions wait, or (LOOK_HELD) any; between clients turns are finite;
  *  - memory: it waits only while something older than itself may give some back: calls that the
  *    engine has, older jobs, pins of older moves, whose readers are done when their older
  *    instruction is. Nothing younger is waited for. When there is nothing older left it is out of
@@ -23,9 +23,7 @@
  * been promised to older ones that wait; and those of the same client only while a quarter of the
  * arena would be left beside it.
  * SPDX-License-Identifier: MIT */
-#include "worker/exec/exec.h"
-#include "worker/fuse/collect.h"
-#include "worker/plan/plan.h"
+#include "worker/exec/stage.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -329,7 +327,7 @@ void queue_submit(Exec *x, Job *j, bool is_queued) {
     for (int i = 0; i < j->n_held; i++)
         if (j->held[i]->made) x->after[n_after++] = j->held[i]->made;
     watch_begin(x, j);
-    if (plan_is_recording(x)) plan_saw_call(x, j);
+    if (x->observer) x->observer->saw_call(x->observer, j);
     j->ticket = exec_call(x, j->frame->client, j->seq, &j->call, x->after, n_after);
     j->frame->client->kernels++;
     x->kernels++;
@@ -391,8 +389,8 @@ static Room none_now(const Exec *x, const Job *j) {
 
 Room queue_new_storage(Exec *x, Job *j, uint64_t bytes, Storage **out) {
     while (!(*out = storage_new(&x->store, j->frame->client->names, bytes))) {
-        if (collect_is_open(x, NULL)) { /* it holds operands that are freed by name */
-            collect_flush(x);
+        if (x->pending_of) { /* a stage holds operands that are freed by name */
+            exec_flush(x);
             continue;
         }
         if (!x->first) return none_now(x, j);

@@ -2,9 +2,7 @@
  * asks. Bytes between workers are counted where they are read (bytes_in) and where they are offered
  * (bytes_out); of these, inline_bytes travelled with their descriptor.
  * SPDX-License-Identifier: MIT */
-#include "worker/exec/exec.h"
-#include "worker/fuse/collect.h"
-#include "worker/plan/plan.h"
+#include "worker/exec/stage.h"
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,8 +38,7 @@ void exec_stats(const Exec *x, Bytes *out) {
     bytes_printf(out, "moves=%llu\nbytes_in=%llu\nbytes_out=%llu\ninline_bytes=%llu\n",
                  (unsigned long long)x->moves, (unsigned long long)x->bytes_in,
                  (unsigned long long)x->bytes_out, (unsigned long long)x->inline_bytes);
-    collect_stats(x, out);
-    plan_stats(x, out);
+    for (const Stage *s = x->stages; s; s = s->next) s->stats(s, out);
     bytes_printf(out, "pins=%zu\nwaiting=%u\n", x->pins.n, x->n_waiting);
     for (const Client *c = x->clients; c; c = c->next) {
         bytes_printf(out, "client.%u.instructions=%llu\nclient.%u.kernels=%llu\n", c->id,
@@ -76,22 +73,10 @@ void exec_kernel(const Exec *x, uint32_t client, uint64_t id, Bytes *out) {
     bytes_printf(out, "filled=%s\n", filled[st->filled]);
     if (st->filled != FILLED_OTHERWISE) bytes_printf(out, "op=%s\n", op_info[st->op].name);
     bytes_printf(out, "engine=%s\n", x->ops->name);
-    if (!x->collect) bytes_puts(out, "off=1\n");
-    JitAbout about;
-    bool is_known = collect_about(x, st->kernel, &about);
-    const char *why = is_known ? about.why : collect_why_off(x);
-    if (why) bytes_printf(out, "why=%s\n", why);
-    if (!is_known) return;
-    bytes_printf(out, "state=%s\nhits=%llu\n", collect_state(about.state),
-                 (unsigned long long)about.hits);
-    if (about.key)
-        bytes_printf(out, "key=%s\nbytes=%llu\ncompile_ms=%.0f\nbatch=%d\n", about.key,
-                     (unsigned long long)about.bytes, about.compile_ms, about.batch);
-    for (const char *line = about.source; line && *line;) {
-        size_t n = strcspn(line, "\n");
-        bytes_printf(out, "source=%.*s\n", (int)n, line);
-        line += n + (line[n] == '\n');
-    }
+    if (x->takes)
+        x->takes->about(x->takes, st->kernel, out);
+    else
+        bytes_puts(out, "off=1\n");
 }
 
 void exec_placement(const Exec *x, uint32_t client, uint64_t id, Bytes *out) {

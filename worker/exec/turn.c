@@ -4,9 +4,7 @@
  * are done; acknowledgements are cumulative and wait until they are asked for, so that a burst
  * of frames costs one message.
  * SPDX-License-Identifier: MIT */
-#include "worker/exec/exec.h"
-#include "worker/fuse/collect.h"
-#include "worker/plan/plan.h"
+#include "worker/exec/stage.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -44,9 +42,22 @@ Exec *exec_new(const EngineOps *ops, const EngineConfig *config, Err *err) {
     int fd;
     ops->arena(e, &base, &bytes, &fd);
     x->arena = base;
-    x->collect = collect_new(ops, e);
-    x->plans = plans_new();
     return x;
+}
+
+void exec_put(Exec *x, Stage *s) {
+    if (!s) return;
+    s->x = x;
+    s->next = x->stages;
+    x->stages = s;
+    if (s->look) x->looks = s;
+    if (s->take) x->takes = s;
+}
+
+/* What stages have under way of a client (NULL: of any) is dropped or carried out. */
+static void end_stages(Exec *x, const Client *c) {
+    if (x->looks) x->looks->forget(x->looks, c);
+    exec_flush(x);
 }
 
 static void frame_free(Frame *f) {
@@ -85,8 +96,7 @@ void exec_free(Exec **at) {
     Exec *x = *at;
     if (!x) return;
     exec_end(x);
-    plan_abort(x, NULL);
-    collect_flush(x);
+    end_stages(x, NULL);
     while (x->first) exec_retire(x, true);
     while (x->clients) {
         x->clients->is_gone = true;
@@ -105,8 +115,10 @@ void exec_free(Exec **at) {
     cells_fini(&x->jobs);
     cells_fini(&x->waits);
     arena_fini(&x->scratch);
-    plans_free(&x->plans);
-    collect_free(&x->collect);
+    for (Stage *s = x->stages, *next; s; s = next) {
+        next = s->next;
+        s->free(s);
+    }
     x->ops->close(&x->engine);
     free(x);
     *at = NULL;
@@ -146,7 +158,7 @@ static void refuse(Exec *x, uint32_t client, uint64_t seq, const Err *err) {
 static void look_ahead(Exec *x, Frame *f) {
     Job *j = cell_get(&x->jobs);
     const FrameReader *at = &f->reader;
-    j->body = !f->is_bad && x->plans && frame_enter_hot(&f->reader) ? at->hot_body : NULL;
+    j->body = !f->is_bad && x->looks && frame_enter_hot(&f->reader) ? at->hot_body : NULL;
     j->args = NULL;
     if (j->body) j->body_at = at->hot_at, j->args = at->hot_args, j->args_base = at->hot_base;
     if (j->body) j->args_added = at->hot_added;
@@ -209,7 +221,7 @@ void exec_on_body(Exec *x, const Msg *m) {
     Err err;
     if (!wire_read_body(m, &client, &number, &forms, &n, &err)) return;
     Client *c = exec_client(x, client, true);
-    plan_abort(x, c);
+    end_stages(x, c);
     bodies_sweep(&c->bodies);
     bodies_define(&c->bodies, number, forms, n, &err); /* what uses it in vain will be told */
 }
@@ -217,8 +229,7 @@ void exec_on_body(Exec *x, const Msg *m) {
 void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
     Client *c = exec_client(x, client, false);
     if (!c || seq < c->cancel_end || (seq == c->cancel_end && !c->is_cut)) return;
-    plan_abort(x, c);
-    collect_flush(x);
+    end_stages(x, c);
     if (seq > c->cancel_end) c->is_cancel_told = false; /* else a call that was cut off has told */
     c->cancel_end = seq;
     c->is_held = false;
@@ -240,8 +251,7 @@ void exec_on_gone(Exec *x, uint32_t client) {
         peer_sweep(x, client);
         return;
     }
-    plan_abort(x, c);
-    collect_flush(x);
+    end_stages(x, c);
     c->is_gone = true;
     exec_uncut(x, c);
     c->at = NULL;
@@ -279,29 +289,28 @@ static int issue_next(Exec *x, Client *c) {
         f->is_begun = true;
     }
     if (!f->is_ahead) {
-        c->is_held = plan_holds(x, f);
-        if (c->is_held) return 1;
-        if (plan_run(x, f)) return LOOK_COST;
+        Look look = x->looks ? x->looks->look(x->looks, f) : LOOK_NONE;
+        c->is_held = look == LOOK_HELD;
+        if (look != LOOK_NONE) return look == LOOK_DONE ? LOOK_COST : 1;
         look_ahead(x, f);
     }
     Job *j = f->ahead;
+    bool may_look_ahead = !x->looks || x->looks->before(x->looks, f, j);
     if (!j) {
-        plan_leave(x, f);
         if (f->is_bad) refuse(x, c->id, f->reader.seq_next, &f->bad);
         f->is_issued = true;
         c->at = f->next;
         exec_frame_done(x, f);
         return 1;
     }
-    plan_before(x, j);
     f->ahead = NULL;
     f->is_ahead = false;
-    if (!plan_is_next(x, f)) look_ahead(x, f);
+    if (may_look_ahead) look_ahead(x, f);
     bool is_heavy =
         op_info[j->inst.op].class_ == CLASS_KERNEL || op_info[j->inst.op].class_ == CLASS_SOURCE;
     uint64_t before = c->names->bytes;
     exec_issue(x, j, f->ahead);
-    plan_after(x);
+    if (x->observer) x->observer->issued(x->observer);
     return is_heavy || c->names->bytes > before + LARGE_CALL ? LOOK_COST : 1;
 }
 
@@ -322,7 +331,7 @@ bool exec_step(Exec *x, int64_t budget_us) {
     int64_t start = exec_now_ns(x), now = start, end = start + budget_us * 1000;
     if (x->first) exec_retire(x, false);
     Client *c;
-    if (next_client(x)) collect_awake(x);
+    if (x->pending_of && next_client(x)) x->takes->idle(x->takes, false);
     while ((c = next_client(x))) {
         int64_t began = now, slice_end = now + SLICE_NS < end ? now + SLICE_NS : end;
         bool is_alone = c->next == NULL && c == x->clients;
@@ -339,16 +348,14 @@ bool exec_step(Exec *x, int64_t budget_us) {
     }
     if (!next_client(x) && x->first && !x->peer_out.n) exec_retire(x, true);
     bool has_more = next_client(x) || x->first;
-    if (!has_more && collect_is_open(x, NULL)) {
-        collect_idle(x);
+    if (!has_more && x->pending_of) {
+        x->takes->idle(x->takes, true);
         return true;
     }
     return has_more; /* what waits for peers is woken by their messages */
 }
 
-bool exec_is_patient(const Exec *x) {
-    return !x->first && !next_client(x) && collect_is_open(x, NULL);
-}
+bool exec_is_patient(const Exec *x) { return !x->first && !next_client(x) && x->pending_of; }
 
 /* ---- Messages out ---- */
 

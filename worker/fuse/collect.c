@@ -6,7 +6,6 @@
 #include "worker/kernel/emit.h"
 #include "worker/fuse/fit.h"
 #include "worker/emit/fuse.h"
-#include "worker/plan/plan.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -27,14 +26,14 @@ enum {
     EDGE_MIN = 12        /* nodes of a cluster that ends where a loop goes round */
 };
 
-struct Collect {
+typedef struct Collect {
+    Stage stage; /* first */
     Jit *jit;
     bool waits;    /* for each kernel: for tests, which want to see kernels at work */
     bool is_off;   /* there will be no kernels */
     uint64_t luck; /* not 0: a kernel is used every other time, at random; for tests */
     bool is_auto;  /* else: only what is in a scope that asks for it */
     int batch_max; /* nodes of a cluster */
-    Client *client;
     int n;
     Job *job[FUSE_NODES];
     FuseRef operand[FUSE_NODES][3]; /* of tensor operands, by their place in held */
@@ -58,62 +57,29 @@ struct Collect {
     uint64_t launches, fused_ops, eager_ops, unstored, bytes_saved, products;
     const char *why; /* a cluster is carried out one by one; NULL: it is not */
     uint32_t kernel; /* its number with jit.h; 0: it was not asked for */
-};
+} Collect;
 
-Collect *collect_new(const EngineOps *ops, const Engine *e) {
-    const char *on = env_word("GT_FUSE");
-    if (!strcmp(on, "0") || !ops->fused) return NULL;
-    int64_t most = env_int("GT_WORKER_BATCH_SIZE");
-    if (!env_is_on("GT_COMPILE") || most < 2) return NULL;
-    Collect *c = xcalloc(1, sizeof *c);
-    c->is_auto = env_is_on("GT_AUTO_COMPILE");
-    c->batch_max = most < FUSE_NODES ? (int)most : FUSE_NODES;
-    c->waits = !strcmp(on, "wait");
-    const char *isa = strchr(ops->isa(e), '-'); /* "cpu-v4" */
-    JitConfig config = {.isa = isa ? isa + 1 : "base", .sights = 1};
-    if (!strncmp(on, "luck:", 5)) c->luck = strtoull(on + 5, NULL, 10) | 1;
-    if (!c->waits && !c->luck)
-        config.sights = SIGHTS, config.worth_ns = WORTH_NS, config.batch_max = BATCH;
-    c->jit = jit_new(&config);
-    return c;
+static void free_stage(Stage *s) {
+    Collect *c = (Collect *)s;
+    assert(c->n == 0 && !c->product);
+    jit_free(&c->jit);
+    free(c);
 }
 
-void collect_free(Collect **c) {
-    if (!*c) return;
-    assert((*c)->n == 0 && !(*c)->product);
-    jit_free(&(*c)->jit);
-    free(*c);
-    *c = NULL;
-}
-
-bool collect_is_open(const Exec *x, const Client *c) {
-    const Collect *o = x->collect;
-    return o && (o->n || o->product) && o->client != c;
-}
-
-void collect_issued(Exec *x) {
-    Collect *c = x->collect;
-    c->is_at_edge = false;
-    if ((c->n || c->product) && ++c->passed > PASSED_MAX) collect_flush(x);
-}
-
-void collect_edge(Exec *x) {
-    Collect *c = x->collect;
-    if (!c) return;
-    if (c->n >= EDGE_MIN) collect_flush(x);
+static void edge(Stage *s) {
+    Collect *c = (Collect *)s;
+    if (c->n >= EDGE_MIN) exec_flush(s->x);
     c->is_at_edge = true;
 }
 
-void collect_awake(Exec *x) {
-    Collect *c = x->collect;
-    if (!c || !c->idle_ns) return;
-    if (c->is_patient && c->patience < PATIENCE_MAX) c->patience++;
-    c->idle_ns = 0;
-}
-
-void collect_idle(Exec *x) {
-    Collect *c = x->collect;
-    int64_t now = exec_now_ns(x);
+static void idle(Stage *s, bool is_idle) {
+    Collect *c = (Collect *)s;
+    if (!is_idle) {
+        if (c->idle_ns && c->is_patient && c->patience < PATIENCE_MAX) c->patience++;
+        c->idle_ns = 0;
+        return;
+    }
+    int64_t now = exec_now_ns(s->x);
     if (!c->idle_ns) {
         c->idle_ns = now;
         c->is_patient =
@@ -122,27 +88,26 @@ void collect_idle(Exec *x) {
     if (c->is_patient && now - c->idle_ns <= (c->is_soon ? SOON_NS : IDLE_NS)) return;
     if (c->is_patient && c->patience > -PATIENCE_MAX) c->patience--;
     c->is_cut = !c->is_at_edge && !c->is_soon;
-    collect_flush(x);
+    exec_flush(s->x);
 }
 
-void collect_launched(Exec *x, JitEntry *e) {
-    x->collect->launches++;
-    jit_launched(x->collect->jit, e);
+void collect_launched(Stage *s, JitEntry *e) {
+    Collect *c = (Collect *)s;
+    c->launches++;
+    jit_launched(c->jit, e);
 }
 
-void collect_count(Exec *x, uint64_t fused_ops, uint64_t unstored, uint64_t bytes_saved,
+void collect_count(Stage *s, uint64_t fused_ops, uint64_t unstored, uint64_t bytes_saved,
                    uint64_t products) {
-    Collect *c = x->collect;
-    if (!c) return;
+    Collect *c = (Collect *)s;
     c->products += products;
     c->fused_ops += fused_ops;
     c->unstored += unstored;
     c->bytes_saved += bytes_saved;
 }
 
-void collect_stats(const Exec *x, Bytes *out) {
-    const Collect *c = x->collect;
-    if (!c) return;
+static void stats(const Stage *stage, Bytes *out) {
+    const Collect *c = (const Collect *)stage;
     JitStats s = jit_stats(c->jit);
     bytes_printf(out, "fused.launches=%llu\nfused.ops=%llu\nfused.eager_ops=%llu\n",
                  (unsigned long long)c->launches, (unsigned long long)c->fused_ops,
@@ -164,26 +129,12 @@ static bool is_aside(const Collect *c, const TensorType *type) {
     return c->n && type_numel(type) == 1 && type_numel(&c->fuse.space) > 1;
 }
 
-static bool has_pending(const Job *j) {
-    for (int k = 0; k < j->n_held; k++)
-        if (fit_is_pending(j->held[k]) || fit_is_product(j->held[k])) return true;
-    return false;
-}
-
-bool collect_settle(Exec *x, Job *j, ErrCode *poison) {
-    *poison = ERR_NONE;
-    if (!x->collect || !has_pending(j)) return true;
-    collect_flush(x);
-    Err none;
-    exec_gather(x, j, poison, &none);
-    return !*poison;
-}
-
 /* j holds its operands; its result has a name, and no memory. */
-static void promise(Exec *x, Job *j, const TensorType *type, JobKind kind) {
-    x->collect->client = j->frame->client;
-    x->collect->passed = 0;
-    x->collect->is_at_edge = false;
+static void promise(Collect *c, Job *j, const TensorType *type, JobKind kind) {
+    Exec *x = c->stage.x;
+    x->pending_of = j->frame->client;
+    c->passed = 0;
+    c->is_at_edge = false;
     for (int k = 0; k < j->n_held; k++) storage_ref(j->held[k])->users++;
     j->kind = (uint8_t)kind;
     j->state = JOB_WAITS;
@@ -208,32 +159,33 @@ static bool suits_waiting(const Exec *x, const Job *j, const TensorType *type) {
 }
 
 /* A matmul as the one that waits. False: it does not, but its operands are there (or poisoned). */
-static bool add_product(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
-    Collect *c = x->collect;
+static bool add_product(Collect *c, Job *j, const TensorType *type, ErrCode *poison) {
+    Exec *x = c->stage.x;
     const Client *client = j->frame->client;
-    if (!collect_settle(x, j, poison)) return false;
+    if (!exec_settle(x, j, poison)) return false;
     if (c->n || !suits_waiting(x, j, type)) return false;
-    collect_flush(x); /* an older one */
+    exec_flush(x); /* an older one */
     if (client->jobs || x->first || j->n_late) return false;
-    promise(x, j, type, JOB_PRODUCT);
+    promise(c, j, type, JOB_PRODUCT);
     c->product = j;
     return true;
 }
 
-bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
-    Collect *c = x->collect;
-    Client *client = j->frame->client;
+/* As a node of the open cluster, or of a new one, or as the product that waits. False: neither. */
+static bool add(Collect *c, Job *j, const TensorType *type, ErrCode *poison) {
+    Exec *x = c->stage.x;
+    const Client *client = j->frame->client;
     *poison = ERR_NONE;
     FuseRef r = FUSE_NONE;
     bool may = !c->is_off && (fit_is_kind(j->inst.op) || j->inst.op == OP_MATMUL) &&
                !client->checks_nan && !client->jobs && !x->first && j->inst.n_out == 1 &&
                (c->is_auto || j->compiles);
-    if (may && j->inst.op == OP_MATMUL) return add_product(x, j, type, poison);
+    if (may && j->inst.op == OP_MATMUL) return add_product(c, j, type, poison);
     if (may && c->n < c->batch_max) r = fit_job(&c->fuse, c->n, j, type, c->operand[c->n]);
     bool ends = may && !fit_is_source(j->inst.op) && !is_aside(c, type);
-    if (r == FUSE_NONE && (has_pending(j) || (c->n && ends))) {
-        if (!collect_settle(x, j, poison)) return false;
-        collect_flush(x);
+    if (r == FUSE_NONE && (job_reads_pending(j) || (c->n && ends))) {
+        if (!exec_settle(x, j, poison)) return false;
+        exec_flush(x);
         if (may && !client->jobs && !x->first) r = fit_job(&c->fuse, 0, j, type, c->operand[0]);
     }
     if (r == FUSE_NONE) return false;
@@ -244,8 +196,17 @@ bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison) {
     j->node = r;
     for (int k = 0; k < j->n_held; k++)
         if (fit_is_pending(j->held[k])) c->uses[j->held[k]->maker->node]++;
-    promise(x, j, type, JOB_PENDING);
+    promise(c, j, type, JOB_PENDING);
     return true;
+}
+
+static bool take(Stage *s, Job *j, const TensorType *type, ErrCode *poison) {
+    Collect *c = (Collect *)s;
+    if (add(c, j, type, poison)) return true;
+    if (*poison) return false;
+    c->is_at_edge = false; /* it is issued beside the cluster */
+    if (s->x->pending_of && ++c->passed > PASSED_MAX) exec_flush(s->x);
+    return false;
 }
 
 /* ---- Carrying it out ---- */
@@ -317,8 +278,7 @@ static bool store_unread(Fuse *f) {
 }
 
 /* The kernel of the cluster if it is to be carried out by it; else NULL. */
-static const FusedKernel *chosen_kernel(Exec *x) {
-    Collect *c = x->collect;
+static const FusedKernel *chosen_kernel(Collect *c) {
     Fuse *f = &c->fuse;
     c->why = "alone";
     if (c->n < 2 && !c->product) return NULL;
@@ -352,7 +312,7 @@ static const FusedKernel *chosen_kernel(Exec *x) {
     Way way = k ? choice_way(c->trial, &c->is_timed) : WAY_EAGER;
     if (!k) c->is_off = jit_is_off(c->jit);
     if (k && way == WAY_EAGER) c->why = "measured: one by one is as fast";
-    if (c->is_timed) c->begin_ns = c->alone_ns = exec_now_ns(x);
+    if (c->is_timed) c->begin_ns = c->alone_ns = exec_now_ns(c->stage.x);
     return way == WAY_FUSED ? k : NULL;
 }
 
@@ -363,17 +323,18 @@ bool collect_has_news(const CollectTrial *t) {
     return t->trial->is_decided || t->trial->n[way] >= CHOICE_TRIALS;
 }
 
-void collect_tell(Exec *x, const CollectTrial *t, int64_t ns, int64_t alone_ns) {
+void collect_tell(Stage *s, const CollectTrial *t, int64_t ns, int64_t alone_ns) {
+    const Collect *c = (const Collect *)s;
     Way way = t->is_fused ? WAY_FUSED : WAY_EAGER;
     if (t->trial->size == t->size) choice_tell(t->trial, way, t->elements, ns);
-    if (!t->is_fused) jit_lost(x->collect->jit, t->entry, (int64_t)((double)alone_ns * t->gain));
+    if (!t->is_fused) jit_lost(c->jit, t->entry, (int64_t)((double)alone_ns * t->gain));
 }
 
-/* What it took, if that was to be measured. mark: plan_mark before it; alone: behind the product.
- */
-static void tell_time(Exec *x, bool is_fused, int mark, int alone) {
-    const Collect *c = x->collect;
+/* What it took, if that was to be measured. begin, alone: Observer.n_steps before it, and behind
+ * the product. */
+static void tell_time(Collect *c, bool is_fused, int begin, int alone) {
     if (!c->is_timed) return;
+    Observer *o = c->stage.x->observer;
     CollectTrial t = {.entry = c->entry,
                       .trial = c->trial,
                       .size = c->trial->size,
@@ -381,9 +342,9 @@ static void tell_time(Exec *x, bool is_fused, int mark, int alone) {
                       .has_kernel = jit_kernel(c->entry) != NULL,
                       .elements = type_numel(&c->fuse.space),
                       .gain = fuse_gain(&c->fuse, c->has_product)};
-    int64_t now = exec_now_ns(x);
-    collect_tell(x, &t, now - c->begin_ns, now - c->alone_ns);
-    plan_saw_trial(x, mark, alone, &t);
+    int64_t now = exec_now_ns(c->stage.x);
+    collect_tell(&c->stage, &t, now - c->begin_ns, now - c->alone_ns);
+    if (o) o->saw_trial(o, begin, alone, &t);
 }
 
 /* The input of the cluster that is the waiting product, element for element; -1: none is. */
@@ -400,8 +361,8 @@ static int product_input(const Collect *c) {
 /* Where the product is to be: if the cluster alone reads it, where a result will be written over
  * it, so that it takes no memory. from: of the results that have an input's memory. NULL: there is
  * none. */
-static char *place_product(Exec *x, const FusedKernel *k, int input, Storage *const *from) {
-    Collect *c = x->collect;
+static char *place_product(const Collect *c, const FusedKernel *k, int input,
+                           Storage *const *from) {
     Storage *t = c->product->out[0];
     bool is_read_elsewhere = t->refs > 1 + held_here(c, t);
     for (int i = 0; i < c->n && !is_read_elsewhere; i++) {
@@ -410,19 +371,19 @@ static char *place_product(Exec *x, const FusedKernel *k, int input, Storage *co
         if (n->is_stored && !from[i] && st->bytes == t->bytes && k->reuse[n->output] >> input & 1)
             return st->data;
     }
-    return fill(x, t) ? t->data : NULL;
+    return fill(c->stage.x, t) ? t->data : NULL;
 }
 
 /* Both, with outputs that have their memory. */
-static bool run_with_product(Exec *x, const FusedKernel *k, Storage *const *from) {
-    Collect *c = x->collect;
+static bool run_with_product(Collect *c, const FusedKernel *k, Storage *const *from) {
+    Exec *x = c->stage.x;
     int input = product_input(c);
-    char *at = place_product(x, k, input, from);
+    char *at = place_product(c, k, input, from);
     if (!at) return false;
     c->product->call.out[0].data = at;
     c->fuse.args.in[input] = at;
     Storage *t = c->product->out[0];
-    if (exec_fused(x, c->client, c->product->seq, &c->product->call, &c->fuse, k)) {
+    if (exec_fused(x, x->pending_of, c->product->seq, &c->product->call, &c->fuse, k)) {
         if (t->data) storage_note(t, FILLED_ALONE, OP_MATMUL, 0);
         return true;
     }
@@ -430,10 +391,10 @@ static bool run_with_product(Exec *x, const FusedKernel *k, Storage *const *from
     return false;
 }
 
-static bool run_fused(Exec *x) {
-    Collect *c = x->collect;
+static bool run_fused(Collect *c) {
+    Exec *x = c->stage.x;
     Fuse *f = &c->fuse;
-    const FusedKernel *k = chosen_kernel(x);
+    const FusedKernel *k = chosen_kernel(c);
     if (!k) return false;
     c->why = "no memory at once";
     bool ok = true;
@@ -455,8 +416,8 @@ static bool run_fused(Exec *x) {
     }
     Job *last = c->job[c->n - 1]; /* who watches sees one launch */
     watch_begin(x, last);
-    ok = ok && (c->product ? run_with_product(x, k, from)
-                           : exec_fused(x, c->client, c->job[0]->seq, NULL, f, k));
+    ok = ok && (c->product ? run_with_product(c, k, from)
+                           : exec_fused(x, x->pending_of, c->job[0]->seq, NULL, f, k));
     if (ok && x->watch) watch_done(x, last, 0);
     for (int i = 0; i < c->n && !ok; i++) { /* as it was */
         Storage *st = c->job[i]->out[0];
@@ -470,7 +431,7 @@ static bool run_fused(Exec *x) {
         return false;
     }
     c->why = NULL;
-    collect_launched(x, c->entry);
+    collect_launched(&c->stage, c->entry);
     c->fused_ops += (uint64_t)c->n;
     if (c->product) {
         c->products++;
@@ -485,10 +446,10 @@ static bool run_fused(Exec *x) {
         c->bytes_saved += 2 * c->job[i]->out[0]->bytes;
     }
     x->kernels++;
-    c->client->kernels++;
-    if (plan_is_recording(x))
-        plan_saw_cluster(x, f, c->entry, k, c->job, c->n, c->operand, c->product,
-                         c->product ? product_input(c) : -1);
+    x->pending_of->kernels++;
+    if (x->observer)
+        x->observer->saw_cluster(x->observer, &(Cluster){f, c->entry, k, c->job, c->n, c->operand,
+                                                         c->product, product_input(c)});
     return true;
 }
 
@@ -507,8 +468,7 @@ static void let_job_go(Exec *x, Job *j) {
 }
 
 /* Memory for job i's result: that of an operand which ends with it, or new. */
-static bool fill_result(Exec *x, int i) {
-    Collect *c = x->collect;
+static bool fill_result(Collect *c, int i) {
     Job *j = c->job[i];
     Storage *out = j->out[0];
     for (int k = 0; k < j->n_held && op_info[j->inst.op].class_ == CLASS_MAP; k++) {
@@ -522,25 +482,25 @@ static bool fill_result(Exec *x, int i) {
             return true;
         }
     }
-    return fill(x, out);
+    return fill(c->stage.x, out);
 }
 
-static void submit(Exec *x, Job *j) {
+static void submit(Collect *c, Job *j) {
+    Exec *x = c->stage.x;
     Err err;
     j->call.out[0].data = j->out[0]->data;
     watch_begin(x, j);
-    if (plan_is_recording(x)) plan_saw_call(x, j);
+    if (x->observer) x->observer->saw_call(x->observer, j);
     j->ticket = exec_call(x, j->frame->client, j->seq, &j->call, NULL, 0);
     if (x->ops->done(x->engine, j->ticket, true, &err) < 0) {
         exec_call_failed(x, j, &err);
         j->out[0]->poison = err.code ? err.code : ERR_INTERNAL;
     }
     if (x->watch) watch_done(x, j, 0);
-    const Collect *c = x->collect;
     storage_note(j->out[0], c->n > 1 ? FILLED_IN_TURN : FILLED_ALONE, j->inst.op, c->kernel);
     x->kernels++;
     j->frame->client->kernels++;
-    x->collect->eager_ops++;
+    c->eager_ops++;
 }
 
 /* j, whose operands have their addresses, waits for memory like others. */
@@ -553,8 +513,8 @@ static void adopt(Exec *x, Job *j) {
 }
 
 /* The product by itself; jobs of the cluster then find it there. */
-static void run_product(Exec *x) {
-    Collect *c = x->collect;
+static void run_product(Collect *c) {
+    Exec *x = c->stage.x;
     Job *p = c->product;
     Storage *t = p->out[0];
     c->product = NULL;
@@ -565,7 +525,7 @@ static void run_product(Exec *x) {
             adopt(x, p);
             return;
         }
-        submit(x, p);
+        submit(c, p);
         for (int i = 0; i < c->n; i++) {
             Job *j = c->job[i];
             for (int k = 0, a = 0; a < j->call.n_in; a++) {
@@ -587,8 +547,8 @@ static bool has_late(const Job *j) {
 }
 
 /* One by one, as they would have been without all this. */
-static void run_eagerly(Exec *x) {
-    Collect *c = x->collect;
+static void run_eagerly(Collect *c) {
+    Exec *x = c->stage.x;
     int n = c->n, i = 0;
     for (; i < n; i++) {
         Job *j = c->job[i];
@@ -602,8 +562,8 @@ static void run_eagerly(Exec *x) {
         for (int k = 0; k < j->n_held && !out->poison; k++) out->poison = j->held[k]->poison;
         /* Else nobody will ever see it. */
         if ((out->refs > 1 || may_fail(j->inst.op)) && !out->poison) {
-            if (!fill_result(x, i)) break;
-            submit(x, j);
+            if (!fill_result(c, i)) break;
+            submit(c, j);
         }
         let_job_go(x, j);
     }
@@ -619,25 +579,32 @@ static void run_eagerly(Exec *x) {
     }
 }
 
-bool collect_about(const Exec *x, uint32_t kernel, JitAbout *out) {
-    return x->collect && jit_about(x->collect->jit, kernel, out);
-}
+static const char *const states[] = {"seen", "asked", "compiled", "cached", "failed"};
 
-const char *collect_why_off(const Exec *x) {
-    return x->collect ? jit_why_off(x->collect->jit) : NULL;
-}
-
-const char *collect_state(JitState s) {
-    static const char *const states[] = {"seen", "asked", "compiled", "cached", "failed"};
-    return states[s];
+static void about(const Stage *s, uint32_t kernel, Bytes *out) {
+    Jit *jit = ((const Collect *)s)->jit;
+    JitAbout about;
+    bool is_known = jit_about(jit, kernel, &about);
+    const char *why = is_known ? about.why : jit_why_off(jit);
+    if (why) bytes_printf(out, "why=%s\n", why);
+    if (!is_known) return;
+    bytes_printf(out, "state=%s\nhits=%llu\n", states[about.state], (unsigned long long)about.hits);
+    if (about.key)
+        bytes_printf(out, "key=%s\nbytes=%llu\ncompile_ms=%.0f\nbatch=%d\n", about.key,
+                     (unsigned long long)about.bytes, about.compile_ms, about.batch);
+    for (const char *line = about.source; line && *line;) {
+        size_t n = strcspn(line, "\n");
+        bytes_printf(out, "source=%.*s\n", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
 }
 
 /* "w0 c1: sub exp sum div over [64,64]: compiled, 3f0c..", or "...: one by one: no kernel yet" */
-static void log_cluster(const Exec *x) {
-    const Collect *c = x->collect;
+static void log_cluster(const Collect *c) {
+    const Exec *x = c->stage.x;
     const Fuse *f = &c->fuse;
     Bytes line = {0};
-    bytes_printf(&line, "w%u c%u:%s", x->rank, c->client->id, c->product ? " matmul" : "");
+    bytes_printf(&line, "w%u c%u:%s", x->rank, x->pending_of->id, c->product ? " matmul" : "");
     for (int i = 0; i < c->n; i++) bytes_printf(&line, " %s", op_info[f->node[i].op].name);
     bytes_puts(&line, " over [");
     for (int d = 0; d < f->space.rank; d++)
@@ -646,36 +613,62 @@ static void log_cluster(const Exec *x) {
     JitAbout about;
     if (c->why) bytes_puts(&line, c->why);
     if (jit_about(c->jit, c->kernel, &about))
-        bytes_printf(&line, "%s%s%s%.32s%s%s", c->why ? ", " : "", collect_state(about.state),
+        bytes_printf(&line, "%s%s%s%.32s%s%s", c->why ? ", " : "", states[about.state],
                      about.key ? " " : "", about.key ? about.key : "", about.why ? ": " : "",
                      about.why ? about.why : "");
     log_line("COMPILE", "%s", line.data);
     bytes_fini(&line);
 }
 
-void collect_flush(Exec *x) {
-    Collect *c = x->collect;
-    if (!c || (!c->n && !c->product)) return;
+static void flush(Stage *s) {
+    Collect *c = (Collect *)s;
+    Exec *x = s->x;
+    const Observer *o = x->observer;
     c->entry = NULL;
     c->kernel = 0;
     c->is_timed = false;
-    if (c->product && product_input(c) < 0) run_product(x);
-    int mark = plan_mark(x), alone = mark;
-    bool is_fused = c->n && run_fused(x);
-    if (log_is(LOG_COMPILE) && c->n + (c->product != NULL) > 1) log_cluster(x);
+    if (c->product && product_input(c) < 0) run_product(c);
+    int begin = o ? o->n_steps : 0, alone = begin;
+    bool is_fused = c->n && run_fused(c);
+    if (log_is(LOG_COMPILE) && c->n + (c->product != NULL) > 1) log_cluster(c);
     for (int i = 0; is_fused && i < c->n; i++) let_job_go(x, c->job[i]);
     if (c->product && is_fused) {
         let_job_go(x, c->product);
         c->product = NULL;
     } else if (c->product) {
-        run_product(x);
-        alone = plan_mark(x);
+        run_product(c);
+        alone = o ? o->n_steps : 0;
         if (c->is_timed) c->alone_ns = exec_now_ns(x);
     }
-    if (!is_fused) run_eagerly(x);
-    tell_time(x, is_fused, mark, alone);
+    if (!is_fused) run_eagerly(c);
+    tell_time(c, is_fused, begin, alone);
     c->n = 0;
-    c->client = NULL;
+    x->pending_of = NULL;
     c->idle_ns = 0;
     c->is_cut = c->is_soon = false;
+}
+
+Stage *collect_new(const EngineOps *ops, const Engine *e) {
+    const char *on = env_word("GT_FUSE");
+    if (!strcmp(on, "0") || !ops->fused) return NULL;
+    int64_t most = env_int("GT_WORKER_BATCH_SIZE");
+    if (!env_is_on("GT_COMPILE") || most < 2) return NULL;
+    Collect *c = xcalloc(1, sizeof *c);
+    c->stage = (Stage){.take = take,
+                       .flush = flush,
+                       .edge = edge,
+                       .idle = idle,
+                       .about = about,
+                       .stats = stats,
+                       .free = free_stage};
+    c->is_auto = env_is_on("GT_AUTO_COMPILE");
+    c->batch_max = most < FUSE_NODES ? (int)most : FUSE_NODES;
+    c->waits = !strcmp(on, "wait");
+    const char *isa = strchr(ops->isa(e), '-'); /* "cpu-v4" */
+    JitConfig config = {.isa = isa ? isa + 1 : "base", .sights = 1};
+    if (!strncmp(on, "luck:", 5)) c->luck = strtoull(on + 5, NULL, 10) | 1;
+    if (!c->waits && !c->luck)
+        config.sights = SIGHTS, config.worth_ns = WORTH_NS, config.batch_max = BATCH;
+    c->jit = jit_new(&config);
+    return &c->stage;
 }

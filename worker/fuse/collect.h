@@ -30,35 +30,27 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_FUSE_COLLECT_H
 #define GT_WORKER_FUSE_COLLECT_H
-#include "worker/exec/exec.h"
+#include "worker/emit/fuse.h"
+#include "worker/exec/stage.h"
 #include "worker/jit/choice.h"
 #include "worker/jit/jit.h"
 
-typedef struct Collect Collect;
+/* NULL: it is off. */
+Stage *collect_new(const EngineOps *ops, const Engine *e);
 
-Collect *collect_new(const EngineOps *ops, const Engine *e); /* NULL: it is off */
-void collect_free(Collect **c);                              /* it must have been flushed */
-/* Takes j, with operands and immediates set, as pending. False: it is not for the open cluster, nor
- * for a new one; then none of its operands is pending any more, and poison says what became of
- * them. */
-bool collect_add(Exec *x, Job *j, const TensorType *type, ErrCode *poison);
-/* j's operands, pending ones among them carried out. False: they are poisoned. */
-bool collect_settle(Exec *x, Job *j, ErrCode *poison);
-/* All that is pending is carried out, or waits in its client's queue. */
-void collect_flush(Exec *x);
-/* Something is pending of another client than c (NULL: of any). */
-bool collect_is_open(const Exec *x, const Client *c);
-void collect_issued(Exec *x); /* an instruction was issued beside the cluster */
-/* A loop goes round: clusters that end here are the same each time. */
-void collect_edge(Exec *x);
-/* Nothing else is to be done: carries the cluster out when that has been so for long enough. */
-void collect_idle(Exec *x);
-void collect_awake(Exec *x); /* there is something to be done */
-/* What is known of a kernel by Storage.kernel; false: nothing. */
-bool collect_about(const Exec *x, uint32_t kernel, JitAbout *out);
-/* Why nothing is compiled any more; NULL: it is. */
-const char *collect_why_off(const Exec *x);
-const char *collect_state(JitState s); /* "seen", "asked", "compiled", "cached", "failed" */
+/* ---- For plan.c, which repeats clusters ---- */
+
+/* A cluster that was carried out by its kernel. */
+typedef struct Cluster {
+    const Fuse *fuse;
+    JitEntry *entry;
+    const FusedKernel *kernel;
+    Job *const *job; /* its nodes, n of them */
+    int n;
+    const FuseRef (*operand)[3]; /* of each, its tensor operands by their place in the call */
+    const Job *product;          /* the matmul that was computed with it; NULL: none ... */
+    int input;                   /* ... and which input of the cluster that is */
+} Cluster;
 /* A cluster whose way of being carried out (choice.h) is still being measured. */
 typedef struct CollectTrial {
     JitEntry *entry;
@@ -72,10 +64,9 @@ typedef struct CollectTrial {
 /* A kernel has come, or this way has been measured often enough: it may go on another way. */
 bool collect_has_news(const CollectTrial *t);
 /* It took ns, of which alone_ns without the product. */
-void collect_tell(Exec *x, const CollectTrial *t, int64_t ns, int64_t alone_ns);
-void collect_launched(Exec *x, JitEntry *e); /* its kernel, once */
+void collect_tell(Stage *collect, const CollectTrial *t, int64_t ns, int64_t alone_ns);
+void collect_launched(Stage *collect, JitEntry *e); /* its kernel, once */
 /* What a plan (plan.h) has done counts as if it had been gathered. */
-void collect_count(Exec *x, uint64_t fused_ops, uint64_t unstored, uint64_t bytes_saved,
+void collect_count(Stage *collect, uint64_t fused_ops, uint64_t unstored, uint64_t bytes_saved,
                    uint64_t products);
-void collect_stats(const Exec *x, Bytes *out);
 #endif

@@ -3,7 +3,6 @@
 #include "runtime/inst/element.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
-#include "worker/fuse/collect.h"
 #include "worker/plan/plan_state.h"
 #include "worker/engine/view.h"
 
@@ -11,26 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-Plans *plans_new(void) {
-    if (!env_is_on("GT_PLAN")) return NULL;
-    return xcalloc(1, sizeof(Plans));
-}
-
-void plans_free(Plans **p) {
-    if (!*p) return;
-    recorder_free(&(*p)->recorder);
-    assert((*p)->all.n == 0);
-    free(*p);
-    *p = NULL;
-}
-
 /* ---- Spots ---- */
 
 static void free_plan(Plan *p) {
     Plans *plans = p->owner;
+    Recorder *r = recorder_of(plans);
     p->spot->n_plans--;
     if (p->spot->renews == p) p->spot->renews = NULL;
-    if (plans->recorder && plans->recorder->renews == p) plans->recorder->renews = NULL;
+    if (r && r->renews == p) r->renews = NULL;
     lru_remove(&plans->all, &p->item);
     plan_free(&p);
 }
@@ -229,25 +216,31 @@ static bool may_hold(const Exec *x, const Client *c, uint64_t seq) {
            !c->is_gone && seq >= c->cancel_end && !log_is(LOG_WORKER);
 }
 
-bool plan_holds(const Exec *x, Frame *f) {
+/* f stands at a segment that is better begun when nothing of its client waits any more; what waits,
+ * waits for ranks that are as far as this one, and not for memory. */
+static bool holds(const Exec *x, Frame *f) {
     FrameReader *r = &f->reader;
-    return x->plans && may_hold(x, f->client, r->seq_next) && frame_enter_hot(r) && is_long(x, r);
+    return may_hold(x, f->client, r->seq_next) && frame_enter_hot(r) && is_long(x, r);
 }
 
-bool plan_is_next(const Exec *x, Frame *f) {
-    if (!x->plans || !frame_enter_hot(&f->reader)) return false;
-    if (x->plans->recorder && x->plans->recorder->client == f->client) return false;
+static bool is_recording(const Plans *plans, const Client *c) {
+    const Recorder *r = recorder_of(plans);
+    return r && r->client == c;
+}
+
+/* What comes next in f may be carried out by a plan, or held. */
+static bool is_next(const Plans *plans, Frame *f) {
+    if (!frame_enter_hot(&f->reader) || is_recording(plans, f->client)) return false;
     const Spot *spot = spot_at(f->reader.hot_body, f->reader.hot_at);
-    return (spot && spot->n_plans) || plan_holds(x, f);
+    return (spot && spot->n_plans) || holds(plans->stage.x, f);
 }
 
 /* ---- Recording ---- */
 
-static void end_recording(Exec *x) {
-    Plans *plans = x->plans;
-    Recorder *r = plans->recorder;
-    Plan *p = plan_make(x, r);
-    plans->recorder = NULL;
+static void end_recording(Plans *plans) {
+    Recorder *r = recorder_of(plans);
+    Plan *p = plan_make(plans, r);
+    plans->stage.x->observer = NULL;
     if (p) {
         spot_add(plans, r->spot, p, r->renews);
         uint32_t at = (r->from + r->n) % r->body->n;
@@ -257,18 +250,9 @@ static void end_recording(Exec *x) {
     recorder_free(&r);
 }
 
-void plan_abort(Exec *x, const Client *c) {
-    if (!x->plans || !x->plans->recorder || (c && x->plans->recorder->client != c)) return;
-    recorder_free(&x->plans->recorder);
-}
-
-void plan_leave(Exec *x, const Frame *f) {
-    Recorder *r = x->plans ? x->plans->recorder : NULL;
-    if (!r || r->client != f->client) return;
-    if (r->n == r->limit)
-        end_recording(x);
-    else
-        plan_abort(x, NULL);
+static void forget(Stage *s, const Client *c) {
+    Recorder *r = recorder_of((Plans *)s);
+    if (r && (!c || r->client == c)) recorder_free(&r);
 }
 
 /* How long a segment that begins here with `left` instructions to come is to be; 0: none. A body
@@ -282,8 +266,8 @@ static uint32_t length_here(const Body *b, const Spot *spot, uint32_t at, uint32
 
 static bool may_try(const Spot *spot) { return spot->renews || spot->tries < 8 + spot->n / 16; }
 
-static void begin_recording(Exec *x, Job *j) {
-    Plans *plans = x->plans;
+static void begin_recording(Plans *plans, Job *j) {
+    Exec *x = plans->stage.x;
     Client *c = j->frame->client;
     const FrameReader *at = &j->frame->reader;
     if (!j->body || !is_natural(j->body, j->body_at) || is_cut(j->inst.op)) return;
@@ -303,39 +287,36 @@ static void begin_recording(Exec *x, Job *j) {
         if (p->n <= limit && spot->last_miss != MISS_TYPES && spot->last_miss != MISS_VALUES &&
             !spot->renews && p->compiles == j->compiles && p->signals == j->signals)
             return;
-    collect_flush(x);
+    exec_flush(x);
     if (!may_plan(x, c, j->seq)) return;
     spot->tries += !spot->renews;
-    plans->recorder = recorder_begin(j, spot, limit);
-    plans->recorder->begin_ns = exec_now_ns(x);
-    plans->recorder->key = key;
-    plans->recorder->renews = spot->renews;
+    Recorder *r = recorder_begin(x, j, spot, limit);
+    r->key = key;
+    r->renews = spot->renews;
     spot->renews = NULL;
 }
 
-static bool goes_on(const Exec *x, const Recorder *r, const Job *j) {
-    return j->body == r->body && j->args == r->at && r->n < r->limit && !r->has_failed &&
-           !is_cut(j->inst.op) && exec_now_ns(x) - r->begin_ns < PLAN_NS;
+static bool goes_on(const Recorder *r, const Job *j) {
+    return j && j->body == r->body && j->args == r->at && r->n < r->limit && !r->has_failed &&
+           !is_cut(j->inst.op) && exec_now_ns(r->x) - r->begin_ns < PLAN_NS;
 }
 
-void plan_before(Exec *x, Job *j) {
-    Plans *plans = x->plans;
-    if (!plans) return;
-    Recorder *r = plans->recorder;
-    if (r && r->client != j->frame->client) return;
-    if (r && !goes_on(x, r, j)) {
-        bool is_whole = !r->has_failed && r->n > 1 && (r->n == r->limit || j->args == r->at);
-        if (is_whole)
-            end_recording(x);
+/* A recording ends before j, or begins with it. */
+static bool before(Stage *s, Frame *f, Job *j) {
+    Plans *plans = (Plans *)s;
+    Recorder *r = recorder_of(plans);
+    bool is_other = r && r->client != f->client;
+    if (r && !is_other && !goes_on(r, j)) {
+        bool is_whole = r->n == r->limit || (j && j->args == r->at);
+        if (is_whole && r->n > 1 && !r->has_failed)
+            end_recording(plans);
         else
-            plan_abort(x, NULL);
+            recorder_free(&r);
     }
-    if (!plans->recorder) begin_recording(x, j);
-    if (plans->recorder) recorder_before(x, plans->recorder, j);
-}
-
-void plan_after(Exec *x) {
-    if (plan_is_recording(x)) recorder_after(x, x->plans->recorder);
+    if (!j) return false;
+    if (!s->x->observer) begin_recording(plans, j);
+    if (s->x->observer && !is_other) recorder_before(recorder_of(plans), j);
+    return !is_next(plans, f);
 }
 
 /* ---- Is all as it was? ---- */
@@ -382,10 +363,10 @@ static bool is_part_of(const Whole *w, const External *e) {
 }
 
 /* Finds them, each another one. */
-static bool externals_agree(Exec *x, const Client *c, Plan *p, const FrameReader *r) {
+static bool externals_agree(const Client *c, Plan *p, const FrameReader *r) {
     const uint8_t *args = r->hot_args;
     uint64_t base = r->hot_base;
-    uint32_t mark = ++x->plans->mark;
+    uint32_t mark = ++p->owner->mark;
     for (External *e = p->external, *end = e + p->n_externals; e < end; e++) {
         e->id = e->at >= 0 ? word_at(args, (uint64_t)e->at) : base + e->delta;
         Tensor *t = e->tensor = store_get(c->names, e->id);
@@ -537,7 +518,7 @@ static bool do_call(Run *u, const Step *s, Err *err) {
 
 static bool do_fused(Run *u, const Step *s, Err *err) {
     if (exec_fused(u->x, u->client, u->seq + s->seq, s->product, s->fuse, s->kernel)) {
-        collect_launched(u->x, s->entry);
+        collect_launched(u->p->owner->collect, s->entry);
         return true;
     }
     if (u->client->is_cut) return err_set(err, ERR_CANCELLED, "interrupted");
@@ -599,7 +580,7 @@ static bool do_steps(Run *u) {
         }
         if (trial == end || i + 1 != trial->end) continue;
         int64_t now = exec_now_ns(u->x);
-        collect_tell(u->x, &trial->what, now - trial->begin_ns, now - trial->alone_ns);
+        collect_tell(p->owner->collect, &trial->what, now - trial->begin_ns, now - trial->alone_ns);
         trial++;
     }
     return true;
@@ -647,7 +628,8 @@ static void count(Run *u) {
     x->kernels += p->kernels;
     u->client->kernels += p->kernels;
     if (!u->frame->reader.number) x->n_issued += p->n;
-    collect_count(x, p->fused_ops, p->unstored, p->bytes_saved, p->products);
+    if (p->fused_ops)
+        collect_count(p->owner->collect, p->fused_ops, p->unstored, p->bytes_saved, p->products);
     x->store.n_changes++;
 }
 
@@ -671,7 +653,7 @@ static Miss replay(Exec *x, Frame *f, Plan *p) {
     u.base = r->hot_base, u.added = r->hot_added, u.seq = r->seq_next;
     if (n_args < p->n_args || (p->n == r->hot_left && n_args != p->n_args)) return MISS_VALUES;
     if (u.base > UINT64_MAX / 2 || u.added > UINT64_MAX - UINT32_MAX) return MISS_VALUES;
-    if (!externals_agree(x, u.client, p, r)) return MISS_TYPES;
+    if (!externals_agree(u.client, p, r)) return MISS_TYPES;
     if (!words_agree(p, u.client, r, u.args)) return MISS_VALUES;
     if (is_stale(p)) return MISS_STALE;
     for (int i = 0; i < p->n_variables; i++)
@@ -705,11 +687,12 @@ static bool is_in_vain(Plan *p) {
     return false;
 }
 
-bool plan_run(Exec *x, Frame *f) {
-    Plans *plans = x->plans;
+/* True if a plan was carried out, and f's reader stands behind it. */
+static bool run(Plans *plans, Frame *f) {
+    Exec *x = plans->stage.x;
     FrameReader *r = &f->reader;
     Client *c = f->client;
-    if (!plans || (plans->recorder && plans->recorder->client == c)) return false;
+    if (is_recording(plans, c)) return false;
     if (r->seq_next < c->plan_hold || !frame_enter_hot(r)) return false;
     bool compiles = hot_next_compiles(r);
     Spot *spot = spot_at(r->hot_body, r->hot_at);
@@ -733,7 +716,7 @@ bool plan_run(Exec *x, Frame *f) {
             spot->last_miss = MISS_UNDONE;
             continue;
         }
-        if (!has_flushed) collect_flush(x);
+        if (!has_flushed) exec_flush(x);
         has_flushed = true;
         if (!may_plan(x, c, r->seq_next)) return false;
         Miss miss = replay(x, f, p);
@@ -761,9 +744,13 @@ bool plan_run(Exec *x, Frame *f) {
     return false;
 }
 
-void plan_stats(const Exec *x, Bytes *out) {
-    const Plans *p = x->plans;
-    if (!p) return;
+static Look look(Stage *s, Frame *f) {
+    if (holds(s->x, f)) return LOOK_HELD;
+    return run((Plans *)s, f) ? LOOK_DONE : LOOK_NONE;
+}
+
+static void stats(const Stage *s, Bytes *out) {
+    const Plans *p = (const Plans *)s;
     bytes_printf(out, "plan.bodies=%llu\nplan.plans=%llu\nplan.made=%llu\nplan.runs=%llu\n",
                  (unsigned long long)p->bodies, (unsigned long long)p->all.n,
                  (unsigned long long)p->made, (unsigned long long)p->runs);
@@ -775,4 +762,18 @@ void plan_stats(const Exec *x, Bytes *out) {
                  (unsigned long long)p->misses[MISS_VALUES],
                  (unsigned long long)p->misses[MISS_MEMORY], (unsigned long long)p->miss_state,
                  (unsigned long long)p->misses[MISS_UNDONE]);
+}
+
+static void free_stage(Stage *s) {
+    assert(((Plans *)s)->all.n == 0); /* they went with the clients' bodies */
+    free(s);
+}
+
+Stage *plans_new(Stage *collect) {
+    if (!env_is_on("GT_PLAN")) return NULL;
+    Plans *p = xcalloc(1, sizeof *p);
+    p->collect = collect;
+    p->stage = (Stage){
+        .look = look, .before = before, .forget = forget, .stats = stats, .free = free_stage};
+    return &p->stage;
 }

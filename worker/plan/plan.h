@@ -53,48 +53,8 @@
  * or checked for nan gets no plans. By the worker's thread. */
 #ifndef GT_WORKER_PLAN_PLAN_H
 #define GT_WORKER_PLAN_PLAN_H
-#include "worker/fuse/collect.h"
+#include "worker/exec/stage.h"
 
-typedef struct Plans Plans;
-struct Fuse;
-struct FusedKernel;
-
-Plans *plans_new(void);     /* NULL: they are off */
-void plans_free(Plans **p); /* no body is left that has plans */
-
-/* ---- for turn.c ---- */
-
-/* f stands where nothing was looked at ahead: true if a plan was carried out, and f's reader stands
- * behind it. */
-bool plan_run(Exec *x, Frame *f);
-/* What comes next in f may be carried out by plan_run, or held: it is not to be looked at ahead. */
-bool plan_is_next(const Exec *x, Frame *f);
-/* f stands where nothing was looked at ahead, at a segment that is better begun when nothing of its
- * client waits any more; what waits, waits for ranks that are as far as this one, and not for
- * memory. */
-bool plan_holds(const Exec *x, Frame *f);
-/* j is about to be issued: a recording may end before it or begin with it. */
-void plan_before(Exec *x, Job *j);
-void plan_after(Exec *x);                 /* it has been issued */
-void plan_leave(Exec *x, const Frame *f); /* f has ended */
-/* A recording of this client (NULL: of any) is forgotten. */
-void plan_abort(Exec *x, const Client *c);
-
-/* ---- what is seen of the engine's work; only where there is a recording ---- */
-
-bool plan_is_recording(const Exec *x);
-void plan_saw_call(Exec *x, const Job *j); /* j->call, about to be submitted */
-void plan_saw_data(Exec *x, const Job *j); /* its payload was copied to its result */
-/* A cluster (fuse.h) was carried out by its kernel, that of e: nodes 0 to n of jobs, whose tensor
- * operands are `operand`, by their place in the call. product: the matmul that was computed with
- * it, input `input` of the cluster; NULL: none. */
-void plan_saw_cluster(Exec *x, const struct Fuse *f, JitEntry *e, const struct FusedKernel *k,
-                      Job *const *job, int n, int (*operand)[3], const Job *product, int input);
-/* How many steps it has. What was done since `mark` was one cluster, since `alone` without its
- * product, whose way is being measured (choice.h): until that is decided plans of it measure too,
- * and are made anew now and then. */
-int plan_mark(const Exec *x);
-void plan_saw_trial(Exec *x, int mark, int alone, const CollectTrial *trial);
-
-void plan_stats(const Exec *x, Bytes *out);
+/* collect: collect_new's, whose clusters plans repeat, or NULL. NULL: plans are off. */
+Stage *plans_new(Stage *collect);
 #endif

@@ -4,7 +4,6 @@
  * same step where the engine allows it. Regions whose last value is left get memory of their own;
  * those that begin with a tensor from outside have its memory; all others lie in one block, each at
  * the lowest place that is free from its first step to its last. SPDX-License-Identifier: MIT */
-#include "worker/fuse/collect.h"
 #include "worker/plan/plan_state.h"
 
 #include <assert.h>
@@ -14,7 +13,6 @@
 enum { ALIGN = 64 };
 
 typedef struct Make {
-    Exec *x;
     Recorder *r;
     Plan *p;
     RecRegion *region;
@@ -156,7 +154,7 @@ static void make_regions(Make *m) {
         m->region[s->region].is_shift = s->root != i;
         if (s->external >= 0) r->external[s->external].region = s->region;
     }
-    for (int i = 0; i < r->n_steps; i++) place_results(m, i);
+    for (int i = 0; i < r->seen.n_steps; i++) place_results(m, i);
 }
 
 /* ---- The block ---- */
@@ -269,23 +267,23 @@ static void *keep(Arena *a, const void *array, int n, size_t size) {
 static void move_lists(Recorder *r, Plan *p) {
     Arena *a = &p->arena;
     p->n_words = r->n_words, p->n_externals = r->n_externals, p->n_values = r->n_values;
-    p->n_variables = r->n_variables, p->n_steps = r->n_steps;
+    p->n_variables = r->n_variables, p->n_steps = r->seen.n_steps;
     p->word = keep(a, r->word, r->n_words, sizeof *r->word);
     p->external = keep(a, r->external, r->n_externals, sizeof *r->external);
     p->value = keep(a, r->value, r->n_values, sizeof *r->value);
     p->variable = keep(a, r->variable, r->n_variables, sizeof *r->variable);
     p->n_trials = r->n_trials;
     p->trial = keep(a, r->trial, r->n_trials, sizeof *r->trial);
-    p->step = keep(a, r->step, r->n_steps, sizeof *r->step);
+    p->step = keep(a, r->step, p->n_steps, sizeof *r->step);
     plan_hold_entries(p->step, p->n_steps, p->trial, p->n_trials, true);
 }
 
-Plan *plan_make(Exec *x, Recorder *r) {
-    collect_flush(x); /* the last of it is seen */
-    if (x->first || r->client->jobs) recorder_fail(r, "something waits");
+Plan *plan_make(Plans *plans, Recorder *r) {
+    exec_flush(r->x); /* the last of it is seen */
+    if (r->x->first || r->client->jobs) recorder_fail(r, "something waits");
     if (r->has_failed) return NULL;
     Plan *p = xcalloc(1, sizeof *p);
-    Make m = {.x = x, .r = r, .p = p};
+    Make m = {.r = r, .p = p};
     p->arena = r->arena;
     r->arena = (Arena){0};
     if (!see_left(&m)) {
@@ -293,7 +291,7 @@ Plan *plan_make(Exec *x, Recorder *r) {
         recorder_fail(r, "a result is not there");
         return NULL;
     }
-    for (int i = 0; i < r->n_steps; i++)
+    for (int i = 0; i < r->seen.n_steps; i++)
         if (r->step[i].may_fail) m.safe = i + 1;
     make_regions(&m);
     place_regions(&m);
@@ -301,7 +299,7 @@ Plan *plan_make(Exec *x, Recorder *r) {
     add_begins(&m);
     add_drops(&m);
     name_regions(&m);
-    p->owner = x->plans;
+    p->owner = plans;
     p->n = r->n, p->n_seq = r->n_seq;
     p->n_args = (uint32_t)(r->at - r->args);
     p->compiles = r->compiles;

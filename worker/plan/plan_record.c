@@ -19,31 +19,12 @@ void recorder_fail(Recorder *r, const char *why) {
     r->has_failed = true;
 }
 
-Recorder *recorder_begin(Job *j, Spot *spot, uint32_t limit) {
-    const FrameReader *at = &j->frame->reader;
-    Recorder *r = xcalloc(1, sizeof *r);
-    r->client = j->frame->client;
-    r->body = j->body;
-    r->spot = spot;
-    r->from = j->body_at;
-    r->limit = limit;
-    r->base = j->args_base, r->added = j->args_added;
-    r->seq = j->seq;
-    r->args = r->at = j->args;
-    r->end = at->hot_end;
-    r->compiles = j->compiles;
-    r->signals = j->signals;
-    r->inst = xmalloc(limit * sizeof *r->inst);
-    r->seq_at = xmalloc(limit * sizeof *r->seq_at);
-    r->first_value = xcalloc(limit + 1, sizeof *r->first_value);
-    return r;
-}
-
 void recorder_free(Recorder **rp) {
     Recorder *r = *rp;
     *rp = NULL;
     if (!r) return;
-    plan_hold_entries(r->step, r->n_steps, r->trial, r->n_trials, false);
+    if (r->x->observer == &r->seen) r->x->observer = NULL;
+    plan_hold_entries(r->step, r->seen.n_steps, r->trial, r->n_trials, false);
     arena_fini(&r->arena);
     map_fini(&r->values);
     free(r->made);
@@ -222,13 +203,13 @@ static void read_inst(Recorder *r, const Job *j, Inst *in, const BodyForm *f) {
         (Variable){.inst = in, .types = types, .first = r->first_now, .n = r->n_now};
 }
 
-void recorder_before(const Exec *x, Recorder *r, Job *j) {
+void recorder_before(Recorder *r, Job *j) {
     const BodyForm *f = &j->body->form[j->body_at];
     const uint8_t *end = body_args_end(f, r->at, r->end);
     assert(r->n < r->limit);
     Inst *in = inst_copy(&j->inst, &r->arena);
     in->payload = NULL, in->payload_buf = NULL;
-    bool is_here = !is_elsewhere(x, in);
+    bool is_here = !is_elsewhere(r->x, in);
     r->now = is_here ? in : NULL;
     j->at = (int)r->n;
     r->inst[r->n] = in;
@@ -262,11 +243,12 @@ static void see_view(Recorder *r, RecValue *v, const Tensor *t, const Tensor *fr
     r->variable[r->n_variables - 1].shift = s;
 }
 
-void recorder_after(Exec *x, Recorder *r) {
+static void issued(Observer *o) {
+    Recorder *r = (Recorder *)o;
     const Inst *in = r->now;
     const Names *names = r->client->names;
     if (!in || r->has_failed) return;
-    if (x->first || r->client->jobs) recorder_fail(r, "something waits");
+    if (r->x->first || r->client->jobs) recorder_fail(r, "something waits");
     for (int k = 0; k < in->n_out && !r->has_failed; k++) {
         RecValue *v = map_get(&r->values, in->out[k]);
         const Tensor *t = store_get(names, in->out[k]);
@@ -289,11 +271,12 @@ void recorder_after(Exec *x, Recorder *r) {
 /* ---- What the engine does ---- */
 
 int recorder_step(Recorder *r, StepKind kind, int inst) {
-    r->step = plan_grow(r->step, r->n_steps, sizeof *r->step);
-    r->step[r->n_steps] =
+    int n = r->seen.n_steps++;
+    r->step = plan_grow(r->step, n, sizeof *r->step);
+    r->step[n] =
         (Step){.kind = (uint8_t)kind, .inst = inst, .seq = r->seq_at[inst], .host = PLAN_NONE};
     r->size += sizeof(Step) + 256;
-    return r->n_steps++;
+    return n;
 }
 
 static void touch(Recorder *r, int slot, int step) {
@@ -428,16 +411,14 @@ static int copy_call(Recorder *r, const Job *j, Call **copy, Patch *patch) {
     return n_patch;
 }
 
-static Recorder *recorder_of(Exec *x, const Job *j) {
-    Recorder *r = x->plans ? x->plans->recorder : NULL;
-    return r && !r->has_failed && r->client == j->frame->client ? r : NULL;
+/* j is of what is recorded, as far as that goes well. */
+static bool is_recorded(const Recorder *r, const Job *j) {
+    return !r->has_failed && r->client == j->frame->client;
 }
 
-bool plan_is_recording(const Exec *x) { return x->plans && x->plans->recorder; }
-
-void plan_saw_call(Exec *x, const Job *j) {
-    Recorder *r = recorder_of(x, j);
-    if (!r) return;
+static void saw_call(Observer *o, const Job *j) {
+    Recorder *r = (Recorder *)o;
+    if (!is_recorded(r, j)) return;
     const Inst *in = r->inst[j->at];
     int n_out = j->call.n_out;
     Call *c;
@@ -473,9 +454,9 @@ static bool payload_part(const Job *j, uint64_t *skip, uint64_t *taken) {
     return view_is_contiguous(&box);
 }
 
-void plan_saw_data(Exec *x, const Job *j) {
-    Recorder *r = recorder_of(x, j);
-    if (!r) return;
+static void saw_data(Observer *o, const Job *j) {
+    Recorder *r = (Recorder *)o;
+    if (!is_recorded(r, j)) return;
     const BodyForm *f = &r->body->form[j->body_at];
     /* Bools must be 0 or 1, which inference looks at each time. */
     bool is_bool = j->call.out[0].type.dtype == DT_BOOL;
@@ -499,13 +480,11 @@ void plan_saw_data(Exec *x, const Job *j) {
     end_step(r, step, patch, 0, 1);
 }
 
-int plan_mark(const Exec *x) { return plan_is_recording(x) ? x->plans->recorder->n_steps : 0; }
-
-void plan_saw_trial(Exec *x, int mark, int alone, const CollectTrial *trial) {
-    Recorder *r = plan_is_recording(x) ? x->plans->recorder : NULL;
-    if (!r || r->n_steps == mark) return;
+static void saw_trial(Observer *o, int begin, int alone, const CollectTrial *trial) {
+    Recorder *r = (Recorder *)o;
+    if (o->n_steps == begin) return;
     r->trial = plan_grow(r->trial, r->n_trials, sizeof *r->trial);
-    r->trial[r->n_trials++] = (Trial){*trial, mark, alone, r->n_steps, 0, 0};
+    r->trial[r->n_trials++] = (Trial){*trial, begin, alone, o->n_steps, 0, 0};
     jit_hold(trial->entry);
 }
 
@@ -562,14 +541,16 @@ static void place_product(Recorder *r, Step *s, const Job *j, int input, Patch *
     *n_patch += 2;
 }
 
-void plan_saw_cluster(Exec *x, const Fuse *f, JitEntry *e, const FusedKernel *k, Job *const *job,
-                      int n, int (*operand)[3], const Job *product, int input) {
-    Recorder *r = recorder_of(x, job[0]);
-    if (!r) return;
-    Fuse *g = memcpy(arena_alloc(&r->arena, sizeof *g), f, sizeof *g);
+static void saw_cluster(Observer *o, const Cluster *c) {
+    Recorder *r = (Recorder *)o;
+    Job *const *job = c->job;
+    const Job *product = c->product;
+    int n = c->n;
+    if (!is_recorded(r, job[0])) return;
+    Fuse *g = memcpy(arena_alloc(&r->arena, sizeof *g), c->fuse, sizeof *g);
     RecValue *read[FUSED_INPUTS] = {0};
     for (int i = 0; i < n; i++)
-        if (!bind_node(r, g, i, job[i], operand[i], read)) {
+        if (!bind_node(r, g, i, job[i], c->operand[i], read)) {
             recorder_fail(r, "operands of a cluster");
             return;
         }
@@ -577,7 +558,7 @@ void plan_saw_cluster(Exec *x, const Fuse *f, JitEntry *e, const FusedKernel *k,
     Patch *patch = arena_alloc(&r->arena, sizeof *patch * (size_t)(most + 1));
     int n_patch = 0;
     for (int i = 0; i < g->n_inputs; i++)
-        if (i != input && !add_patch(r, &patch[n_patch++], read[i], (char **)&g->args.in[i]))
+        if (i != c->input && !add_patch(r, &patch[n_patch++], read[i], (char **)&g->args.in[i]))
             return;
     Call *call = NULL;
     int more = product ? copy_call(r, product, &call, patch + n_patch) : 0;
@@ -598,18 +579,49 @@ void plan_saw_cluster(Exec *x, const Fuse *f, JitEntry *e, const FusedKernel *k,
                    &g->args.out[node->output]);
     }
     s->fuse = g;
-    s->kernel = k, s->entry = e;
-    jit_hold(e);
+    s->kernel = c->kernel, s->entry = c->entry;
+    jit_hold(s->entry);
     s->product = call;
-    if (product) place_product(r, s, product, input, patch, &n_patch);
+    if (product) place_product(r, s, product, c->input, patch, &n_patch);
     end_step(r, step, patch, s->n_read, n_patch);
     r->kernels++;
     r->products += product != NULL;
     r->fused_ops += (uint32_t)n;
     r->size += sizeof *g;
     const FusedArgs *a = &g->args;
-    uint64_t beside = 8 * (uint64_t)k->reductions * (uint64_t)a->rows * (uint64_t)a->blocks +
-                      (uint64_t)fused_table(a, k->columns, k->totals);
+    uint64_t beside =
+        8 * (uint64_t)c->kernel->reductions * (uint64_t)a->rows * (uint64_t)a->blocks +
+        (uint64_t)fused_table(a, c->kernel->columns, c->kernel->totals);
     for (int i = 0; call && i < call->n_in; i++) beside += 2 * type_bytes(&call->in[i].type);
     if (beside > r->beside) r->beside = beside;
+}
+
+/* ---- Beginning ---- */
+
+Recorder *recorder_begin(Exec *x, Job *j, Spot *spot, uint32_t limit) {
+    const FrameReader *at = &j->frame->reader;
+    Recorder *r = xcalloc(1, sizeof *r);
+    r->seen = (Observer){.saw_call = saw_call,
+                         .saw_data = saw_data,
+                         .saw_cluster = saw_cluster,
+                         .saw_trial = saw_trial,
+                         .issued = issued};
+    r->x = x;
+    r->client = j->frame->client;
+    r->body = j->body;
+    r->spot = spot;
+    r->from = j->body_at;
+    r->limit = limit;
+    r->base = j->args_base, r->added = j->args_added;
+    r->seq = j->seq;
+    r->args = r->at = j->args;
+    r->end = at->hot_end;
+    r->compiles = j->compiles;
+    r->signals = j->signals;
+    r->inst = xmalloc(limit * sizeof *r->inst);
+    r->seq_at = xmalloc(limit * sizeof *r->seq_at);
+    r->first_value = xcalloc(limit + 1, sizeof *r->first_value);
+    r->begin_ns = exec_now_ns(x);
+    x->observer = &r->seen;
+    return r;
 }

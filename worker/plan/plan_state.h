@@ -5,7 +5,7 @@
 #define GT_WORKER_PLAN_PLAN_STATE_H
 #include "runtime/wire/lru.h"
 #include "runtime/base/map.h"
-#include "worker/emit/fuse.h"
+#include "worker/fuse/collect.h"
 #include "worker/plan/plan.h"
 
 enum {
@@ -150,6 +150,7 @@ typedef struct Kept {
     Storage *storage; /* of this run */
 } Kept;
 
+typedef struct Plans Plans;
 typedef struct Plan Plan;
 struct Plan {
     LruItem item; /* first: of all there are */
@@ -222,6 +223,8 @@ typedef struct RecRegion {
 } RecRegion;
 
 typedef struct Recorder {
+    Observer seen; /* first; n_steps: of step */
+    Exec *x;
     Client *client;
     struct Body *body;
     struct Spot *spot;
@@ -252,7 +255,7 @@ typedef struct Recorder {
     Inst **inst; /* by place in the segment, as all below */
     uint32_t *seq_at;
     int *first_value;
-    int n_words, n_externals, n_values, n_variables, n_steps, n_slots, n_values_made, n_trials;
+    int n_words, n_externals, n_values, n_variables, n_slots, n_values_made, n_trials;
     uint32_t kernels, fused_ops, unstored, products;
     uint64_t bytes_saved, size, beside;
 } Recorder;
@@ -297,7 +300,8 @@ typedef struct Spots {
 } Spots;
 
 struct Plans {
-    Recorder *recorder; /* NULL: none */
+    Stage stage;    /* first */
+    Stage *collect; /* NULL: there are no clusters */
     uint32_t mark;
     Lru all;
     uint64_t bodies, made, runs, instructions;
@@ -310,13 +314,14 @@ void *plan_grow(void *array, int n, size_t size);
 int recorder_place(Recorder *r, RecValue *v, int64_t *offset);
 int recorder_step(Recorder *r, StepKind kind, int inst);
 void recorder_fail(Recorder *r, const char *why);
-Recorder *recorder_begin(Job *j, Spot *spot, uint32_t limit);
-void recorder_before(const Exec *x, Recorder *r, Job *j);
-void recorder_after(Exec *x, Recorder *r);
+Recorder *recorder_begin(Exec *x, Job *j, Spot *spot, uint32_t limit); /* x's observer */
+void recorder_before(Recorder *r, Job *j);
 /* Kernels' entries stay in their table for as long as somebody holds them. */
 void plan_hold_entries(const Step *step, int n_steps, const Trial *trial, int n_trials, bool on);
-void recorder_free(Recorder **r);
+/* The recording that is under way; NULL: none is. */
+static inline Recorder *recorder_of(const Plans *p) { return (Recorder *)p->stage.x->observer; }
+void recorder_free(Recorder **r); /* x has no observer any more */
 /* What is left is seen, and a plan made of it all: NULL where that cannot be. */
-Plan *plan_make(Exec *x, Recorder *r);
+Plan *plan_make(Plans *plans, Recorder *r);
 void plan_free(Plan **p);
 #endif
