@@ -32,7 +32,7 @@ static DType held_as(const Flow *f, const Inst *in) {
     if (op_info[in->op].class_ != CLASS_MAP) return t;
     for (int i = 0; i < in->n_in; i++)
         if (in->in[i].kind == IN_TENSOR) t = (DType)f->in_type[i].dtype;
-    return dtype_is_half(t) && op_scales(in->op) ? DT_F64 : t;
+    return dtype_is_half(t) && op_has(in->op, FACT_SCALES) ? DT_F64 : t;
 }
 
 void number_note(Number *n, const Flow *f, const Inst *inst, int k) {

@@ -76,7 +76,7 @@ static bool map_keeps_place(Rule *r) {
 
 /* The split that most elements already have decides; where operands are split along different axes
  * one along the scope's does (a batch of offsets and a range of steps give a batch). */
-static void rule_map(Rule *r) {
+void rule_map(Rule *r) {
     const TensorType *o = &r->out[0];
     int axis = -1;
     int64_t block = 0, most = -1;
@@ -122,7 +122,7 @@ static void reduce_split(Rule *r, unsigned reduced, int axis, int64_t block) {
                                      : rule_split(kept_axis(r, reduced, axis), block);
 }
 
-static void rule_reduce(Rule *r) {
+void rule_reduce(Rule *r) {
     const TensorType *x = &r->in[0];
     unsigned reduced = reduced_axes(r->inst, x);
     const Layout terms = layout_partial(OP_SUM);
@@ -172,7 +172,7 @@ static bool reshape_split(const TensorType *from, const Layout *l, const TensorT
     return false;
 }
 
-static void rule_reshape(Rule *r) {
+void rule_reshape(Rule *r) {
     Layout out, fresh;
     if (rule_is_split(r, 0) && reshape_split(&r->in[0], &r->have[0], &r->out[0], &out)) {
         r->need[0] = r->have[0];
@@ -192,7 +192,7 @@ static void rule_reshape(Rule *r) {
     rule_whole(r);
 }
 
-static void rule_permute(Rule *r) {
+void rule_permute(Rule *r) {
     const Attr *axes = inst_attr(r->inst, ATTR_AXES);
     for (uint32_t k = 0; k < axes->n; k++) {
         if (axes->ints[k] != r->have[0].axis) continue;
@@ -201,7 +201,7 @@ static void rule_permute(Rule *r) {
     }
 }
 
-static void rule_expand(Rule *r) {
+void rule_expand(Rule *r) {
     const TensorType *x = &r->in[0], *o = &r->out[0];
     int a = r->have[0].axis + o->rank - x->rank;
     if (x->shape[r->have[0].axis] != o->shape[a])
@@ -212,26 +212,18 @@ static void rule_expand(Rule *r) {
 
 /* Views of whole tensors are whole; of terms of a sum, terms, unless there are more of them then.
  * Of extremes little but the whole is of use. */
-static void rule_view(Rule *r) {
+static bool view_of_unsplit(Rule *r) {
     Layout l = r->have[0];
-    if (l.kind != LAYOUT_SPLIT) {
-        bool keeps = l.kind == LAYOUT_PARTIAL && l.op == OP_SUM && r->inst->op != OP_EXPAND;
-        r->need[0] = r->give[0] = keeps ? l : layout_replicate();
-        return;
-    }
-    switch (r->inst->op) {
-    case OP_RESHAPE: rule_reshape(r); break;
-    case OP_PERMUTE: rule_permute(r); break;
-    case OP_EXPAND: rule_expand(r); break;
-    case OP_SLICE: rule_slice(r); break;
-    default: rule_whole(r);
-    }
+    bool keeps = l.kind == LAYOUT_PARTIAL && l.op == OP_SUM && r->inst->op != OP_EXPAND;
+    if (l.kind == LAYOUT_SPLIT) return false;
+    r->need[0] = r->give[0] = keeps ? l : layout_replicate();
+    return true;
 }
 
 /* ---- Sources ---- */
 
 /* What is made like a model lies like it. */
-static void rule_source(Rule *r) {
+void rule_source(Rule *r) {
     bool has_model = r->inst->n_in > 0 && rule_is_tensor(r, 0);
     rule_whole(r);
     if (has_model) {
@@ -242,25 +234,16 @@ static void rule_source(Rule *r) {
     }
 }
 
-static void by_class(Rule *r) {
-    switch (op_info[r->inst->op].class_) {
-    case CLASS_MAP: rule_map(r); break;
-    case CLASS_REDUCE: rule_reduce(r); break;
-    case CLASS_VIEW: rule_view(r); break;
-    case CLASS_SOURCE: rule_source(r); break;
-    case CLASS_KERNEL: {
-        RuleFn rule = rule_of_kernel(r->inst->op);
-        (rule ? rule : rule_whole)(r);
-        break;
-    }
-    case CLASS_CONTROL: rule_whole(r); break;
-    }
-}
+static void (*const rules[OP_COUNT])(Rule *r) = {
+#define OP(id, name, class_, arity, in, out, shape, grad, rule, ...) [OP_##id] = rule_##rule,
+#include "runtime/inst/ops.def"
+};
 
 void rule_apply(Rule *r) {
     for (int i = 0; i < r->inst->n_in; i++)
         assert(!rule_is_split(r, i) || layout_covers(&r->have[i], &r->in[i], r->n));
-    by_class(r);
+    bool is_view = op_info[r->inst->op].class_ == CLASS_VIEW;
+    if (!is_view || !view_of_unsplit(r)) rules[r->inst->op](r);
     for (int k = 0; k < r->n_out; k++) { /* the instruction names one layout */
         assert(layout_equal(&r->give[k], &r->give[0]));
         assert(r->give[k].kind != LAYOUT_SPLIT || layout_covers(&r->give[k], &r->out[k], r->n));

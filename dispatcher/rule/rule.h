@@ -2,10 +2,10 @@
  *
  * A rule is asked about one instruction whose operands lie on one group of n ranks. It chooses what
  * each operand must be laid out as (converting is the caller's), such that every rank can carry out
- * its part alone, and says how the results then lie. There is a rule per class of operation and
- * exceptions by name; what no rule knows is computed by every rank on whole operands, which is
- * always right. Costs nothing that grows with n. It knows neither signals nor clients: a scope's
- * wish for the result comes in as `want`.
+ * its part alone, and says how the results then lie. The rows of ops.def name their rules;
+ * rule_whole computes all of it on every rank, from whole operands, which is always right. Costs
+ * nothing that grows with n. It knows neither signals nor clients: a scope's wish for the result
+ * comes in as `want`.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_RULE_RULE_H
 #define GT_DISPATCHER_RULE_RULE_H
@@ -40,14 +40,9 @@ int rule_largest_split(const Rule *r);
 static inline bool rule_is_wanted(const Rule *r, const TensorType *t) {
     return r->want_axis >= 0 && r->want_axis < t->rank && t->shape[r->want_axis] >= 2 && r->n > 1;
 }
-/* Rules by name: the table is in rule_kernel.c; NULL: computed whole. */
-typedef void (*RuleFn)(Rule *r);
-RuleFn rule_of_kernel(Op op);
-void rule_conv(Rule *r); /* rule_conv.c */
-void rule_pool(Rule *r);
-void rule_slice(Rule *r); /* rule_window.c; its operand is split */
-void rule_cat(Rule *r);
-void rule_slice_put(Rule *r);
+/* A rule per word of the column `rule` of ops.def; of views, for operands that are split. */
+#define OP(id, name, class_, arity, in, out, shape, grad, rule, ...) void rule_##rule(Rule *r);
+#include "runtime/inst/ops.def"
 static inline bool rule_is_tensor(const Rule *r, int i) { return r->inst->in[i].kind == IN_TENSOR; }
 static inline bool rule_is_split(const Rule *r, int i) {
     return rule_is_tensor(r, i) && r->have[i].kind == LAYOUT_SPLIT;

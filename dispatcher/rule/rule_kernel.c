@@ -19,7 +19,7 @@ int rule_largest_split(const Rule *r) {
 
 /* ---- One operand, each line along an axis by itself ---- */
 
-static void rule_cast(Rule *r) {
+void rule_cast(Rule *r) {
     Layout l = layout_replicate();
     if (rule_is_split(r, 0))
         l = r->have[0];
@@ -56,12 +56,12 @@ void rule_lines(Rule *r, int first, int end) {
     all_like(r, axis < 0 ? layout_replicate() : layout_split(&r->in[0], axis, r->n));
 }
 
-static void rule_along(Rule *r) {
+void rule_along(Rule *r) {
     int axis = (int)axis_of(r->inst);
     rule_lines(r, axis, axis + 1);
 }
 
-static void rule_arg_reduce(Rule *r) {
+void rule_arg_reduce(Rule *r) {
     int axis = (int)axis_of(r->inst);
     bool goes = !inst_bool(r->inst, ATTR_KEEPDIMS, false);
     if (axis < 0) {
@@ -74,7 +74,7 @@ static void rule_arg_reduce(Rule *r) {
 }
 
 /* Each value by itself; the leading axes of rows and values are the same where rows have some. */
-static void rule_searchsorted(Rule *r) {
+void rule_searchsorted(Rule *r) {
     const TensorType *x = &r->in[0], *v = &r->in[1];
     Layout l;
     if (rule_is_split(r, 1))
@@ -154,7 +154,7 @@ static void matmul_wanted(Rule *r) {
     r->have = before;
 }
 
-static void rule_matmul(Rule *r) {
+void rule_matmul(Rule *r) {
     const TensorType *a = &r->in[0], *b = &r->in[1];
     bool split_a = rule_is_split(r, 0), split_b = rule_is_split(r, 1);
     bool inner_a = split_a && is_inner_a(a, r->have[0].axis);
@@ -217,7 +217,7 @@ static void index_outside(Rule *r, int axis, int k, int rank_b, int a, int64_t b
 
 /* Where the axis is gone along which x is split, the result is split afresh: along the indices,
  * if the scope says so or x has nothing else; else x changes its axis, which moves least. */
-static void rule_index(Rule *r) {
+void rule_index(Rule *r) {
     int axis = (int)axis_of(r->inst), k = r->inst->n_in - 1, b_axis = -1;
     int64_t block = 0;
     TensorType b = index_shape(r, 1);
@@ -253,7 +253,7 @@ static int axis_of_x(const Rule *r, const TensorType *part, int axis, int k, int
 }
 
 /* Adding at indices that are spread gives terms of the result; x counts once (partial). */
-static void rule_index_put(Rule *r) {
+void rule_index_put(Rule *r) {
     int axis = (int)axis_of(r->inst), k = r->inst->n_in - 2, b_axis;
     int64_t block;
     TensorType b = index_shape(r, 2), part = {.rank = 0};
@@ -311,7 +311,7 @@ static bool split_other(Rule *r, int axis) {
     return a >= 0;
 }
 
-static void rule_gather(Rule *r) {
+void rule_gather(Rule *r) {
     int axis = (int)axis_of(r->inst);
     bool by_index = rule_is_split(r, 1) && r->have[1].axis == axis && !rule_is_split(r, 0);
     if (!by_index && split_other(r, axis)) return;
@@ -324,7 +324,7 @@ static void rule_gather(Rule *r) {
     r->need[1] = r->give[0] = l;
 }
 
-static void rule_scatter(Rule *r) {
+void rule_scatter(Rule *r) {
     int axis = (int)axis_of(r->inst), i = rule_is_split(r, 2) ? 2 : 1;
     bool by_index = r->inst->op == OP_SCATTER_ADD && !rule_is_split(r, 0) && rule_is_split(r, i) &&
                     r->have[i].axis == axis && r->in[1].shape[axis] == r->in[2].shape[axis];
@@ -355,7 +355,7 @@ static void batch_split(Rule *r, int a, int64_t block) {
         r->give[k] = rule_split(batch_rank_out(r, k) - from_end, block);
 }
 
-static void rule_batch(Rule *r) {
+void rule_batch(Rule *r) {
     int i = rule_largest_split(r), lead = batch_rank_out(r, 0), a = -1;
     const TensorType *o = &r->out[0];
     if (i >= 0) {
@@ -383,36 +383,3 @@ static void rule_batch(Rule *r) {
     else
         rule_whole(r);
 }
-
-static const RuleFn rules[OP_COUNT] = {
-    [OP_CAST] = rule_cast,
-    [OP_MATMUL] = rule_matmul,
-    [OP_CAT] = rule_cat,
-    [OP_SLICE_PUT] = rule_slice_put,
-    [OP_INDEX] = rule_index,
-    [OP_INDEX_PUT] = rule_index_put,
-    [OP_GATHER] = rule_gather,
-    [OP_SCATTER_ADD] = rule_scatter,
-    [OP_SCATTER_REDUCE] = rule_scatter,
-    [OP_ARGMAX] = rule_arg_reduce,
-    [OP_ARGMIN] = rule_arg_reduce,
-    [OP_CUMSUM] = rule_along,
-    [OP_CUMMAX] = rule_along,
-    [OP_SORT] = rule_along,
-    [OP_ARGSORT] = rule_along,
-    [OP_TOPK] = rule_along,
-    [OP_RECURRENCE] = rule_along,
-    [OP_SEARCHSORTED] = rule_searchsorted,
-    [OP_CONV] = rule_conv,
-    [OP_CONV_DX] = rule_conv,
-    [OP_CONV_DW] = rule_conv,
-    [OP_MAX_POOL] = rule_pool,
-    [OP_AVG_POOL] = rule_pool,
-    [OP_AVG_POOL_DX] = rule_pool,
-    [OP_CHOLESKY] = rule_batch,
-    [OP_LU] = rule_batch,
-    [OP_SOLVE] = rule_batch,
-    [OP_SOLVE_TRIANGULAR] = rule_batch,
-};
-
-RuleFn rule_of_kernel(Op op) { return rules[op]; }

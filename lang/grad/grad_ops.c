@@ -413,13 +413,13 @@ enum {
 
 #define grad_none NULL
 const GradRule grad_rule[OP_COUNT] = {
-#define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc) [OP_##id] = grad_##grad,
+#define OP(id, name, class_, arity, in, out, shape, grad, ...) [OP_##id] = grad_##grad,
 #include "runtime/inst/ops.def"
 };
 /* What depends on an attribute besides. */
 unsigned grad_saves(Op op, const Attr *attr, int n_attr) {
     static const unsigned saves[OP_COUNT] = {
-#define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc) [OP_##id] = SAVES_##grad,
+#define OP(id, name, class_, arity, in, out, shape, grad, ...) [OP_##id] = SAVES_##grad,
 #include "runtime/inst/ops.def"
     };
     for (int i = 0; i < n_attr; i++) {

@@ -110,8 +110,7 @@ bool shape_is_valid(const int64_t *shape, int rank, LangError *e) {
 
 /* ---- pointwise rows ---- */
 
-#define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc)
-#define MAP(id, name, arity, in_, out_, grad, expr, doc)                                           \
+#define MAP(id, ...)                                                                               \
     static bool bi_map_##id(Interp *in, const Value *arg, Value *out, LangError *e) {              \
         return map_call(in, OP_##id, arg, out, e);                                                 \
     }
@@ -341,8 +340,7 @@ const Builtin builtins_tensor[] = {
     C(set_print, "precision=none, edgeitems=none, threshold=none, linewidth=none, sci=none",
       "How tensors are printed."),
 
-#define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc)
-#define MAP(id, name, arity, in, out, grad, expr, doc)                                             \
+#define MAP(id, name, arity, in, out, grad, facts, expr, doc)                                      \
     {name, MAP_SIGNATURE_##arity, bi_map_##id, doc, TENSOR, OP_##id},
 #include "runtime/inst/ops.def"
     {NULL}};

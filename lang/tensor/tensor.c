@@ -209,7 +209,7 @@ static DType common_dtype(const OpInfo *info, const Arg *arg, int first, int n) 
 static bool imm_fits(Interp *in, Op op, DType d, Operand *imm, LangError *e) {
     if (imm->kind == IN_IMM_BOOL && d != DT_BOOL) *imm = (Operand){.kind = IN_IMM_INT, .i = imm->b};
     double f = imm->kind == IN_IMM_FLOAT ? imm->f : (double)imm->i;
-    if (imm->kind == IN_IMM_BOOL || (dtype_is_half(d) && op_scales(op))) return true;
+    if (imm->kind == IN_IMM_BOOL || (dtype_is_half(d) && op_has(op, FACT_SCALES))) return true;
     if (dtype_is_float(d)) {
         if (dtype_holds_float(d, f)) return true;
         error_set(e, "%g does not fit into %s", f, dtype_info[d].name);
@@ -277,21 +277,11 @@ static bool cast_operand(Interp *in, Prepared *p, int i, DType d, LangError *e) 
 
 /* Brings the operands to the dtypes that the row wants. */
 static bool promote(Interp *in, Op op, Prepared *p, LangError *e) {
-    const OpInfo *info = &op_info[op];
-    int first = 0;
-    DType d = DT_NONE;
-    if (info->class_ == CLASS_MAP)
-        first = op == OP_WHERE, d = common_dtype(info, p->arg, first, p->n);
-    else if (op == OP_MATMUL || op == OP_CAT || op == OP_CONV || op == OP_CONV_DX ||
-             op == OP_CONV_DW || op == OP_AVG_POOL)
-        d = common_dtype(info, p->arg, 0, p->n);
-    else if (op == OP_SLICE_PUT || op == OP_INDEX_PUT)
-        return cast_operand(in, p, 1, tensor_type(p->arg[0].t)->dtype, e);
-    else if (op == OP_SCATTER_ADD)
-        return cast_operand(in, p, 2, tensor_type(p->arg[0].t)->dtype, e);
-    else
-        return true;
-    if (op == OP_WHERE && p->arg[0].t && tensor_type(p->arg[0].t)->dtype != DT_BOOL) {
+    int value = op_takes(op), first = op_has(op, FACT_PICKS);
+    if (value) return cast_operand(in, p, value, tensor_type(p->arg[0].t)->dtype, e);
+    if (!op_has(op, FACT_PROMOTES)) return true;
+    DType d = common_dtype(&op_info[op], p->arg, first, p->n);
+    if (first && p->arg[0].t && tensor_type(p->arg[0].t)->dtype != DT_BOOL) {
         error_set(e, "the condition of where must be bool, not %s",
                   dtype_info[tensor_type(p->arg[0].t)->dtype].name);
         error_hint(e, "where(c != 0, a, b)");
@@ -309,7 +299,7 @@ static bool promote(Interp *in, Op op, Prepared *p, LangError *e) {
 
 /* where(c, 1, 2.0): no tensor operand tells the dtype, so one of the numbers becomes a tensor. */
 static bool where_of_numbers(Interp *in, Op op, Prepared *p, LangError *e) {
-    if (op != OP_WHERE || p->arg[1].t || p->arg[2].t) return true;
+    if (!op_has(op, FACT_PICKS) || p->arg[1].t || p->arg[2].t) return true;
     DType d = promote_imm(promote_imm(DT_NONE, &p->arg[1].imm), &p->arg[2].imm);
     if (!(p->made[1] = tensor_full(in, NULL, 0, d, p->arg[1].imm, e))) return false;
     p->arg[1] = arg_tensor(p->made[1]);
@@ -352,9 +342,7 @@ static void add_keep(Op op, const Prepared *p, const Attr **attr, int *n_attr, A
                  .in = p->operand,
                  .n_attr = (uint16_t)*n_attr,
                  .attr = *attr};
-    bool may = op_info[op].class_ == CLASS_MAP || op == OP_CAST || op == OP_MATMUL ||
-               op == OP_SLICE_PUT || op == OP_INDEX_PUT || op == OP_SCATTER_ADD;
-    if (!may || p->n > FEW || *n_attr >= MAX_ATTRS) return;
+    if (!op_has(op, FACT_KEEPS) || p->n > FEW || *n_attr >= MAX_ATTRS) return;
     for (int i = 0; i < p->n; i++)
         if (p->handle[i]) few[i] = p->handle[i]->type;
     if (!inst_infer(&inst, few, out, &n_out, &(Err){0}) || out[0].rank != few[0].rank ||

@@ -57,17 +57,14 @@ static void hint_broadcast(const Inst *inst, const TensorType *in, Err *err) {
 
 static bool hint_dtype(const Inst *inst, const TensorType *in, Err *err) {
     const OpInfo *info = &op_info[inst->op];
-    bool is_indexed = inst->op == OP_INDEX || inst->op == OP_INDEX_PUT || inst->op == OP_GATHER ||
-                      inst->op == OP_SCATTER_ADD || inst->op == OP_SCATTER_REDUCE;
-    int value = inst->op == OP_INDEX_PUT                                      ? 1
-                : inst->op == OP_SCATTER_ADD || inst->op == OP_SCATTER_REDUCE ? 2
-                                                                              : -1;
+    bool is_indexed = op_has(inst->op, FACT_INDEXED), picks = op_has(inst->op, FACT_PICKS);
+    int value = op_takes(inst->op);
     for (int i = 0; i < inst->n_in; i++) {
         if (inst->in[i].kind != IN_TENSOR) continue;
         DType d = in[i].dtype;
         if (is_indexed && i > 0 && i != value) {
             if (!(DSET_INT >> d & 1)) return hint_cast(inst, i, DT_I64, err);
-        } else if (inst->op == OP_WHERE && i == 0) {
+        } else if (picks && i == 0) {
             if (d != DT_BOOL)
                 return err_hint(err, "ne t%llu 0, and take its result",
                                 (unsigned long long)inst->in[0].id);
@@ -76,7 +73,7 @@ static bool hint_dtype(const Inst *inst, const TensorType *in, Err *err) {
         }
     }
     /* Immediates that do not fit the tensor, then tensors that differ. */
-    int first = inst->op == OP_WHERE ? 1 : 0;
+    int first = picks;
     while (first < inst->n_in && inst->in[first].kind != IN_TENSOR) first++;
     for (int i = 0; i < inst->n_in; i++) {
         if (first == inst->n_in) return false;

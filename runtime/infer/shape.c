@@ -12,8 +12,7 @@
 #include <string.h>
 
 static bool (*const rules[OP_COUNT])(Infer *s) = {
-#define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc)                         \
-    [OP_##id] = infer_##shape,
+#define OP(id, name, class_, arity, in, out, shape, ...) [OP_##id] = infer_##shape,
 #include "runtime/inst/ops.def"
 };
 
@@ -149,7 +148,8 @@ bool need_shape(Infer *s, TensorType *t) {
 }
 
 bool need_fits(Infer *s, const Operand *o, DType t) {
-    if (o->kind == IN_IMM_BOOL || (dtype_is_half(t) && op_scales(s->inst->op))) return true;
+    if (o->kind == IN_IMM_BOOL || (dtype_is_half(t) && op_has(s->inst->op, FACT_SCALES)))
+        return true;
     if (o->kind == IN_IMM_FLOAT && dtype_is_float(t)) {
         if (dtype_holds_float(t, o->f)) return true;
         return err_set(s->err, ERR_DTYPE, "%s: %g does not fit %s", op_name(s), o->f,
@@ -255,7 +255,7 @@ bool infer_broadcast(Infer *s) {
     int first = -1, start = 0; /* first: the operand that gives T */
     bool has_shape = false;
     TensorType r;
-    if (inst->op == OP_WHERE) {
+    if (op_has(inst->op, FACT_PICKS)) {
         TRY(where_condition(s));
         start = 1;
         r = s->in[0], has_shape = true;

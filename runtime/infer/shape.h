@@ -1,7 +1,7 @@
 /* shape.h: inside shape inference: what the rules infer_WORD share. Everybody else asks inst_infer
  * (inst.h). A rule checks operands and attributes of one instruction and fills the result types;
- * the words are those of ops.def's `shape` column, so a missing rule is a compile error in
- * shape.c's table. SPDX-License-Identifier: MIT */
+ * the words are those of ops.def's `shape` column, so a missing rule is a link error.
+ * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_INFER_SHAPE_H
 #define GT_RUNTIME_INFER_SHAPE_H
 #include "runtime/inst/inst.h"
@@ -19,48 +19,9 @@ typedef struct ShapeText {
     char s[256];
 } ShapeText;
 
-/* Rules in shape.c */
-bool infer_broadcast(Infer *s);
-bool infer_reduce(Infer *s);
-bool infer_reshape(Infer *s);
-bool infer_permute(Infer *s);
-bool infer_expand(Infer *s);
-bool infer_slice(Infer *s);
-bool infer_cast(Infer *s);
-bool infer_data(Infer *s);
-bool infer_full(Infer *s);
-bool infer_arange(Infer *s);
-bool infer_random(Infer *s);
-bool infer_control(Infer *s);
-/* Rules in shape_kernel.c */
-bool infer_matmul(Infer *s);
-bool infer_cat(Infer *s);
-bool infer_slice_put(Infer *s);
-bool infer_index(Infer *s);
-bool infer_index_put(Infer *s);
-bool infer_gather(Infer *s);
-bool infer_scatter_add(Infer *s);
-bool infer_arg_reduce(Infer *s);
-bool infer_cumsum(Infer *s);
-bool infer_sort(Infer *s);
-bool infer_argsort(Infer *s);
-bool infer_topk(Infer *s);
-bool infer_scatter_reduce(Infer *s);
-bool infer_recurrence(Infer *s);
-bool infer_cummax(Infer *s);
-bool infer_searchsorted(Infer *s);
-/* Rules in shape_linalg.c */
-bool infer_cholesky(Infer *s);
-bool infer_lu(Infer *s);
-bool infer_solve(Infer *s);
-bool infer_solve_triangular(Infer *s);
-/* Rules in shape_conv.c */
-bool infer_conv(Infer *s);
-bool infer_conv_dx(Infer *s);
-bool infer_conv_dw(Infer *s);
-bool infer_max_pool(Infer *s);
-bool infer_avg_pool(Infer *s);
-bool infer_avg_pool_dx(Infer *s);
+/* The rules: in shape.c, and of kernels in shape_*.c. */
+#define OP(id, name, class_, arity, in, out, shape, ...) bool infer_##shape(Infer *s);
+#include "runtime/inst/ops.def"
 
 /* ---- Checks that rules share; each returns false after filling s->err ---- */
 

@@ -9,92 +9,15 @@
 
 /* ---- Keys ---- */
 
-#define BIT(key) (UINT64_C(1) << ATTR_##key)
-#define SLICE    (BIT(START) | BIT(SIZE) | BIT(STEP))
-#define CONV     (BIT(STRIDE) | BIT(PADDING) | BIT(DILATION) | BIT(GROUPS) | BIT(DTYPE))
-#define AVG_POOL                                                                                   \
-    (BIT(KERNEL) | BIT(STRIDE) | BIT(PADDING) | BIT(CEIL) | BIT(COUNT_PAD) | BIT(DIVISOR))
-#define SHOW      (BIT(EDGE) | BIT(THRESHOLD) | BIT(PRECISION) | BIT(SCI) | BIT(LINEWIDTH))
-#define SOURCE    (BIT(SHAPE) | BIT(DTYPE))
-#define EVERY_KEY (~UINT64_C(0))
-
-_Static_assert(ATTR_COUNT <= 64, "a key is a bit");
-
-static uint64_t kernel_keys(Op op) {
-    switch (op) {
-    case OP_CAST:
-    case OP_MATMUL: return BIT(DTYPE);
-    case OP_SLICE_PUT: return SLICE;
-    case OP_CAT:
-    case OP_INDEX:
-    case OP_GATHER:
-    case OP_SCATTER_ADD:
-    case OP_CUMSUM: return BIT(AXIS);
-    case OP_INDEX_PUT: return BIT(AXIS) | BIT(ACCUMULATE);
-    case OP_SCATTER_REDUCE: return BIT(AXIS) | BIT(REDUCE);
-    case OP_ARGMAX:
-    case OP_ARGMIN: return BIT(AXIS) | BIT(KEEPDIMS);
-    case OP_RECURRENCE: return BIT(AXIS) | BIT(REVERSE);
-    case OP_CUMMAX: return BIT(AXIS) | BIT(LARGEST);
-    case OP_SEARCHSORTED: return BIT(RIGHT);
-    case OP_SORT:
-    case OP_ARGSORT: return BIT(AXIS) | BIT(DESCENDING);
-    case OP_TOPK: return BIT(K) | BIT(AXIS) | BIT(LARGEST);
-    case OP_SOLVE: return BIT(TRANSPOSED);
-    case OP_SOLVE_TRIANGULAR: return BIT(UPPER) | BIT(UNIT);
-    case OP_CONV: return CONV;
-    case OP_CONV_DX:
-    case OP_CONV_DW: return CONV | BIT(SHAPE);
-    case OP_MAX_POOL: return BIT(KERNEL) | BIT(STRIDE) | BIT(PADDING) | BIT(DILATION) | BIT(CEIL);
-    case OP_AVG_POOL: return AVG_POOL;
-    case OP_AVG_POOL_DX: return AVG_POOL | BIT(SHAPE);
-    default: return 0;
-    }
-}
-
-static uint64_t control_keys(Op op) {
-    switch (op) {
-    case OP_FETCH: return BIT(AS);
-    case OP_PEEK: return BIT(AS) | BIT(EDGE) | BIT(THRESHOLD);
-    case OP_PRINT: return BIT(FORMAT) | BIT(ERR) | SHOW;
-    case OP_WRITE: return BIT(FORMAT) | BIT(PATH) | BIT(APPEND) | SHOW;
-    case OP_ASSERT:
-    case OP_NOTE: return BIT(FORMAT) | SHOW;
-    case OP_SAVE: return BIT(PATH) | BIT(KEYS) | BIT(META);
-    case OP_TRACK: return BIT(KEYS) | BIT(META);
-    case OP_LOAD: return BIT(PATH) | BIT(KEY) | BIT(AS) | BIT(SHA256);
-    case OP_SIGNAL_ENTER:
-    case OP_SIGNAL_EXIT:
-    case OP_SHARD: return BIT(NAME) | BIT(BACKWARD);
-    case OP_SIGNAL_DEFINE:
-        return BIT(NAME) | BIT(BACKWARD) | BIT(AXIS) | BIT(WORKERS) | BIT(REPLICATED) |
-               BIT(COMPILE);
-    case OP_FILE: return BIT(NAME);
-    case OP_CHECK: return BIT(NAN);
-    case OP_FREE:
-    case OP_SYNC:
-    case OP_EDGE: return 0;
-    default: return EVERY_KEY; /* between dispatcher and workers */
-    }
-}
-
-static uint64_t keys_of(Op op) {
-    switch (op_info[op].class_) {
-    case CLASS_REDUCE: return BIT(AXIS) | BIT(KEEPDIMS);
-    case CLASS_VIEW: return op == OP_SLICE ? SLICE : op == OP_PERMUTE ? BIT(AXES) : BIT(SHAPE);
-    case CLASS_KERNEL: return kernel_keys(op);
-    case CLASS_SOURCE:
-        if (op == OP_DATA) return SOURCE | BIT(PATH) | BIT(AT) | BIT(SHA256);
-        return op == OP_FULL || op == OP_ARANGE ? SOURCE : SOURCE | BIT(RNG);
-    case CLASS_CONTROL: return control_keys(op);
-    default: return 0;
-    }
-}
-
 bool inst_takes(Op op, AttrKey key) {
     bool has_result = op_info[op].class_ != CLASS_CONTROL || op_is_layout(op);
     if (key == ATTR_OTHER || (key == ATTR_KEEP && has_result)) return true;
-    return keys_of(op) >> key & 1;
+    const char *attrs = op_info[op].attrs, *name = attr_info[key].name;
+    size_t n = strlen(name);
+    if (*attrs == '*') return true;
+    for (const char *p = attrs; (p = strstr(p, name)); p += n)
+        if ((p == attrs || p[-1] == ' ') && (p[n] == ' ' || !p[n])) return true;
+    return false;
 }
 
 /* Keys as other systems spell them. */

@@ -14,19 +14,26 @@ enum {
     IN_INT = DSET_INT,
     IN_BITS = DSET_BITS
 };
+enum {
+#define FACT(word, doc) word = FACT_##word,
+#include "runtime/inst/ops.def"
+};
 
 const OpInfo op_info[OP_COUNT] = {
-#define OP(id, name_, class__, arity_, in_, out_, shape_, grad_, expr_, init_, doc_)               \
+#define OP(id, name_, class__, arity_, in_, out_, shape_, grad_, rule, facts_, attrs_, expr_,      \
+           init_, doc_)                                                                            \
     [OP_##id] = {.name = name_,                                                                    \
                  .expr = #expr_,                                                                   \
                  .init = #init_,                                                                   \
                  .doc = doc_,                                                                      \
                  .shape_name = #shape_,                                                            \
                  .grad_name = #grad_,                                                              \
+                 .attrs = attrs_,                                                                  \
                  .class_ = CLASS_##class__,                                                        \
                  .arity = arity_,                                                                  \
                  .in = IN_##in_,                                                                   \
-                 .out = OUT_##out_},
+                 .out = OUT_##out_,                                                                \
+                 .facts = facts_},
 #include "runtime/inst/ops.def"
 };
 
@@ -45,8 +52,7 @@ const AttrInfo attr_info[ATTR_COUNT] = {
 /* ---- By name ---- */
 
 static const unsigned char op_name_bytes[OP_COUNT] = {
-#define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc)                         \
-    [OP_##id] = sizeof name - 1,
+#define OP(id, name, ...) [OP_##id] = sizeof name - 1,
 #include "runtime/inst/ops.def"
 };
 
@@ -116,7 +122,7 @@ static uint64_t hash_row(uint64_t h, const char *a, const char *b) {
 
 uint64_t op_table_hash(void) {
     uint64_t h = 0;
-#define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc)                         \
+#define OP(id, name, class_, arity, in, out, shape, grad, rule, facts, attrs, expr, init, ...)     \
     h = hash_row(h, #id, name " " #class_ " " #arity " " #in " " #out " " #shape);                 \
     h = hash_row(h, #expr, #init);
 #include "runtime/inst/ops.def"

@@ -10,10 +10,21 @@
 #include <stdint.h>
 
 typedef enum Op {
-#define OP(id, name, class_, arity, in, out, shape, grad, expr, init, doc) OP_##id,
+#define OP(id, ...) OP_##id,
 #include "runtime/inst/ops.def"
     OP_COUNT
 } Op;
+
+/* The words of the facts column. */
+enum {
+#define FACT(word, doc) FACT_BIT_##word,
+#include "runtime/inst/ops.def"
+    FACT_COUNT
+};
+enum {
+#define FACT(word, doc) FACT_##word = 1 << FACT_BIT_##word,
+#include "runtime/inst/ops.def"
+};
 
 typedef enum OpClass {
     CLASS_MAP,
@@ -57,11 +68,13 @@ typedef enum OpOut { OUT_same, OUT_wide, OUT_boolean } OpOut;
 typedef struct OpInfo {
     const char *name, *expr, *init, *doc;
     const char *shape_name, *grad_name;
+    const char *attrs; /* between blanks; "*": any */
     OpClass class_;
     /* operands; -1 = variadic. Sources count immediates, a leading model tensor comes on top. */
     int arity;
     unsigned in; /* DSET of accepted tensor operands */
     OpOut out;
+    unsigned facts; /* FACT_xxx */
 } OpInfo;
 
 typedef struct DTypeInfo {
@@ -84,15 +97,19 @@ DType dtype_find(const char *name, size_t n);  /* text, name or alias (float ...
 AttrKey attr_find(const char *name, size_t n); /* or ATTR_COUNT */
 uint64_t op_table_hash(void); /* FNV-1a over all rows of the three tables, for HELLO */
 
+/* op has one of the facts. */
+static inline bool op_has(Op op, unsigned facts) { return op_info[op].facts & facts; }
 /* Conversions between layouts, which the dispatcher inserts. */
 static inline bool op_is_move(Op op) { return op >= OP_ALL_GATHER && op <= OP_MOVE; }
 /* Rows of the kind LAYOUT: of class CONTROL, but with one result. */
-static inline bool op_is_layout(Op op) { return op == OP_SHARD || op_is_move(op); }
+static inline bool op_is_layout(Op op) { return op_has(op, FACT_PLACES); }
 
-/* How many tensors an op gives; of no interest for control ops. */
-static inline int op_outputs(Op op) {
-    return op == OP_TOPK || op == OP_CUMMAX || op == OP_LU || op == OP_MAX_POOL ? 2 : 1;
+/* The operand that is cast to the dtype of the first, or 0. */
+static inline int op_takes(Op op) {
+    return op_has(op, FACT_TAKES1) ? 1 : op_has(op, FACT_TAKES2) ? 2 : 0;
 }
+/* How many tensors an op gives; of no interest for control ops. */
+static inline int op_outputs(Op op) { return op_has(op, FACT_TWO) ? 2 : 1; }
 
 static inline bool dtype_is_float(DType d) {
     return d < DT_COUNT && dtype_info[d].category == CAT_FLOAT;
@@ -100,28 +117,13 @@ static inline bool dtype_is_float(DType d) {
 /* Stored in 16 bits, computed in float32, rounded to nearest even after every instruction. */
 static inline bool dtype_is_half(DType d) { return d == DT_F16 || d == DT_BF16; }
 /* It is answered with a REPLY, and runs in the order of its client's stream. */
-static inline bool op_is_effect(Op op) {
-    switch (op) {
-    case OP_FETCH:
-    case OP_PEEK:
-    case OP_SYNC:
-    case OP_PRINT:
-    case OP_WRITE:
-    case OP_ASSERT:
-    case OP_SAVE:
-    case OP_TRACK: return true;
-    default: return false;
-    }
-}
+static inline bool op_is_effect(Op op) { return op_has(op, FACT_REPLIES); }
 /* The operation is carried out by certain workers, and its instruction names their group. A refused
  * one leaves its results poisoned on its client's home worker, which frees them. */
 static inline bool op_has_place(Op op) {
     bool is_made = op_info[op].class_ != CLASS_CONTROL || op_is_layout(op) || op == OP_POISON;
     return is_made || op_is_effect(op);
 }
-/* A scalar operand of these is a factor or a divisor: with half tensors it stays a float32 instead
- * of taking their dtype (PyTorch). */
-static inline bool op_scales(Op op) { return op == OP_MUL || op == OP_DIV || op == OP_FLOORDIV; }
 /* Category first, then width; depends on dtypes only (LANGUAGE 3.2). Int with float gives that
  * float. Different types of one width give the first wider one. */
 DType dtype_promote(DType a, DType b);

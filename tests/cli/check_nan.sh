@@ -62,9 +62,11 @@ code "switch" 1 "$GTSH" -c 'x = log(zeros(2)); debug.check_nan(); y = ones(2); d
 print("so far"); debug.check_nan(true)
 y = log(zeros(2))'
 same "switch" "$(out)" "so far"; has "switch" "$(err)" "-c:3:5"
-code "attempt" 0 "$GTSH" --check-nan -c 'ok, why = attempt(fn() => log(zeros(2))); print(ok, why.message); print(ones(2))'
+code "attempt" 0 "$GTSH" --check-nan -c 'ok, why = attempt(fn() => log(zeros(2))); print(ok, why.message); print(ones(2))
+ok, why = attempt(fn() => log2(-ones(2))); print(why.hint)'
 same "attempt" "$(out)" "false non-finite values first appear in 'log' (--check-nan)
-tensor([1., 1.])"
+tensor([1., 1.])
+the input is negative: clamp(x, 1e-9)"
 code "deterministic" 0 "$GTSH" --deterministic -c 'print(1)'; same deterministic "$(out)" 1
 code "training" 0 "$GTSH" --check-nan scripts/mlp.gt --steps 20
 finish

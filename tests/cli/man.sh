@@ -1,8 +1,9 @@
 # The manual: gt-ops(7) has every operation; where mandoc is installed, all pages are clean.
 . tests/fixtures/check.sh
 sh scripts/genman >"$TMP/gt-ops.7" || fail "genman"
-want=$(grep -cE '^(MAP|REDUCE|VIEW|KERNEL|SOURCE|CONTROL|LAYOUT)\(' runtime/inst/ops.def)
+want=$(grep -cE '^(MAP|REDUCE|VIEW|KERNEL|SOURCE|CONTROL|EFFECT|LAYOUT)\(' runtime/inst/ops.def)
 same "operations" "$(grep -c '^\.It Sy' "$TMP/gt-ops.7")" "$want"
+same "sentences" "$(grep -A1 '^\.It Sy' "$TMP/gt-ops.7" | grep -vE '^(\.It|--|[A-Za-z0-9"(-].*)')" ""
 if command -v mandoc >/dev/null; then
     same "mandoc" "$(mandoc -Tlint man/*.[157] "$TMP/gt-ops.7" | grep -v 'referenced manual not found')" ""
 fi

@@ -168,7 +168,7 @@ static Value scalar(Trial *t, Rand *r, Op op, DType d) {
     DType held = fuse_computes(d);
     v.owned = v.view.data = memory(8);
     fill(r, v.view.data, held, 1, true);
-    if (dtype_is_half(d) && !op_scales(op)) {
+    if (dtype_is_half(d) && !op_has(op, FACT_SCALES)) {
         float *f = v.view.data;
         *f = half_to_float(d, half_from_float(d, *f));
     }

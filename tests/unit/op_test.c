@@ -18,6 +18,9 @@ static void test_rows(void) {
                   "%s: an expression is what map and reduce rows have", o->name);
         CHECK_MSG((o->class_ == CLASS_REDUCE) == (o->init[0] != 0), "%s: init", o->name);
         CHECK(o->arity >= -1 && o->arity <= 4);
+        CHECK_MSG(!(op_takes((Op)op) && op_has((Op)op, FACT_PROMOTES)), "%s: cast twice", o->name);
+        for (const char *a = o->attrs; *a && *a != '*'; a += strcspn(a, " "), a += *a == ' ')
+            CHECK_MSG(attr_find(a, strcspn(a, " ")) != ATTR_COUNT, "%s takes no '%s'", o->name, a);
     }
     CHECK_INT(op_find("frobnicate", 10), OP_COUNT);
     CHECK_INT(op_find("", 0), OP_COUNT);

@@ -731,11 +731,11 @@ static void sample_RANDINT(Case *c) {
 static void sample_DATA(Case *c) { (void)c; } /* never reaches an engine: exec copies it in */
 
 static void (*const samplers[OP_COUNT])(Case *) = {
-#define MAP(id, name, arity, in, out, grad, expr, doc)   [OP_##id] = sample_map,
-#define REDUCE(id, name, in, out, grad, init, expr, doc) [OP_##id] = sample_reduce,
-#define VIEW(id, name, in, shape, grad, doc)             [OP_##id] = sample_##id,
-#define KERNEL(id, name, arity, in, shape, grad, doc)    [OP_##id] = sample_##id,
-#define SOURCE(id, name, arity, shape, doc)              [OP_##id] = sample_##id,
+#define MAP(id, ...)    [OP_##id] = sample_map,
+#define REDUCE(id, ...) [OP_##id] = sample_reduce,
+#define VIEW(id, ...)   [OP_##id] = sample_##id,
+#define KERNEL(id, ...) [OP_##id] = sample_##id,
+#define SOURCE(id, ...) [OP_##id] = sample_##id,
 #include "runtime/inst/ops.def"
 };
 

@@ -17,20 +17,13 @@ struct CpuFailure {
 };
 
 static bool (*const rows[OP_COUNT])(Cpu *, const Call *, Err *) = {
-#define KERNEL(id, name, arity, in, shape, grad, doc) [OP_##id] = cpu_##id,
+#define KERNEL(id, ...) [OP_##id] = cpu_##id,
 #include "runtime/inst/ops.def"
 };
 
-/* Rows that only move, compare or convert elements: they take halves as they are. */
-static const bool takes_halves[OP_COUNT] = {
-    [OP_CAST] = true,    [OP_CAT] = true,    [OP_SLICE_PUT] = true, [OP_INDEX] = true,
-    [OP_GATHER] = true,  [OP_ARGMAX] = true, [OP_ARGMIN] = true,    [OP_SORT] = true,
-    [OP_ARGSORT] = true, [OP_TOPK] = true,   [OP_CUMMAX] = true,    [OP_SEARCHSORTED] = true,
-};
 static bool run_row(Cpu *c, const Call *call, Err *err) {
     Op op = call->inst->op;
-    bool moves =
-        takes_halves[op] || (op == OP_INDEX_PUT && !inst_bool(call->inst, ATTR_ACCUMULATE, false));
+    bool moves = op_has(op, FACT_HALVES) && !inst_bool(call->inst, ATTR_ACCUMULATE, false);
     return moves || !call_has_half(call) ? rows[op](c, call, err)
                                          : cpu_widened(c, call, rows[op], err);
 }

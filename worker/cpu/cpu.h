@@ -125,8 +125,7 @@ void cpu_source(Cpu *c, const Call *call);
 void cpu_copy(Cpu *c, const View *from, void *to);
 /* One per KERNEL row; an index out of range fails, and too little memory for what it needs beside
  * its results. */
-#define KERNEL(id, name, arity, in, shape, grad, doc)                                              \
-    bool cpu_##id(Cpu *c, const Call *call, Err *err);
+#define KERNEL(id, ...) bool cpu_##id(Cpu *c, const Call *call, Err *err);
 #include "runtime/inst/ops.def"
 
 /* cpu_matmul.c: a matrix product, and fn (NULL: nothing) for ranges of its elements, whole rows, as

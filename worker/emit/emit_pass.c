@@ -285,29 +285,6 @@ void pass_out(Emit *e, int pass, bool is_far, bool *asked) {
  * elements, and what later pieces need lies between in the first-level cache. */
 enum { PIECE = 512, PIECE_OPS = 3, PIECE_VALUES = 4 };
 
-static bool is_deep(const FuseNode *n) {
-    switch (n->op) {
-    case OP_EXP:
-    case OP_EXPM1:
-    case OP_EXP2:
-    case OP_LOG:
-    case OP_LOG1P:
-    case OP_LOG2:
-    case OP_LOG10:
-    case OP_TANH:
-    case OP_SIGMOID:
-    case OP_SILU:
-    case OP_SOFTPLUS:
-    case OP_ERF:
-    case OP_GELU:
-    case OP_GELU_DX:
-    case OP_SIN:
-    case OP_COS:
-    case OP_TAN:
-    case OP_POW: return true;
-    default: return false;
-    }
-}
 /* Of an earlier piece, needed by a computed node of a later one, or written, as the last does. */
 static bool is_between(const Emit *e, int i, int pass) {
     if (!pass_computes(e, i, pass) || e->piece[i] == e->n_pieces - 1) return false;
@@ -329,7 +306,7 @@ static void find_pieces(Emit *e, int pass) {
     for (int i = 0; i < e->f->n_nodes; i++) left += pass_computes(e, i, pass);
     for (int i = 0; i < e->f->n_nodes; i++) {
         if (!pass_computes(e, i, pass)) continue;
-        bool deep = is_deep(&e->f->node[i]);
+        bool deep = op_has((Op)e->f->node[i].op, FACT_DEEP);
         if (was_deep ? deep || left >= PIECE_OPS : deep && ops >= PIECE_OPS)
             e->n_pieces++, ops = 0, was_deep = false;
         e->piece[i] = e->n_pieces - 1;

@@ -86,38 +86,8 @@ char **fuse_store(Fuse *f, FuseRef node) {
 /* Computed or folded for each element. */
 static bool is_wide(const FuseNode *n) { return !n->is_row; }
 
-/* Computing it again is cheaper than a trip to memory. */
-static int cost_of(const FuseNode *n) {
-    switch (n->op) {
-    case OP_ADD:
-    case OP_SUB:
-    case OP_MUL:
-    case OP_NEG:
-    case OP_ABS:
-    case OP_SQUARE:
-    case OP_RELU:
-    case OP_MAXIMUM:
-    case OP_MINIMUM:
-    case OP_WHERE:
-    case OP_EQ:
-    case OP_NE:
-    case OP_LT:
-    case OP_LE:
-    case OP_GT:
-    case OP_GE:
-    case OP_AND:
-    case OP_OR:
-    case OP_XOR:
-    case OP_NOT:
-    case OP_CAST:
-    case OP_SUM:
-    case OP_MAX:
-    case OP_MIN:
-    case OP_FULL:
-    case OP_SCATTER_ADD: return 1;
-    default: return 8;
-    }
-}
+/* Of computing it again. */
+static int cost_of(const FuseNode *n) { return op_has((Op)n->op, FACT_CHEAP) ? 1 : 8; }
 enum { RECOMPUTED_MAX = 3 };
 
 void fuse_plan(const Fuse *f, FusePlan *p) {

@@ -161,34 +161,12 @@ static void put_inputs(Exec *x, const Job *j, const Found *f, Bytes *b) {
 
 static const char *hint_for(const Inst *in, const Found *f) {
     static const struct {
-        Op op;
         const char *inf, *nan;
-    } hints[] = {
-        {OP_LOG, "log_softmax, or clamp(x, 1e-9)", "the input is negative: clamp(x, 1e-9)"},
-        {OP_LOG1P, "clamp(x, -1 + 1e-6)", "the input is below -1: clamp(x, -1 + 1e-6)"},
-        {OP_DIV, "x / (y + 1e-8), or where(y == 0, 0, x / where(y == 0, 1, y))",
-         "0 / 0: x / (y + 1e-8)"},
-        {OP_EXP, "subtract the maximum first (softmax, logsumexp), or clamp(x, max=80)", NULL},
-        {OP_EXPM1, "clamp(x, max=80)", NULL},
-        {OP_SQRT, NULL, "the input is negative: clamp(x, 0), or sqrt(x + 1e-8)"},
-        {OP_RSQRT, "rsqrt(x + 1e-8)", "the input is negative: rsqrt(clamp(x, 1e-8))"},
-        {OP_POW, "clamp the base, or add 1e-8 to it", "a negative base: abs(x) ** y"},
-        {OP_MUL, "too large for the dtype: a smaller learning rate, or clip_grad_norm",
-         "0 * inf: where(mask, x, 0) instead of x * mask"},
-        {OP_SUB, NULL, "inf - inf: mask with a large number instead of inf"},
-        {OP_CAST, "too large for the dtype: bfloat16 or float32, or scale the values", NULL},
-        {OP_MATMUL, "too large for the dtype: a smaller learning rate, or clip_grad_norm",
-         "0 * inf: mask before the product"},
-        {OP_SUM, "too large for the dtype: mean, or x.double()", "inf - inf"},
-        {OP_SQUARE, "too large for the dtype: a smaller learning rate, or clip_grad_norm", NULL},
-        {OP_DATA, "nan_to_num(x), or look at the file: (~isfinite(x)).sum()",
-         "nan_to_num(x), or look at the file: isnan(x).sum()"},
+    } hints[OP_COUNT] = {
+#define HINT(id, inf, nan) [OP_##id] = {inf, nan},
+#include "runtime/inst/ops.def"
     };
-    bool is_nan = f->nans > 0;
-    for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++)
-        if (hints[i].op == in->op) return is_nan ? hints[i].nan : hints[i].inf;
-    if (!strncmp(op_info[in->op].name, "log", 3)) return hints[0].inf;
-    return NULL;
+    return f->nans ? hints[in->op].nan : hints[in->op].inf;
 }
 
 /* "-inf for 3 of 4096 elements, where the input is 0.0" stands at the caret. */

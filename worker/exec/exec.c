@@ -197,7 +197,7 @@ DType exec_immediate(Op op, const Operand *o, DType t, void *value) {
     else
         element_set_int(held, value, i);
     float *s = value;
-    if (dtype_is_half(t) && !op_scales(op)) *s = half_to_float(t, half_from_float(t, *s));
+    if (dtype_is_half(t) && !op_has(op, FACT_SCALES)) *s = half_to_float(t, half_from_float(t, *s));
     return held;
 }
 

@@ -49,19 +49,9 @@ static double work_of(const Call *call) {
     for (int i = 0; i < call->n_in; i++)
         if (!call->in[i].is_scalar) work += (double)type_bytes(&call->in[i].type);
     for (int i = 0; i < call->n_out; i++) work += (double)type_bytes(&call->out[i].type);
-    switch (call->inst->op) {
-    case OP_MATMUL:
-    case OP_CHOLESKY:
-    case OP_LU:
-    case OP_SOLVE:
-    case OP_SOLVE_TRIANGULAR: {
-        const TensorType *a = &call->in[0].type;
-        work += 0.5 * (double)type_numel(&call->out[0].type) * (double)a->shape[a->rank - 1];
-        break;
-    }
-    default: break;
-    }
-    return work;
+    if (!op_has(call->inst->op, FACT_CUBIC)) return work;
+    const TensorType *a = &call->in[0].type;
+    return work + 0.5 * (double)type_numel(&call->out[0].type) * (double)a->shape[a->rank - 1];
 }
 
 bool exec_is_far_ahead(const Exec *x) {

@@ -262,15 +262,14 @@ static bool is_lucky(Collect *c) {
     return c->luck >> 63;
 }
 
-/* An index may be wrong, and that is told although nobody reads the result. */
-static bool may_fail(Op op) { return op == OP_GATHER || op == OP_SCATTER_ADD; }
-
-/* All such nodes are computed. false: there is no room. */
+/* An index may be wrong, and that is told although nobody reads the result: all such nodes are
+ * computed. false: there is no room. */
 static bool store_unread(Fuse *f) {
     bool is_read[FUSE_NODES] = {0};
     for (int i = f->n_nodes; i-- > 0;) {
         const FuseNode *n = &f->node[i];
-        if (may_fail((Op)n->op) && !is_read[i] && !n->is_stored && !fuse_store(f, i)) return false;
+        if (op_has((Op)n->op, FACT_FAILS) && !is_read[i] && !n->is_stored && !fuse_store(f, i))
+            return false;
         for (int k = 0; k < n->n_in && (is_read[i] || n->is_stored); k++)
             if (fuse_is_node(n->in[k])) is_read[n->in[k]] = true;
     }
@@ -561,7 +560,7 @@ static void run_eagerly(Collect *c) {
         if (has_late(j)) break; /* the product waits for memory */
         for (int k = 0; k < j->n_held && !out->poison; k++) out->poison = j->held[k]->poison;
         /* Else nobody will ever see it. */
-        if ((out->refs > 1 || may_fail(j->inst.op)) && !out->poison) {
+        if ((out->refs > 1 || op_has(j->inst.op, FACT_FAILS)) && !out->poison) {
             if (!fill_result(c, i)) break;
             submit(c, j);
         }

@@ -336,22 +336,6 @@ static void end_step(Recorder *r, int step, Patch *patch, int n_read, int n_patc
     for (int i = 0; i < n_patch && !r->has_failed; i++) touch(r, patch[i].region, step);
 }
 
-static bool may_fail(Op op) {
-    if (op_info[op].class_ != CLASS_KERNEL) return false;
-    switch (op) {
-    case OP_INDEX:
-    case OP_INDEX_PUT:
-    case OP_GATHER:
-    case OP_SCATTER_ADD:
-    case OP_SCATTER_REDUCE:
-    case OP_CHOLESKY:
-    case OP_LU:
-    case OP_SOLVE:
-    case OP_SOLVE_TRIANGULAR: return true;
-    default: return false;
-    }
-}
-
 /* The argument behind operand i of an instruction; NULL: there is none. */
 static Value *value_of(Recorder *r, int inst, int i) {
     for (int k = r->first_value[inst]; k < r->first_value[inst + 1]; k++)
@@ -434,7 +418,7 @@ static void saw_call(Observer *o, const Job *j) {
         bytes += type_bytes(&c->out[k].type);
     }
     r->step[step].call = c;
-    r->step[step].may_fail = may_fail(in->op);
+    r->step[step].may_fail = op_has(in->op, FACT_FAILS);
     end_step(r, step, patch, n_read, n_patch);
     r->kernels++;
     if (op_info[in->op].class_ != CLASS_MAP && 2 * bytes > r->beside) r->beside = 2 * bytes;
@@ -569,7 +553,7 @@ static void saw_cluster(Observer *o, const Cluster *c) {
     s->n_read = (uint16_t)n_patch;
     for (int i = 0; i < n; i++) {
         const FuseNode *node = &g->node[i];
-        s->may_fail |= may_fail((Op)node->op);
+        s->may_fail |= op_has((Op)node->op, FACT_FAILS);
         if (!node->is_stored) {
             r->unstored++;
             r->bytes_saved += 2 * job[i]->out[0]->bytes;

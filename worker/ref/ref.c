@@ -24,7 +24,7 @@ typedef struct Ref {
 } Ref;
 
 static bool (*const kernels[OP_COUNT])(const Call *, Err *) = {
-#define KERNEL(id, name, arity, in, shape, grad, doc) [OP_##id] = ref_##id,
+#define KERNEL(id, ...) [OP_##id] = ref_##id,
 #include "runtime/inst/ops.def"
 };
 

@@ -15,7 +15,7 @@ void ref_source(const Call *c);            /* ref_source.c */
 void ref_copy(const View *from, void *to); /* row-major */
 /* ref_kernel.c, ref_index.c, ref_sort.c: one per KERNEL row; only index errors of the data can
  * fail. */
-#define KERNEL(id, name, arity, in, shape, grad, doc) bool ref_##id(const Call *c, Err *err);
+#define KERNEL(id, ...) bool ref_##id(const Call *c, Err *err);
 #include "runtime/inst/ops.def"
 
 static inline void *ref_ptr(const View *v, int64_t offset) {

@@ -122,7 +122,7 @@ static void PASTE(map_, S)(const Call *call) {
         switch (call->inst->op) {
 #define OUT_AS_same(expr)    *(T *)ref_ptr(o, at) = (T)(expr)
 #define OUT_AS_boolean(expr) *(uint8_t *)ref_ptr(o, at) = (expr) != 0
-#define MAP(id, name, arity, in, out, grad, expr, doc)                                             \
+#define MAP(id, name, arity, in, out, grad, facts, expr, ...)                                      \
     IF_##in(case OP_##id : OUT_AS_##out(expr); break;)
 #include "runtime/inst/ops.def"
         default:
@@ -153,7 +153,7 @@ static void PASTE(reduce_, S)(const Call *call) {
 #define INIT_AS_same(init)    value[i] = init
 #define INIT_AS_wide(init)    value[i] = init
 #define INIT_AS_boolean(init) flag[i] = init
-#define REDUCE(id, name, in, out, grad, init, expr, doc)                                           \
+#define REDUCE(id, name, in, out, grad, facts, init, expr, ...)                                    \
     case OP_##id:                                                                                  \
         INIT_AS_##out(init);                                                                       \
         break;
@@ -178,7 +178,7 @@ static void PASTE(reduce_, S)(const Call *call) {
         int64_t a = flag[i];                                                                       \
         flag[i] = (expr);                                                                          \
     }
-#define REDUCE(id, name, in, out, grad, init, expr, doc)                                           \
+#define REDUCE(id, name, in, out, grad, facts, init, expr, ...)                                    \
     IF_##in(case OP_##id : FOLD_AS_##out(expr) break;)
 #include "runtime/inst/ops.def"
             default: panic("the reference engine has no '%s'", op_info[call->inst->op].name);
