@@ -311,8 +311,7 @@ const Builtin builtins_args[] = {
     {"arg", "name, default=none, help=\"\"", bi_arg,
      "The option --name of the command line, typed by its default; arg({lr: 0.1, steps: 100}) "
      "gives a map of several. "
-     "Bools are --x, --no-x, --x=false; lists --x 1,2,3. Without a default it is required.",
-     0, -1},
+     "Bools are --x, --no-x, --x=false; lists --x 1,2,3. Without a default it is required."},
     {0}};
 
 /* ---- the options of a program, from its tree ---- */

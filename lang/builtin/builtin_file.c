@@ -164,13 +164,13 @@ static bool bi_input(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 const Builtin builtins_file[] = {
-    {"read", "path", bi_read, "A file's text.", 0, -1},
-    {"lines", "path", bi_lines, "A file's lines, without their ends.", 0, -1},
+    {"read", "path", bi_read, "A file's text."},
+    {"lines", "path", bi_lines, "A file's lines, without their ends."},
     {"write", "path, text, append=false", bi_write,
-     "Writes text into a file, in stream order; never waits for tensors in it.", 0, -1},
-    {"exists", "path", bi_exists, "Is there such a file or directory?", 0, -1},
-    {"glob", "pattern", bi_glob, "The paths that match, sorted.", 0, -1},
-    {"shell", "command", bi_shell, "What the command prints; an error if it fails.", 0, -1},
-    {"date", "format=\"%Y-%m-%d %H:%M:%S\"", bi_date, "The local date and time as text.", 0, -1},
-    {"input", "prompt=\"\"", bi_input, "A line from standard input.", 0, -1},
+     "Writes text into a file, in stream order; never waits for tensors in it."},
+    {"exists", "path", bi_exists, "Is there such a file or directory?"},
+    {"glob", "pattern", bi_glob, "The paths that match, sorted."},
+    {"shell", "command", bi_shell, "What the command prints; an error if it fails."},
+    {"date", "format=\"%Y-%m-%d %H:%M:%S\"", bi_date, "The local date and time as text."},
+    {"input", "prompt=\"\"", bi_input, "A line from standard input."},
     {NULL}};

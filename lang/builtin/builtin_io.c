@@ -450,11 +450,9 @@ const Builtin builtins_io[] = {
      "What a file holds, by its extension: .npy a tensor, .safetensors a map, .csv a matrix or "
      "columns, .json host values, "
      ".idx, *-ubyte, .txt bytes as uint8, .bin elements of dtype; .gz of any. Example: "
-     "load(\"t10k-images-idx3-ubyte.gz\")",
-     0, -1},
+     "load(\"t10k-images-idx3-ubyte.gz\")"},
     {"save", "obj, path", bi_save,
      "Writes a tensor, map, list or model to a file, by its extension, in the order of the program "
      "and without waiting: aside "
-     "first, then renamed. Example: save({model: model, step: 10}, \"run/check.safetensors\")",
-     0, -1},
+     "first, then renamed. Example: save({model: model, step: 10}, \"run/check.safetensors\")"},
     {0}};

@@ -174,9 +174,7 @@ static bool bi_print_kernel(Interp *in, const Value *arg, Value *out, LangError 
 
 const Builtin builtins_kernel[] = {
     {"debug.get_kernel", "x", bi_get_kernel,
-     "What computed x, by worker: how, and of a kernel of several operations its source; waits.", 0,
-     -1},
+     "What computed x, by worker: how, and of a kernel of several operations its source; waits."},
     {"debug.print_kernel", "x", bi_print_kernel,
-     "Prints what computed x, and the source of the kernel if it is one of several operations.", 0,
-     -1},
+     "Prints what computed x, and the source of the kernel if it is one of several operations."},
     {NULL}};

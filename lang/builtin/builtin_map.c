@@ -120,16 +120,15 @@ static bool bi_clear(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 const Builtin builtins_map[] = {
-    {"keys", "m", bi_keys, "The keys, in order of insertion.", MAP, -1},
-    {"values", "m", bi_values, "The values, in order of insertion.", MAP, -1},
+    {"keys", "m", bi_keys, "The keys, in order of insertion.", MAP, BI_PURE},
+    {"values", "m", bi_values, "The values, in order of insertion.", MAP, BI_PURE},
     {"items", "m", bi_items,
-     "Pairs [key, value], in order of insertion: for k, v in m.items() { … }.", MAP, -1},
-    {"get", "m, key, default=none", bi_get, "The value of key, or the default.", MAP, -1},
+     "Pairs [key, value], in order of insertion: for k, v in m.items() { … }.", MAP, BI_PURE},
+    {"get", "m, key, default=none", bi_get, "The value of key, or the default.", MAP, BI_PURE},
     {"pop", "m, key, default=none", bi_pop,
-     "Takes out the value of key and gives it; without a default a missing key is an error.", MAP,
-     -1},
-    {"update", "m, other", bi_update, "Takes over all keys and values of another map.", MAP, -1},
+     "Takes out the value of key and gives it; without a default a missing key is an error.", MAP},
+    {"update", "m, other", bi_update, "Takes over all keys and values of another map.", MAP},
     {"setdefault", "m, key, default=none", bi_setdefault,
-     "The value of key; if it is missing, the default, which is then put there.", MAP, -1},
-    {"clear", "m", bi_clear, "Takes out everything.", MAP, -1},
+     "The value of key; if it is missing, the default, which is then put there.", MAP},
+    {"clear", "m", bi_clear, "Takes out everything.", MAP},
     {0}};

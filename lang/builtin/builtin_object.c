@@ -120,10 +120,10 @@ const Builtin builtins_class[] = {
     {"isinstance", "x, of", bi_isinstance,
      "Whether x was made by a module, or is of a kind (int float str list map tensor ...), or of "
      "one of a list of these.",
-     0, -1},
-    {"hasattr", "x, name", bi_hasattr, "Whether x has a field or method of that name.", 0, -1},
+     0, BI_PURE},
+    {"hasattr", "x, name", bi_hasattr, "Whether x has a field or method of that name.", 0, BI_PURE},
     {"getattr", "x, name, *otherwise", bi_getattr,
-     "The field of that name; what is given otherwise, if there is none.", 0, -1},
-    {"setattr", "x, name, v", bi_setattr, "x.name = v, with a name that is computed.", 0, -1},
-    {"nn.Module", "", bi_module, "What all modules are: isinstance(m, nn.Module).", 0, -1},
+     "The field of that name; what is given otherwise, if there is none.", 0, BI_PURE},
+    {"setattr", "x, name, v", bi_setattr, "x.name = v, with a name that is computed."},
+    {"nn.Module", "", bi_module, "What all modules are: isinstance(m, nn.Module)."},
     {NULL}};

@@ -36,7 +36,7 @@ static bool bi_track(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 const Builtin builtins_progress[] = {
     {"progress", "over, label=\"\"", bi_progress,
-     "A loop with a line on stderr that shows how far it is: a number or a list.", 0, -1},
+     "A loop with a line on stderr that shows how far it is: a number or a list."},
     {"track", "**values", bi_track,
-     "Shows scalars on the progress line, and logs them under --log-dir, when they arrive.", 0, -1},
+     "Shows scalars on the progress line, and logs them under --log-dir, when they arrive."},
     {NULL}};

@@ -242,26 +242,24 @@ static bool bi_warn(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 const Builtin builtins_system[] = {
-    {"warn", "text", bi_warn, "A warning with the line of the call, printed once.", 0, -1},
-    {"exit", "code=0", bi_exit, "Ends the program with an exit code.", 0, -1},
-    {"time", "", bi_time, "Seconds since 1970, when all before it is done.", 0, -1},
-    {"sleep", "seconds", bi_sleep, "Waits that long.", 0, -1},
-    {"getenv", "name, otherwise=none", bi_getenv, "An environment variable.", 0, -1},
-    {"sync", "", bi_sync, "Waits until everything so far is done.", 0, -1},
-    {"note", "text", bi_note, "A remark in the instruction stream.", 0, -1},
+    {"warn", "text", bi_warn, "A warning with the line of the call, printed once."},
+    {"exit", "code=0", bi_exit, "Ends the program with an exit code."},
+    {"time", "", bi_time, "Seconds since 1970, when all before it is done."},
+    {"sleep", "seconds", bi_sleep, "Waits that long."},
+    {"getenv", "name, otherwise=none", bi_getenv, "An environment variable."},
+    {"sync", "", bi_sync, "Waits until everything so far is done."},
+    {"note", "text", bi_note, "A remark in the instruction stream."},
     {"workers", "n=none", bi_workers,
-     "How many workers this program has; with n, before the first tensor: so many.", 0, -1},
-    {"gpu_workers", "n=none", bi_workers, "The original's name of workers.", 0, -1},
+     "How many workers this program has; with n, before the first tensor: so many."},
+    {"gpu_workers", "n=none", bi_workers, "The original's name of workers."},
     {"connect", "address", bi_connect,
-     "Uses the dispatcher at \"host:port\" instead of own workers; before the first tensor.", 0,
-     -1},
+     "Uses the dispatcher at \"host:port\" instead of own workers; before the first tensor."},
     {"debug.get_worker_stats", "", bi_worker_stats,
-     "The workers' counters: a map by worker, like {w0: {kernels: 3, ...}}; waits.", 0, -1},
-    {"debug.print_worker_stats", "", bi_print_worker_stats, "Prints the workers' counters; waits.",
-     0, -1},
+     "The workers' counters: a map by worker, like {w0: {kernels: 3, ...}}; waits."},
+    {"debug.print_worker_stats", "", bi_print_worker_stats, "Prints the workers' counters; waits."},
     {"debug.check_nan", "on=true", bi_check_nan,
-     "From here on the first value that is not finite is an error, as with --check-nan.", 0, -1},
-    {"stats", "", bi_stats, "Counters of dispatcher and workers, as a map; waits.", 0, -1},
+     "From here on the first value that is not finite is an error, as with --check-nan."},
+    {"stats", "", bi_stats, "Counters of dispatcher and workers, as a map; waits."},
     {NULL}};
 
 /* ---- random numbers of the host ---- */
@@ -316,7 +314,7 @@ static bool bi_shuffle(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 const Builtin builtins_random[] = {
-    {"random", "", bi_random, "A number in [0, 1), drawn inside the client.", 0, -1},
-    {"choice", "xs", bi_choice, "One element, at random.", 0, -1},
-    {"shuffle", "xs", bi_shuffle, "A new list in random order.", 0, -1},
+    {"random", "", bi_random, "A number in [0, 1), drawn inside the client."},
+    {"choice", "xs", bi_choice, "One element, at random."},
+    {"shuffle", "xs", bi_shuffle, "A new list in random order.", 0, BI_PURE},
     {NULL}};

@@ -119,35 +119,12 @@ static void parse_signature(BuiltinEntry *en) {
 
 /* ---- the joined table ---- */
 
-/* Tensor functions that are methods only: as bare names they would hide mistakes, or are
- * something else. */
-static bool is_method_only(const char *name) {
-    static const char *const names[] = {"t",        "to",   "type", "type_as",    "float", "double",
-                                        "long",     "half", "int",  "bool",       "char",  "byte",
-                                        "bfloat16", "size", "dim",  "contiguous", "clone", "cpu",
-                                        "numpy",    "cuda", "item", "tolist",     "info"};
-    size_t n = strlen(name);
-    if (name[n - 1] == '_') return true;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(name, names[i])) return true;
-    return false;
-}
-
-/* Host functions that hand over to the tensor function of the same name when their first
- * argument is a tensor. */
-static bool has_twin(const char *name) {
-    static const char *const names[] = {"min", "max", "sum", "abs", "round", "any", "all"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(name, names[i])) return true;
-    return false;
-}
-
-static void join(const Builtin *table, bool is_functions, uint32_t kinds) {
+static void join(const Builtin *table, bool is_functions, uint32_t kinds, uint32_t facts) {
     for (; table->name; table++) {
         BuiltinEntry *en = xcalloc(1, sizeof *en);
         en->b = *table;
         en->b.name = intern(table->name, strlen(table->name));
-        en->b.kinds |= kinds;
+        en->b.kinds |= kinds, en->b.facts |= facts;
         parse_signature(en);
         if (all.n == all.cap) {
             all.cap = all.cap ? all.cap * 2 : 256;
@@ -155,11 +132,11 @@ static void join(const Builtin *table, bool is_functions, uint32_t kinds) {
         }
         all.entry[all.n++] = en;
         uint64_t key = (uint64_t)(uintptr_t)en->b.name;
-        if (is_functions && !(en->b.kinds & (1u << V_TENSOR) && is_method_only(en->b.name))) {
+        if (is_functions && !(en->b.facts & BI_METHOD)) {
             BuiltinEntry *first = map_get(&all.by_name, key);
             if (!first)
                 map_put(&all.by_name, key, en);
-            else if (!first->twin && (en->b.kinds & (1u << V_TENSOR)) && has_twin(en->b.name))
+            else if (first->b.facts & BI_TWIN && en->b.kinds & 1u << V_TENSOR)
                 first->twin = en;
         }
         for (int kind = 0; kind < KINDS; kind++)
@@ -169,22 +146,22 @@ static void join(const Builtin *table, bool is_functions, uint32_t kinds) {
 }
 
 static void join_all(void) {
-    join(builtins_host, true, 0);
-    join(builtins_class, true, 0);
-    join(builtins_random, true, 0);
-    join(builtins_file, true, 0);
-    join(builtins_io, true, 0);
-    join(builtins_system, true, 0);
-    join(builtins_kernel, true, 0);
-    join(builtins_error, true, 0);
-    join(builtins_args, true, 0);
-    join(builtins_signal, true, 0);
-    join(builtins_progress, true, 0);
-    join(builtins_object, false, 1u << V_OBJECT);
-    join(builtins_string, false, 1u << V_STR | 1u << V_TEXT);
-    join(builtins_list, false, 1u << V_LIST | 1u << V_RANGE);
-    join(builtins_map, false, 1u << V_MAP);
-    join(builtins_tensor, true, 0);
+    join(builtins_host, true, 0, 0);
+    join(builtins_class, true, 0, 0);
+    join(builtins_random, true, 0, 0);
+    join(builtins_file, true, 0, 0);
+    join(builtins_io, true, 0, 0);
+    join(builtins_system, true, 0, 0);
+    join(builtins_kernel, true, 0, 0);
+    join(builtins_error, true, 0, 0);
+    join(builtins_args, true, 0, 0);
+    join(builtins_signal, true, 0, 0);
+    join(builtins_progress, true, 0, 0);
+    join(builtins_object, false, 1u << V_OBJECT, 0);
+    join(builtins_string, false, 1u << V_STR | 1u << V_TEXT, BI_PURE);
+    join(builtins_list, false, 1u << V_LIST | 1u << V_RANGE, 0);
+    join(builtins_map, false, 1u << V_MAP, 0);
+    join(builtins_tensor, true, 0, 0);
 }
 
 static inline void table_ready(void) { call_once(&all.once, join_all); }
@@ -197,28 +174,6 @@ const Builtin *builtin_find(const char *interned) {
 const Builtin *builtin_method(ValueKind kind, const char *interned) {
     table_ready();
     return map_get(&all.method[kind], (uint64_t)(uintptr_t)interned);
-}
-
-/* ---- effects ---- */
-
-static bool is_among(const char *name, const char *names) {
-    size_t n = strlen(name);
-    for (const char *p = names; (p = strstr(p, name)); p += n)
-        if ((p == names || p[-1] == ' ') && (p[n] == ' ' || !p[n])) return true;
-    return false;
-}
-
-bool builtin_is_pure(const Builtin *b) {
-    if (b->kinds & 1u << V_STR) return true;
-    if (b->kinds & 1u << V_LIST) return is_among(b->name, "index count");
-    if (b->kinds & 1u << V_MAP) return is_among(b->name, "keys values items get");
-    if (b->kinds & 1u << V_TENSOR) /* the others wait, show, draw random numbers or update */
-        return !is_among(b->name, "item tolist placement info backward bernoulli rand_like "
-                                  "randn_like") &&
-               b->name[strlen(b->name) - 1] != '_';
-    return is_among(b->name, "shuffle sorted reversed len range enumerate zip type str list dict "
-                             "min max sum abs round any all copy ord chr bytes isinstance hasattr "
-                             "getattr");
 }
 
 /* ---- binding ---- */

@@ -20,8 +20,6 @@ typedef struct BuiltinEntry {
 } BuiltinEntry;
 bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw, const Node *call,
                   Value *out, LangError *e);
-/* Does a call do nothing but give its result? As a statement it is most likely a mistake. */
-bool builtin_is_pure(const Builtin *b);
 /* What a name means that no file defines: function, constant, name space, prelude function.
  * false: nothing. */
 bool builtin_value(Interp *in, const char *interned, Value *out, LangError *e);

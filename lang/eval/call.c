@@ -571,7 +571,7 @@ bool eval_call(Interp *in, Node *n, Value *out, LangError *e) {
     } else {
         TRY(eval(in, callee, &f, e));
     }
-    if ((n->flag & NODE_UNUSED) && !place && f.kind == V_BUILTIN && builtin_is_pure(f.builtin))
+    if ((n->flag & NODE_UNUSED) && !place && f.kind == V_BUILTIN && f.builtin->facts & BI_PURE)
         n->flag |= NODE_DROPPED;
     int n_pos = mode == SELF_FIRST || mode == SELF_UPDATE, n_kw = 0;
     bool ok = push_args(in, n, base, &n_pos, &n_kw, e);

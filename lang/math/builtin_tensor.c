@@ -120,12 +120,17 @@ bool shape_is_valid(const int64_t *shape, int rank, LangError *e) {
 #define MAP_SIGNATURE_2 "a, b"
 #define MAP_SIGNATURE_3 "c, a, b"
 #define TENSOR          (1u << V_TENSOR)
-#define F(name, signature, doc)                                                                    \
-    { #name, signature, bi_##name, doc, TENSOR, -1 } /* function and method */
-#define M(name, fn, signature, doc)                                                                \
-    { name, signature, bi_##fn, doc, TENSOR, -1 }
+/* A function and a method, by the function's name or by another; a method only; a function only. */
+#define ROW(name, fn, signature, doc, facts)                                                       \
+    { name, signature, bi_##fn, doc, TENSOR, facts }
+#define F(name, signature, doc)          ROW(#name, name, signature, doc, BI_PURE)
+#define M(name, fn, signature, doc)      ROW(name, fn, signature, doc, BI_PURE)
+#define METHOD(name, fn, signature, doc) ROW(name, fn, signature, doc, BI_PURE | BI_METHOD)
 #define C(name, signature, doc)                                                                    \
-    { #name, signature, bi_##name, doc, 0, -1 } /* function only       */
+    { #name, signature, bi_##name, doc }
+/* These wait, show, draw random numbers or update. */
+#define F_EFFECT(name, signature, doc)          ROW(#name, name, signature, doc, 0)
+#define METHOD_EFFECT(name, fn, signature, doc) ROW(name, fn, signature, doc, BI_METHOD)
 
 #define CONV   "x, weight, bias=none, stride=1, padding=0, dilation=1, groups=1"
 #define CONV_T "x, weight, bias=none, stride=1, padding=0, output_padding=0, groups=1, dilation=1"
@@ -140,7 +145,7 @@ const Builtin builtins_tensor[] = {
     C(zeros, "*shape, dtype=float32, requires_grad=false", "All elements 0."),
     C(ones, "*shape, dtype=float32, requires_grad=false", "All elements 1."),
     {"empty", "*shape, dtype=float32, requires_grad=false", bi_zeros,
-     "As zeros: nothing is ever undefined here.", 0, -1},
+     "As zeros: nothing is ever undefined here."},
     C(full, "shape, value, dtype=none, requires_grad=false", "All elements equal to value."),
     C(eye, "n, m=none, dtype=float32", "The unit matrix."),
     C(arange, "a, b=none, step=1, dtype=none",
@@ -154,13 +159,13 @@ const Builtin builtins_tensor[] = {
     C(uniform, "lo, hi, shape, dtype=float32", "Uniform in [lo, hi)."),
     C(normal, "mu, sigma=1.0, shape=none, dtype=float32",
       "Normal with mean mu and standard deviation sigma: numbers, or tensors that give the shape."),
-    F(bernoulli, "p, shape=none", "1 with probability p, else 0; p may be a tensor."),
+    F_EFFECT(bernoulli, "p, shape=none", "1 with probability p, else 0; p may be a tensor."),
     F(zeros_like, "x, dtype=none", "Zeros in x's shape and dtype."),
     F(ones_like, "x, dtype=none", "Ones in x's shape and dtype."),
     M("empty_like", zeros_like, "x, dtype=none", "As zeros_like: nothing is ever undefined here."),
     F(full_like, "x, value, dtype=none", "value in x's shape and dtype."),
-    F(rand_like, "x, dtype=none", "Uniform in [0, 1) in x's shape."),
-    F(randn_like, "x, dtype=none", "Standard normal in x's shape."),
+    F_EFFECT(rand_like, "x, dtype=none", "Uniform in [0, 1) in x's shape."),
+    F_EFFECT(randn_like, "x, dtype=none", "Standard normal in x's shape."),
     F(param, "x, requires_grad=true",
       "A parameter: a leaf with identity, .grad and in-place updates. Whole numbers become "
       "float32."),
@@ -234,7 +239,7 @@ const Builtin builtins_tensor[] = {
     F(flatten, "x, start=0, end=-1", "Axes start to end folded into one."),
     F(permute, "x, *axes", "Axes in the given order."),
     F(transpose, "x, a=-2, b=-1", "Two axes swapped."),
-    M("t", transpose, "x, a=-2, b=-1", "As transpose."),
+    METHOD("t", transpose, "x, a=-2, b=-1", "As transpose."),
     M("swapaxes", transpose, "x, a, b", "As transpose."),
     F(squeeze, "x, axis=none", "Without the axes of size 1, or without one of them."),
     F(unsqueeze, "x, axis", "With a new axis of size 1."),
@@ -242,8 +247,8 @@ const Builtin builtins_tensor[] = {
     F(repeat, "x, *times", "Tiles: the whole tensor repeated along each axis."),
     F(tile, "x, *times", "Repeated along the last axes, as often as the counts say."),
     C(cat, "tensors, axis=0", "Joined along an axis."),
-    {"concat", "tensors, axis=0", bi_cat, "As cat.", 0, -1},
-    {"concatenate", "tensors, axis=0", bi_cat, "As cat.", 0, -1},
+    {"concat", "tensors, axis=0", bi_cat, "As cat."},
+    {"concatenate", "tensors, axis=0", bi_cat, "As cat."},
     C(stack, "tensors, axis=0", "Joined along a new axis."),
     F(split, "x, size, axis=0", "A list of parts of a size, or of the sizes in a list."),
     F(chunk, "x, n, axis=0", "A list of at most n parts of equal size."),
@@ -287,60 +292,62 @@ const Builtin builtins_tensor[] = {
     F(avg_pool2d, AVG_POOL, "Mean of each window."),
     F(avg_pool3d, AVG_POOL, "Mean of each window."),
 
-    F(item, "x", "The one element as a number; waits."),
-    F(tolist, "x", "Nested lists of numbers; waits."),
-    M("to", to, "x, dtype", "Cast to a dtype."),
-    M("type", to, "x, dtype", "Cast to a dtype."),
-    M("type_as", to, "x, dtype", "Cast to the dtype of another tensor."),
-    M("float", to_float, "x", "Cast to float32."),
-    M("half", to_half, "x", "Cast to float16."),
-    M("bfloat16", to_bfloat16, "x", "Cast to bfloat16."),
-    M("char", to_char, "x", "Cast to int8."),
-    M("byte", to_byte, "x", "Cast to uint8."),
-    M("double", to_double, "x", "Cast to float64."),
-    M("long", to_long, "x", "Cast to int64."),
-    M("int", to_int, "x", "Cast to int32."),
-    M("bool", to_bool, "x", "Cast to bool."),
-    M("size", size, "x, axis=none", "The shape, or one extent of it."),
+    METHOD_EFFECT("item", item, "x", "The one element as a number; waits."),
+    METHOD_EFFECT("tolist", tolist, "x", "Nested lists of numbers; waits."),
+    METHOD("to", to, "x, dtype", "Cast to a dtype."),
+    METHOD("type", to, "x, dtype", "Cast to a dtype."),
+    METHOD("type_as", to, "x, dtype", "Cast to the dtype of another tensor."),
+    METHOD("float", to_float, "x", "Cast to float32."),
+    METHOD("half", to_half, "x", "Cast to float16."),
+    METHOD("bfloat16", to_bfloat16, "x", "Cast to bfloat16."),
+    METHOD("char", to_char, "x", "Cast to int8."),
+    METHOD("byte", to_byte, "x", "Cast to uint8."),
+    METHOD("double", to_double, "x", "Cast to float64."),
+    METHOD("long", to_long, "x", "Cast to int64."),
+    METHOD("int", to_int, "x", "Cast to int32."),
+    METHOD("bool", to_bool, "x", "Cast to bool."),
+    METHOD("size", size, "x, axis=none", "The shape, or one extent of it."),
     F(numel, "x", "Number of elements."),
-    M("dim", dim, "x", "Number of axes."),
-    M("contiguous", itself, "x", "x itself."),
-    M("clone", itself, "x", "x itself: values never change."),
-    M("cpu", itself, "x", "x itself."),
+    METHOD("dim", dim, "x", "Number of axes."),
+    METHOD("contiguous", itself, "x", "x itself."),
+    METHOD("clone", itself, "x", "x itself: values never change."),
+    METHOD("cpu", itself, "x", "x itself."),
     F(detach, "x", "The same value, cut from its history."),
-    M("numpy", detach, "x", "As detach."),
-    M("cuda", cuda, "x", "Not needed here."),
-    M("requires_grad_", requires_grad_, "x, flag=true", "Sets requires_grad of a parameter."),
-    F(placement, "x",
-      "Where x lies: {layout, workers, shapes, bytes}, of a split also axis and block, of a "
-      "partial op; waits."),
-    M("info", info, "x", "Prints shape, dtype, size and statistics of the values."),
-    M("zero_", zero_, "p", "Sets a parameter to 0."),
-    M("copy_", copy_, "p, x", "Sets a parameter's value."),
-    M("fill_", fill_, "p, value", "Sets all elements of a parameter."),
-    M("lerp_", lerp_, "p, x, weight", "Moves a parameter towards x by weight."),
-    M("normal_", normal_, "p, mu=0.0, sigma=1.0", "Normal random values in a parameter."),
-    M("uniform_", uniform_, "p, lo=0.0, hi=1.0", "Uniform random values in a parameter."),
-    M("add_", add_, "p, x, alpha=1", "p += x."),
-    M("sub_", sub_, "p, x, alpha=1", "p -= x."),
-    M("mul_", mul_, "p, x", "p *= x."),
-    M("div_", div_, "p, x", "p /= x."),
-    F(backward, "y, seed=none, retain_graph=false",
-      "Gradients of y by all parameters below it, added to their .grad."),
+    METHOD("numpy", detach, "x", "As detach."),
+    METHOD("cuda", cuda, "x", "Not needed here."),
+    METHOD_EFFECT("requires_grad_", requires_grad_, "x, flag=true",
+                  "Sets requires_grad of a parameter."),
+    F_EFFECT(placement, "x",
+             "Where x lies: {layout, workers, shapes, bytes}, of a split also axis and block, of a "
+             "partial op; waits."),
+    METHOD_EFFECT("info", info, "x", "Prints shape, dtype, size and statistics of the values."),
+    METHOD_EFFECT("zero_", zero_, "p", "Sets a parameter to 0."),
+    METHOD_EFFECT("copy_", copy_, "p, x", "Sets a parameter's value."),
+    METHOD_EFFECT("fill_", fill_, "p, value", "Sets all elements of a parameter."),
+    METHOD_EFFECT("lerp_", lerp_, "p, x, weight", "Moves a parameter towards x by weight."),
+    METHOD_EFFECT("normal_", normal_, "p, mu=0.0, sigma=1.0",
+                  "Normal random values in a parameter."),
+    METHOD_EFFECT("uniform_", uniform_, "p, lo=0.0, hi=1.0",
+                  "Uniform random values in a parameter."),
+    METHOD_EFFECT("add_", add_, "p, x, alpha=1", "p += x."),
+    METHOD_EFFECT("sub_", sub_, "p, x, alpha=1", "p -= x."),
+    METHOD_EFFECT("mul_", mul_, "p, x", "p *= x."),
+    METHOD_EFFECT("div_", div_, "p, x", "p /= x."),
+    F_EFFECT(backward, "y, seed=none, retain_graph=false",
+             "Gradients of y by all parameters below it, added to their .grad."),
     C(grad, "y, xs, seed=none, create_graph=false",
       "Gradients of y by xs, without touching .grad."),
     C(checkpoint, "f, *xs",
       "f(*xs) that keeps nothing but its arguments and computes f again in backward."),
-    {"debug.tape", "x=none", bi_tape, "The recorded operations below x, or all that live, as text.",
-     0, -1},
+    {"debug.tape", "x=none", bi_tape,
+     "The recorded operations below x, or all that live, as text."},
     {"debug.get_tape", "x=none", bi_get_tape,
-     "The same as a list of maps: output_id, output_shape, input_ids, grad_fn, line, signal.", 0,
-     -1},
-    {"debug.print_tape", "x=none", bi_print_tape, "Prints the recorded operations.", 0, -1},
+     "The same as a list of maps: output_id, output_shape, input_ids, grad_fn, line, signal."},
+    {"debug.print_tape", "x=none", bi_print_tape, "Prints the recorded operations."},
     C(set_print, "precision=none, edgeitems=none, threshold=none, linewidth=none, sci=none",
       "How tensors are printed."),
 
 #define MAP(id, name, arity, in, out, grad, facts, expr, doc)                                      \
-    {name, MAP_SIGNATURE_##arity, bi_map_##id, doc, TENSOR, OP_##id},
+    {name, MAP_SIGNATURE_##arity, bi_map_##id, doc, TENSOR, BI_PURE},
 #include "runtime/inst/ops.def"
     {NULL}};

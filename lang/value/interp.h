@@ -64,7 +64,7 @@ bool interp_run(Interp *in, Program *p, bool echo, LangError *e);
 bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e);
 /* where the user's program is now; prelude frames fold into the caller */
 Span interp_span(const Interp *in);
-void interp_warn(Interp *in, const LangError *w);       /* prints a warning */
+void interp_warn(Interp *in, const LangError *w); /* prints a warning */
 /* The same, once for each place in the program. */
 void interp_warn_once(Interp *in, const LangError *w);
 void interp_warn_ctx(void *interp, const LangError *w); /* the same as a WarnFn for parse_program */
@@ -91,6 +91,11 @@ struct Builtin {
     BuiltinFn fn;
     const char *doc;
     uint32_t kinds; /* method for these kinds: bit V_TENSOR, V_STR, ...; 0: function only */
-    int op;         /* OP_xxx when the op table made it, else -1 */
+    uint32_t facts; /* BI_xxx */
+};
+enum {
+    BI_PURE = 1, /* gives its result and does nothing else: as a statement most likely a mistake */
+    BI_METHOD = 2, /* a method only: as a bare name it would hide mistakes, or is something else */
+    BI_TWIN = 4    /* hands over to the tensor function of its name if the first argument is one */
 };
 #endif
