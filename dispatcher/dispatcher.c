@@ -725,7 +725,7 @@ static void on_ack(Dispatcher *d, Client *c, WorkerPeer *w, Msg *m) {
 static void on_error(Dispatcher *d, Client *c, const WorkerPeer *w, Msg *m) {
     Failure f;
     if (c->n_used > 1 && wire_read_failure(m, &f, NULL))
-        client_hold_error(c, f.seq, w->rank, m);
+        client_hold_error(c, &f, w->rank, m);
     else
         dispatcher_post(d, c->peer, m, false);
 }

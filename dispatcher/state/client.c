@@ -171,13 +171,20 @@ static Held *hold(Client *c, uint64_t key) {
     return h;
 }
 
-void client_hold_error(Client *c, uint64_t seq, int rank, Msg *m) {
-    bool is_known = seq >= c->acked_seq && seq < c->next_seq;
-    Held *h = is_known ? hold(c, key_of_error(seq)) : NULL;
-    if (h && (h->msg.n == 0 || rank < h->rank)) {
-        msg_fini(&h->msg);
+void client_hold_error(Client *c, const Failure *f, int rank, Msg *m) {
+    bool is_known = f->seq >= c->acked_seq && f->seq < c->next_seq;
+    Held *h = is_known ? hold(c, key_of_error(f->seq)) : NULL;
+    Failure lower, both, upper;
+    if (h && h->msg.n == 0) {
         msg_move(&h->msg, m);
         h->rank = rank;
+    } else if (h && rank != h->rank && wire_read_failure(&h->msg, &both, NULL)) {
+        lower = rank < h->rank ? *f : both, upper = rank < h->rank ? both : *f;
+        both = lower;
+        err_join(&both.err, &upper.err);
+        msg_fini(&h->msg);
+        wire_failure(&both, &h->msg);
+        if (rank < h->rank) h->rank = rank;
     }
     msg_fini(m);
 }

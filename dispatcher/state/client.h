@@ -7,9 +7,10 @@
  * that one that is not in the table was freed or never made.
  *
  * Errors, and answers that bear bad news, are told in stream order: with one worker that is their
- * order of arrival; with several they are held until all workers are past that instruction, and of
- * several errors of one instruction (each rank of a group may fail) the lowest rank's is told. What
- * is held is thus at most an error and an answer for each instruction under way.
+ * order of arrival; with several they are held until all workers are past that instruction, and
+ * several errors of one instruction (each rank of a group may fail) become one (err_join), which is
+ * the lowest rank's where values are not to blame. What is held is thus at most an error and an
+ * answer for each instruction under way.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_STATE_CLIENT_H
 #define GT_DISPATCHER_STATE_CLIENT_H
@@ -17,6 +18,7 @@
 #include "runtime/wire/body.h"
 #include "runtime/layout/config.h"
 #include "runtime/wire/lru.h"
+#include "runtime/wire/wire.h"
 #include "runtime/net/net.h"
 
 /* A frame that workers have and have not all acknowledged. */
@@ -133,7 +135,7 @@ uint64_t client_under_way(const Client *c, int rank);
 
 /* Of an instruction that workers have not all done: holds an error of a worker's, or an answer.
  * Consumes m; drops what is of no instruction that was sent, and what is already there. */
-void client_hold_error(Client *c, uint64_t seq, int rank, Msg *m);
+void client_hold_error(Client *c, const Failure *f, int rank, Msg *m);
 void client_hold_answer(Client *c, uint64_t seq, Msg *m);
 /* The answer to the sync `seq` is to be held until all that came before it is done. */
 void client_expect_sync(Client *c, uint64_t seq);

@@ -30,6 +30,13 @@ static void print_whole(char *buf, size_t size, const char *format, va_list ap) 
     if (wants > 0 && tail < wants) buf[end - 1] = 0;
 }
 
+static void print_into(char *buf, size_t size, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    print_whole(buf, size, format, ap);
+    va_end(ap);
+}
+
 bool err_set(Err *e, ErrCode code, const char *format, ...) {
     if (!e) return false;
     va_list ap;
@@ -37,6 +44,7 @@ bool err_set(Err *e, ErrCode code, const char *format, ...) {
     print_whole(e->text, sizeof e->text, format, ap);
     va_end(ap);
     e->code = code;
+    e->at = e->count = 0;
     e->hint[0] = 0;
     return false;
 }
@@ -48,6 +56,21 @@ bool err_hint(Err *e, const char *format, ...) {
     print_whole(e->hint, sizeof e->hint, format, ap);
     va_end(ap);
     return false;
+}
+
+void err_join(Err *e, const Err *other) {
+    bool counts = e->count > 0 && other->count > 0 && other->count <= INT64_MAX - e->count &&
+                  e->code == other->code && (e->at & ERR_AT_INF) == (other->at & ERR_AT_INF);
+    int64_t count = counts ? e->count + other->count : 0;
+    if (other->at < e->at) *e = *other;
+    char *label = strchr(e->text, '\n'), *number = label ? strstr(label, " for ") : NULL;
+    if (!counts || !number) return;
+    number += strlen(" for ");
+    char rest[sizeof e->text];
+    snprintf(rest, sizeof rest, "%s", number + strspn(number, "0123456789"));
+    print_into(number, sizeof e->text - (size_t)(number - e->text), "%lld%s", (long long)count,
+               rest);
+    e->count = count;
 }
 
 const char *err_name(ErrCode code) {

@@ -8,6 +8,7 @@
 #define GT_RUNTIME_BASE_ERR_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef enum ErrCode {
 #define ERROR(id, name, doc) ERR_##id,
@@ -17,6 +18,10 @@ typedef enum ErrCode {
 
 typedef struct Err {
     ErrCode code;
+    /* Of an error that values bring about, for ranks that have parts of one tensor: where in the
+     * whole it was found first, and how many elements of this part it is true of (0: of all parts,
+     * or nobody counts). See err_join. */
+    int64_t at, count;
     /* NUL-terminated; cut at a character boundary when longer. Of ERR_NAN what stands behind a
      * newline belongs to the place that it is about: a caret's label. */
     char text[512];
@@ -27,6 +32,12 @@ typedef struct Err {
 bool err_set(Err *e, ErrCode code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Adds a hint to an e that is already set. Returns false. */
 bool err_hint(Err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* e becomes the error of both parts of one instruction: the one found first (e, if at the same
+ * place), with the elements of both where both count the same kind. ERR_NAN says its count behind
+ * the first " for " of its label. */
+void err_join(Err *e, const Err *other);
+/* The `at` of infinities, which come behind all nans. */
+#define ERR_AT_INF (INT64_C(1) << 62)
 const char *err_name(ErrCode code); /* "shape", "out_of_memory", ...; static */
 /* Prints file, line, text and stops the process: for broken invariants and for the host's own
  * memory. */

@@ -68,6 +68,8 @@ bool wire_read_welcome(const Msg *m, Welcome *w, Err *err) {
 
 static void put_err(Buf *b, const Err *e) {
     put_u32(b, e->code);
+    put_u64(b, (uint64_t)e->at);
+    put_u64(b, (uint64_t)e->count);
     put_str(b, e->text);
     put_str(b, e->hint);
 }
@@ -76,6 +78,8 @@ static void take_err(Reader *r, Err *e) {
     uint32_t code = take_u32(r);
     if (code >= ERR_COUNT) r->bad = true;
     e->code = code < ERR_COUNT ? (ErrCode)code : ERR_INTERNAL;
+    e->at = (int64_t)take_u64(r);
+    e->count = (int64_t)take_u64(r);
     take_str(r, e->text, sizeof e->text);
     take_str(r, e->hint, sizeof e->hint);
 }

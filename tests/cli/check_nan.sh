@@ -58,6 +58,19 @@ code "sharded" 0 "$GTSH" -w 3 --check-nan -c 'signal.define("a", axis=0)
 signal a { x = ones(4, 2); y = x.max(); z = x.min(axis=0) }; print(x[2:4], y, z)' # a rank without rows
 same "sharded" "$(out)" "tensor([[1., 1.],
         [1., 1.]]) tensor(1.) tensor([1., 1.])"
+# all parts of a sharded tensor are counted, as if it were whole; a nan beats infinities that stand before it
+cat >"$TMP/parts.gt" <<'GT'
+signal a { x = rand(64, 64) + 0.5; x[3, 4] = 0; x[5, 6] = 0; x[40, 6] = 0; x[63, 6] = 0; y = log(x) }
+GT
+printf 'signal a { z = tensor([0, -2.0, 0, 1, 2, -1, 0, 1]); z = z ** -0.5 }\n' >"$TMP/kinds.gt"
+for how in axis=0 replicated=true; do
+    for w in 1 2 4; do
+        code "parts $how $w" 1 "$GTSH" -w $w --check-nan -c "signal.define(\"a\", $how); $(cat "$TMP/parts.gt")"
+        has "parts $how $w" "$(err)" "^^^ -inf for 4 of 4096 elements, where the input is 0.0"
+        code "kinds $how $w" 1 "$GTSH" -w $w --check-nan -c "signal.define(\"a\", $how); $(cat "$TMP/kinds.gt")"
+        has "kinds $how $w" "$(err)" "nan for 2 of 8 elements, where the inputs are -2.0 and -0.5"
+    done
+done
 code "switch" 1 "$GTSH" -c 'x = log(zeros(2)); debug.check_nan(); y = ones(2); debug.check_nan(false); y = log(zeros(2))
 print("so far"); debug.check_nan(true)
 y = log(zeros(2))'

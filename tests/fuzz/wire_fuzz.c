@@ -207,7 +207,7 @@ static void fuzz_seed(Rand *r, Bytes *out) {
         ReplyValue v[2] = {{.type = {DT_F64, 2, {2, 2}}, .data = data, .bytes = 32},
                            {.status = ERR_MEMORY, .edge = 3, .type = {DT_U8, 1, {9}}}};
         Reply reply = {1, 2, 2, v};
-        Failure failure = {1, 2, {0, 1, 2}, OP_ADD, 0, {ERR_SHAPE, "text", "hint"}};
+        Failure failure = {1, 2, {0, 1, 2}, OP_ADD, 0, {ERR_SHAPE, 3, 4, "text", "hint"}};
         Hello hello = {WIRE_VERSION, op_table_hash(), ROLE_WORKER, 1, 2, "cpu"};
         Welcome welcome = {1, 0, 1, 2, 3, 0, "cpu"};
         TimeRow row[2] = {{.number = 1, .id = 2, .op = OP_ADD, .n_out = 1}, {.op = OP_SYNC}};

@@ -454,17 +454,17 @@ static void test_messages(void) {
           welcome2.n_workers == 2);
     CHECK(welcome2.window_bytes == WINDOW_BYTES && !strcmp(welcome2.engine, "cpu-avx512"));
     torture(&m, reads_welcome, true), drop(&m);
-    Err e = {ERR_VERSION, "too old", "update"}, e2;
+    Err e = {.code = ERR_VERSION, .text = "too old", .hint = "update"}, e2;
     wire_refuse(&e, &m);
     CHECK(wire_read_refuse(&m, &e2, NULL) && e2.code == ERR_VERSION &&
           !strcmp(e2.text, "too old") && !strcmp(e2.hint, "update"));
     torture(&m, reads_refuse, true), drop(&m);
-    Failure f = {5, 77, {1, 9, 12}, OP_MATMUL, 2, {ERR_MEMORY, "full", ""}}, f2;
+    Failure f = {5, 77, {1, 9, 12}, OP_MATMUL, 2, {ERR_MEMORY, -3, 4, "full", ""}}, f2;
     wire_failure(&f, &m);
     CHECK(wire_read_failure(&m, &f2, NULL) && f2.client == 5 && f2.seq == 77 && f2.pos.line == 12 &&
           f2.pos.col == 9);
     CHECK(f2.op == OP_MATMUL && f2.worker == 2 && f2.err.code == ERR_MEMORY &&
-          !strcmp(f2.err.text, "full"));
+          f2.err.at == -3 && f2.err.count == 4 && !strcmp(f2.err.text, "full"));
     torture(&m, reads_failure, true), drop(&m);
     Ack ack = {5, 1u << 20, 99}, ack2;
     wire_ack(&ack, &m);

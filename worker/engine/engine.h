@@ -29,6 +29,10 @@ typedef struct View {
     int64_t stride[MAX_DIMS]; /* in elements; 0 along expanded axes */
     void *data;               /* first element: device memory; host memory where is_scalar */
     bool is_scalar;           /* an immediate: rank 0, one value of type.dtype, lives in the Call */
+    /* Of an operand that is a part: rows cut_begin and on of an axis of cut_size. size 0: it is
+     * whole. Only errors that name a position read it. */
+    uint8_t cut_axis;
+    int64_t cut_begin, cut_size;
 } View;
 
 /* One operation on whole tensors. `inst` gives op and attributes; it and the views are borrowed
@@ -106,4 +110,16 @@ const EngineOps *engine_find(const char *name);
 /* Row-major strides of t. */
 void view_strides(const TensorType *t, int64_t *stride);
 bool view_is_contiguous(const View *v);
+/* The first index of a call that is out of range: `value`, for element `at` of the indices' common
+ * `shape`, to which idx broadcasts, along `axis` of x, which has `size`. from_zero: a negative one
+ * does not count from the end. is_along: idx has x's axes (gather). Fills err with value, position
+ * in the whole idx, axis and size; returns false. */
+typedef struct BadIndex {
+    const View *idx;
+    const TensorType *shape;
+    int64_t at, value, size;
+    int axis;
+    bool from_zero, is_along;
+} BadIndex;
+bool index_is_bad(const BadIndex *b, Err *err);
 #endif

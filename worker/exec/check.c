@@ -14,8 +14,8 @@ enum { PIECE = 8192, DATA_LITERAL = 64 }; /* elements of larger data come from a
 
 /* How many of which kind, and where the first stands (row-major). */
 typedef struct Found {
-    int64_t nans, infs, first;
-    bool is_negative; /* the first, when it is infinite */
+    int64_t nans, infs, first_nan, first_inf;
+    bool is_negative; /* the first that is infinite */
 } Found;
 
 /* ---- Elements ---- */
@@ -41,11 +41,11 @@ static void count_piece(const void *p, int64_t n, DType t, int64_t base, Found *
     for (int64_t i = 0; i < n; i++) {
         uint64_t u = bits_at(p, i, size);
         if ((u & exponent) != exponent) continue;
-        if (f->nans + f->infs == 0) f->first = base + i, f->is_negative = (u & sign) != 0;
-        if (u & ~(exponent | sign))
-            f->nans++;
-        else
-            f->infs++;
+        if (u & ~(exponent | sign)) {
+            if (f->nans++ == 0) f->first_nan = base + i;
+        } else if (f->infs++ == 0) {
+            f->first_inf = base + i, f->is_negative = (u & sign) != 0;
+        }
     }
 }
 
@@ -93,7 +93,7 @@ static void look(Exec *x, const View *v, int64_t base, void *buf, Found *f) {
 }
 
 static Found find(Exec *x, const View *v) {
-    Found f = {.first = -1};
+    Found f = {0};
     if (v->is_scalar || !dtype_is_float((DType)v->type.dtype)) return f;
     look(x, v, 0, arena_alloc(&x->scratch, PIECE * 8), &f);
     arena_reset(&x->scratch);
@@ -149,13 +149,13 @@ static void put_number(Bytes *b, double v) {
     if (!strpbrk(text, ".einf")) bytes_puts(b, ".0");
 }
 
-static void put_inputs(Exec *x, const Job *j, const Found *f, Bytes *b) {
+static void put_inputs(Exec *x, const Job *j, int64_t at, Bytes *b) {
     const Call *c = &j->call;
     if (op_info[j->inst.op].class_ != CLASS_MAP && j->inst.op != OP_CAST) return;
     bytes_puts(b, c->n_in == 1 ? ", where the input is " : ", where the inputs are ");
     for (int i = 0; i < c->n_in; i++) {
         if (i) bytes_puts(b, i + 1 < c->n_in ? ", " : " and ");
-        put_number(b, element_for(x, &c->in[i], &c->out[0].type, f->first));
+        put_number(b, element_for(x, &c->in[i], &c->out[0].type, at));
     }
 }
 
@@ -169,25 +169,45 @@ static const char *hint_for(const Inst *in, const Found *f) {
     return f->nans ? hints[in->op].nan : hints[in->op].inf;
 }
 
-/* "-inf for 3 of 4096 elements, where the input is 0.0" stands at the caret. */
-static bool report(Exec *x, const Job *j, const View *out, const Found *f, Err *err) {
-    Bytes at = {0};
-    int64_t n = type_numel(&out->type), bad = f->nans ? f->nans : f->infs;
-    bytes_printf(&at, "%s for %lld of %lld element%s",
+/* Where in the whole of result k its part here has element `at`. */
+static int64_t place_in_whole(const Job *j, int k, const TensorType *part, int64_t at) {
+    const Layout *l = &j->part->place.layout;
+    int64_t begin, end, flat = 0, place[MAX_DIMS];
+    layout_rows(l, &j->part->whole[k], j->part->at, &begin, &end);
+    for (int d = part->rank - 1; d >= 0; d--) {
+        place[d] = at % part->shape[d] + (d == l->axis ? begin : 0);
+        at /= part->shape[d];
+    }
+    for (int d = 0; d < part->rank; d++) flat = flat * j->part->whole[k].shape[d] + place[d];
+    return flat;
+}
+
+/* "-inf for 3 of 4096 elements, where the input is 0.0" stands at the caret. Of a part the
+ * dispatcher adds up the ranks' numbers (err_join); of a term nobody can. */
+static bool report(Exec *x, const Job *j, int k, const Found *f, Err *err) {
+    Bytes label = {0};
+    const View *out = &j->call.out[k];
+    LayoutKind kind = j->part ? (LayoutKind)j->part->place.layout.kind : LAYOUT_REPLICATE;
+    int64_t n = type_numel(kind == LAYOUT_SPLIT ? &j->part->whole[k] : &out->type);
+    int64_t bad = f->nans ? f->nans : f->infs, at = f->nans ? f->first_nan : f->first_inf;
+    bytes_printf(&label, "%s for %lld of %lld element%s",
                  f->nans          ? "nan"
                  : f->is_negative ? "-inf"
                                   : "inf",
                  (long long)bad, (long long)n, n == 1 ? "" : "s");
-    put_inputs(x, j, f, &at);
+    if (kind == LAYOUT_PARTIAL) bytes_puts(&label, " of one worker's term");
+    put_inputs(x, j, at, &label);
     if (j->inst.op == OP_DATA)
         err_set(err, ERR_NAN, "the data that is given here is not finite (--check-nan)\n%s",
-                at.data);
+                label.data);
     else
         err_set(err, ERR_NAN, "non-finite values first appear in '%s' (--check-nan)\n%s",
-                op_info[j->inst.op].name, at.data);
+                op_info[j->inst.op].name, label.data);
     const char *hint = hint_for(&j->inst, f);
     if (hint) err_hint(err, "%s", hint);
-    bytes_fini(&at);
+    if (kind == LAYOUT_SPLIT) at = place_in_whole(j, k, &out->type, at), err->count = bad;
+    err->at = f->nans ? at : at + ERR_AT_INF;
+    bytes_fini(&label);
     return false;
 }
 
@@ -216,13 +236,14 @@ bool check_call(Exec *x, const Job *j, Err *err) {
             Found g = find(x, &j->call.in[i]);
             is_old = f.nans ? g.nans > 0 : g.nans + g.infs > 0;
         }
-        if (!is_old) return report(x, j, &j->call.out[k], &f, err);
+        if (!is_old) return report(x, j, k, &f, err);
     }
     return true;
 }
 
-bool check_data(Exec *x, const Job *j, const View *v, Err *err) {
+bool check_data(Exec *x, const Job *j, Err *err) {
+    const View *v = &j->call.out[0];
     Found f = find(x, v);
     if (f.nans == 0 && (f.infs == 0 || type_numel(&v->type) <= DATA_LITERAL)) return true;
-    return report(x, j, v, &f, err);
+    return report(x, j, 0, &f, err);
 }

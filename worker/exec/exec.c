@@ -28,10 +28,16 @@ void exec_fail(Exec *x, const Job *j, const Err *err) {
     exec_send(x, &m);
 }
 
+static void set_whole(Exec *x, const Job *j, int k, Tensor *t) {
+    if (!j->part) return;
+    Whole w = {.type = j->part->whole[k], .layout = j->part->place.layout, .at = j->part->at};
+    store_set_whole(&x->store, t, &w);
+}
+
 void exec_name(Exec *x, Job *j, int k, Storage *st, const TensorType *type) {
     Tensor *t = store_put(&x->store, j->frame->client->names, j->inst.out[k], st, type);
     t->group = j->group;
-    if (j->part) store_set_whole(&x->store, t, &j->part->whole[k], &j->part->place.layout);
+    set_whole(x, j, k, t);
 }
 
 /* Names the outputs, so that what reads them knows; types may be NULL when they could not be
@@ -304,7 +310,7 @@ void exec_name_view(Exec *x, Job *j, const View *view) {
     Tensor *t =
         store_put_view(&x->store, j->frame->client->names, j->inst.out[0], j->held[0], view);
     t->group = j->group;
-    if (j->part) store_set_whole(&x->store, t, &j->part->whole[0], &j->part->place.layout);
+    set_whole(x, j, 0, t);
     exec_finish(x, j);
 }
 
@@ -371,7 +377,7 @@ static void issue_data(Exec *x, Job *j, const TensorType *type) {
         if (x->observer) x->observer->saw_data(x->observer, j);
         if (x->watch) watch_done(x, j, 0);
         exec_name(x, j, 0, j->out[0], type);
-        if (c->checks_nan && !check_data(x, j, &j->call.out[0], &bad)) {
+        if (c->checks_nan && !check_data(x, j, &bad)) {
             j->out[0]->poison = bad.code;
             exec_fail_in_order(x, j, &bad);
         }

@@ -423,7 +423,7 @@ bool box_lies_within(const TensorType *t, const int64_t *stride, uint64_t offset
 
 /* check.c: false: the values that are not finite begin here; err says where and why */
 bool check_call(Exec *x, const Job *j, Err *err); /* it is done */
-bool check_data(Exec *x, const Job *j, const View *v, Err *err);
+bool check_data(Exec *x, const Job *j, Err *err);
 /* effect.c */
 void effect_run(Exec *x, Job *j); /* everything before it is done */
 #endif

@@ -430,7 +430,7 @@ static Room begin_call(Exec *x, Job *j) {
         watch_begin(x, j);
         exec_copy_payload(x, j, &j->call.out[0]);
         if (x->watch) watch_done(x, j, 0);
-        if (j->frame->client->checks_nan && !check_data(x, j, &j->call.out[0], &bad))
+        if (j->frame->client->checks_nan && !check_data(x, j, &bad))
             exec_fail_in_order(x, j, &bad);
         j->state = JOB_FLIES;
         queue_done(x, j, bad.code);

@@ -61,6 +61,7 @@ typedef struct Storage {
 typedef struct Whole {
     TensorType type;
     Layout layout;
+    int at; /* place of this rank in the group */
 } Whole;
 
 typedef struct Tensor {
@@ -125,8 +126,8 @@ static inline void tensor_view(const Tensor *t, View *v) {
     *v = t->view;
     v->data = storage_base(t->storage) + t->offset;
 }
-/* Says that it is a part. */
-void store_set_whole(Store *s, Tensor *t, const TensorType *type, const Layout *layout);
+/* Says that it is a part, also in t's view. */
+void store_set_whole(Store *s, Tensor *t, const Whole *whole);
 bool store_drop(Store *s, Names *n, uint64_t id); /* false: no such id */
 /* The largest storages that n's names keep, for messages: "t12 (1000, 1000) f32 3.8 MiB, ...";
  * "" when there is none. */

@@ -615,7 +615,7 @@ static void name_results(Run *u) {
         uint64_t base = l->is_added ? u->added : u->base;
         Tensor *t = store_put_view(store, names, base + l->delta, st, &l->view);
         t->group = l->group;
-        if (l->has_whole) store_set_whole(store, t, &l->whole.type, &l->whole.layout);
+        if (l->has_whole) store_set_whole(store, t, &l->whole);
     }
     for (int i = 0; i < p->n_kept; i++) storage_unref(store, p->kept[i].storage);
 }
