@@ -232,7 +232,7 @@ static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
         error_locate(e, node_span(in, p->n));
         return false;
     }
-    if (!tensor_index_put(in, p->base.tensor, p->sub, p->n_subs, v, &made, e)) {
+    if (!tensor_index_put(in, p->base.tensor, p->sub, p->n_subs, v, false, &made, e)) {
         error_locate(e, node_span(in, p->n));
         return false;
     }

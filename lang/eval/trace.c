@@ -141,18 +141,39 @@ static void add_frame(const AstFn *fn, const Node *call, LangError *e) {
 
 /* ---- in the words of the function that the program called ---- */
 
-/* Failures of what a prelude function does to carry out what the program asked for, and how they
- * read there. In text %lld are the numbers of the message. */
+/* What indices are in these functions of the prelude, for the one that the program called. */
 static const struct {
-    const char *inner, *what, *text;
+    const char *inner, *noun, *hint;
 } words[] = {
-    {"_pick_logits", "index %lld is out of range for axis %*d of size %lld",
-     "class %lld is out of range: there are %lld classes, counted from 0"},
-    {"_pick_targets", "index %lld is out of range for axis %*d of size %lld",
-     "class %lld is out of range: there are %lld classes, counted from 0"},
-    {"nn.Embedding", "index %lld is out of range for axis %*d of size %lld",
-     "index %lld is out of range: the embedding has %lld rows, counted from 0"},
+    {"_pick_logits", "class", "ignore_index=%lld leaves out targets of %lld"},
+    {"_pick_targets", "class", "ignore_index=%lld leaves out targets of %lld"},
+    {"multi_margin_loss", "class", NULL},
+    {"embedding", "id", NULL},
+    {"bincount", "value", NULL},
 };
+
+/* "index 12 at position 3 is out of range for axis 0 of size 10" as "cross_entropy: class 12 at
+ * position 3 is outside 0 ... 9". false: it says something else. */
+static bool tell_index(LangError *e, const char *name, const char *noun, const char *hint) {
+    static const char middle[] = " is out of range for axis ";
+    char text[sizeof e->what], *rest = strstr(e->what, middle), *position;
+    long long size;
+    if (!rest || strncmp(e->what, "index ", 6) ||
+        sscanf(rest + sizeof middle - 1, "%*d of size %lld", &size) != 1)
+        return false;
+    long long value = strtoll(e->what + 6, &position, 10);
+    int n = (int)(rest - position);
+    if (size > 0)
+        snprintf(text, sizeof text, "%s: %s %lld%.*s is outside 0 ... %lld", name, noun, value, n,
+                 position, size - 1);
+    else
+        snprintf(text, sizeof text, "%s: %s %lld%.*s, of %s", name, noun, value, n, position,
+                 value < 0 ? "0 and more" : "none");
+    snprintf(e->what, sizeof e->what, "%s", text);
+    e->hint[0] = 0;
+    if (hint && value < 0) error_hint(e, hint, value, value);
+    return true;
+}
 
 /* The stack begins in the prelude. "solve: the matrix is singular" where the program called inv:
  * what the prelude uses within is of no interest. */
@@ -161,15 +182,11 @@ static void tell_in_callers_words(LangError *e) {
     while (outer + 1 < e->n_frames && e->frame[outer + 1].is_prelude) outer++;
     if (outer < 0 || e->kind != E_RUN) return;
     char text[sizeof e->what];
-    long long a, b;
     for (int i = 0; i <= outer; i++)
         for (size_t k = 0; k < sizeof words / sizeof *words; k++)
             if (!strcmp(e->frame[i].name, words[k].inner) &&
-                sscanf(e->what, words[k].what, &a, &b) == 2) {
-                snprintf(text, sizeof text, words[k].text, a, b);
-                snprintf(e->what, sizeof e->what, "%s: %.900s", e->frame[outer].name, text);
+                tell_index(e, e->frame[outer].name, words[k].noun, words[k].hint))
                 return;
-            }
     size_t n = strspn(e->what, "abcdefghijklmnopqrstuvwxyz_0123456789");
     const char *name = e->frame[outer].name, *dot = strrchr(name, '.');
     bool is_op = n && !strncmp(e->what + n, ": ", 2) && builtin_find(intern(e->what, n));

@@ -264,8 +264,9 @@ const Builtin builtins_tensor[] = {
     F(scatter_add, "x, axis, index, src", "x with src added where gather would have read."),
     F(scatter_with, "x, axis, index, src, how",
       "x with src multiplied in (\"prod\") or compared (\"amax\", \"amin\") at index."),
-    F(index_put, "x, indices, values, accumulate=false",
-      "x with values written, or added, at a list of index tensors."),
+    F(index_put, "x, indices, values, accumulate=false, from_zero=false",
+      "x with values written, or added, at a list of index tensors. An index below 0 counts from "
+      "the end, or is an error with from_zero."),
     F(searchsorted, "sorted, values, right=false, side=none",
       "Where each value would go into the sorted last axis; right: behind equals."),
     F(one_hot, "ids, n", "1 at each id along a new last axis of n, else 0; int64."),

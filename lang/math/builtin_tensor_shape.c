@@ -431,8 +431,8 @@ static bool indexed(Interp *in, Op op, const Value *arg, int n, Value *out, Lang
         (t[1] = arg_as_tensor(in, arg[2], e)) && (n < 3 || (t[2] = arg_as_tensor(in, arg[3], e)));
     Arg a[3] = {arg_tensor(t[0]), arg_tensor(t[1]), arg_tensor(t[2])};
     int64_t k = axis;
-    Attr attr = attr_ints(ATTR_AXIS, &k, 1);
-    if (ok && !tensor_op(in, op, a, n, &attr, 1, &r, e)) r = NULL;
+    Attr attr[2] = {attr_ints(ATTR_AXIS, &k, 1), attr_bool(ATTR_FROM_ZERO, true)};
+    if (ok && !tensor_op(in, op, a, n, attr, op == OP_INDEX ? 2 : 1, &r, e)) r = NULL;
     for (int i = 0; i < 3; i++) tensor_unref(t[i]);
     return give_tensor(r, out);
 }
@@ -480,9 +480,10 @@ BUILTIN(searchsorted) { /* sorted, values, right, side */
 
 /* x[i, j, ...] = values for a list of index tensors (or none for an axis left whole), as a new
  * tensor. */
-BUILTIN(index_put) { /* x, indices, values, accumulate */
-    bool adds;
-    TRY(arg_bool_of(arg[3], "accumulate", &adds, e));
+BUILTIN(index_put) { /* x, indices, values, accumulate, from_zero */
+    bool adds, from_zero;
+    TRY(arg_bool_of(arg[3], "accumulate", &adds, e) &&
+        arg_bool_of(arg[4], "from_zero", &from_zero, e));
     int64_t n = arg[1].kind == V_TENSOR ? 1 : value_count(arg[1]);
     if (n < 1 || n > MAX_DIMS) {
         error_set(e, "index_put needs a list of index tensors, one per axis");
@@ -498,35 +499,29 @@ BUILTIN(index_put) { /* x, indices, values, accumulate */
     Tensor *x = arg_as_tensor(in, arg[0], e), *plain = NULL;
     if (!x) return false;
     if (adds) {
-        ok = tensor_index_add(in, x, sub, (int)n, arg[2], out, e);
+        ok = tensor_index_add(in, x, sub, (int)n, arg[2], from_zero, out, e);
     } else if (x->is_param || x->is_buffer) { /* a new value, not an update in place */
         Arg a = arg_tensor(x);
         Attr attr = attr_ints(ATTR_SHAPE, type_of(x)->shape, type_of(x)->rank);
         if (!tensor_op(in, OP_RESHAPE, &a, 1, &attr, 1, &plain, e)) plain = NULL;
-        ok = plain && tensor_index_put(in, plain, sub, (int)n, arg[2], out, e);
+        ok = plain && tensor_index_put(in, plain, sub, (int)n, arg[2], from_zero, out, e);
         tensor_unref(plain);
     } else
-        ok = tensor_index_put(in, x, sub, (int)n, arg[2], out, e);
+        ok = tensor_index_put(in, x, sub, (int)n, arg[2], from_zero, out, e);
     for (int64_t i = 0; i < n; i++)
         if (arg[1].kind != V_TENSOR && value_at(arg[1], i).kind == V_NONE) value_drop(sub[i]);
     tensor_unref(x);
     return ok;
 }
 
-/* ids looked up in 0 .. n - 1: an id that is not there fails where the values are. An index may
- * count from the end, an id may not: below 0 it is moved out of range. */
-static Tensor *known_ids(Interp *in, Tensor *ids, Tensor *classes, int64_t n, LangError *e) {
-    Tensor *wide = tensor_cast(in, ids, DT_I64, e), *is_low = NULL, *low = NULL, *index = NULL,
-           *known = NULL;
+/* ids looked up in 0 .. n - 1: an id that is not there fails where the values are. */
+static Tensor *known_ids(Interp *in, Tensor *ids, Tensor *classes, LangError *e) {
+    Tensor *wide = tensor_cast(in, ids, DT_I64, e), *known = NULL;
     int64_t axis = 0;
-    Attr attr = attr_ints(ATTR_AXIS, &axis, 1);
-    if (wide) is_low = tensor_op2(in, OP_LT, arg_tensor(wide), arg_int(0), e);
-    if (is_low) low = tensor_op2(in, OP_SUB, arg_tensor(wide), arg_int(n), e);
-    Arg pick[3] = {arg_tensor(is_low), arg_tensor(low), arg_tensor(wide)};
-    if (low && !tensor_op(in, OP_WHERE, pick, 3, NULL, 0, &index, e)) index = NULL;
-    Arg look[2] = {arg_tensor(classes), arg_tensor(index)};
-    if (index && !tensor_op(in, OP_INDEX, look, 2, &attr, 1, &known, e)) known = NULL;
-    tensor_unref(wide), tensor_unref(is_low), tensor_unref(low), tensor_unref(index);
+    Attr attr[2] = {attr_ints(ATTR_AXIS, &axis, 1), attr_bool(ATTR_FROM_ZERO, true)};
+    Arg look[2] = {arg_tensor(classes), arg_tensor(wide)};
+    if (wide && !tensor_op(in, OP_INDEX, look, 2, attr, 2, &known, e)) known = NULL;
+    tensor_unref(wide);
     return known;
 }
 
@@ -541,7 +536,7 @@ BUILTIN(one_hot) { /* ids, n */
         error_hint(e, "ids.to(int64)");
     } else if (arg_int_of(arg[1], "n", &n, e) && shape_is_valid(&n, 1, e))
         classes = tensor_arange(in, arg_int(0), arg_int(1), n, DT_I64, e);
-    if (classes) known = known_ids(in, ids, classes, n, e);
+    if (classes) known = known_ids(in, ids, classes, e);
     if (known) column = unsqueezed(in, known, type_of(known)->rank, e);
     tensor_unref(known);
     if (column) hit = tensor_op2(in, OP_EQ, arg_tensor(column), arg_tensor(classes), e);

@@ -52,7 +52,7 @@ typedef struct Sub {
 typedef struct Plan {
     Sub sub[3 * MAX_DIMS];
     int n, n_tensors;
-    bool is_basic_noop;
+    bool is_basic_noop, from_zero;
 } Plan;
 
 static void plan_fini(Plan *p) {
@@ -446,13 +446,16 @@ static Tensor *advanced_put(Interp *in, Tensor *x, Tensor *v, bool adds, const P
     advanced_of(p, &a);
     Arg arg[MAX_DIMS + 2];
     int64_t axis = a.axis;
-    Attr attr[2] = {attr_ints(ATTR_AXIS, &axis, 1), attr_bool(ATTR_ACCUMULATE, true)};
+    Attr attr[3] = {attr_ints(ATTR_AXIS, &axis, 1)};
+    int n_attr = 1;
+    if (adds) attr[n_attr++] = attr_bool(ATTR_ACCUMULATE, true);
+    if (p->from_zero) attr[n_attr++] = attr_bool(ATTR_FROM_ZERO, true);
     Tensor *part = basic_get(in, x, b, e), *y = NULL, *written = NULL, *out = NULL;
     if (part) y = a.permutes ? tensor_permute(in, part, a.perm, a.rank, e) : tensor_ref(part);
     if (y) {
         arg[0] = arg_tensor(y), arg[1] = arg_tensor(v);
         memcpy(arg + 2, a.index, sizeof a.index[0] * (size_t)a.n);
-        if (!tensor_op(in, OP_INDEX_PUT, arg, a.n + 2, attr, 1 + adds, &written, e)) written = NULL;
+        if (!tensor_op(in, OP_INDEX_PUT, arg, a.n + 2, attr, n_attr, &written, e)) written = NULL;
     }
     if (written && a.permutes) {
         Tensor *back = tensor_permute(in, written, a.back, a.rank, e);
@@ -510,7 +513,8 @@ static bool suits_places(Interp *in, const Plan *p, const TensorType *tx, int re
     return error_sub(in, 0, e);
 }
 
-static Tensor *put(Interp *in, Tensor *x, const Value *sub, int n_subs, Tensor *v, LangError *e) {
+static Tensor *put(Interp *in, Tensor *x, const Value *sub, int n_subs, Tensor *v, bool from_zero,
+                   LangError *e) {
     const TensorType *tx = tensor_type(x), *mask = NULL;
     if (n_subs == 1 && sub[0].kind == V_TENSOR && tensor_type(sub[0].tensor)->dtype == DT_BOOL)
         mask = tensor_type(sub[0].tensor);
@@ -518,7 +522,7 @@ static Tensor *put(Interp *in, Tensor *x, const Value *sub, int n_subs, Tensor *
     int rest = mask ? tx->rank - mask->rank : 0;
     if (mask && (mask->rank == 0 || is_for_each(tx, rest, tensor_type(v))))
         return mask_put(in, x, sub[0].tensor, v, e);
-    Plan p = {0};
+    Plan p = {.from_zero = from_zero};
     Basic b;
     Tensor *out = NULL;
     if (plan_make(in, tx, sub, n_subs, &p, e) && basic_of(tx, &p, &b, e) &&
@@ -529,14 +533,14 @@ static Tensor *put(Interp *in, Tensor *x, const Value *sub, int n_subs, Tensor *
     return out;
 }
 
-bool tensor_index_put(Interp *in, Tensor *x, const Value *sub, int n_subs, Value v, Value *out,
-                      LangError *e) {
+bool tensor_index_put(Interp *in, Tensor *x, const Value *sub, int n_subs, Value v, bool from_zero,
+                      Value *out, LangError *e) {
     bool in_place = x->is_param || x->is_buffer;
     if (in_place) TRY(tensor_no_path(in, v, e) && tensor_has_no_path(in, x, e));
     in->no_grad_depth += in_place;
     Tensor *value = value_for(in, x, v, e);
     if (in_place) in->keep = x->handle;
-    Tensor *result = value ? put(in, x, sub, n_subs, value, e) : NULL;
+    Tensor *result = value ? put(in, x, sub, n_subs, value, from_zero, e) : NULL;
     tensor_unref(value);
     in->no_grad_depth -= in_place;
     bool ok = result && (!in_place || tensor_update(in, x, v_tensor(result), e));
@@ -547,9 +551,9 @@ bool tensor_index_put(Interp *in, Tensor *x, const Value *sub, int n_subs, Value
     return ok;
 }
 
-bool tensor_index_add(Interp *in, Tensor *x, const Value *sub, int n_subs, Value v, Value *out,
-                      LangError *e) {
-    Plan p = {0};
+bool tensor_index_add(Interp *in, Tensor *x, const Value *sub, int n_subs, Value v, bool from_zero,
+                      Value *out, LangError *e) {
+    Plan p = {.from_zero = from_zero};
     Basic b;
     const TensorType *t = tensor_type(x);
     Tensor *value = value_for(in, x, v, e), *result = NULL;
@@ -558,7 +562,7 @@ bool tensor_index_add(Interp *in, Tensor *x, const Value *sub, int n_subs, Value
         result = advanced_put(in, x, value, true, &p, &b, e);
     else if (ok) { /* no element is named twice */
         Tensor *zeros = tensor_full(in, t->shape, t->rank, (DType)t->dtype, arg_int(0).imm, e);
-        Tensor *more = zeros ? put(in, zeros, sub, n_subs, value, e) : NULL;
+        Tensor *more = zeros ? put(in, zeros, sub, n_subs, value, from_zero, e) : NULL;
         if (more) result = tensor_op2(in, OP_ADD, arg_tensor(x), arg_tensor(more), e);
         tensor_unref(zeros), tensor_unref(more);
     }

@@ -113,12 +113,12 @@ Value v_slice(Value start, Value stop, Value step); /* consumes all three */
 static inline Value v_ellipsis(void) { return (Value){.kind = V_ELLIPSIS}; }
 bool tensor_index(Interp *in, Tensor *t, const Value *sub, int n_subs, Value *out, LangError *e);
 /* t with v written at the subscripts. On a parameter or buffer it is an update in place and *out is
- * t itself. */
-bool tensor_index_put(Interp *in, Tensor *t, const Value *sub, int n_subs, Value v, Value *out,
-                      LangError *e);
+ * t itself. from_zero: indices in tensors do not count from the end. */
+bool tensor_index_put(Interp *in, Tensor *t, const Value *sub, int n_subs, Value v, bool from_zero,
+                      Value *out, LangError *e);
 /* t with v added at the subscripts, also where they name an element several times: a new tensor. */
-bool tensor_index_add(Interp *in, Tensor *t, const Value *sub, int n_subs, Value v, Value *out,
-                      LangError *e);
+bool tensor_index_add(Interp *in, Tensor *t, const Value *sub, int n_subs, Value v, bool from_zero,
+                      Value *out, LangError *e);
 bool tensor_iter(Interp *in, Tensor *t, int64_t i, Value *out,
                  LangError *e); /* t[i] along axis 0 */
 bool tensor_nonzero(Interp *in, Tensor *t, Tensor **out,

@@ -255,7 +255,8 @@ static void test_poison(const EngineOps *ops) {
     run(t);
     CHECK_INT(t->n_failure, 2);
     CHECK_INT(t->failure[0].err.code, ERR_INDEX);
-    CHECK_STR(t->failure[0].err.text, "index 12 is out of range for axis 0 of size 10");
+    CHECK_STR(t->failure[0].err.text,
+              "index 12 at position [0, 0] is out of range for axis 0 of size 10");
     CHECK_INT(t->failure[0].seq, 2);
     CHECK_INT(t->failure[0].op, OP_INDEX);
     CHECK_INT(t->failure[0].pos.line, 3);

@@ -243,7 +243,7 @@ static void prompt_test(void) {
     Program *q = parse_program(interp_source(in, "prompt", step, strlen(step), 1, false), NULL,
                                NULL, &open, &e);
     CHECK(q && !interp_run(in, q, false, &e));
-    CHECK_STR(e.what, "index 5 is out of range for axis 0 of size 3");
+    CHECK_STR(e.what, "index 5 at position 0 is out of range for axis 0 of size 3");
     run("prompt", "assert all(p == before) and all(p.grad == slope) and all(sgd.v[0] == speed)\n"
                   "sgd.zero_grad(); backward (p * p).sum(); sgd.step()\n"
                   "assert not any(p == before)\n");

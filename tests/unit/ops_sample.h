@@ -133,10 +133,11 @@ static Arg *add_tensor(Case *c, TensorType t, Style style) {
 }
 
 /* Indices below size, the last ones also counted from the end. */
-static void make_indices(Arg *a, int64_t size) {
+static void make_indices(Arg *a, int64_t size, bool from_zero) {
     View base = {.type = {.dtype = a->view.type.dtype}, .data = a->base};
     int64_t n = (int64_t)a->base_bytes / dtype_info[base.type.dtype].size_bytes;
-    bool may_be_negative = a->view.type.dtype != DT_U8;
+    if (from_zero && a->view.type.dtype == DT_I8 && size > 128) size = 128; /* none wraps below 0 */
+    bool may_be_negative = !from_zero && a->view.type.dtype != DT_U8;
     for (int64_t i = 0; i < n; i++)
         ref_set_int(&base, i,
                     size ? (int64_t)pick((uint64_t)size) -
@@ -342,6 +343,8 @@ static void sample_SLICE_PUT(Case *c) {
 /* k index operands that broadcast to a common type, for axes axis .. of x; returns that type. */
 static TensorType add_indices(Case *c, const TensorType *x, int axis, int k) {
     TensorType common = some_type(DT_I64, (int)pick(3), 60);
+    bool from_zero = pick(2);
+    if (from_zero) add_attr(c, (Attr){.key = ATTR_FROM_ZERO, .n = 1, .b = true});
     if (x->rank - k + common.rank > MAX_DIMS) common.rank = 1;
     for (int i = 0; i < common.rank; i++)
         for (int d = axis; d < axis + k; d++)
@@ -349,7 +352,7 @@ static TensorType add_indices(Case *c, const TensorType *x, int axis, int k) {
     for (int i = 0; i < k; i++) {
         TensorType t = i == 0 ? common : narrowed(common);
         t.dtype = (uint8_t)some_index_dtype();
-        make_indices(add_tensor(c, t, INDEX), x->shape[axis + i]);
+        make_indices(add_tensor(c, t, INDEX), x->shape[axis + i], from_zero);
     }
     return common;
 }
@@ -402,7 +405,7 @@ static void sample_GATHER(Case *c) {
     idx.dtype = (uint8_t)some_index_dtype();
     add_int(c, ATTR_AXIS, axis);
     add_tensor(c, t, c->style);
-    make_indices(add_tensor(c, idx, INDEX), t.shape[axis]);
+    make_indices(add_tensor(c, idx, INDEX), t.shape[axis], true);
     c->is_exact = true;
 }
 static void sample_SCATTER_ADD(Case *c) {

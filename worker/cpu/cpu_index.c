@@ -8,12 +8,13 @@
 
 /* ---- Indices ---- */
 
-/* Adds stride * index to offset[i] for each element of `idx` broadcast to `shape`. Row-major. False
- * also when the call is cut off. */
-static bool add_indices(Cpu *c, const View *idx, const TensorType *shape, int axis, int64_t size,
-                        int64_t stride, int64_t *offset, Err *err) {
+/* Adds stride * index to offset[i] for each element of b->idx broadcast to b->shape. Row-major.
+ * b: all but at and value. False also when the call is cut off. */
+static bool add_indices(Cpu *c, BadIndex *b, int64_t stride, int64_t *offset, Err *err) {
+    const View *idx = b->idx;
+    int64_t size = b->size, low = b->from_zero ? 0 : -size;
     Loop l;
-    loop_init(&l, shape, (const View *const[]){idx}, 1);
+    loop_init(&l, b->shape, (const View *const[]){idx}, 1);
     union {
         uint8_t b[CPU_CHUNK];
         int8_t s[CPU_CHUNK];
@@ -29,10 +30,9 @@ static bool add_indices(Cpu *c, const View *idx, const TensorType *shape, int ax
                         : idx->type.dtype == DT_I32 ? chunk.w[i]
                         : idx->type.dtype == DT_I8  ? chunk.s[i]
                                                     : chunk.b[i];
-            if (v < -size || v >= size) {
-                return err_set(err, ERR_INDEX,
-                               "index %lld is out of range for axis %d of size %lld", (long long)v,
-                               axis, (long long)size);
+            if (v < low || v >= size) {
+                b->at = begin + i, b->value = v;
+                return index_is_bad(b, err);
             }
             offset[begin + i] += (v < 0 ? v + size : v) * stride;
         }
@@ -100,9 +100,12 @@ static int64_t *resolve(Cpu *c, const Call *call, const View *x, const int64_t *
     /* An element's own indices are checked from the left, elements in order: as one would read
      * them. */
     for (int i = 0; i < k; i++) {
-        if (!add_indices(c, &idx[i], common, axis + i, x->type.shape[axis + i], stride[axis + i],
-                         offset, err))
-            return NULL;
+        BadIndex b = {.idx = &idx[i],
+                      .shape = common,
+                      .axis = axis + i,
+                      .size = x->type.shape[axis + i],
+                      .from_zero = inst_bool(call->inst, ATTR_FROM_ZERO, false)};
+        if (!add_indices(c, &b, stride[axis + i], offset, err)) return NULL;
     }
     return offset;
 }
@@ -321,9 +324,13 @@ static bool along_init(AlongRun *r, Cpu *c, const Call *call, const View *x, con
     int rank = x->type.rank;
     int64_t n = type_numel(&idx->type);
     int64_t *offset = offsets_new(c, call, n, err);
-    if (!offset ||
-        !add_indices(c, idx, &idx->type, axis, x->type.shape[axis], x->stride[axis], offset, err))
-        return false;
+    BadIndex bad = {.idx = idx,
+                    .shape = &idx->type,
+                    .axis = axis,
+                    .size = x->type.shape[axis],
+                    .from_zero = true,
+                    .is_along = true};
+    if (!offset || !add_indices(c, &bad, x->stride[axis], offset, err)) return false;
     r->offset = offset;
     r->A = idx->type.shape[axis];
     r->x = x, r->src = src, r->size = view_size(x), r->dtype = (DType)x->type.dtype;

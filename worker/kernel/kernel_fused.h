@@ -78,10 +78,9 @@ PRO_FN void fused_ahead(const void *p, int64_t ahead, int64_t bytes) {
 PRO_FN void fused_settle(void) {}
 #endif
 
-/* Index i of n elements; -n .. -1 count from the end. A bad one is told, and is element 0. */
+/* Index i of n elements. A bad one is told, and is element 0. */
 PRO_FN int64_t fused_index(const FusedArgs *a, int64_t i, int64_t n) {
     if (i >= 0 && i < n) return i;
-    if (i < 0 && i >= -n) return i + n;
     __atomic_store_n(a->bad, 1, __ATOMIC_RELAXED);
     return 0;
 }

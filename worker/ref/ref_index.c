@@ -6,13 +6,17 @@
 
 #include <string.h>
 
-/* An index from the end counts back. */
-static bool resolve(int64_t *i, int64_t size, int axis, Err *err) {
-    if (*i < -size || *i >= size)
-        return err_set(err, ERR_INDEX, "index %lld is out of range for axis %d of size %lld",
-                       (long long)*i, axis, (long long)size);
-    if (*i < 0) *i += size;
-    return true;
+/* The index v for element `index` of the indices' common shape becomes one in 0 .. size - 1; those
+ * from the end count back where they may. b: all but at and value. */
+static bool resolve(BadIndex *b, const int64_t *index, int64_t *v, Err *err) {
+    *v = ref_int(b->idx, ref_offset(b->idx, index, b->shape->rank));
+    if (*v >= (b->from_zero ? 0 : -b->size) && *v < b->size) {
+        if (*v < 0) *v += b->size;
+        return true;
+    }
+    b->value = *v;
+    for (int d = 0; d < b->shape->rank; d++) b->at = b->at * b->shape->shape[d] + index[d];
+    return index_is_bad(b, err);
 }
 
 /* Adds v[from] to, or writes it over, o[at]. */
@@ -24,43 +28,55 @@ static void put(const View *o, int64_t at, const View *v, int64_t from, bool add
                     (int64_t)((uint64_t)ref_int(v, from) + (adds ? (uint64_t)ref_int(o, at) : 0)));
 }
 
+/* The common shape of k indices. */
+static TensorType common_type(const View *idx, int k) {
+    TensorType b = idx[0].type;
+    for (int i = 1; i < k; i++) {
+        TensorType before = b;
+        shape_broadcast(&before, &idx[i].type, &b);
+    }
+    return b;
+}
+
 /* Offset in x of the element that `index` names in x[..., idx, ...]: axes before `axis` and
  * after the k indexed ones are x's own, between them lie the indices' common axes. */
-static bool indexed(const View *x, const View *idx, int k, int axis, const int64_t *index, int rank,
-                    int64_t *offset, Err *err) {
-    int common = rank - (x->type.rank - k);
+static bool indexed(const Call *c, const View *x, const View *idx, int k, const TensorType *common,
+                    const int64_t *index, int64_t *offset, Err *err) {
+    int axis = (int)inst_attr(c->inst, ATTR_AXIS)->ints[0];
     *offset = 0;
     for (int d = 0; d < axis; d++) *offset += x->stride[d] * index[d];
     for (int i = 0; i < k; i++) {
-        int64_t at = ref_int(&idx[i], ref_offset(&idx[i], index + axis, common));
-        TRY(resolve(&at, x->type.shape[axis + i], axis + i, err));
+        int64_t at;
+        BadIndex b = {.idx = &idx[i],
+                      .shape = common,
+                      .axis = axis + i,
+                      .size = x->type.shape[axis + i],
+                      .from_zero = inst_bool(c->inst, ATTR_FROM_ZERO, false)};
+        TRY(resolve(&b, index + axis, &at, err));
         *offset += x->stride[axis + i] * at;
     }
-    for (int d = axis + k; d < x->type.rank; d++) *offset += x->stride[d] * index[d - k + common];
+    for (int d = axis + k; d < x->type.rank; d++)
+        *offset += x->stride[d] * index[d - k + common->rank];
     return true;
 }
 
 bool ref_INDEX(const Call *c, Err *err) {
     const View *x = &c->in[0], *o = &c->out[0];
-    int axis = (int)inst_attr(c->inst, ATTR_AXIS)->ints[0];
     if (ref_is_empty(&o->type)) return true;
+    TensorType common = common_type(c->in + 1, c->n_in - 1);
     int64_t index[MAX_DIMS] = {0}, at = 0, from;
     do {
-        TRY(indexed(x, c->in + 1, c->n_in - 1, axis, index, o->type.rank, &from, err));
+        TRY(indexed(c, x, c->in + 1, c->n_in - 1, &common, index, &from, err));
         put(o, at++, x, from, false);
     } while (ref_step(index, &o->type));
     return true;
 }
 
 /* Type of x[..., idx, ...], as shape.c has it. */
-static TensorType indexed_type(const View *x, const View *idx, int k, int axis) {
-    TensorType b = idx[0].type, r = {.dtype = x->type.dtype};
-    for (int i = 1; i < k; i++) {
-        TensorType before = b;
-        shape_broadcast(&before, &idx[i].type, &b);
-    }
+static TensorType indexed_type(const View *x, const TensorType *common, int k, int axis) {
+    TensorType r = {.dtype = x->type.dtype};
     for (int d = 0; d < axis; d++) r.shape[r.rank++] = x->type.shape[d];
-    for (int d = 0; d < b.rank; d++) r.shape[r.rank++] = b.shape[d];
+    for (int d = 0; d < common->rank; d++) r.shape[r.rank++] = common->shape[d];
     for (int d = axis + k; d < x->type.rank; d++) r.shape[r.rank++] = x->type.shape[d];
     return r;
 }
@@ -70,11 +86,11 @@ bool ref_INDEX_PUT(const Call *c, Err *err) {
     int axis = (int)inst_attr(c->inst, ATTR_AXIS)->ints[0], k = c->n_in - 2;
     bool adds = inst_bool(c->inst, ATTR_ACCUMULATE, false);
     ref_copy(x, o->data);
-    TensorType part = indexed_type(x, c->in + 2, k, axis);
+    TensorType common = common_type(c->in + 2, k), part = indexed_type(x, &common, k, axis);
     if (ref_is_empty(&part)) return true;
     int64_t index[MAX_DIMS] = {0}, at;
     do {
-        TRY(indexed(o, c->in + 2, k, axis, index, part.rank, &at, err));
+        TRY(indexed(c, o, c->in + 2, k, &common, index, &at, err));
         put(o, at, v, ref_offset(v, index, part.rank), adds);
     } while (ref_step(index, &part));
     return true;
@@ -83,8 +99,14 @@ bool ref_INDEX_PUT(const Call *c, Err *err) {
 /* Offset in x of index, with the entry along axis replaced by idx's element there. */
 static bool along(const View *x, const View *idx, int axis, const int64_t *index, int64_t *offset,
                   Err *err) {
-    int64_t i = ref_int(idx, ref_offset(idx, index, idx->type.rank));
-    TRY(resolve(&i, x->type.shape[axis], axis, err));
+    int64_t i;
+    BadIndex b = {.idx = idx,
+                  .shape = &idx->type,
+                  .axis = axis,
+                  .size = x->type.shape[axis],
+                  .from_zero = true,
+                  .is_along = true};
+    TRY(resolve(&b, index, &i, err));
     *offset = 0;
     for (int d = 0; d < x->type.rank; d++) *offset += x->stride[d] * (d == axis ? i : index[d]);
     return true;
