@@ -46,11 +46,13 @@ TAME = {                                   # nan and infinities
     "margin_ranking_loss",                 # its gradient at nan is clamp's, 0
     "multi_margin_loss",                   # PyTorch skips nan
     "mode",                                # which of the numbers that occur once beside nan is not said
+    "renorm",                              # its gradient in a slice with infinities, where PyTorch gives numbers
     "recurrence",                          # the 0 before the first times a gradient of nan
     "tolist",                              # nan equals nothing, in lists neither
 }
 WHOLE = {                                  # whole numbers: float32 here, as mean; PyTorch's result is whole, and cut
-    "avg_pool1d", "avg_pool2d", "avg_pool3d", "local_response_norm", "threshold", "gelu_dx",
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d", "local_response_norm", "threshold",
+    "gelu_dx",
 }
 ONES = {"tensordot", "batch_norm"}         # PyTorch stretches or contracts a lone axis of 1 without a word
 refused = []   # cases that PyTorch does not take, in words

@@ -156,11 +156,14 @@ def linear():
                     ("nn.Unflatten(1, [2, 3])", "data(1, 2, 6)"), ("nn.Unflatten(dim=-1, unflattened_size=[3, 2])", "data(1, 2, 6)"),
                     ("nn.Unflatten(0, [1, 2])", "data(1, 2, 6)"), ("nn.PixelShuffle(2)", "data(1, 2, 8, 2, 3)"), ("nn.PixelShuffle(3)", "data(1, 9, 1, 2)"),
                     ("nn.PixelShuffle(1)", "data(1, 1, 2, 2, 2)"), ("nn.PixelUnshuffle(2)", "data(1, 2, 1, 4, 6)"), ("nn.PixelUnshuffle(3)", "data(1, 1, 2, 3, 3)"),
-                    ("nn.Dropout(0.0)", "data(1, 6)")):
+                    ("nn.Dropout(0.0)", "data(1, 6)"), ("nn.ChannelShuffle(2)", "data(1, 2, 4, 2, 3)"), ("nn.ChannelShuffle(3)", "data(1, 1, 6, 1)"),
+                    ("nn.LPPool1d(2, 3)", "data(1, 2, 2, 7)"), ("nn.LPPool2d(2, [2, 1], stride=2)", "data(1, 2, 2, 5, 4)"), ("nn.LPPool3d(2.0, 2)", "data(1, 2, 1, 2, 3, 4)")):
         p.module(code, x)
     p.module("nn.Dropout(0.7)", "data(1, 6)", before="m.eval()")
     p.module("nn.Dropout2d(0.7)", "data(1, 2, 3, 2, 2)", before="m.eval()")
     p.module("nn.AlphaDropout(0.7)", "data(1, 6)", before="m.eval()")
+    p.module("nn.RReLU(0.1, 0.5)", "data(1, 6)", before="m.eval()")
+    p.module("nn.RReLU(0.25, 0.25)", "data(1, 6)")
     for code in ("nn.CosineSimilarity()", "nn.CosineSimilarity(dim=0)", "nn.CosineSimilarity(dim=-1, eps=0.9)", "nn.PairwiseDistance()",
                  "nn.PairwiseDistance(p=1)", "nn.PairwiseDistance(3.0, 1e-3)", "nn.PairwiseDistance(keepdim=True)"):
         p.module(code, "data(1, 4, 3)", "data(2, 4, 3)")

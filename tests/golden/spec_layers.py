@@ -160,6 +160,19 @@ x.local_response_norm(1) | f(1, 2, 2)
 for name in ["pixel_shuffle", "pixel_unshuffle"]:
     shape = "1, 4, 2, 2" if name == "pixel_shuffle" else "1, 1, 4, 2"
     cases(name, f"{name}(x, 2) | f({shape}) ; f64({shape}) ; i64({shape}) ; b1({shape}) ; f({shape[3:]}) ; f16({shape}) ; bf16({shape})\nx.{name}(1) | f(1, 2, 2, 2)")
+cases("channel_shuffle", """
+channel_shuffle(x, 2) | f(1, 4, 2) ; f64(2, 4, 1, 2) ; i64(1, 6, 1) ; b1(1, 4, 2) ; f16(1, 4, 2) ; bf16(1, 4, 2)
+x.channel_shuffle(3) | f(2, 6, 1, 1, 2)
+channel_shuffle(x, groups=1) | f(1, 2, 3)
+""", F.channel_shuffle)
+for n, shape in [(1, "1, 2, 5"), (2, "1, 2, 4, 5"), (3, "1, 1, 2, 3, 4")]:
+    cases(f"lp_pool{n}d", f"""
+lp_pool{n}d(x, 2, 2) | f({shape}) ; f64({shape}) ; f({shape[3:]})
+lp_pool{n}d(x, 3.0, 2, 1) | f({shape}, lo=0.5, hi=2)
+lp_pool{n}d(x, norm_type=1, kernel_size=2, stride=2, ceil_mode=true) | f({shape}, lo=0.5, hi=2)
+lp_pool{n}d(x, 2, {3 if n == 1 else [2, 1, 2][:n]}) | f({shape})
+x.lp_pool{n}d(2.0, 2) | f({shape})
+""", getattr(F, f"lp_pool{n}d"))
 # ---- distances ----
 cases("normalize", """
 normalize(x) | f(2, 3) ; f64(2, 2) ; f(2, 2, 2) ; f(0, 3) ; f(1, 2) ; f16(2, 3) ; bf16(2, 3)
@@ -179,6 +192,19 @@ pairwise_distance(x, y) | f(2, 3), f(2, 3, s=1) ; f64(2, 3), f64(2, 3, s=1) ; f(
 pairwise_distance(x, y, p=1.0) | f(2, 3), f(2, 3, s=1)
 pairwise_distance(x, y, 2.0, 1e-6, true) | f(2, 3), f(2, 3, s=1)
 """, lambda x, y, p=2.0, eps=1e-6, keepdims=False: F.pairwise_distance(x, y, p, eps, keepdims))
+cases("pdist", """
+pdist(x) | f(4, 3) ; f64(3, 2) ; f(2, 1)
+pdist(x) | f(1, 3) ; f(0, 2) | nograd
+pdist(x, p=1.0) | f(3, 2)
+pdist(x, 3) | f(3, 2)
+x.pdist() | f(3, 3)
+""", F.pdist)
+cases("renorm", """
+renorm(x, 2, 0, 1.0) | f(3, 4) ; f64(2, 3) ; f(2, 2, 3) ; f(0, 2)
+renorm(x, p=1, axis=1, maxnorm=2) | f(3, 4) ; f(2, 3, 2)
+x.renorm(2, -1, 0.5) | f(3, 2)
+x.renorm(3.0, 1, 100.0) | f(3, 2)
+""", lambda x, p, axis, maxnorm: torch.renorm(x, p, axis, maxnorm))
 
 # ---- further losses ----
 SIGNS = "f(4, lo=-1, hi=1).sign()"

@@ -56,6 +56,12 @@ elu(x) | fv(nan, 1) | nograd
 elu(x, 0.5) | f(3, 4)
 elu(x, alpha=2.0) | f64(4)
 """, floats(F.elu))
+cases("rrelu", """
+rrelu(x) | f(3, 4) ; f64(4) ; f(0, 2)
+rrelu(x, 0.1, 0.5) | f(3, 4)
+rrelu(x, lower=0.25, upper=0.25, training=true) | f(3, 4)
+x.rrelu(upper=0.5) | f(4)
+""", F.rrelu)
 cases("leaky_relu", FLOAT_LINES.format(f="leaky_relu", d="", d0="", i=", lo=0, hi=3") + """
 leaky_relu(x, 0.2) | f(3, 4)
 leaky_relu(x, a=0.5) | f64(4)
