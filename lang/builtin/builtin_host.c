@@ -195,12 +195,21 @@ static bool apply(Interp *in, Value f, Value xs, bool is_filter, Value *out, Lan
     return true;
 }
 
+/* xs.map(f) is map(xs, f). */
+static bool is_swapped(const Value *arg) {
+    ValueKind k = (ValueKind)arg[0].kind, f = (ValueKind)arg[1].kind;
+    bool is_many = k == V_LIST || k == V_RANGE || k == V_TENSOR || k == V_MAP || k == V_STR;
+    return is_many && (f == V_FN || f == V_BOUND || f == V_BUILTIN || f == V_MODULE);
+}
+
 static bool bi_map(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return apply(in, arg[0], arg[1], false, out, e);
+    bool swap = is_swapped(arg);
+    return apply(in, arg[swap], arg[!swap], false, out, e);
 }
 
 static bool bi_filter(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return apply(in, arg[0], arg[1], true, out, e);
+    bool swap = is_swapped(arg);
+    return apply(in, arg[swap], arg[!swap], true, out, e);
 }
 
 static bool bi_reversed(Interp *in, const Value *arg, Value *out, LangError *e) {

@@ -382,6 +382,26 @@ bool builtin_method_value(Interp *in, Value self, const char *interned, Value *o
     return self.kind != V_TENSOR || prelude_value(in, interned, out, e);
 }
 
+const char *space_with(Interp *in, const char *interned) {
+    static const char *const path[][2] = {
+        {"nn"},         {"optim"},      {"optim", "lr_scheduler"}, {"optim", "swa_utils"},
+        {"nn", "init"}, {"nn", "utils"}};
+    static const char *const said[] = {
+        "nn", "optim", "optim.lr_scheduler", "optim.swa_utils", "nn.init", "nn.utils"};
+    for (size_t i = 0; i < sizeof path / sizeof *path; i++) {
+        LangError ignored = {0};
+        Value space;
+        if (!prelude_space(in, intern(path[i][0], strlen(path[i][0])), &space, &ignored)) continue;
+        const Value *inner = &space;
+        if (path[i][1])
+            inner = map_find(space.map, name_str(in, intern(path[i][1], strlen(path[i][1]))));
+        bool found = inner && inner->kind == V_MAP && map_find(inner->map, name_str(in, interned));
+        value_drop(space);
+        if (found) return said[i];
+    }
+    return NULL;
+}
+
 bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangError *e) {
     const Value *own = map_find(space, name_str(in, interned));
     if (own) {
@@ -403,6 +423,8 @@ bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangEr
     error_set(e, "'%s' has no '%s'", space->name, interned);
     const char *habit = habit_hint(interned, strlen(interned));
     if (habit) return error_hint(e, "%s", habit);
+    const char *home = space_with(in, interned);
+    if (home) return error_hint(e, "did you mean '%s.%s'?", home, interned);
     NameList names = {0};
     Value k, v;
     for (size_t i = 0; mapv_at(space, i, &k, &v); i++) names_add(&names, k.str->s);

@@ -29,6 +29,9 @@ bool builtin_is_known(void *interp, const char *name);
 bool builtin_method_value(Interp *in, Value self, const char *interned, Value *out, LangError *e);
 /* A name of a space: its own, "space.name" among the builtins, or any builtin if it falls back. */
 bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangError *e);
+/* The space of nn, optim and their inner ones that has the name itself: "optim.lr_scheduler" for
+ * StepLR; or NULL. */
+const char *space_with(Interp *in, const char *interned);
 /* All names that a near-match may offer are pushed to list (borrowed, interned or static). */
 typedef struct NameList {
     const char **name;

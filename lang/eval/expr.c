@@ -34,21 +34,6 @@ static bool is_of_self(const Frame *f, const char *name) {
     return self.kind == V_OBJECT && (object_find(self.obj, name) || object_method(self.obj, name));
 }
 
-/* Linear, Adam: with the space they are in. */
-static bool in_a_space(Interp *in, const char *name, LangError *e) {
-    static const char *const spaces[] = {"nn", "optim"};
-    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
-        Value space, *found;
-        LangError ignored = {0};
-        if (!prelude_space(in, intern(spaces[i], strlen(spaces[i])), &space, &ignored)) continue;
-        found = space.kind == V_MAP ? map_find(space.map, name_str(in, name)) : NULL;
-        if (found) error_label(e, e->at, "did you mean '%s.%s'?", spaces[i], name);
-        value_drop(space);
-        if (found) return true;
-    }
-    return false;
-}
-
 /* model.train(): a dot follows the name. */
 static bool is_field_base(const Node *n) {
     size_t len;
@@ -65,7 +50,11 @@ static bool not_defined(Interp *in, const Node *n, LangError *e) {
     if (habit) return error_hint(e, "%s", habit);
     NameList names = {0};
     const Frame *f = in->frame;
-    if (in_a_space(in, n->str, e)) return false;
+    const char *space = space_with(in, n->str); /* Linear, Adam, StepLR */
+    if (space) {
+        error_label(e, e->at, "did you mean '%s.%s'?", space, n->str);
+        return false;
+    }
     if (is_of_self(f, n->str)) return error_hint(e, "self.%s", n->str);
     for (int i = 0; f && i < f->fn->n_slots; i++)
         if (f->fn->slot_name && f->fn->slot_name[i]) names_add(&names, f->fn->slot_name[i]);
@@ -303,8 +292,14 @@ static bool tensor_format(Interp *in, Node *n, Pieces *p, Tensor *t, const char 
 static bool eval_format(Interp *in, Node *n, Pieces *p, LangError *e) {
     Value v, spec = v_none();
     TRY(eval(in, n->kid[0], &v, e));
-    bool ok = true;
-    if (n->n_kids > 1 && n->kid[1]) {
+    bool ok = true, has_spec = n->n_kids > 1 && n->kid[1];
+    if (n->flag == FORMAT_REPR && has_spec) {
+        Bytes b = {0};
+        ok = value_repr(in, v, &b, e);
+        if (ok) value_set(&v, v_str(b.data ? b.data : "", b.n));
+        bytes_fini(&b);
+    }
+    if (ok && has_spec) {
         ok = eval(in, n->kid[1], &spec, e);
         if (ok && spec.kind == V_TEXT) {
             Value look;
@@ -316,11 +311,12 @@ static bool eval_format(Interp *in, Node *n, Pieces *p, LangError *e) {
     in->at = n->kid[0];
     size_t n_spec = spec.kind == V_STR ? spec.str->n : 0;
     bool has_name = n->str != NULL && n->n_str > 0;
+    bool is_repr = n->flag == FORMAT_REPR || (has_name && n->flag != FORMAT_STR);
     if (ok && has_name) pieces_text(p, n->str, n->n_str);
     if (ok && v.kind == V_TENSOR)
-        ok = tensor_format(in, n, p, v.tensor, n_spec ? spec.str->s : "", n_spec, has_name, e);
+        ok = tensor_format(in, n, p, v.tensor, n_spec ? spec.str->s : "", n_spec, is_repr, e);
     else if (ok && !n_spec)
-        ok = pieces_value(in, p, v, has_name, e);
+        ok = pieces_value(in, p, v, is_repr, e);
     else if (ok) {
         Bytes b = {0};
         ok = host_format(in, v, spec.str->s, n_spec, &b, e);

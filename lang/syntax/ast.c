@@ -198,6 +198,7 @@ static void print_at(const Node *n, int depth, Bytes *out) {
             print_string(n->str, n->n_str, out);
             bytes_putc(out, ' ');
         }
+        if (n->flag) bytes_puts(out, n->flag == FORMAT_REPR ? "!r " : "!s ");
         print_at(n->kid[0], depth, out);
         if (n->kid[1]) {
             bytes_putc(out, ' ');

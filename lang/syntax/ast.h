@@ -16,7 +16,8 @@ typedef enum NodeKind {
     N_FLOAT,    /* i; f */
     N_STRING,   /* str, n_str (escapes already resolved, may hold NUL) */
     N_FSTRING,  /* kids: N_STRING pieces and N_FORMAT */
-    N_FORMAT,   /* kid[0] expr, kid[1] spec (N_STRING or N_FSTRING) or NULL; str = "x=" of {x=} */
+    N_FORMAT,   /* kid[0] expr, kid[1] spec (N_STRING or N_FSTRING) or NULL; str = "x=" of {x=};
+                   flag FORMAT_ */
     N_NAME,     /* str; after resolve: scope, slot */
     N_LIST,     /* kids; also "a, b" and (a, b) */
     N_MAP,      /* kids: key, value alternately; a WORD key is N_STRING */
@@ -85,6 +86,10 @@ typedef enum Oper {
     O_INVERT,
     O_NOT
 } Oper;
+
+/* flag of N_FORMAT: {x!r}, {x!s} */
+#define FORMAT_REPR 1
+#define FORMAT_STR  2
 
 /* Bits of flag for expressions: */
 #define NODE_PAREN 0x80 /* stood in parentheses of its own */

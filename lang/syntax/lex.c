@@ -5,6 +5,7 @@
 #include "lang/syntax/lex.h"
 #include "lang/error/utf8.h"
 #include "runtime/base/limits.h"
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -543,13 +544,23 @@ static void character_bad(Lexer *x) {
             e, "names are a to z, A to Z, 0 to 9 and _; strings and comments may hold anything");
 }
 
+/* relu? asks, in another shell, what ?relu does here. */
+static bool is_question(const Lexer *x) {
+    size_t end = x->at + 1, from = x->at;
+    while (end < x->to && (x->s[end] == ' ' || x->s[end] == '\t')) end++;
+    while (from > 0 && (isalnum((unsigned char)x->s[from - 1]) || strchr("_.", x->s[from - 1])))
+        from--;
+    return x->s[x->at] == '?' && from < x->at && (end == x->to || x->s[end] == '\n');
+}
+
 static void punct(Lexer *x) {
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
         size_t n = strlen(foreign[i].text);
         if (x->to - x->at < n || memcmp(x->s + x->at, foreign[i].text, n)) continue;
+        const char *hint = is_question(x) ? "?name, at the prompt, describes it" : foreign[i].hint;
         LangError *e = bad(x, x->at, n);
         error_at(e, span_at(x, x->at - n, n), "'%s' is not an operator", foreign[i].text);
-        error_hint(e, "%s", foreign[i].hint);
+        error_hint(e, "%s", hint);
         return;
     }
     if (increment(x)) return;

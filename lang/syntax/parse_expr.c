@@ -112,8 +112,13 @@ static size_t field(Parser *p, Cursor *c, size_t first, size_t at, size_t to, By
         end = k;
     }
     parse_push(p, value);
-    if (end < to && s[end] == '!')
-        field_fail(p, c, end, b, "text in quotes: {str(x)}", "fields have no conversions like !r");
+    if (end < to && s[end] == '!') {
+        const char *form = end + 1 < to ? strchr("rs", s[end + 1]) : NULL;
+        if (!form || !*form)
+            field_fail(p, c, end, b, "!r or !s", "this is no conversion of a field");
+        n->flag = *form == 'r' ? FORMAT_REPR : FORMAT_STR;
+        end += 2;
+    }
     Node *spec = NULL;
     if (end < to && s[end] == ':') {
         size_t spec_mark = parse_mark(p);

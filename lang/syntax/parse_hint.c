@@ -121,8 +121,6 @@ static const char *neighbour_hint(Parser *p, const Token *before, const Token *t
     if (t->kind == TOK_RBRACE || t->kind == TOK_NEWLINE) return "";
     const char *habit = habit_hint(s + before->at, before->n);
     if (habit || before->line != t->line || before->n > 40) return habit;
-    if (parse_is(p, before, "time") && t->kind == TOK_NAME && t->n < 40)
-        return arena_printf(p->arena, "time \"%.*s\" { … }", (int)t->n, s + t->at);
     bool is_value =
         t->kind == TOK_NAME || t->kind == TOK_STRING || t->kind == TOK_INT || t->kind == TOK_FLOAT;
     bool begins = line_start(p, before) == before || before[-1].kind == TOK_ASSIGN;

@@ -457,7 +457,7 @@ static Node *signal_statement(Parser *p, size_t first) {
 static Node *time_statement(Parser *p, size_t first) {
     size_t mark = parse_mark(p);
     const Token *word = parse_take(p);
-    parse_push(p, parse_at(p, TOK_LBRACE) ? NULL : parse_string(p));
+    parse_push(p, parse_at(p, TOK_LBRACE) ? NULL : label(p, "a label"));
     parse_push(p, inner_block(p, word));
     Node *n = parse_node(p, N_TIME, first);
     parse_finish(p, n, first, mark);
@@ -508,7 +508,7 @@ static Node *word_statement(Parser *p, const Token *t, size_t first) {
         (next == TOK_NAME || next == TOK_STRING || next == TOK_FSTRING || next == TOK_LBRACE))
         return signal_statement(p, first);
     if (parse_is(p, t, "time") &&
-        (after == TOK_LBRACE || next == TOK_STRING || next == TOK_FSTRING))
+        (after == TOK_LBRACE || next == TOK_NAME || next == TOK_STRING || next == TOK_FSTRING))
         return next == TOK_NEWLINE ? no_grad_statement(p, first) : time_statement(p, first);
     if (parse_is(p, t, "no_grad") && after == TOK_LBRACE) return no_grad_statement(p, first);
     return NULL;
@@ -534,7 +534,9 @@ static Node *statement(Parser *p) {
     case TOK_IMPORT: return import_statement(p, first);
     case TOK_ELSE:
     case TOK_ELIF:
-        parse_fail(p, lex_span(p->src, t), "it follows the } of an if",
+        parse_fail(p, lex_span(p->src, t),
+                   p->src->is_prompt ? "at the prompt it stands behind the } of an if, in its line"
+                                     : "it follows the } of an if",
                    "'%s' has no 'if' before it", lex_text(t->kind));
     case TOK_NAME: n = word_statement(p, t, first); return n ? n : expr_statement(p, first);
     default: return expr_statement(p, first);

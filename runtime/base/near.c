@@ -2,6 +2,7 @@
 #include "runtime/base/near.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 enum { STEP = 8, LONGEST = 64 }; /* a letter in the other case costs 1, all else STEP */
@@ -36,6 +37,12 @@ static size_t distance(const char *a, size_t na, const char *b, size_t nb, size_
     return d > limit ? limit + 1 : d;
 }
 
+/* What is left to type, with half a STEP: Lin, and not min, is for Linear. */
+static size_t completion(const char *s, size_t n, const char *name, size_t n_name) {
+    if (n_name <= n || n_name > LONGEST || memcmp(s, name, n)) return SIZE_MAX;
+    return STEP / 2 + (n_name - n);
+}
+
 const char *nearest_name(const char *s, size_t n, const char *const *names, size_t n_names) {
     size_t best = n / 3 * STEP + STEP;
     const char *found = NULL;
@@ -43,6 +50,8 @@ const char *nearest_name(const char *s, size_t n, const char *const *names, size
     for (size_t i = 0; i < n_names; i++) {
         if (!names[i]) continue;
         size_t d = distance(s, n, names[i], strlen(names[i]), best);
+        size_t rest = completion(s, n, names[i], strlen(names[i]));
+        if (rest < d) d = rest;
         d += 2 * (size_t)(is_capital(s[0]) != is_capital(names[i][0])); /* Relu: ReLU, not relu */
         if (d < best && d > 0) {
             best = d;
