@@ -4,14 +4,12 @@
  * frames bear; a worker for the clients of whom it has had frames. What a peer may not say ends the
  * connection, in words; the others go on.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/hot/mod_hot.h"
-#include "dispatcher/chain/mod_route.h"
+#include "dispatcher/take.h"
 #include "dispatcher/chain/mod_scope.h"
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/chain/outgoing.h"
 #include "dispatcher/hot/intake.h"
 #include "runtime/base/log.h"
-#include "runtime/inst/inst_log.h"
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,6 +24,7 @@ Dispatcher *dispatcher_new(const DispatcherConfig *config) {
     d->frame.is_placed = true;
     d->hot = detector_config();
     d->next_number = 1; /* 0: a client's frame, that has none */
+    if (d->config.slice == 0) d->config.slice = SLICE;
     if (d->config.workers_wanted < 1) d->config.workers_wanted = 1;
     return d;
 }
@@ -35,7 +34,8 @@ static void question_free(Question *q) {
     free(q);
 }
 
-static void free_client(Client *c) {
+static void free_client(Dispatcher *d, Client *c) {
+    take_free(d, c);
     intake_free(&c->intake);
     outgoing_free(&c->outgoing);
     client_free(&c);
@@ -47,7 +47,7 @@ void dispatcher_free(Dispatcher **dp) {
     if (!d) return;
     uint64_t key;
     void *value;
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) free_client(value);
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) free_client(d, value);
     for (int i = 0; i < d->n_ranks; i++) free(d->worker[i]);
     for (Question *q = d->questions, *next; q; q = next) {
         next = q->next;
@@ -205,7 +205,7 @@ static void client_leaves(Dispatcher *d, Client *c) {
     map_remove(&d->client_by_peer, c->peer);
     map_remove(&d->client_by_id, c->id);
     let_groups_go(d, c);
-    free_client(c);
+    free_client(d, c);
 }
 
 static void cut_off(Dispatcher *d, Client *c, const Err *err) {
@@ -423,139 +423,20 @@ static void on_hello(Dispatcher *d, PeerId from, const Msg *m) {
 
 /* ---- Messages of clients ---- */
 
-static bool frame_is_fair(const Client *c, const FrameReader *r, Err *err) {
-    if (c->rank < 0) return err_set(err, ERR_PARSE, "a frame before the welcome");
-    if (r->seq != c->next_seq)
-        return err_set(err, ERR_PARSE, "a frame out of order: instruction %llu, not %llu",
-                       (unsigned long long)r->seq, (unsigned long long)c->next_seq);
-    return r->count <= HOT_INSTS ||
-           err_set(err, ERR_LIMIT, "%u instructions in one frame", r->count);
-}
-
-static void log_client_inst(const Client *c, const Inst *inst) {
-    char prefix[32];
-    snprintf(prefix, sizeof prefix, "c%u > ", c->id);
-    inst_log("DISPATCHER", prefix, inst, NULL, 0);
-}
-
-static void move_home(Dispatcher *d, Client *c) {
-    WorkerPeer *w = d->n_workers > 1 ? schedule_better(d, c) : NULL;
-    if (!w) return;
-    d->worker[c->rank]->n_clients--;
-    w->n_clients++;
-    c->rank = w->rank;
-    c->home = dispatcher_group(d, &(int32_t){w->rank}, 1);
-    for (uint64_t i = c->bodies.oldest; i < c->bodies.next; i++) {
-        const Body *b = bodies_get(&c->bodies, i);
-        Msg m;
-        if (!b) continue;
-        wire_body(c->id, i, b->bytes, b->n_bytes, &m);
-        dispatcher_post(d, w->peer, &m, false);
+void dispatcher_cancel(Dispatcher *d, Client *c, const Cancel *cancel) {
+    for (int r = -1; (r = ranks_next(&c->used, r + 1)) >= 0;) {
+        Msg out;
+        wire_cancel(cancel, &out);
+        dispatcher_post(d, d->worker[r]->peer, &out, false);
     }
-}
-
-/* Reads the head of a hot record, if one comes. */
-static void begin_hot(Dispatcher *d, const Client *c, const FrameReader *r, HotRun *run,
-                      uint64_t *end) {
-    if (!frame_hot(r, run)) return;
-    *end = r->seq_next + run->count;
-    if (d->tape) tape_hot(d, c, run, true);
-}
-
-/* Takes a frame, the client's own or what it has become (is_anew). bytes: its credit. 0, or -1: it
- * is malformed, err says how. May consume m. */
-static int take_frame(Dispatcher *d, Client *c, Msg *m, uint64_t bytes, bool is_anew, Err *err) {
-    FrameReader r;
-    bool is_open = frame_open(&r, m, err);
-    assert(is_open); /* on_frame has looked */
-    r.bodies = &c->bodies;
-    bodies_sweep(&c->bodies);
-    route_open(d, c, m, r.seq);
-    Flow f;
-    f.d = d;
-    f.client = c;
-    int more;
-    HotRun run;
-    uint64_t hot_end = 0; /* seq_next behind the hot record that is being read */
-    for (;;) {
-        begin_hot(d, c, &r, &run, &hot_end);
-        hot_take(d, c, &r);
-        f.body = frame_enter_hot(&r) ? r.hot_body : NULL;
-        f.body_at = r.hot_at;
-        f.args = r.hot_args;
-        more = frame_next(&r, &d->scratch, &f.inst, &f.record, &f.record_bytes, err);
-        if (more <= 0) break;
-        if (f.body) f.args_bytes = (size_t)(r.hot_args - f.args);
-        if (r.is_inserted && !is_anew) {
-            more = err_set(err, ERR_PARSE, "clients do not insert instructions") - 1;
-            break;
-        }
-        f.seq = r.inst_seq;
-        f.hot = r.is_hot ? (void *)r.hot_head : NULL;
-        f.n_out = 0;
-        f.group = NULL;
-        f.is_inserted = r.is_inserted;
-        f.is_for_all = f.has_to = f.is_located = false;
-        if (c->intake && !is_anew) intake_sees(c, &f.inst);
-        if (log_is(LOG_DISPATCHER)) log_client_inst(c, &f.inst);
-        if (d->tape) tape_asked(d, c, &f.inst);
-        chain_next(&f, 0);
-        if (d->tape && r.seq_next == hot_end) tape_hot(d, c, &run, false);
-    }
-    route_close(d, c, r.seq_next, bytes, more == 0);
-    return more;
-}
-
-/* The frames that r's has become; the last one brings its credit. */
-static int take_anew(Dispatcher *d, Client *c, FrameReader *r, uint64_t bytes, Err *err) {
-    int rc = intake_write(d, c, r, err);
-    Msg m, next;
-    if (!intake_next(c, &m)) {
-        c->bytes -= bytes; /* nothing is under way for it */
-        return rc;
-    }
-    for (bool is_last = false; !is_last;) {
-        is_last = !intake_next(c, &next);
-        int taken = take_frame(d, c, &m, is_last ? bytes : 0, true, err);
-        if (taken < 0) rc = taken; /* it cannot be, for we wrote it; if it is, not all have to go */
-        msg_fini(&m);
-        if (!is_last) msg_move(&m, &next);
-    }
-    return rc;
-}
-
-/* May consume m. */
-static void on_frame(Dispatcher *d, Client *c, Msg *m) {
-    FrameReader r;
-    Err err = {0};
-    bool is_anew = intake_comes(d, c, m);
-    if (!frame_open(&r, m, &err) || !frame_is_fair(c, &r, &err) ||
-        !client_credit(c, r.count, m->part[0]->n, &err)) {
-        cut_off(d, c, &err);
-        return;
-    }
-    uint64_t bytes = m->part[0]->n;
-    d->n_frames++;
-    d->n_insts += r.count;
-    d->frame_bytes += bytes;
-    d->payload_bytes_in += msg_bytes(m) - bytes;
-    arena_reset(&d->scratch);
-    move_home(d, c);
-    int rc = is_anew ? take_anew(d, c, &r, bytes, &err) : take_frame(d, c, m, bytes, false, &err);
-    if (rc == 0 && c->n_errors > ERRORS_MAX)
-        rc = err_set(&err, ERR_LIMIT, "%d instructions refused", ERRORS_MAX) - 1;
-    if (rc < 0) cut_off(d, c, &err);
 }
 
 static void on_cancel(Dispatcher *d, Client *c, Msg *m) {
     Cancel cancel;
     if (c->rank < 0 || !wire_read_cancel(m, &cancel, NULL)) return;
     cancel.client = c->id;
-    for (int r = -1; (r = ranks_next(&c->used, r + 1)) >= 0;) {
-        Msg out;
-        wire_cancel(&cancel, &out);
-        dispatcher_post(d, d->worker[r]->peer, &out, false);
-    }
+    dispatcher_cancel(d, c, &cancel);
+    take_cancel(c, &cancel);
 }
 
 /* The client has taken answers: their workers may send more, and it may ask more itself. However
@@ -618,21 +499,12 @@ static bool ask_tensor(const Client *c, const char *text, size_t n, Question *q,
     return true;
 }
 
-static void on_stats(Dispatcher *d, Client *c, const Msg *asked) {
+void dispatcher_ask(Dispatcher *d, Client *c, const Msg *asked) {
     const char *text;
     size_t n;
     char ask[64] = "";
     RankSet whom = {{0}};
     if (!wire_read_text(asked, &text, &n, NULL)) n = 0;
-    if (++c->n_questions > QUESTIONS_MAX || c->unread > REPLY_BYTES) {
-        Err err = {0};
-        if (c->unread > REPLY_BYTES)
-            err_set(&err, ERR_LIMIT, "it asks, and does not take the answers");
-        else
-            err_set(&err, ERR_LIMIT, "more than %d questions at once", QUESTIONS_MAX);
-        cut_off(d, c, &err);
-        return;
-    }
     Question *q = xcalloc(1, sizeof *q);
     q->client = c->id;
     if (!ask_tensor(c, text, n, q, &whom, ask, sizeof ask)) {
@@ -654,6 +526,21 @@ static void on_stats(Dispatcher *d, Client *c, const Msg *asked) {
         dispatcher_post(d, d->worker[i]->peer, &m, false);
     }
     if (q->n_owed == 0) answer_complete(d, q);
+}
+
+/* What it asks about may be made by frames of its own that wait. */
+static void on_stats(Dispatcher *d, Client *c, Msg *asked) {
+    Err err = {0};
+    if (c->unread > REPLY_BYTES)
+        err_set(&err, ERR_LIMIT, "it asks, and does not take the answers");
+    else if (++c->n_questions > QUESTIONS_MAX)
+        err_set(&err, ERR_LIMIT, "more than %d questions at once", QUESTIONS_MAX);
+    if (err.code)
+        cut_off(d, c, &err);
+    else if (take_waits(c))
+        take_later(c, asked);
+    else
+        dispatcher_ask(d, c, asked);
 }
 
 /* false: too many messages of a kind that takes no credit. */
@@ -678,7 +565,9 @@ static void client_says(Dispatcher *d, Client *c, Msg *m) {
         return;
     }
     switch (wire_kind(m)) {
-    case MSG_FRAME: on_frame(d, c, m); break;
+    case MSG_FRAME:
+        if (take_frame(d, c, m, &err) < 0) cut_off(d, c, &err);
+        break;
     case MSG_CANCEL: on_cancel(d, c, m); break;
     case MSG_STATS: on_stats(d, c, m); break;
     case MSG_HEARD:
@@ -817,6 +706,13 @@ void dispatcher_on_message(Dispatcher *d, PeerId from, Msg *m, int64_t now_ms) {
         }
         msg_fini(m);
     }
+}
+
+bool dispatcher_go_on(Dispatcher *d) {
+    Err err = {0};
+    Client *c = d->waiting;
+    if (c && take_slice(d, c, &err) < 0) cut_off(d, c, &err);
+    return d->waiting != NULL;
 }
 
 void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms) {

@@ -21,6 +21,7 @@ typedef struct DispatcherConfig {
     int64_t beat_ms;           /* between two heartbeats to every peer; 0: none (embedded)       */
     const struct Config *signals; /* every client's own go over these; NULL: none. Not owned      */
     uint64_t seed;      /* of its hash tables: anything that clients cannot guess         */
+    uint32_t slice;     /* instructions written for a client, then others have turns; 0: SLICE */
     DetectorConfig hot; /* of streams whose clients look for no hot bodies: threshold, min,
                            window, expand_max; all zero: nobody looks there               */
     /* A worker that the shell has started (Hello.spawned) is lost: its connection has ended, or
@@ -44,6 +45,10 @@ void dispatcher_on_tick(Dispatcher *d, int64_t now_ms);                  /* hear
 /* A worker of whom nothing was heard for 10 s, and which is to be said to be gone unless a message
  * of it is on its way; 0: none. */
 PeerId dispatcher_silent(Dispatcher *d, int64_t now_ms);
+/* Frames that become very many instructions are taken in slices (take.h), the first when they come,
+ * one more of one client, in turn, by each call of this. True: there is more, so it is to be called
+ * again, when others have been heard. */
+bool dispatcher_go_on(Dispatcher *d);
 /* Next message to send; false: none. *drop: the peer is to be forgotten after it. */
 bool dispatcher_next(Dispatcher *d, PeerId *to, Msg *out, bool *drop);
 int dispatcher_workers(const Dispatcher *d); /* how many are registered */

@@ -29,10 +29,10 @@ static void send_all(Dispatcher *d, Hub *hub) {
 }
 
 bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms) {
-    bool any = false, is_empty = false;
-    if (timeout_ms) hub_wait(hub, timeout_ms);
+    bool any = false, is_empty = false, is_more = dispatcher_go_on(d);
+    if (timeout_ms && !is_more) hub_wait(hub, timeout_ms);
     int64_t now = now_ms(), end = now + PUMP_MS;
-    for (int r = 1; r && now < end; now = now_ms()) {
+    for (int r = 1; (r || is_more) && now < end; now = now_ms()) {
         PeerId from;
         Msg m;
         for (int i = 0; i < TURN_MAX && (r = hub_recv(hub, &from, &m)); i++) {
@@ -42,6 +42,8 @@ bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms) {
             else
                 dispatcher_on_gone(d, from, now);
         }
+        is_more = dispatcher_go_on(d);
+        any |= is_more;
         dispatcher_on_tick(d, now);
         send_all(d, hub);
         is_empty = r == 0;

@@ -16,6 +16,8 @@
 #include <assert.h>
 #include <string.h>
 
+enum { OPERANDS = 16 }; /* that are as much work as an instruction */
+
 /* Sends the frame that was written; everything before frame_seq has then been sent. */
 static void flush(Dispatcher *d, Client *c, uint64_t bytes) {
     FrameWriter *w = &d->frame;
@@ -91,6 +93,7 @@ static void write(Flow *f) {
         route_locate(f, &located);
         inst = &located.inst;
     }
+    d->work += 1 + inst->n_in / OPERANDS;
     if (f->is_inserted)
         frame_insert(w, inst);
     else if (f->record && (!has_place || f->is_located))
@@ -131,7 +134,7 @@ static void unfold(Dispatcher *d, Client *c) {
 }
 
 void route_open(Dispatcher *d, Client *c, Msg *m, uint64_t seq) {
-    bool is_ours = atomic_load(&m->part[0]->refs) == 1;
+    bool is_ours = m && atomic_load(&m->part[0]->refs) == 1;
     if (is_ours) {
         wire_set_client(m, c->id);
         wire_set_number(m, d->next_number);
@@ -142,6 +145,13 @@ void route_open(Dispatcher *d, Client *c, Msg *m, uint64_t seq) {
     d->n_whole = 0;
     d->frame_seq = seq;
     outgoing_open(d, c);
+}
+
+uint64_t route_pause(Dispatcher *d, Client *c) {
+    assert(!d->whole);
+    flush(d, c, 0);
+    outgoing_close(d, c, false);
+    return d->frame_seq;
 }
 
 static void process(Flow *f, int stage) {

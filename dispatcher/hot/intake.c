@@ -126,9 +126,11 @@ int intake_write(Dispatcher *d, Client *c, FrameReader *r, Err *err) {
     return more;
 }
 
+bool intake_is_taken(const Client *c) { return c->intake->out_at == c->intake->n_out; }
+
 bool intake_next(Client *c, Msg *m) {
     Intake *k = c->intake;
-    if (k->out_at == k->n_out) {
+    if (intake_is_taken(c)) {
         k->out_at = k->n_out = 0;
         return false;
     }

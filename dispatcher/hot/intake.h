@@ -37,6 +37,7 @@ bool intake_comes(Dispatcher *d, Client *c, Msg *m);
 int intake_write(Dispatcher *d, Client *c, FrameReader *r, Err *err);
 /* Takes the next rewritten frame, in order; false if there is none. The caller owns *m. */
 bool intake_next(Client *c, Msg *m);
+bool intake_is_taken(const Client *c); /* true if intake_next would return false */
 /* Looks at an instruction of a frame that passes unchanged. Needs c->intake, and may free it. */
 void intake_sees(Client *c, const Inst *inst);
 void intake_stats(const Dispatcher *d, Bytes *out);

@@ -462,7 +462,7 @@ static bool pass_placed(Run *r, Note *note, const BodyForm *f, const uint8_t *ar
 static uint32_t pass_all(Run *r, const FrameReader *reader, uint32_t at, uint32_t n,
                          const uint8_t **args) {
     uint32_t i = 0;
-    for (; i < n; i++) {
+    for (; i < n && r->d->work < r->d->config.slice; i++) {
         const BodyForm *f = &r->b->form[at + i];
         Note *note = &r->t->note[at + i];
         const uint8_t *end = body_args_end(f, *args, reader->hot_end);
@@ -483,7 +483,7 @@ static uint32_t pass_all(Run *r, const FrameReader *reader, uint32_t at, uint32_
 void hot_take(Dispatcher *d, Client *c, FrameReader *reader) {
     Flow flow;
     flow.d = d, flow.client = c, flow.body = NULL, flow.hot = NULL;
-    while (frame_enter_hot(reader)) {
+    while (d->work < d->config.slice && frame_enter_hot(reader)) {
         Body *b = reader->hot_body;
         uint32_t at = reader->hot_at, n = b->n - at;
         if (at == 0 && b->form[b->n - 1].op != OP_EDGE) outgoing_round(d, c);

@@ -50,7 +50,7 @@ bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err) {
     if (insts > WINDOW_INSTS)
         return err_set(err, ERR_LIMIT, "%llu instructions under way, the window is %d",
                        (unsigned long long)insts, WINDOW_INSTS);
-    if (c->bytes + head_bytes > WINDOW_BYTES && c->n_sent > 0)
+    if (c->bytes + head_bytes > WINDOW_BYTES && c->bytes > 0)
         return err_set(err, ERR_LIMIT, "%llu bytes of frames under way, the window is %u",
                        (unsigned long long)(c->bytes + head_bytes), WINDOW_BYTES);
     c->next_seq += count;

@@ -87,6 +87,8 @@ typedef struct Client {
     Lru notes;                 /* what mod_hot.c knows of them                           */
     Intake *intake;            /* NULL: nobody looks for bodies in its stream             */
     uint64_t body_base;        /* bodies that were found there before it defined any itself */
+    struct Taking *taking;     /* frames that wait (take.h); NULL: there were none yet      */
+    struct Client *next_waiting;
     struct Outgoing *outgoing; /* hot bodies of what is written for it; NULL: none yet    */
     Config signals;            /* what the client says of them                           */
     Scope *scope;
@@ -112,7 +114,7 @@ typedef struct Client {
 } Client;
 
 Client *client_new(PeerId peer, uint32_t id, uint64_t seed);
-/* intake and outgoing have been freed before. */
+/* taking, intake and outgoing have been freed before. */
 void client_free(Client **c);
 /* Takes credit for a frame of `count` instructions. false: beyond the window, err says how. */
 bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err);

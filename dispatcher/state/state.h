@@ -14,6 +14,7 @@ enum {
     QUESTIONS_MAX = 16, /* unanswered stats of one client                                         */
     WORKERS_MAX = MAX_WORKERS,
     NEWS_MAX = 4096,
+    SLICE = 4096, /* instructions written in a row for one client: some 4 ms                      */
     SILENT_MS = 10000, /* without a word of a worker, which beats every 2 s: it is gone       */
 };
 
@@ -62,6 +63,8 @@ struct Dispatcher {
     RankSet frame_to;    /* ... and who will get it ...                                           */
     const Members *frame_group; /* ... of them those that were added last ...                     */
     uint64_t frame_seq; /* ... and the client's number of what is written next                   */
+    uint64_t work;      /* of this slice (take.h): instructions written, operands, frames taken   */
+    Client *waiting;    /* those with frames that wait for another slice, in turn                 */
     uint64_t next_number; /* of the next instruction, over all clients                            */
     DetectorConfig hot;   /* of what is written (outgoing.c) */
     Groups groups;
@@ -95,6 +98,9 @@ void dispatcher_hold_group(Dispatcher *d, Client *c, const Members *g);
  * Consumes m. */
 void dispatcher_send_frame(Dispatcher *d, Client *c, const RankSet *to, Msg *m, uint64_t seq_end,
                            uint32_t count, uint64_t bytes);
+/* Puts a question to those whom it concerns; it was counted. */
+void dispatcher_ask(Dispatcher *d, Client *c, const Msg *asked);
+void dispatcher_cancel(Dispatcher *d, Client *c, const Cancel *cancel); /* tells its workers */
 void dispatcher_tell(Dispatcher *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- member.c: workers are told of one another ---- */

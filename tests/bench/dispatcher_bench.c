@@ -63,6 +63,7 @@ static void drain(Bench *b) {
     PeerId to;
     Msg m;
     bool drop;
+    while (dispatcher_go_on(b->d)) continue;
     while (dispatcher_next(b->d, &to, &m, &drop)) {
         MsgKind kind = wire_kind(&m);
         Failure f;

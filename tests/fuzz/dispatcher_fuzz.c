@@ -63,6 +63,12 @@ static void deliver(World *w) {
     }
 }
 
+/* Frames that are taken in slices are taken to their ends. */
+static void take_all(World *w) {
+    while (dispatcher_go_on(w->d)) deliver(w);
+    deliver(w);
+}
+
 static void say(World *w, PeerId from, Msg *m) {
     dispatcher_on_message(w->d, from, m, 0);
     deliver(w);
@@ -689,6 +695,7 @@ static void frees_all(World *w, Player *p) {
         frame_end(&f, &m);
         say(w, p->peer, &m);
     }
+    take_all(w);
     for (int k = 0; p->is_there && k < WORKERS; k++) {
         const Handles *t = &w->worker[k].live[id];
         for (size_t i = 0; i < t->cap; i++) {
@@ -719,6 +726,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     memset(w->player, 0, sizeof w->player);
     uint64_t limit = n % 4 == 1 ? 20000 : 0;
     DispatcherConfig config = {.client_bytes_max = limit, .beat_ms = 10, .seed = n};
+    if (n % 2) config.slice = 1 + (uint32_t)n % 61;
     if (n % 5) config.hot = (DetectorConfig){1 + n % 3, 2, 1000, 8};
     w->d = dispatcher_new(&config);
     Err err = {0};
@@ -729,6 +737,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
             worker_event(w);
         else
             player_event(w, &w->player[what / 4 % CLIENTS]);
+        if (what & 64) dispatcher_go_on(w->d);
         dispatcher_on_tick(w->d, t);
         deliver(w);
         arena_reset(&w->arena);

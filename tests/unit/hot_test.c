@@ -150,7 +150,7 @@ static void take(Side *s) {
 
 static void say(Side *s, PeerId from, Msg *m) {
     dispatcher_on_message(s->d, from, m, 0);
-    take(s);
+    for (bool is_more = true; is_more; take(s)) is_more = dispatcher_go_on(s->d);
 }
 
 static void hello(Side *s, PeerId from, Role role) {
@@ -175,7 +175,7 @@ static Dispatcher *victim;
 
 static void victim_new(void) {
     victim = dispatcher_new(
-        &(DispatcherConfig){.client_bytes_max = 100000, .workers_wanted = n_workers});
+        &(DispatcherConfig){.client_bytes_max = 100000, .workers_wanted = n_workers, .slice = 5});
     Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = ROLE_WORKER};
     Msg m;
     for (PeerId w = 1; w <= (PeerId)n_workers; w++) {
@@ -194,6 +194,7 @@ static void hurt(const Msg *m) {
         *at = (uint8_t)(rand_below(&r, 2) ? *at ^ 1 << rand_below(&r, 8) : rand_below(&r, 256));
     }
     dispatcher_on_message(victim, ANN, &copy, 0);
+    while (dispatcher_go_on(victim)) continue;
     PeerId to;
     bool drop, is_cut_off = false;
     while (dispatcher_next(victim, &to, &out, &drop)) {

@@ -108,7 +108,7 @@ static void take(Side *s) {
 
 static void say(Side *s, PeerId from, Msg *m) {
     dispatcher_on_message(s->d, from, m, 0);
-    take(s);
+    for (bool is_more = true; is_more; take(s)) is_more = dispatcher_go_on(s->d);
 }
 
 static void hello(Side *s, PeerId from, Role role) {
@@ -353,6 +353,7 @@ static void begin(void) {
     w = (FrameWriter){.edge_id = style.has_distances ? 0 : UINT64_MAX};
     for (int i = 0; i < 2; i++) {
         DispatcherConfig c = {.workers_wanted = n_workers, .seed = rand_u64(&r)};
+        if (rand_below(&r, 2)) c.slice = 1 + (uint32_t)rand_below(&r, 99);
         if (i) c.hot = looks;
         side[i] = (Side){.d = dispatcher_new(&c)};
         for (PeerId p = 1; p <= (PeerId)n_workers; p++) hello(&side[i], p, ROLE_WORKER);

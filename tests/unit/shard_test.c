@@ -55,6 +55,7 @@ static void listen(bool acks) {
     char who[128] = "";
     const uint8_t *last = NULL;
     uint64_t end[WORKERS] = {0};
+    while (dispatcher_go_on(d)) continue;
     while (dispatcher_next(d, &to, &m, &drop)) {
         if (to >= 1 && to <= WORKERS && wire_kind(&m) == MSG_FRAME) {
             FrameReader r;

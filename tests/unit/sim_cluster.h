@@ -170,16 +170,25 @@ static void link_drop(SimLink *l) {
 
 /* ---- What nodes say ---- */
 
-static void collect_dispatcher(Sim *s) {
+static bool collect_dispatcher(Sim *s) {
+    bool any = false;
     PeerId to;
     Msg m = {0};
     bool drop;
     while (dispatcher_next(s->d, &to, &m, &drop)) {
         link_push(s, 0, (int)to, &m);
+        any = true;
         if (!drop) continue; /* As hub_drop does: it is not heard any more. */
         s->is_dropped[to] = true;
         link_drop(&s->link[to][0]);
     }
+    return any;
+}
+
+/* The next slice of a frame, if one waits; false: none does. */
+static bool go_on(Sim *s) {
+    bool is_more = dispatcher_go_on(s->d);
+    return collect_dispatcher(s) || is_more;
 }
 
 static bool collect_worker(Sim *s, int node) {
@@ -528,7 +537,9 @@ static bool sim_step(Sim *s) {
         s->die_worker = s->die_client = 0;
         node_dies(s, node);
     }
+    if (sim_below(s, 3) == 0) go_on(s);
     int n = list_choices(s, choice);
+    if (n == 0 && go_on(s)) return true;
     if (n == 0) { /* Time passes until a link opens. */
         for (int a = 0; a < NODES; a++)
             for (int b = 0; b < NODES; b++) {

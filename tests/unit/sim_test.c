@@ -37,6 +37,7 @@ static Sim *sim_new(uint64_t seed, int n_workers, int n_clients, int wanted) {
     s->r.state = seed, s->n_workers = n_workers, s->n_clients = n_clients;
     s->frame_most = 256;
     DispatcherConfig config = {.workers_wanted = wanted, .seed = seed};
+    if (seed % 3) config.slice = 1 + (uint32_t)seed % 97;
     s->d = dispatcher_new(&config);
     return s;
 }

@@ -1,0 +1,267 @@
+/* take.c: see take.h.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/take.h"
+#include "dispatcher/hot/mod_hot.h"
+#include "dispatcher/chain/mod_route.h"
+#include "dispatcher/chain/modifier.h"
+#include "dispatcher/hot/intake.h"
+#include "runtime/base/log.h"
+#include "runtime/inst/inst_log.h"
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { FRAME_WORK = SLICE / 8 }; /* of a frame for which nothing is written */
+
+typedef struct Taking {
+    Msg m;              /* what is read: the client's frame or (is_anew) what it became */
+    FrameReader r;      /* of m, while is_open */
+    HotRun run;         /* the hot record that is read, for the tape, ... */
+    uint64_t hot_end;   /* ... and seq_next behind it */
+    uint64_t frame_seq; /* Dispatcher's, while others have their slices */
+    uint64_t bytes;     /* of the client's frame: its credit */
+    bool is_open, is_anew;
+    Err err;           /* code: the client's frame was malformed behind what it became */
+    Msg *queue;        /* frames and questions behind it: ... */
+    size_t at, n, cap; /* ... [at, n) of them */
+    Cancel cancel;     /* told to workers again when nothing waits; seq 0: none */
+} Taking;
+
+/* ---- What waits ---- */
+
+static Taking *taking_of(Client *c) {
+    if (!c->taking) c->taking = xcalloc(1, sizeof *c->taking);
+    return c->taking;
+}
+
+bool take_waits(const Client *c) {
+    const Taking *t = c->taking;
+    return t && (t->is_open || t->is_anew || t->at < t->n);
+}
+
+void take_later(Client *c, Msg *m) {
+    Taking *t = taking_of(c);
+    if (t->at > t->cap / 2) { /* rare: each one moves once for each that went */
+        for (size_t i = t->at; i < t->n; i++) msg_move(&t->queue[i - t->at], &t->queue[i]);
+        t->n -= t->at, t->at = 0;
+    }
+    if (t->n == t->cap) {
+        t->cap = t->cap ? 2 * t->cap : 1;
+        t->queue = xrealloc(t->queue, t->cap * sizeof t->queue[0]);
+    }
+    msg_move(&t->queue[t->n++], m);
+}
+
+void take_cancel(Client *c, const Cancel *cancel) {
+    if (take_waits(c) && cancel->seq > c->taking->cancel.seq) c->taking->cancel = *cancel;
+}
+
+static void stand_in_line(Dispatcher *d, Client *c) {
+    Client **last = &d->waiting;
+    while (*last) last = &(*last)->next_waiting;
+    *last = c;
+}
+
+static void leave_line(Dispatcher *d, Client *c) {
+    Client **at = &d->waiting;
+    while (*at && *at != c) at = &(*at)->next_waiting;
+    if (*at) *at = c->next_waiting;
+    c->next_waiting = NULL;
+}
+
+void take_free(Dispatcher *d, Client *c) {
+    Taking *t = c->taking;
+    leave_line(d, c);
+    c->taking = NULL;
+    if (!t) return;
+    msg_fini(&t->m);
+    for (; t->at < t->n; t->at++) msg_fini(&t->queue[t->at]);
+    free(t->queue);
+    free(t);
+}
+
+/* ---- A frame ---- */
+
+static bool frame_is_fair(const Client *c, const FrameReader *r, Err *err) {
+    if (c->rank < 0) return err_set(err, ERR_PARSE, "a frame before the welcome");
+    if (r->seq != c->next_seq)
+        return err_set(err, ERR_PARSE, "a frame out of order: instruction %llu, not %llu",
+                       (unsigned long long)r->seq, (unsigned long long)c->next_seq);
+    return r->count <= HOT_INSTS ||
+           err_set(err, ERR_LIMIT, "%u instructions in one frame", r->count);
+}
+
+static void log_client_inst(const Client *c, const Inst *inst) {
+    char prefix[32];
+    snprintf(prefix, sizeof prefix, "c%u > ", c->id);
+    inst_log("DISPATCHER", prefix, inst, NULL, 0);
+}
+
+static void move_home(Dispatcher *d, Client *c) {
+    WorkerPeer *w = d->n_workers > 1 ? schedule_better(d, c) : NULL;
+    if (!w) return;
+    d->worker[c->rank]->n_clients--;
+    w->n_clients++;
+    c->rank = w->rank;
+    c->home = dispatcher_group(d, &(int32_t){w->rank}, 1);
+    for (uint64_t i = c->bodies.oldest; i < c->bodies.next; i++) {
+        const Body *b = bodies_get(&c->bodies, i);
+        Msg m;
+        if (!b) continue;
+        wire_body(c->id, i, b->bytes, b->n_bytes, &m);
+        dispatcher_post(d, w->peer, &m, false);
+    }
+}
+
+/* Reads the head of a hot record, if one comes. */
+static void begin_hot(Dispatcher *d, const Client *c, Taking *t) {
+    if (!frame_hot(&t->r, &t->run)) return;
+    t->hot_end = t->r.seq_next + t->run.count;
+    if (d->tape) tape_hot(d, c, &t->run, true);
+}
+
+/* Reads on until the frame ends or the slice does. 1: there is more; 0; -1: it is malformed, err
+ * says how. */
+static int read_on(Dispatcher *d, Client *c, Taking *t, Err *err) {
+    FrameReader *r = &t->r;
+    Flow f;
+    f.d = d;
+    f.client = c;
+    while (d->work < d->config.slice) {
+        begin_hot(d, c, t);
+        hot_take(d, c, r);
+        if (d->work >= d->config.slice) break;
+        f.body = frame_enter_hot(r) ? r->hot_body : NULL;
+        f.body_at = r->hot_at;
+        f.args = r->hot_args;
+        int more = frame_next(r, &d->scratch, &f.inst, &f.record, &f.record_bytes, err);
+        if (more <= 0) return more;
+        if (f.body) f.args_bytes = (size_t)(r->hot_args - f.args);
+        if (r->is_inserted && !t->is_anew)
+            return err_set(err, ERR_PARSE, "clients do not insert instructions") - 1;
+        f.seq = r->inst_seq;
+        f.hot = r->is_hot ? (void *)r->hot_head : NULL;
+        f.n_out = 0;
+        f.group = NULL;
+        f.is_inserted = r->is_inserted;
+        f.is_for_all = f.has_to = f.is_located = false;
+        if (c->intake && !t->is_anew) intake_sees(c, &f.inst);
+        if (log_is(LOG_DISPATCHER)) log_client_inst(c, &f.inst);
+        if (d->tape) tape_asked(d, c, &f.inst);
+        chain_next(&f, 0);
+        if (d->tape && r->seq_next == t->hot_end) tape_hot(d, c, &t->run, false);
+    }
+    return 1;
+}
+
+/* ---- Slices ---- */
+
+static void open_frame(Dispatcher *d, Client *c, Taking *t) {
+    bool is_open = frame_open(&t->r, &t->m, NULL);
+    assert(is_open); /* take_frame has looked, or we wrote it */
+    t->is_open = true;
+    t->hot_end = 0;
+    t->r.bodies = &c->bodies;
+    bodies_sweep(&c->bodies);
+    arena_reset(&d->scratch);
+    route_open(d, c, &t->m, t->r.seq);
+}
+
+/* As read_on. */
+static int close_frame(Dispatcher *d, Client *c, Taking *t, int rc) {
+    if (rc > 0) {
+        t->frame_seq = route_pause(d, c);
+        return rc;
+    }
+    bool brings_credit = !t->is_anew || intake_is_taken(c);
+    route_close(d, c, t->r.seq_next, brings_credit ? t->bytes : 0, rc == 0);
+    msg_fini(&t->m);
+    t->is_open = false;
+    d->work += FRAME_WORK;
+    return rc;
+}
+
+/* The client's next frame: it is opened, or has been written anew. */
+static void begin_frame(Dispatcher *d, Client *c, Taking *t) {
+    t->bytes = t->m.part[0]->n;
+    move_home(d, c);
+    t->is_anew = intake_comes(d, c, &t->m);
+    if (!t->is_anew) {
+        open_frame(d, c, t);
+        return;
+    }
+    FrameReader r;
+    bool is_open = frame_open(&r, &t->m, NULL);
+    assert(is_open);
+    arena_reset(&d->scratch);
+    intake_write(d, c, &r, &t->err); /* what goes wrong is said behind what came before */
+    if (intake_is_taken(c)) c->bytes -= t->bytes; /* nothing is under way for it */
+    msg_fini(&t->m);
+}
+
+/* Opens what comes next. 1; 0: nothing waits; -1: what came was malformed, err says how. */
+static int begin_next(Dispatcher *d, Client *c, Taking *t, Err *err) {
+    while (!t->is_open) {
+        if (t->is_anew && intake_next(c, &t->m)) {
+            open_frame(d, c, t);
+            break;
+        }
+        t->is_anew = false;
+        if (t->err.code) {
+            *err = t->err;
+            return -1;
+        }
+        if (t->at == t->n) {
+            t->at = t->n = 0;
+            return 0;
+        }
+        msg_move(&t->m, &t->queue[t->at++]);
+        if (wire_kind(&t->m) == MSG_FRAME) {
+            begin_frame(d, c, t);
+        } else {
+            dispatcher_ask(d, c, &t->m);
+            msg_fini(&t->m);
+        }
+    }
+    return 1;
+}
+
+int take_slice(Dispatcher *d, Client *c, Err *err) {
+    Taking *t = c->taking;
+    int rc = 1;
+    leave_line(d, c);
+    d->work = 0;
+    if (t->is_open) {
+        arena_reset(&d->scratch);
+        route_open(d, c, NULL, t->frame_seq);
+    }
+    while (d->work < d->config.slice && (rc = begin_next(d, c, t, err)) > 0) {
+        rc = close_frame(d, c, t, read_on(d, c, t, err));
+        if (rc == 0 && c->n_errors > ERRORS_MAX)
+            rc = err_set(err, ERR_LIMIT, "%d instructions refused", ERRORS_MAX) - 1;
+        if (rc < 0) break;
+    }
+    if (rc < 0) return rc;
+    if (rc > 0 || take_waits(c)) {
+        stand_in_line(d, c);
+    } else if (t->cancel.seq) {
+        dispatcher_cancel(d, c, &t->cancel);
+        t->cancel.seq = 0;
+    }
+    return 0;
+}
+
+int take_frame(Dispatcher *d, Client *c, Msg *m, Err *err) {
+    FrameReader r;
+    if (!frame_open(&r, m, err) || !frame_is_fair(c, &r, err) ||
+        !client_credit(c, r.count, m->part[0]->n, err))
+        return -1;
+    uint64_t bytes = m->part[0]->n;
+    d->n_frames++;
+    d->n_insts += r.count;
+    d->frame_bytes += bytes;
+    d->payload_bytes_in += msg_bytes(m) - bytes;
+    bool waits = take_waits(c);
+    take_later(c, m);
+    return waits ? 0 : take_slice(d, c, err);
+}

@@ -1,0 +1,194 @@
+/* dispatcher_talk.h: the dispatcher as a step function in a test: what peers say to it, frame by
+ * frame, and what it has said.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_TESTS_UNIT_DISPATCHER_TALK_H
+#define GT_TESTS_UNIT_DISPATCHER_TALK_H
+#include "dispatcher/dispatcher.h"
+#include "tests/unit/check.h"
+
+enum { WORKER = 1, ANN = 2, BOB = 3, EVE = 4, LATE = 5 };
+
+/* What the dispatcher has said, in order, of one kind to one peer. */
+typedef struct Said {
+    PeerId to;
+    bool drop;
+    Msg msg;
+} Said;
+static Said said[4096];
+static int n_said;
+
+static inline void collect(Dispatcher *d) {
+    while (n_said < 4096 &&
+           dispatcher_next(d, &said[n_said].to, &said[n_said].msg, &said[n_said].drop))
+        n_said++;
+}
+
+static inline void forget(void) {
+    for (int i = 0; i < n_said; i++) msg_fini(&said[i].msg);
+    n_said = 0;
+}
+
+/* The k-th message of a kind to a peer, or NULL. */
+static inline Msg *heard(PeerId to, MsgKind kind, int k) {
+    for (int i = 0; i < n_said; i++)
+        if (said[i].to == to && wire_kind(&said[i].msg) == kind && k-- == 0) return &said[i].msg;
+    return NULL;
+}
+
+static inline bool was_dropped(PeerId to) {
+    for (int i = 0; i < n_said; i++)
+        if (said[i].to == to && said[i].drop) return true;
+    return false;
+}
+
+static inline void say(Dispatcher *d, PeerId from, Msg *m) {
+    dispatcher_on_message(d, from, m, 0);
+    collect(d);
+}
+
+static inline void hello(Dispatcher *d, PeerId from, Role role) {
+    Hello h = {.version = WIRE_VERSION,
+               .table_hash = op_table_hash(),
+               .role = (uint8_t)role,
+               .memory_bytes = 1 << 20,
+               .threads = 1,
+               .name = "test"};
+    Msg m;
+    wire_hello(&h, &m);
+    say(d, from, &m);
+}
+
+static inline Dispatcher *start(const DispatcherConfig *config) {
+    Dispatcher *d = dispatcher_new(config);
+    forget();
+    hello(d, WORKER, ROLE_WORKER);
+    hello(d, ANN, ROLE_CLIENT);
+    return d;
+}
+
+static inline void stop(Dispatcher *d) {
+    forget();
+    dispatcher_free(&d);
+}
+
+/* A number from the dispatcher's counters. */
+static inline long counter(Dispatcher *d, const char *name) {
+    Bytes text = {0};
+    dispatcher_stats(d, &text);
+    const char *at = strstr(text.data, name);
+    long v = at ? atol(at + strlen(name) + 1) : -1;
+    bytes_fini(&text);
+    return v;
+}
+
+/* ---- Frames ---- */
+
+static FrameWriter writer;
+static const int64_t shape_23[] = {2, 3}, shape_45[] = {4, 5};
+
+static inline void full(uint64_t id, const int64_t *shape) {
+    Operand one = {.kind = IN_IMM_FLOAT, .f = 1};
+    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape},
+                   {.key = ATTR_DTYPE, .dtype = DT_F32}};
+    Inst in = {
+        .op = OP_FULL, .n_in = 1, .in = &one, .n_attr = 2, .attr = attr, .n_out = 1, .out = {id}};
+    in.pos.line = (uint32_t)id + 100;
+    frame_add(&writer, &in);
+}
+
+static inline void add(uint64_t id, uint64_t a, uint64_t b) {
+    Operand o[] = {{.kind = IN_TENSOR, .id = a}, {.kind = IN_TENSOR, .id = b}};
+    Inst in = {.op = OP_ADD,
+               .n_in = 2,
+               .in = o,
+               .n_out = 1,
+               .out = {id},
+               .pos = {.line = (uint32_t)id + 100}};
+    frame_add(&writer, &in);
+}
+
+static inline void drop(uint64_t a, uint64_t b) {
+    Operand o[] = {{.kind = IN_TENSOR, .id = a}, {.kind = IN_TENSOR, .id = b}};
+    Inst in = {.op = OP_FREE, .n_in = a == b ? 1 : 2, .in = o};
+    frame_add(&writer, &in);
+}
+
+static inline void fetch(uint64_t id) {
+    Operand o = {.kind = IN_TENSOR, .id = id};
+    Inst in = {.op = OP_FETCH, .n_in = 1, .in = &o};
+    frame_add(&writer, &in);
+}
+
+static inline void begin(uint64_t seq) {
+    frame_begin(&writer, 0xdead, seq);
+} /* a client's own number says nothing */
+
+static inline void end(Dispatcher *d, PeerId from) {
+    Msg m;
+    frame_end(&writer, &m);
+    writer = (FrameWriter){0};
+    say(d, from, &m);
+}
+
+static inline void ack(Dispatcher *d, uint32_t client, uint64_t seq) {
+    Ack a = {.client = client, .seq = seq};
+    Msg m;
+    wire_ack(&a, &m);
+    say(d, WORKER, &m);
+}
+
+/* What the k-th frame for the worker holds, as "op op op", and its client and first number. */
+static inline const char *frame_text(int k, uint32_t *client, uint64_t *seq) {
+    static char text[4096];
+    text[0] = 0;
+    Msg *m = heard(WORKER, MSG_FRAME, k);
+    FrameReader r;
+    Err err = {0};
+    if (!m || !frame_open(&r, m, &err)) return "no frame";
+    if (client) *client = r.client;
+    if (seq) *seq = r.seq;
+    Arena arena = {0};
+    Inst in;
+    int rc;
+    while ((rc = frame_next(&r, &arena, &in, NULL, NULL, &err)) > 0) {
+        size_t n = strlen(text);
+        n +=
+            (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? "; " : "", op_info[in.op].name);
+        for (int i = 0; i < in.n_out; i++)
+            n += (size_t)snprintf(text + n, sizeof text - n, " =%llu",
+                                  (unsigned long long)in.out[i]);
+        for (int i = 0; i < in.n_in; i++)
+            if (in.in[i].kind == IN_TENSOR)
+                n += (size_t)snprintf(text + n, sizeof text - n, " %llu",
+                                      (unsigned long long)in.in[i].id);
+    }
+    arena_fini(&arena);
+    return rc < 0 ? "malformed" : text;
+}
+
+/* The k-th failure told to a client. */
+static inline Failure failure(PeerId to, int k) {
+    Failure f = {0};
+    Msg *m = heard(to, MSG_ERROR, k);
+    if (m) wire_read_failure(m, &f, NULL);
+    return f;
+}
+
+static inline ErrCode refusal(PeerId to) {
+    Err why = {0};
+    Msg *m = heard(to, MSG_REFUSE, 0);
+    if (m) wire_read_refuse(m, &why, NULL);
+    return why.code;
+}
+
+static inline void define(const char *name, const int64_t *worker, int n) {
+    Attr attr[] = {{.key = ATTR_NAME, .n = (uint32_t)strlen(name), .str = name},
+                   {.key = ATTR_AXIS, .n = 1, .ints = (int64_t[]){0}},
+                   {.key = ATTR_WORKERS, .n = (uint32_t)n, .ints = worker}};
+    frame_add(&writer, &(Inst){.op = OP_SIGNAL_DEFINE, .n_attr = 3, .attr = attr});
+}
+static inline void enter(const char *name, Op op) {
+    Attr attr = {.key = ATTR_NAME, .n = (uint32_t)strlen(name), .str = name};
+    frame_add(&writer, &(Inst){.op = op, .n_attr = 1, .attr = &attr});
+}
+#endif
