@@ -225,8 +225,7 @@ static bool json_item(Interp *in, Job *j, const Bytes *key, Value item, Bytes *a
                       LangError *e) {
     size_t n = at->n;
     if (depth) bytes_putc(at, '/');
-    for (size_t i = 0; i < key->n; i++)
-        switch (key->data[i]) {
+    for (size_t i = 0; i < key->n; i++) switch (key->data[i]) {
         case '~': bytes_puts(at, "~0"); break;
         case '/': bytes_puts(at, "~1"); break;
         default: bytes_putc(at, key->data[i]);
@@ -329,13 +328,14 @@ static bool collect_item(Interp *in, Job *j, Value key, Value item, Bytes *name,
     return ok;
 }
 
-/* A key of a map that is parted into names: "/" stands between these. */
-static bool is_name(Value key, LangError *e) {
+/* Checks a key of a map whose values are saved by name: a "/" separates the levels of a name. Only
+ * a tensor of the outermost map may have the name "". */
+static bool is_name(Value key, bool may_be_empty, LangError *e) {
     Bytes text = {0};
     bool ok = key_text(key, &text, e);
     bytes_fini(&text);
     TRY(ok);
-    if (!key.str->n)
+    if (!key.str->n && !may_be_empty)
         return error_set(e, "cannot save: a key is \"\", and values by name need names");
     if (!memchr(key.str->s, '/', key.str->n)) return true;
     error_set(e, "cannot save: the key \"%.60s\" has a '/', which parts the levels of such a file",
@@ -347,7 +347,7 @@ static bool is_name(Value key, LangError *e) {
  * says otherwise: that it is a map is said by a {} under its own name. */
 static bool looks_like_list(Value v) {
     Value key, item;
-    return v.kind == V_MAP && mapv_at(v.map, 0, &key, &item) && key.kind == V_STR &&
+    return v.kind == V_MAP && mapv_at(v.map, 0, &key, &item) && key.kind == V_STR && key.str->n &&
            strspn(key.str->s, "0123456789") == key.str->n;
 }
 
@@ -376,7 +376,8 @@ static bool collect(Interp *in, Job *j, Value v, Bytes *name, int depth, LangErr
     for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++)
         TRY(collect_item(in, j, v_int(i), v.list->v[i], name, depth, e));
     for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &item); i++)
-        TRY(is_name(key, e) && collect_item(in, j, key, item, name, depth, e));
+        TRY(is_name(key, !depth && item.kind == V_TENSOR, e) &&
+            collect_item(in, j, key, item, name, depth, e));
     return true;
 }
 
@@ -396,9 +397,9 @@ static bool prepare(Interp *in, Job *j, Value v, LangError *e) {
         return error_hint(e, "save({name: value}, path)");
     }
     Bytes name = {0};
-    bool ok = by_name                ? collect(in, j, v, &name, 0, e)
+    bool ok = by_name              ? collect(in, j, v, &name, 0, e)
               : v.kind == V_TENSOR ? add_tensor(j, v.tensor, &name, e)
-                                     : json_of(in, j, v, &name, 0, e);
+                                   : json_of(in, j, v, &name, 0, e);
     bytes_fini(&name);
     if (ok && by_name && j->meta.n) bytes_putc(&j->meta, '}');
     return ok;
