@@ -3,6 +3,7 @@
  * dtypes or numerical range.
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
+#include "runtime/inst/expr.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,116 +12,66 @@
 
 /* ---- pointwise ---- */
 
+/* A row of ops.def on whole numbers; false: it does not take them. */
+#define KIND int
+static bool whole_row(Op op, int64_t a, int64_t b, int64_t c, int64_t *out) {
+    typedef int64_t T;
+    switch (op) {
+#define MAP(id, name, arity, in, out_, grad, facts, expr, ...)                                     \
+    IF_##in(case OP_##id : *out = (expr); return true;)
+#include "runtime/inst/ops.def"
+    default: return false;
+    }
+}
+#undef KIND
+#define KIND float
+static bool real_row(Op op, double a, double b, double c, double *out) {
+    typedef double T;
+    switch (op) {
+#define MAP(id, name, arity, in, out_, grad, facts, expr, ...)                                     \
+    IF_##in(case OP_##id : *out = (expr); return true;)
+#include "runtime/inst/ops.def"
+    default: return false;
+    }
+}
+#undef KIND
+
 static double number(Value v) {
     return v.kind == V_FLOAT ? v.f : v.kind == V_INT ? (double)v.i : v.b;
 }
+static int64_t whole(Value v) { return v.kind == V_INT ? v.i : v.b; }
 
-static double host_sigmoid(double a) { return a >= 0 ? 1 / (1 + exp(-a)) : exp(a) / (1 + exp(a)); }
-
-/* A MAP row on one host number. IEEE rules: log(0) is -inf. */
-static bool host_one(Op op, Value v, Value *out) {
-    double a = number(v);
-    bool whole = v.kind != V_FLOAT;
-    switch (op) {
-    case OP_NEG: *out = whole ? v_int(-(int64_t)a) : v_float(-a); return true;
-    case OP_ABS: *out = whole ? v_int(llabs((int64_t)a)) : v_float(fabs(a)); return true;
-    case OP_SIGN:
-        *out = whole ? v_int((a > 0) - (a < 0)) : v_float(isnan(a) ? a : (a > 0) - (a < 0));
-        return true;
-    case OP_SQUARE:
-        *out = whole && fabs(a) < 3e9 ? v_int((int64_t)a * (int64_t)a) : v_float(a * a);
-        return true;
-    case OP_RELU:
-        *out = whole ? v_int(a > 0 ? (int64_t)a : 0) : v_float(a < 0 ? 0 : a);
-        return true;
-    case OP_FLOOR:
-    case OP_CEIL:
-    case OP_TRUNC:
-    case OP_ROUND:
-        a = op == OP_FLOOR   ? floor(a)
-            : op == OP_CEIL  ? ceil(a)
-            : op == OP_TRUNC ? trunc(a)
-                             : rint(a);
-        *out = fabs(a) < 9.2e18 ? v_int((int64_t)a) : v_float(a);
-        return true;
-    case OP_ISNAN: *out = v_bool(isnan(a)); return true;
-    case OP_ISFINITE: *out = v_bool(isfinite(a)); return true;
-    case OP_NOT: *out = v.kind == V_BOOL ? v_bool(!v.b) : v_int(~v.i); return whole;
-    default: break;
-    }
-    switch (op) {
-    case OP_EXP: a = exp(a); break;
-    case OP_EXPM1: a = expm1(a); break;
-    case OP_LOG: a = log(a); break;
-    case OP_LOG1P: a = log1p(a); break;
-    case OP_SQRT: a = sqrt(a); break;
-    case OP_RSQRT: a = 1 / sqrt(a); break;
-    case OP_SIN: a = sin(a); break;
-    case OP_COS: a = cos(a); break;
-    case OP_TAN: a = tan(a); break;
-    case OP_ASIN: a = asin(a); break;
-    case OP_ACOS: a = acos(a); break;
-    case OP_ATAN: a = atan(a); break;
-    case OP_SINH: a = sinh(a); break;
-    case OP_COSH: a = cosh(a); break;
-    case OP_ASINH: a = asinh(a); break;
-    case OP_ACOSH: a = acosh(a); break;
-    case OP_ATANH: a = atanh(a); break;
-    case OP_LOG2: a = log2(a); break;
-    case OP_LOG10: a = log10(a); break;
-    case OP_EXP2: a = exp2(a); break;
-    case OP_TANH: a = tanh(a); break;
-    case OP_ERF: a = erf(a); break;
-    case OP_SIGMOID: a = host_sigmoid(a); break;
-    case OP_SOFTPLUS: a = fmax(a, 0) + log1p(exp(-fabs(a))); break;
-    case OP_GELU: a = 0.5 * a * (1 + erf(a * M_SQRT1_2)); break;
-    case OP_SILU: a = a * host_sigmoid(a); break;
-    default: return false;
-    }
-    *out = v_float(a);
-    return true;
-}
-
-static bool host_two(Op op, Value a, Value b, Value *out) {
-    bool whole = a.kind == V_INT && b.kind == V_INT;
-    double x = number(a), y = number(b);
-    switch (op) {
-    case OP_MAXIMUM: *out = isnan(x) || (!isnan(y) && x >= y) ? a : b; return true;
-    case OP_MINIMUM: *out = isnan(x) || (!isnan(y) && x <= y) ? a : b; return true;
-    case OP_POW: {
-        double p = pow(x, y);
-        *out = whole && b.i >= 0 && fabs(p) < 9e15 ? v_int((int64_t)p) : v_float(p);
-        return true;
-    }
-    case OP_DIV: *out = v_float(x / y); return true;
-    case OP_ATAN2: *out = v_float(atan2(x, y)); return true;
-    case OP_HYPOT: *out = v_float(hypot(x, y)); return true;
-    case OP_FMOD:
-        *out = whole && b.i != 0 ? v_int(b.i == -1 ? 0 : a.i % b.i) : v_float(fmod(x, y));
-        return true;
-    case OP_ADD:
-        *out = whole ? v_int(a.i + b.i) : v_float(x + y);
-        return !whole || fabs(x + y) < 9e18;
-    case OP_SUB:
-        *out = whole ? v_int(a.i - b.i) : v_float(x - y);
-        return !whole || fabs(x - y) < 9e18;
-    case OP_MUL:
-        *out = whole ? v_int((int64_t)(x * y)) : v_float(x * y);
-        return !whole || fabs(x * y) < 9e15;
-    case OP_EQ: *out = v_bool(x == y); return true;
-    case OP_NE: *out = v_bool(x != y); return true;
-    case OP_LT: *out = v_bool(x < y); return true;
-    case OP_LE: *out = v_bool(x <= y); return true;
-    case OP_GT: *out = v_bool(x > y); return true;
-    case OP_GE: *out = v_bool(x >= y); return true;
-    default: return false;
-    }
-}
-
+/* A MAP row on numbers: whole ones give whole ones where the row takes them and the result fits;
+ * else in floats, by IEEE rules: log(0) is -inf. Rounding gives whole numbers, as in Python. */
 static bool map_host(Op op, const Value *arg, Value *out) {
-    int n = op_info[op].arity;
-    if (op == OP_WHERE) return *out = number(arg[0]) != 0 ? arg[1] : arg[2], true;
-    return n == 1 ? host_one(op, arg[0], out) : n == 2 && host_two(op, arg[0], arg[1], out);
+    const OpInfo *info = &op_info[op];
+    bool is_whole = true, is_bool = true;
+    double x[3] = {0}, real = 0;
+    int64_t k[3] = {0}, n = 0;
+    if (op_has(op, FACT_PICKS)) return *out = number(arg[0]) != 0 ? arg[1] : arg[2], true;
+    for (int i = 0; i < info->arity; i++) {
+        is_whole &= arg[i].kind != V_FLOAT, is_bool &= arg[i].kind == V_BOOL;
+        x[i] = number(arg[i]);
+        if (arg[i].kind != V_FLOAT) k[i] = whole(arg[i]);
+    }
+    if (op == OP_MAXIMUM || op == OP_MINIMUM) { /* one of the two as it is */
+        bool first = op == OP_MAXIMUM ? x[0] >= x[1] : x[0] <= x[1];
+        return *out = isnan(x[0]) || (!isnan(x[1]) && first) ? arg[0] : arg[1], true;
+    }
+    bool has_real = real_row(op, x[0], x[1], x[2], &real);
+    bool by_zero = k[1] == 0 && (op == OP_FLOORDIV || op == OP_MOD || op == OP_FMOD);
+    bool is_part = by_zero || (op == OP_POW && k[1] < 0);
+    bool fits = !has_real || fabs(real) < 0x1p63;
+    if (is_whole && !is_part && fits && whole_row(op, k[0], k[1], k[2], &n)) {
+        bool is_truth = info->out == OUT_boolean || (is_bool && info->in == DSET_BITS);
+        *out = is_truth ? v_bool(n & 1) : v_int(n);
+        return true;
+    }
+    bool rounds = op == OP_FLOOR || op == OP_CEIL || op == OP_TRUNC || op == OP_ROUND;
+    *out = info->out == OUT_boolean        ? v_bool(real != 0)
+           : rounds && fabs(real) < 0x1p63 ? v_int((int64_t)real)
+                                           : v_float(real);
+    return has_real;
 }
 
 bool map_call(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
