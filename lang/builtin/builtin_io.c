@@ -376,7 +376,7 @@ static bool collect(Interp *in, Job *j, Value v, Bytes *name, int depth, LangErr
     for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++)
         TRY(collect_item(in, j, v_int(i), v.list->v[i], name, depth, e));
     for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &item); i++)
-        TRY(is_name(key, !depth && item.kind == V_TENSOR, e) &&
+        TRY(is_name(key, !depth && v.map->n > 1 && item.kind == V_TENSOR, e) &&
             collect_item(in, j, key, item, name, depth, e));
     return true;
 }

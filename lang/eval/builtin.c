@@ -136,7 +136,7 @@ static void join(const Builtin *table, bool is_functions, uint32_t kinds, uint32
             BuiltinEntry *first = map_get(&all.by_name, key);
             if (!first)
                 map_put(&all.by_name, key, en);
-            else if (first->b.facts & BI_TWIN && en->b.kinds & 1u << V_TENSOR)
+            else if (!first->twin && first->b.facts & BI_TWIN && en->b.kinds & 1u << V_TENSOR)
                 first->twin = en;
         }
         for (int kind = 0; kind < KINDS; kind++)
