@@ -56,6 +56,7 @@ static void check_alive(Stream *s, int64_t since_ms) {
 #define AGAIN ":connect connects again; variables stay, but for tensors"
 
 bool stream_lost(Stream *s, Span at, LangError *e) {
+    if (stream_take_error(s, e)) return false; /* it came first, and may be why */
     *e = (LangError){.kind = E_GONE};
     if (!at.src) at = s->lost_at; /* The end of a program has no line of its own. */
     if (s->endpoint && s->is_ended) {

@@ -165,9 +165,10 @@ void stream_room_control(Stream *s);
 /* Waits until is_met(s, ctx). false: interrupted, or the dispatcher is gone. */
 bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), const void *ctx,
                  Span at, LangError *e);
-bool stream_lost(Stream *s, Span at, LangError *e); /* the error of a lost dispatcher; false */
-void stream_reset(Stream *s);                       /* as before the first stream_start */
-void stream_close(Stream *s);                       /* says goodbye, stops the cluster */
+/* A failure of before, else that the dispatcher is lost; false. */
+bool stream_lost(Stream *s, Span at, LangError *e);
+void stream_reset(Stream *s); /* as before the first stream_start */
+void stream_close(Stream *s); /* says goodbye, stops the cluster */
 
 /* ---- stream_reply.c ---- */
 void stream_on_reply(Stream *s, Msg *m); /* may consume m */

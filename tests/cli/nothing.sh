@@ -35,7 +35,6 @@ has "fetch" "$(err)" "64 TiB"
 # Tensors of no elements (A11): a client's limit counts them, and without a limit they take no memory from others.
 . tests/fixtures/daemons.sh
 for limit in 1M none; do
-    # 4,096 refused instructions end a client, whose error is then that: fewer are refused here
     [ $limit = none ] && n=70000 && set -- || { n=6000 && set -- --client-memory $limit; }
     start d$limit "$D" --ipc "$TMP/$limit" -w 1 --memory 4M "$@"
     await "$TMP/d$limit.out" "ready at"
@@ -45,4 +44,11 @@ sync(); print('made', xs[$n - 1].shape, err=true); while true { sleep(1) }"
     same "others, limit $limit" \
         "$(timeout 60 "$GTSH" -d "ipc://$TMP/$limit" -c 'print(ones(1000, 100).sum().item())')" 100000.0
 done
+
+# 4,096 refused instructions end a client. Its error is the first of them all the same, also where it looks for no error
+# before the end: sync() waits for all that is under way.
+{ echo 'xs = ['; for i in 1 2 3 4 5 6 7 8 9; do seq -s ' ' 1000 | sed 's/[0-9]*/zeros(0),/g'; done; echo ']; sync()'; } >"$TMP/many.gt"
+timeout 60 "$GTSH" -d "ipc://$TMP/1M" "$TMP/many.gt" >"$TMP/out" 2>"$TMP/err"
+same "exit code" $? 1
+has "the first refusal" "$(err)" "are free for this client"
 finish
