@@ -590,6 +590,7 @@ bool stream_sync(Stream *s, LangError *e) {
         if (s->mode == STREAM_EMIT) stream_frees(s);
         return true;
     }
+    if (s->is_loss_told && s->config.prompt) return true; /* once: the prompt goes on */
     if (s->is_started) say_sync(s);
     if (s->is_started && !stream_wait(s, all_is_done, NULL, (Span){0}, e)) return false;
     return !stream_take_error(s, e);

@@ -57,6 +57,7 @@ static void check_alive(Stream *s, int64_t since_ms) {
 
 bool stream_lost(Stream *s, Span at, LangError *e) {
     if (stream_take_error(s, e)) return false; /* it came first, and may be why */
+    s->is_loss_told = true;
     *e = (LangError){.kind = E_GONE};
     if (!at.src) at = s->lost_at; /* The end of a program has no line of its own. */
     if (s->endpoint && s->is_ended) {
@@ -424,6 +425,7 @@ void stream_reset(Stream *s) {
     s->acked_us = s->inst_ns = 0;
     s->lost_at = (Span){0};
     s->is_started = s->is_welcome = s->is_gone = s->is_ended = s->has_stats = false;
+    s->is_loss_told = false;
 }
 
 void stream_close(Stream *s) {

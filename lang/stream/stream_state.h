@@ -113,6 +113,7 @@ struct Stream {
     Local *local;
     Link *link;
     bool is_started, is_welcome, is_gone, is_carrying, is_sending;
+    bool is_loss_told; /* that it is gone */
     bool awaits_acks; /* answers may pass failures of others: see stream_reply.c */
     bool is_ended;    /* gone because the dispatcher said so, in words */
     Err gone;         /* why */

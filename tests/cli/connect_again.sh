@@ -47,4 +47,17 @@ type :q
 wait $c
 has "it ended in order" "$(tail -n 1 "$TMP/prompt.out")" fourth
 kill -TERM $d; wait $d
+
+# A script's loss is told once, also where a prompt follows.
+start d3 "$D" -w 1 --threads 1 --memory 64M; d=$pid
+await "$TMP/d3.out" "ready at"
+printf '1 + 1\n2 + 2\n:q\n' >"$TMP/lines"
+"$GTSH" -i -d local -c 'x = randn(300, 300) / 26; print("busy", err=true); while true { x = x @ x }' \
+    <"$TMP/lines" >"$TMP/i.out" 2>"$TMP/i.err" &
+c=$!; all="$all $c"
+await "$TMP/i.err" busy
+kill -KILL $d; wait $d 2>/dev/null
+wait $c
+same "told" "$(grep -c "lost the dispatcher at" "$TMP/i.err")" 1
+has "the prompt goes on" "$(cat "$TMP/i.out")" 4
 finish
