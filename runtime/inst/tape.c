@@ -75,11 +75,33 @@ static void beside_fini(Beside *b) {
     free(b->kept);
 }
 
+/* An empty file, a pipe or a device; NULL, or why not. What may have been planted, by a link or a
+ * file of somebody else's, is neither written nor cut. */
+static const char *open_log(const char *path, int *fd) {
+    int flags = O_WRONLY | O_NONBLOCK | O_CLOEXEC;
+    struct stat st;
+    *fd = open(path, flags | O_CREAT | O_NOFOLLOW, 0666);
+    bool is_link = *fd < 0 && errno == ELOOP;
+    if (is_link) *fd = open(path, flags); /* perhaps /dev/stdout */
+    if (*fd < 0) return errno == ENXIO ? "nobody reads this pipe" : strerror(errno);
+    const char *why = NULL;
+    if (fstat(*fd, &st) != 0)
+        why = strerror(errno);
+    else if (S_ISREG(st.st_mode) && is_link)
+        why = "it is a link: name the file itself";
+    else if (S_ISREG(st.st_mode) && st.st_uid != geteuid())
+        why = "it is another user's file";
+    else if (S_ISREG(st.st_mode) && ftruncate(*fd, 0) != 0)
+        why = strerror(errno);
+    if (why) close(*fd);
+    return why;
+}
+
 Tape *tape_open(const char *path, Err *err) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        err_set(err, ERR_IO, "cannot write the instruction log '%.300s': %s", path,
-                errno == ENXIO ? "nobody reads this pipe" : strerror(errno));
+    int fd;
+    const char *why = open_log(path, &fd);
+    if (why) {
+        err_set(err, ERR_IO, "cannot write the instruction log '%.300s': %s", path, why);
         return NULL;
     }
     Tape *t = xcalloc(1, sizeof *t);

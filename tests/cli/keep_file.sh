@@ -42,6 +42,23 @@ done
 for f in t.npy m.safetensors v.json s.txt log.txt; do same "$f is as before" "$(cat $f)" old; done
 ls -A | grep -q tmp && fail "a file is left beside: $(ls -A)"
 
+# The instruction log follows no link, and leaves what it leads to.
+printf 'old\n' >far/tape; ln -s "$TMP/far/tape" tape.link; ln -s /dev/full full.link
+timeout 10 "$B/gt-dispatcher" --ipc "$TMP/tape.socket" --log tape.link >out 2>err && fail "a log through a link"
+has "it says so" "$(cat err)" "'tape.link': it is a link: name the file itself"
+GT_INSTRUCTION_LOG=tape.link "$GTSH" -c 'print(ones(1))' >out 2>err && fail "a log through a link"
+same "where it leads" "$(cat far/tape)" old
+GT_INSTRUCTION_LOG=full.link "$GTSH" -c 'print(ones(1))' >out 2>err
+same "a device by a link" "$(cat out)" "tensor([1.])"
+if [ "$(id -u)" = 0 ]; then # else there is no other user's file
+    printf 'old\n' >theirs; chown 65534 theirs
+    GT_INSTRUCTION_LOG=theirs "$GTSH" -c 'print(ones(1))' >out 2>err && fail "a log in another user's file"
+    same "another user's" "$(cat theirs)" old
+fi
+printf 'longer than a tape can be: %9000d\n' 1 >log.tape; GT_INSTRUCTION_LOG=log.tape "$GTSH" -c 'print(ones(1))' >out
+same "an old log goes" "$(head -n 1 log.tape; grep -c 0001 log.tape)" "gti 1 kind=tape
+0"
+
 # A directory that is another's, or open to others, or a link.
 cd - >/dev/null || exit 1
 printf 'precious\n' >"$TMP/precious"
