@@ -350,6 +350,12 @@ static size_t tensors_at(const Client *c, int rank) {
     return n;
 }
 
+/* It is heard no more, and gets no new clients. */
+static void worker_stops(Dispatcher *d, WorkerPeer *w) {
+    map_remove(&d->worker_by_peer, w->peer);
+    d->n_workers--;
+}
+
 /* Its clients are told why, in the words of one who looks for it. */
 static void worker_leaves(Dispatcher *d, WorkerPeer *w, const char *why) {
     while (d->questions) { /* It answers none of them. */
@@ -360,9 +366,8 @@ static void worker_leaves(Dispatcher *d, WorkerPeer *w, const char *why) {
     }
     dispatcher_tell(d, "worker w%d is gone: %s", w->rank, why);
     if (d->tape) tape_worker_leaves(d, w);
-    map_remove(&d->worker_by_peer, w->peer);
+    if (!w->is_lost) worker_stops(d, w);
     d->worker[w->rank] = NULL;
-    d->n_workers--;
     member_leaves(d, w);
     uint64_t key;
     void *value;
@@ -385,9 +390,22 @@ static void worker_lost(Dispatcher *d, WorkerPeer *w, bool is_silent) {
     char why[128];
     snprintf(why, sizeof why, "%s",
              is_silent ? "it was silent for 10 s" : "it ended, or its connection broke");
-    if (d->config.lost && w->spawned)
-        d->config.lost(d->config.ctx, w->spawned, is_silent, why, sizeof why);
-    worker_leaves(d, w, why);
+    bool is_known = !d->config.lost || !w->spawned ||
+                    d->config.lost(d->config.ctx, w->spawned, is_silent, why, sizeof why);
+    if (is_known || (w->is_lost && d->now_ms >= w->lost_ms + LOST_MS)) {
+        worker_leaves(d, w, why);
+    } else if (!w->is_lost) {
+        worker_stops(d, w);
+        w->is_lost = true, w->is_silent = is_silent;
+        w->lost_ms = d->now_ms;
+    }
+}
+
+static void ask_of_lost(Dispatcher *d) {
+    for (int i = 0; i < d->n_ranks; i++) {
+        WorkerPeer *w = d->worker[i];
+        if (w && w->is_lost) worker_lost(d, w, w->is_silent);
+    }
 }
 
 /* ---- Messages of anybody ---- */
@@ -738,7 +756,7 @@ PeerId dispatcher_silent(Dispatcher *d, int64_t now_ms) {
         if (d->worker[i]) d->worker[i]->heard_ms = now_ms;
     for (int i = 0; i < d->n_ranks && d->config.beat_ms; i++) {
         WorkerPeer *w = d->worker[i];
-        if (!w || now_ms - w->heard_ms < SILENT_MS) continue;
+        if (!w || w->is_lost || now_ms - w->heard_ms < SILENT_MS) continue;
         w->heard_ms = now_ms; /* asked about once in a while */
         return w->peer;
     }
@@ -753,6 +771,7 @@ static void beat(Dispatcher *d, PeerId peer) {
 
 void dispatcher_on_tick(Dispatcher *d, int64_t now_ms) {
     d->now_ms = now_ms;
+    ask_of_lost(d);
     if (d->tape) tape_on_tick(d, false);
     if (d->config.beat_ms == 0 || now_ms - d->beat_ms < d->config.beat_ms) return;
     d->beat_ms = now_ms;

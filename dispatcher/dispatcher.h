@@ -26,8 +26,9 @@ typedef struct DispatcherConfig {
                            window, expand_max; all zero: nobody looks there               */
     /* A worker that the shell has started (Hello.spawned) is lost: its connection has ended, or
      * nothing was heard of it for 10 s. `why` says so for its clients, and may be replaced by what
-     * the shell knows of the process. It may wait for a moment. NULL: there is no such shell. */
-    void (*lost)(void *ctx, uint64_t spawned, bool is_silent, char *why, size_t size);
+     * the shell knows of the process. False: that is not known yet; it is asked again at each tick,
+     * for LOST_MS. NULL: there is no such shell. */
+    bool (*lost)(void *ctx, uint64_t spawned, bool is_silent, char *why, size_t size);
     void *ctx;
 } DispatcherConfig;
 

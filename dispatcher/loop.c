@@ -30,6 +30,8 @@ static void send_all(Dispatcher *d, Hub *hub) {
 
 bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms) {
     bool any = false, is_empty = false, is_more = dispatcher_go_on(d);
+    dispatcher_on_tick(d, now_ms()); /* the shell may know more than before */
+    send_all(d, hub);
     if (timeout_ms && !is_more) hub_wait(hub, timeout_ms);
     int64_t now = now_ms(), end = now + PUMP_MS;
     for (int r = 1; (r || is_more) && now < end; now = now_ms()) {

@@ -29,8 +29,7 @@ enum { EXIT_USAGE = 2, TICK_MS = 200, BEAT_MS = 2000, START_MS = 20000, SPAWN_MA
 enum {
     LIVED_MS = 10000, /* a worker that lived for so long is started again at once, ... */
     PAUSE_MS = 500,   /* ... another after this, then twice this, ... */
-    PAUSE_MAX_MS = 30000,
-    END_MS = 200 /* between the end of a worker's connection and of its process */
+    PAUSE_MAX_MS = 30000
 };
 
 enum {
@@ -103,7 +102,7 @@ static volatile sig_atomic_t signals, is_repair_due;
 static void on_signal(int number) {
     if (number == SIGUSR1)
         is_repair_due = 1;
-    else
+    else if (number != SIGCHLD) /* which only ends a wait */
         signals++;
 }
 
@@ -292,17 +291,17 @@ static void repair(App *a) {
 
 /* DispatcherConfig.lost. Its process ends a moment after its connection; one that is silent is
  * ended, for the dispatcher has forgotten it. */
-static void on_lost(void *ctx, uint64_t spawned, bool is_silent, char *why, size_t size) {
+static bool on_lost(void *ctx, uint64_t spawned, bool is_silent, char *why, size_t size) {
     App *a = ctx;
     Child *c = a->child;
     while (c < a->child + a->n_children && c->token != spawned && c->ended_token != spawned) c++;
-    if (c == a->child + a->n_children) return;
+    if (c == a->child + a->n_children) return true;
     if (is_silent && c->token == spawned && c->pid) kill(c->pid, SIGKILL);
-    int64_t end = now_ms() + END_MS;
-    while (c->token == spawned && c->pid && !reap_one(a, c, false) && now_ms() < end) usleep(2000);
+    if (c->token == spawned && c->pid && !reap_one(a, c, false)) return false;
     if (!is_silent && c->ended_token == spawned) snprintf(why, size, "it %s", c->ended);
     size_t n = strlen(why);
     if (c->ended_token == spawned) snprintf(why + n, size - n, "; another is started");
+    return true;
 }
 
 static void stop_children(App *a) {
@@ -444,6 +443,7 @@ int main(int argc, char **argv) {
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGUSR1, &act, NULL);
+    sigaction(SIGCHLD, &act, NULL);
     signal(SIGPIPE, SIG_IGN);
     if (!start(a, &err)) {
         complain(&err);

@@ -13,7 +13,7 @@ WorkerPeer *schedule_home(const Dispatcher *d) {
     WorkerPeer *best = NULL;
     for (int i = 0; i < d->n_ranks; i++) {
         WorkerPeer *w = d->worker[i];
-        if (w && (!best || is_less_loaded(w, best))) best = w;
+        if (w && !w->is_lost && (!best || is_less_loaded(w, best))) best = w;
     }
     return best;
 }
@@ -24,7 +24,8 @@ WorkerPeer *schedule_better(const Dispatcher *d, const Client *c) {
     if (is_busy || c->checks_nan) return NULL; /* its home knows that it checks */
     if (home->n_clients == 1 || home->insts == 0) return NULL;
     for (int i = 0; i < d->n_ranks; i++)
-        if (d->worker[i] && d->worker[i]->insts == 0 && d->worker[i]->n_clients < home->n_clients)
+        if (d->worker[i] && !d->worker[i]->is_lost && d->worker[i]->insts == 0 &&
+            d->worker[i]->n_clients < home->n_clients)
             return d->worker[i];
     return NULL;
 }

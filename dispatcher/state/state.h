@@ -15,6 +15,7 @@ enum {
     WORKERS_MAX = MAX_WORKERS,
     NEWS_MAX = 4096,
     SLICE = 4096, /* instructions written in a row for one client: some 4 ms                      */
+    LOST_MS = 200, /* between the end of a worker's connection and of its process, at most        */
     SILENT_MS = 10000, /* without a word of a worker, which beats every 2 s: it is gone       */
 };
 
@@ -30,6 +31,8 @@ typedef struct WorkerPeer {
     uint64_t insts;   /* under way                                            */
     uint64_t spawned; /* Hello's                                            */
     int64_t heard_ms;
+    bool is_lost, is_silent; /* it is, that is why: the shell is asked how it ended, ... */
+    int64_t lost_ms;         /* ... since then */
 } WorkerPeer;
 
 typedef struct Letter {

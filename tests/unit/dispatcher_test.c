@@ -391,6 +391,58 @@ static void test_schedule(void) {
     stop(d);
 }
 
+/* What a shell knows of a process that has ended, and when. */
+typedef struct Shell {
+    int n_asked, known_at;
+} Shell;
+static bool shell_lost(void *ctx, uint64_t spawned, bool is_silent, char *why, size_t size) {
+    Shell *shell = ctx;
+    CHECK(spawned == 77 && !is_silent);
+    if (++shell->n_asked < shell->known_at) return false;
+    snprintf(why, size, "it ended by signal 9");
+    return true;
+}
+
+/* How a lost worker ended is known a moment later. Nobody waits for that but its own clients; who
+ * comes meanwhile gets another worker. */
+static void test_lost(void) {
+    for (int known_at = 1; known_at <= 1000; known_at = known_at == 1 ? 3 : known_at + 997) {
+        Shell shell = {.known_at = known_at};
+        Dispatcher *d = dispatcher_new(&(DispatcherConfig){.lost = shell_lost, .ctx = &shell});
+        Hello h = {.version = WIRE_VERSION,
+                   .table_hash = op_table_hash(),
+                   .role = ROLE_WORKER,
+                   .spawned = 77};
+        Msg m;
+        wire_hello(&h, &m);
+        say(d, WORKER, &m);
+        hello(d, ANN, ROLE_CLIENT);
+        hello(d, WORKER + 10, ROLE_WORKER);
+        forget();
+        int64_t now = 1000;
+        dispatcher_on_gone(d, WORKER, now);
+        collect(d);
+        CHECK(was_dropped(ANN) == (known_at == 1) && shell.n_asked == 1);
+        hello(d, BOB, ROLE_CLIENT);
+        hello(d, EVE, ROLE_CLIENT);
+        begin(0), full(0, shape_23), end(d, BOB);
+        begin(0), full(0, shape_23), end(d, EVE);
+        CHECK(!heard(WORKER, MSG_FRAME, 0) && heard(WORKER + 10, MSG_FRAME, 1));
+        for (int k = 2; k <= known_at && now < 1200; k++) {
+            CHECK(!was_dropped(ANN));
+            dispatcher_on_tick(d, now += 50);
+            collect(d);
+        }
+        CHECK(was_dropped(ANN) && !was_dropped(BOB) && !was_dropped(EVE));
+        Err why = {0};
+        CHECK(wire_read_refuse(heard(ANN, MSG_REFUSE, 0), &why, NULL));
+        CHECK_MSG(strstr(why.text, known_at < 1000 ? ": it ended by signal 9" : "it ended, or its"),
+                  "%s", why.text);
+        CHECK_INT(counter(d, "\nworkers"), 1);
+        stop(d);
+    }
+}
+
 static void test_stats(void) {
     Dispatcher *d = start(&(DispatcherConfig){0});
     hello(d, WORKER + 10, ROLE_WORKER);
@@ -746,6 +798,7 @@ int main(void) {
     test_garbage();
     test_hello();
     test_schedule();
+    test_lost();
     test_stats();
     test_members();
     test_bytes();
