@@ -133,6 +133,8 @@ static _Noreturn void guard(pid_t runner, int report, double rest_s, void (*run)
     if (test == 0) {
         setpgid(0, 0);
         close(report);
+        /* Beneath nohup too: a signal that is ignored stays so in all that a process starts. */
+        for (int sig = 1; sig < SIGRTMIN; sig++) signal(sig, SIG_DFL);
         sigemptyset(&set);
         sigprocmask(SIG_SETMASK, &set, NULL);
         run(arg);

@@ -17,6 +17,10 @@ has "what to do" "$(out)" "GT_TEST_FACTOR="
 has "a test that leaves a process" "$(out)" "FAILED tests/leaves.sh: it left 1 process running"
 has "a skipped test" "$(out)" "skipped tests/skips.sh: no such thing here"
 has "the sum" "$(out)" "0 passed, 3 failed"
+# A signal that the runner ignores, as beneath nohup, ends what a test starts.
+echo 'kill -HUP $$; exit 0' >tests/hup.sh
+(trap '' HUP; run hup)
+has "beneath nohup" "$(out)" "FAILED tests/hup.sh: killed by signal 1"
 # Interrupted, the runner ends what runs and removes its directories. The process is found by an argument of its own.
 mark=$((100000 + $$))
 printf '%s\n' 'echo "$TMP" >where' "sleep $mark & exec sleep $mark" >tests/hangs.sh
