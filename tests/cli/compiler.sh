@@ -141,6 +141,13 @@ for signal in TERM HUP INT PIPE; do
     same "SIG$signal: files" "$(ls "$TMP/cache-signal/gt" | grep -v 'want$')" ""
     runs "$(cat "$TMP/pid")" && fail "SIG$signal: the compiler runs on"
 done
+# The same when the signal comes before gtsh knows the number of the compiler, which sends it first of all.
+printf '%s\n' '#!/bin/sh' "echo \$\$ >'$TMP/pid'; kill -TERM \$PPID; exec sleep 3600" >"$TMP/sleeps"
+for _ in 1 2 3 4 5 6; do
+    rm -f "$TMP/pid"
+    code "SIGTERM of its compiler" 143 "$GTSH" "$TMP/busy.gt"
+    poll has_ended || fail "SIGTERM of its compiler: the compiler runs on"
+done
 unset GT_CC; GT_FUSE=wait
 # What a killed process has left goes: its files at once, but for young ones; those of others when they are old.
 g=$TMP/cache-signal/gt; (exit 0) & none=$!; wait $none

@@ -50,8 +50,9 @@ static const char *flags(const Cc *c) {
 
 /* ---- What is left if the process ends now ---- */
 
-/* What cc_abandon finds, with nothing but loads. */
-enum { TRACES = 4 };
+/* What cc_abandon finds, with nothing but loads. BEGINNING: a call is being made, whose number is
+ * not known yet though it may run; by a thread that takes no signals meanwhile. */
+enum { TRACES = 4, BEGINNING = -1 };
 struct CcTrace {
     _Atomic bool is_taken, has_object;
     _Atomic pid_t child;
@@ -67,13 +68,18 @@ static struct CcTrace *trace_new(void) {
 }
 
 void cc_abandon(void) {
+    const struct timespec pause = {.tv_nsec = 2000000};
     for (int i = 0; i < TRACES; i++) {
         pid_t child = atomic_load(&traces[i].child);
-        if (child) kill(-child, SIGTERM);
+        for (int n = 2500; n && child == BEGINNING; n--) {
+            nanosleep(&pause, NULL);
+            child = atomic_load(&traces[i].child);
+        }
+        if (child > 0) kill(-child, SIGTERM);
         if (atomic_load(&traces[i].has_object)) unlink(traces[i].object);
         /* A compiler that was asked to end removes its files; then the room is empty. */
         for (int n = child ? 100 : 0; n && rmdir(traces[i].room) && errno != ENOENT; n--)
-            nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+            nanosleep(&pause, NULL);
     }
 }
 
@@ -277,8 +283,9 @@ static int start(Cc *c, char **args, int input, int output, const char *room, in
     posix_spawn_file_actions_adddup2(&files, output, 1);
     posix_spawn_file_actions_adddup2(&files, output, 2);
     posix_spawnattr_init(&how);
-    sigset_t none, usual;
+    sigset_t none, usual, all, before;
     sigemptyset(&none);
+    sigfillset(&all);
     sigemptyset(&usual);
     sigaddset(&usual, SIGINT);
     sigaddset(&usual, SIGTERM);
@@ -291,13 +298,16 @@ static int start(Cc *c, char **args, int input, int output, const char *room, in
     posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
                                        POSIX_SPAWN_SETPGROUP);
     pthread_mutex_lock(&c->lock); /* so that cc_end finds the child */
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    if (c->trace) snprintf(c->trace->room, sizeof c->trace->room, "%s", room);
+    if (c->trace) atomic_store(&c->trace->child, BEGINNING);
     pid_t pid = 0;
     int error = c->has_ended ? ECANCELED
                              : posix_spawnp(&pid, args[0], &files, &how, args,
                                             variables ? variables : environ);
     c->child = error ? 0 : pid;
-    if (c->trace) snprintf(c->trace->room, sizeof c->trace->room, "%s", room);
     if (c->trace) atomic_store(&c->trace->child, c->child);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!error) hold_back(c, pid, nice);
     pthread_mutex_unlock(&c->lock);
     posix_spawn_file_actions_destroy(&files);
