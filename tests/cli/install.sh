@@ -1,7 +1,8 @@
 # `make install` brings all that the pages and the programs speak of, at work from there; `make uninstall` leaves nothing.
+# What is built stays as it is (-o all): other tests run it.
 . tests/fixtures/check.sh
 root=$TMP/root prefix=$TMP/root/usr/local
-install() { make --no-print-directory -s B="$B" DESTDIR="$root" "$@" >"$TMP/out" 2>"$TMP/err" || fail "make $*: $(err)"; }
+install() { make --no-print-directory -s -o all B="$B" DESTDIR="$root" "$@" >"$TMP/out" 2>"$TMP/err" || fail "make $*: $(err)"; }
 install install
 share=$prefix/share/gt
 for f in scripts/*.gt scripts/*.yaml scripts/cluster; do
