@@ -218,6 +218,7 @@ static inline void model_free(ModelWorker *w) {
     for (size_t i = 0; map_next(&w->groups, &i, &key, &value);) free(value);
     map_fini(&w->groups);
     for (int i = 0; i < NUMBERS; i++) {
+        if (!w->placed[i].may_insert) continue; /* no frame came of that number */
         handles_fini(&w->live[i]);
         bodies_fini(&w->placed[i]);
     }
