@@ -2,7 +2,12 @@
  * does I/O and sleeps.
  * SPDX-License-Identifier: MIT */
 #include "worker/worker.h"
+#include "worker/exec/cut.h"
+#include "worker/exec/exec.h"
+#include "worker/exec/peer.h"
 #include "worker/exec/stage.h"
+#include "worker/exec/stats.h"
+#include "worker/exec/watch.h"
 #include "worker/fuse/collect.h"
 #include "worker/jit/jit_cc.h"
 #include "worker/engine/mem.h"
@@ -70,8 +75,8 @@ Exec *worker_exec(const EngineOps *ops, const EngineConfig *config, Err *err) {
     Exec *x = exec_new(ops, config, err);
     if (!x) return NULL;
     Stage *collect = collect_new(ops, exec_engine(x));
-    exec_put(x, collect);
-    exec_put(x, plans_new(collect));
+    stages_put(x, collect);
+    stages_put(x, plans_new(collect));
     return x;
 }
 

@@ -3,7 +3,7 @@
  *
  * worker_on_message takes what the dispatcher sent; worker_step executes some of what is pending
  * (at most about `budget_us` of kernels) and worker_next yields what is to be sent back. The
- * shell, worker_run, does I/O and sleeps. exec.c holds the tables; engines are behind engine.h.
+ * shell, worker_run, does I/O and sleeps. exec.h says how; engines are behind engine.h.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_WORKER_H
 #define GT_WORKER_WORKER_H

@@ -13,6 +13,7 @@
 #include "tests/fuzz/fuse_program.h"
 #include "runtime/base/log.h"
 #include "worker/exec/exec.h"
+#include "worker/exec/stats.h"
 #include "worker/worker.h"
 #include "worker/jit/jit_cache.h"
 #include <dirent.h>

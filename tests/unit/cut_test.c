@@ -5,6 +5,7 @@
  * it has never asked before; so nothing here depends on time.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
+#include "worker/exec/cut.h"
 #include "worker/exec/exec.h"
 #include "worker/worker.h"
 

@@ -6,6 +6,8 @@
 #include "random.h"
 #include "delayed_engine.h"
 #include "worker/exec/exec.h"
+#include "worker/exec/stats.h"
+#include "worker/exec/watch.h"
 #include "worker/worker.h"
 
 #include <time.h>

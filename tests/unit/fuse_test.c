@@ -162,7 +162,7 @@ static Value apply(Trial *t, Op op, DType out, bool is_row, const Value *const *
     return apply_how(t, op, out, is_row, false, operand, n);
 }
 
-/* An immediate for an operation on dtype d, as exec.c makes it. */
+/* An immediate for an operation on dtype d, as issue.c makes it. */
 static Value scalar(Trial *t, Rand *r, Op op, DType d) {
     Value v = {.dtype = d, .view = {.is_scalar = true}};
     DType held = fuse_computes(d);

@@ -8,6 +8,7 @@
  *   move_test [SEED [ROUNDS]]
  * SPDX-License-Identifier: MIT */
 #include "move_world.h"
+#include "worker/exec/box.h"
 #include "runtime/inst/element.h"
 
 #include <time.h>

@@ -8,6 +8,8 @@
 #include "delayed_engine.h"
 #include "random.h"
 #include "worker/exec/exec.h"
+#include "worker/exec/peer.h"
+#include "worker/exec/stats.h"
 #include "worker/worker.h"
 
 enum { WORKERS_MAX = 8, GROUPS = 6, TENSORS = 24, CLIENTS = 2, QUEUE = 1 << 16 };

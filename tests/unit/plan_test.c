@@ -10,6 +10,7 @@
 #include "runtime/wire/body.h"
 #include "tests/unit/random.h"
 #include "worker/exec/exec.h"
+#include "worker/exec/stats.h"
 #include "worker/worker.h"
 
 #include <time.h>

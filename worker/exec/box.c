@@ -2,7 +2,7 @@
  * larger ones, whole ones into messages and back. The elements of a box in row-major order are the
  * bytes that GET and PIECE count.
  * SPDX-License-Identifier: MIT */
-#include "worker/exec/exec.h"
+#include "worker/exec/box.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * (masks of -inf are meant). Results are looked at through copy_out, a piece at a time, so that
  * this works with every engine; nothing of it runs unless a client asked with `check nan=true`.
  * SPDX-License-Identifier: MIT */
-#include "worker/exec/exec.h"
+#include "worker/exec/check.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,10 @@
  * edge items of a tensor above the threshold travel where print or peek asked: printing 4 GB
  * moves less than 1 KB.
  * SPDX-License-Identifier: MIT */
+#include "worker/exec/effect.h"
 #include "worker/exec/exec.h"
+#include "worker/exec/issue.h"
+#include "worker/exec/watch.h"
 #include "runtime/inst/element.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * this file that they do: inference is asked about the whole and about the parts, and the answers
  * must agree. On a group of one, parts are wholes, and nothing of this is looked at again.
  * SPDX-License-Identifier: MIT */
-#include "worker/exec/exec.h"
+#include "worker/exec/locate.h"
 #include "runtime/inst/element.h"
 
 #include <math.h>

@@ -9,7 +9,12 @@
  * who was faster. The engine is waited for: a move's calls are few, and who is told that its memory
  * was read must be told the truth.
  * SPDX-License-Identifier: MIT */
-#include "worker/exec/exec.h"
+#include "worker/exec/move.h"
+#include "worker/exec/box.h"
+#include "worker/exec/issue.h"
+#include "worker/exec/locate.h"
+#include "worker/exec/peer.h"
+#include "worker/exec/watch.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,10 @@
  * client has left) is answered at once. What a peer can make us hold is bounded: who sends more
  * descriptors ahead than any program has is treated as dead.
  * SPDX-License-Identifier: MIT */
+#include "worker/exec/peer.h"
+#include "worker/exec/box.h"
 #include "worker/exec/exec.h"
+#include "worker/exec/move.h"
 #include "runtime/base/log.h"
 
 #include <stdlib.h>

@@ -23,7 +23,16 @@
  * been promised to older ones that wait; and those of the same client only while a quarter of the
  * arena would be left beside it.
  * SPDX-License-Identifier: MIT */
+#include "worker/exec/queue.h"
+#include "worker/exec/check.h"
+#include "worker/exec/cut.h"
+#include "worker/exec/effect.h"
+#include "worker/exec/exec.h"
+#include "worker/exec/issue.h"
+#include "worker/exec/move.h"
+#include "worker/exec/peer.h"
 #include "worker/exec/stage.h"
+#include "worker/exec/watch.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -380,7 +389,7 @@ static Room none_now(const Exec *x, const Job *j) {
 Room queue_new_storage(Exec *x, Job *j, uint64_t bytes, Storage **out) {
     while (!(*out = storage_new(&x->store, j->frame->client->names, bytes))) {
         if (x->pending_of) { /* a stage holds operands that are freed by name */
-            exec_flush(x);
+            stages_flush(x);
             continue;
         }
         if (!x->first) return none_now(x, j);

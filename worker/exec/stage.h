@@ -8,7 +8,7 @@
  * All by the worker's thread. SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_STAGE_H
 #define GT_WORKER_EXEC_STAGE_H
-#include "worker/exec/exec.h"
+#include "worker/exec/job.h"
 
 typedef enum Look {
     LOOK_NONE, /* the next instruction is to be decoded and issued */
@@ -18,7 +18,7 @@ typedef enum Look {
 
 typedef struct Stage Stage;
 struct Stage {
-    Exec *x; /* set by exec_put */
+    Exec *x; /* set by stages_put */
     Stage *next;
 
     /* ---- With `look` come `before` and `forget` ---- */
@@ -53,15 +53,16 @@ struct Stage {
     void (*free)(Stage *s);                    /* nothing is pending, and no client is left */
 };
 
-/* x owns it. NULL: nothing happens. */
-void exec_put(Exec *x, Stage *s);
-
+void stages_put(Exec *x, Stage *s); /* x owns it. NULL: nothing happens */
+void stages_free(Exec *x);
 /* What is pending is carried out. */
-static inline void exec_flush(Exec *x) {
+static inline void stages_flush(Exec *x) {
     if (x->pending_of) x->takes->flush(x->takes);
 }
+/* Before a cancel or the end of a client (NULL: of all). */
+void stages_end(Exec *x, const Client *c);
 /* j's operands, those that are pending carried out. False: one is poisoned. */
-bool exec_settle(Exec *x, Job *j, ErrCode *poison);
+bool stages_settle(Exec *x, Job *j, ErrCode *poison);
 static inline bool job_reads_pending(const Job *j) {
     for (int k = 0; k < j->n_held; k++) {
         const Job *maker = j->held[k]->maker;

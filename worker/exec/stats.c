@@ -2,6 +2,7 @@
  * asks. Bytes between workers are counted where they are read (bytes_in) and where they are offered
  * (bytes_out); of these, inline_bytes travelled with their descriptor.
  * SPDX-License-Identifier: MIT */
+#include "worker/exec/stats.h"
 #include "worker/exec/stage.h"
 #include <malloc.h>
 #include <stdio.h>

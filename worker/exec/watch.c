@@ -4,7 +4,7 @@
  * A call that the engine had behind others is counted from where the one before it ended, so that
  * a worker's times do not overlap and their sum is the time in which it computed.
  * SPDX-License-Identifier: MIT */
-#include "worker/exec/exec.h"
+#include "worker/exec/watch.h"
 
 #include <stdlib.h>
 

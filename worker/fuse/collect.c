@@ -4,6 +4,11 @@
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "worker/kernel/emit.h"
+#include "worker/exec/cut.h"
+#include "worker/exec/exec.h"
+#include "worker/exec/issue.h"
+#include "worker/exec/queue.h"
+#include "worker/exec/watch.h"
 #include "worker/fuse/fit.h"
 #include "worker/emit/fuse.h"
 
@@ -68,7 +73,7 @@ static void free_stage(Stage *s) {
 
 static void edge(Stage *s) {
     Collect *c = (Collect *)s;
-    if (c->n >= EDGE_MIN) exec_flush(s->x);
+    if (c->n >= EDGE_MIN) stages_flush(s->x);
     c->is_at_edge = true;
 }
 
@@ -88,7 +93,7 @@ static void idle(Stage *s, bool is_idle) {
     if (c->is_patient && now - c->idle_ns <= (c->is_soon ? SOON_NS : IDLE_NS)) return;
     if (c->is_patient && c->patience > -PATIENCE_MAX) c->patience--;
     c->is_cut = !c->is_at_edge && !c->is_soon;
-    exec_flush(s->x);
+    stages_flush(s->x);
 }
 
 void collect_launched(Stage *s, JitEntry *e) {
@@ -162,9 +167,9 @@ static bool suits_waiting(const Exec *x, const Job *j, const TensorType *type) {
 static bool add_product(Collect *c, Job *j, const TensorType *type, ErrCode *poison) {
     Exec *x = c->stage.x;
     const Client *client = j->frame->client;
-    if (!exec_settle(x, j, poison)) return false;
+    if (!stages_settle(x, j, poison)) return false;
     if (c->n || !suits_waiting(x, j, type)) return false;
-    exec_flush(x); /* an older one */
+    stages_flush(x); /* an older one */
     if (client->jobs || x->first || j->n_late) return false;
     promise(c, j, type, JOB_PRODUCT);
     c->product = j;
@@ -184,8 +189,8 @@ static bool add(Collect *c, Job *j, const TensorType *type, ErrCode *poison) {
     if (may && c->n < c->batch_max) r = fit_job(&c->fuse, c->n, j, type, c->operand[c->n]);
     bool ends = may && !fit_is_source(j->inst.op) && !is_aside(c, type);
     if (r == FUSE_NONE && (job_reads_pending(j) || (c->n && ends))) {
-        if (!exec_settle(x, j, poison)) return false;
-        exec_flush(x);
+        if (!stages_settle(x, j, poison)) return false;
+        stages_flush(x);
         if (may && !client->jobs && !x->first) r = fit_job(&c->fuse, 0, j, type, c->operand[0]);
     }
     if (r == FUSE_NONE) return false;
@@ -205,7 +210,7 @@ static bool take(Stage *s, Job *j, const TensorType *type, ErrCode *poison) {
     if (add(c, j, type, poison)) return true;
     if (*poison) return false;
     c->is_at_edge = false; /* it is issued beside the cluster */
-    if (s->x->pending_of && ++c->passed > PASSED_MAX) exec_flush(s->x);
+    if (s->x->pending_of && ++c->passed > PASSED_MAX) stages_flush(s->x);
     return false;
 }
 

@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_FUSE_FIT_H
 #define GT_WORKER_FUSE_FIT_H
-#include "worker/exec/exec.h"
+#include "worker/exec/job.h"
 #include "worker/emit/fuse.h"
 
 /* A value that an open cluster has promised. */

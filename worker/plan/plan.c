@@ -3,6 +3,9 @@
 #include "runtime/inst/element.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
+#include "worker/exec/cut.h"
+#include "worker/exec/exec.h"
+#include "worker/exec/issue.h"
 #include "worker/plan/plan_state.h"
 #include "worker/engine/view.h"
 
@@ -287,7 +290,7 @@ static void begin_recording(Plans *plans, Job *j) {
         if (p->n <= limit && spot->last_miss != MISS_TYPES && spot->last_miss != MISS_VALUES &&
             !spot->renews && p->compiles == j->compiles && p->signals == j->signals)
             return;
-    exec_flush(x);
+    stages_flush(x);
     if (!may_plan(x, c, j->seq)) return;
     spot->tries += !spot->renews;
     Recorder *r = recorder_begin(x, j, spot, limit);
@@ -716,7 +719,7 @@ static bool run(Plans *plans, Frame *f) {
             spot->last_miss = MISS_UNDONE;
             continue;
         }
-        if (!has_flushed) exec_flush(x);
+        if (!has_flushed) stages_flush(x);
         has_flushed = true;
         if (!may_plan(x, c, r->seq_next)) return false;
         Miss miss = replay(x, f, p);

@@ -279,7 +279,7 @@ static void move_lists(Recorder *r, Plan *p) {
 }
 
 Plan *plan_make(Plans *plans, Recorder *r) {
-    exec_flush(r->x); /* the last of it is seen */
+    stages_flush(r->x); /* the last of it is seen */
     if (r->x->first || r->client->jobs) recorder_fail(r, "something waits");
     if (r->has_failed) return NULL;
     Plan *p = xcalloc(1, sizeof *p);

@@ -3,6 +3,9 @@
  * their ids; where they lie is not looked at, but for views, whose place in what they show is kept.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
+#include "worker/exec/box.h"
+#include "worker/exec/exec.h"
+#include "worker/exec/locate.h"
 #include "worker/plan/plan_state.h"
 
 #include <assert.h>
@@ -343,7 +346,7 @@ static Value *value_of(Recorder *r, int inst, int i) {
     return NULL;
 }
 
-/* What exec.c makes of immediates: the dtype of the last tensor. */
+/* What issue.c makes of immediates: the dtype of the last tensor. */
 static DType scalar_dtype(Recorder *r, const Inst *in, const View *v) {
     if (op_info[in->op].class_ != CLASS_MAP) return (DType)v->type.dtype;
     DType d = DT_NONE;

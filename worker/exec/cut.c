@@ -1,0 +1,72 @@
+/* cut.c: see cut.h. SPDX-License-Identifier: MIT */
+#include "worker/exec/cut.h"
+#include "worker/exec/issue.h"
+
+/* The engine asks: what has arrived meanwhile? */
+static bool is_busy_cut(void *ctx) {
+    Exec *x = ctx;
+    x->hear(x->hear_ctx);
+    return x->busy && (x->busy->is_cut || x->is_ending);
+}
+
+void exec_on_hear(Exec *x, void (*hear)(void *ctx), void *ctx) {
+    x->hear = hear, x->hear_ctx = ctx;
+    if (x->ops->ask) x->ops->ask(x->engine, hear ? is_busy_cut : NULL, x);
+}
+
+void exec_cut_off(Exec *x, uint32_t client, uint64_t seq) {
+    Client *c = x->busy;
+    if (!c || c->id != client || c->is_gone || x->busy_seq >= seq || seq <= c->cancel_end) return;
+    c->is_cut = x->may_be_cut = true;
+    c->cut_end = seq;
+}
+
+void exec_uncut(Exec *x, Client *c) {
+    c->is_cut = false;
+    x->may_be_cut = x->is_ending;
+    for (const Client *o = x->clients; o; o = o->next) x->may_be_cut |= o->is_cut;
+}
+
+void exec_end(Exec *x) { x->is_ending = x->may_be_cut = true; }
+
+static void begin_call(Exec *x, Client *c, uint64_t seq) {
+    x->busy = c, x->busy_seq = seq;
+    if (__builtin_expect(x->may_be_cut, 0) && x->ops->cut)
+        x->ops->cut(x->engine, c->is_cut || x->is_ending);
+}
+
+static void end_call(Exec *x) {
+    x->busy = NULL; /* what is not a call of a client, as between peers, is not cut off */
+    if (__builtin_expect(x->may_be_cut, 0) && x->ops->cut) x->ops->cut(x->engine, false);
+}
+
+Ticket exec_call(Exec *x, Client *c, uint64_t seq, const Call *call, const Ticket *after,
+                 int n_after) {
+    begin_call(x, c, seq);
+    Ticket t = x->ops->submit(x->engine, call, after, n_after);
+    end_call(x);
+    return t;
+}
+
+bool exec_fused(Exec *x, Client *c, uint64_t seq, const Call *product, struct Fuse *f,
+                const struct FusedKernel *k) {
+    begin_call(x, c, seq);
+    bool ok =
+        product ? x->ops->fused_product(x->engine, product, f, k) : x->ops->fused(x->engine, f, k);
+    end_call(x);
+    return ok;
+}
+
+void exec_call_failed(Exec *x, Job *j, const Err *err) {
+    Client *c = j->frame->client;
+    if (err->code != ERR_CANCELLED) {
+        exec_fail_in_order(x, j, err);
+        return;
+    }
+    if (!c->is_cut) return; /* the worker leaves */
+    if (c->cut_end > c->cancel_end) {
+        c->cancel_end = c->cut_end;
+        c->is_cancel_told = c->cut_end == UINT64_MAX; /* to nobody */
+    }
+    exec_tell_cancelled(x, j);
+}

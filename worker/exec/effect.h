@@ -1,0 +1,8 @@
+/* effect.h: instructions that answer with values.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_EXEC_EFFECT_H
+#define GT_WORKER_EXEC_EFFECT_H
+#include "worker/exec/job.h"
+
+void effect_run(Exec *x, Job *j); /* everything before it is done */
+#endif

@@ -1,0 +1,15 @@
+/* move.h: tensors that change their layout or their group.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_EXEC_MOVE_H
+#define GT_WORKER_EXEC_MOVE_H
+#include "worker/exec/queue.h"
+
+void move_issue(Exec *x, Job *j);  /* owns j */
+void export_run(Exec *x, Job *j);  /* its operand is done */
+Room import_run(Exec *x, Job *j);  /* all has arrived */
+void import_drop(Exec *x, Job *j); /* its client is gone */
+void import_peer_gone(Exec *x, Job *j, uint32_t rank);
+/* false: it waits for no such */
+bool import_deliver(Exec *x, Job *j, uint32_t rank, const Shard *s);
+void import_piece(Exec *x, Job *j, uint32_t rank, const Piece *p, const void *data, uint64_t bytes);
+#endif
