@@ -163,21 +163,21 @@ static void set_immediates(Exec *x, Job *j, const TensorType *out) {
 
 /* ---- Calls ---- */
 
-/* The operand that a MAP may write over: it dies in the instruction that follows, nobody else
- * sees it, and the result is laid out as it is. -1: none. */
-static int dying_operand(const Job *j, const Job *following, const TensorType *out) {
-    if (!following || following->inst.op != OP_FREE || op_info[j->inst.op].class_ != CLASS_MAP)
-        return -1;
+static bool frees(const Inst *in, uint64_t id) {
+    for (int i = 0; i < in->n_in && i < 8; i++)
+        if (in->in[i].id == id) return true;
+    return false;
+}
+
+int exec_ending_operand(const Job *j, const TensorType *out, const Inst *free) {
+    if (op_info[j->inst.op].class_ != CLASS_MAP) return -1;
     for (int i = 0, k = 0; i < j->inst.n_in; i++) {
         if (j->inst.in[i].kind != IN_TENSOR) continue;
         const Storage *st = j->held[k++];
         const View *v = &j->call.in[i];
-        if (st->refs != 1 || st->users || v->data != st->data || !type_equal(&v->type, out))
-            continue;
-        if (st->bytes != type_bytes(out) || !view_is_contiguous(v)) continue;
-        int n = following->inst.n_in < 8 ? following->inst.n_in : 8;
-        for (int f = 0; f < n; f++)
-            if (following->inst.in[f].id == j->inst.in[i].id) return k - 1;
+        if (st->users == !free && storage_may_give(st, v, 1) && type_equal(&v->type, out) &&
+            (!free || frees(free, j->inst.in[i].id)))
+            return k - 1;
     }
     return -1;
 }
@@ -194,7 +194,8 @@ static void set_output(Job *j, int k, const TensorType *type, Storage *st) {
 
 static Room allocate_outputs(Exec *x, Job *j, const Job *following, const TensorType *types) {
     /* A check wants to see the operands afterwards. */
-    int dying = j->frame->client->checks_nan ? -1 : dying_operand(j, following, &types[0]);
+    bool may_give = following && following->inst.op == OP_FREE && !j->frame->client->checks_nan;
+    int dying = may_give ? exec_ending_operand(j, &types[0], &following->inst) : -1;
     uint64_t need = 0;
     for (int i = 0; i < j->inst.n_out; i++) need += type_bytes(&types[i]);
     if (dying < 0 && x->n_waiting && !queue_may_pass(x, j, need)) return ROOM_LATER;

@@ -14,6 +14,10 @@ void exec_poison_outputs(Exec *x, Job *j, ErrCode why, const TensorType *types);
 void exec_name(Exec *x, Job *j, int k, Storage *st, const TensorType *type); /* result k */
 /* The result is a view of operand 0's storage. Owns j. */
 void exec_name_view(Exec *x, Job *j, const View *view);
+/* The operand of j, a MAP, by its place in held, that the result may lie over: it has its type, and
+ * the instruction `free` that follows frees it; NULL: nothing but j, in whose turn it is held,
+ * refers to it. -1: none. */
+int exec_ending_operand(const Job *j, const TensorType *out, const Inst *free);
 /* Memory for the results, then to the engine, now or later. Owns j. `following` may say which
  * operand dies. */
 void exec_submit(Exec *x, Job *j, const Job *following, const TensorType *types);

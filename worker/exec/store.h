@@ -114,6 +114,14 @@ static inline Storage *storage_ref(Storage *st) {
     return st;
 }
 void storage_unref(Store *s, Storage *st);
+/* v, where it begins, is all of a memory of so many bytes, row-major. */
+static inline bool view_covers(const View *v, uint64_t bytes) {
+    return type_bytes(&v->type) == bytes && view_is_contiguous(v);
+}
+/* What reads v of st may write its result over it: these are all references to it, and it ends. */
+static inline bool storage_may_give(const Storage *st, const View *v, uint32_t refs) {
+    return st->data && st->refs == refs && v->data == st->data && view_covers(v, st->bytes);
+}
 
 static inline Tensor *store_get(const Names *n, uint64_t id) { return map_get(&n->map, id); }
 /* Names a storage (consumes one reference); id must be unused. The view is the whole of it,
@@ -125,6 +133,10 @@ Tensor *store_put_view(Store *s, Names *n, uint64_t id, Storage *st, const View 
 static inline void tensor_view(const Tensor *t, View *v) {
     *v = t->view;
     v->data = storage_base(t->storage) + t->offset;
+}
+/* It is all of its memory, row-major, and nothing else refers to that. */
+static inline bool tensor_is_sole(const Tensor *t) {
+    return t->storage->refs == 1 && t->offset == 0 && view_covers(&t->view, t->storage->bytes);
 }
 /* Says that it is a part, also in t's view. */
 void store_set_whole(Store *s, Tensor *t, const Whole *whole);

@@ -250,8 +250,8 @@ static Storage *dying_input(const Collect *c, int k, const Storage *out) {
     for (int i = 0; i < c->n && !st; i++)
         for (int h = 0; h < c->job[i]->n_held; h++)
             if (c->operand[i][h] == FUSE_INPUT + k) st = c->job[i]->held[h];
-    if (!st || st->data != v->data || st->bytes != out->bytes || st->owner != out->owner ||
-        st->refs != held_here(c, st) || !view_is_contiguous(v) || !fit_is_space(&c->fuse, &v->type))
+    if (!st || st->bytes != out->bytes || !storage_may_give(st, v, held_here(c, st)) ||
+        !fit_is_space(&c->fuse, &v->type))
         return NULL;
     for (int o = 0; o < c->fuse.n_inputs; o++) {
         const char *p = c->fuse.input[o].data;
@@ -475,16 +475,10 @@ static void let_job_go(Exec *x, Job *j) {
 static bool fill_result(Collect *c, int i) {
     Job *j = c->job[i];
     Storage *out = j->out[0];
-    for (int k = 0; k < j->n_held && op_info[j->inst.op].class_ == CLASS_MAP; k++) {
-        Storage *st = j->held[k];
-        const View *v = NULL;
-        for (int a = 0, t = 0; a < j->call.n_in; a++)
-            if (!j->call.in[a].is_scalar && t++ == k) v = &j->call.in[a];
-        if (st->data && v->data == st->data && st->bytes == out->bytes && st->owner == out->owner &&
-            st->refs == 1 && type_equal(&v->type, &j->call.out[0].type) && view_is_contiguous(v)) {
-            take_memory(out, st);
-            return true;
-        }
+    int k = exec_ending_operand(j, &j->call.out[0].type, NULL);
+    if (k >= 0) {
+        take_memory(out, j->held[k]);
+        return true;
     }
     return fill(c->stage.x, out);
 }

@@ -382,10 +382,7 @@ static bool externals_agree(const Client *c, Plan *p, const FrameReader *r) {
         const Storage *st = t->storage;
         bool is_there = !st->poison && !st->maker && !st->made && st->data;
         if (!is_there || !is_part_of(t->whole, e)) return false;
-        if (e->is_dropped &&
-            (st->refs == 1 && t->offset == 0 && st->bytes == type_bytes(&t->view.type) &&
-             view_is_contiguous(&t->view)) != e->is_sole)
-            return false;
+        if (e->is_dropped && tensor_is_sole(t) != e->is_sole) return false;
         p->base[e->region] = (char *)st->data + t->offset;
     }
     for (int i = 0; i < p->n_left; i++) /* else it is told */

@@ -79,7 +79,7 @@ static bool ends_here(const Make *m, int step, int i, const View *v, uint64_t by
     int slot = s->patch[i].region;
     const RecSlot *a = &r->slot[slot];
     if (a->root != slot || s->patch[i].offset || a->last != step || a->is_kept ||
-        a->bytes != bytes || !view_is_contiguous(v) || type_bytes(&v->type) != bytes)
+        a->bytes != bytes || !view_covers(v, bytes))
         return false;
     if (a->external >= 0) {
         const External *e = &r->external[a->external];

@@ -81,8 +81,7 @@ static RecValue *new_external(Recorder *r, uint64_t id, int64_t at) {
     memcpy(e->stride, v->stride, sizeof e->stride);
     e->has_whole = t->whole != NULL;
     if (t->whole) e->whole = *t->whole;
-    e->is_sole = st->refs == 1 && t->offset == 0 && st->bytes == type_bytes(&v->type) &&
-                 view_is_contiguous(&t->view);
+    e->is_sole = tensor_is_sole(t);
     v->slot = new_slot(r, st->bytes, v->external);
     return v;
 }
