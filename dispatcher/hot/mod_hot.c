@@ -20,8 +20,7 @@
 #include "dispatcher/chain/outgoing.h"
 #include "dispatcher/hot/placed.h"
 #include "runtime/base/log.h"
-#include "runtime/wire/lru.h"
-#include "runtime/base/map.h"
+#include "runtime/wire/variants.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,33 +52,27 @@ typedef struct Result {
     TensorType type;
 } Result;
 
-typedef struct BodyNotes BodyNotes;
 typedef struct Notes {
-    LruItem item; /* first: of the client's */
-    BodyNotes *of;
-    uint64_t key;
+    Variant variant; /* first: of the client's */
     uint32_t epoch, n;
     Note *note;     /* by instruction */
     Slot *slot;     /* by operand */
     Result *result; /* by result */
 } Notes;
 
-enum { LEADS_MAX = 4, NOTE_BYTES_MAX = 16 << 20 };
+enum { NOTE_BYTES_MAX = 16 << 20 };
 
 /* What is known of a body (Body.plan): a loop over parameters has notes for each shape. They are
- * told apart by the types of its lead operands: those arguments that were seen to change. */
-struct BodyNotes {
-    Map notes;  /* by a hash of the leads' types: equal ones of others only lead to new notes */
-    Notes *now; /* of this time round; NULL: none */
-    Lru *all;   /* the client's */
-    int n_leads;
-    uint32_t lead[LEADS_MAX]; /* where its id stands among the arguments, in bytes */
-    uint32_t next_lead;       /* plus 1: found to change this time round; 0: none */
-};
+ * told apart by types of arguments. */
+typedef struct BodyNotes {
+    Variants notes; /* first */
+    Notes *now;     /* of this time round; NULL: none */
+} BodyNotes;
 
-static void notes_free(Notes *t) {
-    lru_remove(t->of->all, &t->item);
-    if (t->of->now == t) t->of->now = NULL;
+static void notes_free(Variant *v) {
+    Notes *t = (Notes *)v;
+    BodyNotes *of = (BodyNotes *)v->of;
+    if (of->now == t) of->now = NULL;
     for (uint32_t i = 0; i < t->n; i++) {
         free(t->note[i].attr);
         free(t->note[i].placed);
@@ -90,20 +83,8 @@ static void notes_free(Notes *t) {
     free(t);
 }
 
-static void forget(Notes *t) {
-    map_remove(&t->of->notes, t->key);
-    notes_free(t);
-}
-
-static void forget_all(BodyNotes *p) {
-    uint64_t key;
-    void *t;
-    for (size_t i = 0; map_next(&p->notes, &i, &key, &t);) notes_free(t);
-    map_fini(&p->notes);
-}
-
 static void body_notes_free(void *p) {
-    forget_all(p);
+    variants_fini(&((BodyNotes *)p)->notes);
     free(p);
 }
 
@@ -124,12 +105,10 @@ static Notes *notes_new(const Body *b, BodyNotes *of, uint64_t key) {
     for (uint32_t i = 0; i < b->n; i++) n_slots += b->form[i].n_in;
     uint64_t size =
         sizeof(Notes) + b->n * sizeof(Note) + n_slots * sizeof(Slot) + b->n_made * sizeof(Result);
-    if (!lru_admits(of->all, key ^ b->hash, size, NOTE_BYTES_MAX)) return NULL;
-    while (of->all->bytes + size > NOTE_BYTES_MAX) forget((Notes *)of->all->oldest);
+    if (!lru_admits(of->notes.all, key ^ b->hash, size, NOTE_BYTES_MAX)) return NULL;
     Notes *t = xcalloc(1, sizeof *t);
-    lru_add(of->all, &t->item, size);
-    t->of = of, t->key = key;
-    map_put(&of->notes, key, t);
+    t->variant.key = key;
+    variants_add(&of->notes, &t->variant, size, NOTE_BYTES_MAX);
     t->epoch = 1;
     t->n = b->n;
     t->note = xcalloc(b->n, sizeof *t->note);
@@ -163,43 +142,29 @@ static Notes *notes_new(const Body *b, BodyNotes *of, uint64_t key) {
 static BodyNotes *notes_of(Body *b, Client *c) {
     if (b->plan) return b->plan;
     BodyNotes *p = xcalloc(1, sizeof *p);
-    p->all = &c->notes;
+    p->notes.all = &c->notes, p->notes.free = notes_free;
     b->plan = p;
     b->plan_free = body_notes_free;
     return p;
 }
 
 /* Its type, and how it lies. */
-static uint64_t hash_handle(const TensorHandle *h, uint64_t hash) {
-    static const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
-    const TensorType *t = &h->type;
+static uint64_t add_type(const void *tensors, uint64_t id, uint64_t key) {
+    const TensorHandle *h = handles_find(tensors, id);
+    if (!h || h->is_poisoned) return key;
     const Layout *l = &h->layout;
-    hash = (hash ^ (uint64_t)(t->dtype << 8 | t->rank)) * factor;
-    for (int d = 0; d < t->rank; d++) hash = (hash ^ hash >> 32 ^ (uint64_t)t->shape[d]) * factor;
-    hash = (hash ^ hash >> 32 ^ (uint64_t)h->group->id << 16 ^ (l->kind << 8 | l->axis)) * factor;
-    return hash ^ hash >> 32;
+    key = variants_hash(key, &h->type);
+    return variants_mix(key, (uint64_t)h->group->id << 16 ^ (l->kind << 8 | l->axis));
 }
 
 /* The body begins, with these arguments: which notes are for it. New ones, if there are none and
  * there is room. */
 static void choose(Body *b, Client *c, const uint8_t *args, const uint8_t *end) {
     BodyNotes *p = notes_of(b, c);
-    if (p->next_lead) {
-        forget_all(p);
-        p->lead[p->n_leads++] = p->next_lead - 1;
-        p->next_lead = 0;
-    }
-    uint64_t key = 0;
-    for (int i = 0; i < p->n_leads; i++) {
-        uint64_t id;
-        if ((size_t)(end - args) < p->lead[i] + sizeof id) continue;
-        memcpy(&id, args + p->lead[i], sizeof id);
-        const TensorHandle *h = handles_find(&c->tensors, id);
-        if (h && !h->is_poisoned) key = hash_handle(h, key);
-    }
-    p->now = map_get(&p->notes, key);
+    uint64_t key = variants_key(&p->notes, args, end, 0, add_type, &c->tensors);
+    p->now = (Notes *)variants_get(&p->notes, key);
     if (p->now)
-        lru_use(p->all, &p->now->item);
+        lru_use(p->notes.all, &p->now->variant.item);
     else
         p->now = notes_new(b, p, key);
 }
@@ -258,8 +223,8 @@ static void take_note(const Flow *f, const Inst *was) {
 
 static void keep_placed(BodyNotes *p, Note *note, Placed *placed) {
     uint64_t change = placed_bytes(placed) - placed_bytes(note->placed);
-    p->all->bytes += change;
-    p->now->item.bytes += change;
+    p->notes.all->bytes += change;
+    p->now->variant.item.bytes += change;
     free(note->placed);
     note->placed = placed;
 }
@@ -279,7 +244,7 @@ static void process_placed(Flow *f, int stage) {
     placed_look(f, in);
     chain_next(f, stage + 1);
     bool is_known = f->client->n_errors == n_errors && f->inst.op == was.op;
-    bool has_room = p->all->bytes < NOTE_BYTES_MAX;
+    bool has_room = p->notes.all->bytes < NOTE_BYTES_MAX;
     keep_placed(p, note, is_known && has_room ? placed_new(f, &was, in) : NULL);
 }
 
@@ -336,16 +301,12 @@ static bool is_there(const Run *r, uint64_t id, const TensorType *type) {
     return h && !h->is_poisoned && same_type(&h->type, type);
 }
 
-/* The argument at `at` is another tensor than was seen: its type may be what tells notes apart. */
+/* The argument at `at` is another tensor than was seen. */
 static void see_change(const Run *r, const uint8_t *at) {
-    BodyNotes *p = r->p;
     uint64_t id;
     memcpy(&id, at, 8);
-    if (!r->args || p->n_leads == LEADS_MAX || !handles_find(&r->c->tensors, id)) return;
-    uint32_t lead = (uint32_t)(at - r->args);
-    for (int i = 0; i < p->n_leads; i++)
-        if (p->lead[i] == lead) return;
-    p->next_lead = lead + 1;
+    if (r->args && handles_find(&r->c->tensors, id))
+        variants_changed(&r->p->notes, at - r->args, 0);
 }
 
 /* Ids of tensors that a free names and that were there before the run; -1: it is not known. */

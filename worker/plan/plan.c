@@ -15,43 +15,20 @@
 
 /* ---- Spots ---- */
 
-static void free_plan(Plan *p) {
-    Plans *plans = p->owner;
-    Recorder *r = recorder_of(plans);
-    p->spot->n_plans--;
-    if (p->spot->renews == p) p->spot->renews = NULL;
+static void free_variant(Variant *v) {
+    Plan *p = (Plan *)v;
+    Spot *spot = (Spot *)v->of;
+    Recorder *r = recorder_of(p->owner);
+    if (spot->renews == p) spot->renews = NULL;
     if (r && r->renews == p) r->renews = NULL;
-    lru_remove(&plans->all, &p->item);
     plan_free(&p);
-}
-
-static void drop_plan(Plan *p) {
-    Map *map = &p->spot->plans;
-    Plan *first = map_get(map, p->key), **at = &first;
-    while (*at != p) at = &(*at)->next;
-    *at = p->next;
-    if (first)
-        map_put(map, p->key, first);
-    else
-        map_remove(map, p->key);
-    free_plan(p);
-}
-
-static void drop_plans(Spot *spot) {
-    void *first;
-    for (size_t i = 0; map_next(&spot->plans, &i, NULL, &first);)
-        for (Plan *p = first, *next; p; p = next) {
-            next = p->next;
-            free_plan(p);
-        }
-    map_fini(&spot->plans);
 }
 
 static void spots_free(void *ctx) {
     Spots *ps = ctx;
     for (uint32_t i = 0; i < ps->n; i++) {
         if (!ps->at[i]) continue;
-        drop_plans(ps->at[i]);
+        variants_fini(&ps->at[i]->plans);
         free(ps->at[i]);
     }
     free(ps);
@@ -71,38 +48,33 @@ static Spot *spot_make(Plans *plans, Body *b, uint32_t at) {
         b->plan_free = spots_free;
         plans->bodies++;
     }
-    if (!ps->at[at]) ps->at[at] = xcalloc(1, sizeof *ps->at[at]);
-    return ps->at[at];
+    Spot *spot = ps->at[at];
+    if (spot) return spot;
+    spot = ps->at[at] = xcalloc(1, sizeof *spot);
+    spot->plans.all = &plans->all, spot->plans.free = free_variant;
+    return spot;
 }
 
 enum { LOOK_AGAIN = 4, STALE_MAX = 10 };
 
-/* Longest first; of those of one length the youngest. renews goes. */
+/* In place of `renews`. */
 static void spot_add(Plans *plans, Spot *spot, Plan *p, Plan *renews) {
-    bool is_new = !renews && !map_get(&spot->plans, p->key);
+    bool is_new = !renews && !variants_get(&spot->plans, p->variant.key);
     if (renews) {
         p->renewed = renews->renewed + 1;
-        drop_plan(renews);
+        variants_drop(&renews->variant);
     }
     if (p->size > PLANS_BYTES) {
         plan_free(&p);
         return;
     }
-    while (plans->all.bytes + p->size > PLANS_BYTES) drop_plan((Plan *)plans->all.oldest);
-    Plan *oldest = NULL;
+    Variant *oldest = NULL;
     int n = 0;
-    for (Plan *o = map_get(&spot->plans, p->key); o; o = o->next, n++)
+    for (Variant *o = variants_get(&spot->plans, p->variant.key); o; o = o->next, n++)
         if (!oldest || o->item.used_at < oldest->item.used_at) oldest = o;
-    if (n >= PLANS_OF_KEY) drop_plan(oldest);
+    if (n >= PLANS_OF_KEY) variants_drop(oldest);
     p->look_at = LOOK_AGAIN;
-    p->spot = spot;
-    Plan *first = map_get(&spot->plans, p->key), **at = &first;
-    while (*at && (*at)->n > p->n) at = &(*at)->next;
-    p->next = *at;
-    *at = p;
-    map_put(&spot->plans, p->key, first);
-    lru_add(&plans->all, &p->item, p->size);
-    spot->n_plans++;
+    variants_add(&spot->plans, &p->variant, p->size, PLANS_BYTES);
     plans->made++;
     spot->tries -= is_new;
 }
@@ -115,44 +87,30 @@ static inline uint64_t word_at(const uint8_t *args, uint64_t at) {
     return v;
 }
 
-/* A segment is about to begin at the spot, with these arguments: of what types its leads are. */
+static uint64_t add_type(const void *names, uint64_t id, uint64_t key) {
+    const Tensor *t = store_get(names, id);
+    if (!t) return key;
+    key = variants_hash(key, &t->view.type);
+    for (int d = 0; d < t->view.type.rank; d++)
+        key = variants_mix(key, (uint64_t)t->view.stride[d]);
+    return key;
+}
+
+/* A segment is about to begin at the spot, with these arguments. */
 static uint64_t key_of(Spot *spot, const Client *c, const uint8_t *args, const uint8_t *end,
                        uint64_t base) {
-    static const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
-    if (spot->has_next_lead) { /* known by less */
-        drop_plans(spot);
-        spot->lead[spot->n_leads++] = spot->next_lead;
-        spot->has_next_lead = false;
-    }
-    uint64_t key = 0;
-    for (const Lead *l = spot->lead; l < spot->lead + spot->n_leads; l++) {
-        if (l->at >= 0 && (size_t)(end - args) < (size_t)l->at + 8) continue;
-        const Tensor *t =
-            store_get(c->names, l->at >= 0 ? word_at(args, (uint64_t)l->at) : base + l->delta);
-        if (!t) continue;
-        const TensorType *type = &t->view.type;
-        key = (key ^ (uint64_t)(type->dtype << 8 | type->rank)) * factor;
-        for (int d = 0; d < type->rank; d++) {
-            key = (key ^ key >> 32 ^ (uint64_t)type->shape[d]) * factor;
-            key = (key ^ key >> 32 ^ (uint64_t)t->view.stride[d]) * factor;
-        }
-        key ^= key >> 32;
-    }
+    uint64_t key = variants_key(&spot->plans, args, end, base, add_type, c->names);
     spot->turns += key != spot->last_key;
     return spot->last_key = key;
 }
 
-/* e is of another type than it was: that may be what tells plans apart. */
-static void see_change(Spot *spot, const Plan *p, const External *e, uint32_t round) {
-    if (p->n > round && e->inst >= round) {
+/* e is of another type than it was. */
+static void see_change(Plan *p, const External *e, uint32_t round) {
+    Spot *spot = (Spot *)p->variant.of;
+    if (p->n > round && e->inst >= round)
         spot->turns++;
-        return;
-    }
-    for (uint32_t i = 0; i < spot->n_leads; i++)
-        if (spot->lead[i].at == e->at && (e->at >= 0 || spot->lead[i].delta == e->delta)) return;
-    if (spot->n_leads == LEADS_MAX) return;
-    spot->next_lead = (Lead){e->at, e->delta};
-    spot->has_next_lead = true;
+    else
+        variants_changed(&spot->plans, e->at, e->delta);
 }
 
 /* Where types change from one time round to the next, segments go round once. */
@@ -235,7 +193,7 @@ static bool is_recording(const Plans *plans, const Client *c) {
 static bool is_next(const Plans *plans, Frame *f) {
     if (!frame_enter_hot(&f->reader) || is_recording(plans, f->client)) return false;
     const Spot *spot = spot_at(f->reader.hot_body, f->reader.hot_at);
-    return (spot && spot->n_plans) || holds(plans->stage.x, f);
+    return (spot && spot->plans.n) || holds(plans->stage.x, f);
 }
 
 /* ---- Recording ---- */
@@ -282,11 +240,12 @@ static void begin_recording(Plans *plans, Job *j) {
     spot->visits++;
     if (limit < 2 || !may_try(spot)) return;
     uint64_t key = key_of(spot, c, j->args, at->hot_end, j->args_base);
-    if (spot->visits < 2 && map_get(&spot->plans, key)) return;
+    if (spot->visits < 2 && variants_get(&spot->plans, key)) return;
     if (!spot->renews && !lru_admits(&plans->all, key ^ (uint64_t)(uintptr_t)spot,
                                      (uint64_t)limit * BYTES, PLANS_BYTES))
         return;
-    for (const Plan *p = map_get(&spot->plans, key); p; p = p->next) /* no other length */
+    const Plan *p = (Plan *)variants_get(&spot->plans, key);
+    for (; p; p = (Plan *)p->variant.next) /* no other length */
         if (p->n <= limit && spot->last_miss != MISS_TYPES && spot->last_miss != MISS_VALUES &&
             !spot->renews && p->compiles == j->compiles && p->signals == j->signals)
             return;
@@ -375,7 +334,7 @@ static bool externals_agree(const Client *c, Plan *p, const FrameReader *r) {
         Tensor *t = e->tensor = store_get(c->names, e->id);
         if (!t || t->mark == mark) return false;
         if (!is_of(t, e)) {
-            see_change(p->spot, p, e, r->hot_body->n - r->hot_at);
+            see_change(p, e, r->hot_body->n - r->hot_at);
             return false;
         }
         t->mark = mark;
@@ -696,20 +655,21 @@ static bool run(Plans *plans, Frame *f) {
     if (r->seq_next < c->plan_hold || !frame_enter_hot(r)) return false;
     bool compiles = hot_next_compiles(r);
     Spot *spot = spot_at(r->hot_body, r->hot_at);
-    if (!spot || !spot->n_plans) return false;
+    if (!spot || !spot->plans.n) return false;
     if (!may_plan(x, c, r->seq_next)) {
         plans->miss_state++;
         return false;
     }
     enum { LOST = 64 };
-    Plan *first = map_get(&spot->plans, key_of(spot, c, r->hot_args, r->hot_end, r->hot_base));
+    uint64_t key = key_of(spot, c, r->hot_args, r->hot_end, r->hot_base);
+    Plan *first = (Plan *)variants_get(&spot->plans, key);
     if (!first || (++spot->lost > LOST && spot->lost % 16)) return false; /* in vain, mostly */
     bool has_flushed = false;
     spot->renews = NULL;
     spot->last_miss = MISS_NONE;
     uint32_t most = goes_once(spot) ? r->hot_body->n - r->hot_at : r->hot_left;
     if (most > r->hot_left) most = r->hot_left;
-    for (Plan *p = first; p; p = p->next) {
+    for (Plan *p = first; p; p = (Plan *)p->variant.next) {
         bool is_alike = p->compiles == compiles && p->signals == r->hot_compiles;
         if (p->n > most || !is_alike) continue;
         if (is_in_vain(p)) {
@@ -726,7 +686,7 @@ static bool run(Plans *plans, Frame *f) {
             spot->lost = 0;
             p->undone = 0;
             plans->instructions += p->n;
-            lru_use(&plans->all, &p->item);
+            lru_use(&plans->all, &p->variant.item);
             spot->visits = 0;
             return true;
         }

@@ -19,7 +19,7 @@
  * issued one by one; after a while that is recorded too, as another plan of the same place. Plans
  * of a place are found by the types of those tensors from outside that were seen to change, so that
  * a body may have one for each of a thousand shapes. All plans of all clients share some memory,
- * and those not used for longest go (lru.h). A plan that is undone each time is tried ever
+ * and those not used for longest go (variants.h). A plan that is undone each time is tried ever
  * more seldom.
  *
  * Bodies of the dispatcher's (body.h) hold instructions of groups, of which this rank does

@@ -300,11 +300,11 @@ Plan *plan_make(Plans *plans, Recorder *r) {
     add_drops(&m);
     name_regions(&m);
     p->owner = plans;
-    p->n = r->n, p->n_seq = r->n_seq;
+    p->n = p->variant.length = r->n, p->n_seq = r->n_seq;
     p->n_args = (uint32_t)(r->at - r->args);
     p->compiles = r->compiles;
     p->signals = r->signals;
-    p->key = r->key;
+    p->variant.key = r->key;
     p->n_regions = m.n_regions;
     p->base = arena_zalloc(&p->arena, sizeof *p->base * (size_t)(m.n_regions + 1));
     p->bad = arena_zalloc(&p->arena, sizeof *p->bad * (size_t)(m.n_regions + 1));

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_PLAN_PLAN_STATE_H
 #define GT_WORKER_PLAN_PLAN_STATE_H
-#include "runtime/wire/lru.h"
-#include "runtime/base/map.h"
+#include "runtime/wire/variants.h"
 #include "worker/fuse/collect.h"
 #include "worker/plan/plan.h"
 
@@ -14,7 +13,6 @@ enum {
     PLAN_NS = 20000000,     /* of one segment, when it is recorded */
     PLANS_OF_KEY = 12,      /* of one spot, leads' types: the one used least recently goes */
     PLANS_BYTES = 64 << 20, /* of all plans, about; likewise */
-    LEADS_MAX = 4,
     PLAN_NONE = -1
 };
 
@@ -153,12 +151,9 @@ typedef struct Kept {
 typedef struct Plans Plans;
 typedef struct Plan Plan;
 struct Plan {
-    LruItem item; /* first: of all there are */
-    Plan *next;   /* of its key */
-    Arena arena;  /* all of it */
+    Variant variant; /* first */
+    Arena arena;     /* all of it */
     Plans *owner;
-    struct Spot *spot;
-    uint64_t key;
     uint32_t n;       /* instructions */
     uint32_t n_seq;   /* of them, those that were not inserted */
     uint32_t n_args;  /* bytes */
@@ -271,18 +266,9 @@ typedef enum Miss {
     MISS_COUNT
 } Miss;
 
-/* A tensor from outside that was seen to be of several types: where it is named (External). */
-typedef struct Lead {
-    int64_t at;
-    uint64_t delta;
-} Lead;
-
 /* One position of a body where segments begin. */
 typedef struct Spot {
-    Map plans; /* by a hash of the leads' types: lists of Plan, the longest first */
-    uint32_t n_plans, n_leads;
-    Lead lead[LEADS_MAX], next_lead;
-    bool has_next_lead;
+    Variants plans; /* first */
     uint64_t last_key;
     uint32_t turns;  /* times that the key was another, or a plan's later time round was */
     uint32_t visits; /* one by one, since the last recording */
