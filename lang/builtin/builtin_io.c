@@ -10,6 +10,7 @@
 #include "lang/file/io.h"
 #include "lang/tensor/tensor.h"
 #include "runtime/base/sha256.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,8 +128,14 @@ static bool load_file(Interp *in, const char *path, const char *element, Value *
 static bool bi_load(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value path;
     TRY(take_path(in, arg[0], &path, e));
+    char floats[32];
+    const char *element = element_name(arg[1]);
+    if (!*element && in->float_dtype != DT_F32) {
+        snprintf(floats, sizeof floats, IO_FLOATS "%s", dtype_info[in->float_dtype].name);
+        element = floats;
+    }
     bool ok = stream_files(in->stream, path.str->s, interp_span(in), e) &&
-              load_file(in, path.str->s, element_name(arg[1]), out, e);
+              load_file(in, path.str->s, element, out, e);
     value_drop(path);
     return ok;
 }

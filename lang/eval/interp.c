@@ -54,6 +54,7 @@ Interp *interp_new(const InterpConfig *config, LangError *e) {
     Interp *in = xcalloc(1, sizeof *in);
     in->config = *config;
     in->seed = config->seed;
+    in->float_dtype = DT_F32;
     in->containers.next = in->containers.prev = &in->containers;
     in->collect_at = COLLECT_FIRST;
     in->stack_end = c_stack_end();

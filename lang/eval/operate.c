@@ -15,13 +15,13 @@
 enum { REPEAT_MAX = 1 << 28 }; /* elements or bytes that `*` may make at once */
 
 static const char *const oper_text[] = {
-    [O_ADD] = "+",         [O_SUB] = "-",   [O_MUL] = "*",         [O_DIV] = "/",
-    [O_FLOORDIV] = "//",   [O_MOD] = "%",   [O_POW] = "**",        [O_MATMUL] = "@",
-    [O_BITAND] = "&",      [O_BITOR] = "|", [O_BITXOR] = "^",      [O_EQ] = "==",
-    [O_NE] = "!=",         [O_LT] = "<",    [O_LE] = "<=",         [O_GT] = ">",
-    [O_GE] = ">=",         [O_IN] = "in",   [O_NOT_IN] = "not in", [O_IS] = "is",
-    [O_IS_NOT] = "is not", [O_NEG] = "-",   [O_POS] = "+",         [O_INVERT] = "~",
-    [O_NOT] = "not"};
+    [O_ADD] = "+",         [O_SUB] = "-",    [O_MUL] = "*",         [O_DIV] = "/",
+    [O_FLOORDIV] = "//",   [O_MOD] = "%",    [O_POW] = "**",        [O_MATMUL] = "@",
+    [O_BITAND] = "&",      [O_BITOR] = "|",  [O_BITXOR] = "^",      [O_EQ] = "==",
+    [O_SHL] = "<<",        [O_SHR] = ">>",   [O_NE] = "!=",         [O_LT] = "<",
+    [O_LE] = "<=",         [O_GT] = ">",     [O_GE] = ">=",         [O_IN] = "in",
+    [O_NOT_IN] = "not in", [O_IS] = "is",    [O_IS_NOT] = "is not", [O_NEG] = "-",
+    [O_POS] = "+",         [O_INVERT] = "~", [O_NOT] = "not"};
 
 /* ---- numbers ---- */
 
@@ -51,6 +51,15 @@ static bool int_pow(Interp *in, const Node *n, int64_t a, int64_t b, Value *out,
     }
     *out = v_int(r);
     return true;
+}
+
+static bool int_shift(Interp *in, const Node *n, int oper, int64_t a, int64_t b, Value *out,
+                      LangError *e) {
+    if (b < 0) return fail_at(in, n, e, "'%s' by a negative number", oper_text[oper]);
+    if (oper == O_SHR) return *out = v_int(a >> (b < 63 ? b : 63)), true;
+    int64_t r = b < 64 ? (int64_t)((uint64_t)a << b) : 0;
+    if (a && (b > 63 || r >> b != a)) return overflow(in, n, oper, a, b, e);
+    return *out = v_int(r), true;
 }
 
 static bool int_binary(Interp *in, const Node *n, int oper, int64_t a, int64_t b, Value *out,
@@ -88,6 +97,8 @@ static bool int_binary(Interp *in, const Node *n, int oper, int64_t a, int64_t b
     case O_BITAND: r = a & b; break;
     case O_BITOR: r = a | b; break;
     case O_BITXOR: r = a ^ b; break;
+    case O_SHL:
+    case O_SHR: return int_shift(in, n, oper, a, b, out, e);
     default: return fail_at(in, n, e, "'%s' needs tensors, not int and int", oper_text[oper]);
     }
     *out = v_int(r);

@@ -426,8 +426,12 @@ bool io_can_save(const char *path, IoForm form, Err *err) {
 static bool decode(Format f, const char *name, Buf *b, const char *element, IoValue *out,
                    Err *err) {
     IoElement el = EL_U8;
-    DType numbers = DT_NONE;
-    if (element && *element && f == F_CSV) {
+    DType numbers = DT_NONE, floats = DT_F32;
+    size_t n_floats = strlen(IO_FLOATS);
+    if (element && !strncmp(element, IO_FLOATS, n_floats)) {
+        floats = dtype_find(element + n_floats, strlen(element + n_floats));
+        if (floats == DT_NONE) return err_set(err, ERR_ARG, "'%s' is not a dtype", element);
+    } else if (element && *element && f == F_CSV) {
         numbers = dtype_find(element, strlen(element));
         if (numbers == DT_NONE) return err_set(err, ERR_ARG, "'%s' is not a dtype", element);
     } else if (element && *element) {
@@ -444,7 +448,7 @@ static bool decode(Format f, const char *name, Buf *b, const char *element, IoVa
     case F_NPY: return npy_decode(b, out, err);
     case F_NPZ: return npz_decode(b, out, err);
     case F_SAFETENSORS: return safetensors_decode(b, out, err);
-    case F_CSV: return csv_decode(b, numbers, out, err);
+    case F_CSV: return csv_decode(b, numbers, floats, out, err);
     case F_JSON: return json_parse((const char *)b->data, b->n, JSON_NODES, out, err);
     case F_JSONL: return jsonl_decode(b, JSON_NODES, out, err);
     case F_YAML: return yaml_decode(b, out, err);

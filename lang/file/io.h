@@ -70,8 +70,11 @@ IoValue *io_push(IoValue *list);                          /* a new none at the e
 IoValue *io_put(IoValue *map, const char *key, size_t n); /* a new none; keys are not compared */
 IoValue *io_get(const IoValue *map, const char *key);     /* or NULL                           */
 
-/* A whole file. element: dtype name for .bin ("uint16", ...), else NULL or "". *bytes, unless NULL:
- * the file as it is, one reference. false: ERR_IO, ERR_PARSE, ERR_LIMIT, ERR_ARG. */
+/* In front of the name of a dtype: of what is not whole in a .csv; other formats ignore it. */
+#define IO_FLOATS "floats="
+/* A whole file. element: dtype name for .bin ("uint16", ...) and .csv, or IO_FLOATS and a dtype
+ * name, else NULL or "". *bytes, unless NULL: the file as it is, one reference. false: ERR_IO,
+ * ERR_PARSE, ERR_LIMIT, ERR_ARG. */
 bool io_load(const char *path, const char *element, Buf **bytes, IoValue *out, Err *err);
 /* The same from bytes in memory (name gives the format, .gz included); what it returns may keep
  * references to bytes. */

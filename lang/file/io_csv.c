@@ -26,6 +26,7 @@ typedef struct Field {
 typedef struct Table {
     Field *field;
     size_t n, cap, columns, rows;
+    DType floats; /* of numbers that are not whole, if it holds those that are */
     Arena arena;
 } Table;
 
@@ -203,11 +204,11 @@ static bool put_all(const Table *t, size_t first, size_t step, size_t n, DType d
  * none. */
 static DType put_fitting(const Table *t, size_t first, size_t step, size_t n, DType asked,
                          Buf **out, size_t *bad) {
-    static const DType held[] = {DT_I64, DT_F32, DT_F64};
+    const DType held[] = {DT_I64, t->floats, DT_F64};
     *out = NULL;
     if (asked != DT_NONE)
         return put_all(t, first, step, n, asked, false, out, bad) ? asked : DT_NONE;
-    for (int i = n == 0; i < 3; i++) /* nothing is float32, as tensor([]) is */
+    for (int i = n == 0; i < 3; i++) /* nothing is floats, as tensor([]) is */
         if (put_all(t, first, step, n, held[i], true, out, bad)) return held[i];
     return DT_NONE;
 }
@@ -291,8 +292,8 @@ static Field column_name(Table *t, size_t c, Map *taken) {
     return f;
 }
 
-bool csv_decode(Buf *bytes, DType asked, IoValue *out, Err *err) {
-    Table t = {0};
+bool csv_decode(Buf *bytes, DType asked, DType floats, IoValue *out, Err *err) {
+    Table t = {.floats = floats};
     const char *p = (const char *)bytes->data, *end = p + bytes->n;
     if (bytes->n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3)) p += 3;
     char separator = find_separator(p, (size_t)(end - p));

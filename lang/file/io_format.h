@@ -62,8 +62,9 @@ bool npz_encode(IoSink *s, const IoItem *item, int n, const char *meta, size_t n
 bool safetensors_decode(Buf *bytes, IoValue *out, Err *err);
 bool safetensors_encode(IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta,
                         Err *err);
-/* asked: the dtype of all numbers; DT_NONE: of each column, the one that holds them. */
-bool csv_decode(Buf *bytes, DType asked, IoValue *out, Err *err);
+/* asked: the dtype of all numbers; DT_NONE: of each column, the one that holds them: int64, floats
+ * or float64. */
+bool csv_decode(Buf *bytes, DType asked, DType floats, IoValue *out, Err *err);
 bool csv_encode(IoSink *s, const IoValue *v, Err *err);
 bool idx_decode(Buf *bytes, IoValue *out, Err *err);
 bool idx_encode(IoSink *s, const IoItem *item, Err *err);

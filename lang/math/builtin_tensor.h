@@ -53,6 +53,8 @@ BUILTIN(randn_like);
 BUILTIN(param);
 BUILTIN(buffer);
 BUILTIN(seed);
+BUILTIN(set_default_dtype);
+BUILTIN(get_default_dtype);
 /* builtin_tensor_math.c */
 BUILTIN(add);
 BUILTIN(sub);

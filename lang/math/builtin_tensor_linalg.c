@@ -6,11 +6,11 @@
 
 #define BUILTIN(name) bool bi_##name(Interp *in, const Value *arg, Value *out, LangError *e)
 
-/* Whole numbers become float32 (LANGUAGE 3.2). A new reference, or NULL. */
+/* Whole numbers become floats of default dtype. A new reference, or NULL. */
 static Tensor *as_float(Interp *in, Value v, LangError *e) {
     Tensor *t = arg_as_tensor(in, v, e), *f;
     if (!t || dtype_is_float((DType)tensor_type(t)->dtype)) return t;
-    f = tensor_cast(in, t, DT_F32, e);
+    f = tensor_cast(in, t, in->float_dtype, e);
     tensor_unref(t);
     return f;
 }

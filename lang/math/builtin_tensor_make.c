@@ -19,11 +19,11 @@ static bool give_maybe_param(Interp *in, Tensor *t, Value requires_grad, Value *
     return out->kind == V_TENSOR;
 }
 
-/* Whole numbers of the program that become a parameter are float32: param([1, 2]). A tensor has a
+/* Whole numbers of the program that become a parameter are floats: param([1, 2]). A tensor has a
  * dtype, and keeps it. */
 static bool numbers_as_float(Interp *in, Value v, Value *made, LangError *e) {
     if (v.kind == V_TENSOR || dtype_is_float(tensor_type(made->tensor)->dtype)) return true;
-    Tensor *t = tensor_cast(in, made->tensor, DT_F32, e);
+    Tensor *t = tensor_cast(in, made->tensor, in->float_dtype, e);
     if (t) value_set(made, v_tensor(t));
     return t != NULL;
 }
@@ -53,7 +53,7 @@ static bool constant(Interp *in, const Value *arg, int value, Value *out,
     int64_t shape[MAX_DIMS];
     int rank;
     DType d;
-    TRY(shape_of(arg, shape, &rank, e) && arg_dtype_of(arg[1], DT_F32, &d, e));
+    TRY(shape_of(arg, shape, &rank, e) && arg_dtype_of(arg[1], in->float_dtype, &d, e));
     Operand v = {.kind = IN_IMM_INT, .i = value};
     return give_maybe_param(in, tensor_full(in, shape, rank, d, v, e), arg[2], out, e);
 }
@@ -62,10 +62,11 @@ BUILTIN(zeros) { return constant(in, arg, 0, out, e); }
 BUILTIN(ones) { return constant(in, arg, 1, out, e); }
 
 /* A host number as it stands in a tensor of dtype d. */
-static bool number_for(Value v, DType *d, Operand *imm, LangError *e) {
+static bool number_for(Interp *in, Value v, DType *d, Operand *imm, LangError *e) {
     if (!value_is_number(v))
         return error_set(e, "'value' must be a number, not %s", value_type_name(v));
-    if (*d == DT_NONE) *d = v.kind == V_FLOAT ? DT_F32 : v.kind == V_INT ? DT_I64 : DT_BOOL;
+    if (*d == DT_NONE)
+        *d = v.kind == V_FLOAT ? in->float_dtype : v.kind == V_INT ? DT_I64 : DT_BOOL;
     if (v.kind == V_FLOAT && !dtype_is_float(*d))
         v = *d == DT_BOOL ? v_bool(v.f != 0) : v_int((int64_t)v.f);
     if (v.kind == V_INT && *d == DT_BOOL) v = v_bool(v.i != 0);
@@ -82,7 +83,7 @@ BUILTIN(full) { /* shape, value, dtype, requires_grad */
     DType d;
     Operand v;
     TRY(shape_of(arg, shape, &rank, e) && arg_dtype_of(arg[2], DT_NONE, &d, e) &&
-        number_for(arg[1], &d, &v, e));
+        number_for(in, arg[1], &d, &v, e));
     return give_maybe_param(in, tensor_full(in, shape, rank, d, v, e), arg[3], out, e);
 }
 
@@ -94,7 +95,8 @@ static bool like(Interp *in, Op op, Value x, Value dtype, const Operand *imm, Va
     DType d = DT_NONE;
     if (!model) return false;
     bool ok = arg_dtype_of(dtype, DT_NONE, &d, e);
-    if (d == DT_NONE && op != OP_FULL && !dtype_is_float(tensor_type(model)->dtype)) d = DT_F32;
+    if (d == DT_NONE && op != OP_FULL && !dtype_is_float(tensor_type(model)->dtype))
+        d = in->float_dtype;
     Arg a[2] = {arg_tensor(model), {.imm = imm ? *imm : (Operand){0}}};
     int64_t key[2] = {(int64_t)in->seed, op == OP_FULL ? 0 : (int64_t)in->rng_counter++};
     Attr attr[2];
@@ -113,7 +115,7 @@ static bool full_like(Interp *in, Value x, Value value, Value dtype, Value *out,
     Operand imm;
     TRY(arg_dtype_of(dtype, DT_NONE, &d, e));
     if (d == DT_NONE && x.kind == V_TENSOR) d = (DType)tensor_type(x.tensor)->dtype;
-    TRY(number_for(value, &d, &imm, e));
+    TRY(number_for(in, value, &d, &imm, e));
     return like(in, OP_FULL, x, dtype, &imm, out, e);
 }
 
@@ -126,7 +128,7 @@ BUILTIN(randn_like) { return like(in, OP_RANDN, arg[0], arg[1], NULL, out, e); }
 BUILTIN(eye) { /* n, m, dtype */
     int64_t n, m;
     DType d;
-    TRY(arg_int_of(arg[0], "n", &n, e) && arg_dtype_of(arg[2], DT_F32, &d, e));
+    TRY(arg_int_of(arg[0], "n", &n, e) && arg_dtype_of(arg[2], in->float_dtype, &d, e));
     m = n;
     if (arg[1].kind != V_NONE) TRY(arg_int_of(arg[1], "m", &m, e));
     TRY(shape_is_valid((int64_t[]){n, m}, 2, e));
@@ -149,7 +151,7 @@ BUILTIN(arange) { /* a, b, step, dtype */
     TRY(arg_float_of(a, "a", &lo, e) && arg_float_of(b, "b", &hi, e) &&
         arg_float_of(arg[2], "step", &step, e));
     bool is_int = a.kind == V_INT && b.kind == V_INT && arg[2].kind == V_INT;
-    TRY(arg_dtype_of(arg[3], is_int ? DT_I64 : DT_F32, &d, e));
+    TRY(arg_dtype_of(arg[3], is_int ? DT_I64 : in->float_dtype, &d, e));
     if (step == 0) return error_set(e, "arange: the step is 0");
     if (is_int) {
         int64_t gap = step > 0 ? b.i - a.i : a.i - b.i, by = step > 0 ? arg[2].i : -arg[2].i;
@@ -171,7 +173,7 @@ BUILTIN(linspace) { /* a, b, n, dtype; counted in float64, so that the last elem
     DType d;
     TRY(arg_float_of(arg[0], "a", &a, e) && arg_float_of(arg[1], "b", &b, e) &&
         arg_int_of(arg[2], "n", &n, e));
-    TRY(arg_dtype_of(arg[3], DT_F32, &d, e));
+    TRY(arg_dtype_of(arg[3], in->float_dtype, &d, e));
     if (n < 0 || n > MAX_NUMEL)
         return error_set(e, "linspace: cannot make %lld elements", (long long)n);
     Tensor *t = tensor_arange(in, arg_float(a), arg_float(n > 1 ? (b - a) / (double)(n - 1) : 0), n,
@@ -188,7 +190,7 @@ static bool random_shape(Interp *in, Op op, const Value *arg, Value *out,
     int64_t shape[MAX_DIMS];
     int rank;
     DType d;
-    TRY(shape_of(arg, shape, &rank, e) && arg_dtype_of(arg[1], DT_F32, &d, e));
+    TRY(shape_of(arg, shape, &rank, e) && arg_dtype_of(arg[1], in->float_dtype, &d, e));
     return give_maybe_param(in, tensor_random(in, op, shape, rank, d, NULL, 0, e), arg[2], out, e);
 }
 
@@ -233,7 +235,7 @@ static bool random_scaled(Interp *in, Op op, const Value *arg, double scale, dou
     int64_t shape[MAX_DIMS]; /* arg: shape, dtype */
     int rank;
     DType d;
-    TRY(shape_of(arg, shape, &rank, e) && arg_dtype_of(arg[1], DT_F32, &d, e));
+    TRY(shape_of(arg, shape, &rank, e) && arg_dtype_of(arg[1], in->float_dtype, &d, e));
     return give_tensor(
         scaled(in, tensor_random(in, op, shape, rank, d, NULL, 0, e), scale, shift, e), out);
 }
@@ -248,13 +250,15 @@ BUILTIN(uniform) { /* lo, hi, shape, dtype */
 static bool normal_of(Interp *in, Value mu, Value sigma, Value *out, LangError *e) {
     Arg m, s;
     TRY(arg_from_value(in, mu, &m, e) && arg_from_value(in, sigma, &s, e));
-    TensorType one = {.dtype = DT_F32}, shape;
+    TensorType one = {.dtype = DT_I64}, shape;
     TensorType a = m.t ? *tensor_type(m.t) : one, b = s.t ? *tensor_type(s.t) : one;
     char ta[256], tb[256];
     if (!shape_broadcast(&a, &b, &shape))
         return error_set(e, "normal: mu of shape %s and sigma of shape %s do not broadcast",
                          type_shape_text(&a, ta), type_shape_text(&b, tb));
-    DType d = a.dtype == DT_F64 || b.dtype == DT_F64 ? DT_F64 : DT_F32;
+    DType d = a.dtype == DT_F64 || b.dtype == DT_F64                             ? DT_F64
+              : dtype_is_float((DType)a.dtype) || dtype_is_float((DType)b.dtype) ? DT_F32
+                                                                                 : in->float_dtype;
     if (m.t && dtype_is_float(a.dtype)) d = (DType)a.dtype;
     Tensor *r = tensor_random(in, OP_RANDN, shape.shape, shape.rank, d, NULL, 0, e);
     Tensor *scaled = r ? tensor_op2(in, OP_MUL, arg_tensor(r), s, e) : NULL;
@@ -290,7 +294,7 @@ BUILTIN(bernoulli) { /* p, shape: 1 where a uniform number is below p */
     in->no_grad_depth++;
     Tensor *r = tensor_random(in, OP_RAND, shape, rank, DT_F32, NULL, 0, e);
     Tensor *hit = r ? tensor_op2(in, OP_LT, arg_tensor(r), p, e) : NULL,
-           *t = hit ? tensor_cast(in, hit, DT_F32, e) : NULL;
+           *t = hit ? tensor_cast(in, hit, in->float_dtype, e) : NULL;
     in->no_grad_depth--;
     tensor_unref(r), tensor_unref(hit);
     return give_tensor(t, out);
@@ -301,6 +305,21 @@ BUILTIN(seed) {
     TRY(arg_int_of(arg[0], "n", &n, e));
     in->seed = (uint64_t)n, in->rng_counter = in->host_rng_counter = 0;
     return *out = v_none(), true;
+}
+
+BUILTIN(set_default_dtype) {
+    DType d;
+    TRY(arg_dtype_of(arg[0], DT_NONE, &d, e));
+    if (d == DT_NONE || !dtype_is_float(d)) {
+        error_set(e, "the default dtype is a dtype of floats");
+        return error_hint(e, "set_default_dtype(float64)");
+    }
+    in->float_dtype = d;
+    return *out = v_none(), true;
+}
+BUILTIN(get_default_dtype) {
+    (void)arg, (void)e;
+    return *out = v_dtype(in->float_dtype), true;
 }
 
 /* ---- identity ---- */

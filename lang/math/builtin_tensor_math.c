@@ -148,10 +148,12 @@ BUILTIN(where) {
     return map_call(in, OP_WHERE, arg, out, e);
 }
 
-/* x as float32 or float64, for means and the like; a new reference. What is made of halves is
- * rounded back at the end, by give_rounded. */
+/* x as float32 or float64 (whole numbers: of default dtype), for means and the like; a new
+ * reference. What is made of halves is rounded back at the end, by give_rounded. */
 static Tensor *as_float(Interp *in, Tensor *x, LangError *e) {
-    return tensor_cast(in, x, tensor_type(x)->dtype == DT_F64 ? DT_F64 : DT_F32, e);
+    DType d = (DType)tensor_type(x)->dtype;
+    if (!dtype_is_float(d)) d = in->float_dtype;
+    return tensor_cast(in, x, d == DT_F64 ? DT_F64 : DT_F32, e);
 }
 
 /* Consumes t and x. t is given in x's dtype if that is a half. */

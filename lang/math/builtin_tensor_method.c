@@ -201,7 +201,7 @@ BUILTIN(lerp_) { /* p, x, weight: p + weight * (x - p) */
 static bool random_update(Interp *in, Value p, Op op, double scale, double shift, Value *out,
                           LangError *e) {
     const TensorType *t = tensor_type(p.tensor);
-    DType d = dtype_is_float(t->dtype) ? (DType)t->dtype : DT_F32;
+    DType d = dtype_is_float(t->dtype) ? (DType)t->dtype : in->float_dtype;
     in->no_grad_depth++;
     Tensor *r = tensor_random(in, op, t->shape, t->rank, d, NULL, 0, e);
     Tensor *s = r ? tensor_op2(in, OP_MUL, arg_tensor(r), arg_float(scale), e) : NULL;

@@ -525,7 +525,19 @@ static Tensor *known_ids(Interp *in, Tensor *ids, Tensor *classes, LangError *e)
     return known;
 }
 
-BUILTIN(one_hot) { /* ids, n */
+/* How many classes ids need: the largest id + 1. Waits for it. */
+static bool count_classes(Interp *in, Tensor *ids, int64_t *n, LangError *e) {
+    Tensor *top;
+    Value v;
+    if (!tensor_numel(ids)) return error_set(e, "one_hot of no ids needs n");
+    TRY(tensor_op(in, OP_MAX, &(Arg){.t = ids}, 1, NULL, 0, &top, e));
+    bool ok = tensor_item(in, top, &v, e);
+    tensor_unref(top);
+    *n = ok ? (v.kind == V_INT ? v.i : v.b) + 1 : 0;
+    return ok;
+}
+
+BUILTIN(one_hot) { /* ids, n: none or PyTorch's -1 count */
     int64_t n;
     Tensor *ids = arg_as_tensor(in, arg[0], e), *known = NULL, *column = NULL, *classes = NULL,
            *hit = NULL, *t = NULL;
@@ -534,7 +546,10 @@ BUILTIN(one_hot) { /* ids, n */
         error_set(e, "one_hot: ids must be whole numbers, not %s",
                   dtype_info[type_of(ids)->dtype].name);
         error_hint(e, "ids.to(int64)");
-    } else if (arg_int_of(arg[1], "n", &n, e) && shape_is_valid(&n, 1, e))
+    } else if ((arg[1].kind == V_NONE || (arg[1].kind == V_INT && arg[1].i == -1)
+                    ? count_classes(in, ids, &n, e)
+                    : arg_int_of(arg[1], "n", &n, e)) &&
+               shape_is_valid(&n, 1, e))
         classes = tensor_arange(in, arg_int(0), arg_int(1), n, DT_I64, e);
     if (classes) known = known_ids(in, ids, classes, e);
     if (known) column = unsqueezed(in, known, type_of(known)->rank, e);

@@ -71,6 +71,8 @@ typedef enum Oper {
     O_BITAND,
     O_BITOR,
     O_BITXOR,
+    O_SHL,
+    O_SHR,
     O_EQ,
     O_NE,
     O_LT,

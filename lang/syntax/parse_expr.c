@@ -624,7 +624,7 @@ static const uint8_t oper_of[TOK_COUNT] = {
 #define BINARY(id, text, more) [TOK_##id] = O_##id + 1,
 #include "lang/syntax/tokens.def"
 };
-enum { LEVEL_OR, LEVEL_XOR, LEVEL_AND, LEVEL_CMP, LEVEL_SUM, LEVEL_TERM, LEVEL_UNARY };
+enum { LEVEL_OR, LEVEL_XOR, LEVEL_AND, LEVEL_CMP, LEVEL_SHIFT, LEVEL_SUM, LEVEL_TERM, LEVEL_UNARY };
 static int level_of(int tok) {
     switch (tok) {
     case TOK_BITOR: return LEVEL_OR;
@@ -636,6 +636,8 @@ static int level_of(int tok) {
     case TOK_LE:
     case TOK_GT:
     case TOK_GE: return LEVEL_CMP;
+    case TOK_SHL:
+    case TOK_SHR: return LEVEL_SHIFT;
     case TOK_ADD:
     case TOK_SUB: return LEVEL_SUM;
     case TOK_MUL:
@@ -693,11 +695,11 @@ static _Noreturn void chained(Parser *p, size_t first, const Token *a_op, const 
 
 static Node *comparison(Parser *p) {
     size_t first = here(p);
-    Node *left = binary_level(p, LEVEL_SUM);
+    Node *left = binary_level(p, LEVEL_SHIFT);
     const Token *op, *second;
     int oper = take_comparison(p, &op);
     if (!oper) return left;
-    Node *right = binary_level(p, LEVEL_SUM);
+    Node *right = binary_level(p, LEVEL_SHIFT);
     if (take_comparison(p, &second)) chained(p, first, op, second);
     return binary(p, N_BINARY, oper - 1, op, left, right, first);
 }

@@ -9,14 +9,13 @@ static bool ends_statement(int kind) {
     return kind == TOK_NEWLINE || kind == TOK_SEMI || kind == TOK_END || kind == TOK_RBRACE;
 }
 
-static bool is_augmented(int kind) { return kind >= TOK_ADD_SET && kind <= TOK_BITXOR_SET; }
-
 /* O_xxx of an `op=`. */
 static const uint8_t augmented_oper[TOK_COUNT] = {
 #define TOKEN(id, text, more)
-#define AUGMENT(id, text, binary) [TOK_##id] = O_##binary,
+#define AUGMENT(id, text, binary) [TOK_##id] = O_##binary + 1,
 #include "lang/syntax/tokens.def"
 };
+static bool is_augmented(int kind) { return augmented_oper[kind] != 0; }
 
 static Node *statement(Parser *p);
 
@@ -82,7 +81,7 @@ static Node *augmented(Parser *p, Node *left, size_t first) {
     parse_target(p, left, false);
     size_t mark = parse_mark(p);
     Node *n = parse_node(p, N_AUGASSIGN, first);
-    n->tok = augmented_oper[op->kind];
+    n->tok = augmented_oper[op->kind] - 1;
     parse_push(p, left);
     parse_push(p, parse_expr(p));
     if (parse_at(p, TOK_COMMA)) parse_unexpected(p, "the end of the statement");

@@ -601,7 +601,7 @@ bool grad_of(Interp *in, Tensor *y, Tensor *const *xs, int n, Tensor *seed, bool
     }
     for (int i = 0; ok && i < n; i++) {
         const TensorType *t = tensor_type(xs[i]);
-        DType d = dtype_is_float(t->dtype) ? t->dtype : DT_F32;
+        DType d = dtype_is_float(t->dtype) ? t->dtype : in->float_dtype;
         if (!out[i])
             ok = (out[i] = tensor_full(in, t->shape, t->rank, d, (Operand){.kind = IN_IMM_INT},
                                        e)) != NULL;

@@ -182,15 +182,17 @@ bool arg_from_value(Interp *in, Value v, Arg *out, LangError *e) {
 }
 
 /* Host numbers are weak: they only raise the category (LANGUAGE 3.2). */
-static DType promote_imm(DType d, const Operand *imm) {
+static DType promote_imm(const Interp *in, DType d, const Operand *imm) {
     if (d == DT_NONE)
-        return imm->kind == IN_IMM_FLOAT ? DT_F32 : imm->kind == IN_IMM_INT ? DT_I64 : DT_BOOL;
-    if (imm->kind == IN_IMM_FLOAT && !dtype_is_float(d)) return DT_F32;
+        return imm->kind == IN_IMM_FLOAT ? in->float_dtype
+               : imm->kind == IN_IMM_INT ? DT_I64
+                                         : DT_BOOL;
+    if (imm->kind == IN_IMM_FLOAT && !dtype_is_float(d)) return in->float_dtype;
     return imm->kind == IN_IMM_INT && d == DT_BOOL ? DT_I64 : d;
 }
 
 /* The dtype that operands first .. n-1 share; DT_NONE if there are none. */
-static DType common_dtype(const OpInfo *info, const Arg *arg, int first, int n) {
+static DType common_dtype(const Interp *in, const OpInfo *info, const Arg *arg, int first, int n) {
     DType d = DT_NONE;
     int rank = 0;
     for (int i = first; i < n; i++) {
@@ -201,8 +203,8 @@ static DType common_dtype(const OpInfo *info, const Arg *arg, int first, int n) 
         if (t->rank > rank) rank = t->rank;
     }
     for (int i = first; i < n; i++)
-        if (!arg[i].t) d = promote_imm(d, &arg[i].imm);
-    if (d != DT_NONE && info->in == DSET_FLOAT && !dtype_is_float(d)) d = DT_F32;
+        if (!arg[i].t) d = promote_imm(in, d, &arg[i].imm);
+    if (d != DT_NONE && info->in == DSET_FLOAT && !dtype_is_float(d)) d = in->float_dtype;
     return d;
 }
 
@@ -280,7 +282,7 @@ static bool promote(Interp *in, Op op, Prepared *p, LangError *e) {
     int value = op_takes(op), first = op_has(op, FACT_PICKS);
     if (value) return cast_operand(in, p, value, tensor_type(p->arg[0].t)->dtype, e);
     if (!op_has(op, FACT_PROMOTES)) return true;
-    DType d = common_dtype(&op_info[op], p->arg, first, p->n);
+    DType d = common_dtype(in, &op_info[op], p->arg, first, p->n);
     if (first && p->arg[0].t && tensor_type(p->arg[0].t)->dtype != DT_BOOL) {
         error_set(e, "the condition of where must be bool, not %s",
                   dtype_info[tensor_type(p->arg[0].t)->dtype].name);
@@ -300,7 +302,7 @@ static bool promote(Interp *in, Op op, Prepared *p, LangError *e) {
 /* where(c, 1, 2.0): no tensor operand tells the dtype, so one of the numbers becomes a tensor. */
 static bool where_of_numbers(Interp *in, Op op, Prepared *p, LangError *e) {
     if (!op_has(op, FACT_PICKS) || p->arg[1].t || p->arg[2].t) return true;
-    DType d = promote_imm(promote_imm(DT_NONE, &p->arg[1].imm), &p->arg[2].imm);
+    DType d = promote_imm(in, promote_imm(in, DT_NONE, &p->arg[1].imm), &p->arg[2].imm);
     if (!(p->made[1] = tensor_full(in, NULL, 0, d, p->arg[1].imm, e))) return false;
     p->arg[1] = arg_tensor(p->made[1]);
     return true;
@@ -408,6 +410,8 @@ static const Op oper_op[] = {
     [O_BITAND] = OP_AND,
     [O_BITOR] = OP_OR,
     [O_BITXOR] = OP_XOR,
+    [O_SHL] = OP_SHL,
+    [O_SHR] = OP_SHR,
     [O_EQ] = OP_EQ,
     [O_NE] = OP_NE,
     [O_LT] = OP_LT,

@@ -285,8 +285,11 @@ bool tensor_from_value(Interp *in, Value v, DType dtype, Value *out, LangError *
     TRY(scan_value(v, 0, &s, e));
     if (s.has_tensor) return stack_values(in, v, dtype, out, e);
     for (int i = s.type.rank; i < MAX_DIMS; i++) s.type.shape[i] = 0;
-    s.type.dtype = dtype != DT_NONE ? dtype : s.has_float ? DT_F32 : s.has_int ? DT_I64 : DT_BOOL;
-    if (dtype == DT_NONE && !type_numel(&s.type)) s.type.dtype = DT_F32;
+    s.type.dtype = dtype != DT_NONE ? dtype
+                   : s.has_float    ? in->float_dtype
+                   : s.has_int      ? DT_I64
+                                    : DT_BOOL;
+    if (dtype == DT_NONE && !type_numel(&s.type)) s.type.dtype = in->float_dtype;
     char *data = xmalloc(type_bytes(&s.type)), *to = data;
     Tensor *t = store(v, s.type.dtype, &to, e) ? tensor_data(in, &s.type, data, e) : NULL;
     free(data);

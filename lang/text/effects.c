@@ -95,12 +95,18 @@ static int threshold_for(const Pieces *p, int threshold) {
     return threshold;
 }
 
+static PrintOptions options_of(const Interp *in, const Pieces *p) {
+    PrintOptions o = in->print ? *in->print : print_defaults;
+    if (!in->print && in->config.width > 0) o.linewidth = in->config.width;
+    o.threshold = threshold_for(p, o.threshold);
+    o.float_dtype = in->float_dtype;
+    return o;
+}
+
 static TextEffect *text_new(Interp *in, const Pieces *p) {
     TextEffect *x = xcalloc(1, sizeof *x + p->format.n + 1);
     x->in = in;
-    x->options = in->print ? *in->print : print_defaults;
-    if (!in->print && in->config.width > 0) x->options.linewidth = in->config.width;
-    x->options.threshold = threshold_for(p, x->options.threshold);
+    x->options = options_of(in, p);
     x->n = p->format.n;
     if (x->n) memcpy(x->format, p->format.data, x->n);
     return x;
@@ -110,8 +116,8 @@ static Attr attr_str(AttrKey key, const char *s, size_t n) {
     return (Attr){.key = (uint8_t)key, .n = (uint32_t)n, .str = s};
 }
 
-/* What a replay must know to print alike: the options that set_print changed, and those that cut
- * what is sent. */
+/* What a replay must know to print alike: the options that set_print changed, the default dtype,
+ * and those that cut what is sent. */
 static int option_attrs(const Interp *in, const PrintOptions *o, bool summarizes, Attr *attr) {
     const PrintOptions *d = &print_defaults;
     bool is_set = in->print != NULL;
@@ -122,6 +128,7 @@ static int option_attrs(const Interp *in, const PrintOptions *o, bool summarizes
     }
     if (is_set && o->precision != d->precision) attr[n++] = attr_int(ATTR_PRECISION, o->precision);
     if (is_set && o->sci != d->sci) attr[n++] = attr_int(ATTR_SCI, o->sci);
+    if (o->float_dtype != d->float_dtype) attr[n++] = attr_dtype(o->float_dtype);
     if (is_set && o->linewidth != d->linewidth) attr[n++] = attr_int(ATTR_LINEWIDTH, o->linewidth);
     return n;
 }
@@ -191,6 +198,8 @@ bool effect_inst(Interp *in, const Inst *inst, Handle *const *handle, Span at, L
     x->options.threshold = (int)inst_int(inst, ATTR_THRESHOLD, x->options.threshold);
     x->options.precision = (int)inst_int(inst, ATTR_PRECISION, x->options.precision);
     x->options.sci = (int)inst_int(inst, ATTR_SCI, x->options.sci);
+    if (inst_attr(inst, ATTR_DTYPE))
+        x->options.float_dtype = (DType)inst_attr(inst, ATTR_DTYPE)->dtype;
     x->options.linewidth = (int)inst_int(
         inst, ATTR_LINEWIDTH, in->config.width > 0 ? in->config.width : x->options.linewidth);
     x->n = format->n;
@@ -268,9 +277,7 @@ static bool look_at(Interp *in, Tensor *t, const PrintOptions *options, ReplyVal
 }
 
 bool pieces_look(Interp *in, const Pieces *p, Bytes *out, LangError *e) {
-    PrintOptions options = in->print ? *in->print : print_defaults;
-    if (!in->print && in->config.width > 0) options.linewidth = in->config.width;
-    options.threshold = threshold_for(p, options.threshold);
+    PrintOptions options = options_of(in, p);
     ReplyValue few[4], *v = p->n > 4 ? xmalloc(sizeof *v * (size_t)p->n) : few;
     Err err = {0};
     bool ok = true;

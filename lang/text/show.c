@@ -13,8 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-const PrintOptions print_defaults = {
-    .precision = 4, .edgeitems = 3, .threshold = 1000, .linewidth = 80, .sci = -1};
+const PrintOptions print_defaults = {.precision = 4,
+                                     .edgeitems = 3,
+                                     .threshold = 1000,
+                                     .linewidth = 80,
+                                     .sci = -1,
+                                     .float_dtype = DT_F32};
 
 /* ---- elements ---- */
 
@@ -220,8 +224,8 @@ void show_tensor(const ReplyValue *v, const PrintOptions *p, bool requires_grad,
     size_t line = out->n;
     while (line > start && out->data[line - 1] != '\n') line--;
     int last = (int)(out->n - line) + 2 + (line == start ? column - 7 : 0);
-    bool default_dtype =
-        v->type.dtype == DT_F32 || (n && (v->type.dtype == DT_I64 || v->type.dtype == DT_BOOL));
+    bool default_dtype = v->type.dtype == p->float_dtype ||
+                         (n && (v->type.dtype == DT_I64 || v->type.dtype == DT_BOOL));
     if ((!n && v->type.rank != 1) || (n && s.edge)) {
         snprintf(text, sizeof text, "shape=%s", type_shape_text(&v->type, shape));
         suffix(out, &last, column, p->linewidth, text);

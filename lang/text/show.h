@@ -6,9 +6,10 @@
 
 typedef struct PrintOptions {
     int precision, edgeitems, threshold, linewidth;
-    int sci; /* -1 auto, 0, 1 */
+    int sci;           /* -1 auto, 0, 1 */
+    DType float_dtype; /* shown without dtype= */
 } PrintOptions;
-extern const PrintOptions print_defaults; /* 4, 3, 1000, 80, -1 */
+extern const PrintOptions print_defaults; /* 4, 3, 1000, 80, -1, float32 */
 
 /* tensor([[1., 2.],\n        [3., 4.]]) with dtype=, shape= and requires_grad= suffixes; indent:
  * columns before "tensor(". */

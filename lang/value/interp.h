@@ -37,6 +37,7 @@ struct Interp {
     struct Args *args;          /* arg(): declared options and what the command line gave   */
     struct PrintOptions *print; /* set_print; NULL: as it comes */
     uint64_t seed, rng_counter, host_rng_counter;
+    DType float_dtype; /* set_default_dtype: of floats whose dtype nobody gives; DT_F32 at first */
     /* warnings about dead statements, printed when their statement has run (import.c) */
     LangError *dead_warning;
     size_t n_dead_warnings;
