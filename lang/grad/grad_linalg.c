@@ -81,3 +81,73 @@ void grad_solve_triangular(GradCall *g) { /* likewise, within the triangle */
     Op within = upper ? unit ? OP_LT : OP_LE : unit ? OP_GT : OP_GE;
     give_minus(g, 0, part_where(g, within, da));
 }
+
+/* ---- Packed results: rows of several parts, one under the other ---- */
+
+/* n rows of x from row `first`. */
+static Arg rows_of(GradCall *g, Arg x, int64_t first, int64_t n) {
+    if (!g->ok) return x;
+    const TensorType *t = tensor_type(x.t);
+    int64_t start[MAX_DIMS] = {0}, size[MAX_DIMS], step[MAX_DIMS];
+    for (int i = 0; i < t->rank; i++) size[i] = t->shape[i], step[i] = 1;
+    start[t->rank - 2] = first, size[t->rank - 2] = n;
+    Attr attr[3] = {attr_ints(ATTR_START, start, t->rank), attr_ints(ATTR_SIZE, size, t->rank),
+                    attr_ints(ATTR_STEP, step, t->rank)};
+    return op_with(g, OP_SLICE, &x, 1, attr, 3);
+}
+
+static Arg product(GradCall *g, Arg a, Arg b) { return op2(g, OP_MATMUL, a, b); }
+
+/* a / b, and 0 where a is 0: what nothing depends on has no gradient, equal values or not. */
+static Arg quotient(GradCall *g, Arg a, Arg b) {
+    Arg none = op2(g, OP_EQ, a, NUM(0));
+    return where(g, none, NUM(0), DIV(a, where(g, none, NUM(1), b)));
+}
+
+/* With M = R @ dR.T - dQ.T @ Q: da = (dQ + Q @ (lower part of M and its mirror image)) @ R^-T. */
+void grad_qr(GradCall *g) {
+    const TensorType *t = in_type(g, 0);
+    int64_t m = t->shape[t->rank - 2], n = t->shape[t->rank - 1];
+    Arg q = rows_of(g, Y, 0, m), r = transposed(g, rows_of(g, Y, m, n)), dq = rows_of(g, d, 0, m);
+    Arg both = SUB(product(g, r, rows_of(g, d, m, n)), product(g, transposed(g, dq), q));
+    Arg mirror = ADD(part_where(g, OP_GE, both), transposed(g, part_where(g, OP_GT, both)));
+    Arg left = ADD(dq, product(g, q, mirror));
+    give(g, 0, transposed(g, triangle_solve(g, r, transposed(g, left), true, false)));
+}
+
+/* da = V @ (dw on the diagonal, else V.T @ dV / (w_j - w_i)) @ V.T, its symmetric part. */
+void grad_eigh(GradCall *g) {
+    const TensorType *t = in_type(g, 0);
+    int64_t n = t->shape[t->rank - 1];
+    Arg w = rows_of(g, Y, 0, 1), v = rows_of(g, Y, 1, n), vt = transposed(g, v);
+    Arg turn = part_where(g, OP_NE, product(g, vt, rows_of(g, d, 1, n)));
+    Arg gap = SUB(w, transposed(g, w)), diagonal = places(g, OP_EQ, turn);
+    Arg inner = where(g, diagonal, rows_of(g, d, 0, 1), quotient(g, turn, gap));
+    Arg a = product(g, product(g, v, inner), vt);
+    give(g, 0, MUL(ADD(a, transposed(g, a)), NUM(0.5)));
+}
+
+/* x - x.T */
+static Arg skew(GradCall *g, Arg x) { return SUB(x, transposed(g, x)); }
+
+/* With E = s_j^2 - s_i^2: inner = skew(U.T @ dU) / E * s_j + s_i * skew(V.T @ dV) / E + diag(dS);
+ * da = U @ inner @ V.T, and of the longer side what its vectors do not span, over s. */
+void grad_svd(GradCall *g) {
+    const TensorType *t = in_type(g, 0);
+    int64_t m = t->shape[t->rank - 2], n = t->shape[t->rank - 1], k = m < n ? m : n;
+    Arg u = rows_of(g, Y, 0, m), s = rows_of(g, Y, m, 1), v = rows_of(g, Y, m + 1, n);
+    Arg du = rows_of(g, d, 0, m), dv = rows_of(g, d, m + 1, n), st = transposed(g, s);
+    Arg utdu = product(g, transposed(g, u), du), vtdv = product(g, transposed(g, v), dv);
+    Arg sq = op1(g, OP_SQUARE, s), gap = SUB(sq, transposed(g, sq));
+    Arg inner =
+        ADD(MUL(quotient(g, skew(g, utdu), gap), s), MUL(st, quotient(g, skew(g, vtdv), gap)));
+    inner = where(g, places(g, OP_EQ, inner), rows_of(g, d, m, 1), inner);
+    Arg left = product(g, u, inner), vt = transposed(g, v);
+    if (m > k) left = ADD(left, quotient(g, SUB(du, product(g, u, utdu)), s));
+    Arg a = product(g, left, vt);
+    if (n > k) {
+        Arg rest = quotient(g, SUB(dv, product(g, v, vtdv)), s);
+        a = ADD(a, product(g, u, transposed(g, rest)));
+    }
+    give(g, 0, a);
+}

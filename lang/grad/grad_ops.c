@@ -158,6 +158,15 @@ static void grad_tanh(GradCall *g) { give(g, 0, MUL(d, SUB(NUM(1), op1(g, OP_SQU
 static void grad_erf(GradCall *g) { /* 2 / sqrt(pi) * exp(-a^2) */
     give(g, 0, MUL(d, MUL(op1(g, OP_EXP, NEG(op1(g, OP_SQUARE, A))), NUM(M_2_SQRTPI))));
 }
+static void grad_lgamma(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_DIGAMMA, A))); }
+static void grad_digamma(GradCall *g) { give(g, 0, MUL(d, op2(g, OP_POLYGAMMA, NUM(1), A))); }
+static void grad_polygamma(GradCall *g) {
+    if (!g->need[1]) return;
+    Arg next = A.t                          ? ADD(A, NUM(1))
+               : A.imm.kind == IN_IMM_FLOAT ? NUM(A.imm.f + 1)
+                                            : NUM((double)A.imm.i + 1);
+    give(g, 1, MUL(d, op2(g, OP_POLYGAMMA, next, B)));
+}
 static void grad_sigmoid(GradCall *g) { give(g, 0, MUL(d, MUL(Y, SUB(NUM(1), Y)))); }
 static void grad_softplus(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_SIGMOID, A))); }
 static void grad_relu(GradCall *g) { give(g, 0, where(g, op2(g, OP_LE, Y, NUM(0)), NUM(0), d)); }
@@ -353,6 +362,9 @@ enum {
     SAVES_sin = SAVE_A,
     SAVES_cos = SAVE_A,
     SAVES_erf = SAVE_A,
+    SAVES_lgamma = SAVE_A,
+    SAVES_digamma = SAVE_A,
+    SAVES_polygamma = FOR_B(SAVE_A | SAVE_B),
     SAVES_softplus = SAVE_A,
     SAVES_gelu = SAVE_A,
     SAVES_gelu_dx = SAVE_A,
@@ -401,6 +413,9 @@ enum {
     SAVES_topk = SAVE_OUT1,
     SAVES_cholesky = SAVE_OUT,
     SAVES_lu = SAVE_OUT | SAVE_OUT1,
+    SAVES_qr = SAVE_OUT,
+    SAVES_eigh = SAVE_OUT,
+    SAVES_svd = SAVE_OUT,
     SAVES_solve = SAVE_A | SAVE_C | SAVE_REST | FOR_A(SAVE_OUT),
     SAVES_solve_triangular = SAVE_A | FOR_A(SAVE_OUT),
     SAVES_conv = SAVE_OTHER,

@@ -137,6 +137,9 @@ void grad_avg_pool(GradCall *g);
 void grad_avg_pool_dx(GradCall *g);
 void grad_cholesky(GradCall *g); /* grad_linalg.c */
 void grad_lu(GradCall *g);
+void grad_qr(GradCall *g);
+void grad_eigh(GradCall *g);
+void grad_svd(GradCall *g);
 void grad_solve(GradCall *g);
 void grad_solve_triangular(GradCall *g);
 void grad_prod(GradCall *g); /* grad_scan.c */

@@ -96,6 +96,9 @@ BUILTIN(einsum);
 /* builtin_tensor_linalg.c */
 BUILTIN(cholesky);
 BUILTIN(lu);
+BUILTIN(qr_packed);
+BUILTIN(eigh_packed);
+BUILTIN(svd_packed);
 BUILTIN(solve);
 BUILTIN(solve_triangular);
 /* builtin_tensor_shape.c */

@@ -63,6 +63,18 @@ BUILTIN(lu) {
     return true;
 }
 
+/* The row `op` of one operand. */
+static bool packed(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
+    Tensor *a = as_float(in, arg[0], e), *y = NULL;
+    Arg x = arg_tensor(a);
+    if (a && !tensor_op(in, op, &x, 1, NULL, 0, &y, e)) y = NULL;
+    tensor_unref(a);
+    return give_tensor(y, out);
+}
+BUILTIN(qr_packed) { return packed(in, OP_QR, arg, out, e); }
+BUILTIN(eigh_packed) { return packed(in, OP_EIGH, arg, out, e); }
+BUILTIN(svd_packed) { return packed(in, OP_SVD, arg, out, e); }
+
 BUILTIN(solve_triangular) { /* a, b, upper, left, unitriangular */
     bool upper, left, unit;
     Tensor *a, *b, *x = NULL;

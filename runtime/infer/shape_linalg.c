@@ -3,14 +3,21 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/infer/shape.h"
 
-/* Operand i is of square matrices, in a dtype with digits enough to divide by pivots. */
-static bool need_square(Infer *s, int i) {
+/* Operand i has a dtype with digits enough to divide by pivots. */
+static bool need_digits(Infer *s, int i) {
     const TensorType *t = &s->in[i];
     if (t->dtype != DT_F32 && t->dtype != DT_F64) {
         err_set(s->err, ERR_DTYPE, "%s takes float32 or float64, not %s", op_name(s),
                 dtype_info[t->dtype].name);
         return err_hint(s->err, "x.float()");
     }
+    return true;
+}
+
+/* ... and is of square matrices. */
+static bool need_square(Infer *s, int i) {
+    const TensorType *t = &s->in[i];
+    TRY(need_digits(s, i));
     if (t->rank >= 2 && t->shape[t->rank - 1] == t->shape[t->rank - 2]) return true;
     ShapeText text;
     return err_set(s->err, ERR_SHAPE, "%s needs square matrices, not shape %s", op_name(s),
@@ -31,6 +38,50 @@ bool infer_lu(Infer *s) {
     s->out[1].dtype = DT_I64;
     s->n_out = 2;
     return true;
+}
+
+/* (.., m, n) becomes (.., rows, columns). */
+static bool packed_type(Infer *s, int64_t rows, int64_t columns) {
+    TensorType *o = &s->out[0];
+    *o = s->in[0];
+    o->shape[o->rank - 2] = rows, o->shape[o->rank - 1] = columns;
+    return need_numel(s, o);
+}
+
+/* Operand 0 is of matrices (.., *m, *n). */
+static bool need_matrices(Infer *s, int64_t *m, int64_t *n) {
+    const TensorType *t = &s->in[0];
+    ShapeText text;
+    TRY(need_tensors(s, 1, 1) && need_digits(s, 0));
+    if (t->rank < 2)
+        return err_set(s->err, ERR_SHAPE, "%s needs matrices, not shape %s", op_name(s),
+                       shape_text(t, &text));
+    *m = t->shape[t->rank - 2], *n = t->shape[t->rank - 1];
+    return true;
+}
+
+bool infer_qr(Infer *s) {
+    int64_t m, n;
+    ShapeText text;
+    TRY(need_matrices(s, &m, &n));
+    if (m < n)
+        return err_set(s->err, ERR_SHAPE,
+                       "%s needs matrices of at least as many rows as columns, "
+                       "not shape %s",
+                       op_name(s), shape_text(&s->in[0], &text));
+    return packed_type(s, m + n, n);
+}
+
+bool infer_eigh(Infer *s) {
+    TRY(need_tensors(s, 1, 1) && need_square(s, 0));
+    int64_t n = s->in[0].shape[s->in[0].rank - 1];
+    return packed_type(s, n + 1, n);
+}
+
+bool infer_svd(Infer *s) {
+    int64_t m, n;
+    TRY(need_matrices(s, &m, &n));
+    return packed_type(s, m + 1 + n, m < n ? m : n);
 }
 
 /* Of a (.., n, n) and b (.., n, k): (.., n, k), batches broadcast. */

@@ -34,32 +34,35 @@
 #define F_LOWEST         EXPR(KIND, _lowest)
 #define F_HIGHEST        EXPR(KIND, _highest)
 /* Of floats only: */
-#define F_ATAN2(a, b) atan2(a, b)
-#define F_HYPOT(a, b) hypot(a, b)
-#define F_EXP(a)      exp(a)
-#define F_EXPM1(a)    expm1(a)
-#define F_LOG(a)      log(a)
-#define F_LOG1P(a)    log1p(a)
-#define F_SQRT(a)     sqrt(a)
-#define F_SIN(a)      sin(a)
-#define F_COS(a)      cos(a)
-#define F_TAN(a)      tan(a)
-#define F_ASIN(a)     asin(a)
-#define F_ACOS(a)     acos(a)
-#define F_ATAN(a)     atan(a)
-#define F_SINH(a)     sinh(a)
-#define F_COSH(a)     cosh(a)
-#define F_ASINH(a)    asinh(a)
-#define F_ACOSH(a)    acosh(a)
-#define F_ATANH(a)    atanh(a)
-#define F_LOG2(a)     log2(a)
-#define F_LOG10(a)    log10(a)
-#define F_EXP2(a)     exp2(a)
-#define F_TANH(a)     tanh(a)
-#define F_ERF(a)      erf(a)
-#define F_SIGMOID(a)  float_sigmoid(a)
-#define F_SOFTPLUS(a) float_softplus(a)
-#define F_GELU(a)     float_gelu(a)
+#define F_ATAN2(a, b)     atan2(a, b)
+#define F_HYPOT(a, b)     hypot(a, b)
+#define F_EXP(a)          exp(a)
+#define F_EXPM1(a)        expm1(a)
+#define F_LOG(a)          log(a)
+#define F_LOG1P(a)        log1p(a)
+#define F_SQRT(a)         sqrt(a)
+#define F_SIN(a)          sin(a)
+#define F_COS(a)          cos(a)
+#define F_TAN(a)          tan(a)
+#define F_ASIN(a)         asin(a)
+#define F_ACOS(a)         acos(a)
+#define F_ATAN(a)         atan(a)
+#define F_SINH(a)         sinh(a)
+#define F_COSH(a)         cosh(a)
+#define F_ASINH(a)        asinh(a)
+#define F_ACOSH(a)        acosh(a)
+#define F_ATANH(a)        atanh(a)
+#define F_LOG2(a)         log2(a)
+#define F_LOG10(a)        log10(a)
+#define F_EXP2(a)         exp2(a)
+#define F_TANH(a)         tanh(a)
+#define F_ERF(a)          erf(a)
+#define F_LGAMMA(a)       float_lgamma(a)
+#define F_DIGAMMA(a)      float_polygamma(0, a)
+#define F_POLYGAMMA(a, b) float_polygamma(a, b)
+#define F_SIGMOID(a)      float_sigmoid(a)
+#define F_SOFTPLUS(a)     float_softplus(a)
+#define F_GELU(a)         float_gelu(a)
 
 /* ---- Rows that do not take the kind vanish: IF_ALL, IF_NUM, IF_INT, IF_BITS, IF_FLOAT ---- */
 
@@ -165,5 +168,33 @@ static inline double float_softplus(double a) { return float_max(a, 0) + log1p(e
 /* The limit at -inf is 0. */
 static inline double float_gelu(double a) {
     return a == -INFINITY ? 0 : a * 0.5 * erfc(-a * M_SQRT1_2);
+}
+static inline double float_lgamma(double a) {
+    int sign;
+    return lgamma_r(a, &sign);
+}
+/* B(2k), k = 1 .. 8 */
+static const double bernoulli[] __attribute__((unused)) = {
+    1 / 6.0, -1 / 30.0, 1 / 42.0, -1 / 30.0, 5 / 66.0, -691 / 2730.0, 7 / 6.0, -3617 / 510.0};
+/* Derivative number n of digamma (0: itself): by recurrence to 30, from there on asymptotic;
+ * digamma and its first derivative below 0 by reflection. */
+static inline double float_polygamma(double n, double x) {
+    bool is_pole = x <= 0 && x == floor(x);
+    double sum = 0, f = tgamma(n + 1), sign = fmod(n, 2) != 0 ? 1 : -1;
+    if (!(n >= 0) || n != floor(n) || isnan(x)) return NAN;
+    if (is_pole) return n > 0 ? INFINITY : x == 0 ? -copysign(INFINITY, x) : NAN;
+    if (x < 0 && n == 0) return float_polygamma(0, 1 - x) - M_PI / tan(M_PI * (x - trunc(x)));
+    if (x < 0 && n == 1)
+        return pow(M_PI / sin(M_PI * (x - trunc(x))), 2) - float_polygamma(1, 1 - x);
+    if (x < -1000) return NAN;
+    if (isinf(x)) return n > 0 ? 0 : x;
+    for (; x < 30; x++) sum += pow(x, -n - 1);
+    sum += 0.5 * pow(x, -n - 1) + (n == 0 ? -log(x) : pow(x, -n) / n);
+    double rising = 1; /* (n + 1) .. (n + 2k - 1) / (2k)! x^(-2k-n) */
+    for (int k = 1; k <= 8; k++) {
+        rising *= k == 1 ? (n + 1) / 2 : (n + 2 * k - 2) * (n + 2 * k - 1) / (2 * k * (2 * k - 1));
+        sum += bernoulli[k - 1] * rising * pow(x, -n - 2 * k);
+    }
+    return sign * f * sum;
 }
 #endif

@@ -308,7 +308,7 @@ static void make_hard(World *w, Player *p, Maker *k) {
     static const Op by_index[] = {OP_INDEX,       OP_INDEX_PUT,      OP_GATHER,
                                   OP_SCATTER_ADD, OP_SCATTER_REDUCE, OP_INDEX_PUT};
     static const Op along[] = {OP_TOPK, OP_CUMMAX, OP_ARGSORT, OP_ARGMIN};
-    static const Op matrix[] = {OP_CHOLESKY, OP_LU, OP_SOLVE_TRIANGULAR, OP_SOLVE};
+    static const Op matrix[] = {OP_CHOLESKY, OP_LU, OP_SOLVE_TRIANGULAR, OP_SOLVE, OP_EIGH};
     int how = byte(w), more = byte(w), rank;
     switch (how % 8) {
     case 0:
@@ -341,7 +341,7 @@ static void make_hard(World *w, Player *p, Maker *k) {
         break;
     case 4:
         if (!put_fitting(w, p, k, 2 + more % 2, DT_F32)) return;
-        k->inst.op = matrix[more / 2 % 4];
+        k->inst.op = matrix[more / 2 % 5];
         if (k->inst.op == OP_SOLVE_TRIANGULAR) put_fitting(w, p, k, 2 + more / 8 % 2, DT_F32);
         if (k->inst.op != OP_SOLVE) break;
         for (int i = 0; i < 2; i++) put_fitting(w, p, k, 2 + more / 8 % 2, DT_F32);

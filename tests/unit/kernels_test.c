@@ -504,7 +504,8 @@ static void try_source(Op op) {
 
 /* Rows whose operands must suit each other in value: ops_test.c makes such. */
 static bool is_of_matrices(Op op) {
-    return op == OP_CHOLESKY || op == OP_LU || op == OP_SOLVE || op == OP_SOLVE_TRIANGULAR;
+    return op == OP_CHOLESKY || op == OP_LU || op == OP_QR || op == OP_EIGH || op == OP_SVD ||
+           op == OP_SOLVE || op == OP_SOLVE_TRIANGULAR;
 }
 
 static bool is_of_windows(Op op) { /* ops_test has them */

@@ -534,6 +534,18 @@ static void sample_factor(Case *c, int kind) {
 }
 static void sample_CHOLESKY(Case *c) { sample_factor(c, POSITIVE); }
 static void sample_LU(Case *c) { sample_factor(c, SHUFFLED); }
+static void sample_EIGH(Case *c) { sample_factor(c, POSITIVE); }
+/* Tall or wide matrices; the engines share the algorithm. */
+static void sample_rectangle(Case *c, bool tall) {
+    int64_t m = some_order(), n = some_order();
+    if (tall && m < n) n = m;
+    TensorType t = some_batch(c->dtype, m > n ? m : n);
+    t.shape[t.rank++] = m;
+    t.shape[t.rank++] = n;
+    add_tensor(c, t, MIXED);
+}
+static void sample_QR(Case *c) { sample_rectangle(c, true); }
+static void sample_SVD(Case *c) { sample_rectangle(c, false); }
 
 /* A batch and one that broadcasts with it; right sides. */
 static void add_right_side(Case *c, TensorType batch, int64_t n) {

@@ -25,6 +25,20 @@ static double d_sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double d_softplus(double x) { return x > 40 ? x : log1p(exp(x)); }
 static double d_gelu(double x) { return x < -40 ? -0.0 : 0.5 * x * erfc(-x * M_SQRT1_2); }
 static double d_rsqrt(double x) { return 1 / sqrt(x); }
+/* By the asymptotic series from 40 on; where that is of no use, by reflection. */
+static Quad q_digamma(Quad x) {
+    static const double a[] = {12, -120, 252, -240, 132, -32760 / 691.0, 12, -8160 / 3617.0};
+    const Quad pi = Q(acos)(-1);
+    Quad y = 0, power = 1;
+    if (x < 0 && x == Q(floor)(x)) return NAN;
+    if (x == 0) return -1 / x;
+    if (x < 0) return q_digamma(1 - x) - pi / Q(tan)(pi * (x - Q(trunc)(x)));
+    for (; x < 40; x += 1) y -= 1 / x;
+    y += Q(log)(x) - 1 / (2 * x);
+    for (int i = 0; i < 8; i++) y -= 1 / (a[i] * (power *= x * x));
+    return y;
+}
+static double d_digamma(double x) { return (double)q_digamma(x); }
 static Quad q_sigmoid(Quad x) { return 1 / (1 + Q(exp)(-x)); }
 static Quad q_softplus(Quad x) { return x > 100 ? x : Q(log1p)(Q(exp)(x)); }
 static Quad q_gelu(Quad x) { return x < -100 ? -(Quad)0 : x * Q(erfc)(-x / Q(sqrt)(2)) / 2; }
@@ -71,6 +85,8 @@ static const Unary unary[] = {
     ROW(TRUNC, trunc, 0.5, 1, 0x1p23f),
     ROW(TANH, tanh, 2, 0.204661f, 0.17f, 0.1238f, 9.01f),
     ROW(ERF, erf, 2, 0.220514f, 4),
+    ROW(LGAMMA, lgamma, 1, 1, 2, -2.7475f, 1.46163f),
+    OWN(DIGAMMA, digamma, 1, 1.46163f, -0.504083f, -1.5735f, 10),
     OWN(SIGMOID, sigmoid, 2, -1.10405f, -16.6355f, -88.7f, -103.9f),
     OWN(SOFTPLUS, softplus, 2, -0.449931f, 0.0206042f, 64, -103.9f),
     OWN(GELU, gelu, 2, -0.885506f, -1.4f, -13.3f, 0.651285f),

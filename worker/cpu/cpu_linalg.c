@@ -510,3 +510,72 @@ bool cpu_SOLVE(Cpu *c, const Call *call, Err *err) {
     int64_t bad = batch_run(&b, solve_one);
     return bad < 0 || linalg_singular(&b.of, bad, b.fault[bad], err);
 }
+
+/* ---- QR, EIGH, SVD: one matrix for each thread, in double (worker/engine/factor.c) ---- */
+
+typedef struct Factor {
+    Cpu *cpu;
+    const Call *call;
+    Loop loop; /* over the batch: operand 0 the matrix */
+    int64_t m, n, n_out, n_work;
+    double *room; /* per thread: the matrix, the result, n_work */
+} Factor;
+
+typedef struct FactorCut {
+    Pool *pool;
+    int thread;
+} FactorCut;
+static bool factor_is_cut(void *ctx) {
+    const FactorCut *c = ctx;
+    return pool_is_cut(c->pool, c->thread);
+}
+
+static void factor_range(void *ctx, int64_t begin, int64_t end, int thread) {
+    const Factor *f = ctx;
+    const View *x = &f->call->in[0], *o = &f->call->out[0];
+    FactorCut at = {f->cpu->pool, thread};
+    const LinalgCut cut = {factor_is_cut, &at};
+    int64_t row = x->stride[x->type.rank - 2], column = x->stride[x->type.rank - 1];
+    bool is_wide = x->type.dtype == DT_F64;
+    double *a = f->room + thread * (f->m * f->n + f->n_out + f->n_work), *out = a + f->m * f->n;
+    for (int64_t k = begin; k < end; k++) {
+        int64_t offset = loop_offset(&f->loop, 0, k);
+        for (int64_t i = 0; i < f->m; i++)
+            for (int64_t j = 0; j < f->n; j++) {
+                const void *p = view_at(x, offset + i * row + j * column);
+                a[i * f->n + j] = is_wide ? *(const double *)p : (double)*(const float *)p;
+            }
+        if (!linalg_factor(f->call->inst->op, a, f->m, f->n, out, out + f->n_out, &cut)) return;
+        void *to = view_at(o, k * f->n_out);
+        for (int64_t i = 0; i < f->n_out; i++)
+            if (is_wide)
+                ((double *)to)[i] = out[i];
+            else
+                ((float *)to)[i] = (float)out[i];
+    }
+}
+
+static bool factor(Cpu *c, const Call *call, Err *err) {
+    const View *x = &call->in[0], *o = &call->out[0];
+    int rank = o->type.rank;
+    if (type_numel(&o->type) == 0) return true;
+    Factor f = {.cpu = c, .call = call, .m = x->type.shape[rank - 2], .n = x->type.shape[rank - 1]};
+    f.n_out = o->type.shape[rank - 2] * o->type.shape[rank - 1];
+    f.n_work = linalg_factor_work(call->inst->op, f.m, f.n);
+    View matrix = *x;
+    TensorType batch = o->type;
+    matrix.type.rank -= 2, batch.rank -= 2;
+    int64_t count = type_numel(&batch), threads = pool_threads(c->pool);
+    int64_t each = 8 * (f.m * f.n + f.n_out + f.n_work);
+    loop_init(&f.loop, &batch, (const View *const[]){&matrix}, 1);
+    if (!(f.room = cpu_side(c, call, each * (count == 1 ? 1 : threads), err))) return false;
+    if (count == 1)
+        factor_range(&f, 0, 1, 0);
+    else
+        cpu_ranges(c, count, cpu_part(8 * f.m * f.n * (f.m < f.n ? f.m : f.n)), factor_range, &f);
+    return true;
+}
+
+bool cpu_QR(Cpu *c, const Call *call, Err *err) { return factor(c, call, err); }
+bool cpu_EIGH(Cpu *c, const Call *call, Err *err) { return factor(c, call, err); }
+bool cpu_SVD(Cpu *c, const Call *call, Err *err) { return factor(c, call, err); }

@@ -2,6 +2,7 @@
  * mem.h. Its other files are the rows: ref_map.c, ref_kernel.c, ref_index.c, ref_sort.c,
  * ref_source.c. See ref.h for what it is for.
  * SPDX-License-Identifier: MIT */
+#include "worker/engine/linalg.h"
 #include "worker/engine/mem.h"
 #include "worker/ref/ref.h"
 #include "runtime/base/buf.h"
@@ -138,6 +139,14 @@ static double side_bytes(const Call *c) {
     case OP_SOLVE_TRIANGULAR: {
         double n = (double)o->type.shape[o->type.rank - 2];
         bytes = 8 * n * (n + 2 * (double)o->type.shape[o->type.rank - 1]);
+        break;
+    }
+    case OP_QR:
+    case OP_EIGH:
+    case OP_SVD: {
+        int64_t m = x->type.shape[x->type.rank - 2], n = x->type.shape[x->type.rank - 1];
+        int64_t each = o->type.shape[o->type.rank - 2] * o->type.shape[o->type.rank - 1];
+        bytes = 8 * (double)(m * n + each + linalg_factor_work(op, m, n));
         break;
     }
     default: break;

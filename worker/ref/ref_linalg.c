@@ -108,6 +108,34 @@ bool ref_LU(const Call *c, Err *err) {
     return true;
 }
 
+static bool is_never_cut(void *ctx) {
+    (void)ctx;
+    return false;
+}
+
+static bool factor(const Call *c) {
+    const View *x = &c->in[0], *o = &c->out[0];
+    const LinalgCut never = {is_never_cut, NULL};
+    View batch = batch_of(x, 2);
+    int rank = batch.type.rank;
+    int64_t m = x->type.shape[rank], n = x->type.shape[rank + 1], index[MAX_DIMS] = {0}, which = 0;
+    int64_t n_out = o->type.shape[rank] * o->type.shape[rank + 1];
+    if (ref_is_empty(&o->type)) return true;
+    int64_t work = linalg_factor_work(c->inst->op, m, n);
+    double *a = xmalloc(sizeof *a * (size_t)(m * n + n_out + work)), *out = a + m * n;
+    do {
+        read_matrix(x, index, rank, a);
+        linalg_factor(c->inst->op, a, m, n, out, out + n_out, &never);
+        write_matrix(o, which++, out);
+    } while (ref_step(index, &batch.type));
+    free(a);
+    return true;
+}
+
+bool ref_QR(const Call *c, Err *err) { return (void)err, factor(c); }
+bool ref_EIGH(const Call *c, Err *err) { return (void)err, factor(c); }
+bool ref_SVD(const Call *c, Err *err) { return (void)err, factor(c); }
+
 /* Row i of `to` is row perm[i] of `from`; scatter: the other way round. */
 static bool permute_rows(const View *perm, const int64_t *index, int rank, bool scatter,
                          const double *from, double *to, int64_t n, int64_t k, Err *err) {

@@ -1,0 +1,279 @@
+/* factor.c: QR, eigenvalues of symmetric matrices and singular values, in double, for every engine:
+ * signs and the order of equal values are the algorithm's, so that there is one. See linalg.h.
+ * QR: Householder's reflections with LAPACK's signs. Eigenvalues: tridiagonal by reflections, then
+ * implicit QL with Wilkinson's shift (Martin and Wilkinson 1968). Singular values: one-sided Jacobi
+ * (Hestenes 1958), which also finds small ones to full relative precision.
+ * SPDX-License-Identifier: MIT */
+#include "worker/engine/linalg.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { QL_STEPS = 60, JACOBI_SWEEPS = 60 };
+
+static double dot(const double *x, const double *y, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+/* x += f * y */
+static void axpy(double *x, double f, const double *y, int64_t n) {
+    for (int64_t i = 0; i < n; i++) x[i] += f * y[i];
+}
+static void rotate(double *x, double *y, double c, double s, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        double a = x[i], b = y[i];
+        x[i] = c * a - s * b, y[i] = s * a + c * b;
+    }
+}
+static void unit(double *a, int64_t n) {
+    memset(a, 0, sizeof *a * (size_t)(n * n));
+    for (int64_t i = 0; i < n; i++) a[i * n + i] = 1;
+}
+static void swap_rows(double *a, int64_t n, int64_t i, int64_t j) {
+    for (int64_t k = 0; k < n; k++) {
+        double t = a[i * n + k];
+        a[i * n + k] = a[j * n + k], a[j * n + k] = t;
+    }
+}
+
+/* Divides by the power of two next to the largest element, so that squares neither overflow nor
+ * vanish; returns that power, 1 for zeros, nan where an element is not finite. */
+static double scale_down(double *a, int64_t n) {
+    double most = 0;
+    int e;
+    for (int64_t i = 0; i < n; i++) {
+        if (!isfinite(a[i])) return NAN;
+        if (fabs(a[i]) > most) most = fabs(a[i]);
+    }
+    if (most == 0) return 1;
+    frexp(most, &e);
+    for (int64_t i = 0; i < n; i++) a[i] = ldexp(a[i], -e);
+    return ldexp(1, e - 1) * 2;
+}
+
+/* x (n) becomes v of H = I - tau v v' with v[0] = 1 (not stored: x[0] becomes H x's first element,
+ * whose others are 0). Returns tau. */
+static double reflection(double *x, int64_t n) {
+    double below = n > 1 ? dot(x + 1, x + 1, n - 1) : 0;
+    if (below == 0) return 0;
+    double to = -copysign(sqrt(x[0] * x[0] + below), x[0]), tau = (to - x[0]) / to;
+    for (int64_t i = 1; i < n; i++) x[i] /= x[0] - to;
+    x[0] = to;
+    return tau;
+}
+
+/* ---- QR ---- */
+
+/* Rows first .. m-1, columns c .. n-1 of a (.., n) := H a; v (m - first) with v[0] = 1. w: n. */
+static void reflect(double *a, int64_t n, int64_t first, int64_t m, int64_t c, const double *v,
+                    double tau, double *w) {
+    memset(w, 0, sizeof *w * (size_t)(n - c));
+    for (int64_t i = first; i < m; i++) axpy(w, v[i - first], a + i * n + c, n - c);
+    for (int64_t i = first; i < m; i++) axpy(a + i * n + c, -tau * v[i - first], w, n - c);
+}
+
+static bool qr(double *a, int64_t m, int64_t n, double *out, double *work, const LinalgCut *cut) {
+    double *v = work, *tau = work + m, *w = tau + n, scale = scale_down(a, m * n);
+    for (int64_t k = 0; k < n; k++) {
+        for (int64_t i = k; i < m; i++) v[i - k] = a[i * n + k];
+        tau[k] = reflection(v, m - k);
+        for (int64_t i = k; i < m; i++) a[i * n + k] = v[i - k];
+        v[0] = 1;
+        if (tau[k] != 0) reflect(a, n, k, m, k + 1, v, tau[k], w);
+        if (cut->is_cut(cut->ctx)) return false;
+    }
+    memset(out, 0, sizeof *out * (size_t)((m + n) * n));
+    for (int64_t k = 0; k < n; k++) out[k * n + k] = 1;
+    for (int64_t k = n - 1; k >= 0; k--) {
+        for (int64_t i = k + 1; i < m; i++) v[i - k] = a[i * n + k];
+        v[0] = 1;
+        if (tau[k] != 0) reflect(out, n, k, m, k, v, tau[k], w);
+        if (cut->is_cut(cut->ctx)) return false;
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i; j < n; j++) out[(m + j) * n + i] = a[i * n + j] * scale;
+    if (scale != scale)
+        for (int64_t i = 0; i < m * n; i++) out[i] = NAN;
+    return true;
+}
+
+/* ---- Symmetric matrices ---- */
+
+/* a = Q T Q' with T tridiagonal: its diagonal d, beside it e; rows of q become Q'. p: n. */
+static bool tridiagonal(double *a, int64_t n, double *d, double *e, double *q, double *p,
+                        const LinalgCut *cut) {
+    for (int64_t k = 0; k + 2 < n; k++) {
+        double *v = a + k * n + k + 1;
+        int64_t rest = n - k - 1;
+        double tau = reflection(v, rest);
+        e[k] = v[0], v[0] = 1, p[k] = tau;
+        for (int64_t i = 0; tau != 0 && i < rest; i++)
+            q[i] = tau * dot(a + (k + 1 + i) * n + k + 1, v, rest);
+        if (tau != 0) axpy(q, -tau / 2 * dot(q, v, rest), v, rest);
+        for (int64_t i = 0; tau != 0 && i < rest; i++) {
+            axpy(a + (k + 1 + i) * n + k + 1, -v[i], q, rest);
+            axpy(a + (k + 1 + i) * n + k + 1, -q[i], v, rest);
+        }
+        if (cut->is_cut(cut->ctx)) return false;
+    }
+    for (int64_t i = 0; i < n; i++) d[i] = a[i * n + i];
+    if (n > 1) e[n - 2] = a[(n - 2) * n + n - 1];
+    e[n - 1] = 0;
+    unit(q, n);
+    for (int64_t k = n - 3; k >= 0; k--) {
+        const double *v = a + k * n + k + 1;
+        int64_t rest = n - k - 1;
+        for (int64_t i = k + 1; p[k] != 0 && i < n; i++) {
+            double *row = q + i * n + k + 1;
+            axpy(row, -p[k] * dot(row, v, rest), v, rest);
+        }
+        if (cut->is_cut(cut->ctx)) return false;
+    }
+    return true;
+}
+
+/* One implicit step of QL on l .. m of the tridiagonal matrix; rows of q turn with it. */
+static void ql_step(double *d, double *e, double *q, int64_t n, int64_t l, int64_t m) {
+    double g = (d[l + 1] - d[l]) / (2 * e[l]);
+    g = d[m] - d[l] + e[l] / (g + copysign(hypot(g, 1), g));
+    double s = 1, c = 1, p = 0;
+    for (int64_t i = m - 1; i >= l; i--) {
+        double f = s * e[i], b = c * e[i], r = e[i + 1] = hypot(f, g);
+        if (r == 0) {
+            d[i + 1] -= p, e[m] = 0;
+            return;
+        }
+        s = f / r, c = g / r;
+        g = d[i + 1] - p;
+        r = (d[i] - g) * s + 2 * c * b;
+        p = s * r;
+        d[i + 1] = g + p;
+        g = c * r - b;
+        rotate(q + i * n, q + (i + 1) * n, c, s, n);
+    }
+    d[l] -= p, e[l] = g, e[m] = 0;
+}
+
+static bool eigh(double *a, int64_t n, double *out, double *work, const LinalgCut *cut) {
+    double *d = out, *e = work, *q = out + n, *p = work + n;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i + 1; j < n; j++) a[i * n + j] = a[j * n + i];
+    double scale = scale_down(a, n * n);
+    if (scale != scale) {
+        for (int64_t i = 0; i < (n + 1) * n; i++) out[i] = NAN;
+        return true;
+    }
+    if (!tridiagonal(a, n, d, e, q, p, cut)) return false;
+    for (int64_t l = 0; l < n; l++)
+        for (int step = 0; step < QL_STEPS; step++) {
+            int64_t m = l;
+            while (m + 1 < n && fabs(e[m]) > DBL_EPSILON / 2 * (fabs(d[m]) + fabs(d[m + 1]))) m++;
+            if (m == l) break;
+            ql_step(d, e, q, n, l, m);
+            if (cut->is_cut(cut->ctx)) return false;
+        }
+    for (int64_t i = 0; i < n; i++) {
+        int64_t least = i;
+        for (int64_t j = i + 1; j < n; j++)
+            if (d[j] < d[least]) least = j;
+        if (least == i) continue;
+        double t = d[i];
+        d[i] = d[least], d[least] = t;
+        swap_rows(q, n, i, least);
+    }
+    for (int64_t i = 0; i < n; i++) d[i] *= scale;
+    for (int64_t i = 0; i < n; i++) /* rows of q are vectors: columns of the result */
+        for (int64_t j = 0; j < i; j++) {
+            double t = q[i * n + j];
+            q[i * n + j] = q[j * n + i], q[j * n + i] = t;
+        }
+    return true;
+}
+
+/* ---- Singular values ---- */
+
+/* Rotates the rows of g (k, n) until they are orthogonal; j (k, k) turns with them. */
+static bool orthogonalize(double *g, double *j, int64_t k, int64_t n, const LinalgCut *cut) {
+    bool turned = true;
+    for (int sweep = 0; turned && sweep < JACOBI_SWEEPS; sweep++) {
+        turned = false;
+        for (int64_t p = 0; p < k; p++) {
+            for (int64_t q = p + 1; q < k; q++) {
+                double *x = g + p * n, *y = g + q * n;
+                double a = dot(x, x, n), b = dot(y, y, n), xy = dot(x, y, n);
+                if (!(fabs(xy) > 2 * DBL_EPSILON * sqrt(a) * sqrt(b))) continue;
+                double z = (b - a) / (2 * xy), t = copysign(1 / (fabs(z) + hypot(1, z)), z);
+                double c = 1 / hypot(1, t);
+                rotate(x, y, c, c * t, n);
+                rotate(j + p * k, j + q * k, c, c * t, k);
+                turned = true;
+            }
+            if (cut->is_cut(cut->ctx)) return false;
+        }
+    }
+    return true;
+}
+
+/* Row i of g becomes a unit vector orthogonal to the rows before it and, as they are zero or
+ * orthogonal to all, to all: what is left of the axis vector that they cover least. */
+static void fill_row(double *g, int64_t i, int64_t n) {
+    double *x = g + i * n, least = INFINITY;
+    int64_t at = 0;
+    for (int64_t c = 0; c < n; c++) {
+        double covered = 0;
+        for (int64_t r = 0; r < i; r++) covered += g[r * n + c] * g[r * n + c];
+        if (covered < least) least = covered, at = c;
+    }
+    memset(x, 0, sizeof *x * (size_t)n);
+    x[at] = 1;
+    for (int twice = 0; twice < 2; twice++)
+        for (int64_t r = 0; r < i; r++) axpy(x, -dot(x, g + r * n, n), g + r * n, n);
+    double norm = sqrt(dot(x, x, n));
+    for (int64_t c = 0; c < n; c++) x[c] /= norm;
+}
+
+static bool svd(double *a, int64_t m, int64_t n, double *out, double *work, const LinalgCut *cut) {
+    bool tall = m >= n;
+    int64_t k = tall ? n : m, l = tall ? m : n;
+    double *g = work, *j = g + k * l, scale = scale_down(a, m * n);
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t c = 0; c < l; c++) g[i * l + c] = tall ? a[c * n + i] : a[i * n + c];
+    unit(j, k);
+    if (scale == scale && !orthogonalize(g, j, k, l, cut)) return false;
+    double *long_side = out + (tall ? 0 : (m + 1) * k),
+           *short_side = out + (tall ? (m + 1) * k : 0);
+    double *s = out + m * k;
+    for (int64_t i = 0; i < k; i++) s[i] = sqrt(dot(g + i * l, g + i * l, l));
+    for (int64_t i = 0; i < k; i++) {
+        int64_t most = i;
+        for (int64_t r = i + 1; r < k; r++)
+            if (s[r] > s[most]) most = r;
+        double t = s[i];
+        s[i] = s[most], s[most] = t;
+        if (most != i) swap_rows(g, l, i, most), swap_rows(j, k, i, most);
+        for (int64_t c = 0; c < l && s[i] > 0; c++) g[i * l + c] /= s[i];
+        if (s[i] == 0) fill_row(g, i, l);
+        for (int64_t c = 0; c < l; c++) long_side[c * k + i] = g[i * l + c];
+        for (int64_t c = 0; c < k; c++) short_side[c * k + i] = j[i * k + c];
+    }
+    for (int64_t i = 0; i < k; i++) s[i] *= scale;
+    for (int64_t i = 0; scale != scale && i < (m + 1 + n) * k; i++) out[i] = NAN;
+    return true;
+}
+
+/* ---- All of them ---- */
+
+int64_t linalg_factor_work(Op op, int64_t m, int64_t n) {
+    int64_t least = m < n ? m : n, most = m < n ? n : m;
+    return op == OP_QR ? m + 2 * n : op == OP_EIGH ? 2 * n : least * (least + most);
+}
+
+bool linalg_factor(Op op, double *a, int64_t m, int64_t n, double *out, double *work,
+                   const LinalgCut *cut) {
+    if (m == 0 || n == 0) return true;
+    return op == OP_QR     ? qr(a, m, n, out, work, cut)
+           : op == OP_EIGH ? eigh(a, n, out, work, cut)
+                           : svd(a, m, n, out, work, cut);
+}
