@@ -364,7 +364,8 @@ static void assert_failed(Interp *in, Node *n, LangError *e) {
     bytes_fini(&b);
 }
 
-/* Under --emit a tensor cannot be looked at: the assertion itself goes into the stream. */
+/* Under --emit a tensor cannot be looked at, and functions of the prelude do not wait for one: the
+ * assertion itself goes into the stream. */
 static bool assert_emitted(Interp *in, Node *n, Tensor *t, LangError *e) {
     Pieces p = {0};
     char quote[80];
@@ -388,8 +389,9 @@ OUTLINE static Flow exec_assert(Interp *in, Node *n, LangError *e) {
     bool truth = false;
     if (!eval(in, n->kid[0], &v, e)) return FLOW_ERROR;
     bool ok;
+    bool ours = n->at.src && n->at.src->is_prelude;
     if (v.kind == V_TENSOR && type_numel(tensor_type(v.tensor)) == 1 &&
-        stream_mode(in->stream) != STREAM_LIVE) {
+        (ours || stream_mode(in->stream) != STREAM_LIVE)) {
         ok = assert_emitted(in, n, v.tensor, e);
         if (!ok) error_locate(e, node_span(in, n->kid[0]));
     } else {

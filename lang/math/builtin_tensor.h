@@ -18,6 +18,9 @@ bool arg_bool_of(Value v, const char *name, bool *out, LangError *e);
 bool arg_axis(Value v, int rank, int *out, LangError *e);
 /* none: all axes (n = rank); an int; or a list of ints. */
 bool arg_axes(Value v, int rank, int64_t *axes, int *n, LangError *e);
+/* Bounds of a uniform distribution, lo <= hi; mean and deviation of a normal one, sigma >= 0. */
+bool uniform_bounds(Value from, Value to, double *lo, double *hi, LangError *e);
+bool normal_shape(Value mean, Value deviation, double *mu, double *sigma, LangError *e);
 /* A shape: a list of ints, or a list that holds only such a list (*shape given as one list), or an
  * int. At most MAX_DIMS; negative extents are the caller's to judge. */
 bool arg_shape(Value v, int64_t *shape, int *rank, LangError *e);

@@ -3,6 +3,8 @@
  * depend on its seed and its order alone.
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
+#include "lang/text/effects.h"
+#include "lang/text/pieces.h"
 #include <math.h>
 #include <string.h>
 
@@ -240,16 +242,45 @@ static bool random_scaled(Interp *in, Op op, const Value *arg, double scale, dou
         scaled(in, tensor_random(in, op, shape, rank, d, NULL, 0, e), scale, shift, e), out);
 }
 
+/* Found where the values are: all of x compared with `bound` must be true. */
+static bool require(Interp *in, Tensor *x, Op compare, int64_t bound, const char *text,
+                    LangError *e) {
+    Pieces p = {0};
+    in->no_grad_depth++;
+    Tensor *fits = tensor_op2(in, compare, arg_tensor(x), arg_int(bound), e), *all = NULL;
+    Arg a = arg_tensor(fits);
+    if (fits && !tensor_op(in, OP_ALL, &a, 1, NULL, 0, &all, e)) all = NULL;
+    in->no_grad_depth--;
+    pieces_text(&p, text, strlen(text));
+    bool ok = all && effect_assert(in, all, &p, e);
+    pieces_fini(&p);
+    tensor_unref(fits), tensor_unref(all);
+    return ok;
+}
+
+bool uniform_bounds(Value from, Value to, double *lo, double *hi, LangError *e) {
+    TRY(arg_float_of(from, "lo", lo, e) && arg_float_of(to, "hi", hi, e));
+    return *lo <= *hi || error_set(e, "uniform: no number is in [%g, %g)", *lo, *hi);
+}
+
+bool normal_shape(Value mean, Value deviation, double *mu, double *sigma, LangError *e) {
+    TRY(arg_float_of(mean, "mu", mu, e) && arg_float_of(deviation, "sigma", sigma, e));
+    return *sigma >= 0 || error_set(e, "normal: sigma must not be negative, not %g", *sigma);
+}
+
 BUILTIN(uniform) { /* lo, hi, shape, dtype */
     double lo, hi;
-    TRY(arg_float_of(arg[0], "lo", &lo, e) && arg_float_of(arg[1], "hi", &hi, e));
+    TRY(uniform_bounds(arg[0], arg[1], &lo, &hi, e));
     return random_scaled(in, OP_RAND, arg + 2, hi - lo, lo, out, e);
 }
 
 /* normal of tensors: one number for each element of mu and sigma. */
 static bool normal_of(Interp *in, Value mu, Value sigma, Value *out, LangError *e) {
     Arg m, s;
+    double plain;
     TRY(arg_from_value(in, mu, &m, e) && arg_from_value(in, sigma, &s, e));
+    TRY(s.t ? require(in, s.t, OP_GE, 0, "normal: sigma must not be negative", e)
+            : normal_shape(v_float(0), sigma, &plain, &plain, e));
     TensorType one = {.dtype = DT_I64}, shape;
     TensorType a = m.t ? *tensor_type(m.t) : one, b = s.t ? *tensor_type(s.t) : one;
     char ta[256], tb[256];
@@ -277,7 +308,7 @@ BUILTIN(normal) { /* mu, sigma, shape, dtype */
         error_set(e, "normal of numbers needs a shape");
         return error_hint(e, "normal(mu, sigma, [2, 3])");
     }
-    TRY(arg_float_of(arg[0], "mu", &mu, e) && arg_float_of(arg[1], "sigma", &sigma, e));
+    TRY(normal_shape(arg[0], arg[1], &mu, &sigma, e));
     return random_scaled(in, OP_RANDN, arg + 2, sigma, mu, out, e);
 }
 
@@ -285,7 +316,15 @@ BUILTIN(bernoulli) { /* p, shape: 1 where a uniform number is below p */
     Arg p;
     int64_t shape[MAX_DIMS];
     int rank = 0;
+    static const char bounds[] = "bernoulli: p must lie in [0, 1]";
+    double share;
     TRY(arg_from_value(in, arg[0], &p, e));
+    if (p.t) {
+        TRY(require(in, p.t, OP_GE, 0, bounds, e) && require(in, p.t, OP_LE, 1, bounds, e));
+    } else {
+        TRY(arg_float_of(arg[0], "p", &share, e));
+        if (!(share >= 0 && share <= 1)) return error_set(e, "%s, not %g", bounds, share);
+    }
     if (arg[1].kind != V_NONE)
         TRY(arg_shape(arg[1], shape, &rank, e) && shape_is_valid(shape, rank, e));
     else if (p.t)

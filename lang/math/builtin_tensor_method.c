@@ -215,14 +215,14 @@ static bool random_update(Interp *in, Value p, Op op, double scale, double shift
 BUILTIN(normal_) { /* p, mu, sigma */
     double mu, sigma;
     TRY(need_param(in, arg[0], "normal_()", "x = randn_like(x)", e) &&
-        arg_float_of(arg[1], "mu", &mu, e) && arg_float_of(arg[2], "sigma", &sigma, e));
+        normal_shape(arg[1], arg[2], &mu, &sigma, e));
     return random_update(in, arg[0], OP_RANDN, sigma, mu, out, e);
 }
 
 BUILTIN(uniform_) { /* p, lo, hi */
     double lo, hi;
     TRY(need_param(in, arg[0], "uniform_()", "x = rand_like(x)", e) &&
-        arg_float_of(arg[1], "lo", &lo, e) && arg_float_of(arg[2], "hi", &hi, e));
+        uniform_bounds(arg[1], arg[2], &lo, &hi, e));
     return random_update(in, arg[0], OP_RAND, hi - lo, lo, out, e);
 }
 

@@ -10,7 +10,8 @@
 bool effect_print(Interp *in, const Pieces *p, bool to_stderr, LangError *e);
 bool effect_write(Interp *in, const char *path, bool append, const Pieces *p, LangError *e);
 bool effect_note(Interp *in, const Pieces *p, LangError *e);
-/* `assert` as an instruction (EMIT; live the evaluator waits for the truth instead). */
+/* `assert` as an instruction (EMIT, and checks of ours; live the evaluator waits for the truth of a
+ * program's). */
 bool effect_assert(Interp *in, Tensor *condition, const Pieces *message, LangError *e);
 /* A `print`, `write`, `note` or `assert` as it stands in a stream (replay.c); inst_infer has
  * taken it. handle: its operands, borrowed. */

@@ -8,6 +8,7 @@
 #include "runtime/layout/place.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -151,7 +152,11 @@ bool need_fits(Infer *s, const Operand *o, DType t) {
     if (o->kind == IN_IMM_BOOL || (dtype_is_half(t) && op_has(s->inst->op, FACT_SCALES)))
         return true;
     if (o->kind == IN_IMM_FLOAT && dtype_is_float(t)) {
-        if (dtype_holds_float(t, o->f)) return true;
+        /* Of a sum or a comparison 1e40 is infinite in float32; a tensor is not to be filled with
+         * it. */
+        bool is_value = s->inst->op == OP_FULL || s->inst->op == OP_WHERE;
+        bool is_lost = is_value && t == DT_F32 && isfinite(o->f) && fabs(o->f) > (double)FLT_MAX;
+        if (!is_lost && dtype_holds_float(t, o->f)) return true;
         return err_set(s->err, ERR_DTYPE, "%s: %g does not fit %s", op_name(s), o->f,
                        dtype_info[t].name);
     }
