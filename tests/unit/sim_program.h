@@ -517,8 +517,8 @@ static SimValue *gen_cat(Gen *g) {
     return take(g, &c);
 }
 
-/* Whole numbers below n, of some shape: random, or what is there, brought into range. */
-static SimValue *gen_indices(Gen *g, TensorType t, int64_t n) {
+/* Whole numbers below n, of some shape. counts_back: some may count from the end. */
+static SimValue *gen_indices(Gen *g, TensorType t, int64_t n, bool counts_back) {
     if (n <= 0) return NULL;
     t.dtype = DT_I64;
     Cand c;
@@ -526,7 +526,8 @@ static SimValue *gen_indices(Gen *g, TensorType t, int64_t n) {
     cand_attr(&c, ATTR_DTYPE)->dtype = DT_I64;
     memcpy(cand_ints(&c, ATTR_SHAPE, t.rank), t.shape, sizeof t.shape);
     bool mistakes = g->makes_mistakes && chance(g, 20);
-    cand_int(&c, chance(g, 20) && !mistakes ? -n : 0), cand_int(&c, mistakes ? n + 1 : n);
+    cand_int(&c, chance(g, 20) && !mistakes && counts_back ? -n : 0);
+    cand_int(&c, mistakes ? n + 1 : n);
     int64_t *key = cand_ints(&c, ATTR_RNG, 2);
     key[0] = below(g, 1000), key[1] = below(g, 1000);
     c.bound = (double)n;
@@ -550,7 +551,7 @@ static SimValue *gen_index(Gen *g) {
         for (int i = 0; i < t.rank; i++)
             if (i != axis && t.shape[i] > 1 && chance(g, 40))
                 t.shape[i] = 1 + below(g, (int)t.shape[i]);
-    SimValue *idx = gen_indices(g, t, n), *src = NULL;
+    SimValue *idx = gen_indices(g, t, n, kind < 2), *src = NULL;
     if (!idx) return NULL;
     Cand c;
     if (kind == 0 || kind == 2) {
