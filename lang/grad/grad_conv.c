@@ -21,15 +21,15 @@ static Arg with_window(GradCall *g, Op op, Arg a, Arg b, const TensorType *shape
 /* In the operands' dtype, than which the result's may be wider. */
 static Arg narrowed(GradCall *g, Arg x) { return cast_to(g, x, (DType)in_type(g, 0)->dtype); }
 
-void grad_conv(GradCall *g) { /* of x, w */
+GRAD(conv, SAVE_OTHER) { /* of x, w */
     if (g->need[0]) give(g, 0, narrowed(g, with_window(g, OP_CONV_DX, d, B, in_type(g, 0))));
     if (g->need[1]) give(g, 1, narrowed(g, with_window(g, OP_CONV_DW, A, d, in_type(g, 1))));
 }
-void grad_conv_dx(GradCall *g) { /* of dy, w */
+GRAD(conv_dx, SAVE_OTHER) { /* of dy, w */
     if (g->need[0]) give(g, 0, narrowed(g, with_window(g, OP_CONV, d, B, NULL)));
     if (g->need[1]) give(g, 1, narrowed(g, with_window(g, OP_CONV_DW, d, A, in_type(g, 1))));
 }
-void grad_conv_dw(GradCall *g) { /* of x, dy */
+GRAD(conv_dw, SAVE_OTHER) { /* of x, dy */
     if (g->need[0]) give(g, 0, narrowed(g, with_window(g, OP_CONV_DX, B, d, in_type(g, 0))));
     if (g->need[1]) give(g, 1, narrowed(g, with_window(g, OP_CONV, A, d, NULL)));
 }
@@ -42,7 +42,7 @@ static Arg as_planes(GradCall *g, Arg x, int n) {
     for (int i = lead + 1; i < t.rank; i++) t.shape[lead] *= t.shape[i];
     return reshape_to(g, x, t.shape, lead + 1);
 }
-void grad_max_pool(GradCall *g) {
+GRAD(max_pool, SAVE_OUT1) {
     int n = (int)attr_of(g, ATTR_KERNEL)->n;
     const TensorType *t = in_type(g, 0);
     int64_t axis = t->rank - n;
@@ -50,5 +50,5 @@ void grad_max_pool(GradCall *g) {
     Attr attr = attr_ints(ATTR_AXIS, &axis, 1);
     give(g, 0, reshape_to(g, op_with(g, OP_SCATTER_ADD, arg, 3, &attr, 1), t->shape, t->rank));
 }
-void grad_avg_pool(GradCall *g) { give(g, 0, with_window(g, OP_AVG_POOL_DX, d, d, in_type(g, 0))); }
-void grad_avg_pool_dx(GradCall *g) { give(g, 0, with_window(g, OP_AVG_POOL, d, d, NULL)); }
+GRAD(avg_pool, SAVE_NONE) { give(g, 0, with_window(g, OP_AVG_POOL_DX, d, d, in_type(g, 0))); }
+GRAD(avg_pool_dx, SAVE_NONE) { give(g, 0, with_window(g, OP_AVG_POOL, d, d, NULL)); }

@@ -33,7 +33,7 @@ static bool flag_of(const GradCall *g, AttrKey key) {
 
 /* With P the lower triangle of L.T @ d, its diagonal halved: the symmetric part of
  * L^-T @ P @ L^-1. */
-void grad_cholesky(GradCall *g) {
+GRAD(cholesky, SAVE_OUT) {
     Arg lt = transposed(g, Y), p = op2(g, OP_MATMUL, lt, d);
     p = where(g, places(g, OP_EQ, p), MUL(p, NUM(0.5)), part_where(g, OP_GT, p));
     Arg left = triangle_solve(g, lt, p, true, false);
@@ -43,7 +43,7 @@ void grad_cholesky(GradCall *g) {
 
 /* Rows perm of the gradient are L^-T @ (strict lower part of L.T @ d + upper part of d @ U.T) @
  * U^-T. */
-void grad_lu(GradCall *g) {
+GRAD(lu, SAVE_OUT | SAVE_OUT1) {
     Arg below = part_where(g, OP_GT, Y), u = SUB(Y, below);
     Arg l = where(g, places(g, OP_EQ, Y), NUM(1), below);
     Arg q = ADD(part_where(g, OP_GT, op2(g, OP_MATMUL, transposed(g, l), d)),
@@ -62,7 +62,8 @@ void grad_lu(GradCall *g) {
     give(g, 0, op_with(g, OP_GATHER, arg, 2, &along, 1));
 }
 
-void grad_solve(GradCall *g) { /* a @ x = b: db = a^-T @ d, da = -db @ x.T */
+GRAD(solve,
+     SAVE_A | SAVE_C | SAVE_REST | FOR_A(SAVE_OUT)) { /* a @ x = b: db = a^-T @ d, da = -db @ x.T */
     bool back = flag_of(g, ATTR_TRANSPOSED);
     Arg arg[4] = {A, d, C, g->value[3]};
     Attr other = attr_bool(ATTR_TRANSPOSED, !back);
@@ -72,7 +73,7 @@ void grad_solve(GradCall *g) { /* a @ x = b: db = a^-T @ d, da = -db @ x.T */
     if (g->need[0] && !back) give_minus(g, 0, op2(g, OP_MATMUL, db, transposed(g, Y)));
 }
 
-void grad_solve_triangular(GradCall *g) { /* likewise, within the triangle */
+GRAD(solve_triangular, SAVE_A | FOR_A(SAVE_OUT)) { /* likewise, within the triangle */
     bool upper = flag_of(g, ATTR_UPPER), unit = flag_of(g, ATTR_UNIT);
     Arg db = triangle_solve(g, transposed(g, A), d, !upper, unit);
     if (g->need[1]) give(g, 1, db);
@@ -105,7 +106,7 @@ static Arg quotient(GradCall *g, Arg a, Arg b) {
 }
 
 /* With M = R @ dR.T - dQ.T @ Q: da = (dQ + Q @ (lower part of M and its mirror image)) @ R^-T. */
-void grad_qr(GradCall *g) {
+GRAD(qr, SAVE_OUT) {
     const TensorType *t = in_type(g, 0);
     int64_t m = t->shape[t->rank - 2], n = t->shape[t->rank - 1];
     Arg q = rows_of(g, Y, 0, m), r = transposed(g, rows_of(g, Y, m, n)), dq = rows_of(g, d, 0, m);
@@ -116,7 +117,7 @@ void grad_qr(GradCall *g) {
 }
 
 /* da = V @ (dw on the diagonal, else V.T @ dV / (w_j - w_i)) @ V.T, its symmetric part. */
-void grad_eigh(GradCall *g) {
+GRAD(eigh, SAVE_OUT) {
     const TensorType *t = in_type(g, 0);
     int64_t n = t->shape[t->rank - 1];
     Arg w = rows_of(g, Y, 0, 1), v = rows_of(g, Y, 1, n), vt = transposed(g, v);
@@ -132,7 +133,7 @@ static Arg skew(GradCall *g, Arg x) { return SUB(x, transposed(g, x)); }
 
 /* With E = s_j^2 - s_i^2: inner = skew(U.T @ dU) / E * s_j + s_i * skew(V.T @ dV) / E + diag(dS);
  * da = U @ inner @ V.T, and of the longer side what its vectors do not span, over s. */
-void grad_svd(GradCall *g) {
+GRAD(svd, SAVE_OUT) {
     const TensorType *t = in_type(g, 0);
     int64_t m = t->shape[t->rank - 2], n = t->shape[t->rank - 1], k = m < n ? m : n;
     Arg u = rows_of(g, Y, 0, m), s = rows_of(g, Y, m, 1), v = rows_of(g, Y, m + 1, n);

@@ -1,5 +1,5 @@
 /* grad_ops.c: one rule per word of the grad column of ops.def, and which values each rule uses. A
- * word without a rule does not compile. How rules are written: grad_rule.h; the longer ones are in
+ * word without a rule does not link. How rules are written: grad_rule.h; the longer ones are in
  * grad_scan.c.
  * Sources: the derivatives are school mathematics; ties and edges follow PyTorch's derivatives.yaml
  * in what they do.
@@ -9,33 +9,33 @@
 
 /* ---- map ---- */
 
-static void grad_add(GradCall *g) {
+GRAD(add, SAVE_NONE) {
     if (g->need[0]) give(g, 0, d);
     if (g->need[1]) give(g, 1, d);
 }
 
-static void grad_sub(GradCall *g) {
+GRAD(sub, SAVE_NONE) {
     if (g->need[0]) give(g, 0, d);
     if (g->need[1]) give_minus(g, 1, d);
 }
 
-static void grad_mul(GradCall *g) {
+GRAD(mul, SAVE_OTHER) {
     if (g->need[0]) give(g, 0, MUL(d, B));
     if (g->need[1]) give(g, 1, MUL(d, A));
 }
 
-static void grad_div(GradCall *g) {
+GRAD(div, FOR_A(SAVE_B) | FOR_B(SAVE_B | SAVE_OUT)) {
     Arg q = DIV(d, B);
     if (g->need[0]) give(g, 0, q);
     if (g->need[1]) give_minus(g, 1, MUL(q, Y));
 }
 
-static void grad_mod(GradCall *g) { /* a - b * floor(a / b) */
+GRAD(mod, FOR_B(SAVE_A | SAVE_B)) { /* a - b * floor(a / b) */
     if (g->need[0]) give(g, 0, d);
     if (g->need[1]) give_minus(g, 1, MUL(d, op2(g, OP_FLOORDIV, A, B)));
 }
 
-static void grad_fmod(GradCall *g) { /* a - b * trunc(a / b) */
+GRAD(fmod, FOR_B(SAVE_A | SAVE_B)) { /* a - b * trunc(a / b) */
     if (g->need[0]) give(g, 0, d);
     if (g->need[1]) give_minus(g, 1, MUL(d, op1(g, OP_TRUNC, DIV(A, B))));
 }
@@ -46,20 +46,20 @@ static Arg square_of(GradCall *g, Arg x) {
     return NUM(v * v);
 }
 
-static void grad_atan2(GradCall *g) { /* of the point (b, a); 0 at the origin, as PyTorch's */
+GRAD(atan2, SAVE_A | SAVE_B) { /* of the point (b, a); 0 at the origin, as PyTorch's */
     Arg square = ADD(square_of(g, A), square_of(g, B));
     Arg over = DIV(d, where(g, op2(g, OP_EQ, square, NUM(0)), NUM(1), square));
     if (g->need[0]) give(g, 0, MUL(over, B));
     if (g->need[1]) give_minus(g, 1, MUL(over, A));
 }
 
-static void grad_hypot(GradCall *g) {
+GRAD(hypot, FOR_A(SAVE_A | SAVE_OUT) | FOR_B(SAVE_B | SAVE_OUT)) {
     Arg over = DIV(d, Y);
     if (g->need[0]) give(g, 0, MUL(over, A));
     if (g->need[1]) give(g, 1, MUL(over, B));
 }
 
-static void grad_pow(GradCall *g) {
+GRAD(pow, FOR_A(SAVE_A | SAVE_B) | FOR_B(SAVE_A | SAVE_OUT)) {
     if (g->need[0]) {
         double n = B.t ? 0 : B.imm.kind == IN_IMM_FLOAT ? B.imm.f : (double)B.imm.i;
         if (!B.t && n == 2)
@@ -93,7 +93,7 @@ static void pick(GradCall *g, Op loses) {
     if (g->need[0]) give(g, 0, where(g, op2(g, loses, A, B), NUM(0), even));
     if (g->need[1]) give(g, 1, where(g, op2(g, loses, B, A), NUM(0), even));
 }
-static void grad_maximum(GradCall *g) {
+GRAD(maximum, SAVE_A | SAVE_B) {
     if (A.t)
         pick(g, OP_LT);
     else
@@ -101,7 +101,7 @@ static void grad_maximum(GradCall *g) {
              where(g, op2(g, OP_LT, B, A), NUM(0),
                    where(g, op2(g, OP_EQ, B, A), MUL(d, NUM(0.5)), d)));
 }
-static void grad_minimum(GradCall *g) {
+GRAD(minimum, SAVE_A | SAVE_B) {
     if (A.t)
         pick(g, OP_GT);
     else
@@ -110,8 +110,8 @@ static void grad_minimum(GradCall *g) {
                    where(g, op2(g, OP_EQ, B, A), MUL(d, NUM(0.5)), d)));
 }
 
-static void grad_neg(GradCall *g) { give(g, 0, NEG(d)); }
-static void grad_shard(GradCall *g) { /* the same value in another place */
+GRAD(neg, SAVE_NONE) { give(g, 0, NEG(d)); }
+GRAD(shard, SAVE_NONE) { /* the same value in another place */
     const Attr *back = NULL;
     for (int i = 0; i < g->n->n_attr; i++)
         if (g->n->attr[i].key == ATTR_BACKWARD) back = &g->n->attr[i];
@@ -119,77 +119,67 @@ static void grad_shard(GradCall *g) { /* the same value in another place */
     name.key = ATTR_NAME;
     give(g, 0, back ? op_with(g, OP_SHARD, &d, 1, &name, 1) : d);
 }
-static void grad_abs(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_SIGN, A))); }
-static void grad_zero(GradCall *g) { give(g, 0, zeros_of(g, in_type(g, 0))); } /* not NULL */
-static void grad_square(GradCall *g) { give(g, 0, MUL(MUL(d, A), NUM(2))); }
-static void grad_exp(GradCall *g) { give(g, 0, MUL(d, Y)); }
-static void grad_expm1(GradCall *g) { give(g, 0, MUL(d, ADD(Y, NUM(1)))); }
-static void grad_log(GradCall *g) { give(g, 0, DIV(d, A)); }
-static void grad_log1p(GradCall *g) { give(g, 0, DIV(d, ADD(A, NUM(1)))); }
-static void grad_sqrt(GradCall *g) { give(g, 0, DIV(MUL(d, NUM(0.5)), Y)); }
-static void grad_rsqrt(GradCall *g) {
-    give(g, 0, MUL(MUL(d, NUM(-0.5)), MUL(Y, op1(g, OP_SQUARE, Y))));
-}
-static void grad_sin(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_COS, A))); }
-static void grad_cos(GradCall *g) { give(g, 0, NEG(MUL(d, op1(g, OP_SIN, A)))); }
+GRAD(abs, SAVE_A) { give(g, 0, MUL(d, op1(g, OP_SIGN, A))); }
+GRAD(zero, SAVE_NONE) { give(g, 0, zeros_of(g, in_type(g, 0))); } /* not NULL */
+GRAD(square, SAVE_A) { give(g, 0, MUL(MUL(d, A), NUM(2))); }
+GRAD(exp, SAVE_OUT) { give(g, 0, MUL(d, Y)); }
+GRAD(expm1, SAVE_OUT) { give(g, 0, MUL(d, ADD(Y, NUM(1)))); }
+GRAD(log, SAVE_A) { give(g, 0, DIV(d, A)); }
+GRAD(log1p, SAVE_A) { give(g, 0, DIV(d, ADD(A, NUM(1)))); }
+GRAD(sqrt, SAVE_OUT) { give(g, 0, DIV(MUL(d, NUM(0.5)), Y)); }
+GRAD(rsqrt, SAVE_OUT) { give(g, 0, MUL(MUL(d, NUM(-0.5)), MUL(Y, op1(g, OP_SQUARE, Y)))); }
+GRAD(sin, SAVE_A) { give(g, 0, MUL(d, op1(g, OP_COS, A))); }
+GRAD(cos, SAVE_A) { give(g, 0, NEG(MUL(d, op1(g, OP_SIN, A)))); }
 static Arg one_plus(GradCall *g, Arg x) { return ADD(x, NUM(1)); }
 static Arg one_minus(GradCall *g, Arg x) { return SUB(NUM(1), x); }
-static void grad_tan(GradCall *g) { give(g, 0, MUL(d, one_plus(g, square_of(g, Y)))); }
-static void grad_asin(GradCall *g) {
-    give(g, 0, MUL(d, op1(g, OP_RSQRT, one_minus(g, square_of(g, A)))));
-}
-static void grad_acos(GradCall *g) {
-    give(g, 0, NEG(MUL(d, op1(g, OP_RSQRT, one_minus(g, square_of(g, A))))));
-}
-static void grad_atan(GradCall *g) { give(g, 0, DIV(d, one_plus(g, square_of(g, A)))); }
-static void grad_sinh(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_COSH, A))); }
-static void grad_cosh(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_SINH, A))); }
-static void grad_asinh(GradCall *g) {
-    give(g, 0, MUL(d, op1(g, OP_RSQRT, one_plus(g, square_of(g, A)))));
-}
-static void grad_acosh(GradCall *g) {
-    give(g, 0, MUL(d, op1(g, OP_RSQRT, SUB(square_of(g, A), NUM(1)))));
-}
-static void grad_atanh(GradCall *g) { give(g, 0, DIV(d, one_minus(g, square_of(g, A)))); }
-static void grad_log2(GradCall *g) { give(g, 0, DIV(d, MUL(A, NUM(M_LN2)))); }
-static void grad_log10(GradCall *g) { give(g, 0, DIV(d, MUL(A, NUM(M_LN10)))); }
-static void grad_exp2(GradCall *g) { give(g, 0, MUL(d, MUL(Y, NUM(M_LN2)))); }
-static void grad_tanh(GradCall *g) { give(g, 0, MUL(d, SUB(NUM(1), op1(g, OP_SQUARE, Y)))); }
-static void grad_erf(GradCall *g) { /* 2 / sqrt(pi) * exp(-a^2) */
+GRAD(tan, SAVE_OUT) { give(g, 0, MUL(d, one_plus(g, square_of(g, Y)))); }
+GRAD(asin, SAVE_A) { give(g, 0, MUL(d, op1(g, OP_RSQRT, one_minus(g, square_of(g, A))))); }
+GRAD(acos, SAVE_A) { give(g, 0, NEG(MUL(d, op1(g, OP_RSQRT, one_minus(g, square_of(g, A)))))); }
+GRAD(atan, SAVE_A) { give(g, 0, DIV(d, one_plus(g, square_of(g, A)))); }
+GRAD(sinh, SAVE_A) { give(g, 0, MUL(d, op1(g, OP_COSH, A))); }
+GRAD(cosh, SAVE_A) { give(g, 0, MUL(d, op1(g, OP_SINH, A))); }
+GRAD(asinh, SAVE_A) { give(g, 0, MUL(d, op1(g, OP_RSQRT, one_plus(g, square_of(g, A))))); }
+GRAD(acosh, SAVE_A) { give(g, 0, MUL(d, op1(g, OP_RSQRT, SUB(square_of(g, A), NUM(1))))); }
+GRAD(atanh, SAVE_A) { give(g, 0, DIV(d, one_minus(g, square_of(g, A)))); }
+GRAD(log2, SAVE_A) { give(g, 0, DIV(d, MUL(A, NUM(M_LN2)))); }
+GRAD(log10, SAVE_A) { give(g, 0, DIV(d, MUL(A, NUM(M_LN10)))); }
+GRAD(exp2, SAVE_OUT) { give(g, 0, MUL(d, MUL(Y, NUM(M_LN2)))); }
+GRAD(tanh, SAVE_OUT) { give(g, 0, MUL(d, SUB(NUM(1), op1(g, OP_SQUARE, Y)))); }
+GRAD(erf, SAVE_A) { /* 2 / sqrt(pi) * exp(-a^2) */
     give(g, 0, MUL(d, MUL(op1(g, OP_EXP, NEG(op1(g, OP_SQUARE, A))), NUM(M_2_SQRTPI))));
 }
-static void grad_lgamma(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_DIGAMMA, A))); }
-static void grad_digamma(GradCall *g) { give(g, 0, MUL(d, op2(g, OP_POLYGAMMA, NUM(1), A))); }
-static void grad_polygamma(GradCall *g) {
+GRAD(lgamma, SAVE_A) { give(g, 0, MUL(d, op1(g, OP_DIGAMMA, A))); }
+GRAD(digamma, SAVE_A) { give(g, 0, MUL(d, op2(g, OP_POLYGAMMA, NUM(1), A))); }
+GRAD(polygamma, FOR_B(SAVE_A | SAVE_B)) {
     if (!g->need[1]) return;
     Arg next = A.t                          ? ADD(A, NUM(1))
                : A.imm.kind == IN_IMM_FLOAT ? NUM(A.imm.f + 1)
                                             : NUM((double)A.imm.i + 1);
     give(g, 1, MUL(d, op2(g, OP_POLYGAMMA, next, B)));
 }
-static void grad_sigmoid(GradCall *g) { give(g, 0, MUL(d, MUL(Y, SUB(NUM(1), Y)))); }
-static void grad_softplus(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_SIGMOID, A))); }
-static void grad_relu(GradCall *g) { give(g, 0, where(g, op2(g, OP_LE, Y, NUM(0)), NUM(0), d)); }
-static void grad_gelu(GradCall *g) { give(g, 0, MUL(d, op1(g, OP_GELU_DX, A))); }
-static void grad_gelu_dx(GradCall *g) { /* of Phi(a) + a * phi(a): phi(a) * (2 - a^2) */
+GRAD(sigmoid, SAVE_OUT) { give(g, 0, MUL(d, MUL(Y, SUB(NUM(1), Y)))); }
+GRAD(softplus, SAVE_A) { give(g, 0, MUL(d, op1(g, OP_SIGMOID, A))); }
+GRAD(relu, SAVE_OUT) { give(g, 0, where(g, op2(g, OP_LE, Y, NUM(0)), NUM(0), d)); }
+GRAD(gelu, SAVE_A) { give(g, 0, MUL(d, op1(g, OP_GELU_DX, A))); }
+GRAD(gelu_dx, SAVE_A) { /* of Phi(a) + a * phi(a): phi(a) * (2 - a^2) */
     Arg sq = op1(g, OP_SQUARE, A);
     Arg density = MUL(op1(g, OP_EXP, MUL(sq, NUM(-0.5))), NUM(0.5 * M_2_SQRTPI * M_SQRT1_2));
     give(g, 0, MUL(d, MUL(density, SUB(NUM(2), sq))));
 }
-static void grad_silu(GradCall *g) { /* s + y * (1 - s) */
+GRAD(silu, SAVE_A | SAVE_OUT) { /* s + y * (1 - s) */
     Arg s = op1(g, OP_SIGMOID, A);
     give(g, 0, MUL(d, ADD(s, MUL(Y, SUB(NUM(1), s)))));
 }
-static void grad_where(GradCall *g) {
+GRAD(where, SAVE_A) {
     if (g->need[1]) give(g, 1, where(g, A, d, NUM(0)));
     if (g->need[2]) give(g, 2, where(g, A, NUM(0), d));
 }
 
 /* ---- reduce ---- */
 
-static void grad_sum(GradCall *g) { give(g, 0, expand_to(g, with_kept_axes(g, d), in_type(g, 0))); }
+GRAD(sum, SAVE_NONE) { give(g, 0, expand_to(g, with_kept_axes(g, d), in_type(g, 0))); }
 
-static void grad_max(GradCall *g) { /* and min: ties share */
+GRAD(max, SAVE_A | SAVE_OUT) { /* and min: ties share */
     int64_t axes[MAX_DIMS];
     int n;
     reduced_axes(g, axes, &n);
@@ -204,12 +194,12 @@ static void grad_max(GradCall *g) { /* and min: ties share */
 
 /* ---- view ---- */
 
-static void grad_reshape(GradCall *g) {
+GRAD(reshape, SAVE_NONE) {
     give(g, 0, reshape_to(g, d, in_type(g, 0)->shape, in_type(g, 0)->rank));
 }
-static void grad_expand(GradCall *g) { give(g, 0, d); }
+GRAD(expand, SAVE_NONE) { give(g, 0, d); }
 
-static void grad_permute(GradCall *g) {
+GRAD(permute, SAVE_NONE) {
     const Attr *axes = attr_of(g, ATTR_AXES);
     int64_t back[MAX_DIMS];
     for (uint32_t i = 0; i < axes->n; i++) back[axes->ints[i]] = i;
@@ -221,7 +211,7 @@ static void slice_attrs(const GradCall *g, Attr attr[3]) {
     attr[2] = *attr_of(g, ATTR_STEP);
 }
 
-static void grad_slice(GradCall *g) {
+GRAD(slice, SAVE_NONE) {
     Attr attr[3];
     slice_attrs(g, attr);
     Arg arg[2] = {zeros_of(g, in_type(g, 0)), d};
@@ -230,7 +220,7 @@ static void grad_slice(GradCall *g) {
 
 /* ---- kernel ---- */
 
-static void grad_cast(GradCall *g) {
+GRAD(cast, SAVE_NONE) {
     if (dtype_is_float(in_type(g, 0)->dtype)) give(g, 0, cast_to(g, d, in_type(g, 0)->dtype));
 }
 
@@ -250,7 +240,7 @@ static bool is_transposed(const GradCall *g, int i) {
     return made && made->op == OP_PERMUTE && in_type(g, i)->rank == 2;
 }
 
-static void grad_matmul(GradCall *g) {     /* y (.., M, N) = a (.., M, K) @ b (.., K, N) */
+GRAD(matmul, SAVE_OTHER) {                 /* y (.., M, N) = a (.., M, K) @ b (.., K, N) */
     DType t = (DType)in_type(g, 0)->dtype; /* the result may be wider */
     if (g->need[0]) give(g, 0, cast_to(g, op2(g, OP_MATMUL, d, transposed(g, B)), t));
     if (!g->need[1]) return;
@@ -263,7 +253,7 @@ static void grad_matmul(GradCall *g) {     /* y (.., M, N) = a (.., M, K) @ b (.
         give(g, 1, cast_to(g, op2(g, OP_MATMUL, transposed(g, a), dy), t));
 }
 
-static void grad_cat(GradCall *g) {
+GRAD(cat, SAVE_NONE) {
     int axis = (int)attr_of(g, ATTR_AXIS)->ints[0];
     int64_t start = 0;
     for (int i = 0; g->ok && i < g->n->n_in; i++) {
@@ -279,7 +269,7 @@ static Arg zero_like_d(GradCall *g) {
     return g->ok ? keep(g, tensor_full(g->in, NULL, 0, tensor_type(d.t)->dtype, zero, g->e)) : d;
 }
 
-static void grad_slice_put(GradCall *g) {
+GRAD(slice_put, SAVE_NONE) {
     Attr attr[3];
     slice_attrs(g, attr);
     if (g->need[0]) {
@@ -299,12 +289,12 @@ static Arg with_indices(GradCall *g, Op op, const Arg *arg, int k, int first, bo
     return op_with(g, op, all, n, attr, accumulate ? 2 : 1);
 }
 
-static void grad_index(GradCall *g) {
+GRAD(index, SAVE_B | SAVE_C | SAVE_REST) {
     Arg arg[2] = {zeros_of(g, in_type(g, 0)), d};
     give(g, 0, with_indices(g, OP_INDEX_PUT, arg, 2, 1, true));
 }
 
-static void grad_index_put(GradCall *g) {
+GRAD(index_put, SAVE_C | SAVE_REST) {
     const Attr *accumulate = attr_of(g, ATTR_ACCUMULATE);
     if (g->need[0] && accumulate && accumulate->b)
         give(g, 0, d);
@@ -315,131 +305,42 @@ static void grad_index_put(GradCall *g) {
     if (g->need[1]) give(g, 1, with_indices(g, OP_INDEX, &d, 1, 2, false));
 }
 
-static void grad_gather(GradCall *g) {
+GRAD(gather, SAVE_B) {
     Arg arg[3] = {zeros_of(g, in_type(g, 0)), B, d};
     give(g, 0, op_with(g, OP_SCATTER_ADD, arg, 3, attr_of(g, ATTR_AXIS), 1));
 }
 
-static void grad_cumsum(GradCall *g) { /* the sum of d from i on: total - cumsum + d */
+GRAD(cumsum, SAVE_NONE) { /* the sum of d from i on: total - cumsum + d */
     const Attr *axis = attr_of(g, ATTR_AXIS);
     Arg total = reduce(g, OP_SUM, d, axis->ints, 1, true);
     give(g, 0, ADD(SUB(total, op_with(g, OP_CUMSUM, &d, 1, axis, 1)), d));
 }
 
-static void grad_sort(GradCall *g) {
+GRAD(sort, SAVE_A) {
     Arg order = op_with(g, OP_ARGSORT, &A, 1, g->n->attr, g->n->n_attr);
     Arg arg[3] = {zeros_of(g, in_type(g, 0)), order, d};
     give(g, 0, op_with(g, OP_SCATTER_ADD, arg, 3, attr_of(g, ATTR_AXIS), 1));
 }
 
-static void grad_topk(GradCall *g) {
+GRAD(topk, SAVE_OUT1) {
     Arg arg[3] = {zeros_of(g, in_type(g, 0)), g->out[1], d};
     give(g, 0, op_with(g, OP_SCATTER_ADD, arg, 3, attr_of(g, ATTR_AXIS), 1));
 }
 
-#undef d
+/* ---- the table ---- */
 
-/* ---- the tables ---- */
-
-enum {
-    SAVES_none = SAVE_NONE,
-    SAVES_zero = SAVE_NONE,
-    SAVES_add = SAVE_NONE,
-    SAVES_sub = SAVE_NONE,
-    SAVES_neg = SAVE_NONE,
-    SAVES_shard = SAVE_NONE,
-    SAVES_mul = SAVE_OTHER,
-    SAVES_matmul = SAVE_OTHER,
-    SAVES_div = FOR_A(SAVE_B) | FOR_B(SAVE_B | SAVE_OUT),
-    SAVES_mod = FOR_B(SAVE_A | SAVE_B),
-    SAVES_pow = FOR_A(SAVE_A | SAVE_B) | FOR_B(SAVE_A | SAVE_OUT),
-    SAVES_maximum = SAVE_A | SAVE_B,
-    SAVES_minimum = SAVE_A | SAVE_B,
-    SAVES_abs = SAVE_A,
-    SAVES_square = SAVE_A,
-    SAVES_log = SAVE_A,
-    SAVES_log1p = SAVE_A,
-    SAVES_sin = SAVE_A,
-    SAVES_cos = SAVE_A,
-    SAVES_erf = SAVE_A,
-    SAVES_lgamma = SAVE_A,
-    SAVES_digamma = SAVE_A,
-    SAVES_polygamma = FOR_B(SAVE_A | SAVE_B),
-    SAVES_softplus = SAVE_A,
-    SAVES_gelu = SAVE_A,
-    SAVES_gelu_dx = SAVE_A,
-    SAVES_silu = SAVE_A | SAVE_OUT,
-    SAVES_fmod = FOR_B(SAVE_A | SAVE_B),
-    SAVES_atan2 = SAVE_A | SAVE_B,
-    SAVES_hypot = FOR_A(SAVE_A | SAVE_OUT) | FOR_B(SAVE_B | SAVE_OUT),
-    SAVES_tan = SAVE_OUT,
-    SAVES_asin = SAVE_A,
-    SAVES_acos = SAVE_A,
-    SAVES_atan = SAVE_A,
-    SAVES_sinh = SAVE_A,
-    SAVES_cosh = SAVE_A,
-    SAVES_asinh = SAVE_A,
-    SAVES_acosh = SAVE_A,
-    SAVES_atanh = SAVE_A,
-    SAVES_log2 = SAVE_A,
-    SAVES_log10 = SAVE_A,
-    SAVES_exp2 = SAVE_OUT,
-    SAVES_exp = SAVE_OUT,
-    SAVES_expm1 = SAVE_OUT,
-    SAVES_sqrt = SAVE_OUT,
-    SAVES_rsqrt = SAVE_OUT,
-    SAVES_tanh = SAVE_OUT,
-    SAVES_sigmoid = SAVE_OUT,
-    SAVES_relu = SAVE_OUT,
-    SAVES_where = SAVE_A,
-    SAVES_sum = SAVE_NONE,
-    SAVES_prod = SAVE_A,
-    SAVES_max = SAVE_A | SAVE_OUT,
-    SAVES_reshape = SAVE_NONE,
-    SAVES_expand = SAVE_NONE,
-    SAVES_permute = SAVE_NONE,
-    SAVES_slice = SAVE_NONE,
-    SAVES_cast = SAVE_NONE,
-    SAVES_cat = SAVE_NONE,
-    SAVES_slice_put = SAVE_NONE,
-    SAVES_index = SAVE_B | SAVE_C | SAVE_REST,
-    SAVES_index_put = SAVE_C | SAVE_REST,
-    SAVES_gather = SAVE_B,
-    SAVES_scatter_add = FOR_C(SAVE_B),
-    SAVES_cumsum = SAVE_NONE,
-    SAVES_recurrence = SAVE_A | FOR_A(SAVE_OUT),
-    SAVES_scatter_reduce = SAVE_A | SAVE_B | SAVE_C | SAVE_OUT,
-    SAVES_sort = SAVE_A,
-    SAVES_topk = SAVE_OUT1,
-    SAVES_cholesky = SAVE_OUT,
-    SAVES_lu = SAVE_OUT | SAVE_OUT1,
-    SAVES_qr = SAVE_OUT,
-    SAVES_eigh = SAVE_OUT,
-    SAVES_svd = SAVE_OUT,
-    SAVES_solve = SAVE_A | SAVE_C | SAVE_REST | FOR_A(SAVE_OUT),
-    SAVES_solve_triangular = SAVE_A | FOR_A(SAVE_OUT),
-    SAVES_conv = SAVE_OTHER,
-    SAVES_conv_dx = SAVE_OTHER,
-    SAVES_conv_dw = SAVE_OTHER,
-    SAVES_max_pool = SAVE_OUT1,
-    SAVES_avg_pool = SAVE_NONE,
-    SAVES_avg_pool_dx = SAVE_NONE,
-};
-
-#define grad_none NULL
-const GradRule grad_rule[OP_COUNT] = {
-#define OP(id, name, class_, arity, in, out, shape, grad, ...) [OP_##id] = grad_##grad,
+const GradRule grad_none = {NULL, SAVE_NONE};
+const GradRule *const grad_rule[OP_COUNT] = {
+#define OP(id, name, class_, arity, in, out, shape, grad, ...) [OP_##id] = &grad_##grad,
 #include "runtime/inst/ops.def"
 };
+
 /* What depends on an attribute besides. */
 unsigned grad_saves(Op op, const Attr *attr, int n_attr) {
-    static const unsigned saves[OP_COUNT] = {
-#define OP(id, name, class_, arity, in, out, shape, grad, ...) [OP_##id] = SAVES_##grad,
-#include "runtime/inst/ops.def"
-    };
+    unsigned saves = grad_rule[op]->saves;
     for (int i = 0; i < n_attr; i++) {
-        if (attr[i].key == ATTR_ACCUMULATE && attr[i].b) return FOR_B(saves[op]);
-        if (attr[i].key == ATTR_REDUCE && attr[i].str[0] == 'p') return saves[op] & ~SAVE_OUT;
+        if (attr[i].key == ATTR_ACCUMULATE && attr[i].b) return FOR_B(saves);
+        if (attr[i].key == ATTR_REDUCE && attr[i].str[0] == 'p') return saves & ~SAVE_OUT;
     }
-    return saves[op];
+    return saves;
 }

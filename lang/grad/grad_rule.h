@@ -2,7 +2,8 @@
  * over Args (a tensor or a number) emit one op each and hang the result on the call, which frees
  * it; after a failure they do nothing. d is the gradient of the result, A B C the operands, Y the
  * result; give() hands the gradient of one operand on, summed over the axes along which it was
- * broadcast. Included by files of rules (grad_*.c) only: the macros have short names.
+ * broadcast. GRAD(word, reads) { ... } is the rule of a word and says which values it reads.
+ * Included by files of rules (grad_*.c) only: the macros have short names.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_GRAD_GRAD_RULE_H
 #define GT_LANG_GRAD_GRAD_RULE_H
@@ -127,23 +128,13 @@ static inline void reduced_axes(const GradCall *g, int64_t *axes, int *n) {
     for (int i = 0; i < *n; i++) axes[i] = axis ? axis->ints[i] : i;
 }
 
-/* ---- rules outside of grad_ops.c ---- */
+/* ---- the rules, and what each reads ---- */
 
-void grad_conv(GradCall *g); /* grad_conv.c */
-void grad_conv_dx(GradCall *g);
-void grad_conv_dw(GradCall *g);
-void grad_max_pool(GradCall *g);
-void grad_avg_pool(GradCall *g);
-void grad_avg_pool_dx(GradCall *g);
-void grad_cholesky(GradCall *g); /* grad_linalg.c */
-void grad_lu(GradCall *g);
-void grad_qr(GradCall *g);
-void grad_eigh(GradCall *g);
-void grad_svd(GradCall *g);
-void grad_solve(GradCall *g);
-void grad_solve_triangular(GradCall *g);
-void grad_prod(GradCall *g); /* grad_scan.c */
-void grad_recurrence(GradCall *g);
-void grad_scatter_add(GradCall *g);
-void grad_scatter_reduce(GradCall *g);
+#define OP(id, name, class_, arity, in, out, shape, grad, ...) extern const GradRule grad_##grad;
+#include "runtime/inst/ops.def"
+/* GRAD(word, SAVE_xxx) { give(g, 0, ...); } */
+#define GRAD(name, reads)                                                                          \
+    static void run_##name(GradCall *g);                                                           \
+    const GradRule grad_##name = {run_##name, reads};                                              \
+    static void run_##name(GradCall *g)
 #endif

@@ -29,7 +29,7 @@ static Arg product_of(GradCall *g, Arg x, bool behind) {
 
 /* The product of the others, which is right, with all its derivatives, where elements are 0: what
  * lies before times what lies behind, the reduced axes being moved to the end and made one. */
-void grad_prod(GradCall *g) {
+GRAD(prod, SAVE_A) {
     TensorType t = *in_type(g, 0);
     int64_t axes[MAX_DIMS], order[MAX_DIMS], back[MAX_DIMS], shape[MAX_DIMS], flat[MAX_DIMS];
     int n, rank = 0;
@@ -77,7 +77,7 @@ static Arg shifted(GradCall *g, Arg x, int axis, bool to_end) {
 
 /* y[i] = a[i] y[i-1] + b[i], so s[i] = d[i] + a[i+1] s[i+1] is the gradient of b, and of a times
  * y[i-1]. */
-void grad_recurrence(GradCall *g) {
+GRAD(recurrence, SAVE_A | FOR_A(SAVE_OUT)) {
     const Attr *axis = attr_of(g, ATTR_AXIS), *flag = attr_of(g, ATTR_REVERSE);
     bool reverse = flag && flag->b;
     Attr attr[2] = {*axis, attr_bool(ATTR_REVERSE, !reverse)};
@@ -129,7 +129,7 @@ static Arg scatter_added(GradCall *g, Arg x, Arg src) {
     return op_with(g, OP_SCATTER_ADD, arg, 3, attr_of(g, ATTR_AXIS), 1);
 }
 
-void grad_scatter_add(GradCall *g) {
+GRAD(scatter_add, FOR_C(SAVE_B)) {
     if (g->need[0]) give(g, 0, d);
     if (g->need[2]) give_src(g, gathered(g, d));
 }
@@ -159,7 +159,7 @@ static void scatter_product(GradCall *g, Arg src) {
     if (g->need[2]) give_src(g, where(g, zero, gathered(g, only), DIV(gathered(g, none), safe)));
 }
 
-void grad_scatter_reduce(GradCall *g) {
+GRAD(scatter_reduce, SAVE_A | SAVE_B | SAVE_C | SAVE_OUT) {
     Arg src = used_src(g);
     if (attr_of(g, ATTR_REDUCE)->str[0] == 'a')
         scatter_extreme(g, src);

@@ -95,7 +95,7 @@ void grad_record(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr
                  Tensor **out, int n_out) {
     bool needed = false;
     for (int i = 0; i < n_args && !needed; i++) needed = arg[i].t && tensor_needs_grad(arg[i].t);
-    if (!needed || !grad_rule[op] || !dtype_is_float(tensor_type(out[0])->dtype)) return;
+    if (!needed || !grad_rule[op]->run || !dtype_is_float(tensor_type(out[0])->dtype)) return;
     unsigned saves = saved_set(op, arg, n_args, attr, n_attr);
     GradNode *n = node_new(in, op, n_args, attr, n_attr);
     n->signal = signal_backward(in);
@@ -379,7 +379,7 @@ static bool walk_step(Walk *w, size_t i, LangError *e) {
     else if (any && n->op == NODE_CHECKPOINT)
         g.ok = checkpoint_rule(&g);
     else if (any)
-        grad_rule[n->op](&g);
+        grad_rule[n->op]->run(&g);
     for (int k = 0; k < g.n_temp; k++) tensor_unref(g.temp[k]);
     for (int k = 0; k < n->n_out; k++) tensor_unref(g.out[k].t);
     for (int k = 0; k < n->n_in; k++) {

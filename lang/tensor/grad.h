@@ -89,8 +89,6 @@ typedef struct GradCall {
     Tensor *temp[64];
     int n_temp;
 } GradCall;
-typedef void (*GradRule)(GradCall *g);
-extern const GradRule grad_rule[OP_COUNT]; /* from the grad column of ops.def; NULL for `none` */
 /* Which values a rule reads: whatever it makes, or (FOR_A ...) to make that operand's gradient.
  * Nothing else is kept: tests/unit/grad_hygiene.h. OUT1: the second result. */
 enum {
@@ -107,5 +105,10 @@ enum {
 #define FOR_C(saves) ((saves) << 24)
 /* Products: an operand if the other one needs a gradient. */
 enum { SAVE_OTHER = FOR_A(SAVE_B) | FOR_B(SAVE_A) };
+typedef struct GradRule {
+    void (*run)(GradCall *g); /* NULL for `none` */
+    unsigned saves;
+} GradRule;
+extern const GradRule *const grad_rule[OP_COUNT]; /* from the grad column of ops.def */
 unsigned grad_saves(Op op, const Attr *attr, int n_attr);
 #endif
