@@ -40,7 +40,7 @@ code "quiet on a closed pipe" 0 sh -c '"$GTSH" -c "for i in range(100000) { prin
 same "closed pipe: no words" "$(cat "$TMP/pipe")" ""
 # what stands behind a failed instruction is not carried out: no print, no file
 printf 'a = zeros(1)\nx = tensor([5]); y = arange(3)[x]\nprint("after:", a)\nsave(a, "%s/never.npy")\nfor i in range(100000) { b = a + 1 }\nprint("never")\n' "$TMP" >"$TMP/late.gt"
-code "behind an error" 1 "$GTSH" "$TMP/late.gt"; same "behind an error: nothing" "$(out)" ""; has "behind an error" "$(err)" "late.gt:2:31: error: index 5 is out of range"
+code "behind an error" 1 "$GTSH" "$TMP/late.gt"; same "behind an error: nothing" "$(out)" ""; has "behind an error" "$(err)" "late.gt:2:31: error: index 5 at position 0 is out of range"
 [ -e "$TMP/never.npy" ] && fail "behind an error: a file was written"
 code "before an error" 1 "$GTSH" -c 'a = zeros(1); print("before", a); y = arange(3)[tensor([5])]; print(y)'; same "before an error" "$(out)" "before tensor([0.])"
 finish

@@ -70,6 +70,6 @@ while true { x = x + 1; x = x - 1; big = big @ zeros(900, 900) + 2 }
 EOF
 printf 'print(x.sum().item(), big.mean().item() == 2 or big.mean().item() == 1)\nbad\n' >"$TMP/typed"
 same "-i after a worker's error" "$("$GTSH" -i -q "$TMP/late.gt" <"$TMP/typed" 2>"$TMP/err")" "4.0 true"
-same "-i: it is told once, and what it lost" "$(grep -c 'error: .*index 9 is out of range' "$TMP/err")" 2
-has "-i: what it lost" "$(err)" "repl:2:1: error: this value was lost to an earlier error: index 9"
+same "-i: it is told once, and what it lost" "$(grep -c 'error: .*id 9 at position 0 is outside' "$TMP/err")" 2
+has "-i: what it lost" "$(err)" "repl:2:1: error: this value was lost to an earlier error: embedding: id 9"
 finish
