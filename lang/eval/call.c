@@ -357,7 +357,7 @@ static bool visible(Interp *in, const char *name, Value *out, LangError *e) {
 
 static const char *with_article(Value v, char *buf, size_t n) {
     const char *t = value_type_name(v);
-    snprintf(buf, n, "%s %s", strchr("aeio", *t) ? "an" : "a", t);
+    snprintf(buf, n, "%s %s", strchr("aeioAEIO", *t) ? "an" : "a", t);
     return buf;
 }
 

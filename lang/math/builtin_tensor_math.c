@@ -241,12 +241,33 @@ BUILTIN(clamp) { /* x, min, max */
         out);
 }
 
+/* The operands of where by the names that masked_fill has for them. */
+static bool mask_fits(const Arg *mask, const Arg *value, const Tensor *x, LangError *e) {
+    TensorType both;
+    const TensorType *t = tensor_type(x);
+    char of_x[256], other[256];
+    if (!mask->t || tensor_type(mask->t)->dtype != DT_BOOL) {
+        error_set(e, "masked_fill: the mask must be a tensor of bool, not %s",
+                  mask->t ? dtype_info[tensor_type(mask->t)->dtype].name : "a number");
+        return error_hint(e, "mask != 0");
+    }
+    for (int i = 0; i < 2; i++) {
+        const Tensor *o = i ? value->t : mask->t;
+        if (!o || shape_broadcast(tensor_type(o), t, &both)) continue;
+        return error_set(e, "masked_fill: the %s of shape %s does not fit x of shape %s",
+                         i ? "value" : "mask", type_shape_text(tensor_type(o), other),
+                         type_shape_text(t, of_x));
+    }
+    return true;
+}
+
 BUILTIN(masked_fill) { /* x, mask, value */
     Arg a[3];
     Tensor *t;
     TRY(arg_from_value(in, arg[1], &a[0], e) && arg_from_value(in, arg[2], &a[1], e) &&
         arg_from_value(in, arg[0], &a[2], e));
     if (!a[2].t) return error_set(e, "masked_fill needs a tensor first");
+    TRY(mask_fits(&a[0], &a[1], a[2].t, e));
     TRY(tensor_op(in, OP_WHERE, a, 3, NULL, 0, &t, e));
     return give_tensor(t, out);
 }

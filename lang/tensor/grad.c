@@ -507,7 +507,8 @@ static bool check_start(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
                  dtype_info[tensor_type(y)->dtype].name);
     } else if (!tensor_needs_grad(y)) {
         error_at(e, at, "nothing to differentiate: '%s' does not depend on any parameter", x);
-        error_hint(e, "x = param(x) before computing, and not inside no_grad");
+        error_hint(e, "x = param(x) before computing, not inside no_grad; p.requires_grad = true "
+                      "where it is frozen");
     } else if (!seed && tensor_numel(y) != 1) {
         return error_not_single(in, y, at, text, e);
     } else

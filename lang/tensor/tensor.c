@@ -160,6 +160,13 @@ static bool error_broadcast(Interp *in, Op op, const Arg *arg, int i, int j, Lan
         const char *name = operand_name(in, small);
         error_hint(e, "%s.unsqueeze(%d) makes %s", name ? name : "x", axis,
                    type_shape_text(&t, sa));
+    } else if (a->rank > 1 && b->rank > 1) {
+        TensorType t = *b, both;
+        int64_t last = t.shape[t.rank - 1];
+        t.shape[t.rank - 1] = t.shape[t.rank - 2], t.shape[t.rank - 2] = last;
+        const char *name = operand_name(in, j);
+        if (shape_broadcast(a, &t, &both))
+            error_hint(e, "%s.T makes %s", name ? name : "right", type_shape_text(&t, sb));
     }
     error_locate(e, interp_span(in));
     return false;

@@ -50,6 +50,14 @@ bool infer_matmul(Infer *s) {
 
 /* ---- Joining and replacing ---- */
 
+/* Two shapes that differ along one axis could be joined along it. */
+static bool cat_hint(Err *err, const TensorType *a, const TensorType *b) {
+    int at = -1, n = 0;
+    for (int k = 0; a->rank == b->rank && k < a->rank; k++)
+        if (a->shape[k] != b->shape[k]) at = k, n++;
+    return n == 1 && err_hint(err, "axis=%d fits", at);
+}
+
 bool infer_cat(Infer *s) {
     TRY(need_tensors(s, 1, MAX_IN));
     TensorType r = s->in[0];
@@ -62,8 +70,9 @@ bool infer_cat(Infer *s) {
         for (int k = 0; fits && k < r.rank; k++) fits = k == axis || t->shape[k] == r.shape[k];
         if (!fits) {
             ShapeText ta, tb;
-            return err_set(s->err, ERR_SHAPE, "cannot join %s and %s along axis %d",
-                           shape_text(&s->in[0], &ta), shape_text(t, &tb), axis);
+            err_set(s->err, ERR_SHAPE, "cannot join %s and %s along axis %d",
+                    shape_text(&s->in[0], &ta), shape_text(t, &tb), axis);
+            return cat_hint(s->err, &s->in[0], t);
         }
         r.shape[axis] += t->shape[axis];
     }
