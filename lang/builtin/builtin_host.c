@@ -97,6 +97,7 @@ static bool bi_len(Interp *in, const Value *arg, Value *out, LangError *e) {
     switch (v.kind) {
     case V_LIST:
     case V_RANGE: *out = v_int(sequence_count(v)); return true;
+    case V_SET:
     case V_MAP: *out = v_int((int64_t)map_count(v.map)); return true;
     case V_STR: *out = v_int((int64_t)str_chars(v.str)); return true;
     case V_TEXT:
@@ -547,15 +548,11 @@ static bool bi_list(Interp *in, const Value *arg, Value *out, LangError *e) {
 static bool put_pair(Interp *in, Value m, Value p, LangError *e) {
     if ((p.kind != V_LIST && p.kind != V_RANGE) || sequence_count(p) != 2)
         return error_set(e, "dict needs [key, value] pairs, got %s", value_type_name(p));
-    Value k = sequence_at(p, 0);
-    if (k.kind == V_STR || k.kind == V_INT) {
-        mapv_put(m.map, k, sequence_at(p, 1));
-        return true;
-    }
-    error_set(e, "keys of maps are strings or ints, not %s", value_type_name(k));
+    Value k = sequence_at(p, 0), key;
+    bool ok = value_key(in, k, &key, e);
     value_drop(k);
-    (void)in;
-    return false;
+    if (ok) mapv_put(m.map, key, sequence_at(p, 1));
+    return ok;
 }
 
 static bool bi_dict(Interp *in, const Value *arg, Value *out, LangError *e) {
@@ -571,12 +568,18 @@ static bool bi_dict(Interp *in, const Value *arg, Value *out, LangError *e) {
             ok = put_pair(in, m, pairs.list->v[i], e);
         value_drop(pairs);
     }
+    for (size_t i = 0; ok && mapv_at(arg[1].map, i, &k, &v); i++)
+        mapv_put(m.map, value_ref(k), value_ref(v));
     if (!ok) {
         value_drop(m);
         return false;
     }
     *out = m;
     return true;
+}
+
+static bool bi_set(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return set_of(in, arg[0], out, e);
 }
 
 static bool bi_ord(Interp *in, const Value *arg, Value *out, LangError *e) {
@@ -684,6 +687,8 @@ static bool copy_container(Copy *c, Value v, int depth, Value *out) {
         made = v_map(c->in);
         map_put(&c->done, (uint64_t)(uintptr_t)v.heap, made.heap);
         ok = copy_map(c, v.map, made.map, depth + 1);
+    } else if (v.kind == V_SET) {
+        ok = set_of(c->in, v, &made, c->e);
     } else {
         Object *o = container_new(c->in, V_OBJECT, sizeof *o);
         o->module = v.obj->module;
@@ -707,7 +712,8 @@ static bool copy_value(Copy *c, Value v, int depth, Value *out) {
         *out = value_ref((Value){.kind = v.kind, .heap = known});
         return true;
     }
-    if (v.kind == V_LIST || v.kind == V_OBJECT || (v.kind == V_MAP && !v.map->is_space))
+    if (v.kind == V_LIST || v.kind == V_SET || v.kind == V_OBJECT ||
+        (v.kind == V_MAP && !v.map->is_space))
         return copy_container(c, v, depth, out);
     if (v.kind == V_TENSOR && (v.tensor->is_param || v.tensor->is_buffer)) {
         Value made = tensor_param(c->in, v.tensor, v.tensor->is_buffer, c->e);
@@ -754,7 +760,9 @@ const Builtin builtins_host[] = {
     {"float", "x", bi_float, "x as a number; waits for a tensor."},
     {"bool", "x", bi_bool, "The truth of x; waits for a tensor."},
     {"list", "xs=none", bi_list, "A new list of the elements.", 0, BI_PURE},
-    {"dict", "pairs=none", bi_dict, "A map of [key, value] pairs, or a copy of a map.", 0, BI_PURE},
+    {"dict", "pairs=none, **more", bi_dict,
+     "A map of [key, value] pairs, or a copy of a map; and of what is given by name.", 0, BI_PURE},
+    {"set", "xs=none", bi_set, "A set of the elements, strings or ints, in order.", 0, BI_PURE},
     {"min", "*xs, key=none", bi_min,
      "The smallest of the arguments, or of one list; of a tensor: min(x, axis).", 0,
      BI_PURE | BI_TWIN},

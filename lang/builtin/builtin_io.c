@@ -258,6 +258,15 @@ static bool json_list(Interp *in, Job *j, Value v, Bytes *at, int depth, LangErr
     return ok;
 }
 
+/* As a list. */
+static bool json_set(Interp *in, Job *j, Value v, Bytes *at, int depth, LangError *e) {
+    Value all = v_list(in, map_count(v.map)), key, none;
+    for (size_t i = 0; mapv_at(v.map, i, &key, &none); i++) list_push(all.list, value_ref(key));
+    bool ok = json_list(in, j, all, at, depth, e);
+    value_drop(all);
+    return ok;
+}
+
 static bool json_map(Interp *in, Job *j, Value v, Bytes *at, int depth, LangError *e) {
     bool ok = true;
     Value key, item;
@@ -297,6 +306,7 @@ static bool json_of(Interp *in, Job *j, Value v, Bytes *at, int depth, LangError
         return true;
     case V_LIST:
     case V_RANGE: return json_list(in, j, v, at, depth, e);
+    case V_SET: return json_set(in, j, v, at, depth, e);
     case V_MAP: return json_map(in, j, v, at, depth, e);
     case V_OBJECT: {
         Value state;

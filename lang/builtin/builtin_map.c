@@ -1,22 +1,13 @@
-/* builtin_map.c: methods of maps (LANGUAGE 2.7, 3.1, 3.4). Keys are strings or ints, in order of
- * insertion. SPDX-License-Identifier: MIT */
+/* builtin_map.c: methods of maps (LANGUAGE 2.7, 3.1, 3.4) and of sets, which are maps without
+ * values. Keys are strings or ints, in order of insertion. SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "lang/text/pieces.h"
 #include "lang/eval/builtin.h"
+#include "lang/eval/operate.h"
 #include <string.h>
 
 #define MAP (1u << V_MAP)
-
-/* *out is a new reference: a string or an int. */
-static bool key_arg(Interp *in, Value v, Value *out, LangError *e) {
-    if (v.kind == V_TEXT) return value_look(in, v, out, e);
-    if (v.kind != V_STR && v.kind != V_INT) {
-        error_set(e, "a key is a string or an int, not %s", value_type_name(v));
-        return error_hint(e, "str(k)");
-    }
-    *out = value_ref(v);
-    return true;
-}
+#define SET (1u << V_SET)
 
 static bool bi_keys(Interp *in, const Value *arg, Value *out, LangError *e) {
     (void)e;
@@ -51,7 +42,7 @@ static bool bi_items(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 static bool bi_get(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value key;
-    TRY(key_arg(in, arg[1], &key, e));
+    TRY(value_key(in, arg[1], &key, e));
     const Value *found = map_find(arg[0].map, key);
     *out = value_ref(found ? *found : arg[2]);
     value_drop(key);
@@ -75,7 +66,7 @@ static bool missing_key(Value map, Value key, LangError *e) {
  * given. */
 static bool bi_pop(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value key;
-    TRY(key_arg(in, arg[1], &key, e));
+    TRY(value_key(in, arg[1], &key, e));
     bool found = mapv_remove(arg[0].map, key, out), has_default = arg[2].kind != V_NONE;
     if (!found && !has_default && in->at && in->at->kind == N_CALL)
         has_default = in->at->n_kids > 2;
@@ -86,8 +77,15 @@ static bool bi_pop(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_update(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
-    Value key, value;
+    Value key, value, other;
+    if (arg[0].kind == V_SET) {
+        TRY(set_of(in, arg[1], &other, e));
+        for (size_t i = 0; mapv_at(other.map, i, &key, &value); i++)
+            mapv_put(arg[0].map, value_ref(key), v_none());
+        value_drop(other);
+        *out = v_none();
+        return true;
+    }
     if (arg[1].kind != V_MAP) {
         error_set(e, "update() needs a map, not %s", value_type_name(arg[1]));
         return error_hint(e, "m.update(dict(pairs))");
@@ -101,7 +99,7 @@ static bool bi_update(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 static bool bi_setdefault(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value key;
-    TRY(key_arg(in, arg[1], &key, e));
+    TRY(value_key(in, arg[1], &key, e));
     const Value *found = map_find(arg[0].map, key);
     *out = value_ref(found ? *found : arg[2]);
     if (found)
@@ -119,6 +117,75 @@ static bool bi_clear(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
+/* ---- sets ---- */
+
+static bool bi_add(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value key;
+    TRY(value_key(in, arg[1], &key, e));
+    mapv_put(arg[0].map, key, v_none());
+    *out = v_none();
+    return true;
+}
+
+static bool take_out(Interp *in, const Value *arg, bool *found, Value *out, LangError *e) {
+    Value key, old;
+    TRY(value_key(in, arg[1], &key, e));
+    *found = mapv_remove(arg[0].map, key, &old);
+    value_drop(key);
+    *out = v_none();
+    return true;
+}
+
+static bool bi_discard(Interp *in, const Value *arg, Value *out, LangError *e) {
+    bool found;
+    return take_out(in, arg, &found, out, e);
+}
+
+static bool bi_set_remove(Interp *in, const Value *arg, Value *out, LangError *e) {
+    bool found;
+    TRY(take_out(in, arg, &found, out, e));
+    return found || (error_set(e, "the set has no such element"), error_hint(e, "s.discard(x)"));
+}
+
+/* s.union(xs, ys): oper applied with each of the others, which may be anything with elements. */
+static bool combine(Interp *in, const Value *arg, int oper, Value *out, LangError *e) {
+    Value all = value_ref(arg[0]), other, next;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < arg[1].list->n; i++) {
+        ok = set_of(in, arg[1].list->v[i], &other, e);
+        if (!ok) break;
+        ok = set_binary(in, oper, all, other, &next, e);
+        value_drop(other);
+        if (ok) value_set(&all, next);
+    }
+    if (ok && all.map == arg[0].map) {
+        ok = set_of(in, arg[0], &next, e);
+        if (ok) value_set(&all, next);
+    }
+    if (ok)
+        *out = all;
+    else
+        value_drop(all);
+    return ok;
+}
+static bool bi_union(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return combine(in, arg, O_BITOR, out, e);
+}
+static bool bi_intersection(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return combine(in, arg, O_BITAND, out, e);
+}
+static bool bi_difference(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return combine(in, arg, O_SUB, out, e);
+}
+
+static bool bi_issubset(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value other;
+    TRY(set_of(in, arg[1], &other, e));
+    bool ok = set_binary(in, O_LE, arg[0], other, out, e);
+    value_drop(other);
+    return ok;
+}
+
 const Builtin builtins_map[] = {
     {"keys", "m", bi_keys, "The keys, in order of insertion.", MAP, BI_PURE},
     {"values", "m", bi_values, "The values, in order of insertion.", MAP, BI_PURE},
@@ -127,8 +194,18 @@ const Builtin builtins_map[] = {
     {"get", "m, key, default=none", bi_get, "The value of key, or the default.", MAP, BI_PURE},
     {"pop", "m, key, default=none", bi_pop,
      "Takes out the value of key and gives it; without a default a missing key is an error.", MAP},
-    {"update", "m, other", bi_update, "Takes over all keys and values of another map.", MAP},
+    {"update", "m, other", bi_update,
+     "Takes over all keys and values of another map, all elements of another set.", MAP | SET},
     {"setdefault", "m, key, default=none", bi_setdefault,
      "The value of key; if it is missing, the default, which is then put there.", MAP},
-    {"clear", "m", bi_clear, "Takes out everything.", MAP},
+    {"clear", "m", bi_clear, "Takes out everything.", MAP | SET},
+    {"add", "s, x", bi_add, "Puts x into the set.", SET},
+    {"discard", "s, x", bi_discard, "Takes x out of the set, if it is there.", SET},
+    {"remove", "s, x", bi_set_remove, "Takes x out of the set; an error if it is not there.", SET},
+    {"union", "s, *others", bi_union, "The elements of all, as a new set: s | t.", SET, BI_PURE},
+    {"intersection", "s, *others", bi_intersection,
+     "The elements that all have, as a new set: s & t.", SET, BI_PURE},
+    {"difference", "s, *others", bi_difference,
+     "The elements of s that no other has, as a new set: s - t.", SET, BI_PURE},
+    {"issubset", "s, t", bi_issubset, "Whether all elements of s are in t: s <= t.", SET, BI_PURE},
     {0}};

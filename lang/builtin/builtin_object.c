@@ -13,10 +13,11 @@ static bool is_of_builtin(Value v, const char *name) {
     static const struct {
         const char *name;
         ValueKind kind;
-    } kind[] = {{"int", V_INT},  {"float", V_FLOAT},     {"bool", V_BOOL},   {"str", V_STR},
-                {"str", V_TEXT}, {"list", V_LIST},       {"list", V_RANGE},  {"range", V_RANGE},
-                {"dict", V_MAP}, {"map", V_MAP},         {"error", V_ERROR}, {"tensor", V_TENSOR},
-                {"int", V_BOOL}, {"nn.Module", V_OBJECT}};
+    } kind[] = {{"int", V_INT},       {"float", V_FLOAT}, {"bool", V_BOOL},
+                {"str", V_STR},       {"str", V_TEXT},    {"list", V_LIST},
+                {"list", V_RANGE},    {"range", V_RANGE}, {"set", V_SET},
+                {"dict", V_MAP},      {"map", V_MAP},     {"error", V_ERROR},
+                {"tensor", V_TENSOR}, {"int", V_BOOL},    {"nn.Module", V_OBJECT}};
     for (size_t i = 0; i < sizeof kind / sizeof *kind; i++)
         if (v.kind == kind[i].kind && !strcmp(name, kind[i].name)) return true;
     if (v.kind != V_TENSOR) return false;

@@ -389,7 +389,7 @@ static const char *const habits[][2] = {
     {"os", "getenv(\"X\"), args, glob(pattern), shell(cmd)"},
     {"math", "math functions are builtins: sqrt(2)"},
     {"tuple", "list(x); (1, 2) is a list"},
-    {"set", "unique(xs)"},
+    {"frozenset", "set(xs)"},
     {"next", "for x in xs { … }, or xs[0]; there are no iterators"},
     {"iter", "for x in xs { … }; there are no iterators"},
     {"dir", "?x lists what x has; m.keys() of a map, m.named_parameters() of a module"},

@@ -23,7 +23,7 @@
 #include <string.h>
 #include <threads.h>
 
-enum { KINDS = V_ERROR + 1, MAX_PARAMS = 24 };
+enum { KINDS = V_SET + 1, MAX_PARAMS = 24 };
 
 /* The joined table: set up once by call_once, read only afterwards. */
 static struct {
@@ -178,12 +178,6 @@ const Builtin *builtin_method(ValueKind kind, const char *interned) {
 
 /* ---- binding ---- */
 
-static const Node *keyword(const Node *call, int i) {
-    for (uint32_t k = 1; k < call->n_kids; k++)
-        if (call->kid[k]->kind == N_KEYWORD && i-- == 0) return call->kid[k];
-    panic("a call has fewer keywords than were counted");
-}
-
 static const char *plain_name(const BuiltinEntry *en) {
     const char *dot = strrchr(en->b.name, '.');
     return dot ? dot + 1 : en->b.name;
@@ -195,12 +189,13 @@ static bool bad_call(Interp *in, const BuiltinEntry *en, const Node *at, LangErr
     return error_label(e, e->at, "%s(%.140s)", plain_name(en), en->b.signature);
 }
 
-static bool unknown_keyword(Interp *in, const BuiltinEntry *en, const Node *kw, LangError *e) {
+static bool unknown_keyword(Interp *in, const BuiltinEntry *en, const char *name, const Node *kw,
+                            LangError *e) {
     NameList names = {0};
     for (int i = 0; i < en->n_params; i++) names_add(&names, en->param[i].name);
-    const char *near = nearest_name(kw->str, strlen(kw->str), names.name, names.n);
-    fail_at(in, kw, e, "%s() has no argument '%s'", plain_name(en), kw->str);
-    const char *habit = habit_keyword(kw->str);
+    const char *near = nearest_name(name, strlen(name), names.name, names.n);
+    fail_at(in, kw, e, "%s() has no argument '%s'", plain_name(en), name);
+    const char *habit = habit_keyword(name);
     if (habit)
         error_hint(e, "%s", habit);
     else if (near)
@@ -262,21 +257,19 @@ static bool bind_positional(Interp *in, const BuiltinEntry *en, Value *base, int
 static bool bind_keywords(Interp *in, const BuiltinEntry *en, Value *kw, int n_kw, Value *arg,
                           const Node *call, LangError *e) {
     for (int k = 0; k < n_kw; k++) {
-        const Node *node = keyword(call, k);
-        int i = find_param(en, node->str);
-        if (i < 0 && en->map >= 0) {
-            mapv_put(arg[en->map].map, value_ref(name_str(in, node->str)), kw[k]);
-            kw[k] = v_none();
-            continue;
-        }
-        if (i < 0) return unknown_keyword(in, en, node, e);
-        if (en->param[i].is_star ? !bind_star(&arg[i], kw[k]) : arg[i].kind != V_UNDEF)
-            return fail_at(in, node, e, "%s() got '%s' twice", plain_name(en), en->param[i].name);
-        if (en->param[i].is_star) {
-            kw[k] = v_none();
-            continue;
-        }
-        arg[i] = kw[k];
+        const Node *node;
+        const char *name = call_keyword(in, call, k, &node);
+        int i = find_param(en, name);
+        bool in_map = i < 0 && en->map >= 0;
+        if (i < 0 && !in_map) return unknown_keyword(in, en, name, node, e);
+        if (in_map                 ? map_find_name(arg[en->map].map, name) != NULL
+            : en->param[i].is_star ? !bind_star(&arg[i], kw[k])
+                                   : arg[i].kind != V_UNDEF)
+            return fail_at(in, node, e, "%s() got '%s' twice", plain_name(en), name);
+        if (in_map)
+            mapv_put(arg[en->map].map, value_ref(name_str(in, name)), kw[k]);
+        else if (!en->param[i].is_star)
+            arg[i] = kw[k];
         kw[k] = v_none();
     }
     return true;

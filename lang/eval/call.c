@@ -53,26 +53,34 @@ static bool call_error(Interp *in, const AstFn *f, const Node *at, LangError *e,
 static bool too_many(Interp *in, const AstFn *f, int given, const Node *call, LangError *e) {
     char what[300];
     snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d were given", fn_name(f),
-             f->n_params, f->n_params == 1 ? "" : "s", given);
+             f->n_pos, f->n_pos == 1 ? "" : "s", given);
     call_error(in, f, call, e, what);
     return f->is_module && error_hint(e, "a layer is made first: %.80s(…)(x)", fn_name(f));
 }
 
-/* The i-th keyword argument of a call. */
-static const Node *keyword(const Node *call, int i) {
-    for (uint32_t k = 1; k < call->n_kids; k++)
-        if (call->kid[k]->kind == N_KEYWORD && i-- == 0) return call->kid[k];
-    panic("a call has fewer keywords than were counted");
+const char *call_keyword(Interp *in, const Node *call, int i, const Node **at) {
+    *at = call;
+    for (uint32_t k = 1; k < call->n_kids; k++) {
+        if (call->kid[k]->kind == N_MAPSTAR) *at = call->kid[k];
+        if (call->kid[k]->kind != N_KEYWORD || i-- > 0) continue;
+        *at = call->kid[k];
+        return call->kid[k]->str;
+    }
+    Value name, v;
+    if (!in->spread || !mapv_at(in->spread, (size_t)i, &name, &v))
+        panic("a call has fewer keywords than were counted");
+    return intern(name.str->s, name.str->n);
 }
 
-static bool unknown_keyword(Interp *in, const AstFn *f, const Node *kw, LangError *e) {
+static bool unknown_keyword(Interp *in, const AstFn *f, const char *name, const Node *at,
+                            LangError *e) {
     NameList names = {0};
     for (int i = 0; i < f->n_params; i++) names_add(&names, f->param[i].name);
-    const char *near = nearest_name(kw->str, strlen(kw->str), names.name, names.n);
+    const char *near = nearest_name(name, strlen(name), names.name, names.n);
     Bytes sig = {0};
     fn_signature(f, &sig);
-    fail_at(in, kw, e, "%s() has no argument '%s'", fn_name(f), kw->str);
-    const char *habit = habit_keyword(kw->str);
+    fail_at(in, at, e, "%s() has no argument '%s'", fn_name(f), name);
+    const char *habit = habit_keyword(name);
     if (habit)
         error_hint(e, "%s", habit);
     else if (near)
@@ -89,58 +97,72 @@ static bool unknown_keyword(Interp *in, const AstFn *f, const Node *kw, LangErro
 /* Which parameter has this (interned) name; n_params: none. */
 static int place_of(const AstFn *a, const char *name) {
     int i = 0;
-    while (i < a->n_params && (a->param[i].name != name || a->param[i].is_star)) i++;
+    while (i < a->n_params &&
+           (a->param[i].name != name || a->param[i].is_star || a->param[i].is_map))
+        i++;
     return i;
 }
 
-/* Keyword values, moved out of the way to kw[], find their slots. */
+/* Keyword values, moved out of the way to kw[], find their slots, or go into **rest. */
 static bool bind_keywords(Interp *in, const AstFn *a, Value *slot, Value *kw, int n_kw,
                           const Node *call, LangError *e) {
+    int rest = a->n_params && a->param[a->n_params - 1].is_map ? a->n_params - 1 : -1;
     for (int k = 0; k < n_kw; k++) {
-        const Node *node = keyword(call, k);
-        const char *name = node->str;
-        const char *ours;
+        const Node *node;
+        const char *name = call_keyword(in, call, k, &node), *ours;
         int i = place_of(a, name);
         if (a->at.src && a->at.src->is_prelude) /* PyTorch's names for ours, as with builtins */
             for (int j = 0; i == a->n_params && (ours = keyword_ours(name, j)); j++)
                 i = place_of(a, intern(ours, strlen(ours)));
-        if (i == a->n_params) return unknown_keyword(in, a, node, e);
-        if (slot[i].kind != V_UNDEF)
-            return fail_at(in, node, e, "%s() got '%s' twice", fn_name(a), node->str);
-        slot[i] = kw[k];
+        bool is_new = i < a->n_params;
+        if (!is_new && rest < 0) return unknown_keyword(in, a, name, node, e);
+        if (is_new ? slot[i].kind != V_UNDEF : map_find_name(slot[rest].map, name) != NULL)
+            return fail_at(in, node, e, "%s() got '%s' twice", fn_name(a), name);
+        if (is_new)
+            slot[i] = kw[k];
+        else
+            mapv_put(slot[rest].map, value_ref(name_str(in, name)), kw[k]);
         kw[k] = v_none();
     }
     return true;
+}
+
+/* What *rest and **rest collect: the places n_pos .. of base, and a map that is still empty. */
+static void bind_rest(Interp *in, const AstFn *a, Value *base, int n_pos) {
+    Value rest = {.kind = V_UNDEF};
+    for (int i = a->n_pos; i < a->n_params; i++) {
+        if (a->param[i].is_star) {
+            rest = v_list(in, n_pos > a->n_pos ? (size_t)(n_pos - a->n_pos) : 0);
+            for (int k = a->n_pos; k < n_pos; k++) list_push(rest.list, base[k]);
+        }
+    }
+    int kept = n_pos < a->n_pos || rest.kind == V_UNDEF ? n_pos : a->n_pos;
+    for (int i = kept; i < a->n_slots; i++) base[i] = (Value){.kind = V_UNDEF};
+    for (int i = a->n_pos; i < a->n_params; i++) {
+        if (a->param[i].is_star) base[i] = rest;
+        if (a->param[i].is_map) base[i] = v_map(in);
+    }
 }
 
 /* Puts arguments into slots: base[0 .. n_pos + n_kw) becomes the parameters, in order, V_UNDEF
  * where not given, and all other slots V_UNDEF. On failure the values are dropped. */
 static bool bind(Interp *in, const AstFn *a, Value *base, int n_pos, int n_kw, const Node *call,
                  LangError *e) {
-    int n_params = a->n_params, n_slots = a->n_slots, n_given = n_pos + n_kw;
-    bool has_star = n_params > 0 && a->param[n_params - 1].is_star, ok = true;
+    int n_slots = a->n_slots, n_given = n_pos + n_kw;
+    bool has_rest = a->n_pos < a->n_params && a->param[a->n_pos].is_star, ok = true;
     Value *kw = base + (n_given > n_slots ? n_given : n_slots);
-    Value rest = {.kind = V_UNDEF};
     if (!stack_room(in, (size_t)(n_given + n_slots), e)) {
         in->stack->top = base + n_given;
         ok = false;
         n_slots = n_given;
+    } else if (!has_rest && n_pos > a->n_pos) {
+        ok = too_many(in, a, n_given, call, e);
+        n_slots = n_given;
     } else {
         memcpy(kw, base + n_pos, (size_t)n_kw * sizeof *kw);
-        int fixed = n_params - has_star;
-        if (has_star) {
-            rest = v_list(in, n_pos > fixed ? (size_t)(n_pos - fixed) : 0);
-            for (int i = fixed; i < n_pos; i++) list_push(rest.list, base[i]);
-        }
-        int kept = n_pos < fixed ? n_pos : has_star ? fixed : n_pos;
-        if (!has_star && n_pos > n_params) {
-            ok = too_many(in, a, n_given, call, e);
-            if (kept > n_slots) n_slots = kept;
-        }
-        for (int i = kept; i < n_slots; i++) base[i] = (Value){.kind = V_UNDEF};
-        if (has_star) base[fixed] = rest;
+        bind_rest(in, a, base, n_pos);
         in->stack->top = kw + n_kw;
-        if (ok && n_kw) ok = bind_keywords(in, a, base, kw, n_kw, call, e);
+        if (n_kw) ok = bind_keywords(in, a, base, kw, n_kw, call, e);
         for (int i = 0; i < n_kw; i++) value_drop(kw[i]);
     }
     if (ok) {
@@ -507,53 +529,78 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
 
 /* ---- the call expression ---- */
 
-/* Pushes the values of a call's arguments: positional ones, then those of keywords. On failure
- * all pushed are dropped. */
-static bool push_args(Interp *in, Node *n, Value *base, int *n_pos, int *n_kw, LangError *e) {
-    Value v;
-    bool ok = true;
-    for (uint32_t k = 1; k < n->n_kids && ok; k++) {
-        Node *arg = n->kid[k];
-        if (arg->kind == N_KEYWORD) continue;
-        ok = eval(in, arg->kind == N_STAR ? arg->kid[0] : arg, &v, e);
-        if (ok && arg->kind != N_STAR) {
-            ok = stack_room(in, 1, e);
-            if (!ok) {
-                value_drop(v);
-                break;
-            }
-            *in->stack->top++ = v;
-            ++*n_pos;
-        } else if (ok) {
-            Iter it;
-            in->at = arg;
-            ok = iter_open(in, arg, v, &it, e);
-            value_drop(v);
-            int more = 0;
-            while (ok && (ok = stack_room(in, 1, e)) &&
-                   (more = iter_next(in, &it, in->stack->top, e)) > 0) {
-                in->stack->top++;
-                ++*n_pos;
-            }
-            ok = ok && more == 0;
-            if (it.over.kind != V_NONE) iter_close(in, &it);
-        }
+/* *xs: pushes all elements of xs. */
+static bool push_spread(Interp *in, Node *arg, int *n_pos, LangError *e) {
+    Value over;
+    Iter it;
+    TRY(eval(in, arg->kid[0], &over, e));
+    in->at = arg;
+    bool ok = iter_open(in, arg, over, &it, e);
+    value_drop(over);
+    TRY(ok);
+    int more = 0;
+    while ((ok = stack_room(in, 1, e)) && (more = iter_next(in, &it, in->stack->top, e)) > 0) {
+        in->stack->top++;
+        ++*n_pos;
     }
-    for (uint32_t k = 1; k < n->n_kids && ok; k++)
-        if (n->kid[k]->kind == N_KEYWORD) {
-            ok = stack_room(in, 1, e) && eval(in, n->kid[k]->kid[0], &v, e);
-            if (ok) {
+    iter_close(in, &it);
+    return ok && more == 0;
+}
+
+/* **m: adds the keys of m to those of the call's other maps; consumes m. */
+static bool spread_map(Interp *in, Node *arg, Value m, Value *all, LangError *e) {
+    Value k, v;
+    bool ok = m.kind == V_MAP && !m.map->is_space;
+    if (!ok) fail_at(in, arg, e, "** spreads a map, not %s", value_type_name(m));
+    if (ok && all->kind == V_NONE) *all = v_map(in);
+    for (size_t i = 0; ok && mapv_at(m.map, i, &k, &v); i++) {
+        if (k.kind != V_STR)
+            ok = fail_at(in, arg, e, "** names arguments: its keys are strings, not %s",
+                         value_type_name(k));
+        else if (map_find(all->map, k))
+            ok = fail_at(in, arg, e, "argument '%.100s' is given twice", k.str->s);
+        else
+            mapv_put(all->map, value_ref(k), value_ref(v));
+    }
+    value_drop(m);
+    return ok;
+}
+
+/* Pushes the values of a call's arguments: positional ones, those of keywords, those of **maps,
+ * whose keys are in *spread then. On failure all pushed are dropped. */
+static bool push_args(Interp *in, Node *n, Value *base, int *n_pos, int *n_kw, Value *spread,
+                      LangError *e) {
+    Value v, k;
+    bool ok = true;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 1; i < n->n_kids && ok; i++) {
+            Node *arg = n->kid[i];
+            bool is_named = arg->kind == N_KEYWORD || arg->kind == N_MAPSTAR;
+            if (is_named != (pass == 1)) continue;
+            if (arg->kind == N_STAR) {
+                ok = push_spread(in, arg, n_pos, e);
+                continue;
+            }
+            ok = stack_room(in, 1, e) && eval(in, is_named ? arg->kid[0] : arg, &v, e);
+            if (ok && arg->kind == N_MAPSTAR) {
+                ok = spread_map(in, arg, v, spread, e);
+            } else if (ok) {
                 *in->stack->top++ = v;
-                ++*n_kw;
+                ++*(is_named ? n_kw : n_pos);
             }
         }
+    if (ok && spread->kind == V_MAP) {
+        ok = stack_room(in, map_count(spread->map), e);
+        for (size_t i = 0; ok && mapv_at(spread->map, i, &k, &v); i++, ++*n_kw)
+            *in->stack->top++ = value_ref(v);
+    }
     if (!ok) drop_args(in, base, (int)(in->stack->top - base));
     return ok;
 }
 
 bool eval_call(Interp *in, Node *n, Value *out, LangError *e) {
     Node *callee = n->kid[0];
-    Value *base = in->stack->top, f, recv = v_none(), updated = v_none();
+    Value *base = in->stack->top, f, recv = v_none(), updated = v_none(), spread = v_none();
     SelfMode mode = SELF_NONE;
     Place *place = NULL;
     TRY(stack_room(in, n->n_kids + 1, e));
@@ -574,8 +621,9 @@ bool eval_call(Interp *in, Node *n, Value *out, LangError *e) {
     if ((n->flag & NODE_UNUSED) && !place && f.kind == V_BUILTIN && f.builtin->facts & BI_PURE)
         n->flag |= NODE_DROPPED;
     int n_pos = mode == SELF_FIRST || mode == SELF_UPDATE, n_kw = 0;
-    bool ok = push_args(in, n, base, &n_pos, &n_kw, e);
+    bool ok = push_args(in, n, base, &n_pos, &n_kw, &spread, e);
     if (ok) {
+        if (spread.kind == V_MAP) in->spread = spread.map; /* read when the callee binds it */
         bool is_quiet = place && !update_is_checked(place);
         in->at = n;
         in->no_grad_depth += is_quiet;
@@ -587,6 +635,7 @@ bool eval_call(Interp *in, Node *n, Value *out, LangError *e) {
     if (place) ok = update_close(in, place, updated, ok, out, e);
     if (!ok) error_locate(e, node_span(in, n));
     if (mode == SELF_METHOD) value_drop(recv);
+    value_drop(spread);
     value_drop(f);
     return ok;
 }
@@ -663,16 +712,14 @@ bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e) {
                    (error_locate(e, node_span(in, n)),
                     habit_path(n->whole, builtin_is_known, in, e), false);
         Value *v = map_find(base.map, name_str(in, name));
-        if ((found = v != NULL))
-            *out = value_ref(*v);
-        else
-            return no_field(in, n, base, e);
+        if ((found = v != NULL)) *out = value_ref(*v);
     }
     if (base.kind == V_ERROR) TRY(error_field(in, base, name, out, &found, e));
     if (found || pair_field(base, name, out)) return true;
     if (base.kind == V_NONE) return no_field(in, n, base, e);
     TRY(builtin_method_value(in, base, name, &f, e));
-    if (f.kind == V_UNDEF && base.kind != V_OBJECT) TRY(visible(in, name, &f, e));
+    if (f.kind == V_UNDEF && base.kind != V_OBJECT && base.kind != V_MAP)
+        TRY(visible(in, name, &f, e));
     if (f.kind == V_UNDEF) return no_field(in, n, base, e);
     *out = bound_new(in, base, f);
     return true;

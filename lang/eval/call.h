@@ -14,6 +14,9 @@ bool call_value(Interp *in, Value f, Value *base, int n_pos, int n_kw, const Nod
  * one. */
 bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, const Node *call,
              Value *out, LangError *e);
+/* The (interned) name of a call's i-th keyword argument, N_KEYWORDs before the keys of **maps, and
+ * where it stands. Only while the callee binds its arguments. */
+const char *call_keyword(Interp *in, const Node *call, int i, const Node **at);
 bool stack_room(Interp *in, size_t n, LangError *e);
 bool eval_field(Interp *in, Node *n, Value *out, LangError *e); /* a.f not called */
 /* the same for a base at hand */

@@ -72,6 +72,7 @@ static int host_truth(Value v) {
     case V_STR: return v.str->n > 0;
     case V_LIST: return v.list->n > 0;
     case V_RANGE: return range_count(v.range) > 0;
+    case V_SET:
     case V_MAP: return map_count(v.map) > 0;
     case V_TEXT:
     case V_TENSOR: return -1;

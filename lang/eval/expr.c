@@ -111,15 +111,46 @@ OUTLINE static Value string_constant(Interp *in, Node *n) {
     return value_ref((Value){.kind = V_STR, .str = n->cache});
 }
 
+/* Puts v into a list or a set under construction; consumes v. */
+static bool put_element(Interp *in, const Node *n, Value to, Value v, LangError *e) {
+    if (to.kind == V_LIST) {
+        list_push(to.list, v);
+        return true;
+    }
+    Value key;
+    bool ok = value_key(in, v, &key, e);
+    value_drop(v);
+    if (ok) mapv_put(to.map, key, v_none());
+    if (!ok) error_locate(e, node_span(in, n));
+    return ok;
+}
+
+/* *xs: all elements of xs. */
+static bool put_spread(Interp *in, Node *n, Value to, LangError *e) {
+    Value over, v;
+    Iter it;
+    int more = 0;
+    TRY(eval(in, n->kid[0], &over, e));
+    in->at = n;
+    bool ok = iter_open(in, n->kid[0], over, &it, e);
+    value_drop(over);
+    TRY(ok);
+    while (ok && (more = iter_next(in, &it, &v, e)) > 0)
+        ok = put_element(in, n, to, v, e) && eval_safepoint(in, e);
+    iter_close(in, &it);
+    if (more < 0) error_locate(e, node_span(in, n));
+    return ok && more == 0;
+}
+
 OUTLINE static bool eval_list(Interp *in, Node *n, Value *out, LangError *e) {
-    Value l = v_list(in, n->n_kids);
+    Value l = n->kind == N_LIST ? v_list(in, n->n_kids) : v_set(in), v;
     for (uint32_t i = 0; i < n->n_kids; i++) {
-        Value v;
-        if (!eval(in, n->kid[i], &v, e)) {
+        Node *kid = n->kid[i];
+        if (kid->kind == N_STAR ? !put_spread(in, kid, l, e)
+                                : !eval(in, kid, &v, e) || !put_element(in, kid, l, v, e)) {
             value_drop(l);
             return false;
         }
-        list_push(l.list, v);
     }
     *out = l;
     return true;
@@ -127,33 +158,39 @@ OUTLINE static bool eval_list(Interp *in, Node *n, Value *out, LangError *e) {
 
 /* Consumes key and v. */
 static bool put_pair(Interp *in, const Node *n, MapV *m, Value key, Value v, LangError *e) {
-    if (key.kind == V_TEXT) {
-        Value look;
-        bool ok = value_look(in, key, &look, e);
-        value_drop(key);
-        if (!ok) {
-            value_drop(v);
-            return false;
-        }
-        key = look;
+    Value found;
+    bool ok = value_key(in, key, &found, e);
+    value_drop(key);
+    if (ok) {
+        mapv_put(m, found, v);
+        return true;
     }
-    if (key.kind != V_STR && key.kind != V_INT) {
-        fail_at(in, n, e, "keys of maps are strings or ints, not %s", value_type_name(key));
-        value_drop(key);
-        value_drop(v);
-        return false;
-    }
-    mapv_put(m, key, v);
-    return true;
+    value_drop(v);
+    error_locate(e, node_span(in, n));
+    return false;
+}
+
+/* **other: all its keys; later ones win. */
+static bool put_map(Interp *in, Node *n, MapV *m, LangError *e) {
+    Value other, k, v;
+    TRY(eval(in, n->kid[0], &other, e));
+    bool ok = other.kind == V_MAP && !other.map->is_space;
+    for (size_t i = 0; ok && mapv_at(other.map, i, &k, &v); i++)
+        mapv_put(m, value_ref(k), value_ref(v));
+    if (!ok) fail_at(in, n, e, "** spreads a map, not %s", value_type_name(other));
+    value_drop(other);
+    return ok;
 }
 
 OUTLINE static bool eval_map(Interp *in, Node *n, Value *out, LangError *e) {
     Value m = v_map(in);
     for (uint32_t i = 0; i + 1 < n->n_kids; i += 2) {
         Value k, v;
-        bool ok = eval(in, n->kid[i], &k, e);
-        if (ok && !(ok = eval(in, n->kid[i + 1], &v, e))) value_drop(k);
-        if (!ok || !put_pair(in, n->kid[i], m.map, k, v, e)) {
+        bool is_spread = n->kid[i]->kind == N_MAPSTAR;
+        bool ok = is_spread ? put_map(in, n->kid[i], m.map, e) : eval(in, n->kid[i], &k, e);
+        if (ok && !is_spread && !(ok = eval(in, n->kid[i + 1], &v, e))) value_drop(k);
+        if (ok && !is_spread) ok = put_pair(in, n->kid[i], m.map, k, v, e);
+        if (!ok) {
             value_drop(m);
             return false;
         }
@@ -182,12 +219,8 @@ static void forget(Interp *in, const Node *target) {
 
 static bool comp_element(Interp *in, Node *n, Value result, LangError *e) {
     Value k, v;
-    if (n->kind == N_LISTCOMP) {
-        TRY(eval(in, n->kid[0], &v, e));
-        list_push(result.list, v);
-        return true;
-    }
     TRY(eval(in, n->kid[0], &k, e));
+    if (n->kind != N_MAPCOMP) return put_element(in, n->kid[0], result, k, e);
     if (!eval(in, n->kid[1], &v, e)) {
         value_drop(k);
         return false;
@@ -195,18 +228,17 @@ static bool comp_element(Interp *in, Node *n, Value result, LangError *e) {
     return put_pair(in, n->kid[0], result.map, k, v, e);
 }
 
-OUTLINE static bool eval_comprehension(Interp *in, Node *n, Value *out, LangError *e) {
-    uint32_t first = n->kind == N_LISTCOMP ? 1 : 2;
-    Node *target = n->kid[first], *over_node = n->kid[first + 1];
-    Node *condition = n->n_kids > first + 2 ? n->kid[first + 2] : NULL;
-    Value over;
+/* The loop whose target is kid[k] and those inside it. The parser bounds how many nest. */
+static bool comp_loop(Interp *in, Node *n, uint32_t k, Value result, LangError *e) {
+    if (k == n->n_kids) return comp_element(in, n, result, e);
+    Node *target = n->kid[k], *over_node = n->kid[k + 1], *condition = n->kid[k + 2];
+    Value over, v;
     TRY(eval(in, over_node, &over, e));
     Iter it;
     in->at = over_node;
     bool ok = iter_open(in, over_node, over, &it, e);
     value_drop(over);
     TRY(ok);
-    Value result = n->kind == N_LISTCOMP ? v_list(in, 0) : v_map(in), v;
     int more = 0;
     while (ok && (in->at = n, more = iter_next(in, &it, &v, e)) > 0) {
         bool keep = true;
@@ -218,18 +250,25 @@ OUTLINE static bool eval_comprehension(Interp *in, Node *n, Value *out, LangErro
                 value_drop(v);
             }
         }
-        if (ok && keep) ok = comp_element(in, n, result, e);
+        if (ok && keep) ok = comp_loop(in, n, k + 3, result, e);
         ok = ok && eval_safepoint(in, e);
     }
     if (!ok || more < 0) error_locate(e, node_span(in, n));
     iter_close(in, &it);
     forget(in, target);
-    if (!ok || more < 0) {
+    return ok && more == 0;
+}
+
+OUTLINE static bool eval_comprehension(Interp *in, Node *n, Value *out, LangError *e) {
+    Value result = n->kind == N_LISTCOMP  ? v_list(in, 0)
+                   : n->kind == N_SETCOMP ? v_set(in)
+                                          : v_map(in);
+    bool ok = comp_loop(in, n, n->kind == N_MAPCOMP ? 2 : 1, result, e);
+    if (ok)
+        *out = result;
+    else
         value_drop(result);
-        return false;
-    }
-    *out = result;
-    return true;
+    return ok;
 }
 
 /* ---- f-strings ---- */
@@ -414,6 +453,46 @@ OUTLINE static bool eval_binary(Interp *in, Node *n, Value *out, LangError *e) {
     return ok;
 }
 
+/* A chain asks one question after the other, so tensors of several elements have no answer. */
+static bool wide_chain(Interp *in, const Node *n, uint32_t k, Value r, LangError *e) {
+    char a[80], b[80], shape[256];
+    fail_at(in, n->link[k], e, "a chain of comparisons needs single values, but '%s' has shape %s",
+            node_text(n->link[k], a), type_shape_text(tensor_type(r.tensor), shape));
+    return error_hint(e, "elementwise: (%s) & (%s)", a, node_text(n->link[k + 1], b));
+}
+
+/* a < b < c: as a < b and b < c, but b is computed once. */
+OUTLINE static bool eval_chain(Interp *in, Node *n, Value *out, LangError *e) {
+    Value a, b, r;
+    TRY(eval(in, n->kid[0], &a, e));
+    for (uint32_t k = 0;; k++) {
+        Node *link = n->link[k];
+        bool is_last = k + 2 == n->n_kids, go = false, ok = eval(in, n->kid[k + 1], &b, e);
+        if (ok) {
+            in->at = link;
+            ok = operate_binary(in, link, link->tok, a, b, &r, e);
+            if (!ok) value_drop(b);
+        }
+        value_drop(a);
+        TRY(ok);
+        if (!is_last && r.kind == V_TENSOR && type_numel(tensor_type(r.tensor)) != 1)
+            ok = wide_chain(in, n, k, r, e);
+        else if (!is_last)
+            ok = truth_at(in, link, "and", r, &go, e);
+        if (ok && go) {
+            value_drop(r);
+            a = b;
+            continue;
+        }
+        value_drop(b);
+        if (ok)
+            *out = r;
+        else
+            value_drop(r);
+        return ok;
+    }
+}
+
 OUTLINE static bool eval_unary(Interp *in, Node *n, Value *out, LangError *e) {
     Value a;
     TRY(eval(in, n->kid[0], &a, e));
@@ -474,13 +553,16 @@ bool eval(Interp *in, Node *n, Value *out, LangError *e) {
     case N_STRING: *out = string_constant(in, n); return true;
     case N_FSTRING: return eval_fstring(in, n, out, e);
     case N_NAME: return eval_name(in, n, out, e);
-    case N_LIST: return eval_list(in, n, out, e);
+    case N_LIST:
+    case N_SET: return eval_list(in, n, out, e);
     case N_MAP: return eval_map(in, n, out, e);
     case N_LISTCOMP:
+    case N_SETCOMP:
     case N_MAPCOMP: return eval_comprehension(in, n, out, e);
     case N_FN: *out = (Value){.kind = V_FN, .fn = fn_new(in, n->fn)}; return true;
     case N_UNARY: return eval_unary(in, n, out, e);
     case N_BINARY: return eval_binary(in, n, out, e);
+    case N_CHAIN: return eval_chain(in, n, out, e);
     case N_AND:
     case N_OR: return eval_logic(in, n, out, e);
     case N_IF_EXPR: return eval_if(in, n, out, e);

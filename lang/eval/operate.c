@@ -8,6 +8,7 @@
 #include "lang/eval/eval.h"
 #include "lang/eval/operate.h"
 #include "lang/eval/object.h"
+#include "lang/eval/subscript.h"
 #include "lang/tensor/tensor.h"
 #include <math.h>
 #include <string.h>
@@ -270,12 +271,21 @@ static bool text_contains(Interp *in, Value container, Value v, bool *out, LangE
     return true;
 }
 
+static bool key_contains(Interp *in, const MapV *m, Value v, bool *out, LangError *e) {
+    Value look = v_none();
+    if (v.kind == V_TEXT) TRY(value_look(in, v, &look, e));
+    *out = map_find(m, v.kind == V_TEXT ? look : v) != NULL;
+    value_drop(look);
+    return true;
+}
+
 bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *e) {
     *out = false;
     switch (container.kind) {
     case V_STR:
     case V_TEXT: return text_contains(in, container, v, out, e);
-    case V_MAP: *out = map_find(container.map, v) != NULL; return true;
+    case V_SET:
+    case V_MAP: return key_contains(in, container.map, v, out, e);
     case V_RANGE: {
         Range *r = container.range;
         if (v.kind == V_FLOAT && v.f == floor(v.f) && fabs(v.f) < 0x1p62) v = v_int((int64_t)v.f);
@@ -311,6 +321,66 @@ bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *
         return error_set(e, "'in' needs a string, list or map on the right, not %s",
                          value_type_name(container));
     }
+}
+
+/* ---- sets ---- */
+
+bool set_of(Interp *in, Value xs, Value *out, LangError *e) {
+    Iter it;
+    if (xs.kind == V_RANGE && range_count(xs.range) > REPEAT_MAX)
+        return error_set(e, "the set would have more than %d elements", REPEAT_MAX);
+    Value s = v_set(in), v, key;
+    int more = 0;
+    bool ok = xs.kind == V_NONE || iter_open(in, NULL, xs, &it, e);
+    while (ok && xs.kind != V_NONE && (more = iter_next(in, &it, &v, e)) > 0) {
+        ok = value_key(in, v, &key, e);
+        value_drop(v);
+        if (ok) mapv_put(s.map, key, v_none());
+    }
+    if (xs.kind != V_NONE && it.over.kind != V_NONE) iter_close(in, &it);
+    if (ok && more == 0)
+        *out = s;
+    else
+        value_drop(s);
+    return ok && more == 0;
+}
+
+static bool is_subset(const MapV *a, const MapV *b) {
+    Value k, v;
+    for (size_t i = 0; mapv_at(a, i, &k, &v); i++)
+        if (!map_find(b, k)) return false;
+    return true;
+}
+
+/* Puts the elements of a that are in b (or are not) into s. */
+static void take(MapV *s, const MapV *a, const MapV *b, bool in_b) {
+    Value k, v;
+    for (size_t i = 0; mapv_at(a, i, &k, &v); i++)
+        if ((map_find(b, k) != NULL) == in_b) mapv_put(s, value_ref(k), v_none());
+}
+
+bool set_binary(Interp *in, int oper, Value a, Value b, Value *out, LangError *e) {
+    size_t na = map_count(a.map), nb = map_count(b.map);
+    switch (oper) {
+    case O_LT: *out = v_bool(na < nb && is_subset(a.map, b.map)); return true;
+    case O_LE: *out = v_bool(is_subset(a.map, b.map)); return true;
+    case O_GT: *out = v_bool(na > nb && is_subset(b.map, a.map)); return true;
+    case O_GE: *out = v_bool(is_subset(b.map, a.map)); return true;
+    case O_BITOR:
+    case O_BITAND:
+    case O_BITXOR:
+    case O_SUB: break;
+    default:
+        error_set(e, "'%s' does not work on sets", oper_text[oper]);
+        return error_hint(e, "s | t is both, s & t what they share, s - t what t lacks");
+    }
+    *out = v_set(in);
+    if (oper == O_BITOR) take(out->map, a.map, a.map, true);
+    if (oper == O_BITOR) take(out->map, b.map, b.map, true);
+    if (oper == O_BITAND) take(out->map, a.map, b.map, true);
+    if (oper == O_SUB || oper == O_BITXOR) take(out->map, a.map, b.map, false);
+    if (oper == O_BITXOR) take(out->map, b.map, a.map, false);
+    return true;
 }
 
 /* ---- dispatch ---- */
@@ -376,6 +446,11 @@ static bool looked_equal(Interp *in, Value a, Value b, bool *out, LangError *e) 
 static bool host_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value *out,
                         LangError *e) {
     bool r = false;
+    if (a.kind == V_SET && b.kind == V_SET && oper != O_EQ && oper != O_NE) {
+        if (set_binary(in, oper, a, b, out, e)) return true;
+        error_locate(e, node_span(in, n));
+        return false;
+    }
     switch (oper) {
     case O_EQ:
     case O_NE:

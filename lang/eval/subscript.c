@@ -52,39 +52,42 @@ static bool in_range(Interp *in, const Node *n, const char *what, int64_t *i, in
     return true;
 }
 
+/* lowest, highest: where a bound that is further out is moved to. */
 static bool slice_bound(Interp *in, const Node *n, Value v, int64_t missing, int64_t count,
-                        int64_t *out, LangError *e) {
+                        int64_t lowest, int64_t highest, int64_t *out, LangError *e) {
     if (v.kind == V_NONE) {
         *out = missing;
         return true;
     }
     TRY(whole_index(in, n, v, "slice", out, e));
-    if (*out < 0) *out = *out < -count ? 0 : *out + count;
-    if (*out > count) *out = count;
+    if (*out < 0) *out = *out < -count ? lowest : *out + count;
+    if (*out > highest) *out = highest;
     return true;
 }
 
-/* start, stop and step of a slice over count elements, clamped; stop >= start. */
-static bool slice_bounds(Interp *in, const Node *n, const Slice *s, int64_t count, int64_t *start,
-                         int64_t *stop, int64_t *step, LangError *e) {
+/* The first place of a slice over so many elements, its step, and how many places it has. */
+static bool slice_places(Interp *in, const Node *n, const Slice *s, int64_t count, int64_t *first,
+                         int64_t *step, int64_t *n_places, LangError *e) {
+    int64_t stop;
     *step = 1;
     if (s->step.kind != V_NONE) TRY(whole_index(in, n, s->step, "slice", step, e));
-    if (*step <= 0) {
-        fail_at(in, n, e, "a slice's step must be positive, not %lld", (long long)*step);
-        return error_hint(e, "reversed(xs), or flip(x, axis) for tensors");
-    }
-    TRY(slice_bound(in, n, s->start, 0, count, start, e));
-    TRY(slice_bound(in, n, s->stop, count, count, stop, e));
-    if (*stop < *start) *stop = *start;
+    if (*step == 0) return fail_at(in, n, e, "a slice's step is 0");
+    bool back = *step < 0;
+    int64_t lowest = back ? -1 : 0, highest = back ? count - 1 : count;
+    TRY(slice_bound(in, n, s->start, back ? highest : 0, count, lowest, highest, first, e));
+    TRY(slice_bound(in, n, s->stop, back ? -1 : count, count, lowest, highest, &stop, e));
+    int64_t gap = back ? *first - stop : stop - *first;
+    uint64_t stride = back ? 0 - (uint64_t)*step : (uint64_t)*step;
+    *n_places = gap <= 0 ? 0 : (int64_t)(((uint64_t)gap - 1) / stride) + 1;
     return true;
 }
 
 static bool list_get_sub(Interp *in, const Node *n, Value a, Value sub, Value *out, LangError *e) {
-    int64_t count = sequence_count(a), i, stop, step;
+    int64_t count = sequence_count(a), i, step, places;
     if (sub.kind == V_SLICE) {
-        TRY(slice_bounds(in, n, sub.slice, count, &i, &stop, &step, e));
-        *out = v_list(in, (size_t)((stop - i + step - 1) / step));
-        for (; i < stop; i += step) list_push(out->list, sequence_at(a, i));
+        TRY(slice_places(in, n, sub.slice, count, &i, &step, &places, e));
+        *out = v_list(in, (size_t)places);
+        for (int64_t k = 0; k < places; k++) list_push(out->list, sequence_at(a, i + k * step));
         return true;
     }
     TRY(whole_index(in, n, sub, "list", &i, e));
@@ -95,7 +98,7 @@ static bool list_get_sub(Interp *in, const Node *n, Value a, Value sub, Value *o
 
 static bool str_get_sub(Interp *in, const Node *n, Value a, Value sub, Value *out, LangError *e) {
     Str *s = a.str;
-    int64_t count = (int64_t)str_chars(s), i, stop, step;
+    int64_t count = (int64_t)str_chars(s), i, step, places;
     if (sub.kind != V_SLICE) {
         TRY(whole_index(in, n, sub, "string", &i, e));
         TRY(in_range(in, n, "string", &i, count, e));
@@ -103,16 +106,17 @@ static bool str_get_sub(Interp *in, const Node *n, Value a, Value sub, Value *ou
         *out = v_str(s->s + at, utf8_skip(s->s + at, s->n - at, 1));
         return true;
     }
-    TRY(slice_bounds(in, n, sub.slice, count, &i, &stop, &step, e));
-    size_t from = str_offset(s, (size_t)i), to = str_offset(s, (size_t)stop);
+    TRY(slice_places(in, n, sub.slice, count, &i, &step, &places, e));
     if (step == 1) {
+        size_t from = str_offset(s, (size_t)i), to = str_offset(s, (size_t)(i + places));
         *out = v_str(s->s + from, to - from);
         return true;
     }
     Bytes b = {0};
-    while (from < to) {
-        bytes_add(&b, s->s + from, utf8_skip(s->s + from, to - from, 1));
-        from += utf8_skip(s->s + from, to - from, (size_t)step);
+    bool is_ascii = count == (int64_t)s->n;
+    for (int64_t k = 0; k < places; k++) {
+        size_t at = is_ascii ? (size_t)(i + k * step) : str_offset(s, (size_t)(i + k * step));
+        bytes_add(&b, s->s + at, utf8_skip(s->s + at, s->n - at, 1));
     }
     *out = v_str(b.data ? b.data : "", b.n);
     bytes_fini(&b);
@@ -121,8 +125,12 @@ static bool str_get_sub(Interp *in, const Node *n, Value a, Value sub, Value *ou
 
 static bool no_key(Interp *in, const Node *n, MapV *m, Value key, LangError *e) {
     if (key.kind == V_INT) return fail_at(in, n, e, "the map has no key %lld", (long long)key.i);
-    if (key.kind != V_STR)
-        return fail_at(in, n, e, "keys of maps are strings or ints, not %s", value_type_name(key));
+    if (key.kind != V_STR) {
+        Value ignored;
+        value_key(in, key, &ignored, e);
+        error_locate(e, node_span(in, n));
+        return false;
+    }
     fail_at(in, n, e, "the map has no key '%.100s'", key.str->s);
     NameList names = {0};
     Value k, v;
@@ -166,6 +174,7 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
     }
     if (n_subs != 1 && a.kind != V_OBJECT) {
         fail_at(in, n, e, "a %s takes one index, not %d", value_type_name(a), n_subs);
+        if (a.kind == V_MAP) return error_hint(e, "a text of both: m[f\"{a},{b}\"]");
         return a.kind == V_LIST ? error_hint(e, "xs[i][j]; tensor(xs)[i, j]") : false;
     }
     Value look = v_none();
@@ -199,24 +208,40 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
         return object_subscript(in, n, a.obj, sub[0], out, e);
     default:
         fail_at(in, n, e, "%s cannot be indexed", value_type_name(a));
+        if (a.kind == V_SET) return error_hint(e, "x in s; sorted(s)[0]");
         return value_is_callable(a) ? error_hint(e, "call it: f(x)") : false;
     }
 }
 
 /* ---- writing ---- */
 
+/* Makes the places i .. i + places into `count` ones, whose values are yet to be set. */
+static void list_resize(List *l, int64_t i, int64_t places, int64_t count) {
+    for (int64_t k = places; k < count; k++) list_push(l, v_none());
+    for (int64_t k = count; k < places; k++) value_drop(l->v[i + k]);
+    int64_t n_old = count > places ? l->n - (count - places) : l->n;
+    memmove(l->v + i + count, l->v + i + places, (size_t)(n_old - i - places) * sizeof *l->v);
+    for (int64_t k = places; k < count; k++) l->v[i + k] = v_none();
+    if (count < places) l->n -= (uint32_t)(places - count);
+}
+
 static bool list_set_slice(Interp *in, const Node *n, List *l, const Slice *s, Value v,
                            LangError *e) {
-    int64_t i, stop, step;
-    TRY(slice_bounds(in, n, s, l->n, &i, &stop, &step, e));
+    int64_t i, step, places;
+    TRY(slice_places(in, n, s, l->n, &i, &step, &places, e));
     if (v.kind != V_LIST && v.kind != V_RANGE)
         return fail_at(in, n, e, "a slice of a list is replaced by a list, not %s",
                        value_type_name(v));
-    int64_t count = (stop - i + step - 1) / step;
-    if (count != sequence_count(v))
-        return fail_at(in, n, e, "the slice has %lld elements, the value %lld", (long long)count,
-                       (long long)sequence_count(v));
-    for (int64_t k = 0; k < count; k++) value_set(&l->v[i + k * step], sequence_at(v, k));
+    int64_t count = sequence_count(v);
+    if (count != places && step != 1)
+        return fail_at(in, n, e, "the slice has %lld elements, the value %lld", (long long)places,
+                       (long long)count);
+    if (count > (1 << 28)) return fail_at(in, n, e, "the list would have too many elements");
+    Value from = v_list(in, (size_t)count); /* v may be the list itself */
+    for (int64_t k = 0; k < count; k++) list_push(from.list, sequence_at(v, k));
+    if (count != places) list_resize(l, i, places, count);
+    for (int64_t k = 0; k < count; k++) value_set(&l->v[i + k * step], value_ref(from.list->v[k]));
+    value_drop(from);
     return true;
 }
 
@@ -250,15 +275,10 @@ static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangErr
         value_set(&a.list->v[i], *v);
         break;
     case V_MAP: {
-        Value key = value_ref(sub);
-        if (sub.kind == V_TEXT) {
-            value_drop(key);
-            TRY(value_look(in, sub, &key, e));
-        }
-        if (key.kind != V_STR && key.kind != V_INT) {
-            value_drop(key);
-            return fail_at(in, n, e, "keys of maps are strings or ints, not %s",
-                           value_type_name(sub));
+        Value key;
+        if (!value_key(in, sub, &key, e)) {
+            error_locate(e, node_span(in, n));
+            return false;
         }
         mapv_put(a.map, key, *v);
         break;
@@ -297,29 +317,24 @@ bool subscript_set(Interp *in, const Node *n, Value a, Value sub, Value v, LangE
 }
 
 bool subscript_del(Interp *in, const Node *n, Value a, Value sub, LangError *e) {
-    int64_t i, stop = 0, step = 1;
-    Value old, *items = a.kind == V_OBJECT ? object_target(a.obj, &sub) : NULL;
+    int64_t i, places = 1, step = 1;
+    Value *items = a.kind == V_OBJECT ? object_target(a.obj, &sub) : NULL;
     if (items) return subscript_del(in, n, *items, sub, e);
     if (a.kind == V_LIST) {
         List *l = a.list;
         if (sub.kind == V_SLICE) {
-            TRY(slice_bounds(in, n, sub.slice, l->n, &i, &stop, &step, e));
+            TRY(slice_places(in, n, sub.slice, l->n, &i, &step, &places, e));
             if (step != 1) return fail_at(in, n, e, "del takes a slice with step 1");
         } else {
             TRY(whole_index(in, n, sub, "list", &i, e));
             TRY(in_range(in, n, "list", &i, l->n, e));
-            stop = i + 1;
         }
-        for (int64_t k = i; k < stop && i < l->n; k++) {
-            old = l->v[i];
-            memmove(&l->v[i], &l->v[i + 1], (size_t)(l->n - (uint32_t)i - 1) * sizeof *l->v);
-            l->n--;
-            value_drop(old);
-        }
+        list_resize(l, i, places, 0);
         return true;
     }
     if (a.kind == V_MAP || a.kind == V_OBJECT) {
         MapV *m = a.kind == V_MAP ? a.map : a.obj->field;
+        Value old;
         if (!mapv_remove(m, sub, &old)) return no_key(in, n, m, sub, e);
         value_drop(old);
         return true;
@@ -368,6 +383,7 @@ bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e) {
     switch (over.kind) {
     case V_LIST: break;
     case V_RANGE: it->n = range_count(over.range); break;
+    case V_SET:
     case V_MAP: it->version = over.map->version; break;
     case V_STR: break;
     case V_TEXT: return value_look(in, over, &it->over, e);
@@ -410,10 +426,13 @@ int iter_next(Interp *in, Iter *it, Value *out, LangError *e) {
         it->i++;
         return 1;
     }
+    case V_SET:
     case V_MAP:
         if (it->over.map->version != it->version) {
-            error_set(e, "the map got or lost keys while a loop goes through it");
-            error_hint(e, "for k in m.keys()");
+            bool is_map = it->over.kind == V_MAP;
+            error_set(e, "the %s got or lost %s while a loop goes through it",
+                      is_map ? "map" : "set", is_map ? "keys" : "elements");
+            error_hint(e, is_map ? "for k in m.keys()" : "for x in list(s)");
             return -1;
         }
         if (!mapv_at(it->over.map, (size_t)it->i++, &key, &v)) return 0;

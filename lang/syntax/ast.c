@@ -54,35 +54,22 @@ static const char *const oper_text[] = {
 };
 
 static const char *const head_text[] = {
-    [N_FSTRING] = "fstring",
-    [N_FORMAT] = "format",
-    [N_LIST] = "list",
-    [N_MAP] = "map",
-    [N_LISTCOMP] = "listcomp",
-    [N_MAPCOMP] = "mapcomp",
-    [N_AND] = "and",
-    [N_OR] = "or",
-    [N_IF_EXPR] = "if-expr",
-    [N_CALL] = "call",
-    [N_STAR] = "star",
-    [N_INDEX] = "index",
-    [N_SLICE] = "slice",
-    [N_BLOCK] = "block",
-    [N_EXPR_STMT] = "do",
-    [N_ASSIGN] = "=",
-    [N_IF] = "if",
-    [N_WHILE] = "while",
-    [N_FOR] = "for",
-    [N_SIGNAL] = "signal",
-    [N_NO_GRAD] = "no_grad",
-    [N_TIME] = "time",
-    [N_BACKWARD] = "backward",
-    [N_RETURN] = "return",
-    [N_BREAK] = "break",
-    [N_CONTINUE] = "continue",
-    [N_DEL] = "del",
-    [N_ASSERT] = "assert",
-    [N_IMPORT] = "import",
+    [N_FSTRING] = "fstring",   [N_FORMAT] = "format",
+    [N_LIST] = "list",         [N_MAP] = "map",
+    [N_SET] = "set",           [N_LISTCOMP] = "listcomp",
+    [N_SETCOMP] = "setcomp",   [N_MAPCOMP] = "mapcomp",
+    [N_AND] = "and",           [N_OR] = "or",
+    [N_IF_EXPR] = "if-expr",   [N_CALL] = "call",
+    [N_STAR] = "star",         [N_MAPSTAR] = "mapstar",
+    [N_INDEX] = "index",       [N_SLICE] = "slice",
+    [N_BLOCK] = "block",       [N_EXPR_STMT] = "do",
+    [N_ASSIGN] = "=",          [N_IF] = "if",
+    [N_WHILE] = "while",       [N_FOR] = "for",
+    [N_SIGNAL] = "signal",     [N_NO_GRAD] = "no_grad",
+    [N_TIME] = "time",         [N_BACKWARD] = "backward",
+    [N_RETURN] = "return",     [N_BREAK] = "break",
+    [N_CONTINUE] = "continue", [N_DEL] = "del",
+    [N_ASSERT] = "assert",     [N_IMPORT] = "import",
 };
 
 static void print_string(const char *s, size_t n, Bytes *out) {
@@ -108,6 +95,13 @@ static void print_place(const Node *n, Bytes *out) {
 
 static void print_at(const Node *n, int depth, Bytes *out);
 
+/* What stands before the k-th parameter. */
+static const char *star_text(const AstFn *fn, int k) {
+    if (fn->param[k].is_star || fn->param[k].is_map) return fn->param[k].is_map ? "**" : "*";
+    bool is_alone = k == fn->n_pos && k < fn->n_params;
+    return is_alone ? "*, " : "";
+}
+
 static void print_fn(const Node *n, int depth, Bytes *out) {
     const AstFn *fn = n->fn;
     bytes_puts(out, fn->is_module ? "(module" : fn->is_method ? "(method" : "(fn");
@@ -117,8 +111,7 @@ static void print_fn(const Node *n, int depth, Bytes *out) {
     }
     bytes_puts(out, " (");
     for (int k = 0; k < fn->n_params; k++) {
-        bytes_printf(out, "%s%s%s", k ? " " : "", fn->param[k].is_star ? "*" : "",
-                     fn->param[k].name);
+        bytes_printf(out, "%s%s%s", k ? " " : "", star_text(fn, k), fn->param[k].name);
         if (fn->param[k].dflt) {
             bytes_putc(out, '=');
             print_at(fn->param[k].dflt, depth, out);
@@ -180,6 +173,12 @@ static void print_at(const Node *n, int depth, Bytes *out) {
     case N_UNARY:
     case N_BINARY:
         bytes_printf(out, "(%s", oper_text[n->tok]);
+        print_kids(n, depth, out);
+        return;
+    case N_CHAIN:
+        bytes_puts(out, "(chain");
+        for (uint32_t k = 0; k + 1 < n->n_kids; k++)
+            bytes_printf(out, " %s", oper_text[n->link[k]->tok]);
         print_kids(n, depth, out);
         return;
     case N_AUGASSIGN:
@@ -253,7 +252,7 @@ void fn_signature(const AstFn *f, Bytes *out) {
     bytes_printf(out, "%s(", f->name && *f->name ? f->name : "fn");
     for (int i = 0; i < f->n_params; i++) {
         const AstParam *p = &f->param[i];
-        bytes_printf(out, "%s%s%s", i ? ", " : "", p->is_star ? "*" : "", p->name);
+        bytes_printf(out, "%s%s%s", i ? ", " : "", star_text(f, i), p->name);
         if (p->dflt) bytes_printf(out, "=%s", node_text(p->dflt, quote));
     }
     bytes_putc(out, ')');

@@ -20,18 +20,22 @@ typedef enum NodeKind {
                    flag FORMAT_ */
     N_NAME,     /* str; after resolve: scope, slot */
     N_LIST,     /* kids; also "a, b" and (a, b) */
-    N_MAP,      /* kids: key, value alternately; a WORD key is N_STRING */
-    N_LISTCOMP, /* kid[0] element, kid[1] target, kid[2] iterable, kid[3] condition or NULL */
-    N_MAPCOMP,  /* kid[0] key, kid[1] value, kid[2] target, kid[3] iterable, kid[4] if or NULL */
+    N_SET,      /* kids; N_STAR among them spreads, as in N_LIST */
+    N_MAP,      /* kids: key, value alternately; a WORD key is N_STRING; N_MAPSTAR has no value */
+    N_LISTCOMP, /* kid[0] element, then target, iterable, condition or NULL, of each `for` */
+    N_SETCOMP,  /* the same */
+    N_MAPCOMP,  /* kid[0] key, kid[1] value, then as N_LISTCOMP */
     N_FN,       /* fn expression: fn */
     N_UNARY,    /* tok: an Oper; kid[0] */
     N_BINARY,   /* tok; kid[0], kid[1] */
+    N_CHAIN,    /* a < b < c: kids are the operands, link[k] the N_BINARY of kid[k], kid[k + 1] */
     N_AND,
     N_OR,      /* kid[0], kid[1] */
     N_IF_EXPR, /* kid[0] value, kid[1] condition, kid[2] otherwise */
-    N_CALL,    /* kid[0] callee; kids 1.. arguments: expression, N_KEYWORD or N_STAR */
+    N_CALL,    /* kid[0] callee; kids 1.. arguments: expression, N_KEYWORD, N_STAR, N_MAPSTAR */
     N_KEYWORD, /* str = name; kid[0] */
-    N_STAR,    /* kid[0] */
+    N_STAR,    /* *xs: kid[0] */
+    N_MAPSTAR, /* **m: kid[0] */
     N_INDEX,   /* kid[0] object; kids 1.. subscripts: expression, N_SLICE or N_ELLIPSIS */
     N_SLICE,   /* kid[0..2] start, stop, step, each may be NULL */
     N_ELLIPSIS,
@@ -129,6 +133,7 @@ struct Node {
         int64_t i;
         double f;
         AstFn *fn;
+        Node **link;
         struct {
             const char *str;
             uint32_t n_str;
@@ -142,7 +147,7 @@ struct Node {
 typedef struct AstParam {
     const char *name;
     Node *dflt;
-    bool is_star, is_cell;
+    bool is_star, is_map, is_cell; /* *rest, **rest */
     int32_t slot;
     Span at;
 } AstParam;
@@ -153,6 +158,7 @@ struct AstFn {
     const char *doc;   /* text of the ## lines directly above, or NULL */
     AstParam *param;
     int n_params;
+    int n_pos;  /* so many of the first may be given by place: those before *rest, * and **rest */
     Node *body; /* N_BLOCK, or an expression when is_expr */
     bool is_expr, is_module;
     bool is_file;   /* Program.top */

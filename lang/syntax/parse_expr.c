@@ -252,17 +252,49 @@ Node *parse_targets(Parser *p) {
     return list;
 }
 
-/* "for" names "in" or ["if" or]: pushes target, iterable and condition or NULL. */
+static Node *binary(Parser *p, NodeKind kind, int oper, const Token *op, Node *left, Node *right,
+                    size_t first);
+
+/* { "for" names "in" or { "if" or } }: pushes target, iterable and condition or NULL of each. */
 static void comprehension(Parser *p) {
-    parse_expect(p, TOK_FOR, "");
-    parse_push(p, parse_targets(p));
-    parse_expect(p, TOK_IN, "after the names of the for");
+    int depth = p->depth;
+    while (parse_at(p, TOK_FOR)) {
+        parse_enter(p); /* its loops nest, also when they run */
+        parse_take(p);
+        parse_push(p, parse_targets(p));
+        parse_expect(p, TOK_IN, "after the names of the for");
+        parse_push(p, parse_or(p));
+        Node *condition = NULL;
+        while (parse_at(p, TOK_IF)) {
+            const Token *word = parse_take(p);
+            size_t first = here(p);
+            Node *more = parse_or(p);
+            condition = condition ? binary(p, N_AND, 0, word, condition, more, first) : more;
+        }
+        parse_push(p, condition);
+    }
+    p->depth = depth;
+}
+
+/* An expression, or *expression, which spreads: of a list, a set, a call. */
+static Node *element(Parser *p) {
+    if (!parse_at(p, TOK_MUL)) return parse_expr(p);
+    size_t first = here(p), mark = parse_mark(p);
+    parse_take(p);
+    Node *n = parse_node(p, N_STAR, first);
     parse_push(p, parse_or(p));
-    parse_push(p, parse_accept(p, TOK_IF) ? parse_or(p) : NULL);
-    if (parse_at(p, TOK_FOR))
-        parse_fail(p, lex_span(p->src, parse_peek(p)),
-                   "nest them: [[f(x) for x in row] for row in rows], or write a loop",
-                   "a comprehension has one 'for'");
+    parse_finish(p, n, first, mark);
+    return n;
+}
+
+/* element for x in xs: a list, whatever stands around it. Takes the place of the element pushed
+ * last. */
+static void generator(Parser *p, size_t first) {
+    size_t mark = parse_mark(p) - 1;
+    Node *n = parse_node(p, N_LISTCOMP, first);
+    comprehension(p);
+    parse_finish(p, n, first, mark);
+    parse_push(p, n);
 }
 
 static Node *list(Parser *p) {
@@ -270,7 +302,7 @@ static Node *list(Parser *p) {
     bool skip = open_bracket(p);
     Node *n = parse_node(p, N_LIST, first);
     while (!parse_at(p, TOK_RBRACKET)) {
-        parse_push(p, parse_expr(p));
+        parse_push(p, element(p));
         if (parse_mark(p) == mark + 1 && parse_at(p, TOK_FOR)) {
             n->kind = N_LISTCOMP;
             comprehension(p);
@@ -294,8 +326,14 @@ static Node *key_as_expr(Parser *p, const Token *t) {
     parse_fail(p, lex_span(p->src, t), "", "'%.*s' is a keyword", (int)t->n, p->src->text + t->at);
 }
 
-static bool is_key(const Node *k) {
-    return k->kind == N_STRING || k->kind == N_FSTRING || k->kind == N_INT;
+/* **m, in a map or a call. */
+static void map_argument(Parser *p) {
+    size_t first = here(p), inner = parse_mark(p);
+    parse_take(p);
+    Node *n = parse_node(p, N_MAPSTAR, first);
+    parse_push(p, parse_or(p));
+    parse_finish(p, n, first, inner);
+    parse_push(p, n);
 }
 
 static _Noreturn void not_a_map(Parser *p, bool after_arrow) {
@@ -305,15 +343,27 @@ static _Noreturn void not_a_map(Parser *p, bool after_arrow) {
         parse_fail(p, lex_span(p->src, t), "a body in braces has no =>: fn f(x) { … }",
                    "'{' after '=>' begins a map, but this is no map");
     if (t->kind == TOK_COMMA || t->kind == TOK_RBRACE)
-        parse_fail(p, lex_span(p->src, t), "a list is [a, b]; a map is {a: 1, b: 2}",
+        parse_fail(p, lex_span(p->src, t), "a map is {a: 1, b: 2}, a set {a, b}",
                    "expected ':' after the key");
     parse_unexpected(p, "':' after the key");
 }
 
-static void pair(Parser *p, bool after_arrow, bool may_loop, bool *is_loop) {
+/* What may follow an element of a set. */
+static bool ends_element(Parser *p) {
+    return parse_at(p, TOK_COMMA) || parse_at(p, TOK_RBRACE) || parse_at(p, TOK_FOR);
+}
+
+/* Pushes key and value, or **m and NULL; the first of a set's elements, which is no pair, alone:
+ * then *is_set. word: the key as a token, if it is a word. */
+static void pair(Parser *p, bool after_arrow, bool is_first, bool *is_set) {
     const Token *t = parse_peek(p), *word = NULL;
     size_t first = here(p);
     Node *key;
+    if (t->kind == TOK_POW) {
+        map_argument(p);
+        parse_push(p, NULL);
+        return;
+    }
     if (t->is_word && parse_peek2(p)->kind == TOK_COLON) {
         word = parse_take(p);
         key = one(p, N_STRING, first);
@@ -323,55 +373,66 @@ static void pair(Parser *p, bool after_arrow, bool may_loop, bool *is_loop) {
                t->kind != TOK_NOT) {
         not_a_map(p, true);
     } else
-        key = parse_expr(p);
-    if (key->kind == N_UNARY && key->tok == O_NEG && key->kid[0]->kind == N_INT) {
-        key->kind = N_INT;
-        key->i = -key->kid[0]->i;
-        key->n_kids = 0;
+        key = element(p);
+    *is_set = is_first && !word && !after_arrow && ends_element(p);
+    if (*is_set) {
+        parse_push(p, key);
+        return;
     }
-    if (!parse_at(p, TOK_COLON)) not_a_map(p, after_arrow);
+    if (!parse_at(p, TOK_COLON) || key->kind == N_STAR) not_a_map(p, after_arrow);
     parse_take(p);
     Node *value = parse_expr(p);
-    *is_loop = may_loop && parse_at(p, TOK_FOR);
-    if (*is_loop && word) key = key_as_expr(p, word);
-    if (!*is_loop && !is_key(key))
-        parse_fail(p, key->whole, "a computed key: f\"{k}\", or dict([[k, v]])",
-                   "keys of a map are words, strings or whole numbers");
+    if (word && is_first && parse_at(p, TOK_FOR)) key = key_as_expr(p, word);
     parse_push(p, key);
     parse_push(p, value);
 }
 
+/* "{" [pair { "," pair }] "}", "{" element { "," element } "}", or a loop after the first. */
 static Node *map(Parser *p) {
     size_t first = here(p), mark = parse_mark(p);
     bool after_arrow = p->i > 0 && p->t.tok[p->before].kind == TOK_ARROW;
-    bool skip = open_bracket(p), is_loop = false;
+    bool skip = open_bracket(p), is_set = false;
     Node *n = parse_node(p, N_MAP, first);
     while (!parse_at(p, TOK_RBRACE)) {
-        pair(p, after_arrow, parse_mark(p) == mark, &is_loop);
-        if (is_loop) {
-            n->kind = N_MAPCOMP;
+        bool is_first = parse_mark(p) == mark;
+        if (is_set)
+            parse_push(p, element(p));
+        else
+            pair(p, after_arrow, is_first, &is_set);
+        if (is_first && parse_at(p, TOK_FOR)) {
+            if (p->scratch[mark]->kind == N_MAPSTAR) parse_unexpected(p, "'}'");
+            n->kind = is_set ? N_SETCOMP : N_MAPCOMP;
             comprehension(p);
             break;
         }
         if (!parse_accept(p, TOK_COMMA)) break;
     }
     if (after_arrow && !parse_at(p, TOK_RBRACE)) not_a_map(p, true);
-    close_bracket(p, TOK_RBRACE, "or ',' in the map", skip);
+    close_bracket(p, TOK_RBRACE, is_set ? "or ',' in the set" : "or ',' in the map", skip);
+    if (is_set && n->kind == N_MAP) n->kind = N_SET;
     parse_finish(p, n, first, mark);
     return n;
 }
 
-/* "(" [exprs [","]] ")": one expression is itself, none or several or a trailing comma make a list.
- */
+/* (*xs), x = *xs: a star spreads into something. */
+static void lone_star(Parser *p, const Node *n) {
+    if (n->kind == N_STAR) parse_fail(p, n->at, "a list of them: [*xs]", "nothing to spread into");
+}
+
+/* "(" [exprs [","]] ")": one expression is itself, none or several or a trailing comma make a list,
+ * and so does a loop: (x for x in xs). */
 static Node *group(Parser *p) {
     size_t first = here(p), mark = parse_mark(p);
     bool skip = open_bracket(p), is_list = parse_at(p, TOK_RPAREN);
     while (!parse_at(p, TOK_RPAREN)) {
-        parse_push(p, parse_expr(p));
+        size_t item = here(p);
+        parse_push(p, element(p));
+        if (!is_list && parse_at(p, TOK_FOR)) generator(p, item);
         if (!parse_accept(p, TOK_COMMA)) break;
         is_list = true;
     }
     close_bracket(p, TOK_RPAREN, is_list ? "or ',' in the list" : "", skip);
+    if (!is_list) lone_star(p, p->scratch[p->n_scratch - 1]);
     if (!is_list) {
         Node *n = p->scratch[--p->n_scratch];
         n->flag |= NODE_PAREN;
@@ -455,28 +516,20 @@ static void argument(Parser *p, size_t mark) {
         keyword(p, mark);
         return;
     }
-    if (t->kind == TOK_POW)
-        parse_fail(p, lex_span(p->src, t), "f(a=m.a, b=m.b)",
-                   "a map does not spread into arguments");
-    if (parse_mark(p) > mark && p->scratch[parse_mark(p) - 1]->kind == N_KEYWORD)
-        parse_fail(p, lex_span(p->src, t), "positional arguments come first",
-                   "a positional argument after '%s='", p->scratch[parse_mark(p) - 1]->str);
-    if (t->kind != TOK_MUL) {
-        parse_push(p, parse_expr(p));
-        if (parse_at(p, TOK_FOR))
-            parse_fail(p, lex_span(p->src, parse_peek(p)), "a list in brackets: f([x for x in xs])",
-                       "expected ')' or ',' in the call, but found 'for'");
-        if (parse_at(p, TOK_ASSIGN))
-            parse_fail(p, lex_span(p->src, parse_peek(p)),
-                       "compare with ==", "only a name can stand before '=' in a call");
+    if (t->kind == TOK_POW) {
+        map_argument(p);
         return;
     }
-    parse_take(p);
-    size_t inner = parse_mark(p);
-    Node *n = parse_node(p, N_STAR, first);
-    parse_push(p, parse_expr(p));
-    parse_finish(p, n, first, inner);
-    parse_push(p, n);
+    const Node *last = parse_mark(p) > mark ? p->scratch[parse_mark(p) - 1] : NULL;
+    if (last && (last->kind == N_KEYWORD || last->kind == N_MAPSTAR))
+        parse_fail(p, lex_span(p->src, t), "positional arguments come first",
+                   "a positional argument after '%s%s'", last->kind == N_KEYWORD ? last->str : "**",
+                   last->kind == N_KEYWORD ? "=" : "");
+    parse_push(p, element(p));
+    if (parse_at(p, TOK_FOR)) generator(p, first);
+    if (parse_at(p, TOK_ASSIGN))
+        parse_fail(p, lex_span(p->src, parse_peek(p)),
+                   "compare with ==", "only a name can stand before '=' in a call");
 }
 
 static Node *call(Parser *p, Node *callee, size_t first) {
@@ -675,33 +728,42 @@ static int take_comparison(Parser *p, const Token **op) {
     return 0;
 }
 
-/* The text between two tokens, cut to one line of at most 40 bytes, or `other`. */
-static const char *text_between(Parser *p, size_t from, size_t to, const char *other) {
-    const char *s = p->src->text;
-    while (from < to && (s[from] == ' ' || s[from] == '\t')) from++;
-    while (to > from && (s[to - 1] == ' ' || s[to - 1] == '\t')) to--;
-    if (to == from || to - from > 40 || memchr(s + from, '\n', to - from)) return other;
-    return arena_strndup(p->arena, s + from, to - from);
-}
-
-static _Noreturn void chained(Parser *p, size_t first, const Token *a_op, const Token *b_op) {
-    const char *s = p->src->text;
-    const char *left = text_between(p, p->t.tok[first].at, a_op->at, "a");
-    const char *middle = text_between(p, a_op->at + a_op->n, b_op->at, "b");
-    const char *hint = arena_printf(p->arena, "%s %.*s %s and %s %.*s …", left, (int)a_op->n,
-                                    s + a_op->at, middle, middle, (int)b_op->n, s + b_op->at);
-    parse_fail(p, lex_span(p->src, b_op), hint, "comparisons do not chain");
-}
-
+/* shift { op shift }: a < b, or the chain a < b < c, whose links share their operands. */
 static Node *comparison(Parser *p) {
-    size_t first = here(p);
-    Node *left = binary_level(p, LEVEL_SHIFT);
-    const Token *op, *second;
+    size_t first = here(p), mark = parse_mark(p);
+    Node *left = binary_level(p, LEVEL_SHIFT), *links = NULL;
+    const Token *op;
     int oper = take_comparison(p, &op);
     if (!oper) return left;
+    size_t right_first = here(p);
     Node *right = binary_level(p, LEVEL_SHIFT);
-    if (take_comparison(p, &second)) chained(p, first, op, second);
-    return binary(p, N_BINARY, oper - 1, op, left, right, first);
+    Node *n = binary(p, N_BINARY, oper - 1, op, left, right, first);
+    parse_push(p, left);
+    parse_push(p, right);
+    for (left = right; (oper = take_comparison(p, &op)); left = right) {
+        size_t link_first = right_first;
+        right_first = here(p);
+        right = binary_level(p, LEVEL_SHIFT);
+        Node *link = binary(p, N_BINARY, oper - 1, op, left, right, link_first);
+        link->cache = links;
+        links = link;
+        parse_push(p, right);
+    }
+    size_t n_links = parse_mark(p) - mark - 1;
+    if (n_links == 1) {
+        p->n_scratch = mark;
+        return n;
+    }
+    Node *chain = parse_node(p, N_CHAIN, first);
+    parse_finish(p, chain, first, mark);
+    chain->link = arena_alloc(p->arena, n_links * sizeof *chain->link);
+    chain->link[0] = n;
+    for (size_t k = n_links - 1; k > 0; k--) {
+        chain->link[k] = links;
+        links = links->cache;
+        chain->link[k]->cache = NULL;
+    }
+    return chain;
 }
 
 static bool is_bare_comparison(const Node *n) {
@@ -796,12 +858,15 @@ Node *parse_expr(Parser *p) {
 
 Node *parse_exprs(Parser *p) {
     size_t first = here(p), mark = parse_mark(p);
-    Node *n = parse_expr(p);
-    if (!parse_at(p, TOK_COMMA)) return n;
+    Node *n = element(p);
+    if (!parse_at(p, TOK_COMMA)) {
+        lone_star(p, n);
+        return n;
+    }
     parse_push(p, n);
     while (parse_accept(p, TOK_COMMA)) {
         if (parse_at(p, TOK_ASSIGN)) break;
-        parse_push(p, parse_expr(p));
+        parse_push(p, element(p));
     }
     n = parse_node(p, N_LIST, first);
     parse_finish(p, n, first, mark);

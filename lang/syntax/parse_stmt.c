@@ -50,9 +50,10 @@ Node *parse_target(Parser *p, Node *n, bool is_loop) {
     case N_FSTRING: what = "a string"; break;
     case N_IF_EXPR: what = "an if expression"; break;
     case N_FN: what = "a function"; break;
+    case N_STAR: parse_fail(p, n->at, "first = xs[0]; rest = xs[1:]", "targets take no *");
     default: what = "an expression"; break;
     }
-    bool call = n->kind == N_CALL, op = n->kind == N_BINARY;
+    bool call = n->kind == N_CALL, op = n->kind == N_BINARY || n->kind == N_CHAIN;
     parse_fail(p, n->whole,
                call ? "fn f(x) => … defines a function; compare with =="
                : op ? "compare with =="
@@ -167,18 +168,41 @@ static const char *doc_above(Parser *p, size_t at) {
 
 static void param_check(Parser *p, const AstFn *fn, const AstParam *list, int n,
                         const AstParam *param) {
+    const AstParam *last = n ? &list[n - 1] : NULL;
     if (!strcmp(param->name, "self"))
         parse_fail(p, param->at, "methods see self without naming it: fn forward(x) { … }",
                    "'self' is no parameter");
     for (int k = 0; k < n; k++)
         if (list[k].name == param->name)
             parse_fail(p, param->at, "", "parameter '%s' is named twice", param->name);
-    if (n && list[n - 1].is_star)
-        parse_fail(p, param->at, "", "'*%s' must be the last parameter", list[n - 1].name);
-    if (n && list[n - 1].dflt && !param->dflt && !param->is_star)
+    if (last && last->is_map)
+        parse_fail(p, param->at, "", "'**%s' must be the last parameter", last->name);
+    if (param->is_star && fn->n_pos >= 0)
+        parse_fail(p, param->at, "", "one parameter with * is enough");
+    bool must = !param->dflt && !param->is_star && !param->is_map && fn->n_pos < 0;
+    if (last && last->dflt && must)
         parse_fail(p, param->at, "", "parameter '%s' needs a default, since '%s' has one",
-                   param->name, list[n - 1].name);
-    (void)fn;
+                   param->name, last->name);
+}
+
+/* NAME [ "=" expr ] | "*" NAME | "**" NAME; false for a "*" alone, behind which all parameters are
+ * given by name. */
+static bool param(Parser *p, const AstFn *fn, const AstParam *list, int n, AstParam *one) {
+    const Token *star = parse_peek(p);
+    *one = (AstParam){.is_map = parse_accept(p, TOK_POW)};
+    one->is_star = !one->is_map && parse_accept(p, TOK_MUL);
+    const Token *t = parse_peek(p);
+    if (one->is_star && t->kind == TOK_COMMA && fn->n_pos < 0) return false;
+    if (t->kind != TOK_NAME) parse_unexpected(p, "the name of a parameter");
+    parse_take(p);
+    one->name = parse_name(p, t);
+    one->at = lex_span(p->src, t);
+    if (parse_at(p, TOK_COLON))
+        parse_fail(p, lex_span(p->src, parse_peek(p)), "say it in a ## line above",
+                   "parameters have no types");
+    if (star == t && parse_accept(p, TOK_ASSIGN)) one->dflt = parse_expr(p);
+    param_check(p, fn, list, n, one);
+    return true;
 }
 
 static void params(Parser *p, AstFn *fn) {
@@ -188,31 +212,20 @@ static void params(Parser *p, AstFn *fn) {
     bool skip = p->skip_newlines;
     parse_open(p, paren, NULL, paren->line);
     p->skip_newlines = true;
+    fn->n_pos = -1;
     while (!parse_at(p, TOK_RPAREN)) {
-        AstParam one = {0};
-        if (parse_at(p, TOK_POW))
-            parse_fail(p, lex_span(p->src, parse_peek(p)), "a map as last parameter",
-                       "there are no ** parameters");
-        one.is_star = parse_accept(p, TOK_MUL);
-        const Token *t = parse_peek(p);
-        if (t->kind != TOK_NAME) parse_unexpected(p, "the name of a parameter");
-        parse_take(p);
-        one.name = parse_name(p, t);
-        one.at = lex_span(p->src, t);
-        if (parse_at(p, TOK_COLON))
-            parse_fail(p, lex_span(p->src, parse_peek(p)), "say it in a ## line above",
-                       "parameters have no types");
-        if (!one.is_star && parse_accept(p, TOK_ASSIGN)) one.dflt = parse_expr(p);
-        param_check(p, fn, list, n, &one);
         if (n == cap) {
             cap = cap ? 2 * cap : 8;
             AstParam *more = arena_alloc(p->arena, (size_t)cap * sizeof *more);
             if (n) memcpy(more, list, (size_t)n * sizeof *more);
             list = more;
         }
-        list[n++] = one;
+        bool is_named = param(p, fn, list, n, &list[n]);
+        if (fn->n_pos < 0 && (!is_named || list[n].is_star || list[n].is_map)) fn->n_pos = n;
+        n += is_named;
         if (!parse_accept(p, TOK_COMMA)) break;
     }
+    if (fn->n_pos < 0) fn->n_pos = n;
     parse_expect(p, TOK_RPAREN, "or ',' in the parameters");
     p->skip_newlines = skip;
     parse_close(p);

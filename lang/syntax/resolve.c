@@ -269,16 +269,18 @@ static void hide_targets(Resolver *r, Node *n) {
     s->hidden = v;
 }
 
-/* The iterable belongs to the outside; the rest sees the variables. */
+/* An iterable sees the variables of the loops before it; element and conditions see all. */
 static bool comprehension(Resolver *r, Node *n) {
-    int first = n->kind == N_MAPCOMP ? 2 : 1;
+    uint32_t first = n->kind == N_MAPCOMP ? 2 : 1;
     Scope *s = r->scope;
-    TRY(walk(r, n->kid[first + 1]));
     Var *hidden = s->hidden;
-    hide_targets(r, n->kid[first]);
-    bool ok = walk(r, n->kid[first]);
-    for (int k = 0; ok && k < first; k++) ok = walk(r, n->kid[k]);
-    if (ok && n->kid[first + 2]) ok = walk(r, n->kid[first + 2]);
+    bool ok = true;
+    for (uint32_t k = first; ok && k < n->n_kids; k += 3) {
+        ok = walk(r, n->kid[k + 1]);
+        hide_targets(r, n->kid[k]);
+        ok = ok && walk(r, n->kid[k]) && (!n->kid[k + 2] || walk(r, n->kid[k + 2]));
+    }
+    for (uint32_t k = 0; ok && k < first; k++) ok = walk(r, n->kid[k]);
     s->hidden = hidden;
     return ok;
 }
@@ -295,7 +297,8 @@ static bool is_tensor_function(Resolver *r, const char *name) {
     for (size_t k = 0; k < sizeof composed / sizeof *composed; k++)
         if (!strcmp(composed[k], name)) return true;
     Op op = op_find(name, strlen(name));
-    if (op == OP_COUNT || op == OP_SORT || op == OP_INDEX) return false; /* also methods of lists */
+    if (op == OP_COUNT || op == OP_SORT || op == OP_INDEX || op == OP_ADD)
+        return false; /* also methods of lists and sets */
     OpClass c = op_info[op].class_;
     return c == CLASS_MAP || c == CLASS_REDUCE || c == CLASS_VIEW || c == CLASS_KERNEL;
 }
@@ -338,7 +341,7 @@ void unused_warning(const Node *n, bool is_same_kind, LangError *w) {
 /* A statement that is an expression. Operators and functions of tensors are known to have no effect
  * by their names; of other calls the evaluator knows, which is why they are marked. */
 static void dead_statement(Resolver *r, Node *n) {
-    bool pure = n->kind == N_UNARY || n->kind == N_BINARY;
+    bool pure = n->kind == N_UNARY || n->kind == N_BINARY || n->kind == N_CHAIN;
     if (!r->warn) return;
     if (n->kind == N_CALL) {
         const Node *f = n->kid[0];
@@ -399,6 +402,7 @@ static bool walk(Resolver *r, Node *n) {
     switch (n->kind) {
     case N_NAME: return bind(r, n, n->str);
     case N_LISTCOMP:
+    case N_SETCOMP:
     case N_MAPCOMP: return comprehension(r, n);
     case N_FN: return function(r, n->fn);
     case N_FN_STMT:

@@ -99,6 +99,17 @@ static bool put_list(Interp *in, Pieces *p, const List *l, const Path *path, Lan
     return true;
 }
 
+static bool put_set(Interp *in, Pieces *p, MapV *m, const Path *path, LangError *e) {
+    Value k, v;
+    puts_(p, map_count(m) ? "{" : "set(");
+    for (size_t i = 0; mapv_at(m, i, &k, &v); i++) {
+        if (i) puts_(p, ", ");
+        TRY(put(in, p, k, true, path, e));
+    }
+    puts_(p, map_count(m) ? "}" : ")");
+    return true;
+}
+
 static bool put_map(Interp *in, Pieces *p, MapV *m, const Path *path, LangError *e) {
     Value k, v;
     puts_(p, "{");
@@ -184,6 +195,7 @@ static bool put_container(Interp *in, Pieces *p, Value v, const Path *up, LangEr
         puts_(p, "names ");
         puts_(p, v.map->name);
         return true;
+    case V_SET: return put_set(in, p, v.map, &path, e);
     case V_BOUND: return put(in, p, v.bound->f, true, &path, e);
     case V_OBJECT: return object_show(in, v.obj, 0, p, e);
     default: return put_list(in, p, v.list, &path, e);
@@ -226,6 +238,7 @@ static bool put(Interp *in, Pieces *p, Value v, bool is_repr, const Path *up, La
     case V_ERROR: put_error(p, v.error, up != NULL); break;
     case V_LIST:
     case V_MAP:
+    case V_SET:
     case V_BOUND:
     case V_OBJECT: return put_container(in, p, v, up, e);
     default: puts_(p, value_type_name(v));
@@ -254,6 +267,20 @@ bool value_str(Interp *in, Value v, Bytes *out, LangError *e) {
 
 bool value_repr(Interp *in, Value v, Bytes *out, LangError *e) {
     return as_text(in, v, true, out, e);
+}
+
+bool value_key(Interp *in, Value v, Value *out, LangError *e) {
+    if (v.kind == V_TEXT) return value_look(in, v, out, e);
+    *out = v_none();
+    if (v.kind != V_STR && v.kind != V_INT) {
+        error_set(e, "keys of maps and sets are strings or ints, not %s", value_type_name(v));
+        return error_hint(e, "%s",
+                          v.kind == V_LIST     ? "a text of it: m[f\"{a},{b}\"]"
+                          : v.kind == V_TENSOR ? "x.item(), x.tolist()"
+                                               : "str(k)");
+    }
+    *out = value_ref(v);
+    return true;
 }
 
 bool value_look(Interp *in, Value v, Value *out, LangError *e) {

@@ -24,6 +24,7 @@ static void kid(Work *w, Value v, Visit visit) {
     switch (v.kind) {
     case V_LIST:
     case V_MAP:
+    case V_SET:
     case V_FN:
     case V_BOUND:
     case V_MODULE:

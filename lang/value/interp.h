@@ -27,6 +27,7 @@ struct Interp {
     int call_depth;
     struct Frame *frame;        /* eval.h: the running call                                  */
     struct Stack *stack;        /* eval.h: locals and arguments of all calls                 */
+    MapV *spread;               /* f(**m): keys and values of the call that binds now        */
     char *stack_end;            /* C stack: calls stop with an error before it               */
     struct Traces *traces;      /* trace.c                                                   */
     struct Signals *signals;    /* signal.c                                                  */

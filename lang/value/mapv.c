@@ -33,6 +33,10 @@ Value v_map(Interp *in) {
     return (Value){.kind = V_MAP, .map = container_new(in, V_MAP, sizeof(MapV))};
 }
 
+Value v_set(Interp *in) {
+    return (Value){.kind = V_SET, .map = container_new(in, V_SET, sizeof(MapV))};
+}
+
 size_t map_count(const MapV *m) { return m->n_live; }
 
 static uint32_t find(const MapV *m, Value key, uint32_t hash) {

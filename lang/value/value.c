@@ -133,7 +133,8 @@ void container_clear(Container *c) {
         free(v);
         break;
     }
-    case V_MAP: mapv_clear((MapV *)c); break;
+    case V_MAP:
+    case V_SET: mapv_clear((MapV *)c); break;
     case V_CELL: value_set(&((Cell *)c)->v, v_none()); break;
     case V_FN: {
         Fn *f = (Fn *)c;
@@ -216,7 +217,7 @@ const char *value_type_name(Value v) {
         [V_STR] = "str",       [V_TEXT] = "str",      [V_LIST] = "list",    [V_RANGE] = "list",
         [V_MAP] = "map",       [V_FN] = "fn",         [V_BOUND] = "fn",     [V_MODULE] = "module",
         [V_OBJECT] = "object", [V_TENSOR] = "tensor", [V_CELL] = "cell",    [V_SLICE] = "slice",
-        [V_ERROR] = "error"};
+        [V_ERROR] = "error",   [V_SET] = "set"};
     if (v.kind == V_OBJECT && v.obj->module) return v.obj->module->name;
     return name[v.kind];
 }
@@ -294,6 +295,7 @@ static bool equal(Value a, Value b, int depth) {
     case V_DTYPE: return a.dtype == b.dtype;
     case V_STR:
         return a.str == b.str || (a.str->n == b.str->n && !memcmp(a.str->s, b.str->s, a.str->n));
+    case V_SET:
     case V_MAP: return a.map == b.map || (depth < EQUAL_DEPTH && map_equal(a.map, b.map, depth));
     default: return value_same(a, b);
     }

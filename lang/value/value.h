@@ -34,7 +34,8 @@ typedef enum ValueKind {
     V_TENSOR,
     V_CELL,
     V_SLICE, /* a:b:c, only as a subscript */
-    V_ERROR
+    V_ERROR,
+    V_SET /* a MapV whose values are all none */
 } ValueKind;
 
 typedef struct Heap {
@@ -170,6 +171,7 @@ Value v_str(const char *s, size_t n);
 Value v_cstr(const char *s);
 Value v_list(Interp *in, size_t cap);
 Value v_map(Interp *in);
+Value v_set(Interp *in);
 Value v_range(int64_t start, int64_t stop, int64_t step);
 
 static inline bool value_is_number(Value v) {
