@@ -225,12 +225,7 @@ static bool bi_reversed(Interp *in, const Value *arg, Value *out, LangError *e) 
         return true;
     }
     TRY(listed(in, arg[0], &xs, e));
-    Value *v = xs.list->v;
-    for (uint32_t i = 0, j = xs.list->n; i + 1 < j; i++) {
-        Value t = v[i];
-        v[i] = v[--j];
-        v[j] = t;
-    }
+    list_reverse(xs.list);
     *out = xs;
     return true;
 }

@@ -6,4 +6,5 @@
 
 /* Sorts a V_LIST in place, stably, by key(element) unless that is none */
 bool list_sorted(Interp *in, Value xs, Value key, bool reverse, LangError *e);
+void list_reverse(List *l);
 #endif

@@ -131,15 +131,18 @@ static bool bi_sort(Interp *in, const Value *arg, Value *out, LangError *e) {
     return list_sorted(in, arg[0], arg[1], reverse, e);
 }
 
-static bool bi_reverse(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
-    (void)e;
-    List *l = arg[0].list;
+void list_reverse(List *l) {
     for (uint32_t i = 0, j = l->n; i + 1 < j; i++) {
         Value v = l->v[i];
         l->v[i] = l->v[--j];
         l->v[j] = v;
     }
+}
+
+static bool bi_reverse(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)in;
+    (void)e;
+    list_reverse(arg[0].list);
     *out = v_none();
     return true;
 }

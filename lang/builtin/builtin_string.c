@@ -6,6 +6,7 @@
 #include "lang/eval/subscript.h"
 #include "lang/eval/builtin.h"
 #include "lang/error/utf8.h"
+#include "lang/builtin/builtin_host.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,11 @@ static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 static const char *find(const char *s, size_t n, const Str *sub) {
     return sub->n == 0 ? s : memmem(s, n, sub->s, sub->n);
 }
+static const char *find_last(const char *s, size_t n, const Str *sub) {
+    for (size_t i = n; sub->n <= n && i + 1 > sub->n; i--)
+        if (!memcmp(s + i - sub->n, sub->s, sub->n)) return s + i - sub->n;
+    return NULL;
+}
 
 static void push_text(Value list, const char *s, size_t n) { list_push(list.list, v_str(s, n)); }
 
@@ -46,9 +52,7 @@ static void split_blanks(const Str *s, int64_t limit, Value list) {
         if (i == s->n) return;
         size_t from = i;
         if (limit-- == 0) {
-            size_t end = s->n;
-            while (is_blank(s->s[end - 1])) end--;
-            push_text(list, s->s + from, end - from);
+            push_text(list, s->s + from, s->n - from);
             return;
         }
         while (i < s->n && !is_blank(s->s[i])) i++;
@@ -56,7 +60,26 @@ static void split_blanks(const Str *s, int64_t limit, Value list) {
     }
 }
 
-static bool bi_split(Interp *in, const Value *arg, Value *out, LangError *e) {
+/* From the end on: the parts are pushed in reverse. */
+static void rsplit_blanks(const Str *s, int64_t limit, Value list) {
+    for (size_t end = s->n, from;; end = from) {
+        while (end && is_blank(s->s[end - 1])) end--;
+        if (!end) return;
+        from = limit-- == 0 ? 0 : end;
+        while (from && !is_blank(s->s[from - 1])) from--;
+        push_text(list, s->s + from, end - from);
+    }
+}
+
+static void rsplit(const Str *s, const Str *sep, int64_t limit, Value list) {
+    const char *hit;
+    size_t end = s->n;
+    for (; limit-- > 0 && (hit = find_last(s->s, end, sep)); end = (size_t)(hit - s->s))
+        push_text(list, hit + sep->n, (size_t)(s->s + end - hit) - sep->n);
+    push_text(list, s->s, end);
+}
+
+static bool split(Interp *in, const Value *arg, bool from_end, Value *out, LangError *e) {
     Value s, sep = v_none();
     int64_t limit = 0;
     TRY(int_arg(arg[2], "maxsplit", &limit, e));
@@ -73,7 +96,13 @@ static bool bi_split(Interp *in, const Value *arg, Value *out, LangError *e) {
     }
     *out = v_list(in, 4);
     if (limit < 0) limit = INT64_MAX;
-    if (sep.kind == V_NONE)
+    if (from_end) {
+        if (sep.kind == V_NONE)
+            rsplit_blanks(s.str, limit, *out);
+        else
+            rsplit(s.str, sep.str, limit, *out);
+        list_reverse(out->list);
+    } else if (sep.kind == V_NONE)
         split_blanks(s.str, limit, *out);
     else {
         const char *at = s.str->s, *end = at + s.str->n, *hit;
@@ -84,6 +113,42 @@ static bool bi_split(Interp *in, const Value *arg, Value *out, LangError *e) {
     value_drop(s);
     value_drop(sep);
     return true;
+}
+
+static bool bi_split(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return split(in, arg, false, out, e);
+}
+static bool bi_rsplit(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return split(in, arg, true, out, e);
+}
+
+/* [before, sep, behind]; where sep is missing the text is the first, or with last the third. */
+static bool partition(Interp *in, const Value *arg, bool last, Value *out, LangError *e) {
+    Value s, sep;
+    TRY(text_arg(in, arg[0], "the text", &s, e));
+    if (!text_arg(in, arg[1], "the separator", &sep, e)) {
+        value_drop(s);
+        return false;
+    }
+    const char *at = s.str->s, *end = at + s.str->n;
+    const char *hit = (last ? find_last : find)(at, s.str->n, sep.str);
+    bool ok = sep.str->n > 0 || error_set(e, "the separator is empty");
+    if (ok) {
+        *out = v_list(in, 3);
+        const char *first = hit ? hit : last ? at : end, *second = hit ? hit + sep.str->n : first;
+        push_text(*out, at, (size_t)(first - at));
+        push_text(*out, first, (size_t)(second - first));
+        push_text(*out, second, (size_t)(end - second));
+    }
+    value_drop(s);
+    value_drop(sep);
+    return ok;
+}
+static bool bi_partition(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return partition(in, arg, false, out, e);
+}
+static bool bi_rpartition(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return partition(in, arg, true, out, e);
 }
 
 static bool bi_splitlines(Interp *in, const Value *arg, Value *out, LangError *e) {
@@ -190,6 +255,47 @@ static bool bi_find(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
+static bool bi_index(Interp *in, const Value *arg, Value *out, LangError *e) {
+    TRY(bi_find(in, arg, out, e));
+    if (out->i >= 0) return true;
+    error_set(e, "the text does not hold it");
+    return error_hint(e, "s.find(sub) is -1 then");
+}
+
+static bool bi_rfind(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value s, sub;
+    TRY(text_arg(in, arg[0], "the text", &s, e));
+    if (!text_arg(in, arg[1], "what to find", &sub, e)) {
+        value_drop(s);
+        return false;
+    }
+    const char *hit = find_last(s.str->s, s.str->n, sub.str);
+    *out = v_int(hit ? (int64_t)utf8_count(s.str->s, (size_t)(hit - s.str->s)) : -1);
+    value_drop(s);
+    value_drop(sub);
+    return true;
+}
+
+/* The text without sub at one end, where it stands there. */
+static bool remove_end(Interp *in, const Value *arg, bool start, Value *out, LangError *e) {
+    Value s, sub, hit;
+    TRY(at_end(in, arg, start, &hit, e) && text_arg(in, arg[1], "what to remove", &sub, e));
+    bool ok = text_arg(in, arg[0], "the text", &s, e);
+    if (ok) {
+        size_t n = hit.b ? sub.str->n : 0;
+        *out = v_str(s.str->s + (start ? n : 0), s.str->n - n);
+        value_drop(s);
+    }
+    value_drop(sub);
+    return ok;
+}
+static bool bi_removeprefix(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return remove_end(in, arg, true, out, e);
+}
+static bool bi_removesuffix(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return remove_end(in, arg, false, out, e);
+}
+
 static bool bi_count(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value s, sub;
     TRY(text_arg(in, arg[0], "the text", &s, e));
@@ -284,18 +390,67 @@ static uint32_t to_lower(uint32_t c) {
     return c == 0x178 ? 0xff : c;
 }
 
-static bool change_case(Interp *in, Value text, uint32_t (*f)(uint32_t), Value *out, LangError *e) {
+/* Letters and digits beyond ASCII go by blocks: what lies outside signs and punctuation. */
+static bool is_letter(uint32_t c) {
+    if (c < 0x80) return (c | 32) >= 'a' && (c | 32) <= 'z';
+    bool is_sign = c < 0xc0 || c == 0xd7 || c == 0xf7 || (c >= 0x2000 && c < 0x2c00) ||
+                   (c >= 0x3000 && c < 0x3005) || (c >= 0xe000 && c < 0xf900) ||
+                   (c >= 0xfe00 && c < 0xfe70) || c >= 0x1f000;
+    return !is_sign || c == 0xaa || c == 0xb5 || c == 0xba;
+}
+static bool is_digit(uint32_t c) { return c >= '0' && c <= '9'; }
+static bool is_letter_or_digit(uint32_t c) { return is_letter(c) || is_digit(c); }
+static bool is_space(uint32_t c) { return c < 0x80 && is_blank((char)c); }
+static bool is_not_lower(uint32_t c) { return to_upper(c) == c; }
+static bool is_not_upper(uint32_t c) { return to_lower(c) == c; }
+static bool has_case(uint32_t c) { return to_upper(c) != c || to_lower(c) != c; }
+
+/* Whether f holds for all characters, and g, if there is one, for any; there is one at least. */
+static bool all_are(Interp *in, Value text, bool (*f)(uint32_t), bool (*g)(uint32_t), Value *out,
+                    LangError *e) {
+    Value s;
+    TRY(text_arg(in, text, "the text", &s, e));
+    bool all = true, any = g == NULL && s.str->n;
+    for (size_t i = 0; i < s.str->n && all;) {
+        uint32_t c = 0;
+        int len = utf8_decode(s.str->s + i, s.str->n - i, &c);
+        all = len && f(c);
+        any = any || (g && len && g(c));
+        i += len ? (size_t)len : 1;
+    }
+    *out = v_bool(all && any);
+    value_drop(s);
+    return true;
+}
+#define ALL_ARE(name, f, g)                                                                        \
+    static bool name(Interp *in, const Value *arg, Value *out, LangError *e) {                     \
+        return all_are(in, arg[0], f, g, out, e);                                                  \
+    }
+ALL_ARE(bi_isalpha, is_letter, NULL)
+ALL_ARE(bi_isdigit, is_digit, NULL)
+ALL_ARE(bi_isalnum, is_letter_or_digit, NULL)
+ALL_ARE(bi_isspace, is_space, NULL)
+ALL_ARE(bi_isupper, is_not_lower, has_case)
+ALL_ARE(bi_islower, is_not_upper, has_case)
+
+typedef enum Case { CASE_LOWER, CASE_UPPER, CASE_FIRST, CASE_TITLE, CASE_SWAP } Case;
+
+static bool change_case(Interp *in, Value text, Case how, Value *out, LangError *e) {
     Value s;
     TRY(text_arg(in, text, "the text", &s, e));
     Bytes b = {0};
+    bool begins = true;
     for (size_t i = 0; i < s.str->n;) {
-        uint32_t cp;
+        uint32_t c;
         char utf8[4];
-        int len = utf8_decode(s.str->s + i, s.str->n - i, &cp);
+        int len = utf8_decode(s.str->s + i, s.str->n - i, &c);
+        bool up = how == CASE_UPPER || (how >= CASE_FIRST && how <= CASE_TITLE && begins) ||
+                  (how == CASE_SWAP && len && to_upper(c) != c);
         if (len)
-            bytes_add(&b, utf8, (size_t)utf8_encode(f(cp), utf8));
+            bytes_add(&b, utf8, (size_t)utf8_encode(up ? to_upper(c) : to_lower(c), utf8));
         else
             bytes_putc(&b, s.str->s[i]);
+        begins = how == CASE_TITLE && !(len && is_letter(c));
         i += len ? (size_t)len : 1;
     }
     *out = v_str(b.data ? b.data : "", b.n);
@@ -303,14 +458,18 @@ static bool change_case(Interp *in, Value text, uint32_t (*f)(uint32_t), Value *
     value_drop(s);
     return true;
 }
-static bool bi_lower(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return change_case(in, arg[0], to_lower, out, e);
-}
-static bool bi_upper(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return change_case(in, arg[0], to_upper, out, e);
-}
+#define CHANGE_CASE(name, how)                                                                     \
+    static bool name(Interp *in, const Value *arg, Value *out, LangError *e) {                     \
+        return change_case(in, arg[0], how, out, e);                                               \
+    }
+CHANGE_CASE(bi_lower, CASE_LOWER)
+CHANGE_CASE(bi_upper, CASE_UPPER)
+CHANGE_CASE(bi_capitalize, CASE_FIRST)
+CHANGE_CASE(bi_title, CASE_TITLE)
+CHANGE_CASE(bi_swapcase, CASE_SWAP)
 
-static bool justify(Interp *in, const Value *arg, bool left, Value *out, LangError *e) {
+/* side: -1 text at the left, 1 at the right, 0 in the middle. */
+static bool justify(Interp *in, const Value *arg, int side, Value *out, LangError *e) {
     Value s, fill;
     int64_t width = 0;
     TRY(int_arg(arg[1], "width", &width, e));
@@ -324,9 +483,12 @@ static bool justify(Interp *in, const Value *arg, bool left, Value *out, LangErr
     bool ok = utf8_count(fill.str->s, fill.str->n) == 1;
     int64_t pad = width - (int64_t)utf8_count(s.str->s, s.str->n);
     if (!ok) error_set(e, "fill must be one character");
-    if (left) bytes_add(&b, s.str->s, s.str->n);
-    for (int64_t k = 0; ok && k < pad; k++) bytes_add(&b, fill.str->s, fill.str->n);
-    if (!left) bytes_add(&b, s.str->s, s.str->n);
+    if (pad < 0) pad = 0;
+    /* in the middle an odd blank goes as in Python */
+    int64_t before = side < 0 ? 0 : side > 0 ? pad : pad / 2 + (pad & width & 1);
+    for (int64_t k = 0; ok && k < before; k++) bytes_add(&b, fill.str->s, fill.str->n);
+    bytes_add(&b, s.str->s, s.str->n);
+    for (int64_t k = before; ok && k < pad; k++) bytes_add(&b, fill.str->s, fill.str->n);
     if (ok) *out = v_str(b.data ? b.data : "", b.n);
     bytes_fini(&b);
     value_drop(s);
@@ -334,10 +496,31 @@ static bool justify(Interp *in, const Value *arg, bool left, Value *out, LangErr
     return ok;
 }
 static bool bi_ljust(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return justify(in, arg, true, out, e);
+    return justify(in, arg, -1, out, e);
 }
 static bool bi_rjust(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return justify(in, arg, false, out, e);
+    return justify(in, arg, 1, out, e);
+}
+static bool bi_center(Interp *in, const Value *arg, Value *out, LangError *e) {
+    return justify(in, arg, 0, out, e);
+}
+
+/* Zeros behind the sign. */
+static bool bi_zfill(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value s;
+    int64_t width = 0;
+    TRY(int_arg(arg[1], "width", &width, e));
+    if (width > 1 << 20) return error_set(e, "a width of %lld is too wide", (long long)width);
+    TRY(text_arg(in, arg[0], "the text", &s, e));
+    Bytes b = {0};
+    size_t sign = s.str->n && (s.str->s[0] == '-' || s.str->s[0] == '+');
+    bytes_add(&b, s.str->s, sign);
+    for (int64_t k = (int64_t)utf8_count(s.str->s, s.str->n); k < width; k++) bytes_putc(&b, '0');
+    bytes_add(&b, s.str->s + sign, s.str->n - sign);
+    *out = v_str(b.data ? b.data : "", b.n);
+    bytes_fini(&b);
+    value_drop(s);
+    return true;
 }
 
 /* sep.join(xs): text with tensors in it stays as it is. */
@@ -370,6 +553,101 @@ static bool bi_join(Interp *in, const Value *arg, Value *out, LangError *e) {
     return ok;
 }
 
+/* ---- format ---- */
+
+typedef struct Fields {
+    Interp *in;
+    const List *given;
+    const MapV *named;
+    int64_t next; /* of the values: what {} takes */
+} Fields;
+
+/* The value that a field's text before ! and : names; borrowed. */
+static bool field_value(Fields *f, const char *s, size_t n, Value *out, LangError *e) {
+    size_t digits = strspn(s, "0123456789");
+    if (digits >= n) {
+        int64_t i = n ? strtoll(s, NULL, 10) : f->next++;
+        if (i < f->given->n)
+            *out = f->given->v[i];
+        else
+            error_set(e, "format() got %u value%s, but a field asks for number %lld", f->given->n,
+                      f->given->n == 1 ? "" : "s", (long long)i);
+        return i < f->given->n;
+    }
+    Value name = v_str(s, n);
+    const Value *found = map_find(f->named, name);
+    value_drop(name);
+    if (found) {
+        *out = *found;
+        return true;
+    }
+    error_set(e, "format() got no '%.*s'", (int)(n < 80 ? n : 80), s);
+    return error_hint(e, "an f-string takes any expression: f\"{x.y[0]:.3f}\"");
+}
+
+static bool format_fields(Fields *f, const char *s, size_t n, int depth, Pieces *p, LangError *e);
+
+/* Behind `{`, of n bytes up to its `}`. */
+static bool format_field(Fields *f, const char *s, size_t n, int depth, Pieces *p, LangError *e) {
+    size_t name = 0;
+    while (name < n && s[name] != '!' && s[name] != ':') name++;
+    Value v, spec = v_none();
+    TRY(field_value(f, s, name, &v, e));
+    bool has_conversion = name < n && s[name] == '!';
+    char conversion = has_conversion && n - name > 1 ? s[name + 1] : 's';
+    bool is_repr = conversion == 'r';
+    if (has_conversion) name += 2;
+    if (name > n || (name < n && s[name] != ':') || (!is_repr && conversion != 's'))
+        return error_set(e, "a conversion is !r or !s");
+    if (name == n) return pieces_format(f->in, p, v, "", 0, is_repr, e);
+    Pieces inner = {0};
+    if (!format_fields(f, s + name + 1, n - name - 1, depth + 1, &inner, e)) {
+        pieces_fini(&inner);
+        return false;
+    }
+    Value text = v_pieces(&inner);
+    bool ok = value_look(f->in, text, &spec, e);
+    value_drop(text);
+    ok = ok && pieces_format(f->in, p, v, spec.str->s, spec.str->n, is_repr, e);
+    value_drop(spec);
+    return ok;
+}
+
+static bool format_fields(Fields *f, const char *s, size_t n, int depth, Pieces *p, LangError *e) {
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && s[end] != '{' && s[end] != '}'; end++) {}
+        pieces_text(p, s + i, end - i);
+        if (end == n) break;
+        if (end + 1 < n && s[end + 1] == s[end]) {
+            pieces_text(p, s + end, 1);
+            end += 2;
+            continue;
+        }
+        size_t from = ++end;
+        int open = s[from - 1] == '{';
+        if (!open) return error_set(e, "a lone '}' in the text of format()");
+        for (; end < n && open; end++) open += (s[end] == '{') - (s[end] == '}');
+        if (open) return error_set(e, "a '{' in the text of format() is never closed");
+        if (depth > 1) return error_set(e, "fields of format() nest only once");
+        TRY(format_field(f, s + from, end - 1 - from, depth, p, e));
+    }
+    return true;
+}
+
+static bool bi_format(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value s;
+    Pieces p = {0};
+    Fields f = {in, arg[1].list, arg[2].map, 0};
+    TRY(text_arg(in, arg[0], "the text", &s, e));
+    bool ok = format_fields(&f, s.str->s, s.str->n, 0, &p, e);
+    value_drop(s);
+    if (ok)
+        *out = v_pieces(&p);
+    else
+        pieces_fini(&p);
+    return ok;
+}
+
 const Builtin builtins_string[] = {
     {"split", "s, sep=none, maxsplit=-1", bi_split,
      "The parts between separators; without one, between blanks.", TEXT},
@@ -383,6 +661,28 @@ const Builtin builtins_string[] = {
      TEXT},
     {"replace", "s, old, new, count=-1", bi_replace,
      "With new in place of old, at most count times.", TEXT},
+    {"rsplit", "s, sep=none, maxsplit=-1", bi_rsplit, "As split, but counted from the end.", TEXT},
+    {"partition", "s, sep", bi_partition, "[before, sep, behind] at the first sep.", TEXT},
+    {"rpartition", "s, sep", bi_rpartition, "[before, sep, behind] at the last sep.", TEXT},
+    {"format", "self, *values, **named", bi_format,
+     "With values in place of {}, {0}, {name}, {:.3f}: as in Python; f-strings are shorter.", TEXT},
+    {"title", "s", bi_title, "Each word with a capital letter.", TEXT},
+    {"capitalize", "s", bi_capitalize, "With a capital letter at the start only.", TEXT},
+    {"swapcase", "s", bi_swapcase, "Small letters as capital ones and the other way round.", TEXT},
+    {"isdigit", "s", bi_isdigit, "Whether all characters are digits 0 to 9.", TEXT},
+    {"isalpha", "s", bi_isalpha, "Whether all characters are letters.", TEXT},
+    {"isalnum", "s", bi_isalnum, "Whether all characters are letters or digits.", TEXT},
+    {"isspace", "s", bi_isspace, "Whether all characters are blanks.", TEXT},
+    {"isupper", "s", bi_isupper, "Whether there are letters and none is small.", TEXT},
+    {"islower", "s", bi_islower, "Whether there are letters and none is capital.", TEXT},
+    {"index", "s, sub, start=0", bi_index, "The first position of sub; an error if there is none.",
+     TEXT},
+    {"rfind", "s, sub", bi_rfind, "The last position of sub, or -1.", TEXT},
+    {"removeprefix", "s, start", bi_removeprefix, "Without start, if s begins so.", TEXT},
+    {"removesuffix", "s, end", bi_removesuffix, "Without end, if s ends so.", TEXT},
+    {"center", "s, width, fill=\" \"", bi_center, "Padded on both sides to width characters.",
+     TEXT},
+    {"zfill", "s, width", bi_zfill, "With zeros before the number, to width characters.", TEXT},
     {"lower", "s", bi_lower, "In small letters.", TEXT},
     {"upper", "s", bi_upper, "In capital letters.", TEXT},
     {"startswith", "s, start", bi_startswith,

@@ -149,7 +149,6 @@ static const char *const members[][2] = {
     {"new_full", "full((2, 3), 1, dtype=x.dtype)"},
     {"is_contiguous", "drop it: layout is not the program's business"},
     {"stride", "drop it: layout is not the program's business"},
-    {"format", "f\"loss {x:.4f}\""},
     {"register_buffer", "self.name = buffer(x)"},
     {"register_parameter", "self.name = param(x)"},
     {"add_module", "self.name = layer"},
@@ -364,8 +363,6 @@ bool habit_path(Span at, HabitKnown known, void *ctx, LangError *e) {
 }
 
 bool habit_member(const char *kind, const char *name, LangError *e) {
-    bool is_text = !strcmp(kind, "str");
-    if (is_text != !strcmp(name, "format") && !strcmp(name, "format")) return false;
     if (!strcmp(name, "copy") && strcmp(kind, "tensor")) return false;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (!strcmp(members[i][0], name)) {

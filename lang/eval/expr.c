@@ -14,7 +14,6 @@
 #include "lang/eval/builtin.h"
 #include "lang/eval/object.h"
 #include "lang/eval/import.h"
-#include "lang/text/format.h"
 #include "lang/error/habit.h"
 #include "lang/tensor/tensor.h"
 #include <string.h>
@@ -273,72 +272,11 @@ OUTLINE static bool eval_comprehension(Interp *in, Node *n, Value *out, LangErro
 
 /* ---- f-strings ---- */
 
-static bool host_format(Interp *in, Value v, const char *spec, size_t n_spec, Bytes *out,
-                        LangError *e) {
-    FormatSpec f;
-    Err err = {0};
-    if (!format_parse(spec, n_spec, &f, &err)) return error_from(e, &err);
-    bool ok;
-    if (v.kind == V_INT || (v.kind == V_BOOL && f.type && f.type != 's'))
-        ok = format_int(v.kind == V_INT ? v.i : v.b, &f, out, &err);
-    else if (v.kind == V_FLOAT)
-        ok = format_float(v.f, &f, out, &err);
-    else {
-        Bytes b = {0};
-        if (!value_str(in, v, &b, e)) {
-            bytes_fini(&b);
-            return false;
-        }
-        ok = format_str(b.data ? b.data : "", b.n, &f, out, &err);
-        bytes_fini(&b);
-    }
-    return ok || error_from(e, &err);
-}
-
-/* A tensor in an f-string: its spec is checked now, its text is made when it is shown. */
-static bool tensor_format(Interp *in, Node *n, Pieces *p, Tensor *t, const char *spec,
-                          size_t n_spec, bool is_repr, LangError *e) {
-    const TensorType *type = tensor_type(t);
-    char shape[256], quote[80];
-    if (!n_spec) {
-        if (type->rank == 0 && !is_repr)
-            pieces_tensor(p, t, "", 0);
-        else
-            return pieces_value(in, p, (Value){.kind = V_TENSOR, .tensor = t}, true, e);
-        return true;
-    }
-    if (type_numel(type) != 1) {
-        fail_at(in, n->kid[0], e, "a format needs a single number, but '%s' has shape %s",
-                node_text(n->kid[0], quote), type_shape_text(type, shape));
-        return error_hint(e, "f\"{x}\" shows all of it; f\"{x.mean():.3f}\" one number");
-    }
-    Bytes b = {0};
-    Value probe = dtype_is_float(type->dtype) ? v_float(0)
-                  : type->dtype == DT_BOOL    ? v_bool(false)
-                                              : v_int(0);
-    bool ok = host_format(in, probe, spec, n_spec, &b, e);
-    if (ok && memchr(spec, '}', n_spec))
-        ok = error_set(e, "a brace cannot be the fill of a tensor's format");
-    bytes_fini(&b);
-    if (!ok) return false;
-    bytes_putc(&b, ':');
-    bytes_add(&b, spec, n_spec);
-    pieces_tensor(p, t, b.data, b.n);
-    bytes_fini(&b);
-    return true;
-}
-
 static bool eval_format(Interp *in, Node *n, Pieces *p, LangError *e) {
     Value v, spec = v_none();
     TRY(eval(in, n->kid[0], &v, e));
-    bool ok = true, has_spec = n->n_kids > 1 && n->kid[1];
-    if (n->flag == FORMAT_REPR && has_spec) {
-        Bytes b = {0};
-        ok = value_repr(in, v, &b, e);
-        if (ok) value_set(&v, v_str(b.data ? b.data : "", b.n));
-        bytes_fini(&b);
-    }
-    if (ok && has_spec) {
+    bool ok = true;
+    if (n->n_kids > 1 && n->kid[1]) {
         ok = eval(in, n->kid[1], &spec, e);
         if (ok && spec.kind == V_TEXT) {
             Value look;
@@ -348,20 +286,11 @@ static bool eval_format(Interp *in, Node *n, Pieces *p, LangError *e) {
         }
     }
     in->at = n->kid[0];
-    size_t n_spec = spec.kind == V_STR ? spec.str->n : 0;
-    bool has_name = n->str != NULL && n->n_str > 0;
-    bool is_repr = n->flag == FORMAT_REPR || (has_name && n->flag != FORMAT_STR);
-    if (ok && has_name) pieces_text(p, n->str, n->n_str);
-    if (ok && v.kind == V_TENSOR)
-        ok = tensor_format(in, n, p, v.tensor, n_spec ? spec.str->s : "", n_spec, is_repr, e);
-    else if (ok && !n_spec)
-        ok = pieces_value(in, p, v, is_repr, e);
-    else if (ok) {
-        Bytes b = {0};
-        ok = host_format(in, v, spec.str->s, n_spec, &b, e);
-        pieces_text(p, b.data ? b.data : "", b.n);
-        bytes_fini(&b);
-    }
+    if (ok && n->n_str) pieces_text(p, n->str, n->n_str);
+    bool has_spec = spec.kind == V_STR && spec.str->n;
+    bool is_repr = n->flag == FORMAT_REPR || (n->n_str && !has_spec && n->flag != FORMAT_STR);
+    ok = ok && pieces_format(in, p, v, has_spec ? spec.str->s : "", has_spec ? spec.str->n : 0,
+                             is_repr, e);
     if (!ok) error_locate(e, node_span(in, n->kid[0]));
     value_drop(v);
     value_drop(spec);

@@ -409,7 +409,7 @@ static bool unfit(Interp *in, const Node *n, int oper, Value a, Value b, LangErr
     if (oper == O_ADD && (is_text(a) || is_text(b)))
         error_hint(e, "text: str(x) or f\"{x}\"");
     else if (oper == O_MOD && is_text(a))
-        error_hint(e, "text: f\"{x:.3f}\"");
+        error_hint(e, "numbers in a text: f\"{i:d} {x:.3f}\", \"{:.3f}\".format(x)");
     else if (a.kind == V_NONE || b.kind == V_NONE)
         none_hint(n, a.kind == V_NONE ? 0 : 1, e);
     else if (a.kind == V_LIST || b.kind == V_LIST)

@@ -294,3 +294,69 @@ bool value_look(Interp *in, Value v, Value *out, LangError *e) {
     bytes_fini(&b);
     return ok;
 }
+
+/* ---- formats ---- */
+
+static bool host_format(Interp *in, Value v, const char *spec, size_t n_spec, bool is_repr,
+                        Bytes *out, LangError *e) {
+    FormatSpec f;
+    Err err = {0};
+    if (!format_parse(spec, n_spec, &f, &err)) return error_from(e, &err);
+    bool ok, whole = v.kind == V_INT || (v.kind == V_BOOL && f.type && f.type != 's');
+    if (!is_repr && whole)
+        ok = format_int(v.kind == V_INT ? v.i : v.b, &f, out, &err);
+    else if (!is_repr && v.kind == V_FLOAT)
+        ok = format_float(v.f, &f, out, &err);
+    else {
+        Bytes b = {0};
+        if (!as_text(in, v, is_repr, &b, e)) {
+            bytes_fini(&b);
+            return false;
+        }
+        ok = format_str(b.data ? b.data : "", b.n, &f, out, &err);
+        bytes_fini(&b);
+    }
+    return ok || error_from(e, &err);
+}
+
+/* A tensor's spec is checked now, its text is made when it is shown. */
+static bool tensor_format(Interp *in, Pieces *p, Tensor *t, const char *spec, size_t n_spec,
+                          LangError *e) {
+    const TensorType *type = tensor_type(t);
+    char shape[256];
+    if (type_numel(type) != 1) {
+        error_set(e, "a format needs a single number, but the tensor has shape %s",
+                  type_shape_text(type, shape));
+        return error_hint(e, "f\"{x}\" shows all of it; f\"{x.mean():.3f}\" one number");
+    }
+    Bytes b = {0};
+    Value probe = dtype_is_float(type->dtype) ? v_float(0)
+                  : type->dtype == DT_BOOL    ? v_bool(false)
+                                              : v_int(0);
+    bool ok = host_format(in, probe, spec, n_spec, false, &b, e);
+    if (ok && memchr(spec, '}', n_spec))
+        ok = error_set(e, "a brace cannot be the fill of a tensor's format");
+    bytes_fini(&b);
+    if (!ok) return false;
+    bytes_putc(&b, ':');
+    bytes_add(&b, spec, n_spec);
+    pieces_tensor(p, t, b.data, b.n);
+    bytes_fini(&b);
+    return true;
+}
+
+bool pieces_format(Interp *in, Pieces *p, Value v, const char *spec, size_t n_spec, bool is_repr,
+                   LangError *e) {
+    bool is_number = v.kind == V_TENSOR && !is_repr && tensor_type(v.tensor)->rank == 0;
+    if (!n_spec && is_number) {
+        pieces_tensor(p, v.tensor, "", 0);
+        return true;
+    }
+    if (!n_spec) return pieces_value(in, p, v, is_repr || v.kind == V_TENSOR, e);
+    if (v.kind == V_TENSOR && !is_repr) return tensor_format(in, p, v.tensor, spec, n_spec, e);
+    Bytes b = {0};
+    bool ok = host_format(in, v, spec, n_spec, is_repr, &b, e);
+    if (ok) pieces_text(p, b.data ? b.data : "", b.n);
+    bytes_fini(&b);
+    return ok;
+}

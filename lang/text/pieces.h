@@ -9,6 +9,10 @@ void pieces_text(Pieces *p, const char *s, size_t n);
 void pieces_tensor(Pieces *p, Tensor *t, const char *spec, size_t n);
 /* print's form, or echo's */
 bool pieces_value(Interp *in, Pieces *p, Value v, bool is_repr, LangError *e);
+/* v as the field of an f-string: by a spec of format.h, or without one ("") in print's form. A
+ * tensor's text is made when it is shown, but for a repr with a spec. */
+bool pieces_format(Interp *in, Pieces *p, Value v, const char *spec, size_t n_spec, bool is_repr,
+                   LangError *e);
 Value v_pieces(Pieces *p); /* consumes: V_STR when there is no tensor in it, else V_TEXT */
 
 /* print's form (top level strings bare) and echo's form (strings quoted). Tensors inside are
