@@ -411,7 +411,7 @@ static const char *const habits[][2] = {
     {"deepcopy", "copy(x) copies deeply"},
     {"OrderedDict", "a map keeps its order: {a: 1, b: 2}"},
     {"is_tensor", "isinstance(x, tensor)"},
-    {"set_grad_enabled", "no_grad { … }"},
+    {"set_grad_enabled", "no_grad if not train { … }"},
     {"vmap", "write f for a batch, or stack([f(row) for row in x])"},
     {"GradScaler", "bfloat16 needs none; float16: (loss * scale).backward(), p.grad / scale"},
     {"Variable", "drop it: x = param(x) where a gradient is wanted"},

@@ -352,6 +352,21 @@ bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, 
 
 /* ---- finding methods ---- */
 
+/* M.f of a module's method that never says self. *f is V_UNDEF when there is no such method. */
+static bool static_method(Interp *in, const Node *field, const Module *m, Value *f, LangError *e) {
+    const Value *found = m->method ? map_find(m->method, name_str(in, field->str)) : NULL;
+    *f = (Value){.kind = V_UNDEF};
+    if (!found) return true;
+    if (!found->fn->ast->uses_self) {
+        *f = value_ref(*found);
+        return true;
+    }
+    fail_at(in, field, e, "'%s' uses self: it is a method of objects, not of the module",
+            field->str);
+    if (habit_path(field->whole, builtin_is_known, in, e)) return false;
+    return error_hint(e, "%s(…).%s(…)", m->name, field->str);
+}
+
 /* A function that the program can see under this name: local, global, builtin. V_UNDEF: none. */
 static bool visible(Interp *in, const char *name, Value *out, LangError *e) {
     const Frame *f = in->frame;
@@ -505,6 +520,11 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
                    (error_locate(e, node_span(in, field)),
                     habit_path(field->whole, builtin_is_known, in, e), false);
         break;
+    case V_MODULE:
+        TRY(static_method(in, field, recv.module, f, e));
+        *mode = SELF_METHOD;
+        if (f->kind != V_UNDEF) return true;
+        break;
     case V_BUILTIN: /* random.seed(0): a module elsewhere, a function here */
         if (field->kid[0]->kind == N_NAME && habit_path(field->whole, builtin_is_known, in, e))
             return fail_at(in, field->kid[0], e, "'%s' is a function, not a module",
@@ -520,6 +540,7 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
         *mode = SELF_NONE;
         return true;
     }
+    if (recv.kind == V_MODULE) return no_method(in, field, recv, e);
     TRY(visible(in, name, f, e));
     if (f->kind != V_UNDEF) return true;
     *mode = SELF_UPDATE;
@@ -713,6 +734,12 @@ bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e) {
                     habit_path(n->whole, builtin_is_known, in, e), false);
         Value *v = map_find(base.map, name_str(in, name));
         if ((found = v != NULL)) *out = value_ref(*v);
+    }
+    if (base.kind == V_MODULE) {
+        TRY(static_method(in, n, base.module, &f, e));
+        if (f.kind == V_UNDEF) return no_field(in, n, base, e);
+        *out = bound_new(in, base, f);
+        return true;
     }
     if (base.kind == V_ERROR) TRY(error_field(in, base, name, out, &found, e));
     if (found || pair_field(base, name, out)) return true;

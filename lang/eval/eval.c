@@ -322,6 +322,15 @@ OUTLINE static Flow exec_if(Interp *in, Node *n, LangError *e) {
     return i < n->n_kids ? exec(in, n->kid[i], e) : FLOW_NEXT;
 }
 
+OUTLINE static Flow exec_no_grad(Interp *in, Node *n, LangError *e) {
+    bool on = true;
+    if (n->n_kids > 1 && !condition(in, n->kid[0], "if", &on, e)) return FLOW_ERROR;
+    in->no_grad_depth += on;
+    Flow f = exec(in, n->kid[n->n_kids - 1], e);
+    in->no_grad_depth -= on;
+    return f;
+}
+
 OUTLINE static Flow exec_backward(Interp *in, Node *n, LangError *e) {
     Value v, seed = v_none();
     if (!eval(in, n->kid[0], &v, e)) return FLOW_ERROR;
@@ -488,12 +497,7 @@ Flow exec(Interp *in, Node *n, LangError *e) {
     case N_MODULE:
     case N_IMPORT: return exec_definition(in, n, e);
     case N_SIGNAL: return exec_signal(in, n, e);
-    case N_NO_GRAD: {
-        in->no_grad_depth++;
-        Flow f = exec(in, n->kid[0], e);
-        in->no_grad_depth--;
-        return f;
-    }
+    case N_NO_GRAD: return exec_no_grad(in, n, e);
     case N_TIME: return exec_time(in, n, e);
     case N_BACKWARD: return exec_backward(in, n, e);
     case N_RETURN: return exec_return(in, n, e);

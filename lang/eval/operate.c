@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
 #include "lang/value/heap.h"
+#include "lang/value/frame.h"
+#include "lang/eval/call.h"
 #include "lang/text/pieces.h"
 #include "lang/eval/eval.h"
 #include "lang/eval/operate.h"
@@ -194,6 +196,72 @@ static bool repeat(Interp *in, const Node *n, Value a, int64_t times, Value *out
 static bool is_text(Value v) { return v.kind == V_STR || v.kind == V_TEXT; }
 static bool is_sequence(Value v) { return v.kind == V_LIST || v.kind == V_RANGE; }
 
+/* ---- operators that a module defines ---- */
+
+static const char *const method_name[][2] = {
+    [O_ADD] = {"__add__", "__radd__"},
+    [O_SUB] = {"__sub__", "__rsub__"},
+    [O_MUL] = {"__mul__", "__rmul__"},
+    [O_DIV] = {"__truediv__", "__rtruediv__"},
+    [O_FLOORDIV] = {"__floordiv__", "__rfloordiv__"},
+    [O_MOD] = {"__mod__", "__rmod__"},
+    [O_POW] = {"__pow__", "__rpow__"},
+    [O_MATMUL] = {"__matmul__", "__rmatmul__"},
+    [O_BITAND] = {"__and__", "__rand__"},
+    [O_BITOR] = {"__or__", "__ror__"},
+    [O_BITXOR] = {"__xor__", "__rxor__"},
+    [O_EQ] = {"__eq__", "__eq__"},
+    [O_NE] = {"__ne__", "__ne__"},
+    [O_LT] = {"__lt__", "__gt__"},
+    [O_LE] = {"__le__", "__ge__"},
+    [O_GT] = {"__gt__", "__lt__"},
+    [O_GE] = {"__ge__", "__le__"},
+    [O_IN] = {NULL, "__contains__"},
+    [O_NEG] = {"__neg__", NULL},
+    [O_POS] = {"__pos__", NULL},
+    [O_INVERT] = {"__invert__", NULL},
+};
+
+static Fn *operator_of(Value v, int oper, int side) {
+    bool has_name = (size_t)oper < sizeof method_name / sizeof *method_name;
+    const char *name = has_name ? method_name[oper][side] : NULL;
+    return v.kind == V_OBJECT && name ? object_method(v.obj, intern(name, strlen(name))) : NULL;
+}
+
+/* a oper b by a method of either; *found false: neither has one. b is NULL for unary operators. */
+static bool object_operate(Interp *in, int oper, const Value *a, const Value *b, Value *out,
+                           bool *found, LangError *e) {
+    Fn *f = operator_of(*a, oper, 0);
+    const Value *self = a, *arg = b;
+    if (!f && b && (f = operator_of(*b, oper, 1))) self = b, arg = a;
+    *found = f != NULL;
+    if (!f) return true;
+    TRY(stack_room(in, 1, e));
+    Value *base = in->stack->top;
+    const Node *at = in->at;
+    Value keep = value_ref(*self);
+    if (arg) *in->stack->top++ = value_ref(*arg);
+    bool ok = fn_call(in, f, keep, base, arg != NULL, 0, NULL, out, e);
+    value_drop(keep);
+    in->at = at;
+    return ok;
+}
+
+/* The same, but a != b and a not in b also by the opposite. */
+static bool object_binary(Interp *in, int oper, Value a, Value b, Value *out, bool *found,
+                          LangError *e) {
+    bool truth = false;
+    TRY(object_operate(in, oper, &a, &b, out, found, e));
+    if (*found || (oper != O_NE && oper != O_NOT_IN)) return true;
+    Value r;
+    TRY(object_operate(in, oper == O_NE ? O_EQ : O_IN, &a, &b, &r, found, e));
+    if (!*found) return true;
+    bool ok = value_truth(in, r, &truth, e);
+    value_drop(r);
+    *out = v_bool(!truth);
+    return ok;
+}
+
 /* ---- comparing ---- */
 
 static bool compare(Interp *in, Value a, Value b, int depth, int *c, LangError *e) {
@@ -245,6 +313,15 @@ static bool compare(Interp *in, Value a, Value b, int depth, int *c, LangError *
         value_drop(la);
         value_drop(lb);
         return ok;
+    }
+    if (a.kind == V_OBJECT || b.kind == V_OBJECT) {
+        bool found, less = false;
+        Value r;
+        TRY(object_operate(in, O_LT, &a, &b, &r, &found, e));
+        bool ok = !found || value_truth(in, r, &less, e);
+        if (found) value_drop(r);
+        *c = less ? -1 : 1;
+        if (found) return ok;
     }
     return error_set(e, "cannot order %s and %s", value_type_name(a), value_type_name(b));
 }
@@ -502,6 +579,13 @@ static bool list_with_tensor(Interp *in, const Node *n, int oper, Value a, Value
 bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value *out,
                     LangError *e) {
     bool r = false;
+    if ((a.kind == V_OBJECT || b.kind == V_OBJECT) && oper != O_IS && oper != O_IS_NOT) {
+        if (!object_binary(in, oper, a, b, out, &r, e)) {
+            error_locate(e, node_span(in, n));
+            return false;
+        }
+        if (r) return true;
+    }
     switch (oper) {
     case O_IS:
     case O_IS_NOT:
@@ -540,6 +624,11 @@ bool operate_unary(Interp *in, const Node *n, int oper, Value a, Value *out, Lan
         if (tensor_unary(in, oper, a, out, e)) return true;
         error_locate(e, node_span(in, n));
         return false;
+    }
+    if (a.kind == V_OBJECT && oper != O_NOT) {
+        bool found;
+        TRY(object_operate(in, oper, &a, NULL, out, &found, e));
+        if (found) return true;
     }
     switch (oper) {
     case O_NOT: {

@@ -51,7 +51,7 @@ typedef enum NodeKind {
     N_FN_STMT,   /* fn; scope, slot: where the name is bound */
     N_MODULE,    /* fn: params and body of the constructor; scope, slot */
     N_SIGNAL,    /* kid[0] label (a string), kid[1] backward label or NULL, kid[2] block */
-    N_NO_GRAD,   /* kid[0] block */
+    N_NO_GRAD,   /* kids: a condition or nothing, block */
     N_TIME,      /* kid[0] label or NULL, kid[1] block */
     N_BACKWARD,  /* kid[0]. `backward(y, seed)` is N_EXPR_STMT of a call (LANGUAGE 2.7) */
     N_RETURN,    /* kid[0] or n_kids = 0 */
@@ -169,6 +169,7 @@ struct AstFn {
     /* resolve.c: */
     int n_slots;   /* parameters first, then self, other locals, comprehension variables */
     int self_slot; /* of modules and methods: the local `self` (it may be a cell); else -1 */
+    bool uses_self;
     const char **slot_name;
     bool *slot_is_cell;
     int n_captures; /* cells taken from the enclosing frame, or from its captures */

@@ -34,6 +34,7 @@ static const char *label_text(Parser *p, const Token *t) {
 static const char *with_hint(Parser *p, const Token *t) {
     const char *label = NULL;
     for (; t->kind != TOK_NEWLINE && t->kind != TOK_END && t->kind != TOK_BAD; t++) {
+        if (parse_is(p, t, "set_grad_enabled")) return "no_grad if not train { … }";
         if (parse_is(p, t, "no_grad") || parse_is(p, t, "inference_mode")) return "no_grad { … }";
         if (parse_is(p, t, "open")) return "read(path), lines(path), write(path, text)";
         if (parse_is(p, t, "autocast")) return "drop it: m.to(bfloat16), x.bfloat16()";

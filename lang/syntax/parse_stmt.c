@@ -271,6 +271,26 @@ uint16_t parse_fn_height(const AstFn *fn) {
     return (uint16_t)(height + 1);
 }
 
+/* Methods that Python calls by itself and this language does not. */
+static void warn_never_called(Parser *p, const AstFn *fn) {
+    static const char *const names[][2] = {
+        {"__init__", "the module's own block is the constructor: module M(n) { self.n = n }"},
+        {"__call__", "fn forward(x)"},
+        {"__len__", "a list or map in self._items makes m[i], len(m) and loops work"},
+        {"__getitem__", "a list or map in self._items makes m[i], len(m) and loops work"},
+        {"__setitem__", "a list or map in self._items makes m[i] = v work"},
+        {"__iter__", "a list or map in self._items makes m[i], len(m) and loops work"},
+        {"__next__", "return a list, or call a function for each element"},
+        {"__repr__", "fn extra_repr() gives the text in the parentheses"},
+        {"__str__", "fn extra_repr() gives the text in the parentheses"},
+        {"__hash__", "keys are strings and ints: m[x.name]"},
+        {"__enter__", "attempt(f, finally=g)"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(fn->name, names[i][0]))
+            parse_warn(p, fn->at, names[i][1], "nothing calls %s", fn->name);
+}
+
 static Node *fn_statement(Parser *p, size_t first) {
     const Token *word = parse_take(p);
     bool is_module = word->kind == TOK_MODULE, is_method = p->in_module_body && !is_module;
@@ -281,6 +301,7 @@ static Node *fn_statement(Parser *p, size_t first) {
     fn->doc = doc_above(p, word->at);
     fn->is_method = is_method;
     if (is_method) fn->owner = p->module;
+    if (is_method) warn_never_called(p, fn);
     Node *n = parse_node(p, is_module ? N_MODULE : N_FN_STMT, first);
     n->fn = fn;
     n->height = parse_fn_height(fn);
@@ -479,6 +500,7 @@ static Node *time_statement(Parser *p, size_t first) {
 static Node *no_grad_statement(Parser *p, size_t first) {
     size_t mark = parse_mark(p);
     const Token *word = parse_take(p);
+    if (parse_accept(p, TOK_IF)) parse_push(p, parse_expr(p));
     parse_push(p, inner_block(p, word));
     Node *n = parse_node(p, N_NO_GRAD, first);
     parse_finish(p, n, first, mark);
@@ -522,7 +544,8 @@ static Node *word_statement(Parser *p, const Token *t, size_t first) {
     if (parse_is(p, t, "time") &&
         (after == TOK_LBRACE || next == TOK_NAME || next == TOK_STRING || next == TOK_FSTRING))
         return next == TOK_NEWLINE ? no_grad_statement(p, first) : time_statement(p, first);
-    if (parse_is(p, t, "no_grad") && after == TOK_LBRACE) return no_grad_statement(p, first);
+    if (parse_is(p, t, "no_grad") && (after == TOK_LBRACE || after == TOK_IF))
+        return no_grad_statement(p, first);
     return NULL;
 }
 

@@ -148,6 +148,7 @@ static void scope_close(Resolver *r, Scope *s) {
     for (Var *v = s->all; v; v = v->next_all) {
         fn->slot_name[v->slot] = v->name;
         fn->slot_is_cell[v->slot] = v->is_cell;
+        if (v->slot == fn->self_slot) fn->uses_self = v->uses || v->is_cell;
         for (Node *use = v->uses, *next; use; use = next) {
             next = use->cache;
             use->cache = NULL;
