@@ -309,6 +309,11 @@ static bool extreme(Interp *in, const Value *arg, const char *name, bool is_max,
         xs = value_ref(arg[0]);
     }
     uint32_t at = 0, n = xs.list->n;
+    if (n == 0 && arg[2].kind != V_NONE && arg[0].list->n == 1) {
+        *out = value_ref(arg[2]);
+        value_drop(xs);
+        return true;
+    }
     bool ok = n > 0 || error_set(e, "%s() of nothing", name);
     keys = value_ref(xs);
     if (ok && arg[1].kind != V_NONE) {
@@ -757,13 +762,16 @@ const Builtin builtins_host[] = {
     {"list", "xs=none", bi_list, "A new list of the elements.", 0, BI_PURE},
     {"dict", "pairs=none, **more", bi_dict,
      "A map of [key, value] pairs, or a copy of a map; and of what is given by name.", 0, BI_PURE},
-    {"set", "xs=none", bi_set, "A set of the elements, strings or ints, in order.", 0, BI_PURE},
-    {"min", "*xs, key=none", bi_min,
-     "The smallest of the arguments, or of one list; of a tensor: min(x, axis).", 0,
-     BI_PURE | BI_TWIN},
-    {"max", "*xs, key=none", bi_max,
-     "The largest of the arguments, or of one list; of a tensor: max(x, axis).", 0,
-     BI_PURE | BI_TWIN},
+    {"set", "xs=none", bi_set, "A set of the elements (strings, ints, lists of such), in order.", 0,
+     BI_PURE},
+    {"min", "*xs, key=none, default=none", bi_min,
+     "The smallest of the arguments, or of one list, default if that is empty; of a tensor: min(x, "
+     "axis).",
+     0, BI_PURE | BI_TWIN},
+    {"max", "*xs, key=none, default=none", bi_max,
+     "The largest of the arguments, or of one list, default if that is empty; of a tensor: max(x, "
+     "axis).",
+     0, BI_PURE | BI_TWIN},
     {"sum", "xs, start=0", bi_sum, "All elements added up.", 0, BI_PURE | BI_TWIN},
     {"abs", "x", bi_abs, "Absolute value.", 0, BI_PURE | BI_TWIN},
     {"round", "x, n=none", bi_round,

@@ -176,10 +176,13 @@ static bool has_tensor(Value v, int depth) {
 }
 
 /* What a file has for a key: a string, whole. */
-static bool key_text(Value key, Bytes *out, LangError *e) {
+static bool file_key(Value key, Bytes *out, LangError *e) {
     if (key.kind != V_STR) {
-        error_set(e, "cannot save: a key is the int %lld, and files have only strings there",
-                  (long long)key.i);
+        Bytes text = {0};
+        key_text(key, &text);
+        error_set(e, "cannot save: a key is the %s %.200s, and files have only strings there",
+                  value_type_name(key), text.data);
+        bytes_fini(&text);
         return error_hint(e, "save({str(k): v for k, v in m.items()}, path)");
     }
     if (memchr(key.str->s, 0, key.str->n))
@@ -273,7 +276,7 @@ static bool json_map(Interp *in, Job *j, Value v, Bytes *at, int depth, LangErro
     bytes_putc(&j->meta, '{');
     for (size_t i = 0; ok && mapv_at(v.map, i, &key, &item); i++) {
         Bytes name = {0};
-        ok = key_text(key, &name, e);
+        ok = file_key(key, &name, e);
         if (i) bytes_puts(&j->meta, ", ");
         json_print_str(name.n ? name.data : "", name.n, &j->meta);
         bytes_puts(&j->meta, ": ");
@@ -349,7 +352,7 @@ static bool collect_item(Interp *in, Job *j, Value key, Value item, Bytes *name,
  * a tensor of the outermost map may have the name "". */
 static bool is_name(Value key, bool may_be_empty, LangError *e) {
     Bytes text = {0};
-    bool ok = key_text(key, &text, e);
+    bool ok = file_key(key, &text, e);
     bytes_fini(&text);
     TRY(ok);
     if (!key.str->n && !may_be_empty)

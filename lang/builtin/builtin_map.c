@@ -1,5 +1,5 @@
 /* builtin_map.c: methods of maps (LANGUAGE 2.7, 3.1, 3.4) and of sets, which are maps without
- * values. Keys are strings or ints, in order of insertion. SPDX-License-Identifier: MIT */
+ * values. Keys are in order of insertion. SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "lang/text/pieces.h"
 #include "lang/eval/builtin.h"
@@ -53,7 +53,13 @@ static bool missing_key(Value map, Value key, LangError *e) {
     Value k, v;
     const char *names[64];
     size_t n = 0;
-    if (key.kind == V_INT) return error_set(e, "the map has no key %lld", (long long)key.i);
+    if (key.kind != V_STR) {
+        Bytes text = {0};
+        key_text(key, &text);
+        error_set(e, "the map has no key %.200s", text.data);
+        bytes_fini(&text);
+        return false;
+    }
     for (size_t i = 0; n < 64 && mapv_at(map.map, i, &k, &v); i++)
         if (k.kind == V_STR) names[n++] = k.str->s;
     error_set(e, "the map has no key '%.200s'", key.str->s);

@@ -111,6 +111,25 @@ static bool bi_setattr(Interp *in, const Value *arg, Value *out, LangError *e) {
     return error_set(e, "fields of %s cannot be assigned", value_type_name(arg[0]));
 }
 
+/* The fields of an object or map, then the methods: names, each once. */
+static bool bi_dir(Interp *in, const Value *arg, Value *out, LangError *e) {
+    (void)e;
+    Value seen = v_map(in), k, v;
+    MapV *m = arg[0].kind == V_OBJECT ? object_fields(arg[0].obj)
+              : arg[0].kind == V_MAP  ? arg[0].map
+                                      : NULL;
+    for (size_t i = 0; m && mapv_at(m, i, &k, &v); i++)
+        if (k.kind == V_STR) mapv_put(seen.map, value_ref(k), v_none());
+    NameList names = {0};
+    names_of_methods(in, arg[0], &names);
+    for (size_t i = 0; i < names.n; i++) mapv_put(seen.map, v_cstr(names.name[i]), v_none());
+    names_fini(&names);
+    *out = v_list(in, map_count(seen.map));
+    for (size_t i = 0; mapv_at(seen.map, i, &k, &v); i++) list_push(out->list, value_ref(k));
+    value_drop(seen);
+    return true;
+}
+
 static bool bi_module(Interp *in, const Value *arg, Value *out, LangError *e) {
     (void)in, (void)arg, (void)out;
     error_set(e, "nn.Module is no constructor: it is what isinstance(m, nn.Module) asks for");
@@ -125,6 +144,7 @@ const Builtin builtins_class[] = {
     {"hasattr", "x, name", bi_hasattr, "Whether x has a field or method of that name.", 0, BI_PURE},
     {"getattr", "x, name, *otherwise", bi_getattr,
      "The field of that name; what is given otherwise, if there is none.", 0, BI_PURE},
+    {"dir", "x", bi_dir, "The names of x's fields and methods.", 0, BI_PURE},
     {"setattr", "x, name, v", bi_setattr, "x.name = v, with a name that is computed."},
     {"nn.Module", "", bi_module, "What all modules are: isinstance(m, nn.Module)."},
     {NULL}};

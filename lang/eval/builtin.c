@@ -11,6 +11,7 @@
 #include "lang/value/heap.h"
 #include "lang/eval/eval.h"
 #include "lang/eval/call.h"
+#include "lang/eval/subscript.h"
 #include "lang/eval/builtin.h"
 #include "lang/eval/import.h"
 #include "lang/error/keyword.h"
@@ -309,6 +310,9 @@ bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw
                  bind_defaults(in, en, arg, call, e);
         }
     }
+    if (ok && n_pos && arg[0].kind == V_LIST && arg[0].list->is_key && (b->kinds & 1u << V_LIST) &&
+        !(b->facts & BI_PURE))
+        ok = list_may_change(arg[0].list, e);
     ok = ok && en->b.fn(in, arg, out, e);
     if (!ok) error_locate(e, call ? node_span(in, call) : interp_span(in));
     for (int i = 0; i < n_bound; i++) value_drop(arg[i]);

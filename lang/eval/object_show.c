@@ -123,10 +123,10 @@ static bool show_kid(Interp *in, const char *name, Value v, bool is_item, int in
         TRY(show_kid(in, path, v.list->v[i], is_item, indent, p, e));
     }
     for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &kid); i++) {
-        if (key.kind == V_STR)
-            snprintf(path, sizeof path, "%.200s%s%.90s", name, dot, key.str->s);
-        else
-            snprintf(path, sizeof path, "%.200s%s%lld", name, dot, (long long)key.i);
+        Bytes last = {0};
+        key_text(key, &last);
+        snprintf(path, sizeof path, "%.200s%s%.90s", name, dot, last.n ? last.data : "");
+        bytes_fini(&last);
         TRY(show_kid(in, path, kid, is_item, indent, p, e));
     }
     return true;
@@ -144,14 +144,15 @@ bool object_show(Interp *in, Object *o, int indent, Pieces *p, LangError *e) {
     TRY(show_head(in, o, p, e));
     ObjectIter it;
     Value key, v;
-    char name[24];
     bool ok = true;
     object_iter_open(&it, o);
     while (ok && object_iter_next(&it, &key, &v)) {
         if (it.is_given && object_holds(v) && map_get(&it.assigned, (uint64_t)(uintptr_t)v.heap))
             continue;
-        if (key.kind == V_INT) snprintf(name, sizeof name, "%lld", (long long)key.i);
-        ok = show_kid(in, key.kind == V_STR ? key.str->s : name, v, it.in_items, indent + 2, p, e);
+        Bytes name = {0};
+        key_text(key, &name);
+        ok = show_kid(in, name.n ? name.data : "", v, it.in_items, indent + 2, p, e);
+        bytes_fini(&name);
     }
     object_iter_close(&it);
     return ok;

@@ -53,10 +53,7 @@ static bool walk_kid(Walk *w, Value key, Value v, const Trail *trail, LangError 
     size_t n = w->path.n;
     if (n && w->path.data[n - 1] != '.') /* a prefix may end with one */
         bytes_putc(&w->path, '.');
-    if (key.kind == V_STR)
-        bytes_add(&w->path, key.str->s, key.str->n);
-    else
-        bytes_printf(&w->path, "%lld", (long long)key.i);
+    key_text(key, &w->path);
     bool ok = walk(w, v, trail, e);
     w->path.n = n;
     w->path.data[n] = 0;
@@ -245,10 +242,7 @@ static void flatten(Interp *in, Value v, Bytes *path, Value out, int depth) {
             kid = v.list->v[i];
         }
         if (n) bytes_putc(path, '.');
-        if (key.kind == V_STR)
-            bytes_add(path, key.str->s, key.str->n);
-        else
-            bytes_printf(path, "%lld", (long long)key.i);
+        key_text(key, path);
         if ((kid.kind == V_MAP || kid.kind == V_LIST) && depth < WALK_DEPTH)
             flatten(in, kid, path, out, depth + 1);
         else

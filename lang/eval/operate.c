@@ -350,8 +350,9 @@ static bool text_contains(Interp *in, Value container, Value v, bool *out, LangE
 
 static bool key_contains(Interp *in, const MapV *m, Value v, bool *out, LangError *e) {
     Value look = v_none();
-    if (v.kind == V_TEXT) TRY(value_look(in, v, &look, e));
-    *out = map_find(m, v.kind == V_TEXT ? look : v) != NULL;
+    bool is_made = v.kind == V_TEXT || v.kind == V_LIST;
+    if (is_made) TRY(value_key(in, v, &look, e));
+    *out = map_find(m, is_made ? look : v) != NULL;
     value_drop(look);
     return true;
 }

@@ -10,7 +10,7 @@ bool operate_unary(Interp *in, const Node *n, int oper, Value a, Value *out, Lan
 bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *e);
 /* order for sorted, min, max */
 bool value_less(Interp *in, Value a, Value b, bool *out, LangError *e);
-/* The elements of anything that has some, none included, as a new set; strings and ints only. */
+/* The elements of anything that has some, none included, as a new set. */
 bool set_of(Interp *in, Value xs, Value *out, LangError *e);
 /* a oper b of two V_SETs: | & ^ - and comparisons. */
 bool set_binary(Interp *in, int oper, Value a, Value b, Value *out, LangError *e);

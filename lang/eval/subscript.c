@@ -124,11 +124,11 @@ static bool str_get_sub(Interp *in, const Node *n, Value a, Value sub, Value *ou
 }
 
 static bool no_key(Interp *in, const Node *n, MapV *m, Value key, LangError *e) {
-    if (key.kind == V_INT) return fail_at(in, n, e, "the map has no key %lld", (long long)key.i);
     if (key.kind != V_STR) {
-        Value ignored;
-        value_key(in, key, &ignored, e);
-        error_locate(e, node_span(in, n));
+        Bytes text = {0};
+        key_text(key, &text);
+        fail_at(in, n, e, "the map has no key %.200s", text.data);
+        bytes_fini(&text);
         return false;
     }
     fail_at(in, n, e, "the map has no key '%.100s'", key.str->s);
@@ -174,7 +174,7 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
     }
     if (n_subs != 1 && a.kind != V_OBJECT) {
         fail_at(in, n, e, "a %s takes one index, not %d", value_type_name(a), n_subs);
-        if (a.kind == V_MAP) return error_hint(e, "a text of both: m[f\"{a},{b}\"]");
+        if (a.kind == V_MAP) return error_hint(e, "m[(a, b)]");
         return a.kind == V_LIST ? error_hint(e, "xs[i][j]; tensor(xs)[i, j]") : false;
     }
     Value look = v_none();
@@ -189,12 +189,15 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
         value_drop(look);
         return ok;
     case V_MAP: {
-        Value key = sub[0], *v;
-        if (key.kind == V_TEXT) TRY(value_look(in, key, &look, e));
-        v = map_find(a.map, look.kind == V_STR ? look : key);
-        ok = v || no_key(in, n, a.map, look.kind == V_STR ? look : key, e);
+        Value key, *v;
+        if (!value_key(in, sub[0], &key, e)) {
+            error_locate(e, node_span(in, n));
+            return false;
+        }
+        v = map_find(a.map, key);
+        ok = v || no_key(in, n, a.map, key, e);
         if (v) *out = value_ref(*v);
-        value_drop(look);
+        value_drop(key);
         return ok;
     }
     case V_OBJECT:
@@ -265,10 +268,20 @@ static bool set_item(Interp *in, const Node *n, Object *o, Value items, Value su
     return set(in, n, items, sub, v, e);
 }
 
+bool list_may_change(const List *l, LangError *e) {
+    if (!l->is_key) return true;
+    error_set(e, "this list is a key of a map or set, and does not change");
+    return error_hint(e, "list(k) gives one that does");
+}
+
 static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangError *e) {
     int64_t i;
     switch (a.kind) {
     case V_LIST:
+        if (!list_may_change(a.list, e)) {
+            error_locate(e, node_span(in, n));
+            return false;
+        }
         if (sub.kind == V_SLICE) return list_set_slice(in, n, a.list, sub.slice, *v, e);
         TRY(whole_index(in, n, sub, "list", &i, e));
         TRY(in_range(in, n, "list", &i, a.list->n, e));
@@ -322,6 +335,10 @@ bool subscript_del(Interp *in, const Node *n, Value a, Value sub, LangError *e) 
     if (items) return subscript_del(in, n, *items, sub, e);
     if (a.kind == V_LIST) {
         List *l = a.list;
+        if (!list_may_change(l, e)) {
+            error_locate(e, node_span(in, n));
+            return false;
+        }
         if (sub.kind == V_SLICE) {
             TRY(slice_places(in, n, sub.slice, l->n, &i, &step, &places, e));
             if (step != 1) return fail_at(in, n, e, "del takes a slice with step 1");
@@ -334,10 +351,18 @@ bool subscript_del(Interp *in, const Node *n, Value a, Value sub, LangError *e) 
     }
     if (a.kind == V_MAP || a.kind == V_OBJECT) {
         MapV *m = a.kind == V_MAP ? a.map : a.obj->field;
-        Value old;
-        if (!mapv_remove(m, sub, &old)) return no_key(in, n, m, sub, e);
-        value_drop(old);
-        return true;
+        Value old, key;
+        if (!value_key(in, sub, &key, e)) {
+            error_locate(e, node_span(in, n));
+            return false;
+        }
+        bool found = mapv_remove(m, key, &old);
+        if (found)
+            value_drop(old);
+        else
+            no_key(in, n, m, key, e);
+        value_drop(key);
+        return found;
     }
     return fail_at(in, n, e, "del does not take elements out of %s", value_type_name(a));
 }

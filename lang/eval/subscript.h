@@ -22,4 +22,6 @@ typedef struct Iter {
 bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e); /* refs over */
 int iter_next(Interp *in, Iter *it, Value *out, LangError *e); /* 1: *out; 0: end; -1: error */
 void iter_close(Interp *in, Iter *it);
+/* An error for a list that is a key. */
+bool list_may_change(const List *l, LangError *e);
 #endif

@@ -283,7 +283,7 @@ static void warn_never_called(Parser *p, const AstFn *fn) {
         {"__next__", "return a list, or call a function for each element"},
         {"__repr__", "fn extra_repr() gives the text in the parentheses"},
         {"__str__", "fn extra_repr() gives the text in the parentheses"},
-        {"__hash__", "keys are strings and ints: m[x.name]"},
+        {"__hash__", "keys are strings, ints and lists of such: m[x.name]"},
         {"__enter__", "attempt(f, finally=g)"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

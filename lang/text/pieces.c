@@ -269,16 +269,46 @@ bool value_repr(Interp *in, Value v, Bytes *out, LangError *e) {
     return as_text(in, v, true, out, e);
 }
 
-bool value_key(Interp *in, Value v, Value *out, LangError *e) {
-    if (v.kind == V_TEXT) return value_look(in, v, out, e);
-    *out = v_none();
-    if (v.kind != V_STR && v.kind != V_INT) {
-        error_set(e, "keys of maps and sets are strings or ints, not %s", value_type_name(v));
-        return error_hint(e, "%s",
-                          v.kind == V_LIST     ? "a text of it: m[f\"{a},{b}\"]"
-                          : v.kind == V_TENSOR ? "x.item(), x.tolist()"
-                                               : "str(k)");
+static bool no_key(Value v, LangError *e) {
+    error_set(e, "keys of maps and sets are strings, ints or lists of such, not %s",
+              value_type_name(v));
+    return error_hint(e, v.kind == V_TENSOR ? "x.item(), x.tolist()" : "str(k)");
+}
+
+/* A copy that nothing can change, as the lists in it are. */
+static bool list_key(Interp *in, Value v, int depth, Value *out, LangError *e) {
+    if (v.list->is_key) {
+        *out = value_ref(v);
+        return true;
     }
+    if (depth == KEY_DEPTH) return error_set(e, "a key is nested deeper than %d", KEY_DEPTH);
+    Value copy = v_list(in, v.list->n), el;
+    bool ok = true;
+    for (uint32_t i = 0; i < v.list->n && ok; i++) {
+        Value from = v.list->v[i];
+        if (from.kind == V_TEXT)
+            ok = value_look(in, from, &el, e);
+        else if (from.kind == V_LIST)
+            ok = list_key(in, from, depth + 1, &el, e);
+        else if (from.kind == V_STR || from.kind == V_NONE || value_is_number(from))
+            el = value_ref(from);
+        else
+            ok = no_key(from, e);
+        if (ok) list_push(copy.list, el);
+    }
+    copy.list->is_key = true;
+    if (ok)
+        *out = copy;
+    else
+        value_drop(copy);
+    return ok;
+}
+
+bool value_key(Interp *in, Value v, Value *out, LangError *e) {
+    *out = v_none();
+    if (v.kind == V_TEXT) return value_look(in, v, out, e);
+    if (v.kind == V_LIST) return list_key(in, v, 0, out, e);
+    if (v.kind != V_STR && v.kind != V_INT) return no_key(v, e);
     *out = value_ref(v);
     return true;
 }

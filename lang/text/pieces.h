@@ -22,6 +22,7 @@ bool value_repr(Interp *in, Value v, Bytes *out, LangError *e);
 /* The string behind a V_STR or V_TEXT (waits for the latter's tensors): *out is a new reference
  * to a V_STR. */
 bool value_look(Interp *in, Value v, Value *out, LangError *e);
-/* v as a key of a map or an element of a set: a new reference; an error if it can be neither. */
+/* v as a key of a map or an element of a set: a new reference; an error if it can be neither. A
+ * list is copied, and the copy cannot be changed. */
 bool value_key(Interp *in, Value v, Value *out, LangError *e);
 #endif

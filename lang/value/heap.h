@@ -23,6 +23,7 @@ struct MapV {
     MapEntry *entry;
     uint32_t *index;
 };
+enum { KEY_DEPTH = 100 }; /* of lists in a list that is a key */
 void *container_new(Interp *in, ValueKind kind, size_t size_bytes); /* zeroed, refs 1, linked */
 void container_clear(Container *c);                                 /* drops what it holds */
 void mapv_clear(MapV *m);

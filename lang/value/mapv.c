@@ -1,10 +1,11 @@
-/* mapv.c: the language's maps: insertion order, keys strings or ints, compact entries with an
- * open-addressed index beside them (none below nine entries, where a scan of hashes is as fast).
+/* mapv.c: the language's maps: insertion order, keys strings, ints or lists, compact entries with
+ * an open-addressed index beside them (none below nine entries, where a scan of hashes is as fast).
  * Removal leaves a hole that the next growth, or the next walk by position, closes.
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/map.h"
 #include "lang/value/heap.h"
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,10 +15,47 @@ enum { SCAN_MAX = 8 };
 /* Odd for strings, even for ints: kinds never meet. */
 static uint32_t name_hash(uint64_t h) { return (uint32_t)(h ^ h >> 29) | 1; }
 
+/* Of an element of a list that is a key: equal values have equal hashes, also 2, 2.0. What can be
+ * no key hashes like none. */
+static uint64_t element_hash(Value v, int depth) {
+    uint64_t h = 0;
+    switch (v.kind) {
+    case V_STR: return str_hash(v.str);
+    case V_BOOL: return v.b;
+    case V_INT: return (uint64_t)v.i;
+    case V_FLOAT:
+        if (v.f == floor(v.f) && fabs(v.f) < 0x1p63) return (uint64_t)(int64_t)v.f;
+        memcpy(&h, &v.f, sizeof h);
+        return h;
+    case V_LIST:
+        for (uint32_t i = 0; i < v.list->n && depth < KEY_DEPTH; i++)
+            h = (h ^ element_hash(v.list->v[i], depth + 1)) * 0x9E3779B97F4A7C15u + 1;
+        return h ^ h >> 29;
+    default: return 0;
+    }
+}
+
 static uint32_t key_hash(Value key) {
     if (key.kind == V_STR) return name_hash(str_hash(key.str));
-    uint64_t h = (uint64_t)key.i * 0x9E3779B97F4A7C15u;
+    uint64_t h = element_hash(key, 0) * 0x9E3779B97F4A7C15u;
     return (uint32_t)(h ^ h >> 32) << 1;
+}
+
+static bool is_key(Value v) { return v.kind == V_STR || v.kind == V_INT || v.kind == V_LIST; }
+
+void key_text(Value key, Bytes *out) {
+    if (key.kind == V_STR) bytes_add(out, key.str->s, key.str->n);
+    if (key.kind == V_INT) bytes_printf(out, "%lld", (long long)key.i);
+    if (key.kind == V_FLOAT) bytes_printf(out, "%.17g", key.f);
+    if (key.kind == V_BOOL) bytes_puts(out, key.b ? "true" : "false");
+    if (key.kind == V_NONE) bytes_puts(out, "none");
+    if (key.kind != V_LIST) return;
+    bytes_putc(out, '[');
+    for (uint32_t i = 0; i < key.list->n; i++) {
+        if (i) bytes_puts(out, ", ");
+        key_text(key.list->v[i], out);
+    }
+    bytes_putc(out, ']');
 }
 
 static uint32_t first_place(uint32_t hash, uint32_t mask) { return hash >> 1 & mask; }
@@ -25,6 +63,7 @@ static uint32_t first_place(uint32_t hash, uint32_t mask) { return hash >> 1 & m
 static bool key_equal(const MapEntry *en, Value key, uint32_t hash) {
     if (en->hash != hash || en->key.kind != key.kind) return false;
     if (key.kind == V_INT) return en->key.i == key.i;
+    if (key.kind == V_LIST) return value_equal(en->key, key);
     return en->key.str == key.str ||
            (en->key.str->n == key.str->n && !memcmp(en->key.str->s, key.str->s, key.str->n));
 }
@@ -80,7 +119,7 @@ static void rebuild(MapV *m) {
 }
 
 Value *map_find(const MapV *m, Value key) {
-    if (key.kind != V_STR && key.kind != V_INT) return NULL;
+    if (!is_key(key)) return NULL;
     uint32_t i = find(m, key, key_hash(key));
     return i == HOLE ? NULL : &m->entry[i].value;
 }
@@ -104,7 +143,7 @@ Value *map_find_name(const MapV *m, const char *interned) {
 }
 
 void mapv_put(MapV *m, Value key, Value v) {
-    assert(key.kind == V_STR || key.kind == V_INT);
+    assert(key.kind == V_LIST ? key.list->is_key : is_key(key));
     uint32_t hash = key_hash(key);
     uint32_t i = find(m, key, hash);
     if (i != HOLE) {
@@ -124,7 +163,7 @@ void mapv_put(MapV *m, Value key, Value v) {
 }
 
 bool mapv_remove(MapV *m, Value key, Value *old) {
-    if (key.kind != V_STR && key.kind != V_INT) return false;
+    if (!is_key(key)) return false;
     uint32_t hash = key_hash(key);
     uint32_t i = find(m, key, hash);
     if (i == HOLE) return false;

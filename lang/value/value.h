@@ -101,6 +101,7 @@ typedef struct Container {
 struct List {
     Container c;
     uint32_t n, cap;
+    bool is_key; /* of a map or set: nothing may change it */
     Value *v;
 };
 struct Range {
@@ -205,7 +206,9 @@ size_t str_chars(Str *s);                 /* code points */
 size_t str_offset(Str *s, size_t i);      /* byte offset of code point i <= str_chars */
 void list_push(List *l, Value v);         /* consumes v */
 Value list_get(const List *l, int64_t i); /* borrowed; i in range */
-/* Maps are ordered by insertion; keys are strings or ints. */
+/* Maps are ordered by insertion; keys are strings, ints, or lists with is_key, which value_key
+ * (pieces.h) makes. Any list may be looked up. */
+void key_text(Value key, Bytes *out); /* as a part of a path or as a key in JSON: a, 3, [1, 2] */
 size_t map_count(const MapV *m);
 Value *map_find(const MapV *m, Value key); /* borrowed slot, or NULL; valid until the map changes */
 Value *map_find_name(const MapV *m, const char *interned);
