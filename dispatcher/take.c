@@ -16,11 +16,10 @@ enum { FRAME_WORK = SLICE / 8 }; /* of a frame for which nothing is written */
 typedef struct Taking {
     Msg m;              /* what is read: the client's frame or (is_anew) what it became */
     FrameReader r;      /* of m, while is_open */
-    HotRun run;         /* the hot record that is read, for the tape, ... */
-    uint64_t hot_end;   /* ... and seq_next behind it */
     uint64_t frame_seq; /* Dispatcher's, while others have their slices */
     uint64_t bytes;     /* of the client's frame: its credit */
     bool is_open, is_anew;
+    bool is_hot;       /* the tape has the beginning of the hot record that is read */
     Err err;           /* code: the client's frame was malformed behind what it became */
     Msg *queue;        /* frames and questions behind it: ... */
     size_t at, n, cap; /* ... [at, n) of them */
@@ -113,13 +112,6 @@ static void move_home(Dispatcher *d, Client *c) {
     }
 }
 
-/* Reads the head of a hot record, if one comes. */
-static void begin_hot(Dispatcher *d, const Client *c, Taking *t) {
-    if (!frame_hot(&t->r, &t->run)) return;
-    t->hot_end = t->r.seq_next + t->run.count;
-    if (d->tape) tape_hot(d, c, &t->run, true);
-}
-
 /* Reads on until the frame ends or the slice does. 1: there is more; 0; -1: it is malformed, err
  * says how. */
 static int read_on(Dispatcher *d, Client *c, Taking *t, Err *err) {
@@ -128,10 +120,10 @@ static int read_on(Dispatcher *d, Client *c, Taking *t, Err *err) {
     f.d = d;
     f.client = c;
     while (d->work < d->config.slice) {
-        begin_hot(d, c, t);
-        hot_take(d, c, r);
-        if (d->work >= d->config.slice) break;
-        f.body = frame_enter_hot(r) ? r->hot_body : NULL;
+        bool is_hot = frame_comes(r) == FRAME_HOT;
+        if (is_hot && d->tape && !t->is_hot) tape_hot(d, c, r, t->is_hot = true);
+        if (is_hot && hot_take(d, c, r)) continue;
+        f.body = is_hot ? r->hot_body : NULL;
         f.body_at = r->hot_at;
         f.args = r->hot_args;
         int more = frame_next(r, &d->scratch, &f.inst, &f.record, &f.record_bytes, err);
@@ -149,7 +141,7 @@ static int read_on(Dispatcher *d, Client *c, Taking *t, Err *err) {
         if (log_is(LOG_DISPATCHER)) log_client_inst(c, &f.inst);
         if (d->tape) tape_asked(d, c, &f.inst);
         chain_next(&f, 0);
-        if (d->tape && r->seq_next == t->hot_end) tape_hot(d, c, &t->run, false);
+        if (t->is_hot && !r->hot_left) tape_hot(d, c, r, t->is_hot = false);
     }
     return 1;
 }
@@ -160,7 +152,7 @@ static void open_frame(Dispatcher *d, Client *c, Taking *t) {
     bool is_open = frame_open(&t->r, &t->m, NULL);
     assert(is_open); /* take_frame has looked, or we wrote it */
     t->is_open = true;
-    t->hot_end = 0;
+    t->is_hot = false;
     t->r.bodies = &c->bodies;
     bodies_sweep(&c->bodies);
     arena_reset(&d->scratch);

@@ -441,37 +441,35 @@ static uint32_t pass_all(Run *r, const FrameReader *reader, uint32_t at, uint32_
     return i;
 }
 
-void hot_take(Dispatcher *d, Client *c, FrameReader *reader) {
+bool hot_take(Dispatcher *d, Client *c, FrameReader *reader) {
+    Body *b = reader->hot_body;
+    uint32_t at = reader->hot_at, n = b->n - at;
+    if (at == 0 && b->form[b->n - 1].op != OP_EDGE) outgoing_round(d, c);
+    if (!is_silent(d)) return false;
+    if (n > reader->hot_left) n = reader->hot_left;
+    if (at == 0) choose(b, c, reader->hot_args, reader->hot_end);
+    BodyNotes *p = b->plan;
+    Notes *t = p ? p->now : NULL;
+    bool is_quiet = shard_is_quiet(c);
+    if (!t || reader->hot_base < c->next_id || reader->hot_base >= INSERTED_ID - b->n_made ||
+        (is_quiet && !d->whole))
+        return false;
     Flow flow;
     flow.d = d, flow.client = c, flow.body = NULL, flow.hot = NULL;
-    while (d->work < d->config.slice && frame_enter_hot(reader)) {
-        Body *b = reader->hot_body;
-        uint32_t at = reader->hot_at, n = b->n - at;
-        if (at == 0 && b->form[b->n - 1].op != OP_EDGE) outgoing_round(d, c);
-        if (!is_silent(d)) return;
-        if (n > reader->hot_left) n = reader->hot_left;
-        if (at == 0) choose(b, c, reader->hot_args, reader->hot_end);
-        BodyNotes *p = b->plan;
-        Notes *t = p ? p->now : NULL;
-        if (!t || reader->hot_base < c->next_id || reader->hot_base >= INSERTED_ID - b->n_made)
-            return;
-        bool is_quiet = shard_is_quiet(c);
-        if (is_quiet && !d->whole) return;
-        Run r = {.d = d, .c = c, .b = b, .t = t, .p = p, .made = b->form[at].n_made};
-        if (at == 0) r.args = reader->hot_args;
-        r.base = reader->hot_base - r.made;
-        r.flow = is_quiet ? NULL : &flow;
-        r.seq = reader->seq_next;
-        const uint8_t *args = reader->hot_args;
-        uint32_t i = pass_all(&r, reader, at, n, &args);
-        if (i > 0) {
-            if (is_quiet) settle(&r, at + i);
-            frame_pass_hot(reader, i, args);
-            if (is_quiet) d->n_whole += i;
-            d->n_hot += i;
-        }
-        if (i < n) return;
+    Run r = {.d = d, .c = c, .b = b, .t = t, .p = p, .made = b->form[at].n_made};
+    if (at == 0) r.args = reader->hot_args;
+    r.base = reader->hot_base - r.made;
+    r.flow = is_quiet ? NULL : &flow;
+    r.seq = reader->seq_next;
+    const uint8_t *args = reader->hot_args;
+    uint32_t i = pass_all(&r, reader, at, n, &args);
+    if (i > 0) {
+        if (is_quiet) settle(&r, at + i);
+        frame_pass_hot(reader, i, args);
+        if (is_quiet) d->n_whole += i;
+        d->n_hot += i;
     }
+    return i == n || d->work >= d->config.slice;
 }
 
 static void stats(const struct Dispatcher *d, Bytes *out) {

@@ -4,6 +4,7 @@
 #define GT_DISPATCHER_HOT_MOD_HOT_H
 #include "dispatcher/state/state.h"
 
-/* Passes what comes next of a hot record and is known; the rest is for the chain. */
-void hot_take(Dispatcher *d, Client *c, FrameReader *reader);
+/* The reader stands in a hot record. What comes there and is known is passed. True: what comes then
+ * is to be looked at anew (frame_comes); false: it is an instruction for the chain. */
+bool hot_take(Dispatcher *d, Client *c, FrameReader *reader);
 #endif

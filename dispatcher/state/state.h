@@ -120,7 +120,7 @@ void tape_worker_comes(Dispatcher *d, const WorkerPeer *w); /* asks it for times
 void tape_group(Dispatcher *d, const Members *g);           /* a new one of several */
 void tape_worker_leaves(Dispatcher *d, const WorkerPeer *w);
 void tape_asked(Dispatcher *d, const Client *c, const Inst *inst); /* before it is validated */
-void tape_hot(Dispatcher *d, const Client *c, const HotRun *run, bool begins);
+void tape_hot(Dispatcher *d, const Client *c, const FrameReader *r, bool begins);
 void tape_sent(const Flow *f); /* as it is routed: one line for all that get it */
 void tape_failed(Dispatcher *d, const Failure *f);
 void tape_error(Dispatcher *d, const Msg *m); /* a worker's ERROR */

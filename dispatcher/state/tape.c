@@ -220,11 +220,12 @@ static char place_of(const Flow *f, uint32_t *number) {
 }
 
 /* In a body's terms for who reads the tape; its instructions stand between the two. */
-void tape_hot(Dispatcher *d, const Client *c, const HotRun *run, bool begins) {
+void tape_hot(Dispatcher *d, const Client *c, const FrameReader *r, bool begins) {
     Bytes *line = begin_line(d, TAPE_SENT, c->id, c->rank);
     bytes_printf(line, "hot %s %llu", begins ? "begin" : "end",
-                 (unsigned long long)run->body->number);
-    if (begins) bytes_printf(line, " from=%u count=%u of=%u", run->from, run->count, run->body->n);
+                 (unsigned long long)r->hot_body->number);
+    if (begins)
+        bytes_printf(line, " from=%u count=%u of=%u", r->hot_at, r->hot_left, r->hot_body->n);
     end_line(d);
 }
 

@@ -8,7 +8,7 @@
  * follows again. It holds what the forms leave open, instruction by instruction. Results are
  * numbered one after another from `base`. Its instructions have sequence numbers as if they stood
  * there in full, and are read so (frame_next): nobody has to know of bodies. Who does
- * (frame_enter_hot) gains what can be kept with them.
+ * (frame_comes) gains what can be kept with them.
  *
  * The dispatcher writes what it sends to groups of workers in the same way, with bodies of its own:
  * runs of located instructions and of those that it has inserted among them (moves, frees). Such a
@@ -101,14 +101,4 @@ const uint8_t *body_args_end(const BodyForm *f, const uint8_t *at, const uint8_t
  * to come. */
 uint8_t *body_record(const Body *b, const BodyForm *f, uint64_t base, const uint8_t *args,
                      size_t n_args, Arena *arena, size_t *n);
-
-/* A hot record; args: what each record would have behind `base`. */
-typedef struct HotRun {
-    Body *body;
-    uint32_t from, count;
-    uint64_t base, added; /* ids of the first result, of the first one of what was inserted */
-    uint32_t compiles;    /* HotHead */
-    const uint8_t *args;
-    size_t n_args;
-} HotRun;
 #endif

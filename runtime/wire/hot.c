@@ -162,8 +162,7 @@ bool hot_next_compiles(const FrameReader *r) {
     return record_is_signal(f->op) ? r->hot_compiles >> f->n_signals & 1 : r->compiles;
 }
 
-/* Length, then what the head says. */
-static const char *read_head(const FrameReader *r, const RecordHead *record, HotRun *run) {
+const char *hot_begin(FrameReader *r, const RecordHead *record) {
     HotHead h;
     bool is_placed = record->flags == IS_INSERTED;
     size_t head = HOT_HEAD + (is_placed ? HOT_ADDED : 0);
@@ -177,27 +176,13 @@ static const char *read_head(const FrameReader *r, const RecordHead *record, Hot
         return "a hot record with more than arguments";
     if (h.from >= b->n || h.count == 0 || h.count > r->count - r->next)
         return "a hot record of a wrong length";
-    *run = (HotRun){.body = b,
-                    .from = h.from,
-                    .count = h.count,
-                    .base = h.base,
-                    .compiles = h.compiles,
-                    .args = r->at + head,
-                    .n_args = record->length - head};
-    if (is_placed) memcpy(&run->added, r->at + HOT_HEAD, HOT_ADDED);
-    return NULL;
-}
-
-const char *hot_begin(FrameReader *r, const RecordHead *h) {
-    HotRun run;
-    const char *bad = read_head(r, h, &run);
-    if (bad) return bad;
-    r->hot_body = run.body;
-    r->hot_at = run.from, r->hot_left = run.count;
-    r->hot_base = run.base, r->hot_added = run.added;
+    r->hot_body = b;
+    r->hot_at = h.from, r->hot_left = h.count;
+    r->hot_base = h.base, r->hot_added = 0;
+    if (is_placed) memcpy(&r->hot_added, r->at + HOT_HEAD, HOT_ADDED);
     r->hot_head = r->at;
-    r->hot_compiles = run.compiles;
-    r->hot_args = run.args, r->hot_end = run.args + run.n_args;
+    r->hot_compiles = h.compiles;
+    r->hot_args = r->at + head, r->hot_end = r->at + record->length;
     return NULL;
 }
 
@@ -222,25 +207,18 @@ const uint8_t *hot_record(FrameReader *r, Arena *scratch, const char **bad) {
     return p;
 }
 
-bool frame_hot(const FrameReader *r, struct HotRun *run) {
+FrameNext frame_look(FrameReader *r) {
     RecordHead h;
     size_t left = (size_t)(r->end - r->at);
-    if (r->hot_left || left < RECORD_HEAD || r->next >= r->count) return false;
+    if (left == 0 && r->next == r->count) return FRAME_END;
+    if (left < RECORD_HEAD || r->next >= r->count || r->records >= FRAME_INSTS) return FRAME_INST;
     memcpy(&h, r->at, sizeof h);
-    if (h.op != RECORD_HOT || h.length < HOT_HEAD || h.length > left || h.length % 8) return false;
-    return read_head(r, &h, run) == NULL;
-}
-
-bool frame_enter_hot(FrameReader *r) {
-    HotRun run;
-    RecordHead h;
-    if (r->hot_left) return true;
-    if (r->records >= FRAME_INSTS || !frame_hot(r, &run)) return false;
-    memcpy(&h, r->at, sizeof h);
-    hot_begin(r, &h); /* frame_hot has looked */
+    if (h.op != RECORD_HOT || h.length < HOT_HEAD || h.length > left || h.length % 8 ||
+        hot_begin(r, &h))
+        return FRAME_INST;
     r->at += h.length;
     r->records++;
-    return true;
+    return FRAME_HOT;
 }
 
 void frame_pass_hot(FrameReader *r, uint32_t n, const uint8_t *args) {

@@ -127,17 +127,17 @@ bool frame_open(FrameReader *r, const Msg *m, Err *err);
  * (err set). */
 int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, size_t *record_bytes,
                Err *err);
-/* A hot record stands next: what it says; its arguments are not checked. False: none does, or
- * it is malformed, which frame_next will say. */
-struct HotRun;
-bool frame_hot(const FrameReader *r, struct HotRun *run);
-/* The reader is in a hot record, or goes into the one that stands next: hot_left instructions from
- * hot_at of hot_body on are to come, hot_base is the id of their first result, hot_added that of
- * the first one of what was inserted, and their arguments stand in [hot_args, hot_end). False:
- * neither. */
-bool frame_enter_hot(FrameReader *r);
-/* n of them, perhaps several times round, have been dealt with; the arguments that are
- * left begin at args. Not the last of a record that has bytes left over: frame_next says so. */
+/* What frame_next is going to read. FRAME_HOT: instructions of a hot record, in which the reader
+ * stands: hot_left instructions from hot_at of hot_body on are to come, hot_base is the id of their
+ * first result, hot_added that of the first one of what was inserted, and their arguments stand in
+ * [hot_args, hot_end). FRAME_INST: another one, or what is malformed, which frame_next says. */
+typedef enum FrameNext { FRAME_END, FRAME_INST, FRAME_HOT } FrameNext;
+FrameNext frame_look(FrameReader *r);
+static inline FrameNext frame_comes(FrameReader *r) {
+    return r->hot_left ? FRAME_HOT : frame_look(r);
+}
+/* n of these, perhaps several times round, have been dealt with; the arguments that are left begin
+ * at args. Not the last of a record that has bytes left over: frame_next says so. */
 void frame_pass_hot(FrameReader *r, uint32_t n, const uint8_t *args);
 /* What comes next, of a hot record, is in a scope that is compiled at first sight. */
 bool hot_next_compiles(const FrameReader *r);

@@ -46,7 +46,8 @@ static void read_all(World *t) {
     bool passes = rand_below(&t->r, 4) == 0;
     for (int i = 0; i < t->n_sent;) {
         Inst in;
-        if (passes && rand_below(&t->r, 2) && frame_enter_hot(&r)) { /* the rest of this round */
+        if (passes && rand_below(&t->r, 2) &&
+            frame_comes(&r) == FRAME_HOT) { /* the rest of this round */
             const Body *body = r.hot_body;
             const uint8_t *args = r.hot_args;
             uint32_t n = body->n - r.hot_at < r.hot_left ? body->n - r.hot_at : r.hot_left;
@@ -285,11 +286,9 @@ static void test_hostile(bool is_placed) {
             FrameReader fr;
             Inst in;
             Err err = {0};
-            HotRun run;
             if (frame_open(&fr, &h, &err)) {
                 fr.bodies = &bodies, fr.placed = &placed;
-                while (frame_hot(&fr, &run),
-                       frame_next(&fr, &scratch, &in, NULL, NULL, &err) == 1) {}
+                while (frame_comes(&fr), frame_next(&fr, &scratch, &in, NULL, NULL, &err) == 1) {}
             }
             bodies_fini(&bodies), bodies_fini(&placed);
             drop(&h);

@@ -142,11 +142,16 @@ static void refuse(Exec *x, uint32_t client, uint64_t seq, const Err *err) {
     exec_send(x, &m);
 }
 
+/* What comes next in f may be a stage's. */
+static bool is_hot_next(const Exec *x, Frame *f) {
+    return x->looks && !f->is_bad && frame_comes(&f->reader) == FRAME_HOT;
+}
+
 /* Decodes the next instruction into f->ahead; none at the end, or when the rest cannot be read. */
 static void look_ahead(Exec *x, Frame *f) {
     Job *j = cell_get(&x->jobs);
     const FrameReader *at = &f->reader;
-    j->body = !f->is_bad && x->looks && frame_enter_hot(&f->reader) ? at->hot_body : NULL;
+    j->body = is_hot_next(x, f) ? at->hot_body : NULL;
     j->args = NULL;
     if (j->body) j->body_at = at->hot_at, j->args = at->hot_args, j->args_base = at->hot_base;
     if (j->body) j->args_added = at->hot_added;
@@ -277,13 +282,14 @@ static int issue_next(Exec *x, Client *c) {
         f->is_begun = true;
     }
     if (!f->is_ahead) {
-        Look look = x->looks ? x->looks->look(x->looks, f) : LOOK_NONE;
+        Look look = is_hot_next(x, f) ? x->looks->look(x->looks, f) : LOOK_NONE;
         c->is_held = look == LOOK_HELD;
         if (look != LOOK_NONE) return look == LOOK_DONE ? LOOK_COST : 1;
         look_ahead(x, f);
     }
     Job *j = f->ahead;
-    bool may_look_ahead = !x->looks || x->looks->before(x->looks, f, j);
+    bool asks = x->observer || (j && j->body) || is_hot_next(x, f);
+    bool may_look_ahead = !asks || x->looks->before(x->looks, f, j);
     if (!j) {
         if (f->is_bad) refuse(x, c->id, f->reader.seq_next, &f->bad);
         f->is_issued = true;

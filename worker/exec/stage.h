@@ -23,9 +23,10 @@ struct Stage {
 
     /* ---- With `look` come `before` and `forget` ---- */
 
-    /* No instruction of f is decoded ahead. */
+    /* f stands in a hot record, of which no instruction is decoded ahead. */
     Look (*look)(Stage *s, Frame *f);
-    /* j of f is about to be issued; NULL: f has ended. False: what follows j is not to be decoded
+    /* j of f is about to be issued; NULL: f has ended. Asked where j or what follows it is of a hot
+     * record, or there is an observer. False: what follows j is not to be decoded
      * ahead, look is asked. */
     bool (*before)(Stage *s, Frame *f, Job *j);
     /* What this client (NULL: any) has begun does not go on: it was cancelled, or goes. */

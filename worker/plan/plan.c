@@ -177,11 +177,11 @@ static bool may_hold(const Exec *x, const Client *c, uint64_t seq) {
            !c->is_gone && seq >= c->cancel_end && !log_is(LOG_WORKER);
 }
 
-/* f stands at a segment that is better begun when nothing of its client waits any more; what waits,
- * waits for ranks that are as far as this one, and not for memory. */
+/* f stands in a hot record, at a segment that is better begun when nothing of its client waits any
+ * more; what waits, waits for ranks that are as far as this one, and not for memory. */
 static bool holds(const Exec *x, Frame *f) {
     FrameReader *r = &f->reader;
-    return may_hold(x, f->client, r->seq_next) && frame_enter_hot(r) && is_long(x, r);
+    return may_hold(x, f->client, r->seq_next) && is_long(x, r);
 }
 
 static bool is_recording(const Plans *plans, const Client *c) {
@@ -191,7 +191,7 @@ static bool is_recording(const Plans *plans, const Client *c) {
 
 /* What comes next in f may be carried out by a plan, or held. */
 static bool is_next(const Plans *plans, Frame *f) {
-    if (!frame_enter_hot(&f->reader) || is_recording(plans, f->client)) return false;
+    if (frame_comes(&f->reader) != FRAME_HOT || is_recording(plans, f->client)) return false;
     const Spot *spot = spot_at(f->reader.hot_body, f->reader.hot_at);
     return (spot && spot->plans.n) || holds(plans->stage.x, f);
 }
@@ -652,7 +652,7 @@ static bool run(Plans *plans, Frame *f) {
     FrameReader *r = &f->reader;
     Client *c = f->client;
     if (is_recording(plans, c)) return false;
-    if (r->seq_next < c->plan_hold || !frame_enter_hot(r)) return false;
+    if (r->seq_next < c->plan_hold) return false;
     bool compiles = hot_next_compiles(r);
     Spot *spot = spot_at(r->hot_body, r->hot_at);
     if (!spot || !spot->plans.n) return false;
