@@ -329,7 +329,8 @@ void error_print(const LangError *e, const char *severity, bool color, Bytes *ou
 
 /* ---- names ---- */
 
-#define NO_FFT "not here yet: a short transform is a matmul with cos and sin of 2 * pi * i * k / n"
+#define NO_FFT                                                                                     \
+    "no complex numbers: a short transform is a matmul with cos and sin of 2 * pi * i * k / n"
 static const char *const habits[][2] = {
     {"let", "assignment needs no word: x = 1"},
     {"var", "assignment needs no word: x = 1"},
