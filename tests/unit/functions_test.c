@@ -71,6 +71,8 @@ static const Exception exceptions[] = {
     {"placement", SHOWN},
     {"cuda", SHOWN},
     {"set_print", SHOWN},
+    {"weight_norm", TRAINING},
+    {"spectral_norm", TRAINING},
     {"set_default_dtype", DEFAULT},
     {"get_default_dtype", DEFAULT},
     {"histogram", NUMPY},
