@@ -286,3 +286,26 @@ nans = torch.tensor([1., math.nan, 3., -math.inf, math.inf])
 expect(f"cummax {data(nans)} axis=0", *torch.cummax(nans, 0))
 expect(f"cummax {data(nans)} axis=0 largest=false", *torch.cummin(nans, 0))
 expect(f"searchsorted {data(torch.tensor([-1., 0, 2, math.inf]))} {data(nans)}", torch.searchsorted(torch.tensor([-1., 0, 2, math.inf]), nans))
+
+# Shifts, as PyTorch has them where the count is less than the width; the gamma functions; factors, whose signs are those of
+# LAPACK's Householder reflections, or make the largest component of a vector, of V for the SVD, positive.
+def signs(v): return torch.gather(v, -2, (v.abs() * torch.tensor([[1.001], [1.0]]).double()).argmax(-2, keepdim=True)).sign()
+for name, f in dict(bitwise_left_shift=torch.bitwise_left_shift, bitwise_right_shift=torch.bitwise_right_shift).items():
+    for d in INTS:
+        v = [a for a in values(d) for _ in range(4)]
+        a, b = typed(v, d), typed([0, 1, 3, 7] * (len(v) // 4), d)
+        expect(f"{name} {data(a)} {data(b)}", f(a, b))
+unary("lgamma", wide(torch.lgamma), FLOATS)
+unary("digamma", wide(torch.digamma), FLOATS, lambda v: v > -2 and v not in [-0.5, 1.5])  # near roots digits cancel
+for d in HALVES + [torch.float32]:
+    x = typed([0.1, 0.5, 1, 1.5, 2.5, 7, 20.5, 60], d)
+    for n in range(4): expect(f"polygamma {data(torch.full_like(x, n))} {data(x)}", torch.polygamma(n, x.double()).to(d))
+for d in FULL:
+    a = torch.tensor([[[3., 5], [4, 10]], [[-8, 1], [-6, 7]]]).to(d)
+    q, r = torch.linalg.qr(a.double())
+    expect(f"qr_packed {data(a)}", torch.cat([q, r.mT], -2).to(d))
+    s = torch.tensor([[[2., 0], [12, 9]], [[5, 9], [2, 5]]]).to(d)
+    w, v = torch.linalg.eigh(s.double())
+    expect(f"eigh_packed {data(s)}", torch.cat([w.unsqueeze(-2), v * signs(v)], -2).to(d))
+    u, w, vt = torch.linalg.svd(a.double(), full_matrices=False)
+    expect(f"svd_packed {data(a)}", torch.cat([u * signs(vt.mT), w.unsqueeze(-2), vt.mT * signs(vt.mT)], -2).to(d))

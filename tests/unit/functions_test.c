@@ -31,6 +31,7 @@ typedef struct Exception {
 #define FACTORS  "signs are the algorithm's: tests/tensor/factor.gt"
 #define PLACES   "values and gradients of PyTorch: tests/nn/sampling.gt"
 #define DEFAULT  "tests/tensor/default_dtype.gt"
+#define HEAP     "lists of host values: tests/lang/host.gt"
 #define PAIRS    "values that know their indices: tests/lang/values_indices.gt"
 static const Exception exceptions[] = {
     {"with_indices", PAIRS},
@@ -46,6 +47,9 @@ static const Exception exceptions[] = {
     {"multinomial", RANDOM},
     {"gumbel_softmax", RANDOM},
     {"seed", RANDOM},
+    {"heappush", HEAP},
+    {"heappop", HEAP},
+    {"heapify", HEAP},
     {"randint_like", RANDOM},
     {"backward", GRADS},
     {"grad", GRADS},
