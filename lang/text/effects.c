@@ -1,6 +1,6 @@
 /* effects.c: printing, writing, notes and assertions as instructions. The text of an effect is made
- * when its values arrive, in stream order; a poisoned operand skips it (the stream sees to that).
- * Looking at text is the exception: it waits.
+ * when its values arrive, in stream order. The stream skips an effect with a poisoned operand.
+ * pieces_look is the exception: it waits for the values.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/progress.h"
 #include "lang/text/effects.h"
@@ -52,7 +52,7 @@ static bool note_done(void *ctx, const Reply *r, Err *err) {
     return true;
 }
 
-/* The first value is the condition, the others belong to the text. */
+/* The first value is the condition, the others fill the text. */
 static bool assert_done(void *ctx, const Reply *r, Err *err) {
     TextEffect *x = ctx;
     ReplyValue condition = r->value[0];
@@ -61,7 +61,7 @@ static bool assert_done(void *ctx, const Reply *r, Err *err) {
     const uint8_t *byte = condition.data;
     for (uint64_t i = 0; i < condition.bytes; i++) {
         bool has_sign = dtype_is_float(condition.type.dtype) && i + 1 == condition.bytes;
-        is_true |= (has_sign ? byte[i] & 0x7f : byte[i]) != 0; /* -0.0 is not true */
+        is_true |= (has_sign ? byte[i] & 0x7f : byte[i]) != 0; /* -0.0 is false */
     }
     if (is_true) return true;
     Reply rest = {.n = r->n - 1, .value = r->value + 1};
@@ -116,8 +116,8 @@ static Attr attr_str(AttrKey key, const char *s, size_t n) {
     return (Attr){.key = (uint8_t)key, .n = (uint32_t)n, .str = s};
 }
 
-/* What a replay must know to print alike: the options that set_print changed, the default dtype,
- * and those that cut what is sent. */
+/* The attributes that a replay needs to print the same text: options changed by set_print, the
+ * default dtype, and those that decide which elements are sent. */
 static int option_attrs(const Interp *in, const PrintOptions *o, bool summarizes, Attr *attr) {
     const PrintOptions *d = &print_defaults;
     bool is_set = in->print != NULL;
@@ -133,7 +133,7 @@ static int option_attrs(const Interp *in, const PrintOptions *o, bool summarizes
     return n;
 }
 
-/* Consumes x. first: an operand before the pieces' own, or NULL. */
+/* Takes ownership of x. first: an operand placed before those of p, or NULL. */
 static bool send(Interp *in, Op op, TextEffect *x, const Pieces *p, Tensor *first, const Attr *more,
                  int n_more, bool (*done)(void *, const Reply *, Err *), LangError *e) {
     int n = p->n + (first != NULL), n_attr = 0;
@@ -223,7 +223,8 @@ bool effect_inst(Interp *in, const Inst *inst, Handle *const *handle, Span at, L
 
 /* ---- looking ---- */
 
-/* A value under way; who waits may give up before it comes, so both sides hold it. */
+/* A pending value. The caller may give up before it arrives, so caller and effect each hold a
+ * reference. */
 typedef struct Peek {
     int refs;
     ReplyValue v;
@@ -246,7 +247,7 @@ static void peek_drop(void *ctx) {
     free(p);
 }
 
-/* The value as far as it is shown; v->data is malloc'ed. Waits. */
+/* Waits for the elements of t that are printed. v->data is malloc'ed, NULL on failure. */
 static bool look_at(Interp *in, Tensor *t, const PrintOptions *options, ReplyValue *v,
                     LangError *e) {
     void *data = NULL;

@@ -1,4 +1,4 @@
-/* error_value.c: errors as values: what was wrong and where, as fields.
+/* error_value.c: errors as values; their fields say what went wrong and where.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/error_value.h"
 #include "lang/value/heap.h"
@@ -20,8 +20,8 @@ void error_text(const LangError *e, Bytes *out) {
 
 static void put(Value map, const char *key, Value v) { mapv_put(map.map, v_cstr(key), v); }
 
-/* A function, and the place in it that was reached; in the prelude: the program's line that led
- * there. */
+/* A stack entry: a function and the position reached in it. For functions of the prelude that is
+ * the line of the program that called into it. */
 static Value stack_item(Interp *in, const char *name, Span at, uint32_t times) {
     Value m = v_map(in);
     put(m, "name", v_cstr(name));
@@ -36,7 +36,7 @@ static Span frame_call(const LangError *e, int i) {
     return e->frame[i].call;
 }
 
-/* Innermost first; the file that was started is last. */
+/* Innermost first; the last entry is the main file. */
 static Value stack_of(Interp *in, const LangError *e) {
     Value l = v_list(in, (size_t)e->n_frames + 1);
     Span at = e->at;

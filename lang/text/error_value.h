@@ -4,8 +4,8 @@
 #include "lang/value/interp.h"
 
 Value v_error(const LangError *e);
-/* An error's message, hint, file, line, stack ... */
+/* Reads a field of an error: message, hint, file, line, stack ... An unknown name clears *found. */
 bool error_field(Interp *in, Value v, const char *name, Value *out, bool *found, LangError *e);
-/* What the user would have seen, without the last newline. */
+/* The text of the error report, without the last newline. */
 void error_text(const LangError *e, Bytes *out);
 #endif

@@ -1,7 +1,9 @@
-/* format.c: Python's format language (contract in format.h). Numbers are first written as sign,
- * prefix, digits and tail; then one function puts the thousands marks in and pads. Digits come from
- * printf, whose rounding is exact; the shortest decimal is found by trying 15, 16, 17 of them (6 to
- * 9 for float32, from 1 for halves), and neighbours where the value sits on a power of two.
+/* format.c: Python's format language (contract in format.h). A number is first written as sign,
+ * prefix, digits and tail; one function then inserts the thousands separators and pads. Digits come
+ * from printf, whose rounding is exact. The shortest decimal is found by trying 15, 16 and 17
+ * digits
+ * (6 to 9 for float32, from 1 for halves), and the neighbouring decimals if the value is a power of
+ * two.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/format.h"
 #include "runtime/inst/element.h"
@@ -49,7 +51,7 @@ bool format_parse(const char *spec, size_t n, FormatSpec *f, Err *err) {
     }
     if (i < n && spec[i] == '0') {
         i++;
-        f->zero = !f->align; /* an alignment that is given holds; the zeros then only fill */
+        f->zero = !f->align; /* an explicit alignment wins; the zeros are then only the fill */
         if (!f->align) f->align = '=';
         if (!filled) strcpy(f->fill, "0");
     }
@@ -81,7 +83,7 @@ static void put_fill(const FormatSpec *f, size_t count, Bytes *out) {
     for (; count > 0; count--) bytes_puts(out, f->fill);
 }
 
-/* Digits with a mark between groups, padded with zeros to at least `least` columns. */
+/* Digits with a separator between groups, zero-padded to at least `least` columns. */
 static void put_digits(const char *digits, size_t n, char mark, size_t group, size_t least,
                        Bytes *out) {
     size_t total = n;
@@ -92,8 +94,7 @@ static void put_digits(const char *digits, size_t n, char mark, size_t group, si
     }
 }
 
-/* head: sign and prefix; digits of the whole part; tail: point, fraction, exponent, percent sign.
- */
+/* head: sign and prefix. digits: the whole part. tail: point, fraction, exponent, percent sign. */
 static void put_number(const FormatSpec *f, const char *head, const char *digits, size_t n_digits,
                        const char *tail, size_t group, Bytes *out) {
     size_t fixed = strlen(head) + strlen(tail), width = f->width > 0 ? (size_t)f->width : 0;
@@ -160,8 +161,8 @@ bool format_int(int64_t v, const FormatSpec *f, Bytes *out, Err *err) {
     return true;
 }
 
-/* printf's e, f and g, with Python's alternative form and its default type. Returns malloc'ed text
- * without a sign. */
+/* printf's e, f and g with Python's alternate form and default type. Returns malloc'ed text without
+ * a sign. */
 static char *float_text(double v, const FormatSpec *f) {
     char type = f->type ? f->type : f->precision >= 0 ? 'g' : 'r';
     if (type == 'n') type = 'g';
@@ -195,13 +196,13 @@ static char *float_text(double v, const FormatSpec *f) {
     }
     snprintf(how, sizeof how, f->alt ? "%%#.*%c" : "%%.*%c", type);
     bytes_printf(&b, how, precision, fabs(v));
-    /* No type but a precision: as g, with at least one digit behind the point unless there is an
-     * exponent. */
+    /* A precision without a type formats as g, with at least one digit after the point unless there
+     * is an exponent. */
     if (!f->type && isfinite(v) && !strpbrk(b.data, ".e")) bytes_puts(&b, ".0");
     return b.data;
 }
 
-/* Without a type, g switches to the exponent one digit earlier than g itself. */
+/* The default type switches to the exponent one digit earlier than g. */
 static bool default_wants_exponent(double v, int precision) {
     char text[MAX_PRECISION + 32];
     snprintf(text, sizeof text, "%.*e", precision ? precision - 1 : 0, v);
@@ -223,7 +224,7 @@ bool format_float(double v, const FormatSpec *f, Bytes *out, Err *err) {
         e.type = 'e';
         e.precision = f->precision ? f->precision - 1 : 0;
         text = float_text(v, &e);
-        char *exp = strchr(text, 'e'), *end = exp; /* as g: no zeros at the end of the fraction */
+        char *exp = strchr(text, 'e'), *end = exp; /* as g: no trailing zeros */
         if (!f->alt && exp && memchr(text, '.', (size_t)(exp - text))) {
             while (end[-1] == '0') end--;
             if (end[-1] == '.') end--;
@@ -274,7 +275,7 @@ bool format_str(const char *s, size_t n, const FormatSpec *f, Bytes *out, Err *e
 typedef struct Decimal {
     char digits[20];
     int n, exponent;
-} Decimal; /* d.ddd * 10^exponent, no zeros at the end */
+} Decimal; /* d.ddd * 10^exponent, no trailing zeros */
 
 static void decimal_from(double v, int n, Decimal *d) {
     char text[40];
@@ -293,7 +294,7 @@ static bool reads_back(const Decimal *d, double v, DType t) {
     return (t == DT_F32 ? back : half_to_float(t, half_from_float(t, back))) == (float)v;
 }
 
-/* The next decimal of as many digits, upwards; false at 999. */
+/* Moves d up to the next decimal with as many digits; false if all digits are 9. */
 static bool decimal_up(Decimal *d) {
     for (int k = d->n - 1; k >= 0; k--) {
         if (d->digits[k] < '9') {

@@ -1,6 +1,7 @@
-/* pieces.c: values as text. Text is put together as a format string and the tensors that belong
- * into it, so that printing need not wait; only who looks at the characters (value_str, joining,
- * comparing) pays for fetching them.
+/* pieces.c: values as text. A text is a format string and the tensors that fill it, so printing
+ * does
+ * not wait. Only code that reads the characters (value_str, joining, comparing) waits for the
+ * tensors' values.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/error_value.h"
 #include "lang/text/effects.h"
@@ -16,7 +17,7 @@
 
 enum { SHOW_DEPTH = 100, RANGE_SHOWN = 1000 };
 
-/* The containers that are being printed: one inside itself prints as "...". */
+/* The containers being printed, outermost last: one inside itself prints as "...". */
 typedef struct Path {
     const void *at;
     const struct Path *up;
@@ -138,7 +139,7 @@ static void put_fn(Pieces *p, Value v) {
     bytes_fini(&b);
 }
 
-/* A range prints as the list that it is; one too long for that as it was asked for. */
+/* A range prints as a list, or, if longer than RANGE_SHOWN, as range(start, stop, step). */
 static void put_range(Pieces *p, const Range *r) {
     int64_t n = range_count(r);
     if (n > RANGE_SHOWN) {
@@ -152,7 +153,7 @@ static void put_range(Pieces *p, const Range *r) {
     bytes_putc(&p->format, ']');
 }
 
-/* In full, or within a list or map as error("message"). */
+/* The whole report, or inside a list or map error("message"). */
 static void put_error(Pieces *p, const ErrorV *v, bool is_within) {
     Bytes b = {0};
     if (!is_within) error_text(&v->e, &b);
@@ -173,7 +174,7 @@ static void put_tensor(Pieces *p, const Tensor *t) {
 static void put_text(Pieces *p, const Pieces *from) {
     bytes_add(&p->format, from->format.data, from->format.n);
     for (int i = 0; i < from->n;
-         i++) { /* the placeholders have just come along: only the references are missing */
+         i++) { /* the placeholders were copied above; add the references only */
         size_t n = p->format.n;
         pieces_tensor(p, from->t[i], "", 0);
         p->format.n = n;
@@ -221,7 +222,7 @@ static bool put(Interp *in, Pieces *p, Value v, bool is_repr, const Path *up, La
             pieces_text(p, v.str->s, v.str->n);
         break;
     case V_TEXT:
-        if (is_repr) { /* quoting looks at every character */
+        if (is_repr) { /* quoting reads every character */
             Value s;
             TRY(value_look(in, v, &s, e));
             put_quoted(p, s.str->s, s.str->n);
@@ -275,7 +276,7 @@ static bool no_key(Value v, LangError *e) {
     return error_hint(e, v.kind == V_TENSOR ? "x.item(), x.tolist()" : "str(k)");
 }
 
-/* A copy that nothing can change, as the lists in it are. */
+/* A copy that cannot be modified; neither can the lists in it. */
 static bool list_key(Interp *in, Value v, int depth, Value *out, LangError *e) {
     if (v.list->is_key) {
         *out = value_ref(v);
@@ -349,7 +350,7 @@ static bool host_format(Interp *in, Value v, const char *spec, size_t n_spec, bo
     return ok || error_from(e, &err);
 }
 
-/* A tensor's spec is checked now, its text is made when it is shown. */
+/* Checks a tensor's spec now; the text is made when it is shown. */
 static bool tensor_format(Interp *in, Pieces *p, Tensor *t, const char *spec, size_t n_spec,
                           LangError *e) {
     const TensorType *type = tensor_type(t);

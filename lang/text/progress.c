@@ -1,8 +1,9 @@
-/* progress.c: the line that shows how far a loop is, and scalars that are tracked along it.
- * progress(n) gives back a list that the loop goes through; the bar knows it by identity, so an
- * ordinary list costs nothing. On a terminal the line is drawn at most ten times a second,
- * elsewhere every ten seconds. track never waits: its values come with the stream, in step
- * order, onto the bar and, with --log-dir, into metrics.csv.
+/* progress.c: the progress line of a loop, and the scalars tracked along it. progress(n) returns a
+ * list for the loop to iterate over; the bar recognises it by identity, so ordinary lists cost
+ * nothing. The line is redrawn at most ten times a second on a terminal, every ten seconds
+ * elsewhere. track never waits: its values arrive with the stream, in step order, and go to the
+ * line
+ * and, with --log-dir, to metrics.csv.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "lang/text/progress.h"
@@ -23,14 +24,15 @@ enum { BAR_CELLS = 20, MAX_TRACKED = 64, MAX_AHEAD = 1 << 16 };
 
 typedef struct Bar {
     Interp *in;
-    Value over; /* what the loop goes through: a reference, so that its identity stays */
+    Value over; /* what the loop iterates over; the reference keeps its identity */
     char *label;
-    int64_t ended, total; /* iterations that the program has left behind, and all */
-    uint64_t *mark; /* ring: stream_count at the end of iterations whose work is not done yet */
+    int64_t ended, total; /* iterations that the program has finished, and all of them */
+    /* ring: stream_count at the end of each iteration whose instructions are still pending */
+    uint64_t *mark;
     uint32_t head, n, cap;
     double begun, drawn; /* seconds */
-    bool is_shown;       /* stands on the terminal's last line */
-    bool is_hushed;      /* its loop was interrupted: it stays as it is */
+    bool is_shown;       /* it is the terminal's last line */
+    bool is_hushed;      /* its loop was interrupted: the line is not redrawn */
     struct Bar *next;
 } Bar;
 
@@ -68,7 +70,7 @@ static void mark_push(Bar *bar, uint64_t count) {
         bar->cap = cap;
         bar->head = 0;
     }
-    if (bar->n == bar->cap) { /* further ahead than we remember: count the oldest as done */
+    if (bar->n == bar->cap) { /* the ring is full: count the oldest as done */
         bar->head = (bar->head + 1) % bar->cap;
         bar->n--;
     }
@@ -165,7 +167,7 @@ void progress_step(Interp *in, struct Bar *bar) {
     bar->ended++;
     mark_push(bar, stream_count(in->stream));
     if (is_due(in->progress, bar, t)) {
-        stream_poll(in->stream); /* acknowledgements and tracked values that have come meanwhile */
+        stream_poll(in->stream); /* takes acknowledgements and tracked values that have arrived */
         draw(in->progress, bar, t);
     }
 }
@@ -197,8 +199,8 @@ static void last_drop(void *ctx) {
     bar_free(bar->in->progress, bar);
 }
 
-/* The loop is over, its work may not be: the last line is drawn when the stream has come this
- * far. */
+/* The loop is over, but its instructions may be pending: the last line is drawn when they are
+ * done. */
 void progress_end(Interp *in, struct Bar *bar) {
     value_set(&bar->over, v_none());
     if (stream_mode(in->stream) == STREAM_LIVE && bar_done(bar) < bar->ended) {
@@ -241,11 +243,11 @@ void progress_fini(Interp *in) {
 
 void progress_open(Interp *in, Value over, const char *label) {
     Progress *p = state(in);
-    for (Bar *bar = p->bars, *next; bar; bar = next) { /* bars whose loop never came */
+    for (Bar *bar = p->bars, *next; bar; bar = next) { /* bars whose loop never started */
         next = bar->next;
         if (value_is_heap(bar->over) && bar->over.heap->refs == 1) bar_free(p, bar);
     }
-    if (!p->bars) p->tracked[0] = 0; /* another loop's */
+    if (!p->bars) p->tracked[0] = 0; /* values of an earlier loop */
     Bar *bar = xcalloc(1, sizeof *bar);
     bar->in = in;
     bar->over = value_ref(over);
@@ -260,7 +262,7 @@ void progress_open(Interp *in, Value over, const char *label) {
 typedef struct Track {
     Interp *in;
     int64_t step;
-    int n; /* names in order; value from the reply where operand >= 0 */
+    int n; /* names in order; the value comes from the reply if operand >= 0 */
     struct {
         char name[64];
         double v;
@@ -277,7 +279,8 @@ static bool open_csv(Interp *in, Err *err) {
     if (p->csv) return true;
     mkdir(dir, 0777);
     snprintf(path, sizeof path, "%s/metrics.csv", dir);
-    static const char head[] = "step,name,value\n"; /* takes an old file's place, or that stays */
+    /* replaces an older file, whole or not at all */
+    static const char head[] = "step,name,value\n";
     TRY(io_write(path, head, sizeof head - 1, err));
     p->csv = fopen(path, "a");
     return p->csv || err_set(err, ERR_IO, "cannot write %s: %s", path, strerror(errno));
@@ -308,7 +311,7 @@ static bool track_done(void *ctx, const Reply *r, Err *err) {
                        strerror(errno));
     double t_now = now();
     if (p->bars && p->bars->ended &&
-        is_due(p, p->bars, t_now)) /* the program may be waiting: the bar goes on */
+        is_due(p, p->bars, t_now)) /* the program may be waiting: keep the bar moving */
         draw(p, p->bars, t_now);
     return true;
 }

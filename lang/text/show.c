@@ -1,8 +1,11 @@
-/* show.c: tensors as text. PyTorch's rules: one width for all printed elements, whole floats as
- * `1.`, scientific when the finite non-zero ones span more than 1000 or leave [1e-4, 1e8]; above
- * `threshold` elements only the edge items, which is all that a reply brings then. Statistics are
- * over printed elements only. Source: torch/_tensor_str.py (what it prints; tests/golden has its
- * output).
+/* show.c: tensors as text, by PyTorch's rules. All printed elements have one width. Floats that are
+ * all
+ * whole are written `1.`. The notation is scientific if the finite non-zero elements span a factor
+ * of
+ * more than 1000 or leave [1e-4, 1e8]. Above `threshold` elements only the edge items are printed
+ * (and
+ * sent). Statistics cover printed elements only. Source: torch/_tensor_str.py (its behaviour;
+ * tests/golden has its output).
  * SPDX-License-Identifier: MIT */
 #include "lang/text/show.h"
 #include "lang/text/format.h"
@@ -22,7 +25,7 @@ const PrintOptions print_defaults = {.precision = 4,
 
 /* ---- elements ---- */
 
-/* One tensor being shown: where its printed elements lie in the reply, and how they are written. */
+/* A tensor being shown: where its printed elements are in the reply, and how they are written. */
 typedef struct Show {
     const ReplyValue *v;
     const PrintOptions *p;
@@ -193,8 +196,8 @@ static void show_init(Show *s, const ReplyValue *v, const PrintOptions *p, Bytes
     }
 }
 
-/* A suffix goes onto a line of its own when it does not fit; *last is the length of the last line
- * as PyTorch counts it. */
+/* A suffix that does not fit starts a new line. *last: the length of the last line as PyTorch
+ * counts it. */
 static void suffix(Bytes *out, int *last, int column, int linewidth, const char *text) {
     int n = (int)strlen(text);
     if (*last + n + 2 > linewidth) {
@@ -267,7 +270,7 @@ bool show_value(const ReplyValue *v, const char *spec, size_t n, const PrintOpti
     return format_int(int_at(v, 0), &f, out, err);
 }
 
-/* The elements as bytes; a summarised value never comes here. */
+/* The elements as bytes; they are never summarised. */
 static bool show_bytes(const ReplyValue *v, Bytes *out, Err *err) {
     uint64_t n = reply_value_numel(&v->type, v->edge);
     if (dtype_is_float(v->type.dtype))
@@ -283,7 +286,7 @@ static bool show_bytes(const ReplyValue *v, Bytes *out, Err *err) {
     return true;
 }
 
-/* The inside of one pair of braces: "", ":spec", "!r", "!rg" or "!t". */
+/* One field: what stands between the braces is "", ":spec", "!r", "!rg" or "!t". */
 static bool show_field(const char *field, size_t n, const ReplyValue *v, const PrintOptions *p,
                        Bytes *out, Err *err) {
     if (n && field[0] == ':') return show_value(v, field + 1, n - 1, p, 0, out, err);
