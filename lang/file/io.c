@@ -1,6 +1,6 @@
-/* io.c: reading and writing whole files: gzip, the choice of format by name, atomic writes, and the
- * trees that files hold. The formats themselves are in io_npy.c, io_safetensors.c, io_csv.c,
- * io_raw.c (idx, bytes) and io_json.c; how elements become tensors is in io_element.c.
+/* io.c: reads and writes whole files: gzip, the choice of the format by name, atomic writes, nested
+ * names. The formats are in io_npy.c, io_npz.c, io_safetensors.c, io_csv.c, io_json.c, io_yaml.c,
+ * io_png.c, io_pnm.c and io_raw.c (idx, bytes). io_element.c turns elements into tensors.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io.h"
 #include "lang/file/io_format.h"
@@ -18,10 +18,10 @@
 #include <zlib.h>
 
 enum {
-    MAX_NEST = 32, /* levels of "/" in a name, as save makes them                              */
+    MAX_NEST = 32, /* levels of "/" in a name that save writes */
     JSON_NODES = 64 * 1000 * 1000,
     META_NODES = 2 * 1000 * 1000,
-    MAPPED_BYTES = 1 << 20, /* a file of so many is mapped by io_map, not read */
+    MAPPED_BYTES = 1 << 20, /* io_map maps files from this size on, and reads smaller ones */
 };
 #define INFLATE_BASE   ((size_t)64 << 20)
 #define INFLATE_RATIO  128
@@ -72,8 +72,8 @@ IoValue *io_get(const IoValue *map, const char *key) {
 
 /* ---- Nesting by "/" ---- */
 
-/* A tree by first child and sibling while it grows; made into IoValues when complete. Found by the
- * hash of the whole path. */
+/* A tree under construction, linked by first child and next sibling. Nodes are found by the hash of
+ * the whole path. A complete tree is converted to IoValues. */
 typedef struct NestNode {
     const char *path;
     size_t n_path, name_at;
@@ -109,8 +109,9 @@ static bool is_empty(const IoValue *v) {
     return (v->kind == IO_LIST || v->kind == IO_MAP) && !v->n;
 }
 
-/* False when the name cannot be a path: empty parts, too deep, or a leaf where another name needs a
- * level. An empty map or list may be both: it says what the level is. */
+/* False if the name is not a valid path: an empty part, too many levels, or a leaf where another
+ * name needs a level. An empty map or list may be both leaf and level: it gives the level's
+ * type. */
 static bool nest_name(Nest *t, const char *name, IoValue *leaf) {
     uint32_t at = 0;
     size_t begin = 0;
@@ -130,7 +131,7 @@ static bool nest_name(Nest *t, const char *name, IoValue *leaf) {
     return true;
 }
 
-/* The number that a canonical decimal key is, or -1. */
+/* The number that a canonical decimal key stands for, or -1. */
 static int64_t key_number(const char *s) {
     if (!*s || (s[0] == '0' && s[1])) return -1;
     int64_t n = 0;
@@ -222,7 +223,7 @@ bool io_read(const char *path, Buf **out, Err *err) {
         close(fd);
         return false;
     }
-    /* Pipes and /proc say size 0: then the buffer grows. */
+    /* Pipes and /proc report size 0: the buffer then grows as it is read. */
     Buf *b = buf_new(st.st_size > 0 ? (size_t)st.st_size + 1 : 65536);
     for (;;) {
         if (b->n == b->cap) buf_reserve(b, b->cap);
@@ -275,7 +276,7 @@ static bool inflate_bytes(const char *name, const Buf *in, Buf **out, Err *err) 
             taken += n;
         }
         if (rc == Z_STREAM_END) {
-            if (z.avail_in == 0) break; /* several members may follow each other */
+            if (z.avail_in == 0) break; /* a gzip file may have several members */
             rc = inflateReset(&z);
             continue;
         }
@@ -334,7 +335,7 @@ static const struct {
                {"-ubyte", F_IDX}, {".txt", F_TXT},   {".bin", F_BIN}};
 enum { TAILS = sizeof by_tail / sizeof *by_tail };
 
-/* By form; what a file of the format holds, for errors. */
+/* By format: the forms that it can save, and what a file holds, for errors. */
 #define FORM(f) (1u << IO_FORM_##f)
 static const struct {
     unsigned forms;
@@ -359,7 +360,7 @@ static bool has_tail(const char *s, size_t n, const char *tail) {
     return n > m && !strncasecmp(s + n - m, tail, m);
 }
 
-/* Index in by_tail; TAILS: none. */
+/* Index in by_tail; TAILS if the format is unknown. */
 static int tail_of(const char *path, bool *is_gz) {
     size_t n = strlen(path);
     int i = 0;
@@ -475,7 +476,7 @@ bool io_decode(const char *name, Buf *bytes, const char *element, IoValue *out, 
     return ok;
 }
 
-/* "cannot read 'a.npy': the header is cut off": a mistake in a file names it. */
+/* Adds the file's name to an error: "cannot read 'a.npy': the header is cut off". */
 static void name_file(Err *err, const char *doing, const char *path) {
     if (!err || !err->code || strstr(err->text, path)) return;
     Err old = *err;
@@ -511,10 +512,10 @@ static bool make_parents(const char *path, Err *err) {
     return true;
 }
 
-/* A target that is being written. A regular file is written beside, with the mode and the owner of
- * the one that it replaces, synced and renamed: whatever happens, one of the two is there, whole. A
- * symbolic link stays one: what it leads to is replaced. Anything else (a pipe, a terminal) is
- * written as it is. */
+/* A target being written. A regular file is replaced atomically: a temporary file in the same
+ * directory gets the old file's mode and owner, is synced and renamed. After a crash either the old
+ * or the new file is complete. A symbolic link is kept and the file that it points to is replaced.
+ * Anything else (a pipe, a terminal) is written directly. */
 typedef struct Aside {
     IoSink sink;
     char target[PATH_MAX], name[PATH_MAX];
@@ -523,12 +524,12 @@ typedef struct Aside {
 
 enum { LINKS_MAX = 40 };
 
-/* A descriptor's name, such as what /dev/stdout leads to. */
+/* True if the path names an open descriptor, as the target of /dev/stdout does. */
 static bool is_descriptor(const char *path) {
     return !strncmp(path, "/proc/", 6) || !strncmp(path, "/dev/fd/", 8);
 }
 
-/* Where the links lead that the path ends in; not beyond a descriptor. */
+/* Follows the symbolic links at the end of path, but not those of a descriptor. */
 static bool resolve(const char *path, char to[PATH_MAX], Err *err) {
     char link[PATH_MAX];
     if ((size_t)snprintf(to, PATH_MAX, "%s", path) >= PATH_MAX)
@@ -546,8 +547,8 @@ static bool resolve(const char *path, char to[PATH_MAX], Err *err) {
     return io_error(err, "write", path);
 }
 
-/* Mode and owner of what is replaced; where the group cannot be kept, it gets no more than others
- * do. */
+/* Copies mode and owner of the file being replaced. If the group cannot be kept, the new group gets
+ * the permissions of others. */
 static bool take_after(int fd, const struct stat *old) {
     mode_t mode = old->st_mode & 0777;
     if (fchown(fd, old->st_uid, old->st_gid) && fchown(fd, (uid_t)-1, old->st_gid))
@@ -582,7 +583,7 @@ static bool aside_open(Aside *a, const char *path, Err *err) {
     return false;
 }
 
-/* The new name is on the disk, too. Not every file system can say so. */
+/* Makes the rename durable. Errors are ignored: not every file system can sync a directory. */
 static void sync_directory(const char *path) {
     char dir[PATH_MAX];
     const char *slash = strrchr(path, '/');
@@ -647,7 +648,7 @@ bool io_append(const char *path, const void *data, size_t n, Err *err) {
     return !close(sink.fd) || !ok ? ok : io_error(err, "write", path);
 }
 
-/* Does the key begin at s, written as io_save's names are, up to the next "/" or the end? */
+/* True if s, escaped as in io_save's names, begins with key and then ends or has a "/". */
 static bool is_key(const char *key, const char *s) {
     for (; *s && *s != '/'; s++, key++) {
         char c = *s == '~' ? *++s == '0' ? '~' : '/' : *s;
@@ -656,7 +657,7 @@ static bool is_key(const char *key, const char *s) {
     return !*key;
 }
 
-/* What a name leads to, below v; or NULL. */
+/* The value that a name leads to from v, or NULL. */
 static IoValue *place_of(IoValue *v, const char *name) {
     for (;;) {
         IoValue *kid = NULL;
@@ -671,15 +672,15 @@ static IoValue *place_of(IoValue *v, const char *name) {
     }
 }
 
-/* The form that text formats are written from: the tree of meta, with the items in their places;
- * without meta the names of the items make it. */
+/* The tree that text formats write: meta with the items in place of its nulls; without meta, the
+ * levels of the items' names. */
 static bool tree_of(const IoItem *item, int n, const char *meta, size_t n_meta, IoValue *out,
                     Err *err) {
     *out = (IoValue){.kind = n ? IO_MAP : IO_NONE};
     if (n_meta) TRY(json_parse(meta, n_meta, JSON_NODES, out, err));
     for (int i = 0; i < n; i++) {
-        IoValue *v = n_meta ? place_of(out, item[i].name)
-                            : io_put(out, item[i].name, strlen(item[i].name));
+        IoValue *v =
+            n_meta ? place_of(out, item[i].name) : io_put(out, item[i].name, strlen(item[i].name));
         if (!v || v->kind != IO_NONE)
             return err_set(err, ERR_ARG, "the host values have no null at '%.100s'", item[i].name);
         v->kind = IO_TENSOR;
@@ -696,7 +697,8 @@ bool io_has_few_lists(const TensorType *t, Err *err) {
     char shape[256];
     int64_t n = 1;
     if (type_numel(t) > 0) return true;
-    for (int d = 0; d < t->rank && t->shape[d]; d++) { /* the product of all is within bounds */
+    /* the product of all extents is within the limits */
+    for (int d = 0; d < t->rank && t->shape[d]; d++) {
         n = n > EMPTY_MAX / t->shape[d] ? EMPTY_MAX + 1 : n * t->shape[d];
         if (n <= EMPTY_MAX) continue;
         err_set(err, ERR_LIMIT, "shape %s is more than %d lists with nothing in them",
@@ -712,7 +714,7 @@ static bool has_few_lists(const IoValue *v, Err *err) {
     return v->kind != IO_TENSOR || io_has_few_lists(&v->tensor->type, err);
 }
 
-/* Tensors become nested lists. */
+/* Converts tensors to nested lists. */
 static bool make_lists(IoValue *v, Err *err) {
     for (uint32_t i = 0; (v->kind == IO_LIST || v->kind == IO_MAP) && i < v->n; i++)
         TRY(make_lists(&v->kid[i], err));

@@ -1,11 +1,12 @@
-/* io_csv.c: tables as text (RFC 4180): fields between commas (or tabs, or semicolons, whichever the
- * first line has), quoted ones may hold anything. Without a header a file is a matrix; a first line
- * with a field that is no number is a header, and the file a map of columns: numbers as tensors,
- * others as lists of strings.
+/* io_csv.c: tables as text (RFC 4180). Fields are separated by commas, tabs or semicolons,
+ * whichever the first line has; quoted fields may hold anything. A first line with a field that is
+ * not a number is a header. Without a header a file is a matrix; with one it is a map of columns,
+ * numbers as tensors, others as lists of strings.
  *
- * Numbers that are written whole are never rounded. A column, or a matrix, of such alone is int64.
- * Others are float32, empty fields nan; but float64 where float32 would round a whole number, or
- * make infinity or 0 of one that is not. What neither holds (whole numbers beyond int64) is text.
+ * Whole numbers are never rounded. A matrix or column of only whole numbers is int64. Others are
+ * float32, with nan for empty fields; or float64 if float32 would round a whole number, or turn
+ * another number into infinity or 0. Numbers that fit neither (whole, beyond int64) are kept as
+ * text.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
 #include "runtime/base/map.h"
@@ -17,7 +18,7 @@
 
 enum { MAX_COLUMNS = 1 << 20 };
 
-/* All fields one after the other; rows have equal lengths. */
+/* All fields, row after row; rows have equal lengths. */
 typedef struct Field {
     const char *s;
     uint32_t n;
@@ -26,7 +27,7 @@ typedef struct Field {
 typedef struct Table {
     Field *field;
     size_t n, cap, columns, rows;
-    DType floats; /* of numbers that are not whole, if it holds those that are */
+    DType floats; /* dtype tried before float64 for numbers that are not whole */
     Arena arena;
 } Table;
 
@@ -49,7 +50,8 @@ static char find_separator(const char *s, size_t n) {
                                    : ',';
 }
 
-/* A quoted field from after its quote; "" inside is one quote. NULL: it does not end. */
+/* Reads a quoted field after its opening quote; "" inside is one quote. NULL if the quote is not
+ * closed. */
 static const char *read_quoted(Table *t, const char *p, const char *end, Field *f) {
     const char *close = p;
     size_t doubled = 0;
@@ -120,7 +122,7 @@ static bool read_row(Table *t, const char **at, const char *end, char separator,
 
 typedef enum Whole { NOT_WHOLE, WHOLE, TOO_LARGE } Whole;
 
-/* A sign and digits: their value, if it is an int64. */
+/* Parses a sign and digits; WHOLE if the value fits an int64. */
 static Whole field_whole(const Field *f, int64_t *out) {
     bool has_sign = f->n && (*f->s == '-' || *f->s == '+');
     bool is_minus = has_sign && *f->s == '-', fits = true;
@@ -135,7 +137,7 @@ static Whole field_whole(const Field *f, int64_t *out) {
     return fits ? WHOLE : TOO_LARGE;
 }
 
-/* Decimal, or nan or inf; empty fields are nan. */
+/* Parses a decimal number, nan or inf; empty fields are nan. */
 static bool field_float(const Field *f, double *wide, float *narrow) {
     char text[64], *end;
     *wide = *narrow = NAN;
@@ -143,9 +145,9 @@ static bool field_float(const Field *f, double *wide, float *narrow) {
     if (f->n >= sizeof text) return false;
     memcpy(text, f->s, f->n);
     text[f->n] = 0;
-    if (strpbrk(text, "xXpP")) return false; /* strtod would take hexadecimal */
+    if (strpbrk(text, "xXpP")) return false; /* strtod would accept hexadecimal */
     *wide = strtod(text, &end);
-    *narrow = strtof(text, NULL); /* not by way of double, which would round twice */
+    *narrow = strtof(text, NULL); /* not via double, which would round twice */
     return !*end;
 }
 
@@ -159,8 +161,8 @@ static bool is_infinite(const Field *f) {
     return f->n && !strpbrk((char[]){f->s[0], f->s[f->n > 1], 0}, "0123456789.");
 }
 
-/* The field as an element of the dtype; false: it is none. is_exact: whole numbers must stay what
- * they are, and others neither 0 nor infinite if they are not. */
+/* Converts a field to an element of dtype d; false if it does not fit. is_exact: a whole number
+ * must not be rounded, another must not become 0 or infinite. */
 static bool put_number(const Field *f, DType d, bool is_exact, void *to) {
     int64_t whole, low, high;
     double wide;
@@ -184,8 +186,8 @@ static bool put_number(const Field *f, DType d, bool is_exact, void *to) {
     return got != 0 || wide == 0;
 }
 
-/* Fields first, first + step, ... of the table, n of them, as a tensor. *bad: the first that is no
- * such number. */
+/* Converts the n fields first, first + step, ... to a tensor's elements. *bad: the first that does
+ * not fit. */
 static bool put_all(const Table *t, size_t first, size_t step, size_t n, DType d, bool is_exact,
                     Buf **out, size_t *bad) {
     size_t size = (size_t)dtype_info[d].size_bytes;
@@ -200,7 +202,7 @@ static bool put_all(const Table *t, size_t first, size_t step, size_t n, DType d
     return true;
 }
 
-/* The same as the dtype that holds all of them, or as the one that is asked for. DT_NONE: there is
+/* As put_all, with the requested dtype or else the first that holds all fields. DT_NONE if there is
  * none. */
 static DType put_fitting(const Table *t, size_t first, size_t step, size_t n, DType asked,
                          Buf **out, size_t *bad) {
@@ -208,7 +210,7 @@ static DType put_fitting(const Table *t, size_t first, size_t step, size_t n, DT
     *out = NULL;
     if (asked != DT_NONE)
         return put_all(t, first, step, n, asked, false, out, bad) ? asked : DT_NONE;
-    for (int i = n == 0; i < 3; i++) /* nothing is floats, as tensor([]) is */
+    for (int i = n == 0; i < 3; i++) /* no fields: floats, as tensor([]) */
         if (put_all(t, first, step, n, held[i], true, out, bad)) return held[i];
     return DT_NONE;
 }
@@ -276,8 +278,8 @@ static bool make_matrix(const Table *t, DType asked, IoValue *out, Err *err) {
     return ok;
 }
 
-/* The header's name of column c. One that an earlier column has gets a number: x, x.1, x.2. taken:
- * hash of a name -> the last number tried with it, plus 1. */
+/* The header's name of column c. A duplicate gets a number: x, x.1, x.2. taken: hash of a name ->
+ * the last number tried for it, plus 1. */
 static Field column_name(Table *t, size_t c, Map *taken) {
     Field own = t->field[c], f = own;
     uint64_t first = hash_bytes(own.s, own.n, 0), key = first;
@@ -351,8 +353,7 @@ static bool put_names(Bytes *b, const IoValue *map, Err *err) {
     return err_hint(err, "a name such as 'c%.60s', or a matrix", map->key[0]);
 }
 
-/* One element of a tensor as a 0-d one, printed as json does but for nan and inf, which every
- * reader of csv knows. */
+/* Writes one element of a tensor as JSON does, but nan and inf as all readers of CSV know them. */
 static void put_element(Bytes *b, const IoTensor *t, int64_t i) {
     size_t size = (size_t)dtype_info[t->type.dtype].size_bytes;
     Buf part = {.data = t->buf->data + (size_t)i * size, .n = size};
@@ -420,7 +421,8 @@ static bool put_matrix(Bytes *b, const IoTensor *t, Err *err) {
     return true;
 }
 
-/* Lists of maps: the first map's keys are the columns. Lists of lists: rows without a header. */
+/* Writes a list of maps (the first map's keys are the columns), or a list of lists (rows without a
+ * header). */
 static bool put_rows(Bytes *b, const IoValue *list, Err *err) {
     const IoValue *first = list->n ? &list->kid[0] : NULL;
     if (first && first->kind == IO_MAP) TRY(put_names(b, first, err));

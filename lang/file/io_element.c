@@ -1,6 +1,6 @@
-/* io_element.c: from the elements of a file to those of a tensor: types that the system lacks are
- * widened, foreign byte orders swapped, bools made 0 or 1, and bytes that already lie right are
- * shared instead of copied.
+/* io_element.c: converts the elements of a file to those of a tensor. Types without a dtype are
+ * widened, foreign byte orders are swapped, bools are made 0 or 1. Bytes that need no conversion
+ * are shared, not copied.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
 #include <inttypes.h>

@@ -1,11 +1,11 @@
-/* io_format.h: what the formats (io_npy.c, io_npz.c, io_safetensors.c, ...) and io.c share: how
- * elements are read, how far files may blow up, and where encoded bytes go. Private to lang/file/.
+/* io_format.h: what io.c and the formats (io_npy.c, io_npz.c, io_safetensors.c, ...) share: element
+ * types, limits on inflated sizes, and the sink of the encoders. Private to lang/file/.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_FILE_IO_FORMAT_H
 #define GT_LANG_FILE_IO_FORMAT_H
 #include "lang/file/io.h"
 
-/* Element types that occur in files; those beyond dtypes.def are widened on load. */
+/* Element types found in files; those without a row in dtypes.def are widened on load. */
 typedef enum IoElement {
     EL_BOOL,
     EL_U8,
@@ -30,22 +30,23 @@ typedef struct IoElementInfo {
 } IoElementInfo;
 extern const IoElementInfo io_element[EL_COUNT];
 IoElement io_element_of(DType d);
-IoElement io_element_find(const char *name, size_t n); /* "uint16", "half" ...; EL_COUNT: none */
+/* by name: "uint16", "half" ...; EL_COUNT if unknown */
+IoElement io_element_find(const char *name, size_t n);
 
-/* Product of extents; false when rank, an extent or the product is beyond the limits. */
+/* The product of the extents; false if rank, an extent or the product exceeds its limit. */
 bool io_numel(const int64_t *shape, int rank, int64_t *out, Err *err);
-/* A tensor of numel elements at data, which lies in bytes: shared where layout and alignment allow,
- * else converted. The caller has checked that data holds numel elements. */
+/* A tensor of numel elements at data, inside bytes: shared if layout and alignment allow, else
+ * converted. The caller has checked that data holds numel elements. */
 bool io_tensor(IoValue *out, const int64_t *shape, int rank, IoElement el, bool is_swapped,
                Buf *bytes, const void *data, Err *err);
 
-/* n bytes of a file from at, sharing it: one reference. They must lie inside. */
+/* The n bytes of a file from `at`, which must lie inside it: shared, one reference. */
 Buf *io_part(Buf *bytes, size_t at, size_t n);
-/* How many bytes compressed data of n bytes may become: they can blow up a thousandfold, and an
- * honest file may be all zeros, but then it is small. */
+/* The limit on the inflated size of n compressed bytes. Deflate expands up to a thousandfold; a
+ * file that does so honestly (all zeros) is small. */
 size_t io_inflate_limit(size_t n);
 
-/* Where encoders write: a file with errors remembered. at: bytes written so far. */
+/* The output of encoders: a file that remembers its first error. at: bytes written so far. */
 typedef struct IoSink {
     int fd;
     bool failed;
@@ -56,14 +57,14 @@ void io_put_bytes(IoSink *s, const void *data, size_t n);
 
 bool npy_decode(Buf *bytes, IoValue *out, Err *err);
 bool npy_encode(IoSink *s, const IoItem *item, Err *err);
-bool npy_header(const IoItem *item, Bytes *b, Err *err); /* all that is before the elements */
+bool npy_header(const IoItem *item, Bytes *b, Err *err); /* everything before the elements */
 bool npz_decode(Buf *bytes, IoValue *out, Err *err);
 bool npz_encode(IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta, Err *err);
 bool safetensors_decode(Buf *bytes, IoValue *out, Err *err);
 bool safetensors_encode(IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta,
                         Err *err);
-/* asked: the dtype of all numbers; DT_NONE: of each column, the one that holds them: int64, floats
- * or float64. */
+/* asked: the dtype of all numbers; if DT_NONE, each column gets the first of int64, floats and
+ * float64 that holds its numbers. */
 bool csv_decode(Buf *bytes, DType asked, DType floats, IoValue *out, Err *err);
 bool csv_encode(IoSink *s, const IoValue *v, Err *err);
 bool idx_decode(Buf *bytes, IoValue *out, Err *err);
@@ -74,17 +75,17 @@ bool yaml_decode(Buf *bytes, IoValue *out, Err *err);
 bool yaml_encode(IoSink *s, const IoValue *v, Err *err); /* no tensors */
 bool png_decode(Buf *bytes, IoValue *out, Err *err);
 bool png_encode(IoSink *s, const IoItem *item, Err *err);
-bool pnm_decode(Buf *bytes, IoValue *out, Err *err); /* .ppm and .pgm by their contents */
+bool pnm_decode(Buf *bytes, IoValue *out, Err *err); /* .ppm or .pgm, by the magic number */
 bool pnm_encode(IoSink *s, const IoItem *item, Err *err);
-/* Is it a picture: (H, W) or (H, W, C) with C one of the digits in channels ("134"), of uint8 or
- * floats? Then the bytes to write, as (x * 255).clamp(0, 255).to(uint8) has them for floats:
- * item's own data, or *made, which is malloc'ed (NULL if not). NULL: err is set. */
+/* The bytes of a picture to write. item must be (H, W) or (H, W, C), with C one of the digits in
+ * channels ("134"), of uint8 or floats. Floats become (x * 255).clamp(0, 255).to(uint8). The result
+ * is item's own data, or *made, which is malloc'ed (else NULL). NULL: err is set. */
 const uint8_t *io_picture(const IoItem *item, const char *channels, uint8_t **made, Err *err);
 bool raw_decode(Buf *bytes, IoElement el, IoValue *out, Err *err);
 
-/* JSON text of a map, as save's meta: its values put beside the tensors of a flat map of names. */
+/* Adds the values of json, the text of a map as in save's meta, to a flat map of names. */
 bool io_put_meta(const char *json, size_t n, IoValue *flat, Err *err);
-/* A map of names becomes nested maps at each "/"; levels named 0, 1, ... become lists. Stays as it
- * is when a name has empty parts or is both a value and a level. */
+/* Turns a flat map of names into nested maps, one level per "/"; levels named 0, 1, ... become
+ * lists. Leaves it as it is if a name has an empty part, or is both a value and a level. */
 void io_nest(IoValue *flat);
 #endif

@@ -1,6 +1,6 @@
-/* io_json.c: JSON both ways (RFC 8259, and Python's NaN and Infinity). Numbers without point or
- * exponent are ints and stay exact; others are floats. Depth and number of nodes are bounded, so
- * hostile text cannot exhaust stack or memory.
+/* io_json.c: reads and writes JSON (RFC 8259, and Python's NaN and Infinity). Numbers without point
+ * or exponent are ints and stay exact; others are floats. Depth and number of nodes are bounded, so
+ * untrusted text cannot exhaust stack or memory.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
 #include "runtime/inst/element.h"
@@ -103,7 +103,7 @@ static bool read_escape(Reader *r, Bytes *b) {
     return true;
 }
 
-/* After the opening quote. The bytes are the caller's to free, also on failure. */
+/* Reads a string after its opening quote. The caller frees b, also on failure. */
 static bool read_string(Reader *r, Bytes *b) {
     bytes_reserve(b, 1);
     for (;;) {
@@ -278,7 +278,7 @@ static void print_float(double f, DType t, Bytes *out) {
         bytes_puts(out, isnan(f) ? "NaN" : f > 0 ? "Infinity" : "-Infinity");
         return;
     }
-    /* the shortest that reads back the same */
+    /* the fewest digits that read back the same */
     int least = t == DT_F64 ? 15 : t == DT_F32 ? 6 : 1, most = t == DT_F64 ? 17 : 9;
     for (int n = least; n <= most; n++) {
         uint8_t back[8], same[8];
@@ -325,7 +325,7 @@ static void new_line(int indent, Bytes *out) {
     for (int i = 0; i < indent; i++) bytes_putc(out, ' ');
 }
 
-/* indent: blanks before the items of v; < 0 on one line. Lists of plain values stay on one line. */
+/* indent: blanks before the items of v; < 0: one line. Lists of plain values stay on one line. */
 void json_print(const IoValue *v, int indent, Bytes *out) {
     switch (v->kind) {
     case IO_NONE: bytes_puts(out, "null"); return;

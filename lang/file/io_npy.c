@@ -1,6 +1,5 @@
-/* io_npy.c: NumPy's .npy: a magic word, a header that is a Python dict, then the elements. Format
- * description: numpy.lib.format (NEP 1). Versions 1 to 3 are read, 1.0 is written. No pickled
- * objects, ever.
+/* io_npy.c: NumPy's .npy: a magic number, a header that is a Python dict, the elements. Format:
+ * numpy.lib.format (NEP 1). Reads versions 1 to 3, writes 1.0. Pickled objects are refused.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
 #include <inttypes.h>
@@ -28,7 +27,7 @@ static bool take(Cursor *c, char ch) {
     return true;
 }
 
-/* A quoted word without escapes. */
+/* Reads a quoted word without escapes. */
 static bool take_word(Cursor *c, const char **s, size_t *n) {
     skip_blanks(c);
     if (c->at == c->end || (*c->at != '\'' && *c->at != '"')) return false;

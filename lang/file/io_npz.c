@@ -1,8 +1,9 @@
 /* io_npz.c: NumPy's .npz: a zip archive whose members are .npy files, stored or deflated (format:
- * PKWARE's APPNOTE 6.3, sections 4.3 and 4.5). Host values travel as JSON in one more member,
- * gt.json, which NumPy shows as bytes. Written stored, with the elements on 64-byte boundaries so
- * that reading shares the file's bytes; ZIP64 fields appear where sizes need them. Sizes are taken
- * from the directory at the end, hence data descriptors need no care. No encryption, no parts.
+ * PKWARE's APPNOTE 6.3, sections 4.3 and 4.5). Host values are JSON in one more member, gt.json,
+ * which NumPy shows as bytes. Files are written stored, with elements on 64-byte boundaries, so
+ * that reading shares the file's bytes; ZIP64 fields are written where sizes need them. Sizes are
+ * read from the central directory, so data descriptors can be ignored. No encryption, no multi-part
+ * archives.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
 #include <inttypes.h>
@@ -19,14 +20,14 @@ enum {
     MAX_COMMENT = 65535,
     STORED = 0,
     DEFLATED = 8,
-    MAX_RATIO = 1032, /* deflate's own limit */
+    MAX_RATIO = 1032, /* deflate's maximum */
     ALIGN = 64,
-    PAD_ID = 0xd935, /* the extra field that other aligning writers use */
+    PAD_ID = 0xd935, /* the extra field that other writers use for alignment */
 };
 #define META_MEMBER "gt.json"
 
 typedef struct Member {
-    const char *name; /* in the file, not terminated; a writer's: terminated */
+    const char *name; /* points into the file, not terminated; when writing: terminated */
     size_t n_name;
     uint32_t flags, method, crc;
     uint64_t packed, size, at;
@@ -63,7 +64,7 @@ static bool find_directory(const Buf *b, Directory *d, Err *err) {
     return true;
 }
 
-/* ZIP64 sizes are in an extra field, those only whose 32-bit place is full. */
+/* ZIP64 sizes are in an extra field, which has only those whose 32-bit field is all ones. */
 static bool read_zip64(Member *m, const uint8_t *p, const uint8_t *end) {
     uint64_t *const field[] = {&m->size, &m->packed, &m->at};
     while (end - p >= 4 && end - p - 4 >= (ptrdiff_t)u16(p + 2)) {
@@ -81,7 +82,7 @@ static bool read_zip64(Member *m, const uint8_t *p, const uint8_t *end) {
     return true;
 }
 
-/* One entry of the directory; *at moves behind it. Afterwards m->at is where the data begin. */
+/* Reads one entry of the directory and moves *at past it. m->at becomes the offset of the data. */
 static bool read_member(const Buf *b, const Directory *d, uint64_t *at, Member *m, Err *err) {
     const uint8_t *p = b->data + *at;
     uint64_t left = d->at + d->size - *at;
@@ -119,7 +120,7 @@ static bool read_member(const Buf *b, const Directory *d, uint64_t *at, Member *
 static bool inflate_member(const Buf *b, const Member *m, Buf **out) {
     z_stream z = {0};
     if (inflateInit2(&z, -15) != Z_OK) return false;
-    Buf *to = buf_new((size_t)m->size + 1); /* one more: too much is seen */
+    Buf *to = buf_new((size_t)m->size + 1); /* one byte more, to detect excess data */
     uint64_t taken = 0;
     int rc = Z_OK;
     while (rc == Z_OK && to->n <= m->size) {
@@ -141,10 +142,10 @@ static bool inflate_member(const Buf *b, const Member *m, Buf **out) {
 }
 
 static uint32_t crc_of(uint32_t crc, const void *p, size_t n) {
-    return n ? (uint32_t)crc32_z(crc, p, n) : crc; /* zlib takes NULL for a new beginning */
+    return n ? (uint32_t)crc32_z(crc, p, n) : crc; /* crc32_z(NULL) would restart the checksum */
 }
 
-/* The bytes of a member, checked: one reference. */
+/* The bytes of a member, checksum verified: one reference. */
 static bool unpack(Buf *b, const Member *m, Buf **out, Err *err) {
     int n = m->n_name < 100 ? (int)m->n_name : 100;
     *out = NULL;
@@ -215,13 +216,13 @@ static void put(Bytes *b, uint64_t v, int bytes) {
 
 static uint32_t low(uint64_t v) { return v < UINT32_MAX ? (uint32_t)v : UINT32_MAX; }
 
-/* From the version needed to the sizes: the same in both headers. */
+/* The fields from "version needed" to the sizes, equal in both headers. */
 static void put_common(Bytes *b, const Member *m, bool is_64) {
     put(b, is_64 ? 45 : 20, 2);
     put(b, 1 << 11, 2); /* names are UTF-8 */
     put(b, STORED, 2);
     put(b, 0, 2);
-    put(b, 0x21, 2); /* 1980-01-01: the same values give the same file */
+    put(b, 0x21, 2); /* 1980-01-01: equal values give equal files */
     put(b, m->crc, 4);
     put(b, low(m->size), 4);
     put(b, low(m->size), 4);
@@ -254,7 +255,7 @@ static void put_central(Bytes *b, const Member *m) {
     put(b, 45, 2);
     put_common(b, m, n != 0);
     put(b, n ? n + 4 : 0, 2);
-    put(b, 0, 2 + 2 + 2); /* comment, part, attributes for text */
+    put(b, 0, 2 + 2 + 2); /* comment length, disk number, internal attributes */
     put(b, 0, 4);
     put(b, low(m->at), 4);
     bytes_add(b, m->name, m->n_name);

@@ -1,7 +1,7 @@
-/* io_png.c: PNG both ways, by libpng. Read as stored: grey (H, W), grey and alpha (H, W, 2), RGB
- * and RGBA; palettes and transparent colours are expanded, 16 bits reduced to 8, fewer made 8. No
- * gamma, no colour profiles: numbers are what they are. libpng leaves by longjmp on errors: each of
- * its uses is one function with one setjmp, whose state lies in a struct of the caller's.
+/* io_png.c: reads and writes PNG by libpng. Grey is (H, W), grey with alpha (H, W, 2), RGB and RGBA
+ * (H, W, 3) and (H, W, 4). Palettes and transparent colours are expanded; samples of other widths
+ * become 8 bits. Gamma and colour profiles are ignored. libpng reports errors by longjmp: each use
+ * of it is one function with one setjmp, and the caller owns its state.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
 #include <inttypes.h>
@@ -27,7 +27,7 @@ static void on_warning(png_structp png, png_const_charp what) {
 typedef struct Job {
     png_structp png;
     png_infop info;
-    Buf *in, *out; /* out: one reference; NULL until the size is known to be honest */
+    Buf *in, *out; /* out: one reference; NULL until the size is verified */
     size_t at;
     png_bytep *row;
     int64_t height, width, channels;

@@ -1,7 +1,6 @@
-/* io_pnm.c: netpbm's pictures: .pgm (grey: P2 in text, P5 in bytes) and .ppm (RGB: P3, P6), as its
- * manual pages pgm(5) and ppm(5) describe them. Read by the magic number, whatever the name;
- * samples of another range than 0 to 255 are scaled to it; of several pictures the first is taken.
- * Written as P5 or P6. No bitmaps (P1, P4).
+/* io_pnm.c: netpbm's pictures: .pgm (grey: P2 text, P5 binary) and .ppm (RGB: P3, P6), as in pgm(5)
+ * and ppm(5). Reading goes by the magic number, not the name. Samples of another range are scaled
+ * to 0 to 255. Of several pictures the first is read. Writes P5 or P6. No bitmaps (P1, P4).
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
 #include "runtime/inst/element.h"
@@ -15,7 +14,7 @@ typedef struct Cursor {
 
 static bool is_blank(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* Blanks and comments, then a number of at most 9 digits. */
+/* Skips blanks and comments, then reads a number of at most 9 digits. */
 static bool take_number(Cursor *c, int64_t *out) {
     while (c->at < c->end && (is_blank(*c->at) || *c->at == '#')) {
         if (*c->at == '#')
@@ -88,7 +87,7 @@ bool pnm_decode(Buf *bytes, IoValue *out, Err *err) {
     TRY(io_numel(shape, rank, &n, err));
     uint64_t have = (uint64_t)(c.end - c.at), want = (uint64_t)n;
     if (h.is_text)
-        have = (have + 1) / 2; /* a digit and a blank at least */
+        have = (have + 1) / 2; /* at least a digit and a blank each */
     else if (h.max > 255)
         want *= 2;
     if (have < want)
@@ -145,10 +144,10 @@ const uint8_t *io_picture(const IoItem *item, const char *channels, uint8_t **ma
     const char *from = item->data;
     for (int64_t i = 0; i < n; i++, from += dtype_info[d].size_bytes) {
         double product;
-        char rounded[sizeof product]; /* as an operation of this dtype rounds it */
+        char rounded[sizeof product]; /* rounded as an operation of this dtype rounds */
         element_set_float(d, rounded, element_float(d, from) * 255);
         product = element_float(d, rounded);
-        out[i] = product > 0 ? product < 255 ? (uint8_t)product : 255 : 0; /* nan: 0 */
+        out[i] = product > 0 ? product < 255 ? (uint8_t)product : 255 : 0; /* nan becomes 0 */
     }
     return *made = out;
 }

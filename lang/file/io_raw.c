@@ -1,5 +1,6 @@
-/* io_raw.c: formats that are hardly more than their elements: MNIST's idx (big-endian, a magic word
- * with type and rank, extents, elements; yann.lecun.com/exdb/mnist) and files of plain bytes.
+/* io_raw.c: formats that are little more than their elements: MNIST's idx (big-endian: a magic
+ * number with type and rank, extents, elements; yann.lecun.com/exdb/mnist) and files of plain
+ * bytes.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
 #include <inttypes.h>

@@ -1,7 +1,6 @@
-/* io_safetensors.c: checkpoints that anybody can read: 8 bytes of header length, a JSON header with
- * dtype, shape and offsets by name, then the elements (github.com/huggingface/safetensors). Host
- * values travel as JSON under "gt" in __metadata__, whose values must be strings. Other programs'
- * metadata are ignored.
+/* io_safetensors.c: safetensors checkpoints: 8 bytes of header length, a JSON header with dtype,
+ * shape and offsets by name, the elements (github.com/huggingface/safetensors). Host values are
+ * JSON under "gt" in __metadata__, whose values must be strings. Other metadata is ignored.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
 #include <inttypes.h>
@@ -66,7 +65,7 @@ static bool read_tensor(Buf *bytes, size_t data_at, const char *name, const IoVa
                      err);
 }
 
-/* The host values among the metadata, put beside the tensors. */
+/* Reads host values from the metadata into flat, beside the tensors. */
 static bool read_meta(const IoValue *meta, IoValue *flat, Err *err) {
     const IoValue *gt = io_get(meta, "gt");
     if (!gt || gt->kind != IO_STR) return true;
@@ -124,7 +123,8 @@ bool safetensors_decode(Buf *bytes, IoValue *out, Err *err) {
 
 /* ---- Writing ---- */
 
-/* Wide elements first, so that every tensor lies aligned; equal widths keep their order. */
+/* The order of the tensors in the file: wide elements first, so that all are aligned. Equal widths
+ * keep their order. */
 static uint64_t *place(const IoItem *item, int n) {
     uint64_t *begin = xcalloc((size_t)n + 1, sizeof *begin), at = 0;
     for (int size = 8; size; size /= 2)

@@ -1,8 +1,8 @@
-/* io_yaml.c: host values in YAML, by libyaml's events. Scalars follow the core schema of YAML 1.2
- * (null, true, 12, 0x1f, 0o17, 1.5, .inf); what is quoted, and all else, is a string. Aliases are
- * copies; depth and the memory that copies may take are bounded, so hostile text cannot exhaust
- * either. One document, keys unique, no merge keys, no tags but the core schema's. Written so that
- * readers of YAML 1.1 see the same values.
+/* io_yaml.c: host values in YAML, by libyaml's events. Plain scalars follow the core schema of YAML
+ * 1.2 (null, true, 12, 0x1f, 0o17, 1.5, .inf); quoted and all other scalars are strings. Aliases
+ * are copied. Depth and the memory for copies are bounded, so untrusted text cannot exhaust stack
+ * or memory. One document; unique keys; no merge keys; only the core schema's tags. The output
+ * reads the same under YAML 1.1.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
 #include "runtime/base/map.h"
@@ -66,7 +66,7 @@ static bool read_float(const char *s, IoValue *out) {
     return !*p;
 }
 
-/* A plain scalar by the core schema; false: a string. */
+/* Reads a plain scalar by the core schema; false: it is a string. */
 static bool read_plain(const char *s, IoValue *out) {
     *out = (IoValue){0};
     if (!*s || is_word(s, "~ null Null NULL")) return true;
@@ -84,7 +84,7 @@ typedef struct Reader {
     yaml_parser_t parser;
     yaml_event_t event; /* the current one, owned */
     bool has_event;
-    Map anchors; /* hash of the name to an index in anchor, plus 1 */
+    Map anchors; /* hash of the name -> index in anchor, plus 1 */
     IoValue *anchor;
     uint32_t n_anchors, cap_anchors;
     size_t copied, copy_limit;
@@ -108,7 +108,7 @@ static bool next(Reader *r) {
     return fail_at(r, r->parser.problem_mark, what);
 }
 
-/* A deep copy, as far as the budget reaches. */
+/* A deep copy; fails beyond the limit on copied bytes. */
 static bool copy_value(Reader *r, const IoValue *v, IoValue *out) {
     *out = (IoValue){0};
     r->copied += sizeof *v + (v->kind == IO_STR ? v->n_str : 0);
@@ -144,7 +144,8 @@ static bool keep_anchor(Reader *r, uint64_t key, const IoValue *v) {
         r->anchor = xrealloc(r->anchor, r->cap_anchors * sizeof *r->anchor);
     }
     bool ok = copy_value(r, v, &r->anchor[r->n_anchors++]);
-    map_put(&r->anchors, key, (void *)(uintptr_t)r->n_anchors); /* a later one takes the name */
+    /* a later anchor of the same name wins */
+    map_put(&r->anchors, key, (void *)(uintptr_t)r->n_anchors);
     return ok;
 }
 
@@ -188,7 +189,7 @@ static bool read_scalar(Reader *r, IoValue *out) {
 
 static bool read_node(Reader *r, IoValue *out);
 
-/* Keys are strings here, whatever they look like; they must differ. */
+/* Reads a key. Keys are always strings and must be unique. */
 static bool read_key(Reader *r, IoValue *map, Map *seen, IoValue **slot) {
     if (r->event.type != YAML_SCALAR_EVENT) return fail(r, "a key must be a scalar");
     const char *s = (const char *)r->event.data.scalar.value;
@@ -225,7 +226,7 @@ static bool read_items(Reader *r, IoValue *out, Map *seen) {
     return true;
 }
 
-/* The node that begins at the current event; afterwards the current event is behind it. */
+/* Reads the node that begins at the current event; the next event becomes current. */
 static bool read_node(Reader *r, IoValue *out) {
     yaml_event_type_t type = r->event.type;
     const yaml_char_t *name = NULL;
@@ -275,7 +276,7 @@ bool yaml_decode(Buf *bytes, IoValue *out, Err *err) {
 
 /* ---- Writing ---- */
 
-/* Would a reader of YAML 1.1 or 1.2 take this string, unquoted, for something else? */
+/* True if YAML 1.1 or 1.2 would read this string, unquoted, as another type. */
 static bool needs_quotes(const char *s) {
     static const char *const words[] = {"~",  "null", "true", "false", "yes", "no",
                                         "on", "off",  "y",    "n",     "=",   "<<"};
@@ -293,7 +294,7 @@ static bool emit_text(yaml_emitter_t *e, const char *s, size_t n, bool is_str) {
            yaml_emitter_emit(e, &event);
 }
 
-/* Floats as JSON has them, with the point that YAML 1.1 wants before an exponent. */
+/* Floats as in JSON, with the point that YAML 1.1 requires before an exponent. */
 static bool emit_float(yaml_emitter_t *e, const IoValue *v) {
     Bytes b = {0}, text = {0};
     if (isnan(v->f) || isinf(v->f))
@@ -311,7 +312,7 @@ static bool emit_float(yaml_emitter_t *e, const IoValue *v) {
     return ok;
 }
 
-/* Lists of plain values stay on one line. */
+/* True if the list stays on one line: all its values are plain. */
 static bool is_flat(const IoValue *v) {
     for (uint32_t i = 0; i < v->n; i++)
         if (v->kid[i].kind == IO_MAP || v->kid[i].kind == IO_LIST) return false;
@@ -328,7 +329,7 @@ static bool emit_value(yaml_emitter_t *e, const IoValue *v) {
         return emit_text(e, text, (size_t)snprintf(text, sizeof text, "%" PRId64, v->i), false);
     case IO_FLOAT: return emit_float(e, v);
     case IO_STR: return v->n_str <= INT32_MAX && emit_text(e, v->str, v->n_str, true);
-    case IO_TENSOR: return false; /* made lists before */
+    case IO_TENSOR: return false; /* already converted to lists */
     case IO_LIST:
     case IO_MAP: break;
     }
