@@ -449,7 +449,7 @@ static const char *const habits[][2] = {
     {"bin", "f\"{n:b}\"; int(s) reads \"0b101\""},
     {"hex", "f\"{n:x}\"; int(s) reads \"0xff\""},
     {"oct", "f\"{n:o}\""},
-    {"super", "modules have no base: self.base = Base(…), then self.base(x)"},
+    {"super", "drop the line: modules have no base; self.base = Base(…) holds another object"},
     {"staticmethod", "drop it: M.f(x) calls a method that does not use self"},
     {"property", "a method: x.area()"},
     {"fft", NO_FFT},
