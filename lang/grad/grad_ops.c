@@ -59,6 +59,11 @@ GRAD(hypot, FOR_A(SAVE_A | SAVE_OUT) | FOR_B(SAVE_B | SAVE_OUT)) {
     if (g->need[1]) give(g, 1, MUL(over, B));
 }
 
+GRAD(logaddexp, SAVE_A | SAVE_B) {
+    if (g->need[0]) give(g, 0, MUL(d, op1(g, OP_SIGMOID, SUB(A, B))));
+    if (g->need[1]) give(g, 1, MUL(d, op1(g, OP_SIGMOID, SUB(B, A))));
+}
+
 GRAD(pow, FOR_A(SAVE_A | SAVE_B) | FOR_B(SAVE_A | SAVE_OUT)) {
     if (g->need[0]) {
         double n = B.t ? 0 : B.imm.kind == IN_IMM_FLOAT ? B.imm.f : (double)B.imm.i;
