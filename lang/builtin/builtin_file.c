@@ -93,6 +93,13 @@ static bool bi_exists(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
+static bool bi_isdir(Interp *in, const Value *arg, Value *out, LangError *e) {
+    struct stat st;
+    TRY(path_of(arg[0], e) && stream_files(in->stream, arg[0].str->s, interp_span(in), e));
+    *out = v_bool(stat(arg[0].str->s, &st) == 0 && S_ISDIR(st.st_mode));
+    return true;
+}
+
 static bool bi_glob(Interp *in, const Value *arg, Value *out, LangError *e) {
     glob_t g;
     TRY(path_of(arg[0], e) && stream_files(in->stream, NULL, interp_span(in), e));
@@ -169,6 +176,7 @@ const Builtin builtins_file[] = {
     {"write", "path, text, append=false", bi_write,
      "Writes text into a file, in stream order; never waits for tensors in it."},
     {"exists", "path", bi_exists, "Is there such a file or directory?"},
+    {"isdir", "path", bi_isdir, "Is there such a directory?", 0, BI_PURE},
     {"glob", "pattern", bi_glob, "The paths that match, sorted."},
     {"shell", "command", bi_shell, "What the command prints; an error if it fails."},
     {"date", "format=\"%Y-%m-%d %H:%M:%S\"", bi_date, "The local date and time as text."},
