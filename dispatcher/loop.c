@@ -1,7 +1,7 @@
 /* loop.c: the thin shell around the step function: a hub's events in, letters out.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
-#include <time.h>
+#include "runtime/base/clock.h"
 
 /* Messages taken in before what they caused is sent: 8 full frames are about half a millisecond,
  * which is what an answer may wait for while another client floods. */
@@ -12,11 +12,7 @@ enum { PUMP_MS = 50 };
 /* Bytes of a peer that came so lately belong to a large message: it lives. */
 enum { ARRIVING_MS = 5000 };
 
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
+static int64_t coarse_ms(void) { return clock_ns(CLOCK_MONOTONIC_COARSE) / 1000000; }
 
 static void send_all(Dispatcher *d, Hub *hub) {
     PeerId to;
@@ -30,11 +26,11 @@ static void send_all(Dispatcher *d, Hub *hub) {
 
 bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms) {
     bool any = false, is_empty = false, is_more = dispatcher_go_on(d);
-    dispatcher_on_tick(d, now_ms()); /* the shell may know more than before */
+    dispatcher_on_tick(d, coarse_ms()); /* the shell may know more than before */
     send_all(d, hub);
     if (timeout_ms && !is_more) hub_wait(hub, timeout_ms);
-    int64_t now = now_ms(), end = now + PUMP_MS;
-    for (int r = 1; (r || is_more) && now < end; now = now_ms()) {
+    int64_t now = coarse_ms(), end = now + PUMP_MS;
+    for (int r = 1; (r || is_more) && now < end; now = coarse_ms()) {
         PeerId from;
         Msg m;
         for (int i = 0; i < TURN_MAX && (r = hub_recv(hub, &from, &m)); i++) {

@@ -5,6 +5,7 @@
  * then everybody is told. A second one ends it at once.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
+#include "runtime/base/clock.h"
 #include "runtime/layout/config.h"
 #include "runtime/net/endpoint.h"
 #include "runtime/base/env.h"
@@ -193,12 +194,6 @@ static void worker_program(char path[PATH_MAX]) {
         if (length < PATH_MAX && !access(path, X_OK)) return;
     }
     strcpy(path, "gt-worker");
-}
-
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static bool spawn(App *a, Child *c, Err *err) {

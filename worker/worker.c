@@ -2,6 +2,7 @@
  * does I/O and sleeps.
  * SPDX-License-Identifier: MIT */
 #include "worker/worker.h"
+#include "runtime/base/clock.h"
 #include "worker/exec/cut.h"
 #include "worker/exec/exec.h"
 #include "worker/exec/peer.h"
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { STEP_US = 200, IDLE_MS = 1000, TRIM_MS = 3000, BEAT_MS = 2000, WELCOME_MS = 10000 };
@@ -267,12 +267,6 @@ uint64_t worker_memory_bytes(const Worker *w) { return w->hello.memory_bytes; }
 int worker_threads(const Worker *w) { return (int)w->hello.threads; }
 
 /* ---- The loop ---- */
-
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000) + t.tv_nsec / 1000000;
-}
 
 static bool is_told_to_stop(Worker *w) {
     if (w->stop && *w->stop) w->has_left = true;

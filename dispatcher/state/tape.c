@@ -7,13 +7,13 @@
  * the fastest journey.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/state.h"
+#include "runtime/base/clock.h"
 #include "runtime/inst/inst_text.h"
 #include "runtime/base/log.h"
 #include "runtime/inst/tape.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     SHOWN_BYTES = 1 << 20, /* of data that a client's line holds: more lies beside the tape     */
@@ -287,18 +287,12 @@ static void put_done(Bytes *b, const TimeRow *row) {
     bytes_printf(b, " bytes=%llu op=%s", (unsigned long long)row->bytes, op_info[row->op].name);
 }
 
-static int64_t monotonic_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
 void tape_times(Dispatcher *d, const WorkerPeer *w, const Msg *m) {
     TapeState *t = d->tape;
     Times times;
     arena_reset(&d->scratch);
     if (!wire_read_times(m, &d->scratch, &times, NULL)) return;
-    int64_t now = monotonic_ns(), ahead;
+    int64_t now = now_ns(), ahead;
     bool is_here = t->host[0] && !strcmp(t->host, w->data.host);
     if (!is_here && !__builtin_sub_overflow(now, times.now_ns, &ahead) &&
         (!t->is_known[w->rank] || ahead < t->ahead[w->rank])) {

@@ -3,6 +3,7 @@
  * workers' and so repeat with the seed.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
+#include "runtime/base/clock.h"
 #include "lang/value/heap.h"
 #include "lang/text/pieces.h"
 #include "lang/eval/subscript.h"
@@ -32,25 +33,19 @@ static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
     return false;
 }
 
-static double seconds(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static bool bi_time(Interp *in, const Value *arg, Value *out, LangError *e) {
     (void)arg;
     TRY(stream_sync(in->stream, e)); /* what was asked for before is part of the time before */
-    *out = v_float(seconds(CLOCK_REALTIME));
+    *out = v_float((double)clock_ns(CLOCK_REALTIME) * 1e-9);
     return true;
 }
 
 static bool bi_sleep(Interp *in, const Value *arg, Value *out, LangError *e) {
     if (!value_is_number(arg[0]) || !(value_double(arg[0]) >= 0))
         return error_set(e, "sleep needs seconds, 0 or more");
-    double end = seconds(CLOCK_MONOTONIC) + value_double(arg[0]), left;
+    double end = now_s() + value_double(arg[0]), left;
     stream_flush(in->stream);
-    while ((left = end - seconds(CLOCK_MONOTONIC)) > 0 && !stream_interrupted) {
+    while ((left = end - now_s()) > 0 && !stream_interrupted) {
         double nap =
             left < 0.05 ? left : 0.05; /* effects that arrive meanwhile are not kept waiting */
         struct timespec t = {0, (long)(nap * 1e9)};

@@ -4,6 +4,7 @@
  * that they opened, however they are left. Expressions are in expr.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/eval.h"
+#include "runtime/base/clock.h"
 #include "lang/value/heap.h"
 #include "lang/value/frame.h"
 #include "lang/text/pieces.h"
@@ -18,7 +19,6 @@
 #include "lang/tensor/tensor.h"
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- positions and messages ---- */
 
@@ -276,23 +276,17 @@ OUTLINE static Flow exec_signal(Interp *in, Node *n, LangError *e) {
     return f;
 }
 
-static double now_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 OUTLINE static Flow exec_time(Interp *in, Node *n, LangError *e) {
     Value label = v_none();
     if (n->kid[0] && !eval_label(in, n->kid[0], &label, e)) return FLOW_ERROR;
     in->at = n;
     Flow f = FLOW_ERROR;
     if (stream_sync(in->stream, e)) {
-        double start = now_seconds();
+        double start = now_s();
         f = exec(in, n->kid[1], e);
         in->at = n;
         if (f != FLOW_ERROR && stream_sync(in->stream, e)) {
-            double s = now_seconds() - start;
+            double s = now_s() - start;
             const char *name = label.kind == V_STR ? label.str->s : "time";
             progress_clear(in);
             if (s >= 1)

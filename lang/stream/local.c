@@ -6,6 +6,7 @@
  * other rooms.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/local.h"
+#include "runtime/base/clock.h"
 #include "dispatcher/dispatcher.h"
 #include "runtime/base/env.h"
 #include "worker/worker.h"
@@ -60,12 +61,6 @@ static bool start_member(Local *l, const StreamConfig *config, Err *err) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     m->is_running = rc == 0;
     return rc == 0 || err_set(err, ERR_IO, "cannot start a worker thread: %s", strerror(rc));
-}
-
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static bool await_members(Local *l, Err *err) {

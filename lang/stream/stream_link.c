@@ -6,20 +6,13 @@
  * when the dispatcher shows no sign of life.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/stream_state.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/net/endpoint.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static int64_t now_us(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-static int64_t now_ms(void) { return now_us() / 1000; }
 
 /* ---- The end of it ---- */
 

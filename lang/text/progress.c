@@ -6,6 +6,7 @@
  * and, with --log-dir, to metrics.csv.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
+#include "runtime/base/clock.h"
 #include "lang/text/progress.h"
 #include "lang/file/io.h"
 #include "lang/text/format.h"
@@ -17,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BAR_CELLS = 20, MAX_TRACKED = 64, MAX_AHEAD = 1 << 16 };
@@ -50,12 +50,6 @@ static Progress *state(Interp *in) {
         in->progress->is_tty = isatty(STDERR_FILENO);
     }
     return in->progress;
-}
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* ---- how far it is: the program runs ahead of the work ---- */
@@ -151,7 +145,7 @@ struct Bar *progress_find(Interp *in, Value over) {
     for (Bar *bar = in->progress->bars; bar; bar = bar->next)
         if (value_is_heap(over) && value_is_heap(bar->over) && bar->over.heap == over.heap) {
             bar->ended = bar->n = 0;
-            bar->begun = now();
+            bar->begun = now_s();
             bar->drawn = in->progress->is_tty ? 0 : bar->begun;
             return bar;
         }
@@ -163,7 +157,7 @@ static bool is_due(const Progress *p, const Bar *bar, double t) {
 }
 
 void progress_step(Interp *in, struct Bar *bar) {
-    double t = now();
+    double t = now_s();
     bar->ended++;
     mark_push(bar, stream_count(in->stream));
     if (is_due(in->progress, bar, t)) {
@@ -189,7 +183,7 @@ static bool last_line(void *ctx, const Reply *r, Err *err) {
     (void)r;
     (void)err;
     bar->n = 0; /* everything before this effect is done */
-    draw(bar->in->progress, bar, now());
+    draw(bar->in->progress, bar, now_s());
     if (bar->in->progress->is_tty && !bar->is_hushed) fputs("\n", stderr);
     return true;
 }
@@ -309,7 +303,7 @@ static bool track_done(void *ctx, const Reply *r, Err *err) {
     if (p->csv && fflush(p->csv))
         return err_set(err, ERR_IO, "cannot write %s/metrics.csv: %s", t->in->config.log_dir,
                        strerror(errno));
-    double t_now = now();
+    double t_now = now_s();
     if (p->bars && p->bars->ended &&
         is_due(p, p->bars, t_now)) /* the program may be waiting: keep the bar moving */
         draw(p, p->bars, t_now);

@@ -3,6 +3,7 @@
  * cache.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/tape.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/sha256.h"
 
 #include <errno.h>
@@ -49,12 +50,6 @@ struct Tape {
     bool is_full, is_full_told; /* ... and why */
     Err full;
 };
-
-static int64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
 
 /* PATH.data, for a tape that is a file; made when it is needed. */
 static void beside_init(Tape *t) {

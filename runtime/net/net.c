@@ -15,6 +15,7 @@
  * are: so no end that has not shown the token can make us keep more than one piece.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/net.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/map.h"
 #include "runtime/net/guard.h"
 #include "runtime/net/ring.h"
@@ -34,7 +35,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -262,12 +262,6 @@ static bool sockets_poll(Socket *const *s, int n_sockets, int timeout_ms, bool *
         any = any || !is_news || of[i]->has_broken;
     }
     return any;
-}
-
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 /* True when one of them may have something to receive, or after a wake. A signal ends it early. */

@@ -6,6 +6,7 @@
  * knows what a message means.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/ring.h"
+#include "runtime/base/clock.h"
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -52,12 +53,6 @@ static void bell_ring(Bell *b) {
 static void bell_wake(Bell *b) {
     atomic_store(&b->woken, 1);
     bell_ring(b);
-}
-
-static int64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 static void cpu_relax(void) {

@@ -10,6 +10,7 @@
  * accesses, so at least one of them sees the other, and nobody pays for a system call while nobody
  * sleeps. SPDX-License-Identifier: MIT */
 #include "worker/engine/pool.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/err.h"
 #include <assert.h>
 #include <linux/futex.h>
@@ -71,12 +72,6 @@ static void relax(void) {
 #endif
 }
 
-static int64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* Waits until the word differs from `old`; no longer than most_ns behind the spinning (0: for
  * ever), then it gives `old`. */
 static uint32_t gate_wait(Gate *g, uint32_t old, int64_t spin_ns, int64_t most_ns) {
@@ -122,9 +117,7 @@ bool pool_was_cut(const Pool *p) { return atomic_load_explicit(&p->is_cut, memor
 bool pool_is_cut(Pool *p, int thread) {
     if (pool_was_cut(p)) return true;
     if (thread || !p->ask) return false;
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    int64_t now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    int64_t now = clock_ns(CLOCK_MONOTONIC_COARSE);
     if (now - p->asked_ns < ASK_NS) return false;
     p->asked_ns = now;
     if (p->ask(p->ask_ctx)) pool_cut(p, true);

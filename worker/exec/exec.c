@@ -5,6 +5,7 @@
  * of frames costs one message.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/exec.h"
+#include "runtime/base/clock.h"
 #include "worker/exec/cut.h"
 #include "worker/exec/issue.h"
 #include "worker/exec/peer.h"
@@ -15,7 +16,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     SLICE_NS = 500000,
@@ -24,10 +24,7 @@ enum {
 };
 
 int64_t exec_now_ns(const Exec *x) {
-    struct timespec t;
-    if (__builtin_expect(x->clock != NULL, 0)) return x->clock();
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+    return __builtin_expect(x->clock != NULL, 0) ? x->clock() : now_ns();
 }
 
 /* ---- Making and freeing ---- */

@@ -6,6 +6,7 @@
  * leads to the Shop's Item. Items are made and asked for under the Shop's lock; a kernel is
  * published through an atomic pointer, so that a hit takes no lock. SPDX-License-Identifier: MIT */
 #include "worker/jit/jit.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/map.h"
 #include "worker/kernel/emit.h"
@@ -112,12 +113,6 @@ struct Jit {
     int sights;
     uint64_t hits, misses;
 };
-
-static int64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* ---- The thread: one batch ---- */
 

@@ -2,6 +2,7 @@
  * is before them and its hash, which linkers and loaders do not mind.
  * SPDX-License-Identifier: MIT */
 #include "worker/jit/jit_cache.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/err.h"
 #include "runtime/base/map.h"
 #include <dirent.h>
@@ -73,10 +74,8 @@ void cache_path(const Cache *c, const char *key, char path[PATH_ROOM]) {
     snprintf(path, PATH_ROOM, "%s/%s.so", c->dir, key);
 }
 void cache_temporary(Cache *c, const char *suffix, char path[PATH_ROOM]) {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
     snprintf(path, PATH_ROOM, "%s/%s%ld.%p.%u.%lx%s", c->dir, temporary, (long)getpid(), (void *)c,
-             c->n_temporary++, (unsigned long)(t.tv_sec * 1000000 + t.tv_nsec / 1000), suffix);
+             c->n_temporary++, (unsigned long)(clock_ns(CLOCK_REALTIME) / 1000), suffix);
 }
 
 /* To a file that is opened with these flags. */

@@ -1,5 +1,6 @@
 /* jit_cc.c: see jit_cc.h. SPDX-License-Identifier: MIT */
 #include "worker/jit/jit_cc.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/env.h"
 #include <dirent.h>
 #include <errno.h>
@@ -314,12 +315,6 @@ static int start(Cc *c, char **args, int input, int output, const char *room, in
     posix_spawnattr_destroy(&how);
     free(variables);
     return error;
-}
-
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 /* How a call ended: status -1: nobody knows. */
