@@ -53,10 +53,7 @@ void dispatcher_free(Dispatcher **dp) {
         next = q->next;
         question_free(q);
     }
-    for (; d->n_out > 0; d->n_out--) {
-        msg_fini(&d->out[d->out_at].msg);
-        d->out_at = (d->out_at + 1) & (d->cap_out - 1);
-    }
+    for (; d->out.n > 0; fifo_pop(&d->out)) msg_fini(&((Letter *)fifo_at(&d->out, 0))->msg);
     tape_fini(d);
     map_fini(&d->client_by_peer);
     map_fini(&d->client_by_id);
@@ -65,7 +62,7 @@ void dispatcher_free(Dispatcher **dp) {
     groups_fini(&d->groups);
     bytes_fini(&d->news);
     free(d->worker);
-    free(d->out);
+    fifo_fini(&d->out);
     free(d);
 }
 
@@ -93,29 +90,17 @@ bool dispatcher_news(Dispatcher *d, Bytes *out) {
 /* ---- Letters ---- */
 
 void dispatcher_post(Dispatcher *d, PeerId to, Msg *m, bool drop) {
-    if (d->n_out == d->cap_out) {
-        size_t cap = d->cap_out ? 2 * d->cap_out : 16;
-        Letter *ring = xmalloc(cap * sizeof *ring);
-        for (size_t i = 0; i < d->n_out; i++) {
-            Letter *from = &d->out[(d->out_at + i) & (d->cap_out - 1)];
-            ring[i].to = from->to, ring[i].drop = from->drop;
-            msg_move(&ring[i].msg, &from->msg);
-        }
-        free(d->out);
-        d->out = ring, d->cap_out = cap, d->out_at = 0;
-    }
-    Letter *l = &d->out[(d->out_at + d->n_out++) & (d->cap_out - 1)];
+    Letter *l = fifo_push(&d->out, sizeof *l);
     l->to = to, l->drop = drop;
     msg_move(&l->msg, m);
 }
 
 bool dispatcher_next(Dispatcher *d, PeerId *to, Msg *out, bool *drop) {
-    if (d->n_out == 0) return false;
-    Letter *l = &d->out[d->out_at];
+    if (d->out.n == 0) return false;
+    Letter *l = fifo_at(&d->out, 0);
     *to = l->to, *drop = l->drop;
     msg_move(out, &l->msg);
-    d->out_at = (d->out_at + 1) & (d->cap_out - 1);
-    d->n_out--;
+    fifo_pop(&d->out);
     return true;
 }
 

@@ -33,16 +33,16 @@ void client_free(Client **cp) {
     map_fini(&c->held);
     free(c->scope);
     free(c->group);
-    free(c->sent);
+    fifo_fini(&c->sent);
     free(c->cursor);
-    free(c->unheard);
+    fifo_fini(&c->unheard);
     free(c);
 }
 
 /* ---- Credit ---- */
 
 static Sent *sent_at(const Client *c, uint64_t number) {
-    return &c->sent[number & (c->cap_sent - 1)];
+    return fifo_at(&c->sent, number - c->first_sent);
 }
 
 bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err) {
@@ -76,47 +76,26 @@ bool client_rate(Client *c, Free kind, int64_t now_ms, Err *err) {
 }
 
 void client_answered(Client *c, int rank, uint64_t bytes) {
-    bool any = c->unheard_at < c->n_unheard;
-    Unheard *last = any ? &c->unheard[c->n_unheard - 1] : NULL;
+    Unheard *last = c->unheard.n ? fifo_at(&c->unheard, c->unheard.n - 1) : NULL;
     if (last && last->rank == rank) {
         last->bytes += bytes;
         return;
     }
-    if (c->unheard_at > c->cap_unheard / 2) { /* rare: each one moves once for each that went */
-        memmove(c->unheard, c->unheard + c->unheard_at,
-                (c->n_unheard - c->unheard_at) * sizeof *c->unheard);
-        c->n_unheard -= c->unheard_at;
-        c->unheard_at = 0;
-    }
-    if (c->n_unheard == c->cap_unheard) {
-        c->cap_unheard = c->cap_unheard ? 2 * c->cap_unheard : 8;
-        c->unheard = xrealloc(c->unheard, c->cap_unheard * sizeof *c->unheard);
-    }
-    c->unheard[c->n_unheard++] = (Unheard){.rank = rank, .bytes = bytes};
+    *(Unheard *)fifo_push(&c->unheard, sizeof(Unheard)) = (Unheard){rank, bytes};
 }
 
 int client_hears(Client *c, uint64_t *bytes, uint64_t *of_rank) {
-    if (c->unheard_at == c->n_unheard || *bytes == 0) return -1;
-    Unheard *first = &c->unheard[c->unheard_at];
+    if (!c->unheard.n || *bytes == 0) return -1;
+    Unheard *first = fifo_at(&c->unheard, 0);
     int rank = first->rank;
     *of_rank = *bytes < first->bytes ? *bytes : first->bytes;
     *bytes -= *of_rank;
-    if ((first->bytes -= *of_rank) == 0) c->unheard_at++;
+    if ((first->bytes -= *of_rank) == 0) fifo_pop(&c->unheard);
     return rank;
 }
 
 void client_sent(Client *c, const RankSet *to, uint64_t seq_end, uint32_t count, uint64_t bytes) {
-    if (c->n_sent == c->cap_sent) {
-        size_t cap = c->cap_sent ? 2 * c->cap_sent : 64;
-        Sent *ring = xmalloc(cap * sizeof *ring);
-        for (size_t i = 0; i < c->n_sent; i++) {
-            uint64_t number = c->first_sent + i;
-            ring[number & (cap - 1)] = *sent_at(c, number);
-        }
-        free(c->sent);
-        c->sent = ring, c->cap_sent = cap;
-    }
-    *sent_at(c, c->first_sent + c->n_sent++) = (Sent){
+    *(Sent *)fifo_push(&c->sent, sizeof(Sent)) = (Sent){
         .seq_end = seq_end, .bytes = bytes, .count = count, .n_owed = ranks_count(to), .to = *to};
 }
 
@@ -133,7 +112,7 @@ static uint64_t *cursor_of(Client *c, int rank) {
 bool client_ack(Client *c, int rank, uint64_t seq, uint64_t *insts) {
     *insts = 0;
     if (seq > c->next_seq) return false;
-    uint64_t *at = cursor_of(c, rank), end = c->first_sent + c->n_sent;
+    uint64_t *at = cursor_of(c, rank), end = c->first_sent + c->sent.n;
     for (; *at < end; ++*at) {
         Sent *s = sent_at(c, *at);
         if (s->seq_end > seq) break;
@@ -141,11 +120,11 @@ bool client_ack(Client *c, int rank, uint64_t seq, uint64_t *insts) {
         s->n_owed--;
         *insts += s->count;
     }
-    while (c->n_sent > 0 && sent_at(c, c->first_sent)->n_owed == 0) {
+    while (c->sent.n > 0 && sent_at(c, c->first_sent)->n_owed == 0) {
         c->acked_seq = sent_at(c, c->first_sent)->seq_end;
         c->bytes -= sent_at(c, c->first_sent)->bytes;
         c->first_sent++;
-        c->n_sent--;
+        fifo_pop(&c->sent);
     }
     return true;
 }
@@ -154,7 +133,7 @@ uint64_t client_under_way(const Client *c, int rank) {
     uint64_t n = 0;
     uint64_t from =
         rank < c->n_cursors && c->cursor[rank] > c->first_sent ? c->cursor[rank] : c->first_sent;
-    for (uint64_t i = from; i < c->first_sent + c->n_sent; i++)
+    for (uint64_t i = from; i < c->first_sent + c->sent.n; i++)
         if (ranks_has(&sent_at(c, i)->to, rank)) n += sent_at(c, i)->count;
     return n;
 }

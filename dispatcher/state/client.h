@@ -15,6 +15,7 @@
 #ifndef GT_DISPATCHER_STATE_CLIENT_H
 #define GT_DISPATCHER_STATE_CLIENT_H
 #include "dispatcher/state/handle.h"
+#include "runtime/base/fifo.h"
 #include "runtime/wire/body.h"
 #include "runtime/layout/config.h"
 #include "runtime/wire/lru.h"
@@ -82,12 +83,12 @@ typedef struct Client {
     uint32_t *group; /* numbers of the groups that it holds, of several workers each   */
     uint32_t n_groups, cap_groups;
     bool checks_nan;
-    bool compiles;             /* as the innermost open scope has it that says so           */
-    Bodies bodies;             /* of its stream                                          */
-    Lru notes;                 /* what mod_hot.c knows of them                           */
-    Intake *intake;            /* NULL: nobody looks for bodies in its stream             */
-    uint64_t body_base;        /* bodies that were found there before it defined any itself */
-    struct Taking *taking;     /* frames that wait (take.h); NULL: there were none yet      */
+    bool compiles;         /* as the innermost open scope has it that says so           */
+    Bodies bodies;         /* of its stream                                          */
+    Lru notes;             /* what mod_hot.c knows of them                           */
+    Intake *intake;        /* NULL: nobody looks for bodies in its stream             */
+    uint64_t body_base;    /* bodies that were found there before it defined any itself */
+    struct Taking *taking; /* frames that wait (take.h); NULL: there were none yet      */
     struct Client *next_waiting;
     struct Outgoing *outgoing; /* hot bodies of what is written for it; NULL: none yet    */
     Config signals;            /* what the client says of them                           */
@@ -99,15 +100,13 @@ typedef struct Client {
     uint64_t live_bytes, copy_bytes; /* tensor_bytes of its own; of what they were converted to */
     uint64_t next_seq, acked_seq;    /* instructions before these have come, are done          */
     uint64_t bytes;                  /* frame heads under way                                 */
-    Sent *sent;
-    size_t n_sent, cap_sent; /* under way, oldest first: a ring                     */
-    uint64_t first_sent;     /* number of the oldest over all time: slot number & cap-1 */
+    Fifo sent;                       /* of Sent: under way                                      */
+    uint64_t first_sent;             /* number of the oldest over all time                      */
     uint64_t *cursor;
-    int n_cursors;     /* by rank: the first of `sent` that it has not acked      */
-    Map held;          /* -> Held, by 2 seq (errors), 2 seq + 1 (answers)       */
-    uint64_t next_due; /* what has a smaller key was told                       */
-    Unheard *unheard;  /* answers that it has not taken, oldest first */
-    size_t unheard_at, n_unheard, cap_unheard; /* from unheard_at on              */
+    int n_cursors;                  /* by rank: the first of `sent` that it has not acked      */
+    Map held;                       /* -> Held, by 2 seq (errors), 2 seq + 1 (answers)       */
+    uint64_t next_due;              /* what has a smaller key was told                       */
+    Fifo unheard;                   /* of Unheard: answers that it has not taken           */
     uint64_t unread;                /* bytes of them that answer its questions               */
     uint64_t n_errors, n_questions; /* instructions refused; stats() not yet answered         */
     Rate rate[FREE_KINDS];

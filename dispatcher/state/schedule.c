@@ -20,7 +20,7 @@ WorkerPeer *schedule_home(const Dispatcher *d) {
 
 WorkerPeer *schedule_better(const Dispatcher *d, const Client *c) {
     const WorkerPeer *home = d->worker[c->rank];
-    bool is_busy = c->tensors.n > 0 || c->n_sent > 0 || c->depth > 0 || c->held.n > 0;
+    bool is_busy = c->tensors.n > 0 || c->sent.n > 0 || c->depth > 0 || c->held.n > 0;
     if (is_busy || c->checks_nan) return NULL; /* its home knows that it checks */
     if (home->n_clients == 1 || home->insts == 0) return NULL;
     for (int i = 0; i < d->n_ranks; i++)

@@ -4,6 +4,7 @@
 #define GT_DISPATCHER_STATE_STATE_H
 #include "dispatcher/dispatcher.h"
 #include "dispatcher/state/flow.h"
+#include "runtime/base/fifo.h"
 #include "runtime/wire/detector.h"
 #include "runtime/base/map.h"
 
@@ -56,8 +57,7 @@ struct Dispatcher {
     WorkerPeer **worker; /* by rank; NULL: gone */
     int n_ranks, n_workers;
     uint32_t last_client;
-    Letter *out; /* a ring */
-    size_t out_at, n_out, cap_out;
+    Fifo out;            /* of Letter */
     Question *questions; /* oldest first */
     Arena scratch;       /* of one frame */
     Msg *whole;          /* mod_route: the frame being read, while nothing in it was changed ... */

@@ -82,8 +82,8 @@ void stream_free(Stream **sp) {
     free(s->sources);
     free(s->names);
     free(s->made);
-    free(s->sent);
-    free(s->effect);
+    fifo_fini(&s->sent);
+    fifo_fini(&s->effects);
     bytes_fini(&s->stats);
     map_fini(&s->emitted);
     free(s);
@@ -572,7 +572,7 @@ bool stream_value(Stream *s, const Handle *h, Span at, void **data, LangError *e
 
 static bool all_is_done(const Stream *s, const void *ctx) {
     (void)ctx;
-    return s->acked_seq == s->next_seq && s->n_effects == 0;
+    return s->acked_seq == s->next_seq && s->effects.n == 0;
 }
 
 /* An instruction says so to the workers: what they have gathered to carry out together is carried

@@ -21,7 +21,7 @@ static void gone(Stream *s, const Err *why) {
     s->is_gone = true;
     s->gone = *why;
     s->n_frees = 0;
-    if (s->n_effects) s->lost_at = s->effect[s->effect_at].at;
+    if (s->effects.n) s->lost_at = ((Pending *)fifo_at(&s->effects, 0))->at;
     stream_drop_effects(s);
 }
 
@@ -72,24 +72,11 @@ bool stream_lost(Stream *s, Span at, LangError *e) {
 
 /* ---- Sending ---- */
 
-/* Frames under way, oldest first, in a ring whose size is a power of 2. */
-static Sent *sent_push(Stream *s) {
-    if (s->n_sent == s->cap_sent) {
-        size_t cap = s->cap_sent ? 2 * s->cap_sent : 64;
-        Sent *ring = xmalloc(cap * sizeof *ring);
-        for (size_t i = 0; i < s->n_sent; i++)
-            ring[i] = s->sent[(s->sent_at + i) & (s->cap_sent - 1)];
-        free(s->sent);
-        s->sent = ring, s->cap_sent = cap, s->sent_at = 0;
-    }
-    return &s->sent[(s->sent_at + s->n_sent++) & (s->cap_sent - 1)];
-}
-
 /* A frame with long texts in it may be too much for the window, although there is room for more
  * instructions. */
 static void await_bytes(Stream *s, size_t bytes) {
     int64_t start = 0;
-    while (!s->is_gone && s->n_sent > 0 && s->head_bytes + bytes > WINDOW_BYTES) {
+    while (!s->is_gone && s->sent.n > 0 && s->head_bytes + bytes > WINDOW_BYTES) {
         if (!start) start = now_ms();
         stream_pump(s, WAIT_MS);
         check_alive(s, start);
@@ -104,7 +91,7 @@ void stream_send(Stream *s) {
     if (s->is_gone) return;
     Msg m;
     frame_end(&s->frame, &m);
-    Sent *sent = sent_push(s);
+    Sent *sent = fifo_push(&s->sent, sizeof(Sent));
     *sent = (Sent){.seq_end = s->next_seq, .head_bytes = m.part[0]->n};
     for (int i = 1; i < m.n; i++) sent->payload_bytes += m.part[i]->n;
     sent->at_us = s->sent_us = now_us();
@@ -134,15 +121,14 @@ static void on_ack(Stream *s, const Msg *m) {
     if (!wire_read_ack(m, &ack, NULL) || ack.seq <= s->acked_seq || ack.seq > s->sent_seq) return;
     uint64_t insts = ack.seq - s->acked_seq;
     s->acked_seq = ack.seq;
-    while (s->n_sent > 0 && s->sent[s->sent_at].seq_end <= ack.seq) {
-        const Sent *frame = &s->sent[s->sent_at];
+    while (s->sent.n > 0 && ((Sent *)fifo_at(&s->sent, 0))->seq_end <= ack.seq) {
+        const Sent *frame = fifo_at(&s->sent, 0);
         if (s->config.prompt && frame->seq_end == ack.seq) keep_pace(s, frame, insts);
         s->head_bytes -= frame->head_bytes;
         s->payload_bytes -= frame->payload_bytes;
-        s->sent_at = (s->sent_at + 1) & (s->cap_sent - 1);
-        s->n_sent--;
+        fifo_pop(&s->sent);
     }
-    if (s->n_effects > 0) stream_carry(s);
+    if (s->effects.n > 0) stream_carry(s);
 }
 
 /* ---- Receiving ---- */
@@ -265,8 +251,8 @@ bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), co
 static bool fits(const Stream *s, uint64_t insts) {
     return s->next_seq - s->acked_seq < insts &&
            (s->head_bytes + frame_bytes(&s->frame) < WINDOW_BYTES - 2 * FRAME_BYTES ||
-            s->n_sent == 0) &&
-           (s->payload_bytes < PAYLOAD_BYTES_MAX || s->n_sent == 0);
+            s->sent.n == 0) &&
+           (s->payload_bytes < PAYLOAD_BYTES_MAX || s->sent.n == 0);
 }
 
 /* At the prompt the window is PROMPT_WINDOW_MS of work, by the pace so far. */
@@ -276,8 +262,8 @@ static bool fits_prompt(const Stream *s) {
     if (limit < POLL_INSTS) limit = POLL_INSTS;
     if (s->next_seq - s->acked_seq >= limit) return false;
     bool is_frame_new = s->frame.count == 0; /* One look at the clock per frame is enough. */
-    return !is_frame_new || s->n_sent == 0 ||
-           now_us() - s->sent[s->sent_at].at_us <= PROMPT_WINDOW_MS * INT64_C(1000);
+    return !is_frame_new || s->sent.n == 0 ||
+           now_us() - ((Sent *)fifo_at(&s->sent, 0))->at_us <= PROMPT_WINDOW_MS * INT64_C(1000);
 }
 
 static bool has_room(const Stream *s, const void *ctx) {
@@ -413,7 +399,7 @@ void stream_reset(Stream *s) {
     s->made = NULL;
     s->next_id = s->next_seq = s->edge_seq = s->sent_seq = s->acked_seq = s->unheard = 0;
     s->head_bytes = s->payload_bytes = 0;
-    s->n_sent = 0;
+    fifo_fini(&s->sent);
     s->n_frees = 0;
     s->acked_us = s->inst_ns = 0;
     s->lost_at = (Span){0};
@@ -435,8 +421,8 @@ void stream_close(Stream *s) {
 
 void stream_cancel(Stream *s) {
     if (!s->is_started || s->is_gone) return;
-    for (size_t i = 0; i < s->n_effects; i++)
-        s->effect[(s->effect_at + i) & (s->cap_effects - 1)].may_be_lost = true;
+    for (size_t i = 0; i < s->effects.n; i++)
+        ((Pending *)fifo_at(&s->effects, i))->may_be_lost = true;
     stream_send(s);
     Cancel c = {.client = s->welcome.id, .seq = s->next_seq};
     Msg m;

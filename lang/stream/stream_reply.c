@@ -73,8 +73,8 @@ static void cause_tell(Stream *s, Cause *c, LangError *e) {
     c->is_told = true;
     c->told_seq = s->next_seq;
     s->n_untold--;
-    for (size_t i = 0; i < s->n_effects; i++) {
-        Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
+    for (size_t i = 0; i < s->effects.n; i++) {
+        Pending *p = fifo_at(&s->effects, i);
         p->is_behind |= c->seq < p->seq;
     }
 }
@@ -179,8 +179,8 @@ void stream_on_failure(Stream *s, const Msg *m) {
         if (made->slot && made->slot->h.id == made->id) made->slot->h.is_failed = true;
     }
     cause_add(s, &f.err, f.seq, at, calls, f.worker != UINT16_MAX);
-    for (size_t i = 0; i < s->n_effects; i++) { /* An effect that failed itself gets no reply. */
-        Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
+    for (size_t i = 0; i < s->effects.n; i++) { /* An effect that failed itself gets no reply. */
+        Pending *p = fifo_at(&s->effects, i);
         if (!p->has_inst || p->seq != f.seq || p->is_answered) continue;
         p->is_answered = p->has_failed = true;
         if (p->fetch) p->fetch->status = (uint8_t)f.err.code;
@@ -283,9 +283,8 @@ static bool carry(Stream *s, Pending *p, Err *err) {
 }
 
 static Pending pop_effect(Stream *s) {
-    Pending p = s->effect[s->effect_at];
-    s->effect_at = (s->effect_at + 1) & (s->cap_effects - 1);
-    s->n_effects--;
+    Pending p = *(Pending *)fifo_at(&s->effects, 0);
+    fifo_pop(&s->effects);
     s->n_files -= p.is_file;
     return p;
 }
@@ -301,7 +300,7 @@ static bool is_due(const Stream *s, const Pending *p) {
 void stream_carry(Stream *s) {
     if (s->is_carrying) return;
     s->is_carrying = true;
-    while (s->n_effects > 0 && is_due(s, &s->effect[s->effect_at])) {
+    while (s->effects.n > 0 && is_due(s, fifo_at(&s->effects, 0))) {
         Pending p = pop_effect(s);
         Err err = {0};
         if (!carry(s, &p, &err)) cause_add(s, &err, p.seq, p.at, p.calls, true);
@@ -314,8 +313,8 @@ void stream_on_reply(Stream *s, Msg *m) {
     Err err;
     arena_reset(&s->arena);
     if (wire_read_reply(m, &s->arena, &r, &err)) {
-        for (size_t i = 0; i < s->n_effects; i++) { /* Nearly always the first. */
-            Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
+        for (size_t i = 0; i < s->effects.n; i++) { /* Nearly always the first. */
+            Pending *p = fifo_at(&s->effects, i);
             if (!p->has_inst || p->seq != r.seq || p->is_answered) continue;
             p->is_answered = true;
             msg_move(&p->reply, m);
@@ -326,7 +325,7 @@ void stream_on_reply(Stream *s, Msg *m) {
 }
 
 void stream_drop_effects(Stream *s) {
-    while (s->n_effects > 0) {
+    while (s->effects.n > 0) {
         Pending p = pop_effect(s);
         if (p.fetch) p.fetch->status = ERR_GONE, fetch_carry(&p, NULL);
         pending_fini(s, &p);
@@ -335,8 +334,8 @@ void stream_drop_effects(Stream *s) {
 
 size_t stream_hush(Stream *s) {
     size_t n = 0;
-    for (size_t i = 0; i < s->n_effects; i++) {
-        Pending *p = &s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
+    for (size_t i = 0; i < s->effects.n; i++) {
+        Pending *p = fifo_at(&s->effects, i);
         n += p->is_print && !p->is_hushed;
         p->is_hushed |= p->is_print;
     }
@@ -347,25 +346,13 @@ size_t stream_hush(Stream *s) {
 
 static bool has_turn(const Stream *s, const void *ctx) {
     (void)ctx;
-    return s->n_effects < EFFECTS_MAX;
-}
-
-static Pending *push_effect(Stream *s) {
-    if (s->n_effects == s->cap_effects) {
-        size_t cap = s->cap_effects ? 2 * s->cap_effects : 16;
-        Pending *ring = xmalloc(cap * sizeof *ring);
-        for (size_t i = 0; i < s->n_effects; i++)
-            ring[i] = s->effect[(s->effect_at + i) & (s->cap_effects - 1)];
-        free(s->effect);
-        s->effect = ring, s->cap_effects = cap, s->effect_at = 0;
-    }
-    return &s->effect[(s->effect_at + s->n_effects++) & (s->cap_effects - 1)];
+    return s->effects.n < EFFECTS_MAX;
 }
 
 /* Room for one more effect of n operands, and all that comes before its instruction. */
 static bool queue_ready(Stream *s, int n, Span at, LangError *e) {
     if (n > 0 && !s->is_started) TRY(stream_start(s, at, e));
-    if (s->n_effects >= EFFECTS_MAX) TRY(stream_wait(s, has_turn, NULL, at, e));
+    if (s->effects.n >= EFFECTS_MAX) TRY(stream_wait(s, has_turn, NULL, at, e));
     if (n == 0) return true;
     stream_pos(s, at);
     stream_frees(s);
@@ -387,7 +374,7 @@ bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Spa
     q.has_inst = n > 0;
     q.is_answered = n == 0;
     if (n == 0 && !is_due(s, &q)) stream_flush(s), stream_poll(s); /* acks come by the frame */
-    if (n == 0 && s->n_effects == 0 && is_due(s, &q)) {
+    if (n == 0 && s->effects.n == 0 && is_due(s, &q)) {
         Err err = {0};
         if (carry(s, &q, &err)) return true;
         error_from(e, &err);
@@ -396,7 +383,7 @@ bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Spa
     }
     q.handle = n ? xmalloc((size_t)n * sizeof q.handle[0]) : NULL;
     for (int i = 0; i < n; i++) q.handle[i] = handle_ref(handle[i]);
-    *push_effect(s) = q;
+    *(Pending *)fifo_push(&s->effects, sizeof(Pending)) = q;
     s->n_files += q.is_file;
     return true;
 }

@@ -6,6 +6,7 @@
 #define GT_LANG_STREAM_STREAM_STATE_H
 #include "lang/stream/local.h"
 #include "lang/stream/stream.h"
+#include "runtime/base/fifo.h"
 #include "runtime/net/net.h"
 #include "runtime/wire/detector.h"
 #include "runtime/base/map.h"
@@ -114,15 +115,14 @@ struct Stream {
     Link *link;
     bool is_started, is_welcome, is_gone, is_carrying, is_sending;
     bool is_loss_told; /* that it is gone */
-    bool awaits_acks; /* answers may pass failures of others: see stream_reply.c */
-    bool is_ended;    /* gone because the dispatcher said so, in words */
-    Err gone;         /* why */
+    bool awaits_acks;  /* answers may pass failures of others: see stream_reply.c */
+    bool is_ended;     /* gone because the dispatcher said so, in words */
+    Err gone;          /* why */
     Welcome welcome;
     Made *made;                         /* WINDOW_INSTS of them                      */
     uint64_t sent_seq, acked_seq;       /* instructions before these were sent, are done */
     uint64_t head_bytes, payload_bytes; /* under way                                 */
-    Sent *sent;                         /* frames under way, oldest first: a ring    */
-    size_t sent_at, n_sent, cap_sent;
+    Fifo sent;                          /* of Sent: frames under way                 */
     int64_t heard_ms, sent_us;
     uint64_t unheard;          /* bytes of answers taken, of which the workers were not told */
     int64_t acked_us, inst_ns; /* at the prompt: last ack; the worker's pace, 0: not known */
@@ -133,8 +133,7 @@ struct Stream {
     bool has_stats;
 
     /* effects and failures */
-    Pending *effect; /* a ring */
-    size_t effect_at, n_effects, cap_effects;
+    Fifo effects;   /* of Pending */
     size_t n_files; /* of the effects: those that write files */
     Cause *cause[CAUSES_MAX];
     int n_causes, n_untold;

@@ -670,7 +670,7 @@ static void closes_books(World *w, const Player *p) {
     MUST(c && c->next_seq == p->seq);
     MUST(c->tensors.n == 0 && c->n_away == 0);
     MUST(c->live_bytes == 0 && c->copy_bytes == 0);
-    MUST(c->n_sent == 0 && c->bytes == 0 && c->acked_seq == c->next_seq);
+    MUST(c->sent.n == 0 && c->bytes == 0 && c->acked_seq == c->next_seq);
     MUST(c->held.n == 0);
     for (int r = 0; r < w->d->n_ranks; r++) MUST(client_under_way(c, r) == 0);
 }

@@ -147,7 +147,7 @@ static void send_frame(void) {
             say(&side[i], p, &ack);
         }
         const Client *c = map_get(&side[i].d->client_by_id, 1);
-        CHECK_MSG(c && c->bytes == 0 && c->n_sent == 0, "seed %llu: credit is not given back",
+        CHECK_MSG(c && c->bytes == 0 && c->sent.n == 0, "seed %llu: credit is not given back",
                   (unsigned long long)seed);
     }
     msg_fini(&m);

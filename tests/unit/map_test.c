@@ -1,5 +1,6 @@
 /* map_test.c: random operations against an array that tells the truth; ids that come in order, as
  * they do in life, and keys that collide. SPDX-License-Identifier: MIT */
+#include "runtime/base/fifo.h"
 #include "runtime/base/map.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
@@ -58,10 +59,27 @@ static void test_window(void) {
     CHECK(!map_get(&m, 1));
 }
 
+/* The queue of fifo.h, in step with counts of what went in and out; it grows while it wraps. */
+static void test_fifo(Rand *r) {
+    Fifo f = {0};
+    uint64_t in = 0, out = 0;
+    for (int i = 0; i < 5000; i++) {
+        for (int n = rand_below(r, i < 2500 ? 4 : 3); n > 0; n--)
+            *(uint64_t *)fifo_push(&f, sizeof in) = in++;
+        for (int n = rand_below(r, 3); n > 0 && f.n; n--, fifo_pop(&f), out++)
+            CHECK(*(uint64_t *)fifo_at(&f, 0) == out);
+        CHECK(f.n == in - out);
+        if (f.n) CHECK(*(uint64_t *)fifo_at(&f, f.n - 1) == in - 1);
+    }
+    CHECK(f.cap >= f.n && f.n > 100);
+    fifo_fini(&f);
+}
+
 int main(int argc, char **argv) {
     uint64_t seed = rand_seed(argc, argv);
     test_against_model(seed);
     test_window();
+    test_fifo(&(Rand){seed});
     CHECK(hash_bytes("", 0, 0) == 0xcbf29ce484222325u); /* FNV-1a's published vectors */
     CHECK(hash_bytes("foobar", 6, 0) == 0x85944171f73967e8u);
     return check_report("map");

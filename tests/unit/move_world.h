@@ -20,30 +20,17 @@ static bool chance(int percent) { return below(100) < percent; }
 
 /* ---- Wires ---- */
 
-typedef struct Fifo {
-    Msg *m;
-    int n, cap, at;
-} Fifo;
-static void push(Fifo *f, Msg *m) {
-    if (f->n == f->cap) {
-        f->cap = f->cap ? 2 * f->cap : 16;
-        f->m = xrealloc(f->m, sizeof *f->m * (size_t)f->cap);
-    }
-    msg_move(&f->m[f->n++], m);
-}
+static void push(Fifo *f, Msg *m) { msg_move(fifo_push(f, sizeof *m), m); }
 static bool pop(Fifo *f, Msg *m) {
-    if (f->at == f->n) {
-        f->at = f->n = 0;
-        return false;
-    }
-    msg_move(m, &f->m[f->at++]);
+    if (!f->n) return false;
+    msg_move(m, fifo_at(f, 0));
+    fifo_pop(f);
     return true;
 }
-static void fifo_fini(Fifo *f) {
+static void wire_fini(Fifo *f) {
     Msg m = {0};
     while (pop(f, &m)) msg_fini(&m);
-    free(f->m);
-    *f = (Fifo){0};
+    fifo_fini(f);
 }
 
 typedef struct Grp {
@@ -240,15 +227,15 @@ static void settle(World *w) {
         }
         for (int i = 0; i < w->n; i++)
             for (int from = 0; from < w->n; from++)
-                moved |= !w->is_dead[i] && w->peer[from][i].at < w->peer[from][i].n;
+                moved |= !w->is_dead[i] && w->peer[from][i].n > 0;
     }
 }
 
 static void world_free(World *w) {
     for (int i = 0; i < w->n; i++) {
         exec_free(&w->x[i]);
-        fifo_fini(&w->to[i]);
-        for (int k = 0; k < w->n; k++) fifo_fini(&w->peer[i][k]);
+        wire_fini(&w->to[i]);
+        for (int k = 0; k < w->n; k++) wire_fini(&w->peer[i][k]);
     }
     for (int i = 0; i < CLIENTS; i++) {
         Msg m = {0};

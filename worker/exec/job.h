@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_JOB_H
 #define GT_WORKER_EXEC_JOB_H
+#include "runtime/base/fifo.h"
 #include "runtime/layout/place.h"
 #include "runtime/wire/body.h"
 #include "runtime/wire/wire.h"
@@ -148,13 +149,11 @@ typedef struct Peer {
 } Peer;
 
 /* Messages on their way out, with the rank of the receiver where it is a peer. */
-typedef struct Outbox {
-    struct Outgoing {
-        uint32_t rank;
-        Msg m;
-    } * slot; /* a ring */
-    size_t at, n, cap;
-} Outbox;
+typedef Fifo Outbox; /* of Outgoing */
+typedef struct Outgoing {
+    uint32_t rank;
+    Msg m;
+} Outgoing;
 
 struct Exec {
     Store store;

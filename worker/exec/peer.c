@@ -36,30 +36,17 @@ static uint64_t key_of(uint64_t number, uint32_t rank) { return number << 10 | r
 /* ---- Messages out ---- */
 
 void outbox_put(Outbox *o, uint32_t rank, Msg *m) {
-    if (o->n == o->cap) {
-        size_t cap = o->cap ? o->cap * 2 : 16;
-        struct Outgoing *slot = xmalloc(cap * sizeof *slot);
-        for (size_t i = 0; i < o->n; i++) {
-            struct Outgoing *from = &o->slot[(o->at + i) % o->cap];
-            slot[i].rank = from->rank;
-            msg_move(&slot[i].m, &from->m);
-        }
-        free(o->slot);
-        o->slot = slot;
-        o->cap = cap;
-        o->at = 0;
-    }
-    struct Outgoing *to = &o->slot[(o->at + o->n++) % o->cap];
+    Outgoing *to = fifo_push(o, sizeof *to);
     to->rank = rank;
     msg_move(&to->m, m);
 }
 
 bool outbox_take(Outbox *o, uint32_t *rank, Msg *m) {
     if (!o->n) return false;
-    *rank = o->slot[o->at].rank;
-    msg_move(m, &o->slot[o->at].m);
-    o->at = (o->at + 1) % o->cap;
-    o->n--;
+    Outgoing *first = fifo_at(o, 0);
+    *rank = first->rank;
+    msg_move(m, &first->m);
+    fifo_pop(o);
     return true;
 }
 
@@ -67,8 +54,7 @@ void outbox_fini(Outbox *o) {
     Msg m = {0};
     uint32_t rank;
     while (outbox_take(o, &rank, &m)) msg_fini(&m);
-    free(o->slot);
-    *o = (Outbox){0};
+    fifo_fini(o);
 }
 
 /* What is for the dead is dropped. */
