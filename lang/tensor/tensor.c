@@ -132,7 +132,7 @@ static int fitting_axis(const TensorType *small, const TensorType *large) {
 
 /* Two operands that do not broadcast: carets on both, the sizes that clash, and unsqueeze where it
  * helps. */
-static bool error_broadcast(Interp *in, Op op, const Arg *arg, int i, int j, LangError *e) {
+static void error_broadcast(Interp *in, Op op, const Arg *arg, int i, int j, LangError *e) {
     const TensorType *a = tensor_type(arg[i].t), *b = tensor_type(arg[j].t);
     char sa[256], sb[256];
     type_shape_text(a, sa), type_shape_text(b, sb);
@@ -169,7 +169,6 @@ static bool error_broadcast(Interp *in, Op op, const Arg *arg, int i, int j, Lan
             error_hint(e, "%s.T makes %s", name ? name : "right", type_shape_text(&t, sb));
     }
     error_locate(e, interp_span(in));
-    return false;
 }
 
 /* ---- dtypes ---- */
@@ -315,30 +314,21 @@ static bool where_of_numbers(Interp *in, Op op, Prepared *p, LangError *e) {
     return true;
 }
 
-/* Fails early, with more to say than the inference has, where pointwise operands do not broadcast.
+/* Where inference failed because pointwise operands do not broadcast: says which, and the way out.
  */
-static bool check_broadcast(Interp *in, Op op, const Arg *arg, int n, LangError *e) {
-    TensorType all;
+static void explain_broadcast(Interp *in, Op op, const Arg *arg, int n, LangError *e) {
+    TensorType all, both;
     int last = -1;
     for (int i = 0; i < n; i++) {
         if (!arg[i].t) continue;
-        if (last < 0) {
-            all = *tensor_type(arg[i].t), last = i;
-            continue;
+        both = *tensor_type(arg[i].t);
+        if (last >= 0 && !shape_broadcast(&all, tensor_type(arg[i].t), &both)) {
+            e->hint[0] = 0;
+            error_broadcast(in, op, arg, last, i, e);
+            return;
         }
-        TensorType both;
-        if (!shape_broadcast(&all, tensor_type(arg[i].t), &both))
-            return error_broadcast(in, op, arg, last, i, e);
         all = both, last = i;
     }
-    return true;
-}
-
-static bool same_type(const Arg *arg, int n) {
-    return n == 2 && arg[0].t && arg[1].t &&
-           arg[0].t->handle->type.rank == arg[1].t->handle->type.rank &&
-           !memcmp(arg[0].t->handle->type.shape, arg[1].t->handle->type.shape,
-                   sizeof(int64_t) * arg[0].t->handle->type.rank);
 }
 
 /* In p op= e the results on the way from p's old value to its new one lie where that lies, provided
@@ -369,11 +359,7 @@ bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, 
     int n_out = 0;
     bool ok = false;
     prepared_init(&p, arg, n_args);
-    if (op_info[op].class_ == CLASS_MAP && n_args > 1) {
-        if (!same_type(p.arg, n_args) && !check_broadcast(in, op, p.arg, n_args, e)) goto done;
-        if (!where_of_numbers(in, op, &p, e)) goto done;
-    }
-    if (!promote(in, op, &p, e)) goto done;
+    if (!where_of_numbers(in, op, &p, e) || !promote(in, op, &p, e)) goto done;
     for (int i = 0; i < n_args; i++) {
         p.handle[i] = p.arg[i].t ? p.arg[i].t->handle : NULL;
         p.operand[i] = p.arg[i].t ? operand_of(p.arg[i].t->handle) : p.arg[i].imm;
@@ -391,6 +377,8 @@ bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, 
         }
         if (in->at && in->at->at.src && in->at->at.src->is_prelude)
             e->hint[0] = 0; /* it names what the program does not see */
+        if (op_info[op].class_ == CLASS_MAP && is_about_them)
+            explain_broadcast(in, op, arg, n_args, e);
         goto done;
     }
     if (n_all > n_attr) in->keep = h[0];
