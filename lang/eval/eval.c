@@ -22,16 +22,6 @@
 
 /* ---- positions and messages ---- */
 
-Span interp_span(const Interp *in) {
-    const Node *at = in->at;
-    const Frame *f = in->frame;
-    while (at && at->at.src && at->at.src->is_prelude && f && f->call) {
-        at = f->call;
-        f = f->up;
-    }
-    return at ? at->at : (Span){0};
-}
-
 Span node_span(Interp *in, const Node *n) {
     if (!n->at.src || !n->at.src->is_prelude) return n->at;
     in->at = n;
