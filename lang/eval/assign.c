@@ -1,7 +1,7 @@
-/* assign.c: what stands left of `=`, `op=` and `del`. A Place is a target whose own expressions
- * have been evaluated once, so that it can be read and written. Elements of a tensor value are
- * written by making a new tensor and storing it where the old one was; a parameter keeps its
- * identity instead, whatever the target that leads to it.
+/* assign.c: targets of `=`, `op=` and `del`. A Place is a target whose subexpressions have been
+ * evaluated once, so that it can be read and then written. Writing an element of a tensor value
+ * makes a new tensor and stores it where the old one was. A parameter keeps its identity instead,
+ * whatever target leads to it.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "lang/value/frame.h"
@@ -18,8 +18,8 @@
 
 typedef struct Place {
     Node *n;          /* N_NAME, N_FIELD or N_INDEX                                */
-    Value base;       /* of a field or an element                                  */
-    struct Place *up; /* where base came from, if that was a field or an element   */
+    Value base;       /* the object or container; none for an N_NAME               */
+    struct Place *up; /* where base came from, if that is a field or an element    */
     int n_subs;
     Value sub[MAX_SUBS];
 } Place;
@@ -43,7 +43,7 @@ bool bind_name(Interp *in, Node *n, const char *name, Value v, LangError *e) {
     }
     if (slot->kind == V_TENSOR && v.kind == V_TENSOR && slot->tensor->is_param &&
         !v.tensor->is_param && v.tensor->h.refs == 1)
-        v.tensor->was_param = true; /* w = w - ...: the next w.grad tells */
+        v.tensor->was_param = true; /* w = w - ...: a later w.grad explains the mistake */
     value_set(slot, v);
     return true;
 }
@@ -145,7 +145,7 @@ static bool unpack(Interp *in, Node *target, Value v, bool fresh, LangError *e) 
 
 /* ---- places ---- */
 
-/* Parameters and buffers: they keep their identity when they are written. */
+/* True for parameters and buffers, which keep their identity when written. */
 static bool has_identity(Value v) {
     return v.kind == V_TENSOR && (v.tensor->is_param || v.tensor->is_buffer);
 }
@@ -175,7 +175,7 @@ static bool place_open(Interp *in, Node *n, Place *p, LangError *e) {
         p->up = xmalloc(sizeof *p->up);
         TRY(place_open(in, from, p->up, e));
         bool is_written = from->kind == N_INDEX && has_identity(p->up->base);
-        in->no_grad_depth += is_written; /* a part of a parameter is read to be written again */
+        in->no_grad_depth += is_written; /* part of a read-modify-write: not recorded */
         bool ok = place_get(in, p->up, &p->base, e);
         in->no_grad_depth -= is_written;
         TRY(ok);
@@ -192,14 +192,14 @@ static bool place_get(Interp *in, Place *p, Value *out, LangError *e) {
     return subscript_get(in, p->n, p->base, p->sub, p->n_subs, out, e);
 }
 
-/* Only parameters of the running function have a caller who may expect to see the change. */
+/* True if name is a parameter of the running function: the caller may expect to see a change. */
 static bool is_own_param(const Interp *in, const Node *name) {
     const Frame *f = in->frame;
     return f->up && name->scope == SCOPE_LOCAL && name->slot < f->fn->n_params;
 }
 
-/* n, marked NODE_UNREAD, writes a plain tensor under `name`. Names of a file that is imported, or
- * that a prompt follows, may be read later. */
+/* Warns that n, marked NODE_UNREAD, writes a plain tensor under `name` that nothing reads. Global
+ * names of an imported file or at the prompt may be read later, so they get no warning. */
 static void warn_unread(Interp *in, Node *n, const Node *name) {
     LangError w = {0};
     n->flag &= (uint8_t)~NODE_UNREAD;
@@ -218,8 +218,8 @@ static void warn_unread(Interp *in, Node *n, const Node *name) {
     interp_warn(in, &w);
 }
 
-/* A new tensor with the element written, stored where the old one was; a parameter is updated in
- * place. */
+/* Makes a new tensor with the element written and stores it where the old one was. Updates a
+ * parameter in place. */
 static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
     Value made;
     Node *from = p->n->kid[0];
@@ -248,7 +248,7 @@ static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
     return error_hint(e, "x = ...; x[i] = v");
 }
 
-/* x.shape[0] = 5: the list was made for the reader. Consumes v. */
+/* Fails for x.shape[0] = 5: x.shape gives a fresh list, so the write would be lost. Consumes v. */
 static bool set_in_tensor_field(Interp *in, Place *p, Value v, LangError *e) {
     value_drop(v);
     const char *name = p->up->n->str;
@@ -279,7 +279,8 @@ static bool place_set(Interp *in, Place *p, Value v, LangError *e) {
 
 /* ---- updates by a method: p.data.clamp_(0, 1), p.grad.mul_(c), p[0].fill_(3) ---- */
 
-/* An advanced index gathers, and a write into what it gathered is lost, as in PyTorch. */
+/* False for advanced indexing: it makes a copy, and a write into the copy is lost, as in
+ * PyTorch. */
 static bool is_basic(const Place *p) {
     for (int i = 0; i < p->n_subs; i++) {
         ValueKind k = (ValueKind)p->sub[i].kind;
@@ -297,7 +298,7 @@ static bool is_update(const Node *callee) {
     return n > 1 && callee->str[n - 1] == '_' && callee->str[n - 2] != '_';
 }
 
-/* Reading it twice gives the same and does nothing else. */
+/* True if n can be evaluated twice with the same result and no side effects. */
 static bool is_pure(const Node *n) {
     switch (n->kind) {
     case N_NAME:
@@ -316,7 +317,8 @@ static bool is_pure(const Node *n) {
     }
 }
 
-/* What p.data.mul_(a).add_(b) updates: p.data, which both calls write. NULL: no such place. */
+/* Returns the target that callee updates, or NULL: p.data in p.data.mul_(a).add_(b), which both
+ * calls write. */
 static Node *updated_place(Node *callee) {
     if (!is_update(callee)) return NULL;
     Node *at = callee->kid[0];
@@ -328,7 +330,7 @@ static Node *updated_place(Node *callee) {
     return is_grad_data ? at->kid[0] : at; /* p.grad.data is p.grad */
 }
 
-/* A part of a parameter, its data or gradient, or a part of these. */
+/* True for a part of a parameter, for its data or gradient, and for a part of these. */
 static bool is_part(const Place *p) {
     return has_identity(p->base) || (p->up && is_data(p->up->n) && has_identity(p->up->base));
 }
@@ -338,13 +340,13 @@ bool update_open(Interp *in, Node *callee, Place **place, Value *recv, LangError
     Value chained = v_none();
     *place = NULL;
     if (!at) return eval(in, callee->kid[0], recv, e);
-    if (callee->kid[0]->kind == N_CALL) { /* the calls before it */
+    if (callee->kid[0]->kind == N_CALL) { /* first the calls before this one in the chain */
         TRY(eval(in, callee->kid[0], recv, e));
         if (recv->kind != V_TENSOR || has_identity(*recv)) return true;
         chained = *recv;
     }
     Place *p = xmalloc(sizeof *p);
-    in->no_grad_depth++; /* what is read here is written again, and never recorded */
+    in->no_grad_depth++; /* the read is part of an update, which is never recorded */
     bool ok = place_open(in, at, p, e) && place_get(in, p, recv, e);
     in->no_grad_depth--;
     if (ok && recv->kind == V_TENSOR && !has_identity(*recv) && is_part(p) && is_basic(p)) {
@@ -361,7 +363,7 @@ bool update_open(Interp *in, Node *callee, Place **place, Value *recv, LangError
         value_drop(chained);
         return ok;
     }
-    value_set(recv, chained); /* no such place after all */
+    value_set(recv, chained); /* the target is not part of a parameter */
     return true;
 }
 
@@ -436,12 +438,12 @@ static bool extend(Interp *in, Node *n, List *l, Value v, LangError *e) {
     return true;
 }
 
-/* cur op= v. done: nothing is left to store. */
+/* cur op= v. *done: cur was changed in place; otherwise the caller stores *out. */
 static bool augment(Interp *in, Node *n, Value cur, Value v, bool outer, Value *out, bool *done,
                     LangError *e) {
     *done = true;
     in->at = n;
-    if (has_identity(cur)) { /* the value is replaced, the identity stays, nothing is recorded */
+    if (has_identity(cur)) { /* replaces the value, keeps the identity, records nothing */
         if (tensor_augment(in, cur.tensor, n->tok, v, e)) return true;
         error_locate(e, node_span(in, n));
         return false;
@@ -510,7 +512,7 @@ static bool del_one(Interp *in, Node *t, LangError *e) {
     Value base, sub[MAX_SUBS], old;
     int n_subs;
     if (t->kind == N_NAME) {
-        TRY(eval(in, t, &base, e)); /* is it there at all? */
+        TRY(eval(in, t, &base, e)); /* fails if the name has no value */
         value_drop(base);
         if (is_outer(in, t)) return outer_error(in, t, t->str, e);
         return bind_name(in, t, t->str, (Value){.kind = V_UNDEF}, e);

@@ -1,11 +1,10 @@
-/* builtin.c: one table of all builtins, joined from the rooms' tables, and the one binder that
- * lays arguments out as a signature says: "x, axis=none, keepdims=false", "*shape,
- * dtype=float32". Signatures are parsed once, when the table is made at the first look-up; after
- * that it never changes. A positional call that gives every parameter binds nothing at all.
+/* builtin.c: one table of all builtins, joined from the tables of the other folders, and the binder
+ * that arranges arguments by signature: "x, axis=none, keepdims=false", "*shape, dtype=float32".
+ * The first lookup makes the table and parses the signatures; after that it never changes. A call
+ * with all parameters positional needs no binding.
  *
- * The table belongs to the process, like the interned names that it is keyed by. Names that it
- * lacks may be constants, name spaces (gt, nn, signal ...) or functions of the prelude:
- * builtin_value knows the order.
+ * The table is per process, like the interned names that are its keys. Constants, namespaces (gt,
+ * nn, signal ...) and prelude functions are not in it: builtin_value sets the order of lookup.
  * SPDX-License-Identifier: MIT */
 #include "lang/error/habit.h"
 #include "lang/value/heap.h"
@@ -26,7 +25,7 @@
 
 enum { KINDS = V_SET + 1, MAX_PARAMS = 24 };
 
-/* The joined table: set up once by call_once, read only afterwards. */
+/* The joined table: filled once (call_once), then read-only. */
 static struct {
     once_flag once;
     BuiltinEntry **entry;
@@ -41,7 +40,7 @@ static const char *skip_blanks(const char *s) {
     return s;
 }
 
-/* The value of a default as it is written: none true false number "text" [] dtype inf. */
+/* Parses a default value: none, true, false, a number, "text", [], a dtype or inf. */
 static Value default_value(const char *s, size_t n) {
     char word[64];
     if (n >= 2 && (s[0] == '"' || s[0] == '\'')) {
@@ -67,7 +66,7 @@ static Value default_value(const char *s, size_t n) {
     panic("a signature has the default '%s'", word);
 }
 
-/* End of the parameter at s: the comma outside quotes and brackets, or the end. */
+/* Returns the end of the parameter at s: the next comma outside quotes and brackets, or the end. */
 static const char *param_end(const char *s) {
     int depth = 0;
     for (char quote = 0; *s; s++) {
@@ -218,7 +217,7 @@ static int find_param(const BuiltinEntry *en, const char *name) {
     return -1;
 }
 
-/* *shape given by keyword: shape=[2, 3], or one number. */
+/* Binds *shape given as a keyword: shape=[2, 3], or one number. */
 static bool bind_star(Value *star, Value v) {
     if (star->list->n > 0) return false;
     if (v.kind == V_LIST) {
@@ -229,8 +228,7 @@ static bool bind_star(Value *star, Value v) {
     return true;
 }
 
-/* Positional values into arg[]; those that *star collects into a new list. arg[] is V_UNDEF
- * everywhere before. */
+/* Moves positional values into arg[], all V_UNDEF so far. Collects those of *star in a new list. */
 static bool bind_positional(Interp *in, const BuiltinEntry *en, Value *base, int n_pos, Value *arg,
                             const Node *call, LangError *e) {
     int before = en->star >= 0 ? en->star : en->map >= 0 ? en->map : en->n_params;
@@ -339,10 +337,10 @@ static bool constant(Interp *in, const char *name, Value *out) {
         return true;
     }
     if (!strcmp(name, "float") || !strcmp(name, "int") || !strcmp(name, "bool"))
-        return false; /* functions; taken for dtypes where one is wanted */
+        return false; /* functions; a dtype argument accepts them as dtypes */
     DType d = dtype_find(name, strlen(name));
     if (d == DT_NONE || strcmp(name, dtype_info[d].text) == 0)
-        return false; /* f32 is instruction text, not the language */
+        return false; /* f32 is the name in instruction text, not in the language */
     *out = v_dtype(d);
     return true;
 }
@@ -350,7 +348,7 @@ static bool constant(Interp *in, const char *name, Value *out) {
 bool builtin_value(Interp *in, const char *interned, Value *out, LangError *e) {
     *out = (Value){.kind = V_UNDEF};
     if (constant(in, interned, out)) return true;
-    TRY(prelude_space(in, interned, out, e)); /* before the functions: gt is also "greater than" */
+    TRY(prelude_space(in, interned, out, e)); /* first: gt is also the function "greater than" */
     if (out->kind != V_UNDEF) return true;
     const Builtin *b = builtin_find(interned);
     if (b) {
@@ -434,7 +432,7 @@ bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangEr
     static const char *const spaces[] = {"gt", "nn", "optim", "F", "signal", "debug"};
     const char *near = nearest_name(interned, strlen(interned), names.name, names.n);
     for (size_t i = 0; near && i < sizeof spaces / sizeof *spaces; i++)
-        if (!strcmp(near, spaces[i])) near = NULL; /* nn.utils.nn is nothing */
+        if (!strcmp(near, spaces[i])) near = NULL; /* do not suggest nn.utils.nn */
     if (near) error_hint(e, "did you mean '%s.%s'?", space->name, near);
     names_fini(&names);
     return false;

@@ -1,38 +1,38 @@
-/* builtin.h: builtins: their parsed signatures, how a name finds them, how arguments reach them.
+/* builtin.h: builtins: their parsed signatures, lookup by name, and binding of arguments.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_EVAL_BUILTIN_H
 #define GT_LANG_EVAL_BUILTIN_H
 #include "lang/value/interp.h"
 
-/* A builtin with its signature parsed. */
-/* star: also ** */
 typedef struct BuiltinParam {
     const char *name;
     Value dflt;
-    bool is_required, is_star;
+    bool is_required, is_star; /* is_star: *name or **name */
 } BuiltinParam;
+/* A builtin with its parsed signature. */
 typedef struct BuiltinEntry {
-    Builtin b; /* first: a Builtin * of V_BUILTIN is one of these */
+    Builtin b; /* must be first: the Builtin * of a V_BUILTIN points to a BuiltinEntry */
     BuiltinParam *param;
-    int n_params, star, map; /* indices of *rest and **rest, or -1 */
-    /* the tensor builtin of the same name, taken when the first argument is a tensor */
+    int n_params, star, map; /* star, map: indices of *rest and **rest, or -1 */
+    /* the tensor builtin of the same name, called instead if the first argument is a tensor */
     const struct BuiltinEntry *twin;
 } BuiltinEntry;
 bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw, const Node *call,
                   Value *out, LangError *e);
-/* What a name means that no file defines: function, constant, name space, prelude function.
- * false: nothing. */
+/* Looks up a name that no file defines: a constant, namespace, builtin or prelude function.
+ * *out is V_UNDEF if there is none. Returns false if loading the prelude failed. */
 bool builtin_value(Interp *in, const char *interned, Value *out, LangError *e);
-/* Is there a builtin or prelude function of this name? A HabitKnown; interp: an Interp. */
+/* True if builtin_value finds this name. A HabitKnown; interp is an Interp. */
 bool builtin_is_known(void *interp, const char *name);
-/* V_UNDEF: none */
+/* Sets *out to the method of self's kind, or to V_UNDEF if there is none. */
 bool builtin_method_value(Interp *in, Value self, const char *interned, Value *out, LangError *e);
-/* A name of a space: its own, "space.name" among the builtins, or any builtin if it falls back. */
+/* Looks up a name in a namespace: its own names, then the builtin "space.name", then, if
+ * has_builtins, all builtins. Fails if there is none. */
 bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangError *e);
-/* The space of nn, optim and their inner ones that has the name itself: "optim.lr_scheduler" for
- * StepLR; or NULL. */
+/* Returns the namespace among nn, optim and those inside them that defines the name,
+ * "optim.lr_scheduler" for StepLR, or NULL. */
 const char *space_with(Interp *in, const char *interned);
-/* All names that a near-match may offer are pushed to list (borrowed, interned or static). */
+/* Candidates for near matches and completion; names are borrowed (interned or static). */
 typedef struct NameList {
     const char **name;
     size_t n, cap;
@@ -42,7 +42,7 @@ void names_of_builtins(Interp *in, NameList *l);
 void names_of_methods(Interp *in, Value self, NameList *l);
 void names_fini(NameList *l);
 
-const Builtin *builtin_find(const char *interned_name);                   /* function, or NULL */
+const Builtin *builtin_find(const char *interned_name);                   /* or NULL */
 const Builtin *builtin_method(ValueKind kind, const char *interned_name); /* or NULL */
 
 /* The tables, each ended by {NULL}; builtin.c joins them. */

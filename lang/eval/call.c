@@ -1,7 +1,7 @@
-/* call.c: calls. Arguments are evaluated onto the value stack, where they already stand in the
- * slots of the callee's frame: a call with positional arguments copies and allocates nothing.
- * `a.f(x)` finds f in this order: field or method of an object or key of a name space, built-in
- * method for the kind (on a map, a method before a key), visible function f(a, x).
+/* call.c: calls. Arguments are evaluated onto the value stack, directly into the slots of the
+ * callee's frame: a call with positional arguments copies and allocates nothing. `a.f(x)` looks f
+ * up in this order: a field or method of an object or a key of a namespace, a builtin method of the
+ * kind (before the keys of a map), a visible function f(a, x).
  * SPDX-License-Identifier: MIT */
 #include "lang/text/error_value.h"
 #include "lang/eval/trace.h"
@@ -28,7 +28,7 @@ typedef enum SelfMode {
     SELF_FIRST,
     SELF_UPDATE,
     SELF_METHOD
-} SelfMode; /* the receiver: not passed, first argument, that and result, `self` */
+} SelfMode; /* the receiver is: not passed, first argument, first argument and target, `self` */
 
 bool stack_room(Interp *in, size_t n, LangError *e) {
     if ((size_t)(in->stack->end - in->stack->top) > n) return true;
@@ -94,7 +94,7 @@ static bool unknown_keyword(Interp *in, const AstFn *f, const char *name, const 
 
 /* ---- functions of the language ---- */
 
-/* Which parameter has this (interned) name; n_params: none. */
+/* Returns the index of the parameter with this interned name, or n_params if there is none. */
 static int place_of(const AstFn *a, const char *name) {
     int i = 0;
     while (i < a->n_params &&
@@ -103,7 +103,7 @@ static int place_of(const AstFn *a, const char *name) {
     return i;
 }
 
-/* Keyword values, moved out of the way to kw[], find their slots, or go into **rest. */
+/* Moves the keyword values in kw[] to their slots, or into **rest. */
 static bool bind_keywords(Interp *in, const AstFn *a, Value *slot, Value *kw, int n_kw,
                           const Node *call, LangError *e) {
     int rest = a->n_params && a->param[a->n_params - 1].is_map ? a->n_params - 1 : -1;
@@ -111,7 +111,7 @@ static bool bind_keywords(Interp *in, const AstFn *a, Value *slot, Value *kw, in
         const Node *node;
         const char *name = call_keyword(in, call, k, &node), *ours;
         int i = place_of(a, name);
-        if (a->at.src && a->at.src->is_prelude) /* PyTorch's names for ours, as with builtins */
+        if (a->at.src && a->at.src->is_prelude) /* accept PyTorch's names, as builtins do */
             for (int j = 0; i == a->n_params && (ours = keyword_ours(name, j)); j++)
                 i = place_of(a, intern(ours, strlen(ours)));
         bool is_new = i < a->n_params;
@@ -127,7 +127,8 @@ static bool bind_keywords(Interp *in, const AstFn *a, Value *slot, Value *kw, in
     return true;
 }
 
-/* What *rest and **rest collect: the places n_pos .. of base, and a map that is still empty. */
+/* Makes *rest, a list of the positional values beyond a->n_pos, and **rest, an empty map. Sets all
+ * other free slots to V_UNDEF. */
 static void bind_rest(Interp *in, const AstFn *a, Value *base, int n_pos) {
     Value rest = {.kind = V_UNDEF};
     for (int i = a->n_pos; i < a->n_params; i++) {
@@ -144,8 +145,8 @@ static void bind_rest(Interp *in, const AstFn *a, Value *base, int n_pos) {
     }
 }
 
-/* Puts arguments into slots: base[0 .. n_pos + n_kw) becomes the parameters, in order, V_UNDEF
- * where not given, and all other slots V_UNDEF. On failure the values are dropped. */
+/* Arranges the arguments base[0 .. n_pos + n_kw) as the slots of a's frame: the parameters in
+ * order, V_UNDEF if not given, then all other slots, V_UNDEF. Drops the values on failure. */
 static bool bind(Interp *in, const AstFn *a, Value *base, int n_pos, int n_kw, const Node *call,
                  LangError *e) {
     int n_slots = a->n_slots, n_given = n_pos + n_kw;
@@ -191,7 +192,7 @@ static bool fill_defaults(Interp *in, const AstFn *a, Value *slot, const Node *c
         if (!a->param[i].dflt) {
             char what[300];
             snprintf(what, sizeof what, "%.100s() needs '%.100s'", fn_name(a), a->param[i].name);
-            in->frame = in->frame->up; /* the mistake is the caller's */
+            in->frame = in->frame->up; /* report the error in the caller */
             return call_error(in, a, call, e, what);
         }
         Value d;
@@ -230,7 +231,7 @@ bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, co
     TRY(bind(in, a, base, n_pos, n_kw, call, e));
     if (a->self_slot >= 0) base[a->self_slot] = value_ref(self);
     make_cells(in, a, base);
-    f->c.h.refs++; /* a function may rebind its own name while it runs */
+    f->c.h.refs++; /* f may rebind its own name while it runs */
     Frame frame = {
         .up = in->frame, .fn = a, .callee = f, .globals = f->globals, .slot = base, .call = call};
     in->frame = &frame;
@@ -242,7 +243,7 @@ bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, co
     else if (ok)
         ok = exec(in, a->body, e) != FLOW_ERROR;
     in->call_depth--;
-    if (!ok && in->frame == &frame) trace_leave(a, call, e); /* else it has not begun */
+    if (!ok && in->frame == &frame) trace_leave(a, call, e); /* else the body has not started */
     in->frame = frame.up;
     for (int i = 0; i < a->n_slots; i++) value_drop(base[i]);
     in->stack->top = base;
@@ -352,7 +353,7 @@ bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, 
 
 /* ---- finding methods ---- */
 
-/* M.f of a module's method that never says self. *f is V_UNDEF when there is no such method. */
+/* Looks up M.f, a method of a module that does not use self. Sets *f to V_UNDEF if M has no f. */
 static bool static_method(Interp *in, const Node *field, const Module *m, Value *f, LangError *e) {
     const Value *found = m->method ? map_find(m->method, name_str(in, field->str)) : NULL;
     *f = (Value){.kind = V_UNDEF};
@@ -367,7 +368,7 @@ static bool static_method(Interp *in, const Node *field, const Module *m, Value 
     return error_hint(e, "%s(…).%s(…)", m->name, field->str);
 }
 
-/* A function that the program can see under this name: local, global, builtin. V_UNDEF: none. */
+/* Looks up a visible function of this name: local, global or builtin. V_UNDEF if there is none. */
 static bool visible(Interp *in, const char *name, Value *out, LangError *e) {
     const Frame *f = in->frame;
     *out = (Value){.kind = V_UNDEF};
@@ -400,7 +401,7 @@ static const char *with_article(Value v, char *buf, size_t n) {
 
 static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     char kind[120], quote[80];
-    if (recv.kind == V_TENSOR) { /* x.shape(): there is such a thing, but it is no method */
+    if (recv.kind == V_TENSOR) { /* x.shape(): a field, not a method */
         Value v;
         bool found = false;
         if (tensor_field(in, recv.tensor, field->str, &v, &found, e) && found) {
@@ -450,7 +451,7 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     return false;
 }
 
-/* p.clamp_(0, 1) of a parameter: what clamp gives becomes its value. */
+/* p.clamp_(0, 1) of a parameter or buffer: finds clamp, whose result becomes p's value. */
 static bool find_update(Interp *in, const char *name, Value recv, Value *f, LangError *e) {
     size_t n = strlen(name);
     *f = (Value){.kind = V_UNDEF};
@@ -525,7 +526,7 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
         *mode = SELF_METHOD;
         if (f->kind != V_UNDEF) return true;
         break;
-    case V_BUILTIN: /* random.seed(0): a module elsewhere, a function here */
+    case V_BUILTIN: /* random.seed(0): random is a module in Python, a function here */
         if (field->kid[0]->kind == N_NAME && habit_path(field->whole, builtin_is_known, in, e))
             return fail_at(in, field->kid[0], e, "'%s' is a function, not a module",
                            field->kid[0]->str);
@@ -550,7 +551,7 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
 
 /* ---- the call expression ---- */
 
-/* *xs: pushes all elements of xs. */
+/* Pushes all elements of xs, for *xs. */
 static bool push_spread(Interp *in, Node *arg, int *n_pos, LangError *e) {
     Value over;
     Iter it;
@@ -568,7 +569,7 @@ static bool push_spread(Interp *in, Node *arg, int *n_pos, LangError *e) {
     return ok && more == 0;
 }
 
-/* **m: adds the keys of m to those of the call's other maps; consumes m. */
+/* Adds m, for **m, to the keys of the call's other maps. Consumes m. */
 static bool spread_map(Interp *in, Node *arg, Value m, Value *all, LangError *e) {
     Value k, v;
     bool ok = m.kind == V_MAP && !m.map->is_space;
@@ -587,8 +588,8 @@ static bool spread_map(Interp *in, Node *arg, Value m, Value *all, LangError *e)
     return ok;
 }
 
-/* Pushes the values of a call's arguments: positional ones, those of keywords, those of **maps,
- * whose keys are in *spread then. On failure all pushed are dropped. */
+/* Pushes the argument values of a call: positional ones, keywords, then **maps, whose keys are left
+ * in *spread. On failure drops all that it pushed. */
 static bool push_args(Interp *in, Node *n, Value *base, int *n_pos, int *n_kw, Value *spread,
                       LangError *e) {
     Value v, k;
@@ -635,7 +636,7 @@ bool eval_call(Interp *in, Node *n, Value *out, LangError *e) {
         }
         if (!found) return place ? update_close(in, place, updated, false, out, e) : false;
         if (mode == SELF_FIRST || mode == SELF_UPDATE)
-            *in->stack->top++ = recv; /* the stack owns it now */
+            *in->stack->top++ = recv; /* now owned by the stack */
     } else {
         TRY(eval(in, callee, &f, e));
     }
@@ -644,7 +645,7 @@ bool eval_call(Interp *in, Node *n, Value *out, LangError *e) {
     int n_pos = mode == SELF_FIRST || mode == SELF_UPDATE, n_kw = 0;
     bool ok = push_args(in, n, base, &n_pos, &n_kw, &spread, e);
     if (ok) {
-        if (spread.kind == V_MAP) in->spread = spread.map; /* read when the callee binds it */
+        if (spread.kind == V_MAP) in->spread = spread.map; /* for call_keyword */
         bool is_quiet = place && !update_is_checked(place);
         in->at = n;
         in->no_grad_depth += is_quiet;
@@ -699,8 +700,8 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
     return false;
 }
 
-/* [values, indices], as topk, kthvalue, mode, cummax give them: a tensor and whole numbers in its
- * shape. */
+/* .values and .indices of a two-element list as topk, kthvalue, mode and cummax return it: a tensor
+ * and integers of the same shape. */
 static bool pair_field(Value base, const char *name, Value *out) {
     bool is_values = !strcmp(name, "values");
     if (base.kind != V_LIST || base.list->n != 2 || (!is_values && strcmp(name, "indices")))

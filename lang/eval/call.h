@@ -10,15 +10,14 @@ bool eval_call(Interp *in, Node *n, Value *out, LangError *e);
  * NULL when n_kw is 0. */
 bool call_value(Interp *in, Value f, Value *base, int n_pos, int n_kw, const Node *call, Value *out,
                 LangError *e);
-/* The same for a function of the language; self (borrowed) goes into its self slot, if it has
- * one. */
+/* The same for a function written in gt. self (borrowed) goes into its self slot, if it has one. */
 bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, const Node *call,
              Value *out, LangError *e);
-/* The (interned) name of a call's i-th keyword argument, N_KEYWORDs before the keys of **maps, and
- * where it stands. Only while the callee binds its arguments. */
+/* Returns the interned name of a call's i-th keyword argument and sets *at to its node. N_KEYWORDs
+ * come before the keys of **maps. Valid only while the callee binds its arguments. */
 const char *call_keyword(Interp *in, const Node *call, int i, const Node **at);
 bool stack_room(Interp *in, size_t n, LangError *e);
 bool eval_field(Interp *in, Node *n, Value *out, LangError *e); /* a.f not called */
-/* the same for a base at hand */
+/* the same, for a base already evaluated (borrowed) */
 bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e);
 #endif

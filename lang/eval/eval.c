@@ -1,7 +1,7 @@
-/* eval.c: statements. A tree walk: exec runs a statement and says how it ended (Flow); values
- * live in the slots of the running Frame, on the interpreter's value stack. Unwinding is
- * returning: every function gives up what it owns, and blocks close the scopes (signal, no_grad)
- * that they opened, however they are left. Expressions are in expr.c.
+/* eval.c: statements. exec walks the tree, runs a statement and returns how it ended (Flow). Values
+ * live in the slots of the running Frame, on the interpreter's value stack. Errors unwind by
+ * returning: every function releases what it owns, and blocks always close the scopes (signal,
+ * no_grad) that they opened. Expressions are in expr.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/eval.h"
 #include "runtime/base/clock.h"
@@ -28,7 +28,7 @@ Span node_span(Interp *in, const Node *n) {
     return interp_span(in);
 }
 
-/* fail_at with the caret under all of an expression. */
+/* Like fail_at, with the carets under the whole expression. */
 static bool fail_whole(Interp *in, const Node *n, LangError *e, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 static bool fail_whole(Interp *in, const Node *n, LangError *e, const char *format, ...) {
@@ -52,7 +52,7 @@ bool fail_at(Interp *in, const Node *n, LangError *e, const char *format, ...) {
 
 /* ---- truth ---- */
 
-/* 1, 0, or -1 when the value has none without a message of its own. */
+/* Returns 1, 0, or -1 if the truth depends on a tensor's value. */
 static int host_truth(Value v) {
     switch (v.kind) {
     case V_NONE: return 0;
@@ -176,7 +176,7 @@ OUTLINE static Flow exec_while(Interp *in, Node *n, LangError *e) {
     }
 }
 
-/* for i, x in xs: the usual mistake deserves its own words. */
+/* Fails with a specific message if `for i, x in xs` lacks items(), enumerate() or the like. */
 static bool check_pairs(Interp *in, Node *n, Value over, LangError *e) {
     if (n->kid[0]->kind != N_LIST) return true;
     char quote[80];
@@ -231,7 +231,7 @@ OUTLINE static Flow exec_for(Interp *in, Node *n, LangError *e) {
 
 /* ---- scopes ---- */
 
-/* A label is text; one with tensors in it is looked at. */
+/* Evaluates a label, which must be text. Waits for tensors in it. */
 static bool eval_label(Interp *in, Node *n, Value *out, LangError *e) {
     Value v;
     TRY(eval(in, n, &v, e));
@@ -259,7 +259,7 @@ OUTLINE static Flow exec_signal(Interp *in, Node *n, LangError *e) {
             error_locate(e, node_span(in, n->kid[0]));
     }
     if (f != FLOW_ERROR && signal_depth(in) == depth + 1)
-        signal_exit(in, "", 0, e); /* the innermost: it cannot fail */
+        signal_exit(in, "", 0, e); /* cannot fail for the innermost scope */
     signal_unwind(in, depth);
     value_drop(label);
     value_drop(backward);
@@ -333,7 +333,7 @@ OUTLINE static Flow exec_backward(Interp *in, Node *n, LangError *e) {
     return ok ? FLOW_NEXT : FLOW_ERROR;
 }
 
-/* The message behind a failed assert; one with tensors is fetched. */
+/* Sets e to the message of a failed assert. Waits for tensors in the message. */
 static void assert_failed(Interp *in, Node *n, LangError *e) {
     char quote[80];
     LangError other = {0};
@@ -345,7 +345,7 @@ static void assert_failed(Interp *in, Node *n, LangError *e) {
             error_locate(e, node_span(in, n->kid[1]));
         } else {
             bool ours =
-                n->at.src && n->at.src->is_prelude; /* a check of arguments, in its own words */
+                n->at.src && n->at.src->is_prelude; /* an argument check: only its own message */
             fail_whole(in, n->kid[0], e, "%s%s",
                        ours ? "" : "assertion failed: ", b.data ? b.data : "");
             e->kind = ours ? E_RUN : E_ASSERT;
@@ -358,8 +358,8 @@ static void assert_failed(Interp *in, Node *n, LangError *e) {
     bytes_fini(&b);
 }
 
-/* Under --emit a tensor cannot be looked at, and functions of the prelude do not wait for one: the
- * assertion itself goes into the stream. */
+/* Puts the assertion itself into the stream: under --emit a tensor has no value, and functions of
+ * the prelude do not wait for one. */
 static bool assert_emitted(Interp *in, Node *n, Tensor *t, LangError *e) {
     Pieces p = {0};
     char quote[80];
@@ -403,7 +403,7 @@ OUTLINE static Flow exec_definition(Interp *in, Node *n, LangError *e) {
     Value v;
     const char *name = n->kind == N_IMPORT ? n->as : n->fn->name;
     if (n->kind == N_FN_STMT) {
-        if (n->fn->is_method) return FLOW_NEXT; /* made when the module was (object.c) */
+        if (n->fn->is_method) return FLOW_NEXT; /* module_new made it already */
         v = (Value){.kind = V_FN, .fn = fn_new(in, n->fn)};
     } else {
         in->at = n;
@@ -421,7 +421,7 @@ OUTLINE static Flow exec_return(Interp *in, Node *n, LangError *e) {
     return FLOW_RETURN;
 }
 
-/* Is v of the kind that the name has which the statement was probably meant to change? */
+/* True if v has the same kind as the variable that the statement was probably meant to change. */
 static bool is_same_kind(Interp *in, Node *n, Value v) {
     const Node *name = unused_target(n);
     LangError e = {0};
@@ -432,14 +432,14 @@ static bool is_same_kind(Interp *in, Node *n, Value v) {
     return same;
 }
 
-/* What forward() is to give, and does not. */
+/* True if v was probably meant as the result of forward(), which lacks a return. */
 static bool is_lost_output(const Interp *in, const Node *n, Value v) {
     const AstFn *fn = in->frame->fn;
     return n->kind == N_CALL && n->flag & NODE_LAST && fn->is_method && v.kind == V_TENSOR &&
            !strcmp(fn->name, "forward");
 }
 
-/* A statement whose value v nobody uses: opt.step without (), or a call without effects. */
+/* Warns of a statement whose value v is unused: opt.step without (), or a call without effects. */
 OUTLINE static void warn_unused(Interp *in, Node *n, Value v) {
     LangError w = {0};
     bool is_function =

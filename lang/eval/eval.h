@@ -1,30 +1,30 @@
-/* eval.h: statements (eval.c) and expressions (expr.c), and where errors in them point.
+/* eval.h: runs statements (eval.c) and expressions (expr.c), and places their errors.
  *
- * Values are owned by whoever holds them: eval gives a new reference; the stack owns arguments
- * and locals. Nothing is allocated for int and float arithmetic, nor for calls with positional
- * arguments.
+ * eval returns a new reference; the stack owns arguments and locals. Int and float arithmetic and
+ * calls with positional arguments allocate nothing.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_EVAL_EVAL_H
 #define GT_LANG_EVAL_EVAL_H
 #include "lang/value/interp.h"
 
-/* Functions that eval and exec call keep their locals out of the frames of the two, which nest
- * as deep as the program. */
+/* Keeps the locals of a helper of eval or exec out of the C frames of those two, which recurse as
+ * deep as the program nests. */
 #define OUTLINE __attribute__((noinline))
 
 typedef enum Flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLOW_ERROR } Flow;
 
 bool eval(Interp *in, Node *n, Value *out, LangError *e); /* expr.c */
 Flow exec(Interp *in, Node *n, LangError *e);             /* eval.c: one statement or block */
-bool eval_safepoint(Interp *in, LangError *e); /* a back-edge: interrupts, failures, cycles */
+/* At a loop's back edge: checks for interrupts and failures, and collects cycles. */
+bool eval_safepoint(Interp *in, LangError *e);
 /* Fails at n (or, in the prelude, at the user's call). Returns false. */
 bool fail_at(Interp *in, const Node *n, LangError *e, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-Span node_span(Interp *in, const Node *n); /* n->at, folded out of the prelude */
+Span node_span(Interp *in, const Node *n); /* n->at; in the prelude, the user's call instead */
 Fn *fn_new(Interp *in, const AstFn *ast);  /* a closure over the running frame */
-/* The truth of n's value; `what` names the asker: "if", "and" ... */
+/* Converts v, n's value, to bool. what: the construct that needs it, for errors: "if", "and" ... */
 bool truth_at(Interp *in, const Node *n, const char *what, Value v, bool *out, LangError *e);
 bool value_truth(Interp *in, Value v, bool *out, LangError *e); /* waits for a one-element tensor */
-/* echo's form on stdout; waits for its tensors */
+/* Writes v to stdout in echo form. Waits for its tensors. */
 bool interp_echo(Interp *in, Value v, LangError *e);
 #endif

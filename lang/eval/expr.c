@@ -1,7 +1,6 @@
-/* expr.c: expressions to values: names, literals, f-strings, comprehensions, and the way to
- * operators (operate.c), calls (call.c) and subscripts (subscript.c). The result is a reference
- * of its own; temporaries are given up as soon as they have been used, so that their tensors'
- * `free` leaves then.
+/* expr.c: evaluates expressions: names, literals, f-strings and comprehensions. Operators are in
+ * operate.c, calls in call.c, subscripts in subscript.c. The result is a new reference. Temporaries
+ * are released right after use, so that the `free` of their tensors is sent early.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "lang/value/frame.h"
@@ -25,7 +24,7 @@ static bool not_assigned(Interp *in, const Node *n, LangError *e) {
     return error_hint(e, "a name that a function assigns anywhere is local in all of it");
 }
 
-/* A field or method of the object whose method runs, named without self. */
+/* True if name is a field or method of the object whose method is running. */
 static bool is_of_self(const Frame *f, const char *name) {
     int slot = f ? f->fn->self_slot : -1;
     if (slot < 0) return false;
@@ -33,7 +32,7 @@ static bool is_of_self(const Frame *f, const char *name) {
     return self.kind == V_OBJECT && (object_find(self.obj, name) || object_method(self.obj, name));
 }
 
-/* model.train(): a dot follows the name. */
+/* True if a dot follows the name, as in model.train(). */
 static bool is_field_base(const Node *n) {
     size_t len;
     Span more = n->at;
@@ -124,7 +123,7 @@ static bool put_element(Interp *in, const Node *n, Value to, Value v, LangError 
     return ok;
 }
 
-/* *xs: all elements of xs. */
+/* Puts all elements of xs into `to`, for *xs. */
 static bool put_spread(Interp *in, Node *n, Value to, LangError *e) {
     Value over, v;
     Iter it;
@@ -169,7 +168,7 @@ static bool put_pair(Interp *in, const Node *n, MapV *m, Value key, Value v, Lan
     return false;
 }
 
-/* **other: all its keys; later ones win. */
+/* Puts all keys of a map into m, for **other. Later keys overwrite earlier ones. */
 static bool put_map(Interp *in, Node *n, MapV *m, LangError *e) {
     Value other, k, v;
     TRY(eval(in, n->kid[0], &other, e));
@@ -200,7 +199,7 @@ OUTLINE static bool eval_map(Interp *in, Node *n, Value *out, LangError *e) {
 
 /* ---- comprehensions ---- */
 
-/* Its variables are gone after it, and so is what they held. */
+/* Unbinds the variables of a finished comprehension and drops their values. */
 static void forget(Interp *in, const Node *target) {
     if (target->kind == N_LIST) {
         for (uint32_t i = 0; i < target->n_kids; i++) forget(in, target->kid[i]);
@@ -227,7 +226,7 @@ static bool comp_element(Interp *in, Node *n, Value result, LangError *e) {
     return put_pair(in, n->kid[0], result.map, k, v, e);
 }
 
-/* The loop whose target is kid[k] and those inside it. The parser bounds how many nest. */
+/* Runs the loop whose target is kid[k], and those inside it. The parser limits the nesting. */
 static bool comp_loop(Interp *in, Node *n, uint32_t k, Value result, LangError *e) {
     if (k == n->n_kids) return comp_element(in, n, result, e);
     Node *target = n->kid[k], *over_node = n->kid[k + 1], *condition = n->kid[k + 2];
@@ -382,7 +381,7 @@ OUTLINE static bool eval_binary(Interp *in, Node *n, Value *out, LangError *e) {
     return ok;
 }
 
-/* A chain asks one question after the other, so tensors of several elements have no answer. */
+/* Fails for a chain of comparisons over tensors: `and` between its links needs single values. */
 static bool wide_chain(Interp *in, const Node *n, uint32_t k, Value r, LangError *e) {
     char a[80], b[80], shape[256];
     fail_at(in, n->link[k], e, "a chain of comparisons needs single values, but '%s' has shape %s",
@@ -390,7 +389,7 @@ static bool wide_chain(Interp *in, const Node *n, uint32_t k, Value r, LangError
     return error_hint(e, "elementwise: (%s) & (%s)", a, node_text(n->link[k + 1], b));
 }
 
-/* a < b < c: as a < b and b < c, but b is computed once. */
+/* a < b < c is a < b and b < c, with b evaluated once. */
 OUTLINE static bool eval_chain(Interp *in, Node *n, Value *out, LangError *e) {
     Value a, b, r;
     TRY(eval(in, n->kid[0], &a, e));

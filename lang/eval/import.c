@@ -1,7 +1,6 @@
-/* import.c: where names at file level live, and how other files come in: `import`, and the
- * prelude, which is parsed when one of its names is first used. A file runs once; sources,
- * programs and constants stay until the interpreter goes, because functions and error messages
- * point into them.
+/* import.c: global names, `import`, and the prelude, whose files are parsed when one of their names
+ * is first used. A file runs once. Sources, programs and constants live until the interpreter is
+ * freed, because functions and error messages point into them.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/trace.h"
 #include "runtime/base/map.h"
@@ -22,9 +21,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { SOURCE_MAX = 64 << 20 }; /* bytes of one program text */
+enum { SOURCE_MAX = 64 << 20 }; /* size limit of a source file, in bytes */
 
-/* One file of a program: by its real path, or "prelude:nn.gt". */
+/* A file of the program, identified by its real path or "prelude:nn.gt". */
 typedef struct File {
     char *path;
     Globals *globals;
@@ -133,7 +132,7 @@ static void keep_program(Interp *in, Program *p) {
     m->program[m->n_programs++] = p;
 }
 
-/* At the prompt: the value of a statement, shown unless none, and kept as `ans`. */
+/* At the prompt: shows the value of a statement unless it is none, and keeps it as `ans`. */
 static bool echo_value(Interp *in, Node *n, LangError *e) {
     Value v;
     TRY(eval(in, n->kid[0], &v, e));
@@ -186,7 +185,7 @@ bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e) {
     return ok;
 }
 
-/* Parses and runs a text as a file of its own; its names are in *globals. */
+/* Parses and runs a text as a file; its names go into *g. */
 static bool run_text(Interp *in, const char *name, const char *text, size_t n, bool is_prelude,
                      Globals *g, LangError *e) {
     Source *src = interp_source(in, name, text, n, 1, is_prelude);
@@ -233,7 +232,8 @@ static bool is_file(const char *path) {
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* name or name.gt in a directory (n bytes, may be empty: here). */
+/* Finds name (if it has a dot) or name.gt in dir (n bytes, 0 for the current directory). Writes
+ * path, of PATH_MAX bytes. */
 static bool find_in(const char *dir, size_t n, const char *name, char *path) {
     const char *slash = n && dir[n - 1] != '/' ? "/" : "";
     for (int with_ext = 0; with_ext < 2; with_ext++) {
@@ -245,7 +245,7 @@ static bool find_in(const char *dir, size_t n, const char *name, char *path) {
     return false;
 }
 
-/* Beside the importing file, then in GT_PATH. */
+/* Looks next to the importing file, then in GT_PATH. */
 static bool find_file(const Node *n, char *path) {
     const char *from = n->at.src->name, *slash = strrchr(from, '/');
     if (n->str[0] == '/') return find_in("", 0, n->str, path);
@@ -303,7 +303,7 @@ bool import_statement(Interp *in, Node *n, Value *out, LangError *e) {
         bool ok = run_text(in, path, text.data, text.n, false, f->globals, e);
         f->is_running = false;
         bytes_fini(&text);
-        if (!ok) { /* it may be mended and imported again */
+        if (!ok) { /* allow a second import, after the file was corrected */
             f->path[0] = 0;
             return false;
         }
@@ -323,15 +323,16 @@ void import_main(Interp *in, const char *path) {
 
 /* ---- the prelude ---- */
 
-/* Files of a directory belong to the name space of that name ("nn/layers.gt" to nn, "nn/init/x.gt"
- * to nn.init); those of none define functions that are visible everywhere. */
+/* True if file `name` belongs to `space`: the files in a directory belong to the namespace of that
+ * name ("nn/layers.gt" to nn, "nn/init/x.gt" to nn.init). Files outside of directories define
+ * functions that are visible everywhere. */
 static bool is_space_file(const char *name, const char *space) {
     size_t n = strlen(space);
     return !strncmp(name, space, n) && name[n] == '/' && !strchr(name + n + 1, '/');
 }
 
-/* Which prelude file defines a name that is visible everywhere: the lines that begin with fn NAME
- * or module NAME. */
+/* Indexes which prelude file defines each name that is visible everywhere: the lines that begin
+ * with fn NAME or module NAME. */
 static void index_prelude(Modules *m) {
     m->has_prelude = true;
     for (int i = 0; prelude_files[i].name; i++) {
@@ -349,7 +350,7 @@ static void index_prelude(Modules *m) {
     }
 }
 
-/* Runs prelude file i if that has not happened yet. */
+/* Runs prelude file i unless it has run already. */
 static bool load_prelude(Interp *in, int i, Globals **g, LangError *e) {
     char path[128];
     snprintf(path, sizeof path, "prelude:%s", prelude_files[i].name);
@@ -379,7 +380,7 @@ bool prelude_value(Interp *in, const char *interned, Value *out, LangError *e) {
     return true;
 }
 
-/* "nn/init" as programs write it: "nn.init". */
+/* Returns the namespace of a directory: "nn.init" for "nn/init". */
 static const char *dotted_name(const char *dir) {
     char name[128];
     snprintf(name, sizeof name, "%s", dir);
@@ -388,8 +389,8 @@ static const char *dotted_name(const char *dir) {
     return intern(name, strlen(name));
 }
 
-/* The names of all files of the prelude's directory `dir`, and its directories as spaces within;
- * undefined when there is none. */
+/* Makes a namespace of the names in all prelude files of directory `dir`, with a namespace inside
+ * for each of its directories. *out stays V_UNDEF if there is no such directory. */
 static bool space_of_files(Interp *in, const char *dir, Value *out, LangError *e) {
     size_t n = strlen(dir);
     for (int i = 0; prelude_files[i].name; i++) {

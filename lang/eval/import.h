@@ -1,4 +1,4 @@
-/* import.h: files and the prelude: their globals, names and programs.
+/* import.h: imported files and the prelude: their globals, names and programs.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_EVAL_IMPORT_H
 #define GT_LANG_EVAL_IMPORT_H
@@ -6,11 +6,11 @@
 #include "lang/value/frame.h"
 
 Globals *globals_new(Interp *in, bool is_main, bool is_prelude);
-GlobalVar *globals_var(Globals *g, const char *interned); /* made if it is new */
+GlobalVar *globals_var(Globals *g, const char *interned); /* created if new */
 bool import_statement(Interp *in, Node *n, Value *out, LangError *e);
-/* a function of the prelude; V_UNDEF: none */
+/* Sets *out to a prelude function, or to V_UNDEF if there is none. */
 bool prelude_value(Interp *in, const char *interned, Value *out, LangError *e);
-/* nn, optim ...; V_UNDEF: none */
+/* Sets *out to a namespace (nn, optim ...), or to V_UNDEF if there is none. */
 bool prelude_space(Interp *in, const char *interned, Value *out, LangError *e);
 void prelude_names(Interp *in, NameList *l);
 void import_init(Interp *in);
@@ -18,10 +18,10 @@ void import_fini(Interp *in); /* drops globals */
 void import_free(Interp *in); /* then programs and sources */
 bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e);
 
-/* Names the file that interp_run is about to run, so that importing it again is seen as a
- * circle. */
+/* Registers the file that interp_run is about to run, so that importing it is reported as a
+ * circular import. */
 void import_main(Interp *in, const char *path);
-/* consumes: a constant of the program, kept until the interpreter goes */
+/* Keeps v, a constant of a program, until the interpreter is freed. Consumes v. */
 void keep_value(Interp *in, Value v);
 Value name_str(Interp *in, const char *interned); /* borrowed V_STR, one per name and interpreter */
 #endif

@@ -1,4 +1,4 @@
-/* interp.c: the interpreter's beginning and end, and running a program in it.
+/* interp.c: creates and frees the interpreter, and runs programs in it.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/trace.h"
 #include "lang/value/interp.h"
@@ -20,12 +20,12 @@
 
 enum { STACK_VALUES = 4 << 20, COLLECT_FIRST = 10000 };
 #define C_STACK_WANTED                                                                             \
-    (UINT64_C(120) << 20) /* bytes: 10,000 nested calls, with room for sanitizers */
+    (UINT64_C(120) << 20) /* bytes: enough for 10,000 nested calls, under sanitizers too */
 #define C_STACK_SPARE                                                                              \
-    (2 << 20) /* below stack_end: what one deep expression and its builtins may take */
+    (2 << 20) /* bytes below stack_end: for one deep expression and its builtins */
 
-/* The main thread's stack grows up to the soft limit as it stands when it grows, so raising the
- * limit is enough. In another thread the stack is what it is. */
+/* Returns the lowest stack address that calls may use. The main thread's stack grows up to the
+ * current soft limit, so raising the limit is enough. Other threads have a fixed stack. */
 static char *c_stack_end(void) {
     struct rlimit lim;
     if (getrlimit(RLIMIT_STACK, &lim) == 0 && lim.rlim_cur < C_STACK_WANTED) {
@@ -40,7 +40,7 @@ static char *c_stack_end(void) {
         pthread_attr_destroy(&attr);
     }
     char *here = __builtin_frame_address(0);
-    if (!low || size > C_STACK_WANTED) /* unlimited: we take no more than we asked for */
+    if (!low || size > C_STACK_WANTED) /* unlimited: use no more than C_STACK_WANTED */
         low = here - (size ? C_STACK_WANTED : 4 << 20);
     return (char *)low + C_STACK_SPARE;
 }
@@ -60,7 +60,7 @@ Interp *interp_new(const InterpConfig *config, LangError *e) {
     in->stack_end = c_stack_end();
     in->stack = xmalloc(sizeof *in->stack);
     in->stack->base = in->stack->top =
-        xmalloc(STACK_VALUES * sizeof(Value)); /* touched only as far as calls nest */
+        xmalloc(STACK_VALUES * sizeof(Value)); /* pages are touched only as calls nest */
     in->stack->end = in->stack->base + STACK_VALUES;
     import_init(in);
     in->globals = globals_new(in, true, false);
@@ -75,7 +75,7 @@ Interp *interp_new(const InterpConfig *config, LangError *e) {
     return in;
 }
 
-/* What the end of the program leaves: the client's, the dispatcher's and the workers' counts. */
+/* Logs what the program leaves behind: counts of the client, the dispatcher and the workers. */
 static void log_memory(Interp *in) {
     Bytes text = {0};
     LangError ignored = {0};
@@ -103,7 +103,7 @@ void interp_free(Interp **inp) {
         if (log_is(LOG_MEMORY)) log_memory(in);
         stream_free(&in->stream);
     }
-    progress_fini(in); /* after the stream, which may still hold last lines */
+    progress_fini(in); /* after the stream, which may still print last lines */
     signal_fini(in);
     assert(in->stack->top == in->stack->base);
     free(in->stack->base);

@@ -1,8 +1,8 @@
-/* object.c: modules and their instances: making them, their fields and methods, and how they are
- * ordered. A field _items that is a list or a map makes an object a container:
- * m[i], m[a:b], m["name"], len(m), `for x in m` and `k in m` mean those, and they are walked,
- * saved and printed as if they were fields of the object itself (nn.Sequential, nn.ModuleList,
- * nn.ModuleDict). What can be done with all that an object holds is in object_walk.c.
+/* object.c: modules and their instances: creation, fields, methods and field order. A field _items
+ * that is a list or a map makes an object a container: m[i], m[a:b], m["name"], len(m),
+ * `for x in m` and `k in m` refer to the items, and items are walked, saved and printed as if they
+ * were fields of the object itself (nn.Sequential, nn.ModuleList, nn.ModuleDict). object_walk.c has
+ * the methods that walk an object.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/object.h"
 #include "runtime/base/map.h"
@@ -92,7 +92,7 @@ bool object_get(Interp *in, Object *o, const char *interned, Value *out, bool *f
         b->f = value_ref((Value){.kind = V_FN, .fn = method});
         *out = (Value){.kind = V_BOUND, .bound = b};
     } else if (!strcmp(interned, "training")) {
-        *out = v_bool(true); /* until eval() says otherwise */
+        *out = v_bool(true); /* the default until eval() or train() sets it */
     } else {
         *found = false;
     }
@@ -103,15 +103,16 @@ bool object_holds(Value v) {
     return v.kind == V_OBJECT || v.kind == V_LIST || v.kind == V_MAP || v.kind == V_TENSOR;
 }
 
-/* The place of a value in PyTorch's order: parameters, buffers, all else that holds something. */
+/* The pass of an ObjectIter that visits v, in PyTorch's order: parameters, buffers, other values
+ * that hold something. N_PASSES for values that hold nothing. */
 enum { PASS_PARAM, PASS_BUFFER, PASS_REST, N_PASSES };
 static int pass_of(Value v) {
     if (v.kind != V_TENSOR) return object_holds(v) ? PASS_REST : N_PASSES;
     return v.tensor->is_param ? PASS_PARAM : v.tensor->is_buffer ? PASS_BUFFER : N_PASSES;
 }
 
-/* What a field takes: FIELD_PARAM, FIELD_BUFFER, FIELD_UNSAVED; FIELD_PLAIN: anything. An argument
- * is not yet assigned while the constructor runs. */
+/* Returns what a field accepts: FIELD_PARAM, FIELD_BUFFER, FIELD_UNSAVED, or FIELD_PLAIN for
+ * anything. A kept argument accepts anything while the constructor runs. */
 static FieldTag role_of(const Object *o, Value *slot) {
     if (!slot || (o->is_new && *slot_tag(slot) == FIELD_GIVEN)) return FIELD_PLAIN;
     int pass = pass_of(*slot), tag = *slot_tag(slot);
@@ -121,7 +122,7 @@ static FieldTag role_of(const Object *o, Value *slot) {
     return slot->kind == V_NONE && is_role ? (FieldTag)tag : FIELD_PLAIN;
 }
 
-/* The target as the program spells it: net.fc.weight. */
+/* The assignment target as the program spells it: net.fc.weight. */
 static const char *target_text(const Interp *in, const char *name, char *buf) {
     const Node *n = in->at;
     if (!n || (n->kind != N_FIELD && n->kind != N_INDEX)) return name;
@@ -139,7 +140,8 @@ static bool param_error(Interp *in, const char *name, Value old, Value v, LangEr
     return error_hint(e, "%s.copy_(…) writes into it, %s = param(…) makes a new one", x, x);
 }
 
-/* What a field of this role makes of *v; *v stays the caller's on failure. */
+/* Checks *v against a field's role; a buffer field converts it to a buffer. On failure *v is
+ * unchanged and stays the caller's. */
 static bool fit_role(Interp *in, const char *name, FieldTag role, Value old, Value *v,
                      LangError *e) {
     char quote[80];
@@ -164,8 +166,8 @@ static FieldTag tag_after(FieldTag role, Value v) {
     return is_param(v) ? FIELD_PARAM : v.kind == V_TENSOR ? role : FIELD_PLAIN;
 }
 
-/* A field that begins to hold another kind of thing takes its place in the order anew, and so does
- * an argument of the constructor that is assigned. Consumes v. */
+/* Stores v in a field; consumes v. The field moves to the end of the order if v belongs to another
+ * pass than the old value, or if the field was a constructor argument until now. */
 static void put_field(Object *o, Value key, Value *old, Value v, FieldTag role) {
     bool moves = false;
     if (old && object_holds(v)) {
@@ -179,7 +181,7 @@ static void put_field(Object *o, Value key, Value *old, Value v, FieldTag role) 
     if (moves && mapv_remove(o->field, key, &gone)) value_drop(gone);
     FieldTag tag = tag_after(role, v);
     if (old && !moves) {
-        *slot_tag(old) = (uint8_t)tag; /* first: dropping what was there may run anything */
+        *slot_tag(old) = (uint8_t)tag; /* before value_set, which may run any code as it drops */
         value_set(old, v);
         return;
     }
@@ -226,11 +228,11 @@ void object_keep(Interp *in, Object *o, const char *interned, Value v) {
 void object_link(Interp *in, Object *o, const char *interned, Value maps) {
     Value key = name_str(in, interned), own = v_list(in, maps.list->n);
     for (uint32_t i = 0; i < maps.list->n; i++) list_push(own.list, value_ref(maps.list->v[i]));
-    mapv_put(o->field, value_ref(key), own); /* a list that nobody else can change */
+    mapv_put(o->field, value_ref(key), own); /* a private copy, which the program cannot change */
     *slot_tag(map_find(o->field, key)) = FIELD_LINK;
 }
 
-/* ---- what an object holds, in order ---- */
+/* ---- iterating over an object ---- */
 
 enum { ASSIGNED_DEPTH = 100 };
 
@@ -298,7 +300,7 @@ bool object_iter_next(ObjectIter *it, Value *key, Value *v) {
                 continue;
             }
             int pass = pass_of(*v);
-            if (pass == N_PASSES) pass = PASS_REST; /* functions, for printing */
+            if (pass == N_PASSES) pass = PASS_REST; /* functions, which are printed too */
             if (pass == it->pass) return true;
         }
     }
@@ -314,7 +316,7 @@ bool object_is_container(const Object *o) {
     return f && f->at.src && f->at.src->is_prelude && object_items(o);
 }
 
-/* An object like o whose items are others; consumes items. */
+/* A shallow copy of o with other items. Consumes items. */
 static Value like_with_items(Interp *in, Object *o, Value items) {
     Object *copy = container_new(in, V_OBJECT, sizeof *copy);
     Value key, v;
@@ -362,7 +364,7 @@ bool object_take_item(Interp *in, Object *o, const Value *old, Value *v, LangErr
     return true;
 }
 
-/* A list of items as a map: what stands at i has the name "i". */
+/* Converts a list of items to a map with the keys "0", "1" ... */
 static void name_items(Interp *in, Value *items) {
     Value map = v_map(in);
     char name[24];
@@ -373,7 +375,7 @@ static void name_items(Interp *in, Value *items) {
     value_set(items, map);
 }
 
-/* The place that a name stands for: "0" ... of the list, or its end. */
+/* True if name is an index ("0" ...) of the list or its length; sets *place. */
 static bool place_of_name(const List *l, const char *name, uint32_t *place) {
     char *end;
     unsigned long i = strtoul(name, &end, 10);
@@ -403,7 +405,7 @@ bool object_put_named(Interp *in, Object *o, const char *interned, Value v, Lang
     return true;
 }
 
-/* All that `more` has, as a list: a new reference. */
+/* Sets *out to the elements of `more`, or its items if it is a container, as a list. */
 static bool gathered(Interp *in, const Node *n, Value more, Value *out, LangError *e) {
     Iter it;
     Value item, all = v_list(in, 0);
@@ -461,7 +463,7 @@ bool object_concat(Interp *in, const Node *n, Object *o, Value more, Value *out,
     return false;
 }
 
-/* A slice of the items is an object of the same kind, as PyTorch's Sequential. */
+/* A slice of the items, as an object of the same kind like PyTorch's Sequential. */
 static bool slice_items(Interp *in, const Node *n, Object *o, Value items, Value sub, Value *out,
                         LangError *e) {
     Value all = in_order(in, items, true), part;
@@ -498,7 +500,7 @@ bool object_subscript(Interp *in, const Node *n, Object *o, Value sub, Value *ou
         ok = slice_items(in, n, o, items, sub, out, e);
     } else if (items.kind == V_LIST || map_find(items.map, sub) || sub.kind != V_INT) {
         ok = subscript_get(in, n, items, &sub, 1, out, e);
-    } else { /* by place */
+    } else { /* an index into a map */
         all = in_order(in, items, false);
         ok = subscript_get(in, n, all, &sub, 1, out, e);
     }
@@ -507,7 +509,6 @@ bool object_subscript(Interp *in, const Node *n, Object *o, Value sub, Value *ou
     return ok;
 }
 
-/* The items that a write at sub goes to, or NULL: it is a field. */
 Value *object_target(Object *o, Value *sub) {
     Value *items = object_items(o), key, v;
     const char *name = value_name(*sub);
@@ -515,7 +516,7 @@ Value *object_target(Object *o, Value *sub) {
     if (items->kind == V_MAP && sub->kind == V_INT && !map_find(items->map, *sub)) {
         int64_t count = (int64_t)map_count(items->map), i = sub->i + (sub->i < 0 ? count : 0);
         if (i >= 0 && i < count && mapv_at(items->map, (size_t)i, &key, &v))
-            *sub = key; /* by place */
+            *sub = key; /* an index into a map */
     }
     return items;
 }

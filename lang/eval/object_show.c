@@ -1,5 +1,5 @@
-/* object_show.c: objects as text: a tree of what they hold, each with the settings that it was made
- * with. A module's own extra_repr() says what stands between the parentheses, as in PyTorch.
+/* object_show.c: prints objects as a tree, each with its constructor arguments in parentheses. A
+ * module's own extra_repr() replaces those, as in PyTorch.
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/map.h"
 #include "lang/eval/object.h"
@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Lists and maps in each other, also where they hold each other in a circle; the longest list that
- * is shown as a setting. */
+/* SHOW_NEST: limit of nested lists and maps, which may be cyclic. SHOW_SIZES: length of the longest
+ * list that is shown as a setting. */
 enum { SHOW_NEST = 6, SHOW_SIZES = 8 };
 
 static void show_text(Pieces *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -25,7 +25,8 @@ static void show_text(Pieces *p, const char *format, ...) {
     pieces_text(p, line, strlen(line));
 }
 
-/* A list of numbers and strings: kernel_size=[3, 3]. */
+/* True for values shown as a setting: scalars, strings, dtypes, and short lists of numbers and
+ * strings (kernel_size=[3, 3]). */
 static bool is_plain(Value v) {
     if (value_is_number(v) || v.kind == V_STR || v.kind == V_NONE) return true;
     if (v.kind == V_LIST && v.list->n <= SHOW_SIZES) {
@@ -40,8 +41,8 @@ static bool is_switch(const AstParam *p) {
     return p->dflt && (p->dflt->kind == N_TRUE || p->dflt->kind == N_FALSE);
 }
 
-/* What a setting is shown as. bias=true that became a parameter, or none, is still true or false.
- */
+/* Sets *out to the value to show for a setting; false if it is not shown. A bool parameter whose
+ * field became a tensor or none (bias=true) is shown as true or false. */
 static bool setting(const AstParam *p, const Value *v, Value *out) {
     if (!v || *p->name == '_') return false;
     *out = *v;
@@ -50,7 +51,7 @@ static bool setting(const AstParam *p, const Value *v, Value *out) {
     return is_plain(*out) && (out->kind != V_NONE || !p->dflt);
 }
 
-/* n_in=2, n_out=1: what the constructor was given, as far as it is plain values. */
+/* Prints the constructor's arguments that are plain values: n_in=2, n_out=1. */
 static bool show_settings(Interp *in, Object *o, Pieces *p, LangError *e) {
     const AstFn *f = o->module->make ? o->module->make->ast : NULL;
     bool first = true;
@@ -64,7 +65,7 @@ static bool show_settings(Interp *in, Object *o, Pieces *p, LangError *e) {
     return true;
 }
 
-/* What the module's own extra_repr() says. */
+/* Prints the result of the module's own extra_repr(). */
 static bool show_extra(Interp *in, Object *o, Fn *f, Pieces *p, LangError *e) {
     Value text;
     TRY(stack_room(in, 1, e));
@@ -110,7 +111,7 @@ static bool show_kid(Interp *in, const char *name, Value v, bool is_item, int in
         show_text(p, "\n%*s%s: ", indent, "", name);
         return object_show(in, v.obj, indent, p, e);
     }
-    if (value_is_callable(v) && is_item) { /* Sequential(fc, relu): the tree says so */
+    if (value_is_callable(v) && is_item) { /* a function as an item: Sequential(fc, relu) */
         show_text(p, "\n%*s%s: ", indent, "", name);
         return pieces_value(in, p, v, true, e);
     }
@@ -137,7 +138,7 @@ bool object_show(Interp *in, Object *o, int indent, Pieces *p, LangError *e) {
         show_text(p, "object");
         return true;
     }
-    if (indent > 40) { /* also where objects hold each other in a circle */
+    if (indent > 40) { /* too deep, or a cycle of objects */
         show_text(p, "%s(...)", o->module->name);
         return true;
     }

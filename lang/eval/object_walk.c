@@ -1,9 +1,8 @@
-/* object_walk.c: what every object can do because its fields can be walked: parameters(),
- * state_dict(), train(), apply(f) and so on. A walk goes through objects in PyTorch's order
- * (object_iter_next), through lists and maps as they are; names beginning with _ are private to the
- * module: not walked, saved or printed. What an object holds as _items (object.c) is walked as if
- * it were fields of its own. What a constructor was given and also keeps under another name is
- * walked under that name only.
+/* object_walk.c: methods of every object that walk its fields: parameters(), state_dict(), train(),
+ * apply(f) and so on. A walk visits the fields of objects in PyTorch's order (object_iter_next),
+ * and lists and maps in their own. Names that begin with _ are private to the module: not walked,
+ * saved or printed. The _items of a container (object.c) are walked like fields. A constructor
+ * argument that is also assigned to another field is walked under that field only.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "runtime/base/map.h"
@@ -24,15 +23,15 @@ enum { WALK_DEPTH = 100, PROBLEMS_SHOWN = 8 };
 typedef struct Walk {
     Interp *in;
     Bytes path; /* "blocks.0.fc1.weight"                                */
-    Map seen;   /* for visitors that want each thing once: Heap -> 1    */
-    bool (*visit)(struct Walk *w, Value v, LangError *e); /* tensors with identity, and objects */
+    Map seen;   /* for visitors that handle each value once: Heap -> 1  */
+    bool (*visit)(struct Walk *w, Value v, LangError *e); /* for parameters, buffers, objects */
     Value out;
     int64_t n;
     void *ctx;
-    const char *prefix;       /* of all paths; NULL: none                   */
-    bool shallow, kids_first; /* not into objects within; visits after kids */
-    const Map *assigned;      /* within an argument of a constructor: what is also elsewhere */
-    bool aliases;             /* goes there too, with is_alias set */
+    const char *prefix;       /* of all paths, or NULL                      */
+    bool shallow, kids_first; /* skip nested objects; visit children before their parent */
+    const Map *assigned;      /* inside a kept argument: values that other fields hold too */
+    bool aliases;             /* visit those too, with is_alias set */
     bool is_alias;
 } Walk;
 typedef struct Trail {
@@ -51,7 +50,7 @@ static bool walk_kid(Walk *w, Value key, Value v, const Trail *trail, LangError 
         w->is_alias = true;
     }
     size_t n = w->path.n;
-    if (n && w->path.data[n - 1] != '.') /* a prefix may end with one */
+    if (n && w->path.data[n - 1] != '.') /* a prefix may end with a dot */
         bytes_putc(&w->path, '.');
     key_text(key, &w->path);
     bool ok = walk(w, v, trail, e);
@@ -89,7 +88,7 @@ static bool walk(Walk *w, Value v, const Trail *up, LangError *e) {
     if (v.kind == V_TENSOR)
         return (!v.tensor->is_param && !v.tensor->is_buffer) || w->visit(w, v, e);
     for (const Trail *t = up; t; t = t->up)
-        if (t->at == v.heap) return true; /* a cycle: what is in it is being walked already */
+        if (t->at == v.heap) return true; /* a cycle: this walk is inside v already */
     if (up && up->depth >= WALK_DEPTH)
         return error_set(e, "fields nest deeper than %d", WALK_DEPTH);
     Trail trail = {v.heap, up, up ? up->depth + 1 : 1};
@@ -116,7 +115,7 @@ static bool walk_all(Walk *w, Interp *in, Value self, LangError *e) {
     return ok;
 }
 
-/* Walks self with a list or map, w.out, as result. */
+/* Walks self. *result becomes w.out, a list or map. */
 static bool gather(Interp *in, Value self, Walk w, Value *result, LangError *e) {
     if (!walk_all(&w, in, self, e)) {
         value_drop(w.out);
@@ -163,7 +162,7 @@ static bool visit_named_buffer(Walk *w, Value v, LangError *e) {
     return true;
 }
 
-/* w->ctx, if it is given, is the object that is not meant itself. */
+/* w->ctx: an object to leave out, or NULL. */
 static bool visit_module(Walk *w, Value v, LangError *e) {
     (void)e;
     if (v.kind == V_OBJECT && v.obj != w->ctx && first_time(w, v))
@@ -178,7 +177,7 @@ static bool visit_named_module(Walk *w, Value v, LangError *e) {
     return true;
 }
 
-/* The first thing whose path is the string w->ctx. */
+/* Finds the first value whose path is the string w->ctx. */
 static bool visit_find(Walk *w, Value v, LangError *e) {
     (void)e;
     if (w->out.kind == V_NONE && !strcmp(w->path.data, w->ctx)) w->out = value_ref(v);
@@ -222,7 +221,7 @@ static bool visit_cast(Walk *w, Value v, LangError *e) {
     tensor_unref(value);
     TRY(cast != NULL);
     Handle *old = t->handle;
-    t->handle = handle_ref(cast->handle); /* the identity stays, with a value of another dtype */
+    t->handle = handle_ref(cast->handle); /* t keeps its identity, its value gets a new dtype */
     handle_unref(w->in->stream, &old);
     tensor_unref(cast);
     if (t->is_buffer) grad_node_unref(w->in, &t->node);
@@ -252,7 +251,8 @@ static void flatten(Interp *in, Value v, Bytes *path, Value out, int depth) {
     }
 }
 
-/* What does not fit, by name: three lists, and the writing that waits until all is known to fit. */
+/* The state of load_state_dict. The first walk collects the names that do not fit, the second
+ * (`write`) writes the tensors, only if all fit. */
 typedef struct Loading {
     Value state, missing, unexpected, used;
     Bytes misfits;
@@ -298,8 +298,8 @@ static void name_problems(const char *title, Value names, Bytes *out) {
     if (n > PROBLEMS_SHOWN) bytes_printf(out, " and %u more", n - PROBLEMS_SHOWN);
 }
 
-/* Whether the state's names are the missing ones behind a prefix, such as "module." or "model.":
- * then that is *out. */
+/* True if the state has all missing names with a common prefix such as "module." or "model.". Sets
+ * *out to the prefix. */
 static bool wrapped_names(const Loading *l, Bytes *out) {
     uint32_t n = l->missing.list->n;
     const Str *want = n ? l->missing.list->v[0].str : NULL;
@@ -358,7 +358,7 @@ static bool check_state(Interp *in, Value self, Loading *l, bool strict, LangErr
 static bool bi_load_state_dict(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool strict;
     TRY(value_truth(in, arg[2], &strict, e));
-    if (arg[1].kind != V_MAP && arg[1].kind != V_LIST) /* names "0", "1" load as a list */
+    if (arg[1].kind != V_MAP && arg[1].kind != V_LIST) /* a file with names "0", "1" is a list */
         return error_set(e, "load_state_dict needs a map of names to tensors, not %s",
                          value_type_name(arg[1]));
     Loading l = {.state = v_map(in),
@@ -431,7 +431,7 @@ static bool bi_named_children(Interp *in, const Value *arg, Value *out, LangErro
     return list_of(in, arg, visit_named_module, true, arg[0].obj, out, e);
 }
 
-/* What has names with a prefix before them: "encoder." */
+/* Walks arg[0] with a prefix, such as "encoder.", before all names. */
 static bool with_prefix(Interp *in, const Value *arg, Value prefix, Walk w, Value *out,
                         LangError *e) {
     Value text;
@@ -480,7 +480,7 @@ static bool bi_get_parameter(Interp *in, const Value *arg, Value *out, LangError
     return find_path(in, arg, false, out, e);
 }
 
-/* f(m) for all modules, those within before the one that holds them. */
+/* Calls f(m) for all modules, children before their parent. */
 static bool bi_apply(Interp *in, const Value *arg, Value *out, LangError *e) {
     Walk w = {.visit = visit_module, .out = v_list(in, 0), .kids_first = true};
     Value all;
@@ -506,7 +506,7 @@ static bool bi_requires_grad_(Interp *in, const Value *arg, Value *out, LangErro
     return true;
 }
 
-/* The name of something that is registered. A private one would be neither walked nor saved. */
+/* Checks the name of a field to register, arg[1]. A private one is neither walked nor saved. */
 static bool register_name(Interp *in, const Value *arg, bool may_be_private, const char **name,
                           LangError *e) {
     Value text;
@@ -550,7 +550,7 @@ static bool bi_register_parameter(Interp *in, const Value *arg, Value *out, Lang
     return object_register(in, arg[0].obj, name, value_ref(arg[2]), FIELD_PARAM, e);
 }
 
-/* Of a container of nn it is an item; functions may be too. */
+/* Adds a module or function as a field, or as an item if self is a container of nn. */
 static bool bi_add_module(Interp *in, const Value *arg, Value *out, LangError *e) {
     const char *name;
     Object *o = arg[0].obj;
@@ -566,7 +566,7 @@ static bool bi_add_module(Interp *in, const Value *arg, Value *out, LangError *e
     return object_set(in, o, name, value_ref(arg[2]), e);
 }
 
-/* self.name means name of the first map, and sets it in all. */
+/* Links self.name to maps: see object_link. */
 static bool bi_link_field(Interp *in, const Value *arg, Value *out, LangError *e) {
     const char *name;
     TRY(register_name(in, arg, true, &name, e));

@@ -1,6 +1,6 @@
-/* operate.c: operators on host values. Ints are checked for overflow and for division by zero,
- * floats follow IEEE but for division by zero; int with float is exact where it compares. Where
- * either side is a tensor, tensor_binary takes over.
+/* operate.c: operators on host values. Ints are checked for overflow and division by zero. Floats
+ * follow IEEE except for division by zero. Comparisons of an int with a float are exact. If either
+ * side is a tensor, tensor_binary computes the result.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
 #include "lang/value/heap.h"
@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { REPEAT_MAX = 1 << 28 }; /* elements or bytes that `*` may make at once */
+enum { REPEAT_MAX = 1 << 28 }; /* limit of the result of `*`, in elements or bytes */
 
 static const char *const oper_text[] = {
     [O_ADD] = "+",         [O_SUB] = "-",    [O_MUL] = "*",         [O_DIV] = "/",
@@ -125,7 +125,7 @@ static bool float_binary(Interp *in, const Node *n, int oper, double a, double b
     case O_DIV: r = a / b; break;
     case O_FLOORDIV:
         r = round((a - float_mod(a, b)) / b);
-        break; /* exact where a / b would round up */
+        break; /* exact even if a / b would round up */
     case O_MOD: r = float_mod(a, b); break;
     case O_POW:
         if (a == 0 && b < 0) return by_zero(in, n, oper, e);
@@ -228,7 +228,8 @@ static Fn *operator_of(Value v, int oper, int side) {
     return v.kind == V_OBJECT && name ? object_method(v.obj, intern(name, strlen(name))) : NULL;
 }
 
-/* a oper b by a method of either; *found false: neither has one. b is NULL for unary operators. */
+/* a oper b by an operator method of either; *found is false if neither has one. b is NULL for a
+ * unary operator. */
 static bool object_operate(Interp *in, int oper, const Value *a, const Value *b, Value *out,
                            bool *found, LangError *e) {
     Fn *f = operator_of(*a, oper, 0);
@@ -247,7 +248,7 @@ static bool object_operate(Interp *in, int oper, const Value *a, const Value *b,
     return ok;
 }
 
-/* The same, but a != b and a not in b also by the opposite. */
+/* The same, but a != b and a not in b fall back to the negation of == and in. */
 static bool object_binary(Interp *in, int oper, Value a, Value b, Value *out, bool *found,
                           LangError *e) {
     bool truth = false;
@@ -430,7 +431,7 @@ static bool is_subset(const MapV *a, const MapV *b) {
     return true;
 }
 
-/* Puts the elements of a that are in b (or are not) into s. */
+/* Puts the elements of a that are in b (in_b) or not in b into s. */
 static void take(MapV *s, const MapV *a, const MapV *b, bool in_b) {
     Value k, v;
     for (size_t i = 0; mapv_at(a, i, &k, &v); i++)
@@ -463,7 +464,7 @@ bool set_binary(Interp *in, int oper, Value a, Value b, Value *out, LangError *e
 
 /* ---- dispatch ---- */
 
-/* Operand i is none: a gradient, or what a call gave. */
+/* Explains why operand i is none: a gradient before backward, or a function without return. */
 static void none_hint(const Node *n, uint32_t i, LangError *e) {
     char quote[80];
     const Node *kid = i < n->n_kids ? n->kid[i] : n;
@@ -612,7 +613,7 @@ bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value
         error_locate(e, node_span(in, n));
         return false;
     }
-    if (oper == O_EQ || oper == O_NE) { /* x == none, x == "text": a plain answer */
+    if (oper == O_EQ || oper == O_NE) { /* x == none, x == "text": one bool, not elementwise */
         if (is_sequence(other)) return list_with_tensor(in, n, oper, a, b, e);
         *out = v_bool(oper == O_NE);
         return true;

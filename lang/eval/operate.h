@@ -1,4 +1,4 @@
-/* operate.h: operators on host values, and the way to those on tensors.
+/* operate.h: operators on host values; those with a tensor operand go to lang/tensor.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_EVAL_OPERATE_H
 #define GT_LANG_EVAL_OPERATE_H
@@ -8,10 +8,10 @@ bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value
                     LangError *e);
 bool operate_unary(Interp *in, const Node *n, int oper, Value a, Value *out, LangError *e);
 bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *e);
-/* order for sorted, min, max */
+/* the order of sorted, min and max */
 bool value_less(Interp *in, Value a, Value b, bool *out, LangError *e);
-/* The elements of anything that has some, none included, as a new set. */
+/* Makes a new set of the elements of any iterable, or an empty one of none. */
 bool set_of(Interp *in, Value xs, Value *out, LangError *e);
-/* a oper b of two V_SETs: | & ^ - and comparisons. */
+/* a oper b for two V_SETs: | & ^ - and comparisons. */
 bool set_binary(Interp *in, int oper, Value a, Value b, Value *out, LangError *e);
 #endif

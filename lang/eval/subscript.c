@@ -1,6 +1,5 @@
-/* subscript.c: a[i] on host containers (lists, ranges, strings, maps, objects), and going
- * through things with `for`. A loop over a string goes by code point, over a map by key, over a
- * tensor along its first axis.
+/* subscript.c: a[i] on host containers (lists, ranges, strings, maps, objects), and iteration. A
+ * loop over a string gives code points, over a map its keys, over a tensor the slices along axis 0.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "lang/text/pieces.h"
@@ -52,7 +51,7 @@ static bool in_range(Interp *in, const Node *n, const char *what, int64_t *i, in
     return true;
 }
 
-/* lowest, highest: where a bound that is further out is moved to. */
+/* Evaluates one bound of a slice (missing: its default) and clamps it to lowest .. highest. */
 static bool slice_bound(Interp *in, const Node *n, Value v, int64_t missing, int64_t count,
                         int64_t lowest, int64_t highest, int64_t *out, LangError *e) {
     if (v.kind == V_NONE) {
@@ -65,7 +64,7 @@ static bool slice_bound(Interp *in, const Node *n, Value v, int64_t missing, int
     return true;
 }
 
-/* The first place of a slice over so many elements, its step, and how many places it has. */
+/* Computes the first index, the step and the length of a slice of `count` elements. */
 static bool slice_places(Interp *in, const Node *n, const Slice *s, int64_t count, int64_t *first,
                          int64_t *step, int64_t *n_places, LangError *e) {
     int64_t stop;
@@ -145,7 +144,7 @@ static bool no_key(Interp *in, const Node *n, MapV *m, Value key, LangError *e) 
     return false;
 }
 
-/* r = x.max(axis): r[0] and r[1] are PyTorch's. */
+/* r[0] and r[1] of r = x.max(axis) give values and indices, as in PyTorch. */
 static bool pair_subscript(Interp *in, const Node *n, Tensor *t, const Value *sub, int n_subs,
                            Value *out, LangError *e) {
     char quote[80] = "", use[100];
@@ -218,7 +217,7 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
 
 /* ---- writing ---- */
 
-/* Makes the places i .. i + places into `count` ones, whose values are yet to be set. */
+/* Replaces the `places` elements at i by `count` elements, which the caller sets. */
 static void list_resize(List *l, int64_t i, int64_t places, int64_t count) {
     for (int64_t k = places; k < count; k++) list_push(l, v_none());
     for (int64_t k = count; k < places; k++) value_drop(l->v[i + k]);
@@ -250,7 +249,7 @@ static bool list_set_slice(Interp *in, const Node *n, List *l, const Slice *s, V
 
 static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangError *e);
 
-/* m[sub] = *v of a container. */
+/* m[sub] = *v for a container. */
 static bool set_item(Interp *in, const Node *n, Object *o, Value items, Value sub, Value *v,
                      LangError *e) {
     const Value *old = NULL;

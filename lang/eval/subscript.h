@@ -6,10 +6,10 @@
 
 bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_subs, Value *out,
                    LangError *e);
-/* list, map, object; consumes v */
+/* Writes an element of a list, map or object. Consumes v. */
 bool subscript_set(Interp *in, const Node *n, Value a, Value sub, Value v, LangError *e);
 bool subscript_del(Interp *in, const Node *n, Value a, Value sub, LangError *e);
-/* of an N_INDEX; at most MAX_SUBS */
+/* Evaluates the subscripts of an N_INDEX into sub[MAX_SUBS]. */
 bool eval_subs(Interp *in, Node *n, Value *sub, int *n_subs, LangError *e);
 enum { MAX_SUBS = 2 * MAX_DIMS + 1 };
 typedef struct Iter {
@@ -19,9 +19,10 @@ typedef struct Iter {
     size_t byte;
     struct Bar *bar;
 } Iter;
-bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e); /* refs over */
+/* Takes its own reference to over. */
+bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e);
 int iter_next(Interp *in, Iter *it, Value *out, LangError *e); /* 1: *out; 0: end; -1: error */
 void iter_close(Interp *in, Iter *it);
-/* An error for a list that is a key. */
+/* Fails if l is a key of a map or set, because keys must not change. */
 bool list_may_change(const List *l, LangError *e);
 #endif

@@ -1,8 +1,8 @@
-/* trace.c: which calls are running, for messages. A failure that a worker finds arrives when the
- * calls that asked for it are over, so each instruction keeps the number of its chain of calls.
- * Chains are made when the first instruction asks within a call, and kept once: a link is a call's
- * place and function on top of another chain. The table has a bound; when it is full it begins
- * anew, and what was asked for before has no stack any more.
+/* trace.c: call stacks for error messages. A worker's failure arrives after the calls that issued
+ * the instruction have returned, so each instruction carries the number of its call stack. A stack
+ * gets its number when a call issues its first instruction. Equal stacks share one number: a Link
+ * is a call's position and function on top of another stack. The table is bounded. When it is full
+ * it is emptied, and errors of older instructions have no stack.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/trace.h"
 #include "lang/eval/builtin.h"
@@ -16,14 +16,14 @@ enum { LINKS_MAX = 1 << 16, LINKS_FIRST = 256 };
 typedef struct Link {
     const Node *call;
     const AstFn *fn;
-    uint32_t up; /* number of the chain around it; 0: file level */
+    uint32_t up; /* number of the stack below; 0: file level */
 } Link;
 
 typedef struct Traces {
     Link *link;
-    uint32_t n, cap, base; /* link[i] has the number base + i + 1       */
-    uint32_t *slot;        /* 2 * cap of them: i + 1 of a link, or 0    */
-    Frame **open;          /* frames that have no number yet, outermost last */
+    uint32_t n, cap, base; /* link[i] has the number base + i + 1                 */
+    uint32_t *slot;        /* hash table of 2 * cap entries: i + 1 of a link, or 0 */
+    Frame **open;          /* frames without a number, outermost last             */
     size_t cap_open;
 } Traces;
 
@@ -47,7 +47,7 @@ static void grow(Traces *t) {
     for (uint32_t i = 0; i < t->n; i++) put_slot(t, i);
 }
 
-/* The number of a link, for which there is room. */
+/* Finds or adds a link and returns its number. The caller checks LINKS_MAX. */
 static uint32_t number(Traces *t, const Node *call, const AstFn *fn, uint32_t up) {
     if (t->cap == 0) grow(t);
     for (size_t k = place(t, call, fn, up); t->slot[k]; k = (k + 1) & (2 * t->cap - 1)) {
@@ -60,7 +60,7 @@ static uint32_t number(Traces *t, const Node *call, const AstFn *fn, uint32_t up
     return t->base + t->n;
 }
 
-/* Forgets all links; false: numbers have run out, and no stack is known from here on. */
+/* Removes all links. Returns false if the numbers are used up: no stack is recorded any more. */
 static bool begin_anew(Traces *t) {
     if (t->base > UINT32_MAX - 2 * LINKS_MAX) return false;
     t->base += t->n;
@@ -69,7 +69,8 @@ static bool begin_anew(Traces *t) {
     return true;
 }
 
-/* The frames that have no number, outermost last, and the number of the chain around them. */
+/* Collects the frames without a number in t->open, outermost last. Returns how many there are; *up
+ * is the number of the stack below them. */
 static size_t unnumbered(Traces *t, Frame *f, uint32_t *up) {
     size_t n = 0;
     for (; f->up && f->trace <= t->base; f = f->up) {
@@ -106,7 +107,7 @@ uint32_t trace_calls(void *interp) {
 
 /* ---- frames of an error ---- */
 
-/* "Net.forward", "nn.Linear": layers of the prelude by their module's name alone. */
+/* "Net.forward"; for forward of a prelude layer only the module's name: "nn.Linear". */
 static const char *frame_name(const AstFn *fn) {
     const Source *src = fn->at.src;
     Bytes b = {0};
@@ -131,7 +132,7 @@ static const char *frame_name(const AstFn *fn) {
 
 static void add_frame(const AstFn *fn, const Node *call, LangError *e) {
     bool ours = fn->at.src && fn->at.src->is_prelude;
-    if (fn->is_file && ours) return; /* the prelude's files are nobody's imports */
+    if (fn->is_file && ours) return; /* the program did not import the prelude's files */
     ErrorFrame f = {.name = frame_name(fn),
                     .call = call ? call->at : (Span){0},
                     .is_prelude = ours,
@@ -139,9 +140,9 @@ static void add_frame(const AstFn *fn, const Node *call, LangError *e) {
     error_frame(e, &f);
 }
 
-/* ---- in the words of the function that the program called ---- */
+/* ---- messages in terms of the function that the program called ---- */
 
-/* What indices are in these functions of the prelude, for the one that the program called. */
+/* What an index means in these functions of the prelude. */
 static const struct {
     const char *inner, *noun, *hint;
 } words[] = {
@@ -152,8 +153,8 @@ static const struct {
     {"bincount", "value", NULL},
 };
 
-/* "index 12 at position 3 is out of range for axis 0 of size 10" as "cross_entropy: class 12 at
- * position 3 is outside 0 ... 9". false: it says something else. */
+/* Rewrites "index 12 at position 3 is out of range for axis 0 of size 10" as "cross_entropy: class
+ * 12 at position 3 is outside 0 ... 9". False if e has another message. */
 static bool tell_index(LangError *e, const char *name, const char *noun, const char *hint) {
     static const char middle[] = " is out of range for axis ";
     char text[sizeof e->what], *rest = strstr(e->what, middle), *position;
@@ -175,8 +176,8 @@ static bool tell_index(LangError *e, const char *name, const char *noun, const c
     return true;
 }
 
-/* The stack begins in the prelude. "solve: the matrix is singular" where the program called inv:
- * what the prelude uses within is of no interest. */
+/* Rewrites an error inside the prelude in terms of the function that the program called: "solve:
+ * the matrix is singular" becomes "inv: the matrix is singular". */
 static void tell_in_callers_words(LangError *e) {
     int outer = -1;
     while (outer + 1 < e->n_frames && e->frame[outer + 1].is_prelude) outer++;
