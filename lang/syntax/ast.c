@@ -1,6 +1,7 @@
-/* ast.c: the tree as text (--debug=a, golden tests) and the table of interned names. Statements
- * take a line each, two blanks per depth; expressions stay on it. Locals show their place: x@0
- * slot, x%0 slot with a cell, x^0 capture. SPDX-License-Identifier: MIT */
+/* ast.c: prints the tree (--debug=a, golden tests); the table of interned names. Each statement
+ * takes one line, indented by two blanks per level. Locals are printed with scope and slot: x@0
+ * slot, x%0 slot with a cell, x^0 capture.
+ * SPDX-License-Identifier: MIT */
 #include "lang/syntax/ast.h"
 #include "runtime/base/map.h"
 #include <math.h>
@@ -13,7 +14,7 @@
 typedef struct Names {
     char **slot;
     size_t n, cap;
-} Names; /* open addressing; cap a power of two */
+} Names; /* a hash table with open addressing; cap is a power of two */
 static Names names;
 
 static size_t name_slot(const Names *t, const char *s, size_t n) {
@@ -95,7 +96,7 @@ static void print_place(const Node *n, Bytes *out) {
 
 static void print_at(const Node *n, int depth, Bytes *out);
 
-/* What stands before the k-th parameter. */
+/* The prefix of the k-th parameter: "*", "**", "*, " or "". */
 static const char *star_text(const AstFn *fn, int k) {
     if (fn->param[k].is_star || fn->param[k].is_map) return fn->param[k].is_map ? "**" : "*";
     bool is_alone = k == fn->n_pos && k < fn->n_params;
@@ -223,7 +224,6 @@ void ast_print(const Node *n, Bytes *out) {
 
 /* ---- for messages ---- */
 
-/* What stands between line:col and len columns on. */
 const char *node_text(const Node *n, char *buf) {
     const Source *src = n->whole.src ? n->whole.src : n->at.src;
     const Span *at = n->whole.src ? &n->whole : &n->at;

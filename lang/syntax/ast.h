@@ -1,7 +1,6 @@
 /* ast.h: the tree that the parser builds and the evaluator walks. Nodes live in the arena of their
- * Source's Program and never change after resolve.c has given every name its place. One struct for
- * all nodes, by kind; children named per kind in the comment beside it.
- * Lists are arrays kid[0 .. n_kids-1].
+ * Program. Once resolve.c has resolved all names, only `flag` and `cache` change. All nodes share
+ * one struct; the comment beside each kind names its fields and its children kid[0 .. n_kids-1].
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_SYNTAX_AST_H
 #define GT_LANG_SYNTAX_AST_H
@@ -20,8 +19,8 @@ typedef enum NodeKind {
                    flag FORMAT_ */
     N_NAME,     /* str; after resolve: scope, slot */
     N_LIST,     /* kids; also "a, b" and (a, b) */
-    N_SET,      /* kids; N_STAR among them spreads, as in N_LIST */
-    N_MAP,      /* kids: key, value alternately; a WORD key is N_STRING; N_MAPSTAR has no value */
+    N_SET,      /* kids, which may be N_STAR, as in N_LIST */
+    N_MAP,      /* kids: key, value alternately; a WORD key is N_STRING; NULL after N_MAPSTAR */
     N_LISTCOMP, /* kid[0] element, then target, iterable, condition or NULL, of each `for` */
     N_SETCOMP,  /* the same */
     N_MAPCOMP,  /* kid[0] key, kid[1] value, then as N_LISTCOMP */
@@ -45,7 +44,7 @@ typedef enum NodeKind {
     N_EXPR_STMT, /* kid[0]; flag: ends with `;` (no echo) */
     N_ASSIGN,    /* targets in source order (a = b = e has two; may be N_LIST), then the value */
     N_AUGASSIGN, /* tok (the operator without =); kid[0] target, kid[1] value */
-    N_IF,        /* kids: condition, block alternately; a last odd one is else */
+    N_IF,        /* kids: condition, block alternately; an odd last one is the else block */
     N_WHILE,     /* kid[0] condition, kid[1] block */
     N_FOR,       /* kid[0] target, kid[1] iterable, kid[2] block */
     N_FN_STMT,   /* fn; scope, slot: where the name is bound */
@@ -98,37 +97,35 @@ typedef enum Oper {
 #define FORMAT_STR  2
 
 /* Bits of flag for expressions: */
-#define NODE_PAREN 0x80 /* stood in parentheses of its own */
+#define NODE_PAREN 0x80 /* written in its own parentheses */
 #define NODE_UNREAD                                                                                \
     0x02 /* N_INDEX as a target, N_AUGASSIGN: writes a name that nothing reads afterwards          \
           * (LANGUAGE 2.7, dead statements: warn when its value is a tensor) */
 
-#define NODE_UNUSED                                                                                \
-    0x04 /* the whole of a statement: its value is used by nobody; cleared when that was said      \
-          */
-#define NODE_LAST    0x10 /* of a statement with NODE_UNUSED: its function ends behind it */
-#define NODE_DROPPED 0x08 /* N_CALL with NODE_UNUSED: a function without effects was called */
+#define NODE_UNUSED  0x04 /* a whole statement, whose value is unused; cleared after the warning */
+#define NODE_LAST    0x10 /* with NODE_UNUSED: the last statement of its function */
+#define NODE_DROPPED 0x08 /* N_CALL with NODE_UNUSED: the function called has no side effects */
 
 typedef enum NameScope { SCOPE_LOCAL, SCOPE_CELL, SCOPE_OUTER, SCOPE_GLOBAL } NameScope;
-/* LOCAL: slot of the running call's frame. CELL: likewise, but the slot holds a Cell, as an inner
- * function captures it. OUTER: captured, `slot` of the function's captures. GLOBAL: a name of the
- * file, else a builtin: found by name (str, fn->name, as) and kept in `cache` by the evaluator;
- * slot is not used.
+/* LOCAL: a slot of the current frame. CELL: a slot that holds a Cell, because an inner function
+ * captures the variable. OUTER: captured, `slot` is an index into the function's captures. GLOBAL:
+ * a global name, else a builtin. The evaluator looks it up by name (str, fn->name, as) and keeps it
+ * in `cache`; slot is unused.
  * Comprehension variables are hidden locals of the enclosing function (at file level: of
- * Program.top), each with a slot of its own; when an inner fn captures one, its target node has
- * SCOPE_CELL and the evaluator makes a new cell per element. */
+ * Program.top), each with its own slot. If an inner fn captures one, its target node has SCOPE_CELL
+ * and the evaluator makes a new cell per element. */
 
 typedef struct Node Node;
 typedef struct AstFn AstFn;
 
 struct Node {
     uint8_t kind, tok, scope, flag;
-    uint16_t height; /* of the tree below: at most MAX_TREE_HEIGHT: walks may recurse */
+    uint16_t height; /* of the tree below, at most MAX_TREE_HEIGHT, so walks may recurse */
     uint32_t n_kids;
     int32_t slot;
-    Span at;    /* what a caret points at: the operator of N_BINARY, the name of N_FIELD,
-                   the bracket of N_INDEX, the callee of N_CALL; first token else */
-    Span whole; /* first to last token, as far as they are on one line: for quoting */
+    Span at;    /* where a caret points: the operator of N_BINARY, the name of N_FIELD, the
+                   bracket of N_INDEX, the callee of N_CALL; otherwise the first token */
+    Span whole; /* first to last token on the first line, for quoting */
     union {
         int64_t i;
         double f;
@@ -158,17 +155,17 @@ struct AstFn {
     const char *doc;   /* text of the ## lines directly above, or NULL */
     AstParam *param;
     int n_params;
-    int n_pos;  /* so many of the first may be given by place: those before *rest, * and **rest */
-    Node *body; /* N_BLOCK, or an expression when is_expr */
+    int n_pos;  /* parameters that can be positional: those before *rest, * and **rest */
+    Node *body; /* N_BLOCK, or an expression if is_expr */
     bool is_expr, is_module;
     bool is_file;   /* Program.top */
     bool is_method; /* a fn directly in a module's block; its N_FN_STMT binds no name.
-                       Its `outer`, like the module's own, is the function around the module
-                       (NULL: file level): methods do not see the constructor's names */
+                       `outer` of module and methods is the function around the module (NULL:
+                       file level): methods do not see the constructor's names */
     Span at, end;   /* `fn` ... closing brace, for ??name */
-    /* resolve.c: */
+    /* set by resolve.c: */
     int n_slots;   /* parameters first, then self, other locals, comprehension variables */
-    int self_slot; /* of modules and methods: the local `self` (it may be a cell); else -1 */
+    int self_slot; /* of modules and methods: the local `self`, which may be a cell; else -1 */
     bool uses_self;
     const char **slot_name;
     bool *slot_is_cell;
@@ -180,9 +177,9 @@ struct AstFn {
     AstFn *outer;
 };
 
-/* One parsed Source. top: a pseudo function whose slots are the hidden locals at file level (there
- * may be none); its body is the N_BLOCK `body`. Global names are shared by all Programs of one file
- * or of the prompt. Functions point into the arena: a Program lives as long as any of them. */
+/* One parsed Source. top: a pseudo function whose slots are the hidden locals at file level, if
+ * any; its body is the N_BLOCK `body`. All Programs of one file or of the prompt share their
+ * globals. Functions point into the arena, so a Program must outlive them. */
 typedef struct Program {
     Source *src;
     Node *body;
@@ -190,22 +187,23 @@ typedef struct Program {
     Arena arena;
 } Program;
 
-/* Parses a whole source. NULL with e->kind E_SYNTAX, or E_INCOMPLETE when only more input is
- * missing (open_with: the character of the innermost opener, or 0 for a continuation). Warnings
- * (a & 1 == 0, dead statements) are handed to warn, if not NULL. Caller owns the Program. */
 typedef void (*WarnFn)(void *ctx, const LangError *w);
+/* Parses a whole source; the caller owns the Program. Returns NULL with e->kind E_SYNTAX, or
+ * E_INCOMPLETE if the text ends too early (open_with: the character of the innermost opener, or 0
+ * for a continued line). Passes warnings (a & 1 == 0, dead statements) to warn, if not NULL. */
 Program *parse_program(Source *src, WarnFn warn, void *ctx, char *open_with, LangError *e);
-/* "result not used" of an expression that is a statement, with what was probably meant.
- * is_same_kind: its value may be of the kind of its first operand's. */
+/* Fills w with "result not used" for an expression statement and suggests what was probably meant.
+ * is_same_kind: its value may be of the same kind as unused_target's. */
 void unused_warning(const Node *n, bool is_same_kind, LangError *w);
-const Node *unused_target(const Node *n); /* that operand, a name; or NULL */
+/* Returns the name (N_NAME) that n was probably meant to change, or NULL. */
+const Node *unused_target(const Node *n);
 void program_free(Program **p);
-void ast_print(const Node *n, Bytes *out); /* --debug=a: s-expressions, two blanks per depth */
-/* One pointer per distinct name, for ever; names compare by pointer. The one table of the process;
- * the client's thread only. */
+void ast_print(const Node *n, Bytes *out); /* --debug=a: s-expressions, two blanks per level */
+/* Returns the one pointer for this name, valid for ever: interned names compare by pointer. One
+ * table per process, for the client's thread only. */
 const char *intern(const char *s, size_t n);
-/* The text of an expression as it stands in the source, cut to fit: for messages. buf of 80
- * bytes. */
+/* Writes the source text of an expression to buf (80 bytes), shortened to fit, for messages.
+ * Returns buf. */
 const char *node_text(const Node *n, char *buf);
 void fn_signature(const AstFn *f, Bytes *out); /* "f(a, b=1, *rest)" */
 #endif

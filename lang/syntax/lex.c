@@ -1,7 +1,7 @@
-/* lex.c: the scanner (contract and idea in lex.h). One pass; a table from tokens.def finds
- * operators and keywords. What no token may begin with gets an error that names the habit it comes
- * from (`&&`, `!x`, `->`, typographic quotes ...). f-strings stay one token here: the parser comes
- * back for the expressions inside, by lex_range. SPDX-License-Identifier: MIT */
+/* lex.c: the scanner (contract in lex.h). One pass; operators and keywords are looked up in a table
+ * made from tokens.def. Spellings of other languages (`&&`, `!x`, `->`, typographic quotes ...) get
+ * an error with the spelling to use. An f-string is one token: the parser calls lex_range for the
+ * expressions inside. SPDX-License-Identifier: MIT */
 #include "lang/syntax/lex.h"
 #include "lang/error/utf8.h"
 #include "runtime/base/limits.h"
@@ -31,8 +31,8 @@ typedef struct Lexer {
     const char *s; /* text of the source                    */
     size_t at, to;
     uint32_t line;
-    size_t line_at; /* column of offset x is x - line_at + 1 (wraps for the first line of a range:
-                       intended) */
+    size_t line_at; /* offset x has the column x - line_at + 1; may wrap below 0 on the first line
+                       of a range, as intended */
     bool glued;
     Arena *arena;
     Tokens *out;
@@ -80,7 +80,7 @@ static Token *push(Lexer *x, Tok kind, size_t from) {
     return t;
 }
 
-/* Ends the array with BAD and returns the error for the caller to fill. */
+/* Ends the array with TOK_BAD. Returns the error, which the caller fills. */
 static LangError *bad(Lexer *x, size_t from, size_t n) {
     x->at = from + n;
     push(x, TOK_BAD, from);
@@ -94,7 +94,8 @@ static LangError *bad(Lexer *x, size_t from, size_t n) {
 static size_t skip_fstring(const char *s, size_t at, size_t to, char quote, bool triple, int depth,
                            size_t *open);
 
-/* From an opening quote to behind the closing one; `to` if there is none. */
+/* Returns the offset after a string's closing quote, or `to` if there is none. at: its first
+ * quote. */
 static size_t skip_string(const char *s, size_t at, size_t to, bool is_f, int depth) {
     char q = s[at];
     bool triple = to - at >= 3 && s[at + 1] == q && s[at + 2] == q;
@@ -151,7 +152,8 @@ static size_t field_end(const char *s, size_t at, size_t to, int depth) {
 }
 size_t lex_field_end(const char *text, size_t at, size_t to) { return field_end(text, at, to, 0); }
 
-/* Behind `{`: to behind the `}` that ends this field, its spec and the fields in that included. */
+/* Returns the offset after the `}` that ends a field with its spec and the fields nested in that.
+ * at: just after the `{`. */
 static size_t skip_field(const char *s, size_t at, size_t to, int depth) {
     at = field_end(s, at, to, depth);
     if (at < to && s[at] == '=') at = field_end(s, at + 1, to, depth);
@@ -167,8 +169,8 @@ static size_t skip_field(const char *s, size_t at, size_t to, int depth) {
     return at < to ? at + 1 : to + 1;
 }
 
-/* Behind the opening quotes: to behind the closing ones; `to` if there are none, and then *open is
- * the offset of a `{` that is never closed, or SIZE_MAX. */
+/* Returns the offset after an f-string's closing quotes. at: just after the opening ones. If there
+ * are none, returns `to` and sets *open to the offset of an unclosed `{`, or to SIZE_MAX. */
 static size_t skip_fstring(const char *s, size_t at, size_t to, char q, bool triple, int depth,
                            size_t *open) {
     *open = SIZE_MAX;
@@ -208,7 +210,7 @@ static void advance_lines(Lexer *x, size_t from) {
     }
 }
 
-/* At the first quote; `from` is the token's start (the f of an f-string). */
+/* Scans a string from its first quote. from: the token's start (the f of an f-string). */
 static void string(Lexer *x, size_t from, bool is_f) {
     const char *s = x->s;
     char q = s[x->at];
@@ -219,7 +221,7 @@ static void string(Lexer *x, size_t from, bool is_f) {
     size_t quotes = triple ? 3 : 1;
     bool closed =
         end >= body + quotes && !memcmp(s + end - quotes, triple ? s + x->at : &q, quotes);
-    /* `end == to` may still be a string that ends there: an escaped or absent last quote tells. */
+    /* If end == to, the string is unclosed if its last quote is escaped or missing. */
     if (closed && end == x->to && !is_f) {
         size_t back = 0;
         while (end - quotes > body + back && s[end - quotes - 1 - back] == '\\') back++;
@@ -267,7 +269,7 @@ static int hex_value(char c) {
                                   : -1;
 }
 
-/* \xHH and \u{...}: at the letter; appends the code point, returns the offset behind, or 0. */
+/* \xHH and \u{...}: appends the code point. at: the letter. Returns the offset after it, or 0. */
 static size_t unescape_code(const char *s, size_t at, size_t to, Bytes *out) {
     uint32_t cp = 0;
     int digits = 0;
@@ -338,7 +340,7 @@ static void number_bad(Lexer *x, size_t from, const char *what, const char *hint
     if (hint) error_hint(e, "%s", hint);
 }
 
-/* 0x 0b 0o: at the 0. */
+/* Scans 0x, 0b and 0o numbers, from the 0. */
 static void number_radix(Lexer *x, int bits) {
     size_t from = x->at;
     uint64_t v = 0;
@@ -374,8 +376,8 @@ static void skip_digits(Lexer *x) {
         x->at++;
 }
 
-/* Text of a number without underscores; strtod of long runs needs no bound, so the copy lives in
- * the arena. */
+/* Converts the number in [from, x->at), without its underscores. The copy is in the arena because
+ * numbers have no length limit. */
 static double number_float(Lexer *x, size_t from) {
     char *copy = arena_alloc(x->arena, x->at - from + 1), *p = copy;
     for (size_t i = from; i < x->at; i++)
@@ -468,7 +470,7 @@ static void word(Lexer *x) {
     push(x, kind, from)->is_word = true;
 }
 
-/* Spellings of other languages that begin like ours, and what to write instead. */
+/* Operators of other languages, and what to write instead. */
 static const struct {
     const char *text, *hint;
 } foreign[] = {
@@ -491,7 +493,7 @@ static bool is_statement_end(const Lexer *x, size_t ahead) {
     return x->to - x->at <= ahead || c == '\n' || c == ';' || c == '}' || c == ')' || c == '#';
 }
 
-/* x++ and x--: a sign cannot end a statement. */
+/* Reports x++ and x-- at the end of a statement. */
 static bool increment(Lexer *x) {
     char c = peek(x, 0);
     Token *before = last(x);
@@ -542,7 +544,7 @@ static void character_bad(Lexer *x) {
             e, "names are a to z, A to Z, 0 to 9 and _; strings and comments may hold anything");
 }
 
-/* relu? asks, in another shell, what ?relu does here. */
+/* True at the `?` of `relu?`, which is IPython's spelling of ?relu. */
 static bool is_question(const Lexer *x) {
     size_t end = x->at + 1, from = x->at;
     while (end < x->to && (x->s[end] == ' ' || x->s[end] == '\t')) end++;

@@ -1,6 +1,7 @@
-/* parse.c: the parser's frame: looking at tokens, failing, INCOMPLETE, making nodes, and
- * parse_program. The grammar itself is in parse_expr.c and parse_stmt.c, the hints for habits from
- * other languages in parse_hint.c. SPDX-License-Identifier: MIT */
+/* parse.c: the parser's tools: access to tokens, errors, E_INCOMPLETE, nodes, and parse_program.
+ * The grammar is in parse_expr.c and parse_stmt.c, hints about syntax of other languages in
+ * parse_hint.c.
+ * SPDX-License-Identifier: MIT */
 #include "lang/syntax/parse.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +80,7 @@ void parse_warn(Parser *p, Span at, const char *hint, const char *format, ...) {
     p->warn(p->warn_ctx, &w);
 }
 
-/* The last line that holds anything. */
+/* The number of the last line that is not blank. */
 static uint32_t last_line(const Parser *p) {
     size_t n = p->src->n;
     uint32_t line = p->t.tok[p->t.n - 1].line;
@@ -89,7 +90,7 @@ static uint32_t last_line(const Parser *p) {
     return line;
 }
 
-/* "for:14, if:16" of the open blocks from k on. */
+/* Writes the open blocks from k on to text: " (2 deep: for:14, if:16)". */
 static void list_open(const Parser *p, int k, char *text, size_t size) {
     size_t n = (size_t)snprintf(text, size, " (%d deep: ", p->n_open - k);
     for (int first = k; k < p->n_open && n + 32 < size; k++)
@@ -117,7 +118,7 @@ static _Noreturn void incomplete(Parser *p) {
         error_label(p->e, lex_span(p->src, &o->at), "still open at end of file");
         give_up(p);
     }
-    int k = p->n_open - 1; /* outermost of the blocks that are open one in another */
+    int k = p->n_open - 1; /* then the outermost of the innermost run of open blocks */
     while (k > 0 && p->open[k - 1].what) k--;
     char list[400] = "";
     if (k < p->n_open - 1)
@@ -172,7 +173,7 @@ void parse_push(Parser *p, Node *n) {
     p->scratch[p->n_scratch++] = n;
 }
 
-/* From token `first` to the last one taken, but not beyond the end of first's line. */
+/* The span from token `first` to the last token taken, cut at the end of first's line. */
 static Span stretch(const Parser *p, size_t first) {
     const Token *a = &p->t.tok[first], *b = a;
     Span s = lex_span(p->src, a);
@@ -237,7 +238,7 @@ Program *parse_program(Source *src, WarnFn warn, void *ctx, char *open_with, Lan
     Program *prog = arena_zalloc(&arena, sizeof *prog);
     Parser *p = arena_zalloc(&arena, sizeof *p);
     LangError *found = arena_zalloc(&arena, sizeof *found);
-    Arena *keep = &prog->arena; /* the blocks move here, so that the Program owns itself */
+    Arena *keep = &prog->arena; /* takes over the arena's blocks: the Program is in its own arena */
     *keep = arena;
     *p = (Parser){.src = src, .arena = keep, .e = found, .warn = warn, .warn_ctx = ctx};
     if (setjmp(p->fail)) {

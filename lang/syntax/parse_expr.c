@@ -1,11 +1,12 @@
-/* parse_expr.c: expressions, loosest first (LANGUAGE 2.2): fn, if/else, or, and, not, | ^ &,
- * comparisons, + -, * / // % @, unary - + ~, ** (right), call index field, and what they are made
- * of. SPDX-License-Identifier: MIT */
+/* parse_expr.c: expressions. Precedence, loosest first (LANGUAGE 2.2): fn, if/else, or, and, not,
+ * | ^ &, comparisons, << >>, + -, * / // % @, unary - + ~, ** (right-associative), call index
+ * field, literals.
+ * SPDX-License-Identifier: MIT */
 #include "lang/syntax/parse.h"
 #include <stdio.h>
 #include <string.h>
 
-/* Where a node begins: the index of the next token. */
+/* The index of the next token, where a node begins. */
 static size_t here(Parser *p) {
     parse_peek(p);
     return p->i;
@@ -30,7 +31,7 @@ typedef struct Cursor {
     size_t at;
     uint32_t line;
     size_t line_at;
-} Cursor; /* a place in a token that spans lines */
+} Cursor; /* a position in a token of several lines */
 
 static uint32_t cursor_to(const Parser *p, Cursor *c, size_t at) {
     for (; c->at < at; c->at++)
@@ -49,7 +50,7 @@ static Node *string_piece(Parser *p, size_t first, Bytes *b) {
     return n;
 }
 
-/* Resolves the escapes of [from, to) onto b; b is freed before a failure leaves. */
+/* Appends [from, to) to b with its escapes resolved. Frees b before it fails. */
 static void unescape(Parser *p, Cursor *c, size_t from, size_t to, Bytes *b) {
     uint32_t col = cursor_to(p, c, from);
     LangError e = {0};
@@ -66,7 +67,7 @@ static _Noreturn void field_fail(Parser *p, Cursor *c, size_t at, Bytes *b, cons
                what);
 }
 
-/* The expression of a field: tokens of its own, then back to where we were. */
+/* Parses the expression of a field: switches to tokens of [from, to), and back. */
 static Node *field_expr(Parser *p, Cursor *c, size_t from, size_t to) {
     Tokens outer = p->t;
     size_t i = p->i, before = p->before;
@@ -87,7 +88,7 @@ static Node *field_expr(Parser *p, Cursor *c, size_t from, size_t to) {
 
 static size_t pieces(Parser *p, Cursor *c, size_t first, size_t at, size_t to, bool is_spec);
 
-/* At the character behind `{`; pushes the N_FORMAT, returns the offset behind `}`. */
+/* Parses a field and pushes its N_FORMAT. at: just after `{`. Returns the offset after `}`. */
 static size_t field(Parser *p, Cursor *c, size_t first, size_t at, size_t to, Bytes *b) {
     const char *s = p->src->text;
     size_t end = lex_field_end(s, at, to), blank = at;
@@ -145,8 +146,8 @@ static size_t field(Parser *p, Cursor *c, size_t first, size_t at, size_t to, By
     return end + 1;
 }
 
-/* Pushes the pieces of [at, to): N_STRING and N_FORMAT. A spec ends before its `}`. Returns the
- * offset where it stopped. */
+/* Pushes the pieces of [at, to), N_STRING and N_FORMAT. A spec ends before its `}`. Returns the
+ * offset of the end. */
 static size_t pieces(Parser *p, Cursor *c, size_t first, size_t at, size_t to, bool is_spec) {
     const char *s = p->src->text;
     Bytes b = {0};
@@ -208,7 +209,7 @@ Node *parse_string(Parser *p) {
 
 /* ---- brackets ---- */
 
-/* Opens a bracket, in which newlines do not count; returns what to restore. */
+/* Opens a bracket, inside which newlines are skipped. Returns the old skip_newlines. */
 static bool open_bracket(Parser *p) {
     bool skip = p->skip_newlines;
     const Token *t = parse_take(p);
@@ -255,11 +256,12 @@ Node *parse_targets(Parser *p) {
 static Node *binary(Parser *p, NodeKind kind, int oper, const Token *op, Node *left, Node *right,
                     size_t first);
 
-/* { "for" names "in" or { "if" or } }: pushes target, iterable and condition or NULL of each. */
+/* { "for" names "in" or { "if" or } }: pushes target, iterable, and condition or NULL of each
+ * loop. */
 static void comprehension(Parser *p) {
     int depth = p->depth;
     while (parse_at(p, TOK_FOR)) {
-        parse_enter(p); /* its loops nest, also when they run */
+        parse_enter(p); /* comp_loop recurses once per loop */
         parse_take(p);
         parse_push(p, parse_targets(p));
         parse_expect(p, TOK_IN, "after the names of the for");
@@ -276,7 +278,7 @@ static void comprehension(Parser *p) {
     p->depth = depth;
 }
 
-/* An expression, or *expression, which spreads: of a list, a set, a call. */
+/* expr | "*" or: an element of a list or set, or an argument. */
 static Node *element(Parser *p) {
     if (!parse_at(p, TOK_MUL)) return parse_expr(p);
     size_t first = here(p), mark = parse_mark(p);
@@ -287,7 +289,7 @@ static Node *element(Parser *p) {
     return n;
 }
 
-/* element for x in xs: a list, whatever stands around it. Takes the place of the element pushed
+/* element for x in xs in parentheses or a call: makes a list, which replaces the element pushed
  * last. */
 static void generator(Parser *p, size_t first) {
     size_t mark = parse_mark(p) - 1;
@@ -315,8 +317,8 @@ static Node *list(Parser *p) {
     return n;
 }
 
-/* A WORD key, looked at again because `for` follows: the key of a comprehension is an expression.
- */
+/* Converts a WORD key to an expression, because `for` follows the pair: the key of a comprehension
+ * is an expression. */
 static Node *key_as_expr(Parser *p, const Token *t) {
     if (t->kind == TOK_NAME) return name_node(p, t);
     size_t first = (size_t)(t - p->t.tok);
@@ -326,7 +328,7 @@ static Node *key_as_expr(Parser *p, const Token *t) {
     parse_fail(p, lex_span(p->src, t), "", "'%.*s' is a keyword", (int)t->n, p->src->text + t->at);
 }
 
-/* **m, in a map or a call. */
+/* "**" or: in a map or a call. */
 static void map_argument(Parser *p) {
     size_t first = here(p), inner = parse_mark(p);
     parse_take(p);
@@ -348,13 +350,13 @@ static _Noreturn void not_a_map(Parser *p, bool after_arrow) {
     parse_unexpected(p, "':' after the key");
 }
 
-/* What may follow an element of a set. */
+/* True if the next token may follow an element of a set. */
 static bool ends_element(Parser *p) {
     return parse_at(p, TOK_COMMA) || parse_at(p, TOK_RBRACE) || parse_at(p, TOK_FOR);
 }
 
-/* Pushes key and value, or **m and NULL; the first of a set's elements, which is no pair, alone:
- * then *is_set. word: the key as a token, if it is a word. */
+/* Pushes key and value, or **m and NULL. If this is not a pair but the first element of a set,
+ * pushes that alone and sets *is_set. */
 static void pair(Parser *p, bool after_arrow, bool is_first, bool *is_set) {
     const Token *t = parse_peek(p), *word = NULL;
     size_t first = here(p);
@@ -414,13 +416,13 @@ static Node *map(Parser *p) {
     return n;
 }
 
-/* (*xs), x = *xs: a star spreads into something. */
+/* Fails for a star outside of a list, set or call: (*xs), x = *xs. */
 static void lone_star(Parser *p, const Node *n) {
     if (n->kind == N_STAR) parse_fail(p, n->at, "a list of them: [*xs]", "nothing to spread into");
 }
 
-/* "(" [exprs [","]] ")": one expression is itself, none or several or a trailing comma make a list,
- * and so does a loop: (x for x in xs). */
+/* "(" [exprs [","]] ")". One expression stands for itself. None, several, a trailing comma or a
+ * loop (x for x in xs) make a list. */
 static Node *group(Parser *p) {
     size_t first = here(p), mark = parse_mark(p);
     bool skip = open_bracket(p), is_list = parse_at(p, TOK_RPAREN);
@@ -657,7 +659,7 @@ static Node *unary(Parser *p) {
         parse_peek2(p)->kind != TOK_POW && parse_peek2(p)->kind != TOK_DOT &&
         parse_peek2(p)->kind != TOK_LBRACKET) {
         parse_take(p);
-        Node *n = one(p, N_INT, first); /* the one number whose positive does not fit */
+        Node *n = one(p, N_INT, first); /* INT64_MIN: its absolute value is no INT */
         n->i = INT64_MIN;
         return n;
     }
@@ -671,7 +673,7 @@ static Node *unary(Parser *p) {
                       operand, first);
 }
 
-/* O_xxx + 1 of a token that is a binary operator, else 0; and its level. */
+/* O_xxx + 1 of a binary operator token, else 0. */
 static const uint8_t oper_of[TOK_COUNT] = {
 #define TOKEN(id, text, more)
 #define BINARY(id, text, more) [TOK_##id] = O_##id + 1,
@@ -704,7 +706,7 @@ static int level_of(int tok) {
 
 static Node *binary_level(Parser *p, int level);
 
-/* Takes a comparison operator; 0 when none is next, else O_xxx + 1. */
+/* Takes a comparison operator and returns O_xxx + 1, or 0 if none is next. */
 static int take_comparison(Parser *p, const Token **op) {
     const Token *t = parse_peek(p);
     *op = t;
@@ -728,7 +730,7 @@ static int take_comparison(Parser *p, const Token **op) {
     return 0;
 }
 
-/* shift { op shift }: a < b, or the chain a < b < c, whose links share their operands. */
+/* shift { op shift }: a < b, or the chain a < b < c, whose links share operands. */
 static Node *comparison(Parser *p) {
     size_t first = here(p), mark = parse_mark(p);
     Node *left = binary_level(p, LEVEL_SHIFT), *links = NULL;
@@ -770,7 +772,7 @@ static bool is_bare_comparison(const Node *n) {
     return n->kind == N_BINARY && n->tok >= O_EQ && n->tok <= O_GE && !(n->flag & NODE_PAREN);
 }
 
-/* `a & 1 == 0` is a & (1 == 0) here and in C; elsewhere it is not what was meant either. */
+/* Warns of `a & 1 == 0`: it means a & (1 == 0), as in C, which is rarely intended. */
 static void warn_mixed(Parser *p, const Token *op, const Node *left, const Node *right) {
     const Node *cmp = is_bare_comparison(right) ? right : is_bare_comparison(left) ? left : NULL;
     if (!cmp) return;

@@ -1,6 +1,6 @@
-/* parse_hint.c: what to write instead, when the next token does not fit: guesses from the tokens
- * around it at the habit that it comes from (LANGUAGE 3.3). Knows no grammar; a wrong guess is only
- * a poor hint. SPDX-License-Identifier: MIT */
+/* parse_hint.c: hints for an unexpected token. Guesses from the tokens around it which syntax of
+ * another language was meant (LANGUAGE 3.3). Does not use the grammar; a wrong guess is only a poor
+ * hint. SPDX-License-Identifier: MIT */
 #include "lang/error/habit.h"
 #include "lang/syntax/parse.h"
 #include <ctype.h>
@@ -21,7 +21,7 @@ static bool is_identifier(const char *s, size_t n) {
     return true;
 }
 
-/* A label: a word where the string is one, else the string as it stands, in our quotes. */
+/* A string token as a label: a bare word if it is an identifier, otherwise in double quotes. */
 static const char *label_text(Parser *p, const Token *t) {
     const char *s = p->src->text + t->at;
     if (t->n > 60 || t->n < 3) return "a";
@@ -30,7 +30,7 @@ static const char *label_text(Parser *p, const Token *t) {
     return arena_printf(p->arena, "\"%.*s\"", (int)t->n - 2, s + 1);
 }
 
-/* `with gt.signal.context('a', backward='b'):` and its kin. */
+/* `with gt.signal.context('a', backward='b'):`, `with torch.no_grad():` and the like. */
 static const char *with_hint(Parser *p, const Token *t) {
     const char *label = NULL;
     for (; t->kind != TOK_NEWLINE && t->kind != TOK_END && t->kind != TOK_BAD; t++) {
@@ -97,7 +97,7 @@ static const char *reserved_hint(Parser *p, const Token *t) {
     return habit_hint(s + t->at, t->n);
 }
 
-/* The first token of t's line (and statement). */
+/* The first token of t's statement on t's line. */
 static const Token *line_start(const Parser *p, const Token *t) {
     while (t > p->t.tok && t[-1].line == t->line && t[-1].kind != TOK_SEMI &&
            t[-1].kind != TOK_NEWLINE)
@@ -106,7 +106,7 @@ static const Token *line_start(const Parser *p, const Token *t) {
     return t;
 }
 
-/* Two things side by side: `let x`, `print x`, "a" "b". */
+/* Two tokens without an operator between them: `let x`, `print x`, "a" "b". */
 static const char *neighbour_hint(Parser *p, const Token *before, const Token *t) {
     const char *s = p->src->text;
     if (before->kind == TOK_STRING || before->kind == TOK_FSTRING)
@@ -136,7 +136,7 @@ static bool is_header_word(int kind) {
            kind == TOK_ELSE || kind == TOK_FN || kind == TOK_MODULE;
 }
 
-/* Within the [ ] of a list that does not begin its line, and so is no target. */
+/* True inside the [ ] of a list that does not begin its line, so it is not a target. */
 static bool is_in_list(const Parser *p) {
     const Opener *o = p->n_open ? &p->open[p->n_open - 1] : NULL;
     const char *text = p->src->text;
@@ -148,7 +148,7 @@ const char *parse_hint(Parser *p, const Token *t) {
     const Token *before = &p->t.tok[p->before], *start = line_start(p, t);
     bool header = is_header_word(start->kind) || parse_is(p, start, "signal");
     const char *hint;
-    for (const Token *k = start; k <= t && k->kind != TOK_END; k++) { /* a // b is fine, too */
+    for (const Token *k = start; k <= t && k->kind != TOK_END; k++) { /* a // b is valid */
         bool is_c = k->kind == TOK_DIV && k[1].kind == TOK_MUL && k[1].is_glued;
         if (is_c || (k->kind == TOK_FLOORDIV && (k == t || t->kind == TOK_NAME)))
             return "comments begin with #";

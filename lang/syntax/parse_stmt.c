@@ -1,5 +1,5 @@
-/* parse_stmt.c: statements and blocks, functions and modules. Words that are statements only at the
- * start of one (`signal backward no_grad time`) are told from names by what follows
+/* parse_stmt.c: statements, blocks, functions and modules. `signal backward no_grad time` are
+ * keywords only at the start of a statement; the tokens after them distinguish them from names
  * (LANGUAGE 2.1, 2.7). SPDX-License-Identifier: MIT */
 #include "lang/syntax/parse.h"
 #include <stdio.h>
@@ -138,8 +138,7 @@ void parse_statements(Parser *p, int end) {
 
 /* ---- functions ---- */
 
-/* The text of the `##` lines directly above the line of `at`, without the marks; NULL if there are
- * none. */
+/* Returns the text of the `##` lines directly above the line of `at`, without the `##`, or NULL. */
 static const char *doc_above(Parser *p, size_t at) {
     const char *s = p->src->text;
     Bytes out = {0};
@@ -185,8 +184,8 @@ static void param_check(Parser *p, const AstFn *fn, const AstParam *list, int n,
                    param->name, last->name);
 }
 
-/* NAME [ "=" expr ] | "*" NAME | "**" NAME; false for a "*" alone, behind which all parameters are
- * given by name. */
+/* NAME [ "=" expr ] | "*" NAME | "**" NAME. Returns false for a "*" alone: all parameters after it
+ * are keyword-only. */
 static bool param(Parser *p, const AstFn *fn, const AstParam *list, int n, AstParam *one) {
     const Token *star = parse_peek(p);
     *one = (AstParam){.is_map = parse_accept(p, TOK_POW)};
@@ -271,7 +270,7 @@ uint16_t parse_fn_height(const AstFn *fn) {
     return (uint16_t)(height + 1);
 }
 
-/* Methods that Python calls by itself and this language does not. */
+/* Warns of methods that Python calls implicitly and gt does not. */
 static void warn_never_called(Parser *p, const AstFn *fn) {
     static const char *const names[][2] = {
         {"__init__", "the module's own block is the constructor: module M(n) { self.n = n }"},
@@ -319,8 +318,8 @@ static Node *inner_block(Parser *p, const Token *word) {
     return n;
 }
 
-/* A NEWLINE run that is followed by this word: takes the newlines. `else` may stand on a line of
- * its own. */
+/* True if this word is next, possibly after newlines, which it then takes: `else` may be on its own
+ * line. */
 static bool word_follows(Parser *p, int kind) {
     size_t i = p->i;
     while (p->t.tok[i].kind == TOK_NEWLINE) i++;
@@ -507,8 +506,8 @@ static Node *no_grad_statement(Parser *p, size_t first) {
     return n;
 }
 
-/* Is `backward` at p->i the statement? Not before = op= . [ , or the end, and not when one
- * parenthesised group is all that follows: that is a call. */
+/* True if `backward` at p->i begins a backward statement. False before = op= . [ , or the end, and
+ * before a single parenthesised group, which makes it a call. */
 static bool is_backward_statement(const Parser *p) {
     const Token *t = &p->t.tok[p->i + 1];
     if (ends_statement(t->kind) || t->kind == TOK_ASSIGN || is_augmented(t->kind) ||
@@ -533,7 +532,8 @@ static Node *backward_statement(Parser *p, size_t first) {
     return n;
 }
 
-/* A statement that begins with a word that is a name elsewhere, or NULL. */
+/* Parses a statement whose first word is a name elsewhere. Returns NULL if it is a name here
+ * too. */
 static Node *word_statement(Parser *p, const Token *t, size_t first) {
     int next = t[1].kind, after = next == TOK_NEWLINE ? t[2].kind : next;
     if (parse_is(p, t, "backward"))

@@ -1,8 +1,9 @@
-/* resolve.c: gives every name its place before anything runs (LANGUAGE 2.3, 2.7), so that the
- * evaluator never looks up a local by name. One walk over the tree; a function's assigned names are
- * collected first, since they are local in all of it. Whether a local must be a cell is known only
- * at the function's end: its uses are chained through Node.cache until then. Also here, because it
- * needs the same walk: bare uses of a constructor's names in methods, and dead statements.
+/* resolve.c: resolves every name to a scope and slot before the program runs (LANGUAGE 2.3, 2.7),
+ * so that the evaluator never looks up a local by name. One walk over the tree. It collects the
+ * names that a function assigns first, because they are local in the whole function. Whether a
+ * local must be a cell is known only at the function's end; until then its uses are chained through
+ * Node.cache. The same walk finds bare uses of a constructor's names in methods, and dead
+ * statements.
  * SPDX-License-Identifier: MIT */
 #include "lang/syntax/parse.h"
 #include "runtime/base/map.h"
@@ -26,12 +27,12 @@ typedef struct Capture {
 
 typedef struct Scope {
     AstFn *fn;
-    struct Scope *outer;  /* where names are looked for next; a method's is the module's outer */
-    struct Scope *module; /* of a method: the constructor, whose names may not be used bare    */
-    bool is_file;         /* names are global, only comprehension variables are locals         */
+    struct Scope *outer;  /* the next scope of a lookup; of a method: the module's outer    */
+    struct Scope *module; /* of a method: the constructor, whose names may not be used bare */
+    bool is_file;         /* names are global, only comprehension variables are locals      */
     Map vars;             /* name -> Var */
     Var *all, **all_end;  /* in slot order */
-    Var *hidden;          /* comprehension variables that are visible now */
+    Var *hidden;          /* comprehension variables visible at this point */
     Capture *capture;
     int n_captures, cap;
 } Scope;
@@ -76,7 +77,7 @@ static Var *var_in(Scope *s, const char *name) {
     return s->is_file ? NULL : map_get(&s->vars, key_of(name));
 }
 
-/* The index among s's captures of a variable that `owner`, a scope further out, holds. */
+/* Returns the index in s's captures of v, a variable of the outer scope `owner`. Adds it if new. */
 static int capture_of(Scope *s, Var *v, Scope *owner) {
     for (int k = 0; k < s->n_captures; k++)
         if (s->capture[k].v == v) return k;
@@ -102,7 +103,7 @@ static bool constructor_name(Resolver *r, const Node *n, const char *name, const
     return error_hint(r->e, "keep it as a field in the module's body: self.%s = %s", name, name);
 }
 
-/* Binds a node that mentions `name`: a read, a target, or a definition. */
+/* Resolves a node that uses `name`: a read, a target or a definition. */
 static bool bind(Resolver *r, Node *n, const char *name) {
     Scope *s = r->scope, *owner = s;
     Var *v = NULL;
@@ -139,7 +140,7 @@ static void scope_open(Resolver *r, Scope *s, AstFn *fn, Scope *outer) {
     r->scope = s;
 }
 
-/* Patches all uses, writes the tables of slots and captures. */
+/* Sets the scope of all uses; writes the tables of slots and captures. */
 static void scope_close(Resolver *r, Scope *s) {
     AstFn *fn = s->fn;
     int n = fn->n_slots;
@@ -167,7 +168,7 @@ static void scope_close(Resolver *r, Scope *s) {
     map_fini(&s->vars);
 }
 
-/* A failure inside: uses stay chained, nobody will look. */
+/* Frees s after an error. Uses stay chained: the tree is not run. */
 static void scope_drop(Scope *s) {
     free(s->capture);
     map_fini(&s->vars);
@@ -214,8 +215,8 @@ static void note_defined(Resolver *r, const char *name) {
     map_put(&r->defined, key_of(name), &r->defined);
 }
 
-/* Parameters take the first slots, then self; a default is resolved before its own parameter and
- * later ones are visible. */
+/* Gives the first slots to parameters, the next one to self. A default does not see its own
+ * parameter and later ones. */
 static bool parameters(Resolver *r, Scope *s) {
     AstFn *fn = s->fn;
     for (int k = 0; k < fn->n_params; k++) var_add(r, s, fn->param[k].name);
@@ -229,7 +230,7 @@ static bool parameters(Resolver *r, Scope *s) {
     return true;
 }
 
-/* The statements that a function may end with, and whose values it might be meant to return. */
+/* Marks the last statements of a function, whose values might be meant as its result. */
 static void mark_last(Node *n) {
     if (n->kind == N_EXPR_STMT) n->kid[0]->flag |= NODE_LAST;
     if (n->kind == N_BLOCK && n->n_kids) mark_last(n->kid[n->n_kids - 1]);
@@ -286,7 +287,7 @@ static bool comprehension(Resolver *r, Node *n) {
     return ok;
 }
 
-/* ---- statements that nobody needs ---- */
+/* ---- dead statements ---- */
 
 static bool is_tensor_function(Resolver *r, const char *name) {
     static const char *const composed[] = {
@@ -299,17 +300,16 @@ static bool is_tensor_function(Resolver *r, const char *name) {
         if (!strcmp(composed[k], name)) return true;
     Op op = op_find(name, strlen(name));
     if (op == OP_COUNT || op == OP_SORT || op == OP_INDEX || op == OP_ADD)
-        return false; /* also methods of lists and sets */
+        return false; /* these are methods of lists and sets, too */
     OpClass c = op_info[op].class_;
     return c == CLASS_MAP || c == CLASS_REDUCE || c == CLASS_VIEW || c == CLASS_KERNEL;
 }
 
-/* The name that the statement was probably meant to change, or NULL. */
 const Node *unused_target(const Node *n) {
     static const char *const spaces[] = {"F", "nn", "gt", "linalg", "optim"};
     const Node *a = NULL;
     if (n->kind == N_CALL && n->kid[0]->kind == N_FIELD) a = n->kid[0]->kid[0];
-    if (a && a->kind == N_NAME) /* F.relu(x): not F */
+    if (a && a->kind == N_NAME) /* F.relu(x) is not meant to change F */
         for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
             if (a && !strcmp(a->str, spaces[i])) a = NULL;
     if (a) return a->kind == N_NAME ? a : NULL;
@@ -339,8 +339,8 @@ void unused_warning(const Node *n, bool is_same_kind, LangError *w) {
         error_hint(w, "did you mean %s = %.*s?", target->str, (int)len, text);
 }
 
-/* A statement that is an expression. Operators and functions of tensors are known to have no effect
- * by their names; of other calls the evaluator knows, which is why they are marked. */
+/* Handles an expression statement. Warns if it is an operator or names a tensor function, because
+ * these have no side effects. Marks other expressions NODE_UNUSED for the evaluator. */
 static void dead_statement(Resolver *r, Node *n) {
     bool pure = n->kind == N_UNARY || n->kind == N_BINARY || n->kind == N_CHAIN;
     if (!r->warn) return;
@@ -366,7 +366,7 @@ static bool walk_kids(Resolver *r, Node *n) {
     return true;
 }
 
-/* A target: names are written, not read; the base of x[i] = v neither. */
+/* Resolves an assignment target. */
 static bool target(Resolver *r, Node *n) {
     if (n->kind == N_NAME) {
         if (n->str == intern("self", 4) && r->scope->fn->self_slot >= 0) {

@@ -1,14 +1,16 @@
-/* unread.c: writes to a tensor that nothing reads afterwards. A tensor is a value, so `x += 1` and
- * `x[i] = v` change what the name x stands for and nothing else: if x is not read again the write
- * is lost, while in PyTorch the tensor that x came from would have changed. One walk against the
- * order of execution per function, and one for the file: `live` is the set of names that may still
- * be read. A write itself reads its name only if the name is live behind it. Loops are not
- * iterated: whatever their body reads counts as read by the next round, but for the loop's own
- * targets. The evaluator warns at a marked write when the value is a tensor.
+/* unread.c: finds writes to a tensor that nothing reads afterwards. A tensor is a value: `x += 1`
+ * and `x[i] = v` change only the variable x. If x is not read again, the write is lost, while in
+ * PyTorch the tensor that x came from would change.
+ *
+ * This is a backward liveness analysis, one walk per function and one for the file: `live` is the
+ * set of names that may still be read. A write counts as a read of its name only if the name is
+ * live after it. Loops are not iterated to a fixed point: all that the body reads, except the
+ * loop's own targets, counts as read by the next iteration. The evaluator warns at a marked write
+ * if the value is a tensor.
  * SPDX-License-Identifier: MIT */
 #include "lang/syntax/parse.h"
 
-/* At most so many written names of a function are looked at. */
+/* Limit of tracked names per function: one bit of the set each. */
 enum { NAMES_MAX = 64 };
 
 typedef struct Names {
@@ -20,7 +22,8 @@ typedef struct Names {
     uint64_t at_break, at_continue; /* of the innermost loop */
 } Names;
 
-/* The bit of a name that is looked at, else 0. Cells are read whenever their function runs. */
+/* Returns the bit of a tracked name, else 0. Cells are not tracked, because inner functions may
+ * read them at any time. */
 static uint64_t bit_of(const Names *l, const Node *n) {
     if (n->kind != N_NAME || n->scope != (l->fn ? SCOPE_LOCAL : SCOPE_GLOBAL)) return 0;
     for (int i = 0; i < l->n; i++)
@@ -37,21 +40,21 @@ static void add_name(Names *l, const Node *n) {
     l->name[l->n++] = n->str;
 }
 
-/* x of a target x[...], or NULL. */
+/* Returns x of a target x[...], or NULL. */
 static const Node *written(const Node *target) {
     return target->kind == N_INDEX && target->kid[0]->kind == N_NAME ? target->kid[0] : NULL;
 }
 
 static void written_names(Names *l, const Node *n) {
     if (n->kind == N_AUGASSIGN) add_name(l, n->kid[0]);
-    if (n->kind == N_INDEX && written(n)) add_name(l, n->kid[0]); /* more than targets: no harm */
+    if (n->kind == N_INDEX && written(n)) add_name(l, n->kid[0]); /* reads too, which is harmless */
     for (uint32_t k = 0; k < n->n_kids; k++)
         if (n->kid[k]) written_names(l, n->kid[k]);
 }
 
 static uint64_t reads(const Names *l, const Node *n);
 
-/* What a target reads: all of it but the names that it writes. */
+/* The names that a target reads: all except those that it writes. */
 static uint64_t target_reads(const Names *l, const Node *n) {
     uint64_t set = 0;
     if (n->kind == N_NAME) return 0;
@@ -60,7 +63,7 @@ static uint64_t target_reads(const Names *l, const Node *n) {
     return set;
 }
 
-/* All names that may be read below n. */
+/* All names that n may read. */
 static uint64_t reads(const Names *l, const Node *n) {
     if (!n) return 0;
     uint64_t set = bit_of(l, n);
@@ -72,7 +75,7 @@ static uint64_t reads(const Names *l, const Node *n) {
     return set;
 }
 
-/* The names that a target gives a new value. */
+/* The names that a target rebinds. */
 static uint64_t bound(const Names *l, const Node *n) {
     uint64_t set = bit_of(l, n);
     for (uint32_t k = 0; n->kind == N_LIST && k < n->n_kids; k++) set |= bound(l, n->kid[k]);
@@ -104,7 +107,7 @@ static uint64_t before_loop(Names *l, Node *n, uint64_t live) {
     return live | in | reads(l, n->kid[is_for]);
 }
 
-/* The names that may be read from n on; live: those behind it. */
+/* Returns the names live before n; live: those live after it. Marks unread writes. */
 static uint64_t before(Names *l, Node *n, uint64_t live) {
     uint64_t in = live, other;
     uint32_t k = n->n_kids;
