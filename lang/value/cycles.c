@@ -1,18 +1,19 @@
-/* cycles.c: containers that only hold each other. Reference counts free everything else at once,
- * so this runs rarely: when the number of containers has doubled, after statements at the
- * prompt, and at the end.
+/* cycles.c: frees cycles of containers. Reference counts free everything else at once, so this runs
+ * rarely: when the number of containers has doubled, after statements at the prompt, and at the
+ * end.
  *
  * Trial deletion (D. F. Bacon and V. T. Rajan, "Concurrent cycle collection in reference counted
  * systems", ECOOP 2001, in the simple form that CPython uses): subtract from every count the
- * references that containers hold; what stays above zero is held from outside, with all that it
- * reaches; the rest is garbage. References on the C stack count as outside by themselves.
+ * references from other containers. Containers whose count stays above zero are referenced from
+ * outside and live, with all that they reach; the rest is garbage. References on the C stack count
+ * as outside.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/interp.h"
 #include "lang/value/heap.h"
 #include <stdlib.h>
 
 enum { COLLECT_MIN = 10000 };
-#define REACHED UINT32_MAX /* mark of a container that is known to live */
+#define REACHED UINT32_MAX /* mark of a container known to be live */
 
 typedef struct Work {
     Container **item;
@@ -100,7 +101,7 @@ void cycles_collect(Interp *in) {
                 w.cap = w.cap ? w.cap * 2 : 1024;
                 w.item = xrealloc(w.item, w.cap * sizeof *w.item);
             }
-            c->h.refs++; /* none goes while the others are being cleared */
+            c->h.refs++; /* so that clearing one does not free another */
             w.item[w.n++] = c;
         }
     for (size_t i = 0; i < w.n; i++) container_clear(w.item[i]);

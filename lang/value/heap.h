@@ -1,4 +1,4 @@
-/* heap.h: what lies behind values on the heap: containers, maps, ranges. value.c, mapv.c, cycles.c.
+/* heap.h: the heap part of values: containers, maps, ranges (value.c, mapv.c, cycles.c).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_VALUE_HEAP_H
 #define GT_LANG_VALUE_HEAP_H
@@ -10,27 +10,27 @@ typedef struct MapEntry {
     uint32_t hash;
     uint8_t tag; /* of an object's field: a FieldTag; else 0 */
 } MapEntry;      /* key V_UNDEF: a hole */
-/* The tag of the entry whose slot map_find gave. A key that is removed and put again has tag 0. */
+/* The tag of the entry of a slot from map_find. A key that is removed and put again has tag 0. */
 static inline uint8_t *slot_tag(Value *slot) {
     return &((MapEntry *)((char *)slot - offsetof(MapEntry, value)))->tag;
 }
 struct MapV {
     Container c;
     uint32_t n, n_live, cap, index_cap, version;
-    bool is_space;     /* a name space (nn, an imported file): keys before methods, then builtins */
-    bool has_builtins; /* of a space: names it lacks are looked for among the builtins */
-    const char *name;  /* of a space: "nn", for errors and for builtins called nn.x */
+    bool is_space;     /* a namespace (nn, an imported file): keys come before methods */
+    bool has_builtins; /* a namespace that falls back to the builtins */
+    const char *name;  /* of a namespace: "nn", for errors and builtins named nn.x */
     MapEntry *entry;
     uint32_t *index;
 };
-enum { KEY_DEPTH = 100 }; /* of lists in a list that is a key */
+enum { KEY_DEPTH = 100 }; /* limit of nesting in a list that is a key */
 void *container_new(Interp *in, ValueKind kind, size_t size_bytes); /* zeroed, refs 1, linked */
-void container_clear(Container *c);                                 /* drops what it holds */
+void container_clear(Container *c);                                 /* drops its contents */
 void mapv_clear(MapV *m);
 uint64_t str_hash(Str *s); /* odd, never 0 */
 int64_t range_count(const Range *r);
 int64_t range_at(const Range *r, int64_t i);
-int number_compare(Value a, Value b); /* -1 0 1, 2 unordered; exact */
+int number_compare(Value a, Value b); /* -1, 0, 1, or 2 if unordered (nan); exact */
 static inline double value_double(Value v) {
     return v.kind == V_FLOAT ? v.f : v.kind == V_INT ? (double)v.i : v.b;
 }
@@ -42,5 +42,5 @@ static inline int64_t sequence_count(Value v) {
     return v.kind == V_LIST ? v.list->n : range_count(v.range);
 }
 Value sequence_at(Value v, int64_t i); /* new reference; V_LIST or V_RANGE */
-void cycles_collect(Interp *in);       /* frees containers that only cycles hold */
+void cycles_collect(Interp *in);       /* frees containers reachable only from cycles */
 #endif

@@ -1,6 +1,6 @@
-/* mapv.c: the language's maps: insertion order, keys strings, ints or lists, compact entries with
- * an open-addressed index beside them (none below nine entries, where a scan of hashes is as fast).
- * Removal leaves a hole that the next growth, or the next walk by position, closes.
+/* mapv.c: maps in insertion order; keys are strings, ints or lists. The entries are compact, with a
+ * separate open-addressed index (none up to 8 entries, where a scan of the hashes is as fast). A
+ * removal leaves a hole. The next growth or the next access by position closes it.
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/map.h"
 #include "lang/value/heap.h"
@@ -12,11 +12,11 @@
 enum { SCAN_MAX = 8 };
 #define HOLE UINT32_MAX
 
-/* Odd for strings, even for ints: kinds never meet. */
+/* Hashes are odd for strings and even for other keys, so the two never collide. */
 static uint32_t name_hash(uint64_t h) { return (uint32_t)(h ^ h >> 29) | 1; }
 
-/* Of an element of a list that is a key: equal values have equal hashes, also 2, 2.0. What can be
- * no key hashes like none. */
+/* Hash of an element of a list that is a key. Equal values have equal hashes, 2 and 2.0 too. Values
+ * that cannot be keys hash like none. */
 static uint64_t element_hash(Value v, int depth) {
     uint64_t h = 0;
     switch (v.kind) {
@@ -99,7 +99,7 @@ static void rebuild(MapV *m) {
         if (m->entry[i].key.kind != V_UNDEF) m->entry[n++] = m->entry[i];
     m->n = n;
     assert(n == m->n_live);
-    /* A quarter stays free, else removing and adding in turn would rebuild each time. */
+    /* A quarter stays free; otherwise alternating removal and insertion would rebuild each time. */
     if (n >= m->cap - m->cap / 4) {
         assert(m->cap < UINT32_MAX / 4);
         m->cap = m->cap ? m->cap * 2 : 4;
@@ -183,8 +183,7 @@ bool mapv_remove(MapV *m, Value key, Value *old) {
 }
 
 bool mapv_at(const MapV *m, size_t i, Value *key, Value *value) {
-    if (m->n != m->n_live)
-        rebuild((MapV *)m); /* the same map to everyone who looks by key or order */
+    if (m->n != m->n_live) rebuild((MapV *)m); /* logically const: keys, values and order stay */
     if (i >= m->n) return false;
     *key = m->entry[i].key;
     *value = m->entry[i].value;

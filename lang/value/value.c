@@ -1,6 +1,6 @@
-/* value.c: making, comparing and giving up values. Containers whose last reference goes are put
- * on the interpreter's list of dead ones and freed in a loop, so that a list nested a million
- * deep costs no C stack. Maps live in mapv.c, text in text.c, tensors in tensor.c.
+/* value.c: creates, compares and frees values. A container without references goes onto the
+ * interpreter's `dead` list and is freed in a loop, so that freeing a list nested a million deep
+ * does not recurse. Maps are in mapv.c, text in text.c, tensors in tensor.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/interp.h"
 #include "lang/value/value.h"
@@ -12,9 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    EQUAL_DEPTH = 1000
-}; /* nested containers that == follows; deeper ones compare by identity */
+enum { EQUAL_DEPTH = 1000 }; /* limit of nesting for ==; deeper containers compare by identity */
 
 /* ---- strings ---- */
 
@@ -80,7 +78,7 @@ Value v_range(int64_t start, int64_t stop, int64_t step) {
 }
 
 int64_t range_count(const Range *r) {
-    /* In unsigned arithmetic: the span of two int64 fits uint64. */
+    /* Unsigned, because the difference of two int64 fits uint64. */
     uint64_t span, step;
     if (r->step > 0) {
         if (r->stop <= r->start) return 0;
@@ -119,8 +117,6 @@ Value sequence_at(Value v, int64_t i) {
 
 MapV *object_fields(const Object *o) { return o->field; }
 
-/* What a container holds is given up; the container's own memory stays. Also how the collector
- * breaks cycles. */
 void container_clear(Container *c) {
     switch (c->h.kind) {
     case V_LIST: {
@@ -222,7 +218,6 @@ const char *value_type_name(Value v) {
     return name[v.kind];
 }
 
-/* -1, 0, 1, or 2 when unordered (nan). Exact between int and float. */
 int number_compare(Value a, Value b) {
     if (a.kind == V_BOOL) a = v_int(a.b);
     if (b.kind == V_BOOL) b = v_int(b.b);
@@ -266,7 +261,7 @@ static bool map_equal(const MapV *a, const MapV *b, int depth) {
     return true;
 }
 
-/* type(x) == str, x.dtype == bool, type(m) == Linear: a name beside what bears it. */
+/* True if a is the name or dtype of `of`: type(x) == str, x.dtype == bool, type(m) == Linear. */
 static bool names_kind(Value a, Value of) {
     const char *name = of.kind == V_MODULE ? of.module->name : of.builtin->name;
     if (a.kind == V_STR) {

@@ -1,10 +1,10 @@
-/* value.h: values of the language: a kind and 8 bytes, heap objects behind reference counts.
+/* value.h: values of the language: a kind and 8 bytes; heap objects have reference counts.
  *
- * Ownership: a Value that a function returns or stores is a reference of its own; parameters are
- * borrowed unless the comment says "consumes". value_drop gives one up; when a tensor's last
- * reference goes, `free` is emitted there and then. Containers that can form cycles (lists,
- * maps, functions, objects, cells) are on one intrusive list per interpreter, so that
- * cycles_collect can find what only they themselves hold.
+ * Ownership: a function returns or stores a new reference; parameters are borrowed unless the
+ * comment says "consumes". value_drop releases a reference. Dropping a tensor's last reference
+ * emits its `free` at once. Containers that can form cycles (lists, maps, functions, objects,
+ * cells) are on one intrusive list per interpreter, so that cycles_collect can find unreachable
+ * ones.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_VALUE_VALUE_H
 #define GT_LANG_VALUE_VALUE_H
@@ -21,7 +21,7 @@ typedef enum ValueKind {
     V_DTYPE,
     V_BUILTIN,
     V_ELLIPSIS,
-    V_UNDEF, /* a variable without a value: never leaves the evaluator */
+    V_UNDEF, /* a variable without a value; never visible to programs */
     V_STR,
     V_TEXT,
     V_LIST,
@@ -83,15 +83,15 @@ typedef struct Value {
     };
 } Value;
 
-/* UTF-8, NUL after n bytes; n_chars: str_chars */
+/* UTF-8 with a NUL after n bytes; n_chars is set by str_chars */
 struct Str {
     Heap h;
     uint32_t n, n_chars;
     uint64_t hash;
     char s[];
 };
-/* What may form cycles starts with a Container: linked into the interpreter's list. mark is the
- * collector's. */
+/* First member of values that may form cycles; linked into the interpreter's list. mark is for
+ * cycles_collect. */
 typedef struct Container {
     Heap h;
     uint32_t mark;
@@ -101,7 +101,7 @@ typedef struct Container {
 struct List {
     Container c;
     uint32_t n, cap;
-    bool is_key; /* of a map or set: nothing may change it */
+    bool is_key; /* a key of a map or set, which must not change */
     Value *v;
 };
 struct Range {
@@ -127,7 +127,7 @@ struct Bound {
     Container c;
     Value self, f;
 }; /* object and method, made on access */
-/* method: name -> V_FN, self passed apart */
+/* method: name -> V_FN, called with a separate self */
 struct Module {
     Container c;
     const char *name;
@@ -138,19 +138,19 @@ struct Object {
     Container c;
     Module *module;
     MapV *field; /* in order of assignment */
-    bool is_new; /* its constructor runs   */
+    bool is_new; /* its constructor is running */
 };
 
-/* What attempt() gives for a failure. */
+/* The value of attempt() after a failure. */
 struct ErrorV {
     Heap h;
     LangError e;
 };
 
-/* Text being put together for print, write, assert, f-strings: `format` is text with braces
- * doubled and one {} or {:spec} per tensor, in order (show.h); t[] are references of its own.
- * "{!r}" is echo's form, tensor(3.14); "{}" is 3.14 for rank 0; a g after the r, "{!rg}", adds
- * requires_grad=true; "{!t}" is a tensor's bytes as text. No tensor is fetched by putting it in. */
+/* Text under construction for print, write, assert and f-strings. `format` is text with doubled
+ * braces and one {} or {:spec} per tensor, in order (show.h); t[] holds the tensors (owned). "{!r}"
+ * is the echo form, tensor(3.14); "{}" is 3.14 for rank 0; "{!rg}" adds requires_grad=true; "{!t}"
+ * is a tensor's bytes as text. Adding a tensor does not fetch its value. */
 typedef struct Pieces {
     Bytes format;
     Tensor **t;
@@ -159,8 +159,8 @@ typedef struct Pieces {
 struct Text {
     Heap h;
     Pieces p;
-};                           /* a string with tensors in it that nobody has looked at yet */
-void pieces_fini(Pieces *p); /* drops the tensors; p is empty again */
+};                           /* a string with tensors in it whose values are not fetched yet */
+void pieces_fini(Pieces *p); /* drops the tensors and empties p */
 
 /* ---- making; the result is a new reference ---- */
 static inline Value v_none(void) { return (Value){.kind = V_NONE}; }
@@ -179,9 +179,9 @@ static inline bool value_is_number(Value v) {
     return v.kind == V_INT || v.kind == V_FLOAT || v.kind == V_BOOL;
 }
 static inline bool value_is_heap(Value v) { return v.kind >= V_STR; }
-void heap_free(Heap *h);     /* refs reached 0; values of any depth, no recursion */
-void tensor_free(Tensor *t); /* heap_free's case V_TENSOR (tensor.c) */
-void slice_free(Slice *s);   /* heap_free's case V_SLICE (index.c) */
+void heap_free(Heap *h);     /* for refs == 0; does not recurse, at any nesting */
+void tensor_free(Tensor *t); /* for heap_free only (tensor.c) */
+void slice_free(Slice *s);   /* for heap_free only (index.c) */
 static inline Value value_ref(Value v) {
     if (value_is_heap(v)) v.heap->refs++;
     return v;
@@ -197,8 +197,8 @@ static inline void value_set(Value *slot, Value v) {
 }
 
 const char *value_type_name(Value v); /* "int", "list", a module's name for its objects */
-/* LANGUAGE 2.7, host values; identity for objects and tensors; the name of a kind equals the
- * function or module of that name: type(x) == str */
+/* LANGUAGE 2.7: host values by value, objects and tensors by identity. The name of a kind equals
+ * the function or module of that name: type(x) == str. */
 bool value_equal(Value a, Value b);
 bool value_same(Value a, Value b); /* `is` */
 
@@ -206,18 +206,18 @@ size_t str_chars(Str *s);                 /* code points */
 size_t str_offset(Str *s, size_t i);      /* byte offset of code point i <= str_chars */
 void list_push(List *l, Value v);         /* consumes v */
 Value list_get(const List *l, int64_t i); /* borrowed; i in range */
-/* Maps are ordered by insertion; keys are strings, ints, or lists with is_key, which value_key
- * (pieces.h) makes. Any list may be looked up. */
-void key_text(Value key, Bytes *out); /* as a part of a path or as a key in JSON: a, 3, [1, 2] */
+/* Maps keep insertion order. Keys are strings, ints, and lists with is_key, which value_key
+ * (pieces.h) makes. A lookup accepts any list. */
+void key_text(Value key, Bytes *out); /* as part of a path, or as a key in JSON: a, 3, [1, 2] */
 size_t map_count(const MapV *m);
 Value *map_find(const MapV *m, Value key); /* borrowed slot, or NULL; valid until the map changes */
 Value *map_find_name(const MapV *m, const char *interned);
 void mapv_put(MapV *m, Value key, Value v);       /* consumes both */
-bool mapv_remove(MapV *m, Value key, Value *old); /* old: new reference, if found */
-/* i-th live entry in order, borrowed */
+bool mapv_remove(MapV *m, Value key, Value *old); /* *old: a new reference, if found */
+/* The i-th live entry in order (borrowed). False at the end. */
 bool mapv_at(const MapV *m, size_t i, Value *key, Value *value);
 
-/* interned text of a V_STR that is a name: for lookups by pointer */
+/* The interned text of a V_STR, for lookups by pointer; NULL for other kinds. */
 const char *value_name(Value v);
 MapV *object_fields(const Object *o); /* borrowed */
 #endif
