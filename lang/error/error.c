@@ -1,15 +1,15 @@
-/* error.c: filling LangErrors and drawing them (LANGUAGE 3.3). The drawing knows nothing of the
- * language: a header line, then per source line the text and one row of carets, the texts of labels
- * right of and below their carets, the hint last. SPDX-License-Identifier: MIT */
+/* error.c: fills LangErrors and prints them (LANGUAGE 3.3): a header line, then per source line the
+ * text and one row of carets, the text of labels to the right of and below their carets, the hint
+ * last. SPDX-License-Identifier: MIT */
 #include "lang/error/error.h"
 #include "lang/error/utf8.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_MAX_COLUMNS 120 /* a hint that would pass this goes on a line of its own */
+#define LINE_MAX_COLUMNS 120 /* a hint that would exceed this goes on its own line */
 
-/* Formats into a fixed buffer; what does not fit is cut at a character. */
+/* Formats into a fixed buffer. Truncates at a character boundary. */
 static void set_text(char *to, size_t size, const char *format, va_list ap) {
     int n = vsnprintf(to, size, format, ap);
     if (n < 0) {
@@ -106,7 +106,8 @@ typedef struct Caret {
     const char *text;
 } Caret; /* col from 1, in bytes */
 
-/* The text of a line, counted from the source's first; false if there is no such line. */
+/* Finds the text of a line, counted from the source's first_line. False if there is no such
+ * line. */
 static bool source_line(const Source *src, uint32_t line, const char **s, size_t *n) {
     uint32_t first = src->first_line ? src->first_line : 1;
     if (!src->text || line < first) return false;
@@ -161,8 +162,8 @@ void error_words(const char *s, bool has_lines, Bytes *out) {
     }
 }
 
-/* Walks the line from *i to byte `to`: appends `c` per column, or for blanks a tab where the line
- * has one. Returns columns. */
+/* Advances *i to byte `to` of the line and appends `c` per column; if c is a blank, copies tabs.
+ * Returns the number of columns. */
 static int put_columns(const char *s, size_t n, size_t *i, size_t to, char c, Bytes *out) {
     int columns = 0;
     while (*i < to) {
@@ -192,7 +193,7 @@ static void put_hint(const char *hint, const Paint *p, Bytes *out) {
     error_words(hint, false, out);
 }
 
-/* The hint behind what is already in the row that begins at row_at, or on a row of its own. */
+/* Ends the row that begins at row_at, with the hint on it or, if too long, on a row of its own. */
 static void finish_row(size_t row_at, int width, const char *hint, bool has_text, const Paint *p,
                        Bytes *out) {
     if (hint[0]) {
@@ -284,7 +285,7 @@ static void print_message(const LangError *e, const char *severity, bool color, 
         }
         return;
     }
-    /* Carets of the main line: its labels, else the position itself. */
+    /* Carets of the main line: its labels, otherwise the position itself. */
     bool drawn[3] = {false};
     Caret caret[4];
     int n = 0, later = 0;

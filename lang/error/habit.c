@@ -1,5 +1,5 @@
-/* habit.c: tables of what other languages write, and how it is said here. In the right column % is
- * the argument list that stands in the program, parentheses included.
+/* habit.c: tables of code in other languages and its equivalent in gt. In the right column % stands
+ * for the argument list in the program, with its parentheses.
  * SPDX-License-Identifier: MIT */
 #include "lang/error/habit.h"
 #include <ctype.h>
@@ -12,7 +12,7 @@
 #define NO_DEVICE "drop it: programs name no devices; gtsh -w N and --engine choose"
 #define PLOT      "track(loss=loss) records curves; save(xs, \"x.csv\") for other tools"
 
-/* A path that ends in * matches all that begin so. The first match counts. */
+/* A path that ends in * matches any path with that prefix. The first match counts. */
 static const char *const paths[][2] = {
     {"torch.manual_seed", "seed%"},
     {"torch.random.manual_seed", "seed%"},
@@ -239,7 +239,7 @@ static const char *const imports[][2] = {
 
 /* ---- the text ---- */
 
-/* What stands from `at` to the end of its line. */
+/* The text from `at` to the end of its line. */
 static const char *text_at(Span at, size_t *n) {
     at.len = UINT16_MAX;
     return span_text(at, n);
@@ -252,7 +252,8 @@ static size_t path_length(const char *s, size_t n) {
     return k;
 }
 
-/* From ( to its ), without the prefixes torch. and np.; "(…)" when it is long or goes on. */
+/* Copies an argument list from ( to its ), without torch., np. and device=. Writes "(…)" if it is
+ * long or continues on the next line. */
 static void put_args(const char *s, size_t n, char *out, size_t size) {
     size_t depth = 0, k = 0, w = 0;
     if (!n || *s != '(') {
@@ -265,7 +266,7 @@ static void put_args(const char *s, size_t n, char *out, size_t size) {
                       : starts && n - k > 3 && !memcmp(s + k, "np.", 3)  ? 3
                                                                          : 0;
         k += skip;
-        if (starts && n - k > 7 && !memcmp(s + k, "device=", 7)) { /* leaves without a trace */
+        if (starts && n - k > 7 && !memcmp(s + k, "device=", 7)) { /* removed with its comma */
             while (w && (out[w - 1] == ' ' || out[w - 1] == ',')) w--;
             while (k < n && s[k] != ',' && s[k] != ')') k++;
             if (k >= n) break;
@@ -294,7 +295,7 @@ static bool matches(const char *row, const char *path) {
     return !strncmp(row, path, n) && (!path[n] || path[n] == '.' || memchr(row, '.', n));
 }
 
-/* os.environ["GT_CONFIG"] = "c.yaml" */
+/* The hint for os.environ["GT_CONFIG"] = "c.yaml" and the like. */
 static bool hint_environ(const char *s, size_t n, LangError *e) {
     char key[64] = "X", value[128] = "";
     const char *open = memchr(s, '[', n);
@@ -309,7 +310,7 @@ static bool hint_environ(const char *s, size_t n, LangError *e) {
     return error_hint(e, "getenv(\"%s\")", key), true;
 }
 
-/* The last words of a path of torch or np, as they are called here: nn.Linear, relu. */
+/* Suggests the end of a path of torch or np that exists in gt, too: nn.Linear, relu. */
 static bool hint_builtin(const char *path, const char *args, bool is_call, HabitKnown known,
                          void *ctx, LangError *e) {
     const char *last = strrchr(path, '.');
@@ -382,9 +383,9 @@ const char *habit_import(const char *name) {
     return NULL;
 }
 
-/* ---- lines that import ---- */
+/* ---- import lines ---- */
 
-/* Where a name that was imported is found here; *out is "" where there is no such thing. */
+/* Sets *out to gt's path of an imported name, or to "" if gt has no such name. */
 static void put_name(const char *name, size_t n, Arena *arena, const char **out) {
     static const char *const optimisers[] = {"SGD",     "Adam",   "AdamW", "RMSprop",
                                              "Adagrad", "Adamax", "NAdam", "RAdam"};
@@ -409,7 +410,7 @@ static bool begins(const char *s, const char *word) {
     return !strncmp(s, word, n) && !isalnum((unsigned char)s[n]) && s[n] != '_';
 }
 
-/* from lib import f, g */
+/* The hint for from lib import f, g of the user's own modules. */
 static const char *from_hint(const char *module, size_t n, Arena *arena) {
     const char *list = strstr(module, " import ");
     list = list ? list + 8 + strspn(list + 8, " (") : "";

@@ -1,7 +1,7 @@
-/* stack.c: the calls that were running when something failed: keeping them in a LangError, which
- * has room for the inner and the outer end of a deep stack, and telling them in lines behind the
- * message. Calls into the prelude are named together, for the user's line is the one that called
- * them. SPDX-License-Identifier: MIT */
+/* stack.c: the call stack of an error: stored in a LangError, which keeps the inner and the outer
+ * end of a deep stack, and printed as lines after the message. Consecutive prelude calls share one
+ * line, with the user's line that called them.
+ * SPDX-License-Identifier: MIT */
 #include "lang/error/error.h"
 #include "lang/error/utf8.h"
 #include <string.h>
@@ -27,7 +27,7 @@ void error_frame(LangError *e, const ErrorFrame *f) {
     e->frame[e->n_frames++] = *f;
 }
 
-/* The whole line without its indentation, cut to fit. */
+/* Appends the source line of `at` without its indentation, truncated to SOURCE_COLUMNS. */
 static void put_source(Span at, Bytes *out) {
     size_t n;
     at.col = 1, at.len = UINT16_MAX;
@@ -42,7 +42,7 @@ static void put_source(Span at, Bytes *out) {
     if (keep < n) bytes_puts(out, " ...");
 }
 
-/* Does the caret already stand under this name? nn.Linear under Linear counts. */
+/* True if the caret is already at this name; at Linear for nn.Linear, too. */
 static bool is_shown(const LangError *e, const char *name) {
     size_t n, len = strlen(name);
     const char *s = span_text(e->at, &n);
@@ -50,8 +50,8 @@ static bool is_shown(const LangError *e, const char *name) {
            (n == len || name[len - n - 1] == '.');
 }
 
-/* "in nll_loss, in cross_entropy (prelude)": frames first to last, without the one that the caret
- * names. false: nothing is left to name. */
+/* Appends "in nll_loss, in cross_entropy (prelude)" for frames first to last, without one that the
+ * caret shows. False if all frames are left out. */
 static bool put_prelude(const LangError *e, int first, int last, Bytes *out) {
     int n = 0;
     const char *before = NULL;
@@ -72,7 +72,7 @@ static bool is_same_line(Span a, Span b) { return a.src == b.src && a.line == b.
 static bool is_in_program(Span at) { return at.src && !at.src->is_prelude && at.line; }
 
 void error_stack_print(const LangError *e, Bytes *out) {
-    Span reached = e->at; /* the line that has been told last */
+    Span reached = e->at; /* the line printed last */
     for (int i = 0, next; i < e->n_frames; i = next) {
         const ErrorFrame *f = &e->frame[i];
         next = i + 1;

@@ -1,4 +1,4 @@
-/* utf8.c: see utf8.h. The width table is coarse: blocks, not single characters; it only places
+/* utf8.c: see utf8.h. The width table is coarse, by blocks of characters, because it only places
  * carets and pads columns. SPDX-License-Identifier: MIT */
 #include "lang/error/utf8.h"
 

@@ -1,4 +1,4 @@
-/* utf8.h: code points in byte strings, and how many columns of a terminal they take.
+/* utf8.h: code points in byte strings, and their width in terminal columns.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_ERROR_UTF8_H
 #define GT_LANG_ERROR_UTF8_H
@@ -9,7 +9,7 @@
  * overlong forms and numbers above 10FFFF are not). cp may be NULL. */
 int utf8_decode(const char *s, size_t n, uint32_t *cp);
 int utf8_encode(uint32_t cp, char out[4]);  /* bytes written; 0: not a code point          */
-size_t utf8_count(const char *s, size_t n); /* code points; a broken byte counts as one    */
+size_t utf8_count(const char *s, size_t n); /* code points; an invalid byte counts as one  */
 size_t utf8_skip(const char *s, size_t n, size_t count); /* bytes of the first count code points */
 int utf8_width(uint32_t cp); /* columns: 0 combining, 2 wide, else 1        */
 #endif
