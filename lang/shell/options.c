@@ -1,6 +1,7 @@
-/* options.c: from argv and the environment to Options; rows and help texts are in options.def.
- * Options end at the script's name (with -c, -p and --replay: at the first word that is none) and
- * at `--`; what follows belongs to the script. SPDX-License-Identifier: MIT */
+/* options.c: parses argv and the environment into Options; rows and help texts are in options.def.
+ * Options end at the script's name (with -c, -p and --replay: at the first word that is not an
+ * option) or at `--`; the rest belongs to the script.
+ * SPDX-License-Identifier: MIT */
 #include "lang/shell/options.h"
 #include "runtime/base/env.h"
 #include "runtime/base/flags.h"
@@ -66,7 +67,7 @@ static bool size(const char *what, const char *s, uint64_t *out, LangError *e) {
     return flag_bytes(what, s, out, &err) || usage(e, "%s", err.text);
 }
 
-/* The engine's own name; the names of the original's backends are accepted. */
+/* Sets *out to our name of the engine; names of the original's backends are accepted. */
 static bool engine(const char *what, const char *s, const char **out, LangError *e) {
     static const char *const known[][2] = {{"cpu", "cpu"},     {"reference", "reference"},
                                            {"null", "null"},   {"numpy", "reference"},
@@ -104,7 +105,8 @@ static bool letters(const char *what, const char *s, const char **out, LangError
     return true;
 }
 
-/* Workers, threads, engine, memory: a running dispatcher has what it has. */
+/* True for the options that a running dispatcher cannot change: workers, threads, engine,
+ * memory. */
 static bool is_of_own_cluster(OptionId id) {
     return id == OPTION_WORKERS || id == OPTION_THREADS || id == OPTION_ENGINE ||
            id == OPTION_MEMORY;

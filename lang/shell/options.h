@@ -14,18 +14,20 @@ typedef enum OptionId {
 typedef struct Options {
     const char *code, *expr, *script, *replay; /* borrowed from argv; script "-": standard input */
     bool check, prompt, quiet, strict, check_nan, auto_shard, emit, norc, version, help;
-    int workers, threads;                               /* threads 0: by the machine  */
-    const char *engine, *dispatcher, *config, *log_dir; /* NULL: not given     */
-    const char *own; /* the last option given that only workers of our own have; or NULL */
+    int workers, threads;                               /* threads 0: chosen by the machine */
+    const char *engine, *dispatcher, *config, *log_dir; /* NULL: not given */
+    /* the last option given that applies only to workers that gtsh starts, or NULL */
+    const char *own;
     uint64_t memory_bytes, seed;
-    uint32_t client;   /* of a tape; 0: the only one */
-    const char *debug; /* letters, "" for none       */
+    uint32_t client;   /* of a tape; 0: its only client */
+    const char *debug; /* letters, or "" */
     int color;         /* -1 auto, 0 never, 1 always */
     int argc;
-    char **argv; /* what follows the script    */
+    char **argv; /* the script's arguments */
 } Options;
 
-/* Environment first, then the command line. false: e is set, of kind E_EXIT with code 2. */
+/* Reads the environment, then the command line, which wins. false: e is set, of kind E_EXIT with
+ * code 2. */
 bool options_parse(int argc, char **argv, Options *o, LangError *e);
 void options_help(Bytes *out);
 #endif

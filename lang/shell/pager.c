@@ -1,5 +1,6 @@
-/* pager.c: see pager.h. Standard output is a file in memory meanwhile, for who prints does so in
- * many ways; how long it is decides what becomes of it. SPDX-License-Identifier: MIT */
+/* pager.c: see pager.h. Callers print in different ways, so standard output is redirected to a
+ * memory file, whose length decides whether $PAGER shows it.
+ * SPDX-License-Identifier: MIT */
 #include "lang/shell/pager.h"
 #include "lang/error/utf8.h"
 #include "runtime/base/arena.h"
@@ -11,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int terminal = -1, kept = -1; /* both or none */
+static int terminal = -1, kept = -1; /* both set, or both -1 */
 
 void pager_begin(void) {
     const char *term = getenv("TERM");
@@ -32,7 +33,7 @@ static void read_all(int fd, Bytes *out) {
         if (n > 0) bytes_add(out, block, (size_t)n);
 }
 
-/* Rows of the terminal that it takes. */
+/* The number of terminal rows that the text takes. */
 static size_t count_rows(const Bytes *b, size_t columns) {
     size_t rows = 0;
     for (size_t i = 0; i < b->n;) {
@@ -45,12 +46,13 @@ static size_t count_rows(const Bytes *b, size_t columns) {
     return rows;
 }
 
-/* The file as the pager's input. False: there is no such pager. */
+/* Runs the pager with the file as its input. False if there is no such pager. */
 static bool run_pager(int fd, const char *command) {
     int input = dup(STDIN_FILENO);
     lseek(fd, 0, SEEK_SET);
     bool ok = input >= 0 && dup2(fd, STDIN_FILENO) >= 0;
-    int status = ok ? system(command) : -1; /* a Ctrl-C is the pager's alone meanwhile */
+    /* system() ignores SIGINT: Ctrl-C reaches the pager only */
+    int status = ok ? system(command) : -1;
     if (input >= 0) {
         dup2(input, STDIN_FILENO);
         close(input);

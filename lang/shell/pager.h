@@ -1,12 +1,12 @@
-/* pager.h: what commands of the prompt and --emit print goes through $PAGER where it is longer than
- * the terminal; values never do. Off a terminal, on one that cannot move its cursor (TERM=dumb),
- * and with an empty PAGER it is printed as it is.
+/* pager.h: output of --emit and of the prompt's commands goes through $PAGER if it is longer than
+ * the screen; printed values do not. It is printed directly if standard output is no terminal, if
+ * the terminal cannot move its cursor (TERM=dumb), or if PAGER is empty.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_SHELL_PAGER_H
 #define GT_LANG_SHELL_PAGER_H
 
-/* From here on standard output is kept, ... */
+/* Starts to collect standard output. */
 void pager_begin(void);
-/* ... and here it is shown; returns when the pager has ended. */
+/* Shows what was collected; returns when the pager has ended. */
 void pager_end(void);
 #endif

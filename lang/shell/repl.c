@@ -1,7 +1,8 @@
 /* repl.c: the prompt. Lines come from readline's callback interface, so that replies of the cluster
- * are taken in while the user thinks; a statement runs as soon as the parser finds it complete;
- * what was pasted is fed line by line, so that it runs statement by statement and stops at the
- * first error. Words behind `:`, `?` and `!` are in repl_words.c. SPDX-License-Identifier: MIT */
+ * are read while the user thinks. A statement runs as soon as the parser finds it complete. Pasted
+ * text is fed line by line, so it runs statement by statement and stops at the first error. Lines
+ * that begin with `:`, `?` or `!` are in repl_words.c.
+ * SPDX-License-Identifier: MIT */
 #include "lang/text/progress.h"
 #include "lang/shell/repl.h"
 #include "lang/syntax/lex.h"
@@ -21,20 +22,20 @@
 typedef struct Repl {
     Interp *in;
     const ReplConfig *config;
-    bool is_terminal; /* readline, else plain lines                              */
-    Bytes statement;  /* lines of the one being typed                            */
-    Bytes pasted;     /* lines that are still to be fed                          */
+    bool is_terminal; /* true: readline; false: plain lines */
+    Bytes statement;  /* lines of the statement being typed */
+    Bytes pasted;     /* lines not yet fed */
     char open_with;
-    bool is_open;         /* what the prompt shows                                   */
-    uint32_t line;        /* number of the first line of `statement`                 */
-    Lost *lost;           /* of a cancel, until all is known */
-    bool was_interrupted; /* the last statement: its work may still be going on      */
-    char *history;        /* path, or NULL                                           */
+    bool is_open;         /* the statement is incomplete; selects the prompt */
+    uint32_t line;        /* number of the first line of `statement` */
+    Lost *lost;           /* what a cancel lost, until all answers have arrived */
+    bool was_interrupted; /* the last statement was; its instructions may be pending */
+    char *history;        /* path, or NULL */
     int exit_code;
     bool is_done;
 } Repl;
 
-/* Readline's handler takes no argument: the line that it brought, and whether it did. */
+/* Readline's handler takes no argument: it leaves its line here. */
 static struct {
     char *line;
     bool has_line;
@@ -74,7 +75,7 @@ static void run_failed(Repl *r, const LangError *e);
 
 /* ---- history ---- */
 
-/* Makes the directories above the file. */
+/* Makes the missing directories above path. */
 static void make_parents(const char *path) {
     char *copy = xstrdup(path);
     for (char *p = copy + 1; *p; p++) {
@@ -86,8 +87,8 @@ static void make_parents(const char *path) {
     free(copy);
 }
 
-/* $GT_HISTFILE (empty: none), else $XDG_STATE_HOME/gt/history, else ~/.local/state/gt/history; a
- * relative $XDG_... counts as not set. */
+/* $GT_HISTFILE (empty: none), else $XDG_STATE_HOME/gt/history, else ~/.local/state/gt/history. A
+ * relative $XDG_STATE_HOME is ignored. */
 static char *history_path(void) {
     const char *file = getenv("GT_HISTFILE"), *state = getenv("XDG_STATE_HOME"),
                *home = getenv("HOME");
@@ -102,13 +103,14 @@ static char *history_path(void) {
 
 static void history_open(Repl *r) {
     using_history();
-    history_comment_char = '#'; /* with timestamps, so that entries of several lines survive */
+    history_comment_char = '#'; /* writes timestamps, which separate entries of several lines */
     history_write_timestamps = 1;
     r->history = history_path();
     if (r->history) read_history(r->history);
 }
 
-/* Appends, so that prompts side by side merge. A leading blank keeps a line out. */
+/* Appends to the history file, so that concurrent prompts merge. Lines with a leading blank are
+ * left out. */
 static void history_keep(Repl *r, const char *text, size_t n) {
     while (n && text[n - 1] == '\n') n--;
     if (!r->is_terminal || n == 0 || text[0] == ' ') return;
@@ -131,8 +133,8 @@ static void on_line(char *line) {
     rl_callback_handler_remove();
 }
 
-/* The second Ctrl-C. What has begun may take longer than a user waits: then the names of what was
- * lost come later, above the prompt. */
+/* The second Ctrl-C. Instructions in flight may take longer than 500 ms; the names of lost
+ * variables are then printed later, above the prompt. */
 static void cancel(Repl *r) {
     lost_unref(&r->lost);
     r->lost = lost_begin(r->in);
@@ -144,37 +146,38 @@ static void cancel(Repl *r) {
     if (lost_is_done(r->lost)) lost_unref(&r->lost);
 }
 
-/* A failure that arrived late: how much a cancel took belongs to its report. */
-static void told(Repl *r, const LangError *e) {
+/* Reports a failure that arrived late. An interrupt's text (how much was cancelled) goes into the
+ * report of lost variables. */
+static void report_late(Repl *r, const LangError *e) {
     if (e->kind == E_INTERRUPT && r->lost)
         lost_tell(r->lost, e->what);
     else
         run_failed(r, e);
 }
 
-/* Says what was lost as soon as it is known. */
-static bool lost_told(Repl *r) {
+/* Prints the lost variables once all answers have arrived; true if it did. */
+static bool report_lost(Repl *r) {
     if (!r->lost || !lost_is_done(r->lost)) return false;
     lost_print(r->lost);
     lost_unref(&r->lost);
     return true;
 }
 
-/* While nothing is typed: takes what has arrived. */
+/* Reads replies while nothing is typed. */
 static void idle(Repl *r) {
     LangError e = {0};
     stream_poll(r->in->stream);
     bool failed = r->lost && lost_is_done(r->lost) && stream_take_error(r->in->stream, &e);
     if (!r->lost || !lost_is_done(r->lost)) return;
     fputc('\n', stderr);
-    if (failed) told(r, &e);
-    lost_told(r);
+    if (failed) report_late(r, &e);
+    report_lost(r);
     rl_on_new_line();
     rl_redisplay();
 }
 
-/* At the prompt Ctrl-C drops the line; after an interrupted statement it also cancels what of it
- * has not begun. */
+/* At the prompt Ctrl-C drops the line. After an interrupted statement it also cancels its
+ * instructions that have not begun. */
 static void drop_line(Repl *r) {
     stream_interrupted = 0;
     r->statement.n = r->pasted.n = 0;
@@ -185,7 +188,7 @@ static void drop_line(Repl *r) {
     cancel(r);
 }
 
-/* A line without its newline, malloc'ed; NULL at the end of input, or when *dropped. */
+/* A line without its newline, malloc'ed; NULL at the end of input, or if *dropped. */
 static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     typed.line = NULL;
@@ -237,7 +240,7 @@ static char *read_line(Repl *r, bool *dropped) {
     return r->is_terminal ? read_typed(r, prompt, dropped) : read_plain(prompt);
 }
 
-/* Behind the prompts that a pasted transcript brings along. */
+/* Skips the prompts in front of a line of a pasted transcript. */
 static const char *skip_prompts(const char *s) {
     for (;;) {
         if (!strncmp(s, "gt> ", 4)) {
@@ -259,7 +262,7 @@ static const char *skip_prompts(const char *s) {
 /* ---- running ---- */
 
 size_t repl_hush(Interp *in) {
-    clearerr(stdout); /* a write that was interrupted is no failure of standard output */
+    clearerr(stdout); /* an interrupted write is not a failure of standard output */
     progress_hush(in);
     return stream_hush(in->stream);
 }
@@ -283,7 +286,7 @@ static void run_failed(Repl *r, const LangError *e) {
     }
 }
 
-/* Runs one complete text; its output and its failures come before the next prompt. */
+/* Runs one complete text; its output and failures are shown before the next prompt. */
 static bool run_source(Repl *r, Source *src) {
     LangError e = {0};
     src->is_prompt = true;
@@ -296,11 +299,11 @@ static bool run_source(Repl *r, Source *src) {
     if (e.kind != E_INTERRUPT) {
         LangError late = {0};
         if (!stream_sync(r->in->stream, &late)) {
-            told(r, &late);
+            report_late(r, &late);
             ok = false;
         }
     }
-    lost_told(r);
+    report_lost(r);
     fflush(stdout);
     if (stream_interrupted >= 2) {
         cancel(r);
@@ -316,7 +319,7 @@ static uint32_t count_lines(const char *s, size_t n) {
     return lines;
 }
 
-/* Does the next pasted line that says anything begin with else or elif? */
+/* True if the next pasted line that is not blank begins with else or elif. */
 static bool else_follows(const Repl *r) {
     const char *s = r->pasted.n ? r->pasted.data : "";
     for (;;) {
@@ -346,13 +349,13 @@ static void feed(Repl *r, const char *line) {
     if (strspn(b->data, " \t\r\n") < b->n) {
         history_keep(r, b->data, b->n);
         Source *src = interp_source(r->in, "repl", b->data, b->n, r->line, false);
-        if (!run_source(r, src)) r->pasted.n = 0; /* what was pasted stops at the first error */
+        if (!run_source(r, src)) r->pasted.n = 0; /* pasted text stops at the first error */
     }
     r->line += count_lines(b->data, b->n);
     b->n = 0;
 }
 
-/* Takes the next pasted line; false when there is none. */
+/* Takes the next pasted line, malloc'ed; NULL if there is none. */
 static char *next_pasted(Repl *r) {
     if (!r->pasted.n) return NULL;
     char *nl = memchr(r->pasted.data, '\n', r->pasted.n);

@@ -1,7 +1,8 @@
-/* repl_lost.c: see repl_lost.h. Whether a tensor has a value only its worker knows, so each is
- * asked for, by an effect; an effect of a poisoned tensor is dropped without having been carried
- * out. The answers may come long after the prompt is back, so the record lives until the last of
- * them and the prompt have let go of it. SPDX-License-Identifier: MIT */
+/* repl_lost.c: see repl_lost.h. Only a worker knows whether a tensor has a value, so each tensor is
+ * asked for by an effect; the effect of a poisoned tensor is dropped without being carried out.
+ * Answers may arrive long after the prompt is back, so the record is reference-counted: the prompt
+ * and each pending effect hold it.
+ * SPDX-License-Identifier: MIT */
 #include "lang/shell/repl_lost.h"
 #include "lang/tensor/tensor.h"
 #include <stdio.h>
@@ -13,11 +14,11 @@ enum { MAX_DEPTH = 8 };
 
 typedef struct Variable {
     const char *name; /* interned */
-    int asked, alive; /* of its tensors */
+    int asked, alive; /* counts of its tensors */
 } Variable;
 
 struct Lost {
-    int refs, pending; /* pending: effects under way; each holds a reference */
+    int refs, pending; /* pending: effects in flight; each holds a reference */
     char what[256];
     int n;
     Variable var[];

@@ -1,15 +1,17 @@
-/* repl_lost.h: what the second Ctrl-C took: which variables hold tensors that will never have a
- * value. SPDX-License-Identifier: MIT */
+/* repl_lost.h: the loss report of the second Ctrl-C: which variables hold tensors that will never
+ * have a value.
+ * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_SHELL_REPL_LOST_H
 #define GT_LANG_SHELL_REPL_LOST_H
 #include "lang/value/interp.h"
 
 typedef struct Lost Lost;
-/* Cancels what has not begun and asks for a corner of each variable's tensors: an answer comes only
- * for those that have a value. Waits shortly for how much was cancelled, for nothing else. */
+/* Cancels the instructions that have not begun and asks for a corner of each variable's tensors;
+ * only tensors with a value answer. Waits briefly for the number of cancelled instructions, but not
+ * for answers. */
 Lost *lost_begin(Interp *in);
 void lost_tell(Lost *l, const char *what); /* "interrupted: 12 instructions had not begun" */
-bool lost_is_done(const Lost *l); /* all answers are there: stream_poll brings them          */
-void lost_print(const Lost *l);   /* to standard error: how much, and which variables if done */
-void lost_unref(Lost **l);        /* NULL-safe; answers may still come afterwards             */
+bool lost_is_done(const Lost *l);          /* all answers have arrived (stream_poll reads them) */
+void lost_print(const Lost *l); /* to standard error: the count and, once done, the variables */
+void lost_unref(Lost **l);      /* *l may be NULL; answers may still arrive afterwards */
 #endif

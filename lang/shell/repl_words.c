@@ -1,5 +1,6 @@
-/* repl_words.c: meta commands and help at the prompt, from the tables of builtins and from what the
- * program has defined. SPDX-License-Identifier: MIT */
+/* repl_words.c: commands and help at the prompt, from the tables of builtins and the program's own
+ * definitions.
+ * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "lang/shell/repl_words.h"
 #include "lang/text/pieces.h"
@@ -86,7 +87,7 @@ static void who(Interp *in) {
 
 /* ---- ?name ---- */
 
-/* The documentation of a value that a name stands for; false: it has none. */
+/* Appends the documentation of a named value; false if it has none. */
 static bool put_doc(const char *name, Value v, Bytes *out) {
     const AstFn *fn = v.kind == V_FN ? v.fn->ast : v.kind == V_MODULE ? v.module->make->ast : NULL;
     if (v.kind == V_BUILTIN) {
@@ -106,7 +107,8 @@ static bool put_doc(const char *name, Value v, Bytes *out) {
     return true;
 }
 
-/* A name, or a path like nn.Linear or x.mean: the program's own first. *v is a new reference. */
+/* Finds a name, or a path like nn.Linear or x.mean; the program's names come first. *v is a new
+ * reference. */
 static bool find_value(Interp *in, const char *name, size_t n, Value *v) {
     const char *dot = memchr(name, '.', n), *found;
     const char *first = intern(name, dot ? (size_t)(dot - name) : n);
@@ -157,7 +159,7 @@ static bool method_doc(const char *name, Bytes *out) {
     return false;
 }
 
-/* All names, or those whose text holds the words. */
+/* Lists all builtins (words NULL), or those whose name or text contains words. */
 static void search_docs(Interp *in, const char *words, Bytes *out) {
     NameList names = {0};
     size_t column = 0;
@@ -179,7 +181,7 @@ static void search_docs(Interp *in, const char *words, Bytes *out) {
     names_fini(&names);
 }
 
-/* ?Adam: the name as it stands in a name space. */
+/* Reports an unknown name; for ?Adam it suggests ?optim.Adam. */
 static void unknown(Interp *in, const char *what) {
     static const char *const spaces[] = {"optim", "nn", "F", "linalg", "nn.init"};
     char name[160];
@@ -247,7 +249,7 @@ static void show_source(Interp *in, const char *name) {
 
 /* ---- the words ---- */
 
-/* Runs a line of the language that a command stands for. false: it failed, which has been said. */
+/* Runs the code that a command stands for. false: it failed, and the failure was reported. */
 static bool run_code(Interp *in, const char *code) {
     LangError e = {0};
     Source *src = interp_source(in, "command", code, strlen(code), 1, false);
@@ -266,7 +268,7 @@ static bool run_code(Interp *in, const char *code) {
     return true;
 }
 
-/* :connect, and what has come of it. */
+/* :connect, and a report of the result. */
 static void connect_to(Interp *in, const char *where) {
     char code[300];
     const char *last = stream_endpoint(in->stream);
@@ -290,7 +292,7 @@ static void connect_to(Interp *in, const char *where) {
                 n == 1 ? " is" : "s are");
 }
 
-/* Commands that are short for a call; false: it is none of them. */
+/* Runs a command that abbreviates a call; false if it is not one of them. */
 static bool call_for(Interp *in, const char *word, const char *rest) {
     char code[300];
     if (!strcmp(word, ":tape"))

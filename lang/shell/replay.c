@@ -1,8 +1,8 @@
-/* replay.c: instruction text as a program. Two passes: the first only reads, so that nothing is
- * sent of a text that is wrong; the second sends each line through the interpreter's stream, the
- * file's ids mapped to handles of ours, and carries effects out as a live program would. An id that
- * is used after its `free`, or twice defined, is found by a bit per id; only when that happens is
- * the text searched for the line that did it.
+/* replay.c: runs instruction text as a program, in two passes. The first only checks, so that
+ * nothing is sent of a text with an error. The second sends each line through the interpreter's
+ * stream, maps the file's ids to our handles, and carries out effects as a live program does. A bit
+ * per id detects an id used after its `free`, or defined twice; only then is the text searched for
+ * the line that caused it.
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/replay.h"
 #include "lang/shell/replay_files.h"
@@ -16,27 +16,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILES_MAX = 1000, SEEN_IDS = 512 /* ids of one block of bits */ };
+enum { FILES_MAX = 1000, SEEN_IDS = 512 /* ids per block of bits */ };
 
 typedef struct Replay {
     Interp *in;
     Stream *stream;
     const Source *src;
-    Map handle;              /* id of the text -> Handle, a reference */
+    Map handle;              /* id in the text -> Handle, a reference */
     Map seen;                /* id / SEEN_IDS -> bits: ids that were defined */
-    Source *file[FILES_MAX]; /* by the names that positions give; the interpreter's */
+    Source *file[FILES_MAX]; /* files named by positions; owned by the interpreter */
     int n_files;
-    ReplayFiles *files; /* that load and data name */
-    Arena arena;        /* of one line */
+    ReplayFiles *files; /* files named by load and data */
+    Arena arena;        /* reset for each line */
     const char *text;
-    size_t n;       /* the line, without its newline and a tape's columns */
-    size_t shift;   /* these columns */
-    uint32_t line;  /* its number, from 1 */
-    size_t at, end; /* where the next one begins in src->text, and where all of them end */
-    bool is_torn;   /* it is the last and has no newline */
-    bool is_tape;   /* then only what this client asked for is a line: */
+    size_t n;       /* length of the line, without its newline and a tape's columns */
+    size_t shift;   /* width of these columns */
+    uint32_t line;  /* line number, from 1 */
+    size_t at, end; /* offsets in src->text: of the next line, of the end */
+    bool is_torn;   /* the last line, without a newline */
+    bool is_tape;   /* true: only instructions of `client` count */
     uint32_t client;
-    uint64_t n_run; /* instructions that were carried out */
+    uint64_t n_run; /* instructions carried out */
     InstLine now;   /* the line, parsed */
 } Replay;
 
@@ -55,7 +55,7 @@ static bool next_raw_line(Replay *r) {
     return true;
 }
 
-/* Of a tape: the next line that is this client's. Its columns were checked before. */
+/* Of a tape: moves to the next line of this client. check_tape has checked its columns. */
 static bool next_line(Replay *r) {
     TapeLine tape;
     while (next_raw_line(r)) {
@@ -72,7 +72,7 @@ static bool next_line(Replay *r) {
 
 static void rewind_lines(Replay *r) { r->at = 0, r->line = 0; }
 
-/* Here in the text itself; column 0: the line as a whole. */
+/* A position in the text itself; column 0: the whole line. */
 static Span here(const Replay *r, int column) {
     return (Span){.src = r->src,
                   .line = r->src->first_line + r->line - 1,
@@ -80,7 +80,7 @@ static Span here(const Replay *r, int column) {
                   .len = column > 0};
 }
 
-/* A parse error: "column 12: ..." becomes a position. */
+/* Reports a parse error; its "column 12: ..." becomes a position. */
 static bool fail_parse(const Replay *r, const Err *err, LangError *e) {
     int column = 0, skip = 0;
     if (sscanf(err->text, "column %d: %n", &column, &skip) < 1 || column > UINT16_MAX) column = 0;
@@ -88,7 +88,7 @@ static bool fail_parse(const Replay *r, const Err *err, LangError *e) {
     return err->hint[0] ? error_hint(e, "%s", err->hint) : false;
 }
 
-/* A line cut by a crash: said, not done. */
+/* Warns of an incomplete last line, which is not run. */
 static void warn_torn(const Replay *r) {
     LangError w = {.kind = E_RUN};
     error_at(&w, here(r, 0), "the last line is torn, and skipped");
@@ -99,7 +99,7 @@ static void warn_torn(const Replay *r) {
 
 enum { CLIENTS_SHOWN = 8 };
 
-/* "c1, c2, ...", the lowest first. */
+/* "c1, c2, ...", in ascending order. */
 static const char *clients_text(Replay *r, const Map *asked) {
     Bytes b = {0};
     uint64_t last = 0, client;
@@ -116,7 +116,7 @@ static const char *clients_text(Replay *r, const Map *asked) {
     return text;
 }
 
-/* The one that was named, else the only one. */
+/* Chooses the client named by --client, else the only one. */
 static bool choose_client(Replay *r, const Map *asked, LangError *e) {
     if (r->client && map_get(asked, r->client)) return true;
     if (!r->client && asked->n == 1) {
@@ -136,13 +136,13 @@ static bool choose_client(Replay *r, const Map *asked, LangError *e) {
     return error_hint(e, "choose one with --client: %s", clients_text(r, asked));
 }
 
-/* The columns of all lines, and whose instructions are to be replayed. Lines are written as a
- * whole: what has no newline is torn, even where it can be read. */
+/* Checks the columns of all lines and chooses the client. A tape's writer writes whole lines, so a
+ * last line without a newline is incomplete, even if it parses. */
 static bool check_tape(Replay *r, LangError *e) {
     Map asked = {0};
     Err err = {0};
     next_raw_line(r);
-    bool ok = inst_parse(r->text, r->n, &r->arena, &r->now, &err); /* its version */
+    bool ok = inst_parse(r->text, r->n, &r->arena, &r->now, &err); /* the version line */
     if (!ok) {
         e->kind = E_SYNTAX;
         return fail_parse(r, &err, e);
@@ -172,7 +172,7 @@ static void tell_summary(const Replay *r) {
             r->end < r->src->n ? "; its torn last line was skipped" : "");
 }
 
-/* The first line that says something is not `gti 1`. is_read: it could be an instruction. */
+/* Reports that the first line with content is not `gti 1`. is_read: it parses as an instruction. */
 static bool not_instructions(const Replay *r, bool is_read, LangError *e) {
     size_t n = strlen(r->src->name);
     bool is_program = n > 3 && !strcmp(r->src->name + n - 3, ".gt");
@@ -186,7 +186,7 @@ static bool not_instructions(const Replay *r, bool is_read, LangError *e) {
                       name, name);
 }
 
-/* Reads everything once. A torn last line is cut off. */
+/* The first pass: checks every line. Cuts off an incomplete last line. */
 static bool check_lines(Replay *r, LangError *e) {
     bool has_header = false;
     const char *end = memchr(r->src->text, '\n', r->src->n);
@@ -218,15 +218,15 @@ static bool check_lines(Replay *r, LangError *e) {
 
 /* ---- positions ---- */
 
-/* The source of a position; its text is not needed, only its name. NULL: too many of them. */
+/* A source without text for a position's file name. NULL beyond FILES_MAX names. */
 static Source *file_of(Replay *r, const char *name) {
-    for (int i = r->n_files; i-- > 0;) /* nearly always the latest */
+    for (int i = r->n_files; i-- > 0;) /* usually the latest */
         if (strcmp(r->file[i]->name, name) == 0) return r->file[i];
     if (r->n_files == FILES_MAX) return NULL;
     return r->file[r->n_files++] = interp_source(r->in, name, "", 0, 1, false);
 }
 
-/* Where the line comes from, if it says so, else the line itself. */
+/* The source position that the line carries, else the line itself. */
 static Span origin(Replay *r) {
     const Source *file = r->now.file ? file_of(r, r->now.file) : NULL;
     if (!file) return here(r, 0);
@@ -246,7 +246,7 @@ static void mark_seen(Replay *r, uint64_t id) {
     bits[id % SEEN_IDS / 64] |= UINT64_C(1) << id % 64;
 }
 
-/* The last line before this one that frees id (or defines it); 0 if there is none. */
+/* The last line before this one that frees id (or defines it); 0 if none does. */
 static uint32_t find_line(const Replay *r, uint64_t id, bool frees) {
     Replay scan = {.src = r->src, .end = r->end, .is_tape = r->is_tape, .client = r->client};
     uint32_t found = 0;
@@ -264,7 +264,7 @@ static uint32_t find_line(const Replay *r, uint64_t id, bool frees) {
     return found;
 }
 
-/* Where an id stands in a line as an operand: the last of them, for results come first. */
+/* The position of operand id in the line: its last occurrence, because results come first. */
 static Span here_id(const Replay *r, uint64_t id) {
     char word[24];
     size_t n = (size_t)snprintf(word, sizeof word, "t%llu", (unsigned long long)id), found = 0;
@@ -294,7 +294,7 @@ static bool unknown_id(Replay *r, uint64_t id, LangError *e) {
     return error_label(e, here_id(&scan, id), "freed here");
 }
 
-/* The tensor operands as handles: handle[i] is NULL for an immediate. The arrays are the line's. */
+/* The operands; handle[i] is NULL for an immediate. The arrays live in the line's arena. */
 static bool find_operands(Replay *r, Operand **in, Handle ***handle, LangError *e) {
     const Inst *inst = &r->now.inst;
     *in = arena_alloc(&r->arena, inst->n_in * sizeof **in);
@@ -311,7 +311,7 @@ static bool find_operands(Replay *r, Operand **in, Handle ***handle, LangError *
     return true;
 }
 
-/* Takes the reference to h. */
+/* Takes ownership of the reference h. */
 static bool define(Replay *r, uint64_t id, Handle *h, LangError *e) {
     if (was_seen(r, id)) {
         handle_unref(r->stream, &h);
@@ -323,8 +323,8 @@ static bool define(Replay *r, uint64_t id, Handle *h, LangError *e) {
     return true;
 }
 
-/* Results: as many as the line names, of the types it says; then they get their names. Takes the
- * references. */
+/* Binds results to their ids after checking number and types against the line. Takes ownership of
+ * the references. */
 static bool define_results(Replay *r, Handle **out, int n, LangError *e) {
     const InstLine *now = &r->now;
     const char *op = op_info[now->inst.op].name;
@@ -349,7 +349,7 @@ static bool define_results(Replay *r, Handle **out, int n, LangError *e) {
 
 /* ---- operations ---- */
 
-/* Slices that end "at the end" get their size from the operand. */
+/* Fills in the sizes of slices that run to the end (-1), from the operand's shape. */
 static void complete_slices(Replay *r, const Handle *x) {
     const Attr *start = inst_attr(&r->now.inst, ATTR_START),
                *size = inst_attr(&r->now.inst, ATTR_SIZE),
@@ -357,7 +357,7 @@ static void complete_slices(Replay *r, const Handle *x) {
     if (!start || !size || !step || size->n != x->type.rank || start->n != size->n ||
         step->n != size->n)
         return;
-    int64_t *whole = (int64_t *)size->ints; /* the parser's, in our arena */
+    int64_t *whole = (int64_t *)size->ints; /* the parser's array, in our arena */
     for (uint32_t i = 0; i < size->n; i++) {
         int64_t left = x->type.shape[i] - start->ints[i];
         if (whole[i] == -1 && start->ints[i] >= 0 && step->ints[i] >= 1)
@@ -365,8 +365,8 @@ static void complete_slices(Replay *r, const Handle *x) {
     }
 }
 
-/* What inference says of an instruction that stream_op does not see. handle NULL: it may not have
- * operands. */
+/* Infers the types of an instruction that does not go through stream_op. handle NULL: it has no
+ * tensor operands. */
 static bool check(Replay *r, const Inst *inst, Handle *const *handle, TensorType *out,
                   LangError *e) {
     TensorType *in = arena_zalloc(&r->arena, (inst->n_in + 1) * sizeof *in);
@@ -392,7 +392,7 @@ static bool run_op(Replay *r, LangError *e) {
     if (stream_op(r->stream, inst->op, in, (const Handle *const *)handle, inst->n_in, inst->attr,
                   inst->n_attr, origin(r), out, &n_out, e))
         return define_results(r, out, n_out, e);
-    LangError plain = {0}; /* the same mistake, with a hint for instruction text */
+    LangError plain = {0}; /* the same error, with a hint for instruction text */
     TensorType types[MAX_OUT];
     Inst unnumbered = *inst;
     unnumbered.n_out = 0;
@@ -400,7 +400,7 @@ static bool run_op(Replay *r, LangError *e) {
     return false;
 }
 
-/* The type that dtype and shape say, of elements that are not there yet. */
+/* The type given by the attributes dtype and shape, of elements not loaded yet. */
 static bool said_type(const Inst *inst, TensorType *type) {
     const Attr *dtype = inst_attr(inst, ATTR_DTYPE), *shape = inst_attr(inst, ATTR_SHAPE);
     if (!dtype || dtype->dtype >= DT_COUNT || !shape || shape->n > MAX_DIMS) return false;
@@ -428,7 +428,7 @@ static bool run_data(Replay *r, LangError *e) {
         }
         inst->payload = buf->data, inst->payload_bytes = buf->n;
     }
-    Handle *h = NULL; /* check: the payload is as long as its type says */
+    Handle *h = NULL; /* check: the payload's length matches its type */
     if (check(r, inst, NULL, type, e))
         h = stream_data(r->stream, &type[0], inst->payload, buf, origin(r), e);
     buf_unref(&buf);
@@ -504,7 +504,7 @@ static SaveJob *save_job(const Inst *inst) {
 
 /* ---- values ---- */
 
-/* fetch and peek: the value on standard output, after the name that `as` gives: loss =
+/* fetch and peek print the value to standard output, after the name that `as` gives: loss =
  * tensor(2.5000) */
 typedef struct Shown {
     PrintOptions options;
@@ -535,7 +535,7 @@ static bool shown_done(void *ctx, const Reply *reply, Err *err) {
     return ok;
 }
 
-/* What waits for values, in stream order. */
+/* Runs an instruction that needs values: it is carried out in stream order. */
 static bool run_effect(Replay *r, LangError *e) {
     Inst inst = r->now.inst;
     Operand *in;
@@ -550,7 +550,7 @@ static bool run_effect(Replay *r, LangError *e) {
     case OP_SAVE: ef.done = save_done, ef.drop = save_drop, ef.ctx = save_job(&inst); break;
     case OP_FETCH:
     case OP_PEEK: ef.done = shown_done, ef.drop = free, ef.ctx = shown_new(r); break;
-    case OP_TRACK: break; /* recorded by who reads the stream; nothing is shown */
+    case OP_TRACK: break; /* readers of the stream record it; nothing is shown */
     default: return effect_inst(r->in, &inst, handle, origin(r), e);
     }
     return stream_effect(r->stream, &ef, origin(r), e);
@@ -563,8 +563,8 @@ static bool run_line(Replay *r, LangError *e) {
     case OP_FREE: return run_free(r, e);
     case OP_EDGE: return stream_edge(r->stream, e);
     case OP_SYNC: return stream_sync(r->stream, e);
-    case OP_FILE:              /* positions carry names here */
-    case OP_BODY: return true; /* the stream finds its own */
+    case OP_FILE:              /* positions in text have names */
+    case OP_BODY: return true; /* the stream detects bodies itself */
     case OP_SIGNAL_ENTER:
     case OP_SIGNAL_EXIT:
     case OP_SIGNAL_DEFINE:
@@ -592,7 +592,7 @@ static bool run_lines(Replay *r, LangError *e) {
         if (r->now.is_empty) continue;
         if (!run_line(r, e)) return false;
         r->n_run++;
-        if (stream_take_error(r->stream, e)) return false; /* the first error ends a script */
+        if (stream_take_error(r->stream, e)) return false; /* the first error ends a program */
         if (!stream_interrupted) continue;
         e->kind = E_INTERRUPT;
         return error_at(e, here(r, 0), "interrupted");
@@ -605,7 +605,7 @@ static int by_id(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* What the text has not freed is freed in the order of its ids, not of the map. */
+/* Frees the remaining handles in the order of their ids, not of the map. */
 static void drop_handles(Replay *r) {
     uint64_t *ids = xmalloc(r->handle.n * sizeof *ids);
     size_t n = 0;

@@ -1,5 +1,5 @@
-/* replay_files.c: see replay_files.h. The files used last stay open; hashes are taken of what is
- * mapped, so what was checked is what is used.
+/* replay_files.c: see replay_files.h. The most recently used files stay mapped. A file is hashed
+ * and decoded from the same mapping, so the bytes checked are the bytes used.
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/replay_files.h"
 #include "runtime/base/near.h"
@@ -15,17 +15,17 @@
 enum { FILES_OPEN = 8, NAMES_SHOWN = 6 };
 
 typedef struct OpenFile {
-    char *path, *element; /* element: of .bin files, or "" */
+    char *path, *element; /* element: dtype of .bin files, or "" */
     Buf *bytes;
-    char sha256[65]; /* "": not taken yet */
-    IoValue value;   /* none: not decoded yet */
+    char sha256[65]; /* "": not computed yet */
+    IoValue value;   /* IO_NONE: not decoded yet */
     bool is_decoded;
-    struct stat st; /* what was opened: another file of this name is opened anew */
-    uint64_t used;  /* when */
+    struct stat st; /* of the mapped file; if another file takes its name, that is mapped instead */
+    uint64_t used;  /* time of the last use, for eviction */
 } OpenFile;
 
 struct ReplayFiles {
-    char *dir; /* with its slash, or "" */
+    char *dir; /* directory of the text with its slash, or "" */
     OpenFile file[FILES_OPEN];
     uint64_t clock;
 };
@@ -54,7 +54,7 @@ void replay_files_free(ReplayFiles **fp) {
     free(f);
 }
 
-/* The attribute as a C string; "" when it is not there. false: it has a zero byte inside. */
+/* The attribute as a C string; "" if it is missing. false: it contains a zero byte. */
 static bool text_of(const Inst *in, AttrKey key, const char **text, Err *err) {
     const Attr *a = inst_attr(in, key);
     *text = a ? a->str : "";
@@ -62,7 +62,7 @@ static bool text_of(const Inst *in, AttrKey key, const char **text, Err *err) {
            err_set(err, ERR_ARG, "'%s' is cut by a zero byte", attr_info[key].name);
 }
 
-/* As the text has it, seen from the text's directory if there is such a file. */
+/* The path relative to the text's directory; as written if only that exists. malloc'ed. */
 static char *resolve(const ReplayFiles *f, const char *path) {
     Bytes b = {0};
     if (path[0] != '/') bytes_puts(&b, f->dir);
@@ -107,7 +107,7 @@ static OpenFile *open_file(ReplayFiles *f, const char *path, const char *element
     return oldest;
 }
 
-/* A prefix of at least four digits will do. */
+/* True if want is a prefix of the digest, of at least four digits. */
 static bool is_digest(const char *is, const char *want) {
     size_t n = strlen(want);
     return n >= 4 && n <= 64 && strncasecmp(is, want, n) == 0;
@@ -120,7 +120,7 @@ static bool differs(const char *path, const char *is, const char *want, Err *err
     return err_hint(err, "put the file back, or make the stream again: gtsh --emit");
 }
 
-/* What is to be put there, where there is nothing. */
+/* Adds a hint which file is missing; returns false. */
 static bool missing(const char *want, Err *err) {
     if (want[0] && err) err_hint(err, "it is the file with sha256 %.64s", want);
     return false;
@@ -143,7 +143,7 @@ static const IoValue *find(const IoValue *v, const char *key) {
     return NULL;
 }
 
-/* The names of all tensors. */
+/* Appends the names of all tensors. */
 static void list_names(const IoValue *v, Bytes *prefix, Bytes *names, size_t *n) {
     for (uint32_t i = 0; (v->kind == IO_MAP || v->kind == IO_LIST) && i < v->n; i++) {
         size_t before = prefix->n;
@@ -163,7 +163,7 @@ static void list_names(const IoValue *v, Bytes *prefix, Bytes *names, size_t *n)
     }
 }
 
-/* The name that was meant, or some that there are. */
+/* Adds a hint: the nearest name, or some of the names. Returns false. */
 static bool hint_names(const IoValue *v, const char *key, Err *err) {
     Bytes prefix = {0}, names = {0}, shown = {0};
     size_t n = 0;

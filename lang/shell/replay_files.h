@@ -1,19 +1,20 @@
-/* replay_files.h: the files that instruction text names: `load`, and `data` whose elements lie
- * beside the text. Each is mapped, hashed and decoded once, however many of its tensors are asked
- * for. SPDX-License-Identifier: MIT */
+/* replay_files.h: the files that instruction text names: those of `load`, and of `data` whose
+ * elements are in a file beside the text. Each is mapped, hashed and decoded once for all its
+ * tensors.
+ * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_SHELL_REPLAY_FILES_H
 #define GT_LANG_SHELL_REPLAY_FILES_H
 #include "lang/file/io.h"
 
 typedef struct ReplayFiles ReplayFiles;
-/* text: the name of the file that the text is from; paths are relative to its directory, and to the
- * working directory where there is none of that name. */
+/* text: the name of the instruction file. Paths are relative to its directory, or to the working
+ * directory if there is no such file. */
 ReplayFiles *replay_files_new(const char *text);
 void replay_files_free(ReplayFiles **f);
-/* What a `load` asks for: the file's one tensor, or the one named `key`; type and a reference in
- * *out. false: ERR_IO when the file is not there or its sha256 differs, ERR_PARSE, ERR_ARG. */
+/* Carries out a `load`: *out is the file's only tensor, or the one named `key`, with its type and a
+ * new reference. false: ERR_IO if the file is missing or its sha256 differs, ERR_PARSE, ERR_ARG. */
 bool replay_files_load(ReplayFiles *f, const Inst *load, IoTensor *out, Err *err);
-/* The n bytes that a `data` with a path asks for: one reference. The path is a plain name: nothing
- * but what lies beside the text. */
+/* The n bytes of a `data` with a path: one reference. The path must be a plain file name, so it
+ * cannot leave the text's directory. */
 bool replay_files_data(ReplayFiles *f, const Inst *data, uint64_t n, Buf **out, Err *err);
 #endif
