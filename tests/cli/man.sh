@@ -1,4 +1,4 @@
-# The manual: gt-ops(7) has every operation; where mandoc is installed, all pages are clean.
+# The manual has every operation with its attributes and every option with an example, and mandoc (if installed) finds no fault.
 . tests/fixtures/check.sh
 sh scripts/genman >"$TMP/gt-ops.7" || fail "genman"
 want=$(grep -cE '^(MAP|REDUCE|VIEW|KERNEL|SOURCE|CONTROL|EFFECT|LAYOUT)\(' runtime/inst/ops.def)
@@ -7,10 +7,20 @@ same "sentences" "$(grep -A1 '^\.It Sy' "$TMP/gt-ops.7" | grep -vE '^(\.It|--|[A
 if command -v mandoc >/dev/null; then
     same "mandoc" "$(mandoc -Tlint man/*.[157] "$TMP/gt-ops.7" | grep -v 'referenced manual not found')" ""
 fi
-# every option of --help is in gtsh.1, and every function named in gt-lang.7 exists
-for o in $("$GTSH" --help | grep -oE '(^|[ ,])--[a-z-]+' | tr -d ' ,'); do
-    grep -qE "Fl -${o#--}\b" man/gtsh.1 || fail "gtsh.1 lacks $o"
+has "attributes" "$(cat "$TMP/gt-ops.7")" ".Li axis accumulate from_zero ."
+# every option of --help is on its program's page, and in an example there (in its short or its long form)
+for program in "$GTSH" "$B/gt-dispatcher" "$B/gt-worker"; do
+    page=man/${program##*/}.1
+    sed -n '/^\.Sh EXAMPLES/,/^\.Sh [DS]/p' "$page" >"$TMP/examples"
+    "$program" --help | sed -nE 's/^  (-.|   ),? *(--[a-z-]+)?.*/\1 \2/p' >"$TMP/options"
+    [ "$(wc -l <"$TMP/options")" -gt 9 ] || fail "$program --help shows few options"
+    while read -r o long; do
+        grep -qE "^\.It.* Fl -?${o#-}\b" "$page" && grep -qE "^\.It.* -?${long#-}\b" "$page" || fail "$page lacks $o $long"
+        case "$o $long" in *--help* | *--version*) continue ;; esac
+        grep -qE -e "(^|[^a-z-])($o${long:+|$long})\b" "$TMP/examples" || fail "no example of $o $long in $page"
+    done <"$TMP/options"
 done
+# every function named in gt-lang.7 exists
 names=$(sed -n '/^\.Sh FUNCTIONS/,/^\.Ss Files/p' man/gt-lang.7 | grep -E '^\.Fn' | sed 's/^\.Fn //; s/ , /\n/g' | sed 's/ .*//' | sort -u)
 names=$(echo "$names" | grep -vxE 'split|join|strip|replace|lower|upper|startswith|endswith|splitlines|find|count|ljust|rjust|append|pop|extend|index|insert|remove|sort|reverse|keys|values|items|get|update|setdefault')
 for n in $names; do echo "f = gt.$n"; done >"$TMP/names.gt"
