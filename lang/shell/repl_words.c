@@ -19,19 +19,19 @@
 static const struct {
     const char *name, *help;
 } commands[] = {
-    {":help", "this list"},
-    {":who", "the variables, what they are and how large"},
-    {":signals", "what is known of signals"},
-    {":tape", "the operations that are recorded for gradients"},
-    {":stats", "the workers' counters"},
-    {":kernel", ":kernel X shows the source of the kernel that computed tensor X"},
-    {":workers", "how many workers there are; :workers N before the first tensor"},
-    {":connect", ":connect [HOST:PORT] uses a running dispatcher, the last one again after a loss"},
-    {":where", "the last error again, with the calls that led to it"},
-    {":check-nan", "on or off: stop where values first become nan or infinite"},
-    {":q", "leave (also Ctrl-D, exit(n))"},
-    {"?name", "what a function does; ? lists all, ? words searches the texts"},
-    {"??name", "the source of a function that is written in the language"},
+    {":help", "list the commands"},
+    {":who", "list the variables with types and sizes"},
+    {":signals", "list the signals and their configuration"},
+    {":tape", "list the operations recorded for gradients"},
+    {":stats", "print the workers' counters"},
+    {":kernel", ":kernel X prints the source of the kernel that computed tensor X"},
+    {":workers", "print the number of workers; :workers N sets it before the first tensor"},
+    {":connect", ":connect HOST:PORT uses a running dispatcher; :connect reconnects after a loss"},
+    {":where", "print the last error again, with the calls that led to it"},
+    {":check-nan", ":check-nan on stops where a value first becomes nan or infinite; also off"},
+    {":q", "leave (also Ctrl-D or exit(n))"},
+    {"?name", "describe a function; ? lists all functions, ? words searches the texts"},
+    {"??name", "print the source of a function that is written in the language"},
     {"!command", "run a shell command"},
 };
 
