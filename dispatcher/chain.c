@@ -1,4 +1,4 @@
-/* chain.c: the stream's modifiers in their order. A new one is a file mod_NAME.c and a row here.
+/* chain.c: the modifiers of the stream in order. A new one is a file mod_NAME.c and a row here.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/modifier.h"
 

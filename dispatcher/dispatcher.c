@@ -1,8 +1,9 @@
-/* dispatcher.c: the step function: one handler per kind of message, who is who, and what goes out.
+/* dispatcher.c: the step function: a handler for each kind of message, arrivals and departures,
+ * and the queue of outgoing messages.
  *
- * It trusts nobody: a peer says hello first; a client speaks for itself alone, whatever number its
- * frames bear; a worker for the clients of whom it has had frames. What a peer may not say ends the
- * connection, in words; the others go on.
+ * It trusts no peer. The first message of a peer must be hello. A client speaks only for itself,
+ * whatever client number its frames carry; a worker only for the clients whose frames it got. A
+ * forbidden message ends the connection with an error text. The other connections go on.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/take.h"
 #include "dispatcher/chain/mod_scope.h"
@@ -23,7 +24,7 @@ Dispatcher *dispatcher_new(const DispatcherConfig *config) {
     d->config = *config;
     d->frame.is_placed = true;
     d->hot = detector_config();
-    d->next_number = 1; /* 0: a client's frame, that has none */
+    d->next_number = 1; /* 0: for frames of clients, which have no number */
     if (d->config.slice == 0) d->config.slice = SLICE;
     if (d->config.workers_wanted < 1) d->config.workers_wanted = 1;
     return d;
@@ -126,9 +127,9 @@ void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *
     c->n_errors++;
 }
 
-/* ---- Clients come and go ---- */
+/* ---- Clients ---- */
 
-/* Signals that name no workers mean these: all that were there at the client's welcome and still
+/* Workers of a signal that names none: all that were present at the client's welcome and still
  * are. */
 static void choose_all(Dispatcher *d, Client *c) {
     int32_t rank[MAX_INTS];
@@ -146,7 +147,7 @@ static void welcome_client(Dispatcher *d, Client *c) {
     assert(home && c->rank < 0);
     c->rank = home->rank;
     home->n_clients++;
-    c->home = dispatcher_group(d, &(int32_t){home->rank}, 1); /* made when the worker came */
+    c->home = dispatcher_group(d, &(int32_t){home->rank}, 1); /* exists since the worker came */
     choose_all(d, c);
     Welcome w = {.id = c->id,
                  .rank = (uint32_t)home->rank,
@@ -159,7 +160,7 @@ static void welcome_client(Dispatcher *d, Client *c) {
     dispatcher_post(d, c->peer, &m, false);
 }
 
-/* Workers have heard before that the client is gone. */
+/* The workers have already been told that the client is gone. */
 static void let_groups_go(Dispatcher *d, Client *c) {
     for (uint32_t i = 0; i < c->n_groups; i++) {
         if (!groups_let_go(&d->groups, c->group[i])) continue;
@@ -173,7 +174,7 @@ static void let_groups_go(Dispatcher *d, Client *c) {
     c->n_groups = 0;
 }
 
-/* Forgets a client and frees what it had. Its peer is told elsewhere, if at all. */
+/* Forgets a client and frees what it had. Telling the peer is up to the caller. */
 static void client_leaves(Dispatcher *d, Client *c) {
     for (int r = -1; (r = ranks_next(&c->used, r + 1)) >= 0;) {
         WorkerPeer *w = d->worker[r];
@@ -240,7 +241,7 @@ static void tell_group(Dispatcher *d, const WorkerPeer *w, const Members *g) {
 
 const Members *dispatcher_group(Dispatcher *d, const int32_t *rank, int n) {
     bool is_new;
-    /* The last ones are for single workers: each must have its own. */
+    /* The last ids are reserved for single workers, each of which needs a group. */
     bool has_room = n == 1 || d->groups.by_id.n < MAX_GROUPS - MAX_WORKERS;
     if (!has_room) return groups_find(&d->groups, rank, n);
     const Members *g = groups_get(&d->groups, rank, n, &is_new);
@@ -284,14 +285,14 @@ void dispatcher_send_frame(Dispatcher *d, Client *c, const RankSet *to, Msg *m, 
     msg_fini(m);
 }
 
-/* ---- Workers come and go ---- */
+/* ---- Workers ---- */
 
 static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     int rank = 0;
     while (rank < d->n_ranks && d->worker[rank]) rank++;
     if (rank == WORKERS_MAX) {
         Err err = {0};
-        err_set(&err, ERR_LIMIT, "%d workers are enough", WORKERS_MAX);
+        err_set(&err, ERR_LIMIT, "at most %d workers are supported", WORKERS_MAX);
         refuse_peer(d, peer, &err);
         return;
     }
@@ -326,7 +327,7 @@ static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
 
 static void answer(Dispatcher *d, WorkerPeer *w, const char *text, size_t n);
 
-/* How many tensors of a client lie there, wholly or in part. */
+/* Returns the number of a client's tensors that lie there, wholly or in part. */
 static size_t tensors_at(const Client *c, int rank) {
     size_t n = 0;
     for (size_t i = 0; i < c->tensors.cap; i++)
@@ -335,15 +336,15 @@ static size_t tensors_at(const Client *c, int rank) {
     return n;
 }
 
-/* It is heard no more, and gets no new clients. */
+/* From now on its messages are ignored, and it gets no new clients. */
 static void worker_stops(Dispatcher *d, WorkerPeer *w) {
     map_remove(&d->worker_by_peer, w->peer);
     d->n_workers--;
 }
 
-/* Its clients are told why, in the words of one who looks for it. */
+/* Tells its clients why, in the words of whoever noticed. */
 static void worker_leaves(Dispatcher *d, WorkerPeer *w, const char *why) {
-    while (d->questions) { /* It answers none of them. */
+    while (d->questions) { /* It will not answer any of them. */
         Question *q = d->questions;
         while (q && !q->owed[w->rank]) q = q->next;
         if (!q) break;
@@ -364,7 +365,7 @@ static void worker_leaves(Dispatcher *d, WorkerPeer *w, const char *why) {
         err_set(&err, ERR_GONE, "worker w%d is gone, and with it %zu tensor%s: %s", w->rank, n,
                 n == 1 ? "" : "s", why);
         cut_off(d, c, &err);
-        i = 0; /* The map has changed. */
+        i = 0; /* The map has changed: start again. */
     }
     for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
         if (((Client *)value)->rank >= 0) choose_all(d, value);
@@ -393,20 +394,20 @@ static void ask_of_lost(Dispatcher *d) {
     }
 }
 
-/* ---- Messages of anybody ---- */
+/* ---- Messages of any peer ---- */
 
 static size_t n_peers(const Dispatcher *d) { return d->client_by_id.n + (size_t)d->n_workers; }
 
 static void on_hello(Dispatcher *d, PeerId from, const Msg *m) {
     Hello h;
     Err err = {0};
-    bool is_read = wire_read_hello(m, &h, &err); /* else err says why not */
+    bool is_read = wire_read_hello(m, &h, &err); /* if false, err says why */
     if (is_read && h.version != WIRE_VERSION) {
-        err_set(&err, ERR_VERSION, "version %u of the wire is spoken here, not %u", WIRE_VERSION,
-                h.version);
+        err_set(&err, ERR_VERSION, "the dispatcher speaks protocol version %u, not %u",
+                WIRE_VERSION, h.version);
         err_hint(&err, "run the same build of gtsh, gt-dispatcher and gt-worker");
     } else if (is_read && h.table_hash != op_table_hash()) {
-        err_set(&err, ERR_VERSION, "another table of operations is used here");
+        err_set(&err, ERR_VERSION, "the dispatcher has another table of operations");
         err_hint(&err, "run the same build of gtsh, gt-dispatcher and gt-worker");
     } else if (is_read && d->config.peers_max > 0 && n_peers(d) >= (size_t)d->config.peers_max) {
         err_set(&err, ERR_LIMIT, "the dispatcher has %zu clients and workers, and room for no more",
@@ -442,8 +443,8 @@ static void on_cancel(Dispatcher *d, Client *c, Msg *m) {
     take_cancel(c, &cancel);
 }
 
-/* The client has taken answers: their workers may send more, and it may ask more itself. However
- * many answers, and in whatever order the workers gave them, each worker gets one message. */
+/* The client has taken answers, so their workers may send more, and it may ask more itself. Each
+ * worker gets one message, however many answers there were and in whatever order. */
 static bool on_heard(Dispatcher *d, Client *c, const Msg *m, Err *err) {
     uint32_t client;
     uint64_t bytes, of_rank, unread = 0;
@@ -459,7 +460,7 @@ static bool on_heard(Dispatcher *d, Client *c, const Msg *m, Err *err) {
         wire_heard(c->id, taken[rank], &out);
         dispatcher_post(d, d->worker[rank]->peer, &out, false);
     }
-    return bytes == 0 || err_set(err, ERR_PARSE, "it has taken more answers than it was given");
+    return bytes == 0 || err_set(err, ERR_PARSE, "it acknowledged more answers than it was sent");
 }
 
 static void answer_complete(Dispatcher *d, Question *q) {
@@ -478,8 +479,8 @@ static void answer_complete(Dispatcher *d, Question *q) {
     question_free(q);
 }
 
-/* "tensor ID", where it is, or "kernel ID", what computed it: what we think, then what the workers
- * of its group say. false: no such question. */
+/* "tensor ID", where it is, or "kernel ID", what computed it. The answer is what the dispatcher
+ * knows, then what the workers of its group say. False: no such question. */
 static bool ask_tensor(const Client *c, const char *text, size_t n, Question *q, RankSet *whom,
                        char *ask, size_t size) {
     char digits[32], layout[48];
@@ -531,11 +532,11 @@ void dispatcher_ask(Dispatcher *d, Client *c, const Msg *asked) {
     if (q->n_owed == 0) answer_complete(d, q);
 }
 
-/* What it asks about may be made by frames of its own that wait. */
+/* The question may be about results of the client's own frames that wait. */
 static void on_stats(Dispatcher *d, Client *c, Msg *asked) {
     Err err = {0};
     if (c->unread > REPLY_BYTES)
-        err_set(&err, ERR_LIMIT, "it asks, and does not take the answers");
+        err_set(&err, ERR_LIMIT, "it asks questions but does not take the answers");
     else if (++c->n_questions > QUESTIONS_MAX)
         err_set(&err, ERR_LIMIT, "more than %d questions at once", QUESTIONS_MAX);
     if (err.code)
@@ -546,7 +547,7 @@ static void on_stats(Dispatcher *d, Client *c, Msg *asked) {
         dispatcher_ask(d, c, asked);
 }
 
-/* false: too many messages of a kind that takes no credit. */
+/* False: too many messages of a kind that takes no credit. */
 static bool is_in_rate(Dispatcher *d, Client *c, const Msg *m, Err *err) {
     FrameReader r;
     switch (wire_kind(m)) {
@@ -578,21 +579,24 @@ static void client_says(Dispatcher *d, Client *c, Msg *m) {
         break;
     case MSG_BEAT: break;
     case MSG_BYE: client_leaves(d, c); break;
-    default: err_set(&err, ERR_PARSE, "a message that clients do not send"); cut_off(d, c, &err);
+    default:
+        err_set(&err, ERR_PARSE, "clients may not send this kind of message");
+        cut_off(d, c, &err);
     }
     msg_fini(m);
 }
 
 /* ---- Messages of workers ---- */
 
-/* The client a worker speaks of, or NULL when it has left or is another's. */
+/* Returns the client that a worker's message names, or NULL if it has left or never used the
+ * worker. */
 static Client *client_of(Dispatcher *d, const WorkerPeer *w, const Msg *m) {
     uint32_t id;
     Client *c = wire_client(m, &id) ? map_get(&d->client_by_id, id) : NULL;
     return c && ranks_has(&c->used, w->rank) ? c : NULL;
 }
 
-/* What has become due, then how far all its workers are. */
+/* Sends what has become due, then how far all its workers are. */
 static void tell_progress(Dispatcher *d, Client *c) {
     Msg m;
     while (client_due(c, &m)) dispatcher_post(d, c->peer, &m, false);
@@ -613,7 +617,7 @@ static void on_ack(Dispatcher *d, Client *c, WorkerPeer *w, Msg *m) {
         tell_progress(d, c);
 }
 
-/* A client that has one worker hears it in the order in which it speaks. */
+/* With a single worker, messages are passed on in the order of arrival. */
 static void on_error(Dispatcher *d, Client *c, const WorkerPeer *w, Msg *m) {
     Failure f;
     if (c->n_used > 1 && wire_read_failure(m, &f, NULL))
@@ -638,7 +642,7 @@ static void on_reply(Dispatcher *d, Client *c, Msg *m) {
         dispatcher_post(d, c->peer, m, false);
 }
 
-/* One worker's answer to the oldest question that it owes one to. */
+/* One worker's answer to the oldest question that waits for it. */
 static void answer(Dispatcher *d, WorkerPeer *w, const char *text, size_t n) {
     Question *q = d->questions;
     while (q && !q->owed[w->rank]) q = q->next;
@@ -663,7 +667,7 @@ static void worker_says(Dispatcher *d, WorkerPeer *w, Msg *m) {
     if (wire_kind(m) != MSG_REPLY) d->control_bytes += msg_bytes(m);
     switch (wire_kind(m)) {
     case MSG_ACK:
-        if ((c = client_of(d, w, m))) on_ack(d, c, w, m); /* else it has left meanwhile */
+        if ((c = client_of(d, w, m))) on_ack(d, c, w, m); /* else it has left in the meantime */
         break;
     case MSG_REPLY:
         if (!(c = client_of(d, w, m))) break;
@@ -682,7 +686,7 @@ static void worker_says(Dispatcher *d, WorkerPeer *w, Msg *m) {
     case MSG_TIMES:
         if (d->tape) tape_times(d, w, m);
         break;
-    case MSG_BYE: worker_leaves(d, w, "it was told to stop"); break;
+    case MSG_BYE: worker_leaves(d, w, "it was stopped"); break;
     default: break;
     }
     msg_fini(m);
@@ -704,7 +708,7 @@ void dispatcher_on_message(Dispatcher *d, PeerId from, Msg *m, int64_t now_ms) {
         if (kind == MSG_HELLO) {
             on_hello(d, from, m);
         } else if (kind != MSG_BYE) {
-            err_set(&err, ERR_PARSE, "hello comes first");
+            err_set(&err, ERR_PARSE, "the first message must be hello");
             refuse_peer(d, from, &err);
         }
         msg_fini(m);
@@ -735,14 +739,14 @@ void dispatcher_on_silent(Dispatcher *d, PeerId worker, int64_t now_ms) {
 }
 
 PeerId dispatcher_silent(Dispatcher *d, int64_t now_ms) {
-    bool was_away = now_ms - d->silent_ms > SILENT_MS / 4; /* we were stopped, not they */
+    bool was_away = now_ms - d->silent_ms > SILENT_MS / 4; /* this process was stopped, not they */
     d->silent_ms = now_ms;
     for (int i = 0; i < d->n_ranks && was_away; i++)
         if (d->worker[i]) d->worker[i]->heard_ms = now_ms;
     for (int i = 0; i < d->n_ranks && d->config.beat_ms; i++) {
         WorkerPeer *w = d->worker[i];
         if (!w || w->is_lost || now_ms - w->heard_ms < SILENT_MS) continue;
-        w->heard_ms = now_ms; /* asked about once in a while */
+        w->heard_ms = now_ms; /* so that it is asked about only now and then */
         return w->peer;
     }
     return 0;

@@ -1,15 +1,15 @@
-/* loop.c: the thin shell around the step function: a hub's events in, letters out.
+/* loop.c: connects a hub to the step function: events in, messages out.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
 #include "runtime/base/clock.h"
 
-/* Messages taken in before what they caused is sent: 8 full frames are about half a millisecond,
- * which is what an answer may wait for while another client floods. */
+/* Messages taken in before their output is sent. 8 full frames take about half a millisecond:
+ * the latency that one client's flood adds to another client's answers. */
 enum { TURN_MAX = 8 };
-/* Whoever calls looks at signals and at its children between two pumps, however many messages there
- * are. */
+/* Callers look at signals and child processes between two pumps, so a pump must end however many
+ * messages arrive. */
 enum { PUMP_MS = 50 };
-/* Bytes of a peer that came so lately belong to a large message: it lives. */
+/* A peer whose bytes arrived this recently is in the middle of a large message: it is alive. */
 enum { ARRIVING_MS = 5000 };
 
 static int64_t coarse_ms(void) { return clock_ns(CLOCK_MONOTONIC_COARSE) / 1000000; }
@@ -46,7 +46,7 @@ bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms) {
         send_all(d, hub);
         is_empty = r == 0;
     }
-    /* Only now is known that nothing of theirs waits to be read. */
+    /* Only now is it certain that no message of theirs waits to be read. */
     for (PeerId silent; is_empty && (silent = dispatcher_silent(d, now));) {
         if (hub_hears(hub, silent, ARRIVING_MS)) continue;
         hub_drop(hub, silent);

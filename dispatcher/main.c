@@ -1,8 +1,8 @@
 /* main.c: gt-dispatcher, the dispatcher as a process: flags, the socket, workers of its own,
- * signals. What it does is dispatcher.c's; the loop is loop.c's.
+ * signals. The dispatcher itself is in dispatcher.c, its loop in loop.c.
  *
- * SIGTERM drains: new clients are refused, what is under way is finished (--drain seconds at most),
- * then everybody is told. A second one ends it at once.
+ * SIGTERM drains: new clients are refused, and instructions in flight are finished (for at most
+ * --drain seconds). Then all peers are told. A second SIGTERM ends the process at once.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
 #include "runtime/base/clock.h"
@@ -28,8 +28,8 @@
 
 enum { EXIT_USAGE = 2, TICK_MS = 200, BEAT_MS = 2000, START_MS = 20000, SPAWN_MAX = 256 };
 enum {
-    LIVED_MS = 10000, /* a worker that lived for so long is started again at once, ... */
-    PAUSE_MS = 500,   /* ... another after this, then twice this, ... */
+    LIVED_MS = 10000, /* a worker that lived this long is restarted at once, ... */
+    PAUSE_MS = 500,   /* ... another after this pause, which doubles each time, ... */
     PAUSE_MAX_MS = 30000
 };
 
@@ -53,35 +53,34 @@ enum {
     F_COUNT
 };
 static const Flag flags[F_COUNT] = {
-    [F_PORT] = {'p', "port", "PORT", "listen for tcp at this port (0: any that is free)"},
-    [F_BIND] = {'b', "bind", "ADDRESS", "... of this address (127.0.0.1; * is all of them)"},
-    [F_IPC] = {0, "ipc", "PATH", "listen at this socket (without --port: this user's own)"},
-    [F_INSECURE] = {0, "insecure", "", "yes, other machines may connect, with the token"},
-    [F_FILE] = {0, "endpoint-file", "FILE", "write endpoint and token there, for -d @FILE"},
-    [F_WORKERS] = {'w', "workers", "N",
-                   "start so many gt-worker processes here, again if they end"},
-    [F_ENGINE] = {0, "engine", "NAME", "... of this engine"},
-    [F_THREADS] = {'t', "threads", "N", "... with so many threads each"},
-    [F_MEMORY] = {'m', "memory", "SIZE", "... and so much memory each"},
-    [F_CLIENT] = {0, "client-memory", "SIZE", "live bytes that one client may have (no limit)"},
-    [F_CONFIG] = {0, "config", "FILE", "signals for every client; its own go over them"},
-    [F_DRAIN] = {0, "drain", "SECONDS", "at SIGTERM, time to finish what is under way (10)"},
-    [F_LOG] = {0, "log", "FILE", "write every instruction there (GT_INSTRUCTION_LOG)"},
-    [F_QUIET] = {'q', "quiet", "", "say nothing but that it is ready, and errors"},
-    [F_HELP] = {'h', "help", "", "this text"},
-    [F_VERSION] = {0, "version", "", "the version"},
+    [F_PORT] = {'p', "port", "PORT", "listen for TCP on this port (0: any free one)"},
+    [F_BIND] = {'b', "bind", "ADDRESS", "... at this address (127.0.0.1; *: all)"},
+    [F_IPC] = {0, "ipc", "PATH", "listen on this socket (this user's own)"},
+    [F_INSECURE] = {0, "insecure", "", "allow connections from other machines, with the token"},
+    [F_FILE] = {0, "endpoint-file", "FILE", "write endpoint and token to FILE, for -d @FILE"},
+    [F_WORKERS] = {'w', "workers", "N", "start N worker processes, and restart them if they end"},
+    [F_ENGINE] = {0, "engine", "NAME", "... with this engine"},
+    [F_THREADS] = {'t', "threads", "N", "... with N threads each"},
+    [F_MEMORY] = {'m', "memory", "SIZE", "... with this much memory each"},
+    [F_CLIENT] = {0, "client-memory", "SIZE", "limit of live bytes per client (none)"},
+    [F_CONFIG] = {0, "config", "FILE", "signals for every client; its own override them"},
+    [F_DRAIN] = {0, "drain", "SECONDS", "at SIGTERM, time to finish pending work (10)"},
+    [F_LOG] = {0, "log", "FILE", "log every instruction to FILE (GT_INSTRUCTION_LOG)"},
+    [F_QUIET] = {'q', "quiet", "", "print only the ready line and errors"},
+    [F_HELP] = {'h', "help", "", "print this help and stop"},
+    [F_VERSION] = {0, "version", "", "print the version and stop"},
 };
 
-/* A worker of its own. One that ends unasked is started again: at once when it has lived for a
- * while, else after a pause that doubles. */
+/* A worker process of this dispatcher. If it ends unasked it is restarted: at once if it lived
+ * for a while, else after a pause that doubles. */
 typedef struct Child {
     pid_t pid;       /* 0: it has ended */
-    uint64_t token;  /* by which the dispatcher knows it (Hello.spawned) */
+    uint64_t token;  /* identifies it to the dispatcher (Hello.spawned) */
     int64_t born_ms; /* when it was started */
-    int64_t due_ms;  /* when it is to be started again; pid is 0 */
+    int64_t due_ms;  /* when to start it again; pid is 0 */
     int pause_ms;
-    uint64_t ended_token; /* of the one before ... */
-    char ended[64];       /* ... and how it ended, in words */
+    uint64_t ended_token; /* of its predecessor ... */
+    char ended[64];       /* ... and how that ended, in words */
 } Child;
 
 typedef struct App {
@@ -93,8 +92,8 @@ typedef struct App {
     bool has_port, is_insecure, is_quiet;
     Child child[SPAWN_MAX];
     int n_children;
-    char program[PATH_MAX]; /* gt-worker's */
-    bool is_up;             /* from now on workers that end are started again */
+    char program[PATH_MAX]; /* path of gt-worker */
+    bool is_up;             /* from now on workers that end are restarted */
     Hub *hub;
     Dispatcher *d;
 } App;
@@ -103,7 +102,7 @@ static volatile sig_atomic_t signals, is_repair_due;
 static void on_signal(int number) {
     if (number == SIGUSR1)
         is_repair_due = 1;
-    else if (number != SIGCHLD) /* which only ends a wait */
+    else if (number != SIGCHLD) /* SIGCHLD only ends a wait */
         signals++;
 }
 
@@ -156,11 +155,11 @@ static bool choose_endpoint(App *a, Err *err) {
     if (a->port == 0) snprintf(word, sizeof word, bare ? "[%s]:*" : "%s:*", bind);
     TRY(endpoint_find(word, &a->endpoint, err));
     if (endpoint_is_private(&a->endpoint) || a->is_insecure) return true;
-    err_set(err, ERR_ARG, "%s would be open to other machines, to all who have the token", bind);
+    err_set(err, ERR_ARG, "%s would be open to other machines that have the token", bind);
     return err_hint(err, "add --insecure if the network is trusted, or tunnel: ssh -L");
 }
 
-/* -1: go on; else the exit code. */
+/* Returns -1 to go on, else the exit code. */
 static int read_flags(App *a, int argc, char **argv, Err *err) {
     const char *value;
     int flag;
@@ -182,9 +181,9 @@ static int read_flags(App *a, int argc, char **argv, Err *err) {
     return choose_endpoint(a, err) ? -1 : EXIT_USAGE;
 }
 
-/* ---- Workers of its own ---- */
+/* ---- Worker processes ---- */
 
-/* gt-worker beside this program, else wherever PATH finds it. */
+/* gt-worker beside this program, else found in PATH. */
 static void worker_program(char path[PATH_MAX]) {
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -224,7 +223,7 @@ static bool spawn(App *a, Child *c, Err *err) {
     return true;
 }
 
-/* Takes note of a worker process that has ended, and when the next one is to be started. */
+/* Records that a worker process has ended, and when to start the next. */
 static void child_ended(App *a, Child *c, int status, bool is_expected) {
     bool is_signal = WIFSIGNALED(status);
     int number = is_signal ? WTERMSIG(status) : WEXITSTATUS(status), pid = (int)c->pid;
@@ -249,7 +248,7 @@ static void child_ended(App *a, Child *c, int status, bool is_expected) {
     fputc('\n', stderr);
 }
 
-/* false: this worker's process is still there, or there is none. */
+/* False: this worker's process is still running, or there is none. */
 static bool reap_one(App *a, Child *c, bool is_expected) {
     int status;
     if (!c->pid || waitpid(c->pid, &status, WNOHANG) != c->pid) return false;
@@ -257,7 +256,7 @@ static bool reap_one(App *a, Child *c, bool is_expected) {
     return true;
 }
 
-/* Takes note of workers that have ended; how many. */
+/* Records the worker processes that have ended. Returns how many. */
 static int reap(App *a, bool is_expected) {
     int n = 0;
     for (int i = 0; i < a->n_children; i++) n += reap_one(a, &a->child[i], is_expected);
@@ -270,7 +269,7 @@ static int n_alive(const App *a) {
     return n;
 }
 
-/* Starts again those whose time has come; all that are missing when asked to (SIGUSR1). */
+/* Restarts the workers that are due; after SIGUSR1 all that are missing. */
 static void repair(App *a) {
     bool is_asked = is_repair_due;
     is_repair_due = 0;
@@ -284,8 +283,8 @@ static void repair(App *a) {
     }
 }
 
-/* DispatcherConfig.lost. Its process ends a moment after its connection; one that is silent is
- * ended, for the dispatcher has forgotten it. */
+/* DispatcherConfig.lost. A process ends a moment after its connection. A silent one is killed,
+ * because the dispatcher has forgotten it. */
 static bool on_lost(void *ctx, uint64_t spawned, bool is_silent, char *why, size_t size) {
     App *a = ctx;
     Child *c = a->child;
@@ -349,8 +348,8 @@ static bool start_workers(App *a, Err *err) {
     return true;
 }
 
-/* The endpoint and its token, for this user alone. Aside, then renamed: who reads it sees all of it
- * or nothing. */
+/* Writes the endpoint and its token, readable by this user alone. Writes aside and renames, so
+ * that a reader sees the whole file or none. */
 static bool write_file(const App *a, Err *err) {
     char aside[PATH_MAX];
     snprintf(aside, sizeof aside, "%s.%d", a->file, (int)getpid());
@@ -365,7 +364,7 @@ static bool write_file(const App *a, Err *err) {
     return false;
 }
 
-/* Signals that are every client's: a file, and GT_AUTO_SHARD. */
+/* Definitions for every client: a file, and GT_AUTO_SHARD. */
 static bool read_signals(App *a, Err *err) {
     if (a->signals_file) TRY(config_read(&a->signals, a->signals_file, err));
     SignalConfig all = {.name = "*", .said = SAID_AXIS};
@@ -386,7 +385,7 @@ static bool start(App *a, Err *err) {
     a->config.workers_wanted = a->n_workers > 0 ? (int)a->n_workers : 1;
     net_set_token(a->endpoint.token);
     a->config.peers_max = net_files_raise();
-    mode_t mask = umask(077); /* The socket is this user's alone. */
+    mode_t mask = umask(077); /* The socket must be accessible to this user alone. */
     a->hub = hub_open(a->endpoint.text, err);
     umask(mask);
     TRY(a->hub);
@@ -403,8 +402,7 @@ static void drain(App *a) {
     int seen = signals;
     dispatcher_drain(a->d);
     if (!a->is_quiet && !dispatcher_is_idle(a->d))
-        fprintf(stderr, "gt-dispatcher: finishing what is under way, %d s at most\n",
-                (int)a->drain_s);
+        fprintf(stderr, "gt-dispatcher: finishing pending work, %d s at most\n", (int)a->drain_s);
     while (!dispatcher_is_idle(a->d) && now_ms() < end && signals == seen) step(a);
     dispatcher_bye(a->d);
     dispatcher_pump(a->d, a->hub, 1);

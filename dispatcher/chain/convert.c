@@ -1,9 +1,10 @@
 /* convert.c: see convert.h.
  *
- * Large terms become whole in two steps, parts first (reduce_scatter), then all parts
- * (all_gather): each rank then moves 2 (n - 1) / n of the tensor's bytes instead of n - 1 times
- * them (Thakur, Rabenseifner, Gropp: "Optimization of collective communication operations in
- * MPICH", 2005). Both ways combine the terms of an element in rank order, so the bits are the same.
+ * Large terms become whole in two steps: first parts (reduce_scatter), then all parts on every
+ * rank (all_gather). So each rank moves 2 (n - 1) / n of the tensor's bytes instead of n - 1
+ * times the tensor (Thakur, Rabenseifner, Gropp: "Optimization of collective communication
+ * operations in MPICH", 2005). Both ways combine the terms of an element in rank order, so the
+ * bits are the same.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/chain/convert.h"
@@ -15,8 +16,8 @@
 
 enum {
     TWO_STEP_BYTES = 16 << 10,
-    COPIES_MAX = 16,          /* of one tensor that are remembered: those used last */
-    SCAN_MAX = 2 * COPIES_MAX /* an instruction may add thousands, and find them late */
+    COPIES_MAX = 16,          /* conversions kept per tensor, least recently used evicted */
+    SCAN_MAX = 2 * COPIES_MAX /* longest search: one instruction may add thousands */
 };
 
 bool convert_is_there(const TensorHandle *h, const Members *g, const Layout *l) {
@@ -48,7 +49,7 @@ static void log_move(const Flow *f, const Move *m, const Inst *inst) {
                    groups_by_id(&f->d->groups, m->to.group), &m->to.layout, inst);
 }
 
-/* An instruction of ours, for f's sake. What is not set here nobody reads. */
+/* Starts an inserted instruction on behalf of f. Fields that are not set here are not read. */
 static void begin(Flow *g, const Flow *f, const Inst *inst) {
     g->d = f->d, g->client = f->client, g->seq = f->seq, g->inst = *inst;
     g->record = NULL, g->record_bytes = 0, g->n_out = 0, g->group = NULL;
@@ -56,7 +57,7 @@ static void begin(Flow *g, const Flow *f, const Inst *inst) {
     g->is_inserted = true, g->because = f->inst.op;
 }
 
-/* Sends it to all of a and b, which may be NULL; it says itself what each does. */
+/* Sends it to all of a and b (b may be NULL). The instruction itself says what each rank does. */
 static void insert(Flow *f, const Inst *inst, const RankSet *a, const RankSet *b) {
     Flow g;
     begin(&g, f, inst);
@@ -82,7 +83,7 @@ static uint64_t send(Flow *f, uint64_t id, const TensorType *type, const Members
     return out;
 }
 
-/* `id`, which lies as l on g, as another dtype there. */
+/* Casts `id`, which has layout l on g. */
 static uint64_t cast(Flow *f, uint64_t id, DType to, const Members *g, const Layout *l) {
     Operand in = {.kind = IN_TENSOR, .id = id};
     Attr attr = {.key = ATTR_DTYPE, .dtype = to};
@@ -96,7 +97,7 @@ static uint64_t cast(Flow *f, uint64_t id, DType to, const Members *g, const Lay
     return inst.out[0];
 }
 
-/* Terms of halves are widened before they are spread, and rounded when they have been combined. */
+/* Terms of halves are widened before they are spread, and rounded after they are combined. */
 static uint64_t move(Flow *f, uint64_t id, const TensorType *type, const Members *from,
                      const Layout *from_layout, const Members *to, const Layout *to_layout) {
     TensorType held = layout_held(from_layout, type), wanted = layout_held(to_layout, type);
@@ -126,7 +127,7 @@ static void remember(Flow *f, TensorHandle *h, uint64_t id, const Members *g, co
     f->client->copy_bytes += type_bytes(&h->type);
 }
 
-/* What is found comes to the front. */
+/* Moves what it finds to the front. */
 static const Converted *find(TensorHandle *h, const Members *g, const Layout *l) {
     Converted **at = &h->converted;
     for (int k = 0; *at && k < SCAN_MAX; at = &(*at)->next, k++) {
@@ -139,7 +140,7 @@ static const Converted *find(TensorHandle *h, const Members *g, const Layout *l)
     return NULL;
 }
 
-/* Forgets copies from the keep-th on. */
+/* Frees all conversions after the first `keep`. */
 static void drop(Flow *f, TensorHandle *h, int keep) {
     Converted **at = &h->converted;
     while (*at && keep-- > 0) at = &(*at)->next;
@@ -157,7 +158,7 @@ void convert_trim(Flow *f, TensorHandle *h) {
 
 void convert_drop(Flow *f, TensorHandle *h) { drop(f, h, 0); }
 
-/* The longest axis, if it gives every rank some rows; -1: none does. */
+/* The longest axis, if it gives every rank some rows; else -1. */
 static int axis_for_parts(const TensorType *t, int n) {
     int best = -1;
     for (int a = 0; a < t->rank; a++)
@@ -165,12 +166,12 @@ static int axis_for_parts(const TensorType *t, int n) {
     return best;
 }
 
-/* Not a window, which has some rows only. */
+/* True unless it is a window, which lacks some rows. */
 static bool is_complete(const TensorHandle *h, const Converted *v) {
     return v->layout.kind != LAYOUT_SPLIT || layout_covers(&v->layout, &h->type, v->group->n);
 }
 
-/* What was made of terms by combining them; NULL: they have not been. */
+/* Returns a conversion in which the terms are combined; NULL if there is none. */
 static const Converted *combined(const TensorHandle *h, const Members *g) {
     const Converted *v = h->converted;
     for (int k = 0; v && k < SCAN_MAX; v = v->next, k++)
@@ -179,7 +180,7 @@ static const Converted *combined(const TensorHandle *h, const Members *g) {
     return NULL;
 }
 
-/* Operations that read terms of halves as they are. */
+/* True for operations that read terms of halves as they are. */
 static bool reads_terms(Op op) { return op_info[op].class_ == CLASS_VIEW; }
 
 bool convert_makes_terms(const Flow *f, const Layout *give) {
@@ -193,7 +194,7 @@ Layout convert_best(const TensorHandle *h, const Members *g, Op reader) {
     return rounds ? layout_replicate() : h->layout;
 }
 
-/* Terms that are wanted whole: as parts first. */
+/* For terms that are wanted whole: combines them into parts first. */
 static const Converted *sum_in_parts(Flow *f, uint64_t id, TensorHandle *h) {
     const Members *g = h->group;
     int axis = axis_for_parts(&h->type, g->n);
@@ -205,8 +206,8 @@ static const Converted *sum_in_parts(Flow *f, uint64_t id, TensorHandle *h) {
     return h->converted;
 }
 
-/* Terms of halves that are wanted as a window, or as terms of rounded values: parts or all of them
- * first, rounded. */
+/* For terms of halves that are wanted as a window, or as terms of rounded values: combines them
+ * into parts, or else into the whole, which rounds them. */
 static const Converted *sum_rounded(Flow *f, uint64_t id, TensorHandle *h) {
     const Layout whole = layout_replicate();
     const Members *g = h->group;
@@ -216,7 +217,7 @@ static const Converted *sum_rounded(Flow *f, uint64_t id, TensorHandle *h) {
     return h->converted;
 }
 
-/* Where the values are best taken from: the tensor, or something that it was converted to. */
+/* Chooses the source of the values: the tensor itself or one of its conversions. */
 static uint64_t source(Flow *f, uint64_t id, TensorHandle *h, const Members *g, const Layout *l,
                        const Members **from, Layout *from_layout) {
     *from = h->group, *from_layout = h->layout;
@@ -240,7 +241,7 @@ static uint64_t source(Flow *f, uint64_t id, TensorHandle *h, const Members *g, 
     return parts->id;
 }
 
-/* A constant is not sent: it is made once more, where it is wanted. */
+/* Makes a constant again where it is wanted, instead of sending it. */
 static uint64_t fill(Flow *f, uint64_t id, const TensorHandle *h, const Members *g,
                      const Layout *l) {
     DType dtype = (DType)layout_held(l, &h->type).dtype;
@@ -259,7 +260,7 @@ static uint64_t fill(Flow *f, uint64_t id, const TensorHandle *h, const Members 
     return inst.out[0];
 }
 
-/* Zeros also as terms of a sum; a window has rows only in part. */
+/* Terms of a sum can be made of zeros only, a window only if it lacks no rows. */
 static bool can_fill(const TensorHandle *h, const Members *g, const Layout *l) {
     const Operand *v = &h->fill;
     bool is_zero = v->kind == IN_IMM_FLOAT ? v->f == 0 : v->kind == IN_IMM_INT && v->i == 0;

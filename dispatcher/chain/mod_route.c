@@ -1,14 +1,13 @@
-/* mod_route.c: the end of the chain: instructions go into the frame that is being made of a
- * client's frame, and that frame to all workers that it concerns, encoded once.
+/* mod_route.c: the end of the chain: writes instructions into the frame made from a client's
+ * frame, and sends that to all workers that it concerns, encoded once.
  *
- * A frame that is for the client's home worker alone and of which nothing was changed goes on as it
- * came, by reference. As soon as one of its instructions is for others, or was changed, it is
- * written anew: every instruction that has a place names its group (`on`), the home worker's too;
- * the others are for whoever gets the frame. What comes again and again is written as hot bodies
- * (outgoing.h). A frame with large payloads goes to those alone who
- * need them. Every frame says whether it begins in a scope that is compiled at first sight, and
- * every `signal` record what is so behind it: workers remember nothing of scopes, and need not have
- * seen what came before.
+ * A frame that is for the client's home worker alone and is unchanged is forwarded by reference.
+ * As soon as one of its instructions is for others, or was changed, the frame is rewritten:
+ * every instruction that has a place names its group (`on`), the home worker's too; the others
+ * are for whoever gets the frame. Repeated instructions are written as hot bodies (outgoing.h).
+ * A frame with large payloads goes only to workers that need them. Workers keep no state of
+ * scopes and may not have seen what came before, so every frame says whether it begins in a
+ * scope that is compiled at first sight, and every `signal` record says so for what follows it.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/mod_route.h"
 #include "dispatcher/chain/modifier.h"
@@ -16,9 +15,9 @@
 #include <assert.h>
 #include <string.h>
 
-enum { OPERANDS = 16 }; /* that are as much work as an instruction */
+enum { OPERANDS = 16 }; /* operands that count as much work as an instruction */
 
-/* Sends the frame that was written; everything before frame_seq has then been sent. */
+/* Sends the frame that was written. With it everything before frame_seq has been sent. */
 static void flush(Dispatcher *d, Client *c, uint64_t bytes) {
     FrameWriter *w = &d->frame;
     if (!w->head) return;
@@ -41,8 +40,8 @@ static FrameWriter *writer(Dispatcher *d, Client *c) {
     if (w->head && frame_is_full(w)) flush(d, c, 0);
     if (!w->head) {
         frame_begin(w, c->id, d->frame_seq);
-        w->edge_id = UINT64_MAX; /* A changed instruction is written without distances. */
-        if (c->checks_nan) {     /* Not every worker may have heard of it. */
+        w->edge_id = UINT64_MAX; /* Changed instructions are written without distances. */
+        if (c->checks_nan) {     /* Some recipients may not know that it checks for nan. */
             Attr nan = {.key = ATTR_NAN, .b = true};
             Inst check = {.op = OP_CHECK, .n_attr = 1, .attr = &nan};
             frame_insert(w, &check);
@@ -51,7 +50,7 @@ static FrameWriter *writer(Dispatcher *d, Client *c) {
     return w;
 }
 
-/* Who must get it; *g: the group that was added last. */
+/* Adds the workers that must get it to *to. *g: the group that was added last. */
 static void add_recipients(const Flow *f, bool has_place, RankSet *to, const Members **g) {
     const Members *home = f->client->home, *group = f->group ? f->group : home;
     if (f->has_to) ranks_join(to, &f->to);
@@ -61,7 +60,8 @@ static void add_recipients(const Flow *f, bool has_place, RankSet *to, const Mem
     *g = group;
 }
 
-/* A frame of which nobody shall have more than concerns him. */
+/* True if f goes to other workers than the frame being written: large payloads must not reach
+ * workers that do not need them. */
 static bool is_for_others(const Flow *f, bool has_place) {
     RankSet to = {{0}};
     const Members *g = NULL;
@@ -73,7 +73,7 @@ void route_locate(const Flow *f, Located *out) {
     Layout whole = layout_replicate();
     bool ok = f->group ? inst_locate(&f->inst, f->group->id, &f->layout, out)
                        : inst_locate(&f->inst, f->client->home->id, &whole, out);
-    assert(ok); /* validate leaves room for it */
+    assert(ok); /* validate leaves room for the attributes */
 }
 
 static void write(Flow *f) {
@@ -81,7 +81,7 @@ static void write(Flow *f) {
     Client *c = f->client;
     bool has_place = !f->is_for_all && op_has_place(f->inst.op);
     bool is_large = f->inst.payload_bytes > INLINE_BYTES || d->frame.n_parts > 0;
-    /* Bodies are for the home worker alone, which must know them all, or the first ones of them
+    /* Bodies go to the home worker alone, which must know all of them, or a prefix of them
      * (dispatcher.c, move_home). */
     bool is_alone = is_large || f->inst.op == OP_BODY;
     if (is_alone && d->frame.head && is_for_others(f, has_place)) flush(d, c, 0);
@@ -100,8 +100,7 @@ static void write(Flow *f) {
         frame_add_raw(w, inst, f->record, f->record_bytes);
     else
         frame_add(w, inst);
-    /* What is inserted behind an instruction (frees) still speaks of that one: it does not say
-     * which comes next. */
+    /* Instructions inserted behind f (frees) belong to f: they must not advance frame_seq. */
     if (!f->is_inserted) d->frame_seq = f->seq + 1;
     if (f->inst.op == OP_BODY)
         flush(d, c, 0);
@@ -113,16 +112,16 @@ static bool is_signal(Op op) {
     return op == OP_SIGNAL_ENTER || op == OP_SIGNAL_EXIT || op == OP_SIGNAL_DEFINE;
 }
 
-/* The frame is not to go on as it came after all: its instructions so far are written. */
+/* The frame cannot be forwarded unchanged: writes its instructions so far. */
 static void unfold(Dispatcher *d, Client *c) {
     const Msg *m = d->whole;
     d->whole = NULL;
     FrameReader r;
     Flow f = {.d = d, .client = c};
     bool ok = frame_open(&r, m, NULL);
-    assert(ok); /* It was read before. */
+    assert(ok); /* It was read before, without error. */
     r.bodies = &c->bodies;
-    r.reads_again = true; /* a body that it uses may have had to go for one that it defines */
+    r.reads_again = true; /* a body that it defines may have replaced one that it uses */
     for (; d->n_whole > 0; d->n_whole--) {
         int more = frame_next(&r, &d->scratch, &f.inst, &f.record, &f.record_bytes, NULL);
         assert(more == 1);
@@ -161,7 +160,7 @@ static void process(Flow *f, int stage) {
     if (d->whole) {
         if (f->record && !f->group && !f->has_to) {
             bool compiles = f->client->compiles;
-            if (is_signal(f->inst.op) && f->hot) /* the frame is ours alone */
+            if (is_signal(f->inst.op) && f->hot) /* no one else holds the frame */
                 hot_set_compiles(f->hot, f->body, f->body_at, compiles);
             else if (is_signal(f->inst.op))
                 record_set_compiles((void *)f->record, compiles);
@@ -182,11 +181,11 @@ void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, boo
         outgoing_close(d, c, true);
         return;
     }
-    if (d->whole) unfold(d, c); /* It broke off in the middle. */
+    if (d->whole) unfold(d, c); /* It was malformed in the middle. */
     if (d->frame.head)
         flush(d, c, bytes);
     else
-        c->bytes -= bytes; /* Nothing is under way for it. */
+        c->bytes -= bytes; /* None of it is in flight. */
     outgoing_close(d, c, false);
 }
 

@@ -1,18 +1,18 @@
-/* mod_route.h: what the loop over a frame asks of the last modifier.
+/* mod_route.h: the interface of the last modifier for the loop over a frame.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_CHAIN_MOD_ROUTE_H
 #define GT_DISPATCHER_CHAIN_MOD_ROUTE_H
 #include "dispatcher/state/state.h"
 
-/* Around the instructions of one client's frame: opens it, then sends what it has become. Between
- * the two m is the route's, which may consume it. seq: of its first instruction. In between another
- * client may have its turn, if something of the frame was written already: route_pause returns the
- * seq with which it is opened again, then without m. */
+/* route_open begins a client's frame, route_close sends what it has become. Between the two m
+ * belongs to the route, which may consume it. seq: of the first instruction. If something of the
+ * frame was written, another client may have its turn in between: route_pause returns the seq
+ * for a second route_open, then without m. */
 void route_open(Dispatcher *d, Client *c, Msg *m, uint64_t seq);
 uint64_t route_pause(Dispatcher *d, Client *c);
-/* seq_end: of what was read; bytes: the frame's credit. */
+/* seq_end: after the last instruction read; bytes: the frame's credit. */
 void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, bool is_complete);
-void route_flush(Dispatcher *d, Client *c); /* what was written so far, if anything, is sent */
-/* An instruction that has a place, with it. */
+void route_flush(Dispatcher *d, Client *c); /* sends what was written so far, if anything */
+/* Writes an instruction that has a place, with the place, into *out. */
 void route_locate(const Flow *f, Located *out);
 #endif

@@ -1,9 +1,9 @@
-/* mod_scope.c: which signals are open and what they ask for. Definitions are remembered for that
- * client alone (its own over the dispatcher's), and what a scope comes to is worked out when it is
- * entered and again when definitions or workers change. Of nested scopes the innermost that says
- * where tensors are laid out counts; one that is unknown, or says nothing of that, leaves the outer
- * one in force; likewise of compilation at first sight, which mod_route.c tells the workers. All of
- * it goes on to the workers, who skip it.
+/* mod_scope.c: which signals are open and what they ask for. Definitions belong to their client
+ * and override the dispatcher's. The effect of a scope is worked out when it is entered, and
+ * again when definitions or workers change. Of nested scopes the innermost that names a
+ * placement decides; one that is unknown or names none leaves the outer one in force. The same
+ * holds for compilation at first sight, which mod_route.c passes to the workers. The
+ * instructions themselves go on to the workers, which skip them.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/mod_scope.h"
 #include "dispatcher/chain/modifier.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The group that a signal speaks of. NULL: err says why there is none. */
+/* Returns the group that a signal names. NULL: err says why there is none. */
 static const Members *group_of(Dispatcher *d, Client *c, const SignalConfig *s, Err *err) {
     int32_t rank[MAX_INTS];
     if (s->n_workers == 0) return c->all;
@@ -76,7 +76,7 @@ static bool is_named(const Scope *s, const Attr *name) {
     return s->n == name->n && !memcmp(s->name, name->str, s->n);
 }
 
-/* The same after a definition: of what has that name, once for all. */
+/* Works out all open scopes of that name again after its definition. */
 static void redefined(Dispatcher *d, Client *c, const Attr *name) {
     Err err = {0};
     Target t;
@@ -88,7 +88,8 @@ static void redefined(Dispatcher *d, Client *c, const Attr *name) {
     choose(c);
 }
 
-/* false: what it asks for cannot be had; it is open all the same, for its exit will come. */
+/* False if the request cannot be met. The scope is open all the same, because its exit will
+ * come. */
 static bool enter(Dispatcher *d, Client *c, const Inst *inst, Err *err) {
     const Attr *name = inst_attr(inst, ATTR_NAME);
     if (c->depth == SCOPES_MAX) return err_set(err, ERR_LIMIT, "signals nest too deep");
@@ -105,7 +106,7 @@ static bool enter(Dispatcher *d, Client *c, const Inst *inst, Err *err) {
     return ok;
 }
 
-/* Closes the innermost scope of that name, and what was left open within. */
+/* Closes the innermost scope of that name, and those left open inside it. */
 static bool leave(Client *c, const Inst *inst, Err *err) {
     const Attr *name = inst_attr(inst, ATTR_NAME);
     int i = c->depth - 1;
@@ -117,7 +118,7 @@ static bool leave(Client *c, const Inst *inst, Err *err) {
 }
 
 static void process(Flow *f, int stage) {
-    Err err; /* filled where something fails */
+    Err err; /* set only by a failing call */
     Client *c = f->client;
     bool ok = true;
     switch (f->inst.op) {

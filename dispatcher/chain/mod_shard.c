@@ -1,16 +1,16 @@
 /* mod_shard.c: where an instruction runs and how its results lie (DESIGN 5).
  *
- * In a scope that asks for a group W and an axis: sources are born on W, split along the axis (or
- * whole: `replicated`, and where the axis is missing or shorter than 2); any other operation runs
- * on W, and operands elsewhere are moved there, laid out so that the result comes out split along
- * the axis unless an operand is split on W already: then the operation's own rule decides, as it
- * does outside of scopes. Outside an operation runs where its operands are; if they disagree, where
- * the one is that is split over most ranks, then the largest, then the first. Views stay where they
- * are, what is made like a model lies like it, and `p op= e` (attribute keep) lies where p did. An
- * effect runs on one rank that has all it shows.
+ * In a scope that names a group W and an axis: sources are created on W, split along the axis
+ * (or whole: `replicated`, or if the axis is missing or shorter than 2). Any other operation
+ * runs on W. Operands elsewhere are moved there, laid out so that the result comes out split
+ * along the axis. But if an operand is already split on W, the operation's own rule decides, as
+ * outside of scopes. Outside of scopes an operation runs where its operands are. If they
+ * disagree, the operand that is split over most ranks decides, then the largest, then the first.
+ * Views stay where they are, what is made like a model lies like the model, and `p op= e`
+ * (attribute keep) lies where p did. An effect runs on one rank that has all it shows.
  *
- * A client all of whose tensors are on its home worker, outside of scopes that ask for others,
- * costs nothing here.
+ * A client whose tensors are all on its home worker pays nothing here, outside of scopes that
+ * ask for other workers.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/mod_scope.h"
 #include "dispatcher/chain/mod_shard.h"
@@ -24,7 +24,7 @@
 
 enum { FEW = 8, BIRTH_BYTES = 1 << 20 };
 
-/* ---- Who takes part ---- */
+/* ---- Operands and groups ---- */
 
 /* Handles of the tensor operands; NULL for immediates. */
 static TensorHandle **operands(Flow *f, TensorHandle **few) {
@@ -36,7 +36,7 @@ static TensorHandle **operands(Flow *f, TensorHandle **few) {
     return h;
 }
 
-/* Puts other ids in the place of operands; they are copied at the first. */
+/* Replaces the id of an operand. The operands are copied at the first replacement. */
 static void set_operand(Flow *f, int i, uint64_t id) {
     if (f->inst.in[i].id == id) return;
     if (f->record) {
@@ -47,7 +47,7 @@ static void set_operand(Flow *f, int i, uint64_t id) {
     ((Operand *)f->inst.in)[i].id = id;
 }
 
-/* Behind the instruction. */
+/* Called after the instruction has passed. */
 static void trim(Flow *f, TensorHandle **h) {
     for (int i = 0; i < f->inst.n_in; i++)
         if (h[i] && h[i]->converted) convert_trim(f, h[i]);
@@ -60,7 +60,7 @@ static const Members *single(Flow *f, int rank) {
     return g ? g : c->home;
 }
 
-/* The results lie so. */
+/* Records the place of the results. */
 static void settle(Flow *f, const Members *g, const Layout *l) {
     Client *c = f->client;
     for (int i = 0; i < f->n_out; i++) {
@@ -75,7 +75,7 @@ static void settle(Flow *f, const Members *g, const Layout *l) {
 
 /* ---- Effects ---- */
 
-/* A rank that has as much of it whole as can be: home, or the first of the first operand's. */
+/* A rank that has as much of it whole as possible: home, or the first rank of the first operand. */
 static int rank_for(const Flow *f, TensorHandle **h) {
     const Client *c = f->client;
     for (int i = 0; i < f->inst.n_in; i++) {
@@ -90,7 +90,7 @@ static void place_effect(Flow *f, int stage) {
     int n = f->inst.n_in, n_temporary = 0;
     const Members *g = single(f, rank_for(f, h));
     uint64_t *temporary = arena_alloc(&f->d->scratch, (size_t)n * sizeof *temporary);
-    /* Not only if others have heard of the client: this frame may be the first. */
+    /* Even if only the home worker knows the client so far: this frame may change that. */
     if (f->inst.op == OP_SYNC && f->d->n_workers > 1) client_expect_sync(f->client, f->seq);
     for (int i = 0; i < n; i++) {
         if (!h[i]) continue;
@@ -108,7 +108,7 @@ static void place_effect(Flow *f, int stage) {
 
 /* ---- Tensors ---- */
 
-/* The wish of a target for a tensor: the axis, counted from 0; -1: whole. */
+/* The axis along which the target splits such a tensor, counted from 0; -1: whole. */
 static int axis_of(const Target *t, const TensorType *type) {
     int axis = t->axis < 0 ? t->axis + type->rank : t->axis;
     if (t->is_whole || axis < 0 || axis >= type->rank || type->shape[axis] < 2) return -1;
@@ -121,7 +121,7 @@ static Layout birth_layout(const Target *t, const TensorType *type) {
     return layout_split(type, axis, t->group->n);
 }
 
-/* Whose ranks decide where no scope does. */
+/* The group of the operand that decides where no scope does. */
 static const Members *most_spread(const Flow *f, TensorHandle **h) {
     const TensorHandle *best = NULL;
     for (int i = 0; i < f->inst.n_in; i++) {
@@ -137,8 +137,8 @@ static const Members *most_spread(const Flow *f, TensorHandle **h) {
     return best ? best->group : f->client->home;
 }
 
-/* Of a small payload each rank takes its part; a large one goes to one worker, and from there to
- * the others. */
+/* A small payload goes to all ranks, and each takes its part. A large one goes to one worker,
+ * and from there to the others. */
 static void place_data(Flow *f, int stage, const Target *t) {
     Client *c = f->client;
     const Members *g = t->group;
@@ -178,7 +178,7 @@ static void place_copy(Flow *f, int stage) {
     const Members *g = t.group ? t.group : h->group;
     bool is_there = convert_is_there(h, g, &l);
     TensorHandle from = *h;
-    if (!is_there && layout_widens(&from.layout, &from.type)) { /* rounded on the way */
+    if (!is_there && layout_widens(&from.layout, &from.type)) { /* rounded by the move */
         set_operand(f, 0, convert_to(f, id, h, g, l));
         is_there = true;
     }
@@ -190,7 +190,7 @@ static void place_copy(Flow *f, int stage) {
     if (h->converted) convert_trim(f, h);
 }
 
-/* What the operands must be laid out as on g, and how the results lie. */
+/* Asks the rule for the layouts of the operands on g and of the results. */
 static Layout apply_rule(Flow *f, TensorHandle **h, const Members *g, int want_axis, bool keeps,
                          Layout *need) {
     int n = f->inst.n_in;
@@ -223,14 +223,15 @@ static void log_place(const Flow *f, const Members *g, const Layout *l) {
     inst_log("DISPATCHER", prefix, &f->inst, NULL, 0);
 }
 
-/* Whoever makes terms of halves computes with float32, so that they are not rounded: operands that
- * are halves are widened. Returns how many: their ids, to be forgotten. */
+/* An operation that makes terms of halves computes in float32, so that they are not rounded:
+ * operands that are halves are widened. Returns how many; their ids are to be forgotten
+ * afterwards. */
 static int widen_operands(Flow *f, TensorHandle **h, const Members *g, const Layout *need,
                           uint64_t *wide) {
     int n = 0;
     for (int i = 0; i < f->inst.n_in; i++) {
         if (!h[i] || !dtype_is_half((DType)h[i]->type.dtype)) continue;
-        if (layout_widens(&need[i], &h[i]->type)) continue; /* it is */
+        if (layout_widens(&need[i], &h[i]->type)) continue; /* it is float32 already */
         wide[n] = convert_widen(f, f->inst.in[i].id, g, &need[i]);
         set_operand(f, i, wide[n++]);
     }
@@ -257,7 +258,7 @@ static void place_tensor(Flow *f, int stage) {
     if (inst->n_in > FEW) need = arena_alloc(&f->d->scratch, inst->n_in * sizeof *need);
     if (g->n > 1) {
         int want = !stays && t.group ? axis_of(&t, &f->out_type[0]) : -1;
-        /* A reduction in which the axis goes: its terms are spread. */
+        /* A reduction over the axis: its terms are spread. */
         if (want < 0 && !stays && t.group && class_ == CLASS_REDUCE)
             want = axis_of(&t, &h[0]->type);
         give = apply_rule(f, h, g, want, keeps, need);
@@ -280,8 +281,8 @@ static void place_tensor(Flow *f, int stage) {
     trim(f, h);
 }
 
-/* Whoever has heard of the client is told; others will be with their first frame (mod_route). What
- * came before in this frame is written before it is in force. */
+/* Sends it to all workers that know the client; others learn it with their first frame
+ * (mod_route). It takes effect only after the earlier part of this frame has been written. */
 static void place_check(Flow *f, int stage) {
     Client *c = f->client;
     f->has_to = true, f->to = c->used;

@@ -1,16 +1,15 @@
 /* mod_validate.c: no instruction reaches a worker unchecked. Ids must be live or new, types must
- * fit (inst_infer), memory must stay within the client's limit. What fails is told to the client
- * once and becomes a `poison` of its results in the same place of the stream, so that whatever
- * reads them later is skipped, on every worker alike.
+ * fit (inst_infer), and memory must stay within the client's limit. A failing instruction is
+ * reported to the client once, and a `poison` of its results takes its place in the stream. So
+ * every worker skips whatever reads these results later.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/chain/convert.h"
 
-/* Of a client's instruction: the dispatcher adds its place (on, split) and workers a window. */
+/* For a client's instruction: the dispatcher adds its place (on, split), and workers a window. */
 enum { ATTRS_MAX = MAX_ATTRS - 3 };
 
-/* The instruction turns into a poison of the same results, its place in the sequence stays taken.
- */
+/* Turns the instruction into a poison of the same results. It keeps its sequence number. */
 static void poison(Flow *f, int stage) {
     Client *c = f->client;
     for (int i = 0; i < f->inst.n_out; i++) {
@@ -38,8 +37,8 @@ static bool unknown_id(const Client *c, uint64_t id, Err *err) {
                    (unsigned long long)id);
 }
 
-/* A tensor that others than the home worker hold, or that was converted: they forget it too. *g:
- * the group that was added last. */
+/* For a tensor that workers other than home hold, or that was converted: makes them forget it
+ * too. *g: the group that was added last. */
 static void forget_away(Flow *f, TensorHandle *old, const Members **g) {
     if (old->group != f->client->home) {
         if (!f->has_to) f->has_to = true, f->to = (RankSet){{0}};
@@ -50,16 +49,17 @@ static void forget_away(Flow *f, TensorHandle *old, const Members **g) {
     convert_drop(f, old);
 }
 
-/* Frees what is live; an id that is not is an error, and the rest is freed all the same. */
+/* Frees the ids that are live. One that is not is an error, and the others are freed all the
+ * same. */
 static void process_free(Flow *f, int stage) {
     Client *c = f->client;
     Operand *live = NULL;
     int n_live = 0;
-    Err err; /* filled where something fails */
+    Err err; /* set only by a failing call */
     TensorHandle old;
     const Members *last = NULL;
     bool is_home = false;
-    if (f->inst.n_attr) f->inst.n_attr = 0, f->record = NULL; /* none means anything here */
+    if (f->inst.n_attr) f->inst.n_attr = 0, f->record = NULL; /* `free` has no attributes */
     for (int i = 0; i < f->inst.n_in; i++) {
         const Operand *o = &f->inst.in[i];
         if (o->kind == IN_TENSOR && handles_remove(&c->tensors, o->id, &old)) {
@@ -89,7 +89,7 @@ static void process_free(Flow *f, int stage) {
     chain_next(f, stage + 1);
 }
 
-/* Types of the operands. 1: all known; 0: one is poisoned and has no type; -1: err set. */
+/* Types of the operands. 1: all known; 0: one is poisoned and has no type; -1: err is set. */
 static int operand_types(Flow *f, TensorType *type, Err *err) {
     int known = 1;
     for (int i = 0; i < f->inst.n_in; i++) {
@@ -97,7 +97,7 @@ static int operand_types(Flow *f, TensorType *type, Err *err) {
         const TensorHandle *h = handles_find(&f->client->tensors, f->inst.in[i].id);
         if (!h) return unknown_id(f->client, f->inst.in[i].id, err) - 1;
         if (h->is_poisoned) known = 0;
-        type[i] = h->is_poisoned ? (TensorType){.dtype = DT_F32} : h->type; /* A stand-in. */
+        type[i] = h->is_poisoned ? (TensorType){.dtype = DT_F32} : h->type; /* any type will do */
     }
     return known;
 }
@@ -120,11 +120,11 @@ static bool results_fit(Flow *f, int n_out, Err *err) {
     return true;
 }
 
-/* `full`, or a view of one. */
+/* True for `full`, and for a view of a constant. Writes its value. */
 static bool is_constant(const Flow *f, Operand *fill) {
     const Inst *inst = &f->inst;
     if (inst->op == OP_FULL) {
-        *fill = inst->in[inst->n_in - 1]; /* behind the model, if there is one */
+        *fill = inst->in[inst->n_in - 1]; /* the value comes after the model, if there is one */
         return fill->kind != IN_TENSOR;
     }
     if (op_info[inst->op].class_ != CLASS_VIEW) return false;
@@ -133,21 +133,24 @@ static bool is_constant(const Flow *f, Operand *fill) {
     return h->is_fill;
 }
 
-/* 1: it may be asked for; 0: an operand is poisoned; -1: err says why not. */
+/* 1: valid; 0: an operand is poisoned; -1: invalid, err says why. */
 static int check(Flow *f, TensorType *type, Err *err) {
     const Inst *inst = &f->inst;
     int known = operand_types(f, type, err);
     if (inst->op == OP_POISON || op_is_move(inst->op))
-        known = err_set(err, ERR_ARG, "%s is not for clients", op_info[inst->op].name) - 1;
+        known = err_set(err, ERR_ARG, "clients may not send '%s'", op_info[inst->op].name) - 1;
     if (inst_is_located(inst))
-        known = err_set(err, ERR_ARG, "where it runs is not for clients to say") - 1;
-    if (inst->n_attr > ATTRS_MAX)
         known =
-            err_set(err, ERR_LIMIT, "%d attributes, %d are enough", inst->n_attr, ATTRS_MAX) - 1;
+            err_set(err, ERR_ARG, "clients may not set attributes of placement (on, split, ...)") -
+            1;
+    if (inst->n_attr > ATTRS_MAX)
+        known = err_set(err, ERR_LIMIT, "%d attributes, but at most %d are allowed", inst->n_attr,
+                        ATTRS_MAX) -
+                1;
     return known;
 }
 
-/* The results are live from here on, at home as long as nobody says otherwise. */
+/* The results are live from here on, at home unless a later modifier places them elsewhere. */
 static void add_results(Flow *f) {
     Client *c = f->client;
     Operand fill;
@@ -164,7 +167,7 @@ static void add_results(Flow *f) {
 static void process(Flow *f, int stage) {
     Inst *inst = &f->inst;
     Client *c = f->client;
-    Err err; /* filled where something fails */
+    Err err; /* set only by a failing call */
     if (inst->op == OP_FREE && inst->n_out == 0) {
         process_free(f, stage);
         return;
@@ -173,7 +176,7 @@ static void process(Flow *f, int stage) {
         const char *why = inst->out[0] < c->next_id ? "already used" : "out of range";
         err_set(&err, ERR_ID, "t%llu is %s", (unsigned long long)inst->out[0], why);
         dispatcher_refuse_inst(f->d, c, f->seq, inst, &err);
-        inst->n_out = 0; /* What it names is another's. */
+        inst->n_out = 0; /* These ids belong to live tensors. */
         poison(f, stage);
         return;
     }
@@ -182,7 +185,7 @@ static void process(Flow *f, int stage) {
         type = arena_alloc(&f->d->scratch, inst->n_in * sizeof *type);
     int known = check(f, type, &err);
     if (known == 0 && inst->n_out > 0) {
-        poison(f, stage); /* The cause was told. Effects go on: the worker answers them. */
+        poison(f, stage); /* Effects go on: the worker answers them. */
         return;
     }
     if (known < 0 || !inst_infer(inst, type, f->out_type, &f->n_out, &err) ||

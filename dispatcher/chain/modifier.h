@@ -1,7 +1,7 @@
-/* modifier.h: the one form of all stream modifiers: process(instruction) -> zero or more
- * instructions, stats(). A modifier transforms; it buffers nothing and executes nothing. The chain
- * is a table in chain.c: a new modifier is one file mod_NAME.c, which defines
- * `const Modifier modifier_NAME`, and one row there.
+/* modifier.h: the interface of all stream modifiers: process(instruction) -> zero or more
+ * instructions, and stats(). A modifier transforms; it neither buffers nor executes. The chain
+ * is a table in chain.c: a new modifier is one file mod_NAME.c, which defines `const Modifier
+ * modifier_NAME`, and one row there.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_CHAIN_MODIFIER_H
 #define GT_DISPATCHER_CHAIN_MODIFIER_H
@@ -16,5 +16,5 @@ typedef struct Modifier {
 
 extern const Modifier *const modifiers[]; /* in order; n_modifiers of them */
 extern const int n_modifiers;
-void chain_next(Flow *f, int stage); /* runs modifiers[stage], if there is one */
+void chain_next(Flow *f, int stage); /* runs modifiers[stage], if it exists */
 #endif

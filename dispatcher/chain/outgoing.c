@@ -12,10 +12,10 @@ struct Outgoing {
     Client *c;
     Detector *detector;
     Bodies bodies;                  /* as workers know them */
-    RankSet told[BODIES_MAX];       /* of each of these, by number */
-    RankSet round;                  /* who has got something since the last edge */
-    uint64_t used[BODIES_MAX / 64]; /* bodies in d->frame, by number */
-    /* Of the writer, while another client has it: */
+    RankSet told[BODIES_MAX];       /* by number: the workers that know this body */
+    RankSet round;                  /* workers that got something since the last edge */
+    uint64_t used[BODIES_MAX / 64]; /* by number: is this body used in d->frame? */
+    /* State of the writer while another client uses it: */
     const Body *body;
     uint32_t body_at;
     uint64_t next_id, next_added;
@@ -23,7 +23,7 @@ struct Outgoing {
 
 /* ---- Telling ---- */
 
-/* A frame of what `w` has, inserted before what comes at seq. */
+/* Sends what `w` holds as a frame of its own, before what comes at seq. */
 static void send(Dispatcher *d, Client *c, FrameWriter *w, const RankSet *to, uint64_t seq) {
     Msg m;
     uint32_t count = w->count;
@@ -65,7 +65,7 @@ void outgoing_tell(Dispatcher *d, Client *c) {
     memset(o->used, 0, sizeof o->used);
 }
 
-/* The detector has a body to define, or to give another number. */
+/* The detector defines a body, or renumbers one. */
 static void define(void *ctx, FrameWriter *unused, const Inst *body) {
     (void)unused;
     Outgoing *o = ctx;
@@ -78,7 +78,7 @@ static void define(void *ctx, FrameWriter *unused, const Inst *body) {
         bodies_rename(&o->bodies, number, old);
     } else {
         bool ok = bodies_define(&o->bodies, number, body->payload, body->payload_bytes, NULL);
-        assert(ok); /* it was read from forms that were written */
+        assert(ok); /* made from forms that were written before */
         o->told[at] = o->round;
         d->n_outgoing_bodies++;
     }
@@ -123,7 +123,7 @@ void outgoing_free(Outgoing **op) {
     free(o);
 }
 
-/* ---- What is written ---- */
+/* ---- Writing ---- */
 
 void outgoing_open(Dispatcher *d, Client *c) {
     const Outgoing *o = c->outgoing;

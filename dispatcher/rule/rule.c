@@ -20,15 +20,16 @@ void rule_aligned(Rule *r, int axis, int64_t block) {
 
 /* ---- Pointwise ---- */
 
-/* A number, not 0: 0 / 0 is nan, where the sum of the terms / 0 may be infinite. */
+/* True for a number other than 0: 0 / 0 is nan, but the sum of the terms / 0 may be infinite. */
 static bool is_divisor(const Operand *o) {
     return (o->kind == IN_IMM_FLOAT && o->f != 0) || (o->kind == IN_IMM_INT && o->i != 0);
 }
 
-/* Terms of a sum stay terms when something is added (of what is whole, rank 0 adds it), and single
- * numbers (losses, mostly read by nobody) also when they are scaled. Larger ones that are scaled,
- * or from which something whole is taken (Adam's g - m), are weights' gradients on their way into
- * an optimiser that reads them more than once: they are combined before, once. */
+/* True if terms of a sum can stay terms. They can when something is added (rank 0 adds what is
+ * whole), and, if they are single numbers (losses, seldom read), also when they are scaled.
+ * Larger terms that are scaled, or from which something whole is subtracted (Adam's g - m), are
+ * gradients of weights on their way into an optimiser, which reads them more than once: they are
+ * combined first, once. */
 static bool map_keeps_partial(Rule *r) {
     const Inst *inst = r->inst;
     const Layout terms = layout_partial(OP_SUM);
@@ -61,7 +62,7 @@ static bool map_keeps_partial(Rule *r) {
     return true;
 }
 
-/* p op= e stays as p is. */
+/* p op= e keeps the layout of p. */
 static bool map_keeps_place(Rule *r) {
     if (!rule_is_tensor(r, 0) || r->have[0].kind == LAYOUT_PARTIAL) return false;
     if (r->in[0].rank != r->out[0].rank) return false;
@@ -74,8 +75,8 @@ static bool map_keeps_place(Rule *r) {
     return true;
 }
 
-/* The split that most elements already have decides; where operands are split along different axes
- * one along the scope's does (a batch of offsets and a range of steps give a batch). */
+/* The split of the largest operand decides. If operands are split along different axes, one
+ * along the scope's axis wins (a batch of offsets and a range of steps give a batch). */
 void rule_map(Rule *r) {
     const TensorType *o = &r->out[0];
     int axis = -1;
@@ -126,8 +127,7 @@ void rule_reduce(Rule *r) {
     const TensorType *x = &r->in[0];
     unsigned reduced = reduced_axes(r->inst, x);
     const Layout terms = layout_partial(OP_SUM);
-    /* Not of narrow whole numbers: their terms wrap, each by itself, where the i64 result does
-     * not. */
+    /* Not for narrow integers: their terms wrap, each by itself, but the i64 result does not. */
     bool is_one =
         r->inst->op == OP_SUM && type_numel(&r->out[0]) == 1 && x->dtype == r->out[0].dtype;
     if (is_one && layout_equal(&r->have[0], &terms)) {
@@ -138,7 +138,7 @@ void rule_reduce(Rule *r) {
         int a = 0;
         while (reduced >> a & 1 || kept_axis(r, reduced, a) != r->want_axis) a++;
         reduce_split(r, reduced, a, layout_split(x, a, r->n).block);
-    } else if (rule_is_wanted(r, x)) { /* the axis goes: then its terms are spread */
+    } else if (rule_is_wanted(r, x)) { /* the axis is reduced: then its terms are spread */
         reduce_split(r, reduced, r->want_axis, layout_split(x, r->want_axis, r->n).block);
     } else {
         rule_whole(r);
@@ -153,9 +153,9 @@ static int64_t product(const int64_t *shape, int begin, int end) {
     return n;
 }
 
-/* Rows of axis l->axis of `from`, as rows of one axis of `to` with the same elements in the same
- * order: false when a rank's block is not whole rows of any. Axes before must hold as many elements
- * in both, and within that part the block must be contiguous. */
+/* Maps rows of axis l->axis of `from` to rows of one axis of `to` with the same elements in the
+ * same order. False if a rank's block is not whole rows of any axis. The axes before must hold
+ * as many elements in both, and within that part the block must be contiguous. */
 static bool reshape_split(const TensorType *from, const Layout *l, const TensorType *to,
                           Layout *out) {
     int64_t before = product(from->shape, 0, l->axis);
@@ -164,7 +164,7 @@ static bool reshape_split(const TensorType *from, const Layout *l, const TensorT
     for (int b = 0; b < to->rank; b++) {
         int64_t inner = product(to->shape, b + 1, to->rank);
         if (product(to->shape, 0, b) != before || elements % inner != 0) continue;
-        /* (1, 6) and (6): the axis that holds all of the rows, not one of size 1 before it. */
+        /* (1, 6) and (6): take the axis that has all the rows, not an axis of size 1 before it. */
         if (to->shape[b] == 1 && from->shape[l->axis] != 1) continue;
         *out = rule_split(b, elements / inner);
         return true;
@@ -179,7 +179,8 @@ void rule_reshape(Rule *r) {
         r->give[0] = out;
         return;
     }
-    /* Its rows are torn apart: rows of the first axis are not, so they change places. */
+    /* The view would break up its rows. Rows of the first axis stay together, so it is split
+     * there. */
     int a = 0;
     while (a < r->in[0].rank && r->in[0].shape[a] == 1) a++;
     bool has_rows = rule_is_split(r, 0) && a < r->in[0].rank && a != r->have[0].axis;
@@ -210,8 +211,8 @@ void rule_expand(Rule *r) {
         rule_aligned(r, a, r->have[0].block);
 }
 
-/* Views of whole tensors are whole; of terms of a sum, terms, unless there are more of them then.
- * Of extremes little but the whole is of use. */
+/* Views of whole tensors are whole. Views of terms are terms, unless the view has more elements.
+ * Views of extremes are seldom read as such, so they are whole. */
 static bool view_of_unsplit(Rule *r) {
     Layout l = r->have[0];
     bool keeps = l.kind == LAYOUT_PARTIAL && l.op == OP_SUM && r->inst->op != OP_EXPAND;
@@ -222,7 +223,7 @@ static bool view_of_unsplit(Rule *r) {
 
 /* ---- Sources ---- */
 
-/* What is made like a model lies like it. */
+/* A source made like a model has the model's layout. */
 void rule_source(Rule *r) {
     bool has_model = r->inst->n_in > 0 && rule_is_tensor(r, 0);
     rule_whole(r);
@@ -244,7 +245,7 @@ void rule_apply(Rule *r) {
         assert(!rule_is_split(r, i) || layout_covers(&r->have[i], &r->in[i], r->n));
     bool is_view = op_info[r->inst->op].class_ == CLASS_VIEW;
     if (!is_view || !view_of_unsplit(r)) rules[r->inst->op](r);
-    for (int k = 0; k < r->n_out; k++) { /* the instruction names one layout */
+    for (int k = 0; k < r->n_out; k++) { /* an instruction names one layout for all its results */
         assert(layout_equal(&r->give[k], &r->give[0]));
         assert(r->give[k].kind != LAYOUT_SPLIT || layout_covers(&r->give[k], &r->out[k], r->n));
     }

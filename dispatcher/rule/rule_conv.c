@@ -1,10 +1,10 @@
 /* rule_conv.c: layout rules of convolutions and poolings.
  *
  * The three convolution rows are products of one kind: of input X (N, C, ...), weights W (O, C,
- * ...) and result Y (N, O, ...) two are given. Along N, O or C all that have the axis are split
- * alike; the one that is summed over, which the result lacks, leaves terms. Spatial axes stay
- * whole. With groups, W's second axis stays whole too, and O and C are cut together, between
- * groups.
+ * ...) and result Y (N, O, ...) two are given. Along N, O or C all tensors that have the axis
+ * are split alike. If the split axis is summed over, so that the result lacks it, the result is
+ * terms. Spatial axes stay whole. With groups, W's second axis stays whole too, and O and C are
+ * cut together, between groups.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/rule/rule.h"
 
@@ -20,7 +20,7 @@ static const uint8_t *roles_of(Op op) {
     return op == OP_CONV ? forward : op == OP_CONV_DX ? dx : dw;
 }
 
-/* The layout in which a tensor takes part in a split along the letter: its blocks by letter. */
+/* The layout of a tensor in a split along the letter, with block sizes by letter. */
 static Layout part_of(Role role, int letter, const int64_t block[3]) {
     for (int a = 0; a < 2; a++)
         if (letter_of[role][a] == letter) return rule_split(a, block[letter]);
@@ -34,7 +34,7 @@ static void conv_split(Rule *r, const uint8_t *role, int letter, int64_t block) 
     if (r->give[0].kind == LAYOUT_REPLICATE) r->give[0] = layout_partial(OP_SUM);
 }
 
-/* So many groups on each rank; every rank must have some. */
+/* Gives each rank the same number of groups; every rank must have some. */
 static bool conv_split_groups(Rule *r, const uint8_t *role, int64_t groups, int64_t own) {
     const TensorType *type[3] = {&r->in[0], &r->in[1], &r->out[0]};
     Layout *layout[3] = {&r->need[0], &r->need[1], &r->give[0]};
@@ -47,7 +47,7 @@ static bool conv_split_groups(Rule *r, const uint8_t *role, int64_t groups, int6
     return true;
 }
 
-/* Along axis a of tensor i (2: the result), by its block. */
+/* Tries axis a of tensor i (2: the result), with its block. */
 static bool conv_try(Rule *r, const uint8_t *role, int i, int a, int64_t block) {
     int64_t groups = inst_int(r->inst, ATTR_GROUPS, 1);
     const TensorType *t = i == 2 ? &r->out[0] : &r->in[i];
@@ -75,7 +75,7 @@ void rule_conv(Rule *r) {
     if (first < 0 && rule_is_wanted(r, &r->out[0]) &&
         conv_try(r, role, 2, r->want_axis, layout_split(&r->out[0], r->want_axis, r->n).block))
         return;
-    /* Neither can stay: planes that are split become images. */
+    /* No split can stay: split planes become split images. */
     if (first >= 0 && role[first] != ROLE_W && r->in[first].shape[0] >= 2)
         conv_split(r, role, LETTER_N, layout_split(&r->in[first], 0, r->n).block);
     else

@@ -1,5 +1,5 @@
-/* rule_kernel.c: layout rules of the hand-written kernels, by name; the table is at the end. A
- * kernel without a row is computed on whole operands.
+/* rule_kernel.c: layout rules of the hand-written kernels. A kernel whose rule is `whole` runs
+ * on whole operands.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/rule/rule.h"
 #include <string.h>
@@ -68,12 +68,12 @@ void rule_arg_reduce(Rule *r) {
         rule_whole(r);
         return;
     }
-    if (goes && r->want_axis >= axis) r->want_axis++; /* of the result: where x has it */
+    if (goes && r->want_axis >= axis) r->want_axis++; /* as an axis of x */
     rule_lines(r, axis, axis + 1);
     if (goes && r->give[0].kind == LAYOUT_SPLIT && r->give[0].axis > axis) r->give[0].axis--;
 }
 
-/* Each value by itself; the leading axes of rows and values are the same where rows have some. */
+/* Each value is searched by itself. The leading axes of rows and values agree if rows have any. */
 void rule_searchsorted(Rule *r) {
     const TensorType *x = &r->in[0], *v = &r->in[1];
     Layout l;
@@ -97,7 +97,7 @@ void rule_searchsorted(Rule *r) {
 
 /* ---- Products ---- */
 
-/* The axes of a and b by their part in the product; -1 where an operand lacks it. */
+/* True if the product sums over this axis of a (b). */
 static bool is_inner_a(const TensorType *a, int axis) { return axis == a->rank - 1; }
 static bool is_inner_b(const TensorType *b, int axis) {
     return axis == (b->rank > 1 ? b->rank - 2 : 0);
@@ -110,15 +110,15 @@ static void matmul_inner(Rule *r, int64_t block) {
     r->give[0] = layout_partial(OP_SUM);
 }
 
-/* Operand i keeps its split, which is of its own axis (rows of a, columns of b) or of a batch axis;
- * the other one follows along batch axes and is whole otherwise. */
+/* Operand i keeps its split, which is of its own axis (rows of a, columns of b) or of a batch
+ * axis. The other operand follows along batch axes and is whole otherwise. */
 static void matmul_outer(Rule *r, int i) {
     const TensorType *x = &r->in[i], *y = &r->in[1 - i], *o = &r->out[0];
     Layout l = r->have[i];
     int from_end = x->rank - l.axis; /* 1: columns, 2: rows, more: batch */
     r->need[i] = l;
     r->need[1 - i] = layout_replicate();
-    if (from_end <= 2) { /* a vector on the other side leaves no axis behind */
+    if (from_end <= 2) { /* a vector on the other side contributes no axis */
         bool is_row = i == 0;
         int after = is_row && y->rank > 1 ? 1 : 0;
         r->give[0] = rule_split(o->rank - 1 - after, l.block);
@@ -127,7 +127,7 @@ static void matmul_outer(Rule *r, int i) {
     int gone = (r->in[0].rank == 1) + (r->in[1].rank == 1);
     int axis_o = o->rank - (from_end - gone);
     int axis_y = y->rank - from_end;
-    if (x->shape[l.axis] != o->shape[axis_o]) { /* size 1, repeated */
+    if (x->shape[l.axis] != o->shape[axis_o]) { /* size 1, broadcast */
         rule_whole(r);
         return;
     }
@@ -136,11 +136,11 @@ static void matmul_outer(Rule *r, int i) {
         r->need[1 - i] = rule_split(axis_y, l.block);
 }
 
-/* The operand that has the wanted axis of the product is cut along it: no conversion of more than
- * what is there. */
+/* Cuts the operand that has the wanted axis of the product along it, so that no more is
+ * converted than exists. */
 static void matmul_wanted(Rule *r) {
     const TensorType *a = &r->in[0], *b = &r->in[1], *o = &r->out[0];
-    int from_end = o->rank - r->want_axis; /* as if neither were a vector */
+    int from_end = o->rank - r->want_axis; /* counts as if neither were a vector */
     if (b->rank == 1) from_end++;
     if (a->rank == 1 && from_end > 1) from_end++;
     int i = from_end == 1, axis = r->in[i].rank - from_end;
@@ -178,8 +178,8 @@ void rule_matmul(Rule *r) {
 
 /* ---- Indexing ---- */
 
-/* Indices from operand `first` on stand for axes axis .. axis + k - 1 of x; together they have the
- * shape b. */
+/* Indices from operand `first` on stand for axes axis .. axis + k - 1 of x. Returns their common
+ * shape. */
 static TensorType index_shape(const Rule *r, int first) {
     TensorType b = r->in[first];
     for (int i = first + 1; i < r->inst->n_in; i++) {
@@ -189,8 +189,8 @@ static TensorType index_shape(const Rule *r, int first) {
     return b;
 }
 
-/* An axis of the indices' common shape along which one of them is split: then all follow, those
- * that have it. */
+/* Finds an axis of the indices' common shape along which one of them is split. All that have it
+ * follow. */
 static bool split_of_indices(const Rule *r, int first, const TensorType *b, int *axis,
                              int64_t *block) {
     for (int i = first; i < r->inst->n_in; i++) {
@@ -209,14 +209,14 @@ static void follow(Rule *r, int i, const TensorType *whole, int axis, int64_t bl
     r->need[i] = has ? rule_split(a, block) : layout_replicate();
 }
 
-/* x along its axis a, which no index stands for. */
+/* Splits x along its axis a, for which no index stands. */
 static void index_outside(Rule *r, int axis, int k, int rank_b, int a, int64_t block) {
     r->need[0] = rule_split(a, block);
     r->give[0] = rule_split(a < axis ? a : a - k + rank_b, block);
 }
 
-/* Where the axis is gone along which x is split, the result is split afresh: along the indices,
- * if the scope says so or x has nothing else; else x changes its axis, which moves least. */
+/* If x is split along an axis that is indexed, the result is split afresh: along the indices if
+ * the scope wants that or x has no other axis; else x changes its axis, which moves least. */
 void rule_index(Rule *r) {
     int axis = (int)axis_of(r->inst), k = r->inst->n_in - 1, b_axis = -1;
     int64_t block = 0;
@@ -244,15 +244,15 @@ void rule_index(Rule *r) {
     r->give[0] = rule_split(axis + b_axis, block);
 }
 
-/* The axis of x along which the values of an index_put are split, where no index stands for it, or
- * -1. */
+/* The axis of x along which the values of an index_put are split, if no index stands for it;
+ * else -1. */
 static int axis_of_x(const Rule *r, const TensorType *part, int axis, int k, int rank_b) {
     int a = r->have[1].axis + part->rank - r->in[1].rank;
     if (r->in[1].shape[r->have[1].axis] != part->shape[a]) return -1;
     return a < axis ? a : a >= axis + rank_b ? a - rank_b + k : -1;
 }
 
-/* Adding at indices that are spread gives terms of the result; x counts once (partial). */
+/* Adding at spread indices gives terms of the result. x counts once (partial). */
 void rule_index_put(Rule *r) {
     int axis = (int)axis_of(r->inst), k = r->inst->n_in - 2, b_axis;
     int64_t block;
@@ -285,9 +285,9 @@ void rule_index_put(Rule *r) {
     follow(r, 1, &part, a < axis ? a : a - k + b.rank, l.block);
 }
 
-/* Gather, scatter: along any other axis row i of the result is made of rows i of the operands
- * (longer ones have rows that nobody needs). By such an axis: that of the largest operand that is
- * split along one, else the wanted one, else, if something is split, a fresh one. */
+/* Gather, scatter: along any other axis, row i of the result is made of rows i of the operands
+ * (longer operands have rows that are not read). Chooses such an axis: that of the largest
+ * operand split along one; else, if something is split, the longest; else the wanted one. */
 static bool split_other(Rule *r, int axis) {
     const TensorType *o = &r->out[0];
     int best = -1, a = -1;
@@ -337,13 +337,14 @@ void rule_scatter(Rule *r) {
 
 /* ---- Batches of matrices ---- */
 
-/* Axes before these of a matrix or, of permutations, a vector are batch axes and broadcast. */
+/* The number of leading axes that are batch axes, and broadcast. A matrix, or a vector of
+ * permutations, follows them. */
 static int batch_rank(const Rule *r, int i) {
     return r->in[i].rank - (r->inst->op == OP_SOLVE && i == 3 ? 1 : 2);
 }
 static int batch_rank_out(const Rule *r, int k) { return r->out[k].rank - (k == 1 ? 1 : 2); }
 
-/* By batch axis a of the first result. */
+/* Splits along batch axis a of the first result. */
 static void batch_split(Rule *r, int a, int64_t block) {
     int from_end = batch_rank_out(r, 0) - a;
     for (int i = 0; i < r->inst->n_in; i++) {
@@ -365,7 +366,7 @@ void rule_batch(Rule *r) {
             batch_split(r, a, r->have[i].block);
             return;
         }
-        /* Columns of the right side are solved for one by one. */
+        /* Columns of the right side are solved one by one. */
         bool solves = r->inst->op == OP_SOLVE || r->inst->op == OP_SOLVE_TRIANGULAR;
         if (solves && i == 1 && r->have[1].axis == r->in[1].rank - 1) {
             Layout l = r->have[1];

@@ -1,5 +1,6 @@
 /* rule_window.c: layout rules of slice, cat and slice_put: along a split axis each rank needs a
- * window of an operand, the rows that its part of the result is made of (runtime/layout/layout.h).
+ * window of an operand, namely the rows that its part of the result is made of
+ * (runtime/layout/layout.h).
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/rule/rule.h"
 
@@ -20,8 +21,8 @@ static Layout window(int axis, int64_t block, int64_t begin) {
 
 /* ---- slice ---- */
 
-/* Rows of a split axis are dealt out afresh: which ones decides the shape alone, so that two slices
- * of one size lie alike. */
+/* Rows of a split axis are distributed afresh. The layout depends on the shape alone, so that
+ * two slices of one size agree. */
 void rule_slice(Rule *r) {
     int a = r->have[0].axis;
     Slice s = slice_along(r->inst, a);
@@ -69,7 +70,7 @@ static bool put_along(Rule *r, int a, int64_t block) {
     return true;
 }
 
-/* x decides; where it is whole, the values do. */
+/* x decides; if x is whole, the values do. */
 void rule_slice_put(Rule *r) {
     const TensorType *x = &r->in[0];
     int a = -1, shift = x->rank - r->in[1].rank;

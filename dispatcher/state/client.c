@@ -1,4 +1,4 @@
-/* client.c: a client's record, its credit, and what is told in order.
+/* client.c: a client's record, its credit, and messages that go to it in stream order.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/client.h"
 

@@ -1,16 +1,16 @@
-/* client.h: what the dispatcher keeps of one client: ids, tensors, scopes, credit, and what waits
- * for its turn to be told.
+/* client.h: what the dispatcher keeps for one client: ids, tensors, scopes, credit, and messages
+ * that are not due yet.
  *
- * Credit: a client may have WINDOW_INSTS instructions and WINDOW_BYTES of frame heads under way;
- * the acks of its workers give them back, and whoever goes beyond is cut off. An instruction is
- * done when all workers that its frame went to are. Ids are the client's own; they only grow, so
- * that one that is not in the table was freed or never made.
+ * Credit: a client may have WINDOW_INSTS instructions and WINDOW_BYTES of frame heads in flight.
+ * Acks of its workers give the credit back. A client that exceeds it is disconnected. An
+ * instruction is done when all workers that got its frame have done it. The client chooses its
+ * ids, which only grow. So an id that is not in the table was freed or never made.
  *
- * Errors, and answers that bear bad news, are told in stream order: with one worker that is their
- * order of arrival; with several they are held until all workers are past that instruction, and
- * several errors of one instruction (each rank of a group may fail) become one (err_join), which is
- * the lowest rank's where values are not to blame. What is held is thus at most an error and an
- * answer for each instruction under way.
+ * Errors, and answers that carry an error, reach the client in stream order. With one worker
+ * that is the order of arrival. With several workers they are held until all workers are past
+ * the instruction. Several errors of one instruction (each rank of a group may fail) become one
+ * (err_join): if the values are not the cause, the lowest rank's. So at most one error and one
+ * answer are held per instruction in flight.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_STATE_CLIENT_H
 #define GT_DISPATCHER_STATE_CLIENT_H
@@ -22,22 +22,22 @@
 #include "runtime/wire/wire.h"
 #include "runtime/net/net.h"
 
-/* A frame that workers have and have not all acknowledged. */
+/* A frame that workers have and that some have not acknowledged. */
 typedef struct Sent {
     uint64_t seq_end, bytes; /* bytes: of the client's frame that ends here */
     uint32_t count;
     int n_owed;
-    RankSet to; /* who has it */
+    RankSet to; /* the workers that have it */
 } Sent;
 
-/* What a scope comes to: where its tensors are laid out and how. */
+/* The effect of a scope: where its tensors are placed and how they are split. */
 typedef struct Target {
     const Members *group; /* NULL: the scope does not say                  */
     bool is_whole;        /* replicated                                    */
     int axis;             /* may count from the end                        */
 } Target;
 
-/* What the scope says of compilation. */
+/* What a scope says about compilation. */
 typedef enum Compile { COMPILE_UNSAID, COMPILE_NO, COMPILE_YES } Compile;
 
 typedef struct Scope {
@@ -47,21 +47,21 @@ typedef struct Scope {
     Compile compile;
 } Scope;
 
-/* A message to the client that is not yet due. */
+/* A message to the client that is not due yet. */
 typedef struct Held {
     int rank; /* of an error                                  */
-    Msg msg;  /* empty: a sync's answer that is yet to come   */
+    Msg msg;  /* empty: the answer to a sync that has not arrived */
 } Held;
 
-/* Bytes of answers of one worker that went to the client, one after another; WORKERS_MAX: of the
- * dispatcher's to its questions. */
+/* Bytes of consecutive answers of one worker that were sent to the client. WORKERS_MAX: the
+ * dispatcher's own answers to the client's questions. */
 typedef struct Unheard {
     int rank;
     uint64_t bytes;
 } Unheard;
 
-/* Messages that take no credit, by kind: a client may send so many a second, and RATE_BURST
- * seconds' worth of them at once. */
+/* Messages that take no credit, by kind. A client may send a fixed number per second, and a
+ * burst of RATE_BURST seconds' worth. */
 typedef enum Free { FREE_BEAT, FREE_CANCEL, FREE_FRAME, FREE_KINDS } Free;
 enum { RATE_BEATS = 20, RATE_CANCELS = 50, RATE_EMPTY = 50, RATE_BURST = 4 };
 typedef struct Rate {
@@ -72,15 +72,15 @@ typedef struct Intake Intake; /* intake.h */
 
 typedef struct Client {
     PeerId peer;
-    uint32_t id; /* given by us, travels in every message about it        */
-    int rank;    /* of its home worker; -1: no worker is there yet         */
+    uint32_t id; /* assigned by the dispatcher; part of every message about the client */
+    int rank;    /* of its home worker; -1: there is no worker yet */
     char name[64];
     Handles tensors;
     size_t n_away;             /* live tensors that are not on the home worker alone     */
-    const Members *home, *all; /* groups: its home; the workers there were at its welcome */
-    RankSet used;              /* workers that have heard of it                          */
+    const Members *home, *all; /* groups: its home; the workers present at its welcome */
+    RankSet used;              /* workers that know the client */
     int n_used;
-    uint32_t *group; /* numbers of the groups that it holds, of several workers each   */
+    uint32_t *group; /* numbers of the groups that it holds, those of several workers each */
     uint32_t n_groups, cap_groups;
     bool checks_nan;
     bool compiles;         /* as the innermost open scope has it that says so           */
@@ -90,8 +90,8 @@ typedef struct Client {
     uint64_t body_base;    /* bodies that were found there before it defined any itself */
     struct Taking *taking; /* frames that wait (take.h); NULL: there were none yet      */
     struct Client *next_waiting;
-    struct Outgoing *outgoing; /* hot bodies of what is written for it; NULL: none yet    */
-    Config signals;            /* what the client says of them                           */
+    struct Outgoing *outgoing; /* hot bodies of what is written for it; NULL: none so far */
+    Config signals;            /* the client's own definitions */
     Scope *scope;
     int depth, cap_scope;
     Target target, births;           /* in force; of large sources where no scope speaks        */
@@ -113,34 +113,37 @@ typedef struct Client {
 } Client;
 
 Client *client_new(PeerId peer, uint32_t id, uint64_t seed);
-/* taking, intake and outgoing have been freed before. */
+/* Precondition: taking, intake and outgoing are freed. */
 void client_free(Client **c);
-/* Takes credit for a frame of `count` instructions. false: beyond the window, err says how. */
+/* Takes credit for a frame of `count` instructions. False if that exceeds the window; err says
+ * how. */
 bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err);
-/* Counts a message that takes none. false: there are too many of its kind, err says how many. */
+/* Counts a message that takes no credit. False if there are too many of its kind; err says how
+ * many. */
 bool client_rate(Client *c, Free kind, int64_t now_ms, Err *err);
-/* Answers of a worker's go to the client; it has taken some: the oldest of those that are left, and
- * whose they are. bytes: in, of how many it speaks; out, how many are left of them. -1: none are
- * left. */
+/* client_answered: `bytes` of answers of worker `rank` went to the client. client_hears: the
+ * client has taken *bytes of answers. Takes the oldest run of them that came from one worker,
+ * sets *of_rank to the bytes it took, subtracts them from *bytes, and returns the rank; -1 if
+ * *bytes is 0 or no answer is left. */
 void client_answered(Client *c, int rank, uint64_t bytes);
 int client_hears(Client *c, uint64_t *bytes, uint64_t *of_rank);
-/* A frame went out to `to`: everything before seq_end that was not sent before. */
+/* A frame went out to `to`. It covers everything before seq_end that was not sent before. */
 void client_sent(Client *c, const RankSet *to, uint64_t seq_end, uint32_t count, uint64_t bytes);
-/* A worker has done everything before seq that it was sent. *insts: how many that are of what was
- * under way at it. false: an ack that cannot be. */
+/* A worker has done everything before seq that it was sent. *insts: how many of these
+ * instructions were in flight there. False if the ack is impossible. */
 bool client_ack(Client *c, int rank, uint64_t seq, uint64_t *insts);
-/* How many instructions a worker has of it. */
+/* Returns the number of the client's instructions in flight at a worker. */
 uint64_t client_under_way(const Client *c, int rank);
 
-/* ---- what is told in order ---- */
+/* ---- messages in stream order ---- */
 
-/* Of an instruction that workers have not all done: holds an error of a worker's, or an answer.
- * Consumes m; drops what is of no instruction that was sent, and what is already there. */
+/* Holds a worker's error, or an answer, of an instruction that some workers have not done.
+ * Consumes m. Drops m if no such instruction was sent, or if it is held already. */
 void client_hold_error(Client *c, const Failure *f, int rank, Msg *m);
 void client_hold_answer(Client *c, uint64_t seq, Msg *m);
-/* The answer to the sync `seq` is to be held until all that came before it is done. */
+/* The answer to the sync `seq` must be held until everything before it is done. */
 void client_expect_sync(Client *c, uint64_t seq);
 bool client_expects_sync(const Client *c, uint64_t seq);
-/* The next one that is due; false: none. */
+/* Returns the next message that is due. False: none is. */
 bool client_due(Client *c, Msg *m);
 #endif

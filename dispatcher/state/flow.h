@@ -1,4 +1,4 @@
-/* flow.h: an instruction on its way through the modifiers, with what they have found out about it.
+/* flow.h: an instruction on its way through the modifiers, with what they know about it.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_STATE_FLOW_H
 #define GT_DISPATCHER_STATE_FLOW_H
@@ -13,22 +13,22 @@ typedef struct Flow {
     Inst inst;          /* borrowed parts live until the chain returns                */
     const void *record; /* raw bytes while `inst` is unchanged; NULL after a change   */
     size_t record_bytes;
-    void *hot;  /* the record in the frame that stands for it and others, or NULL; */
-    Body *body; /* then: its body, its place there, its arguments                 */
+    void *hot;  /* the hot record in the frame that contains it, or NULL; */
+    Body *body; /* if set: its body, its index there, its arguments */
     uint32_t body_at;
     const uint8_t *args;
     size_t args_bytes;
-    TensorType in_type[8], out_type[MAX_OUT]; /* filled by validate (first 8 operands)  */
+    TensorType in_type[8], out_type[MAX_OUT]; /* set by validate (first 8 operands) */
     int n_out;
-    /* What shard decides and route carries out. */
-    const Members *group; /* who carries it out; NULL: its client's home, as it stands   */
-    Layout layout;        /* of its results there                                       */
-    Layout need[8];       /* of the first 8 operands there, if it is a tensor's          */
-    bool is_located;      /* `record` says both                                         */
-    bool is_for_all;      /* as it is, it says itself for whom                          */
-    bool is_inserted;     /* it is our own: no sequence number ...                      */
-    Op because;           /* ... and for this operation's sake                          */
+    /* Set by shard, carried out by route. */
+    const Members *group; /* the ranks that run it; NULL: its client's home, as it stands */
+    Layout layout;        /* of its results on these ranks */
+    Layout need[8];       /* of the first 8 operands there, if they are tensors */
+    bool is_located;      /* `record` holds group and layout */
+    bool is_for_all;      /* goes to all workers unchanged; it names its ranks itself */
+    bool is_inserted;     /* inserted by the dispatcher: no sequence number ... */
+    Op because;           /* ... and for the sake of this operation */
     bool has_to;
-    RankSet to; /* has_to: these get it, whoever else does                    */
+    RankSet to; /* has_to: these workers must get it, whoever else does */
 } Flow;
 #endif

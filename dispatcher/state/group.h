@@ -1,7 +1,7 @@
-/* group.h: the groups of ranks that instructions name (place.h), each once, and sets of
- * ranks. A group lives until its last holder lets it go, a single worker's as long as the
- * dispatcher; its pointer is stable, and no other ever has its number. All workers know all groups:
- * whoever makes one, or ends it, tells them.
+/* group.h: the groups of ranks that instructions name (place.h), and sets of ranks. Each group
+ * exists once. A group lives until its last holder releases it, the group of a single worker as
+ * long as the dispatcher. Its pointer is stable, and its number is never reused. All workers
+ * know all groups: whatever creates or ends a group tells them.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_STATE_GROUP_H
 #define GT_DISPATCHER_STATE_GROUP_H
@@ -31,8 +31,8 @@ static inline bool ranks_covers(const RankSet *s, const RankSet *part) {
     return !missing;
 }
 int ranks_count(const RankSet *s);
-/* The first rank of s from `rank` on; -1: none. for (int r = -1; (r = ranks_next(s, r + 1)) >= 0;)
- */
+/* Returns the first rank of s from `rank` on; -1: none.
+ *      for (int r = -1; (r = ranks_next(s, r + 1)) >= 0;) */
 int ranks_next(const RankSet *s, int rank);
 
 typedef struct Members {
@@ -55,14 +55,14 @@ typedef struct Groups {
     Members *last;
     uint32_t last_id;
 } Groups;
-/* The group of these distinct ranks in this order; *is_new: it did not exist. NULL: there are
- * MAX_GROUPS. */
+/* Returns the group of these distinct ranks in this order. *is_new: true if it was created now.
+ * NULL: there are MAX_GROUPS already. */
 const Members *groups_get(Groups *g, const int32_t *rank, int n, bool *is_new);
-/* NULL: it does not exist. */
+/* NULL if it does not exist. */
 const Members *groups_find(const Groups *g, const int32_t *rank, int n);
-const Members *groups_by_id(const Groups *g, uint64_t id); /* NULL: there is none */
+const Members *groups_by_id(const Groups *g, uint64_t id); /* NULL if it does not exist */
 void groups_hold(Groups *g, uint32_t id);
-/* True: that was its last holder, and it is gone. */
+/* True if that was the last holder: the group is freed. */
 bool groups_let_go(Groups *g, uint32_t id);
 void groups_fini(Groups *g);
 #endif

@@ -1,5 +1,5 @@
-/* handle.c: open addressing with linear probing over keys id + 1 (0 is free); a removal shifts its
- * followers back.
+/* handle.c: open addressing with linear probing over keys id + 1 (0 is free). A removal shifts
+ * later entries back.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/handle.h"
 #include <assert.h>
@@ -20,7 +20,7 @@ static inline size_t home(const Handles *t, uint64_t key) {
     return mix(key ^ t->seed) & (t->cap - 1);
 }
 
-/* Slot of the key, or the free slot where it would go. */
+/* Returns the slot of the key, or the free slot where it would go. */
 static size_t slot_of(const Handles *t, uint64_t key) {
     size_t i = home(t, key);
     while (t->key[i] && t->key[i] != key) i = (i + 1) & (t->cap - 1);

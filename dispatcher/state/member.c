@@ -1,6 +1,6 @@
-/* member.c: how workers come to know one another: each gets a token of its own, is told of all
- * others (PEER), and hears when one is gone (PEER_GONE). The dispatcher carries no tensor between
- * them; this is all that it does for it.
+/* member.c: introduces workers to one another. Each worker gets a token of its own, the
+ * addresses of all others (PEER), and a notice when one is gone (PEER_GONE). Tensors go from
+ * worker to worker directly, never through the dispatcher.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/state.h"
 #include <sys/random.h>

@@ -1,9 +1,10 @@
-/* schedule.c: who takes new work: load per worker. A client's home is chosen when it says hello,
- * and again whenever it holds nothing: its tensors stay together, and clients spread.
+/* schedule.c: which worker gets new work: load per worker. A client's home is chosen at its
+ * hello, and again whenever the client holds nothing. So its tensors stay together, and clients
+ * spread.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/state.h"
 
-/* Few clients first, then few instructions under way, then the lowest rank. */
+/* Fewest clients first, then fewest instructions in flight, then lowest rank. */
 static bool is_less_loaded(const WorkerPeer *a, const WorkerPeer *b) {
     if (a->n_clients != b->n_clients) return a->n_clients < b->n_clients;
     return a->insts < b->insts;

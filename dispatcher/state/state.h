@@ -1,4 +1,4 @@
-/* state.h: the dispatcher's one state struct, shared by its files and by nobody else.
+/* state.h: the dispatcher's one state struct, private to its files.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_STATE_STATE_H
 #define GT_DISPATCHER_STATE_STATE_H
@@ -9,15 +9,15 @@
 #include "runtime/base/map.h"
 
 enum {
-    ERRORS_MAX = 4096, /* refused instructions of a client; then it is cut off (ours sends none) */
-    SCOPES_MAX = 1024, /* open signals of one client                                             */
-    CLIENT_GROUPS_MAX = 256, /* groups of ranks that one client makes                         */
-    QUESTIONS_MAX = 16, /* unanswered stats of one client                                         */
+    ERRORS_MAX = 4096,       /* refused instructions of a client before it is disconnected */
+    SCOPES_MAX = 1024,       /* open signals per client */
+    CLIENT_GROUPS_MAX = 256, /* groups of ranks per client */
+    QUESTIONS_MAX = 16,      /* unanswered stats per client */
     WORKERS_MAX = MAX_WORKERS,
     NEWS_MAX = 4096,
-    SLICE = 4096, /* instructions written in a row for one client: some 4 ms                      */
-    LOST_MS = 200, /* between the end of a worker's connection and of its process, at most        */
-    SILENT_MS = 10000, /* without a word of a worker, which beats every 2 s: it is gone       */
+    SLICE = 4096,  /* instructions written in a row for one client: some 4 ms */
+    LOST_MS = 200, /* at most, from the end of a worker's connection to the end of its process */
+    SILENT_MS = 10000, /* silence after which a worker, which beats every 2 s, is given up */
 };
 
 typedef struct WorkerPeer {
@@ -26,14 +26,14 @@ typedef struct WorkerPeer {
     char engine[64];
     uint32_t threads;
     uint64_t memory_bytes;
-    uint64_t token;   /* by which its peers know it                            */
-    DataPlane data;   /* and how they reach it                                 */
-    int n_clients;    /* whose home it is                                     */
-    uint64_t insts;   /* under way                                            */
-    uint64_t spawned; /* Hello's                                            */
+    uint64_t token;   /* identifies it to its peers */
+    DataPlane data;   /* how its peers reach it */
+    int n_clients;    /* clients that have it as home */
+    uint64_t insts;   /* in flight */
+    uint64_t spawned; /* Hello's token of a worker that the shell started */
     int64_t heard_ms;
-    bool is_lost, is_silent; /* it is, that is why: the shell is asked how it ended, ... */
-    int64_t lost_ms;         /* ... since then */
+    bool is_lost, is_silent; /* lost, and why: the shell is asked how it ended, ... */
+    int64_t lost_ms;         /* ... from then on */
 } WorkerPeer;
 
 typedef struct Letter {
@@ -42,7 +42,7 @@ typedef struct Letter {
     Msg msg;
 } Letter;
 
-/* stats() of a client: answered when all workers have answered. */
+/* stats() of a client, to be answered when all workers have answered. */
 typedef struct Question {
     struct Question *next;
     uint32_t client;
@@ -60,68 +60,67 @@ struct Dispatcher {
     Fifo out;            /* of Letter */
     Question *questions; /* oldest first */
     Arena scratch;       /* of one frame */
-    Msg *whole;          /* mod_route: the frame being read, while nothing in it was changed ... */
-    uint32_t n_whole;    /* ... and how many of its instructions have passed                      */
-    FrameWriter frame;   /* what it has become otherwise ...                                      */
-    RankSet frame_to;    /* ... and who will get it ...                                           */
-    const Members *frame_group; /* ... of them those that were added last ...                     */
-    uint64_t frame_seq; /* ... and the client's number of what is written next                   */
-    uint64_t work;      /* of this slice (take.h): instructions written, operands, frames taken   */
-    Client *waiting;    /* those with frames that wait for another slice, in turn                 */
+    Msg *whole;          /* mod_route: the frame being read, while all of it is unchanged ... */
+    uint32_t n_whole;    /* ... and the number of its instructions that have passed */
+    FrameWriter frame;   /* otherwise the frame that is written instead ... */
+    RankSet frame_to;    /* ... its recipients ... */
+    const Members *frame_group; /* ... the group of recipients added last ... */
+    uint64_t frame_seq;         /* ... and the client's number of the next instruction written */
+    uint64_t work;        /* of this slice (take.h): instructions written, operands, frames taken */
+    Client *waiting;      /* clients with frames that wait for another slice, in turn */
     uint64_t next_number; /* of the next instruction, over all clients                            */
-    DetectorConfig hot;   /* of what is written (outgoing.c) */
+    DetectorConfig hot;   /* of what the dispatcher writes (outgoing.c) */
     Groups groups;
     struct TapeState *tape; /* NULL: no log */
     int64_t now_ms, beat_ms, silent_ms;
-    bool is_open; /* workers_wanted were there once: from then on one is enough */
+    bool is_open; /* workers_wanted were present once: from then on one is enough */
     bool is_draining;
-    Bytes news;           /* not yet told: at most NEWS_MAX bytes, a line each */
+    Bytes news;           /* not reported yet: at most NEWS_MAX bytes, a line each */
     DetectorCounts found; /* intake.c: in streams of clients that do not look for bodies */
     uint64_t n_insts, n_frames, n_refused, n_cut_off, n_placed, n_moves, n_hot;
-    /* What passes through: from clients the records of frames, and user data that came apart from
-     * them; to clients the replies; from workers all else that they say. No message moves a
-     * tensor. */
+    /* Traffic. From clients: the records of frames, and user data that came in parts of its own.
+     * To clients: the replies. From workers: everything else. No message moves a tensor. */
     uint64_t frame_bytes, payload_bytes_in, reply_bytes_out, control_bytes;
-    /* Records of frames that were written for workers, counted once for all who get them; their
-     * instructions that are arguments of hot bodies, and these. */
+    /* Records of frames written for workers, each counted once however many workers get it;
+     * those of their instructions that are arguments of hot bodies; and these bodies. */
     uint64_t sent_bytes, n_outgoing, n_outgoing_bodies;
 };
 
 /* ---- dispatcher.c ---- */
 void dispatcher_post(Dispatcher *d, PeerId to, Msg *m, bool drop); /* consumes m */
-/* An instruction that will not be executed: tells the client, once. */
+/* An instruction will not be executed: tells the client, once. */
 void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *inst,
                             const Err *err);
 
-/* The group of these ranks; all workers have been told of it. NULL: there are too many. */
+/* Returns the group of these ranks; all workers know it. NULL: there are too many groups. */
 const Members *dispatcher_group(Dispatcher *d, const int32_t *rank, int n);
-/* The group stays for as long as the client, at least. */
+/* The group lives at least as long as the client. */
 void dispatcher_hold_group(Dispatcher *d, Client *c, const Members *g);
-/* Sends a frame of a client's to all of `to` (by reference) and takes note of it (client_sent).
+/* Sends a frame of a client to all of `to` (by reference) and records that (client_sent).
  * Consumes m. */
 void dispatcher_send_frame(Dispatcher *d, Client *c, const RankSet *to, Msg *m, uint64_t seq_end,
                            uint32_t count, uint64_t bytes);
-/* Puts a question to those whom it concerns; it was counted. */
+/* Puts a question, which was counted before, to the workers that it concerns. */
 void dispatcher_ask(Dispatcher *d, Client *c, const Msg *asked);
 void dispatcher_cancel(Dispatcher *d, Client *c, const Cancel *cancel); /* tells its workers */
 void dispatcher_tell(Dispatcher *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- member.c: workers are told of one another ---- */
+/* ---- member.c: introduces workers to one another ---- */
 uint64_t member_token(void); /* random, not 0 */
 void member_comes(Dispatcher *d, const WorkerPeer *w);
-void member_leaves(Dispatcher *d, const WorkerPeer *w); /* w is still in its place, or no longer */
+void member_leaves(Dispatcher *d, const WorkerPeer *w); /* w has its place still, or no longer */
 
-/* ---- tape.c: the instruction log; all but the first two only while d->tape is there ---- */
+/* ---- tape.c: the instruction log; all but the first two are called only if d->tape is set ---- */
 void tape_fini(Dispatcher *d);
-void tape_on_tick(Dispatcher *d, bool now); /* now: at the end of a run, else when it is time */
+void tape_on_tick(Dispatcher *d, bool now); /* now: at the end of a run; else when it is due */
 void tape_client_comes(Dispatcher *d, const Client *c);
 void tape_client_leaves(Dispatcher *d, const Client *c);
-void tape_worker_comes(Dispatcher *d, const WorkerPeer *w); /* asks it for times */
-void tape_group(Dispatcher *d, const Members *g);           /* a new one of several */
+void tape_worker_comes(Dispatcher *d, const WorkerPeer *w); /* asks the worker for times */
+void tape_group(Dispatcher *d, const Members *g);           /* a new group of several workers */
 void tape_worker_leaves(Dispatcher *d, const WorkerPeer *w);
 void tape_asked(Dispatcher *d, const Client *c, const Inst *inst); /* before it is validated */
 void tape_hot(Dispatcher *d, const Client *c, const FrameReader *r, bool begins);
-void tape_sent(const Flow *f); /* as it is routed: one line for all that get it */
+void tape_sent(const Flow *f); /* when routed: one line, however many workers get it */
 void tape_failed(Dispatcher *d, const Failure *f);
 void tape_error(Dispatcher *d, const Msg *m); /* a worker's ERROR */
 void tape_cut_off(Dispatcher *d, const Client *c, const Err *err);
@@ -129,8 +128,8 @@ void tape_times(Dispatcher *d, const WorkerPeer *w, const Msg *m);
 
 /* ---- schedule.c: load per worker ---- */
 WorkerPeer *schedule_home(const Dispatcher *d); /* the least loaded; NULL: none */
-/* A client that has nothing under way and no tensors may as well begin again elsewhere: where fewer
- * clients are at work. NULL: it stays. */
+/* A client that has nothing in flight and no tensors may move to a worker with fewer clients.
+ * NULL: it stays. */
 WorkerPeer *schedule_better(const Dispatcher *d, const Client *c);
 
 #endif

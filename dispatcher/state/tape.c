@@ -1,10 +1,10 @@
 /* tape.c: what the dispatcher writes into the instruction log (tape.h): asked, sent, done,
- * failed, who comes and goes. Its hooks are called only while there is a log, so that without one
- * an instruction costs a branch.
+ * failed, and the arrival and departure of clients and workers. Its hooks are called only if
+ * there is a log, so that without one an instruction costs a branch.
  *
- * A worker's clock: on this machine it is ours; elsewhere its distance is taken to be the least
- * that was seen between what a message says of its sending and its arrival, which is too much by
- * the fastest journey.
+ * Clocks: a worker on this machine shares our clock. For another one the offset is estimated as
+ * the least difference between the sending time in a message and its arrival. The estimate is
+ * too large by the latency of the fastest message.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/state.h"
 #include "runtime/base/clock.h"
@@ -16,9 +16,9 @@
 #include <string.h>
 
 enum {
-    SHOWN_BYTES = 1 << 20, /* of data that a client's line holds: more lies beside the tape     */
-    FLUSH_MS = 2000,       /* what is written may lag behind by so much                         */
-    NAMES_BYTES = 1 << 20, /* of source file names that are remembered for one client           */
+    SHOWN_BYTES = 1 << 20, /* of data in a client's line: larger data is stored beside the tape */
+    FLUSH_MS = 2000,       /* longest delay before a flush */
+    NAMES_BYTES = 1 << 20, /* of source file names kept per client */
 };
 
 /* The source files of a client, by number. */
@@ -33,7 +33,7 @@ typedef struct TapeState {
     Map files; /* client -> Files */
     int64_t flushed_ms;
     char host[64];              /* the kernel's boot id */
-    int64_t ahead[WORKERS_MAX]; /* of our clock before the worker's, ns                          */
+    int64_t ahead[WORKERS_MAX]; /* offset of our clock from the worker's, ns */
     bool is_known[WORKERS_MAX];
 } TapeState;
 
@@ -154,7 +154,7 @@ static Files *files_of(Dispatcher *d, uint32_t client) {
     return f;
 }
 
-/* `file 3 "train.gt"`: what positions of this client mean from now on. */
+/* `file 3 "train.gt"`: defines the file number in later positions of this client. */
 static void learn_file(Files *f, const Inst *inst) {
     const Attr *name = inst_attr(inst, ATTR_NAME);
     if (!name || inst->n_in < 1 || inst->in[0].kind != IN_IMM_INT) return;
@@ -169,7 +169,7 @@ static void learn_file(Files *f, const Inst *inst) {
     f->bytes += name->n;
 }
 
-/* Result types, as validate will find them; false: there are none to be told. */
+/* Infers the types of the results, as validate does. False: there are none. */
 static bool types_of(Dispatcher *d, const Client *c, const Inst *inst, TensorType *out) {
     if (inst->n_out == 0) return false;
     TensorType *in = arena_alloc(&d->scratch, ((size_t)inst->n_in + 1) * sizeof *in);
@@ -183,7 +183,7 @@ static bool types_of(Dispatcher *d, const Client *c, const Inst *inst, TensorTyp
     return inst_infer(inst, in, out, &n_out, NULL) && n_out == inst->n_out;
 }
 
-/* Where it comes from, if its file is known. */
+/* Adds the source position, if the file is known. */
 static void add_files(const Files *f, const Inst *inst, InstPrint *how) {
     if (inst->pos.line == 0 || inst->pos.file >= f->n || !f->name[inst->pos.file]) return;
     how->files = (const char *const *)f->name;
@@ -191,7 +191,7 @@ static void add_files(const Files *f, const Inst *inst, InstPrint *how) {
 }
 
 void tape_asked(Dispatcher *d, const Client *c, const Inst *inst) {
-    if (inst->op == OP_BODY) return; /* what it stands for will be there in full */
+    if (inst->op == OP_BODY) return; /* the instructions that it stands for are logged in full */
     Files *f = files_of(d, c->id);
     if (inst->op == OP_FILE) learn_file(f, inst);
     TensorType out[MAX_OUT];
@@ -206,7 +206,7 @@ void tape_asked(Dispatcher *d, const Client *c, const Inst *inst) {
     end_line(d);
 }
 
-/* Whose it is: a group, a single worker, or (frees, notes) whoever gets the frame. */
+/* The recipient: a group, a single worker, or (frees, notes) all that get the frame. */
 static char place_of(const Flow *f, uint32_t *number) {
     const Dispatcher *d = f->d;
     const Client *c = f->client;
@@ -219,7 +219,7 @@ static char place_of(const Flow *f, uint32_t *number) {
     return g->n > 1 ? 'g' : 'w';
 }
 
-/* In a body's terms for who reads the tape; its instructions stand between the two. */
+/* Marks the beginning or end of a hot body's instructions in the tape, in the body's terms. */
 void tape_hot(Dispatcher *d, const Client *c, const FrameReader *r, bool begins) {
     Bytes *line = begin_line(d, TAPE_SENT, c->id, c->rank);
     bytes_printf(line, "hot %s %llu", begins ? "begin" : "end",
@@ -282,7 +282,7 @@ static void put_done(Bytes *b, const TimeRow *row) {
     bytes_puts(b, "done ");
     for (int i = 0; i < row->n_out; i++)
         bytes_printf(b, "%st%llu", i ? "," : "", (unsigned long long)row->id + (unsigned)i);
-    bytes_puts(b, row->n_out ? " us=" : "- us="); /* the same columns always */
+    bytes_puts(b, row->n_out ? " us=" : "- us="); /* always the same columns */
     put_us(b, row->ns);
     bytes_printf(b, " bytes=%llu op=%s", (unsigned long long)row->bytes, op_info[row->op].name);
 }
@@ -301,7 +301,7 @@ void tape_times(Dispatcher *d, const WorkerPeer *w, const Msg *m) {
     }
     for (uint32_t i = 0; i < times.n; i++) {
         const TimeRow *row = &times.row[i];
-        /* Sums that overflow come from a worker that lies. */
+        /* Only a worker that reports false times makes these sums overflow. */
         uint64_t end = (uint64_t)row->begin_ns + row->ns + (uint64_t)t->ahead[w->rank];
         int64_t at = (int64_t)((uint64_t)tape_now_ns(t->tape) - ((uint64_t)now - end));
         put_done(tape_begin(t->tape, at, TAPE_DONE, times.client, 'w', (uint32_t)w->rank), row);

@@ -325,7 +325,7 @@ static void test_claims(void) {
         start();
         say(claims[i]);
         listen(true);
-        CHECK_MSG(told.data && strstr(told.data, "not for clients"), "%s", claims[i]);
+        CHECK_MSG(told.data && strstr(told.data, "clients may not"), "%s", claims[i]);
         CHECK_MSG(strstr(heard.data, "poison") != NULL, "%s", heard.data);
         stop();
     }
