@@ -1,6 +1,6 @@
-/* arena.c: blocks in a list, the newest first; only the newest is filled. A reset keeps the newest
- * (the largest ordinary one, because they double), so that a loop over lines or frames stops
- * calling malloc after its first rounds.
+/* arena.c: a list of blocks, newest first; only the newest is filled. A reset keeps the newest
+ * (the largest ordinary one, because sizes double), so that a loop over lines or frames soon
+ * stops calling malloc.
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/arena.h"
 #include "runtime/base/err.h"
@@ -55,7 +55,7 @@ char *arena_printf(Arena *a, const char *format, ...) {
     va_list ap, again;
     va_start(ap, format);
     va_copy(again, ap);
-    char small[256]; /* most texts fit: formatted once */
+    char small[256]; /* most texts fit and are formatted once */
     int n = vsnprintf(small, sizeof small, format, ap);
     va_end(ap);
     assert(n >= 0);
@@ -96,7 +96,7 @@ void arena_fini(Arena *a) {
 
 void bytes_reserve(Bytes *b, size_t extra) {
     assert(extra < SIZE_MAX / 4);
-    if (b->data && b->cap - b->n > extra) return; /* one byte more than asked, for the NUL */
+    if (b->data && b->cap - b->n > extra) return; /* one byte more than requested, for the NUL */
     size_t cap = b->cap * 2 < 64 ? 64 : b->cap * 2;
     if (cap < b->n + extra + 1) cap = b->n + extra + 1;
     b->data = xrealloc(b->data, cap);

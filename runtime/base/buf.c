@@ -1,5 +1,5 @@
-/* buf.c: reference-counted bytes. The count is the only field that several threads touch at once;
- * data is written by its maker before the Buf is shared and never after.
+/* buf.c: reference-counted bytes. The count is the only field that several threads access at
+ * once; data is written before the Buf is shared and never after.
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/buf.h"
 #include "runtime/base/err.h"
@@ -51,7 +51,7 @@ void buf_unref(Buf **bp) {
     Buf *b = *bp;
     *bp = NULL;
     if (!b) return;
-    /* acq_rel: whoever frees must see all that the other holders did with the bytes. */
+    /* acq_rel: the thread that frees must see all accesses of the other holders. */
     uint32_t before = atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel);
     assert(before > 0);
     if (before > 1) return;

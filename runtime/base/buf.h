@@ -21,7 +21,7 @@ Buf *buf_wrap(void *data, size_t n, void (*release)(void *data, void *ctx), void
 Buf *buf_copy(const void *data, size_t n);
 Buf *buf_ref(Buf *b);
 void buf_unref(Buf **b);                /* NULL-safe; always nulls *b */
-void buf_reserve(Buf *b, size_t extra); /* only while refs == 1 and the data is its own */
-/* A number of bytes for people: "4.0 GiB", "812 B". buf has at least 24 bytes; returns it. */
+void buf_reserve(Buf *b, size_t extra); /* precondition: refs == 1 and the data is its own */
+/* A number of bytes for people: "4.0 GiB", "812 B". buf has at least 24 bytes. Returns buf. */
 const char *bytes_text(uint64_t bytes, char *buf);
 #endif

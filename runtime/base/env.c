@@ -9,10 +9,10 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MANY = 1000000 }; /* numbers above what is possible mean that */
+enum { MANY = 1000000 }; /* the limit of numbers that have no natural one */
 
-/* words: what it may be, NULL: a number from `least` to MANY; hidden: what it may begin with, for
- * tests; unset: what holds without it. */
+/* words: the allowed values, NULL: a number from `least` to MANY. hidden: an allowed prefix, for
+ * tests. unset: the default. */
 static const struct Row {
     const char *name, *words, *hidden;
     int64_t least, unset;
@@ -41,8 +41,8 @@ static const struct Row {
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
-/* Those that others read: first what users set, behind NULL what tests, benchmarks and the programs
- * among themselves do. */
+/* Variables that are read elsewhere: first those for users, after NULL those for tests,
+ * benchmarks and the programs themselves. */
 static const char *const others[] = {"GT_BACKEND",
                                      "GT_CC",
                                      "GT_CONFIG",
@@ -84,7 +84,7 @@ static bool is_switch(const struct Row *row) {
     return row->words && !strncmp(row->words, "0 1", 3);
 }
 
-/* -1: neither. */
+/* 1 or 0; -1: neither. */
 static int switch_of(const char *s) {
     static const char *const words[][2] = {
         {"0", "1"}, {"no", "yes"}, {"off", "on"}, {"false", "true"}};
@@ -152,7 +152,7 @@ static bool is_known(const char *name, size_t n) {
     return is;
 }
 
-/* The next one from *at on. */
+/* Finds the next one, from *at on. */
 static bool misspelt(size_t *at, char name[ENV_NAME_MAX], const char **meant) {
     extern char **environ;
     const char *names[N_ROWS + N_OTHERS];

@@ -1,5 +1,5 @@
-/* err.c: errors as values, and the two places where the process may stop: a broken invariant and
- * the host's own memory.
+/* err.c: errors as values, and the two reasons to stop the process: a broken invariant and
+ * exhausted host memory.
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/err.h"
 
@@ -13,8 +13,7 @@ static const char *const err_names[ERR_COUNT] = {
 #include "runtime/base/errors.def"
 };
 
-/* vsnprintf into buf of `size` bytes; a text that does not fit ends before the character that would
- * be cut. */
+/* vsnprintf into buf of `size` bytes; a longer text is cut at a character boundary. */
 static void print_whole(char *buf, size_t size, const char *format, va_list ap) {
     int n = vsnprintf(buf, size, format, ap);
     if (n < 0) {
@@ -23,7 +22,7 @@ static void print_whole(char *buf, size_t size, const char *format, va_list ap) 
     }
     if ((size_t)n < size) return;
     size_t end = size - 1;
-    while (end > 0 && ((unsigned char)buf[end - 1] & 0xC0) == 0x80) end--; /* continuation bytes */
+    while (end > 0 && ((unsigned char)buf[end - 1] & 0xC0) == 0x80) end--; /* of UTF-8 */
     size_t tail = size - 1 - end;
     unsigned char lead = end > 0 ? (unsigned char)buf[end - 1] : 0;
     size_t wants = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC0 ? 1 : 0;

@@ -1,6 +1,6 @@
-/* flags.h: the command lines of the daemons: a table of flags, read with getopt_long, with errors
- * that name what was meant. (gtsh has its own reader, options.c: its options end where the
- * script's begin.)
+/* flags.h: the command lines of the daemons: a table of flags, read with getopt_long, with
+ * errors that suggest the nearest name. (gtsh has its own reader, options.c, because its options
+ * end where the script's begin.)
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_BASE_FLAGS_H
 #define GT_RUNTIME_BASE_FLAGS_H
@@ -8,16 +8,16 @@
 #include "runtime/base/err.h"
 #include <stdint.h>
 
-/* value "": takes none. letter 0: long form only. */
+/* value "": the flag takes none. letter 0: long form only. */
 typedef struct Flag {
     char letter;
     const char *name, *value, *help;
 } Flag;
 
 enum { FLAGS_END = -1, FLAGS_ERROR = -2, FLAGS_MAX = 32 };
-/* The next flag's place in the table and its value (NULL if it takes none), FLAGS_END, or
- * FLAGS_ERROR with err set. Arguments that are no flags are an error. One table per process and
- * run: getopt's state is global. */
+/* Returns the next flag's index in the table and its value (NULL if it takes none), FLAGS_END,
+ * or FLAGS_ERROR with err set. Arguments that are not flags are an error. One table per process
+ * and run, because getopt's state is global. */
 int flags_next(int argc, char **argv, const Flag *flag, int n, const char **value, Err *err);
 void flags_help(const char *usage, const Flag *flag, int n, Bytes *out);
 

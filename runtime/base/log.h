@@ -1,7 +1,7 @@
-/* log.h: what the programs say of their doings on standard error, when asked: by --debug=LETTERS,
- * GT_DEBUG, or the original's variables GT_VERBOSE, GT_DEBUG_CLIENT, _DISPATCHER, _WORKER,
- * _COMPILE (env.h). One line per fact, after the name of who says it. Off, it costs
- * a load and a branch.
+/* log.h: log lines on standard error, switched on by --debug=LETTERS, GT_DEBUG, or the
+ * original's variables GT_VERBOSE, GT_DEBUG_CLIENT, _DISPATCHER, _WORKER, _COMPILE (env.h). One
+ * line per fact, after the name of the process that logs it. Switched off, logging costs a load
+ * and a branch.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_BASE_LOG_H
 #define GT_RUNTIME_BASE_LOG_H
@@ -10,21 +10,21 @@
 enum {
     LOG_CLIENT = 1,     /* instructions, as the client emits them */
     LOG_DISPATCHER = 2, /* ... as the dispatcher reads them */
-    LOG_WORKER = 4,     /* ... as a worker begins them; i is all three */
+    LOG_WORKER = 4,     /* ... as a worker starts them; i is all three */
     LOG_COMPILE = 8,    /* kernels: k */
-    LOG_VERBOSE = 16,   /* who comes and goes: s */
+    LOG_VERBOSE = 16,   /* peers that come and go: s */
     LOG_WIRE = 32,      /* frames: w */
-    LOG_TAPE = 64,      /* what a backward walks: g */
-    LOG_MEMORY = 128    /* what is left at the end: m */
+    LOG_TAPE = 64,      /* the walk of a backward: g */
+    LOG_MEMORY = 128    /* objects left at the end: m */
 };
 
-/* The one mutable global of the process that is not the interner: set by the main function before
- * it makes threads, read by all. */
+/* The process's only mutable global apart from the interner: set by main before it starts
+ * threads, read by all. */
 extern unsigned log_on;
 static inline bool log_is(unsigned what) { return __builtin_expect((log_on & what) != 0, 0); }
 
-void log_environment(void);            /* adds what the variables ask for */
-void log_letters(const char *letters); /* adds those of i g w s k m; others are the caller's */
-/* "[WHO] text\n" in one piece. */
+void log_environment(void);            /* adds those that the variables name */
+void log_letters(const char *letters); /* adds those of i g w s k m */
+/* Writes "[WHO] text\n" in one write. */
 void log_line(const char *who, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #endif

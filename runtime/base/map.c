@@ -1,6 +1,5 @@
-/* map.c: linear probing in a power of two of slots, at most 5/8 full. Removal shifts the run after
- * the hole back, so there are no tombstones and a table that lives for billions of ids does not
- * degrade.
+/* map.c: linear probing in a power of two of slots, at most 5/8 full. Removal shifts the run
+ * after the hole back, so there are no tombstones and a long-lived table does not degrade.
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/map.h"
 #include "runtime/base/err.h"
@@ -9,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a key wants to be: the finaliser of MurmurHash3 (Appleby), because ids are consecutive. */
+/* The preferred slot of a key. Ids are consecutive, hence the finaliser of MurmurHash3
+ * (Appleby). */
 static size_t home(const Map *m, uint64_t k) {
     k ^= k >> 33, k *= 0xff51afd7ed558ccdu;
     k ^= k >> 33, k *= 0xc4ceb9fe1a85ec53u;
@@ -17,7 +17,7 @@ static size_t home(const Map *m, uint64_t k) {
     return (size_t)k & (m->cap - 1);
 }
 
-/* The slot of key, or the empty one where it would go; cap > 0. */
+/* Returns the slot of key, or the empty one where it would go; cap > 0. */
 static MapSlot *slot_of(const Map *m, uint64_t key) {
     size_t i = home(m, key);
     while (m->slots[i].value && m->slots[i].key != key) i = (i + 1) & (m->cap - 1);
@@ -50,7 +50,7 @@ void *map_remove(Map *m, uint64_t key) {
     if (!value) return NULL;
     size_t mask = m->cap - 1, hole = (size_t)(s - m->slots);
     for (size_t i = (hole + 1) & mask; m->slots[i].value; i = (i + 1) & mask) {
-        /* An entry may move into the hole unless its home lies behind it, counted around. */
+        /* An entry may move into the hole unless its home lies after the hole, cyclically. */
         size_t from_home = (i - home(m, m->slots[i].key)) & mask, from_hole = (i - hole) & mask;
         if (from_home < from_hole) continue;
         m->slots[hole] = m->slots[i];

@@ -12,7 +12,7 @@ typedef struct Msg {
     Buf *part[MAX_MSG_PARTS];
 } Msg;
 
-/* Consumes b; the caller has checked MAX_MSG_PARTS. */
+/* Consumes b. The caller checks MAX_MSG_PARTS. */
 static inline void msg_push(Msg *m, Buf *b) { m->part[m->n++] = b; }
 void msg_fini(Msg *m); /* drops all parts; m is empty again */
 void msg_move(Msg *to, Msg *from);

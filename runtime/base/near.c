@@ -1,11 +1,11 @@
-/* near.c: the nearest of some names, for "did you mean". SPDX-License-Identifier: MIT */
+/* near.c: the most similar of some names, for "did you mean". SPDX-License-Identifier: MIT */
 #include "runtime/base/near.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { STEP = 8, LONGEST = 64 }; /* a letter in the other case costs 1, all else STEP */
+enum { STEP = 8, LONGEST = 64 }; /* cost of a wrong letter; one in the other case costs 1 */
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c; }
 
@@ -13,8 +13,8 @@ static bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
 
 static size_t change(char a, char b) { return a == b ? 0 : lower(a) == lower(b) ? 1 : STEP; }
 
-/* Damerau-Levenshtein (neighbours may swap) of two short names; anything above `limit` comes back
- * as limit + 1. */
+/* Damerau-Levenshtein distance (neighbours may swap) of two short names; limit + 1 if it exceeds
+ * `limit`. */
 static size_t distance(const char *a, size_t na, const char *b, size_t nb, size_t limit) {
     if (na > LONGEST || nb > LONGEST || (na > nb ? na - nb : nb - na) * STEP > limit)
         return limit + 1;
@@ -37,7 +37,8 @@ static size_t distance(const char *a, size_t na, const char *b, size_t nb, size_
     return d > limit ? limit + 1 : d;
 }
 
-/* What is left to type, with half a STEP: Lin, and not min, is for Linear. */
+/* The cost of completing s to name: half a STEP per letter, so that Lin gives Linear and not
+ * min. */
 static size_t completion(const char *s, size_t n, const char *name, size_t n_name) {
     if (n_name <= n || n_name > LONGEST || memcmp(s, name, n)) return SIZE_MAX;
     return STEP / 2 + (n_name - n);

@@ -36,18 +36,18 @@ static inline float rng_float(uint32_t w) { return (float)(w >> 8) * 0x1p-24f; }
 static inline double rng_double(uint32_t lo, uint32_t hi) {
     return (double)(((uint64_t)hi << 32 | lo) >> 11) * 0x1p-53;
 }
-/* For halves as many bits as they have digits (float16 11, bfloat16 8). */
+/* Halves get as many bits as they have digits (float16 11, bfloat16 8). */
 enum { RNG_F16_BITS = 11, RNG_BF16_BITS = 8 };
 static inline float rng_half(uint32_t w, int bits) {
     return (float)(w >> (32 - bits)) / (float)(1 << bits);
 }
-/* Whole number in [0, n), n >= 1, from 64 random bits: the high word of the 128-bit product (bias
+/* Integer in [0, n), n >= 1, from 64 random bits: the high word of the 128-bit product (bias
  * below n / 2^64). */
 static inline uint64_t rng_below(uint64_t bits, uint64_t n) {
     return (uint64_t)(((unsigned __int128)bits * n) >> 64);
 }
-/* randint in [low, high), low < high: of 32 random bits for dtypes up to 32 bits, of 64 for i64 and
- * f64. */
+/* randint in [low, high), low < high: from 32 random bits for dtypes up to 32 bits, from 64 for
+ * i64 and f64. */
 static inline int64_t rng_int32(uint32_t w, int64_t low, int64_t high) {
     return (int64_t)((uint64_t)low + rng_below((uint64_t)w << 32, (uint64_t)high - (uint64_t)low));
 }

@@ -1,5 +1,4 @@
-/* sha256.h: SHA-256 (FIPS 180-4), to tell whether a file that a stream names is the file that it
- * meant.
+/* sha256.h: SHA-256 (FIPS 180-4), to check that a file named in a stream is unchanged.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_BASE_SHA256_H
 #define GT_RUNTIME_BASE_SHA256_H

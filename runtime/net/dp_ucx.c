@@ -1,5 +1,5 @@
-/* dp_ucx.c: see dp_ucx.h. The caller's side is two lists under a lock, orders and ended reads; the
- * thread's side is a loop: take orders, let UCX progress, sleep on its descriptor and ours.
+/* dp_ucx.c: see dp_ucx.h. The caller's side is two lists under a lock: orders and finished
+ * reads. The thread loops: take orders, let UCX progress, sleep on its descriptor and ours.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/dp_ucx.h"
 
@@ -77,12 +77,12 @@ bool ucx_next(Ucx *u, uint64_t *name, Buf **b, bool *ok) {
 #define AS_POINTER(name) __typeof__(name) *name;
 static struct Api { UCP_FUNCTIONS(AS_POINTER) } api;
 static pthread_mutex_t api_lock = PTHREAD_MUTEX_INITIALIZER;
-static void *library; /* kept until the end of the process: its threads and handlers are */
+static void *library; /* kept until the process ends, because its threads and handlers are */
 
-/* Under the lock. */
+/* Called under the lock. */
 static bool load(Err *err) {
     if (library) return true;
-    /* No handlers for our signals, no patches of mmap and its kin. */
+    /* No handlers for our signals, no patches of mmap and the like. */
     setenv("UCX_HANDLE_ERRORS", "none", 0);
     setenv("UCX_ERROR_SIGNALS", "", 0);
     setenv("UCX_MEM_EVENTS", "n", 0);
@@ -113,7 +113,7 @@ typedef struct Read {
     UcxPeer *peer;
     Buf *buf;
     uint64_t name;
-    size_t n_runs, n_open; /* n_open: under way, and one while they are being started */
+    size_t n_runs, n_open; /* n_open: in flight, plus one while they are being started */
     bool has_failed;
     UcxRun run[];
 } Read;
@@ -121,7 +121,7 @@ typedef struct Read {
 struct UcxPeer {
     ucp_ep_h ep;
     ucp_rkey_h rkey;
-    uint64_t base, bytes; /* of its memory, in its addresses */
+    uint64_t base, bytes; /* of the peer's memory, in the peer's addresses */
     bool has_failed;
     size_t address_n, rkey_n;
     char *card; /* address, then key */
@@ -147,13 +147,13 @@ struct Ucx {
     void (*done)(void *ctx);
     void *ctx;
     _Atomic bool ends;
-    size_t n_open; /* the thread's: runs under way */
+    size_t n_open; /* the thread's: runs in flight */
     pthread_mutex_t lock;
-    Order *orders, **last_order; /* under the lock, as all below */
+    Order *orders, **last_order; /* under the lock, as everything below */
     Read *ended, **last_ended;
 };
 
-/* What a card begins with; then the address, then the key. */
+/* The beginning of a card; then the address, then the key. */
 typedef struct CardHead {
     uint64_t base, bytes;
     uint32_t address_n, rkey_n;
@@ -205,7 +205,7 @@ static void do_open(Ucx *u, UcxPeer *p) {
         p->has_failed = true, p->rkey = NULL;
 }
 
-/* Reads under way from it end as failed while this waits. */
+/* While this waits, reads in flight from the peer end as failed. */
 static void do_close(Ucx *u, UcxPeer *p) {
     if (p->ep) {
         ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
@@ -275,7 +275,7 @@ static void *thread_main(void *ctx) {
     while (!atomic_load(&u->ends)) {
         take_orders(u);
         while (api.ucp_worker_progress(u->worker)) continue;
-        if (api.ucp_worker_arm(u->worker) != UCS_OK) continue; /* It has something by now. */
+        if (api.ucp_worker_arm(u->worker) != UCS_OK) continue; /* Events have arrived by now. */
         struct pollfd fd[] = {{.fd = u->ucx_fd, .events = POLLIN},
                               {.fd = u->wake_fd, .events = POLLIN}};
         poll(fd, 2, 1000);
@@ -324,7 +324,7 @@ static bool start(Ucx *u, const void *memory, uint64_t bytes, const char **what)
         u->worker = NULL;
         return false;
     }
-    /* Not touched now: the arena is sparse. */
+    /* Does not touch the pages: the arena is sparse. */
     ucp_mem_map_params_t map = {
         .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
                       UCP_MEM_MAP_PARAM_FIELD_FLAGS | UCP_MEM_MAP_PARAM_FIELD_PROT,

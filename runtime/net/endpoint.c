@@ -17,7 +17,7 @@ static bool is_prefix(const char *prefix, const char *s) {
     return !strncmp(s, prefix, strlen(prefix));
 }
 
-/* HOST:PORT with a port of 0 .. 65535 or `*`. */
+/* HOST:PORT with a port from 0 to 65535, or `*`. */
 static bool has_port(const char *s) {
     const char *colon = strrchr(s, ':');
     if (!colon || colon == s || !colon[1]) return false;
@@ -28,7 +28,7 @@ static bool has_port(const char *s) {
 }
 
 static bool no_endpoint(const char *word, Err *err) {
-    err_set(err, ERR_ARG, "'%.100s' names no dispatcher", word);
+    err_set(err, ERR_ARG, "'%.100s' does not name a dispatcher", word);
     return err_hint(err, "HOST:PORT, ipc:///PATH, local, or @FILE with one of these in it");
 }
 
@@ -44,15 +44,15 @@ static bool take_token(const char *from, const char *text, Endpoint *out, Err *e
         "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_.";
     size_t n = strspn(text, alphabet);
     if (n < TOKEN_MIN || n > TOKEN_MAX || text[n]) {
-        err_set(err, ERR_ARG, "%.200s holds no token: %d to %d letters and digits", from, TOKEN_MIN,
-                TOKEN_MAX);
+        err_set(err, ERR_ARG, "%.200s holds no token (%d to %d letters and digits)", from,
+                TOKEN_MIN, TOKEN_MAX);
         return err_hint(err, "gt-dispatcher --endpoint-file=FILE writes one, for -d @FILE");
     }
     memcpy(out->token, text, n + 1);
     return true;
 }
 
-/* Reads the first bytes of a file, and tells whose it is. */
+/* Reads the first bytes of a file, and its owner and mode. */
 static bool read_own(const char *path, char *text, size_t size, struct stat *s, Err *err) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
@@ -69,10 +69,10 @@ static bool read_own(const char *path, char *text, size_t size, struct stat *s, 
 static bool is_closed(const char *path, const struct stat *s, Err *err) {
     if ((s->st_uid == getuid() || s->st_uid == 0) && (s->st_mode & 077) == 0) return true;
     err_set(err, ERR_IO, "'%.200s' holds a token, and others can read or write it", path);
-    return err_hint(err, "chmod 600 %.200s, and start the dispatcher anew", path);
+    return err_hint(err, "chmod 600 %.200s, and restart the dispatcher", path);
 }
 
-/* A new token under the name, unless another program was faster. */
+/* Makes a new token under this name, unless another program made one first. */
 static bool make_token(const char *path, Err *err) {
     uint8_t random[32];
     char text[2 * sizeof random + 2], aside[ENDPOINT_MAX];
@@ -92,7 +92,7 @@ static bool make_token(const char *path, Err *err) {
     return ok;
 }
 
-/* GT_TOKEN, else this user's. */
+/* GT_TOKEN, else this user's token. */
 static bool own_token(Endpoint *out, Err *err) {
     const char *given = getenv("GT_TOKEN");
     if (given && given[0]) return take_token("GT_TOKEN", given, out, err);
@@ -165,7 +165,7 @@ bool endpoint_local(Endpoint *out, Err *err) {
     char *slash = strrchr(dir, '/');
     *slash = '\0';
     if (!endpoint_dir_is_safe(dir)) {
-        err_set(err, ERR_IO, "other users can put what they like into '%s'", dir);
+        err_set(err, ERR_IO, "other users can create files in '%s'", dir);
         return err_hint(err, "XDG_RUNTIME_DIR should name a directory of mode 700");
     }
     *slash = '/';
@@ -173,7 +173,7 @@ bool endpoint_local(Endpoint *out, Err *err) {
         return err_set(err, ERR_IO, "cannot make '%s': %s", dir, strerror(errno));
     struct stat s;
     if (lstat(dir, &s) || !S_ISDIR(s.st_mode) || s.st_uid != getuid() || (s.st_mode & 077) != 0) {
-        err_set(err, ERR_IO, "'%s' is not a directory of yours that is closed to others", dir);
+        err_set(err, ERR_IO, "'%s' must be a directory that you own, with mode 0700", dir);
         return err_hint(err, "remove it, or chmod 700 %s", dir);
     }
     snprintf(out->text, sizeof out->text, "ipc://%s/dispatcher", dir);
@@ -199,6 +199,6 @@ bool endpoint_is_served(const char *text, Err *err) {
     int why = connect(fd, (struct sockaddr *)&at, sizeof at) ? errno : 0;
     close(fd);
     if (why == ENOENT) return err_set(err, ERR_GONE, "there is no such socket");
-    if (why == ECONNREFUSED) return err_set(err, ERR_GONE, "nobody listens there any more");
+    if (why == ECONNREFUSED) return err_set(err, ERR_GONE, "no process listens on it any more");
     return true;
 }

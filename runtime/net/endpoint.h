@@ -1,18 +1,18 @@
-/* endpoint.h: how users name a dispatcher, and what ZeroMQ is told. Words, in gtsh -d, gt-worker -d
- * and GT_DISPATCHER:
+/* endpoint.h: how users name a dispatcher, and the ZeroMQ endpoint that results. Words, in gtsh
+ * -d, gt-worker -d and GT_DISPATCHER:
  *
  *   HOST:PORT, tcp://HOST:PORT   a machine (a HOST with colons stands in brackets)
  *   ipc://PATH, /PATH            a socket in the file system
  *   local                        this user's dispatcher on this machine: a socket in a directory
- *                                that nobody else may enter
- *   @FILE                        FILE, which gt-dispatcher --endpoint-file wrote: the endpoint,
- * then its token; it may be on a disk that all machines share
+ *                                that only this user can enter
+ *   @FILE                        FILE, written by gt-dispatcher --endpoint-file: the endpoint, then
+ *                                its token; may be on a disk that all machines share
  *
- * The token is the secret that a dispatcher, its workers and its clients share (net_set_token): of
- * the FILE, else GT_TOKEN, else this user's own, in the directory of `local`, made by the first
- * program that needs it.
+ * The token is the secret that a dispatcher, its workers and its clients share (net_set_token):
+ * from FILE, else GT_TOKEN, else this user's own. That one is in the directory of `local` and is
+ * made by the first program that needs it.
  *
- * Knows nothing of sockets: net.h opens them.
+ * This file does not use sockets: net.h opens them.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_NET_ENDPOINT_H
 #define GT_RUNTIME_NET_ENDPOINT_H
@@ -21,24 +21,24 @@
 enum { ENDPOINT_MAX = 300, TOKEN_MIN = 32, TOKEN_MAX = 128 };
 typedef struct Endpoint {
     char text[ENDPOINT_MAX];
-    char token[TOKEN_MAX + 1]; /* "": none, within one process */
+    char token[TOKEN_MAX + 1]; /* "": none, for endpoints within one process */
 } Endpoint;
 
-/* word NULL or "": `local`. Errors: a word of no such form, a port beyond 65535, a file that cannot
- * be read, one with a token that others may read or write, a token of other than TOKEN_MIN to
+/* word NULL or "": `local`. Errors: the word has none of these forms, the port exceeds 65535,
+ * the file cannot be read, others may read or write its token, or the token is not TOKEN_MIN to
  * TOKEN_MAX letters and digits. */
 bool endpoint_find(const char *word, Endpoint *out, Err *err);
-/* The socket of `local`: $XDG_RUNTIME_DIR/gt/dispatcher, else /tmp/gt-UID/dispatcher. Creates the
- * directory (0700), so that nobody else does. An existing one must be this user's and closed to
- * others. No token. */
+/* The socket of `local`: $XDG_RUNTIME_DIR/gt/dispatcher, else /tmp/gt-UID/dispatcher. Creates
+ * the directory with mode 0700, before anyone else can. An existing one must be this user's and
+ * closed to others. Sets no token. */
 bool endpoint_local(Endpoint *out, Err *err);
-/* Only this user (or root) can put something else in the place of an entry of the directory: it is
- * theirs, and others cannot write it, or it is sticky. */
+/* True if only this user (or root) can replace an entry of the directory: the directory is
+ * theirs, and others cannot write it or it is sticky. */
 bool endpoint_dir_is_safe(const char *dir);
-/* tcp to this machine only, or ipc. */
+/* True for TCP to this machine, and for ipc. */
 bool endpoint_is_private(const Endpoint *e);
-/* false: an ipc socket on which nobody listens now: there is no such file, or its owner has ended.
- * For other endpoints, and where this cannot be found out: true. Connects
- * to it: after a Link has found that it is this user's. */
+/* False: an ipc socket on which no process listens: there is no such file, or its owner has
+ * ended. True for other endpoints, and if this cannot be determined. Connects to the socket, so
+ * call it after a Link has found that the socket is this user's. */
 bool endpoint_is_served(const char *text, Err *err);
 #endif

@@ -22,8 +22,9 @@
 enum {
     KEY_BYTES = 32,
     KEY_TEXT = 41,
-    /* Descriptors that connections leave free: those accepted above the first mark are closed at
-     * once; net_files_raise counts on the second, so that who comes between them hears why. */
+    /* Descriptors that connections leave free: above the first mark accepted ones are closed at
+     * once. net_files_raise counts with the second, so that a connection in between gets an
+     * error message. */
     FILES_CLOSED = 8,
     FILES_OWN = 32
 };
@@ -31,7 +32,7 @@ enum {
 /* ---- The token ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char token[TOKEN_MAX + 1]; /* zeros behind its end */
+static char token[TOKEN_MAX + 1]; /* zero-padded */
 
 void net_set_token(const char *text) {
     pthread_mutex_lock(&lock);
@@ -40,7 +41,7 @@ void net_set_token(const char *text) {
     pthread_mutex_unlock(&lock);
 }
 
-/* false: there is none. */
+/* False if there is none. */
 static bool token_get(char out[TOKEN_MAX + 1]) {
     pthread_mutex_lock(&lock);
     memcpy(out, token, sizeof token);
@@ -48,7 +49,7 @@ static bool token_get(char out[TOKEN_MAX + 1]) {
     return out[0] != '\0';
 }
 
-/* In the same time whatever either is. */
+/* Compares in constant time. */
 static bool token_is(const char *text) {
     char given[TOKEN_MAX + 1] = {0}, own[TOKEN_MAX + 1];
     volatile unsigned differ = !token_get(own) | (strlen(text) > TOKEN_MAX);
@@ -57,7 +58,7 @@ static bool token_is(const char *text) {
     return differ == 0;
 }
 
-/* The hub's key pair, as ZeroMQ writes them. */
+/* The hub's key pair, in ZeroMQ's text form. */
 static bool hub_keys(char public[KEY_TEXT], char secret[KEY_TEXT]) {
     char text[TOKEN_MAX + 32], own[TOKEN_MAX + 1], hex[65];
     uint8_t key[KEY_BYTES];
@@ -76,7 +77,7 @@ static bool hub_keys(char public[KEY_TEXT], char secret[KEY_TEXT]) {
 static void *zap_socket; /* NULL: the thread is not running */
 static pthread_t zap_thread;
 
-/* One frame, cut to size and ended by a NUL. false: the context ends. */
+/* Receives one frame, cut to size and NUL-terminated. False: the context ends. */
 static bool zap_take(void *s, char *text, size_t size, size_t *n, bool *more) {
     zmq_msg_t m;
     zmq_msg_init(&m);
@@ -93,8 +94,8 @@ static bool zap_take(void *s, char *text, size_t size, size_t *n, bool *more) {
     return rc >= 0;
 }
 
-/* RFC 27. Requests: version, number, domain, address, name, mechanism, and PLAIN's name and
- * password. CURVE has shown all by its handshake. */
+/* RFC 27. A request: version, number, domain, address, name, mechanism, and PLAIN's name and
+ * password. CURVE's handshake has already proved everything. */
 static void *zap_serve(void *s) {
     enum { VERSION, NUMBER, MECHANISM = 5, PASSWORD = 7, FRAMES };
     static char frame[FRAMES][256];
@@ -133,7 +134,7 @@ static bool zap_start(void *context, Err *err) {
         }
     }
     pthread_mutex_unlock(&lock);
-    return ok || err_set(err, ERR_IO, "cannot watch who connects: %s", zmq_strerror(errno));
+    return ok || err_set(err, ERR_IO, "cannot authenticate connections: %s", zmq_strerror(errno));
 }
 
 void guard_stop(void *context) {
@@ -180,7 +181,7 @@ static int stranger(const char *path, Err *err) {
 int guard_meet(const char *path, Err *err) {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     struct stat s;
-    if (path[0] == '@') return 1; /* a name of the kernel's: no file, and only tests use them */
+    if (path[0] == '@') return 1; /* an abstract name: not a file, and used only by tests */
     if (strlen(path) >= sizeof at.sun_path) {
         err_set(err, ERR_IO, "'%.100s...' is longer than %zu bytes", path, sizeof at.sun_path - 1);
         return -1;
@@ -221,7 +222,7 @@ int net_files_raise(void) {
     return n > FILES_OWN + 1 ? n - FILES_OWN : 1;
 }
 
-/* What ZeroMQ's listeners call. Both take ECONNABORTED for a connection that is gone already. */
+/* ZeroMQ's listeners call these. Both handle ECONNABORTED as a connection that is gone already. */
 int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
     int got = (int)syscall(SYS_accept4, fd, address, length, flags);
     if (got < 0 || got < atomic_load(&files_max) - FILES_CLOSED) return got;

@@ -1,27 +1,27 @@
-/* guard.h: whom the sockets of net.c let in, and whom they speak to. Nothing is said to, and
- * nothing kept of, an end that has not shown in ZeroMQ's own handshake that it knows the token
- * (net_set_token).
+/* guard.h: authentication of the sockets of net.c. Before a peer has proved in ZeroMQ's
+ * handshake that it knows the token (net_set_token), nothing is sent to it and nothing from it
+ * is kept.
  *
- * tcp: CURVE. The hub's key pair is derived from the token, so its public key is as secret as the
- * token is: who does not know it can neither open a connection nor pass for the hub, and nobody
- * reads along. ipc: PLAIN, checked by a ZAP thread in the same time whatever the token is; but
- * before a link says it, the socket must be this user's, in a place where nobody else can put one,
- * and so must the process that listens there.
+ * TCP: CURVE. The hub's key pair is derived from the token, so its public key is as secret as
+ * the token. A peer without it can neither connect nor impersonate the hub, and no third party
+ * can read the traffic. ipc: PLAIN, checked by a ZAP thread in constant time. Before a link
+ * sends the token, the socket must be this user's, in a place where others cannot replace it,
+ * and so must be the process that listens there.
  *
- * Also how many connections there may be: ZeroMQ 4.3.4 aborts the process when accept() finds no
- * descriptor free (EMFILE), so what it calls is the accept4 of guard.c, which leaves some free.
+ * Also limits the number of connections: ZeroMQ 4.3.4 aborts the process if accept() finds no
+ * free descriptor (EMFILE). So it calls the accept4 of guard.c, which keeps some free.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_NET_GUARD_H
 #define GT_RUNTIME_NET_GUARD_H
 #include "runtime/base/err.h"
 
-/* Sets a ZeroMQ socket up, before it binds or connects. Without a token: nothing. */
+/* Sets up a ZeroMQ socket before it binds or connects. Does nothing without a token. */
 bool guard_hub(void *context, void *socket, bool is_ipc, Err *err);
 bool guard_link(void *socket, bool is_ipc, Err *err);
-/* Ends the ZAP thread. No hub is open. */
+/* Ends the ZAP thread. Precondition: no hub is open. */
 void guard_stop(void *context);
 
-/* Who listens at a socket of the file system: 1 this user, 0 nobody yet, -1 somebody else, or
- * somebody else could. */
+/* Tells who owns the listener of a socket in the file system: 1: this user; 0: there is none
+ * yet; -1: somebody else, or it could be. */
 int guard_meet(const char *path, Err *err);
 #endif

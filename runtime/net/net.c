@@ -1,18 +1,18 @@
 /* net.c: Hubs and Links over ZeroMQ, and the choice between them and rings by the endpoint's
- * scheme. With guard.c, which says who may connect, the only file that includes zmq.h.
+ * scheme. Only this file and guard.c, which authenticates peers, include zmq.h.
  *
- * A hub is a ROUTER, a link a DEALER. ZeroMQ itself never says who has left, so that is put
- * together here from three signs: a goodbye (a message of one empty part) that both sides send when
- * they close; the socket monitor's "disconnected" for tcp and ipc, matched by file descriptor; and
- * a send that finds no route. Over inproc, parts travel as Buf pointers, so that the hand-over is
- * an atomic count and nothing is copied.
+ * A hub is a ROUTER, a link a DEALER. ZeroMQ does not report which peer has left, so that is
+ * derived from three signs: a goodbye (a message of one empty part) that both sides send when
+ * they close; the socket monitor's "disconnected" for tcp and ipc, matched by file descriptor;
+ * and a send that finds no route. Over inproc, parts travel as Buf pointers, so that a hand-over
+ * is an atomic count without a copy.
  *
- * ZeroMQ's own heartbeats are not used: in 4.3.4 they abort the process when a connection breaks at
- * a bad moment (zeromq/libzmq#4364). TCP's keepalive finds machines and cables that are gone; who
- * has to know of a peer that stopped beats by messages.
+ * ZeroMQ's own heartbeats are not used: in 4.3.4 they abort the process if a connection breaks
+ * at a bad moment (zeromq/libzmq#4364). TCP's keepalive detects dead machines and cables;
+ * programs that must detect a stopped peer send heartbeat messages.
  *
- * A part larger than PART_MAX travels in pieces of that size, behind a part that says how large all
- * are: so no end that has not shown the token can make us keep more than one piece.
+ * A part larger than PART_MAX travels in pieces of that size, after a part with its full size.
+ * So a peer that has not proved the token can make us keep one piece at most.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/net.h"
 #include "runtime/base/clock.h"
@@ -44,29 +44,29 @@ enum {
     IDENTITY_BYTES = 5,
     SOCKETS_MAX = 8192, /* a link has three; a worker a link to each of its peers */
     PART_MAX = 1 << 20,
-    SEALED_MAX = PART_MAX + 4096, /* one that is encrypted */
-    AHEAD_MAX = 4096,             /* messages of one peer that a hub reads ahead */
-    IGNORED_MAX = 64,             /* messages of dropped peers that one hub_recv passes over */
+    SEALED_MAX = PART_MAX + 4096, /* such a piece, encrypted */
+    AHEAD_MAX = 4096,             /* messages of a peer that a hub reads ahead */
+    IGNORED_MAX = 64,             /* messages of dropped peers that one hub_recv skips */
     HANDSHAKE_MS = 5000,
-    KEEPALIVE_S = 2, /* of silence, then so often three times */
-    MAXRT_MS = 8000, /* for what was sent and not received */
-    LOOK_MS = 100,   /* between looks for a socket that is not there yet */
-    REFUSALS = 3 /* connections that the other end closed in the handshake: it does not want us */
+    KEEPALIVE_S = 2, /* of silence, then the interval of three probes */
+    MAXRT_MS = 8000, /* until unacknowledged data ends the connection */
+    LOOK_MS = 100,   /* between looks for a socket that does not exist yet */
+    REFUSALS = 3     /* connections closed by the other end in the handshake: it refuses us */
 };
 
 /* ---- Messages ---- */
 
-/* ---- What all sockets of a process share ---- */
+/* ---- Shared by all sockets of a process ---- */
 
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 static void
-    *process_context; /* made by the first ZeroMQ endpoint: programs without one never pay for it */
-static unsigned monitors_made; /* for their names */
+    *process_context; /* made by the first ZeroMQ endpoint; other programs never pay for it */
+static unsigned monitors_made; /* makes their names unique */
 typedef struct Name {
     struct Name *next;
     char text[];
 } Name;
-static Name *inproc_names; /* bound ones: ZeroMQ would let a link wait for a hub that never comes */
+static Name *inproc_names; /* bound names: ZeroMQ would let a link wait forever */
 
 static void *context(void) {
     pthread_mutex_lock(&process_lock);
@@ -135,12 +135,12 @@ enum {
                      ZMQ_EVENT_HANDSHAKE_FAILED_AUTH
 };
 
-/* A ZeroMQ socket, its monitor (tcp and ipc) and the descriptor that wakes its owner. */
+/* A ZeroMQ socket, its monitor (tcp and ipc) and the descriptor that wakes its user. */
 typedef struct Socket {
     void *zmq, *monitor;
     int wake_fd;
     bool is_inproc, is_dealer;
-    bool is_connected, has_broken; /* a DEALER: what its monitor said ...                    */
+    bool is_connected, has_broken; /* a DEALER: what its monitor reported ... */
     bool is_refused;               /* ... in the handshake                                    */
     int n_refusals;
     int fd; /* of its connection, while it is connected */
@@ -204,15 +204,14 @@ static void socket_wake(Socket *s) {
     while (write(s->wake_fd, &one, sizeof one) < 0 && errno == EINTR) continue;
 }
 
-/* The next thing that the monitor has to tell: its kind, 0 for nothing; *fd is the descriptor that
- * it is about. */
+/* Returns the kind of the monitor's next event, 0 for none; *fd: the descriptor concerned. */
 static int socket_news(Socket *s, int *fd) {
     if (!s->monitor) return 0;
     zmq_msg_t m;
     zmq_msg_init(&m);
     uint16_t kind = 0;
     if (zmq_msg_recv(&m, s->monitor, ZMQ_DONTWAIT) >= 6) {
-        int32_t value; /* Native u16 kind, i32 value; then a part with the address. */
+        int32_t value; /* u16 kind, i32 value, native byte order; then a part with the address */
         memcpy(&kind, zmq_msg_data(&m), sizeof kind);
         memcpy(&value, (char *)zmq_msg_data(&m) + 2, sizeof value);
         *fd = value;
@@ -222,8 +221,8 @@ static int socket_news(Socket *s, int *fd) {
     return kind;
 }
 
-/* Takes in what a DEALER's monitor says. A connection that ends in the handshake is tried again:
- * the other end may be about to stop, or may be full. */
+/* Handles the events of a DEALER's monitor. A connection that ends in the handshake is retried,
+ * because the other end may be about to stop, or may be full. */
 static void dealer_watch(Socket *s) {
     for (int fd, kind; (kind = socket_news(s, &fd));) {
         if (kind == ZMQ_EVENT_CONNECTED) s->fd = fd;
@@ -237,8 +236,8 @@ static void dealer_watch(Socket *s) {
     }
 }
 
-/* One look at the sockets: true when one may have something to receive, or after a wake. That a
- * DEALER has connected is taken note of, and ends the wait without being anything. */
+/* Polls the sockets once. True if one may have a message, or after a wake. A DEALER that has
+ * just connected ends the wait, but is not a message. */
 static bool sockets_poll(Socket *const *s, int n_sockets, int timeout_ms, bool *is_over) {
     zmq_pollitem_t item[6];
     Socket *of[6];
@@ -276,7 +275,7 @@ static bool sockets_wait(Socket *const *s, int n_sockets, int timeout_ms) {
 
 static bool socket_wait(Socket *s, int timeout_ms) { return sockets_wait(&s, 1, timeout_ms); }
 
-/* Bytes have come at a connection over tcp; at any other it is an error to ask. */
+/* True if bytes arrived at a TCP connection. Not to be called for other kinds. */
 static bool is_arriving(int fd, int within_ms) {
     struct tcp_info info = {0};
     socklen_t n = sizeof info;
@@ -312,8 +311,8 @@ static bool part_send(Socket *s, Buf *b, bool more) {
     return rc >= 0;
 }
 
-/* What a part that gives sizes holds, in the byte order of all messages. No head begins so, for a
- * head begins with a MsgKind. */
+/* The content of a part that announces sizes, in the byte order of all messages. A head begins
+ * with a MsgKind, so no head begins with this mark. */
 static const char sizes_mark[8] = "\xffsizes";
 typedef struct Sizes {
     char mark[8];
@@ -328,7 +327,7 @@ static Buf *sizes_of(const Msg *msg) {
     return buf_copy(&s, offsetof(Sizes, size) + sizeof s.size[0] * s.n);
 }
 
-/* Sends one part, in pieces where it is large; consumes b. */
+/* Sends one part, in pieces if it is large. Consumes b. */
 static bool pieces_send(Socket *s, Buf *b, bool more) {
     if (s->is_inproc || b->n <= PART_MAX) return part_send(s, b, more);
     bool ok = true;
@@ -362,8 +361,8 @@ static void release_zmq(void *data, void *ctx) {
     free(ctx);
 }
 
-/* Takes a received part over as a Buf; m is empty afterwards. Heads and small or badly aligned
- * parts are copied. */
+/* Turns a received part into a Buf; m is empty afterwards. Copies heads and small or misaligned
+ * parts. */
 static Buf *part_take(Socket *s, zmq_msg_t *m, bool is_head) {
     void *data = zmq_msg_data(m);
     size_t n = zmq_msg_size(m);
@@ -385,8 +384,8 @@ static Buf *part_take(Socket *s, zmq_msg_t *m, bool is_head) {
     return b;
 }
 
-/* The next part of the message; false: that was the last. They arrive together: this never waits.
- */
+/* Receives the next part of the message; false: there is none. Parts arrive together, so this
+ * never waits. */
 static bool part_next(Socket *s, zmq_msg_t *m) {
     int rc, more = 0;
     size_t n = sizeof more;
@@ -410,8 +409,8 @@ static bool sizes_read(zmq_msg_t *m, Sizes *out) {
     return total <= MAX_MSG_BYTES;
 }
 
-/* A part of `size` bytes whose first piece is in *m; all its pieces are taken. NULL: they are not
- * what was said. Memory is taken for what is there, not for what is said. */
+/* Receives a part of `size` bytes, whose first piece is in *m. NULL: the pieces do not match the
+ * size. Allocates for what has arrived, not for what was announced. */
 static Buf *pieces_take(Socket *s, zmq_msg_t *m, uint64_t size, bool is_head) {
     if (size <= PART_MAX) return zmq_msg_size(m) == size ? part_take(s, m, is_head) : NULL;
     Buf *b = buf_new(2 * PART_MAX);
@@ -428,8 +427,7 @@ static Buf *pieces_take(Socket *s, zmq_msg_t *m, uint64_t size, bool is_head) {
     return NULL;
 }
 
-/* Receives the rest of a message whose first part is in *m. false: it is not as it should be; msg
- * is then empty. */
+/* Receives the rest of a message whose first part is in *m. False: malformed; msg is then empty. */
 static bool parts_recv(Socket *s, zmq_msg_t *m, Msg *msg) {
     bool is_sized = !s->is_inproc && zmq_msg_size(m) >= offsetof(Sizes, size), more = true;
     is_sized = is_sized && !memcmp(zmq_msg_data(m), sizes_mark, sizeof sizes_mark);
@@ -447,7 +445,7 @@ static bool parts_recv(Socket *s, zmq_msg_t *m, Msg *msg) {
         more = fits && part_next(s, m);
     }
     fits = fits && (!is_sized || (uint64_t)msg->n == sizes.n);
-    while (part_next(s, m)) continue; /* what is left of one that does not fit */
+    while (part_next(s, m)) continue; /* the rest of a message that does not fit */
     if (!fits) msg_fini(msg);
     return fits;
 }
@@ -462,12 +460,12 @@ typedef struct Peer {
     PeerId id;
     uint32_t route;  /* the ROUTER's own number for it                           */
     int fd;          /* of its connection; -1 over inproc                         */
-    bool is_lost;    /* its connection broke: gone once its messages are read     */
-    bool is_dropped; /* by hub_drop: what it says is ignored                      */
+    bool is_lost;    /* its connection broke: gone when its messages are read */
+    bool is_dropped; /* by hub_drop: its messages are ignored */
 } Peer;
 
 struct Hub {
-    RingHub *ring; /* else the rest */
+    RingHub *ring; /* set: the fields below are unused */
     Socket socket;
     char *endpoint;
     char *lock_path; /* of ipc: PATH.lock, held while the hub lives; NULL: not ours */
@@ -477,15 +475,14 @@ struct Hub {
     size_t n_lost; /* peers with is_lost that are not yet reported */
 };
 
-/* ipc: ZeroMQ would unlink another hub's socket and take its place; a lock and a trial connection
- * prevent that. */
+/* For ipc. ZeroMQ would unlink another hub's socket and take its place; a lock and a trial
+ * connection prevent that. */
 static bool ipc_claim(Hub *hub, const char *path, Err *err) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path)
         return err_set(err, ERR_IO, "cannot listen at ipc://%s: the path is longer than %zu bytes",
                        path, sizeof address.sun_path - 1);
-    if (path[0] == '@' || !strcmp(path, "*"))
-        return true; /* The kernel's and ZeroMQ's own names. */
+    if (path[0] == '@' || !strcmp(path, "*")) return true; /* Names made by the kernel or ZeroMQ. */
     char lock[sizeof address.sun_path + 8];
     snprintf(lock, sizeof lock, "%s.lock", path);
     struct stat mine, there;
@@ -494,7 +491,9 @@ static bool ipc_claim(Hub *hub, const char *path, Err *err) {
         if (hub->lock_fd < 0)
             return err_set(err, ERR_IO, "cannot listen at ipc://%s: %s", path, strerror(errno));
         if (flock(hub->lock_fd, LOCK_EX | LOCK_NB))
-            return err_set(err, ERR_IO, "cannot listen at ipc://%s: another program does", path);
+            return err_set(err, ERR_IO,
+                           "cannot listen at ipc://%s: address already in use by another program",
+                           path);
         /* The last owner may have removed the file between our open and our lock. */
         if (!fstat(hub->lock_fd, &mine) && !stat(lock, &there) && mine.st_ino == there.st_ino)
             break;
@@ -503,13 +502,15 @@ static bool ipc_claim(Hub *hub, const char *path, Err *err) {
     hub->lock_path = xstrdup(lock);
     if (lstat(path, &there)) return true;
     if (!S_ISSOCK(there.st_mode))
-        return err_set(err, ERR_IO, "cannot listen at ipc://%s: a file is in the way", path);
+        return err_set(err, ERR_IO, "cannot listen at ipc://%s: it exists and is not a socket",
+                       path);
     strcpy(address.sun_path, path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool is_served = fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof address);
     if (fd >= 0) close(fd);
     return !is_served ||
-           err_set(err, ERR_IO, "cannot listen at ipc://%s: another program does", path);
+           err_set(err, ERR_IO,
+                   "cannot listen at ipc://%s: address already in use by another program", path);
 }
 
 static void ipc_release(Hub *hub) {
@@ -519,7 +520,7 @@ static void ipc_release(Hub *hub) {
     if (hub->lock_fd >= 0) close(hub->lock_fd);
 }
 
-/* ZeroMQ gives back tcp://[::ffff:127.0.0.1]:9000, which nobody types: tcp://127.0.0.1:9000. */
+/* ZeroMQ reports tcp://[::ffff:127.0.0.1]:9000; users type tcp://127.0.0.1:9000. */
 static void plain_ipv4(char *endpoint) {
     static const char mapped[] = "tcp://[::ffff:";
     char *end = strchr(endpoint, ']');
@@ -549,7 +550,8 @@ Hub *hub_open(const char *endpoint, Err *err) {
         goto failed;
     if (zmq_bind(hub->socket.zmq, endpoint)) {
         err_set(err, ERR_IO, "cannot listen at %s: %s", endpoint,
-                errno == EADDRINUSE ? "another program does" : zmq_strerror(errno));
+                errno == EADDRINUSE ? "address already in use by another program"
+                                    : zmq_strerror(errno));
         goto failed;
     }
     bool is_known = !zmq_getsockopt(hub->socket.zmq, ZMQ_LAST_ENDPOINT, bound, &n);
@@ -566,7 +568,8 @@ failed:
 
 const char *hub_endpoint(const Hub *hub) { return hub->endpoint; }
 
-/* A ROUTER's automatic identity is a zero byte and a number; false for names that peers claim. */
+/* Decodes a ROUTER's automatic identity, a zero byte and a number. False for names chosen by
+ * peers. */
 static bool route_decode(zmq_msg_t *m, uint32_t *route) {
     const uint8_t *p = zmq_msg_data(m);
     if (zmq_msg_size(m) != IDENTITY_BYTES || p[0] != 0) return false;
@@ -581,8 +584,8 @@ static void peer_remove(Hub *hub, Peer *p) {
     free(p);
 }
 
-/* Takes in what the monitor says. Called before a new peer is entered, so that a descriptor that is
- * used again is not taken for the one that broke. */
+/* Handles the monitor's events. Must be called before a new peer is added, so that a reused
+ * descriptor is not mistaken for the one that broke. */
 static void hub_watch(Hub *hub) {
     for (int fd, kind; (kind = socket_news(&hub->socket, &fd));) {
         uint64_t key;
@@ -597,8 +600,8 @@ static void hub_watch(Hub *hub) {
     }
 }
 
-/* Forgets one peer whose connection broke and gives its id; 0: none, or none that the owner still
- * knows. */
+/* Forgets a peer whose connection broke, and returns its id; 0: there is none, or only dropped
+ * ones. */
 static PeerId hub_next_lost(Hub *hub) {
     while (hub->n_lost > 0) {
         uint64_t key;
@@ -632,7 +635,7 @@ static int zmq_hub_recv(Hub *hub, PeerId *from, Msg *msg) {
         uint32_t route = 0;
         int rc = zmq_msg_recv(&m, hub->socket.zmq, ZMQ_DONTWAIT);
         if (rc < 0 && errno == EINTR) continue;
-        if (rc < 0) { /* Nothing is left to read: now those whose connection broke are gone. */
+        if (rc < 0) { /* Nothing is left to read: peers whose connection broke are gone now. */
             hub_watch(hub);
             if ((*from = hub_next_lost(hub))) event = -1;
             break;
@@ -653,7 +656,7 @@ static int zmq_hub_recv(Hub *hub, PeerId *from, Msg *msg) {
         if (is_gone)
             peer_remove(hub, p);
         else if (!fits)
-            p->is_dropped = true; /* It stays known, so as not to pass for somebody new. */
+            p->is_dropped = true; /* Its record stays, so that it is not taken for a new peer. */
     }
     zmq_msg_close(&m);
     return event;
@@ -685,7 +688,7 @@ bool hub_send(Hub *hub, PeerId to, Msg *msg) {
         return false;
     }
     if (peer_send(hub, p, msg)) return true;
-    if (!p->is_lost) p->is_lost = true, hub->n_lost++; /* No route: hub_recv will say so. */
+    if (!p->is_lost) p->is_lost = true, hub->n_lost++; /* No route: hub_recv will report it. */
     return false;
 }
 
@@ -721,7 +724,7 @@ void hub_wake(Hub *hub) {
         socket_wake(&hub->socket);
 }
 
-/* ZeroMQ closes in the background; whoever opens the endpoint next must find it free. */
+/* ZeroMQ closes in the background, but the endpoint must be free when this returns. */
 static void hub_stop_listening(Hub *hub) {
     if (zmq_unbind(hub->socket.zmq, hub->endpoint)) return;
     zmq_pollitem_t item = {.socket = hub->socket.monitor, .events = ZMQ_POLLIN};
@@ -761,18 +764,18 @@ void hub_close(Hub **hub) {
 /* ---- Links ---- */
 
 struct Link {
-    RingLink *ring; /* else the rest */
+    RingLink *ring; /* set: the fields below are unused */
     Socket socket;
     bool is_gone;
-    Err why;        /* it is gone, where that is known; its code else ERR_NONE */
-    char *endpoint; /* ipc: of a socket that was not there yet ...              */
-    Msg *said;      /* ... and what waits for it                                */
+    Err why;        /* why it is gone, if known; else the code is ERR_NONE */
+    char *endpoint; /* ipc: of a socket that does not exist yet ... */
+    Msg *said;      /* ... and the messages that wait for it */
     int n_said;
     int64_t looked_ms;
 };
 
-/* Connects over ipc once this user listens there; what was said until then goes first. A look every
- * LOOK_MS. */
+/* Connects over ipc once this user listens there, and sends the waiting messages first. Looks
+ * every LOOK_MS. */
 static void link_look(Link *l) {
     if (!l->endpoint || l->is_gone || now_ms() - l->looked_ms < LOOK_MS) return;
     l->looked_ms = now_ms();
@@ -793,7 +796,7 @@ static void link_look(Link *l) {
     l->n_said = 0;
 }
 
-/* How long a wait may be until the next look. */
+/* The longest wait until the next look. */
 static int look_timeout(const Link *l, int timeout_ms) {
     return l->endpoint && (timeout_ms < 0 || timeout_ms > LOOK_MS) ? LOOK_MS : timeout_ms;
 }
@@ -828,7 +831,7 @@ static Link *open_link(const char *endpoint, RingHub *beside, Err *err) {
     }
     bool is_inproc = has_scheme(endpoint, "inproc://");
     if (is_inproc && !inproc_is_bound(endpoint))
-        err_set(err, ERR_IO, "nobody listens at %s", endpoint);
+        err_set(err, ERR_IO, "no process listens at %s", endpoint);
     else if (socket_open(&link->socket, ZMQ_DEALER, is_inproc, err) &&
              (is_inproc ? !zmq_connect(link->socket.zmq, endpoint)
                         : link_connect(link, endpoint, err)))
@@ -881,8 +884,9 @@ bool link_send(Link *link, Msg *msg) {
 }
 
 static void link_refused(Link *l) {
-    err_set(&l->why, ERR_GONE, "it refuses us: it has another token, or no room for a connection");
-    err_hint(&l->why, "-d @FILE, of gt-dispatcher --endpoint-file, or GT_TOKEN says which token");
+    err_set(&l->why, ERR_GONE, "connection refused: it has another token, or too many connections");
+    err_hint(&l->why,
+             "name the token with GT_TOKEN, or with -d @FILE from gt-dispatcher --endpoint-file");
 }
 
 const Err *link_error(const Link *link) { return link->why.code ? &link->why : NULL; }

@@ -1,9 +1,9 @@
 /* ring.c: links inside one process: two single-producer single-consumer queues and two bells.
  *
- * The rule that no wake-up is lost: a producer publishes, then looks whether the consumer sleeps; a
- * consumer says that it sleeps, then looks once more whether something was published. All four
- * accesses are sequentially consistent, so at least one of the two sees the other. Nothing here
- * knows what a message means.
+ * No wake-up is lost, because a producer publishes and then checks whether the consumer sleeps,
+ * and a consumer announces that it sleeps and then checks once more for published messages. All
+ * four accesses are sequentially consistent, so at least one of the two sees the other. Nothing
+ * here depends on the content of messages.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/ring.h"
 #include "runtime/base/clock.h"
@@ -23,11 +23,11 @@ enum { SEGMENT_MSGS = 32, SPIN_NS = 2000, CACHE_LINE = 64 };
 
 /* ---- Bells ---- */
 
-/* What one thread sleeps on. The ringers may outlive the sleeper, hence the count. */
+/* What one thread sleeps on. Threads that ring it may outlive the sleeper, hence the count. */
 typedef struct Bell {
     _Atomic uint32_t refs;
     _Atomic uint32_t sleeping; /* the futex word: 1 while its owner sleeps or is about to      */
-    _Atomic uint32_t woken;    /* somebody asked for the end of a wait, message or not          */
+    _Atomic uint32_t woken;    /* a request to end the wait, message or not */
 } Bell;
 
 static Bell *bell_new(void) {
@@ -61,7 +61,7 @@ static void cpu_relax(void) {
 #endif
 }
 
-/* Waits until is_ready(ctx), a wake, a signal or the time limit; spins a little first. timeout_ms <
+/* Waits until is_ready(ctx), a wake, a signal or the timeout; spins a little first. timeout_ms <
  * 0: no limit. */
 static bool bell_wait(Bell *b, bool (*is_ready)(const void *ctx), const void *ctx, int timeout_ms) {
     if (is_ready(ctx) || atomic_exchange(&b->woken, 0)) return true;
@@ -82,7 +82,7 @@ static bool bell_wait(Bell *b, bool (*is_ready)(const void *ctx), const void *ct
         }
         struct timespec t = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
         long rc = syscall(SYS_futex, &b->sleeping, FUTEX_WAIT_PRIVATE, 1, &t, NULL, 0);
-        if (rc < 0 && errno == EINTR) { /* A signal: the caller wants to look at its flags. */
+        if (rc < 0 && errno == EINTR) { /* A signal: the caller may have to react to it. */
             atomic_store(&b->sleeping, 0);
             return is_ready(ctx);
         }
@@ -101,8 +101,7 @@ typedef struct Queue {
     alignas(CACHE_LINE) Segment *tail; /* the producer's */
     alignas(CACHE_LINE) Segment *head; /* the consumer's, with read */
     uint32_t read;
-    alignas(CACHE_LINE)
-        Segment *_Atomic spare; /* one emptied segment on its way back to the producer */
+    alignas(CACHE_LINE) Segment *_Atomic spare; /* an emptied segment, returned to the producer */
 } Queue;
 
 static Segment *segment_new(void) {
@@ -143,7 +142,7 @@ static void queue_push(Queue *q, Msg *m) {
     atomic_store(&s->written, i + 1);
 }
 
-/* The consumer's view: is there a message at the head? */
+/* For the consumer: is there a message at the head? */
 static bool queue_has(const Queue *q) {
     if (q->read < SEGMENT_MSGS) return atomic_load(&q->head->written) > q->read;
     Segment *next = atomic_load(&q->head->next);
@@ -170,7 +169,7 @@ static void queue_fini(Queue *q) {
 
 /* ---- Connections ---- */
 
-/* Shared by a hub and one link; the last to leave frees it. */
+/* Shared by a hub and one link; whichever leaves last frees it. */
 typedef struct Conn {
     Queue up, down; /* to the hub, to the link */
     _Atomic uint32_t refs;
@@ -180,7 +179,7 @@ typedef struct Conn {
     struct Conn *next_joining;
 } Conn;
 
-/* link_bell NULL: one of its own. */
+/* link_bell NULL: the link gets a bell of its own. */
 static Conn *conn_new(Bell *hub_bell, Bell *link_bell) {
     size_t bytes = (sizeof(Conn) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
     Conn *c = aligned_alloc(CACHE_LINE, bytes);
@@ -209,14 +208,14 @@ struct RingHub {
     char *name;
     Bell *bell;
     RingHub *next; /* in the registry                                     */
-    Conn *joining; /* under the registry's lock: opened, not yet taken in  */
+    Conn *joining; /* under the registry's lock: opened, not yet accepted */
     _Atomic bool has_joining;
     Conn **conn;         /* sorted by id                                        */
     size_t n, cap, turn; /* turn: where the next look for messages begins       */
     PeerId last_id;
 };
 
-/* Names of this process. The lock is held for list operations only. */
+/* Hub names of this process. The lock is held for list operations only. */
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static RingHub *registry;
 
@@ -242,7 +241,7 @@ RingHub *ring_hub_open(const char *name, Err *err) {
     return hub;
 }
 
-/* Tells the link's side and lets go of the hub's share. */
+/* Notifies the link's side and drops the hub's share. */
 static void conn_leave_hub(Conn *c) {
     atomic_store(&c->hub_left, true);
     bell_ring(c->link_bell);
@@ -300,7 +299,7 @@ int ring_hub_recv(RingHub *hub, PeerId *from, Msg *msg) {
     for (size_t k = 0; k < hub->n; k++) {
         size_t i = hub->turn + k < hub->n ? hub->turn + k : hub->turn + k - hub->n;
         Conn *c = hub->conn[i];
-        bool has_left = atomic_load(&c->link_left); /* Before the look: what it sent comes first. */
+        bool has_left = atomic_load(&c->link_left); /* before the queue: messages come first */
         if (queue_pop(&c->up, msg)) {
             *from = c->id;
             hub->turn = i + 1 < hub->n ? i + 1 : 0;
@@ -317,7 +316,7 @@ int ring_hub_recv(RingHub *hub, PeerId *from, Msg *msg) {
     return 0;
 }
 
-/* Index of a peer, or hub->n. */
+/* Returns the index of a peer, or hub->n. */
 static size_t hub_find(const RingHub *hub, PeerId peer) {
     size_t lo = 0, hi = hub->n;
     while (lo < hi) {
@@ -382,7 +381,7 @@ RingLink *ring_link_open(const char *name, RingHub *beside, Err *err) {
         atomic_store(&hub->has_joining, true);
         bell_ring(hub->bell);
     } else {
-        err_set(err, ERR_IO, "nobody listens at ring://%s", name);
+        err_set(err, ERR_IO, "no hub listens at ring://%s", name);
     }
     pthread_mutex_unlock(&registry_lock);
     return link;

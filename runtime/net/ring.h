@@ -1,10 +1,10 @@
-/* ring.h: net.h's calls for links inside one process. net.c picks them for ring:// endpoints;
- * nobody else includes this.
+/* ring.h: net.h's calls for links inside one process, private to net.c, which uses them for
+ * ring:// endpoints.
  *
- * A link is a pair of queues, one per direction, each with one producer and one consumer: a list of
- * segments that grows, so that a send neither blocks nor drops (credit bounds what is in it). A
- * sleeper is woken through a futex, and only if it sleeps. Contracts are those of the calls of the
- * same names in net.h.
+ * A link is a pair of queues, one per direction, each with one producer and one consumer. A
+ * queue is a list of segments that grows, so that a send neither blocks nor drops (credit bounds
+ * the content). A futex wakes a sleeper, and only if it sleeps. The contracts are those of the
+ * calls of the same names in net.h.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_NET_RING_H
 #define GT_RUNTIME_NET_RING_H

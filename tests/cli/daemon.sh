@@ -21,7 +21,7 @@ await "$TMP/local.out" "ready at ipc://$TMP/gt/dispatcher, 2 workers"
 same "local" "$("$GTSH" -d local -c 'print(ones(2, 2) @ ones(2, 2))')" "$("$GTSH" -c 'print(ones(2, 2) @ ones(2, 2))')"
 same "by the variable" "$(GT_DISPATCHER=local "$GTSH" -c 'print(stats().workers)')" 2
 same "how many" "$("$GTSH" -d local -p 'workers()')" 2
-code "taken" 1 "$D"; has taken "$(err)" "another program does"
+code "taken" 1 "$D"; has taken "$(err)" "address already in use by another program"
 same "a program" "$("$GTSH" -d local scripts/autograd.gt)" "$("$GTSH" scripts/autograd.gt)"
 kill -TERM $d; wait $d; same "ends in order" $? 0
 [ -e "$TMP/gt/dispatcher" ] && fail "the socket is left"

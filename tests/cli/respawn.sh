@@ -23,7 +23,7 @@ start late "$W" -d local --threads 1 --memory 64M --once
 wait $c; same "waits for a worker" "$(cat "$TMP/waits.out")" "tensor(2.)"
 kill -KILL $d; wait $d 2>/dev/null
 [ -S "$socket" ] || fail "no stale socket is left"
-none "a stale socket" "nobody listens there any more"
+none "a stale socket" "no process listens on it any more"
 rm "$socket"
 
 # the only worker ends while a client computes there

@@ -10,7 +10,7 @@ mkdir -m 700 "$TMP/else"
 # Another user's directory, or one that others can write, is no place for a dispatcher.
 mkdir -m 700 "$TMP/open"; mkdir -m 777 "$TMP/open/gt"; chmod 777 "$TMP/open/gt"
 XDG_RUNTIME_DIR=$TMP/open code "a directory open to others" 78 "$GTSH" -d local -c 'print(ones(2))'
-has "it says so" "$(err)" "is not a directory of yours that is closed to others"
+has "it says so" "$(err)" "must be a directory that you own, with mode 0700"
 mkdir "$TMP/world"; chmod 777 "$TMP/world"
 python3 -c 'import socket, sys, time
 s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print("up", flush=True); time.sleep(60)' "$TMP/world/d" >"$TMP/world.out" &
