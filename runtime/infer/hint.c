@@ -1,5 +1,5 @@
-/* hint.c: the way out of what inference has refused, in terms of instruction text. The hints of
- * inference itself are for programs, which have methods and no ids.
+/* hint.c: the remedy for what inference has refused, in instruction text. The hints of inference
+ * itself are for programs in the language, which has methods and no ids.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/inst.h"
 
@@ -42,7 +42,7 @@ static void hint_matmul(const Inst *inst, const TensorType *in, Err *err) {
     bytes_fini(&axes);
 }
 
-/* reshape t1 [64,1], and take its result: where the shorter shape belongs to the leading axes. */
+/* reshape t1 [64,1], and take its result: if the shorter shape matches the leading axes. */
 static void hint_broadcast(const Inst *inst, const TensorType *in, Err *err) {
     const TensorType *a = &in[0], *b = &in[1];
     int shorter = a->rank < b->rank ? 0 : 1;
@@ -72,7 +72,7 @@ static bool hint_dtype(const Inst *inst, const TensorType *in, Err *err) {
             return hint_cast(inst, i, info->in == DSET_FLOAT ? DT_F32 : DT_I64, err);
         }
     }
-    /* Immediates that do not fit the tensor, then tensors that differ. */
+    /* First immediates that do not fit the tensor, then tensors that differ. */
     int first = picks;
     while (first < inst->n_in && inst->in[first].kind != IN_TENSOR) first++;
     for (int i = 0; i < inst->n_in; i++) {

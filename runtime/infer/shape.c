@@ -1,7 +1,8 @@
-/* shape.c: shape and dtype inference, the only one of the whole system: client, dispatcher and
- * workers ask inst_infer, so what it lets pass a kernel may trust (arity, dtypes, ranks, extents,
- * attributes; not the values of indices). Here: the table of rules, pointwise, reductions, views,
- * sources and control; shape_kernel.c has the hand-written kernels. Errors are sentences for users.
+/* shape.c: shape and dtype inference, the only one in the system. Client, dispatcher and workers
+ * all call inst_infer, so a kernel may trust what it accepts (arity, dtypes, ranks, extents,
+ * attributes; not the values of indices). Here: the table of rules, pointwise operations,
+ * reductions, views, sources and control. shape_kernel.c has the hand-written kernels. Errors
+ * are sentences for users.
  * SPDX-License-Identifier: MIT */
 #include "runtime/infer/shape.h"
 #include "runtime/inst/element.h"
@@ -104,7 +105,7 @@ bool need_axis(Infer *s, int rank, int *axis) {
     return true;
 }
 
-/* Empty axes count as 1, so that strides stay far from overflow too. */
+/* Empty axes count as 1, so that strides too stay far from overflow. */
 static bool numel_fits(const TensorType *t) {
     int64_t n = 1;
     for (int i = 0; i < t->rank; i++) {
@@ -152,8 +153,8 @@ bool need_fits(Infer *s, const Operand *o, DType t) {
     if (o->kind == IN_IMM_BOOL || (dtype_is_half(t) && op_has(s->inst->op, FACT_SCALES)))
         return true;
     if (o->kind == IN_IMM_FLOAT && dtype_is_float(t)) {
-        /* Of a sum or a comparison 1e40 is infinite in float32; a tensor is not to be filled with
-         * it. */
+        /* In a sum or a comparison 1e40 is infinite in float32, but a tensor must not be filled
+         * with that. */
         bool is_value = s->inst->op == OP_FULL || s->inst->op == OP_WHERE;
         bool is_lost = is_value && t == DT_F32 && isfinite(o->f) && fabs(o->f) > (double)FLT_MAX;
         if (!is_lost && dtype_holds_float(t, o->f)) return true;
@@ -202,7 +203,7 @@ static const char *const symbols[OP_COUNT] = {
     [OP_GE] = ">=",       [OP_AND] = "&", [OP_OR] = "|",   [OP_XOR] = "^",
 };
 
-/* "aligned right: 10 vs 32", and what helps when the shorter shape belongs to the leading axes. */
+/* "aligned right: 10 vs 32", and the remedy if the shorter shape matches the leading axes. */
 static void hint_broadcast(Infer *s, const TensorType *a, const TensorType *b) {
     int n = a->rank < b->rank ? a->rank : b->rank;
     int64_t m = 0, k = 0;
@@ -252,8 +253,8 @@ static bool where_condition(Infer *s) {
     return err_hint(s->err, "x != 0 makes a condition");
 }
 
-/* Pointwise: every tensor operand has one dtype T in the row's `in`, shapes broadcast, immediates
- * fit T. */
+/* Pointwise: all tensor operands have one dtype T in the row's `in`, shapes broadcast,
+ * immediates fit T. */
 bool infer_broadcast(Infer *s) {
     const Inst *inst = s->inst;
     if (inst->n_in != s->info->arity) return wrong_count(s, s->info->arity, s->info->arity);
@@ -301,7 +302,7 @@ bool empty_axis(Infer *s, int axis) {
                    shape_text(&s->in[0], &text));
 }
 
-/* AXIS as a set of bits; absent means all axes. */
+/* AXIS as a set of bits; all axes if absent. */
 static bool axis_set(Infer *s, int rank, unsigned *set) {
     const Attr *a = inst_attr(s->inst, ATTR_AXIS);
     *set = (1u << rank) - 1;
@@ -411,7 +412,7 @@ bool slice_type(Infer *s, const TensorType *x, TensorType *out) {
     for (int i = 0; i < x->rank; i++) {
         int64_t n = x->shape[i];
         int64_t start = list[0]->ints[i], size = list[1]->ints[i], step = list[2]->ints[i];
-        /* Divides instead of multiplying: none of these numbers can be trusted to be small. */
+        /* Divides instead of multiplying, because these numbers may be large. */
         bool ok = step >= 1 && size >= 0 && start >= 0 && start <= n &&
                   (size == 0 || (start < n && size - 1 <= (n - 1 - start) / step));
         if (!ok)
@@ -444,7 +445,7 @@ bool infer_cast(Infer *s) {
 
 /* Shape and dtype of a source from its attributes or its model, and its immediates (n_imm of them).
  */
-/* WINDOW: the result is rows begin .. of the axis of a tensor that has `rows` of them. */
+/* WINDOW: the result is rows begin .. of an axis that has `rows` of them in the whole tensor. */
 static bool window_fits(Infer *s, const TensorType *t) {
     const Attr *w = inst_attr(s->inst, ATTR_WINDOW);
     if (!w) return true;
@@ -521,7 +522,7 @@ bool infer_arange(Infer *s) {
     }
     if (r->dtype == DT_BOOL) return err_set(s->err, ERR_DTYPE, "arange makes numbers, not bool");
     TRY(need_fits(s, &imm[0], r->dtype));
-    /* A step may be negative even where no element is (arange(5, 0, -1) of uint8); ints wrap. */
+    /* The step may be negative even if no element is (arange(5, 0, -1) of uint8); ints wrap. */
     if (imm[1].kind == IN_IMM_FLOAT) return need_fits(s, &imm[1], r->dtype);
     return true;
 }
@@ -554,7 +555,7 @@ static bool need_attr(Infer *s, AttrKey key) {
     return inst_attr(s->inst, key) || missing_attr(s, key);
 }
 
-/* Lists of names in KEYS: one per operand. */
+/* KEYS has one name per operand. */
 static bool need_keys(Infer *s) {
     const Attr *a = inst_attr(s->inst, ATTR_KEYS);
     uint32_t names = 0;
@@ -576,7 +577,7 @@ static bool need_edges(Infer *s) {
     return need_at_most(s, ATTR_EDGE, INT32_MAX) && need_at_most(s, ATTR_THRESHOLD, INT32_MAX);
 }
 
-/* What makes text of tensors. */
+/* For operations that print tensors as text. */
 static bool need_format(Infer *s) {
     return need_attr(s, ATTR_FORMAT) && need_edges(s) && need_at_most(s, ATTR_PRECISION, 100) &&
            need_at_most(s, ATTR_SCI, 1) && need_at_most(s, ATTR_LINEWIDTH, INT32_MAX);
@@ -590,7 +591,7 @@ static bool need_signal_name(Infer *s) {
                    MAX_SIGNAL);
 }
 
-/* What a signal may ask for; config.h reads it. */
+/* The settings of a signal; config.h reads them. */
 static bool need_definition(Infer *s) {
     const Attr *axis = inst_attr(s->inst, ATTR_AXIS), *workers = inst_attr(s->inst, ATTR_WORKERS);
     TRY(need_signal_name(s));
@@ -610,7 +611,7 @@ static bool need_definition(Infer *s) {
     return true;
 }
 
-/* Operands (in[] is read for `assert` and `shard` only, because `free` lists thousands) and
+/* Operands (in[] is read for `assert` and `shard` only, because `free` has thousands) and
  * attributes. */
 bool infer_control(Infer *s) {
     const Inst *inst = s->inst;
@@ -649,7 +650,7 @@ bool infer_control(Infer *s) {
                 return err_set(s->err, ERR_ARG,
                                "body takes a number and the forms of instructions, or two numbers");
         return true;
-    case OP_LOAD: return err_set(s->err, ERR_ARG, "load is carried out by the client, never sent");
+    case OP_LOAD: return err_set(s->err, ERR_ARG, "load runs in the client and is never sent");
     case OP_ALL_GATHER:
     case OP_ALL_REDUCE:
     case OP_REDUCE_SCATTER:

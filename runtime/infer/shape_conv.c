@@ -1,7 +1,7 @@
-/* shape_conv.c: shape rules of convolutions and poolings, and window.h's reading of what they have
- * passed. The three convolution rows share one rule: of input, weights and result two are operands
- * and the third is the result or the attribute `shape`. Output sizes are PyTorch's, pooling's
- * ceil_mode included.
+/* shape_conv.c: shape rules of convolutions and poolings, and window.h's reading of the
+ * attributes they accepted. The three convolution rows share one rule: of input, weights and
+ * result two are operands and the third is the result or the attribute `shape`. Output sizes are
+ * PyTorch's, including pooling's ceil_mode.
  * SPDX-License-Identifier: MIT */
 #include "runtime/infer/shape.h"
 #include "runtime/infer/window.h"
@@ -75,7 +75,7 @@ double pool_divisor(const PoolShape *p, const int64_t o[WINDOW_AXES]) {
 
 /* ---- Checks ---- */
 
-enum { MOST = 1 << 30 }; /* of stride, padding and dilation: products of two stay far from 2^63 */
+enum { MOST = 1 << 30 }; /* for stride, padding and dilation: products of two stay far from 2^63 */
 
 static const char *spatial_text(const int64_t *v, int n, ShapeText *text) {
     TensorType t = {.rank = (uint8_t)n};
@@ -176,7 +176,7 @@ bool infer_conv(Infer *s) {
     return conv_type(s, &s->in[0], &s->in[1], &s->out[0]) && sum_dtype(s, &s->out[0].dtype);
 }
 
-/* The gradient must have the shape of what the forward pass gives. */
+/* The gradient must have the shape of the forward result. */
 static bool need_gradient_of(Infer *s, const TensorType *dy, const TensorType *y) {
     bool fits = dy->rank == y->rank;
     for (int i = 0; fits && i < y->rank; i++) fits = dy->shape[i] == y->shape[i];

@@ -1,5 +1,5 @@
 /* shape_kernel.c: shape rules of the hand-written kernels: products, joins, indexing, order
- * statistics. See shape.h for what they share and inst_infer for what a rule promises.
+ * statistics. See shape.h for shared checks, and inst_infer for what a rule guarantees.
  * SPDX-License-Identifier: MIT */
 #include "runtime/infer/shape.h"
 
@@ -16,8 +16,8 @@ static bool cannot_multiply(Infer *s, const char *format, long long m, long long
                    shape_text(&s->in[1], &tb), why);
 }
 
-/* (M, K) @ (K, N), 1-D operands as row (left) or column (right) that vanishes again, batch axes
- * broadcast. */
+/* (M, K) @ (K, N). 1-D operands are a row (left) or a column (right) whose axis is dropped from
+ * the result; batch axes broadcast. */
 bool infer_matmul(Infer *s) {
     TRY(need_tensors(s, 2, 2));
     TRY(need_dtype(s, 0) && need_dtype(s, 1) && need_same_dtype(s, 1));
@@ -50,7 +50,7 @@ bool infer_matmul(Infer *s) {
 
 /* ---- Joining and replacing ---- */
 
-/* Two shapes that differ along one axis could be joined along it. */
+/* If two shapes differ along one axis only, suggests to join them along it. */
 static bool cat_hint(Err *err, const TensorType *a, const TensorType *b) {
     int at = -1, n = 0;
     for (int k = 0; a->rank == b->rank && k < a->rank; k++)
@@ -104,8 +104,8 @@ bool infer_slice_put(Infer *s) {
 
 /* ---- Indexing ---- */
 
-/* Type of x[..., idx, ...] where operands first .. n_in-1 are indices of axes axis .. : the indexed
- * axes give way to the indices' common shape B: x.shape[:axis] + B + x.shape[axis+k:]. */
+/* Type of x[..., idx, ...] where operands first .. n_in-1 are indices of axes axis .. : the
+ * indices' common shape B replaces the indexed axes: x.shape[:axis] + B + x.shape[axis+k:]. */
 static bool indexed_type(Infer *s, int first, TensorType *out) {
     const TensorType *x = &s->in[0];
     int k = s->inst->n_in - first, axis;
@@ -150,7 +150,7 @@ bool infer_index_put(Infer *s) {
     return true;
 }
 
-/* idx must have x's rank and, but along axis, at most its extents. */
+/* idx must have x's rank and at most its extents, except along axis. */
 static bool need_index_within(Infer *s, const TensorType *idx, const TensorType *x, int axis) {
     bool fits = idx->rank == x->rank;
     for (int i = 0; fits && i < x->rank; i++) fits = i == axis || idx->shape[i] <= x->shape[i];
@@ -203,7 +203,7 @@ bool infer_arg_reduce(Infer *s) {
     TRY(need_tensors(s, 1, 1));
     TRY(need_dtype(s, 0));
     const TensorType *x = &s->in[0];
-    int axis = -1; /* all */
+    int axis = -1; /* all axes */
     if (inst_attr(s->inst, ATTR_AXIS)) TRY(need_axis(s, x->rank, &axis));
     bool keep = inst_bool(s->inst, ATTR_KEEPDIMS, false);
     TensorType r = {.dtype = DT_I64};
@@ -219,7 +219,7 @@ bool infer_arg_reduce(Infer *s) {
     return true;
 }
 
-/* One operand, one axis, the operand's own shape: what cumsum, sort and argsort have in common. */
+/* One operand, one axis, the operand's own shape: shared by cumsum, sort and argsort. */
 static bool along_axis(Infer *s, int *axis) {
     TRY(need_tensors(s, 1, 1));
     TRY(need_dtype(s, 0));

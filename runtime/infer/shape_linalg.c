@@ -1,9 +1,9 @@
-/* shape_linalg.c: shape rules of the factorizations and of what solves equations with them. The
- * last two axes are a matrix, those before them a batch. See shape.h for what rules share.
+/* shape_linalg.c: shape rules of factorizations and of the solvers that use them. The last two
+ * axes are a matrix, those before them a batch. See shape.h for shared checks.
  * SPDX-License-Identifier: MIT */
 #include "runtime/infer/shape.h"
 
-/* Operand i has a dtype with digits enough to divide by pivots. */
+/* Operand i has a dtype with enough digits to divide by pivots. */
 static bool need_digits(Infer *s, int i) {
     const TensorType *t = &s->in[i];
     if (t->dtype != DT_F32 && t->dtype != DT_F64) {
@@ -14,7 +14,7 @@ static bool need_digits(Infer *s, int i) {
     return true;
 }
 
-/* ... and is of square matrices. */
+/* ... and holds square matrices. */
 static bool need_square(Infer *s, int i) {
     const TensorType *t = &s->in[i];
     TRY(need_digits(s, i));
@@ -48,7 +48,7 @@ static bool packed_type(Infer *s, int64_t rows, int64_t columns) {
     return need_numel(s, o);
 }
 
-/* Operand 0 is of matrices (.., *m, *n). */
+/* Operand 0 holds matrices (.., *m, *n). */
 static bool need_matrices(Infer *s, int64_t *m, int64_t *n) {
     const TensorType *t = &s->in[0];
     ShapeText text;
@@ -110,7 +110,7 @@ bool infer_solve(Infer *s) {
     perm.rank--, perm.dtype = DT_I64;
     if (type_equal(&s->in[2], &s->in[0]) && type_equal(&s->in[3], &perm)) return true;
     ShapeText ta, tb;
-    return err_set(s->err, ERR_SHAPE, "solve: %s and %s are not what lu gives",
+    return err_set(s->err, ERR_SHAPE, "solve: %s and %s are not results of lu",
                    shape_text(&s->in[2], &ta), shape_text(&s->in[3], &tb));
 }
 

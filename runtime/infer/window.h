@@ -1,7 +1,7 @@
-/* window.h: what convolutions and poolings slide over their input: kernel, stride, padding and
- * dilation of 1 to 3 spatial axes, the last ones of a tensor. For kernels they are always three
- * (missing leading ones have one element), so that a kernel knows one case. The shape rules
- * (shape_conv.c) have checked what this reads.
+/* window.h: the sliding window of convolutions and poolings: kernel, stride, padding and
+ * dilation of 1 to 3 spatial axes, the last ones of a tensor. Kernels always see three (missing
+ * leading ones have one element), so they handle one case. The shape rules (shape_conv.c) have
+ * checked the attributes read here.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_INFER_WINDOW_H
 #define GT_RUNTIME_INFER_WINDOW_H
@@ -9,19 +9,20 @@
 
 enum { WINDOW_AXES = 3 };
 
-/* Element k of window o along an axis is in[o * stride - padding + k * dilation], where that is
+/* Element k of window o along an axis is in[o * stride - padding + k * dilation], if that is
  * inside. */
 typedef struct Window {
-    int n; /* axes before padding to three */
+    int n; /* number of axes, without the missing leading ones */
     int64_t in[WINDOW_AXES], out[WINDOW_AXES], kernel[WINDOW_AXES];
     int64_t stride[WINDOW_AXES], padding[WINDOW_AXES], dilation[WINDOW_AXES];
 } Window;
 
-/* Of an instruction that inst_infer has passed; in and out are the extents of the last n axes. */
+/* For an instruction that inst_infer has accepted; in and out are the extents of the last n
+ * axes. */
 void window_init(Window *w, const Inst *inst, int n, const int64_t *in, const int64_t *out,
                  const int64_t *kernel);
-/* How many windows fit on an axis; 0 or less: none. ceil: the last may be cut off, if it begins
- * inside. Exact for all arguments below 2^60. */
+/* The number of windows that fit on an axis; 0 or less: none. ceil: the last may be cut off if
+ * it begins inside. Exact for all arguments below 2^60. */
 int64_t window_count(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
                      bool ceil);
 
@@ -45,9 +46,9 @@ typedef struct PoolShape {
     int64_t divisor; /* 0: none */
 } PoolShape;
 void pool_shape(PoolShape *p, const Inst *inst, const TensorType *x, const TensorType *y);
-/* What the elements of the average's window o are divided by. */
+/* The divisor of the average of window o. */
 double pool_divisor(const PoolShape *p, const int64_t o[WINDOW_AXES]);
-/* The elements k of a window with first <= k < last lie inside. */
+/* Element k of a window is inside if first <= k < last. */
 static inline void window_inside(const Window *w, int axis, int64_t o, int64_t *first,
                                  int64_t *last) {
     int64_t start = o * w->stride[axis] - w->padding[axis], d = w->dilation[axis];

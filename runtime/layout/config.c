@@ -1,5 +1,5 @@
-/* config.c: the table of signals: finding, merging, and the way into an instruction and back. The
- * YAML is config_yaml.c's.
+/* config.c: the table of signals: lookup, merging, and conversion to and from an instruction.
+ * config_yaml.c reads the YAML.
  * SPDX-License-Identifier: MIT */
 #include "runtime/layout/config.h"
 #include "runtime/base/near.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CIRCLE_MAX = 64 }; /* a longer one harms nobody: gradients of gradients take a step each */
+enum { CIRCLE_MAX = 64 }; /* longer circles are harmless: each gradient of a gradient is one step */
 
 /* ---- One signal ---- */
 
@@ -26,8 +26,8 @@ static void set_text(char **to, const char *s) {
     *to = copy;
 }
 
-/* What s says, over what was said before. An axis takes back an earlier `replicated`, and the other
- * way round: s does not contradict itself, and the sum must not either. */
+/* Merges s over what was said before. An axis revokes an earlier `replicated` and the reverse: s
+ * does not contradict itself, and the result must not either. */
 static void take(SignalConfig *to, const SignalConfig *s) {
     to->said |= s->said;
     if ((s->said & SAID_REPLICATED) && s->replicated) to->axis = 0;
@@ -89,8 +89,8 @@ static const char *next_backward(const Config *c, const Config *from, const char
     return s ? s->backward : NULL;
 }
 
-/* With `from` over c: do the backward signals that begin at `name` lead back to it? (A signal that
- * names itself is fine: that is what it means by default.) */
+/* Do the backward signals from `name` on lead back to it, once `from` is merged over c? (A
+ * signal that names itself is allowed: that is the default.) */
 static bool is_circle(const Config *c, const Config *from, const char *name) {
     const char *at = next_backward(c, from, name);
     if (!at || strcmp(at, name) == 0) return false;
@@ -113,14 +113,14 @@ bool signal_config_check(const SignalConfig *s, ConfigAt *at, Err *err) {
     bool is_everywhere = !strcmp(s->name, CONFIG_EVERYWHERE);
     if (is_everywhere && (s->backward || s->compile)) {
         *at = s->backward ? s->backward_at : s->at;
-        err_set(err, ERR_ARG, "signal '*': %s says nothing where no signal speaks",
+        err_set(err, ERR_ARG, "signal '*': %s has no effect outside signals",
                 s->backward ? "backward" : "compile");
         return err_hint(err, "'*' takes shard only");
     }
     if (!s->backward || strcmp(s->backward, CONFIG_EVERYWHERE)) return true;
     *at = s->backward_at;
-    err_set(err, ERR_ARG, "signal '%.100s': backward '*' is no signal", s->name);
-    return err_hint(err, "'*' says what happens where no signal speaks");
+    err_set(err, ERR_ARG, "signal '%.100s': backward '*' is not a signal", s->name);
+    return err_hint(err, "'*' applies outside all signals");
 }
 
 static bool check(const Config *c, const Config *from, ConfigAt *at, Err *err) {

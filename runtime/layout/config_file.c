@@ -1,4 +1,4 @@
-/* config_file.c: a configuration from a file, for programs without a prompt to point with.
+/* config_file.c: reads a configuration file, for programs without a prompt that shows carets.
  * SPDX-License-Identifier: MIT */
 #include "runtime/layout/config.h"
 #include <errno.h>

@@ -1,9 +1,9 @@
-/* config_yaml.c: a configuration out of YAML, with line and column of every mistake. libyaml makes
- * the tree; this file walks it and trusts nothing in it: sizes are limited before the parser sees
- * them, aliases and `<<` are followed a few levels deep only.
+/* config_yaml.c: reads a configuration from YAML, with line and column of every mistake. libyaml
+ * builds the tree. This file walks it and trusts nothing: sizes are limited before the parser
+ * sees them, and aliases and `<<` are followed a few levels deep only.
  *
- * Plain words mean what they mean in YAML 1.2 (null ~ true false; yes, no, on and off are strings),
- * as for load() of such a file, and none is null; what stands in quotes is a string.
+ * Plain words have their YAML 1.2 meaning (null ~ true false; yes, no, on and off are strings),
+ * as for load(); the word none is null too. Quoted text is a string.
  * SPDX-License-Identifier: MIT */
 #include "runtime/layout/config.h"
 #include "runtime/base/near.h"
@@ -35,7 +35,7 @@ static ConfigAt place(const yaml_node_t *node) {
     return (ConfigAt){(uint32_t)from.line + 1, (uint32_t)from.column + 1, len};
 }
 
-/* The first line of what a node says, as it stands in the text, or its kind. */
+/* The first line of a node as written in the text, or its kind. */
 static void quote(const yaml_node_t *node, char *buf, size_t size) {
     if (node->type == YAML_MAPPING_NODE) {
         snprintf(buf, size, "a map");
@@ -122,7 +122,7 @@ static bool read_axis(Reader *r, const yaml_node_t *node) {
     return true;
 }
 
-/* For "0,1" and 2: the list that was meant. */
+/* For "0,1" and 2: suggests the list that was probably meant. */
 static bool not_a_list(Reader *r, const yaml_node_t *node) {
     char hint[128] = "workers: [0, 1]";
     const char *s = node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : "";
@@ -165,8 +165,9 @@ static bool read_workers(Reader *r, const yaml_node_t *node) {
     if (n == 0) return wrong(r, node, "workers must not be empty", "workers: null   means all");
     if (n > MAX_INTS) {
         *r->at = place(node);
-        return err_set(r->err, ERR_LIMIT, "signal '%.100s': %zu workers, at most %d are possible",
-                       s->name, n, MAX_INTS);
+        return err_set(r->err, ERR_LIMIT,
+                       "signal '%.100s': %zu workers, but at most %d are allowed", s->name, n,
+                       MAX_INTS);
     }
     s->workers = xrealloc(s->workers, n * sizeof *s->workers);
     for (size_t i = 0; i < n; i++) {
@@ -177,7 +178,7 @@ static bool read_workers(Reader *r, const yaml_node_t *node) {
     return true;
 }
 
-/* A name of a signal, as key or behind `backward`. */
+/* Reads a signal's name, as key or after `backward`. */
 static bool read_name(Reader *r, const yaml_node_t *node, const char *what, char **out) {
     char wants[96];
     const char *s = (const char *)node->data.scalar.value;
@@ -244,9 +245,8 @@ static bool unknown_key(Reader *r, const Key *keys, const yaml_node_t *node) {
             is_shard ? " in shard" : "");
     for (const Key *k = keys; k->name; k++) names[n++] = k->name;
     const Key *other = find_key(is_shard ? signal_keys : shard_keys, node);
-    if (other && is_shard)
-        return err_hint(r->err, "%s stands beside shard, not in it", other->name);
-    if (other) return err_hint(r->err, "it belongs into shard: shard: {%s: …}", other->name);
+    if (other && is_shard) return err_hint(r->err, "put %s beside shard, not in it", other->name);
+    if (other) return err_hint(r->err, "put it into shard: shard: {%s: …}", other->name);
     const char *near = node->type == YAML_SCALAR_NODE
                            ? nearest_name((const char *)node->data.scalar.value,
                                           node->data.scalar.length, names, n)
@@ -278,7 +278,7 @@ static bool given_twice(Reader *r, const yaml_node_t *map, const yaml_node_pair_
     return false;
 }
 
-/* The keys of a map, those of a map behind `<<` first. */
+/* Reads the keys of a map, those of a map under `<<` first. */
 static bool read_keys(Reader *r, const yaml_node_t *node, const Key *keys, int depth) {
     if (node->type != YAML_MAPPING_NODE) {
         bool is_shard = keys == shard_keys;
@@ -308,7 +308,7 @@ static bool read_keys(Reader *r, const yaml_node_t *node, const Key *keys, int d
 
 static bool read_shard(Reader *r, const yaml_node_t *node) {
     if (is_null(node)) return true;
-    /* `shard: {}` asks for the defaults: axis 0, all workers. */
+    /* `shard: {}` sets the defaults: axis 0, all workers. */
     r->now->said |= SAID_AXIS;
     return read_keys(r, node, shard_keys, 0);
 }
@@ -380,7 +380,7 @@ static void place_of_offset(const Reader *r, size_t offset) {
     *r->at = (ConfigAt){line, col, 1};
 }
 
-/* What libyaml says, with its place. */
+/* Reports libyaml's error, with its place. */
 static bool bad_yaml(const Reader *r, const yaml_parser_t *p) {
     const char *problem = p->problem ? p->problem : "this is not YAML";
     if (p->error == YAML_READER_ERROR)
@@ -400,8 +400,8 @@ static bool bad_yaml(const Reader *r, const yaml_parser_t *p) {
 bool config_parse(Config *c, const char *file, const char *text, size_t n, ConfigAt *at, Err *err) {
     *at = (ConfigAt){0};
     if (n > YAML_BYTES_MAX)
-        return err_set(err, ERR_LIMIT, "a configuration of %zu bytes, at most %d are read", n,
-                       YAML_BYTES_MAX);
+        return err_set(err, ERR_LIMIT, "a configuration of %zu bytes, but at most %d are allowed",
+                       n, YAML_BYTES_MAX);
     Reader r = {.c = c, .file = file, .text = text, .n = n, .at = at, .err = err};
     yaml_parser_t parser;
     if (!yaml_parser_initialize(&parser)) panic("out of memory");

@@ -1,26 +1,26 @@
-/* layout.h: how one tensor lies on an ordered group of ranks, and what it takes to lay it out
- * differently (DESIGN 5, Layouts). Pure arithmetic over types: dispatcher (which layout), workers
- * (which part is mine, which parts do I pull) and tests ask the same functions.
+/* layout.h: how one tensor lies on an ordered group of ranks, and how to change that (DESIGN 5,
+ * Layouts). Pure arithmetic over types: the dispatcher (which layout), workers (which part is
+ * mine, which parts to pull) and tests call the same functions.
  *
  *   replicate        every rank has all of it
  *   split            rank i has rows [i * block, (i + 1) * block) of one axis; the tail is short or
  *                    empty. (DESIGN says split(axis, unit): a unit and the number of ranks give a
- *                    block, and two splits agree exactly when their blocks do; so the block is
- *                    kept.)
+ *                    block, and two splits are equal exactly if their blocks are; so the block is
+ *                    stored.)
  *   partial          every rank has a term of the tensor's shape; combined in rank order by a
- *                    REDUCE row (sum, and max, min, prod, any, all likewise) they give the tensor
+ *                    REDUCE row (sum, and max, min, prod, any, all likewise) they give the tensor.
  *                    Terms of sums and products of halves are float32 tensors (layout_held): they
- *                    are rounded once, when they have been combined. The dispatcher sees to it, by
- *                    casts around the operation that makes them and behind the move that combines
- *                    them (dispatcher/chain/convert.h); workers compute with what they are given.
+ *                    are rounded once, after they are combined. The dispatcher inserts the casts,
+ *                    around the operation that makes them and after the move that combines them
+ *                    (dispatcher/chain/convert.h); workers compute with the dtypes that they get.
  *
  * A window is a split that begins elsewhere: rank i has those of the rows begin + i * block ..
- * begin + (i + 1) * block - 1 that exist. begin < 0: the first ranks have none; begin > 0: rows
- * before it are nobody's. It is what slice, cat and slice_put along a split axis need of their
- * operands, so that each rank pulls just the rows that it lacks; tensors are moved into it, but
- * nothing results in it or is converted from it (layout_covers).
+ * begin + (i + 1) * block - 1 that exist. begin < 0: the first ranks may have none; begin > 0:
+ * no rank has the rows before it. slice, cat and slice_put along a split axis need windows of
+ * their operands, so that each rank pulls only the rows that it lacks. Tensors are moved into a
+ * window, but it is never the layout of a result or the source of a conversion (layout_covers).
  *
- * Ranks here are places within the group, 0 .. n - 1.
+ * Ranks here are indices within the group, 0 .. n - 1.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_LAYOUT_LAYOUT_H
 #define GT_RUNTIME_LAYOUT_LAYOUT_H
@@ -32,39 +32,38 @@ typedef struct Layout {
     uint8_t kind, axis; /* axis: of SPLIT                                   */
     uint16_t op;        /* of PARTIAL: OP_SUM ...                           */
     int64_t block;      /* of SPLIT: rows per rank, at least 1              */
-    int64_t begin;      /* of SPLIT: row where rank 0 begins; not 0: window */
+    int64_t begin;      /* of SPLIT: row where rank 0 begins; if not 0: a window */
 } Layout;
 
 static inline Layout layout_replicate(void) { return (Layout){.kind = LAYOUT_REPLICATE}; }
 static inline Layout layout_partial(Op op) {
     return (Layout){.kind = LAYOUT_PARTIAL, .op = (uint16_t)op};
 }
-/* As a new tensor is split over n ranks: equal blocks, as far as they go. */
+/* The split of a new tensor over n ranks: equal blocks, the last ones shorter or empty. */
 static inline Layout layout_split(const TensorType *t, int axis, int n) {
     int64_t block = (t->shape[axis] + n - 1) / n;
     return (Layout){.kind = LAYOUT_SPLIT, .axis = (uint8_t)axis, .block = block > 0 ? block : 1};
 }
 bool layout_equal(const Layout *a, const Layout *b);
-/* Of SPLIT: every row is somebody's, among n ranks; not so of most windows. A copy of a tensor in a
- * layout that does not cover it serves what it was made for, and nothing else. */
+/* For SPLIT: true if every row is on one of n ranks, which is not so for most windows. A copy in
+ * a layout that does not cover the tensor may be used only for its original purpose. */
 static inline bool layout_covers(const Layout *l, const TensorType *t, int n) {
     return l->begin == 0 && (t->shape[l->axis] <= 0 || (t->shape[l->axis] - 1) / l->block < n);
 }
-/* The type in which ranks hold their parts of a t: t, or float32 where these are terms of halves.
- */
+/* The type in which ranks hold their parts of a t: t, or float32 if these are terms of halves. */
 static inline TensorType layout_held(const Layout *l, const TensorType *t) {
     TensorType held = *t;
     bool adds_up = l->kind == LAYOUT_PARTIAL && (l->op == OP_SUM || l->op == OP_PROD);
     if (adds_up && dtype_is_half((DType)t->dtype)) held.dtype = DT_F32;
     return held;
 }
-/* They hold float32 for a half. */
+/* True if ranks hold float32 for a half. */
 static inline bool layout_widens(const Layout *l, const TensorType *t) {
     return layout_held(l, t).dtype != t->dtype;
 }
-/* Of SPLIT: the rows of rank i, begin == end where it has none. */
+/* For SPLIT: the rows of rank i; begin == end if it has none. */
 void layout_rows(const Layout *l, const TensorType *t, int i, int64_t *begin, int64_t *end);
-/* What rank i holds. */
+/* The type of rank i's part. */
 TensorType layout_local(const Layout *l, const TensorType *t, int i);
 /* "replicate", "split 0 / 25", "split 0 / 25 from 3", "partial sum"; buf >= 48 bytes. */
 const char *layout_text(const Layout *l, char *buf);
@@ -73,32 +72,31 @@ const char *layout_text(const Layout *l, char *buf);
 typedef struct Region {
     int64_t begin[MAX_DIMS], size[MAX_DIMS];
 } Region;
-/* All that rank i holds. */
+/* The region that rank i holds. */
 Region layout_region(const Layout *l, const TensorType *t, int i);
 
-/* One source of what rank `to` needs. */
+/* One source of the part that rank `to` needs. */
 typedef struct Pull {
     int from;      /* rank in the source's group */
-    Region region; /* of the whole tensor; all of it lies in what `from` holds */
+    Region region; /* of the whole tensor; contained in what `from` holds */
 } Pull;
-/* The pulls by which rank i of n_to comes by its part of layout `to`, of a tensor that lies as
- * `from` on n_from ranks. `same`: one group, so that a replicated tensor is taken from itself.
- * Split and replicated sources: disjoint regions that cover the part, in the order of their rows.
- * Partial sources: the same region from every rank, to be combined in that order, unless `to` is
- * the same partial layout. A partial `to` of whole values: the value on rank 0, nothing elsewhere
- * (there the terms are the neutral element; of float sums that is -0.0, which keeps zeros' signs).
- * pull has room for n_from; returns how many. */
+/* The pulls that give rank i of n_to its part of layout `to`, from a tensor with layout `from`
+ * on n_from ranks. `same`: both are one group, so that a replicated tensor is taken from the
+ * rank itself. Split and replicated sources: disjoint regions that cover the part, in the order
+ * of their rows. Partial sources: the same region from every rank, to be combined in that order,
+ * unless `to` is the same partial layout. A partial `to` of whole values: the value on rank 0;
+ * the other terms are the neutral element (for float sums -0.0, which keeps zeros' signs). pull
+ * has room for n_from. Returns the number of pulls. */
 int layout_pulls(const Layout *from, int n_from, const Layout *to, int n_to, int i, bool same,
                  const TensorType *t, Pull *pull);
-/* The one of them that comes from rank k: what an owner asks, for each reader. False: there is
- * none. */
+/* The pull from rank k alone: for an owner, per reader. False: there is none. */
 bool layout_pull(const Layout *from, int n_from, const Layout *to, int n_to, int i, bool same,
                  const TensorType *t, int k, Region *out);
 uint64_t region_bytes(const Region *r, const TensorType *t);
 
-/* The instruction as rank i carries it out on its parts: shapes and sizes are those of the parts,
- * and a source gets a window into the whole (attribute `window`). `give` is the first result's
- * layout, `in` the first operand's whole type and layout. Borrows from inst and from *local. */
+/* The instruction as rank i runs it on its parts: shapes and sizes are those of the parts, and a
+ * source gets a window into the whole (attribute `window`). `give` is the first result's layout,
+ * `in` the first operand's whole type and layout. Borrows from inst and from *local. */
 typedef struct LocalInst {
     Inst inst;
     Attr attr[MAX_ATTRS];

@@ -11,7 +11,7 @@ int group_place(const Group *g, int rank) {
 
 /* ---- Writing ---- */
 
-/* Attributes for a layout; returns how many (0 or 1). */
+/* Writes the attributes of a layout. Returns their number (0 or 1). */
 static int put_layout(const Layout *l, AttrKey split, AttrKey partial, int64_t *room, Attr *attr) {
     if (l->kind == LAYOUT_SPLIT) {
         room[0] = l->axis, room[1] = l->block, room[2] = l->begin;
@@ -73,7 +73,7 @@ static bool read_layout(const Inst *inst, AttrKey split, AttrKey partial, Layout
     } else if (p) {
         Op op = op_find(p->str, p->n);
         if (op == OP_COUNT || op_info[op].class_ != CLASS_REDUCE)
-            return err_set(err, ERR_ARG, "%s: %s is no reduction", op_info[inst->op].name,
+            return err_set(err, ERR_ARG, "%s: %s is not a reduction", op_info[inst->op].name,
                            attr_info[partial].name);
         *l = layout_partial(op);
     }
@@ -83,7 +83,7 @@ static bool read_layout(const Inst *inst, AttrKey split, AttrKey partial, Layout
 static bool read_group(const Inst *inst, AttrKey key, uint32_t *group, Err *err) {
     int64_t g = inst_int(inst, key, 0);
     if (g < 0 || g > UINT32_MAX)
-        return err_set(err, ERR_ARG, "%s: %s=%lld is no group", op_info[inst->op].name,
+        return err_set(err, ERR_ARG, "%s: %s=%lld is not a group", op_info[inst->op].name,
                        attr_info[key].name, (long long)g);
     *group = (uint32_t)g;
     return true;

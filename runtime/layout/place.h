@@ -1,20 +1,21 @@
-/* place.h: where an instruction is carried out and how its results lie there: what the dispatcher
- * adds to a client's instruction, once for all ranks (DESIGN 5, SPMD groups).
+/* place.h: where an instruction runs and how its results lie there, which the dispatcher adds to
+ * a client's instruction, once for all ranks (DESIGN 5, SPMD groups).
  *
  *   t8 = matmul t6 t7 on=3 split=[0,25]          ranks of group 3, each its 25 rows of axis 0
  *   t9 = sum t8 axis=[0] on=3 partial="sum"      each a term
  *   t5 = add t1 t2 on=1                          whole on each rank of the group
  *   t9223372036854775808 = all_gather t8 on=3 from=3 from_split=[0,25] shape=[100,8] dtype=f32
  *
- * Moves into a window (layout.h) say its begin as third number: split=[0,25,-3].
+ * Moves into a window (layout.h) have its begin as third number: split=[0,25,-3].
  *
- * An instruction without `on` is for whoever receives it. Types and attributes are those of the
- * whole tensors; each rank works out its own part (layout_localise). All results of an instruction
- * lie alike. Conversions ("moves") are instructions of their own with everything in them that a
- * rank needs which does not know the operand. Ids that the dispatcher makes have the top bit.
+ * An instruction without `on` is for every worker that receives it. Types and attributes are
+ * those of the whole tensors; each rank derives its own part (layout_localise). All results of
+ * an instruction have one layout. Conversions ("moves") are instructions of their own, with
+ * everything that a rank needs if it does not know the operand. Ids made by the dispatcher have
+ * the top bit.
  *
- * A group is an ordered list of distinct ranks with a number that the dispatcher gives; its members
- * are told by a GROUP message before the first instruction that names it.
+ * A group is an ordered list of distinct ranks with a number from the dispatcher. A GROUP
+ * message gives its members before the first instruction that names it.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_LAYOUT_PLACE_H
 #define GT_RUNTIME_LAYOUT_PLACE_H
@@ -27,7 +28,7 @@ typedef struct Group {
     int n;
     int32_t rank[]; /* in order */
 } Group;
-/* Place of a rank in the group, 0 .. n - 1; -1: it is no member. */
+/* The index of a rank in the group, 0 .. n - 1; -1: not a member. */
 int group_place(const Group *g, int rank);
 
 /* An instruction with its place added. Borrows from inst; must not be moved. */
@@ -36,26 +37,25 @@ typedef struct Located {
     Attr attr[MAX_ATTRS];
     int64_t split[3];
 } Located;
-/* false: the instruction has no room for more attributes. */
+/* False: the instruction has no room for more attributes. */
 bool inst_locate(const Inst *inst, uint32_t group, const Layout *layout, Located *out);
 
-/* The place that an instruction names. group 0: none. false: it is malformed. */
+/* The place that an instruction names. group 0: none. False: malformed. */
 typedef struct Place {
     uint32_t group;
     Layout layout;
 } Place;
 bool inst_place(const Inst *inst, Place *out, Err *err);
-/* It carries an attribute that only the dispatcher may add. */
+/* True if it has an attribute that only the dispatcher may add. */
 bool inst_is_located(const Inst *inst);
 
-/* A conversion: `in`, of the given type, which lies as `from`, becomes `out`, which lies as `to`.
- */
+/* A conversion: `in`, of the given type and layout `from`, becomes `out` with layout `to`. */
 typedef struct Move {
     uint64_t in, out;
     TensorType type; /* of the whole */
     Place from, to;
 } Move;
-/* The row that a conversion is an instance of: its name on the tape. */
+/* The row of ops.def for a conversion: its name on the tape. */
 Op move_op(const Move *m);
 typedef struct MoveInst {
     Inst inst;
