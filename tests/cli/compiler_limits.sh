@@ -12,8 +12,8 @@ debug.print_kernel(z)
 s = stats(); if "jit.failed" in s { print("jit", s["jit.compiled"], s["jit.cached"], s["jit.pending"], s["jit.failed"] > 0) }
 EOF
 values=$(GT_FUSE=0 "$GTSH" "$TMP/k.gt" | head -1)
-# astray NAME WORDS LINE...: a compiler of these lines
-astray() {
+# over_limit NAME WORDS LINE...: a compiler of these lines
+over_limit() {
     name=$1 words=$2
     shift 2
     printf '%s\n' '#!/bin/sh' "echo \$\$ >'$TMP/pid'" "$@" >"$TMP/$name"; chmod +x "$TMP/$name"
@@ -28,11 +28,11 @@ astray() {
     kill -0 "$(cat "$TMP/pid")" 2>/dev/null && fail "$name: it runs on"
 }
 late="had not ended after 1 s"
-astray hangs "$late" 'exec sleep 3600'
-astray deaf "$late" "trap '' TERM" 'while :; do sleep 1; done'
-astray spins "$late" 'while :; do :; done'
-astray floods "said more than 1024 KiB" 'exec yes'
-astray complains "said more than 1024 KiB" 'exec yes >&2'
+over_limit hangs "$late" 'exec sleep 3600'
+over_limit deaf "$late" "trap '' TERM" 'while :; do sleep 1; done'
+over_limit spins "$late" 'while :; do :; done'
+over_limit floods "said more than 1024 KiB" 'exec yes'
+over_limit complains "said more than 1024 KiB" 'exec yes >&2'
 # A flood while nothing is waited for: the program ends as always.
 GT_FUSE=1 GT_CC=$TMP/floods XDG_CACHE_HOME=$TMP/cache-flood code "floods, not waited for" 0 "$GTSH" -c '
 signal.define("c", compile=true); x = rand(64, 64)

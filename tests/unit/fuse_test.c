@@ -713,7 +713,7 @@ static void test_cache(void) {
     }
     CHECK_INT(n_files(dir, "", NULL), 1);
     /* Made at the third sight. */
-    config.sights = 3;
+    config.min_requests = 3;
     j = jit_new(&config);
     for (int i = 0; i < 3; i++) CHECK(!ask(j, &f) && (i == 2 || !jit_pending(j)));
     CHECK(jit_wait(j, 60000) && ask(j, &f) && jit_stats(j).misses == 3);

@@ -30,7 +30,7 @@ static const FusedKernel *ask(Jit *j, int n) {
 }
 static JitEntry *want(Jit *j, int n, bool is_soon) {
     JitEntry *e = jit_entry(j, &n, sizeof n, (uint64_t)n % 3);
-    jit_want(j, e, (uint64_t)n % 3, make_nothing, &n, is_soon ? SIGHT_SOON : SIGHT_WHOLE);
+    jit_want(j, e, (uint64_t)n % 3, make_nothing, &n, is_soon ? REQUEST_SOON : REQUEST_WHOLE);
     return e;
 }
 
@@ -99,7 +99,7 @@ static void test_many(const JitConfig *config) {
 
 static void test_worth(JitConfig config) {
     config.worth_ns = 1000000;
-    config.sights = 2;
+    config.min_requests = 2;
     Jit *j = jit_new(&config);
     n_made = 0;
     JitEntry *e = want(j, 1, false);
@@ -222,11 +222,11 @@ static CcResult call(const char *lines, int clock_s, int cpu_s, char why[360]) {
 /* What a call may take, each limit by itself. */
 static void test_limits(void) {
     char why[360];
-    CHECK_INT(call("while :; do :; done", 600, 1, why), CC_ASTRAY);
+    CHECK_INT(call("while :; do :; done", 600, 1, why), CC_OVER_LIMIT);
     CHECK_MSG(strstr(why, "had not ended after 1 s of CPU time"), "%s", why);
-    CHECK_INT(call("exec sleep 100", 1, 20, why), CC_ASTRAY);
+    CHECK_INT(call("exec sleep 100", 1, 20, why), CC_OVER_LIMIT);
     CHECK_MSG(strstr(why, "had not ended after 1 s"), "%s", why);
-    CHECK_INT(call("exec yes", 600, 20, why), CC_ASTRAY);
+    CHECK_INT(call("exec yes", 600, 20, why), CC_OVER_LIMIT);
     CHECK_MSG(strstr(why, "said more than 1024 KiB"), "%s", why);
     CHECK_INT(call("while [ $# -gt 1 ]; do [ $1 = -o ] && out=$2; shift; done; exec yes >$out", 600,
                    20, why),

@@ -24,7 +24,7 @@ enum {
     PATIENCE_MAX = 4,
     TRY_PATIENCE = 128,
     WAIT_MS = 60000,
-    SIGHTS = 2,          /* what runs once needs no kernel */
+    MIN_REQUESTS = 2,    /* what runs once needs no kernel */
     WORTH_NS = 10000000, /* so much to be saved of what it took so far is worth a compiler */
     BATCH = 8,           /* kernels that are compiled together: fewer calls take less time */
     PASSED_MAX = 64,     /* instructions beside an open cluster */
@@ -301,8 +301,8 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     const FusedKernel *k = jit_kernel(c->entry);
     /* Where the clock cuts is mostly another place each time. */
     bool is_part = c->is_cut && !c->waits && !c->luck;
-    JitSight sight = is_part ? SIGHT_CUT : c->is_soon ? SIGHT_SOON : SIGHT_WHOLE;
-    if (!k) jit_want(c->jit, c->entry, f->hash, make_source, f, sight);
+    JitRequest request = is_part ? REQUEST_CUT : c->is_soon ? REQUEST_SOON : REQUEST_WHOLE;
+    if (!k) jit_want(c->jit, c->entry, f->hash, make_source, f, request);
     if (c->waits) {
         if (!k && jit_wait(c->jit, WAIT_MS)) k = jit_kernel(c->entry);
         return k;
@@ -663,10 +663,10 @@ Stage *collect_new(const EngineOps *ops, const Engine *e) {
     c->batch_max = most < FUSE_NODES ? (int)most : FUSE_NODES;
     c->waits = !strcmp(on, "wait");
     const char *isa = strchr(ops->isa(e), '-'); /* "cpu-v4" */
-    JitConfig config = {.isa = isa ? isa + 1 : "base", .sights = 1};
+    JitConfig config = {.isa = isa ? isa + 1 : "base", .min_requests = 1};
     if (!strncmp(on, "luck:", 5)) c->luck = strtoull(on + 5, NULL, 10) | 1;
     if (!c->waits && !c->luck)
-        config.sights = SIGHTS, config.worth_ns = WORTH_NS, config.batch_max = BATCH;
+        config.min_requests = MIN_REQUESTS, config.worth_ns = WORTH_NS, config.batch_max = BATCH;
     c->jit = jit_new(&config);
     return &c->stage;
 }

@@ -1,13 +1,13 @@
 /* choice.c: see choice.h. SPDX-License-Identifier: MIT */
 #include "worker/jit/choice.h"
 
-/* AGAIN: runs after the first decision until both are measured anew; after each later one twice as
- * many, so that measuring costs a hundredth at first and then nothing. */
+/* AGAIN: runs after the first decision until both ways are measured again. The number doubles with
+ * each later decision, so that measuring costs one percent at first and then nothing. */
 enum { AGAIN = 500, ROUNDS_MAX = 12 };
 
 static unsigned bits(int64_t n) { return n > 0 ? 64u - (unsigned)__builtin_clzll((uint64_t)n) : 0; }
 
-/* Sizes side by side are in sets side by side. */
+/* Neighbouring sizes fall into neighbouring sets. */
 ChoiceTrial *choice_trial(Choice *c, int64_t elements, int64_t depth) {
     unsigned of_elements = bits(elements | 1), of_depth = bits(depth);
     uint16_t size = (uint16_t)(of_elements | of_depth << 8);

@@ -1,10 +1,11 @@
-/* jit.c: what is asked for, and the thread that answers. The cache's files are jit_cache.c's, the
- * compiler is jit_cc.c's.
+/* jit.c: requests for kernels, and the thread that serves them. jit_cache.c handles the cache's
+ * files, jit_cc.c the compiler.
  *
- * All workers of a process that want the same kind of kernels share a Shop: one thread, one queue,
- * each kernel once. A worker has a Jit with JitEntries of its own, which it alone touches; each
- * leads to the Shop's Item. Items are made and asked for under the Shop's lock; a kernel is
- * published through an atomic pointer, so that a hit takes no lock. SPDX-License-Identifier: MIT */
+ * All workers of a process with the same configuration share a JitService: one thread, one queue,
+ * each kernel once. Each worker has its own Jit and JitEntries, which no other thread touches; a
+ * JitEntry points to an Item of the JitService. Items are made and requested under the JitService's
+ * lock. A kernel is published through an atomic pointer, so that a hit takes no lock.
+ * SPDX-License-Identifier: MIT */
 #include "worker/jit/jit.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
@@ -28,41 +29,41 @@
 #include <unistd.h>
 
 typedef enum ItemState {
-    ITEM_ASKED,  /* it may be on disk */
-    ITEM_WANTED, /* it is not; made when it is worth it */
+    ITEM_ASKED,  /* not looked up on disk yet */
+    ITEM_WANTED, /* not on disk; compiled once it is worth it */
     ITEM_BUSY,
-    ITEM_COMPILED, /* it is there ... */
-    ITEM_CACHED,   /* ... and was on disk */
+    ITEM_COMPILED, /* ready, compiled by this process ... */
+    ITEM_CACHED,   /* ... or loaded from the disk cache */
     ITEM_FAILED
 } ItemState;
 
-/* A kernel. The Shop's; state and below: under its lock. */
+/* A kernel. Owned by the JitService; `state` and the fields below it are under its lock. */
 typedef struct Item Item;
 struct Item {
-    Item *same_hash, *next; /* next: of those that are not done */
-    uint32_t refs;          /* entries of workers; without any it goes */
+    Item *same_hash, *next; /* next: in the list of unfinished items */
+    uint32_t refs;          /* from JitEntries; at 0 it is freed */
     uint64_t hash;
-    void *handle; /* of its shared object; NULL: none */
+    void *handle; /* from dlopen; NULL: none */
     _Atomic(const FusedKernel *) kernel;
-    _Atomic uint64_t lost_ns; /* without it, in all workers: what it may be worth */
+    _Atomic uint64_t lost_ns; /* time lost without it, in all workers */
     Bytes source;
-    char key[33]; /* of source and environment, 32 hexadecimal digits */
+    char key[33]; /* hash of source and environment, 32 hexadecimal digits */
     ItemState state;
     bool is_soon;
-    bool is_wanted;    /* since an earlier program */
-    char *why;         /* ITEM_FAILED; owned */
-    double compile_ms; /* of the call that made it, ... */
-    int batch;         /* ... and so many in all */
-    uint64_t bytes;    /* of its file */
+    bool is_wanted;    /* an earlier program asked for it and ended too soon */
+    char *why;         /* of ITEM_FAILED; owned */
+    double compile_ms; /* of the compiler call that made it ... */
+    int batch;         /* ... and the kernels in that call */
+    uint64_t bytes;    /* size of its file */
     size_t n;
     unsigned char signature[];
 };
 
-enum { BATCH_MAX = 64, BATCH_BYTES = 40000, PATIENCE_MS = 20000, WHY_ROOM = 360 };
+enum { BATCH_MAX = 64, BATCH_BYTES = 40000, LOCK_WAIT_MS = 20000, WHY_ROOM = 360 };
 
-typedef struct Shop Shop;
-struct Shop {
-    Shop *next; /* of the process's, under shops_lock */
+typedef struct JitService JitService;
+struct JitService {
+    JitService *next; /* in the process's list, under services_lock */
     int refs;
     uint64_t worth_ns;
     int batch_max;
@@ -73,29 +74,30 @@ struct Shop {
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t wake, idle;
     Map items;  /* signature's hash -> Item */
-    Item *open; /* not done yet, those asked for last first */
+    Item *open; /* the unfinished ones, newest first */
     uint64_t compiler_calls;
-    _Atomic bool ends, is_off; /* is_off: there is no compiler, or no cache; then ... */
-    char why_off[WHY_ROOM];    /* ... why */
+    _Atomic bool ends, is_off; /* is_off: there is no compiler or no cache ... */
+    char why_off[WHY_ROOM];    /* ... and this is why */
 
-    /* The thread's: */
-    bool is_ready;  /* the compiler is known, or is_off */
-    bool is_astray; /* it is not called any more, for this reason: */
-    char why_astray[WHY_ROOM];
-    /* That there is no place for kernels, none for sources; of one that the compiler refuses: */
-    bool has_told_lost, has_told_save, has_told_failed;
+    /* Used by the thread only: */
+    bool is_ready;          /* the compiler is identified, or is_off */
+    bool compiler_disabled; /* it hung or flooded its output, see why_disabled */
+    char why_disabled[WHY_ROOM];
+    /* Already logged: the cache cannot be written; sources cannot be saved; a kernel does not
+     * compile. */
+    bool has_logged_lost, has_logged_save, has_logged_failed;
     uint64_t environment[2];
 };
 
 struct JitEntry {
-    LruItem used; /* first: see oldest_free */
+    LruItem used; /* first member: see oldest_free */
     JitEntry *same_hash;
     uint64_t hash;
     uint32_t holders;
-    Item *item;   /* NULL: not asked for yet */
-    bool is_ours; /* this worker was the first to ask */
-    int sights, cuts;
-    bool is_soon; /* it was asked for at first sight */
+    Item *item;   /* NULL: not requested yet */
+    bool is_ours; /* this worker was the first to request it */
+    int requests, cuts;
+    bool is_soon; /* it was requested at once */
     uint32_t number;
     uint64_t hits;
     const FusedKernel *kernel;
@@ -105,26 +107,27 @@ struct JitEntry {
 };
 
 struct Jit {
-    Shop *shop;
+    JitService *service;
     Map entries;  /* signature's hash -> JitEntry */
     Map numbered; /* number -> JitEntry */
     Lru used;
     uint32_t last_number;
-    int sights;
+    int min_requests;
     uint64_t hits, misses;
 };
 
 /* ---- The thread: one batch ---- */
 
-static void turn_off(Shop *s, const char *why, const char *what) {
+static void turn_off(JitService *s, const char *why, const char *what) {
     snprintf(s->why_off, sizeof s->why_off, "%.180s%s%.160s", why, what ? ": " : "",
              what ? what : "");
     s->is_off = true;
     log_line("COMPILE", "kernels are not fused: %s", s->why_off);
 }
 
-/* Once, before the first kernel: which compiler it is, and that it and the cache are there. */
-static void get_ready(Shop *s) {
+/* Once, before the first kernel: identifies the compiler, and checks that it and the cache
+ * exist. */
+static void get_ready(JitService *s) {
     char why[256];
     s->is_ready = true;
     if (!cache_open(&s->cache, why, sizeof why)) {
@@ -143,22 +146,23 @@ static void get_ready(Shop *s) {
     bytes_fini(&all);
 }
 
-static void set_key(const Shop *s, Item *e) {
+static void set_key(const JitService *s, Item *e) {
     uint64_t h[2];
     for (int i = 0; i < 2; i++) h[i] = hash_bytes(e->source.data, e->source.n, s->environment[i]);
     snprintf(e->key, sizeof e->key, "%016llx%016llx", (unsigned long long)h[0],
              (unsigned long long)h[1]);
 }
 
-/* The kernel from a shared object that is whole. False: why, if not NULL, says why not. */
-static bool load(Shop *s, Item *e, const char *path, char why[WHY_ROOM]) {
+/* Loads the kernel from an intact shared object. On failure returns false and writes the reason to
+ * why, unless why is NULL. */
+static bool load(JitService *s, Item *e, const char *path, char why[WHY_ROOM]) {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     char symbol[64];
     snprintf(symbol, sizeof symbol, "k%s_kernel", e->key);
     const FusedKernel *k = handle ? dlsym(handle, symbol) : NULL;
     if (!k || k->signature_bytes != (int64_t)e->n || memcmp(k->signature, e->signature, e->n)) {
         const char *words = handle ? "the kernel is not in it" : dlerror();
-        size_t n = strlen(path); /* which it begins with */
+        size_t n = strlen(path); /* dlerror's text begins with the path */
         if (words && !strncmp(words, path, n) && words[n] == ':') words += n + 1;
         if (why)
             snprintf(why, WHY_ROOM, "what '%.100s' made cannot be loaded: %.200s", s->cc.command,
@@ -172,7 +176,7 @@ static bool load(Shop *s, Item *e, const char *path, char why[WHY_ROOM]) {
     atomic_store_explicit(&e->kernel, k, memory_order_release);
     return true;
 }
-static bool load_cached(Shop *s, Item *e) {
+static bool load_cached(JitService *s, Item *e) {
     char path[PATH_ROOM];
     cache_path(&s->cache, e->key, path);
     return cache_verify(path) && load(s, e, path, NULL);
@@ -184,10 +188,10 @@ static void put_source(const Item *e, Bytes *out) {
     bytes_puts(out, "#undef FUSED\n");
 }
 
-/* GT_SAVE_COMPILED_CODE: the head once, each kernel as a file that includes it. */
-static void save_code(Shop *s, const Item *e) {
+/* GT_SAVE_COMPILED_CODE: writes the head once, and each kernel to a file that includes it. */
+static void save_code(JitService *s, const Item *e) {
     const char *dir = getenv("GT_SAVE_COMPILED_CODE");
-    if (!dir || !*dir || s->has_told_save) return;
+    if (!dir || !*dir || s->has_logged_save) return;
     char path[PATH_ROOM];
     Bytes text = {0};
     bytes_puts(&text, "#include \"fused.h\"\n");
@@ -200,44 +204,46 @@ static void save_code(Shop *s, const Item *e) {
     if (!ok)
         log_line("COMPILE", "GT_SAVE_COMPILED_CODE: no more sources are saved: %.300s: %s", path,
                  strerror(errno));
-    s->has_told_save = !ok;
+    s->has_logged_save = !ok;
     bytes_fini(&text);
 }
 
-static void set_state(Shop *s, Item *e, ItemState state) {
+static void set_state(JitService *s, Item *e, ItemState state) {
     pthread_mutex_lock(&s->lock);
     e->state = state;
     pthread_mutex_unlock(&s->lock);
 }
 
-static void set_failed(Shop *s, Item *e, const char *why) {
+static void set_failed(JitService *s, Item *e, const char *why) {
     pthread_mutex_lock(&s->lock);
     e->state = ITEM_FAILED;
     e->why = xstrdup(why);
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Of what may go wrong again and again the first is told; all are where somebody looks. */
-static void tell_once(bool *has_told, const char *what, const char *why) {
-    if (!*has_told || log_is(LOG_COMPILE))
+/* Logs only the first of a kind of failure that may recur; with GT_DEBUG_COMPILE=1, all. */
+static void log_once(bool *has_logged, const char *what, const char *why) {
+    if (!*has_logged || log_is(LOG_COMPILE))
         log_line("COMPILE", "%s: %s%s", what, why,
                  log_is(LOG_COMPILE) ? "" : " (told once: GT_DEBUG_COMPILE=1 tells all)");
-    *has_told = true;
+    *has_logged = true;
 }
-static void tell_lost(Shop *s, const char *why) {
-    tell_once(&s->has_told_lost, "kernels cannot be kept, and what has none goes on without", why);
+static void log_lost(JitService *s, const char *why) {
+    log_once(&s->has_logged_lost, "kernels cannot be kept, and what has none goes on without", why);
 }
-static void tell_failed(Shop *s, const char *why) {
-    tell_once(&s->has_told_failed, "a kernel cannot be compiled and is not fused", why);
+static void log_failed(JitService *s, const char *why) {
+    log_once(&s->has_logged_failed, "a kernel cannot be compiled and is not fused", why);
 }
 
-/* Refused: by the compiler; no place: on the cache's disk; astray: see cc_compile. */
-typedef enum Made { MADE, REFUSED, NO_PLACE, ASTRAY } Made;
+/* REFUSED: by the compiler; NO_PLACE: the cache's disk is full or gone; OVER_LIMIT: see
+ * CcResult. */
+typedef enum Made { MADE, REFUSED, NO_PLACE, OVER_LIMIT } Made;
 
-/* The shared object of these sources, not sealed yet; else why says why not. */
-static Made make_object(Shop *s, const Bytes *text, bool is_urgent, char object[PATH_ROOM],
+/* Compiles the sources to the shared object `object`, not sealed yet. If the result is not MADE,
+ * why says the reason. */
+static Made make_object(JitService *s, const Bytes *text, bool is_urgent, char object[PATH_ROOM],
                         char why[WHY_ROOM]) {
-    enum { TRIES = 2 }; /* the directory may go while the compiler runs */
+    enum { TRIES = 2 }; /* the directory may vanish while the compiler runs */
     for (int i = 0; i < TRIES && !s->ends; i++) {
         if (!cache_open(&s->cache, why, WHY_ROOM)) break;
         cache_temporary(&s->cache, ".so", object);
@@ -245,14 +251,14 @@ static Made make_object(Shop *s, const Bytes *text, bool is_urgent, char object[
         if (result == CC_MADE) return MADE;
         unlink(object);
         cc_forget(&s->cc);
-        if (result == CC_ASTRAY) return ASTRAY;
+        if (result == CC_OVER_LIMIT) return OVER_LIMIT;
         if (!cache_is_lost(&s->cache, why, WHY_ROOM)) return REFUSED;
     }
     return NO_PLACE;
 }
 
-/* Kernels that were loaded from a new object get their names in the cache. */
-static void keep(Shop *s, Item **e, int n, const char *object) {
+/* Adds the kernels that were loaded from a new object to the cache. */
+static void keep(JitService *s, Item **e, int n, const char *object) {
     char path[PATH_ROOM], why[WHY_ROOM];
     snprintf(path, sizeof path, "%s", object);
     bool ok = cache_seal(object);
@@ -267,27 +273,27 @@ static void keep(Shop *s, Item **e, int n, const char *object) {
     for (int i = 0; i < n && ok; i++) cache_want(&s->cache, e[i]->key, false);
     if (ok || (error == ENOENT && cache_open(&s->cache, why, sizeof why))) return;
     snprintf(why, sizeof why, "%.250s: %s", path, strerror(error));
-    tell_lost(s, why);
+    log_lost(s, why);
 }
 
-/* A compiler that hangs would do so for each kernel: it is not called again, and what waits for it
- * has failed. What is on disk is still found there. */
-static void go_astray(Shop *s, const char *why) {
-    if (s->is_astray) return;
-    s->is_astray = true;
-    snprintf(s->why_astray, sizeof s->why_astray, "%s", why);
+/* A compiler that hangs once would hang for each kernel: it is not called again, and all kernels
+ * that wait for it fail. Kernels on disk are still used. */
+static void disable_compiler(JitService *s, const char *why) {
+    if (s->compiler_disabled) return;
+    s->compiler_disabled = true;
+    snprintf(s->why_disabled, sizeof s->why_disabled, "%s", why);
     log_line("COMPILE", "no more kernels are compiled: %s", why);
 }
-static void fail_wanted(Shop *s) {
+static void fail_wanted(JitService *s) {
     for (Item *e = s->open; e; e = e->next) {
         if (e->state != ITEM_WANTED) continue;
         e->state = ITEM_FAILED;
-        e->why = xstrdup(s->why_astray);
+        e->why = xstrdup(s->why_disabled);
     }
 }
 
-/* One compiler call for n items; when it fails, one for each of them. */
-static void compile_batch(Shop *s, Item **e, int n) {
+/* Compiles n items in one compiler call; if it refuses, each in a call of its own. */
+static void compile_batch(JitService *s, Item **e, int n) {
     if (n == 0 || s->ends) return;
     char object[PATH_ROOM], why[WHY_ROOM] = "";
     Bytes text = {0};
@@ -306,26 +312,26 @@ static void compile_batch(Shop *s, Item **e, int n) {
     s->compiler_calls++;
     for (int i = 0; made == MADE && i < n; i++) e[i]->compile_ms = ms, e[i]->batch = n;
     pthread_mutex_unlock(&s->lock);
-    if (made == NO_PLACE) tell_lost(s, why);
-    if (made == ASTRAY) go_astray(s, why);
+    if (made == NO_PLACE) log_lost(s, why);
+    if (made == OVER_LIMIT) disable_compiler(s, why);
     for (int i = 0; i < n; i++) {
         if (made == MADE && load(s, e[i], object, why)) {
             set_state(s, e[i], ITEM_COMPILED);
-        } else if (made == REFUSED && n > 1 && !s->is_astray) {
+        } else if (made == REFUSED && n > 1 && !s->compiler_disabled) {
             compile_batch(s, &e[i], 1);
         } else {
-            set_failed(s, e[i], s->is_astray ? s->why_astray : why);
-            if (made == NO_PLACE || s->is_astray) continue;
+            set_failed(s, e[i], s->compiler_disabled ? s->why_disabled : why);
+            if (made == NO_PLACE || s->compiler_disabled) continue;
             cache_want(&s->cache, e[i]->key, false);
-            tell_failed(s, why);
+            log_failed(s, why);
         }
     }
     if (made == MADE) keep(s, e, n, object);
 }
 
-/* One process of the machine compiles at a time, and the others then find what it has made. */
-static void make_kernels(Shop *s, Item **e, int n) {
-    int lock = cache_lock(&s->cache, PATIENCE_MS, &s->ends), rest = 0;
+/* Only one process per machine compiles at a time; the others then find its kernels on disk. */
+static void make_kernels(JitService *s, Item **e, int n) {
+    int lock = cache_lock(&s->cache, LOCK_WAIT_MS, &s->ends), rest = 0;
     for (int i = 0; i < n; i++) {
         if (!load_cached(s, e[i])) {
             e[rest++] = e[i];
@@ -338,8 +344,8 @@ static void make_kernels(Shop *s, Item **e, int n) {
     cache_unlock(lock);
 }
 
-/* What was asked for and not looked for on disk yet. */
-static void look_up(Shop *s, Item *e) {
+/* Looks on disk for a newly requested kernel. */
+static void look_up(JitService *s, Item *e) {
     bool is_there = false, is_wanted = false;
     if (!s->is_ready) get_ready(s);
     if (!s->is_off) {
@@ -349,8 +355,8 @@ static void look_up(Shop *s, Item *e) {
         is_wanted = !is_there && cache_is_wanted(&s->cache, e->key);
         if (log_is(LOG_COMPILE) && is_there) log_line("COMPILE", "%s is in the cache", e->key);
     }
-    if (s->is_off || (s->is_astray && !is_there)) {
-        set_failed(s, e, s->is_off ? s->why_off : s->why_astray);
+    if (s->is_off || (s->compiler_disabled && !is_there)) {
+        set_failed(s, e, s->is_off ? s->why_off : s->why_disabled);
         return;
     }
     pthread_mutex_lock(&s->lock);
@@ -365,11 +371,11 @@ static uint64_t gain_of(const Item *e) {
     uint64_t ns = atomic_load_explicit(&e->lost_ns, memory_order_relaxed);
     return e->is_soon || e->is_wanted ? ns | UINT64_C(1) << 63 : ns;
 }
-static bool is_pending(const Shop *s, const Item *e) {
+static bool is_pending(const JitService *s, const Item *e) {
     return e->state == ITEM_ASKED || e->state == ITEM_BUSY ||
            (e->state == ITEM_WANTED && gain_of(e) >= s->worth_ns);
 }
-static int n_pending(const Shop *s) {
+static int n_pending(const JitService *s) {
     int n = 0;
     for (const Item *e = s->open; e; e = e->next) n += is_pending(s, e);
     return n;
@@ -381,8 +387,8 @@ static void item_free(Item *e) {
     free(e);
 }
 
-/* Nobody knows it any more. */
-static void item_drop(Shop *s, Item *e) {
+/* Frees an item that has no references left. */
+static void item_drop(JitService *s, Item *e) {
     Item *first = map_get(&s->items, e->hash), **at = &first;
     while (*at != e) at = &(*at)->same_hash;
     *at = e->same_hash;
@@ -393,7 +399,7 @@ static void item_drop(Shop *s, Item *e) {
     item_free(e);
 }
 
-static void drop_done(Shop *s) {
+static void drop_done(JitService *s) {
     for (Item **at = &s->open; *at;) {
         Item *e = *at;
         bool is_done = e->state > ITEM_BUSY, is_left = !e->refs && e->state != ITEM_BUSY;
@@ -406,15 +412,17 @@ static void drop_done(Shop *s) {
     }
 }
 
-static void item_unref(Shop *s, Item *e) {
+static void item_unref(JitService *s, Item *e) {
     pthread_mutex_lock(&s->lock);
-    bool is_open = false; /* then the thread drops it, or what was wanted is noted at the end */
+    /* If open, the thread drops it, or service_free records that it was wanted. */
+    bool is_open = false;
     for (const Item *o = s->open; o && !is_open; o = o->next) is_open = o == e;
     if (--e->refs == 0 && !is_open) item_drop(s, e);
     pthread_mutex_unlock(&s->lock);
 }
-/* The one with most to gain of those that are worth a compiler and are not busy. */
-static Item *best_wanted(const Shop *s) {
+/* Returns the item that lost most time, of those worth compiling and not being compiled; or
+ * NULL. */
+static Item *best_wanted(const JitService *s) {
     Item *best = NULL;
     for (Item *e = s->open; e; e = e->next)
         if (e->state == ITEM_WANTED && is_pending(s, e) && (!best || gain_of(e) > gain_of(best)))
@@ -422,16 +430,16 @@ static Item *best_wanted(const Shop *s) {
     return best;
 }
 
-/* Kernels of the next call. Several in one take less time than one by one; but a program that is
- * over soon should leave the best one behind for the next time. */
-static int batch_limit(const Shop *s) {
+/* Returns the number of kernels for the next call. A call for several takes less time than one call
+ * each; but a program that ends soon should leave its best kernel to the next run. */
+static int batch_limit(const JitService *s) {
     if (!s->worth_ns || s->compiler_calls > 5) return s->batch_max;
     int n = 1 << s->compiler_calls;
     return n < s->batch_max ? n : s->batch_max;
 }
 
 static void *thread_main(void *arg) {
-    Shop *s = arg;
+    JitService *s = arg;
     pthread_mutex_lock(&s->lock);
     while (!s->ends) {
         Item *batch[BATCH_MAX], *asked = NULL;
@@ -454,7 +462,7 @@ static void *thread_main(void *arg) {
             else
                 make_kernels(s, batch, n);
             pthread_mutex_lock(&s->lock);
-            if (s->is_astray) fail_wanted(s);
+            if (s->compiler_disabled) fail_wanted(s);
             drop_done(s);
         }
         if (!n_pending(s)) pthread_cond_broadcast(&s->idle);
@@ -466,16 +474,16 @@ static void *thread_main(void *arg) {
 
 /* ---- Shops ---- */
 
-static pthread_mutex_t shops_lock = PTHREAD_MUTEX_INITIALIZER;
-static Shop *shops; /* of this process, few */
+static pthread_mutex_t services_lock = PTHREAD_MUTEX_INITIALIZER;
+static JitService *services; /* of this process, few */
 
-static bool is_same(const Shop *a, const Shop *b) {
+static bool is_same(const JitService *a, const JitService *b) {
     return !strcmp(a->cc.isa, b->cc.isa) && !strcmp(a->cc.command, b->cc.command) &&
            !strcmp(a->cache.dir, b->cache.dir) && a->cache.bytes_max == b->cache.bytes_max &&
            a->worth_ns == b->worth_ns && a->batch_max == b->batch_max;
 }
 
-static void shop_free(Shop *s) {
+static void service_free(JitService *s) {
     if (s->has_thread) {
         pthread_mutex_lock(&s->lock);
         s->ends = true;
@@ -484,7 +492,7 @@ static void shop_free(Shop *s) {
         cc_end(&s->cc);
         pthread_join(s->thread, NULL);
     }
-    for (const Item *e = s->open; e; e = e->next) /* what there was no time for */
+    for (const Item *e = s->open; e; e = e->next) /* not compiled in time */
         if (is_pending(s, e) && e->key[0]) cache_want(&s->cache, e->key, true);
     uint64_t key;
     void *v;
@@ -502,8 +510,8 @@ static void shop_free(Shop *s) {
     free(s);
 }
 
-static Shop *shop_new(const JitConfig *config) {
-    Shop *s = xcalloc(1, sizeof *s);
+static JitService *service_new(const JitConfig *config) {
+    JitService *s = xcalloc(1, sizeof *s);
     s->refs = 1;
     s->worth_ns = config->worth_ns;
     s->batch_max = config->batch_max > 0 ? config->batch_max : 16;
@@ -520,42 +528,42 @@ static Shop *shop_new(const JitConfig *config) {
     return s;
 }
 
-static Shop *shop_ref(const JitConfig *config) {
-    Shop *s = shop_new(config);
-    pthread_mutex_lock(&shops_lock);
-    Shop *other = shops;
+static JitService *service_ref(const JitConfig *config) {
+    JitService *s = service_new(config);
+    pthread_mutex_lock(&services_lock);
+    JitService *other = services;
     while (other && !is_same(other, s)) other = other->next;
     if (other) {
         other->refs++;
     } else {
-        s->next = shops;
-        shops = s;
+        s->next = services;
+        services = s;
     }
-    pthread_mutex_unlock(&shops_lock);
-    if (other) shop_free(s);
+    pthread_mutex_unlock(&services_lock);
+    if (other) service_free(s);
     return other ? other : s;
 }
 
-static void shop_unref(Shop *s) {
-    pthread_mutex_lock(&shops_lock);
+static void service_unref(JitService *s) {
+    pthread_mutex_lock(&services_lock);
     bool is_last = --s->refs == 0;
-    Shop **at = &shops;
+    JitService **at = &services;
     while (is_last && *at != s) at = &(*at)->next;
     if (is_last) *at = s->next;
-    pthread_mutex_unlock(&shops_lock);
-    if (is_last) shop_free(s);
+    pthread_mutex_unlock(&services_lock);
+    if (is_last) service_free(s);
 }
 
 /* ---- Asking ---- */
 
 Jit *jit_new(const JitConfig *config) {
     Jit *j = xcalloc(1, sizeof *j);
-    j->shop = shop_ref(config);
-    j->sights = config->sights > 0 ? config->sights : 1;
+    j->service = service_ref(config);
+    j->min_requests = config->min_requests > 0 ? config->min_requests : 1;
     return j;
 }
 
-/* For whoever holds it no more. */
+/* Frees an entry that has no holders. */
 static void entry_free(Jit *j, JitEntry *e) {
     JitEntry *first = map_get(&j->entries, e->hash), **at = &first;
     while (*at != e) at = &(*at)->same_hash;
@@ -566,12 +574,12 @@ static void entry_free(Jit *j, JitEntry *e) {
         map_remove(&j->entries, e->hash);
     map_remove(&j->numbered, e->number);
     lru_remove(&j->used, &e->used);
-    if (e->item) item_unref(j->shop, e->item);
+    if (e->item) item_unref(j->service, e->item);
     free(e);
 }
 
-/* The one of those that nobody holds which was asked for longest ago, or so: what is held is used.
- * NULL: all the oldest are held. */
+/* Returns roughly the least recently used entry without holders: held entries that it passes count
+ * as used. NULL: all the oldest entries are held. */
 static JitEntry *oldest_free(Jit *j) {
     enum { LOOKED_AT = 64 };
     for (int i = 0; i < LOOKED_AT; i++) {
@@ -586,7 +594,7 @@ void jit_free(Jit **jp) {
     Jit *j = *jp;
     if (!j) return;
     while (j->used.oldest) entry_free(j, (JitEntry *)j->used.oldest);
-    shop_unref(j->shop);
+    service_unref(j->service);
     map_fini(&j->entries);
     map_fini(&j->numbered);
     free(j);
@@ -638,18 +646,18 @@ void jit_launched(Jit *j, JitEntry *e) { j->hits++, e->hits++; }
 
 Choice *jit_choice(JitEntry *e) { return &e->choice; }
 
-static void start_thread(Shop *s) {
+static void start_thread(JitService *s) {
     if (s->has_thread) return;
-    sigset_t all, before; /* signals belong to the program's own threads */
+    sigset_t all, before; /* signals are for the program's own threads */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     s->has_thread = pthread_create(&s->thread, NULL, thread_main, s) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* The item of e, made and asked for if nobody has yet. */
+/* Sets e's item, and makes and requests that item if no worker has yet. */
 static void ask(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, bool is_soon) {
-    Shop *s = j->shop;
+    JitService *s = j->service;
     pthread_mutex_lock(&s->lock);
     start_thread(s);
     Item *item = map_get(&s->items, hash);
@@ -674,18 +682,18 @@ static void ask(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, boo
     pthread_mutex_unlock(&s->lock);
 }
 
-void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, JitSight sight) {
+void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, JitRequest request) {
     enum { CUTS = 4 };
     j->misses++;
-    bool is_soon = sight == SIGHT_SOON, is_hurried = is_soon && !e->is_soon;
+    bool is_soon = request == REQUEST_SOON, is_hurried = is_soon && !e->is_soon;
     e->is_soon |= is_soon;
-    if ((e->item && !is_hurried) || (sight == SIGHT_CUT && ++e->cuts % CUTS)) return;
-    if (++e->sights >= j->sights || is_soon) ask(j, e, hash, make, ctx, is_soon);
+    if ((e->item && !is_hurried) || (request == REQUEST_CUT && ++e->cuts % CUTS)) return;
+    if (++e->requests >= j->min_requests || is_soon) ask(j, e, hash, make, ctx, is_soon);
 }
 
 void jit_lost(Jit *j, JitEntry *e, int64_t ns) {
     if (!e->item || ns <= 0) return;
-    Shop *s = j->shop;
+    JitService *s = j->service;
     uint64_t add = (uint64_t)ns;
     uint64_t was = atomic_fetch_add_explicit(&e->item->lost_ns, add, memory_order_relaxed);
     if (was >= s->worth_ns || was + add < s->worth_ns) return;
@@ -695,11 +703,11 @@ void jit_lost(Jit *j, JitEntry *e, int64_t ns) {
 }
 
 bool jit_is_off(const Jit *j) {
-    return atomic_load_explicit(&j->shop->is_off, memory_order_relaxed);
+    return atomic_load_explicit(&j->service->is_off, memory_order_relaxed);
 }
 
 const char *jit_why_off(const Jit *j) {
-    return atomic_load(&j->shop->is_off) ? j->shop->why_off : NULL;
+    return atomic_load(&j->service->is_off) ? j->service->why_off : NULL;
 }
 
 static const FusedKernel *get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
@@ -707,7 +715,7 @@ static const FusedKernel *get(Jit *j, const void *signature, size_t n, uint64_t 
     JitEntry *e = jit_entry(j, signature, n, hash);
     const FusedKernel *k = e ? jit_kernel(e) : NULL;
     if (k) jit_launched(j, e);
-    if (e && !k && make) jit_want(j, e, hash, make, ctx, is_soon ? SIGHT_SOON : SIGHT_WHOLE);
+    if (e && !k && make) jit_want(j, e, hash, make, ctx, is_soon ? REQUEST_SOON : REQUEST_WHOLE);
     return k;
 }
 const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
@@ -725,14 +733,14 @@ const char *jit_source(Jit *j, const void *signature, size_t n, uint64_t hash) {
 }
 
 int jit_pending(Jit *j) {
-    pthread_mutex_lock(&j->shop->lock);
-    int n = n_pending(j->shop);
-    pthread_mutex_unlock(&j->shop->lock);
+    pthread_mutex_lock(&j->service->lock);
+    int n = n_pending(j->service);
+    pthread_mutex_unlock(&j->service->lock);
     return n;
 }
 
 bool jit_wait(Jit *j, int64_t timeout_ms) {
-    Shop *s = j->shop;
+    JitService *s = j->service;
     int64_t end = now_ns() + timeout_ms * 1000000;
     struct timespec until = {.tv_sec = end / 1000000000, .tv_nsec = end % 1000000000};
     pthread_mutex_lock(&s->lock);
@@ -743,7 +751,7 @@ bool jit_wait(Jit *j, int64_t timeout_ms) {
 }
 
 JitStats jit_stats(Jit *j) {
-    Shop *s = j->shop;
+    JitService *s = j->service;
     JitStats all = {.hits = j->hits, .misses = j->misses};
     pthread_mutex_lock(&s->lock);
     all.is_off = s->is_off;
@@ -776,7 +784,7 @@ bool jit_about(Jit *j, uint32_t number, JitAbout *out) {
     const Item *item = e->item;
     *out = (JitAbout){.state = JIT_SEEN, .hits = e->hits};
     if (!item) return true;
-    pthread_mutex_lock(&j->shop->lock);
+    pthread_mutex_lock(&j->service->lock);
     out->state = states[item->state];
     out->source = item->source.data;
     if (item->state > ITEM_BUSY) {
@@ -786,6 +794,6 @@ bool jit_about(Jit *j, uint32_t number, JitAbout *out) {
         out->batch = item->batch;
         out->why = item->why;
     }
-    pthread_mutex_unlock(&j->shop->lock);
+    pthread_mutex_unlock(&j->service->lock);
     return true;
 }

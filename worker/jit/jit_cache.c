@@ -1,5 +1,5 @@
-/* jit_cache.c: see jit_cache.h. A sealed file ends in 24 bytes: "GTK1", 4 zeros, the length of what
- * is before them and its hash, which linkers and loaders do not mind.
+/* jit_cache.c: see jit_cache.h. A sealed file ends in 24 bytes: "GTK1", 4 zeros, the length of the
+ * data before them and its hash. Linkers and loaders ignore them.
  * SPDX-License-Identifier: MIT */
 #include "worker/jit/jit_cache.h"
 #include "runtime/base/clock.h"
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How names begin of files that are no kernels yet, and how they end of those that are wanted. */
+/* The prefix of unfinished files, and the suffix of the records that a kernel is wanted. */
 static const char temporary[] = "tmp.", wanted[] = ".want";
 
 void cache_init(Cache *c, const char *dir, uint64_t bytes_max) {
@@ -78,7 +78,7 @@ void cache_temporary(Cache *c, const char *suffix, char path[PATH_ROOM]) {
              c->n_temporary++, (unsigned long)(clock_ns(CLOCK_REALTIME) / 1000), suffix);
 }
 
-/* To a file that is opened with these flags. */
+/* Writes data to a file opened with the flags `how`. */
 static bool put(const char *path, int how, const char *data, size_t n) {
     int fd = open(path, O_WRONLY | O_CLOEXEC | how, 0600);
     if (fd < 0) return false;
@@ -146,7 +146,7 @@ bool cache_link(Cache *c, const char *from, const char *path) {
     cache_temporary(c, ".so", name);
     if (link(from, name)) return false;
     bool ok = rename(name, path) == 0;
-    unlink(name); /* there only if it failed */
+    unlink(name); /* it exists only if rename failed */
     return ok;
 }
 
@@ -193,7 +193,7 @@ void cache_unlock(int lock) {
 typedef struct File {
     char name[64];
     int64_t used;
-    uint64_t bytes; /* its share of a file of several names */
+    uint64_t bytes; /* its share of a file with several hard links */
 } File;
 
 static int by_age(const void *a, const void *b) {
@@ -232,8 +232,8 @@ void cache_trim(Cache *c) {
     free(file);
 }
 
-/* A file may be of a process on another machine, whose number says nothing here; but nobody works
- * on one for so long. */
+/* A file may belong to a process on another machine, whose process id means nothing here; but no
+ * process works on a file for as long as STALE_S. */
 static bool is_stale(const char *name, time_t age_s) {
     enum { GONE_S = 60, STALE_S = 600, WANTED_S = 7 * 86400 };
     const char *end = strstr(name, wanted);
@@ -258,7 +258,7 @@ void cache_sweep(const Cache *c) {
 }
 
 bool cache_is_lost(const Cache *c, char *why, size_t why_size) {
-    enum { ROOM = 65536 }; /* of some kernels */
+    enum { ROOM = 65536 }; /* space for some kernels */
     struct statvfs fs;
     int error = statvfs(c->dir, &fs) ? errno : 0;
     if (!error && (uint64_t)fs.f_bavail * fs.f_frsize < ROOM) error = ENOSPC;

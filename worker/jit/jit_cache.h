@@ -1,5 +1,6 @@
-/* jit_cache.h: the directory of compiled kernels, see jit.h. By one thread; other processes may do
- * anything to it meanwhile. SPDX-License-Identifier: MIT */
+/* jit_cache.h: the directory of compiled kernels, see jit.h. Used by one thread; other processes
+ * may change the directory at any time.
+ * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_JIT_JIT_CACHE_H
 #define GT_WORKER_JIT_JIT_CACHE_H
 #include "runtime/base/arena.h"
@@ -9,37 +10,40 @@ enum { PATH_ROOM = 1024 };
 typedef struct Cache {
     char dir[PATH_ROOM - 128];
     uint64_t bytes_max;
-    unsigned n_temporary; /* names given */
+    unsigned n_temporary; /* temporary names made so far */
 } Cache;
 
-/* dir NULL: $XDG_CACHE_HOME/gt, else $HOME/.cache/gt, else none. */
+/* dir NULL: $XDG_CACHE_HOME/gt, else $HOME/.cache/gt; without either cache_open fails. bytes_max 0:
+ * 256 MiB. */
 void cache_init(Cache *c, const char *dir, uint64_t bytes_max);
-/* Makes the directory where it is missing. False: it cannot be written, or others could write it;
- * why says so. */
+/* Makes the directory if it is missing. Returns false, and the reason in why, if it cannot be
+ * written or if others can write it. */
 bool cache_open(Cache *c, char *why, size_t why_size);
 void cache_path(const Cache *c, const char *key, char path[PATH_ROOM]);
-/* A name of this process's that no other has. */
+/* Writes a file name that no other process or call uses. */
 void cache_temporary(Cache *c, const char *suffix, char path[PATH_ROOM]);
-/* Makes a directory and those above it where they are missing; errno says why not. */
+/* Makes a directory and its missing parents. Returns false, with errno set, if it cannot. */
 bool cache_make_directories(const char *dir, unsigned mode);
 bool cache_write(const char *path, const char *data, size_t n);
-bool cache_seal(const char *path);   /* appends the checksum; false: it cannot be */
-bool cache_verify(const char *path); /* sealed and whole; and it counts as used now */
-/* `path` becomes another name of the file `from`, at once and whatever was there before. */
+bool cache_seal(const char *path);   /* appends the checksum; false, with errno set, on failure */
+bool cache_verify(const char *path); /* true if sealed and intact; marks it as used now */
+/* Makes `path` another name of the file `from`, atomically, replacing what was there. */
 bool cache_link(Cache *c, const char *from, const char *path);
-/* Remembers, or no longer, that a kernel of that name is worth a compiler: an empty file beside the
- * kernels. _is_wanted: somebody has. */
+/* Records (on) or forgets that a kernel of that name is worth compiling: an empty file beside the
+ * kernels. _is_wanted: it is recorded. */
 void cache_want(const Cache *c, const char *key, bool on);
 bool cache_is_wanted(const Cache *c, const char *key);
-/* Removes what was not used for longest while the directory is over bytes_max. */
+/* While the directory exceeds bytes_max, removes the least recently used files, down to 3/4 of
+ * it. */
 void cache_trim(Cache *c);
-/* Removes what processes have left that are gone, or seem to be (they may be another machine's),
- * and what was wanted long ago. */
+/* Removes the temporary files of processes that are gone, or so old that they must be (their
+ * process may be on another machine), and old records of wanted kernels. */
 void cache_sweep(const Cache *c);
-/* The directory, or the place on its disk, is gone: why says which. */
+/* True if the directory is gone or its disk is full; why says which. */
 bool cache_is_lost(const Cache *c, char *why, size_t why_size);
-/* Of the processes that use the directory one at a time has the lock, until cache_unlock or its
- * end; after timeout_ms, when *ends, or where there are no locks, it is done without. */
+/* Takes the lock that one process at a time has. It ends with cache_unlock or the process. Returns
+ * -1, and the caller goes on without it, after timeout_ms, when *ends, or where files cannot be
+ * locked. */
 int cache_lock(const Cache *c, int timeout_ms, const _Atomic bool *ends);
 void cache_unlock(int lock);
 #endif

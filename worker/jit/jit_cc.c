@@ -20,12 +20,12 @@
 
 extern char **environ;
 
-/* So low that a step on all cores loses a tenth of its speed or less to a compiler beside it, not a
- * half as with 0; and not so low that kernels never come while all cores are busy. Urgent: beside
- * four other programs on two cores a kernel comes within 3 s or so, which it otherwise does not. */
+/* NICE: a step on all cores loses a tenth of its speed or less to a compiler beside it (with 0:
+ * half), yet kernels still get compiled while all cores are busy. NICE_URGENT: beside four other
+ * programs on two cores a kernel is ready within about 3 s, which it otherwise is not. */
 enum { ARGS_MAX = 160, NICE = 10, NICE_URGENT = 5, PATH_BYTES = 1024 };
 
-/* What a call may say, and (64 MiB) what any file of its may be long. */
+/* The output that a call may print, and the size of any file that it writes. */
 enum { SAID_MAX = 1 << 20, FILE_MAX = 64 << 20 };
 
 static const char *march(const char *isa) {
@@ -37,10 +37,10 @@ static const char *march(const char *isa) {
     return "";
 #endif
 }
-/* The floats' flags are those of the kernels built with the program (Makefile). Half GCC's time of
- * -O3 there, for kernels as fast: loops are vectorised and functions inlined, as there; without
- * -ftree-pre and -fgcse loops that follow one another, in pieces, take twice their time. Clang has
- * other names for all this, and no use for most of them. */
+/* The floating-point flags are those of the built-in kernels (Makefile). The others take half the
+ * time of GCC's -O3 and make kernels as fast: loops are vectorised and functions inlined, as there.
+ * Without -ftree-pre and -fgcse, consecutive loops over one piece take twice the time. Clang has
+ * other names for all this, and does not need most of them. */
 #define FLAGS_OF_ALL "-w -shared -fPIC -ffp-contract=off -fno-math-errno -fno-trapping-math"
 static const char *flags(const Cc *c) {
     return c->is_clang
@@ -51,14 +51,14 @@ static const char *flags(const Cc *c) {
 
 /* ---- What is left if the process ends now ---- */
 
-/* What cc_abandon finds, with nothing but loads. BEGINNING: a call is being made, whose number is
- * not known yet though it may run; by a thread that takes no signals meanwhile. */
+/* What cc_abandon reads, with plain loads only. BEGINNING: the child is being started and its
+ * process id is not known yet; the starting thread blocks signals meanwhile. */
 enum { TRACES = 4, BEGINNING = -1 };
 struct CcTrace {
     _Atomic bool is_taken, has_object;
     _Atomic pid_t child;
     char object[PATH_BYTES];
-    char room[PATH_BYTES]; /* see room_make; of the call that runs, while child is set */
+    char temp_dir[PATH_BYTES]; /* of the running call, valid while child is set */
 };
 static struct CcTrace traces[TRACES];
 
@@ -78,8 +78,8 @@ void cc_abandon(void) {
         }
         if (child > 0) kill(-child, SIGTERM);
         if (atomic_load(&traces[i].has_object)) unlink(traces[i].object);
-        /* A compiler that was asked to end removes its files; then the room is empty. */
-        for (int n = child ? 100 : 0; n && rmdir(traces[i].room) && errno != ENOENT; n--)
+        /* After SIGTERM a compiler removes its own files; then the directory is empty. */
+        for (int n = child ? 100 : 0; n && rmdir(traces[i].temp_dir) && errno != ENOENT; n--)
             nanosleep(&pause, NULL);
     }
 }
@@ -107,8 +107,8 @@ void cc_fini(Cc *c) {
     if (c->trace) atomic_store(&c->trace->is_taken, false);
 }
 
-/* text's words behind args[n]; text is cut up. What stands between quotes, single or double, is one
- * word or part of one. -1: a quote is not closed, or there are too many words. */
+/* Splits text at blanks into args[n] onwards, in place. Quotes, single or double, make one word or
+ * part of one. Returns the new n, or -1: a quote is not closed, or there are too many words. */
 static int add_words(char **args, int n, char *text) {
     char *to = text;
     for (const char *s = text + strspn(text, " "); *s; s += strspn(s, " ")) {
@@ -121,18 +121,18 @@ static int add_words(char **args, int n, char *text) {
                 *to++ = *s;
             if (quote && !s[1]) return -1;
         }
-        s += *s != 0; /* before `to` is written over it */
+        s += *s != 0; /* before `to` overwrites it */
         *to++ = 0;
     }
     return n;
 }
 
-/* The program that `word` calls: its file, as a shell finds it. */
+/* Finds the file of the program `word`, as a shell does. */
 static bool find_program(const char *word, char file[PATH_BYTES], struct stat *st) {
     if (strchr(word, '/')) {
         snprintf(file, PATH_BYTES, "%s", word);
         if (stat(word, st) || access(word, X_OK)) return false;
-        errno = EISDIR; /* if it is none of those */
+        errno = EISDIR; /* if it is not a regular file */
         return S_ISREG(st->st_mode);
     }
     const char *path = getenv("PATH");
@@ -148,7 +148,7 @@ static bool find_program(const char *word, char file[PATH_BYTES], struct stat *s
     return false;
 }
 
-/* By its name, or by that of what a link to it, such as cc, leads to. */
+/* By its name, or by the name of the file that a link, such as cc, points to. */
 static bool is_clang(const char *file) {
     char *path = realpath(file, NULL);
     const char *name = path ? strrchr(path, '/') : NULL;
@@ -186,8 +186,7 @@ bool cc_identify(Cc *c, Bytes *out) {
 
 /* ---- Running it ---- */
 
-/* The first line that says what is wrong, else the first that says anything, as it stands; NULL:
- * there is none. */
+/* Returns the first line that reports an error, else the first that is not empty; NULL: none. */
 static const char *telling_line(char *said) {
     const char *first = NULL;
     char *rest = NULL;
@@ -198,8 +197,8 @@ static const char *telling_line(char *said) {
     return first;
 }
 
-/* Appends s to text so that it cannot steer a terminal: control characters, UTF-8's too, and bytes
- * that are no UTF-8 as \xNN. */
+/* Appends s to text so that it cannot control a terminal: control characters (C1 ones in UTF-8 too)
+ * and bytes that are not valid UTF-8 become \xNN. */
 static void add_visible(char *text, size_t size, const char *s) {
     size_t n = strlen(text);
     for (int left = 0; *s && n + 5 < size; s++) {
@@ -212,7 +211,7 @@ static void add_visible(char *text, size_t size, const char *s) {
     }
 }
 
-/* A file in memory, or -1. */
+/* Returns the descriptor of a new file in memory, or -1. */
 static int memory_file(const char *data, size_t n) {
     int fd = memfd_create("gt-kernel", MFD_CLOEXEC);
     while (fd >= 0 && n > 0) {
@@ -236,7 +235,7 @@ static void limit(pid_t pid, int resource, rlim_t soft, rlim_t hard) {
     prlimit(pid, resource, &was, NULL);
 }
 
-/* The compiler proper, which pid starts, inherits it. */
+/* Lowers the priority and limits of pid; the compiler proper, which pid starts, inherits them. */
 static void hold_back(const Cc *c, pid_t pid, int nice) {
     rlim_t cpu_s = (rlim_t)c->cpu_s;
     setpriority(PRIO_PGRP, (id_t)pid, getpriority(PRIO_PROCESS, 0) + nice);
@@ -244,23 +243,23 @@ static void hold_back(const Cc *c, pid_t pid, int nice) {
     limit(pid, RLIMIT_FSIZE, FILE_MAX, FILE_MAX);
 }
 
-/* A directory for the temporary files of one call: a compiler that is ended at a bad moment leaves
- * some behind, and nobody else would know whose they are. Empty: it cannot be made, and then they
- * are where they always are. */
-static void room_make(char *room, size_t size) {
+/* Makes a directory for the temporary files of one call: a compiler killed at a bad moment leaves
+ * some behind, and nothing else would tell whose they are. Empty: it cannot be made, and the
+ * compiler uses its default directory. */
+static void temp_dir_make(char *temp_dir, size_t size) {
     const char *tmp = getenv("TMPDIR");
-    int n = snprintf(room, size, "%s/gt-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (n >= (int)size || !mkdtemp(room)) *room = 0;
+    int n = snprintf(temp_dir, size, "%s/gt-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (n >= (int)size || !mkdtemp(temp_dir)) *temp_dir = 0;
 }
-static void room_remove(const char *room) {
-    DIR *d = *room ? opendir(room) : NULL;
+static void temp_dir_remove(const char *temp_dir) {
+    DIR *d = *temp_dir ? opendir(temp_dir) : NULL;
     if (!d) return;
     for (const struct dirent *e; (e = readdir(d));)
         if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) unlinkat(dirfd(d), e->d_name, 0);
     closedir(d);
-    rmdir(room);
+    rmdir(temp_dir);
 }
-/* Ours, with that TMPDIR; owned, its strings are not. */
+/* Our environment with that TMPDIR. The array is owned by the caller, its strings are not. */
 static char **environment(char *tmpdir) {
     size_t n = 0, k = 0;
     while (environ[n]) n++;
@@ -272,11 +271,12 @@ static char **environment(char *tmpdir) {
     return all;
 }
 
-/* Starts args with that input and output, and room for its files. An errno, or 0. */
-static int start(Cc *c, char **args, int input, int output, const char *room, int nice) {
+/* Starts args with that input and output; temp_dir, unless empty, becomes its TMPDIR. Returns 0 or
+ * an errno. */
+static int start(Cc *c, char **args, int input, int output, const char *temp_dir, int nice) {
     char tmpdir[PATH_BYTES + 8];
-    snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s", room);
-    char **variables = *room ? environment(tmpdir) : NULL;
+    snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s", temp_dir);
+    char **variables = *temp_dir ? environment(tmpdir) : NULL;
     posix_spawn_file_actions_t files;
     posix_spawnattr_t how;
     posix_spawn_file_actions_init(&files);
@@ -295,12 +295,12 @@ static int start(Cc *c, char **args, int input, int output, const char *room, in
     sigaddset(&usual, SIGCHLD);
     posix_spawnattr_setsigmask(&how, &none);
     posix_spawnattr_setsigdefault(&how, &usual);
-    posix_spawnattr_setpgroup(&how, 0); /* a Ctrl-C at the terminal is not for it */
+    posix_spawnattr_setpgroup(&how, 0); /* it does not get the terminal's Ctrl-C */
     posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
                                        POSIX_SPAWN_SETPGROUP);
-    pthread_mutex_lock(&c->lock); /* so that cc_end finds the child */
+    pthread_mutex_lock(&c->lock); /* so that cc_end sees the child */
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    if (c->trace) snprintf(c->trace->room, sizeof c->trace->room, "%s", room);
+    if (c->trace) snprintf(c->trace->temp_dir, sizeof c->trace->temp_dir, "%s", temp_dir);
     if (c->trace) atomic_store(&c->trace->child, BEGINNING);
     pid_t pid = 0;
     int error = c->has_ended ? ECANCELED
@@ -319,10 +319,10 @@ static int start(Cc *c, char **args, int input, int output, const char *room, in
 
 /* How a call ended: status -1: nobody knows. */
 typedef struct End {
-    int status, error; /* error: an errno, it never began */
-    int64_t cpu_ms;    /* of it and those that it waited for */
-    bool is_late;      /* it was still there after limit_ms */
-    bool is_loud;      /* it said more than SAID_MAX */
+    int status, error; /* error: an errno; the call never started */
+    int64_t cpu_ms;    /* of it and the children that it waited for */
+    bool is_late;      /* it ran for more than limit_ms */
+    bool is_loud;      /* it printed more than SAID_MAX */
 } End;
 
 static void end_child(Cc *c, int number) {
@@ -338,9 +338,9 @@ static bool is_over_limit(const Cc *c, int64_t ms, int output, End *end) {
     return end->is_late || end->is_loud;
 }
 
-/* Until the child has ended; if that takes too long or it says too much it is ended, asked first (a
- * compiler then removes its temporary files). What even SIGKILL does not end at once, because the
- * system does not answer it, is left behind. */
+/* Waits until the child has ended. If it exceeds a limit it gets SIGTERM (a compiler then removes
+ * its temporary files), later SIGKILL. A child that survives even SIGKILL, because it hangs in the
+ * system, is abandoned. */
 static void await_child(Cc *c, int output, End *end) {
     enum { ASKED_MS = 500, KILLED_MS = 2000, PAUSE_MAX_MS = 20 };
     int64_t begin = now_ms(), asked = 0, killed = 0;
@@ -365,7 +365,7 @@ static void await_child(Cc *c, int output, End *end) {
     }
     pthread_mutex_lock(&c->lock);
     if (wait4(c->child, &end->status, WNOHANG, &used) != c->child) end->status = -1;
-    c->child = 0; /* from here on the number may be another's */
+    c->child = 0; /* from here on the process id may be reused */
     if (c->trace) atomic_store(&c->trace->child, 0);
     pthread_mutex_unlock(&c->lock);
     end->cpu_ms = (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * INT64_C(1000) +
@@ -374,10 +374,10 @@ static void await_child(Cc *c, int output, End *end) {
     end->is_loud = fstat(output, &said) == 0 && said.st_size > SAID_MAX;
 }
 
-/* Why there is no object. */
+/* Decides from how the call ended, and writes to why the reason if there is no object. */
 static CcResult judge(const Cc *c, const End *end, int output, const char *object, char *why,
                       size_t size) {
-    enum { TICK_MS = 200 }; /* to within which the system counts, and more */
+    enum { TICK_MS = 200 }; /* the resolution of the CPU time, and some more */
     char said[4096];
     int status = end->status;
     ssize_t n = output < 0 ? 0 : pread(output, said, sizeof said - 1, 0);
@@ -392,15 +392,15 @@ static CcResult judge(const Cc *c, const End *end, int output, const char *objec
         snprintf(why, size, "cannot run '%s': %s", c->command, strerror(end->error));
     } else if (end->is_loud) {
         snprintf(why, size, "'%s' said more than %d KiB", c->command, SAID_MAX >> 10);
-        return CC_ASTRAY;
+        return CC_OVER_LIMIT;
     } else if (end->is_late) {
         snprintf(why, size, "'%s' had not ended after %lld s", c->command,
                  (long long)c->limit_ms / 1000);
-        return CC_ASTRAY;
+        return CC_OVER_LIMIT;
     } else if (is_spent) {
         snprintf(why, size, "'%s' had not ended after %lld s of CPU time", c->command,
                  (long long)c->cpu_s);
-        return CC_ASTRAY;
+        return CC_OVER_LIMIT;
     } else if (status != -1 && WIFSIGNALED(status)) {
         snprintf(why, size, "'%s' was ended by signal %d (%s)", c->command, WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
@@ -426,12 +426,13 @@ CcResult cc_compile(Cc *c, const Bytes *source, const char *object, bool is_urge
     memcpy(command, c->command, sizeof command);
     snprintf(rest, sizeof rest, "%s %s", flags(c), march(c->isa));
     int n = add_words(args, 0, command);
-    n = add_words(args, n < 0 ? 0 : n, rest); /* cc_identify has refused such a command */
+    n = add_words(args, n < 0 ? 0 : n,
+                  rest); /* cc_identify has refused a command that does not split */
     args[n++] = (char *)"-o";
     args[n++] = (char *)object;
     args[n++] = (char *)"-x";
     args[n++] = (char *)"c";
-    args[n++] = (char *)"-"; /* its input */
+    args[n++] = (char *)"-"; /* read from its input */
     args[n++] = (char *)"-lm";
     args[n] = NULL;
     if (c->trace) {
@@ -441,11 +442,11 @@ CcResult cc_compile(Cc *c, const Bytes *source, const char *object, bool is_urge
     int input = memory_file(source->data, source->n), output = memory_file(NULL, 0);
     int nice = is_urgent ? NICE_URGENT : NICE;
     End end = {0};
-    char room[PATH_BYTES];
-    room_make(room, sizeof room);
-    end.error = input < 0 || output < 0 ? errno : start(c, args, input, output, room, nice);
+    char temp_dir[PATH_BYTES];
+    temp_dir_make(temp_dir, sizeof temp_dir);
+    end.error = input < 0 || output < 0 ? errno : start(c, args, input, output, temp_dir, nice);
     if (!end.error) await_child(c, output, &end);
-    room_remove(room);
+    temp_dir_remove(temp_dir);
     CcResult result = judge(c, &end, output, object, why, why_size);
     if (input >= 0) close(input);
     if (output >= 0) close(output);
@@ -454,7 +455,7 @@ CcResult cc_compile(Cc *c, const Bytes *source, const char *object, bool is_urge
 
 void cc_end(Cc *c) {
     pthread_mutex_lock(&c->lock);
-    c->has_ended = true; /* who waits for the child does the rest */
+    c->has_ended = true; /* await_child does the rest */
     if (c->child) kill(-c->child, SIGTERM);
     pthread_mutex_unlock(&c->lock);
 }
