@@ -1,6 +1,7 @@
-/* emit_cluster.c: the C source of a cluster (fuse.h), see fused.h for the form of what comes out,
- * and emit_pass.h for the names in it. Functions are called FUSED(...), a macro that is another one
- * for each cluster of a file. SPDX-License-Identifier: MIT */
+/* emit_cluster.c: writes the C source of a cluster (fuse.h). fused.h describes the form of that
+ * source, emit_pass.h the names in it. Functions are named FUSED(...), a macro that is redefined
+ * for each cluster in a file.
+ * SPDX-License-Identifier: MIT */
 #include "worker/emit/emit_rows.h"
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +74,7 @@ static void put_blocks(Emit *e, int64_t *scratch, int64_t *per_element) {
     emit_line(e, "}");
 }
 
-/* T: a reduction's accumulators of blocks. */
+/* T: a reduction's accumulators, one set per block. */
 static void put_accumulators(Emit *e) {
     for (int i = 0; i < e->f->n_nodes && !e->is_short; i++) {
         if (!fuse_is_reduce(&e->f->node[i]) || !e->plan.is_used[i]) continue;
@@ -94,7 +95,7 @@ static void put_rows(Emit *e, int64_t *scratch, int64_t *per_element) {
     emit_line(e, "}");
 }
 
-/* L: the accumulators over the rows, of lanes from `unit` on. */
+/* l: the accumulators of folds over the rows, for the lanes from `unit` on. */
 static void put_lane_tables(Emit *e, const char *unit) {
     int columns = 0, totals = 0, all = 0;
     for (int i = 0; i < e->f->n_nodes; i++)
@@ -110,7 +111,7 @@ static void put_lane_tables(Emit *e, const char *unit) {
                       emit_lane_type(e, i), i, emit_lane_type(e, i), columns++, unit);
     }
 }
-/* What is folded from row values, and computed from that. */
+/* Writes the totals that are folded from row values, and what is computed from them. */
 static void put_totals(Emit *e) {
     const Fuse *f = e->f;
     for (int i = 0; i < f->n_nodes; i++) {
@@ -119,7 +120,7 @@ static void put_totals(Emit *e) {
         for (int j = 0; j < n->n_in; j++) {
             int k = n->in[j] - FUSE_INPUT;
             if (emit_folds_rows(e, i) || !fuse_is_input(n->in[j]) || e->needs_input[k]) continue;
-            e->needs_input[k] = true; /* said */
+            e->needs_input[k] = true; /* declared */
             char where[16];
             snprintf(where, sizeof where, "A->in[%d]", k);
             emit_input(e, 'y', k, where);
@@ -142,7 +143,7 @@ static void next_of_lanes(Emit *e, const char *step) {
               step, step);
     emit_line(e, "fused_seek(&rows, &A->outer, %d, row);", e->f->n_inputs);
 }
-/* The rows of some lanes of a block, in order. */
+/* Writes the loop over the rows of some lanes of a block, in order. */
 static void put_lanes(Emit *e, int64_t *scratch, int64_t *per_element) {
     const Fuse *f = e->f;
     put_head(e, "run");
@@ -260,7 +261,7 @@ void emit_cluster(Bytes *out, const Fuse *f) {
     bytes_printf(out, "    .columns = %d, .totals = %d,\n", columns, totals);
     bytes_printf(out, "    .scratch_n = %lld, .scratch = %lld, .cost = %d, .reuse = {",
                  (long long)per_element, (long long)scratch, e.plan.cost);
-    bool has_index = false; /* it may have to be done again, from the same inputs */
+    bool has_index = false; /* it may have to run again, from the same inputs */
     for (int i = 0; i < f->n_nodes; i++)
         has_index |= f->node[i].op == OP_GATHER || f->node[i].op == OP_SCATTER_ADD;
     for (int k = 0; k < f->n_outputs; k++) {

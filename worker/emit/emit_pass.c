@@ -37,7 +37,7 @@ DType emit_dtype(const Emit *e, FuseRef r) {
     return fuse_is_input(r) ? (DType)e->f->input[r - FUSE_INPUT].type.dtype
                             : e->f->scalar[r - FUSE_SCALAR];
 }
-/* "bf16_to_f32(TEXT)", or TEXT. */
+/* Writes "bf16_to_f32(TEXT)", or TEXT if d is not a half. */
 static void put_widened(Emit *e, DType d, const char *text) {
     if (dtype_is_half(d))
         bytes_printf(e->out, "%s_to_f32(%s)", dtype_info[d].text, text);
@@ -45,7 +45,7 @@ static void put_widened(Emit *e, DType d, const char *text) {
         bytes_puts(e->out, text);
 }
 
-/* Is <= 0 or nan: a value less the greatest of its row. */
+/* True if r is <= 0 or nan: an element minus the maximum of its row. */
 static bool is_below_zero(const Emit *e, FuseRef r) {
     if (!fuse_is_node(r)) return false;
     const FuseNode *n = &e->f->node[r];
@@ -54,7 +54,7 @@ static bool is_below_zero(const Emit *e, FuseRef r) {
     return most->op == OP_MAX && fuse_is_reduce(most) && most->in[0] == n->in[0];
 }
 
-/* const T NAME = value of node i, rounded to its dtype; H_NAME: a half's bits. */
+/* Writes const T NAME = the value of node i, rounded to its dtype; h_NAME: the bits of a half. */
 void emit_value(Emit *e, int i, const char *reduced) {
     const FuseNode *n = &e->f->node[i];
     EmitName name[3];
@@ -85,8 +85,8 @@ void emit_value(Emit *e, int i, const char *reduced) {
         if (a == b)
             bytes_puts(e->out, operand[0]);
         else if (dtype_is_float(a) && op_info[OP_NOT].in & DSET(b) && b != DT_BOOL)
-            /* + 0, which compilers do not know to be 0: gcc makes (float)(int64_t)x a trunc(x),
-             * and that is -0 where this must be 0. */
+            /* + 0, in a variable whose value the compiler does not know: gcc turns
+             * (float)(int64_t)x into trunc(x), and that gives -0 where this must give 0. */
             bytes_printf(e->out, "(%s)(%s_to_%s(%s) + zero)", emit_ctype(b), dtype_info[a].text,
                          dtype_info[b].text, operand[0]);
         else
@@ -128,7 +128,7 @@ bool pass_folds(const Emit *e, int i, int pass) {
     return !e->picks && fuse_is_reduce(&e->f->node[i]) && e->plan.is_used[i] &&
            e->plan.pass[i] == pass + 1;
 }
-/* Computed in an earlier pass and still there. */
+/* True if node i was computed in an earlier pass and its value was stored or kept. */
 bool pass_loads(const Emit *e, int i, int pass) {
     return e->plan.pass[i] < pass && (e->f->node[i].is_stored || e->plan.is_kept[i]);
 }
@@ -141,13 +141,13 @@ bool pass_writes(const Emit *e, int i, int pass) {
            e->plan.is_used[i] && (n->is_stored || e->plan.is_kept[i]);
 }
 
-/* Folded over the rows by the loop of the pass. */
+/* True if the pass's loop folds node i over the rows. */
 bool pass_has_column(const Emit *e, int i, int pass) {
     const FuseNode *n = &e->f->node[i];
     return !e->picks && n->is_column && !n->is_row && e->plan.is_used[i] && e->plan.pass[i] == pass;
 }
 
-/* What the needed nodes are computed from is needed. */
+/* Marks the operands of needed nodes as needed. Returns true if any was new. */
 static bool spread_needs(Emit *e, int pass) {
     const Fuse *f = e->f;
     bool has_any = false;
@@ -191,7 +191,8 @@ bool pass_find_needs(Emit *e, int pass) {
     return spread_needs(e, pass) || has_any;
 }
 
-/* Pointers of one line: what the loop reads and writes. `at` counts elements of the row. */
+/* Writes the pointers of one line that the loop reads and writes. `at` counts elements of the
+ * row. */
 void pass_pointers(Emit *e, int pass) {
     const Fuse *f = e->f;
     for (int k = 0; k < f->n_inputs; k++) {
@@ -241,7 +242,7 @@ void pass_find_streams(Emit *e) {
     bool picks = false;
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
-        picks |= n->op == OP_GATHER; /* computes anew what it needs, from what is stored */
+        picks |= n->op == OP_GATHER; /* it recomputes what it needs, from stored values */
         e->streams[i] = n->is_stored && !n->is_row && !n->is_column;
     }
     for (int pass = 0; pass < e->plan.n_passes; pass++) {
@@ -250,7 +251,7 @@ void pass_find_streams(Emit *e) {
             const FuseNode *n = &f->node[i];
             if (picks || (e->needs[i] && pass_loads(e, i, pass))) e->streams[i] = false;
             if (fuse_is_reduce(n) && fuse_is_node(n->in[0]) && !e->is_short)
-                e->streams[n->in[0]] = false; /* folded from where it is stored */
+                e->streams[n->in[0]] = false; /* it is folded from where it is stored */
         }
     }
 }
@@ -262,7 +263,7 @@ void pass_places(Emit *e, int pass) {
 }
 void pass_out(Emit *e, int pass, bool is_far, bool *asked) {
     const Fuse *f = e->f;
-    char of[16] = ""; /* behind a name, where the loop is of all passes */
+    char of[16] = ""; /* a suffix of names if the loop covers all passes */
     if (e->is_short) snprintf(of, sizeof of, "_%d", pass);
     for (int i = 0; i < f->n_nodes; i++)
         if (e->streams[i] && pass_writes(e, i, pass))
@@ -285,7 +286,8 @@ void pass_out(Emit *e, int pass, bool is_far, bool *asked) {
  * elements, and what later pieces need lies between in the first-level cache. */
 enum { PIECE = 512, PIECE_OPS = 3, PIECE_VALUES = 4 };
 
-/* Of an earlier piece, needed by a computed node of a later one, or written, as the last does. */
+/* True if node i is computed in an earlier piece, and needed by a computed node of a later piece or
+ * written, which the last piece does. */
 static bool is_between(const Emit *e, int i, int pass) {
     if (!pass_computes(e, i, pass) || e->piece[i] == e->n_pieces - 1) return false;
     if (pass_writes(e, i, pass)) return true;
@@ -322,7 +324,7 @@ static void find_pieces(Emit *e, int pass) {
 static bool is_of_piece(const Emit *e, int i, int pass, int piece) {
     return pass_computes(e, i, pass) && e->piece[i] == piece;
 }
-/* The operands of the nodes of a piece, and what the last one writes and folds. */
+/* Finds the operands of a piece's nodes, and what the last piece writes and folds. */
 static void find_operands(const Emit *e, int pass, int piece, bool *node, bool *input) {
     const Fuse *f = e->f;
     bool is_last = piece == e->n_pieces - 1;
@@ -339,7 +341,7 @@ static void find_operands(const Emit *e, int pass, int piece, bool *node, bool *
             if (fuse_is_node(n->in[k])) node[n->in[k]] = !f->node[n->in[k]].is_row;
         }
     }
-    /* A single element (pass_pick) is wanted without being written. */
+    /* pass_pick needs a single element, which is not written. */
     for (int i = 0; e->picks && i < f->n_nodes; i++) node[i] |= e->needs[i];
     for (int k = 0; e->picks && k < f->n_inputs; k++) input[k] |= e->needs_input[k];
 }
@@ -404,15 +406,16 @@ void pass_body(Emit *e, int pass) {
     put_piece(e, pass, 0);
 }
 
-/* Elements that are hard to compute do not wait for memory. */
+/* True if the pass may write with non-temporal stores. They do not pay off where computing an
+ * element takes longer than writing it. */
 static bool may_be_far(const Emit *e, int pass) {
     enum { LIGHT = 12 };
     bool has_any = false;
     for (int i = 0; i < e->f->n_nodes; i++) has_any |= e->streams[i] && pass_writes(e, i, pass);
     return has_any && !e->f->is_lined && (e->f->trailing || e->plan.cost <= LIGHT);
 }
-/* The last piece from i0 = from on, as far as there are whole lanes, if what it writes is to go
- * past the caches. */
+/* Writes the last piece of the loop from i0 = from on, in turns of whole lanes, for the case that
+ * its results are written with non-temporal stores. */
 static void put_far(Emit *e, int pass, int piece, const char *from, const char *to) {
     bool asked[FUSED_INPUTS] = {0};
     emit_line(e, "int64_t i0 = %s;", from);
@@ -431,7 +434,7 @@ static void put_far(Emit *e, int pass, int piece, const char *from, const char *
     emit_line(e, "if (A->is_far) fused_settle();");
 }
 
-/* Turns [0, count) of the pass's loop. */
+/* Writes the pass's loop over [0, count), in pieces. */
 static void put_pieces(Emit *e, int pass) {
     find_pieces(e, pass);
     bool is_cut = e->n_pieces > 1;
@@ -458,7 +461,7 @@ static void put_pieces(Emit *e, int pass) {
     if (is_cut) emit_line(e, "}");
 }
 
-/* Element `index` of a row: as the loop of the pass would compute it. */
+/* Writes the computation of a row's element `index`, the same as in the pass's loop. */
 void pass_pick(Emit *e, int i, int pass) {
     const FuseNode *n = &e->f->node[i];
     FuseRef from = n->in[0];
@@ -485,7 +488,7 @@ void pass_pick(Emit *e, int i, int pass) {
     emit_value(e, i, text);
 }
 
-/* The loop over elements [from, to) of the row. */
+/* Writes the loop over elements [from, to) of the row. */
 void pass_loop(Emit *e, int pass) {
     const Fuse *f = e->f;
     if (!pass_find_needs(e, pass)) return;

@@ -1,16 +1,16 @@
 /* emit_rows.c: see emit_rows.h.
  *
- * Long rows, and rows of several lines, go one by one, pass after pass, block by block.
+ * Long rows, and rows of several lines, are computed one at a time, pass after pass, block by
+ * block.
  *
  * Short rows are staggered: one loop does pass 0 of a row, pass 1 of the row before it, pass 2 of
- * the one before that. The passes of a row wait for each other (nothing can be divided by a sum
- * that is not there), those of different rows do not: so the processor finds work for all its units
- * at once, the long chain of an exponential hides the divisions of the row before, and memory is
- * read and written all the time, not by turns. A row's place and its values for later passes are
- * kept in slot step mod passes (or fewer, where its elements are kept: the nearest cache is small).
- * What a pass without a row (at both ends) reads and writes is `idle`.
- * Turns of the loop are LANES elements, so that reductions stay in registers, in the order of
- * kernel_reduce.h.
+ * the one before that. The passes of one row depend on each other (a division needs its sum), those
+ * of different rows do not. So the processor finds work for all its units at once, the long chain
+ * of an exponential hides the divisions of the row before, and memory is read and written all the
+ * time. A row's position and its values for later passes are in slot step mod passes (or fewer
+ * slots, where its elements are kept: the L1 cache is small). A pass without a row, at both ends,
+ * reads and writes `idle`. A turn of the loop is LANES elements, so that reductions stay in
+ * registers, in the order of kernel_reduce.h.
  * SPDX-License-Identifier: MIT */
 #include "worker/emit/emit_rows.h"
 #include <stdio.h>
@@ -29,7 +29,8 @@ bool emit_is_total(const Emit *e, int i) {
 
 /* ---- What both kinds of rows need ---- */
 
-/* For so many rows node i is needed: from the pass that computes it to the last that loads it. */
+/* Returns the number of rows for which node i is held: from the pass that computes it to the last
+ * that loads it. */
 static int slots_of(Emit *e, int i) {
     if (!e->is_short) return 1;
     int last = e->plan.pass[i];
@@ -37,7 +38,7 @@ static int slots_of(Emit *e, int i) {
         pass_find_needs(e, pass);
         if (e->needs[i] && pass_loads(e, i, pass)) last = pass;
     }
-    for (int j = 0; j < e->f->n_nodes; j++) /* may load it between the passes */
+    for (int j = 0; j < e->f->n_nodes; j++) /* a GATHER may load it between passes */
         if (e->f->node[j].op == OP_GATHER) last = e->plan.n_passes - 1;
     return last - e->plan.pass[i] + 1;
 }
@@ -120,7 +121,7 @@ void emit_row_values(Emit *e, int pass, bool stores) {
         if (e->is_short) emit_line(e, "R%d[g] = r%d;", i, i);
     }
 }
-/* The accumulators of the row, over the rows. */
+/* Writes names for the accumulators that fold the row into others. */
 static void put_lane_names(Emit *e) {
     for (int i = 0; i < e->f->n_nodes; i++) {
         const FuseNode *n = &e->f->node[i];
@@ -132,7 +133,7 @@ static void put_lane_names(Emit *e) {
 
 /* ---- Long rows ---- */
 
-/* Where the elements of the block begin that reduction i folds. */
+/* Writes to `to` the address of the block's elements that reduction i folds. */
 static void fold_source(const Emit *e, int i, char *to, size_t size) {
     FuseRef r = e->f->node[i].in[0];
     const char *type = emit_ctype(emit_dtype(e, r));
@@ -185,8 +186,9 @@ static void put_long(Emit *e, const char *count, void (*next)(Emit *, const char
 
 /* ---- Short rows ---- */
 
-/* Variables of a pass are known outside the loop over elements by two numbers, as p0_2: its p0.
- * DECLARE: what they are without a row; EXPORT: from the names of a block; IMPORT: into them. */
+/* Outside the loop over elements, the variables of a pass have two numbers in their names: p0_2 is
+ * p0 of pass 2. DECLARE: writes their definitions, for no row; EXPORT: sets them from a block's
+ * names; IMPORT: sets a block's names from them. */
 typedef enum Way { DECLARE, EXPORT, IMPORT } Way;
 static void put_variable(Emit *e, Way way, const char *type, char letter, int i, int pass) {
     bool is_pointer = type[strlen(type) - 1] == '*';
@@ -200,7 +202,7 @@ static void put_variable(Emit *e, Way way, const char *type, char letter, int i,
     else
         emit_line(e, "%s %c%d_%d = 0;", type, letter, i, pass);
 }
-/* What the loop of the pass (pass_find_needs) uses. */
+/* Does so for the variables that the pass's loop (pass_find_needs) uses. */
 static void put_variables(Emit *e, Way way, int pass) {
     const Fuse *f = e->f;
     bool row[FUSE_NODES] = {0};
@@ -213,7 +215,7 @@ static void put_variables(Emit *e, Way way, int pass) {
             put_variable(e, way, emit_held(d), 'x', k, pass);
         else
             put_variable(e, way, type, 'p', k, pass);
-        if (f->lies[k] == LIES_APART) /* `idle` is short: there it is 0 */
+        if (f->lies[k] == LIES_APART) /* `idle` is short: its step is 0 */
             put_variable(e, way, "int64_t", 'd', k, pass);
     }
     for (int i = 0; i < f->n_nodes; i++) {
@@ -236,7 +238,7 @@ static void put_variables(Emit *e, Way way, int pass) {
         if (row[i]) put_variable(e, way, emit_held((DType)f->node[i].dtype), 'r', i, pass);
 }
 
-/* if (the pass has a row) {, and what is known of that row when the pass begins. */
+/* Writes if (the pass has a row) {, and what is known of that row when the pass begins. */
 static void put_row_of(Emit *e, int pass) {
     const Fuse *f = e->f;
     if (pass)
@@ -257,7 +259,7 @@ static void put_row_of(Emit *e, int pass) {
     }
     put_lane_names(e);
 }
-/* Element i of all passes, which is of lane l. */
+/* Writes element i of all passes, which belongs to lane l. */
 static void put_turn(Emit *e) {
     emit_line(e, "const int64_t i = i0 + l, at = 0;");
     emit_line(e, "(void)at;");
@@ -269,7 +271,7 @@ static void put_turn(Emit *e) {
         emit_line(e, "}");
     }
 }
-/* The loop over a row, and a masked turn for its rest. */
+/* Writes the loop over a row, and a masked turn for its rest. */
 static void put_turns(Emit *e) {
     emit_line(e, "int64_t i0 = 0;");
     emit_line(e, "for (; i0 + LANES <= n; i0 += LANES) {");

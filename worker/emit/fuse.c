@@ -83,10 +83,10 @@ char **fuse_store(Fuse *f, FuseRef node) {
 
 /* ---- The plan ---- */
 
-/* Computed or folded for each element. */
+/* True if it is computed or folded for each element. */
 static bool is_wide(const FuseNode *n) { return !n->is_row; }
 
-/* Of computing it again. */
+/* The cost of computing it again. */
 static int cost_of(const FuseNode *n) { return op_has((Op)n->op, FACT_CHEAP) ? 1 : 8; }
 enum { RECOMPUTED_MAX = 3 };
 
@@ -129,7 +129,8 @@ void fuse_plan(const Fuse *f, FusePlan *p) {
                 p->is_kept[i] |= m->in[k] == i && p->pass[j] > p->pass[i];
         }
     }
-    /* Folded where it lies: a dense input, a stored value or a kept one. */
+    /* A reduction folds its operand in place if that is a dense input, a stored value or a kept
+     * one. */
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
         if (!fuse_is_reduce(n)) continue;
@@ -147,7 +148,7 @@ void fuse_plan(const Fuse *f, FusePlan *p) {
 
 /* ---- Loops and signature ---- */
 
-/* Axes [from, to) of the space, merged where all inputs allow it. */
+/* Lays out axes [from, to) of the space, merged where all inputs allow it. */
 static void lay_out(const Fuse *f, int from, int to, FusedLoop *l) {
     l->rank = 0;
     int64_t s[FUSED_INPUTS];
@@ -196,7 +197,7 @@ static void sign(Fuse *f) {
     f->hash = hash_bytes(f->signature, f->signature_bytes, 0);
 }
 
-/* Scratch memory for a row whose elements are computed from its reductions. */
+/* Limits the scratch memory for a row whose elements are computed from its reductions. */
 enum { ROW_BYTES_MAX = 1 << 20 };
 
 bool fuse_done(Fuse *f) {
@@ -221,7 +222,7 @@ bool fuse_done(Fuse *f) {
     if (last >= 0) a->inner.rank--;
     f->is_lined = a->inner.rank > 0;
     sign(f);
-    if (!f->trailing) { /* one pass; what a reduction is, it would not be */
+    if (!f->trailing) { /* one pass without reductions */
         for (int i = 0; i < f->n_nodes; i++)
             if (f->node[i].is_row) return false;
         return true;
@@ -247,7 +248,7 @@ bool fuse_is_worth(const Fuse *f) {
     for (int k = 0; k < f->n_inputs; k++)
         if (f->lies[k] == LIES_APART && f->args.line >= SHORT_LINE &&
             (f->args.step[k] > FAR_APART || f->args.step[k] < 0))
-            return false; /* transposed: the engine has tiles for that */
+            return false; /* transposed: the engine's tiled copy is faster */
     return true;
 }
 

@@ -1,22 +1,23 @@
 /* fuse.h: clusters: several instructions that one kernel computes in one or a few passes over
- * memory. A cluster is a small graph of MAP rows, casts and reductions over one space of elements;
- * what emit_cluster.c makes of it gives the same bits as the engine op by op (DESIGN 9, law 2).
+ * memory. A cluster is a small graph of MAP rows, casts and reductions over one space of elements.
+ * The kernel that emit_cluster.c writes for it gives the same bits as the engine op by op (DESIGN
+ * 9, law 2).
  *
  * The space has a shape, whose last `trailing` axes are the row that reductions fold; without
- * reductions `trailing` is 0, and all of it is one row. A node is of the space (one value per
- * element) or of rows (one per row: what a reduction gives, and what is computed from such values).
- * Softmax along the last axis: max (rows), sub, exp (space), sum (rows), div (space).
- * What is folded along the other axes, over the rows, is one value per column, or one value where
- * row values are folded: a bias's gradient, a loss's sum, a total. Nothing in the cluster reads
- * these, but that what is computed from totals alone is another total.
+ * reductions `trailing` is 0, and the whole space is one row. A node is of the space (one value per
+ * element) or of rows (one per row: the result of a reduction, or computed from such values).
+ * Softmax along the last axis: max (rows), sub, exp (space), sum (rows), div (space). A fold along
+ * the other axes, over the rows, gives one value per column, or one value if it folds row values: a
+ * bias's gradient, a loss's sum, a total. Nothing in the cluster reads these, except that a node
+ * computed from totals alone is another total.
  *
- * Inputs are views that broadcast to the space, read where they lie; scalars are immediates.
- * Values that are stored are outputs, row-major; all others exist in registers only, rounded to
- * their dtype like every tensor.
+ * Inputs are views that broadcast to the space, read in place; scalars are immediates. Stored
+ * values are outputs, row-major; all others exist in registers only, rounded to their dtype like
+ * every tensor.
  *
- * The signature says all that the kernel's source depends on: graph, dtypes, which nodes are
- * stored, how each input lies along the innermost axis, and nothing else: shapes, outer strides and
- * scalars are arguments. Equal signatures have equal sources; they are compared in full.
+ * The signature holds all that the kernel's source depends on: graph, dtypes, which nodes are
+ * stored, how each input steps along the innermost axis. Shapes, outer strides and scalars are
+ * arguments. Equal signatures have equal sources; they are compared in full.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EMIT_FUSE_H
 #define GT_WORKER_EMIT_FUSE_H
@@ -25,21 +26,21 @@
 
 enum { FUSE_NODES = 48, FUSE_SIGNATURE = 8 + FUSE_NODES * 8 + FUSED_INPUTS * 2 + FUSED_SCALARS };
 
-/* An operand: a node, an input or a scalar. FUSE_NONE: there was no room. */
+/* An operand: a node, an input or a scalar. FUSE_NONE: the cluster is full. */
 typedef int FuseRef;
 enum { FUSE_INPUT = 64, FUSE_SCALAR = 128, FUSE_NONE = -1 };
 static inline bool fuse_is_node(FuseRef r) { return r < FUSE_INPUT; }
 static inline bool fuse_is_input(FuseRef r) { return r >= FUSE_INPUT && r < FUSE_SCALAR; }
 
-typedef enum FuseLies { LIES_STILL, LIES_DENSE, LIES_APART } FuseLies; /* step 0, 1, another */
+typedef enum FuseLies { LIES_STILL, LIES_DENSE, LIES_APART } FuseLies; /* step 0, 1, other */
 
 typedef struct FuseNode {
     uint8_t op, dtype, n_in;
     uint8_t in[3];  /* FuseRef */
     bool is_row;    /* one value per row */
-    bool is_column; /* a REDUCE over the rows; is_row: a total, of a row value or of totals */
+    bool is_column; /* a REDUCE over the rows; with is_row: a total, of row values or of totals */
     bool is_stored;
-    uint8_t output; /* is_stored: its place in args.out */
+    uint8_t output; /* is_stored: its index in args.out */
 } FuseNode;
 
 typedef struct Fuse {
@@ -49,7 +50,7 @@ typedef struct Fuse {
     FuseNode node[FUSE_NODES];
     View input[FUSED_INPUTS];
     DType scalar[FUSED_SCALARS];
-    /* Filled by fuse_done; out and table are the caller's to fill. */
+    /* Filled by fuse_done, except `out` and `table`, which the caller fills. */
     FusedArgs args;
     bool is_lined; /* a row may be several lines (inner.rank > 0) */
     FuseLies lies[FUSED_INPUTS];
@@ -59,52 +60,55 @@ typedef struct Fuse {
 } Fuse;
 
 void fuse_init(Fuse *f, const TensorType *space, int trailing);
-/* v broadcasts to the space (right-aligned axes); the same view twice is one input. Read as float
- * where it is a half. */
+/* Adds an input: v broadcasts to the space (right-aligned axes); the same view twice is one input.
+ * Halves are read as float. Returns FUSE_NONE if the cluster is full, as do all functions below. */
 FuseRef fuse_input(Fuse *f, const View *v);
-/* value: of dtype d; for halves a float32, as exec makes them. Never shared. */
+/* Adds a scalar. value: of dtype d; for halves a float32, as exec makes them. Never shared. */
 FuseRef fuse_scalar(Fuse *f, DType d, const void *value);
-/* A MAP row, a CAST, or a REDUCE over the trailing axes, with its result's dtype; FULL of a scalar;
- * and, where rows have one axis, GATHER (in: of the space; an index of rows; gives rows) and
- * SCATTER_ADD (in: of the space; an index and a summand, of rows). is_row: one value
- * per row; its operands are then of rows, scalars, or inputs that do not change along a row; of a
- * REDUCE always. A reduction's operand is a node of the space or an input. */
+/* Adds a MAP row, a CAST, or a REDUCE over the trailing axes, with its result's dtype; FULL of a
+ * scalar; and, where rows have one axis, GATHER (in: of the space; an index of rows; gives rows)
+ * and SCATTER_ADD (in: of the space; an index and a summand, of rows). is_row: one value per row;
+ * always so for a REDUCE. The operands of other is_row nodes are of rows, scalars, or inputs that
+ * do not change along a row. A reduction's operand is a node of the space or an input. */
 FuseRef fuse_node(Fuse *f, Op op, DType dtype, bool is_row, const FuseRef *in, int n_in);
-/* A REDUCE over the rows, of a node of space or rows, or of an input; is_row: of a row value, or of
- * an input that does not change along a row. Operand of fuse_total only, then. */
+/* Adds a REDUCE over the rows, of a node of space or rows, or of an input. is_row: of a row value,
+ * or of an input that does not change along a row; then only fuse_total may use it. */
 FuseRef fuse_column(Fuse *f, Op op, DType dtype, bool is_row, FuseRef in);
-/* A MAP row or a CAST of totals, scalars and inputs of one element. */
+/* Adds a MAP row or a CAST of totals, scalars and inputs of one element. */
 FuseRef fuse_total(Fuse *f, Op op, DType dtype, const FuseRef *in, int n_in);
-/* The node's value is wanted: the address of its place in args.out, or NULL: there is no room. */
+/* Makes the node's value an output. Returns the address of its pointer in args.out, or NULL if
+ * there are too many outputs. */
 char **fuse_store(Fuse *f, FuseRef node);
-/* Lays out loops and signature. False: it cannot be one kernel (nothing stored, an empty space, a
- * row too long for the passes that it needs). Nodes may not be added afterwards. */
+/* Lays out loops and signature; no nodes may be added afterwards. Returns false if it cannot be one
+ * kernel: nothing is stored, the space is empty, or a row is too long for the passes that it
+ * needs. */
 bool fuse_done(Fuse *f);
-bool fuse_equal(const Fuse *a, const Fuse *b); /* signatures */
-/* One kernel's worth? Lines so short that the walk costs more than the ops say no. */
+bool fuse_equal(const Fuse *a, const Fuse *b); /* equal signatures */
+/* True if one kernel is likely to pay off; false if lines are so short that walking over them costs
+ * more than the ops. */
 bool fuse_is_worth(const Fuse *f);
 
-/* What a kernel may save of the time that its operations take one by one, a guess from 0 to 1: one
- * trip to memory is left of all, none where a product goes with it, and what is hard to compute
- * takes its time either way. */
+/* Estimates the part of its operations' separate time that a kernel saves, from 0 to 1. Of all
+ * trips to memory one is left, none if the cluster is fused with a product; expensive computations
+ * take their time either way. */
 double fuse_gain(const Fuse *f, bool has_product);
 
 /* ---- for the emitter: emit_cluster.c, emit_rows.c, emit_pass.c ---- */
 
-static inline bool fuse_is_reduce(const FuseNode *n) { /* of a row */
+static inline bool fuse_is_reduce(const FuseNode *n) { /* over a row */
     return op_info[n->op].class_ == CLASS_REDUCE && !n->is_column;
 }
 
-/* What values of dtype d are computed in and held as. */
+/* The dtype in which values of dtype d are computed and held. */
 static inline DType fuse_computes(DType d) { return dtype_is_half(d) ? DT_F32 : d; }
 
-/* When things can be computed: in pass 0 what needs no reduction; a reduction stands in the pass of
- * its operand, and its value is there for the next. */
+/* When each node is computed. Pass 0 computes what needs no reduction; a reduction is in the pass
+ * of its operand, and its value is known in the next. */
 typedef struct FusePlan {
     int n_passes;
     bool has_reduce, has_columns;
     int cost;                    /* of an element, in units of an addition */
-    int pass[FUSE_NODES];        /* nodes of the space: computed first; of rows: there before it */
+    int pass[FUSE_NODES];        /* of the space: computed first in it; of rows: known before it */
     bool is_used[FUSE_NODES];    /* stored, or an operand of what is */
     bool is_kept[FUSE_NODES];    /* not stored, but kept in scratch memory for later passes */
     bool is_chunked[FUSE_NODES]; /* a REDUCE whose operand is laid out for it, block by block */
