@@ -1,5 +1,6 @@
-/* emit.c: see emit.h. The scanner knows C only as far as identifiers go: they are replaced whole,
- * and everything else is copied. SPDX-License-Identifier: MIT */
+/* emit.c: see emit.h. The scanner of C expressions knows identifiers only: it replaces whole
+ * identifiers and copies everything else.
+ * SPDX-License-Identifier: MIT */
 #include "worker/kernel/emit.h"
 #include <ctype.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* emit.h: C source from the op table. Three layers, kept apart: the expression of one op for one
- * dtype, which any loop may contain; the lines that genkernels puts around it for the kernels built
- * with the program (their loops are the macros of kernel_loops.h); and the kernels of clusters,
- * compiled at run time (emit_cluster.c). What is emitted needs worker/kernel/prologue.h.
+/* emit.h: C source from the op table, in three separate layers: the expression of one op for one
+ * dtype, which any loop may contain; the lines that genkernels writes around it for the built-in
+ * kernels (their loops are the macros of kernel_loops.h); and the kernels of clusters, compiled at
+ * run time (emit_cluster.c). The emitted source needs worker/kernel/prologue.h.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_EMIT_H
 #define GT_WORKER_KERNEL_EMIT_H
@@ -13,18 +13,19 @@ const char *emit_ctype(DType d); /* "float", "uint8_t", ... */
  * (f32_xxx), T by the C type of `element`, and the operands a, b, c by operand[0..2]. */
 void emit_expr(Bytes *out, const char *expr, DType functions, DType element,
                const char *const operand[3]);
-/* The accumulator's type, which is the result's type, of a REDUCE row over elements of dtype d. */
+/* Returns the accumulator's dtype, which is the result's, of a REDUCE row over elements of dtype
+ * d. */
 DType emit_accumulator(Op op, DType d);
 
-/* One line each: the definition of the kernel named NAME_<dtype text> for a row and a dtype. */
+/* Appends one line: the definition of the kernel NAME_<dtype text> of a row and a dtype. */
 void emit_map(Bytes *out, Op op, DType d);
 void emit_reduce(Bytes *out, Op op, DType d);
 void emit_cast(Bytes *out, DType from, DType to);
 
-/* The functions of a cluster that fuse_done has accepted and its FusedKernel, `const FusedKernel
- * FUSED(kernel)`: FUSED(x) must be a macro by then, another one for each cluster of a file. Equal
- * signatures give equal text. emit_head stands at the top of the file: kernel_fused.h and all
- * that it includes. */
+/* Appends the functions of a cluster that fuse_done has accepted and its FusedKernel, `const
+ * FusedKernel FUSED(kernel)`. The macro FUSED(x) must be defined before that text, differently for
+ * each cluster in a file. Equal signatures give equal text. emit_head is the top of such a file:
+ * kernel_fused.h and all that it includes. */
 struct Fuse;
 void emit_cluster(Bytes *out, const struct Fuse *f);
 extern const char emit_head[];

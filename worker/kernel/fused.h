@@ -1,13 +1,14 @@
-/* fused.h: what a kernel compiled at run time shares with the engine that calls it: its arguments.
- * Stands at the head of every such kernel's source (kernel_fused.h), so it includes nothing else.
+/* fused.h: the interface between a kernel compiled at run time and the engine that calls it: the
+ * kernel's arguments. It is the head of every such kernel's source (kernel_fused.h), so it includes
+ * nothing else.
  *
- * A cluster (fuse.h) has a space of rows * n elements; a row is what its reductions fold, without
- * reductions everything is one row. Ranges of a kernel are of
+ * A cluster (fuse.h) has a space of rows * n elements. A row is what its reductions fold; without
+ * reductions everything is one row. A kernel's range counts
  *   elements, when nothing is reduced;
- *   blocks of rows (row * blocks + block), when what is reduced ends the cluster: `run` leaves one
- *     accumulator per block in args->table, `finish` combines them for a range of rows;
- *   rows, when elements are computed from what is reduced: several passes over each row;
- *   lanes, when rows are folded: 16 for each FUSED_BLOCK rows, lane l being the rows whose number
+ *   blocks of rows (row * blocks + block), when the cluster ends with its reductions: `run` leaves
+ *     one accumulator per block in args->table, `finish` combines them for a range of rows;
+ *   rows, when elements are computed from reductions: several passes over each row;
+ *   lanes, when rows are folded: 16 for each FUSED_BLOCK rows; lane l holds the rows whose number
  *     mod 16 is l. `run` leaves its accumulators in args->table, `finish` combines them for a range
  *     of columns.
  * SPDX-License-Identifier: MIT */
@@ -21,11 +22,11 @@ enum {
     FUSED_OUTPUTS = 48,
     FUSED_SCALARS = 24,
     FUSED_BLOCK = 4096,    /* elements of one block of a reduction */
-    FUSED_LANE_COUNT = 16, /* its lanes */
-    FUSED_LINE = 64 /* is_far: outputs begin, and rows of them, at so many bytes or multiples */
+    FUSED_LANE_COUNT = 16, /* lanes of a block */
+    FUSED_LINE = 64        /* is_far: outputs and their rows are aligned to this, in bytes */
 };
 
-/* Axes, outermost first, with each input's distance in bytes. */
+/* Axes, outermost first, with each input's stride in bytes. */
 typedef struct FusedLoop {
     int64_t rank;
     int64_t shape[FUSED_RANK];
@@ -33,47 +34,48 @@ typedef struct FusedLoop {
 } FusedLoop;
 
 typedef struct FusedArgs {
-    int64_t rows, n, blocks;    /* blocks of a row */
+    int64_t rows, n, blocks;    /* blocks per row */
     FusedLoop outer;            /* the rows */
-    FusedLoop inner;            /* the lines of a row: all its axes but the last, ... */
-    int64_t line;               /* ... which has so many elements */
-    int64_t step[FUSED_INPUTS]; /* and these distances, in elements: 0, 1 or another */
+    FusedLoop inner;            /* the lines of a row: all its axes but the last ... */
+    int64_t line;               /* ... the elements of a line, along that last axis ... */
+    int64_t step[FUSED_INPUTS]; /* ... and each input's step there, in elements */
     const char *in[FUSED_INPUTS];
-    char *out[FUSED_OUTPUTS]; /* row-major, elements of the space or one per row */
+    char *out[FUSED_OUTPUTS]; /* row-major: elements of the space, or one per row */
     char scalar[FUSED_SCALARS][8];
-    int64_t zero; /* is 0 */
-    /* More goes through the kernel than caches hold: it asks for its inputs `ahead` bytes before it
-     * reads them, and writes past the caches, lines that it does not have to read first. */
+    int64_t zero; /* always 0, unknown to the compiler */
+    /* is_far: the kernel reads and writes more than the caches hold. It prefetches its inputs
+     * `ahead` bytes before it reads them, and writes with non-temporal stores, which need not read
+     * a cache line first. */
     int64_t is_far, ahead[FUSED_INPUTS];
-    int32_t *bad; /* set to 1 where an index is out of range: then what is stored means nothing */
-    char *table;  /* (reductions, rows, blocks) accumulators of 8 bytes; or see FUSED_LANES */
+    int32_t *bad; /* set to 1 if an index is out of range; the outputs are then undefined */
+    char *table;  /* accumulators of 8 bytes (reductions, rows, blocks), or see fused_lanes */
 } FusedArgs;
 
-/* scratch: 64-byte aligned memory of the thread, see FusedKernel. */
+/* scratch: 64-byte aligned memory of the thread, of fused_scratch bytes. */
 typedef void (*FusedFn)(const FusedArgs *args, int64_t begin, int64_t end, char *scratch);
 
 typedef enum FusedUnit { FUSED_ELEMENTS, FUSED_BLOCKS, FUSED_ROWS, FUSED_LANES } FusedUnit;
 
 typedef struct FusedKernel {
-    FusedFn run, finish;           /* finish: with FUSED_BLOCKS and FUSED_LANES only */
-    int32_t unit;                  /* FusedUnit: what run's range counts */
-    int32_t reductions;            /* of rows */
+    FusedFn run, finish;           /* finish: NULL but for FUSED_BLOCKS and FUSED_LANES */
+    int32_t unit;                  /* FusedUnit: the unit of run's range */
+    int32_t reductions;            /* along rows */
     int32_t columns, totals;       /* reductions over the rows: of columns, of row values */
-    int64_t scratch_n, scratch;    /* fused_scratch */
-    int32_t cost;                  /* of an element, in units of one easy op */
-    uint32_t reuse[FUSED_OUTPUTS]; /* output k may be written over input i: bit i */
+    int64_t scratch_n, scratch;    /* see fused_scratch */
+    int32_t cost;                  /* of an element; 1: an addition */
+    uint32_t reuse[FUSED_OUTPUTS]; /* of output k: bit i: it may overwrite input i */
     const unsigned char *signature;
     int64_t signature_bytes;
 } FusedKernel;
-/* FUSED_LANES: the table has for each reduction over the rows, those of columns first, an
- * accumulator of at most 8 bytes for each lane and column (or one for each lane). */
+/* FUSED_LANES: for each reduction over the rows, those of columns first, the table has an
+ * accumulator of at most 8 bytes for each lane and column (of row values: for each lane). */
 static inline int64_t fused_lanes(const FusedArgs *a) {
     return (a->rows + FUSED_BLOCK - 1) / FUSED_BLOCK * FUSED_LANE_COUNT;
 }
 static inline int64_t fused_table(const FusedArgs *a, int64_t columns, int64_t totals) {
     return 8 * fused_lanes(a) * (columns * a->n + totals);
 }
-/* Bytes that a thread needs for rows of n elements. */
+/* Returns the bytes of scratch that a thread needs for rows of n elements. */
 static inline int64_t fused_scratch(const FusedKernel *k, int64_t n) {
     int64_t blocks = k->unit >= FUSED_ROWS ? (n + FUSED_BLOCK - 1) / FUSED_BLOCK : 0;
     return k->scratch + n * k->scratch_n + 8 * k->reductions * blocks;

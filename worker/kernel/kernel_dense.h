@@ -1,10 +1,10 @@
-/* kernel_dense.h: the written kernels: small matrix products, dot products and random numbers;
- * included by build/gen/kernels.c only, so that they are compiled for each instruction set like the
+/* kernel_dense.h: the hand-written kernels: small matrix products, dot products and random numbers.
+ * Only build/gen/kernels.c includes it, so that they are compiled for each instruction set like the
  * rest.
  *
- * A product's element is one accumulator, k upwards, multiply then add without fma: any tile gives
- * the same bits. A dot product follows the order of reductions (kernels.h) instead, products
- * rounded first.
+ * An element of a product is one accumulator, k upwards, multiply then add without fma: any tiling
+ * gives the same bits. A dot product follows the order of reductions (kernels.h) instead, with
+ * products rounded first.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_KERNEL_DENSE_H
 #define GT_WORKER_KERNEL_KERNEL_DENSE_H
@@ -23,10 +23,10 @@
 #define VECTOR_BYTES 16
 #define TILE_M       4
 #endif
-enum { DEPTH = 256 }; /* k's of one packing: panels stay in the caches */
+enum { DEPTH = 256 }; /* k's per packing, so that panels stay in the caches */
 
-/* S: stored type, T: type of the arithmetic (unsigned for ints, which wrap). side: room for
- * packing, DEPTH * (GEMM_M + GEMM_N) and GEMM_M * GEMM_N values of T. */
+/* S: the stored type; T: the type of the arithmetic (unsigned for ints, which wrap). side: memory
+ * for packing, DEPTH * (GEMM_M + GEMM_N) and GEMM_M * GEMM_N values of T. */
 #define GEMM(NAME, S, T)                                                                           \
     typedef T NAME##_vector __attribute__((vector_size(VECTOR_BYTES)));                            \
     enum { NAME##_V = VECTOR_BYTES / sizeof(T), NAME##_N = 2 * NAME##_V };                         \
@@ -143,7 +143,8 @@ RANK1(rank1_f64, double)
 
 /* ---- Random numbers ---- */
 
-/* 16 blocks at a time, so that the rounds are vector operations; the same words as philox(). */
+/* Computes 16 blocks at a time, so that the rounds are vector operations. The same words as
+ * philox(). */
 static void random_words(uint64_t seed, uint64_t counter, uint64_t block, int64_t n_blocks,
                          uint32_t *out) {
     enum { WAYS = 16 };
@@ -172,8 +173,8 @@ static void random_words(uint64_t seed, uint64_t counter, uint64_t block, int64_
 static void random_uniform(int64_t n, const uint32_t *word, float *out) {
     for (int64_t i = 0; i < n; i++) out[i] = rng_float(word[i]);
 }
-/* Box and Muller: of a pair of uniform numbers u, v two normal ones, sqrt(-2 log(1 - u)) times
- * cosine and sine of a turn of v. A quarter of a turn is exact in v. */
+/* Box-Muller: each pair of uniform numbers u, v gives two normal ones: sqrt(-2 log(1 - u)) times
+ * the cosine and the sine of v turns. v in quarter turns is exact. */
 static void random_normal(int64_t pairs, const uint32_t *word, float *out) {
     enum { WAYS = 16 };
     for (int64_t begin = 0; begin < pairs; begin += WAYS) {

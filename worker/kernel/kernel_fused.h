@@ -1,6 +1,6 @@
-/* kernel_fused.h: what kernels compiled at run time are made of besides their own source: the walk
- * over broadcast axes, reductions, the prologue's functions. The text of this file and of all that
- * it includes is part of the program (scripts/embedc) and begins every source that jit.c compiles.
+/* kernel_fused.h: what kernels compiled at run time need besides their own source: the walk over
+ * broadcast axes, reductions, the prologue's functions. scripts/embedc puts the text of this file
+ * and of all that it includes into the program, and jit.c begins every source with it.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_KERNEL_FUSED_H
 #define GT_WORKER_KERNEL_KERNEL_FUSED_H
@@ -12,7 +12,7 @@ typedef struct FusedWalk {
     int64_t index[FUSED_RANK], offset[FUSED_INPUTS];
 } FusedWalk;
 
-/* To position i of the loop's row-major order. */
+/* Sets the walk to position i of the loop's row-major order. */
 PRO_FN void fused_seek(FusedWalk *w, const FusedLoop *l, int inputs, int64_t i) {
     for (int k = 0; k < inputs; k++) w->offset[k] = 0;
     for (int64_t d = l->rank - 1; d >= 0; d--) {
@@ -30,9 +30,10 @@ PRO_FN void fused_next(FusedWalk *w, const FusedLoop *l, int inputs) {
     }
 }
 
-/* What FusedArgs.is_far asks for. In assembler, because the compiler takes its own functions for
- * such that may read and write anything, and keeps no reduction in registers across one; so what is
- * written by fused_past must not be read in the same kernel. bytes: 16, 32, 64 or 128, aligned. */
+/* Non-temporal stores and prefetches, for FusedArgs.is_far. They are assembler because the compiler
+ * assumes that its intrinsics may read and write any memory, and keeps no reduction in registers
+ * across one. So what fused_past writes must not be read in the same kernel. bytes: 16, 32, 64 or
+ * 128, aligned. */
 #if defined(__x86_64__)
 #if defined(__AVX512F__)
 enum { FUSED_WIDE = 64 };
@@ -59,13 +60,14 @@ PRO_FN void fused_past(void *to_, const void *from_, int64_t bytes) {
             __asm__ volatile(FUSED_PAST ::"r"(to + k), "v"(*(const FusedWide *)(from + k)));
     }
 }
-/* An address that is none does no harm. bytes: of which the first are asked for, a line or two. */
+/* Prefetches from p + ahead, which may be an invalid address: one cache line, or two if bytes >
+ * 64. */
 PRO_FN void fused_ahead(const void *p, int64_t ahead, int64_t bytes) {
     __asm__ volatile("prefetcht0 (%0)" ::"r"((const char *)p + ahead));
     if (bytes > FUSED_LINE)
         __asm__ volatile("prefetcht0 (%0)" ::"r"((const char *)p + ahead + FUSED_LINE));
 }
-/* Behind what was written so, before the kernel ends: who sees it ended sees that. */
+/* Orders non-temporal stores before the kernel's end, for a thread that sees that it has ended. */
 PRO_FN void fused_settle(void) { __asm__ volatile("sfence" ::: "memory"); }
 #else
 PRO_FN void fused_past(void *to, const void *from, int64_t bytes) {
@@ -78,23 +80,23 @@ PRO_FN void fused_ahead(const void *p, int64_t ahead, int64_t bytes) {
 PRO_FN void fused_settle(void) {}
 #endif
 
-/* Index i of n elements. A bad one is told, and is element 0. */
+/* Returns index i of n elements. One out of range sets a->bad, and returns 0. */
 PRO_FN int64_t fused_index(const FusedArgs *a, int64_t i, int64_t n) {
     if (i >= 0 && i < n) return i;
     __atomic_store_n(a->bad, 1, __ATOMIC_RELAXED);
     return 0;
 }
 
-/* Of `height` rows of a block those whose lanes are in [low, low + width): how many they are. */
+/* Returns how many of a block's `height` rows are in lanes [low, low + width). */
 PRO_FN int64_t fused_lane_rows(int64_t height, int64_t low, int64_t width) {
     int64_t rest = height % LANES - low;
     return height / LANES * width + (rest < 0 ? 0 : rest < width ? rest : width);
 }
 
-/* NAME_lanes: t (blocks of rows, LANES, n), one accumulator each: for columns [begin, end) of n
- * they become one, which is then in t[begin] ...: lanes by a tree, then blocks, as in cpu_reduce.c.
- * NAME_tree: the accumulators of n >= 1 blocks become one, as cpu_reduce.c combines its table.
- * NAME_ending: the lanes of a row become one. */
+/* NAME_lanes: combines the accumulators t (blocks of rows, LANES, n) into one for each of the
+ * columns [begin, end), left in t[begin] and on: lanes by a tree, then blocks, as in cpu_reduce.c.
+ * NAME_tree: combines those of n >= 1 blocks, as cpu_reduce.c does its table. NAME_ending: combines
+ * the lanes of a row. */
 #define REDUCE_REST(NAME, A, R, INIT)                                                              \
     PRO_FN R NAME##_tree(R *t, int64_t n) {                                                        \
         for (int64_t s = 1; s < n; s *= 2)                                                         \

@@ -1,7 +1,8 @@
-/* kernel_half.h: the casts between float16 and float32, where every computation with float16 begins
- * and ends: by the processor's own conversion where the instruction set has it, else by
- * prologue_half.h. Both give the same bits (tests/unit/half_test.c tries all of them).
- * Included by build/gen/kernels.c only. SPDX-License-Identifier: MIT */
+/* kernel_half.h: the casts between float16 and float32, which every computation on float16 begins
+ * and ends with. They use the processor's conversion where the instruction set has one, else
+ * prologue_half.h. Both give the same bits (tests/unit/half_test.c tries all of them). Only
+ * build/gen/kernels.c includes this file.
+ * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_KERNEL_HALF_H
 #define GT_WORKER_KERNEL_KERNEL_HALF_H
 #include "worker/kernel/kernel_loops.h"
@@ -25,7 +26,7 @@ static void cast_f32_f16(int64_t n, void *out_, const void *const *in, unsigned 
     for (; step && i + 8 <= n; i += 8) {
         __m128i h = _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT);
         __m128i is_nan = _mm_cmpgt_epi16(_mm_and_si128(h, magnitude), infinity);
-        h = _mm_blendv_epi8(h, _mm_set1_epi16(0x7e00), is_nan); /* one nan for all */
+        h = _mm_blendv_epi8(h, _mm_set1_epi16(0x7e00), is_nan); /* every nan becomes this one */
         _mm_storeu_si128((__m128i *)(out + i), h);
     }
     for (; i < n; i++) out[i] = f32_to_f16(x[i * step]);

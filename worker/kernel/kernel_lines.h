@@ -1,7 +1,7 @@
-/* kernel_lines.h: kernels for rows that look for a place: the best of a line or of each column,
- * elements as ordered unsigned numbers, the largest of pooling windows and their sums. Written so
- * that gcc vectorises them: no loop leaves early but those over whole groups, and what is kept is
- * chosen, never branched on. Included by build/gen/kernels.c only.
+/* kernel_lines.h: kernels that compare and select: the best of a line or of each column, elements
+ * as ordered unsigned keys, the maxima and the sums of pooling windows. They are written so that
+ * gcc vectorises them: only loops over whole groups exit early, and values are selected without
+ * branches. Only build/gen/kernels.c includes this file.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_KERNEL_LINES_H
 #define GT_WORKER_KERNEL_KERNEL_LINES_H
@@ -9,12 +9,12 @@
 
 /* ---- Where the largest or smallest is: nan before all, the first of equals ---- */
 
-enum { BEST_BYTES = 128 }; /* of a group: lanes enough to hide what one comparison takes */
+enum { BEST_BYTES = 128 }; /* per group: enough lanes to hide the latency of a comparison */
 #define GROUP(T) ((int)(BEST_BYTES / sizeof(T)))
-/* Kept a loop, which then becomes a few vector operations. */
+/* Not unrolled, so that the loop becomes a few vector operations. */
 #define EACH_OF(T) _Pragma("GCC unroll 1") for (int l = 0; l < GROUP(T); l++)
 
-/* The best value of the groups of a line, then of its rest; a nan stays. */
+/* The best value of a line's groups, then of its remaining elements; a nan stays. */
 #define BEST_VALUE(T, OP)                                                                          \
     T lane[GROUP(T)];                                                                              \
     EACH_OF(T) lane[l] = x[0];                                                                     \
@@ -119,7 +119,7 @@ KEYS(bf16, uint16_t, uint32_t, half_key(v, 0x7f80))
 KEYS(f32, float, uint32_t, f32_key(v))
 KEYS(f64, double, uint64_t, f64_key(v))
 
-/* NAME: the first key below `limit` from `i` on, or n. */
+/* NAME: returns the first i, from `i` on, whose key is below `limit`, or n. */
 #define BELOW(NAME, K)                                                                             \
     static int64_t NAME(int64_t i, int64_t n, const void *key_, uint64_t limit_) {                 \
         const K *key = key_, limit = (K)limit_;                                                    \
@@ -136,7 +136,7 @@ BELOW(below_64, uint64_t)
 
 /* ---- Rows of pooling windows ---- */
 
-/* With the usual strides as constants. */
+/* Runs LOOP with the usual strides as constants. */
 #define BY_STRIDE(S, LOOP)                                                                         \
     if ((S) == 1)                                                                                  \
         LOOP(1)                                                                                    \

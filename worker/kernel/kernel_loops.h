@@ -1,7 +1,7 @@
-/* kernel_loops.h: the loops that the generated lines MAP1..3(...) and REDUCE(...) stand for;
- * included by build/gen/kernels.c only. Written for gcc's vectoriser: `ivdep` says that `out` may
- * be an operand itself, but never a shifted one; `unroll 1` keeps the 16 lanes a loop, which then
- * becomes one vector operation.
+/* kernel_loops.h: the macros behind the generated lines MAP1..3(...) and REDUCE(...). Only
+ * build/gen/kernels.c includes it. They are written for gcc's vectoriser: `ivdep` says that `out`
+ * may equal an operand, but never overlap it shifted; `unroll 1` keeps the loop over the 16 lanes,
+ * which then becomes one vector operation.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_KERNEL_LOOPS_H
 #define GT_WORKER_KERNEL_KERNEL_LOOPS_H

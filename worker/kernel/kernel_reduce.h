@@ -1,7 +1,7 @@
-/* kernel_reduce.h: one block of a reduction whose elements lie side by side, in the order that
- * every engine and every kernel keeps (DESIGN 6): 16 lanes by index mod 16, then a binary tree over
- * the lanes. Kernels built with the program (kernel_loops.h) and kernels compiled at run time
- * (kernel_fused.h) both include this file; each defines REDUCE_REST, which ends a reduction.
+/* kernel_reduce.h: one block of a reduction over adjacent elements, in the order that every engine
+ * and every kernel follows (DESIGN 6): 16 lanes by index mod 16, then a binary tree over the lanes.
+ * The built-in kernels (kernel_loops.h) and those compiled at run time (kernel_fused.h) both
+ * include this file; each defines REDUCE_REST, which ends a reduction.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_KERNEL_REDUCE_H
 #define GT_WORKER_KERNEL_KERNEL_REDUCE_H
@@ -10,12 +10,12 @@
 
 enum { LANES = 16 };
 #define LANE _Pragma("GCC unroll 1") for (int l = 0; l < LANES; l++)
-/* A level of the tree, of a width that compilers see: half of it is vector code then. */
+/* One level of the tree. Its width is a constant, so that half of it becomes vector code. */
 #define FOLD_LANES(NAME, w)                                                                        \
     for (int l = 0; l < w; l++) lane[l] = NAME##_both(lane[l], lane[l + w]);
 
-/* NAME_row: n elements side by side, at most a block. NAME_op: an accumulator and an element,
- * NAME_both: two accumulators. Lanes that got nothing hold INIT, which changes nothing: no
+/* NAME_row: reduces n adjacent elements, at most a block. NAME_op: takes an accumulator and an
+ * element, NAME_both: two accumulators. Lanes without elements hold INIT, which changes nothing: no
  * accumulator is -0. */
 #define REDUCE(NAME, A, R, INIT, EXPR)                                                             \
     REDUCE_OPS(NAME, A, R, EXPR)                                                                   \
@@ -39,8 +39,9 @@ enum { LANES = 16 };
         FOLD_LANES(NAME, 8)                                                                        \
         FOLD_LANES(NAME, 4) FOLD_LANES(NAME, 2) FOLD_LANES(NAME, 1) return lane[0];                \
     }
-/* Sums and products of bytes in int64, exact in any order: narrow where they fit. A lane of a sum
- * adds up at most 4096 / 64 elements, below 2^15; eight bytes multiplied are below 2^64. */
+/* Sums and products of bytes in int64 are exact in any order, so narrower types serve where they
+ * cannot overflow: a lane of a sum adds up at most 4096 / 64 elements, below 2^15; a product of
+ * eight bytes is below 2^64. */
 #define REDUCE_SUM_BYTES(NAME, A, R, INIT, EXPR)                                                   \
     REDUCE_OPS(NAME, A, R, EXPR)                                                                   \
     static inline R NAME##_row(int64_t n, const A *x) {                                            \

@@ -1,17 +1,16 @@
-/* kernels.h: the table of inner loops of the cpu engine, one per instruction set (base, v3, v4 of
- * x86-64), with the same bits in each but where base has no fma (prologue.h). Generated from
- * ops.def (genkernels.c, kernel_loops.h), but for the written ones at the end (kernel_dense.h,
- * kernel_lines.h). They know nothing of shapes: cpu_*.c splits calls into such runs. Pointers are
- * aligned to their element; `out` may equal an operand, else nothing overlaps. Halves have casts to
- * and from f32, and keys: cpu_half.c.
+/* kernels.h: the table of the cpu engine's inner loops, one per instruction set (base, v3, v4 of
+ * x86-64). All give the same bits, except where base has no fma (prologue.h). They are generated
+ * from ops.def (genkernels.c, kernel_loops.h), but for the hand-written ones at the end
+ * (kernel_dense.h, kernel_lines.h). They know no shapes: cpu_*.c splits calls into runs for them.
+ * Pointers are aligned to their element; `out` may equal an operand, otherwise nothing overlaps.
+ * Halves have casts to and from f32, and keys: cpu_half.c.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_KERNELS_H
 #define GT_WORKER_KERNEL_KERNELS_H
 #include "runtime/inst/op.h"
 #include <stdbool.h>
 
-/* out[i] = f(in[0][i], in[1][i], ...) for i < n; operand k is one value where bit k of scalars is
- * set. */
+/* out[i] = f(in[0][i], in[1][i], ...) for i < n. Bit k of scalars: operand k is a single value. */
 typedef void (*MapFn)(int64_t n, void *out, const void *const *in, unsigned scalars);
 
 enum { REDUCE_BLOCK = 4096, REDUCE_LANES = 16 };
@@ -24,8 +23,8 @@ typedef void (*ReduceFn)(int64_t n, int64_t rows, const void *x, int64_t stride,
 /* a[i] = f(a[i], b[i]), i < n: combines two accumulators. */
 typedef void (*MergeFn)(int64_t n, void *a, const void *b);
 
-/* out (M,N) = a (M,K) @ b (K,N), M <= GEMM_M, N <= GEMM_N; strides in elements, columns of out side
- * by side. side: GEMM_SIDE bytes. Each element is one sum, k upwards. */
+/* out (M,N) = a (M,K) @ b (K,N), M <= GEMM_M, N <= GEMM_N; strides in elements; the columns of out
+ * are adjacent. side: GEMM_SIDE bytes. Each element is one sum, k upwards. */
 typedef void (*GemmFn)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
                        const void *b, int64_t b_k, int64_t b_n, void *out, int64_t out_m,
                        void *side);
@@ -34,24 +33,24 @@ enum { GEMM_M = 64, GEMM_N = 128, GEMM_SIDE = 8 * (256 * (GEMM_M + GEMM_N) + GEM
 typedef void (*DotFn)(int64_t n, int64_t rows, const void *x, const void *a, int64_t stride,
                       int64_t row_stride, void *out);
 
-/* c (m, n) -= a (m, 1) @ b (1, n); b and the columns of c are side by side. */
+/* c (m, n) -= a (m, 1) @ b (1, n); b and the columns of c are adjacent. */
 typedef void (*Rank1Fn)(int64_t m, int64_t n, void *c, int64_t c_m, const void *a, int64_t a_m,
                         const void *b);
 
 /* ---- Looking for a place (kernel_lines.h) ---- */
 
-/* The place of the best of n >= 1 elements side by side: nan before all, else the largest (or
- * smallest), the first of equals. */
+/* Returns the index of the best of n >= 1 adjacent elements: a nan before all others, else the
+ * largest (or smallest); of equals the first. */
 typedef int64_t (*BestFn)(int64_t n, const void *x, bool largest);
 /* As BestFn for each of `columns` <= BEST_COLUMNS columns of n < 2^31 rows `stride` apart. */
 enum { BEST_COLUMNS = 256 };
 typedef void (*BestColumnsFn)(int64_t n, int64_t columns, const void *x, int64_t stride,
                               bool largest, int64_t *place);
-/* cpu_key ^ flip of n elements: 64 bits for elements of 8 bytes, 32 for all others. */
+/* key[i] = cpu_key(x[i]) ^ flip, i < n: 64 bits for elements of 8 bytes, 32 for all others. */
 typedef void (*KeysFn)(int64_t n, const void *x, uint64_t flip, void *key);
-/* The first i, from `begin` on, where key[i] < limit; n: none. */
+/* Returns the first i, from `begin` on, with key[i] < limit, or n. */
 typedef int64_t (*BelowFn)(int64_t begin, int64_t n, const void *key, uint64_t limit);
-/* best[i], place[i] become x[i * step], at + i * step where that is larger, or nan. */
+/* Sets best[i], place[i] to x[i * step], at + i * step if that is larger, or nan. */
 typedef void (*PoolMaxFn)(int64_t n, const void *x, int64_t step, int64_t at, void *best,
                           int64_t *place);
 /* pool_add: y[i] += x[i * step]; pool_spread: y[i * step] += x[i]. */
@@ -75,7 +74,7 @@ typedef struct Kernels {
     BelowFn below_32, below_64;
     PoolAddFn pool_add[DT_COUNT], pool_spread[DT_COUNT]; /* f32, f64 */
     PoolShareFn pool_share[DT_COUNT];
-    /* philox() of n_blocks blocks: four words each. */
+    /* Writes philox() of n_blocks blocks: four words each. */
     void (*random_words)(uint64_t seed, uint64_t counter, uint64_t block, int64_t n_blocks,
                          uint32_t *out);
     void (*random_uniform)(int64_t n, const uint32_t *word, float *out);    /* n words  */
@@ -83,6 +82,7 @@ typedef struct Kernels {
 } Kernels;
 
 extern const Kernels kernels_base, kernels_v3, kernels_v4;
-/* The best of this machine; GT_ISA=base|v3|v4 in the environment asks for at most that one. */
+/* Returns the best table for this machine; GT_ISA=base|v3|v4 in the environment limits the
+ * choice. */
 const Kernels *kernels_find(void);
 #endif

@@ -1,15 +1,15 @@
-/* prologue.h: the functions that expressions of ops.def are made of, per dtype: F_EXP(a) in a row
- * is f32_exp(a) or f64_exp(a) in a kernel, where F_ becomes the dtype's prefix (b1_ u8_ i8_ i32_
- * i64_ f32_ f64_; halves have conversions only) and T its C type. Build-time kernels and kernels
- * compiled at run time include this one file, so that they agree to the last bit.
+/* prologue.h: the functions in the expressions of ops.def, per dtype. F_EXP(a) in a row is
+ * f32_exp(a) or f64_exp(a) in a kernel: F_ becomes the dtype's prefix (b1_ u8_ i8_ i32_ i64_ f32_
+ * f64_; halves have conversions only) and T its C type. Built-in kernels and kernels compiled at
+ * run time include this one file, so that they agree to the last bit.
  *
  * Everything is C that is nearly CUDA C, without undefined behaviour: ints wrap, division of ints
- * by zero gives 0. No contraction, fma only where written. Where the processor has no FMA (the
+ * by zero gives 0. No contraction; fma only where written. Where the processor has no FMA (the
  * `base` kernels) a written fma is computed in double and rounded a second time, which differs once
- * in about 2^29: bits belong to an instruction set, errors do not. (A nan's payload and sign are
- * not promised.) float32 lives in prologue_f32.h; float64 calls libm, everywhere the same way.
- * Compile with -ffp-contract=off -fno-math-errno -fno-trapping-math and nothing else that changes
- * floats.
+ * in about 2^29: the bits depend on the instruction set, the accuracy does not. (A nan's payload
+ * and sign are not specified.) float32 is in prologue_f32.h; float64 calls libm, everywhere the
+ * same way. Compile with -ffp-contract=off -fno-math-errno -fno-trapping-math and no other flag
+ * that changes floats.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_PROLOGUE_H
 #define GT_WORKER_KERNEL_PROLOGUE_H
@@ -77,7 +77,7 @@ PRO_FN double f64_sigmoid(double a) {
 }
 PRO_FN double f64_softplus(double a) { return (a < 0 ? 0.0 : a) + log1p(exp(-__builtin_fabs(a))); }
 PRO_FN double f64_gelu(double a) {
-    double c = a < -40 ? -40 : a; /* 0 in double, and -inf times 0 is kept away */
+    double c = a < -40 ? -40 : a; /* below it the result is 0 in double; avoids -inf times 0 */
     return 0.5 * c * erfc(c * -0.70710678118654752440);
 }
 /* ---- gamma functions; float32 by way of float64 ---- */
@@ -91,8 +91,8 @@ PRO_FN double f64_lgamma(double a) {
     return lgamma_r(a, &sign);
 }
 #endif
-/* Asymptotic from 10 on, below by psi(x) = psi(x + 1) - 1 / x, below 0 by reflection: as PyTorch.
- */
+/* Asymptotic from 10 on; below, by psi(x) = psi(x + 1) - 1 / x; below 0, by reflection: as
+ * PyTorch. */
 PRO_FN double f64_digamma(double a) {
     double y = 0, x = a < 0 ? 1 - a : a;
     if (a < 0) y = -3.14159265358979323846 / tan(3.14159265358979323846 * (a - __builtin_trunc(a)));
@@ -108,7 +108,7 @@ PRO_FN double f64_digamma(double a) {
     y = a < 0 && a == __builtin_trunc(a) ? __builtin_nan("") : y;
     return a == 0 ? -__builtin_copysign(__builtin_inf(), a) : y;
 }
-/* The sum of (x + i)^-s for i >= 0, s > 1: Euler and Maclaurin's formula behind nine terms, as
+/* The sum of (x + i)^-s for i >= 0, s > 1: nine terms, then the Euler-Maclaurin formula, as in
  * Moshier's Cephes. Below -1000 nan. */
 PRO_FN double f64_zeta(double s, double x) {
     double sum = 0, w = x, b = 0, f = 1;
@@ -190,7 +190,7 @@ PRO_FN double f64_floordiv(double a, double b) {
         (void)a;                                                                                   \
         return 1;                                                                                  \
     }                                                                                              \
-    /* b 0 and b -1 (the lowest number by -1 would trap) are kept from the hardware. */            \
+    /* b = 0 and b = -1, which traps for the lowest number, never reach the division. */           \
     PRO_FN S P##_floordiv(S a, S b) {                                                              \
         S d = (b == 0) | (NEGATIVE(b) & (b == (S)-1)) ? (S)1 : b;                                  \
         S q = (S)(a / d);                                                                          \

@@ -1,24 +1,25 @@
-/* prologue_f32.h: float32 functions for generated kernels, written so that a compiler can turn a
- * loop over them into vector code: no branches, no calls, no tables, polynomials and explicit fma.
- * The part of prologue.h with numerical analysis in it; read prologue.h first.
+/* prologue_f32.h: float32 functions for generated kernels, written so that a compiler can vectorise
+ * a loop over them: no branches, no calls, no tables; polynomials and explicit fma. This is the
+ * part of prologue.h with numerical analysis in it; read prologue.h first.
  *
  * Goals, tested by prologue_test: at most 1 ulp for exp, log, sqrt and 2 for the rest, over all
- * floats; infinities, nan and denormals as C's libm has them. Measured (`make accuracy`), in ulp:
- * exp 0.88, log 0.85, sqrt 0.5; expm1 1.59, log1p 1.58, rsqrt 1.47, tanh 1.991, sigmoid 1.66,
- * softplus 1.992, erf 1.37, gelu 1.96; sin, cos, tan, pow and all that is computed in double 0.51.
+ * floats; infinities, nan and denormals as in C's libm. Measured (`make accuracy`), in ulp: exp
+ * 0.88, log 0.85, sqrt 0.5; expm1 1.59, log1p 1.58, rsqrt 1.47, tanh 1.991, sigmoid 1.66, softplus
+ * 1.992, erf 1.37, gelu 1.96; sin, cos, tan, pow and all that is computed in double 0.51.
  *
- * Polynomials are minimax fits (Remez's exchange with the weight that makes the error relative to
- * the function's value, coefficients rounded from the lowest power up, the others fitted again
- * after each), evaluated in pairs as by Estrin: a processor's window holds few of these loops'
- * turns, so that the depth of one counts as well as its operations. Errors beside a polynomial are
- * its own, without those of its evaluation.
+ * Polynomials are minimax fits: Remez exchange, weighted so that the error is relative to the
+ * function's value; coefficients are rounded from the lowest power up, and the others fitted again
+ * after each. They are evaluated in pairs, as in Estrin's scheme: a processor's window holds few
+ * turns of these loops, so that the depth of one counts as well as its operations. An error beside
+ * a polynomial is its own, without that of its evaluation.
+ *
  * exp, expm1, tanh, sigmoid: reduction by powers of two and two-part ln 2 as in Cody and Waite,
  * "Software Manual for the Elementary Functions"; the two parts of the rest are added last. tanh is
- * expm1(2x) / (expm1(2x) + 2). log: the two-part e ln 2 and f, whose sum's loss is kept. erf:
- * 1 - e^q with a polynomial q, as in expm1. gelu: m(a) with what rounding lost in its variable to
- * first order. sin, cos, tan: 2/pi by exponent as in Payne and Hanek, SIGNUM Newsletter 18 (1983).
- * pow, circular and hyperbolic functions but tanh, their inverses and other bases are computed in
- * double.
+ * expm1(2x) / (expm1(2x) + 2). log: the two-part e ln 2 and f; the rounding error of their sum is
+ * kept. erf: 1 - e^q with a polynomial q, as in expm1. gelu: m(a), corrected to first order for the
+ * rounding of its variable. sin, cos, tan: 2/pi by exponent as in Payne and Hanek, SIGNUM
+ * Newsletter 18 (1983). pow, circular and hyperbolic functions but tanh, their inverses and other
+ * bases are computed in double.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_PROLOGUE_F32_H
 #define GT_WORKER_KERNEL_PROLOGUE_F32_H
@@ -82,7 +83,7 @@ PRO_FN float f32_hypot(float a, float b) {
     return (f32_abs(a) == f32_inf) | (f32_abs(b) == f32_inf) ? f32_inf : h;
 }
 PRO_FN float f32_fmod(float a, float b) { return __builtin_fmodf(a, b); }
-/* Python's rule: the remainder has the divisor's sign. floordiv by zero is as `/`. */
+/* Python's rule: the remainder has the divisor's sign. floordiv by zero gives the same as `/`. */
 PRO_FN float f32_mod(float a, float b) {
     float m = __builtin_fmodf(a, b);
     return m != 0 ? ((m < 0) != (b < 0) ? m + b : m) : f32_copysign(0, b);
@@ -98,29 +99,29 @@ PRO_FN float f32_floordiv(float a, float b) {
 
 /* ---- exponentials ---- */
 
-/* Adding 2^23 + 2^22 rounds to whole; the sum's last bits are then that whole number n, and if 127
- * is added as well, shifting them makes 2^n. */
+/* Adding 2^23 + 2^22 rounds to an integer n, which is then in the sum's last bits. If 127 is added
+ * as well, shifting those bits makes 2^n. */
 #define F32_ROUND 0x1.8p23f
 PRO_FN float f32_pow2_of(float t) { return f32_of_bits((int32_t)((uint32_t)f32_bits(t) << 23)); }
 
-/* e^r - 1 for r = high + low, |r| <= 0.3467, low small: within 2^-28 e^r but for one rounding. */
+/* e^r - 1 for r = high + low, |r| <= 0.3467, low small: within 2^-28 e^r and one rounding. */
 PRO_FN float f32_exp_rest(float high, float low) {
     float r = high + low, r2 = r * r;
     float p = f32_fma(f32_fma(r2, 0x1.6a4ed0p-10f, f32_fma(r, 0x1.12399cp-7f, 0x1.5558b0p-5f)), r2,
                       f32_fma(r, 0x1.555492p-3f, 0x1.fffffcp-2f)); /* (e^r - 1 - r) / r^2 */
     return high + f32_fma(r2, p, low);
 }
-/* x = n ln 2 + r: returns e^r - 1; *t = n + round, where round + n is whole for a `round` near
- * F32_ROUND, at most n_max + round. */
+/* x = n ln 2 + r: returns e^r - 1; *t = n + round, which is exact for a `round` near F32_ROUND, at
+ * most n_max + round. */
 PRO_FN float f32_exp_part(float x, float round, float n_max, float *t) {
     int32_t i = f32_bits(f32_fma(x, 0x1.715476p+0f, round)), most = f32_bits(n_max);
-    *t = f32_of_bits(i < most ? i : most); /* also if x is nan, which stays one by `high` */
+    *t = f32_of_bits(i < most ? i : most); /* also if x is nan, which `high` preserves */
     float n = *t - round;
     return f32_exp_rest(f32_fma(n, -0x1.62e430p-1f, x), n * 0x1.05c610p-29f); /* both exact */
 }
-/* Two powers of 2, so that results may be infinite or denormal, rounded once: 2^(n -+ 64) 2^+-64;
- * which, by x's sign in integers, because compilers make two functions of a choice by `?`. Beyond
- * 89 n stays 128 and r grows, with it the result. */
+/* Scales by two powers of 2, 2^(n -+ 64) 2^+-64, so that results may be infinite or denormal and
+ * are rounded once. The sign is chosen from x's bits, in integers, because compilers make two
+ * functions of a choice by `?`. Beyond 89 n stays 128 and r grows, and the result with it. */
 PRO_FN float f32_exp(float x) {
     uint32_t sign = (uint32_t)f32_bits(x) & 0x80000000u;
     float round = f32_of_bits((int32_t)((uint32_t)f32_bits(F32_ROUND + 63.0f) | sign >> 24)), t;
@@ -128,7 +129,7 @@ PRO_FN float f32_exp(float x) {
     float s = f32_pow2_of(t);
     return f32_fma(q, s, s) * f32_of_bits((int32_t)((uint32_t)f32_bits(0x1p64f) ^ sign >> 1));
 }
-/* The same where x <= 0 or nan is known: one scale will do. */
+/* The same for x known to be <= 0 or nan: one scale is enough. */
 PRO_FN float f32_exp_below(float x) {
     const float round = F32_ROUND + (63.0f + 128.0f);
     float t = f32_fma(x, 0x1.715476p+0f, round), n = t - round;
@@ -136,7 +137,7 @@ PRO_FN float f32_exp_below(float x) {
     float s = f32_pow2_of(t), y = f32_fma(q, s, s) * 0x1p-64f;
     return x < -104.0f ? 0 : y;
 }
-/* Half the scale s: 2^128 does not exist. */
+/* Half the scale s, because 2^128 is not a float. */
 PRO_FN float f32_expm1(float x) {
     float c = x < -20.0f ? -20.0f : x, t;
     float q = f32_exp_part(c, F32_ROUND + 126.0f, F32_ROUND + (126.0f + 128.0f), &t);
@@ -146,7 +147,7 @@ PRO_FN float f32_expm1(float x) {
 
 /* ---- logarithms ---- */
 
-/* log(2^e (1 + f)), -1/3 <= f <= 1/3: e ln 2 + f, where what the sum loses is kept, + f^2 p. */
+/* log(2^e (1 + f)), -1/3 <= f <= 1/3: e ln 2 + f, with the rounding error of that sum, + f^2 p. */
 PRO_FN float f32_log_sum(float f, float e) {
     float f2 = f * f, f4 = f2 * f2; /* p: (log(1 + f) - f) / f^2, 2^-30 in log(1 + f) */
     float a = f32_fma(f, -0x1.ffff18p-3f, 0x1.555556p-2f);
@@ -173,7 +174,7 @@ PRO_FN float f32_log(float x) {
     y = x < f32_inf ? y : x;
     return x > 0 ? y : x == 0 ? -f32_inf : f32_nan;
 }
-/* 1 + x = 2^e (1 + f), where what the addition lost comes back: f = x 2^-e + (2^-e - 1). */
+/* 1 + x = 2^e (1 + f); f = x 2^-e + (2^-e - 1) restores what the addition lost. */
 PRO_FN float f32_log1p(float x) {
     int32_t e = (int32_t)((uint32_t)f32_bits(1 + x) - 0x3f2aaaabu) >> 23;
     uint32_t shift = (uint32_t)e << 23;
@@ -191,22 +192,22 @@ PRO_FN float f32_log1p(float x) {
 PRO_FN float f32_with_sign(float y, float sign) {
     return f32_of_bits(f32_bits(y) | (f32_bits(sign) & INT32_MIN));
 }
-/* With E = e^(2z) - 1, |z| = |x|: E / (E + 2), z < 0 near 0, where E + 2 is then not rounded by so
- * much. E as in expm1. Bounds and signs in integers: comparisons of floats would be masks, which
- * are slow to come. */
+/* With E = e^(2z) - 1, |z| = |x|: E / (E + 2). Near 0, z < 0, so that E + 2 loses less to rounding.
+ * E as in expm1. Bounds and signs are computed in integers: comparisons of floats make masks, which
+ * have a high latency. */
 PRO_FN float f32_tanh(float x) {
     int32_t i = f32_bits(x), a = i & 0x7fffffff, most = f32_bits(9.02f), c = a < most ? a : most;
     int32_t flip = (int32_t)((uint32_t)c - (uint32_t)f32_bits(0.17f)) & INT32_MIN;
     float z = f32_of_bits(c ^ flip);
     float t = f32_fma(z, 0x1.715476p+1f, F32_ROUND + 127.0f), n = t - (F32_ROUND + 127.0f);
-    float r = f32_fma(n, -0x1.62e430p-2f, z), r2 = r * r; /* here ln 2 need not be more exact */
+    float r = f32_fma(n, -0x1.62e430p-2f, z), r2 = r * r; /* ln 2 need not be more exact here */
     float p = f32_fma(f32_fma(r2, 0x1.62b796p-4f, f32_fma(r, 0x1.122260p-2f, 0x1.5561b6p-1f)), r2,
                       f32_fma(r, 0x1.5554bep+0f, 0x1.fffff4p+0f)); /* (e^(2r) - 1 - 2r) / r^2 */
     float s = f32_pow2_of(t), E = f32_fma(r2 * s, p, f32_fma(r + r, s, s - 1)); /* 2^-27 in E */
-    int32_t nan = (0x7f800000 - a) >> 31; /* what was nan and is 9.02 is made nan again */
+    int32_t nan = (0x7f800000 - a) >> 31; /* a nan that became 9.02 is made nan again */
     return f32_of_bits((f32_bits(E / (E + 2)) & 0x7fffffff) | (i & INT32_MIN) | nan);
 }
-/* 1 / (1 + e^-x), both scaled by 2^-64, so that e^-x is finite where the result is not 0. */
+/* 1 / (1 + e^-x), both scaled by 2^-64, so that e^-x is finite wherever the result is not 0. */
 PRO_FN float f32_sigmoid(float x) {
     float c = x > 40.0f ? 40.0f : x, t;
     float q = f32_exp_part(-c, F32_ROUND + 63.0f, F32_ROUND + (63.0f + 151.0f), &t);
@@ -214,7 +215,7 @@ PRO_FN float f32_sigmoid(float x) {
     float D = s + 0x1p-64f, lost = 0x1p-64f - (D - s);
     return 0x1p-64f / (D + f32_fma(q, s, lost));
 }
-/* max(x, 0) + log(1 + e), e = e^-|x|: what the logarithm and the sum lose is kept. */
+/* max(x, 0) + log(1 + e), e = e^-|x|, with the rounding errors of the logarithm and the sum. */
 PRO_FN float f32_softplus(float x) {
     int32_t positive = f32_bits(x) & ~(f32_bits(x) >> 31), most = f32_bits(64.0f); /* max(x, 0) */
     float more = f32_of_bits(positive < most ? positive : most), z = -f32_abs(x), t;
@@ -245,7 +246,7 @@ PRO_FN float f32_erf(float x) {
     float E = f32_exp_rest(f32_fma(n, -0x1.62e430p-1f, high), low); /* ln 2 is exact enough */
     return f32_with_sign(f32_fma(-E, s, 1 - s), x);
 }
-/* x Phi(x). Outside +-0.88 by a Phi(-a) = e^(-a^2 / 2) m(a), with what rounding lost. */
+/* x Phi(x). Outside +-0.88 by a Phi(-a) = e^(-a^2 / 2) m(a), corrected for rounding. */
 PRO_FN float f32_gelu(float x) {
     const float C = 0x1.01cp+2f; /* with it the first coefficient of m is nearly a float */
     float a = f32_abs(x);
@@ -294,10 +295,10 @@ PRO_FN float f32_quarter(double f, int32_t q) {
     v = q & 1 ? v : w;
     return f32_of_bits(f32_bits(v) ^ (int32_t)(((uint32_t)q & 2) << 30));
 }
-/* x = (q + f) pi/2 with |f| <= 1/2, q known but for a multiple of 4: returns f. X = x * scale is
- * whole or small, and below 2^48; hi + mid + lo is 2/(pi scale) but for a multiple of 4; X has 24
- * bits, hi and mid so few that their products with it are exact.
- * Rows are chosen by comparison, because gathers from a table are not vectorised everywhere. */
+/* x = (q + f) pi/2 with |f| <= 1/2; returns f, and q up to a multiple of 4. X = x * scale is an
+ * integer or small, and below 2^48; hi + mid + lo is 2/(pi scale) up to a multiple of 4. X has 24
+ * bits, and hi and mid so few that their products with it are exact. Rows are chosen by
+ * comparisons, because gathers from a table are not vectorised everywhere. */
 PRO_FN double f32_quarters(float x, int32_t *quarters) {
     const double magic = 0x1.8p52; /* + magic rounds to whole, low bits in the sum's mantissa */
     double a = (double)f32_abs(x);
@@ -408,7 +409,7 @@ PRO_FN double f32_log2_wide(double m, int32_t e) {
     l = l * u + 0x1.71547652b7e8ap+1;
     return (double)e + s * l;
 }
-/* 2^w, 2^-34; w beyond +-200 counts as that, which is far out of float32's range. */
+/* 2^w, 2^-34; w is clamped to +-200, which is far out of float32's range. */
 PRO_FN double f32_exp2_wide(double w) {
     w = w > 200 ? 200 : w < -200 ? -200 : w;
     double t = w + 0x1.8p52;

@@ -1,8 +1,7 @@
-/* prologue_half.h: float16 (f16) and bfloat16 (bf16) are stored as bits; every computation happens
- * in float32. These conversions are the only functions of theirs: integer arithmetic without
- * branches, so that they vectorise, with the same bits on every machine. To a half: to nearest,
- * halves to even; too large gives inf; any nan gives the quiet nan without sign.
- * Part of prologue.h, to be included from there.
+/* prologue_half.h: float16 (f16) and bfloat16 (bf16) are stored as bits; every computation is in
+ * float32. These conversions are their only functions: integer arithmetic without branches, so that
+ * they vectorise, with the same bits on every machine. To a half: to nearest, ties to even; too
+ * large gives inf; any nan gives the quiet nan without sign. Part of prologue.h, which includes it.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_PROLOGUE_HALF_H
 #define GT_WORKER_KERNEL_PROLOGUE_HALF_H
@@ -17,8 +16,8 @@ PRO_FN uint16_t f32_to_bf16(float a) {
 }
 PRO_FN float bf16_to_f32(uint16_t a) { return half_of_bits((uint32_t)a << 16); }
 
-/* Small numbers are multiples of 2^-24: adding 1/2, whose last digit is that, rounds to them. The
- * others: 13 digits are rounded away, the exponent's bias becomes 15. */
+/* Small numbers become multiples of 2^-24: adding 1/2, whose last digit that is, rounds to them.
+ * For the others 13 digits are rounded away, and the exponent's bias becomes 15. */
 PRO_FN uint16_t f32_to_f16(float a) {
     uint32_t u = half_bits(a), sign = u >> 16 & 0x8000, m = u & 0x7fffffff;
     uint32_t small = half_bits(half_of_bits(m) + 0.5f) - 0x3f000000;
@@ -29,7 +28,7 @@ PRO_FN uint16_t f32_to_f16(float a) {
 }
 PRO_FN float f16_to_f32(uint16_t a) {
     uint32_t sign = (uint32_t)(a & 0x8000) << 16, m = (uint32_t)(a & 0x7fff) << 13;
-    /* Multiples of 2^-24: as the last digits of 1/2, which is then taken away. */
+    /* Multiples of 2^-24: the digits become the last ones of 1/2, which is then subtracted. */
     uint32_t small = half_bits(half_of_bits(0x3f000000 + (m >> 13)) - 0.5f);
     uint32_t usual = m + (m >= 0x0f800000 ? 0x70000000 : 0x38000000);
     return half_of_bits(sign | (m < 0x00800000 ? small : usual));
