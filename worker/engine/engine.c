@@ -32,8 +32,8 @@ bool view_is_contiguous(const View *v) {
 
 /* ---- An index out of range ---- */
 
-/* " at position 3", " at position [0, 3]"; "" of an index without axes. Axis `skip` is left out if
- * it has one element: gather(x, 1, y.unsqueeze(1)) names positions of y. */
+/* Writes " at position 3" or " at position [0, 3]"; nothing for an index without axes. Axis `skip`
+ * is left out if it has one element: gather(x, 1, y.unsqueeze(1)) reports positions of y. */
 static void position_text(const View *idx, const int64_t *place, const int64_t *extent, int skip,
                           char *buf, size_t size) {
     int shown[MAX_DIMS], n = 0, used;

@@ -1,24 +1,24 @@
-/* engine.h: what executes instructions: one small struct of function pointers, asynchronous from
- * the first day.
+/* engine.h: an engine executes instructions. It is one small struct of function pointers, with an
+ * asynchronous interface.
  *
- * A worker's exec owns all tables; an engine owns memory and arithmetic. exec hands the engine
- * calls whose operands are views of device memory and whose outputs are already allocated; the
- * engine may finish them at any later time, in any order that respects `after`. Nothing in exec
- * may assume that submit returns after the work is done.
+ * A worker's exec owns all tables; an engine owns memory and arithmetic. exec gives the engine
+ * calls whose operands are views of device memory and whose outputs are already allocated. The
+ * engine may finish them at any later time, in any order that respects `after`. exec must not
+ * assume that the work is done when submit returns.
  *
  * A View may have any strides: permute, expand and slice are views of their operand's buffer.
- * Outputs are always row-major and never overlap an operand, except that exec may pass an
+ * Outputs are always row-major and never overlap an operand, with one exception: exec may pass an
  * operand's own buffer as output of a MAP when that operand dies here and has the output's type,
  * strides and start ("in place").
  *
- * What a Call holds, by class: MAP: tensors and immediates in order, immediates as scalars of
- * the tensors' dtype, or of float32 where those are halves. SOURCE: the immediates only (a
- * model operand has done its work in inference), as f64 where the result is a float (but
- * randint's), else i64; `data` is never submitted (copy_in). VIEW: only RESHAPE, as a copy:
- * out[0] takes in[0]'s elements in row-major order. KERNEL: all operands. REDUCE: one. CONTROL:
- * none is submitted. The result of a matmul or a convolution of halves may be float32: then its
- * sums are not rounded. Floats to ints (cast): truncated to i64 (nan and what is outside of i64
- * give INT64_MIN), then the low bits. Index operands may count from the end: -n <= i < n.
+ * What a Call holds, by class: MAP: tensors and immediates in order, immediates as scalars of the
+ * tensors' dtype, or of float32 if that is a half. SOURCE: only the immediates (a model operand was
+ * used up by inference), as f64 if the result is a float (except for randint), else i64; `data` is
+ * never submitted (copy_in). VIEW: only RESHAPE, as a copy: out[0] gets in[0]'s elements in
+ * row-major order. KERNEL: all operands. REDUCE: one. CONTROL: never submitted. The result of a
+ * matmul or a convolution of halves may be float32: then its sums are not rounded. A cast from
+ * floats to ints truncates to i64 (nan and values outside of i64 give INT64_MIN) and takes the low
+ * bits. Index operands may count from the end: -n <= i < n.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_ENGINE_ENGINE_H
 #define GT_WORKER_ENGINE_ENGINE_H
@@ -27,15 +27,15 @@
 typedef struct View {
     TensorType type;
     int64_t stride[MAX_DIMS]; /* in elements; 0 along expanded axes */
-    void *data;               /* first element: device memory; host memory where is_scalar */
-    bool is_scalar;           /* an immediate: rank 0, one value of type.dtype, lives in the Call */
-    /* Of an operand that is a part: rows cut_begin and on of an axis of cut_size. size 0: it is
-     * whole. Only errors that name a position read it. */
+    void *data;               /* first element: in device memory; in host memory if is_scalar */
+    bool is_scalar;           /* an immediate: rank 0, one value of type.dtype, inside the Call */
+    /* If the operand is a part of a tensor: its rows begin at cut_begin of an axis of cut_size.
+     * size 0: it is whole. Used only by errors that report a position. */
     uint8_t cut_axis;
     int64_t cut_begin, cut_size;
 } View;
 
-/* One operation on whole tensors. `inst` gives op and attributes; it and the views are borrowed
+/* One operation on whole tensors. `inst` holds op and attributes; it and the views are borrowed
  * until the ticket is done. */
 typedef struct Call {
     const Inst *inst;
@@ -44,12 +44,12 @@ typedef struct Call {
     View out[MAX_OUT];
 } Call;
 
-typedef uint64_t Ticket; /* grows; 0 = nothing to wait for */
+typedef uint64_t Ticket; /* increasing; 0: nothing to wait for */
 
 typedef struct EngineConfig {
     uint64_t memory_bytes;
     int threads;
-    bool is_shared; /* the arena is a file (memfd), for peers in other processes */
+    bool is_shared; /* the arena is a memfd, which other processes can map */
 } EngineConfig;
 
 struct Fuse;
@@ -58,44 +58,45 @@ typedef struct Engine Engine;
 typedef struct EngineOps {
     const char *name; /* "reference", "cpu", "null" */
     Engine *(*open)(const EngineConfig *config, Err *err);
-    void (*close)(Engine **e); /* after all tickets are done */
-    /* Class within which bits are promised: "cpu-v4". */
+    void (*close)(Engine **e); /* all tickets must be done */
+    /* The class within which results have the same bits: "cpu-v4". */
     const char *(*isa)(const Engine *e);
     /* Device memory, 64-byte aligned. alloc returns NULL when it is full; free takes effect when
      * all calls submitted before it are done. size 0 is valid. */
     void *(*alloc)(Engine *e, uint64_t bytes);
     void (*free)(Engine *e, void *p, uint64_t bytes);
     void (*memory)(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total);
-    /* Optional: whatever is asked of alloc, so many bytes in all can be had. NULL: see whether it
-     * gives them in one piece. */
+    /* Optional: true if allocations of so many bytes in all will succeed, in whatever sizes. NULL:
+     * alloc decides, for one piece. */
     bool (*has_room)(const Engine *e, uint64_t bytes);
-    /* Optional: gives what is free back to the system, though it may be had again. */
+    /* Optional: returns free memory to the system; it can still be allocated. */
     void (*trim)(Engine *e);
-    /* Where alloc's memory lies: all of it within [base, base + bytes), for as long as the engine
-     * is open. fd: the file that it is, which other processes can map; -1: none. */
+    /* All memory from alloc is in [base, base + bytes) as long as the engine is open. fd: the file
+     * behind it, which other processes can map; -1: none. */
     void (*arena)(const Engine *e, void **base, uint64_t *bytes, int *fd);
-    /* Starts a call after the tickets in after[] are done; returns its ticket. Data-dependent
-     * failures (an index out of range) are found by `done`. */
+    /* Starts a call once the tickets in after[] are done; returns its ticket. Failures that depend
+     * on data (an index out of range) are reported by `done`. */
     Ticket (*submit)(Engine *e, const Call *call, const Ticket *after, int n_after);
-    /* 1 done, 0 not yet, -1 done and failed (err set, once). wait: block until not 0. */
+    /* Returns 1: done, 0: not yet, -1: done and failed (err is set; reported once). wait: blocks
+     * until it is not 0. */
     int (*done)(Engine *e, Ticket t, bool wait, Err *err);
-    /* Ordered like calls; host may be reused on return. */
+    /* Ordered with the calls; host may be reused on return. */
     void (*copy_in)(Engine *e, void *device, const void *host, uint64_t bytes);
-    /* Row-major; all calls on v must be done. */
+    /* Writes row-major elements. All calls on v must be done. */
     void (*copy_out)(Engine *e, void *host, const View *v);
-    /* Optional: the kernel of a cluster (fuse.h, its outputs filled in), now and in whole. False:
-     * there is no memory for it, and nothing has happened. */
+    /* Optional: runs the kernel of a cluster (fuse.h, with its outputs filled in) to its end.
+     * Returns false, with nothing done, if there is no memory for it. */
     bool (*fused)(Engine *e, struct Fuse *f, const struct FusedKernel *k);
-    /* Optional, likewise: a matmul whose result (of the cluster's shape, row-major) the cluster
-     * reads, and the cluster; where that goes, each tile while it is in the cache. An output may
-     * lie where the matmul's result does, if the kernel may write over it. False: some of both may
-     * have happened, nothing that doing them again would not mend. */
+    /* Optional: runs a matmul and the cluster that reads its result (of the cluster's shape,
+     * row-major), if possible tile by tile while the tile is in the cache. An output may share the
+     * memory of the matmul's result if the kernel may overwrite it. Returns false if it failed;
+     * parts of both may then have run, and running them again is safe. */
     bool (*fused_product)(Engine *e, const Call *product, struct Fuse *f,
                           const struct FusedKernel *k);
-    /* Optional, for engines that compute inside submit: is_cut is asked every few ms meanwhile, by
-     * the thread that submitted. True: what is being computed ends early, and so does everything
-     * that comes after it until cut says otherwise: calls fail with ERR_CANCELLED, `fused` is
-     * false. What is left of their results has no meaning. */
+    /* Optional, for engines that compute inside submit. Meanwhile the submitting thread calls
+     * is_cut every few ms. Once it returns true, the current call ends early, as do all later ones
+     * until cut(e, false): calls fail with ERR_CANCELLED, `fused` returns false. Their results are
+     * undefined. */
     void (*ask)(Engine *e, bool (*is_cut)(void *ctx), void *ctx);
     void (*cut)(Engine *e, bool is_cut);
 } EngineOps;
@@ -104,16 +105,16 @@ struct Engine {
 };
 
 extern const EngineOps engine_reference, engine_cpu, engine_null;
-/* "cpu", "reference", "null"; also numpy -> reference, pytorch -> cpu. NULL when unknown. */
+/* Finds "cpu", "reference" or "null"; numpy means reference, pytorch means cpu. NULL: unknown. */
 const EngineOps *engine_find(const char *name);
 
-/* Row-major strides of t. */
+/* Writes the row-major strides of t, in elements. */
 void view_strides(const TensorType *t, int64_t *stride);
 bool view_is_contiguous(const View *v);
 /* The first index of a call that is out of range: `value`, for element `at` of the indices' common
- * `shape`, to which idx broadcasts, along `axis` of x, which has `size`. from_zero: a negative one
- * does not count from the end. is_along: idx has x's axes (gather). Fills err with value, position
- * in the whole idx, axis and size; returns false. */
+ * `shape`, to which idx broadcasts, along `axis` of x, which has `size`. from_zero: a negative
+ * index does not count from the end. is_along: idx has x's axes (gather). Fills err with value,
+ * position in the whole idx, axis and size; returns false. */
 typedef struct BadIndex {
     const View *idx;
     const TensorType *shape;

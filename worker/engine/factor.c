@@ -1,6 +1,6 @@
-/* factor.c: QR, eigenvalues of symmetric matrices and singular values, in double, for every engine:
- * signs and the order of equal values are the algorithm's, so that there is one. See linalg.h.
- * QR: Householder's reflections with LAPACK's signs. Eigenvalues: tridiagonal by reflections, then
+/* factor.c: QR, eigenvalues of symmetric matrices and singular values, in double; see linalg.h. All
+ * engines share this code, because the algorithm decides signs and the order of equal values. QR:
+ * Householder reflections with LAPACK's signs. Eigenvalues: tridiagonal by reflections, then
  * implicit QL with Wilkinson's shift (Martin and Wilkinson 1968). Singular values: one-sided Jacobi
  * (Hestenes 1958), which also finds small ones to full relative precision.
  * SPDX-License-Identifier: MIT */
@@ -39,7 +39,7 @@ static void swap_rows(double *a, int64_t n, int64_t i, int64_t j) {
 }
 
 /* Divides by the power of two next to the largest element, so that squares neither overflow nor
- * vanish; returns that power, 1 for zeros, nan where an element is not finite. */
+ * underflow. Returns that power; 1 for zeros, nan if an element is not finite. */
 static double scale_down(double *a, int64_t n) {
     double most = 0;
     int e;
@@ -53,8 +53,8 @@ static double scale_down(double *a, int64_t n) {
     return ldexp(1, e - 1) * 2;
 }
 
-/* x (n) becomes v of H = I - tau v v' with v[0] = 1 (not stored: x[0] becomes H x's first element,
- * whose others are 0). Returns tau. */
+/* Replaces x (n) by v of H = I - tau v v' with v[0] = 1 (not stored: x[0] becomes the first element
+ * of H x, whose others are 0). Returns tau. */
 static double reflection(double *x, int64_t n) {
     double below = n > 1 ? dot(x + 1, x + 1, n - 1) : 0;
     if (below == 0) return 0;
@@ -66,7 +66,8 @@ static double reflection(double *x, int64_t n) {
 
 /* ---- QR ---- */
 
-/* Rows first .. m-1, columns c .. n-1 of a (.., n) := H a; v (m - first) with v[0] = 1. w: n. */
+/* Applies H to rows first .. m-1, columns c .. n-1 of a (.., n); v (m - first) with v[0] = 1. w: n
+ * values of scratch. */
 static void reflect(double *a, int64_t n, int64_t first, int64_t m, int64_t c, const double *v,
                     double tau, double *w) {
     memset(w, 0, sizeof *w * (size_t)(n - c));
@@ -101,7 +102,8 @@ static bool qr(double *a, int64_t m, int64_t n, double *out, double *work, const
 
 /* ---- Symmetric matrices ---- */
 
-/* a = Q T Q' with T tridiagonal: its diagonal d, beside it e; rows of q become Q'. p: n. */
+/* a = Q T Q' with T tridiagonal: diagonal d, off-diagonal e; rows of q become Q'. p: n values of
+ * scratch. Returns false if cut. */
 static bool tridiagonal(double *a, int64_t n, double *d, double *e, double *q, double *p,
                         const LinalgCut *cut) {
     for (int64_t k = 0; k + 2 < n; k++) {
@@ -134,7 +136,7 @@ static bool tridiagonal(double *a, int64_t n, double *d, double *e, double *q, d
     return true;
 }
 
-/* One implicit step of QL on l .. m of the tridiagonal matrix; rows of q turn with it. */
+/* One implicit QL step on l .. m of the tridiagonal matrix; rows of q are rotated too. */
 static void ql_step(double *d, double *e, double *q, int64_t n, int64_t l, int64_t m) {
     double g = (d[l + 1] - d[l]) / (2 * e[l]);
     g = d[m] - d[l] + e[l] / (g + copysign(hypot(g, 1), g));
@@ -184,7 +186,7 @@ static bool eigh(double *a, int64_t n, double *out, double *work, const LinalgCu
         swap_rows(q, n, i, least);
     }
     for (int64_t i = 0; i < n; i++) d[i] *= scale;
-    for (int64_t i = 0; i < n; i++) /* rows of q are vectors: columns of the result */
+    for (int64_t i = 0; i < n; i++) /* rows of q are vectors, which are columns of the result */
         for (int64_t j = 0; j < i; j++) {
             double t = q[i * n + j];
             q[i * n + j] = q[j * n + i], q[j * n + i] = t;
@@ -194,7 +196,8 @@ static bool eigh(double *a, int64_t n, double *out, double *work, const LinalgCu
 
 /* ---- Singular values ---- */
 
-/* Rotates the rows of g (k, n) until they are orthogonal; j (k, k) turns with them. */
+/* Rotates the rows of g (k, n) until they are orthogonal, and j (k, k) with them. Returns false if
+ * cut. */
 static bool orthogonalize(double *g, double *j, int64_t k, int64_t n, const LinalgCut *cut) {
     bool turned = true;
     for (int sweep = 0; turned && sweep < JACOBI_SWEEPS; sweep++) {
@@ -216,8 +219,8 @@ static bool orthogonalize(double *g, double *j, int64_t k, int64_t n, const Lina
     return true;
 }
 
-/* Row i of g becomes a unit vector orthogonal to the rows before it and, as they are zero or
- * orthogonal to all, to all: what is left of the axis vector that they cover least. */
+/* Replaces row i of g, which is zero, by a unit vector orthogonal to all other nonzero rows: what
+ * remains of the axis vector that those rows cover least. */
 static void fill_row(double *g, int64_t i, int64_t n) {
     double *x = g + i * n, least = INFINITY;
     int64_t at = 0;

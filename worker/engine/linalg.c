@@ -1,4 +1,4 @@
-/* linalg.c: the words for matrices that cannot be factorized; see linalg.h.
+/* linalg.c: error messages for matrices that cannot be factorized; see linalg.h.
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/linalg.h"
 

@@ -1,15 +1,15 @@
-/* mem.c: the arena: a two-level segregated fit (Masmano, Ripoll, Crespo, Real: "TLSF: a new
- * dynamic memory allocator for real-time systems", ECRTS 2004) over one sparse reservation.
+/* mem.c: the arena: a two-level segregated fit (Masmano, Ripoll, Crespo, Real: "TLSF: a new dynamic
+ * memory allocator for real-time systems", ECRTS 2004) over one sparse reservation.
  *
- * Every block has a 64-byte head before its payload; neighbours in memory are found through
- * sizes and back pointers, so a freed block melts with its free neighbours at once. Free blocks
- * hang in lists by size, eight classes per power of two. A request first looks at a few blocks
- * of its own class (a loop asks for the sizes it has just freed), then takes the head of the
- * next class that has any: constant time, at most an eighth of slack, which is split off again.
- * Large blocks are cut from the high end of what is free and small ones from the low end, so
- * that small long-lived ones do not splinter it.
+ * Every block has a 64-byte head before its payload. Neighbours in memory are found through sizes
+ * and back pointers, so a freed block is merged with its free neighbours at once. Free blocks are
+ * in lists by size, eight classes per power of two. A request first tries a few blocks of its own
+ * class (a loop requests the sizes it has just freed), then takes the head of the next class that
+ * has any: constant time, at most an eighth of slack, which is split off again. Large blocks are
+ * cut from the high end of free memory and small ones from the low end, so that small long-lived
+ * ones do not fragment it.
  *
- * Under sanitizers (or -DGT_DEBUG) freed bytes are filled with NaN, and ASan is told of them.
+ * Under sanitizers (or -DGT_DEBUG) freed bytes are filled with NaN, and poisoned for ASan.
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/mem.h"
 
@@ -40,14 +40,14 @@ enum {
     UNIT = 64,        /* alignment, head size and granularity                        */
     CLASSES = 8 * 42, /* up to 2^44 units                                            */
     WORDS = (CLASSES + 63) / 64,
-    LOOKS = 8,      /* blocks of its own class that a request looks at             */
-    LARGE = 1 << 20 /* from this size on blocks are cut from the high end          */
+    LOOKS = 8,      /* blocks of its own class that a request tries */
+    LARGE = 1 << 20 /* blocks of at least this size are cut from the high end */
 };
 
 typedef struct Block Block;
 struct Block {
     uint64_t units;     /* of the payload                                              */
-    uint64_t bytes;     /* asked for; UINT64_MAX: free                                 */
+    uint64_t bytes;     /* requested; UINT64_MAX: free */
     Block *below;       /* the neighbour at the lower address, or NULL                 */
     Block *next, *prev; /* of the free list                                            */
 } __attribute__((aligned(UNIT)));
@@ -57,7 +57,7 @@ struct Mem {
     Pages *pages;
     char *base; /* theirs */
     uint64_t total, used, peak;
-    uint64_t has[WORDS]; /* a bit for each list that is not empty                       */
+    uint64_t has[WORDS]; /* a bit for each nonempty list */
     Block *list[CLASSES];
 };
 
@@ -65,13 +65,14 @@ static void *payload(Block *b) { return (char *)b + UNIT; }
 static Block *above(Block *b) { return (Block *)((char *)b + UNIT + b->units * UNIT); }
 static bool is_free(const Block *b) { return b->bytes == UINT64_MAX; }
 
-/* Class whose blocks have at least its own smallest size; units < 16 have a class each. */
+/* Returns the class of a block of `units`: the last whose smallest size is at most that. Below 16
+ * units each size is a class. */
 static int class_of(uint64_t units) {
     if (units < 8) return (int)units;
     int top = 63 - __builtin_clzll(units);
     return (top - 2) * 8 + (int)((units >> (top - 3)) & 7);
 }
-/* The first class all of whose blocks hold `units`. */
+/* Returns the first class whose blocks all hold `units`. */
 static int class_above(uint64_t units) {
     if (units < 16) return class_of(units);
     int top = 63 - __builtin_clzll(units);
@@ -100,7 +101,7 @@ static void list_remove(Mem *m, Block *b) {
 
 /* ---- Pages ---- */
 
-/* The reservation itself: it outlives its arena while a worker of this process reads it. */
+/* The reservation itself. It outlives its arena while another worker of this process reads it. */
 struct Pages {
     Pages *next;
     char *base;
@@ -110,8 +111,8 @@ struct Pages {
 static pthread_mutex_t pages_lock = PTHREAD_MUTEX_INITIALIZER;
 static Pages *all_pages; /* of this process, few */
 
-/* `ulimit -f` counts for memfds too, and going beyond it is a signal, not an error: it is raised
- * for the moment if that is allowed. */
+/* `ulimit -f` limits memfds too, and exceeding it raises a signal, not an error. So the limit is
+ * raised meanwhile, if that is allowed. */
 static bool file_grow(int fd, uint64_t bytes) {
     struct rlimit before, wide;
     if (getrlimit(RLIMIT_FSIZE, &before)) return false;
@@ -123,8 +124,8 @@ static bool file_grow(int fd, uint64_t bytes) {
     return ok;
 }
 
-/* A file without a name that will never be shorter, so that whoever maps it can read all of it for
- * as long as he likes; -1: this system has none. Sparse: nothing is set aside for it. */
+/* Makes a file without a name that can never shrink, so that a process that maps it can read all of
+ * it at any time. Sparse: no memory is reserved. Returns -1 if the system has no such files. */
 static int file_make(uint64_t bytes) {
     int fd = memfd_create("gt-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return -1;
@@ -134,7 +135,7 @@ static int file_make(uint64_t bytes) {
     return -1;
 }
 
-/* base stays NULL when there is no room for it in the address space. */
+/* base stays NULL if the address space has no room. */
 static Pages *pages_new(uint64_t bytes, bool is_shared) {
     Pages *p = xcalloc(1, sizeof *p);
     p->bytes = bytes;
@@ -150,7 +151,7 @@ static Pages *pages_new(uint64_t bytes, bool is_shared) {
     return p;
 }
 
-/* Under the lock. */
+/* Called under the lock. */
 static Pages *pages_find(const void *base) {
     Pages *p = all_pages;
     while (p && p->base != base) p = p->next;
@@ -183,7 +184,7 @@ void mem_let_go(const void *base) {
     pthread_mutex_lock(&pages_lock);
     Pages *p = pages_find(base);
     pthread_mutex_unlock(&pages_lock);
-    assert(p); /* It is held. */
+    assert(p); /* the caller holds it */
     pages_unref(p);
 }
 
@@ -207,7 +208,7 @@ Mem *mem_open(uint64_t total_bytes, bool is_shared, Err *err) {
         pages_unref(pages);
         return NULL;
     }
-    madvise(base, total, MADV_HUGEPAGE); /* a wish: fewer and cheaper first touches */
+    madvise(base, total, MADV_HUGEPAGE); /* a hint: fewer and cheaper first touches */
     madvise(base, total, MADV_DONTDUMP);
     Mem *m = xcalloc(1, sizeof *m);
     m->pages = pages;
@@ -242,15 +243,15 @@ static Block *find(const Mem *m, uint64_t units) {
         if (bits) return m->list[w * 64 + __builtin_ctzll(bits)];
         if (++w == WORDS) break;
     }
-    /* Nearly full: whatever of the own class fits. */
+    /* Nearly full: any block of the own class that fits. */
     for (Block *b = m->list[own]; b; b = b->next)
         if (b->units >= units) return b;
     return NULL;
 }
 
 static uint64_t units_of(uint64_t bytes) { return bytes ? (bytes + UNIT - 1) / UNIT : 1; }
-/* With its head; without the unit that a block may have in excess, because nothing can be split off
- * it: so the same tensors always use the same, whatever was there before. */
+/* The bytes in use, with the head; without the excess unit that a block may have because it cannot
+ * be split off. So the same tensors always use the same number, whatever came before. */
 static uint64_t used_by(uint64_t bytes) { return (units_of(bytes) + 1) * UNIT; }
 
 void *mem_alloc(Mem *m, uint64_t bytes) {
@@ -259,7 +260,7 @@ void *mem_alloc(Mem *m, uint64_t bytes) {
     Block *b = find(m, units);
     if (!b) return NULL;
     list_remove(m, b);
-    if (b->units > units + 1) { /* what is left has a head and at least one unit */
+    if (b->units > units + 1) { /* the rest has a head and at least one unit */
         uint64_t left = b->units - units - 1;
         if (bytes >= LARGE) {
             b->units = left;
@@ -338,7 +339,7 @@ void mem_range(const Mem *m, void **base, uint64_t *bytes, int *fd) {
 
 /* ---- How much there is ---- */
 
-/* The first number of a file, or of its line that begins with `key`; UINT64_MAX when there is
+/* Returns the first number in a file, or in its line that begins with `key`; UINT64_MAX if there is
  * none ("max" is none). */
 static uint64_t file_number(const char *path, const char *key) {
     FILE *f = fopen(path, "re");
@@ -353,7 +354,7 @@ static uint64_t file_number(const char *path, const char *key) {
     return found;
 }
 
-/* Room below a cgroup's limit: page cache that can be dropped counts as free. */
+/* Returns the bytes below a cgroup's limit. Page cache that can be dropped counts as free. */
 static uint64_t cgroup_room(const char *dir, const char *max, const char *now) {
     char path[4400];
     snprintf(path, sizeof path, "%s/%s", dir, max);
@@ -382,7 +383,7 @@ uint64_t mem_default_bytes(int workers_on_host) {
         *path++ = 0;
         bool is_v2 = !controllers[1], is_v1 = strstr(controllers, "memory") != NULL;
         if (!is_v2 && !is_v1) continue;
-        for (;;) { /* every group on the way to the root may have a limit */
+        for (;;) { /* every group up to the root may have a limit */
             snprintf(dir, sizeof dir, "/sys/fs/cgroup%s%s", is_v1 ? "/memory" : "", path);
             uint64_t here = is_v1
                                 ? cgroup_room(dir, "memory.limit_in_bytes", "memory.usage_in_bytes")

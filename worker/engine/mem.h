@@ -1,8 +1,8 @@
-/* mem.h: a worker's arena (DESIGN 6, Memory): one sparse reservation of `total` bytes,
- * size-class free lists on top; pages are kept until mem_trim. Owned by one thread. Used
- * by the engines that live in host memory. Its pages are this process's alone, or a file's without
- * a name (memfd) that cannot shrink, so that other processes can map it and read on even after this
- * one has died.
+/* mem.h: a worker's arena (DESIGN 6, Memory): one sparse reservation of `total` bytes with
+ * size-class free lists; pages are kept until mem_trim. Owned by one thread. Used by the engines
+ * that compute in host memory. Its pages are private to the process, or those of a file without a
+ * name (memfd) that cannot shrink, so that other processes can map it and continue to read even
+ * after this one has died.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_ENGINE_MEM_H
 #define GT_WORKER_ENGINE_MEM_H
@@ -11,25 +11,27 @@
 #include <stdint.h>
 
 typedef struct Mem Mem;
-/* total rounded up to pages; is_shared: a memfd, where the system has such. */
+/* total is rounded up to pages. is_shared: a memfd, if the system has them. NULL: failed, see
+ * err. */
 Mem *mem_open(uint64_t total_bytes, bool is_shared, Err *err);
 void mem_close(Mem **m);
-/* 64-byte aligned; NULL: full. bytes 0 gives a valid pointer. */
+/* Returns memory aligned to 64 bytes; NULL: full. bytes 0 gives a valid pointer. */
 void *mem_alloc(Mem *m, uint64_t bytes);
-/* The same bytes as asked for. Under sanitizers they are filled with NaN. */
+/* bytes: as requested. Under sanitizers the memory is filled with NaN. */
 void mem_release(Mem *m, void *p, uint64_t bytes);
-/* Requests of so many bytes in all, with 64 for the head of each and rounded up to as many, can be
- * met. */
+/* True if requests of so many bytes in all will succeed; each counts as 64 bytes more, and rounded
+ * up to 64. */
 bool mem_has(const Mem *m, uint64_t bytes);
 void mem_usage(const Mem *m, uint64_t *used, uint64_t *peak, uint64_t *total);
-/* Gives the pages of what is free back to the system; the next use of them costs a page fault. */
+/* Returns the pages of free blocks to the system; their next use costs page faults. */
 void mem_trim(Mem *m);
-/* All that alloc gives lies there; fd -1: it is no file. */
+/* The range that contains all memory from alloc; fd -1: it is not a file. */
 void mem_range(const Mem *m, void **base, uint64_t *bytes, int *fd);
-/* For another worker in this process (any thread): is this one of its arenas? Then it stays
- * readable until mem_let_go, even if it is closed meanwhile. */
+/* For another worker in this process (any thread): true if this is an arena of the process. It then
+ * stays readable until mem_let_go, even if it is closed meanwhile. */
 bool mem_hold(const void *base, uint64_t bytes);
 void mem_let_go(const void *base);
-/* 80 % of what the cgroup or the machine has free, shared by the workers of the host. */
+/* Returns the default size: 80 % of what the cgroup or the machine has free, divided by the workers
+ * on the host. */
 uint64_t mem_default_bytes(int workers_on_host);
 #endif

@@ -1,7 +1,7 @@
-/* null.c: the engine `null`, for benchmarks and simulation: exec infers shapes and keeps its books,
- * nothing is computed and no tensor's memory is ever touched, so that many workers fit into one
- * machine. Every value is zero. Memory is addresses only: they are counted against --memory and
- * handed out in turn, whoever has them.
+/* null.c: the engine `null`, for benchmarks and simulation. exec infers shapes and keeps its
+ * tables, but nothing is computed and no tensor's memory is ever touched, so that one machine can
+ * run many workers. Every value is zero. Memory is addresses only: they are counted against
+ * --memory and given out in turn, even if several tensors get the same.
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/engine.h"
 #include "worker/engine/mem.h"
@@ -14,7 +14,7 @@ enum { ALIGN = 64 };
 
 typedef struct Null {
     Engine engine;
-    Mem *mem; /* for its range alone */
+    Mem *mem; /* only for its address range */
     char *base;
     uint64_t total, at, used, peak;
     Ticket last;
@@ -35,7 +35,7 @@ static Engine *null_open(const EngineConfig *config, Err *err) {
     mem_range(mem, &base, &n->total, &fd);
     n->base = base;
     madvise(base, n->total, MADV_NOHUGEPAGE);
-    madvise(base, n->total, MADV_DONTNEED); /* mem_open's own marks, which nobody will read */
+    madvise(base, n->total, MADV_DONTNEED); /* drops mem_open's headers, which are never read */
     return &n->engine;
 }
 

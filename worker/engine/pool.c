@@ -1,14 +1,15 @@
-/* pool.c: see pool.h. A run writes the job, then to each thread which parts are its share, then
- * bumps the mailboxes of the threads that have one; mailbox and share have cache lines of their
- * own. A part is claimed by making the share that it is in smaller: by its thread at the front, so
- * that it goes through memory in order, by one that is done with its own at the end. Only who has
- * claimed a part reads the job, and the job stays until all parts are done: the last one lowers
- * `left` to 0, on which the caller waits.
+/* pool.c: see pool.h. A run writes the job, then each thread's share of the parts, then increments
+ * the mailboxes of the threads that have a share; mailbox and share have cache lines of their own.
+ * A part is claimed by shrinking the share that contains it: its own thread takes parts from the
+ * front, so that it goes through memory in order; a thread whose share is empty steals from the end
+ * of others. Only a thread that has claimed a part reads the job, and the job stays valid until all
+ * parts are done: the last one lowers `left` to 0, which the caller waits for.
  *
- * Sleeping: who wants to sleep says so in `asleep`, looks at the word once more and only then waits
- * on it; who changes the word looks at `asleep` afterwards. Both use sequentially consistent
- * accesses, so at least one of them sees the other, and nobody pays for a system call while nobody
- * sleeps. SPDX-License-Identifier: MIT */
+ * Sleeping: a thread that is about to sleep sets `asleep`, reads the word once more and only then
+ * waits on it; a thread that changes the word reads `asleep` afterwards. Both use sequentially
+ * consistent accesses, so at least one of them sees the other, and no system call is made while no
+ * thread sleeps.
+ * SPDX-License-Identifier: MIT */
 #include "worker/engine/pool.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/err.h"
@@ -24,13 +25,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long a thread looks before it sleeps, by the clock: a pause takes 40 cycles on one machine
- * and 140 on another. A wake-up costs 30 to 50 us, as long as many kernels; with 5 us of spin a
- * GPT's step on two threads was no faster than on one. With more threads than cores spinning
- * only takes time from the others. */
-enum { SPIN_NS = 100000, SPIN_CROWDED_NS = 2000, PAUSES = 32 /* between two looks at the clock */ };
-/* Between two questions whether the work is to end early. The coarse clock is read, which costs a
- * few ns and moves every 1 to 4 ms. */
+/* How long a thread spins before it sleeps. It is a time because a pause takes 40 cycles on one
+ * machine and 140 on another. A wake-up costs 30 to 50 us, as long as many kernels; with 5 us of
+ * spinning a GPT's step on two threads was no faster than on one. With more threads than cores,
+ * spinning only takes time from the other threads. */
+enum { SPIN_NS = 100000, SPIN_CROWDED_NS = 2000, PAUSES = 32 /* between readings of the clock */ };
+/* The interval between calls of `ask`. The coarse clock is read, which costs a few ns and advances
+ * every 1 to 4 ms. */
 enum { ASK_NS = 5000000 };
 
 typedef struct Gate {
@@ -39,9 +40,8 @@ typedef struct Gate {
 } Gate;
 
 typedef struct PoolThread {
-    _Alignas(
-        64) Gate go; /* word counts the jobs this thread was given; the top bit asks it to end */
-    _Alignas(64) _Atomic uint64_t share; /* parts that nobody has claimed: first, end << 32 */
+    _Alignas(64) Gate go; /* word counts the jobs given to this thread; top bit: end */
+    _Alignas(64) _Atomic uint64_t share; /* unclaimed parts: first, end << 32 */
     _Alignas(64) void *scratch;
     size_t scratch_bytes;
     struct Pool *pool;
@@ -55,11 +55,11 @@ struct Pool {
     int64_t spin_ns;
     PoolFn fn;
     void *ctx;
-    bool (*ask)(void *ctx); /* NULL: nobody wants to be asked */
+    bool (*ask)(void *ctx); /* NULL: none */
     void *ask_ctx;
     int64_t asked_ns;
     _Atomic bool is_cut;
-    _Alignas(64) Gate left; /* parts that are not done */
+    _Alignas(64) Gate left; /* unfinished parts */
 };
 
 static const uint32_t END = UINT32_C(1) << 31;
@@ -99,7 +99,7 @@ static void gate_wake(Gate *g) {
     if (atomic_load(&g->asleep)) syscall(SYS_futex, &g->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Of n parts thread t of T has those from t n / T on. */
+/* The share of thread t of T, of n parts: those from n t / T on. */
 static uint64_t share_of(int n, int t, int T) {
     return (uint64_t)((int64_t)n * t / T) | (uint64_t)((int64_t)n * (t + 1) / T) << 32;
 }
@@ -126,7 +126,7 @@ bool pool_is_cut(Pool *p, int thread) {
 
 /* ---- Parts ---- */
 
-/* Runs what is left of t's share as thread `thread`; returns the number of parts. */
+/* Runs the parts that are left of t's share, as thread `thread`; returns their number. */
 static uint32_t run_share(Pool *p, int t, int thread) {
     _Atomic uint64_t *share = &p->thread[t].share;
     uint32_t n = 0;
@@ -136,7 +136,7 @@ static uint32_t run_share(Pool *p, int t, int thread) {
         if (first >= end) return n;
         bool is_own = t == thread, is_cut = pool_is_cut(p, thread);
         uint64_t rest = is_own ? left + 1 : left - (UINT64_C(1) << 32);
-        if (is_cut) rest = end | (uint64_t)end << 32; /* all of them, and none is run */
+        if (is_cut) rest = end | (uint64_t)end << 32; /* claims all of them, and runs none */
         if (!atomic_compare_exchange_weak_explicit(share, &left, rest, memory_order_acquire,
                                                    memory_order_acquire))
             continue;
@@ -146,7 +146,7 @@ static uint32_t run_share(Pool *p, int t, int thread) {
     }
 }
 
-/* Its own share, then what others have not begun. */
+/* Runs its own share, then the unclaimed parts of others; returns their number. */
 static uint32_t run_parts(Pool *p, int thread) {
     uint32_t n = 0;
     for (int i = 0; i < p->n_threads; i++) n += run_share(p, (thread + i) % p->n_threads, thread);
@@ -173,7 +173,7 @@ Pool *pool_new(int threads) {
     size_t bytes = (size_t)threads * sizeof *p->thread;
     if (p) p->thread = aligned_alloc(64, bytes);
     if (!p || !p->thread) panic("out of memory for %d threads", threads);
-    /* Signals belong to the program's own threads. */
+    /* Signals are for the program's own threads. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -1,10 +1,10 @@
-/* pool.h: threads that run kernels. What the parts of a job are is fixed, and each has a thread
- * that should run it, so that data stay near a core; who is done with its own parts takes those
- * of others that have not begun. So a thread that wakes up late, or whose core is taken by
- * another program, delays nobody by more than the part it is in. Who ran a part changes no
- * result. The caller is thread 0 and takes part. No OpenMP: TSan cannot see through it. Idle
- * threads spin about 100 us (less when there are more threads than cores), then sleep on a
- * futex. SPDX-License-Identifier: MIT */
+/* pool.h: threads that run kernels. The parts of a job are fixed, and each has a preferred thread,
+ * so that data stay near a core; a thread that has finished its own parts steals those of others
+ * that have not begun. So a thread that wakes up late, or whose core runs another program, delays
+ * the job by at most the part it is in. Which thread ran a part changes no result. The caller is
+ * thread 0 and takes part. Not OpenMP, which TSan cannot see through. Idle threads spin for about
+ * 100 us (less if there are more threads than cores), then sleep on a futex.
+ * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_ENGINE_POOL_H
 #define GT_WORKER_ENGINE_POOL_H
 #include <stdbool.h>
@@ -15,24 +15,25 @@ typedef struct Pool Pool;
 /* thread: 0 <= thread < pool_threads, for scratch memory */
 typedef void (*PoolFn)(void *ctx, int part, int thread);
 
-Pool *pool_new(int threads); /* threads >= 1; 1 makes no thread at all */
+Pool *pool_new(int threads); /* threads >= 1; 1 starts no thread */
 void pool_free(Pool **p);
 int pool_threads(const Pool *p);
-/* Runs fn for every part 0 .. n_parts-1, each once, and returns when all are done: thread t begins
- * with a run of parts, the t-th of as many as there are threads with work. `thread` may be any of
- * the pool, however few the parts; one part alone runs in the caller. Results must not depend on
- * it. Not reentrant. Cut off (pool_ask), it returns early. */
+/* Runs fn for every part 0 .. n_parts-1, each once, and returns when all are done. The parts are
+ * divided into consecutive shares, one for each thread with work. `thread` may be any of the pool,
+ * however few the parts; a single part runs in the caller. Results must not depend on `thread`. Not
+ * reentrant. If cut (pool_ask), it returns early. */
 void pool_run(Pool *p, int n_parts, PoolFn fn, void *ctx);
-/* Whether the work under way is to end early. The pool's caller asks (NULL: it does not), about
- * every 5 ms, between parts and while it waits for the other threads. Once the answer was true, or
- * pool_cut said so, pool_run leaves out all parts that have not begun, until pool_cut(p, false):
- * results are not to be read then, nor used as places. */
+/* Ends work early. The pool's caller calls is_cut (NULL: never) about every 5 ms, between parts and
+ * while it waits for other threads. Once that returns true, or after pool_cut(p, true), pool_run
+ * skips all parts that have not begun, until pool_cut(p, false). The results are then undefined,
+ * and must not be used as indices either. */
 void pool_ask(Pool *p, bool (*is_cut)(void *ctx), void *ctx);
 void pool_cut(Pool *p, bool is_cut);
-bool pool_was_cut(const Pool *p); /* nobody is asked; for the caller, behind pool_run */
-/* For parts that take long, every millisecond or so, by the thread that runs one: end early? */
+bool pool_was_cut(const Pool *p); /* does not call is_cut; for the caller, after pool_run */
+/* For long parts: the thread that runs one calls it every millisecond or so. True: end early. */
 bool pool_is_cut(Pool *p, int thread);
-/* Where a loop up to n, which is at i, asks next; i itself when it has ended or is to end early:
+/* Returns where a loop up to n, now at i, must call this again; i if it has ended or is to end
+ * early:
  *   for (int64_t i = 0, end; (end = pool_ahead(p, thread, i, n)) > i;)
  *       for (; i < end; i++) ... */
 enum { POOL_AHEAD = 1 << 18 };
@@ -40,11 +41,11 @@ static inline int64_t pool_ahead(Pool *p, int thread, int64_t i, int64_t n) {
     if (n - i <= 0 || (i >= POOL_AHEAD && pool_is_cut(p, thread))) return i;
     return n - i < POOL_AHEAD ? n : i + POOL_AHEAD;
 }
-/* Between these calls, by any thread, threads of all pools sleep as soon as they have nothing to
- * do, so that other work of the process has their cores meanwhile: a compiler. */
+/* Between these two calls, by any thread, idle threads of all pools sleep at once and leave their
+ * cores to other work of the process, such as a compiler. */
 void pool_lend(void);
 void pool_return(void);
-/* Scratch of a thread, at least `bytes`, 64-byte aligned, kept between calls; valid until the next
- * call for that thread. */
+/* Returns scratch memory of a thread, at least `bytes`, 64-byte aligned; valid until the next call
+ * for that thread. */
 void *pool_scratch(Pool *p, int thread, size_t bytes);
 #endif

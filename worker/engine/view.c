@@ -1,4 +1,4 @@
-/* view.c: see view.h. Strides of axes of one element mean nothing and are never relied on.
+/* view.c: see view.h. The stride of an axis of one element has no meaning and is never used.
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/view.h"
 
@@ -21,7 +21,7 @@ static void slice(const Inst *inst, const View *from, const TensorType *to, View
     int64_t offset = 0;
     bool is_empty = false;
     for (int i = 0; i < to->rank; i++) {
-        /* A step is bounded only where two elements use it. */
+        /* A step is bounded only if the axis has two elements. */
         out->stride[i] = to->shape[i] > 1 ? from->stride[i] * step[i] : from->stride[i];
         is_empty |= to->shape[i] == 0;
         if (!is_empty) offset += start[i] * from->stride[i];
@@ -29,9 +29,8 @@ static void slice(const Inst *inst, const View *from, const TensorType *to, View
     if (!is_empty) out->data = (char *)from->data + offset * dtype_info[to->dtype].size_bytes;
 }
 
-/* Walks both shapes from the left in groups of equal products: inside a group of the operand's
- * axes the elements must lie at one constant distance; then the new axes of the group have
- * strides. */
+/* Walks both shapes from the left in groups of equal products. If the operand's elements in a group
+ * are at one constant distance, the new axes of the group have strides. */
 bool view_reshape(const View *from, const TensorType *to, View *out) {
     out->data = from->data;
     if (type_numel(to) == 0 || view_is_contiguous(from)) {
