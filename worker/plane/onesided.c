@@ -1,5 +1,5 @@
-/* onesided.c: see onesided.h. Per peer: its card's connection, and the boxes that it has told of
- * and that are not yet taken.
+/* onesided.c: see onesided.h. For each peer: the connection of its card, and the boxes that it has
+ * announced and that are not taken yet.
  * SPDX-License-Identifier: MIT */
 #include "worker/plane/onesided.h"
 #include "runtime/net/dp_ucx.h"
@@ -9,13 +9,13 @@
 #include <string.h>
 
 enum {
-    RUNS_MAX = 1 << 14, /* of one question: a box in more pieces is sent instead ... */
-    RUN_BYTES = 2048    /* ... and so is one in small ones                           */
+    RUNS_MAX = 1 << 14, /* per request: a box in more runs is sent instead ... */
+    RUN_BYTES = 2048    /* ... and so is one in shorter runs */
 };
 
 typedef struct Owner {
     UcxPeer *peer;
-    uint64_t epoch; /* of this rank: answers about its predecessors are nobody's */
+    uint64_t epoch; /* of this rank: answers to its predecessors are dropped */
     Map boxes;      /* number -> Shard */
 } Owner;
 
@@ -51,7 +51,7 @@ void onesided_forget(Onesided *o, uint32_t rank) {
     *w = (Owner){.epoch = w->epoch + 1};
 }
 
-/* An answer that nobody waits for is let go. */
+/* Takes the next answer. One that no longer has a waiting request is dropped. */
 static bool next_answer(Onesided *o, Question **q, Buf **b, bool *ok) {
     uint64_t name;
     while (ucx_next(o->ucx, &name, b, ok)) {
@@ -121,11 +121,12 @@ bool onesided_hear(Onesided *o, uint32_t rank, Msg *m) {
     }
 }
 
-/* Where the bytes [begin, begin + n) of a box lie, in row-major order; at most RUNS_MAX runs. 0:
- * they lie in too many pieces. Whether they are inside the owner's memory is looked at later. */
+/* Writes the memory runs of the bytes [begin, begin + n) of a box, in row-major order; returns
+ * their number, at most RUNS_MAX. 0: there are too many or they are too short. Whether they are
+ * inside the owner's memory is checked later. */
 static size_t find_runs(const Shard *s, uint64_t begin, uint64_t n, UcxRun *run) {
     uint64_t size = (uint64_t)dtype_info[s->box.dtype].size_bytes, whole = size;
-    int outer = s->box.rank; /* axes before it are walked; the rest lies together */
+    int outer = s->box.rank; /* axes before it are walked; those from it on are contiguous */
     while (outer > 0) {
         int64_t extent = s->box.shape[outer - 1];
         if (extent != 1 && (uint64_t)s->stride[outer - 1] * size != whole) break;

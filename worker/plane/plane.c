@@ -1,6 +1,6 @@
-/* plane.c: see plane.h. Three tables: peers by rank (what the dispatcher told), connections by
- * PeerId (whose name is sure), and guests (connections that said hello and wait for the
- * dispatcher's word, with what else they said).
+/* plane.c: see plane.h. Three tables: peers by rank (as the dispatcher announced them), connections
+ * by PeerId (whose rank is verified), and pending connections (which said hello before the
+ * dispatcher announced them), with the messages received from them.
  * SPDX-License-Identifier: MIT */
 #include "worker/plane/plane.h"
 #include "runtime/base/env.h"
@@ -14,38 +14,38 @@
 #include <string.h>
 
 enum {
-    GUESTS_MAX = 64,  /* connections that wait ...                                             */
-    GUEST_MS = 10000, /* ... so long ...                                                       */
-    HELD_MSGS = 4096, /* ... with so many messages, all of them together ...                   */
-    LOST_MS = 15000   /* a broken connection: the dispatcher hears of deaths within 10 s       */
+    PENDING_MAX = 64,   /* pending connections ... */
+    PENDING_MS = 10000, /* ... each for at most this time ... */
+    HELD_MSGS = 4096,   /* ... and with so many messages in all ... */
+    LOST_MS = 15000     /* of a broken connection: the dispatcher notices deaths within 10 s */
 };
-static const uint64_t held_bytes = UINT64_C(64) << 20; /* ... of so many bytes */
+static const uint64_t held_bytes = UINT64_C(64) << 20; /* ... of so many bytes in all */
 
 typedef struct Other {
-    bool is_known;  /* PEER was told, PEER_GONE not yet                            */
-    bool is_looked; /* for its memory                                              */
-    bool is_lost;   /* it cannot be reached                                        */
+    bool is_known;  /* after PEER, until PEER_GONE */
+    bool is_looked; /* its memory was reported by plane_memory */
+    bool is_lost;   /* it cannot be reached */
     uint64_t token;
     DataPlane data;
-    Link *link; /* to its hub; NULL: not opened yet, or broken                 */
+    Link *link; /* to its hub; NULL: not opened yet, or broken */
     int64_t opened_ms;
-    PeerId heard;    /* its connection to ours; 0: none yet                         */
-    bool is_broken;  /* one of the two broke ...                                    */
-    int64_t when_ms; /* ... then                                                    */
+    PeerId heard;    /* its connection to our hub; 0: none yet */
+    bool is_broken;  /* one of the two broke ... */
+    int64_t when_ms; /* ... at this time */
     Sight sight;
 } Other;
 
-typedef struct Guest {
-    struct Guest *next;
+typedef struct Pending {
+    struct Pending *next;
     PeerId id;
     uint32_t rank;
     uint64_t token;
     int64_t since_ms;
-    bool is_admitted; /* what it said is being handed out                           */
+    bool is_admitted; /* verified: its messages are being delivered */
     Msg *said;
     size_t at, n, cap;
     uint64_t bytes;
-} Guest;
+} Pending;
 
 struct Plane {
     Hub *hub;
@@ -53,14 +53,14 @@ struct Plane {
     uint32_t rank;
     uint64_t token;
     bool is_welcome, is_copying;
-    Onesided *onesided; /* NULL: GET is sent like the rest */
+    Onesided *onesided; /* NULL: GET is sent like other messages */
     uint64_t n_sent, bytes_sent;
-    bool has_refused, has_no_sight; /* told once */
+    bool has_refused, has_no_sight; /* logged already */
     Other *other;                   /* by rank */
     uint32_t n_others;
     Map ranks; /* PeerId -> rank + 1 */
-    Guest *guests;
-    size_t n_guests, n_held;
+    Pending *pending;
+    size_t n_pending, n_held;
     uint64_t held_bytes;
 };
 
@@ -68,7 +68,8 @@ struct Plane {
 
 static void ring(void *hub) { hub_wake(hub); }
 
-/* What GT_DATA_PLANE asks for. */
+/* Chooses the way of GT_DATA_PLANE. Returns false, with err set, if it is unknown or not
+ * available. */
 static bool choose_way(Plane *p, const PlaneConfig *config, Err *err) {
     const char *way = env_word("GT_DATA_PLANE");
     if (!*way || !strcmp(way, "memfd")) return true;
@@ -103,11 +104,11 @@ Plane *plane_open(const PlaneConfig *config, Err *err) {
     return p;
 }
 
-static void guest_free(Plane *p, Guest *g) {
-    Guest **at = &p->guests;
+static void pending_free(Plane *p, Pending *g) {
+    Pending **at = &p->pending;
     while (*at != g) at = &(*at)->next;
     *at = g->next;
-    p->n_guests--;
+    p->n_pending--;
     p->n_held -= g->n - g->at;
     p->held_bytes -= g->bytes;
     for (; g->at < g->n; g->at++) msg_fini(&g->said[g->at]);
@@ -130,9 +131,9 @@ void plane_close(Plane **pp) {
     Plane *p = *pp;
     *pp = NULL;
     if (!p) return;
-    while (p->guests) guest_free(p, p->guests);
+    while (p->pending) pending_free(p, p->pending);
     for (uint32_t i = 0; i < p->n_others; i++) other_forget(p, &p->other[i]);
-    onesided_close(&p->onesided); /* It rings the hub. */
+    onesided_close(&p->onesided); /* it calls ring(hub) */
     hub_close(&p->hub);
     map_fini(&p->ranks);
     free(p->other);
@@ -161,20 +162,20 @@ static void break_off(Other *o, int64_t now_ms) {
     if (!o->is_broken) o->is_broken = true, o->when_ms = now_ms;
 }
 
-/* In the same time whatever the tokens are. */
+/* Compares in constant time. */
 static bool token_is(uint64_t a, uint64_t b) {
     volatile uint64_t differ = a ^ b;
     return differ == 0;
 }
 
-static void drop_stranger(Plane *p, PeerId id, const char *why) {
+static void refuse(Plane *p, PeerId id, const char *why) {
     hub_drop(p->hub, id);
     if (p->has_refused && !log_is(LOG_VERBOSE)) return;
     p->has_refused = true;
     log_line("WORKER", "w%u refused a connection to %s: %s", p->rank, p->data.endpoint, why);
 }
 
-/* The connection's name is sure. A peer that connects anew takes its former connection's place. */
+/* The connection's rank is verified. A peer that reconnects replaces its former connection. */
 static void admit(Plane *p, Other *o, PeerId id) {
     if (o->heard) {
         map_remove(&p->ranks, o->heard);
@@ -208,7 +209,7 @@ void plane_on_peer(Plane *p, const PeerInfo *peer, int64_t now_ms) {
         lose(p, o, "one of the two listens for its own machine only (gt-worker --data-endpoint)");
         return;
     }
-    for (Guest *g = p->guests; g; g = g->next) {
+    for (Pending *g = p->pending; g; g = g->next) {
         if (g->is_admitted || g->rank != peer->rank || !token_is(g->token, o->token)) continue;
         g->is_admitted = true;
         admit(p, o, g->id);
@@ -218,9 +219,9 @@ void plane_on_peer(Plane *p, const PeerInfo *peer, int64_t now_ms) {
 void plane_on_peer_gone(Plane *p, uint32_t rank) {
     Other *o = other_find(p, rank);
     if (!o) return;
-    for (Guest *g = p->guests, *next; g; g = next) {
+    for (Pending *g = p->pending, *next; g; g = next) {
         next = g->next;
-        if (g->is_admitted && g->rank == rank) guest_free(p, g);
+        if (g->is_admitted && g->rank == rank) pending_free(p, g);
     }
     other_forget(p, o);
 }
@@ -243,12 +244,12 @@ bool plane_memory(Plane *p, uint32_t rank, const void **base, uint64_t *bytes) {
 
 /* ---- Connections that come in ---- */
 
-/* A connection's first message. Whether it is admitted or a guest, its next ones may come. */
-static void on_stranger(Plane *p, PeerId id, const Msg *m, int64_t now_ms) {
+/* Handles a connection's first message, which verifies it, makes it pending, or refuses it. */
+static void on_unknown(Plane *p, PeerId id, const Msg *m, int64_t now_ms) {
     uint32_t rank;
     uint64_t token;
     if (!wire_read_peer_hello(m, &rank, &token, NULL)) {
-        drop_stranger(p, id, "it does not say who it is");
+        refuse(p, id, "it does not say who it is");
         return;
     }
     Other *o = other_find(p, rank);
@@ -256,32 +257,32 @@ static void on_stranger(Plane *p, PeerId id, const Msg *m, int64_t now_ms) {
         admit(p, o, id);
         return;
     }
-    /* A rank that is told anew may have this token: its predecessor's death is still to be
-     * heard. */
-    if (p->n_guests >= GUESTS_MAX) {
-        drop_stranger(p, id, "too many of them wait");
+    /* A rank that is announced again may have this token: its predecessor's death may not be known
+     * yet. */
+    if (p->n_pending >= PENDING_MAX) {
+        refuse(p, id, "too many of them wait");
         return;
     }
-    Guest *g = xcalloc(1, sizeof *g), **last = &p->guests;
-    *g = (Guest){.id = id, .rank = rank, .token = token, .since_ms = now_ms};
+    Pending *g = xcalloc(1, sizeof *g), **last = &p->pending;
+    *g = (Pending){.id = id, .rank = rank, .token = token, .since_ms = now_ms};
     while (*last) last = &(*last)->next;
     *last = g;
-    p->n_guests++;
+    p->n_pending++;
 }
 
-static Guest *guest_find(const Plane *p, PeerId id) {
-    Guest *g = p->guests;
+static Pending *pending_find(const Plane *p, PeerId id) {
+    Pending *g = p->pending;
     while (g && g->id != id) g = g->next;
     return g;
 }
 
-/* Consumes m. */
-static void on_guest(Plane *p, Guest *g, Msg *m) {
+/* Queues a message of a pending connection. Consumes m. */
+static void on_pending(Plane *p, Pending *g, Msg *m) {
     uint64_t bytes = msg_bytes(m);
     if (p->n_held >= HELD_MSGS || p->held_bytes + bytes > held_bytes) {
         msg_fini(m);
-        drop_stranger(p, g->id, "it says too much before it is known");
-        guest_free(p, g);
+        refuse(p, g->id, "it says too much before it is known");
+        pending_free(p, g);
         return;
     }
     if (g->n == g->cap) {
@@ -296,17 +297,17 @@ static void on_guest(Plane *p, Guest *g, Msg *m) {
 
 static void on_left(Plane *p, PeerId id, int64_t now_ms) {
     uint32_t rank = (uint32_t)(uintptr_t)map_remove(&p->ranks, id);
-    Guest *g = guest_find(p, id);
+    Pending *g = pending_find(p, id);
     Other *o = rank ? other_find(p, rank - 1) : NULL;
-    if (g && !g->is_admitted) guest_free(p, g);
+    if (g && !g->is_admitted) pending_free(p, g);
     if (!o || o->heard != id) return;
     o->heard = 0;
     break_off(o, now_ms);
 }
 
-/* What an admitted guest said while it waited. */
+/* Takes the next message that a verified connection sent while it was pending. */
 static bool next_held(Plane *p, uint32_t *rank, Msg *m) {
-    for (Guest *g = p->guests, *next; g; g = next) {
+    for (Pending *g = p->pending, *next; g; g = next) {
         next = g->next;
         if (!g->is_admitted) continue;
         if (g->at < g->n) {
@@ -318,13 +319,13 @@ static bool next_held(Plane *p, uint32_t *rank, Msg *m) {
             *rank = g->rank;
             return true;
         }
-        guest_free(p, g);
+        pending_free(p, g);
     }
     return false;
 }
 
 static bool next_said(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
-    if (p->guests && next_held(p, rank, m)) return true;
+    if (p->pending && next_held(p, rank, m)) return true;
     PeerId from;
     for (int r; (r = hub_recv(p->hub, &from, m));) {
         if (r < 0) {
@@ -332,16 +333,16 @@ static bool next_said(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
             continue;
         }
         uintptr_t known = (uintptr_t)map_get(&p->ranks, from);
-        Guest *g = known ? NULL : guest_find(p, from);
+        Pending *g = known ? NULL : pending_find(p, from);
         if (known && !p->other[known - 1].is_lost) {
             *rank = (uint32_t)(known - 1);
             return true;
         }
         if (g) {
-            on_guest(p, g, m);
+            on_pending(p, g, m);
             continue;
         }
-        if (!known) on_stranger(p, from, m, now_ms);
+        if (!known) on_unknown(p, from, m, now_ms);
         msg_fini(m);
     }
     return false;
@@ -394,18 +395,18 @@ bool plane_recv(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
 /* ---- Once in a while ---- */
 
 void plane_tick(Plane *p, int64_t now_ms) {
-    for (Guest *g = p->guests, *next; g; g = next) {
+    for (Pending *g = p->pending, *next; g; g = next) {
         next = g->next;
-        if (g->is_admitted || now_ms - g->since_ms < GUEST_MS) continue;
-        drop_stranger(p, g->id, "the dispatcher knows no such worker");
-        guest_free(p, g);
+        if (g->is_admitted || now_ms - g->since_ms < PENDING_MS) continue;
+        refuse(p, g->id, "the dispatcher knows no such worker");
+        pending_free(p, g);
     }
     for (uint32_t i = 0; i < p->n_others; i++) {
         Other *o = &p->other[i];
         Msg m;
         int r = 0;
         if (!o->is_known) continue;
-        while (o->link && (r = link_recv(o->link, &m)) > 0) msg_fini(&m); /* Hubs do not answer. */
+        while (o->link && (r = link_recv(o->link, &m)) > 0) msg_fini(&m); /* hubs do not answer */
         if (r < 0) break_off(o, now_ms);
         if (o->is_broken && now_ms - o->when_ms >= LOST_MS) lose(p, o, "the connection broke");
     }

@@ -1,18 +1,17 @@
-/* plane.h: the data plane: how one worker's messages reach the others, without the dispatcher.
+/* plane.h: the data plane: messages between workers that bypass the dispatcher.
  *
- * A worker has one Hub where it hears all its peers, and a Link to each peer's hub, opened when
- * there is first something to say. A connection that comes in says who it is (PEER_HELLO: rank and
- * token); it is believed if the dispatcher told the same token for that rank (PEER). The hello may
- * overtake the dispatcher's word: then the connection is kept waiting, within limits. Others are
- * dropped.
+ * A worker has one Hub, where all its peers connect, and a Link to each peer's hub, opened for the
+ * first message to it. An incoming connection begins with PEER_HELLO: rank and token. It is
+ * accepted if the dispatcher has announced the same token for that rank (PEER). The hello may
+ * arrive before PEER: then the connection stays pending, within limits. All others are dropped.
  *
- * What is said between workers is the worker's business (worker_on_peer, worker_next_peer); the
- * plane carries it, in order per peer, and finds out where a peer's memory can be read. A peer's
- * death is told by the dispatcher; only when a connection breaks and nothing is heard of a death
- * does the plane itself declare the peer lost, so that nobody waits for ever.
+ * The contents of the messages are the worker's business (worker_on_peer, worker_next_peer). The
+ * plane delivers them, in order per peer, and finds out which peers' memory can be read. The
+ * dispatcher reports a peer's death. The plane itself declares a peer lost only if a connection
+ * breaks and no death is reported, so that nothing waits for ever.
  *
- * One thread. GT_DATA_PLANE=zmq: no memory is read in place, all travels in messages; =ucx: nor
- * that, all is read through UCX (dp_ucx.h); =memfd: the rule, in place where it can be.
+ * For one thread. GT_DATA_PLANE=memfd (the default): a peer's memory is read in place where
+ * possible; =zmq: everything is sent in messages; =ucx: everything is read through UCX (dp_ucx.h).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_PLANE_PLANE_H
 #define GT_WORKER_PLANE_PLANE_H
@@ -20,17 +19,17 @@
 #include "runtime/wire/wire.h"
 
 typedef struct PlaneConfig {
-    const char *dispatcher; /* its endpoint, as this worker reaches it            */
-    const char *endpoint;   /* where to listen; NULL: worked out from the above   */
-    const void *arena;      /* this worker's memory ...                           */
+    const char *dispatcher; /* its endpoint, as used by this worker */
+    const char *endpoint;   /* where to listen; NULL: derived from `dispatcher` */
+    const void *arena;      /* this worker's memory ... */
     uint64_t arena_bytes;
-    int arena_fd; /* ... and the file that it is, or -1                  */
+    int arena_fd; /* ... and the file behind it, or -1 */
 } PlaneConfig;
 
 typedef struct Plane Plane;
 Plane *plane_open(const PlaneConfig *config, Err *err);
-void plane_close(Plane **p);                 /* after it no peer's memory may be read */
-Hub *plane_hub(Plane *p);                    /* to wait for; plane_recv reads it      */
+void plane_close(Plane **p);                 /* after this no peer's memory may be read */
+Hub *plane_hub(Plane *p);                    /* to wait on; plane_recv reads it */
 const DataPlane *plane_data(const Plane *p); /* for this worker's hello */
 
 /* ---- what the dispatcher says ---- */
@@ -39,26 +38,27 @@ void plane_on_peer(Plane *p, const PeerInfo *peer, int64_t now_ms);
 void plane_on_peer_gone(Plane *p, uint32_t rank); /* its memory may no longer be read */
 
 /* ---- what peers say ---- */
-/* The next message of a peer whose name is sure; false: none. */
+/* Takes the next message of a verified peer; false: none. */
 bool plane_recv(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms);
-/* Consumes m. To a rank that is not known or lost it is dropped. */
+/* Consumes m. A message to an unknown or lost rank is dropped. */
 void plane_send(Plane *p, uint32_t rank, Msg *m, int64_t now_ms);
-/* true once for each peer that was told, at the first call: where its memory is (base NULL: it
+/* Returns true once for each announced peer, at the first call: where its memory is (base NULL: it
  * cannot be read here). Valid until plane_on_peer_gone. */
 bool plane_memory(Plane *p, uint32_t rank, const void **base, uint64_t *bytes);
 
 /* ---- once in a while ---- */
 enum { PLANE_TICK_MS = 500 };
-/* Looks after connections: those kept waiting for too long, those that broke. */
+/* Checks connections: drops those pending for too long, and gives up those broken for too long. */
 void plane_tick(Plane *p, int64_t now_ms);
-/* Some peer's hub has not answered at all, in all this time: it may wait for us and never know.
- * This worker is of no use where it is; err says why. */
+/* True if a peer's hub has not answered at all for LOST_MS: that peer may wait for us for ever.
+ * This worker is useless where it is; err says why. */
 bool plane_is_stranded(const Plane *p, int64_t now_ms, Err *err);
-/* for (at = 0; plane_lost(p, &at, &rank);): peers that live, for all that the dispatcher says, but
- * cannot be reached. The worker treats them as dead. */
+/* for (at = 0; plane_lost(p, &at, &rank);): the peers that cannot be reached although the
+ * dispatcher has not reported their death. The worker treats them as dead. */
 bool plane_lost(const Plane *p, uint32_t *at, uint32_t *rank);
-/* KEY=VALUE lines: messages and bytes sent to peers, bytes read one-sided, peers read in place. */
-/* Peers read the arena where it lies, by its physical pages. */
+/* True if peers read the arena in place, by its physical pages (UCX). */
 bool plane_is_pinned(const Plane *p);
+/* Appends KEY=VALUE lines: messages and bytes sent to peers, bytes read one-sided, peers read in
+ * place. */
 void plane_stats(const Plane *p, Bytes *out);
 #endif

@@ -51,8 +51,8 @@ static bool address_text(const struct sockaddr *a, socklen_t n, char *out) {
     return !getnameinfo(a, n, out, ADDRESS_MAX, NULL, 0, NI_NUMERICHOST);
 }
 
-/* The address of ours from which `to` is reached: a datagram socket says so without sending
- * anything. false: there is no way there, or it is this machine itself. */
+/* Writes our address on the route to `to`, which connecting a datagram socket finds without sending
+ * anything. Returns false if there is no route, or if it is this machine itself. */
 static bool address_towards(const struct sockaddr *to, socklen_t n, char *out) {
     struct sockaddr_storage own;
     socklen_t own_n = sizeof own;
@@ -64,11 +64,11 @@ static bool address_towards(const struct sockaddr *to, socklen_t n, char *out) {
     return ok;
 }
 
-/* By which others most likely know this machine: the way to the rest of the world, else the first
- * address that is not loopback's. */
+/* Writes the address by which others most likely know this machine: that of the default route, else
+ * the first that is not loopback. */
 static bool address_of_machine(char *out) {
     struct sockaddr_in far = {.sin_family = AF_INET, .sin_port = htons(9)};
-    inet_pton(AF_INET, "192.0.2.1", &far.sin_addr); /* of documentation: nobody has it */
+    inet_pton(AF_INET, "192.0.2.1", &far.sin_addr); /* reserved for documentation */
     if (address_towards((struct sockaddr *)&far, sizeof far, out)) return true;
     struct ifaddrs *all = NULL;
     bool found = false;
@@ -87,7 +87,7 @@ static bool address_of_machine(char *out) {
     return found;
 }
 
-/* tcp://HOST:PORT in its parts; brackets are taken off. */
+/* Splits tcp://HOST:PORT; removes brackets from HOST. */
 static bool split_tcp(const char *endpoint, char *host, size_t n, const char **port) {
     const char *at = endpoint + strlen("tcp://"), *colon = strrchr(at, ':');
     if (!colon) return false;
@@ -113,7 +113,7 @@ static bool address_near(const char *dispatcher, char *out, Err *err) {
         found = address_towards(i->ai_addr, i->ai_addrlen, out);
     freeaddrinfo(all);
     if (found || address_of_machine(out)) return true;
-    snprintf(out, ADDRESS_MAX, "127.0.0.1"); /* a machine alone */
+    snprintf(out, ADDRESS_MAX, "127.0.0.1"); /* no network */
     return true;
 }
 
@@ -133,7 +133,7 @@ void reach_public(Endpoint *e) {
 
 /* ---- Where to listen ---- */
 
-/* Sockets of workers that were killed: nobody holds their locks any more. */
+/* Removes the sockets of killed workers, whose locks are free. */
 static void sweep(const char *directory) {
     DIR *d = opendir(directory);
     char path[ENDPOINT_MAX];
@@ -184,7 +184,7 @@ bool reach_endpoint(const char *dispatcher, Endpoint *out, Err *err) {
 
 /* ---- Who and where ---- */
 
-/* Random, once per process; a fork is another process. */
+/* A random number, one per process; a fork is another process. */
 static uint64_t process_id(void) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static uint64_t id;
@@ -225,7 +225,7 @@ static bool is_same_host(const DataPlane *a, const DataPlane *b) {
     return a->host[0] && !strcmp(a->host, b->host);
 }
 
-/* An endpoint of b's, seen from a. */
+/* True if a can connect to b's endpoint. */
 static bool is_reached(const DataPlane *a, const DataPlane *b) {
     Endpoint e;
     snprintf(e.text, sizeof e.text, "%s", b->endpoint);
