@@ -1,6 +1,7 @@
 /* cpu.c: the engine `cpu`: memory from mem.h, threads from pool.h, inner loops from kernels.h. A
- * call is executed while it is submitted, large ones on all threads; so `after` is always done, and
- * a ticket only matters to ask for a failure. SPDX-License-Identifier: MIT */
+ * call is executed inside submit, a large one on all threads. So `after` is always done, and a
+ * ticket only serves to report a failure.
+ * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include "runtime/base/env.h"
 #include "runtime/base/buf.h"
@@ -41,7 +42,8 @@ const Kernels *kernels_find(void) {
     return v3 && v4 ? &kernels_v4 : v3 ? &kernels_v3 : &kernels_base;
 }
 
-/* Of the last level, as the kernel lists it: sysconf may count those of all dies as one. */
+/* Returns the size of the last-level cache as the kernel lists it; sysconf may add up those of all
+ * dies. */
 static uint64_t cache_bytes(void) {
     enum { UNKNOWN = 16 << 20, LEVELS = 8 };
     uint64_t kib = (uint64_t)env_int("GT_LLC_KIB");
@@ -90,7 +92,7 @@ static void cpu_close(Engine **e) {
 }
 
 static const char *cpu_isa(const Engine *e) { return ((const Cpu *)e)->isa; }
-/* What has no elements takes no memory: else millions of such would leave none to others. */
+/* A tensor without elements takes no memory: otherwise millions of them would fill the arena. */
 static void *cpu_alloc(Engine *e, uint64_t bytes) {
     if (bytes) return mem_alloc(((Cpu *)e)->mem, bytes);
     void *base;

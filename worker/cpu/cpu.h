@@ -1,7 +1,7 @@
-/* cpu.h: what the files of the engine `cpu` share. cpu.c owns the struct and dispatches calls; each
- * other cpu_*.c executes one class of ops, splitting large calls into parts of fixed boundaries
- * over the pool (worker/engine/pool.h) and leaving the inner loops to a table of kernels
- * (worker/kernel/kernels.h). Nothing here may depend on the number of threads.
+/* cpu.h: what the files of the engine `cpu` share. cpu.c owns the struct and dispatches calls. Each
+ * other cpu_*.c executes one class of ops: it splits large calls into parts of fixed boundaries
+ * over the pool (worker/engine/pool.h) and leaves the inner loops to a table of kernels
+ * (worker/kernel/kernels.h). No result may depend on the number of threads.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_CPU_CPU_H
 #define GT_WORKER_CPU_CPU_H
@@ -11,10 +11,10 @@
 #include "worker/engine/pool.h"
 
 enum {
-    CPU_PART = 32 * 1024, /* elements of one part: what 10 us of an easy kernel do              */
-    CPU_CHUNK = 1024,     /* elements of a strided operand that are laid side by side at a time */
+    CPU_PART = 32 * 1024, /* elements of one part: an easy kernel takes 10 us for them */
+    CPU_CHUNK = 1024,     /* elements of a strided operand that are gathered at a time */
     CPU_OPERANDS = 4,     /* operands of a Loop, the output included                            */
-    CPU_SIDES = 8         /* pieces of memory that a call takes beside its results              */
+    CPU_SIDES = 8         /* temporary allocations of a call */
 };
 
 typedef struct Dense Dense; /* cpu_matmul.c: library, caches */
@@ -26,13 +26,13 @@ typedef struct Cpu {
     const Kernels *kernels;
     Dense *dense;
     Ticket last;
-    struct CpuFailure *failures; /* calls whose failure nobody has asked for yet */
+    struct CpuFailure *failures; /* calls whose failure was not reported yet */
     struct Side {
         void *data;
         uint64_t bytes;
-    } side[CPU_SIDES]; /* of the call that runs */
+    } side[CPU_SIDES]; /* of the running call */
     int n_sides;
-    uint64_t cache_bytes; /* of the last level */
+    uint64_t cache_bytes; /* of the last-level cache */
     char isa[16];
 } Cpu;
 
@@ -45,11 +45,11 @@ typedef struct Loop {
     int64_t stride[CPU_OPERANDS][MAX_DIMS];
 } Loop;
 
-/* cpu_loop.c: operands broadcast to the shape; no axis of extent 1 is left. */
+/* cpu_loop.c: operands broadcast to the shape; axes of extent 1 are dropped. */
 void loop_init(Loop *l, const TensorType *shape, const View *const *operand, int n_operands);
-/* Element offset of row-major index i of the loop's axes, for one operand. */
+/* Returns the offset, in elements, of row-major index i of the loop's axes, for one operand. */
 int64_t loop_offset(const Loop *l, int operand, int64_t i);
-/* A walk over the rows (all axes but the innermost) of a loop: where row `row` begins in each
+/* A walk over the rows (all axes but the innermost) of a loop: the offset of row `row` in each
  * operand. */
 typedef struct Walk {
     int64_t index[MAX_DIMS], offset[CPU_OPERANDS];
@@ -73,15 +73,16 @@ void copy_filled(void *to, const void *value, int64_t n, int size);
  * several. */
 typedef void (*RangeFn)(void *ctx, int64_t begin, int64_t end, int thread);
 void cpu_ranges(Cpu *c, int64_t n, int64_t part, RangeFn fn, void *ctx);
-/* Parts for work of `cost` units per item: so many items that they make about CPU_PART units. */
+/* Returns the items per part for work of `cost` units per item: about CPU_PART units. */
 int64_t cpu_part(int64_t cost);
 
 void cpu_map(Cpu *c, const Call *call);
-/* `from`, of any dtype and strides, into `to`, which is row-major and has the same shape. */
+/* Converts `from`, of any dtype and strides, into `to`, which is row-major and has the same
+ * shape. */
 void cpu_cast_view(Cpu *c, const View *from, const View *to);
 
-/* cpu_half.c: a kernel whose operands or result may be halves: those are widened to float32 before
- * and narrowed after it. half_map_init: fn computes with the operands' dtypes, F32 for halves;
+/* cpu_half.c: a kernel whose operands or result may be halves: they are widened to float32 before
+ * it and narrowed after it. half_map_init: fn computes in the operands' dtypes, F32 for halves;
  * half_map_cast: converts. */
 typedef struct HalfMap {
     MapFn fn, widen[3], narrow;
@@ -99,20 +100,21 @@ static inline void half_map(const HalfMap *h, int64_t n, void *out, const void *
     else
         h->fn(n, out, in, scalars);
 }
-/* n elements side by side; different dtypes. */
+/* n adjacent elements; the dtypes differ. */
 void cpu_cast(const Kernels *k, int64_t n, void *to, DType to_dtype, const void *from,
               DType from_dtype);
-/* Calls a KERNEL row that knows no halves with float32 in their place, and rounds its results. */
+/* Calls a KERNEL row that has no code for halves with float32 in their place, and rounds its
+ * results. */
 bool cpu_widened(Cpu *c, const Call *call, bool (*row)(Cpu *, const Call *, Err *), Err *err);
 bool call_has_half(const Call *call);
-/* Memory until the end of the call, from the arena, so that what a call needs beside its results is
- * bounded like them (a view may be far larger than what it shows). NULL: there is none, err says
- * so. Not from inside the pool. */
+/* Returns memory until the end of the call. It comes from the arena, so that temporary memory is
+ * limited like results (a view may be far larger than the memory it shows). NULL: none is left, and
+ * err says so. Not to be called inside the pool. */
 void *cpu_side(Cpu *c, const Call *call, int64_t bytes, Err *err);
-void cpu_free_sides(Cpu *c); /* the call has ended */
+void cpu_free_sides(Cpu *c); /* at the end of the call */
 
-/* cpu_sort.c: an element as an unsigned number that is ordered as the elements are, nan above
- * everything; and nan's key. */
+/* cpu_sort.c: maps an element to an unsigned number of the same order, nan above everything; and
+ * nan's key. */
 uint64_t cpu_key(DType d, const void *p);
 uint64_t cpu_key_nan(DType d);
 
@@ -121,22 +123,21 @@ bool cpu_fused(Engine *e, struct Fuse *f, const struct FusedKernel *k);
 bool cpu_fused_product(Engine *e, const Call *product, struct Fuse *f, const struct FusedKernel *k);
 bool cpu_reduce(Cpu *c, const Call *call, Err *err);
 void cpu_source(Cpu *c, const Call *call);
-/* Row-major copy of a view; `parallel` only where the caller is not inside the pool. */
+/* Writes a row-major copy of a view. parallel: the caller must not be inside the pool. */
 void cpu_copy(Cpu *c, const View *from, void *to);
-/* One per KERNEL row; an index out of range fails, and too little memory for what it needs beside
- * its results. */
+/* One per KERNEL row. Fails if an index is out of range or temporary memory is lacking. */
 #define KERNEL(id, ...) bool cpu_##id(Cpu *c, const Call *call, Err *err);
 #include "runtime/inst/ops.def"
 
-/* cpu_matmul.c: a matrix product, and fn (NULL: nothing) for ranges of its elements, whole rows, as
- * soon as they are there. is_told: fn was called for all of them; else for none. False: there is no
- * memory for it. */
+/* cpu_matmul.c: a matrix product; fn (or NULL) is called for ranges of its elements, whole rows, as
+ * soon as they are computed. is_told: fn was called for all of them; else for none. Returns false
+ * if memory is lacking. */
 bool cpu_product(Cpu *c, const Call *call, RangeFn fn, void *ctx, bool *is_told, Err *err);
-/* out (M,N) = a (M,K) @ b (K,N) of float32 by the library, row-major; false: it is
- * not there, or strides or shape are not for it. Not from inside the pool. */
+/* out (M,N) = a (M,K) @ b (K,N) of float32 by the library, row-major. Returns false if the library
+ * is missing or does not support strides or shape. Not to be called inside the pool. */
 bool dense_product(Cpu *c, int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
                    const void *b, int64_t b_k, int64_t b_n, void *out);
-struct Dnnl *cpu_dnnl(Cpu *c); /* loaded on first use; NULL: it is not there */
+struct Dnnl *cpu_dnnl(Cpu *c); /* loaded on first use; NULL: not installed */
 Dense *dense_new(void);
 void dense_free(Dense **d);
 

@@ -1,36 +1,37 @@
-/* cpu_conv.c: convolutions and their two gradients. float32 goes to oneDNN (dnnl_conv.c) where that
- * is installed; every other dtype lays the elements that a result needs side by side, a block of
- * results at a time, and multiplies by our own kernel. What is done, and in which order each
- * element is summed, depends on shapes and dtype alone. SPDX-License-Identifier: MIT */
+/* cpu_conv.c: convolutions and their two gradients. float32 goes to oneDNN (dnnl_conv.c) if that is
+ * installed. For every other dtype, the elements that a block of results needs are copied into
+ * columns (im2col) and multiplied by our own kernel. The method, and the order in which each
+ * element is summed, depend on shapes and dtype alone.
+ * SPDX-License-Identifier: MIT */
 #include "runtime/infer/window.h"
 #include "worker/cpu/cpu.h"
 #include "worker/dnnl/dnnl.h"
 #include <string.h>
 
 enum {
-    PIXELS = 128,     /* results of one block: as many columns as the kernel takes */
+    PIXELS = 128,     /* results of a block: as many columns as the kernel takes */
     DW_PIXELS = 1024, /* summed at a time in a weight gradient                     */
-    DW_TILES = 16     /* parts that a weight gradient is cut into at least         */
+    DW_TILES = 16     /* at least so many parts of a weight gradient */
 };
 
 typedef struct Conv {
     Cpu *cpu;
     ConvShape s;
     int64_t C, O;           /* channels of one group */
-    int64_t K;              /* rows of a column: channels of a group times kernel */
+    int64_t K;              /* rows of a column: channels of a group * kernel elements */
     int64_t pixels, blocks; /* of one image's result */
     int64_t in, out;        /* elements of one channel */
     const char *x, *w, *dy;
-    char *y, *columns; /* columns: per thread */
+    char *y, *columns; /* columns: one buffer per thread */
     int64_t column_bytes;
     int size;
     DType dtype;
-    bool is_plain; /* a column is what lies there: 1 x 1, stride 1, no padding */
+    bool is_plain; /* 1 x 1, stride 1, no padding: columns need no copy */
     bool is_dx;
     int64_t images, image_blocks, tiles; /* of the weight gradient */
 } Conv;
 
-/* The elements of v in row-major order; NULL: no memory. */
+/* Returns the elements of v in row-major order, copied if necessary; NULL: no memory. */
 static const void *row_major(Cpu *c, const Call *call, const View *v, Err *err) {
     if (view_is_contiguous(v)) return v->data;
     void *copy = cpu_side(c, call, type_numel(&v->type) * view_size(v), err);
@@ -50,7 +51,7 @@ static void conv_init(Conv *v, Cpu *c, const Call *call, const TensorType *x, co
         if (g->kernel[d] != 1 || g->stride[d] != 1 || g->padding[d] != 0) v->is_plain = false;
 }
 
-/* Memory for `bytes` of columns per thread; false: there is none. */
+/* Allocates `bytes` of columns per thread; false: no memory. */
 static bool columns_new(Conv *v, const Call *call, int64_t bytes, Err *err) {
     v->column_bytes = (bytes + 63) / 64 * 64;
     v->columns = cpu_side(v->cpu, call, v->column_bytes * pool_threads(v->cpu->pool), err);
@@ -59,7 +60,8 @@ static bool columns_new(Conv *v, const Call *call, int64_t bytes, Err *err) {
 
 /* ---- Columns ---- */
 
-/* Coordinates of element p of a box, and the next ones along its last axis: up to `most`. */
+/* Writes the coordinates i of element p of a box; returns how many elements, at most `most`, follow
+ * from there along its last axis. */
 static int64_t run_at(const int64_t *shape, int64_t p, int64_t most, int64_t *i) {
     i[2] = p % shape[2];
     i[1] = p / shape[2] % shape[1];
@@ -68,7 +70,7 @@ static int64_t run_at(const int64_t *shape, int64_t p, int64_t most, int64_t *i)
     return left < most ? left : most;
 }
 
-/* to[j] = what window p + j has at its element k, of one channel `x` of the input. */
+/* to[j] = element k of window p + j in one channel `x` of the input; 0 in the padding. */
 static void window_row(const Window *w, const char *x, const int64_t *k, int64_t p, int64_t n,
                        char *to, int size) {
     for (int64_t run, o[3]; n > 0; n -= run, p += run, to += run * size) {
@@ -91,8 +93,8 @@ static void window_row(const Window *w, const char *x, const int64_t *k, int64_t
     }
 }
 
-/* to[j] = the gradient `dy` of the window that has input element p + j as its element k; 0 where
- * there is none. */
+/* to[j] = the gradient `dy` of the window whose element k is input element p + j; 0 if there is
+ * none. */
 static void gradient_row(const Window *w, const char *dy, const int64_t *k, int64_t p, int64_t n,
                          char *to, int size) {
     for (int64_t run, i[3]; n > 0; n -= run, p += run, to += run * size) {
@@ -115,8 +117,8 @@ static void gradient_row(const Window *w, const char *dy, const int64_t *k, int6
     }
 }
 
-/* Rows first .. last-1 of the columns of n results from p on; row r is element r of the kernel
- * after channel r / kernel of the group's `from`. Row j begins at to + j * width. */
+/* Writes rows first .. last-1 of the columns of n results from p on, row j at to + j * width. Row r
+ * is element r mod kernel of channel r / kernel of the group's `from`. */
 static void columns_fill(const Conv *v, const char *from, int64_t first, int64_t last, int64_t p,
                          int64_t n, char *to, int64_t width) {
     const Window *w = &v->s.window;
@@ -133,12 +135,12 @@ static void columns_fill(const Conv *v, const char *from, int64_t first, int64_t
 
 /* ---- oneDNN ---- */
 
-/* Products too few for the library: making its primitive, or loading it, would take longer. */
+/* Fewer products than this do not pay for the library's primitive, or for loading it. */
 enum { TINY = 1 << 16 };
 
 typedef enum Outcome { DONE, FAILED, NOT_FOR_IT } Outcome;
 
-/* a and b row-major, as the row has them. */
+/* a and b are row-major, in the op's order. */
 static Outcome by_library(const Conv *v, const Call *call, DnnlConvKind kind, const void *a,
                           const void *b, Err *err) {
     const ConvShape *s = &v->s;
@@ -162,15 +164,14 @@ static Outcome by_library(const Conv *v, const Call *call, DnnlConvKind kind, co
 
 /* ---- Forward, and the input's gradient ---- */
 
-/* Items are (image, group, block of results): y (rows, n) = w (rows, K) @ columns (K, n). The
- * input's gradient is the same with other columns, and weights that have input channels outermost.
- */
+/* An item is (image, group, block of results): y (rows, n) = w (rows, K) @ columns (K, n). The
+ * input's gradient differs only in its columns, and in weights with input channels outermost. */
 static void forward_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const Conv *v = ctx;
     int64_t rows = v->is_dx ? v->C : v->O, from = v->is_dx ? v->O * v->out : v->C * v->in;
     void *side = pool_scratch(v->cpu->pool, thread, GEMM_SIDE);
     for (int64_t t = begin; t < end; t++) {
-        int64_t block = t % v->blocks, group = t / v->blocks; /* group: of all images' groups */
+        int64_t block = t % v->blocks, group = t / v->blocks; /* group: among those of all images */
         int64_t p = block * PIXELS, n = v->pixels - p < PIXELS ? v->pixels - p : PIXELS;
         const char *x = (v->is_dx ? v->dy : v->x) + group * from * v->size;
         const char *w = v->w + group % v->s.groups * rows * v->K * v->size;
@@ -193,7 +194,7 @@ static void forward_range(void *ctx, int64_t begin, int64_t end, int thread) {
 static bool forward(Conv *v, const Call *call, Err *err) {
     v->pixels = v->is_dx ? v->in : v->out;
     v->blocks = (v->pixels + PIXELS - 1) / PIXELS;
-    if (v->K == 0) { /* sums of nothing */
+    if (v->K == 0) { /* empty sums */
         memset(v->y, 0, (size_t)type_bytes(&call->out[0].type));
         return true;
     }
@@ -217,7 +218,7 @@ bool cpu_CONV(Cpu *c, const Call *call, Err *err) {
     return done == NOT_FOR_IT ? forward(&v, call, err) : done == DONE;
 }
 
-/* Weights (groups, O, C, k) as (groups, C, O, k). */
+/* Returns the weights (groups, O, C, k) as (groups, C, O, k); NULL: no memory. */
 static const void *weights_swapped(Conv *v, const Call *call, const View *w, Err *err) {
     char *to = cpu_side(v->cpu, call, type_numel(&w->type) * v->size, err);
     if (!to) return NULL;
@@ -250,8 +251,8 @@ bool cpu_CONV_DX(Cpu *c, const Call *call, Err *err) {
 
 /* ---- The weights' gradient ---- */
 
-/* Items are (block of images, group, tile of kernel elements); a block's images are summed in
- * order, each into its own table. */
+/* An item is (block of images, group, tile of kernel elements); a block's images are summed in
+ * order, each block into its own table. */
 static void weights_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const Conv *v = ctx;
     char *columns = v->columns + thread * v->column_bytes;

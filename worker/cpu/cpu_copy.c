@@ -1,6 +1,6 @@
-/* cpu_copy.c: moving elements: copies of views, cat, slice_put. A copy whose inner axis is not
- * contiguous while another one is (a transpose) goes by square blocks, so that cache lines are read
- * and written whole.
+/* cpu_copy.c: moving elements: copies of views, cat, slice_put. If the innermost axis of a copy is
+ * not contiguous while another one is (a transpose), it goes by square blocks, so that cache lines
+ * are read and written whole.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include <assert.h>
@@ -12,7 +12,7 @@ typedef struct CopyRun {
     const char *from;
     char *to;
     int size;
-    int fast; /* axis that is contiguous in `from` when the innermost is not; -1 if none */
+    int fast; /* axis that is contiguous in `from` if the innermost is not; else -1 */
 } CopyRun;
 
 static void copy_rows(void *ctx, int64_t begin, int64_t end, int thread) {
@@ -40,8 +40,8 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* By blocks of a cache line's width. Columns go outermost: a block column reads few lines of `from`
- * whole, one after the other, wherever its rows lie. */
+/* By blocks as wide as a cache line. The loop over columns is outermost: a block of columns reads
+ * few lines of `from`, each whole and one after the other, wherever its rows are. */
 #define TRANSPOSE(T, N)                                                                            \
     static void transpose_##T(T *to, int64_t out, const T *from, int64_t in, int64_t rows,         \
                               int64_t columns) {                                                   \
@@ -78,8 +78,8 @@ void copy_transposed(void *to, int64_t out, const void *from, int64_t in, int64_
     }
 }
 
-/* Lines are pairs (index of all axes but `fast` and the innermost, strip of STRIP rows of `fast`).
- */
+/* A line is a pair (index of all axes but `fast` and the innermost, strip of STRIP rows of
+ * `fast`). */
 enum { STRIP = 64 };
 static void transposed_lines(void *ctx, int64_t begin, int64_t end, int thread) {
     (void)thread;
@@ -104,7 +104,7 @@ static void transposed_lines(void *ctx, int64_t begin, int64_t end, int thread) 
     }
 }
 
-/* Copies `from`, broadcast to the shape of `to`, into it. */
+/* Copies `from` into `to`, broadcast to its shape. */
 static void copy_view(Cpu *c, const View *from, const View *to) {
     CopyRun r = {.from = from->data, .to = to->data, .size = view_size(to), .fast = -1};
     loop_init(&r.loop, &to->type, (const View *const[]){from, to}, 2);
@@ -134,7 +134,7 @@ void cpu_copy(Cpu *c, const View *from, void *to) {
     copy_view(c, from, &out);
 }
 
-/* The part of a row-major tensor that starts at `start` and has steps `step`, as a view. */
+/* Returns a view of the part of a row-major tensor that starts at `start` with steps `step`. */
 static View part_of(const View *o, const TensorType *part, const int64_t *start,
                     const int64_t *step) {
     View v = {.type = *part};

@@ -1,11 +1,12 @@
-/* cpu_fused.c: calls the kernel of a cluster (fuse.h) over the pool, in parts of fixed
- * boundaries; or behind a matmul, tile by tile. SPDX-License-Identifier: MIT */
+/* cpu_fused.c: runs the kernel of a cluster (fuse.h) on the pool, in parts of fixed boundaries, or
+ * after a matmul, tile by tile.
+ * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include "worker/emit/fuse.h"
 
-/* Parts of work that one thread does alone. What a cluster does to an element it does in registers,
- * several times faster than cost says, and who sent its instructions took as long and wants a core
- * too: to wake another one up for less makes both slower. */
+/* The parts below which one thread does all the work. A cluster computes in registers, several
+ * times faster than its cost says; and the client that sent its instructions took as long and needs
+ * a core too. Waking another thread for less work makes both slower. */
 enum { FUSED_ALONE = 4 };
 
 typedef struct FusedRun {
@@ -13,10 +14,10 @@ typedef struct FusedRun {
     FusedFn fn;
     Pool *pool;
     size_t scratch_bytes;
-    int64_t unit; /* elements in one of what run's range counts, after a matmul */
+    int64_t unit; /* after a matmul: elements per unit of run's range */
 } FusedRun;
 
-/* Of n items of `cost` each. */
+/* Returns the items per part, of n items of `cost` each. */
 static int64_t fused_part(int64_t n, int64_t cost) {
     return n <= FUSED_ALONE * (int64_t)CPU_PART / (cost < 1 ? 1 : cost) ? n : cpu_part(cost);
 }
@@ -27,7 +28,7 @@ static void fused_range(void *ctx, int64_t begin, int64_t end, int thread) {
     r->fn(r->args, begin, end, scratch);
 }
 
-/* Elements [begin, end) of the matmul that the cluster reads are there. */
+/* Runs the kernel on elements [begin, end) of the matmul's result, which are computed. */
 static void product_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const FusedRun *r = ctx;
     fused_range(ctx, begin / r->unit, end / r->unit, thread);
@@ -52,10 +53,10 @@ bool cpu_fused_product(Engine *e, const Call *product, Fuse *f, const FusedKerne
     return ok && (is_told ? !bad : cpu_fused(e, f, k));
 }
 
-/* What goes through the caches and out of them: is what the kernel reads and writes more than
- * they hold, its outputs would only push out what is needed, and cost a reading of their lines
- * before that; and its inputs come sooner when they are asked for. Bits are the same. Not for an
- * output over an input, whose lines are there. */
+/* Sets is_far and `ahead`. If the kernel reads and writes more than the caches hold, cached outputs
+ * would only evict useful lines, and each line would be read before it is written; and prefetched
+ * inputs arrive sooner. The bits are the same. Not for an output over an input, whose lines are
+ * cached. */
 static void set_far(const Cpu *c, Fuse *f, const FusedKernel *k) {
     enum { AHEAD_BYTES = 8192 };
     FusedArgs *a = &f->args;
@@ -81,9 +82,8 @@ static void set_far(const Cpu *c, Fuse *f, const FusedKernel *k) {
     a->is_far &= bytes / 3 > c->cache_bytes / 4;
 }
 
-/* One row, or one lane, is what a thread does without asking whether it is to end early (pool_ask):
- * some tenths of a second at most. What is longer (a view may show far more than there is memory)
- * is done op by op. */
+/* A thread computes one row, or one lane, without checking pool_is_cut: some tenths of a second at
+ * most. A longer one (a view may show far more than there is memory) runs op by op. */
 static bool is_endless(const Fuse *f, const FusedKernel *k) {
     enum { MOST = 1 << 28 };
     const FusedArgs *a = &f->args;
@@ -96,20 +96,20 @@ enum { ROWS_OF_PART = 64, WHOLE_LINES = 512 /* elements */ };
 bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
     Cpu *c = (Cpu *)e;
     FusedArgs *a = &f->args;
-    int32_t bad = 0; /* then it is done op by op, which says what is wrong */
+    int32_t bad = 0; /* if set, it runs again op by op, which reports the index */
     a->bad = &bad;
     if (is_endless(f, k)) return false;
     set_far(c, f, k);
     FusedRun r = {a, k->run, c->pool, (size_t)fused_scratch(k, a->n), 0};
-    int64_t cost = 1 + k->cost / 4; /* of an element, in those of a plain kernel */
+    int64_t cost = 1 + k->cost / 4; /* of an element, relative to a plain kernel */
     if (k->unit == FUSED_ELEMENTS) {
-        /* Parts begin where cache lines do, whatever the dtype, and only the last has a rest. */
+        /* Parts begin at cache lines, whatever the dtype, and only the last has a remainder. */
         int64_t part = fused_part(a->n, cost);
         cpu_ranges(c, a->n, (part + WHOLE_LINES - 1) / WHOLE_LINES * WHOLE_LINES, fused_range, &r);
         return !bad && !pool_was_cut(c->pool);
     }
     if (k->unit == FUSED_ROWS) {
-        /* Each part begins and ends with passes that have no row: some rows to a part. */
+        /* Each part begins and ends with passes that have no row, so a part has several rows. */
         int64_t part = fused_part(a->rows, cost * a->n),
                 share = a->rows / pool_threads(c->pool) / 4;
         int64_t many = share < ROWS_OF_PART ? share : ROWS_OF_PART;
@@ -123,7 +123,8 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
     if (!a->table) return false;
     if (is_lanes) {
         int64_t lanes = fused_lanes(a), rows = (a->rows + lanes - 1) / lanes; /* of a lane */
-        /* Lanes side by side are rows side by side: some of them to a part, if all have work. */
+        /* Adjacent lanes are adjacent rows: a part has several of them if all threads still have
+         * work. */
         int64_t part = fused_part(lanes, (cost + k->columns) * a->n * rows);
         int64_t share = lanes / pool_threads(c->pool);
         int64_t wide = share < 4 ? share : 4;

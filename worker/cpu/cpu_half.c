@@ -1,7 +1,7 @@
-/* cpu_half.c: float16 and bfloat16 in the cpu engine. There are no kernels for them but the casts
- * to and from float32, in which everything is computed: pointwise calls and casts chunk by chunk
- * (HalfMap), other rows with whole operands laid out in float32 beside (cpu_widened), unless they
- * only move elements. Results are rounded once, when the instruction is done.
+/* cpu_half.c: float16 and bfloat16 in the cpu engine. Their only kernels are the casts to and from
+ * float32; everything is computed in float32. Pointwise calls and casts go chunk by chunk
+ * (HalfMap). Other rows, unless they only move elements, get float32 copies of whole operands
+ * (cpu_widened). Results are rounded once, at the end of the instruction.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include <string.h>
@@ -25,7 +25,7 @@ void half_map_cast(HalfMap *h, const Kernels *k, DType from, DType to) {
                   : dtype_is_half(from)                    ? k->cast[DT_F32][to]
                                                            : k->cast[from][DT_F32];
     half_map_init(h, k, inner, &from, 1, to);
-    if (dtype_is_half(to)) h->widen[0] = NULL; /* the inner cast gives float32 itself */
+    if (dtype_is_half(to)) h->widen[0] = NULL; /* the inner cast gives float32 already */
 }
 
 /* CPU_CHUNK elements at a time: widen, compute, narrow. */
@@ -63,7 +63,7 @@ void cpu_cast(const Kernels *k, int64_t n, void *to, DType to_dtype, const void 
 
 static uint64_t aligned(uint64_t bytes) { return (bytes + 63) & ~UINT64_C(63); }
 
-/* v without the axes along which it only repeats: extent 1 instead. */
+/* Returns v's type with extent 1 for the axes along which it only repeats. */
 static TensorType distinct(const View *v) {
     TensorType t = v->type;
     for (int d = 0; d < t.rank; d++)
@@ -71,7 +71,7 @@ static TensorType distinct(const View *v) {
     return t;
 }
 
-/* Operand `v`, of halves, as float32 at `side`. */
+/* Converts operand `v`, of halves, to float32 at `side`. */
 static View widened(Cpu *c, const View *v, void *side) {
     View from = *v, wide = *v, to = {.data = side};
     from.type = distinct(v);

@@ -1,15 +1,15 @@
 /* cpu_index.c: KERNEL rows that read or write at indices. All indices are resolved first, in
- * row-major order, so that the first bad one is the one reported whatever the threads do. Writes to
- * one element happen in the order of the indices: work is split by what is written, never by who
- * writes. SPDX-License-Identifier: MIT */
+ * row-major order, so that the error reported is the first one, however many threads run. Writes to
+ * one element happen in the order of the indices: work is split by target element, never by source.
+ * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include "worker/kernel/prologue.h"
 #include <string.h>
 
 /* ---- Indices ---- */
 
-/* Adds stride * index to offset[i] for each element of b->idx broadcast to b->shape. Row-major.
- * b: all but at and value. False also when the call is cut off. */
+/* Adds stride * index to offset[i] for each element of b->idx broadcast to b->shape, in row-major
+ * order. b: all set but `at` and `value`. Returns false on a bad index, or if the call is cut. */
 static bool add_indices(Cpu *c, BadIndex *b, int64_t stride, int64_t *offset, Err *err) {
     const View *idx = b->idx;
     int64_t size = b->size, low = b->from_zero ? 0 : -size;
@@ -40,8 +40,7 @@ static bool add_indices(Cpu *c, BadIndex *b, int64_t stride, int64_t *offset, Er
     return true;
 }
 
-/* A tensor of x's shape without the axes from `first` up to `last`: what lies before or after them.
- */
+/* Returns a type like x's without the axes first .. last - 1. */
 static TensorType axes_of(const TensorType *t, int first, int last) {
     TensorType r = {.dtype = t->dtype};
     for (int d = first; d < last; d++) r.shape[r.rank++] = t->shape[d];
@@ -53,7 +52,7 @@ static View view_axes(const View *v, int first, int last) {
     memmove(r.stride, v->stride + first, sizeof(int64_t) * (size_t)r.type.rank);
     return r;
 }
-/* View v broadcast to rank `rank`: leading axes of one element are added. */
+/* Returns view v with leading axes of one element added, up to rank `rank`. */
 static View view_raised(const View *v, int rank) {
     View r = *v;
     int shift = rank - v->type.rank;
@@ -65,12 +64,12 @@ static View view_raised(const View *v, int rank) {
     return r;
 }
 
-/* x[before, index, after]: runs of `after` elements at the offsets of `index`, for each element of
- * `before`. */
+/* x[before, index, after]: for each element of `before`, runs of `after` elements at the offsets of
+ * `index`. */
 typedef struct IndexRun {
     Loop before, after; /* operand 0: x or the output; operand 1: the values put */
     Loop common;        /* operand 0: the values put */
-    int64_t *offset;    /* of the common axes, in x or the output */
+    int64_t *offset;    /* of the common axes: offsets in x or the output */
     int64_t n_common;
     const View *x;
     char *out;
@@ -80,7 +79,7 @@ typedef struct IndexRun {
     Pool *pool;
 } IndexRun;
 
-/* n zeros. */
+/* Returns n zeros; NULL: no memory. */
 static int64_t *offsets_new(Cpu *c, const Call *call, int64_t n, Err *err) {
     int64_t bytes = n * (int64_t)sizeof(int64_t), *offset = cpu_side(c, call, bytes, err);
     return offset ? memset(offset, 0, (size_t)bytes) : NULL;
@@ -97,8 +96,7 @@ static int64_t *resolve(Cpu *c, const Call *call, const View *x, const int64_t *
     int64_t n = type_numel(common);
     int64_t *offset = offsets_new(c, call, n, err);
     if (!offset) return NULL;
-    /* An element's own indices are checked from the left, elements in order: as one would read
-     * them. */
+    /* The indices of one element are checked from the left, and elements in order. */
     for (int i = 0; i < k; i++) {
         BadIndex b = {.idx = &idx[i],
                       .shape = common,
@@ -110,7 +108,7 @@ static int64_t *resolve(Cpu *c, const Call *call, const View *x, const int64_t *
     return offset;
 }
 
-/* Elements x[offset[i]], i < n. */
+/* out[i] = x[offset[i]], i < n. */
 static void take(void *out, const void *x, const int64_t *offset, int64_t n, int size) {
 #define TAKE_LINE(T)                                                                               \
     for (int64_t i = 0; i < n; i++) ((T *)out)[i] = ((const T *)x)[offset[i]];
@@ -155,7 +153,7 @@ bool cpu_INDEX(Cpu *c, const Call *call, Err *err) {
     return true;
 }
 
-/* Items are (element of before, strip of after): disjoint in the output. */
+/* An item is (element of before, strip of after): disjoint in the output. */
 enum { PUT_STRIP = 1024, PUT_ASKS = 4096 };
 static void put_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const IndexRun *r = ctx;
@@ -228,17 +226,17 @@ bool cpu_INDEX_PUT(Cpu *c, const Call *call, Err *err) {
 typedef struct AlongRun {
     Loop outer, inner; /* operand 0: x or the output; 1: src */
     int64_t A;
-    const int64_t *offset; /* (outer, A, inner): what the index contributes */
+    const int64_t *offset; /* (outer, A, inner): the index's part of the offset */
     const View *x, *src;
     int64_t src_stride; /* along the axis */
     char *out;
     int size;
     DType dtype;
-    Op how; /* scatter_reduce: mul, maximum or minimum */
+    Op how; /* of scatter_reduce: mul, maximum or minimum */
     Pool *pool;
 } AlongRun;
 
-/* Offset of inner element i; usually a product. */
+/* Returns the offset of inner element i; usually a product. */
 static int64_t inner_offset(const Loop *l, int operand, int64_t i) {
     return l->rank == 1 ? i * l->stride[operand][0] : loop_offset(l, operand, i);
 }
@@ -317,7 +315,7 @@ static void scatter_range(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* Fills everything but the strides of src. `x` is read or written; idx's shape rules. */
+/* Fills everything but the strides of src. `x` is read or written; the shape is idx's. */
 static bool along_init(AlongRun *r, Cpu *c, const Call *call, const View *x, const View *src,
                        int axis, Err *err) {
     const View *idx = &call->in[1];
@@ -334,7 +332,7 @@ static bool along_init(AlongRun *r, Cpu *c, const Call *call, const View *x, con
     r->offset = offset;
     r->A = idx->type.shape[axis];
     r->x = x, r->src = src, r->size = view_size(x), r->dtype = (DType)x->type.dtype;
-    View a = *x, b = src ? *src : *x; /* of idx's shape: src may be longer */
+    View a = *x, b = src ? *src : *x; /* cut to idx's shape: src may be longer */
     for (int d = 0; d < rank; d++) a.type.shape[d] = b.type.shape[d] = idx->type.shape[d];
     r->src_stride = b.stride[axis];
     View ao = view_axes(&a, 0, axis), bo = view_axes(&b, 0, axis);
@@ -367,7 +365,8 @@ bool cpu_SCATTER_ADD(Cpu *c, const Call *call, Err *err) {
     return true;
 }
 
-/* Elements first .. last-1 of each of the axis's A, in order; F(what is there, what comes). */
+/* Combines elements first .. last-1 with each of the axis's A, in order, by F(old value, new
+ * one). */
 #define MEET_ALL(T, F)                                                                             \
     if (r->inner.n == 1) {                                                                         \
         const int64_t *offset = r->offset + outer * r->A, step = r->src_stride;                    \

@@ -1,8 +1,8 @@
 /* cpu_linalg.c: factorizations and triangular systems of the engine `cpu`. All of them are
- * recursive: a matrix is cut in half, one half factorized, the rest brought up to date by a matrix
- * product (the table's, or oneDNN's), until a few columns are left for plain loops; so nearly all
- * work is in products. Batches of small matrices go to the threads one matrix each, large matrices
- * one after the other with the threads inside; which of the two, and every cut, depends on shapes
+ * recursive: a matrix is halved, one half factorized, the rest updated by a matrix product (the
+ * table's, or oneDNN's), until a few columns are left for plain loops; so nearly all work is in
+ * products. In a batch of small matrices each thread takes a matrix; large matrices go one after
+ * the other, with the threads inside. Which of the two, and every division, depends on shapes
  * alone, and so do the bits. Method: recursive LU and Cholesky after Toledo (1997) and Gustavson
  * (1997).
  * SPDX-License-Identifier: MIT */
@@ -13,21 +13,21 @@
 #include <string.h>
 
 enum {
-    BASE = 32,         /* order of triangles that are solved by plain loops                    */
+    BASE = 32,         /* order of triangles that plain loops solve */
     PANEL = 16,        /* columns that LU eliminates one by one                                */
-    STRIP = 128,       /* columns or rows of a right side that a thread takes at a time        */
-    LARGE = 160,       /* order from which on the threads work inside of one matrix             */
-    LIBRARY = 1 << 24, /* multiplications from which on a product is worth handing to oneDNN  */
+    STRIP = 128,       /* columns or rows of a right side per part */
+    LARGE = 160,       /* from this order on the threads work inside one matrix */
+    LIBRARY = 1 << 24, /* multiplications from which oneDNN pays off */
 };
 
-/* One matrix being worked on. */
+/* One matrix in work. */
 typedef struct Work {
     Cpu *cpu;
     DType dtype;
     int size;
-    bool is_wide; /* the pool is ours */
+    bool is_wide; /* it uses the pool's threads */
     int thread;
-    char *temp; /* of wide float32 work: room for the largest product */
+    char *temp; /* for wide float32 work: memory for the largest product */
 } Work;
 
 static inline double value_at(const Work *w, const char *p) {
@@ -42,7 +42,7 @@ static void ranges(const Work *w, int64_t n, int64_t part, RangeFn fn, void *ctx
         fn(ctx, 0, n, w->thread);
 }
 
-/* The call ends early (pool_ask), whatever is left undone. */
+/* True if the call is to end early (pool_ask), with its work undone. */
 static bool is_cut(const Work *w) { return pool_is_cut(w->cpu->pool, w->thread); }
 
 /* x[i] = x[i] - y[i] and x[i] / y for n elements. */
@@ -121,7 +121,7 @@ static Triangle triangle_part(const Work *w, const Triangle *t, int64_t i, int64
 typedef struct Solve {
     const Work *w;
     int64_t n, total, b_m; /* right sides: (n, total), or (total, n) for solve_right */
-    const char *block;     /* the triangle: column i side by side from block + i * BASE */
+    const char *block;     /* the triangle: column i is contiguous, from block + i * BASE */
     bool upper, unit;
     char *b;
 } Solve;
@@ -237,8 +237,8 @@ static void update_lower(const Work *w, int64_t n, int64_t k, const char *p, cha
     update_lower(w, n - h, k, low, c + h * (ld + 1) * w->size, ld);
 }
 
-/* A (n, n), rows ld apart: its lower triangle becomes L. Gives n, or the first pivot that is not
- * positive. */
+/* Replaces the lower triangle of A (n, n), rows ld apart, by L. Returns n, or the first pivot that
+ * is not positive. */
 static int64_t cholesky(const Work *w, int64_t n, char *a, int64_t ld) {
     int size = w->size;
     if (is_cut(w)) return n;
@@ -280,7 +280,7 @@ static void swap_rows(char *x, char *y, int64_t bytes) {
     }
 }
 
-/* The row from `from` on with the largest element of column j; the first of equals. */
+/* Returns the row, from `from` on, with the largest element of column j; the first of equals. */
 static int64_t find_pivot(const Work *w, const char *a, int64_t N, int64_t j, int64_t from) {
     int64_t best = from;
     double most = fabs(value_at(w, a + (from * N + j) * w->size));
@@ -341,11 +341,11 @@ struct Batch {
     void (*one)(Batch *b, const Work *w, int64_t i);
     int64_t n, k, count;
     Loop loop;     /* over the batch: operand 0 the matrix, 1 the permutation */
-    TensorType of; /* the batch, for messages */
+    TensorType of; /* the batch, for error messages */
     Work work;
-    int64_t *fault; /* per matrix: where it cannot be factorized, or -1 */
+    int64_t *fault; /* per matrix: the pivot at which it fails, or -1 */
     int64_t *perm;  /* of SOLVE: row-major copies, checked */
-    char *temp;     /* of SOLVE transposed: the right sides on their way */
+    char *temp;     /* of SOLVE transposed: temporary right sides */
 };
 
 static void batch_range(void *ctx, int64_t begin, int64_t end, int thread) {
@@ -375,7 +375,7 @@ static bool batch_init(Batch *b, Cpu *c, const Call *call, const View *matrix, c
     return ok;
 }
 
-/* The first matrix that failed, or -1. */
+/* Runs `one` on each matrix. Returns the first that failed, or -1. */
 static int64_t batch_run(Batch *b, void (*one)(Batch *, const Work *, int64_t)) {
     b->one = one;
     for (int64_t i = 0; i < b->count; i++) b->fault[i] = -1;
@@ -438,7 +438,7 @@ static void solve_triangular_one(Batch *b, const Work *w, int64_t i) {
     solve_left(w, b->n, &t, result_of(b, i), b->k, b->k);
 }
 
-/* An operand broadcast to the result, row-major. */
+/* Writes an operand broadcast to the result, row-major. */
 static void copy_broadcast(Cpu *c, const View *from, const View *o, void *to) {
     View v = *o;
     v.data = from->data;
@@ -457,7 +457,7 @@ bool cpu_SOLVE_TRIANGULAR(Cpu *c, const Call *call, Err *err) {
     return true;
 }
 
-/* Row i of `to` is row perm[i] of `from`; scatter: the other way round. */
+/* Row i of `to` is row perm[i] of `from`; scatter: the inverse. */
 static void permute_rows(const Batch *b, const int64_t *perm, bool scatter, const char *from,
                          char *to) {
     size_t bytes = (size_t)(b->k * b->work.size);

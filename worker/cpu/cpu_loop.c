@@ -1,5 +1,5 @@
 /* cpu_loop.c: shapes and strides of the cpu engine: merging axes, walking them, and moving elements
- * between strided and contiguous memory. Parallel ranges too.
+ * between strided and contiguous memory; and parallel ranges.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include <assert.h>

@@ -1,6 +1,7 @@
-/* cpu_map.c: MAP rows and casts. The output is contiguous, so a part is a range of it; an operand
- * is read where it lies if it is contiguous or one value there, else laid out in a small buffer
- * first. SPDX-License-Identifier: MIT */
+/* cpu_map.c: MAP rows and casts. The output is contiguous, so a part is a range of it. An operand
+ * that is contiguous or a single value in that range is read in place; any other is first gathered
+ * in a small buffer.
+ * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include <string.h>
 
@@ -11,15 +12,15 @@ typedef struct MapRun {
     int size[3], out_size;
     const char *base[3];
     char *out;
-    /* Per operand, when rows are too short to be runs of their own: */
-    bool is_dense[3];  /* strides are the output's                                   */
-    int64_t period[3]; /* repeats after so many elements (0: no period that helps)   */
-    int64_t chunk;     /* elements at a time: a multiple of all periods              */
+    /* Per operand, for rows too short to be separate runs: */
+    bool is_dense[3];  /* its strides are the output's */
+    int64_t period[3]; /* repeats after so many elements; 0: no useful period */
+    int64_t chunk;     /* elements per turn: a multiple of all periods */
     bool is_turned[3]; /* contiguous along the last axis but one, strided along the last */
     Pool *pool;
 } MapRun;
 
-/* Inner axis long enough: runs along it. */
+/* For a long innermost axis: runs along it. */
 static void map_rows(const MapRun *m, int64_t begin, int64_t end) {
     const Loop *l = &m->loop;
     int inner = l->rank - 1;
@@ -54,7 +55,8 @@ static void map_rows(const MapRun *m, int64_t begin, int64_t end) {
     }
 }
 
-/* Short inner axis: chunks of many rows, operands gathered; one that repeats is gathered once. */
+/* For a short innermost axis: chunks of many rows with gathered operands; one that repeats is
+ * gathered once. */
 static void map_chunks(const MapRun *m, int64_t begin, int64_t end) {
     uint64_t buffer[3][CPU_CHUNK];
     bool is_filled[3] = {false, false, false};
@@ -93,7 +95,7 @@ static void map_range(void *ctx, int64_t begin, int64_t end, int thread) {
         map_rows(m, begin, end);
 }
 
-/* Tiles of the two innermost axes: operands that are turned there are transposed into scratch
+/* By tiles of the two innermost axes: operands that are turned there are transposed into scratch
  * memory. */
 enum { TILE_ROWS = 32, TILE_COLUMNS = 256 };
 static void map_tiles(void *ctx, int64_t begin, int64_t end, int thread) {
@@ -147,8 +149,8 @@ static bool plan_tiles(MapRun *m) {
     return has_turned;
 }
 
-/* Chunks instead of rows: worth it for short rows, and less so where an operand must be gathered
- * anew for each chunk. */
+/* Decides on chunks instead of rows: they pay off for short rows, less so if an operand must be
+ * gathered again for each chunk. */
 enum { SHORT_ROW = 128, VERY_SHORT_ROW = 32 };
 static void plan_chunks(MapRun *m) {
     const Loop *l = &m->loop;
@@ -177,7 +179,7 @@ static void plan_chunks(MapRun *m) {
 static void run(Cpu *c, MapRun *m) {
     const Loop *l = &m->loop;
     if (l->n == 0) return;
-    if (l->rank <= 1 && l->n <= CPU_PART) { /* the usual small call */
+    if (l->rank <= 1 && l->n <= CPU_PART) { /* the common small call */
         bool is_strided = false;
         unsigned scalars = 0;
         for (int k = 0; k < m->n_in; k++) {
@@ -222,7 +224,7 @@ void cpu_map(Cpu *c, const Call *call) {
     prepare(&m, call);
     DType dtype[3];
     for (int k = 0; k < call->n_in; k++) dtype[k] = (DType)call->in[k].type.dtype;
-    /* An immediate as where's condition has the others' dtype. */
+    /* An immediate as where's condition arrives in the others' dtype. */
     uint8_t condition;
     if (call->n_in == 3 && dtype[0] != DT_BOOL) {
         cpu_cast(c->kernels, 1, &condition, DT_BOOL, call->in[0].data, dtype[0]);

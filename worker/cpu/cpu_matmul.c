@@ -1,6 +1,7 @@
-/* cpu_matmul.c: matrix products. float32 goes to oneDNN (dnnl.c) where that is installed; a vector
- * times a matrix, and every other dtype, to our own kernels. What is done, and in which order each
- * element is summed, depends on shapes, strides and dtype alone. SPDX-License-Identifier: MIT */
+/* cpu_matmul.c: matrix products. float32 goes to oneDNN (dnnl.c) if that is installed; a vector
+ * times a matrix, and every other dtype, go to our own kernels. The method, and the order in which
+ * each element is summed, depend on shapes, strides and dtype alone.
+ * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include "worker/dnnl/dnnl.h"
 #include <stdlib.h>
@@ -27,7 +28,7 @@ typedef struct Product {
     char *out;
     int size;
     DType dtype;
-    /* Of the dot kernels: */
+    /* For the dot kernels: */
     char *to;
     int64_t blocks, width, tiles;
 } Product;
@@ -49,7 +50,7 @@ static void product_init(Product *p, Cpu *c, const Call *call) {
     loop_init(&p->batch, &batch, (const View *const[]){&ba, &bb}, 2);
     p->a = a->data, p->b = b->data, p->out = o->data;
     p->size = view_size(o), p->dtype = (DType)o->type.dtype;
-    /* One right operand for all: its batch is more rows, when those lie at one distance. */
+    /* A right operand shared by the batch: the batch is more rows, if those are at one distance. */
     Loop *l = &p->batch;
     if (l->rank == 1 && l->stride[1][0] == 0 && (p->M == 1 || l->stride[0][0] == p->M * p->a_m)) {
         if (p->M == 1) p->a_m = l->stride[0][0];
@@ -60,7 +61,7 @@ static void product_init(Product *p, Cpu *c, const Call *call) {
 
 /* ---- Vector times matrix ---- */
 
-/* x (K) times a matrix of results: element k of result r at k * stride + r * row_stride. */
+/* x (K) times a matrix: element k of result r is at k * stride + r * row_stride. */
 static void dot_range(void *ctx, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const Product *p = ctx;
@@ -115,7 +116,7 @@ static bool dot(Product *p, const Call *call, Err *err) {
     return true;
 }
 
-/* The dot kernels want one of the two strides of the matrix to be 1. */
+/* The dot kernels need one of the matrix's two strides to be 1. */
 static bool suits_dot(const Product *p) {
     if (!dtype_is_float(p->dtype) || (p->M != 1 && p->N != 1)) return false;
     int64_t stride = p->M == 1 ? p->b_k : p->a_k, row = p->M == 1 ? p->b_n : p->a_m;
@@ -149,7 +150,8 @@ static void gemm(Product *p) {
 
 /* ---- oneDNN ---- */
 
-/* Row-major or column-major, as the library takes it; axes of one element have any stride. */
+/* True if row-major or column-major, as the library needs; axes of one element may have any
+ * stride. */
 static bool is_plain(int64_t rows, int64_t columns, int64_t *row, int64_t *column) {
     if (rows == 1) *row = *column == 1 || columns == 1 ? columns : 1;
     if (columns == 1) *column = *row == 1 && rows > 1 ? rows : 1;
@@ -157,7 +159,7 @@ static bool is_plain(int64_t rows, int64_t columns, int64_t *row, int64_t *colum
     return *row == 1 && *column >= rows;
 }
 
-/* Products too small for the library: making its primitive, or loading it, would take longer. */
+/* Fewer products than this do not pay for the library's primitive, or for loading it. */
 enum { TINY = 32 * 32 * 32 };
 
 Dnnl *cpu_dnnl(Cpu *c) {
@@ -179,7 +181,7 @@ bool dense_product(Cpu *c, int64_t M, int64_t N, int64_t K, const void *a, int64
     return true;
 }
 
-/* false: these are not for the library, or it is not there. */
+/* Returns false if the library does not support these, or is not installed. */
 static bool multiply(Product *p, int64_t *offset, const DnnlAfter *after, bool *is_told) {
     Dnnl *d = cpu_dnnl(p->cpu);
     if (!d) return false;
@@ -196,7 +198,7 @@ static bool multiply(Product *p, int64_t *offset, const DnnlAfter *after, bool *
     return true;
 }
 
-/* is_told: `after` (NULL: nothing) was called for all of the result. */
+/* is_told: `after` (or NULL) was called for all of the result. */
 static bool matmul(Cpu *c, const Call *call, const DnnlAfter *after, bool *is_told, Err *err) {
     *is_told = false;
     int64_t n = type_numel(&call->out[0].type);
@@ -207,7 +209,7 @@ static bool matmul(Cpu *c, const Call *call, const DnnlAfter *after, bool *is_to
         memset(p.out, 0, (size_t)(n * p.size));
         return true;
     }
-    /* Strides that no kernel but the slow one takes: first a copy, and then as any other. */
+    /* Only the slow kernel takes these strides: copies them first, and continues as usual. */
     Call plain = *call;
     View in[2] = {call->in[0], call->in[1]};
     bool has_copy = false;

@@ -1,5 +1,6 @@
-/* cpu_pool.c: poolings: a plane at a time, on all threads. Sums go through a window, and through
- * the windows of a plane, in row-major order. SPDX-License-Identifier: MIT */
+/* cpu_pool.c: poolings: a plane at a time, on all threads. Sums run through a window, and through
+ * the windows of a plane, in row-major order.
+ * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "runtime/infer/window.h"
 #include "worker/cpu/cpu.h"
@@ -15,20 +16,21 @@ typedef struct Pool2 {
     const Kernels *kernels;
     Pool *pool;
     int64_t in, out; /* elements of a plane */
-    const char *x;   /* of the average's gradient: dy */
+    const char *x;   /* in the average's gradient: dy */
     char *y;
     int64_t *place;
-    /* Of each window on the last axis: its first element inside, -1: none; what divides its sum, if
-     * the others' share is 1. */
+    /* For each window on the last axis: its first element inside the plane, -1: none; and the
+     * divisor of its sum, without the share of the other axes. */
     int64_t *first;
     double *scale;
-    Reach *reach; /* of the elements of a window on the last axis, where they are inside */
+    Reach *reach; /* for each element of a window on the last axis */
     int64_t n_reaches;
     int size;
     DType dtype;
 } Pool2;
 
-/* Where the elements of window o that lie inside begin on an axis, and how many they are. */
+/* The first element of window o that is inside the plane on an axis, and the number of such
+ * elements. */
 typedef struct Span {
     int64_t from, n;
 } Span;
@@ -37,8 +39,9 @@ static inline Span span_of(const Window *w, int axis, int64_t o) {
     window_inside(w, axis, o, &first, &last);
     return (Span){o * w->stride[axis] - w->padding[axis] + first * w->dilation[axis], last - first};
 }
-/* The windows of the last axis whose element k lies inside, n from `begin` on, and where the first
- * one's is. A row of windows is done element by element: kernels without branches. */
+/* The windows of the last axis whose element k is inside, n from `begin` on, and the position in
+ * the first one. A row of windows is computed one window element at a time, by kernels without
+ * branches. */
 static Reach reach_of(const Window *w, int64_t k) {
     int64_t s = w->stride[2], shift = k * w->dilation[2] - w->padding[2], end = 0;
     Reach r = {shift >= 0 ? 0 : (-shift + s - 1) / s, 0, 0};
@@ -49,8 +52,8 @@ static Reach reach_of(const Window *w, int64_t k) {
     return r;
 }
 
-/* The elements of the last axis' windows that lie inside in one of them at least: a window may be
- * far larger than its plane. */
+/* Returns the window elements on the last axis that are inside in at least one window: a window may
+ * be far larger than its plane. */
 static Span span_shown(const Window *w) {
     int64_t d = w->dilation[2], p = w->padding[2];
     int64_t before = p - (w->out[2] - 1) * w->stride[2], last = (w->in[2] + p + d - 1) / d;
@@ -58,7 +61,8 @@ static Span span_shown(const Window *w) {
     if (last > w->kernel[2]) last = w->kernel[2];
     return (Span){first, last > first ? last - first : 0};
 }
-/* All reaches that are not empty, into `reach` (NULL: counted only). */
+/* Writes all reaches that are not empty to `reach` (NULL: only counts them); returns their
+ * number. */
 static int64_t reaches(const Window *w, Reach *reach) {
     Span shown = span_shown(w);
     int64_t n = 0;
@@ -71,8 +75,8 @@ static int64_t reaches(const Window *w, Reach *reach) {
     return n;
 }
 
-/* The rows of a plane's windows, one after the other: where they begin, and how many of the
- * window's rows lie inside on the outer two axes. */
+/* The rows of a plane's windows, in order: the position of the windows, and how many of their rows
+ * are inside on the outer two axes. */
 typedef struct Rows {
     int64_t o[2];
     Span a, b;
@@ -86,7 +90,7 @@ static void rows_at(Rows *r, const Window *w, int64_t i, int64_t j) {
 #define EACH_ROW(R, W)                                                                             \
     for (int64_t i_ = 0; i_ < (W)->out[0]; i_++)                                                   \
         for (int64_t j_ = 0; j_ < (W)->out[1] && (rows_at(&(R), W, i_, j_), true); j_++)
-/* All elements of a row of windows, as (offset of the input's row, reach). */
+/* For all elements of a row of windows, as (offset of the input's row, reach). */
 #define EACH_REACH(P, R, W, ROW, REACH)                                                            \
     for (int64_t a_ = 0; a_ < (R).a.n; a_++)                                                       \
         for (int64_t b_ = 0; b_ < (R).b.n; b_++)                                                   \
@@ -137,7 +141,7 @@ static void max_range(void *ctx, int64_t begin, int64_t end, int thread) {
 
 /* ---- Mean ---- */
 
-/* What divides the sums of a row of windows, but for their own share p->scale. */
+/* Returns the divisor of the sums in a row of windows, without the share p->scale. */
 static double others_of(const Pool2 *p, const Rows *r) {
     return pool_divisor(&p->s, (int64_t[]){r->o[0], r->o[1], 0}) / p->scale[0];
 }
@@ -184,7 +188,7 @@ static void mean_dx_range(void *ctx, int64_t begin, int64_t end, int thread) {
 
 /* ---- Rows ---- */
 
-/* A call on all planes; x and y are the types of input and result of the forward pass. */
+/* Runs a call on all planes; x and y are the types of input and result of the forward pass. */
 static bool pool(Cpu *c, const Call *call, const TensorType *x, const TensorType *y, RangeFn fn,
                  Err *err) {
     const View *from = &call->in[0];
@@ -219,7 +223,7 @@ static bool pool(Cpu *c, const Call *call, const TensorType *x, const TensorType
         else
             p.scale[q] = pool_divisor(&p.s, (int64_t[]){0, 0, q});
     }
-    int64_t shown = p.n_reaches; /* of a window, at most: what of it can lie inside */
+    int64_t shown = p.n_reaches; /* elements of a window that can be inside, at most */
     for (int d = 0; d < 2; d++) shown *= w->kernel[d] < w->in[d] ? w->kernel[d] : w->in[d];
     if (shown > CPU_PART) shown = CPU_PART;
     cpu_ranges(c, p.s.planes, cpu_part(p.out * shown), fn, &p);

@@ -1,8 +1,9 @@
-/* cpu_reduce.c: REDUCE rows, in the order that is the same for every engine and thread count: the
- * reduced axes give each element of a result its logical index; blocks of 4096, in each 16 lanes by
- * index mod 16, lanes and then blocks combined by binary trees (kernels.h). Work is cut into tiles
- * of results times blocks; when there are several blocks, each leaves its value in a table, whose
- * rows are combined last. SPDX-License-Identifier: MIT */
+/* cpu_reduce.c: REDUCE rows, in the order that is the same for every engine and thread count. The
+ * reduced axes give each element of a result its logical index; blocks of 4096; in each block 16
+ * lanes by index mod 16; lanes and then blocks combined by binary trees (kernels.h). Work is split
+ * into tiles of results times blocks. If there are several blocks, each writes its value to a
+ * table, whose rows are combined last.
+ * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include "worker/kernel/emit.h"
 #include <string.h>
@@ -14,14 +15,14 @@ typedef struct ReduceRun {
     int size, acc_size;
     char *to; /* (blocks, results) accumulators */
     int64_t blocks;
-    int64_t width; /* results of a tile: side by side along the innermost kept axis */
+    int64_t width; /* results of a tile: adjacent on the innermost kept axis */
     int64_t tiles_per_line;
-    bool gathers; /* elements of a block are first laid side by side */
-    MapFn widen;  /* halves: the kernel gets float32, and makes float32 */
+    bool gathers; /* elements of a block are gathered first */
+    MapFn widen;  /* for halves: the kernel reads and writes float32 */
     Pool *pool;
 } ReduceRun;
 
-/* Results side by side: a few columns of the block at a time as float32. */
+/* For adjacent results: converts a few columns of the block at a time to float32. */
 enum { WIDE_COLUMNS = 64 };
 static void widened_columns(const ReduceRun *r, int64_t n, int64_t width, const char *x,
                             int64_t stride, char *to, int thread) {
@@ -36,7 +37,8 @@ static void widened_columns(const ReduceRun *r, int64_t n, int64_t width, const 
     }
 }
 
-/* Results [first, first + width) of one line of the innermost kept axis, one block of each. */
+/* Computes results [first, first + width) of one line of the innermost kept axis, one block of
+ * each. */
 static void reduce_tile(const ReduceRun *r, int64_t line, int64_t first, int64_t width,
                         int64_t block, int thread) {
     int64_t length = r->kept.rank ? r->kept.shape[r->kept.rank - 1] : 1;
@@ -98,7 +100,7 @@ static void split_axes(const Call *call, Loop *kept, Loop *reduced) {
     loop_init(reduced, &r.type, (const View *const[]){&r}, 1);
 }
 
-/* n accumulators become the results. NULL: they already are. */
+/* Turns n accumulators into the results. table NULL: they already are. */
 static void finish(Cpu *c, const Call *call, DType acc, int64_t n, const char *table) {
     const View *o = &call->out[0];
     if (!table) return;
@@ -124,14 +126,15 @@ bool cpu_reduce(Cpu *c, const Call *call, Err *err) {
     split_axes(call, &r.kept, &r.reduced);
     if (r.kept.n == 0) return true;
     int64_t n = r.reduced.n;
-    /* Several blocks leave rows of accumulators; so does one where those are not the results. */
+    /* Several blocks need rows of accumulators; so does one whose accumulators are not the
+     * results. */
     r.blocks = n ? (n + REDUCE_BLOCK - 1) / REDUCE_BLOCK : 1;
     char *table = NULL;
     if (r.blocks > 1 || acc != call->out[0].type.dtype) {
         r.to = table = cpu_side(c, call, r.blocks * r.kept.n * r.acc_size, err);
         if (!table) return false;
     }
-    if (n == 0) { /* nothing to fold: initial values; x is never read */
+    if (n == 0) { /* empty: initial values; x is never read */
         r.fn(0, r.kept.n, x->data, 1, 0, r.to);
         finish(c, call, acc, r.kept.n, table);
         return true;
@@ -143,7 +146,7 @@ bool cpu_reduce(Cpu *c, const Call *call, Err *err) {
     bool is_line = r.reduced.rank <= 1;
     r.gathers = !is_line || (stride != 1 && step != 1);
     int64_t block = n < REDUCE_BLOCK ? n : REDUCE_BLOCK;
-    /* Side by side results are read row by row, so a tile should span whole cache lines. */
+    /* Adjacent results are read row by row, so a tile should span whole cache lines. */
     r.width = cpu_part(block);
     if (stride != 1 && step == 1 && r.width < 64) r.width = 64;
     if (r.width > length) r.width = length;

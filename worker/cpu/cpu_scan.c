@@ -1,12 +1,12 @@
-/* cpu_scan.c: walks along an axis with a memory: linear recurrences and running extremes, a line
- * at a time, one element after the other; and search in sorted lines. The memory is a double for
- * floats, so that the rounding of one element is not carried on. Dtypes without a loop of their own
- * are compared by cpu_key.
+/* cpu_scan.c: scans along an axis: linear recurrences and running extremes, a line at a time, one
+ * element after the other; and search in sorted lines. The carried value is a double for floats, so
+ * that the rounding of one element does not accumulate. Dtypes without a loop of their own are
+ * compared by cpu_key.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include <string.h>
 
-/* Lines along an axis; operands 0 and 1 are read, operand 2 is the results. */
+/* Lines along an axis; operands 0 and 1 are read, operand 2 is the result. */
 typedef struct ScanRun {
     Loop lines;
     int64_t n, step[3];
@@ -62,7 +62,7 @@ static void recurrence_range(void *ctx, int64_t begin, int64_t end, int thread) 
     int64_t s[3], skip[3];
     for (int k = 0; k < 3; k++) {
         s[k] = r->flag ? -r->step[k] : r->step[k];
-        skip[k] = r->flag ? (r->n - 1) * r->step[k] * size : 0; /* bytes to the first */
+        skip[k] = r->flag ? (r->n - 1) * r->step[k] * size : 0; /* offset of the first, in bytes */
     }
     for (int64_t i = begin; i < end; i++) {
         const void *a = (char *)at(r, r->in[0], 0, i) + skip[0];

@@ -1,7 +1,7 @@
 /* cpu_sort.c: order along an axis: argmax, argmin, sort, argsort, topk, cumsum. Sorting maps each
- * value to an unsigned key that is ordered as the values are (nan above everything, -0 equal to 0,
- * all bits flipped when descending) and sorts (key, position) pairs stably: by insertion when few,
- * else by radix, skipping digits that all keys share. Few of many (topk) are chosen, not sorted.
+ * value to an unsigned key of the same order (nan above everything, -0 equal to 0, all bits flipped
+ * if descending) and sorts (key, position) pairs stably: few by insertion, many by radix, skipping
+ * digits that all keys share. A topk of few values selects them without sorting.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include <math.h>
@@ -16,7 +16,7 @@ typedef struct LineRun {
     const View *x;
     char *out;
     int64_t *position;
-    int64_t count; /* elements of a line that are wanted */
+    int64_t count; /* elements of a line to be returned */
     DType dtype;
     int sign;
     bool descends;
@@ -37,7 +37,7 @@ static void lines_init(LineRun *r, const View *x, const View *out, int axis) {
 
 /* ---- Largest and smallest ---- */
 
-/* Lines that are strided, long or of halves are seen by the kernel a piece at a time. */
+/* The kernel gets lines that are strided, long or of halves a piece at a time. */
 enum { PIECE = 4096 };
 static int64_t best_line(const LineRun *r, const char *x, int64_t stride, int64_t n, int thread) {
     bool is_half = dtype_is_half(r->dtype), largest = r->sign > 0;
@@ -63,7 +63,7 @@ static int64_t best_line(const LineRun *r, const char *x, int64_t stride, int64_
     return best;
 }
 
-/* Lines that lie side by side are walked together. */
+/* Adjacent lines are walked together. */
 static void best_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const LineRun *r = ctx;
     int inner = r->lines.rank - 1;
@@ -158,8 +158,8 @@ uint64_t cpu_key_nan(DType d) {
                                : 0;
 }
 
-/* What one line is sorted in: items and spare ones (8 or 16 bytes each), keys, and the elements
- * where they do not lie side by side. Elements below 8 bytes have keys of 32 bits, and an item is
+/* The memory for sorting one line: items and spare ones (8 or 16 bytes each), keys, and the
+ * elements if they are not adjacent. Elements below 8 bytes have keys of 32 bits, and an item is
  * one number: key, then position. */
 enum { SORT_BYTES = 48, FEW = 48 };
 typedef struct SortLine {
@@ -167,7 +167,7 @@ typedef struct SortLine {
     uint64_t *narrow, *narrow_spare;
     void *key, *copy;
     const char *x; /* the elements, */
-    int64_t step;  /* so far apart  */
+    int64_t step;  /* their distance */
     bool is_narrow;
 } SortLine;
 
@@ -196,7 +196,7 @@ static uint64_t sort_key(const LineRun *r, const SortLine *s, int64_t i) {
     return view_size(r->x) < 8 ? ((const uint32_t *)s->key)[i] : ((const uint64_t *)s->key)[i];
 }
 
-/* Elements at `position` become the first `count` of the line's results. */
+/* Writes the elements at `position` as the first `count` of the line's results. */
 static void sort_line_put(const LineRun *r, const SortLine *s, int64_t line, int64_t count,
                           const int64_t *position, int thread) {
     int64_t at = loop_offset(&r->lines, 1, line), step = r->out_stride;
@@ -215,9 +215,9 @@ static void sort_line_put(const LineRun *r, const SortLine *s, int64_t line, int
     for (int64_t i = 0; r->position && i < count; i++) r->position[at + i * step] = position[i];
 }
 
-/* NAME_few: by insertion. NAME_many: by radix, digits of 8 bits from bit LOW up, skipping those
- * that all keys share; the result is in a or in spare, and is returned; NULL when it is cut off
- * (pool_ask). Both are stable. */
+/* NAME_few: insertion sort. NAME_many: radix sort, digits of 8 bits from bit LOW up, skipping those
+ * that all keys share; returns a or spare, whichever has the result; NULL if it is cut (pool_ask).
+ * Both are stable. */
 #define SORT(NAME, T, KEY, LOW)                                                                    \
     static void NAME##_few(T *a, int64_t n) {                                                      \
         for (int64_t i = 1; i < n; i++) {                                                          \
@@ -236,7 +236,7 @@ static void sort_line_put(const LineRun *r, const SortLine *s, int64_t line, int
             int64_t place[256] = {0}, sum = 0;                                                     \
             for (int64_t i = 0, end; (end = pool_ahead(p, thread, i, n)) > i;)                     \
                 for (; i < end; i++) place[KEY(a[i]) >> shift & 255]++;                            \
-            if (pool_is_cut(p, thread)) return NULL; /* places are wrong */                        \
+            if (pool_is_cut(p, thread)) return NULL; /* positions are incomplete */                \
             for (int d = 0; d < 256; d++) {                                                        \
                 int64_t count = place[d];                                                          \
                 place[d] = sum;                                                                    \
@@ -295,7 +295,8 @@ static void sort_range(void *ctx, int64_t begin, int64_t end, int thread) {
 
 #undef EACH
 
-/* Few of many: the best so far, in order; what is not below the last of them is passed over. */
+/* Selects few of many: keeps the best so far, in order, and skips all that are not below the last
+ * of them. */
 enum { MOST_SELECTED = 128 };
 static void select_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const LineRun *r = ctx;
@@ -318,7 +319,8 @@ static void select_range(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* The first `count` of each line in order: values to `value`, positions to `position`, or NULL. */
+/* Writes the first `count` of each line in order: values to `value`, positions to `position`;
+ * either may be NULL. */
 static bool in_order(Cpu *c, const Call *call, bool descends, int64_t count, const View *value,
                      const View *position, Err *err) {
     const View *x = &call->in[0];

@@ -13,10 +13,10 @@ typedef struct SourceRun {
     void *out;
     uint64_t seed, counter;
     int64_t low, high;
-    int64_t shift; /* arange: element i of the part is element i + shift of the whole */
+    int64_t shift; /* arange: element i of the part is element i + shift of the tensor */
 } SourceRun;
 
-/* An immediate, which arrives as int64 or float64, as an element of dtype d. */
+/* Returns an immediate, which arrives as int64 or float64, as an element of dtype d. */
 static uint64_t immediate(Cpu *c, const View *v, DType d) {
     uint64_t r = 0;
     if (v->type.dtype == d)
@@ -102,7 +102,8 @@ static void wide_numbers(const SourceRun *r, const uint32_t *w, int64_t first, i
     }
 }
 static void narrow_numbers(const SourceRun *r, const uint32_t *w, int64_t first, int64_t n);
-/* As float32, then rounded; but a uniform number, which must stay below 1, takes fewer bits. */
+/* As float32, then rounded; except that a uniform number, which must stay below 1, takes fewer
+ * bits. */
 static void half_numbers(const SourceRun *r, const uint32_t *w, int64_t first, int64_t n) {
     float side[WORDS];
     SourceRun wide = *r;
@@ -155,7 +156,8 @@ static void random_range(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* Numbers [at, at + n) of the whole, to element i on of the part: a block may begin before them. */
+/* Writes numbers [at, at + n) of the whole tensor to element i and on of the part. A Philox block
+ * may begin before `at`. */
 static void random_run(const SourceRun *r, int64_t i, int64_t at, int64_t n) {
     uint32_t word[WORDS];
     char number[WORDS * 4] __attribute__((aligned(64)));
@@ -177,14 +179,14 @@ static void random_run(const SourceRun *r, int64_t i, int64_t at, int64_t n) {
     }
 }
 
-/* A part of a larger tensor (attribute `window`), in runs that lie side by side in the whole. */
+/* A part of a larger tensor (attribute `window`), in runs that are contiguous in the whole. */
 static void window_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const SourceRun *r = ctx;
     const int64_t *w = inst_attr(r->call->inst, ATTR_WINDOW)->ints;
     const TensorType *t = &r->call->out[0].type;
     int64_t inner = 1;
     for (int d = (int)w[0] + 1; d < t->rank; d++) inner *= t->shape[d];
-    int64_t row = t->shape[w[0]] * inner; /* elements of one run */
+    int64_t row = t->shape[w[0]] * inner; /* elements per run */
     for (int64_t i = begin, n; i < end; i += n) {
         int64_t at = (i / row * w[2] + w[1]) * inner + i % row;
         n = end - i < row - i % row ? end - i : row - i % row;
