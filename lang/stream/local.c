@@ -1,9 +1,9 @@
 /* local.c: the embedded cluster: one dispatcher, stepped in the client's thread, and workers in
- * threads of their own that run what a worker daemon runs. GT_NET=inproc puts ZeroMQ between them
- * instead of rings (for tests).
+ * their own threads, which run the code of the worker daemon. GT_NET=inproc connects them by ZeroMQ
+ * instead of rings, for tests.
  *
- * Worker threads take no signals: Ctrl-C belongs to the client. The only lang/ file that calls
- * other rooms.
+ * Worker threads block all signals: Ctrl-C is for the client. This is the only file in lang/ that
+ * calls dispatcher/ and worker/.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/local.h"
 #include "runtime/base/clock.h"
@@ -23,8 +23,8 @@ enum { START_MS = 10000, STOP_MS = 5000, STEP_MS = 20 };
 typedef struct Member {
     pthread_t thread;
     WorkerConfig config;
-    Err why;         /* it could not start; read once it has ended */
-    bool is_running; /* the thread was made and not yet joined */
+    Err why;         /* why it could not start; valid after has_ended */
+    bool is_running; /* the thread was created and is not yet joined */
     _Atomic bool has_ended;
 } Member;
 
@@ -33,7 +33,7 @@ struct Local {
     Dispatcher *dispatcher;
     char endpoint[64];
     char *engine;
-    Member **member; /* apart, because a worker that cannot be joined keeps its own */
+    Member **member; /* allocated one by one: a worker that cannot be joined keeps its own */
     int n;
 };
 
@@ -89,7 +89,7 @@ Local *local_start(const StreamConfig *config, Err *err) {
     snprintf(l->endpoint, sizeof l->endpoint, "%s://gt-local-%p", scheme, (void *)l);
     l->engine = config->engine ? xstrdup(config->engine) : NULL;
     l->member = xcalloc((size_t)n, sizeof l->member[0]);
-    /* .hot: none; the client looks for hot bodies itself */
+    /* .hot: not set, because the client detects hot bodies itself */
     DispatcherConfig dispatcher = {.workers_wanted = n};
     l->dispatcher = dispatcher_new(&dispatcher);
     const char *log = getenv("GT_INSTRUCTION_LOG");
@@ -105,8 +105,7 @@ const char *local_endpoint(const Local *l) { return l->endpoint; }
 
 void local_step(Local *l, int timeout_ms) { dispatcher_pump(l->dispatcher, l->hub, timeout_ms); }
 
-/* Joins a worker within the time limit; one that computes for longer is left to the end of the
- * process. */
+/* Joins a worker before `end`. Detaches one that computes for longer; it ends with the process. */
 static bool join_member(Member *m, const struct timespec *end) {
     if (!m->is_running) return true;
     if (pthread_timedjoin_np(m->thread, NULL, end) == 0) return true;
@@ -118,7 +117,7 @@ void local_stop(Local **lp) {
     Local *l = *lp;
     *lp = NULL;
     if (!l) return;
-    hub_close(&l->hub); /* Workers see that the dispatcher is gone, and leave. */
+    hub_close(&l->hub); /* workers detect that the dispatcher is gone and return */
     struct timespec end;
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += STOP_MS / 1000;
@@ -130,7 +129,7 @@ void local_stop(Local **lp) {
             all = false;
     }
     dispatcher_free(&l->dispatcher);
-    if (!all) { /* A worker still reads the endpoint and the engine's name. */
+    if (!all) { /* a worker still uses the endpoint and the engine's name */
         worker_abandon();
         return;
     }

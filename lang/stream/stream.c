@@ -1,10 +1,10 @@
 /* stream.c: the client's end of the instruction stream: handles, ids, inference, and the encoding
- * of what the language asks for, straight into the frame under construction (LIVE), as lines of
- * text (EMIT), or nowhere (CHECK).
+ * of instructions, directly into the frame under construction (LIVE), as lines of text (EMIT), or
+ * not at all (CHECK).
  *
- * Nothing here waits but stream_room, when the window is full. Frees wait for the next instruction,
- * so that they leave right behind the last reader. stream_link.c moves the frames, stream_reply.c
- * carries out what comes back.
+ * Issuing an instruction waits only in stream_room, if the window is full. Frees are issued with
+ * the next instruction, right after the last reader. stream_link.c moves the frames, stream_reply.c
+ * handles the replies.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/stream_state.h"
 #include "runtime/base/log.h"
@@ -18,9 +18,9 @@ enum { FEW = 8 }; /* operands whose types fit on the stack */
 
 volatile int stream_interrupted;
 
-/* ---- Making and unmaking ---- */
+/* ---- Creating and freeing ---- */
 
-/* A hot body has been found. */
+/* The detector has found a hot body: sends its definition. */
 static void define_body(void *ctx, FrameWriter *w, const Inst *body) {
     Stream *s = ctx;
     assert(w == &s->frame);
@@ -215,7 +215,7 @@ static void announce(Stream *s, const Source *src) {
     s->sources[id] = src;
     s->names[id] = xstrdup(src->name);
     if (s->mode == STREAM_LIVE && s->is_started)
-        announce_one(s, id); /* Earlier ones: stream_announce. */
+        announce_one(s, id); /* stream_announce does it for earlier ones */
 }
 
 void stream_announce(Stream *s) {
@@ -225,7 +225,7 @@ void stream_announce(Stream *s) {
         stream_inst(s, s->early[i].inst, NULL, NULL, 0);
         if (!s->config.prompt) arena_fini(&s->early[i].arena);
     }
-    if (!s->config.prompt) s->n_early = 0; /* else for the next one, should this one be lost */
+    if (!s->config.prompt) s->n_early = 0; /* at the prompt: kept, in case this cluster is lost */
 }
 
 uint16_t stream_file(Stream *s, const Source *src) {
@@ -266,8 +266,7 @@ void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const
         stream_poll(s);
 }
 
-/* The queued frees as instructions of their own. Carrying out an effect meanwhile may queue more:
- * they stay. */
+/* Issues the queued frees. Effects that run meanwhile may queue more, which stay queued. */
 void stream_frees(Stream *s) {
     if (s->n_frees == 0) return;
     int all = s->n_frees;
@@ -275,7 +274,7 @@ void stream_frees(Stream *s) {
         s->mode == STREAM_EMIT || (s->mode == STREAM_LIVE && s->is_started && !s->is_gone);
     for (int i = 0; is_heard && i < all; i += MAX_IN) {
         if (s->mode == STREAM_LIVE) stream_room_control(s);
-        if (s->is_gone) return; /* and the queue is empty */
+        if (s->is_gone) return; /* gone() emptied the queue */
         int n = all - i < MAX_IN ? all - i : MAX_IN;
         Inst inst = {.op = OP_FREE, .n_in = (uint16_t)n, .in = s->frees + i};
         stream_inst(s, &inst, NULL, NULL, 0);
@@ -285,7 +284,8 @@ void stream_frees(Stream *s) {
     memmove(s->frees, s->frees + all, (size_t)s->n_frees * sizeof s->frees[0]);
 }
 
-/* What every instruction with results needs before it: the link, room in the window, the frees. */
+/* Prepares for an instruction with results: connects, waits for room in the window, issues
+ * frees. */
 static bool ready(Stream *s, Span at, LangError *e) {
     if (s->mode == STREAM_LIVE) {
         if (!s->is_started) TRY(stream_start(s, at, e));
@@ -302,7 +302,7 @@ static bool infer(const Inst *inst, const Handle *const *handle, TensorType *out
     if (inst->n_in > FEW) in = xmalloc(inst->n_in * sizeof *in);
     for (int i = 0; i < inst->n_in; i++)
         if (inst->in[i].kind == IN_TENSOR) in[i] = handle[i]->type;
-    Err err; /* filled where something fails */
+    Err err; /* set on failure */
     bool ok = inst_infer(inst, in, out, n_out, &err);
     if (in != few) free(in);
     if (ok) return true;
@@ -320,7 +320,7 @@ static void put_edge(Stream *s, bool is_loop) {
     s->edge_seq = s->next_seq;
 }
 
-/* Numbers the results of a checked instruction and sends it off. */
+/* Assigns ids and handles to the results of a checked instruction and encodes it. */
 static void emit_op(Stream *s, Inst *inst, const TensorType *type, int n_out, Span at,
                     Handle **out) {
     Slot *slot[MAX_OUT];
@@ -334,7 +334,7 @@ static void emit_op(Stream *s, Inst *inst, const TensorType *type, int n_out, Sp
     if (s->mode != STREAM_CHECK) stream_inst(s, inst, type, slot, at.len);
 }
 
-/* What an instruction can hold at all; callers with a better remedy say so before. */
+/* Checks the limits of an instruction. Callers that have a better hint check before. */
 static bool within_limits(int n_in, const Attr *attr, int n_attr, Span at, LangError *e) {
     assert(n_in >= 0 && n_attr >= 0 && n_attr <= MAX_ATTRS);
     if (n_in > MAX_IN)
@@ -372,7 +372,7 @@ Handle *stream_data(Stream *s, const TensorType *t, const void *data, Buf *buf, 
                  .payload_bytes = type_bytes(t),
                  .payload_buf = buf};
     static const char nothing[8];
-    if (!inst.payload) inst.payload = nothing; /* of an empty tensor */
+    if (!inst.payload) inst.payload = nothing; /* for an empty tensor */
     TensorType type[MAX_OUT];
     int n_out;
     Handle *out[MAX_OUT];
@@ -400,7 +400,7 @@ Handle *stream_load(Stream *s, const TensorType *t, const LoadFrom *from, Span a
     return out[0];
 }
 
-/* Does b say all that a says? */
+/* True if b has all attributes of a. */
 static bool says_all(const Inst *b, const Inst *a) {
     for (int i = 0; i < a->n_attr; i++)
         if (!inst_attr(b, (AttrKey)a->attr[i].key)) return false;
@@ -418,8 +418,8 @@ static void early_remove(Stream *s, int i) {
     memmove(&s->early[i], &s->early[i + 1], (size_t)(s->n_early - i) * sizeof *s->early);
 }
 
-/* Scopes and definitions do not start a cluster; it is told of those that still hold when it
- * starts. */
+/* Stores scopes, definitions and checks, which do not start a cluster. stream_announce sends those
+ * still in effect when it starts. */
 static void control_early(Stream *s, const Inst *inst) {
     int i = s->n_early;
     if (inst->op == OP_SIGNAL_EXIT) {
@@ -487,12 +487,12 @@ static void effect_line(Stream *s, const Effect *ef, Span at) {
                  .attr = ef->attr,
                  .pos = stream_pos(s, at)};
     if (s->mode == STREAM_EMIT)
-        stream_frees(s); /* LIVE: stream_queue did, before it took the number */
+        stream_frees(s); /* in LIVE mode stream_queue did, before it took the number */
     stream_inst(s, &inst, NULL, NULL, at.len);
     if (in != few) free(in);
 }
 
-/* EMIT: a path that the program would have written by now. */
+/* EMIT: remembers the path of a save or write. */
 static void remember_file(Stream *s, const Effect *ef) {
     for (int i = 0; i < ef->n_attr; i++) {
         if (ef->attr[i].key != ATTR_PATH) continue;
@@ -523,7 +523,7 @@ bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e) {
                  .is_print = ef->op == OP_PRINT};
     TRY(stream_queue(s, &p, ef->handle, ef->n, at, e));
     if (ef->n > 0) effect_line(s, ef, at);
-    if (ef->n > 0 && s->awaits_acks) stream_send(s); /* not to wait for the rest of a frame */
+    if (ef->n > 0 && s->awaits_acks) stream_send(s); /* end the frame: acks are per frame */
     return true;
 }
 
@@ -542,7 +542,7 @@ bool stream_value(Stream *s, const Handle *h, Span at, void **data, LangError *e
     TRY(stream_has(s, &h, 1, at, e));
     Fetch *f = xcalloc(1, sizeof *f);
     Pending p = {.fetch = f};
-    Handle *operand = (Handle *)h; /* Counted while the fetch is under way. */
+    Handle *operand = (Handle *)h; /* the pending effect holds a reference */
     TRY(stream_queue(s, &p, &operand, 1, at, e));
     Effect ef = {.op = OP_FETCH, .handle = &operand, .n = 1};
     uint64_t seq = s->next_seq;
@@ -575,8 +575,8 @@ static bool all_is_done(const Stream *s, const void *ctx) {
     return s->acked_seq == s->next_seq && s->effects.n == 0;
 }
 
-/* An instruction says so to the workers: what they have gathered to carry out together is carried
- * out at once. Its answer nobody waits for; the acknowledgements say more. */
+/* Issues `sync`, so that workers flush pending clusters at once. Its reply is not needed, because
+ * the acknowledgements say when everything is done. */
 static void say_sync(Stream *s) {
     stream_frees(s);
     if (s->acked_seq == s->next_seq || s->is_gone) return;
@@ -590,7 +590,7 @@ bool stream_sync(Stream *s, LangError *e) {
         if (s->mode == STREAM_EMIT) stream_frees(s);
         return true;
     }
-    if (s->is_loss_told && s->config.prompt) return true; /* once: the prompt goes on */
+    if (s->is_loss_told && s->config.prompt) return true; /* at the prompt, report it once */
     if (s->is_started) say_sync(s);
     if (s->is_started && !stream_wait(s, all_is_done, NULL, (Span){0}, e)) return false;
     return !stream_take_error(s, e);

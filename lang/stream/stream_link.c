@@ -1,9 +1,9 @@
-/* stream_link.c: the stream's way out and in: connecting, sending frames, counting credit, taking
+/* stream_link.c: the stream's connection: connecting, sending frames, counting credit, receiving
  * messages, waiting.
  *
- * A frame leaves when it is full, when somebody waits, and when the worker would run dry: with
- * little under way, small frames go early. Waits look at the interrupt flag every WAIT_MS and end
- * when the dispatcher shows no sign of life.
+ * A frame is sent when it is full, when the client waits, and when the worker is about to idle:
+ * with little in flight, small frames are sent early. Waits check the interrupt flag every WAIT_MS
+ * and end when the dispatcher is silent for too long.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/stream_state.h"
 #include "runtime/base/clock.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- The end of it ---- */
+/* ---- Loss of the dispatcher ---- */
 
 static void gone(Stream *s, const Err *why) {
     if (s->is_gone) return;
@@ -31,9 +31,10 @@ static void gone_because(Stream *s, const char *reason) {
     gone(s, &err);
 }
 
-/* A remote dispatcher beats every 2 s; what we did not read before the wait began does not count
- * against it. Behind a large answer over a slow connection a beat comes late, so the bytes of the
- * answer count, too. */
+/* Declares a remote dispatcher lost after answer_ms without a sign of life; it sends a heartbeat
+ * every 2 s. Time before the wait began (since_ms) does not count, because the client did not read
+ * then. A large reply over a slow connection delays heartbeats, so its bytes count as a sign of
+ * life. */
 static void check_alive(Stream *s, int64_t since_ms) {
     if (!s->endpoint || s->is_gone) return;
     int64_t heard = s->heard_ms > since_ms ? s->heard_ms : since_ms;
@@ -45,14 +46,13 @@ static void check_alive(Stream *s, int64_t since_ms) {
     gone(s, &why);
 }
 
-/* At the prompt there is no need to start again. */
 #define AGAIN ":connect connects again; variables stay, but for tensors"
 
 bool stream_lost(Stream *s, Span at, LangError *e) {
-    if (stream_take_error(s, e)) return false; /* it came first, and may be why */
+    if (stream_take_error(s, e)) return false; /* it is older, and may be the reason */
     s->is_loss_told = true;
     *e = (LangError){.kind = E_GONE};
-    if (!at.src) at = s->lost_at; /* The end of a program has no line of its own. */
+    if (!at.src) at = s->lost_at; /* at the end of a program there is no line */
     if (s->endpoint && s->is_ended) {
         error_at(e, at, "%s", s->gone.text);
         if (s->config.prompt) return error_hint(e, AGAIN);
@@ -85,7 +85,7 @@ static void await_bytes(Stream *s, size_t bytes) {
 
 void stream_send(Stream *s) {
     if (!s->frame.head || s->frame.count == 0 || s->is_sending) return;
-    s->is_sending = true; /* Waiting for credit may carry out effects, which may poll. */
+    s->is_sending = true; /* waiting for credit may run effects, which may poll */
     await_bytes(s, frame_bytes(&s->frame));
     s->is_sending = false;
     if (s->is_gone) return;
@@ -108,7 +108,7 @@ void stream_send(Stream *s) {
         stream_pump(s, 0);
 }
 
-/* The worker's time per instruction, from its latest frames: at the prompt it sizes the window. */
+/* Updates the worker's time per instruction from its latest frame; it sets the prompt's window. */
 static void keep_pace(Stream *s, const Sent *frame, uint64_t insts) {
     int64_t now = now_us(), began = frame->at_us > s->acked_us ? frame->at_us : s->acked_us;
     int64_t ns = (now - began) * 1000 / (int64_t)(insts ? insts : 1) + 1;
@@ -158,7 +158,8 @@ static void on_stats(Stream *s, const Msg *m) {
     s->has_stats = true;
 }
 
-/* Answers are taken as they come, so a worker waits only for a client that is away. */
+/* Acknowledges received reply bytes, every REPLY_BYTES / 8. Replies are read as they arrive, so
+ * workers wait only for a client that is not running. */
 static void tell_heard(Stream *s, uint64_t bytes) {
     Msg m;
     if ((s->unheard += bytes) < REPLY_BYTES / 8) return;
@@ -183,7 +184,7 @@ static void on_message(Stream *s, Msg *m) {
         on_stats(s, m);
         break;
     case MSG_BYE: gone_because(s, "it has stopped"); break;
-    default: break; /* BEAT, and what a later dispatcher may say */
+    default: break; /* heartbeats, and messages of later versions */
     }
     msg_fini(m);
 }
@@ -216,7 +217,7 @@ void stream_pump(Stream *s, int timeout_ms) {
     }
 }
 
-/* With one frame or less under way the worker would soon have nothing to do. */
+/* With at most one frame in flight the worker is about to idle. */
 void stream_send_if_dry(Stream *s) {
     if (s->frame.count > 0 && s->sent_seq - s->acked_seq <= FRAME_INSTS &&
         now_us() - s->sent_us >= SEND_US)
@@ -255,7 +256,7 @@ static bool fits(const Stream *s, uint64_t insts) {
            (s->payload_bytes < PAYLOAD_BYTES_MAX || s->sent.n == 0);
 }
 
-/* At the prompt the window is PROMPT_WINDOW_MS of work, by the pace so far. */
+/* At the prompt the window is PROMPT_WINDOW_MS of work, estimated from the worker's pace. */
 static bool fits_prompt(const Stream *s) {
     uint64_t limit = PROMPT_INSTS;
     if (s->inst_ns) limit = PROMPT_WINDOW_MS * UINT64_C(1000000) / (uint64_t)s->inst_ns;
@@ -302,7 +303,7 @@ static bool connect_to(Stream *s, Err *err) {
     return (s->link = link_open(s->endpoint, err)) != NULL;
 }
 
-/* Nobody listens at the dispatcher's endpoint, or nobody answers. */
+/* Fails because the endpoint has no dispatcher, or it does not answer. */
 static bool no_dispatcher(const Stream *s, const Err *why, Span at, LangError *e) {
     const char *address = strstr(s->endpoint, "://");
     Endpoint local;
@@ -314,7 +315,8 @@ static bool no_dispatcher(const Stream *s, const Err *why, Span at, LangError *e
                       address ? address + 3 : s->endpoint);
 }
 
-/* A dispatcher without workers lets its clients wait: for a while in silence, then with a word. */
+/* True when the dispatcher's welcome has arrived, or is_late. A dispatcher without workers lets its
+ * clients wait; after TELL_MS this says so on stderr. */
 static bool is_welcome(const Stream *s, const void *ctx) {
     Waiting *w = (Waiting *)ctx;
     int64_t waited = now_ms() - w->since_ms;
@@ -365,7 +367,7 @@ bool stream_start(Stream *s, Span at, LangError *e) {
     if (!is_met) {
         if (e->kind == E_GONE && s->endpoint) no_dispatcher(s, &s->gone, at, e);
         disconnect(s);
-        s->is_gone = false; /* The next attempt may find one. */
+        s->is_gone = false; /* so that a later attempt can connect */
         return false;
     }
     s->made = xcalloc(WINDOW_INSTS, sizeof *s->made);
@@ -436,7 +438,7 @@ static bool has_stats(const Stream *s, const void *ctx) {
     return s->has_stats;
 }
 
-/* Asks the dispatcher, and appends its answer. */
+/* Sends MSG_STATS, waits, and appends the reply. */
 static bool ask(Stream *s, const char *question, Span at, Bytes *text, LangError *e) {
     stream_frees(s);
     stream_send(s);
@@ -469,7 +471,7 @@ static bool all_is_done(const Stream *s, const void *ctx) {
     return s->acked_seq == s->next_seq;
 }
 
-/* One question about one tensor. */
+/* Asks "word ID" about one tensor, once all instructions are done. */
 static bool ask_tensor(Stream *s, const char *word, const Handle *h, Span at, Bytes *text,
                        LangError *e) {
     if (s->mode != STREAM_LIVE)

@@ -1,17 +1,17 @@
-/* stream_reply.c: what comes back: values for effects, carried out in stream order whatever the
- * order of arrival, and failures, each told once at its own position.
+/* stream_reply.c: replies: values for effects, which run in stream order whatever the order of
+ * arrival, and failures, each reported once at its own position.
  *
- * The queue holds one entry per effect; entries without operands (a print of host values) only wait
- * for their turn. A failure does not stop the stream: it is remembered
- * until somebody asks.
+ * The queue has one entry per effect. Entries without operands (a print of host values) only wait
+ * for their turn. A failure does not stop the stream: it is stored until stream_take_error.
  *
- * In a script a failure is where the program ended: an effect behind it, in the order of the
- * stream, is not carried out, nor is a value given, whether or not it depends on what failed, and
- * whichever was heard of first. One worker says everything in the order of the stream, so what
- * stands before an answer is known when the answer comes. With several, and behind a dispatcher,
- * which may move a client to another worker, one's answer may come before another's failure: there
- * an answer waits for the acknowledgement of its frame, before which the dispatcher tells all
- * failures of it. What the dispatcher itself refuses is told at once, and so waits for that too.
+ * In a script the program ends at its first failure in stream order. Later effects do not run and
+ * later fetches fail, whether or not they depend on it and whichever message arrives first. A
+ * single embedded worker sends everything in stream order, so all earlier failures are known when a
+ * reply arrives. With several workers, or with a remote dispatcher, which may move a client to
+ * another worker, a reply may overtake the failure of an earlier instruction. In that case
+ * (awaits_acks) a reply waits for the acknowledgement of its frame, because the dispatcher sends
+ * all failures of a frame before that. The dispatcher's own errors may arrive early, too, so their
+ * report waits for the acknowledgement as well.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/stream_state.h"
 #include <assert.h>
@@ -21,8 +21,8 @@
 
 /* ---- Causes ---- */
 
-/* A new cause in the list; the oldest told one makes room, else NULL: 64 untold ones are enough to
- * tell. */
+/* Adds a failure. If the list is full, replaces the oldest reported one; if none was reported,
+ * returns NULL and the failure is dropped. */
 static Cause *cause_new(Stream *s) {
     if (s->n_causes == CAUSES_MAX) {
         int old = 0;
@@ -36,7 +36,8 @@ static Cause *cause_new(Stream *s) {
     return s->cause[s->n_causes++] = xcalloc(1, sizeof(Cause));
 }
 
-/* The same mistake at the same place, in an instruction that was under way when it was told. */
+/* True for the same error at the same position, if the instruction was issued before c was
+ * reported. */
 static bool is_repeat(const Cause *c, ErrCode code, uint64_t seq, Span at) {
     const Span *was = &c->error.at;
     return c->code == code && was->src == at.src && was->line == at.line && was->col == at.col &&
@@ -79,7 +80,7 @@ static void cause_tell(Stream *s, Cause *c, LangError *e) {
     }
 }
 
-/* The first in the stream of those that nobody was told of; NULL: there is none. */
+/* Returns the unreported failure that is first in the stream, or NULL. */
 static Cause *first_untold(const Stream *s) {
     Cause *first = NULL;
     for (int i = 0; i < s->n_causes && s->n_untold; i++)
@@ -106,7 +107,7 @@ bool stream_is_behind(Stream *s, uint64_t seq, LangError *e) {
 }
 
 bool stream_cause(Stream *s, ErrCode code, Span at, LangError *e) {
-    Cause *best = NULL; /* untold before told, then the same kind, then the latest */
+    Cause *best = NULL; /* prefer unreported ones, then the same code, then the latest */
     int best_rank = -1;
     for (int i = 0; i < s->n_causes; i++) {
         int rank = (s->cause[i]->code == code) + 2 * !s->cause[i]->is_told;
@@ -128,7 +129,7 @@ bool stream_cause(Stream *s, ErrCode code, Span at, LangError *e) {
 
 /* ---- Failures ---- */
 
-/* Where the live handle with this id was made; no line: nobody knows. */
+/* Returns where the live tensor with this id was made, or an empty Span. */
 static Span made_at(const Stream *s, uint64_t id) {
     for (const SlotBlock *b = s->blocks; b; b = b->next)
         for (size_t i = 0; i < sizeof b->slot / sizeof b->slot[0]; i++)
@@ -136,8 +137,8 @@ static Span made_at(const Stream *s, uint64_t id) {
     return (Span){0};
 }
 
-/* A worker out of memory says "the result is SHAPE; largest here: t12 SHAPE BYTES, ...": the result
- * goes to the caret, and tensors are named by the line that made them instead of by number. */
+/* Rewrites a worker's hint "the result is SHAPE; largest here: t12 SHAPE BYTES, ...": moves the
+ * result to the label at the caret, and replaces tensor ids by the lines that made them. */
 static void explain_memory(const Stream *s, Err *err) {
     static const char start[] = "the result is ", largest[] = "; largest here: ";
     char *list = strstr(err->hint, largest), hint[sizeof err->hint + 256];
@@ -188,7 +189,7 @@ void stream_on_failure(Stream *s, const Msg *m) {
     stream_carry(s);
 }
 
-/* ---- Carrying out ---- */
+/* ---- Running effects ---- */
 
 static void fetch_carry(Pending *p, const Reply *r) {
     Fetch *f = p->fetch;
@@ -206,7 +207,7 @@ static void fetch_carry(Pending *p, const Reply *r) {
     free(f);
 }
 
-/* The reply of p's turn, checked against what was asked; false: err says what is wrong. */
+/* Decodes p's reply and checks it against p's operands. */
 static bool reply_read(Stream *s, const Pending *p, Reply *r, Err *err) {
     *r = (Reply){0};
     if (!p->has_inst) return true;
@@ -220,19 +221,19 @@ static bool reply_read(Stream *s, const Pending *p, Reply *r, Err *err) {
     return is_right || err_set(err, ERR_INTERNAL, "a worker's answer does not fit the question");
 }
 
-/* Why an operand is poisoned; ERR_NONE: none is. */
+/* Returns the status of the first poisoned operand, or ERR_NONE. */
 static ErrCode poison_of(const Reply *r) {
     for (uint32_t i = 0; i < r->n; i++)
         if (r->value[i].status) return (ErrCode)r->value[i].status;
     return ERR_NONE;
 }
 
-/* An effect was not carried out, for a value was lost to a failure. That is a failure of its own
- * where the one that lost it has been told, and survived, before the effect was asked for: nothing
- * that should have been saved is missing without a word. */
+/* Handles an effect that did not run because an operand is poisoned. This is a failure of its own
+ * if the original failure was reported, and survived, before the effect was issued; otherwise a
+ * save could be lost silently. */
 static void add_lost(Stream *s, const Pending *p, ErrCode poison) {
     if (p->is_behind || p->may_be_lost || first_untold(s)) return;
-    if (poison != ERR_CANCELLED && s->n_causes == 0) return; /* it will be heard of */
+    if (poison != ERR_CANCELLED && s->n_causes == 0) return; /* the failure is yet to arrive */
     LangError e;
     stream_cause(s, poison, p->at, &e);
     Cause *c = cause_new(s);
@@ -252,14 +253,15 @@ static void pending_fini(Stream *s, Pending *p) {
     free(p->handle);
 }
 
-/* Behind a failure in a script, and asked for before the script was told of it. */
+/* True in a script if p is after a failure and was issued before that was reported. */
 static bool is_behind_error(const Stream *s, const Pending *p) {
     if (s->config.prompt) return false;
     const Cause *c = first_untold(s);
     return p->is_behind || (c && c->seq < p->seq);
 }
 
-/* Does what p asks for. false: the world refused, *err says why. */
+/* Runs or skips an effect and frees it. Fails with *err if its `done` does or its reply is
+ * invalid. */
 static bool carry(Stream *s, Pending *p, Err *err) {
     Reply r;
     bool ok = true;
@@ -289,9 +291,9 @@ static Pending pop_effect(Stream *s) {
     return p;
 }
 
-/* A print of host values waits until all instructions before it are done, so that a line about
- * work appears when the work is done; at the prompt, where a statement ends before its work, it
- * only keeps its order among the effects. */
+/* True if p can run. A print of host values waits until all earlier instructions are done, so that
+ * a line about work appears after the work. At the prompt, where a statement ends before its work,
+ * it only keeps its order among the effects. */
 static bool is_due(const Stream *s, const Pending *p) {
     if (!p->has_inst) return !p->is_print || s->config.prompt || p->seq <= s->acked_seq;
     return p->is_answered && (!s->awaits_acks || p->seq < s->acked_seq);
@@ -349,7 +351,8 @@ static bool has_turn(const Stream *s, const void *ctx) {
     return s->effects.n < EFFECTS_MAX;
 }
 
-/* Room for one more effect of n operands, and all that comes before its instruction. */
+/* Makes room for an effect of n operands and its instruction, and issues all that must precede
+ * it. */
 static bool queue_ready(Stream *s, int n, Span at, LangError *e) {
     if (n > 0 && !s->is_started) TRY(stream_start(s, at, e));
     if (s->effects.n >= EFFECTS_MAX) TRY(stream_wait(s, has_turn, NULL, at, e));

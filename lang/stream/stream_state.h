@@ -1,6 +1,6 @@
-/* stream_state.h: what the files of the stream share: its state, and the steps between them.
- * stream.c encodes and keeps handles, stream_link.c moves frames and messages and keeps credit,
- * stream_reply.c carries out effects and keeps causes. Nobody else includes this.
+/* stream_state.h: private to lang/stream: the state, and functions shared by its files. stream.c
+ * encodes and manages handles, stream_link.c moves frames and messages and counts credit,
+ * stream_reply.c runs effects and stores failures.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_STREAM_STREAM_STATE_H
 #define GT_LANG_STREAM_STREAM_STATE_H
@@ -12,18 +12,19 @@
 #include "runtime/base/map.h"
 
 enum {
-    EFFECTS_MAX = 4096,               /* effects awaited at once; the next one waits        */
-    CAUSES_MAX = 64,                  /* failures remembered                                  */
-    CONTROL_INSTS = WINDOW_INSTS / 8, /* of the window, for frees and scopes, which cannot fail */
-    POLL_INSTS = 16,                  /* so often the stream looks whether the worker runs dry */
-    PROMPT_INSTS = 64,                /* window at the prompt while the worker's pace is unknown */
-    SEND_US = 50,                     /* between two small frames: a wake-up costs some of them */
-    WAIT_MS = 20,                     /* between two looks at the interrupt flag              */
-    ANSWER_MS = 10000,                /* config.answer_ms unless given                        */
+    EFFECTS_MAX = 4096,               /* limit of pending effects; the next one waits         */
+    CAUSES_MAX = 64,                  /* limit of stored failures                             */
+    CONTROL_INSTS = WINDOW_INSTS / 8, /* reserved in the window for frees, scopes: cannot fail */
+    POLL_INSTS = 16,                  /* instructions between two polls                        */
+    PROMPT_INSTS = 64,                /* window at the prompt until the worker's pace is known */
+    SEND_US = 50,                     /* minimum between small frames: a wake-up is expensive */
+    WAIT_MS = 20,                     /* interval of checking the interrupt flag              */
+    ANSWER_MS = 10000,                /* default of config.answer_ms                          */
 };
-#define PAYLOAD_BYTES_MAX (UINT64_C(256) << 20) /* payloads under way; one alone may be larger */
+#define PAYLOAD_BYTES_MAX (UINT64_C(256) << 20) /* payloads in flight; one may exceed it */
 
-/* A handle's memory. Blocks live as long as the stream: a stale pointer still points at a slot. */
+/* A handle's memory. Blocks live as long as the stream, so a stale pointer still points to a
+ * slot. */
 typedef struct Slot {
     Handle h;
     struct Slot *next_free;
@@ -33,12 +34,12 @@ typedef struct SlotBlock {
     Slot slot[256];
 } SlotBlock;
 
-/* What is kept of an instruction under way, for its failure: at its number modulo the window. */
+/* An instruction in flight, for the report if it fails; at index seq % WINDOW_INSTS. */
 typedef struct Made {
     Slot *slot; /* of its first result */
     uint64_t id;
     uint16_t len;   /* of its Span */
-    uint32_t calls; /* that were running: StreamConfig.calls */
+    uint32_t calls; /* the call stack: StreamConfig.calls */
 } Made;
 
 typedef struct Sent {
@@ -46,23 +47,23 @@ typedef struct Sent {
     int64_t at_us;
 } Sent;
 
-/* A fetch whose value somebody waits for; without a waiter it frees itself. */
+/* A fetch with a waiting caller; if that gives up (is_abandoned), its reply frees it. */
 typedef struct Fetch {
     bool is_done, is_abandoned;
-    uint8_t status; /* ErrCode; 0: data is there */
+    uint8_t status; /* ErrCode; 0: data is valid */
     void *data;
 } Fetch;
 
-/* An effect in the queue. Without operands it has no instruction: it only waits for its turn. */
+/* A pending effect. Without operands it has no instruction and only waits for its turn. */
 typedef struct Pending {
     uint64_t seq;
     bool has_inst, is_answered, has_failed;
-    bool is_behind;   /* a failure that has been told */
-    bool may_be_lost; /* as in Effect, or the work before it was stopped, which has been told */
-    bool is_file;     /* it writes one */
-    bool is_print, is_hushed; /* is_hushed: nobody wants to see it any more */
+    bool is_behind;           /* after a failure that has been reported */
+    bool may_be_lost;         /* as in Effect; or cancelled, which has been reported */
+    bool is_file;             /* writes a file */
+    bool is_print, is_hushed; /* is_hushed: the user interrupted it, do not print */
     Span at;
-    uint32_t calls; /* that were running */
+    uint32_t calls; /* the call stack */
     Msg reply;
     int n;
     Handle **handle; /* owned references */
@@ -72,18 +73,19 @@ typedef struct Pending {
     Fetch *fetch; /* instead of done */
 } Pending;
 
-/* What was said of signals before there was a cluster to tell: definitions, open scopes. */
+/* A definition, open scope or check that a cluster must get when it starts. */
 typedef struct Early {
     Arena arena;
     Inst *inst;
 } Early;
 
+/* A failure. */
 typedef struct Cause {
     ErrCode code;
-    bool is_told;
-    bool is_ordered;   /* all before it had been answered when it came */
+    bool is_told;      /* reported to the program */
+    bool is_ordered;   /* all earlier instructions had been answered when it arrived */
     uint64_t seq;      /* of the instruction that failed */
-    uint64_t told_seq; /* instructions before it were under way when it was told */
+    uint64_t told_seq; /* next_seq when it was reported: later instructions were issued after it */
     LangError error;
 } Cause;
 
@@ -96,7 +98,7 @@ struct Stream {
     uint64_t next_id, next_seq;
     uint64_t edge_seq; /* next_seq at the last `edge` */
     FrameWriter frame;
-    Detector *hot; /* NULL: nothing is hot */
+    Detector *hot; /* of hot loop bodies, or NULL */
     Operand *frees;
     int n_frees, cap_frees;
     SlotBlock *blocks;
@@ -106,7 +108,7 @@ struct Stream {
     const char **names;
     size_t n_sources;
     Bytes line;  /* EMIT: the line being printed */
-    Map emitted; /* EMIT: hashes of the paths that save and write have named */
+    Map emitted; /* EMIT: hashes of the paths of all saves and writes */
     Early *early;
     int n_early;
 
@@ -124,12 +126,12 @@ struct Stream {
     uint64_t head_bytes, payload_bytes; /* under way                                 */
     Fifo sent;                          /* of Sent: frames under way                 */
     int64_t heard_ms, sent_us;
-    uint64_t unheard;          /* bytes of answers taken, of which the workers were not told */
-    int64_t acked_us, inst_ns; /* at the prompt: last ack; the worker's pace, 0: not known */
+    uint64_t unheard;          /* bytes of received replies that are not acknowledged yet */
+    int64_t acked_us, inst_ns; /* at the prompt: last ack; the worker's pace, 0: unknown */
     unsigned n_edges;
-    char lost[160]; /* why the dispatcher before this one is gone; "": there was none */
-    Span lost_at;   /* when it is gone: the oldest effect that was still awaited */
-    Bytes stats;    /* the answer to the last question */
+    char lost[160]; /* why the previous dispatcher was lost; "": there was none */
+    Span lost_at;   /* after a loss: position of the oldest pending effect */
+    Bytes stats;    /* the reply to the last MSG_STATS */
     bool has_stats;
 
     /* effects and failures */
@@ -141,14 +143,14 @@ struct Stream {
 };
 
 /* ---- stream.c ---- */
-/* None of these (NULL: no tensor) was lost with an earlier dispatcher; else e says so. */
+/* Fails if one of these tensors (NULL: skipped) was lost with an earlier dispatcher. */
 bool stream_has(const Stream *s, const Handle *const *handle, int n, Span at, LangError *e);
-/* Numbers an instruction and encodes it; slot: of its results, or NULL; len: of its Span. */
+/* Numbers and encodes an instruction. slot: the slots of its results, or NULL; len: of its Span. */
 void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const *slot,
                  uint16_t len);
-void stream_look_for_bodies(Stream *s); /* from here on, for hot ones */
-void stream_frees(Stream *s);           /* the queued frees as instructions */
-void stream_announce(Stream *s); /* what a new cluster must know: sources' names, open scopes */
+void stream_look_for_bodies(Stream *s); /* starts a new detector of hot bodies */
+void stream_frees(Stream *s);           /* issues the queued frees */
+void stream_announce(Stream *s);        /* tells a new cluster the sources' names and open scopes */
 SrcPos stream_pos(Stream *s, Span at);
 static inline uint32_t stream_calls(Stream *s) {
     return s->config.calls ? s->config.calls(s->config.program) : 0;
@@ -156,31 +158,33 @@ static inline uint32_t stream_calls(Stream *s) {
 
 /* ---- stream_link.c ---- */
 bool stream_start(Stream *s, Span at, LangError *e); /* connects, once */
-void stream_send(Stream *s);                         /* the frame leaves, if it has anything */
-void stream_send_if_dry(Stream *s);                  /* ... if the worker soon has nothing to do */
-void stream_pump(Stream *s, int timeout_ms);         /* moves messages; handles what arrived */
-/* Waits until one more instruction may be added; _control: one that cannot fail. */
+void stream_send(Stream *s);                         /* sends the frame, unless it is empty */
+void stream_send_if_dry(Stream *s);                  /* the same, if the worker is about to idle */
+void stream_pump(Stream *s, int timeout_ms);         /* moves and handles messages */
+/* Waits until one more instruction fits the window; _control: one of those that cannot fail. */
 bool stream_room(Stream *s, Span at, LangError *e);
 void stream_room_control(Stream *s);
-/* Waits until is_met(s, ctx). false: interrupted, or the dispatcher is gone. */
+/* Sends the frame and waits until is_met(s, ctx). Fails if interrupted or the dispatcher is
+ * lost. */
 bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), const void *ctx,
                  Span at, LangError *e);
-/* A failure of before, else that the dispatcher is lost; false. */
+/* Sets e to an earlier unreported failure, otherwise to the loss of the dispatcher. Returns
+ * false. */
 bool stream_lost(Stream *s, Span at, LangError *e);
-void stream_reset(Stream *s); /* as before the first stream_start */
-void stream_close(Stream *s); /* says goodbye, stops the cluster */
+void stream_reset(Stream *s); /* back to the state before the first stream_start */
+void stream_close(Stream *s); /* sends BYE, stops the cluster */
 
 /* ---- stream_reply.c ---- */
 void stream_on_reply(Stream *s, Msg *m); /* may consume m */
 void stream_on_failure(Stream *s, const Msg *m);
-void stream_carry(Stream *s); /* the effects whose turn it is */
-/* Puts an effect into the queue under the number of the instruction that comes next; one without
- * operands may be carried out at once. Consumes p->ctx, and p->fetch when it fails. */
+void stream_carry(Stream *s); /* runs the effects that are due */
+/* Queues an effect with the number of the next instruction. May run one without operands at once.
+ * Consumes p->ctx, and p->fetch if it fails. */
 bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Span at, LangError *e);
-void stream_drop_effects(Stream *s); /* the dispatcher is gone: none will be answered */
-/* The value asked for by instruction seq is not to be had, for an instruction before it has failed,
- * of which nobody was told: e says so. Never at the prompt. */
+void stream_drop_effects(Stream *s); /* after the loss of the dispatcher */
+/* True if an instruction before seq failed and was not reported yet: e becomes that failure. Always
+ * false at the prompt. */
 bool stream_is_behind(Stream *s, uint64_t seq, LangError *e);
-/* Why a value that is wanted at `at` is poisoned; false. */
+/* Sets e to the reason why a value needed at `at` is poisoned. Returns false. */
 bool stream_cause(Stream *s, ErrCode code, Span at, LangError *e);
 #endif
