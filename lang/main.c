@@ -1,6 +1,6 @@
-/* main.c: gtsh from the outside (LANGUAGE 1.2): what to run, where it comes from, and how the
- * process ends. A program is text; text that begins with `gti 1` is instructions; without either,
- * the prompt. Results go to standard output, everything else to standard error.
+/* main.c: the command gtsh (LANGUAGE 1.2): finds the program, runs it, and ends the process. Text
+ * that begins with `gti 1` is instructions, other text is a gt program; without text the prompt
+ * starts. Results go to standard output, everything else to standard error.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/import.h"
 #include "lang/builtin/args.h"
@@ -30,12 +30,12 @@ typedef struct App {
     Args *args;
     char header[600];  /* of --emit */
     Endpoint endpoint; /* of -d */
-    const char *name;  /* of the program: its path, "-c", "-p", "stdin" */
+    const char *name;  /* the program's path, or "-c", "-p", "stdin" */
     char *text;
     size_t n; /* owned */
 } App;
 
-/* ---- surroundings ---- */
+/* ---- terminal and signals ---- */
 
 static bool has_color(const Options *o, int fd) {
     if (o->color >= 0) return o->color;
@@ -52,14 +52,15 @@ static int screen_width(void) {
     return w.ws_col;
 }
 
-/* The end by a signal, as without a handler, but that nothing is left behind. */
+/* Ends the process by the signal, as without a handler, after the clean-up of local_abandon. */
 static void on_end(int number) {
     local_abandon();
     signal(number, SIG_DFL);
     raise(number);
 }
 
-/* First: stop. Second: cancel. Third, in case something hangs: the end. */
+/* The first Ctrl-C stops the program, the second cancels its work, the third ends the process in
+ * case something hangs. */
 static void on_interrupt(int number) {
     (void)number;
     if (stream_interrupted < 2) {
@@ -91,7 +92,7 @@ static void report_plain(const Options *o, const LangError *e) {
     bytes_fini(&b);
 }
 
-/* exit(n) says nothing; a mistake on the command line comes with a sentence. */
+/* Prints e. exit(n) has no message; errors on the command line have one. */
 static void report(App *a, const LangError *e) {
     if (e->kind == E_EXIT && !e->what[0]) return;
     if (a->in)
@@ -162,7 +163,7 @@ static bool read_path(const char *path, char **text, size_t *n, LangError *e) {
     return ok;
 }
 
-/* Fills name and text; *at_prompt when there is no program at all. */
+/* Sets name and text. Sets *at_prompt if there is no program. */
 static bool find_text(App *a, bool *at_prompt, LangError *e) {
     const Options *o = &a->o;
     *at_prompt = false;
@@ -225,7 +226,7 @@ static InterpConfig interp_config(App *a, bool at_prompt) {
                           .width = screen_width()};
 }
 
-/* -p: print(EXPR), the call put around the tree, so that errors keep their columns. */
+/* -p: wraps the tree, not the text, in a call of print, so that errors keep their columns. */
 static bool wrap_in_print(Program *p, LangError *e) {
     Node *body = p->body;
     if (body->n_kids != 1 || body->kid[0]->kind != N_EXPR_STMT) {
@@ -282,8 +283,8 @@ static void tell_hushed(App *a) {
     if (n && a->o.prompt) fprintf(stderr, "%zu print%s not shown\n", n, n == 1 ? " is" : "s are");
 }
 
-/* The end before a prompt: nothing is cancelled, so that all variables get their values, and what
- * else fails on the way is told too. `late` is the first of it, or its kind is E_NONE. */
+/* Waits for all work before a prompt. Cancels nothing, so that all variables get their values, and
+ * reports all failures. *late: the first one, or of kind E_NONE. */
 static void settle(App *a, LangError *late) {
     LangError e = {0};
     *late = e;
@@ -296,14 +297,14 @@ static void settle(App *a, LangError *late) {
     if (e.kind == E_INTERRUPT) tell_hushed(a);
 }
 
-/* The same where no prompt follows: the first failure ends it. */
+/* The same if no prompt follows: ends at the first failure. */
 static void finish(App *a, bool has_failed, LangError *late) {
     *late = (LangError){0};
     if (!stream_finish(a->in->stream, has_failed, late)) report(a, late);
 }
 
-/* Runs the text and waits for all that it asked for; what was printed before an error still
- * appears. Returns the exit code. */
+/* Runs the text and waits for its work. Prints before an error still appear. Returns the exit
+ * code. */
 static int run_text(App *a) {
     LangError e = {0}, late = {0};
     Source *src = interp_source(a->in, a->name, a->text, a->n, 1, false);
@@ -316,7 +317,7 @@ static int run_text(App *a) {
             settle(a, &late);
         else
             finish(a, !ok && e.is_late, &late);
-        /* It happened first: the program ended there. */
+        /* The late failure came first: the program ended there. */
         if (late.kind != E_NONE && !is_told && (ok || e.kind == E_EXIT || late.is_late))
             return error_exit_code(&late);
     }
