@@ -278,7 +278,7 @@ static bool run_source(App *a, Source *src, LangError *e) {
     return interp_run(a->in, p, false, e) && args_finish(a->args, e);
 }
 
-static void tell_hushed(App *a) {
+static void report_hushed(App *a) {
     size_t n = repl_hush(a->in);
     if (n && a->o.prompt) fprintf(stderr, "%zu print%s not shown\n", n, n == 1 ? " is" : "s are");
 }
@@ -294,7 +294,7 @@ static void settle(App *a, LangError *late) {
         if (e.kind == E_GONE || e.kind == E_INTERRUPT) break;
         e = (LangError){0};
     }
-    if (e.kind == E_INTERRUPT) tell_hushed(a);
+    if (e.kind == E_INTERRUPT) report_hushed(a);
 }
 
 /* The same if no prompt follows: ends at the first failure. */
@@ -323,7 +323,7 @@ static int run_text(App *a) {
     }
     if (ok) return 0;
     if (!is_told) report(a, &e);
-    if (interrupted) tell_hushed(a);
+    if (interrupted) report_hushed(a);
     return error_exit_code(&e);
 }
 

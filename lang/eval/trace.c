@@ -61,7 +61,7 @@ static uint32_t number(Traces *t, const Node *call, const AstFn *fn, uint32_t up
 }
 
 /* Removes all links. Returns false if the numbers are used up: no stack is recorded any more. */
-static bool begin_anew(Traces *t) {
+static bool clear_links(Traces *t) {
     if (t->base > UINT32_MAX - 2 * LINKS_MAX) return false;
     t->base += t->n;
     t->n = 0;
@@ -71,7 +71,7 @@ static bool begin_anew(Traces *t) {
 
 /* Collects the frames without a number in t->open, outermost last. Returns how many there are; *up
  * is the number of the stack below them. */
-static size_t unnumbered(Traces *t, Frame *f, uint32_t *up) {
+static size_t collect_unnumbered(Traces *t, Frame *f, uint32_t *up) {
     size_t n = 0;
     for (; f->up && f->trace <= t->base; f = f->up) {
         if (n == t->cap_open) {
@@ -88,10 +88,10 @@ static uint32_t make_chain(Interp *in) {
     if (!in->traces) in->traces = xcalloc(1, sizeof *in->traces);
     Traces *t = in->traces;
     uint32_t up;
-    size_t n = unnumbered(t, in->frame, &up);
+    size_t n = collect_unnumbered(t, in->frame, &up);
     if (t->n + n > LINKS_MAX) {
-        if (n > LINKS_MAX || !begin_anew(t)) return 0;
-        n = unnumbered(t, in->frame, &up);
+        if (n > LINKS_MAX || !clear_links(t)) return 0;
+        n = collect_unnumbered(t, in->frame, &up);
     }
     while (n-- > 0) t->open[n]->trace = up = number(t, t->open[n]->call, t->open[n]->fn, up);
     return up;
@@ -155,7 +155,7 @@ static const struct {
 
 /* Rewrites "index 12 at position 3 is out of range for axis 0 of size 10" as "cross_entropy: class
  * 12 at position 3 is outside 0 ... 9". False if e has another message. */
-static bool tell_index(LangError *e, const char *name, const char *noun, const char *hint) {
+static bool rewrite_index(LangError *e, const char *name, const char *noun, const char *hint) {
     static const char middle[] = " is out of range for axis ";
     char text[sizeof e->what], *rest = strstr(e->what, middle), *position;
     long long size;
@@ -178,7 +178,7 @@ static bool tell_index(LangError *e, const char *name, const char *noun, const c
 
 /* Rewrites an error inside the prelude in terms of the function that the program called: "solve:
  * the matrix is singular" becomes "inv: the matrix is singular". */
-static void tell_in_callers_words(LangError *e) {
+static void rewrite_for_caller(LangError *e) {
     int outer = -1;
     while (outer + 1 < e->n_frames && e->frame[outer + 1].is_prelude) outer++;
     if (outer < 0 || e->kind != E_RUN) return;
@@ -186,7 +186,7 @@ static void tell_in_callers_words(LangError *e) {
     for (int i = 0; i <= outer; i++)
         for (size_t k = 0; k < sizeof words / sizeof *words; k++)
             if (!strcmp(e->frame[i].name, words[k].inner) &&
-                tell_index(e, e->frame[outer].name, words[k].noun, words[k].hint))
+                rewrite_index(e, e->frame[outer].name, words[k].noun, words[k].hint))
                 return;
     size_t n = strspn(e->what, "abcdefghijklmnopqrstuvwxyz_0123456789");
     const char *name = e->frame[outer].name, *dot = strrchr(name, '.');
@@ -205,7 +205,7 @@ void trace_explain(Interp *in, uint32_t calls, LangError *e) {
         add_frame(l->fn, l->call, e);
         calls = l->up;
     }
-    tell_in_callers_words(e);
+    rewrite_for_caller(e);
 }
 
 void trace_leave(const AstFn *fn, const Node *call, LangError *e) {
@@ -214,7 +214,7 @@ void trace_leave(const AstFn *fn, const Node *call, LangError *e) {
     add_frame(fn, call, e);
     if (is_first && fn->at.src && fn->at.src->is_prelude && call && call->at.src &&
         !call->at.src->is_prelude)
-        tell_in_callers_words(e);
+        rewrite_for_caller(e);
 }
 
 void trace_complete(const Interp *in, LangError *e) {

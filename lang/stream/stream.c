@@ -401,7 +401,7 @@ Handle *stream_load(Stream *s, const TensorType *t, const LoadFrom *from, Span a
 }
 
 /* True if b has all attributes of a. */
-static bool says_all(const Inst *b, const Inst *a) {
+static bool has_all_attrs(const Inst *b, const Inst *a) {
     for (int i = 0; i < a->n_attr; i++)
         if (!inst_attr(b, (AttrKey)a->attr[i].key)) return false;
     return true;
@@ -429,7 +429,7 @@ static void control_early(Stream *s, const Inst *inst) {
     }
     if (inst->op == OP_SIGNAL_DEFINE)
         while (i-- > 0)
-            if (is_same_signal(s->early[i].inst, inst) && says_all(inst, s->early[i].inst))
+            if (is_same_signal(s->early[i].inst, inst) && has_all_attrs(inst, s->early[i].inst))
                 early_remove(s, i);
     if (inst->op == OP_CHECK)
         while (i-- > 0)
@@ -577,7 +577,7 @@ static bool all_is_done(const Stream *s, const void *ctx) {
 
 /* Issues `sync`, so that workers flush pending clusters at once. Its reply is not needed, because
  * the acknowledgements say when everything is done. */
-static void say_sync(Stream *s) {
+static void issue_sync(Stream *s) {
     stream_frees(s);
     if (s->acked_seq == s->next_seq || s->is_gone) return;
     Inst inst = {.op = OP_SYNC};
@@ -591,7 +591,7 @@ bool stream_sync(Stream *s, LangError *e) {
         return true;
     }
     if (s->is_loss_told && s->config.prompt) return true; /* at the prompt, report it once */
-    if (s->is_started) say_sync(s);
+    if (s->is_started) issue_sync(s);
     if (s->is_started && !stream_wait(s, all_is_done, NULL, (Span){0}, e)) return false;
     return !stream_take_error(s, e);
 }

@@ -109,7 +109,7 @@ void stream_send(Stream *s) {
 }
 
 /* Updates the worker's time per instruction from its latest frame; it sets the prompt's window. */
-static void keep_pace(Stream *s, const Sent *frame, uint64_t insts) {
+static void update_pace(Stream *s, const Sent *frame, uint64_t insts) {
     int64_t now = now_us(), began = frame->at_us > s->acked_us ? frame->at_us : s->acked_us;
     int64_t ns = (now - began) * 1000 / (int64_t)(insts ? insts : 1) + 1;
     s->inst_ns = s->inst_ns ? (s->inst_ns + ns) / 2 : ns;
@@ -160,7 +160,7 @@ static void on_stats(Stream *s, const Msg *m) {
 
 /* Acknowledges received reply bytes, every REPLY_BYTES / 8. Replies are read as they arrive, so
  * workers wait only for a client that is not running. */
-static void tell_heard(Stream *s, uint64_t bytes) {
+static void ack_replies(Stream *s, uint64_t bytes) {
     Msg m;
     if ((s->unheard += bytes) < REPLY_BYTES / 8) return;
     wire_heard(s->welcome.id, s->unheard, &m);
@@ -173,14 +173,14 @@ static void on_message(Stream *s, Msg *m) {
     switch (wire_kind(m)) {
     case MSG_ACK: on_ack(s, m); break;
     case MSG_REPLY:
-        tell_heard(s, msg_bytes(m));
+        ack_replies(s, msg_bytes(m));
         stream_on_reply(s, m);
         break;
     case MSG_ERROR: stream_on_failure(s, m); break;
     case MSG_WELCOME: on_welcome(s, m); break;
     case MSG_REFUSE: on_refuse(s, m); break;
     case MSG_STATS_REPLY:
-        tell_heard(s, msg_bytes(m));
+        ack_replies(s, msg_bytes(m));
         on_stats(s, m);
         break;
     case MSG_BYE: gone_because(s, "it has stopped"); break;

@@ -254,7 +254,7 @@ static void pending_fini(Stream *s, Pending *p) {
 }
 
 /* True in a script if p is after a failure and was issued before that was reported. */
-static bool is_behind_error(const Stream *s, const Pending *p) {
+static bool is_after_error(const Stream *s, const Pending *p) {
     if (s->config.prompt) return false;
     const Cause *c = first_untold(s);
     return p->is_behind || (c && c->seq < p->seq);
@@ -266,7 +266,7 @@ static bool carry(Stream *s, Pending *p, Err *err) {
     Reply r;
     bool ok = true;
     arena_reset(&s->arena);
-    if (p->is_hushed || (!p->fetch && is_behind_error(s, p))) {
+    if (p->is_hushed || (!p->fetch && is_after_error(s, p))) {
         /* skipped */
     } else if (p->has_failed) {
         if (p->fetch) fetch_carry(p, NULL);
