@@ -1,6 +1,7 @@
-/* args.c: options of scripts (contract in args.h). The command line stays as it came; each arg()
- * looks through it for its own name, and marks what it took: only a default tells whether `--x y`
- * takes y along. SPDX-License-Identifier: MIT */
+/* args.c: options of scripts (contract in args.h). The command line is kept as it is. Each arg()
+ * searches it for its own name and marks what it consumed: only the default's type decides whether
+ * y belongs to `--x y`.
+ * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "lang/eval/builtin.h"
 #include "lang/builtin/args.h"
@@ -14,9 +15,9 @@
 struct Args {
     int argc;
     char *const *argv;
-    bool *taken; /* argv[i] was an option that some arg() asked for, or its value */
+    bool *taken; /* argv[i] is an option that some arg() consumed, or its value */
     const char **name;
-    size_t n_names, cap_names; /* asked for, interned */
+    size_t n_names, cap_names; /* names passed to arg(), interned */
     bool is_used;              /* arg() has been called */
 };
 
@@ -43,7 +44,7 @@ static bool is_option(const char *s) { return s[0] == '-' && s[1] == '-' && s[2]
 /* Length of the name in "--name=value". */
 static size_t option_length(const char *s) { return strcspn(s + 2, "="); }
 
-/* `_` and `-` are one. */
+/* Compares option names; `_` and `-` are equal. */
 static bool same_name(const char *a, size_t n, const char *name) {
     if (strlen(name) != n) return false;
     for (size_t k = 0; k < n; k++)
@@ -104,7 +105,7 @@ static bool unknown_option(const Args *a, const char *option, LangError *e) {
     return false;
 }
 
-/* Is argv[i] one of the names, as --name, --no-name or --name=...? */
+/* True if argv[i] is one of the names, as --name, --no-name or --name=... */
 static bool is_known(const Args *a, const char *option) {
     const char *s = option + 2;
     size_t n = option_length(option);
@@ -145,7 +146,7 @@ static bool text_bool(const char *s, bool *v) {
     return false;
 }
 
-/* Without a default that tells: a number if it reads as one, a bool, else text. */
+/* The value when no default gives its type: a number if it reads as one, a bool, else text. */
 static Value guess(const char *s) {
     int64_t i;
     double f;
@@ -209,7 +210,7 @@ static bool typed(Interp *in, const char *name, const char *s, Value like, Value
     }
 }
 
-/* The last mention on the command line counts; *found tells whether there is one. */
+/* The value of the last occurrence of --name on the command line; *found: whether there is one. */
 static bool look_up(Interp *in, Args *a, const char *name, Value like, Value *out, bool *found,
                     LangError *e) {
     int end = option_end(a);
@@ -258,7 +259,7 @@ bool args_finish(Args *a, LangError *e) {
 
 /* ---- the builtin ---- */
 
-/* Was a second argument given? The call's node tells; none as a default is a default. */
+/* True if the call passes a default. The call's node tells, because none is a valid default. */
 static bool has_default(const Interp *in, Value dflt) {
     if (dflt.kind != V_NONE) return true;
     const Node *call = in->at;
@@ -317,7 +318,7 @@ const Builtin builtins_args[] = {
 /* ---- the options of a program, from its tree ---- */
 
 typedef struct Scan {
-    bool is_open; /* some name is not literal: the command line is checked at the end */
+    bool is_open; /* some name is not a literal: the command line is checked at the end */
     bool has_arg;
     void (*found)(void *ctx, const char *name, const Node *dflt, const Node *help);
     void *ctx;

@@ -1,25 +1,25 @@
 /* args.h: the script's own options: `arg("lr", 0.1, "learning rate")` reads --lr from the command
- * line, typed by its default (LANGUAGE 1.2, 2.7). Which options exist is known only when all arg()
- * calls have run; when all their names are literal, the tree tells earlier: for --help, and for
- * refusing an unknown option before the first statement.
+ * line, typed by its default (LANGUAGE 1.2, 2.7). The set of options is known only after all arg()
+ * calls have run. If all their names are literal, it is read from the tree instead: for --help, and
+ * to refuse an unknown option before the first statement.
  *
- * Mistakes on the command line are errors of kind E_EXIT with exit code 2 and a sentence.
+ * Mistakes on the command line are errors of kind E_EXIT with exit code 2.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_BUILTIN_ARGS_H
 #define GT_LANG_BUILTIN_ARGS_H
 #include "lang/value/interp.h"
 
 typedef struct Args Args;
-Args *args_new(int argc, char *const *argv); /* what follows the script's name; borrowed */
+Args *args_new(int argc, char *const *argv); /* the script's arguments; borrowed */
 void args_free(Args **a);
-bool args_wants_help(const Args *a); /* --help or -h among them                  */
-/* The help that `gtsh script --help` prints: the comment at the script's head, then a line per
+bool args_wants_help(const Args *a); /* true if they contain --help or -h */
+/* Appends the text of `gtsh script --help`: the comment at the script's head, then a line per
  * arg(). */
 void args_help(const Program *p, Bytes *out);
 /* Before the program runs: refuses options that no arg() names, if all names are literal and
  * nothing is imported by path. */
 bool args_check(Args *a, const Program *p, LangError *e);
-/* After it: refuses options that nobody asked for, if arg() was called at all. */
+/* After the program has run: refuses options that no arg() consumed, if arg() was called at all. */
 bool args_finish(Args *a, LangError *e);
-extern const Builtin builtins_args[]; /* arg */
+extern const Builtin builtins_args[]; /* arg() */
 #endif

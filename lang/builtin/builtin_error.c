@@ -1,5 +1,5 @@
-/* builtin_error.c: attempt() catches an error as a value, error() fails with a new one or passes
- * one on.
+/* builtin_error.c: attempt() catches an error as a value; error() raises a new one, or raises a
+ * caught one again.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/trace.h"
 #include "lang/eval/builtin.h"
@@ -7,8 +7,8 @@
 #include "lang/tensor/signal.h"
 #include "lang/text/error_value.h"
 
-/* The last thing that is done, also on the way out of the program or after Ctrl-C, whose flag would
- * stop it at once. */
+/* Calls finally's function. It runs on exit and after Ctrl-C too, so the interrupt flag is cleared
+ * meanwhile. */
 static bool run_last(Interp *in, Value f, LangError *e) {
     Value r = v_none();
     int interrupted = stream_interrupted;
@@ -19,9 +19,9 @@ static bool run_last(Interp *in, Value f, LangError *e) {
     return ok;
 }
 
-/* f(*args), then everything done: [true, value], or [false, error]. Scopes are as before in both
- * cases. What was asked for before is done first: a failure of that is not f's. finally() runs
- * behind f however that ends; the first failure counts. */
+/* Calls f(*args) and waits for its instructions: [true, value] or [false, error]. Restores the
+ * scopes if f fails. Waits for earlier instructions first, whose failures are not f's. finally()
+ * runs after f in any case; the first failure wins. */
 static bool bi_attempt(Interp *in, const Value *arg, Value *out, LangError *e) {
     TRY(stream_sync(in->stream, e));
     int depth = signal_depth(in), no_grad = in->no_grad_depth;
@@ -37,7 +37,7 @@ static bool bi_attempt(Interp *in, const Value *arg, Value *out, LangError *e) {
     if (!ok && may_go_on) {
         error_locate(&inner, interp_span(in));
         trace_complete(in, &inner);
-        LangError other = {0}; /* what else failed by then belongs to the same attempt */
+        LangError other = {0}; /* further failures up to here belong to the same attempt */
         stream_sync(in->stream, &other);
         while (stream_take_error(in->stream, &other)) continue;
     }

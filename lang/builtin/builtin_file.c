@@ -1,6 +1,6 @@
-/* builtin_file.c: files, the shell and the clock's calendar, as host functions: a path or
- * command in, text out, nothing left open. write is an effect, so that it keeps its place
- * between print and save; the others act at once, but not before what was written so far is there.
+/* builtin_file.c: files, the shell and the calendar, as host functions that leave nothing open.
+ * write is an effect, so it keeps its place between print and save. The others run at once, after
+ * waiting for earlier writes.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
 #include "lang/text/pieces.h"
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TEXT_MAX (UINT64_C(1) << 30) /* bytes that read, lines and shell take into a string */
+#define TEXT_MAX (UINT64_C(1) << 30) /* the most bytes that read, lines and shell return */
 
 static bool path_of(Value v, LangError *e) {
     if (v.kind != V_STR) return error_set(e, "a path is a string, not %s", value_type_name(v));
@@ -31,7 +31,7 @@ static bool drain(FILE *f, const char *name, Bytes *out, LangError *e) {
         if (out->n > TEXT_MAX) return error_set(e, "%s is longer than 1 GiB", name);
         TRY(stream_goes_on(e));
     }
-    TRY(stream_goes_on(e)); /* what an interrupted read has left out is no end of it */
+    TRY(stream_goes_on(e)); /* an interrupted read is not the end of the file */
     return !ferror(f) || error_set(e, "%s: %s", name, strerror(errno));
 }
 
@@ -148,11 +148,11 @@ static bool bi_date(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 static bool bi_input(Interp *in, const Value *arg, Value *out, LangError *e) {
     Bytes b = {0};
-    TRY(stream_sync(in->stream, e)); /* what was printed before stands above the prompt */
+    TRY(stream_sync(in->stream, e)); /* earlier prints appear above the prompt */
     bool ok = value_str(in, arg[0], &b, e);
     if (ok) {
         fwrite(b.data, 1, b.n, stdout);
-        fflush(stdout); /* who answers may be a program at the other end of pipes */
+        fflush(stdout); /* a program may be reading it through a pipe */
     }
     bytes_fini(&b);
     TRY(ok);

@@ -1,6 +1,6 @@
-/* builtin_host.c: functions on host values: printing, lengths, sequences, conversions, sorting.
- * Where a tensor comes first, min, max, sum, abs, round, any and all are the tensor's functions
- * instead (builtin.c, twin).
+/* builtin_host.c: functions on host values: printing, lengths, sequences, conversions, sorting. If
+ * the first argument is a tensor, min, max, sum, abs, round, any and all are the tensor's functions
+ * (builtin.c, twin).
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/map.h"
 #include "lang/text/effects.h"
@@ -26,7 +26,7 @@ enum { COPY_DEPTH = 500, LIST_MAX = 1 << 28 };
 
 /* ---- helpers ---- */
 
-/* Any iterable as a new list. */
+/* A new list of the elements of an iterable. */
 static bool listed(Interp *in, Value v, Value *out, LangError *e) {
     Iter it;
     if (v.kind == V_RANGE && range_count(v.range) > LIST_MAX)
@@ -44,7 +44,7 @@ static bool listed(Interp *in, Value v, Value *out, LangError *e) {
     return true;
 }
 
-static Value pair(Interp *in, Value a, Value b) { /* consumes both */
+static Value pair(Interp *in, Value a, Value b) { /* takes ownership of a and b */
     Value p = v_list(in, 2);
     list_push(p.list, a);
     list_push(p.list, b);
@@ -171,7 +171,8 @@ static bool bi_zip(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
-/* f over xs: keeps results (map) or the elements that are true (filter). */
+/* Applies f to the elements of xs; returns the results (map), or the elements for which f is true
+ * (filter). */
 static bool apply(Interp *in, Value f, Value xs, bool is_filter, Value *out, LangError *e) {
     Iter it;
     TRY(iter_open(in, NULL, xs, &it, e));
@@ -196,7 +197,7 @@ static bool apply(Interp *in, Value f, Value xs, bool is_filter, Value *out, Lan
     return true;
 }
 
-/* xs.map(f) is map(xs, f). */
+/* True for xs.map(f), which is map(xs, f). */
 static bool is_swapped(const Value *arg) {
     ValueKind k = (ValueKind)arg[0].kind, f = (ValueKind)arg[1].kind;
     bool is_many = k == V_LIST || k == V_RANGE || k == V_TENSOR || k == V_MAP || k == V_STR;
@@ -239,7 +240,7 @@ typedef struct Sort {
     LangError *e;
 } Sort;
 
-/* Does the element at b have to come before the one at a, although it stands behind it? */
+/* True if the element at b sorts before the one at a, though it stands after it. */
 static bool out_of_order(Sort *s, uint32_t a, uint32_t b) {
     bool less = false;
     if (!s->failed && !(s->reverse ? value_less(s->in, s->key[a], s->key[b], &less, s->e)
@@ -299,7 +300,7 @@ static bool bi_sorted(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 /* ---- folding ---- */
 
-/* min or max of several arguments, or of one list, by a key. */
+/* The min or max of several arguments, or of one list, by a key. */
 static bool extreme(Interp *in, const Value *arg, const char *name, bool is_max, Value *out,
                     LangError *e) {
     Value xs, keys, best = v_none();
@@ -423,7 +424,7 @@ static bool bi_abs(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
-/* Python's: halves to even, judged by the exact value; without n an int. */
+/* As in Python: ties, judged by the exact value, go to even; without n the result is an int. */
 static bool bi_round(Interp *in, const Value *arg, Value *out, LangError *e) {
     (void)in;
     Value v = arg[0];
@@ -453,7 +454,7 @@ static bool bi_round(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
-/* Text of a number without blanks around and underscores inside. */
+/* The text of a number, without surrounding blanks and inner underscores. */
 static void number_text(const Str *s, Bytes *out) {
     size_t i = 0, n = s->n;
     while (i < n && isspace((unsigned char)s->s[i])) i++;

@@ -1,7 +1,6 @@
-/* builtin_io.c: load and save in the language. load reads at once, in the client, and its tensors
- * enter the stream as data; save is an instruction: it names its tensors now and writes when their
- * values arrive, in stream order, so that it never waits and a replay saves too. What the files
- * look like is io.h's business.
+/* builtin_io.c: load and save. load reads at once, in the client, and its tensors enter the stream
+ * as data. save is an instruction: it names its tensors now and writes when their values arrive, in
+ * stream order, so it never waits and a replay saves, too. The file formats are in io.h.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "lang/text/pieces.h"
@@ -16,7 +15,8 @@
 
 enum {
     MAX_SAVE_DEPTH = 32,
-    EMIT_DATA_BYTES = 1 << 20, /* a file that gives more is named in instruction text (STREAM 1) */
+    /* larger data is named in instruction text, not included (STREAM 1) */
+    EMIT_DATA_BYTES = 1 << 20,
 };
 
 static bool take_path(Interp *in, Value v, Value *path, LangError *e) {
@@ -30,13 +30,13 @@ static bool take_path(Interp *in, Value v, Value *path, LangError *e) {
 
 /* ---- load ---- */
 
-/* Where a file's tensors come from: their elements, or (under --emit, of a large file) its name,
- * theirs in it, and its hash. */
+/* The source of a file's tensors: their elements, or (under --emit, for large files) the file's
+ * name and hash, and the tensor's name in it. */
 typedef struct Loading {
     Interp *in;
-    LoadFrom from; /* path NULL: by their elements */
+    LoadFrom from; /* path NULL: by elements */
     Bytes key;     /* names of the levels above, joined by "/" */
-    int depth;     /* how many these are */
+    int depth;     /* number of these levels */
 } Loading;
 
 static bool value_from_io(Loading *l, const IoValue *v, Value *out, LangError *e);
@@ -92,7 +92,7 @@ static bool value_from_io(Loading *l, const IoValue *v, Value *out, LangError *e
     return tensor_from_io(l, v->tensor, out, e);
 }
 
-/* dtype= as a dtype, a string, or one of the builtins float int bool. */
+/* The name in dtype=, which may be a dtype, a string, or one of the builtins float, int, bool. */
 static const char *element_name(Value v) {
     return v.kind == V_DTYPE     ? dtype_info[v.dtype].name
            : v.kind == V_STR     ? v.str->s
@@ -142,12 +142,12 @@ static bool bi_load(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 /* ---- save ---- */
 
-/* What a value comes to: tensors by name, and JSON of the host values among them. */
+/* A value taken apart for saving: tensors by name, and JSON of its host values. */
 typedef struct Job {
     char *path;
     Bytes keys, meta;
     Handle **handle;
-    int n, cap; /* while collecting; references */
+    int n, cap; /* references, while collecting */
 } Job;
 
 static void job_free(void *ctx) {
@@ -167,7 +167,7 @@ static bool job_done(void *ctx, const Reply *r, Err *err) {
 static bool has_tensor(Value v, int depth) {
     Value key, item;
     if (v.kind == V_TENSOR || v.kind == V_OBJECT) return true;
-    if (depth == MAX_SAVE_DEPTH) return true; /* collect says what is wrong */
+    if (depth == MAX_SAVE_DEPTH) return true; /* collect reports the error */
     for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++)
         if (has_tensor(v.list->v[i], depth + 1)) return true;
     for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &item); i++)
@@ -175,7 +175,7 @@ static bool has_tensor(Value v, int depth) {
     return false;
 }
 
-/* What a file has for a key: a string, whole. */
+/* A map's key as a file writes it: a string without zero bytes. */
 static bool file_key(Value key, Bytes *out, LangError *e) {
     if (key.kind != V_STR) {
         Bytes text = {0};
@@ -205,7 +205,7 @@ static bool add_tensor(Job *j, const Tensor *t, const Bytes *name, LangError *e)
     return true;
 }
 
-/* An object is the map that its state_dict says: its own, or the builtin one. */
+/* The state_dict() of an object, its own or the builtin one. */
 static bool object_state(Interp *in, Value v, Value *out, LangError *e) {
     Value f = v_none();
     bool found;
@@ -230,7 +230,8 @@ static bool is_too_deep(int depth, LangError *e) {
 
 static bool json_of(Interp *in, Job *j, Value v, Bytes *at, int depth, LangError *e);
 
-/* An item of a list or map. at gets its place behind that of the whole, as io_save wants it. */
+/* Writes an item of a list or map. `at` is extended by its key for the item, as io_save names
+ * items. */
 static bool json_item(Interp *in, Job *j, const Bytes *key, Value item, Bytes *at, int depth,
                       LangError *e) {
     size_t n = at->n;
@@ -261,7 +262,7 @@ static bool json_list(Interp *in, Job *j, Value v, Bytes *at, int depth, LangErr
     return ok;
 }
 
-/* As a list. */
+/* Writes a set as a list. */
 static bool json_set(Interp *in, Job *j, Value v, Bytes *at, int depth, LangError *e) {
     Value all = v_list(in, map_count(v.map)), key, none;
     for (size_t i = 0; mapv_at(v.map, i, &key, &none); i++) list_push(all.list, value_ref(key));
@@ -287,7 +288,7 @@ static bool json_map(Interp *in, Job *j, Value v, Bytes *at, int depth, LangErro
     return ok;
 }
 
-/* A value as JSON behind meta, with a null for each tensor, whose place is its name. */
+/* Appends a value to meta as JSON, with a null for each tensor, whose name is its path. */
 static bool json_of(Interp *in, Job *j, Value v, Bytes *at, int depth, LangError *e) {
     IoValue plain = {.kind = IO_NONE};
     Value text;
@@ -348,8 +349,8 @@ static bool collect_item(Interp *in, Job *j, Value key, Value item, Bytes *name,
     return ok;
 }
 
-/* Checks a key of a map whose values are saved by name: a "/" separates the levels of a name. Only
- * a tensor of the outermost map may have the name "". */
+/* Checks a key of a map whose values are saved by name: it may not contain "/", which separates
+ * levels. Only a tensor of the outermost map may have the name "". */
 static bool is_name(Value key, bool may_be_empty, LangError *e) {
     Bytes text = {0};
     bool ok = file_key(key, &text, e);
@@ -363,8 +364,8 @@ static bool is_name(Value key, bool may_be_empty, LangError *e) {
     return error_hint(e, "another character, or maps in maps; .json holds any key");
 }
 
-/* The names of a map that begin with a number may all be numbers, which means a list where nothing
- * says otherwise: that it is a map is said by a {} under its own name. */
+/* True if the first key of a map is a number, so that all of them may be: the map would then load
+ * as a list, unless a {} is saved under its own name. */
 static bool looks_like_list(Value v) {
     Value key, item;
     return v.kind == V_MAP && mapv_at(v.map, 0, &key, &item) && key.kind == V_STR && key.str->n &&
@@ -401,7 +402,7 @@ static bool collect(Interp *in, Job *j, Value v, Bytes *name, int depth, LangErr
     return true;
 }
 
-/* Fills the job from the value, in the form that the file's format wants. */
+/* Fills the job from the value, in the form that the file's format needs. */
 static bool prepare(Interp *in, Job *j, Value v, LangError *e) {
     bool by_name = io_is_by_name(j->path), is_host = !has_tensor(v, 0);
     bool is_text = v.kind == V_STR || v.kind == V_TEXT;
@@ -447,7 +448,8 @@ static bool send_job(Interp *in, Job *j, LangError *e) {
                  .drop = job_free,
                  .ctx = j};
     bool ok =
-        stream_effect(in->stream, &ef, interp_span(in), e); /* consumes j, also when it fails */
+        /* takes ownership of j, also on failure */
+        stream_effect(in->stream, &ef, interp_span(in), e);
     for (int i = 0; i < n; i++) handle_unref(in->stream, &handle[i]);
     free(handle);
     return ok;

@@ -1,15 +1,15 @@
-/* builtin_kernel.c: debug.get_kernel(x), debug.print_kernel(x): what computed a tensor, asked of
- * the workers that hold it. The answer is KEY=VALUE lines, each behind its worker's name:
+/* builtin_kernel.c: debug.get_kernel(x) and debug.print_kernel(x) show what computed a tensor. They
+ * query the workers that hold it. The answer is KEY=VALUE lines, prefixed by the worker's name:
  *
  *   group=0,1                  ranks
- *   w0.filled=fused            by one kernel of several operations; in_turn: those were carried out
- *                              one by one; alone: an operation by itself; otherwise: from outside
- *   w0.op=div                  the operation, of several the one whose result this is
- *   w0.state=compiled          and more, of a kernel of several operations: exec_kernel
- *   w0.source=/@ 5 ops         a line of its source (@ for *)
+ *   w0.filled=fused            fused: by one kernel of several operations; in_turn: by these
+ *                              operations one by one; alone: by a single operation; else: from
+ * outside w0.op=div                  the operation; of several, the one that made this result
+ *   w0.state=compiled          for fused kernels, with further keys: exec_kernel
+ *   w0.source=/@ 5 ops         a line of its source (@ stands for *)
  *
- * As values: {w0: {filled: "fused", op: "div", ..., source: "..."}}. As text: what is known as a
- * comment, then the source, once where workers have the same one.
+ * get_kernel returns {w0: {filled: "fused", op: "div", ..., source: "..."}}. print_kernel prints
+ * the facts as a comment, then the source, once for workers with equal source.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
 #include "lang/text/pieces.h"
@@ -28,7 +28,7 @@ static Value *own_of(Interp *in, Value all, const char *name, size_t n) {
     return own;
 }
 
-/* What one worker said; lines of its source are gathered in *source. */
+/* Reads the lines of one worker into map; *source collects its source. */
 static void read_worker(Value map, const char *name, const char *text, Bytes *source) {
     const char *end = text;
     char key[24];
@@ -53,7 +53,7 @@ static void read_worker(Value map, const char *name, const char *text, Bytes *so
     }
 }
 
-/* {w0: {...}, ...}: a new reference in *out. */
+/* *out: {w0: {...}, ...}, a new reference. */
 static bool ask(Interp *in, Value x, const char *who, Value *out, LangError *e) {
     if (x.kind != V_TENSOR)
         return error_set(e, "%s needs a tensor, not %s", who, value_type_name(x));
@@ -94,7 +94,7 @@ static long long number_of(Value map, const char *name) {
     return v && v->kind == V_INT ? (long long)v->i : 0;
 }
 
-/* How the kernel came, or why it is not there. */
+/* Appends where the kernel came from, or why there is none. */
 static void put_state(Value w, Bytes *out) {
     const char *state = text_of(w, "state");
     long long hits = number_of(w, "hits"), others = number_of(w, "batch") - 1;

@@ -1,5 +1,5 @@
-/* builtin_list.c: methods of lists (LANGUAGE 3.1, 3.4): the ones that change the list change it in
- * place and give none. A range is a list that is not stored: it can be asked, not changed.
+/* builtin_list.c: methods of lists (LANGUAGE 3.1, 3.4). Methods that change the list work in place
+ * and return none. A range is not stored: it has the methods that read, not those that change.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "lang/text/pieces.h"
@@ -21,7 +21,7 @@ static bool bi_append(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
-/* A position from either end in 0 .. n-1. */
+/* Converts an index, negative from the end, to 0 .. n-1. */
 static bool position(Value v, uint32_t n, const char *what, int64_t *out, LangError *e) {
     if (v.kind != V_INT)
         return error_set(e, "%s must be a whole number, not %s", what, value_type_name(v));
@@ -51,7 +51,7 @@ static bool bi_insert(Interp *in, const Value *arg, Value *out, LangError *e) {
     List *l = arg[0].list;
     if (arg[1].kind != V_INT)
         return error_set(e, "the position must be a whole number, not %s", value_type_name(arg[1]));
-    int64_t i = arg[1].i < 0 ? arg[1].i + l->n : arg[1].i; /* beyond an end: at it, as in Python */
+    int64_t i = arg[1].i < 0 ? arg[1].i + l->n : arg[1].i; /* out of range: clamped, as in Python */
     if (i < 0) i = 0;
     if (i > l->n) i = l->n;
     list_push(l, v_none());
@@ -66,7 +66,7 @@ static bool bi_extend(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value item;
     int more;
     *out = v_none();
-    if (arg[1].kind == V_LIST) { /* also xs.extend(xs): as many as there were */
+    if (arg[1].kind == V_LIST) { /* for xs.extend(xs) the count is taken first */
         for (uint32_t k = 0, n = arg[1].list->n; k < n; k++)
             list_push(arg[0].list, value_ref(arg[1].list->v[k]));
         return true;
@@ -77,7 +77,7 @@ static bool bi_extend(Interp *in, const Value *arg, Value *out, LangError *e) {
     return more == 0;
 }
 
-/* The first element equal to v from `from` on, or -1. */
+/* The index of the first element equal to v from `from` on, or -1. */
 static int64_t index_of(Value seq, Value v, int64_t from) {
     for (int64_t i = from, n = sequence_count(seq); i < n; i++) {
         Value x = sequence_at(seq, i);

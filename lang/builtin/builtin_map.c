@@ -1,5 +1,6 @@
 /* builtin_map.c: methods of maps (LANGUAGE 2.7, 3.1, 3.4) and of sets, which are maps without
- * values. Keys are in order of insertion. SPDX-License-Identifier: MIT */
+ * values. Keys keep their order of insertion.
+ * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "lang/text/pieces.h"
 #include "lang/eval/builtin.h"
@@ -68,7 +69,7 @@ static bool missing_key(Value map, Value key, LangError *e) {
     return false;
 }
 
-/* m.pop(k) of a missing key is an error; m.pop(k, x) is x: the call's node tells whether x was
+/* For a missing key m.pop(k) fails and m.pop(k, x) returns x. The call's node tells whether x was
  * given. */
 static bool bi_pop(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value key;
@@ -153,7 +154,8 @@ static bool bi_set_remove(Interp *in, const Value *arg, Value *out, LangError *e
     return found || (error_set(e, "the set has no such element"), error_hint(e, "s.discard(x)"));
 }
 
-/* s.union(xs, ys): oper applied with each of the others, which may be anything with elements. */
+/* s.union(xs, ys) and the like: applies oper with each of the others, which may be any
+ * iterables. */
 static bool combine(Interp *in, const Value *arg, int oper, Value *out, LangError *e) {
     Value all = value_ref(arg[0]), other, next;
     bool ok = true;

@@ -1,5 +1,5 @@
-/* builtin_object.c: functions that ask what a value is and what fields an object has:
- * isinstance, hasattr, getattr, setattr, as in Python. Methods of objects are in object_walk.c.
+/* builtin_object.c: isinstance, hasattr, getattr, setattr and dir, as in Python. Methods of objects
+ * are in object_walk.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "lang/text/pieces.h"
@@ -8,7 +8,7 @@
 #include "lang/tensor/tensor.h"
 #include <string.h>
 
-/* Names of builtins that stand for kinds of values. */
+/* True if v is of the type that the name of a builtin stands for. */
 static bool is_of_builtin(Value v, const char *name) {
     static const struct {
         const char *name;
@@ -61,7 +61,7 @@ static bool field_name(Interp *in, Value v, const char **name, LangError *e) {
     return true;
 }
 
-/* The field, the method, the key; *found false: there is none. */
+/* Finds a field, method or key; *found: whether there is one. */
 static bool find_field(Interp *in, Value v, Value name_arg, Value *out, bool *found, LangError *e) {
     const char *name;
     *found = false;
@@ -111,7 +111,7 @@ static bool bi_setattr(Interp *in, const Value *arg, Value *out, LangError *e) {
     return error_set(e, "fields of %s cannot be assigned", value_type_name(arg[0]));
 }
 
-/* The fields of an object or map, then the methods: names, each once. */
+/* The names of the fields of an object or map, then of its methods, without duplicates. */
 static bool bi_dir(Interp *in, const Value *arg, Value *out, LangError *e) {
     (void)e;
     Value seen = v_map(in), k, v;

@@ -1,13 +1,13 @@
-/* builtin_place.c: x.placement(): where a tensor lies, asked of the dispatcher, who has the layout,
- * and of the workers, who say what they hold. The answer is KEY=VALUE lines:
+/* builtin_place.c: x.placement(): the layout of a tensor, from the dispatcher, and its parts, from
+ * the workers. The answer is KEY=VALUE lines:
  *
  *   layout=split 0 / 25        as layout_text writes it
  *   group=0,1                  ranks, in order
- *   w0.shape=[25,8]            of each of them; no line: it has nothing
+ *   w0.shape=[25,8]            a line for each worker that has a part
  *
- * A map comes of it that holds what its layout has: {layout: "split", axis: 0, block: 25, workers:
- * [0, 1], shapes: [[25, 8], [25, 8]], bytes: [800, 800]}; of a partial one the op, of a replicated
- * one neither.
+ * placement returns a map with the keys that the layout has: {layout: "split", axis: 0, block: 25,
+ * workers: [0, 1], shapes: [[25, 8], [25, 8]], bytes: [800, 800]}. A partial layout has `op`
+ * instead of axis and block, a replicated one none of them.
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
 #include "lang/eval/import.h"
@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The value of a key in a text of lines, NUL-terminated by the caller; false: it is not there. */
+/* Copies the value of a key in text, lines of KEY=VALUE, to out, terminated; false if it is
+ * missing. */
 static bool line_of(const char *text, const char *key, char *out, size_t cap) {
     size_t n = strlen(key);
     for (const char *line = text; line && *line; line = strchr(line, '\n')) {
@@ -32,7 +33,7 @@ static void put(Interp *in, Value map, const char *name, Value v) {
     mapv_put(map.map, value_ref(name_str(in, intern(name, strlen(name)))), v);
 }
 
-/* The whole numbers in a text, whatever stands between them. */
+/* All whole numbers in a text, as a list. */
 static Value numbers_of(Interp *in, const char *s) {
     Value l = v_list(in, 0);
     while (*(s += strcspn(s, "0123456789"))) {
@@ -54,7 +55,7 @@ static Value shapes_of(Interp *in, const char *text, const List *workers) {
     return shapes;
 }
 
-/* What the parts of such shapes take; none where there is no part. */
+/* The bytes of parts with these shapes; none where there is no part. */
 static Value bytes_of(Interp *in, const List *shapes, DType d) {
     Value all = v_list(in, shapes->n);
     for (size_t i = 0; i < shapes->n; i++) {

@@ -1,4 +1,5 @@
-/* builtin_progress.c: loops that show how far they are, and scalars that are tracked along them.
+/* builtin_progress.c: progress() and track(): progress lines of loops, and scalars tracked along
+ * them.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/builtin.h"
 #include "lang/eval/subscript.h"

@@ -1,4 +1,4 @@
-/* builtin_signal.c: signals by name: scopes without braces, what a signal asks for as arguments and
+/* builtin_signal.c: functions on signals: scopes without braces, configuration as arguments and
  * maps, and copies of tensors laid out by a signal.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/builtin.h"
@@ -143,7 +143,7 @@ static bool take_backward(SignalConfig *s, Value v, LangError *e) {
     return true;
 }
 
-/* One key of a map of the YAML's shape. */
+/* Reads one key of a map with the structure of the YAML file. */
 static bool take_key(SignalConfig *s, bool in_shard, Value key, Value v, LangError *e) {
     static const char *const names[2][3] = {{"shard", "backward", "compile"},
                                             {"axis", "workers", "replicated"}};

@@ -1,6 +1,6 @@
 /* builtin_string.c: methods of strings (LANGUAGE 3.1, 3.4). Strings are UTF-8; positions and widths
- * count code points. Text with tensors in it is looked at first, so these wait for them; only join
- * does not. SPDX-License-Identifier: MIT */
+ * count code points. Methods wait for the tensors in their text, except join.
+ * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "lang/text/pieces.h"
 #include "lang/eval/subscript.h"
@@ -60,7 +60,7 @@ static void split_blanks(const Str *s, int64_t limit, Value list) {
     }
 }
 
-/* From the end on: the parts are pushed in reverse. */
+/* Splits from the end; the parts are pushed in reverse. */
 static void rsplit_blanks(const Str *s, int64_t limit, Value list) {
     for (size_t end = s->n, from;; end = from) {
         while (end && is_blank(s->s[end - 1])) end--;
@@ -122,7 +122,8 @@ static bool bi_rsplit(Interp *in, const Value *arg, Value *out, LangError *e) {
     return split(in, arg, true, out, e);
 }
 
-/* [before, sep, behind]; where sep is missing the text is the first, or with last the third. */
+/* [before, sep, after]. If sep is missing, the text comes first, or (last) third, and the others
+ * are "". */
 static bool partition(Interp *in, const Value *arg, bool last, Value *out, LangError *e) {
     Value s, sep;
     TRY(text_arg(in, arg[0], "the text", &s, e));
@@ -166,7 +167,7 @@ static bool bi_splitlines(Interp *in, const Value *arg, Value *out, LangError *e
     return true;
 }
 
-/* Which ends to strip: 1 left, 2 right. chars: none for blanks, else a set of code points. */
+/* ends: 1 left, 2 right. chars: none strips blanks, else a set of code points. */
 static bool strip(Interp *in, const Value *arg, int ends, Value *out, LangError *e) {
     Value s, set = v_none();
     TRY(text_arg(in, arg[0], "the text", &s, e));
@@ -208,7 +209,7 @@ static bool bi_rstrip(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 /* ---- looking ---- */
 
-/* arg[1] is a string or a list of them: does any lie at the start (or the end)? */
+/* True if arg[1], a string or one of a list of strings, stands at the start (or the end). */
 static bool at_end(Interp *in, const Value *arg, bool start, Value *out, LangError *e) {
     Value s, sub;
     TRY(text_arg(in, arg[0], "the text", &s, e));
@@ -276,7 +277,7 @@ static bool bi_rfind(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
-/* The text without sub at one end, where it stands there. */
+/* The text without sub at one end, if it stands there. */
 static bool remove_end(Interp *in, const Value *arg, bool start, Value *out, LangError *e) {
     Value s, sub, hit;
     TRY(at_end(in, arg, start, &hit, e) && text_arg(in, arg[1], "what to remove", &sub, e));
@@ -321,7 +322,7 @@ static bool bi_count(Interp *in, const Value *arg, Value *out, LangError *e) {
 static void replace(const Str *s, const Str *old, const Str *with, int64_t limit, Bytes *b) {
     const char *at = s->s, *end = at + s->n;
     while (limit-- > 0) {
-        if (old->n == 0) { /* between all characters, as in Python */
+        if (old->n == 0) { /* inserts between all characters, as in Python */
             bytes_add(b, with->s, with->n);
             if (at == end) return;
             int len = utf8_decode(at, (size_t)(end - at), NULL);
@@ -367,8 +368,8 @@ static bool bi_replace(Interp *in, const Value *arg, Value *out, LangError *e) {
     return fits;
 }
 
-/* The other case of a letter: ASCII, Latin-1, Latin Extended-A, Greek and Cyrillic; the same
- * everywhere, whatever the locale. */
+/* The upper case of a letter: ASCII, Latin-1, Latin Extended-A, Greek and Cyrillic, independent of
+ * the locale. */
 static uint32_t to_upper(uint32_t c) {
     if ((c >= 'a' && c <= 'z') || (c >= 0xe0 && c <= 0xfe && c != 0xf7) ||
         (c >= 0x3b1 && c <= 0x3c9 && c != 0x3c2) || (c >= 0x430 && c <= 0x44f))
@@ -390,7 +391,7 @@ static uint32_t to_lower(uint32_t c) {
     return c == 0x178 ? 0xff : c;
 }
 
-/* Letters and digits beyond ASCII go by blocks: what lies outside signs and punctuation. */
+/* Beyond ASCII, blocks decide: whatever is not in a block of signs or punctuation is a letter. */
 static bool is_letter(uint32_t c) {
     if (c < 0x80) return (c | 32) >= 'a' && (c | 32) <= 'z';
     bool is_sign = c < 0xc0 || c == 0xd7 || c == 0xf7 || (c >= 0x2000 && c < 0x2c00) ||
@@ -405,7 +406,8 @@ static bool is_not_lower(uint32_t c) { return to_upper(c) == c; }
 static bool is_not_upper(uint32_t c) { return to_lower(c) == c; }
 static bool has_case(uint32_t c) { return to_upper(c) != c || to_lower(c) != c; }
 
-/* Whether f holds for all characters, and g, if there is one, for any; there is one at least. */
+/* True if the text is not empty, f holds for all characters and g, unless NULL, for at least
+ * one. */
 static bool all_are(Interp *in, Value text, bool (*f)(uint32_t), bool (*g)(uint32_t), Value *out,
                     LangError *e) {
     Value s;
@@ -468,7 +470,7 @@ CHANGE_CASE(bi_capitalize, CASE_FIRST)
 CHANGE_CASE(bi_title, CASE_TITLE)
 CHANGE_CASE(bi_swapcase, CASE_SWAP)
 
-/* side: -1 text at the left, 1 at the right, 0 in the middle. */
+/* side: -1 aligns left, 1 right, 0 centres. */
 static bool justify(Interp *in, const Value *arg, int side, Value *out, LangError *e) {
     Value s, fill;
     int64_t width = 0;
@@ -484,7 +486,7 @@ static bool justify(Interp *in, const Value *arg, int side, Value *out, LangErro
     int64_t pad = width - (int64_t)utf8_count(s.str->s, s.str->n);
     if (!ok) error_set(e, "fill must be one character");
     if (pad < 0) pad = 0;
-    /* in the middle an odd blank goes as in Python */
+    /* centring puts an odd blank where Python does */
     int64_t before = side < 0 ? 0 : side > 0 ? pad : pad / 2 + (pad & width & 1);
     for (int64_t k = 0; ok && k < before; k++) bytes_add(&b, fill.str->s, fill.str->n);
     bytes_add(&b, s.str->s, s.str->n);
@@ -505,7 +507,7 @@ static bool bi_center(Interp *in, const Value *arg, Value *out, LangError *e) {
     return justify(in, arg, 0, out, e);
 }
 
-/* Zeros behind the sign. */
+/* Pads with zeros after the sign. */
 static bool bi_zfill(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value s;
     int64_t width = 0;
@@ -523,7 +525,7 @@ static bool bi_zfill(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
-/* sep.join(xs): text with tensors in it stays as it is. */
+/* sep.join(xs): tensors in the text are kept, without waiting. */
 static bool bi_join(Interp *in, const Value *arg, Value *out, LangError *e) {
     Iter it;
     Pieces p = {0};
@@ -559,10 +561,10 @@ typedef struct Fields {
     Interp *in;
     const List *given;
     const MapV *named;
-    int64_t next; /* of the values: what {} takes */
+    int64_t next; /* index of the value that the next {} takes */
 } Fields;
 
-/* The value that a field's text before ! and : names; borrowed. */
+/* The value named by a field's text before ! and : (borrowed). */
 static bool field_value(Fields *f, const char *s, size_t n, Value *out, LangError *e) {
     size_t digits = strspn(s, "0123456789");
     if (digits >= n) {
@@ -587,7 +589,7 @@ static bool field_value(Fields *f, const char *s, size_t n, Value *out, LangErro
 
 static bool format_fields(Fields *f, const char *s, size_t n, int depth, Pieces *p, LangError *e);
 
-/* Behind `{`, of n bytes up to its `}`. */
+/* Formats one field; s: the n bytes after `{`, up to its `}`. */
 static bool format_field(Fields *f, const char *s, size_t n, int depth, Pieces *p, LangError *e) {
     size_t name = 0;
     while (name < n && s[name] != '!' && s[name] != ':') name++;

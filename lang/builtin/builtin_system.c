@@ -1,6 +1,5 @@
-/* builtin_system.c: the running program itself: leaving, time, waiting
- * for the stream; and random numbers of the host, which come from the same Philox stream as the
- * workers' and so repeat with the seed.
+/* builtin_system.c: exit, time, sync, statistics, and random numbers of the host. These come from
+ * the same Philox generator as the workers' and repeat with the seed.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
 #include "runtime/base/clock.h"
@@ -28,7 +27,7 @@ static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
     if (v.kind != V_INT && v.kind != V_BOOL)
         return error_set(e, "exit needs a whole number, not %s", value_type_name(v));
     e->kind = E_EXIT;
-    e->what[0] = 0; /* nothing to say */
+    e->what[0] = 0; /* no message */
     e->exit_code = v.kind == V_INT ? (int)(v.i & 255) : v.b;
     return false;
 }
@@ -81,8 +80,9 @@ static bool bi_note(Interp *in, const Value *arg, Value *out, LangError *e) {
     return ok;
 }
 
-/* "w0.fused.ops" and "w1.fused.ops" add up to "fused.ops"; likewise all that begins so, with
- * jit or with plan. The mean of operations per kernel is of these sums. */
+/* Adds totals to a map of counters: "fused.ops" is the sum of "w0.fused.ops" and "w1.fused.ops";
+ * likewise for the counters of jit and plan. The mean of operations per kernel is computed from the
+ * totals. */
 static void add_sums(Interp *in, Value map) {
     Value key, v, sums = v_map(in);
     for (size_t i = 0; mapv_at(map.map, i, &key, &v); i++) {
@@ -111,7 +111,7 @@ static void add_sums(Interp *in, Value map) {
     value_drop(sums);
 }
 
-/* KEY=VALUE lines as a map; whole numbers as ints. */
+/* Returns KEY=VALUE lines as a map; whole numbers become ints. */
 static bool bi_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
     (void)arg;
     Bytes b = {0};
@@ -134,7 +134,7 @@ static bool bi_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
-/* "w0.kernels" of stats() goes to {w0: {kernels: ...}}. */
+/* Turns the "w0.kernels" of stats() into {w0: {kernels: ...}}. */
 static bool bi_worker_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value all, key, v;
     TRY(bi_stats(in, arg, &all, e));
@@ -189,7 +189,8 @@ static bool bi_check_nan(Interp *in, const Value *arg, Value *out, LangError *e)
 
 /* ---- the cluster ---- */
 
-/* gpu_workers(n) of the original: how many workers this program starts; before the first tensor. */
+/* workers(n), and the original's gpu_workers(n): sets the number of workers to start; only before
+ * the first tensor. */
 static bool bi_workers(Interp *in, const Value *arg, Value *out, LangError *e) {
     if (arg[0].kind != V_NONE) {
         if (arg[0].kind != V_INT || arg[0].i < 1 || arg[0].i > MAX_WORKERS)
@@ -225,7 +226,7 @@ static bool bi_connect(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
-/* text: a warning at the place of the user's call, once for each place. */
+/* Prints text as a warning at the position of the user's call, once per position. */
 static bool bi_warn(Interp *in, const Value *arg, Value *out, LangError *e) {
     if (arg[0].kind != V_STR)
         return error_set(e, "warn needs a text, not %s", value_type_name(arg[0]));
@@ -259,8 +260,8 @@ const Builtin builtins_system[] = {
 
 /* ---- random numbers of the host ---- */
 
-/* The tensors' k-th instruction has counter k; the host's numbers count from 2^63, so that
- * neither moves the other. */
+/* Host numbers use counters from 2^63 on, tensors that of their k-th instruction, so neither
+ * sequence shifts the other. */
 static uint64_t random_bits(Interp *in) {
     Philox p = philox(in->seed, UINT64_C(1) << 63 | in->host_rng_counter++, 0);
     return (uint64_t)p.w[1] << 32 | p.w[0];
