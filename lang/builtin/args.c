@@ -310,9 +310,9 @@ static bool bi_arg(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 const Builtin builtins_args[] = {
     {"arg", "name, default=none, help=\"\"", bi_arg,
-     "The option --name of the command line, typed by its default; arg({lr: 0.1, steps: 100}) "
-     "gives a map of several. "
-     "Bools are --x, --no-x, --x=false; lists --x 1,2,3. Without a default it is required."},
+     "The value of the command-line option --name, typed by its default; arg({lr: 0.1, steps: "
+     "100}) returns a map of several. Bools are --x, --no-x, --x=false; lists --x 1,2,3. Without a "
+     "default the option is required."},
     {0}};
 
 /* ---- the options of a program, from its tree ---- */

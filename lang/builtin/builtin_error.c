@@ -94,8 +94,9 @@ static bool bi_error(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 const Builtin builtins_error[] = {
     {"attempt", "f, *args, finally=none", bi_attempt,
-     "Calls f and waits: [true, its value], or [false, error] if something failed. An error has "
-     "message, hint, file, line, column, stack and text. finally() runs in any case."},
+     "Calls f and waits: returns [true, value], or [false, error] if something failed. An error "
+     "has message, hint, file, line, column, stack and text. finally() runs in any case."},
     {"error", "text, hint=none", bi_error,
-     "Fails with this text at this line; error(r) passes on an error that attempt gave."},
+     "Raises an error with this text at this line; error(r) raises the error that attempt returned "
+     "again."},
     {NULL}};

@@ -171,8 +171,8 @@ static bool bi_input(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 const Builtin builtins_file[] = {
-    {"read", "path", bi_read, "A file's text."},
-    {"lines", "path", bi_lines, "A file's lines, without their ends."},
+    {"read", "path", bi_read, "The text of a file."},
+    {"lines", "path", bi_lines, "The lines of a file, without line ends."},
     {"write", "path, text, append=false", bi_write,
      "Writes text into a file, in stream order; never waits for tensors in it."},
     {"exists", "path", bi_exists, "Is there such a file or directory?"},
@@ -180,5 +180,5 @@ const Builtin builtins_file[] = {
     {"glob", "pattern", bi_glob, "The paths that match, sorted."},
     {"shell", "command", bi_shell, "What the command prints; an error if it fails."},
     {"date", "format=\"%Y-%m-%d %H:%M:%S\"", bi_date, "The local date and time as text."},
-    {"input", "prompt=\"\"", bi_input, "A line from standard input."},
+    {"input", "prompt=\"\"", bi_input, "Shows the prompt and reads a line from standard input."},
     {NULL}};

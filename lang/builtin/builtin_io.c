@@ -470,12 +470,11 @@ static bool bi_save(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 const Builtin builtins_io[] = {
     {"load", "path, dtype=none", bi_load,
-     "What a file holds, by its extension: .npy a tensor, .safetensors a map, .csv a matrix or "
-     "columns, .json host values, "
-     ".idx, *-ubyte, .txt bytes as uint8, .bin elements of dtype; .gz of any. Example: "
-     "load(\"t10k-images-idx3-ubyte.gz\")"},
+     "Reads a file; its extension gives the format: .npy a tensor, .npz and .safetensors a map, "
+     ".csv a matrix or columns, .json host values, .idx, *-ubyte, .txt bytes as uint8, .bin "
+     "elements of dtype; .gz of any. Example: load(\"t10k-images-idx3-ubyte.gz\")"},
     {"save", "obj, path", bi_save,
-     "Writes a tensor, map, list or model to a file, by its extension, in the order of the program "
-     "and without waiting: aside "
-     "first, then renamed. Example: save({model: model, step: 10}, \"run/check.safetensors\")"},
+     "Writes a tensor, map, list or model to a file, in the format of its extension. Saves in "
+     "program order without waiting, and replaces the file atomically. Example: save({model: "
+     "model, step: 10}, \"run/check.safetensors\")"},
     {0}};

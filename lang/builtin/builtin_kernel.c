@@ -3,8 +3,9 @@
  *
  *   group=0,1                  ranks
  *   w0.filled=fused            fused: by one kernel of several operations; in_turn: by these
- *                              operations one by one; alone: by a single operation; else: from
- * outside w0.op=div                  the operation; of several, the one that made this result
+ *                              operations, one by one; alone: by a single operation;
+ *                              else: from outside
+ *   w0.op=div                  the operation; of several, the one that made this result
  *   w0.state=compiled          for fused kernels, with further keys: exec_kernel
  *   w0.source=/@ 5 ops         a line of its source (@ stands for *)
  *
@@ -174,7 +175,7 @@ static bool bi_print_kernel(Interp *in, const Value *arg, Value *out, LangError 
 
 const Builtin builtins_kernel[] = {
     {"debug.get_kernel", "x", bi_get_kernel,
-     "What computed x, by worker: how, and of a kernel of several operations its source; waits."},
+     "A map by worker: how x was computed, and for a fused kernel its source; waits."},
     {"debug.print_kernel", "x", bi_print_kernel,
-     "Prints what computed x, and the source of the kernel if it is one of several operations."},
+     "Prints how x was computed, and the source of the kernel if it was fused."},
     {NULL}};

@@ -157,18 +157,18 @@ static bool bi_clear(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 const Builtin builtins_list[] = {
-    {"append", "xs, x", bi_append, "Adds x at the end.", LIST},
-    {"pop", "xs, i=-1", bi_pop, "Takes out the element at i, the last unless said, and gives it.",
+    {"append", "xs, x", bi_append, "Adds x to the end.", LIST},
+    {"pop", "xs, i=-1", bi_pop, "Removes the element at i (default: the last) and returns it.",
      LIST},
-    {"insert", "xs, i, x", bi_insert, "Puts x before position i.", LIST},
-    {"extend", "xs, ys", bi_extend, "Adds all elements of ys at the end.", LIST},
-    {"remove", "xs, x", bi_remove, "Takes out the first element equal to x.", LIST},
+    {"insert", "xs, i, x", bi_insert, "Inserts x before position i.", LIST},
+    {"extend", "xs, ys", bi_extend, "Adds all elements of ys to the end.", LIST},
+    {"remove", "xs, x", bi_remove, "Removes the first element equal to x.", LIST},
     {"sort", "xs, key=none, reverse=false", bi_sort,
-     "Sorts the list itself, stably; sorted(xs) gives a new one.", LIST},
-    {"reverse", "xs", bi_reverse, "Turns the list itself round; reversed(xs) gives a new one.",
+     "Sorts the list in place, stably; sorted(xs) returns a new one.", LIST},
+    {"reverse", "xs", bi_reverse, "Reverses the list in place; reversed(xs) returns a new one.",
      LIST},
-    {"clear", "xs", bi_clear, "Takes out all elements.", LIST},
+    {"clear", "xs", bi_clear, "Removes all elements.", LIST},
     {"index", "xs, x", bi_index, "The first position of x; an error if there is none.", SEQUENCE,
      BI_PURE},
-    {"count", "xs, x", bi_count, "How many elements equal x.", SEQUENCE, BI_PURE},
+    {"count", "xs, x", bi_count, "The number of elements equal to x.", SEQUENCE, BI_PURE},
     {0}};

@@ -138,13 +138,14 @@ static bool bi_module(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 const Builtin builtins_class[] = {
     {"isinstance", "x, of", bi_isinstance,
-     "Whether x was made by a module, or is of a kind (int float str list map tensor ...), or of "
-     "one of a list of these.",
+     "True if x is an instance of a module or a value of a type (int float str list map tensor "
+     "...), or of one in a list of these.",
      0, BI_PURE},
-    {"hasattr", "x, name", bi_hasattr, "Whether x has a field or method of that name.", 0, BI_PURE},
+    {"hasattr", "x, name", bi_hasattr, "True if x has a field or method of that name.", 0, BI_PURE},
     {"getattr", "x, name, *otherwise", bi_getattr,
-     "The field of that name; what is given otherwise, if there is none.", 0, BI_PURE},
+     "The field of that name; if there is none, the third argument, or an error without one.", 0,
+     BI_PURE},
     {"dir", "x", bi_dir, "The names of x's fields and methods.", 0, BI_PURE},
-    {"setattr", "x, name, v", bi_setattr, "x.name = v, with a name that is computed."},
-    {"nn.Module", "", bi_module, "What all modules are: isinstance(m, nn.Module)."},
+    {"setattr", "x, name, v", bi_setattr, "Sets x.name = v, for a computed name."},
+    {"nn.Module", "", bi_module, "The type of all modules, for isinstance(m, nn.Module)."},
     {NULL}};

@@ -37,7 +37,7 @@ static bool bi_track(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 const Builtin builtins_progress[] = {
     {"progress", "over, label=\"\"", bi_progress,
-     "A loop with a line on stderr that shows how far it is: a number or a list."},
+     "Iterates over a list, or 0 to n - 1, and shows the progress on a line on stderr."},
     {"track", "**values", bi_track,
-     "Shows scalars on the progress line, and logs them under --log-dir, when they arrive."},
+     "Shows scalars on the progress line when they arrive, and logs them under --log-dir."},
     {NULL}};

@@ -263,12 +263,16 @@ const Builtin builtins_signal[] = {
      "Opens a named scope; signal.exit closes it."},
     {"signal.exit", "name=none", bi_exit, "Closes the innermost scope, which must have that name."},
     {"signal.tensor", "x, name, backward=none, backward_name=none", bi_tensor,
-     "A copy of x, laid out as the named signal says; its gradient as the backward signal says."},
+     "A copy of x in the layout of the named signal; its gradient in that of the backward signal."},
     {"signal.context", "name, backward=none", bi_context,
-     "The original's word for the statement: signal a { … }."},
-    {"signal.load", "path", bi_load, "Reads what signals ask for from a YAML file; later wins."},
+     "The original's name for the statement: signal a { … }."},
+    {"signal.load", "path", bi_load,
+     "Reads the configuration of signals from a YAML file; later entries win."},
     {"signal.define", "name, axis=0, workers=none, replicated=false, backward=none, compile=false",
-     bi_define, "Says what a signal asks for; workers none means all. Or a map like the YAML's."},
+     bi_define,
+     "Configures a signal; workers=none means all workers. Also accepts a map with the YAML file's "
+     "structure."},
     {"signal.get", "name=none", bi_get,
-     "What is known of a signal, as a map like the YAML's, or none. Without a name: of all."},
+     "The configuration of a signal, as a map with the YAML file's structure, or none. Without a "
+     "name: of all signals."},
     {NULL}};

@@ -238,24 +238,26 @@ static bool bi_warn(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 const Builtin builtins_system[] = {
-    {"warn", "text", bi_warn, "A warning with the line of the call, printed once."},
-    {"exit", "code=0", bi_exit, "Ends the program with an exit code."},
-    {"time", "", bi_time, "Seconds since 1970, when all before it is done."},
-    {"sleep", "seconds", bi_sleep, "Waits that long."},
-    {"getenv", "name, otherwise=none", bi_getenv, "An environment variable."},
-    {"sync", "", bi_sync, "Waits until everything so far is done."},
-    {"note", "text", bi_note, "A remark in the instruction stream."},
+    {"warn", "text", bi_warn, "Prints a warning with the line of the call, once per line."},
+    {"exit", "code=0", bi_exit, "Ends the program with this exit code."},
+    {"time", "", bi_time, "Seconds since 1970; waits until all earlier instructions are done."},
+    {"sleep", "seconds", bi_sleep, "Waits for this many seconds."},
+    {"getenv", "name, otherwise=none", bi_getenv,
+     "The value of an environment variable; if it is not set, `otherwise`."},
+    {"sync", "", bi_sync, "Waits until all earlier instructions are done."},
+    {"note", "text", bi_note, "Writes a comment into the instruction stream."},
     {"workers", "n=none", bi_workers,
-     "How many workers this program has; with n, before the first tensor: so many."},
-    {"gpu_workers", "n=none", bi_workers, "The original's name of workers."},
+     "The number of workers; workers(n), before the first tensor, sets it."},
+    {"gpu_workers", "n=none", bi_workers, "The original's name for workers."},
     {"connect", "address", bi_connect,
-     "Uses the dispatcher at \"host:port\" instead of own workers; before the first tensor."},
+     "Uses the dispatcher at \"host:port\" instead of starting workers; only before the first "
+     "tensor."},
     {"debug.get_worker_stats", "", bi_worker_stats,
-     "The workers' counters: a map by worker, like {w0: {kernels: 3, ...}}; waits."},
+     "The workers' counters as a map by worker, like {w0: {kernels: 3, ...}}; waits."},
     {"debug.print_worker_stats", "", bi_print_worker_stats, "Prints the workers' counters; waits."},
     {"debug.check_nan", "on=true", bi_check_nan,
-     "From here on the first value that is not finite is an error, as with --check-nan."},
-    {"stats", "", bi_stats, "Counters of dispatcher and workers, as a map; waits."},
+     "From here on, the first nan or infinity computed is an error, as with --check-nan."},
+    {"stats", "", bi_stats, "The counters of dispatcher and workers as a map; waits."},
     {NULL}};
 
 /* ---- random numbers of the host ---- */
@@ -310,7 +312,7 @@ static bool bi_shuffle(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 const Builtin builtins_random[] = {
-    {"random", "", bi_random, "A number in [0, 1), drawn inside the client."},
-    {"choice", "xs", bi_choice, "One element, at random."},
+    {"random", "", bi_random, "A random number in [0, 1), drawn in the client."},
+    {"choice", "xs", bi_choice, "A random element."},
     {"shuffle", "xs", bi_shuffle, "A new list in random order.", 0, BI_PURE},
     {NULL}};
