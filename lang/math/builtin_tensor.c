@@ -1,7 +1,7 @@
-/* builtin_tensor.c: the table of tensor functions and methods (LANGUAGE 3.1). Pointwise functions
- * come from the MAP rows of ops.def by themselves; what needs more than the row (axes, shapes,
- * random keys) has a function in a builtin_tensor_*.c; what can be written in the language is in
- * the prelude. Here too: how arguments are read.
+/* builtin_tensor.c: the table of tensor functions and methods (LANGUAGE 3.1), and reading
+ * arguments. Pointwise functions come from the MAP rows of ops.def. A function that needs more than
+ * its row (axes, shapes, random keys) is in a builtin_tensor_*.c; one that can be written in the
+ * language is in the prelude.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/builtin.h"
 #include "lang/math/builtin_tensor.h"
@@ -36,7 +36,7 @@ bool arg_bool_of(Value v, const char *name, bool *out, LangError *e) {
     return error_set(e, "'%s' must be true or false, not %s", name, value_type_name(v));
 }
 
-/* The builtins float, int and bool stand for float32, int64 and bool where a dtype is wanted. */
+/* As a dtype, the builtins float, int and bool stand for float32, int64 and bool. */
 bool arg_dtype_of(Value v, DType missing, DType *out, LangError *e) {
     if (v.kind == V_NONE) return *out = missing, true;
     if (v.kind == V_DTYPE) return *out = v.dtype, true;
@@ -120,7 +120,8 @@ bool shape_is_valid(const int64_t *shape, int rank, LangError *e) {
 #define MAP_SIGNATURE_2 "a, b"
 #define MAP_SIGNATURE_3 "c, a, b"
 #define TENSOR          (1u << V_TENSOR)
-/* A function and a method, by the function's name or by another; a method only; a function only. */
+/* ROW: function and method. F: named as its C function; M: by another name. METHOD: method only. C:
+ * function only. */
 #define ROW(name, fn, signature, doc, facts)                                                       \
     { name, signature, bi_##fn, doc, TENSOR, facts }
 #define F(name, signature, doc)          ROW(#name, name, signature, doc, BI_PURE)
@@ -128,7 +129,7 @@ bool shape_is_valid(const int64_t *shape, int rank, LangError *e) {
 #define METHOD(name, fn, signature, doc) ROW(name, fn, signature, doc, BI_PURE | BI_METHOD)
 #define C(name, signature, doc)                                                                    \
     { #name, signature, bi_##name, doc }
-/* These wait, show, draw random numbers or update. */
+/* Not pure: they wait, print, draw random numbers or update. */
 #define F_EFFECT(name, signature, doc)          ROW(#name, name, signature, doc, 0)
 #define METHOD_EFFECT(name, fn, signature, doc) ROW(name, fn, signature, doc, BI_METHOD)
 

@@ -1,34 +1,36 @@
-/* builtin_tensor.h: what the files of tensor builtins share: reading arguments (tensors, axes,
- * shapes, dtypes) with errors that name them, and the functions behind the rows of the one table in
- * builtin_tensor.c.
+/* builtin_tensor.h: what the files of tensor builtins share: readers of arguments (tensors, axes,
+ * shapes, dtypes), whose errors name the argument, and the functions behind the rows of the table
+ * in builtin_tensor.c.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_MATH_BUILTIN_TENSOR_H
 #define GT_LANG_MATH_BUILTIN_TENSOR_H
 #include "lang/tensor/grad.h"
 #include "lang/tensor/tensor.h"
 
-/* All return a new reference, or NULL with e filled. Lists and numbers become tensors. */
+/* Returns a new reference, or NULL with e set. Lists and numbers become tensors. */
 Tensor *arg_as_tensor(Interp *in, Value v, LangError *e);
 bool arg_int_of(Value v, const char *name, int64_t *out, LangError *e);
 bool arg_float_of(Value v, const char *name, double *out, LangError *e); /* int or float */
 bool arg_dtype_of(Value v, DType missing, DType *out,
-                  LangError *e); /* none: missing; a dtype, its name, or int float bool */
+                  /* v: none (gives `missing`), a dtype, its name, or int float bool */
+                  LangError *e);
 bool arg_bool_of(Value v, const char *name, bool *out, LangError *e);
-/* An axis counted from either end, in 0 .. rank-1. */
+/* An axis in 0 .. rank-1; negative ones count from the end. */
 bool arg_axis(Value v, int rank, int *out, LangError *e);
-/* none: all axes (n = rank); an int; or a list of ints. */
+/* v: none (all axes, n = rank), an int, or a list of ints. */
 bool arg_axes(Value v, int rank, int64_t *axes, int *n, LangError *e);
-/* Bounds of a uniform distribution, lo <= hi; mean and deviation of a normal one, sigma >= 0. */
+/* Checked bounds of a uniform distribution, lo <= hi; mean and deviation of a normal one, sigma >=
+ * 0. */
 bool uniform_bounds(Value from, Value to, double *lo, double *hi, LangError *e);
 bool normal_shape(Value mean, Value deviation, double *mu, double *sigma, LangError *e);
-/* A shape: a list of ints, or a list that holds only such a list (*shape given as one list), or an
- * int. At most MAX_DIMS; negative extents are the caller's to judge. */
+/* A shape from an int, a list of ints, or a list that holds only such a list (*shape given as one
+ * list). At most MAX_DIMS axes; the caller checks for negative extents. */
 bool arg_shape(Value v, int64_t *shape, int *rank, LangError *e);
 bool shape_is_valid(const int64_t *shape, int rank, LangError *e);
 
 static inline bool give_tensor(Tensor *t, Value *out) {
     return t ? (*out = v_tensor(tensor_value(t)), true) : false;
-} /* consumes t; never a parameter itself */
+} /* takes ownership of t; the result is never a parameter */
 
 #define BUILTIN(name) bool bi_##name(Interp *in, const Value *arg, Value *out, LangError *e)
 /* builtin_place.c */

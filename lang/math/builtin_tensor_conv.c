@@ -1,6 +1,6 @@
-/* builtin_tensor_conv.c: convolutions and poolings over 1, 2 or 3 axes: one function each, whose
- * number of axes is in its name. Arguments are PyTorch's: an int stands for all axes, an input
- * without the axis of images is one image.
+/* builtin_tensor_conv.c: convolutions and poolings over 1, 2 or 3 spatial axes; each name has a
+ * function. Arguments follow PyTorch: an int applies to all spatial axes; an input without a batch
+ * axis is one image.
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
 #include "runtime/infer/window.h"
@@ -9,7 +9,8 @@
 
 typedef int64_t Axes[WINDOW_AXES];
 
-/* An int for all n axes, or a list of n; none: `missing`, or an error when that is negative. */
+/* Reads an int for all n axes, or a list of n. none gives `missing`, or an error if that is
+ * negative. */
 static bool per_axis(Value v, const char *name, int n, int64_t missing, Axes out, LangError *e) {
     int64_t count = value_count(v);
     if (count == 1) v = value_at(v, 0), count = -1;
@@ -26,7 +27,7 @@ static bool per_axis(Value v, const char *name, int n, int64_t missing, Axes out
     return true;
 }
 
-/* x with an axis of images if it lacks that: rank n + 2. A new reference. */
+/* x with a batch axis, added if it lacks one (*is_one): rank n + 2. A new reference. */
 static Tensor *as_images(Interp *in, const char *name, Value v, int n, bool *is_one, LangError *e) {
     Tensor *x = arg_as_tensor(in, v, e);
     if (!x) return NULL;
@@ -46,14 +47,14 @@ static Tensor *as_images(Interp *in, const char *name, Value v, int n, bool *is_
     return wide;
 }
 
-/* Replaces *t by what follows from it; false when that failed. */
+/* Replaces *t by next; false if next is NULL. */
 static bool became(Tensor **t, Tensor *next) {
     tensor_unref(*t);
     return (*t = next) != NULL;
 }
 
-/* Halves that get a bias are rounded once, behind it: one more attribute, so that their sums are
- * not. */
+/* With a bias, float16 and bfloat16 results are rounded once, after it is added: an attribute asks
+ * for unrounded float32 sums. */
 static int put_wide(Value bias, const Tensor *x, const Tensor *w, Attr *attr) {
     DType d = (DType)tensor_type(x)->dtype;
     bool rounds = bias.kind != V_NONE && dtype_is_half(d) && tensor_type(w)->dtype == d;
@@ -61,8 +62,8 @@ static int put_wide(Value bias, const Tensor *x, const Tensor *w, Attr *attr) {
     return rounds;
 }
 
-/* Adds the bias (channels), rounds to `narrow` unless that is DT_NONE, and drops the axis of images
- * again. Consumes y. */
+/* Adds the bias (channels), casts to `narrow` unless that is DT_NONE, and drops a batch axis that
+ * as_images added. Takes ownership of y. */
 static bool finish(Interp *in, const char *name, Tensor *y, Value bias, DType narrow, int n,
                    bool is_one, Value *out, LangError *e) {
     if (bias.kind != V_NONE) {
@@ -94,11 +95,11 @@ static bool finish(Interp *in, const char *name, Tensor *y, Value bias, DType na
 typedef struct ConvArgs {
     Axes stride, padding, dilation;
     int64_t groups;
-    bool cut[WINDOW_AXES]; /* the first result of an axis is too much */
+    bool cut[WINDOW_AXES]; /* drop the first result of an axis */
 } ConvArgs;
 
-/* padding: numbers, "valid" or "same". Where "same" needs one more behind than before, the
- * padding is that much on both sides, and the first result goes. */
+/* padding: numbers, "valid" or "same". If "same" needs one more after than before, both sides are
+ * padded by the larger amount and the first result is dropped. */
 static bool read_padding(Value v, int n, const Tensor *w, ConvArgs *a, LangError *e) {
     if (v.kind != V_STR) return per_axis(v, "padding", n, 0, a->padding, e);
     bool is_same = !strcmp(v.str->s, "same");
@@ -112,13 +113,13 @@ static bool read_padding(Value v, int n, const Tensor *w, ConvArgs *a, LangError
         int64_t all;
         if (__builtin_mul_overflow(a->dilation[i], tensor_type(w)->shape[2 + i] - 1, &all) ||
             all < 0)
-            all = 0; /* the op says what is wrong */
+            all = 0; /* the operation reports the error */
         a->padding[i] = (all + 1) / 2, a->cut[i] = all % 2;
     }
     return true;
 }
 
-/* What differs from the value that an absent attribute has. */
+/* Adds the attribute unless all values equal its default, `absent`. */
 static int put_axes(Attr *attr, AttrKey key, const int64_t *v, int n, int64_t absent) {
     for (int i = 0; i < n; i++)
         if (v[i] != absent) return *attr = attr_ints(key, v, n), 1;
@@ -155,7 +156,8 @@ static bool conv(Interp *in, int n, const Value *arg, Value *out, LangError *e) 
     return ok && finish(in, "conv", y, arg[2], narrow, n, is_one, out, e);
 }
 
-/* The shape that a transposed convolution gives: the input's that a convolution would have had. */
+/* The output shape of a transposed convolution: the input shape of the convolution that it
+ * transposes. */
 static bool transposed_shape(const Tensor *x, const Tensor *w, int n, const ConvArgs *a,
                              const int64_t *extra, int64_t *shape, LangError *e) {
     const TensorType *tx = tensor_type(x), *tw = tensor_type(w);

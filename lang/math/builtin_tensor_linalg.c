@@ -1,12 +1,12 @@
-/* builtin_tensor_linalg.c: factorizations and equations: the rows of ops.def behind PyTorch's names
- * and keywords. What can be composed of these (inv, det, slogdet ...) is in prelude/linalg.gt.
+/* builtin_tensor_linalg.c: factorizations and linear systems: rows of ops.def under PyTorch's names
+ * and keywords. Functions composed of these (inv, det, slogdet ...) are in prelude/linalg.gt.
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
 #include <string.h>
 
 #define BUILTIN(name) bool bi_##name(Interp *in, const Value *arg, Value *out, LangError *e)
 
-/* Whole numbers become floats of default dtype. A new reference, or NULL. */
+/* v as a tensor of floats; whole numbers get the default dtype. A new reference, or NULL. */
 static Tensor *as_float(Interp *in, Value v, LangError *e) {
     Tensor *t = arg_as_tensor(in, v, e), *f;
     if (!t || dtype_is_float((DType)tensor_type(t)->dtype)) return t;
@@ -15,7 +15,7 @@ static Tensor *as_float(Interp *in, Value v, LangError *e) {
     return f;
 }
 
-/* The last two axes swapped; consumes t (NULL passes through). */
+/* The last two axes swapped. Takes ownership of t; NULL returns NULL. */
 static Tensor *swapped(Interp *in, Tensor *t, LangError *e) {
     if (!t) return NULL;
     int rank = tensor_type(t)->rank;
@@ -24,7 +24,8 @@ static Tensor *swapped(Interp *in, Tensor *t, LangError *e) {
     return s;
 }
 
-/* Two operands in their common dtype, swapped when the unknown stands on the left. */
+/* Both operands in their common dtype, transposed if the unknown is on the left side (x @ a =
+ * b). */
 static bool both_sides(Interp *in, const Value *arg, bool left, Tensor **a, Tensor **b,
                        LangError *e) {
     *a = as_float(in, arg[0], e);
@@ -63,7 +64,7 @@ BUILTIN(lu) {
     return true;
 }
 
-/* The row `op` of one operand. */
+/* A builtin for the row `op` with one operand. */
 static bool packed(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
     Tensor *a = as_float(in, arg[0], e), *y = NULL;
     Arg x = arg_tensor(a);
@@ -87,13 +88,13 @@ BUILTIN(solve_triangular) { /* a, b, upper, left, unitriangular */
     return give_tensor(left ? x : swapped(in, x, e), out);
 }
 
-/* b is a vector, or a batch of vectors, for every matrix of a (PyTorch's rule). */
+/* True if b is a vector, or one vector for each matrix of a (PyTorch's rule). */
 static bool is_vectors(const TensorType *a, const TensorType *b) {
     return b->rank == 1 || (a->rank == b->rank + 1 && b->rank > 0 &&
                             !memcmp(a->shape, b->shape, sizeof a->shape[0] * b->rank));
 }
 
-/* The factors are made unrecorded: the gradient goes through the operand a. */
+/* The factors are computed without recording: the gradient goes through the operand a. */
 static Tensor *solve(Interp *in, Tensor *a, Tensor *b, LangError *e) {
     Tensor *r[MAX_OUT], *x = NULL;
     Arg operand[4] = {arg_tensor(a), arg_tensor(b)};
@@ -114,7 +115,7 @@ BUILTIN(solve) { /* a, b, left */
     TRY(arg_bool_of(arg[2], "left", &left, e) && both_sides(in, arg, true, &a, &b, e));
     is_vector = is_vectors(tensor_type(a), tensor_type(b));
     TensorType t = *tensor_type(b);
-    if (is_vector && t.rank < MAX_DIMS) { /* a column, or with the unknown on the left a row */
+    if (is_vector && t.rank < MAX_DIMS) { /* as a column, or as a row if x is on the left */
         if (left)
             t.shape[t.rank] = 1;
         else

@@ -1,6 +1,6 @@
 /* builtin_tensor_make.c: creation of tensors: from host data, constant, counted, random. Every
- * random instruction takes the next key (seed, k), whatever it is for, so a program's numbers
- * depend on its seed and its order alone.
+ * random instruction takes the next key (seed, k), so a program's numbers depend only on its seed
+ * and the order of its random instructions.
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
 #include "lang/text/effects.h"
@@ -10,7 +10,7 @@
 
 #define BUILTIN(name) bool bi_##name(Interp *in, const Value *arg, Value *out, LangError *e)
 
-/* Consumes t; a parameter of its value when requires_grad. */
+/* Returns t, or a parameter with its value if requires_grad. Takes ownership of t. */
 static bool give_maybe_param(Interp *in, Tensor *t, Value requires_grad, Value *out, LangError *e) {
     bool is_param;
     if (!t) return false;
@@ -21,8 +21,8 @@ static bool give_maybe_param(Interp *in, Tensor *t, Value requires_grad, Value *
     return out->kind == V_TENSOR;
 }
 
-/* Whole numbers of the program that become a parameter are floats: param([1, 2]). A tensor has a
- * dtype, and keeps it. */
+/* Whole numbers on the host become floats in a parameter: param([1, 2]). A tensor keeps its
+ * dtype. */
 static bool numbers_as_float(Interp *in, Value v, Value *made, LangError *e) {
     if (v.kind == V_TENSOR || dtype_is_float(tensor_type(made->tensor)->dtype)) return true;
     Tensor *t = tensor_cast(in, made->tensor, in->float_dtype, e);
@@ -63,7 +63,7 @@ static bool constant(Interp *in, const Value *arg, int value, Value *out,
 BUILTIN(zeros) { return constant(in, arg, 0, out, e); }
 BUILTIN(ones) { return constant(in, arg, 1, out, e); }
 
-/* A host number as it stands in a tensor of dtype d. */
+/* A host number as an immediate of dtype d. */
 static bool number_for(Interp *in, Value v, DType *d, Operand *imm, LangError *e) {
     if (!value_is_number(v))
         return error_set(e, "'value' must be a number, not %s", value_type_name(v));
@@ -89,8 +89,8 @@ BUILTIN(full) { /* shape, value, dtype, requires_grad */
     return give_maybe_param(in, tensor_full(in, shape, rank, d, v, e), arg[3], out, e);
 }
 
-/* Like x in shape, and in dtype unless one is given. x is the instruction's operand, so that the
- * result is laid out as x is. */
+/* A tensor with the shape of x, and its dtype unless one is given. x is an operand of the
+ * instruction, so the result gets the layout of x. */
 static bool like(Interp *in, Op op, Value x, Value dtype, const Operand *imm, Value *out,
                  LangError *e) {
     Tensor *model = arg_as_tensor(in, x, e), *made[MAX_OUT] = {0};
@@ -169,7 +169,7 @@ BUILTIN(arange) { /* a, b, step, dtype */
     return give_tensor(tensor_arange(in, start, by, (int64_t)count, d, e), out);
 }
 
-BUILTIN(linspace) { /* a, b, n, dtype; counted in float64, so that the last element is b */
+BUILTIN(linspace) { /* a, b, n, dtype; computed in float64, so that the last element is b */
     double a, b;
     int64_t n;
     DType d;
@@ -213,7 +213,7 @@ BUILTIN(randint) { /* lo, hi, shape, dtype */
     return give_tensor(tensor_random(in, OP_RANDINT, shape, rank, d, bounds, 2, e), out);
 }
 
-BUILTIN(randperm) { /* n: the order of n random numbers */
+BUILTIN(randperm) { /* n: argsort of n random numbers */
     int64_t n, axis = 0;
     TRY(arg_int_of(arg[0], "n", &n, e) && shape_is_valid(&n, 1, e));
     Tensor *r = tensor_random(in, OP_RAND, &n, 1, DT_F64, NULL, 0, e), *order = NULL;
@@ -224,7 +224,7 @@ BUILTIN(randperm) { /* n: the order of n random numbers */
     return give_tensor(order, out);
 }
 
-/* r * scale + shift, consumes r. */
+/* r * scale + shift. Takes ownership of r. */
 static Tensor *scaled(Interp *in, Tensor *r, double scale, double shift, LangError *e) {
     Tensor *s = r ? tensor_op2(in, OP_MUL, arg_tensor(r), arg_float(scale), e) : NULL;
     Tensor *t = s ? tensor_op2(in, OP_ADD, arg_tensor(s), arg_float(shift), e) : NULL;
@@ -242,7 +242,7 @@ static bool random_scaled(Interp *in, Op op, const Value *arg, double scale, dou
         scaled(in, tensor_random(in, op, shape, rank, d, NULL, 0, e), scale, shift, e), out);
 }
 
-/* Found where the values are: all of x compared with `bound` must be true. */
+/* Asserts in the stream that every element of x compares true with `bound`, without waiting. */
 static bool require(Interp *in, Tensor *x, Op compare, int64_t bound, const char *text,
                     LangError *e) {
     Pieces p = {0};
@@ -274,7 +274,7 @@ BUILTIN(uniform) { /* lo, hi, shape, dtype */
     return random_scaled(in, OP_RAND, arg + 2, hi - lo, lo, out, e);
 }
 
-/* normal of tensors: one number for each element of mu and sigma. */
+/* normal() with tensors: one number for each element of mu and sigma. */
 static bool normal_of(Interp *in, Value mu, Value sigma, Value *out, LangError *e) {
     Arg m, s;
     double plain;

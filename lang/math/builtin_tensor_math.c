@@ -1,6 +1,6 @@
-/* builtin_tensor_math.c: pointwise functions of tensors and of host numbers, and reductions.
- * Composites that are one line of the language are in the prelude; here is what decides on axes,
- * dtypes or numerical range.
+/* builtin_tensor_math.c: pointwise functions of tensors and host numbers, and reductions.
+ * Composites of one line are in the prelude; the functions here handle axes, dtypes or numerical
+ * range.
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
 #include "runtime/inst/expr.h"
@@ -12,7 +12,7 @@
 
 /* ---- pointwise ---- */
 
-/* A row of ops.def on whole numbers; false: it does not take them. */
+/* Evaluates a row of ops.def on whole numbers; false if the row does not accept them. */
 #define KIND int
 static bool whole_row(Op op, int64_t a, int64_t b, int64_t c, int64_t *out) {
     typedef int64_t T;
@@ -41,8 +41,9 @@ static double number(Value v) {
 }
 static int64_t whole(Value v) { return v.kind == V_INT ? v.i : v.b; }
 
-/* A MAP row on numbers: whole ones give whole ones where the row takes them and the result fits;
- * else in floats, by IEEE rules: log(0) is -inf. Rounding gives whole numbers, as in Python. */
+/* Applies a MAP row to numbers. Whole numbers give a whole number if the row accepts them and the
+ * result fits; otherwise it computes in floats, by IEEE rules: log(0) is -inf. Rounding gives whole
+ * numbers, as in Python. */
 static bool map_host(Op op, const Value *arg, Value *out) {
     const OpInfo *info = &op_info[op];
     bool is_whole = true, is_bool = true;
@@ -54,7 +55,7 @@ static bool map_host(Op op, const Value *arg, Value *out) {
         x[i] = number(arg[i]);
         if (arg[i].kind != V_FLOAT) k[i] = whole(arg[i]);
     }
-    if (op == OP_MAXIMUM || op == OP_MINIMUM) { /* one of the two as it is */
+    if (op == OP_MAXIMUM || op == OP_MINIMUM) { /* returns one of the two unchanged */
         bool first = op == OP_MAXIMUM ? x[0] >= x[1] : x[0] <= x[1];
         return *out = isnan(x[0]) || (!isnan(x[1]) && first) ? arg[0] : arg[1], true;
     }
@@ -126,7 +127,7 @@ BUILTIN(div) { /* a, b, rounding_mode */
     return ok;
 }
 
-BUILTIN(softplus) { /* x, beta; exact everywhere, so PyTorch's threshold is not needed */
+BUILTIN(softplus) { /* x, beta; accurate everywhere, so PyTorch's threshold is not needed */
     double beta;
     TRY(arg_float_of(arg[1], "beta", &beta, e));
     if (beta == 1) return map_call(in, OP_SOFTPLUS, arg, out, e);
@@ -148,15 +149,15 @@ BUILTIN(where) {
     return map_call(in, OP_WHERE, arg, out, e);
 }
 
-/* x as float32 or float64 (whole numbers: of default dtype), for means and the like; a new
- * reference. What is made of halves is rounded back at the end, by give_rounded. */
+/* x as float32 or float64 (whole numbers: the default dtype), for means and the like; a new
+ * reference. give_rounded casts results of halves back at the end. */
 static Tensor *as_float(Interp *in, Tensor *x, LangError *e) {
     DType d = (DType)tensor_type(x)->dtype;
     if (!dtype_is_float(d)) d = in->float_dtype;
     return tensor_cast(in, x, d == DT_F64 ? DT_F64 : DT_F32, e);
 }
 
-/* Consumes t and x. t is given in x's dtype if that is a half. */
+/* Returns t, cast to x's dtype if that is a half. Takes ownership of t and x. */
 static bool give_rounded(Interp *in, Tensor *t, Tensor *x, Value *out, LangError *e) {
     DType d = (DType)tensor_type(x)->dtype;
     tensor_unref(x);
@@ -208,13 +209,13 @@ BUILTIN(round) { /* x, n */
     return give_tensor(y, out);
 }
 
-/* where(x <= bound, bound, x): at a number the gradient is 0, as PyTorch's, and nan stays nan.
- * Consumes x. */
+/* where(x <= bound, bound, x): for a number as bound the gradient at the bound is 0, as PyTorch's,
+ * and nan stays nan. Takes ownership of x. */
 static Tensor *limit(Interp *in, Tensor *x, Op beyond, Value bound, LangError *e) {
     Arg b;
     Tensor *out = NULL;
     if (!x || bound.kind == V_NONE) return x;
-    if (bound.kind == V_TENSOR) { /* ties share, as PyTorch's tensor bounds */
+    if (bound.kind == V_TENSOR) { /* ties share the gradient, as with PyTorch's tensor bounds */
         out = tensor_op2(in, beyond == OP_LE ? OP_MAXIMUM : OP_MINIMUM, arg_tensor(x),
                          arg_tensor(bound.tensor), e);
         return tensor_unref(x), out;
@@ -241,7 +242,7 @@ BUILTIN(clamp) { /* x, min, max */
         out);
 }
 
-/* The operands of where by the names that masked_fill has for them. */
+/* Checks the operands of where under the names that masked_fill has for them. */
 static bool mask_fits(const Arg *mask, const Arg *value, const Tensor *x, LangError *e) {
     TensorType both;
     const TensorType *t = tensor_type(x);
@@ -302,7 +303,7 @@ static bool fold_args(Interp *in, Value x, Value axis, Value keepdims, Fold *f, 
     return false;
 }
 
-/* An empty list of axes reduces nothing; tensor_reduce takes it for all. */
+/* Handles an empty list of axes, which reduces nothing; tensor_reduce would reduce all axes. */
 static Tensor *fold(Interp *in, Op op, Tensor *x, const Fold *f, bool keepdims, LangError *e) {
     if (!x) return NULL;
     if (!f->n && tensor_type(x)->rank) return tensor_ref(x);
@@ -317,7 +318,7 @@ static bool simple_fold(Interp *in, Op op, const Value *arg, Value *out, LangErr
     return give_tensor(t, out);
 }
 
-/* x cast to the dtype that a reduction was asked for; a new value. */
+/* x cast to the dtype argument of a reduction; a new value. */
 static bool cast_first(Interp *in, Value x, Value dtype, Value *out, LangError *e) {
     DType d;
     TRY(arg_dtype_of(dtype, DT_NONE, &d, e));
@@ -341,8 +342,8 @@ BUILTIN(prod) { return cast_fold(in, OP_PROD, arg, out, e); }
 BUILTIN(any) { return simple_fold(in, OP_ANY, arg, out, e); }
 BUILTIN(all) { return simple_fold(in, OP_ALL, arg, out, e); }
 
-/* x, axis, keepdims; or two tensors: the larger of each pair of elements. Along one axis the
- * indices are to be had as well. */
+/* x, axis, keepdims; or two tensors: the larger (smaller) of each pair of elements. Along one axis
+ * the result has .indices. */
 static bool extreme(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
     if (arg[1].kind == V_TENSOR) {
         Tensor *a = arg_as_tensor(in, arg[0], e), *t = NULL;
@@ -407,7 +408,7 @@ BUILTIN(mean) { /* x, axis, keepdims, dtype */
     return give_rounded(in, t, f.x, out, e);
 }
 
-/* x, axis, correction, keepdims, unbiased; *from: x itself, the caller's to drop */
+/* x, axis, correction, keepdims, unbiased; *from: x itself, which the caller drops */
 static Tensor *variance(Interp *in, const Value *arg, Tensor **from, LangError *e) {
     Fold f;
     double correction;
@@ -428,7 +429,7 @@ static Tensor *variance(Interp *in, const Value *arg, Tensor **from, LangError *
 }
 
 /* The square root of a sum of squares, with gradient 0 where it is 0, as PyTorch's norm and std.
- * Consumes s. */
+ * Takes ownership of s. */
 static Tensor *root(Interp *in, Tensor *s, LangError *e) {
     if (s && !(grad_is_on(in) && tensor_needs_grad(s))) {
         Tensor *plain = tensor_op1(in, OP_SQRT, arg_tensor(s), e);
@@ -456,7 +457,7 @@ BUILTIN(std) {
     return x && give_rounded(in, t, x, out, e);
 }
 
-/* x to the power of p, where the gradient at x == 0 is 0, as that of PyTorch's norms. */
+/* x ** p, with gradient 0 where x is 0, as in PyTorch's norms. */
 static Tensor *power_beside_0(Interp *in, Tensor *x, double p, LangError *e) {
     Tensor *zero = tensor_op2(in, OP_EQ, arg_tensor(x), arg_int(0), e), *safe = NULL, *power = NULL,
            *out = NULL;
@@ -499,14 +500,13 @@ BUILTIN(norm) { /* x, p, axis, keepdims */
     return give_rounded(in, t, f.x, out, e);
 }
 
-/* log(sum(exp(x - m))) + m with m the largest, or 0 where that is infinite; m is a constant of the
- * gradient. */
+/* log(sum(exp(x - m))) + m, with m the maximum, or 0 where that is infinite. m has no gradient. */
 BUILTIN(logsumexp) {
     Fold f;
     TRY(fold_args(in, arg[0], arg[1], arg[2], &f, e));
     Tensor *x = as_float(in, f.x, e), *m = NULL, *finite = NULL, *safe = NULL, *gap = NULL,
            *ex = NULL, *s = NULL, *l = NULL, *t = NULL;
-    if (x && !tensor_numel(x)) { /* no largest element: log(0) where there is a result */
+    if (x && !tensor_numel(x)) { /* an empty axis has no maximum: the result is log(0) */
         ex = tensor_op1(in, OP_EXP, arg_tensor(x), e);
         if (ex) s = fold(in, OP_SUM, ex, &f, f.keepdims, e);
         if (s) t = tensor_op1(in, OP_LOG, arg_tensor(s), e);
@@ -553,7 +553,7 @@ static bool arg_extreme(Interp *in, Op op, const Value *arg, Value *out, LangErr
 BUILTIN(argmax) { return arg_extreme(in, OP_ARGMAX, arg, out, e); }
 BUILTIN(argmin) { return arg_extreme(in, OP_ARGMIN, arg, out, e); }
 
-/* x and one axis of it; a single number counts as having one. A new reference in *x. */
+/* x and one of its axes; a 0-d x gets one axis of size 1. A new reference in *x. */
 static bool along(Interp *in, Value v, Value axis, Tensor **x, int64_t *a, LangError *e) {
     int k = 0;
     *x = arg_as_tensor(in, v, e);
@@ -568,7 +568,7 @@ static bool along(Interp *in, Value v, Value axis, Tensor **x, int64_t *a, LangE
     return *a = k, true;
 }
 
-/* Consumes t, made of `along`'s line: of a single number the result is one again. */
+/* Removes the axis that `along` added to a 0-d x. Takes ownership of t. */
 static Tensor *off_line(Interp *in, Value x, Tensor *t, LangError *e) {
     bool is_single = x.kind == V_TENSOR ? !tensor_type(x.tensor)->rank : value_count(x) < 0;
     if (!t || !is_single || tensor_numel(t) != 1) return t;

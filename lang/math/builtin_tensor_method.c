@@ -1,5 +1,5 @@
-/* builtin_tensor_method.c: methods that look at a tensor, convert it or update a parameter in
- * place, and the functions of automatic differentiation.
+/* builtin_tensor_method.c: methods that read a tensor, convert it or update a parameter in place,
+ * and the functions of automatic differentiation.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/pieces.h"
 #include "lang/math/builtin_tensor.h"
@@ -31,7 +31,7 @@ static bool cast(Interp *in, Value x, DType d, Value *out, LangError *e) {
     return give_tensor(r, out);
 }
 
-BUILTIN(to) { /* x, dtype (or a tensor whose dtype is meant) */
+BUILTIN(to) { /* x, dtype (or a tensor, which gives its dtype) */
     DType d;
     if (arg[1].kind == V_TENSOR)
         return cast(in, arg[0], (DType)tensor_type(arg[1].tensor)->dtype, out, e);
@@ -71,7 +71,7 @@ BUILTIN(dim) {
     return need_tensor(arg[0], "dim", e) && (*out = v_int(tensor_type(arg[0].tensor)->rank), true);
 }
 
-/* contiguous, clone, cpu: values never change, so a value is its own copy; of a parameter it is the
+/* contiguous, clone, cpu: tensors are immutable, so one is its own copy. Of a parameter it is the
  * recorded value. */
 BUILTIN(itself) {
     TRY(need_tensor(arg[0], "clone", e));
@@ -142,7 +142,7 @@ BUILTIN(info) {
 
 /* ---- updates in place ---- */
 
-/* m.bias[0].fill_(3): what an element is written by. */
+/* m.bias[0].fill_(3): a hint how to write an element. */
 static bool element_hint(Interp *in, LangError *e) {
     char quote[80];
     const Node *n = in->at && in->at->kind == N_CALL ? in->at->kid[0] : in->at;
@@ -158,7 +158,7 @@ static bool need_param(Interp *in, Value v, const char *method, const char *inst
     return element_hint(in, e) ? false : error_hint(e, "%s", instead);
 }
 
-/* The result of an update method is the parameter. */
+/* Updates p by v; the result of an update method is the parameter. */
 static bool updated(Interp *in, Value p, Value v, Value *out, LangError *e) {
     TRY(tensor_no_path(in, v, e) && tensor_update(in, p.tensor, v, e));
     return *out = value_ref(p), true;
@@ -272,8 +272,8 @@ BUILTIN(backward) { /* y, seed, retain_graph */
     return *out = v_none(), grad_backward(in, arg[0].tensor, seed, retain, e);
 }
 
-/* Whole numbers have no gradients: said, not answered with zeros. A tensor that records nothing has
- * zeros, which is hardly what was meant: warned of, once a place. */
+/* Checks xs[i] of grad(). Whole numbers have no gradient: an error instead of zeros. A tensor that
+ * is not recorded has gradient 0, which is rarely intended: a warning, once per position. */
 static bool can_differ(Interp *in, const Tensor *x, int64_t i, LangError *e) {
     DType d = (DType)tensor_type(x)->dtype;
     if (!dtype_is_float(d)) {

@@ -1,11 +1,11 @@
-/* builtin_tensor_pad.c: a tensor made wider, with a value or with its own elements. Widths are
- * PyTorch's: [before, after] of the last axis, then of the one before; negative ones cut off.
+/* builtin_tensor_pad.c: pads a tensor with a value or with its own elements. Widths are PyTorch's:
+ * [before, after] of the last axis, then of the one before; negative ones crop.
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
 #include <string.h>
 
 typedef struct Widths {
-    int n;                                     /* axes, from the last one on */
+    int n;                                     /* number of axes, counted from the last */
     int64_t before[MAX_DIMS], after[MAX_DIMS]; /* by axis */
 } Widths;
 
@@ -30,7 +30,7 @@ static bool read_widths(Value v, const TensorType *t, Widths *w, LangError *e) {
     return true;
 }
 
-/* x without what negative widths cut off; those become 0. Consumes x; NULL stays NULL. */
+/* Crops x by the negative widths and sets those to 0. Takes ownership of x; NULL returns NULL. */
 static Tensor *cut(Interp *in, Tensor *x, Widths *w, LangError *e) {
     for (int axis = 0; x && axis < tensor_type(x)->rank; axis++) {
         int64_t *b = &w->before[axis], *a = &w->after[axis], n = tensor_type(x)->shape[axis];
@@ -45,7 +45,7 @@ static Tensor *cut(Interp *in, Tensor *x, Widths *w, LangError *e) {
     return x;
 }
 
-/* A full tensor with x put into it. Consumes x. */
+/* A full tensor with x written into it. Takes ownership of x. */
 static Tensor *constant(Interp *in, Tensor *x, Widths *w, Operand value, LangError *e) {
     int64_t step[MAX_DIMS];
     Tensor *frame = NULL, *t = NULL;
@@ -71,7 +71,7 @@ static Tensor *constant(Interp *in, Tensor *x, Widths *w, Operand value, LangErr
 
 typedef enum PadMode { PAD_CONSTANT, PAD_REFLECT, PAD_REPLICATE, PAD_CIRCULAR } PadMode;
 
-/* Replaces *t by `op` of it and a number, or of the number and it. */
+/* Replaces *t by `op` of *t and a number; is_left: of the number and *t. */
 static bool step(Interp *in, Tensor **t, Op op, int64_t number, bool is_left, LangError *e) {
     if (!*t) return false;
     Arg a = is_left ? arg_int(number) : arg_tensor(*t),
@@ -88,7 +88,7 @@ static bool absolute(Interp *in, Tensor **t, LangError *e) {
     return (*t = next) != NULL;
 }
 
-/* Which element of an axis of n stands at each place of the wider one. */
+/* The indices into an axis of size n for each position of the padded axis. */
 static Tensor *places(Interp *in, PadMode mode, int64_t n, int64_t before, int64_t after,
                       LangError *e) {
     Tensor *t = tensor_arange(in, arg_int(-before), arg_int(1), n + before + after, DT_I64, e);
@@ -105,7 +105,7 @@ static Tensor *places(Interp *in, PadMode mode, int64_t n, int64_t before, int64
     return t;
 }
 
-/* x gathered along each axis. Consumes x. */
+/* Gathers x along each padded axis. Takes ownership of x. */
 static Tensor *gathered(Interp *in, Tensor *x, Widths *w, PadMode mode, const char *name,
                         LangError *e) {
     int rank = tensor_type(x)->rank;
@@ -133,7 +133,7 @@ static Tensor *gathered(Interp *in, Tensor *x, Widths *w, PadMode mode, const ch
     return x;
 }
 
-/* x, widths, mode, value; a number in place of the mode is the value */
+/* x, widths, mode, value; a number as mode is the value */
 bool bi_pad(Interp *in, const Value *arg, Value *out, LangError *e) {
     static const char *const names[] = {"constant", "reflect", "replicate", "circular"};
     bool has_mode = arg[2].kind == V_STR;

@@ -1,6 +1,6 @@
-/* builtin_tensor_shape.c: functions that rearrange, join and cut tensors. Each is one or a few
- * instructions; conventions are PyTorch's (pad counts from the last axis, repeat tiles, chunk
- * rounds its size up).
+/* builtin_tensor_shape.c: functions that rearrange, join and split tensors. Each is one or a few
+ * instructions, by PyTorch's conventions (pad counts from the last axis, repeat tiles, chunk rounds
+ * its size up).
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 static const TensorType *type_of(const Tensor *t) { return tensor_type(t); }
 
-/* Gives t away as *out after dropping x. */
+/* Returns t in *out and drops x. */
 static bool finish(Tensor *x, Tensor *t, Value *out) {
     tensor_unref(x);
     return give_tensor(t, out);
@@ -138,8 +138,8 @@ BUILTIN(expand) { /* x, *shape; -1 keeps an axis */
     return finish(x, tensor_expand(in, x, shape, rank, e), out);
 }
 
-/* x tiled n times along one axis: (before, 1, size, after) expanded to (before, n, size, after);
- * consumes x. */
+/* Tiles x n times along one axis: (before, 1, size, after) expanded to (before, n, size, after).
+ * Takes ownership of x. */
 static Tensor *tiled(Interp *in, Tensor *x, int axis, int64_t n, LangError *e) {
     TensorType s = *type_of(x);
     int64_t four[4] = {1, 1, s.shape[axis], 1};
@@ -173,7 +173,7 @@ BUILTIN(repeat) { /* x, *times */
     return give_tensor(x, out);
 }
 
-BUILTIN(tile) { /* x, *times: fewer counts than axes belong to the last axes */
+BUILTIN(tile) { /* x, *times: counts apply to the last axes */
     int64_t times[MAX_DIMS];
     int n;
     TRY(arg_shape(arg[1], times, &n, e) && shape_is_valid(times, n, e));
@@ -214,7 +214,7 @@ static Tensor **tensor_list(Interp *in, Value v, int64_t *n, const char *what, L
     return ok ? t : NULL;
 }
 
-/* Empty vectors join with anything, as in PyTorch: what a loop collects may start from one. */
+/* Empty vectors are left out of cat, as in PyTorch, so that a loop may start with one. */
 static int64_t without_empty(Tensor **t, int64_t n) {
     bool has_other = false;
     int64_t kept = 0;
@@ -228,7 +228,7 @@ static int64_t without_empty(Tensor **t, int64_t n) {
     return has_other ? kept : n;
 }
 
-/* cat(a, b): a habit of NumPy's append. */
+/* False, with an error, for cat(a, b), a habit from NumPy's append. */
 static bool is_listed(const Value *arg, const char *what, LangError *e) {
     if (arg[1].kind != V_TENSOR) return true;
     error_set(e, "%s takes a list of tensors, then an axis", what);
@@ -273,7 +273,7 @@ BUILTIN(stack) { /* tensors, axis */
     return give_tensor(r, out);
 }
 
-/* A list of slices of x along axis, of the given sizes in order. Consumes x. */
+/* A list of slices of x along axis, of the given sizes in order. Takes ownership of x. */
 static bool cut(Interp *in, Tensor *x, int axis, const int64_t *size, int64_t n, bool drop_axis,
                 Value *out, LangError *e) {
     Value list = v_list(in, (size_t)n);
@@ -299,7 +299,7 @@ static bool cut(Interp *in, Tensor *x, int axis, const int64_t *size, int64_t n,
     return ok;
 }
 
-/* Equal parts of `size`, the last may be smaller. */
+/* Parts of equal size; the last may be smaller. */
 static bool cut_equal(Interp *in, Tensor *x, int axis, int64_t size, bool drop_axis, Value *out,
                       LangError *e) {
     int64_t length = type_of(x)->shape[axis], n = length      ? (length - 1) / size + 1
@@ -313,7 +313,7 @@ static bool cut_equal(Interp *in, Tensor *x, int axis, int64_t size, bool drop_a
     return ok;
 }
 
-/* x and an axis of it; a new reference in *x. */
+/* x and one of its axes; a new reference in *x. */
 static bool axis_of(Interp *in, Value v, Value axis, Tensor **x, int *a, LangError *e) {
     *x = arg_as_tensor(in, v, e);
     if (!*x) return false;
@@ -357,7 +357,8 @@ BUILTIN(chunk) { /* x, n, axis */
     int64_t length = type_of(x)->shape[axis];
     if (length) return cut_equal(in, x, axis, (length - 1) / n + 1, false, out, e);
     if (n > 1 << 16) return tensor_unref(x), error_set(e, "chunk: too many parts of nothing");
-    int64_t *sizes = xcalloc((size_t)n, sizeof *sizes); /* of nothing: n parts, as PyTorch */
+    /* an empty axis gives n parts, as in PyTorch */
+    int64_t *sizes = xcalloc((size_t)n, sizeof *sizes);
     bool ok = cut(in, x, axis, sizes, n, false, out, e);
     free(sizes);
     return ok;
@@ -370,7 +371,7 @@ BUILTIN(unbind) { /* x, axis */
     return cut_equal(in, x, axis, 1, true, out, e);
 }
 
-BUILTIN(flip) { /* x, *axis: indices counted down */
+BUILTIN(flip) { /* x, *axis: slices with indices in descending order */
     Value list = arg[1];
     int64_t axes[MAX_DIMS];
     int n;
@@ -394,7 +395,7 @@ BUILTIN(flip) { /* x, *axis: indices counted down */
 
 /* ---- parts ---- */
 
-/* where(column - row compared with k, x, 0) over the last two axes. */
+/* where(column - row compared with k, x, 0), over the last two axes. */
 static bool triangle(Interp *in, const Value *arg, Op keep, Value *out, LangError *e) {
     Tensor *x = arg_as_tensor(in, arg[0], e), *row = NULL, *shifted = NULL, *column = NULL,
            *mask = NULL, *t = NULL;
@@ -421,8 +422,8 @@ static bool triangle(Interp *in, const Value *arg, Op keep, Value *out, LangErro
 BUILTIN(tril) { return triangle(in, arg, OP_LE, out, e); }
 BUILTIN(triu) { return triangle(in, arg, OP_GE, out, e); }
 
-/* An op on x, an index tensor and perhaps a third, along an axis: arguments x, axis, index[, src].
- */
+/* Applies op to x, an index tensor and perhaps a third, along an axis. arg: x, axis, index[,
+ * src]. */
 static bool indexed(Interp *in, Op op, const Value *arg, int n, Value *out, LangError *e) {
     Tensor *t[3] = {0}, *r = NULL;
     int axis;
@@ -478,8 +479,7 @@ BUILTIN(searchsorted) { /* sorted, values, right, side */
     return finish(x, t, out);
 }
 
-/* x[i, j, ...] = values for a list of index tensors (or none for an axis left whole), as a new
- * tensor. */
+/* A new tensor: x with x[i, j, ...] = values, for a list of index tensors (none: a whole axis). */
 BUILTIN(index_put) { /* x, indices, values, accumulate, from_zero */
     bool adds, from_zero;
     TRY(arg_bool_of(arg[3], "accumulate", &adds, e) &&
@@ -500,7 +500,7 @@ BUILTIN(index_put) { /* x, indices, values, accumulate, from_zero */
     if (!x) return false;
     if (adds) {
         ok = tensor_index_add(in, x, sub, (int)n, arg[2], from_zero, out, e);
-    } else if (x->is_param || x->is_buffer) { /* a new value, not an update in place */
+    } else if (x->is_param || x->is_buffer) { /* a new value, not an in-place update */
         Arg a = arg_tensor(x);
         Attr attr = attr_ints(ATTR_SHAPE, type_of(x)->shape, type_of(x)->rank);
         if (!tensor_op(in, OP_RESHAPE, &a, 1, &attr, 1, &plain, e)) plain = NULL;
@@ -514,7 +514,7 @@ BUILTIN(index_put) { /* x, indices, values, accumulate, from_zero */
     return ok;
 }
 
-/* ids looked up in 0 .. n - 1: an id that is not there fails where the values are. */
+/* Looks ids up in 0 .. n - 1, so that an id out of range fails on the worker. */
 static Tensor *known_ids(Interp *in, Tensor *ids, Tensor *classes, LangError *e) {
     Tensor *wide = tensor_cast(in, ids, DT_I64, e), *known = NULL;
     int64_t axis = 0;
@@ -525,7 +525,7 @@ static Tensor *known_ids(Interp *in, Tensor *ids, Tensor *classes, LangError *e)
     return known;
 }
 
-/* How many classes ids need: the largest id + 1. Waits for it. */
+/* The number of classes: the largest id + 1. Waits for it. */
 static bool count_classes(Interp *in, Tensor *ids, int64_t *n, LangError *e) {
     Tensor *top;
     Value v;
@@ -537,7 +537,7 @@ static bool count_classes(Interp *in, Tensor *ids, int64_t *n, LangError *e) {
     return ok;
 }
 
-BUILTIN(one_hot) { /* ids, n: none or PyTorch's -1 count */
+BUILTIN(one_hot) { /* ids, n (none or PyTorch's -1: counted) */
     int64_t n;
     Tensor *ids = arg_as_tensor(in, arg[0], e), *known = NULL, *column = NULL, *classes = NULL,
            *hit = NULL, *t = NULL;
@@ -575,7 +575,7 @@ BUILTIN(nonzero) { /* x, as_tuple */
     return cut_equal(in, t, 1, 1, true, out, e);
 }
 
-/* *tensors, indexing: tensor i varies along axis i; "xy" swaps the first two axes. */
+/* *tensors, indexing. Tensor i varies along axis i; "xy" swaps the first two axes. */
 BUILTIN(meshgrid) {
     Value list = arg[0];
     int64_t n, shape[MAX_DIMS];

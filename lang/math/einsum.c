@@ -1,21 +1,22 @@
-/* einsum.c: sums of products by the names of axes, as NumPy and PyTorch write them:
- * einsum("bhqd,bhkd->bhqk", q, k). Operands lose their repeated axes (diagonals) and what can be
- * summed before anything is multiplied; then pairs become one: an axis of both that is still wanted
- * is a batch axis, one that is not is contracted, others are rows and columns, and a matrix product
- * does the work; where nothing is contracted a pointwise product does. Everything is an ordinary
- * operation, so gradients follow. Which pair is next depends on shapes alone.
+/* einsum.c: sums of products over named axes, as in NumPy and PyTorch: einsum("bhqd,bhkd->bhqk", q,
+ * k). First, each operand takes the diagonals of its repeated axes and sums the axes that occur
+ * nowhere else. Then two operands at a time are combined. An axis of both is a batch axis if it is
+ * still needed, else it is contracted; other axes are rows and columns of a matrix product. If no
+ * axis is contracted, the product is pointwise. All steps are ordinary operations, so gradients
+ * follow. The order of pairs depends only on shapes.
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Axes by number: letters, upper case first, then those of "...". */
+/* Axis ids: letters, upper case first, then the axes of "...". */
 enum { DOTS = 52, IDS = DOTS + MAX_DIMS, MAX_TERMS = 64 };
 typedef uint64_t IdSet;
 #define BIT(id) ((IdSet)1 << (id))
 
-/* An operand, or the product of several: its axes in order, none twice once it is in the works. */
+/* An operand or a product of several, with its axes in order. Axes are unique once the operand is
+ * prepared. */
 typedef struct Term {
     Tensor *t; /* owned */
     int n;
@@ -29,18 +30,18 @@ typedef struct Einsum {
     const char *spec;
     Term term[MAX_TERMS];
     int n;
-    size_t begin[MAX_TERMS], end[MAX_TERMS]; /* in spec */
+    size_t begin[MAX_TERMS], end[MAX_TERMS]; /* range in spec */
     uint8_t out[IDS];
     int n_out;
     int64_t size[IDS];
-    int from[IDS]; /* the operand that gave the size */
-    IdSet wanted;  /* by the result */
-    int n_dots;    /* axes that "..." stands for */
+    int from[IDS]; /* the operand that set the size */
+    IdSet wanted;  /* axes of the result */
+    int n_dots;    /* number of axes of "..." */
 } Einsum;
 
 /* ---- errors ---- */
 
-/* The characters begin .. end-1 of the spec in the source, where it is written out in the call. */
+/* The characters begin .. end-1 of the spec in the source, if the call has it as a literal. */
 static Span spec_span(const Einsum *s, size_t begin, size_t end) {
     const Node *n = s->in->at;
     if (!n || n->kind != N_CALL || n->n_kids < 2 || n->kid[1]->kind != N_STRING) return (Span){0};
@@ -58,7 +59,7 @@ static Span operand_span(const Einsum *s, int i) {
     return n->kid[i + 2]->whole;
 }
 
-/* The caret of an error that is set: into the spec; the operand's shape beside it, i >= 0. */
+/* Points an error at a range of the spec, and adds operand i's shape if i >= 0. */
 static bool point_at(const Einsum *s, size_t begin, size_t end, int i) {
     Span at = spec_span(s, begin, end), operand = i >= 0 ? operand_span(s, i) : (Span){0};
     char shape[256];
@@ -87,7 +88,7 @@ static const char *id_name(int id, char *buf) {
     return buf;
 }
 
-/* The next axis of spec[*at .. end): a letter's id, DOTS for "...", -1 at the end, -2 after an
+/* Reads the next axis of spec[*at .. end): a letter's id, DOTS for "...", -1 at the end, -2 on an
  * error. */
 static int next_axis(const Einsum *s, size_t *at, size_t end) {
     while (*at < end && s->spec[*at] == ' ') (*at)++;
@@ -102,7 +103,7 @@ static int next_axis(const Einsum *s, size_t *at, size_t end) {
     return -2;
 }
 
-/* How many letters a term has, and whether it has "...". */
+/* Counts a term's letters and sets *has_dots. */
 static bool count_axes(const Einsum *s, size_t begin, size_t end, int *letters, bool *has_dots) {
     *letters = 0, *has_dots = false;
     for (size_t at = begin;;) {
@@ -139,7 +140,7 @@ static bool error_sizes(const Einsum *s, int id, int i, int64_t n, size_t at) {
     return point_at(s, at, at + (id >= DOTS ? 3 : 1), i);
 }
 
-/* Axis id of operand i has n elements: 1 broadcasts. */
+/* Records that axis id of operand i has size n, and checks it; 1 broadcasts. */
 static bool note_size(Einsum *s, int id, int i, int64_t n, size_t at) {
     if (s->size[id] < 0 || (s->size[id] == 1 && n != 1 && s->from[id] != i)) {
         s->size[id] = n, s->from[id] = i;
@@ -148,7 +149,7 @@ static bool note_size(Einsum *s, int id, int i, int64_t n, size_t at) {
     return n == s->size[id] || (n == 1 && s->from[id] != i) || error_sizes(s, id, i, n, at);
 }
 
-/* Names of the axes of operand i, now that it is known how many "..." stands for. */
+/* Assigns ids to the axes of operand i; the number of axes of "..." is known by now. */
 static bool read_term(Einsum *s, int i) {
     Term *t = &s->term[i];
     const TensorType *type = tensor_type(t->t);
@@ -205,7 +206,7 @@ static bool read_result(Einsum *s, size_t begin, size_t end) {
     }
 }
 
-/* Without "->": the axes of "...", then every letter that stands once, in order. */
+/* Without "->" the result has the axes of "...", then in order every letter that occurs once. */
 static void implied_result(Einsum *s) {
     int count[IDS] = {0};
     for (int i = 0; i < s->n; i++)
@@ -248,7 +249,7 @@ static bool read_spec(Einsum *s) {
 
 /* ---- one term ---- */
 
-static bool put(Term *x, Tensor *t) { /* consumes t */
+static bool put(Term *x, Tensor *t) { /* takes ownership of t */
     if (!t) return false;
     tensor_unref(x->t);
     x->t = t;
@@ -269,7 +270,7 @@ static void drop_axis(Term *x, int axis) {
     for (int i = 0; i < x->n; i++) x->set |= BIT(x->id[i]);
 }
 
-/* Axes in the order given, which has all of them. */
+/* Permutes x to `order`, which contains all its axes. */
 static bool reorder(Einsum *s, Term *x, const uint8_t *order) {
     int64_t axes[MAX_DIMS];
     bool same = true;
@@ -282,7 +283,8 @@ static bool reorder(Einsum *s, Term *x, const uint8_t *order) {
     return put(x, tensor_permute(s->in, x->t, axes, x->n, s->e));
 }
 
-/* Axes p < q of one name become one: the two side by side, seen as one, every (n + 1)th of it. */
+/* Merges the axes p < q of one name: they become adjacent, are viewed as one, and every (n + 1)th
+ * element is taken. */
 static bool take_diagonal(Einsum *s, Term *x, int p, int q) {
     int64_t axes[MAX_DIMS], shape[MAX_DIMS], n = extent(x, p);
     int k = 0;
@@ -316,7 +318,7 @@ static bool refuse_bool(Einsum *s, const Term *x) {
     return false;
 }
 
-/* The sum over the axes in `set`; whole numbers keep their dtype. */
+/* Sums over the axes in `set`; whole numbers keep their dtype. */
 static bool sum_out(Einsum *s, Term *x, IdSet set) {
     int64_t axes[MAX_DIMS];
     int n = 0;
@@ -330,7 +332,7 @@ static bool sum_out(Einsum *s, Term *x, IdSet set) {
     return put(x, tensor_cast(s->in, x->t, d, s->e));
 }
 
-/* Axes of one element that another operand has with more give way: broadcasting. */
+/* Drops x's axes of size 1 that `other` has with another size: broadcasting. */
 static bool drop_ones(Einsum *s, Term *x, const Term *other) {
     int64_t shape[MAX_DIMS];
     for (int i = x->n - 1; i >= 0; i--) {
@@ -346,7 +348,7 @@ static bool drop_ones(Einsum *s, Term *x, const Term *other) {
 
 /* ---- two terms ---- */
 
-/* The axes of x that are in `set`, in x's order, behind those in ids; gives how many there are. */
+/* Appends x's axes that are in `set` to the n in ids, in x's order; returns the new number. */
 static int gather_ids(const Term *x, IdSet set, uint8_t *ids, int n) {
     for (int i = 0; i < x->n; i++)
         if (set & BIT(x->id[i])) ids[n++] = x->id[i];
@@ -368,7 +370,7 @@ static bool too_many(Einsum *s, int n) {
     return false;
 }
 
-/* x (batch, rows) times y (batch, columns), pointwise: (batch, rows, columns). */
+/* Pointwise product of x (batch, rows) and y (batch, columns): (batch, rows, columns). */
 static bool multiply(Einsum *s, Term *x, Term *y, IdSet batch) {
     uint8_t order[2 * MAX_DIMS], own[MAX_DIMS];
     int64_t shape[2 * MAX_DIMS];
@@ -389,8 +391,8 @@ static bool multiply(Einsum *s, Term *x, Term *y, IdSet batch) {
     return put(x, tensor_op2(s->in, OP_MUL, arg_tensor(x->t), arg_tensor(y->t), s->e));
 }
 
-/* x as (batch, rows, inner) and y as (batch, inner, columns), several axes folded where there are
- * several of a kind; the product unfolded again. */
+/* Matrix product of x as (batch, rows, inner) and y as (batch, inner, columns). Axes of one kind
+ * are merged before and split again after it. */
 static bool contract(Einsum *s, Term *x, Term *y, IdSet batch, IdSet inner) {
     uint8_t order[2 * MAX_DIMS], own[MAX_DIMS];
     int64_t shape[MAX_DIMS + 2], full[2 * MAX_DIMS];
@@ -404,7 +406,7 @@ static bool contract(Einsum *s, Term *x, Term *y, IdSet batch, IdSet inner) {
     memcpy(own + n_batch, order + rows, (size_t)(x->n - rows)); /* inner axes in x's order */
     gather_ids(y, ~(batch | inner), own, n_batch + x->n - rows);
     TRY(reorder(s, y, own));
-    int lead = n_batch <= MAX_DIMS - 2 ? n_batch : 1; /* batch axes stay as they are, if they can */
+    int lead = n_batch <= MAX_DIMS - 2 ? n_batch : 1; /* keep batch axes separate if they fit */
     for (int i = 0; i < lead; i++) shape[i] = lead == n_batch ? extent(x, i) : product_of(x, batch);
     for (int i = 0; i < n_batch; i++) full[i] = extent(x, i);
     int n = n_batch;
@@ -423,7 +425,7 @@ static bool contract(Einsum *s, Term *x, Term *y, IdSet batch, IdSet inner) {
     return true;
 }
 
-/* x becomes the product of both; keep: axes that somebody still wants. */
+/* Replaces x by the product of x and y. keep: axes that other terms or the result need. */
 static bool combine(Einsum *s, Term *x, Term *y, IdSet keep) {
     TRY(drop_ones(s, x, y) && drop_ones(s, y, x));
     TRY(sum_out(s, x, ~(y->set | keep)) && sum_out(s, y, ~(x->set | keep)));
@@ -431,8 +433,8 @@ static bool combine(Einsum *s, Term *x, Term *y, IdSet keep) {
     return inner ? contract(s, x, y, both & keep, inner) : multiply(s, x, y, both);
 }
 
-/* What the product of terms i and j leaves, less what it takes away, in elements; as doubles, so
- * that nothing overflows. */
+/* The size of the product of terms i and j minus their own sizes, in elements; double, so that
+ * nothing overflows. */
 static double growth(const Einsum *s, int i, int j) {
     const Term *x = &s->term[i], *y = &s->term[j];
     IdSet keep = s->wanted, all = x->set | y->set;
@@ -448,7 +450,7 @@ static double growth(const Einsum *s, int i, int j) {
     return left - a - b;
 }
 
-/* One step: the pair that shrinks the whole most, the first of equals. */
+/* Combines the pair with the smallest growth; of equal ones, the first. */
 static bool combine_best(Einsum *s) {
     int bi = 0, bj = 1;
     double best = growth(s, 0, 1);
@@ -461,7 +463,7 @@ static bool combine_best(Einsum *s) {
     for (int k = 0; k < s->n; k++)
         if (k != bi && k != bj) keep |= s->term[k].set;
     Term *x = &s->term[bi], *y = &s->term[bj];
-    /* The last product: what the result has first comes from the left. */
+    /* The last product: the operand with the result's first axis goes to the left. */
     bool swap = false;
     for (int k = 0; s->n == 2 && k < s->n_out; k++) {
         IdSet bit = BIT(s->out[k]);
