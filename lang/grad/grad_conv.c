@@ -1,10 +1,10 @@
-/* grad_conv.c: gradient rules of convolutions and poolings. They are closed: each gradient is
- * another row of the same family, with the same attributes and the shape of what it is the gradient
- * of. See grad_rule.h for the notation.
+/* grad_conv.c: gradient rules of convolutions and poolings. Each gradient is another row of the
+ * same family, with the same attributes and the shape of the operand that it is the gradient of, so
+ * second derivatives follow. See grad_rule.h for the notation.
  * SPDX-License-Identifier: MIT */
 #include "lang/grad/grad_rule.h"
 
-/* The call's attributes but for SHAPE and DTYPE, and this shape unless it is NULL. */
+/* Copies the call's attributes except SHAPE and DTYPE, and adds shape unless it is NULL. */
 static int window_attrs(const GradCall *g, const TensorType *shape, Attr *attr) {
     int n = 0;
     for (int i = 0; i < g->n->n_attr; i++)
@@ -18,23 +18,23 @@ static Arg with_window(GradCall *g, Op op, Arg a, Arg b, const TensorType *shape
     Arg arg[2] = {a, b};
     return op_with(g, op, arg, op_info[op].arity, attr, window_attrs(g, shape, attr));
 }
-/* In the operands' dtype, than which the result's may be wider. */
+/* x cast to the operands' dtype; the result's may be wider. */
 static Arg narrowed(GradCall *g, Arg x) { return cast_to(g, x, (DType)in_type(g, 0)->dtype); }
 
-GRAD(conv, SAVE_OTHER) { /* of x, w */
+GRAD(conv, SAVE_OTHER) { /* operands x, w */
     if (g->need[0]) give(g, 0, narrowed(g, with_window(g, OP_CONV_DX, d, B, in_type(g, 0))));
     if (g->need[1]) give(g, 1, narrowed(g, with_window(g, OP_CONV_DW, A, d, in_type(g, 1))));
 }
-GRAD(conv_dx, SAVE_OTHER) { /* of dy, w */
+GRAD(conv_dx, SAVE_OTHER) { /* operands dy, w */
     if (g->need[0]) give(g, 0, narrowed(g, with_window(g, OP_CONV, d, B, NULL)));
     if (g->need[1]) give(g, 1, narrowed(g, with_window(g, OP_CONV_DW, d, A, in_type(g, 1))));
 }
-GRAD(conv_dw, SAVE_OTHER) { /* of x, dy */
+GRAD(conv_dw, SAVE_OTHER) { /* operands x, dy */
     if (g->need[0]) give(g, 0, narrowed(g, with_window(g, OP_CONV_DX, B, d, in_type(g, 0))));
     if (g->need[1]) give(g, 1, narrowed(g, with_window(g, OP_CONV, A, d, NULL)));
 }
 
-/* Spatial axes folded into one. */
+/* The n spatial axes merged into one. */
 static Arg as_planes(GradCall *g, Arg x, int n) {
     if (!g->ok) return x;
     TensorType t = *tensor_type(x.t);

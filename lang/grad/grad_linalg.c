@@ -1,11 +1,11 @@
-/* grad_linalg.c: gradient rules of factorizations and of equations: matrix products and triangular
- * equations again, so that second derivatives follow. Sources: Giles, "An extended collection of
- * matrix derivative results" (2008); Murray, "Differentiation of the Cholesky decomposition"
- * (2016).
+/* grad_linalg.c: gradient rules of factorizations and linear systems. They consist of matrix
+ * products and triangular solves, so second derivatives follow. Sources: Giles, "An extended
+ * collection of matrix derivative results" (2008); Murray, "Differentiation of the Cholesky
+ * decomposition" (2016).
  * SPDX-License-Identifier: MIT */
 #include "lang/grad/grad_rule.h"
 
-/* row OP column, for the last two axes of x. */
+/* A mask (row OP column) over the last two axes of x. */
 static Arg places(GradCall *g, Op op, Arg x) {
     if (!g->ok) return x;
     const TensorType *t = tensor_type(x.t);
@@ -19,7 +19,7 @@ static Arg places(GradCall *g, Op op, Arg x) {
 /* x where row OP column, else 0. */
 static Arg part_where(GradCall *g, Op op, Arg x) { return where(g, places(g, op, x), x, NUM(0)); }
 
-/* a^-1 @ b of a triangle. */
+/* a^-1 @ b for a triangular a. */
 static Arg triangle_solve(GradCall *g, Arg a, Arg b, bool upper, bool unit) {
     Arg arg[2] = {a, b};
     Attr attr[2] = {attr_bool(ATTR_UPPER, upper), attr_bool(ATTR_UNIT, unit)};
@@ -31,8 +31,8 @@ static bool flag_of(const GradCall *g, AttrKey key) {
     return a && a->b;
 }
 
-/* With P the lower triangle of L.T @ d, its diagonal halved: the symmetric part of
- * L^-T @ P @ L^-1. */
+/* With P the lower triangle of L.T @ d, its diagonal halved: the symmetric part of L^-T @ P @
+ * L^-1. */
 GRAD(cholesky, SAVE_OUT) {
     Arg lt = transposed(g, Y), p = op2(g, OP_MATMUL, lt, d);
     p = where(g, places(g, OP_EQ, p), MUL(p, NUM(0.5)), part_where(g, OP_GT, p));
@@ -73,7 +73,7 @@ GRAD(solve,
     if (g->need[0] && !back) give_minus(g, 0, op2(g, OP_MATMUL, db, transposed(g, Y)));
 }
 
-GRAD(solve_triangular, SAVE_A | FOR_A(SAVE_OUT)) { /* likewise, within the triangle */
+GRAD(solve_triangular, SAVE_A | FOR_A(SAVE_OUT)) { /* the same, restricted to the triangle */
     bool upper = flag_of(g, ATTR_UPPER), unit = flag_of(g, ATTR_UNIT);
     Arg db = triangle_solve(g, transposed(g, A), d, !upper, unit);
     if (g->need[1]) give(g, 1, db);
@@ -85,7 +85,7 @@ GRAD(solve_triangular, SAVE_A | FOR_A(SAVE_OUT)) { /* likewise, within the trian
 
 /* ---- Packed results: rows of several parts, one under the other ---- */
 
-/* n rows of x from row `first`. */
+/* n rows of x, starting at row `first`. */
 static Arg rows_of(GradCall *g, Arg x, int64_t first, int64_t n) {
     if (!g->ok) return x;
     const TensorType *t = tensor_type(x.t);
@@ -99,7 +99,8 @@ static Arg rows_of(GradCall *g, Arg x, int64_t first, int64_t n) {
 
 static Arg product(GradCall *g, Arg a, Arg b) { return op2(g, OP_MATMUL, a, b); }
 
-/* a / b, and 0 where a is 0: what nothing depends on has no gradient, equal values or not. */
+/* a / b, and 0 where a is 0: a vector that the loss does not use has gradient 0 even if eigenvalues
+ * are equal. */
 static Arg quotient(GradCall *g, Arg a, Arg b) {
     Arg none = op2(g, OP_EQ, a, NUM(0));
     return where(g, none, NUM(0), DIV(a, where(g, none, NUM(1), b)));
@@ -132,7 +133,8 @@ GRAD(eigh, SAVE_OUT) {
 static Arg skew(GradCall *g, Arg x) { return SUB(x, transposed(g, x)); }
 
 /* With E = s_j^2 - s_i^2: inner = skew(U.T @ dU) / E * s_j + s_i * skew(V.T @ dV) / E + diag(dS);
- * da = U @ inner @ V.T, and of the longer side what its vectors do not span, over s. */
+ * da = U @ inner @ V.T, plus, for the longer side, the part outside the span of its vectors, over
+ * s. */
 GRAD(svd, SAVE_OUT) {
     const TensorType *t = in_type(g, 0);
     int64_t m = t->shape[t->rank - 2], n = t->shape[t->rank - 1], k = m < n ? m : n;

@@ -1,8 +1,7 @@
-/* grad_ops.c: one rule per word of the grad column of ops.def, and which values each rule uses. A
- * word without a rule does not link. How rules are written: grad_rule.h; the longer ones are in
- * grad_scan.c.
- * Sources: the derivatives are school mathematics; ties and edges follow PyTorch's derivatives.yaml
- * in what they do.
+/* grad_ops.c: one rule per word of the grad column of ops.def, and the values that each rule reads.
+ * A word without a rule fails to link. grad_rule.h explains the notation; longer rules are in
+ * grad_scan.c, grad_conv.c and grad_linalg.c. At ties and edges the rules follow PyTorch's
+ * derivatives.yaml.
  * SPDX-License-Identifier: MIT */
 #include "lang/grad/grad_rule.h"
 #include <math.h>
@@ -46,7 +45,7 @@ static Arg square_of(GradCall *g, Arg x) {
     return NUM(v * v);
 }
 
-GRAD(atan2, SAVE_A | SAVE_B) { /* of the point (b, a); 0 at the origin, as PyTorch's */
+GRAD(atan2, SAVE_A | SAVE_B) { /* derivative at the point (b, a); 0 at the origin, as in PyTorch */
     Arg square = ADD(square_of(g, A), square_of(g, B));
     Arg over = DIV(d, where(g, op2(g, OP_EQ, square, NUM(0)), NUM(1), square));
     if (g->need[0]) give(g, 0, MUL(over, B));
@@ -87,12 +86,12 @@ GRAD(pow, FOR_A(SAVE_A | SAVE_B) | FOR_B(SAVE_A | SAVE_OUT)) {
             give(g, 1, MUL(MUL(d, Y), NUM(log(a))));
         return;
     }
-    /* 0 to the power of what is not negative: 0 or 1 */
+    /* 0 ** a for a >= 0 is 0 or 1 */
     Arg at_zero = op2(g, OP_AND, op2(g, OP_EQ, A, NUM(0)), op2(g, OP_LE, Y, NUM(1)));
     give(g, 1, where(g, at_zero, NUM(0), MUL(MUL(d, Y), op1(g, OP_LOG, A))));
 }
 
-/* Ties share: half each. */
+/* Ties get half each. */
 static void pick(GradCall *g, Op loses) {
     Arg even = where(g, op2(g, OP_EQ, A, B), MUL(d, NUM(0.5)), d);
     if (g->need[0]) give(g, 0, where(g, op2(g, loses, A, B), NUM(0), even));
@@ -116,7 +115,7 @@ GRAD(minimum, SAVE_A | SAVE_B) {
 }
 
 GRAD(neg, SAVE_NONE) { give(g, 0, NEG(d)); }
-GRAD(shard, SAVE_NONE) { /* the same value in another place */
+GRAD(shard, SAVE_NONE) { /* the same value in another layout */
     const Attr *back = NULL;
     for (int i = 0; i < g->n->n_attr; i++)
         if (g->n->attr[i].key == ATTR_BACKWARD) back = &g->n->attr[i];
@@ -125,7 +124,8 @@ GRAD(shard, SAVE_NONE) { /* the same value in another place */
     give(g, 0, back ? op_with(g, OP_SHARD, &d, 1, &name, 1) : d);
 }
 GRAD(abs, SAVE_A) { give(g, 0, MUL(d, op1(g, OP_SIGN, A))); }
-GRAD(zero, SAVE_NONE) { give(g, 0, zeros_of(g, in_type(g, 0))); } /* not NULL */
+/* zeros, not "no gradient" (NULL) */
+GRAD(zero, SAVE_NONE) { give(g, 0, zeros_of(g, in_type(g, 0))); }
 GRAD(square, SAVE_A) { give(g, 0, MUL(MUL(d, A), NUM(2))); }
 GRAD(exp, SAVE_OUT) { give(g, 0, MUL(d, Y)); }
 GRAD(expm1, SAVE_OUT) { give(g, 0, MUL(d, ADD(Y, NUM(1)))); }
@@ -166,7 +166,7 @@ GRAD(sigmoid, SAVE_OUT) { give(g, 0, MUL(d, MUL(Y, SUB(NUM(1), Y)))); }
 GRAD(softplus, SAVE_A) { give(g, 0, MUL(d, op1(g, OP_SIGMOID, A))); }
 GRAD(relu, SAVE_OUT) { give(g, 0, where(g, op2(g, OP_LE, Y, NUM(0)), NUM(0), d)); }
 GRAD(gelu, SAVE_A) { give(g, 0, MUL(d, op1(g, OP_GELU_DX, A))); }
-GRAD(gelu_dx, SAVE_A) { /* of Phi(a) + a * phi(a): phi(a) * (2 - a^2) */
+GRAD(gelu_dx, SAVE_A) { /* derivative of Phi(a) + a * phi(a): phi(a) * (2 - a^2) */
     Arg sq = op1(g, OP_SQUARE, A);
     Arg density = MUL(op1(g, OP_EXP, MUL(sq, NUM(-0.5))), NUM(0.5 * M_2_SQRTPI * M_SQRT1_2));
     give(g, 0, MUL(d, MUL(density, SUB(NUM(2), sq))));
@@ -184,7 +184,7 @@ GRAD(where, SAVE_A) {
 
 GRAD(sum, SAVE_NONE) { give(g, 0, expand_to(g, with_kept_axes(g, d), in_type(g, 0))); }
 
-GRAD(max, SAVE_A | SAVE_OUT) { /* and min: ties share */
+GRAD(max, SAVE_A | SAVE_OUT) { /* max and min: ties share */
     int64_t axes[MAX_DIMS];
     int n;
     reduced_axes(g, axes, &n);
@@ -229,7 +229,7 @@ GRAD(cast, SAVE_NONE) {
     if (dtype_is_float(in_type(g, 0)->dtype)) give(g, 0, cast_to(g, d, in_type(g, 0)->dtype));
 }
 
-/* Leading axes folded into rows: (..., M, K) to (... * M, K). */
+/* Leading axes merged into rows: (..., M, K) to (... * M, K). */
 static Arg as_rows(GradCall *g, Arg x) {
     if (!g->ok) return x;
     const TensorType *t = tensor_type(x.t);
@@ -238,18 +238,18 @@ static Arg as_rows(GradCall *g, Arg x) {
     return reshape_to(g, x, (int64_t[2]){rows, columns}, 2);
 }
 
-/* b is a transposed view (x @ w.T): its gradient is made transposed, so that w's own comes out
- * row-major. */
+/* True if operand i is a transposed view (x @ w.T). Its gradient is then computed transposed, so
+ * that the gradient of w is row-major. */
 static bool is_transposed(const GradCall *g, int i) {
     const GradNode *made = g->n->in[i].node;
     return made && made->op == OP_PERMUTE && in_type(g, i)->rank == 2;
 }
 
 GRAD(matmul, SAVE_OTHER) {                 /* y (.., M, N) = a (.., M, K) @ b (.., K, N) */
-    DType t = (DType)in_type(g, 0)->dtype; /* the result may be wider */
+    DType t = (DType)in_type(g, 0)->dtype; /* d may be wider than the operands */
     if (g->need[0]) give(g, 0, cast_to(g, op2(g, OP_MATMUL, d, transposed(g, B)), t));
     if (!g->need[1]) return;
-    /* One matrix for the whole batch: one product over all rows, no sum over the batch. */
+    /* One matrix for the whole batch: one product over all rows needs no sum over the batch. */
     bool rows = in_type(g, 1)->rank == 2 && in_type(g, 0)->rank > 2;
     Arg a = rows ? as_rows(g, A) : A, dy = rows ? as_rows(g, d) : d;
     if (is_transposed(g, 1))
@@ -284,7 +284,7 @@ GRAD(slice_put, SAVE_NONE) {
     if (g->need[1]) give(g, 1, op_with(g, OP_SLICE, &d, 1, attr, 3));
 }
 
-/* Operands first .. n_in-1 are indices; arg[0..k-1] go before them. */
+/* Emits op with arg[0..k-1] followed by the index operands, first .. n_in-1 of the call. */
 static Arg with_indices(GradCall *g, Op op, const Arg *arg, int k, int first, bool accumulate) {
     Arg all[MAX_DIMS + 2];
     Attr attr[2] = {*attr_of(g, ATTR_AXIS), attr_bool(ATTR_ACCUMULATE, true)};
@@ -340,7 +340,7 @@ const GradRule *const grad_rule[OP_COUNT] = {
 #include "runtime/inst/ops.def"
 };
 
-/* What depends on an attribute besides. */
+/* Adjusts a rule's set of saved values by attributes. */
 unsigned grad_saves(Op op, const Attr *attr, int n_attr) {
     unsigned saves = grad_rule[op]->saves;
     for (int i = 0; i < n_attr; i++) {

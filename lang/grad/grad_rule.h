@@ -1,9 +1,9 @@
-/* grad_rule.h: what gradient rules are written with. A rule reads like a formula: small functions
- * over Args (a tensor or a number) emit one op each and hang the result on the call, which frees
- * it; after a failure they do nothing. d is the gradient of the result, A B C the operands, Y the
- * result; give() hands the gradient of one operand on, summed over the axes along which it was
- * broadcast. GRAD(word, reads) { ... } is the rule of a word and says which values it reads.
- * Included by files of rules (grad_*.c) only: the macros have short names.
+/* grad_rule.h: the notation of gradient rules. A rule reads like a formula: small functions on Args
+ * (a tensor or a number) emit one op each. The call owns their results and frees them; after a
+ * failure they do nothing. d is the gradient of the result, A B C are the operands, Y is the
+ * result. give() passes on the gradient of one operand, summed over its broadcast axes. GRAD(word,
+ * reads) { ... } is the rule of a word; reads: the values that it needs saved. Included by files of
+ * rules (grad_*.c) only: the macros have short names.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_GRAD_GRAD_RULE_H
 #define GT_LANG_GRAD_GRAD_RULE_H
@@ -68,7 +68,7 @@ static inline Arg zeros_of(GradCall *g, const TensorType *t) {
                  : arg_int(0);
 }
 
-/* Undoes broadcasting: sums over axes that the operand lacks or has with size 1. */
+/* Undoes broadcasting: sums over axes that t lacks or has with size 1. */
 static inline Arg sum_to(GradCall *g, Arg x, const TensorType *t) {
     if (!g->ok) return x;
     TensorType from = *tensor_type(x.t);
@@ -85,7 +85,7 @@ static inline void give(GradCall *g, int i, Arg x) {
     if (g->ok) g->din[i] = tensor_ref(x.t);
 }
 
-/* Minus x, where x may be larger than the operand: summed first. */
+/* Gives -x, where x may be larger than the operand: x is summed first. */
 static inline void give_minus(GradCall *g, int i, Arg x) {
     x = NEG(sum_to(g, x, in_type(g, i)));
     if (g->ok) g->din[i] = tensor_ref(x.t);
@@ -111,7 +111,7 @@ static inline const Attr *attr_of(const GradCall *g, AttrKey key) {
     return NULL;
 }
 
-/* x has the reduced shape; gives it the rank of the operand again, with 1 on the reduced axes. */
+/* Reshapes x from the reduced shape to the operand's rank, with size 1 on reduced axes. */
 static inline Arg with_kept_axes(GradCall *g, Arg x) {
     TensorType t = *in_type(g, 0);
     const Attr *axis = attr_of(g, ATTR_AXIS);

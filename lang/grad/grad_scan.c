@@ -1,6 +1,6 @@
-/* grad_scan.c: gradient rules of products, recurrences and of scattering: those whose derivatives
- * are not one formula. A product's gradient is the product of the others, which dividing by the
- * element cannot give where it is 0; recurrences give it, and are closed under differentiation.
+/* grad_scan.c: gradient rules of products, recurrences and scattering, which are not one formula.
+ * The gradient of a product is the product of the other elements. Dividing the product by the
+ * element fails at 0, so recurrences compute it; they are closed under differentiation.
  * SPDX-License-Identifier: MIT */
 #include "lang/grad/grad_rule.h"
 
@@ -16,7 +16,7 @@ static Arg product_of(GradCall *g, Arg x, bool behind) {
     edge.shape[axis] = n - 1;
     Arg zeros = zeros_of(g, &edge);
     if (!g->ok) return x;
-    /* p[0] = 1 and p[i] = x[i-1] p[i-1]: the factor of p[0] meets nothing */
+    /* p[0] = 1 and p[i] = x[i-1] p[i-1]; the factor of p[0] is unused */
     Arg others = keep(g, tensor_slice(g->in, x.t, axis, behind, n - 1, 1, g->e));
     if (!g->ok) return x;
     Tensor *factor[2] = {behind ? others.t : ones.t, behind ? ones.t : others.t};
@@ -27,8 +27,8 @@ static Arg product_of(GradCall *g, Arg x, bool behind) {
     return op_with(g, OP_RECURRENCE, arg, 2, attr, 2);
 }
 
-/* The product of the others, which is right, with all its derivatives, where elements are 0: what
- * lies before times what lies behind, the reduced axes being moved to the end and made one. */
+/* The product of the other elements: those before times those after, correct with all its
+ * derivatives where elements are 0. The reduced axes are moved to the end and merged. */
 GRAD(prod, SAVE_A) {
     TensorType t = *in_type(g, 0);
     int64_t axes[MAX_DIMS], order[MAX_DIMS], back[MAX_DIMS], shape[MAX_DIMS], flat[MAX_DIMS];
@@ -63,7 +63,7 @@ GRAD(prod, SAVE_A) {
     give(g, 0, MUL(with_kept_axes(g, d), others));
 }
 
-/* x[0], x[1], ... along an axis moved by one place, towards the end or the start; 0 enters. */
+/* The elements along an axis shifted by one, towards the end or the start; a 0 enters. */
 static Arg shifted(GradCall *g, Arg x, int axis, bool to_end) {
     TensorType t = *in_type(g, 0), one = t;
     one.shape[axis] = 1;
@@ -75,7 +75,7 @@ static Arg shifted(GradCall *g, Arg x, int axis, bool to_end) {
     return keep(g, tensor_cat(g->in, part, 2, axis, g->e));
 }
 
-/* y[i] = a[i] y[i-1] + b[i], so s[i] = d[i] + a[i+1] s[i+1] is the gradient of b, and of a times
+/* y[i] = a[i] y[i-1] + b[i]. The gradient of b is s[i] = d[i] + a[i+1] s[i+1]; that of a is s[i]
  * y[i-1]. */
 GRAD(recurrence, SAVE_A | FOR_A(SAVE_OUT)) {
     const Attr *axis = attr_of(g, ATTR_AXIS), *flag = attr_of(g, ATTR_REVERSE);
@@ -95,7 +95,7 @@ static bool same_extents(const TensorType *a, const TensorType *b) {
     return true;
 }
 
-/* The part of src that idx speaks of. */
+/* The part of src that idx selects. */
 static Arg used_src(GradCall *g) {
     Arg src = C;
     const TensorType *idx = in_type(g, 1);
@@ -105,7 +105,7 @@ static Arg used_src(GradCall *g) {
     return src;
 }
 
-/* The gradient of that part as the gradient of src. */
+/* Gives x, the gradient of that part, as the gradient of src. */
 static void give_src(GradCall *g, Arg x) {
     TensorType whole = *in_type(g, 2), part = *in_type(g, 1);
     if (!same_extents(&whole, &part)) {
@@ -134,7 +134,7 @@ GRAD(scatter_add, FOR_C(SAVE_B)) {
     if (g->need[2]) give_src(g, gathered(g, d));
 }
 
-/* What equals the largest (smallest) shares the gradient. */
+/* All elements equal to the maximum (minimum) share the gradient. */
 static void scatter_extreme(GradCall *g, Arg src) {
     DType t = (DType)in_type(g, 0)->dtype;
     Arg hit_x = cast_to(g, op2(g, OP_EQ, A, Y), t);
@@ -144,7 +144,7 @@ static void scatter_extreme(GradCall *g, Arg src) {
     if (g->need[2]) give_src(g, MUL(hit, gathered(g, share)));
 }
 
-/* The product of the others: p / x where nothing is 0, p at the only 0, else 0. */
+/* The product of the others: p / x if no element is 0, p at the only 0, else 0. */
 static void scatter_product(GradCall *g, Arg src) {
     DType t = (DType)in_type(g, 0)->dtype;
     Attr attr[2] = {*attr_of(g, ATTR_AXIS), *attr_of(g, ATTR_REDUCE)};
