@@ -1,5 +1,6 @@
-# rooms.awk: checks the includes of the files after scripts/rooms against its lines; prints what breaks them.
-# usage: awk -f scripts/rooms.awk scripts/rooms FILE...
+# rooms.awk: checks the includes of the files given after scripts/rooms against its lines; prints
+# the violations.
+#   usage: awk -f scripts/rooms.awk scripts/rooms FILE...
 function trim(s) { gsub(/^[ \t]+|[ \t]+$/, "", s); return s }
 function folder(path) { sub(/\/[^\/]*$/, "", path); return path }
 function allowed(from, to,   n, i, word) {
@@ -12,7 +13,7 @@ function is_public(to, name,   n, i, word) {
     for (i = 1; i <= n; i++) if (word[i] == name || word[i] == "*") return 1
     return 0
 }
-# Depth first; a folder that is met while it is open closes a circle.
+# Depth first: reaching a folder that is still being visited closes a circle.
 function visit(at, path,   n, i, word) {
     if (state[at] == 2) return
     if (state[at] == 1) { printf "scripts/rooms: a circle: %s %s\n", path, at; return }
