@@ -123,7 +123,7 @@ static void on_ack(Stream *s, const Msg *m) {
     s->acked_seq = ack.seq;
     while (s->sent.n > 0 && ((Sent *)fifo_at(&s->sent, 0))->seq_end <= ack.seq) {
         const Sent *frame = fifo_at(&s->sent, 0);
-        if (s->config.prompt && frame->seq_end == ack.seq) keep_pace(s, frame, insts);
+        if (s->config.prompt && frame->seq_end == ack.seq) update_pace(s, frame, insts);
         s->head_bytes -= frame->head_bytes;
         s->payload_bytes -= frame->payload_bytes;
         fifo_pop(&s->sent);
