@@ -1,5 +1,6 @@
-/* element.c: see element.h. A half is `digits` significant binary digits and an exponent from
- * `lowest`; a number of it is found by counting units of its last digit, which frexp gives.
+/* element.c: see element.h. A half has `digits` significant binary digits and a smallest
+ * exponent `lowest`. A float is converted to it by counting units of its last digit, which frexp
+ * gives.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include <math.h>
@@ -22,7 +23,7 @@ uint16_t half_from_float(DType d, float x) {
     frexp((double)x, &exponent); /* 2^(exponent - 1) <= |x| */
     if (x == 0 || exponent - 1 < h.lowest) exponent = h.lowest + 1;
     double units = nearbyint(ldexp(fabs((double)x), h.digits - exponent));
-    /* A unit too many carries into the exponent, as it should. */
+    /* Rounding up to the next power of two carries into the exponent, as it should. */
     double bits = units + ldexp(exponent - 1 - h.lowest, h.digits - 1);
     return sign | (bits < h.infinity ? (uint16_t)bits : h.infinity);
 }
@@ -94,7 +95,7 @@ void element_set_int(DType d, void *p, int64_t x) {
         element_set_float(d, p, (double)x);
         return;
     }
-    float f = (float)x; /* once, not by way of double */
+    float f = (float)x; /* rounded once, not by way of double */
     switch (d) {
     case DT_BOOL: *(uint8_t *)p = x != 0; break;
     case DT_I32: memcpy(p, &i, 4); break;

@@ -1,8 +1,8 @@
-/* expr.h: what the F_xxx in the expressions of ops.def mean in plain C. F_ADD(a, b) is
- * KIND_add(a, b), where a file defines KIND as b1 (bool: 0 or 1), int (whole numbers in int64,
- * wrapping; by zero gives 0) or float (in double, by libm), and T as the type of a, b and c. Rows
- * that do not take the kind vanish in IF_##in(...). The reference engine and the language's numbers
- * compute with these; the kernels' prologue.h is checked against them.
+/* expr.h: the meaning of F_xxx in the expressions of ops.def, in plain C. F_ADD(a, b) is
+ * KIND_add(a, b). The including file defines KIND as b1 (bool: 0 or 1), int (integers in int64,
+ * wrapping; division by zero gives 0) or float (in double, by libm), and T as the type of a, b
+ * and c. IF_##in(...) drops rows that do not take the kind. The reference engine and the
+ * language's numbers compute with these; the kernels' prologue.h is checked against them.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_INST_EXPR_H
 #define GT_RUNTIME_INST_EXPR_H
@@ -33,7 +33,7 @@
 #define F_NOT(a)         EXPR(KIND, _not)(a)
 #define F_LOWEST         EXPR(KIND, _lowest)
 #define F_HIGHEST        EXPR(KIND, _highest)
-/* Of floats only: */
+/* For floats only: */
 #define F_ATAN2(a, b)     atan2(a, b)
 #define F_HYPOT(a, b)     hypot(a, b)
 #define F_EXP(a)          exp(a)
@@ -64,7 +64,7 @@
 #define F_SOFTPLUS(a)     float_softplus(a)
 #define F_GELU(a)         float_gelu(a)
 
-/* ---- Rows that do not take the kind vanish: IF_ALL, IF_NUM, IF_INT, IF_BITS, IF_FLOAT ---- */
+/* ---- Drop rows that do not take the kind: IF_ALL, IF_NUM, IF_INT, IF_BITS, IF_FLOAT ---- */
 
 #define IF_ALL(...)   __VA_ARGS__
 #define IF_NUM(...)   EXPR(IF_NUM_, KIND)(__VA_ARGS__)
@@ -150,7 +150,7 @@ static inline int64_t int_pow(int64_t a, int64_t b) {
 static inline double float_max(double a, double b) { return isnan(a) || a > b ? a : b; }
 static inline double float_min(double a, double b) { return isnan(a) || a < b ? a : b; }
 static inline double float_sign(double a) { return a > 0 ? 1 : a < 0 ? -1 : a; }
-/* As Python: the sign of the divisor. */
+/* As in Python: the sign of the divisor. */
 static inline double float_mod(double a, double b) {
     double r = fmod(a, b);
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
@@ -176,7 +176,7 @@ static inline double float_lgamma(double a) {
 /* B(2k), k = 1 .. 8 */
 static const double bernoulli[] __attribute__((unused)) = {
     1 / 6.0, -1 / 30.0, 1 / 42.0, -1 / 30.0, 5 / 66.0, -691 / 2730.0, 7 / 6.0, -3617 / 510.0};
-/* Derivative number n of digamma (0: itself): by recurrence to 30, from there on asymptotic;
+/* Derivative number n of digamma (0: itself): recurrence up to 30, then the asymptotic series;
  * digamma and its first derivative below 0 by reflection. */
 static inline double float_polygamma(double n, double x) {
     bool is_pole = x <= 0 && x == floor(x);

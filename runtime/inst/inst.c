@@ -1,4 +1,4 @@
-/* inst.c: small questions about instructions and tensor types.
+/* inst.c: small functions on instructions and tensor types.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/inst.h"
 
@@ -22,7 +22,7 @@ bool type_equal(const TensorType *a, const TensorType *b) {
     return true;
 }
 
-/* Decimal digits of v at p; returns the end. */
+/* Writes the decimal digits of v at p. Returns the end. */
 static char *put_int(char *p, int64_t v) {
     char digits[20];
     int n = 0;

@@ -1,11 +1,10 @@
-/* inst.h: the instruction, the one thing that client, dispatcher, workers, tapes and files
- * exchange.
+/* inst.h: the instruction: what client, dispatcher, workers, tapes and files exchange.
  *
- * An Inst is a view: operands, attributes and payload are borrowed from whoever made it (an
- * emitter's locals, a decoded frame, a parsed line) until that owner moves on; inst_copy makes an
- * owned one. It has a *form* (op, dtypes, FORM attributes, source position, kinds and distances of
- * operands) and *arguments* (ids, immediates, ARG attributes, payload), see DESIGN 5; wire.h lays
- * them out in that order. Text form: STREAM 1, inst_print.c and inst_parse.c.
+ * An Inst is a view: its owner (an emitter's locals, a decoded frame, a parsed line) lends it
+ * operands, attributes and payload until it moves on; inst_copy makes an owned one. It has a
+ * *form* (op, dtypes, FORM attributes, source position, kinds and distances of operands) and
+ * *arguments* (ids, immediates, ARG attributes, payload), see DESIGN 5; wire.h lays them out in
+ * that order. Text form: STREAM 1, inst_print.c and inst_parse.c.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_INST_INST_H
 #define GT_RUNTIME_INST_INST_H
@@ -28,7 +27,8 @@ typedef struct Operand {
 typedef struct Attr {
     uint8_t key; /* AttrKey                                                       */
     uint32_t n;  /* elements of ints, bytes of str; else 0                        */
-    /* What is decoded or parsed has a NUL behind str (and may hold more); who encodes need not. */
+    /* Decoded or parsed strings have a NUL after str (and may contain more); encoding needs
+     * none. */
     union {
         bool b;
         int64_t i;
@@ -56,10 +56,10 @@ typedef struct Inst {
     const Attr *attr;    /* borrowed */
     const void *payload; /* borrowed: elements of `data`, row-major; NULL otherwise     */
     uint64_t payload_bytes;
-    Buf *payload_buf; /* the buffer that payload lies in, when it may be kept by ref; else NULL */
+    Buf *payload_buf; /* the payload's buffer, if it may be kept by reference; else NULL */
 } Inst;
 
-/* dtype, rank and extents of one tensor. Strides do not exist outside a worker. */
+/* dtype, rank and extents of one tensor. Strides exist only inside a worker. */
 typedef struct TensorType {
     uint8_t dtype, rank;
     int64_t shape[MAX_DIMS];
@@ -68,12 +68,12 @@ typedef struct TensorType {
 int64_t type_numel(const TensorType *t);
 uint64_t type_bytes(const TensorType *t);
 bool type_equal(const TensorType *a, const TensorType *b);
-/* "(2, 3)", "(3)" or "()", as errors print shapes; and "f32[2,3]", as instruction text does. buf >=
- * 256 bytes. */
+/* "(2, 3)", "(3)" or "()", as errors print shapes; and "f32[2,3]", as instruction text does. buf
+ * >= 256 bytes. Returns buf. */
 const char *type_shape_text(const TensorType *t, char *buf);
 const char *type_text(const TensorType *t, char *buf);
 
-const Attr *inst_attr(const Inst *in, AttrKey key); /* NULL when absent        */
+const Attr *inst_attr(const Inst *in, AttrKey key); /* NULL if absent */
 int64_t inst_int(const Inst *in, AttrKey key, int64_t missing);
 bool inst_bool(const Inst *in, AttrKey key, bool missing);
 /* Deep copy into an arena (payload kept by pointer, not copied). */
@@ -81,11 +81,11 @@ Inst *inst_copy(const Inst *in, Arena *arena);
 
 /* ---- text form (inst_print.c, inst_parse.c) ---- */
 
-/* Where elements lie that are not in the text: `path="run.tape.data" at=64 sha256=...`. */
+/* The place of elements that are not in the text: `path="run.tape.data" at=64 sha256=...`. */
 typedef struct InstBeside {
     const char *path; /* a file beside the text */
-    uint64_t at;      /* where they begin there */
-    char sha256[65];  /* of these bytes alone   */
+    uint64_t at;      /* where they begin in it */
+    char sha256[65];  /* of these bytes only */
 } InstBeside;
 
 typedef struct InstPrint {
@@ -93,10 +93,10 @@ typedef struct InstPrint {
     int n_files;
     bool columns; /* @file:line:col instead of @file:line               */
     bool payload_b64_always;
-    bool payload_packed;      /* larger payloads are compressed, where that makes them shorter  */
-    const InstBeside *beside; /* the payload lies there; or NULL                                */
-    uint64_t payload_max;     /* larger payloads are left out, `elided`; 0: none is        */
-    bool payload_hash;        /* ... and `sha256=` of their bytes stands there             */
+    bool payload_packed;      /* larger payloads are compressed if that makes them shorter */
+    const InstBeside *beside; /* the payload is stored there; or NULL */
+    uint64_t payload_max;     /* larger payloads are omitted, `elided`; 0: none are */
+    bool payload_hash;        /* ... and replaced by `sha256=` of their bytes */
     const TensorType *out;    /* result types to print after ->, or NULL            */
 } InstPrint;
 
@@ -112,31 +112,31 @@ typedef struct InstLine {
     const char *file;           /* NUL-terminated, or NULL: no @ */
     int attr_column[MAX_ATTRS]; /* where inst.attr[i] stands in the line, from 1 */
 } InstLine;
-/* line has no newline. Errors name the column. Checked for form only: ids are the caller's
- * business, types inst_infer's. A slice written `2:` or `:` has size -1 ("to the end"): whoever
- * knows the operand's type fills it in before inst_infer. Unknown KEY=VALUE come out in ATTR_OTHER.
+/* line has no newline. Errors name the column. Checks the form only: ids are up to the caller,
+ * types up to inst_infer. A slice written `2:` or `:` has size -1 ("to the end"): a caller that
+ * knows the operand's type sets it before inst_infer. Unknown KEY=VALUE become ATTR_OTHER.
  * pos.file is 0: the caller numbers `file`. */
 bool inst_parse(const char *line, size_t n, Arena *arena, InstLine *out, Err *err);
-/* What else a line that somebody wrote must satisfy: its operation takes every key that it gives.
- * Keys with a point in them are annotations, which any line may have. err names the column. */
+/* A further check for lines written by hand: the operation takes every key of the line. Keys
+ * that contain a point are annotations, which any line may have. err names the column. */
 bool inst_check_keys(const InstLine *line, Err *err);
 bool inst_takes(Op op, AttrKey key);
-/* The operation that somebody may have meant by a name that is none, as a hint. */
+/* Adds a hint: the operation that was probably meant by an unknown name. */
 bool inst_hint_op(const char *name, size_t n, Err *err);
 
-/* ---- inference (shape.c): what every program asks ---- */
+/* ---- inference (shape.c): called by every program ---- */
 
-/* Result types from operand types. in[i] is read for tensor operands only, and of control ops for
- * the first operand of `assert` and `shard` only; out has room for MAX_OUT, n_out is set.
- * inst->n_out must be that number too, or 0: not yet known (a decoded frame has 0 for control ops
- * only). An immediate takes the tensors' dtype and must fit it: an int in range, a float with float
- * tensors only. Checks everything a worker relies on: arity, dtypes, ranks, extents, attributes
- * present and in range. Errors are sentences for users: "cannot multiply (64, 784) @ (256, 10):
- * inner sizes 784 and 256 differ". */
+/* Infers result types from operand types. Reads in[i] for tensor operands only, and of control
+ * ops for the first operand of `assert` and `shard` only. out has room for MAX_OUT; n_out is
+ * set. inst->n_out must be that number too, or 0: not yet known (a decoded frame has 0 for
+ * control ops only). An immediate takes the tensors' dtype and must fit it: an int in range, a
+ * float with float tensors only. Checks everything a worker relies on: arity, dtypes, ranks,
+ * extents, attributes present and in range. Errors are sentences for users: "cannot multiply
+ * (64, 784) @ (256, 10): inner sizes 784 and 256 differ". */
 bool inst_infer(const Inst *inst, const TensorType *in, TensorType *out, int *n_out, Err *err);
-/* The way out of what inst_infer has refused, in terms of instruction text: err->hint is replaced,
- * or empty where there is none. */
+/* Writes a remedy for what inst_infer has refused, in instruction text, to err->hint; "" if
+ * there is none. */
 void inst_hint_text(const Inst *inst, const TensorType *in, Err *err);
-/* NumPy's right-aligned rule; false when the shapes do not broadcast. */
+/* NumPy's right-aligned rule. False if the shapes do not broadcast. */
 bool shape_broadcast(const TensorType *a, const TensorType *b, TensorType *out);
 #endif

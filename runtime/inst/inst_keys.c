@@ -1,6 +1,6 @@
-/* inst_keys.c: which attributes an operation takes, for instruction text that somebody wrote: a key
- * that is misspelt or belongs to another operation would otherwise change nothing and say nothing.
- * What programs themselves send is not held against this table. SPDX-License-Identifier: MIT */
+/* inst_keys.c: which attributes an operation takes. Checked for instruction text written by
+ * hand, because a misspelt key, or one of another operation, would be silently ignored. What
+ * programs send is not checked against this table. SPDX-License-Identifier: MIT */
 #include "runtime/base/near.h"
 #include "runtime/inst/inst_text.h"
 
@@ -20,7 +20,7 @@ bool inst_takes(Op op, AttrKey key) {
     return false;
 }
 
-/* Keys as other systems spell them. */
+/* Keys in the spelling of other systems. */
 static const char *const habits[][2] = {
     {"dim", "axis"},           {"dims", "axis"},    {"axes", "axis"},        {"axis", "axes"},
     {"dims", "axes"},          {"perm", "axes"},    {"keepdim", "keepdims"}, {"size", "shape"},
@@ -49,9 +49,10 @@ static bool hint_keys(Op op, Err *err) {
         if (k != ATTR_OTHER && k != ATTR_KEEP && inst_takes(op, (AttrKey)k))
             bytes_printf(&list, "%s%s", list.n ? ", " : "", attr_info[k].name);
     if (list.n)
-        err_hint(err, "it takes %s; a remark has a point in its key: my.note=3", list.data);
+        err_hint(err, "it takes %s; the key of an annotation contains a point: my.note=3",
+                 list.data);
     else
-        err_hint(err, "it takes none; a remark has a point in its key: my.note=3");
+        err_hint(err, "it takes none; the key of an annotation contains a point: my.note=3");
     bytes_fini(&list);
     return false;
 }
@@ -63,7 +64,7 @@ static bool unknown_key(Op op, int column, const char *key, size_t n, Err *err) 
     return meant ? err_hint(err, "did you mean '%s'?", meant) : hint_keys(op, err);
 }
 
-/* The pairs of ATTR_OTHER, between single blanks: each an annotation? */
+/* Are all pairs of ATTR_OTHER, between single blanks, annotations? */
 static bool check_other(Op op, const Attr *other, int column, Err *err) {
     bool is_quoted = false, is_key = true;
     size_t start = 0;
@@ -98,7 +99,7 @@ bool inst_check_keys(const InstLine *line, Err *err) {
 
 /* ---- Operations ---- */
 
-/* What other systems and the language call operations that are spelt otherwise here. */
+/* Names of operations in other systems and in the language that differ from ours. */
 static const char *const other_names[][2] = {
     {"ones", "t0 = full 1 [2,3] f32"},
     {"zeros", "t0 = full 0 [2,3] f32"},

@@ -9,7 +9,7 @@ void inst_log(const char *who, const char *prefix, const Inst *inst, const char 
     InstPrint how = {.files = files, .n_files = n_files};
     Inst shown = *inst;
     bytes_printf(&line, "[%s] %s", who, prefix);
-    if (inst->payload_bytes > 512) { /* data is not what a log is read for */
+    if (inst->payload_bytes > 512) { /* the log shows no data */
         shown.payload = NULL;
         shown.payload_bytes = 0;
     }

@@ -1,6 +1,6 @@
-/* inst_pack.c: elements in fewer bytes, for instruction text: the bytes of equal significance
- * together (all lowest bytes, then all second ones, ...), then zlib's format (RFC 1950). Ids are
- * small numbers in wide elements: all planes but one or two are nearly nothing.
+/* inst_pack.c: compresses elements for instruction text: groups bytes of equal significance (all
+ * lowest bytes, then all second ones, ...), then applies zlib's format (RFC 1950). Ids are small
+ * numbers in wide elements, so that all but one or two of the groups shrink to almost nothing.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/inst_text.h"
 
@@ -10,7 +10,8 @@
 enum {
     LEVEL = 6,
     CHUNK = 1 << 16,
-    /* Text from a stranger may blow up: to so many bytes, and beyond them so many for each. */
+    /* Limits on the expansion of untrusted text: BASE bytes, and above that RATIO bytes per
+     * byte. */
     UNPACK_BASE = 64 << 20,
     UNPACK_RATIO = 128,
 };
@@ -26,7 +27,7 @@ static void join_planes(const uint8_t *planes, size_t numel, size_t width, uint8
         for (size_t i = 0; i < numel; i++) out[i * width + k] = planes[k * numel + i];
 }
 
-/* zlib counts in 32 bits: more is fed piece by piece. */
+/* zlib counts in 32 bits, so larger data is passed in pieces. */
 static uInt piece(size_t left) { return (uInt)(left < (1u << 30) ? left : (1u << 30)); }
 
 bool inst_pack(const uint8_t *p, size_t numel, size_t width, Bytes *out) {
@@ -64,7 +65,7 @@ bool inst_unpack(const uint8_t *packed, size_t n_packed, size_t numel, size_t wi
     size_t n = numel * width, taken = 0, made = 0;
     z_stream z = {0};
     if (inflateInit(&z) != Z_OK) return false;
-    uint8_t *planes = xmalloc(n + 1); /* one more: too much is seen */
+    uint8_t *planes = xmalloc(n + 1); /* one more, to detect excess data */
     int rc = Z_OK;
     while (rc == Z_OK && made <= n) {
         if (z.avail_in == 0 && taken < n_packed) {

@@ -1,7 +1,7 @@
-/* inst_parse.c: one line of instruction text to an Inst, errors with their column. One pass from
- * left to right; every word is taken by what it looks like and what the op writes bare
- * (inst_text.h); attributes may stand anywhere. Nothing is looked up: ids are the caller's
- * business, and a slice's `:` or `2:` comes out as size -1, for who knows the operand.
+/* inst_parse.c: parses one line of instruction text to an Inst, errors with their column. One
+ * pass from left to right. The form of a word and the op's bare attributes (inst_text.h) decide
+ * what it is; attributes may stand anywhere. Nothing is looked up: ids are up to the caller, and
+ * a slice's `:` or `2:` becomes size -1, for a caller that knows the operand.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/inst_text.h"
 #include "runtime/inst/element.h"
@@ -26,7 +26,7 @@ typedef struct Parser {
     int n_named; /* NAME=tN of save and track */
     char *other;
     size_t other_n;   /* unknown KEY=VALUE         */
-    int other_column; /* of the first that is no remark, else of the first */
+    int other_column; /* of the first one that is no annotation, else of the first one */
     bool other_is_remark;
     uint8_t *payload;
     size_t payload_cap; /* elements of data          */
@@ -70,7 +70,7 @@ static size_t number_length(const Parser *p) {
     return (size_t)(s - p->at);
 }
 
-/* All n characters are of the set; a line need not end with a NUL. */
+/* True if all n characters are in the set; a line need not end with a NUL. */
 static bool all_of(const char *s, size_t n, const char *set) {
     size_t known = strlen(set);
     for (size_t i = 0; i < n; i++)
@@ -112,7 +112,7 @@ static int hex_digit(char c) {
                                   : -1;
 }
 
-/* nan.7ff0000000000001: a nan by its bits. */
+/* nan.7ff0000000000001: a nan given by its bits. */
 static bool parse_nan_bits(const char *s, size_t n, double *v) {
     if (n != 20 || memcmp(s, "nan.", 4) != 0) return false;
     uint64_t bits = 0;
@@ -124,7 +124,7 @@ static bool parse_nan_bits(const char *s, size_t n, double *v) {
     return isnan(*v);
 }
 
-/* A decimal, nan, inf, -nan or -inf; f32 is rounded once, from the text. */
+/* A decimal, nan, inf, -nan or -inf. The f32 is rounded once, from the text. */
 static bool parse_float(const char *s, size_t n, double *f64, float *f32) {
     char text[64], *end;
     bool minus = n > 0 && s[0] == '-';
@@ -143,7 +143,7 @@ static bool parse_float(const char *s, size_t n, double *f64, float *f32) {
     return end == text + n;
 }
 
-/* "..." at the cursor, escapes undone; the arena's, NUL-terminated. */
+/* "..." at the cursor, unescaped, in the arena, NUL-terminated. */
 static bool parse_quoted(Parser *p, const char **text, uint32_t *n) {
     const char *start = p->at++, *close = p->at;
     while (close < p->end && *close != '"') close += *close == '\\' && close + 1 < p->end ? 2 : 1;
@@ -177,7 +177,7 @@ static bool parse_quoted(Parser *p, const char **text, uint32_t *n) {
     return true;
 }
 
-/* A quoted string, or the word at the cursor as it stands. */
+/* A quoted string, or else the word at the cursor. */
 static bool parse_text(Parser *p, const char **text, uint32_t *n) {
     if (at_char(p, '"')) return parse_quoted(p, text, n);
     size_t length = word_length(p);
@@ -268,7 +268,8 @@ static bool parse_attr_value(Parser *p, AttrKey key, Attr *a) {
     return true;
 }
 
-/* End of text that is kept as it stands: the next blank; quotes hold together. NULL: not closed. */
+/* The end of text that is kept verbatim: the next blank outside quotes. NULL: a quote is not
+ * closed. */
 static const char *verbatim_end(const char *s, const char *end) {
     bool quoted = false;
     for (; s < end && (quoted || (*s != ' ' && *s != '\t' && *s != '\r')); s++) {
@@ -278,8 +279,7 @@ static const char *verbatim_end(const char *s, const char *end) {
     return quoted ? NULL : s;
 }
 
-/* One unknown KEY=VALUE of n bytes: a key that means nothing to us, a value of visible characters.
- */
+/* One unknown KEY=VALUE of n bytes: the key is unknown, the value has visible characters only. */
 static bool is_plain_pair(const char *s, size_t n) {
     size_t length = 0;
     while (length < n && is_word_char((unsigned char)s[length])) length++;
@@ -302,8 +302,8 @@ bool inst_other_is_plain(const char *s, size_t n) {
     return false;
 }
 
-/* Unknown KEY=VALUE: joined with single blanks. start is the key's first character, p->at behind
- * the '='. */
+/* Unknown KEY=VALUE: joined with single blanks. start is the key's first character, p->at is
+ * after the '='. */
 static bool parse_other(Parser *p, const char *start) {
     const char *stop = verbatim_end(p->at, p->end);
     if (!stop) return bad(p, p->at, "a string is not closed");
@@ -325,7 +325,7 @@ static bool parse_other(Parser *p, const char *start) {
 static bool add_operand(Parser *p, const char *at, Operand o) {
     Inst *in = p->in;
     bool is_named = p->form.n_strings && p->form.string[0] == ATTR_NAME;
-    if (is_named && (o.kind == IN_IMM_FLOAT || o.kind == IN_IMM_BOOL)) /* inf and true are names */
+    if (is_named && (o.kind == IN_IMM_FLOAT || o.kind == IN_IMM_BOOL)) /* inf, true: names */
         return bad(p, at, "%s takes no such number", op_info[in->op].name);
     if (in->n_in == MAX_IN) return bad(p, at, "more than %d operands", MAX_IN);
     if (in->n_in == p->operand_cap) {
@@ -344,7 +344,7 @@ static bool parse_operand_id(Parser *p) {
     return parse_id_here(p, &o.id) && add_operand(p, at, o);
 }
 
-/* fc1.weight=t3: the name joins the others, separated by newlines. */
+/* fc1.weight=t3: appends the name to the others, separated by newlines. */
 static bool parse_named_operand(Parser *p, const char *name, size_t n) {
     if (memchr(name, '\n', n)) return bad(p, p->at, "a name over several lines");
     if (!p->keys) p->keys = arena_alloc(p->arena, (size_t)(p->end - p->line) + 1);
@@ -383,7 +383,7 @@ static bool int_element(Parser *p, const char *s, size_t n, DType t) {
     return true;
 }
 
-/* An element of `data`: dtype and shape stand before it. */
+/* An element of `data`: dtype and shape come before it. */
 static bool parse_element(Parser *p) {
     const char *s = p->at;
     size_t n = number_length(p);
@@ -414,7 +414,7 @@ static int b64_digit(char c) {
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* "AAAA..." at the cursor as bytes, the arena's. */
+/* "AAAA..." at the cursor as bytes, in the arena. */
 static bool parse_base64(Parser *p, uint8_t **bytes, size_t *n_bytes) {
     const char *start = p->at;
     if (p->in->op != OP_DATA || p->in->payload)
@@ -448,7 +448,7 @@ static bool parse_b64(Parser *p) {
     return true;
 }
 
-/* How many elements the shape before it says; SIZE_MAX: too many, or it is not there. */
+/* The number of elements of the shape before it; SIZE_MAX: too many, or there is no shape. */
 static size_t said_numel(const Parser *p) {
     const Attr *shape = inst_attr(p->in, ATTR_SHAPE);
     size_t n = 1;
@@ -480,7 +480,8 @@ static bool parse_z64(Parser *p) {
 
 /* ---- Items ---- */
 
-/* KEY=VALUE, the cursor behind the '='; key is its text (unquoted), start its first character. */
+/* KEY=VALUE, with the cursor after the '='; key is its text (unquoted), start its first
+ * character. */
 static bool parse_pair(Parser *p, const char *start, const char *key, size_t n, bool quoted) {
     size_t value = word_length(p);
     if ((p->form.flags & BARE_NAMED) && is_id_text(p->at, value))
@@ -620,7 +621,7 @@ static bool parse_item(Parser *p) {
 
 /* ---- The line ---- */
 
-/* f32[3,1],i64[3,1] behind the arrow. */
+/* f32[3,1],i64[3,1] after the arrow. */
 static bool parse_types(Parser *p) {
     int n = 0;
     do {
@@ -720,7 +721,7 @@ static bool parse_op(Parser *p) {
     return true;
 }
 
-/* Attributes that were gathered from several places. */
+/* Adds attributes that were collected from several places. */
 static bool finish(Parser *p) {
     if (p->n_named > 0) {
         if (p->n_named != p->in->n_in) return bad(p, p->end, "some operands have a name, some not");

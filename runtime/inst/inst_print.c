@@ -1,7 +1,7 @@
 /* inst_print.c: instructions as text, in the canonical form that inst_parse.c reads back bit for
  * bit: outputs, op, operands and bare attributes in the op's own order, other attributes in the
- * order of attrs.def, result types, source position. Hand-made formatting where it counts: a tape
- * prints a line per instruction. The grammar is STREAM 1's, see gti(5).
+ * order of attrs.def, result types, source position. Numbers are formatted by hand where it
+ * matters, because a tape prints a line per instruction. The grammar is STREAM 1's, see gti(5).
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/inst_text.h"
 #include "runtime/inst/element.h"
@@ -35,7 +35,7 @@ static void put_id(Bytes *b, uint64_t id) {
     put_u64(b, id);
 }
 
-/* nan and inf; false when v is neither. */
+/* nan and inf; false if v is neither. */
 static bool put_special(Bytes *b, double v) {
     if (isfinite(v)) return false;
     if (signbit(v)) bytes_putc(b, '-');
@@ -43,7 +43,7 @@ static bool put_special(Bytes *b, double v) {
     return true;
 }
 
-/* Shortest decimal that reads back as v; whole numbers get ".0" where point is set. */
+/* Shortest decimal that reads back as v; with `point` whole numbers get ".0". */
 static void put_double(Bytes *b, double v, bool point) {
     if (put_special(b, v)) return;
     if (v == (double)(int64_t)(fabs(v) < 1e15 ? v : 0.5)) {
@@ -53,7 +53,7 @@ static void put_double(Bytes *b, double v, bool point) {
         return;
     }
     char text[40];
-    /* 15 digits always survive, but for subnormals; then one more until it reads back. */
+    /* 15 digits suffice to start with, except for subnormals; then one more until it reads back. */
     for (int digits = fabs(v) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, v);
         if (strtod(text, NULL) == v) break;
@@ -115,7 +115,7 @@ static void put_ints(Bytes *b, const int64_t *v, uint32_t n) {
     bytes_putc(b, ']');
 }
 
-/* As put_double; a nan other than the usual two keeps its bits: nan.7ff0000000000001. */
+/* As put_double, but an unusual nan keeps its bits: nan.7ff0000000000001. */
 static void put_immediate(Bytes *b, double v) {
     uint64_t bits;
     memcpy(&bits, &v, 8);
@@ -173,7 +173,7 @@ static void put_keyed(Bytes *b, const Attr *a) {
         inst_quote(b, a->str, a->n);
 }
 
-/* What is still to be printed: bit per attribute key. The first of equal keys counts, as
+/* What is still to be printed: a bit per attribute key. The first of equal keys counts, as
  * everywhere. */
 typedef struct Line {
     const Inst *in;
@@ -255,8 +255,7 @@ static void put_element(Bytes *b, DType t, const uint8_t *p) {
         put_float(b, (float)element_float(t, p), t);
 }
 
-/* The text of an element loses nothing: no bool beyond 1, no nan but the usual one of either sign.
- */
+/* True if the element's text loses nothing: not a bool beyond 1, not a nan with unusual bits. */
 static bool element_is_plain(DType t, const uint8_t *p) {
     uint32_t u32;
     uint64_t u64;
@@ -329,7 +328,7 @@ static void put_payload(Line *l) {
 
 /* ---- The line ---- */
 
-/* save and track: NAME=tN, where there is a name for each operand. */
+/* save and track: NAME=tN, if there is a name for each operand. */
 static bool put_named(Line *l) {
     const Inst *in = l->in;
     const Attr *keys = inst_attr(in, ATTR_KEYS);
@@ -357,7 +356,7 @@ static void put_operands(Line *l, int first) {
     for (int i = first; i < l->in->n_in; i++) put_operand(l->out, &l->in->in[i]);
 }
 
-/* Operands and bare attributes, in the order that reads best for the op. */
+/* Operands and bare attributes, in the most readable order for the op. */
 static void put_body(Line *l) {
     const Inst *in = l->in;
     BareForm form = bare_form(in->op);
@@ -369,7 +368,7 @@ static void put_body(Line *l) {
     }
     if (in->op == OP_ASSERT && in->n_in > 0) put_operand(l->out, &in->in[first++]);
     for (int i = 0; i < form.n_strings && !strings_last; i++) {
-        if (!inst_attr(in, form.string[i])) break; /* the next would be taken for this one */
+        if (!inst_attr(in, form.string[i])) break; /* the next one would be read as this one */
         put_bare_string(l, form.string[i]);
         if (form.string[i] == ATTR_PATH && in->op == OP_WRITE) {
             const Attr *append = take_attr(l, ATTR_APPEND);

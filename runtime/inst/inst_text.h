@@ -1,6 +1,5 @@
-/* inst_text.h: what the printer (inst_print.c) and the parser (inst_parse.c) of instruction text
- * agree on: which attributes of an op are written bare, without their key. Everybody else uses
- * inst.h.
+/* inst_text.h: shared by the printer (inst_print.c) and the parser (inst_parse.c) of instruction
+ * text: which attributes of an op are written bare, without their key. Other code uses inst.h.
  *
  *   t0 = randn [512,2] f32 rng=42:0 -> f32[512,2] @train.gt:6     bare: shape, dtype
  *   t1 = data f32 [3] 1 2.5 -3e-05                                bare: dtype, shape, elements
@@ -18,7 +17,7 @@ enum { BARE_SHAPE = 1, BARE_DTYPE = 2, BARE_K = 4, BARE_SLICE = 8, BARE_NAMED = 
 
 typedef struct BareForm {
     uint8_t flags;
-    uint8_t n_strings; /* strings, in order: the attributes they are */
+    uint8_t n_strings; /* the attributes that its strings are, in order */
     uint8_t string[2];
 } BareForm;
 
@@ -52,10 +51,11 @@ void inst_quote(Bytes *b, const char *s, size_t n);
 /* " @train.gt:6" */
 void inst_put_position(Bytes *b, const char *file, SrcPos pos, bool column);
 
-/* Elements compressed (inst_pack.c): false, or nothing in *out, when that does not make them
+/* Compresses elements (inst_pack.c). False, or nothing in *out, if that does not make them
  * shorter. n bytes are numel elements of width bytes. */
 bool inst_pack(const uint8_t *p, size_t numel, size_t width, Bytes *out);
-/* Can n_packed bytes be n bytes compressed? Nothing is allocated for more. */
+/* inst_may_unpack: can n_packed bytes be n bytes compressed? inst_unpack allocates no more than
+ * that. */
 bool inst_may_unpack(size_t n_packed, size_t n);
 bool inst_unpack(const uint8_t *packed, size_t n_packed, size_t numel, size_t width, uint8_t *out);
 
@@ -70,17 +70,17 @@ static inline bool is_id_text(const char *s, size_t n) { /* t12 */
         if (s[i] < '0' || s[i] > '9') return false;
     return true;
 }
-/* May stand alone as a name: begins like an identifier and cannot be taken for an id. */
+/* True if it may stand alone as a name: begins like an identifier and does not look like an id. */
 static inline bool is_name_text(const char *s, size_t n) {
     if (n == 0 || is_id_text(s, n)) return false;
     for (size_t i = 0; i < n; i++)
         if (!is_word_char((unsigned char)s[i])) return false;
     return !(s[0] >= '0' && s[0] <= '9') && s[0] != '-' && s[0] != '.';
 }
-/* ATTR_OTHER as it may stand in a line: unknown KEY=VALUE pairs between single spaces. */
+/* True if ATTR_OTHER may stand in a line: unknown KEY=VALUE pairs between single spaces. */
 bool inst_other_is_plain(const char *s, size_t n);
-/* a[i] : how a slice of `size` elements from `start` by `step` is written; false when it cannot be.
- */
+/* The stop of a slice of `size` elements from `start` by `step`, as written; false if there is
+ * none. */
 static inline bool slice_stop(int64_t start, int64_t size, int64_t step, int64_t *stop) {
     *stop = start;
     if (start < 0 || size < 0 || step < 1) return false;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* `in` is a bare word in the table; spelled out for every word it may be. */
+/* `in` is a bare word in the table; here is an enum for each such word. */
 enum {
     IN_ALL = DSET_ALL,
     IN_NUM = DSET_NUM,
@@ -114,7 +114,7 @@ DType dtype_promote_ranked(DType a, int rank_a, DType b, int rank_b) {
 
 /* ---- Hash ---- */
 
-/* The NULs keep neighbouring columns apart. */
+/* Includes the NULs, which keep neighbouring columns apart. */
 static uint64_t hash_row(uint64_t h, const char *a, const char *b) {
     h = hash_bytes(a, strlen(a) + 1, h);
     return hash_bytes(b, strlen(b) + 1, h);

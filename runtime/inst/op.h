@@ -1,6 +1,5 @@
-/* op.h: the op table as C data: enum Op, DType, AttrKey and the rows behind them.
- * Everything that asks "what is this op" asks here. See ops.def, dtypes.def, attrs.def for the rows
- * themselves.
+/* op.h: the op table as C data: enum Op, DType, AttrKey and their rows. All code that needs a
+ * fact about an op gets it here. See ops.def, dtypes.def and attrs.def for the rows themselves.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_INST_OP_H
 #define GT_RUNTIME_INST_OP_H
@@ -70,7 +69,7 @@ typedef struct OpInfo {
     const char *shape_name, *grad_name;
     const char *attrs; /* between blanks; "*": any */
     OpClass class_;
-    /* operands; -1 = variadic. Sources count immediates, a leading model tensor comes on top. */
+    /* operands; -1: variadic. For sources the immediates; a model tensor comes in addition. */
     int arity;
     unsigned in; /* DSET of accepted tensor operands */
     OpOut out;
@@ -97,18 +96,18 @@ DType dtype_find(const char *name, size_t n);  /* text, name or alias (float ...
 AttrKey attr_find(const char *name, size_t n); /* or ATTR_COUNT */
 uint64_t op_table_hash(void); /* FNV-1a over all rows of the three tables, for HELLO */
 
-/* op has one of the facts. */
+/* True if op has one of these facts. */
 static inline bool op_has(Op op, unsigned facts) { return op_info[op].facts & facts; }
-/* Conversions between layouts, which the dispatcher inserts. */
+/* True for conversions between layouts, which the dispatcher inserts. */
 static inline bool op_is_move(Op op) { return op >= OP_ALL_GATHER && op <= OP_MOVE; }
-/* Rows of the kind LAYOUT: of class CONTROL, but with one result. */
+/* True for rows of the kind LAYOUT: of class CONTROL, but with one result. */
 static inline bool op_is_layout(Op op) { return op_has(op, FACT_PLACES); }
 
 /* The operand that is cast to the dtype of the first, or 0. */
 static inline int op_takes(Op op) {
     return op_has(op, FACT_TAKES1) ? 1 : op_has(op, FACT_TAKES2) ? 2 : 0;
 }
-/* How many tensors an op gives; of no interest for control ops. */
+/* The number of tensors that an op returns; meaningless for control ops. */
 static inline int op_outputs(Op op) { return op_has(op, FACT_TWO) ? 2 : 1; }
 
 static inline bool dtype_is_float(DType d) {
@@ -116,16 +115,16 @@ static inline bool dtype_is_float(DType d) {
 }
 /* Stored in 16 bits, computed in float32, rounded to nearest even after every instruction. */
 static inline bool dtype_is_half(DType d) { return d == DT_F16 || d == DT_BF16; }
-/* It is answered with a REPLY, and runs in the order of its client's stream. */
+/* True if it is answered with a REPLY, and runs in the order of its client's stream. */
 static inline bool op_is_effect(Op op) { return op_has(op, FACT_REPLIES); }
-/* The operation is carried out by certain workers, and its instruction names their group. A refused
- * one leaves its results poisoned on its client's home worker, which frees them. */
+/* True if certain workers run the operation, and its instruction names their group. If it is
+ * refused, its results stay poisoned on its client's home worker, which frees them. */
 static inline bool op_has_place(Op op) {
     bool is_made = op_info[op].class_ != CLASS_CONTROL || op_is_layout(op) || op == OP_POISON;
     return is_made || op_is_effect(op);
 }
-/* Category first, then width; depends on dtypes only (LANGUAGE 3.2). Int with float gives that
- * float. Different types of one width give the first wider one. */
+/* The higher category, then the wider type; depends on dtypes only (LANGUAGE 3.2). Int with
+ * float gives that float. Different types of one category and width give the next wider one. */
 DType dtype_promote(DType a, DType b);
 /* As dtype_promote, but an operand of rank 0 does not widen one of rank >= 1 within its category
  * (PyTorch). */

@@ -1,6 +1,5 @@
-/* tape.c: see tape.h. The file is opened without waiting, so that a pipe whose reader sleeps costs
- * memory (WAIT_BYTES at most), not the writer's time; on a disk a write is a copy into the page
- * cache.
+/* tape.c: see tape.h. The file is non-blocking, so that a pipe whose reader sleeps costs memory
+ * (WAIT_BYTES at most), not the writer's time; on a disk a write is a copy into the page cache.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/tape.h"
 #include "runtime/base/clock.h"
@@ -18,17 +17,17 @@
 #include <unistd.h>
 
 enum {
-    CHUNK_BYTES = 64 << 10, /* are gathered before they are written                          */
-    WAIT_BYTES = 64 << 20,  /* may wait for the reader of a pipe                             */
+    CHUNK_BYTES = 64 << 10, /* collected before a write */
+    WAIT_BYTES = 64 << 20,  /* pending at most for the reader of a pipe */
     CLOSE_MS = 1000,
-    DATA_ALIGN = 64, /* elements begin at multiples of it: a replay maps the file */
+    DATA_ALIGN = 64, /* alignment of elements: a replay maps the file */
 };
 
-/* The file beside the tape: elements by the hash of their bytes. */
+/* The file beside the tape: elements, found by the hash of their bytes. */
 typedef struct Beside {
     char *path;       /* NULL: there can be none */
-    const char *name; /* of it, without its directory */
-    int fd;           /* -1: nothing was kept yet */
+    const char *name; /* its file name, without the directory */
+    int fd;           /* -1: nothing is stored yet */
     uint64_t bytes;
     struct Kept {
         uint64_t at, n;
@@ -43,7 +42,7 @@ struct Tape {
     int64_t start_ns;
     uint64_t n_lines;
     Bytes text;   /* not yet written */
-    size_t tried; /* text.n when the file last took nothing: not asked again for a chunk more */
+    size_t tried; /* text.n when the last write would have blocked: retry one chunk later */
     bool is_broken, is_told;
     Err err;
     Beside beside;
@@ -51,7 +50,7 @@ struct Tape {
     Err full;
 };
 
-/* PATH.data, for a tape that is a file; made when it is needed. */
+/* PATH.data, if the tape is a file; created when needed. */
 static void beside_init(Tape *t) {
     struct stat st;
     t->beside.fd = -1;
@@ -70,15 +69,15 @@ static void beside_fini(Beside *b) {
     free(b->kept);
 }
 
-/* An empty file, a pipe or a device; NULL, or why not. What may have been planted, by a link or a
- * file of somebody else's, is neither written nor cut. */
+/* Opens an empty file, a pipe or a device. Returns NULL, or why not. A link or another user's
+ * file may have been planted: it is neither written nor truncated. */
 static const char *open_log(const char *path, int *fd) {
     int flags = O_WRONLY | O_NONBLOCK | O_CLOEXEC;
     struct stat st;
     *fd = open(path, flags | O_CREAT | O_NOFOLLOW, 0666);
     bool is_link = *fd < 0 && errno == ELOOP;
     if (is_link) *fd = open(path, flags); /* perhaps /dev/stdout */
-    if (*fd < 0) return errno == ENXIO ? "nobody reads this pipe" : strerror(errno);
+    if (*fd < 0) return errno == ENXIO ? "this pipe has no reader" : strerror(errno);
     const char *why = NULL;
     if (fstat(*fd, &st) != 0)
         why = strerror(errno);
@@ -114,7 +113,8 @@ static void fail(Tape *t, const char *why) {
     bytes_fini(&t->text);
 }
 
-/* write(2), but a pipe without reader is an error of the call, whatever SIGPIPE would do. */
+/* write(2), but a pipe without reader is an error of the call, whatever the handler of SIGPIPE
+ * is. */
 static ssize_t write_quietly(int fd, const void *p, size_t n) {
     sigset_t pipe_set, pending, old;
     sigemptyset(&pipe_set);
@@ -140,7 +140,7 @@ void tape_flush(Tape *t) {
             if (t->text.n - done > WAIT_BYTES) fail(t, "its reader is too slow");
             break;
         } else if (n == 0 || errno != EINTR) {
-            fail(t, n == 0 ? "nothing can be written" : strerror(errno));
+            fail(t, n == 0 ? "the write failed" : strerror(errno));
         }
     }
     if (t->is_broken) return;
@@ -171,8 +171,8 @@ static bool no_more(Tape *t, const char *why) {
                    t->beside.path, why);
 }
 
-/* A new file: who replays an older tape of this name has the old one, and a link that somebody has
- * put there is not followed. */
+/* Creates a new file, so that a replay of an older tape of this name keeps the old one. Does not
+ * follow a link. */
 static bool beside_open(Tape *t) {
     Beside *b = &t->beside;
     if (b->fd >= 0) return true;
@@ -218,7 +218,7 @@ int64_t tape_now_ns(const Tape *t) { return now_ns() - t->start_ns; }
 
 /* ---- Lines ---- */
 
-/* "0.003104 ": by hand, for it is done for every line. */
+/* "0.003104 ": by hand, because it is done for every line. */
 static void put_seconds(Bytes *b, int64_t ns) {
     uint64_t us = ns > 0 ? (uint64_t)ns / 1000 : 0, whole = us / 1000000, part = us % 1000000;
     char text[32], *end = text + sizeof text, *s = end;

@@ -1,19 +1,19 @@
 /* tape.h: the instruction log of a run (STREAM 1): after the header `gti 1 kind=tape` a line per
- * event: five columns, then an instruction in its canonical text or what is to be said.
+ * event: five columns, then an instruction in its canonical text or a description of the event.
  *
  *   0.003104 11 > c1 -  t2 = matmul t0 t1 -> f32[1000,1000] @hello.gt:3   a client asks
- *   0.003160 12 = c1 w0 t2 = matmul t0 t1                                 a worker is sent it
- *   0.004020 13 < c1 w0 done t2 us=812 bytes=4000000 op=matmul            it has done it
+ *   0.003160 12 = c1 w0 t2 = matmul t0 t1                                 sent to a worker
+ *   0.004020 13 < c1 w0 done t2 us=812 bytes=4000000 op=matmul            the worker has done it
  *   0.004100 14 ! c1 w0 error add "out of memory" @hello.gt:4             it has failed
- *   0.005000 15 - c1 -  client left                                       + and -: who comes, goes
- *   0.000400 3 + -  g1 group w0 w1
+ *   0.005000 15 - c1 -  client left                                       + and -: arrivals,
+ * departures 0.000400 3 + -  g1 group w0 w1
  *
- * Columns: seconds since the tape began (of `<` those of the end, so that a line may stand behind
- * younger ones), number of the line, event, client (c1), worker (w0) or group (g3); - for none.
- * The columns of one line are separated by single spaces.
+ * Columns: seconds since the tape began (for `<` at the end of the work, so that a line may come
+ * after later ones), number of the line, event, client (c1), worker (w0) or group (g3); - for
+ * none. Single spaces separate the columns.
  *
- * Elements that are too many for a line lie in a file beside the tape, PATH.data, each once
- * (tape_keep); the lines say where, and their hash.
+ * Elements that are too many for a line are stored in a file beside the tape, PATH.data, each
+ * once (tape_keep); the lines have their place and hash.
  *
  * A tape is buffered and owned by one thread. Writing does not wait for a slow reader of a pipe.
  * SPDX-License-Identifier: MIT */
@@ -32,26 +32,26 @@ typedef enum TapeEvent {
 
 /* ---- Writing ---- */
 
-#define TAPE_DATA_BYTES (UINT64_C(1) << 30) /* of elements beside a tape */
+#define TAPE_DATA_BYTES (UINT64_C(1) << 30) /* limit of elements beside a tape */
 
 typedef struct Tape Tape;
-/* Truncates the file, begins the clock. NULL: err says why not. */
+/* Truncates the file and starts the clock. NULL: err says why not. */
 Tape *tape_open(const char *path, Err *err);
-/* Writes what is left, for a second at most when a pipe's reader is slow. */
+/* Writes what is left; waits at most a second for a pipe's reader. */
 void tape_close(Tape **t);
 int64_t tape_now_ns(const Tape *t); /* since it began, by CLOCK_MONOTONIC */
-/* The five columns; what follows is appended to the result, without a newline. client 0: none;
- * kind 'w' or 'g' with its number, or '-'. */
+/* Begins a line with its five columns; append the rest to the result, without a newline. client
+ * 0: none; kind 'w' or 'g' with its number, or '-'. */
 Bytes *tape_begin(Tape *t, int64_t at_ns, TapeEvent event, uint32_t client, char kind,
                   uint32_t number);
-void tape_end(Tape *t);   /* ends that line; writes when there is much */
-void tape_flush(Tape *t); /* writes what there is */
-/* n elements' bytes into the file beside the tape, unless they are there already; *out says where,
- * its path is the tape's. false: there is none (the tape is a pipe), it holds TAPE_DATA_BYTES, or
- * it cannot be written: then they are to be left out. */
+void tape_end(Tape *t);   /* ends that line; writes if the buffer is large */
+void tape_flush(Tape *t); /* writes the buffer */
+/* Stores the bytes of elements in the file beside the tape, unless they are there already. *out
+ * says where; its path is the tape's. False: there is no such file (the tape is a pipe), it has
+ * TAPE_DATA_BYTES, or it cannot be written: then omit the elements. */
 bool tape_keep(Tape *t, const void *data, size_t n, InstBeside *out);
-/* Writing has failed, or its reader is too slow: told once; nothing is logged from then on. Also
- * once: from here on there is no room beside the tape. */
+/* True once, with *err, if writing has failed or the reader is too slow: nothing is logged from
+ * then on. Also once if no elements can be stored any more. */
 bool tape_take_error(Tape *t, Err *err);
 
 /* ---- Reading ---- */
@@ -61,10 +61,10 @@ typedef struct TapeLine {
     uint32_t client; /* 0: none */
     size_t text;     /* where the sixth column begins in the line */
 } TapeLine;
-/* Is this first line a tape's? */
+/* True if this first line is a tape's. */
 bool tape_is_header(const char *line, size_t n);
-/* The columns of one line. err names the column (of characters) where they are wrong. */
+/* Parses the columns of one line. err names the column (of characters) of a mistake. */
 bool tape_read(const char *line, size_t n, TapeLine *out, Err *err);
-/* "c12" -> 12; 0: it is no client's name. */
+/* "c12" -> 12; 0: not a client's name. */
 uint32_t tape_client(const char *name, size_t n);
 #endif

@@ -311,9 +311,9 @@ static void test_keys(void) {
     } refused[] = {
         {"t1 = sum t0 axes=[0]", "column 13: sum has no attribute 'axes'", "did you mean 'axis'?"},
         {"t1 = add t0 t1 foo=3 a.b=4", "column 16: add has no attribute 'foo'",
-         "it takes none; a remark has a point in its key: my.note=3"},
+         "it takes none; the key of an annotation contains a point: my.note=3"},
         {"t1 = add t0 t1 a.b=\"x y\" foo=3", "column 26: add has no attribute 'foo'",
-         "it takes none; a remark has a point in its key: my.note=3"},
+         "it takes none; the key of an annotation contains a point: my.note=3"},
         {"print axis=1 \"a\"", "column 7: print has no attribute 'axis'", NULL},
         {"save \"a.npz\" w=t0 x=3", "column 19: save has no attribute 'x'", NULL},
         {"t0 = randn [2] f32 rgn=0:0", "column 20: randn has no attribute 'rgn'",
