@@ -48,8 +48,8 @@ void bodies_fini(Bodies *t) {
     *t = (Bodies){.may_insert = t->may_insert};
 }
 
-/* A record's head and its operands' kinds at p, of n bytes; the attributes behind them are read
- * with each record. NULL, or what is wrong. */
+/* Reads a record's head and its operands' kinds at p, of n bytes. The attributes after them are
+ * read with each record. Returns NULL, or what is wrong. */
 static const char *read_form(const Bodies *t, const uint8_t *p, size_t n, BodyForm *f) {
     RecordHead h;
     if (n < RECORD_HEAD) return "a form is cut off";
@@ -101,7 +101,7 @@ static const char *read_forms(const Bodies *t, Body *b) {
 
 static size_t bytes_max(const Bodies *t) { return t->bytes_max ? t->bytes_max : BODIES_BYTES; }
 
-/* What is too old for it goes, then so many that there is room. */
+/* Evicts what is too old, then as many as needed to make room. */
 static void put(Bodies *t, Body *b, uint64_t number) {
     bool is_late = number < t->next;
     if (!is_late && number - t->oldest >= BODIES_MAX) {
@@ -118,7 +118,7 @@ static void put(Bodies *t, Body *b, uint64_t number) {
     if (number < t->oldest) t->oldest = number;
 }
 
-/* It is there already, or as good as gone. */
+/* True if it is there already, or too old to be kept. */
 static bool is_past(const Bodies *t, uint64_t number) {
     if (number >= t->next) return false;
     return !t->may_insert || bodies_get(t, number) || t->next - number > BODIES_MAX;

@@ -1,19 +1,19 @@
-/* detector.c: what is known of a stream's bodies, and what is expected next (detector.h).
+/* detector.c: the known bodies of a stream, and the prediction of what comes next (detector.h).
  *
- * There is room for some bodies, and those in use stay: before a new one is defined, those that
- * would have to go for it and were used since they had their number get a younger one. Where there
- * is no room left a body has to be seen more often: if more of them go round than there is room
- * for, they would all throw one another out.
+ * There is room for a limited number of bodies, and those in use stay: before a new one is
+ * defined, those that would be evicted for it, and were used since they got their number, get a
+ * younger one. If there is no room left, a body must be seen more often before it is defined: if
+ * more bodies repeat than fit, they would all evict one another.
  *
- * After each body the one is expected that came after it last time. Where an instruction is another
- * than expected, another body that began the same way may have it; if none has, the rest up to the
- * edge goes out in full, and what it makes with its beginning is a body like others. So nothing
- * depends on what was expected but the number of bytes, and nothing waits for an edge.
+ * After each body, the body that followed it last time is expected. If an instruction is not the
+ * expected one, another body with the same beginning may have it. If none has, the rest up to
+ * the edge goes out in full, and the whole, with its beginning, is a candidate for a body. So
+ * the prediction affects only the number of bytes, and nothing waits for an edge.
  *
- * A stream without edges (instruction files, recursion, lines typed again and again) gets them:
- * when what an instruction with results is (operation, attributes, place in the source) has been
- * what it was p such instructions before, for long enough, an edge is put in, and from then on one
- * every p, until something else comes. An edge says nothing but that.
+ * A stream without edges (instruction files, recursion, lines typed again and again) gets them.
+ * If each instruction with results has equalled (in operation, attributes and place in the
+ * source) the p-th such instruction before it for long enough, an edge is inserted, and from
+ * then on one every p, until the pattern breaks. An edge has no other meaning.
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire/detector.h"
 #include "runtime/wire/body.h"
@@ -22,19 +22,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPEATS = 2 /* times more than the threshold: then others do not look for it */ };
+/* Repetitions beyond the threshold before detector_repeats reports: by then a client that finds
+ * bodies itself has defined one. */
+enum { REPEATS = 2 };
 enum { SEEN_MAX = 8192, PERIOD_MAX = 1024, PERIOD_MIN = 4, NO_EDGES = 4096 };
 
-/* What came lately, by a hash that leaves operands out. */
+/* Recent instructions, by a hash without operands. */
 typedef struct Periods {
     uint64_t recent[PERIOD_MAX]; /* by number modulo PERIOD_MAX */
-    uint64_t last[PERIOD_MAX];   /* by hash modulo PERIOD_MAX: the number of the last such one */
+    uint64_t last[PERIOD_MAX];   /* by hash modulo PERIOD_MAX: the number of the last one with it */
     uint64_t n;
-    uint32_t period, run; /* so many in a row were as `period` before */
-    uint32_t left;        /* until an edge is due; 0: none is put in */
+    uint32_t period, run; /* the last `run` ones each equalled the one `period` before */
+    uint32_t left;        /* until an edge is due; 0: none is inserted */
 } Periods;
 
-/* Bodies that were not worth a definition yet, or had to go, by hash. */
+/* Bodies that were not worth a definition yet, or were evicted, by hash. */
 typedef struct Seen {
     uint32_t tag; /* of the hash */
     uint32_t count;
@@ -43,26 +45,26 @@ typedef struct Seen {
 struct Detector {
     DetectorConfig config;
     DetectorHost host;
-    Bodies bodies;       /* as those know them who read the stream */
+    Bodies bodies;       /* as the readers of the stream know them */
     Map prefixes, whole; /* -> Body, by the hash of its first forms, of all its forms */
-    Seen *seen;          /* SEEN_MAX of them; NULL: there was no edge yet */
+    Seen *seen;          /* SEEN_MAX of them; NULL: there was no edge so far */
     struct {
-        uint64_t next; /* what came after it, plus 1 */
-        bool is_used;  /* since it has its number */
+        uint64_t next; /* the body that followed it, plus 1 */
+        bool is_used;  /* since it got its number */
     } of[BODIES_MAX];  /* by number */
-    size_t edge_bytes; /* of the frame, at the last one */
-    uint64_t last;     /* the body before this one, plus 1; 0: it was none */
-    Periods *periods;  /* NULL: nobody has asked yet */
-    uint32_t no_edges; /* so many have to come before any are put in, for there was a loop's */
-    uint64_t round;    /* detector_repeats: the hash of what came since the edge ... */
-    uint32_t n_round;  /* ... and how many that was */
+    size_t edge_bytes; /* of the frame, at the last edge */
+    uint64_t last;     /* the body before this one, plus 1; 0: it was not a body */
+    Periods *periods;  /* NULL: not needed so far */
+    uint32_t no_edges; /* instructions until edges may be inserted, because the loop has its own */
+    uint64_t round;    /* detector_repeats: the hash of the instructions since the edge ... */
+    uint32_t n_round;  /* ... and their number */
     /* Since the edge: */
     uint32_t n;     /* instructions */
-    bool is_astray; /* no body is known that begins so */
+    bool is_astray; /* no known body begins like this */
     bool is_too_long;
     uint64_t hash;       /* of forms */
-    Bytes forms;         /* is_astray or nothing is expected: of all of them */
-    uint32_t n_expanded; /* times round of the body in the open record */
+    Bytes forms;         /* if is_astray or nothing is expected: of all of them */
+    uint32_t n_expanded; /* iterations of the body in the open record */
     DetectorCounts counts;
 };
 
@@ -85,7 +87,7 @@ Detector *detector_new(const DetectorConfig *config, const DetectorHost *host) {
     d->host = *host;
     d->hash = d->round = config->seed;
     size_t most = config->bytes_max;
-    d->bodies.may_insert = true; /* as its writer does, or not */
+    d->bodies.may_insert = true; /* whether or not its writer inserts */
     d->bodies.bytes_max = most && most < BODY_BYTES ? BODY_BYTES : most;
     return d;
 }
@@ -104,7 +106,7 @@ void detector_free(Detector **dp) {
 
 DetectorCounts detector_counts(const Detector *d) { return d ? d->counts : (DetectorCounts){0}; }
 
-/* What is counted of this hash. */
+/* Returns the counter of this hash. */
 static Seen *seen_of(Detector *d, uint64_t hash) {
     if (!d->seen) d->seen = xcalloc(SEEN_MAX, sizeof *d->seen);
     Seen *seen = &d->seen[hash % SEEN_MAX];
@@ -120,8 +122,8 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
     return hash ^ hash >> 32;
 }
 
-/* Of forms, with another one behind them. Their lengths count what is behind them in a record; they
- * are padded to eight bytes. */
+/* The hash of forms with one more appended. A form's length field counts what follows it in a
+ * record, so it is left out. Forms are padded to eight bytes. */
 static uint64_t hash_form(uint64_t hash, const uint8_t *form, size_t n) {
     uint64_t word = 0;
     memcpy(&word, form + 4, 4);
@@ -133,11 +135,11 @@ static uint64_t hash_form(uint64_t hash, const uint8_t *form, size_t n) {
     return hash;
 }
 
-/* Body.plan: by what it is found. */
+/* Body.plan: the hashes by which it is found. */
 typedef struct Index {
     Detector *detector;
     Body *body;
-    uint64_t hash[]; /* of its first forms: of 1, 2, ... */
+    uint64_t hash[]; /* of its first 1, 2, ... forms */
 } Index;
 
 static void index_put(Index *x) {
@@ -169,7 +171,8 @@ static void index_new(Detector *d, Body *b) {
 
 /* ---- In a body ---- */
 
-/* A body that begins with what is in forms and goes on with this form, all of which has d->hash. */
+/* Returns a body that begins with the forms collected so far and this one, which together have
+ * d->hash. */
 static Body *other_body(const Detector *d, const uint8_t *form, size_t n) {
     Body *b = map_get(&d->prefixes, d->hash);
     if (!b || b->n <= d->n || !bodies_get(&d->bodies, b->number)) return NULL;
@@ -190,8 +193,8 @@ static void keep_form(Detector *d, const void *form, size_t n) {
     memcpy(d->forms.data + at, &length, 4);
 }
 
-/* So far it was as expected: what came is the beginning of b. (Only where edges are no instructions
- * can it be more: the next one that is put in comes later than b ends.) */
+/* So far everything was as expected: the forms are the beginning of b. (They can be longer only
+ * if edges are no instructions: then the next inserted edge comes after the end of b.) */
 static void unfold(Detector *d, const Body *b) {
     d->is_too_long = d->n > b->n;
     if (d->is_too_long) return;
@@ -228,7 +231,7 @@ void detector_added(Detector *d, FrameWriter *w) {
 
 /* ---- Streams without edges ---- */
 
-/* What it is, but for its operands. */
+/* The hash of an instruction without its operands. */
 static uint64_t hash_inst(const Inst *in) {
     uint64_t hash = (uint64_t)in->op << 32 | in->n_in;
     hash = mix(hash, (uint64_t)in->pos.line << 32 | (uint64_t)in->pos.file << 16 | in->pos.col);
@@ -249,7 +252,7 @@ static uint64_t hash_inst(const Inst *in) {
     return hash;
 }
 
-/* So many instructions go round; 0: no edge is due. */
+/* Returns the period if an edge is due; else 0. */
 static uint32_t due(Detector *d, uint64_t hash) {
     if (!d->periods) d->periods = xcalloc(1, sizeof *d->periods);
     Periods *p = d->periods;
@@ -269,7 +272,7 @@ static uint32_t due(Detector *d, uint64_t hash) {
     p->recent[i % PERIOD_MAX] = hash;
     *last = i;
     uint32_t longest = d->config.window < PERIOD_MAX ? d->config.window : PERIOD_MAX - 1;
-    uint32_t step = p->period; /* of short ones, several at a time */
+    uint32_t step = p->period; /* short periods are combined */
     while (step && step < PERIOD_MIN) step += p->period;
     bool is_due = p->left ? --p->left == 0
                           : is_again && step <= longest && p->run >= step * d->config.threshold;
@@ -281,7 +284,7 @@ bool detector_is_edge_due(Detector *d, const Inst *in) {
     return due(d, d->no_edges ? 0 : hash_inst(in)) > 0;
 }
 
-/* An edge: how many came since the last one, if they come again and again. */
+/* At an edge: returns the number of instructions since the last one if they repeat; else 0. */
 static uint32_t round_ends(Detector *d) {
     uint32_t n = d->n_round;
     Seen *seen = seen_of(d, d->round);
@@ -312,12 +315,12 @@ void detector_forget(Detector *d) {
 
 /* ---- At an edge ---- */
 
-/* What went out in full is body b. */
+/* True if what went out in full is body b. */
 static bool is_same(const Detector *d, const Body *b) {
     return b && b->n_bytes == d->forms.n && !memcmp(b->bytes, d->forms.data, d->forms.n);
 }
 
-/* b, the oldest, is the youngest from now on. */
+/* Makes b, the oldest, the youngest. */
 static void keep(Detector *d, FrameWriter *w, const Body *b) {
     uint64_t old = b->number, number = d->bodies.next;
     d->of[number % BODIES_MAX] = d->of[old % BODIES_MAX];
@@ -331,7 +334,7 @@ static void keep(Detector *d, FrameWriter *w, const Body *b) {
     d->host.define(d->host.ctx, w, &(Inst){.op = OP_BODY, .n_in = 2, .in = in});
 }
 
-/* Before what is in forms is defined. */
+/* Called before the collected forms are defined. */
 static void keep_used(Detector *d, FrameWriter *w) {
     enum { CHANCES = 4 };
     for (int i = 0; i < CHANCES; i++) {
@@ -360,12 +363,13 @@ static Body *define(Detector *d, FrameWriter *w) {
     return bodies_get(&d->bodies, number);
 }
 
-/* What ends here went out in full: the body of it, if it has been seen often enough. */
+/* The instructions since the edge went out in full. Returns the body they are, if it was seen
+ * often enough. */
 static Body *learn(Detector *d, FrameWriter *w) {
     if (d->is_too_long || d->n < d->config.min) return NULL;
     Body *b = map_get(&d->whole, d->hash);
     if (is_same(d, b)) {
-        index_put(b->plan); /* what it was found by may have gone with another one */
+        index_put(b->plan); /* the evicted body may have removed its entries */
         return b;
     }
     Seen *seen = seen_of(d, d->hash);
@@ -378,8 +382,8 @@ static Body *learn(Detector *d, FrameWriter *w) {
     return define(d, w);
 }
 
-/* A time round that a frame's end would cut in two is in the next one: what was found out about it
- * is found out about all of it. */
+/* Ends the frame if its limit would cut the next iteration in two: notes on a body cover whole
+ * iterations. */
 static void end_frame(Detector *d, FrameWriter *w, const Body *b) {
     size_t at = w->head ? w->head->n : 0, grown = at > d->edge_bytes ? at - d->edge_bytes : 0;
     d->edge_bytes = at;
@@ -389,7 +393,7 @@ static void end_frame(Detector *d, FrameWriter *w, const Body *b) {
     d->edge_bytes = 0;
 }
 
-/* What comes is behind an edge. */
+/* An edge has just passed. */
 static void begin(Detector *d) {
     d->n = 0;
     d->forms.n = 0;

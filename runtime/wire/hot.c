@@ -7,8 +7,8 @@
 
 /* ---- Writing ---- */
 
-/* What is numbered from the record's base: results, or operands that are known by distance. Where
- * neither is, nobody looks at it. */
+/* True if ids are counted from the record's base: results, or operands known by distance. If
+ * neither is, the base is not read. */
 static bool has_base(const FrameWriter *w, const BodyForm *f) {
     return !w->is_placed || f->n_out || f->n_external < f->n_in;
 }
@@ -17,7 +17,8 @@ static uint64_t *next_id_of(FrameWriter *w, const BodyForm *f) {
     return f->is_inserted && f->n_out ? &w->next_added : &w->next_id;
 }
 
-/* An open hot record behind the last one, with no instructions yet, before n bytes of arguments. */
+/* Begins a hot record after the last record, with no instructions yet, before n bytes of
+ * arguments. */
 static void begin_hot(FrameWriter *w, const uint8_t *args, size_t n, uint64_t base) {
     const Body *b = w->body;
     const BodyForm *f = &b->form[w->body_at];
@@ -112,7 +113,8 @@ void hot_set_compiles(void *hot, const struct Body *body, uint32_t at, bool on) 
 
 /* ---- In place ---- */
 
-/* The record at *at, behind which *at is then; NULL: the frame ends, or goes on malformed. */
+/* Returns the record at *at and moves *at after it; NULL: the frame ends, or the rest is
+ * malformed. */
 static uint8_t *next_of(const Msg *m, size_t *at, RecordHead *h) {
     Buf *b = m->part[0];
     if (b->n < *at + RECORD_HEAD) return NULL;
@@ -130,7 +132,7 @@ bool frame_has_bodies(const Msg *m) {
     return false;
 }
 
-/* The operands of a `body`: behind the head, their kinds and the next id. */
+/* The operands of a `body`: after the head, their kinds and the next id. */
 static void number_body(uint8_t *record, const RecordHead *h, uint64_t by) {
     const size_t from = RECORD_HEAD + pad8(4 * (size_t)h->n_in) + 8;
     if (h->n_in > 2 || h->n_attr_form || h->length < from + 8 * (size_t)h->n_in) return;
@@ -227,7 +229,7 @@ void frame_pass_hot(FrameReader *r, uint32_t n, const uint8_t *args) {
     assert(n > 0 && n <= r->hot_left && args <= r->hot_end);
     const BodyForm *from = &b->form[r->hot_at], *next = &b->form[to];
     uint32_t from_signal = from->n_signals, to_signal = next->n_signals;
-    if (rounds * b->n_signals + to_signal > from_signal) /* the last one that is passed */
+    if (rounds * b->n_signals + to_signal > from_signal) /* the last of the passed ones */
         r->compiles = r->hot_compiles >> ((to_signal ? to_signal : b->n_signals) - 1) & 1;
     r->is_hot = true;
     r->is_inserted = b->form[(to ? to : b->n) - 1].is_inserted;

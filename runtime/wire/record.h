@@ -1,5 +1,5 @@
-/* record.h: how frames and records lie in bytes, for wire.c, hot.c and body.c alone (wire.h says
- * what they mean). SPDX-License-Identifier: MIT */
+/* record.h: the layout of frames and records in bytes, private to wire.c, hot.c and body.c
+ * (wire.h defines the meaning). SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_WIRE_RECORD_H
 #define GT_RUNTIME_WIRE_RECORD_H
 #include "runtime/wire/wire.h"
@@ -35,13 +35,14 @@ typedef struct RecordHead {
     uint32_t line;
 } RecordHead;
 
+/* With IS_INSERTED the body is the dispatcher's; then HOT_ADDED bytes follow: the base of what was
+ * inserted. */
 typedef struct HotHead {
     RecordHead head;
     uint32_t number, from, count;
     uint32_t compiles; /* bit k: flag COMPILES of the body's k-th `signal`; bit 31: of all others */
     uint64_t base;
-} HotHead; /* with IS_INSERTED: of the dispatcher's bodies; then HOT_ADDED bytes follow, the base of
-              what was inserted */
+} HotHead;
 
 _Static_assert(sizeof(FrameHead) == FRAME_HEAD, "frame head has no holes");
 _Static_assert(ATTR_COUNT <= 64, "read_attrs has a bit per key");
@@ -57,12 +58,11 @@ static inline bool record_is_signal(uint16_t op) {
 const char *record_check(const RecordHead *h); /* NULL, or what is wrong; wire.c */
 
 /* ---- hot.c ---- */
-/* The record at `record`, which may lie behind w's last, where there is room for it and a hot head
- * more: it becomes part of the open hot record, or begins one, if it is what w's body has next.
- * False: it is not. */
+/* Adds the record at `record`, which may lie after w's last one if there is room for it and a
+ * hot head more, to the open hot record, or begins one. False: it is not what w's body has next. */
 bool hot_fold(FrameWriter *w, const uint8_t *record);
-/* The next instruction of r's hot record, as a record, the arena's. NULL: *bad says why. */
+/* Returns the next instruction of r's hot record, as a record in the arena. NULL: *bad says why. */
 const uint8_t *hot_record(FrameReader *r, Arena *scratch, const char **bad);
-/* A hot record begins at r->at, of h->length bytes. NULL, or what is wrong. */
+/* Begins reading the hot record at r->at, of h->length bytes. Returns NULL, or what is wrong. */
 const char *hot_begin(FrameReader *r, const RecordHead *h);
 #endif

@@ -1,8 +1,8 @@
-/* wire.c: frames and the records in them, both ways. Everything read here may come from an enemy: a
- * record is decoded through a cursor that never passes the record's end, and numbers are checked
- * against limits.h and the tables before they are used as sizes or indices. Decoding copies nothing
- * but operands and attribute heads (into the scratch arena); strings, lists and payloads stay where
- * they are. The layout is in wire.h; the other messages are in wire_msg.c.
+/* wire.c: encodes and decodes frames and their records. All input may be hostile: a record is
+ * decoded through a cursor that never passes the record's end, and numbers are checked against
+ * limits.h and the tables before they are used as sizes or indices. Decoding copies only
+ * operands and attribute heads (into the scratch arena); strings, lists and payloads stay in
+ * place. The layout is in wire.h; the other messages are in wire_msg.c.
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire/body.h"
 #include "runtime/wire/record.h"
@@ -87,7 +87,7 @@ static uint8_t *put_attr(uint8_t *p, const Attr *a) {
 static uint8_t *put_attrs(uint8_t *p, const Inst *in, AttrPart part, uint8_t *count) {
     int n = 0;
     *count = 0;
-    if (in->n_attr == 0) return p; /* as of most */
+    if (in->n_attr == 0) return p; /* the most common case */
     for (int i = 0; i < in->n_attr; i++) {
         if (attr_info[in->attr[i].key].part != part) continue;
         p = put_attr(p, &in->attr[i]);
@@ -103,13 +103,13 @@ static inline uint32_t distance_of(const FrameWriter *w, uint64_t base, uint64_t
     return (uint32_t)(base - id);
 }
 
-/* The payload does not ride in the head. */
+/* True if the payload is not stored in the head. */
 static bool has_part(const FrameWriter *w, const Inst *in) {
     return in->payload_bytes > INLINE_BYTES && w->n_parts < MAX_MSG_PARTS - 1;
 }
 
-/* A part that holds the payload, or NULL when it rides in the head. The reference is the writer's.
- */
+/* Returns a part with the payload, or NULL if it is stored in the head. The writer owns the
+ * reference. */
 static Buf *payload_part(const FrameWriter *w, const Inst *in) {
     if (!has_part(w, in)) return NULL;
     Buf *b = in->payload_buf;
@@ -132,7 +132,7 @@ static uint8_t *put_payload(FrameWriter *w, uint8_t *p, const Inst *in, uint8_t 
     return p + padded;
 }
 
-/* Most bytes the record may need. */
+/* An upper bound of the record's bytes. */
 static size_t record_bound(const FrameWriter *w, const Inst *in) {
     size_t n = RECORD_HEAD + pad8(4 * (size_t)in->n_in) + 8 + 8 * (size_t)in->n_in;
     for (int i = 0; i < in->n_attr; i++) n += attr_bytes(in->attr[i].key, in->attr[i].n);
@@ -140,7 +140,7 @@ static size_t record_bound(const FrameWriter *w, const Inst *in) {
     return n;
 }
 
-/* Of a record that is well-formed. */
+/* Precondition: the record is well-formed. */
 static uint32_t form_bytes(const uint8_t *record) {
     RecordHead h;
     memcpy(&h, record, sizeof h);
@@ -153,7 +153,7 @@ static uint32_t form_bytes(const uint8_t *record) {
     return (uint32_t)(p - record);
 }
 
-/* The record at `start`, behind the last one, stays in full. */
+/* Keeps the record at `start`, after the last one, in full. */
 static void add_full(FrameWriter *w, const Inst *in, const uint8_t *start, size_t length,
                      uint8_t flags) {
     w->hot_at = 0;
@@ -169,7 +169,7 @@ static void add(FrameWriter *w, const Inst *in, uint8_t flags) {
     assert(w->head && in->n_in <= MAX_IN && in->n_out <= MAX_OUT && in->n_attr <= MAX_ATTRS);
     for (int i = 1; i < in->n_out; i++) assert(in->out[i] == in->out[0] + (uint64_t)i);
     size_t bound = record_bound(w, in);
-    assert(bound < INT32_MAX); /* only a full frame would take a large payload into its head */
+    assert(bound < INT32_MAX); /* a large payload goes into the head of a full frame only */
     buf_reserve(w->head, bound + HOT_HEAD + HOT_ADDED);
     uint8_t *start = w->head->data + w->head->n, *p = start + RECORD_HEAD;
     RecordHead h = {.op = (uint16_t)in->op,
@@ -180,7 +180,7 @@ static void add(FrameWriter *w, const Inst *in, uint8_t flags) {
                     .col = in->pos.col,
                     .line = in->pos.line};
     uint64_t base = in->n_out ? in->out[0] : w->next_id;
-    if (base > UINT64_MAX - MAX_OUT) base = UINT64_MAX - MAX_OUT; /* as far as a reader goes */
+    if (base > UINT64_MAX - MAX_OUT) base = UINT64_MAX - MAX_OUT; /* the limit of readers */
     for (int i = 0; i < in->n_in; i++) {
         const Operand *o = &in->in[i];
         uint32_t distance = o->kind == IN_TENSOR ? distance_of(w, base, o->id) : 0;
@@ -193,7 +193,7 @@ static void add(FrameWriter *w, const Inst *in, uint8_t flags) {
     for (int i = 0; i < in->n_in; i++) {
         const Operand *o = &in->in[i];
         if (o->kind == IN_TENSOR && distance_of(w, base, o->id)) continue;
-        p = put_u64(p, o->kind == IN_IMM_BOOL ? o->b : o->id); /* a float's bits are its id's */
+        p = put_u64(p, o->kind == IN_IMM_BOOL ? o->b : o->id); /* floats and ids share their bits */
     }
     p = put_attrs(p, in, PART_ARG, &h.n_attr_arg);
     if (in->payload) p = put_payload(w, p, in, &h.flags);
@@ -221,7 +221,7 @@ void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t re
     RecordHead h;
     memcpy(&h, record, sizeof h);
     if ((h.flags & HAS_PART) && w->n_parts >= MAX_MSG_PARTS - 1) {
-        frame_add(w, in); /* no part left: the payload is written into the head */
+        frame_add(w, in); /* no part is left: the payload goes into the head */
         return;
     }
     buf_reserve(w->head, record_bytes + HOT_HEAD + HOT_ADDED);
@@ -237,7 +237,7 @@ void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t re
         put_u64(start + record_bytes - 8, (uint64_t)w->n_parts);
         if (w->body && hot_fold(w, start)) return;
     }
-    w->form_bytes = 0; /* until somebody asks */
+    w->form_bytes = 0; /* computed on demand */
     add_full(w, in, start, record_bytes, h.flags);
 }
 
@@ -282,7 +282,7 @@ bool frame_open(FrameReader *r, const Msg *m, Err *err) {
     return true;
 }
 
-/* What is left of a record; every read is checked, a failed one sets bad. */
+/* The rest of a record. Every read is checked; a failed one sets bad. */
 typedef struct Cursor {
     const uint8_t *at, *end;
     bool bad;
@@ -305,8 +305,7 @@ static inline uint64_t take_u64(Cursor *c) {
     return v;
 }
 
-/* Bytes that are read as int64 or double: where the transport did not align them, they are copied.
- */
+/* Bytes to be read as int64 or double. Copied if the transport did not align them. */
 static const void *aligned8(const uint8_t *p, size_t n, Arena *scratch) {
     if (!p || !((uintptr_t)p & 7)) return p;
     return memcpy(arena_alloc(scratch, n), p, n);
@@ -319,7 +318,7 @@ static const char *read_str(Cursor *c, Attr *a) {
     return a->str[a->n] == 0 ? NULL : "a string is not terminated";
 }
 
-/* NULL, or what is wrong. */
+/* Returns NULL, or what is wrong. */
 static const char *read_attr(Cursor *c, AttrPart part, Arena *scratch, Attr *a) {
     uint64_t head = take_u64(c);
     if (c->bad) return "an attribute is cut off";
@@ -438,7 +437,7 @@ static const char *read_record(const RecordHead *h, Cursor *c, const Msg *m, Are
     return c->at == c->end ? NULL : "bytes left over";
 }
 
-/* What stands at r->at, or the next instruction of the hot record there: *at and its head. */
+/* The record at r->at, or the next instruction of the hot record there: *at and its head. */
 static const char *next_record(FrameReader *r, Arena *scratch, const uint8_t **at, RecordHead *h) {
     size_t left = (size_t)(r->end - r->at);
     const char *bad = NULL;
@@ -462,7 +461,7 @@ static const char *next_record(FrameReader *r, Arena *scratch, const uint8_t **a
     return bad;
 }
 
-/* A body is known from its definition on. */
+/* Defines a body, known from here on. */
 static bool define(FrameReader *r, const Inst *in, Err *err) {
     const Operand *o = in->in;
     bool renames = in->n_in == 2 && o[0].kind == IN_IMM_INT && o[1].kind == IN_IMM_INT;
@@ -488,7 +487,7 @@ int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, si
         Cursor c = {at + RECORD_HEAD, at + h.length, false};
         bad = read_record(&h, &c, r->m, scratch, in);
     }
-    Err inner; /* filled where something fails */
+    Err inner; /* set only by a failing call */
     bool defines = !bad && h.op == OP_BODY && (r->bodies || r->placed);
     if (defines && !define(r, in, &inner)) bad = inner.text;
     if (bad) {

@@ -1,36 +1,34 @@
 /* wire.h: the binary form of messages and instructions, and the only reader of foreign bytes.
  * SPDX-License-Identifier: MIT
  *
- * All integers little-endian; records start 8-byte aligned within their message. Nothing is
- * trusted: every length is checked against what is left, every enum against its table, before use;
- * a failed decode says what and where, and has touched nothing outside its scratch arena. Encoding
- * cannot fail. Both come from the tables; no op is named here.
+ * All integers are little-endian; records start 8-byte aligned within their message. Nothing is
+ * trusted: every length is checked against the bytes left, and every enum against its table,
+ * before use. A failed decode says what and where, and has written only to its scratch arena.
+ * Encoding cannot fail. Both are driven by the tables; no op is named here.
  *
- * FRAME head:  u8 kind, u8 flags (bit 3 as of a record, before the first one), u16 0, u32 client,
+ * FRAME head:  u8 kind, u8 flags (bit 3 as in a record: before the first one), u16 0, u32 client,
  *              u64 seq (of its first instruction), u32 count, u32 body_bytes, u64 number (of its
- *              first record, over all clients; clients: 0); then records; payloads over
- *              INLINE_BYTES are the message's further parts
+ *              first record, over all clients; from clients: 0); then records; payloads over
+ *              INLINE_BYTES are further parts of the message
  * Record:      u32 length (of the record, multiple of 8), u16 op, u8 n_out, u8 n_attr_form,
  *              u8 n_attr_arg, u8 flags, u16 n_in, u16 file, u16 col, u16 0, u32 line    (24 bytes)
- *   FORM       u32 per operand: kind in the low 2 bits, distance in 30 (a tensor made so many ids
- *              before `base`, since the last `edge`; 0 = external or an immediate), padded to 8;
+ *   FORM       u32 per operand: kind in the low 2 bits, distance in 30 (a tensor made this many ids
+ *              before `base`, since the last `edge`; 0: external or an immediate), padded to 8;
  *              then FORM attributes
  *   ARGS       u64 base: the first output id (outputs are consecutive), or without outputs the next
- *              id to come; u64 per external or immediate operand; ARG attributes; payload if flags
- *              say so: bit 0: u64 bytes, then the bytes padded to 8; bit 1: u64 number of the
- *              message part that is the payload; bit 2: the record was inserted by the
- *              dispatcher: it has no sequence number of its own, but that of the next one that was
- *              not; bit 3, of `signal` records and by the dispatcher: from here on instructions are
- *              in a scope that says `compile: true`
+ *              id; u64 per external or immediate operand; ARG attributes; payload, see flags
+ *   flags      bit 0: payload: u64 bytes, then the bytes padded to 8; bit 1: payload: u64 number of
+ *              the message part that has it; bit 2: inserted by the dispatcher: has the sequence
+ *              number of the next record that was not; bit 3, set by the dispatcher in `signal`
+ *              records: from here on instructions are in a scope with `compile: true`
  *   attribute  u32 key, u32 n, then 8 bytes of value, or n int64 of a list, or n bytes and a NUL of
- *              a
- *              string, padded to 8; a key comes once
- * A record's bytes 4 to the end of FORM are what a body's hash is made of (DESIGN 5).
+ *              a string, padded to 8; each key once
+ * A body's hash covers a record's bytes from 4 to the end of FORM (DESIGN 5).
  * Hot record: a head with op 0xFFFF and zeros, u32 number of the body, u32 from, u32 count, u32 0,
- *              u64 base; then per instruction what its ARGS have behind `base` (body.h). count in
- *              the frame's head counts the instructions it stands for. Flag bit 2: the body is one
- *              of the dispatcher's (body.h); then u64 the base of what was inserted stands behind
- *              the other one */
+ *              u64 base; then for each instruction its ARGS after `base` (body.h). The count in the
+ *              frame's head includes the instructions that it stands for. Flag bit 2: the body is
+ *              one of the dispatcher's (body.h); then u64 base of what was inserted follows the
+ *              other base */
 #ifndef GT_RUNTIME_WIRE_WIRE_H
 #define GT_RUNTIME_WIRE_WIRE_H
 #include "runtime/inst/inst.h"
@@ -49,74 +47,75 @@ MsgKind wire_kind(const Msg *m);
 
 /* ---- frames ---- */
 
-/* Builds one frame after another. Zero-initialised is empty; frame_begin first. edge_id and next_id
- * outlive the frames: frame_edge sets both at each `edge`. A full frame gets nothing more. */
+/* Builds one frame after another. Zero-initialised is empty; call frame_begin first. edge_id and
+ * next_id outlive the frames: frame_edge sets both at each `edge`. Nothing may be added to a
+ * full frame. */
 typedef struct FrameWriter {
     Buf *head;
     Buf *parts[MAX_MSG_PARTS];
     int n_parts;
     uint32_t client, count;
     uint64_t seq, number; /* number: set by the owner, after frame_begin */
-    uint64_t edge_id; /* operands from this id on are written as distances; UINT64_MAX: none are */
-    uint64_t next_id; /* one more than the last output id that was added, ...                    */
-    uint64_t next_added; /* ... than the last one that was inserted                              */
-    bool is_placed; /* set by the owner: its hot bodies are the dispatcher's                     */
-    bool compiles;  /* behind the last record; outlives the frames, as edge_id does */
-    bool begins_compiled; /* before the first one */
-    size_t last_at;       /* where in head the last record begins */
-    /* Hot bodies: what is expected next (frame_expect), where the open hot record is (0: none is),
-     * the last record that was not folded (0: it was), records of this frame. */
+    uint64_t edge_id;     /* operands from this id on are written as distances; UINT64_MAX: none */
+    uint64_t next_id;     /* one more than the last output id added, ... */
+    uint64_t next_added;  /* ... than the last one inserted */
+    bool is_placed;       /* set by the owner: its hot bodies are the dispatcher's */
+    bool compiles;        /* after the last record; outlives the frames, as edge_id does */
+    bool begins_compiled; /* before the first record */
+    size_t last_at;       /* offset in head of the last record */
+    /* Hot bodies: what is expected next (frame_expect), the offset of the open hot record (0:
+     * none), form bytes of the last record if it was not folded (0: it was), number of records. */
     const struct Body *body;
     uint32_t body_at, form_at, form_bytes, records;
     size_t hot_at;
 } FrameWriter;
 void frame_begin(FrameWriter *w, uint32_t client, uint64_t seq);
-/* payload_buf, if set, is kept by reference when it is large */
+/* payload_buf, if set, is kept by reference if it is large */
 void frame_add(FrameWriter *w, const Inst *in);
-/* A loop has come round, or may have: operands from next_id on, which is the next result's, are
- * written as distances. */
+/* A loop begins its next iteration, or may do so: operands from next_id on, the id of the next
+ * result, are written as distances. */
 void frame_edge(FrameWriter *w, uint64_t next_id);
-/* The body's instructions are expected from `at` on, over and over; NULL: none. What comes as
- * expected becomes part of a hot record; the first that does not is written in full, and so are all
- * until it comes after all, or something else is expected. body lives until then. */
+/* Expects the body's instructions from `at` on, over and over; NULL: none. Expected ones are
+ * folded into a hot record. The first other one is written in full, as are all after it until
+ * the expected one comes, or something else is expected. body must live until then. */
 void frame_expect(FrameWriter *w, const struct Body *body, uint32_t at);
-/* What frame_add has just written in full becomes the at-th instruction of the body, from which on
- * it is expected. False: it is not that. */
+/* Makes the instruction that frame_add has just written in full the at-th of the body, which is
+ * expected from there on. False: it is another one. */
 bool frame_refold(FrameWriter *w, const struct Body *body, uint32_t at);
-/* What frame_add has just written in full, up to its `base`: a head, whose length is not the
- * form's, and the form. NULL: it was folded. Valid until something is added. */
+/* Returns what frame_add has just written in full, up to its `base`: a head, whose length is not
+ * the form's, and the form. NULL: it was folded. Valid until the next addition. */
 const void *frame_form(FrameWriter *w, size_t *n);
-/* The dispatcher's own; takes no sequence number. */
+/* For the dispatcher's own instructions; takes no sequence number. */
 void frame_insert(FrameWriter *w, const Inst *in);
-/* The last record, a `signal` of any kind, leads into a scope that is compiled at first sight, or
- * out of it. */
+/* The last record, a `signal` of any kind, enters a scope that is compiled at first sight (on),
+ * or leaves it. */
 void frame_set_compiles(FrameWriter *w, bool on);
 size_t frame_bytes(const FrameWriter *w);
-/* FRAME_INSTS records, HOT_INSTS instructions, FRAME_BYTES, or no part left. */
+/* True at FRAME_INSTS records, HOT_INSTS instructions or FRAME_BYTES, or if no part is left. */
 bool frame_is_full(const FrameWriter *w);
 void frame_end(FrameWriter *w, Msg *out); /* w is empty again; count may be 0 */
 
-/* Walks a frame without copying. m must outlive the reader and what it yields; arena holds operand
- * and attribute arrays. What frame_next has yielded has the sequence number inst_seq, and seq_next
- * is that of what follows; its number over all clients is number + next - 1.
- * Strings of attributes are NUL-terminated. The decoder checks form only: ids, types and attributes
- * of an instruction are inst_infer's and its caller's business. */
+/* Walks a frame without copying. m must outlive the reader and what it yields; the arena holds
+ * operand and attribute arrays. The yielded instruction has the sequence number inst_seq, the
+ * following one seq_next; its number over all clients is number + next - 1. Strings of
+ * attributes are NUL-terminated. The decoder checks the form only: ids, types and attributes of
+ * an instruction are up to inst_infer and its caller. */
 typedef struct FrameReader {
     const Msg *m;
     const uint8_t *at, *end;
     uint32_t client, count, next;
     uint64_t seq, seq_next, inst_seq, number;
-    bool is_inserted;        /* what frame_next has yielded */
-    bool compiles;           /* ... is in a scope that is compiled at first sight */
+    bool is_inserted;        /* the yielded instruction: was it inserted ... */
+    bool compiles;           /* ... and is it in a scope that is compiled at first sight */
     bool is_hot;             /* it is of a hot record ... */
-    uint32_t hot_compiles;   /* its signals that lead into such a scope, ... */
-    uint32_t hot_signal;     /* ... and which of its signals this is */
+    uint32_t hot_compiles;   /* its signals that enter such a scope, ... */
+    uint32_t hot_signal;     /* ... and the index of this one among its signals */
     const uint8_t *hot_head; /* its record */
-    /* Set by the owner behind frame_open: learns bodies, and knows those of hot records. NULL: hot
-     * records are malformed. */
+    /* Set by the owner after frame_open: learns bodies, and supplies those of hot records. NULL:
+     * hot records are malformed. */
     struct Bodies *bodies;
-    struct Bodies *placed; /* likewise, of those that are the dispatcher's */
-    bool reads_again;      /* set likewise: the frame was read before, no sweep has been since */
+    struct Bodies *placed; /* likewise, for the dispatcher's bodies */
+    bool reads_again;      /* set likewise: the frame was read before, without a sweep since */
     uint32_t records, hot_at, hot_left;
     uint64_t hot_base, hot_added;
     struct Body *hot_body;
@@ -127,36 +126,36 @@ bool frame_open(FrameReader *r, const Msg *m, Err *err);
  * (err set). */
 int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, size_t *record_bytes,
                Err *err);
-/* What frame_next is going to read. FRAME_HOT: instructions of a hot record, in which the reader
- * stands: hot_left instructions from hot_at of hot_body on are to come, hot_base is the id of their
- * first result, hot_added that of the first one of what was inserted, and their arguments stand in
- * [hot_args, hot_end). FRAME_INST: another one, or what is malformed, which frame_next says. */
+/* What frame_next will read next. FRAME_HOT: instructions of a hot record: hot_left instructions
+ * from hot_at of hot_body on remain, hot_base is the id of their first result, hot_added that of
+ * the first inserted one, and their arguments are in [hot_args, hot_end). FRAME_INST: another
+ * instruction, or a malformed one, which frame_next reports. */
 typedef enum FrameNext { FRAME_END, FRAME_INST, FRAME_HOT } FrameNext;
 FrameNext frame_look(FrameReader *r);
 static inline FrameNext frame_comes(FrameReader *r) {
     return r->hot_left ? FRAME_HOT : frame_look(r);
 }
-/* n of these, perhaps several times round, have been dealt with; the arguments that are left begin
- * at args. Not the last of a record that has bytes left over: frame_next says so. */
+/* Skips n of these, perhaps several iterations; the remaining arguments begin at args. Must not
+ * skip the last one of a record that has bytes left over: frame_next reports those. */
 void frame_pass_hot(FrameReader *r, uint32_t n, const uint8_t *args);
-/* What comes next, of a hot record, is in a scope that is compiled at first sight. */
+/* True if the next instruction, of a hot record, is in a scope that is compiled at first sight. */
 bool hot_next_compiles(const FrameReader *r);
-/* Appends a record of an open frame as it stands (`in` is what it decodes to, unchanged), or what
- * is left of it where it is expected; the part index is renumbered. */
+/* Appends a record of an open frame unchanged (`in` is its decoded form), or folds it if it is
+ * expected; renumbers the part index. */
 void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t record_bytes);
 
-/* ---- the other messages: one struct each, encode and decode ---- */
+/* ---- other messages: one struct each, encode and decode ---- */
 
-/* How a worker's memory is reached by its peers; part of its hello. All zero: it has no peers. */
+/* How peers reach a worker's memory; part of its hello. All zero: it has no peers. */
 typedef struct DataPlane {
     uint64_t process;  /* random; equal: the same process, its addresses are valid          */
     uint64_t arena_at; /* address of its arena in that process ...                          */
     uint64_t arena_bytes;
-    uint32_t pid;       /* ... and where another process finds it: /proc/PID/fd/FD ...       */
-    int32_t fd;         /* (-1: nowhere) ...                                                 */
+    uint32_t pid;       /* ... and where another process finds it: /proc/PID/fd/FD ... */
+    int32_t fd;         /* (-1: nowhere) ... */
     uint64_t inode;     /* with this inode                                                   */
-    char host[64];      /* the kernel's boot id: equal, the same machine                     */
-    char endpoint[256]; /* of the hub where it hears its peers                               */
+    char host[64];      /* the kernel's boot id: equal: the same machine */
+    char endpoint[256]; /* of the hub for its peers */
 } DataPlane;
 
 typedef enum Role { ROLE_CLIENT, ROLE_WORKER } Role;
@@ -168,15 +167,15 @@ typedef struct Hello {
     uint32_t threads;
     char name[64];
     DataPlane data;   /* of workers */
-    uint64_t spawned; /* of one that the dispatcher has started: the number it was given; else 0 */
+    uint64_t spawned; /* for a worker started by the dispatcher: the number it was given; else 0 */
 } Hello;
 typedef struct Welcome {
     uint32_t id, rank, n_workers;
     uint64_t window_insts, window_bytes;
-    uint64_t token; /* of a worker: by this its peers know it */
+    uint64_t token; /* of a worker: identifies it to its peers */
     char engine[64];
 } Welcome;
-/* All with sequence < seq are done. */
+/* All instructions with sequence < seq are done. */
 typedef struct Ack {
     uint32_t client;
     uint64_t seq;
@@ -208,19 +207,19 @@ typedef struct Reply {
     uint32_t client;
     uint64_t seq;
     uint32_t n;
-    ReplyValue *value; /* the arena's when read */
+    ReplyValue *value; /* in the arena after reading */
 } Reply;
 uint64_t reply_value_numel(const TensorType *t, uint32_t edge);
 
-/* A worker as the others are told of it. */
+/* A worker, as introduced to the others. */
 typedef struct PeerInfo {
     uint32_t rank;
     uint64_t token;
     DataPlane data;
 } PeerInfo;
 
-/* What an instruction took on one worker, by that worker's clock: for the tape and for monitors.
- * Told only while somebody watches (WATCH), and only of what takes time: calls of the engine,
+/* The time that an instruction took on one worker, by that worker's clock: for the tape and for
+ * monitors. Sent only while watched (WATCH), and only for what takes time: calls of the engine,
  * moves, effects. */
 typedef struct TimeRow {
     uint64_t number, id; /* over all clients; of the first result, if there is one */
@@ -232,8 +231,8 @@ typedef struct TimeRow {
 enum { TIMES_MAX = 4096 }; /* rows of one message */
 typedef struct Times {
     uint32_t client, n;
-    int64_t now_ns; /* by the same clock, when this is sent */
-    TimeRow *row;   /* the arena's when read */
+    int64_t now_ns; /* by the same clock, at the time of sending */
+    TimeRow *row;   /* in the arena after reading */
 } Times;
 void wire_watch(bool on, Msg *out);
 bool wire_read_watch(const Msg *m, bool *on, Err *err);
@@ -245,10 +244,9 @@ bool wire_read_times(const Msg *m, Arena *arena, Times *t, Err *err);
  * Each instruction that moves a tensor has a number over all clients; a reader takes at most one
  * box of elements from one owner for it, so that number and peer name the transfer. */
 
-/* What the reader may now take: the box has `size` elements along its axes and lies in the owner's
- * arena at `offset`, with these strides in elements. Small ones come along, row-major, in `data`
- * (then there is nothing to answer); a poisoned one has a status and no data (nothing to answer).
- */
+/* What the reader may take now: the box has `size` elements along its axes and lies in the
+ * owner's arena at `offset`, with these strides in elements. Small ones are included, row-major,
+ * in `data`; a poisoned one has a status and no data. Neither is answered. */
 typedef struct Shard {
     uint32_t client;
     uint64_t number;
@@ -275,7 +273,7 @@ typedef struct Taken {
 } Taken;
 
 void wire_group(uint32_t id, const int32_t *rank, int n, Msg *out);
-/* rank has room for MAX_INTS; *n of them, distinct and below MAX_WORKERS. */
+/* rank must have room for MAX_INTS; *n of them, distinct and below MAX_WORKERS. */
 bool wire_read_group(const Msg *m, uint32_t *id, int32_t *rank, int *n, Err *err);
 void wire_group_gone(uint32_t id, Msg *out);
 bool wire_read_group_gone(const Msg *m, uint32_t *id, Err *err);
@@ -312,28 +310,27 @@ void wire_heard(uint32_t client, uint64_t bytes, Msg *out);
 bool wire_read_heard(const Msg *m, uint32_t *client, uint64_t *bytes, Err *err);
 void wire_gone(uint32_t client, Msg *out);
 bool wire_read_gone(const Msg *m, uint32_t *client, Err *err);
-/* forms: as bodies_define takes them; borrowed from m when read. */
+/* forms: see bodies_define; borrowed from m after reading. */
 void wire_body(uint32_t client, uint64_t number, const void *forms, size_t n, Msg *out);
 bool wire_read_body(const Msg *m, uint32_t *client, uint64_t *number, const void **forms, size_t *n,
                     Err *err);
 void wire_text(MsgKind kind, const char *s, size_t n, Msg *out); /* STATS, STATS_REPLY, BYE, BEAT */
 bool wire_read_text(const Msg *m, const char **s, size_t *n, Err *err);
-/* bufs[i], if not NULL, is the Buf that value[i].data lies at the start of: kept by reference
- * (consumed). */
+/* bufs[i], if not NULL, is the Buf that begins with value[i].data: kept by reference (consumed). */
 void wire_reply(const Reply *r, Buf **bufs, Msg *out);
 bool wire_read_reply(const Msg *m, Arena *arena, Reply *r, Err *err);
-/* The client id of an ACK, REPLY, ERROR or CANCEL without decoding the rest (the dispatcher's
- * relay). */
+/* Reads the client id of an ACK, REPLY, ERROR or CANCEL without decoding the rest (for the
+ * dispatcher's relay). */
 bool wire_client(const Msg *m, uint32_t *client);
 void wire_set_client(Msg *m, uint32_t client); /* in place; head must be unshared */
 void wire_set_number(Msg *m, uint64_t number); /* of a frame; likewise */
-/* Of a frame, of a `signal` record in it, and of a hot record's `signal` that is its body's
- * instruction `at`: what frame_begin and frame_set_compiles would have written; likewise. */
+/* For a frame, a `signal` record in it, and a hot record's `signal` that is its body's
+ * instruction `at`: sets what frame_begin and frame_set_compiles would have written; in place. */
 void wire_set_compiles(Msg *m, bool on);
 void record_set_compiles(void *record, bool on);
 void hot_set_compiles(void *hot, const struct Body *body, uint32_t at, bool on);
-/* Who wrote this frame finds hot bodies himself: it defines one, or has a hot record. */
+/* True if the writer of this frame finds hot bodies itself: it defines one, or has a hot record. */
 bool frame_has_bodies(const Msg *m);
-/* Adds `by` to the numbers of all its bodies; likewise. What is malformed stays as it is. */
+/* Adds `by` to the numbers of all its bodies; in place. Malformed records are left unchanged. */
 void frame_number_bodies(Msg *m, uint64_t by);
 #endif

@@ -1,6 +1,5 @@
-/* wire_io.h: writing and reading the bytes of a message, for wire_msg.c and wire_peer.c alone. One
- * writer that appends to a Buf, one reader that never passes the end and remembers that it would
- * have.
+/* wire_io.h: writes and reads the bytes of a message, private to wire_msg.c and wire_peer.c. The
+ * writer appends to a Buf; the reader never passes the end and records an attempt to do so.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_WIRE_WIRE_IO_H
 #define GT_RUNTIME_WIRE_WIRE_IO_H
@@ -103,7 +102,7 @@ static inline void take_pad(Reader *r) {
     if (n) take(r, 8 - n);
 }
 
-/* A string that fits into buf with its NUL and has none inside. */
+/* Reads a string that fits into buf with its NUL and contains none. */
 static inline void take_str(Reader *r, char *buf, size_t size) {
     uint32_t n = take_u32(r);
     buf[0] = 0;

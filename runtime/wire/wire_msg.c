@@ -1,6 +1,6 @@
-/* wire_msg.c: all messages but frames and what workers say to one another. Heads begin with u8
- * kind, u8 0, u16 0, u32 client, so that a relay can change the client in place. See wire.h for
- * what the messages mean.
+/* wire_msg.c: all messages except frames and those between workers. Heads begin with u8 kind, u8
+ * 0, u16 0, u32 client, so that a relay can change the client in place. wire.h has the meaning
+ * of the messages.
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire/wire_io.h"
 
@@ -21,7 +21,7 @@ void wire_hello(const Hello *h, Msg *out) {
     finish(b, out);
 }
 
-/* Another version may go on differently after the hash: then the rest is left alone. */
+/* Another version may continue differently after the hash, so the rest is not read. */
 bool wire_read_hello(const Msg *m, Hello *h, Err *err) {
     Reader r;
     *h = (Hello){0};
@@ -258,7 +258,7 @@ void wire_reply(const Reply *reply, Buf **bufs, Msg *out) {
     }
 }
 
-/* Extents as inst_infer would allow them, and as many bytes as they say. */
+/* True if inst_infer would allow the extents, and the bytes match them. */
 static bool type_is_sound(const ReplyValue *v) {
     const TensorType *t = &v->type;
     int64_t n = 1;
@@ -296,8 +296,8 @@ static void take_value(Reader *r, const Msg *m, Arena *arena, ReplyValue *v) {
     }
     v->data = take(r, v->bytes);
     take_pad(r);
-    if (v->data && ((uintptr_t)v->data &
-                    7)) /* a transport that does not align: readers want int64 and double */
+    if (v->data &&
+        ((uintptr_t)v->data & 7)) /* a transport without alignment: readers want int64 and double */
         v->data = memcpy(arena_alloc(arena, v->bytes), v->data, v->bytes);
 }
 
@@ -309,7 +309,7 @@ bool wire_read_reply(const Msg *m, Arena *arena, Reply *reply, Err *err) {
     reply->seq = take_u64(&r);
     uint64_t n = take_u64(&r);
     if (n > (uint64_t)(r.end - r.at) / 16 || n > MAX_IN)
-        r.bad = true; /* a value has 16 bytes at least */
+        r.bad = true; /* a value has at least 16 bytes */
     if (!r.bad) reply->value = arena_zalloc(arena, (size_t)n * sizeof *reply->value);
     for (uint64_t i = 0; !r.bad && i < n; i++) take_value(&r, m, arena, &reply->value[i]);
     reply->n = (uint32_t)n;

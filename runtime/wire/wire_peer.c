@@ -1,4 +1,4 @@
-/* wire_peer.c: messages about groups, peers and times, and those of workers to one another.
+/* wire_peer.c: messages about groups, peers and times, and those between workers.
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire/wire_io.h"
 #include <assert.h>
@@ -77,7 +77,7 @@ bool wire_read_peer_gone(const Msg *m, uint32_t *rank, Err *err) {
     return done(&r, "peer_gone", err);
 }
 
-/* ---- Who watches ---- */
+/* ---- Times ---- */
 
 void wire_watch(bool on, Msg *out) {
     Buf *b = head_new(MSG_WATCH, 0, 8);
@@ -188,8 +188,8 @@ void wire_shard(const Shard *s, Msg *out) {
     finish(b, out);
 }
 
-/* Extents are products that stay in range; data is as long as the box. What offset and strides
- * reach is for the reader to check, who knows the arena. */
+/* Products of extents must not overflow, and data must be as long as the box. The reader, which
+ * knows the arena, checks the range of offset and strides. */
 bool wire_read_shard(const Msg *m, Shard *s, Err *err) {
     Reader r;
     *s = (Shard){0};
