@@ -14,19 +14,19 @@
 enum { FRAME_WORK = SLICE / 8 }; /* of a frame for which nothing is written */
 
 typedef struct Taking {
-    Msg m;              /* what is read: the client's frame or (is_anew) what it became */
+    Msg m;              /* the frame being read: the client's or (is_anew) its rewritten form */
     FrameReader r;      /* of m, while is_open */
-    uint64_t frame_seq; /* Dispatcher's, while others have their slices */
+    uint64_t frame_seq; /* the Dispatcher's, saved while others have their slices */
     uint64_t bytes;     /* of the client's frame: its credit */
     bool is_open, is_anew;
-    bool is_hot;       /* the tape has the beginning of the hot record that is read */
-    Err err;           /* code: the client's frame was malformed behind what it became */
-    Msg *queue;        /* frames and questions behind it: ... */
-    size_t at, n, cap; /* ... [at, n) of them */
-    Cancel cancel;     /* told to workers again when nothing waits; seq 0: none */
+    bool is_hot;       /* the tape has the beginning of the current hot record */
+    Err err;           /* code: the client's frame was malformed after the rewritten part */
+    Msg *queue;        /* later frames and questions: ... */
+    size_t at, n, cap; /* ... those in [at, n) */
+    Cancel cancel;     /* repeated to workers when nothing waits any more; seq 0: none */
 } Taking;
 
-/* ---- What waits ---- */
+/* ---- The queue ---- */
 
 static Taking *taking_of(Client *c) {
     if (!c->taking) c->taking = xcalloc(1, sizeof *c->taking);
@@ -40,7 +40,7 @@ bool take_waits(const Client *c) {
 
 void take_later(Client *c, Msg *m) {
     Taking *t = taking_of(c);
-    if (t->at > t->cap / 2) { /* rare: each one moves once for each that went */
+    if (t->at > t->cap / 2) { /* rare: amortised O(1) */
         for (size_t i = t->at; i < t->n; i++) msg_move(&t->queue[i - t->at], &t->queue[i]);
         t->n -= t->at, t->at = 0;
     }
@@ -82,7 +82,7 @@ void take_free(Dispatcher *d, Client *c) {
 /* ---- A frame ---- */
 
 static bool frame_is_fair(const Client *c, const FrameReader *r, Err *err) {
-    if (c->rank < 0) return err_set(err, ERR_PARSE, "a frame before the welcome");
+    if (c->rank < 0) return err_set(err, ERR_PARSE, "frames are not allowed before the welcome");
     if (r->seq != c->next_seq)
         return err_set(err, ERR_PARSE, "a frame out of order: instruction %llu, not %llu",
                        (unsigned long long)r->seq, (unsigned long long)c->next_seq);
@@ -112,8 +112,8 @@ static void move_home(Dispatcher *d, Client *c) {
     }
 }
 
-/* Reads on until the frame ends or the slice does. 1: there is more; 0; -1: it is malformed, err
- * says how. */
+/* Reads until the frame or the slice ends. 1: there is more; 0: the frame ended; -1: it is
+ * malformed, err says how. */
 static int read_on(Dispatcher *d, Client *c, Taking *t, Err *err) {
     FrameReader *r = &t->r;
     Flow f;
@@ -150,7 +150,7 @@ static int read_on(Dispatcher *d, Client *c, Taking *t, Err *err) {
 
 static void open_frame(Dispatcher *d, Client *c, Taking *t) {
     bool is_open = frame_open(&t->r, &t->m, NULL);
-    assert(is_open); /* take_frame has looked, or we wrote it */
+    assert(is_open); /* take_frame has checked it, or it was written here */
     t->is_open = true;
     t->is_hot = false;
     t->r.bodies = &c->bodies;
@@ -159,7 +159,7 @@ static void open_frame(Dispatcher *d, Client *c, Taking *t) {
     route_open(d, c, &t->m, t->r.seq);
 }
 
-/* As read_on. */
+/* Returns as read_on. */
 static int close_frame(Dispatcher *d, Client *c, Taking *t, int rc) {
     if (rc > 0) {
         t->frame_seq = route_pause(d, c);
@@ -173,7 +173,7 @@ static int close_frame(Dispatcher *d, Client *c, Taking *t, int rc) {
     return rc;
 }
 
-/* The client's next frame: it is opened, or has been written anew. */
+/* The client's next frame: opens it, or its rewritten form. */
 static void begin_frame(Dispatcher *d, Client *c, Taking *t) {
     t->bytes = t->m.part[0]->n;
     move_home(d, c);
@@ -186,12 +186,12 @@ static void begin_frame(Dispatcher *d, Client *c, Taking *t) {
     bool is_open = frame_open(&r, &t->m, NULL);
     assert(is_open);
     arena_reset(&d->scratch);
-    intake_write(d, c, &r, &t->err); /* what goes wrong is said behind what came before */
-    if (intake_is_taken(c)) c->bytes -= t->bytes; /* nothing is under way for it */
+    intake_write(d, c, &r, &t->err); /* errors are reported after the preceding instructions */
+    if (intake_is_taken(c)) c->bytes -= t->bytes; /* none of it is in flight */
     msg_fini(&t->m);
 }
 
-/* Opens what comes next. 1; 0: nothing waits; -1: what came was malformed, err says how. */
+/* Opens the next frame. 1: open; 0: nothing waits; -1: it is malformed, err says how. */
 static int begin_next(Dispatcher *d, Client *c, Taking *t, Err *err) {
     while (!t->is_open) {
         if (t->is_anew && intake_next(c, &t->m)) {

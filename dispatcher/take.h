@@ -1,29 +1,30 @@
-/* take.h: a client's frames, taken instruction by instruction in the order in which they came.
+/* take.h: takes a client's frames instruction by instruction, in the order of arrival.
  *
- * One frame may become very many instructions: a print of tensors that are split is a gather for
- * each of them. So a client has the dispatcher for a slice at a time, which ends between two
- * instructions as soon as SLICE of them or so were written for workers. The rest waits until other
- * clients have had their slices (take_slice), and what the client says meanwhile waits behind it
- * where the order matters: frames and questions. A frame that goes on as it came is not cut:
- * nothing is written for it, and it has HOT_INSTS instructions at most.
+ * One frame may become very many instructions: a print of split tensors is a gather for each. So
+ * a client gets the dispatcher for a slice at a time, which ends between two instructions as
+ * soon as about SLICE of them were written for workers. The rest waits until other clients have
+ * had their slices (take_slice). Later messages of the client wait behind it if their order
+ * matters: frames and questions. A frame that is forwarded unchanged is not cut: nothing is
+ * written for it, and it has at most HOT_INSTS instructions.
  *
- * What waits is bounded by the client's credit, which a frame takes when it comes.
+ * The client's credit, which a frame takes on arrival, bounds what waits.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_TAKE_H
 #define GT_DISPATCHER_TAKE_H
 #include "dispatcher/state/state.h"
 
-/* A frame has come: it is checked and takes credit; then it is taken, or as much of it as a slice
- * allows, unless others of its client wait. Consumes m. 0, or -1: the client is to be cut off, err
- * says why. */
+/* A frame has arrived: checks it, takes credit, and takes as much of it as a slice allows,
+ * unless earlier ones of its client wait. Consumes m. Returns 0, or -1: disconnect the client,
+ * err says why. */
 int take_frame(Dispatcher *d, Client *c, Msg *m, Err *err);
-/* The next slice of what waits: likewise. */
+/* Takes the next slice of what waits. Returns as take_frame. */
 int take_slice(Dispatcher *d, Client *c, Err *err);
-/* Part of a frame waits, and perhaps more behind it. */
+/* True if part of a frame waits, perhaps with more behind it. */
 bool take_waits(const Client *c);
-/* Lets a question wait there; dispatcher_ask is called when it is its turn. Consumes m. */
+/* Queues a question there; dispatcher_ask is called when it is due. Consumes m. */
 void take_later(Client *c, Msg *m);
-/* Workers heard of this cancel; those that hear of the client by what waits hear of it then. */
+/* The workers have been told of this cancel. Repeats it to workers that first hear of the client
+ * through the waiting frames. */
 void take_cancel(Client *c, const Cancel *cancel);
 void take_free(Dispatcher *d, Client *c); /* also when nothing waits */
 #endif

@@ -1,33 +1,33 @@
-/* intake.c: see intake.h. A client's state is one of: it was not looked at yet (no intake), it is
- * looked at, written anew, or waits after a trial in vain; or it has bodies of its own.
+/* intake.c: see intake.h. A client is in one of these states: not examined (no intake),
+ * examined, rewritten, waiting after a failed trial, or defining bodies itself.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/hot/intake.h"
 #include "runtime/wire/body.h"
 #include <stdlib.h>
 
 enum {
-    LOOK_AFTER = 512,           /* instructions without a body: then a client is looked at    */
-    HEAD_MAX = 2 * FRAME_BYTES, /* bytes of a frame that is written anew                      */
-    TRIAL = 4096,               /* instructions after which it is asked what was gained ...   */
-    TRIAL_ROUNDS = 8,           /* ... and what goes round, so often and twice the threshold  */
-    WAIT = 8,                   /* times a trial in vain until the next one; doubles ...      */
-    WAIT_MAX = 64               /* ... up to so many                                          */
+    LOOK_AFTER = 512,           /* instructions without a body before a client is examined */
+    HEAD_MAX = 2 * FRAME_BYTES, /* bytes of a frame that is rewritten */
+    TRIAL = 4096,               /* length of a trial, in instructions: this ... */
+    TRIAL_ROUNDS = 8,           /* ... plus this many periods and twice the threshold */
+    WAIT = 8,                   /* the wait after a failed trial, in trials; doubles ... */
+    WAIT_MAX = 64               /* ... up to this */
 };
 
 struct Intake {
     Detector *detector;
     uint32_t client, threshold;
     FrameWriter w; /* the frame that is being written */
-    uint64_t seq;  /* of the client's instruction that comes next in it */
-    Msg *out;      /* those that were, not yet taken: from out_at on */
+    uint64_t seq;  /* of the client's next instruction in it */
+    Msg *out;      /* finished ones, not yet taken: from out_at on */
     size_t out_at, n_out, cap_out;
-    bool writes;    /* frames are written anew ... */
+    bool writes;    /* frames are rewritten ... */
     bool is_new;    /* ... from the next one on */
-    uint64_t trial; /* ends after so many instructions ... */
-    uint64_t n;     /* ... of which these have come, */
-    uint64_t hot;   /* DetectorCounts.instructions when it began */
-    uint32_t wait;  /* times a trial */
-    uint64_t skip;  /* instructions until it is looked at again */
+    uint64_t trial; /* ends after this many instructions ... */
+    uint64_t n;     /* ... of which these have arrived */
+    uint64_t hot;   /* DetectorCounts.instructions at its beginning */
+    uint32_t wait;  /* in trials */
+    uint64_t skip;  /* instructions until the client is examined again */
 };
 
 void intake_free(Intake **kp) {
@@ -56,19 +56,19 @@ static void push(Intake *k) {
     frame_end(&k->w, &k->out[k->n_out++]);
 }
 
-/* For one more instruction. */
+/* Makes room for one more instruction. */
 static void make_room(Intake *k) {
     if (k->w.head && frame_is_full(&k->w)) push(k);
     if (!k->w.head) frame_begin(&k->w, k->client, k->seq);
 }
 
-/* Of the detector. */
+/* Called by the detector. */
 static void define(void *ctx, FrameWriter *w, const Inst *body) {
     make_room(ctx);
     frame_insert(w, body);
 }
 
-/* Loops go round behind an `edge`, and before a result where the detector would have one. */
+/* An iteration begins after an `edge`, and before a result if the detector wants an edge there. */
 static void add(Intake *k, const Inst *in) {
     FrameWriter *w = &k->w;
     if (in->n_out && detector_is_edge_due(k->detector, in)) {
@@ -84,7 +84,7 @@ static void add(Intake *k, const Inst *in) {
     detector_edge(k->detector, w, false);
 }
 
-/* What has it gained? Less than half: it was in vain. */
+/* Judges the gain: below half the trial has failed. */
 static void judge(Intake *k) {
     uint64_t hot = detector_counts(k->detector).instructions - k->hot;
     bool is_worth_it = 2 * hot >= k->n;
@@ -152,7 +152,7 @@ static Intake *intake_new(const Dispatcher *d, const Client *c) {
 }
 
 static void number_bodies(Client *c, Msg *m) {
-    if (atomic_load(&m->part[0]->refs) > 1) { /* somebody else's too */
+    if (atomic_load(&m->part[0]->refs) > 1) { /* someone else holds it too */
         Buf *own = buf_copy(m->part[0]->data, m->part[0]->n);
         buf_unref(&m->part[0]);
         m->part[0] = own;
@@ -160,8 +160,8 @@ static void number_bodies(Client *c, Msg *m) {
     frame_number_bodies(m, c->body_base);
 }
 
-/* The client finds its bodies itself. It knows nothing of those that were found here: the numbers
- * of its own go on behind theirs. */
+/* The client finds its bodies itself. It does not know those that were found here, so the
+ * numbers of its own continue after them. */
 static void leave_alone(Client *c, Msg *m) {
     c->body_base = c->bodies.next;
     intake_free(&c->intake);
@@ -188,7 +188,7 @@ bool intake_comes(Dispatcher *d, Client *c, Msg *m) {
 
 void intake_sees(Client *c, const Inst *inst) {
     Intake *k = c->intake;
-    if (inst->op == OP_BODY) { /* its own, for nothing was found here */
+    if (inst->op == OP_BODY) { /* its own numbers, because nothing was found here */
         intake_free(&c->intake);
         return;
     }

@@ -1,18 +1,18 @@
-/* mod_hot.c: hot bodies (body.h): what was found out about an instruction of a body holds
- * for the next time round as long as its operands have the types that they had, and then neither
- * inference nor the rest of the chain has anything new to say.
+/* mod_hot.c: hot bodies (body.h): the facts about an instruction of a body hold for the next
+ * iteration as long as its operands have the same types. Then inference and the rest of the
+ * chain have nothing to add.
  *
  * As a modifier it takes notes of what passes: types of operands and results, per instruction of
- * the body. hot_take, before the chain, passes instructions that are known: their operands are
- * looked up and compared, and of their results only those get handles that outlive the run. That is
- * so of a client all of whose tensors lie on its home worker, outside of scopes that place anything
- * elsewhere: its frame goes on as it came. Of others the frame is written anew, from what is kept
- * of each instruction (placed.h). Numbers must fit their dtype, and what else inference looks at
- * (slice starts) must be what it has seen. Whatever is not known, or has changed, goes through the
- * chain as if it stood there in full, and is then known anew.
+ * the body. hot_take, before the chain, passes instructions that are known: it looks up and
+ * compares their operands, and gives handles only to results that outlive the run. That is so
+ * for a client whose tensors are all on its home worker, outside of scopes that place anything
+ * elsewhere: its frame is forwarded unchanged. For other clients the frame is rewritten, from
+ * what is kept of each instruction (placed.h). Numbers must fit their dtype, and whatever else
+ * inference reads (slice starts) must be unchanged. An instruction that is unknown, or has
+ * changed, goes through the chain as if it were there in full, and is known afterwards.
  *
- * Notes of a client at home are of one epoch: all of them were taken with the same types of
- * results. What does not agree begins a new one.
+ * Notes of a client at home belong to one epoch: all were taken with the same types of results.
+ * A note that disagrees begins a new epoch.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/hot/mod_hot.h"
 #include "dispatcher/chain/mod_shard.h"
@@ -29,25 +29,25 @@ enum { NEVER = INT32_MAX, ATTR_BYTES_MAX = 512, MISSES = 8, MISSES_MORE = 64 };
 
 /* An operand. */
 typedef struct Slot {
-    int32_t made; /* the result of the body that it is; -1: it comes as an argument */
+    int32_t made; /* the result of the body that it is; -1: it is an argument */
     Number number;
-    TensorType type; /* of an argument that is a tensor */
+    TensorType type; /* if an argument that is a tensor */
 } Slot;
 
 typedef struct Note {
     uint32_t epoch;  /* 0: nothing is known */
     uint32_t slot;   /* of its first operand */
-    bool may;        /* an operation that can be known */
-    bool is_random;  /* its attribute among the arguments is a random key, which nobody looks at */
+    bool may;        /* the operation can be known */
+    bool is_random;  /* its attribute among the arguments is a random key, which is not compared */
     uint8_t *attr;   /* owned: attributes among the arguments, as seen */
     size_t n_attr;   /* bytes of them */
-    Placed *placed;  /* owned: where it ran, of a client that is not at home alone; or NULL */
-    uint16_t missed; /* times in a row that this did not hold */
+    Placed *placed;  /* owned: where it ran, for a client that is not at home alone; or NULL */
+    uint16_t missed; /* misses in a row */
 } Note;
 
 typedef struct Result {
     uint32_t epoch;
-    int32_t freed_at; /* the instruction of the body that frees it; NEVER */
+    int32_t freed_at; /* the instruction of the body that frees it; or NEVER */
     uint64_t bytes;
     TensorType type;
 } Result;
@@ -62,11 +62,11 @@ typedef struct Notes {
 
 enum { NOTE_BYTES_MAX = 16 << 20 };
 
-/* What is known of a body (Body.plan): a loop over parameters has notes for each shape. They are
- * told apart by types of arguments. */
+/* The notes on a body (Body.plan): a loop over parameters has some for each shape. The types of
+ * arguments distinguish them. */
 typedef struct BodyNotes {
     Variants notes; /* first */
-    Notes *now;     /* of this time round; NULL: none */
+    Notes *now;     /* for this iteration; NULL: none */
 } BodyNotes;
 
 static void notes_free(Variant *v) {
@@ -99,7 +99,7 @@ static bool may_be_known(const BodyForm *f) {
     return op == OP_NOTE || (op_is_effect(op) && op != OP_SYNC);
 }
 
-/* NULL: there is no room, or they may never be wanted again. */
+/* NULL: there is no room, or they may never be needed again. */
 static Notes *notes_new(const Body *b, BodyNotes *of, uint64_t key) {
     uint32_t n_slots = 0;
     for (uint32_t i = 0; i < b->n; i++) n_slots += b->form[i].n_in;
@@ -127,7 +127,7 @@ static Notes *notes_new(const Body *b, BodyNotes *of, uint64_t key) {
             s->number.kind = word & 3;
             s->made = -1;
             if (!distance) continue;
-            if (distance > f->n_made) { /* before the edge: nothing that we write does this */
+            if (distance > f->n_made) { /* before the edge: our writers never do this */
                 note->may = false;
                 continue;
             }
@@ -148,7 +148,7 @@ static BodyNotes *notes_of(Body *b, Client *c) {
     return p;
 }
 
-/* Its type, and how it lies. */
+/* Its type and layout. */
 static uint64_t add_type(const void *tensors, uint64_t id, uint64_t key) {
     const TensorHandle *h = handles_find(tensors, id);
     if (!h || h->is_poisoned) return key;
@@ -157,7 +157,7 @@ static uint64_t add_type(const void *tensors, uint64_t id, uint64_t key) {
     return variants_mix(key, (uint64_t)h->group->id << 16 ^ (l->kind << 8 | l->axis));
 }
 
-/* The body begins, with these arguments: which notes are for it. New ones, if there are none and
+/* The body begins with these arguments: finds its notes. Makes new ones if there are none and
  * there is room. */
 static void choose(Body *b, Client *c, const uint8_t *args, const uint8_t *end) {
     BodyNotes *p = notes_of(b, c);
@@ -179,7 +179,7 @@ static void note_result(Notes *t, int32_t i, const TensorType *type) {
     r->bytes = tensor_bytes(type);
 }
 
-/* What its operands and results are. */
+/* Records the types of its operands and results. */
 static void note_types(Notes *t, const Flow *f, const Inst *was) {
     const BodyForm *form = &f->body->form[f->body_at];
     for (int i = 0; i < was->n_in && was->op != OP_FREE; i++) {
@@ -195,7 +195,7 @@ static void note_types(Notes *t, const Flow *f, const Inst *was) {
     for (int i = 0; i < f->n_out; i++) note_result(t, (int32_t)form->n_made + i, &f->out_type[i]);
 }
 
-/* It has passed: all that the next one of its form will be compared with. */
+/* The instruction has passed: records everything that its next instance is compared with. */
 static void take_note(const Flow *f, const Inst *was) {
     Notes *t = ((BodyNotes *)f->body->plan)->now;
     const BodyForm *form = &f->body->form[f->body_at];
@@ -207,7 +207,7 @@ static void take_note(const Flow *f, const Inst *was) {
         if (!h || h->is_poisoned || h->is_fill) return;
     }
     uint32_t epoch;
-    do { /* a new epoch may begin in the middle: then all of it is of that one */
+    do { /* a new epoch may begin in the middle: then all notes belong to it */
         epoch = t->epoch;
         note_types(t, f, was);
     } while (t->epoch != epoch);
@@ -229,7 +229,8 @@ static void keep_placed(BodyNotes *p, Note *note, Placed *placed) {
     note->placed = placed;
 }
 
-/* Where a client is not at home alone: where it ran. What seldom holds is seldom noted. */
+/* For a client that is not at home alone: records where it ran. What rarely holds is rarely
+ * recorded. */
 static void process_placed(Flow *f, int stage) {
     BodyNotes *p = f->body->plan;
     Note *note = &p->now->note[f->body_at];
@@ -248,7 +249,7 @@ static void process_placed(Flow *f, int stage) {
     keep_placed(p, note, is_known && has_room ? placed_new(f, &was, in) : NULL);
 }
 
-/* Nobody watches each instruction. */
+/* True if no instruction is logged individually. */
 static bool is_silent(const Dispatcher *d) { return !d->tape && !log_is(LOG_DISPATCHER); }
 
 static void process(Flow *f, int stage) {
@@ -273,7 +274,7 @@ static void process(Flow *f, int stage) {
 
 /* ---- Passing what is known ---- */
 
-/* A run of known instructions of one time round. */
+/* A run of known instructions of one iteration. */
 typedef struct Run {
     Dispatcher *d;
     Client *c;
@@ -281,10 +282,10 @@ typedef struct Run {
     Notes *t;
     uint32_t from;       /* its first instruction */
     uint32_t made;       /* results of the body before it */
-    uint64_t base;       /* id of the body's result 0, this time */
-    const uint8_t *args; /* the body's; NULL: the run begins behind its beginning */
+    uint64_t base;       /* id of the body's result 0 in this iteration */
+    const uint8_t *args; /* the body's; NULL: the run begins after the body's beginning */
     BodyNotes *p;
-    Flow *flow;   /* of a client that is not at home alone; else NULL */
+    Flow *flow;   /* for a client that is not at home alone; else NULL */
     uint64_t seq; /* of the first instruction */
 } Run;
 
@@ -295,13 +296,13 @@ static inline bool same_type(const TensorType *a, const TensorType *b) {
     return true;
 }
 
-/* Operand s, a tensor that was there before the run, is there with this type. */
+/* True if operand s, a tensor from before the run, exists with this type. */
 static bool is_there(const Run *r, uint64_t id, const TensorType *type) {
     const TensorHandle *h = handles_find(&r->c->tensors, id);
     return h && !h->is_poisoned && same_type(&h->type, type);
 }
 
-/* The argument at `at` is another tensor than was seen. */
+/* The argument at `at` is another tensor than before. */
 static void see_change(const Run *r, const uint8_t *at) {
     uint64_t id;
     memcpy(&id, at, 8);
@@ -309,7 +310,7 @@ static void see_change(const Run *r, const uint8_t *at) {
         variants_changed(&r->p->notes, at - r->args, 0);
 }
 
-/* Ids of tensors that a free names and that were there before the run; -1: it is not known. */
+/* Ids of tensors from before the run that a free names; -1: it is not known. */
 static int freed(const Run *r, const Note *note, const BodyForm *f, const uint8_t *args,
                  uint64_t *id) {
     int n = 0;
@@ -338,7 +339,7 @@ static bool pass_free(Run *r, const Note *note, const BodyForm *f, const uint8_t
     Client *c = r->c;
     int n = freed(r, note, f, args, id);
     if (n < 0) return false;
-    for (int k = 0; k < f->n_in; k++) { /* made in the run: they have no handles */
+    for (int k = 0; k < f->n_in; k++) { /* made in the run: these have no handles */
         int32_t made = r->t->slot[note->slot + (uint32_t)k].made;
         if (made < 0 || (uint32_t)made < r->made) continue;
         if (r->t->result[made].freed_at != (int32_t)at) return false;
@@ -355,7 +356,7 @@ static bool pass_free(Run *r, const Note *note, const BodyForm *f, const uint8_t
     return true;
 }
 
-/* All that inference would look at is as it was. */
+/* True if everything that inference would read is unchanged. */
 static bool is_known(const Run *r, const Note *note, const BodyForm *f, const uint8_t *args) {
     for (int k = 0; k < f->n_in; k++) {
         const Slot *s = &r->t->slot[note->slot + (uint32_t)k];
@@ -390,7 +391,7 @@ static bool pass(Run *r, const Note *note, const BodyForm *f, const uint8_t *arg
     return true;
 }
 
-/* The run ends before instruction `to`: what it made and did not free is live. */
+/* The run ends before instruction `to`: results that were not freed become live. */
 static void settle(Run *r, uint32_t to) {
     uint32_t end = to == r->b->n ? r->b->n_made : r->b->form[to].n_made;
     for (uint32_t i = r->made; i < end; i++) {
@@ -419,7 +420,8 @@ static bool pass_placed(Run *r, Note *note, const BodyForm *f, const uint8_t *ar
     return false;
 }
 
-/* How many of the next n instructions are known; *args: where those of the next one begin. */
+/* Returns how many of the next n instructions are known; *args: where those of the next one
+ * begin. */
 static uint32_t pass_all(Run *r, const FrameReader *reader, uint32_t at, uint32_t n,
                          const uint8_t **args) {
     uint32_t i = 0;

@@ -8,25 +8,26 @@
 #include <string.h>
 
 struct Placed {
-    const Members *home, *group; /* group: as Flow has it */
+    const Members *home, *group; /* group: as in Flow */
     Target target, births;       /* that were in force */
     Layout layout;               /* of the results */
-    bool is_view, is_fill;       /* is_fill: so are the results, of `fill`, or what a view shows */
+    bool is_view, is_fill;       /* is_fill: the results are constant, like those of `fill` or a
+                                  * view of one */
     Operand fill;
     int n_in, n_out;
     TensorType out_type[MAX_OUT];
     uint64_t out_bytes;
-    size_t n_args;    /* of the record that came */
-    uint32_t base_at; /* in `record`; behind it the operands' ids or values, then attributes */
+    size_t n_args;    /* of the incoming record */
+    uint32_t base_at; /* in `record`; then the operands' ids or values, then attributes */
     uint32_t attr_at, n_record;
-    uint32_t n_compared; /* of the attributes: all, but of a random key its head */
-    uint8_t *record;     /* behind `in` */
+    uint32_t n_compared; /* of the attributes: all, but of a random key only its head */
+    uint8_t *record;     /* after `in` */
     PlacedIn in[];
 };
 
 /* ---- Numbers ---- */
 
-/* The dtype that an immediate becomes; halves take factors as they are. */
+/* The dtype that an immediate is converted to; halves take factors as they are. */
 static DType held_as(const Flow *f, const Inst *in) {
     DType t = DT_NONE;
     if (op_info[in->op].class_ != CLASS_MAP) return t;
@@ -43,7 +44,7 @@ void number_note(Number *n, const Flow *f, const Inst *inst, int k) {
     memcpy(&n->value, &o->id, o->kind == IN_IMM_BOOL ? 1 : 8);
 }
 
-/* Rules ask of numbers whether they are 0, too. */
+/* Rules also ask whether a number is 0. */
 static bool is_zero(const Number *n, uint64_t value) {
     Operand o = {.id = value};
     return n->kind == IN_IMM_FLOAT ? o.f == 0 : o.id == 0;
@@ -84,7 +85,7 @@ Placed *placed_new(const Flow *f, const Inst *was, const PlacedIn *in) {
     bool is_fill = false;
     Operand fill;
     if (f->is_for_all || f->has_to || !results_lie_so(f, was, &fill, &is_fill)) return NULL;
-    if (convert_makes_terms(f, &f->layout)) return NULL; /* it was not written alone */
+    if (convert_makes_terms(f, &f->layout)) return NULL; /* it needed other instructions */
     Located located;
     FrameWriter w = {.edge_id = UINT64_MAX};
     size_t n_form;
@@ -130,7 +131,7 @@ size_t placed_bytes(const Placed *p) {
     return !p ? 0 : sizeof *p + (size_t)p->n_in * sizeof p->in[0] + p->n_record;
 }
 
-/* ---- Doing it again ---- */
+/* ---- Repeating it ---- */
 
 static inline bool same_target(const Target *a, const Target *b) {
     return a->group == b->group && a->is_whole == b->is_whole && a->axis == b->axis;
@@ -145,7 +146,7 @@ static bool lies_so(const TensorHandle *h, const PlacedIn *in, Op reader) {
     return layout_equal(&best, &in->best);
 }
 
-/* The operands are as they were: their ids or values, and handles (NULL: numbers). */
+/* True if the operands are unchanged. Writes their ids or values, and handles (NULL: numbers). */
 static bool operands_are(const Placed *p, const Client *c, HotInst *hot, uint64_t *id,
                          TensorHandle **h) {
     const uint8_t *args = hot->args;
@@ -171,7 +172,7 @@ static bool operands_are(const Placed *p, const Client *c, HotInst *hot, uint64_
     return !memcmp(args, p->record + p->attr_at, p->n_compared);
 }
 
-/* What the next one behind the chain's begin would find. */
+/* Fills in what the modifier after the chain's beginning would get. */
 static void begin(Flow *f, const HotInst *hot) {
     f->inst = (Inst){.op = (Op)hot->form->op, .pos = hot->form->pos, .n_out = hot->form->n_out};
     f->group = NULL;
@@ -193,7 +194,7 @@ static void add_results(const Placed *p, Client *c, uint64_t id, Operand fill) {
     c->live_bytes += p->out_bytes;
 }
 
-/* Nothing needs to be converted, so that the instruction stays as it came. */
+/* True if no operand needs a conversion, so that the instruction stays unchanged. */
 static bool operands_stay(const Placed *p, const Client *c, TensorHandle **h) {
     for (int i = 0; i < p->n_in; i++)
         if (h[i] && (h[i]->converted || !convert_is_there(h[i], c->home, &p->in[i].need)))
@@ -226,7 +227,7 @@ bool placed_again(Placed *p, Flow *f, HotInst *hot) {
     Client *c = f->client;
     uint64_t id[PLACED_IN], limit = d->config.client_bytes_max;
     TensorHandle *h[PLACED_IN];
-    bool stays = d->whole && !p->group; /* its frame goes on as it came, so far */
+    bool stays = d->whole && !p->group; /* so far its frame is forwarded unchanged */
     if (p->home != c->home || !same_target(&p->target, &c->target) ||
         !same_target(&p->births, &c->births) || p->n_args != hot->n_args)
         return false;

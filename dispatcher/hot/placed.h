@@ -1,12 +1,13 @@
-/* placed.h: an instruction of a hot body as mod_shard.c placed it, kept for the next time round
- * (mod_hot.c): where it runs, what its operands must be laid out as there, and the record that goes
- * to the workers.
+/* placed.h: an instruction of a hot body as mod_shard.c placed it, kept for the next iteration
+ * (mod_hot.c): where it runs, the layouts that its operands need there, and the record for the
+ * workers.
  *
- * All that inference, the scopes and the rules of layouts look at is compared: types and places of
- * the operands, the scope's target, numbers, attributes. If it is as it was, the record needs other
- * ids only. Everything else is done, not remembered: operands are converted by convert_to, which
- * inserts what it must, results get handles, and the record goes the way of any other. So what is
- * kept depends on no other instruction, and the stream is what it would have been, byte for byte.
+ * Everything that inference, the scopes and the rules of layouts read is compared: types and
+ * places of the operands, the scope's target, numbers, attributes. If all of it is unchanged,
+ * only the ids in the record change. Everything else is done, not remembered: convert_to
+ * converts operands and inserts moves, results get handles, and the record takes the usual way.
+ * So what is kept depends on no other instruction, and the stream is the same as without it,
+ * byte for byte.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_HOT_PLACED_H
 #define GT_DISPATCHER_HOT_PLACED_H
@@ -15,15 +16,15 @@
 
 enum { PLACED_IN = 8, FREE_MAX = 64 };
 
-/* An operand that is a number, as seen. */
+/* An operand that is a number, as recorded. */
 typedef struct Number {
     uint8_t kind;  /* InKind */
-    uint8_t holds; /* of a MAP row: the dtype that it must fit; DT_NONE: it must be the same */
+    uint8_t holds; /* of a MAP row: the dtype that it must fit; DT_NONE: it must be equal */
     uint64_t value;
 } Number;
-/* f went through the chain; inst: as it came. */
+/* Call after f went through the chain; inst: as it arrived. */
 void number_note(Number *n, const Flow *f, const Inst *inst, int k);
-/* Inference has nothing else to say of this value. */
+/* True if inference has nothing else to say about this value. */
 static inline bool number_fits(const Number *n, uint64_t value) {
     Operand o = {.kind = (InKind)n->kind, .id = value};
     if (n->holds == DT_NONE || value == n->value) return value == n->value;
@@ -32,34 +33,35 @@ static inline bool number_fits(const Number *n, uint64_t value) {
 }
 
 typedef struct PlacedIn {
-    uint32_t distance; /* made so many ids ago; 0: it is an argument */
+    uint32_t distance; /* made this many ids ago; 0: it is an argument */
     Number number;
-    TensorType type; /* of a tensor: all that follows */
+    TensorType type; /* if a tensor: this and all that follows */
     bool is_fill;
     const Members *group;
-    Layout layout, best; /* there; as convert_best has it */
+    Layout layout, best; /* there; as from convert_best */
     Layout need;         /* where it is used */
 } PlacedIn;
 
 typedef struct Placed Placed;
-/* Before the chain: how the operands (at most PLACED_IN) lie. */
+/* Before the chain: records how the operands (at most PLACED_IN) lie. */
 void placed_look(const Flow *f, PlacedIn *in);
-/* Behind it; was: the instruction as it came. NULL: it cannot be known. */
+/* After the chain; was: the instruction as it arrived. NULL: it cannot be known. */
 Placed *placed_new(const Flow *f, const Inst *was, const PlacedIn *in);
 size_t placed_bytes(const Placed *p); /* of NULL: 0 */
 
-/* One instruction of a body as its record in the frame has it. */
+/* One instruction of a body as in the frame's record. */
 typedef struct HotInst {
     const Body *body;
     const BodyForm *form;
     uint64_t base;
     const uint8_t *args;
     size_t n_args;
-    const uint8_t *changed; /* set: the argument that is another tensor than was seen, or NULL */
+    /* Set by placed_again: the argument that is another tensor than before, or NULL. */
+    const uint8_t *changed;
 } HotInst;
-/* It goes out if all is as it was; else nothing has happened. f: with d, client and seq. */
+/* Sends it if everything is unchanged; else does nothing. f: with d, client and seq set. */
 bool placed_again(Placed *p, Flow *f, HotInst *hot);
-/* Frees (of at most FREE_MAX) and edges, without attributes: they are always known. False: it is
- * neither, or names what cannot be. */
+/* For frees (of at most FREE_MAX) and edges, without attributes: they are always known. False:
+ * it is neither, or names an invalid id. */
 bool placed_other(Flow *f, const HotInst *hot);
 #endif
