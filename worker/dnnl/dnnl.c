@@ -1,9 +1,10 @@
-/* dnnl.c: see dnnl.h. The library parallelises with OpenMP, whose threads nobody may see and on
- * whose number its results depend. So every thread of our pool tells OpenMP to use one thread, a
- * product is cut into tiles over batch, M and N by a rule of the shape alone (K is never cut), and
- * each tile is one call on a pool thread. Scratch memory is ours, one per thread: a primitive with
- * the library's own scratchpad cannot be run by two threads. A primitive takes about 100 us to
- * make, so they are kept. SPDX-License-Identifier: MIT */
+/* dnnl.c: see dnnl.h. The library parallelises with OpenMP, whose threads TSan cannot follow and
+ * whose number changes the results. So every thread of our pool tells OpenMP to use one thread. A
+ * product is split into tiles over batch, M and N by a rule of the shape alone (K is never split),
+ * and each tile is one call on a pool thread. Scratch memory is ours, one per thread: two threads
+ * cannot run a primitive with the library's own scratchpad. Making a primitive takes about 100 us,
+ * so they are cached.
+ * SPDX-License-Identifier: MIT */
 #include "worker/dnnl/dnnl.h"
 #include "runtime/base/err.h"
 #include "worker/dnnl/dnnl_core.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef HAS_DNNL /* built without the library's headers: as if it were not installed */
+#ifndef HAS_DNNL /* without the library's headers: as if it were not installed */
 Dnnl *dnnl_new(Pool *pool, const char *isa) {
     (void)pool, (void)isa;
     return NULL;
@@ -40,7 +41,7 @@ typedef struct Entry {
     dnnl_memory_desc_t desc[3], scratch;
     size_t scratch_bytes;
     Slot *slot;    /* one per thread */
-    uint64_t used; /* of the last use */
+    uint64_t used; /* time of the last use, in Dnnl.uses */
     struct Entry *next;
 } Entry;
 
@@ -68,7 +69,7 @@ Dnnl *dnnl_new(Pool *pool, const char *isa) {
     d->pool = pool;
     d->n_threads = pool_threads(pool);
     if (!load(&d->api, &d->library)) goto missing;
-    /* An engine of a lower class computes what a machine of that class would. */
+    /* An engine of a lower class must compute the same as a machine of that class. */
     if (!strcmp(isa, "v3")) d->api.dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
     if (!strcmp(isa, "base")) d->api.dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41);
     if (d->api.dnnl_engine_create(&d->engine, dnnl_cpu, 0) != dnnl_success) goto missing;
@@ -116,7 +117,7 @@ void dnnl_free(Dnnl **dp) {
 dnnl_stream_t dnnl_thread_stream(Dnnl *d, int thread) {
     DnnlThread *t = &d->thread[thread];
     if (!t->stream) {
-        d->api.omp_set_num_threads(1); /* of this thread */
+        d->api.omp_set_num_threads(1); /* for this thread only */
         MUST(dnnl_stream_create(&t->stream, d->engine, dnnl_stream_default_flags));
     }
     return t->stream;
@@ -205,13 +206,13 @@ static void run_tile(Dnnl *d, Entry *e, int thread, const float *a, const float 
 
 /* ---- Tiles ---- */
 
-/* The grid of one product: as few tiles as keep several threads busy. The library's fast code
- * (brgemm) takes rows only where they lie side by side, in a, b and out; else it falls back to an
- * older one, which is as fast where b is row-major, but slow where it has to turn b (measured with
- * one thread, as a share of one call for the whole: 1024^3 in 512 x 512, a @ b.T 0.93, a.T @ b.T
- * 0.72). Of a column-major b each tile's columns are side by side, so its tiles are computed beside
- * the result and copied (0.98, and 0.95 if a.T is not cut); a column-major a is cut along N while
- * that goes. */
+/* Chooses the tiles of one product: as few as keep several threads busy. The library's fast code
+ * (brgemm) needs contiguous rows in a, b and out. Otherwise it falls back to an older one, which is
+ * as fast if b is row-major, but slow if it must transpose b (measured with one thread, speed
+ * relative to one call for the whole: 1024^3 in 512 x 512, a @ b.T 0.93, a.T @ b.T 0.72). The
+ * columns of a tile of a column-major b are contiguous, so such tiles are computed in scratch
+ * memory and copied (0.98, and 0.95 if a.T is not split). A column-major a is split along N as long
+ * as possible. */
 static void tile_size(int64_t batch, const DnnlShape *s, int64_t *m, int64_t *n) {
     const int64_t edge = 512, narrow = 128, small = INT64_C(1) << 22, large = INT64_C(1) << 25;
     bool turns_b = s->b_n != 1, turns_both = turns_b && s->a_k != 1;
@@ -236,7 +237,7 @@ typedef struct Run {
     int64_t M, N, a_m, b_n, m, n, tiles_m, tiles_n;
     int64_t total, part;
     bool is_aside;          /* tiles are computed in scratch memory */
-    const DnnlAfter *after; /* for tiles of whole rows; NULL: nothing is to be done */
+    const DnnlAfter *after; /* for tiles of whole rows; NULL: none */
     Entry *entry[2][2];     /* [is last row of tiles][is last column] */
 } Run;
 
@@ -289,7 +290,7 @@ bool dnnl_multiply(Dnnl *d, int64_t batch, const DnnlShape *s, const float *a,
             r.entry[i][j] = entry_get(d, &tile);
         }
     }
-    /* Small products go to a thread several at a time. */
+    /* A thread takes several small products at a time. */
     int64_t work = r.m * r.n * s->K, at_once = (INT64_C(1) << 21) / (work > 0 ? work : 1);
     r.total = batch * r.tiles_m * r.tiles_n;
     r.part = at_once < 1 ? 1 : at_once;

@@ -1,5 +1,5 @@
 /* dnnl.h: oneDNN's matrix product and convolution in float32. The library is loaded on first use,
- * with dlopen: without it dnnl_new gives NULL, and the cpu engine uses its own kernels.
+ * with dlopen. Without it dnnl_new returns NULL, and the cpu engine uses its own kernels.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_DNNL_DNNL_H
 #define GT_WORKER_DNNL_DNNL_H
@@ -10,29 +10,29 @@
 typedef struct Dnnl Dnnl;
 
 /* out (M,N) = a (M,K) @ b (K,N). Strides in elements: of a_m and a_k (b_k and b_n) one is 1 and the
- * other at least the extent of the axis that it steps over; columns of out are side by side. Only
- * int64 members: it is a hash key. */
+ * other at least the extent of the axis that it steps over; columns of out are adjacent. Only int64
+ * members: it is a hash key. */
 typedef struct DnnlShape {
     int64_t M, N, K, a_m, a_k, b_k, b_n, out_m;
 } DnnlShape;
 
-/* Says on stderr when the library is missing. isa: "base", "v3", "v4" (kernels.h). pool is
- * borrowed. */
+/* Writes a note to stderr, and returns NULL, if the library is missing. isa: "base", "v3", "v4"
+ * (kernels.h). pool is borrowed. */
 Dnnl *dnnl_new(Pool *pool, const char *isa);
 void dnnl_free(Dnnl **d);
 
-/* What is to be done with the result while it is in a core's cache: called for elements
- * [begin, end) of out (row-major, all matrices), each once and whole rows at a time, on the thread
- * that has just written them. */
+/* What to do with the result while it is in a core's cache: fn is called for elements [begin, end)
+ * of out (row-major, all matrices), each once and whole rows at a time, on the thread that has just
+ * written them. */
 typedef struct DnnlAfter {
     void (*fn)(void *ctx, int64_t begin, int64_t end, int thread);
     void *ctx;
 } DnnlAfter;
 
-/* `batch` products of one shape; matrix i of a and b lies a_offset[i] and b_offset[i] elements from
- * the start, of out i * M * N. The result does not depend on the number of threads. after: NULL, or
- * for what was written; false: it was not called, as tiles are not of whole rows (a call for each
- * piece of a row costs more than is saved). */
+/* `batch` products of one shape; matrix i of a and b begins a_offset[i] and b_offset[i] elements
+ * from the start, that of out i * M * N. The result does not depend on the number of threads.
+ * after: NULL, or called for the results. Returns false if it was not called, because tiles do not
+ * have whole rows (a call for each piece of a row costs more than it saves). */
 bool dnnl_multiply(Dnnl *d, int64_t batch, const DnnlShape *s, const float *a,
                    const int64_t *a_offset, const float *b, const int64_t *b_offset, float *out,
                    const DnnlAfter *after);
@@ -47,21 +47,23 @@ typedef struct DnnlConv {
     int64_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
 } DnnlConv;
 
-/* How a convolution is cut into tiles, by its shape alone, and the primitives of its tiles. */
+/* How a convolution is split into tiles, by its shape alone, and the primitives of its tiles. */
 typedef struct DnnlPlan {
     DnnlConv s;
     int64_t n, r;                  /* images and channels of the result in one tile */
-    int64_t tiles_n, tiles_r;      /* how many */
-    int64_t tile_bytes;            /* of memory that a thread needs */
-    int64_t b_bytes;               /* of one channel tile's weights, laid out anew; 0: not needed */
-    int64_t table_bytes;           /* of the partial sums of the weights' gradient */
+    int64_t tiles_n, tiles_r;      /* numbers of such tiles */
+    int64_t tile_bytes;            /* memory per thread */
+    int64_t b_bytes;               /* a channel tile's converted weights; 0: none */
+    int64_t table_bytes;           /* partial sums of the weights' gradient */
     struct ConvEntry *entry[2][2]; /* [is last of images][is last of channels] */
 } DnnlPlan;
-/* false: the library has nothing fast for it. The plan holds until the next one is made. */
+/* Returns false if the library has nothing fast for it. The plan is valid until the next one is
+ * made. */
 bool dnnl_conv_plan(Dnnl *d, const DnnlConv *s, DnnlPlan *p);
-/* Memory that running the plan takes beside the operands. */
+/* Returns the bytes of memory that running the plan needs beside the operands. */
 int64_t dnnl_conv_bytes(const Dnnl *d, const DnnlPlan *p);
-/* side: so many bytes, 64-byte aligned. The result does not depend on the number of threads. */
+/* side: memory of dnnl_conv_bytes, 64-byte aligned. The result does not depend on the number of
+ * threads. */
 void dnnl_conv_run(Dnnl *d, const DnnlPlan *p, const float *a, const float *b, float *out,
                    void *side);
 #endif

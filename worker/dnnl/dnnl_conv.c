@@ -1,11 +1,11 @@
-/* dnnl_conv.c: convolutions by oneDNN, see dnnl.h. The library is fast on layouts of its own only
- * (on rows of planes up to ten times slower), so a tile is: operands into the layout that the
- * library asks for, the convolution, the result back; all in memory that stays in the cache. Tiles
- * are blocks of images, and of the result's channels where there are few images; weights are laid
- * out once for all tiles. A weight gradient is made per block of images, and the blocks are added
- * in order. Each tile is one single-threaded call on a pool thread, and what the tiles are depends
- * on the shape alone. Where layouts would cost more than they give (1 x 1, few input channels),
- * tiles are taken as they lie.
+/* dnnl_conv.c: convolutions by oneDNN, see dnnl.h. The library is fast only with layouts of its own
+ * (on rows of planes up to ten times slower). So a tile is: converting the operands to the
+ * library's layout, the convolution, converting the result back; all in memory that stays in the
+ * cache. Tiles are blocks of images, and also of the result's channels if there are few images;
+ * weights are converted once for all tiles. A weight gradient is computed per block of images, and
+ * the blocks are added in order. Each tile is one single-threaded call on a pool thread, and the
+ * tiles depend on the shape alone. Where a conversion would cost more than it gains (1 x 1, few
+ * input channels), tiles keep their layout.
  * SPDX-License-Identifier: MIT */
 #include "worker/dnnl/dnnl_core.h"
 #include <stdlib.h>
@@ -37,11 +37,11 @@ typedef struct ConvSlot {
 /* One tile's primitives. */
 typedef struct ConvEntry {
     DnnlConv s; /* of the tile ... */
-    int64_t r;  /* ... and so many channels of the result of s's */
+    int64_t r;  /* ... and its channels of the result of s */
     bool is_unfit;
-    dnnl_primitive_t conv, reorder[3]; /* reorder NULL: plain and own layout are one */
+    dnnl_primitive_t conv, reorder[3]; /* reorder NULL: plain and own layout are the same */
     dnnl_memory_desc_t plain[3], own[N_MEMORIES];
-    int64_t bytes[N_MEMORIES]; /* of own; of operands only where they are laid out anew */
+    int64_t bytes[N_MEMORIES]; /* of own; of operands only if they are converted */
     ConvSlot *slot;            /* one per thread */
     uint64_t used;
     struct ConvEntry *next;
@@ -82,7 +82,7 @@ void dnnl_convolutions_free(Dnnl *d) {
     free(d->convolutions);
 }
 
-/* The memory of x, w or y as the library sees it: with groups, weights have an axis more. */
+/* The dimensions of x, w or y as the library sees them: with groups, weights have one more axis. */
 typedef struct Dims {
     int n;
     dnnl_dims_t dim, stride;
@@ -116,7 +116,7 @@ static Dims weight_dims(const DnnlConv *s, int64_t C, int64_t O, int lead) {
     return m;
 }
 
-/* Layouts would cost more than they give. */
+/* True if converting layouts would cost more than it gains. */
 static bool is_plain(const DnnlConv *s) {
     bool is_1x1 = s->groups == 1;
     for (int i = 0; i < 3; i++)
@@ -124,7 +124,8 @@ static bool is_plain(const DnnlConv *s) {
     return is_1x1 || (s->kind == DNNL_CONV_DX && s->groups == 1 && s->C <= 4);
 }
 
-/* The primitive's description; NULL: the library cannot, or only with its slow reference. */
+/* Returns the primitive's description; NULL: the library cannot do it, or only with its slow
+ * reference. */
 static dnnl_primitive_desc_t describe(Dnnl *d, const DnnlConv *s, const dnnl_memory_desc_t m[3],
                                       dnnl_primitive_attr_t attr, int lead) {
     const dnnl_memory_desc_t *x = &m[s->kind == DNNL_CONV_DX ? OUT : A];
@@ -181,7 +182,7 @@ static const dnnl_query_t queries[3][3] = {
     [DNNL_CONV_DW] = {dnnl_query_src_md, dnnl_query_diff_dst_md, dnnl_query_diff_weights_md},
 };
 
-/* Everything but the slots' memories; false: not for the library. */
+/* Makes everything but the slots' memories. Returns false if the library is not suitable. */
 static bool entry_make(Dnnl *d, ConvEntry *e) {
     const DnnlConv *s = &e->s;
     bool is_flat = s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1;
@@ -261,13 +262,13 @@ static ConvEntry *entry_get(Dnnl *d, const DnnlConv *s, int64_t r) {
 /* ---- Tiles ---- */
 
 enum {
-    TILE_BYTES = 1 << 20, /* of a tile's images: about half of a core's cache             */
-    TILES = 16,           /* of images, at most so many are wanted                        */
-    PARTS = 8,            /* tiles that keep several threads busy                         */
-    CHANNELS = 64,        /* of a tile at least: its other operand is laid out each time  */
-    PIXELS = 1024,        /* that a block of images adds up: each pays for a whole gradient */
-    TABLE = 1 << 22,      /* elements of all partial sums of a weight gradient, about     */
-    SMALL = 1 << 23       /* products that one thread does in no time                     */
+    TILE_BYTES = 1 << 20, /* of a tile's images: about half of a core's cache */
+    TILES = 16,           /* of images, at most */
+    PARTS = 8,            /* tiles that keep several threads busy */
+    CHANNELS = 64,        /* at least, per tile: its other operand is converted each time */
+    PIXELS = 1024,        /* added up per block of images: each block costs a whole gradient */
+    TABLE = 1 << 22,      /* elements of all partial sums of a weight gradient, about */
+    SMALL = 1 << 23       /* multiplications that are not worth splitting */
 };
 
 static int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -342,7 +343,7 @@ typedef struct Run {
     int64_t sum_n; /* elements of one block of the table */
 } Run;
 
-/* The thread's memory object with this layout, at these data. */
+/* Returns the thread's memory object with this layout, set to these data. */
 static dnnl_memory_t memory_at(Dnnl *d, dnnl_memory_t *m, const dnnl_memory_desc_t *desc,
                                const void *data) {
     if (*m)
@@ -352,7 +353,7 @@ static dnnl_memory_t memory_at(Dnnl *d, dnnl_memory_t *m, const dnnl_memory_desc
     return *m;
 }
 
-/* Operand or result k between its plain place and the library's. */
+/* Converts operand or result k between plain and own layout. */
 static void reorder(Dnnl *d, ConvEntry *e, int thread, int k, const void *plain, const void *own) {
     ConvSlot *s = &e->slot[thread];
     dnnl_memory_t p = memory_at(d, &s->plain[k], &e->plain[k], plain);

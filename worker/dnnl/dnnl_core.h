@@ -1,6 +1,6 @@
 /* dnnl_core.h: what the two files that call oneDNN (dnnl.c products, dnnl_conv.c convolutions)
- * share: the library's functions, found at run time, and the state behind the handle of dnnl.h.
- * Nobody else includes it. HAS_DNNL: its headers are there.
+ * share: the library's functions, found at run time, and the state behind the handle of dnnl.h. No
+ * other file includes it. HAS_DNNL: the library's headers are installed.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_DNNL_DNNL_CORE_H
 #define GT_WORKER_DNNL_DNNL_CORE_H
@@ -34,19 +34,20 @@ struct Dnnl {
     int n_threads;
     dnnl_engine_t engine;
     DnnlThread *thread;
-    struct DnnlProducts *products;         /* dnnl.c: primitives kept      */
+    struct DnnlProducts *products;         /* dnnl.c: cached primitives */
     struct DnnlConvolutions *convolutions; /* dnnl_conv.c; NULL: none yet  */
-    uint64_t uses;                         /* of primitives: tells old ones */
+    uint64_t uses;                         /* uses of primitives so far: a clock for eviction */
 };
 
-/* A call that cannot fail: what it was given has been tried. Of `d` in scope. */
+/* A call of `d` in scope that cannot fail, because its arguments are known to work. */
 #define MUST(call)                                                                                 \
     do {                                                                                           \
         dnnl_status_t status_ = d->api.call;                                                       \
         if (status_ != dnnl_success) panic("oneDNN: %s gave %d", #call, (int)status_);             \
     } while (0)
 
-/* The stream of a pool thread that is running; sees to it that the library uses this one thread. */
+/* Returns the stream of the pool thread that is running, and makes the library use only this
+ * thread. */
 dnnl_stream_t dnnl_thread_stream(Dnnl *d, int thread);
 void dnnl_convolutions_free(Dnnl *d);
 #endif
