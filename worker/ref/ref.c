@@ -1,6 +1,6 @@
-/* ref.c: the engine `reference`: runs every call at once, with plain loops, in the arena of
+/* ref.c: the engine `reference`: runs every call inside submit, with plain loops, in the arena of
  * mem.h. Its other files are the rows: ref_map.c, ref_kernel.c, ref_index.c, ref_sort.c,
- * ref_source.c. See ref.h for what it is for.
+ * ref_source.c. ref.h says what the engine is for.
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/linalg.h"
 #include "worker/engine/mem.h"
@@ -21,7 +21,7 @@ typedef struct Ref {
     Engine engine;
     Mem *mem;
     Ticket last;
-    Failed *failed; /* calls whose failure nobody has asked for yet */
+    Failed *failed; /* calls whose failure was not reported yet */
 } Ref;
 
 static bool (*const kernels[OP_COUNT])(const Call *, Err *) = {
@@ -72,7 +72,8 @@ static void ref_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
 
 static bool is_half(const View *v) { return dtype_is_half((DType)v->type.dtype); }
 
-/* An immediate of a call with halves is a float32. */
+/* True if v is widened to double: a half, or an immediate of a call with halves, which is a
+ * float32. */
 static bool widens(const View *v) {
     return is_half(v) || (v->is_scalar && v->type.dtype == DT_F32);
 }
@@ -92,7 +93,7 @@ static void convert(const View *from, const View *to) {
     } while (ref_step(index, &to->type));
 }
 
-/* A call with doubles in place of halves; narrow gives its results back. */
+/* Returns the call with doubles in place of halves; narrow converts its results back. */
 static Call widen(const Call *c) {
     Call w = *c;
     w.in = xcalloc((size_t)c->n_in + 1, sizeof *w.in);
@@ -123,8 +124,8 @@ static bool has_half(const Call *c) {
     return has;
 }
 
-/* Bytes that a row takes beside its results. Operands are counted as they look: those that only
- * repeat a few elements may look far larger than the memory that there is. */
+/* Returns the bytes that a row takes beside its results. Operands count with their apparent size:
+ * those that only repeat a few elements may appear far larger than the memory there is. */
 static double side_bytes(const Call *c) {
     Op op = c->inst->op;
     const View *x = &c->in[0], *o = &c->out[0];
@@ -159,7 +160,7 @@ static double side_bytes(const Call *c) {
     return bytes;
 }
 
-/* That much must fit into the engine's memory, although it is taken elsewhere. */
+/* True if that much would fit into the engine's memory, although it is taken elsewhere. */
 static bool has_room(const Ref *r, const Call *c, Err *err) {
     char need[24], all[24];
     uint64_t used, peak, total;
@@ -172,12 +173,12 @@ static bool has_room(const Ref *r, const Call *c, Err *err) {
                    bytes_text(total, all));
 }
 
-/* A MAP or KERNEL row. */
+/* Runs a MAP or KERNEL row. */
 static bool run_row(const Ref *r, const Call *c, Err *err) {
     Op op = c->inst->op;
     if (!has_room(r, c, err)) return false;
     bool is_map = op_info[op].class_ == CLASS_MAP, ok = true;
-    bool is_wide = has_half(c) && op != OP_CAST; /* a cast reads and writes any dtype itself */
+    bool is_wide = has_half(c) && op != OP_CAST; /* a cast handles any dtype */
     Call call = is_wide ? widen(c) : *c;
     if (is_map)
         ref_map(&call);

@@ -1,8 +1,8 @@
-/* ref.h: what the files of the reference engine share: plain access to elements of strided
- * views. The engine is the truth that others are compared with: one element at a time, in double
- * or int64, nothing clever anywhere. It has its own definitions of the functions in ops.def
- * (libm in double, rounded once), independent of worker/kernel/prologue.h: floats agree with other
- * engines to the tolerance of their dtype, everything else exactly.
+/* ref.h: what the files of the reference engine share: plain access to elements of strided views.
+ * The other engines are compared with this one: one element at a time, in double or int64, without
+ * optimisation. It has its own definitions of the functions in ops.def (libm in double, rounded
+ * once), independent of worker/kernel/prologue.h. Floats agree with other engines to the tolerance
+ * of their dtype, everything else exactly.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_REF_REF_H
 #define GT_WORKER_REF_REF_H
@@ -13,8 +13,8 @@ void ref_map(const Call *c); /* ref_map.c: MAP and REDUCE rows, from ops.def's e
 void ref_reduce(const Call *c);
 void ref_source(const Call *c);            /* ref_source.c */
 void ref_copy(const View *from, void *to); /* row-major */
-/* ref_kernel.c, ref_index.c, ref_sort.c: one per KERNEL row; only index errors of the data can
- * fail. */
+/* ref_kernel.c, ref_index.c, ref_sort.c: one per KERNEL row. Only errors in the data, such as an
+ * index out of range, can fail. */
 #define KERNEL(id, ...) bool ref_##id(const Call *c, Err *err);
 #include "runtime/inst/ops.def"
 
@@ -26,7 +26,7 @@ static inline bool ref_is_float(const View *v) { return dtype_is_float((DType)v-
 static inline int64_t ref_int(const View *v, int64_t offset) {
     return element_int(v->type.dtype, ref_ptr(v, offset));
 }
-/* Floats as double; whole numbers too. */
+/* Returns an element as double; ints too. */
 static inline double ref_float(const View *v, int64_t offset) {
     return element_float(v->type.dtype, ref_ptr(v, offset));
 }
@@ -44,7 +44,7 @@ static inline void ref_set_float(const View *v, int64_t offset, double x) {
         ref_set_int(v, offset, v->type.dtype == DT_BOOL ? x != 0 : ref_truncate(x));
 }
 
-/* Offset of the element that a row-major index of rank `rank` names, the view broadcasting to
+/* Returns the offset of the element at a row-major index of rank `rank`; the view broadcasts to
  * it. */
 static inline int64_t ref_offset(const View *v, const int64_t *index, int rank) {
     int64_t offset = 0;
@@ -52,8 +52,8 @@ static inline int64_t ref_offset(const View *v, const int64_t *index, int rank) 
         if (v->type.shape[d] != 1) offset += v->stride[d] * index[rank - v->type.rank + d];
     return offset;
 }
-/* Steps an index through a shape in row-major order; false after the last. Starts from all
- * zeros; an empty shape has none. */
+/* Steps an index through a shape in row-major order; false after the last. Starts from all zeros;
+ * not for an empty shape. */
 static inline bool ref_step(int64_t *index, const TensorType *t) {
     for (int d = t->rank - 1; d >= 0; d--) {
         if (++index[d] < t->shape[d]) return true;

@@ -1,5 +1,5 @@
-/* ref_conv.c: convolutions and poolings of the reference engine: for each element of the result the
- * sum (in double, or wrapping in int64) or the largest of what the definition names.
+/* ref_conv.c: convolutions and poolings of the reference engine: each element of the result is the
+ * sum (in double, or wrapping in int64) or the maximum of the elements in the definition.
  * SPDX-License-Identifier: MIT */
 #include "runtime/infer/window.h"
 #include "worker/ref/ref.h"
@@ -53,7 +53,7 @@ static void set_sum(const View *o, int64_t i, const Sum *s) {
         ref_set_int(o, i, (int64_t)s->whole);
 }
 
-/* Where element k of window o lies, on all three axes; false: in the padding. */
+/* Writes the position i of element k of window o on all three axes; false: in the padding. */
 static bool inside(const Window *w, const int64_t *o, const int64_t *k, int64_t *i) {
     for (int d = 0; d < 3; d++) {
         i[d] = o[d] * w->stride[d] - w->padding[d] + k[d] * w->dilation[d];
@@ -89,7 +89,7 @@ bool ref_CONV(const Call *c, Err *err) {
     return true;
 }
 
-/* Which window has i as its element k; false: none. */
+/* Writes the window o whose element k is i; false: none. */
 static bool window_of(const Window *w, const int64_t *i, const int64_t *k, int64_t *o) {
     for (int d = 0; d < 3; d++) {
         int64_t from = i[d] + w->padding[d] - k[d] * w->dilation[d];
@@ -174,7 +174,7 @@ static int64_t plane_at(const Planes *p, const int64_t *index, const int64_t *i)
     return offset;
 }
 
-/* The box of a window's elements that lie inside, as coordinates from..to with steps `step`. */
+/* The box of a window's elements inside the plane, as coordinates from..to with steps `step`. */
 typedef struct Box {
     int64_t from[3], count[3], step[3];
 } Box;
@@ -197,7 +197,7 @@ static bool is_larger(const View *x, int64_t i, int64_t best) {
     double v = ref_float(x, i);
     return v > ref_float(x, best) || isnan(v);
 }
-/* Of a window that shows nothing. */
+/* The maximum of a window with no element inside. */
 static void set_lowest(const View *o, int64_t i) {
     int bits = 8 * dtype_info[o->type.dtype].size_bytes;
     if (ref_is_float(o))
@@ -263,7 +263,7 @@ bool ref_AVG_POOL(const Call *c, Err *err) {
     return true;
 }
 
-/* Each element of dx: the sum over the windows that show it. */
+/* Each element of dx: the sum over the windows that contain it. */
 bool ref_AVG_POOL_DX(const Call *c, Err *err) {
     (void)err;
     PoolShape s;

@@ -1,13 +1,14 @@
-/* ref_index.c: KERNEL rows of the reference engine that read or write at indices. An index
- * outside its axis is the one mistake of the user that only the data shows; it is reported with
- * its value, axis and size.
+/* ref_index.c: KERNEL rows of the reference engine that read or write at indices. An index outside
+ * its axis is the one user error that only the data reveal; the message has its value, axis and
+ * size.
  * SPDX-License-Identifier: MIT */
 #include "worker/ref/ref.h"
 
 #include <string.h>
 
-/* The index v for element `index` of the indices' common shape becomes one in 0 .. size - 1; those
- * from the end count back where they may. b: all but at and value. */
+/* Reads the index for element `index` of the indices' common shape into v, as 0 .. size - 1; a
+ * negative one counts from the end if it may. b: all set but `at` and `value`. Returns false, with
+ * err set, if it is out of range. */
 static bool resolve(BadIndex *b, const int64_t *index, int64_t *v, Err *err) {
     *v = ref_int(b->idx, ref_offset(b->idx, index, b->shape->rank));
     if (*v >= (b->from_zero ? 0 : -b->size) && *v < b->size) {
@@ -19,7 +20,7 @@ static bool resolve(BadIndex *b, const int64_t *index, int64_t *v, Err *err) {
     return index_is_bad(b, err);
 }
 
-/* Adds v[from] to, or writes it over, o[at]. */
+/* Adds v[from] to o[at], or overwrites it. */
 static void put(const View *o, int64_t at, const View *v, int64_t from, bool adds) {
     if (ref_is_float(o))
         ref_set_float(o, at, ref_float(v, from) + (adds ? ref_float(o, at) : 0));
@@ -38,8 +39,8 @@ static TensorType common_type(const View *idx, int k) {
     return b;
 }
 
-/* Offset in x of the element that `index` names in x[..., idx, ...]: axes before `axis` and
- * after the k indexed ones are x's own, between them lie the indices' common axes. */
+/* Writes the offset in x of element `index` of x[..., idx, ...]: axes before `axis` and after the k
+ * indexed ones are x's own, those between are the indices' common axes. */
 static bool indexed(const Call *c, const View *x, const View *idx, int k, const TensorType *common,
                     const int64_t *index, int64_t *offset, Err *err) {
     int axis = (int)inst_attr(c->inst, ATTR_AXIS)->ints[0];
@@ -96,7 +97,7 @@ bool ref_INDEX_PUT(const Call *c, Err *err) {
     return true;
 }
 
-/* Offset in x of index, with the entry along axis replaced by idx's element there. */
+/* Writes the offset in x of `index` with the entry along axis replaced by idx's element there. */
 static bool along(const View *x, const View *idx, int axis, const int64_t *index, int64_t *offset,
                   Err *err) {
     int64_t i;
@@ -132,14 +133,14 @@ bool ref_SCATTER_ADD(const Call *c, Err *err) {
     int64_t index[MAX_DIMS] = {0}, at;
     do {
         TRY(along(o, idx, axis, index, &at, err));
-        int64_t from = 0; /* src may be longer than idx: no broadcasting here */
+        int64_t from = 0; /* src may be longer than idx, so it does not broadcast */
         for (int d = 0; d < src->type.rank; d++) from += src->stride[d] * index[d];
         put(o, at, src, from, true);
     } while (ref_step(index, &idx->type));
     return true;
 }
 
-/* What becomes of o[at] when v[from] meets it there. */
+/* Combines v[from] into o[at]. */
 static void meet(const View *o, int64_t at, const View *v, int64_t from, const char *how) {
     if (ref_is_float(o)) {
         double x = ref_float(o, at), y = ref_float(v, from);

@@ -32,7 +32,7 @@ bool ref_CAST(const Call *c, Err *err) {
     return true;
 }
 
-/* An operand as a stack of matrices: 1-D is a row on the left, a column on the right. */
+/* An operand as a stack of matrices: a vector is a row on the left, a column on the right. */
 typedef struct Factor {
     View batch;
     int64_t row_step, col_step;
@@ -86,7 +86,7 @@ bool ref_MATMUL(const Call *c, Err *err) {
     return true;
 }
 
-/* The part of a row-major tensor that starts at `start` and has steps `step`, as a view. */
+/* Returns a view of the part of a row-major tensor that starts at `start` with steps `step`. */
 static View part_of(const View *o, const TensorType *part, const int64_t *start,
                     const int64_t *step) {
     View v = {.type = *part};

@@ -1,5 +1,5 @@
-/* ref_linalg.c: factorizations and triangular systems of the reference engine: the textbook's
- * loops, on one matrix at a time, in double, rounded once at the end.
+/* ref_linalg.c: factorizations and triangular systems of the reference engine: textbook loops, on
+ * one matrix at a time, in double, rounded once at the end.
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/linalg.h"
 #include "worker/ref/ref.h"
@@ -7,14 +7,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The axes before the matrix (or, keep 1, before the vector). */
+/* Returns the axes before the matrix (or, with keep 1, before the vector). */
 static View batch_of(const View *v, int keep) {
     View b = *v;
     b.type.rank = (uint8_t)(v->type.rank - keep);
     return b;
 }
 
-/* The matrix of v that belongs to batch index `index` of rank `rank`, row-major in double. */
+/* Reads the matrix of v at batch index `index` of rank `rank`, row-major in double. */
 static void read_matrix(const View *v, const int64_t *index, int rank, double *to) {
     View b = batch_of(v, 2);
     int r = v->type.rank;
@@ -30,7 +30,7 @@ static void write_matrix(const View *o, int64_t which, const double *from) {
     for (int64_t i = 0; i < n; i++) ref_set_float(o, which * n + i, from[i]);
 }
 
-/* x (n, k) = a^-1 x of a triangle; transposed: of its transpose. */
+/* x (n, k) = a^-1 x of a triangle a; transposed: with its transpose. */
 static void substitute(const double *a, int64_t n, bool upper, bool unit, bool transposed,
                        double *x, int64_t k) {
     bool backwards = upper != transposed;
@@ -136,7 +136,7 @@ bool ref_QR(const Call *c, Err *err) { return (void)err, factor(c); }
 bool ref_EIGH(const Call *c, Err *err) { return (void)err, factor(c); }
 bool ref_SVD(const Call *c, Err *err) { return (void)err, factor(c); }
 
-/* Row i of `to` is row perm[i] of `from`; scatter: the other way round. */
+/* Row i of `to` is row perm[i] of `from`; scatter: the inverse. */
 static bool permute_rows(const View *perm, const int64_t *index, int rank, bool scatter,
                          const double *from, double *to, int64_t n, int64_t k, Err *err) {
     View b = batch_of(perm, 1);

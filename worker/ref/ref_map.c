@@ -54,7 +54,8 @@ void ref_map(const Call *c) {
     }
 }
 
-/* The extreme of nothing, which only a rank without rows asks for: the dtype's own last value. */
+/* The extreme of no elements, which occurs only on a rank without rows: the dtype's own last
+ * value. */
 static void extreme_of_nothing(const Call *c) {
     const View *o = &c->out[0];
     int64_t n = type_numel(&o->type), lowest = 0, highest = 1;

@@ -1,7 +1,6 @@
 /* ref_map_body.h: the loops of ref_map.c for one dtype; included once for each, with T, S (a
- * suffix), KIND (expr.h), and REF_REDUCES where reductions are wanted too (their T is the
- * accumulator's). No guard: it is meant to be included many times.
- * Undefines T, S and REF_REDUCES.
+ * suffix), KIND (expr.h), and REF_REDUCES for reductions too (their T is the accumulator's). No
+ * include guard, because it is included several times. Undefines T, S and REF_REDUCES.
  * SPDX-License-Identifier: MIT */
 
 /* ---- Map ---- */
@@ -38,7 +37,7 @@ static void EXPR(map_, S)(const Call *call) {
 /* ---- Reduce ---- */
 
 #ifdef REF_REDUCES
-/* An accumulator per result, all inputs visited in row-major order. */
+/* One accumulator per result; all inputs are visited in row-major order. */
 static void EXPR(reduce_, S)(const Call *call) {
     const View *x = &call->in[0], *o = &call->out[0];
     const Attr *axis = inst_attr(call->inst, ATTR_AXIS);

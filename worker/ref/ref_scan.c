@@ -1,11 +1,11 @@
-/* ref_scan.c: KERNEL rows of the reference engine that walk along an axis with a memory: running
- * sums, linear recurrences, running extremes; and search in sorted lines.
+/* ref_scan.c: KERNEL rows of the reference engine that scan along an axis: running sums, linear
+ * recurrences, running extremes; and search in sorted lines.
  * SPDX-License-Identifier: MIT */
 #include "worker/ref/ref.h"
 
 #include <math.h>
 
-/* Type of x with one element along the axis: an index for each line. */
+/* Returns the type of x with one element along the axis: an index for each line. */
 static TensorType lines_of(const View *x, int axis) {
     TensorType t = x->type;
     t.shape[axis] = 1;
@@ -66,7 +66,7 @@ bool ref_RECURRENCE(const Call *c, Err *err) {
     return true;
 }
 
-/* Is element i of v at least as good as element j, nan being the best? */
+/* True if element i of v is at least as good as element j; nan is the best. */
 static bool is_no_worse(const View *v, int64_t i, int64_t j, bool largest) {
     if (!ref_is_float(v))
         return largest ? ref_int(v, i) >= ref_int(v, j) : ref_int(v, i) <= ref_int(v, j);
@@ -100,7 +100,7 @@ bool ref_CUMMAX(const Call *c, Err *err) {
     return true;
 }
 
-/* Does element i of x come before element j of v? nan comes last. */
+/* True if element i of x comes before element j of v; nan comes last. */
 static bool is_before(const View *x, int64_t i, const View *v, int64_t j, bool right) {
     if (!ref_is_float(x)) {
         int64_t a = ref_int(x, i), b = ref_int(v, j);

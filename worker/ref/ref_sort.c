@@ -1,12 +1,12 @@
-/* ref_sort.c: KERNEL rows of the reference engine about order: argmax, argmin, sort, argsort,
- * topk. One order serves all: by value, nan above everything, equals by position.
+/* ref_sort.c: KERNEL rows of the reference engine about order: argmax, argmin, sort, argsort, topk.
+ * They share one order: by value, nan above everything, equals by position.
  * SPDX-License-Identifier: MIT */
 #include "worker/ref/ref.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* -1, 0, 1: a before b in increasing order. */
+/* Returns -1, 0 or 1: a before, equal to, or after b in increasing order. */
 static int compare(const View *x, int64_t a, int64_t b) {
     if (!ref_is_float(x)) {
         int64_t i = ref_int(x, a), j = ref_int(x, b);
@@ -17,7 +17,7 @@ static int compare(const View *x, int64_t a, int64_t b) {
     return (i > j) - (i < j);
 }
 
-/* nan wins either way, the first of equals. */
+/* nan wins either way; of equals the first. */
 static bool arg_reduce(const Call *c, int sign) {
     const View *x = &c->in[0], *o = &c->out[0];
     const Attr *axis = inst_attr(c->inst, ATTR_AXIS);
@@ -54,7 +54,7 @@ bool ref_ARGMIN(const Call *c, Err *err) {
     return arg_reduce(c, -1);
 }
 
-/* Insertion by merging halves: stable whatever compare says. */
+/* Merge sort: stable whatever compare returns. */
 static void merge_sort(const View *x, int64_t base, int64_t step, int sign, int64_t *i,
                        int64_t *spare, int64_t n) {
     if (n < 2) return;
@@ -69,7 +69,7 @@ static void merge_sort(const View *x, int64_t base, int64_t step, int sign, int6
     for (k = 0; k < n; k++) i[k] = spare[k];
 }
 
-/* The first `count` of each line along axis, in order: values to `value`, positions to
+/* Writes the first `count` of each line along axis, in order: values to `value`, positions to
  * `position`; either may be NULL. */
 static bool in_order(const Call *c, bool descends, int64_t count, const View *value,
                      const View *position) {

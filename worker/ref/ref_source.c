@@ -1,5 +1,5 @@
-/* ref_source.c: SOURCE rows of the reference engine. Random numbers as runtime/base/rng.h defines
- * them: a pure function of seed, counter and element.
+/* ref_source.c: SOURCE rows of the reference engine. Random numbers as defined by
+ * runtime/base/rng.h: a pure function of seed, counter and element.
  * SPDX-License-Identifier: MIT */
 #include "worker/ref/ref.h"
 #include "runtime/base/rng.h"
@@ -36,7 +36,7 @@ static int64_t integer(const int64_t *rng, bool is_wide, uint64_t i, const Call 
     return is_wide ? rng_int64(d.lo, d.hi, low, high) : rng_int32(d.lo, low, high);
 }
 
-/* The element of the whole tensor that element i of a part is (attribute `window`). */
+/* Returns the element of the whole tensor for element i of a part (attribute `window`). */
 static uint64_t whole_index(const Call *c, int64_t i) {
     const Attr *w = inst_attr(c->inst, ATTR_WINDOW);
     const TensorType *t = &c->out[0].type;
