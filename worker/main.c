@@ -1,7 +1,8 @@
-/* main.c: gt-worker, the worker as a process: flags, signals, and trying again when the dispatcher
- * is not there yet or has gone. What it does is worker.c's and exec.c's.
+/* main.c: gt-worker, the worker as a process: flags, signals, and reconnecting when the dispatcher
+ * is not there yet or has gone. The work is done in worker.c and exec.c.
  *
- * A worker holds nothing that outlives its dispatcher's tables, so coming back means starting anew.
+ * A worker holds nothing that outlives its dispatcher's tables, so reconnecting means starting
+ * anew.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/endpoint.h"
 #include "runtime/net/net.h"
@@ -69,7 +70,7 @@ static void on_signal(int number) {
     stop = 1;
 }
 
-/* The shell around worker_run is this process's only; on_welcome has no other way to it. */
+/* Static, because on_welcome has no other access to it. */
 static App app;
 
 static bool read_flag(App *a, int flag, const char *v, Err *err) {
@@ -101,7 +102,7 @@ static bool read_flag(App *a, int flag, const char *v, Err *err) {
     return true;
 }
 
-/* -1: go on; else the exit code. */
+/* Returns -1 to go on, else the exit code. */
 static int read_flags(App *a, int argc, char **argv, Err *err) {
     const char *value;
     int flag;
@@ -154,7 +155,7 @@ static void on_welcome(const Worker *w) {
 
 static void pause_ms(int ms) {
     struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
-    nanosleep(&t, NULL); /* A signal ends it early, as it should. */
+    nanosleep(&t, NULL); /* a signal ends it early, as intended */
 }
 
 /* Serves one dispatcher after another. */
@@ -191,7 +192,7 @@ int main(int argc, char **argv) {
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGINT, &act, NULL);
     signal(SIGPIPE, SIG_IGN);
-    /* Started by gt-dispatcher: ends with it, however that ends. */
+    /* Started by gt-dispatcher: ends with it, however it ends. */
     const char *spawned = getenv("GT_SPAWNED");
     if (spawned) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);

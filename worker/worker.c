@@ -1,4 +1,4 @@
-/* worker.c: the shell around exec.c: which message goes where, the greeting, and the loop that
+/* worker.c: the shell around exec.c: it routes messages, sends the hello, and runs the loop that
  * does I/O and sleeps.
  * SPDX-License-Identifier: MIT */
 #include "worker/worker.h"
@@ -25,9 +25,9 @@ enum { STEP_US = 200, IDLE_MS = 1000, TRIM_MS = 3000, BEAT_MS = 2000, WELCOME_MS
 
 struct Worker {
     Exec *exec;
-    const Plane *plane; /* the shell's, for its figures; NULL: none */
+    const Plane *plane; /* the shell's, for statistics; NULL: none */
     uint32_t rank;
-    uint64_t token; /* by which its peers know it */
+    uint64_t token; /* proves to peers who we are */
     bool is_greeted, is_welcome, has_left, is_refused;
     void (*tell_welcome)(const Worker *w);
     const volatile sig_atomic_t *stop;
@@ -36,25 +36,25 @@ struct Worker {
     Hello hello;
     struct Question *asked; /* oldest first */
     int n_asked, cap_asked;
-    /* While serving: what a look at the link in the middle of a call has brought. */
+    /* While serving: messages received in the middle of a call. */
     Link *link;
     Msg *heard; /* oldest first, from heard_at on */
     size_t heard_at, n_heard, cap_heard;
-    bool is_broken;  /* the link is; heard comes first */
-    int64_t beat;    /* ms; when the last one was sent */
-    int64_t busy;    /* ms; when there was last something to do ... */
-    bool is_trimmed; /* ... and since then memory has been given back */
+    bool is_broken;  /* the link broke; `heard` is handled first */
+    int64_t beat;    /* ms; time of the last beat */
+    int64_t busy;    /* ms; when there was last work to do */
+    bool is_trimmed; /* memory was returned to the system since then */
 };
 
-/* For figures, or where one tensor lies. */
+/* A request for statistics, or about one tensor. */
 struct Question {
-    uint64_t frames;              /* that came before it */
+    uint64_t frames;              /* received before it */
     bool asks_place, asks_kernel; /* of one tensor */
     uint32_t client;
     uint64_t id;
 };
 
-/* Tells why there is no worker, or none any more, to whom it concerns. */
+/* Reports why the worker cannot start or has ended: to the caller, or to stderr. */
 static void complain(Err *why, const Err *err) {
     if (why)
         *why = *err;
@@ -146,8 +146,8 @@ static void on_refuse(Worker *w, const Msg *m) {
     w->has_left = w->is_refused = true;
 }
 
-/* "tensor CLIENT ID" and "kernel CLIENT ID" are about one tensor; "client ID", or nothing, asks for
- * the counters. */
+/* "tensor CLIENT ID" and "kernel CLIENT ID" request one tensor; "client ID", or an empty text,
+ * requests the counters. */
 static void read_question(const Msg *m, struct Question *q) {
     const char *text;
     size_t n;
@@ -162,8 +162,8 @@ static void read_question(const Msg *m, struct Question *q) {
     q->id = id;
 }
 
-/* Answers are given when the asker's frames before the question are done, so that they are of one
- * moment of its stream; what others have under way is not waited for. */
+/* A request is answered when the client's frames before it are done, so that all workers answer for
+ * the same point of its stream. Other clients' work is not waited for. */
 static void on_stats(Worker *w, const Msg *m) {
     if (w->n_asked == w->cap_asked) {
         w->cap_asked = w->cap_asked ? 2 * w->cap_asked : 4;
@@ -218,7 +218,7 @@ void worker_on_message(Worker *w, Msg *m) {
     case MSG_GROUP_GONE:
         if (wire_read_group_gone(m, &group, NULL)) exec_on_group_gone(w->exec, group);
         break;
-    case MSG_PEER: /* how it is reached is the shell's business */
+    case MSG_PEER: /* its address is the shell's business */
         if (wire_read_peer(m, &peer, NULL)) exec_on_peer_there(w->exec, peer.rank);
         break;
     case MSG_PEER_GONE:
@@ -231,7 +231,7 @@ void worker_on_message(Worker *w, Msg *m) {
     case MSG_WELCOME: on_welcome(w, m); break;
     case MSG_REFUSE: on_refuse(w, m); break;
     case MSG_BYE: w->has_left = true; break;
-    default: break; /* beats, and what a worker is never sent */
+    default: break; /* beats, and messages that are not for workers */
     }
     msg_fini(m);
 }
@@ -282,7 +282,7 @@ static bool send_beat(Worker *w, int64_t now) {
     return link_send(w->link, &m);
 }
 
-/* Does it end what is being computed? */
+/* Ends the running computation if m cancels it. */
 static void look_at(Worker *w, const Msg *m) {
     Cancel cancel;
     uint32_t client;
@@ -298,8 +298,8 @@ static void look_at(Worker *w, const Msg *m) {
     }
 }
 
-/* In the middle of a call: what arrives is kept, in order, until the call has ended; answers and
- * acknowledgements of what came before it go out, and the dispatcher gets its beats. */
+/* Called in the middle of a call. Queues what arrives until the call has ended; sends answers and
+ * acknowledgements of what came before it; and sends the dispatcher its beats. */
 static void hear(void *ctx) {
     Worker *w = ctx;
     Msg m = {0};
@@ -332,8 +332,8 @@ static int next_message(Worker *w, Msg *m) {
 
 /* ---- With its peers ---- */
 
-/* What the dispatcher says about peers is for the plane first, which must know of them before they
- * are spoken to; a dead peer's memory is let go last. Consumes m. */
+/* Messages about peers go to the plane first, which must know a peer before anything is sent to it;
+ * but a dead peer's memory is released last. Consumes m. */
 static void on_message(Worker *w, Plane *plane, Msg *m, int64_t now) {
     PeerInfo peer;
     uint32_t rank;
@@ -363,8 +363,8 @@ static void tell_peers(Worker *w, Plane *plane, int64_t now) {
     while (worker_next_peer(w, &rank, &m)) plane_send(plane, rank, &m, now);
 }
 
-/* A peer that cannot be reached is as good as dead. It is said again and again, for later
- * instructions may wait for it, too. */
+/* A peer that cannot be reached is treated as dead. This is repeated, because later instructions
+ * may wait for it too. */
 static void give_up_lost(Worker *w, Plane *plane, int64_t now) {
     uint32_t at = 0, rank;
     plane_tick(plane, now);
@@ -375,15 +375,15 @@ static void give_up_lost(Worker *w, Plane *plane, int64_t now) {
     }
 }
 
-/* After a while without work, pages without tensors go back to the system. Peers may have pinned
- * the arena to read it without asking: then they stay. */
+/* After TRIM_MS without work, returns the pages of free memory to the system; not if peers may have
+ * pinned the arena to read it. */
 static void trim(Worker *w, const Plane *plane, int64_t now) {
     if (w->is_trimmed || now - w->busy < TRIM_MS) return;
     w->is_trimmed = true;
     if (!plane_is_pinned(plane)) exec_trim(w->exec);
 }
 
-/* The dispatcher is gone: true where it said so before. */
+/* The link has ended. True if the dispatcher had announced that. */
 static bool is_over(Worker *w, const Link *link) {
     const Err *why = link_error(link);
     if (!w->has_left && why) {
@@ -393,9 +393,9 @@ static bool is_over(Worker *w, const Link *link) {
     return w->has_left || w->is_refused;
 }
 
-/* Serves until told to leave; false: the dispatcher is gone. Messages are taken between kernels, so
- * that a cancel or a goodbye is heard in the middle of a long frame; in the middle of a long kernel
- * by `hear`. */
+/* Serves until the worker is to leave; returns false if the dispatcher is gone. Messages are
+ * received between kernels, so that a cancel or a goodbye takes effect in the middle of a long
+ * frame; `hear` receives them in the middle of a long kernel. */
 static bool serve(Worker *w, Link *link, Plane *plane) {
     int64_t now = now_ms(), began = now, tick = now;
     Msg m = {0};
@@ -419,7 +419,7 @@ static bool serve(Worker *w, Link *link, Plane *plane) {
                 complain(w->why, &err);
                 return false;
             }
-            more = true; /* Something may have come of it. */
+            more = true; /* it may have caused new work */
         }
         bool is_patient = more && worker_is_patient(w);
         if ((more && !is_patient) || w->has_left) continue;
@@ -472,7 +472,7 @@ WorkerEnd worker_run(const WorkerConfig *config) {
         end = w->is_refused ? WORKER_REFUSED : WORKER_LEFT;
     exec_on_hear(w->exec, NULL, NULL);
     link_close(&link);
-    worker_free(&w); /* It may read a peer's memory until then. */
+    worker_free(&w); /* may read a peer's memory until it returns */
     plane_close(&plane);
     return end;
 }

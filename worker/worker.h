@@ -1,9 +1,9 @@
-/* worker.h: one worker: a step function over messages, with a thin shell that runs it in a
- * thread (embedded) or a process.
+/* worker.h: one worker: a step function over messages, with a thin shell that runs it in a thread
+ * (embedded) or a process.
  *
- * worker_on_message takes what the dispatcher sent; worker_step executes some of what is pending
- * (at most about `budget_us` of kernels) and worker_next yields what is to be sent back. The
- * shell, worker_run, does I/O and sleeps. exec.h says how; engines are behind engine.h.
+ * worker_on_message takes the dispatcher's messages; worker_step executes some of the pending work
+ * (at most about `budget_us` of kernels); worker_next returns the messages for the dispatcher. The
+ * shell, worker_run, does I/O and sleeps. exec.h has the details; engines are behind engine.h.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_WORKER_H
 #define GT_WORKER_WORKER_H
@@ -15,16 +15,17 @@ typedef struct Worker Worker;
 struct Exec;
 typedef struct WorkerConfig {
     const char *engine;    /* "cpu", "reference"; NULL: GT_BACKEND, else cpu */
-    int threads;           /* of the pool, the worker's own included; 0: its share of the cores */
+    int threads;           /* of the pool, including the worker's own; 0: its share of the cores */
     uint64_t memory_bytes; /* of the arena; 0: its share of 80 % of the free memory */
     int workers_on_host;   /* for the shares above; 0 means 1 */
-    bool is_shared;        /* peers in other processes are to read its memory */
+    bool is_shared;        /* peers in other processes read its memory */
     const char *endpoint;  /* the dispatcher's, for worker_run */
-    uint64_t spawned;      /* Hello's */
-    const char *data_endpoint; /* where it hears its peers; NULL: worked out from the former */
-    Err *why;                  /* filled when worker_run cannot start or is refused; NULL: stderr */
-    int welcome_ms;            /* worker_run's wait for the dispatcher; 0: 10 s; < 0: for ever */
-    /* Both may be NULL. *stop != 0: leave (set by a signal handler). on_welcome: it has a rank. */
+    uint64_t spawned;      /* as in Hello */
+    const char *data_endpoint; /* where it listens for peers; NULL: derived from `endpoint` */
+    Err *why;                  /* set when worker_run cannot start or is refused; NULL: stderr */
+    int welcome_ms; /* how long worker_run waits for the dispatcher; 0: 10 s; < 0: for ever */
+    /* Both may be NULL. *stop != 0 (set by a signal handler): the worker leaves. on_welcome is
+     * called when it has a rank. */
     const volatile sig_atomic_t *stop;
     void (*on_welcome)(const Worker *w);
 } WorkerConfig;
@@ -32,34 +33,35 @@ typedef struct WorkerConfig {
 /* How worker_run ended. */
 typedef enum WorkerEnd {
     WORKER_LEFT,    /* the dispatcher said goodbye, or *stop                */
-    WORKER_GONE,    /* the dispatcher is gone, or never came                */
-    WORKER_REFUSED, /* it does not want this build                          */
-    WORKER_FAILED   /* could not start: engine, memory, endpoint            */
+    WORKER_GONE,    /* the dispatcher is gone, or was never there */
+    WORKER_REFUSED, /* it refused this build */
+    WORKER_FAILED   /* cannot start: engine, memory, endpoint */
 } WorkerEnd;
 
-/* What carries instructions out (exec.h), with its stages; for tests too. */
+/* Makes the executor of instructions (exec.h) with its stages; also for tests. NULL: failed, see
+ * err. */
 struct Exec *worker_exec(const EngineOps *ops, const EngineConfig *config, Err *err);
 Worker *worker_new(const WorkerConfig *config, Err *err);
-void worker_free(Worker **w);                   /* waits for the engine, frees all */
-void worker_on_message(Worker *w, Msg *m);      /* consumes m */
+void worker_free(Worker **w);              /* waits for the engine, frees all, sets *w to NULL */
+void worker_on_message(Worker *w, Msg *m); /* consumes m */
 bool worker_step(Worker *w, int64_t budget_us); /* true: there is more to do now ... */
 bool worker_is_patient(const Worker *w);        /* ... but that may wait for EXEC_PATIENCE_MS */
-bool worker_next(Worker *w, Msg *out);          /* next message for the dispatcher; false: none */
-/* Between workers (exec.h says more): what a peer of that rank sent (consumes m; PEER_HELLO is the
- * shell's), what is to be sent to one (false: none), and where its arena can be read. MSG_GROUP and
- * MSG_PEER_GONE come through worker_on_message; MSG_PEER is the shell's. */
+bool worker_next(Worker *w, Msg *out); /* the next message for the dispatcher; false: none */
+/* Between workers (see exec.h): takes a message from the peer of that rank (consumes m; PEER_HELLO
+ * is the shell's); returns the next message for a peer (false: none); sets where a peer's arena can
+ * be read. MSG_GROUP and MSG_PEER_GONE come through worker_on_message; MSG_PEER is the shell's. */
 void worker_on_peer(Worker *w, uint32_t rank, Msg *m);
 bool worker_next_peer(Worker *w, uint32_t *rank, Msg *out);
 void worker_peer_memory(Worker *w, uint32_t rank, const void *base, uint64_t bytes);
-/* The memory that offsets in SHARD messages count from. */
+/* The memory to which offsets in SHARD messages refer. */
 void worker_arena(const Worker *w, void **base, uint64_t *bytes);
-bool worker_has_left(const Worker *w); /* BYE, REFUSE or a lost dispatcher */
+bool worker_has_left(const Worker *w); /* after BYE, REFUSE or the loss of the dispatcher */
 uint32_t worker_rank(const Worker *w);
 const char *worker_isa(const Worker *w); /* the engine's, "cpu-v4" */
 uint64_t worker_memory_bytes(const Worker *w);
 int worker_threads(const Worker *w);
-/* For a signal's handler, before the process ends by it: leaves no compiler and no file behind. */
+/* For a signal handler, before the process dies: leaves no compiler and no file behind. */
 void worker_abandon(void);
-/* Connects, says hello, and serves until told to leave. Safe to run in a thread. */
+/* Connects, says hello, and serves until the worker is to leave. May run in any thread. */
 WorkerEnd worker_run(const WorkerConfig *config);
 #endif
