@@ -5,12 +5,12 @@
 #include "runtime/layout/layout.h"
 #include "worker/engine/engine.h"
 
-/* Elements of a region of what begins at `origin` of the whole. */
+/* Returns the view of a region within v, which begins at `origin` of the whole. */
 View box_of(const View *v, const int64_t *origin, const Region *r);
 void box_copy(const View *to, const View *from); /* same shape and dtype */
-/* Bytes [begin, begin + bytes) of a box in row-major order, whole elements. */
+/* Copies bytes [begin, begin + bytes) of a box in row-major order, whole elements. */
 void box_get(const View *box, uint64_t begin, uint64_t bytes, void *to);
 void box_put(const View *box, uint64_t begin, uint64_t bytes, const void *from);
-/* All its elements lie, aligned, within an arena of so many bytes. */
+/* True if all its elements are aligned and within an arena of so many bytes. */
 bool box_lies_within(const TensorType *t, const int64_t *stride, uint64_t offset, uint64_t bytes);
 #endif

@@ -4,7 +4,8 @@
 #define GT_WORKER_EXEC_CHECK_H
 #include "worker/exec/job.h"
 
-/* False: the values that are not finite begin here; err says where and why. */
+/* Returns false, and in err where and why, if j's results are the first values that are not
+ * finite. */
 bool check_call(Exec *x, const Job *j, Err *err); /* it is done */
 bool check_data(Exec *x, const Job *j, Err *err);
 #endif

@@ -4,5 +4,5 @@
 #define GT_WORKER_EXEC_EFFECT_H
 #include "worker/exec/job.h"
 
-void effect_run(Exec *x, Job *j); /* everything before it is done */
+void effect_run(Exec *x, Job *j); /* all jobs before it are done */
 #endif

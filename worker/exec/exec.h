@@ -29,27 +29,27 @@ void exec_set_rank(Exec *x, uint32_t rank); /* "w0" in messages */
 Engine *exec_engine(Exec *x);
 
 void exec_on_frame(Exec *x, Msg *m); /* consumes m */
-/* Instructions of the client with sequence < seq that have not begun are dropped, their outputs
- * poisoned; one ERROR with code cancelled names the first of them: it and all others below seq
- * are lost. Frees among them are carried out. */
+/* Drops the client's instructions with sequence < seq that have not begun, and poisons their
+ * outputs. One ERROR with code cancelled names the first of them: it and all others below seq are
+ * lost. Frees among them still take effect. */
 void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq);
 void exec_on_gone(Exec *x, uint32_t client);
-/* The client has taken so many more bytes of answers. One that leaves REPLY_BYTES of them lying is
- * not served until it does: nothing of it is issued, and no effect of it carried out. */
+/* The client has read so many more bytes of answers. While REPLY_BYTES of them are unread, nothing
+ * of the client is issued and none of its effects carried out. */
 void exec_on_heard(Exec *x, uint32_t client, uint64_t bytes);
-/* A hot body of a client of whom nothing is under way here. */
+/* A hot body of a client without unfinished work here. */
 void exec_on_body(Exec *x, const Msg *m);
 
-/* Issues for about budget_us, then returns; waits for the engine only if nothing else is to be
- * done. True: more to do. */
+/* Issues for about budget_us, then returns; waits for the engine only if there is nothing else to
+ * do. True: there is more to do. */
 bool exec_step(Exec *x, int64_t budget_us);
-/* What there is to do is to let a little time pass, in which more may come (collect.h): who can
- * sleep until a message comes need not call exec_step for EXEC_PATIENCE_MS. */
+/* True if the only work left is to wait a little for more instructions (collect.h): a caller that
+ * can sleep until a message arrives need not call exec_step for EXEC_PATIENCE_MS. */
 enum { EXEC_PATIENCE_MS = 1 };
 bool exec_is_patient(const Exec *x);
 bool exec_next(Exec *x, Msg *out); /* replies, errors, acknowledgements */
-/* Frames are counted as they come; true when all up to the n-th are done, of one client or (0) of
- * all. */
+/* exec_frames: the number of frames received; exec_has_done: all up to the n-th are done, of one
+ * client or (0) of all. */
 uint64_t exec_frames(const Exec *x);
 bool exec_has_done(const Exec *x, uint64_t n, uint32_t client);
 
@@ -57,7 +57,7 @@ bool exec_has_done(const Exec *x, uint64_t n, uint32_t client);
 
 void exec_send(Exec *x, Msg *m); /* consumes m */
 Client *exec_client(Exec *x, uint32_t id, bool creates);
-/* f lost a pending job, or was issued. A client that is gone may go with it. */
+/* A job of f has ended, or f was issued completely. May free a client that is gone. */
 void exec_frame_done(Exec *x, Frame *f);
 int64_t exec_now_ns(const Exec *x); /* monotonic */
 #endif

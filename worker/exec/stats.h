@@ -1,10 +1,10 @@
-/* stats.h: figures of a worker, and where a tensor lies and what filled it, as text.
+/* stats.h: statistics of a worker, and where a tensor is and what computed it, as text.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_STATS_H
 #define GT_WORKER_EXEC_STATS_H
 #include "worker/exec/job.h"
 
-void exec_trim(Exec *x);                    /* gives free memory back to the system */
+void exec_trim(Exec *x);                    /* returns free memory to the system */
 void exec_stats(const Exec *x, Bytes *out); /* KEY=VALUE lines */
 
 /* KEY=VALUE lines about one tensor: shape= of what is here, layout=, group=; or absent=1, or
@@ -12,8 +12,8 @@ void exec_stats(const Exec *x, Bytes *out); /* KEY=VALUE lines */
 void exec_placement(const Exec *x, uint32_t client, uint64_t id, Bytes *out);
 
 /* Lines about what filled a tensor: filled= (alone, in_turn, fused or otherwise, see store.h), op=;
- * off=1 where nothing is ever fused; and of a kernel of several operations, there or not: state=
- * (collect.h), key=, hits=, bytes=, compile_ms=, batch= (jit.h), and its source, each line behind
- * "source="; why= it is not to be had, or that none is. Or absent=1, or poisoned=. */
+ * off=1 if nothing is ever fused. For a kernel of several operations, ready or not: state=
+ * (collect.h), key=, hits=, bytes=, compile_ms=, batch= (jit.h), and its source, each line after
+ * "source="; why=: the reason there is no kernel. Or absent=1, or poisoned=. */
 void exec_kernel(const Exec *x, uint32_t client, uint64_t id, Bytes *out);
 #endif

@@ -17,51 +17,52 @@
 #include <string.h>
 
 enum {
-    IDLE_NS = 100000,  /* without anything to issue: then the cluster is carried out; at once
-                        * where that has mostly been in vain, but for one time in TRY_PATIENCE */
-    SOON_NS = 1000000, /* the same in a scope that is compiled at first sight: what the clock cuts
-                        * there all the same has been seen */
+    /* Idle time before a flush, and the same in a scope with `compile: true`, whose clusters the
+     * clock should not cut. If waiting rarely pays off a flush is immediate, but every
+     * TRY_PATIENCE-th time waits, to notice a change. */
+    IDLE_NS = 100000,
+    SOON_NS = 1000000,
     PATIENCE_MAX = 4,
     TRY_PATIENCE = 128,
     WAIT_MS = 60000,
-    MIN_REQUESTS = 2,    /* what runs once needs no kernel */
-    WORTH_NS = 10000000, /* so much to be saved of what it took so far is worth a compiler */
-    BATCH = 8,           /* kernels that are compiled together: fewer calls take less time */
-    PASSED_MAX = 64,     /* instructions beside an open cluster */
-    EDGE_MIN = 12        /* nodes of a cluster that ends where a loop goes round */
+    MIN_REQUESTS = 2,    /* a cluster that runs once needs no kernel */
+    WORTH_NS = 10000000, /* time that kernels must be able to save before a compiler is worth it */
+    BATCH = 8,           /* kernels per compiler call: fewer calls take less time */
+    PASSED_MAX = 64,     /* instructions issued beside an open cluster */
+    EDGE_MIN = 12        /* nodes of a cluster that is flushed at a loop's edge */
 };
 
 typedef struct Collect {
     Stage stage; /* first */
     Jit *jit;
-    bool waits;    /* for each kernel: for tests, which want to see kernels at work */
+    bool waits;    /* for each kernel; for tests */
     bool is_off;   /* there will be no kernels */
-    uint64_t luck; /* not 0: a kernel is used every other time, at random; for tests */
-    bool is_auto;  /* else: only what is in a scope that asks for it */
+    uint64_t luck; /* not 0: uses kernels every other time, at random; for tests */
+    bool is_auto;  /* false: only in scopes with `compile: true` */
     int batch_max; /* nodes of a cluster */
     int n;
     Job *job[FUSE_NODES];
     FuseRef operand[FUSE_NODES][3]; /* of tensor operands, by their place in held */
     int uses[FUSE_NODES];           /* as operands of pending jobs */
-    Job *product;                   /* a matmul that waits, issued before the cluster; NULL: none */
+    Job *product;                   /* a pending matmul, issued before the cluster; NULL: none */
     int passed;
-    bool is_cut;     /* by the clock: such a cluster may never be seen again */
-    bool is_at_edge; /* nothing has been issued since a loop went round */
-    bool is_soon;    /* some of it is in a scope that is compiled at first sight */
-    int64_t idle_ns; /* since when; 0: it is not */
-    bool is_patient; /* it waits */
-    int patience;    /* how often waiting was worth it of late, less how often it was not */
+    bool is_cut;     /* flushed by the clock: such a cluster may never recur */
+    bool is_at_edge; /* nothing was issued since a loop's edge */
+    bool is_soon;    /* part of it is in a scope with `compile: true` */
+    int64_t idle_ns; /* start of the idle time; 0: not idle */
+    bool is_patient; /* this idle time is waited out */
+    int patience;    /* recent waits that paid off, minus those that did not */
     unsigned n_idle;
     Fuse fuse;
-    /* While it is carried out: */
-    JitEntry *entry; /* NULL: there is no kernel for the like of it */
+    /* During a flush: */
+    JitEntry *entry; /* NULL: the cluster can have no kernel */
     ChoiceTrial *trial;
     bool is_timed;
-    int64_t begin_ns, alone_ns; /* alone: from when on without its product */
+    int64_t begin_ns, alone_ns; /* alone: when its product was done */
     bool has_product;
     uint64_t launches, fused_ops, eager_ops, unstored, bytes_saved, products;
-    const char *why; /* a cluster is carried out one by one; NULL: it is not */
-    uint32_t kernel; /* its number with jit.h; 0: it was not asked for */
+    const char *why; /* why it runs one by one; NULL: it does not */
+    uint32_t kernel; /* jit_number; 0: none was looked up */
 } Collect;
 
 static void free_stage(Stage *s) {
@@ -129,12 +130,12 @@ static void stats(const Stage *stage, Bytes *out) {
 
 /* ---- Taking in ---- */
 
-/* A number beside an open cluster of tensors, of which it reads nothing. */
+/* True for a scalar result beside an open cluster of tensors. */
 static bool is_aside(const Collect *c, const TensorType *type) {
     return c->n && type_numel(type) == 1 && type_numel(&c->fuse.space) > 1;
 }
 
-/* j holds its operands; its result has a name, and no memory. */
+/* Makes j pending: it holds its operands; its result has a name, but no memory. */
 static void promise(Collect *c, Job *j, const TensorType *type, JobKind kind) {
     Exec *x = c->stage.x;
     x->pending_of = j->frame->client;
@@ -155,7 +156,7 @@ static void promise(Collect *c, Job *j, const TensorType *type, JobKind kind) {
     j->frame->pending++;
 }
 
-/* It pays for products that the library makes, and where what follows is pointwise. */
+/* True if waiting may pay off: the product is one for the library. */
 static bool suits_waiting(const Exec *x, const Job *j, const TensorType *type) {
     enum { TINY = 32 * 32 * 32 };
     const TensorType *a = &j->call.in[0].type;
@@ -163,20 +164,21 @@ static bool suits_waiting(const Exec *x, const Job *j, const TensorType *type) {
            type_numel(type) > 0 && type_numel(type) > TINY / (a->shape[a->rank - 1] + 1);
 }
 
-/* A matmul as the one that waits. False: it does not, but its operands are there (or poisoned). */
+/* Makes j, a matmul, the pending product. On false it is not, and its operands are settled (or
+ * poisoned). */
 static bool add_product(Collect *c, Job *j, const TensorType *type, ErrCode *poison) {
     Exec *x = c->stage.x;
     const Client *client = j->frame->client;
     if (!stages_settle(x, j, poison)) return false;
     if (c->n || !suits_waiting(x, j, type)) return false;
-    stages_flush(x); /* an older one */
+    stages_flush(x); /* the previous product */
     if (client->jobs || x->first || j->n_late) return false;
     promise(c, j, type, JOB_PRODUCT);
     c->product = j;
     return true;
 }
 
-/* As a node of the open cluster, or of a new one, or as the product that waits. False: neither. */
+/* Adds j to the open cluster, to a new one, or as the pending product. False: to none. */
 static bool add(Collect *c, Job *j, const TensorType *type, ErrCode *poison) {
     Exec *x = c->stage.x;
     const Client *client = j->frame->client;
@@ -224,13 +226,13 @@ static bool fill(Exec *x, Storage *st) {
     return true;
 }
 
-/* `to` gets the memory of `from`, which nobody needs any more. */
+/* Moves the memory of `from`, which has no other users, to `to`. */
 static void take_memory(Storage *to, Storage *from) {
     to->data = from->data;
     from->data = NULL;
 }
 
-/* References of pending jobs to a storage. */
+/* Counts the references of pending jobs to a storage. */
 static uint32_t held_here(const Collect *c, const Storage *st) {
     uint32_t n = 0;
     for (int i = 0; i < c->n; i++) {
@@ -243,7 +245,7 @@ static bool is_wanted(const Collect *c, int i) {
     return c->job[i]->out[0]->refs > 1 + (uint32_t)c->uses[i];
 }
 
-/* The storage of input k of the cluster, if this cluster is the last to see it. */
+/* Returns the storage of input k of the cluster if this cluster is its last reader, else NULL. */
 static Storage *dying_input(const Collect *c, int k, const Storage *out) {
     const View *v = &c->fuse.input[k];
     Storage *st = NULL;
@@ -267,8 +269,8 @@ static bool is_lucky(Collect *c) {
     return c->luck >> 63;
 }
 
-/* An index may be wrong, and that is told although nobody reads the result: all such nodes are
- * computed. false: there is no room. */
+/* A bad index must be reported even if nothing reads the result, so all such nodes are stored.
+ * Returns false if there are too many outputs. */
 static bool store_unread(Fuse *f) {
     bool is_read[FUSE_NODES] = {0};
     for (int i = f->n_nodes; i-- > 0;) {
@@ -281,7 +283,7 @@ static bool store_unread(Fuse *f) {
     return true;
 }
 
-/* The kernel of the cluster if it is to be carried out by it; else NULL. */
+/* Returns the kernel if the cluster is to run as one; else NULL, and c->why. */
 static const FusedKernel *chosen_kernel(Collect *c) {
     Fuse *f = &c->fuse;
     c->why = "alone";
@@ -299,7 +301,7 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     if (!c->entry) return NULL;
     c->kernel = jit_number(c->entry);
     const FusedKernel *k = jit_kernel(c->entry);
-    /* Where the clock cuts is mostly another place each time. */
+    /* A cluster that the clock cuts usually ends elsewhere each time. */
     bool is_part = c->is_cut && !c->waits && !c->luck;
     JitRequest request = is_part ? REQUEST_CUT : c->is_soon ? REQUEST_SOON : REQUEST_WHOLE;
     if (!k) jit_want(c->jit, c->entry, f->hash, make_source, f, request);
@@ -334,8 +336,8 @@ void collect_tell(Stage *s, const CollectTrial *t, int64_t ns, int64_t alone_ns)
     if (!t->is_fused) jit_lost(c->jit, t->entry, (int64_t)((double)alone_ns * t->gain));
 }
 
-/* What it took, if that was to be measured. begin, alone: Observer.n_steps before it, and behind
- * the product. */
+/* Reports the time to choice_tell if it was measured. begin, alone: Observer.n_steps before the
+ * cluster and after its product. */
 static void tell_time(Collect *c, bool is_fused, int begin, int alone) {
     if (!c->is_timed) return;
     Observer *o = c->stage.x->observer;
@@ -351,7 +353,7 @@ static void tell_time(Collect *c, bool is_fused, int begin, int alone) {
     if (o) o->saw_trial(o, begin, alone, &t);
 }
 
-/* The input of the cluster that is the waiting product, element for element; -1: none is. */
+/* Returns the input of the cluster that is the pending product, element for element; -1: none. */
 static int product_input(const Collect *c) {
     const Storage *t = c->product ? c->product->out[0] : NULL;
     if (!t || !c->n || type_numel(&c->fuse.space) != type_numel(&c->product->call.out[0].type))
@@ -362,9 +364,8 @@ static int product_input(const Collect *c) {
     return -1;
 }
 
-/* Where the product is to be: if the cluster alone reads it, where a result will be written over
- * it, so that it takes no memory. from: of the results that have an input's memory. NULL: there is
- * none. */
+/* Returns where to write the product. If only the cluster reads it, it shares the memory of a
+ * result that overwrites it. from: the inputs whose memory results have taken. NULL: no memory. */
 static char *place_product(const Collect *c, const FusedKernel *k, int input,
                            Storage *const *from) {
     Storage *t = c->product->out[0];
@@ -378,7 +379,7 @@ static char *place_product(const Collect *c, const FusedKernel *k, int input,
     return fill(c->stage.x, t) ? t->data : NULL;
 }
 
-/* Both, with outputs that have their memory. */
+/* Runs the product and the cluster, whose outputs have memory. */
 static bool run_with_product(Collect *c, const FusedKernel *k, Storage *const *from) {
     Exec *x = c->stage.x;
     int input = product_input(c);
@@ -418,12 +419,12 @@ static bool run_fused(Collect *c) {
             ok = fill(x, st);
         f->args.out[f->node[i].output] = st->data;
     }
-    Job *last = c->job[c->n - 1]; /* who watches sees one launch */
+    Job *last = c->job[c->n - 1]; /* monitors see one launch */
     watch_begin(x, last);
     ok = ok && (c->product ? run_with_product(c, k, from)
                            : exec_fused(x, x->pending_of, c->job[0]->seq, NULL, f, k));
     if (ok && x->watch) watch_done(x, last, 0);
-    for (int i = 0; i < c->n && !ok; i++) { /* as it was */
+    for (int i = 0; i < c->n && !ok; i++) { /* restores the memory of inputs */
         Storage *st = c->job[i]->out[0];
         if (from[i])
             take_memory(from[i], st);
@@ -431,7 +432,7 @@ static bool run_fused(Collect *c) {
             storage_empty(&x->store, st);
     }
     if (!ok) {
-        c->is_timed = false; /* what follows is not the eager way alone */
+        c->is_timed = false; /* the time that follows is not the eager way's alone */
         return false;
     }
     c->why = NULL;
@@ -471,7 +472,7 @@ static void let_job_go(Exec *x, Job *j) {
     exec_frame_done(x, f);
 }
 
-/* Memory for job i's result: that of an operand which ends with it, or new. */
+/* Gives job i's result memory: that of an operand that ends with it, or new. */
 static bool fill_result(Collect *c, int i) {
     Job *j = c->job[i];
     Storage *out = j->out[0];
@@ -501,7 +502,7 @@ static void submit(Collect *c, Job *j) {
     c->eager_ops++;
 }
 
-/* j, whose operands have their addresses, waits for memory like others. */
+/* Queues j, whose operands have their addresses, until there is memory. */
 static void adopt(Exec *x, Job *j) {
     j->kind = JOB_CALL;
     queue_adopt(x, j);
@@ -510,14 +511,14 @@ static void adopt(Exec *x, Job *j) {
     j->frame->pending--; /* the queue counts it now */
 }
 
-/* The product by itself; jobs of the cluster then find it there. */
+/* Runs the product alone; the cluster's jobs then read its result. */
 static void run_product(Collect *c) {
     Exec *x = c->stage.x;
     Job *p = c->product;
     Storage *t = p->out[0];
     c->product = NULL;
     for (int k = 0; k < p->n_held && !t->poison; k++) t->poison = p->held[k]->poison;
-    if (t->refs > 1 && !t->poison) { /* else nobody will ever see it */
+    if (t->refs > 1 && !t->poison) { /* else nothing can read it */
         const char *before = storage_base(t);
         if (!fill(x, t)) {
             adopt(x, p);
@@ -544,7 +545,7 @@ static bool has_late(const Job *j) {
     return false;
 }
 
-/* One by one, as they would have been without all this. */
+/* Runs the jobs one by one, as if there were no clusters. */
 static void run_eagerly(Collect *c) {
     Exec *x = c->stage.x;
     int n = c->n, i = 0;
@@ -558,7 +559,7 @@ static void run_eagerly(Collect *c) {
         }
         if (has_late(j)) break; /* the product waits for memory */
         for (int k = 0; k < j->n_held && !out->poison; k++) out->poison = j->held[k]->poison;
-        /* Else nobody will ever see it. */
+        /* Otherwise nothing can read it. */
         if ((out->refs > 1 || op_has(j->inst.op, FACT_FAILS)) && !out->poison) {
             if (!fill_result(c, i)) break;
             submit(c, j);
@@ -566,7 +567,7 @@ static void run_eagerly(Collect *c) {
         let_job_go(x, j);
     }
     if (i < n) c->is_timed = false;
-    for (; i < n; i++) { /* no memory: they wait for it like others */
+    for (; i < n; i++) { /* no memory: they wait in the queue */
         Job *j = c->job[i];
         for (int k = 0, a = 0; a < j->call.n_in; a++) {
             if (j->call.in[a].is_scalar) continue;

@@ -35,38 +35,39 @@
 #include "worker/jit/choice.h"
 #include "worker/jit/jit.h"
 
-/* NULL: it is off. */
+/* NULL: off, or there are no kernels. */
 Stage *collect_new(const EngineOps *ops, const Engine *e);
 
 /* ---- For plan.c, which repeats clusters ---- */
 
-/* A cluster that was carried out by its kernel. */
+/* A cluster that ran as a kernel. */
 typedef struct Cluster {
     const Fuse *fuse;
     JitEntry *entry;
     const FusedKernel *kernel;
     Job *const *job; /* its nodes, n of them */
     int n;
-    const FuseRef (*operand)[3]; /* of each, its tensor operands by their place in the call */
-    const Job *product;          /* the matmul that was computed with it; NULL: none ... */
-    int input;                   /* ... and which input of the cluster that is */
+    const FuseRef (*operand)[3]; /* of each node: the tensor operands, by their index in the call */
+    const Job *product;          /* the matmul computed with it; NULL: none ... */
+    int input;                   /* ... and the cluster's input for its result */
 } Cluster;
-/* A cluster whose way of being carried out (choice.h) is still being measured. */
+/* A cluster whose faster way (choice.h) is not decided yet. */
 typedef struct CollectTrial {
     JitEntry *entry;
-    ChoiceTrial *trial; /* of this size; of another one: it had to go */
+    ChoiceTrial *trial; /* of this size; reused if its size differs */
     uint16_t size;
-    bool is_fused; /* the way it goes */
+    bool is_fused; /* the way it runs now */
     bool has_kernel;
     int64_t elements;
     double gain; /* fuse_gain */
 } CollectTrial;
-/* A kernel has come, or this way has been measured often enough: it may go on another way. */
+/* True if a kernel is ready, or this way has been measured often enough: it may run differently
+ * now. */
 bool collect_has_news(const CollectTrial *t);
-/* It took ns, of which alone_ns without the product. */
+/* Reports a run of ns, of which alone_ns without the product. */
 void collect_tell(Stage *collect, const CollectTrial *t, int64_t ns, int64_t alone_ns);
-void collect_launched(Stage *collect, JitEntry *e); /* its kernel, once */
-/* What a plan (plan.h) has done counts as if it had been gathered. */
+void collect_launched(Stage *collect, JitEntry *e); /* counts a launch of its kernel */
+/* Counts the work of a plan (plan.h) as if it had been gathered. */
 void collect_count(Stage *collect, uint64_t fused_ops, uint64_t unstored, uint64_t bytes_saved,
                    uint64_t products);
 #endif

@@ -11,21 +11,21 @@
 #include "worker/exec/job.h"
 #include "worker/emit/fuse.h"
 
-/* A value that an open cluster has promised. */
+/* A value in an open cluster. */
 static inline bool fit_is_pending(const Storage *st) {
     return st->maker && st->maker->kind == JOB_PENDING;
 }
-/* A matmul's result that waits for the cluster that reads it. */
+/* The result of the pending product. */
 static inline bool fit_is_product(const Storage *st) {
     return st->maker && st->maker->kind == JOB_PRODUCT;
 }
 bool fit_is_space(const Fuse *f, const TensorType *t); /* t has its shape, but for axes of 1 */
-/* An instruction of a kind that may fit. */
+/* True for an op that may fit. */
 bool fit_is_kind(Op op);
-/* The cluster must not end because such an instruction does not fit, unless it reads from it. */
+/* True if such an instruction, when it does not fit, ends the cluster only if it reads from it. */
 bool fit_is_source(Op op);
-/* j, operands and immediates set, as the next node of cluster f, which has n jobs; n = 0: of a new
- * one. operand: of its tensor operands, by their place in held. FUSE_NONE: it does not fit, and f
- * is as it was. type: the result's. */
+/* Adds j, with operands and immediates set, as the next node of cluster f, which has n jobs; n = 0:
+ * starts a new one. operand: set to its tensor operands, by their index in held. type: the
+ * result's. Returns FUSE_NONE, with f unchanged, if j does not fit. */
 FuseRef fit_job(Fuse *f, int n, const Job *j, const TensorType *type, FuseRef operand[3]);
 #endif

@@ -270,13 +270,13 @@ typedef enum Miss {
 typedef struct Spot {
     Variants plans; /* first */
     uint64_t last_key;
-    uint32_t turns;  /* times that the key was another, or a plan's later time round was */
-    uint32_t visits; /* one by one, since the last recording */
-    uint32_t tries;  /* recordings, but of plans made anew or the first of their key */
-    uint32_t lost;   /* visits with plans of the key since one was carried out */
-    uint64_t n;      /* times that it was come to */
+    uint32_t turns;  /* the key changed, or a plan's later turn did */
+    uint32_t visits; /* executed one by one since the last recording */
+    uint32_t tries;  /* recordings, without those of renewed plans or of a key's first */
+    uint32_t lost;   /* visits with plans of the key since one was used */
+    uint64_t n;      /* how often execution reached this position */
     uint8_t last_miss;
-    Plan *renews; /* is to be made anew; NULL: none */
+    Plan *renews; /* to be renewed; NULL: none */
 } Spot;
 /* Body.plan */
 typedef struct Spots {
