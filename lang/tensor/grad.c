@@ -1,8 +1,9 @@
-/* grad.c: recording, and walks over what was recorded. A walk collects the nodes below a result
- * with a stack of its own, sorts them by birth and goes from youngest to oldest: a node's gradient
- * is complete when its turn comes, because all that used its result is younger. Gradients live in
- * the walk's table, not in the nodes; a walk inside a rule (checkpoint) may visit leaves of the
- * outer one, so each walk puts back the marks that it found. Rules are in grad_ops.c.
+/* grad.c: recording, and backward walks over the recorded graph. A walk collects the nodes below a
+ * result with its own stack, sorts them by sequence number and visits them from newest to oldest.
+ * All nodes that used a node's result are newer, so its gradient is complete when it is visited.
+ * Gradients are stored in the walk's table, not in the nodes. A walk inside a rule (checkpoint) may
+ * visit leaves of the outer walk, so each walk restores the marks that it finds. Rules are in
+ * lang/grad/.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/grad.h"
 #include "lang/tensor/signal.h"
@@ -46,7 +47,8 @@ static GradNode *node_new(Interp *in, int op, int n_in, const Attr *attr, int n_
     return n;
 }
 
-/* Gives up values and inputs; nodes that die of it go onto *dead, linked through next. */
+/* Drops the values and inputs of n; nodes freed by this are appended to *dead, linked through
+ * next. */
 static void node_clear(Interp *in, GradNode *n, GradNode **dead) {
     for (int i = 0; i < MAX_OUT; i++) handle_unref(in->stream, &n->out[i]);
     for (int i = 0; i < n->n_in; i++) {
@@ -77,13 +79,13 @@ void grad_node_unref(Interp *in, GradNode **slot) {
 GradNode *grad_leaf(Interp *in, Tensor *param) {
     GradNode *n = node_new(in, NODE_LEAF, 0, NULL, 0);
     n->param = param, n->type = *tensor_type(param), n->n_out = 1;
-    n->signal = signal_backward(in); /* of sums of its slices' gradients */
+    n->signal = signal_backward(in); /* under which sums of its slices' gradients run */
     return n;
 }
 
 /* ---- recording ---- */
 
-/* What is kept, as a set of SAVE_ bits, when these operands need gradients. */
+/* The set of SAVE_ bits to keep if these operands need gradients. */
 static unsigned saved_set(Op op, const Arg *arg, int n, const Attr *attr, int n_attr) {
     unsigned saves = grad_saves(op, attr, n_attr), set = saves & 255;
     for (int i = 0; i < n && i < 3; i++)
@@ -118,14 +120,15 @@ void grad_record(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr
 
 /* ---- a walk ---- */
 
-/* The gradient of one slice of a node's result, kept apart until the node's turn. */
+/* The gradient of one slice of a node's result, kept separate until the node is visited. */
 typedef struct Part {
     struct Part *next;
     Tensor *grad;
     const int64_t *start, *size, *step;
     int64_t box[3 * MAX_DIMS];
 } Part;
-/* target: its gradient is a result; wanted: it is a target or leads to one. parts: see settle. */
+/* target: its gradient is a result of the walk; wanted: it is a target or leads to one. parts: see
+ * settle. */
 typedef struct Visit {
     GradNode *node;
     Tensor *grad;
@@ -134,7 +137,7 @@ typedef struct Visit {
     uint64_t old_walk;
     int64_t old_index;
 } Visit;
-/* consume: nodes are used up as the walk passes. boundary: it does not go below targets. */
+/* consume: the walk frees nodes as it visits them. boundary: it does not go below targets. */
 typedef struct Walk {
     Interp *in;
     uint64_t id;
@@ -149,12 +152,12 @@ static Visit *visit(Walk *w, GradNode *n) {
     if (n->walk == w->id) return &w->v[n->index];
     if (w->n == w->cap) w->v = xrealloc(w->v, (w->cap = w->cap ? 2 * w->cap : 64) * sizeof *w->v);
     w->v[w->n] = (Visit){.node = n, .old_walk = n->walk, .old_index = n->index};
-    n->refs++; /* nodes stay while the walk lasts, even when it uses the graph up */
+    n->refs++; /* the walk holds nodes, even those that it consumes */
     n->walk = w->id, n->index = (int64_t)w->n;
     return &w->v[w->n++];
 }
 
-static int by_age(const void *a, const void *b) { /* youngest first */
+static int by_age(const void *a, const void *b) { /* newest first */
     uint64_t x = ((const Visit *)a)->node->seq, y = ((const Visit *)b)->node->seq;
     return x < y ? 1 : x > y ? -1 : 0;
 }
@@ -169,8 +172,8 @@ static bool error_used(Interp *in, const GradNode *n, LangError *e) {
     return false;
 }
 
-/* All nodes below root, youngest first, and which of them lead to targets. The table is its own
- * queue. */
+/* Collects all nodes below root, newest first, and marks those that lead to targets. The table is
+ * also the queue. */
 static bool walk_collect(Walk *w, GradNode *root, LangError *e) {
     visit(w, root);
     for (size_t i = 0; i < w->n; i++) {
@@ -212,7 +215,8 @@ static void walk_fini(Walk *w) {
     free(w->v);
 }
 
-static bool accumulate(Interp *in, Tensor **sum, Tensor *part, LangError *e) { /* consumes part */
+/* takes ownership of part */
+static bool accumulate(Interp *in, Tensor **sum, Tensor *part, LangError *e) {
     if (!*sum) return *sum = part, true;
     Tensor *both = tensor_op2(in, OP_ADD, arg_tensor(*sum), arg_tensor(part), e);
     tensor_unref(part), tensor_unref(*sum);
@@ -227,7 +231,8 @@ static const Attr *node_attr(const GradNode *n, AttrKey key) {
     return a;
 }
 
-/* Hands the gradient of a slice to the node below without spreading it over zeros: see settle. */
+/* Stores the gradient of a slice as a part of the node below, without padding it with zeros: see
+ * settle. */
 static void keep_part(Visit *below, const GradNode *slice, Tensor *grad) {
     size_t bytes = sizeof(int64_t) * slice->in[0].type.rank;
     Part *p = xcalloc(1, sizeof *p), **end = &below->parts;
@@ -241,14 +246,15 @@ static void keep_part(Visit *below, const GradNode *slice, Tensor *grad) {
 }
 
 static int by_start(const void *a,
-                    const void *b) { /* along the one axis where slices begin elsewhere than at 0 */
+                    /* along the axis in which slices start at other indices than 0 */
+                    const void *b) {
     const Part *x = *(Part *const *)a, *y = *(Part *const *)b;
     for (int i = 0; i < MAX_DIMS; i++)
         if (x->start[i] != y->start[i]) return x->start[i] < y->start[i] ? -1 : 1;
     return 0;
 }
 
-/* The axis that the parts (sorted) cut into pieces without gap or overlap, or -1. */
+/* The axis that the sorted parts cover without gap or overlap, or -1. */
 static int tiled_axis(const TensorType *t, Part *const *part, int n) {
     int axis = -1;
     for (int i = 0; i < t->rank; i++) {
@@ -277,7 +283,7 @@ static bool parts_overlap(const Part *a, const Part *b, int rank) {
     return true;
 }
 
-/* x with a part written over it, or added to it. Consumes x. */
+/* x with a part written over it, or added to it. Takes ownership of x. */
 static Tensor *put_part(Interp *in, Tensor *x, const Part *p, bool adds, LangError *e) {
     int rank = tensor_type(x)->rank;
     Attr attr[3] = {attr_ints(ATTR_START, p->start, rank), attr_ints(ATTR_SIZE, p->size, rank),
@@ -296,8 +302,7 @@ static Tensor *put_part(Interp *in, Tensor *x, const Part *p, bool adds, LangErr
 enum { FEW_PARTS = 64 };
 
 /* Adds the gradients of slices to a node's own. Slices that tile an axis (split, chunk, unbind) are
- * joined, which costs one pass; others are written into zeros, or added where something is already.
- */
+ * concatenated in one pass. Others are written into zeros, or added where they overlap. */
 static bool settle(Interp *in, Visit *v, LangError *e) {
     const TensorType *t = &v->node->type;
     int n = 0, k = 0;
@@ -319,7 +324,7 @@ static bool settle(Interp *in, Visit *v, LangError *e) {
             ok = (v->grad = tensor_full(in, t->shape, t->rank, (DType)t->dtype,
                                         (Operand){.kind = IN_IMM_INT}, e)) != NULL;
         for (k = 0; ok && k < n; k++) {
-            bool adds = !from_zeros || k > FEW_PARTS; /* comparing each with each has a limit */
+            bool adds = !from_zeros || k > FEW_PARTS; /* limits the quadratic test for overlaps */
             for (int j = 0; j < k && !adds; j++) adds = parts_overlap(part[j], part[k], t->rank);
             ok = (v->grad = put_part(in, v->grad, part[k], adds, e)) != NULL;
         }
@@ -332,8 +337,7 @@ static bool settle(Interp *in, Visit *v, LangError *e) {
 
 /* ---- steps ---- */
 
-/* An operand as its rule sees it: the saved value, joined to the graph when the rule itself is
- * recorded. */
+/* A saved operand as its rule sees it: linked to the graph if the rule is recorded, too. */
 static Tensor *saved_tensor(Interp *in, Handle *h, GradNode *node) {
     Tensor *t = tensor_new(in, handle_ref(h));
     if (node && grad_is_on(in)) t->node = node, node->refs++;
@@ -344,7 +348,7 @@ static bool checkpoint_rule(GradCall *g);
 
 enum { FEW_INPUTS = 8 };
 
-/* Runs the rule of visit i and hands its results to the nodes below. */
+/* Runs the rule of visit i and passes its results to the nodes below. */
 static bool walk_step(Walk *w, size_t i, LangError *e) {
     Interp *in = w->in;
     GradNode *n = w->v[i].node;
@@ -393,7 +397,7 @@ static bool walk_step(Walk *w, size_t i, LangError *e) {
     return g.ok;
 }
 
-/* Opens the backward scope of the next rule if it is another one than is open. */
+/* Opens the backward scope of the next rule, unless it is already open. */
 static bool switch_signal(Interp *in, uint32_t *open, uint32_t next, LangError *e) {
     if (*open == next) return true;
     const char *label = *open ? signal_label(in, *open) : NULL;
@@ -403,8 +407,8 @@ static bool switch_signal(Interp *in, uint32_t *open, uint32_t next, LangError *
     return !label || signal_open(in, label, NULL, e);
 }
 
-/* From seed at the root down; the gradients of targets stay in the table, others go as soon as they
- * have been used. */
+/* Walks from root, which has gradient `seed`. Gradients of targets stay in the table; others are
+ * freed after use. */
 static bool walk_run(Walk *w, GradNode *root, Tensor *seed, bool create_graph, LangError *e) {
     Interp *in = w->in;
     uint32_t open = 0;
@@ -433,8 +437,8 @@ static bool walk_run(Walk *w, GradNode *root, Tensor *seed, bool create_graph, L
     return ok;
 }
 
-/* The gradient that a walk starts from: ones for a single number, which lie where y lies, else what
- * the user gave, in y's shape and dtype. */
+/* The initial gradient: ones for a single number, with the layout of y; else the user's seed, which
+ * must have y's shape, cast to y's dtype. */
 static Tensor *seed_of(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
     const TensorType *t = tensor_type(y);
     char a[256], b[256];
@@ -452,8 +456,8 @@ static Tensor *seed_of(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
     return tensor_cast(in, seed, t->dtype, e);
 }
 
-/* The expression that is differentiated, for messages: a statement's own, a method's object, a
- * function's first argument. Its text goes into `text` where it is short and on one line. */
+/* The expression being differentiated, for messages: a statement's expression, a method's object, a
+ * function's first argument. `text` gets its source if that is short and on one line. */
 static Span subject(const Interp *in, char *text, size_t cap) {
     const Node *x = in->at;
     if (x && x->kind == N_CALL) {
@@ -519,12 +523,12 @@ static bool check_start(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
 
 /* ---- backward, grad ---- */
 
-/* Adds the gradients of the leaves to their parameters' .grad. At the prompt it waits first: an
- * error changes nothing. */
+/* Adds the gradients of the leaves to their parameters' .grad. At the prompt it waits first, so
+ * that an error changes nothing. */
 static bool deliver(Walk *w, LangError *e) {
     Interp *in = w->in;
     if (in->config.interactive && !stream_sync(in->stream, e)) {
-        LangError more = {0}; /* what else failed follows from the same step: told once */
+        LangError more = {0}; /* further failures follow from the first: report one */
         while (stream_take_error(in->stream, &more)) more = (LangError){0};
         return false;
     }
@@ -534,7 +538,7 @@ static bool deliver(Walk *w, LangError *e) {
         Visit *v = &w->v[i];
         if (!v->target || !v->node->param || !v->grad) continue;
         Tensor **sum = &v->node->param->grad;
-        /* a scope around `backward` does not pull .grad to itself */
+        /* .grad keeps its layout, even in a scope around `backward` */
         if (*sum && signal_depth(in)) in->keep = (*sum)->handle;
         ok = accumulate(in, sum, v->grad, e);
         in->keep = NULL, v->grad = NULL;
@@ -557,7 +561,7 @@ bool grad_backward(Interp *in, Tensor *y, Tensor *seed, bool retain, LangError *
     Tensor *start = seed_of(in, y, seed, e);
     if (!start) return false;
     walk_init(&w, in);
-    /* Leaves are targets; found while collecting, they are marked before anything is wanted. */
+    /* Leaves are targets. They are known once collected, and marked before `wanted` is computed. */
     bool ok = walk_collect(&w, y->node, e);
     for (size_t i = 0; i < w.n; i++)
         w.v[i].wanted = true, w.v[i].target = w.v[i].node->op == NODE_LEAF;
@@ -568,8 +572,8 @@ bool grad_backward(Interp *in, Tensor *y, Tensor *seed, bool retain, LangError *
     return ok;
 }
 
-/* d(y)/d(target[i]) into out[i], NULL where y does not depend on it. boundary: partial derivatives,
- * targets held fixed. */
+/* d(y)/d(target[i]) in out[i]; NULL if y does not depend on it. boundary: partial derivatives, with
+ * the other targets held fixed. */
 static bool grad_of_nodes(Interp *in, Tensor *y, GradNode *const *target, int n, Tensor *seed,
                           bool boundary, bool create_graph, Tensor **out, LangError *e) {
     Walk w;
@@ -619,7 +623,8 @@ static bool is_among(const GradNode *node, const Value *arg, int n_args) {
     return false;
 }
 
-/* The nodes below y that are older than `since`: what f took from outside, its arguments aside. */
+/* Finds the nodes below y that are older than `since`: what f captured from outside, except its
+ * arguments. */
 static bool find_outside(Interp *in, GradNode *y, uint64_t since, const Value *arg, int n_args,
                          GradNode ***out, int *n, LangError *e) {
     Walk w;
@@ -643,7 +648,7 @@ static bool find_outside(Interp *in, GradNode *y, uint64_t since, const Value *a
     return ok;
 }
 
-/* Where the random numbers of the stream and of the client stand. */
+/* The random counters of the stream and of the client. */
 typedef struct Dice {
     uint64_t seed, rng, host;
 } Dice;
@@ -654,8 +659,8 @@ static void dice_set(Interp *in, Dice at) {
     in->seed = at.seed, in->rng_counter = at.rng, in->host_rng_counter = at.host;
 }
 
-/* The node's f is a list: the function, then its arguments, tensors detached. in[] has the
- * arguments, then what else f took from outside. */
+/* The node's f is a list: the function, then its arguments with tensors detached. in[] has the
+ * arguments, then the other tensors that f captured from outside. */
 bool grad_checkpoint(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e) {
     uint64_t since = tape_of(in)->seq;
     Dice dice = dice_of(in);
@@ -688,19 +693,19 @@ bool grad_checkpoint(Interp *in, Value f, const Value *arg, int n_args, Value *o
     free(outside);
     Tensor *result = tensor_new(in, handle_ref(y->handle));
     result->node = c;
-    value_drop(*out); /* and with it all that f recorded */
+    value_drop(*out); /* and with it the nodes that f recorded */
     *out = v_tensor(result);
     return true;
 }
 
-/* The walk over what f recorded when it ran again. */
+/* Walks the nodes that f recorded when it ran again. */
 static bool checkpoint_walk(GradCall *g, Tensor *y, bool create_graph) {
     const GradNode *n = g->n;
     if (!y->node) return true;
     GradNode **target = xcalloc((size_t)n->n_in + 1, sizeof *target);
     for (int i = 0; i < n->n_in; i++) {
         target[i] = g->need[i] ? n->in[i].node : NULL;
-        for (int k = 0; k < i; k++) /* the same tensor given twice: its gradient counts once */
+        for (int k = 0; k < i; k++) /* a tensor given twice: count its gradient once */
             if (target[k] == target[i]) target[i] = NULL;
     }
     bool ok = grad_of_nodes(g->in, y, target, n->n_in, g->dout.t, true, create_graph, g->din, g->e);
@@ -708,8 +713,8 @@ static bool checkpoint_walk(GradCall *g, Tensor *y, bool create_graph) {
     return ok;
 }
 
-/* Computes f again, recorded this time, with the random numbers of the first run, and walks that.
- */
+/* Runs f again, recorded this time, with the random numbers of the first run, and walks the
+ * result. */
 static bool checkpoint_rule(GradCall *g) {
     Interp *in = g->in;
     const GradNode *n = g->n;
@@ -763,7 +768,7 @@ size_t grad_tape_nodes(Interp *in, Tensor *below, GradNode ***nodes) {
     } else if (!below) {
         for (GradNode *p = tape->live.next; p != &tape->live; p = p->next) list[n++] = p;
     }
-    for (size_t i = 0; i < n; i++) /* what a backward has used up is no tape any more */
+    for (size_t i = 0; i < n; i++) /* leave out nodes that a backward has consumed */
         if (!list[i]->used) list[live++] = list[i];
     *nodes = list;
     return live;

@@ -1,22 +1,22 @@
-/* grad.h: reverse-mode automatic differentiation (DESIGN 4). Nodes hang off tensors: a GradNode
- * names the op, its operands' parents and the values its rule will use, and goes when its tensor
- * goes. A parameter has a leaf node, which is its identity in graphs. Rules (grad_ops.c) are
- * written with tensor_op, so they emit ordinary instructions, and with create_graph they are
- * recorded themselves: second derivatives come for free.
+/* grad.h: reverse-mode automatic differentiation (DESIGN 4). A GradNode belongs to the tensor that
+ * its op made and is freed with it. It has the op, the nodes of the operands, and the values that
+ * its rule reads. A parameter has a leaf node, which identifies it in graphs. Rules (lang/grad/)
+ * are written with tensor_op, so they emit ordinary instructions; with create_graph they are
+ * recorded, too, which gives second derivatives.
  *
- * Nothing here recurses along the graph: walks go by sequence number (an operand's node is older
- * than its result's), and freeing uses a list, so that chains of any length are safe.
+ * Nothing here recurses along the graph, so chains of any length are safe: walks go by sequence
+ * number (an operand's node is older than its result's), and freeing uses a list.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_TENSOR_GRAD_H
 #define GT_LANG_TENSOR_GRAD_H
 #include "lang/tensor/tensor.h"
 
-enum { NODE_LEAF = OP_COUNT, NODE_CHECKPOINT }; /* GradNode.op beyond the table */
+enum { NODE_LEAF = OP_COUNT, NODE_CHECKPOINT }; /* values of GradNode.op beyond the table */
 
 typedef struct GradInput {
-    Handle *value;  /* owned; NULL: the rule does not use it, or an immediate */
-    GradNode *node; /* owned; NULL: needs no gradient */
-    Operand imm;    /* when is_imm */
+    Handle *value;  /* owned; NULL for immediates and values that the rule does not read */
+    GradNode *node; /* owned; NULL if it needs no gradient */
+    Operand imm;    /* if is_imm */
     bool is_imm;
     TensorType type;
 } GradInput;
@@ -24,24 +24,26 @@ typedef struct GradInput {
 struct GradNode {
     uint32_t refs;
     uint16_t op; /* an Op, NODE_LEAF or NODE_CHECKPOINT */
-    bool used;   /* backward has walked it; `used_at` says where; inputs are gone */
+    bool used;   /* a backward has consumed it, at `used_at`: its inputs are freed */
     int n_in, n_attr, n_out;
-    uint32_t signal; /* backward scope to run the rule under, 0 = none */
-    uint64_t seq;    /* order of birth */
+    uint32_t signal; /* backward scope of the rule, 0: none */
+    uint64_t seq;    /* sequence number: order of creation */
     uint64_t walk;
-    int64_t index; /* of the walk that visits it now: see grad.c */
+    int64_t index; /* in the current walk's table: see grad.c */
     Span made, used_at;
     TensorType type; /* of the differentiable result, out[0] */
-    Tensor *param;   /* NODE_LEAF: its parameter, not owned; NULL when that has gone */
+    Tensor *param;   /* NODE_LEAF: its parameter, not owned; NULL once that is freed */
     Value f;
-    uint64_t seed, rng, host_rng; /* NODE_CHECKPOINT: function, where its random numbers began */
-    Handle *out[MAX_OUT]; /* values of results that the rule uses (exp, tanh, max ...), else NULL */
-    Attr *attr;           /* deep copy, in this allocation */
-    GradNode *prev, *next; /* the interpreter's list of live nodes: owns none of them */
+    /* NODE_CHECKPOINT: function, and the random counters at its start */
+    uint64_t seed, rng, host_rng;
+    /* values of results that the rule reads (exp, tanh, max ...), else NULL */
+    Handle *out[MAX_OUT];
+    Attr *attr;            /* deep copy, part of this allocation */
+    GradNode *prev, *next; /* links of the interpreter's list of live nodes, which owns none */
     GradInput in[];
 };
 
-/* What tensors need per interpreter: live nodes in order of birth, counters, the free list. */
+/* What tensors need per interpreter: live nodes in order of creation, counters, the free list. */
 typedef struct Tape {
     GradNode live; /* list head */
     size_t n_live;
@@ -50,34 +52,35 @@ typedef struct Tape {
 } Tape;
 Tape *tape_of(Interp *in); /* made on first use; freed by tensor_fini */
 
-/* Results of ops are being recorded: no no_grad block is open. */
+/* True if results of ops are recorded: no no_grad block is open. */
 static inline bool grad_is_on(const Interp *in) { return in->no_grad_depth == 0; }
-/* A result computed from t would be recorded. */
+/* True if a result computed from t would be recorded. */
 static inline bool tensor_needs_grad(const Tensor *t) {
     return t->node && (!t->is_param || t->requires_grad);
 }
-/* Records op if any operand needs a gradient; called by tensor_op. */
+/* Records op if an operand needs a gradient. Called by tensor_op. */
 void grad_record(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr,
                  Tensor **out, int n_out);
 GradNode *grad_leaf(Interp *in, Tensor *param); /* a new leaf node for a parameter */
-void grad_node_unref(Interp *in, GradNode **n); /* NULL-safe */
+void grad_node_unref(Interp *in, GradNode **n); /* *n may be NULL */
 
-/* backward y [seed]: accumulates into .grad of the parameters below y; uses the graph up unless
- * retain. */
+/* backward y [seed]: adds gradients to the .grad of the parameters below y. Consumes the graph
+ * unless retain. */
 bool grad_backward(Interp *in, Tensor *y, Tensor *seed, bool retain, LangError *e);
-/* grad(y, xs): never touches .grad; out[i] zeros where y does not depend on xs[i]. */
+/* grad(y, xs): out[i] is the gradient by xs[i], zeros if y does not depend on it. Leaves .grad
+ * alone. */
 bool grad_of(Interp *in, Tensor *y, Tensor *const *xs, int n, Tensor *seed, bool create_graph,
              Tensor **out, LangError *e);
-/* f(*arg), recorded as one node that keeps nothing but the arguments and computes f again in
- * backward; a result that is not one tensor is recorded as ever. */
+/* Runs f(*arg) and records it as one node, which keeps only the arguments and runs f again in
+ * backward. A result that is not a single tensor is recorded as usual. */
 bool grad_checkpoint(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e);
-/* The recorded nodes below a tensor (NULL: all that live), oldest first, in an array that the
- * caller frees; borrowed from the graph. Those that a backward has used up are not among them. */
+/* The recorded nodes below a tensor (NULL: all live ones), oldest first, without those that a
+ * backward has consumed. The caller frees the array; the nodes belong to the graph. */
 size_t grad_tape_nodes(Interp *in, Tensor *below, GradNode ***nodes);
 
-/* One run of a rule: d(loss)/d(out[0]) is dout; the rule makes d(loss)/d(in[i]) for every i with
- * need[i] and leaves din[i] NULL for zero. in[] and out[] hold the saved values (only those that
- * GRAD_SAVES names). Temporaries are the call's. */
+/* One call of a rule. dout is d(loss)/d(out[0]). The rule sets din[i], d(loss)/d(in[i]), for every
+ * i with need[i]; NULL means zero. in[] and out[] hold the saved values (only those in GRAD_SAVES).
+ * The call frees temporaries. */
 typedef struct GradCall {
     Interp *in;
     LangError *e;
@@ -89,8 +92,8 @@ typedef struct GradCall {
     Tensor *temp[64];
     int n_temp;
 } GradCall;
-/* Which values a rule reads: whatever it makes, or (FOR_A ...) to make that operand's gradient.
- * Nothing else is kept: tests/unit/grad_hygiene.h. OUT1: the second result. */
+/* The values that a rule reads: always, or (FOR_A ...) for that operand's gradient. No others are
+ * kept: tests/unit/grad_hygiene.h. OUT1: the second result. */
 enum {
     SAVE_NONE = 0,
     SAVE_A = 1,
@@ -103,7 +106,7 @@ enum {
 #define FOR_A(saves) ((saves) << 8)
 #define FOR_B(saves) ((saves) << 16)
 #define FOR_C(saves) ((saves) << 24)
-/* Products: an operand if the other one needs a gradient. */
+/* For products: an operand is saved if the other one needs a gradient. */
 enum { SAVE_OTHER = FOR_A(SAVE_B) | FOR_B(SAVE_A) };
 typedef struct GradRule {
     void (*run)(GradCall *g); /* NULL for `none` */

@@ -1,9 +1,9 @@
-/* index.c: x[...] and x[...] = v (LANGUAGE 2.3, 2.7). Subscripts are first laid out over the axes
- * (ellipsis expanded, masks turned into the indices of their true places); then the basic part
- * (ints, slices, new axes) is one slice and one reshape, and index tensors are one `index`, after a
- * permute when they are not neighbours: their axes then come first. As in PyTorch, and unlike
- * NumPy, an int (and an index tensor of one number) removes its axis before that is judged. Writing
- * goes the same way down and back up again.
+/* index.c: x[...] and x[...] = v (LANGUAGE 2.3, 2.7). Subscripts are first assigned to axes: the
+ * ellipsis is expanded, masks become indices of their true elements. The basic part (ints, slices,
+ * new axes) is one slice and one reshape. Index tensors are one `index`; if they are not adjacent,
+ * a permute first moves their axes to the front. As in PyTorch, and unlike NumPy, an int (or an
+ * index tensor of one number) removes its axis before adjacency is decided. Writing follows the
+ * same path and back.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/grad.h"
 #include "lang/tensor/tensor.h"
@@ -24,7 +24,7 @@ void slice_free(Slice *s) {
     free(s);
 }
 
-/* Where subscript i stands in the source. */
+/* The position of subscript i in the source. */
 static Span sub_span(const Interp *in, int i) {
     const Node *n = in->at;
     if (n && (n->kind == N_ASSIGN || n->kind == N_AUGASSIGN) && n->n_kids) n = n->kid[0];
@@ -34,7 +34,7 @@ static Span sub_span(const Interp *in, int i) {
 }
 
 static bool error_sub(Interp *in, int i,
-                      LangError *e) { /* puts the caret of an error just set on subscript i */
+                      LangError *e) { /* points an error just set at subscript i */
     e->at = sub_span(in, i);
     if (e->at.len) error_label(e, e->at, "%s", "");
     return false;
@@ -47,8 +47,8 @@ typedef struct Sub {
     SubKind kind;
     int64_t start, size, step;
     Tensor *t;
-} Sub; /* t owned, integers */
-/* One Sub per axis of x in order, SUB_NEW in between. */
+} Sub; /* t: owned, integers */
+/* One Sub per axis of x, in order, with SUB_NEW between them. */
 typedef struct Plan {
     Sub sub[3 * MAX_DIMS];
     int n, n_tensors;
@@ -70,7 +70,7 @@ static bool bound_of(Interp *in, Value v, int64_t missing, int64_t *out, LangErr
     return error_set(e, "slice bounds must be whole numbers, not %s", value_type_name(v));
 }
 
-/* Python's clamping for step > 0. */
+/* Clamps as Python does for step > 0. */
 static bool slice_sub(Interp *in, const Slice *s, int64_t n, Sub *out, LangError *e) {
     int64_t start, stop, step;
     TRY(bound_of(in, s->start, 0, &start, e) && bound_of(in, s->stop, n, &stop, e) &&
@@ -98,8 +98,8 @@ static bool int_sub(int64_t i, int64_t n, int axis, Sub *out, LangError *e) {
     return true;
 }
 
-/* Fetches a bool tensor and makes the index tensors of its true places: k of them, (count) int64.
- */
+/* Fetches a bool tensor and makes the index tensors of its true elements: one per axis, (count)
+ * int64. */
 static bool mask_indices(Interp *in, Tensor *mask, Tensor **out, LangError *e) {
     const TensorType *t = tensor_type(mask);
     int64_t n = type_numel(t), count = 0;
@@ -145,7 +145,7 @@ bool tensor_nonzero(Interp *in, Tensor *t, Tensor **out, LangError *e) {
     return *out != NULL;
 }
 
-/* A list or tensor among the subscripts: index tensor(s); consumes *axes axes of x. */
+/* Adds a list or tensor subscript as index tensor(s), which use *axes axes of x. */
 static bool tensor_subs(Interp *in, const TensorType *x, int axis, Value v, Plan *p, int *axes,
                         LangError *e) {
     Value made;
@@ -182,7 +182,7 @@ static bool tensor_subs(Interp *in, const TensorType *x, int axis, Value v, Plan
     return ok;
 }
 
-/* Axes of x that subscript v takes; -1: the rest (ellipsis). */
+/* The number of axes of x that subscript v uses; -1: all others (ellipsis). */
 static int sub_axes(Value v) {
     if (v.kind == V_NONE) return 0;
     if (v.kind == V_ELLIPSIS) return -1;
@@ -212,7 +212,7 @@ static bool one_sub(Interp *in, const TensorType *x, int axis, Value v, Plan *p,
     return true;
 }
 
-/* Lays the subscripts out over the axes of x. */
+/* Assigns the subscripts to the axes of x. */
 static bool plan_make(Interp *in, const TensorType *x, const Value *sub, int n, Plan *p,
                       LangError *e) {
     int taken = 0, ellipses = 0, axis = 0, fresh = 0;
@@ -253,14 +253,14 @@ static bool plan_make(Interp *in, const TensorType *x, const Value *sub, int n, 
     return true;
 }
 
-/* The slice of the basic part: x's rank, index tensors' axes whole. */
+/* The slice of the basic part: of x's rank, with index tensors' axes whole. */
 typedef struct Basic {
     int64_t start[MAX_DIMS], size[MAX_DIMS], step[MAX_DIMS];
     int rank;
     int64_t shape[3 * MAX_DIMS];
     int shape_rank;
     bool is_whole;
-} Basic; /* shape: without ints, with new axes */
+} Basic; /* shape: ints removed, new axes added */
 
 static bool basic_of(const TensorType *x, const Plan *p, Basic *b, LangError *e) {
     *b = (Basic){.is_whole = true};
@@ -296,8 +296,8 @@ static Tensor *basic_get(Interp *in, Tensor *x, const Basic *b, LangError *e) {
     return out;
 }
 
-/* Where the index tensors act on the result of the basic part: first axis, and the permutation that
- * makes them neighbours. */
+/* The axes of the basic part's result that the index tensors use: the first one, and the
+ * permutation that makes them adjacent. */
 typedef struct Advanced {
     int axis, n;
     Arg index[MAX_DIMS];
@@ -325,7 +325,8 @@ static void advanced_of(const Plan *p, Advanced *a) {
         if (alone < 0) alone = n_rest;
         at[a->n] = a->rank++, a->index[a->n++] = arg_tensor(s->t);
     }
-    a->axis = is_apart ? 0 : first < 0 ? alone : first; /* all of one number: no axes to place */
+    /* all are single numbers, which have no axes */
+    a->axis = is_apart ? 0 : first < 0 ? alone : first;
     for (int i = 0; i < a->axis; i++) a->perm[k++] = rest[i];
     for (int i = 0; i < a->n; i++) a->perm[k++] = at[i];
     for (int i = a->axis; i < n_rest; i++) a->perm[k++] = rest[i];
@@ -376,8 +377,8 @@ bool tensor_iter(Interp *in, Tensor *t, int64_t i, Value *out, LangError *e) {
 
 /* ---- writing ---- */
 
-/* The value to write, as a tensor of x's dtype: floats into whole numbers truncate, as in a cast.
- */
+/* The value to write, as a tensor of x's dtype. Floats are truncated for integer dtypes, as in a
+ * cast. */
 static Tensor *value_for(Interp *in, Tensor *x, Value v, LangError *e) {
     DType d = (DType)tensor_type(x)->dtype;
     Arg a;
@@ -405,8 +406,8 @@ static bool error_value_shape(const TensorType *v, const int64_t *shape, int ran
                      type_shape_text(v, a), type_shape_text(&want, b));
 }
 
-/* v, which broadcasts to the basic part's shape, as it broadcasts to the slice itself: 1 for ints,
- * nothing for new axes. */
+/* Reshapes v, which broadcasts to the basic part's shape, to broadcast to the slice itself: size 1
+ * for ints, no new axes. */
 static Tensor *value_for_slice(Interp *in, Tensor *v, const Plan *p, const Basic *b, LangError *e) {
     TensorType t = *tensor_type(v);
     int64_t padded[MAX_DIMS], shape[MAX_DIMS];
@@ -466,7 +467,7 @@ static Tensor *advanced_put(Interp *in, Tensor *x, Tensor *v, bool adds, const P
     return out;
 }
 
-/* The mask is of x's leading axes. */
+/* True if the mask has the shape of x's leading axes; else an error. */
 static bool mask_fits(Interp *in, const TensorType *t, const TensorType *tx, LangError *e) {
     char a[256], b[256];
     if (t->rank <= tx->rank && !memcmp(t->shape, tx->shape, sizeof t->shape[0] * t->rank))
@@ -476,7 +477,8 @@ static bool mask_fits(Interp *in, const TensorType *t, const TensorType *tx, Lan
     return error_sub(in, 0, e);
 }
 
-/* v broadcasts to the last `rest` axes of x: it is what each true place gets. */
+/* True if v broadcasts to the last `rest` axes of x, so that every true element of the mask gets
+ * v. */
 static bool is_for_each(const TensorType *tx, int rest, const TensorType *tv) {
     bool fits = tv->rank <= rest;
     for (int i = 1; fits && i <= tv->rank; i++)
@@ -484,8 +486,8 @@ static bool is_for_each(const TensorType *tx, int rest, const TensorType *tv) {
     return fits;
 }
 
-/* x[mask] = v is where(mask, v, x), the mask aligned to the leading axes. Nobody needs to know
- * where it is true. */
+/* x[mask] = v as where(mask, v, x), with the mask aligned to the leading axes. The indices of true
+ * elements are not needed. */
 static Tensor *mask_put(Interp *in, Tensor *x, Tensor *mask, Tensor *v, LangError *e) {
     TensorType t = *tensor_type(mask);
     for (int rank = tensor_type(x)->rank; t.rank < rank;) t.shape[t.rank++] = 1;
@@ -496,7 +498,7 @@ static Tensor *mask_put(Interp *in, Tensor *x, Tensor *mask, Tensor *v, LangErro
     return out;
 }
 
-/* A value for each of the true places, in their order. */
+/* True if v has one value for each true element, in their order; else an error. */
 static bool suits_places(Interp *in, const Plan *p, const TensorType *tx, int rest,
                          const TensorType *tv, LangError *e) {
     Advanced a;
@@ -560,7 +562,7 @@ bool tensor_index_add(Interp *in, Tensor *x, const Value *sub, int n_subs, Value
     bool ok = value && plan_make(in, t, sub, n_subs, &p, e) && basic_of(t, &p, &b, e);
     if (ok && p.n_tensors)
         result = advanced_put(in, x, value, true, &p, &b, e);
-    else if (ok) { /* no element is named twice */
+    else if (ok) { /* no element occurs twice */
         Tensor *zeros = tensor_full(in, t->shape, t->rank, (DType)t->dtype, arg_int(0).imm, e);
         Tensor *more = zeros ? put(in, zeros, sub, n_subs, value, from_zero, e) : NULL;
         if (more) result = tensor_op2(in, OP_ADD, arg_tensor(x), arg_tensor(more), e);

@@ -1,8 +1,8 @@
-/* pair.c: values that know their indices. Where PyTorch gives (values, indices), max(x, axis) and
- * its kin give the values, a tensor like any other, with a Pair behind it. Fields, unpacking and
- * [0] and [1] take the pair apart; what is computed from the values is plain. The indices are
- * computed when they are first asked for, since most programs want only one of the two: until then
- * the pair holds the tensor that was searched.
+/* pair.c: values with indices. Where PyTorch returns (values, indices), max(x, axis) and the like
+ * return the values, an ordinary tensor with a Pair attached. Fields, unpacking, [0] and [1] take
+ * the pair apart; results computed from the values are plain. Most programs need only one of the
+ * two, so the indices are computed on first use; until then the pair holds the tensor that was
+ * searched.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/grad.h"
 #include "lang/tensor/tensor.h"
@@ -10,9 +10,9 @@
 #include <string.h>
 
 struct Pair {
-    const char *name; /* the function, for messages: "max"        */
-    PairIndices how;  /* of: owned, NULL once the indices are there */
-    Tensor *indices;  /* owned, or NULL: not asked for yet          */
+    const char *name; /* the function, for messages: "max" */
+    PairIndices how;  /* of: owned, NULL once the indices are computed */
+    Tensor *indices;  /* owned, or NULL: not computed yet */
 };
 
 static Tensor *plain(Interp *in, const Tensor *t) {
@@ -21,7 +21,7 @@ static Tensor *plain(Interp *in, const Tensor *t) {
     return v;
 }
 
-/* Consumes values. */
+/* Takes ownership of values. */
 static Tensor *pair_on(Interp *in, Tensor *values, Pair pair) {
     if (values->h.refs > 1 || values->is_param || values->is_buffer) {
         Tensor *own = plain(in, values);
@@ -59,7 +59,7 @@ static bool make_indices(Interp *in, Pair *p, const TensorType *like, LangError 
     if (!tensor_op(in, how->op, &arg, 1, attr, 2, &made, e)) made = NULL;
     tensor_unref(of);
     if (!made) return false;
-    p->indices = tensor_reshape(in, made, like->shape, like->rank, e); /* of a single number */
+    p->indices = tensor_reshape(in, made, like->shape, like->rank, e); /* for a 0-d x */
     tensor_unref(made);
     if (p->indices) handle_unref(in->stream, &p->how.of);
     return p->indices != NULL;

@@ -1,8 +1,7 @@
-/* signal.c: the scopes that are open in the running program. Entering and leaving are
- * instructions of the stream; what a scope does is up to the dispatcher. The client itself needs
- * only the label under which gradients of what is recorded now shall run: the clause
- * `backward b`, else what the configuration says, else the scope's own name. signal_config.c has
- * the configuration.
+/* signal.c: the open scopes of the running program. Entering and leaving a scope are instructions
+ * of the stream; the dispatcher decides what a scope does. The client only needs the label under
+ * which gradients of what is recorded now will run: that of the clause `backward b`, else of the
+ * configuration, else the scope's own name. The configuration is in signal_config.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
@@ -57,8 +56,8 @@ bool signal_open(Interp *in, const char *label, const char *backward, LangError 
     return true;
 }
 
-/* A name, interned; told if the configuration does not know it. by: whose configuration gave it, or
- * NULL: the program did. */
+/* Interns a name and checks it against the configuration. by: the signal whose configuration names
+ * it, or NULL: the program does. */
 static bool check_label(Interp *in, const char *s, size_t n, const char *by, const char **out,
                         LangError *e) {
     if (!n || memchr(s, 0, n) || memchr(s, '\n', n))
@@ -89,7 +88,8 @@ void signal_made(Interp *in, int rank) {
     if (rank > sc->max_rank) sc->max_rank = rank;
 }
 
-/* The innermost scope ends. An axis that no tensor in it had is most likely a mistake. */
+/* The innermost scope ends: warns if no tensor in it had its axis, which is most likely a
+ * mistake. */
 static void check_axis(Interp *in) {
     Signals *s = in->signals;
     const struct Scope *sc = &s->scope[s->depth - 1];
@@ -98,7 +98,7 @@ static void check_axis(Interp *in) {
     if (s->depth > 1 && s->scope[s->depth - 2].max_rank < most)
         s->scope[s->depth - 2].max_rank = most;
     const SignalConfig *c = config_find(&s->config, sc->label, strlen(sc->label));
-    if (!c || !(c->said & SAID_AXIS) || c->replicated || most < 2) /* a bias alone says nothing */
+    if (!c || !(c->said & SAID_AXIS) || c->replicated || most < 2) /* a bias alone is no evidence */
         return;
     bool has = c->axis < 0 ? -c->axis <= most : c->axis < most;
     bool is_told = map_get(&s->axis_told, key) != NULL;

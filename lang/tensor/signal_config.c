@@ -1,6 +1,6 @@
-/* signal_config.c: what the program and its files say about signals. The client keeps it to check
- * names, to know where gradients run, and to answer signal.get; each change goes into the stream
- * as a `signal define`, because the dispatcher is who acts on it.
+/* signal_config.c: signals defined by the program and its files. The client keeps them to check
+ * names, to know where gradients run, and for signal.get. Each change is sent as a `signal define`,
+ * because the dispatcher acts on it.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"
 #include "lang/value/frame.h"
@@ -15,7 +15,8 @@ enum { FILE_MAX = 1 << 20 };
 
 /* ---- telling the stream ---- */
 
-/* Where in its file a signal asks for workers, for they are what the dispatcher may refuse. */
+/* The position of a signal in its file: of its workers, if given, because the dispatcher may refuse
+ * those. */
 static Span place_in(const Source *file, const SignalConfig *s) {
     ConfigAt at = s->workers_at.line ? s->workers_at : s->at;
     return (Span){.src = file,
@@ -24,7 +25,7 @@ static Span place_in(const Source *file, const SignalConfig *s) {
                   .len = (uint16_t)(at.len < UINT16_MAX ? at.len : 1)};
 }
 
-/* file: the text that says it; NULL: the program at its present line does. */
+/* Sends definitions. file: the text that they are from; NULL: the program's current line. */
 static void tell(Interp *in, const Config *news, const Source *file) {
     for (int i = 0; i < news->n; i++) {
         ConfigInst ci;
@@ -35,7 +36,7 @@ static void tell(Interp *in, const Config *news, const Source *file) {
     }
 }
 
-/* Adds what is new, or nothing of it. */
+/* Adds all of news, or on an error nothing. */
 static bool add(Interp *in, const Config *news, const Source *file, ConfigAt *at, Err *err) {
     Signals *s = signal_state(in);
     TRY(config_merge(&s->config, news, at, err));
@@ -84,14 +85,14 @@ static bool is_variable(const Interp *in, const char *interned) {
     return false;
 }
 
-/* Written as a word, not as a string. */
+/* True if the name is written as a word, not as a string. */
 static bool is_bare(Span at) {
     size_t n;
     const char *s = span_text(at, &n);
     return s && n && *s != '"' && *s != '\'' && *s != 'f';
 }
 
-/* by: whose configuration names it as its backward signal, or NULL. */
+/* by: the signal whose configuration names it as backward signal, or NULL. */
 static void say_unknown(Interp *in, const char *label, const char *by, LangError *e) {
     const Signals *s = in->signals;
     char what[256];
@@ -158,7 +159,7 @@ static bool read_file(const char *path, Bytes *out) {
     return ok;
 }
 
-/* Who could be named, behind a hint that shows a list of workers. */
+/* Adds the connected workers to a hint that shows a list of workers. */
 static void add_workers(const Interp *in, Err *err) {
     int n = in->config.stream.workers;
     size_t used = strlen(err->hint);

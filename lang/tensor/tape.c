@@ -1,5 +1,5 @@
-/* tape.c: the tape as text and as values. There is no tape as such: what is shown are the nodes
- * that hang off live tensors, in the order of their birth.
+/* tape.c: the tape as text and as values. It is not stored: it is the list of nodes of live
+ * tensors, in order of creation.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/tape.h"
 #include "lang/tensor/signal.h"

@@ -1,9 +1,8 @@
-/* tensor.c: tensors come and go here, and every operation passes through tensor_op: find the common
- * dtype, insert casts as instructions of their own, emit, record. Shapes and dtypes are inferred by
- * the runtime's one function (stream_op calls it); this file only adds what a user needs to see
- * when that fails: carets on the operands, where they were made, a way out. Not here: shorthands
- * (tensor_make.c), parameters (tensor_param.c), indexing (index.c), rules of gradients
- * (grad_ops.c).
+/* tensor.c: the lifetime of tensors, and tensor_op, which every operation passes through: it finds
+ * the common dtype, inserts casts as instructions, emits and records. The runtime infers shapes and
+ * dtypes (stream_op calls it); this file adds what a user needs when that fails: carets on the
+ * operands, where they were made, a hint. Elsewhere: shorthands (tensor_make.c), parameters
+ * (tensor_param.c), indexing (index.c), gradient rules (lang/grad/).
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
@@ -59,7 +58,7 @@ void tensor_fini(Interp *in) {
 
 /* ---- errors: what the expression shows ---- */
 
-/* Where the running expression shows operand i, or a span without caret. */
+/* The position of operand i in the running expression, or a span without caret. */
 static Span operand_span(const Interp *in, int i) {
     const Node *n = in->at;
     if (!n || !n->at.src || n->at.src->is_prelude) return (Span){0};
@@ -75,7 +74,7 @@ static Span operand_span(const Interp *in, int i) {
     return (Span){0};
 }
 
-/* The operand's spelling when it is a plain name, for hints with code to copy. */
+/* The operand's name, if it is a plain name, for hints with code to copy. */
 static const char *operand_name(const Interp *in, int i) {
     const Node *n = in->at;
     if (!n || (n->kind != N_BINARY && n->kind != N_AUGASSIGN) || i >= (int)n->n_kids ||
@@ -118,7 +117,8 @@ static const char *op_symbol(Op op) {
     }
 }
 
-/* A new axis of size 1 in the smaller operand that makes the two fit, or -1. */
+/* The position of a new axis of size 1 in the smaller operand that makes the two broadcast, or
+ * -1. */
 static int fitting_axis(const TensorType *small, const TensorType *large) {
     if (small->rank >= large->rank) return -1;
     for (int axis = small->rank; axis >= 0; axis--) {
@@ -130,8 +130,8 @@ static int fitting_axis(const TensorType *small, const TensorType *large) {
     return -1;
 }
 
-/* Two operands that do not broadcast: carets on both, the sizes that clash, and unsqueeze where it
- * helps. */
+/* Reports two operands that do not broadcast: carets on both, the sizes that clash, and unsqueeze
+ * if it helps. */
 static void error_broadcast(Interp *in, Op op, const Arg *arg, int i, int j, LangError *e) {
     const TensorType *a = tensor_type(arg[i].t), *b = tensor_type(arg[j].t);
     char sa[256], sb[256];
@@ -187,7 +187,7 @@ bool arg_from_value(Interp *in, Value v, Arg *out, LangError *e) {
     return false;
 }
 
-/* Host numbers are weak: they only raise the category (LANGUAGE 3.2). */
+/* Host numbers are weak: they can only raise the category (LANGUAGE 3.2). */
 static DType promote_imm(const Interp *in, DType d, const Operand *imm) {
     if (d == DT_NONE)
         return imm->kind == IN_IMM_FLOAT ? in->float_dtype
@@ -197,7 +197,7 @@ static DType promote_imm(const Interp *in, DType d, const Operand *imm) {
     return imm->kind == IN_IMM_INT && d == DT_BOOL ? DT_I64 : d;
 }
 
-/* The dtype that operands first .. n-1 share; DT_NONE if there are none. */
+/* The common dtype of operands first .. n-1; DT_NONE if there are none. */
 static DType common_dtype(const Interp *in, const OpInfo *info, const Arg *arg, int first, int n) {
     DType d = DT_NONE;
     int rank = 0;
@@ -223,7 +223,7 @@ static bool imm_fits(Interp *in, Op op, DType d, Operand *imm, LangError *e) {
         error_set(e, "%g does not fit into %s", f, dtype_info[d].name);
         error_hint(e, "x.float() first");
     } else if (imm->kind == IN_IMM_FLOAT) {
-        return true; /* inference says what is wrong */
+        return true; /* inference reports the error */
     } else if (dtype_holds_int(d, imm->i)) {
         if (op != OP_POW || imm->i >= 0) return true;
         error_set(e, "%s to a negative power is not a whole number", dtype_info[d].name);
@@ -241,7 +241,7 @@ static bool imm_fits(Interp *in, Op op, DType d, Operand *imm, LangError *e) {
 
 /* ---- one op ---- */
 
-/* Operands on their way into an instruction; made[i]: a cast, ours to drop. */
+/* The operands of an instruction under construction. made[i]: a cast, owned. */
 enum { FEW = 6 };
 typedef struct Prepared {
     int n;
@@ -283,7 +283,7 @@ static bool cast_operand(Interp *in, Prepared *p, int i, DType d, LangError *e) 
     return true;
 }
 
-/* Brings the operands to the dtypes that the row wants. */
+/* Casts the operands to the dtypes that the row requires. */
 static bool promote(Interp *in, Op op, Prepared *p, LangError *e) {
     int value = op_takes(op), first = op_has(op, FACT_PICKS);
     if (value) return cast_operand(in, p, value, tensor_type(p->arg[0].t)->dtype, e);
@@ -305,7 +305,7 @@ static bool promote(Interp *in, Op op, Prepared *p, LangError *e) {
     return true;
 }
 
-/* where(c, 1, 2.0): no tensor operand tells the dtype, so one of the numbers becomes a tensor. */
+/* where(c, 1, 2.0): no tensor operand gives the dtype, so one of the numbers is made a tensor. */
 static bool where_of_numbers(Interp *in, Op op, Prepared *p, LangError *e) {
     if (!op_has(op, FACT_PICKS) || p->arg[1].t || p->arg[2].t) return true;
     DType d = promote_imm(in, promote_imm(in, DT_NONE, &p->arg[1].imm), &p->arg[2].imm);
@@ -314,8 +314,8 @@ static bool where_of_numbers(Interp *in, Op op, Prepared *p, LangError *e) {
     return true;
 }
 
-/* Where inference failed because pointwise operands do not broadcast: says which, and the way out.
- */
+/* If inference failed because pointwise operands do not broadcast, replaces its error by one that
+ * says which operands, with a hint. */
 static void explain_broadcast(Interp *in, Op op, const Arg *arg, int n, LangError *e) {
     TensorType all, both;
     int last = -1;
@@ -331,8 +331,7 @@ static void explain_broadcast(Interp *in, Op op, const Arg *arg, int n, LangErro
     }
 }
 
-/* In p op= e the results on the way from p's old value to its new one lie where that lies, provided
- * that they have its shape: says so in one more attribute. */
+/* In p op= e, intermediate results of p's shape get p's layout: adds an attribute that says so. */
 static void add_keep(Op op, const Prepared *p, const Attr **attr, int *n_attr, Attr *more) {
     TensorType few[FEW], out[MAX_OUT];
     int n_out;
@@ -422,7 +421,7 @@ bool tensor_binary(Interp *in, int oper, Value a, Value b, Value *out, LangError
         error_set(e, "'in' does not look into tensors");
         return error_hint(e, "any(x == v)");
     }
-    if (oper == O_EQ || oper == O_NE) { /* across kinds: unequal, a plain bool */
+    if (oper == O_EQ || oper == O_NE) { /* different types: unequal, a plain bool */
         Value other = a.kind == V_TENSOR ? b : a;
         if (other.kind != V_TENSOR && !value_is_number(other))
             return *out = v_bool(oper == O_NE), true;
@@ -457,8 +456,8 @@ bool tensor_unary(Interp *in, int oper, Value a, Value *out, LangError *e) {
     return true;
 }
 
-/* Both have rank 2 or more for the op itself; a vector becomes a row or a column first and the axis
- * goes again after. */
+/* The op itself needs rank 2 or more: a vector becomes a row or column first, and the axis is
+ * removed afterwards. */
 bool tensor_matmul(Interp *in, Tensor *a, Tensor *b, DType wide, Tensor **out, LangError *e) {
     const TensorType *ta = tensor_type(a), *tb = tensor_type(b);
     char sa[256], sb[256];

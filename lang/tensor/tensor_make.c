@@ -1,6 +1,6 @@
-/* tensor_make.c: shorthands for single ops, as gradient rules and builtins use them, and the way of
- * host values into tensors (nested lists) and back (item, tolist). A shorthand that would change
- * nothing gives its operand back.
+/* tensor_make.c: shorthands for single ops, for gradient rules and builtins, and conversion of host
+ * values to tensors (nested lists) and back (item, tolist). A shorthand that would change nothing
+ * returns its operand.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io.h"
 #include "lang/tensor/grad.h"
@@ -93,7 +93,7 @@ Tensor *tensor_reduce(Interp *in, Op op, Tensor *t, const int64_t *axes, int n, 
     Attr attr[2];
     int n_attr = 0;
     if (n && n < tensor_type(t)->rank)
-        attr[n_attr++] = attr_ints(ATTR_AXIS, axes, n); /* absent: over all */
+        attr[n_attr++] = attr_ints(ATTR_AXIS, axes, n); /* absent: all axes */
     if (keepdims) attr[n_attr++] = attr_bool(ATTR_KEEPDIMS, true);
     return op_attrs(in, op, &arg, 1, attr, n_attr, e);
 }
@@ -122,7 +122,7 @@ Tensor *tensor_data(Interp *in, const TensorType *type, const void *data, LangEr
     return h ? tensor_new(in, h) : NULL;
 }
 
-/* An instruction takes at most MAX_IN operands: more are joined in groups first. */
+/* An instruction has at most MAX_IN operands: more are first joined in groups. */
 Tensor *tensor_cat(Interp *in, Tensor *const *t, int64_t n, int axis, LangError *e) {
     if (n > MAX_IN) {
         int64_t groups = (n - 1) / MAX_IN + 1, made = 0;
@@ -175,7 +175,7 @@ Value value_at(Value v, int64_t i) {
     return v.kind == V_LIST ? v.list->v[i] : v_int(v.range->start + i * v.range->step);
 }
 
-/* What a nested list holds: its shape so far, and the highest category of its numbers. */
+/* The contents of a nested list: its shape so far, and the highest category of its numbers. */
 typedef struct Scan {
     TensorType type;
     bool any, has_int, has_float, has_tensor;
@@ -242,7 +242,8 @@ static bool store(Value v, DType d, char **to, LangError *e) {
     return true;
 }
 
-/* A list with tensors among its leaves: every element becomes a tensor, then they are stacked. */
+/* For a list with tensors among its leaves: converts every element to a tensor, then stacks
+ * them. */
 static bool stack_values(Interp *in, Value v, DType dtype, Value *out, LangError *e) {
     int64_t n = value_count(v);
     if (n < 1) return error_set(e, "cannot stack no tensors");

@@ -1,6 +1,6 @@
-/* tensor_param.c: what has identity: parameters and buffers, their updates in place
- * (LANGUAGE 2.3, 2.7), and the fields of tensors. An update swaps the handle; graphs built before
- * keep the handles that they saw. Nothing here is ever recorded.
+/* tensor_param.c: tensors with identity: parameters and buffers, their in-place updates (LANGUAGE
+ * 2.3, 2.7), and the fields of tensors. An update swaps the handle; graphs built before it keep the
+ * old one. Nothing here is recorded.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/grad.h"
 #include "lang/tensor/signal.h"
@@ -30,7 +30,7 @@ Tensor *tensor_as_buffer(Interp *in, Tensor *t) {
     return b;
 }
 
-/* The spelling of the expression whose field or method is being used, for messages: 'w'. */
+/* The source of the expression whose field or method is used, for messages: 'w'. */
 static const char *subject_name(const Interp *in) {
     const Node *n = in->at;
     if (n && (n->kind == N_ASSIGN || n->kind == N_AUGASSIGN) && n->n_kids) n = n->kid[0];
@@ -47,7 +47,7 @@ bool tensor_no_path(Interp *in, Value v, LangError *e) {
     return error_hint(e, "no_grad { p -= lr * p.grad }   or   .detach()");
 }
 
-/* v as a tensor of p's dtype that broadcasts to p's shape, in p's shape. */
+/* v as a tensor of p's dtype, broadcast to p's shape. */
 static Tensor *as_value_of(Interp *in, const Tensor *p, Value v, LangError *e) {
     const TensorType *t = tensor_type(p);
     char a[256], b[256];
@@ -61,7 +61,7 @@ static Tensor *as_value_of(Interp *in, const Tensor *p, Value v, LangError *e) {
     if (!arg.t) {
         if (!dtype_is_float(t->dtype) && arg.imm.kind == IN_IMM_FLOAT)
             arg = arg_int((int64_t)arg.imm.f);
-        Arg like[2] = {arg_tensor((Tensor *)p), arg}; /* it lies where p lies */
+        Arg like[2] = {arg_tensor((Tensor *)p), arg}; /* it gets the layout of p */
         Tensor *full = NULL;
         if (!tensor_op(in, OP_FULL, like, 2, NULL, 0, &full, e)) return NULL;
         in->keep = full->handle;
@@ -83,12 +83,12 @@ static Tensor *as_value_of(Interp *in, const Tensor *p, Value v, LangError *e) {
     return out;
 }
 
-/* May somebody's configuration lay tensors out? */
+/* True if a configuration, ours or a running dispatcher's, may lay tensors out. */
 static bool may_shard(const Interp *in) {
     return in->config.stream.endpoint || (in->signals && in->signals->config.n > 0);
 }
 
-/* v written over all of p, so that it lies where p lies. Consumes v. */
+/* v written over all of p, so that the result has p's layout. Takes ownership of v. */
 static Tensor *in_place_of(Interp *in, Tensor *p, Tensor *v, LangError *e) {
     int64_t start[MAX_DIMS] = {0}, step[MAX_DIMS];
     const TensorType *t = tensor_type(p);
