@@ -231,7 +231,7 @@ static bool bi_reversed(Interp *in, const Value *arg, Value *out, LangError *e) 
     return true;
 }
 
-/* ---- sorting: a stable merge, since comparing may fail (and wait) ---- */
+/* ---- sorting: a stable merge sort; a comparison may fail, or wait ---- */
 
 typedef struct Sort {
     Interp *in;
@@ -298,7 +298,7 @@ static bool bi_sorted(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
-/* ---- folding ---- */
+/* ---- reducing ---- */
 
 /* The min or max of several arguments, or of one list, by a key. */
 static bool extreme(Interp *in, const Value *arg, const char *name, bool is_max, Value *out,

@@ -50,7 +50,7 @@ static bool bi_tensor(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
-/* ---- what a signal asks for ---- */
+/* ---- configuration ---- */
 
 static bool bi_load(Interp *in, const Value *arg, Value *out, LangError *e) {
     if (arg[0].kind != V_STR)

@@ -43,7 +43,7 @@ static const char *find_last(const char *s, size_t n, const Str *sub) {
 
 static void push_text(Value list, const char *s, size_t n) { list_push(list.list, v_str(s, n)); }
 
-/* ---- taking apart ---- */
+/* ---- splitting ---- */
 
 static void split_blanks(const Str *s, int64_t limit, Value list) {
     size_t i = 0;
@@ -207,7 +207,7 @@ static bool bi_rstrip(Interp *in, const Value *arg, Value *out, LangError *e) {
     return strip(in, arg, 2, out, e);
 }
 
-/* ---- looking ---- */
+/* ---- searching ---- */
 
 /* True if arg[1], a string or one of a list of strings, stands at the start (or the end). */
 static bool at_end(Interp *in, const Value *arg, bool start, Value *out, LangError *e) {

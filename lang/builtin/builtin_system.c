@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- leaving, time, environment ---- */
+/* ---- exit, time, environment ---- */
 
 static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
     (void)in;

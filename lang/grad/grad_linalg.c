@@ -83,7 +83,7 @@ GRAD(solve_triangular, SAVE_A | FOR_A(SAVE_OUT)) { /* the same, restricted to th
     give_minus(g, 0, part_where(g, within, da));
 }
 
-/* ---- Packed results: rows of several parts, one under the other ---- */
+/* ---- packed results: several parts, stacked by rows ---- */
 
 /* n rows of x, starting at row `first`. */
 static Arg rows_of(GradCall *g, Arg x, int64_t first, int64_t n) {

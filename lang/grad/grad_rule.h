@@ -10,7 +10,7 @@
 #include "lang/tensor/grad.h"
 #include <assert.h>
 
-/* ---- the small functions ---- */
+/* ---- functions on Args ---- */
 
 static inline Arg keep(GradCall *g, Tensor *t) {
     if (!t) return g->ok = false, (Arg){0};
@@ -128,7 +128,7 @@ static inline void reduced_axes(const GradCall *g, int64_t *axes, int *n) {
     for (int i = 0; i < *n; i++) axes[i] = axis ? axis->ints[i] : i;
 }
 
-/* ---- the rules, and what each reads ---- */
+/* ---- rules, and the values that they read ---- */
 
 #define OP(id, name, class_, arity, in, out, shape, grad, ...) extern const GradRule grad_##grad;
 #include "runtime/inst/ops.def"

@@ -13,7 +13,7 @@
 
 #define BUILTIN(name) bool bi_##name(Interp *in, const Value *arg, Value *out, LangError *e)
 
-/* ---- looking and converting ---- */
+/* ---- reading and converting ---- */
 
 static bool need_tensor(Value v, const char *what, LangError *e) {
     return v.kind == V_TENSOR ||
@@ -140,7 +140,7 @@ BUILTIN(info) {
     return *out = v_none(), ok;
 }
 
-/* ---- updates in place ---- */
+/* ---- in-place updates ---- */
 
 /* m.bias[0].fill_(3): a hint how to write an element. */
 static bool element_hint(Interp *in, LangError *e) {

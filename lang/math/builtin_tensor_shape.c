@@ -189,7 +189,7 @@ BUILTIN(tile) { /* x, *times: counts apply to the last axes */
     return give_tensor(x, out);
 }
 
-/* ---- join and cut ---- */
+/* ---- joining and splitting ---- */
 
 /* The elements of a list as tensors: new references in a malloc'ed array. */
 static Tensor **tensor_list(Interp *in, Value v, int64_t *n, const char *what, LangError *e) {

@@ -159,7 +159,7 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     return false;
 }
 
-/* ---- words ---- */
+/* ---- parsing ---- */
 
 static bool unknown(const char *s, LangError *e) {
     const char *names[OPTION_COUNT];

@@ -247,7 +247,7 @@ static void show_source(Interp *in, const char *name) {
     value_drop(v);
 }
 
-/* ---- the words ---- */
+/* ---- commands ---- */
 
 /* Runs the code that a command stands for. false: it failed, and the failure was reported. */
 static bool run_code(Interp *in, const char *code) {

@@ -118,7 +118,7 @@ void grad_record(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr
     out[0]->node = n;
 }
 
-/* ---- a walk ---- */
+/* ---- walks ---- */
 
 /* The gradient of one slice of a node's result, kept separate until the node is visited. */
 typedef struct Part {

@@ -13,7 +13,7 @@
 
 enum { FILE_MAX = 1 << 20 };
 
-/* ---- telling the stream ---- */
+/* ---- sending ---- */
 
 /* The position of a signal in its file: of its workers, if given, because the dispatcher may refuse
  * those. */

@@ -56,7 +56,7 @@ void tensor_fini(Interp *in) {
     in->tape = NULL;
 }
 
-/* ---- errors: what the expression shows ---- */
+/* ---- errors that point at operands ---- */
 
 /* The position of operand i in the running expression, or a span without caret. */
 static Span operand_span(const Interp *in, int i) {

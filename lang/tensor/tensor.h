@@ -78,7 +78,7 @@ bool tensor_unary(Interp *in, int oper, Value a, Value *out, LangError *e);
  * halves unrounded; DT_NONE: the operands' dtype. */
 bool tensor_matmul(Interp *in, Tensor *a, Tensor *b, DType wide, Tensor **out, LangError *e);
 
-/* ---- one op each, operands borrowed; a new reference, or NULL with e filled ---- */
+/* ---- one op each: operands are borrowed; returns a new reference, or NULL with e set ---- */
 Tensor *tensor_op1(Interp *in, Op op, Arg a, LangError *e);
 Tensor *tensor_op2(Interp *in, Op op, Arg a, Arg b, LangError *e);
 Tensor *tensor_cast(Interp *in, Tensor *t, DType d,
@@ -140,7 +140,7 @@ bool tensor_field(Interp *in, Tensor *t, const char *name, Value *out, bool *fou
                   LangError *e); /* shape dtype grad T ... */
 bool tensor_set_field(Interp *in, Tensor *t, const char *name, Value v, LangError *e);
 
-/* ---- values that know their indices (pair.c): max(x, axis) and its kin ---- */
+/* ---- values with indices (pair.c): max(x, axis) and the like ---- */
 typedef struct PairIndices {
     Op op;      /* OP_ARGMAX, OP_ARGMIN or OP_ARGSORT of `of` */
     Handle *of; /* borrowed */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is done when the values are there ---- */
+/* ---- when the values have arrived ---- */
 
 typedef struct TextEffect {
     Interp *in;
@@ -77,7 +77,7 @@ static void text_drop(void *ctx) {
     free(x);
 }
 
-/* ---- sending them ---- */
+/* ---- sending effects ---- */
 
 /* Bytes that are shown as text ("{!t}") are never summarised. */
 static int threshold_for(const Pieces *p, int threshold) {
@@ -221,7 +221,7 @@ bool effect_inst(Interp *in, const Inst *inst, Handle *const *handle, Span at, L
     return stream_effect(in->stream, &ef, at, e);
 }
 
-/* ---- looking ---- */
+/* ---- reading values ---- */
 
 /* A pending value. The caller may give up before it arrives, so caller and effect each hold a
  * reference. */

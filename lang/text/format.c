@@ -77,7 +77,7 @@ bool format_parse(const char *spec, size_t n, FormatSpec *f, Err *err) {
     return true;
 }
 
-/* ---- putting together ---- */
+/* ---- assembling ---- */
 
 static void put_fill(const FormatSpec *f, size_t count, Bytes *out) {
     for (; count > 0; count--) bytes_puts(out, f->fill);

@@ -52,7 +52,7 @@ static Progress *state(Interp *in) {
     return in->progress;
 }
 
-/* ---- how far it is: the program runs ahead of the work ---- */
+/* ---- progress: the program runs ahead of its instructions ---- */
 
 static void mark_push(Bar *bar, uint64_t count) {
     if (bar->n == bar->cap && bar->cap < MAX_AHEAD) {
