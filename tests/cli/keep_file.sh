@@ -64,9 +64,9 @@ cd - >/dev/null || exit 1
 printf 'precious\n' >"$TMP/precious"
 mkdir -m 700 "$TMP/rt" && mkdir "$TMP/rt/gt" && chmod 777 "$TMP/rt/gt" && ln -s "$TMP/precious" "$TMP/rt/gt/cluster.log"
 XDG_RUNTIME_DIR=$TMP/rt code "a directory open to others" 1 sh scripts/cluster up -w 1
-has "it says so" "$(err)" "closed to others"
+has "it says so" "$(err)" "with mode 0700"
 same "not written through" "$(cat "$TMP/precious")" precious
 mkdir -m 700 "$TMP/rl" "$TMP/elsewhere"; ln -s "$TMP/elsewhere" "$TMP/rl/gt"
 XDG_RUNTIME_DIR=$TMP/rl code "a link" 1 sh scripts/cluster up -w 1
-has "it says so" "$(err)" "closed to others"
+has "it says so" "$(err)" "with mode 0700"
 finish

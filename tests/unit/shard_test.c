@@ -342,7 +342,7 @@ static void test_hostile(void) {
     say("free t0 on=1\n");
     listen(true);
     CHECK_MSG(strstr(told.data, "t9223372036854775808 is out of range"), "%s", told.data);
-    CHECK_MSG(strstr(told.data, "19 attributes, 17 are enough"), "%s", told.data);
+    CHECK_MSG(strstr(told.data, "19 attributes, but at most 17 are allowed"), "%s", told.data);
     CHECK_MSG(strstr(heard.data, "\nfree t0\n"), "%s", heard.data);
     stop();
 }
