@@ -9,7 +9,7 @@ void export_run(Exec *x, Job *j);  /* its operand is done */
 Room import_run(Exec *x, Job *j);  /* all has arrived */
 void import_drop(Exec *x, Job *j); /* its client is gone */
 void import_peer_gone(Exec *x, Job *j, uint32_t rank);
-/* false: it waits for no such */
+/* Returns false if the job does not wait for it. */
 bool import_deliver(Exec *x, Job *j, uint32_t rank, const Shard *s);
 void import_piece(Exec *x, Job *j, uint32_t rank, const Piece *p, const void *data, uint64_t bytes);
 #endif

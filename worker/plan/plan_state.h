@@ -1,5 +1,5 @@
-/* plan_state.h: what the files of plan.h share: a plan, and a recording of which one is made.
- * plan.c chooses and carries out, plan_record.c looks on, plan_make.c makes the one of the other.
+/* plan_state.h: what the files of plan.h share: a plan, and the recording from which it is made.
+ * plan.c chooses and runs plans, plan_record.c records, plan_make.c makes a plan of a recording.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_PLAN_PLAN_STATE_H
 #define GT_WORKER_PLAN_PLAN_STATE_H
@@ -11,8 +11,8 @@ enum {
     PLAN_INSTS = 512,       /* of one segment */
     PLAN_ROUNDS = 96,       /* instructions that a short body is repeated for */
     PLAN_NS = 20000000,     /* of one segment, when it is recorded */
-    PLANS_OF_KEY = 12,      /* of one spot, leads' types: the one used least recently goes */
-    PLANS_BYTES = 64 << 20, /* of all plans, about; likewise */
+    PLANS_OF_KEY = 12,      /* of one position and types; evicts the least recently used */
+    PLANS_BYTES = 64 << 20, /* of all plans, about; evicts likewise */
     PLAN_NONE = -1
 };
 
@@ -255,14 +255,14 @@ typedef struct Recorder {
     uint64_t bytes_saved, size, beside;
 } Recorder;
 
-/* Why a plan was not for what came. */
+/* Why a plan could not be used. */
 typedef enum Miss {
     MISS_NONE,
-    MISS_TYPES,  /* what comes from outside has another type or is not there */
+    MISS_TYPES,  /* something from outside has another type or is gone */
     MISS_VALUES, /* arguments */
-    MISS_MEMORY, /* there is not enough of it */
+    MISS_MEMORY, /* not enough of it */
     MISS_UNDONE, /* something failed on the way */
-    MISS_STALE,  /* none: there is news of its clusters, and it is to be made anew */
+    MISS_STALE,  /* it must be renewed: its clusters may run differently now */
     MISS_COUNT
 } Miss;
 
@@ -302,12 +302,12 @@ int recorder_step(Recorder *r, StepKind kind, int inst);
 void recorder_fail(Recorder *r, const char *why);
 Recorder *recorder_begin(Exec *x, Job *j, Spot *spot, uint32_t limit); /* x's observer */
 void recorder_before(Recorder *r, Job *j);
-/* Kernels' entries stay in their table for as long as somebody holds them. */
+/* Jit entries stay in their table as long as they are held. */
 void plan_hold_entries(const Step *step, int n_steps, const Trial *trial, int n_trials, bool on);
-/* The recording that is under way; NULL: none is. */
+/* The current recording; NULL: none. */
 static inline Recorder *recorder_of(const Plans *p) { return (Recorder *)p->stage.x->observer; }
 void recorder_free(Recorder **r); /* x has no observer any more */
-/* What is left is seen, and a plan made of it all: NULL where that cannot be. */
+/* Records what is left, and makes a plan of it all; NULL if that is impossible. */
 Plan *plan_make(Plans *plans, Recorder *r);
 void plan_free(Plan **p);
 #endif
