@@ -36,7 +36,7 @@ static void begin_call(Exec *x, Client *c, uint64_t seq) {
 }
 
 static void end_call(Exec *x) {
-    x->busy = NULL; /* what is not a call of a client, as between peers, is not cut off */
+    x->busy = NULL; /* calls of no client, as between peers, are not cut off */
     if (__builtin_expect(x->may_be_cut, 0) && x->ops->cut) x->ops->cut(x->engine, false);
 }
 

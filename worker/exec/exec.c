@@ -1,7 +1,7 @@
-/* exec.c: frames, clients and whose turn it is. A client's frames are issued in order; between
- * clients the one that has used least of the worker's time goes next, for a slice at a time, so
- * that a loop of one does not starve another. A frame is acknowledged when it and all before it
- * are done; acknowledgements are cumulative and wait until they are asked for, so that a burst
+/* exec.c: frames, clients and scheduling. A client's frames are issued in order. Between clients,
+ * the one that has used least of the worker's time goes next, for a time slice, so that one
+ * client's loop does not starve another. A frame is acknowledged when it and all before it are
+ * done; acknowledgements are cumulative and are sent only when exec_next is called, so that a burst
  * of frames costs one message.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/exec.h"
@@ -19,7 +19,7 @@
 
 enum {
     SLICE_NS = 500000,
-    LOOK_COST = 16,      /* instructions between looks at the clock */
+    LOOK_COST = 16,      /* instructions between readings of the clock */
     LARGE_CALL = 1 << 16 /* bytes of a result that are worth a look */
 };
 
@@ -120,7 +120,7 @@ Client *exec_client(Exec *x, uint32_t id, bool creates) {
     c->id = id;
     c->names = names_new();
     c->placed.may_insert = true;
-    /* A newcomer starts level with the one that has used least, not with a claim on the past. */
+    /* A new client starts level with the one that has used least, without a claim on the past. */
     int64_t least = INT64_MAX;
     for (const Client *o = x->clients; o; o = o->next)
         if (o->used_ns < least) least = o->used_ns;
@@ -139,7 +139,7 @@ static void refuse(Exec *x, uint32_t client, uint64_t seq, const Err *err) {
     exec_send(x, &m);
 }
 
-/* What comes next in f may be a stage's. */
+/* True if a stage may run what comes next in f. */
 static bool is_hot_next(const Exec *x, Frame *f) {
     return x->looks && !f->is_bad && frame_comes(&f->reader) == FRAME_HOT;
 }
@@ -193,7 +193,7 @@ void exec_on_frame(Exec *x, Msg *m) {
     c->last = f;
     if (!c->at) {
         c->at = f;
-        /* Who was idle has no claim on the time it did not use. */
+        /* A client that was idle has no claim on the time that it did not use. */
         int64_t least = INT64_MAX;
         for (const Client *o = x->clients; o; o = o->next)
             if (o != c && o->at && o->used_ns < least) least = o->used_ns;
@@ -335,7 +335,7 @@ bool exec_step(Exec *x, int64_t budget_us) {
         now = exec_now_ns(x);
         c->used_ns += now - began;
         if (x->first) exec_retire(x, false);
-        if (now >= end || x->peer_out.n) break; /* Somebody waits for what was done. */
+        if (now >= end || x->peer_out.n) break; /* a peer or client waits for results */
     }
     if (!next_client(x) && x->first && !x->peer_out.n) exec_retire(x, true);
     bool has_more = next_client(x) || x->first;
@@ -343,7 +343,7 @@ bool exec_step(Exec *x, int64_t budget_us) {
         x->takes->idle(x->takes, true);
         return true;
     }
-    return has_more; /* what waits for peers is woken by their messages */
+    return has_more; /* work that waits for peers is woken by their messages */
 }
 
 bool exec_is_patient(const Exec *x) { return !x->first && !next_client(x) && x->pending_of; }

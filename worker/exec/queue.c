@@ -263,7 +263,7 @@ void queue_done(Exec *x, Job *j, ErrCode poison) {
     }
     let_go(x, j);
     j->state = JOB_DONE;
-    x->store.n_changes++; /* who waited for this one's memory looks again */
+    x->store.n_changes++; /* jobs that wait for memory try again */
 }
 
 /* ---- The engine's queue ---- */
@@ -439,8 +439,7 @@ static Room begin_call(Exec *x, Job *j) {
         watch_begin(x, j);
         exec_copy_payload(x, j, &j->call.out[0]);
         if (x->watch) watch_done(x, j, 0);
-        if (j->frame->client->checks_nan && !check_data(x, j, &bad))
-            exec_fail_in_order(x, j, &bad);
+        if (j->frame->client->checks_nan && !check_data(x, j, &bad)) exec_fail_in_order(x, j, &bad);
         j->state = JOB_FLIES;
         queue_done(x, j, bad.code);
         return ROOM_NOW;

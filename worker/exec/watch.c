@@ -1,8 +1,8 @@
-/* watch.c: what instructions took, for whoever watches (TIMES, asked for by WATCH): gathered per
- * client, sent with the acknowledgements. Nobody watching costs a branch per instruction.
+/* watch.c: execution times of instructions for monitors (TIMES, requested by WATCH): gathered per
+ * client, sent with the acknowledgements. Without a monitor this costs a branch per instruction.
  *
- * A call that the engine had behind others is counted from where the one before it ended, so that
- * a worker's times do not overlap and their sum is the time in which it computed.
+ * A call that was queued in the engine behind others counts from the end of the one before it, so
+ * that a worker's times do not overlap and their sum is the time in which it computed.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/watch.h"
 

@@ -1,4 +1,4 @@
-/* plan.c: which plan is for what comes next, and doing it: see plan.h.
+/* plan.c: chooses the plan for what comes next, and runs it: see plan.h.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "runtime/base/env.h"
@@ -104,7 +104,7 @@ static uint64_t key_of(Spot *spot, const Client *c, const uint8_t *args, const u
     return spot->last_key = key;
 }
 
-/* e is of another type than it was. */
+/* e has another type than before. */
 static void see_change(Plan *p, const External *e, uint32_t round) {
     Spot *spot = (Spot *)p->variant.of;
     if (p->n > round && e->inst >= round)
@@ -113,7 +113,7 @@ static void see_change(Plan *p, const External *e, uint32_t round) {
         variants_changed(&spot->plans, e->at, e->delta);
 }
 
-/* Where types change from one time round to the next, segments go round once. */
+/* True if types change from one turn to the next: then segments span one turn. */
 static bool goes_once(const Spot *spot) {
     enum { SOME = 4, OFTEN = 8 };
     return spot->turns > SOME && (uint64_t)spot->turns * OFTEN > spot->n;
@@ -126,7 +126,7 @@ static bool may_plan(const Exec *x, const Client *c, uint64_t seq) {
            seq >= c->cancel_end && !log_is(LOG_WORKER);
 }
 
-/* Nothing that a plan can do, or see done. */
+/* True for an instruction that no plan can contain. */
 static bool is_cut(Op op) {
     if (op_info[op].class_ != CLASS_CONTROL) return false;
     switch (op) {
@@ -140,15 +140,16 @@ static bool is_cut(Op op) {
     }
 }
 
-/* A segment may begin there: at the body's first instruction, behind what is cut out, and where
- * another one ended. */
+/* True if a segment may begin there: at the body's first instruction, after a cut instruction, and
+ * where another segment ended. */
 static bool is_natural(const Body *b, uint32_t at) {
     return at == 0 || spot_at(b, at) || is_cut((Op)b->form[at - 1].op);
 }
 
 /* ---- Holding ---- */
 
-/* The others' memory is read in place: what they offer is here in some tens of microseconds. */
+/* True if all peers' memory is read in place: then their boxes arrive within some tens of
+ * microseconds. */
 static bool are_near(const Exec *x) {
     for (uint32_t i = 0; i < x->n_peers; i++)
         if (i != x->rank && !x->peers[i].is_gone && !x->peers[i].base) return false;
@@ -189,7 +190,7 @@ static bool is_recording(const Plans *plans, const Client *c) {
     return r && r->client == c;
 }
 
-/* What comes next in f may be carried out by a plan, or held. */
+/* True if what comes next in f may be run by a plan, or held. */
 static bool is_next(const Plans *plans, Frame *f) {
     if (frame_comes(&f->reader) != FRAME_HOT || is_recording(plans, f->client)) return false;
     const Spot *spot = spot_at(f->reader.hot_body, f->reader.hot_at);
@@ -425,7 +426,7 @@ static bool has_room(const Exec *x, uint64_t bytes) {
     return p != NULL;
 }
 
-/* What was computed is forgotten. */
+/* Drops what was computed. */
 static void undo(Run *u, int n_steps) {
     Plan *p = u->p;
     Store *store = &u->x->store;
@@ -444,8 +445,8 @@ static void drop(Run *u, const int *which, int n) {
         store_drop(&u->x->store, u->client->names, u->p->external[which[i]].id);
 }
 
-/* It failed behind the point of no return, which only memory can bring about: what depends on it is
- * poisoned, and the rest goes on. */
+/* It failed after the point of no return, for which only memory can be the reason: what depends on
+ * it is poisoned, and the rest goes on. */
 static void poison(Run *u, const Step *s, const Err *err) {
     Plan *p = u->p;
     if (!u->is_bad) memset(p->bad, 0, sizeof *p->bad * (size_t)p->n_regions);
@@ -459,7 +460,7 @@ static void poison(Run *u, const Step *s, const Err *err) {
     cell_put(&u->x->jobs, j);
 }
 
-/* A step that reads poison passes it on. */
+/* Passes on the poison that a step reads. True if there is any. */
 static bool is_poisoned(Run *u, const Step *s) {
     Plan *p = u->p;
     ErrCode why = ERR_NONE;
@@ -592,8 +593,8 @@ static void count(Run *u) {
     x->store.n_changes++;
 }
 
-/* A kernel has come, it is decided whether it is used, or it may be asked for: clusters are seen
- * only when they are gathered. */
+/* True if a kernel is ready, its way is decided, or it may be requested now: only gathering looks
+ * for kernels. */
 static bool is_stale(Plan *p) {
     enum { SIGHTS = 2 };
     if (!p->n_trials || p->runs < p->look_at) return false;
@@ -646,7 +647,7 @@ static bool is_in_vain(Plan *p) {
     return false;
 }
 
-/* True if a plan was carried out, and f's reader stands behind it. */
+/* True if a plan was run, and f's reader is after it. */
 static bool run(Plans *plans, Frame *f) {
     Exec *x = plans->stage.x;
     FrameReader *r = &f->reader;
