@@ -1,7 +1,7 @@
-/* issue.c: one instruction at a time: operands from the store, types by inference, outputs from
- * the engine, then views at once and everything else as a call. What cannot begin yet is left to
- * queue.c. What fails poisons its outputs; what reads poison is skipped. See exec.h for the order
- * of things, locate.c for instructions that are carried out on several ranks.
+/* issue.c: one instruction: operands from the store, types by inference, outputs from the engine;
+ * then views at once and everything else as a call. What cannot begin yet is left to queue.c. An
+ * instruction that fails poisons its outputs; one that reads poison is skipped. exec.h describes
+ * the order of things, locate.c instructions on several ranks.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/issue.h"
 #include "runtime/base/log.h"
@@ -193,7 +193,7 @@ static void set_output(Job *j, int k, const TensorType *type, Storage *st) {
 }
 
 static Room allocate_outputs(Exec *x, Job *j, const Job *following, const TensorType *types) {
-    /* A check wants to see the operands afterwards. */
+    /* A check reads the operands afterwards. */
     bool may_give = following && following->inst.op == OP_FREE && !j->frame->client->checks_nan;
     int dying = may_give ? exec_ending_operand(j, &types[0], &following->inst) : -1;
     uint64_t need = 0;
@@ -420,7 +420,7 @@ static void issue_tensor(Exec *x, Job *j, const Job *following) {
     }
 }
 
-/* The first dropped instruction tells of all. */
+/* The first dropped instruction reports for all. */
 void exec_tell_cancelled(Exec *x, Job *j) {
     Client *c = j->frame->client;
     if (c->is_cancel_told) return;

@@ -1,8 +1,8 @@
-/* locate.c: instructions that several ranks carry out, each its part. A tensor on a group of
- * several ranks is known here by the type of the whole and its layout beside the view of what is
- * here. The dispatcher's rules have seen to it that the parts of the operands fit one another, and
- * this file that they do: inference is asked about the whole and about the parts, and the answers
- * must agree. On a group of one, parts are wholes, and nothing of this is looked at again.
+/* locate.c: instructions that several ranks execute, each its part. A tensor on a group of several
+ * ranks is known here by the type of the whole and its layout, beside the view of the local part.
+ * The dispatcher's rules make the parts of the operands fit one another, and this file checks that
+ * they do: inference runs on the whole and on the parts, and the answers must agree. On a group of
+ * one, parts are wholes, and none of this is done.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/locate.h"
 #include "runtime/inst/element.h"
@@ -42,7 +42,7 @@ static bool gather_wholes(Exec *x, const Inst *in) {
     return differs;
 }
 
-/* The instruction with the sizes of the parts; itself where that is no other. */
+/* Returns the instruction with the sizes of the parts; itself if they do not differ. */
 static const Inst *localise(Exec *x, Job *j) {
     const Inst *in = &j->inst;
     const Part *p = j->part;

@@ -57,7 +57,7 @@ void outbox_fini(Outbox *o) {
     fifo_fini(o);
 }
 
-/* What is for the dead is dropped. */
+/* Messages to dead peers are dropped. */
 bool exec_next_peer(Exec *x, uint32_t *rank, Msg *out) {
     while (outbox_take(&x->peer_out, rank, out)) {
         if (!peer_is_gone(x, *rank)) return true;
@@ -185,8 +185,8 @@ void peer_taken(Exec *x, uint32_t client, uint64_t number, uint32_t rank) {
     outbox_put(&x->peer_out, rank, &m);
 }
 
-/* Nobody waits for it, now or later: all that the dispatcher had brought up to it has been issued,
- * or its client has left. */
+/* True if nothing waits for it, now or later: everything up to it has been issued, or its client
+ * has left. */
 static bool is_past(Exec *x, const Shard *s) {
     if (s->number > x->seen) return false;
     const Client *c = exec_client(x, s->client, false);
@@ -195,7 +195,7 @@ static bool is_past(Exec *x, const Shard *s) {
     return s->number < (f->ahead ? f->ahead->number : f->reader.number + f->reader.next);
 }
 
-/* Out of the table; the owner is told unless somebody took it. */
+/* Removes it from the table. is_lost: the owner is told that it was not used. */
 static void early_free(Exec *x, Early *e, bool is_lost) {
     Peer *p = peer_of(x, e->rank);
     map_remove(&x->early, key_of(e->shard.number, e->rank));

@@ -1,9 +1,10 @@
-/* plan_make.c: a plan of a recording (plan.h): which memory is whose, and for how long.
+/* plan_make.c: makes a plan of a recording (plan.h): assigns memory to values, and its lifetime.
  *
  * Slots (values in memory) are put into regions: a result lies over an operand that ends with the
- * same step where the engine allows it. Regions whose last value is left get memory of their own;
- * those that begin with a tensor from outside have its memory; all others lie in one block, each at
- * the lowest place that is free from its first step to its last. SPDX-License-Identifier: MIT */
+ * same step if the engine allows it. A region whose last value is left gets memory of its own; one
+ * that begins with a tensor from outside has that tensor's memory; all others are in one block,
+ * each at the lowest place that is free from its first step to its last.
+ * SPDX-License-Identifier: MIT */
 #include "worker/plan/plan_state.h"
 
 #include <assert.h>
@@ -279,7 +280,7 @@ static void move_lists(Recorder *r, Plan *p) {
 }
 
 Plan *plan_make(Plans *plans, Recorder *r) {
-    stages_flush(r->x); /* the last of it is seen */
+    stages_flush(r->x); /* so that the last of it is recorded */
     if (r->x->first || r->client->jobs) recorder_fail(r, "something waits");
     if (r->has_failed) return NULL;
     Plan *p = xcalloc(1, sizeof *p);

@@ -1,6 +1,6 @@
-/* plan_record.c: looks on while a segment is issued one by one (plan.h): what comes from outside,
- * which words of the arguments matter how, what the engine is asked to do. Values are known by
- * their ids; where they lie is not looked at, but for views, whose place in what they show is kept.
+/* plan_record.c: records a segment while it is issued one by one (plan.h): what comes from outside,
+ * how each word of the arguments matters, what the engine is asked to do. Values are known by their
+ * ids, not by their addresses; only a view's place within its tensor is recorded.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "worker/exec/box.h"
@@ -101,7 +101,8 @@ static RecValue *operand(Recorder *r, uint64_t id, int64_t at) {
     return v;
 }
 
-/* Freed, and not here: another worker's. It must be so the next time. */
+/* An id that is freed and is not here, but on another worker. It must not be here the next time
+ * either. */
 static bool is_away(Recorder *r, const Inst *in, uint64_t id, int64_t at) {
     const Client *c = r->client;
     if (in->op != OP_FREE || !c->is_shared || map_get(&r->values, id) || store_get(c->names, id))
@@ -180,7 +181,7 @@ static void read_attrs(Recorder *r, Inst *in, const BodyForm *f, size_t *at) {
     }
 }
 
-/* Other ranks carry it out, and this one does nothing. */
+/* True if only other ranks execute it. */
 static bool is_elsewhere(const Exec *x, const Inst *in) {
     Place place;
     if (!inst_attr(in, ATTR_ON) || !inst_place(in, &place, NULL)) return false;
@@ -397,7 +398,7 @@ static int copy_call(Recorder *r, const Job *j, Call **copy, Patch *patch) {
     return n_patch;
 }
 
-/* j is of what is recorded, as far as that goes well. */
+/* True if j belongs to the recording, which has not failed. */
 static bool is_recorded(const Recorder *r, const Job *j) {
     return !r->has_failed && r->client == j->frame->client;
 }
