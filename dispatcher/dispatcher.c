@@ -185,7 +185,7 @@ static void client_leaves(Dispatcher *d, Client *c) {
         w->insts -= client_under_way(c, r);
     }
     if (c->rank >= 0 && d->worker[c->rank]) d->worker[c->rank]->n_clients--;
-    dispatcher_tell(d, "client c%u is gone after %llu instructions", c->id,
+    dispatcher_tell(d, "client c%u disconnected after %llu instructions", c->id,
                     (unsigned long long)c->next_seq);
     if (d->tape) tape_client_leaves(d, c);
     map_remove(&d->client_by_peer, c->peer);
@@ -226,7 +226,7 @@ static void client_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     map_put(&d->client_by_peer, peer, c);
     map_put(&d->client_by_id, c->id, c);
     if (d->tape) tape_client_comes(d, c);
-    dispatcher_tell(d, "client c%u is here%s", c->id,
+    dispatcher_tell(d, "client c%u connected%s", c->id,
                     has_workers(d) ? "" : ", waiting for workers");
     if (has_workers(d)) welcome_client(d, c);
 }
@@ -310,7 +310,7 @@ static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     memcpy(w->engine, h->name, sizeof w->engine);
     map_put(&d->worker_by_peer, peer, w);
     d->n_workers++;
-    dispatcher_tell(d, "worker w%d (%s) is here", rank, w->engine);
+    dispatcher_tell(d, "worker w%d (%s) connected", rank, w->engine);
     Welcome welcome = {.id = (uint32_t)rank,
                        .rank = (uint32_t)rank,
                        .n_workers = (uint32_t)d->n_workers,
@@ -410,7 +410,7 @@ static void on_hello(Dispatcher *d, PeerId from, const Msg *m) {
         err_set(&err, ERR_VERSION, "the dispatcher has another table of operations");
         err_hint(&err, "run the same build of gtsh, gt-dispatcher and gt-worker");
     } else if (is_read && d->config.peers_max > 0 && n_peers(d) >= (size_t)d->config.peers_max) {
-        err_set(&err, ERR_LIMIT, "the dispatcher has %zu clients and workers, and room for no more",
+        err_set(&err, ERR_LIMIT, "the dispatcher has %zu clients and workers and no room for more",
                 n_peers(d));
         err_hint(&err, "each takes an open file: start gt-dispatcher with a larger ulimit -n");
     } else if (is_read && h.role == ROLE_WORKER) {

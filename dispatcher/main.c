@@ -242,9 +242,9 @@ static void child_ended(App *a, Child *c, int status, bool is_expected) {
     fprintf(stderr, "gt-dispatcher: worker process %d %s", pid, c->ended);
     bool is_again = a->is_up && !signals;
     if (is_again && c->pause_ms)
-        fprintf(stderr, "; another is started in %g s", c->pause_ms / 1000.0);
+        fprintf(stderr, "; restarting it in %g s", c->pause_ms / 1000.0);
     else if (is_again)
-        fputs("; another is started", stderr);
+        fputs("; restarting it", stderr);
     fputc('\n', stderr);
 }
 
@@ -294,7 +294,7 @@ static bool on_lost(void *ctx, uint64_t spawned, bool is_silent, char *why, size
     if (c->token == spawned && c->pid && !reap_one(a, c, false)) return false;
     if (!is_silent && c->ended_token == spawned) snprintf(why, size, "it %s", c->ended);
     size_t n = strlen(why);
-    if (c->ended_token == spawned) snprintf(why + n, size - n, "; another is started");
+    if (c->ended_token == spawned) snprintf(why + n, size - n, "; a new one is starting");
     return true;
 }
 

@@ -48,10 +48,10 @@ static Sent *sent_at(const Client *c, uint64_t number) {
 bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err) {
     uint64_t insts = c->next_seq - c->acked_seq + count;
     if (insts > WINDOW_INSTS)
-        return err_set(err, ERR_LIMIT, "%llu instructions under way, the window is %d",
+        return err_set(err, ERR_LIMIT, "%llu instructions in flight, the window is %d",
                        (unsigned long long)insts, WINDOW_INSTS);
     if (c->bytes + head_bytes > WINDOW_BYTES && c->bytes > 0)
-        return err_set(err, ERR_LIMIT, "%llu bytes of frames under way, the window is %u",
+        return err_set(err, ERR_LIMIT, "%llu bytes of frames in flight, the window is %u",
                        (unsigned long long)(c->bytes + head_bytes), WINDOW_BYTES);
     c->next_seq += count;
     c->bytes += head_bytes;

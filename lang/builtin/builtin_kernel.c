@@ -162,7 +162,7 @@ static bool bi_print_kernel(Interp *in, const Value *arg, Value *out, LangError 
         if (*source && strcmp(source, shown)) bytes_puts(&text, source);
         if (*source) shown = source;
     }
-    if (!text.n) bytes_puts(&text, "/* nobody has this tensor */\n");
+    if (!text.n) bytes_puts(&text, "/* no worker has this tensor */\n");
     Pieces p = {0};
     pieces_text(&p, text.data, text.n);
     bool ok = effect_print(in, &p, false, e);

@@ -95,7 +95,7 @@ static bool not_there(Interp *in, Value v, LangError *e) {
         v.kind != V_TEXT && v.kind != V_TENSOR && value_repr(in, v, &b, &ignored) && b.n < 80;
     error_set(e, "%s is not in the list", shown ? b.data : "the value");
     bytes_fini(&b);
-    return error_hint(e, "x in xs tells");
+    return error_hint(e, "x in xs tests it");
 }
 
 static bool bi_index(Interp *in, const Value *arg, Value *out, LangError *e) {

@@ -100,7 +100,7 @@ bool bi_placement(Interp *in, const Value *arg, Value *out, LangError *e) { /* x
         *out = place_of(in, text.data, layout, group, (DType)tensor_type(arg[0].tensor)->dtype);
     } else if (ok) {
         line_of(text.data, "error", why, sizeof why);
-        ok = error_set(e, "nobody knows where this tensor is%s%s", why[0] ? ": " : "", why);
+        ok = error_set(e, "the place of this tensor is unknown%s%s", why[0] ? ": " : "", why);
     }
     bytes_fini(&text);
     return ok;

@@ -260,7 +260,7 @@ static bool bi_index(Interp *in, const Value *arg, Value *out, LangError *e) {
     TRY(bi_find(in, arg, out, e));
     if (out->i >= 0) return true;
     error_set(e, "the text does not hold it");
-    return error_hint(e, "s.find(sub) is -1 then");
+    return error_hint(e, "s.find(sub) returns -1 instead");
 }
 
 static bool bi_rfind(Interp *in, const Value *arg, Value *out, LangError *e) {

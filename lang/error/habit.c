@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define LOOP      "for idx in randperm(len(X)).split(64) { x = X[idx]; y = Y[idx]; … }"
-#define RNN_PAD   "not here: pad the batch; outputs behind an end: y.masked_fill(mask, 0)"
+#define RNN_PAD   "not here: pad the batch and mask the outputs: y.masked_fill(mask, 0)"
 #define NO_DEVICE "drop it: programs name no devices; gtsh -w N and --engine choose"
 #define PLOT      "track(loss=loss) records curves; save(xs, \"x.csv\") for other tools"
 
@@ -27,8 +27,8 @@ static const char *const paths[][2] = {
     {"torch.cuda*", NO_DEVICE},
     {"torch.backends*", NO_DEVICE},
     {"torch.amp*", "m.to(bfloat16), x.bfloat16()"},
-    {"torch.compile", "drop it: kernels are compiled where it pays"},
-    {"torch.jit*", "drop it: kernels are compiled where it pays"},
+    {"torch.compile", "drop it: kernels are compiled where it pays off"},
+    {"torch.jit*", "drop it: kernels are compiled where it pays off"},
     {"torch.use_deterministic_algorithms", "drop it: results are always deterministic"},
     {"torch.set_num_threads", "gtsh --threads N"},
     {"torch.utils.data*", LOOP},
@@ -45,14 +45,14 @@ static const char *const paths[][2] = {
     {"torch.concat", "cat%"},
     {"torch.clamp_min", "clamp(x, min=a)"},
     {"torch.set_printoptions", "set_print(precision=4)"},
-    {"torch.distributed*", "signal a { … } and --config say who computes what"},
+    {"torch.distributed*", "signal a { … } and --config distribute a program"},
     {"nn.utils.clip_grad_norm_", "clip_grad_norm%"},
     {"nn.Parameter", "param%"},
     {"nn.ModuleList", "a list: [nn.Linear(2, 2) for i in range(3)]"},
     {"nn.ModuleDict", "a map: {a: nn.Linear(2, 2)}"},
     {"nn.ParameterList", "a list: [param(zeros(2)) for i in range(3)]"},
     {"nn.Module", "module M() { fn forward(x) => x }"},
-    {"nn.DataParallel", "signal a { … } and --config say who computes what"},
+    {"nn.DataParallel", "signal a { … } and --config distribute a program"},
     {"np.array", "tensor%"},
     {"np.asarray", "tensor%"},
     {"np.float*", "float32, float64"},
@@ -145,8 +145,8 @@ static const char *const members[][2] = {
     {"register_hook", "grad(y, x) gives the gradient of any tensor"},
     {"new_tensor", "tensor([1, 2], dtype=x.dtype)"},
     {"new_full", "full((2, 3), 1, dtype=x.dtype)"},
-    {"is_contiguous", "drop it: layout is not the program's business"},
-    {"stride", "drop it: layout is not the program's business"},
+    {"is_contiguous", "drop it: programs do not see the memory layout"},
+    {"stride", "drop it: programs do not see the memory layout"},
     {"register_buffer", "self.name = buffer(x)"},
     {"register_parameter", "self.name = param(x)"},
     {"add_module", "self.name = layer"},
@@ -155,25 +155,26 @@ static const char *const members[][2] = {
     {"requires_grad_", "x = param(x)"},
     {"share_memory", "drop it: workers share what they need"},
     {"astype", "x.to(float32)"},
-    {"copy", "drop it: tensors are values that nobody else can change"},
+    {"copy", "drop it: tensors are values and never change"},
     {"iteritems", "m.items()"},
     {"has_key", "\"k\" in m"},
     {"startsWith", "s.startswith(\"a\")"},
     {"nelement", "x.numel()"},
     {"ndimension", "x.ndim"},
-    {"element_size", "x.dtype says it: 4 bytes for float32 and int32"},
+    {"element_size", "4 bytes for float32 and int32; see x.dtype"},
     {"nbytes", "x.numel() times the size of x.dtype"},
     {"is_leaf", "isinstance(x, param)"},
     {"masked_fill_", "x = x.masked_fill(mask, v), or x[mask] = v"},
     {"index_put_", "x[i, j] = v; sums of equal places: x = x.index_add(axis, ids, v)"},
     {"fill_diagonal_", "x[range(n), range(n)] = v"},
-    {"register_forward_hook", "give forward a second result, or keep it: self.last = x.detach()"},
+    {"register_forward_hook",
+     "return a second result from forward, or store it: self.last = x.detach()"},
     {"short", "there is no int16: x.int()"},
     {"length", "len(x)"},
     {"len", "len(x)"},
     {"push", "xs.append(x)"},
-    {"values", "values: x.max(1); their places: x.argmax(1); both: values, places = x.topk(k)"},
-    {"indices", "values: x.max(1); their places: x.argmax(1); both: values, places = x.topk(k)"},
+    {"values", "values: x.max(1); indices: x.argmax(1); both: values, indices = x.topk(k)"},
+    {"indices", "values: x.max(1); indices: x.argmax(1); both: values, indices = x.topk(k)"},
     {"generate_square_subsequent_mask",
      "full([n, n], -inf).triu(1), or ones(n, n, dtype=bool).triu(1)"},
 };
@@ -184,15 +185,15 @@ static const char *const keywords[][2] = {
     {"map_location", NO_DEVICE},
     {"non_blocking", NO_DEVICE},
     {"pin_memory", NO_DEVICE},
-    {"inplace", "drop it: values never change, the result is what counts"},
-    {"generator", "drop it: seed(n) begins all random numbers"},
-    {"memory_format", "drop it: layout is not the program's business"},
-    {"layout", "drop it: layout is not the program's business"},
+    {"inplace", "drop it: values never change; use the result"},
+    {"generator", "drop it: seed(n) seeds all random numbers"},
+    {"memory_format", "drop it: programs do not see the memory layout"},
+    {"layout", "drop it: programs do not see the memory layout"},
     {"foreach", "drop it: it only chooses how PyTorch computes"},
     {"fused", "drop it: it only chooses how PyTorch computes"},
     {"capturable", "drop it: it only chooses how PyTorch computes"},
     {"use_reentrant", "drop it: there is one kind of checkpoint"},
-    {"preserve_rng_state", "drop it: random numbers are the same again by themselves"},
+    {"preserve_rng_state", "drop it: a checkpoint draws the same random numbers again"},
     {"only_inputs", "drop it: grad touches no .grad"},
     {"retain_graph", "drop it: grad leaves the graph as it is"},
     {"create_graph", "grad(y, xs, create_graph=true) gives gradients with a history"},
@@ -306,7 +307,7 @@ static bool hint_environ(const char *s, size_t n, LangError *e) {
         return error_hint(e, "signal.load(\"%s\"), or: gtsh --config %s x.gt",
                           *value ? value : "c.yaml", *value ? value : "c.yaml"),
                true;
-    if (*value) return error_hint(e, "outside: %s=%s gtsh x.gt", key, value), true;
+    if (*value) return error_hint(e, "in the shell: %s=%s gtsh x.gt", key, value), true;
     return error_hint(e, "getenv(\"%s\")", key), true;
 }
 

@@ -205,7 +205,7 @@ static void warn_unread(Interp *in, Node *n, const Node *name) {
     n->flag &= (uint8_t)~NODE_UNREAD;
     if (name->scope == SCOPE_GLOBAL && (in->frame->up || in->config.interactive)) return;
     if (is_own_param(in, name) && in->frame->fn->is_module) {
-        fail_at(in, n, &w, "self.%s keeps what the constructor was given", name->str);
+        fail_at(in, n, &w, "self.%s keeps the constructor's argument", name->str);
         error_hint(&w, "self.%s = ...", name->str);
     } else if (is_own_param(in, name)) {
         fail_at(in, n, &w, "the caller does not see this change of its tensor");

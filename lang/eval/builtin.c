@@ -235,8 +235,8 @@ static bool bind_positional(Interp *in, const BuiltinEntry *en, Value *base, int
     if (en->map >= 0) arg[en->map] = v_map(in);
     if (en->star < 0 && n_pos > before) {
         char what[200];
-        snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d were given",
-                 plain_name(en), before, before == 1 ? "" : "s", n_pos);
+        snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d %s given", plain_name(en),
+                 before, before == 1 ? "" : "s", n_pos, n_pos == 1 ? "was" : "were");
         return bad_call(in, en, call, e, what);
     }
     int direct = n_pos < before ? n_pos : before;

@@ -52,8 +52,8 @@ static bool call_error(Interp *in, const AstFn *f, const Node *at, LangError *e,
 
 static bool too_many(Interp *in, const AstFn *f, int given, const Node *call, LangError *e) {
     char what[300];
-    snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d were given", fn_name(f),
-             f->n_pos, f->n_pos == 1 ? "" : "s", given);
+    snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d %s given", fn_name(f),
+             f->n_pos, f->n_pos == 1 ? "" : "s", given, given == 1 ? "was" : "were");
     call_error(in, f, call, e, what);
     return f->is_module && error_hint(e, "a layer is made first: %.80s(…)(x)", fn_name(f));
 }
@@ -213,7 +213,7 @@ static bool check_depth(Interp *in, LangError *e) {
         return true;
     error_at(e, interp_span(in), "calls nest deeper than %d",
              in->call_depth < MAX_CALL_DEPTH ? in->call_depth : MAX_CALL_DEPTH);
-    return error_hint(e, "a recursion without an end? A loop has no such limit");
+    return error_hint(e, "endless recursion? A loop has no such limit");
 }
 
 bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, const Node *call,

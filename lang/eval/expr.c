@@ -21,7 +21,7 @@
 
 static bool not_assigned(Interp *in, const Node *n, LangError *e) {
     fail_at(in, n, e, "'%s' has no value yet", n->str);
-    return error_hint(e, "a name that a function assigns anywhere is local in all of it");
+    return error_hint(e, "a name that a function assigns is local in the whole function");
 }
 
 /* True if name is a field or method of the object whose method is running. */
@@ -497,6 +497,6 @@ bool eval(Interp *in, Node *n, Value *out, LangError *e) {
     case N_CALL: return eval_call(in, n, out, e);
     case N_INDEX: return eval_index(in, n, out, e);
     case N_FIELD: return eval_field(in, n, out, e);
-    default: return fail_at(in, n, e, "this cannot stand in an expression");
+    default: return fail_at(in, n, e, "this is not an expression");
     }
 }

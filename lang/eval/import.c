@@ -291,7 +291,7 @@ bool import_statement(Interp *in, Node *n, Value *out, LangError *e) {
     if (!realpath(path, real)) return fail_at(in, n, e, "%s: %s", path, strerror(errno));
     File *f = file_find(in->modules, real);
     if (f && f->is_running)
-        return fail_at(in, n, e, "import goes round in a circle: %s is still being read", path);
+        return fail_at(in, n, e, "circular import: %s is still being loaded", path);
     if (!f) {
         Bytes text = {0};
         if (!read_file(path, &text)) {

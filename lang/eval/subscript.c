@@ -269,8 +269,8 @@ static bool set_item(Interp *in, const Node *n, Object *o, Value items, Value su
 
 bool list_may_change(const List *l, LangError *e) {
     if (!l->is_key) return true;
-    error_set(e, "this list is a key of a map or set, and does not change");
-    return error_hint(e, "list(k) gives one that does");
+    error_set(e, "this list is a key of a map or set and cannot change");
+    return error_hint(e, "list(k) makes a copy");
 }
 
 static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangError *e) {
@@ -311,11 +311,11 @@ static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangErr
     }
     case V_STR:
     case V_TEXT:
-        fail_at(in, n, e, "strings do not change");
+        fail_at(in, n, e, "strings are immutable");
         return error_hint(e, "s = s.replace(old, new)");
     case V_RANGE:
-        fail_at(in, n, e, "a range does not change");
-        return error_hint(e, "list(range(n)) makes a list that does");
+        fail_at(in, n, e, "a range is immutable");
+        return error_hint(e, "list(range(n)) makes a list");
     default: return fail_at(in, n, e, "elements of %s cannot be assigned", value_type_name(a));
     }
     *v = v_none(); /* consumed */
@@ -454,8 +454,7 @@ int iter_next(Interp *in, Iter *it, Value *out, LangError *e) {
     case V_MAP:
         if (it->over.map->version != it->version) {
             bool is_map = it->over.kind == V_MAP;
-            error_set(e, "the %s got or lost %s while a loop goes through it",
-                      is_map ? "map" : "set", is_map ? "keys" : "elements");
+            error_set(e, "the %s changed size during iteration", is_map ? "map" : "set");
             error_hint(e, is_map ? "for k in m.keys()" : "for x in list(s)");
             return -1;
         }

@@ -701,8 +701,8 @@ bool io_has_few_lists(const TensorType *t, Err *err) {
     for (int d = 0; d < t->rank && t->shape[d]; d++) {
         n = n > EMPTY_MAX / t->shape[d] ? EMPTY_MAX + 1 : n * t->shape[d];
         if (n <= EMPTY_MAX) continue;
-        err_set(err, ERR_LIMIT, "shape %s is more than %d lists with nothing in them",
-                type_shape_text(t, shape), EMPTY_MAX);
+        err_set(err, ERR_LIMIT, "shape %s is more than %d empty lists", type_shape_text(t, shape),
+                EMPTY_MAX);
         return err_hint(err, "save it as .npy, or x.reshape(0)");
     }
     return true;

@@ -112,7 +112,7 @@ static bool next(Reader *r) {
 static bool copy_value(Reader *r, const IoValue *v, IoValue *out) {
     *out = (IoValue){0};
     r->copied += sizeof *v + (v->kind == IO_STR ? v->n_str : 0);
-    if (r->copied > r->copy_limit) return fail(r, "aliases blow up the text too far");
+    if (r->copied > r->copy_limit) return fail(r, "aliases expand the text too much");
     if (v->kind == IO_STR) {
         *out = *v;
         out->str = xstrndup(v->str, v->n_str);
@@ -152,7 +152,7 @@ static bool keep_anchor(Reader *r, uint64_t key, const IoValue *v) {
 static bool read_alias(Reader *r, IoValue *out) {
     uintptr_t i = (uintptr_t)map_get(&r->anchors, anchor_key(r->event.data.alias.anchor));
     return i ? copy_value(r, &r->anchor[i - 1], out)
-             : fail(r, "an alias of nothing that stands complete before it");
+             : fail(r, "an alias without a complete anchor before it");
 }
 
 static bool read_scalar(Reader *r, IoValue *out) {
@@ -179,7 +179,7 @@ static bool read_scalar(Reader *r, IoValue *out) {
             *out = (IoValue){.kind = IO_FLOAT, .f = (double)out->i};
         if (out->kind == want) return true;
         *out = (IoValue){0};
-        return fail(r, "the value is not of the type that its tag says");
+        return fail(r, "the value does not match its tag");
     }
     if (!tag && is_plain && read_plain(s, out)) return true;
     *out = (IoValue){.kind = IO_STR, .str = xmalloc(n + 1), .n_str = n};

@@ -116,7 +116,7 @@ static bool count_axes(const Einsum *s, size_t begin, size_t end, int *letters, 
             continue;
         }
         if (*has_dots) {
-            error_set(s->e, "einsum: \"...\" stands twice in one term");
+            error_set(s->e, "einsum: \"...\" appears twice in one term");
             return point_at(s, from, at, -1);
         }
         *has_dots = true;
@@ -182,7 +182,7 @@ static bool wants(Einsum *s, int id, size_t begin, size_t end) {
     IdSet all = 0;
     for (int i = 0; i < s->n; i++) all |= s->term[i].set;
     if (s->wanted & BIT(id))
-        error_set(s->e, "einsum: index '%s' stands twice in the result", id_name(id, name));
+        error_set(s->e, "einsum: index '%s' appears twice in the result", id_name(id, name));
     else if (!(all & BIT(id)))
         error_set(s->e, "einsum: index '%s' of the result is in no operand", id_name(id, name));
     else {
@@ -364,7 +364,7 @@ static int64_t product_of(const Term *x, IdSet set) {
 
 static bool too_many(Einsum *s, int n) {
     if (n <= MAX_DIMS) return true;
-    error_set(s->e, "einsum: a product of %d axes on the way, but a tensor has at most %d", n,
+    error_set(s->e, "einsum: an intermediate product of %d axes, but a tensor has at most %d", n,
               MAX_DIMS);
     error_locate(s->e, interp_span(s->in));
     return false;

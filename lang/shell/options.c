@@ -21,8 +21,8 @@ static const struct OptionRow {
 
 void options_help(Bytes *out) {
     bytes_puts(out, "usage: gtsh [options] [script.gt | program.gti | -] [arguments]\n"
-                    "Without a script: the prompt, or the program on standard input when that is "
-                    "no terminal.\n\n");
+                    "Without a script: the prompt on a terminal, otherwise a program from standard "
+                    "input.\n\n");
     for (int k = 0; k < OPTION_COUNT; k++) {
         const struct OptionRow *r = &rows[k];
         char left[64], letter[8] = "   ";
@@ -32,9 +32,10 @@ void options_help(Bytes *out) {
                  equals ? "=" : "", r->value);
         bytes_printf(out, "  %-26s %s\n", left, r->help);
     }
-    bytes_puts(out, "\nexit codes: 0 fine, 1 error in the script, 2 usage, 65 syntax, 66 no input, "
-                    "69 dispatcher or worker gone,\n"
-                    "78 configuration, 130 interrupted; exit(n) gives n\n");
+    bytes_puts(out,
+               "\nexit codes: 0 success, 1 error in the script, 2 usage, 65 syntax, 66 no input, "
+               "69 dispatcher or worker gone,\n"
+               "78 configuration, 130 interrupted; exit(n) gives n\n");
 }
 
 static bool usage(LangError *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -240,7 +241,7 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e) {
     o->argv = argv + i;
     if (o->code && o->expr) return usage(e, "-c and -p exclude each other");
     if (o->own && o->dispatcher) {
-        usage(e, "--%s is for workers of our own, but the dispatcher at '%.100s' has its own",
+        usage(e, "--%s is for workers that gtsh starts, but the dispatcher at '%.100s' has its own",
               o->own, o->dispatcher);
         return error_hint(e, "%s --%s says it there; or drop %s",
                           strcmp(o->own, "workers") ? "gt-worker" : "gt-dispatcher", o->own,

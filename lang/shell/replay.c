@@ -91,7 +91,7 @@ static bool fail_parse(const Replay *r, const Err *err, LangError *e) {
 /* Warns of an incomplete last line, which is not run. */
 static void warn_torn(const Replay *r) {
     LangError w = {.kind = E_RUN};
-    error_at(&w, here(r, 0), "the last line is torn, and skipped");
+    error_at(&w, here(r, 0), "the last line is incomplete and was skipped");
     interp_warn(r->in, &w);
 }
 
@@ -127,7 +127,7 @@ static bool choose_client(Replay *r, const Map *asked, LangError *e) {
     }
     const Span head = here(&(Replay){.src = r->src, .line = 1}, 1);
     e->kind = E_SYNTAX;
-    if (asked->n == 0) return error_at(e, head, "nobody asked for anything on this tape");
+    if (asked->n == 0) return error_at(e, head, "no client sent an instruction on this tape");
     if (r->client) {
         error_at(e, head, "c%u asked for nothing on this tape", r->client);
         return error_hint(e, "it has %s", clients_text(r, asked));

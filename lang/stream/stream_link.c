@@ -135,7 +135,7 @@ static void on_ack(Stream *s, const Msg *m) {
 
 static void on_refuse(Stream *s, const Msg *m) {
     Err why = {0};
-    if (!wire_read_refuse(m, &why, NULL)) err_set(&why, ERR_GONE, "it refuses us");
+    if (!wire_read_refuse(m, &why, NULL)) err_set(&why, ERR_GONE, "it refused the connection");
     s->is_ended = true;
     gone(s, &why);
 }

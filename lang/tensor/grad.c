@@ -734,7 +734,8 @@ static bool checkpoint_rule(GradCall *g) {
     in->no_grad_depth = depth;
     dice_set(in, now);
     if (ok && (y.kind != V_TENSOR || !type_equal(tensor_type(y.tensor), &n->type)))
-        ok = error_set(g->e, "checkpoint: the function gave another result when it ran again");
+        ok = error_set(g->e,
+                       "checkpoint: the function returned a different result when it ran again");
     if (ok) ok = checkpoint_walk(g, y.tensor, depth == 0);
     value_drop(y);
     for (int i = 0; i < n_args; i++) value_drop(arg[i]);

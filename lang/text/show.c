@@ -317,7 +317,7 @@ bool show_format(const char *format, size_t n, const Reply *r, const PrintOption
                 return err_set(err, ERR_PARSE, "format '%.*s' has an unmatched brace",
                                (int)(n < 60 ? n : 60), format);
             if (next >= r->n)
-                return err_set(err, ERR_ARG, "format '%.*s' wants more values than the %u given",
+                return err_set(err, ERR_ARG, "format '%.*s' needs more values than the %u given",
                                (int)(n < 60 ? n : 60), format, r->n);
             TRY(show_field(format + i + 1, (size_t)(end - format) - i - 1, &r->value[next++], p,
                            out, err));

@@ -469,10 +469,10 @@ static bool parse_z64(Parser *p) {
     TRY(parse_base64(p, &packed, &n_packed));
     size_t width = (size_t)dtype_info[dtype->dtype].size_bytes;
     if (__builtin_mul_overflow(numel, width, &n) || !inst_may_unpack(n_packed, n))
-        return bad(p, start, "too few bytes for so many elements");
+        return bad(p, start, "fewer bytes than the elements take");
     p->payload = arena_alloc(p->arena, n);
     if (!inst_unpack(packed, n_packed, numel, width, p->payload))
-        return bad(p, start, "these are not the compressed bytes of so many elements");
+        return bad(p, start, "the compressed bytes do not match the elements");
     p->in->payload = p->payload;
     p->in->payload_bytes = p->payload_cap = n;
     return true;

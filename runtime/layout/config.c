@@ -108,7 +108,7 @@ bool signal_config_check(const SignalConfig *s, ConfigAt *at, Err *err) {
         *at = s->axis_at;
         err_set(err, ERR_ARG, "signal '%.100s': axis %d and replicated contradict each other",
                 s->name, s->axis);
-        return err_hint(err, "replicated: whole on each worker; axis: cut along it. Drop one");
+        return err_hint(err, "replicated: a whole copy on each worker; axis: a split. Drop one");
     }
     bool is_everywhere = !strcmp(s->name, CONFIG_EVERYWHERE);
     if (is_everywhere && (s->backward || s->compile)) {
@@ -133,7 +133,7 @@ static bool check(const Config *c, const Config *from, ConfigAt *at, Err *err) {
         *at = s->backward_at;
         err_set(err, ERR_ARG, "signal '%.100s': backward '%.100s' leads back to it", s->name,
                 s->backward);
-        return err_hint(err, "gradients run under a signal of their own: %.100s_backward", s->name);
+        return err_hint(err, "give the gradients a signal of their own: %.100s_backward", s->name);
     }
     if (c->n + more <= MAX_SIGNALS) return true;
     return err_set(err, ERR_LIMIT, "more than %d signals", MAX_SIGNALS);

@@ -173,8 +173,8 @@ bool guard_link(void *socket, bool is_ipc, Err *err) {
 }
 
 static int stranger(const char *path, Err *err) {
-    err_set(err, ERR_IO, "the socket '%.150s' is another user's, or could be", path);
-    err_hint(err, "put it into a directory of yours that is closed to others (chmod 700)");
+    err_set(err, ERR_IO, "the socket '%.150s' may belong to another user", path);
+    err_hint(err, "put it into a directory that you own, with mode 0700");
     return -1;
 }
 

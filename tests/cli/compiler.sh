@@ -80,7 +80,7 @@ same "removed: made again" "$(ls "$TMP/gone/gt" | grep -c '\.so$')" 1
 GT_CC=$TMP/removes1 run "removed meanwhile"; same "removed meanwhile" "$(err)" ""
 has "removed meanwhile" "$(out)" "one kernel of several operations"
 GT_CC=$TMP/removes run "removed always"; once "removed always"
-has "removed always" "$(err)" "kernels cannot be kept, and what has none goes on without: $TMP/gone/gt: No such file or directory"
+has "removed always" "$(err)" "kernels cannot be saved; operations without one run one by one: $TMP/gone/gt: No such file or directory"
 # A disk that is full.
 if unshare -rm true 2>/dev/null; then
     cat >"$TMP/full.sh" <<'EOF'
@@ -90,7 +90,7 @@ EOF
     for size in 8k 24k; do
         XDG_CACHE_HOME=$TMP/disk unshare -rm sh "$TMP/full.sh" $size "$TMP/disk" "$TMP/k.gt" >"$TMP/out" 2>"$TMP/err"
         same "a full disk, $size" "$(head -1 "$TMP/out")" "$values"
-        has "a full disk, $size" "$(err)" "kernels cannot be kept, and what has none goes on without: $TMP/disk/gt: No space left on device"
+        has "a full disk, $size" "$(err)" "kernels cannot be saved; operations without one run one by one: $TMP/disk/gt: No space left on device"
         once "a full disk, $size"
         GT_SAVE_COMPILED_CODE=$TMP/disk/s GT_CC=$TMP/silent unshare -rm sh "$TMP/full.sh" 8k "$TMP/disk" "$TMP/k.gt" >/dev/null 2>"$TMP/err"
         has "sources on it" "$(err)" "GT_SAVE_COMPILED_CODE: no more sources are saved: $TMP/disk/s/fused.h: No space left on device"
@@ -101,7 +101,7 @@ fi
 XDG_CACHE_HOME=$TMP/taken run "before it is taken"
 for f in "$TMP"/taken/gt/*.so; do rm "$f"; mkdir "$f"; done
 XDG_CACHE_HOME=$TMP/taken run "taken"; once "taken"
-has "taken" "$(err)" "kernels cannot be kept, and what has none goes on without: $TMP/taken/gt/"; has "taken" "$(err)" ".so: Is a directory"
+has "taken" "$(err)" "kernels cannot be saved; operations without one run one by one: $TMP/taken/gt/"; has "taken" "$(err)" ".so: Is a directory"
 has "taken" "$(out)" "one kernel of several operations"
 cat >"$TMP/figures.gt" <<'EOF'
 x = rand(64, 64); y = tanh(x * 2.0 + 1.0); w = exp(y); sync(); z = exp(x * 3 + 2).sum(0); sync()

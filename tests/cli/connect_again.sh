@@ -15,7 +15,7 @@ await "$TMP/prompt.out" "first tensor(6.)"
 type ':connect'
 await "$TMP/prompt.err" "already connected to ipc://"
 kill -KILL "$(ps -o pid= --ppid $d | tr -d ' ')"
-await "$TMP/d.err" "another is started"
+await "$TMP/d.err" "a new one is starting"
 type 'x = x + 1'
 await "$TMP/prompt.err" "worker w0 is gone, and with it"
 has "the way out" "$(cat "$TMP/prompt.err")" "hint: :connect connects again"

@@ -35,9 +35,9 @@ has "gpt: compressed" "$(grep '^t0 = ' gpt.gti | cut -c1-60)" 'z64="'
 code "gpt: replay" 0 "$GTSH" --replay gpt.gti; same "gpt: replay" "$(out)" "$(cat run)"
 code "gpt: the same stream again" 0 "$GTSH" --emit gpt.gt; cmp -s out gpt.gti || fail "gpt: another stream"
 sed 's/z64="\(.....\)./z64="\1A/' gpt.gti >bad.gti
-code "gpt: damaged" 65 "$GTSH" --replay bad.gti; has "gpt: damaged" "$(err)" "compressed bytes of so many elements"
+code "gpt: damaged" 65 "$GTSH" --replay bad.gti; has "gpt: damaged" "$(err)" "the compressed bytes do not match"
 sed 's/data i64 \[[0-9]*\]/data i64 [99999999999]/' gpt.gti >bad.gti
-code "gpt: a bomb" 65 "$GTSH" --replay bad.gti; has "gpt: a bomb" "$(err)" "too few bytes for so many elements"
+code "gpt: a bomb" 65 "$GTSH" --replay bad.gti; has "gpt: a bomb" "$(err)" "fewer bytes than the elements take"
 
 # the same with a branch on a value: --emit refuses and names the tape, and that tape replays
 sed 's/print(f"step.*/if loss.item() > 0 { print(f"step {step} loss {loss}") }/; s/len(text)/len(text) - 1/

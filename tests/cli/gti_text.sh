@@ -140,7 +140,7 @@ printf 't0 = full 1 [2] f32\n' >"$f"
 code headless 65 "$GTSH" --replay "$f"; has headless "$(err)" "put the line 'gti 1' before it"
 
 # I6: line breaks and control characters in messages
-wrong "a line break in a format" 1 "format '{}\\n' wants more values than the 0 given" <<'X'
+wrong "a line break in a format" 1 "format '{}\\n' needs more values than the 0 given" <<'X'
 t0 = full 1 [2] f32
 print "{}\n"
 X

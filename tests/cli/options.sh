@@ -25,7 +25,7 @@ code usage 2 "$GTSH" --nonsense; has usage "$(err)" nonsense
 code "usage: near" 2 "$GTSH" --thread 2 "$TMP/a.gt"; has "usage: near" "$(err)" "--threads"
 for own in --workers=2 --threads=2 --memory=1G --engine=cpu; do
     code "-d $own" 2 "$GTSH" -d local $own -p 1
-    has "-d $own" "$(err)" "${own%=*} is for workers of our own, but the dispatcher at 'local' has its own"
+    has "-d $own" "$(err)" "${own%=*} is for workers that gtsh starts, but the dispatcher at 'local' has its own"
 done
 code "env and -w" 2 env GT_DISPATCHER=local "$GTSH" -w 2 -p 1
 has "env and -w" "$(err)" "hint: gt-dispatcher --workers says it there; or drop GT_DISPATCHER"

@@ -120,7 +120,7 @@ t0 = data f32 [2] 1
 GTI
 
 printf 'gti 1\nt0 = full 1 [2] f32\nprint "{}\\n" t0\nt1 = add t0 "' >"$f"
-code torn 0 "$GTSH" --replay "$f"; same torn "$(out)" 'tensor([1., 1.])'; has torn "$(err)" 'a.gti:4: warning: the last line is torn'
+code torn 0 "$GTSH" --replay "$f"; same torn "$(out)" 'tensor([1., 1.])'; has torn "$(err)" 'a.gti:4: warning: the last line is incomplete'
 printf 't0 = full 1 [2] f32\n' >"$f"
 code headless 65 "$GTSH" --replay "$f"; has headless "$(err)" 'gti 1'
 
@@ -137,7 +137,7 @@ has which "$(err)" 'choose one with --client: c1, c7'
 code "tape, nobody" 65 "$GTSH" --replay "$f" --client c3; has nobody "$(err)" 'c3 asked for nothing'
 code "client's name" 2 "$GTSH" --replay "$f" --client=one
 printf '0.006 9 > c1 - t1 = full 2 [2] f32' >>"$f"
-code "tape, torn" 0 "$GTSH" --replay "$f" --client c1; has torn "$(err)" 'a.gti:10: warning: the last line is torn'
+code "tape, torn" 0 "$GTSH" --replay "$f" --client c1; has torn "$(err)" 'a.gti:10: warning: the last line is incomplete'
 has torn "$(err)" 'replayed 2 instructions of c1'
 printf '\n0.007 10 > c1 - t2 = matmul t0 t5\n' >>"$f"
 code "tape, error" 1 "$GTSH" --replay "$f" --client c1; has "its place" "$(err)" 'a.gti:11:32: error: t5 is not defined'
@@ -147,6 +147,6 @@ code "tape, event" 65 "$GTSH" --replay "$f" --client c1; has event "$(err)" 'a.g
 printf 'gti 1 kind=tape\n0.003 1 > c1 - t0 = fill 1\n' >"$f"
 code "tape, syntax" 65 "$GTSH" --replay "$f"; has syntax "$(err)" "a.gti:2:21: error: unknown op 'fill'"
 printf 'gti 2 kind=tape\n' >"$f"; code "tape, version" 65 "$GTSH" --replay "$f"; has version "$(err)" 'version 2'
-printf 'gti 1 kind=tape\n' >"$f"; code "tape, empty" 65 "$GTSH" --replay "$f"; has empty "$(err)" 'nobody asked'
+printf 'gti 1 kind=tape\n' >"$f"; code "tape, empty" 65 "$GTSH" --replay "$f"; has empty "$(err)" 'no client sent'
 code "check only" 0 sh -c 'printf "gti 1\nt0 = full 1 [2] f32\nprint \"{}\" t0\n" | "$GTSH" -n --replay -'; same "check only" "$(out)" ''
 finish

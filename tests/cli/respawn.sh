@@ -38,12 +38,12 @@ for k in KILL SEGV; do
     wait $c; same "$k: exit code" $? 69
     has "$k" "$(cat "$TMP/client.err")" "worker w0 is gone, and with it"
     case $k in KILL) says="signal 9 (Killed)" ;; SEGV) says="signal 11 (Segmentation fault)" ;; esac
-    has "$k: why" "$(cat "$TMP/client.err")" ": it ended by $says; another is started"
-    has "$k: in the log" "$(cat "$TMP/once.err")" "worker process $w ended by $says; another is started"
+    has "$k: why" "$(cat "$TMP/client.err")" ": it ended by $says; a new one is starting"
+    has "$k: in the log" "$(cat "$TMP/once.err")" "worker process $w ended by $says; restarting it"
     same "$k: the next client" "$("$GTSH" -d local -c 'print(ones(2).sum())')" "tensor(2.)"
 done
 # one that ends soon after its start waits longer and longer
-grep -q "another is started in [0-9.]* s" "$TMP/once.err" || fail "no pause: $(cat "$TMP/once.err")"
+grep -q "restarting it in [0-9.]* s" "$TMP/once.err" || fail "no pause: $(cat "$TMP/once.err")"
 # a worker that ends in order says so; the next one comes, too
 child; kill -TERM "$w"
 await "$TMP/once.err" "worker process $w ended with exit code 0"

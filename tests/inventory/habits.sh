@@ -76,7 +76,7 @@ hint 'a = Adam(model.parameters())' "did you mean 'optim.Adam'?"
 hint 'a = open("a.txt").read()' 'read(path)'
 hint 'loader = DataLoader(ds, batch_size=64, shuffle=True)' 'randperm(len(X)).split(64)'
 hint 'for i in tqdm(range(3)) { }' 'progress(xs, "train")'
-hint 'super().__init__()' 'drop the line'
+hint 'super().__init__()' 'modules have no base'
 # ---- the language
 hint 'with torch.no_grad():' 'no_grad { … }'
 hint '@torch.no_grad()' 'no_grad { … } inside the function'

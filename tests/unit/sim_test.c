@@ -150,7 +150,7 @@ static void check_bytes(Sim *s, bool is_clean) {
         snprintf(name, sizeof name, "w%u.bytes_in", w->rank);
         int64_t got = sim_figure(s, name), want = (int64_t)w->bytes.planned;
         if (got > want || (is_clean && got < want))
-            sim_wrong(s, "%s is %lld, and ought to be %lld", name, (long long)got, (long long)want);
+            sim_wrong(s, "%s is %lld, but should be %lld", name, (long long)got, (long long)want);
         tally->bytes += (uint64_t)got;
         snprintf(name, sizeof name, "w%u.plan.instructions", w->rank);
         if (s->n_workers > 1) tally->planned += (uint64_t)sim_figure(s, name);

@@ -857,7 +857,7 @@ static void test_slow_link(void) {
     hub_close(&l.hub);
 }
 
-/* Somebody listens but says nothing: no welcome; nobody listens at all; the heart stops. */
+/* Somebody listens but says nothing: no welcome; no program listens at all; the heart stops. */
 static void test_silence(void) {
     Err err;
     char endpoint[200];

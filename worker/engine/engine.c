@@ -68,6 +68,6 @@ bool index_is_bad(const BadIndex *b, Err *err) {
             (long long)b->value, position, b->axis, (long long)b->size);
     if (err) err->at = flat;
     if (b->from_zero && b->value < 0 && b->value >= -b->size)
-        err_hint(err, "an index below 0 does not count from the end here; that of x[idx] does");
+        err_hint(err, "negative indices count from the end only in x[idx]");
     return false;
 }

@@ -85,7 +85,7 @@ static bool infer_parts(Exec *x, Job *j, const TensorType *types, int n_out, Err
     for (int k = 0; k < n_out; k++) {
         char got[256], want[256];
         if (n == n_out && type_equal(&out[k], &types[k])) continue;
-        return err_set(err, ERR_INTERNAL, "%s: the part here is %s, and ought to be %s",
+        return err_set(err, ERR_INTERNAL, "%s: the part here is %s, but should be %s",
                        op_info[j->inst.op].name, type_text(&out[k], got),
                        type_text(&types[k], want));
     }

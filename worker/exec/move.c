@@ -105,7 +105,7 @@ static Storage *operand(Exec *x, const Roles *r, Job *j, View *v, Err *err) {
     if (t->storage->poison) return v->data = storage_base(t->storage), storage_ref(t->storage);
     if (!type_equal(&t->view.type, &mine)) {
         char got[256], want[256];
-        err_set(err, ERR_INTERNAL, "%s: the part here is %s, and ought to be %s",
+        err_set(err, ERR_INTERNAL, "%s: the part here is %s, but should be %s",
                 op_info[j->inst.op].name, type_text(&t->view.type, got), type_text(&mine, want));
         return poisoned_operand(x, names, ERR_INTERNAL, v);
     }

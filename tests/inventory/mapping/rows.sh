@@ -18,7 +18,7 @@ hint 'a = gt.from_numpy(np.array([1, 2]), requires_grad=True)' 'hint: tensor([1,
 # row 6
 hint 'class MLP(Module):' 'module MLP(params) { self.x = …; fn forward(x) { … } }'
 hint '    def __init__(self):' 'module M() { self.x = … }'
-hint 'super().__init__()' 'drop the line'
+hint 'super().__init__()' 'modules have no base'
 hint 'self.fc1 = Linear(2, 4)' "did you mean 'nn.Linear'?"
 # row 8
 hint 'from gt.nn import Module, Linear, SGD' 'drop this line, and write nn.Linear, optim.SGD'
