@@ -52,22 +52,22 @@ OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(B)/obj/gen/emit_hea
 ##@ Build and run
 all: $(PROGRAMS)                                  ## build the programs into build/
 
-deps:                                             ## install what building needs (apt), or say how
+deps:                                             ## install the packages that the build needs (apt), or say how
 	$(Q)sh scripts/deps $(DEBS)
 
-run: deps                                         ## build, then train a small GPT and let it write
+run: deps                                         ## build, train a small GPT and print a sample
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all
 	$(Q)sh scripts/demo $(B)
 
 ##@ Test
-test: deps                                        ## build, then run all tests
+test: deps                                        ## build and run all tests
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all tests-built
 	$(Q)sh scripts/runtests $(B)
 
 .PHONY: tests-built
 tests-built: $(UNITS) $(FUZZERS) $(B)/fuzz/shard $(B)/fuzz/fuse $(B)/test/runner
 
-soak: deps                                        ## what is random in the tests, much more of it, and long checks (SOAK_SECONDS=600, SOAK_SEED)
+soak: deps                                        ## long runs of the random tests, and long checks (SOAK_SECONDS=600, SOAK_SEED)
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all tests-built
 	$(Q)sh scripts/soak $(B) $(or $(SOAK_SECONDS),600)
 
@@ -81,31 +81,31 @@ ubsan:                                            ## all tests under UndefinedBe
 tsan:                                             ## all tests under ThreadSanitizer
 	$(Q)$(MAKE) --no-print-directory test B=build/tsan SAN="-fsanitize=thread" CFLAGS="-O1 -g"
 ##@ Measure
-bench: all                                        ## speed beside PyTorch and NumPy: a table and a picture (ONLY="charlm adam": those)
+bench: all                                        ## speed beside PyTorch and NumPy, as a table and a picture (GT_PYTHON, ONLY="charlm adam")
 	$(Q)$(MAKE) --no-print-directory $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 	$(Q)sh tests/bench/run $(B) $(ONLY)
-##@ Search for faults
+##@ Search for bugs
 fuzz: $(FUZZERS)                                  ## fuzz the decoders and parsers (FUZZ_SECONDS=60 each)
 	$(Q)sh scripts/fuzz $(B) $(or $(FUZZ_SECONDS),60)
-fuzz-torch: all                                   ## random programs against PyTorch (GT_PYTHON, FUZZ_PROGRAMS, FUZZ_SEED)
+fuzz-torch: all                                   ## compare random programs with PyTorch (GT_PYTHON, FUZZ_PROGRAMS, FUZZ_SEED)
 	$(Q)FUZZ_BUILD=$(B) $(or $(GT_PYTHON),python3) -B tests/fuzz/diff.py -n $(or $(FUZZ_PROGRAMS),2000) -s $(or $(FUZZ_SEED),1)
-fuzz-shard: all $(B)/fuzz/shard                   ## random programs sharded by random configurations (N=1000 FUZZ_SEED=1)
+fuzz-shard: all $(B)/fuzz/shard                   ## compare random programs with and without random sharding (N=1000 FUZZ_SEED=1)
 	$(Q)$(B)/fuzz/shard -b $(B) -n $(or $(N),1000) -s $(or $(FUZZ_SEED),1) -j $(or $(FUZZ_JOBS),$(shell nproc))
-fuzz-fuse: $(B)/fuzz/fuse                         ## random programs eagerly and in compiled kernels, bit for bit (N=500 FUZZ_SEED=1)
+fuzz-fuse: $(B)/fuzz/fuse                         ## compare random programs eager and compiled, bit for bit (N=500 FUZZ_SEED=1)
 	$(Q)$(B)/fuzz/fuse -n $(or $(N),500) -s $(or $(FUZZ_SEED),1) -j $(or $(FUZZ_JOBS),$(shell nproc))
-sim: $(B)/test/sim_test                           ## random schedules of a whole cluster in one thread (SIM_SCHEDULES=100000)
+sim: $(B)/test/sim_test                           ## run a whole cluster in one thread with random schedules (SIM_SCHEDULES=100000)
 	$(Q)$(B)/test/sim_test -n $(or $(SIM_SCHEDULES),100000) -s $(or $(SIM_SEED),1) -j $(or $(SIM_JOBS),$(shell nproc))
-accuracy: $(B)/test/prologue_test                 ## every float through every function (an hour; STRIDE=7 a seventh)
+accuracy: $(B)/test/prologue_test                 ## check every float of every function (an hour; STRIDE=7: a seventh of them)
 	$(Q)$(B)/test/prologue_test $(or $(STRIDE),1)
-test-torch: all                                   ## a GPT, a ResNet-18 and Transformers here and in PyTorch (GT_PYTHON)
+test-torch: all                                   ## train a GPT, a ResNet-18 and Transformers here and in PyTorch (GT_PYTHON)
 	$(Q)$(or $(GT_PYTHON),python3) -c 'import torch' 2>/dev/null || { echo "PyTorch is not installed: skipped (GT_PYTHON chooses the interpreter)"; exit 0; }; \
 	  text=../shared/data/tinyshakespeare.txt; [ -e $$text ] || { text=$(B)/gpt.txt; cat README.md lang/*/*.c >$$text; }; \
 	  $(or $(GT_PYTHON),python3) -B tests/torch/gpt.py $(B)/gtsh $$text && \
 	  $(or $(GT_PYTHON),python3) -W ignore -B tests/torch/models.py $(B)/gtsh
 ##@ Check the code
-lint:                                             ## house rules: columns, rooms, headers alone, manual pages
+lint:                                             ## check the house rules: columns, folders, headers, manual pages
 	$(Q)sh scripts/lint
-count:                                            ## figures of the code: lines per folder, waivers, long functions, constants
+count:                                            ## count lines per folder, waivers, long functions, constants
 	$(Q)sh scripts/count $(B)
 
 # ---- programs ----
@@ -177,20 +177,20 @@ $(B)/man/gt-ops.7: scripts/genman runtime/inst/ops.def
 	@mkdir -p $(@D)
 	$(Q)sh scripts/genman > $@
 ##@ Install
-install: all $(B)/man/gt-ops.7                    ## into $(DESTDIR)$(PREFIX)
+install: all $(B)/man/gt-ops.7                    ## install into $(DESTDIR)$(PREFIX)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/gt/scripts
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 scripts/*.gt scripts/*.yaml $(DESTDIR)$(PREFIX)/share/gt/scripts
 	install -m 755 scripts/cluster $(DESTDIR)$(PREFIX)/share/gt/scripts
 	for s in 1 5 7; do install -d $(DESTDIR)$(PREFIX)/share/man/man$$s; \
 	  for f in man/*.$$s $(B)/man/*.$$s; do [ ! -e $$f ] || install -m 644 $$f $(DESTDIR)$(PREFIX)/share/man/man$$s; done; done
-uninstall:                                        ## removes what install put there
+uninstall:                                        ## remove what `make install` installed
 	rm -f $(patsubst $(B)/%,$(DESTDIR)$(PREFIX)/bin/%,$(PROGRAMS))
 	rm -rf $(DESTDIR)$(PREFIX)/share/gt
 	for f in man/*.[157] gt-ops.7; do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${f##*.}/$${f##*/}; done
 clean:                                            ## remove build/
 	rm -rf build
-help:                                             ## this list
+help:                                             ## list these targets
 	@awk -F':.*## ' '/^##@/ { printf "%s%s\n", n++ ? "\n" : "", substr($$0, 5) } /^[a-z].*:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
