@@ -356,7 +356,7 @@ BUILTIN(chunk) { /* x, n, axis */
     TRY(axis_of(in, arg[0], arg[2], &x, &axis, e));
     int64_t length = type_of(x)->shape[axis];
     if (length) return cut_equal(in, x, axis, (length - 1) / n + 1, false, out, e);
-    if (n > 1 << 16) return tensor_unref(x), error_set(e, "chunk: too many parts of nothing");
+    if (n > 1 << 16) return tensor_unref(x), error_set(e, "chunk: too many parts of an empty axis");
     /* an empty axis gives n parts, as in PyTorch */
     int64_t *sizes = xcalloc((size_t)n, sizeof *sizes);
     bool ok = cut(in, x, axis, sizes, n, false, out, e);

@@ -39,9 +39,9 @@ at=$(sed -n 1p "$TMP/where") token=$(sed -n 2p "$TMP/where")
 same "the file is closed to others" "$(stat -c %a "$TMP/where")" 600
 same "this user" "$("$GTSH" -d "$at" -c 'print(ones(3).sum())')" "tensor(3.)"
 code "a client without the token" 69 stranger "$GTSH" -d "$at" -c 'print(ones(3).sum())'
-has "refused in words" "$(err)" "its token differs"
+has "refused in words" "$(err)" "it has another token"
 code "a worker without the token" 1 stranger "$W" -d "$at" --memory 16M --once --wait 20
-has "refused in words" "$(err)" "its token differs"
+has "refused in words" "$(err)" "it has another token"
 same "by the file" "$(stranger "$GTSH" -d "@$TMP/where" -c 'print(stats().workers)')" 1
 same "by the variable" "$(GT_TOKEN=$token XDG_RUNTIME_DIR=$TMP/else "$GTSH" -d "$at" -c 'print(stats().workers)')" 1
 cp "$TMP/where" "$TMP/leaked"; chmod 644 "$TMP/leaked"
@@ -95,7 +95,7 @@ same "afterwards" "$("$GTSH" -d local -c 'print(ones(5).sum())')" "tensor(5.)"
 
 # A socket of the file system asks for the token, too.
 GT_TOKEN=0123456789abcdef0123456789abcdef code "another token" 69 "$GTSH" -d local -c 'print(ones(5).sum())'
-has "refused in words" "$(err)" "its token differs"
+has "refused in words" "$(err)" "it has another token"
 
 # A flood of small messages from one that has the token, but said no hello: SIGTERM ends it all the same.
 cat >"$TMP/flood.py" <<'PY'

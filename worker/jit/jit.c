@@ -225,11 +225,12 @@ static void set_failed(JitService *s, Item *e, const char *why) {
 static void log_once(bool *has_logged, const char *what, const char *why) {
     if (!*has_logged || log_is(LOG_COMPILE))
         log_line("COMPILE", "%s: %s%s", what, why,
-                 log_is(LOG_COMPILE) ? "" : " (told once: GT_DEBUG_COMPILE=1 tells all)");
+                 log_is(LOG_COMPILE) ? "" : " (reported once; GT_DEBUG_COMPILE=1 reports all)");
     *has_logged = true;
 }
 static void log_lost(JitService *s, const char *why) {
-    log_once(&s->has_logged_lost, "kernels cannot be kept, and what has none goes on without", why);
+    log_once(&s->has_logged_lost, "kernels cannot be saved; operations without one run one by one",
+             why);
 }
 static void log_failed(JitService *s, const char *why) {
     log_once(&s->has_logged_failed, "a kernel cannot be compiled and is not fused", why);

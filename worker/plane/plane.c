@@ -249,7 +249,7 @@ static void on_unknown(Plane *p, PeerId id, const Msg *m, int64_t now_ms) {
     uint32_t rank;
     uint64_t token;
     if (!wire_read_peer_hello(m, &rank, &token, NULL)) {
-        refuse(p, id, "it does not say who it is");
+        refuse(p, id, "it did not identify itself");
         return;
     }
     Other *o = other_find(p, rank);
