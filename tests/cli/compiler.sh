@@ -1,5 +1,5 @@
-# A compiler that fails, is killed, makes rubbish or nothing, or is not there; a cache that is full, removed, or left untidy by
-# processes that were killed: results are the same, what is wrong is told once and in words, and nothing is left behind.
+# A compiler that fails, is killed, writes garbage or nothing, or is missing; a cache that is full, removed, or left untidy by
+# killed processes: results are the same, the fault is reported once, and nothing is left behind.
 . tests/fixtures/check.sh
 command -v cc >/dev/null || { echo "no C compiler"; exit 77; }
 GT_FUSE=wait; export GT_FUSE

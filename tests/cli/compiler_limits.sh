@@ -1,4 +1,4 @@
-# A compiler that hangs, asked to end or not, that spins, or that floods its output is ended: told once and with the reason,
+# A compiler that hangs, ignores SIGTERM, spins, or floods its output is ended: reported once with the reason,
 # the work goes on without new kernels, GT_FUSE=wait waits no longer than that, and nothing is left behind, no process either.
 . tests/fixtures/check.sh
 command -v cc >/dev/null || { echo "no C compiler"; exit 77; }

@@ -1,4 +1,4 @@
-# Configurations of signals: where they come from, what is said of unknown names, and mistakes with their place.
+# Configurations of signals: their sources, warnings about unknown names, and errors at their place.
 . tests/fixtures/check.sh
 cat >"$TMP/shard.yaml" <<'YAML'
 forward_layer1:

@@ -1,5 +1,5 @@
-# Instruction text that a person wrote, with mistakes: each is an error with the way out in the format's own terms, and
-# nothing in a file can steer the terminal.
+# Mistakes in hand-written instruction text are errors with hints in the format's own terms, and a file cannot control the
+# terminal.
 . tests/fixtures/check.sh
 f="$TMP/a.gti"
 wrong() { # WHAT CODE TEXT...: each a part of the message; lines after `gti 1` on standard input

@@ -1,4 +1,4 @@
-# input() in a program at the end of two pipes: what was printed before is with who asks before the answer is waited for.
+# input() between two pipes: earlier output is flushed before the program waits for the answer.
 . tests/fixtures/check.sh
 mkfifo "$TMP/in" "$TMP/out"
 "$GTSH" -c 'print("ready"); a = input(); print(ones(2) + int(a)); b = input("more? "); print(b)' <"$TMP/in" >"$TMP/out" &

@@ -1,4 +1,4 @@
-# What computed a tensor: debug.print_kernel and :kernel show the source of its kernel, or say kindly why there is none; with
+# debug.print_kernel and :kernel print the source of the kernel that computed a tensor, or why there is none; with
 # two workers, and with workers of a daemon. stats() adds up what the workers count.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh

@@ -1,4 +1,4 @@
-# What is said where a program is wrong: tests/error/messages.txt holds programs, each on a line behind "> ", with the texts that
+# Error messages: tests/error/messages.txt holds programs, each on a line behind "> ", with the texts that
 # its message must hold below. All run at one prompt, one after the other.
 . tests/fixtures/check.sh
 table=tests/error/messages.txt

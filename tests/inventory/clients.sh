@@ -1,4 +1,4 @@
-# Clients at once on one cluster, each with its own signals; and a worker's death, which only its users notice.
+# Clients at once on one cluster, each with its own signals; and the loss of a worker, which only its users notice.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
 start d "$D" -p 0 --endpoint-file "$TMP/where"; d=$pid
