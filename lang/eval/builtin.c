@@ -379,10 +379,11 @@ bool builtin_method_value(Interp *in, Value self, const char *interned, Value *o
 
 const char *space_with(Interp *in, const char *interned) {
     static const char *const path[][2] = {
-        {"nn"},         {"optim"},      {"optim", "lr_scheduler"}, {"optim", "swa_utils"},
-        {"nn", "init"}, {"nn", "utils"}};
+        {"nn"},         {"optim"},       {"optim", "lr_scheduler"}, {"optim", "swa_utils"},
+        {"nn", "init"}, {"nn", "utils"}, {"distributions"},         {"linalg"}};
     static const char *const said[] = {
-        "nn", "optim", "optim.lr_scheduler", "optim.swa_utils", "nn.init", "nn.utils"};
+        "nn",      "optim",    "optim.lr_scheduler", "optim.swa_utils",
+        "nn.init", "nn.utils", "distributions",      "linalg"};
     for (size_t i = 0; i < sizeof path / sizeof *path; i++) {
         LangError ignored = {0};
         Value space;

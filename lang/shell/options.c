@@ -57,7 +57,10 @@ static bool whole(const char *what, const char *s, uint64_t least, uint64_t most
     char *end;
     errno = 0;
     *out = strtoull(s, &end, 10);
-    if (end == s || *end || errno || s[0] == '-' || *out < least || *out > most)
+    bool is_number = end != s && !*end && s[0] != '-';
+    if (is_number && (errno || *out > most))
+        return usage(e, "%s is at most %llu, got '%.100s'", what, (unsigned long long)most, s);
+    if (!is_number || *out < least)
         return usage(e, "%s needs a whole number from %llu on, got '%.100s'", what,
                      (unsigned long long)least, s);
     return true;

@@ -366,9 +366,25 @@ static char *next_pasted(Repl *r) {
     return line;
 }
 
+/* True if the line is the name exit or quit alone, and no variable has it. */
+static bool is_leaving(const Repl *r, const char *line) {
+    const char *name;
+    Value v;
+    size_t n = strcspn(line, " \t");
+    if (n != 4 || (strncmp(line, "exit", 4) && strncmp(line, "quit", 4))) return false;
+    if (line[n + strspn(line + n, " \t")]) return false;
+    for (size_t i = 0; interp_global(r->in, i, &name, &v); i++)
+        if (!strncmp(name, line, 4) && !name[4]) return false;
+    return true;
+}
+
 static void take_line(Repl *r, const char *line) {
     line = skip_prompts(line);
     bool fresh = r->statement.n == 0;
+    if (fresh && is_leaving(r, line)) {
+        r->is_done = true;
+        return;
+    }
     if (fresh && (*line == ':' || *line == '?' || *line == '!')) {
         history_keep(r, line, strlen(line));
         stream_interrupted = 0;

@@ -29,7 +29,8 @@ static const struct {
     {":connect", ":connect HOST:PORT uses a running dispatcher; :connect reconnects after a loss"},
     {":where", "print the last error again, with the calls that led to it"},
     {":check-nan", ":check-nan on stops where a value first becomes nan or infinite; also off"},
-    {":q", "leave (also Ctrl-D or exit(n))"},
+    {":q", "leave (also exit, Ctrl-D or exit(n))"},
+    {"ans", "the value shown last"},
     {"?name", "describe a function; ? lists all functions, ? words searches the texts"},
     {"??name", "print the source of a function that is written in the language"},
     {"!command", "run a shell command"},
@@ -96,7 +97,9 @@ static bool put_doc(const char *name, Value v, Bytes *out) {
         return true;
     }
     if (!fn) return false;
+    const char *dot = strrchr(name, '.');
     if (v.kind == V_MODULE) bytes_puts(out, "module ");
+    bytes_printf(out, "%.*s", dot ? (int)(dot + 1 - name) : 0, name);
     fn_signature(fn, out);
     bytes_putc(out, '\n');
     for (const char *s = fn->doc; s && *s;) {
@@ -107,12 +110,21 @@ static bool put_doc(const char *name, Value v, Bytes *out) {
     return true;
 }
 
-/* Finds a name, or a path like nn.Linear or x.mean; the program's names come first. *v is a new
- * reference. */
-static bool find_value(Interp *in, const char *name, size_t n, Value *v) {
+/* Finds one field, method or name of a namespace. *v is a new reference, or V_UNDEF. */
+static bool find_member(Interp *in, Value base, const char *interned, Value *v, LangError *e) {
+    *v = (Value){.kind = V_UNDEF};
+    if (base.kind == V_MAP && base.map->is_space) return space_get(in, base.map, interned, v, e);
+    if (base.kind != V_OBJECT) return builtin_method_value(in, base, interned, v, e);
+    Fn *f = object_method(base.obj, interned);
+    if (f) *v = value_ref((Value){.kind = V_FN, .fn = f});
+    return true;
+}
+
+/* Finds a name, or a path like nn.init.zeros_ or x.mean; the program's names come first. *v is a
+ * new reference. If it fails, *e may have a hint. */
+static bool find_value(Interp *in, const char *name, size_t n, Value *v, LangError *e) {
     const char *dot = memchr(name, '.', n), *found;
     const char *first = intern(name, dot ? (size_t)(dot - name) : n);
-    LangError e = {0};
     Value global;
     *v = (Value){.kind = V_UNDEF};
     for (size_t i = 0; interp_global(in, i, &found, &global); i++)
@@ -120,23 +132,17 @@ static bool find_value(Interp *in, const char *name, size_t n, Value *v) {
             *v = value_ref(global);
             break;
         }
-    if (v->kind == V_UNDEF && !builtin_value(in, first, v, &e)) return false;
+    if (v->kind == V_UNDEF && !builtin_value(in, first, v, e)) return false;
     if (v->kind == V_UNDEF) return false;
-    if (!dot) return true;
-    Value base = *v;
-    const char *rest = intern(dot + 1, n - (size_t)(dot + 1 - name));
-    *v = (Value){.kind = V_UNDEF};
-    bool ok;
-    if (base.kind == V_MAP && base.map->is_space)
-        ok = space_get(in, base.map, rest, v, &e);
-    else if (base.kind == V_OBJECT) {
-        Fn *f = object_method(base.obj, rest);
-        ok = f != NULL;
-        if (f) *v = value_ref((Value){.kind = V_FN, .fn = f});
-    } else
-        ok = builtin_method_value(in, base, rest, v, &e);
-    value_drop(base);
-    return ok && v->kind != V_UNDEF;
+    while (dot) {
+        const char *part = dot + 1, *end = name + n;
+        dot = memchr(part, '.', (size_t)(end - part));
+        Value base = *v;
+        bool ok = find_member(in, base, intern(part, (size_t)((dot ? dot : end) - part)), v, e);
+        value_drop(base);
+        if (!ok || v->kind == V_UNDEF) return false;
+    }
+    return true;
 }
 
 static bool method_doc(const char *name, Bytes *out) {
@@ -159,46 +165,131 @@ static bool method_doc(const char *name, Bytes *out) {
     return false;
 }
 
-/* Lists all builtins (words NULL), or those whose name or text contains words. */
+/* True if each of the words, at blanks, is in one of the two texts. */
+static bool has_words(const char *words, const char *name, const char *text) {
+    char word[64];
+    for (int used; sscanf(words, "%63s%n", word, &used) == 1; words += used)
+        if (!strcasestr(name, word) && !strcasestr(text, word)) return false;
+    return true;
+}
+
+/* Appends the documentation of `name` if it has all the words. */
+static void search_one(Interp *in, const char *name, const char *words, Bytes *out) {
+    LangError ignored = {0};
+    Value v;
+    if (!find_value(in, name, strlen(name), &v, &ignored)) return;
+    Bytes doc = {0};
+    if (put_doc(name, v, &doc)) {
+        const char *text = strchr(doc.data, '\n');
+        if (has_words(words, name, text)) bytes_add(out, doc.data, doc.n);
+    }
+    bytes_fini(&doc);
+    value_drop(v);
+}
+
+/* Appends the documentation of the names of namespaces that have all the words. */
+static void search_spaces(Interp *in, const char *words, Bytes *out) {
+    static const char *const spaces[] = {
+        "nn",     "nn.init",      "nn.utils", "optim", "optim.lr_scheduler", "optim.swa_utils",
+        "linalg", "distributions"};
+    char name[160];
+    for (size_t k = 0; k < sizeof spaces / sizeof *spaces; k++) {
+        LangError ignored = {0};
+        Value space, key, v;
+        if (!find_value(in, spaces[k], strlen(spaces[k]), &space, &ignored)) continue;
+        for (size_t i = 0; space.kind == V_MAP && mapv_at(space.map, i, &key, &v); i++) {
+            snprintf(name, sizeof name, "%s.%.100s", spaces[k], key.str->s);
+            search_one(in, name, words, out);
+        }
+        value_drop(space);
+    }
+}
+
+/* Lists all builtins (words NULL), or what has the words in its name or text. */
 static void search_docs(Interp *in, const char *words, Bytes *out) {
     NameList names = {0};
     size_t column = 0;
     names_of_builtins(in, &names);
     for (size_t i = 0; i < names.n; i++) {
         const char *name = names.name[i];
-        const Builtin *b = builtin_find(intern(name, strlen(name)));
-        if (!words) {
-            if (column + strlen(name) + 2 > 78) {
-                bytes_putc(out, '\n');
-                column = 0;
-            }
-            bytes_printf(out, "%s  ", name);
-            column += strlen(name) + 2;
-        } else if (b && ((b->doc && strcasestr(b->doc, words)) || strcasestr(name, words)))
-            bytes_printf(out, "%s(%s)\n    %s\n", name, b->signature, b->doc ? b->doc : "");
+        if (words) {
+            search_one(in, name, words, out);
+            continue;
+        }
+        if (column + strlen(name) + 2 > 78) {
+            bytes_putc(out, '\n');
+            column = 0;
+        }
+        bytes_printf(out, "%s  ", name);
+        column += strlen(name) + 2;
     }
-    if (!words) bytes_puts(out, "\n?name explains one; ? words searches the texts\n");
+    if (words)
+        search_spaces(in, words, out);
+    else
+        bytes_puts(out, "\n?name explains one; ? words searches the texts\n");
     names_fini(&names);
 }
 
-/* Reports an unknown name; for ?Adam it suggests ?optim.Adam. */
-static void unknown(Interp *in, const char *what) {
-    static const char *const spaces[] = {"optim", "nn", "F", "linalg", "nn.init"};
-    char name[160];
-    Value v;
+/* Reports an unknown name. e: what find_value said. */
+static void unknown(Interp *in, const char *what, const LangError *e) {
+    NameList names = {0};
+    size_t n = strlen(what);
     fprintf(stderr, "nothing is known of '%s'", what);
-    for (size_t i = 0; i < sizeof spaces / sizeof *spaces && strlen(what) < 100; i++) {
-        int n = snprintf(name, sizeof name, "%s.%s", spaces[i], what);
-        if (!find_value(in, name, (size_t)n, &v)) continue;
-        value_drop(v);
-        fprintf(stderr, "; did you mean ?%s", name);
-        break;
-    }
+    names_of_builtins(in, &names);
+    const char *near = nearest_name(what, n, names.name, names.n);
+    if (e->hint[0])
+        fprintf(stderr, "; %s", e->hint);
+    else if (near)
+        fprintf(stderr, "; did you mean ?%s", near);
     fputc('\n', stderr);
+    names_fini(&names);
+}
+
+/* The statements, and the words in them that are not names. */
+static const struct {
+    const char *words, *form, *help;
+} statements[] = {
+    {"if elif else", "if c { … } elif d { … } else { … }",
+     "Run the block of the first condition that is true. As a value: a if c else b."},
+    {"for in", "for x in xs { … }",
+     "Run the block for each element of a list, tensor, range, map, string or set."},
+    {"while", "while c { … }", "Run the block as long as the condition is true."},
+    {"break", "break", "Leave the innermost loop."},
+    {"continue", "continue", "Begin the next round of the innermost loop."},
+    {"fn", "fn f(x, y=1) { … }   fn f(x) => x + 1",
+     "Define a function. Without a name it is a value: fn(x) => x + 1."},
+    {"return", "return x", "Leave the function with a value, or with none."},
+    {"module self", "module M(n) { self.w = param(randn(n)); fn forward(x) => x * self.w }",
+     "Define a kind of object: m = M(3) runs the block, m(x) calls forward."},
+    {"backward", "backward loss", "Compute the gradients of all parameters of loss: p.grad."},
+    {"no_grad", "no_grad { … }", "Record nothing for gradients inside the block."},
+    {"signal", "signal name { … }",
+     "Name a part of the program; --config says which workers compute it, and how."},
+    {"import", "import name   import \"file.gt\" as name", "Run a file; its names are name.x."},
+    {"del", "del x", "Forget a name, or remove an element: del m[k]."},
+    {"assert", "assert c, \"why\"", "Stop with an error unless the condition is true."},
+    {"time", "time \"label\" { … }", "Print how long the block took."},
+    {"and or not", "a and b   a or b   not a",
+     "Logic on bools; a and b are evaluated only as far as needed. Tensors: a & b, a | b, ~a."},
+};
+
+/* Appends what the statement does that has this word; false if there is none. */
+static bool statement_doc(const char *name, Bytes *out) {
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        const char *at = strstr(statements[i].words, name);
+        size_t n = strlen(name);
+        if (!n || !at || (at[n] && at[n] != ' ') || (at > statements[i].words && at[-1] != ' '))
+            continue;
+        bytes_printf(out, "%s\n    %s\n", statements[i].form, statements[i].help);
+        return true;
+    }
+    return false;
 }
 
 static void help(Interp *in, const char *what) {
+    char path[160];
     Bytes b = {0};
+    LangError e = {0};
     Value v;
     size_t n = strlen(what);
     bool is_search = *what == ' ' || strchr(what, ' ');
@@ -208,27 +299,35 @@ static void help(Interp *in, const char *what) {
         repl_word(in, ":help");
         return;
     }
+    bool is_statement = !is_search && statement_doc(what, &b);
+    bool is_found = *what && !is_search && find_value(in, what, n, &v, &e);
+    const char *home = is_search || is_found || n > 100 ? NULL : space_with(in, intern(what, n));
+    if (home) { /* ?Adam is ?optim.Adam */
+        snprintf(path, sizeof path, "%s.%s", home, what);
+        is_found = find_value(in, what = path, strlen(path), &v, &e);
+    }
     if (!*what)
         search_docs(in, NULL, &b);
-    else if (!is_search && find_value(in, what, n, &v)) {
-        if (!put_doc(what, v, &b)) {
+    else if (is_found) {
+        if (!put_doc(what, v, &b) && !is_statement) {
             bytes_printf(&b, "%s  ", what);
             describe(in, v, &b);
             bytes_putc(&b, '\n');
         }
         value_drop(v);
-    } else if (is_search || !method_doc(what, &b))
+    } else if (!is_statement && (is_search || !method_doc(what, &b)))
         search_docs(in, what, &b);
     if (b.n)
         fputs(b.data, stdout);
     else
-        unknown(in, what);
+        unknown(in, what, &e);
     bytes_fini(&b);
 }
 
 static void show_source(Interp *in, const char *name) {
+    LangError e = {0};
     Value v;
-    if (!find_value(in, name, strlen(name), &v)) {
+    if (!find_value(in, name, strlen(name), &v, &e)) {
         help(in, name);
         return;
     }
@@ -288,7 +387,7 @@ static void connect_to(Interp *in, const char *where) {
     fprintf(stderr, "%s %s, %d worker%s\n", is_there ? "already connected to" : "connected to",
             stream_endpoint(in->stream), workers, workers == 1 ? "" : "s");
     if (was_lost)
-        fprintf(stderr, "%llu tensor%s lost; all other values are kept\n", (unsigned long long)n,
+        fprintf(stderr, "%llu tensor%s gone; all other values are kept\n", (unsigned long long)n,
                 n == 1 ? " is" : "s are");
 }
 
@@ -302,7 +401,11 @@ static bool call_for(Interp *in, const char *word, const char *rest) {
     else if (!strcmp(word, ":signals"))
         run_code(in, "for name, config in signal.get().items() { print(name + \":\", config) }");
     else if (!strcmp(word, ":workers")) {
-        snprintf(code, sizeof code, "print(workers(%.*s))", (int)strspn(rest, "0123456789"), rest);
+        if (rest[strspn(rest, "0123456789")] || strlen(rest) > 18) {
+            fputs(":workers needs a number, such as :workers 2\n", stderr);
+            return true;
+        }
+        snprintf(code, sizeof code, "print(workers(%s))", rest);
         run_code(in, code);
     } else if (!strcmp(word, ":kernel")) {
         if (!*rest || strlen(rest) > 200) {
@@ -312,6 +415,10 @@ static bool call_for(Interp *in, const char *word, const char *rest) {
         snprintf(code, sizeof code, "debug.print_kernel(%s)", rest);
         run_code(in, code);
     } else if (!strcmp(word, ":check-nan")) {
+        if (*rest && strcmp(rest, "on") && strcmp(rest, "off")) {
+            fputs(":check-nan needs on or off\n", stderr);
+            return true;
+        }
         snprintf(code, sizeof code, "debug.check_nan(%s)", !strcmp(rest, "off") ? "false" : "true");
         run_code(in, code);
     } else if (!strcmp(word, ":connect")) {
@@ -334,6 +441,14 @@ static void where(Interp *in) {
 static bool colon(Interp *in, const char *line) {
     char word[32] = "";
     sscanf(line, "%31s", word);
+    const char *rest = line + strlen(word) + strspn(line + strlen(word), " \t");
+    static const char *const alone[] = {":q",    ":quit",    ":who",  ":where",
+                                        ":help", ":signals", ":tape", ":stats"};
+    for (size_t k = 0; *rest && k < sizeof alone / sizeof *alone; k++)
+        if (!strcmp(word, alone[k])) {
+            fprintf(stderr, "%s takes no words, got '%.60s'\n", word, rest);
+            return true;
+        }
     if (!strcmp(word, ":q") || !strcmp(word, ":quit")) return false;
     if (!strcmp(word, ":who"))
         who(in);
@@ -342,7 +457,7 @@ static bool colon(Interp *in, const char *line) {
     else if (!strcmp(word, ":help") || !strcmp(word, ":")) {
         for (size_t k = 0; k < sizeof commands / sizeof *commands; k++)
             printf("%-10s %s\n", commands[k].name, commands[k].help);
-    } else if (!call_for(in, word, line + strlen(word) + strspn(line + strlen(word), " "))) {
+    } else if (!call_for(in, word, rest)) {
         static const char *const known[] = {":help",    ":who",       ":quit",   ":signals",
                                             ":tape",    ":stats",     ":kernel", ":workers",
                                             ":connect", ":check-nan", ":where"};

@@ -21,7 +21,7 @@ await "$TMP/prompt.err" "worker w0 is gone, and with it"
 has "the way out" "$(cat "$TMP/prompt.err")" "hint: :connect connects again"
 type ':connect local'
 await "$TMP/prompt.err" "> connected to ipc://$TMP/gt/dispatcher, 1 worker"
-await "$TMP/prompt.err" "2 tensors are lost; all other values are kept"
+await "$TMP/prompt.err" "2 tensors are gone; all other values are kept"
 type 'print("second", host, ones(4).sum())'
 await "$TMP/prompt.out" 'second \[1, "two"\] tensor(4.)'
 type 'y * 2'

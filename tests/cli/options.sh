@@ -22,6 +22,11 @@ code assert 1 "$GTSH" -c 'assert false, "why"'; has assert "$(err)" why
 code exit 7 "$GTSH" -c 'print("a"); exit(7); print("b")'; same exit "$(out)" a
 code "exit ok" 0 "$GTSH" -c 'exit()'
 code usage 2 "$GTSH" --nonsense; has usage "$(err)" nonsense
+for word in exit quit; do
+    same "prompt: $word" "$(printf '%s\nprint(1)\n' $word | "$GTSH" -i -q --norc 2>/dev/null)" ""
+    same "prompt: a variable $word" "$(printf '%s = 3\n%s\n' $word $word | "$GTSH" -i -q --norc 2>/dev/null)" 3
+done
+code "usage: limit" 2 "$GTSH" -w 1025 -p 1; has "usage: limit" "$(err)" "--workers is at most 1024, got '1025'"
 code "usage: near" 2 "$GTSH" --thread 2 "$TMP/a.gt"; has "usage: near" "$(err)" "--threads"
 for own in --workers=2 --threads=2 --memory=1G --engine=cpu; do
     code "-d $own" 2 "$GTSH" -d local $own -p 1

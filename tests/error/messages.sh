@@ -14,4 +14,9 @@ awk -v said="$TMP/said" '
     /^ *(#|$)/{ next }
     index(message, $0) == 0 { printf "FAIL: %s\n--- lacks: %s\n--- in:\n%s", program, $0, message; bad++ }
     END { if (n < 100) { print "FAIL: only " n " programs"; bad++ } exit bad > 0 }' "$table" || failures=1
+# Help goes to standard output.
+for words in "module optim.Adam(params, lr=1e-3" "module optim.lr_scheduler.StepLR(optimizer" "nn.init.kaiming_uniform_(t" \
+    "for x in xs { … }" "signal name { … }" "module nn.HuberLoss("; do
+    has "help" "$(cat "$TMP/out")" "$words"
+done
 finish
