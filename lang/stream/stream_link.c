@@ -308,6 +308,10 @@ static bool no_dispatcher(const Stream *s, const Err *why, Span at, LangError *e
     const char *address = strstr(s->endpoint, "://");
     Endpoint local;
     *e = (LangError){.kind = E_GONE};
+    if (why->hint[0]) { /* there may be one, which refuses */
+        error_at(e, at, "cannot use the dispatcher at %s: %s", s->endpoint, why->text);
+        return error_hint(e, "%s", why->hint);
+    }
     error_at(e, at, "no dispatcher at %s: %s", s->endpoint, why->text);
     if (endpoint_local(&local, NULL) && !strcmp(local.text, s->endpoint))
         return error_hint(e, "scripts/cluster up starts one, and so does gt-dispatcher -w 2");
@@ -474,10 +478,11 @@ static bool all_is_done(const Stream *s, const void *ctx) {
 /* Asks "word ID" about one tensor, once all instructions are done. */
 static bool ask_tensor(Stream *s, const char *word, const Handle *h, Span at, Bytes *text,
                        LangError *e) {
-    if (s->mode != STREAM_LIVE)
-        return error_at(e, at,
-                        s->mode == STREAM_EMIT ? "with --emit a tensor is nowhere"
-                                               : "nothing is computed while checking");
+    if (s->mode == STREAM_EMIT) {
+        error_at(e, at, "with --emit a tensor is nowhere");
+        return error_hint(e, "--emit computes nothing: ask in a run without it");
+    }
+    if (s->mode != STREAM_LIVE) return error_at(e, at, "nothing is computed while checking");
     TRY(stream_has(s, &h, 1, at, e));
     TRY(stream_wait(s, all_is_done, NULL, at, e));
     char question[32];

@@ -374,7 +374,7 @@ bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, 
             label_made(in, 1, p.arg[1].t, e);
             label_made(in, 0, p.arg[0].t, e);
         }
-        if (in->at && in->at->at.src && in->at->at.src->is_prelude)
+        if (e->kind == E_RUN && in->at && in->at->at.src && in->at->at.src->is_prelude)
             e->hint[0] = 0; /* the hint is about operands inside the prelude */
         if (op_info[op].class_ == CLASS_MAP && is_about_them)
             explain_broadcast(in, op, arg, n_args, e);

@@ -885,8 +885,11 @@ bool link_send(Link *link, Msg *msg) {
 
 static void link_refused(Link *l) {
     err_set(&l->why, ERR_GONE, "connection refused: it has another token, or too many connections");
-    err_hint(&l->why,
-             "name the token with GT_TOKEN, or with -d @FILE from gt-dispatcher --endpoint-file");
+    const char *given = getenv("GT_TOKEN");
+    if (given && *given)
+        err_hint(&l->why, "GT_TOKEN is set: unset it if it is not the dispatcher's token");
+    else
+        err_hint(&l->why, "set GT_TOKEN, or -d @FILE from gt-dispatcher --endpoint-file");
 }
 
 const Err *link_error(const Link *link) { return link->why.code ? &link->why : NULL; }

@@ -48,6 +48,7 @@ until_has "of a daemon" "/* w1: $fused" "$show" -d local "$TMP/ask.gt" --both
 has "of a daemon, its source" "$(out)" "/* tanh */"
 kill -TERM $d; wait $d
 code "--emit" 1 "$GTSH" --emit "$TMP/ask.gt"; has "--emit" "$(err)" "with --emit a tensor is nowhere"
+has "--emit: the way out" "$(err)" "hint: --emit computes nothing: ask in a run without it"
 
 # not there: not yet, never
 GT_FUSE=1

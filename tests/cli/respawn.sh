@@ -12,6 +12,7 @@ none() {
     has "$1" "$(err)" "hint: scripts/cluster up starts one"
 }
 none "no socket" "there is no such socket"
+code "in the prelude" 69 "$GTSH" -d local -c 'nn.Linear(2, 2)'; has "in the prelude" "$(err)" "hint: scripts/cluster up starts one"
 code "another address" 69 "$GTSH" -d "$TMP/else" -c 'ones(2)'; has "another address" "$(err)" "is it running, and is $TMP/else its address?"
 
 # a dispatcher without workers is waited for, as ever

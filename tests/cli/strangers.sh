@@ -96,6 +96,7 @@ same "afterwards" "$("$GTSH" -d local -c 'print(ones(5).sum())')" "tensor(5.)"
 # A socket of the file system asks for the token, too.
 GT_TOKEN=0123456789abcdef0123456789abcdef code "another token" 69 "$GTSH" -d local -c 'print(ones(5).sum())'
 has "refused in words" "$(err)" "it has another token"
+has "and why" "$(err)" "hint: GT_TOKEN is set: unset it if it is not the dispatcher's token"
 
 # A flood of small messages from one that has the token, but said no hello: SIGTERM ends it all the same.
 cat >"$TMP/flood.py" <<'PY'
