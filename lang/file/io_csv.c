@@ -110,9 +110,12 @@ static bool read_row(Table *t, const char **at, const char *end, char separator,
         t->n--;
         return true;
     }
-    if (t->rows && columns != t->columns)
-        return err_set(err, ERR_PARSE, "row %zu has %zu fields, the first has %zu", t->rows + 1,
-                       columns, t->columns);
+    if (t->rows && columns != t->columns) {
+        err_set(err, ERR_PARSE, "row %zu has %zu fields, the first has %zu", t->rows + 1, columns,
+                t->columns);
+        bool is_comment = t->field[0].n && t->field[0].s[0] == '#';
+        return is_comment && err_hint(err, "row 1 begins with #: there are no comments in a .csv");
+    }
     t->columns = columns;
     t->rows++;
     return true;

@@ -159,13 +159,16 @@ static bool read_items(Reader *r, IoValue *out, bool is_map) {
         IoValue *slot;
         if (is_map) {
             Bytes key = {0};
-            if (!take(r, '"')) return fail(r, "a key must be a string");
+            if (!take(r, '"'))
+                return fail(r, out->n && take(r, close) ? "a comma before }"
+                                                        : "a key must be a string");
             bool ok = read_string(r, &key);
             slot = ok ? io_put(out, key.data, strlen(key.data)) : NULL;
             bytes_fini(&key);
             if (!ok) return false;
             if (!take(r, ':')) return fail(r, "':' is missing after a key");
         } else {
+            if (out->n && take(r, close)) return fail(r, "a comma before ]");
             slot = io_push(out);
         }
         TRY(read_value(r, slot));

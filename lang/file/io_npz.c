@@ -177,9 +177,13 @@ static bool read_one(Buf *b, const Member *m, IoValue *out, Err *err) {
         ok = io_put_meta((const char *)part->data, part->n, out, err);
     } else {
         Err inner = {0};
-        ok = npy_decode(part, io_put(out, m->name, n - 4), &inner) ||
-             err_set(err, inner.code, "member '%.*s': %.300s", n < 100 ? (int)n : 100, m->name,
-                     inner.text);
+        ok = npy_decode(part, io_put(out, m->name, n - 4), &inner);
+        if (!ok) {
+            err_set(err, inner.code, "member '%.*s': %.300s", n < 100 ? (int)n : 100, m->name,
+                    inner.text);
+            err_hint(err, "in NumPy: z = dict(np.load(path)); del z['%.*s']; np.savez(path, **z)",
+                     n < 64 ? (int)n - 4 : 60, m->name);
+        }
     }
     buf_unref(&part);
     return ok;
