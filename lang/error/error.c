@@ -333,6 +333,7 @@ void error_print(const LangError *e, const char *severity, bool color, Bytes *ou
 #define NO_FFT                                                                                     \
     "no complex numbers: a short transform is a matmul with cos and sin of 2 * pi * i * k / n"
 static const char *const habits[][2] = {
+    {"_", "at the prompt ans is the value shown last"},
     {"let", "assignment needs no word: x = 1"},
     {"var", "assignment needs no word: x = 1"},
     {"const", "assignment needs no word: x = 1"},

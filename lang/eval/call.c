@@ -266,9 +266,16 @@ static void drop_args(Interp *in, Value *base, int n) {
 static bool not_callable(Interp *in, Value f, const Node *call, LangError *e) {
     char quote[80] = "";
     if (call && call->n_kids) node_text(call->kid[0], quote);
-    if (f.kind == V_OBJECT)
-        return fail_at(in, call, e, "'%s' cannot be called: module %s has no forward", quote,
-                       value_type_name(f));
+    if (f.kind == V_OBJECT) {
+        fail_at(in, call, e, "'%s' cannot be called: module %s has no forward", quote,
+                value_type_name(f));
+        NameList names = {0};
+        names_of_methods(in, f, &names);
+        const char *near = nearest_name("forward", 7, names.name, names.n);
+        if (near) error_hint(e, "its method '%s': did you mean forward?", near);
+        names_fini(&names);
+        return false;
+    }
     if (f.kind == V_DTYPE) {
         fail_at(in, call, e, "a dtype is not a function");
         return error_hint(e, "x.to(%s), tensor(v, dtype=%s)", dtype_info[f.dtype].name,

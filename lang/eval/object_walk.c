@@ -360,7 +360,9 @@ static bool bi_load_state_dict(Interp *in, const Value *arg, Value *out, LangErr
     TRY(value_truth(in, arg[2], &strict, e));
     if (arg[1].kind != V_MAP && arg[1].kind != V_LIST) /* a file with names "0", "1" is a list */
         return error_set(e, "load_state_dict needs a map of names to tensors, not %s",
-                         value_type_name(arg[1]));
+                         value_type_name(arg[1])),
+               arg[1].kind == V_STR &&
+                   error_hint(e, "load_state_dict(load(\"%.100s\"))", arg[1].str->s);
     Loading l = {.state = v_map(in),
                  .missing = v_list(in, 0),
                  .unexpected = v_list(in, 0),

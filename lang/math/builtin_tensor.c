@@ -33,7 +33,9 @@ bool arg_float_of(Value v, const char *name, double *out, LangError *e) {
 
 bool arg_bool_of(Value v, const char *name, bool *out, LangError *e) {
     if (v.kind == V_BOOL) return *out = v.b, true;
-    return error_set(e, "'%s' must be true or false, not %s", name, value_type_name(v));
+    error_set(e, "'%s' must be true or false, not %s", name, value_type_name(v));
+    return v.kind == V_INT && !strcmp(name, "keepdims") &&
+           error_hint(e, "several axes are a list: x.sum([0, 1])");
 }
 
 /* As a dtype, the builtins float, int and bool stand for float32, int64 and bool. */

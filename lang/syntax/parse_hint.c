@@ -169,6 +169,13 @@ const char *parse_hint(Parser *p, const Token *t) {
         return start->kind == TOK_FOR ? "for i in range(n) { … }" : header ? "compare with ==" : "";
     case TOK_ARROW: return "a function is fn(x) => …";
     case TOK_FOR: return "a list in brackets: [x for x in xs]";
+    case TOK_IF:
+        if (before->kind == TOK_ASSIGN) return "x = a if condition else b";
+        break;
+    case TOK_ELSE:
+        if (p->n_open && p->src->text[p->open[p->n_open - 1].at.at] == '[')
+            return "[a if condition else b for x in xs]";
+        break;
     case TOK_MATMUL:
         if (t != start) return "";
         for (const Token *k = t; k->line == t->line && k->kind != TOK_END; k++)
