@@ -701,6 +701,9 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
     const char *near = nearest_name(n->str, strlen(n->str), names.name, names.n);
     if (near)
         error_label(e, e->at, "did you mean '%s'?", near);
+    else if (base.kind == V_MAP && (!strcmp(n->str, "shape") || !strcmp(n->str, "dtype")))
+        error_hint(e, "the map's tensors have one: {k: v.%s for k, v in %s.items()}", n->str,
+                   node_text(n->kid[0], quote));
     else if (base.kind == V_MAP)
         error_hint(e, "%s.get(\"%s\", otherwise)", node_text(n->kid[0], quote), n->str);
     names_fini(&names);
