@@ -22,7 +22,7 @@ static const struct {
     {":help", "list the commands"},
     {":who", "list the variables with types and sizes"},
     {":signals", "list the signals and their configuration"},
-    {":tape", "list the operations recorded for gradients"},
+    {":tape", "list the operations recorded for gradients, and their parameters"},
     {":stats", "print the workers' counters"},
     {":kernel", ":kernel X prints the source of the kernel that computed tensor X"},
     {":workers", "print the number of workers; :workers N sets it before the first tensor"},
