@@ -3,7 +3,6 @@
  * range.
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
-#include "lang/tensor/grad.h"
 #include "runtime/inst/expr.h"
 #include <math.h>
 #include <stdlib.h>
@@ -343,29 +342,6 @@ BUILTIN(prod) { return cast_fold(in, OP_PROD, arg, out, e); }
 BUILTIN(any) { return simple_fold(in, OP_ANY, arg, out, e); }
 BUILTIN(all) { return simple_fold(in, OP_ALL, arg, out, e); }
 
-/* The elements of f->x at the indices of op, ARGMAX or ARGMIN, along f's one axis: as in PyTorch
- * the gradient goes to those alone. *indices gets a new reference. */
-static Tensor *pick_extreme(Interp *in, Op op, const Fold *f, Tensor **indices, LangError *e) {
-    Attr attr[2] = {attr_bool(ATTR_KEEPDIMS, true), attr_ints(ATTR_AXIS, f->axes, 1)};
-    Tensor *at = NULL, *picked = NULL, *t = NULL;
-    Arg x[2] = {arg_tensor(f->x)};
-    if (!tensor_op(in, op, x, 1, attr, 2, &at, e)) return NULL;
-    x[1] = arg_tensor(at);
-    if (tensor_op(in, OP_GATHER, x, 2, attr + 1, 1, &picked, e)) {
-        const TensorType *type = tensor_type(picked);
-        int64_t shape[MAX_DIMS];
-        int rank = 0;
-        for (int i = 0; i < type->rank; i++)
-            if (f->keepdims || i != f->axes[0]) shape[rank++] = type->shape[i];
-        t = tensor_reshape(in, picked, shape, rank, e);
-        if (t) *indices = tensor_reshape(in, at, shape, rank, e);
-        if (t && !*indices) tensor_unref(t), t = NULL;
-        tensor_unref(picked);
-    }
-    tensor_unref(at);
-    return t;
-}
-
 /* x, axis, keepdims; or two tensors: the larger (smaller) of each pair of elements. Along one axis
  * the result has .indices. */
 static bool extreme(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
@@ -389,16 +365,8 @@ static bool extreme(Interp *in, Op op, const Value *arg, Value *out, LangError *
     if (arg[1].kind != V_INT) return simple_fold(in, op, arg, out, e);
     Fold f;
     TRY(fold_args(in, arg[0], arg[1], arg[2], &f, e));
-    Op arg_op = op == OP_MAX ? OP_ARGMAX : OP_ARGMIN;
-    Tensor *t, *indices = NULL;
-    if (grad_is_on(in) && tensor_needs_grad(f.x) && tensor_numel(f.x)) {
-        t = pick_extreme(in, arg_op, &f, &indices, e);
-        if (t) *out = v_tensor(pair_new(in, t, op_info[op].name, indices));
-        tensor_unref(indices), tensor_unref(f.x);
-        return t != NULL;
-    }
-    t = fold(in, op, f.x, &f, f.keepdims, e);
-    PairIndices how = {.op = arg_op,
+    Tensor *t = fold(in, op, f.x, &f, f.keepdims, e);
+    PairIndices how = {.op = op == OP_MAX ? OP_ARGMAX : OP_ARGMIN,
                        .of = f.x->handle,
                        .axis = f.axes[0],
                        .flag = ATTR_KEEPDIMS,
