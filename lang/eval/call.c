@@ -50,12 +50,26 @@ static bool call_error(Interp *in, const AstFn *f, const Node *at, LangError *e,
     return false;
 }
 
+/* Adds a hint if n is a name that hides a builtin. */
+static bool hint_hidden(Interp *in, const Node *n, LangError *e) {
+    if (n->kind != N_NAME || !builtin_is_known(in, n->str)) return false;
+    return error_hint(e, "%s was assigned: the builtin is gt.%s", n->str, n->str), true;
+}
+
+static bool has_forward(const AstFn *f) {
+    for (uint32_t i = 0; f->is_module && i < f->body->n_kids; i++) {
+        const Node *n = f->body->kid[i];
+        if (n->kind == N_FN_STMT && !strcmp(n->fn->name, "forward")) return true;
+    }
+    return false;
+}
+
 static bool too_many(Interp *in, const AstFn *f, int given, const Node *call, LangError *e) {
     char what[300];
     snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d %s given", fn_name(f),
              f->n_pos, f->n_pos == 1 ? "" : "s", given, given == 1 ? "was" : "were");
     call_error(in, f, call, e, what);
-    return f->is_module && error_hint(e, "a layer is made first: %.80s(…)(x)", fn_name(f));
+    return has_forward(f) && error_hint(e, "a layer is made first: %.80s(…)(x)", fn_name(f));
 }
 
 const char *call_keyword(Interp *in, const Node *call, int i, const Node **at) {
@@ -283,6 +297,7 @@ static bool not_callable(Interp *in, Value f, const Node *call, LangError *e) {
     }
     fail_at(in, call, e, "'%s' is %s%s, not a function", quote,
             f.kind == V_NONE ? "" : "a value of type ", value_type_name(f));
+    if (call && call->n_kids && hint_hidden(in, call->kid[0], e)) return false;
     if (f.kind == V_TENSOR || f.kind == V_LIST || f.kind == V_MAP)
         return error_hint(e, "elements: x[i]");
     return false;
@@ -428,6 +443,8 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     }
     fail_at(in, field, e, "%s has no method '%s'", with_article(recv, kind, sizeof kind),
             field->str);
+    if ((recv.kind == V_INT || recv.kind == V_FLOAT) && hint_hidden(in, field->kid[0], e))
+        return false;
     if (recv.kind == V_ERROR)
         return error_hint(e, "%s.message is a text", node_text(field->kid[0], quote));
     if (recv.kind == V_MODULE && habit_path(field->whole, builtin_is_known, in, e)) return false;
@@ -706,6 +723,8 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
                    node_text(n->kid[0], quote));
     else if (base.kind == V_MAP)
         error_hint(e, "%s.get(\"%s\", otherwise)", node_text(n->kid[0], quote), n->str);
+    else if (base.kind != V_TENSOR && base.kind != V_OBJECT)
+        hint_hidden(in, n->kid[0], e);
     names_fini(&names);
     return false;
 }

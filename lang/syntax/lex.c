@@ -422,8 +422,10 @@ static void number(Lexer *x) {
         skip_digits(x);
     }
     if (is_name(peek(x, 0))) {
+        bool is_complex = peek(x, 0) == 'j' && !is_name(peek(x, 1));
         number_bad(x, from, "'%.*s' is neither a number nor a name",
-                   "names do not start with a digit");
+                   is_complex ? "no complex numbers: two tensors"
+                              : "names do not start with a digit");
         return;
     }
     if (is_float) {

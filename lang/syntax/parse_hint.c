@@ -3,6 +3,7 @@
  * hint. SPDX-License-Identifier: MIT */
 #include "lang/error/habit.h"
 #include "lang/syntax/parse.h"
+#include "runtime/base/near.h"
 #include <ctype.h>
 #include <string.h>
 
@@ -106,6 +107,19 @@ static const Token *line_start(const Parser *p, const Token *t) {
     return t;
 }
 
+/* `did you mean 'for'?` for a misspelt word that begins a statement; NULL for another word. */
+static const char *misspelt_hint(Parser *p, const Token *t) {
+    static const char *const words[] = {
+        "if",     "elif",   "else",   "while", "for",    "break", "continue", "return",   "fn",
+        "module", "import", "assert", "del",   "signal", "time",  "no_grad",  "backward",
+    };
+    bool begins = line_start(p, t) == t || t[-1].kind == TOK_LBRACE || t[-1].kind == TOK_RBRACE;
+    if (t->kind != TOK_NAME || !begins) return NULL;
+    const char *s = p->src->text + t->at;
+    const char *near = nearest_name(s, t->n, words, sizeof words / sizeof *words);
+    return near ? arena_printf(p->arena, "did you mean '%s'?", near) : NULL;
+}
+
 /* Two tokens without an operator between them: `let x`, `print x`, "a" "b". */
 static const char *neighbour_hint(Parser *p, const Token *before, const Token *t) {
     const char *s = p->src->text;
@@ -122,6 +136,7 @@ static const char *neighbour_hint(Parser *p, const Token *before, const Token *t
     if (t->kind == TOK_RBRACE || t->kind == TOK_NEWLINE) return "";
     const char *habit = habit_hint(s + before->at, before->n);
     if (habit || before->line != t->line || before->n > 40) return habit;
+    if ((habit = misspelt_hint(p, before))) return habit;
     bool is_value =
         t->kind == TOK_NAME || t->kind == TOK_STRING || t->kind == TOK_INT || t->kind == TOK_FLOAT;
     bool begins = line_start(p, before) == before || before[-1].kind == TOK_ASSIGN;
@@ -134,6 +149,15 @@ static const char *neighbour_hint(Parser *p, const Token *before, const Token *t
 static bool is_header_word(int kind) {
     return kind == TOK_IF || kind == TOK_ELIF || kind == TOK_WHILE || kind == TOK_FOR ||
            kind == TOK_ELSE || kind == TOK_FN || kind == TOK_MODULE;
+}
+
+/* `module A(nn.Module)` and `module F(torch.autograd.Function)`; else NULL. */
+static const char *base_hint(const Parser *p, const Token *start) {
+    for (const Token *t = start; t->line == start->line && t->kind != TOK_END; t++) {
+        if (parse_is(p, t, "Module")) return "modules inherit nothing: module M(params) { … }";
+        if (parse_is(p, t, "Function")) return habit_hint("Function", 8);
+    }
+    return NULL;
 }
 
 /* True inside the [ ] of a list that does not begin its line, so it is not a target. */
@@ -158,6 +182,7 @@ const char *parse_hint(Parser *p, const Token *t) {
     case TOK_COLON:
         for (const Token *k = start; header && k < t; k++)
             if (parse_is(p, k, "__name__")) return "if main { … }";
+        if (parse_is(p, before, "no_grad") && before == start) return "no_grad { … }";
         if (header || t[1].kind == TOK_NEWLINE) return "blocks stand in braces: { … }";
         if (before->kind == TOK_NAME) return "names have no types; a map is {a: 1}";
         return "";
@@ -167,6 +192,9 @@ const char *parse_hint(Parser *p, const Token *t) {
         return "";
     case TOK_ASSIGN:
         return start->kind == TOK_FOR ? "for i in range(n) { … }" : header ? "compare with ==" : "";
+    case TOK_DOT:
+        if (start->kind == TOK_MODULE && (hint = base_hint(p, start))) return hint;
+        break;
     case TOK_ARROW: return "a function is fn(x) => …";
     case TOK_FOR: return "a list in brackets: [x for x in xs]";
     case TOK_IF:
@@ -198,6 +226,7 @@ const char *parse_hint(Parser *p, const Token *t) {
                                 p->src->text + before->at);
         if (before->kind == TOK_NAME) {
             hint = habit_hint(p->src->text + before->at, before->n);
+            if (!hint) hint = misspelt_hint(p, before);
             return hint ? hint : "";
         }
         return "";
@@ -210,7 +239,7 @@ const char *parse_hint(Parser *p, const Token *t) {
     if (start->kind == TOK_FOR && parse_is(p, t, "of")) return "for x in xs { … }";
     if (header && parse_is(p, t, "then")) return "if condition { … }";
     if (before->kind == TOK_RBRACE && t->kind == TOK_NAME &&
-        (hint = habit_hint(p->src->text + t->at, t->n)))
+        ((hint = habit_hint(p->src->text + t->at, t->n)) || (hint = misspelt_hint(p, t))))
         return hint;
     if (header && before->kind == TOK_RPAREN && t->kind == TOK_NAME)
         return "blocks stand in braces: { … }";
