@@ -436,15 +436,16 @@ static bool put_rows(Bytes *b, const IoValue *list, Err *err) {
             return err_set(err, ERR_ARG,
                            "row %" PRIu32
                            " is not like the first: a table is a list of maps or lists of one form",
-                           r);
+                           r + 1);
         for (uint32_t c = 0; row->kind != IO_MAP && row->kind != IO_LIST && c == 0; c++)
             put_field(b, row);
         for (uint32_t c = 0; (row->kind == IO_MAP || row->kind == IO_LIST) && c < row->n; c++) {
             const IoValue *v = row->kind == IO_LIST ? &row->kid[c] : io_get(row, first->key[c]);
-            if (!v) return err_set(err, ERR_ARG, "row %" PRIu32 " lacks '%s'", r, first->key[c]);
+            if (!v)
+                return err_set(err, ERR_ARG, "row %" PRIu32 " lacks '%s'", r + 1, first->key[c]);
             if (!is_plain(v) && !(v->kind == IO_TENSOR && v->tensor->type.rank == 0))
                 return err_set(err, ERR_ARG,
-                               "row %" PRIu32 " holds something that is no plain value", r);
+                               "row %" PRIu32 " holds something that is no plain value", r + 1);
             if (c) bytes_putc(b, ',');
             if (v->kind == IO_TENSOR)
                 put_element(b, v->tensor, 0);
