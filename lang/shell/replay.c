@@ -212,6 +212,10 @@ static bool check_lines(Replay *r, LangError *e) {
         }
         has_header |= is_header;
     }
+    if (!has_header) { /* no line with content */
+        r->line = 1;
+        return not_instructions(r, false, e);
+    }
     rewind_lines(r);
     return true;
 }

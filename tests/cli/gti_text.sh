@@ -128,6 +128,9 @@ X
 } >"$f"
 code "the way out" 0 "$GTSH" --replay "$f"
 
+code empty 65 "$GTSH" --replay - </dev/null
+has empty "$(err)" "this is not instruction text: it does not begin with 'gti 1'"
+
 # I5: a program is no instruction text
 printf 'seed(3)\nprint(1)\n' >"$TMP/e.gt"
 code program 65 "$GTSH" --replay "$TMP/e.gt"
