@@ -8,6 +8,7 @@
  * another number into infinity or 0. Numbers that fit neither (whole, beyond int64) are kept as
  * text.
  * SPDX-License-Identifier: MIT */
+#include "lang/error/utf8.h"
 #include "lang/file/io_format.h"
 #include "runtime/base/map.h"
 #include "runtime/inst/element.h"
@@ -297,12 +298,24 @@ static Field column_name(Table *t, size_t c, Map *taken) {
     return f;
 }
 
+static bool check_utf8(const char *p, const char *end, Err *err) {
+    size_t line = 1;
+    for (int n; p < end; p += n) {
+        line += *p == '\n';
+        n = (signed char)*p >= 0 ? 1 : utf8_decode(p, (size_t)(end - p), NULL);
+        if (n) continue;
+        err_set(err, ERR_PARSE, "line %zu: byte 0x%02x is not UTF-8 text", line, (unsigned char)*p);
+        return err_hint(err, "iconv -f latin1 -t utf8 converts a Latin-1 file");
+    }
+    return true;
+}
+
 bool csv_decode(Buf *bytes, DType asked, DType floats, IoValue *out, Err *err) {
     Table t = {.floats = floats};
     const char *p = (const char *)bytes->data, *end = p + bytes->n;
     if (bytes->n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3)) p += 3;
     char separator = find_separator(p, (size_t)(end - p));
-    bool ok = true;
+    bool ok = check_utf8(p, end, err);
     while (p < end && ok) ok = read_row(&t, &p, end, separator, err);
     if (ok && t.rows && has_header(&t)) {
         out->kind = IO_MAP;
