@@ -34,6 +34,7 @@ static const int kind_limit_s[KINDS] = {90, 60, 60, 20};
 /* A test that uses less than IDLE_CPU_S in IDLE_S hangs, even on a machine with a load of 100. The
  * last limit is for one that does neither work nor nothing. */
 enum { IDLE_S = 150, LAST_LIMIT_S = 3600 };
+enum { HEAD_LINES = 60, TAIL_LINES = 40 }; /* shown of what a failed test wrote */
 enum { REST_S = 30 }; /* for processes that are ending when their test ends */
 #define IDLE_CPU_S 0.3
 enum { MAX_ARGS = 64, MAX_JOBS = 16, OUTPUT_BYTES = 1 << 22 };
@@ -334,11 +335,32 @@ static Text read_output(const Test *t, const char *name) {
     return text_read(path, OUTPUT_BYTES);
 }
 
-static void print_tail(const char *label, const Text *s) {
-    const char *p = s->data + s->n;
-    for (int lines = 0; p > s->data && lines < 40; p--)
-        if (p[-1] == '\n' && p != s->data + s->n) lines++;
-    if (s->n) printf("%s\n%s%s", label, p, s->n && s->data[s->n - 1] == '\n' ? "" : "\n");
+/* The end of line `lines` from p, or s's end. */
+static const char *after_lines(const Text *s, const char *p, int lines) {
+    for (const char *end = s->data + s->n; lines-- && p < end;) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+        p = nl ? nl + 1 : end;
+    }
+    return p;
+}
+
+/* The first and the last lines: a failure is explained where it happened, and the end says how far
+ * the test came. */
+static void print_ends(const char *label, const Text *s) {
+    if (!s->n) return;
+    int n = s->data[s->n - 1] != '\n';
+    for (size_t i = 0; i < s->n; i++) n += s->data[i] == '\n';
+    bool all = n <= HEAD_LINES + TAIL_LINES;
+    const char *cut = after_lines(s, s->data, all ? n : HEAD_LINES);
+    printf("%s\n", label);
+    fwrite(s->data, 1, (size_t)(cut - s->data), stdout);
+    if (!all) {
+        int hidden = n - HEAD_LINES - TAIL_LINES;
+        const char *tail = after_lines(s, cut, hidden);
+        printf("[%d lines are not shown]\n", hidden);
+        fwrite(tail, 1, (size_t)(s->data + s->n - tail), stdout);
+    }
+    if (s->data[s->n - 1] != '\n') printf("\n");
 }
 
 static void print_way_out(const Runner *r, const Test *t) {
@@ -383,8 +405,8 @@ static void judge(Runner *r, Test *t, const GuardReport *report) {
         printf("\n");
         if (t->late[0]) print_way_out(r, t);
         if (why.n) printf("%s", why.data);
-        if (t->kind != KIND_GT || !why.n) print_tail("--- its output", &out);
-        if (t->kind != KIND_GT || !why.n) print_tail("--- its errors", &err);
+        if (t->kind != KIND_GT || !why.n) print_ends("--- its output", &out);
+        if (t->kind != KIND_GT || !why.n) print_ends("--- its errors", &err);
         if (r->keep) printf("--- left in %s\n", t->dir);
         printf("\n");
     }

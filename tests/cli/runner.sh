@@ -17,6 +17,41 @@ has "what to do" "$(out)" "GT_TEST_FACTOR="
 has "a test that leaves a process" "$(out)" "FAILED tests/leaves.sh: it left 1 process running"
 has "a skipped test" "$(out)" "skipped tests/skips.sh: no such thing here"
 has "the sum" "$(out)" "0 passed, 3 failed"
+# What a failed test shows: where two texts differ first, how long they are, a signal by its name, and of a long output both ends.
+cat >tests/shows.sh <<GT
+. "$OLDPWD/tests/fixtures/check.sh"
+same "first" "\$(seq 100)" "\$(seq 50; echo x; seq 52 100)"
+same "second" "" "hi"
+code "third" 0 sh -c 'seq 30; echo oops >&2; kill -KILL \$\$'
+finish
+GT
+run shows
+same "its exit code" "$?" 1
+has "the first difference" "$(out)" "FAIL: first: line 51 differs
+--- got: 100 lines, 292 bytes; from line 50
+50
+51
+"
+has "what is expected there" "$(out)" "--- want: 100 lines, 291 bytes; from line 50
+50
+x
+"
+has "a text of nothing" "$(out)" "FAIL: second: line 1 differs"
+has "a signal" "$(out)" "FAIL: third: exit code 137 (signal 9, KILL), not 0
+--- its output: 30 lines, 81 bytes; from line 19
+19
+"
+has "its errors" "$(out)" "bytes; from line 1
+oops
+"
+has "the sum" "$(out)" "3 failures"
+echo 'seq 1000; exit 1' >tests/shows.sh
+run shows
+has "a long output" "$(out)" "
+60
+[900 lines are not shown]
+961
+"
 # A signal that the runner ignores, as beneath nohup, ends what a test starts.
 echo 'kill -HUP $$; exit 0' >tests/hup.sh
 (trap '' HUP; run hup)
