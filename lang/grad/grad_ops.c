@@ -184,12 +184,34 @@ GRAD(where, SAVE_A) {
 
 GRAD(sum, SAVE_NONE) { give(g, 0, expand_to(g, with_kept_axes(g, d), in_type(g, 0))); }
 
-GRAD(max, SAVE_A | SAVE_OUT) { /* max and min: ties share */
+/* The whole gradient goes to the first extreme along the axis (to the first nan). Its place comes
+ * from a comparison and a minimum of whole numbers: of rows that are split along the axis only one
+ * number each moves. */
+static void give_to_first(GradCall *g, int axis) {
+    TensorType t = *in_type(g, 0);
+    int64_t n = t.shape[axis];
+    for (int i = 0; i < t.rank; i++)
+        if (i != axis) t.shape[i] = 1;
+    if (!g->ok) return;
+    Arg place = keep(
+        g, tensor_arange(g->in, arg_int(0), arg_int(1), n, n > INT32_MAX ? DT_I64 : DT_I32, g->e));
+    place = reshape_to(g, place, t.shape, t.rank);
+    Arg hit = op2(g, OP_OR, op2(g, OP_EQ, A, with_kept_axes(g, Y)), op2(g, OP_NE, A, A));
+    int64_t along = axis;
+    Arg first = reduce(g, OP_MIN, where(g, hit, place, arg_int(n)), &along, 1, true);
+    give(g, 0, where(g, op2(g, OP_EQ, place, first), with_kept_axes(g, d), NUM(0)));
+}
+
+GRAD(max, SAVE_A | SAVE_OUT) { /* max and min: ties share, unless the node says `first` */
     int64_t axes[MAX_DIMS];
     int n;
     reduced_axes(g, axes, &n);
     if (!n) {
         give(g, 0, d);
+        return;
+    }
+    if (g->n->first) {
+        give_to_first(g, (int)axes[0]);
         return;
     }
     Arg hit = cast_to(g, op2(g, OP_EQ, A, with_kept_axes(g, Y)), in_type(g, 0)->dtype);

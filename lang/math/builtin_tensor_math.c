@@ -3,6 +3,7 @@
  * range.
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
+#include "lang/tensor/grad.h"
 #include "runtime/inst/expr.h"
 #include <math.h>
 #include <stdlib.h>
@@ -366,6 +367,7 @@ static bool extreme(Interp *in, Op op, const Value *arg, Value *out, LangError *
     Fold f;
     TRY(fold_args(in, arg[0], arg[1], arg[2], &f, e));
     Tensor *t = fold(in, op, f.x, &f, f.keepdims, e);
+    if (t) grad_to_first(t, op);
     PairIndices how = {.op = op == OP_MAX ? OP_ARGMAX : OP_ARGMIN,
                        .of = f.x->handle,
                        .axis = f.axes[0],

@@ -118,6 +118,10 @@ void grad_record(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr
     out[0]->node = n;
 }
 
+void grad_to_first(Tensor *t, Op op) {
+    if (t->node && t->node->op == op) t->node->first = true;
+}
+
 /* ---- walks ---- */
 
 /* The gradient of one slice of a node's result, kept separate until the node is visited. */

@@ -25,6 +25,7 @@ struct GradNode {
     uint32_t refs;
     uint16_t op; /* an Op, NODE_LEAF or NODE_CHECKPOINT */
     bool used;   /* a backward has consumed it, at `used_at`: its inputs are freed */
+    bool first;  /* MAX, MIN: the first of equal extremes has the whole gradient, else they share */
     int n_in, n_attr, n_out;
     uint32_t signal; /* backward scope of the rule, 0: none */
     uint64_t seq;    /* sequence number: order of creation */
@@ -61,6 +62,9 @@ static inline bool tensor_needs_grad(const Tensor *t) {
 /* Records op if an operand needs a gradient. Called by tensor_op. */
 void grad_record(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr,
                  Tensor **out, int n_out);
+/* For t = op(x) along one axis, op MAX or MIN: the gradient of each extreme goes to its first
+ * element, as the indices of the pair say. Does nothing if t was not recorded. */
+void grad_to_first(Tensor *t, Op op);
 GradNode *grad_leaf(Interp *in, Tensor *param); /* a new leaf node for a parameter */
 void grad_node_unref(Interp *in, GradNode **n); /* *n may be NULL */
 

@@ -165,7 +165,7 @@ static const Case cases[] = {
      "y = dropout(where(seen, x, -1.0), 0.5)\n"
      "loss = (max(y, axis=1) + max(y, axis=0).sum()).sum()\nloss.backward()\n" SGD(x),
      "sum: all_reduce f32[6] 288\n"
-     "div: all_reduce f32[1,6] 288\n"},
+     "eq: all_reduce i32[1,6] 288\n"},
     {"batches of a split set",
      "signal s0 { x = randn(64, 5) }\n"
      "w = param(randn(5, 2))\n"
