@@ -5,6 +5,8 @@
 #include "lang/math/builtin_tensor.h"
 #include "lang/text/effects.h"
 #include "lang/text/pieces.h"
+#include "runtime/inst/element.h"
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -169,6 +171,18 @@ BUILTIN(arange) { /* a, b, step, dtype */
     return give_tensor(tensor_arange(in, start, by, (int64_t)count, d, e), out);
 }
 
+/* False with an error if x, a bound of a range, is outside d. */
+static bool bound_fits(const char *name, double x, DType d, LangError *e) {
+    bool fits;
+    if (dtype_is_float(d))
+        fits = !isfinite(x) ||
+               (dtype_holds_float(d, x) && (d != DT_F32 || fabs(x) <= (double)FLT_MAX));
+    else
+        fits = d == DT_BOOL || (x > -9.2e18 && x < 9.2e18 &&
+                                dtype_holds_int(d, (int64_t)(x < 0 ? floor(x) : ceil(x))));
+    return fits || error_set(e, "%s: %g does not fit %s", name, x, dtype_info[d].name);
+}
+
 BUILTIN(linspace) { /* a, b, n, dtype; computed in float64, so that the last element is b */
     double a, b;
     int64_t n;
@@ -178,6 +192,7 @@ BUILTIN(linspace) { /* a, b, n, dtype; computed in float64, so that the last ele
     TRY(arg_dtype_of(arg[3], in->float_dtype, &d, e));
     if (n < 0 || n > MAX_NUMEL)
         return error_set(e, "linspace: cannot make %lld elements", (long long)n);
+    TRY(bound_fits("linspace", a, d, e) && bound_fits("linspace", b, d, e));
     Tensor *t = tensor_arange(in, arg_float(a), arg_float(n > 1 ? (b - a) / (double)(n - 1) : 0), n,
                               DT_F64, e);
     Tensor *r = t ? tensor_cast(in, t, d, e) : NULL;

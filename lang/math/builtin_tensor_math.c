@@ -6,6 +6,7 @@
 #include "lang/tensor/grad.h"
 #include "runtime/inst/expr.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,6 +211,15 @@ BUILTIN(round) { /* x, n */
     return give_tensor(y, out);
 }
 
+/* An error of where in the name of the function that the program called. */
+static bool not_where(LangError *e, const char *name) {
+    char text[sizeof e->what];
+    if (strncmp(e->what, "where: ", 7)) return false;
+    snprintf(text, sizeof text, "%s: %s", name, e->what + 7);
+    snprintf(e->what, sizeof e->what, "%s", text);
+    return false;
+}
+
 /* where(x <= bound, bound, x): for a number as bound the gradient at the bound is 0, as PyTorch's,
  * and nan stays nan. Takes ownership of x. */
 static Tensor *limit(Interp *in, Tensor *x, Op beyond, Value bound, LangError *e) {
@@ -224,7 +234,8 @@ static Tensor *limit(Interp *in, Tensor *x, Op beyond, Value bound, LangError *e
     Tensor *hit =
         arg_from_value(in, bound, &b, e) ? tensor_op2(in, beyond, arg_tensor(x), b, e) : NULL;
     Arg arg[3] = {arg_tensor(hit), b, arg_tensor(x)};
-    if (hit && !tensor_op(in, OP_WHERE, arg, 3, NULL, 0, &out, e)) out = NULL;
+    if (hit && !tensor_op(in, OP_WHERE, arg, 3, NULL, 0, &out, e))
+        out = NULL, not_where(e, "clamp");
     tensor_unref(hit), tensor_unref(x);
     return out;
 }
@@ -270,7 +281,7 @@ BUILTIN(masked_fill) { /* x, mask, value */
         arg_from_value(in, arg[0], &a[2], e));
     if (!a[2].t) return error_set(e, "masked_fill needs a tensor first");
     TRY(mask_fits(&a[0], &a[1], a[2].t, e));
-    TRY(tensor_op(in, OP_WHERE, a, 3, NULL, 0, &t, e));
+    if (!tensor_op(in, OP_WHERE, a, 3, NULL, 0, &t, e)) return not_where(e, "masked_fill");
     return give_tensor(t, out);
 }
 
