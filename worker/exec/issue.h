@@ -1,32 +1,35 @@
-/* issue.h: one instruction, from decoded to submitted to the engine or left to the queue.
+/* issue.h: takes one decoded instruction and submits it to the engine, or queues it.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_ISSUE_H
 #define GT_WORKER_EXEC_ISSUE_H
 #include "worker/exec/job.h"
 
-/* Reads operand views, types, names and storages into j and x. Returns false on an unknown id. */
+/* Reads the operands' views and storages into j, their names and types into x, and the poison of
+ * the first poisoned one (else ERR_NONE). Returns false on an unknown id. */
 bool exec_gather(Exec *x, Job *j, ErrCode *poison, Err *err);
-void exec_fail(Exec *x, const Job *j, const Err *err);    /* ERROR to the client, now */
-void exec_fail_in_order(Exec *x, Job *j, const Err *err); /* when older jobs have been reported */
-void exec_tell_cancelled(Exec *x, Job *j);                /* once for each cancel */
-void exec_fail_memory(Exec *x, Job *j);                   /* no memory for j->call.out */
+void exec_fail(Exec *x, const Job *j, const Err *err);    /* sends ERROR to the client now */
+void exec_fail_in_order(Exec *x, Job *j, const Err *err); /* ... after older jobs' reports */
+void exec_tell_cancelled(Exec *x, Job *j);                /* ... once per cancel */
+void exec_fail_memory(Exec *x, Job *j);                   /* ... no memory for j->call.out */
 void exec_poison_outputs(Exec *x, Job *j, ErrCode why, const TensorType *types);
-void exec_name(Exec *x, Job *j, int k, Storage *st, const TensorType *type); /* result k */
-/* The result is a view of operand 0's storage. Owns j. */
+/* Names st as result k of j. Consumes one reference. */
+void exec_name(Exec *x, Job *j, int k, Storage *st, const TensorType *type);
+/* Names a view of operand 0's storage as j's result and ends j. Owns j. */
 void exec_name_view(Exec *x, Job *j, const View *view);
-/* Returns the operand of j, a MAP, by its index in held, that the result may overwrite: it has its
- * type, and the instruction `free` that follows frees it; free NULL: only j, which is running from
- * the queue, refers to it. -1: none. */
+/* Returns the index in held of an operand that the result of j, a MAP, may overwrite; -1: none. It
+ * has the result's type, covers its storage, and dies here: `free`, the next instruction, frees it;
+ * or, with free NULL, j (started from the queue) has the only reference. */
 int exec_ending_operand(const Job *j, const TensorType *out, const Inst *free);
-/* Allocates the results and submits the call, now or later. Owns j. `following` may show which
- * operand dies. */
+/* Allocates and names the results and submits the call, or queues it. Owns j. following: the next
+ * instruction, which may free an operand; NULL: unknown. */
 void exec_submit(Exec *x, Job *j, const Job *following, const TensorType *types);
-/* Ends j: only its error, if any, is still to be reported. Owns j. */
+/* Ends j; if it has an error, queues it until the error's turn. Owns j. */
 void exec_finish(Exec *x, Job *j);
-void exec_issue(Exec *x, Job *j, const Job *following); /* owns j from here on */
-/* Writes an immediate as a scalar of the given dtype to `value` (8 bytes); inference has checked
- * that it fits. For halves it is a float32, rounded to them unless it is a factor. Returns the
- * scalar's dtype. */
+void exec_issue(Exec *x, Job *j, const Job *following); /* owns j; following: as above */
+/* Writes an immediate to `value` (8 bytes) as a scalar of dtype t, and returns the scalar's dtype.
+ * Inference has checked that it fits. For a half it is a float32, rounded to the half unless op has
+ * FACT_SCALES. */
 DType exec_immediate(Op op, const Operand *o, DType t, void *value);
-void exec_copy_payload(Exec *x, const Job *j, const View *to); /* of `data` */
+/* Copies this rank's part of the payload of j, a `data`. */
+void exec_copy_payload(Exec *x, const Job *j, const View *to);
 #endif

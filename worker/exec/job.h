@@ -1,5 +1,5 @@
-/* job.h: an instruction on its way through a worker (Job), the frame and the client that it is of,
- * and the executor's own tables (Exec): what the files of exec, and stages, share.
+/* job.h: an instruction that a worker executes (Job), its frame and client, and the executor's
+ * tables (Exec). Shared by the files of exec and by stages.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_JOB_H
 #define GT_WORKER_EXEC_JOB_H
@@ -11,10 +11,11 @@
 
 typedef struct Exec Exec;
 
-enum { FEW = 4 };            /* operands that need no memory of their own */
-enum { WAITING_MAX = 1024 }; /* jobs of a client that wait; then it is issued no more ... */
-enum { JOBS_MAX = 4096 };    /* ... nor when so many are in its queue */
-enum { WAIT_BYTES = 24 };    /* of a queue's Wait */
+enum { FEW = 4 }; /* operands that need no memory of their own */
+/* Limits of a client's queue: at either, no more of its instructions are issued. */
+enum { WAITING_MAX = 1024 }; /* jobs in state JOB_WAITS */
+enum { JOBS_MAX = 4096 };    /* jobs in any state */
+enum { WAIT_BYTES = 24 };    /* sizeof(struct Wait), queue.c */
 
 typedef struct Client Client;
 typedef struct Frame Frame;
@@ -26,55 +27,55 @@ typedef struct Stage Stage;
 typedef struct Observer Observer;
 
 typedef enum JobKind {
-    JOB_CALL,    /* for the engine, but `data` */
-    JOB_EFFECT,  /* runs when all before it is done; or an error that waits to be told */
-    JOB_EXPORT,  /* tells the readers of a move that its operand is there */
-    JOB_IMPORT,  /* puts a move's result together */
-    JOB_PENDING, /* a stage has it (stage.h), as the node of a cluster; in no queue */
-    JOB_PRODUCT  /* likewise, a matmul that waits for the cluster that reads it */
+    JOB_CALL,    /* a call of the engine; `data`, which is copied, is one as well */
+    JOB_EFFECT,  /* runs when all jobs before it are done */
+    JOB_EXPORT,  /* the owner's half of a move: offers the operand's boxes to their readers */
+    JOB_IMPORT,  /* the reader's half of a move: assembles the result */
+    JOB_PENDING, /* a node of the open cluster of a stage (stage.h); in no queue */
+    JOB_PRODUCT  /* a matmul that waits for the cluster that reads it; in no queue */
 } JobKind;
 
 typedef enum JobState {
     JOB_NEW,   /* in no queue */
     JOB_WAITS, /* for operands, peers or memory */
-    JOB_FLIES, /* the engine has it */
-    JOB_DONE   /* but for what is said in order: its error, or its effect */
+    JOB_FLIES, /* in flight: submitted to the engine */
+    JOB_DONE   /* executed; its error or its effect waits for its turn */
 } JobState;
 
 /* One instruction between decoding and retirement. */
 struct Job {
     Job *next;    /* in the client's queue */
-    Job *follows; /* in the engine's queue, or among the client's ready jobs */
+    Job *follows; /* the next job in flight, or the client's next ready job */
     Frame *frame;
     uint8_t kind, state;
-    bool is_ready;    /* waits for memory or its turn only */
-    bool compiles;    /* in a scope that is compiled at first sight */
-    uint32_t signals; /* of its hot record: FrameReader.hot_compiles */
-    int16_t node;     /* of the cluster; JOB_PENDING */
-    uint32_t n_late;  /* operands that are not begun */
-    uint32_t n_waits; /* what it waits for: operands, descriptors */
-    uint32_t group;   /* of a located instruction; else 0 */
+    bool is_ready;    /* it is in Client.ready */
+    bool compiles;    /* in a scope with `compile: true`: its kernel is compiled at once */
+    uint32_t signals; /* FrameReader.hot_compiles of its hot record */
+    int16_t node;     /* JOB_PENDING: index in the cluster */
+    uint32_t n_late;  /* operands whose makers have not started */
+    uint32_t n_waits; /* operands and descriptors that it still waits for */
+    uint32_t group;   /* of an instruction with `on`; else 0 */
     uint64_t seq;
     uint64_t number;                /* over all clients; older is smaller */
-    struct Body *body;              /* of a hot record: whose instruction it is, ... */
-    uint32_t body_at;               /* ... which one, ... */
-    int at;                         /* ... of what is recorded (plan_record.c), ... */
-    const uint8_t *args;            /* ... where its arguments begin, ... */
-    uint64_t args_base, args_added; /* ... and the next results' ids before it */
-    uint64_t need;                  /* bytes of results while it waits */
-    uint64_t tried;                 /* Store.n_changes when there was no memory for it */
+    struct Body *body;              /* of its hot record; NULL: it is in none */
+    uint32_t body_at;               /* its position in the body */
+    int at;                         /* its index in the recording (plan_record.c) */
+    const uint8_t *args;            /* its arguments in the hot record */
+    uint64_t args_base, args_added; /* FrameReader.hot_base and hot_added before it */
+    uint64_t need;                  /* bytes that its results will take; 0 once it started */
+    uint64_t tried;                 /* Store.n_changes when memory last ran out for it */
     Inst inst;                      /* borrows from the frame */
     Call call;
     Ticket ticket;
-    int64_t begin_ns; /* while somebody watches */
-    ErrCode lost;     /* an effect that will only say why it has no values */
-    double work;      /* of the call, a guess */
-    Err *err;         /* owned: told when the job's turn in the queue comes */
-    Part *part;       /* of an instruction on several ranks; the frame's */
-    Import *import;   /* of JOB_IMPORT; the frame's */
+    int64_t begin_ns; /* set while Exec.watch is */
+    ErrCode lost;     /* an effect whose reply has no values, and why; else ERR_NONE */
+    double work;      /* of the call, estimated: about the bytes that it moves */
+    Err *err;         /* owned; reported when it is the job's turn in the queue */
+    Part *part;       /* of an instruction on several ranks; in the frame's arena */
+    Import *import;   /* of JOB_IMPORT; in the frame's arena */
     int n_held;
     Storage **held;        /* of tensor operands; referenced while the job is in the queue */
-    Storage *out[MAX_OUT]; /* likewise */
+    Storage *out[MAX_OUT]; /* of results; referenced likewise */
     Storage *held_few[FEW];
     View view_few[FEW];
     union {
@@ -90,10 +91,10 @@ struct Job {
 struct Part {
     Place place;
     const Group *group;
-    int at;                    /* place in the group */
-    TensorType whole[MAX_OUT]; /* of the results */
-    bool is_empty;   /* the results here have no elements, and the op would not have that */
-    bool is_neutral; /* a term over nothing */
+    int at;                    /* index in the group */
+    TensorType whole[MAX_OUT]; /* of the whole results */
+    bool is_empty;   /* the local results have no elements, and the op refuses such operands */
+    bool is_neutral; /* a reduction's term over no elements: the result is the neutral element */
 };
 
 struct Frame {
@@ -102,13 +103,13 @@ struct Frame {
     Msg msg;
     FrameReader reader;
     Arena arena; /* operands and attributes of all its instructions */
-    Job *ahead;  /* the next instruction, if is_ahead; NULL: there is none */
+    Job *ahead;  /* is_ahead: the next instruction, decoded; NULL: there is none */
     bool is_ahead;
-    bool is_begun;    /* it is, or was, the client's `at` */
-    uint64_t arrival; /* in order of arrival, over all clients */
-    uint32_t pending; /* jobs in the queue */
+    bool is_begun;    /* it is or was Client.at */
+    uint64_t arrival; /* number in order of arrival, over all clients */
+    uint32_t pending; /* its jobs in the queue */
     bool is_issued, is_bad;
-    Err bad; /* is_bad: what is wrong with the next instruction */
+    Err bad; /* is_bad: why the next instruction cannot be decoded */
 };
 
 struct Client {
@@ -116,39 +117,39 @@ struct Client {
     uint32_t id;
     Names *names;
     Frame *first, *last;  /* not yet acknowledged, oldest first */
-    Frame *at;            /* the one being issued; NULL: all are */
-    Bodies bodies;        /* of its stream, as far as it was read ... */
-    Bodies placed;        /* ... and of what the dispatcher has made of it */
+    Frame *at;            /* the one being issued; NULL: all are issued */
+    Bodies bodies;        /* hot bodies that the client defined, ... */
+    Bodies placed;        /* ... and those that the dispatcher defined (FrameReader.placed) */
     Job *jobs, *last_job; /* the queue, in the order of the stream */
-    Job *ready;           /* of them, those that wait for memory or their turn only; oldest first */
-    uint64_t stuck_at;    /* Store.n_changes when none of them could begin */
+    Job *ready;           /* jobs of the queue that wait for nothing but memory; oldest first */
+    uint64_t stuck_at;    /* Store.n_changes when none of the ready jobs could start */
     uint32_t n_jobs, n_waiting;
     uint64_t promised;   /* bytes that its waiting jobs will need */
-    uint64_t cancel_end; /* instructions below are dropped */
-    uint64_t plan_hold;  /* instructions below are issued one by one */
-    uint32_t n_across;   /* jobs that wait for tensors of groups that this rank is not in */
-    bool is_held;        /* LOOK_HELD: what comes next is better issued when nothing waits */
+    uint64_t cancel_end; /* instructions with a lower seq are dropped */
+    uint64_t plan_hold;  /* instructions with a lower seq are issued one by one, without plans */
+    uint32_t n_across;   /* jobs that wait for tensors of groups without this rank */
+    bool is_held;        /* LOOK_HELD: nothing is issued until its queue is empty */
     bool is_cancel_told, is_gone, has_ack;
-    bool is_shared;   /* it has had located instructions: its frames are for several workers */
-    bool checks_nan;  /* `check nan=true`: every float result is looked at */
-    bool is_cut;      /* by a cancel, or its end, that is still to be handed in: */
+    bool is_shared;   /* it issued moves or instructions with `on`: some ids are other workers' */
+    bool checks_nan;  /* `check nan=true`: every float result is checked */
+    bool is_cut;      /* a cancel, or the client's end, has arrived but is not handled yet; */
     uint64_t cut_end; /* its seq */
     uint64_t ack_seq, ack_bytes;
-    uint64_t unheard; /* bytes of answers that it has not taken */
+    uint64_t unheard; /* bytes of answers that it has not read */
     uint64_t instructions, kernels;
-    int64_t used_ns; /* virtual time: who has used least goes next */
+    int64_t used_ns; /* virtual time: the client that has used least is served next */
 };
 
 /* Another worker. */
 typedef struct Peer {
-    const char *base; /* its arena, as we see it; NULL: not to be read */
+    const char *base; /* its arena, mapped here; NULL: it cannot be read */
     uint64_t bytes;
     bool is_gone;
-    uint32_t n_early; /* descriptors that came before their instruction */
+    uint32_t n_early; /* descriptors that arrived before their instruction */
     uint64_t early_bytes;
 } Peer;
 
-/* Messages on their way out, with the rank of the receiver where it is a peer. */
+/* Messages to send; rank: the receiver's, if it is a peer. */
 typedef Fifo Outbox; /* of Outgoing */
 typedef struct Outgoing {
     uint32_t rank;
@@ -157,32 +158,32 @@ typedef struct Outgoing {
 
 struct Exec {
     Store store;
-    Stage *stages;        /* all (stage.h); of them, NULL without one: */
-    Stage *looks, *takes; /* the one with `look`; with `take` ... */
-    Client *pending_of;   /* ... and whose instructions that has taken; NULL: none are pending */
-    Observer *observer;   /* NULL: nobody looks on */
+    Stage *stages;        /* all (stage.h) */
+    Stage *looks, *takes; /* the stage with `look`, and with `take`; NULL: none */
+    Client *pending_of;   /* the client whose jobs `takes` has; NULL: none are pending */
+    Observer *observer;   /* NULL: none */
     Engine *engine;
     const EngineOps *ops;
     char *arena;             /* the engine's */
     int64_t (*clock)(void);  /* of a test; NULL: the system's */
-    void (*hear)(void *ctx); /* NULL: nobody wants to know */
+    void (*hear)(void *ctx); /* polls for messages during a long call (cut.h); NULL: none */
     void *hear_ctx;
-    Client *busy; /* whose call is being carried out, which may be cut off; NULL: none */
+    Client *busy; /* the client whose call the engine is executing; NULL: none */
     uint64_t busy_seq;
-    bool may_be_cut, is_ending; /* may: a client is, or is_ending */
+    bool may_be_cut, is_ending; /* may_be_cut: some client is_cut, or is_ending */
     uint32_t rank;
     int threads;
     Client *clients;
     Cells jobs, waits;
-    Frame *spare;      /* frames with their arenas, for reuse */
-    Job *first, *last; /* the engine has them */
+    Frame *spare;      /* a free list of frames, with their arenas */
+    Job *first, *last; /* jobs in flight, in the order of submission */
     int n_flying;
-    double flying_work, done_work; /* in flight; done since pace_ns */
-    double pace;                   /* the engine's, work per ns, measured while it is busy */
+    double flying_work, done_work; /* Job.work in flight; done since pace_ns */
+    double pace;                   /* work per ns of the engine, measured while it is busy */
     int64_t pace_ns;
     uint64_t n_frames;
-    uint64_t seen;      /* the highest number that the dispatcher has brought */
-    uint64_t n_issued;  /* numbers of those that have none */
+    uint64_t seen;      /* the highest Job.number in a frame so far */
+    uint64_t n_issued;  /* the last number given to an instruction that came without one */
     uint32_t n_waiting; /* jobs of all clients */
     Outbox out, peer_out;
     Arena scratch;
@@ -190,11 +191,12 @@ struct Exec {
     Map groups;  /* id -> Group */
     Peer *peers; /* by rank */
     uint32_t n_peers;
-    Map imports;      /* number -> Job: waits for peers */
-    Map pins, early;  /* number and rank -> Pin, Early */
-    uint64_t n_sweep; /* frames since the early ones were looked through */
+    Map imports;      /* number -> Job of kind JOB_IMPORT that is not done */
+    Map pins, early;  /* number and rank -> Pin, Early (peer.c) */
+    uint64_t n_sweep; /* frames since the last peer_sweep */
     uint64_t moves, bytes_in, bytes_out, inline_bytes;
-    Watch *watch; /* NULL: nobody does */
+    Watch *watch; /* NULL: no monitor watches */
+    /* Scratch, for the instruction being issued: */
     const Tensor *in[MAX_IN];
     TensorType types[MAX_IN], wholes[MAX_IN];
     Ticket after[MAX_IN];

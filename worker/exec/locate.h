@@ -4,12 +4,14 @@
 #define GT_WORKER_EXEC_LOCATE_H
 #include "worker/exec/job.h"
 
-/* Reads where j is executed. Returns false if not here, or if it cannot be read (err has a
- * code). */
+/* Reads on which ranks j runs into j->group and j->part. Returns false if this rank is none of
+ * them, or (err has a code) if that cannot be read. */
 bool locate_begin(Exec *x, Job *j, Err *err);
-/* As inst_infer: types of the parts; sets j->call.inst to the instruction for the engine. */
+/* As inst_infer, for the local parts of the results. Sets j->call.inst to the instruction with
+ * local sizes. */
 bool locate_infer(Exec *x, Job *j, TensorType *types, int *n_out, Err *err);
-/* Makes j->call fill its result with the neutral element of a REDUCE row. */
+/* Makes j->call a `full` of the neutral element of a REDUCE operation. */
 void locate_neutral(Job *j, Op row, const TensorType *type);
+/* Returns the group with this id; NULL: unknown. */
 const Group *locate_group(const Exec *x, uint32_t id);
 #endif

@@ -5,11 +5,12 @@
 #include "worker/exec/queue.h"
 
 void move_issue(Exec *x, Job *j);  /* owns j */
-void export_run(Exec *x, Job *j);  /* its operand is done */
-Room import_run(Exec *x, Job *j);  /* all has arrived */
-void import_drop(Exec *x, Job *j); /* its client is gone */
+void export_run(Exec *x, Job *j);  /* j's operand is done */
+Room import_run(Exec *x, Job *j);  /* all descriptors have arrived */
+void import_drop(Exec *x, Job *j); /* j's client is gone */
 void import_peer_gone(Exec *x, Job *j, uint32_t rank);
-/* Returns false if the job does not wait for it. */
+/* Takes the descriptor of a box from a peer. Returns false if j does not wait for it. */
 bool import_deliver(Exec *x, Job *j, uint32_t rank, const Shard *s);
+/* Takes the next piece of a box that was requested. May end j. */
 void import_piece(Exec *x, Job *j, uint32_t rank, const Piece *p, const void *data, uint64_t bytes);
 #endif

@@ -4,43 +4,45 @@
 #define GT_WORKER_EXEC_PEER_H
 #include "worker/exec/job.h"
 
-/* The members of a group, in order; called once, before an instruction names it. */
+/* Defines a group by its members, in order. Called once, before an instruction names the group. */
 void exec_on_group(Exec *x, uint32_t id, const int32_t *rank, int n);
-/* The group's clients are gone, and so is their work. */
+/* Forgets a group. Its clients are gone and their work is dropped. */
 void exec_on_group_gone(Exec *x, uint32_t id);
-/* Handles SHARD, GET, PIECE or TAKEN from that worker; consumes m. Ignores malformed messages, and
- * those about an unknown transfer. */
+/* Handles SHARD, GET, PIECE or TAKEN from that worker. Ignores messages that are malformed or about
+ * an unknown transfer. Consumes m. */
 void exec_on_peer(Exec *x, uint32_t rank, Msg *m);
 /* The next message for a peer, with its rank; false: none. Messages to one peer are in order. */
 bool exec_next_peer(Exec *x, uint32_t *rank, Msg *out);
-/* The peer's arena can be read here at base (until exec_on_peer_gone); NULL: it cannot, and boxes
+/* Sets where the peer's arena is mapped, until exec_on_peer_gone; base NULL: it is not, and boxes
  * are requested (GET). To be called before the first message from that peer. */
 void exec_peer_memory(Exec *x, uint32_t rank, const void *base, uint64_t bytes);
-/* A worker with that rank has arrived, perhaps after another one that died. */
+/* A worker with that rank is there, perhaps in place of one that died. */
 void exec_on_peer_there(Exec *x, uint32_t rank);
-/* That worker is dead: releases what it was reading, poisons (gone) what waits for it. Its memory
- * is not read any more. */
+/* That worker is dead. Unpins the storages that it was reading, poisons (gone) results that need
+ * its boxes, and stops reading its memory. */
 void exec_on_peer_gone(Exec *x, uint32_t rank);
 
 /* ---- For the files of exec ---- */
 
-enum { SMALL_BOX = 4096 };      /* bytes of a box that travels with its descriptor */
-enum { PIECE_BYTES = 1 << 20 }; /* requested at a time of a box that cannot be read in place ... */
-enum { PIECES_MAX = 4 };        /* ... in so many requests at once */
+enum { SMALL_BOX = 4096 };      /* a box of up to so many bytes is sent with its descriptor */
+enum { PIECE_BYTES = 1 << 20 }; /* bytes per GET of a box that cannot be read in place */
+enum { PIECES_MAX = 4 };        /* GETs in flight per import */
 
 void outbox_put(Outbox *o, uint32_t rank, Msg *m); /* consumes m */
 bool outbox_take(Outbox *o, uint32_t *rank, Msg *m);
 void outbox_fini(Outbox *o);
 Peer *peer_of(Exec *x, uint32_t rank); /* NULL: the rank is invalid */
 bool peer_is_gone(const Exec *x, uint32_t rank);
-/* Sends SHARD of a box of st to a reader; pins st if the box does not travel along. poison: there
- * is no box. */
+/* Offers a box of st to a reader (SHARD). Pins st unless the box is sent along. poison: there is no
+ * box, and why. */
 void peer_offer(Exec *x, const Job *j, uint32_t rank, Storage *st, const View *box, ErrCode poison);
 void peer_get(Exec *x, const Job *j, uint32_t rank, uint64_t begin, uint64_t bytes);
+/* Tells the owner that this rank has read its box (TAKEN), so that it unpins it. */
 void peer_taken(Exec *x, uint32_t client, uint64_t number, uint32_t rank);
-/* Delivers what arrived early for this import. */
+/* Delivers the descriptor from that rank, if it arrived before the instruction. */
 void peer_deliver_early(Exec *x, Job *j, uint32_t rank);
-void peer_sweep(Exec *x, uint32_t client); /* early ones of a client that is gone; 0: of all such */
+/* Drops early descriptors: a client's that is gone, or (0) all that nothing will wait for. */
+void peer_sweep(Exec *x, uint32_t client);
 bool peer_has_older_pin(const Exec *x, uint64_t number);
 void peer_fini(Exec *x);
 #endif

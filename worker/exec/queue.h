@@ -1,30 +1,30 @@
-/* queue.h: jobs that the engine has, or that wait; and in what order a client hears of them.
+/* queue.h: jobs in flight, jobs that wait, and the order in which a client gets their reports.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_QUEUE_H
 #define GT_WORKER_EXEC_QUEUE_H
 #include "worker/exec/job.h"
 
-extern const double exec_first_pace; /* until it is known */
-/* True if the engine has as much work as a cancel may have to wait for. */
+extern const double exec_first_pace; /* Exec.pace before the first measurement */
+/* True if so much work is in flight that a cancel should not have to wait for more. */
 bool exec_is_far_ahead(const Exec *x);
 void exec_retire(Exec *x, bool wait); /* retires the calls that are done; wait: at least one */
-/* Whether there is memory for results: now, perhaps later, or never. */
+/* When there is memory for results: now, perhaps later, or never. */
 typedef enum Room { ROOM_NOW, ROOM_LATER, ROOM_NEVER } Room;
 Room queue_new_storage(Exec *x, Job *j, uint64_t bytes, Storage **out);
-Room queue_fill(Exec *x, Job *j); /* all j->out, of n_out */
-/* True if j may take `need` bytes ahead of older jobs that wait for memory. */
+Room queue_fill(Exec *x, Job *j); /* allocates all n_out of j->out */
+/* True if j may take `need` bytes before older jobs that wait for memory. */
 bool queue_may_pass(const Exec *x, const Job *j, uint64_t need);
 void queue_tell(Job *j); /* queues an effect or an error until its turn */
 /* Queues j until its operands have started (`commits`: finished) and `more` further events have
  * arrived. Its results are named now; they get memory when j starts. */
 void queue_wait(Exec *x, Job *j, const TensorType *types, bool commits, uint32_t more);
-/* As queue_wait, for a job whose result already has a name, but no memory; j becomes its maker. */
+/* As queue_wait, for a pending job: its result has a name already, but no memory. */
 void queue_adopt(Exec *x, Job *j);
 void queue_arrive(Job *j);                        /* one of the `more` events */
 void queue_done(Exec *x, Job *j, ErrCode poison); /* ends a queued job; does not free its client */
-void queue_submit(Exec *x, Job *j, bool is_queued); /* call.out has memory */
-bool queue_run(Exec *x, Client *c);    /* starts the oldest ready job that can; false: none */
-void queue_settle(Exec *x, Client *c); /* sends replies, errors, acknowledgements */
-void queue_cancel(Exec *x, Client *c); /* jobs below cancel_end */
-void queue_drop(Exec *x, Client *c);   /* all that wait; it is gone */
+void queue_submit(Exec *x, Job *j, bool is_queued); /* call.out must have memory */
+bool queue_run(Exec *x, Client *c);    /* starts the oldest ready job that can start; false: none */
+void queue_settle(Exec *x, Client *c); /* reports, in order, the jobs that are done */
+void queue_cancel(Exec *x, Client *c); /* drops waiting calls below cancel_end */
+void queue_drop(Exec *x, Client *c);   /* drops all jobs but those in flight; c is gone */
 #endif

@@ -1,11 +1,11 @@
-/* stage.h: a stage executes instructions in a different way than one by one. There are two kinds:
- * one with `look` is called before the next instructions of a frame are decoded (plan.c repeats
- * what a hot body did before), one with `take` before an instruction goes to the engine (collect.c
- * makes clusters). worker.c adds them. Which instructions a stage executes does not change a
- * result's bits.
+/* stage.h: the interface of stages, which execute instructions otherwise than one by one. There are
+ * two kinds. One with `look` is called before the next instructions of a frame are decoded: plan.c,
+ * which repeats what a hot body did before. One with `take` is called before an instruction goes to
+ * the engine: collect.c, which makes clusters. worker.c adds them. A stage does not change the bits
+ * of results.
  *
- * An Observer sees how instructions are executed one by one: plan_record.c, which makes plans. All
- * on the worker's thread.
+ * An Observer sees how instructions are executed one by one: plan_record.c, which records plans.
+ * All run on the worker's thread.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_STAGE_H
 #define GT_WORKER_EXEC_STAGE_H
@@ -13,7 +13,7 @@
 
 typedef enum Look {
     LOOK_NONE, /* the next instruction must be decoded and issued */
-    LOOK_HELD, /* nothing of this client is to be issued until its queue is empty */
+    LOOK_HELD, /* nothing of this client must be issued until its queue is empty */
     LOOK_DONE  /* instructions were executed; the frame's reader is after them */
 } Look;
 
@@ -22,47 +22,50 @@ struct Stage {
     Exec *x; /* set by stages_put */
     Stage *next;
 
-    /* ---- With `look` come `before` and `forget` ---- */
+    /* ---- A stage with `look` also has `before` and `forget` ---- */
 
-    /* f is at a hot record, of which no instruction is decoded yet. */
+    /* Called when f is at a hot record, of which no instruction is decoded yet. */
     Look (*look)(Stage *s, Frame *f);
-    /* j of f is about to be issued; NULL: f has ended. Called if j or what follows it is in a hot
-     * record, or there is an observer. False: what follows j must not be decoded yet, and look is
-     * called. */
+    /* Called before j of f is issued (NULL: f has ended), if j or the next instruction is in a hot
+     * record, or if there is an observer. Returns false if the next instruction must not be decoded
+     * yet: look is called first. */
     bool (*before)(Stage *s, Frame *f, Job *j);
     /* Drops unfinished work of this client (NULL: of all): it was cancelled, or is gone. */
     void (*forget)(Stage *s, const Client *c);
 
-    /* ---- With `take` come the other four ---- */
+    /* ---- A stage with `take` also has flush, edge, idle and about ---- */
 
-    /* j has its operands and immediates. True: j is taken, its results have names and it holds its
-     * operands; Exec.pending_of is its client. False: the caller continues with it; poison: that of
-     * an operand (else ERR_NONE); no operand is pending any more. type: of the result. */
+    /* j has its operands and immediates; type: its result's. Returns true if it took j: it has
+     * named the result, holds the operands, and has set Exec.pending_of to the client. If false,
+     * the caller goes on with j: no operand is pending, and poison is an operand's (else
+     * ERR_NONE). */
     bool (*take)(Stage *s, Job *j, const TensorType *type, ErrCode *poison);
-    /* Executes all that was taken, or leaves it in its client's queue. Sets pending_of to NULL;
+    /* Executes the pending jobs, or puts them into their client's queue. Sets pending_of to NULL;
      * only called while it is not. */
     void (*flush)(Stage *s);
-    void (*edge)(Stage *s); /* at the end of a loop's turn */
-    /* Called while work is pending. is_idle: there is nothing else to do; false: there is again. */
+    void (*edge)(Stage *s); /* called at the end of each iteration of a loop */
+    /* Called while jobs are pending. is_idle: there is nothing else to do; false: there is again.
+     */
     void (*idle)(Stage *s, bool is_idle);
-    /* KEY=VALUE lines about Storage.kernel (0: none): see exec_kernel. */
+    /* Writes KEY=VALUE lines about Storage.kernel (0: none): see exec_kernel. */
     void (*about)(const Stage *s, uint32_t kernel, Bytes *out);
 
-    /* ---- Of any ---- */
+    /* ---- Every stage has these ---- */
 
-    void (*stats)(const Stage *s, Bytes *out); /* KEY=VALUE lines */
+    void (*stats)(const Stage *s, Bytes *out); /* writes KEY=VALUE lines */
     void (*free)(Stage *s);                    /* nothing is pending, and no client is left */
 };
 
-void stages_put(Exec *x, Stage *s); /* x owns it. NULL: nothing happens */
+void stages_put(Exec *x, Stage *s); /* x owns s; NULL: no effect */
 void stages_free(Exec *x);
-/* Executes what is pending. */
+/* Executes or queues the pending jobs. */
 static inline void stages_flush(Exec *x) {
     if (x->pending_of) x->takes->flush(x->takes);
 }
-/* Called before a cancel or the end of a client (NULL: of all). */
+/* Flushes, and drops the stages' unfinished work of a client (NULL: of all). To be called before a
+ * cancel or the client's end. */
 void stages_end(Exec *x, const Client *c);
-/* Executes j's pending operands and reads them again. False: one is poisoned. */
+/* Executes j's pending operands and reads them again. Returns false if one is poisoned. */
 bool stages_settle(Exec *x, Job *j, ErrCode *poison);
 static inline bool job_reads_pending(const Job *j) {
     for (int k = 0; k < j->n_held; k++) {
@@ -76,13 +79,13 @@ struct Cluster;      /* collect.h */
 struct CollectTrial; /* likewise */
 /* Called while Exec.observer is set. */
 struct Observer {
-    int n_steps;                                 /* seen so far */
+    int n_steps;                                 /* number of steps seen so far */
     void (*saw_call)(Observer *o, const Job *j); /* j->call is about to be submitted */
-    void (*saw_data)(Observer *o, const Job *j); /* its payload was copied to its result */
-    void (*saw_cluster)(Observer *o, const struct Cluster *c); /* its kernel was called */
-    /* The steps since `begin` are a cluster, those before `alone` its product; its faster way is
-     * not decided yet. */
+    void (*saw_data)(Observer *o, const Job *j); /* j's payload was copied to its result */
+    void (*saw_cluster)(Observer *o, const struct Cluster *c); /* c's kernel was called */
+    /* The steps from `begin` on are a cluster, of which those before `alone` are its matmul. Which
+     * way of running it is faster is not decided yet. */
     void (*saw_trial)(Observer *o, int begin, int alone, const struct CollectTrial *t);
-    void (*issued)(Observer *o); /* the instruction that Stage.before was asked about */
+    void (*issued)(Observer *o); /* the instruction of the last Stage.before was issued */
 };
 #endif

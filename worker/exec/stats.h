@@ -1,4 +1,4 @@
-/* stats.h: statistics of a worker, and where a tensor is and what computed it, as text.
+/* stats.h: statistics of a worker, and a tensor's layout and origin, as text.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_STATS_H
 #define GT_WORKER_EXEC_STATS_H
@@ -7,12 +7,12 @@
 void exec_trim(Exec *x);                    /* returns free memory to the system */
 void exec_stats(const Exec *x, Bytes *out); /* KEY=VALUE lines */
 
-/* KEY=VALUE lines about one tensor: shape= of what is here, layout=, group=; or absent=1, or
- * poisoned= and why. */
+/* Writes KEY=VALUE lines about one tensor: shape= of the local part, layout=, group=; or absent=1;
+ * or poisoned= and why. */
 void exec_placement(const Exec *x, uint32_t client, uint64_t id, Bytes *out);
 
-/* Lines about what filled a tensor: filled= (alone, in_turn, fused or otherwise, see store.h), op=;
- * off=1 if nothing is ever fused. For a kernel of several operations, ready or not: state=
+/* Writes lines about what filled a tensor: filled= (alone, in_turn, fused or otherwise, see
+ * store.h), op=; off=1 if fusion is off. For a kernel of several operations, ready or not: state=
  * (collect.h), key=, hits=, bytes=, compile_ms=, batch= (jit.h), and its source, each line after
  * "source="; why=: the reason there is no kernel. Or absent=1, or poisoned=. */
 void exec_kernel(const Exec *x, uint32_t client, uint64_t id, Bytes *out);

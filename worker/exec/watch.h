@@ -7,11 +7,13 @@
 /* Starts or stops sending execution times (TIMES) through exec_next. */
 void exec_watch(Exec *x, bool on);
 
-/* Except for the first, the following are called only while Exec.watch is set. */
-bool watch_next(Exec *x, Msg *out); /* the next message for monitors; false: none */
+/* Returns the next message for monitors; false: none. */
+bool watch_next(Exec *x, Msg *out);
+/* Sets the time at which j began, if a monitor watches. */
 static inline void watch_begin(const Exec *x, Job *j) {
     if (__builtin_expect(x->watch != NULL, 0)) j->begin_ns = exec_now_ns(x);
 }
-/* j is done; bytes: moved beside those of its results. */
+/* Adds the time of j, which is done. bytes: moved in addition to its results. Exec.watch must be
+ * set. */
 void watch_done(Exec *x, const Job *j, uint64_t bytes);
 #endif
