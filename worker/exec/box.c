@@ -1,6 +1,5 @@
-/* box.c: copying boxes of elements between views in this machine's memory: parts of tensors into
- * larger ones, whole ones into messages and back. The elements of a box in row-major order are the
- * bytes that GET and PIECE count.
+/* box.c: copies boxes (regions of elements) between views in this machine's memory, and between a
+ * view and the flat bytes of a message. GET and PIECE count the bytes of a box in row-major order.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/box.h"
 
@@ -41,8 +40,8 @@ static void copy_line(char *to, int64_t step_to, const char *from, int64_t step_
     }
 }
 
-/* The axes of both without those of one element, and with those joined that lie behind one another
- * in both; at least one. 0: there are no elements. */
+/* Writes the axes of two views of one shape: without those of extent 1, and with neighbours joined
+ * that are contiguous in both views. Returns their number, at least 1; 0: there are no elements. */
 static int join_axes(const View *a, const View *b, int64_t *shape, int64_t *sa, int64_t *sb) {
     int n = 0;
     for (int d = 0; d < a->type.rank; d++) {
@@ -79,7 +78,8 @@ void box_copy(const View *to, const View *from) {
     }
 }
 
-/* Elements first .. first + n of the box, line by line along its last axis, to or from `flat`. */
+/* Copies elements [first, first + n) of the box, in row-major order: to `to`, or, with `to` NULL,
+ * from `from`. */
 static void walk(const View *box, int64_t first, int64_t n, char *to, const char *from) {
     int64_t size = size_of(box), index[MAX_DIMS] = {0}, rest = first, offset = 0;
     int last = box->type.rank - 1;

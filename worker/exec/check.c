@@ -1,8 +1,8 @@
-/* check.c: --check-nan: is every float result finite, and if not, did this instruction make it so?
+/* check.c: --check-nan: finds the first instruction whose float results are not finite.
  *
- * A nan is news where no operand has one; an infinity where no operand and no immediate is one
- * (masks of -inf are meant). Results are looked at through copy_out, a piece at a time, so that
- * this works with every engine; nothing of it runs unless a client asked with `check nan=true`.
+ * A nan is reported if no operand and no immediate is nan, an infinity if all operands and
+ * immediates are finite: masks of -inf are intended. Results are read through copy_out, a piece at
+ * a time, which works with every engine. Nothing is checked unless a client asks for it.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/check.h"
 
@@ -10,17 +10,17 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PIECE = 8192, DATA_LITERAL = 64 }; /* elements of larger data come from a file */
+enum { PIECE = 8192, DATA_LITERAL = 64 }; /* elements; `data` with more comes from a file */
 
-/* How many of which kind, and where the first stands (row-major). */
+/* Number of nans and of infinities, and the row-major index of the first of each. */
 typedef struct Found {
     int64_t nans, infs, first_nan, first_inf;
-    bool is_negative; /* the first that is infinite */
+    bool is_negative; /* the first infinity */
 } Found;
 
 /* ---- Elements ---- */
 
-/* Exponent bits of a float dtype: all set means infinite or nan. */
+/* Returns the exponent bits of a float dtype; all set: infinite or nan. */
 static uint64_t exponent_of(DType t) {
     switch (dtype_info[t].size_bytes) {
     case 8: return UINT64_C(0x7ff) << 52;
@@ -49,7 +49,7 @@ static void count_piece(const void *p, int64_t n, DType t, int64_t base, Found *
     }
 }
 
-/* The fast way through what is nearly always fine. */
+/* The fast path: a vectorizable test without counting. */
 static bool piece_is_finite(const void *p, int64_t n, DType t) {
     uint64_t exponent = exponent_of(t);
     bool bad = false;
@@ -66,7 +66,7 @@ static bool piece_is_finite(const void *p, int64_t n, DType t) {
     return !bad;
 }
 
-/* Walks a view along its first axes down to pieces that fit. */
+/* Splits a view along its first axes into pieces that fit into buf, and counts in each. */
 static void look(Exec *x, const View *v, int64_t base, void *buf, Found *f) {
     int64_t n = type_numel(&v->type);
     if (n == 0) return;
@@ -122,7 +122,7 @@ static double as_double(const void *p, DType t) {
     return s * ldexp(exponent ? 1 + m : m, (exponent ? exponent : 1) - most / 2);
 }
 
-/* The operand's element that the result's i-th was made of, by the rule of broadcasting. */
+/* Returns the element of operand v that broadcasting combines into the result's i-th element. */
 static double element_for(Exec *x, const View *v, const TensorType *out, int64_t i) {
     char value[8] = {0};
     if (v->is_scalar) return as_double(v->data, (DType)v->type.dtype);
@@ -139,9 +139,9 @@ static double element_for(Exec *x, const View *v, const TensorType *out, int64_t
     return as_double(value, (DType)v->type.dtype);
 }
 
-/* ---- Words ---- */
+/* ---- Messages ---- */
 
-/* 0.0, 88.5, -1e+30: short, and with a point where it is whole. */
+/* Writes a short number: 0.0, 88.5, -1e+30; an integer gets ".0". */
 static void put_number(Bytes *b, double v) {
     char text[32];
     snprintf(text, sizeof text, "%.6g", v);
@@ -169,7 +169,7 @@ static const char *hint_for(const Inst *in, const Found *f) {
     return f->nans ? hints[in->op].nan : hints[in->op].inf;
 }
 
-/* Where in the whole of result k its part here has element `at`. */
+/* Returns the index in the whole result k of element `at` of the local part. */
 static int64_t place_in_whole(const Job *j, int k, const TensorType *part, int64_t at) {
     const Layout *l = &j->part->place.layout;
     int64_t begin, end, flat = 0, place[MAX_DIMS];
@@ -182,8 +182,9 @@ static int64_t place_in_whole(const Job *j, int k, const TensorType *part, int64
     return flat;
 }
 
-/* "-inf for 3 of 4096 elements, where the input is 0.0" stands at the caret. Of a part the
- * dispatcher adds up the ranks' numbers (err_join); of a term nobody can. */
+/* Sets err, with a label for the caret: "-inf for 3 of 4096 elements, where the input is 0.0". Of a
+ * split result the dispatcher adds up the ranks' counts (err_join); those of terms do not add up.
+ */
 static bool report(Exec *x, const Job *j, int k, const Found *f, Err *err) {
     Bytes label = {0};
     const View *out = &j->call.out[k];
@@ -211,7 +212,7 @@ static bool report(Exec *x, const Job *j, int k, const Found *f, Err *err) {
     return false;
 }
 
-/* ---- The question ---- */
+/* ---- Checks ---- */
 
 static bool has_infinite_immediate(const Inst *in) {
     for (int i = 0; i < in->n_in; i++)
@@ -226,7 +227,7 @@ static bool has_nan_immediate(const Inst *in) {
 }
 
 bool check_call(Exec *x, const Job *j, Err *err) {
-    const Inst *in = j->call.inst; /* the largest of an empty part is made as a full of -inf */
+    const Inst *in = j->call.inst; /* for the max of an empty part: a `full` of -inf */
     for (int k = 0; k < j->call.n_out; k++) {
         Found f = find(x, &j->call.out[k]);
         if (f.nans + f.infs == 0) continue;

@@ -2,7 +2,7 @@
 #include "worker/exec/cut.h"
 #include "worker/exec/issue.h"
 
-/* The engine asks: what has arrived meanwhile? */
+/* Called by the engine during a call. Polls for messages; returns true if the call must end. */
 static bool is_busy_cut(void *ctx) {
     Exec *x = ctx;
     x->hear(x->hear_ctx);
@@ -36,7 +36,7 @@ static void begin_call(Exec *x, Client *c, uint64_t seq) {
 }
 
 static void end_call(Exec *x) {
-    x->busy = NULL; /* calls of no client, as between peers, are not cut off */
+    x->busy = NULL; /* other calls, those of moves, are not cut off */
     if (__builtin_expect(x->may_be_cut, 0) && x->ops->cut) x->ops->cut(x->engine, false);
 }
 
@@ -63,10 +63,10 @@ void exec_call_failed(Exec *x, Job *j, const Err *err) {
         exec_fail_in_order(x, j, err);
         return;
     }
-    if (!c->is_cut) return; /* the worker leaves */
+    if (!c->is_cut) return; /* the worker shuts down */
     if (c->cut_end > c->cancel_end) {
         c->cancel_end = c->cut_end;
-        c->is_cancel_told = c->cut_end == UINT64_MAX; /* to nobody */
+        c->is_cancel_told = c->cut_end == UINT64_MAX; /* the client is gone: no report */
     }
     exec_tell_cancelled(x, j);
 }

@@ -1,6 +1,6 @@
-/* effect.c: instructions that answer with values: copies them to host memory and replies. Only
- * edge items of a tensor above the threshold travel where print or peek asked: printing 4 GB
- * moves less than 1 KB.
+/* effect.c: effects: copies their operands' values to host memory and sends them in a REPLY. Of a
+ * tensor larger than the threshold, print and peek send only the edge items: printing 4 GB sends
+ * less than 1 KB.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/effect.h"
 #include "worker/exec/exec.h"
@@ -13,7 +13,7 @@
 
 enum { DEFAULT_THRESHOLD = 1000, DEFAULT_EDGE = 3, SMALL_BYTES = INLINE_BYTES };
 
-/* Edge items of the axes from `axis` on, row-major. */
+/* Copies the edge items of the axes from `axis` on to *to, row-major, and advances *to. */
 static void copy_edges(Exec *x, View v, int axis, int64_t edge, char **to) {
     int64_t n = v.type.shape[axis], size = dtype_info[v.type.dtype].size_bytes;
     bool is_cut = n > 2 * edge;
@@ -49,8 +49,8 @@ static void free_data(void *data, void *ctx) {
     free(data);
 }
 
-/* Large values go into a Buf of their own, which travels without another copy. False: there is no
- * memory on the host for it (a view may be far larger than what it shows). */
+/* Copies a value into r; a large one into *buf, which is sent without another copy. Returns false
+ * if there is no host memory for it (an expanded view may be far larger than its storage). */
 static bool take_value(Exec *x, const Inst *in, const View *v, ReplyValue *r, Buf **buf) {
     r->type = v->type;
     r->edge = edge_of(in, &v->type);
@@ -86,11 +86,11 @@ static ErrCode fail_value(Exec *x, Job *j, ReplyValue *r) {
 static bool is_true(Exec *x, const View *v) {
     uint8_t value[8];
     x->ops->copy_out(x->engine, value, v);
-    return element_float((DType)v->type.dtype, value) != 0; /* an int other than 0 stays one */
+    return element_float((DType)v->type.dtype, value) != 0; /* no int but 0 converts to 0 */
 }
 
-/* A plain assertion fails here. One with values in its text (or braces) is the client's to judge,
- * from the reply: only there can the text be made. */
+/* Reports a plain assertion that fails. An assertion with values in its text, or with braces, is
+ * checked by the client, which formats the text from the reply. */
 static ErrCode check_assertion(Exec *x, Job *j) {
     const Attr *text = inst_attr(&j->inst, ATTR_FORMAT);
     if (j->inst.n_in > 1 ||
@@ -122,7 +122,7 @@ void effect_run(Exec *x, Job *j) {
         } else if (j->held[i]->poison) {
             r->status = (uint8_t)j->held[i]->poison;
             r->type = j->call.in[i].type;
-        } else if (failed) { /* one is enough; the client skips the effect */
+        } else if (failed) { /* the client skips the effect: the other values are not needed */
             r->status = (uint8_t)failed;
             r->type = j->call.in[i].type;
         } else {

@@ -1,8 +1,7 @@
-/* exec.c: frames, clients and scheduling. A client's frames are issued in order. Between clients,
- * the one that has used least of the worker's time goes next, for a time slice, so that one
- * client's loop does not starve another. A frame is acknowledged when it and all before it are
- * done; acknowledgements are cumulative and are sent only when exec_next is called, so that a burst
- * of frames costs one message.
+/* exec.c: frames, clients and scheduling. A client's frames are issued in order. The client that
+ * has used least of the worker's time is next, for one time slice, so that no client starves
+ * another. A frame is acknowledged when it and all before it are done. Acknowledgements are
+ * cumulative and are written only when exec_next is called: a burst of frames costs one message.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/exec.h"
 #include "runtime/base/clock.h"
@@ -20,7 +19,7 @@
 enum {
     SLICE_NS = 500000,
     LOOK_COST = 16,      /* instructions between readings of the clock */
-    LARGE_CALL = 1 << 16 /* bytes of a result that are worth a look */
+    LARGE_CALL = 1 << 16 /* a result of more bytes is worth a reading of the clock */
 };
 
 int64_t exec_now_ns(const Exec *x) {
@@ -54,7 +53,7 @@ static void frame_free(Frame *f) {
     free(f);
 }
 
-/* Forgets a frame; its memory serves the next one. */
+/* Puts a frame onto the free list. */
 static void frame_recycle(Exec *x, Frame *f) {
     if (f->ahead) cell_put(&x->jobs, f->ahead);
     f->ahead = NULL;
@@ -64,7 +63,7 @@ static void frame_recycle(Exec *x, Frame *f) {
     x->spare = f;
 }
 
-/* Once nothing of it is in the queue. */
+/* Frees a client with an empty queue. */
 static void client_free(Exec *x, Client *c) {
     Client **at = &x->clients;
     while (*at != c) at = &(*at)->next;
@@ -74,7 +73,7 @@ static void client_free(Exec *x, Client *c) {
         c->first = f->next;
         frame_recycle(x, f);
     }
-    names_leave(&x->store, &c->names); /* what peers still read stays */
+    names_leave(&x->store, &c->names); /* storages that peers still read stay */
     bodies_fini(&c->bodies);
     bodies_fini(&c->placed);
     free(c);
@@ -120,7 +119,7 @@ Client *exec_client(Exec *x, uint32_t id, bool creates) {
     c->id = id;
     c->names = names_new();
     c->placed.may_insert = true;
-    /* A new client starts level with the one that has used least, without a claim on the past. */
+    /* A new client starts with the virtual time of the one that has used least. */
     int64_t least = INT64_MAX;
     for (const Client *o = x->clients; o; o = o->next)
         if (o->used_ns < least) least = o->used_ns;
@@ -139,12 +138,12 @@ static void refuse(Exec *x, uint32_t client, uint64_t seq, const Err *err) {
     exec_send(x, &m);
 }
 
-/* True if a stage may run what comes next in f. */
+/* True if f is at a hot record, which a stage may execute. */
 static bool is_hot_next(const Exec *x, Frame *f) {
     return x->looks && !f->is_bad && frame_comes(&f->reader) == FRAME_HOT;
 }
 
-/* Decodes the next instruction into f->ahead; none at the end, or when the rest cannot be read. */
+/* Decodes the next instruction into f->ahead; NULL at the end, or if it is malformed. */
 static void look_ahead(Exec *x, Frame *f) {
     Job *j = cell_get(&x->jobs);
     const FrameReader *at = &f->reader;
@@ -193,7 +192,7 @@ void exec_on_frame(Exec *x, Msg *m) {
     c->last = f;
     if (!c->at) {
         c->at = f;
-        /* A client that was idle has no claim on the time that it did not use. */
+        /* A client that was idle gets no credit for that time. */
         int64_t least = INT64_MAX;
         for (const Client *o = x->clients; o; o = o->next)
             if (o != c && o->at && o->used_ns < least) least = o->used_ns;
@@ -213,14 +212,14 @@ void exec_on_body(Exec *x, const Msg *m) {
     Client *c = exec_client(x, client, true);
     stages_end(x, c);
     bodies_sweep(&c->bodies);
-    bodies_define(&c->bodies, number, forms, n, &err); /* what uses it in vain will be told */
+    bodies_define(&c->bodies, number, forms, n, &err); /* if it fails, so do records that use it */
 }
 
 void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
     Client *c = exec_client(x, client, false);
     if (!c || seq < c->cancel_end || (seq == c->cancel_end && !c->is_cut)) return;
     stages_end(x, c);
-    if (seq > c->cancel_end) c->is_cancel_told = false; /* else a call that was cut off has told */
+    if (seq > c->cancel_end) c->is_cancel_told = false; /* else a cut-off call has reported it */
     c->cancel_end = seq;
     c->is_held = false;
     exec_uncut(x, c);
@@ -269,11 +268,11 @@ void exec_frame_done(Exec *x, Frame *f) {
     }
 }
 
-/* Issues one instruction of the client, or ends its frame. Returns a guess of its cost,
- * LOOK_COST when the clock should be looked at. */
+/* Issues one instruction of the client, or ends its frame. Returns the estimated cost, LOOK_COST if
+ * the clock should be read. */
 static int issue_next(Exec *x, Client *c) {
     Frame *f = c->at;
-    if (!f->is_begun) { /* not before: bodies are known in the order of the stream */
+    if (!f->is_begun) { /* not before: bodies are defined in the order of the stream */
         bodies_sweep(&c->bodies);
         bodies_sweep(&c->placed);
         f->is_begun = true;
@@ -305,7 +304,7 @@ static int issue_next(Exec *x, Client *c) {
     return is_heavy || c->names->bytes > before + LARGE_CALL ? LOOK_COST : 1;
 }
 
-/* What waited comes first: it is older. */
+/* Starts a job that waited, or issues the next instruction; the former is older. */
 static int advance(Exec *x, Client *c) {
     if (c->ready && c->stuck_at != x->store.n_changes && queue_run(x, c)) return LOOK_COST;
     return client_may_issue(c) ? issue_next(x, c) : LOOK_COST;
@@ -343,7 +342,7 @@ bool exec_step(Exec *x, int64_t budget_us) {
         x->takes->idle(x->takes, true);
         return true;
     }
-    return has_more; /* work that waits for peers is woken by their messages */
+    return has_more; /* messages of peers wake the jobs that wait for them */
 }
 
 bool exec_is_patient(const Exec *x) { return !x->first && !next_client(x) && x->pending_of; }
@@ -354,7 +353,7 @@ void exec_send(Exec *x, Msg *m) { outbox_put(&x->out, 0, m); }
 
 bool exec_next(Exec *x, Msg *out) {
     uint32_t none;
-    if (x->watch && watch_next(x, out)) return true; /* before answers: who has them may leave */
+    if (x->watch && watch_next(x, out)) return true; /* first: a client with its replies may go */
     if (outbox_take(&x->out, &none, out)) return true;
     for (Client *c = x->clients; c; c = c->next) {
         if (!c->has_ack) continue;

@@ -1,7 +1,8 @@
-/* issue.c: one instruction: operands from the store, types by inference, outputs from the engine;
- * then views at once and everything else as a call. What cannot begin yet is left to queue.c. An
- * instruction that fails poisons its outputs; one that reads poison is skipped. exec.h describes
- * the order of things, locate.c instructions on several ranks.
+/* issue.c: issues one instruction: finds its operands in the store, infers its result types,
+ * allocates its results. A view takes effect at once; anything else becomes a call. A job that
+ * cannot start yet goes to queue.c. An instruction that fails poisons its outputs; one that reads
+ * poison is skipped and poisons its own. exec.h explains the order, locate.c instructions on
+ * several ranks.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/issue.h"
 #include "runtime/base/log.h"
@@ -49,8 +50,7 @@ void exec_name(Exec *x, Job *j, int k, Storage *st, const TensorType *type) {
     set_whole(x, j, k, t);
 }
 
-/* Names the outputs, so that what reads them knows; types may be NULL when they could not be
- * inferred. */
+/* Names the outputs, so that instructions that read them find the poison. types NULL: unknown. */
 void exec_poison_outputs(Exec *x, Job *j, ErrCode why, const TensorType *types) {
     Names *names = j->frame->client->names;
     TensorType unknown = {.dtype = DT_F32};
@@ -147,7 +147,7 @@ static void set_immediates(Exec *x, Job *j, const TensorType *out) {
     const Inst *in = &j->inst;
     j->call.n_in = in->n_in;
     if (op_info[in->op].class_ == CLASS_MAP) {
-        DType t = DT_NONE; /* of the last tensor: where's condition comes first */
+        DType t = DT_NONE; /* the last tensor's: the first one of `where` is its condition */
         for (int i = 0; i < in->n_in; i++)
             if (in->in[i].kind == IN_TENSOR) t = (DType)x->types[i].dtype;
         for (int i = 0; i < in->n_in; i++)
@@ -182,7 +182,7 @@ int exec_ending_operand(const Job *j, const TensorType *out, const Inst *free) {
     return -1;
 }
 
-/* Result k in memory of its own (or in that of an operand), not named yet. */
+/* Sets result k, which has no name yet, to a view of all of st; st NULL: without memory. */
 static void set_output(Job *j, int k, const TensorType *type, Storage *st) {
     View *v = &j->call.out[k];
     v->type = *type;
@@ -193,7 +193,7 @@ static void set_output(Job *j, int k, const TensorType *type, Storage *st) {
 }
 
 static Room allocate_outputs(Exec *x, Job *j, const Job *following, const TensorType *types) {
-    /* A check reads the operands afterwards. */
+    /* No operand is overwritten if check_call will read it. */
     bool may_give = following && following->inst.op == OP_FREE && !j->frame->client->checks_nan;
     int dying = may_give ? exec_ending_operand(j, &types[0], &following->inst) : -1;
     uint64_t need = 0;
@@ -214,8 +214,7 @@ static Room allocate_outputs(Exec *x, Job *j, const Job *following, const Tensor
     return ROOM_NOW;
 }
 
-/* Hands the call to the engine and names its results; or leaves it to wait. An engine that is done
- * at once (the usual case on a CPU) never sees the queue. */
+/* With an engine that finishes inside `submit`, as on a CPU, a call is queued only to wait. */
 void exec_submit(Exec *x, Job *j, const Job *following, const TensorType *types) {
     j->call.n_out = j->inst.n_out;
     Room room = j->n_late ? ROOM_LATER : allocate_outputs(x, j, following, types);
@@ -249,7 +248,7 @@ static void drop_poisoned(Exec *x, Job *j, ErrCode poison, const TensorType *typ
     exec_finish(x, j);
 }
 
-/* No data moves, but where a reshape cannot be had by strides. */
+/* Names the view. A reshape that strides cannot express is copied instead. */
 static void issue_view(Exec *x, Job *j, const TensorType *type) {
     View view;
     if (!view_apply(j->call.inst, &j->call.in[0], type, &view)) {
@@ -265,7 +264,7 @@ static void issue_view(Exec *x, Job *j, const TensorType *type) {
     exec_name_view(x, j, &view);
 }
 
-/* The payload is that of the whole. */
+/* The payload holds the whole tensor. */
 void exec_copy_payload(Exec *x, const Job *j, const View *to) {
     uint64_t bytes = type_bytes(&to->type);
     const Part *p = j->part;
@@ -323,7 +322,7 @@ static void issue_free(Exec *x, Job *j) {
     for (int i = 0; i < j->inst.n_in; i++) {
         if (j->inst.in[i].kind == IN_TENSOR && store_drop(&x->store, names, j->inst.in[i].id))
             continue;
-        if (j->frame->client->is_shared || x->groups.n) continue; /* another worker's */
+        if (j->frame->client->is_shared || x->groups.n) continue; /* may be another worker's */
         Err err = {0};
         unknown_id(j, j->inst.in[i].id, &err);
         if (!j->err) exec_fail_in_order(x, j, &err);
@@ -331,8 +330,7 @@ static void issue_free(Exec *x, Job *j) {
     exec_finish(x, j);
 }
 
-/* An effect waits in the queue until everything before it is done; with an empty queue that is
- * now. */
+/* Runs an effect now if the queue is empty; else queues it until all jobs before it are done. */
 static void issue_effect(Exec *x, Job *j, ErrCode lost) {
     Err err = {0};
     ErrCode poison;
@@ -364,7 +362,7 @@ static void issue_effect(Exec *x, Job *j, ErrCode lost) {
     cell_put(&x->jobs, j);
 }
 
-/* Outputs exist and are new, or what the dispatcher sent is wrong. */
+/* Returns false if an output's id exists already, which is an error of the dispatcher. */
 static bool outputs_are_new(const Job *j, Err *err) {
     for (int i = 0; i < j->inst.n_out; i++)
         if (store_get(j->frame->client->names, j->inst.out[i]))
@@ -414,13 +412,13 @@ static void issue_tensor(Exec *x, Job *j, const Job *following) {
                 drop_poisoned(x, j, poison, types);
                 return;
             }
-            set_immediates(x, j, types); /* operands may have been gathered anew */
+            set_immediates(x, j, types); /* `take` may have gathered the operands again */
         }
         exec_submit(x, j, following, types);
     }
 }
 
-/* The first dropped instruction reports for all. */
+/* The first dropped instruction's report stands for all. */
 void exec_tell_cancelled(Exec *x, Job *j) {
     Client *c = j->frame->client;
     if (c->is_cancel_told) return;
@@ -448,7 +446,7 @@ static void log_job(const Exec *x, const Job *j) {
     inst_log("WORKER", prefix, &j->inst, NULL, 0);
 }
 
-/* Not for this worker, or not to be read: then it is dealt with, and false. */
+/* Returns false if j, which has `on`, is not for this worker or malformed; then j is ended. */
 static bool is_here(Exec *x, Job *j) {
     Err err = {0};
     j->frame->client->is_shared = true;
@@ -461,7 +459,7 @@ static bool is_here(Exec *x, Job *j) {
     return false;
 }
 
-/* What is pending must be done, or be in the queue, before it. */
+/* True if pending jobs must be executed or queued before j. */
 static bool ends_pending(const Job *j) {
     Op op = j->inst.op;
     return op_is_effect(op) || op_is_move(op) || op == OP_CHECK ||
@@ -486,7 +484,7 @@ void exec_issue(Exec *x, Job *j, const Job *following) {
     if (x->pending_of && (x->pending_of != j->frame->client || ends_pending(j))) stages_flush(x);
     if (op == OP_FREE) {
         issue_free(x, j);
-    } else if (op_is_move(op)) { /* a cancel does not stop it: peers wait for it */
+    } else if (op_is_move(op)) { /* not cancelled: peers wait for it */
         move_issue(x, j);
     } else if (j->seq < j->frame->client->cancel_end) {
         drop_cancelled(x, j);
@@ -499,8 +497,8 @@ void exec_issue(Exec *x, Job *j, const Job *following) {
         cell_put(&x->jobs, j);
     } else {
         if (op == OP_EDGE && x->takes) x->takes->edge(x->takes);
-        /* poison: the dispatcher has reported the cause; signals, notes, edges, file names: not
-         * for workers. */
+        /* A `poison` has outputs, whose cause the dispatcher has reported. Signals, notes, edges
+         * and file names have none and need nothing else. */
         exec_poison_outputs(x, j, ERR_GONE, NULL);
         cell_put(&x->jobs, j);
     }

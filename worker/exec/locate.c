@@ -1,8 +1,7 @@
-/* locate.c: instructions that several ranks execute, each its part. A tensor on a group of several
- * ranks is known here by the type of the whole and its layout, beside the view of the local part.
- * The dispatcher's rules make the parts of the operands fit one another, and this file checks that
- * they do: inference runs on the whole and on the parts, and the answers must agree. On a group of
- * one, parts are wholes, and none of this is done.
+/* locate.c: instructions of which several ranks execute their parts. A tensor on a group of several
+ * ranks has, beside the view of its local part, the type and layout of the whole. The dispatcher
+ * lays operands out such that their parts fit. This file checks that: inference runs on the wholes
+ * and on the parts, and the results must agree. On a group of one rank nothing of this runs.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/locate.h"
 #include "runtime/inst/element.h"
@@ -14,7 +13,7 @@ const Group *locate_group(const Exec *x, uint32_t id) { return map_get(&x->group
 
 bool locate_begin(Exec *x, Job *j, Err *err) {
     Place place;
-    if (op_is_move(j->inst.op)) return true; /* has two places, and is read by move.c */
+    if (op_is_move(j->inst.op)) return true; /* a move has two places; move.c reads them */
     TRY(inst_place(&j->inst, &place, err));
     const Group *g = locate_group(x, place.group);
     if (!g)
@@ -30,7 +29,7 @@ bool locate_begin(Exec *x, Job *j, Err *err) {
     return true;
 }
 
-/* The types of the whole operands into x->wholes; false: they are what is here. */
+/* Writes the wholes' types of the operands to x->wholes. Returns true if one is split. */
 static bool gather_wholes(Exec *x, const Inst *in) {
     bool differs = false;
     for (int i = 0; i < in->n_in; i++) {
@@ -42,7 +41,7 @@ static bool gather_wholes(Exec *x, const Inst *in) {
     return differs;
 }
 
-/* Returns the instruction with the sizes of the parts; itself if they do not differ. */
+/* Returns the instruction with local sizes in its attributes; j->inst if they do not change. */
 static const Inst *localise(Exec *x, Job *j) {
     const Inst *in = &j->inst;
     const Part *p = j->part;
@@ -58,15 +57,15 @@ static const Inst *localise(Exec *x, Job *j) {
     return &l->inst;
 }
 
-/* What a slice's or shape's localised attribute says about an axis must be there. */
+/* Checks that a split result has the axis along which it is split. */
 static bool fits(const Inst *in, const Layout *l, const TensorType *t, Err *err) {
     return l->kind != LAYOUT_SPLIT || l->axis < t->rank ||
            err_set(err, ERR_INTERNAL, "%s: no axis %d to split along", op_info[in->op].name,
                    l->axis);
 }
 
-/* Inference about the parts. What it refuses, though the whole is fine, is an empty part: the
- * largest of nothing is the neutral element of what is combined, or there is nothing to give. */
+/* Infers the types of the parts. If inference refuses parts although it accepted the wholes, one is
+ * empty: the local result is the neutral element (is_neutral) or has no elements (is_empty). */
 static bool infer_parts(Exec *x, Job *j, const TensorType *types, int n_out, Err *err) {
     Part *p = j->part;
     TensorType out[MAX_OUT];
@@ -101,7 +100,7 @@ bool locate_infer(Exec *x, Job *j, TensorType *types, int *n_out, Err *err) {
         TRY(fits(&j->inst, give, &p->whole[k], err));
         types[k] = layout_local(give, &p->whole[k], p->at);
     }
-    if (j->inst.op == OP_DATA) return true; /* takes its rows of the payload */
+    if (j->inst.op == OP_DATA) return true; /* exec_copy_payload takes the local rows */
     if (!differs && give->kind != LAYOUT_SPLIT) return true;
     j->call.inst = localise(x, j);
     return infer_parts(x, j, types, *n_out, err);
@@ -163,6 +162,6 @@ void locate_neutral(Job *j, Op row, const TensorType *type) {
     j->call.inst = &full->inst;
     j->call.in = j->view_few;
     j->call.n_in = 1;
-    j->n_held = 0; /* nothing of the operands goes into it */
+    j->n_held = 0; /* the operands are not read */
     j->n_late = 0;
 }

@@ -1,13 +1,12 @@
-/* move.c: tensors that change their layout or their group. A move goes to all ranks of both groups,
- * and each works out by layout_pull which box of elements goes from whom to whom. As an owner it
- * offers its boxes to their readers when the operand is done (a job of kind EXPORT), as a reader it
- * puts its part together when all it needs is offered (IMPORT): pulls are a state machine, and the
- * destination has no memory before it can be filled at once. What comes from itself is copied here,
- * or is a view where it is all there is.
+/* move.c: moves, which change the layout or the group of a tensor. The dispatcher sends a move to
+ * all ranks of both groups. Each computes by layout_pull which rank reads which box of elements
+ * from which owner. An owner offers its boxes to their readers when the operand is done
+ * (JOB_EXPORT). A reader allocates and assembles its part when all the boxes that it needs are
+ * offered (JOB_IMPORT). A rank copies its own box; if that is the whole result, the result is a
+ * view.
  *
- * Terms are combined in the order of the ranks, by the engine, so that the bits do not depend on
- * who was faster. The engine is waited for: a move's calls are few, and who is told that its memory
- * was read must be told the truth.
+ * The engine combines terms in the order of the ranks, so that the bits do not depend on timing.
+ * Each combining call is waited for: TAKEN may be sent only after the box was read.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/move.h"
 #include "worker/exec/box.h"
@@ -24,22 +23,22 @@ typedef enum SourceState { SOURCE_AWAITED, SOURCE_THERE, SOURCE_READ } SourceSta
 typedef struct Source {
     uint32_t rank;
     uint8_t state;
-    bool is_own, owes; /* owes: its owner keeps a pin until it is told */
+    bool is_own, owes; /* owes: its owner keeps a pin until TAKEN */
     ErrCode status;
     Region region; /* of the whole */
-    View box;      /* data NULL: is to be asked for */
-    Buf *buf;      /* came along */
+    View box;      /* data NULL: its pieces must be requested */
+    Buf *buf;      /* data that was sent with the descriptor; NULL: none */
     uint64_t bytes, asked, got;
 } Source;
 
 struct Import {
     Move move;
-    Region mine; /* of the whole: what this rank is to have */
-    bool folds;  /* terms, to be combined */
+    Region mine; /* the region of the whole that this rank gets */
+    bool folds;  /* the sources are terms, to be combined */
     bool is_reading;
-    bool is_across; /* this rank has no part of the operand: it comes from who does other things */
-    int n, n_read, at; /* sources; `at` is the one being read or asked for */
-    int n_asked;       /* pieces under way */
+    bool is_across;    /* this rank is not in the operand's group */
+    int n, n_read, at; /* sources; `at` is the one being read or requested */
+    int n_asked;       /* pieces requested and not received */
     Source source[];
 };
 
@@ -48,7 +47,7 @@ struct Import {
 typedef struct Roles {
     Move m;
     const Group *from, *to;
-    int owns, reads; /* places, or -1 */
+    int owns, reads; /* this rank's indices in `from` and `to`, or -1 */
     bool is_same;
 } Roles;
 
@@ -65,13 +64,13 @@ static bool read_roles(const Exec *x, const Inst *inst, Roles *r, Err *err) {
     return true;
 }
 
-/* The box of reader i that place k owns. */
+/* Finds the box that reader i gets from owner k. Returns false if there is none. */
 static bool pull(const Roles *r, int i, int k, Region *out) {
     return layout_pull(&r->m.from.layout, r->from->n, &r->m.to.layout, r->to->n, i, r->is_same,
                        &r->m.type, k, out);
 }
 
-/* Layouts whose terms can be combined, and a number by which peers know it. */
+/* Checks that terms can be combined and that j has a unique number, by which peers know it. */
 static bool check_move(const Exec *x, const Job *j, const Roles *r, Err *err) {
     const Layout *l = &r->m.from.layout;
     if (l->kind == LAYOUT_PARTIAL && (l->op == OP_ANY || l->op == OP_ALL) &&
@@ -91,7 +90,8 @@ static Storage *poisoned_operand(Exec *x, Names *names, ErrCode why, View *v) {
     return st;
 }
 
-/* The operand as it is here, referenced; a poisoned one where it is not what the move says. */
+/* Returns the local part of the operand, with a reference; a poisoned storage, with err set, if
+ * there is none or it has another type than the move says. */
 static Storage *operand(Exec *x, const Roles *r, Job *j, View *v, Err *err) {
     Names *names = j->frame->client->names;
     const Tensor *t = store_get(names, r->m.in);
@@ -129,7 +129,8 @@ static bool has_readers(const Exec *x, const Roles *r) {
     return false;
 }
 
-/* The owner's part, as a job of its own: it must not wait for what the reader's part waits for. */
+/* Issues the owner's part. It is a separate job, because it must not wait for the boxes that the
+ * reader's part waits for. */
 static void issue_export(Exec *x, const Job *j, Storage *st, const View *v) {
     Job *e = cell_get(&x->jobs);
     e->frame = j->frame;
@@ -189,7 +190,7 @@ static void issue_import(Exec *x, Job *j, const Roles *r, Storage *st, const Vie
         }
         m->n++;
     }
-    if (m->n == 0) { /* no elements, or none here of a tensor whose terms are to be added up */
+    if (m->n == 0) { /* the part has no elements, or no owner gives it a term */
         locate_neutral(j, to->kind == LAYOUT_PARTIAL ? (Op)to->op : OP_SUM, &local);
         exec_submit(x, j, NULL, &local);
         return;
@@ -296,7 +297,7 @@ static void source_read(Exec *x, Job *j, Source *s) {
     s->owes = false;
 }
 
-/* Lets go of all sources. */
+/* Releases all sources. */
 static void import_leave(Exec *x, Job *j) {
     Import *m = j->import;
     map_remove(&x->imports, j->number);
@@ -317,8 +318,8 @@ static void import_end(Exec *x, Job *j, ErrCode poison) {
 
 void import_drop(Exec *x, Job *j) { import_leave(x, j); }
 
-/* acc = acc combined with the term. The engine may have no room beside it (halves): then it fails,
- * and is told. */
+/* acc = acc combined with term. Returns false if the engine failed (halves need memory); then the
+ * import is ended and the error reported. */
 static bool combine(Exec *x, Job *j, const View *acc, const View *term) {
     static const Op map[OP_COUNT] = {
         [OP_SUM] = OP_ADD,     [OP_PROD] = OP_MUL, [OP_MAX] = OP_MAXIMUM,
@@ -337,10 +338,10 @@ static bool combine(Exec *x, Job *j, const View *acc, const View *term) {
     return false;
 }
 
-/* Tensors have no values there, and their memory is not to be touched. */
+/* True for the null engine, whose tensors have no values and whose memory must not be touched. */
 static bool is_void(const Exec *x) { return x->ops == &engine_null; }
 
-/* All of a box that can be read. false: the import has failed and is ended. */
+/* Reads all of box i, whose data can be read here. Returns false if the import failed and ended. */
 static bool take_box(Exec *x, Job *j, int i) {
     Import *m = j->import;
     Source *s = &m->source[i];
@@ -358,8 +359,8 @@ static bool take_box(Exec *x, Job *j, int i) {
     return true;
 }
 
-/* Copies what can be read and asks for the rest, a few pieces at a time; terms one rank after the
- * other. */
+/* Reads boxes that can be read here, and requests pieces of the others, up to PIECES_MAX at a time.
+ * With terms, finishes each rank's before the next. */
 static void import_read(Exec *x, Job *j) {
     Import *m = j->import;
     while (m->at < m->n) {
@@ -402,7 +403,7 @@ Room import_run(Exec *x, Job *j) {
     return ROOM_NOW;
 }
 
-/* false: the import has failed and is ended. */
+/* Copies or combines one piece. Returns false if the import failed and ended. */
 static bool take_piece(Exec *x, Job *j, Source *s, const void *data, uint64_t bytes) {
     Import *m = j->import;
     if (is_void(x)) return true;
@@ -428,7 +429,7 @@ void import_piece(Exec *x, Job *j, uint32_t rank, const Piece *p, const void *da
     Source *s = source_of(m, rank);
     if (!s || s->state != SOURCE_THERE || p->begin != s->got || s->got >= s->asked) return;
     uint64_t left = s->bytes - s->got, want = left < PIECE_BYTES ? left : PIECE_BYTES;
-    if (bytes != want) { /* it cannot be made whole any more */
+    if (bytes != want) { /* malformed */
         import_end(x, j, ERR_INTERNAL);
         queue_settle(x, j->frame->client);
         return;
@@ -452,7 +453,7 @@ void import_peer_gone(Exec *x, Job *j, uint32_t rank) {
     if (s->state == SOURCE_AWAITED) {
         Shard gone = {.client = j->frame->client->id, .status = ERR_GONE};
         import_deliver(x, j, rank, &gone);
-    } else if (!s->buf) { /* what came along stays */
+    } else if (!s->buf) { /* data that was sent along is kept */
         s->status = ERR_GONE;
         if (!j->import->is_reading) return;
         Client *c = j->frame->client;

@@ -1,12 +1,13 @@
-/* peer.c: what this worker knows of the others: groups of ranks, where a peer's memory can be read,
- * and what is said between workers (DESIGN 6, Lifetime).
+/* peer.c: groups of ranks, where peers' memory can be read, and the messages between workers.
  *
- * An owner offers a box (SHARD): a small one travels along; of a large one the storage is pinned,
- * for that reader, until it says TAKEN or is dead. A pin outlives the client: the owner may hear
- * that it left before the reader does. A reader may get a descriptor before the dispatcher has
- * brought the instruction; it is kept, by number and rank. One that nobody will wait for (the
- * client has left) is answered at once. What a peer can make us hold is bounded: who sends more
- * descriptors ahead than any program has is treated as dead.
+ * An owner offers a box by its descriptor (SHARD). A small box is sent along. The storage of a
+ * large one is pinned for the reader until that sends TAKEN or dies. A pin outlives the client: the
+ * owner may learn that the client left before the reader does.
+ *
+ * A reader may get a descriptor before the instruction. It keeps such an early descriptor by number
+ * and rank. If no instruction will wait for it (the client has left), it replies TAKEN at once. The
+ * early descriptors of a peer are limited: a peer that sends more than any program needs is treated
+ * as dead.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/peer.h"
 #include "worker/exec/box.h"
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EARLY_MAX = 1 << 20, EARLY_BYTES = 256 << 20 }; /* of one peer */
+enum { EARLY_MAX = 1 << 20, EARLY_BYTES = 256 << 20 }; /* early descriptors of one peer */
 
 typedef struct Pin {
     Storage *st; /* referenced */
@@ -27,7 +28,7 @@ typedef struct Pin {
 } Pin;
 
 typedef struct Early {
-    Shard shard; /* data is ours */
+    Shard shard; /* data: owned */
     uint32_t rank;
 } Early;
 
@@ -143,7 +144,7 @@ void peer_offer(Exec *x, const Job *j, uint32_t rank, Storage *st, const View *b
     arena_reset(&x->scratch);
 }
 
-/* Each byte of a box is asked for once. */
+/* A reader requests each byte of a box once; more than that is ignored. */
 static void on_get(Exec *x, uint32_t rank, const Get *g) {
     Pin *p = map_get(&x->pins, key_of(g->number, rank));
     uint64_t size = p ? (uint64_t)dtype_info[p->box.type.dtype].size_bytes : 1;
@@ -153,7 +154,7 @@ static void on_get(Exec *x, uint32_t rank, const Get *g) {
     p->served += g->bytes;
     Buf *data = buf_new(g->bytes);
     if (x->ops == &engine_null)
-        memset(data->data, 0, g->bytes); /* its memory is not to be touched */
+        memset(data->data, 0, g->bytes); /* its memory must not be touched */
     else
         box_get(&p->box, g->begin, g->bytes, data->data);
     data->n = g->bytes;
@@ -185,8 +186,8 @@ void peer_taken(Exec *x, uint32_t client, uint64_t number, uint32_t rank) {
     outbox_put(&x->peer_out, rank, &m);
 }
 
-/* True if nothing waits for it, now or later: everything up to it has been issued, or its client
- * has left. */
+/* True if no instruction waits for the descriptor, now or later: its instruction was issued, or its
+ * client is gone. */
 static bool is_past(Exec *x, const Shard *s) {
     if (s->number > x->seen) return false;
     const Client *c = exec_client(x, s->client, false);
@@ -195,7 +196,7 @@ static bool is_past(Exec *x, const Shard *s) {
     return s->number < (f->ahead ? f->ahead->number : f->reader.number + f->reader.next);
 }
 
-/* Removes it from the table. is_lost: the owner is told that it was not used. */
+/* Frees an early descriptor. is_lost: it was not used, so its owner must unpin the box. */
 static void early_free(Exec *x, Early *e, bool is_lost) {
     Peer *p = peer_of(x, e->rank);
     map_remove(&x->early, key_of(e->shard.number, e->rank));
@@ -297,7 +298,7 @@ void exec_on_peer(Exec *x, uint32_t rank, Msg *m) {
     msg_fini(m);
 }
 
-/* All values of a map; the caller frees. */
+/* Returns all values of a map in an array, which the caller frees. */
 static void **values(const Map *m, size_t *n) {
     void **all = xmalloc((m->n + 1) * sizeof *all), *v;
     *n = 0;

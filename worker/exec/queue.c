@@ -1,27 +1,25 @@
-/* queue.c: what has been issued and is not done: jobs that the engine has, jobs that wait, and the
- * order in which a client hears of them.
+/* queue.c: jobs that are issued and not done: those in flight, those that wait, and the order in
+ * which a client gets their reports.
  *
- * A job waits for its operands while the jobs that make them wait; for descriptors from peers, if
- * it is a move; then for memory. Its results have names from the start, and memory when it begins,
- * so that a name's view is an offset until then. A storage knows who waits for it. Of a client's
- * jobs that wait for memory alone the oldest begins first.
+ * A job waits until its operands' makers have started; a move also waits for descriptors from
+ * peers; then a job waits for memory. Its results are named when it is queued and get memory when
+ * it starts; until then the data of their views is an offset. A storage lists the jobs that wait
+ * for it. Of a client's jobs that wait for memory alone, the oldest starts first.
  *
- * Why nothing gets stuck (DESIGN 6, Order). Numbers are the same on all workers, so take, over all
- * of them, the unfinished instruction with the smallest. What it waits for is older than itself, or
- * is its own number on another worker:
- *  - an operand is made by an older instruction of this worker;
- *  - the owners' part of a move waits for its operand alone, never for memory or readers; the
- *    readers' part waits for the owners', and holds nothing but names meanwhile (owners hold the
- *    operand, which had its memory anyway);
- *  - it may have to be issued first: a client is not issued any more while many of its own older
- *    instructions wait, or (LOOK_HELD) any; between clients turns are finite;
- *  - memory: it waits only while something older than itself may give some back: calls that the
- *    engine has, older jobs, pins of older moves, whose readers are done when their older
- *    instruction is. Nothing younger is waited for. When there is nothing older left it is out of
- *    memory and says so.
- * So that being passed costs the older ones nothing, younger instructions take no memory that has
- * been promised to older ones that wait; and those of the same client only while a quarter of the
- * arena would be left beside it.
+ * Why there is no deadlock. Numbers are the same on all workers. Take the unfinished instruction
+ * with the smallest number of all workers. It only waits for older instructions, which are done, or
+ * for its own number on another worker:
+ *  - Operands: an older instruction of this worker makes each of them.
+ *  - Moves: the owners' part waits for its operand alone, never for memory or readers. The readers'
+ *    part waits for the owners' part, and holds only names meanwhile.
+ *  - Being issued: a client is not issued while many of its own older instructions wait, or
+ *    (LOOK_HELD) any of them. Other clients' turns are finite.
+ *  - Memory: it waits only while something older may free some: calls in flight, older jobs, and
+ *    pins of older moves, whose readers are older too. If nothing older is left, it fails for want
+ *    of memory.
+ * Younger instructions may start before older ones that wait for memory. They take no memory that
+ * those have been promised; and if the older ones are of the same client, a quarter of the arena
+ * must remain free as well.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/queue.h"
 #include "worker/exec/check.h"
@@ -40,19 +38,21 @@
 struct Wait {
     Wait *next;
     Job *job;
-    bool commits; /* until it is filled, not only begun */
+    bool commits; /* waits until the storage is filled, not only until its maker has started */
 };
-_Static_assert(sizeof(Wait) == WAIT_BYTES, "exec.h knows the size of a Wait's cell");
+_Static_assert(sizeof(Wait) == WAIT_BYTES, "job.h states the size of a Wait");
 
-/* ---- How far ahead ---- */
+/* ---- How much may be in flight ---- */
 
-/* What is handed to an engine cannot be cancelled any more: no more of it than takes about AHEAD_NS
- * by the pace so far, nor more calls than FLYING_MAX; but always enough to keep it busy. */
+/* Calls in flight cannot be taken back. Therefore at most FLYING_MAX are in flight, and no more
+ * than the engine finishes in about AHEAD_NS at its pace so far; but FLYING_MIN always may be, to
+ * keep it busy. */
 enum { FLYING_MIN = 4, FLYING_MAX = 1024, AHEAD_NS = 100000000, PACE_NS = 1000000 };
-enum { CALL_WORK = 1 << 14 }; /* of starting a call */
+enum { CALL_WORK = 1 << 14 }; /* work of starting a call */
 const double exec_first_pace = 0.25;
 
-/* About the bytes that are moved; a product's multiplications count for half a byte each. */
+/* Estimates the work of a call: the bytes that it moves, and for a product half a byte per
+ * multiplication. */
 static double work_of(const Call *call) {
     double work = CALL_WORK;
     for (int i = 0; i < call->n_in; i++)
@@ -68,6 +68,7 @@ bool exec_is_far_ahead(const Exec *x) {
            (x->n_flying > FLYING_MIN && x->flying_work > AHEAD_NS * x->pace);
 }
 
+/* Updates the pace after so much work was done. */
 static void keep_pace(Exec *x, double work) {
     x->flying_work = x->first ? x->flying_work - work : 0;
     x->done_work += work;
@@ -106,9 +107,10 @@ static void let_go(Exec *x, Job *j) {
     j->n_held = j->call.n_out = 0;
 }
 
-/* While a job is not begun the data of its operands' views are offsets. */
+/* Converts the data of j's operand views between addresses and offsets; they are offsets until the
+ * job starts. */
 static void rebase(Job *j, bool to_memory) {
-    if (op_info[j->inst.op].class_ == CLASS_SOURCE) return; /* a model is not looked into */
+    if (op_info[j->inst.op].class_ == CLASS_SOURCE) return; /* a model is not in call.in */
     for (int i = 0, k = 0; i < j->inst.n_in && k < j->n_held; i++) {
         if (j->inst.in[i].kind != IN_TENSOR) continue;
         View *v = &j->call.in[i];
@@ -126,7 +128,7 @@ void queue_tell(Job *j) {
 
 void queue_settle(Exec *x, Client *c) {
     for (Job *j; (j = c->jobs) && j->state == JOB_DONE;) {
-        if (j->kind == JOB_EFFECT && client_is_full(c)) return; /* exec_on_heard goes on */
+        if (j->kind == JOB_EFFECT && client_is_full(c)) return; /* exec_on_heard continues */
         c->jobs = j->next;
         if (!c->jobs) c->last_job = NULL;
         if (j->err) exec_fail(x, j, j->err);
@@ -140,12 +142,12 @@ void queue_settle(Exec *x, Client *c) {
         bool is_last = --c->n_jobs == 0;
         cell_put(&x->jobs, j);
         f->pending--;
-        exec_frame_done(x, f); /* a client that is gone goes with its last job */
+        exec_frame_done(x, f); /* may free a client that is gone */
         if (is_last) return;
     }
 }
 
-/* ---- Who waits for what ---- */
+/* ---- Waiting ---- */
 
 static void make_ready(Job *j) {
     Client *c = j->frame->client;
@@ -243,7 +245,7 @@ void queue_adopt(Exec *x, Job *j) {
     if (j->n_waits == 0) make_ready(j);
 }
 
-/* It has begun, or never will. */
+/* Removes j from the waiting jobs: it starts, or is dropped. */
 static void end_wait(Exec *x, Job *j) {
     stop_waiting(x, j);
     Client *c = j->frame->client;
@@ -281,7 +283,7 @@ static void fly(Exec *x, Job *j) {
     x->last = j;
 }
 
-/* The engine's failure, or an operand's that became known only now, reaches the outputs. */
+/* Ends a call: poisons the outputs if the engine failed, or if an operand was poisoned since. */
 static void finish_call(Exec *x, Job *j, int result, const Err *err) {
     if (x->watch) watch_done(x, j, 0);
     ErrCode poison = ERR_NONE;
@@ -354,15 +356,15 @@ void queue_submit(Exec *x, Job *j, bool is_queued) {
 
 /* ---- Memory ---- */
 
-/* The oldest of the client's jobs that wait, if it is older than j. */
+/* True if the oldest waiting job of the client is older than j. */
 static bool has_older(const Client *c, const Job *j) {
     const Job *o = c->n_waiting ? c->jobs : NULL;
     while (o && o->state != JOB_WAITS) o = o->next;
     return o && o != j && o->number < j->number;
 }
 
-/* What older jobs have been promised is theirs; of its own client's it is to leave a quarter of
- * the arena more. */
+/* j must leave the memory that older waiting jobs will need; and if some are of its own client, a
+ * quarter of the arena more. */
 bool queue_may_pass(const Exec *x, const Job *j, uint64_t need) {
     if (need == 0 || x->n_waiting == 0) return true;
     uint64_t used, peak, total, others = 0;
@@ -379,7 +381,8 @@ bool queue_may_pass(const Exec *x, const Job *j, uint64_t need) {
     return !passes || (others <= room && need <= room - others);
 }
 
-/* Nothing is in flight. */
+/* Returns when there may be memory for j, with nothing in flight: later if something older may free
+ * some, else never. */
 static Room none_now(const Exec *x, const Job *j) {
     for (const Client *c = x->clients; c; c = c->next)
         if (has_older(c, j)) return ROOM_LATER;
@@ -388,7 +391,7 @@ static Room none_now(const Exec *x, const Job *j) {
 
 Room queue_new_storage(Exec *x, Job *j, uint64_t bytes, Storage **out) {
     while (!(*out = storage_new(&x->store, j->frame->client->names, bytes))) {
-        if (x->pending_of) { /* a stage holds operands that are freed by name */
+        if (x->pending_of) { /* pending jobs may hold the last reference to a storage */
             stages_flush(x);
             continue;
         }
@@ -420,7 +423,7 @@ Room queue_fill(Exec *x, Job *j) {
     return ROOM_NOW;
 }
 
-/* ---- Beginning what waited ---- */
+/* ---- Starting jobs that waited ---- */
 
 static Room begin_call(Exec *x, Job *j) {
     ErrCode poison = ERR_NONE;
@@ -498,7 +501,7 @@ void queue_drop(Exec *x, Client *c) {
     for (Job *j = all, *next; j; j = next) {
         next = j->next;
         j->next = NULL;
-        if (j->state == JOB_FLIES) { /* the engine is not to be stopped */
+        if (j->state == JOB_FLIES) { /* exec_retire ends it */
             if (c->last_job)
                 c->last_job->next = j;
             else
@@ -508,7 +511,7 @@ void queue_drop(Exec *x, Client *c) {
         }
         if (j->kind == JOB_IMPORT && j->state == JOB_WAITS) import_drop(x, j);
         if (j->state == JOB_WAITS) end_wait(x, j);
-        for (int k = 0; k < j->call.n_out; k++) { /* who waits for it is dropped as well */
+        for (int k = 0; k < j->call.n_out; k++) { /* the jobs that wait for it are dropped too */
             j->out[k]->maker = NULL;
             if (!j->out[k]->data) j->out[k]->poison = ERR_GONE;
         }

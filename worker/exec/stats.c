@@ -1,6 +1,6 @@
-/* stats.c: figures of a worker, and where a tensor lies and what filled it, as text for whoever
- * asks. Bytes between workers are counted where they are read (bytes_in) and where they are offered
- * (bytes_out); of these, inline_bytes travelled with their descriptor.
+/* stats.c: statistics of a worker, and a tensor's layout and origin, as text. Bytes between workers
+ * are counted when they are read (bytes_in) and when they are offered (bytes_out); inline_bytes are
+ * those of bytes_out that were sent with their descriptor.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/stats.h"
 #include "worker/exec/stage.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Bytes of this process that are in memory; 0: unknown. */
+/* Returns the resident set size of this process in bytes; 0: unknown. */
 static uint64_t resident(void) {
     unsigned long long all, pages = 0;
     FILE *f = fopen("/proc/self/statm", "re");
@@ -52,7 +52,7 @@ void exec_stats(const Exec *x, Bytes *out) {
     }
 }
 
-/* NULL: there is nothing to be said of it, and that has been said. */
+/* Returns NULL, with the reason written to out, if the tensor is absent or poisoned. */
 static const Tensor *find_tensor(const Exec *x, uint32_t client, uint64_t id, Bytes *out) {
     const Client *c = x->clients;
     while (c && (c->id != client || c->is_gone)) c = c->next;

@@ -109,7 +109,7 @@ void store_free(Store *s, Names *owner, void *data, uint64_t bytes) {
 }
 
 Storage *storage_adopt(Store *s, Names *owner, void *data, uint64_t bytes) {
-    owner->bytes -= bytes; /* which it is told of again */
+    owner->bytes -= bytes; /* storage_make counts them again */
     return storage_make(s, owner, data, bytes, ERR_NONE);
 }
 
@@ -202,7 +202,7 @@ bool store_drop(Store *s, Names *n, uint64_t id) {
 
 /* ---- For messages ---- */
 
-/* Larger first, then by id, whatever the map's order. */
+/* Orders by size, largest first, then by id; independent of the map's order. */
 static bool comes_before(const Tensor *a, uint64_t id_a, const Tensor *b, uint64_t id_b) {
     return !b || a->storage->bytes > b->storage->bytes ||
            (a->storage->bytes == b->storage->bytes && id_a < id_b);
@@ -216,8 +216,8 @@ void store_largest(const Names *n, char *buf, size_t size) {
     for (size_t i = 0; map_next(&n->map, &i, &id, &p);) {
         const Tensor *t = p;
         if (t->offset || !t->storage->data || !t->storage->bytes)
-            continue; /* a view names its whole elsewhere */
-        int same = 0; /* of several names of one storage the oldest */
+            continue; /* a view into a storage: its whole is listed by another name */
+        int same = 0; /* of several names of one storage, the oldest is listed */
         while (same < TOP && (!top[same] || top[same]->storage != t->storage)) same++;
         if (same < TOP) {
             if (id < top_id[same]) top[same] = t, top_id[same] = id;

@@ -1,15 +1,16 @@
-/* watch.c: execution times of instructions for monitors (TIMES, requested by WATCH): gathered per
- * client, sent with the acknowledgements. Without a monitor this costs a branch per instruction.
+/* watch.c: execution times of instructions (TIMES) for monitors, which request them by WATCH. They
+ * are gathered per client and sent with the acknowledgements. Without a monitor this costs a branch
+ * per instruction.
  *
- * A call that was queued in the engine behind others counts from the end of the one before it, so
- * that a worker's times do not overlap and their sum is the time in which it computed.
+ * A call that was queued in the engine behind another starts when that one ends. So a worker's
+ * times do not overlap, and their sum is the time during which it computed.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/watch.h"
 
 #include <stdlib.h>
 
 struct Watch {
-    int64_t free_ns; /* when the engine was last done with something */
+    int64_t free_ns; /* when the engine last finished a call */
     Times times;
     TimeRow row[TIMES_MAX];
 };
