@@ -4,8 +4,6 @@
 #include "lang/math/builtin_tensor.h"
 #include <string.h>
 
-#define BUILTIN(name) bool bi_##name(Interp *in, const Value *arg, Value *out, LangError *e)
-
 /* v as a tensor of floats; whole numbers get the default dtype. A new reference, or NULL. */
 static Tensor *as_float(Interp *in, Value v, LangError *e) {
     Tensor *t = arg_as_tensor(in, v, e), *f;

@@ -10,8 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-#define BUILTIN(name) bool bi_##name(Interp *in, const Value *arg, Value *out, LangError *e)
-
 /* Returns t, or a parameter with its value if requires_grad. Takes ownership of t. */
 static bool give_maybe_param(Interp *in, Tensor *t, Value requires_grad, Value *out, LangError *e) {
     bool is_param;

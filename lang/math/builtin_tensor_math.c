@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUILTIN(name) bool bi_##name(Interp *in, const Value *arg, Value *out, LangError *e)
-
 /* ---- pointwise ---- */
 
 /* Evaluates a row of ops.def on whole numbers; false if the row does not accept them. */

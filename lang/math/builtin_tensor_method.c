@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUILTIN(name) bool bi_##name(Interp *in, const Value *arg, Value *out, LangError *e)
-
 /* ---- reading and converting ---- */
 
 static bool need_tensor(Value v, const char *what, LangError *e) {

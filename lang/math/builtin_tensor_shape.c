@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUILTIN(name) bool bi_##name(Interp *in, const Value *arg, Value *out, LangError *e)
-
 static const TensorType *type_of(const Tensor *t) { return tensor_type(t); }
 
 /* Returns t in *out and drops x. */
