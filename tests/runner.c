@@ -35,7 +35,7 @@ static const int kind_limit_s[KINDS] = {90, 60, 60, 20};
  * last limit is for one that does neither work nor nothing. */
 enum { IDLE_S = 150, LAST_LIMIT_S = 3600 };
 enum { HEAD_LINES = 60, TAIL_LINES = 40 }; /* shown of what a failed test wrote */
-enum { REST_S = 30 }; /* for processes that are ending when their test ends */
+enum { REST_S = 30 };                      /* for processes that are ending when their test ends */
 #define IDLE_CPU_S 0.3
 enum { MAX_ARGS = 64, MAX_JOBS = 16, OUTPUT_BYTES = 1 << 22 };
 

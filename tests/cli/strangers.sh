@@ -48,8 +48,8 @@ cp "$TMP/where" "$TMP/leaked"; chmod 644 "$TMP/leaked"
 code "a file that others read" 78 "$GTSH" -d "@$TMP/leaked" -c 1; has "it says so" "$(err)" "others can read or write it"
 
 # A stranger's bytes: one command of 600 MB, and parts without end.
-rss() { awk '/^VmRSS/ { print int($2 / 1024) }' /proc/$1/status; }
-before=$(rss $d)
+peak() { awk '/^VmHWM/ { print int($2 / 1024) }' /proc/$1/status; }
+before=$(peak $d)
 cat >"$TMP/bytes.py" <<'PY'
 import socket, struct, sys, time
 host, port = sys.argv[1].split("//")[1].rsplit(":", 1)
@@ -72,7 +72,7 @@ flood((b"\x01\xff" + bytes(255)) * 256)
 PY
 timeout 60 python3 "$TMP/bytes.py" "$at" NULL
 timeout 60 python3 "$TMP/bytes.py" "$at" CURVE
-after=$(rss $d)
+after=$(peak $d)
 [ $((after - before)) -le 16 ] || fail "a stranger's bytes: from $before to $after MiB"
 same "and it serves" "$("$GTSH" -d "$at" -c 'print(ones(4).sum())')" "tensor(4.)"
 kill -TERM $d; wait $d; same "ends in order" $? 0
@@ -89,8 +89,8 @@ for i in range(101):
     all.append(s)
 print("up", flush=True); time.sleep(1.5)' "$TMP/gt/dispatcher" >"$TMP/many.out" & many=$!
 await "$TMP/many.out" up
-kill -0 $d 2>/dev/null || fail "101 connections end the dispatcher: $(cat "$TMP/few.err")"
 wait $many
+kill -0 $d 2>/dev/null || { fail "101 connections end the dispatcher: $(cat "$TMP/few.err")"; finish; }
 same "afterwards" "$("$GTSH" -d local -c 'print(ones(5).sum())')" "tensor(5.)"
 
 # A socket of the file system asks for the token, too.
