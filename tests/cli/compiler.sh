@@ -151,7 +151,7 @@ done
 unset GT_CC; GT_FUSE=wait
 # What a killed process has left goes: its files at once, but for young ones; those of others when they are old.
 g=$TMP/cache-signal/gt; (exit 0) & none=$!; wait $none
-touch -d '-2 minutes' "$g/tmp.$none.gone.so" "$g/tmp.$$.old.so"; touch "$g/tmp.$none.young.so"; touch -d '-20 minutes' "$g/tmp.$$.older.so"
+touch -d '-2 minutes' "$g/tmp.$$.old.so"; touch "$g/tmp.$none.young.so"; touch -d '-20 minutes' "$g/tmp.$none.gone.so" "$g/tmp.$$.older.so"
 run "stale"
 same "stale files" "$(ls "$g" | grep tmp | sed 's/tmp.[0-9]*.//' | sort | tr '\n' ' ')" "old.so young.so "
 finish

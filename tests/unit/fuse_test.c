@@ -464,7 +464,7 @@ static bool check_trial(Trial *t, const FusedKernel *k, Engine *e, Rand *r, bool
 }
 
 static void test_random(int clusters, uint64_t seed) {
-    JitConfig config = {.isa = kernels_find()->isa, .dir = cache_dir, .batch_max = 24};
+    JitConfig config = {.isa = kernels_find()->isa, .dir = cache_dir};
     Jit *jit = jit_new(&config);
     int n = 2 * clusters, accepted = 0, shared = 0;
     Trial **trial = xcalloc((size_t)n, sizeof *trial);

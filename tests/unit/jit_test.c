@@ -30,7 +30,7 @@ static const FusedKernel *ask(Jit *j, int n) {
 }
 static JitEntry *want(Jit *j, int n, bool is_soon) {
     JitEntry *e = jit_entry(j, &n, sizeof n, (uint64_t)n % 3);
-    jit_want(j, e, (uint64_t)n % 3, make_nothing, &n, is_soon ? REQUEST_SOON : REQUEST_WHOLE);
+    jit_want(j, e, (uint64_t)n % 3, make_nothing, &n, is_soon);
     return e;
 }
 

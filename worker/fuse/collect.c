@@ -24,10 +24,8 @@ enum {
     SOON_NS = 1000000,
     PATIENCE_MAX = 4,
     TRY_PATIENCE = 128,
-    WAIT_MS = 60000,
     MIN_REQUESTS = 2,    /* a cluster that runs once needs no kernel */
     WORTH_NS = 10000000, /* time that kernels must be able to save before a compiler is worth it */
-    BATCH = 8,           /* kernels per compiler call: fewer calls take less time */
     PASSED_MAX = 64,     /* instructions issued beside an open cluster */
     EDGE_MIN = 12        /* nodes of a cluster that is flushed at a loop's edge */
 };
@@ -46,7 +44,6 @@ typedef struct Collect {
     int uses[FUSE_NODES];           /* as operands of pending jobs */
     Job *product;                   /* a pending matmul, issued before the cluster; NULL: none */
     int passed;
-    bool is_cut;     /* flushed by the clock: such a cluster may never recur */
     bool is_at_edge; /* nothing was issued since a loop's edge */
     bool is_soon;    /* part of it is in a scope with `compile: true` */
     int64_t idle_ns; /* start of the idle time; 0: not idle */
@@ -93,7 +90,6 @@ static void idle(Stage *s, bool is_idle) {
     }
     if (c->is_patient && now - c->idle_ns <= (c->is_soon ? SOON_NS : IDLE_NS)) return;
     if (c->is_patient && c->patience > -PATIENCE_MAX) c->patience--;
-    c->is_cut = !c->is_at_edge && !c->is_soon;
     stages_flush(s->x);
 }
 
@@ -301,12 +297,9 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     if (!c->entry) return NULL;
     c->kernel = jit_number(c->entry);
     const FusedKernel *k = jit_kernel(c->entry);
-    /* A cluster that the clock cuts usually ends elsewhere each time. */
-    bool is_part = c->is_cut && !c->waits && !c->luck;
-    JitRequest request = is_part ? REQUEST_CUT : c->is_soon ? REQUEST_SOON : REQUEST_WHOLE;
-    if (!k) jit_want(c->jit, c->entry, f->hash, make_source, f, request);
+    if (!k) jit_want(c->jit, c->entry, f->hash, make_source, f, c->is_soon);
     if (c->waits) {
-        if (!k && jit_wait(c->jit, WAIT_MS)) k = jit_kernel(c->entry);
+        if (!k && jit_wait(c->jit, -1)) k = jit_kernel(c->entry);
         return k;
     }
     if (c->luck) return is_lucky(c) ? k : NULL;
@@ -644,7 +637,7 @@ static void flush(Stage *s) {
     c->n = 0;
     x->pending_of = NULL;
     c->idle_ns = 0;
-    c->is_cut = c->is_soon = false;
+    c->is_soon = false;
 }
 
 Stage *collect_new(const EngineOps *ops, const Engine *e) {
@@ -666,8 +659,7 @@ Stage *collect_new(const EngineOps *ops, const Engine *e) {
     const char *isa = strchr(ops->isa(e), '-'); /* "cpu-v4" */
     JitConfig config = {.isa = isa ? isa + 1 : "base", .min_requests = 1};
     if (!strncmp(on, "luck:", 5)) c->luck = strtoull(on + 5, NULL, 10) | 1;
-    if (!c->waits && !c->luck)
-        config.min_requests = MIN_REQUESTS, config.worth_ns = WORTH_NS, config.batch_max = BATCH;
+    if (!c->waits && !c->luck) config.min_requests = MIN_REQUESTS, config.worth_ns = WORTH_NS;
     c->jit = jit_new(&config);
     return &c->stage;
 }

@@ -1,19 +1,19 @@
 /* choice.c: see choice.h. SPDX-License-Identifier: MIT */
 #include "worker/jit/choice.h"
 
-/* AGAIN: runs after the first decision until both ways are measured again. The number doubles with
- * each later decision, so that measuring costs one percent at first and then nothing. */
-enum { AGAIN = 500, ROUNDS_MAX = 12 };
+/* Runs after the first decision until both ways are measured again. The number doubles with each
+ * later decision, so that measuring (CHOICE_TRIALS runs of the slower way) costs one percent at
+ * first and then nothing. */
+enum { AGAIN = 500 };
 
 static unsigned bits(int64_t n) { return n > 0 ? 64u - (unsigned)__builtin_clzll((uint64_t)n) : 0; }
 
-/* Neighbouring sizes fall into neighbouring sets. */
 ChoiceTrial *choice_trial(Choice *c, int64_t elements, int64_t depth) {
     unsigned of_elements = bits(elements | 1), of_depth = bits(depth);
     uint16_t size = (uint16_t)(of_elements | of_depth << 8);
-    ChoiceTrial *set = c->trial[(of_elements + 5 * of_depth) % CHOICE_SETS], *t = set;
+    ChoiceTrial *t = c->trial;
     for (int i = 0; i < CHOICE_SIZES && t->size != size; i++)
-        if (set[i].size == size || set[i].used_at < t->used_at) t = &set[i];
+        if (c->trial[i].size == size || c->trial[i].used_at < t->used_at) t = &c->trial[i];
     if (t->size != size) *t = (ChoiceTrial){.size = size};
     t->used_at = ++c->clock;
     return t;
@@ -32,8 +32,8 @@ Way choice_way(ChoiceTrial *t, bool *is_timed) {
     *is_timed = false;
     t->is_decided = true;
     t->way = t->least[WAY_FUSED] <= t->least[WAY_EAGER] ? WAY_FUSED : WAY_EAGER;
-    t->left = (uint32_t)AGAIN << t->rounds;
-    t->rounds += t->rounds < ROUNDS_MAX;
+    t->interval = t->interval ? 2 * t->interval : AGAIN;
+    t->left = t->interval;
     return t->way;
 }
 

@@ -4,14 +4,17 @@
  * shapes. The shortest of a few times counts, since any disturbance only makes a time longer. The
  * choice changes no bit of a result.
  *
- * Sizes are cached in small sets; a full set evicts its least recently used size.
+ * The least recently used size is evicted.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_JIT_CHOICE_H
 #define GT_WORKER_JIT_CHOICE_H
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CHOICE_SETS = 8, CHOICE_SIZES = 4 /* per set */, CHOICE_TRIALS = 3 };
+enum {
+    CHOICE_SIZES = 32, /* of one kernel: as many as it takes elements from 1 to 2^31 */
+    CHOICE_TRIALS = 3  /* of each way: one alone may be a time at which the core was taken */
+};
 
 typedef enum Way { WAY_EAGER, WAY_FUSED, WAYS } Way;
 
@@ -19,17 +22,17 @@ typedef enum Way { WAY_EAGER, WAY_FUSED, WAYS } Way;
 typedef struct ChoiceTrial {
     uint16_t size;   /* bits of the number of elements, and of the depth << 8; 0: unused */
     uint8_t n[WAYS]; /* measurements taken, at most CHOICE_TRIALS */
-    uint8_t rounds;  /* decisions made */
     uint32_t used_at;
     bool is_decided;
     Way way;            /* the decision; valid if is_decided */
-    uint32_t left;      /* runs until it is measured again */
+    uint64_t left;      /* runs until it is measured again ... */
+    uint64_t interval;  /* ... of so many since the decision */
     double least[WAYS]; /* ns per element */
 } ChoiceTrial;
 
 /* All zero: no measurements. */
 typedef struct Choice {
-    ChoiceTrial trial[CHOICE_SETS][CHOICE_SIZES];
+    ChoiceTrial trial[CHOICE_SIZES];
     uint32_t clock;
 } Choice;
 

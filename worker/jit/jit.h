@@ -41,7 +41,6 @@ typedef struct JitConfig {
     const char *isa; /* "base", "v3" or "v4": that of the built-in kernels; required */
     const char *dir, *compiler;
     uint64_t bytes_max; /* default 256 MiB */
-    int batch_max;      /* kernels per compiler call; default 16 */
     int min_requests;   /* requests before a kernel is looked for; default 1 */
     uint64_t worth_ns;  /* time lost (jit_lost) before it is compiled */
 } JitConfig;
@@ -74,10 +73,9 @@ void jit_let_go(JitEntry *e);
 const FusedKernel *jit_kernel(JitEntry *e);
 void jit_launched(Jit *j, JitEntry *e); /* counts a hit */
 /* Requests the kernel of e, which is not ready: counts a miss. Calls make at most once per entry,
- * before it returns. REQUEST_SOON: at the first request whatever min_requests and worth_ns say, and
- * before all others; REQUEST_CUT: a cluster that seldom recurs: only every fourth counts. */
-typedef enum JitRequest { REQUEST_WHOLE, REQUEST_CUT, REQUEST_SOON } JitRequest;
-void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, JitRequest request);
+ * before it returns. is_soon: at the first request whatever min_requests and worth_ns say, and
+ * before all others. */
+void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, bool is_soon);
 void jit_lost(Jit *j, JitEntry *e, int64_t ns); /* adds the time that a kernel might have saved */
 Choice *jit_choice(JitEntry *e);
 bool jit_is_off(const Jit *j);         /* true: there will be no kernels */
@@ -106,7 +104,8 @@ typedef struct JitAbout {
 uint32_t jit_number(const JitEntry *e); /* from 1, in the order of jit_entry's first calls */
 /* Returns false if no entry has that number, or no longer. */
 bool jit_about(Jit *j, uint32_t number, JitAbout *out);
-int jit_pending(Jit *j);                   /* requested, neither ready nor failed */
-bool jit_wait(Jit *j, int64_t timeout_ms); /* until none is pending: true */
+int jit_pending(Jit *j); /* requested, neither ready nor failed */
+/* Waits until none is pending: true. timeout_ms < 0: as long as that takes. */
+bool jit_wait(Jit *j, int64_t timeout_ms);
 JitStats jit_stats(Jit *j);
 #endif

@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,10 +170,9 @@ bool cache_is_wanted(const Cache *c, const char *key) {
 
 /* ---- One process at a time ---- */
 
-int cache_lock(const Cache *c, int timeout_ms, const _Atomic bool *ends) {
-    enum { POLL_MS = 10 };
+int cache_lock(const Cache *c, int64_t timeout_ms, const _Atomic bool *ends) {
     int fd = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (int ms = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB); ms += POLL_MS) {
+    for (int64_t ms = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB); ms += POLL_MS) {
         if ((errno != EWOULDBLOCK && errno != EINTR) || ms >= timeout_ms || *ends) {
             close(fd);
             return -1;
@@ -232,16 +230,12 @@ void cache_trim(Cache *c) {
     free(file);
 }
 
-/* A file may belong to a process on another machine, whose process id means nothing here; but no
- * process works on a file for as long as STALE_S. */
+/* No process works on a file for as long as STALE_S: a compiler call ends after GT_CC_SECONDS. */
 static bool is_stale(const char *name, time_t age_s) {
-    enum { GONE_S = 60, STALE_S = 600, WANTED_S = 7 * 86400 };
+    enum { STALE_S = 600, WANTED_S = 7 * 86400 };
     const char *end = strstr(name, wanted);
     if (end && !end[strlen(wanted)]) return age_s > WANTED_S;
-    if (strncmp(name, temporary, strlen(temporary))) return false;
-    long pid = strtol(name + strlen(temporary), NULL, 10);
-    bool is_gone = pid <= 0 || (kill((pid_t)pid, 0) && errno == ESRCH);
-    return age_s > (is_gone ? GONE_S : STALE_S);
+    return !strncmp(name, temporary, strlen(temporary)) && age_s > STALE_S;
 }
 
 void cache_sweep(const Cache *c) {

@@ -5,7 +5,7 @@
 #define GT_WORKER_JIT_JIT_CACHE_H
 #include "runtime/base/arena.h"
 
-enum { PATH_ROOM = 1024 };
+enum { PATH_ROOM = 1024, POLL_MS = 20 /* between looks at what another process does */ };
 
 typedef struct Cache {
     char dir[PATH_ROOM - 128];
@@ -44,6 +44,6 @@ bool cache_is_lost(const Cache *c, char *why, size_t why_size);
 /* Takes the lock that one process at a time has. It ends with cache_unlock or the process. Returns
  * -1, and the caller goes on without it, after timeout_ms, when *ends, or where files cannot be
  * locked. */
-int cache_lock(const Cache *c, int timeout_ms, const _Atomic bool *ends);
+int cache_lock(const Cache *c, int64_t timeout_ms, const _Atomic bool *ends);
 void cache_unlock(int lock);
 #endif

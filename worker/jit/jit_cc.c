@@ -1,5 +1,6 @@
 /* jit_cc.c: see jit_cc.h. SPDX-License-Identifier: MIT */
 #include "worker/jit/jit_cc.h"
+#include "worker/jit/jit_cache.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/env.h"
 #include <dirent.h>
@@ -23,7 +24,10 @@ extern char **environ;
 /* NICE: a step on all cores loses a tenth of its speed or less to a compiler beside it (with 0:
  * half), yet kernels still get compiled while all cores are busy. NICE_URGENT: beside four other
  * programs on two cores a kernel is ready within about 3 s, which it otherwise is not. */
-enum { ARGS_MAX = 160, NICE = 10, NICE_URGENT = 5, PATH_BYTES = 1024 };
+enum { NICE = 10, NICE_URGENT = 5 };
+
+/* Words of a call: those of the command, and our own. */
+enum { ARGS_MAX = sizeof((Cc *)0)->command / 2 + 32 };
 
 /* The output that a call may print, and the size of any file that it writes. */
 enum { SAID_MAX = 1 << 20, FILE_MAX = 64 << 20 };
@@ -57,8 +61,8 @@ enum { TRACES = 4, BEGINNING = -1 };
 struct CcTrace {
     _Atomic bool is_taken, has_object;
     _Atomic pid_t child;
-    char object[PATH_BYTES];
-    char temp_dir[PATH_BYTES]; /* of the running call, valid while child is set */
+    char object[PATH_ROOM];
+    char temp_dir[PATH_ROOM]; /* of the running call, valid while child is set */
 };
 static struct CcTrace traces[TRACES];
 
@@ -128,9 +132,9 @@ static int add_words(char **args, int n, char *text) {
 }
 
 /* Finds the file of the program `word`, as a shell does. */
-static bool find_program(const char *word, char file[PATH_BYTES], struct stat *st) {
+static bool find_program(const char *word, char file[PATH_ROOM], struct stat *st) {
     if (strchr(word, '/')) {
-        snprintf(file, PATH_BYTES, "%s", word);
+        snprintf(file, PATH_ROOM, "%s", word);
         if (stat(word, st) || access(word, X_OK)) return false;
         errno = EISDIR; /* if it is not a regular file */
         return S_ISREG(st->st_mode);
@@ -139,8 +143,8 @@ static bool find_program(const char *word, char file[PATH_BYTES], struct stat *s
     for (const char *dir = path ? path : "/bin:/usr/bin"; dir;) {
         const char *end = strchr(dir, ':');
         int n = end ? (int)(end - dir) : (int)strlen(dir);
-        int size = snprintf(file, PATH_BYTES, "%.*s/%s", n, n ? dir : ".", word);
-        if (size < PATH_BYTES && !access(file, X_OK) && !stat(file, st) && S_ISREG(st->st_mode))
+        int size = snprintf(file, PATH_ROOM, "%.*s/%s", n, n ? dir : ".", word);
+        if (size < PATH_ROOM && !access(file, X_OK) && !stat(file, st) && S_ISREG(st->st_mode))
             return true;
         dir = end ? end + 1 : NULL;
     }
@@ -158,7 +162,7 @@ static bool is_clang(const char *file) {
 }
 
 bool cc_identify(Cc *c, Bytes *out) {
-    char words[sizeof c->command], *args[ARGS_MAX], file[PATH_BYTES];
+    char words[sizeof c->command], *args[ARGS_MAX], file[PATH_ROOM];
     Bytes programs = {0};
     memcpy(words, c->command, sizeof words);
     int n = add_words(args, 0, words);
@@ -274,7 +278,7 @@ static char **environment(char *tmpdir) {
 /* Starts args with that input and output; temp_dir, unless empty, becomes its TMPDIR. Returns 0 or
  * an errno. */
 static int start(Cc *c, char **args, int input, int output, const char *temp_dir, int nice) {
-    char tmpdir[PATH_BYTES + 8];
+    char tmpdir[PATH_ROOM + 8];
     snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s", temp_dir);
     char **variables = *temp_dir ? environment(tmpdir) : NULL;
     posix_spawn_file_actions_t files;
@@ -342,7 +346,7 @@ static bool is_over_limit(const Cc *c, int64_t ms, int output, End *end) {
  * its temporary files), later SIGKILL. A child that survives even SIGKILL, because it hangs in the
  * system, is abandoned. */
 static void await_child(Cc *c, int output, End *end) {
-    enum { ASKED_MS = 500, KILLED_MS = 2000, PAUSE_MAX_MS = 20 };
+    enum { GRACE_MS = 1000 };
     int64_t begin = now_ms(), asked = 0, killed = 0;
     struct rusage used = {0};
     for (;;) {
@@ -354,13 +358,13 @@ static void await_child(Cc *c, int output, End *end) {
         if (is_over && !asked) {
             asked = now;
             end_child(c, SIGTERM);
-        } else if (is_over && !killed && now - asked > ASKED_MS) {
+        } else if (is_over && !killed && now - asked > GRACE_MS) {
             killed = now;
             end_child(c, SIGKILL);
-        } else if (killed && now - killed > KILLED_MS) {
+        } else if (killed && now - killed > GRACE_MS) {
             break;
         }
-        if (pause_ms > PAUSE_MAX_MS) pause_ms = PAUSE_MAX_MS;
+        if (pause_ms > POLL_MS) pause_ms = POLL_MS;
         nanosleep(&(struct timespec){.tv_nsec = pause_ms * 1000000}, NULL);
     }
     pthread_mutex_lock(&c->lock);
@@ -442,7 +446,7 @@ CcResult cc_compile(Cc *c, const Bytes *source, const char *object, bool is_urge
     int input = memory_file(source->data, source->n), output = memory_file(NULL, 0);
     int nice = is_urgent ? NICE_URGENT : NICE;
     End end = {0};
-    char temp_dir[PATH_BYTES];
+    char temp_dir[PATH_ROOM];
     temp_dir_make(temp_dir, sizeof temp_dir);
     end.error = input < 0 || output < 0 ? errno : start(c, args, input, output, temp_dir, nice);
     if (!end.error) await_child(c, output, &end);
