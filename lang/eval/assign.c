@@ -476,16 +476,18 @@ OUTLINE static bool augment_place(Interp *in, Node *n, LangError *e) {
         ok = false;
     }
     in->no_grad_depth += param;
-    /* p.data op= v: what comes out takes p's place */
-    bool keeps = ok && p.n->kind == N_FIELD && has_identity(p.base) && cur.kind == V_TENSOR &&
-                 cur.tensor->handle == p.base.tensor->handle;
-    if (keeps) in->keep = cur.tensor->handle;
-    ok = ok && augment(in, n, cur, v, false, &made, &done, e);
+    if (ok && p.n->kind == N_FIELD && has_identity(p.base) && !strcmp(p.n->str, "data") &&
+        (v.kind == V_TENSOR || value_is_number(v))) {
+        in->at = n;
+        if (!(ok = tensor_augment_data(in, p.base.tensor, n->tok, v, e)))
+            error_locate(e, node_span(in, n));
+    } else if (ok) {
+        ok = augment(in, n, cur, v, false, &made, &done, e);
+    }
     in->no_grad_depth -= param;
     value_drop(cur);
     value_drop(v);
     if (ok && !done) ok = place_set(in, &p, made, e);
-    if (keeps) in->keep = NULL;
     place_close(&p);
     return ok;
 }

@@ -609,7 +609,7 @@ bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value
     if (a.kind != V_TENSOR && b.kind != V_TENSOR) return host_binary(in, n, oper, a, b, out, e);
     Value other = a.kind == V_TENSOR ? b : a;
     if (other.kind == V_TENSOR || value_is_number(other)) {
-        if (tensor_binary(in, oper, a, b, out, e)) return true;
+        if (tensor_binary(in, oper, a, b, NULL, out, e)) return true;
         error_locate(e, node_span(in, n));
         return false;
     }

@@ -287,7 +287,8 @@ BUILTIN(matmul) {
     Tensor *a = arg_as_tensor(in, arg[0], e), *b = a ? arg_as_tensor(in, arg[1], e) : NULL,
            *t = NULL;
     DType wide = DT_NONE;
-    bool ok = b && arg_dtype_of(arg[2], DT_NONE, &wide, e) && tensor_matmul(in, a, b, wide, &t, e);
+    bool ok =
+        b && arg_dtype_of(arg[2], DT_NONE, &wide, e) && tensor_matmul(in, a, b, wide, NULL, &t, e);
     if (!ok) t = NULL;
     tensor_unref(a), tensor_unref(b);
     return give_tensor(t, out);

@@ -156,10 +156,14 @@ static bool need_param(Interp *in, Value v, const char *method, const char *inst
     return element_hint(in, e) ? false : error_hint(e, "%s", instead);
 }
 
-/* Updates p by v; the result of an update method is the parameter. */
-static bool updated(Interp *in, Value p, Value v, Value *out, LangError *e) {
-    TRY(tensor_no_path(in, v, e) && tensor_update(in, p.tensor, v, e));
+/* Updates p by v, which lies at `place`; the result of an update method is the parameter. */
+static bool updated_keep(Interp *in, Value p, Value v, const Handle *place, Value *out,
+                         LangError *e) {
+    TRY(tensor_no_path(in, v, e) && tensor_update_keep(in, p.tensor, v, place, e));
     return *out = value_ref(p), true;
+}
+static bool updated(Interp *in, Value p, Value v, Value *out, LangError *e) {
+    return updated_keep(in, p, v, NULL, out, e);
 }
 
 BUILTIN(zero_) {
@@ -186,11 +190,11 @@ BUILTIN(lerp_) { /* p, x, weight: p + weight * (x - p) */
     in->no_grad_depth++;
     Tensor *gap = tensor_op2(in, OP_SUB, x, arg_tensor(arg[0].tensor), e);
     Tensor *step = gap ? tensor_op2(in, OP_MUL, arg_tensor(gap), w, e) : NULL;
-    in->keep = arg[0].tensor->handle;
-    Tensor *sum =
-        step ? tensor_op2(in, OP_ADD, arg_tensor(arg[0].tensor), arg_tensor(step), e) : NULL;
-    bool ok = sum && updated(in, arg[0], v_tensor(sum), out, e);
-    in->keep = NULL;
+    Arg term[2] = {arg_tensor(arg[0].tensor), arg_tensor(step)};
+    const Handle *place = arg[0].tensor->handle;
+    Tensor *sum = NULL;
+    bool ok = step && tensor_op_keep(in, OP_ADD, term, 2, NULL, 0, &place, &sum, e) &&
+              updated_keep(in, arg[0], v_tensor(sum), place, out, e);
     in->no_grad_depth--;
     tensor_unref(gap), tensor_unref(step), tensor_unref(sum);
     return ok;

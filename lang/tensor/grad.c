@@ -219,12 +219,16 @@ static void walk_fini(Walk *w) {
     free(w->v);
 }
 
-/* takes ownership of part */
-static bool accumulate(Interp *in, Tensor **sum, Tensor *part, LangError *e) {
+/* Adds part, which it takes ownership of, to *sum. keeps: the sum lies where *sum lies. */
+static bool accumulate(Interp *in, Tensor **sum, Tensor *part, bool keeps, LangError *e) {
     if (!*sum) return *sum = part, true;
-    Tensor *both = tensor_op2(in, OP_ADD, arg_tensor(*sum), arg_tensor(part), e);
+    Arg arg[2] = {arg_tensor(*sum), arg_tensor(part)};
+    const Handle *place = (*sum)->handle;
+    Tensor *both = NULL;
+    bool ok = tensor_op_keep(in, OP_ADD, arg, 2, NULL, 0, keeps ? &place : NULL, &both, e);
     tensor_unref(part), tensor_unref(*sum);
-    return (*sum = both) != NULL;
+    *sum = both;
+    return ok;
 }
 
 /* ---- slices ---- */
@@ -321,7 +325,7 @@ static bool settle(Interp *in, Visit *v, LangError *e) {
     if (axis >= 0) {
         for (k = 0; k < n; k++) grads[k] = part[k]->grad;
         ok = (sum = tensor_cat(in, grads, n, axis, e)) != NULL;
-        ok = ok && accumulate(in, &v->grad, sum, e);
+        ok = ok && accumulate(in, &v->grad, sum, false, e);
     } else {
         bool from_zeros = !v->grad;
         if (from_zeros)
@@ -393,7 +397,7 @@ static bool walk_step(Walk *w, size_t i, LangError *e) {
     for (int k = 0; k < n->n_in; k++) {
         if (!n->in[k].is_imm) tensor_unref(value[k].t);
         if (din[k] && g.ok && need[k])
-            g.ok = accumulate(in, &w->v[n->in[k].node->index].grad, din[k], e);
+            g.ok = accumulate(in, &w->v[n->in[k].node->index].grad, din[k], false, e);
         else
             tensor_unref(din[k]);
     }
@@ -541,11 +545,9 @@ static bool deliver(Walk *w, LangError *e) {
     for (size_t i = w->n; ok && i-- > 0;) {
         Visit *v = &w->v[i];
         if (!v->target || !v->node->param || !v->grad) continue;
-        Tensor **sum = &v->node->param->grad;
         /* .grad keeps its layout, even in a scope around `backward` */
-        if (*sum && signal_depth(in)) in->keep = (*sum)->handle;
-        ok = accumulate(in, sum, v->grad, e);
-        in->keep = NULL, v->grad = NULL;
+        ok = accumulate(in, &v->node->param->grad, v->grad, signal_depth(in) > 0, e);
+        v->grad = NULL;
     }
     in->no_grad_depth--;
     return ok;

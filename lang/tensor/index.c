@@ -53,6 +53,7 @@ typedef struct Plan {
     Sub sub[3 * MAX_DIMS];
     int n, n_tensors;
     bool is_basic_noop, from_zero;
+    const Handle **place; /* of tensor_op_keep */
 } Plan;
 
 static void plan_fini(Plan *p) {
@@ -436,7 +437,7 @@ static Tensor *basic_put(Interp *in, Tensor *x, Tensor *v, const Plan *p, const 
     Tensor *fitted = value_for_slice(in, v, p, b, e), *out = NULL;
     if (!fitted) return NULL;
     Arg arg[2] = {arg_tensor(x), arg_tensor(fitted)};
-    if (!tensor_op(in, OP_SLICE_PUT, arg, 2, attr, 3, &out, e)) out = NULL;
+    if (!tensor_op_keep(in, OP_SLICE_PUT, arg, 2, attr, 3, p->place, &out, e)) out = NULL;
     tensor_unref(fitted);
     return out;
 }
@@ -456,7 +457,8 @@ static Tensor *advanced_put(Interp *in, Tensor *x, Tensor *v, bool adds, const P
     if (y) {
         arg[0] = arg_tensor(y), arg[1] = arg_tensor(v);
         memcpy(arg + 2, a.index, sizeof a.index[0] * (size_t)a.n);
-        if (!tensor_op(in, OP_INDEX_PUT, arg, a.n + 2, attr, n_attr, &written, e)) written = NULL;
+        if (!tensor_op_keep(in, OP_INDEX_PUT, arg, a.n + 2, attr, n_attr, p->place, &written, e))
+            written = NULL;
     }
     if (written && a.permutes) {
         Tensor *back = tensor_permute(in, written, a.back, a.rank, e);
@@ -516,7 +518,7 @@ static bool suits_places(Interp *in, const Plan *p, const TensorType *tx, int re
 }
 
 static Tensor *put(Interp *in, Tensor *x, const Value *sub, int n_subs, Tensor *v, bool from_zero,
-                   LangError *e) {
+                   const Handle **place, LangError *e) {
     const TensorType *tx = tensor_type(x), *mask = NULL;
     if (n_subs == 1 && sub[0].kind == V_TENSOR && tensor_type(sub[0].tensor)->dtype == DT_BOOL)
         mask = tensor_type(sub[0].tensor);
@@ -524,7 +526,7 @@ static Tensor *put(Interp *in, Tensor *x, const Value *sub, int n_subs, Tensor *
     int rest = mask ? tx->rank - mask->rank : 0;
     if (mask && (mask->rank == 0 || is_for_each(tx, rest, tensor_type(v))))
         return mask_put(in, x, sub[0].tensor, v, e);
-    Plan p = {.from_zero = from_zero};
+    Plan p = {.from_zero = from_zero, .place = place};
     Basic b;
     Tensor *out = NULL;
     if (plan_make(in, tx, sub, n_subs, &p, e) && basic_of(tx, &p, &b, e) &&
@@ -541,12 +543,11 @@ bool tensor_index_put(Interp *in, Tensor *x, const Value *sub, int n_subs, Value
     if (in_place) TRY(tensor_no_path(in, v, e) && tensor_has_no_path(in, x, e));
     in->no_grad_depth += in_place;
     Tensor *value = value_for(in, x, v, e);
-    if (in_place) in->keep = x->handle;
-    Tensor *result = value ? put(in, x, sub, n_subs, value, from_zero, e) : NULL;
+    const Handle *place = in_place ? x->handle : NULL;
+    Tensor *result = value ? put(in, x, sub, n_subs, value, from_zero, &place, e) : NULL;
     tensor_unref(value);
     in->no_grad_depth -= in_place;
-    bool ok = result && (!in_place || tensor_update(in, x, v_tensor(result), e));
-    if (in_place) in->keep = NULL;
+    bool ok = result && (!in_place || tensor_update_keep(in, x, v_tensor(result), place, e));
     if (!result) return false;
     if (in_place) tensor_unref(result), result = ok ? tensor_ref(x) : NULL;
     if (ok) *out = v_tensor(result);
@@ -564,7 +565,7 @@ bool tensor_index_add(Interp *in, Tensor *x, const Value *sub, int n_subs, Value
         result = advanced_put(in, x, value, true, &p, &b, e);
     else if (ok) { /* no element occurs twice */
         Tensor *zeros = tensor_full(in, t->shape, t->rank, (DType)t->dtype, arg_int(0).imm, e);
-        Tensor *more = zeros ? put(in, zeros, sub, n_subs, value, from_zero, e) : NULL;
+        Tensor *more = zeros ? put(in, zeros, sub, n_subs, value, from_zero, NULL, e) : NULL;
         if (more) result = tensor_op2(in, OP_ADD, arg_tensor(x), arg_tensor(more), e);
         tensor_unref(zeros), tensor_unref(more);
     }

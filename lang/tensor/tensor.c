@@ -245,6 +245,7 @@ static bool imm_fits(Interp *in, Op op, DType d, Operand *imm, LangError *e) {
 enum { FEW = 6 };
 typedef struct Prepared {
     int n;
+    const Handle **place; /* of tensor_op_keep */
     Arg *arg;
     Operand *operand;
     const Handle **handle;
@@ -256,8 +257,8 @@ typedef struct Prepared {
     Tensor *made_[FEW];
 } Prepared;
 
-static void prepared_init(Prepared *p, const Arg *arg, int n) {
-    p->n = n, p->heap = NULL;
+static void prepared_init(Prepared *p, const Arg *arg, int n, const Handle **place) {
+    p->n = n, p->place = place, p->heap = NULL;
     p->arg = p->arg_, p->operand = p->operand_, p->handle = p->handle_, p->made = p->made_;
     if (n > FEW) {
         char *m = p->heap = xmalloc(
@@ -278,7 +279,7 @@ static void prepared_fini(Prepared *p) {
 static bool cast_operand(Interp *in, Prepared *p, int i, DType d, LangError *e) {
     if (d == DT_NONE || !p->arg[i].t || tensor_type(p->arg[i].t)->dtype == d) return true;
     Attr attr = attr_dtype(d);
-    TRY(tensor_op(in, OP_CAST, &p->arg[i], 1, &attr, 1, &p->made[i], e));
+    TRY(tensor_op_keep(in, OP_CAST, &p->arg[i], 1, &attr, 1, p->place, &p->made[i], e));
     p->arg[i].t = p->made[i];
     return true;
 }
@@ -351,13 +352,13 @@ static void add_keep(Op op, const Prepared *p, const Attr **attr, int *n_attr, A
     *attr = more;
 }
 
-bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr,
-               Tensor **out, LangError *e) {
+bool tensor_op_keep(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr,
+                    const Handle **place, Tensor **out, LangError *e) {
     Prepared p;
     Handle *h[MAX_OUT] = {0};
     int n_out = 0;
     bool ok = false;
-    prepared_init(&p, arg, n_args);
+    prepared_init(&p, arg, n_args, place);
     if (!where_of_numbers(in, op, &p, e) || !promote(in, op, &p, e)) goto done;
     for (int i = 0; i < n_args; i++) {
         p.handle[i] = p.arg[i].t ? p.arg[i].t->handle : NULL;
@@ -366,7 +367,7 @@ bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, 
     Attr more[MAX_ATTRS];
     const Attr *all = attr;
     int n_all = n_attr;
-    if (in->keep && n_args && p.handle[0] == in->keep) add_keep(op, &p, &all, &n_all, more);
+    if (place && p.handle[0] == *place) add_keep(op, &p, &all, &n_all, more);
     if (!stream_op(in->stream, op, p.operand, p.handle, n_args, all, n_all, interp_span(in), h,
                    &n_out, e)) {
         bool is_about_them = e->kind == E_RUN && !e->n_labels;
@@ -380,7 +381,7 @@ bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, 
             explain_broadcast(in, op, arg, n_args, e);
         goto done;
     }
-    if (n_all > n_attr) in->keep = h[0];
+    if (n_all > n_attr) *place = h[0];
     for (int i = 0; i < n_out; i++) out[i] = tensor_new(in, h[i]);
     if (in->signals) signal_made(in, tensor_type(out[0])->rank);
     if (grad_is_on(in)) grad_record(in, op, p.arg, n_args, attr, n_attr, out, n_out);
@@ -388,6 +389,11 @@ bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, 
 done:
     prepared_fini(&p);
     return ok;
+}
+
+bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr,
+               Tensor **out, LangError *e) {
+    return tensor_op_keep(in, op, arg, n_args, attr, n_attr, NULL, out, e);
 }
 
 /* ---- operators ---- */
@@ -414,7 +420,8 @@ static const Op oper_op[] = {
     [O_GE] = OP_GE,
 };
 
-bool tensor_binary(Interp *in, int oper, Value a, Value b, Value *out, LangError *e) {
+bool tensor_binary(Interp *in, int oper, Value a, Value b, const Handle **place, Value *out,
+                   LangError *e) {
     Arg arg[2];
     Tensor *t;
     if (oper == O_IN || oper == O_NOT_IN) {
@@ -439,9 +446,9 @@ bool tensor_binary(Interp *in, int oper, Value a, Value b, Value *out, LangError
             error_set(e, "'@' multiplies tensors, not numbers");
             return error_hint(e, "use *");
         }
-        TRY(tensor_matmul(in, arg[0].t, arg[1].t, DT_NONE, &t, e));
+        TRY(tensor_matmul(in, arg[0].t, arg[1].t, DT_NONE, place, &t, e));
     } else
-        TRY(tensor_op(in, oper_op[oper], arg, 2, NULL, 0, &t, e));
+        TRY(tensor_op_keep(in, oper_op[oper], arg, 2, NULL, 0, place, &t, e));
     *out = v_tensor(t);
     return true;
 }
@@ -458,14 +465,16 @@ bool tensor_unary(Interp *in, int oper, Value a, Value *out, LangError *e) {
 
 /* The op itself needs rank 2 or more: a vector becomes a row or column first, and the axis is
  * removed afterwards. */
-bool tensor_matmul(Interp *in, Tensor *a, Tensor *b, DType wide, Tensor **out, LangError *e) {
+bool tensor_matmul(Interp *in, Tensor *a, Tensor *b, DType wide, const Handle **place, Tensor **out,
+                   LangError *e) {
     const TensorType *ta = tensor_type(a), *tb = tensor_type(b);
     char sa[256], sb[256];
     Attr attr = attr_dtype(wide);
     int n_attr = wide != DT_NONE;
     if (!ta->rank || !tb->rank || (ta->rank > 1 && tb->rank > 1)) {
         Arg arg[2] = {arg_tensor(a), arg_tensor(b)};
-        if (ta->rank && tb->rank) return tensor_op(in, OP_MATMUL, arg, 2, &attr, n_attr, out, e);
+        if (ta->rank && tb->rank)
+            return tensor_op_keep(in, OP_MATMUL, arg, 2, &attr, n_attr, place, out, e);
         error_set(e, "cannot multiply %s @ %s: a single number has no axes",
                   type_shape_text(ta, sa), type_shape_text(tb, sb));
         error_hint(e, "use *");

@@ -70,13 +70,20 @@ static inline Attr attr_dtype(DType d) { return (Attr){.key = ATTR_DTYPE, .dtype
  * references. Errors point at the operands in the running expression, if it shows them (3.3). */
 bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr,
                Tensor **out, LangError *e);
+/* The same as a step of p op= e. *place: a handle that lies where p lies. If operand 0 is it and
+ * the result has its shape, the result lies there too, and *place becomes its handle. place NULL:
+ * tensor_op. */
+bool tensor_op_keep(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr,
+                    const Handle **place, Tensor **out, LangError *e);
 /* A binary operator of the language with a tensor on at least one side; oper is an Oper. For `op=`
- * on a parameter: tensor_augment. */
-bool tensor_binary(Interp *in, int oper, Value a, Value b, Value *out, LangError *e);
+ * on a parameter: tensor_augment. place: as for tensor_op_keep, or NULL. */
+bool tensor_binary(Interp *in, int oper, Value a, Value b, const Handle **place, Value *out,
+                   LangError *e);
 bool tensor_unary(Interp *in, int oper, Value a, Value *out, LangError *e);
 /* Matrix product of 1-D, 2-D and batched operands, as PyTorch's. wide: DT_F32 returns products of
- * halves unrounded; DT_NONE: the operands' dtype. */
-bool tensor_matmul(Interp *in, Tensor *a, Tensor *b, DType wide, Tensor **out, LangError *e);
+ * halves unrounded; DT_NONE: the operands' dtype. place: as for tensor_op_keep, or NULL. */
+bool tensor_matmul(Interp *in, Tensor *a, Tensor *b, DType wide, const Handle **place, Tensor **out,
+                   LangError *e);
 
 /* ---- one op each: operands are borrowed; returns a new reference, or NULL with e set ---- */
 Tensor *tensor_op1(Interp *in, Op op, Arg a, LangError *e);
@@ -129,8 +136,12 @@ bool tensor_nonzero(Interp *in, Tensor *t, Tensor **out,
 /* ---- parameters (tensor_param.c) ---- */
 /* p.data = e: sets p to e, cast to p's dtype and broadcast to its shape. Not recorded. */
 bool tensor_update(Interp *in, Tensor *param, Value v, LangError *e);
+/* The same for an e that may lie where p lies: at `place`, which tensor_op_keep set. */
+bool tensor_update_keep(Interp *in, Tensor *param, Value v, const Handle *place, LangError *e);
 /* p op= v. Outside no_grad it is an error if v depends on parameters. */
 bool tensor_augment(Interp *in, Tensor *param, int oper, Value v, LangError *e);
+/* p.data op= v: the same for any v. */
+bool tensor_augment_data(Interp *in, Tensor *param, int oper, Value v, LangError *e);
 bool tensor_no_path(Interp *in, Value v, LangError *e); /* false, with that error, if so */
 /* As tensor_no_path, for the present value: a buffer may have a history (tensor_as_buffer). */
 bool tensor_has_no_path(Interp *in, Tensor *p, LangError *e);

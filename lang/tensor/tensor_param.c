@@ -47,8 +47,9 @@ bool tensor_no_path(Interp *in, Value v, LangError *e) {
     return error_hint(e, "no_grad { p -= lr * p.grad }   or   .detach()");
 }
 
-/* v as a tensor of p's dtype, broadcast to p's shape. */
-static Tensor *as_value_of(Interp *in, const Tensor *p, Value v, LangError *e) {
+/* v as a tensor of p's dtype, broadcast to p's shape. place: as for tensor_op_keep. */
+static Tensor *as_value_of(Interp *in, const Tensor *p, Value v, const Handle **place,
+                           LangError *e) {
     const TensorType *t = tensor_type(p);
     char a[256], b[256];
     Arg arg;
@@ -64,9 +65,10 @@ static Tensor *as_value_of(Interp *in, const Tensor *p, Value v, LangError *e) {
         Arg like[2] = {arg_tensor((Tensor *)p), arg}; /* it gets the layout of p */
         Tensor *full = NULL;
         if (!tensor_op(in, OP_FULL, like, 2, NULL, 0, &full, e)) return NULL;
-        in->keep = full->handle;
+        *place = full->handle;
         return full;
     }
+    Attr dtype = attr_dtype((DType)t->dtype);
     TensorType both;
     Tensor *cast = NULL, *out = NULL;
     if (!shape_broadcast(t, tensor_type(arg.t), &both) || both.rank != t->rank ||
@@ -76,8 +78,11 @@ static Tensor *as_value_of(Interp *in, const Tensor *p, Value v, LangError *e) {
     } else if (dtype_is_float(tensor_type(arg.t)->dtype) && !dtype_is_float(t->dtype) &&
                p->is_param) {
         error_set(e, "a parameter keeps its dtype %s", dtype_info[t->dtype].name);
-    } else if ((cast = tensor_cast(in, arg.t, (DType)t->dtype, e)))
+    } else if (tensor_type(arg.t)->dtype == t->dtype) {
+        out = tensor_expand(in, arg.t, t->shape, t->rank, e);
+    } else if (tensor_op_keep(in, OP_CAST, &arg, 1, &dtype, 1, place, &cast, e)) {
         out = tensor_expand(in, cast, t->shape, t->rank, e);
+    }
     tensor_unref(cast);
     value_drop(made);
     return out;
@@ -97,18 +102,16 @@ static Tensor *in_place_of(Interp *in, Tensor *p, Tensor *v, LangError *e) {
                     attr_ints(ATTR_STEP, step, t->rank)};
     Arg arg[2] = {arg_tensor(p), arg_tensor(v)};
     Tensor *out = NULL;
-    in->keep = p->handle;
-    if (!tensor_op(in, OP_SLICE_PUT, arg, 2, attr, 3, &out, e)) out = NULL;
-    in->keep = NULL;
+    const Handle *place = p->handle;
+    if (!tensor_op_keep(in, OP_SLICE_PUT, arg, 2, attr, 3, &place, &out, e)) out = NULL;
     tensor_unref(v);
     return out;
 }
 
-bool tensor_update(Interp *in, Tensor *p, Value v, LangError *e) {
+bool tensor_update_keep(Interp *in, Tensor *p, Value v, const Handle *place, LangError *e) {
     in->no_grad_depth++;
-    Tensor *value = as_value_of(in, p, v, e);
-    bool is_kept = value && (value->handle == in->keep || value->handle == p->handle);
-    in->keep = NULL;
+    Tensor *value = as_value_of(in, p, v, &place, e);
+    bool is_kept = value && (value->handle == place || value->handle == p->handle);
     if (value && !is_kept && may_shard(in)) value = in_place_of(in, p, value, e);
     in->no_grad_depth--;
     if (!value) return false;
@@ -118,6 +121,10 @@ bool tensor_update(Interp *in, Tensor *p, Value v, LangError *e) {
     if (p->is_buffer) grad_node_unref(in, &p->node); /* its history was that of the old value */
     tensor_unref(value);
     return true;
+}
+
+bool tensor_update(Interp *in, Tensor *p, Value v, LangError *e) {
+    return tensor_update_keep(in, p, v, NULL, e);
 }
 
 bool tensor_has_no_path(Interp *in, Tensor *p, LangError *e) {
@@ -137,19 +144,21 @@ bool tensor_keeps_kind(const Tensor *x, const Tensor *result, LangError *e) {
                       dtype_info[to].name, name);
 }
 
-bool tensor_augment(Interp *in, Tensor *p, int oper, Value v, LangError *e) {
+bool tensor_augment_data(Interp *in, Tensor *p, int oper, Value v, LangError *e) {
     Value result;
-    TRY(tensor_no_path(in, v, e) && tensor_has_no_path(in, p, e));
+    const Handle *place = p->handle;
     in->no_grad_depth++;
-    in->keep = p->handle;
-    bool ok = tensor_binary(in, oper, v_tensor(p), v, &result, e);
+    bool ok = tensor_binary(in, oper, v_tensor(p), v, &place, &result, e);
     in->no_grad_depth--;
-    if (ok) {
-        ok = tensor_keeps_kind(p, result.tensor, e) && tensor_update(in, p, result, e);
-        value_drop(result);
-    }
-    in->keep = NULL;
+    if (!ok) return false;
+    ok = tensor_keeps_kind(p, result.tensor, e) && tensor_update_keep(in, p, result, place, e);
+    value_drop(result);
     return ok;
+}
+
+bool tensor_augment(Interp *in, Tensor *p, int oper, Value v, LangError *e) {
+    TRY(tensor_no_path(in, v, e) && tensor_has_no_path(in, p, e));
+    return tensor_augment_data(in, p, oper, v, e);
 }
 
 /* ---- fields ---- */

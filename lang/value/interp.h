@@ -23,7 +23,6 @@ struct Interp {
     Stream *stream;
     const Node *at; /* the expression being evaluated: position of instructions and of errors */
     int no_grad_depth;
-    const Handle *keep; /* p op= e: whose place the result takes, or NULL (tensor_op) */
     int call_depth;
     struct Frame *frame;        /* eval.h: the running call                                  */
     struct Stack *stack;        /* eval.h: locals and arguments of all calls                 */
