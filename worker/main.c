@@ -102,7 +102,7 @@ static bool read_flag(App *a, int flag, const char *v, Err *err) {
     return true;
 }
 
-/* Returns -1 to go on, else the exit code. */
+/* Returns -1 to continue, else the exit code. */
 static int read_flags(App *a, int argc, char **argv, Err *err) {
     const char *value;
     int flag;

@@ -27,7 +27,7 @@ struct Worker {
     Exec *exec;
     const Plane *plane; /* the shell's, for statistics; NULL: none */
     uint32_t rank;
-    uint64_t token; /* proves to peers who we are */
+    uint64_t token; /* authenticates this worker to peers */
     bool is_greeted, is_welcome, has_left, is_refused;
     void (*tell_welcome)(const Worker *w);
     const volatile sig_atomic_t *stop;
@@ -162,8 +162,8 @@ static void read_question(const Msg *m, struct Question *q) {
     q->id = id;
 }
 
-/* A request is answered when the client's frames before it are done, so that all workers answer for
- * the same point of its stream. Other clients' work is not waited for. */
+/* A request is answered when the client's frames before it are done: all workers answer for the
+ * same point of its stream. The answer does not wait for other clients. */
 static void on_stats(Worker *w, const Msg *m) {
     if (w->n_asked == w->cap_asked) {
         w->cap_asked = w->cap_asked ? 2 * w->cap_asked : 4;
@@ -218,7 +218,7 @@ void worker_on_message(Worker *w, Msg *m) {
     case MSG_GROUP_GONE:
         if (wire_read_group_gone(m, &group, NULL)) exec_on_group_gone(w->exec, group);
         break;
-    case MSG_PEER: /* its address is the shell's business */
+    case MSG_PEER: /* plane_on_peer uses its address */
         if (wire_read_peer(m, &peer, NULL)) exec_on_peer_there(w->exec, peer.rank);
         break;
     case MSG_PEER_GONE:
@@ -298,8 +298,8 @@ static void look_at(Worker *w, const Msg *m) {
     }
 }
 
-/* Called in the middle of a call. Queues what arrives until the call has ended; sends answers and
- * acknowledgements of what came before it; and sends the dispatcher its beats. */
+/* Called during a long call. Queues incoming messages until the call has ended, and sends replies
+ * and acknowledgements of earlier calls, and beats. */
 static void hear(void *ctx) {
     Worker *w = ctx;
     Msg m = {0};
@@ -332,8 +332,8 @@ static int next_message(Worker *w, Msg *m) {
 
 /* ---- With its peers ---- */
 
-/* Messages about peers go to the plane first, which must know a peer before anything is sent to it;
- * but a dead peer's memory is released last. Consumes m. */
+/* The plane must know a peer before anything is sent to it, so it gets PEER before exec; and it
+ * gets PEER_GONE after exec, because it unmaps the peer's memory. Consumes m. */
 static void on_message(Worker *w, Plane *plane, Msg *m, int64_t now) {
     PeerInfo peer;
     uint32_t rank;
@@ -383,7 +383,7 @@ static void trim(Worker *w, const Plane *plane, int64_t now) {
     if (!plane_is_pinned(plane)) exec_trim(w->exec);
 }
 
-/* The link has ended. True if the dispatcher had announced that. */
+/* The link has ended. Returns true if the dispatcher had announced that. */
 static bool is_over(Worker *w, const Link *link) {
     const Err *why = link_error(link);
     if (!w->has_left && why) {
@@ -393,9 +393,9 @@ static bool is_over(Worker *w, const Link *link) {
     return w->has_left || w->is_refused;
 }
 
-/* Serves until the worker is to leave; returns false if the dispatcher is gone. Messages are
- * received between kernels, so that a cancel or a goodbye takes effect in the middle of a long
- * frame; `hear` receives them in the middle of a long kernel. */
+/* Serves until the worker must end; returns false if the dispatcher is gone. Messages are received
+ * between kernels, so a cancel or BYE takes effect within a long frame; `hear` receives them within
+ * a long kernel. */
 static bool serve(Worker *w, Link *link, Plane *plane) {
     int64_t now = now_ms(), began = now, tick = now;
     Msg m = {0};

@@ -32,9 +32,9 @@ typedef struct WorkerConfig {
 
 /* How worker_run ended. */
 typedef enum WorkerEnd {
-    WORKER_LEFT,    /* the dispatcher said goodbye, or *stop                */
+    WORKER_LEFT,    /* the dispatcher sent BYE, or *stop was set */
     WORKER_GONE,    /* the dispatcher is gone, or was never there */
-    WORKER_REFUSED, /* it refused this build */
+    WORKER_REFUSED, /* the dispatcher refused this worker */
     WORKER_FAILED   /* cannot start: engine, memory, endpoint */
 } WorkerEnd;
 
@@ -47,9 +47,9 @@ void worker_on_message(Worker *w, Msg *m); /* consumes m */
 bool worker_step(Worker *w, int64_t budget_us); /* true: there is more to do now ... */
 bool worker_is_patient(const Worker *w);        /* ... but that may wait for EXEC_PATIENCE_MS */
 bool worker_next(Worker *w, Msg *out); /* the next message for the dispatcher; false: none */
-/* Between workers (see exec.h): takes a message from the peer of that rank (consumes m; PEER_HELLO
- * is the shell's); returns the next message for a peer (false: none); sets where a peer's arena can
- * be read. MSG_GROUP and MSG_PEER_GONE come through worker_on_message; MSG_PEER is the shell's. */
+/* Between workers (peer.h): worker_on_peer takes a message of the peer with that rank and consumes
+ * it; worker_next_peer returns the next message for a peer, false: none; worker_peer_memory sets
+ * where a peer's arena can be read. worker_run handles PEER_HELLO and addresses itself. */
 void worker_on_peer(Worker *w, uint32_t rank, Msg *m);
 bool worker_next_peer(Worker *w, uint32_t *rank, Msg *out);
 void worker_peer_memory(Worker *w, uint32_t rank, const void *base, uint64_t bytes);
@@ -62,6 +62,6 @@ uint64_t worker_memory_bytes(const Worker *w);
 int worker_threads(const Worker *w);
 /* For a signal handler, before the process dies: leaves no compiler and no file behind. */
 void worker_abandon(void);
-/* Connects, says hello, and serves until the worker is to leave. May run in any thread. */
+/* Connects to the dispatcher and serves until the worker must end. May run in any thread. */
 WorkerEnd worker_run(const WorkerConfig *config);
 #endif

@@ -30,7 +30,7 @@ bool dnnl_multiply(Dnnl *d, int64_t batch, const DnnlShape *s, const float *a,
 
 enum { ENTRIES = 256, HEADS = 512 };
 
-/* What one thread needs to run a primitive. */
+/* State of one thread for running a primitive. */
 typedef struct Slot {
     dnnl_exec_arg_t arg[4]; /* a, b, out, scratch; memory NULL: not made yet */
 } Slot;

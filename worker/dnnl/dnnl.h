@@ -21,9 +21,8 @@ typedef struct DnnlShape {
 Dnnl *dnnl_new(Pool *pool, const char *isa);
 void dnnl_free(Dnnl **d);
 
-/* What to do with the result while it is in a core's cache: fn is called for elements [begin, end)
- * of out (row-major, all matrices), each once and whole rows at a time, on the thread that has just
- * written them. */
+/* fn is called for elements [begin, end) of out (row-major, all matrices) while they are in a
+ * core's cache: each once, whole rows at a time, on the thread that has just written them. */
 typedef struct DnnlAfter {
     void (*fn)(void *ctx, int64_t begin, int64_t end, int thread);
     void *ctx;

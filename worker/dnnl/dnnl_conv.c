@@ -29,7 +29,7 @@ void dnnl_conv_run(Dnnl *d, const DnnlPlan *p, const float *a, const float *b, f
 enum { ENTRIES = 256, HEADS = 512 };
 enum { A, B, OUT, SCRATCH, N_MEMORIES }; /* operands, result, the library's scratchpad */
 
-/* What one thread needs to run an entry: memory objects with plain layout and the library's. */
+/* State of one thread for running an entry: memory objects with plain layout and the library's. */
 typedef struct ConvSlot {
     dnnl_memory_t plain[3], own[N_MEMORIES];
 } ConvSlot;

@@ -111,7 +111,7 @@ static void put_lane_tables(Emit *e, const char *unit) {
                       emit_lane_type(e, i), i, emit_lane_type(e, i), columns++, unit);
     }
 }
-/* Writes the totals that are folded from row values, and what is computed from them. */
+/* Writes the totals that are folded from row values, and the nodes computed from them. */
 static void put_totals(Emit *e) {
     const Fuse *f = e->f;
     for (int i = 0; i < f->n_nodes; i++) {

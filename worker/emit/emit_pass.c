@@ -235,14 +235,14 @@ void pass_pointers(Emit *e, int pass) {
     }
 }
 
-/* ---- What goes past the caches (fused.h, is_far) ---- */
+/* ---- Non-temporal stores (fused.h, is_far) ---- */
 
 void pass_find_streams(Emit *e) {
     const Fuse *f = e->f;
     bool picks = false;
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
-        picks |= n->op == OP_GATHER; /* it recomputes what it needs, from stored values */
+        picks |= n->op == OP_GATHER; /* it recomputes its operands from stored values */
         e->streams[i] = n->is_stored && !n->is_row && !n->is_column;
     }
     for (int pass = 0; pass < e->plan.n_passes; pass++) {
@@ -280,10 +280,10 @@ void pass_out(Emit *e, int pass, bool is_far, bool *asked) {
 /* ---- The body of a loop, in pieces ----
  *
  * A processor's window holds a hundred or so operations that wait for others. An exponential is a
- * chain of about twenty; with a long chain before and behind it in the same turn of the loop, few
- * turns are in the window together and the units stand idle. So the body is cut before and behind
- * such a function, when enough is computed there: each piece is a loop of its own over PIECE
- * elements, and what later pieces need lies between in the first-level cache. */
+ * chain of about twenty. If long chains precede and follow it in the same iteration, few iterations
+ * fit into the window and the units are idle. So the body is split before and after such a function
+ * if enough is computed there: each piece is a loop of its own over PIECE elements, and the values
+ * for later pieces stay in the L1 cache. */
 enum { PIECE = 512, PIECE_OPS = 3, PIECE_VALUES = 4 };
 
 /* True if node i is computed in an earlier piece, and needed by a computed node of a later piece or
@@ -324,7 +324,7 @@ static void find_pieces(Emit *e, int pass) {
 static bool is_of_piece(const Emit *e, int i, int pass, int piece) {
     return pass_computes(e, i, pass) && e->piece[i] == piece;
 }
-/* Finds the operands of a piece's nodes, and what the last piece writes and folds. */
+/* Finds the operands of a piece's nodes, and the values that the last piece writes and folds. */
 static void find_operands(const Emit *e, int pass, int piece, bool *node, bool *input) {
     const Fuse *f = e->f;
     bool is_last = piece == e->n_pieces - 1;
@@ -414,8 +414,8 @@ static bool may_be_far(const Emit *e, int pass) {
     for (int i = 0; i < e->f->n_nodes; i++) has_any |= e->streams[i] && pass_writes(e, i, pass);
     return has_any && !e->f->is_lined && (e->f->trailing || e->plan.cost <= LIGHT);
 }
-/* Writes the last piece of the loop from i0 = from on, in turns of whole lanes, for the case that
- * its results are written with non-temporal stores. */
+/* Writes the last piece of the loop from i0 = from on, in steps of LANES elements, for the case
+ * that its results are written with non-temporal stores. */
 static void put_far(Emit *e, int pass, int piece, const char *from, const char *to) {
     bool asked[FUSED_INPUTS] = {0};
     emit_line(e, "int64_t i0 = %s;", from);

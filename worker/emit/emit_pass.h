@@ -9,7 +9,7 @@
  *   c operand of a reduction, laid out, l accumulators of a lane of rows,
  *   w values that pass between the pieces of a loop's body, b start of an input's row,
  *   p, o, q, a, g start of a line of x, of a stored value, of k, of l, of c,
- *   j index, t values of a turn before they are written.
+ *   j index, t values of a step before they are written.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EMIT_EMIT_PASS_H
 #define GT_WORKER_EMIT_EMIT_PASS_H
@@ -27,8 +27,8 @@ typedef struct Emit {
     int slots[FUSE_NODES];           /* if is_short: the rows for which a kept node has values */
     int n_pieces, piece[FUSE_NODES]; /* of the loop's body; the piece that computes a node */
     bool streams[FUSE_NODES];        /* stored and not read again: non-temporal stores */
-    bool in_full;                    /* in a turn of whole lanes: streams go to t first */
-    int last_use[FUSED_INPUTS];      /* 2 * pass, + 1: after its loop; or EMIT_NEVER_OVER */
+    bool in_full;               /* in a step of LANES elements: streams are written to t first */
+    int last_use[FUSED_INPUTS]; /* 2 * pass, + 1: after its loop; or EMIT_NEVER_OVER */
 } Emit;
 
 enum { EMIT_NEVER_OVER = 1 << 20 };
@@ -62,9 +62,9 @@ bool pass_has_column(const Emit *e, int i, int pass);
 
 /* Sets e->streams. */
 void pass_find_streams(Emit *e);
-/* For a turn of whole lanes, from element i0 of the line on: declares the places t for results; and
- * writes them out, with non-temporal stores if is_far, and prefetches the inputs that are not
- * marked in `asked` yet. */
+/* For a step of LANES elements from element i0 of the line on. pass_places declares the buffers t
+ * for results. pass_out writes them, with non-temporal stores if is_far, and prefetches the inputs
+ * that are not marked in `asked` yet. */
 void pass_places(Emit *e, int pass);
 void pass_out(Emit *e, int pass, bool is_far, bool *asked);
 
@@ -72,7 +72,7 @@ void pass_out(Emit *e, int pass, bool is_far, bool *asked);
 bool pass_find_needs(Emit *e, int pass);
 /* Writes the pointers of one line, from element `at` of the row on. */
 void pass_pointers(Emit *e, int pass);
-/* Writes turn i of the loop, as one piece. */
+/* Writes iteration i of the loop, as one piece. */
 void pass_body(Emit *e, int pass);
 /* Writes the loop over elements [from, to) of the row. */
 void pass_loop(Emit *e, int pass);

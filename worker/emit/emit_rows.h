@@ -19,9 +19,9 @@ void emit_walk(Emit *e, const char *from);
 void emit_bases(Emit *e);
 /* Writes the inputs that row values need. */
 void emit_row_inputs(Emit *e);
-/* Writes the row values that are known before the pass, and were not before the previous one. */
+/* Writes the row values that the previous pass made known. */
 void emit_row_values(Emit *e, int pass, bool stores);
-/* Writes the block's accumulators T, of what the pass folds. */
+/* Writes the block's accumulators T of the nodes that the pass folds. */
 void emit_folds(Emit *e, int pass);
 
 /* Writes all passes over rows 0 to count - 1. next writes lines that define `row`, the number in

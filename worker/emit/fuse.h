@@ -1,7 +1,6 @@
 /* fuse.h: clusters: several instructions that one kernel computes in one or a few passes over
  * memory. A cluster is a small graph of MAP rows, casts and reductions over one space of elements.
- * The kernel that emit_cluster.c writes for it gives the same bits as the engine op by op (DESIGN
- * 9, law 2).
+ * The kernel that emit_cluster.c writes for it gives the same bits as the engine op by op.
  *
  * The space has a shape, whose last `trailing` axes are the row that reductions fold; without
  * reductions `trailing` is 0, and the whole space is one row. A node is of the space (one value per
@@ -102,14 +101,14 @@ static inline bool fuse_is_reduce(const FuseNode *n) { /* over a row */
 /* The dtype in which values of dtype d are computed and held. */
 static inline DType fuse_computes(DType d) { return dtype_is_half(d) ? DT_F32 : d; }
 
-/* When each node is computed. Pass 0 computes what needs no reduction; a reduction is in the pass
- * of its operand, and its value is known in the next. */
+/* The pass in which each node is computed. Nodes that need no reduction are in pass 0. A reduction
+ * is in the pass of its operand, and its value is known in the next. */
 typedef struct FusePlan {
     int n_passes;
     bool has_reduce, has_columns;
     int cost;                    /* of an element, in units of an addition */
     int pass[FUSE_NODES];        /* of the space: computed first in it; of rows: known before it */
-    bool is_used[FUSE_NODES];    /* stored, or an operand of what is */
+    bool is_used[FUSE_NODES];    /* stored, or an operand of a used node */
     bool is_kept[FUSE_NODES];    /* not stored, but kept in scratch memory for later passes */
     bool is_chunked[FUSE_NODES]; /* a REDUCE whose operand is laid out for it, block by block */
 } FusePlan;

@@ -219,8 +219,8 @@ static bool orthogonalize(double *g, double *j, int64_t k, int64_t n, const Lina
     return true;
 }
 
-/* Replaces row i of g, which is zero, by a unit vector orthogonal to all other nonzero rows: what
- * remains of the axis vector that those rows cover least. */
+/* Replaces row i of g, which is zero, by a unit vector orthogonal to all other nonzero rows: the
+ * remainder of the axis vector that those rows cover least. */
 static void fill_row(double *g, int64_t i, int64_t n) {
     double *x = g + i * n, least = INFINITY;
     int64_t at = 0;

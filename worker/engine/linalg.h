@@ -1,5 +1,5 @@
-/* linalg.h: what the engines' factorizations share: the error messages, so that they are the same
- * for every engine, and factor.c. `batch` is the shape of the batch that contains matrix `at` (a
+/* linalg.h: shared by the engines' factorizations: error messages, which are the same for every
+ * engine, and factor.c. `batch` is the shape of the batch that contains matrix `at` (a
  * row-major index).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_ENGINE_LINALG_H

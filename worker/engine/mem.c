@@ -112,7 +112,7 @@ static pthread_mutex_t pages_lock = PTHREAD_MUTEX_INITIALIZER;
 static Pages *all_pages; /* of this process, few */
 
 /* `ulimit -f` limits memfds too, and exceeding it raises a signal, not an error. So the limit is
- * raised meanwhile, if that is allowed. */
+ * raised during the call, if that is allowed. */
 static bool file_grow(int fd, uint64_t bytes) {
     struct rlimit before, wide;
     if (getrlimit(RLIMIT_FSIZE, &before)) return false;
@@ -250,8 +250,8 @@ static Block *find(const Mem *m, uint64_t units) {
 }
 
 static uint64_t units_of(uint64_t bytes) { return bytes ? (bytes + UNIT - 1) / UNIT : 1; }
-/* The bytes in use, with the head; without the excess unit that a block may have because it cannot
- * be split off. So the same tensors always use the same number, whatever came before. */
+/* Returns the bytes in use, with heads, but without the excess unit that a block may have because
+ * it is too small to split off: the same tensors always use the same number of bytes. */
 static uint64_t used_by(uint64_t bytes) { return (units_of(bytes) + 1) * UNIT; }
 
 void *mem_alloc(Mem *m, uint64_t bytes) {

@@ -1,8 +1,7 @@
-/* mem.h: a worker's arena (DESIGN 6, Memory): one sparse reservation of `total` bytes with
- * size-class free lists; pages are kept until mem_trim. Owned by one thread. Used by the engines
- * that compute in host memory. Its pages are private to the process, or those of a file without a
- * name (memfd) that cannot shrink, so that other processes can map it and continue to read even
- * after this one has died.
+/* mem.h: a worker's arena: one sparse reservation of `total` bytes with size-class free lists.
+ * Pages are kept until mem_trim. Used by one thread, of engines that compute in host memory. The
+ * pages are private to the process, or belong to a memfd that is sealed against shrinking: other
+ * processes can map it, and read it even after this one has died.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_ENGINE_MEM_H
 #define GT_WORKER_ENGINE_MEM_H

@@ -1,7 +1,7 @@
 /* null.c: the engine `null`, for benchmarks and simulation. exec infers shapes and keeps its
  * tables, but nothing is computed and no tensor's memory is ever touched, so that one machine can
- * run many workers. Every value is zero. Memory is addresses only: they are counted against
- * --memory and given out in turn, even if several tensors get the same.
+ * run many workers. Every value is zero. Memory is addresses only: allocations count
+ * against --memory, and several tensors may get the same address.
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/engine.h"
 #include "worker/engine/mem.h"

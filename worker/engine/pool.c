@@ -72,8 +72,8 @@ static void relax(void) {
 #endif
 }
 
-/* Waits until the word differs from `old`; no longer than most_ns behind the spinning (0: for
- * ever), then it gives `old`. */
+/* Waits until the word differs from `old` and returns it. After spinning it sleeps at most most_ns
+ * (0: for ever), then returns `old`. */
 static uint32_t gate_wait(Gate *g, uint32_t old, int64_t spin_ns, int64_t most_ns) {
     for (int64_t until = 0, at = 0; at <= until;) {
         for (int i = 0; i < PAUSES; i++) {

@@ -32,8 +32,8 @@ void pool_cut(Pool *p, bool is_cut);
 bool pool_was_cut(const Pool *p); /* does not call is_cut; for the caller, after pool_run */
 /* For long parts: the thread that runs one calls it every millisecond or so. True: end early. */
 bool pool_is_cut(Pool *p, int thread);
-/* Returns where a loop up to n, now at i, must call this again; i if it has ended or is to end
- * early:
+/* Returns the index at which a loop up to n, now at i, must call this again; i if it has ended or
+ * must end early:
  *   for (int64_t i = 0, end; (end = pool_ahead(p, thread, i, n)) > i;)
  *       for (; i < end; i++) ... */
 enum { POOL_AHEAD = 1 << 18 };

@@ -183,8 +183,7 @@ static int64_t place_in_whole(const Job *j, int k, const TensorType *part, int64
 }
 
 /* Sets err, with a label for the caret: "-inf for 3 of 4096 elements, where the input is 0.0". Of a
- * split result the dispatcher adds up the ranks' counts (err_join); those of terms do not add up.
- */
+ * split result the dispatcher adds up the ranks' counts (err_join); those of terms cannot be. */
 static bool report(Exec *x, const Job *j, int k, const Found *f, Err *err) {
     Bytes label = {0};
     const View *out = &j->call.out[k];

@@ -40,8 +40,7 @@ typedef enum Filled {
     FILLED_FUSED      /* by a kernel of several operations */
 } Filled;
 
-/* A storage gets its memory when the job that fills it (`maker`) starts: jobs that wait use none.
- */
+/* A storage gets its memory when the job that fills it (`maker`) starts: waiting jobs use none. */
 typedef struct Storage {
     void *data; /* from the engine; NULL: no memory yet, or poisoned */
     uint64_t bytes;

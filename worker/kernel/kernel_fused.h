@@ -1,4 +1,4 @@
-/* kernel_fused.h: what kernels compiled at run time need besides their own source: the walk over
+/* kernel_fused.h: prepended to the source of kernels compiled at run time: the walk over
  * broadcast axes, reductions, the prologue's functions. scripts/embedc puts the text of this file
  * and of all that it includes into the program, and jit.c begins every source with it.
  * SPDX-License-Identifier: MIT */

@@ -1,5 +1,5 @@
 /* kernel_reduce.h: one block of a reduction over adjacent elements, in the order that every engine
- * and every kernel follows (DESIGN 6): 16 lanes by index mod 16, then a binary tree over the lanes.
+ * and every kernel follows: 16 lanes by index mod 16, then a binary tree over the lanes.
  * The built-in kernels (kernel_loops.h) and those compiled at run time (kernel_fused.h) both
  * include this file; each defines REDUCE_REST, which ends a reduction.
  * SPDX-License-Identifier: MIT */

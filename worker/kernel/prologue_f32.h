@@ -10,8 +10,8 @@
  * Polynomials are minimax fits: Remez exchange, weighted so that the error is relative to the
  * function's value; coefficients are rounded from the lowest power up, and the others fitted again
  * after each. They are evaluated in pairs, as in Estrin's scheme: a processor's window holds few
- * turns of these loops, so that the depth of one counts as well as its operations. An error beside
- * a polynomial is its own, without that of its evaluation.
+ * iterations of these loops, so that the depth of one counts as well as its operations. An error
+ * beside a polynomial is its own, without that of its evaluation.
  *
  * exp, expm1, tanh, sigmoid: reduction by powers of two and two-part ln 2 as in Cody and Waite,
  * "Software Manual for the Elementary Functions"; the two parts of the rest are added last. tanh is

@@ -64,12 +64,12 @@ struct Plane {
     uint64_t held_bytes;
 };
 
-/* ---- Making and unmaking ---- */
+/* ---- Opening and closing ---- */
 
 static void ring(void *hub) { hub_wake(hub); }
 
-/* Chooses the way of GT_DATA_PLANE. Returns false, with err set, if it is unknown or not
- * available. */
+/* Sets up the transport that GT_DATA_PLANE names. Returns false, with err set, if it is unknown or
+ * not available. */
 static bool choose_way(Plane *p, const PlaneConfig *config, Err *err) {
     const char *way = env_word("GT_DATA_PLANE");
     if (!*way || !strcmp(way, "memfd")) return true;
@@ -242,7 +242,7 @@ bool plane_memory(Plane *p, uint32_t rank, const void **base, uint64_t *bytes) {
     return true;
 }
 
-/* ---- Connections that come in ---- */
+/* ---- Incoming connections ---- */
 
 /* Handles a connection's first message, which verifies it, makes it pending, or refuses it. */
 static void on_unknown(Plane *p, PeerId id, const Msg *m, int64_t now_ms) {
@@ -257,8 +257,8 @@ static void on_unknown(Plane *p, PeerId id, const Msg *m, int64_t now_ms) {
         admit(p, o, id);
         return;
     }
-    /* A rank that is announced again may have this token: its predecessor's death may not be known
-     * yet. */
+    /* A new worker may say hello before its PEER arrives, even while its rank's former worker is
+     * still known. */
     if (p->n_pending >= PENDING_MAX) {
         refuse(p, id, "too many of them wait");
         return;
@@ -348,7 +348,7 @@ static bool next_said(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
     return false;
 }
 
-/* ---- Speaking ---- */
+/* ---- Sending ---- */
 
 static bool open_link(Plane *p, Other *o, int64_t now_ms) {
     Err err = {0};
@@ -380,7 +380,7 @@ void plane_send(Plane *p, uint32_t rank, Msg *m, int64_t now_ms) {
     tell(p, rank, m, now_ms);
 }
 
-/* ---- Hearing ---- */
+/* ---- Receiving ---- */
 
 bool plane_recv(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
     for (int r; p->onesided && (r = onesided_next(p->onesided, rank, m));) {
@@ -392,7 +392,7 @@ bool plane_recv(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
     return false;
 }
 
-/* ---- Once in a while ---- */
+/* ---- Periodic checks ---- */
 
 void plane_tick(Plane *p, int64_t now_ms) {
     for (Pending *g = p->pending, *next; g; g = next) {

@@ -5,10 +5,10 @@
  * accepted if the dispatcher has announced the same token for that rank (PEER). The hello may
  * arrive before PEER: then the connection stays pending, within limits. All others are dropped.
  *
- * The contents of the messages are the worker's business (worker_on_peer, worker_next_peer). The
- * plane delivers them, in order per peer, and finds out which peers' memory can be read. The
- * dispatcher reports a peer's death. The plane itself declares a peer lost only if a connection
- * breaks and no death is reported, so that nothing waits for ever.
+ * The plane delivers the messages of worker_on_peer and worker_next_peer, in order per peer, and
+ * finds out which peers' memory can be read. The dispatcher reports a peer's death. The plane
+ * declares a peer lost if a connection is broken for LOST_MS and no death is reported: nothing may
+ * wait for ever.
  *
  * For one thread. GT_DATA_PLANE=memfd (the default): a peer's memory is read in place where
  * possible; =zmq: everything is sent in messages; =ucx: everything is read through UCX (dp_ucx.h).
@@ -32,12 +32,12 @@ void plane_close(Plane **p);                 /* after this no peer's memory may 
 Hub *plane_hub(Plane *p);                    /* to wait on; plane_recv reads it */
 const DataPlane *plane_data(const Plane *p); /* for this worker's hello */
 
-/* ---- what the dispatcher says ---- */
+/* ---- Messages of the dispatcher ---- */
 void plane_on_welcome(Plane *p, uint32_t rank, uint64_t token);
 void plane_on_peer(Plane *p, const PeerInfo *peer, int64_t now_ms);
 void plane_on_peer_gone(Plane *p, uint32_t rank); /* its memory may no longer be read */
 
-/* ---- what peers say ---- */
+/* ---- Messages between peers ---- */
 /* Takes the next message of a verified peer; false: none. */
 bool plane_recv(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms);
 /* Consumes m. A message to an unknown or lost rank is dropped. */
@@ -46,12 +46,12 @@ void plane_send(Plane *p, uint32_t rank, Msg *m, int64_t now_ms);
  * cannot be read here). Valid until plane_on_peer_gone. */
 bool plane_memory(Plane *p, uint32_t rank, const void **base, uint64_t *bytes);
 
-/* ---- once in a while ---- */
+/* ---- Periodic checks ---- */
 enum { PLANE_TICK_MS = 500 };
-/* Checks connections: drops those pending for too long, and gives up those broken for too long. */
+/* Drops connections that are pending for too long; declares lost those broken for too long. */
 void plane_tick(Plane *p, int64_t now_ms);
-/* True if a peer's hub has not answered at all for LOST_MS: that peer may wait for us for ever.
- * This worker is useless where it is; err says why. */
+/* True, with err set, if a connection to a peer's hub could not be made for LOST_MS. Peers may wait
+ * for this worker for ever, so it must end. */
 bool plane_is_stranded(const Plane *p, int64_t now_ms, Err *err);
 /* for (at = 0; plane_lost(p, &at, &rank);): the peers that cannot be reached although the
  * dispatcher has not reported their death. The worker treats them as dead. */

@@ -64,8 +64,8 @@ static bool address_towards(const struct sockaddr *to, socklen_t n, char *out) {
     return ok;
 }
 
-/* Writes the address by which others most likely know this machine: that of the default route, else
- * the first that is not loopback. */
+/* Writes this machine's likely public address: that of the default route, else the first that is
+ * not loopback. */
 static bool address_of_machine(char *out) {
     struct sockaddr_in far = {.sin_family = AF_INET, .sin_port = htons(9)};
     inet_pton(AF_INET, "192.0.2.1", &far.sin_addr); /* reserved for documentation */
@@ -133,7 +133,7 @@ void reach_public(Endpoint *e) {
 
 /* ---- Where to listen ---- */
 
-/* Removes the sockets of killed workers, whose locks are free. */
+/* Removes the sockets of killed workers: nothing holds their locks. */
 static void sweep(const char *directory) {
     DIR *d = opendir(directory);
     char path[ENDPOINT_MAX];
@@ -182,7 +182,7 @@ bool reach_endpoint(const char *dispatcher, Endpoint *out, Err *err) {
     return true;
 }
 
-/* ---- Who and where ---- */
+/* ---- Identity ---- */
 
 /* A random number, one per process; a fork is another process. */
 static uint64_t process_id(void) {
@@ -240,7 +240,7 @@ bool reach_is_mutual(const DataPlane *a, const DataPlane *b) {
     return is_reached(a, b) && is_reached(b, a);
 }
 
-/* ---- Another's memory ---- */
+/* ---- Peers' memory ---- */
 
 static const char *map_file(const DataPlane *d, Sight *out) {
     char path[64];
@@ -271,7 +271,7 @@ bool sight_open(const DataPlane *own, const DataPlane *peer, Sight *out, const c
     *why = NULL;
     if (is_same_process(own, peer)) {
         const void *base = (const void *)(uintptr_t)peer->arena_at;
-        if (!mem_hold(base, peer->arena_bytes)) return false; /* closed meanwhile */
+        if (!mem_hold(base, peer->arena_bytes)) return false; /* it was closed */
         *out = (Sight){.base = base, .bytes = peer->arena_bytes};
         return true;
     }

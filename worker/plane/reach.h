@@ -1,14 +1,14 @@
-/* reach.h: at which address peers reach a worker, and how they can read its memory: it fills in
- * this worker's DataPlane and uses that of others. No messages here; plane.c exchanges them.
+/* reach.h: the endpoint of a worker for its peers, and access to peers' memory. Fills in this
+ * worker's DataPlane and uses that of others; plane.c exchanges the messages.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_PLANE_REACH_H
 #define GT_WORKER_PLANE_REACH_H
 #include "runtime/net/endpoint.h"
 #include "runtime/wire/wire.h"
 
-/* Writes where a worker should listen whose dispatcher is at `dispatcher`: the same kind of
- * transport, beside it. ring and inproc: a name of its own; ipc and this machine's tcp: a socket in
- * this user's private directory; tcp: any port of the address on the route to the dispatcher. */
+/* Writes an endpoint for a worker to listen at, with the kind of transport of its dispatcher's.
+ * ring and inproc: a new name; ipc and tcp on this machine: a socket in this user's private
+ * directory; tcp: any port of the local address on the route to the dispatcher. */
 bool reach_endpoint(const char *dispatcher, Endpoint *out, Err *err);
 /* Makes an endpoint usable for others: an address that means all interfaces becomes one of them. */
 void reach_public(Endpoint *e);
@@ -25,9 +25,10 @@ typedef struct Sight {
     uint64_t bytes;
     bool is_mapped;
 } Sight;
-/* In the same process uses the arena itself, on the same machine maps its file read-only. The file
- * must be the one announced: owned by this user, with that inode and size, and unable to shrink.
- * Returns false if it cannot be read; *why is the reason, or NULL if that is to be expected. */
+/* Makes a peer's arena readable: in the same process directly, on the same machine by mapping its
+ * file read-only. The file must belong to this user, have the announced inode and size, and be
+ * sealed against shrinking. Returns false if the arena cannot be read; *why: the reason, or NULL if
+ * that is normal (another machine, no file). */
 bool sight_open(const DataPlane *own, const DataPlane *peer, Sight *out, const char **why);
 void sight_close(Sight *s);
 #endif

@@ -1,8 +1,8 @@
-/* ref.h: what the files of the reference engine share: plain access to elements of strided views.
- * The other engines are compared with this one: one element at a time, in double or int64, without
- * optimisation. It has its own definitions of the functions in ops.def (libm in double, rounded
- * once), independent of worker/kernel/prologue.h. Floats agree with other engines to the tolerance
- * of their dtype, everything else exactly.
+/* ref.h: shared by the files of the reference engine: plain access to elements of strided views.
+ * The tests compare the other engines with this one: one element at a time, in double or int64,
+ * without optimisation. It has its own definitions of the functions in ops.def (libm in double,
+ * rounded once), independent of worker/kernel/prologue.h. Floats agree with other engines to the
+ * tolerance of their dtype, everything else exactly.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_REF_REF_H
 #define GT_WORKER_REF_REF_H
