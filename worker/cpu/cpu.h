@@ -1,4 +1,4 @@
-/* cpu.h: what the files of the engine `cpu` share. cpu.c owns the struct and dispatches calls. Each
+/* cpu.h: shared by the files of the engine `cpu`. cpu.c owns the struct and dispatches calls. Each
  * other cpu_*.c executes one class of ops: it splits large calls into parts of fixed boundaries
  * over the pool (worker/engine/pool.h) and leaves the inner loops to a table of kernels
  * (worker/kernel/kernels.h). No result may depend on the number of threads.
@@ -130,9 +130,9 @@ void cpu_copy(Cpu *c, const View *from, void *to);
 #include "runtime/inst/ops.def"
 
 /* cpu_matmul.c: a matrix product; fn (or NULL) is called for ranges of its elements, whole rows, as
- * soon as they are computed. is_told: fn was called for all of them; else for none. Returns false
- * if memory is lacking. */
-bool cpu_product(Cpu *c, const Call *call, RangeFn fn, void *ctx, bool *is_told, Err *err);
+ * soon as they are computed. was_called: fn was called for all of them; else for none. Returns
+ * false if memory is lacking. */
+bool cpu_product(Cpu *c, const Call *call, RangeFn fn, void *ctx, bool *was_called, Err *err);
 /* out (M,N) = a (M,K) @ b (K,N) of float32 by the library, row-major. Returns false if the library
  * is missing or does not support strides or shape. Not to be called inside the pool. */
 bool dense_product(Cpu *c, int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,

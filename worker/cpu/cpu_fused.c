@@ -46,11 +46,11 @@ bool cpu_fused_product(Engine *e, const Call *product, Fuse *f, const FusedKerne
     f->args.bad = &bad;
     f->args.is_far = 0;
     Err err;
-    bool is_told;
-    bool ok = cpu_product(c, product, fits ? product_range : NULL, &r, &is_told, &err);
+    bool was_called;
+    bool ok = cpu_product(c, product, fits ? product_range : NULL, &r, &was_called, &err);
     cpu_free_sides(c);
     ok = ok && !pool_was_cut(c->pool);
-    return ok && (is_told ? !bad : cpu_fused(e, f, k));
+    return ok && (was_called ? !bad : cpu_fused(e, f, k));
 }
 
 /* Sets is_far and `ahead`. If the kernel reads and writes more than the caches hold, cached outputs

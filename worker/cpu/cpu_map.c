@@ -13,10 +13,10 @@ typedef struct MapRun {
     const char *base[3];
     char *out;
     /* Per operand, for rows too short to be separate runs: */
-    bool is_dense[3];  /* its strides are the output's */
-    int64_t period[3]; /* repeats after so many elements; 0: no useful period */
-    int64_t chunk;     /* elements per turn: a multiple of all periods */
-    bool is_turned[3]; /* contiguous along the last axis but one, strided along the last */
+    bool is_dense[3];      /* its strides are the output's */
+    int64_t period[3];     /* repeats after so many elements; 0: no useful period */
+    int64_t chunk;         /* elements per iteration: a multiple of all periods */
+    bool is_transposed[3]; /* contiguous along the last axis but one, strided along the last */
     Pool *pool;
 } MapRun;
 
@@ -95,8 +95,8 @@ static void map_range(void *ctx, int64_t begin, int64_t end, int thread) {
         map_rows(m, begin, end);
 }
 
-/* By tiles of the two innermost axes: operands that are turned there are transposed into scratch
- * memory. */
+/* By tiles of the two innermost axes. Operands for which is_transposed holds are copied,
+ * transposed, into scratch memory. */
 enum { TILE_ROWS = 32, TILE_COLUMNS = 256 };
 static void map_tiles(void *ctx, int64_t begin, int64_t end, int thread) {
     const MapRun *m = ctx;
@@ -118,7 +118,7 @@ static void map_tiles(void *ctx, int64_t begin, int64_t end, int thread) {
             p[k] = m->base[k] + loop_offset(l, k, first) * m->size[k];
             step[k] = l->stride[k][outer] * m->size[k];
             if (l->stride[k][inner] == 0) scalars |= 1u << k;
-            if (!m->is_turned[k]) continue;
+            if (!m->is_transposed[k]) continue;
             char *to = side + k * BYTES;
             copy_transposed(to, w, p[k], l->stride[k][inner], h, w, m->size[k]);
             p[k] = to;
@@ -129,7 +129,7 @@ static void map_tiles(void *ctx, int64_t begin, int64_t end, int thread) {
             for (int k = 0; k < m->n_in; k++) {
                 int64_t s = l->stride[k][inner];
                 in[k] = p[k] + i * step[k];
-                if (s == 0 || s == 1 || m->is_turned[k]) continue;
+                if (s == 0 || s == 1 || m->is_transposed[k]) continue;
                 copy_strided(side + k * BYTES, in[k], s, w, m->size[k]);
                 in[k] = side + k * BYTES;
             }
@@ -140,13 +140,13 @@ static void map_tiles(void *ctx, int64_t begin, int64_t end, int thread) {
 static bool plan_tiles(MapRun *m) {
     const Loop *l = &m->loop;
     int inner = l->rank - 1, outer = l->rank - 2;
-    bool has_turned = false;
+    bool has_transposed = false;
     if (l->rank < 2 || l->shape[inner] < 16 || l->shape[outer] < 8) return false;
     for (int k = 0; k < m->n_in; k++) {
-        m->is_turned[k] = l->stride[k][inner] > 1 && l->stride[k][outer] == 1;
-        has_turned |= m->is_turned[k];
+        m->is_transposed[k] = l->stride[k][inner] > 1 && l->stride[k][outer] == 1;
+        has_transposed |= m->is_transposed[k];
     }
-    return has_turned;
+    return has_transposed;
 }
 
 /* Decides on chunks instead of rows: they pay off for short rows, less so if an operand must be

@@ -182,7 +182,7 @@ bool dense_product(Cpu *c, int64_t M, int64_t N, int64_t K, const void *a, int64
 }
 
 /* Returns false if the library does not support these, or is not installed. */
-static bool multiply(Product *p, int64_t *offset, const DnnlAfter *after, bool *is_told) {
+static bool multiply(Product *p, int64_t *offset, const DnnlAfter *after, bool *was_called) {
     Dnnl *d = cpu_dnnl(p->cpu);
     if (!d) return false;
     if (!is_plain(p->M, p->K, &p->a_m, &p->a_k) || !is_plain(p->K, p->N, &p->b_k, &p->b_n))
@@ -193,14 +193,14 @@ static bool multiply(Product *p, int64_t *offset, const DnnlAfter *after, bool *
         offset[n + i] = loop_offset(&p->batch, 1, i);
     }
     DnnlShape s = {p->M, p->N, p->K, p->a_m, p->a_k, p->b_k, p->b_n, p->N};
-    *is_told = dnnl_multiply(d, n, &s, (const float *)p->a, offset, (const float *)p->b, offset + n,
-                             (float *)p->out, after);
+    *was_called = dnnl_multiply(d, n, &s, (const float *)p->a, offset, (const float *)p->b,
+                                offset + n, (float *)p->out, after);
     return true;
 }
 
-/* is_told: `after` (or NULL) was called for all of the result. */
-static bool matmul(Cpu *c, const Call *call, const DnnlAfter *after, bool *is_told, Err *err) {
-    *is_told = false;
+/* was_called: `after` (or NULL) was called for all of the result. */
+static bool matmul(Cpu *c, const Call *call, const DnnlAfter *after, bool *was_called, Err *err) {
+    *was_called = false;
     int64_t n = type_numel(&call->out[0].type);
     if (n == 0) return true;
     Product p;
@@ -234,20 +234,20 @@ static bool matmul(Cpu *c, const Call *call, const DnnlAfter *after, bool *is_to
         if (p.batch.n > 32)
             offset = cpu_side(c, call, 2 * p.batch.n * (int64_t)sizeof *offset, err);
         if (!offset) return false;
-        if (multiply(&p, offset, after, is_told)) return true;
+        if (multiply(&p, offset, after, was_called)) return true;
     }
     gemm(&p);
     return true;
 }
 
 bool cpu_MATMUL(Cpu *c, const Call *call, Err *err) {
-    bool is_told;
-    return matmul(c, call, NULL, &is_told, err);
+    bool was_called;
+    return matmul(c, call, NULL, &was_called, err);
 }
 
-bool cpu_product(Cpu *c, const Call *call, RangeFn fn, void *ctx, bool *is_told, Err *err) {
+bool cpu_product(Cpu *c, const Call *call, RangeFn fn, void *ctx, bool *was_called, Err *err) {
     DnnlAfter after = {fn, ctx};
-    *is_told = false;
+    *was_called = false;
     if (call_has_half(call)) return cpu_widened(c, call, cpu_MATMUL, err);
-    return matmul(c, call, fn ? &after : NULL, is_told, err);
+    return matmul(c, call, fn ? &after : NULL, was_called, err);
 }

@@ -5,12 +5,12 @@
  *
  * Short rows are staggered: one loop does pass 0 of a row, pass 1 of the row before it, pass 2 of
  * the one before that. The passes of one row depend on each other (a division needs its sum), those
- * of different rows do not. So the processor finds work for all its units at once, the long chain
- * of an exponential hides the divisions of the row before, and memory is read and written all the
- * time. A row's position and its values for later passes are in slot step mod passes (or fewer
- * slots, where its elements are kept: the L1 cache is small). A pass without a row, at both ends,
- * reads and writes `idle`. A turn of the loop is LANES elements, so that reductions stay in
- * registers, in the order of kernel_reduce.h.
+ * of different rows do not. So all units of the processor have work, the long chain of an
+ * exponential hides the divisions of the row before, and memory is accessed all the time. A row's
+ * position and its values for later passes are in slot step mod passes (or fewer slots if its
+ * elements are kept: the L1 cache is small). A pass without a row, at both ends, reads and writes
+ * `idle`. A step of the loop is LANES elements, so that reductions stay in registers, in the order
+ * of kernel_reduce.h.
  * SPDX-License-Identifier: MIT */
 #include "worker/emit/emit_rows.h"
 #include <stdio.h>
@@ -27,7 +27,7 @@ bool emit_is_total(const Emit *e, int i) {
     return e->f->node[i].is_row && e->f->node[i].is_column && e->plan.is_used[i];
 }
 
-/* ---- What both kinds of rows need ---- */
+/* ---- Shared by both kinds of rows ---- */
 
 /* Returns the number of rows for which node i is held: from the pass that computes it to the last
  * that loads it. */
@@ -238,7 +238,7 @@ static void put_variables(Emit *e, Way way, int pass) {
         if (row[i]) put_variable(e, way, emit_held((DType)f->node[i].dtype), 'r', i, pass);
 }
 
-/* Writes if (the pass has a row) {, and what is known of that row when the pass begins. */
+/* Writes "if (the pass has a row) {" and the values of that row that earlier passes computed. */
 static void put_row_of(Emit *e, int pass) {
     const Fuse *f = e->f;
     if (pass)
@@ -260,7 +260,7 @@ static void put_row_of(Emit *e, int pass) {
     put_lane_names(e);
 }
 /* Writes element i of all passes, which belongs to lane l. */
-static void put_turn(Emit *e) {
+static void put_step(Emit *e) {
     emit_line(e, "const int64_t i = i0 + l, at = 0;");
     emit_line(e, "(void)at;");
     for (int pass = 0; pass < e->plan.n_passes; pass++) {
@@ -271,8 +271,8 @@ static void put_turn(Emit *e) {
         emit_line(e, "}");
     }
 }
-/* Writes the loop over a row, and a masked turn for its rest. */
-static void put_turns(Emit *e) {
+/* Writes the loop over a row, and a masked step for its rest. */
+static void put_row(Emit *e) {
     emit_line(e, "int64_t i0 = 0;");
     emit_line(e, "for (; i0 + LANES <= n; i0 += LANES) {");
     for (int pass = 0; pass < e->plan.n_passes; pass++) pass_places(e, pass);
@@ -280,7 +280,7 @@ static void put_turns(Emit *e) {
     emit_line(e, "#pragma GCC unroll 1");
     emit_line(e, "for (int64_t l = 0; l < LANES; l++) {");
     e->in_full = true;
-    put_turn(e);
+    put_step(e);
     e->in_full = false;
     emit_line(e, "}");
     bool asked[FUSED_INPUTS] = {0};
@@ -297,7 +297,7 @@ static void put_turns(Emit *e) {
     emit_line(e, "#pragma GCC unroll 1");
     emit_line(e, "for (int64_t l = 0; l < LANES; l++) {");
     emit_line(e, "if (l < n - i0) { /* masked, where the processor can */");
-    put_turn(e);
+    put_step(e);
     emit_line(e, "}");
     emit_line(e, "}");
     emit_line(e, "}");
@@ -337,7 +337,7 @@ static void put_short(Emit *e, const char *count, void (*next)(Emit *, const cha
         emit_line(e, "%s f%d[LANES];", emit_lane_type(e, i), i);
         emit_line(e, "LANE f%d[l] = %s_init();", i, emit_kernel(e, i).text);
     }
-    put_turns(e);
+    put_row(e);
     for (int pass = 0; pass < n_passes; pass++) {
         put_row_of(e, pass);
         emit_row_inputs(e);
