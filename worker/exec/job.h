@@ -36,10 +36,10 @@ typedef enum JobKind {
 } JobKind;
 
 typedef enum JobState {
-    JOB_NEW,   /* in no queue */
-    JOB_WAITS, /* for operands, peers or memory */
-    JOB_FLIES, /* in flight: submitted to the engine */
-    JOB_DONE   /* executed; its error or its effect waits for its turn */
+    JOB_NEW,       /* in no queue */
+    JOB_WAITS,     /* for operands, peers or memory */
+    JOB_IN_FLIGHT, /* submitted to the engine */
+    JOB_DONE       /* executed; its error or its effect waits for its turn */
 } JobState;
 
 /* One instruction between decoding and retirement. */
@@ -177,9 +177,9 @@ struct Exec {
     Cells jobs, waits;
     Frame *spare;      /* a free list of frames, with their arenas */
     Job *first, *last; /* jobs in flight, in the order of submission */
-    int n_flying;
-    double flying_work, done_work; /* Job.work in flight; done since pace_ns */
-    double pace;                   /* work per ns of the engine, measured while it is busy */
+    int n_in_flight;
+    double work_in_flight, done_work; /* Job.work in flight; done since pace_ns */
+    double pace;                      /* work per ns of the engine, measured while it is busy */
     int64_t pace_ns;
     uint64_t n_frames;
     uint64_t seen;      /* the highest Job.number in a frame so far */

@@ -44,10 +44,10 @@ _Static_assert(sizeof(Wait) == WAIT_BYTES, "job.h states the size of a Wait");
 
 /* ---- How much may be in flight ---- */
 
-/* Calls in flight cannot be taken back. Therefore at most FLYING_MAX are in flight, and no more
- * than the engine finishes in about AHEAD_NS at its pace so far; but FLYING_MIN always may be, to
- * keep it busy. */
-enum { FLYING_MIN = 4, FLYING_MAX = 1024, AHEAD_NS = 100000000, PACE_NS = 1000000 };
+/* Calls in flight cannot be taken back. Therefore at most IN_FLIGHT_MAX are in flight, and no more
+ * than the engine finishes in about AHEAD_NS at its pace so far; but IN_FLIGHT_MIN always may be,
+ * to keep it busy. */
+enum { IN_FLIGHT_MIN = 4, IN_FLIGHT_MAX = 1024, AHEAD_NS = 100000000, PACE_NS = 1000000 };
 enum { CALL_WORK = 1 << 14 }; /* work of starting a call */
 const double exec_first_pace = 0.25;
 
@@ -64,13 +64,13 @@ static double work_of(const Call *call) {
 }
 
 bool exec_is_far_ahead(const Exec *x) {
-    return x->n_flying > FLYING_MAX ||
-           (x->n_flying > FLYING_MIN && x->flying_work > AHEAD_NS * x->pace);
+    return x->n_in_flight > IN_FLIGHT_MAX ||
+           (x->n_in_flight > IN_FLIGHT_MIN && x->work_in_flight > AHEAD_NS * x->pace);
 }
 
 /* Updates the pace after so much work was done. */
 static void keep_pace(Exec *x, double work) {
-    x->flying_work = x->first ? x->flying_work - work : 0;
+    x->work_in_flight = x->first ? x->work_in_flight - work : 0;
     x->done_work += work;
     int64_t now = exec_now_ns(x), ns = now - x->pace_ns;
     if (ns < PACE_NS) return;
@@ -270,10 +270,10 @@ void queue_done(Exec *x, Job *j, ErrCode poison) {
 
 /* ---- The engine's queue ---- */
 
-static void fly(Exec *x, Job *j) {
-    x->n_flying++;
+static void add_in_flight(Exec *x, Job *j) {
+    x->n_in_flight++;
     j->work = work_of(&j->call);
-    x->flying_work += j->work;
+    x->work_in_flight += j->work;
     if (!x->first) x->pace_ns = exec_now_ns(x), x->done_work = 0;
     j->follows = NULL;
     if (x->last)
@@ -313,7 +313,7 @@ void exec_retire(Exec *x, bool wait) {
         if (!result) break;
         x->first = j->follows;
         if (!x->first) x->last = NULL;
-        x->n_flying--;
+        x->n_in_flight--;
         work += j->work;
         finish_call(x, j, result, &err);
         let_go(x, j);
@@ -339,9 +339,9 @@ void queue_submit(Exec *x, Job *j, bool is_queued) {
     Err err;
     int result = x->first ? 0 : x->ops->done(x->engine, j->ticket, false, &err);
     if (!result) {
-        if (!is_queued) enqueue(j, JOB_FLIES);
-        j->state = JOB_FLIES;
-        fly(x, j);
+        if (!is_queued) enqueue(j, JOB_IN_FLIGHT);
+        j->state = JOB_IN_FLIGHT;
+        add_in_flight(x, j);
         for (int i = 0; i < j->call.n_out && is_queued; i++) wake(x, j->out[i], false);
         return;
     }
@@ -443,7 +443,7 @@ static Room begin_call(Exec *x, Job *j) {
         exec_copy_payload(x, j, &j->call.out[0]);
         if (x->watch) watch_done(x, j, 0);
         if (j->frame->client->checks_nan && !check_data(x, j, &bad)) exec_fail_in_order(x, j, &bad);
-        j->state = JOB_FLIES;
+        j->state = JOB_IN_FLIGHT;
         queue_done(x, j, bad.code);
         return ROOM_NOW;
     }
@@ -501,7 +501,7 @@ void queue_drop(Exec *x, Client *c) {
     for (Job *j = all, *next; j; j = next) {
         next = j->next;
         j->next = NULL;
-        if (j->state == JOB_FLIES) { /* exec_retire ends it */
+        if (j->state == JOB_IN_FLIGHT) { /* exec_retire ends it */
             if (c->last_job)
                 c->last_job->next = j;
             else
