@@ -66,7 +66,7 @@ void exec_call_failed(Exec *x, Job *j, const Err *err) {
     if (!c->is_cut) return; /* the worker shuts down */
     if (c->cut_end > c->cancel_end) {
         c->cancel_end = c->cut_end;
-        c->is_cancel_told = c->cut_end == UINT64_MAX; /* the client is gone: no report */
+        c->is_cancel_reported = c->cut_end == UINT64_MAX; /* the client is gone: no report */
     }
-    exec_tell_cancelled(x, j);
+    exec_report_cancelled(x, j);
 }

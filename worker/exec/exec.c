@@ -219,7 +219,8 @@ void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
     Client *c = exec_client(x, client, false);
     if (!c || seq < c->cancel_end || (seq == c->cancel_end && !c->is_cut)) return;
     stages_end(x, c);
-    if (seq > c->cancel_end) c->is_cancel_told = false; /* else a cut-off call has reported it */
+    if (seq > c->cancel_end)
+        c->is_cancel_reported = false; /* else a cut-off call has reported it */
     c->cancel_end = seq;
     c->is_held = false;
     exec_uncut(x, c);

@@ -89,7 +89,7 @@ void exec_fail_memory(Exec *x, Job *j) {
 
 void exec_finish(Exec *x, Job *j) {
     if (j->err)
-        queue_tell(j);
+        queue_report(j);
     else
         cell_put(&x->jobs, j);
 }
@@ -355,7 +355,7 @@ static void issue_effect(Exec *x, Job *j, ErrCode lost) {
         }
     }
     if (j->frame->client->jobs) {
-        queue_tell(j);
+        queue_report(j);
         return;
     }
     effect_run(x, j);
@@ -419,19 +419,19 @@ static void issue_tensor(Exec *x, Job *j, const Job *following) {
 }
 
 /* The first dropped instruction's report stands for all. */
-void exec_tell_cancelled(Exec *x, Job *j) {
+void exec_report_cancelled(Exec *x, Job *j) {
     Client *c = j->frame->client;
-    if (c->is_cancel_told) return;
+    if (c->is_cancel_reported) return;
     Err err = {0};
     err_set(&err, ERR_CANCELLED, "interrupted: %llu instructions were not carried out",
             (unsigned long long)(c->cancel_end - j->seq));
     exec_fail_in_order(x, j, &err);
-    c->is_cancel_told = true;
+    c->is_cancel_reported = true;
 }
 
 static void drop_cancelled(Exec *x, Job *j) {
     Op op = j->inst.op;
-    if (j->inst.n_out || (op_is_effect(op) && op != OP_SYNC)) exec_tell_cancelled(x, j);
+    if (j->inst.n_out || (op_is_effect(op) && op != OP_SYNC)) exec_report_cancelled(x, j);
     if (op_is_effect(j->inst.op)) {
         issue_effect(x, j, ERR_CANCELLED);
         return;

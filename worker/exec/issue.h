@@ -9,7 +9,7 @@
 bool exec_gather(Exec *x, Job *j, ErrCode *poison, Err *err);
 void exec_fail(Exec *x, const Job *j, const Err *err);    /* sends ERROR to the client now */
 void exec_fail_in_order(Exec *x, Job *j, const Err *err); /* ... after older jobs' reports */
-void exec_tell_cancelled(Exec *x, Job *j);                /* ... once per cancel */
+void exec_report_cancelled(Exec *x, Job *j);              /* ... once per cancel */
 void exec_fail_memory(Exec *x, Job *j);                   /* ... no memory for j->call.out */
 void exec_poison_outputs(Exec *x, Job *j, ErrCode why, const TensorType *types);
 /* Names st as result k of j. Consumes one reference. */

@@ -129,7 +129,7 @@ struct Client {
     uint64_t plan_hold;  /* instructions with a lower seq are issued one by one, without plans */
     uint32_t n_across;   /* jobs that wait for tensors of groups without this rank */
     bool is_held;        /* LOOK_HELD: nothing is issued until its queue is empty */
-    bool is_cancel_told, is_gone, has_ack;
+    bool is_cancel_reported, is_gone, has_ack;
     bool is_shared;   /* it issued moves or instructions with `on`: some ids are other workers' */
     bool checks_nan;  /* `check nan=true`: every float result is checked */
     bool is_cut;      /* a cancel, or the client's end, has arrived but is not handled yet; */

@@ -119,7 +119,7 @@ static void rebase(Job *j, bool to_memory) {
     }
 }
 
-void queue_tell(Job *j) {
+void queue_report(Job *j) {
     if (!op_is_effect(j->inst.op)) j->n_held = 0;
     j->call.n_out = 0;
     rebase(j, false);
@@ -489,7 +489,7 @@ bool queue_run(Exec *x, Client *c) {
 void queue_cancel(Exec *x, Client *c) {
     for (Job *j = c->jobs; j; j = j->next) {
         if (j->state != JOB_WAITS || j->kind != JOB_CALL || j->seq >= c->cancel_end) continue;
-        exec_tell_cancelled(x, j);
+        exec_report_cancelled(x, j);
         queue_done(x, j, ERR_CANCELLED);
     }
     queue_settle(x, c);

@@ -14,7 +14,7 @@ Room queue_new_storage(Exec *x, Job *j, uint64_t bytes, Storage **out);
 Room queue_fill(Exec *x, Job *j); /* allocates all n_out of j->out */
 /* True if j may take `need` bytes before older jobs that wait for memory. */
 bool queue_may_pass(const Exec *x, const Job *j, uint64_t need);
-void queue_tell(Job *j); /* queues an effect or an error until its turn */
+void queue_report(Job *j); /* queues an effect or an error until its turn */
 /* Queues j until its operands have started (`commits`: finished) and `more` further events have
  * arrived. Its results are named now; they get memory when j starts. */
 void queue_wait(Exec *x, Job *j, const TensorType *types, bool commits, uint32_t more);
