@@ -135,7 +135,7 @@ void effect_run(Exec *x, Job *j) {
     if (!j->frame->client->is_gone) {
         Msg m = {0};
         wire_reply(&reply, bufs, &m);
-        j->frame->client->unheard += msg_bytes(&m);
+        j->frame->client->unread += msg_bytes(&m);
         exec_send(x, &m);
     } else {
         for (int i = 0; i < n; i++) buf_unref(&bufs[i]);

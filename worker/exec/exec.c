@@ -231,7 +231,7 @@ void exec_on_heard(Exec *x, uint32_t client, uint64_t bytes) {
     Client *c = exec_client(x, client, false);
     if (!c) return;
     bool was_full = client_is_full(c);
-    c->unheard -= bytes < c->unheard ? bytes : c->unheard;
+    c->unread -= bytes < c->unread ? bytes : c->unread;
     if (was_full && !client_is_full(c)) queue_settle(x, c);
 }
 

@@ -135,7 +135,7 @@ struct Client {
     bool is_cut;      /* a cancel, or the client's end, has arrived but is not handled yet; */
     uint64_t cut_end; /* its seq */
     uint64_t ack_seq, ack_bytes;
-    uint64_t unheard; /* bytes of answers that it has not read */
+    uint64_t unread; /* bytes of answers that it has not read */
     uint64_t instructions, kernels;
     int64_t used_ns; /* virtual time: the client that has used least is served next */
 };
@@ -203,7 +203,7 @@ struct Exec {
 };
 
 static inline bool client_is_full(const Client *c) {
-    return c->unheard >= REPLY_BYTES && !c->is_gone;
+    return c->unread >= REPLY_BYTES && !c->is_gone;
 }
 static inline bool client_may_issue(const Client *c) {
     bool waits = c->is_held && c->jobs && !c->ready;
