@@ -237,7 +237,7 @@ void worker_on_message(Worker *w, Msg *m) {
 }
 
 bool worker_step(Worker *w, int64_t budget_us) { return exec_step(w->exec, budget_us); }
-bool worker_is_patient(const Worker *w) { return exec_is_patient(w->exec); }
+bool worker_can_sleep(const Worker *w) { return exec_can_sleep(w->exec); }
 
 bool worker_next(Worker *w, Msg *out) {
     if (!w->is_greeted) {
@@ -421,11 +421,11 @@ static bool serve(Worker *w, Link *link, Plane *plane) {
             }
             more = true; /* it may have caused new work */
         }
-        bool is_patient = more && worker_is_patient(w);
-        if ((more && !is_patient) || w->has_left) continue;
+        bool can_sleep = more && worker_can_sleep(w);
+        if ((more && !can_sleep) || w->has_left) continue;
         trim(w, plane, now);
-        net_wait(link, plane_hub(plane), is_patient ? EXEC_PATIENCE_MS : IDLE_MS);
-        if (is_patient) continue;
+        net_wait(link, plane_hub(plane), can_sleep ? EXEC_SLEEP_MS : IDLE_MS);
+        if (can_sleep) continue;
         now = now_ms();
         if (!w->is_welcome && w->welcome_ms > 0 && now - began > w->welcome_ms) {
             Err err = {0};

@@ -346,7 +346,7 @@ bool exec_step(Exec *x, int64_t budget_us) {
     return has_more; /* messages of peers wake the jobs that wait for them */
 }
 
-bool exec_is_patient(const Exec *x) { return !x->first && !next_client(x) && x->pending_of; }
+bool exec_can_sleep(const Exec *x) { return !x->first && !next_client(x) && x->pending_of; }
 
 /* ---- Messages out ---- */
 

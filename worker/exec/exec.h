@@ -42,9 +42,9 @@ void exec_on_body(Exec *x, const Msg *m);
  * do. Returns true if there is more to do. */
 bool exec_step(Exec *x, int64_t budget_us);
 /* True if all that is left are pending jobs, which wait for more instructions (collect.h). A caller
- * that can sleep until a message arrives may call exec_step up to EXEC_PATIENCE_MS later. */
-enum { EXEC_PATIENCE_MS = 1 };
-bool exec_is_patient(const Exec *x);
+ * that can sleep until a message arrives may call exec_step up to EXEC_SLEEP_MS later. */
+enum { EXEC_SLEEP_MS = 1 };
+bool exec_can_sleep(const Exec *x);
 bool exec_next(Exec *x, Msg *out);   /* replies, errors, acknowledgements */
 uint64_t exec_frames(const Exec *x); /* the number of frames received */
 /* True if the first n frames received are done; client 0: of all clients, else of that one. */
