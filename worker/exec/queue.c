@@ -38,7 +38,7 @@
 struct Wait {
     Wait *next;
     Job *job;
-    bool commits; /* waits until the storage is filled, not only until its maker has started */
+    bool until_filled; /* waits until the storage is filled, not only until its maker has started */
 };
 _Static_assert(sizeof(Wait) == WAIT_BYTES, "job.h states the size of a Wait");
 
@@ -172,9 +172,9 @@ void queue_arrive(Job *j) {
     if (--j->n_waits == 0) make_ready(j);
 }
 
-static void wait_for(Exec *x, Job *j, Storage *st, bool commits) {
+static void wait_for(Exec *x, Job *j, Storage *st, bool until_filled) {
     Wait *w = cell_get(&x->waits);
-    *w = (Wait){st->waits, j, commits};
+    *w = (Wait){st->waits, j, until_filled};
     st->waits = w;
     j->n_waits++;
 }
@@ -182,7 +182,7 @@ static void wait_for(Exec *x, Job *j, Storage *st, bool commits) {
 static void wake(Exec *x, Storage *st, bool is_filled) {
     for (Wait **at = &st->waits; *at;) {
         Wait *w = *at;
-        if (w->commits && !is_filled) {
+        if (w->until_filled && !is_filled) {
             at = &w->next;
             continue;
         }
@@ -207,7 +207,7 @@ static void stop_waiting(Exec *x, Job *j) {
     if (j->is_ready) unready(j);
 }
 
-void queue_wait(Exec *x, Job *j, const TensorType *types, bool commits, uint32_t more) {
+void queue_wait(Exec *x, Job *j, const TensorType *types, bool until_filled, uint32_t more) {
     Client *c = j->frame->client;
     j->n_waits = more;
     j->need = 0;
@@ -222,7 +222,8 @@ void queue_wait(Exec *x, Job *j, const TensorType *types, bool commits, uint32_t
         j->need += bytes;
     }
     for (int i = 0; i < j->n_held; i++)
-        if (j->held[i]->maker || (commits && j->held[i]->made)) wait_for(x, j, j->held[i], commits);
+        if (j->held[i]->maker || (until_filled && j->held[i]->made))
+            wait_for(x, j, j->held[i], until_filled);
     rebase(j, false);
     enqueue(j, JOB_WAITS);
     c->n_waiting++;

@@ -15,9 +15,9 @@ Room queue_fill(Exec *x, Job *j); /* allocates all n_out of j->out */
 /* True if j may take `need` bytes before older jobs that wait for memory. */
 bool queue_may_pass(const Exec *x, const Job *j, uint64_t need);
 void queue_report(Job *j); /* queues an effect or an error until its turn */
-/* Queues j until its operands have started (`commits`: finished) and `more` further events have
- * arrived. Its results are named now; they get memory when j starts. */
-void queue_wait(Exec *x, Job *j, const TensorType *types, bool commits, uint32_t more);
+/* Queues j until its operands' makers have started (until_filled: finished) and `more` further
+ * events have arrived. Its results are named now; they get memory when j starts. */
+void queue_wait(Exec *x, Job *j, const TensorType *types, bool until_filled, uint32_t more);
 /* As queue_wait, for a pending job: its result has a name already, but no memory. */
 void queue_adopt(Exec *x, Job *j);
 void queue_arrive(Job *j);                        /* one of the `more` events */
