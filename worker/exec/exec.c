@@ -222,7 +222,7 @@ void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
     if (seq > c->cancel_end)
         c->is_cancel_reported = false; /* else a cut-off call has reported it */
     c->cancel_end = seq;
-    c->is_held = false;
+    c->is_draining = false;
     exec_uncut(x, c);
     queue_cancel(x, c);
 }
@@ -280,7 +280,7 @@ static int issue_next(Exec *x, Client *c) {
     }
     if (!f->is_ahead) {
         Look look = is_hot_next(x, f) ? x->looks->look(x->looks, f) : LOOK_NONE;
-        c->is_held = look == LOOK_HELD;
+        c->is_draining = look == LOOK_DRAIN;
         if (look != LOOK_NONE) return look == LOOK_DONE ? LOOK_COST : 1;
         look_ahead(x, f);
     }

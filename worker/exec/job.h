@@ -128,7 +128,7 @@ struct Client {
     uint64_t cancel_end; /* instructions with a lower seq are dropped */
     uint64_t plan_hold;  /* instructions with a lower seq are issued one by one, without plans */
     uint32_t n_across;   /* jobs that wait for tensors of groups without this rank */
-    bool is_held;        /* LOOK_HELD: nothing is issued until its queue is empty */
+    bool is_draining;    /* LOOK_DRAIN: nothing is issued until its queue is empty */
     bool is_cancel_reported, is_gone, has_ack;
     bool is_shared;   /* it issued moves or instructions with `on`: some ids are other workers' */
     bool checks_nan;  /* `check nan=true`: every float result is checked */
@@ -206,7 +206,7 @@ static inline bool client_is_full(const Client *c) {
     return c->unread >= REPLY_BYTES && !c->is_gone;
 }
 static inline bool client_may_issue(const Client *c) {
-    bool waits = c->is_held && c->jobs && !c->ready;
+    bool waits = c->is_draining && c->jobs && !c->ready;
     return c->at && !waits && !client_is_full(c) && c->n_waiting < WAITING_MAX &&
            c->n_jobs < JOBS_MAX;
 }

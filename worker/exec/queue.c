@@ -13,7 +13,7 @@
  *  - Moves: the owners' part waits for its operand alone, never for memory or readers. The readers'
  *    part waits for the owners' part, and holds only names meanwhile.
  *  - Being issued: a client is not issued while many of its own older instructions wait, or
- *    (LOOK_HELD) any of them. Other clients' turns are finite.
+ *    (LOOK_DRAIN) any of them. Other clients' turns are finite.
  *  - Memory: it waits only while something older may free some: calls in flight, older jobs, and
  *    pins of older moves, whose readers are older too. If nothing older is left, it fails for want
  *    of memory.

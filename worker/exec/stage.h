@@ -12,9 +12,9 @@
 #include "worker/exec/job.h"
 
 typedef enum Look {
-    LOOK_NONE, /* the next instruction must be decoded and issued */
-    LOOK_HELD, /* nothing of this client must be issued until its queue is empty */
-    LOOK_DONE  /* instructions were executed; the frame's reader is after them */
+    LOOK_NONE,  /* the next instruction must be decoded and issued */
+    LOOK_DRAIN, /* nothing of this client must be issued until its queue is empty */
+    LOOK_DONE   /* instructions were executed; the frame's reader is after them */
 } Look;
 
 typedef struct Stage Stage;

@@ -706,7 +706,7 @@ static bool run(Plans *plans, Frame *f) {
 }
 
 static Look look(Stage *s, Frame *f) {
-    if (holds(s->x, f)) return LOOK_HELD;
+    if (holds(s->x, f)) return LOOK_DRAIN;
     return run((Plans *)s, f) ? LOOK_DONE : LOOK_NONE;
 }
 
