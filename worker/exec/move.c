@@ -23,7 +23,7 @@ typedef enum SourceState { SOURCE_AWAITED, SOURCE_THERE, SOURCE_READ } SourceSta
 typedef struct Source {
     uint32_t rank;
     uint8_t state;
-    bool is_own, owes; /* owes: its owner keeps a pin until TAKEN */
+    bool is_own, is_pinned; /* is_pinned: its owner keeps a pin until TAKEN */
     ErrCode status;
     Region region; /* of the whole */
     View box;      /* data NULL: its pieces must be requested */
@@ -267,7 +267,7 @@ bool import_deliver(Exec *x, Job *j, uint32_t rank, const Shard *d) {
     const Peer *p = peer_of(x, rank);
     s->state = SOURCE_THERE;
     s->status = (ErrCode)d->status;
-    s->owes = !d->status && !d->data;
+    s->is_pinned = !d->status && !d->data;
     s->box.type = d->box;
     memcpy(s->box.stride, d->stride, sizeof s->box.stride);
     if (!s->status && !is_expected(j->import, s, &d->box)) {
@@ -293,30 +293,30 @@ static void source_read(Exec *x, Job *j, Source *s) {
     j->import->n_read++;
     buf_unref(&s->buf);
     if (!s->is_own) x->bytes_in += s->bytes;
-    if (s->owes) peer_taken(x, j->frame->client->id, j->number, s->rank);
-    s->owes = false;
+    if (s->is_pinned) peer_taken(x, j->frame->client->id, j->number, s->rank);
+    s->is_pinned = false;
 }
 
 /* Releases all sources. */
-static void import_leave(Exec *x, Job *j) {
+static void import_release(Exec *x, Job *j) {
     Import *m = j->import;
     map_remove(&x->imports, j->number);
     j->frame->client->n_across -= m->is_across;
     for (int i = 0; i < m->n; i++) {
         Source *s = &m->source[i];
         buf_unref(&s->buf);
-        if (s->owes) peer_taken(x, j->frame->client->id, j->number, s->rank);
-        s->owes = false;
+        if (s->is_pinned) peer_taken(x, j->frame->client->id, j->number, s->rank);
+        s->is_pinned = false;
     }
 }
 
 static void import_end(Exec *x, Job *j, ErrCode poison) {
     if (x->watch && j->import->is_reading) watch_done(x, j, 0);
-    import_leave(x, j);
+    import_release(x, j);
     queue_done(x, j, poison);
 }
 
-void import_drop(Exec *x, Job *j) { import_leave(x, j); }
+void import_drop(Exec *x, Job *j) { import_release(x, j); }
 
 /* acc = acc combined with term. Returns false if the engine failed (halves need memory); then the
  * import is ended and the error reported. */
@@ -339,13 +339,13 @@ static bool combine(Exec *x, Job *j, const View *acc, const View *term) {
 }
 
 /* True for the null engine, whose tensors have no values and whose memory must not be touched. */
-static bool is_void(const Exec *x) { return x->ops == &engine_null; }
+static bool is_null_engine(const Exec *x) { return x->ops == &engine_null; }
 
 /* Reads all of box i, whose data can be read here. Returns false if the import failed and ended. */
 static bool take_box(Exec *x, Job *j, int i) {
     Import *m = j->import;
     Source *s = &m->source[i];
-    if (is_void(x)) {
+    if (is_null_engine(x)) {
         source_read(x, j, s);
         return true;
     }
@@ -406,7 +406,7 @@ Room import_run(Exec *x, Job *j) {
 /* Copies or combines one piece. Returns false if the import failed and ended. */
 static bool take_piece(Exec *x, Job *j, Source *s, const void *data, uint64_t bytes) {
     Import *m = j->import;
-    if (is_void(x)) return true;
+    if (is_null_engine(x)) return true;
     if (!m->folds || s == &m->source[0]) {
         View to = box_of(&j->call.out[0], m->mine.begin, &s->region);
         box_put(&to, s->got, bytes, data);
@@ -449,7 +449,7 @@ void import_piece(Exec *x, Job *j, uint32_t rank, const Piece *p, const void *da
 void import_peer_gone(Exec *x, Job *j, uint32_t rank) {
     Source *s = source_of(j->import, rank);
     if (!s || s->state == SOURCE_READ) return;
-    s->owes = false;
+    s->is_pinned = false;
     if (s->state == SOURCE_AWAITED) {
         Shard gone = {.client = j->frame->client->id, .status = ERR_GONE};
         import_deliver(x, j, rank, &gone);
