@@ -108,7 +108,7 @@ bool exec_gather(Exec *x, Job *j, ErrCode *poison, Err *err) {
     j->held = is_few ? j->held_few : arena_alloc(&j->frame->arena, sizeof(Storage *) * (size_t)n);
     j->call.in = is_few ? j->view_few : arena_alloc(&j->frame->arena, sizeof(View) * (size_t)n);
     j->n_held = 0;
-    j->n_late = 0;
+    j->n_unstarted = 0;
     *poison = ERR_NONE;
     for (int i = 0; i < n; i++) {
         if (j->inst.in[i].kind != IN_TENSOR) continue;
@@ -118,7 +118,7 @@ bool exec_gather(Exec *x, Job *j, ErrCode *poison, Err *err) {
         x->in[i] = t;
         x->types[i] = t->view.type;
         j->held[j->n_held++] = t->storage;
-        j->n_late += t->storage->maker != NULL;
+        j->n_unstarted += t->storage->maker != NULL;
         if (t->storage->poison && !*poison) *poison = t->storage->poison;
     }
     return true;
@@ -217,7 +217,7 @@ static Room allocate_outputs(Exec *x, Job *j, const Job *following, const Tensor
 /* With an engine that finishes inside `submit`, as on a CPU, a call is queued only to wait. */
 void exec_submit(Exec *x, Job *j, const Job *following, const TensorType *types) {
     j->call.n_out = j->inst.n_out;
-    Room room = j->n_late ? ROOM_LATER : allocate_outputs(x, j, following, types);
+    Room room = j->n_unstarted ? ROOM_LATER : allocate_outputs(x, j, following, types);
     if (room == ROOM_LATER) {
         queue_wait(x, j, types, false, 0);
         return;

@@ -48,13 +48,13 @@ struct Job {
     Job *follows; /* the next job in flight, or the client's next ready job */
     Frame *frame;
     uint8_t kind, state;
-    bool is_ready;    /* it is in Client.ready */
-    bool compiles;    /* in a scope with `compile: true`: its kernel is compiled at once */
-    uint32_t signals; /* FrameReader.hot_compiles of its hot record */
-    int16_t node;     /* JOB_PENDING: index in the cluster */
-    uint32_t n_late;  /* operands whose makers have not started */
-    uint32_t n_waits; /* operands and descriptors that it still waits for */
-    uint32_t group;   /* of an instruction with `on`; else 0 */
+    bool is_ready;        /* it is in Client.ready */
+    bool compiles;        /* in a scope with `compile: true`: its kernel is compiled at once */
+    uint32_t signals;     /* FrameReader.hot_compiles of its hot record */
+    int16_t node;         /* JOB_PENDING: index in the cluster */
+    uint32_t n_unstarted; /* operands whose makers have not started */
+    uint32_t n_waits;     /* operands and descriptors that it still waits for */
+    uint32_t group;       /* of an instruction with `on`; else 0 */
     uint64_t seq;
     uint64_t number;                /* over all clients; older is smaller */
     struct Body *body;              /* of its hot record; NULL: it is in none */

@@ -163,5 +163,5 @@ void locate_neutral(Job *j, Op row, const TensorType *type) {
     j->call.in = j->view_few;
     j->call.n_in = 1;
     j->n_held = 0; /* the operands are not read */
-    j->n_late = 0;
+    j->n_unstarted = 0;
 }

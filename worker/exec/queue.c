@@ -217,7 +217,7 @@ void queue_wait(Exec *x, Job *j, const TensorType *types, bool until_filled, uin
         View *v = &j->call.out[k];
         *v = (View){.type = types[k]};
         view_strides(&types[k], v->stride);
-        j->out[k] = storage_late(&x->store, c->names, bytes, j);
+        j->out[k] = storage_deferred(&x->store, c->names, bytes, j);
         exec_name(x, j, k, j->out[k], &types[k]);
         j->need += bytes;
     }

@@ -78,7 +78,7 @@ Storage *storage_poisoned(Store *s, Names *owner, ErrCode why) {
     return storage_make(s, owner, NULL, 0, why);
 }
 
-Storage *storage_late(Store *s, Names *owner, uint64_t bytes, struct Job *maker) {
+Storage *storage_deferred(Store *s, Names *owner, uint64_t bytes, struct Job *maker) {
     Storage *st = storage_make(s, owner, NULL, bytes, ERR_NONE);
     st->maker = maker;
     return st;

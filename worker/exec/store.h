@@ -91,7 +91,7 @@ void names_leave(Store *s, Names **n);
 Storage *storage_new(Store *s, Names *owner, uint64_t bytes);
 Storage *storage_poisoned(Store *s, Names *owner, ErrCode why);
 /* Has no memory until storage_fill, which returns false if the engine has none. */
-Storage *storage_late(Store *s, Names *owner, uint64_t bytes, struct Job *maker);
+Storage *storage_deferred(Store *s, Names *owner, uint64_t bytes, struct Job *maker);
 bool storage_fill(Store *s, Storage *st);
 void storage_empty(Store *s, Storage *st); /* undoes storage_fill */
 /* Memory without a storage, counted as the owner's. NULL: the engine has none. */

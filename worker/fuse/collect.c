@@ -141,7 +141,7 @@ static void promise(Collect *c, Job *j, const TensorType *type, JobKind kind) {
     j->kind = (uint8_t)kind;
     j->state = JOB_WAITS;
     j->call.n_out = 1;
-    Storage *st = storage_late(&x->store, j->frame->client->names, type_bytes(type), j);
+    Storage *st = storage_deferred(&x->store, j->frame->client->names, type_bytes(type), j);
     View *v = &j->call.out[0];
     v->type = *type;
     v->is_scalar = false;
@@ -168,7 +168,7 @@ static bool add_product(Collect *c, Job *j, const TensorType *type, ErrCode *poi
     if (!stages_settle(x, j, poison)) return false;
     if (c->n || !suits_waiting(x, j, type)) return false;
     stages_flush(x); /* the previous product */
-    if (client->jobs || x->first || j->n_late) return false;
+    if (client->jobs || x->first || j->n_unstarted) return false;
     promise(c, j, type, JOB_PRODUCT);
     c->product = j;
     return true;
