@@ -280,17 +280,17 @@ static void test_held(void) {
     mem_range(m, &base, &bytes, &fd);
     char *p = mem_alloc(m, 100);
     strcpy(p, "still here");
-    CHECK(!mem_hold(NULL, bytes));
-    CHECK(!mem_hold(p, bytes));
-    CHECK(!mem_hold(base, bytes + 4096));
-    CHECK(mem_hold(base, bytes));
-    CHECK(mem_hold(base, bytes));
+    CHECK(!mem_ref(NULL, bytes));
+    CHECK(!mem_ref(p, bytes));
+    CHECK(!mem_ref(base, bytes + 4096));
+    CHECK(mem_ref(base, bytes));
+    CHECK(mem_ref(base, bytes));
     mem_close(&m);
     CHECK_STR(p, "still here");
-    mem_let_go(base);
+    mem_unref(base);
     CHECK_STR(p, "still here");
-    mem_let_go(base);
-    CHECK(!mem_hold(base, bytes));
+    mem_unref(base);
+    CHECK(!mem_ref(base, bytes));
     mem_close(&other);
 }
 

@@ -171,7 +171,7 @@ static void pages_unref(Pages *p) {
     free(p);
 }
 
-bool mem_hold(const void *base, uint64_t bytes) {
+bool mem_ref(const void *base, uint64_t bytes) {
     pthread_mutex_lock(&pages_lock);
     Pages *p = base ? pages_find(base) : NULL;
     bool is_found = p && p->bytes == bytes;
@@ -180,7 +180,7 @@ bool mem_hold(const void *base, uint64_t bytes) {
     return is_found;
 }
 
-void mem_let_go(const void *base) {
+void mem_unref(const void *base) {
     pthread_mutex_lock(&pages_lock);
     Pages *p = pages_find(base);
     pthread_mutex_unlock(&pages_lock);

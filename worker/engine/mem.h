@@ -27,9 +27,9 @@ void mem_trim(Mem *m);
 /* The range that contains all memory from alloc; fd -1: it is not a file. */
 void mem_range(const Mem *m, void **base, uint64_t *bytes, int *fd);
 /* For another worker in this process (any thread): true if this is an arena of the process. It then
- * stays readable until mem_let_go, even if it is closed meanwhile. */
-bool mem_hold(const void *base, uint64_t bytes);
-void mem_let_go(const void *base);
+ * stays readable until mem_unref, even if it is closed meanwhile. */
+bool mem_ref(const void *base, uint64_t bytes);
+void mem_unref(const void *base);
 /* Returns the default size: 80 % of what the cgroup or the machine has free, divided by the workers
  * on the host. */
 uint64_t mem_default_bytes(int workers_on_host);

@@ -271,7 +271,7 @@ bool sight_open(const DataPlane *own, const DataPlane *peer, Sight *out, const c
     *why = NULL;
     if (is_same_process(own, peer)) {
         const void *base = (const void *)(uintptr_t)peer->arena_at;
-        if (!mem_hold(base, peer->arena_bytes)) return false; /* it was closed */
+        if (!mem_ref(base, peer->arena_bytes)) return false; /* it was closed */
         *out = (Sight){.base = base, .bytes = peer->arena_bytes};
         return true;
     }
@@ -282,6 +282,6 @@ bool sight_open(const DataPlane *own, const DataPlane *peer, Sight *out, const c
 
 void sight_close(Sight *s) {
     if (s->base && s->is_mapped) munmap((void *)s->base, s->bytes);
-    if (s->base && !s->is_mapped) mem_let_go(s->base);
+    if (s->base && !s->is_mapped) mem_unref(s->base);
     *s = (Sight){0};
 }
