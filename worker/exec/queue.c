@@ -101,7 +101,7 @@ static void release(Exec *x, Storage *st) {
     storage_unref(&x->store, st);
 }
 
-static void let_go(Exec *x, Job *j) {
+static void release_all(Exec *x, Job *j) {
     for (int i = 0; i < j->call.n_out; i++) release(x, j->out[i]);
     for (int i = 0; i < j->n_held; i++) release(x, j->held[i]);
     j->n_held = j->call.n_out = 0;
@@ -136,7 +136,7 @@ void queue_settle(Exec *x, Client *c) {
         if (j->kind == JOB_EFFECT) {
             rebase(j, true);
             if (op_is_effect(j->inst.op)) effect_run(x, j);
-            let_go(x, j);
+            release_all(x, j);
         }
         Frame *f = j->frame;
         bool is_last = --c->n_jobs == 0;
@@ -264,7 +264,7 @@ void queue_done(Exec *x, Job *j, ErrCode poison) {
         if (poison) st->poison = poison;
         wake(x, st, true);
     }
-    let_go(x, j);
+    release_all(x, j);
     j->state = JOB_DONE;
     x->store.n_changes++; /* jobs that wait for memory try again */
 }
@@ -317,7 +317,7 @@ void exec_retire(Exec *x, bool wait) {
         x->n_in_flight--;
         work += j->work;
         finish_call(x, j, result, &err);
-        let_go(x, j);
+        release_all(x, j);
         j->state = JOB_DONE;
         queue_settle(x, j->frame->client);
     }
@@ -351,7 +351,7 @@ void queue_submit(Exec *x, Job *j, bool is_queued) {
         exec_finish(x, j);
         return;
     }
-    let_go(x, j);
+    release_all(x, j);
     j->state = JOB_DONE;
 }
 
@@ -516,7 +516,7 @@ void queue_drop(Exec *x, Client *c) {
             j->out[k]->maker = NULL;
             if (!j->out[k]->data) j->out[k]->poison = ERR_GONE;
         }
-        let_go(x, j);
+        release_all(x, j);
         free(j->err);
         j->frame->pending--;
         c->n_jobs--;
