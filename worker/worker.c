@@ -29,27 +29,27 @@ struct Worker {
     uint32_t rank;
     uint64_t token; /* authenticates this worker to peers */
     bool is_greeted, is_welcome, has_left, is_refused;
-    void (*tell_welcome)(const Worker *w);
+    void (*on_welcome_hook)(const Worker *w);
     const volatile sig_atomic_t *stop;
     int welcome_ms;
     Err *why; /* the caller's, or NULL */
     Hello hello;
-    struct Question *asked; /* oldest first */
-    int n_asked, cap_asked;
-    /* While serving: messages received in the middle of a call. */
+    struct StatsRequest *requests; /* oldest first */
+    int n_requests, cap_requests;
+    /* While serving: */
     Link *link;
-    Msg *heard; /* oldest first, from heard_at on */
-    size_t heard_at, n_heard, cap_heard;
-    bool is_broken;  /* the link broke; `heard` is handled first */
+    Msg *queued; /* messages received during a call, oldest first, from queued_at on */
+    size_t queued_at, n_queued, cap_queued;
+    bool is_broken;  /* the link broke; `queued` is handled first */
     int64_t beat;    /* ms; time of the last beat */
     int64_t busy;    /* ms; when there was last work to do */
     bool is_trimmed; /* memory was returned to the system since then */
 };
 
 /* A request for statistics, or about one tensor. */
-struct Question {
-    uint64_t frames;              /* received before it */
-    bool asks_place, asks_kernel; /* of one tensor */
+struct StatsRequest {
+    uint64_t frames;                /* number of frames received before it */
+    bool wants_place, wants_kernel; /* of the tensor `id`; neither: the counters */
     uint32_t client;
     uint64_t id;
 };
@@ -102,7 +102,7 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
     Worker *w = xcalloc(1, sizeof *w);
     w->exec = exec;
     w->why = config->why;
-    w->tell_welcome = config->on_welcome;
+    w->on_welcome_hook = config->on_welcome;
     w->stop = config->stop;
     w->welcome_ms = config->welcome_ms ? config->welcome_ms : WELCOME_MS;
     w->hello = (Hello){.version = WIRE_VERSION,
@@ -117,9 +117,9 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
 
 void worker_free(Worker **w) {
     if (!*w) return;
-    free((*w)->asked);
-    for (size_t i = (*w)->heard_at; i < (*w)->n_heard; i++) msg_fini(&(*w)->heard[i]);
-    free((*w)->heard);
+    free((*w)->requests);
+    for (size_t i = (*w)->queued_at; i < (*w)->n_queued; i++) msg_fini(&(*w)->queued[i]);
+    free((*w)->queued);
     exec_free(&(*w)->exec);
     free(*w);
     *w = NULL;
@@ -135,7 +135,7 @@ static void on_welcome(Worker *w, const Msg *m) {
     w->token = welcome.token;
     w->is_welcome = true;
     exec_set_rank(w->exec, welcome.rank);
-    if (w->tell_welcome) w->tell_welcome(w);
+    if (w->on_welcome_hook) w->on_welcome_hook(w);
 }
 
 static void on_refuse(Worker *w, const Msg *m) {
@@ -148,7 +148,7 @@ static void on_refuse(Worker *w, const Msg *m) {
 
 /* "tensor CLIENT ID" and "kernel CLIENT ID" request one tensor; "client ID", or an empty text,
  * requests the counters. */
-static void read_question(const Msg *m, struct Question *q) {
+static void read_request(const Msg *m, struct StatsRequest *q) {
     const char *text;
     size_t n;
     char line[64];
@@ -157,38 +157,38 @@ static void read_question(const Msg *m, struct Question *q) {
     memcpy(line, text, n);
     line[n] = 0;
     if (sscanf(line, "client %u", &q->client) == 1) return;
-    q->asks_place = sscanf(line, "tensor %u %llu", &q->client, &id) == 2;
-    q->asks_kernel = !q->asks_place && sscanf(line, "kernel %u %llu", &q->client, &id) == 2;
+    q->wants_place = sscanf(line, "tensor %u %llu", &q->client, &id) == 2;
+    q->wants_kernel = !q->wants_place && sscanf(line, "kernel %u %llu", &q->client, &id) == 2;
     q->id = id;
 }
 
 /* A request is answered when the client's frames before it are done: all workers answer for the
  * same point of its stream. The answer does not wait for other clients. */
 static void on_stats(Worker *w, const Msg *m) {
-    if (w->n_asked == w->cap_asked) {
-        w->cap_asked = w->cap_asked ? 2 * w->cap_asked : 4;
-        w->asked = xrealloc(w->asked, sizeof *w->asked * (size_t)w->cap_asked);
+    if (w->n_requests == w->cap_requests) {
+        w->cap_requests = w->cap_requests ? 2 * w->cap_requests : 4;
+        w->requests = xrealloc(w->requests, sizeof *w->requests * (size_t)w->cap_requests);
     }
-    struct Question *q = &w->asked[w->n_asked++];
-    *q = (struct Question){.frames = exec_frames(w->exec)};
-    read_question(m, q);
+    struct StatsRequest *q = &w->requests[w->n_requests++];
+    *q = (struct StatsRequest){.frames = exec_frames(w->exec)};
+    read_request(m, q);
 }
 
 static bool next_stats(Worker *w, Msg *out) {
-    const struct Question *q = w->asked;
-    if (!w->n_asked) return false;
+    const struct StatsRequest *q = w->requests;
+    if (!w->n_requests) return false;
     if (!exec_has_done(w->exec, q->frames, q->client)) return false;
     Bytes text = {0};
-    if (q->asks_place)
+    if (q->wants_place)
         exec_placement(w->exec, q->client, q->id, &text);
-    else if (q->asks_kernel)
+    else if (q->wants_kernel)
         exec_kernel(w->exec, q->client, q->id, &text);
     else
         exec_stats(w->exec, &text);
-    if (!q->asks_place && !q->asks_kernel && w->plane) plane_stats(w->plane, &text);
+    if (!q->wants_place && !q->wants_kernel && w->plane) plane_stats(w->plane, &text);
     wire_text(MSG_STATS_REPLY, text.data, text.n, out);
     bytes_fini(&text);
-    memmove(w->asked, w->asked + 1, sizeof *w->asked * (size_t)--w->n_asked);
+    memmove(w->requests, w->requests + 1, sizeof *w->requests * (size_t)--w->n_requests);
     return true;
 }
 
@@ -268,12 +268,12 @@ int worker_threads(const Worker *w) { return (int)w->hello.threads; }
 
 /* ---- The loop ---- */
 
-static bool is_told_to_stop(Worker *w) {
+static bool must_stop(Worker *w) {
     if (w->stop && *w->stop) w->has_left = true;
     return w->has_left;
 }
 
-/* ---- Hearing ---- */
+/* ---- Messages during a call ---- */
 
 static bool send_beat(Worker *w, int64_t now) {
     Msg m = {0};
@@ -283,7 +283,7 @@ static bool send_beat(Worker *w, int64_t now) {
 }
 
 /* Ends the running computation if m cancels it. */
-static void look_at(Worker *w, const Msg *m) {
+static void check_cancel(Worker *w, const Msg *m) {
     Cancel cancel;
     uint32_t client;
     switch (wire_kind(m)) {
@@ -300,37 +300,37 @@ static void look_at(Worker *w, const Msg *m) {
 
 /* Called during a long call. Queues incoming messages until the call has ended, and sends replies
  * and acknowledgements of earlier calls, and beats. */
-static void hear(void *ctx) {
+static void poll_messages(void *ctx) {
     Worker *w = ctx;
     Msg m = {0};
     int got = 0;
     while (!w->is_broken && (got = link_recv(w->link, &m)) > 0) {
-        look_at(w, &m);
-        if (w->n_heard == w->cap_heard) {
-            w->cap_heard = w->cap_heard ? 2 * w->cap_heard : 16;
-            w->heard = xrealloc(w->heard, sizeof *w->heard * w->cap_heard);
+        check_cancel(w, &m);
+        if (w->n_queued == w->cap_queued) {
+            w->cap_queued = w->cap_queued ? 2 * w->cap_queued : 16;
+            w->queued = xrealloc(w->queued, sizeof *w->queued * w->cap_queued);
         }
-        w->heard[w->n_heard++] = (Msg){0};
-        msg_move(&w->heard[w->n_heard - 1], &m);
+        w->queued[w->n_queued++] = (Msg){0};
+        msg_move(&w->queued[w->n_queued - 1], &m);
     }
     w->is_broken |= got < 0;
     while (!w->is_broken && worker_next(w, &m)) w->is_broken = !link_send(w->link, &m);
     int64_t now = now_ms();
     if (!w->is_broken && now - w->beat >= BEAT_MS) w->is_broken = !send_beat(w, now);
-    if (w->is_broken || is_told_to_stop(w)) exec_end(w->exec);
+    if (w->is_broken || must_stop(w)) exec_end(w->exec);
 }
 
 /* As link_recv. */
 static int next_message(Worker *w, Msg *m) {
-    if (w->heard_at < w->n_heard) {
-        *m = w->heard[w->heard_at++];
+    if (w->queued_at < w->n_queued) {
+        *m = w->queued[w->queued_at++];
         return 1;
     }
-    w->heard_at = w->n_heard = 0;
+    w->queued_at = w->n_queued = 0;
     return w->is_broken ? -1 : link_recv(w->link, m);
 }
 
-/* ---- With its peers ---- */
+/* ---- Peers ---- */
 
 /* The plane must know a peer before anything is sent to it, so it gets PEER before exec; and it
  * gets PEER_GONE after exec, because it unmaps the peer's memory. Consumes m. */
@@ -346,7 +346,7 @@ static void on_message(Worker *w, Plane *plane, Msg *m, int64_t now) {
     if (kind == MSG_WELCOME && w->is_welcome) plane_on_welcome(plane, w->rank, w->token);
 }
 
-static void hear_peers(Worker *w, Plane *plane, int64_t now) {
+static void receive_from_peers(Worker *w, Plane *plane, int64_t now) {
     Msg m;
     uint32_t rank;
     const void *base;
@@ -357,7 +357,7 @@ static void hear_peers(Worker *w, Plane *plane, int64_t now) {
     }
 }
 
-static void tell_peers(Worker *w, Plane *plane, int64_t now) {
+static void send_to_peers(Worker *w, Plane *plane, int64_t now) {
     Msg m;
     uint32_t rank;
     while (worker_next_peer(w, &rank, &m)) plane_send(plane, rank, &m, now);
@@ -394,21 +394,21 @@ static bool is_over(Worker *w, const Link *link) {
 }
 
 /* Serves until the worker must end; returns false if the dispatcher is gone. Messages are received
- * between kernels, so a cancel or BYE takes effect within a long frame; `hear` receives them within
- * a long kernel. */
+ * between kernels, so a cancel or BYE takes effect within a long frame; `poll_messages` receives
+ * them within a long kernel. */
 static bool serve(Worker *w, Link *link, Plane *plane) {
     int64_t now = now_ms(), began = now, tick = now;
     Msg m = {0};
     w->link = link, w->beat = now;
-    exec_on_hear(w->exec, hear, w);
-    for (; !is_told_to_stop(w); now = now_ms()) {
+    exec_set_poll(w->exec, poll_messages, w);
+    for (; !must_stop(w); now = now_ms()) {
         int got;
         while ((got = next_message(w, &m)) > 0) on_message(w, plane, &m, now);
         if (got < 0) return is_over(w, link);
-        hear_peers(w, plane, now);
+        receive_from_peers(w, plane, now);
         bool more = worker_step(w, STEP_US);
         if (more) w->busy = now, w->is_trimmed = false;
-        tell_peers(w, plane, now);
+        send_to_peers(w, plane, now);
         while (worker_next(w, &m))
             if (!link_send(link, &m)) return false;
         if (now - tick >= PLANE_TICK_MS) {
@@ -470,7 +470,7 @@ WorkerEnd worker_run(const WorkerConfig *config) {
         end = WORKER_GONE;
     else
         end = w->is_refused ? WORKER_REFUSED : WORKER_LEFT;
-    exec_on_hear(w->exec, NULL, NULL);
+    exec_set_poll(w->exec, NULL, NULL);
     link_close(&link);
     worker_free(&w); /* may read a peer's memory until it returns */
     plane_close(&plane);

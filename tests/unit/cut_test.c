@@ -14,7 +14,7 @@ enum { CLIENT = 3, OTHER = 4, THREADS = 3 };
 typedef struct Talk {
     Exec *x;
     uint64_t seq;
-    int heard;       /* times that the engine asked */
+    int n_polls;     /* times that the engine asked */
     uint32_t names;  /* the client that is cut off then */
     uint64_t before; /* its instructions below; 0: nobody is */
     int replies, failures;
@@ -23,9 +23,9 @@ typedef struct Talk {
     Failure failure;
 } Talk;
 
-static void hear(void *ctx) {
+static void poll_messages(void *ctx) {
     Talk *t = ctx;
-    t->heard++;
+    t->n_polls++;
     if (t->before) exec_cut_off(t->x, t->names, t->before);
 }
 
@@ -121,13 +121,13 @@ static void each(const EngineOps *ops) {
         const char *text = cases[i].text;
         say(&t, CLIENT, cases[i].before);
         CHECK_MSG(t.failures == 0, "%s: %s", cases[i].before, t.failure.err.text);
-        exec_on_hear(t.x, hear, &t);
+        exec_set_poll(t.x, poll_messages, &t);
         t.names = CLIENT;
         t.before = t.seq + 100;
         uint64_t first = t.seq;
         say(&t, CLIENT, text);
         say(&t, CLIENT, "t9 = full 5 [2] f32\nfetch t1\n");
-        CHECK_MSG(t.heard == 1, "%s: asked %d times", text, t.heard);
+        CHECK_MSG(t.n_polls == 1, "%s: asked %d times", text, t.n_polls);
         CHECK_MSG(t.failures == 1 && t.failure.err.code == ERR_CANCELLED, "%s: %d failures: %s",
                   text, t.failures, t.failure.err.text);
         CHECK_INT(t.failure.seq, first);
@@ -150,10 +150,10 @@ static void gone(void) {
     Talk t;
     uint64_t used, peak, total;
     talk_open(&t, &engine_cpu, THREADS);
-    exec_on_hear(t.x, hear, &t);
+    exec_set_poll(t.x, poll_messages, &t);
     t.names = CLIENT, t.before = UINT64_MAX;
     say(&t, CLIENT, EXPANDED "t1 = sum t8\nt2 = sum t8\nfetch t2\n");
-    CHECK_INT(t.heard, 1);
+    CHECK_INT(t.n_polls, 1);
     CHECK_INT(t.failures, 0);
     exec_on_gone(t.x, CLIENT);
     t.x->ops->memory(t.x->engine, &used, &peak, &total);
@@ -173,10 +173,10 @@ static void others(void) {
     for (int i = 0; i < 2; i++) {
         Talk t;
         talk_open(&t, &engine_cpu, 1);
-        exec_on_hear(t.x, hear, &t);
+        exec_set_poll(t.x, poll_messages, &t);
         t.names = wrong[i].client, t.before = wrong[i].before, t.seq = 10;
         say(&t, CLIENT, LINE "t1 = cumsum t0 axis=0\nt2 = max t1\nfetch t2\n");
-        CHECK(t.heard > 0);
+        CHECK(t.n_polls > 0);
         CHECK_INT(t.failures, 0);
         CHECK(t.status == 0 && t.value == 1100000);
         exec_free(&t.x);
@@ -187,7 +187,7 @@ static void others(void) {
 static void the_end(void) {
     Talk t;
     talk_open(&t, &engine_cpu, THREADS);
-    exec_on_hear(t.x, hear, &t);
+    exec_set_poll(t.x, poll_messages, &t);
     exec_end(t.x);
     say(&t, CLIENT, EXPANDED "t1 = sum t8\nfetch t1\n");
     CHECK_INT(t.status, ERR_CANCELLED);

@@ -5,13 +5,13 @@
 /* Called by the engine during a call. Polls for messages; returns true if the call must end. */
 static bool is_busy_cut(void *ctx) {
     Exec *x = ctx;
-    x->hear(x->hear_ctx);
+    x->poll(x->poll_ctx);
     return x->busy && (x->busy->is_cut || x->is_ending);
 }
 
-void exec_on_hear(Exec *x, void (*hear)(void *ctx), void *ctx) {
-    x->hear = hear, x->hear_ctx = ctx;
-    if (x->ops->ask) x->ops->ask(x->engine, hear ? is_busy_cut : NULL, x);
+void exec_set_poll(Exec *x, void (*poll)(void *ctx), void *ctx) {
+    x->poll = poll, x->poll_ctx = ctx;
+    if (x->ops->ask) x->ops->ask(x->engine, poll ? is_busy_cut : NULL, x);
 }
 
 void exec_cut_off(Exec *x, uint32_t client, uint64_t seq) {

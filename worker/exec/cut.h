@@ -4,9 +4,9 @@
 #define GT_WORKER_EXEC_CUT_H
 #include "worker/exec/job.h"
 
-/* During a long call, hear(ctx) is called every few ms. It receives messages and calls exec_cut_off
- * for those that end the call. hear NULL: no calls. */
-void exec_on_hear(Exec *x, void (*hear)(void *ctx), void *ctx);
+/* During a long call, poll(ctx) is called every few ms. It receives messages and calls exec_cut_off
+ * for those that end the call. poll NULL: no calls. */
+void exec_set_poll(Exec *x, void (*poll)(void *ctx), void *ctx);
 /* Reports a cancel (seq) or the client's end (UINT64_MAX) that has arrived but is not handled yet.
  * If the running call is that client's and is before seq, it is cut off: its results are poisoned,
  * and it is reported as cancelled. */

@@ -166,8 +166,8 @@ struct Exec {
     const EngineOps *ops;
     char *arena;             /* the engine's */
     int64_t (*clock)(void);  /* of a test; NULL: the system's */
-    void (*hear)(void *ctx); /* polls for messages during a long call (cut.h); NULL: none */
-    void *hear_ctx;
+    void (*poll)(void *ctx); /* polls for messages during a long call (cut.h); NULL: none */
+    void *poll_ctx;
     Client *busy; /* the client whose call the engine is executing; NULL: none */
     uint64_t busy_seq;
     bool may_be_cut, is_ending; /* may_be_cut: some client is_cut, or is_ending */
