@@ -446,11 +446,11 @@ static void child_end(Child *c) {
 
 /* Forged descriptions of a child's memory: none is read. */
 static void test_forged(const DataPlane *own, const DataPlane *peer) {
-    Sight s;
+    PeerMemory s;
     const char *why;
-    CHECK(sight_open(own, peer, &s, &why) && s.base && !why);
+    CHECK(peer_memory_open(own, peer, &s, &why) && s.base && !why);
     CHECK(s.bytes == peer->arena_bytes);
-    sight_close(&s);
+    peer_memory_close(&s);
     for (int i = 0; i < 8; i++) {
         DataPlane d = *peer;
         switch (i) {
@@ -465,7 +465,7 @@ static void test_forged(const DataPlane *own, const DataPlane *peer) {
             break;
         case 7: d.host[0] ^= 1; break;
         }
-        CHECK_MSG(!sight_open(own, &d, &s, &why) && !s.base, "case %d", i);
+        CHECK_MSG(!peer_memory_open(own, &d, &s, &why) && !s.base, "case %d", i);
         CHECK_MSG((why != NULL) == (i < 6), "case %d: %s", i, why ? why : "");
     }
 }
@@ -477,13 +477,13 @@ static void test_unsealed(const DataPlane *own) {
     DataPlane d;
     reach_describe("ipc:///x", NULL, 1 << 20, fd, &d);
     d.process++;
-    Sight s;
+    PeerMemory s;
     const char *why;
-    CHECK(!sight_open(own, &d, &s, &why));
+    CHECK(!peer_memory_open(own, &d, &s, &why));
     CHECK_STR(why, "it could be shortened");
     CHECK(!fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
-    CHECK(sight_open(own, &d, &s, &why));
-    sight_close(&s);
+    CHECK(peer_memory_open(own, &d, &s, &why));
+    peer_memory_close(&s);
     close(fd);
 }
 

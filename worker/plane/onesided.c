@@ -19,11 +19,11 @@ typedef struct Owner {
     Map boxes;      /* number -> Shard */
 } Owner;
 
-typedef struct Question {
+typedef struct Request {
     Get get;
     uint32_t rank;
     uint64_t epoch;
-} Question;
+} Request;
 
 struct Onesided {
     Ucx *ucx;
@@ -32,9 +32,9 @@ struct Onesided {
     uint64_t bytes;
 };
 
-Onesided *onesided_open(const void *arena, uint64_t bytes, void (*bell)(void *ctx), void *ctx,
+Onesided *onesided_open(const void *arena, uint64_t bytes, void (*wake)(void *ctx), void *ctx,
                         Err *err) {
-    Ucx *ucx = ucx_open(arena, bytes, bell, ctx, err);
+    Ucx *ucx = ucx_open(arena, bytes, wake, ctx, err);
     if (!ucx) return NULL;
     Onesided *o = xcalloc(1, sizeof *o);
     o->ucx = ucx;
@@ -52,10 +52,10 @@ void onesided_forget(Onesided *o, uint32_t rank) {
 }
 
 /* Takes the next answer. One that no longer has a waiting request is dropped. */
-static bool next_answer(Onesided *o, Question **q, Buf **b, bool *ok) {
+static bool next_completed(Onesided *o, Request **q, Buf **b, bool *ok) {
     uint64_t name;
     while (ucx_next(o->ucx, &name, b, ok)) {
-        *q = (Question *)(uintptr_t)name;
+        *q = (Request *)(uintptr_t)name;
         if (o->owner[(*q)->rank].epoch == (*q)->epoch) return true;
         buf_unref(b);
         free(*q);
@@ -69,10 +69,10 @@ void onesided_close(Onesided **op) {
     if (!o) return;
     for (uint32_t i = 0; i < o->n_owners; i++) onesided_forget(o, i);
     ucx_stop(o->ucx);
-    Question *q;
+    Request *q;
     Buf *b;
     bool ok;
-    while (next_answer(o, &q, &b, &ok)) {
+    while (next_completed(o, &q, &b, &ok)) {
         buf_unref(&b);
         free(q);
     }
@@ -81,7 +81,7 @@ void onesided_close(Onesided **op) {
     free(o);
 }
 
-void onesided_greet(const Onesided *o, Msg *out) {
+void onesided_hello(const Onesided *o, Msg *out) {
     size_t n;
     const void *card = ucx_card(o->ucx, &n);
     wire_card(card, n, out);
@@ -99,7 +99,7 @@ static Owner *owner_of(Onesided *o, uint32_t rank) {
     return &o->owner[rank];
 }
 
-bool onesided_hear(Onesided *o, uint32_t rank, Msg *m) {
+bool onesided_on_message(Onesided *o, uint32_t rank, Msg *m) {
     Owner *w = owner_of(o, rank);
     const void *card;
     size_t n;
@@ -158,8 +158,8 @@ static bool ask(Onesided *o, Owner *w, uint32_t rank, const Get *get) {
     UcxRun *run = xmalloc(RUNS_MAX * sizeof *run);
     size_t n = find_runs(box, get->begin, get->bytes, run);
     if (n) {
-        Question *q = xmalloc(sizeof *q);
-        *q = (Question){*get, rank, w->epoch};
+        Request *q = xmalloc(sizeof *q);
+        *q = (Request){*get, rank, w->epoch};
         Buf *b = buf_new(get->bytes);
         b->n = get->bytes;
         ucx_read(o->ucx, w->peer, run, n, b, (uint64_t)(uintptr_t)q);
@@ -168,7 +168,7 @@ static bool ask(Onesided *o, Owner *w, uint32_t rank, const Get *get) {
     return n > 0;
 }
 
-bool onesided_ask(Onesided *o, uint32_t rank, Msg *m) {
+bool onesided_on_send(Onesided *o, uint32_t rank, Msg *m) {
     Owner *w = owner_of(o, rank);
     Get get;
     Taken taken;
@@ -185,10 +185,10 @@ bool onesided_ask(Onesided *o, uint32_t rank, Msg *m) {
 }
 
 int onesided_next(Onesided *o, uint32_t *rank, Msg *m) {
-    Question *q;
+    Request *q;
     Buf *b;
     bool ok;
-    if (!next_answer(o, &q, &b, &ok)) return 0;
+    if (!next_completed(o, &q, &b, &ok)) return 0;
     *rank = q->rank;
     if (ok) {
         Piece piece = {.client = q->get.client, .number = q->get.number, .begin = q->get.begin};

@@ -7,19 +7,19 @@
 #include "runtime/wire/wire.h"
 
 typedef struct Onesided Onesided;
-/* arena: the memory that peers may read. bell(ctx) is called from another thread when onesided_next
+/* arena: the memory that peers may read. wake(ctx) is called from another thread when onesided_next
  * has something. NULL: UCX failed, see err. */
-Onesided *onesided_open(const void *arena, uint64_t bytes, void (*bell)(void *ctx), void *ctx,
+Onesided *onesided_open(const void *arena, uint64_t bytes, void (*wake)(void *ctx), void *ctx,
                         Err *err);
 void onesided_close(Onesided **o);
 /* Writes this side's card, to be sent to a peer before any SHARD. */
-void onesided_greet(const Onesided *o, Msg *out);
+void onesided_hello(const Onesided *o, Msg *out);
 
 /* Handles a peer's message. True: it was for this module (a card); m is consumed. */
-bool onesided_hear(Onesided *o, uint32_t rank, Msg *m);
+bool onesided_on_message(Onesided *o, uint32_t rank, Msg *m);
 /* Handles a message of the worker to a peer. True: it is a GET that this module carries out; m is
  * consumed. */
-bool onesided_ask(Onesided *o, uint32_t rank, Msg *m);
+bool onesided_on_send(Onesided *o, uint32_t rank, Msg *m);
 /* Takes the next completed GET. Returns 1: *m is the PIECE, as if the peer had sent it; -1: the box
  * cannot be read one-sided, and *m is the GET, to be sent to the peer; 0: none. */
 int onesided_next(Onesided *o, uint32_t *rank, Msg *m);

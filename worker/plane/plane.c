@@ -1,5 +1,5 @@
 /* plane.c: see plane.h. Three tables: peers by rank (as the dispatcher announced them), connections
- * by PeerId (whose rank is verified), and pending connections (which said hello before the
+ * by PeerId (whose rank is verified), and pending connections (whose hello arrived before the
  * dispatcher announced them), with the messages received from them.
  * SPDX-License-Identifier: MIT */
 #include "worker/plane/plane.h"
@@ -22,17 +22,17 @@ enum {
 static const uint64_t held_bytes = UINT64_C(64) << 20; /* ... of so many bytes in all */
 
 typedef struct Other {
-    bool is_known;  /* after PEER, until PEER_GONE */
-    bool is_looked; /* its memory was reported by plane_memory */
-    bool is_lost;   /* it cannot be reached */
+    bool is_known;           /* after PEER, until PEER_GONE */
+    bool is_memory_reported; /* plane_memory has returned it */
+    bool is_lost;            /* it cannot be reached */
     uint64_t token;
     DataPlane data;
     Link *link; /* to its hub; NULL: not opened yet, or broken */
     int64_t opened_ms;
-    PeerId heard;    /* its connection to our hub; 0: none yet */
+    PeerId incoming; /* its connection to our hub; 0: none yet */
     bool is_broken;  /* one of the two broke ... */
     int64_t when_ms; /* ... at this time */
-    Sight sight;
+    PeerMemory memory;
 } Other;
 
 typedef struct Pending {
@@ -42,7 +42,7 @@ typedef struct Pending {
     uint64_t token;
     int64_t since_ms;
     bool is_admitted; /* verified: its messages are being delivered */
-    Msg *said;
+    Msg *msgs;
     size_t at, n, cap;
     uint64_t bytes;
 } Pending;
@@ -55,8 +55,8 @@ struct Plane {
     bool is_welcome, is_copying;
     Onesided *onesided; /* NULL: GET is sent like other messages */
     uint64_t n_sent, bytes_sent;
-    bool has_refused, has_no_sight; /* logged already */
-    Other *other;                   /* by rank */
+    bool is_refusal_logged, is_copying_logged; /* each is logged once */
+    Other *other;                              /* by rank */
     uint32_t n_others;
     Map ranks; /* PeerId -> rank + 1 */
     Pending *pending;
@@ -66,11 +66,11 @@ struct Plane {
 
 /* ---- Opening and closing ---- */
 
-static void ring(void *hub) { hub_wake(hub); }
+static void wake_hub(void *hub) { hub_wake(hub); }
 
 /* Sets up the transport that GT_DATA_PLANE names. Returns false, with err set, if it is unknown or
  * not available. */
-static bool choose_way(Plane *p, const PlaneConfig *config, Err *err) {
+static bool choose_transport(Plane *p, const PlaneConfig *config, Err *err) {
     const char *way = env_word("GT_DATA_PLANE");
     if (!*way || !strcmp(way, "memfd")) return true;
     p->is_copying = true;
@@ -80,12 +80,12 @@ static bool choose_way(Plane *p, const PlaneConfig *config, Err *err) {
         return err_hint(err, "memfd, zmq or ucx");
     }
     if (!config->arena) return true; /* an engine without memory */
-    p->onesided = onesided_open(config->arena, config->arena_bytes, ring, p->hub, err);
+    p->onesided = onesided_open(config->arena, config->arena_bytes, wake_hub, p->hub, err);
     return p->onesided != NULL;
 }
 
 Plane *plane_open(const PlaneConfig *config, Err *err) {
-    Endpoint at, told;
+    Endpoint at, public;
     if (config->endpoint)
         TRY(endpoint_find(config->endpoint, &at, err));
     else
@@ -94,13 +94,13 @@ Plane *plane_open(const PlaneConfig *config, Err *err) {
     if (!hub) return NULL;
     Plane *p = xcalloc(1, sizeof *p);
     p->hub = hub;
-    if (!choose_way(p, config, err)) {
+    if (!choose_transport(p, config, err)) {
         plane_close(&p);
         return NULL;
     }
-    snprintf(told.text, sizeof told.text, "%s", hub_endpoint(hub));
-    reach_public(&told);
-    reach_describe(told.text, config->arena, config->arena_bytes, config->arena_fd, &p->data);
+    snprintf(public.text, sizeof public.text, "%s", hub_endpoint(hub));
+    reach_public(&public);
+    reach_describe(public.text, config->arena, config->arena_bytes, config->arena_fd, &p->data);
     return p;
 }
 
@@ -111,18 +111,18 @@ static void pending_free(Plane *p, Pending *g) {
     p->n_pending--;
     p->n_held -= g->n - g->at;
     p->held_bytes -= g->bytes;
-    for (; g->at < g->n; g->at++) msg_fini(&g->said[g->at]);
-    free(g->said);
+    for (; g->at < g->n; g->at++) msg_fini(&g->msgs[g->at]);
+    free(g->msgs);
     free(g);
 }
 
 static void other_forget(Plane *p, Other *o) {
     link_close(&o->link);
-    sight_close(&o->sight);
+    peer_memory_close(&o->memory);
     if (p->onesided) onesided_forget(p->onesided, (uint32_t)(o - p->other));
-    if (o->heard) {
-        map_remove(&p->ranks, o->heard);
-        hub_drop(p->hub, o->heard);
+    if (o->incoming) {
+        map_remove(&p->ranks, o->incoming);
+        hub_drop(p->hub, o->incoming);
     }
     *o = (Other){0};
 }
@@ -133,7 +133,7 @@ void plane_close(Plane **pp) {
     if (!p) return;
     while (p->pending) pending_free(p, p->pending);
     for (uint32_t i = 0; i < p->n_others; i++) other_forget(p, &p->other[i]);
-    onesided_close(&p->onesided); /* it calls ring(hub) */
+    onesided_close(&p->onesided); /* it calls wake_hub(hub) */
     hub_close(&p->hub);
     map_fini(&p->ranks);
     free(p->other);
@@ -170,18 +170,18 @@ static bool token_is(uint64_t a, uint64_t b) {
 
 static void refuse(Plane *p, PeerId id, const char *why) {
     hub_drop(p->hub, id);
-    if (p->has_refused && !log_is(LOG_VERBOSE)) return;
-    p->has_refused = true;
+    if (p->is_refusal_logged && !log_is(LOG_VERBOSE)) return;
+    p->is_refusal_logged = true;
     log_line("WORKER", "w%u refused a connection to %s: %s", p->rank, p->data.endpoint, why);
 }
 
 /* The connection's rank is verified. A peer that reconnects replaces its former connection. */
 static void admit(Plane *p, Other *o, PeerId id) {
-    if (o->heard) {
-        map_remove(&p->ranks, o->heard);
-        hub_drop(p->hub, o->heard);
+    if (o->incoming) {
+        map_remove(&p->ranks, o->incoming);
+        hub_drop(p->hub, o->incoming);
     }
-    o->heard = id;
+    o->incoming = id;
     map_put(&p->ranks, id, (void *)(uintptr_t)(o - p->other + 1));
 }
 
@@ -228,17 +228,17 @@ void plane_on_peer_gone(Plane *p, uint32_t rank) {
 
 bool plane_memory(Plane *p, uint32_t rank, const void **base, uint64_t *bytes) {
     Other *o = other_find(p, rank);
-    if (!o || o->is_looked) return false;
-    o->is_looked = true;
+    if (!o || o->is_memory_reported) return false;
+    o->is_memory_reported = true;
     const char *why = NULL;
-    if (!p->is_copying && !sight_open(&p->data, &o->data, &o->sight, &why) && why &&
-        !p->has_no_sight) {
-        p->has_no_sight = true;
+    if (!p->is_copying && !peer_memory_open(&p->data, &o->data, &o->memory, &why) && why &&
+        !p->is_copying_logged) {
+        p->is_copying_logged = true;
         log_line("WORKER", "w%u cannot read the memory of w%u in place (%s): it is sent", p->rank,
                  rank, why);
     }
-    *base = o->sight.base;
-    *bytes = o->sight.bytes;
+    *base = o->memory.base;
+    *bytes = o->memory.bytes;
     return true;
 }
 
@@ -287,9 +287,9 @@ static void on_pending(Plane *p, Pending *g, Msg *m) {
     }
     if (g->n == g->cap) {
         g->cap = g->cap ? 2 * g->cap : 8;
-        g->said = xrealloc(g->said, g->cap * sizeof *g->said);
+        g->msgs = xrealloc(g->msgs, g->cap * sizeof *g->msgs);
     }
-    msg_move(&g->said[g->n++], m);
+    msg_move(&g->msgs[g->n++], m);
     p->n_held++;
     g->bytes += bytes;
     p->held_bytes += bytes;
@@ -300,8 +300,8 @@ static void on_left(Plane *p, PeerId id, int64_t now_ms) {
     Pending *g = pending_find(p, id);
     Other *o = rank ? other_find(p, rank - 1) : NULL;
     if (g && !g->is_admitted) pending_free(p, g);
-    if (!o || o->heard != id) return;
-    o->heard = 0;
+    if (!o || o->incoming != id) return;
+    o->incoming = 0;
     break_off(o, now_ms);
 }
 
@@ -311,8 +311,8 @@ static bool next_held(Plane *p, uint32_t *rank, Msg *m) {
         next = g->next;
         if (!g->is_admitted) continue;
         if (g->at < g->n) {
-            uint64_t bytes = msg_bytes(&g->said[g->at]);
-            msg_move(m, &g->said[g->at++]);
+            uint64_t bytes = msg_bytes(&g->msgs[g->at]);
+            msg_move(m, &g->msgs[g->at++]);
             p->n_held--;
             g->bytes -= bytes;
             p->held_bytes -= bytes;
@@ -324,7 +324,7 @@ static bool next_held(Plane *p, uint32_t *rank, Msg *m) {
     return false;
 }
 
-static bool next_said(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
+static bool next_received(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
     if (p->pending && next_held(p, rank, m)) return true;
     PeerId from;
     for (int r; (r = hub_recv(p->hub, &from, m));) {
@@ -359,11 +359,11 @@ static bool open_link(Plane *p, Other *o, int64_t now_ms) {
     wire_peer_hello(p->rank, p->token, &m);
     if (!link_send(o->link, &m)) return false;
     if (!p->onesided) return true;
-    onesided_greet(p->onesided, &m);
+    onesided_hello(p->onesided, &m);
     return link_send(o->link, &m);
 }
 
-static void tell(Plane *p, uint32_t rank, Msg *m, int64_t now_ms) {
+static void send_or_drop(Plane *p, uint32_t rank, Msg *m, int64_t now_ms) {
     Other *o = other_find(p, rank);
     if (!o || o->is_lost || o->is_broken || (!o->link && !open_link(p, o, now_ms))) {
         msg_fini(m);
@@ -376,8 +376,8 @@ static void tell(Plane *p, uint32_t rank, Msg *m, int64_t now_ms) {
 }
 
 void plane_send(Plane *p, uint32_t rank, Msg *m, int64_t now_ms) {
-    if (p->onesided && other_find(p, rank) && onesided_ask(p->onesided, rank, m)) return;
-    tell(p, rank, m, now_ms);
+    if (p->onesided && other_find(p, rank) && onesided_on_send(p->onesided, rank, m)) return;
+    send_or_drop(p, rank, m, now_ms);
 }
 
 /* ---- Receiving ---- */
@@ -385,10 +385,10 @@ void plane_send(Plane *p, uint32_t rank, Msg *m, int64_t now_ms) {
 bool plane_recv(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
     for (int r; p->onesided && (r = onesided_next(p->onesided, rank, m));) {
         if (r > 0) return true;
-        tell(p, *rank, m, now_ms);
+        send_or_drop(p, *rank, m, now_ms);
     }
-    while (next_said(p, rank, m, now_ms))
-        if (!p->onesided || !onesided_hear(p->onesided, *rank, m)) return true;
+    while (next_received(p, rank, m, now_ms))
+        if (!p->onesided || !onesided_on_message(p->onesided, *rank, m)) return true;
     return false;
 }
 
@@ -436,7 +436,7 @@ bool plane_is_pinned(const Plane *p) { return p->onesided != NULL; }
 
 void plane_stats(const Plane *p, Bytes *out) {
     int n_mapped = 0;
-    for (uint32_t i = 0; i < p->n_others; i++) n_mapped += p->other[i].sight.base != NULL;
+    for (uint32_t i = 0; i < p->n_others; i++) n_mapped += p->other[i].memory.base != NULL;
     bytes_printf(out, "peer_messages=%llu\npeer_bytes=%llu\nonesided_bytes=%llu\npeers_mapped=%d\n",
                  (unsigned long long)p->n_sent, (unsigned long long)p->bytes_sent,
                  (unsigned long long)(p->onesided ? onesided_bytes(p->onesided) : 0), n_mapped);

@@ -242,7 +242,7 @@ bool reach_is_mutual(const DataPlane *a, const DataPlane *b) {
 
 /* ---- Peers' memory ---- */
 
-static const char *map_file(const DataPlane *d, Sight *out) {
+static const char *map_file(const DataPlane *d, PeerMemory *out) {
     char path[64];
     struct stat s;
     snprintf(path, sizeof path, "/proc/%u/fd/%d", d->pid, d->fd);
@@ -262,17 +262,18 @@ static const char *map_file(const DataPlane *d, Sight *out) {
     close(fd);
     if (why) return why;
     madvise(base, d->arena_bytes, MADV_DONTDUMP);
-    *out = (Sight){.base = base, .bytes = d->arena_bytes, .is_mapped = true};
+    *out = (PeerMemory){.base = base, .bytes = d->arena_bytes, .is_mapped = true};
     return NULL;
 }
 
-bool sight_open(const DataPlane *own, const DataPlane *peer, Sight *out, const char **why) {
-    *out = (Sight){0};
+bool peer_memory_open(const DataPlane *own, const DataPlane *peer, PeerMemory *out,
+                      const char **why) {
+    *out = (PeerMemory){0};
     *why = NULL;
     if (is_same_process(own, peer)) {
         const void *base = (const void *)(uintptr_t)peer->arena_at;
         if (!mem_ref(base, peer->arena_bytes)) return false; /* it was closed */
-        *out = (Sight){.base = base, .bytes = peer->arena_bytes};
+        *out = (PeerMemory){.base = base, .bytes = peer->arena_bytes};
         return true;
     }
     if (!is_same_host(own, peer) || peer->fd < 0 || peer->arena_bytes == 0) return false;
@@ -280,8 +281,8 @@ bool sight_open(const DataPlane *own, const DataPlane *peer, Sight *out, const c
     return !*why;
 }
 
-void sight_close(Sight *s) {
+void peer_memory_close(PeerMemory *s) {
     if (s->base && s->is_mapped) munmap((void *)s->base, s->bytes);
     if (s->base && !s->is_mapped) mem_unref(s->base);
-    *s = (Sight){0};
+    *s = (PeerMemory){0};
 }

@@ -20,15 +20,16 @@ void reach_describe(const char *endpoint, const void *arena, uint64_t bytes, int
 bool reach_is_mutual(const DataPlane *a, const DataPlane *b);
 
 /* A peer's arena, readable here. base NULL: it is not. */
-typedef struct Sight {
+typedef struct PeerMemory {
     const void *base;
     uint64_t bytes;
     bool is_mapped;
-} Sight;
+} PeerMemory;
 /* Makes a peer's arena readable: in the same process directly, on the same machine by mapping its
  * file read-only. The file must belong to this user, have the announced inode and size, and be
  * sealed against shrinking. Returns false if the arena cannot be read; *why: the reason, or NULL if
  * that is normal (another machine, no file). */
-bool sight_open(const DataPlane *own, const DataPlane *peer, Sight *out, const char **why);
-void sight_close(Sight *s);
+bool peer_memory_open(const DataPlane *own, const DataPlane *peer, PeerMemory *out,
+                      const char **why);
+void peer_memory_close(PeerMemory *s);
 #endif
