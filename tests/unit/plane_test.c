@@ -480,7 +480,7 @@ static void test_unsealed(const DataPlane *own) {
     PeerMemory s;
     const char *why;
     CHECK(!peer_memory_open(own, &d, &s, &why));
-    CHECK_STR(why, "it could be shortened");
+    CHECK_STR(why, "the file is not sealed against shrinking");
     CHECK(!fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
     CHECK(peer_memory_open(own, &d, &s, &why));
     peer_memory_close(&s);

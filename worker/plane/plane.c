@@ -153,7 +153,7 @@ static void lose(Plane *p, Other *o, const char *why) {
     if (o->is_lost) return;
     o->is_lost = true;
     link_close(&o->link);
-    log_line("WORKER", "w%u cannot reach w%u at %s: %s; what they have to exchange fails", p->rank,
+    log_line("WORKER", "w%u cannot reach w%u at %s: %s; transfers between them fail", p->rank,
              (unsigned)(o - p->other), o->data.endpoint, why);
 }
 
@@ -206,7 +206,7 @@ void plane_on_peer(Plane *p, const PeerInfo *peer, int64_t now_ms) {
     o->token = peer->token;
     o->data = peer->data;
     if (!reach_is_mutual(&p->data, &o->data)) {
-        lose(p, o, "one of the two listens for its own machine only (gt-worker --data-endpoint)");
+        lose(p, o, "one of them listens on its own machine only (gt-worker --data-endpoint)");
         return;
     }
     for (Pending *g = p->pending; g; g = g->next) {
@@ -234,8 +234,8 @@ bool plane_memory(Plane *p, uint32_t rank, const void **base, uint64_t *bytes) {
     if (!p->is_copying && !peer_memory_open(&p->data, &o->data, &o->memory, &why) && why &&
         !p->is_copying_logged) {
         p->is_copying_logged = true;
-        log_line("WORKER", "w%u cannot read the memory of w%u in place (%s): it is sent", p->rank,
-                 rank, why);
+        log_line("WORKER", "w%u cannot read the memory of w%u in place (%s): tensors are sent",
+                 p->rank, rank, why);
     }
     *base = o->memory.base;
     *bytes = o->memory.bytes;
@@ -249,7 +249,7 @@ static void on_unknown(Plane *p, PeerId id, const Msg *m, int64_t now_ms) {
     uint32_t rank;
     uint64_t token;
     if (!wire_read_peer_hello(m, &rank, &token, NULL)) {
-        refuse(p, id, "it did not identify itself");
+        refuse(p, id, "its first message is not PEER_HELLO");
         return;
     }
     Other *o = other_find(p, rank);
@@ -260,7 +260,7 @@ static void on_unknown(Plane *p, PeerId id, const Msg *m, int64_t now_ms) {
     /* A new worker may say hello before its PEER arrives, even while its rank's former worker is
      * still known. */
     if (p->n_pending >= PENDING_MAX) {
-        refuse(p, id, "too many of them wait");
+        refuse(p, id, "too many connections are pending");
         return;
     }
     Pending *g = xcalloc(1, sizeof *g), **last = &p->pending;
@@ -281,7 +281,7 @@ static void on_pending(Plane *p, Pending *g, Msg *m) {
     uint64_t bytes = msg_bytes(m);
     if (p->n_held >= HELD_MSGS || p->held_bytes + bytes > held_bytes) {
         msg_fini(m);
-        refuse(p, g->id, "it says too much before it is known");
+        refuse(p, g->id, "it sends too much before the dispatcher announces it");
         pending_free(p, g);
         return;
     }
@@ -398,7 +398,7 @@ void plane_tick(Plane *p, int64_t now_ms) {
     for (Pending *g = p->pending, *next; g; g = next) {
         next = g->next;
         if (g->is_admitted || now_ms - g->since_ms < PENDING_MS) continue;
-        refuse(p, g->id, "the dispatcher knows no such worker");
+        refuse(p, g->id, "the dispatcher has announced no such worker");
         pending_free(p, g);
     }
     for (uint32_t i = 0; i < p->n_others; i++) {

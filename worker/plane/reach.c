@@ -251,11 +251,11 @@ static const char *map_file(const DataPlane *d, PeerMemory *out) {
     const char *why = NULL;
     if (fstat(fd, &s) || !S_ISREG(s.st_mode) || s.st_ino != d->inode ||
         s.st_size != (off_t)d->arena_bytes)
-        why = "that is another file";
+        why = "the file is not the announced one";
     else if (s.st_uid != geteuid())
-        why = "it is another user's";
+        why = "the file belongs to another user";
     else if (!(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK))
-        why = "it could be shortened";
+        why = "the file is not sealed against shrinking";
     void *base =
         why ? MAP_FAILED : mmap(NULL, d->arena_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (!why && base == MAP_FAILED) why = strerror(errno);
