@@ -55,20 +55,20 @@ enum {
 static const Flag flags[F_COUNT] = {
     [F_PORT] = {'p', "port", "PORT", "listen for TCP on this port (0: any free one)"},
     [F_BIND] = {'b', "bind", "ADDRESS", "... at this address (127.0.0.1; *: all)"},
-    [F_IPC] = {0, "ipc", "PATH", "listen on this socket (this user's own)"},
+    [F_IPC] = {0, "ipc", "PATH", "listen on this Unix socket (by default one of this user)"},
     [F_INSECURE] = {0, "insecure", "", "allow connections from other machines, with the token"},
     [F_FILE] = {0, "endpoint-file", "FILE", "write endpoint and token to FILE, for -d @FILE"},
-    [F_WORKERS] = {'w', "workers", "N", "start N worker processes, and restart them if they end"},
+    [F_WORKERS] = {'w', "workers", "N", "start N worker processes; restart those that end"},
     [F_ENGINE] = {0, "engine", "NAME", "... with this engine"},
     [F_THREADS] = {'t', "threads", "N", "... with N threads each"},
     [F_MEMORY] = {'m', "memory", "SIZE", "... with this much memory each"},
     [F_CLIENT] = {0, "client-memory", "SIZE", "limit of live bytes per client (none)"},
-    [F_CONFIG] = {0, "config", "FILE", "signals for every client; its own override them"},
+    [F_CONFIG] = {0, "config", "FILE", "configuration of signals; a client's own overrides it"},
     [F_DRAIN] = {0, "drain", "SECONDS", "at SIGTERM, time to finish pending work (10)"},
     [F_LOG] = {0, "log", "FILE", "log every instruction to FILE (GT_INSTRUCTION_LOG)"},
     [F_QUIET] = {'q', "quiet", "", "print only the ready line and errors"},
-    [F_HELP] = {'h', "help", "", "print this help and stop"},
-    [F_VERSION] = {0, "version", "", "print the version and stop"},
+    [F_HELP] = {'h', "help", "", "print this and exit"},
+    [F_VERSION] = {0, "version", "", "print the version and exit"},
 };
 
 /* A worker process of this dispatcher. If it ends unasked it is restarted: at once if it lived

@@ -43,13 +43,13 @@ static const Flag flags[F_COUNT] = {
     [F_HOST] = {'H', "host", "HOST", "host of the dispatcher, with -p (localhost)"},
     [F_PORT] = {'p', "port", "PORT", "port of the dispatcher"},
     [F_DATA] = {0, "data-endpoint", "WHERE",
-                "endpoint for other workers (by default on the address towards the dispatcher)"},
+                "listen for other workers here (default: on the route to the dispatcher)"},
     [F_ENGINE] = {0, "engine", "NAME", "cpu, reference or null (GT_BACKEND; cpu)"},
-    [F_THREADS] = {'t', "threads", "N", "threads that compute (its share of the cores)"},
+    [F_THREADS] = {'t', "threads", "N", "compute threads (its share of the cores)"},
     [F_MEMORY] = {'m', "memory", "SIZE",
-                  "bytes for tensors, such as 4G (its share of 80 % of the free memory)"},
+                  "memory for tensors, such as 4G (its share of 80 % of the free memory)"},
     [F_SHARE] = {0, "share", "N", "number of workers on this machine, for these shares (1)"},
-    [F_ONCE] = {'1', "once", "", "exit when the dispatcher ends, instead of waiting for the next"},
+    [F_ONCE] = {'1', "once", "", "exit when the dispatcher ends, instead of waiting for another"},
     [F_WAIT] = {0, "wait", "SECONDS", "exit if no dispatcher answers for this long (never)"},
     [F_QUIET] = {'q', "quiet", "", "print errors only"},
     [F_HELP] = {'h', "help", "", "print this and exit"},
@@ -169,7 +169,7 @@ static int serve(App *a) {
         if (stop || (a->is_once && end == WORKER_LEFT)) return 0;
         if (a->is_once || (end == WORKER_GONE && why.code)) return EXIT_GONE;
         if (!a->is_quiet)
-            fprintf(stderr, "gt-worker: the dispatcher at %s is gone; waiting for the next\n",
+            fprintf(stderr, "gt-worker: the dispatcher at %s is gone; waiting for another\n",
                     a->endpoint.text);
         pause_ms(again);
         again = 2 * again < AGAIN_MAX_MS ? 2 * again : AGAIN_MAX_MS;

@@ -43,10 +43,10 @@ y = sqrt(w).sum()
 backward y' "-c:3" "non-finite values first appear in"
 says "function of the prelude" 'x = tensor([[1.0, -1.0]])
 y = log(x)' "-c:2:5"
-says "data" 'x = tensor([1.0, nan])' "the data that is given here is not finite" "nan for 1 of 2 elements" "isnan(x).sum()"
+says "data" 'x = tensor([1.0, nan])' "the data given here is not finite" "nan for 1 of 2 elements" "isnan(x).sum()"
 printf '1,2\n3,nan\n' >"$TMP/a.csv"
 says "a file" "x = load(\"$TMP/a.csv\")
-y = x + 1" "-c:1:5" "the data that is given here is not finite" "nan for 1 of 4"
+y = x + 1" "-c:1:5" "the data given here is not finite" "nan for 1 of 4"
 # what is meant: masks and bounds of infinity, nan that is asked for
 code "masks" 0 "$GTSH" --check-nan -c 'a = randn(4, 4)
 m = a.masked_fill(triu(ones(4, 4), 1) > 0, -inf).softmax(axis=-1)

@@ -470,7 +470,7 @@ static void test_huge_operand(void) {
     CHECK_INT(t->n_failure, 4);
     for (int i = 0; i < t->n_failure && i < FAILURES; i++) {
         CHECK_INT(t->failure[i].err.code, ERR_MEMORY);
-        CHECK_MSG(strstr(t->failure[i].err.text, " beside its result, ") != NULL, "%s",
+        CHECK_MSG(strstr(t->failure[i].err.text, " in addition to its result, ") != NULL, "%s",
                   t->failure[i].err.text);
     }
     CHECK_INT(last_got(t)->status, ERR_MEMORY);

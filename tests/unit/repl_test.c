@@ -377,7 +377,7 @@ static void interrupt_endless(void) {
     expect(&s, "interrupted");
     expect(&s, "gt> ");
     type(&s, "\003");
-    expect(&s, "were not carried out");
+    expect(&s, "were not executed");
     expect(&s, "gt> ");
     line(&s, "x + 1", "\ntensor([2., 2.])\n");
     line(&s, "y", "interrupted");

@@ -122,7 +122,8 @@ void *cpu_side(Cpu *c, const Call *call, int64_t bytes, Err *err) {
         char need[24], left[24], all[24];
         uint64_t used, peak, total;
         mem_usage(c->mem, &used, &peak, &total);
-        err_set(err, ERR_MEMORY, "out of memory: '%s' needs %s beside its result, %s of %s free",
+        err_set(err, ERR_MEMORY,
+                "out of memory: '%s' needs %s in addition to its result, %s of %s free",
                 op_info[call->inst->op].name, bytes_text((uint64_t)bytes, need),
                 bytes_text(total - used, left), bytes_text(total, all));
         return NULL;
@@ -155,7 +156,7 @@ static Ticket cpu_submit(Engine *e, const Call *call, const Ticket *after, int n
     }
     cpu_free_sides(c);
     if (pool_was_cut(c->pool))
-        ok = err_set(&err, ERR_CANCELLED, "'%s' was cut off", op_info[op].name);
+        ok = err_set(&err, ERR_CANCELLED, "'%s' was cancelled", op_info[op].name);
     if (!ok) {
         CpuFailure *f = xmalloc(sizeof *f);
         *f = (CpuFailure){ticket, err, c->failures};

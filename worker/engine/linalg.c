@@ -31,7 +31,7 @@ bool linalg_indefinite(const TensorType *batch, int64_t at, int64_t i, Err *err)
             "cholesky: %s is not positive definite: its leading minor of order %lld "
             "is not positive",
             linalg_which(batch, at, buf), (long long)i + 1);
-    return err_hint(err, "a + 1e-6 * eye(n) where rounding made it so");
+    return err_hint(err, "if rounding is the cause, use a + 1e-6 * eye(n)");
 }
 
 bool linalg_is_perm(const int64_t *perm, int64_t n, Err *err) {
@@ -42,6 +42,6 @@ bool linalg_is_perm(const int64_t *perm, int64_t n, Err *err) {
         if (ok) seen[perm[i]] = 1;
     }
     free(seen);
-    return ok || err_set(err, ERR_INDEX, "solve: the rows given are no permutation of %lld",
-                         (long long)n);
+    return ok || err_set(err, ERR_INDEX, "solve: the row indices are no permutation of 0 to %lld",
+                         (long long)n - 1);
 }

@@ -204,7 +204,7 @@ Mem *mem_open(uint64_t total_bytes, bool is_shared, Err *err) {
     if (!base) {
         err_set(err, ERR_MEMORY, "cannot reserve %.1f GiB for tensors: %s",
                 (double)total / (1 << 30), strerror(errno));
-        err_hint(err, "give less with --memory, for example --memory 1G");
+        err_hint(err, "reserve less, for example --memory 1G");
         pages_unref(pages);
         return NULL;
     }

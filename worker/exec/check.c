@@ -198,8 +198,7 @@ static bool report(Exec *x, const Job *j, int k, const Found *f, Err *err) {
     if (kind == LAYOUT_PARTIAL) bytes_puts(&label, " of one worker's term");
     put_inputs(x, j, at, &label);
     if (j->inst.op == OP_DATA)
-        err_set(err, ERR_NAN, "the data that is given here is not finite (--check-nan)\n%s",
-                label.data);
+        err_set(err, ERR_NAN, "the data given here is not finite (--check-nan)\n%s", label.data);
     else
         err_set(err, ERR_NAN, "non-finite values first appear in '%s' (--check-nan)\n%s",
                 op_info[j->inst.op].name, label.data);

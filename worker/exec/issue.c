@@ -423,7 +423,7 @@ void exec_report_cancelled(Exec *x, Job *j) {
     Client *c = j->frame->client;
     if (c->is_cancel_reported) return;
     Err err = {0};
-    err_set(&err, ERR_CANCELLED, "interrupted: %llu instructions were not carried out",
+    err_set(&err, ERR_CANCELLED, "interrupted: %llu instructions were not executed",
             (unsigned long long)(c->cancel_end - j->seq));
     exec_fail_in_order(x, j, &err);
     c->is_cancel_reported = true;

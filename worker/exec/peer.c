@@ -222,7 +222,7 @@ static void keep(Exec *x, uint32_t rank, const Shard *s) {
     uint64_t key = key_of(s->number, rank);
     if (s->number >= UINT64_C(1) << 54 || map_get(&x->early, key)) return;
     if (p->n_early >= EARLY_MAX || p->early_bytes > EARLY_BYTES) {
-        if (log_is(LOG_WORKER)) log_line("WORKER", "w%u sends too much ahead", rank);
+        if (log_is(LOG_WORKER)) log_line("WORKER", "w%u has sent too many early descriptors", rank);
         exec_on_peer_gone(x, rank);
         return;
     }
