@@ -15,7 +15,8 @@ say       = $(if $(filter 0,$(V)),$(if $(filter command,$(firstword $(origin STE
 JOBS      = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 1))
 
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -fno-common -Wno-missing-field-initializers
-WARN     += $(if $(WERROR),-Werror)
+# Functions behind one table take what the table passes, used or not.
+WARN     += -Wno-unused-parameter $(if $(WERROR),-Werror)
 # Floats: what is written is what is computed (DESIGN 6); nothing else that changes floats is ever added.
 FLOATS   := -ffp-contract=off -fno-math-errno -fno-trapping-math
 PKGS     := libzmq yaml-0.1 readline libpng zlib libcrypto

@@ -384,8 +384,6 @@ static void scan(Scan *s, const Node *n) {
 }
 
 static void note_name(void *ctx, const char *name, const Node *dflt, const Node *help) {
-    (void)dflt;
-    (void)help;
     remember(ctx, name);
 }
 

@@ -65,7 +65,6 @@ static bool bi_attempt(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_error(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)out;
     Value text, hint;
     if (arg[0].kind == V_ERROR) {
         *e = arg[0].error->e;

@@ -133,7 +133,6 @@ static bool bi_shell(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_date(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
     char buf[512];
     time_t now = time(NULL);
     struct tm tm;

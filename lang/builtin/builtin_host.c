@@ -123,7 +123,6 @@ static bool bi_len(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_range(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
     int64_t a, b = 0, step;
     TRY(want_int(arg[0], "range's bound", &a, e) && want_int(arg[2], "range's step", &step, e));
     if (arg[1].kind != V_NONE) TRY(want_int(arg[1], "range's bound", &b, e));
@@ -411,7 +410,6 @@ static bool bi_distinct(Interp *in, const Value *arg, Value *out, LangError *e) 
 /* ---- numbers ---- */
 
 static bool bi_abs(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
     Value v = arg[0];
     if (v.kind == V_FLOAT)
         *out = v_float(fabs(v.f));
@@ -426,7 +424,6 @@ static bool bi_abs(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 /* As in Python: ties, judged by the exact value, go to even; without n the result is an int. */
 static bool bi_round(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
     Value v = arg[0];
     int64_t n = 0;
     if (!value_is_number(v))
@@ -532,8 +529,6 @@ static bool bi_bool(Interp *in, const Value *arg, Value *out, LangError *e) {
 /* ---- other conversions ---- */
 
 static bool bi_type(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
-    (void)e;
     *out = v_cstr(value_type_name(arg[0]));
     return true;
 }
@@ -584,7 +579,6 @@ static bool bi_set(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_ord(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
     if (arg[0].kind != V_STR || str_chars(arg[0].str) != 1)
         return error_set(e, "ord needs a string of one character");
     uint32_t cp = 0;
@@ -594,7 +588,6 @@ static bool bi_ord(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_chr(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
     int64_t i;
     char buf[4];
     TRY(want_int(arg[0], "chr's argument", &i, e));
@@ -647,7 +640,6 @@ static bool bi_text(Interp *in, const Value *arg, Value *out, LangError *e) {
     }
     *out = v_str(b.data ? b.data : "", b.n);
     bytes_fini(&b);
-    (void)in;
     return true;
 }
 

@@ -14,8 +14,6 @@
 #define SEQUENCE (1u << V_LIST | 1u << V_RANGE)
 
 static bool bi_append(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
-    (void)e;
     list_push(arg[0].list, value_ref(arg[1]));
     *out = v_none();
     return true;
@@ -37,7 +35,6 @@ static void take_out(List *l, int64_t i) {
 }
 
 static bool bi_pop(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
     List *l = arg[0].list;
     int64_t i = 0;
     TRY(position(arg[1], l->n, "the position", &i, e));
@@ -47,7 +44,6 @@ static bool bi_pop(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_insert(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
     List *l = arg[0].list;
     if (arg[1].kind != V_INT)
         return error_set(e, "the position must be a whole number, not %s", value_type_name(arg[1]));
@@ -106,8 +102,6 @@ static bool bi_index(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_count(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
-    (void)e;
     int64_t n = 0;
     for (int64_t i = -1; (i = index_of(arg[0], arg[1], i + 1)) >= 0;) n++;
     *out = v_int(n);
@@ -140,16 +134,12 @@ void list_reverse(List *l) {
 }
 
 static bool bi_reverse(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
-    (void)e;
     list_reverse(arg[0].list);
     *out = v_none();
     return true;
 }
 
 static bool bi_clear(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
-    (void)e;
     List *l = arg[0].list;
     while (l->n) value_drop(l->v[--l->n]);
     *out = v_none();

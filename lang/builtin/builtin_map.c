@@ -11,7 +11,6 @@
 #define SET (1u << V_SET)
 
 static bool bi_keys(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)e;
     Value key, value;
     *out = v_list(in, map_count(arg[0].map));
     for (size_t i = 0; mapv_at(arg[0].map, i, &key, &value); i++)
@@ -20,7 +19,6 @@ static bool bi_keys(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_values(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)e;
     Value key, value;
     *out = v_list(in, map_count(arg[0].map));
     for (size_t i = 0; mapv_at(arg[0].map, i, &key, &value); i++)
@@ -29,7 +27,6 @@ static bool bi_values(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_items(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)e;
     Value key, value;
     *out = v_list(in, map_count(arg[0].map));
     for (size_t i = 0; mapv_at(arg[0].map, i, &key, &value); i++) {
@@ -117,8 +114,6 @@ static bool bi_setdefault(Interp *in, const Value *arg, Value *out, LangError *e
 }
 
 static bool bi_clear(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
-    (void)e;
     *out = v_none();
     mapv_clear(arg[0].map);
     return true;

@@ -46,7 +46,6 @@ static bool is_instance(Value v, Value of, bool *out, LangError *e) {
 }
 
 static bool bi_isinstance(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
     *out = v_bool(false);
     return is_instance(arg[0], arg[1], &out->b, e);
 }
@@ -113,7 +112,6 @@ static bool bi_setattr(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 /* The names of the fields of an object or map, then of its methods, without duplicates. */
 static bool bi_dir(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)e;
     Value seen = v_map(in), k, v;
     MapV *m = arg[0].kind == V_OBJECT ? object_fields(arg[0].obj)
               : arg[0].kind == V_MAP  ? arg[0].map
@@ -131,7 +129,6 @@ static bool bi_dir(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_module(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in, (void)arg, (void)out;
     error_set(e, "nn.Module is no constructor: it is what isinstance(m, nn.Module) asks for");
     return error_hint(e, "module Net(n) { self.fc = nn.Linear(n, n)   fn forward(x) => ... }");
 }

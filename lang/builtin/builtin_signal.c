@@ -30,8 +30,6 @@ static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 /* The original's form, which needs `with`. */
 static bool bi_context(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
-    (void)out;
     TRY(is_label(arg[0], e));
     error_set(e, "a scope is a statement of its own");
     bool has = arg[1].kind == V_STR;

@@ -21,8 +21,6 @@
 /* ---- exit, time, environment ---- */
 
 static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
-    (void)out;
     Value v = arg[0];
     if (v.kind != V_INT && v.kind != V_BOOL)
         return error_set(e, "exit needs a whole number, not %s", value_type_name(v));
@@ -33,7 +31,6 @@ static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_time(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)arg;
     TRY(stream_sync(in->stream, e)); /* what was asked for before is part of the time before */
     *out = v_float((double)clock_ns(CLOCK_REALTIME) * 1e-9);
     return true;
@@ -56,7 +53,6 @@ static bool bi_sleep(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_getenv(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)in;
     if (arg[0].kind != V_STR)
         return error_set(e, "getenv needs a name, not %s", value_type_name(arg[0]));
     const char *s = getenv(arg[0].str->s);
@@ -67,7 +63,6 @@ static bool bi_getenv(Interp *in, const Value *arg, Value *out, LangError *e) {
 /* ---- the stream ---- */
 
 static bool bi_sync(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)arg;
     *out = v_none();
     return stream_sync(in->stream, e);
 }
@@ -113,7 +108,6 @@ static void add_sums(Interp *in, Value map) {
 
 /* Returns KEY=VALUE lines as a map; whole numbers become ints. */
 static bool bi_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)arg;
     Bytes b = {0};
     if (!stream_stats(in->stream, &b, e)) {
         bytes_fini(&b);
@@ -270,8 +264,6 @@ static uint64_t random_bits(Interp *in) {
 }
 
 static bool bi_random(Interp *in, const Value *arg, Value *out, LangError *e) {
-    (void)arg;
-    (void)e;
     uint64_t bits = random_bits(in);
     *out = v_float(rng_double((uint32_t)bits, (uint32_t)(bits >> 32)));
     return true;

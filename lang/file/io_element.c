@@ -104,7 +104,6 @@ static bool convert_one(IoElement el, uint64_t bits, uint8_t *out, Err *err) {
 }
 
 static void release_part(void *data, void *ctx) {
-    (void)data;
     Buf *whole = ctx;
     buf_unref(&whole);
 }

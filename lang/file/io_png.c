@@ -17,10 +17,7 @@ static void on_error(png_structp png, png_const_charp what) {
     longjmp(png_jmpbuf(png), 1);
 }
 
-static void on_warning(png_structp png, png_const_charp what) {
-    (void)png;
-    (void)what;
-}
+static void on_warning(png_structp png, png_const_charp what) {}
 
 /* ---- Reading ---- */
 

@@ -369,10 +369,7 @@ BUILTIN(set_default_dtype) {
     in->float_dtype = d;
     return *out = v_none(), true;
 }
-BUILTIN(get_default_dtype) {
-    (void)arg, (void)e;
-    return *out = v_dtype(in->float_dtype), true;
-}
+BUILTIN(get_default_dtype) { return *out = v_dtype(in->float_dtype), true; }
 
 /* ---- identity ---- */
 

@@ -61,11 +61,9 @@ BUILTIN(size) { /* x, axis */
 }
 
 BUILTIN(numel) {
-    (void)in;
     return need_tensor(arg[0], "numel", e) && (*out = v_int(tensor_numel(arg[0].tensor)), true);
 }
 BUILTIN(dim) {
-    (void)in;
     return need_tensor(arg[0], "dim", e) && (*out = v_int(tensor_type(arg[0].tensor)->rank), true);
 }
 
@@ -73,7 +71,6 @@ BUILTIN(dim) {
  * recorded value. */
 BUILTIN(itself) {
     TRY(need_tensor(arg[0], "clone", e));
-    (void)in;
     return give_tensor(tensor_ref(arg[0].tensor), out);
 }
 
@@ -82,7 +79,6 @@ BUILTIN(detach) {
 }
 
 BUILTIN(cuda) {
-    (void)in, (void)arg, (void)out;
     error_set(e, "tensors have no device here: the cluster places them");
     return error_hint(e, "drop the .cuda()");
 }

@@ -31,7 +31,6 @@ typedef struct Question {
 
 static bool on_value(void *ctx, const Reply *r, Err *err) {
     Question *q = ctx;
-    (void)r, (void)err;
     q->lost->var[q->i].alive++;
     return true;
 }

@@ -219,7 +219,6 @@ bool replay_files_load(ReplayFiles *f, const Inst *load, IoTensor *out, Err *err
 /* ---- data ---- */
 
 static void release_part(void *data, void *ctx) {
-    (void)data;
     Buf *whole = ctx;
     buf_unref(&whole);
 }

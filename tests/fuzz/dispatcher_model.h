@@ -60,7 +60,6 @@ static inline TensorType model_local(const ModelWorker *w, const TensorHandle *h
 
 static inline void model_put(ModelWorker *w, Handles *t, uint64_t id, bool is_poisoned,
                              const TensorType *type, uint64_t group, const Layout *l) {
-    (void)w;
     MUST(!handles_find(t, id));
     TensorHandle *h = handles_add(t, id);
     h->is_poisoned = is_poisoned;
@@ -109,7 +108,6 @@ static inline void model_parts(const ModelWorker *w, const Inst *in, const Tenso
     bool has_sizes = op_info[in->op].class_ == CLASS_SOURCE || inst_attr(in, ATTR_SHAPE) ||
                      inst_attr(in, ATTR_SIZE) || inst_attr(in, ATTR_GROUPS);
     const Inst *mine = give->kind == LAYOUT_SPLIT && has_sizes ? &local.inst : in;
-    (void)w;
     if (!inst_infer(mine, part, got, &n, &err)) {
         for (int k = 0; k < n_out; k++) {
             TensorType want = layout_local(give, &out[k], at);

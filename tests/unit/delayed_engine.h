@@ -152,10 +152,7 @@ static void delayed_close(Engine **e) {
     free(d);
     *e = NULL;
 }
-static const char *delayed_isa(const Engine *e) {
-    (void)e;
-    return "delayed";
-}
+static const char *delayed_isa(const Engine *e) { return "delayed"; }
 static void *delayed_alloc(Engine *e, uint64_t bytes) {
     return engine_reference.alloc(((Delayed *)e)->inner, bytes);
 }

@@ -170,10 +170,7 @@ static void put(const Inst *in) {
     if (own && in->op != OP_BODY) detector_added(own, &w);
 }
 
-static void define(void *ctx, FrameWriter *writer, const Inst *body) {
-    (void)ctx, (void)writer;
-    put(body);
-}
+static void define(void *ctx, FrameWriter *writer, const Inst *body) { put(body); }
 
 static void edge(void) {
     if (!style.has_edges) return;

@@ -303,7 +303,6 @@ static void try_map(Op op) {
 }
 
 static int random_axes(Trial *t, const TensorType *type, int64_t *axes) {
-    (void)t;
     int n = 0;
     for (int d = 0; d < type->rank; d++)
         if (rnd(2)) axes[n++] = d;

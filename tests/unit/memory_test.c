@@ -44,10 +44,7 @@ static void test_bytes(void) {
 }
 
 static int released;
-static void release(void *data, void *ctx) {
-    (void)data;
-    released += *(int *)ctx;
-}
+static void release(void *data, void *ctx) { released += *(int *)ctx; }
 
 static void test_buf(void) {
     Buf *b = buf_new(10);

@@ -352,7 +352,6 @@ static void look(World *w, bool may_fail) {
 }
 
 static void write_gone(World *w, int i, Msg *m, const void *ctx) {
-    (void)w, (void)i;
     wire_gone(*(const uint32_t *)ctx, m);
 }
 
@@ -430,7 +429,6 @@ static void test_program(uint64_t seed, int percent) {
 }
 
 static void write_cancel(World *w, int i, Msg *m, const void *ctx) {
-    (void)w, (void)i;
     const Cli *c = ctx;
     wire_cancel(&(Cancel){.client = c->id, .seq = c->seq}, m);
 }
@@ -468,7 +466,6 @@ static void test_client_gone(uint64_t seed) {
 }
 
 static void write_peer_gone(World *w, int i, Msg *m, const void *ctx) {
-    (void)w, (void)i;
     wire_peer_gone(*(const uint32_t *)ctx, m);
 }
 
@@ -584,7 +581,6 @@ static void add_data(Pair p, Cli *c, uint64_t id, uint32_t group, const Layout *
     frame_add(&c->w, &at.inst), c->seq++;
     free(payload);
     free(k.value);
-    (void)p;
 }
 
 static void add_op(Cli *c, Op op, uint64_t out, uint64_t in, uint32_t group) {

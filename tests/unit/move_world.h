@@ -84,7 +84,6 @@ static void tell_all(World *w, void (*write)(World *w, int i, Msg *m, const void
 }
 
 static void write_group(World *w, int i, Msg *m, const void *ctx) {
-    (void)i;
     uint32_t id = *(const uint32_t *)ctx;
     wire_group(id, w->group[id].rank, w->group[id].n, m);
 }
@@ -105,7 +104,6 @@ static void open_frame(World *w, Cli *c) {
     frame_begin(&c->w, c->id, c->seq);
     c->w.edge_id = UINT64_MAX;
     c->ranks = 0;
-    (void)w;
 }
 
 static World *world_new(uint64_t seed, const EngineOps *ops, int n, uint64_t memory, int readable) {

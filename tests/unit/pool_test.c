@@ -51,7 +51,6 @@ typedef struct Late {
 } Late;
 static void late_fn(void *ctx, int part, int thread) {
     Late *l = ctx;
-    (void)thread;
     for (int ms = 0; part == 1 && atomic_load(&l->done) < l->n - 1; ms++) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         if (ms == 5000) return; /* the others are never done */

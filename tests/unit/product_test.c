@@ -24,7 +24,6 @@ static float rnd_value(void) {
 
 /* What the emitter would make of relu(t + bias), and of t - max(t along the row). */
 static void run_elements(const FusedArgs *a, int64_t begin, int64_t end, char *scratch) {
-    (void)scratch;
     const float *t = (const float *)a->in[0], *bias = (const float *)a->in[1];
     float *out = (float *)a->out[0];
     for (int64_t i = begin; i < end; i++) {
@@ -115,7 +114,6 @@ static void try_shape(const int64_t *p, int layout, bool by_rows) {
 
 static atomic_int n_parts;
 static void run_part(const FusedArgs *a, int64_t begin, int64_t end, char *scratch) {
-    (void)a, (void)begin, (void)end, (void)scratch;
     atomic_fetch_add(&n_parts, 1);
 }
 

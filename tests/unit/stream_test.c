@@ -668,10 +668,7 @@ static void test_wrong(void) {
     stage_stop(&g);
 }
 
-static void on_sigint(int sig) {
-    (void)sig;
-    stream_interrupted = 1;
-}
+static void on_sigint(int sig) { stream_interrupted = 1; }
 
 static void *interrupt_later(void *ctx) {
     usleep(50000);

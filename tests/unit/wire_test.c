@@ -11,10 +11,7 @@ static uint64_t seed = 1;
 
 /* ---- Frames ---- */
 
-static void release(void *data, void *ctx) {
-    (void)ctx;
-    free(data);
-}
+static void release(void *data, void *ctx) { free(data); }
 
 /* A message whose head is malloc'ed to the byte, so that ASan sees over-reads. */
 static Msg hostile_msg(const Msg *m, const uint8_t *head, size_t n) {
@@ -290,37 +287,30 @@ static void test_unaligned(void) {
 typedef bool (*Reads)(const Msg *m, Arena *a);
 static bool reads_hello(const Msg *m, Arena *a) {
     Hello h;
-    (void)a;
     return wire_read_hello(m, &h, NULL);
 }
 static bool reads_welcome(const Msg *m, Arena *a) {
     Welcome h;
-    (void)a;
     return wire_read_welcome(m, &h, NULL);
 }
 static bool reads_refuse(const Msg *m, Arena *a) {
     Err h;
-    (void)a;
     return wire_read_refuse(m, &h, NULL);
 }
 static bool reads_ack(const Msg *m, Arena *a) {
     Ack h;
-    (void)a;
     return wire_read_ack(m, &h, NULL);
 }
 static bool reads_failure(const Msg *m, Arena *a) {
     Failure h;
-    (void)a;
     return wire_read_failure(m, &h, NULL);
 }
 static bool reads_cancel(const Msg *m, Arena *a) {
     Cancel h;
-    (void)a;
     return wire_read_cancel(m, &h, NULL);
 }
 static bool reads_gone(const Msg *m, Arena *a) {
     uint32_t c;
-    (void)a;
     return wire_read_gone(m, &c, NULL);
 }
 static bool reads_reply(const Msg *m, Arena *a) {
@@ -335,7 +325,6 @@ static bool reads_reply(const Msg *m, Arena *a) {
 
 static bool reads_watch(const Msg *m, Arena *a) {
     bool on;
-    (void)a;
     return wire_read_watch(m, &on, NULL);
 }
 static bool reads_times(const Msg *m, Arena *a) {
@@ -350,14 +339,12 @@ static bool reads_group(const Msg *m, Arena *a) {
     int32_t rank[MAX_INTS];
     uint32_t id;
     int n;
-    (void)a;
     if (!wire_read_group(m, &id, rank, &n, NULL)) return false;
     for (int i = 0; i < n; i++) CHECK(rank[i] >= 0 && rank[i] < MAX_WORKERS);
     return true;
 }
 static bool reads_peer(const Msg *m, Arena *a) {
     PeerInfo p;
-    (void)a;
     if (!wire_read_peer(m, &p, NULL)) return false;
     CHECK(p.rank < MAX_WORKERS && memchr(p.data.host, 0, sizeof p.data.host) &&
           memchr(p.data.endpoint, 0, sizeof p.data.endpoint));
@@ -365,19 +352,16 @@ static bool reads_peer(const Msg *m, Arena *a) {
 }
 static bool reads_peer_gone(const Msg *m, Arena *a) {
     uint32_t rank;
-    (void)a;
     return wire_read_peer_gone(m, &rank, NULL) && rank < MAX_WORKERS;
 }
 static bool reads_peer_hello(const Msg *m, Arena *a) {
     uint32_t rank;
     uint64_t token;
-    (void)a;
     return wire_read_peer_hello(m, &rank, &token, NULL) && rank < MAX_WORKERS;
 }
 static bool reads_shard(const Msg *m, Arena *a) {
     Shard s;
     volatile uint64_t sum = 0;
-    (void)a;
     if (!wire_read_shard(m, &s, NULL)) return false;
     CHECK(s.box.rank <= MAX_DIMS && s.box.dtype < DT_COUNT && s.status < ERR_COUNT);
     CHECK_INT(s.bytes, type_bytes(&s.box));
@@ -386,7 +370,6 @@ static bool reads_shard(const Msg *m, Arena *a) {
 }
 static bool reads_get(const Msg *m, Arena *a) {
     Get g;
-    (void)a;
     return wire_read_get(m, &g, NULL);
 }
 static bool reads_piece(const Msg *m, Arena *a) {
@@ -394,21 +377,18 @@ static bool reads_piece(const Msg *m, Arena *a) {
     const void *data;
     uint64_t bytes;
     volatile uint64_t sum = 0;
-    (void)a;
     if (!wire_read_piece(m, &p, &data, &bytes, NULL)) return false;
     for (uint64_t i = 0; i < bytes; i++) sum += ((const uint8_t *)data)[i];
     return true;
 }
 static bool reads_taken(const Msg *m, Arena *a) {
     Taken t;
-    (void)a;
     return wire_read_taken(m, &t, NULL);
 }
 static bool reads_card(const Msg *m, Arena *a) {
     const void *card;
     size_t n;
     volatile uint64_t sum = 0;
-    (void)a;
     if (!wire_read_card(m, &card, &n, NULL)) return false;
     for (size_t i = 0; i < n; i++) sum += ((const uint8_t *)card)[i];
     return true;
@@ -463,8 +443,8 @@ static void test_messages(void) {
     wire_failure(&f, &m);
     CHECK(wire_read_failure(&m, &f2, NULL) && f2.client == 5 && f2.seq == 77 && f2.pos.line == 12 &&
           f2.pos.col == 9);
-    CHECK(f2.op == OP_MATMUL && f2.worker == 2 && f2.err.code == ERR_MEMORY &&
-          f2.err.at == -3 && f2.err.count == 4 && !strcmp(f2.err.text, "full"));
+    CHECK(f2.op == OP_MATMUL && f2.worker == 2 && f2.err.code == ERR_MEMORY && f2.err.at == -3 &&
+          f2.err.count == 4 && !strcmp(f2.err.text, "full"));
     torture(&m, reads_failure, true), drop(&m);
     Ack ack = {5, 1u << 20, 99}, ack2;
     wire_ack(&ack, &m);

@@ -166,7 +166,6 @@ static Ticket cpu_submit(Engine *e, const Call *call, const Ticket *after, int n
 }
 
 static int cpu_done(Engine *e, Ticket t, bool wait, Err *err) {
-    (void)wait;
     for (CpuFailure **at = &((Cpu *)e)->failures; *at; at = &(*at)->next) {
         if ((*at)->ticket != t) continue;
         CpuFailure *f = *at;
@@ -179,7 +178,6 @@ static int cpu_done(Engine *e, Ticket t, bool wait, Err *err) {
 }
 
 static void cpu_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {
-    (void)e;
     if (bytes) memcpy(device, host, bytes);
 }
 static void cpu_copy_out(Engine *e, void *host, const View *v) { cpu_copy((Cpu *)e, v, host); }

@@ -16,7 +16,6 @@ typedef struct CopyRun {
 } CopyRun;
 
 static void copy_rows(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const CopyRun *r = ctx;
     const Loop *l = &r->loop;
     int inner = l->rank - 1;
@@ -82,7 +81,6 @@ void copy_transposed(void *to, int64_t out, const void *from, int64_t in, int64_
  * `fast`). */
 enum { STRIP = 64 };
 static void transposed_lines(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const CopyRun *r = ctx;
     const Loop *l = &r->loop;
     int inner = l->rank - 1, fast = r->fast;
@@ -149,7 +147,6 @@ static View part_of(const View *o, const TensorType *part, const int64_t *start,
 }
 
 bool cpu_CAT(Cpu *c, const Call *call, Err *err) {
-    (void)err;
     int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0];
     int64_t start[MAX_DIMS] = {0};
     for (int i = 0; i < call->n_in; i++) {
@@ -163,7 +160,6 @@ bool cpu_CAT(Cpu *c, const Call *call, Err *err) {
 }
 
 bool cpu_SLICE_PUT(Cpu *c, const Call *call, Err *err) {
-    (void)err;
     const View *o = &call->out[0];
     cpu_copy(c, &call->in[0], o->data);
     TensorType type = o->type;

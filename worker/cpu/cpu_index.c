@@ -121,7 +121,6 @@ static void take(void *out, const void *x, const int64_t *offset, int64_t n, int
 }
 
 static void index_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const IndexRun *r = ctx;
     int64_t run = r->after.n;
     const char *x = r->x->data;
@@ -242,7 +241,6 @@ static int64_t inner_offset(const Loop *l, int operand, int64_t i) {
 }
 
 static void gather_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const AlongRun *r = ctx;
     for (int64_t t = begin, n; r->inner.n == 1 && t < end; t += n) { /* a line of A at a time */
         n = r->A - t % r->A;

@@ -82,7 +82,6 @@ static void update_tiles(void *ctx, int64_t begin, int64_t end, int thread) {
 }
 
 static void subtract_rows(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const Update *u = ctx;
     int size = u->w->size;
     for (int64_t i = begin; i < end; i++)
@@ -128,7 +127,6 @@ typedef struct Solve {
 
 /* Some columns of B (n, total) := T^-1 B. */
 static void left_strip(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const Solve *s = ctx;
     int size = s->w->size;
     for (int64_t c = begin; c < end; c++) {
@@ -150,7 +148,6 @@ static void left_strip(void *ctx, int64_t begin, int64_t end, int thread) {
 
 /* Some rows of B (total, n) := B T^-1, T upper; block holds its rows instead of its columns. */
 static void right_strip(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const Solve *s = ctx;
     int size = s->w->size;
     int64_t first = begin * STRIP, last = end * STRIP < s->total ? end * STRIP : s->total;

@@ -87,7 +87,6 @@ static void map_chunks(const MapRun *m, int64_t begin, int64_t end) {
 }
 
 static void map_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const MapRun *m = ctx;
     if (m->chunk)
         map_chunks(m, begin, end);
@@ -252,7 +251,6 @@ void cpu_cast_view(Cpu *c, const View *from, const View *to) {
 }
 
 bool cpu_CAST(Cpu *c, const Call *call, Err *err) {
-    (void)err;
     cpu_cast_view(c, &call->in[0], &call->out[0]);
     return true;
 }

@@ -63,7 +63,6 @@ static void product_init(Product *p, Cpu *c, const Call *call) {
 
 /* x (K) times a matrix: element k of result r is at k * stride + r * row_stride. */
 static void dot_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const Product *p = ctx;
     bool is_left = p->M == 1;
     int64_t results = is_left ? p->N : p->M;

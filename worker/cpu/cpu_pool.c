@@ -114,7 +114,6 @@ static void lowest(DType d, void *value) {
 }
 
 static void max_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const Pool2 *p = ctx;
     const Window *w = &p->s.window;
     PoolMaxFn meet = p->kernels->pool_max[p->dtype];
@@ -147,7 +146,6 @@ static double others_of(const Pool2 *p, const Rows *r) {
 }
 
 static void mean_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const Pool2 *p = ctx;
     const Window *w = &p->s.window;
     int64_t n = w->out[2], step = w->stride[2];

@@ -81,7 +81,6 @@ static void recurrence_range(void *ctx, int64_t begin, int64_t end, int thread) 
 }
 
 bool cpu_RECURRENCE(Cpu *c, const Call *call, Err *err) {
-    (void)err;
     if (type_numel(&call->out[0].type) == 0) return true;
     ScanRun r = {.flag = inst_bool(call->inst, ATTR_REVERSE, false), .pool = c->pool};
     scan_init(&r, call, &call->in[1]);
@@ -148,7 +147,6 @@ static void extreme_range(void *ctx, int64_t begin, int64_t end, int thread) {
 }
 
 bool cpu_CUMMAX(Cpu *c, const Call *call, Err *err) {
-    (void)err;
     if (type_numel(&call->out[0].type) == 0) return true;
     ScanRun r = {.flag = inst_bool(call->inst, ATTR_LARGEST, true),
                  .out[1] = &call->out[1],
@@ -170,7 +168,6 @@ typedef struct SearchRun {
 } SearchRun;
 
 static void search_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const SearchRun *r = ctx;
     DType d = (DType)r->x->type.dtype;
     int size = view_size(r->x);
@@ -191,7 +188,6 @@ static void search_range(void *ctx, int64_t begin, int64_t end, int thread) {
 }
 
 bool cpu_SEARCHSORTED(Cpu *c, const Call *call, Err *err) {
-    (void)err;
     const View *x = &call->in[0];
     int last = x->type.rank - 1;
     SearchRun r = {.x = x, .v = &call->in[1], .out = call->out[0].data};

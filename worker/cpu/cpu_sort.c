@@ -390,7 +390,6 @@ static void cumsum_range(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 bool cpu_CUMSUM(Cpu *c, const Call *call, Err *err) {
-    (void)err;
     const View *x = &call->in[0];
     if (type_numel(&x->type) == 0) return true;
     LineRun r = {.pool = c->pool};

@@ -44,7 +44,6 @@ static uint64_t whole(const View *v) {
 }
 
 static void arange_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const SourceRun *r = ctx;
     if (dtype_is_float(r->dtype)) {
         double start = number(&r->call->in[0]), step = number(&r->call->in[1]);
@@ -140,7 +139,6 @@ static void narrow_numbers(const SourceRun *r, const uint32_t *w, int64_t first,
 }
 
 static void random_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    (void)thread;
     const SourceRun *r = ctx;
     uint32_t word[WORDS];
     bool is_wide = dtype_info[r->dtype].size_bytes == 8;

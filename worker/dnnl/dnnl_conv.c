@@ -12,18 +12,10 @@
 #include <string.h>
 
 #ifndef HAS_DNNL
-bool dnnl_conv_plan(Dnnl *d, const DnnlConv *s, DnnlPlan *p) {
-    (void)d, (void)s, (void)p;
-    return false;
-}
-int64_t dnnl_conv_bytes(const Dnnl *d, const DnnlPlan *p) {
-    (void)d, (void)p;
-    return 0;
-}
+bool dnnl_conv_plan(Dnnl *d, const DnnlConv *s, DnnlPlan *p) { return false; }
+int64_t dnnl_conv_bytes(const Dnnl *d, const DnnlPlan *p) { return 0; }
 void dnnl_conv_run(Dnnl *d, const DnnlPlan *p, const float *a, const float *b, float *out,
-                   void *side) {
-    (void)d, (void)p, (void)a, (void)b, (void)out, (void)side;
-}
+                   void *side) {}
 #else
 
 enum { ENTRIES = 256, HEADS = 512 };
@@ -414,7 +406,6 @@ static void tile_part(void *ctx, int part, int thread) {
 
 enum { SUM_PART = 16 * 1024 };
 static void sum_part(void *ctx, int part, int thread) {
-    (void)thread;
     const Run *r = ctx;
     int64_t begin = (int64_t)part * SUM_PART, end = begin + SUM_PART;
     if (end > r->sum_n) end = r->sum_n;

@@ -47,10 +47,7 @@ static void null_close(Engine **e) {
     *e = NULL;
 }
 
-static const char *null_isa(const Engine *e) {
-    (void)e;
-    return "null";
-}
+static const char *null_isa(const Engine *e) { return "null"; }
 
 static void *null_alloc(Engine *e, uint64_t bytes) {
     Null *n = (Null *)e;
@@ -78,21 +75,14 @@ static void null_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
 }
 
 static Ticket null_submit(Engine *e, const Call *call, const Ticket *after, int n_after) {
-    (void)call, (void)after, (void)n_after;
     return ++((Null *)e)->last;
 }
 
-static int null_done(Engine *e, Ticket t, bool wait, Err *err) {
-    (void)e, (void)t, (void)wait, (void)err;
-    return 1;
-}
+static int null_done(Engine *e, Ticket t, bool wait, Err *err) { return 1; }
 
-static void null_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {
-    (void)e, (void)device, (void)host, (void)bytes;
-}
+static void null_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {}
 
 static void null_copy_out(Engine *e, void *host, const View *v) {
-    (void)e;
     uint64_t bytes = type_bytes(&v->type);
     if (bytes) memset(host, 0, bytes);
 }

@@ -75,7 +75,6 @@ PRO_FN void fused_past(void *to, const void *from, int64_t bytes) {
 }
 PRO_FN void fused_ahead(const void *p, int64_t ahead, int64_t bytes) {
     __builtin_prefetch((const char *)p + ahead);
-    (void)bytes;
 }
 PRO_FN void fused_settle(void) {}
 #endif

@@ -51,10 +51,7 @@ static void ref_close(Engine **e) {
     *e = NULL;
 }
 
-static const char *ref_isa(const Engine *e) {
-    (void)e;
-    return "reference";
-}
+static const char *ref_isa(const Engine *e) { return "reference"; }
 static void *ref_alloc(Engine *e, uint64_t bytes) { return mem_alloc(((Ref *)e)->mem, bytes); }
 static void ref_free(Engine *e, void *p, uint64_t bytes) { mem_release(((Ref *)e)->mem, p, bytes); }
 static void ref_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total) {
@@ -212,7 +209,6 @@ static Ticket ref_submit(Engine *e, const Call *call, const Ticket *after, int n
 }
 
 static int ref_done(Engine *e, Ticket t, bool wait, Err *err) {
-    (void)wait;
     for (Failed **at = &((Ref *)e)->failed; *at; at = &(*at)->next) {
         if ((*at)->ticket != t) continue;
         Failed *f = *at;
@@ -225,13 +221,9 @@ static int ref_done(Engine *e, Ticket t, bool wait, Err *err) {
 }
 
 static void ref_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {
-    (void)e;
     if (bytes) memcpy(device, host, bytes);
 }
-static void ref_copy_out(Engine *e, void *host, const View *v) {
-    (void)e;
-    ref_copy(v, host);
-}
+static void ref_copy_out(Engine *e, void *host, const View *v) { ref_copy(v, host); }
 
 const EngineOps engine_reference = {
     .name = "reference",

@@ -63,7 +63,6 @@ static bool inside(const Window *w, const int64_t *o, const int64_t *k, int64_t 
 }
 
 bool ref_CONV(const Call *c, Err *err) {
-    (void)err;
     ConvShape s;
     conv_shape(&s, c->inst, &c->in[0].type, &c->in[1].type, &c->out[0].type);
     Five x = five(&c->in[0]), w = five(&c->in[1]), y = five(&c->out[0]);
@@ -101,7 +100,6 @@ static bool window_of(const Window *w, const int64_t *i, const int64_t *k, int64
 }
 
 bool ref_CONV_DX(const Call *c, Err *err) {
-    (void)err;
     ConvShape s;
     conv_shape(&s, c->inst, &c->out[0].type, &c->in[1].type, &c->in[0].type);
     Five dy = five(&c->in[0]), w = five(&c->in[1]), dx = five(&c->out[0]);
@@ -127,7 +125,6 @@ bool ref_CONV_DX(const Call *c, Err *err) {
 }
 
 bool ref_CONV_DW(const Call *c, Err *err) {
-    (void)err;
     ConvShape s;
     conv_shape(&s, c->inst, &c->in[0].type, &c->out[0].type, &c->in[1].type);
     Five x = five(&c->in[0]), dy = five(&c->in[1]), dw = five(&c->out[0]);
@@ -207,7 +204,6 @@ static void set_lowest(const View *o, int64_t i) {
 }
 
 bool ref_MAX_POOL(const Call *c, Err *err) {
-    (void)err;
     PoolShape s;
     const View *o = &c->out[0];
     pool_shape(&s, c->inst, &c->in[0].type, &o->type);
@@ -239,7 +235,6 @@ bool ref_MAX_POOL(const Call *c, Err *err) {
 }
 
 bool ref_AVG_POOL(const Call *c, Err *err) {
-    (void)err;
     PoolShape s;
     const View *o = &c->out[0];
     pool_shape(&s, c->inst, &c->in[0].type, &o->type);
@@ -265,7 +260,6 @@ bool ref_AVG_POOL(const Call *c, Err *err) {
 
 /* Each element of dx: the sum over the windows that contain it. */
 bool ref_AVG_POOL_DX(const Call *c, Err *err) {
-    (void)err;
     PoolShape s;
     const View *o = &c->out[0];
     pool_shape(&s, c->inst, &o->type, &c->in[0].type);

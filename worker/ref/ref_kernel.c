@@ -17,7 +17,6 @@ void ref_copy(const View *from, void *to) {
 }
 
 bool ref_CAST(const Call *c, Err *err) {
-    (void)err;
     const View *x = &c->in[0], *o = &c->out[0];
     if (ref_is_empty(&o->type)) return true;
     int64_t index[MAX_DIMS] = {0}, at = 0;
@@ -56,7 +55,6 @@ static Factor factor(const View *v, bool is_left) {
 
 /* out (..., M, N) = a (..., M, K) @ b (..., K, N), summed in double, or wrapping in int64. */
 bool ref_MATMUL(const Call *c, Err *err) {
-    (void)err;
     const View *a = &c->in[0], *b = &c->in[1], *o = &c->out[0];
     bool has_M = a->type.rank > 1, has_N = b->type.rank > 1;
     int64_t K = a->type.shape[a->type.rank - 1];
@@ -111,7 +109,6 @@ static void fill(const View *to, const View *from) {
 }
 
 bool ref_CAT(const Call *c, Err *err) {
-    (void)err;
     static const int64_t ones[MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
     int axis = (int)inst_attr(c->inst, ATTR_AXIS)->ints[0];
     int64_t start[MAX_DIMS] = {0};
@@ -126,7 +123,6 @@ bool ref_CAT(const Call *c, Err *err) {
 }
 
 bool ref_SLICE_PUT(const Call *c, Err *err) {
-    (void)err;
     const View *o = &c->out[0];
     ref_copy(&c->in[0], o->data);
     TensorType part = o->type;

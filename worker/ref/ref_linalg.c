@@ -76,7 +76,6 @@ bool ref_CHOLESKY(const Call *c, Err *err) {
 }
 
 bool ref_LU(const Call *c, Err *err) {
-    (void)err;
     const View *x = &c->in[0];
     View batch = batch_of(x, 2);
     int64_t n = x->type.shape[x->type.rank - 1], index[MAX_DIMS] = {0}, which = 0;
@@ -108,10 +107,7 @@ bool ref_LU(const Call *c, Err *err) {
     return true;
 }
 
-static bool is_never_cut(void *ctx) {
-    (void)ctx;
-    return false;
-}
+static bool is_never_cut(void *ctx) { return false; }
 
 static bool factor(const Call *c) {
     const View *x = &c->in[0], *o = &c->out[0];
@@ -180,7 +176,6 @@ bool ref_SOLVE(const Call *c, Err *err) {
 }
 
 bool ref_SOLVE_TRIANGULAR(const Call *c, Err *err) {
-    (void)err;
     const View *b = &c->in[1], *o = &c->out[0];
     View batch = batch_of(o, 2);
     int rank = batch.type.rank;

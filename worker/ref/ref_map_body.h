@@ -29,7 +29,6 @@ static void EXPR(map_, S)(const Call *call) {
         default:
             panic("the reference engine has no '%s' for this dtype", op_info[call->inst->op].name);
         }
-        (void)b, (void)c;
         at++;
     } while (ref_step(index, &o->type));
 }

@@ -15,7 +15,6 @@ static TensorType lines_of(const View *x, int axis) {
 static int axis_of(const Call *c) { return (int)inst_attr(c->inst, ATTR_AXIS)->ints[0]; }
 
 bool ref_CUMSUM(const Call *c, Err *err) {
-    (void)err;
     const View *x = &c->in[0], *o = &c->out[0];
     int axis = axis_of(c);
     TensorType lines = lines_of(x, axis);
@@ -37,7 +36,6 @@ bool ref_CUMSUM(const Call *c, Err *err) {
 }
 
 bool ref_RECURRENCE(const Call *c, Err *err) {
-    (void)err;
     const View *a = &c->in[0], *b = &c->in[1], *o = &c->out[0];
     int axis = axis_of(c);
     bool reverse = inst_bool(c->inst, ATTR_REVERSE, false);
@@ -75,7 +73,6 @@ static bool is_no_worse(const View *v, int64_t i, int64_t j, bool largest) {
 }
 
 bool ref_CUMMAX(const Call *c, Err *err) {
-    (void)err;
     const View *x = &c->in[0], *value = &c->out[0], *place = &c->out[1];
     int axis = axis_of(c);
     bool largest = inst_bool(c->inst, ATTR_LARGEST, true);
@@ -112,7 +109,6 @@ static bool is_before(const View *x, int64_t i, const View *v, int64_t j, bool r
 }
 
 bool ref_SEARCHSORTED(const Call *c, Err *err) {
-    (void)err;
     const View *x = &c->in[0], *v = &c->in[1], *o = &c->out[0];
     bool right = inst_bool(c->inst, ATTR_RIGHT, false);
     int last = x->type.rank - 1;

@@ -45,14 +45,8 @@ static bool arg_reduce(const Call *c, int sign) {
     } while (ref_step(index, &kept));
     return true;
 }
-bool ref_ARGMAX(const Call *c, Err *err) {
-    (void)err;
-    return arg_reduce(c, 1);
-}
-bool ref_ARGMIN(const Call *c, Err *err) {
-    (void)err;
-    return arg_reduce(c, -1);
-}
+bool ref_ARGMAX(const Call *c, Err *err) { return arg_reduce(c, 1); }
+bool ref_ARGMIN(const Call *c, Err *err) { return arg_reduce(c, -1); }
 
 /* Merge sort: stable whatever compare returns. */
 static void merge_sort(const View *x, int64_t base, int64_t step, int sign, int64_t *i,
@@ -105,17 +99,14 @@ static int64_t line_length(const Call *c) {
     return c->in[0].type.shape[inst_attr(c->inst, ATTR_AXIS)->ints[0]];
 }
 bool ref_SORT(const Call *c, Err *err) {
-    (void)err;
     return in_order(c, inst_bool(c->inst, ATTR_DESCENDING, false), line_length(c), &c->out[0],
                     NULL);
 }
 bool ref_ARGSORT(const Call *c, Err *err) {
-    (void)err;
     return in_order(c, inst_bool(c->inst, ATTR_DESCENDING, false), line_length(c), NULL,
                     &c->out[0]);
 }
 bool ref_TOPK(const Call *c, Err *err) {
-    (void)err;
     int64_t k = inst_int(c->inst, ATTR_K, 0);
     return in_order(c, inst_bool(c->inst, ATTR_LARGEST, true), k, &c->out[0], &c->out[1]);
 }
