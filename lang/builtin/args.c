@@ -5,6 +5,7 @@
 #include "lang/value/heap.h"
 #include "lang/eval/builtin.h"
 #include "lang/builtin/args.h"
+#include "lang/builtin/builtin_host.h"
 #include "lang/text/format.h"
 #include <errno.h>
 #include <math.h>
@@ -168,15 +169,13 @@ static bool typed(Interp *in, const char *name, const char *s, Value like, Value
         *out = v_bool(b);
         return true;
     case V_INT:
-        if (text_int(s, &i)) {
-            *out = v_int(i);
-            return true;
+        if (!text_int(s, &i)) { /* 1e6 */
+            if (!text_float(s, &f) || f != floor(f) || fabs(f) >= 9e15)
+                return usage(e, "--%s needs a whole number, got '%.200s'", name, s);
+            i = (int64_t)f;
         }
-        if (text_float(s, &f) && f == floor(f) && fabs(f) < 9e15) {
-            *out = v_int((int64_t)f);
-            return true;
-        } /* 1e6 */
-        return usage(e, "--%s needs a whole number, got '%.200s'", name, s);
+        *out = v_int(i);
+        return true;
     case V_FLOAT:
         if (!text_float(s, &f)) return usage(e, "--%s needs a number, got '%.200s'", name, s);
         *out = v_float(f);
@@ -198,12 +197,7 @@ static bool typed(Interp *in, const char *name, const char *s, Value like, Value
             if (ok) list_push(list.list, v);
         }
         free(copy);
-        if (!ok) {
-            value_drop(list);
-            return false;
-        }
-        *out = list;
-        return true;
+        return give_if(ok, list, out);
     }
     case V_STR: *out = v_cstr(s); return true;
     default: *out = guess(s); return true;
@@ -273,21 +267,15 @@ static bool has_default(const Interp *in, Value dflt) {
 
 static bool arg_map(Interp *in, Args *a, MapV *defaults, Value *out, LangError *e) {
     Value result = v_map(in), key, dflt;
-    for (size_t i = 0; mapv_at(defaults, i, &key, &dflt); i++) {
+    bool ok = true;
+    for (size_t i = 0; ok && mapv_at(defaults, i, &key, &dflt); i++) {
         Value v = v_none();
         bool found = false;
-        if (key.kind != V_STR) {
-            value_drop(result);
-            return error_set(e, "arg() needs names as keys");
-        }
-        if (a && !look_up(in, a, intern(key.str->s, key.str->n), dflt, &v, &found, e)) {
-            value_drop(result);
-            return false;
-        }
-        mapv_put(result.map, value_ref(key), found ? v : value_ref(dflt));
+        ok = key.kind == V_STR || error_set(e, "arg() needs names as keys");
+        if (ok && a) ok = look_up(in, a, intern(key.str->s, key.str->n), dflt, &v, &found, e);
+        if (ok) mapv_put(result.map, value_ref(key), found ? v : value_ref(dflt));
     }
-    *out = result;
-    return true;
+    return give_if(ok, result, out);
 }
 
 static bool bi_arg(Interp *in, const Value *arg, Value *out, LangError *e) {

@@ -7,6 +7,7 @@
 #include "lang/eval/eval.h"
 #include "lang/eval/builtin.h"
 #include "lang/tensor/tensor.h"
+#include "lang/builtin/builtin_host.h"
 #include <errno.h>
 #include <glob.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 #define TEXT_MAX (UINT64_C(1) << 30) /* the most bytes that read, lines and shell return */
 
 static bool path_of(Value v, LangError *e) {
-    if (v.kind != V_STR) return error_set(e, "a path is a string, not %s", value_type_name(v));
+    TRY(want_kind(v, V_STR, "a path is a string", e));
     return strlen(v.str->s) == v.str->n || error_set(e, "a path holds no NUL");
 }
 
@@ -49,10 +50,7 @@ static bool read_text(Interp *in, Value path, Bytes *out, LangError *e) {
 
 static bool bi_read(Interp *in, const Value *arg, Value *out, LangError *e) {
     Bytes b = {0};
-    bool ok = read_text(in, arg[0], &b, e);
-    if (ok) *out = v_str(b.data ? b.data : "", b.n);
-    bytes_fini(&b);
-    return ok;
+    return give_bytes(read_text(in, arg[0], &b, e), &b, out);
 }
 
 static bool bi_lines(Interp *in, const Value *arg, Value *out, LangError *e) {
@@ -121,23 +119,19 @@ static bool bi_shell(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool ok = drain(f, "the command's output", &b, e);
     int rc = pclose(f);
     if (ok && rc != 0) {
-        if (WIFSIGNALED(rc))
-            ok =
-                error_set(e, "shell: '%.200s' was ended by signal %d", arg[0].str->s, WTERMSIG(rc));
-        else
-            ok = error_set(e, "shell: '%.200s' gave exit code %d", arg[0].str->s, WEXITSTATUS(rc));
+        bool is_signal = WIFSIGNALED(rc);
+        ok = error_set(e, "shell: '%.200s' %s %d", arg[0].str->s,
+                       is_signal ? "was ended by signal" : "gave exit code",
+                       is_signal ? WTERMSIG(rc) : WEXITSTATUS(rc));
     }
-    if (ok) *out = v_str(b.data ? b.data : "", b.n);
-    bytes_fini(&b);
-    return ok;
+    return give_bytes(ok, &b, out);
 }
 
 static bool bi_date(Interp *in, const Value *arg, Value *out, LangError *e) {
     char buf[512];
     time_t now = time(NULL);
     struct tm tm;
-    TRY(arg[0].kind == V_STR ||
-        error_set(e, "date's format is a string, not %s", value_type_name(arg[0])));
+    TRY(want_kind(arg[0], V_STR, "date's format is a string", e));
     localtime_r(&now, &tm);
     size_t n = strftime(buf, sizeof buf, arg[0].str->s, &tm);
     if (!n && arg[0].str->n) return error_set(e, "date: the text would be longer than 500 bytes");

@@ -36,12 +36,7 @@ static bool listed(Interp *in, Value v, Value *out, LangError *e) {
     int more;
     while ((more = iter_next(in, &it, &el, e)) > 0) list_push(l.list, el);
     iter_close(in, &it);
-    if (more < 0) {
-        value_drop(l);
-        return false;
-    }
-    *out = l;
-    return true;
+    return give_if(more == 0, l, out);
 }
 
 static Value pair(Interp *in, Value a, Value b) { /* takes ownership of a and b */
@@ -188,12 +183,7 @@ static bool apply(Interp *in, Value f, Value xs, bool is_filter, Value *out, Lan
         ok = ok && eval_safepoint(in, e);
     }
     iter_close(in, &it);
-    if (!ok || more < 0) {
-        value_drop(l);
-        return false;
-    }
-    *out = l;
-    return true;
+    return give_if(ok && more == 0, l, out);
 }
 
 /* True for xs.map(f), which is map(xs, f). */
@@ -203,15 +193,12 @@ static bool is_swapped(const Value *arg) {
     return is_many && (f == V_FN || f == V_BOUND || f == V_BUILTIN || f == V_MODULE);
 }
 
-static bool bi_map(Interp *in, const Value *arg, Value *out, LangError *e) {
+static bool map_or_filter(Interp *in, const Value *arg, bool is_filter, Value *out, LangError *e) {
     bool swap = is_swapped(arg);
-    return apply(in, arg[swap], arg[!swap], false, out, e);
+    return apply(in, arg[swap], arg[!swap], is_filter, out, e);
 }
-
-static bool bi_filter(Interp *in, const Value *arg, Value *out, LangError *e) {
-    bool swap = is_swapped(arg);
-    return apply(in, arg[swap], arg[!swap], true, out, e);
-}
+BUILTIN_AS(map, map_or_filter, false)
+BUILTIN_AS(filter, map_or_filter, true)
 
 static bool bi_reversed(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value xs;
@@ -289,12 +276,7 @@ static bool bi_sorted(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value xs;
     bool reverse;
     TRY(value_truth(in, arg[2], &reverse, e) && listed(in, arg[0], &xs, e));
-    if (!list_sorted(in, xs, arg[1], reverse, e)) {
-        value_drop(xs);
-        return false;
-    }
-    *out = xs;
-    return true;
+    return give_if(list_sorted(in, xs, arg[1], reverse, e), xs, out);
 }
 
 /* ---- reducing ---- */
@@ -303,11 +285,10 @@ static bool bi_sorted(Interp *in, const Value *arg, Value *out, LangError *e) {
 static bool extreme(Interp *in, const Value *arg, const char *name, bool is_max, Value *out,
                     LangError *e) {
     Value xs, keys, best = v_none();
-    if (arg[0].list->n == 1) {
+    if (arg[0].list->n == 1)
         TRY(listed(in, arg[0].list->v[0], &xs, e));
-    } else {
+    else
         xs = value_ref(arg[0]);
-    }
     uint32_t at = 0, n = xs.list->n;
     if (n == 0 && arg[2].kind != V_NONE && arg[0].list->n == 1) {
         *out = value_ref(arg[2]);
@@ -334,12 +315,8 @@ static bool extreme(Interp *in, const Value *arg, const char *name, bool is_max,
     return ok;
 }
 
-static bool bi_min(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return extreme(in, arg, "min", false, out, e);
-}
-static bool bi_max(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return extreme(in, arg, "max", true, out, e);
-}
+BUILTIN_AS(min, extreme, "min", false)
+BUILTIN_AS(max, extreme, "max", true)
 
 static bool bi_sum(Interp *in, const Value *arg, Value *out, LangError *e) {
     Iter it;
@@ -353,17 +330,12 @@ static bool bi_sum(Interp *in, const Value *arg, Value *out, LangError *e) {
         if (ok) value_set(&total, next);
     }
     iter_close(in, &it);
-    if (!ok || more < 0) {
-        value_drop(total);
-        return false;
-    }
-    *out = total;
-    return true;
+    return give_if(ok && more == 0, total, out);
 }
 
-static bool truths(Interp *in, Value xs, bool wanted, Value *out, LangError *e) {
+static bool truths(Interp *in, const Value *arg, bool wanted, Value *out, LangError *e) {
     Iter it;
-    TRY(iter_open(in, NULL, xs, &it, e));
+    TRY(iter_open(in, NULL, arg[0], &it, e));
     Value el;
     int more = 0;
     bool ok = true, found = false;
@@ -378,12 +350,8 @@ static bool truths(Interp *in, Value xs, bool wanted, Value *out, LangError *e) 
     return ok && more >= 0;
 }
 
-static bool bi_any(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return truths(in, arg[0], true, out, e);
-}
-static bool bi_all(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return truths(in, arg[0], false, out, e);
-}
+BUILTIN_AS(any, truths, true)
+BUILTIN_AS(all, truths, false)
 
 static bool bi_distinct(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value xs, l;
@@ -486,8 +454,8 @@ static bool parse_number(const Str *s, bool is_int, Value *out, LangError *e) {
     return ok || error_set(e, "\"%.80s\" is not %s", s->s, is_int ? "an int" : "a number");
 }
 
-static bool number_of(Interp *in, Value v, bool is_int, Value *out, LangError *e) {
-    Value item;
+static bool number_of(Interp *in, const Value *arg, bool is_int, Value *out, LangError *e) {
+    Value v = arg[0], item;
     switch (v.kind) {
     case V_BOOL: *out = is_int ? v_int(v.b) : v_float(v.b); return true;
     case V_INT: *out = is_int ? v : v_float((double)v.i); return true;
@@ -505,19 +473,15 @@ static bool number_of(Interp *in, Value v, bool is_int, Value *out, LangError *e
     }
     case V_TENSOR:
         TRY(tensor_item(in, v.tensor, &item, e));
-        return number_of(in, item, is_int, out, e);
+        return number_of(in, &item, is_int, out, e);
     default:
         return error_set(e, "cannot make %s of %s", is_int ? "an int" : "a float",
                          value_type_name(v));
     }
 }
 
-static bool bi_int(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return number_of(in, arg[0], true, out, e);
-}
-static bool bi_float(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return number_of(in, arg[0], false, out, e);
-}
+BUILTIN_AS(int, number_of, true)
+BUILTIN_AS(float, number_of, false)
 
 static bool bi_bool(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool b;
@@ -566,12 +530,7 @@ static bool bi_dict(Interp *in, const Value *arg, Value *out, LangError *e) {
     }
     for (size_t i = 0; ok && mapv_at(arg[1].map, i, &k, &v); i++)
         mapv_put(m.map, value_ref(k), value_ref(v));
-    if (!ok) {
-        value_drop(m);
-        return false;
-    }
-    *out = m;
-    return true;
+    return give_if(ok, m, out);
 }
 
 static bool bi_set(Interp *in, const Value *arg, Value *out, LangError *e) {
@@ -628,19 +587,15 @@ static bool bi_text(Interp *in, const Value *arg, Value *out, LangError *e) {
     if (v.kind != V_LIST && v.kind != V_RANGE)
         return error_set(e, "text needs a tensor or list of bytes, not %s", value_type_name(v));
     Bytes b = {0};
-    for (int64_t i = 0; i < sequence_count(v); i++) {
+    bool ok = true;
+    for (int64_t i = 0; ok && i < sequence_count(v); i++) {
         Value el = sequence_at(v, i);
-        bool ok = el.kind == V_INT && el.i >= 0 && el.i < 256;
+        ok = el.kind == V_INT && el.i >= 0 && el.i < 256;
         if (ok) bytes_putc(&b, (char)el.i);
         value_drop(el);
-        if (!ok) {
-            bytes_fini(&b);
-            return error_set(e, "text needs whole numbers from 0 to 255");
-        }
     }
-    *out = v_str(b.data ? b.data : "", b.n);
-    bytes_fini(&b);
-    return true;
+    if (!ok) error_set(e, "text needs whole numbers from 0 to 255");
+    return give_bytes(ok, &b, out);
 }
 
 /* ---- copying ---- */
@@ -691,12 +646,7 @@ static bool copy_container(Copy *c, Value v, int depth, Value *out) {
         map_put(&c->done, (uint64_t)(uintptr_t)v.heap, made.heap);
         ok = copy_map(c, v.obj->field, o->field, depth + 1);
     }
-    if (!ok) {
-        value_drop(made);
-        return false;
-    }
-    *out = made;
-    return true;
+    return give_if(ok, made, out);
 }
 
 static bool copy_value(Copy *c, Value v, int depth, Value *out) {

@@ -8,6 +8,7 @@
 #include "lang/eval/object.h"
 #include "lang/file/io.h"
 #include "lang/tensor/tensor.h"
+#include "lang/builtin/builtin_host.h"
 #include "runtime/base/sha256.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,9 +62,7 @@ static bool items_from_io(Loading *l, const IoValue *v, Value *out, LangError *e
         else if (ok)
             mapv_put(all.map, v_cstr(v->key[i]), item);
     }
-    if (!ok) value_drop(all);
-    *out = all;
-    return ok;
+    return give_if(ok, all, out);
 }
 
 static bool tensor_from_io(Loading *l, const IoTensor *t, Value *out, LangError *e) {
@@ -447,9 +446,8 @@ static bool send_job(Interp *in, Job *j, LangError *e) {
                  .done = job_done,
                  .drop = job_free,
                  .ctx = j};
-    bool ok =
-        /* takes ownership of j, also on failure */
-        stream_effect(in->stream, &ef, interp_span(in), e);
+    /* takes ownership of j, also on failure */
+    bool ok = stream_effect(in->stream, &ef, interp_span(in), e);
     for (int i = 0; i < n; i++) handle_unref(in->stream, &handle[i]);
     free(handle);
     return ok;

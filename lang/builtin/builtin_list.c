@@ -45,8 +45,7 @@ static bool bi_pop(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 static bool bi_insert(Interp *in, const Value *arg, Value *out, LangError *e) {
     List *l = arg[0].list;
-    if (arg[1].kind != V_INT)
-        return error_set(e, "the position must be a whole number, not %s", value_type_name(arg[1]));
+    TRY(want_kind(arg[1], V_INT, "the position must be a whole number", e));
     int64_t i = arg[1].i < 0 ? arg[1].i + l->n : arg[1].i; /* out of range: clamped, as in Python */
     if (i < 0) i = 0;
     if (i > l->n) i = l->n;

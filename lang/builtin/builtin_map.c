@@ -5,38 +5,29 @@
 #include "lang/text/pieces.h"
 #include "lang/eval/builtin.h"
 #include "lang/eval/operate.h"
+#include "lang/builtin/builtin_host.h"
 #include <string.h>
 
 #define MAP (1u << V_MAP)
 #define SET (1u << V_SET)
 
-static bool bi_keys(Interp *in, const Value *arg, Value *out, LangError *e) {
-    Value key, value;
-    *out = v_list(in, map_count(arg[0].map));
-    for (size_t i = 0; mapv_at(arg[0].map, i, &key, &value); i++)
-        list_push(out->list, value_ref(key));
-    return true;
-}
+enum { KEYS = 1, VALUES = 2 };
 
-static bool bi_values(Interp *in, const Value *arg, Value *out, LangError *e) {
-    Value key, value;
-    *out = v_list(in, map_count(arg[0].map));
-    for (size_t i = 0; mapv_at(arg[0].map, i, &key, &value); i++)
-        list_push(out->list, value_ref(value));
-    return true;
-}
-
-static bool bi_items(Interp *in, const Value *arg, Value *out, LangError *e) {
+/* The keys, the values, or with both pairs of them, as a list. */
+static bool listing(Interp *in, const Value *arg, int what, Value *out, LangError *e) {
     Value key, value;
     *out = v_list(in, map_count(arg[0].map));
     for (size_t i = 0; mapv_at(arg[0].map, i, &key, &value); i++) {
-        Value pair = v_list(in, 2);
-        list_push(pair.list, value_ref(key));
-        list_push(pair.list, value_ref(value));
-        list_push(out->list, pair);
+        Value pair = what == (KEYS | VALUES) ? v_list(in, 2) : *out;
+        if (what & KEYS) list_push(pair.list, value_ref(key));
+        if (what & VALUES) list_push(pair.list, value_ref(value));
+        if (pair.list != out->list) list_push(out->list, pair);
     }
     return true;
 }
+BUILTIN_AS(keys, listing, KEYS)
+BUILTIN_AS(values, listing, VALUES)
+BUILTIN_AS(items, listing, KEYS | VALUES)
 
 static bool bi_get(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value key;
@@ -129,25 +120,18 @@ static bool bi_add(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
-static bool take_out(Interp *in, const Value *arg, bool *found, Value *out, LangError *e) {
+static bool take_out(Interp *in, const Value *arg, bool must_be_there, Value *out, LangError *e) {
     Value key, old;
     TRY(value_key(in, arg[1], &key, e));
-    *found = mapv_remove(arg[0].map, key, &old);
+    bool found = mapv_remove(arg[0].map, key, &old);
     value_drop(key);
     *out = v_none();
-    return true;
+    if (found || !must_be_there) return true;
+    error_set(e, "the set has no such element");
+    return error_hint(e, "s.discard(x)");
 }
-
-static bool bi_discard(Interp *in, const Value *arg, Value *out, LangError *e) {
-    bool found;
-    return take_out(in, arg, &found, out, e);
-}
-
-static bool bi_set_remove(Interp *in, const Value *arg, Value *out, LangError *e) {
-    bool found;
-    TRY(take_out(in, arg, &found, out, e));
-    return found || (error_set(e, "the set has no such element"), error_hint(e, "s.discard(x)"));
-}
+BUILTIN_AS(discard, take_out, false)
+BUILTIN_AS(set_remove, take_out, true)
 
 /* s.union(xs, ys) and the like: applies oper with each of the others, which may be any
  * iterables. */
@@ -165,21 +149,11 @@ static bool combine(Interp *in, const Value *arg, int oper, Value *out, LangErro
         ok = set_of(in, arg[0], &next, e);
         if (ok) value_set(&all, next);
     }
-    if (ok)
-        *out = all;
-    else
-        value_drop(all);
-    return ok;
+    return give_if(ok, all, out);
 }
-static bool bi_union(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return combine(in, arg, O_BITOR, out, e);
-}
-static bool bi_intersection(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return combine(in, arg, O_BITAND, out, e);
-}
-static bool bi_difference(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return combine(in, arg, O_SUB, out, e);
-}
+BUILTIN_AS(union, combine, O_BITOR)
+BUILTIN_AS(intersection, combine, O_BITAND)
+BUILTIN_AS(difference, combine, O_SUB)
 
 static bool bi_issubset(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value other;

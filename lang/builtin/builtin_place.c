@@ -11,6 +11,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
 #include "lang/eval/import.h"
+#include "lang/builtin/builtin_host.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,8 +90,7 @@ static Value place_of(Interp *in, const char *text, const char *layout, const ch
 }
 
 bool bi_placement(Interp *in, const Value *arg, Value *out, LangError *e) { /* x */
-    if (arg[0].kind != V_TENSOR)
-        return error_set(e, "placement needs a tensor, not %s", value_type_name(arg[0]));
+    TRY(want_kind(arg[0], V_TENSOR, "placement needs a tensor", e));
     char layout[64], group[8 * MAX_WORKERS], why[256] = "";
     Bytes text = {0};
     bool ok = stream_where(in->stream, arg[0].tensor->handle, interp_span(in), &text, e);

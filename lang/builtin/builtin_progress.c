@@ -4,11 +4,11 @@
 #include "lang/eval/builtin.h"
 #include "lang/eval/subscript.h"
 #include "lang/text/progress.h"
+#include "lang/builtin/builtin_host.h"
 
 static bool bi_progress(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value v = arg[0], over, el;
-    if (arg[1].kind != V_STR)
-        return error_set(e, "progress: the label is a string, not %s", value_type_name(arg[1]));
+    TRY(want_kind(arg[1], V_STR, "progress: the label is a string", e));
     if (v.kind == V_INT) {
         over = v_range(0, v.i, 1);
     } else if (v.kind == V_RANGE) {

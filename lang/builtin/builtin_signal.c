@@ -4,14 +4,14 @@
 #include "lang/eval/builtin.h"
 #include "lang/tensor/signal.h"
 #include "lang/value/heap.h"
+#include "lang/builtin/builtin_host.h"
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- scopes ---- */
 
 static bool is_label(Value v, LangError *e) {
-    return v.kind == V_STR ||
-           error_set(e, "a signal's name is a string, not %s", value_type_name(v));
+    return want_kind(v, V_STR, "a signal's name is a string", e);
 }
 
 static bool bi_enter(Interp *in, const Value *arg, Value *out, LangError *e) {
@@ -40,8 +40,7 @@ static bool bi_context(Interp *in, const Value *arg, Value *out, LangError *e) {
 static bool bi_tensor(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value back = arg[2].kind != V_NONE ? arg[2] : arg[3];
     TRY(is_label(arg[1], e) && (back.kind == V_NONE || is_label(back, e)));
-    if (arg[0].kind != V_TENSOR)
-        return error_set(e, "signal.tensor needs a tensor, not %s", value_type_name(arg[0]));
+    TRY(want_kind(arg[0], V_TENSOR, "signal.tensor needs a tensor", e));
     Tensor *t = NULL;
     TRY(signal_tensor(in, arg[0].tensor, arg[1].str, back.kind == V_STR ? back.str : NULL, &t, e));
     *out = (Value){.kind = V_TENSOR, .tensor = t};
@@ -51,8 +50,7 @@ static bool bi_tensor(Interp *in, const Value *arg, Value *out, LangError *e) {
 /* ---- configuration ---- */
 
 static bool bi_load(Interp *in, const Value *arg, Value *out, LangError *e) {
-    if (arg[0].kind != V_STR)
-        return error_set(e, "signal.load needs a path, not %s", value_type_name(arg[0]));
+    TRY(want_kind(arg[0], V_STR, "signal.load needs a path", e));
     *out = v_none();
     return signal_load(in, arg[0].str->s, e);
 }
@@ -125,8 +123,7 @@ static bool take_bool(SignalConfig *s, Value v, const char *key, unsigned bit, b
 }
 
 static bool check_name(Value v, LangError *e) {
-    if (v.kind != V_STR)
-        return error_set(e, "a signal's name is a string, not %s", value_type_name(v));
+    TRY(is_label(v, e));
     if (!v.str->n || memchr(v.str->s, 0, v.str->n) || memchr(v.str->s, '\n', v.str->n))
         return error_set(e, "a signal needs a name of one line");
     return v.str->n <= MAX_SIGNAL ||

@@ -23,6 +23,28 @@ static bool text_arg(Interp *in, Value v, const char *what, Value *out, LangErro
     return value_look(in, v, out, e);
 }
 
+/* The texts of the first n arguments, as V_STRs for text_drop; what: what each is, for errors. */
+static bool text_args(Interp *in, const Value *arg, int n, const char *const *what, Value *s,
+                      LangError *e) {
+    for (int i = 0; i < n; i++) {
+        if (text_arg(in, arg[i], what[i], &s[i], e)) continue;
+        while (i) value_drop(s[--i]);
+        return false;
+    }
+    return true;
+}
+#define TEXTS(...) ((const char *const[]){"the text", __VA_ARGS__})
+static bool text_drop(Value *s, int n, bool ok) {
+    for (int i = 0; i < n; i++) value_drop(s[i]);
+    return ok;
+}
+/* The text of the first argument, and of the second, unless it is none. */
+static bool text_and_option(Interp *in, const Value *arg, const char *what, Value *s,
+                            LangError *e) {
+    s[1] = v_none();
+    return text_args(in, arg, arg[1].kind == V_NONE ? 1 : 2, TEXTS(what), s, e);
+}
+
 static bool int_arg(Value v, const char *what, int64_t *out, LangError *e) {
     if (v.kind != V_INT && v.kind != V_BOOL)
         return error_set(e, "%s must be a whole number, not %s", what, value_type_name(v));
@@ -80,77 +102,55 @@ static void rsplit(const Str *s, const Str *sep, int64_t limit, Value list) {
 }
 
 static bool split(Interp *in, const Value *arg, bool from_end, Value *out, LangError *e) {
-    Value s, sep = v_none();
+    Value text[2];
     int64_t limit = 0;
     TRY(int_arg(arg[2], "maxsplit", &limit, e));
-    TRY(text_arg(in, arg[0], "the text", &s, e));
-    if (arg[1].kind != V_NONE && !text_arg(in, arg[1], "the separator", &sep, e)) {
-        value_drop(s);
-        return false;
-    }
-    if (sep.kind == V_STR && sep.str->n == 0) {
-        value_drop(s);
-        value_drop(sep);
+    TRY(text_and_option(in, arg, "the separator", text, e));
+    const Str *s = text[0].str, *sep = text[1].kind == V_STR ? text[1].str : NULL;
+    if (sep && sep->n == 0) {
         error_set(e, "the separator is empty");
-        return error_hint(e, "list(s) gives the characters");
+        return text_drop(text, 2, error_hint(e, "list(s) gives the characters"));
     }
     *out = v_list(in, 4);
     if (limit < 0) limit = INT64_MAX;
     if (from_end) {
-        if (sep.kind == V_NONE)
-            rsplit_blanks(s.str, limit, *out);
+        if (sep)
+            rsplit(s, sep, limit, *out);
         else
-            rsplit(s.str, sep.str, limit, *out);
+            rsplit_blanks(s, limit, *out);
         list_reverse(out->list);
-    } else if (sep.kind == V_NONE)
-        split_blanks(s.str, limit, *out);
+    } else if (!sep)
+        split_blanks(s, limit, *out);
     else {
-        const char *at = s.str->s, *end = at + s.str->n, *hit;
-        for (; limit-- > 0 && (hit = find(at, (size_t)(end - at), sep.str)); at = hit + sep.str->n)
+        const char *at = s->s, *end = at + s->n, *hit;
+        for (; limit-- > 0 && (hit = find(at, (size_t)(end - at), sep)); at = hit + sep->n)
             push_text(*out, at, (size_t)(hit - at));
         push_text(*out, at, (size_t)(end - at));
     }
-    value_drop(s);
-    value_drop(sep);
-    return true;
+    return text_drop(text, 2, true);
 }
-
-static bool bi_split(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return split(in, arg, false, out, e);
-}
-static bool bi_rsplit(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return split(in, arg, true, out, e);
-}
+BUILTIN_AS(split, split, false)
+BUILTIN_AS(rsplit, split, true)
 
 /* [before, sep, after]. If sep is missing, the text comes first, or (last) third, and the others
  * are "". */
 static bool partition(Interp *in, const Value *arg, bool last, Value *out, LangError *e) {
-    Value s, sep;
-    TRY(text_arg(in, arg[0], "the text", &s, e));
-    if (!text_arg(in, arg[1], "the separator", &sep, e)) {
-        value_drop(s);
-        return false;
-    }
-    const char *at = s.str->s, *end = at + s.str->n;
-    const char *hit = (last ? find_last : find)(at, s.str->n, sep.str);
-    bool ok = sep.str->n > 0 || error_set(e, "the separator is empty");
+    Value text[2];
+    TRY(text_args(in, arg, 2, TEXTS("the separator"), text, e));
+    const Str *s = text[0].str, *sep = text[1].str;
+    const char *at = s->s, *end = at + s->n, *hit = (last ? find_last : find)(at, s->n, sep);
+    bool ok = sep->n > 0 || error_set(e, "the separator is empty");
     if (ok) {
         *out = v_list(in, 3);
-        const char *first = hit ? hit : last ? at : end, *second = hit ? hit + sep.str->n : first;
+        const char *first = hit ? hit : last ? at : end, *second = hit ? hit + sep->n : first;
         push_text(*out, at, (size_t)(first - at));
         push_text(*out, first, (size_t)(second - first));
         push_text(*out, second, (size_t)(end - second));
     }
-    value_drop(s);
-    value_drop(sep);
-    return ok;
+    return text_drop(text, 2, ok);
 }
-static bool bi_partition(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return partition(in, arg, false, out, e);
-}
-static bool bi_rpartition(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return partition(in, arg, true, out, e);
-}
+BUILTIN_AS(partition, partition, false)
+BUILTIN_AS(rpartition, partition, true)
 
 static bool bi_splitlines(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value s;
@@ -169,43 +169,28 @@ static bool bi_splitlines(Interp *in, const Value *arg, Value *out, LangError *e
 
 /* ends: 1 left, 2 right. chars: none strips blanks, else a set of code points. */
 static bool strip(Interp *in, const Value *arg, int ends, Value *out, LangError *e) {
-    Value s, set = v_none();
-    TRY(text_arg(in, arg[0], "the text", &s, e));
-    if (arg[1].kind != V_NONE && !text_arg(in, arg[1], "the characters to strip", &set, e)) {
-        value_drop(s);
-        return false;
-    }
-    const char *from = s.str->s, *to = from + s.str->n;
+    Value text[2];
+    TRY(text_and_option(in, arg, "the characters to strip", text, e));
+    const Str *s = text[0].str, *set = text[1].kind == V_STR ? text[1].str : NULL;
+    const char *from = s->s, *to = from + s->n;
     while ((ends & 1) && from < to) {
         int len = utf8_decode(from, (size_t)(to - from), NULL);
         if (len == 0) len = 1;
-        if (set.kind == V_NONE ? !is_blank(*from)
-                               : !memmem(set.str->s, set.str->n, from, (size_t)len))
-            break;
+        if (set ? !memmem(set->s, set->n, from, (size_t)len) : !is_blank(*from)) break;
         from += len;
     }
     while ((ends & 2) && from < to) {
         const char *last = to - 1;
         while (last > from && ((unsigned char)*last & 0xc0) == 0x80) last--;
-        if (set.kind == V_NONE ? !is_blank(*last)
-                               : !memmem(set.str->s, set.str->n, last, (size_t)(to - last)))
-            break;
+        if (set ? !memmem(set->s, set->n, last, (size_t)(to - last)) : !is_blank(*last)) break;
         to = last;
     }
     *out = v_str(from, (size_t)(to - from));
-    value_drop(s);
-    value_drop(set);
-    return true;
+    return text_drop(text, 2, true);
 }
-static bool bi_strip(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return strip(in, arg, 3, out, e);
-}
-static bool bi_lstrip(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return strip(in, arg, 1, out, e);
-}
-static bool bi_rstrip(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return strip(in, arg, 2, out, e);
-}
+BUILTIN_AS(strip, strip, 3)
+BUILTIN_AS(lstrip, strip, 1)
+BUILTIN_AS(rstrip, strip, 2)
 
 /* ---- searching ---- */
 
@@ -227,33 +212,28 @@ static bool at_end(Interp *in, const Value *arg, bool start, Value *out, LangErr
     *out = v_bool(hit);
     return ok;
 }
-static bool bi_startswith(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return at_end(in, arg, true, out, e);
-}
-static bool bi_endswith(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return at_end(in, arg, false, out, e);
+BUILTIN_AS(startswith, at_end, true)
+BUILTIN_AS(endswith, at_end, false)
+
+/* The position of `hit` in the text, in code points; NULL: -1. */
+static Value position_of(const Str *s, const char *hit) {
+    return v_int(hit ? (int64_t)utf8_count(s->s, (size_t)(hit - s->s)) : -1);
 }
 
 static bool bi_find(Interp *in, const Value *arg, Value *out, LangError *e) {
-    Value s, sub;
+    Value text[2];
     int64_t start = 0;
     TRY(int_arg(arg[2], "start", &start, e));
-    TRY(text_arg(in, arg[0], "the text", &s, e));
-    if (!text_arg(in, arg[1], "what to find", &sub, e)) {
-        value_drop(s);
-        return false;
-    }
+    TRY(text_args(in, arg, 2, TEXTS("what to find"), text, e));
+    const Str *s = text[0].str;
     if (start < 0) {
-        start += (int64_t)utf8_count(s.str->s, s.str->n);
+        start += (int64_t)utf8_count(s->s, s->n);
         if (start < 0) start = 0;
     }
-    size_t skip = utf8_skip(s.str->s, s.str->n, (size_t)start);
-    bool beyond = (uint64_t)start > utf8_count(s.str->s, s.str->n);
-    const char *hit = beyond ? NULL : find(s.str->s + skip, s.str->n - skip, sub.str);
-    *out = v_int(hit ? (int64_t)utf8_count(s.str->s, (size_t)(hit - s.str->s)) : -1);
-    value_drop(s);
-    value_drop(sub);
-    return true;
+    size_t skip = utf8_skip(s->s, s->n, (size_t)start);
+    bool beyond = (uint64_t)start > utf8_count(s->s, s->n);
+    *out = position_of(s, beyond ? NULL : find(s->s + skip, s->n - skip, text[1].str));
+    return text_drop(text, 2, true);
 }
 
 static bool bi_index(Interp *in, const Value *arg, Value *out, LangError *e) {
@@ -264,57 +244,39 @@ static bool bi_index(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_rfind(Interp *in, const Value *arg, Value *out, LangError *e) {
-    Value s, sub;
-    TRY(text_arg(in, arg[0], "the text", &s, e));
-    if (!text_arg(in, arg[1], "what to find", &sub, e)) {
-        value_drop(s);
-        return false;
-    }
-    const char *hit = find_last(s.str->s, s.str->n, sub.str);
-    *out = v_int(hit ? (int64_t)utf8_count(s.str->s, (size_t)(hit - s.str->s)) : -1);
-    value_drop(s);
-    value_drop(sub);
-    return true;
+    Value text[2];
+    TRY(text_args(in, arg, 2, TEXTS("what to find"), text, e));
+    const Str *s = text[0].str;
+    *out = position_of(s, find_last(s->s, s->n, text[1].str));
+    return text_drop(text, 2, true);
 }
 
 /* The text without sub at one end, if it stands there. */
 static bool remove_end(Interp *in, const Value *arg, bool start, Value *out, LangError *e) {
-    Value s, sub, hit;
-    TRY(at_end(in, arg, start, &hit, e) && text_arg(in, arg[1], "what to remove", &sub, e));
-    bool ok = text_arg(in, arg[0], "the text", &s, e);
-    if (ok) {
-        size_t n = hit.b ? sub.str->n : 0;
-        *out = v_str(s.str->s + (start ? n : 0), s.str->n - n);
-        value_drop(s);
-    }
-    value_drop(sub);
-    return ok;
+    Value text[2], hit;
+    TRY(at_end(in, arg, start, &hit, e));
+    TRY(text_args(in, arg, 2, TEXTS("what to remove"), text, e));
+    const Str *s = text[0].str;
+    size_t n = hit.b ? text[1].str->n : 0;
+    *out = v_str(s->s + (start ? n : 0), s->n - n);
+    return text_drop(text, 2, true);
 }
-static bool bi_removeprefix(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return remove_end(in, arg, true, out, e);
-}
-static bool bi_removesuffix(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return remove_end(in, arg, false, out, e);
-}
+BUILTIN_AS(removeprefix, remove_end, true)
+BUILTIN_AS(removesuffix, remove_end, false)
 
 static bool bi_count(Interp *in, const Value *arg, Value *out, LangError *e) {
-    Value s, sub;
-    TRY(text_arg(in, arg[0], "the text", &s, e));
-    if (!text_arg(in, arg[1], "what to count", &sub, e)) {
-        value_drop(s);
-        return false;
-    }
+    Value text[2];
+    TRY(text_args(in, arg, 2, TEXTS("what to count"), text, e));
+    const Str *s = text[0].str, *sub = text[1].str;
     int64_t n = 0;
-    if (sub.str->n == 0)
-        n = (int64_t)utf8_count(s.str->s, s.str->n) + 1;
+    if (sub->n == 0)
+        n = (int64_t)utf8_count(s->s, s->n) + 1;
     else
-        for (const char *at = s.str->s, *end = at + s.str->n, *hit;
-             (hit = find(at, (size_t)(end - at), sub.str)); at = hit + sub.str->n)
+        for (const char *at = s->s, *end = at + s->n, *hit;
+             (hit = find(at, (size_t)(end - at), sub)); at = hit + sub->n)
             n++;
     *out = v_int(n);
-    value_drop(s);
-    value_drop(sub);
-    return true;
+    return text_drop(text, 2, true);
 }
 
 /* ---- changing ---- */
@@ -340,32 +302,19 @@ static void replace(const Str *s, const Str *old, const Str *with, int64_t limit
 }
 
 static bool bi_replace(Interp *in, const Value *arg, Value *out, LangError *e) {
-    Value s, old, with;
+    Value text[3];
     int64_t limit = 0;
     TRY(int_arg(arg[3], "count", &limit, e));
-    TRY(text_arg(in, arg[0], "the text", &s, e));
-    if (!text_arg(in, arg[1], "what to replace", &old, e)) {
-        value_drop(s);
-        return false;
-    }
-    if (!text_arg(in, arg[2], "the replacement", &with, e)) {
-        value_drop(s);
-        value_drop(old);
-        return false;
-    }
+    TRY(text_args(in, arg, 3, TEXTS("what to replace", "the replacement"), text, e));
+    const Str *s = text[0].str, *old = text[1].str, *with = text[2].str;
     Bytes b = {0};
-    uint64_t hits = old.str->n ? s.str->n / old.str->n : s.str->n + 1;
-    bool fits = with.str->n == 0 || hits < (1u << 30) / with.str->n;
-    if (fits) {
-        replace(s.str, old.str, with.str, limit < 0 ? INT64_MAX : limit, &b);
-        *out = v_str(b.data ? b.data : "", b.n);
-    } else
+    uint64_t hits = old->n ? s->n / old->n : s->n + 1;
+    bool fits = with->n == 0 || hits < (1u << 30) / with->n;
+    if (fits)
+        replace(s, old, with, limit < 0 ? INT64_MAX : limit, &b);
+    else
         error_set(e, "the text would have more than 2 ** 30 bytes");
-    bytes_fini(&b);
-    value_drop(s);
-    value_drop(old);
-    value_drop(with);
-    return fits;
+    return text_drop(text, 3, give_bytes(fits, &b, out));
 }
 
 /* The upper case of a letter: ASCII, Latin-1, Latin Extended-A, Greek and Cyrillic, independent of
@@ -408,10 +357,10 @@ static bool has_case(uint32_t c) { return to_upper(c) != c || to_lower(c) != c; 
 
 /* True if the text is not empty, f holds for all characters and g, unless NULL, for at least
  * one. */
-static bool all_are(Interp *in, Value text, bool (*f)(uint32_t), bool (*g)(uint32_t), Value *out,
-                    LangError *e) {
+static bool all_are(Interp *in, const Value *arg, bool (*f)(uint32_t), bool (*g)(uint32_t),
+                    Value *out, LangError *e) {
     Value s;
-    TRY(text_arg(in, text, "the text", &s, e));
+    TRY(text_arg(in, arg[0], "the text", &s, e));
     bool all = true, any = g == NULL && s.str->n;
     for (size_t i = 0; i < s.str->n && all;) {
         uint32_t c = 0;
@@ -424,22 +373,18 @@ static bool all_are(Interp *in, Value text, bool (*f)(uint32_t), bool (*g)(uint3
     value_drop(s);
     return true;
 }
-#define ALL_ARE(name, f, g)                                                                        \
-    static bool name(Interp *in, const Value *arg, Value *out, LangError *e) {                     \
-        return all_are(in, arg[0], f, g, out, e);                                                  \
-    }
-ALL_ARE(bi_isalpha, is_letter, NULL)
-ALL_ARE(bi_isdigit, is_digit, NULL)
-ALL_ARE(bi_isalnum, is_letter_or_digit, NULL)
-ALL_ARE(bi_isspace, is_space, NULL)
-ALL_ARE(bi_isupper, is_not_lower, has_case)
-ALL_ARE(bi_islower, is_not_upper, has_case)
+BUILTIN_AS(isalpha, all_are, is_letter, NULL)
+BUILTIN_AS(isdigit, all_are, is_digit, NULL)
+BUILTIN_AS(isalnum, all_are, is_letter_or_digit, NULL)
+BUILTIN_AS(isspace, all_are, is_space, NULL)
+BUILTIN_AS(isupper, all_are, is_not_lower, has_case)
+BUILTIN_AS(islower, all_are, is_not_upper, has_case)
 
 typedef enum Case { CASE_LOWER, CASE_UPPER, CASE_FIRST, CASE_TITLE, CASE_SWAP } Case;
 
-static bool change_case(Interp *in, Value text, Case how, Value *out, LangError *e) {
+static bool change_case(Interp *in, const Value *arg, Case how, Value *out, LangError *e) {
     Value s;
-    TRY(text_arg(in, text, "the text", &s, e));
+    TRY(text_arg(in, arg[0], "the text", &s, e));
     Bytes b = {0};
     bool begins = true;
     for (size_t i = 0; i < s.str->n;) {
@@ -455,32 +400,27 @@ static bool change_case(Interp *in, Value text, Case how, Value *out, LangError 
         begins = how == CASE_TITLE && !(len && is_letter(c));
         i += len ? (size_t)len : 1;
     }
-    *out = v_str(b.data ? b.data : "", b.n);
-    bytes_fini(&b);
     value_drop(s);
-    return true;
+    return give_bytes(true, &b, out);
 }
-#define CHANGE_CASE(name, how)                                                                     \
-    static bool name(Interp *in, const Value *arg, Value *out, LangError *e) {                     \
-        return change_case(in, arg[0], how, out, e);                                               \
-    }
-CHANGE_CASE(bi_lower, CASE_LOWER)
-CHANGE_CASE(bi_upper, CASE_UPPER)
-CHANGE_CASE(bi_capitalize, CASE_FIRST)
-CHANGE_CASE(bi_title, CASE_TITLE)
-CHANGE_CASE(bi_swapcase, CASE_SWAP)
+BUILTIN_AS(lower, change_case, CASE_LOWER)
+BUILTIN_AS(upper, change_case, CASE_UPPER)
+BUILTIN_AS(capitalize, change_case, CASE_FIRST)
+BUILTIN_AS(title, change_case, CASE_TITLE)
+BUILTIN_AS(swapcase, change_case, CASE_SWAP)
+
+static bool width_arg(Value v, int64_t *width, LangError *e) {
+    TRY(int_arg(v, "width", width, e));
+    return *width <= 1 << 20 || error_set(e, "a width of %lld is too wide", (long long)*width);
+}
 
 /* side: -1 aligns left, 1 right, 0 centres. */
 static bool justify(Interp *in, const Value *arg, int side, Value *out, LangError *e) {
     Value s, fill;
     int64_t width = 0;
-    TRY(int_arg(arg[1], "width", &width, e));
-    if (width > 1 << 20) return error_set(e, "a width of %lld is too wide", (long long)width);
+    TRY(width_arg(arg[1], &width, e));
     TRY(text_arg(in, arg[0], "the text", &s, e));
-    if (!text_arg(in, arg[2], "fill", &fill, e)) {
-        value_drop(s);
-        return false;
-    }
+    if (!text_arg(in, arg[2], "fill", &fill, e)) return give_if(false, s, out);
     Bytes b = {0};
     bool ok = utf8_count(fill.str->s, fill.str->n) == 1;
     int64_t pad = width - (int64_t)utf8_count(s.str->s, s.str->n);
@@ -491,38 +431,26 @@ static bool justify(Interp *in, const Value *arg, int side, Value *out, LangErro
     for (int64_t k = 0; ok && k < before; k++) bytes_add(&b, fill.str->s, fill.str->n);
     bytes_add(&b, s.str->s, s.str->n);
     for (int64_t k = before; ok && k < pad; k++) bytes_add(&b, fill.str->s, fill.str->n);
-    if (ok) *out = v_str(b.data ? b.data : "", b.n);
-    bytes_fini(&b);
     value_drop(s);
     value_drop(fill);
-    return ok;
+    return give_bytes(ok, &b, out);
 }
-static bool bi_ljust(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return justify(in, arg, -1, out, e);
-}
-static bool bi_rjust(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return justify(in, arg, 1, out, e);
-}
-static bool bi_center(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return justify(in, arg, 0, out, e);
-}
+BUILTIN_AS(ljust, justify, -1)
+BUILTIN_AS(rjust, justify, 1)
+BUILTIN_AS(center, justify, 0)
 
 /* Pads with zeros after the sign. */
 static bool bi_zfill(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value s;
     int64_t width = 0;
-    TRY(int_arg(arg[1], "width", &width, e));
-    if (width > 1 << 20) return error_set(e, "a width of %lld is too wide", (long long)width);
-    TRY(text_arg(in, arg[0], "the text", &s, e));
+    TRY(width_arg(arg[1], &width, e) && text_arg(in, arg[0], "the text", &s, e));
     Bytes b = {0};
     size_t sign = s.str->n && (s.str->s[0] == '-' || s.str->s[0] == '+');
     bytes_add(&b, s.str->s, sign);
     for (int64_t k = (int64_t)utf8_count(s.str->s, s.str->n); k < width; k++) bytes_putc(&b, '0');
     bytes_add(&b, s.str->s + sign, s.str->n - sign);
-    *out = v_str(b.data ? b.data : "", b.n);
-    bytes_fini(&b);
     value_drop(s);
-    return true;
+    return give_bytes(true, &b, out);
 }
 
 /* sep.join(xs): tensors in the text are kept, without waiting. */

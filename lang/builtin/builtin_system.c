@@ -9,6 +9,7 @@
 #include "lang/eval/builtin.h"
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
+#include "lang/builtin/builtin_host.h"
 #include "runtime/net/endpoint.h"
 #include "runtime/net/net.h"
 #include "runtime/base/rng.h"
@@ -53,8 +54,7 @@ static bool bi_sleep(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_getenv(Interp *in, const Value *arg, Value *out, LangError *e) {
-    if (arg[0].kind != V_STR)
-        return error_set(e, "getenv needs a name, not %s", value_type_name(arg[0]));
+    TRY(want_kind(arg[0], V_STR, "getenv needs a name", e));
     const char *s = getenv(arg[0].str->s);
     *out = s ? v_cstr(s) : value_ref(arg[1]);
     return true;
@@ -174,8 +174,7 @@ static bool bi_print_worker_stats(Interp *in, const Value *arg, Value *out, Lang
 }
 
 static bool bi_check_nan(Interp *in, const Value *arg, Value *out, LangError *e) {
-    if (arg[0].kind != V_BOOL)
-        return error_set(e, "debug.check_nan takes true or false, not %s", value_type_name(arg[0]));
+    TRY(want_kind(arg[0], V_BOOL, "debug.check_nan takes true or false", e));
     stream_check_nan(in->stream, arg[0].b);
     *out = v_none();
     return true;
@@ -208,8 +207,7 @@ static bool bi_workers(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_connect(Interp *in, const Value *arg, Value *out, LangError *e) {
-    if (arg[0].kind != V_STR)
-        return error_set(e, "connect needs \"host:port\", not %s", value_type_name(arg[0]));
+    TRY(want_kind(arg[0], V_STR, "connect needs \"host:port\"", e));
     *out = v_none();
     Endpoint endpoint;
     Err err = {0};
@@ -222,8 +220,7 @@ static bool bi_connect(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 /* Prints text as a warning at the position of the user's call, once per position. */
 static bool bi_warn(Interp *in, const Value *arg, Value *out, LangError *e) {
-    if (arg[0].kind != V_STR)
-        return error_set(e, "warn needs a text, not %s", value_type_name(arg[0]));
+    TRY(want_kind(arg[0], V_STR, "warn needs a text", e));
     LangError w = {.kind = E_RUN};
     *out = v_none();
     error_at(&w, interp_span(in), "%s", arg[0].str->s);
