@@ -69,4 +69,7 @@ same "not written through" "$(cat "$TMP/precious")" precious
 mkdir -m 700 "$TMP/rl" "$TMP/elsewhere"; ln -s "$TMP/elsewhere" "$TMP/rl/gt"
 XDG_RUNTIME_DIR=$TMP/rl code "a link" 1 sh scripts/cluster up -w 1
 has "it says so" "$(err)" "with mode 0700"
+mkdir -m 777 "$TMP/ro"; chmod 777 "$TMP/ro"; mkdir -m 700 "$TMP/ro/gt"
+XDG_RUNTIME_DIR=$TMP/ro code "in a directory open to others" 1 sh scripts/cluster up -w 1
+has "it says so" "$(err)" "with mode 0700"
 finish
