@@ -525,6 +525,28 @@ static void test_cancel_soon(void) {
     talk_free(t);
 }
 
+/* Answers wait here while REPLY_BYTES of them are not taken: those that are asked for later, and
+ * those that wait behind a slow operation already. */
+static void test_unread(const EngineOps *ops) {
+    enum { SIDE = 1024, BYTES = 4 * SIDE * SIDE, FETCHES = 10, MOST = REPLY_BYTES / BYTES };
+    Talk *t = talk_new(ops, 64 << 20);
+    full(t, 1, 1, DT_F32, SIDE, SIDE);
+    full(t, 2, 1, DT_F32, 64, 64);
+    for (uint64_t i = 3; i < 40; i++) OPS(t, OP_MATMUL, i, i - 1, i - 1);
+    OPS(t, OP_FETCH, 0, 39);
+    for (int i = 0; i < FETCHES; i++) OPS(t, OP_FETCH, 0, 1);
+    flush(t);
+    for (int want = 1; want < 1 + FETCHES;) {
+        for (int i = 0; i < 100000 && exec_step(t->x, 1000); i++) {}
+        take(t);
+        want = want + MOST > 1 + FETCHES ? 1 + FETCHES : want + MOST;
+        CHECK_MSG(t->n_got == want, "%d answers, %d are asked for", t->n_got, want);
+        exec_on_heard(t->x, CLIENT, UINT32_MAX);
+    }
+    CHECK(t->out_of_order == 0 && t->ack.seq == t->seq);
+    talk_free(t);
+}
+
 static void test_clients(const EngineOps *ops) {
     Talk *t = talk_new(ops, 64 << 20);
     full(t, 1, 1, DT_F32, 4, 4);
@@ -765,6 +787,7 @@ int main(int argc, char **argv) {
         test_huge_view(engines[i]);
         test_cancel(engines[i]);
         test_watch(engines[i]);
+        test_unread(engines[i]);
         test_clients(engines[i]);
     }
     test_huge_operand();
