@@ -421,8 +421,27 @@ static const char *with_article(Value v, char *buf, size_t n) {
     return buf;
 }
 
+/* In a function of the prelude, a list or number that it uses as a tensor is an argument of the
+ * program: names the argument, and trace.c adds the function. */
+static bool is_argument(Interp *in, Node *field, Value base, LangError *e) {
+    static const char *const fields[] = {"ndim", "shape", "dtype", "T", "requires_grad"};
+    bool is_plain = base.kind == V_LIST || value_is_number(base) || base.kind == V_STR;
+    if (!is_plain || !field->at.src || !field->at.src->is_prelude || field->kid[0]->kind != N_NAME)
+        return false;
+    const Builtin *b = builtin_find(field->str);
+    bool of_tensor = b && b->kinds >> V_TENSOR & 1;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        of_tensor |= !strcmp(field->str, fields[i]);
+    if (!of_tensor) return false;
+    fail_at(in, field, e, "'%s' must be a tensor, not %s", field->kid[0]->str,
+            value_type_name(base));
+    error_hint(e, base.kind == V_STR ? "" : "tensor(%s)", field->kid[0]->str);
+    return true;
+}
+
 static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     char kind[120], quote[80];
+    if (is_argument(in, field, recv, e)) return false;
     if (recv.kind == V_TENSOR) { /* x.shape(): a field, not a method */
         Value v;
         bool found = false;
@@ -697,6 +716,7 @@ static Value bound_new(Interp *in, Value self, Value f) {
 
 static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
     char kind[120], quote[80];
+    if (is_argument(in, n, base, e)) return false;
     if (base.kind == V_NONE)
         return fail_at(in, n, e, "'%s' is none: it has no field '%s'", node_text(n->kid[0], quote),
                        n->str);

@@ -176,6 +176,21 @@ static bool rewrite_index(LangError *e, const char *name, const char *noun, cons
     return true;
 }
 
+/* Rewrites "'x' must be a tensor, not list" as "linear: 'x' must be ..."; of an inner function's
+ * argument only the kind is worth naming. False if e has another message. */
+static bool rewrite_argument(LangError *e, const char *name, bool is_own) {
+    static const char must[] = "' must be a tensor, not ";
+    char text[sizeof e->what], *at = strstr(e->what, must);
+    if (!at || *e->what != '\'' || !*name) return false;
+    if (is_own)
+        snprintf(text, sizeof text, "%s: %.900s", name, e->what);
+    else
+        snprintf(text, sizeof text, "%s takes a tensor, not %s", name, at + sizeof must - 1);
+    snprintf(e->what, sizeof e->what, "%s", text);
+    if (!is_own && *e->hint) error_hint(e, "tensor(x)");
+    return true;
+}
+
 /* Rewrites an error inside the prelude in terms of the function that the program called: "solve:
  * the matrix is singular" becomes "inv: the matrix is singular". */
 static void rewrite_for_caller(LangError *e) {
@@ -188,6 +203,7 @@ static void rewrite_for_caller(LangError *e) {
             if (!strcmp(e->frame[i].name, words[k].inner) &&
                 rewrite_index(e, e->frame[outer].name, words[k].noun, words[k].hint))
                 return;
+    if (rewrite_argument(e, e->frame[outer].name, outer == 0)) return;
     size_t n = strspn(e->what, "abcdefghijklmnopqrstuvwxyz_0123456789");
     const char *name = e->frame[outer].name, *dot = strrchr(name, '.');
     bool is_op = n && !strncmp(e->what + n, ": ", 2) && builtin_find(intern(e->what, n));

@@ -147,10 +147,11 @@ BUILTIN(eye) { /* n, m, dtype */
 
 BUILTIN(arange) { /* a, b, step, dtype */
     Value a = arg[0], b = arg[1];
+    const char *last = b.kind == V_NONE ? "a" : "b";
     if (b.kind == V_NONE) b = a, a = v_int(0);
     double lo, hi, step, count;
     DType d;
-    TRY(arg_float_of(a, "a", &lo, e) && arg_float_of(b, "b", &hi, e) &&
+    TRY(arg_float_of(a, "a", &lo, e) && arg_float_of(b, last, &hi, e) &&
         arg_float_of(arg[2], "step", &step, e));
     bool is_int = a.kind == V_INT && b.kind == V_INT && arg[2].kind == V_INT;
     TRY(arg_dtype_of(arg[3], is_int ? DT_I64 : in->float_dtype, &d, e));
@@ -217,8 +218,14 @@ BUILTIN(randint) { /* lo, hi, shape, dtype */
     int64_t shape[MAX_DIMS], a, b;
     int rank;
     DType d;
-    if (s.kind == V_NONE && value_count(hi) >= 0) s = hi, hi = lo, lo = v_int(0);
-    if (s.kind == V_NONE) return error_set(e, "randint needs a shape: randint(lo, hi, shape)");
+    if (s.kind == V_NONE && value_count(hi) >= 0) s = hi, hi = v_none();
+    if (s.kind == V_NONE) {
+        error_set(e, "randint needs a shape");
+        return error_hint(e, "randint(hi, shape) or randint(lo, hi, shape)");
+    }
+    if (hi.kind == V_NONE) hi = lo, lo = v_none();
+    if (lo.kind == V_NONE) lo = v_int(0);
+    if (hi.kind == V_NONE) return error_set(e, "randint() needs 'hi'");
     TRY(arg_int_of(lo, "lo", &a, e) && arg_int_of(hi, "hi", &b, e) &&
         arg_shape(s, shape, &rank, e));
     TRY(shape_is_valid(shape, rank, e) && arg_dtype_of(arg[3], DT_I64, &d, e));

@@ -373,10 +373,13 @@ BUILTIN(flip) { /* x, *axis: slices with indices in descending order */
     Value list = arg[1];
     int64_t axes[MAX_DIMS];
     int n;
+    if (value_count(list) == 0) {
+        error_set(e, "flip needs an axis");
+        return error_hint(e, "x.flip(0); all of them: x.flip(list(range(x.ndim)))");
+    }
     Tensor *x = arg_as_tensor(in, arg[0], e);
     if (!x) return false;
     if (value_count(list) == 1 && value_count(value_at(list, 0)) >= 0) list = value_at(list, 0);
-    if (value_count(list) == 0) list = v_none();
     if (!arg_axes(list, type_of(x)->rank, axes, &n, e)) return finish(x, NULL, out);
     for (int i = 0; x && i < n; i++) {
         int64_t size = type_of(x)->shape[axes[i]];
