@@ -2,10 +2,12 @@
  * the instruction have returned, so each instruction carries the number of its call stack. A stack
  * gets its number when a call issues its first instruction. Equal stacks share one number: a Link
  * is a call's position and function on top of another stack. The table is bounded. When it is full
- * it is emptied, and errors of older instructions have no stack.
+ * it is emptied, and errors of older instructions have no stack. With --check-nan, the gradient
+ * rule that runs counts as a call from the line of its operation.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/trace.h"
 #include "lang/eval/builtin.h"
+#include "lang/tensor/grad.h"
 #include "lang/value/frame.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,8 @@ typedef struct Link {
     const Node *call;
     const AstFn *fn;
     uint32_t up; /* number of the stack below; 0: file level */
+    uint16_t op; /* no call, but the gradient rule of an operation that was recorded at `made` */
+    Span made;
 } Link;
 
 typedef struct Traces {
@@ -27,14 +31,20 @@ typedef struct Traces {
     size_t cap_open;
 } Traces;
 
-static size_t place(const Traces *t, const Node *call, const AstFn *fn, uint32_t up) {
-    uint64_t h = (uint64_t)(uintptr_t)call * UINT64_C(0x9e3779b97f4a7c15);
-    h = (h ^ (uint64_t)(uintptr_t)fn ^ up) * UINT64_C(0xd6e8feb86659fd93);
+static size_t place(const Traces *t, const Link *l) {
+    uint64_t h = (uint64_t)(uintptr_t)l->call * UINT64_C(0x9e3779b97f4a7c15);
+    h += ((uint64_t)l->op << 32 | l->made.line) * UINT64_C(0xff51afd7ed558ccd) + l->made.col;
+    h = (h ^ (uint64_t)(uintptr_t)l->fn ^ l->up) * UINT64_C(0xd6e8feb86659fd93);
     return (size_t)(h >> 32) & (2 * t->cap - 1);
 }
 
+static bool is_same(const Link *a, const Link *b) {
+    return a->call == b->call && a->fn == b->fn && a->up == b->up && a->op == b->op &&
+           a->made.src == b->made.src && a->made.line == b->made.line && a->made.col == b->made.col;
+}
+
 static void put_slot(Traces *t, uint32_t i) {
-    size_t k = place(t, t->link[i].call, t->link[i].fn, t->link[i].up);
+    size_t k = place(t, &t->link[i]);
     while (t->slot[k]) k = (k + 1) & (2 * t->cap - 1);
     t->slot[k] = i + 1;
 }
@@ -48,14 +58,12 @@ static void grow(Traces *t) {
 }
 
 /* Finds or adds a link and returns its number. The caller checks LINKS_MAX. */
-static uint32_t number(Traces *t, const Node *call, const AstFn *fn, uint32_t up) {
+static uint32_t number(Traces *t, Link l) {
     if (t->cap == 0) grow(t);
-    for (size_t k = place(t, call, fn, up); t->slot[k]; k = (k + 1) & (2 * t->cap - 1)) {
-        const Link *l = &t->link[t->slot[k] - 1];
-        if (l->call == call && l->fn == fn && l->up == up) return t->base + t->slot[k];
-    }
+    for (size_t k = place(t, &l); t->slot[k]; k = (k + 1) & (2 * t->cap - 1))
+        if (is_same(&t->link[t->slot[k] - 1], &l)) return t->base + t->slot[k];
     if (t->n == t->cap) grow(t);
-    t->link[t->n] = (Link){call, fn, up};
+    t->link[t->n] = l;
     put_slot(t, t->n++);
     return t->base + t->n;
 }
@@ -84,25 +92,47 @@ static size_t collect_unnumbered(Traces *t, Frame *f, uint32_t *up) {
     return n;
 }
 
-static uint32_t make_chain(Interp *in) {
+static Traces *traces_of(Interp *in) {
     if (!in->traces) in->traces = xcalloc(1, sizeof *in->traces);
-    Traces *t = in->traces;
+    return in->traces;
+}
+
+static uint32_t make_chain(Interp *in) {
+    Traces *t = traces_of(in);
     uint32_t up;
     size_t n = collect_unnumbered(t, in->frame, &up);
     if (t->n + n > LINKS_MAX) {
         if (n > LINKS_MAX || !clear_links(t)) return 0;
         n = collect_unnumbered(t, in->frame, &up);
     }
-    while (n-- > 0) t->open[n]->trace = up = number(t, t->open[n]->call, t->open[n]->fn, up);
+    while (n-- > 0)
+        t->open[n]->trace = up = number(t, (Link){t->open[n]->call, t->open[n]->fn, .up = up});
     return up;
 }
 
-uint32_t trace_calls(void *interp) {
-    Interp *in = interp;
+static uint32_t calls_of(Interp *in) {
     const Frame *f = in->frame;
     if (!f || !f->up) return 0;
     if (in->traces && f->trace > in->traces->base) return f->trace;
     return make_chain(in);
+}
+
+/* The running gradient rule on top of the call stack. */
+static uint32_t rule_calls(Interp *in) {
+    Traces *t = traces_of(in);
+    Tape *tape = in->tape;
+    if (tape->rule_calls > t->base) return tape->rule_calls;
+    if (t->n == LINKS_MAX && !clear_links(t)) return 0;
+    uint32_t up = calls_of(in);
+    if (t->n == LINKS_MAX) return up;
+    return tape->rule_calls =
+               number(t, (Link){.up = up, .op = tape->rule->op, .made = tape->rule->made});
+}
+
+uint32_t trace_calls(void *interp) {
+    Interp *in = interp;
+    bool is_rule = in->tape && in->tape->rule && stream_checks_nan(in->stream);
+    return is_rule ? rule_calls(in) : calls_of(in);
 }
 
 /* ---- frames of an error ---- */
@@ -138,6 +168,12 @@ static void add_frame(const AstFn *fn, const Node *call, LangError *e) {
                     .is_prelude = ours,
                     .is_file = fn->is_file};
     error_frame(e, &f);
+}
+
+static void add_rule(const Link *l, LangError *e) {
+    char name[80];
+    int n = snprintf(name, sizeof name, "the gradient of %s", op_info[l->op].name);
+    error_frame(e, &(ErrorFrame){.name = intern(name, (size_t)n), .call = l->made});
 }
 
 /* ---- messages in terms of the function that the program called ---- */
@@ -218,7 +254,10 @@ void trace_explain(Interp *in, uint32_t calls, LangError *e) {
     const Traces *t = in->traces;
     while (t && calls > t->base && calls <= t->base + t->n) {
         const Link *l = &t->link[calls - t->base - 1];
-        add_frame(l->fn, l->call, e);
+        if (l->fn)
+            add_frame(l->fn, l->call, e);
+        else
+            add_rule(l, e);
         calls = l->up;
     }
     rewrite_for_caller(e);

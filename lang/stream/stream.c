@@ -453,8 +453,11 @@ void stream_control(Stream *s, const Inst *inst) {
 
 void stream_check_nan(Stream *s, bool on) {
     Attr nan = {.key = ATTR_NAN, .b = on};
+    s->checks_nan = on;
     stream_control(s, &(Inst){.op = OP_CHECK, .n_attr = 1, .attr = &nan});
 }
+
+bool stream_checks_nan(const Stream *s) { return s->checks_nan; }
 
 bool stream_edge(Stream *s, LangError *e) {
     if (s->next_seq != s->edge_seq) {

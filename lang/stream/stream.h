@@ -89,6 +89,7 @@ void handle_unref(Stream *s, Handle **h);         /* NULL-safe */
 void stream_control(Stream *s, const Inst *inst); /* signal enter/exit, note: without tensors */
 /* Turns the workers' check for values that are not finite on or off, for later instructions. */
 void stream_check_nan(Stream *s, bool on);
+bool stream_checks_nan(const Stream *s);
 
 /* ---- effects: instructions answered with values, run in stream order ---- */
 /* stream_poll calls done when the values have arrived (or at once, if n = 0 and nothing is

@@ -115,7 +115,7 @@ struct Stream {
     /* the link */
     Local *local;
     Link *link;
-    bool is_started, is_welcome, is_gone, is_carrying, is_sending;
+    bool is_started, is_welcome, is_gone, is_carrying, is_sending, checks_nan;
     bool is_loss_told; /* that it is gone */
     bool awaits_acks;  /* answers may pass failures of others: see stream_reply.c */
     bool is_ended;     /* gone because the dispatcher said so, in words */

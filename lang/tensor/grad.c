@@ -423,6 +423,8 @@ static bool walk_run(Walk *w, GradNode *root, Tensor *seed, bool create_graph, L
     int depth = signal_depth(in);
     bool ok = true;
     Span at = interp_span(in);
+    Tape *t = tape_of(in);
+    const GradNode *outer = t->rule;
     if (w->v[root->index].wanted) w->v[root->index].grad = tensor_ref(seed);
     if (!create_graph) in->no_grad_depth++;
     for (size_t i = 0; ok && i < w->n; i++) {
@@ -432,7 +434,9 @@ static bool walk_run(Walk *w, GradNode *root, Tensor *seed, bool create_graph, L
         bool stops = n->op == NODE_LEAF || (w->boundary && v->target);
         ok = ((stops && !v->parts) || switch_signal(in, &open, n->signal, e)) && settle(in, v, e);
         if (!ok || stops) continue;
+        t->rule = n->op < OP_COUNT ? n : NULL, t->rule_calls = 0;
         ok = walk_step(w, i, e);
+        t->rule = outer, t->rule_calls = 0;
         if (!v->target) tensor_unref(v->grad), v->grad = NULL;
         if (w->consume) n->used = true, n->used_at = at, node_clear(in, n, &dead);
         assert(!dead); /* the walk holds every node */

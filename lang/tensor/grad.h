@@ -50,6 +50,8 @@ typedef struct Tape {
     size_t n_live;
     uint64_t seq, walk;
     Tensor *free_tensors;
+    const GradNode *rule; /* whose rule runs, or NULL; trace.c shows it with --check-nan */
+    uint32_t rule_calls;  /* trace.c: the number of the call stack with the rule on top, or 0 */
 } Tape;
 Tape *tape_of(Interp *in); /* made on first use; freed by tensor_fini */
 

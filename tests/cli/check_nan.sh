@@ -40,7 +40,15 @@ says "a sum" 'x = full((4,), 3e38); y = x.sum()' "appear in 'sum'" "inf for 1 of
 says "nan from inf" 'm = full((2, 2), -inf); y = softmax(m, axis=-1)' "nan for 4 of 4 elements"
 says "gradient" 'w = param(tensor([4.0, 0.0]))
 y = sqrt(w).sum()
-backward y' "-c:3" "non-finite values first appear in"
+backward y' "-c:3" "non-finite values first appear in" "in the gradient of sqrt, called at -c:2: y = sqrt(w).sum()"
+says "gradient in a function" 'fn f(w) => (w * w).sqrt().sum()
+fn train(w) {
+    backward f(w)
+}
+train(param(zeros(2)))' "-c:3" "in the gradient of sqrt, called at -c:1: fn f(w)" "in train, called at -c:5: train("
+says "gradient in a checkpoint" 'w = param(zeros(2))
+y = checkpoint(fn(w) => sqrt(w).sum(), w)
+y.backward()' "-c:3" "in the gradient of sqrt, called at -c:2"
 says "function of the prelude" 'x = tensor([[1.0, -1.0]])
 y = log(x)' "-c:2:5"
 says "data" 'x = tensor([1.0, nan])' "the data given here is not finite" "nan for 1 of 2 elements" "isnan(x).sum()"
