@@ -35,9 +35,11 @@ static bool take_path(Interp *in, Value v, Value *path, LangError *e) {
  * name and hash, and the tensor's name in it. */
 typedef struct Loading {
     Interp *in;
+    const char *path;
     LoadFrom from; /* path NULL: by elements */
     Bytes key;     /* names of the levels above, joined by "/" */
     int depth;     /* number of these levels */
+    bool is_all;   /* the whole file, not the value under a key */
 } Loading;
 
 static bool value_from_io(Loading *l, const IoValue *v, Value *out, LangError *e);
@@ -86,6 +88,9 @@ static bool value_from_io(Loading *l, const IoValue *v, Value *out, LangError *e
     case IO_STR: *out = v_str(v->str, v->n_str); return true;
     case IO_LIST:
     case IO_MAP: return items_from_io(l, v, out, e);
+    case IO_BAD:
+        error_set(e, "cannot read '%.200s': %.250s", l->path, v->str);
+        return l->is_all && error_hint(e, "the others one by one: load(path, key=\"name\")");
     case IO_TENSOR: break;
     }
     return tensor_from_io(l, v->tensor, out, e);
@@ -106,18 +111,35 @@ static uint64_t tensor_bytes(const IoValue *v) {
     return n;
 }
 
-static bool load_file(Interp *in, const char *path, const char *element, Value *out, LangError *e) {
+/* The value of the file under key, or all of it if key is NULL. */
+static bool load_part(Loading *l, const IoValue *file, const char *key, Value *out, LangError *e) {
+    l->is_all = !key;
+    if (!key) return value_from_io(l, file, out, e);
+    const IoValue *v = io_find(file, key);
+    if (!v) {
+        Err err = {0};
+        err_set(&err, ERR_ARG, "'%.200s' holds nothing named '%.100s'", l->path, key);
+        io_hint_names(file, key, true, &err);
+        return error_from(e, &err);
+    }
+    bytes_puts(&l->key, key);
+    l->depth = 1;
+    return value_from_io(l, v, out, e);
+}
+
+static bool load_file(Interp *in, const char *path, const char *element, const char *key,
+                      Value *out, LangError *e) {
     IoValue file;
     Buf *bytes;
     Err err = {0};
     char hex[65];
     if (!io_load(path, element, &bytes, &file, &err)) return error_from(e, &err);
-    Loading l = {.in = in};
+    Loading l = {.in = in, .path = path};
     if (stream_mode(in->stream) == STREAM_EMIT && tensor_bytes(&file) > EMIT_DATA_BYTES) {
         sha256_hex(bytes->data, bytes->n, hex);
         l.from = (LoadFrom){.path = path, .element = element, .sha256 = hex};
     }
-    bool ok = value_from_io(&l, &file, out, e);
+    bool ok = load_part(&l, &file, key, out, e);
     bytes_fini(&l.key);
     buf_unref(&bytes);
     io_fini(&file);
@@ -126,7 +148,10 @@ static bool load_file(Interp *in, const char *path, const char *element, Value *
 
 static bool bi_load(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value path;
+    if (arg[2].kind != V_NONE && arg[2].kind != V_STR)
+        return error_set(e, "'key' must be a string, not %s", value_type_name(arg[2]));
     TRY(take_path(in, arg[0], &path, e));
+    const char *key = arg[2].kind == V_STR ? arg[2].str->s : NULL;
     char floats[32];
     const char *element = element_name(arg[1]);
     if (!*element && in->float_dtype != DT_F32) {
@@ -134,7 +159,7 @@ static bool bi_load(Interp *in, const Value *arg, Value *out, LangError *e) {
         element = floats;
     }
     bool ok = stream_files(in->stream, path.str->s, interp_span(in), e) &&
-              load_file(in, path.str->s, element, out, e);
+              load_file(in, path.str->s, element, key, out, e);
     value_drop(path);
     return ok;
 }
@@ -467,8 +492,9 @@ static bool bi_save(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 const Builtin builtins_io[] = {
-    {"load", "path, dtype=none", bi_load,
-     "Reads a file; its extension gives the format: .npy a tensor, .npz and .safetensors a map, "
+    {"load", "path, dtype=none, key=none", bi_load,
+     "Reads a file, or of a map the value named key; its extension gives the format: .npy a "
+     "tensor, .npz and .safetensors a map, "
      ".csv a matrix or columns, .json host values, .idx, *-ubyte, .txt bytes as uint8, .bin "
      "elements of dtype; .gz of any. Example: load(\"t10k-images-idx3-ubyte.gz\")"},
     {"save", "obj, path", bi_save,

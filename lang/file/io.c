@@ -30,7 +30,7 @@ enum {
 /* ---- Trees ---- */
 
 void io_fini(IoValue *v) {
-    if (v->kind == IO_STR) free(v->str);
+    if (v->kind == IO_STR || v->kind == IO_BAD) free(v->str);
     if (v->kind == IO_TENSOR) {
         buf_unref(&v->tensor->buf);
         free(v->tensor);

@@ -35,7 +35,8 @@ typedef enum IoKind {
     IO_STR,
     IO_LIST,
     IO_MAP,
-    IO_TENSOR
+    IO_TENSOR,
+    IO_BAD /* a member of an archive that cannot be read: str says why */
 } IoKind;
 
 /* data is the start of buf and fills it; buf is one reference, owned. */
@@ -70,6 +71,11 @@ IoValue *io_push(IoValue *list); /* appends an IO_NONE to a list */
 /* adds an IO_NONE; does not look for duplicate keys */
 IoValue *io_put(IoValue *map, const char *key, size_t n);
 IoValue *io_get(const IoValue *map, const char *key); /* or NULL                           */
+/* The value under a name whose levels are joined by "/", or NULL. */
+const IoValue *io_find(const IoValue *v, const char *key);
+/* Adds a hint for a name that io_find did not find: the nearest one, or some of those that there
+ * are. all: of host values, too, else of tensors. Returns false. */
+bool io_hint_names(const IoValue *v, const char *key, bool all, Err *err);
 
 /* Prefix of a dtype name that applies to numbers of a .csv that are not whole; other formats ignore
  * it. */

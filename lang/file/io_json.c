@@ -331,6 +331,7 @@ static void new_line(int indent, Bytes *out) {
 /* indent: blanks before the items of v; < 0: one line. Lists of plain values stay on one line. */
 void json_print(const IoValue *v, int indent, Bytes *out) {
     switch (v->kind) {
+    case IO_BAD:
     case IO_NONE: bytes_puts(out, "null"); return;
     case IO_BOOL: bytes_puts(out, v->b ? "true" : "false"); return;
     case IO_INT: bytes_printf(out, "%" PRId64, v->i); return;

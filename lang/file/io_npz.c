@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -162,28 +163,34 @@ static bool unpack(Buf *b, const Member *m, Buf **out, Err *err) {
                    ok ? "its checksum is wrong" : "it is not of the size that it claims");
 }
 
+/* A member that this program has no type for: the others can still be read. */
+static void put_bad(const Member *m, size_t n_key, const char *why, IoValue *out) {
+    Bytes text = {0};
+    bytes_printf(&text, "member '%.*s'%s", m->n_name < 100 ? (int)m->n_name : 100, m->name, why);
+    *io_put(out, m->name, n_key) = (IoValue){.kind = IO_BAD, .str = text.data, .n_str = text.n};
+}
+
 static bool read_one(Buf *b, const Member *m, IoValue *out, Err *err) {
     size_t n = m->n_name, n_meta = sizeof META_MEMBER - 1;
     bool is_meta = n == n_meta && !memcmp(m->name, META_MEMBER, n);
     bool is_array = n >= 4 && !memcmp(m->name + n - 4, ".npy", 4);
     if (n && m->name[n - 1] == '/') return true; /* a directory */
-    if (!is_meta && !is_array)
-        return err_set(err, ERR_PARSE, "member '%.*s' is no .npy array", n < 100 ? (int)n : 100,
-                       m->name);
+    if (!is_meta && !is_array) return put_bad(m, n, " is no .npy array", out), true;
     Buf *part;
     TRY(unpack(b, m, &part, err));
-    bool ok;
+    bool ok = true;
     if (is_meta) {
         ok = io_put_meta((const char *)part->data, part->n, out, err);
     } else {
         Err inner = {0};
-        ok = npy_decode(part, io_put(out, m->name, n - 4), &inner);
-        if (!ok) {
-            err_set(err, inner.code, "member '%.*s': %.300s", n < 100 ? (int)n : 100, m->name,
-                    inner.text);
-            err_hint(err, "in NumPy: z = dict(np.load(path)); del z['%.*s']; np.savez(path, **z)",
-                     n < 64 ? (int)n - 4 : 60, m->name);
-        }
+        char why[320];
+        IoValue array = {0};
+        bool is_read = npy_decode(part, &array, &inner);
+        snprintf(why, sizeof why, ": %.300s", inner.text);
+        if (is_read)
+            *io_put(out, m->name, n - 4) = array;
+        else
+            put_bad(m, n - 4, why, out);
     }
     buf_unref(&part);
     return ok;

@@ -323,6 +323,7 @@ static bool emit_value(yaml_emitter_t *e, const IoValue *v) {
     char text[32];
     yaml_event_t event;
     switch (v->kind) {
+    case IO_BAD:
     case IO_NONE: return emit_text(e, "null", 4, false);
     case IO_BOOL: return emit_text(e, v->b ? "true" : "false", v->b ? 4 : 5, false);
     case IO_INT:

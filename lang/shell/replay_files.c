@@ -2,7 +2,6 @@
  * and decoded from the same mapping, so the bytes checked are the bytes used.
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/replay_files.h"
-#include "runtime/base/near.h"
 #include "runtime/base/sha256.h"
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILES_OPEN = 8, NAMES_SHOWN = 6 };
+enum { FILES_OPEN = 8 };
 
 typedef struct OpenFile {
     char *path, *element; /* element: dtype of .bin files, or "" */
@@ -128,60 +127,6 @@ static bool missing(const char *want, Err *err) {
 
 /* ---- load ---- */
 
-/* The value under a name whose levels are joined by "/" (io_nest). */
-static const IoValue *find(const IoValue *v, const char *key) {
-    for (uint32_t i = 0; (v->kind == IO_MAP || v->kind == IO_LIST) && i < v->n; i++) {
-        char number[16];
-        snprintf(number, sizeof number, "%u", i);
-        const char *name = v->kind == IO_MAP ? v->key[i] : number;
-        size_t n = strlen(name);
-        if (strncmp(key, name, n) != 0) continue;
-        if (key[n] == 0) return &v->kid[i];
-        const IoValue *inner = key[n] == '/' ? find(&v->kid[i], key + n + 1) : NULL;
-        if (inner) return inner;
-    }
-    return NULL;
-}
-
-/* Appends the names of all tensors. */
-static void list_names(const IoValue *v, Bytes *prefix, Bytes *names, size_t *n) {
-    for (uint32_t i = 0; (v->kind == IO_MAP || v->kind == IO_LIST) && i < v->n; i++) {
-        size_t before = prefix->n;
-        if (before) bytes_putc(prefix, '/');
-        if (v->kind == IO_MAP)
-            bytes_puts(prefix, v->key[i]);
-        else
-            bytes_printf(prefix, "%u", i);
-        if (v->kid[i].kind == IO_TENSOR) {
-            bytes_add(names, prefix->data, prefix->n + 1);
-            ++*n;
-        } else {
-            list_names(&v->kid[i], prefix, names, n);
-        }
-        prefix->n = before;
-        prefix->data[before] = 0;
-    }
-}
-
-/* Adds a hint: the nearest name, or some of the names. Returns false. */
-static bool hint_names(const IoValue *v, const char *key, Err *err) {
-    Bytes prefix = {0}, names = {0}, shown = {0};
-    size_t n = 0;
-    list_names(v, &prefix, &names, &n);
-    const char **name = xmalloc((n + 1) * sizeof *name), *at = names.data;
-    for (size_t i = 0; i < n; i++, at += strlen(at) + 1) name[i] = at;
-    const char *near = nearest_name(key, strlen(key), name, n);
-    for (size_t i = 0; i < n && i < NAMES_SHOWN; i++)
-        bytes_printf(&shown, "%s%.30s", i ? ", " : "", name[i]);
-    if (near)
-        err_hint(err, "did you mean key=\"%.100s\"?", near);
-    else if (n)
-        err_hint(err, "its tensors: %s%s", shown.data, n > NAMES_SHOWN ? ", ..." : "");
-    free(name);
-    bytes_fini(&prefix), bytes_fini(&names), bytes_fini(&shown);
-    return false;
-}
-
 static bool decode(OpenFile *o, Err *err) {
     if (o->is_decoded) return true;
     TRY(io_decode(o->path, o->bytes, o->element, &o->value, err));
@@ -201,15 +146,17 @@ bool replay_files_load(ReplayFiles *f, const Inst *load, IoTensor *out, Err *err
         if (!is_digest(o->sha256, want)) return differs(o->path, o->sha256, want, err);
     }
     TRY(decode(o, err));
-    const IoValue *v = inst_attr(load, ATTR_KEY) ? find(&o->value, key) : &o->value;
+    const IoValue *v = inst_attr(load, ATTR_KEY) ? io_find(&o->value, key) : &o->value;
     if (!v) {
         err_set(err, ERR_ARG, "'%.200s' holds nothing named '%.100s'", path, key);
-        return hint_names(&o->value, key, err);
+        return io_hint_names(&o->value, key, false, err);
     }
     if (v->kind != IO_TENSOR && v == &o->value) {
         err_set(err, ERR_ARG, "'%.200s' does not hold one tensor: key=\"...\" names one", path);
-        return hint_names(&o->value, "", err);
+        return io_hint_names(&o->value, "", false, err);
     }
+    if (v->kind == IO_BAD)
+        return err_set(err, ERR_DTYPE, "cannot read '%.200s': %.250s", path, v->str);
     if (v->kind != IO_TENSOR)
         return err_set(err, ERR_ARG, "'%.100s' in '%.200s' is no tensor", key, path);
     *out = (IoTensor){v->tensor->type, buf_ref(v->tensor->buf)};
