@@ -104,12 +104,10 @@ static void end_frame(void *ctx, FrameWriter *unused) {
 static Outgoing *outgoing_new(Dispatcher *d, Client *c) {
     Outgoing *o = xcalloc(1, sizeof *o);
     DetectorConfig config = d->hot;
-    config.bytes_max = OUTGOING_BYTES;
     config.seed = d->config.seed;
     o->d = d, o->c = c;
     o->detector = detector_new(&config, &(DetectorHost){o, define, end_frame});
     o->bodies.may_insert = true;
-    o->bodies.bytes_max = OUTGOING_BYTES;
     o->next_id = d->frame.next_id, o->next_added = d->frame.next_added;
     return o;
 }

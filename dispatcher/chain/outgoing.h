@@ -14,7 +14,7 @@
  * Frames that are forwarded unchanged (mod_route.c) use the client's own bodies and are not seen
  * here. Then no body is looked for up to the next edge.
  *
- * Memory per client: 70 KiB from its first edge in a written frame on, OUTGOING_BYTES of forms
+ * Memory per client: 70 KiB from its first edge in a written frame on, BODIES_BYTES of forms
  * twice, and what detector.h states. Nothing with GT_HOTPATH_THRESHOLD=0.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_CHAIN_OUTGOING_H
@@ -22,7 +22,6 @@
 #include "dispatcher/state/state.h"
 
 typedef struct Outgoing Outgoing;
-enum { OUTGOING_BYTES = 2 << 20 }; /* forms of a client's bodies */
 
 /* Around what is written of a client's frame. passes: nothing was written, it is forwarded as it
  * came. */

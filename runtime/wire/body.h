@@ -35,9 +35,9 @@ enum {
     HOT_INSTS = 4096        /* instructions of one frame, if hot records stand for them */
 };
 #define BODY_PLACED (UINT32_C(1) << 31) /* in a number of `body`: it is one of the dispatcher's */
-/* Where a payload is: among the arguments, after its length; or in the part of the message whose
- * number is there. */
-enum { BODY_INLINE = 1, BODY_PART = 2 };
+/* Where a payload is: nowhere; among the arguments, after its length; or in the part of the message
+ * whose number is there. */
+enum { BODY_NO_PAYLOAD, BODY_INLINE, BODY_PART };
 
 /* One instruction: the part of its record before `base`. */
 typedef struct BodyForm {
@@ -46,7 +46,7 @@ typedef struct BodyForm {
     uint32_t n_added;    /* results of earlier inserted ones */
     uint32_t n_inserted; /* earlier inserted ones */
     uint16_t op, n_in, n_external; /* external: operands whose ids or values are arguments */
-    uint8_t n_out, n_attr_form, n_attr_arg, payload; /* payload: 0, BODY_INLINE or BODY_PART */
+    uint8_t n_out, n_attr_form, n_attr_arg, payload; /* payload: BODY_... */
     uint8_t n_signals;                               /* earlier ones in the body; at most 31 */
     bool is_inserted;
     SrcPos pos;

@@ -22,10 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Repetitions beyond the threshold before detector_repeats reports: by then a client that finds
- * bodies itself has defined one. */
-enum { REPEATS = 2 };
-enum { SEEN_MAX = 8192, PERIOD_MAX = 1024, PERIOD_MIN = 4, NO_EDGES = 4096 };
+enum {
+    SEEN_MAX = 8192,
+    PERIOD_MAX = 1024, /* instructions with results between two edges that are inserted */
+};
 
 /* Recent instructions, by a hash without operands. */
 typedef struct Periods {
@@ -273,7 +273,7 @@ static uint32_t due(Detector *d, uint64_t hash) {
     *last = i;
     uint32_t longest = d->config.window < PERIOD_MAX ? d->config.window : PERIOD_MAX - 1;
     uint32_t step = p->period; /* short periods are combined */
-    while (step && step < PERIOD_MIN) step += p->period;
+    while (step && step < d->config.min) step += p->period;
     bool is_due = p->left ? --p->left == 0
                           : is_again && step <= longest && p->run >= step * d->config.threshold;
     if (is_due) p->left = step;
@@ -290,9 +290,9 @@ static uint32_t round_ends(Detector *d) {
     Seen *seen = seen_of(d, d->round);
     d->n_round = 0;
     d->round = d->config.seed;
-    d->no_edges = NO_EDGES + 1;
+    d->no_edges = d->config.window + 1;
     if (n < d->config.min || n > d->config.window) return 0;
-    uint32_t enough = d->config.threshold + REPEATS;
+    uint32_t enough = d->config.threshold + 1; /* at the threshold the client defines it itself */
     if (seen->count < enough) seen->count++;
     return seen->count < enough ? 0 : n;
 }
@@ -336,12 +336,10 @@ static void keep(Detector *d, FrameWriter *w, const Body *b) {
 
 /* Called before the collected forms are defined. */
 static void keep_used(Detector *d, FrameWriter *w) {
-    enum { CHANCES = 4 };
-    for (int i = 0; i < CHANCES; i++) {
-        const Body *b = bodies_first_to_go(&d->bodies, d->forms.n);
-        if (!b || !d->of[b->number % BODIES_MAX].is_used) return;
+    const Body *b; /* kept once: then it counts as unused */
+    while ((b = bodies_first_to_go(&d->bodies, d->forms.n)) != NULL &&
+           d->of[b->number % BODIES_MAX].is_used)
         keep(d, w, b);
-    }
 }
 
 static Body *define(Detector *d, FrameWriter *w) {
@@ -402,7 +400,7 @@ static void begin(Detector *d) {
 }
 
 void detector_edge(Detector *d, FrameWriter *w, bool is_put_in) {
-    if (!is_put_in) d->no_edges = NO_EDGES + 1;
+    if (!is_put_in) d->no_edges = d->config.window + 1;
     Body *b = d->is_astray ? NULL : (Body *)w->body;
     if (b && d->n == b->n) {
         d->counts.runs++;
