@@ -5,14 +5,8 @@
 #include "runtime/wire/body.h"
 #include <stdlib.h>
 
-enum {
-    LOOK_AFTER = 512,           /* instructions without a body before a client is examined */
-    HEAD_MAX = 2 * FRAME_BYTES, /* bytes of a frame that is rewritten */
-    TRIAL = 4096,               /* length of a trial, in instructions: this ... */
-    TRIAL_ROUNDS = 8,           /* ... plus this many periods and twice the threshold */
-    WAIT = 8,                   /* the wait after a failed trial, in trials; doubles ... */
-    WAIT_MAX = 64               /* ... up to this */
-};
+/* Instructions without a body before a client is examined, and of a trial at least. */
+enum { TRIAL = 512 };
 
 struct Intake {
     Detector *detector;
@@ -26,8 +20,8 @@ struct Intake {
     uint64_t trial; /* ends after this many instructions ... */
     uint64_t n;     /* ... of which these have arrived */
     uint64_t hot;   /* DetectorCounts.instructions at its beginning */
-    uint32_t wait;  /* in trials */
-    uint64_t skip;  /* instructions until the client is examined again */
+    uint64_t wait;  /* instructions that the client was not examined after the last failed trial */
+    uint64_t skip;  /* ... and is not from now on */
 };
 
 void intake_free(Intake **kp) {
@@ -92,8 +86,8 @@ static void judge(Intake *k) {
         k->wait = 0;
     } else {
         k->writes = false;
-        k->wait = !k->wait ? WAIT : k->wait < WAIT_MAX ? 2 * k->wait : WAIT_MAX;
-        k->skip = (uint64_t)k->wait * k->n;
+        k->wait = k->wait ? 2 * k->wait : k->n;
+        k->skip = k->wait;
         detector_forget(k->detector);
     }
     k->n = 0;
@@ -173,7 +167,7 @@ bool intake_comes(Dispatcher *d, Client *c, Msg *m) {
     if (!k) {
         if (c->body_base)
             number_bodies(c, m);
-        else if (!c->bodies.next && d->config.hot.threshold && c->next_seq >= LOOK_AFTER)
+        else if (!c->bodies.next && d->config.hot.threshold && c->next_seq >= TRIAL)
             c->intake = intake_new(d, c);
         return false;
     }
@@ -181,7 +175,8 @@ bool intake_comes(Dispatcher *d, Client *c, Msg *m) {
         leave_alone(c, m);
         return false;
     }
-    if (!k->writes || m->part[0]->n <= HEAD_MAX) return k->writes;
+    bool is_usual = m->part[0]->n <= FRAME_BYTES + INLINE_BYTES; /* as writers end them */
+    if (!k->writes || is_usual) return k->writes;
     k->is_new = true;
     return false;
 }
@@ -200,7 +195,8 @@ void intake_sees(Client *c, const Inst *inst) {
     uint64_t n = detector_repeats(k->detector, inst);
     if (!n) return;
     k->writes = k->is_new = true;
-    k->trial = TRIAL + (TRIAL_ROUNDS + 2 * (uint64_t)k->threshold) * n;
+    /* The body is defined within twice the threshold; as many rounds again should be hot. */
+    k->trial = TRIAL + 4 * (uint64_t)k->threshold * n;
 }
 
 void intake_stats(const Dispatcher *d, Bytes *out) {

@@ -10,17 +10,18 @@
  * plans need bodies (callgrind, a training step without edges: 2,968 and 1,005 worker instructions
  * per client instruction).
  *
- * A client is examined once it has sent LOOK_AFTER instructions and no body. While nothing
+ * A client is examined once it has sent TRIAL instructions and no body. While nothing
  * repeats, its frames pass unchanged. When a loop has repeated often enough, with edges or
  * without, the frames go through a detector of this client (detector.h). If that gains too little
- * the frames pass unchanged again, and each failed trial doubles the wait before the next. A
+ * the frames pass unchanged again for as long as the trial took, and each further failed trial
+ * doubles that time. A
  * client that defines bodies itself is left alone from then on. Bodies that were defined for it
  * stay defined, so its own bodies get higher numbers in its frames.
  *
  * Rewriting keeps the instructions and their numbers. It inserts `body` records and edges, which
  * have no sequence number. A frame of the client ends where it ended, and nothing waits for
  * instructions that have not arrived. Large payloads are kept by reference. A frame with a head
- * larger than HEAD_MAX passes unchanged.
+ * larger than writers make them passes unchanged.
  *
  * Memory: 20 KiB per examined client, 64 KiB more with edges or once a body is found, and at most
  * BODY_BYTES for the forms of its bodies, with what belongs to them (detector.h).
