@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEVER = INT32_MAX, ATTR_BYTES_MAX = 512, MISSES = 8, MISSES_MORE = 64 };
+enum { NEVER = INT32_MAX };
 
 /* An operand. */
 typedef struct Slot {
@@ -94,7 +94,7 @@ static bool may_be_known(const BodyForm *f) {
     bool is_plain = !f->n_attr_form && !f->n_attr_arg && !f->n_out;
     if (op == OP_FREE) return is_plain && f->n_in <= FREE_MAX;
     if (op == OP_EDGE) return is_plain && f->n_in == 0;
-    if (f->n_in > (int)(sizeof((Flow *)0)->in_type / sizeof(TensorType))) return false;
+    if (f->n_in > PLACED_IN) return false;
     if (op_info[op].class_ != CLASS_CONTROL) return true;
     return op == OP_NOTE || (op_is_effect(op) && op != OP_SYNC);
 }
@@ -171,6 +171,16 @@ static void choose(Body *b, Client *c, const uint8_t *args, const uint8_t *end) 
 
 /* ---- Taking notes ---- */
 
+static bool has_room(const BodyNotes *p, size_t n) {
+    return p->notes.all->bytes + n <= NOTE_BYTES_MAX;
+}
+
+/* The current notes have n more bytes, modulo 2^64. */
+static void count_bytes(BodyNotes *p, uint64_t n) {
+    p->notes.all->bytes += n;
+    p->now->variant.item.bytes += n;
+}
+
 static void note_result(Notes *t, int32_t i, const TensorType *type) {
     Result *r = &t->result[i];
     if (r->epoch && r->epoch == t->epoch && !type_equal(&r->type, type)) t->epoch++;
@@ -197,7 +207,8 @@ static void note_types(Notes *t, const Flow *f, const Inst *was) {
 
 /* The instruction has passed: records everything that its next instance is compared with. */
 static void take_note(const Flow *f, const Inst *was) {
-    Notes *t = ((BodyNotes *)f->body->plan)->now;
+    BodyNotes *p = f->body->plan;
+    Notes *t = p->now;
     const BodyForm *form = &f->body->form[f->body_at];
     Note *note = &t->note[f->body_at];
     note->epoch = 0;
@@ -211,31 +222,30 @@ static void take_note(const Flow *f, const Inst *was) {
         epoch = t->epoch;
         note_types(t, f, was);
     } while (t->epoch != epoch);
-    size_t operands = 8 * (size_t)form->n_external;
-    if (f->args_bytes - operands > ATTR_BYTES_MAX) return;
+    size_t operands = 8 * (size_t)form->n_external, n_attr = f->args_bytes - operands;
+    if (n_attr > note->n_attr && !has_room(p, n_attr - note->n_attr)) return;
     free(note->attr);
-    note->n_attr = f->args_bytes - operands;
-    note->attr =
-        note->n_attr ? memcpy(xmalloc(note->n_attr), f->args + operands, note->n_attr) : NULL;
+    count_bytes(p, n_attr - note->n_attr);
+    note->n_attr = n_attr;
+    note->attr = n_attr ? memcpy(xmalloc(n_attr), f->args + operands, n_attr) : NULL;
     note->is_random = form->n_attr_arg == 1 && inst_attr(was, ATTR_RNG);
     note->epoch = t->epoch;
 }
 
 static void keep_placed(BodyNotes *p, Note *note, Placed *placed) {
-    uint64_t change = placed_bytes(placed) - placed_bytes(note->placed);
-    p->notes.all->bytes += change;
-    p->now->variant.item.bytes += change;
+    count_bytes(p, placed_bytes(placed) - placed_bytes(note->placed));
     free(note->placed);
     note->placed = placed;
 }
 
-/* For a client that is not at home alone: records where it ran. What rarely holds is rarely
- * recorded. */
+/* For a client that is not at home alone: records where it ran. What does not hold is recorded at
+ * misses 1, 2, 4, 8 and so on. */
 static void process_placed(Flow *f, int stage) {
     BodyNotes *p = f->body->plan;
     Note *note = &p->now->note[f->body_at];
     bool may = note->may && op_info[f->inst.op].class_ != CLASS_CONTROL;
-    if (!may || (++note->missed > MISSES && note->missed % MISSES_MORE)) {
+    if (may) note->missed++;
+    if (!may || (note->missed & (note->missed - 1u))) {
         chain_next(f, stage + 1);
         return;
     }
@@ -245,8 +255,7 @@ static void process_placed(Flow *f, int stage) {
     placed_look(f, in);
     chain_next(f, stage + 1);
     bool is_known = f->client->n_errors == n_errors && f->inst.op == was.op;
-    bool has_room = p->notes.all->bytes < NOTE_BYTES_MAX;
-    keep_placed(p, note, is_known && has_room ? placed_new(f, &was, in) : NULL);
+    keep_placed(p, note, is_known && has_room(p, 0) ? placed_new(f, &was, in) : NULL);
 }
 
 /* True if no instruction is logged individually. */

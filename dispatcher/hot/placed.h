@@ -14,7 +14,11 @@
 #include "dispatcher/state/state.h"
 #include "runtime/inst/element.h"
 
-enum { PLACED_IN = 8, FREE_MAX = 64 };
+enum {
+    PLACED_IN =
+        sizeof((Flow *)0)->in_type / sizeof(TensorType), /* operands that a Flow describes */
+    FREE_MAX = 64 /* operands of a `free`; longer ones go through the chain */
+};
 
 /* An operand that is a number, as recorded. */
 typedef struct Number {
