@@ -44,6 +44,41 @@ static inline void ref_set_float(const View *v, int64_t offset, double x) {
         ref_set_int(v, offset, v->type.dtype == DT_BOOL ? x != 0 : ref_truncate(x));
 }
 
+/* Copies an element of `from` to `to`, converted to its dtype. */
+static inline void ref_copy_element(const View *to, int64_t at, const View *from, int64_t i) {
+    if (ref_is_float(from))
+        ref_set_float(to, at, ref_float(from, i));
+    else
+        ref_set_int(to, at, ref_int(from, i));
+}
+
+/* A sum: in double, or of whole numbers wrapping in int64. */
+typedef struct RefSum {
+    double real;
+    uint64_t whole;
+} RefSum;
+static inline void ref_sum_add(RefSum *s, const View *x, int64_t i) {
+    if (ref_is_float(x))
+        s->real += ref_float(x, i);
+    else
+        s->whole += (uint64_t)ref_int(x, i);
+}
+static inline void ref_sum_add_product(RefSum *s, const View *a, int64_t i, const View *b,
+                                       int64_t j) {
+    if (ref_is_float(a))
+        s->real += ref_float(a, i) * ref_float(b, j);
+    else
+        s->whole += (uint64_t)ref_int(a, i) * (uint64_t)ref_int(b, j);
+}
+static inline void ref_set_sum(const View *v, int64_t offset, const RefSum *s) {
+    if (ref_is_float(v))
+        ref_set_float(v, offset, s->real);
+    else
+        ref_set_int(v, offset, (int64_t)s->whole);
+}
+
+static inline int ref_axis(const Call *c) { return (int)inst_attr(c->inst, ATTR_AXIS)->ints[0]; }
+
 /* Returns the offset of the element at a row-major index of rank `rank`; the view broadcasts to
  * it. */
 static inline int64_t ref_offset(const View *v, const int64_t *index, int rank) {

@@ -36,23 +36,6 @@ static bool step3(int64_t *i, const int64_t *n) {
     return false;
 }
 
-typedef struct Sum {
-    double real;
-    uint64_t whole;
-} Sum;
-static void add_product(Sum *s, const View *a, int64_t i, const View *b, int64_t j) {
-    if (ref_is_float(a))
-        s->real += ref_float(a, i) * ref_float(b, j);
-    else
-        s->whole += (uint64_t)ref_int(a, i) * (uint64_t)ref_int(b, j);
-}
-static void set_sum(const View *o, int64_t i, const Sum *s) {
-    if (ref_is_float(o))
-        ref_set_float(o, i, s->real);
-    else
-        ref_set_int(o, i, (int64_t)s->whole);
-}
-
 /* Writes the position i of element k of window o on all three axes; false: in the padding. */
 static bool inside(const Window *w, const int64_t *o, const int64_t *k, int64_t *i) {
     for (int d = 0; d < 3; d++) {
@@ -72,16 +55,16 @@ bool ref_CONV(const Call *c, Err *err) {
         for (int64_t o = 0; o < s.O; o++) {
             int64_t out[3] = {0};
             do {
-                Sum sum = {0};
+                RefSum sum = {0};
                 for (int64_t ch = 0; ch < C && !ref_is_empty(&c->in[1].type); ch++) {
                     int64_t k[3] = {0}, i[3];
                     do {
                         if (inside(&s.window, out, k, i))
-                            add_product(&sum, x.v, at(&x, n, o / O * C + ch, i), w.v,
-                                        at(&w, o, ch, k));
+                            ref_sum_add_product(&sum, x.v, at(&x, n, o / O * C + ch, i), w.v,
+                                                at(&w, o, ch, k));
                     } while (step3(k, s.window.kernel));
                 }
-                set_sum(y.v, at(&y, n, o, out), &sum);
+                ref_set_sum(y.v, at(&y, n, o, out), &sum);
             } while (step3(out, s.window.out));
         }
     }
@@ -109,15 +92,16 @@ bool ref_CONV_DX(const Call *c, Err *err) {
         for (int64_t ch = 0; ch < s.C; ch++) {
             int64_t i[3] = {0};
             do {
-                Sum sum = {0};
+                RefSum sum = {0};
                 for (int64_t o = ch / C * O; o < (ch / C + 1) * O; o++) {
                     int64_t k[3] = {0}, out[3];
                     do {
                         if (window_of(&s.window, i, k, out))
-                            add_product(&sum, dy.v, at(&dy, n, o, out), w.v, at(&w, o, ch % C, k));
+                            ref_sum_add_product(&sum, dy.v, at(&dy, n, o, out), w.v,
+                                                at(&w, o, ch % C, k));
                     } while (step3(k, s.window.kernel));
                 }
-                set_sum(dx.v, at(&dx, n, ch, i), &sum);
+                ref_set_sum(dx.v, at(&dx, n, ch, i), &sum);
             } while (step3(i, s.window.in));
         }
     }
@@ -134,16 +118,16 @@ bool ref_CONV_DW(const Call *c, Err *err) {
         for (int64_t ch = 0; ch < C; ch++) {
             int64_t k[3] = {0};
             do {
-                Sum sum = {0};
+                RefSum sum = {0};
                 for (int64_t n = 0; n < s.N; n++) {
                     int64_t out[3] = {0}, i[3];
                     do {
                         if (inside(&s.window, out, k, i))
-                            add_product(&sum, x.v, at(&x, n, o / O * C + ch, i), dy.v,
-                                        at(&dy, n, o, out));
+                            ref_sum_add_product(&sum, x.v, at(&x, n, o / O * C + ch, i), dy.v,
+                                                at(&dy, n, o, out));
                     } while (step3(out, s.window.out));
                 }
-                set_sum(dw.v, at(&dw, o, ch, k), &sum);
+                ref_set_sum(dw.v, at(&dw, o, ch, k), &sum);
             } while (step3(k, s.window.kernel));
         }
     }
@@ -224,10 +208,8 @@ bool ref_MAX_POOL(const Call *c, Err *err) {
                 } while (step3(k, b.count));
             if (best < 0)
                 set_lowest(o, to);
-            else if (ref_is_float(o))
-                ref_set_float(o, to, ref_float(x.v, best));
             else
-                ref_set_int(o, to, ref_int(x.v, best));
+                ref_copy_element(o, to, x.v, best);
             ref_set_int(&c->out[1], to, place);
         } while (step3(out, w->out));
     } while (ref_step(index, &y.lead));

@@ -43,7 +43,7 @@ static TensorType common_type(const View *idx, int k) {
  * indexed ones are x's own, those between are the indices' common axes. */
 static bool indexed(const Call *c, const View *x, const View *idx, int k, const TensorType *common,
                     const int64_t *index, int64_t *offset, Err *err) {
-    int axis = (int)inst_attr(c->inst, ATTR_AXIS)->ints[0];
+    int axis = ref_axis(c);
     *offset = 0;
     for (int d = 0; d < axis; d++) *offset += x->stride[d] * index[d];
     for (int i = 0; i < k; i++) {
@@ -84,7 +84,7 @@ static TensorType indexed_type(const View *x, const TensorType *common, int k, i
 
 bool ref_INDEX_PUT(const Call *c, Err *err) {
     const View *x = &c->in[0], *v = &c->in[1], *o = &c->out[0];
-    int axis = (int)inst_attr(c->inst, ATTR_AXIS)->ints[0], k = c->n_in - 2;
+    int axis = ref_axis(c), k = c->n_in - 2;
     bool adds = inst_bool(c->inst, ATTR_ACCUMULATE, false);
     ref_copy(x, o->data);
     TensorType common = common_type(c->in + 2, k), part = indexed_type(x, &common, k, axis);
@@ -115,7 +115,7 @@ static bool along(const View *x, const View *idx, int axis, const int64_t *index
 
 bool ref_GATHER(const Call *c, Err *err) {
     const View *x = &c->in[0], *o = &c->out[0];
-    int axis = (int)inst_attr(c->inst, ATTR_AXIS)->ints[0];
+    int axis = ref_axis(c);
     if (ref_is_empty(&o->type)) return true;
     int64_t index[MAX_DIMS] = {0}, at = 0, from;
     do {
@@ -127,7 +127,7 @@ bool ref_GATHER(const Call *c, Err *err) {
 
 bool ref_SCATTER_ADD(const Call *c, Err *err) {
     const View *idx = &c->in[1], *src = &c->in[2], *o = &c->out[0];
-    int axis = (int)inst_attr(c->inst, ATTR_AXIS)->ints[0];
+    int axis = ref_axis(c);
     ref_copy(&c->in[0], o->data);
     if (ref_is_empty(&idx->type)) return true;
     int64_t index[MAX_DIMS] = {0}, at;
@@ -155,7 +155,7 @@ static void meet(const View *o, int64_t at, const View *v, int64_t from, const c
 
 bool ref_SCATTER_REDUCE(const Call *c, Err *err) {
     const View *idx = &c->in[1], *src = &c->in[2], *o = &c->out[0];
-    int axis = (int)inst_attr(c->inst, ATTR_AXIS)->ints[0];
+    int axis = ref_axis(c);
     char how[5] = {0};
     memcpy(how, inst_attr(c->inst, ATTR_REDUCE)->str, 4);
     ref_copy(&c->in[0], o->data);

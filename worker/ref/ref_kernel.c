@@ -22,11 +22,7 @@ bool ref_CAST(const Call *c, Err *err) {
     int64_t index[MAX_DIMS] = {0}, at = 0;
     do {
         int64_t from = ref_offset(x, index, x->type.rank);
-        if (ref_is_float(x))
-            ref_set_float(o, at, ref_float(x, from));
-        else
-            ref_set_int(o, at, ref_int(x, from));
-        at++;
+        ref_copy_element(o, at++, x, from);
     } while (ref_step(index, &o->type));
     return true;
 }
@@ -66,20 +62,10 @@ bool ref_MATMUL(const Call *c, Err *err) {
         int64_t m = has_M ? index[batch_rank] : 0, n = has_N ? index[o->type.rank - 1] : 0;
         int64_t at_a = ref_offset(&fa.batch, index, batch_rank) + m * fa.row_step;
         int64_t at_b = ref_offset(&fb.batch, index, batch_rank) + n * fb.col_step;
-        double sum = 0;
-        uint64_t whole = 0;
-        for (int64_t k = 0; k < K; k++) {
-            int64_t i = at_a + k * fa.col_step, j = at_b + k * fb.row_step;
-            if (ref_is_float(a))
-                sum += ref_float(a, i) * ref_float(b, j);
-            else
-                whole += (uint64_t)ref_int(a, i) * (uint64_t)ref_int(b, j);
-        }
-        if (ref_is_float(a))
-            ref_set_float(o, at, sum);
-        else
-            ref_set_int(o, at, (int64_t)whole);
-        at++;
+        RefSum sum = {0};
+        for (int64_t k = 0; k < K; k++)
+            ref_sum_add_product(&sum, a, at_a + k * fa.col_step, b, at_b + k * fb.row_step);
+        ref_set_sum(o, at++, &sum);
     } while (ref_step(index, &o->type));
     return true;
 }
@@ -110,7 +96,7 @@ static void fill(const View *to, const View *from) {
 
 bool ref_CAT(const Call *c, Err *err) {
     static const int64_t ones[MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
-    int axis = (int)inst_attr(c->inst, ATTR_AXIS)->ints[0];
+    int axis = ref_axis(c);
     int64_t start[MAX_DIMS] = {0};
     for (int i = 0; i < c->n_in; i++) {
         if (!ref_is_empty(&c->in[i].type)) {

@@ -12,24 +12,19 @@ static TensorType lines_of(const View *x, int axis) {
     return t;
 }
 
-static int axis_of(const Call *c) { return (int)inst_attr(c->inst, ATTR_AXIS)->ints[0]; }
-
 bool ref_CUMSUM(const Call *c, Err *err) {
     const View *x = &c->in[0], *o = &c->out[0];
-    int axis = axis_of(c);
+    int axis = ref_axis(c);
     TensorType lines = lines_of(x, axis);
     int64_t n = x->type.shape[axis];
     if (ref_is_empty(&x->type)) return true;
     int64_t index[MAX_DIMS] = {0};
     do {
-        double sum = 0;
-        uint64_t whole = 0;
+        RefSum sum = {0};
         int64_t at = ref_offset(o, index, o->type.rank), from = ref_offset(x, index, o->type.rank);
         for (int64_t i = 0; i < n; i++, at += o->stride[axis], from += x->stride[axis]) {
-            if (ref_is_float(x))
-                ref_set_float(o, at, sum += ref_float(x, from));
-            else
-                ref_set_int(o, at, (int64_t)(whole += (uint64_t)ref_int(x, from)));
+            ref_sum_add(&sum, x, from);
+            ref_set_sum(o, at, &sum);
         }
     } while (ref_step(index, &lines));
     return true;
@@ -37,7 +32,7 @@ bool ref_CUMSUM(const Call *c, Err *err) {
 
 bool ref_RECURRENCE(const Call *c, Err *err) {
     const View *a = &c->in[0], *b = &c->in[1], *o = &c->out[0];
-    int axis = axis_of(c);
+    int axis = ref_axis(c);
     bool reverse = inst_bool(c->inst, ATTR_REVERSE, false);
     TensorType lines = lines_of(a, axis);
     int64_t n = a->type.shape[axis];
@@ -74,7 +69,7 @@ static bool is_no_worse(const View *v, int64_t i, int64_t j, bool largest) {
 
 bool ref_CUMMAX(const Call *c, Err *err) {
     const View *x = &c->in[0], *value = &c->out[0], *place = &c->out[1];
-    int axis = axis_of(c);
+    int axis = ref_axis(c);
     bool largest = inst_bool(c->inst, ATTR_LARGEST, true);
     TensorType lines = lines_of(x, axis);
     int64_t n = x->type.shape[axis];
@@ -84,13 +79,9 @@ bool ref_CUMMAX(const Call *c, Err *err) {
         int64_t first = ref_offset(x, index, x->type.rank), best = 0;
         int64_t at = ref_offset(value, index, x->type.rank);
         for (int64_t i = 0; i < n; i++, at += value->stride[axis]) {
-            int64_t step = x->stride[axis], from;
+            int64_t step = x->stride[axis];
             if (is_no_worse(x, first + i * step, first + best * step, largest)) best = i;
-            from = first + best * step;
-            if (ref_is_float(x))
-                ref_set_float(value, at, ref_float(x, from));
-            else
-                ref_set_int(value, at, ref_int(x, from));
+            ref_copy_element(value, at, x, first + best * step);
             ref_set_int(place, at, best);
         }
     } while (ref_step(index, &lines));

@@ -68,7 +68,7 @@ static void merge_sort(const View *x, int64_t base, int64_t step, int sign, int6
 static bool in_order(const Call *c, bool descends, int64_t count, const View *value,
                      const View *position) {
     const View *x = &c->in[0];
-    int axis = (int)inst_attr(c->inst, ATTR_AXIS)->ints[0];
+    int axis = ref_axis(c);
     int64_t n = x->type.shape[axis], index[MAX_DIMS] = {0};
     if (ref_is_empty(&x->type)) return true;
     TensorType lines = x->type;
@@ -83,10 +83,7 @@ static bool in_order(const Call *c, bool descends, int64_t count, const View *va
         for (int64_t i = 0; i < count; i++) {
             int64_t at = i * o->stride[axis], from = base + order[i] * x->stride[axis];
             for (int d = 0; d < x->type.rank; d++) at += index[d] * o->stride[d];
-            if (value && ref_is_float(x))
-                ref_set_float(value, at, ref_float(x, from));
-            else if (value)
-                ref_set_int(value, at, ref_int(x, from));
+            if (value) ref_copy_element(value, at, x, from);
             if (position) ref_set_int(position, at, order[i]);
         }
     } while (ref_step(index, &lines));
@@ -95,9 +92,7 @@ static bool in_order(const Call *c, bool descends, int64_t count, const View *va
     return true;
 }
 
-static int64_t line_length(const Call *c) {
-    return c->in[0].type.shape[inst_attr(c->inst, ATTR_AXIS)->ints[0]];
-}
+static int64_t line_length(const Call *c) { return c->in[0].type.shape[ref_axis(c)]; }
 bool ref_SORT(const Call *c, Err *err) {
     return in_order(c, inst_bool(c->inst, ATTR_DESCENDING, false), line_length(c), &c->out[0],
                     NULL);
