@@ -465,6 +465,7 @@ Flow exec(Interp *in, Node *n, LangError *e) {
         for (uint32_t i = 0; i < n->n_kids; i++) {
             Flow f = exec(in, n->kid[i], e);
             if (f != FLOW_NEXT) return f;
+            stream_step(in->stream);
         }
         return FLOW_NEXT;
     case N_EXPR_STMT:

@@ -596,6 +596,7 @@ static bool run_lines(Replay *r, LangError *e) {
         if (r->now.is_empty) continue;
         if (!run_line(r, e)) return false;
         r->n_run++;
+        stream_step(r->stream);
         if (stream_take_error(r->stream, e)) return false; /* the first error ends a program */
         if (!stream_interrupted) continue;
         e->kind = E_INTERRUPT;

@@ -2,9 +2,9 @@
  * of instructions, directly into the frame under construction (LIVE), as lines of text (EMIT), or
  * not at all (CHECK).
  *
- * Issuing an instruction waits only in stream_room, if the window is full. Frees are issued with
- * the next instruction, right after the last reader. stream_link.c moves the frames, stream_reply.c
- * handles the replies.
+ * Issuing an instruction waits only in stream_room, if the window is full, and runs no effects.
+ * Frees are issued with the next instruction, right after the last reader. stream_link.c moves the
+ * frames, stream_reply.c handles the replies.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/stream_state.h"
 #include "runtime/base/log.h"
@@ -44,6 +44,7 @@ Stream *stream_new(const StreamConfig *config) {
     Stream *s = xcalloc(1, sizeof *s);
     s->config = *config;
     s->mode = config->mode;
+    s->poll_seq = s->mode == STREAM_LIVE ? POLL_INSTS : UINT64_MAX;
     if (s->config.answer_ms <= 0) s->config.answer_ms = ANSWER_MS;
     if (config->endpoint) s->config.endpoint = s->endpoint = xstrdup(config->endpoint);
     if (s->mode == STREAM_LIVE) stream_look_for_bodies(s);
@@ -260,28 +261,19 @@ void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const
     if (s->hot && inst->op != OP_BODY) detector_added(s->hot, &s->frame);
     s->made[seq % WINDOW_INSTS] = (Made){slot ? slot[0] : NULL, inst->n_out ? inst->out[0] : 0, len,
                                          inst->pos.line ? stream_calls(s) : 0};
-    if (frame_is_full(&s->frame))
-        stream_send(s);
-    else if (s->frame.count % POLL_INSTS == 0)
-        stream_poll(s);
+    if (frame_is_full(&s->frame)) stream_send(s);
 }
 
-/* Issues the queued frees. Effects that run meanwhile may queue more, which stay queued. */
 void stream_frees(Stream *s) {
-    if (s->n_frees == 0) return;
-    int all = s->n_frees;
-    bool is_heard =
-        s->mode == STREAM_EMIT || (s->mode == STREAM_LIVE && s->is_started && !s->is_gone);
-    for (int i = 0; is_heard && i < all; i += MAX_IN) {
+    bool is_heard = s->mode == STREAM_EMIT || (s->mode == STREAM_LIVE && s->is_started);
+    for (int i = 0; is_heard && i < s->n_frees; i += MAX_IN) { /* no more after a loss: gone() */
         if (s->mode == STREAM_LIVE) stream_room_control(s);
-        if (s->is_gone) return; /* gone() emptied the queue */
-        int n = all - i < MAX_IN ? all - i : MAX_IN;
+        if (s->is_gone) break;
+        int n = s->n_frees - i < MAX_IN ? s->n_frees - i : MAX_IN;
         Inst inst = {.op = OP_FREE, .n_in = (uint16_t)n, .in = s->frees + i};
         stream_inst(s, &inst, NULL, NULL, 0);
     }
-    if (s->n_frees < all) return;
-    s->n_frees -= all;
-    memmove(s->frees, s->frees + all, (size_t)s->n_frees * sizeof s->frees[0]);
+    s->n_frees = 0;
 }
 
 /* Prepares for an instruction with results: connects, waits for room in the window, issues
@@ -464,11 +456,14 @@ bool stream_edge(Stream *s, LangError *e) {
         stream_frees(s);
         put_edge(s, true);
     }
-    if (s->is_started && ++s->n_edges % POLL_INSTS == 0)
+    if (s->is_started && (++s->n_edges % POLL_EDGES == 0 || s->next_seq >= s->poll_seq))
         stream_poll(s);
     else if (s->frame.count > 0)
         stream_send_if_dry(s);
-    if (s->n_untold > 0 && stream_take_error(s, e)) return false;
+    if (s->n_untold > 0) { /* earlier prints come first */
+        stream_carry(s);
+        if (stream_take_error(s, e)) return false;
+    }
     return stream_goes_on(e);
 }
 
@@ -639,5 +634,5 @@ void stream_flush(Stream *s) {
     if (s->mode != STREAM_LIVE || !s->is_started) return;
     stream_frees(s);
     stream_send(s);
-    stream_pump(s, 0);
+    stream_poll(s);
 }

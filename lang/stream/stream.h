@@ -7,9 +7,10 @@
  * LIVE mode only functions marked "waits" wait, and an instruction if the window is full.
  *
  * Handles: a Handle is an immutable tensor of the stream, with a reference count. The last unref
- * queues its id for a `free`, which is sent with the next instruction or flush. Replies and
- * failures are received in stream_poll, which every flush and wait calls; it runs the effects
- * (print, save, track ...) in stream order.
+ * queues its id for a `free`, which is sent with the next instruction or flush. Messages are also
+ * received where an instruction fills a frame or finds the window full, but effects (print, save,
+ * track ...) run only at safepoints, in stream order: stream_step, stream_edge, stream_poll,
+ * stream_flush, the next effect, and every wait.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_STREAM_STREAM_H
 #define GT_LANG_STREAM_STREAM_H
@@ -92,10 +93,11 @@ void stream_check_nan(Stream *s, bool on);
 bool stream_checks_nan(const Stream *s);
 
 /* ---- effects: instructions answered with values, run in stream order ---- */
-/* stream_poll calls done when the values have arrived (or at once, if n = 0 and nothing is
- * pending). It skips the effect if a value has status != 0 (poisoned). done returns false and sets
- * *err for system errors (disk full, no such directory); the stream reports them like a worker's
- * failure, at the effect's position. The effect owns ctx: drop is called exactly once, last. */
+/* A safepoint calls done when the values have arrived (or stream_effect at once, if n = 0 and
+ * nothing is pending). It skips the effect if a value has status != 0 (poisoned). done returns
+ * false and sets *err for system errors (disk full, no such directory); the stream reports them
+ * like a worker's failure, at the effect's position. The effect owns ctx: drop is called exactly
+ * once, last. */
 typedef struct Effect {
     Op op;
     const Attr *attr;
@@ -126,7 +128,10 @@ bool stream_files(Stream *s, const char *path, Span at, LangError *e);
  * returns true. */
 bool stream_finish(Stream *s, bool has_failed, LangError *e);
 void stream_flush(Stream *s);
-void stream_poll(Stream *s); /* handles the messages that have arrived; never waits */
+/* Handles the messages that have arrived, runs the effects that are due; never waits. */
+void stream_poll(Stream *s);
+/* At a statement's end: the same, if many instructions were issued or an effect may be due. */
+void stream_step(Stream *s);
 /* Takes an unreported failure, at its own position; false if there is none. Each failure is
  * reported once. In a script they are reported in stream order, once all earlier results are known.
  * _has: true if there is one. */

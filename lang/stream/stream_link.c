@@ -21,8 +21,7 @@ static void gone(Stream *s, const Err *why) {
     s->is_gone = true;
     s->gone = *why;
     s->n_frees = 0;
-    if (s->effects.n) s->lost_at = ((Pending *)fifo_at(&s->effects, 0))->at;
-    stream_drop_effects(s);
+    s->poll_seq = 0;
 }
 
 static void gone_because(Stream *s, const char *reason) {
@@ -49,6 +48,7 @@ static void check_alive(Stream *s, int64_t since_ms) {
 #define AGAIN ":connect connects again; variables stay, but for tensors"
 
 bool stream_lost(Stream *s, Span at, LangError *e) {
+    stream_carry(s);
     if (stream_take_error(s, e)) return false; /* it is older, and may be the reason */
     s->is_loss_told = true;
     *e = (LangError){.kind = E_GONE};
@@ -84,10 +84,8 @@ static void await_bytes(Stream *s, size_t bytes) {
 }
 
 void stream_send(Stream *s) {
-    if (!s->frame.head || s->frame.count == 0 || s->is_sending) return;
-    s->is_sending = true; /* waiting for credit may run effects, which may poll */
+    if (!s->frame.head || s->frame.count == 0) return;
     await_bytes(s, frame_bytes(&s->frame));
-    s->is_sending = false;
     if (s->is_gone) return;
     Msg m;
     frame_end(&s->frame, &m);
@@ -128,7 +126,6 @@ static void on_ack(Stream *s, const Msg *m) {
         s->payload_bytes -= frame->payload_bytes;
         fifo_pop(&s->sent);
     }
-    if (s->effects.n > 0) stream_carry(s);
 }
 
 /* ---- Receiving ---- */
@@ -198,6 +195,7 @@ static bool take_messages(Stream *s) {
         if (s->endpoint) s->heard_ms = now_ms();
         on_message(s, &m);
     }
+    if (any && s->effects.n > 0) s->poll_seq = 0;
     const Err *why = r < 0 ? link_error(s->link) : NULL;
     if (!s->is_gone && why)
         gone(s, why);
@@ -227,26 +225,40 @@ void stream_send_if_dry(Stream *s) {
 void stream_poll(Stream *s) {
     if (!s->is_started) return;
     stream_pump(s, 0);
+    stream_carry(s);
+    s->poll_seq = s->next_seq + POLL_INSTS;
     stream_send_if_dry(s);
+}
+
+void stream_step(Stream *s) {
+    if (s->next_seq >= s->poll_seq) stream_poll(s);
 }
 
 /* ---- Waiting ---- */
 
-bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), const void *ctx,
-                 Span at, LangError *e) {
+/* carries: effects that are due run meanwhile. */
+static bool await(Stream *s, bool carries, bool (*is_met)(const Stream *s, const void *ctx),
+                  const void *ctx, Span at, LangError *e) {
     stream_frees(s);
     stream_send(s);
     int64_t start = now_ms();
-    while (!is_met(s, ctx)) {
+    for (;;) {
+        if (carries) stream_carry(s);
+        if (is_met(s, ctx)) return true;
         if (s->is_gone) return stream_lost(s, at, e);
         if (stream_interrupted) {
+            stream_carry(s);
             *e = (LangError){.kind = E_INTERRUPT};
             return error_at(e, at, "interrupted");
         }
         stream_pump(s, WAIT_MS);
         check_alive(s, start);
     }
-    return true;
+}
+
+bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), const void *ctx,
+                 Span at, LangError *e) {
+    return await(s, true, is_met, ctx, at, e);
 }
 
 static bool fits(const Stream *s, uint64_t insts) {
@@ -260,7 +272,7 @@ static bool fits(const Stream *s, uint64_t insts) {
 static bool fits_prompt(const Stream *s) {
     uint64_t limit = PROMPT_INSTS;
     if (s->inst_ns) limit = PROMPT_WINDOW_MS * UINT64_C(1000000) / (uint64_t)s->inst_ns;
-    if (limit < POLL_INSTS) limit = POLL_INSTS;
+    if (limit < PROMPT_LEAST) limit = PROMPT_LEAST;
     if (s->next_seq - s->acked_seq >= limit) return false;
     bool is_frame_new = s->frame.count == 0; /* One look at the clock per frame is enough. */
     return !is_frame_new || s->sent.n == 0 ||
@@ -274,7 +286,7 @@ static bool has_room(const Stream *s, const void *ctx) {
 
 bool stream_room(Stream *s, Span at, LangError *e) {
     if (s->is_gone) return stream_lost(s, at, e);
-    return has_room(s, NULL) || stream_wait(s, has_room, NULL, at, e);
+    return has_room(s, NULL) || await(s, false, has_room, NULL, at, e);
 }
 
 void stream_room_control(Stream *s) {
@@ -386,6 +398,7 @@ bool stream_start(Stream *s, Span at, LangError *e) {
 }
 
 void stream_reset(Stream *s) {
+    stream_carry(s);
     disconnect(s);
     snprintf(s->lost, sizeof s->lost, "%.159s", s->gone.text);
     for (SlotBlock *b = s->blocks; b; b = b->next)
@@ -404,6 +417,7 @@ void stream_reset(Stream *s) {
     free(s->made);
     s->made = NULL;
     s->next_id = s->next_seq = s->edge_seq = s->sent_seq = s->acked_seq = s->unheard = 0;
+    s->poll_seq = POLL_INSTS;
     s->head_bytes = s->payload_bytes = 0;
     fifo_fini(&s->sent);
     s->n_frees = 0;

@@ -186,7 +186,6 @@ void stream_on_failure(Stream *s, const Msg *m) {
         p->is_answered = p->has_failed = true;
         if (p->fetch) p->fetch->status = (uint8_t)f.err.code;
     }
-    stream_carry(s);
 }
 
 /* ---- Running effects ---- */
@@ -300,14 +299,14 @@ static bool is_due(const Stream *s, const Pending *p) {
 }
 
 void stream_carry(Stream *s) {
-    if (s->is_carrying) return;
-    s->is_carrying = true;
     while (s->effects.n > 0 && is_due(s, fifo_at(&s->effects, 0))) {
         Pending p = pop_effect(s);
         Err err = {0};
         if (!carry(s, &p, &err)) cause_add(s, &err, p.seq, p.at, p.calls, true);
     }
-    s->is_carrying = false;
+    if (!s->is_gone || s->effects.n == 0) return;
+    s->lost_at = ((Pending *)fifo_at(&s->effects, 0))->at;
+    stream_drop_effects(s);
 }
 
 void stream_on_reply(Stream *s, Msg *m) {
@@ -323,7 +322,6 @@ void stream_on_reply(Stream *s, Msg *m) {
             break;
         }
     }
-    stream_carry(s);
 }
 
 void stream_drop_effects(Stream *s) {
@@ -355,6 +353,7 @@ static bool has_turn(const Stream *s, const void *ctx) {
  * it. */
 static bool queue_ready(Stream *s, int n, Span at, LangError *e) {
     if (n > 0 && !s->is_started) TRY(stream_start(s, at, e));
+    stream_carry(s);
     if (s->effects.n >= EFFECTS_MAX) TRY(stream_wait(s, has_turn, NULL, at, e));
     if (n == 0) return true;
     stream_pos(s, at);
@@ -376,7 +375,7 @@ bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Spa
     q.n = n;
     q.has_inst = n > 0;
     q.is_answered = n == 0;
-    if (n == 0 && !is_due(s, &q)) stream_flush(s), stream_poll(s); /* acks come by the frame */
+    if (n == 0 && !is_due(s, &q)) stream_flush(s); /* acks come by the frame */
     if (n == 0 && s->effects.n == 0 && is_due(s, &q)) {
         Err err = {0};
         if (carry(s, &q, &err)) return true;

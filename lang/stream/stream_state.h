@@ -15,8 +15,10 @@ enum {
     EFFECTS_MAX = 4096,               /* limit of pending effects; the next one waits         */
     CAUSES_MAX = 64,                  /* limit of stored failures                             */
     CONTROL_INSTS = WINDOW_INSTS / 8, /* reserved in the window for frees, scopes: cannot fail */
-    POLL_INSTS = 16,                  /* instructions between two polls                        */
+    POLL_INSTS = 64,                  /* instructions between two polls                        */
+    POLL_EDGES = 16,                  /* loop edges between two polls                          */
     PROMPT_INSTS = 64,                /* window at the prompt until the worker's pace is known */
+    PROMPT_LEAST = 16,                /* its lower limit                                      */
     SEND_US = 50,                     /* minimum between small frames: a wake-up is expensive */
     WAIT_MS = 20,                     /* interval of checking the interrupt flag              */
     ANSWER_MS = 10000,                /* default of config.answer_ms                          */
@@ -97,6 +99,7 @@ struct Stream {
     /* instructions */
     uint64_t next_id, next_seq;
     uint64_t edge_seq; /* next_seq at the last `edge` */
+    uint64_t poll_seq; /* from this next_seq on, a safepoint polls */
     FrameWriter frame;
     Detector *hot; /* of hot loop bodies, or NULL */
     Operand *frees;
@@ -115,7 +118,7 @@ struct Stream {
     /* the link */
     Local *local;
     Link *link;
-    bool is_started, is_welcome, is_gone, is_carrying, is_sending, checks_nan;
+    bool is_started, is_welcome, is_gone, checks_nan;
     bool is_loss_told; /* that it is gone */
     bool awaits_acks;  /* answers may pass failures of others: see stream_reply.c */
     bool is_ended;     /* gone because the dispatcher said so, in words */
@@ -160,12 +163,13 @@ static inline uint32_t stream_calls(Stream *s) {
 bool stream_start(Stream *s, Span at, LangError *e); /* connects, once */
 void stream_send(Stream *s);                         /* sends the frame, unless it is empty */
 void stream_send_if_dry(Stream *s);                  /* the same, if the worker is about to idle */
-void stream_pump(Stream *s, int timeout_ms);         /* moves and handles messages */
-/* Waits until one more instruction fits the window; _control: one of those that cannot fail. */
+void stream_pump(Stream *s, int timeout_ms);         /* moves messages; runs no effects */
+/* Waits until one more instruction fits the window; _control: one of those that cannot fail. Runs
+ * no effects: an operation may be half issued. */
 bool stream_room(Stream *s, Span at, LangError *e);
 void stream_room_control(Stream *s);
-/* Sends the frame and waits until is_met(s, ctx). Fails if interrupted or the dispatcher is
- * lost. */
+/* Sends the frame, then runs effects until is_met(s, ctx). Fails if interrupted or the dispatcher
+ * is lost. */
 bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), const void *ctx,
                  Span at, LangError *e);
 /* Sets e to an earlier unreported failure, otherwise to the loss of the dispatcher. Returns
@@ -177,11 +181,12 @@ void stream_close(Stream *s); /* sends BYE, stops the cluster */
 /* ---- stream_reply.c ---- */
 void stream_on_reply(Stream *s, Msg *m); /* may consume m */
 void stream_on_failure(Stream *s, const Msg *m);
-void stream_carry(Stream *s); /* runs the effects that are due */
+/* Runs the effects that are due; after the loss of the dispatcher drops the others. */
+void stream_carry(Stream *s);
 /* Queues an effect with the number of the next instruction. May run one without operands at once.
  * Consumes p->ctx, and p->fetch if it fails. */
 bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Span at, LangError *e);
-void stream_drop_effects(Stream *s); /* after the loss of the dispatcher */
+void stream_drop_effects(Stream *s);
 /* True if an instruction before seq failed and was not reported yet: e becomes that failure. Always
  * false at the prompt. */
 bool stream_is_behind(Stream *s, uint64_t seq, LangError *e);

@@ -224,6 +224,26 @@ static void test_effects(Stream *s) {
     handle_unref(s, &h[0]);
 }
 
+/* Issuing an instruction runs no effect, even where it waits for the window; a statement's end
+ * does. */
+static void test_safepoints(Stream *s) {
+    story[0] = 0;
+    Handle *x = full(s, 4, 1, 1);
+    CHECK(effect(s, "told", x, 1));
+    uint64_t end = stream_count(s) + WINDOW_INSTS + 1000;
+    while (stream_count(s) < end) {
+        Handle *y = full(s, 4, 2, 2);
+        if (!y) break;
+        handle_unref(s, &y);
+    }
+    CHECK(stream_count(s) >= end && stream_done(s) > 2);
+    CHECK_STR(story, "");
+    stream_step(s);
+    CHECK_STR(story, "told 1; ");
+    handle_unref(s, &x);
+    CHECK(stream_sync(s, &error));
+}
+
 /* An index out of range is found by the worker only. */
 static void test_failure(Stream *s) {
     story[0] = 0;
@@ -374,6 +394,7 @@ static void test_stream(Stream *s) {
     test_values(s);
     test_large(s);
     test_effects(s);
+    test_safepoints(s);
     test_failure(s);
     test_repeats(s);
     test_texts(s);
