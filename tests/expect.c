@@ -1,6 +1,6 @@
-/* expect.c: reads the expectations of a .gt test from its comments and compares. A directive is the
- * word right after a `#` and a blank, so that ordinary comments are free to say anything else. See
- * expect.h for the list.
+/* expect.c: reads the expectations of a .gt test from its comments and compares them with what
+ * happened. A directive is the first word after `#` and a blank; all other comments are ignored.
+ * expect.h lists the directives.
  * SPDX-License-Identifier: MIT */
 #include "tests/expect.h"
 #include <ctype.h>
@@ -65,7 +65,8 @@ static void set_text(char **slot, const char *s, size_t n) {
     (*slot)[old + n] = 0;
 }
 
-/* The text after "NAME:" if the comment is that directive; one blank after the colon is dropped. */
+/* Returns the text after "NAME:" if the comment is that directive, without one blank after the
+ * colon. */
 static const char *directive(const char *comment, const char *name) {
     size_t n = strlen(name);
     if (strncmp(comment, name, n) || comment[n] != ':') return NULL;
@@ -127,8 +128,8 @@ Expect *expect_read(const char *path) {
     for (int number = 1; (n = getline(&line, &cap, f)) >= 0; number++) {
         while (n && (line[n - 1] == '\n' || line[n - 1] == '\r')) line[--n] = 0;
         bool is_alone = line[strspn(line, " \t")] == '#';
-        /* Every "# word" of the line is tried: a # inside a string only matters if a directive's
-         * name follows it. */
+        /* Every "# word" of the line is tried: a # inside a string has no effect unless a
+         * directive's name follows it. */
         for (char *h = line; (h = strstr(h, "# ")); h += 2) {
             int before = x->n_out + x->n_error;
             read_comment(x, h + 2, strlen(h + 2), is_alone ? 0 : number);
@@ -206,7 +207,7 @@ static bool match_near(const char *got, const char *want, double tolerance) {
             if (!near(strtod(got, &got_end), strtod(want, &want_end), tolerance)) return false;
             got = got_end;
             want = want_end;
-            /* "1." and "1.0" are one number: strtod has taken the point. */
+            /* "1." and "1.0" are one number: strtod has consumed the point. */
         } else if (*got++ != *want++)
             return false;
     }
@@ -229,7 +230,7 @@ static Lines split_lines(const char *data, size_t n) {
     memcpy(l.copy, data, n);
     l.copy[n] = 0;
     for (size_t i = 0; i < n; i++)
-        if (!l.copy[i]) l.copy[i] = '?'; /* a NUL in the output is not expected to match */
+        if (!l.copy[i]) l.copy[i] = '?'; /* output with a NUL never matches */
     for (char *p = l.copy; p < l.copy + n;) {
         char *end = strchr(p, '\n');
         if (end) *end = 0;
@@ -248,8 +249,8 @@ static void free_lines_of(Lines *l) {
     free(l->line);
 }
 
-/* Takes lines from i on until the brackets close, as one line with single blanks. Returns how many;
- * 0: they never do. */
+/* Joins lines from i on, with single blanks, until the brackets close. Returns their number; 0:
+ * they never close. */
 static int join_tensor(const Lines *l, int i, Text *out) {
     out->n = 0;
     int depth = 0, k = i;
@@ -266,7 +267,7 @@ static bool match_line(const char *got, const ExpectLine *want) {
                                : match_near(got, want->text, want->tolerance);
 }
 
-/* How many lines of output from i on the expectation takes; 0: it does not match. */
+/* Returns how many lines of output from i on match the expectation; 0: it does not match. */
 static int take(const Lines *l, int i, const ExpectLine *want, Text *scratch) {
     if (i >= l->n) return 0;
     if (match_line(l->line[i], want)) return 1;
@@ -277,8 +278,7 @@ static int take(const Lines *l, int i, const ExpectLine *want, Text *scratch) {
     return n && match_line(scratch->data, want) ? n : 0;
 }
 
-/* One line missing or one line too much is found by looking ahead, so that the rest of the diff
- * stays useful. */
+/* Looks ahead for one missing or one extra line, so that the rest of the diff stays useful. */
 static bool check_out(const Expect *x, const char *path, const Text *out, Text *why) {
     Lines l = split_lines(out->data, out->n);
     Text scratch = {0}, diff = {0};

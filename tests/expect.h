@@ -26,7 +26,7 @@ typedef struct Text {
 } Text;
 void text_add(Text *t, const char *s, size_t n);
 void text_printf(Text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Empty (data "") when there is none; cut at the limit. */
+/* Empty (data "") if there is none; truncated at the limit. */
 Text text_read(const char *path, size_t limit_bytes);
 void text_free(Text *t);
 
@@ -45,13 +45,13 @@ typedef struct Expect {
     int n_env;
     Text stdin_text;
     bool has_stdin;
-    int exit_code; /* -1: not said   */
+    int exit_code; /* -1: none stated */
     bool nontest, has_err_file, has_out_file;
 } Expect;
 
-Expect *expect_read(const char *path); /* NULL: cannot read; caller frees */
+Expect *expect_read(const char *path); /* Returns NULL if it cannot be read. The caller frees it. */
 void expect_free(Expect **x);
-/* True when everything agrees; else *why says what does not, with a diff. */
+/* Returns true if everything agrees; else *why describes the differences, with a diff. */
 bool expect_check(const Expect *x, const char *path, const char *world, const Text *out,
                   const Text *err, int code, Text *why);
 #endif

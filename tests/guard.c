@@ -1,6 +1,6 @@
-/* guard.c: a process between the runner and one test. It is the reaper of everything that the test
- * starts, daemons in sessions of their own too: so it knows what CPU time all of them took, and
- * ends what is left when the test has ended, when it is stopped or when the runner is gone.
+/* guard.c: a process between the runner and one test. It is the subreaper of every process that the
+ * test starts, daemons in sessions of their own included. So it can sum up their CPU time, and it
+ * ends those that are left when the test has ended or is stopped, or when the runner is gone.
  * SPDX-License-Identifier: MIT */
 #include "tests/guard.h"
 #include <dirent.h>
@@ -18,9 +18,10 @@
 
 enum { MAX_DEPTH = 64 };
 
-/* ---- What runs beneath a process ---- */
+/* ---- The processes below a process ---- */
 
-/* Calls each(child, arg) for every child of a process. False: the system does not list them. */
+/* Calls each(child, arg) for every child of a process. Returns false if the system does not list
+ * them. */
 static bool for_children(pid_t parent, void (*each)(pid_t, void *), void *arg) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%ld/task", (long)parent);
@@ -45,7 +46,7 @@ typedef struct Sum {
     int depth;
 } Sum;
 
-/* Its own time, what its ended children took, and the same of its living ones. */
+/* Its own CPU time, that of its ended children, and, recursively, that of its living ones. */
 static void add_cpu(pid_t pid, void *arg) {
     Sum *sum = arg;
     char path[64], line[1024];
@@ -95,7 +96,7 @@ static int count_children(void) {
     return n;
 }
 
-/* Waits for what is ending anyway; returns how many are still there. */
+/* Reaps ended children. Returns how many are left. */
 static int await_rest(double limit_s) {
     int n = count_children();
     for (double waited_s = 0; n && waited_s < limit_s; waited_s += 0.01) {
@@ -105,7 +106,7 @@ static int await_rest(double limit_s) {
     return n;
 }
 
-/* What a dying process leaves becomes a child of ours, so in the end there is none. */
+/* Orphans become children of this process, so repeated passes end all of them. */
 static void end_all(pid_t group) {
     kill(-group, SIGKILL);
     while (count_children()) {
@@ -121,7 +122,7 @@ static _Noreturn void guard(pid_t runner, int report, double rest_s, void (*run)
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT); /* of the terminal: the runner's business */
+    sigaddset(&set, SIGINT); /* the runner handles the terminal's signals */
     sigaddset(&set, SIGQUIT);
     sigaddset(&set, SIGHUP);
     sigprocmask(SIG_BLOCK, &set, NULL);
@@ -133,7 +134,7 @@ static _Noreturn void guard(pid_t runner, int report, double rest_s, void (*run)
     if (test == 0) {
         setpgid(0, 0);
         close(report);
-        /* Beneath nohup too: a signal that is ignored stays so in all that a process starts. */
+        /* Also under nohup: every child process inherits ignored signals. */
         for (int sig = 1; sig < SIGRTMIN; sig++) signal(sig, SIG_DFL);
         sigemptyset(&set);
         sigprocmask(SIG_SETMASK, &set, NULL);

@@ -1,4 +1,4 @@
-/* guard.h: runs one test so that its CPU time is known and nothing of it outlives it.
+/* guard.h: runs one test, measures its CPU time, and ends every process that it leaves.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_GUARD_H
 #define GT_TESTS_GUARD_H
@@ -6,25 +6,25 @@
 #include <sys/types.h>
 
 typedef struct Guard {
-    pid_t pid; /* of the guard, whose child the test is; 0: none runs */
+    pid_t pid; /* the guard's, whose child is the test; 0: none runs */
     int report;
 } Guard;
 
 typedef struct GuardReport {
-    int status;   /* of the test, as waitpid() gives it */
-    double cpu_s; /* of the test and all that it started, user and system */
-    int n_left;   /* processes that it left running: ended now */
+    int status;   /* status of the test, as of waitpid() */
+    double cpu_s; /* CPU time of the test and its processes, user and system */
+    int n_left;   /* processes that it left running and that were ended */
 } GuardReport;
 
-/* Forks a guard, and beneath it a process of an own group that calls run(arg), which never returns.
- * What the test leaves running may take rest_s seconds to end by itself. Everything is ended when
- * the caller ends. False: no process could be made. */
+/* Forks a guard, and below it, in a process group of its own, a process that calls run(arg), which
+ * never returns. Processes that the test leaves may run for rest_s more seconds. All are ended when
+ * the caller ends. Returns false if no process could be made. */
 bool guard_start(Guard *g, double rest_s, void (*run)(const void *), const void *arg);
-/* CPU seconds so far of the test and everything beneath it; negative: the system does not say. */
+/* CPU seconds so far of the test and its processes; negative: unknown. */
 double guard_cpu_s(const Guard *g);
-/* Ends the test and everything beneath it; guard_ended() is true soon after. */
+/* Ends the test and its processes; guard_ended() is true soon after. */
 void guard_stop(const Guard *g);
-/* True once the test and everything beneath it are gone; then *r is filled in and g is free. Does
+/* Returns true once the test and its processes are gone; then *r is filled in and g is free. Does
  * not wait. */
 bool guard_ended(Guard *g, GuardReport *r);
 #endif

@@ -29,35 +29,35 @@
 
 enum { KIND_UNIT, KIND_FUZZ, KIND_SH, KIND_GT, KINDS };
 static const char *const kind_name[KINDS] = {"unit", "fuzz", "sh", "gt"};
-/* Of CPU time, user and system, of a test and all that it starts. */
+/* Limits of the CPU time, user and system, of a test and its processes. */
 static const int kind_limit_s[KINDS] = {90, 60, 60, 20};
-/* A test that uses less than IDLE_CPU_S in IDLE_S hangs, even on a machine with a load of 100. The
- * last limit is for one that does neither work nor nothing. */
+/* A test hangs if it uses less than IDLE_CPU_S of CPU time in IDLE_S; other tests get more, even on
+ * a machine with a load of 100. LAST_LIMIT_S ends a test that uses a little CPU time for ever. */
 enum { IDLE_S = 150, LAST_LIMIT_S = 3600 };
-enum { HEAD_LINES = 60, TAIL_LINES = 40 }; /* shown of what a failed test wrote */
-enum { REST_S = 30 };                      /* for processes that are ending when their test ends */
+enum { HEAD_LINES = 60, TAIL_LINES = 40 }; /* lines shown of a failed test's output */
+enum { REST_S = 30 };                      /* after its test a process may run on so long */
 #define IDLE_CPU_S 0.3
 enum { MAX_ARGS = 64, MAX_JOBS = 16, OUTPUT_BYTES = 1 << 22 };
 
 typedef struct Test {
     int kind;
     char *path;
-    char *world;        /* of a .gt: "" is the common one */
-    Expect *expect;     /* of a .gt; owned by the first of its worlds */
+    char *world;        /* world of a .gt test; "": the default */
+    Expect *expect;     /* expectations of a .gt test; owned by the first of its worlds */
     char dir[PATH_MAX]; /* $TMP of a running test */
     Guard guard;
     double started, looked, cpu_limit_s;
-    double idle_since, idle_cpu_s; /* when it was last seen at work, and what it had used then */
-    char late[64];                 /* why it was stopped, if it was */
-    double cpu_s, wall_s;          /* once it has ended */
+    double idle_since, idle_cpu_s; /* when it last used CPU time, and how much it had used then */
+    char late[64];                 /* why it was stopped; NULL: it was not */
+    double cpu_s, wall_s;          /* set once it has ended */
 } Test;
 
 typedef struct Runner {
     const char *build;
     char here[PATH_MAX];
     char gtsh[PATH_MAX];
-    const char *worlds; /* further worlds for every script, or "" */
-    bool keep;          /* leave $TMP of failed tests */
+    const char *worlds; /* further worlds for every .gt test, or "" */
+    bool keep;          /* keep $TMP of failed tests */
     bool shows_times;
     double factor;
     int jobs;
@@ -70,7 +70,7 @@ typedef struct Runner {
     bool is_interrupted;
 } Runner;
 
-/* What the process of a test needs to know. */
+/* Arguments of a test's process. */
 typedef struct Start {
     const Runner *r;
     const Test *t;
@@ -174,7 +174,7 @@ static void add_programs(Runner *r, int kind, const char *folder, const char *ta
 
 /* ---- Starting ---- */
 
-/* A world is options of gtsh, or another way to hand it the script. */
+/* A world is a set of options of gtsh, or another way to pass it the script. */
 static void world_args(const char *world, char **argv, int *n) {
     argv[(*n)++] = "--engine";
     argv[(*n)++] = !strcmp(world, "reference") ? "reference" : "cpu";
@@ -186,7 +186,7 @@ static void world_args(const char *world, char **argv, int *n) {
     }
 }
 
-/* Splits at blanks; quotes of either kind hold them together. Strings live until exec. */
+/* Splits at blanks; quotes of either kind keep words together. The strings live until exec. */
 static void split_args(const char *s, char **argv, int *n) {
     while (*s && *n < MAX_ARGS - 1) {
         while (*s == ' ') s++;
@@ -208,7 +208,7 @@ static void split_args(const char *s, char **argv, int *n) {
 static void gt_command(const Runner *r, const Test *t, char **argv) {
     int n = 0;
     bool is_replay = !strcmp(t->world, "replay"), is_stdin = !strcmp(t->world, "stdin");
-    if (is_replay) { /* on as many workers */
+    if (is_replay) { /* with as many workers */
         static char command[256];
         const char *w = strstr(t->expect->options, "-w ");
         snprintf(command, sizeof command,
@@ -246,7 +246,7 @@ static void clean_environment(const Runner *r, const Test *t) {
     setenv("TERM", "dumb", 1);
     unsetenv("NO_COLOR");
     unsetenv("CLICOLOR_FORCE");
-    setenv("GT_CC_SECONDS", "600", 1); /* compilers take long on a busy machine */
+    setenv("GT_CC_SECONDS", "600", 1); /* compilers are slow on a busy machine */
     unsetenv("MAKEFLAGS");
     if (t->expect)
         for (int i = 0; i < t->expect->n_env; i++) putenv(t->expect->env[i]);
@@ -266,7 +266,7 @@ static void run_test(const void *start) {
     char *argv[2 * MAX_ARGS] = {t->path, NULL};
     struct rlimit file;
     getrlimit(RLIMIT_FSIZE, &file);
-    file.rlim_cur = (rlim_t)1 << 30; /* The hard limit stays: a worker's arena is a file, sparse. */
+    file.rlim_cur = (rlim_t)1 << 30; /* not the hard limit: an arena is a large, sparse file */
     setrlimit(RLIMIT_FSIZE, &file);
     bool has_stdin = t->kind == KIND_GT && (t->expect->stdin_text.n || t->expect->has_stdin);
     if (t->kind == KIND_GT && !strcmp(t->world, "stdin")) {
@@ -335,7 +335,7 @@ static Text read_output(const Test *t, const char *name) {
     return text_read(path, OUTPUT_BYTES);
 }
 
-/* The end of line `lines` from p, or s's end. */
+/* Returns the end of line `lines` from p on, or the end of s. */
 static const char *after_lines(const Text *s, const char *p, int lines) {
     for (const char *end = s->data + s->n; lines-- && p < end;) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
@@ -344,8 +344,8 @@ static const char *after_lines(const Text *s, const char *p, int lines) {
     return p;
 }
 
-/* The first and the last lines: a failure is explained where it happened, and the end says how far
- * the test came. */
+/* Prints the first and the last lines: the first explain a failure, the last show how far the test
+ * came. */
 static void print_ends(const char *label, const Text *s) {
     if (!s->n) return;
     int n = s->data[s->n - 1] != '\n';
@@ -416,7 +416,7 @@ static void judge(Runner *r, Test *t, const GuardReport *report) {
     text_free(&why);
 }
 
-/* Stops a test that has used its time, or hangs. Looks once a second. */
+/* Stops a test that has used its time or hangs. Checks once a second. */
 static void check_time(const Runner *r, Test *t) {
     double at = now();
     if (t->late[0] || at - t->looked < 1) return;
@@ -435,7 +435,7 @@ static void check_time(const Runner *r, Test *t) {
     if (t->late[0]) guard_stop(&t->guard);
 }
 
-/* Waits for one of the running tests to end. On an interrupt all are stopped. */
+/* Waits until one of the running tests ends. On an interrupt, stops all. */
 static void reap(Runner *r, Test **running, int *n_running, const sigset_t *set) {
     for (;;) {
         for (int i = 0; i < *n_running; i++) {
@@ -520,7 +520,7 @@ static int by_cpu(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The dearest last. The order of the tests, by which worlds share expectations, is lost. */
+/* Sorts the longest tests first. The order by which worlds share expectations is lost. */
 static void print_times(Runner *r) {
     double cpu_s = 0;
     qsort(r->test, (size_t)r->n, sizeof *r->test, by_cpu);

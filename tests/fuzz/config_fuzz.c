@@ -1,5 +1,6 @@
-/* config_fuzz.c: damaged configurations: an answer, or an error with a place inside the text and
- * nothing left behind. What is accepted survives the way through instructions.
+/* config_fuzz.c: damaged configurations. The result must be a configuration, or an error with a
+ * position inside the text, and no memory may leak. An accepted configuration must survive the
+ * round trip through instructions.
  * SPDX-License-Identifier: MIT */
 #include "runtime/layout/config.h"
 #include "tests/fuzz/fuzz.h"

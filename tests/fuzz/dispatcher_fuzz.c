@@ -1,11 +1,11 @@
-/* dispatcher_fuzz.c: random events into the dispatcher's step function: clients that are sane (with
- * signals, copies, large data, loops in which bodies are found), sloppy or hostile, workers that
- * come, lie and go. A model of each
- * worker (dispatcher_model.h) takes what the dispatcher sends: every frame must decode, every
- * instruction must be one that each of its ranks can carry out, with operands that are there and
- * fit; when a client has freed all it made nothing of it is left on any worker, and when all have
- * left nothing is left at all. With libFuzzer: build with -DLIBFUZZER -fsanitize=fuzzer. Else:
- * dispatcher_fuzz [-n RUNS] [-s SEED] [-v] [FILE ...]; -v: how often each operation was cut up.
+/* dispatcher_fuzz.c: random events for the dispatcher's step function: valid clients (with signals,
+ * copies, large data, loops with hot bodies), sloppy and hostile ones, and workers that join, send
+ * wrong messages and leave. A model of each worker (dispatcher_model.h) reads what the dispatcher
+ * sends: every frame must decode, and each rank of an instruction must be able to execute it, with
+ * operands that exist and fit. When a client has freed all its tensors, no worker may hold any of
+ * them; when all have left, nothing may be left at all. With libFuzzer: build with -DLIBFUZZER
+ * -fsanitize=fuzzer. Else: dispatcher_fuzz [-n RUNS] [-s SEED] [-v] [FILE ...]; -v: print how often
+ * each operation was split.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/state.h"
 #include "tests/fuzz/dispatcher_model.h"
@@ -21,15 +21,15 @@ typedef struct Known {
     TensorType type;
 } Known;
 
-/* A client as we play it. */
+/* A client that the fuzzer plays. */
 typedef struct Player {
     PeerId peer;
-    bool is_there, is_messy; /* messy: what it said is not what we think it said */
+    bool is_there, is_messy; /* messy: it may have sent other things than recorded here */
     uint32_t id;
     uint64_t seq, next_id;
     Known known[KNOWN]; /* some of its tensors: the last ones, in a ring */
     uint64_t n_known;
-    uint64_t *made; /* all ids that it named as results */
+    uint64_t *made; /* all ids that it has given to results */
     size_t n_made, cap_made;
 } Player;
 
@@ -63,7 +63,7 @@ static void deliver(World *w) {
     }
 }
 
-/* Frames that are taken in slices are taken to their ends. */
+/* Continues frames that are taken in slices until they end. */
 static void take_all(World *w) {
     while (dispatcher_go_on(w->d)) deliver(w);
     deliver(w);
@@ -88,7 +88,7 @@ static void hello(World *w, PeerId peer, Role role, bool is_right) {
 
 /* ---- Sane instructions ---- */
 
-/* One instruction being made, with room for what it borrows. */
+/* One instruction under construction, with memory for its parts. */
 typedef struct Maker {
     Inst inst;
     Operand in[5];
@@ -116,7 +116,7 @@ static void put_name(World *w, Maker *k, AttrKey key) {
     a->str = names[byte(w) % 5], a->n = 1;
 }
 
-/* A tensor that the player has, mostly; false: it has none. */
+/* Usually a tensor that the player has; false: it has none. */
 static bool put_operand(World *w, Player *p, Maker *k) {
     uint64_t n = p->n_known < KNOWN ? p->n_known : KNOWN;
     if (n == 0) return false;
@@ -126,7 +126,7 @@ static bool put_operand(World *w, Player *p, Maker *k) {
     return true;
 }
 
-/* Another one of the same shape and dtype, if there is one. */
+/* Another tensor of the same shape and dtype, if there is one. */
 static void put_like(Player *p, Maker *k) {
     uint64_t n = p->n_known < KNOWN ? p->n_known : KNOWN;
     const TensorType *want = &k->type[0];
@@ -144,7 +144,7 @@ static void put_like(Player *p, Maker *k) {
 static int random_shape(World *w, int64_t shape[MAX_DIMS]) {
     static const int64_t extents[] = {8, 4, 6, 1, 5, 8, 2, 4};
     int how = byte(w), rank = 1 + how % 3;
-    if (how == 255) return shape[0] = 1024, shape[1] = 512, 2; /* born where "*" says */
+    if (how == 255) return shape[0] = 1024, shape[1] = 512, 2; /* born at the place of "*" */
     if (how == 254) return shape[0] = 0, shape[1] = 4, 2;
     for (int i = 0; i < rank; i++) shape[i] = extents[byte(w) % 8];
     return rank;
@@ -267,14 +267,14 @@ static void make_kernel(World *w, Player *p, Maker *k) {
         put_list(k, ATTR_AXIS, 0, &axis, 1);
         break;
     case 6:
-        k->inst.op = OP_RANDN; /* like a model */
+        k->inst.op = OP_RANDN; /* as a model tensor */
         put_list(k, ATTR_RNG, 0, (int64_t[]){1, how}, 2);
         break;
     default: k->inst.op = OP_SHARD; put_name(w, k, ATTR_NAME);
     }
 }
 
-/* One that fits by its rank and dtype, made if need be: false then. */
+/* Adds a known tensor of this rank (-1: any) and dtype as operand; false: there is none. */
 static bool put_fitting(World *w, Player *p, Maker *k, int rank, DType dtype) {
     uint64_t n = p->n_known < KNOWN ? p->n_known : KNOWN, from = (uint64_t)byte(w);
     for (uint64_t i = 0; i < n; i++) {
@@ -287,7 +287,7 @@ static bool put_fitting(World *w, Player *p, Maker *k, int rank, DType dtype) {
     return false;
 }
 
-/* A source of the given kind instead of what lacks its operand. */
+/* Emits a source of the given kind in place of an instruction whose operand is missing. */
 static void make_other(World *w, Maker *k, int rank, DType dtype) {
     static const int64_t rng[] = {3, 4};
     int64_t shape[MAX_DIMS];
@@ -303,7 +303,7 @@ static void make_other(World *w, Maker *k, int rank, DType dtype) {
     k->in[1] = (Operand){.kind = IN_IMM_INT, .i = 4};
 }
 
-/* Kernels whose layout rules have exceptions. */
+/* Kernels with special layout rules. */
 static void make_hard(World *w, Player *p, Maker *k) {
     static const Op by_index[] = {OP_INDEX,       OP_INDEX_PUT,      OP_GATHER,
                                   OP_SCATTER_ADD, OP_SCATTER_REDUCE, OP_INDEX_PUT};
@@ -444,7 +444,7 @@ static void sane_inst(World *w, Player *p, FrameWriter *f) {
     k.inst.op = OP_EDGE;
     k.inst.in = k.in, k.inst.attr = k.attr;
     uint64_t at = p->seq + f->count;
-    if (at < 4) /* two definitions, two scopes: most then go on within */
+    if (at < 4) /* two definitions and two scopes: later instructions mostly stay in them */
         make_control(w, p, &k, at < 2 ? 0 : 1);
     else if (how < 3)
         make_source(w, &k);
@@ -475,7 +475,7 @@ static void sane_inst(World *w, Player *p, FrameWriter *f) {
 static void wild_inst(World *w, Player *p, FrameWriter *f) {
     Rand r = {(uint64_t)byte(w) << 8 | (uint64_t)byte(w)};
     Inst in = rand_inst(&r, &w->arena);
-    if (in.n_out && byte(w) % 4) { /* an id that is free, so that the rest is looked at */
+    if (in.n_out && byte(w) % 4) { /* an unused id, so that the other fields are checked */
         for (int i = 0; i < in.n_out; i++) in.out[i] = p->next_id++;
     } else if (in.n_out && in.out[0] < UINT64_MAX / 2 && in.out[0] + 2 > p->next_id) {
         p->next_id = in.out[0] + 2;
@@ -505,7 +505,8 @@ static void frame(World *w, Player *p) {
     say(w, p->peer, &m);
 }
 
-/* A loop: in full, round by round, with an edge each or none, and garbage between. */
+/* A loop: its instructions in full, iteration by iteration, with or without edges, mixed with other
+ * instructions. */
 typedef struct Round {
     int n, how[6];
     bool has_edges;
@@ -532,7 +533,7 @@ static void flush(World *w, Player *p, FrameWriter *f) {
     say(w, p->peer, &m);
 }
 
-/* Acknowledges, so that the window is no limit. */
+/* Acknowledges everything, so that the window is no limit. */
 static void settle(World *w, const Player *p) {
     Msg m;
     for (int k = 0; k < WORKERS && p->is_there; k++) {
@@ -578,7 +579,7 @@ static void loop(World *w, Player *p) {
     flush(w, p, &f);
 }
 
-/* True when it happened to be a goodbye. */
+/* Returns true if the message was BYE. */
 static bool garbage(World *w, PeerId from) {
     int n = byte(w) % 64;
     Msg m = {0};
@@ -658,7 +659,7 @@ static void player_event(World *w, Player *p) {
     }
 }
 
-/* All workers are done: the dispatcher's books about the client are empty. */
+/* All workers are done: the dispatcher must hold no record of the client. */
 static void closes_books(World *w, const Player *p) {
     for (int k = 0; k < WORKERS; k++) {
         Msg m;
@@ -675,7 +676,7 @@ static void closes_books(World *w, const Player *p) {
     for (int r = 0; r < w->d->n_ranks; r++) MUST(client_under_way(c, r) == 0);
 }
 
-/* Frees all that it made, and some that was never made: nothing is left. */
+/* Frees all tensors that it made, and some ids that never existed; nothing may be left. */
 static void frees_all(World *w, Player *p) {
     uint32_t id = p->id;
     size_t at = 0;
@@ -717,10 +718,10 @@ static long counter(const World *w, const char *name) {
     return v;
 }
 
-static long n_moves, n_placed, n_found; /* how deep it went */
+static long n_moves, n_placed, n_found; /* statistics: how much was covered */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-    static World *w; /* large: made once */
+    static World *w; /* large data: allocated once */
     if (!w) w = xcalloc(1, sizeof *w);
     w->at = data, w->end = data + n, w->last_peer = 0;
     memset(w->player, 0, sizeof w->player);

@@ -1,7 +1,7 @@
-/* dispatcher_model.h: workers as dispatcher_fuzz plays them: what each knows of groups and of each
- * client's tensors, and whether what it is sent can be carried out. Every operand of an instruction
- * must be there on every rank that takes part, laid out such that the parts fit (as locate.c
- * finds); a result's name must be new. Values are not computed.
+/* dispatcher_model.h: models of workers for dispatcher_fuzz. Each knows its groups and each
+ * client's tensors, and checks that it could execute what it is sent. Every operand must exist on
+ * every rank that takes part, laid out such that the parts fit (as locate.c checks); a result's
+ * name must be new. Values are not computed.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_FUZZ_DISPATCHER_MODEL_H
 #define GT_TESTS_FUZZ_DISPATCHER_MODEL_H
@@ -14,25 +14,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBERS = 4096 }; /* of clients in one run */
+enum { NUMBERS = 4096 }; /* clients per run */
 
-/* What a worker has of one tensor is a TensorHandle (type of the whole, layout) whose fill.id is
- * the group that it lies on and whose group is not used. */
+/* A worker's record of a tensor is a TensorHandle (type of the whole, layout) whose fill.id is the
+ * tensor's group; its `group` is not used. */
 typedef struct ModelWorker {
     PeerId peer; /* 0: not there */
     int rank;
     Map groups;             /* -> Group */
     Handles live[NUMBERS];  /* by client number */
-    Map bodies;             /* -> Bodies, by client number: of those that have any */
-    Bodies placed[NUMBERS]; /* the dispatcher's, likewise */
-    uint64_t sent[NUMBERS]; /* how far it was sent, to be acknowledged */
-    uint64_t number;        /* of what comes next, at least */
+    Map bodies;             /* -> Bodies, by client number, of clients that have any */
+    Bodies placed[NUMBERS]; /* likewise, the dispatcher's bodies */
+    uint64_t sent[NUMBERS]; /* last frame received, for the acknowledgement */
+    uint64_t number;        /* lower bound of the next number */
 } ModelWorker;
 
-static const Inst *model_inst; /* being looked at, for messages */
+static const Inst *model_inst; /* the instruction being checked, for messages */
 static const ModelWorker *model_at;
 static long model_hot;              /* instructions of hot records */
-static long model_shared[OP_COUNT]; /* how often several ranks carried one out, each its part */
+static long model_shared[OP_COUNT]; /* instructions of which several ranks executed parts */
 
 static inline void model_fail(const char *file, int line, const char *what) {
     fprintf(stderr, "%s:%d: %s\n", file, line, what);
@@ -46,7 +46,7 @@ static inline void model_fail(const char *file, int line, const char *what) {
 }
 #define MUST(condition) ((condition) ? (void)0 : model_fail(__FILE__, __LINE__, #condition))
 
-/* Places of this rank: as in the tables of groups that it was told. */
+/* Returns this rank's place in the groups that it knows. */
 static inline const Group *model_group(const ModelWorker *w, uint64_t id) {
     const Group *g = map_get(&w->groups, id);
     MUST(g);
@@ -90,9 +90,9 @@ static inline void model_move(ModelWorker *w, Handles *t, const Inst *in) {
     if (reads) model_put(w, t, m.out, false, &m.type, m.to.group, &m.to.layout);
 }
 
-/* ---- What each rank does by itself ---- */
+/* ---- Execution on one rank ---- */
 
-/* The parts give the parts of the results, or are empty. */
+/* The operands' parts must give the results' parts, or be empty. */
 static inline void model_parts(const ModelWorker *w, const Inst *in, const TensorHandle *first,
                                TensorType *part, const TensorType *out, int n_out,
                                const Layout *give, int at) {
@@ -124,7 +124,7 @@ static inline void model_parts(const ModelWorker *w, const Inst *in, const Tenso
     }
 }
 
-/* Terms may go into what combines with them only. */
+/* Terms may only be operands of operations that combine them. */
 static inline bool model_takes_terms(Op op) {
     return op_info[op].class_ == CLASS_VIEW || op == OP_ADD || op == OP_SUB || op == OP_NEG ||
            op == OP_MUL || op == OP_DIV || op == OP_SUM || op == OP_SHARD || op == OP_INDEX_PUT ||
@@ -136,7 +136,7 @@ static inline bool model_is_effect(Op op) {
            op == OP_SAVE || op == OP_TRACK || op == OP_SYNC;
 }
 
-/* Something that is carried out here: on place `at` of group `on`. */
+/* Executes an instruction here: on place `at` of group `on`. */
 static inline void model_call(ModelWorker *w, Handles *t, const Inst *in, const Group *on, int at,
                               const Layout *give, Arena *arena) {
     TensorType *whole = arena_zalloc(arena, (in->n_in + 1u) * sizeof *whole), out[MAX_OUT];
@@ -149,7 +149,7 @@ static inline void model_call(ModelWorker *w, Handles *t, const Inst *in, const 
         MUST(h);
         if (i == 0) first = h;
         is_poisoned = is_poisoned || h->is_poisoned;
-        MUST(!h->is_poisoned || is_effect); /* else the dispatcher knew */
+        MUST(!h->is_poisoned || is_effect); /* else the dispatcher would have known */
         MUST(h->layout.kind == LAYOUT_REPLICATE || (on && on->id == h->fill.id));
         MUST(h->layout.kind == LAYOUT_REPLICATE || !is_effect);
         MUST(h->layout.kind != LAYOUT_PARTIAL || model_takes_terms(in->op));
@@ -178,9 +178,9 @@ static inline void model_inst_comes(ModelWorker *w, uint32_t client, const Inst 
     Place place = {0};
     Err err = {0};
     model_inst = in, model_at = w;
-    if (in->op == OP_FREE) { /* what is another's is not here */
+    if (in->op == OP_FREE) { /* another rank's tensor is not here */
         for (int i = 0; i < in->n_in; i++) handles_remove(t, in->in[i].id, NULL);
-    } else if (in->op == OP_NOTE) { /* nobody looks at its operands */
+    } else if (in->op == OP_NOTE) { /* its operands are not read */
     } else if (op_is_move(in->op)) {
         model_move(w, t, in);
     } else if (inst_attr(in, ATTR_ON)) {
@@ -216,7 +216,7 @@ static inline void model_free(ModelWorker *w) {
     for (size_t i = 0; map_next(&w->groups, &i, &key, &value);) free(value);
     map_fini(&w->groups);
     for (int i = 0; i < NUMBERS; i++) {
-        if (!w->placed[i].may_insert) continue; /* no frame came of that number */
+        if (!w->placed[i].may_insert) continue; /* no frame has that number */
         handles_fini(&w->live[i]);
         bodies_fini(&w->placed[i]);
     }

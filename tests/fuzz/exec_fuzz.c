@@ -1,8 +1,8 @@
-/* exec_fuzz.c: hostile frames for workers: a valid instance of some row of the op table
- * (tests/unit/ops_sample.h) with its operands, its frame's bytes damaged, executed on both engines.
- * Nothing may crash, read outside its buffers or stay behind when the client is gone. Work that
- * would only take long (a view of four bytes may show 2^46 elements) is cut short before the engine
- * sees it.
+/* exec_fuzz.c: hostile frames for workers. A valid instance of a row of the op table
+ * (tests/unit/ops_sample.h) is encoded with its operands, the bytes of the frame are damaged, and
+ * both engines execute it. It must not crash, read outside of its buffers, or leave anything behind
+ * when the client is gone. Calls that would only take long (a view of four bytes may have 2^46
+ * elements) do not reach the engine.
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/ops_sample.h"
 #include "worker/exec/exec.h"
@@ -13,7 +13,7 @@
 #define MUST(x) ((x) ? (void)0 : panic("exec_fuzz: %s", #x))
 enum { WORK_MAX = 1 << 22, SEED_BYTES = 30000 };
 
-/* ---- An engine that declines large calls ---- */
+/* ---- An engine that refuses large calls ---- */
 
 static EngineOps bounded_ops[2];
 static const EngineOps *inner_ops[2];
@@ -32,7 +32,7 @@ static int64_t work_of(const Call *c) {
 
 static int index_of(const Engine *e) { return e->ops == inner_ops[1]; }
 
-/* Declined calls get a ticket that engines never give. */
+/* Refused calls get a ticket that engines never return. */
 static Ticket bounded_submit(Engine *e, const Call *c, const Ticket *after, int n) {
     if (work_of(c) > WORK_MAX) return UINT64_MAX;
     return inner_ops[index_of(e)]->submit(e, c, after, n);
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         Exec *x = exec_of(k);
         Msg m = {0};
         msg_push(&m, buf_copy(data, n));
-        if (n >= 32) { /* the lengths that a transport would have got right, and the client's id */
+        if (n >= 32) { /* a transport delivers correct lengths and client ids */
             uint32_t client = 1, body = (uint32_t)(n - 32);
             m.part[0]->data[0] = MSG_FRAME;
             memcpy(m.part[0]->data + 4, &client, 4);

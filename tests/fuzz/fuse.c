@@ -1,14 +1,13 @@
-/* fuse: law 2 (DESIGN 9) as a property test: compiling never changes a bit. Random programs
- * (fuse_program.h) are carried out one instruction after another, and then in clusters, again and
- * again: while their kernels are being compiled, so that these become ready at any moment, and with
- * kernels that are there and are not given every other time; with kernels from disk, from a cache
- * whose files were damaged in between, and from a cold one that several processes fill at once; on
- * one thread and on three; in frames that end anywhere, some of them in scopes that are compiled at
- * first sight; with clusters of any size. Every value that is fetched must have the same bits each
- * time, but for the payload of a nan, and no memory may be left.
+/* fuse: a property test: fusion and compiling never change a bit. Random programs (fuse_program.h)
+ * run one instruction at a time, then in clusters, many times: while kernels are being compiled, so
+ * that they become ready at any moment; with ready kernels used every other time; with kernels from
+ * disk, from a cache with damaged files, and from an empty cache that several processes fill at
+ * once; on one thread and on three; in frames that end anywhere, some in scopes with `compile:
+ * true`; with clusters of any size. Every fetched value must have the same bits each time, except
+ * for the payload of a nan, and no memory may be left.
  *
  *   fuse [-n N] [-s FIRST] [-j JOBS] [-l LENGTH]      N programs; those of one job share a cache
- *   fuse SEED                                         one, with what differs
+ *   fuse SEED                                         one program, with the differences
  * SPDX-License-Identifier: MIT */
 #include "tests/fuzz/fuse_program.h"
 #include "runtime/base/log.h"
@@ -34,19 +33,19 @@ typedef struct Tally {
 } Tally;
 static Tally *tally;
 
-/* ---- What a program gives ---- */
+/* ---- Results of a program ---- */
 
-/* Of each instruction that is answered. */
+/* Of each instruction that has a reply. */
 typedef struct Answer {
     bool is_there;
     uint64_t hash;
 } Answer;
 typedef struct Answers {
     Answer of[PROGRAM_MAX];
-    char error[PROGRAM_MAX][100]; /* its text, where it failed */
+    char error[PROGRAM_MAX][100]; /* the text of its error, if it failed */
 } Answers;
 
-/* A nan is a nan. */
+/* All nans are equal. */
 static uint64_t hash_value(const ReplyValue *v, uint64_t hash) {
     uint64_t n = reply_value_numel(&v->type, v->edge), size = v->bytes / (n ? n : 1);
     if (!dtype_is_float((DType)v->type.dtype)) return hash_bytes(v->data, v->bytes, hash);
@@ -87,7 +86,7 @@ static void settle(Exec *x, Answers *a) {
     take(x, a);
 }
 
-/* The program in frames that end anywhere, for a client of its own, who then leaves. */
+/* Runs the program, in frames that end anywhere, for a client of its own, which then leaves. */
 static void play(Exec *x, const Program *p, uint32_t client, Rand *r, Answers *a) {
     memset(a, 0, sizeof *a);
     bool often = rand_below(r, 2);
@@ -112,9 +111,9 @@ static void play(Exec *x, const Program *p, uint32_t client, Rand *r, Answers *a
     settle(x, a);
 }
 
-/* ---- What differs ---- */
+/* ---- Differences ---- */
 
-/* The instructions that a value comes from, as text. */
+/* Prints the instructions that a value depends on. */
 static void print_origin(const Program *p, int at) {
     bool wanted[PROGRAM_MAX] = {0};
     Bytes text = {0};
@@ -206,8 +205,8 @@ static void close_world(Exec *x, uint64_t seed) {
     exec_free(&x);
 }
 
-/* Programs in one world, in turns, until all their kernels are there, and then some. whole: kernels
- * that may come from disk. */
+/* Runs programs in one world, several times, until all their kernels are ready, and then some more.
+ * whole: kernels that may come from disk. */
 static void fused_world(const Program *p, const Answers *want, int n, uint64_t seed,
                         const char *name, unsigned long whole) {
     static Answers got;
@@ -226,7 +225,7 @@ static void fused_world(const Program *p, const Answers *want, int n, uint64_t s
             ok = compare(&p[i], seed + (uint64_t)i, name, &want[i], &got);
         }
         ready += counter(x, "jit.pending") == 0;
-        int ms = ready ? 0 : rand_below(&r, 5 + 4 * pass); /* kernels come meanwhile */
+        int ms = ready ? 0 : rand_below(&r, 5 + 4 * pass); /* meanwhile kernels become ready */
         nap_ms(ms);
         waited_ms += ms;
     }
@@ -267,7 +266,8 @@ static bool read_file(const char *dir, const char *name, uint64_t *hash) {
     return ok;
 }
 
-/* A file is cut off, emptied, changed, longer, gone, a directory, or another one. */
+/* Truncates, empties, changes, lengthens or removes a file, or replaces it by a directory or
+ * another file. */
 static void damage_file(const char *dir, const char *name, const char *other, Rand *r) {
     char path[600], from[600];
     snprintf(path, sizeof path, "%s/%.200s", dir, name);
@@ -292,7 +292,7 @@ static void damage_file(const char *dir, const char *name, const char *other, Ra
     if (how == 6 && link(from, path)) unlink(from);
 }
 
-/* How many kernels of the cache are what they were, after some have been damaged. */
+/* Returns the number of kernels in the cache that are unchanged after some were damaged. */
 static unsigned long damage_cache(const char *dir, Rand *r) {
     enum { FILES = 4096 };
     File *file = xcalloc(FILES, sizeof *file);

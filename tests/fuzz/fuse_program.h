@@ -1,9 +1,9 @@
 /* fuse_program.h: random programs for fuse.c, as instructions of one client: pointwise operations,
- * casts, reductions and views of all dtypes, of shapes that broadcast, odd and empty ones among
- * them, with nan, infinities and both zeros in their data; frees of what was just used and of what
- * was not; constants, elements taken from rows and put into them, at indices that may be wrong; now
- * and then a product, an edge, a value that is fetched. inst_infer says what is allowed: a guess
- * that it refuses is dropped. All memory is the program's arena.
+ * casts, reductions and views of all dtypes, of shapes that broadcast, odd and empty ones included,
+ * on data with nan, infinities and both zeros; frees of tensors just used and of others; constants;
+ * elements gathered from rows and scattered into them, at indices that may be out of range;
+ * sometimes a matrix product, an edge, a fetch. Candidates that inst_infer refuses are dropped. The
+ * program's arena owns all memory.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_FUZZ_FUSE_PROGRAM_H
 #define GT_TESTS_FUZZ_FUSE_PROGRAM_H
@@ -28,9 +28,9 @@ typedef struct Program {
     Live live[LIVE_MAX];
     int n_live;
     uint64_t next_id;
-    TensorType base[2]; /* shapes that most tensors have, or broadcast to */
-    TensorType focus;   /* for a while most operands have this type, ... */
-    int focused;        /* ... so many instructions more: such runs become one cluster */
+    TensorType base[2]; /* most tensors have this shape, or one that broadcasts to it */
+    TensorType focus;   /* most operands have this type ... */
+    int focused;        /* ... for so many more instructions: such runs become one cluster */
 } Program;
 
 static Attr ints_attr(Program *p, AttrKey key, const int64_t *v, int n) {
@@ -43,7 +43,7 @@ static void keep(Program *p, const Inst *in) {
     if (p->n < PROGRAM_MAX) p->inst[p->n++] = inst_copy(in, &p->arena);
 }
 
-/* Appends it, if it can be, and its result becomes live. */
+/* Appends the instruction if it is valid; its result becomes live. */
 static bool try_inst(Program *p, Inst *in, const TensorType *types) {
     TensorType out[MAX_OUT];
     int n_out;
@@ -69,7 +69,7 @@ static void free_live(Program *p, int k) {
     p->live[k] = p->live[--p->n_live];
 }
 
-/* A live tensor, often a young one, or one of the focus. */
+/* A live tensor, often a recent one, or one of the focus. */
 static int choose(Program *p) {
     for (int tries = 0; p->focused && tries < 12; tries++) {
         int k = tries || rand_below(&p->r, 2) ? rand_below(&p->r, p->n_live) : p->n_live - 1;
@@ -138,7 +138,7 @@ static Operand immediate(Rand *r, DType d) {
     return (Operand){.kind = IN_IMM_INT, .i = rand_below(r, 5)};
 }
 
-/* op over live tensors of one dtype, some operands immediates. */
+/* An op over live tensors of one dtype, with some immediates. */
 static bool map_inst(Program *p, Op op) {
     Operand in[3];
     TensorType types[3] = {{0}};
@@ -158,7 +158,7 @@ static bool map_inst(Program *p, Op op) {
     return try_inst(p, &(Inst){.op = op, .n_in = (uint16_t)n, .in = in}, types);
 }
 
-/* A row of the class; of pointwise ones every other time one that programs are full of. */
+/* A row of the class; for pointwise ones every other time one that is common in programs. */
 static Op some_row(Rand *r, OpClass c) {
     static const Op usual[16] = {OP_ADD,  OP_ADD,   OP_SUB, OP_MUL,  OP_MUL,  OP_DIV,
                                  OP_NEG,  OP_EXP,   OP_LOG, OP_TANH, OP_SQRT, OP_MAXIMUM,
@@ -180,7 +180,7 @@ static bool reduce_inst(Program *p) {
     Live x = p->live[choose(p)];
     int64_t axes[MAX_DIMS];
     int n = 0, from = rand_below(&p->r, x.type.rank + 1);
-    bool is_last = rand_below(&p->r, 3) > 0; /* the last ones or the first: these are fused */
+    bool is_last = rand_below(&p->r, 3) > 0; /* the last axes or the first: these are fused */
     for (int a = 0; a < x.type.rank; a++)
         if ((a >= from) == is_last ? rand_below(&p->r, 12) > 0 : rand_below(&p->r, 12) == 0)
             axes[n++] = a;
@@ -212,7 +212,7 @@ static bool view_inst(Program *p) {
                        ints_attr(p, ATTR_STEP, step, rank)};
         return unary(p, OP_SLICE, attr, 3, &x);
     }
-    case 2: { /* two neighbouring axes as one, or a new axis of 1 */
+    case 2: { /* merges two neighbouring axes, or adds an axis of 1 */
         int n = 0, at = rand_below(&p->r, rank + 1);
         for (int a = 0; a < rank; a++) {
             if (a == at) v[n++] = 1;
@@ -245,7 +245,7 @@ static bool constant(Program *p, const TensorType *t) {
                     NULL);
 }
 
-/* One element of each row of x; or into a row of a constant, one of each row. */
+/* Gathers one element of each row of x, or scatters one of each row into rows of a constant. */
 static void along_rows(Program *p) {
     Live x = p->live[choose(p)];
     int last = x.type.rank - 1, n = p->n_live;
@@ -281,8 +281,8 @@ static void along_rows(Program *p) {
     try_inst(p, &inst, types);
 }
 
-/* Of the shape that most tensors have, or of a matrix and its transpose; what comes next will
- * mostly read it. */
+/* A product of the shape that most tensors have, or of a matrix and its transpose; the next
+ * instructions will mostly read it. */
 static void product(Program *p) {
     Live x = p->live[choose(p)];
     TensorType a = p->base[0];
@@ -347,12 +347,13 @@ static void step(Program *p) {
         along_rows(p);
     else
         constant(p, &p->live[choose(p)].type);
-    /* An operand that ends here, and others. */
+    /* Frees an operand of the last instruction, and others. */
     if (p->n > before && p->n_live > 8 && rand_below(r, 3) == 0) free_live(p, choose(p));
     while (p->n_live > 24) free_live(p, rand_below(r, p->n_live));
 }
 
-/* A program of about so many instructions, that ends with all its values fetched and freed. */
+/* Generates a program of about so many instructions, which ends by fetching and freeing all its
+ * values. */
 static void program_make(Program *p, uint64_t seed, int length) {
     static const int64_t extents[] = {1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 33, 64, 100};
     static const TensorType large[] = {{.rank = 1, .shape = {9000}},

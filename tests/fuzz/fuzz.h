@@ -1,8 +1,10 @@
-/* fuzz.h: a main for fuzz programs, so that they work with any compiler. A program defines
+/* fuzz.h: a main for fuzz programs that works with any compiler. A program defines
  * LLVMFuzzerTestOneInput and fuzz_seed (its built-in inputs) and includes this last.
- *   NAME_fuzz FILE ...          replays files
- *   NAME_fuzz -n RUNS -s SEED   runs that many mutations of the built-in inputs; the same numbers,
- *                               the same runs
+ *
+ * NAME_fuzz FILE ...          replays files
+ * NAME_fuzz -n RUNS -s SEED   runs that many mutations of the built-in inputs; the same numbers
+ * give the same runs
+ *
  * With libFuzzer: build with -DLIBFUZZER -fsanitize=fuzzer.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_FUZZ_FUZZ_H
@@ -15,7 +17,7 @@
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-/* Appends the i-th of endlessly many valid inputs to an empty string. */
+/* Appends the i-th valid input to an empty string; i has no limit. */
 static void fuzz_seed(Rand *r, Bytes *out);
 
 #ifndef LIBFUZZER
@@ -29,7 +31,7 @@ static void fuzz_remove(Rand *r, Bytes *b) {
     b->n -= n;
 }
 
-/* Repeats a piece of the input at another place. */
+/* Copies a piece of the input to another place. */
 static void fuzz_repeat(Rand *r, Bytes *b) {
     if (b->n == 0) return;
     char piece[64];
@@ -42,7 +44,7 @@ static void fuzz_repeat(Rand *r, Bytes *b) {
     b->n += n;
 }
 
-/* One, two, four or eight bytes become a number at the edge of something. */
+/* Replaces one, two, four or eight bytes by a boundary value. */
 static void fuzz_number(Rand *r, Bytes *b) {
     static const uint64_t edges[] = {0,
                                      1,
@@ -69,7 +71,7 @@ static void fuzz_number(Rand *r, Bytes *b) {
     memcpy(b->data + rand_u64(r) % (b->n - width + 1), &v, width);
 }
 
-/* One input in FUZZ_CALM stays as it is, for programs whose valid inputs go deep. */
+/* One input in FUZZ_CALM is not mutated, for programs that valid inputs test deeply. */
 #ifndef FUZZ_CALM
 #define FUZZ_CALM 6
 #endif
@@ -94,7 +96,7 @@ static void fuzz_mutate(Rand *r, Bytes *b) {
     if (b->n > FUZZ_INPUT_MAX) b->n = FUZZ_INPUT_MAX;
 }
 
-/* The input is malloc'ed to the byte, so that ASan sees over-reads. */
+/* The input is malloc'ed with its exact size, so that ASan detects over-reads. */
 static void fuzz_one(const Bytes *b) {
     uint8_t *exact = malloc(b->n ? b->n : 1);
     if (!exact) exit(1);

@@ -1,5 +1,6 @@
-/* inst_text_fuzz.c: instruction text from anywhere. Whatever comes: an instruction or an error with
- * a column. What parses must print, read back as itself, and go through the binary form unharmed.
+/* inst_text_fuzz.c: arbitrary instruction text. The result must be an instruction, or an error with
+ * a column. What parses must print, must parse again to the same, and must survive the round trip
+ * through the binary form.
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire/wire.h"
 #include "tests/unit/random_inst.h"

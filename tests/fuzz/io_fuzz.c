@@ -1,6 +1,7 @@
-/* io_fuzz.c: random and mutated files into every decoder: an answer or an error, never a crash or a
- * giant allocation. With libFuzzer: build with -DLIBFUZZER -fsanitize=fuzzer. Else: io_fuzz [-n
- * RUNS] [-s SEED] [FILE ...] (files are replayed; the first byte chooses the format).
+/* io_fuzz.c: random and mutated files for every decoder. The result must be a value or an error,
+ * never a crash or a huge allocation. With libFuzzer: build with -DLIBFUZZER -fsanitize=fuzzer.
+ * Else: io_fuzz [-n RUNS] [-s SEED] [FILE ...] (files are replayed; the first byte chooses the
+ * format).
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io.h"
 #include "tests/unit/io_files.h"
@@ -50,7 +51,7 @@ static uint32_t next(void) {
     return (uint32_t)(state >> 33);
 }
 
-/* Valid beginnings, so that mutations reach the inside of the decoders. */
+/* Valid headers, so that mutations reach the inner parts of the decoders. */
 static const struct {
     int name;
     const char *s;

@@ -1,6 +1,7 @@
-/* parse_fuzz.c: source text from anywhere, as a script and as a line at the prompt. Whatever comes:
- * a tree that prints, or an error with a kind, a sentence and, unless it is about the end, a place
- * inside the text. What is incomplete tells what is open. SPDX-License-Identifier: MIT */
+/* parse_fuzz.c: arbitrary source text, as a script and as a line at the prompt. The result must be
+ * a tree that prints, or an error with a kind, a message and, unless it is about the end, a
+ * position inside the text. For incomplete text the error names the open construct.
+ * SPDX-License-Identifier: MIT */
 #include "lang/syntax/ast.h"
 #include "lang/syntax/lex.h"
 #include "tests/fuzz/fuzz.h"
@@ -43,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     return 0;
 }
 
-/* Pieces of programs; joined at random they are often nearly right. */
+/* Fragments of programs; joined at random they are often almost valid. */
 static const char *const pieces[] = {
     "fn f(a, b=1, *c) {",
     "fn(x) => x + 1",

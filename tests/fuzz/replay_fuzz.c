@@ -1,7 +1,7 @@
 /* replay_fuzz.c: whole programs of instructions, through client, dispatcher and worker. Programs
- * are grown line by line: random ops with random attributes, kept when inference takes them, which
- * is the point: whatever inference lets pass, the engines must be able to run. Then a few bytes
- * change. SPDX-License-Identifier: MIT */
+ * grow line by line: random ops with random attributes, kept if inference accepts them. So the
+ * engines must be able to run whatever inference accepts. Then a few bytes are changed.
+ * SPDX-License-Identifier: MIT */
 #define FUZZ_CALM 2
 #include "lang/shell/replay.h"
 #include "tests/fuzz/fuzz.h"
@@ -43,7 +43,7 @@ static void add_shape(Growth *p, Inst *in, Attr *attr) {
     int rank = rand_below(p->r, 5);
     int64_t *v = ints(p, rank);
     static const int large[] = {17,  64,   100,
-                                257, 4096, 5000}; /* tiles, blocks and lanes end inside */
+                                257, 4096, 5000}; /* most are no multiples of tiles or lanes */
     for (int i = 0; i < rank; i++) {
         v[i] = rand_below(p->r, 12) ? 1 + rand_below(p->r, 7) : 0;
         if (rand_below(p->r, 8) == 0) v[i] = large[rand_below(p->r, 6)];
@@ -51,7 +51,7 @@ static void add_shape(Growth *p, Inst *in, Attr *attr) {
     add_ints(in, attr, ATTR_SHAPE, v, rank);
 }
 
-/* A shape of as many elements: axes merged, split by ones, turned around. */
+/* A shape with as many elements: axes merged, split by ones, permuted. */
 static void add_reshape(Growth *p, Inst *in, Attr *attr, const TensorType *x) {
     int64_t *v = ints(p, MAX_DIMS);
     int n = 0;
@@ -117,7 +117,7 @@ static void add_source(Growth *p, Inst *in, Attr *attr) {
     add_ints(in, attr, ATTR_RNG, rng, 2);
 }
 
-/* Small numbers for what slides over x: often they fit. */
+/* Small sizes for windows over x: often they fit. */
 static void add_window(Growth *p, Inst *in, Attr *attr, const TensorType *x, bool is_pool) {
     static const AttrKey keys[] = {ATTR_KERNEL, ATTR_STRIDE, ATTR_PADDING, ATTR_DILATION};
     int n = is_pool ? 1 + rand_below(p->r, 3) : x->rank > 2 ? x->rank - 2 : 1;
@@ -186,7 +186,7 @@ static void add_immediate(Growth *p, Operand *o) {
     if (o->kind == IN_IMM_BOOL) o->b = rand_below(p->r, 2);
 }
 
-/* One attempt at an instruction; false: inference refuses it, or it is too large to be quick. */
+/* Tries to make an instruction; false: inference refuses it, or it is too large to be fast. */
 static bool grow(Growth *p) {
     Inst in = {.op = (Op)rand_below(p->r, OP_COUNT)};
     const OpInfo *info = &op_info[in.op];
@@ -211,7 +211,7 @@ static bool grow(Growth *p) {
         o[i].id = p->id[k], t[i] = p->type[k];
     }
     add_attrs(p, &in, attr, &t[0]);
-    for (int i = in.n_attr; i-- > 0;) /* a replay refuses what the operation does not take */
+    for (int i = in.n_attr; i-- > 0;) /* a replay refuses attributes that the op does not take */
         if (!inst_takes(in.op, (AttrKey)attr[i].key)) attr[i] = attr[--in.n_attr];
     int n_out;
     if (!inst_infer(&in, t, out, &n_out, NULL)) return false;
@@ -229,7 +229,7 @@ static bool grow(Growth *p) {
     return true;
 }
 
-/* Other numbers, same syntax: ids, extents, axes, dtypes. */
+/* Changes numbers but not the syntax: ids, sizes, axes, dtypes. */
 static void change_digits(Rand *r, Bytes *b) {
     for (int k = rand_below(r, 4) ? 0 : rand_below(r, 4); k > 0; k--)
         for (size_t tries = 0, at; tries < 50; tries++) {
@@ -240,7 +240,7 @@ static void change_digits(Rand *r, Bytes *b) {
         }
 }
 
-/* The same as what client c1 asked for on a tape, with lines of others between. */
+/* The same program as client c1's lines on a tape, among lines of other clients. */
 static void make_tape(Rand *r, Bytes *b) {
     Bytes tape = {0};
     bytes_puts(&tape, "gti 1 kind=tape\n");
@@ -290,7 +290,7 @@ static void start(void) {
     }
 }
 
-/* Nothing may touch files. */
+/* No program may touch files. */
 static bool is_harmless(const char *s, size_t n) {
     return !memmem(s, n, "save", 4) && !memmem(s, n, "write", 5) && !memmem(s, n, "load", 4);
 }
@@ -298,7 +298,7 @@ static bool is_harmless(const char *s, size_t n) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     if (!is_harmless((const char *)data, n)) return 0;
     if (!cluster) {
-        if (!freopen("/dev/null", "w", stdout)) return 0; /* what programs print */
+        if (!freopen("/dev/null", "w", stdout)) return 0; /* discards the output of programs */
         start();
     }
     LangError e = {0};

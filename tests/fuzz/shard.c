@@ -1,18 +1,18 @@
-/* shard: law 1 as a property test. Random programs (shard_program.h) run by gtsh, once as they are
- * and then under random configurations of their signals on 1, 2, 3, 4 and 8 workers; what they
- * print must be the same: every character of programs on whole numbers, 1e-10 of the rest. Without
- * a configuration every character is the same on any number of workers. A third of the programs on
- * whole numbers run in halves, where what is added up is exact in float32 and each result is
- * rounded: every character is the same only if all that is rounded on one worker is rounded on
- * several, once, and nothing else is.
+/* shard: a property test: sharding never changes results. Random programs (shard_program.h) run by
+ * gtsh as they are, and then with random configurations of their signals on 1, 2, 3, 4 and 8
+ * workers. The output must be the same: every character for programs on integers, 1e-10 for the
+ * others. Without a configuration every character must be the same on any number of workers. A
+ * third of the integer programs run in halves, where sums are exact in float32 and each result is
+ * rounded once: every character is the same only if several workers round the same values as one
+ * does.
  *
- * Every fourth run is a program that prints where its tensors lie, which an oracle of our own knows
- * too (shard_place.h). Some runs use daemons that each job keeps.
+ * In every fourth run the program prints the placement of its tensors, which an independent oracle
+ * predicts (shard_place.h). Some runs use daemons that each job keeps.
  *
  *   shard [-b BUILD] [-n N] [-s FIRST] [-j JOBS] [-o DIR] [-d PERCENT of runs with daemons]
  *   shard [-b BUILD] SEED         one, with its program and configurations
  *
- * A failure is made smaller by leaving out lines, printed, and with -o kept as DIR/SEED.gt and
+ * A failing program is reduced by leaving out lines, printed, and with -o kept as DIR/SEED.gt and
  * DIR/SEED.yaml.
  * SPDX-License-Identifier: MIT */
 #include "tests/fuzz/shard_place.h"
@@ -117,7 +117,8 @@ static char *slurp(const char *path) {
     return b.data;
 }
 
-/* What it prints, or if it fails, its errors; owned by the caller. *status as of waitpid. */
+/* Returns the program's output, or if it fails, its errors; owned by the caller. *status as of
+ * waitpid. */
 static char *run(const Setting *g, int *status) {
     char gtsh[256], workers[32], config[128], program[128], out[128], errors[128], where[128];
     snprintf(gtsh, sizeof gtsh, "%s/gtsh", build);
@@ -179,7 +180,7 @@ static double scale_of(const char *s) {
     return most;
 }
 
-/* NULL: the same; else where they part. */
+/* Returns NULL if both are the same; else where they begin to differ. */
 static const char *difference(const char *a, const char *b, double tolerance) {
     if (tolerance == 0) {
         while (*a && *a == *b) a++, b++;
@@ -204,12 +205,12 @@ static const char *difference(const char *a, const char *b, double tolerance) {
 typedef struct Case {
     Lines lines;
     bool is_whole;
-    const char *dt; /* of the program, when it is run */
+    const char *dt; /* of the program, when it runs */
     uint64_t seed;
     char why[400];
 } Case;
 
-/* The line that holds `at`, for messages. */
+/* Copies the line that contains `at`, for messages. */
 static void quote(const char *text, const char *at, char *to, size_t size) {
     const char *begin = at;
     while (begin > text && begin[-1] != '\n') begin--;
@@ -219,7 +220,7 @@ static void quote(const char *text, const char *at, char *to, size_t size) {
 
 static bool ended_well(int status) { return WIFEXITED(status) && WEXITSTATUS(status) == 0; }
 
-/* The program as it is; NULL: it is none (or not exact). */
+/* Runs the program without a configuration; NULL: it is invalid (or not exact). */
 static char *run_plain(Case *c, const uint8_t *out, bool is_reference, bool *is_fault) {
     Setting plain = {.n_workers = 1, .is_reference = is_reference};
     char path[128];
@@ -250,7 +251,7 @@ static char *run_plain(Case *c, const uint8_t *out, bool is_reference, bool *is_
     return NULL;
 }
 
-/* Runs the program under one configuration; false: c->why says what is wrong. */
+/* Runs the program under one configuration. Returns false if it differs; c->why describes it. */
 static bool agrees(Case *c, const char *plain, const Setting *g) {
     char path[128];
     int status;
@@ -370,7 +371,7 @@ static void run_case(uint64_t seed) {
     lines_fini(&c.lines);
 }
 
-/* Where tensors lie. */
+/* Prints and checks the placement of tensors. */
 static void run_place(uint64_t seed) {
     static const int sizes[] = {1, 2, 3, 4, 8};
     Rand r = {.state = seed * 0x9E3779B97F4A7C15u + 5};
@@ -404,7 +405,7 @@ static void run_place(uint64_t seed) {
 
 /* ---- The daemons' end ---- */
 
-/* Nothing of all those programs is left with them. */
+/* Checks that the daemons hold nothing of all those programs. */
 static void check_daemon(void) {
     char path[128];
     int status;

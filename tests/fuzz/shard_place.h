@@ -1,6 +1,6 @@
-/* shard_place.h: where tensors lie, by an oracle of its own: births, copies (signal.tensor) and
- * pointwise operations on tensors of one shape, in nested scopes and outside, written down from
- * DESIGN 5 and not from the dispatcher's code. The program prints x.placement(), which asks the
+/* shard_place.h: an independent oracle for the placement of tensors: births, copies (signal.tensor)
+ * and pointwise operations on tensors of one shape, in nested scopes and outside. It follows the
+ * documented rules, not the dispatcher's code. The program prints x.placement(), which asks the
  * workers what they hold; the oracle says what it must print.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_FUZZ_SHARD_PLACE_H
@@ -15,7 +15,7 @@ typedef struct Where {
 } Where;
 
 typedef struct Wish {
-    bool says; /* where tensors are laid out */
+    bool says; /* it gives a layout for tensors */
     int n, rank[RANKS], axis;
     bool is_whole;
 } Wish;
@@ -29,7 +29,8 @@ static bool same_ranks(const Where *a, int n, const int *rank) {
     return a->n == n && !memcmp(a->rank, rank, sizeof(int) * (size_t)n);
 }
 
-/* The axis that a wish means for a tensor: -1 where it has none, or less than two rows of it. */
+/* The axis along which a request splits a tensor: -1 if there is none, or if it has less than two
+ * rows. */
 static int wished_axis(const Wish *w, const Placed *p) {
     int a = w->axis < 0 ? w->axis + p->n_axes : w->axis;
     return w->is_whole || w->n == 1 || a < 0 || a >= p->n_axes || p->shape[a] < 2 ? -1 : a;
@@ -44,11 +45,11 @@ static Where born(const Wish *w, const Placed *p) {
     return at;
 }
 
-/* Of an operation on tensors of one shape. */
+/* The layout of an operation's result on tensors of one shape. */
 static Where computed(const Wish *w, const Placed *const *in, int n_in) {
     const Where *most = &in[0]->at;
     if (w) {
-        const Where *split = NULL; /* the scope's axis before others */
+        const Where *split = NULL; /* the scope's axis takes precedence */
         for (int i = 0; i < n_in; i++) {
             const Where *at = &in[i]->at;
             if (!same_ranks(at, w->n, w->rank) || at->axis < 0) continue;
@@ -99,7 +100,7 @@ static Wish some_wish(Rand *r, int n_workers) {
     return w;
 }
 
-/* A program into lines (with its signals defined by it), and what it must print. */
+/* Writes the lines of a program, with definitions of its signals, and its expected output. */
 static void place_write(Lines *out, Bytes *expected, uint64_t seed, int n_workers) {
     Writer *w = xcalloc(1, sizeof *w);
     Rand *r = &w->r;

@@ -1,16 +1,16 @@
-/* shard_program.h: random programs of the language for law 1 (shard.c), and random configurations
- * of their signals.
+/* shard_program.h: random programs of the language for shard.c, and random configurations of their
+ * signals.
  *
- * A program is a list of lines. Two kinds: `whole` ones work on small whole numbers through
- * operations that keep them exact, so that every difference is a mistake; `real` ones use
- * everything, in float64. Whole ones in halves have larger numbers, and round them. The dtype is
- * the variable dt, set in the first line by who runs it: a whole program that does not print the
- * same in float32 and in float64 was not exact after all.
+ * A program is a list of lines. There are two kinds. `whole` programs compute with small integers
+ * by operations that keep them exact, so that every difference is an error. `real` programs use
+ * everything, in float64. Whole programs in halves have larger numbers, which round. The dtype is
+ * the variable dt, which the caller sets in the first line: a whole program whose output differs
+ * between float32 and float64 was not exact.
  *
- * What a variable may be used for depends on its class: RAW values are made without sums, so two of
- * them are equal in every run or in none, and they may be compared and sorted; SUMMED ones may not,
- * for a rounding would decide; what comes out of a norm or a softmax is DELICATE: sums of it are
- * zero but for rounding.
+ * The class of a variable limits its use. RAW values are made without sums, so two of them are
+ * equal in every run or in none: they may be compared and sorted. SUMMED values may not, because
+ * rounding would decide. DELICATE values come out of a norm or a softmax: their sums are zero
+ * except for rounding.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_FUZZ_SHARD_PROGRAM_H
 #define GT_TESTS_FUZZ_SHARD_PROGRAM_H
@@ -27,7 +27,7 @@ enum { ELEMENTS_MAX = 600, ELEMENTS_LARGE = 12000 };
 
 typedef struct Lines {
     char *line[LINES_MAX];
-    int pair[LINES_MAX]; /* of a line that opens a scope: the one that closes it; else 0 */
+    int pair[LINES_MAX]; /* of a line that opens a scope: the line that closes it; else 0 */
     int n;
 } Lines;
 
@@ -49,7 +49,7 @@ typedef struct Writer {
     Var var[VARS_MAX];
     int n_var, count, open[8], depth;
     bool is_whole, is_large; /* is_large: some tensors of thousands of elements */
-    int most;                /* of whole numbers that tensors are born with */
+    int most;                /* range of the integers that tensors are created with */
 } Writer;
 
 static int below(Writer *w, int n) { return rand_below(&w->r, n); }
@@ -82,7 +82,7 @@ static double numel(const Var *v) {
     return n;
 }
 
-/* A new variable's record, not yet in the table: the caller writes the line, then adds it. */
+/* Prepares the record of a new variable. The caller writes the line, then adds the record. */
 static Var fresh(Writer *w, const Var *like) {
     Var v = {.rank = 0};
     if (like) v = *like;
@@ -98,7 +98,7 @@ static bool fits(const Writer *w, const Var *v) {
     return !w->is_whole || v->bound * ldexp(1, v->grain) <= (1 << 20);
 }
 static Var *keep(Writer *w, const Var *v) {
-    if (w->n_var == VARS_MAX) { /* an old one makes room */
+    if (w->n_var == VARS_MAX) { /* replaces an old one */
         int i = below(w, VARS_MAX / 2);
         memmove(&w->var[i], &w->var[i + 1], sizeof *v * (size_t)(VARS_MAX - 1 - i));
         w->n_var--;
@@ -158,7 +158,7 @@ static Var *birth(Writer *w, int rank, const int *shape) {
         v.bound = v.shape[0];
     } else if (kind == 9) {
         say(w, "%s = %sfull(%s, %d, dtype=dt)%s", v.name, open, s, 1 + below(w, 3), close);
-    } else if (kind == 5 && v.rank > 0) { /* elements of the program's own */
+    } else if (kind == 5 && v.rank > 0) { /* elements written in the program */
         say(w, "%s = %stensor([i * 7 %% 13 %% 7 - 3 for i in range(%d)], dtype=dt).reshape(%s)%s",
             v.name, open, (int)numel(&v), s, close);
     } else if (w->is_whole || kind == 6) {
@@ -172,9 +172,9 @@ static Var *birth(Writer *w, int rank, const int *shape) {
     return keep(w, &v);
 }
 
-/* Something that broadcasts with x. */
+/* A variable that broadcasts with x. */
 static Var *partner(Writer *w, const Var *x) {
-    bool likes_same = chance(w, 40); /* scalars meet scalars, which are sums mostly */
+    bool likes_same = chance(w, 40); /* scalars combine with scalars, which are mostly sums */
     for (int i = 0; i < 20; i++) {
         Var *y = any(w);
         if (!y) break;
@@ -318,7 +318,7 @@ static bool write_binary(Writer *w) {
     return true;
 }
 
-/* x op= e: of a plain variable another value, of a parameter the same thing, in its place. */
+/* x op= e: a variable gets another value; a parameter is changed in place. */
 static bool write_update(Writer *w) {
     static const char *const ops[] = {"+=", "-=", "*="};
     Var *x = any(w);
@@ -382,7 +382,7 @@ static bool write_reduce(Writer *w) {
     if (!picks) v.class_ = v.class_ == RAW ? SUMMED : v.class_;
     if (!strcmp(op, "sum")) v.bound *= count;
     if (!fits(w, &v)) return false;
-    /* -0 and 0 are equally large: which comes out would be chance. */
+    /* -0 and 0 have equal magnitude: which one is the result would be random. */
     const char *zero = picks ? " + 0" : "";
     say(w, "%s = (%s%s).%s(%s%s%s%s)", v.name, x->name, zero, op, all ? "" : "axis=[", axes,
         all ? "" : "]", keepdims ? (all ? "keepdims=true" : ", keepdims=true") : "");
@@ -390,7 +390,7 @@ static bool write_reduce(Writer *w) {
     return true;
 }
 
-/* Whole numbers and truths are printed at once: as text they are the same or not. */
+/* Integers and bools are printed at once: their text is equal or not. */
 static bool write_question(Writer *w) {
     Var *x = any_of(w, 1, w->is_whole ? DELICATE : RAW);
     if (!x) return false;
@@ -589,7 +589,7 @@ static bool write_index(Writer *w) {
         v.rank = 3, v.shape[0] = 2, v.shape[1] = k, v.shape[2] = a.shape[1];
         say(w, "%s = embedding(randint(0, %d, [2, %d]), %s)", v.name, a.shape[0], k, a.name);
     }
-    if (is_too_large(w, &v)) return true; /* It is there, but not used. */
+    if (is_too_large(w, &v)) return true; /* It exists but is not used. */
     keep(w, &v);
     return true;
 }
@@ -724,7 +724,7 @@ static bool write_network(Writer *w) {
     return true;
 }
 
-/* Further functions, most of them compositions. */
+/* More functions, most of them compositions. */
 static bool write_misc(Writer *w) {
     Var *x = any_of(w, 1, RAW);
     if (!x) return false;
@@ -839,7 +839,7 @@ static bool write_backward(Writer *w) {
                 w->is_whole ? "" : "0.1 * ", p);
         say(w, "%s.grad = none", p);
     }
-    /* What hangs on the graph that was used up is not asked again. */
+    /* Variables that depend on the graph that backward has consumed are not used again. */
     int m = 0;
     for (int i = 0; i < w->n_var; i++) {
         w->var[m] = w->var[i];
@@ -859,7 +859,7 @@ static bool write_copy(Writer *w) {
     return true;
 }
 
-/* A few steps of training: the same scopes are entered again and again. */
+/* A few training steps: the same scopes are entered again and again. */
 static bool write_training(Writer *w) {
     if (w->depth || w->is_whole) return false;
     int batch[] = {2 + below(w, 12), 1 + below(w, 9)}, n = w->count++, hidden = 1 + below(w, 8);
@@ -911,8 +911,8 @@ static void write_statement(Writer *w) {
         of[below(w, (int)(sizeof of / sizeof *of))](w);
 }
 
-/* About n statements. Line 0 is left to the caller: it says what dt is. */
-/* most: of the whole numbers that tensors are born with. */
+/* Generates about n statements. The caller writes line 0, which sets dt. */
+/* most: limit of the integers that tensors are created with. */
 static void program_write(Lines *out, uint64_t seed, int n, bool is_whole, int most) {
     Writer *w = xcalloc(1, sizeof *w);
     w->r.state = seed, w->out = out, w->is_whole = is_whole, w->is_large = chance(w, 10);
@@ -930,7 +930,7 @@ static void program_write(Lines *out, uint64_t seed, int n, bool is_whole, int m
 static void config_write(FILE *f, uint64_t seed, int n_workers) {
     Rand r = {.state = seed};
     for (int i = 0; i < SIGNALS; i++) {
-        if (rand_below(&r, 10) == 0) continue; /* not spoken of */
+        if (rand_below(&r, 10) == 0) continue; /* not configured */
         fprintf(f, "s%d:\n", i);
         bool is_whole = rand_below(&r, 6) == 0, said = false;
         if (rand_below(&r, 12)) {
@@ -953,7 +953,7 @@ static void config_write(FILE *f, uint64_t seed, int n_workers) {
             }
             said = true;
         }
-        /* Only to later ones: no circles. */
+        /* Copies only to later ones: no cycles. */
         if (i < SIGNALS - 1 && (!said || rand_below(&r, 4) == 0))
             fprintf(f, "  backward: s%d\n", i + 1 + rand_below(&r, SIGNALS - 1 - i));
         else if (!said)

@@ -1,13 +1,13 @@
-/* wire_fuzz.c: bytes from the network. Whatever comes: an instruction or an error. What decodes
- * must encode to something that decodes the same, survive inference with any operand types, and
- * print as text.
+/* wire_fuzz.c: arbitrary bytes from the network. The result must be an instruction or an error.
+ * What decodes must encode to the same, survive inference with any operand types, and print as
+ * text.
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire/body.h"
 #include "runtime/wire/wire.h"
 #include "tests/unit/random_inst.h"
 #include "tests/fuzz/fuzz.h"
 
-static Buf *part; /* a payload for frames that ask for one */
+static Buf *part; /* a payload for frames that refer to one */
 
 static void encode_again(const Inst *in, Arena *a) {
     FrameWriter w = {.edge_id = 5};
@@ -22,8 +22,7 @@ static void encode_again(const Inst *in, Arena *a) {
     for (int i = 0; i < m.n; i++) buf_unref(&m.part[i]);
 }
 
-/* Types that are sound, as a dispatcher's tables would give them, but have nothing to do with the
- * op. */
+/* Valid types, as a dispatcher's tables would give them, but unrelated to the op. */
 static bool infer_with_any_types(const Inst *in, Rand *r, Arena *a) {
     TensorType *t = arena_zalloc(a, ((size_t)in->n_in + 1) * sizeof *t), out[MAX_OUT];
     for (int i = 0; i < in->n_in; i++) {
@@ -41,7 +40,7 @@ static bool infer_with_any_types(const Inst *in, Rand *r, Arena *a) {
     return true;
 }
 
-/* Anything prints; what inference takes also reads back as it was. */
+/* Every instruction prints; one that inference accepts must also parse again to the same. */
 static void print_it(const Inst *in, bool is_sound, Arena *a) {
     Bytes text = {0};
     InstLine line;
@@ -62,7 +61,7 @@ static void read_frame(const Msg *m, Arena *a, Rand *r) {
     size_t bytes;
     Bodies bodies = {0}, placed = {.may_insert = true};
     if (!frame_open(&reader, m, &err)) return;
-    if (reader.count > 100000) return; /* one hot record could stand for so many */
+    if (reader.count > 100000) return; /* one hot record could expand to so many */
     reader.bodies = &bodies, reader.placed = &placed;
     while (frame_next(&reader, a, &in, &record, &bytes, &err) == 1) {
         encode_again(&in, a);
@@ -148,8 +147,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     return 0;
 }
 
-/* A body of one instruction, and twice its arguments; as a client has it, or the dispatcher, which
- * may have inserted it. */
+/* A body of one instruction, and its arguments twice; defined by a client or by the dispatcher,
+ * which may have inserted it. */
 static void hot_seed(Rand *r, Arena *a, Msg *m) {
     Inst in = rand_inst(r, a);
     bool is_placed = rand_below(r, 2);

@@ -1,6 +1,6 @@
-/* check.h: the whole unit test framework. A test program is a main() of calls to functions that use
- * CHECK, ended by `return check_report("noun");`, which prints "noun: N passed, N failed" and gives
- * the exit code.
+/* check.h: the unit test framework. A test program is a main() that calls functions with CHECKs and
+ * ends with `return check_report("noun");`, which prints "noun: N passed, N failed" and returns the
+ * exit code.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_CHECK_H
 #define GT_TESTS_UNIT_CHECK_H

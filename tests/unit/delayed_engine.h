@@ -1,7 +1,7 @@
-/* delayed_engine.h: the reference engine behind a veil of delay, for tests: calls are finished
- * later, one at a time, in a random order that respects `after`, and frees take effect when the
- * calls submitted before them are done. Outputs hold garbage until then. It counts what exec
- * must never do: read a result that is not done, or change a call that is borrowed.
+/* delayed_engine.h: the reference engine with delays, for tests. Calls finish later, one at a time,
+ * in a random order that respects `after`. Frees take effect when the calls submitted before them
+ * are done. Outputs hold garbage until then. Counts violations by exec: reading a result that is
+ * not done, or changing a call that is borrowed.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_DELAYED_ENGINE_H
 #define GT_TESTS_UNIT_DELAYED_ENGINE_H
@@ -44,7 +44,7 @@ static const EngineOps engine_delayed;
 static int delayed_violations;
 
 static void delayed_seed(Engine *e, uint64_t seed) { ((Delayed *)e)->rng = seed | 1; }
-/* Calls that were run before an older one. */
+/* Calls that ran before an older one. */
 __attribute__((unused)) static int delayed_was_late(Engine *e) { return ((Delayed *)e)->n_late; }
 
 static Engine *delayed_open(const EngineConfig *config, Err *err) {
@@ -80,7 +80,7 @@ static void free_what_may_go(Delayed *d) {
         free(f);
     }
 }
-/* Runs one call all of whose predecessors are done, at random. */
+/* Runs a random call whose predecessors are done. */
 static void run_one(Delayed *d) {
     Late **ready[512];
     int n = 0;

@@ -1,5 +1,5 @@
-/* dispatcher_talk.h: the dispatcher as a step function in a test: what peers say to it, frame by
- * frame, and what it has said.
+/* dispatcher_talk.h: drives the dispatcher's step function in a test: sends it peers' messages and
+ * collects its own.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_DISPATCHER_TALK_H
 #define GT_TESTS_UNIT_DISPATCHER_TALK_H
@@ -8,7 +8,7 @@
 
 enum { WORKER = 1, ANN = 2, BOB = 3, EVE = 4, LATE = 5 };
 
-/* What the dispatcher has said, in order, of one kind to one peer. */
+/* The messages of one kind that the dispatcher sent to one peer, in order. */
 typedef struct Said {
     PeerId to;
     bool drop;
@@ -71,7 +71,7 @@ static inline void stop(Dispatcher *d) {
     dispatcher_free(&d);
 }
 
-/* A number from the dispatcher's counters. */
+/* Returns one of the dispatcher's counters. */
 static inline long counter(Dispatcher *d, const char *name) {
     Bytes text = {0};
     dispatcher_stats(d, &text);
@@ -121,7 +121,7 @@ static inline void fetch(uint64_t id) {
 
 static inline void begin(uint64_t seq) {
     frame_begin(&writer, 0xdead, seq);
-} /* a client's own number says nothing */
+} /* a client's own number is ignored */
 
 static inline void end(Dispatcher *d, PeerId from) {
     Msg m;
@@ -137,7 +137,7 @@ static inline void ack(Dispatcher *d, uint32_t client, uint64_t seq) {
     say(d, WORKER, &m);
 }
 
-/* What the k-th frame for the worker holds, as "op op op", and its client and first number. */
+/* Returns the k-th frame for the worker as "op op op", with its client and first number. */
 static inline const char *frame_text(int k, uint32_t *client, uint64_t *seq) {
     static char text[4096];
     text[0] = 0;
@@ -166,7 +166,7 @@ static inline const char *frame_text(int k, uint32_t *client, uint64_t *seq) {
     return rc < 0 ? "malformed" : text;
 }
 
-/* The k-th failure told to a client. */
+/* Returns the k-th failure sent to a client. */
 static inline Failure failure(PeerId to, int k) {
     Failure f = {0};
     Msg *m = heard(to, MSG_ERROR, k);

@@ -1,9 +1,9 @@
-/* grad_hygiene.h: no sample of grad_test.c may waste anything; included by that alone. Programs run
- * in emit mode, and what they emit is read back:
- *   - with one operand that needs a gradient, backward emits nothing whose result is not used, with
- *     and without create_graph, hence nothing for operands that need none;
- *   - without a gradient, or under no_grad, nothing is recorded and only the result lives on;
- *   - what a graph keeps alive is read when backward walks it.
+/* grad_hygiene.h: checks that no sample of grad_test.c emits or keeps more than needed. Only
+ * grad_test.c includes it. Programs run in emit mode, and the emitted instructions are read back:
+ * - with one operand that needs a gradient, backward emits nothing whose result is not used, with
+ * and without create_graph, so nothing for operands that need none;
+ * - without a gradient, or under no_grad, nothing is recorded and only the result stays alive;
+ * - values that a graph keeps alive are read when backward walks it.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_GRAD_HYGIENE_H
 #define GT_TESTS_UNIT_GRAD_HYGIENE_H
@@ -51,7 +51,7 @@ static bool tap_run(Tap *t, const char *format, ...) {
     return ok;
 }
 
-/* What the lines since the last look made, freed and read. */
+/* Ids that the lines since the last call made, freed and read. */
 enum { LINES_MAX = 4000, IDS_MAX = 20000 };
 typedef struct Look {
     int n;
@@ -104,7 +104,7 @@ static int global_count(Tap *t, const char *name) {
     return 0;
 }
 
-/* Nothing of what was made lives on but the result, and no op is recorded. */
+/* Of all that was made only the result is alive, and no op is recorded. */
 static void check_leaves_nothing(Tap *t, Look *l, const char *how) {
     uint64_t y = global_id(t, "y");
     for (int i = 0; i < l->n; i++)
@@ -122,7 +122,7 @@ static const char *node_op(const GradNode *n) {
     return n->op < OP_COUNT ? op_info[n->op].name : "a node";
 }
 
-/* The values that the live graph keeps; single numbers are not worth a word. */
+/* The values that the live graph keeps, without single numbers. */
 static int kept_values(const Interp *in, uint64_t *id, const char **by, int cap) {
     int n = 0;
     for (const GradNode *p = in->tape->live.next; p != &in->tape->live; p = p->next) {

@@ -1,5 +1,6 @@
-/* io_files.h: small files of other programs: .npz of NumPy (savez, savez_compressed) and of
- * Python's zipfile to a pipe (sizes in data descriptors), PNGs of every kind put together by hand.
+/* io_files.h: small files as other programs write them: .npz by NumPy (savez, savez_compressed) and
+ * by Python's zipfile into a pipe (sizes in data descriptors), PNGs of every colour type made by
+ * hand.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_IO_FILES_H
 #define GT_TESTS_UNIT_IO_FILES_H

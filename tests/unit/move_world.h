@@ -1,6 +1,6 @@
-/* move_world.h: a few workers' step functions wired by queues, for move_test.c: what the dispatcher
- * tells each, what each tells each other, delivered at random times, in order per pair; in hostile
- * worlds some messages between workers come once more, damaged.
+/* move_world.h: the step functions of a few workers, connected by queues, for move_test.c. Messages
+ * of the dispatcher and of peers are delivered at random times, in order per pair. In hostile
+ * worlds some messages between workers are delivered a second time, damaged.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_MOVE_WORLD_H
 #define GT_TESTS_UNIT_MOVE_WORLD_H
@@ -38,21 +38,20 @@ typedef struct Grp {
     int32_t rank[WORKERS_MAX];
 } Grp;
 
-/* A tensor as the program knows it. */
+/* A tensor as the test's program expects it. */
 typedef struct Known {
     uint64_t id;
     uint32_t group; /* 0: none */
     Layout layout;
     TensorType type;
-    double *value; /* of the whole; NULL: poisoned */
-    bool is_made;  /* terms that were made so have any sum; else whole values on place 0 */
+    double *value; /* values of the whole; NULL: poisoned */
 } Known;
 
 typedef struct Cli {
     uint32_t id;
     FrameWriter w;
     uint64_t seq, next_id;
-    unsigned ranks; /* that the open frame concerns */
+    unsigned ranks; /* ranks that the open frame is for */
     Known t[TENSORS];
     bool is_gone;
     uint64_t acked[WORKERS_MAX], sent[WORKERS_MAX];
@@ -69,7 +68,7 @@ typedef struct World {
     Cli c[CLIENTS];
     int n_errors, n_unexpected;
     bool expects_errors, is_hostile;
-    uint64_t live, live_max; /* bytes of all tensors, wherever they are; 0: any */
+    uint64_t live, live_max; /* limit of the bytes of all tensors on all ranks; 0: none */
 } World;
 
 /* ---- Making and running ---- */
@@ -178,7 +177,7 @@ static void hear(World *w, int i, Msg *m) {
     msg_fini(m);
 }
 
-/* The message comes once more, not as it was: some bits, or cut. */
+/* Delivers the message again, with flipped bits or truncated. */
 static void damaged(World *w, int i, uint32_t from, const Msg *m) {
     Msg bad = {0};
     for (int p = 0; p < m->n; p++) msg_push(&bad, buf_copy(m->part[p]->data, m->part[p]->n));
@@ -190,7 +189,7 @@ static void damaged(World *w, int i, uint32_t from, const Msg *m) {
     exec_on_peer(w->x[i], from, &bad);
 }
 
-/* One event at a random place; false: that place had none. */
+/* Handles one event at a random place; false: it had none. */
 static bool event(World *w, int i, int kind) {
     Msg m = {0};
     if (w->is_dead[i]) return false;
@@ -214,7 +213,7 @@ static void churn(World *w, int events) {
     while (events-- > 0) event(w, below(w->n), below(3));
 }
 
-/* Until nothing moves any more. */
+/* Runs until no event is left. */
 static void settle(World *w) {
     for (bool moved = true; moved;) {
         churn(w, 200);

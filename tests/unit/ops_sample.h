@@ -14,15 +14,14 @@
 
 enum { ARGS = 12, INTS_MAX = 64 };
 
-/* WHOLE: small whole numbers, on which sums are exact in every dtype, so that any difference is
- * a mistake. */
+/* WHOLE: small integers, whose sums are exact in every dtype: any difference is an error. */
 typedef enum Style { MIXED, WHOLE, SPECIAL, INDEX } Style;
 
 /* An operand: a tensor in `base_bytes` of memory, of which the view shows a part; or an
  * immediate. */
 typedef struct Arg {
     bool is_imm;
-    View view;      /* data is NULL: offset counts from the base */
+    View view;      /* data NULL: the offset is relative to the base */
     int64_t offset; /* elements */
     uint64_t base_bytes;
     char *base;
@@ -37,8 +36,8 @@ typedef struct Case {
     Arg arg[ARGS];
     Style style;
     DType dtype;   /* of the data operands */
-    bool is_exact; /* all engines give the same bits */
-    double terms;  /* how many numbers meet in one result: scales the tolerance */
+    bool is_exact; /* all engines must give the same bits */
+    double terms;  /* number of terms in one result: scales the tolerance */
     TensorType type[ARGS], out[MAX_OUT];
 } Case;
 
@@ -85,8 +84,8 @@ static void fill_elements(Arg *a, DType d, Style style) {
     }
 }
 
-/* Factors near 1: whatever the order, no partial product of thousands of them overflows or
- * vanishes, which would make it infinite in one order and nan in another. */
+/* Factors near 1: no partial product of thousands of them overflows or vanishes in any order, which
+ * would give infinity in one order and nan in another. */
 static void tame_elements(Arg *a, DType d, Style style) {
     View base = {.type = {.dtype = (uint8_t)d}, .data = a->base};
     int64_t n = (int64_t)a->base_bytes / dtype_info[d].size_bytes;
@@ -156,7 +155,7 @@ static void add_imm(Case *c, InKind kind, double v) {
     else
         c->in[k].id = 0, c->in[k].b = v != 0;
 }
-/* An immediate that every operand of dtype d takes. */
+/* An immediate that is valid for every operand of dtype d. */
 static void add_weak(Case *c, DType d) {
     if (dtype_is_float(d) && pick(2))
         add_imm(c, IN_IMM_FLOAT, float_element(c->style));
@@ -306,11 +305,11 @@ static void sample_MATMUL(Case *c) {
     int64_t M = sizes[pick(10)], N = sizes[pick(10)], K = pick(20) ? sizes[pick(10)] : 0;
     if (pick(10) == 0) M = 0;
     if (pick(20) == 0) N = 130 + (int64_t)pick(200), M = 1 + (int64_t)pick(3);
-    bool is_large = pick(30) == 0; /* several tiles */
+    bool is_large = pick(30) == 0; /* so that there are several tiles */
     if (is_large)
         M = 150 + (int64_t)pick(150), N = 150 + (int64_t)pick(150), K = 1 + (int64_t)pick(300);
     TensorType batch = some_type(c->dtype, is_large || pick(2) ? 0 : (int)pick(3), 12);
-    for (int i = 0; i < batch.rank; i++) /* an odd long axis is too much here */
+    for (int i = 0; i < batch.rank; i++) /* an odd long axis would be too large here */
         if (batch.shape[i] > 33) batch.shape[i] = 2;
     TensorType a = narrowed(batch), b = narrowed(batch);
     bool a_is_row = a.rank == 0 && pick(4) == 0, b_is_col = b.rank == 0 && pick(4) == 0;
@@ -380,7 +379,7 @@ static void sample_INDEX_PUT(Case *c) {
     add_int(c, ATTR_AXIS, axis);
     add_attr(c, (Attr){.key = ATTR_ACCUMULATE, .b = adds});
     add_tensor(c, t, c->style);
-    /* v's type is known after the indices': drawn first, moved behind x */
+    /* v's type depends on the indices' types: drawn first, then moved behind x */
     Case rest = {0};
     TensorType common = add_indices(&rest, &t, axis, k), part = {.dtype = t.dtype};
     for (int d = 0; d < axis; d++) part.shape[part.rank++] = t.shape[d];
@@ -467,7 +466,7 @@ static void sample_SEARCHSORTED(Case *c) {
     TensorType t = some_type(c->dtype, 1 + (int)pick(3), 2000), v = t;
     if (t.rank == 1) v = some_type(c->dtype, (int)pick(3), 200);
     v.shape[v.rank ? v.rank - 1 : 0] = v.rank ? (int64_t)pick(20) : 0;
-    add_tensor(c, t, WHOLE); /* unsorted lines give some answer too, the same everywhere */
+    add_tensor(c, t, WHOLE); /* unsorted lines have results too, the same in all engines */
     add_tensor(c, v, c->style);
     add_flag(c, ATTR_RIGHT);
     c->is_exact = true;
@@ -480,8 +479,8 @@ static void sample_TOPK(Case *c) {
     add_flag(c, ATTR_LARGEST);
 }
 
-/* Square matrices (.., n, n) that rounding does not spoil: a strong diagonal, its rows shuffled
- * where pivots are to be found, all else small. */
+/* Well-conditioned square matrices (.., n, n): a dominant diagonal, rows shuffled if pivots are to
+ * be found, all else small. */
 enum { POSITIVE, SHUFFLED, TRIANGLE };
 static void add_matrices(Case *c, TensorType batch, int64_t n, int kind) {
     TensorType t = batch;
@@ -547,7 +546,7 @@ static void sample_rectangle(Case *c, bool tall) {
 static void sample_QR(Case *c) { sample_rectangle(c, true); }
 static void sample_SVD(Case *c) { sample_rectangle(c, false); }
 
-/* A batch and one that broadcasts with it; right sides. */
+/* A batch and one that broadcasts with it, as right sides. */
 static void add_right_side(Case *c, TensorType batch, int64_t n) {
     batch.shape[batch.rank++] = n;
     batch.shape[batch.rank++] = pick(10) == 0 ? 0 : pick(4) ? 1 + (int64_t)pick(5) : 140;
@@ -583,7 +582,7 @@ static void sample_SOLVE(Case *c) {
     View at = {.type = {.dtype = DT_I64}, .data = a->base}, rest = a->view;
     int64_t index[MAX_DIMS] = {0};
     rest.type.rank = --own.rank;
-    if (n && !ref_is_empty(&own)) do { /* the rows in turn, from somewhere on */
+    if (n && !ref_is_empty(&own)) do { /* consecutive rows from a random one on */
             for (int64_t i = 0; i < n; i++)
                 ref_set_int(&at, a->offset + ref_offset(&rest, index, own.rank) + i * step,
                             (i + to) % n);
@@ -592,8 +591,8 @@ static void sample_SOLVE(Case *c) {
 
 /* ---- Windows ---- */
 
-/* Attributes of windows over n axes, and types of input and result that fit them: in[] and out[]
- * have their extents. */
+/* Attributes of windows over n axes, with fitting types of input and result: in[] and out[] are
+ * their extents. */
 static void add_window(Case *c, int n, bool is_pool, int64_t *in, int64_t *kernel, int64_t *out) {
     int64_t stride[3], padding[3], dilation[3];
     bool is_mean = c->inst.op == OP_AVG_POOL || c->inst.op == OP_AVG_POOL_DX;
@@ -743,7 +742,7 @@ static void sample_RANDINT(Case *c) {
     else
         add_imm(c, IN_IMM_INT, (double)(low + 1 + (int64_t)pick(is_byte ? 150 : 1u << 30)));
 }
-static void sample_DATA(Case *c) { (void)c; } /* never reaches an engine: exec copies it in */
+static void sample_DATA(Case *c) { (void)c; } /* never submitted to an engine: exec copies it */
 
 static void (*const samplers[OP_COUNT])(Case *) = {
 #define MAP(id, ...)    [OP_##id] = sample_map,

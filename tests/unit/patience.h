@@ -1,5 +1,6 @@
-/* patience.h: limits on the clock, for what takes far less time than they allow. A machine that has
- * more to do gets more time, so that a test fails by what it tests and not by what runs beside it.
+/* patience.h: wall-clock limits for steps that normally take much less time. On a loaded machine
+ * the limit grows, so that a test fails because of the tested code and not because of other
+ * processes.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_PATIENCE_H
 #define GT_TESTS_UNIT_PATIENCE_H
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Twice the limit, and twice more for each process that a core has to run. */
+/* Returns twice the limit, and twice more for each runnable process per core. */
 static inline int64_t patient_ms(int64_t limit_ms) {
     double load = 0;
     int now = 0;

@@ -1,6 +1,6 @@
-/* random.h: random numbers for tests, from a seed that the test prints, and how many rounds of what
- * is random a test does. `make test` does few and always the same ones; `make soak` does $SOAK
- * times as many, each time from another $SOAK_SEED.
+/* random.h: random numbers for tests, from a seed that the test prints, and the number of random
+ * rounds. `make test` runs a few, always the same; `make soak` runs $SOAK times as many, each time
+ * from another $SOAK_SEED.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_RANDOM_H
 #define GT_TESTS_UNIT_RANDOM_H
@@ -29,7 +29,7 @@ __attribute__((unused)) static uint64_t rand_seed(int argc, char **argv) {
     return seed;
 }
 
-/* So many rounds where `make test` has n. */
+/* The number of rounds, where `make test` has n. */
 __attribute__((unused)) static int rand_rounds(int n) {
     const char *text = getenv("SOAK");
     int factor = text ? atoi(text) : 1;

@@ -1,6 +1,6 @@
-/* random_inst.h: instructions at random, well-formed but senseless, for the round trips of the
- * binary and the text form. Every op of the table comes up, with the attributes that its text form
- * shows where it has some of its own (slices, sources, control), and others at random.
+/* random_inst.h: random instructions, well-formed but senseless, for the round trips of the binary
+ * and the text form. Covers every op of the table, with the attributes that its text form shows
+ * specially (slices, sources, control) and random others.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_RANDOM_INST_H
 #define GT_TESTS_UNIT_RANDOM_INST_H
@@ -78,7 +78,7 @@ static inline Attr rand_attr(Rand *r, Arena *a, AttrKey key) {
     return t;
 }
 
-/* slice's three lists agree in length and in what start:stop:step can say. */
+/* The three lists of a slice have equal lengths and values that start:stop:step can express. */
 static inline int rand_slice(Rand *r, Arena *a, Attr *attr) {
     uint32_t n = (uint32_t)rand_below(r, 9);
     int64_t *list[3];
@@ -165,7 +165,7 @@ static inline bool same_attr(const Attr *a, const Attr *b) {
     return false;
 }
 
-/* Same meaning: attributes in any order. */
+/* True if both mean the same; the order of attributes does not matter. */
 static inline bool same_inst(const Inst *a, const Inst *b) {
     if (a->op != b->op || a->n_in != b->n_in || a->n_out != b->n_out || a->n_attr != b->n_attr)
         return false;

@@ -1,5 +1,5 @@
-/* shard_cases.h: programs for shard_test, and what four workers hear of them. Home is w0; group
- * r + 1 is worker r alone, group 5 are all.
+/* shard_cases.h: programs for shard_test, and the frames that four workers must get for them. Home
+ * is w0; group r + 1 is worker r alone, group 5 is all workers.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_SHARD_CASES_H
 #define GT_TESTS_UNIT_SHARD_CASES_H

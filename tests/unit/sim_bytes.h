@@ -1,5 +1,5 @@
-/* sim_bytes.h: what a simulated worker ought to read from the others, worked out from the frames
- * that reach it and layout algebra alone, beside what it says that it read.
+/* sim_bytes.h: predicts what a simulated worker must read from others, from the frames that it gets
+ * and layout algebra alone, and compares that with the worker's own counters.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_SIM_BYTES_H
 #define GT_TESTS_UNIT_SIM_BYTES_H
@@ -19,7 +19,7 @@ typedef struct SimBytes {
     SimGroup group[SIM_GROUPS]; /* by number */
     uint64_t planned;           /* bytes that come from other ranks */
     Bodies placed[SIM_CLIENTS]; /* the dispatcher's, by client */
-    bool has_more_groups;       /* than there is room for: then nothing is planned */
+    bool has_more_groups;       /* more than there is room for: nothing is predicted */
 } SimBytes;
 
 static int sim_place(const SimGroup *g, uint32_t rank) {
@@ -46,7 +46,7 @@ static void sim_plan_move(SimBytes *b, const Inst *inst, uint32_t rank) {
             b->planned += region_bytes(&pull[k].region, &m.type);
 }
 
-/* A message that this rank hears. */
+/* A message to this rank. */
 static void sim_plan(SimBytes *b, const Msg *m, uint32_t rank) {
     uint32_t id;
     int32_t ranks[MAX_INTS];

@@ -1,11 +1,11 @@
-/* sim_cluster.h: a whole cluster in one thread, without threads, sockets or a clock: one
- * dispatcher, workers, clients, a queue per link, and a scheduler that chooses at random, from a
- * seed, what happens next: a message is delivered (in order per link, after a random delay), a
- * worker works, a client sends. The same seed gives the same run: time is the scheduler's
- * (clock_gettime below).
+/* sim_cluster.h: a whole cluster in one thread, without sockets and without a real clock: a
+ * dispatcher, workers, clients, a queue per link, and a scheduler that chooses the next event at
+ * random, from a seed: a message is delivered (in order per link, after a random delay), a worker
+ * works, a client sends. The same seed gives the same run; clock_gettime below returns the
+ * scheduler's time.
  *
  * A node is a number: 0 the dispatcher, 1 .. W the workers, then the clients. The last client only
- * watches: it comes when the others are done and asks for figures.
+ * watches: it connects when the others are done and requests statistics.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_SIM_CLUSTER_H
 #define GT_TESTS_UNIT_SIM_CLUSTER_H
@@ -15,7 +15,7 @@
 #include "tests/unit/sim_program.h"
 #include <time.h>
 
-/* ---- The workers' shell: engines by the simulator's choice ---- */
+/* ---- The workers' shell, with engines that the simulator chooses ---- */
 
 static const EngineOps *sim_engine_find(const char *name) {
     return !strcmp(name, "delayed") ? &engine_delayed : engine_find(name);
@@ -24,7 +24,8 @@ static const EngineOps *sim_engine_find(const char *name) {
 #include "worker/worker.c"
 #undef engine_find
 
-/* Tensors are small here: so is what travels with its descriptor, and what is asked for at once. */
+/* The simulator's tensors are small, so the limits for boxes sent with descriptors and for pieces
+ * are small too. */
 static uint64_t sim_small_box, sim_piece_bytes;
 #define SMALL_BOX   sim_small_box
 #define PIECE_BYTES sim_piece_bytes
@@ -47,7 +48,7 @@ enum { NODES = 16, WORKERS_MOST = 9, CLIENTS_MOST = 4 };
 typedef struct SimLink {
     Msg *q;
     int at, n, cap;
-    int64_t closed_until; /* in steps */
+    int64_t closed_until; /* delay, in steps */
     bool is_slow;
     int priority;
 } SimLink;
@@ -56,34 +57,34 @@ typedef struct SimWorker {
     Worker *w;
     const char *engine;
     uint32_t rank;
-    uint64_t token; /* by which its peers know it: a rank may be given again */
+    uint64_t token; /* the token by which its peers know it: a rank may be reused */
     bool has_more, is_dead;
-    SimBytes bytes;            /* what it is to read */
-    int idle_steps;            /* in a row, with nothing to show for them */
-    int node_of[WORKERS_MOST]; /* rank -> node, once told; 0: not yet */
+    SimBytes bytes;            /* bytes that it must read */
+    int idle_steps;            /* steps in a row without progress */
+    int node_of[WORKERS_MOST]; /* rank -> node, once announced; 0: not yet */
     int priority;
 } SimWorker;
 
 typedef struct SimReply {
     bool has_come;
-    uint8_t status; /* of the first value that has none */
-    Bytes value;    /* all of it, as it is compared */
+    uint8_t status; /* status of the first value that is missing */
+    Bytes value;    /* all values, for comparison */
 } SimReply;
 
 typedef struct SimClient {
     SimProgram *program;
     bool is_welcome, has_left, is_dead, was_refused, drops_definitions, is_watcher;
     uint32_t id;
-    int next; /* instruction to send */
+    int next; /* next instruction to send */
     uint64_t acked;
     FrameWriter writer;
     SimReply *reply;  /* per instruction */
-    uint8_t *failure; /* per instruction: the code, and how often it was told */
+    uint8_t *failure; /* per instruction: the code, and how often it was reported */
     int n_failures, n_unexpected;
-    int window; /* frames under way */
+    int window; /* unacknowledged frames */
     uint64_t frame_end[4096];
     int n_frames;
-    int cancel_at; /* sends CANCEL when so many are sent; 0: never */
+    int cancel_at; /* sends CANCEL after so many instructions; 0: never */
     int64_t comes_at;
     bool is_open;
     ErrCode refused;
@@ -102,13 +103,13 @@ typedef struct Sim {
     bool by_priority, has_delays, is_closing;
     bool is_readable[NODES][NODES], is_dropped[NODES];
     int frame_most;
-    int die_worker, die_client; /* node; 0: nobody */
-    int spare;                  /* node of a worker that comes late; 0: none */
+    int die_worker, die_client; /* node; 0: none */
+    int spare;                  /* node of a worker that joins late; 0: none */
     int64_t die_at, spare_at;
     uint64_t memory_bytes; /* of each worker */
     Bytes figures;
     bool has_figures;
-    char why[512]; /* what is wrong; empty: nothing */
+    char why[512]; /* description of an error; empty: none */
     uint64_t n_delivered, n_steps, n_shards, n_gets;
     bool is_traced, is_told_all;
 } Sim;
@@ -134,8 +135,7 @@ static void sim_open_client(Sim *s, int i, SimProgram *p);
 
 static void link_push(Sim *s, int from, int to, Msg *m) {
     SimLink *l = &s->link[from][to];
-    Welcome
-        welcome; /* Whoever is told of a peer's rank finds its node, be the peer welcome or not. */
+    Welcome welcome; /* peers may be told of a rank before its worker has got WELCOME */
     if (sim_is_worker(s, to) && wire_kind(m) == MSG_WELCOME && wire_read_welcome(m, &welcome, NULL))
         s->worker[to].rank = welcome.rank, s->worker[to].token = welcome.token;
     if ((to == 0 && s->is_dropped[from]) || (sim_is_worker(s, to) && s->worker[to].is_dead) ||
@@ -167,7 +167,7 @@ static void link_drop(SimLink *l) {
     }
 }
 
-/* ---- What nodes say ---- */
+/* ---- Messages of nodes ---- */
 
 static bool collect_dispatcher(Sim *s) {
     bool any = false;
@@ -177,14 +177,14 @@ static bool collect_dispatcher(Sim *s) {
     while (dispatcher_next(s->d, &to, &m, &drop)) {
         link_push(s, 0, (int)to, &m);
         any = true;
-        if (!drop) continue; /* As hub_drop does: it is not heard any more. */
+        if (!drop) continue; /* As hub_drop: nothing is received from it any more. */
         s->is_dropped[to] = true;
         link_drop(&s->link[to][0]);
     }
     return any;
 }
 
-/* The next slice of a frame, if one waits; false: none does. */
+/* Continues a frame that is taken in slices; false: none waits. */
 static bool go_on(Sim *s) {
     bool is_more = dispatcher_go_on(s->d);
     return collect_dispatcher(s) || is_more;
@@ -334,7 +334,7 @@ static void client_hears(Sim *s, int node, Msg *m) {
 
 /* ---- Workers ---- */
 
-/* Another worker has its rank: it was dead. */
+/* Another worker has this rank: the former one died. */
 static bool is_replaced(const Sim *s, int node) {
     for (int k = 1; k <= s->n_workers && s->worker[node].is_dead; k++)
         if (k != node && s->worker[k].w && s->worker[k].rank == s->worker[node].rank) return true;
@@ -347,7 +347,7 @@ static void worker_hears(Sim *s, int node, Msg *m) {
     if (wire_kind(m) == MSG_PEER && wire_read_peer(m, &peer, NULL)) {
         for (int k = 1; k <= s->n_workers; k++) {
             if (!s->worker[k].w || s->worker[k].token != peer.token) continue;
-            int old = w->node_of[peer.rank]; /* dead: its connection is not listened to */
+            int old = w->node_of[peer.rank]; /* dead: its connection is ignored */
             if (old && old != k) link_drop(&s->link[old][node]);
             w->node_of[peer.rank] = k;
             void *base;
@@ -377,13 +377,14 @@ static void worker_works(Sim *s, int node) {
 static bool link_may_deliver(const Sim *s, int from, int to) {
     const SimLink *l = &s->link[from][to];
     if (!l->n || s->step < l->closed_until) return false;
-    /* A peer is heard once the dispatcher has told of it: the shell waits for its token. */
+    /* A peer's messages are delivered once the dispatcher has announced the peer: the shell waits
+     * for its token. */
     if (sim_is_worker(s, from) && sim_is_worker(s, to))
         return s->worker[to].node_of[s->worker[from].rank] == from;
     return true;
 }
 
-/* Says what is delivered: `sim_test -t SEED`. */
+/* Prints what is delivered: `sim_test -t SEED`. */
 static void trace(Sim *s, int from, int to, const Msg *m) {
     static const char *const names[] = {
 #define MSG(id, name, doc) name,
@@ -460,7 +461,8 @@ static void deliver(Sim *s, int from, int to) {
     }
 }
 
-/* What it sent still arrives; what was on its way to it does not. Then the dispatcher is told. */
+/* Kills a node. Messages that it sent still arrive; messages to it are lost. Then the dispatcher
+ * learns of it. */
 static void node_dies(Sim *s, int node) {
     if (sim_is_worker(s, node))
         s->worker[node].is_dead = true;
@@ -469,7 +471,7 @@ static void node_dies(Sim *s, int node) {
     for (int k = 0; k < NODES; k++) link_drop(&s->link[k][node]);
     SimLink *l = &s->link[node][0];
     if (sim_below(s, 2))
-        for (int k = sim_below(s, l->n + 1); k-- > 0;) { /* it had not got out */
+        for (int k = sim_below(s, l->n + 1); k-- > 0;) { /* not sent yet */
             Msg *last = &l->q[(l->at + --l->n) % l->cap];
             msg_fini(last);
         }
@@ -507,7 +509,7 @@ static bool has_begun(const Sim *s) {
     return false;
 }
 
-/* Who is to come later; *next: the earliest step at which somebody may. */
+/* Opens the clients and workers that join at this step. *next: the earliest step of a later one. */
 static void open_late(Sim *s, int64_t *next) {
     *next = INT64_MAX;
     for (int i = 0; i < s->n_clients; i++) {
@@ -525,7 +527,7 @@ static void open_late(Sim *s, int64_t *next) {
         *next = s->spare_at;
 }
 
-/* One event; false: nothing can happen any more. */
+/* Handles one event; false: none is possible any more. */
 static bool sim_step(Sim *s) {
     static Pick choice[NODES * NODES + 2 * NODES];
     s->step++;
@@ -539,7 +541,7 @@ static bool sim_step(Sim *s) {
     if (sim_below(s, 3) == 0) go_on(s);
     int n = list_choices(s, choice);
     if (n == 0 && go_on(s)) return true;
-    if (n == 0) { /* Time passes until a link opens. */
+    if (n == 0) { /* Advances the time until a link opens. */
         for (int a = 0; a < NODES; a++)
             for (int b = 0; b < NODES; b++) {
                 const SimLink *l = &s->link[a][b];
@@ -568,7 +570,7 @@ static bool sim_step(Sim *s) {
     return true;
 }
 
-/* Runs until nothing can happen. */
+/* Runs until no event is possible. */
 static void sim_run(Sim *s, int64_t most) {
     int64_t end = s->step + most, events = 0;
     while (!s->why[0] && sim_step(s)) {
@@ -640,7 +642,8 @@ static void sim_close(Sim *s) {
     free(s);
 }
 
-/* A figure of stats(), or -1: "w0.bytes_used"; the last of that name, which is the worker's. */
+/* A statistic of stats(), such as "w0.bytes_used", or -1; if several have that name, the last,
+ * which is the worker's. */
 static int64_t sim_figure(const Sim *s, const char *name) {
     size_t n = strlen(name);
     int64_t value = -1;

@@ -1,10 +1,10 @@
-/* sim_program.h: random instruction programs for the simulator, whose values do not depend on the
- * order of any sum, so that every difference between two runs is a mistake.
+/* sim_program.h: random instruction programs for the simulator. Their values do not depend on the
+ * order of any sum, so every difference between two runs is an error.
  *
- * Of each live tensor the generator knows a bound and a grain: its elements are multiples of
- * 2^-grain, not larger than the bound. A candidate whose sums might round is not taken. What comes
- * out of tanh and its kin is `soft`: it is only compared, moved and mapped, never summed. A
- * candidate that inst_infer refuses is dropped, so candidates may be careless.
+ * For each live tensor the generator keeps a bound and a grain: its elements are multiples of
+ * 2^-grain and not larger than the bound. It drops candidates whose sums might round. Results of
+ * tanh and similar functions are `soft`: they are only compared, moved and mapped, never summed. It
+ * also drops candidates that inst_infer refuses, so candidates need not be valid.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_SIM_PROGRAM_H
 #define GT_TESTS_UNIT_SIM_PROGRAM_H
@@ -20,14 +20,14 @@ enum { LIVE_MAX = 40, NUMEL_MAX = 2500, SIGNALS = 5 };
 typedef struct SimValue {
     uint64_t id;
     TensorType type;
-    double bound; /* INFINITY: any (whole numbers wrap) */
+    double bound; /* INFINITY: unbounded (integers wrap) */
     int grain;
-    bool is_soft, is_lost; /* is_lost: it follows from a mistake */
+    bool is_soft, is_lost; /* is_lost: it depends on an instruction that failed */
 } SimValue;
 
 typedef struct SimProgram {
     Arena arena;
-    Inst **inst; /* the arena's, as is all they point to */
+    Inst **inst; /* all memory is the arena's */
     int n, cap;
     bool has_mistakes;
 } SimProgram;
@@ -68,7 +68,7 @@ static void program_add(SimProgram *p, const Inst *inst) {
 
 /* ---- Candidates ---- */
 
-/* An instruction under construction, its operands by number of live value. */
+/* An instruction under construction; its operands are indices of live values. */
 typedef struct Cand {
     Inst inst;
     Operand in[8];
@@ -77,7 +77,7 @@ typedef struct Cand {
     int64_t ints[6][MAX_DIMS];
     double bound, terms; /* of the result: bound * terms must be exact */
     int grain;
-    bool is_soft, keeps_any; /* keeps_any: soft operands do no harm */
+    bool is_soft, keeps_any; /* keeps_any: soft operands are allowed */
 } Cand;
 
 static int below(Gen *g, int n) { return rand_below(&g->r, n); }
@@ -125,7 +125,7 @@ static bool is_exact(const Cand *c, DType d) {
     return c->bound * c->terms * ldexp(1, c->grain) <= ldexp(1, bits[d]);
 }
 
-/* Takes the candidate if it is well-formed and exact; the first result or NULL. */
+/* Appends the candidate if it is valid and exact. Returns its first result, or NULL. */
 static SimValue *take(Gen *g, Cand *c) {
     TensorType in[8], out[MAX_OUT];
     int n_out = 0;
@@ -180,7 +180,7 @@ static void element(DType d, int64_t v, void *to) {
     case DT_F32: memcpy(to, &f, 4); break;
     case DT_F64: memcpy(to, &(double){(double)v}, 8); break;
     case DT_BF16: memcpy(to, &(uint16_t){(uint16_t)(u >> 16)}, 2); break;
-    case DT_F16: { /* small whole numbers only */
+    case DT_F16: { /* small integers only */
         uint16_t h = (uint16_t)(u >> 16 & 0x8000);
         if (v) h = (uint16_t)(h | ((int)(u >> 23 & 255) - 112) << 10 | (u >> 13 & 0x3ff));
         memcpy(to, &h, 2);
@@ -257,7 +257,7 @@ static bool broadcasts(const SimValue *a, const SimValue *b) {
 }
 
 static SimValue *partner(Gen *g, const SimValue *a) {
-    bool likes_same = chance(g, 40); /* scalars meet scalars, which are sums mostly */
+    bool likes_same = chance(g, 40); /* scalars combine with scalars, which are mostly sums */
     for (int i = 0; i < 12; i++) {
         SimValue *b = any_live(g);
         if (likes_same && i < 6 && !type_equal(&a->type, &b->type)) continue;
@@ -283,7 +283,7 @@ static SimValue *gen_binary(Gen *g) {
         cand_in(&c, b), other = b->bound;
     else
         cand_int(&c, (int64_t)other);
-    /* Terms of a sum may stay terms under these: then what is soft would meet them in any order. */
+    /* These may keep terms of a sum as terms, whose soft values would be added in any order. */
     bool is_linear = op == OP_ADD || op == OP_SUB || op == OP_MUL;
     c.keeps_any = !is_linear || !b || was_soft == b->is_soft;
     switch (op) {
@@ -354,7 +354,7 @@ static SimValue *gen_reduce(Gen *g) {
     Op op = ops[below(g, 9)];
     if (op == OP_PROD && is_float(v) && (v->bound > 1 || v->grain)) return NULL;
     if ((op == OP_MAX || op == OP_MIN) && is_float(v)) {
-        Cand zero; /* -0 and 0 are equally large: which comes out would be chance */
+        Cand zero; /* -0 and 0 have equal magnitude: which one is the result would be random */
         cand_init(&zero, OP_ADD);
         cand_in(&zero, v);
         cand_int(&zero, 0);
@@ -517,7 +517,7 @@ static SimValue *gen_cat(Gen *g) {
     return take(g, &c);
 }
 
-/* Whole numbers below n, of some shape. counts_back: some may count from the end. */
+/* Integers below n, of some shape. counts_back: some may be negative. */
 static SimValue *gen_indices(Gen *g, TensorType t, int64_t n, bool counts_back) {
     if (n <= 0) return NULL;
     t.dtype = DT_I64;
@@ -547,7 +547,7 @@ static SimValue *gen_index(Gen *g) {
         t.rank = (uint8_t)(1 + chance(g, 30));
         for (int i = 0; i < t.rank; i++) t.shape[i] = 1 + below(g, 9);
     }
-    if (kind >= 2 && chance(g, 30)) /* gather may look at less of the other axes */
+    if (kind >= 2 && chance(g, 30)) /* gather may read less of the other axes */
         for (int i = 0; i < t.rank; i++)
             if (i != axis && t.shape[i] > 1 && chance(g, 40))
                 t.shape[i] = 1 + below(g, (int)t.shape[i]);
@@ -712,7 +712,7 @@ static void gen_free(Gen *g, int n) {
     if (c.inst.n_in) take(g, &c);
 }
 
-/* A payload that is a part of its own in the message, and something small of it. */
+/* A payload in a message part of its own, and a small one. */
 static void gen_large(Gen *g) {
     TensorType t = {.dtype = DT_F64, .rank = 2, .shape = {97, 90 + below(g, 10)}};
     g->numel_max = 10000;
@@ -727,7 +727,7 @@ static void gen_large(Gen *g) {
     take(g, &c);
     SimValue *last = &g->live[g->n_live - 1], gone = *v;
     if (last == v) return;
-    *v = *last; /* The sum takes its place. */
+    *v = *last; /* The sum replaces it. */
     g->n_live--;
     cand_init(&c, OP_FREE);
     cand_in(&c, &gone);
@@ -741,7 +741,7 @@ static void gen_check(Gen *g) {
     take(g, &c);
 }
 
-/* An instruction that cannot be: the dispatcher refuses it and poisons what follows. */
+/* An invalid instruction: the dispatcher refuses it and poisons its dependants. */
 static void gen_mistake(Gen *g) {
     SimValue *a = any_live(g), *b = any_live(g);
     if (!a || !b || g->n_live == LIVE_MAX || broadcasts(a, b) || !is_number(a)) return;
@@ -792,9 +792,9 @@ static void gen_step(Gen *g) {
 
 /* ---- Loops ---- */
 
-/* Where a loop of the last instructions, at most so many, may begin: none of them frees what is
- * older, and scopes are closed again. The earliest such place, or one later; the end: there is
- * none. *from: ids from there on are its own. */
+/* Finds where a loop over the last instructions, at most so many, may begin such that none of them
+ * frees older tensors and all scopes are closed. Returns the earliest such index or a later one;
+ * the end: there is none. *from: ids from there on belong to the loop. */
 static int loop_begin(Gen *g, int most, uint64_t *from) {
     const SimProgram *p = g->p;
     int open = 0, begin = p->n;
@@ -814,8 +814,7 @@ static int loop_begin(Gen *g, int most, uint64_t *from) {
     return begin;
 }
 
-/* `in` once more: ids from `from` on, of which `made` are the old ones, are its own, `by` further.
- * Nothing else is freed. */
+/* Repeats `in`: adds `by` to ids from `from` on; does not free other ids. */
 static void repeat(Gen *g, const Inst *in, uint64_t from, uint64_t by) {
     Inst again = *in;
     Operand o[8];
@@ -835,7 +834,7 @@ static void repeat(Gen *g, const Inst *in, uint64_t from, uint64_t by) {
     g->p->inst[g->p->n - 1]->pos = in->pos;
 }
 
-/* All that a time round has made and not freed, as numbers from `from` on. */
+/* Finds the ids that an iteration made and did not free. */
 static int left_of(const SimProgram *p, int begin, int end, uint64_t from, uint64_t *left) {
     int n = 0;
     for (int k = begin; k < end; k++) {
@@ -848,7 +847,7 @@ static int left_of(const SimProgram *p, int begin, int end, uint64_t from, uint6
     return n;
 }
 
-/* The last instructions again and again, as a loop has them: with edges, and ids of their own. */
+/* Repeats the last instructions like a loop: with edges, and new ids. */
 static void gen_loop(Gen *g) {
     enum { MOST = 40 };
     const SimProgram *p = g->p;
@@ -874,7 +873,7 @@ static void gen_loop(Gen *g) {
     g->next_id += (uint64_t)times * by;
 }
 
-/* About n instructions, then a fetch of some of what is left; frees all if asked. */
+/* Generates about n instructions, then a fetch of some live tensors; frees all if requested. */
 static void program_make(SimProgram *p, uint64_t seed, int n, int n_workers, bool makes_mistakes) {
     Gen *g = xcalloc(1, sizeof *g);
     g->p = p, g->r.state = seed, g->n_workers = n_workers, g->makes_mistakes = makes_mistakes;
