@@ -7,7 +7,6 @@
 #include "lang/eval/subscript.h"
 #include "lang/eval/builtin.h"
 #include "lang/builtin/builtin_host.h"
-#include <stdlib.h>
 #include <string.h>
 
 #define LIST     (1u << V_LIST)

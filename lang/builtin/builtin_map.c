@@ -6,7 +6,6 @@
 #include "lang/eval/builtin.h"
 #include "lang/eval/operate.h"
 #include "lang/builtin/builtin_host.h"
-#include <string.h>
 
 #define MAP (1u << V_MAP)
 #define SET (1u << V_SET)

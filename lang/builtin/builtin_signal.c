@@ -5,7 +5,6 @@
 #include "lang/tensor/signal.h"
 #include "lang/value/heap.h"
 #include "lang/builtin/builtin_host.h"
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- scopes ---- */

@@ -13,8 +13,6 @@
 #include "runtime/net/endpoint.h"
 #include "runtime/net/net.h"
 #include "runtime/base/rng.h"
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -4,8 +4,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 const IoElementInfo io_element[EL_COUNT] = {

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct Header {

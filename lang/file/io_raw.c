@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
 #include <inttypes.h>
-#include <string.h>
 
 static const struct {
     uint8_t code;

@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
 #include "runtime/infer/window.h"
-#include <stdio.h>
 #include <string.h>
 
 typedef int64_t Axes[WINDOW_AXES];

@@ -2,7 +2,6 @@
  * keywords only at the start of a statement; the tokens after them distinguish them from names
  * (LANGUAGE 2.1, 2.7). SPDX-License-Identifier: MIT */
 #include "lang/syntax/parse.h"
-#include <stdio.h>
 #include <string.h>
 
 static bool ends_statement(int kind) {

@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The preferred slot of a key. Ids are consecutive, hence the finaliser of MurmurHash3
  * (Appleby). */

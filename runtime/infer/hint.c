@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/inst.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* t1 = cast t0 f32 */

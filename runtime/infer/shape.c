@@ -8,7 +8,6 @@
 #include "runtime/inst/element.h"
 #include "runtime/layout/place.h"
 
-#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "runtime/base/near.h"
 #include "runtime/inst/inst_text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- Keys ---- */

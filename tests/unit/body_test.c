@@ -7,7 +7,6 @@
 #include "tests/unit/random_inst.h"
 #include "runtime/layout/place.h"
 #include "runtime/wire/wire.h"
-#include <time.h>
 
 static uint64_t seed = 1;
 

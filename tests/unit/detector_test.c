@@ -7,7 +7,6 @@
 #include "runtime/wire/body.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
-#include <time.h>
 
 enum { STEPS = 12, FRAME_MOST = 2 * HOT_INSTS };
 

@@ -10,8 +10,6 @@
 #include "worker/exec/watch.h"
 #include "worker/worker.h"
 
-#include <time.h>
-
 /* ---- A client that writes frames and reads what comes back ---- */
 
 enum { CLIENT = 7, REPLIES = 4096, FAILURES = 256 };

@@ -12,7 +12,6 @@
 #include "runtime/wire/wire.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
-#include <time.h>
 
 /* Workers are peers from 1 on. */
 enum { WORKERS = 4, ANN = 10, VARIABLES = 6, INSTS = 12, BODIES = 4 };

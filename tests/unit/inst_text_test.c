@@ -4,7 +4,6 @@
 #include "runtime/wire/wire.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random_inst.h"
-#include <time.h>
 
 static uint64_t seed = 1;
 static const char *const files[] = {"train.gt", "my models/a b.gt", "t5"};

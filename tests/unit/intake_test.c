@@ -9,7 +9,6 @@
 #include "runtime/wire/body.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
-#include <time.h>
 
 /* Workers are peers from 1 on. */
 enum { REFUSED = 2000 }; /* then a run ends, before the client is ended */

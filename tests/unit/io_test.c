@@ -4,7 +4,6 @@
 #include "runtime/inst/element.h"
 #include "lang/file/io.h"
 #include "tests/unit/check.h"
-#include <fcntl.h>
 #include <math.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -12,8 +12,6 @@
 #include "runtime/layout/place.h"
 #include "worker/engine/view.h"
 
-#include <time.h>
-
 enum { ROUNDS = 3, RANKS_MAX = 8 };
 
 typedef struct Piece {

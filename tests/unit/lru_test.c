@@ -4,7 +4,6 @@
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 #include <stdlib.h>
-#include <time.h>
 
 enum { ITEMS = 40 };
 

@@ -4,7 +4,6 @@
 #include "runtime/base/map.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
-#include <time.h>
 
 enum { KEYS = 512 };
 

@@ -11,8 +11,6 @@
 #include "worker/exec/box.h"
 #include "runtime/inst/element.h"
 
-#include <time.h>
-
 /* ---- Programs ---- */
 
 static void flush(World *w, Cli *c) {

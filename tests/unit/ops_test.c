@@ -11,8 +11,6 @@
 #include "ops_sample.h"
 #include "worker/engine/view.h"
 
-#include <time.h>
-
 enum { ROUNDS = 9, THREADS_MANY = 3, SHOWN = 8, LARGEST = 32 << 20 };
 
 typedef struct Bench {

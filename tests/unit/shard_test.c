@@ -7,7 +7,6 @@
 #include "dispatcher/state/handle.h"
 #include "runtime/wire/body.h"
 #include "tests/unit/check.h"
-#include <limits.h>
 
 enum { CLIENT = 100, WORKERS = 4, LINES_MAX = 64 };
 

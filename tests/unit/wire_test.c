@@ -5,7 +5,6 @@
 #include "tests/unit/check.h"
 #include "tests/unit/random_inst.h"
 #include <sys/mman.h>
-#include <time.h>
 
 static uint64_t seed = 1;
 

@@ -7,7 +7,6 @@
 #include "worker/worker.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 enum { WAIT_MS = 120000 };
 

@@ -3,7 +3,6 @@
  * are read and written whole.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
-#include <assert.h>
 #include <string.h>
 
 /* Two loops over one shape: operand 0 is read, operand 1 written. */

@@ -4,7 +4,6 @@
  * (cpu_widened). Results are rounded once, at the end of the instruction.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
-#include <string.h>
 
 void half_map_init(HalfMap *h, const Kernels *k, MapFn fn, const DType *in, int n_in, DType out) {
     *h = (HalfMap){.fn = fn, .n_in = n_in, .out_size = dtype_info[out].size_bytes};

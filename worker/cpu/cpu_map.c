@@ -3,7 +3,6 @@
  * in a small buffer.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
-#include <string.h>
 
 typedef struct MapRun {
     Loop loop; /* operands as in the call */

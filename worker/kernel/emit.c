@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/kernel/emit.h"
 #include <ctype.h>
-#include <string.h>
 
 static const char *const ctype[DT_COUNT] = {
 #define DTYPE(id, text, name, ctype_, size_bytes, category) [DT_##id] = #ctype_,
