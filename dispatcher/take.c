@@ -132,7 +132,6 @@ static int read_on(Dispatcher *d, Client *c, Taking *t, Err *err) {
         if (r->is_inserted && !t->is_anew)
             return err_set(err, ERR_PARSE, "clients do not insert instructions") - 1;
         f.seq = r->inst_seq;
-        f.hot = r->is_hot ? (void *)r->hot_head : NULL;
         f.n_out = 0;
         f.group = NULL;
         f.is_inserted = r->is_inserted;

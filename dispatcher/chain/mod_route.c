@@ -5,9 +5,9 @@
  * As soon as one of its instructions is for others, or was changed, the frame is rewritten:
  * every instruction that has a place names its group (`on`), the home worker's too; the others
  * are for whoever gets the frame. Repeated instructions are written as hot bodies (outgoing.h).
- * A frame with large payloads goes only to workers that need them. Workers keep no state of
- * scopes and may not have seen what came before, so every frame says whether it begins in a
- * scope that is compiled at first sight, and every `signal` record says so for what follows it.
+ * A frame with large payloads goes only to workers that need them. A `scope` reaches only the
+ * workers that get its frame. Before a frame goes to one that another `scope` reached last, the
+ * one in force goes there in a frame of its own.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/mod_route.h"
 #include "dispatcher/chain/modifier.h"
@@ -17,18 +17,43 @@
 
 enum { OPERANDS = 16 }; /* operands that count as much work as an instruction */
 
-/* Sends the frame that was written. With it everything before frame_seq has been sent. */
-static void flush(Dispatcher *d, Client *c, uint64_t bytes) {
-    FrameWriter *w = &d->frame;
-    if (!w->head) return;
-    outgoing_tell(d, c);
+/* A frame of instructions from seq on goes to `to`, with Client.compiles `before` and after it:
+ * first sends a `scope` to the workers that do not know it. */
+static void send_scope(Dispatcher *d, Client *c, const RankSet *to, bool before, uint64_t seq) {
+    RankSet wrong;
+    bool is_any = false;
+    for (int i = 0; i < RANKSET_WORDS; i++) {
+        uint64_t on = c->compiling.bits[i];
+        wrong.bits[i] = to->bits[i] & (before ? ~on : on);
+        is_any |= wrong.bits[i] != 0;
+        c->compiling.bits[i] = c->compiles ? on | to->bits[i] : on & ~to->bits[i];
+    }
+    if (!is_any) return;
+    Attr attr = {.key = ATTR_COMPILE, .b = before};
+    FrameWriter w = {.edge_id = UINT64_MAX};
+    frame_begin(&w, c->id, seq);
+    frame_insert(&w, &(Inst){.op = OP_SCOPE, .n_attr = 1, .attr = &attr});
+    route_send(d, c, &w, &wrong, seq, 0);
+}
+
+void route_send(Dispatcher *d, Client *c, FrameWriter *w, const RankSet *to, uint64_t seq_end,
+                uint64_t bytes) {
     Msg m;
     uint32_t count = w->count;
     w->number = d->next_number;
     d->next_number += count;
     d->sent_bytes += frame_bytes(w);
     frame_end(w, &m);
-    dispatcher_send_frame(d, c, &d->frame_to, &m, d->frame_seq, count, bytes);
+    dispatcher_send_frame(d, c, to, &m, seq_end, count, bytes);
+}
+
+/* Sends the frame that was written. With it everything before frame_seq has been sent. */
+static void flush(Dispatcher *d, Client *c, uint64_t bytes) {
+    FrameWriter *w = &d->frame;
+    if (!w->head) return;
+    outgoing_tell(d, c);
+    send_scope(d, c, &d->frame_to, d->frame_compiles, w->seq);
+    route_send(d, c, w, &d->frame_to, d->frame_seq, bytes);
     d->frame_to = (RankSet){{0}};
     d->frame_group = NULL;
 }
@@ -40,6 +65,7 @@ static FrameWriter *writer(Dispatcher *d, Client *c) {
     if (w->head && frame_is_full(w)) flush(d, c, 0);
     if (!w->head) {
         frame_begin(w, c->id, d->frame_seq);
+        d->frame_compiles = c->compiles;
         w->edge_id = UINT64_MAX; /* Changed instructions are written without distances. */
         if (c->checks_nan) {     /* Some recipients may not know that it checks for nan. */
             Attr nan = {.key = ATTR_NAN, .b = true};
@@ -102,14 +128,11 @@ static void write(Flow *f) {
         frame_add(w, inst);
     /* Instructions inserted behind f (frees) belong to f: they must not advance frame_seq. */
     if (!f->is_inserted) d->frame_seq = f->seq + 1;
+    if (f->inst.op == OP_SCOPE) c->compiles = inst_bool(&f->inst, ATTR_COMPILE, false);
     if (f->inst.op == OP_BODY)
         flush(d, c, 0);
     else
         outgoing_added(d, c, f->inst.op);
-}
-
-static bool is_signal(Op op) {
-    return op == OP_SIGNAL_ENTER || op == OP_SIGNAL_EXIT || op == OP_SIGNAL_DEFINE;
 }
 
 /* The frame cannot be forwarded unchanged: writes its instructions so far. */
@@ -128,7 +151,6 @@ static void unfold(Dispatcher *d, Client *c) {
         f.seq = r.inst_seq;
         f.is_inserted = r.is_inserted;
         write(&f);
-        if (is_signal(f.inst.op)) frame_set_compiles(&d->frame, r.compiles);
     }
 }
 
@@ -136,10 +158,7 @@ void route_open(Dispatcher *d, Client *c, Msg *m, uint64_t seq) {
     bool is_ours = m && atomic_load(&m->part[0]->refs) == 1;
     if (is_ours) {
         wire_set_client(m, c->id);
-        wire_set_number(m, d->next_number);
-        wire_set_compiles(m, c->compiles);
     }
-    d->frame.compiles = c->compiles;
     d->whole = is_ours ? m : NULL;
     d->n_whole = 0;
     d->frame_seq = seq;
@@ -159,22 +178,18 @@ static void process(Flow *f, int stage) {
     if (d->tape) tape_sent(f);
     if (d->whole) {
         if (f->record && !f->group && !f->has_to) {
-            bool compiles = f->client->compiles;
-            if (is_signal(f->inst.op) && f->hot) /* no one else holds the frame */
-                hot_set_compiles(f->hot, f->body, f->body_at, compiles);
-            else if (is_signal(f->inst.op))
-                record_set_compiles((void *)f->record, compiles);
             d->n_whole++;
             return;
         }
         unfold(d, f->client);
     }
     write(f);
-    if (is_signal(f->inst.op)) frame_set_compiles(&d->frame, f->client->compiles);
 }
 
 void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, bool is_complete) {
     if (d->whole && is_complete && d->n_whole > 0) {
+        send_scope(d, c, &c->home->set, c->compiles, d->frame_seq);
+        wire_set_number(d->whole, d->next_number);
         d->next_number += d->n_whole;
         dispatcher_send_frame(d, c, &c->home->set, d->whole, seq_end, d->n_whole, bytes);
         d->whole = NULL;

@@ -13,6 +13,10 @@ uint64_t route_pause(Dispatcher *d, Client *c);
 /* seq_end: after the last instruction read; bytes: the frame's credit. */
 void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, bool is_complete);
 void route_flush(Dispatcher *d, Client *c); /* sends what was written so far, if anything */
+/* Sends w, which covers what comes before seq_end, as a frame of its own; bytes: credit that it
+ * brings back when it is done. w is empty again. */
+void route_send(Dispatcher *d, Client *c, FrameWriter *w, const RankSet *to, uint64_t seq_end,
+                uint64_t bytes);
 /* Writes an instruction that has a place, with the place, into *out. */
 void route_locate(const Flow *f, Located *out);
 #endif

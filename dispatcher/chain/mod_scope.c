@@ -2,8 +2,8 @@
  * and override the dispatcher's. The effect of a scope is worked out when it is entered, and
  * again when definitions or workers change. Of nested scopes the innermost that names a
  * placement decides; one that is unknown or names none leaves the outer one in force. The same
- * holds for compilation at first sight, which mod_route.c passes to the workers. The
- * instructions themselves go on to the workers, which skip them.
+ * holds for compilation at first sight: where it begins or ends, a `scope` instruction is
+ * inserted for the workers. The signals themselves go on to the workers, which skip them.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/mod_scope.h"
 #include "dispatcher/chain/modifier.h"
@@ -59,9 +59,6 @@ static Compile compile_of(const Client *c, const char *name, size_t n) {
 static void choose(Client *c) {
     c->target = (Target){0};
     for (int i = c->depth; i-- > 0 && !c->target.group;) c->target = c->scope[i].target;
-    Compile compile = COMPILE_UNSAID;
-    for (int i = c->depth; i-- > 0 && !compile;) compile = c->scope[i].compile;
-    c->compiles = compile == COMPILE_YES;
 }
 
 void scope_refresh(Dispatcher *d, Client *c) {
@@ -117,11 +114,25 @@ static bool leave(Client *c, const Inst *inst, Err *err) {
     return true;
 }
 
+/* The signal f has passed: inserts a `scope` if it begins or ends compilation at first sight. */
+static void insert_scope(const Flow *f, int stage) {
+    Compile compile = COMPILE_UNSAID;
+    for (int i = f->client->depth; i-- > 0 && !compile;) compile = f->client->scope[i].compile;
+    bool on = compile == COMPILE_YES;
+    if (on == f->client->compiles) return;
+    Attr attr = {.key = ATTR_COMPILE, .b = on};
+    Flow g = {.d = f->d, .client = f->client, .seq = f->seq};
+    g.inst = (Inst){.op = OP_SCOPE, .pos = f->inst.pos, .n_attr = 1, .attr = &attr};
+    g.is_inserted = true, g.because = f->inst.op;
+    chain_next(&g, stage + 1);
+}
+
 static void process(Flow *f, int stage) {
+    Op op = f->inst.op;
     Err err; /* set only by a failing call */
     Client *c = f->client;
     bool ok = true;
-    switch (f->inst.op) {
+    switch (op) {
     case OP_SIGNAL_ENTER: ok = enter(f->d, c, &f->inst, &err); break;
     case OP_SIGNAL_EXIT: ok = leave(c, &f->inst, &err); break;
     case OP_SIGNAL_DEFINE:
@@ -132,6 +143,8 @@ static void process(Flow *f, int stage) {
     }
     if (!ok) dispatcher_refuse_inst(f->d, c, f->seq, &f->inst, &err);
     chain_next(f, stage + 1);
+    if (op == OP_SIGNAL_ENTER || op == OP_SIGNAL_EXIT || op == OP_SIGNAL_DEFINE)
+        insert_scope(f, stage);
 }
 
 static void stats(const struct Dispatcher *d, Bytes *out) {

@@ -137,7 +137,7 @@ static bool is_constant(const Flow *f, Operand *fill) {
 static int check(Flow *f, TensorType *type, Err *err) {
     const Inst *inst = &f->inst;
     int known = operand_types(f, type, err);
-    if (inst->op == OP_POISON || op_is_move(inst->op))
+    if (op_is_inserted(inst->op))
         known = err_set(err, ERR_ARG, "clients may not send '%s'", op_info[inst->op].name) - 1;
     if (inst_is_located(inst))
         known =

@@ -23,19 +23,8 @@ struct Outgoing {
 
 /* ---- Telling ---- */
 
-/* Sends what `w` holds as a frame of its own, before what comes at seq. */
-static void send(Dispatcher *d, Client *c, FrameWriter *w, const RankSet *to, uint64_t seq) {
-    Msg m;
-    uint32_t count = w->count;
-    w->number = d->next_number;
-    d->next_number += count;
-    d->sent_bytes += frame_bytes(w);
-    frame_end(w, &m);
-    dispatcher_send_frame(d, c, to, &m, seq, count, 0);
-}
-
-static void begin(const Dispatcher *d, const Client *c, FrameWriter *w, uint64_t seq) {
-    *w = (FrameWriter){.edge_id = UINT64_MAX, .compiles = d->frame.begins_compiled};
+static void begin(const Client *c, FrameWriter *w, uint64_t seq) {
+    *w = (FrameWriter){.edge_id = UINT64_MAX};
     frame_begin(w, c->id, seq);
 }
 
@@ -56,12 +45,12 @@ void outgoing_tell(Dispatcher *d, Client *c) {
         if (!(o->used[i / 64] >> (i % 64))) i |= 63; /* none up to the next word */
         const Body *b = o->used[i / 64] >> (i % 64) & 1 ? o->bodies.slot[i] : NULL;
         if (!b || ranks_covers(&o->told[i], &d->frame_to)) continue;
-        if (w.head && frame_is_full(&w)) send(d, c, &w, &d->frame_to, d->frame.seq);
-        if (!w.head) begin(d, c, &w, d->frame.seq);
+        if (w.head && frame_is_full(&w)) route_send(d, c, &w, &d->frame_to, d->frame.seq, 0);
+        if (!w.head) begin(c, &w, d->frame.seq);
         add_definition(&w, b);
         ranks_join(&o->told[i], &d->frame_to);
     }
-    if (w.head) send(d, c, &w, &d->frame_to, d->frame.seq);
+    if (w.head) route_send(d, c, &w, &d->frame_to, d->frame.seq, 0);
     memset(o->used, 0, sizeof o->used);
 }
 
@@ -84,13 +73,13 @@ static void define(void *ctx, FrameWriter *unused, const Inst *body) {
     }
     bodies_sweep(&o->bodies);
     FrameWriter w;
-    begin(d, o->c, &w, d->frame_seq);
+    begin(o->c, &w, d->frame_seq);
     Inst inst = *body;
     Operand in[2] = {body->in[0], body->n_in > 1 ? body->in[1] : body->in[0]};
     for (int i = 0; i < 2; i++) in[i].i |= BODY_PLACED;
     inst.in = in;
     frame_insert(&w, &inst);
-    send(d, o->c, &w, &o->told[at], d->frame_seq);
+    route_send(d, o->c, &w, &o->told[at], d->frame_seq, 0);
 }
 
 static void end_frame(void *ctx, FrameWriter *unused) {

@@ -6,8 +6,8 @@
  * the body. hot_take, before the chain, passes instructions that are known: it looks up and
  * compares their operands, and gives handles only to results that outlive the run. That is so
  * for a client whose tensors are all on its home worker, outside of scopes that place anything
- * elsewhere: its frame is forwarded unchanged. For other clients the frame is rewritten, from
- * what is kept of each instruction (placed.h). Numbers must fit their dtype, and whatever else
+ * elsewhere, while its frame is forwarded unchanged. Other frames are rewritten, from what is
+ * kept of each instruction (placed.h). Numbers must fit their dtype, and whatever else
  * inference reads (slice starts) must be unchanged. An instruction that is unknown, or has
  * changed, goes through the chain as if it were there in full, and is known afterwards.
  *
@@ -238,6 +238,11 @@ static void keep_placed(BodyNotes *p, Note *note, Placed *placed) {
     note->placed = placed;
 }
 
+/* True if what comes next is forwarded unchanged to the client's home. */
+static bool is_at_home(const Dispatcher *d, const Client *c) {
+    return d->whole && shard_is_quiet(c);
+}
+
 /* For a client that is not at home alone: records where it ran. What does not hold is recorded at
  * misses 1, 2, 4, 8 and so on. */
 static void process_placed(Flow *f, int stage) {
@@ -253,6 +258,8 @@ static void process_placed(Flow *f, int stage) {
     Inst was = f->inst;
     uint64_t n_errors = f->client->n_errors;
     placed_look(f, in);
+    f->layout = layout_replicate(); /* as it is at home, unless shard changes it */
+    for (int i = 0; i < was.n_in; i++) f->need[i] = f->layout;
     chain_next(f, stage + 1);
     bool is_known = f->client->n_errors == n_errors && f->inst.op == was.op;
     keep_placed(p, note, is_known && has_room(p, 0) ? placed_new(f, &was, in) : NULL);
@@ -263,12 +270,11 @@ static bool is_silent(const Dispatcher *d) { return !d->tape && !log_is(LOG_DISP
 
 static void process(Flow *f, int stage) {
     BodyNotes *p = f->body && is_silent(f->d) ? f->body->plan : NULL;
-    bool is_quiet = shard_is_quiet(f->client);
-    if (!p || !p->now || (is_quiet && !f->d->whole)) {
+    if (!p || !p->now) {
         chain_next(f, stage + 1);
         return;
     }
-    if (!is_quiet) {
+    if (!is_at_home(f->d, f->client)) {
         process_placed(f, stage);
         return;
     }
@@ -294,7 +300,7 @@ typedef struct Run {
     uint64_t base;       /* id of the body's result 0 in this iteration */
     const uint8_t *args; /* the body's; NULL: the run begins after the body's beginning */
     BodyNotes *p;
-    Flow *flow;   /* for a client that is not at home alone; else NULL */
+    Flow *flow;   /* for instructions that are written anew; else NULL */
     uint64_t seq; /* of the first instruction */
 } Run;
 
@@ -419,7 +425,7 @@ static bool pass_placed(Run *r, Note *note, const BodyForm *f, const uint8_t *ar
     HotInst hot = {.body = r->b, .form = f, .base = r->base + f->n_made};
     hot.args = args, hot.n_args = n_args;
     r->flow->seq = r->seq + i;
-    if (!note->may || shard_is_quiet(r->c)) return false;
+    if (!note->may || is_at_home(r->d, r->c)) return false;
     if (op_info[f->op].class_ == CLASS_CONTROL) return placed_other(r->flow, &hot);
     if (note->placed && placed_again(note->placed, r->flow, &hot)) {
         note->missed = 0;
@@ -461,12 +467,11 @@ bool hot_take(Dispatcher *d, Client *c, FrameReader *reader) {
     if (at == 0) choose(b, c, reader->hot_args, reader->hot_end);
     BodyNotes *p = b->plan;
     Notes *t = p ? p->now : NULL;
-    bool is_quiet = shard_is_quiet(c);
-    if (!t || reader->hot_base < c->next_id || reader->hot_base >= INSERTED_ID - b->n_made ||
-        (is_quiet && !d->whole))
+    bool is_quiet = is_at_home(d, c);
+    if (!t || reader->hot_base < c->next_id || reader->hot_base >= INSERTED_ID - b->n_made)
         return false;
     Flow flow;
-    flow.d = d, flow.client = c, flow.body = NULL, flow.hot = NULL;
+    flow.d = d, flow.client = c, flow.body = NULL;
     Run r = {.d = d, .c = c, .b = b, .t = t, .p = p, .made = b->form[at].n_made};
     if (at == 0) r.args = reader->hot_args;
     r.base = reader->hot_base - r.made;

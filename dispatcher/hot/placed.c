@@ -1,6 +1,7 @@
 /* placed.c: see placed.h.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/mod_route.h"
+#include "dispatcher/chain/mod_shard.h"
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/hot/placed.h"
 #include "dispatcher/chain/convert.h"
@@ -236,12 +237,12 @@ bool placed_again(Placed *p, Flow *f, HotInst *hot) {
     if (stays && !operands_stay(p, c, h)) return false;
     Operand fill = p->fill;
     if (p->is_fill && p->is_view) fill = h[0]->fill;
+    d->n_placed += !shard_is_quiet(c);
     if (stays)
         d->n_whole++;
     else
         write_again(p, f, hot, id, h);
     add_results(p, c, hot->base, fill);
-    d->n_placed++;
     return true;
 }
 

@@ -83,7 +83,8 @@ typedef struct Client {
     uint32_t *group; /* numbers of the groups that it holds, those of several workers each */
     uint32_t n_groups, cap_groups;
     bool checks_nan;
-    bool compiles;         /* as the innermost open scope has it that says so           */
+    bool compiles;         /* state of `scope` after what was written for workers       */
+    RankSet compiling;     /* workers for which that is on                              */
     Bodies bodies;         /* of its stream                                          */
     Lru notes;             /* what mod_hot.c knows of them                           */
     Intake *intake;        /* NULL: nobody looks for bodies in its stream             */

@@ -13,8 +13,7 @@ typedef struct Flow {
     Inst inst;          /* borrowed parts live until the chain returns                */
     const void *record; /* raw bytes while `inst` is unchanged; NULL after a change   */
     size_t record_bytes;
-    void *hot;  /* the hot record in the frame that contains it, or NULL; */
-    Body *body; /* if set: its body, its index there, its arguments */
+    Body *body; /* of a hot record, or NULL; its index there, its arguments */
     uint32_t body_at;
     const uint8_t *args;
     size_t args_bytes;

@@ -65,6 +65,7 @@ struct Dispatcher {
     FrameWriter frame;   /* otherwise the frame that is written instead ... */
     RankSet frame_to;    /* ... its recipients ... */
     const Members *frame_group; /* ... the group of recipients added last ... */
+    bool frame_compiles;        /* ... Client.compiles before its first instruction ... */
     uint64_t frame_seq;         /* ... and the client's number of the next instruction written */
     uint64_t work;        /* of this slice (take.h): instructions written, operands, frames taken */
     Client *waiting;      /* clients with frames that wait for another slice, in turn */

@@ -563,7 +563,10 @@ static bool run_effect(Replay *r, LangError *e) {
 /* ---- the program ---- */
 
 static bool run_line(Replay *r, LangError *e) {
-    switch (r->now.inst.op) {
+    Op op = r->now.inst.op;
+    if (op_is_inserted(op))
+        return error_at(e, here(r, 0), "%s is not for programs", op_info[op].name);
+    switch (op) {
     case OP_FREE: return run_free(r, e);
     case OP_EDGE: return stream_edge(r->stream, e);
     case OP_SYNC: return stream_sync(r->stream, e);
@@ -583,7 +586,6 @@ static bool run_line(Replay *r, LangError *e) {
     case OP_ASSERT:
     case OP_SAVE:
     case OP_TRACK: return run_effect(r, e);
-    case OP_POISON: return error_at(e, here(r, 0), "poison is not for programs");
     default: return run_op(r, e);
     }
 }

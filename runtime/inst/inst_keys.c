@@ -148,7 +148,7 @@ bool inst_hint_op(const char *name, size_t n, Err *err) {
         if (strlen(other_names[i][0]) == n && !memcmp(other_names[i][0], name, n))
             return err_hint(err, "%s", other_names[i][1]);
     for (int i = 0; i < OP_COUNT; i++)
-        names[i] = op_is_move((Op)i) || i == OP_POISON || i == OP_BODY ? NULL : op_info[i].name;
+        names[i] = op_is_inserted((Op)i) || i == OP_BODY ? NULL : op_info[i].name;
     const char *meant = nearest_name(name, n, names, OP_COUNT);
     return meant ? err_hint(err, "did you mean '%s'?", meant)
                  : err_hint(err, "gt-ops(7) lists the operations");

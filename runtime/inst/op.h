@@ -100,6 +100,10 @@ uint64_t op_table_hash(void); /* FNV-1a over all rows of the three tables, for H
 static inline bool op_has(Op op, unsigned facts) { return op_info[op].facts & facts; }
 /* True for conversions between layouts, which the dispatcher inserts. */
 static inline bool op_is_move(Op op) { return op >= OP_ALL_GATHER && op <= OP_MOVE; }
+/* True for what only the dispatcher writes. */
+static inline bool op_is_inserted(Op op) {
+    return op_is_move(op) || op == OP_POISON || op == OP_SCOPE;
+}
 /* True for rows of the kind LAYOUT: of class CONTROL, but with one result. */
 static inline bool op_is_layout(Op op) { return op_has(op, FACT_PLACES); }
 

@@ -77,7 +77,6 @@ static const char *read_form(const Bodies *t, const uint8_t *p, size_t n, BodyFo
 
 static const char *read_forms(const Bodies *t, Body *b) {
     size_t cap = 0;
-    uint8_t n_signals = 0;
     for (size_t at = 0; at < b->n_bytes;) {
         if (b->n == BODY_INSTS) return "too many instructions";
         if (b->n == cap) {
@@ -89,9 +88,6 @@ static const char *read_forms(const Bodies *t, Body *b) {
         if (bad) return bad;
         f->at = (uint32_t)at;
         f->n_made = b->n_made, f->n_added = b->n_added, f->n_inserted = b->n_inserted;
-        f->n_signals = n_signals;
-        n_signals += record_is_signal(f->op) && n_signals < 31;
-        b->n_signals = n_signals;
         *(f->is_inserted ? &b->n_added : &b->n_made) += f->n_out;
         b->n_inserted += f->is_inserted;
         at += f->bytes;

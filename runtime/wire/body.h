@@ -47,7 +47,6 @@ typedef struct BodyForm {
     uint32_t n_inserted; /* earlier inserted ones */
     uint16_t op, n_in, n_external; /* external: operands whose ids or values are arguments */
     uint8_t n_out, n_attr_form, n_attr_arg, payload; /* payload: BODY_... */
-    uint8_t n_signals;                               /* earlier ones in the body; at most 31 */
     bool is_inserted;
     SrcPos pos;
 } BodyForm;
@@ -60,7 +59,6 @@ struct Body {
     uint64_t number, hash;        /* hash: of bytes */
     uint32_t n, n_made;           /* instructions, results */
     uint32_t n_added, n_inserted; /* results of inserted ones; inserted ones */
-    uint32_t n_signals;           /* signals among them, at most 31 */
     uint8_t *bytes;
     size_t n_bytes;
     BodyForm *form; /* n of them */

@@ -103,14 +103,6 @@ bool frame_refold(FrameWriter *w, const struct Body *body, uint32_t at) {
     return ok;
 }
 
-void hot_set_compiles(void *hot, const struct Body *body, uint32_t at, bool on) {
-    uint8_t *to = (uint8_t *)hot + offsetof(HotHead, compiles);
-    uint32_t compiles, bit = UINT32_C(1) << body->form[at].n_signals;
-    memcpy(&compiles, to, sizeof compiles);
-    compiles = on ? compiles | bit : compiles & ~bit;
-    memcpy(to, &compiles, sizeof compiles);
-}
-
 /* ---- In place ---- */
 
 /* Returns the record at *at and moves *at after it; NULL: the frame ends, or the rest is
@@ -159,11 +151,6 @@ void frame_number_bodies(Msg *m, uint64_t by) {
 
 /* ---- Reading ---- */
 
-bool hot_next_compiles(const FrameReader *r) {
-    const BodyForm *f = &r->hot_body->form[r->hot_at];
-    return record_is_signal(f->op) ? r->hot_compiles >> f->n_signals & 1 : r->compiles;
-}
-
 const char *hot_begin(FrameReader *r, const RecordHead *record) {
     HotHead h;
     bool is_placed = record->flags == IS_INSERTED;
@@ -182,8 +169,6 @@ const char *hot_begin(FrameReader *r, const RecordHead *record) {
     r->hot_at = h.from, r->hot_left = h.count;
     r->hot_base = h.base, r->hot_added = 0;
     if (is_placed) memcpy(&r->hot_added, r->at + HOT_HEAD, HOT_ADDED);
-    r->hot_head = r->at;
-    r->hot_compiles = h.compiles;
     r->hot_args = r->at + head, r->hot_end = r->at + record->length;
     return NULL;
 }
@@ -201,7 +186,6 @@ const uint8_t *hot_record(FrameReader *r, Arena *scratch, const char **bad) {
     size_t n, n_args = (size_t)(end - r->hot_args);
     uint64_t *base = f->is_inserted && f->n_out ? &r->hot_added : &r->hot_base;
     uint8_t *p = body_record(b, f, *base, r->hot_args, n_args, scratch, &n);
-    r->hot_signal = f->n_signals;
     r->hot_args = end;
     *base += f->n_out;
     r->hot_left--;
@@ -228,11 +212,8 @@ void frame_pass_hot(FrameReader *r, uint32_t n, const uint8_t *args) {
     uint32_t rounds = (r->hot_at + n) / b->n, to = (r->hot_at + n) % b->n;
     assert(n > 0 && n <= r->hot_left && args <= r->hot_end);
     const BodyForm *from = &b->form[r->hot_at], *next = &b->form[to];
-    uint32_t from_signal = from->n_signals, to_signal = next->n_signals;
-    if (rounds * b->n_signals + to_signal > from_signal) /* the last of the passed ones */
-        r->compiles = r->hot_compiles >> ((to_signal ? to_signal : b->n_signals) - 1) & 1;
-    r->is_hot = true;
     r->is_inserted = b->form[(to ? to : b->n) - 1].is_inserted;
+    r->is_hot = true;
     r->hot_base += (uint64_t)rounds * b->n_made + next->n_made - from->n_made;
     r->hot_added += (uint64_t)rounds * b->n_added + next->n_added - from->n_added;
     r->hot_args = args;

@@ -14,13 +14,11 @@ enum {
     HAS_INLINE = 1,
     HAS_PART = 2,
     HAS_PAYLOAD = 3,
-    IS_INSERTED = 4,
-    COMPILES = 8
-}; /* flags of a record; the last one of frames too */
+    IS_INSERTED = 4
+}; /* flags of a record */
 
 typedef struct FrameHead {
-    uint8_t kind, flags;
-    uint16_t zero;
+    uint8_t kind, zero[3];
     uint32_t client;
     uint64_t seq;
     uint32_t count, body_bytes;
@@ -39,8 +37,7 @@ typedef struct RecordHead {
  * inserted. */
 typedef struct HotHead {
     RecordHead head;
-    uint32_t number, from, count;
-    uint32_t compiles; /* bit k: flag COMPILES of the body's k-th `signal`; bit 31: of all others */
+    uint32_t number, from, count, zero;
     uint64_t base;
 } HotHead;
 
@@ -50,10 +47,6 @@ _Static_assert(sizeof(RecordHead) == RECORD_HEAD, "record head has no holes");
 _Static_assert(sizeof(HotHead) == HOT_HEAD, "hot head has no holes");
 
 static inline size_t pad8(size_t n) { return (n + 7) & ~(size_t)7; }
-
-static inline bool record_is_signal(uint16_t op) {
-    return op == OP_SIGNAL_ENTER || op == OP_SIGNAL_EXIT || op == OP_SIGNAL_DEFINE;
-}
 
 const char *record_check(const RecordHead *h); /* NULL, or what is wrong; wire.c */
 

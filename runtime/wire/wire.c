@@ -7,7 +7,6 @@
 #include "runtime/wire/body.h"
 #include "runtime/wire/record.h"
 #include <assert.h>
-#include <stddef.h>
 
 enum { DISTANCE_MAX = (1 << 30) - 1 };
 
@@ -24,7 +23,6 @@ void frame_begin(FrameWriter *w, uint32_t client, uint64_t seq) {
     w->head->n = FRAME_HEAD;
     w->client = client, w->seq = seq, w->count = w->records = 0, w->number = 0;
     w->hot_at = w->form_at = 0;
-    w->begins_compiled = w->compiles;
 }
 
 size_t frame_bytes(const FrameWriter *w) { return w->head ? w->head->n : 0; }
@@ -37,7 +35,6 @@ bool frame_is_full(const FrameWriter *w) {
 void frame_end(FrameWriter *w, Msg *out) {
     assert(w->head);
     FrameHead h = {.kind = MSG_FRAME,
-                   .flags = w->begins_compiled ? COMPILES : 0,
                    .client = w->client,
                    .seq = w->seq,
                    .count = w->count,
@@ -226,7 +223,6 @@ void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t re
     }
     buf_reserve(w->head, record_bytes + HOT_HEAD + HOT_ADDED);
     uint8_t *start = w->head->data + w->head->n;
-    if (record_is_signal(h.op)) w->compiles = (h.flags & COMPILES) != 0;
     w->form_at = 0;
     bool has_part = (h.flags & HAS_PART) != 0;
     if (w->body && !has_part && hot_fold(w, record)) return;
@@ -239,28 +235,6 @@ void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t re
     }
     w->form_bytes = 0; /* computed on demand */
     add_full(w, in, start, record_bytes, h.flags);
-}
-
-/* ---- In place ---- */
-
-void wire_set_compiles(Msg *m, bool on) {
-    assert(wire_kind(m) == MSG_FRAME && m->part[0]->n >= FRAME_HEAD);
-    m->part[0]->data[offsetof(FrameHead, flags)] = on ? COMPILES : 0;
-}
-
-void record_set_compiles(void *record, bool on) {
-    uint8_t *flags = (uint8_t *)record + offsetof(RecordHead, flags);
-    *flags = (uint8_t)((*flags & ~COMPILES) | (on ? COMPILES : 0));
-}
-
-void frame_set_compiles(FrameWriter *w, bool on) {
-    assert(w->count > 0);
-    if (w->form_at)
-        record_set_compiles(w->head->data + w->last_at, on);
-    else /* it was folded */
-        hot_set_compiles(w->head->data + w->hot_at, w->body,
-                         (w->body_at ? w->body_at : w->body->n) - 1, on);
-    w->compiles = on;
 }
 
 /* ---- Decoding ---- */
@@ -278,7 +252,6 @@ bool frame_open(FrameReader *r, const Msg *m, Err *err) {
     r->at = b->data + FRAME_HEAD, r->end = b->data + b->n;
     r->client = h.client, r->count = h.count, r->seq = r->seq_next = h.seq;
     r->number = h.number;
-    r->compiles = (h.flags & COMPILES) != 0;
     return true;
 }
 
@@ -401,8 +374,7 @@ const char *record_check(const RecordHead *h) {
         return "an operation without a result";
     if (h->n_in > MAX_IN) return "too many operands";
     if (h->n_attr_form + h->n_attr_arg > MAX_ATTRS) return "too many attributes";
-    if (h->flags > (HAS_PART | IS_INSERTED | COMPILES) || (h->flags & HAS_PAYLOAD) == HAS_PAYLOAD ||
-        (h->flags & COMPILES && !record_is_signal(h->op)))
+    if (h->flags > (HAS_PART | IS_INSERTED) || (h->flags & HAS_PAYLOAD) == HAS_PAYLOAD)
         return "unknown flags";
     return NULL;
 }
@@ -449,12 +421,9 @@ static const char *next_record(FrameReader *r, Arena *scratch, const uint8_t **a
         if (h->length < RECORD_HEAD || h->length > left || h->length % 8) return "a wrong length";
         *at = r->at;
         r->is_hot = h->op == RECORD_HOT;
-        if (!r->is_hot) {
-            r->at += h->length;
-            return NULL;
-        }
-        if ((bad = hot_begin(r, h))) return bad;
+        if (r->is_hot && (bad = hot_begin(r, h))) return bad;
         r->at += h->length;
+        if (!r->is_hot) return NULL;
     }
     r->is_hot = true;
     if ((*at = hot_record(r, scratch, &bad))) memcpy(h, *at, sizeof *h);
@@ -500,8 +469,6 @@ int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, si
     r->next++;
     r->inst_seq = r->seq_next;
     r->is_inserted = (h.flags & IS_INSERTED) != 0;
-    if (record_is_signal(h.op))
-        r->compiles = r->is_hot ? r->hot_compiles >> r->hot_signal & 1 : (h.flags & COMPILES) != 0;
     r->seq_next += !r->is_inserted;
     return 1;
 }

@@ -6,10 +6,9 @@
  * before use. A failed decode says what and where, and has written only to its scratch arena.
  * Encoding cannot fail. Both are driven by the tables; no op is named here.
  *
- * FRAME head:  u8 kind, u8 flags (bit 3 as in a record: before the first one), u16 0, u32 client,
- *              u64 seq (of its first instruction), u32 count, u32 body_bytes, u64 number (of its
- *              first record, over all clients; from clients: 0); then records; payloads over
- *              INLINE_BYTES are further parts of the message
+ * FRAME head:  u8 kind, 3 zero bytes, u32 client, u64 seq (of its first instruction), u32 count,
+ *              u32 body_bytes, u64 number (of its first record, over all clients; from clients: 0);
+ *              then records; payloads over INLINE_BYTES are further parts of the message
  * Record:      u32 length (of the record, multiple of 8), u16 op, u8 n_out, u8 n_attr_form,
  *              u8 n_attr_arg, u8 flags, u16 n_in, u16 file, u16 col, u16 0, u32 line    (24 bytes)
  *   FORM       u32 per operand: kind in the low 2 bits, distance in 30 (a tensor made this many ids
@@ -19,8 +18,7 @@
  *              id; u64 per external or immediate operand; ARG attributes; payload, see flags
  *   flags      bit 0: payload: u64 bytes, then the bytes padded to 8; bit 1: payload: u64 number of
  *              the message part that has it; bit 2: inserted by the dispatcher: has the sequence
- *              number of the next record that was not; bit 3, set by the dispatcher in `signal`
- *              records: from here on instructions are in a scope with `compile: true`
+ *              number of the next record that was not
  *   attribute  u32 key, u32 n, then 8 bytes of value, or n int64 of a list, or n bytes and a NUL of
  *              a string, padded to 8; each key once
  * A body's hash covers a record's bytes from 4 to the end of FORM (DESIGN 5).
@@ -34,7 +32,7 @@
 #include "runtime/inst/inst.h"
 #include "runtime/base/msg.h"
 
-#define WIRE_VERSION 6
+#define WIRE_VERSION 7
 
 typedef enum MsgKind {
 #define MSG(id, name, doc) MSG_##id,
@@ -60,8 +58,6 @@ typedef struct FrameWriter {
     uint64_t next_id;     /* one more than the last output id added, ... */
     uint64_t next_added;  /* ... than the last one inserted */
     bool is_placed;       /* set by the owner: its hot bodies are the dispatcher's */
-    bool compiles;        /* after the last record; outlives the frames, as edge_id does */
-    bool begins_compiled; /* before the first record */
     size_t last_at;       /* offset in head of the last record */
     /* Hot bodies: what is expected next (frame_expect), the offset of the open hot record (0:
      * none), form bytes of the last record if it was not folded (0: it was), number of records. */
@@ -87,9 +83,6 @@ bool frame_refold(FrameWriter *w, const struct Body *body, uint32_t at);
 const void *frame_form(FrameWriter *w, size_t *n);
 /* For the dispatcher's own instructions; takes no sequence number. */
 void frame_insert(FrameWriter *w, const Inst *in);
-/* The last record, a `signal` of any kind, enters a scope that is compiled at first sight (on),
- * or leaves it. */
-void frame_set_compiles(FrameWriter *w, bool on);
 size_t frame_bytes(const FrameWriter *w);
 /* True at FRAME_INSTS records, HOT_INSTS instructions or FRAME_BYTES, or if no part is left. */
 bool frame_is_full(const FrameWriter *w);
@@ -105,12 +98,8 @@ typedef struct FrameReader {
     const uint8_t *at, *end;
     uint32_t client, count, next;
     uint64_t seq, seq_next, inst_seq, number;
-    bool is_inserted;        /* the yielded instruction: was it inserted ... */
-    bool compiles;           /* ... and is it in a scope that is compiled at first sight */
-    bool is_hot;             /* it is of a hot record ... */
-    uint32_t hot_compiles;   /* its signals that enter such a scope, ... */
-    uint32_t hot_signal;     /* ... and the index of this one among its signals */
-    const uint8_t *hot_head; /* its record */
+    bool is_inserted; /* the yielded instruction was inserted ... */
+    bool is_hot;      /* ... or is of a hot record */
     /* Set by the owner after frame_open: learns bodies, and supplies those of hot records. NULL:
      * hot records are malformed. */
     struct Bodies *bodies;
@@ -138,8 +127,6 @@ static inline FrameNext frame_comes(FrameReader *r) {
 /* Skips n of these, perhaps several iterations; the remaining arguments begin at args. Must not
  * skip the last one of a record that has bytes left over: frame_next reports those. */
 void frame_pass_hot(FrameReader *r, uint32_t n, const uint8_t *args);
-/* True if the next instruction, of a hot record, is in a scope that is compiled at first sight. */
-bool hot_next_compiles(const FrameReader *r);
 /* Appends a record of an open frame unchanged (`in` is its decoded form), or folds it if it is
  * expected; renumbers the part index. */
 void frame_add_raw(FrameWriter *w, const Inst *in, const void *record, size_t record_bytes);
@@ -324,11 +311,6 @@ bool wire_read_reply(const Msg *m, Arena *arena, Reply *r, Err *err);
 bool wire_client(const Msg *m, uint32_t *client);
 void wire_set_client(Msg *m, uint32_t client); /* in place; head must be unshared */
 void wire_set_number(Msg *m, uint64_t number); /* of a frame; likewise */
-/* For a frame, a `signal` record in it, and a hot record's `signal` that is its body's
- * instruction `at`: sets what frame_begin and frame_set_compiles would have written; in place. */
-void wire_set_compiles(Msg *m, bool on);
-void record_set_compiles(void *record, bool on);
-void hot_set_compiles(void *hot, const struct Body *body, uint32_t at, bool on);
 /* True if the writer of this frame finds hot bodies itself: it defines one, or has a hot record. */
 bool frame_has_bodies(const Msg *m);
 /* Adds `by` to the numbers of all its bodies; in place. Malformed records are left unchanged. */

@@ -73,7 +73,10 @@ signal.define("hot", compile=true)
 x = arange(1024.0).reshape(32, 32) / 1024; t = x * 0; u = x
 for i in range(300) {
     a = x * 0.5 + u * 2.0 + 1.0
-    signal hot { t = t * 0.9 + tanh(a) * 0.1 + t * t * 0.01 }
+    signal hot {
+        if arg("shows", false) { print(t[0, 0]) }
+        t = t * 0.9 + tanh(a) * 0.1 + t * t * 0.01
+    }
     x = u * 1.5 - t * 0.001
     if i == 200 and arg("other", false) { x = x + exp(x) * 0.01 }
 }
@@ -82,6 +85,8 @@ s = stats(); print(s["hot_instructions"] > 1000, s["fused.ops"] + s["fused.eager
 EOF
 GT_AUTO_COMPILE=0 run "$TMP/loop.gt"; same "in a loop" "$(tail -n 1 "$TMP/out")" "true 2100"
 GT_AUTO_COMPILE=0 run "$TMP/loop.gt" --other; same "in a loop that changes" "$(tail -n 1 "$TMP/out")" "true 2100"
+# What prints in the scope ends a plan there: the next instructions are in the scope still.
+GT_AUTO_COMPILE=0 run "$TMP/loop.gt" --shows; same "printed in a loop" "$(tail -n 1 "$TMP/out")" "true 2100"
 for knob in GT_COMPILE=0 GT_AUTO_COMPILE=0 GT_WORKER_BATCH_SIZE=1 GT_WORKER_BATCH_SIZE=2 GT_WORKER_BATCH_SIZE=1000; do
     env "$knob" "$GTSH" "$TMP/once.gt" --define yes >"$TMP/out" 2>"$TMP/err" || fail "$knob: $(err)"
     same "$knob" "$(out)" "$(cat "$TMP/plain")"

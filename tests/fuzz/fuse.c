@@ -98,8 +98,9 @@ static void play(Exec *x, const Program *p, uint32_t client, Rand *r, Answers *a
         Msg m;
         frame_end(&w, &m);
         exec_on_frame(x, &m);
-        w.compiles = rand_below(r, 3) == 0;
         frame_begin(&w, client, (uint64_t)i + 1);
+        Attr compile = {.key = ATTR_COMPILE, .b = rand_below(r, 3) == 0};
+        frame_insert(&w, &(Inst){.op = OP_SCOPE, .n_attr = 1, .attr = &compile});
         for (int k = rand_below(r, 3); k > 0; k--) exec_step(x, 1 + rand_below(r, 50));
         take(x, a);
     }

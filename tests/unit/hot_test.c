@@ -37,6 +37,7 @@ typedef struct Side {
     bool group[GROUPS][WORKERS + 1]; /* by number: members */
     Map live[WORKERS + 1];           /* ids of what lies there */
     Bytes does[WORKERS + 1];         /* what was for it, as text */
+    bool compiles[WORKERS + 1];      /* by its last `scope` */
     long n_hot;
     Bytes told;
 } Side;
@@ -69,6 +70,10 @@ static void take_part(Side *s, PeerId to, const FrameReader *f, const Inst *in) 
     CHECK(on >= 0 && on < GROUPS && from >= 0 && from < GROUPS);
     Inst out = *in;
     Operand left[64];
+    if (in->op == OP_SCOPE) {
+        s->compiles[to] = in->attr[0].b;
+        return;
+    }
     if (in->op == OP_FREE) {
         out.in = left, out.n_in = 0;
         for (int i = 0; i < in->n_in && i < 64; i++)
@@ -79,7 +84,7 @@ static void take_part(Side *s, PeerId to, const FrameReader *f, const Inst *in) 
     }
     for (int i = 0; i < in->n_out && s->group[on][to]; i++) map_put(&s->live[to], in->out[i], s);
     bytes_printf(&s->does[to], "%llu%s%s ", (unsigned long long)f->inst_seq,
-                 f->is_inserted ? "+" : "", f->compiles ? "!" : "");
+                 f->is_inserted ? "+" : "", s->compiles[to] ? "!" : "");
     inst_print(&out, NULL, &s->does[to]);
     bytes_putc(&s->does[to], '\n');
 }
@@ -504,17 +509,19 @@ static void replace(int v) {
 static void rescope(int *depth) {
     static const int64_t axes[] = {0, 1};
     int64_t workers[WORKERS];
-    Attr attr[4] = {{.key = ATTR_NAME, .n = 1, .str = "a"},
+    Attr attr[5] = {{.key = ATTR_NAME, .n = 1, .str = "a"},
                     {.key = ATTR_AXIS, .n = 1, .ints = &axes[rand_below(&r, 2)]},
                     {.key = ATTR_REPLICATED, .b = rand_below(&r, 4) == 0},
-                    {.key = ATTR_WORKERS, .ints = workers}};
+                    {.key = ATTR_WORKERS, .ints = workers},
+                    {.key = ATTR_COMPILE, .b = rand_below(&r, 2)}};
     int first = rand_below(&r, n_workers);
     for (int i = first; i < n_workers; i++)
         if (rand_below(&r, 4)) workers[attr[3].n++] = i;
     Inst in = {.op = OP_SIGNAL_DEFINE, .n_attr = 4, .attr = attr};
+    if (rand_below(&r, 2)) in.n_attr = 5;
     int what = rand_below(&r, 3);
     if (what == 0) {
-        attr[0].str = rand_below(&r, 3) ? "a" : "*";
+        attr[0].str = in.n_attr == 5 || rand_below(&r, 3) ? "a" : "*";
     } else {
         bool enters = what == 1 ? *depth < 2 : *depth == 0;
         in.op = enters ? OP_SIGNAL_ENTER : OP_SIGNAL_EXIT;

@@ -76,8 +76,8 @@ static void take_frame(Side *s, PeerId to, Msg *m) {
         s->n_hot += f.is_hot && bodies_get(f.bodies, f.hot_body->number) == f.hot_body;
         s->n_bodies += in.op == OP_BODY && in.in[0].i < BODY_PLACED;
         if (in.op == OP_BODY) continue;
-        bytes_printf(&s->sent, "%llu%s %d:%u ", (unsigned long long)f.inst_seq,
-                     f.is_inserted ? "+" : "", f.compiles, in.pos.line);
+        bytes_printf(&s->sent, "%llu%s %u ", (unsigned long long)f.inst_seq,
+                     f.is_inserted ? "+" : "", in.pos.line);
         inst_print(&in, &how, &s->sent);
         if (s->sent.n > 5 && !memcmp(s->sent.data + s->sent.n - 5, " on=1", 5)) s->sent.n -= 5;
         bytes_putc(&s->sent, '\n');

@@ -174,6 +174,7 @@ static const Case good[] = {
     {"", "edge", ""},
     {"", "file 0 a.gt", ""},
     {"", "t9 = poison", ""},
+    {"", "scope compile=true", ""},
 };
 
 static const Case wrong[] = {

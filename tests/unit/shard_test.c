@@ -36,7 +36,6 @@ static void hear_frame(int rank, const Msg *m, char *to, const uint8_t **last) {
     while ((more = frame_next(&r, &a, &in, NULL, NULL, NULL)) > 0) {
         if (in.op == OP_SIGNAL_ENTER || in.op == OP_SIGNAL_EXIT || in.op == OP_SIGNAL_DEFINE)
             continue;
-        bytes_puts(&heard, r.compiles ? "! " : "");
         bytes_puts(&heard, r.is_inserted ? "+ " : "");
         InstPrint how = {0};
         inst_print(&in, &how, &heard);
@@ -360,9 +359,9 @@ static void test_check(void) {
     stop();
 }
 
-/* Workers are told what is in a scope that is compiled at first sight (!), and where it ends: the
- * innermost scope that says so counts; in frames that go on as they came, in those that are written
- * anew, and in those of a worker that has not seen how it began. */
+/* A `scope` is inserted where compilation at first sight begins and where it ends: the innermost
+ * scope that says so counts. A frame in which neither happens goes on as it came. A worker that
+ * did not get the last `scope` gets it before its next frame. */
 static void test_compile(void) {
     start();
     say("signal define a compile=true\nsignal define b compile=false\nsignal define c axis=0 "
@@ -374,14 +373,30 @@ static void test_compile(void) {
     say("t9 = exp t0\n");
     say("signal enter b\nsignal define b compile=true\nt10 = exp t0\nsignal exit b\n"
         "t11 = exp t0\n");
+    say("signal enter a\nsignal enter c\nt12 = exp t6\n");
+    say("signal exit c\nsignal exit a\n");
+    say("t13 = exp t6\n");
     listen(true);
     CHECK_STR(heard.data,
-              "t0 = full 1 [8,2] f32\n! t1 = exp t0\nt2 = exp t0\n! t3 = exp t0\n-> w0 \n"
-              "! t4 = exp t0\n-> w0 \n"
-              "! t5 = exp t0 on=1\n! t6 = full 1 [8,2] f32 on=6 split=[0,4]\n-> w0 w1 w2 \n"
-              "! t7 = exp t6 on=6 split=[0,4]\nt8 = exp t0 on=1\n-> w0 w1 w2 \n"
+              "t0 = full 1 [8,2] f32 on=1\n+ scope compile=true\nt1 = exp t0 on=1\n"
+              "+ scope compile=false\nt2 = exp t0 on=1\n+ scope compile=true\n"
+              "t3 = exp t0 on=1\n-> w0 \n"
+              "t4 = exp t0\n-> w0 \n"
+              "+ scope compile=true\n-> w1 w2 \n"
+              "t5 = exp t0 on=1\nt6 = full 1 [8,2] f32 on=6 split=[0,4]\n-> w0 w1 w2 \n"
+              "t7 = exp t6 on=6 split=[0,4]\n+ scope compile=false\nt8 = exp t0 on=1\n"
+              "-> w0 w1 w2 \n"
               "t9 = exp t0\n-> w0 \n"
-              "! t10 = exp t0\nt11 = exp t0\n-> w0 \n");
+              "+ scope compile=true\nt10 = exp t0 on=1\n+ scope compile=false\n"
+              "t11 = exp t0 on=1\n-> w0 \n"
+              "+ scope compile=true\nt12 = exp t6 on=6 split=[0,4]\n-> w0 w1 w2 \n"
+              "+ scope compile=false\n-> w0 \n"
+              "+ scope compile=false\n-> w1 w2 \n"
+              "t13 = exp t6 on=6 split=[0,4]\n-> w1 w2 \n");
+    clear(&heard), clear(&told);
+    say("scope compile=true\n");
+    listen(true);
+    CHECK(strstr(told.data, "30: clients may not send 'scope'\n"));
     stop();
 }
 

@@ -162,8 +162,6 @@ static void look_ahead(Exec *x, Frame *f) {
     j->frame = f;
     j->seq = at->inst_seq;
     j->number = at->number ? at->number + at->next - 1 : 0;
-    j->compiles = at->compiles;
-    j->signals = at->is_hot ? at->hot_compiles : 0;
 }
 
 void exec_on_frame(Exec *x, Msg *m) {

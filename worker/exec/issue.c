@@ -486,6 +486,9 @@ void exec_issue(Exec *x, Job *j, const Job *following) {
         issue_free(x, j);
     } else if (op_is_move(op)) { /* not cancelled: peers wait for it */
         move_issue(x, j);
+    } else if (op == OP_SCOPE) { /* nor this: it holds for what comes later */
+        j->frame->client->compiles = inst_bool(&j->inst, ATTR_COMPILE, false);
+        cell_put(&x->jobs, j);
     } else if (j->seq < j->frame->client->cancel_end) {
         drop_cancelled(x, j);
     } else if (op_info[op].class_ != CLASS_CONTROL || op == OP_SHARD) {

@@ -49,8 +49,6 @@ struct Job {
     Frame *frame;
     uint8_t kind, state;
     bool is_ready;        /* it is in Client.ready */
-    bool compiles;        /* in a scope with `compile: true`: its kernel is compiled at once */
-    uint32_t signals;     /* FrameReader.hot_compiles of its hot record */
     int16_t node;         /* JOB_PENDING: index in the cluster */
     uint32_t n_unstarted; /* operands whose makers have not started */
     uint32_t n_waits;     /* operands and descriptors that it still waits for */
@@ -132,6 +130,7 @@ struct Client {
     bool is_cancel_reported, is_gone, has_ack;
     bool is_shared;   /* it issued moves or instructions with `on`: some ids are other workers' */
     bool checks_nan;  /* `check nan=true`: every float result is checked */
+    bool compiles;    /* `scope compile=true`: kernels are compiled at first sight */
     bool is_cut;      /* a cancel, or the client's end, has arrived but is not handled yet; */
     uint64_t cut_end; /* its seq */
     uint64_t ack_seq, ack_bytes;

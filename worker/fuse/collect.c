@@ -182,7 +182,7 @@ static bool add(Collect *c, Job *j, const TensorType *type, ErrCode *poison) {
     FuseRef r = FUSE_NONE;
     bool may = !c->is_off && (fit_is_kind(j->inst.op) || j->inst.op == OP_MATMUL) &&
                !client->checks_nan && !client->jobs && !x->first && j->inst.n_out == 1 &&
-               (c->is_auto || j->compiles);
+               (c->is_auto || client->compiles);
     if (may && j->inst.op == OP_MATMUL) return add_product(c, j, type, poison);
     if (may && c->n < c->batch_max) r = fit_job(&c->fuse, c->n, j, type, c->operand[c->n]);
     bool ends = may && !fit_is_source(j->inst.op) && !is_aside(c, type);
@@ -195,7 +195,7 @@ static bool add(Collect *c, Job *j, const TensorType *type, ErrCode *poison) {
     assert(r == c->n);
     c->job[c->n++] = j;
     c->uses[r] = 0;
-    c->is_soon |= j->compiles;
+    c->is_soon |= client->compiles;
     j->node = r;
     for (int k = 0; k < j->n_held; k++)
         if (fit_is_pending(j->held[k])) c->uses[j->held[k]->maker->node]++;

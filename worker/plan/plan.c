@@ -134,6 +134,7 @@ static bool is_cut(Op op) {
     case OP_EDGE:
     case OP_SHARD:
     case OP_NOTE:
+    case OP_SCOPE:
     case OP_SIGNAL_ENTER:
     case OP_SIGNAL_EXIT: return false;
     default: return true;
@@ -248,7 +249,7 @@ static void begin_recording(Plans *plans, Job *j) {
     const Plan *p = (Plan *)variants_get(&spot->plans, key);
     for (; p; p = (Plan *)p->variant.next) /* no other length */
         if (p->n <= limit && spot->last_miss != MISS_TYPES && spot->last_miss != MISS_VALUES &&
-            !spot->renews && p->compiles == j->compiles && p->signals == j->signals)
+            !spot->renews && p->compiles == c->compiles)
             return;
     stages_flush(x);
     if (!may_plan(x, c, j->seq)) return;
@@ -631,6 +632,7 @@ static Miss replay(Exec *x, Frame *f, Plan *p) {
     drop(&u, p->drop, p->n_drops);
     store_free(&x->store, u.client->names, u.block, p->block);
     count(&u);
+    u.client->compiles = p->compiles_after;
     frame_pass_hot(r, p->n, u.args + p->n_args);
     return MISS_NONE;
 }
@@ -654,7 +656,6 @@ static bool run(Plans *plans, Frame *f) {
     Client *c = f->client;
     if (is_recording(plans, c)) return false;
     if (r->seq_next < c->plan_hold) return false;
-    bool compiles = hot_next_compiles(r);
     Spot *spot = spot_at(r->hot_body, r->hot_at);
     if (!spot || !spot->plans.n) return false;
     if (!may_plan(x, c, r->seq_next)) {
@@ -671,8 +672,7 @@ static bool run(Plans *plans, Frame *f) {
     uint32_t most = goes_once(spot) ? r->hot_body->n - r->hot_at : r->hot_left;
     if (most > r->hot_left) most = r->hot_left;
     for (Plan *p = first; p; p = (Plan *)p->variant.next) {
-        bool is_alike = p->compiles == compiles && p->signals == r->hot_compiles;
-        if (p->n > most || !is_alike) continue;
+        if (p->n > most || p->compiles != c->compiles) continue;
         if (is_in_vain(p)) {
             spot->last_miss = MISS_UNDONE;
             continue;

@@ -303,8 +303,7 @@ Plan *plan_make(Plans *plans, Recorder *r) {
     p->owner = plans;
     p->n = p->variant.length = r->n, p->n_seq = r->n_seq;
     p->n_args = (uint32_t)(r->at - r->args);
-    p->compiles = r->compiles;
-    p->signals = r->signals;
+    p->compiles = r->compiles, p->compiles_after = r->client->compiles;
     p->variant.key = r->key;
     p->n_regions = m.n_regions;
     p->base = arena_zalloc(&p->arena, sizeof *p->base * (size_t)(m.n_regions + 1));

@@ -603,8 +603,7 @@ Recorder *recorder_begin(Exec *x, Job *j, Spot *spot, uint32_t limit) {
     r->seq = j->seq;
     r->args = r->at = j->args;
     r->end = at->hot_end;
-    r->compiles = j->compiles;
-    r->signals = j->signals;
+    r->compiles = r->client->compiles;
     r->inst = xmalloc(limit * sizeof *r->inst);
     r->seq_at = xmalloc(limit * sizeof *r->seq_at);
     r->first_value = xcalloc(limit + 1, sizeof *r->first_value);

@@ -157,8 +157,7 @@ struct Plan {
     uint32_t n;       /* instructions */
     uint32_t n_seq;   /* of them, those that were not inserted */
     uint32_t n_args;  /* bytes */
-    bool compiles;    /* its first instruction is in a scope that is compiled at first sight, ... */
-    uint32_t signals; /* ... and which signals of the body lead into one */
+    bool compiles, compiles_after; /* Client.compiles before and after it */
     uint64_t size, runs;
     uint32_t undone, skipped; /* times in a row that it was undone; not tried since */
     uint64_t look_at;         /* runs after which there may be news of its trials */
@@ -231,7 +230,6 @@ typedef struct Recorder {
     const uint8_t *args, *at, *end; /* the segment's first, the next one's, the record's */
     bool compiles, has_failed;
     Plan *renews; /* in whose place it comes; NULL: none's */
-    uint32_t signals;
     const char *why;
     int64_t begin_ns;
     Arena arena; /* becomes the plan's */
