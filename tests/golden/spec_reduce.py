@@ -66,11 +66,19 @@ reduction("prod", prod, ALONG.replace("fv(inf, -inf)", "fv(inf, -inf) | nograd")
 reduction("mean", lambda x, axis=None, keepdims=False: fl(x).mean(axes(x, axis), keepdims) if x.dim() else fl(x).mean(),
           ALONG, SEVERAL, EMPTY, WHOLE)
 TIES = "{f}(x) | fv(2, 1, 2, 1) ; f64v(1, 1, 1)\n{f}(x, axis=0) | f(3, 2, lo=0, hi=0.01)\n"
-# values only (NumPy); ties share the gradient: amax, amin
-for name, f in [("max", torch.amax), ("min", torch.amin)]:
-    reduction(name, lambda x, axis=None, keepdims=False, f=f: f(x, axes(x, axis), keepdims), ALONG, SEVERAL, TIES, EMPTY_AXIS, WHOLE,
+def pair(f, shared):
+    """The values of PyTorch's pair along one axis: the gradient goes to the index. Else ties share it."""
+    def g(x, axis=None, keepdims=False):
+        if isinstance(axis, int) and x.dim():
+            return f(x, axis, keepdims).values
+        return shared(x, axes(x, axis), keepdims)
+    return g
+
+
+for name, f, shared in [("max", torch.max, torch.amax), ("min", torch.min, torch.amin)]:
+    reduction(name, pair(f, shared), ALONG, SEVERAL, TIES, EMPTY_AXIS, WHOLE,
               "x.a{f}(axis=1) | f(2, 3)\n{f}(x, 1) | f(2, 3)\n{f}(x, axis=0) | f(2, 0)\n")
-    reduction("a" + name, lambda x, axis=None, keepdims=False, f=f: f(x, axes(x, axis), keepdims), ALONG, SEVERAL, TIES, EMPTY_AXIS, WHOLE,
+    reduction("a" + name, lambda x, axis=None, keepdims=False, f=shared: f(x, axes(x, axis), keepdims), ALONG, SEVERAL, TIES, EMPTY_AXIS, WHOLE,
               "x.{f}(axis=1) | f(2, 3)\n{f}(x, 1) | f(2, 3)\n{f}(x, axis=0) | f(2, 0)\n")
 LOGIC = """
 {f}(x) | b1(3, 4) ; b1(0) ; b1(1, 1) ; b1() ; i64(2, 3) ; f(3) ; fv(0, nan) ; fv(0, 0) ; u8(3) ; i8(3) ; f16(3) ; bf16(3) ; b1v(True, True)
