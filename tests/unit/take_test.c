@@ -7,9 +7,9 @@
 enum { PARTS = 4, SPLIT = 200, PRINTS = 40, PER_PRINT = 3 * SPLIT };
 
 /* Four workers, Ann's tensors over all of them, and Bob. */
-static Dispatcher *start_split(uint32_t slice) {
+static Dispatcher *start_split_by(const DispatcherConfig *config) {
     static const int64_t all[] = {0, 1, 2, 3}, shape[] = {8, 3};
-    Dispatcher *d = start(&(DispatcherConfig){.slice = slice});
+    Dispatcher *d = start(config);
     for (int i = 1; i < PARTS; i++) hello(d, 1000 + (PeerId)i, ROLE_WORKER);
     hello(d, BOB, ROLE_CLIENT);
     begin(0);
@@ -21,6 +21,10 @@ static Dispatcher *start_split(uint32_t slice) {
     CHECK(!heard(ANN, MSG_ERROR, 0) && !dispatcher_go_on(d));
     forget();
     return d;
+}
+
+static Dispatcher *start_split(uint32_t slice) {
+    return start_split_by(&(DispatcherConfig){.slice = slice});
 }
 
 enum { SPLIT_SEQ = SPLIT + 4 }; /* of Ann's next instruction */
@@ -108,6 +112,62 @@ static void test_slices_in_turn(void) {
         CHECK(i == 0 || whose == (ann > 0 ? 2 : 1));
         whose = ann > 0 ? 1 : 2;
     }
+    stop(d);
+}
+
+enum { AT_ONCE = 100 };
+
+/* Ann sends what was written, and has all her slices. Returns how many there were. */
+static int take_slices(Dispatcher *d) {
+    int slices = 0;
+    uint64_t seq = writer.seq + writer.count;
+    forget(), end(d, ANN);
+    for (bool is_more = true; is_more; slices++) {
+        int n = n_written(0, 1, NULL);
+        CHECK_MSG(n <= AT_ONCE, "%d instructions in a row", n);
+        forget();
+        is_more = dispatcher_go_on(d);
+        collect(d);
+    }
+    begin(seq);
+    return slices;
+}
+
+/* One step of a loop over split tensors: LONG operations, which of them the sequence of bits says,
+ * then frees of all results but the last, then the edge. Returns the number of slices. */
+enum { LONG = 600 };
+static int long_step(Dispatcher *d, uint64_t k) {
+    int slices = 0;
+    uint64_t first = SPLIT + 1 + k * LONG, bits = 88172645463325252u;
+    for (uint64_t id = first; id < first + LONG; id++) {
+        Operand o[] = {{.kind = IN_TENSOR, .id = id - 1}, {.kind = IN_TENSOR}};
+        bits ^= bits << 13, bits ^= bits >> 7, bits ^= bits << 17;
+        Inst in = {.op = bits & 1 ? OP_ADD : OP_MUL, .n_in = 2, .in = o, .n_out = 1, .out = {id}};
+        frame_add(&writer, &in);
+        if (frame_is_full(&writer)) slices += take_slices(d);
+    }
+    for (uint64_t id = first - 1; id < first + LONG - 1; id += 2) {
+        drop(id, id + 1);
+        if (frame_is_full(&writer)) slices += take_slices(d);
+    }
+    frame_add(&writer, &(Inst){.op = OP_EDGE});
+    return slices + take_slices(d);
+}
+
+/* Arguments that stand for many operations are cut into slices as well: a step of a body that is
+ * known takes as many turns as one in full. */
+static void test_slices_of_body(void) {
+    enum { STEPS = 12 };
+    Dispatcher *d = start_split_by(&(DispatcherConfig){.slice = AT_ONCE, .hot = detector_config()});
+    long hot = counter(d, "\nhot_instructions");
+    int slices = 0;
+    begin(SPLIT_SEQ), enter("s", OP_SIGNAL_ENTER);
+    for (uint64_t k = 0; k < STEPS; k++) slices += long_step(d, k);
+    hot = counter(d, "\nhot_instructions") - hot;
+    CHECK_MSG(hot > 3 * LONG, "%ld instructions of bodies", hot);
+    CHECK_MSG(slices > STEPS * (LONG / AT_ONCE), "%d slices", slices);
+    CHECK_INT(counter(d, "\ncut_off"), 0);
+    end(d, ANN);
     stop(d);
 }
 
@@ -213,6 +273,7 @@ static void test_loop(void) {
 int main(void) {
     test_slices();
     test_slices_in_turn();
+    test_slices_of_body();
     test_slices_end();
     test_loop();
     return check_report("take");

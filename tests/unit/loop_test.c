@@ -1,0 +1,117 @@
+/* loop_test: dispatcher_pump on a clock that goes by calls: it comes back while messages still
+ * arrive, and it does not wait for messages while slices are left to take.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/net/net.h"
+#include "tests/unit/dispatcher_talk.h"
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The clock by which a pump ends: step_ms later at each call. */
+static int64_t step_ms, calls;
+int clock_gettime(clockid_t id, struct timespec *t) {
+    if (id != CLOCK_MONOTONIC_COARSE || !step_ms) return (int)syscall(SYS_clock_gettime, id, t);
+    int64_t at_ms = step_ms * ++calls;
+    *t = (struct timespec){at_ms / 1000, at_ms % 1000 * 1000000};
+    return 0;
+}
+
+enum { WORKERS = 2, AT_ANN = WORKERS, PEERS };
+static Hub *hub;
+static Link *link_to[PEERS];
+
+static Dispatcher *start_loop(const DispatcherConfig *config) {
+    Dispatcher *d = dispatcher_new(config);
+    Err err = {0};
+    Msg m;
+    hub = hub_open("ring://loop-test", &err);
+    CHECK(hub != NULL);
+    step_ms = 0;
+    for (int i = 0; i < PEERS; i++) {
+        Hello h = {.version = WIRE_VERSION,
+                   .table_hash = op_table_hash(),
+                   .role = i < WORKERS ? ROLE_WORKER : ROLE_CLIENT};
+        link_to[i] = link_open("ring://loop-test", &err);
+        wire_hello(&h, &m);
+        CHECK(link_to[i] && link_send(link_to[i], &m));
+        dispatcher_pump(d, hub, 1000);
+    }
+    calls = 0;
+    return d;
+}
+
+static void stop_loop(Dispatcher *d) {
+    for (int i = 0; i < PEERS; i++) link_close(&link_to[i]);
+    hub_close(&hub);
+    dispatcher_free(&d);
+}
+
+static void send_frame(void) {
+    Msg m;
+    frame_end(&writer, &m);
+    CHECK(link_send(link_to[AT_ANN], &m));
+    writer = (FrameWriter){0};
+}
+
+/* The number behind Ann's instructions that the first worker has. */
+static uint64_t arrived(uint64_t at) {
+    Msg m;
+    while (link_recv(link_to[0], &m) > 0) {
+        FrameReader r;
+        Arena arena = {0};
+        Inst in;
+        if (frame_open(&r, &m, NULL)) {
+            while (frame_next(&r, &arena, &in, NULL, NULL, NULL) > 0) continue;
+            if (r.seq_next > at) at = r.seq_next;
+        }
+        arena_fini(&arena);
+        msg_fini(&m);
+    }
+    return at;
+}
+
+/* Its caller looks at signals and at child processes, however many messages there are. */
+static void test_ends(void) {
+    enum { FRAMES = 2000, LEAST = FRAMES / 2 };
+    Dispatcher *d = start_loop(&(DispatcherConfig){.workers_wanted = WORKERS});
+    for (uint64_t i = 0; i < FRAMES; i++) begin(i), full(i, shape_23), send_frame();
+    step_ms = 1;
+    dispatcher_pump(d, hub, 0);
+    uint64_t n = arrived(0);
+    CHECK_MSG(n > 0 && n < LEAST, "%llu of %d messages in one go", (unsigned long long)n, FRAMES);
+    for (int i = 0; i < FRAMES && n < FRAMES; i++) dispatcher_pump(d, hub, 0), n = arrived(n);
+    CHECK_INT(n, FRAMES);
+    stop_loop(d);
+}
+
+/* A slice is one instruction here, and a pump one slice. */
+static void test_no_sleep(void) {
+    enum { INSTS = 100, SLEEP_MS = 10000 };
+    static const int64_t both[] = {0, 1};
+    Dispatcher *d = start_loop(&(DispatcherConfig){.workers_wanted = WORKERS, .slice = 1});
+    begin(0), define("s", both, WORKERS), enter("s", OP_SIGNAL_ENTER);
+    for (uint64_t i = 0; i < INSTS; i++) full(i, shape_23);
+    send_frame();
+    step_ms = 1000;
+    uint64_t n = 0;
+    int pumps = 0;
+    for (bool sleeps = false; n < INSTS + 2 && !sleeps; pumps++) {
+        struct timespec from, to;
+        clock_gettime(CLOCK_MONOTONIC, &from);
+        dispatcher_pump(d, hub, SLEEP_MS);
+        clock_gettime(CLOCK_MONOTONIC, &to);
+        sleeps = (to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000 >=
+                 SLEEP_MS - 1;
+        n = arrived(n);
+        CHECK_MSG(!sleeps, "it waits, and slices are left: %llu of %d instructions",
+                  (unsigned long long)n, INSTS + 2);
+    }
+    CHECK(pumps > INSTS / 4);
+    stop_loop(d);
+}
+
+int main(void) {
+    test_ends();
+    test_no_sleep();
+    return check_report("loop");
+}
