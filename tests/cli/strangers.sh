@@ -93,6 +93,21 @@ wait $many
 kill -0 $d 2>/dev/null || { fail "101 connections end the dispatcher: $(cat "$TMP/few.err")"; finish; }
 same "afterwards" "$("$GTSH" -d local -c 'print(ones(5).sum())')" "tensor(5.)"
 
+# More clients than descriptors: the one too many is refused in words, and has room when the others have left.
+(ulimit -n 48; exec "$D" --ipc "$TMP/small" -w 1 --threads 1 --memory 64M >"$TMP/small.out" 2>"$TMP/small.err") & small=$!
+all="$all $small"; await "$TMP/small.out" "ready at"
+clients=
+for i in $(seq 15); do # with the worker 48 - 32
+    start "client.$i" "$GTSH" -d "$TMP/small" -c 'print(ones(1).sum(), err=true); while not exists(getenv("TMP") + "/end") { sleep(0.05) }'
+    clients="$clients $pid"
+done
+for i in $(seq 15); do await "$TMP/client.$i.err" "tensor(1.)"; done
+code "one client too many" 69 "$GTSH" -d "$TMP/small" -c 'print(ones(1))'
+has "refused in words" "$(err)" "has 16 clients and workers and no room for more"
+touch "$TMP/end"; wait $clients
+has "with room again" "$("$GTSH" -d "$TMP/small" -c 'print(ones(6).sum())')" "tensor(6.)"
+kill -TERM $small; wait $small; same "ends in order" $? 0
+
 # A socket of the file system asks for the token, too.
 GT_TOKEN=0123456789abcdef0123456789abcdef code "another token" 69 "$GTSH" -d local -c 'print(ones(5).sum())'
 has "refused in words" "$(err)" "it has another token"

@@ -1,6 +1,7 @@
-/* guard_test: what the sockets keep out: a listener of another user, a part that is too large, and
- * connections that would take the last descriptor. Raw sockets play the other end. lstat() and
- * getsockopt() are this file's own, so that a test can see another user without being root.
+/* guard_test: what the sockets keep out: a listener of another user, a part that is too large,
+ * messages that nobody takes, and connections that would take the last descriptor. Raw sockets play
+ * the other end. lstat() and getsockopt() are this file's own, so that a test can see another user
+ * without being root.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/guard.h"
 #include "runtime/net/net.h"
@@ -163,6 +164,56 @@ static void test_part_to_link(void) {
     unlink(path);
 }
 
+/* ---- How much is read ahead ---- */
+
+/* What a peer sends and the hub does not take stays with the peer: its writes block. */
+static void test_ahead(void) {
+    enum { PART = 1024, WAIT_MS = 500 };
+    static const size_t most = 64 << 20;
+    static uint8_t frame[9 + PART] = {2, [7] = PART >> 8, PART & 255};
+    Err err = {0};
+    Hub *hub = hub_open("tcp://127.0.0.1:*", &err);
+    CHECK(hub != NULL);
+    int fd = connect_to(hub_endpoint(hub));
+    shake_hands(fd, "DEALER");
+    CHECK(!fcntl(fd, F_SETFL, O_NONBLOCK));
+    size_t sent = 0, at = 0;
+    for (struct pollfd p = {.fd = fd, .events = POLLOUT}; sent < most;) {
+        if (poll(&p, 1, WAIT_MS) <= 0) break;
+        ssize_t n = write(fd, frame + at, sizeof frame - at);
+        if (n <= 0) break;
+        sent += (size_t)n, at = (at + (size_t)n) % sizeof frame;
+    }
+    CHECK_MSG(sent > PART && sent < most, "%zu bytes are kept", sent);
+    close(fd);
+    hub_close(&hub);
+}
+
+/* Messages of a peer that was dropped do not hold the hub's owner: it gets its turn in between. */
+static void test_dropped(void) {
+    enum { MESSAGES = 1000, LEAST = 10 };
+    Err err = {0};
+    PeerId from;
+    Msg m = {0};
+    Hub *hub = hub_open("inproc://gt-guard-test", &err);
+    Link *link = link_open("inproc://gt-guard-test", &err);
+    CHECK(hub && link);
+    for (int i = 0; i <= MESSAGES; i++) {
+        msg_push(&m, buf_copy(&i, sizeof i));
+        CHECK(link_send(link, &m));
+        m = (Msg){0};
+        if (i > 0) continue;
+        CHECK_INT(hub_recv(hub, &from, &m), 1);
+        msg_fini(&m);
+        hub_drop(hub, from);
+    }
+    int turns = 0;
+    for (; hub_wait(hub, 0); turns++) CHECK_INT(hub_recv(hub, &from, &m), 0);
+    CHECK_MSG(turns >= LEAST, "%d messages in %d turns", MESSAGES, turns);
+    link_close(&link);
+    hub_close(&hub);
+}
+
 /* ---- How many connections ---- */
 
 enum { FILES = 48, CROWD = 100 };
@@ -222,6 +273,8 @@ int main(void) {
     test_meet();
     test_part_to_hub();
     test_part_to_link();
+    test_ahead();
+    test_dropped();
     net_fini();
     CHECK_INT(rmdir(directory), 0);
     return check_report("guard");
