@@ -3,7 +3,7 @@
 . tests/fixtures/check.sh
 D=$B/gt-dispatcher
 export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
-trap 'kill -KILL $d $c 2>/dev/null' EXIT
+trap 'kill -KILL $d $c $w1 $w2 $w3 2>/dev/null' EXIT
 figures='s = stats()
 n = [s[f"w{i}.plan.instructions"] if f"w{i}.plan.instructions" in s else 0 for i in range(s.workers)]
 print(s.sent_hot_instructions * 10 > s.instructions * 7, n.min() * 10 > s.instructions * 2, err=true)'
@@ -135,11 +135,15 @@ has "wrong: where" "$told" "wrong.gt:8:"
 code "wrong" 1 "$GTSH" -w 2 "$TMP/wrong.gt"; same "wrong" "$(err)" "$told"
 code "wrong, without plans" 1 env GT_PLAN=0 "$GTSH" -w 2 "$TMP/wrong.gt"; same "wrong, without plans" "$(err)" "$told"
 
-# Daemons, several clients one after the other and at once, each with bodies of its own; then a worker is killed.
+# Daemons, several clients one after the other and at once, each with bodies of its own; then a worker is killed. No
+# dispatcher started the workers, so none restarts it, and two are left.
 rm -f "$TMP/at"
-"$D" -q --workers 3 --threads 1 --memory 100M --endpoint-file "$TMP/at" >"$TMP/d.out" 2>"$TMP/d.err" &
+"$D" -q --endpoint-file "$TMP/at" >"$TMP/d.out" 2>"$TMP/d.err" &
 d=$!
 poll [ -e "$TMP/at" ]
+for i in 1 2 3; do "$B/gt-worker" -d "@$TMP/at" --threads 1 --memory 100M --once >"$TMP/w.$i" 2>&1 & eval "w$i=$!"; done
+has_workers() { [ "$("$GTSH" -d "@$TMP/at" -p 'workers()')" = "$1" ]; }
+poll has_workers 3 || fail "three workers: $(cat "$TMP/w.1" "$TMP/w.2" "$TMP/w.3" "$TMP/d.err")"
 code "unlike" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" -w 3 "$TMP/train.gt"; told=$(out)
 for i in 1 2 3; do "$GTSH" -d "@$TMP/at" "$TMP/train.gt" >"$TMP/out.$i" 2>"$TMP/err.$i" & eval "c$i=$!"; done
 for i in 1 2 3; do
@@ -150,7 +154,7 @@ sed 's/range(80)/range(1000000)/' "$TMP/train.gt" >"$TMP/long.gt"
 "$GTSH" -d "@$TMP/at" "$TMP/long.gt" >"$TMP/loop.out" 2>"$TMP/loop.err" &
 c=$!
 await "$TMP/loop.out" "^70"
-kill -KILL "$(cut -d" " -f2 /proc/$d/task/$d/children)"; begin=$(date +%s)
+kill -KILL $w2; begin=$(date +%s)
 wait $c; same "killed: exit code" $? 69
 soon "killed: the client hears of it" "$begin" 5
 has "killed: the cause" "$(cat "$TMP/loop.err")" "is gone"
