@@ -141,12 +141,13 @@ void parse_unexpected(Parser *p, const char *expected) {
         parse_fail(p, at, "a brace itself is written {{", "expected %s before the field ends",
                    expected);
     if (t->kind == TOK_END) incomplete(p);
-    const char *hint = parse_hint(p, t);
+    const Token *word = t->kind == TOK_RESERVED ? t : NULL;
+    const char *hint = parse_hint(p, t, &word);
+    if (word)
+        parse_fail(p, lex_span(p->src, word), hint, "'%.*s' is not a word of this language",
+                   (int)(word->n < 40 ? word->n : 40), p->src->text + word->at);
     if (t->kind == TOK_NEWLINE)
         parse_fail(p, at, hint, "expected %s before the end of the line", expected);
-    if (t->kind == TOK_RESERVED)
-        parse_fail(p, at, hint, "'%.*s' is not a word of this language", (int)t->n,
-                   p->src->text + t->at);
     parse_fail(p, at, hint, "expected %s, but found '%.*s'", expected, at.len < 40 ? at.len : 40,
                p->src->text + t->at);
 }

@@ -92,8 +92,9 @@ Node *parse_target(Parser *p, Node *n,
                    bool is_loop); /* checks that an expression may be assigned to */
 
 /* ---- parse_hint.c ---- */
-/* Returns a hint for an unexpected token, guessed from the tokens around it, or "". */
-const char *parse_hint(Parser *p, const Token *t);
+/* Returns a hint for an unexpected token, guessed from the tokens around it, or "". If a misspelt
+ * keyword is the cause, *word becomes its token. */
+const char *parse_hint(Parser *p, const Token *t, const Token **word);
 
 /* ---- resolve.c ---- */
 /* Resolves every name to a scope and slot. Fails for a bare use of a constructor's name in a

@@ -107,8 +107,9 @@ static const Token *line_start(const Parser *p, const Token *t) {
     return t;
 }
 
-/* `did you mean 'for'?` for a misspelt word that begins a statement; NULL for another word. */
-static const char *misspelt_hint(Parser *p, const Token *t) {
+/* `did you mean 'for'?` for a misspelt word that begins a statement, and *word becomes its token;
+ * NULL for another word. */
+static const char *misspelt_hint(Parser *p, const Token *t, const Token **word) {
     static const char *const words[] = {
         "if",     "elif",   "else",   "while", "for",    "break", "continue", "return",   "fn",
         "module", "import", "assert", "del",   "signal", "time",  "no_grad",  "backward",
@@ -117,11 +118,13 @@ static const char *misspelt_hint(Parser *p, const Token *t) {
     if (t->kind != TOK_NAME || !begins) return NULL;
     const char *s = p->src->text + t->at;
     const char *near = nearest_name(s, t->n, words, sizeof words / sizeof *words);
+    if (near) *word = t;
     return near ? arena_printf(p->arena, "did you mean '%s'?", near) : NULL;
 }
 
 /* Two tokens without an operator between them: `let x`, `print x`, "a" "b". */
-static const char *neighbour_hint(Parser *p, const Token *before, const Token *t) {
+static const char *neighbour_hint(Parser *p, const Token *before, const Token *t,
+                                  const Token **word) {
     const char *s = p->src->text;
     if (before->kind == TOK_STRING || before->kind == TOK_FSTRING)
         return t->kind == TOK_STRING || t->kind == TOK_FSTRING ? "join strings with +" : "";
@@ -136,7 +139,7 @@ static const char *neighbour_hint(Parser *p, const Token *before, const Token *t
     if (t->kind == TOK_RBRACE || t->kind == TOK_NEWLINE) return "";
     const char *habit = habit_hint(s + before->at, before->n);
     if (habit || before->line != t->line || before->n > 40) return habit;
-    if ((habit = misspelt_hint(p, before))) return habit;
+    if ((habit = misspelt_hint(p, before, word))) return habit;
     bool is_value =
         t->kind == TOK_NAME || t->kind == TOK_STRING || t->kind == TOK_INT || t->kind == TOK_FLOAT;
     bool begins = line_start(p, before) == before || before[-1].kind == TOK_ASSIGN;
@@ -168,7 +171,7 @@ static bool is_in_list(const Parser *p) {
     return o->at.at > 0 && text[o->at.at - 1] != '\n' && text[o->at.at - 1] != ';';
 }
 
-const char *parse_hint(Parser *p, const Token *t) {
+const char *parse_hint(Parser *p, const Token *t, const Token **word) {
     const Token *before = &p->t.tok[p->before], *start = line_start(p, t);
     bool header = is_header_word(start->kind) || parse_is(p, start, "signal");
     const char *hint;
@@ -226,7 +229,7 @@ const char *parse_hint(Parser *p, const Token *t) {
                                 p->src->text + before->at);
         if (before->kind == TOK_NAME) {
             hint = habit_hint(p->src->text + before->at, before->n);
-            if (!hint) hint = misspelt_hint(p, before);
+            if (!hint) hint = misspelt_hint(p, before, word);
             return hint ? hint : "";
         }
         return "";
@@ -239,7 +242,7 @@ const char *parse_hint(Parser *p, const Token *t) {
     if (start->kind == TOK_FOR && parse_is(p, t, "of")) return "for x in xs { … }";
     if (header && parse_is(p, t, "then")) return "if condition { … }";
     if (before->kind == TOK_RBRACE && t->kind == TOK_NAME &&
-        ((hint = habit_hint(p->src->text + t->at, t->n)) || (hint = misspelt_hint(p, t))))
+        ((hint = habit_hint(p->src->text + t->at, t->n)) || (hint = misspelt_hint(p, t, word))))
         return hint;
     if (header && before->kind == TOK_RPAREN && t->kind == TOK_NAME)
         return "blocks stand in braces: { … }";
@@ -249,6 +252,6 @@ const char *parse_hint(Parser *p, const Token *t) {
     }
     if (start->kind == TOK_IMPORT && t->kind == TOK_DOT) return "import \"dir/file.gt\" as name";
     if (before == t) before = t > p->t.tok ? t - 1 : t;
-    hint = neighbour_hint(p, before, t);
+    hint = neighbour_hint(p, before, t, word);
     return hint ? hint : "";
 }
