@@ -50,10 +50,48 @@ static bool call_error(Interp *in, const AstFn *f, const Node *at, LangError *e,
     return false;
 }
 
+static bool is_local(const AstFn *f, const char *name) {
+    for (int i = 0; i < f->n_slots; i++)
+        if (f->slot_name[i] == name) return true;
+    return false;
+}
+
+/* Finds the first mention of a name below n, without inner functions. */
+static void first_mention(const Node *n, const char *name, const Node **first) {
+    if (!n) return;
+    bool is_it =
+        (n->kind == N_NAME && n->str == name) || (n->kind == N_FN_STMT && n->fn->name == name);
+    if (is_it && (!*first || n->at.line < (*first)->at.line)) *first = n;
+    for (uint32_t i = 0; i < n->n_kids; i++) first_mention(n->kid[i], name, first);
+}
+
+/* The line where the variable n got its value: a global's last assignment, or the first of a local;
+ * 0: it is a parameter, or unknown. */
+static uint32_t line_assigned(Interp *in, const Node *n) {
+    const Node *set = NULL;
+    if (n->scope == SCOPE_GLOBAL) {
+        const GlobalVar *g = map_get(&in->frame->globals->by_name, (uint64_t)(uintptr_t)n->str);
+        return g && g->set ? g->set->at.line : 0;
+    }
+    const AstFn *f = in->frame->fn;
+    if (n->scope == SCOPE_OUTER) do
+            f = f->outer;
+        while (f && !is_local(f, n->str));
+    for (int i = 0; f && i < f->n_params; i++)
+        if (f->param[i].name == n->str) return 0;
+    if (f) first_mention(f->body, n->str, &set);
+    return set ? set->at.line : 0;
+}
+
 /* Adds a hint if n is a name that hides a builtin. */
 static bool hint_hidden(Interp *in, const Node *n, LangError *e) {
     if (n->kind != N_NAME || !builtin_is_known(in, n->str)) return false;
-    return error_hint(e, "%s was assigned: the builtin is gt.%s", n->str, n->str), true;
+    uint32_t line = line_assigned(in, n);
+    if (line)
+        error_hint(e, "%s was assigned at line %u: the builtin is gt.%s", n->str, line, n->str);
+    else
+        error_hint(e, "%s is a variable here: the builtin is gt.%s", n->str, n->str);
+    return true;
 }
 
 static bool has_forward(const AstFn *f) {

@@ -62,7 +62,7 @@ GlobalVar *globals_var(Globals *g, const char *interned) {
     GlobalVar *v = map_get(&g->by_name, (uint64_t)(uintptr_t)interned);
     if (v) return v;
     v = xmalloc(sizeof *v);
-    *v = (GlobalVar){interned, {.kind = V_UNDEF}, {.kind = V_UNDEF}};
+    *v = (GlobalVar){interned, {.kind = V_UNDEF}, {.kind = V_UNDEF}, NULL};
     if (g->n == g->cap) {
         g->cap = g->cap ? g->cap * 2 : 32;
         g->var = xrealloc(g->var, g->cap * sizeof *g->var);

@@ -7,11 +7,12 @@
 #include "runtime/base/map.h"
 
 /* v: V_UNDEF if not assigned. builtin: the meaning of the name in that case, looked up at the first
- * use, or V_UNDEF. */
+ * use, or V_UNDEF. set: what assigned it last, or NULL. */
 typedef struct GlobalVar {
     const char *name;
     Value v;
     Value builtin;
+    const Node *set;
 } GlobalVar;
 typedef struct Globals {
     GlobalVar **var;
