@@ -19,7 +19,8 @@ void tape_print(Interp *in, Tensor *below, Bytes *out) {
     if (!ops)
         bytes_puts(out, "Autograd Tape: Empty (no operations recorded)\n");
     else
-        bytes_printf(out, "Autograd Tape (%zu operations):\n", ops);
+        bytes_printf(out, "Autograd Tape (%zu operation%s, %zu parameter%s):\n", ops,
+                     ops == 1 ? "" : "s", n - ops, n - ops == 1 ? "" : "s");
     for (size_t i = 0; ops && i < n; i++) {
         const GradNode *p = node[i];
         char shape[256];

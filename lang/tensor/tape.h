@@ -4,8 +4,8 @@
 #define GT_LANG_TENSOR_TAPE_H
 #include "lang/tensor/grad.h"
 
-/* Appends "Autograd Tape (2 operations):" and a line per node: number, operation, inputs, shape,
- * position, backward signal. below NULL: all live nodes. */
+/* Appends "Autograd Tape (2 operations, 1 parameter):" and a line per node: number, operation,
+ * inputs, shape, position, backward signal. below NULL: all live nodes. */
 void tape_print(Interp *in, Tensor *below, Bytes *out);
 /* A list of a map per node: output_id, output_shape, input_ids, grad_fn (the operation, or
  * "param"), requires_grad, line, signal. */

@@ -74,7 +74,7 @@ code "row 29: option" 0 "$GTSH" --engine reference -c 'x = ones(2); print(stats(
 code "row 29: pytorch" 0 env GT_BACKEND=pytorch "$GTSH" -c 'x = ones(2); print(stats()["w0.engine"])'; same "row 29: pytorch" "$(out)" cpu
 # row 30
 code "row 30" 0 "$GTSH" -c 'gt.debug.print_tape(); w = param(ones(2)); y = (w * 2).sum(); gt.debug.print_tape()'
-has "row 30: empty" "$(out)" "Autograd Tape: Empty (no operations recorded)"; has "row 30" "$(out)" "Autograd Tape (2 operations):"
+has "row 30: empty" "$(out)" "Autograd Tape: Empty (no operations recorded)"; has "row 30" "$(out)" "Autograd Tape (2 operations, 1 parameter):"
 code "row 30: workers" 0 "$GTSH" -w 2 -c 'x = ones(2); s = gt.debug.get_worker_stats(); print(len(s), s.w0.kernels, s["w0"].engine); gt.debug.print_worker_stats()'
 has "row 30: workers" "$(out)" "2 1 cpu"; has "row 30: print" "$(out)" "  kernels: 1"
 # row 32
