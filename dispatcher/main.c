@@ -383,7 +383,7 @@ static bool start(App *a, Err *err) {
     a->config.ctx = a;
     a->config.hot = detector_config();
     a->config.workers_wanted = a->n_workers > 0 ? (int)a->n_workers : 1;
-    net_set_token(a->endpoint.token);
+    net_set_token(a->endpoint.token, a->endpoint.file);
     a->config.peers_max = net_files_raise();
     mode_t mask = umask(077); /* The socket must be accessible to this user alone. */
     a->hub = hub_open(a->endpoint.text, err);

@@ -187,7 +187,7 @@ static bool find_dispatcher(App *a, LangError *e) {
     Err err = {0};
     if (!a->o.dispatcher) return true;
     if (endpoint_find(a->o.dispatcher, &a->endpoint, &err)) {
-        net_set_token(a->endpoint.token);
+        net_set_token(a->endpoint.token, a->endpoint.file);
         return true;
     }
     error_from(e, &err);

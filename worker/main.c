@@ -198,7 +198,7 @@ int main(int argc, char **argv) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         a->worker.spawned = strtoull(spawned, NULL, 10);
     }
-    net_set_token(a->endpoint.token);
+    net_set_token(a->endpoint.token, a->endpoint.file);
     net_files_raise();
     a->worker.endpoint = a->endpoint.text;
     a->worker.is_shared = true;

@@ -210,7 +210,7 @@ static bool bi_connect(Interp *in, const Value *arg, Value *out, LangError *e) {
     Endpoint endpoint;
     Err err = {0};
     if (!endpoint_find(arg[0].str->s, &endpoint, &err)) return error_from(e, &err);
-    net_set_token(endpoint.token);
+    net_set_token(endpoint.token, endpoint.file);
     TRY(stream_connect(in->stream, endpoint.text, interp_span(in), e));
     in->config.stream.endpoint = stream_endpoint(in->stream);
     return true;

@@ -125,6 +125,7 @@ static bool from_file(const char *path, Endpoint *out, Err *err) {
     TRY(find(text, out, err));
     if (!line || !*line) return true;
     line[strcspn(line, "\r\n")] = '\0';
+    snprintf(out->file, sizeof out->file, "%s", path);
     return is_closed(path, &s, err) && take_token(path, line, out, err);
 }
 
@@ -140,7 +141,7 @@ static bool find(const char *word, Endpoint *out, Err *err) {
 }
 
 bool endpoint_find(const char *word, Endpoint *out, Err *err) {
-    out->token[0] = '\0';
+    out->token[0] = out->file[0] = '\0';
     TRY(find(word, out, err));
     bool is_remote = is_prefix("ipc://", out->text) || is_prefix("tcp://", out->text);
     return !is_remote || out->token[0] || own_token(out, err);

@@ -22,6 +22,7 @@ enum { ENDPOINT_MAX = 300, TOKEN_MIN = 32, TOKEN_MAX = 128 };
 typedef struct Endpoint {
     char text[ENDPOINT_MAX];
     char token[TOKEN_MAX + 1]; /* "": none, for endpoints within one process */
+    char file[ENDPOINT_MAX];   /* the FILE that the token is from, or "" */
 } Endpoint;
 
 /* word NULL or "": `local`. Errors: the word has none of these forms, the port exceeds 65535,

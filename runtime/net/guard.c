@@ -33,11 +33,19 @@ enum {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char token[TOKEN_MAX + 1]; /* zero-padded */
+static char token_file[ENDPOINT_MAX];
 
-void net_set_token(const char *text) {
+void net_set_token(const char *text, const char *file) {
     pthread_mutex_lock(&lock);
     memset(token, 0, sizeof token);
     if (text) snprintf(token, sizeof token, "%s", text);
+    snprintf(token_file, sizeof token_file, "%s", file);
+    pthread_mutex_unlock(&lock);
+}
+
+void guard_token_file(char out[ENDPOINT_MAX]) {
+    pthread_mutex_lock(&lock);
+    memcpy(out, token_file, sizeof token_file);
     pthread_mutex_unlock(&lock);
 }
 

@@ -14,10 +14,13 @@
 #ifndef GT_RUNTIME_NET_GUARD_H
 #define GT_RUNTIME_NET_GUARD_H
 #include "runtime/base/err.h"
+#include "runtime/net/endpoint.h"
 
 /* Sets up a ZeroMQ socket before it binds or connects. Does nothing without a token. */
 bool guard_hub(void *context, void *socket, bool is_ipc, Err *err);
 bool guard_link(void *socket, bool is_ipc, Err *err);
+/* What the token was read from, or "". */
+void guard_token_file(char out[ENDPOINT_MAX]);
 /* Ends the ZAP thread. Precondition: no hub is open. */
 void guard_stop(void *context);
 

@@ -886,7 +886,11 @@ bool link_send(Link *link, Msg *msg) {
 static void link_refused(Link *l) {
     err_set(&l->why, ERR_GONE, "connection refused: it has another token, or too many connections");
     const char *given = getenv("GT_TOKEN");
-    if (given && *given)
+    char file[ENDPOINT_MAX];
+    guard_token_file(file);
+    if (*file)
+        err_hint(&l->why, "the token is from '%.100s': is that file of this dispatcher?", file);
+    else if (given && *given)
         err_hint(&l->why, "GT_TOKEN is set: unset it if it is not the dispatcher's token");
     else
         err_hint(&l->why, "set GT_TOKEN, or -d @FILE from gt-dispatcher --endpoint-file");

@@ -67,8 +67,9 @@ void link_wake(Link *link);
 bool net_wait(Link *link, Hub *hub, int timeout_ms);
 
 /* Sets the secret that all ends of ipc and tcp prove to each other from now on; NULL or "":
- * none. At most TOKEN_MAX bytes (endpoint.h), copied. Any thread. */
-void net_set_token(const char *token);
+ * none. At most TOKEN_MAX bytes (endpoint.h), copied. file: what it was read from, for hints, or
+ * "". Any thread. */
+void net_set_token(const char *token, const char *file);
 /* Raises the limit of open files as far as the system allows. A connection that would come near
  * it is closed at once. Returns how many connections there may be beside a daemon's own files. */
 int net_files_raise(void);

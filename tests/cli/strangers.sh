@@ -112,6 +112,10 @@ kill -TERM $small; wait $small; same "ends in order" $? 0
 GT_TOKEN=0123456789abcdef0123456789abcdef code "another token" 69 "$GTSH" -d local -c 'print(ones(5).sum())'
 has "refused in words" "$(err)" "it has another token"
 has "and why" "$(err)" "hint: GT_TOKEN is set: unset it if it is not the dispatcher's token"
+printf 'ipc://%s\n%s\n' "$TMP/gt/dispatcher" fedcba9876543210fedcba9876543210 >"$TMP/old"; chmod 600 "$TMP/old"
+GT_TOKEN=0123456789abcdef0123456789abcdef code "the token of a file" 69 "$GTSH" -d @"$TMP/old" -c 'print(ones(5).sum())'
+has "and which" "$(err)" "hint: the token is from '$TMP/old': is that file of this dispatcher?"
+case $(err) in *GT_TOKEN*) fail "the environment is not meant: $(err)" ;; esac
 
 # A flood of small messages from one that has the token, but said no hello: SIGTERM ends it all the same.
 cat >"$TMP/flood.py" <<'PY'
