@@ -37,7 +37,7 @@ enum { FILLS_FREED = 0 };
 #endif
 
 enum {
-    UNIT = 64,        /* alignment, head size and granularity                        */
+    UNIT = MEM_ALIGN, /* alignment, head size and granularity                        */
     CLASSES = 8 * 42, /* up to 2^44 units                                            */
     WORDS = (CLASSES + 63) / 64,
     LOOKS = 8,      /* blocks of its own class that a request tries */

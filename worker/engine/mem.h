@@ -14,7 +14,8 @@ typedef struct Mem Mem;
  * err. */
 Mem *mem_open(uint64_t total_bytes, bool is_shared, Err *err);
 void mem_close(Mem **m);
-/* Returns memory aligned to 64 bytes; NULL: full. bytes 0 gives a valid pointer. */
+enum { MEM_ALIGN = 64 }; /* bytes: a cache line, and the longest vector */
+/* Returns memory aligned to MEM_ALIGN; NULL: full. bytes 0 gives a valid pointer. */
 void *mem_alloc(Mem *m, uint64_t bytes);
 /* bytes: as requested. Under sanitizers the memory is filled with NaN. */
 void mem_release(Mem *m, void *p, uint64_t bytes);

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ALIGN = 64 };
-
 typedef struct Null {
     Engine engine;
     Mem *mem; /* only for its address range */
@@ -21,7 +19,7 @@ typedef struct Null {
 } Null;
 
 static uint64_t rounded(uint64_t bytes) {
-    return bytes ? (bytes + ALIGN - 1) / ALIGN * ALIGN : ALIGN;
+    return bytes ? (bytes + MEM_ALIGN - 1) / MEM_ALIGN * MEM_ALIGN : MEM_ALIGN;
 }
 
 static Engine *null_open(const EngineConfig *config, Err *err) {

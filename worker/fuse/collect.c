@@ -316,7 +316,7 @@ static const FusedKernel *chosen_kernel(Collect *c) {
 }
 
 bool collect_has_news(const CollectTrial *t) {
-    if (!t->has_kernel) return jit_kernel(t->entry) != NULL;
+    if (!t->has_kernel) return jit_kernel(t->entry) || !jit_is_requested(t->entry);
     if (t->trial->size != t->size) return true;
     Way way = t->is_fused ? WAY_FUSED : WAY_EAGER;
     return t->trial->is_decided || t->trial->n[way] >= CHOICE_TRIALS;

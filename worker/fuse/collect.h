@@ -61,8 +61,8 @@ typedef struct CollectTrial {
     int64_t elements;
     double gain; /* fuse_gain */
 } CollectTrial;
-/* True if a kernel is ready, or this way has been measured often enough: it may run differently
- * now. */
+/* True if it may run differently now: its kernel is ready or may be requested, which only gathering
+ * does, or this way has been measured often enough. */
 bool collect_has_news(const CollectTrial *t);
 /* Reports a run of ns, of which alone_ns without the product. */
 void collect_tell(Stage *collect, const CollectTrial *t, int64_t ns, int64_t alone_ns);

@@ -646,6 +646,7 @@ const FusedKernel *jit_kernel(JitEntry *e) {
 
 void jit_launched(Jit *j, JitEntry *e) { j->hits++, e->hits++; }
 
+bool jit_is_requested(const JitEntry *e) { return e->item != NULL; }
 Choice *jit_choice(JitEntry *e) { return &e->choice; }
 
 static void start_thread(JitService *s) {

@@ -77,6 +77,7 @@ void jit_launched(Jit *j, JitEntry *e); /* counts a hit */
  * before all others. */
 void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, bool is_soon);
 void jit_lost(Jit *j, JitEntry *e, int64_t ns); /* adds the time that a kernel might have saved */
+bool jit_is_requested(const JitEntry *e);       /* its kernel was looked for, or is going to be */
 Choice *jit_choice(JitEntry *e);
 bool jit_is_off(const Jit *j);         /* true: there will be no kernels */
 const char *jit_why_off(const Jit *j); /* the reason; NULL: it is on */

@@ -5,13 +5,12 @@
  * that begins with a tensor from outside has that tensor's memory; all others are in one block,
  * each at the lowest place that is free from its first step to its last.
  * SPDX-License-Identifier: MIT */
+#include "worker/engine/mem.h"
 #include "worker/plan/plan_state.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { ALIGN = 64 };
 
 typedef struct Make {
     Recorder *r;
@@ -170,13 +169,13 @@ static void place_regions(Make *m) {
     for (int i = 0; i < m->n_regions; i++) {
         RecRegion *g = &m->region[i];
         if (!is_temporary(g)) continue;
-        int64_t need = (int64_t)((g->bytes + ALIGN - 1) / ALIGN * ALIGN), at = 0;
+        int64_t need = (int64_t)((g->bytes + MEM_ALIGN - 1) / MEM_ALIGN * MEM_ALIGN), at = 0;
         int k = 0;
         for (; k < n; k++) {
             const RecRegion *o = &m->region[order[k]];
             if (o->first > g->last || o->last < g->first) continue;
             if (o->place >= at + need) break;
-            int64_t end = o->place + (int64_t)((o->bytes + ALIGN - 1) / ALIGN * ALIGN);
+            int64_t end = o->place + (int64_t)((o->bytes + MEM_ALIGN - 1) / MEM_ALIGN * MEM_ALIGN);
             if (end > at) at = end;
         }
         g->place = at;
@@ -194,7 +193,7 @@ static void add_begins(Make *m) {
     for (int i = 0; i < m->n_regions; i++) {
         const RecRegion *g = &m->region[i];
         if (!g->is_kept || g->external >= 0 || g->is_shift) continue;
-        p->own += (g->bytes + 2 * ALIGN) / ALIGN * ALIGN + ALIGN;
+        p->own += (g->bytes + 2 * MEM_ALIGN) / MEM_ALIGN * MEM_ALIGN + MEM_ALIGN;
         Step *s = &p->step[g->first];
         s->begin = s->n_begin ? s->begin : arena_alloc(&p->arena, sizeof *s->begin * s->n_patch);
         s->begin[s->n_begin++] = (Begin){i, g->bytes};
