@@ -31,7 +31,7 @@ typedef struct Emit {
     int last_use[FUSED_INPUTS]; /* 2 * pass, + 1: after its loop; or EMIT_NEVER_OVER */
 } Emit;
 
-enum { EMIT_NEVER_OVER = 1 << 20 };
+enum { EMIT_NEVER_OVER = INT32_MAX };
 
 typedef struct EmitName {
     char text[16];

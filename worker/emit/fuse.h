@@ -23,11 +23,14 @@
 #include "worker/engine/engine.h"
 #include "worker/kernel/fused.h"
 
-enum { FUSE_NODES = 48, FUSE_SIGNATURE = 8 + FUSE_NODES * 8 + FUSED_INPUTS * 2 + FUSED_SCALARS };
+enum {
+    FUSE_NODES = FUSED_OUTPUTS, /* any of them may be stored */
+    FUSE_SIGNATURE = FUSE_NODES * 8 + FUSED_INPUTS * 2 + FUSED_SCALARS + 8
+};
 
 /* An operand: a node, an input or a scalar. FUSE_NONE: the cluster is full. */
 typedef int FuseRef;
-enum { FUSE_INPUT = 64, FUSE_SCALAR = 128, FUSE_NONE = -1 };
+enum { FUSE_INPUT = FUSE_NODES, FUSE_SCALAR = FUSE_INPUT + FUSED_INPUTS, FUSE_NONE = -1 };
 static inline bool fuse_is_node(FuseRef r) { return r < FUSE_INPUT; }
 static inline bool fuse_is_input(FuseRef r) { return r >= FUSE_INPUT && r < FUSE_SCALAR; }
 
