@@ -156,9 +156,7 @@ static void unfold(Dispatcher *d, Client *c) {
 
 void route_open(Dispatcher *d, Client *c, Msg *m, uint64_t seq) {
     bool is_ours = m && atomic_load(&m->part[0]->refs) == 1;
-    if (is_ours) {
-        wire_set_client(m, c->id);
-    }
+    if (is_ours) wire_set_client(m, c->id);
     d->whole = is_ours ? m : NULL;
     d->n_whole = 0;
     d->frame_seq = seq;

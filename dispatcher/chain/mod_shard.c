@@ -13,7 +13,6 @@
  * ask for other workers.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/mod_scope.h"
-#include "dispatcher/chain/mod_shard.h"
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/chain/convert.h"
 #include "dispatcher/rule/rule.h"
@@ -298,7 +297,7 @@ static void process(Flow *f, int stage) {
         place_check(f, stage);
         return;
     }
-    bool is_quiet = shard_is_quiet(c);
+    bool is_quiet = client_stays_home(c);
     bool stays = !op_has_place(op) || op == OP_POISON;
     if (stays || (is_quiet && op != OP_SHARD && op != OP_SYNC)) {
         chain_next(f, stage + 1);

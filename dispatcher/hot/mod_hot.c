@@ -15,7 +15,6 @@
  * A note that disagrees begins a new epoch.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/hot/mod_hot.h"
-#include "dispatcher/chain/mod_shard.h"
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/chain/outgoing.h"
 #include "dispatcher/hot/placed.h"
@@ -240,7 +239,7 @@ static void keep_placed(BodyNotes *p, Note *note, Placed *placed) {
 
 /* True if what comes next is forwarded unchanged to the client's home. */
 static bool is_at_home(const Dispatcher *d, const Client *c) {
-    return d->whole && shard_is_quiet(c);
+    return d->whole && client_stays_home(c);
 }
 
 /* For a client that is not at home alone: records where it ran. What does not hold is recorded at

@@ -1,7 +1,6 @@
 /* placed.c: see placed.h.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/mod_route.h"
-#include "dispatcher/chain/mod_shard.h"
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/hot/placed.h"
 #include "dispatcher/chain/convert.h"
@@ -237,7 +236,7 @@ bool placed_again(Placed *p, Flow *f, HotInst *hot) {
     if (stays && !operands_stay(p, c, h)) return false;
     Operand fill = p->fill;
     if (p->is_fill && p->is_view) fill = h[0]->fill;
-    d->n_placed += !shard_is_quiet(c);
+    d->n_placed += !client_stays_home(c);
     if (stays)
         d->n_whole++;
     else

@@ -113,6 +113,12 @@ typedef struct Client {
     Rate rate[FREE_KINDS];
 } Client;
 
+/* True if all its tensors are on its home worker, and no scope places new ones elsewhere. */
+static inline bool client_stays_home(const Client *c) {
+    const Members *target = c->target.group, *births = c->births.group;
+    return c->n_away == 0 && (!target || target == c->home) && (!births || births == c->home);
+}
+
 Client *client_new(PeerId peer, uint32_t id, uint64_t seed);
 /* Precondition: taking, intake and outgoing are freed. */
 void client_free(Client **c);
