@@ -1,16 +1,14 @@
-/* chain.c: the modifiers of the stream in order. A new one is a file mod_NAME.c and a row here.
+/* chain.c: the table of stream modifiers (chain/modifier.h).
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/modifier.h"
 
-#define MODIFIERS(X) X(hot) X(validate) X(scope) X(shard) X(route)
+extern const Modifier modifier_hot, modifier_validate, modifier_handle, modifier_scope,
+    modifier_shard, modifier_route;
 
-#define DECLARE(name) extern const Modifier modifier_##name;
-MODIFIERS(DECLARE)
+const Modifier *const modifiers[STAGES] = {
+    [STAGE_HOT] = &modifier_hot,       [STAGE_VALIDATE] = &modifier_validate,
+    [STAGE_HANDLE] = &modifier_handle, [STAGE_SCOPE] = &modifier_scope,
+    [STAGE_SHARD] = &modifier_shard,   [STAGE_ROUTE] = &modifier_route,
+};
 
-#define ROW(name) &modifier_##name,
-const Modifier *const modifiers[] = {MODIFIERS(ROW)};
-const int n_modifiers = sizeof modifiers / sizeof modifiers[0];
-
-void chain_next(Flow *f, int stage) {
-    if (stage < n_modifiers) modifiers[stage]->process(f, stage);
-}
+void chain_next(Flow *f, int stage) { modifiers[stage]->process(f, stage); }

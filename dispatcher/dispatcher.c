@@ -803,24 +803,14 @@ void dispatcher_bye(Dispatcher *d) {
 }
 
 void dispatcher_stats(const Dispatcher *d, Bytes *out) {
-    uint64_t key, tensors = 0, bytes = 0, slots = 0;
-    void *value;
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) {
-        const Client *c = value;
-        tensors += c->tensors.n;
-        slots += c->tensors.cap;
-        bytes += handles_bytes(&c->tensors);
-    }
     bytes_printf(out, "clients=%zu\nworkers=%d\n", d->client_by_id.n, d->n_workers);
     bytes_printf(out, "instructions=%llu\nframes=%llu\n", (unsigned long long)d->n_insts,
                  (unsigned long long)d->n_frames);
-    bytes_printf(out, "tensors=%llu\nslots=%llu\nbytes=%llu\n", (unsigned long long)tensors,
-                 (unsigned long long)slots, (unsigned long long)bytes);
     bytes_printf(out, "cut_off=%llu\n", (unsigned long long)d->n_cut_off);
     bytes_printf(out, "frame_bytes=%llu\npayload_bytes_in=%llu\n",
                  (unsigned long long)d->frame_bytes, (unsigned long long)d->payload_bytes_in);
     bytes_printf(out, "reply_bytes_out=%llu\ncontrol_bytes=%llu\n",
                  (unsigned long long)d->reply_bytes_out, (unsigned long long)d->control_bytes);
     intake_stats(d, out);
-    for (int i = 0; i < n_modifiers; i++) modifiers[i]->stats(d, out);
+    for (int i = 0; i < STAGES; i++) modifiers[i]->stats(d, out);
 }

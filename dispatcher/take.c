@@ -139,7 +139,7 @@ static int read_on(Dispatcher *d, Client *c, Taking *t, Err *err) {
         if (c->intake && !t->is_anew) intake_sees(c, &f.inst);
         if (log_is(LOG_DISPATCHER)) log_client_inst(c, &f.inst);
         if (d->tape) tape_asked(d, c, &f.inst);
-        chain_next(&f, 0);
+        chain_next(&f, STAGE_HOT);
         if (t->is_hot && !r->hot_left) tape_hot(d, c, r, t->is_hot = false);
     }
     return 1;

@@ -64,7 +64,7 @@ static void insert(Flow *f, const Inst *inst, const RankSet *a, const RankSet *b
     g.is_for_all = g.has_to = true;
     g.to = *a;
     if (b) ranks_join(&g.to, b);
-    chain_next(&g, n_modifiers - 1);
+    chain_next(&g, STAGE_ROUTE);
 }
 
 static uint64_t send(Flow *f, uint64_t id, const TensorType *type, const Members *from,
@@ -93,7 +93,7 @@ static uint64_t cast(Flow *f, uint64_t id, DType to, const Members *g, const Lay
     Flow made;
     begin(&made, f, &inst);
     made.group = g, made.layout = *l;
-    chain_next(&made, n_modifiers - 1);
+    chain_next(&made, STAGE_ROUTE);
     return inst.out[0];
 }
 
@@ -256,7 +256,7 @@ static uint64_t fill(Flow *f, uint64_t id, const TensorHandle *h, const Members 
     Flow born;
     begin(&born, f, &inst);
     born.group = g, born.layout = *l;
-    chain_next(&born, n_modifiers - 1);
+    chain_next(&born, STAGE_ROUTE);
     return inst.out[0];
 }
 

@@ -290,6 +290,23 @@ static void place_check(Flow *f, int stage) {
     c->checks_nan = inst_bool(&f->inst, ATTR_NAN, false);
 }
 
+/* All workers that hold what it frees must get it; conversions are freed too. */
+static void place_free(Flow *f) {
+    Client *c = f->client;
+    const Members *last = NULL;
+    for (int i = 0; i < f->n_freed; i++) {
+        TensorHandle *h = &f->freed[i];
+        if (h->group != c->home) {
+            if (!f->has_to) f->has_to = true, f->to = (RankSet){{0}};
+            if (h->group != last) ranks_join(&f->to, &h->group->set);
+            last = h->group;
+            c->n_away--;
+        }
+        convert_drop(f, h);
+    }
+    if (f->has_to && f->frees_home) ranks_add(&f->to, c->rank);
+}
+
 static void process(Flow *f, int stage) {
     Client *c = f->client;
     Op op = f->inst.op;
@@ -298,6 +315,7 @@ static void process(Flow *f, int stage) {
         return;
     }
     bool is_quiet = client_stays_home(c);
+    if (op == OP_FREE && f->n_freed) place_free(f);
     bool stays = !op_has_place(op) || op == OP_POISON;
     if (stays || (is_quiet && op != OP_SHARD && op != OP_SYNC)) {
         chain_next(f, stage + 1);

@@ -1,11 +1,17 @@
 /* modifier.h: the interface of all stream modifiers: process(instruction) -> zero or more
- * instructions, and stats(). A modifier transforms; it neither buffers nor executes. The chain
- * is a table in chain.c: a new modifier is one file mod_NAME.c, which defines `const Modifier
- * modifier_NAME`, and one row there.
+ * instructions, and stats(). A modifier transforms; it neither buffers nor executes. A new one is
+ * a file mod_NAME.c, which defines `const Modifier modifier_NAME`, a stage and a row of chain.c.
+ *
+ * Functions of modifiers that others call beside the chain: hot_take (mod_hot.h) passes known
+ * instructions before it, the route_ functions (mod_route.h) begin, pause and end a client's
+ * frame, and the scope_ functions (mod_scope.h) resolve a signal.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_CHAIN_MODIFIER_H
 #define GT_DISPATCHER_CHAIN_MODIFIER_H
 #include "dispatcher/state/flow.h"
+
+/* The chain, in order. */
+enum { STAGE_HOT, STAGE_VALIDATE, STAGE_HANDLE, STAGE_SCOPE, STAGE_SHARD, STAGE_ROUTE, STAGES };
 
 typedef struct Modifier {
     const char *name;
@@ -14,7 +20,7 @@ typedef struct Modifier {
     void (*stats)(const struct Dispatcher *d, Bytes *out); /* KEY=VALUE lines */
 } Modifier;
 
-extern const Modifier *const modifiers[]; /* in order; n_modifiers of them */
-extern const int n_modifiers;
-void chain_next(Flow *f, int stage); /* runs modifiers[stage], if it exists */
+extern const Modifier *const modifiers[STAGES];
+/* Runs the chain from this stage on, which is not STAGES. */
+void chain_next(Flow *f, int stage);
 #endif

@@ -217,7 +217,7 @@ static void write_again(Placed *p, Flow *f, const HotInst *hot, uint64_t *id, Te
     f->record_bytes = p->n_record;
     f->group = p->group;
     f->is_located = true;
-    chain_next(f, n_modifiers - 1);
+    chain_next(f, STAGE_ROUTE);
     for (int i = 0; i < p->n_in; i++)
         if (h[i] && h[i]->converted) convert_trim(f, h[i]);
 }
@@ -263,6 +263,6 @@ bool placed_other(Flow *f, const HotInst *hot) {
     f->inst.n_in = form->n_in;
     f->record = body_record(hot->body, form, hot->base, hot->args, hot->n_args, &f->d->scratch,
                             &f->record_bytes);
-    chain_next(f, form->op == OP_FREE ? 1 : n_modifiers - 1);
+    chain_next(f, form->op == OP_FREE ? STAGE_HANDLE : STAGE_ROUTE);
     return true;
 }

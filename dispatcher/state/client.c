@@ -45,6 +45,11 @@ static Sent *sent_at(const Client *c, uint64_t number) {
     return fifo_at(&c->sent, number - c->first_sent);
 }
 
+bool client_unknown_id(const Client *c, uint64_t id, Err *err) {
+    return err_set(err, ERR_ID, id < c->next_id ? "t%llu was freed before" : "t%llu is not known",
+                   (unsigned long long)id);
+}
+
 bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err) {
     uint64_t insts = c->next_seq - c->acked_seq + count;
     if (insts > WINDOW_INSTS)

@@ -122,6 +122,8 @@ static inline bool client_stays_home(const Client *c) {
 Client *client_new(PeerId peer, uint32_t id, uint64_t seed);
 /* Precondition: taking, intake and outgoing are freed. */
 void client_free(Client **c);
+/* Sets err: no tensor of the client has this id, or none has it any more. Returns false. */
+bool client_unknown_id(const Client *c, uint64_t id, Err *err);
 /* Takes credit for a frame of `count` instructions. False if that exceeds the window; err says
  * how. */
 bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err);

@@ -19,6 +19,10 @@ typedef struct Flow {
     size_t args_bytes;
     TensorType in_type[8], out_type[MAX_OUT]; /* set by validate (first 8 operands) */
     int n_out;
+    /* Of `free`, set by handle: what was not at home alone, owned; is anything at home? */
+    TensorHandle *freed;
+    int n_freed;
+    bool frees_home;
     /* Set by shard, carried out by route. */
     const Members *group; /* the ranks that run it; NULL: its client's home, as it stands */
     Layout layout;        /* of its results on these ranks */
